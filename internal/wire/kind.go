@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+// Kind says what the body of a link frame is. Numbers are never reused or
+// reordered; an unknown kind is skipped and counted, so that a newer release
+// can add one.
+type Kind uint8
+
+// Kinds of the overlay itself.
+const (
+	KindHello    Kind = 1 // Hello
+	KindBeat     Kind = 2 // Beat
+	KindGoodbye  Kind = 3 // Goodbye
+	KindNotice   Kind = 4 // Notice
+	KindFragment Kind = 5 // part of a message that is larger than one frame
+)
+
+// Kinds of the cluster layer, always on lane ctl.
+const (
+	KindRegister   Kind = 16
+	KindRegistered Kind = 17
+	KindUnregister Kind = 18
+	KindWatch      Kind = 19
+	KindUnwatch    Kind = 20
+	KindSnapshot   Kind = 21
+	KindDelta      Kind = 22
+	KindHint       Kind = 23
+)
+
+// Kinds of the request pattern, on lane rpc, or in fragments on lane bulk.
+const (
+	KindRequest Kind = 32 // Request
+	KindReply   Kind = 33 // Reply
+	KindCancel  Kind = 34 // Cancel
+)

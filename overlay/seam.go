@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// Transport reaches peers: it is backed by overlay/p2p (libp2p) in production
+// and by package sim in simulation. All methods may be called concurrently.
+type Transport interface {
+	// Self is the id of the local node; it is authenticated by the transport.
+	Self() peer.ID
+
+	// Addrs lists the multiaddrs (without /p2p) others can reach this node
+	// at: the advertised ones if any, else the bound ones. The caller owns
+	// the slice.
+	Addrs() []string
+
+	// Start begins to accept; h is called from then until Close returns.
+	Start(h TransportHandler) error
+
+	// Connect makes sure that a connection to the candidate exists and
+	// returns its authenticated peer id. It blocks until ctx ends at the
+	// latest. A candidate without a peer id is resolved first.
+	Connect(ctx context.Context, c Candidate) (peer.ID, error)
+
+	// Open opens a link stream to p, connecting first where necessary;
+	// addrs are further addresses to try, they may be empty.
+	Open(ctx context.Context, p peer.ID, addrs []string) (Stream, error)
+
+	// Disconnect closes every connection to p at once.
+	Disconnect(p peer.ID)
+
+	// Close ends every connection and waits for all handler calls to return.
+	Close() error
+}
+
+// TransportHandler receives what happens below. Calls for one peer do not
+// overlap; calls for different peers may.
+type TransportHandler interface {
+	// HandleStream takes over an incoming link stream. It must return soon;
+	// the handler owns s from here on.
+	HandleStream(s Stream)
+	// PeerUp is called when the first authenticated connection to p stands.
+	PeerUp(p peer.ID)
+	// PeerDown is called when the last connection to p is gone.
+	PeerDown(p peer.ID)
+}
+
+// Stream is a reliable, ordered, encrypted byte stream to an authenticated
+// peer. One goroutine may read while another writes.
+type Stream interface {
+	io.Reader
+
+	// Write sends p whole or fails. It returns when p is handed on, and
+	// waits beforehand until the connection below has taken what the previous
+	// Write gave it: bytes queued further down have no priority any more.
+	// The caller keeps p.
+	io.Writer
+
+	// CloseWrite ends this direction; the peer reads io.EOF after the last
+	// byte.
+	CloseWrite() error
+	// Reset drops everything in both directions; the peer sees an error that
+	// carries code.
+	Reset(code uint32) error
+	// Close releases the stream. It does not wait for queued bytes.
+	Close() error
+
+	// SetReadDeadline and SetWriteDeadline work as in net.Conn.
+	SetReadDeadline(t time.Time) error
+	SetWriteDeadline(t time.Time) error
+
+	// Remote is the authenticated peer, RemoteAddr its multiaddr as text.
+	Remote() peer.ID
+	RemoteAddr() string
+	// Outbound says that this side opened the stream.
+	Outbound() bool
+}
+
+// Key is a point in the overlay's key space: 32 bytes. The distance of two
+// points is the XOR of their SHA-256 hashes, as in Kademlia; peers are points
+// by the bytes of their id.
+type Key [32]byte
+
+// Router knows who is close to a key. Methods may be called concurrently.
+type Router interface {
+	// Nearest answers from what is known here, without I/O: at most k peers,
+	// closest first, the local node included where it belongs.
+	Nearest(key Key, k int) []peer.ID
+
+	// Closest asks the network too. It returns what it found when ctx ends,
+	// together with the error; callers use the partial result.
+	Closest(ctx context.Context, key Key, k int) ([]peer.ID, error)
+
+	// Size is the number of peers known, the local node excluded.
+	Size() int
+
+	// OnChange has f called, soon and from any goroutine, after the set of
+	// known peers has changed. f must not block. Only before Start.
+	OnChange(f func())
+}
+
+// Clock tells and waits. Labels name timers in the simulator, where
+// simultaneous ones fire in the order of (node, label, sequence).
+type Clock interface {
+	// Now includes a monotonic reading; only differences are meaningful.
+	Now() time.Time
+	// AfterFunc calls f once, on a goroutine of its own, after d.
+	AfterFunc(label string, d time.Duration, f func()) Timer
+}
+
+// Timer is a pending call of Clock.AfterFunc.
+type Timer interface {
+	// Stop prevents the call if it has not begun, and says so. It does not
+	// wait for one that has.
+	Stop() bool
+}
+
+// Rand gives named streams of random numbers, so that in the simulator one
+// use never disturbs another one.
+type Rand interface {
+	// Stream returns the stream of that name; the same name gives the same
+	// stream. Streams may be used concurrently.
+	Stream(name string) RandStream
+}
+
+// RandStream is one source of random numbers; Read never fails and is fit for
+// keys and nonces in production.
+type RandStream interface {
+	io.Reader
+	Uint64() uint64
+	// IntN returns a number in [0, n); n must be positive.
+	IntN(n int) int
+}
+
+// Exec runs user code and completions.
+type Exec interface {
+	// Go runs f, which may block for long, on a worker of its own. It
+	// reports false, and does not run f, if the bound on workers is reached
+	// or the Exec is closed.
+	Go(key ExecKey, f func()) bool
+	// Wake runs f, which must not block: it signals a goroutine. Production
+	// runs it at once on the calling goroutine; the simulator queues it, so
+	// that two goroutines never wake in the same step.
+	Wake(key ExecKey, f func())
+}
+
+// ExecKey orders simultaneous work in the simulator. Name is a constant of
+// the caller, N an id that the core decided (a request's, a member's).
+type ExecKey struct {
+	Name string
+	N    uint64
+}
+
+// Seam is everything the overlay needs from outside, in one value.
+type Seam struct {
+	Transport Transport
+	Router    Router
+	Clock     Clock
+	Rand      Rand
+	Exec      Exec
+}

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package patterns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Outcomes of a request that are not replies. Tell them apart with errors.Is;
+// they fall in four families: the caller's fault (ErrUnauthorized,
+// ErrTooLarge), nobody there (ErrNoMembers, ErrOverloaded, ErrUnreachable,
+// ErrInterrupted: worth another try), the remote said no (*RemoteError), and
+// we are closing (ErrClosed).
+var (
+	// ErrNoMembers is returned when a majority of settled anchors say that
+	// the cluster has no member. No handler ran.
+	ErrNoMembers = errors.New("patterns: cluster has no members")
+
+	// ErrOverloaded is returned when every member that was asked refused
+	// because its queue is full. No handler ran.
+	ErrOverloaded = errors.New("patterns: all members busy")
+
+	// ErrUnreachable is returned when members may exist but none could be
+	// reached, or nobody who can know could be asked. No handler ran.
+	ErrUnreachable = errors.New("patterns: no member could be reached")
+
+	// ErrInterrupted is returned when the link to the member was lost after
+	// the request had been sent and before the reply came. A handler may have
+	// run.
+	ErrInterrupted = errors.New("patterns: link lost before the reply")
+
+	// ErrUnauthorized is returned when the caller has no right to ask this
+	// cluster. No handler ran.
+	ErrUnauthorized = errors.New("patterns: not authorized")
+
+	// ErrTooLarge is returned when a message exceeds a limit. No handler ran.
+	ErrTooLarge = errors.New("patterns: message too large")
+
+	// ErrClosed is returned after Shutdown or Close has begun. No handler ran.
+	ErrClosed = errors.New("patterns: closed")
+)
+
+// Code classifies a RemoteError. Numbers below 100 are Arke's, the others are
+// the application's.
+type Code uint32
+
+// Arke's codes. Closed list; do not reorder.
+const (
+	CodeUnknown  Code = 0 // the handler returned an error without a code
+	CodePanic    Code = 1 // the handler panicked; the message has the panic's text
+	CodeExit     Code = 2 // an executed command exited with a non-zero status
+	CodeNoMethod Code = 3 // the member does not implement this pattern
+)
+
+// RemoteError says that a member's handler ran and refused. A handler returns
+// one to choose the code; any other error becomes CodeUnknown with its text.
+type RemoteError struct {
+	Cluster string
+	Code    Code
+	Message string
+}
+
+// Error implements error.
+func (e *RemoteError) Error() string {
+	return fmt.Sprintf("cluster %q refused (code %d): %s", e.Cluster, e.Code, e.Message)
+}
+
+// DeadlineError is what a request returns when its time is over or its
+// context was cancelled. errors.Is matches the cause: context.DeadlineExceeded
+// or context.Canceled.
+type DeadlineError struct {
+	// Cause is context.DeadlineExceeded or context.Canceled.
+	Cause error
+	// MaybeRan is false if no handler can have seen the request.
+	MaybeRan bool
+}
+
+// Error implements error.
+func (e *DeadlineError) Error() string {
+	ran := "no handler ran"
+	if e.MaybeRan {
+		ran = "a handler may have run"
+	}
+	return e.Cause.Error() + " (" + ran + ")"
+}
+
+// Unwrap returns the cause.
+func (e *DeadlineError) Unwrap() error { return e.Cause }
+
+// Timeout says whether the deadline, and not a cancellation, ended it; it
+// makes a DeadlineError a net.Error as far as time-outs go.
+func (e *DeadlineError) Timeout() bool { return errors.Is(e.Cause, context.DeadlineExceeded) }

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package patterns
+
+// RequestOptions is what RequestOption values set. The zero value is the
+// default: power of two choices, not idempotent, no waiting for a first
+// member.
+type RequestOptions struct {
+	// Idempotent allows a retry when a handler may already have run.
+	Idempotent bool
+	// WaitForMember waits, up to the deadline, for a first member instead of
+	// returning ErrNoMembers.
+	WaitForMember bool
+	// Policy chooses among live members.
+	Policy Policy
+	// StickyKey selects the member under PolicySticky.
+	StickyKey string
+	// Outcome, if not nil, is filled with how the request went.
+	Outcome *Outcome
+}
+
+// Policy is a way to choose a member.
+type Policy uint8
+
+// The policies. PolicyLoad is the default: power of two choices by load and
+// latency, the caller's zone first.
+const (
+	PolicyLoad Policy = iota
+	PolicyRoundRobin
+	PolicyRandom
+	PolicyWeighted // random, in proportion to capacity
+	PolicySticky   // rendezvous hash of StickyKey
+)
+
+// Outcome tells how a request went, for tools and tests.
+type Outcome struct {
+	Member   string // id of the member that gave the outcome; "" if none
+	Attempts int    // members tried
+}
+
+// RequestOption changes one request.
+type RequestOption interface{ apply(*RequestOptions) }
+
+type requestOption func(*RequestOptions)
+
+func (f requestOption) apply(o *RequestOptions) { f(o) }
+
+// Idempotent says that handling the request twice does no harm, which allows
+// a retry on another member when the link is lost after sending.
+func Idempotent() RequestOption {
+	return requestOption(func(o *RequestOptions) { o.Idempotent = true })
+}
+
+// WaitForMember waits for a first member until the deadline.
+func WaitForMember() RequestOption {
+	return requestOption(func(o *RequestOptions) { o.WaitForMember = true })
+}
+
+// WithPolicy chooses the member by p.
+func WithPolicy(p Policy) RequestOption {
+	return requestOption(func(o *RequestOptions) { o.Policy = p })
+}
+
+// Sticky sends requests with the same key to the same member while it lives.
+func Sticky(key string) RequestOption {
+	return requestOption(func(o *RequestOptions) { o.Policy, o.StickyKey = PolicySticky, key })
+}
+
+// Report has o filled with how the request went.
+func Report(o *Outcome) RequestOption {
+	return requestOption(func(r *RequestOptions) { r.Outcome = o })
+}
+
+// CollectOptions applies opts to the zero RequestOptions.
+func CollectOptions(opts []RequestOption) RequestOptions {
+	var o RequestOptions
+	for _, opt := range opts {
+		opt.apply(&o)
+	}
+	return o
+}
