@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Config says what to send. Rate, Duration and Do are required.
+type Config struct {
+	// Rate is the number of requests that begin in a second.
+	Rate float64
+	// Duration is how long requests begin.
+	Duration time.Duration
+	// Concurrency bounds the requests under way; default 256.
+	Concurrency int
+	// Grace is how long after Duration the last requests may still begin,
+	// where the cluster could not keep up; default 5 s.
+	Grace time.Duration
+	// Do sends one request and names the member that answered, "" if none.
+	// It must return soon after ctx ends. It is called concurrently.
+	Do func(ctx context.Context, n int) (member string, err error)
+	// Progress, if not nil, is told once per second how many requests are
+	// done and how many there will be.
+	Progress func(done, total int)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Concurrency == 0 {
+		c.Concurrency = 256
+	}
+	if c.Grace == 0 {
+		c.Grace = 5 * time.Second
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	switch {
+	case !(c.Rate > 0) || c.Rate > 1e7:
+		return fmt.Errorf("bench: rate is %g: it must be more than 0 and at most 10 million per second", c.Rate)
+	case c.Duration <= 0:
+		return fmt.Errorf("bench: duration is %s: it must be positive", c.Duration)
+	case c.Concurrency < 0 || c.Concurrency > 1<<16:
+		return fmt.Errorf("bench: concurrency is %d: it must be between 1 and %d", c.Concurrency, 1<<16)
+	case c.Rate*c.Duration.Seconds() < 1:
+		return fmt.Errorf("bench: %g per second for %s is less than one request", c.Rate, c.Duration)
+	case c.Do == nil:
+		return errors.New("bench: nothing to do")
+	}
+	return nil
+}
+
+// Run sends the requests and waits for the last outcome. It ends early when
+// ctx does; what was measured until then is in the Result, together with the
+// cause of ctx's end.
+func Run(ctx context.Context, cfg Config) (Result, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return Result{}, err
+	}
+	r := &run{
+		cfg:   cfg,
+		total: int(cfg.Rate * cfg.Duration.Seconds()),
+		rec:   newRecorder(),
+		turns: make(chan turn, cfg.Concurrency),
+	}
+	return r.run(ctx)
+}
+
+// run is one run of the loop.
+type run struct {
+	// Immutable after creation.
+	cfg   Config
+	total int
+	rec   *recorder
+
+	// turns carries numbers whose time has come; closed by the pacer.
+	turns chan turn
+}
+
+// turn is one request: its number and when it was meant to begin.
+type turn struct {
+	n        int
+	intended time.Time
+}
+
+func (r *run) run(ctx context.Context) (Result, error) {
+	begin := time.Now()
+	pacing, stop := context.WithDeadline(ctx, begin.Add(r.cfg.Duration+r.cfg.Grace))
+	defer stop()
+
+	var pacer, workers sync.WaitGroup
+	pacer.Go(func() { r.pace(pacing, begin) })
+	for range r.cfg.Concurrency {
+		workers.Go(func() { r.work(ctx, pacing) })
+	}
+	done := make(chan struct{})
+	pacer.Go(func() { r.report(done) })
+
+	workers.Wait()
+	elapsed := time.Since(begin)
+	close(done)
+	pacer.Wait()
+	return r.rec.result(r.total, elapsed), ctx.Err()
+}
+
+// pace hands out every number at its intended start.
+func (r *run) pace(ctx context.Context, begin time.Time) {
+	defer close(r.turns)
+	sleeper := newSleeper()
+	defer sleeper.close()
+	interval := float64(time.Second) / r.cfg.Rate
+	for n := range r.total {
+		intended := begin.Add(time.Duration(float64(n) * interval))
+		if !sleeper.until(ctx, intended) {
+			return
+		}
+		select {
+		case r.turns <- turn{n, intended}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *run) work(ctx, pacing context.Context) {
+	for t := range r.turns {
+		if pacing.Err() != nil {
+			continue // too late to begin: it counts as unsent
+		}
+		r.rec.begin()
+		member, err := r.cfg.Do(ctx, t.n)
+		r.rec.end(member, err, time.Since(t.intended))
+	}
+}
+
+func (r *run) report(done <-chan struct{}) {
+	if r.cfg.Progress == nil {
+		return
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			r.cfg.Progress(r.rec.done(), r.total)
+		case <-done:
+			return
+		}
+	}
+}

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
+)
+
+// Result is what a run found.
+type Result struct {
+	Sent     int // requests that began
+	Unsent   int // requests whose turn never came
+	Outcomes [outcome.Count]int
+	Members  map[string]int // replies of each member
+	Elapsed  time.Duration
+	Latency  Latency // of replies, from the intended start
+}
+
+// Latency is the summary of a histogram, in microseconds.
+type Latency struct {
+	P50   int64 `json:"p50"`
+	P90   int64 `json:"p90"`
+	P99   int64 `json:"p99"`
+	P999  int64 `json:"p99.9"`
+	P9999 int64 `json:"p99.99"`
+	Max   int64 `json:"max"`
+}
+
+// Summarize reads the summary off a histogram of microseconds. An empty one
+// gives zeros.
+func Summarize(h *hdrhistogram.Histogram) Latency {
+	return Latency{
+		P50:   h.ValueAtQuantile(50),
+		P90:   h.ValueAtQuantile(90),
+		P99:   h.ValueAtQuantile(99),
+		P999:  h.ValueAtQuantile(99.9),
+		P9999: h.ValueAtQuantile(99.99),
+		Max:   h.Max(),
+	}
+}
+
+// String returns the summary as one line of a table.
+func (l Latency) String() string {
+	return fmt.Sprintf("p50 %d  p90 %d  p99 %d  p99.9 %d  p99.99 %d  max %d µs", l.P50, l.P90, l.P99, l.P999, l.P9999, l.Max)
+}
+
+// MarshalJSON gives one flat object: sent, ok, unsent, the count of each
+// other outcome by its name, percentiles in microseconds, replies per second,
+// and the share of each member in the replies.
+func (r Result) MarshalJSON() ([]byte, error) {
+	object := struct {
+		Sent         int     `json:"sent"`
+		OK           int     `json:"ok"`
+		Unsent       int     `json:"unsent"`
+		RemoteError  int     `json:"remote_error"`
+		NoMember     int     `json:"no_member"`
+		Overloaded   int     `json:"overloaded"`
+		Unreachable  int     `json:"unreachable"`
+		Deadline     int     `json:"deadline"`
+		Interrupted  int     `json:"interrupted"`
+		Unauthorized int     `json:"unauthorized"`
+		TooLarge     int     `json:"too_large"`
+		Cancelled    int     `json:"cancelled"`
+		Closed       int     `json:"closed"`
+		Other        int     `json:"other"`
+		Seconds      float64 `json:"seconds"`
+		PerSecond    float64 `json:"per_second"`
+		Latency
+		Members map[string]float64 `json:"members"`
+	}{
+		r.Sent, r.OK(), r.Unsent,
+		r.Outcomes[outcome.RemoteError], r.Outcomes[outcome.NoMember], r.Outcomes[outcome.Overloaded],
+		r.Outcomes[outcome.Unreachable], r.Outcomes[outcome.Deadline], r.Outcomes[outcome.Interrupted],
+		r.Outcomes[outcome.Unauthorized], r.Outcomes[outcome.TooLarge], r.Outcomes[outcome.Cancelled],
+		r.Outcomes[outcome.Closed], r.Outcomes[outcome.Other],
+		r.Elapsed.Seconds(), r.PerSecond(), r.Latency, r.Shares(),
+	}
+	return json.Marshal(object)
+}
+
+// OK returns the number of replies.
+func (r Result) OK() int { return r.Outcomes[outcome.Reply] }
+
+// PerSecond returns the rate of replies.
+func (r Result) PerSecond() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.OK()) / r.Elapsed.Seconds()
+}
+
+// Shares returns each member's part of the replies, between 0 and 1.
+func (r Result) Shares() map[string]float64 {
+	shares := make(map[string]float64, len(r.Members))
+	for m, n := range r.Members {
+		shares[m] = float64(n) / float64(max(r.OK(), 1))
+	}
+	return shares
+}
+
+// Commonest returns the most frequent outcome; a reply if there was none.
+func (r Result) Commonest() outcome.Outcome {
+	best := outcome.Reply
+	for o, n := range r.Outcomes {
+		if n > r.Outcomes[best] {
+			best = outcome.Outcome(o)
+		}
+	}
+	return best
+}
+
+// Write prints the result for people.
+func (r Result) Write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "sent\t%d in %.1f s\n", r.Sent, r.Elapsed.Seconds())
+	fmt.Fprintf(t, "replies\t%d, %.0f per second\n", r.OK(), r.PerSecond())
+	if r.Unsent > 0 {
+		fmt.Fprintf(t, "unsent\t%d: the cluster could not keep up\n", r.Unsent)
+	}
+	for o, n := range r.Outcomes {
+		if n > 0 && outcome.Outcome(o) != outcome.Reply {
+			fmt.Fprintf(t, "%s\t%d\n", outcome.Outcome(o), n)
+		}
+	}
+	if r.OK() > 0 {
+		fmt.Fprintf(t, "latency\t%s\n", r.Latency)
+	}
+	for _, m := range sortedKeys(r.Members) {
+		fmt.Fprintf(t, "member %s\t%d, %.1f %%\n", m, r.Members[m], 100*float64(r.Members[m])/float64(r.OK()))
+	}
+	return t.Flush()
+}
+
+func sortedKeys(m map[string]int) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
