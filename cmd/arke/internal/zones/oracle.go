@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package zones
+
+import (
+	"fmt"
+	"sort"
+	"sync"
+	"time"
+)
+
+const day = 24 * 60 * 60
+
+// Oracle knows the answers without asking a Service. Tables are made when
+// they are first needed. It may be used concurrently.
+type Oracle struct {
+	tables map[string]*table // immutable after NewOracle
+}
+
+// table holds the rules of one zone.
+type table struct {
+	once  sync.Once
+	since []int64 // Unix seconds, ascending; the first is before FirstYear
+	rules []rules // what holds from since[i] on
+}
+
+// NewOracle returns an oracle for these zones.
+func NewOracle(names []string) *Oracle {
+	o := &Oracle{tables: make(map[string]*table, len(names))}
+	for _, n := range names {
+		o.tables[n] = new(table)
+	}
+	return o
+}
+
+// Answer returns what a member ought to reply to a question of Nth.
+func (o *Oracle) Answer(q Question) (Answer, error) {
+	if q.Transitions != "" {
+		return o.transitions(q)
+	}
+	at, err := time.Parse(layout, q.Convert)
+	if err != nil {
+		return Answer{}, err
+	}
+	t, err := o.table(q.To)
+	if err != nil {
+		return Answer{}, err
+	}
+	r := t.at(at.Unix())
+	return Answer{Instant: write(at.Unix(), r), Zone: r.name, DST: r.dst}, nil
+}
+
+func (o *Oracle) transitions(q Question) (Answer, error) {
+	t, err := o.table(q.Transitions)
+	if err != nil {
+		return Answer{}, err
+	}
+	begin := time.Date(q.Year, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	end := time.Date(q.Year+1, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	var a Answer
+	for i, since := range t.since {
+		if since >= begin && since < end {
+			r := t.rules[i]
+			a.Transitions = append(a.Transitions, Transition{
+				At: write(since, rules{}), Offset: r.offset, Zone: r.name, DST: r.dst,
+			})
+		}
+	}
+	return a, nil
+}
+
+// write gives the instant in the notation of a zone of the oracle.
+func (o *Oracle) write(at int64, zone string) string {
+	t, err := o.table(zone)
+	if err != nil {
+		return write(at, rules{}) // UTC will do: it is the same instant
+	}
+	return write(at, t.at(at))
+}
+
+// write gives the instant as a zone with these rules does.
+func write(at int64, r rules) string {
+	local := time.Unix(at+int64(r.offset), 0).UTC().Format("2006-01-02T15:04:05")
+	if r.offset == 0 {
+		return local + "Z"
+	}
+	sign, o := '+', r.offset
+	if o < 0 {
+		sign, o = '-', -o
+	}
+	return fmt.Sprintf("%s%c%02d:%02d:%02d", local, sign, o/3600, o/60%60, o%60)
+}
+
+func (o *Oracle) table(name string) (*table, error) {
+	t, ok := o.tables[name]
+	if !ok {
+		return nil, fmt.Errorf("zones: the oracle does not know %q", name)
+	}
+	var err error
+	t.once.Do(func() { err = t.fill(name) })
+	if err == nil && t.since == nil {
+		err = fmt.Errorf("zones: no table of %q", name)
+	}
+	return t, err
+}
+
+// fill samples the zone once a day and finds each change by bisection.
+func (t *table) fill(name string) error {
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return err
+	}
+	sample := func(at int64) rules { return rulesAt(time.Unix(at, 0).In(zone)) }
+	at := time.Date(FirstYear, 1, 1, 0, 0, 0, 0, time.UTC).Unix() - day
+	end := time.Date(LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	last := sample(at)
+	t.since, t.rules = []int64{at}, []rules{last}
+	for ; at < end; at += day {
+		for from, next := at, sample(at+day); next != last; {
+			// The first second at which the last rules do not hold any more.
+			n := sort.Search(int(at+day-from), func(i int) bool { return sample(from+int64(i)) != last })
+			from += int64(n)
+			last = sample(from)
+			t.since, t.rules = append(t.since, from), append(t.rules, last)
+		}
+	}
+	return nil
+}
+
+// at returns the rules at an instant after the table's beginning.
+func (t *table) at(unix int64) rules {
+	i := sort.Search(len(t.since), func(i int) bool { return t.since[i] > unix })
+	return t.rules[max(i-1, 0)]
+}
