@@ -35,3 +35,42 @@ const (
 	KindReply   Kind = 33 // Reply
 	KindCancel  Kind = 34 // Cancel
 )
+
+// String returns the kind's name as used in logs and metrics.
+func (k Kind) String() string {
+	switch k {
+	case KindHello:
+		return "hello"
+	case KindBeat:
+		return "beat"
+	case KindGoodbye:
+		return "goodbye"
+	case KindNotice:
+		return "notice"
+	case KindFragment:
+		return "fragment"
+	case KindRegister:
+		return "register"
+	case KindRegistered:
+		return "registered"
+	case KindUnregister:
+		return "unregister"
+	case KindWatch:
+		return "watch"
+	case KindUnwatch:
+		return "unwatch"
+	case KindSnapshot:
+		return "snapshot"
+	case KindDelta:
+		return "delta"
+	case KindHint:
+		return "hint"
+	case KindRequest:
+		return "request"
+	case KindReply:
+		return "reply"
+	case KindCancel:
+		return "cancel"
+	}
+	return "unknown"
+}

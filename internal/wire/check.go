@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import "google.golang.org/protobuf/proto"
+
+// Check returns ErrMalformed, with the field's name, if a control message
+// breaks a limit or lacks what its receiver relies on: after it, lengths need
+// not be looked at again. It does not verify proofs or whether text means
+// anything. A message that is no control message of a link passes.
+func Check(m proto.Message) error {
+	switch m := m.(type) {
+	case *Hello:
+		return CheckHello(m)
+	case *Goodbye:
+		return checkText("goodbye: reason", m.GetReason(), MaxText)
+	case *Notice:
+		return checkText("notice: detail", m.GetDetail(), MaxText)
+	case *Register:
+		return CheckRegister(m)
+	case *Registered:
+		return CheckRegistered(m)
+	case *Unregister:
+		return checkSize("unregister: cid", m.GetCid(), ClusterIDSize)
+	case *Watch:
+		return CheckWatch(m)
+	case *Unwatch:
+		return checkSize("unwatch: cid", m.GetCid(), ClusterIDSize)
+	case *Snapshot:
+		return CheckSnapshot(m)
+	case *Delta:
+		return CheckDelta(m)
+	case *Hint:
+		return CheckHint(m)
+	case *Record:
+		return CheckRecord(m)
+	}
+	return nil
+}
+
+// CheckHello checks a Hello. Whether there is a common version is for
+// Negotiate to say.
+func CheckHello(m *Hello) error {
+	if m.GetVersionMin() == 0 || m.GetVersionMin() > m.GetVersionMax() {
+		return malformed("hello: versions")
+	}
+	return first(
+		checkSize("hello: instance", m.GetInstance(), InstanceSize),
+		checkText("hello: agent", m.GetAgent(), MaxText),
+		checkAddrs("hello: addrs", m.GetAddrs()),
+	)
+}
+
+// CheckRegister checks a Register.
+func CheckRegister(m *Register) error {
+	return first(
+		checkSize("register: cid", m.GetCid(), ClusterIDSize),
+		checkSize("register: key", m.GetKey(), KeySize),
+		checkSize("register: proof", m.GetProof(), ProofSize),
+		checkRange("register: record", len(m.GetRecord()), 1, MaxRecord),
+	)
+}
+
+// CheckRegistered checks a Registered.
+func CheckRegistered(m *Registered) error {
+	return first(
+		checkSize("registered: cid", m.GetCid(), ClusterIDSize),
+		checkAnchors("registered: anchors", m.GetAnchors()),
+	)
+}
+
+// CheckWatch checks a Watch.
+func CheckWatch(m *Watch) error {
+	return first(
+		checkSize("watch: cid", m.GetCid(), ClusterIDSize),
+		checkSize("watch: key", m.GetKey(), KeySize),
+		checkSize("watch: proof", m.GetProof(), ProofSize),
+	)
+}
+
+// CheckSnapshot checks a Snapshot and its leases.
+func CheckSnapshot(m *Snapshot) error {
+	return first(
+		checkSize("snapshot: cid", m.GetCid(), ClusterIDSize),
+		checkLeases("snapshot: leases", m.GetLeases()),
+		checkAnchors("snapshot: anchors", m.GetAnchors()),
+	)
+}
+
+// CheckDelta checks a Delta and its leases.
+func CheckDelta(m *Delta) error {
+	if m.GetNumber() == 0 {
+		return malformed("delta: number")
+	}
+	for _, r := range m.GetRemoved() {
+		if err := checkRange("delta: removed: peer", len(r.GetPeer()), 1, MaxPeerID); err != nil {
+			return err
+		}
+	}
+	return first(
+		checkSize("delta: cid", m.GetCid(), ClusterIDSize),
+		checkLeases("delta: upserted", m.GetUpserted()),
+		checkRange("delta: removed", len(m.GetRemoved()), 0, MaxLeases),
+		checkAnchors("delta: anchors", m.GetAnchors()),
+	)
+}
+
+// CheckHint checks a Hint.
+func CheckHint(m *Hint) error {
+	return first(
+		checkSize("hint: cid", m.GetCid(), ClusterIDSize),
+		checkAnchors("hint: anchors", m.GetAnchors()),
+	)
+}
+
+// CheckRecord checks a Record after it was opened.
+func CheckRecord(m *Record) error {
+	return first(
+		checkRange("record: peer", len(m.GetPeer()), 1, MaxPeerID),
+		checkAddrs("record: addrs", m.GetAddrs()),
+		checkText("record: zone", m.GetZone(), MaxZone),
+	)
+}
+
+func checkLeases(what string, leases []*Lease) error {
+	if err := checkRange(what, len(leases), 0, MaxLeases); err != nil {
+		return err
+	}
+	for _, l := range leases {
+		err := first(
+			checkRange("lease: peer", len(l.GetPeer()), 1, MaxPeerID),
+			checkRange("lease: record", len(l.GetRecord()), 1, MaxRecord),
+			checkSize("lease: proof", l.GetProof(), ProofSize),
+		)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkAnchors(what string, peers [][]byte) error {
+	if err := checkRange(what, len(peers), 0, MaxAnchors); err != nil {
+		return err
+	}
+	for _, p := range peers {
+		if err := checkRange(what, len(p), 1, MaxPeerID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkAddrs(what string, addrs []string) error {
+	if err := checkRange(what, len(addrs), 0, MaxAddrs); err != nil {
+		return err
+	}
+	for _, a := range addrs {
+		if err := checkRange(what, len(a), 1, MaxAddr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkText(what, s string, limit int) error { return checkRange(what, len(s), 0, limit) }
+
+func checkSize(what string, b []byte, size int) error {
+	return checkRange(what, len(b), size, size)
+}
+
+func checkRange(what string, n, low, high int) error {
+	if n < low || n > high {
+		return malformed(what)
+	}
+	return nil
+}
+
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire is the link protocol, version 1: the frames two nodes exchange
+// on a link stream, and how their bodies are laid out. This page is its
+// specification; testdata holds test vectors for every layout. The package
+// encodes, decodes and checks. It has no goroutine, no socket and no clock,
+// and knows nothing of what the messages bring about.
+//
+// All integers are big-endian and unsigned. A decoder refuses what it does not
+// understand (ErrMalformed) and judges every length before it reserves memory.
+// Whoever gets such an error ends the link: the peer is broken or hostile.
+//
+// # Stream
+//
+// A link stream is a sequence of frames in each direction.
+//
+//	bytes  field
+//	4      length of what follows: 1 to 69,632 (MaxFrame)
+//	1      kind (see Kind)
+//	…      body
+//
+// A receiver skips and counts frames of a kind it does not know. The first
+// frame in each direction is Hello; nothing else is sent before the other
+// side's Hello has arrived. The link then runs at the newest version both
+// sides speak; if there is none, the sides say Goodbye and close.
+//
+// # Fragment (kind 5)
+//
+// A message of more than 65,536 bytes (MaxPayload) is cut. The fragments of
+// one message are sent in order on one channel; those of different channels
+// may alternate. A channel number is free again after its last fragment.
+//
+//	bytes  field
+//	4      channel
+//	1      flags: 1 first, 2 last; others 0
+//	1      kind of the whole message       (only with "first")
+//	4      length of the whole, in bytes   (only with "first")
+//	…      payload: 1 to 65,536 bytes; empty only where the whole is empty
+//
+// The payloads, put together, are the body of a frame of that kind. The kind
+// is not Fragment again.
+//
+// # Headers
+//
+// At most 16,384 bytes (MaxHeaderBytes), the count included.
+//
+//	bytes  field
+//	2      count
+//	       then count times:
+//	1      length of the key
+//	…      key
+//	2      length of the value
+//	…      value
+//
+// # Request (kind 32)
+//
+//	bytes  field
+//	8      id, unique among the requests of the sender's instance
+//	8      member
+//	8      incarnation of the member
+//	8      deadline, ns of the sender's link clock; 0 = none
+//	1      flags: 1 idempotent, 2 sealed; others 0
+//	1      attempt: 0 for the first member tried
+//	…      headers
+//	…      body: all that is left
+//
+// # Reply (kind 33)
+//
+//	bytes  field
+//	8      id of the request
+//	1      outcome: 0 reply, 1 remote error, 2 overloaded, 3 no such member,
+//	       4 draining, 5 expired, 6 unauthorized, 7 too large, 8 cancelled
+//	1      flags: 2 sealed; others 0
+//	4      requests waiting at the member
+//	4      requests running at the member
+//	4      service time in µs, capped
+//	4      code of a remote error, else 0
+//	…      headers
+//	…      body, or the text of the error: all that is left
+//
+// # Cancel (kind 34)
+//
+//	bytes  field
+//	8      id of the request
+//
+// # Control messages (kinds 1 to 4 and 16 to 23)
+//
+// Their bodies are protocol buffers, described in control.proto, of at most
+// 65,536 bytes (MaxControl) and 1,024 fields at the top level
+// (MaxControlFields). They are never cut into fragments. Unknown fields are
+// ignored, so that a neighbouring release can add some; the layouts above have
+// none, and change only with the link version. Check holds the limits inside
+// them: a cluster id has 32 bytes, a key 32, a proof 64, an instance 16; the
+// others are constants in protocol.go.
+package wire

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+const (
+	lengthSize = 4
+	// FrameOverhead is what AppendFrame adds to a body, in bytes: the length
+	// and the kind.
+	FrameOverhead = lengthSize + 1
+
+	// A whole frame fits, so that a burst of small frames costs one read
+	// below, and a large one at most two.
+	readBuffer = 72 << 10
+)
+
+// AppendFrame appends one frame, whose body is the concatenation of parts, and
+// returns the extended slice. It copies the parts. A body of more than
+// MaxFrame-1 bytes is a bug of the caller: it panics.
+func AppendFrame(dst []byte, k Kind, parts ...[]byte) []byte {
+	n := 1
+	for _, p := range parts {
+		n += len(p)
+	}
+	if n > MaxFrame {
+		panic(fmt.Sprintf("BUG: frame of %d bytes, kind %d", n, k))
+	}
+	dst = binary.BigEndian.AppendUint32(dst, uint32(n))
+	dst = append(dst, byte(k))
+	for _, p := range parts {
+		dst = append(dst, p...)
+	}
+	return dst
+}
+
+// FrameReader cuts a byte stream into frames. It reads ahead, so nobody else
+// may read from the stream. Not for concurrent use.
+type FrameReader struct {
+	r   *bufio.Reader
+	err error // the first error; it is final
+}
+
+// NewFrameReader returns a reader of the frames of r.
+func NewFrameReader(r io.Reader) *FrameReader {
+	return &FrameReader{r: bufio.NewReaderSize(r, readBuffer)}
+}
+
+// Next returns the next frame. The body is freshly allocated and belongs to
+// the caller; it is never nil, but may be empty.
+//
+// The error is io.EOF if the stream ended between two frames,
+// io.ErrUnexpectedEOF if it ended within one, ErrFrameTooLarge or ErrMalformed
+// if it is no stream of frames, else the reader's. Every error is final: the
+// position in the stream is lost, and Next returns the error again.
+func (r *FrameReader) Next() (Kind, []byte, error) {
+	if r.err != nil {
+		return 0, nil, r.err
+	}
+	k, body, err := r.next()
+	if err != nil {
+		r.err = err
+		return 0, nil, err
+	}
+	return k, body, nil
+}
+
+func (r *FrameReader) next() (Kind, []byte, error) {
+	head, err := r.r.Peek(FrameOverhead)
+	if len(head) >= lengthSize {
+		// The length is judged even if nothing follows it.
+		switch n := binary.BigEndian.Uint32(head); {
+		case n > MaxFrame:
+			return 0, nil, fmt.Errorf("%w: %d bytes, at most %d", ErrFrameTooLarge, n, MaxFrame)
+		case n == 0:
+			return 0, nil, malformed("frame without a kind")
+		}
+	}
+	if err != nil {
+		if err == io.EOF && len(head) > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		return 0, nil, err
+	}
+	n := binary.BigEndian.Uint32(head)
+	k := Kind(head[lengthSize])
+	if _, err := r.r.Discard(FrameOverhead); err != nil {
+		return 0, nil, err
+	}
+	body := make([]byte, n-1)
+	if _, err := io.ReadFull(r.r, body); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return 0, nil, err
+	}
+	return k, body, nil
+}
+
+// Buffered is the number of bytes read ahead: zero means that Next is likely
+// to wait.
+func (r *FrameReader) Buffered() int { return r.r.Buffered() }
