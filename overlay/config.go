@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Config says how an Overlay behaves. Zero values mean the defaults named at
+// each field.
+type Config struct {
+	// Seam is everything the overlay needs from outside. Required, whole.
+	Seam Seam
+
+	// Seeds are addresses of nodes to find the network through: multiaddrs,
+	// with or without /p2p, or "host:port". They are dialled for ever.
+	Seeds []string
+
+	// RememberFile is where the peers known last are kept between runs, as
+	// JSON. Empty means that nothing is remembered.
+	RememberFile string
+
+	// Heartbeat is the time without a byte after which a peer that somebody
+	// is interested in is asked for one. Three times as long without an
+	// answer makes it suspect. Default 400 ms.
+	Heartbeat time.Duration
+
+	// LaneBytes bounds what waits to be sent, per link and lane, in encoded
+	// bytes. An empty lane takes one message of any legal size. Defaults:
+	// ctl 1 MiB, rpc 4 MiB, pub 4 MiB, bulk 8 MiB.
+	LaneBytes [laneCount]int
+
+	// MaxMessage bounds one message, sent or received, in bytes. What arrives
+	// in fragments may use twice as much memory per link. Default 16 MiB.
+	MaxMessage int
+
+	// Agent names program and release in the logs of other nodes. At most 128
+	// bytes. Default "arke".
+	Agent string
+
+	// Logger is named "overlay" here. Nil means no logs.
+	Logger *zap.Logger
+}
+
+// Defaults of Config.
+const (
+	DefaultHeartbeat  = 400 * time.Millisecond
+	DefaultMaxMessage = 16 << 20
+)
+
+func (c Config) withDefaults() Config {
+	if c.Heartbeat == 0 {
+		c.Heartbeat = DefaultHeartbeat
+	}
+	for i, d := range [laneCount]int{LaneCtl: 1 << 20, LaneRPC: 4 << 20, LanePub: 4 << 20, LaneBulk: 8 << 20} {
+		if c.LaneBytes[i] == 0 {
+			c.LaneBytes[i] = d
+		}
+	}
+	if c.MaxMessage == 0 {
+		c.MaxMessage = DefaultMaxMessage
+	}
+	if c.Agent == "" {
+		c.Agent = "arke"
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	s := c.Seam
+	if s.Transport == nil || s.Router == nil || s.Clock == nil || s.Rand == nil || s.Exec == nil {
+		return errors.New("overlay: Config.Seam is incomplete: all five interfaces are required")
+	}
+	if c.Heartbeat < 10*time.Millisecond || c.Heartbeat > time.Minute {
+		return fmt.Errorf("overlay: Config.Heartbeat %v is outside 10ms … 1m", c.Heartbeat)
+	}
+	for i, n := range c.LaneBytes {
+		if n < 0 {
+			return fmt.Errorf("overlay: Config.LaneBytes of lane %v is negative", Lane(i))
+		}
+	}
+	if c.MaxMessage < MaxFrameBody || c.MaxMessage > 1<<30 {
+		return fmt.Errorf("overlay: Config.MaxMessage %d is outside 64 KiB … 1 GiB", c.MaxMessage)
+	}
+	if len(c.Agent) > maxAgent {
+		return fmt.Errorf("overlay: Config.Agent is longer than %d bytes", maxAgent)
+	}
+	return nil
+}

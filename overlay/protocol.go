@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import "time"
+
+// LinkProtocol is the protocol id of a link stream. The version inside it
+// only changes when not even Hello can be read any more; otherwise Hello
+// negotiates.
+const LinkProtocol = "/arke/link/1"
+
+// Link versions that this release speaks.
+const (
+	versionMin = 1
+	versionMax = 1
+)
+
+// MaxFrameBody is the largest body that travels as one frame, in bytes. What
+// is larger goes in fragments, on lane bulk.
+const MaxFrameBody = 64 << 10
+
+// Limits of what a peer may say about itself in Hello and Notice.
+const (
+	maxAgent     = 128 // bytes
+	maxAddrs     = 32
+	maxAddrBytes = 256
+	maxNotice    = 256 // bytes of a notice's or goodbye's text that are logged
+)
+
+// Times of the link protocol that are not configurable.
+const (
+	dialTimeout    = 5 * time.Second  // Open: connection, stream and Hello
+	helloTimeout   = 5 * time.Second  // from a stream's beginning to its Hello
+	byeTimeout     = time.Second      // for the peer to take the last words of a refused stream
+	drainTimeout   = 30 * time.Second // for the peer to finish a stream that was superseded
+	shutdownLimit  = 5 * time.Second  // Shutdown waits no longer for one peer
+	silenceLimit   = 10 * time.Second // a suspect link is closed after
+	connectTimeout = 3 * time.Second  // one dial of a candidate
+)
+
+// Bounds of what peers can make this node keep.
+const (
+	maxHandshakes     = 256 // streams that have not said Hello yet
+	maxPeerHandshakes = 4   // the same for one peer
+)
+
+// Codes of Goodbye frames and stream resets. Closed list; do not reorder.
+const (
+	codeShutdown   uint32 = 1 // the node is going away
+	codeVersion    uint32 = 2 // no common version
+	codeDuplicate  uint32 = 3 // another live node uses the peer id
+	codeProtocol   uint32 = 4 // what was received can't be understood
+	codeTimeout    uint32 = 5 // Hello did not come in time
+	codeSilent     uint32 = 6 // heartbeats were not answered
+	codeFull       uint32 = 7 // a bound on streams is reached
+	codeSuperseded uint32 = 8 // another stream of this link is used instead
+	codeBroken     uint32 = 9 // another stream of this link broke
+)
