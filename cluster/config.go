@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// Limits of names and registrations.
+const (
+	// MaxName is the longest cluster name in bytes.
+	MaxName = 255
+	// MaxZone is the longest zone name in bytes.
+	MaxZone = 64
+)
+
+// Config is what New needs. Overlay, Keys and Incarnation are required.
+type Config struct {
+	// Overlay reaches the other nodes.
+	Overlay Network
+	// Keys returns the keys of a cluster; never nil. It is called from the
+	// control loop and must not block.
+	Keys func(name string) *security.Cluster
+	// Incarnation is larger at each start of this node.
+	Incarnation uint64
+	// Zone is where this node runs; members of the same zone are preferred.
+	// Empty = none: then nobody is preferred.
+	Zone string
+	// Logger is where this package logs; nil = nowhere.
+	Logger *zap.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Overlay == nil:
+		return errors.New("cluster: Config.Overlay is required")
+	case c.Keys == nil:
+		return errors.New("cluster: Config.Keys is required")
+	case c.Incarnation == 0:
+		return errors.New("cluster: Config.Incarnation is required")
+	case len(c.Zone) > MaxZone:
+		return errors.New("cluster: Config.Zone is longer than 64 bytes")
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// MemberID is the random id of one registration.
+type MemberID uint64
+
+// String returns 16 hexadecimal digits.
+func (m MemberID) String() string { return fmt.Sprintf("%016x", uint64(m)) }
+
+// ParseMemberID reads what String wrote.
+func ParseMemberID(s string) (MemberID, error) {
+	if len(s) != 16 {
+		return 0, fmt.Errorf("cluster: member id %q must have 16 hexadecimal digits", s)
+	}
+	n, err := strconv.ParseUint(s, 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("cluster: member id %q must have 16 hexadecimal digits", s)
+	}
+	return MemberID(n), nil
+}
+
+// Member is one live member of a watched cluster. The exported fields never
+// change, and nobody changes the slice; the same *Member persists across views
+// as long as the member's record does not change. All methods may be called
+// concurrently.
+type Member struct {
+	ID          MemberID
+	Peer        peer.ID // its node
+	Incarnation uint64  // of its node; grows with each start of the node
+	Zone        string
+	Capacity    int // relative weight, at least 1
+	MaxMessage  int // bytes of body and headers it accepts; 0 = not said
+	Addrs       []string
+
+	load *load // shared by all descriptions of the same member
+}
+
+// Begin counts one request as under way. Each Begin is followed by exactly one
+// Clusters.Done.
+func (m *Member) Begin() { m.load.inflight.Add(1) }
+
+// Inflight is the number of requests under way from this node.
+func (m *Member) Inflight() int { return int(m.load.inflight.Load()) }
+
+// State is how this node sees the member now: live, suspect (an anchor or our
+// own link misses its node), ejected (slow or failing, out of rotation for a
+// while) or unreachable (our own link to it is lost, or it is gone).
+func (m *Member) State() string { return m.load.state().String() }

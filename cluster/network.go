@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// Network is what this package needs of the overlay; FromOverlay makes one of
+// an *overlay.Overlay. Methods may be called concurrently; Handle, Subscribe
+// and OnChange only before Start.
+type Network interface {
+	// Self is the local node, Addrs where others reach it.
+	Self() peer.ID
+	Addrs() []string
+	// Seam gives the clock, the random streams and the Exec.
+	Seam() overlay.Seam
+
+	// Handle has h called for each frame of kind k, on the goroutine that
+	// reads the link. session is the link's when the frame was read. h owns
+	// body and must not block.
+	Handle(k wire.Kind, h func(from peer.ID, session uint64, body []byte))
+	// Subscribe has f called for each change of a link; f must not block.
+	Subscribe(f func(PeerEvent))
+	// Send puts one frame on lane ctl and never blocks; body is copied. It
+	// returns the session the frame belongs to.
+	Send(to peer.ID, k wire.Kind, body []byte) (session uint64, err error)
+	// Open begins to establish the link; the result is a PeerEvent.
+	Open(to peer.ID, addrs []string)
+	// Hold keeps heartbeats running until release is called.
+	Hold(p peer.ID) (release func())
+
+	// Nearest answers without I/O, Closest asks the network; both count the
+	// local node. Size is the number of other peers known.
+	Nearest(key overlay.Key, k int) []peer.ID
+	Closest(ctx context.Context, key overlay.Key, k int) ([]peer.ID, error)
+	Size() int
+	// OnChange has f called after the set of known peers has changed; f must
+	// not block.
+	OnChange(f func())
+}
+
+// PeerEvent is a change of one link.
+type PeerEvent struct {
+	Type    PeerEventType
+	Peer    peer.ID
+	Session uint64 // the new one for PeerUp
+}
+
+// PeerEventType says what happened to a link.
+type PeerEventType uint8
+
+// The events of a link.
+const (
+	PeerUp         PeerEventType = iota + 1 // established, with a new session
+	PeerDown                                // lost; what was held for its session is void
+	PeerSuspect                             // misses heartbeats
+	PeerRecovered                           // heard of again
+	PeerDialFailed                          // could not be established
+)
