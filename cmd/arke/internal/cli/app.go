@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// App is everything a command needs from the process.
+type App struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Env    Env
+	// Executable is the path of the running binary; the demo starts it again.
+	Executable string
+}
+
+// Env holds the environment variables that mean something to Arke.
+type Env struct {
+	Network    string // ARKE_NETWORK: the content of a network file
+	Socket     string // ARKE_SOCKET: the relay's socket
+	RuntimeDir string // XDG_RUNTIME_DIR: where the default socket lives
+}
+
+// Run executes the command that args (without the program's name) ask for and
+// returns the exit status. The first end of ctx asks the command to finish.
+func (a App) Run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(a.Stderr, "arke: "+explain(err))
+	return exitCode(err)
+}
+
+func (a App) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "arke",
+		Short: "Messaging by service name, without a broker",
+		Long: `Arke is an overlay network in which programs call services by name.
+
+Beside each program runs a relay; relays find each other by themselves. Start
+one, serve a cluster, and ask it:
+
+  arke relay --dev &
+  arke serve greeting --exec 'echo hello, $(cat)' &
+  arke request greeting world
+
+All other commands talk to the relay on this machine, through its socket:
+--socket PATH, or the environment variable ARKE_SOCKET.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return misuse(cmd, fmt.Errorf("unknown command %q", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(misuse)
+	root.AddCommand(
+		a.keygen(), a.relay(), a.serve(), a.request(), a.members(),
+		a.status(), a.bench(), a.demo(), a.version(),
+	)
+	return root
+}
+
+// misuse marks err as wrong usage of cmd.
+func misuse(cmd *cobra.Command, err error) error {
+	return &usageError{command: cmd.CommandPath(), err: err}
+}
+
+// usageError says that the arguments make no sense.
+type usageError struct {
+	command string
+	err     error
+}
+
+func (e *usageError) Error() string {
+	return fmt.Sprintf("%v: see '%s --help'", e.err, e.command)
+}
+
+func (e *usageError) Unwrap() error { return e.err }
+
+// positional checks the number of arguments and names them in the error.
+func positional(least, most int, names string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return misuse(cmd, errors.New("missing "+names))
+		case len(args) > most:
+			return misuse(cmd, fmt.Errorf("unexpected argument %q", args[most]))
+		}
+		return nil
+	}
+}

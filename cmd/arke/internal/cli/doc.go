@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cli is the command line: it turns arguments into calls and errors
+// into one line and an exit status. It decides nothing else.
+//
+// # Output
+//
+// What a command was asked for goes to standard output: a reply's bytes
+// unchanged, a table, or with --json one JSON object per line. Progress and
+// logs go to standard error, and so does the one line that says what went
+// wrong and what to do next.
+//
+// # Exit status
+//
+//	0  success; for request: a reply
+//	1  anything not listed here, and wrong usage
+//	2  remote error: the member's handler ran and refused
+//	3  no member serves the cluster
+//	4  overloaded: every member refused
+//	5  unreachable: no member, or no relay, could be reached
+//	6  the deadline passed
+//	7  interrupted: the link was lost after sending, the handler may have run
+//	8  unauthorized
+//	9  message too large
+package cli

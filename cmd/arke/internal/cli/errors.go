@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// statusError is an error that chooses its exit status.
+type statusError struct {
+	code int
+	text string
+}
+
+func (e *statusError) Error() string { return e.text }
+
+// clusterError is an error of a call to a cluster.
+type clusterError struct {
+	cluster string
+	err     error
+}
+
+func (e *clusterError) Error() string { return e.err.Error() }
+func (e *clusterError) Unwrap() error { return e.err }
+
+// attachError says that there is no relay to talk to.
+type attachError struct {
+	target string // socket path or address
+	err    error
+}
+
+func (e *attachError) Error() string {
+	return fmt.Sprintf("no relay at %s: %v", e.target, e.err)
+}
+
+func (e *attachError) Unwrap() error { return e.err }
+
+// exitCode returns the exit status for err; it never is 0.
+func exitCode(err error) int {
+	var status *statusError
+	var usage *usageError
+	var attach *attachError
+	switch {
+	case errors.As(err, &status):
+		return status.code
+	case errors.As(err, &usage):
+		return 1
+	case errors.Is(err, patterns.ErrUnauthorized):
+		return outcome.Unauthorized.ExitCode()
+	case errors.As(err, &attach):
+		return outcome.Unreachable.ExitCode()
+	}
+	return max(outcome.Of(err).ExitCode(), 1)
+}
+
+// explain turns err into one line that says what happened and what to do.
+func explain(err error) string {
+	var attach *attachError
+	var call *clusterError
+	switch {
+	case errors.As(err, &attach):
+		if errors.Is(err, patterns.ErrUnauthorized) {
+			return fmt.Sprintf("the relay at %s refused the token: pass the one it was started with, --token", attach.target)
+		}
+		return fmt.Sprintf("%v: start one with 'arke relay', or name its socket with --socket or ARKE_SOCKET", err)
+	case errors.As(err, &call):
+		return explainCall(call)
+	case errors.Is(err, context.Canceled):
+		return "stopped by a signal"
+	}
+	return err.Error()
+}
+
+func explainCall(e *clusterError) string {
+	var remote *patterns.RemoteError
+	var deadline *patterns.DeadlineError
+	switch outcome.Of(e.err) {
+	case outcome.RemoteError:
+		errors.As(e.err, &remote)
+		return fmt.Sprintf("%s refused (code %d): %s", e.cluster, remote.Code, remote.Message)
+	case outcome.NoMember:
+		return fmt.Sprintf("nobody serves %s: start a member with 'arke serve %s', or wait for one with --wait", e.cluster, e.cluster)
+	case outcome.Overloaded:
+		return fmt.Sprintf("all members of %s are busy, no handler ran: try again later, or start more members", e.cluster)
+	case outcome.Unreachable:
+		return fmt.Sprintf("no member of %s could be reached, no handler ran: look at the links with 'arke status'", e.cluster)
+	case outcome.Interrupted:
+		return fmt.Sprintf("the link to a member of %s was lost before the reply, its handler may have run: ask again if that does no harm, or always with --idempotent", e.cluster)
+	case outcome.Unauthorized:
+		return fmt.Sprintf("no right to ask %s: the relay needs the key of this cluster", e.cluster)
+	case outcome.TooLarge:
+		return fmt.Sprintf("the message is too large for %s, no handler ran: send less at once", e.cluster)
+	case outcome.Deadline:
+		ran := "a handler may have run"
+		if errors.As(e.err, &deadline) && !deadline.MaybeRan {
+			ran = "no handler ran"
+		}
+		return fmt.Sprintf("the deadline passed without a reply from %s, %s: allow more with --timeout", e.cluster, ran)
+	case outcome.Cancelled:
+		return "stopped by a signal"
+	case outcome.Closed:
+		return fmt.Sprintf("the relay is shutting down, %s was not asked: ask again when it is back", e.cluster)
+	}
+	return e.err.Error()
+}

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// patience bounds the questions to the relay that have no flag for it.
+const patience = 5 * time.Second
+
+func (a App) members() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "members CLUSTER",
+		Short: "List who serves a cluster now",
+		Long: `List who serves a cluster now, as its callers on this machine see it.
+
+A state other than live means that callers leave the member out for a while.
+Exit status 3: nobody serves it.`,
+		Example: `  arke members zones
+  arke members zones --json | jq -r .peer`,
+		Args: positional(1, 1, "CLUSTER"),
+	}
+	attachment := a.attachFlags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per member")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.runMembers(cmd.Context(), attachment, args[0], asJSON)
+	}
+	return cmd
+}
+
+func (a App) runMembers(ctx context.Context, at *attachment, cluster string, asJSON bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c, err := at.attach(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	members, err := c.Members(ctx, cluster)
+	if err != nil {
+		return &clusterError{cluster, err}
+	}
+	if asJSON {
+		for _, m := range members {
+			if err := writeJSON(a.Stdout, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "MEMBER\tSTATE\tZONE\tCAPACITY\tPEER")
+	for _, m := range members {
+		zone := m.Zone
+		if zone == "" {
+			zone = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", m.ID, m.State, zone, m.Capacity, m.Peer)
+	}
+	return t.Flush()
+}

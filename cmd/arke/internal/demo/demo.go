@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/arke-mesh/arke/cmd/arke/internal/zones"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
+)
+
+const (
+	size       = 3                // relays, and members
+	absence    = 3 * time.Second  // how long the killed relay is away
+	returnTime = 20 * time.Second // until its member must serve again
+	assembly   = 10 * time.Second // until the caller must see all members
+)
+
+// Config says how to run the demo. Executable is required.
+type Config struct {
+	// Executable is the arke binary.
+	Executable string
+	// Requests is how many requests to send at least; default 300,000.
+	Requests int
+	// Concurrency is the number of requests under way; default 32.
+	Concurrency int
+	// Progress is told what happens, one line each; nil = nothing.
+	Progress io.Writer
+}
+
+func (c Config) withDefaults() Config {
+	if c.Requests == 0 {
+		c.Requests = 300_000
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = 32
+	}
+	if c.Progress == nil {
+		c.Progress = io.Discard
+	}
+	return c
+}
+
+// Run runs the demo to its end and reports. An error means that it could not
+// be run; whether it went well, the report's Err says.
+func Run(ctx context.Context, cfg Config) (Report, error) {
+	cfg = cfg.withDefaults()
+	if cfg.Executable == "" {
+		return Report{}, errors.New("demo: no executable")
+	}
+	begin := time.Now()
+	crew, err := newCrew(cfg.Executable)
+	if err != nil {
+		return Report{}, err
+	}
+	defer crew.dismiss()
+	s := &story{cfg: cfg, crew: crew, begin: begin, tally: newTally(memberName(size))}
+	if err := s.tell(ctx); err != nil {
+		return Report{}, err
+	}
+	if ctx.Err() != nil {
+		return Report{}, ctx.Err()
+	}
+	report := s.tally.report()
+	report.Zones = len(zones.Names())
+	report.Elapsed = time.Since(begin)
+	return report, nil
+}
+
+// story is one run.
+type story struct {
+	cfg   Config
+	crew  *crew
+	begin time.Time
+	tally *tally
+}
+
+func (s *story) say(format string, args ...any) {
+	fmt.Fprintf(s.cfg.Progress, "%5.1f s  %s\n", time.Since(s.begin).Seconds(), fmt.Sprintf(format, args...))
+}
+
+func (s *story) tell(ctx context.Context) error {
+	if err := s.crew.gather(ctx, size); err != nil {
+		return err
+	}
+	s.say("%d relays form a network, %d members serve %s", size, size, cluster)
+	c, err := client.New(client.Config{Socket: s.crew.socket(1)})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.Start(ctx); err != nil {
+		return err
+	}
+	if err := s.waitMembers(ctx, c); err != nil {
+		return err
+	}
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	names := zones.Names()
+	caller := &caller{messenger: c, names: names, oracle: zones.NewOracle(names), tally: s.tally}
+	over := make(chan struct{})
+	var chronicle sync.WaitGroup
+	chronicle.Go(func() { s.report(over) })
+	accident := make(chan struct{})
+	chronicle.Go(func() {
+		defer close(accident)
+		if err := s.accident(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	caller.ask(ctx, s.cfg.Concurrency, func(asked int) bool {
+		return asked >= s.cfg.Requests && closed(accident)
+	})
+	close(over)
+	chronicle.Wait()
+	return context.Cause(ctx)
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// waitMembers waits until the caller's relay knows every member.
+func (s *story) waitMembers(ctx context.Context, c patterns.Messenger) error {
+	ctx, cancel := context.WithTimeout(ctx, assembly)
+	defer cancel()
+	for {
+		members, err := c.Members(ctx, cluster)
+		if len(members) == size {
+			return nil
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("demo: the caller sees %d of %d members: %w", len(members), size, errors.Join(ctx.Err(), err))
+		}
+	}
+}
+
+// accident kills the last relay when half of the requests are done, starts it
+// again, and waits until its member serves. The end of ctx ends it early.
+func (s *story) accident(ctx context.Context) error {
+	half := func() bool { n, _, _, _ := s.tally.progress(); return n >= s.cfg.Requests/2 }
+	if !wait(ctx, half) {
+		return nil
+	}
+	s.say("relay %d is killed with SIGKILL", size)
+	s.tally.kill()
+	s.crew.relays[size-1].kill()
+
+	away := time.Now()
+	if !wait(ctx, func() bool { return time.Since(away) >= absence }) {
+		return nil
+	}
+	s.say("relay %d is started again", size)
+	s.tally.revive()
+	if err := s.crew.startRelay(size); err != nil {
+		return err
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, returnTime)
+	defer cancel()
+	if wait(ctx, func() bool { _, _, _, returned := s.tally.progress(); return returned }) {
+		s.say("member %s serves again", memberName(size))
+	}
+	return nil
+}
+
+// wait polls until happened, and says false if ctx ends first.
+func wait(ctx context.Context, happened func() bool) bool {
+	for !happened() {
+		select {
+		case <-time.After(2 * time.Millisecond):
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// report says every second how far it is.
+func (s *story) report(over <-chan struct{}) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	last := 0
+	for {
+		select {
+		case <-tick.C:
+			n, wrong, lost, _ := s.tally.progress()
+			s.say("%7d of %d requests, %d per second, wrong %d, lost %d", n, s.cfg.Requests, n-last, wrong, lost)
+			last = n
+		case <-over:
+			return
+		}
+	}
+}

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Load sends requests at a steady rate until it is stopped. It is an open
+// loop: a slow answer does not delay the next request.
+type Load struct {
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu sync.Mutex
+	// Guarded by mu.
+	sent     int
+	outcomes map[int]error // of each request, by number
+}
+
+// StartLoad calls do rate times per second, each on a goroutine of its own,
+// with numbers from 0.
+func StartLoad(t TB, rate int, do func(n int) error) *Load {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &Load{stop: cancel, outcomes: make(map[int]error)}
+	l.wg.Go(func() { l.run(ctx, rate, do) })
+	t.Cleanup(func() { l.Stop() })
+	return l
+}
+
+func (l *Load) run(ctx context.Context, rate int, do func(n int) error) {
+	begin := time.Now()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		for due := int(time.Since(begin).Seconds() * float64(rate)); n < due; n++ {
+			l.mu.Lock()
+			l.sent++
+			l.mu.Unlock()
+			l.wg.Go(func() {
+				err := do(n)
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.outcomes[n] = err
+			})
+		}
+	}
+}
+
+// Sent returns how many requests have begun, and Done how many have ended.
+func (l *Load) Sent() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sent
+}
+
+// Done returns how many requests have ended.
+func (l *Load) Done() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.outcomes)
+}
+
+// Stop ends the load, waits for the last answer, and returns the outcome of
+// each request by its number.
+func (l *Load) Stop() map[int]error {
+	l.stop()
+	l.wg.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.outcomes
+}

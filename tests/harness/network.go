@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Network is one network under test: a folder with its key.
+type Network struct {
+	t   TB
+	dir string
+	key string // path of the network file
+}
+
+// NewNetwork makes a network file with a key of its own.
+func NewNetwork(t TB) *Network {
+	t.Helper()
+	n := &Network{t: t, dir: Folder(t)}
+	n.key = filepath.Join(n.dir, "key")
+	Run(t, "keygen", "--out", n.key).Ends(0)
+	return n
+}
+
+// Key returns the path of the network file.
+func (n *Network) Key() string { return n.key }
+
+// Folder makes a folder of a short name that lives as long as the test.
+func Folder(t TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ak")
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// Relays starts that many relays, named a, b, c …; the first one is the
+// others' seed. It returns when each has a link to all others.
+func (n *Network) Relays(count int, options ...RelayOption) []*Relay {
+	n.t.Helper()
+	relays := []*Relay{n.Relay("a", options...)}
+	for i := 1; i < count; i++ {
+		with := append([]RelayOption{Seed(relays[0])}, options...)
+		relays = append(relays, n.Relay(fmt.Sprintf("%c", 'a'+i), with...))
+	}
+	Together(n.t, relays...)
+	return relays
+}
+
+// Together waits until each relay has a link to each other one.
+func Together(t TB, relays ...*Relay) {
+	t.Helper()
+	Eventually(t, 20*time.Second, fmt.Sprintf("that all %d relays are linked", len(relays)), func() error {
+		for _, a := range relays {
+			for _, b := range relays {
+				if err := a.linkedTo(b); a != b && err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// tie has the kernel kill the process together with the tests, and gives it a
+// group of its own so that a terminal's Ctrl-C does not reach it first.
+func tie(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// RSS returns the resident memory of the process in bytes.
+func (p *Process) RSS() int {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	var size, resident int
+	if err == nil {
+		_, err = fmt.Fscan(bytes.NewReader(text), &size, &resident)
+	}
+	if err != nil {
+		p.t.Fatalf("%s: %v", p.name, err)
+	}
+	return resident * os.Getpagesize()
+}

@@ -1,0 +1,307 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
+)
+
+// askTime bounds the harness's own questions to a relay.
+const askTime = 3 * time.Second
+
+// RelayOption changes how a relay is started.
+type RelayOption func(*relayConfig)
+
+type relayConfig struct {
+	args    []string
+	mdns    bool
+	listen  string
+	inside  *Namespace
+	dataDir bool
+}
+
+// Seed names relays that the new one dials first.
+func Seed(relays ...*Relay) RelayOption {
+	return func(c *relayConfig) {
+		for _, r := range relays {
+			c.args = append(c.args, "--seed", r.Addr())
+		}
+	}
+}
+
+// Flags adds any other flags.
+func Flags(args ...string) RelayOption {
+	return func(c *relayConfig) { c.args = append(c.args, args...) }
+}
+
+// Remembering gives the relay a data directory, which it keeps over restarts.
+func Remembering() RelayOption {
+	return func(c *relayConfig) { c.dataDir = true }
+}
+
+// Inside runs the relay in a network namespace of its own, with mDNS.
+func Inside(ns *Namespace) RelayOption {
+	return func(c *relayConfig) { c.inside, c.mdns = ns, true }
+}
+
+// Relay is one `arke relay`, over all its restarts.
+type Relay struct {
+	*Process // the current run
+
+	t       TB
+	name    string
+	network *Network
+	cfg     relayConfig
+	socket  string
+	ready   readyLine
+	eye     *client.Client // made when first needed; attaches again by itself
+}
+
+// readyLine is what a relay prints when it serves.
+type readyLine struct {
+	Peer   string   `json:"peer"`
+	Addrs  []string `json:"addrs"`
+	Socket string   `json:"socket"`
+}
+
+// Relay starts a relay and waits until it serves.
+func (n *Network) Relay(name string, options ...RelayOption) *Relay {
+	n.t.Helper()
+	r := &Relay{
+		t:       n.t,
+		name:    name,
+		network: n,
+		cfg:     relayConfig{listen: "/ip4/127.0.0.1/tcp/0"},
+		socket:  filepath.Join(n.dir, name+".sock"),
+	}
+	for _, o := range options {
+		o(&r.cfg)
+	}
+	r.start()
+	return r
+}
+
+func (r *Relay) start() {
+	r.t.Helper()
+	r.launch()
+	r.await()
+}
+
+// launch starts the process and does not wait.
+func (r *Relay) launch() {
+	r.t.Helper()
+	argv := []string{
+		Binary(r.t), "relay", "--key-file", r.network.key,
+		"--listen", r.cfg.listen, "--socket", r.socket,
+	}
+	if r.cfg.dataDir {
+		argv = append(argv, "--data-dir", filepath.Join(r.network.dir, r.name))
+	}
+	if !r.cfg.mdns {
+		argv = append(argv, "--no-mdns")
+	}
+	argv = append(argv, r.cfg.args...)
+	if r.cfg.inside != nil {
+		argv = r.cfg.inside.wrap(argv)
+	}
+	r.Process = spawn(r.t, "relay "+r.name, "arke relay ready ", argv...)
+}
+
+// await waits until the relay serves and remembers where it listens.
+func (r *Relay) await() {
+	r.t.Helper()
+	line := r.waitReady()
+	if err := json.Unmarshal([]byte(line), &r.ready); err != nil {
+		r.t.Fatalf("relay %s: ready line %q: %v", r.name, line, err)
+	}
+	if r.ready.Socket != r.socket || r.ready.Peer == "" || len(r.ready.Addrs) == 0 {
+		r.t.Fatalf("relay %s: ready line %q lacks something", r.name, line)
+	}
+	// A relay comes back where its peers look for it.
+	r.cfg.listen, _, _ = strings.Cut(r.ready.Addrs[0], "/p2p/")
+}
+
+// Restart starts the relay again with the same flags, at the same address,
+// and waits until it serves. The old run must have ended.
+func (r *Relay) Restart() {
+	r.t.Helper()
+	r.start()
+}
+
+// RestartAll starts all of them again, at the same time.
+func RestartAll(relays ...*Relay) {
+	for _, r := range relays {
+		r.t.Helper()
+		r.launch()
+	}
+	for _, r := range relays {
+		r.t.Helper()
+		r.await()
+	}
+}
+
+// Forget removes the seeds from the relay's flags, for the next start.
+func (r *Relay) Forget() {
+	var args []string
+	for i := 0; i < len(r.cfg.args); i++ {
+		if r.cfg.args[i] == "--seed" {
+			i++
+			continue
+		}
+		args = append(args, r.cfg.args[i])
+	}
+	r.cfg.args = args
+}
+
+// Addr returns the relay's first address with its peer id.
+func (r *Relay) Addr() string { return r.ready.Addrs[0] }
+
+// HostPort returns the same address as HOST:PORT.
+func (r *Relay) HostPort() string {
+	parts := strings.Split(r.Addr(), "/") // "", ip4, host, tcp, port, p2p, peer
+	return parts[2] + ":" + parts[4]
+}
+
+// Peer returns the relay's peer id.
+func (r *Relay) Peer() string { return r.ready.Peer }
+
+// Socket returns the path of the relay's socket.
+func (r *Relay) Socket() string { return r.socket }
+
+// Client attaches the test process to the relay, for as long as the test
+// lives.
+func (r *Relay) Client() *client.Client {
+	r.t.Helper()
+	c, err := client.New(client.Config{Socket: r.socket})
+	if err != nil {
+		r.t.Fatalf("client of relay %s: %v", r.name, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+	defer cancel()
+	if err := c.Start(ctx); err != nil {
+		r.t.Fatalf("client of relay %s: %v", r.name, err)
+	}
+	r.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// Serves starts `arke serve` with these arguments beside the relay and waits
+// until it is registered.
+func (r *Relay) Serves(cluster string, how ...string) *Process {
+	r.t.Helper()
+	argv := append([]string{Binary(r.t), "serve", cluster, "--socket", r.socket}, how...)
+	p := spawn(r.t, "serve "+cluster+" at "+r.name, "arke serve ready", argv...)
+	p.waitReady()
+	return p
+}
+
+// Requests runs `arke request` with these arguments at the relay.
+func (r *Relay) Requests(cluster string, args ...string) Result {
+	r.t.Helper()
+	return Run(r.t, append([]string{"request", cluster, "--socket", r.socket}, args...)...)
+}
+
+// Status is what a relay says about itself, as far as the tests look.
+type Status struct {
+	Peer  string `json:"peer"`
+	Links []struct {
+		Peer  string `json:"peer"`
+		State string `json:"state"`
+	} `json:"links"`
+}
+
+// Status asks the relay, and returns what it said also as text.
+func (r *Relay) Status() (Status, string, error) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	var s Status
+	text, err := r.observer().Status(ctx)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	return s, string(text), err
+}
+
+// observer returns the client through which the harness itself looks.
+func (r *Relay) observer() *client.Client {
+	r.t.Helper()
+	if r.eye == nil {
+		r.eye = r.Client()
+	}
+	return r.eye
+}
+
+// linkedTo returns an error unless the relay has a live link to the other.
+func (r *Relay) linkedTo(other *Relay) error {
+	r.t.Helper()
+	s, text, err := r.Status()
+	if err != nil {
+		return err
+	}
+	for _, l := range s.Links {
+		if l.Peer == other.Peer() && l.State == "up" {
+			return nil
+		}
+	}
+	return fmt.Errorf("relay %s has no link to %s: %s", r.name, other.name, text)
+}
+
+// Mentions says whether the relay's status names the other's peer id anywhere.
+func (r *Relay) Mentions(other *Relay) error {
+	r.t.Helper()
+	_, text, err := r.Status()
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(text, other.Peer()) {
+		return fmt.Errorf("relay %s does not mention %s", r.name, other.name)
+	}
+	return nil
+}
+
+// Members returns the members of a cluster as the relay's callers see them.
+func (r *Relay) Members(cluster string) ([]patterns.Member, error) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	members, err := r.observer().Members(ctx, cluster)
+	if errors.Is(err, patterns.ErrNoMembers) {
+		err = nil
+	}
+	return members, err
+}
+
+// Sees waits until the relay's callers see that many members of a cluster.
+func (r *Relay) Sees(count int, cluster string) {
+	r.t.Helper()
+	Eventually(r.t, 20*time.Second, fmt.Sprintf("that relay %s sees %d members of %s", r.name, count, cluster), func() error {
+		members, err := r.Members(cluster)
+		if err == nil && len(members) != count {
+			err = fmt.Errorf("it sees %d", len(members))
+		}
+		return err
+	})
+}
+
+// environment is the test's own, without what means something to arke.
+func environment() []string {
+	var kept []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "ARKE_") && !strings.HasPrefix(kv, "XDG_RUNTIME_DIR=") {
+			kept = append(kept, kv)
+		}
+	}
+	return kept
+}
