@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// Epoch is a cluster under one key version in one epoch: a blinded id and the
+// key pair it is the hash of. It is an immutable value, cheap to copy; its
+// methods may be called concurrently. The zero Epoch has no use.
+type Epoch struct{ s *epochState }
+
+type epochState struct {
+	version uint32
+	index   int64
+	id      ClusterID
+	private ed25519.PrivateKey
+	cluster *Key // what records are sealed with
+}
+
+func newEpoch(name string, k clusterKey, index int64) Epoch {
+	seed := derive(ed25519.SeedSize, k.route[:], nil, labelEpochKey, []byte(name), uint64Bytes(uint64(index)))
+	s := &epochState{
+		version: k.version,
+		index:   index,
+		private: ed25519.NewKeyFromSeed(seed),
+		cluster: k.key,
+	}
+	s.id = clusterID(s.public())
+	return Epoch{s}
+}
+
+func (s *epochState) public() ed25519.PublicKey { return s.private.Public().(ed25519.PublicKey) }
+
+func clusterID(public []byte) ClusterID { return sha256.Sum256(message(labelClusterID, public)) }
+
+// ID is the blinded id.
+func (e Epoch) ID() ClusterID { return e.s.id }
+
+// KeyVersion is the version of the cluster key.
+func (e Epoch) KeyVersion() uint32 { return e.s.version }
+
+// PublicKey is the key whose hash is ID. The caller owns the slice.
+func (e Epoch) PublicKey() []byte { return slices.Clone(e.s.public()) }
+
+// Prove returns the proof that p holds the cluster key. It is good for p in
+// this epoch only, so it may be shown to anybody.
+func (e Epoch) Prove(p peer.ID) []byte {
+	return ed25519.Sign(e.s.private, proofMessage(e.s.id, p))
+}
+
+// String returns the beginning of the id.
+func (e Epoch) String() string {
+	if e.s == nil {
+		return "epoch"
+	}
+	return "epoch " + e.s.id.String()[:16]
+}
+
+// Format writes String, whatever the verb.
+func (e Epoch) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, e.String()) }
+
+// VerifyProof checks what Prove returned, without any secret: id must be the
+// hash of publicKey, and proof its signature for p. It returns ErrBadProof.
+func VerifyProof(id ClusterID, publicKey, proof []byte, p peer.ID) error {
+	if len(publicKey) != ed25519.PublicKeySize || len(proof) != ed25519.SignatureSize {
+		return fmt.Errorf("%w: length", ErrBadProof)
+	}
+	hash := clusterID(publicKey)
+	if subtle.ConstantTimeCompare(hash[:], id[:]) != 1 {
+		return fmt.Errorf("%w: the cluster id is not the hash of the key", ErrBadProof)
+	}
+	if !ed25519.Verify(publicKey, proofMessage(id, p), proof) {
+		return fmt.Errorf("%w: signature", ErrBadProof)
+	}
+	return nil
+}
+
+func proofMessage(id ClusterID, p peer.ID) []byte { return message(labelProof, id[:], []byte(p)) }

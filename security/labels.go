@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// Every use of a key has a label of its own, so that nothing made for one
+// purpose is good for another one. The number is the version of all formats
+// here; whoever changes one of them gives it a new label.
+const (
+	labelAdmissionKey = "arke/1 admission key"  // network key -> Ed25519 seed
+	labelAdmission    = "arke/1 admission"      // what that key signs
+	labelPublic       = "arke/1 public label"   // network id -> Label
+	labelClusterKey   = "arke/1 cluster key"    // network key, name -> cluster key
+	labelRouteKey     = "arke/1 route key"      // cluster key -> route key
+	labelEpochKey     = "arke/1 epoch key"      // route key, name, epoch -> Ed25519 seed
+	labelEpochOffset  = "arke/1 epoch offset"   // name -> when its epochs begin
+	labelClusterID    = "arke/1 cluster id"     // epoch public key -> cluster id
+	labelProof        = "arke/1 cluster proof"  // what the epoch key signs
+	labelRecord       = "arke/1 sealed record"  // cluster key, salt -> AES-256 key
+	labelPayload      = "arke/1 sealed payload" // cluster key, salt -> AES-256 key
+)
+
+// derive is HKDF-SHA-256. parts go into info behind the label, each with its
+// length, so that no two lists of parts read the same.
+func derive(size int, secret, salt []byte, label string, parts ...[]byte) []byte {
+	out, err := hkdf.Key(sha256.New, secret, salt, string(message(label, parts...)), size)
+	if err != nil {
+		panic("BUG: hkdf: " + err.Error()) // only for a size beyond 255 hashes
+	}
+	return out
+}
+
+// message is what gets hashed or signed: the label, a zero byte, then each
+// part with its length.
+func message(label string, parts ...[]byte) []byte {
+	n := len(label) + 1
+	for _, p := range parts {
+		n += 4 + len(p)
+	}
+	b := make([]byte, 0, n)
+	b = append(b, label...)
+	b = append(b, 0)
+	for _, p := range parts {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
+		b = append(b, p...)
+	}
+	return b
+}
+
+func uint64Bytes(v uint64) []byte { return binary.BigEndian.AppendUint64(nil, v) }

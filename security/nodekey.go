@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+const nodeKeyFormat = "arke-node-key"
+
+// NodeKey is the private key of one node; its public half is the peer id. It
+// prints as "[redacted]". The zero NodeKey is no key, see IsZero.
+type NodeKey struct{ s *nodeKeyState } // a pointer, so that fmt never reaches it
+
+type nodeKeyState struct {
+	private ed25519.PrivateKey
+	libp2p  crypto.PrivKey
+	id      peer.ID
+}
+
+// GenerateNodeKey makes a key from 32 bytes of rand.
+func GenerateNodeKey(rand io.Reader) (NodeKey, error) {
+	seed := make([]byte, ed25519.SeedSize)
+	if _, err := io.ReadFull(rand, seed); err != nil {
+		return NodeKey{}, fmt.Errorf("security: generate node key: %w", err)
+	}
+	return newNodeKey(seed)
+}
+
+func newNodeKey(seed []byte) (NodeKey, error) {
+	s := &nodeKeyState{private: ed25519.NewKeyFromSeed(seed)}
+	var err error
+	if s.libp2p, err = crypto.UnmarshalEd25519PrivateKey(s.private); err != nil {
+		return NodeKey{}, fmt.Errorf("security: node key: %w", err)
+	}
+	if s.id, err = peer.IDFromPrivateKey(s.libp2p); err != nil {
+		return NodeKey{}, fmt.Errorf("security: node key: %w", err)
+	}
+	return NodeKey{s}, nil
+}
+
+// IsZero says whether k is no key.
+func (k NodeKey) IsZero() bool { return k.s == nil }
+
+// PeerID is the node's public identity; "" for the zero NodeKey.
+func (k NodeKey) PeerID() peer.ID {
+	if k.s == nil {
+		return ""
+	}
+	return k.s.id
+}
+
+// Libp2p is the key as libp2p takes it; nil for the zero NodeKey. It does not
+// redact itself: hand it on, do not print it.
+func (k NodeKey) Libp2p() crypto.PrivKey {
+	if k.s == nil {
+		return nil
+	}
+	return k.s.libp2p
+}
+
+// String returns "[redacted]".
+func (NodeKey) String() string { return redacted }
+
+// GoString returns "[redacted]".
+func (NodeKey) GoString() string { return redacted }
+
+// Format writes "[redacted]" for every verb.
+func (NodeKey) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
+
+// MarshalText returns "[redacted]".
+func (NodeKey) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+const nodeKeyHead = `# Arke node key: the identity of one node.
+# Keep it secret: mode 0600 (chmod 600). Never copy it to a second node: two
+# nodes with one identity disturb each other.
+`
+
+// LoadNodeKey reads a key that WriteNodeKey wrote. It returns fs.ErrNotExist
+// if there is none, ErrLooseMode or ErrBadFile.
+func LoadNodeKey(path string) (NodeKey, error) {
+	data, err := readSecretFile(path)
+	if err != nil {
+		return NodeKey{}, fmt.Errorf("node key: %w", err)
+	}
+	k, err := parseNodeKey(data)
+	if err != nil {
+		return NodeKey{}, fmt.Errorf("node key %s: %w", path, err)
+	}
+	return k, nil
+}
+
+func parseNodeKey(data []byte) (NodeKey, error) {
+	lines, err := expectHeader(splitLines(data), nodeKeyFormat)
+	if err != nil {
+		return NodeKey{}, err
+	}
+	seed, found := make([]byte, ed25519.SeedSize), false
+	for _, l := range lines {
+		switch {
+		case l.words[0] != "seed":
+			return NodeKey{}, l.unknown(`"seed"`)
+		case found:
+			return NodeKey{}, l.errorf(`a second "seed": remove one of them`)
+		}
+		found = true
+		if err := l.want("hex"); err != nil {
+			return NodeKey{}, err
+		}
+		if err := l.hexInto(seed, 1); err != nil {
+			return NodeKey{}, err
+		}
+	}
+	if !found || (*Key)(seed).IsZero() {
+		return NodeKey{}, fmt.Errorf("%w: it has no key: remove the file, and a new one is made", ErrBadFile)
+	}
+	return newNodeKey(seed)
+}
+
+// WriteNodeKey creates a file of mode 0600. It does not overwrite: the error
+// is fs.ErrExist then.
+func WriteNodeKey(path string, k NodeKey) error {
+	if k.IsZero() {
+		return fmt.Errorf("%w: no key to write", ErrBadFile)
+	}
+	b := []byte(nodeKeyHead)
+	b = fmt.Appendf(b, "%s 1\nseed ", nodeKeyFormat)
+	b = hex.AppendEncode(b, k.s.private.Seed())
+	return writeSecretFile(path, append(b, '\n'))
+}
