@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// controls makes an empty control message by its name.
+var controls = map[string]func() proto.Message{
+	"Hello":      func() proto.Message { return new(wire.Hello) },
+	"Beat":       func() proto.Message { return new(wire.Beat) },
+	"Goodbye":    func() proto.Message { return new(wire.Goodbye) },
+	"Notice":     func() proto.Message { return new(wire.Notice) },
+	"Register":   func() proto.Message { return new(wire.Register) },
+	"Registered": func() proto.Message { return new(wire.Registered) },
+	"Unregister": func() proto.Message { return new(wire.Unregister) },
+	"Watch":      func() proto.Message { return new(wire.Watch) },
+	"Unwatch":    func() proto.Message { return new(wire.Unwatch) },
+	"Snapshot":   func() proto.Message { return new(wire.Snapshot) },
+	"Delta":      func() proto.Message { return new(wire.Delta) },
+	"Hint":       func() proto.Message { return new(wire.Hint) },
+	"Record":     func() proto.Message { return new(wire.Record) },
+}
+
+// TestControlVectors proves the encoding of control messages in both
+// directions, and that each limit inside them is held.
+func TestControlVectors(t *testing.T) {
+	covered := make(map[string]bool)
+	forEachVector(t, "control.txt", func(t *testing.T, v vector) {
+		name := v.text("message")
+		got := controls[name]()
+		err := wire.DecodeControl(v.bytes, got)
+		if want := v.refused(t); want != nil {
+			require.ErrorIs(t, err, want)
+			return
+		}
+		covered[name] = true
+		require.NoError(t, err)
+		want := controls[name]()
+		require.NoError(t, prototext.Unmarshal([]byte(v.text("text")), want))
+		require.True(t, proto.Equal(want, got), "%v", got)
+		encoded, err := wire.AppendControl([]byte("before"), want)
+		require.NoError(t, err)
+		require.Equal(t, append([]byte("before"), v.bytes...), encoded)
+	})
+	require.Len(t, covered, len(controls), "a message has no vector")
+}
+
+// TestUnknownControlFieldsAreIgnored proves that a newer release may add a
+// field.
+func TestUnknownControlFieldsAreIgnored(t *testing.T) {
+	m := new(wire.Beat)
+	require.NoError(t, wire.DecodeControl([]byte{8, 5, 0xf8, 7, 1}, m))
+	require.True(t, proto.Equal(&wire.Beat{Clock: 5}, m))
+}
+
+// TestControlSizeIsJudgedOnBothSides proves that what AppendControl writes
+// DecodeControl accepts, and that a larger message is refused on both sides.
+func TestControlSizeIsJudgedOnBothSides(t *testing.T) {
+	fits := &wire.Goodbye{Reason: strings.Repeat("x", wire.MaxControl-4)}
+	b, err := wire.AppendControl(nil, fits)
+	require.NoError(t, err)
+	require.Len(t, b, wire.MaxControl)
+	before := []byte("before")
+	b, err = wire.AppendControl(before, &wire.Goodbye{Reason: strings.Repeat("x", wire.MaxControl-3)})
+	require.ErrorIs(t, err, wire.ErrControlTooLarge)
+	require.Equal(t, before, b)
+	require.ErrorIs(t, wire.DecodeControl(make([]byte, wire.MaxControl+1), new(wire.Beat)), wire.ErrControlTooLarge)
+}
+
+// TestControlMessagesCantGrowInMemory proves that a full frame of the
+// cheapest elements is refused before structures are made of them.
+func TestControlMessagesCantGrowInMemory(t *testing.T) {
+	hostile := bytes.Repeat([]byte{3<<3 | 2, 0}, wire.MaxControl/2) // empty leases
+	result := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if wire.DecodeControl(hostile, new(wire.Snapshot)) == nil {
+				b.Fatal("accepted")
+			}
+		}
+	})
+	require.Less(t, result.AllocedBytesPerOp(), int64(1<<10))
+}
+
+// TestTextIsClippedToWhatFits proves that any text, a hostile peer's too, can
+// be put into a control message.
+func TestTextIsClippedToWhatFits(t *testing.T) {
+	for name, c := range map[string]struct{ in, want string }{
+		"short":                 {"bye", "bye"},
+		"empty":                 {"", ""},
+		"long":                  {strings.Repeat("x", 300), strings.Repeat("x", 256)},
+		"cut between runes":     {strings.Repeat("x", 255) + "é", strings.Repeat("x", 255)},
+		"not UTF-8":             {"a\xff", "a\ufffd"},
+		"grows when made valid": {strings.Repeat("x\xff", 200), strings.Repeat("x\ufffd", 64)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := wire.ClipText(c.in)
+			require.Equal(t, c.want, got)
+			require.True(t, utf8.ValidString(got))
+			_, err := wire.AppendControl(nil, &wire.Goodbye{Reason: got})
+			require.NoError(t, err)
+		})
+	}
+	_, err := wire.AppendControl(nil, &wire.Goodbye{Reason: "\xff"})
+	require.Error(t, err)
+}
+
+// TestVersionsAreNegotiated proves which version two ranges lead to.
+func TestVersionsAreNegotiated(t *testing.T) {
+	for name, c := range map[string]struct {
+		low, high, want uint32
+		ok              bool
+	}{
+		"the same":            {1, 1, 1, true},
+		"a newer peer":        {1, 3, 1, true},
+		"a peer beyond us":    {2, 3, 0, false},
+		"a peer before us":    {0, 0, 0, false},
+		"a range upside down": {2, 1, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := wire.Negotiate(c.low, c.high)
+			require.Equal(t, c.ok, ok)
+			if ok {
+				require.Equal(t, c.want, got)
+			}
+		})
+	}
+}
+
+// TestKindsHaveNames proves that every kind can be told apart in logs.
+func TestKindsHaveNames(t *testing.T) {
+	names := make(map[string]wire.Kind)
+	for k := range 256 {
+		name := wire.Kind(k).String()
+		if name == "unknown" {
+			continue
+		}
+		require.NotContains(t, names, name)
+		names[name] = wire.Kind(k)
+	}
+	require.Len(t, names, 16)
+}
+
+// FuzzDecodeControl proves that no bytes make any control message's decoder
+// panic, and that what it accepts can be said again.
+func FuzzDecodeControl(f *testing.F) {
+	names := []string{
+		"Hello", "Beat", "Goodbye", "Notice", "Register", "Registered", "Unregister",
+		"Watch", "Unwatch", "Snapshot", "Delta", "Hint", "Record",
+	}
+	for _, v := range readVectors(f, "control.txt") {
+		for i, name := range names {
+			if name == v.text("message") {
+				f.Add(byte(i), v.bytes)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, which byte, b []byte) {
+		make1 := controls[names[int(which)%len(names)]]
+		m, again := make1(), make1()
+		if wire.DecodeControl(b, m) != nil {
+			return
+		}
+		encoded, err := wire.AppendControl(nil, m)
+		require.NoError(t, err)
+		require.NoError(t, wire.DecodeControl(encoded, again))
+		require.True(t, proto.Equal(m, again))
+	})
+}
+
+func BenchmarkControl(b *testing.B) {
+	m := &wire.Register{
+		Cid: make([]byte, 32), Key: make([]byte, 32), Proof: make([]byte, 64),
+		Member: 1, Incarnation: 2, Record: make([]byte, 200), Seq: 3,
+	}
+	encoded, err := wire.AppendControl(nil, m)
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := wire.DecodeControl(encoded, new(wire.Register)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

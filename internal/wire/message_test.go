@@ -1,0 +1,279 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// TestFragmentVectors proves the layout of fragments in both directions.
+func TestFragmentVectors(t *testing.T) {
+	forEachVector(t, "fragment.txt", func(t *testing.T, v vector) {
+		got, err := wire.DecodeFragment(v.bytes)
+		if want := v.refused(t); want != nil {
+			require.ErrorIs(t, err, want)
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, wire.Fragment{
+			Channel: uint32(v.number(t, "channel", 32)),
+			First:   v.text("first") == "true",
+			Last:    v.text("last") == "true",
+			Kind:    wire.Kind(v.number(t, "kind", 8)),
+			Total:   uint32(v.number(t, "total", 32)),
+			Payload: v.hex(t, "payload"),
+		}, got)
+		require.Equal(t, v.bytes, got.AppendTo(nil))
+		require.LessOrEqual(t, len(got.AppendHead(nil)), wire.MaxFragmentHead)
+	})
+}
+
+// TestLargestFragmentFitsAFrame proves that the limits go together.
+func TestLargestFragmentFitsAFrame(t *testing.T) {
+	f := wire.Fragment{First: true, Kind: wire.KindReply, Total: 1 << 20, Payload: make([]byte, wire.MaxPayload)}
+	frame := wire.AppendFrame(nil, wire.KindFragment, f.AppendTo(nil))
+	_, body, err := wire.NewFrameReader(bytes.NewReader(frame)).Next()
+	require.NoError(t, err)
+	_, err = wire.DecodeFragment(body)
+	require.NoError(t, err)
+}
+
+// TestRequestVectors proves the layout of requests in both directions.
+func TestRequestVectors(t *testing.T) {
+	forEachVector(t, "request.txt", func(t *testing.T, v vector) {
+		got, err := wire.DecodeRequest(v.bytes)
+		if want := v.refused(t); want != nil {
+			require.ErrorIs(t, err, want)
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, wire.Request{
+			ID:          v.number(t, "id", 64),
+			Member:      v.number(t, "member", 64),
+			Incarnation: v.number(t, "incarnation", 64),
+			Deadline:    v.number(t, "deadline", 64),
+			Flags:       uint8(v.number(t, "flags", 8)),
+			Attempt:     uint8(v.number(t, "attempt", 8)),
+			Headers:     v.headers(t),
+			Body:        v.hex(t, "body"),
+		}, got)
+		require.Equal(t, v.bytes, got.AppendTo(nil))
+		head := got.AppendHead(nil)
+		require.Len(t, head, got.HeadSize())
+		require.Equal(t, v.bytes, append(head, got.Body...))
+	})
+}
+
+// TestReplyVectors proves the layout of replies in both directions, and with
+// them the numbers and names of all outcomes.
+func TestReplyVectors(t *testing.T) {
+	outcomes := make(map[string]wire.Outcome)
+	for o := wire.OutcomeReply; o <= wire.OutcomeCancelled; o++ {
+		outcomes[o.String()] = o
+	}
+	require.Len(t, outcomes, 9)
+	require.Equal(t, "unknown", wire.Outcome(9).String())
+	forEachVector(t, "reply.txt", func(t *testing.T, v vector) {
+		got, err := wire.DecodeReply(v.bytes)
+		if want := v.refused(t); want != nil {
+			require.ErrorIs(t, err, want)
+			return
+		}
+		require.NoError(t, err)
+		outcome, ok := outcomes[v.text("outcome")]
+		require.True(t, ok)
+		require.Equal(t, wire.Reply{
+			ID:            v.number(t, "id", 64),
+			Outcome:       outcome,
+			Flags:         uint8(v.number(t, "flags", 8)),
+			Queue:         uint32(v.number(t, "queue", 32)),
+			Running:       uint32(v.number(t, "running", 32)),
+			ServiceMicros: uint32(v.number(t, "service", 32)),
+			Code:          uint32(v.number(t, "code", 32)),
+			Headers:       v.headers(t),
+			Body:          v.hex(t, "body"),
+		}, got)
+		require.Equal(t, v.bytes, got.AppendTo(nil))
+		head := got.AppendHead(nil)
+		require.Len(t, head, got.HeadSize())
+		require.Equal(t, v.bytes, append(head, got.Body...))
+	})
+}
+
+// TestCancelVectors proves the layout of cancellations in both directions.
+func TestCancelVectors(t *testing.T) {
+	forEachVector(t, "cancel.txt", func(t *testing.T, v vector) {
+		got, err := wire.DecodeCancel(v.bytes)
+		if want := v.refused(t); want != nil {
+			require.ErrorIs(t, err, want)
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, wire.Cancel{ID: v.number(t, "id", 64)}, got)
+		require.Equal(t, v.bytes, got.AppendTo(nil))
+	})
+}
+
+// TestHeadersAreJudgedBeforeTheyAreSent proves that CheckHeaders accepts
+// exactly what decoders accept, and that an unchecked violation is loud.
+func TestHeadersAreJudgedBeforeTheyAreSent(t *testing.T) {
+	long := func(n int) string { return strings.Repeat("x", n) }
+	for name, c := range map[string]struct {
+		headers []wire.Header
+		ok      bool
+	}{
+		"none":                {nil, true},
+		"longest key":         {[]wire.Header{{Key: long(255)}}, true},
+		"key too long":        {[]wire.Header{{Key: long(256)}}, false},
+		"exactly the limit":   {[]wire.Header{{Value: long(wire.MaxHeaderBytes - 5)}}, true},
+		"one byte more":       {[]wire.Header{{Value: long(wire.MaxHeaderBytes - 4)}}, false},
+		"value beyond 16 bit": {[]wire.Header{{Value: long(1 << 16)}}, false},
+		"many empty":          {make([]wire.Header, (wire.MaxHeaderBytes-2)/3), true},
+		"one too many":        {make([]wire.Header, (wire.MaxHeaderBytes-2)/3+1), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := wire.Request{Headers: c.headers}
+			if !c.ok {
+				require.ErrorIs(t, wire.CheckHeaders(c.headers), wire.ErrHeadersTooLarge)
+				require.Panics(t, func() { m.AppendTo(nil) })
+				return
+			}
+			require.NoError(t, wire.CheckHeaders(c.headers))
+			got, err := wire.DecodeRequest(m.AppendTo(nil))
+			require.NoError(t, err)
+			require.Equal(t, c.headers, got.Headers)
+		})
+	}
+}
+
+// TestBodyAliasesHeadersDoNot proves who owns what: a large body is not
+// copied, while headers outlive the frame they came in.
+func TestBodyAliasesHeadersDoNot(t *testing.T) {
+	b := wire.Request{Headers: []wire.Header{{Key: "k", Value: "v"}}, Body: []byte("body")}.AppendTo(nil)
+	m, err := wire.DecodeRequest(b)
+	require.NoError(t, err)
+	for i := range b {
+		b[i] = 'X'
+	}
+	require.Equal(t, []wire.Header{{Key: "k", Value: "v"}}, m.Headers)
+	require.Equal(t, "XXXX", string(m.Body))
+}
+
+// TestMessagesCostNoAllocation proves the cost of the hot path: nothing
+// without headers; with headers, the slice and one string for all of them.
+func TestMessagesCostNoAllocation(t *testing.T) {
+	const runs = 100
+	body := make([]byte, 1000)
+	headers := []wire.Header{{Key: "traceparent", Value: "00"}, {Key: "tracestate", Value: "x"}}
+	plain := wire.Request{ID: 1, Body: body}.AppendTo(nil)
+	full := wire.Request{ID: 1, Headers: headers, Body: body}.AppendTo(nil)
+	reply := wire.Reply{ID: 1, Body: body}.AppendTo(nil)
+	fragment := wire.Fragment{Payload: body}.AppendTo(nil)
+	buf := make([]byte, 0, 4096)
+	for name, c := range map[string]struct {
+		allocs float64
+		f      func() error
+	}{
+		"decode request":              {0, func() error { _, err := wire.DecodeRequest(plain); return err }},
+		"decode request with headers": {2, func() error { _, err := wire.DecodeRequest(full); return err }},
+		"decode reply":                {0, func() error { _, err := wire.DecodeReply(reply); return err }},
+		"decode fragment":             {0, func() error { _, err := wire.DecodeFragment(fragment); return err }},
+		"encode request": {0, func() error {
+			buf = wire.Request{ID: 1, Headers: headers, Body: body}.AppendTo(buf[:0])
+			return nil
+		}},
+		"encode reply": {0, func() error {
+			buf = wire.Reply{ID: 1, Headers: headers, Body: body}.AppendTo(buf[:0])
+			return nil
+		}},
+		"encode fragment": {0, func() error {
+			buf = wire.Fragment{First: true, Payload: body}.AppendTo(buf[:0])
+			return nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, c.f())
+			require.Equal(t, c.allocs, testing.AllocsPerRun(runs, func() { _ = c.f() }))
+		})
+	}
+}
+
+// FuzzDecodeFragment proves that no bytes make the decoder panic, and that
+// each fragment has one encoding only.
+func FuzzDecodeFragment(f *testing.F) {
+	seedWith(f, "fragment.txt")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := wire.DecodeFragment(b); err == nil {
+			require.Equal(t, b, m.AppendTo(nil))
+		}
+	})
+}
+
+// FuzzDecodeRequest proves the same for requests.
+func FuzzDecodeRequest(f *testing.F) {
+	seedWith(f, "request.txt")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := wire.DecodeRequest(b); err == nil {
+			require.NoError(t, wire.CheckHeaders(m.Headers))
+			require.Equal(t, b, m.AppendTo(nil))
+		}
+	})
+}
+
+// FuzzDecodeReply proves the same for replies.
+func FuzzDecodeReply(f *testing.F) {
+	seedWith(f, "reply.txt")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := wire.DecodeReply(b); err == nil {
+			require.NoError(t, wire.CheckHeaders(m.Headers))
+			require.Equal(t, b, m.AppendTo(nil))
+		}
+	})
+}
+
+// FuzzDecodeCancel proves the same for cancellations.
+func FuzzDecodeCancel(f *testing.F) {
+	seedWith(f, "cancel.txt")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := wire.DecodeCancel(b); err == nil {
+			require.Equal(t, b, m.AppendTo(nil))
+		}
+	})
+}
+
+func BenchmarkRequest(b *testing.B) {
+	m := wire.Request{ID: 1, Member: 2, Incarnation: 3, Deadline: 4, Body: make([]byte, 1<<10)}
+	encoded := m.AppendTo(nil)
+	b.Run("encode", func(b *testing.B) {
+		b.ReportAllocs()
+		buf := make([]byte, 0, 2048)
+		for b.Loop() {
+			buf = m.AppendTo(buf[:0])
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := wire.DecodeRequest(encoded); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	m.Headers = []wire.Header{{Key: "traceparent", Value: strings.Repeat("0", 55)}, {Key: "k", Value: "v"}}
+	encoded = m.AppendTo(nil)
+	b.Run("decode with headers", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := wire.DecodeRequest(encoded); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

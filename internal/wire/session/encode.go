@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// encoder appends fields and remembers the first error. The bytes that end a
+// frame are only referenced, so that a sender may leave them where they are.
+type encoder struct {
+	b    []byte
+	tail []byte
+	err  error
+}
+
+func (e *encoder) u8(v uint8)   { e.b = append(e.b, v) }
+func (e *encoder) u16(v uint16) { e.b = binary.BigEndian.AppendUint16(e.b, v) }
+func (e *encoder) u32(v uint32) { e.b = binary.BigEndian.AppendUint32(e.b, v) }
+func (e *encoder) u64(v uint64) { e.b = binary.BigEndian.AppendUint64(e.b, v) }
+
+func (e *encoder) bytes(b []byte) { e.b = append(e.b, b...) }
+func (e *encoder) rest(b []byte)  { e.tail = b }
+
+// str appends a length in two bytes and s.
+func (e *encoder) str(what, s string, limit int) {
+	if len(s) > limit {
+		e.tooLarge(what, len(s), limit)
+		return
+	}
+	e.u16(uint16(len(s)))
+	e.b = append(e.b, s...)
+}
+
+// text appends what was written for people; it is cut rather than refused.
+func (e *encoder) text(s string) {
+	e.str("text", s[:min(len(s), MaxText)], MaxText)
+}
+
+func (e *encoder) headers(hs []Header) {
+	if len(hs) == 0 {
+		e.u16(0)
+		return
+	}
+	if err := CheckHeaders(hs); err != nil {
+		if e.err == nil {
+			e.err = err
+		}
+		return
+	}
+	e.u16(uint16(len(hs)))
+	for i := range hs {
+		e.u8(uint8(len(hs[i].Key)))
+		e.b = append(e.b, hs[i].Key...)
+		e.u16(uint16(len(hs[i].Value)))
+		e.b = append(e.b, hs[i].Value...)
+	}
+}
+
+func (e *encoder) tooLarge(what string, n, limit int) {
+	if e.err == nil {
+		e.err = fmt.Errorf("%w: %s of %d bytes, at most %d", ErrFieldTooLarge, what, n, limit)
+	}
+}
+
+// appendFrame appends all of f but its trailing bytes, which it returns, with a
+// length that counts them.
+func appendFrame(dst []byte, f Frame) (head, tail []byte, err error) {
+	start := len(dst)
+	e := encoder{b: append(dst, 0, 0, 0, 0, uint8(f.Kind()))}
+	f.encode(&e)
+	if e.err != nil {
+		return dst, nil, e.err
+	}
+	n := len(e.b) - start - lengthSize + len(e.tail)
+	if n > math.MaxUint32 {
+		return dst, nil, ErrFrameTooLarge
+	}
+	binary.BigEndian.PutUint32(e.b[start:], uint32(n))
+	return e.b, e.tail, nil
+}
+
+// Append appends the encoded frame and returns the extended slice. Errors are
+// ErrFieldTooLarge and ErrFrameTooLarge.
+func Append(dst []byte, f Frame) ([]byte, error) {
+	head, tail, err := appendFrame(dst, f)
+	if err != nil {
+		return dst, err
+	}
+	if len(head)-len(dst)-lengthSize+len(tail) > MaxFrame {
+		return dst, ErrFrameTooLarge
+	}
+	return append(head, tail...), nil
+}

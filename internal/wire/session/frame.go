@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+// Frame is one message of the protocol. Its implementations are the pointers
+// to the types of this package that are named after the kinds.
+type Frame interface {
+	Kind() Kind
+	encode(*encoder)
+	decode(*decoder)
+}
+
+// newFrame returns a zero frame of kind k; nil if k is unknown.
+func newFrame(k Kind) Frame {
+	switch k {
+	case KindHello:
+		return &Hello{}
+	case KindWelcome:
+		return &Welcome{}
+	case KindRefused:
+		return &Refused{}
+	case KindPing:
+		return &Ping{}
+	case KindPong:
+		return &Pong{}
+	case KindDrain:
+		return &Drain{}
+	case KindGoodbye:
+		return &Goodbye{}
+	case KindError:
+		return &Error{}
+	case KindRegister:
+		return &Register{}
+	case KindRegistered:
+		return &Registered{}
+	case KindRegisterFailed:
+		return &RegisterFailed{}
+	case KindUnregister:
+		return &Unregister{}
+	case KindUnregistered:
+		return &Unregistered{}
+	case KindRequest:
+		return &Request{}
+	case KindReply:
+		return &Reply{}
+	case KindCancel:
+		return &Cancel{}
+	case KindDeliver:
+		return &Deliver{}
+	case KindAnswer:
+		return &Answer{}
+	case KindDeliverCancel:
+		return &DeliverCancel{}
+	case KindMembers:
+		return &Members{}
+	case KindMembersReply:
+		return &MembersReply{}
+	case KindStatus:
+		return &Status{}
+	case KindStatusReply:
+		return &StatusReply{}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+// Kind says what a frame is. Numbers are never reused or reordered. A receiver
+// that does not know a kind skips it if it is Skippable, and ends the session
+// if it is not.
+type Kind uint8
+
+// The kinds. The comment says who sends it.
+const (
+	KindHello   Kind = 1 // client
+	KindWelcome Kind = 2 // relay
+	KindRefused Kind = 3 // relay
+	KindPing    Kind = 4 // both
+	KindPong    Kind = 5 // both
+	KindDrain   Kind = 6 // relay
+	KindGoodbye Kind = 7 // relay
+	KindError   Kind = 8 // both
+
+	KindRegister       Kind = 16 // client
+	KindRegistered     Kind = 17 // relay
+	KindRegisterFailed Kind = 18 // relay
+	KindUnregister     Kind = 19 // client
+	KindUnregistered   Kind = 20 // relay
+
+	KindRequest       Kind = 32 // client
+	KindReply         Kind = 33 // relay
+	KindCancel        Kind = 34 // client
+	KindDeliver       Kind = 35 // relay
+	KindAnswer        Kind = 36 // client
+	KindDeliverCancel Kind = 37 // relay
+
+	KindMembers      Kind = 48 // client
+	KindMembersReply Kind = 49 // relay
+	KindStatus       Kind = 50 // client
+	KindStatusReply  Kind = 51 // relay
+
+	// FirstSkippable and all kinds above are hints: losing one changes
+	// nothing that was promised.
+	FirstSkippable Kind = 128
+)
+
+// Skippable says whether a receiver that does not know k ignores the frame.
+func (k Kind) Skippable() bool { return k >= FirstSkippable }
+
+// lenient says whether k may carry more bytes than this version knows.
+func (k Kind) lenient() bool {
+	return k == KindHello || k == KindWelcome || k == KindRefused
+}
+
+// String returns the kind's name as used in logs and errors.
+func (k Kind) String() string {
+	switch k {
+	case KindHello:
+		return "hello"
+	case KindWelcome:
+		return "welcome"
+	case KindRefused:
+		return "refused"
+	case KindPing:
+		return "ping"
+	case KindPong:
+		return "pong"
+	case KindDrain:
+		return "drain"
+	case KindGoodbye:
+		return "goodbye"
+	case KindError:
+		return "error"
+	case KindRegister:
+		return "register"
+	case KindRegistered:
+		return "registered"
+	case KindRegisterFailed:
+		return "register_failed"
+	case KindUnregister:
+		return "unregister"
+	case KindUnregistered:
+		return "unregistered"
+	case KindRequest:
+		return "request"
+	case KindReply:
+		return "reply"
+	case KindCancel:
+		return "cancel"
+	case KindDeliver:
+		return "deliver"
+	case KindAnswer:
+		return "answer"
+	case KindDeliverCancel:
+		return "deliver_cancel"
+	case KindMembers:
+		return "members"
+	case KindMembersReply:
+		return "members_reply"
+	case KindStatus:
+		return "status"
+	case KindStatusReply:
+		return "status_reply"
+	}
+	return "unknown"
+}
