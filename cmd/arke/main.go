@@ -33,6 +33,7 @@ func run(ctx context.Context) int {
 		Env: cli.Env{
 			Network:    os.Getenv("ARKE_NETWORK"),
 			Socket:     os.Getenv("ARKE_SOCKET"),
+			Token:      os.Getenv("ARKE_TOKEN"),
 			RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"),
 		},
 		Executable: self,

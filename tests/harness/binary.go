@@ -14,22 +14,22 @@ import (
 // Main is what TestMain of a package of scenarios calls: it runs the tests
 // and removes the binary afterwards.
 func Main(m interface{ Run() int }) int {
-	defer binary.remove()
+	defer shared.remove()
 	return m.Run()
 }
 
 // Binary returns the path of the arke binary under test.
 func Binary(t TB) string {
 	t.Helper()
-	path, err := binary.build()
+	path, err := shared.build()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	return path
 }
 
-// binary is the one thing that all tests of a run share.
-var binary built
+// shared is the one thing that all tests of a run share.
+var shared built
 
 // built is a binary that is built when it is first asked for.
 type built struct {

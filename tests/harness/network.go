@@ -5,6 +5,7 @@ package harness
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -38,6 +39,17 @@ func Folder(t TB) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
+}
+
+// FreePort returns a loopback HOST:PORT on which nobody listens.
+func FreePort(t TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 // Relays starts that many relays, named a, b, c …; the first one is the

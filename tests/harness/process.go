@@ -36,7 +36,7 @@ type Process struct {
 
 // spawn starts the command line and has it killed when the test ends. A line
 // on standard output that begins with prefix says that it is ready.
-func spawn(t TB, name, prefix string, argv ...string) *Process {
+func spawn(t TB, name, prefix string, env []string, argv ...string) *Process {
 	t.Helper()
 	p := &Process{
 		t:     t,
@@ -45,7 +45,7 @@ func spawn(t TB, name, prefix string, argv ...string) *Process {
 		ready: make(chan string, 1),
 		done:  make(chan struct{}),
 	}
-	p.cmd.Env = environment()
+	p.cmd.Env = append(environment(), env...)
 	tie(p.cmd)
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -115,7 +115,7 @@ func (r *Relay) launch() {
 	if r.cfg.inside != nil {
 		argv = r.cfg.inside.wrap(argv)
 	}
-	r.Process = spawn(r.t, "relay "+r.name, "arke relay ready ", argv...)
+	r.Process = spawn(r.t, "relay "+r.name, "arke relay ready ", nil, argv...)
 }
 
 // await waits until the relay serves and remembers where it listens.
@@ -200,10 +200,14 @@ func (r *Relay) Client() *client.Client {
 // until it is registered.
 func (r *Relay) Serves(cluster string, how ...string) *Process {
 	r.t.Helper()
-	argv := append([]string{Binary(r.t), "serve", cluster, "--socket", r.socket}, how...)
-	p := spawn(r.t, "serve "+cluster+" at "+r.name, "arke serve ready", argv...)
-	p.waitReady()
-	return p
+	args := append([]string{"serve", cluster, "--socket", r.socket}, how...)
+	return Command{Args: args}.Start(r.t, "arke serve ready")
+}
+
+// Asks starts `arke request` with these arguments and does not wait for it.
+func (r *Relay) Asks(cluster string, args ...string) *Process {
+	r.t.Helper()
+	return Command{Args: append([]string{"request", cluster, "--socket", r.socket}, args...)}.Start(r.t, "")
 }
 
 // Requests runs `arke request` with these arguments at the relay.
@@ -258,19 +262,6 @@ func (r *Relay) linkedTo(other *Relay) error {
 	return fmt.Errorf("relay %s has no link to %s: %s", r.name, other.name, text)
 }
 
-// Mentions says whether the relay's status names the other's peer id anywhere.
-func (r *Relay) Mentions(other *Relay) error {
-	r.t.Helper()
-	_, text, err := r.Status()
-	if err != nil {
-		return err
-	}
-	if !strings.Contains(text, other.Peer()) {
-		return fmt.Errorf("relay %s does not mention %s", r.name, other.name)
-	}
-	return nil
-}
-
 // Members returns the members of a cluster as the relay's callers see them.
 func (r *Relay) Members(cluster string) ([]patterns.Member, error) {
 	r.t.Helper()
@@ -304,4 +295,40 @@ func environment() []string {
 		}
 	}
 	return kept
+}
+
+// RestartWith is Restart with more options.
+func (r *Relay) RestartWith(options ...RelayOption) {
+	r.t.Helper()
+	for _, o := range options {
+		o(&r.cfg)
+	}
+	r.start()
+}
+
+// HasLinks returns an error unless the relay has a link to anybody.
+func (r *Relay) HasLinks() error {
+	r.t.Helper()
+	s, text, err := r.Status()
+	if err != nil {
+		return err
+	}
+	for _, l := range s.Links {
+		if l.State == "up" {
+			return nil
+		}
+	}
+	return fmt.Errorf("relay %s has no links: %s", r.name, text)
+}
+
+// Ignores fails the test if the relay's status names the other's peer id.
+func (r *Relay) Ignores(other *Relay) {
+	r.t.Helper()
+	_, text, err := r.Status()
+	if err != nil {
+		r.t.Fatalf("%v", err)
+	}
+	if strings.Contains(text, other.Peer()) {
+		r.t.Fatalf("relay %s knows of %s: %s", r.name, other.name, text)
+	}
 }

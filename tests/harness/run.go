@@ -60,6 +60,25 @@ func (c Command) Run(t TB) Result {
 	return Result{t: t, args: c.Args, Stdout: stdout.String(), Stderr: stderr.String(), Code: cmd.ProcessState.ExitCode()}
 }
 
+// Start starts the command and waits for the line on standard output that
+// begins with ready; without one it does not wait.
+func (c Command) Start(t TB, ready string) *Process {
+	t.Helper()
+	p := spawn(t, "arke "+strings.Join(c.Args, " "), ready, c.Env, append([]string{Binary(t)}, c.Args...)...)
+	if ready != "" {
+		p.waitReady()
+	}
+	return p
+}
+
+// Is returns an error unless the exit status is code.
+func (r Result) Is(code int) error {
+	if r.Code != code {
+		return fmt.Errorf("%s: exit status %d", r, r.Code)
+	}
+	return nil
+}
+
 // Ends checks the exit status.
 func (r Result) Ends(code int) Result {
 	r.t.Helper()

@@ -26,6 +26,7 @@ type App struct {
 type Env struct {
 	Network    string // ARKE_NETWORK: the content of a network file
 	Socket     string // ARKE_SOCKET: the relay's socket
+	Token      string // ARKE_TOKEN: what programs show at a relay's TCP address
 	RuntimeDir string // XDG_RUNTIME_DIR: where the default socket lives
 }
 

@@ -27,7 +27,7 @@ func (a App) attachFlags(cmd *cobra.Command) *attachment {
 	f := cmd.Flags()
 	f.StringVar(&t.socket, "socket", "", "the relay's socket (default $ARKE_SOCKET, else the relay's own default)")
 	f.StringVar(&t.address, "address", "", "the relay's loopback TCP address, instead of the socket")
-	f.StringVar(&t.token, "token", "", "the token that goes with --address")
+	f.StringVar(&t.token, "token", "", "the token that goes with --address (default $ARKE_TOKEN)")
 	return t
 }
 
@@ -49,11 +49,22 @@ func (e Env) socket(flag string) string {
 	return client.DefaultSocket(e.RuntimeDir)
 }
 
+// token returns what programs show at a relay's TCP address.
+func (e Env) token(flag string) string {
+	if flag != "" {
+		return flag
+	}
+	return e.Token
+}
+
 // attach connects to the relay. The caller closes the client.
 func (t *attachment) attach(ctx context.Context, log *zap.Logger) (*client.Client, error) {
+	if t.address != "" && t.socket != "" {
+		return nil, errors.New("choose one of --socket and --address")
+	}
 	cfg := client.Config{Logger: log}
 	if t.address != "" {
-		cfg.Address, cfg.Token = t.address, t.token
+		cfg.Address, cfg.Token = t.address, t.env.token(t.token)
 	} else {
 		cfg.Socket = t.target()
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"strconv"
 
@@ -72,7 +73,7 @@ port if that one is taken.`,
 	f.StringArrayVar(&flags.seeds, "seed", nil, "`ADDR` of a node of the network, a multiaddr or HOST:PORT; may be repeated")
 	f.StringVar(&flags.socket, "socket", "", "unix socket for programs (default $ARKE_SOCKET, else in the user's runtime directory)")
 	f.StringVar(&flags.clientListen, "client-listen", "", "also accept programs on this loopback `HOST:PORT`; needs --token")
-	f.StringVar(&flags.token, "token", "", "what programs must show at --client-listen")
+	f.StringVar(&flags.token, "token", "", "what programs must show at --client-listen (default $ARKE_TOKEN)")
 	f.StringVar(&flags.dataDir, "data-dir", "", "directory for the node's key and its remembered peers")
 	f.StringVar(&flags.zone, "zone", "", "where this relay is; callers prefer members of their own zone")
 	f.BoolVar(&flags.noMDNS, "no-mdns", false, "do not look for peers on the local network")
@@ -85,6 +86,9 @@ func (a App) runRelay(cmd *cobra.Command, flags relayFlags) error {
 	log, err := a.logger(flags.logLevel)
 	if err != nil {
 		return misuse(cmd, err)
+	}
+	if flags.clientListen != "" {
+		flags.token = a.Env.token(flags.token)
 	}
 	if (flags.clientListen == "") != (flags.token == "") {
 		return misuse(cmd, errors.New("--client-listen and --token go together"))
@@ -111,7 +115,11 @@ func (a App) runRelay(cmd *cobra.Command, flags relayFlags) error {
 func (a App) network(flags relayFlags) (security.NetworkFile, error) {
 	switch {
 	case flags.keyFile != "":
-		return security.ReadNetworkFile(flags.keyFile)
+		file, err := security.ReadNetworkFile(flags.keyFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("there is no network file %s: make one with 'arke keygen --out %s', or copy that of the network", flags.keyFile, flags.keyFile)
+		}
+		return file, err
 	case flags.dev:
 		return security.GenerateNetworkFile("dev", rand.Reader)
 	case a.Env.Network != "":

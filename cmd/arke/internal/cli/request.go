@@ -6,6 +6,7 @@ package cli
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -188,4 +189,12 @@ func describe(reply patterns.Message, err error, how patterns.Outcome, took time
 		o.BodyBase64 = base64.StdEncoding.EncodeToString(reply.Body)
 	}
 	return o
+}
+
+func remoteOf(err error) *remoteErrorJSON {
+	var remote *patterns.RemoteError
+	if !errors.As(err, &remote) {
+		return nil
+	}
+	return &remoteErrorJSON{remote.Code, remote.Message}
 }

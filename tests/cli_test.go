@@ -1,0 +1,312 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tests
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arke-mesh/arke/tests/harness"
+)
+
+func TestExitCodeTellsTheOutcome(t *testing.T) {
+	// This test checks the exit status of arke request for each outcome that
+	// one relay can bring about, and that each failure is explained in a line.
+	scenario(t)
+	a := harness.NewNetwork(t).Relay("a")
+	a.Serves("echo", "--echo")
+	a.Serves("fails", "--exec", "echo no such zone >&2; exit 3")
+	a.Serves("slow", "--exec", "sleep 600", "--concurrency", "1", "--queue", "-1")
+	for _, cluster := range []string{"echo", "fails", "slow"} {
+		a.Sees(1, cluster)
+	}
+
+	a.Requests("echo", "hello").Gets("hello")
+	a.Requests("echo").Gets("")
+	a.Requests("fails", "x").Ends(2).Says("fails", "code 2", "no such zone")
+	a.Requests("nobody", "x").Ends(3).Says("nobody serves nobody", "arke serve")
+	a.Requests("slow", "x", "--timeout", "300ms").Ends(6).Says("deadline", "may have run", "--timeout")
+
+	busy := a.Asks("slow", "x", "--timeout", "1m")
+	harness.Eventually(t, 20*time.Second, "that the only handler is busy", func() error {
+		return a.Requests("slow", "x", "--timeout", "200ms").Is(4)
+	})
+	a.Requests("slow", "x").Ends(4).Says("busy", "no handler ran")
+	busy.Interrupt()
+	if code := busy.Wait(20 * time.Second); code != 1 {
+		t.Errorf("a request that was interrupted by a signal ended with %d", code)
+	}
+
+	large := harness.Command{
+		Args:  []string{"request", "echo", "-", "--socket", a.Socket()},
+		Stdin: strings.Repeat("x", 2<<20),
+	}
+	large.Run(t).Ends(9).Says("too large")
+	large.Stdin = "from standard input\n"
+	large.Run(t).Gets("from standard input\n")
+
+	harness.Run(t, "request", "echo", "x", "--socket", filepath.Join(harness.Folder(t), "none")).
+		Ends(5).Says("no relay at", "arke relay", "--socket", "ARKE_SOCKET")
+}
+
+func TestInterruptedRequestHasItsExitCode(t *testing.T) {
+	// This test checks status 7: the member's relay is killed while the
+	// request is handled.
+	scenario(t)
+	a, b := together(harness.NewNetwork(t))
+	started := filepath.Join(harness.Folder(t), "started")
+	b.Serves("slow", "--exec", "touch "+started+"; sleep 600")
+	a.Sees(1, "slow")
+	request := a.Asks("slow", "x", "--timeout", "1m")
+	harness.Eventually(t, 20*time.Second, "that the handler runs", func() error {
+		_, err := os.Stat(started)
+		return err
+	})
+	b.Kill()
+	if code := request.Wait(20 * time.Second); code != 7 {
+		t.Errorf("status %d", code)
+	}
+	if err := request.Logs("may have run"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWaitingForAFirstMember(t *testing.T) {
+	// This test checks --wait: the request is held until somebody serves.
+	scenario(t)
+	a := harness.NewNetwork(t).Relay("a")
+	a.Requests("late", "x", "--wait", "--timeout", "200ms").Ends(6)
+	request := a.Asks("late", "hello", "--wait", "--timeout", "1m")
+	a.Serves("late", "--echo")
+	if code := request.Wait(20 * time.Second); code != 0 {
+		t.Errorf("status %d", code)
+	}
+	if err := request.Logs("hello"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestJSONIsOneObjectPerLine(t *testing.T) {
+	// This test checks that every command with --json prints objects that a
+	// program can read, and nothing else on standard output.
+	scenario(t)
+	a := harness.NewNetwork(t).Relay("a", harness.Flags("--zone", "north"))
+	a.Serves("echo", "--echo")
+	a.Serves("echo", "--echo")
+	a.Serves("fails", "--exec", "echo because >&2; exit 1")
+	a.Sees(2, "echo")
+	a.Sees(1, "fails")
+
+	reply := object(t, a.Requests("echo", "hi", "--json", "--header", "k=v=w", "--header", "k=2").Ends(0))
+	require(t, reply["outcome"] == "reply" && reply["body"] == "hi" && reply["member"] != "", reply)
+	text, _ := json.Marshal(reply["headers"])
+	require(t, string(text) == `[{"key":"k","value":"v=w"},{"key":"k","value":"2"}]`, reply)
+
+	refusal := object(t, a.Requests("fails", "--json").Ends(2))
+	require(t, refusal["outcome"] == "remote_error", refusal)
+	text, _ = json.Marshal(refusal["remote"])
+	require(t, string(text) == `{"code":2,"message":"because"}`, refusal)
+	require(t, object(t, a.Requests("nobody", "--json").Ends(3))["outcome"] == "no_member", "nobody")
+
+	binary := harness.Command{Args: []string{"request", "echo", "-", "--json", "--socket", a.Socket()}, Stdin: "\xff\x00"}
+	require(t, object(t, binary.Run(t).Ends(0))["body_base64"] == "/wA=", "binary")
+
+	members := harness.Run(t, "members", "echo", "--json", "--socket", a.Socket()).Ends(0)
+	lines := strings.Split(strings.TrimSpace(members.Stdout), "\n")
+	require(t, len(lines) == 2, members)
+	for _, line := range lines {
+		var m map[string]any
+		require(t, json.Unmarshal([]byte(line), &m) == nil && m["peer"] == a.Peer() && m["zone"] == "north" && m["state"] == "live", line)
+	}
+	harness.Run(t, "members", "nobody", "--json", "--socket", a.Socket()).Ends(3).Says("nobody")
+
+	status := object(t, harness.Run(t, "status", "--json", "--socket", a.Socket()).Ends(0))
+	for _, key := range []string{"peer", "addrs", "links", "clusters", "queues", "drops"} {
+		_, ok := status[key]
+		require(t, ok, key)
+	}
+	measured := object(t, harness.Run(t, "bench", "request", "echo", "--rate", "200", "--duration", "500ms", "--json", "--socket", a.Socket()).Ends(0))
+	require(t, measured["sent"] == 100.0 && measured["ok"] == 100.0, measured)
+	require(t, len(measured["members"].(map[string]any)) == 2, measured)
+	object(t, harness.Run(t, "version", "--json").Ends(0))
+
+	for _, command := range [][]string{{"members", "echo"}, {"status"}} {
+		plain := harness.Run(t, append(command, "--socket", a.Socket())...).Ends(0)
+		require(t, strings.Contains(plain.Stdout, a.Peer()) && !strings.Contains(plain.Stdout, "{"), plain)
+	}
+}
+
+// object returns the one line on standard output as an object.
+func object(t *testing.T, r harness.Result) map[string]any {
+	t.Helper()
+	var o map[string]any
+	if err := json.Unmarshal([]byte(r.Stdout), &o); err != nil || strings.Count(r.Stdout, "\n") != 1 {
+		t.Fatalf("%s: not one object: %v", r, err)
+	}
+	return o
+}
+
+func require(t *testing.T, ok bool, seen any) {
+	t.Helper()
+	if !ok {
+		t.Fatalf("saw %v", seen)
+	}
+}
+
+func TestWrongUsageSaysWhatToDo(t *testing.T) {
+	// This test checks that senseless arguments end with status 1 and one
+	// line that names the problem and the way out, never with a page of help.
+	scenario(t)
+	dir := harness.Folder(t)
+	file := func(name, content string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	key := filepath.Join(dir, "key")
+	harness.Run(t, "keygen", "--out", key).Ends(0)
+	good, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loose := file("loose", string(good), 0o644)
+	short := file("short", string(good[:len(good)-8]), 0o600)
+	empty := file("empty", "", 0o600)
+	plain := file("plain", "not a socket", 0o600)
+
+	for _, tc := range []struct {
+		args []string
+		says []string
+	}{
+		{[]string{"rilay"}, []string{"unknown command", "rilay", "arke --help"}},
+		{[]string{"relay", "--nonsense"}, []string{"--nonsense", "arke relay --help"}},
+		{[]string{"relay", "extra"}, []string{"extra", "arke relay --help"}},
+		{[]string{"relay"}, []string{"which network", "arke keygen", "--key-file", "--dev"}},
+		{[]string{"relay", "--key-file", filepath.Join(dir, "none")}, []string{"none", "arke keygen"}},
+		{[]string{"relay", "--key-file", dir}, []string{"directory"}},
+		{[]string{"relay", "--key-file", loose}, []string{"0600", "chmod 600 " + loose}},
+		{[]string{"relay", "--key-file", short}, []string{short, "line"}},
+		{[]string{"relay", "--key-file", empty}, []string{empty}},
+		{[]string{"relay", "--dev", "--log-level", "loud"}, []string{"--log-level", "loud", "debug"}},
+		{[]string{"relay", "--dev", "--listen", "here"}, []string{"here"}},
+		{[]string{"relay", "--dev", "--advertise", "there", "--socket", filepath.Join(dir, "s1")}, []string{"there"}},
+		{[]string{"relay", "--dev", "--seed", "", "--socket", filepath.Join(dir, "s2")}, []string{"seed"}},
+		{[]string{"relay", "--dev", "--client-listen", "127.0.0.1:0"}, []string{"--token"}},
+		{[]string{"relay", "--dev", "--client-listen", "0.0.0.0:0", "--token", "x", "--socket", filepath.Join(dir, "s3")}, []string{"loopback"}},
+		{[]string{"relay", "--dev", "--socket", plain}, []string{plain}},
+		{[]string{"relay", "--dev", "--socket", filepath.Join(dir, strings.Repeat("long", 40))}, []string{"long"}},
+		{[]string{"keygen", "--out", key}, []string{key, "exists"}},
+		{[]string{"keygen", "--network", "a b"}, []string{"name"}},
+		{[]string{"serve"}, []string{"missing CLUSTER", "arke serve --help"}},
+		{[]string{"serve", "x"}, []string{"--echo", "--exec"}},
+		{[]string{"serve", "x", "--echo", "--exec", "cat"}, []string{"--echo", "--exec"}},
+		{[]string{"serve", "x", "--echo", "--socket", filepath.Join(dir, "none")}, []string{"no relay"}},
+		{[]string{"request"}, []string{"missing CLUSTER"}},
+		{[]string{"request", "x", "y", "z"}, []string{`"z"`}},
+		{[]string{"request", "x", "--timeout", "5"}, []string{"timeout"}},
+		{[]string{"request", "x", "--timeout", "-5s"}, []string{"--timeout"}},
+		{[]string{"request", "x", "--header", "novalue"}, []string{"--header", "novalue", "KEY=VALUE"}},
+		{[]string{"request", "x", "--socket", "a", "--address", "b"}, []string{"--socket", "--address"}},
+		{[]string{"members"}, []string{"missing CLUSTER"}},
+		{[]string{"status", "--socket", plain}, []string{"no relay", plain}},
+		{[]string{"bench", "request", "x", "--duration", "1s"}, []string{"--rate"}},
+		{[]string{"bench", "request", "x", "--rate", "1"}, []string{"--duration"}},
+		{[]string{"bench", "tunnel"}, []string{"tunnel"}},
+	} {
+		t.Run(strings.Join(tc.args[:min(len(tc.args), 3)], " "), func(t *testing.T) {
+			result := harness.Run(t, tc.args...)
+			if result.Code == 0 || result.Stdout != "" {
+				t.Errorf("%s: want a failure and nothing on standard output", result)
+			}
+			result.Says(tc.says...)
+		})
+	}
+}
+
+func TestKeyFromTheEnvironment(t *testing.T) {
+	// This test checks that ARKE_NETWORK holds what keygen prints, and that a
+	// malformed one is refused by name without showing the key.
+	scenario(t)
+	text := harness.Run(t, "keygen").Ends(0).Stdout
+	dir := harness.Folder(t)
+	relay := func(value string) harness.Command {
+		return harness.Command{
+			Args: []string{"relay", "--listen", "/ip4/127.0.0.1/tcp/0", "--no-mdns", "--socket", filepath.Join(dir, "sock")},
+			Env:  []string{"ARKE_NETWORK=" + value},
+		}
+	}
+	p := relay(text).Start(t, "arke relay ready ")
+	if code := p.Terminate(); code != 0 {
+		t.Errorf("status %d", code)
+	}
+	broken := strings.Replace(text, "key 1 ", "key 1 zz", 1)
+	result := relay(broken).Run(t).Ends(1).Says("ARKE_NETWORK", "line")
+	secret := strings.Fields(text[strings.Index(text, "\nkey 1 "):])[2]
+	if strings.Contains(result.Stderr, secret) {
+		t.Error("the key is in the message")
+	}
+}
+
+func TestSocketInUseIsRefused(t *testing.T) {
+	// This test checks that a second relay does not take over the socket of a
+	// live one, but does that of a dead one.
+	scenario(t)
+	net := harness.NewNetwork(t)
+	a := net.Relay("a")
+	harness.Run(t, "relay", "--dev", "--socket", a.Socket()).Ends(1).Says(a.Socket(), "in use")
+	a.Serves("echo", "--echo")
+	a.Sees(1, "echo")
+	a.Requests("echo", "unharmed").Gets("unharmed")
+	a.Kill()
+	a.Restart()
+	a.Serves("echo", "--echo")
+	a.Requests("echo", "again").Gets("again")
+}
+
+func TestTokenGuardsTheTCPAddress(t *testing.T) {
+	// This test checks that a program can attach over loopback TCP with the
+	// token of the relay, and with no other.
+	scenario(t)
+	port := harness.FreePort(t)
+	a := harness.NewNetwork(t).Relay("a", harness.Flags("--client-listen", port, "--token", "open sesame"))
+	a.Serves("echo", "--echo")
+	a.Sees(1, "echo")
+	ask := func(token string) harness.Result {
+		return harness.Command{
+			Args: []string{"request", "echo", "hi", "--address", port},
+			Env:  []string{"ARKE_TOKEN=" + token},
+		}.Run(t)
+	}
+	ask("open sesame").Gets("hi")
+	ask("guess").Ends(8).Says("token")
+	ask("").Ends(8).Says("token")
+	harness.Run(t, "request", "echo", "hi", "--address", port, "--token", "open sesame").Gets("hi")
+}
+
+func TestDevRelayNeedsNothing(t *testing.T) {
+	// This test checks the first commands a new user types.
+	scenario(t)
+	env := []string{"XDG_RUNTIME_DIR=" + harness.Folder(t)}
+	harness.Command{Args: []string{"relay", "--dev"}, Env: env}.Start(t, "arke relay ready ")
+	harness.Command{Args: []string{"serve", "greeting", "--exec", "echo hello, $(cat)"}, Env: env}.Start(t, "arke serve ready")
+	harness.Command{Args: []string{"request", "greeting", "world", "--wait"}, Env: env}.Run(t).Gets("hello, world\n")
+}
+
+func TestHelpHasAnExample(t *testing.T) {
+	// This test checks that each command explains itself.
+	scenario(t)
+	harness.Run(t).Ends(0)
+	for _, command := range []string{"keygen", "relay", "serve", "request", "members", "status", "bench", "bench request", "demo", "version"} {
+		result := harness.Run(t, append(strings.Fields(command), "--help")...).Ends(0)
+		if !strings.Contains(result.Stdout, "Examples:\n  arke ") && !strings.Contains(result.Stdout, "Examples:\n  ARKE_") {
+			t.Errorf("%s has no example", result)
+		}
+	}
+}
