@@ -32,7 +32,8 @@ func AdmissionOID() asn1.ObjectIdentifier {
 func (n *Network) Admit(p peer.ID) []byte {
 	b := make([]byte, 0, admissionHeadSize+len(n.keys)*admissionEntrySize)
 	b = append(b, admissionFormat, byte(len(n.keys)))
-	for _, k := range n.keys {
+	for _, h := range n.keys {
+		k := h.get()
 		b = binary.BigEndian.AppendUint32(b, k.version)
 		b = append(b, ed25519.Sign(k.admission, n.admissionMessage(k.version, p))...)
 	}
@@ -52,7 +53,8 @@ func (n *Network) CheckAdmission(p peer.ID, ext []byte) error {
 	common := false
 	for ; len(entries) > 0; entries = entries[admissionEntrySize:] {
 		version := binary.BigEndian.Uint32(entries)
-		for _, k := range n.keys {
+		for _, h := range n.keys {
+			k := h.get()
 			if k.version != version {
 				continue
 			}

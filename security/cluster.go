@@ -26,7 +26,9 @@ type Cluster struct {
 	name    string
 	derived bool
 	plan    schedule
-	keys    []clusterKey // the accepted ones, newest first
+	keys    []hidden[clusterKey] // the accepted ones, newest first
+
+	subkeys hidden[subkeys] // locks itself
 
 	// Guarded by mu, which is held while keys are derived but never across
 	// anything that blocks.
@@ -37,8 +39,8 @@ type Cluster struct {
 // clusterKey is one version of the key, with the route key derived from it.
 type clusterKey struct {
 	version uint32
-	key     *Key
-	route   *Key
+	key     Key
+	route   Key
 }
 
 // NewCluster returns a cluster with explicit keys, which should pass CheckKeys.
@@ -52,13 +54,13 @@ func NewCluster(name string, keys []KeyVersion) *Cluster {
 }
 
 func newCluster(name string, derived bool) *Cluster {
-	return &Cluster{name: name, derived: derived, plan: newSchedule(name)}
+	return &Cluster{name: name, derived: derived, plan: newSchedule(name), subkeys: hide(new(subkeys))}
 }
 
 // addKey is for constructors.
 func (c *Cluster) addKey(version uint32, key Key) {
 	route := Key(derive(len(Key{}), key[:], nil, labelRouteKey))
-	c.keys = append(c.keys, clusterKey{version, &key, &route})
+	c.keys = append(c.keys, hide(&clusterKey{version, key, route}))
 }
 
 // Name is the cluster's name.
@@ -81,7 +83,7 @@ func (c *Cluster) Epochs(now time.Time) []Epoch {
 		var epochs []Epoch
 		for _, k := range c.keys {
 			for _, i := range indexes {
-				epochs = append(epochs, c.epochLocked(k, i))
+				epochs = append(epochs, c.epochLocked(k.get(), i))
 			}
 		}
 		c.epochs = epochs
@@ -101,16 +103,16 @@ func (c *Cluster) cached(indexes []int64) bool {
 		return false
 	}
 	for i, e := range c.epochs {
-		if e.s.index != indexes[i%len(indexes)] {
+		if e.s.get().index != indexes[i%len(indexes)] {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *Cluster) epochLocked(k clusterKey, index int64) Epoch {
+func (c *Cluster) epochLocked(k *clusterKey, index int64) Epoch {
 	for _, e := range c.epochs {
-		if e.s.version == k.version && e.s.index == index {
+		if e.s.get().version == k.version && e.s.get().index == index {
 			return e
 		}
 	}

@@ -17,17 +17,17 @@ import (
 // Epoch is a cluster under one key version in one epoch: a blinded id and the
 // key pair it is the hash of. It is an immutable value, cheap to copy; its
 // methods may be called concurrently. The zero Epoch has no use.
-type Epoch struct{ s *epochState }
+type Epoch struct{ s hidden[epochState] }
 
 type epochState struct {
 	version uint32
 	index   int64
 	id      ClusterID
 	private ed25519.PrivateKey
-	cluster *Key // what records are sealed with
+	cluster Key // what records are sealed with
 }
 
-func newEpoch(name string, k clusterKey, index int64) Epoch {
+func newEpoch(name string, k *clusterKey, index int64) Epoch {
 	seed := derive(ed25519.SeedSize, k.route[:], nil, labelEpochKey, []byte(name), uint64Bytes(uint64(index)))
 	s := &epochState{
 		version: k.version,
@@ -36,7 +36,7 @@ func newEpoch(name string, k clusterKey, index int64) Epoch {
 		cluster: k.key,
 	}
 	s.id = clusterID(s.public())
-	return Epoch{s}
+	return Epoch{hide(s)}
 }
 
 func (s *epochState) public() ed25519.PublicKey { return s.private.Public().(ed25519.PublicKey) }
@@ -44,26 +44,27 @@ func (s *epochState) public() ed25519.PublicKey { return s.private.Public().(ed2
 func clusterID(public []byte) ClusterID { return sha256.Sum256(message(labelClusterID, public)) }
 
 // ID is the blinded id.
-func (e Epoch) ID() ClusterID { return e.s.id }
+func (e Epoch) ID() ClusterID { return e.s.get().id }
 
 // KeyVersion is the version of the cluster key.
-func (e Epoch) KeyVersion() uint32 { return e.s.version }
+func (e Epoch) KeyVersion() uint32 { return e.s.get().version }
 
 // PublicKey is the key whose hash is ID. The caller owns the slice.
-func (e Epoch) PublicKey() []byte { return slices.Clone(e.s.public()) }
+func (e Epoch) PublicKey() []byte { return slices.Clone(e.s.get().public()) }
 
 // Prove returns the proof that p holds the cluster key. It is good for p in
 // this epoch only, so it may be shown to anybody.
 func (e Epoch) Prove(p peer.ID) []byte {
-	return ed25519.Sign(e.s.private, proofMessage(e.s.id, p))
+	s := e.s.get()
+	return ed25519.Sign(s.private, proofMessage(s.id, p))
 }
 
 // String returns the beginning of the id.
 func (e Epoch) String() string {
-	if e.s == nil {
+	if e.s.empty() {
 		return "epoch"
 	}
-	return "epoch " + e.s.id.String()[:16]
+	return "epoch " + e.s.get().id.String()[:16]
 }
 
 // Format writes String, whatever the verb.

@@ -17,11 +17,10 @@ const labelSize = 16
 type Network struct {
 	name string
 	id   NetworkID
-	keys []*networkKey // the accepted ones, newest first
+	keys []hidden[networkKey] // the accepted ones, newest first
 }
 
-// networkKey is one version of the key. It is used by pointer only, because
-// fmt prints what unexported fields hold.
+// networkKey is one version of the key.
 type networkKey struct {
 	version   uint32
 	key       Key
@@ -37,7 +36,7 @@ func NewNetwork(f NetworkFile) (*Network, error) {
 	n := &Network{name: f.Name, id: f.ID}
 	for _, k := range valid(f.Keys) {
 		seed := derive(ed25519.SeedSize, k.Key[:], f.ID[:], labelAdmissionKey)
-		n.keys = append(n.keys, &networkKey{k.Version, k.Key, ed25519.NewKeyFromSeed(seed)})
+		n.keys = append(n.keys, hide(&networkKey{k.Version, k.Key, ed25519.NewKeyFromSeed(seed)}))
 	}
 	return n, nil
 }
@@ -61,7 +60,8 @@ func (n *Network) Label(purpose string) []byte {
 // derives.
 func (n *Network) Cluster(name string) *Cluster {
 	c := newCluster(name, true)
-	for _, k := range n.keys {
+	for _, h := range n.keys {
+		k := h.get()
 		c.addKey(k.version, Key(derive(len(Key{}), k.key[:], n.id[:], labelClusterKey, []byte(name))))
 	}
 	return c

@@ -17,7 +17,7 @@ const nodeKeyFormat = "arke-node-key"
 
 // NodeKey is the private key of one node; its public half is the peer id. It
 // prints as "[redacted]". The zero NodeKey is no key, see IsZero.
-type NodeKey struct{ s *nodeKeyState } // a pointer, so that fmt never reaches it
+type NodeKey struct{ s hidden[nodeKeyState] }
 
 type nodeKeyState struct {
 	private ed25519.PrivateKey
@@ -43,27 +43,27 @@ func newNodeKey(seed []byte) (NodeKey, error) {
 	if s.id, err = peer.IDFromPrivateKey(s.libp2p); err != nil {
 		return NodeKey{}, fmt.Errorf("security: node key: %w", err)
 	}
-	return NodeKey{s}, nil
+	return NodeKey{hide(s)}, nil
 }
 
 // IsZero says whether k is no key.
-func (k NodeKey) IsZero() bool { return k.s == nil }
+func (k NodeKey) IsZero() bool { return k.s.empty() }
 
 // PeerID is the node's public identity; "" for the zero NodeKey.
 func (k NodeKey) PeerID() peer.ID {
-	if k.s == nil {
+	if k.s.empty() {
 		return ""
 	}
-	return k.s.id
+	return k.s.get().id
 }
 
 // Libp2p is the key as libp2p takes it; nil for the zero NodeKey. It does not
 // redact itself: hand it on, do not print it.
 func (k NodeKey) Libp2p() crypto.PrivKey {
-	if k.s == nil {
+	if k.s.empty() {
 		return nil
 	}
-	return k.s.libp2p
+	return k.s.get().libp2p
 }
 
 // String returns "[redacted]".
@@ -132,6 +132,6 @@ func WriteNodeKey(path string, k NodeKey) error {
 	}
 	b := []byte(nodeKeyHead)
 	b = fmt.Appendf(b, "%s 1\nseed ", nodeKeyFormat)
-	b = hex.AppendEncode(b, k.s.private.Seed())
+	b = hex.AppendEncode(b, k.s.get().private.Seed())
 	return writeSecretFile(path, append(b, '\n'))
 }

@@ -52,10 +52,10 @@ func (e Epoch) OpenRecord(sealed []byte) ([]byte, error) {
 }
 
 func (e Epoch) recordAEAD(salt []byte) cipher.AEAD {
-	return newAEAD(derive(32, e.s.cluster[:], salt, labelRecord, e.s.id[:]))
+	return newAEAD(derive(32, e.s.get().cluster[:], salt, labelRecord, e.s.get().id[:]))
 }
 
-func (e Epoch) recordData(head []byte) []byte { return message(labelRecord, head, e.s.id[:]) }
+func (e Epoch) recordData(head []byte) []byte { return message(labelRecord, head, e.s.get().id[:]) }
 
 func newAEAD(key []byte) cipher.AEAD {
 	block, err := aes.NewCipher(key)

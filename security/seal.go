@@ -42,62 +42,95 @@ type Binding struct {
 //	1 byte    format, 1
 //	4 bytes   version of the cluster key
 //	24 bytes  salt
-//	8 bytes   counter; 0, as each salt is used once
+//	8 bytes   counter
 //	…         AES-256-GCM ciphertext and tag
 //
 // The AES key is derived from cluster key, salt, cluster name, sender, its
-// incarnation and the direction; the nonce is the counter; the associated data
-// are everything before the ciphertext, the name and the whole binding. rand
-// must not fail. A cluster without keys is a bug: Seal panics.
+// incarnation and the direction. It is used for a bounded number of payloads,
+// each with the next counter as its nonce. The associated data are everything
+// before the ciphertext, the name and the whole binding. rand must not fail.
+// A cluster without keys is a bug: Seal panics.
 func (c *Cluster) Seal(rand io.Reader, b Binding, dst, plain []byte) []byte {
 	if len(c.keys) == 0 {
 		panic("BUG: seal for a cluster without keys")
 	}
-	k := c.keys[0]
-	var head [sealHeadSize]byte
-	head[0] = sealFormat
-	binary.BigEndian.PutUint32(head[1:], k.version)
-	mustRead(rand, head[5:5+saltSize])
-	var nonce [12]byte
-	dst = append(dst, head[:]...)
-	return c.payloadAEAD(k, b, head[:]).Seal(dst, nonce[:], plain, c.payloadData(b, head[:]))
+	k := c.keys[0].get()
+	salt, counter, aead := c.subkeys.get().toSeal(rand, b.party(), func(salt []byte) cipher.AEAD {
+		return c.payloadAEAD(k, b.party(), salt)
+	})
+	start := len(dst)
+	dst = append(dst, sealFormat)
+	dst = binary.BigEndian.AppendUint32(dst, k.version)
+	dst = append(dst, salt[:]...)
+	dst = binary.BigEndian.AppendUint64(dst, counter)
+	head := dst[start:]
+	return aead.Seal(dst, payloadNonce(head), plain, c.payloadData(b, head))
 }
 
 // Open decrypts what Seal made for the same binding, with whichever accepted
 // key. It returns ErrUnauthorized, and does not say why. The caller owns the
-// result.
+// result. What was opened once opens again: it is for the receiver to refuse a
+// RequestID that it has seen.
 func (c *Cluster) Open(b Binding, sealed []byte) ([]byte, error) {
 	if len(sealed) < SealOverhead || sealed[0] != sealFormat {
 		return nil, ErrUnauthorized
 	}
 	head, ciphertext := sealed[:sealHeadSize], sealed[sealHeadSize:]
-	version := binary.BigEndian.Uint32(head[1:])
-	for _, k := range c.keys {
-		if k.version != version {
-			continue
+	name := subkeyName{version: binary.BigEndian.Uint32(head[1:]), party: b.party()}
+	copy(name.salt[:], head[5:])
+	aead, known := c.subkeys.get().toOpen(name)
+	if !known {
+		k, ok := c.key(name.version)
+		if !ok {
+			return nil, ErrUnauthorized
 		}
-		var nonce [12]byte
-		copy(nonce[4:], head[sealHeadSize-8:])
-		plain, err := c.payloadAEAD(k, b, head).Open(nil, nonce[:], ciphertext, c.payloadData(b, head))
-		if err == nil {
-			return plain, nil
-		}
+		aead = c.payloadAEAD(k, name.party, name.salt[:])
 	}
-	return nil, ErrUnauthorized
+	plain, err := aead.Open(nil, payloadNonce(head), ciphertext, c.payloadData(b, head))
+	if err != nil {
+		return nil, ErrUnauthorized
+	}
+	if !known {
+		c.subkeys.get().keep(name, aead)
+	}
+	return plain, nil
 }
 
-func (c *Cluster) payloadAEAD(k clusterKey, b Binding, head []byte) cipher.AEAD {
-	return newAEAD(derive(32, k.key[:], head[5:5+saltSize], labelPayload,
-		[]byte(c.name), []byte(b.Sender), uint64Bytes(b.SenderIncarnation), b.direction()))
+// key returns the accepted key of that version.
+func (c *Cluster) key(version uint32) (*clusterKey, bool) {
+	for _, h := range c.keys {
+		if k := h.get(); k.version == version {
+			return k, true
+		}
+	}
+	return nil, false
+}
+
+func (c *Cluster) payloadAEAD(k *clusterKey, p party, salt []byte) cipher.AEAD {
+	return newAEAD(derive(32, k.key[:], salt, labelPayload,
+		[]byte(c.name), []byte(p.sender), uint64Bytes(p.incarnation), direction(p.reply)))
+}
+
+// payloadNonce is four zeros and the counter at the end of head.
+func payloadNonce(head []byte) []byte {
+	nonce := make([]byte, 12)
+	copy(nonce[4:], head[sealHeadSize-8:])
+	return nonce
 }
 
 func (c *Cluster) payloadData(b Binding, head []byte) []byte {
-	return message(labelPayload, head, []byte(c.name), []byte(b.Sender), uint64Bytes(b.SenderIncarnation),
-		uint64Bytes(b.Member), uint64Bytes(b.MemberIncarnation), uint64Bytes(b.RequestID), b.direction())
+	var numbers [32]byte
+	binary.BigEndian.PutUint64(numbers[0:], b.SenderIncarnation)
+	binary.BigEndian.PutUint64(numbers[8:], b.Member)
+	binary.BigEndian.PutUint64(numbers[16:], b.MemberIncarnation)
+	binary.BigEndian.PutUint64(numbers[24:], b.RequestID)
+	return message(labelPayload, head, []byte(c.name), []byte(b.Sender), numbers[:], direction(b.Reply))
 }
 
-func (b Binding) direction() []byte {
-	if b.Reply {
+func (b Binding) party() party { return party{b.Sender, b.SenderIncarnation, b.Reply} }
+
+func direction(reply bool) []byte {
+	if reply {
 		return []byte{1}
 	}
 	return []byte{0}

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"crypto/cipher"
+	"io"
+	"sync"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+const (
+	// A subkey seals this many payloads and is then replaced: often enough
+	// to be far from every limit of GCM, seldom enough that deriving it
+	// costs nothing.
+	sealsPerSalt = 1024
+
+	// A cluster remembers between one and two times this many subkeys of
+	// each kind. Forgetting one costs a derivation.
+	subkeyCache = 256
+)
+
+// party is whom and which way a subkey is for.
+type party struct {
+	sender      peer.ID
+	incarnation uint64
+	reply       bool
+}
+
+// subkeyName is what a subkey is derived from, beside the cluster key.
+type subkeyName struct {
+	version uint32
+	salt    [saltSize]byte
+	party   party
+}
+
+// sealing is the subkey in use for one party.
+type sealing struct {
+	salt [saltSize]byte
+	aead cipher.AEAD
+	next uint64 // counter of the next payload
+}
+
+// subkeys remembers derived subkeys. Its mutex is never held across anything
+// that blocks, except the source of random bytes.
+type subkeys struct {
+	mu     sync.Mutex
+	seals  generations[party, *sealing]
+	opened generations[subkeyName, cipher.AEAD]
+}
+
+// toSeal returns salt, counter and subkey for the next payload of p; derive is
+// called for a new salt. A pair of subkey and counter is given out once.
+func (s *subkeys) toSeal(rand io.Reader, p party, derive func(salt []byte) cipher.AEAD) ([saltSize]byte, uint64, cipher.AEAD) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.seals.get(p)
+	if !ok || k.next == sealsPerSalt {
+		k = new(sealing)
+		mustRead(rand, k.salt[:])
+		k.aead = derive(k.salt[:])
+		s.seals.put(p, k)
+	}
+	k.next++
+	return k.salt, k.next - 1, k.aead
+}
+
+func (s *subkeys) toOpen(name subkeyName) (cipher.AEAD, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened.get(name)
+}
+
+// keep remembers a subkey that has opened something: others would let a peer
+// without the key push the useful ones out.
+func (s *subkeys) keep(name subkeyName, aead cipher.AEAD) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened.put(name, aead)
+}
+
+// generations is a map of bounded size that forgets what was not used lately.
+// The zero value is ready.
+type generations[K comparable, V any] struct{ young, old map[K]V }
+
+func (g *generations[K, V]) get(k K) (V, bool) {
+	if v, ok := g.young[k]; ok {
+		return v, true
+	}
+	v, ok := g.old[k]
+	if ok {
+		g.put(k, v)
+	}
+	return v, ok
+}
+
+func (g *generations[K, V]) put(k K, v V) {
+	if g.young == nil || len(g.young) == subkeyCache {
+		g.old, g.young = g.young, make(map[K]V)
+	}
+	g.young[k] = v
+}
