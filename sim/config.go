@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import "time"
+
+// Config describes a simulated network. The zero value is usable: every field
+// left zero has the default named beside it.
+type Config struct {
+	// Seed decides every random number of the network and its nodes. Zero is
+	// a seed like any other.
+	Seed uint64
+
+	// Latency is that of every path without one of its own
+	// (Network.SetLatency). Default: 5 ms base, 1 ms jitter.
+	Latency Latency
+
+	// DialTimeout ends a dial that nobody answers. Default 5 s.
+	DialTimeout time.Duration
+
+	// DeadAfter breaks a connection whose other end has been silent or cut
+	// off for so long, as a keepalive would. Default 30 s.
+	DeadAfter time.Duration
+
+	// Window is how many bytes of one stream may be on their way or unread;
+	// a Write waits while there are more. Default 256 KiB.
+	Window int
+
+	// Workers bounds the functions of Exec.Go that run or wait at one node.
+	// Default 4096.
+	Workers int
+
+	// Refresh is how often a node's router looks for its own neighbourhood.
+	// Default 10 s.
+	Refresh time.Duration
+
+	// Limit ends a run that got stuck, in virtual time: the driver panics
+	// beyond it. Default 1 h.
+	Limit time.Duration
+
+	// Watchdog is how much real time may pass without progress before all
+	// stacks are printed and the program ends. Default 60 s.
+	Watchdog time.Duration
+
+	// Record keeps every event for Trace.Diff, about 120 bytes each. Replay
+	// sets it.
+	Record bool
+}
+
+// Latency is the one-way delay of a path: Base plus a random part of at most
+// Jitter. The zero value means the default.
+type Latency struct {
+	Base   time.Duration
+	Jitter time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	if c.Latency == (Latency{}) {
+		c.Latency = Latency{Base: 5 * time.Millisecond, Jitter: time.Millisecond}
+	}
+	if c.DialTimeout <= 0 {
+		c.DialTimeout = 5 * time.Second
+	}
+	if c.DeadAfter <= 0 {
+		c.DeadAfter = 30 * time.Second
+	}
+	if c.Window <= 0 {
+		c.Window = 256 << 10
+	}
+	if c.Workers <= 0 {
+		c.Workers = 4096
+	}
+	if c.Refresh <= 0 {
+		c.Refresh = 10 * time.Second
+	}
+	if c.Limit <= 0 {
+		c.Limit = time.Hour
+	}
+	if c.Watchdog <= 0 {
+		c.Watchdog = 60 * time.Second
+	}
+	return c
+}

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"math"
+	"slices"
+)
+
+// conn is one connection between two processes: end 0 dialled, end 1
+// accepted. What one end sends arrives at the other in order, over all
+// streams, as on one TCP connection. Guarded by Network.mu.
+type conn struct {
+	n       *Network
+	ends    [2]*process
+	number  uint64       // among the connections dialled this way
+	open    [2]bool      // this end believes that it stands
+	flows   [2]flow      // what this end sent
+	streams [2][]*stream // alive at this end, by age
+	opened  [2]uint64    // streams this end has opened
+	ended   [2]bool      // this end's close waits for its commit
+}
+
+func newConn(dialer, acceptor *process, number uint64) *conn {
+	c := &conn{n: dialer.n, ends: [2]*process{dialer, acceptor}, number: number}
+	for end := range c.flows {
+		c.flows[end] = flow{c: c, end: end}
+	}
+	return c
+}
+
+// key makes the key of an event about stream s of c, or about c itself, at
+// one end.
+func (c *conn) key(k kind, end int, stream uint64) key {
+	n := c.number<<32 | stream&0x7fffffff
+	if end == 0 {
+		n |= 1 << 31
+	}
+	return c.ends[end].key(k, c.ends[1-end].host.index, n)
+}
+
+// path returns the direction in which end sends.
+func (c *conn) path(end int) *path {
+	return c.n.path(c.ends[end].host, c.ends[1-end].host)
+}
+
+// flow is one direction of a connection: what its sender sent and the other
+// end has not got yet, in order.
+type flow struct {
+	c       *conn
+	end     int // the sender's
+	last    int64
+	flight  []*event
+	stalled bool // is in path.stalled: something arrived while the path was cut
+}
+
+// dispatch queues the arrival at the other end of something that end sends
+// now, behind all it sent before. On a cut path it waits until that heals.
+func (c *conn) dispatch(end int, k key, size int, sum uint64, arrive func()) {
+	f := &c.flows[end]
+	p := c.path(end)
+	e := &event{key: k, size: size, sum: sum}
+	e.apply = func() {
+		c.n.mu.Lock()
+		defer c.n.mu.Unlock()
+		if p.cut {
+			p.stall(f)
+			return
+		}
+		f.flight = f.flight[1:]
+		arrive()
+	}
+	f.flight = append(f.flight, e)
+	f.schedule(p, e)
+}
+
+// schedule queues e behind what was sent before.
+func (f *flow) schedule(p *path, e *event) {
+	f.last = max(f.c.n.now()+p.delay(), f.last+1)
+	e.at = f.last
+	f.c.n.push(e)
+}
+
+// breakEnd ends the connection at one end: its streams fail with err, and the
+// last connection to a peer ends in PeerDown. The other end learns of it after
+// everything that was sent before, if tell is set.
+func (c *conn) breakEnd(end int, err error, tell bool) {
+	if !c.open[end] {
+		return
+	}
+	c.open[end] = false
+	for _, s := range slices.Clone(c.streams[end]) {
+		s.fail(err)
+	}
+	c.ends[end].detach(c, end)
+	if tell {
+		c.end(end)
+	}
+}
+
+// end tells the other end that this one is gone.
+func (c *conn) end(end int) {
+	if !c.ended[end] {
+		c.ended[end] = true
+		c.n.send(&ending{c: c, end: end})
+	}
+}
+
+// ending is the commit of a connection's end; it comes after those of the
+// connection's streams.
+type ending struct {
+	c   *conn
+	end int
+}
+
+func (e *ending) order() key { return e.c.key(kindConnDown, 1-e.end, math.MaxUint64) }
+
+func (e *ending) commit() {
+	c, to := e.c, 1-e.end
+	c.dispatch(e.end, c.key(kindConnDown, to, 0), 0, 0, func() {
+		if c.ends[to].state == stateUp {
+			c.breakEnd(to, ErrConnLost, false)
+		}
+	})
+}
+
+// expire breaks the connection at one end when the keepalive runs out, unless
+// by then both directions work again.
+func (c *conn) expire(end int) {
+	in, out := c.path(1-end), c.path(end)
+	cuts := in.cuts + out.cuts
+	c.n.after(c.n.cfg.DeadAfter, c.key(kindExpire, end, 0), func() {
+		c.n.mu.Lock()
+		defer c.n.mu.Unlock()
+		cut := (in.cut || out.cut) && in.cuts+out.cuts == cuts
+		if cut || c.ends[1-end].state == stateSilent {
+			c.breakEnd(end, ErrConnLost, true)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sim is a network that replays: it puts the five seam interfaces of
+// package overlay on one seeded queue of events in virtual time, so that the
+// real overlay, cluster, pattern and handler code above runs unchanged and two
+// runs can be compared event by event.
+//
+// It is not a model of the code above the seam, and it does not run libp2p:
+// handshakes, multiplexing and the DHT are replaced by their visible effects
+// (latency, streams, who knows whom).
+//
+// # The promise
+//
+// The same test binary, the same program of nodes and faults, and the same
+// seed give the same trace hash, on any machine of the same architecture.
+// Other releases of Go, of Arke or of the program give other traces. It holds
+// as long as the code under test follows the rules below; where it does not,
+// [Replay] names the first event at which two runs differ.
+//
+// # How a step works
+//
+//  1. All goroutines live in a testing/synctest bubble. The driver waits until
+//     every one of them is blocked.
+//  2. What they sent since then is collected per stream and committed in the
+//     order of canonical keys: each stream's bytes become one delivery, with
+//     the latency drawn from a random stream of its own path.
+//  3. The driver takes the event with the smallest (time, key), sleeps in the
+//     bubble until that time, which moves the bubble's clock and lets user
+//     code's own time.Sleep end on the way, and applies it. No two steps share
+//     an instant: a backlog advances by one nanosecond a step.
+//  4. An event wakes at most one goroutine. Whatever else it causes is queued
+//     as further events.
+//
+// Keys are made of names, ids and per-path numbers, never of a global count
+// or an address in memory, so they are the same in every run.
+//
+// # Rules for handlers and other user code
+//
+//  1. Goroutines that act on the same node must not act at the same instant
+//     on state that they share: start them with Network.Go or through the node
+//     (handlers are), not with a bare go statement on an aligned timer.
+//  2. Random numbers come from a seeded source, never from math/rand's or
+//     crypto/rand's global one.
+//  3. The order of a map's iteration must not reach a message or a timer.
+//  4. No mutex is held across anything that blocks: in the bubble that hangs
+//     the run (a watchdog then prints all stacks).
+//  5. Time is the bubble's (time.Now, time.Sleep and contexts do the right
+//     thing); nothing waits for the world outside: no sockets, no processes.
+//     Nobody but the driver calls synctest.Wait.
+//
+// # Goroutines
+//
+// One driver per Network, one goroutine for each call of Clock.AfterFunc,
+// Exec.Go, Network.At, Network.Go and, while they run, for the calls of a
+// TransportHandler. Close waits for the driver only; the nodes above must be
+// closed by who made them.
+//
+// # Faults
+//
+// Crash resets a node's connections (a killed process), Silence loses it
+// without a word (power loss), Pause stops a node while time goes on, and
+// Partition makes paths black holes: dials hang, connections stand until they
+// time out, and what was in flight arrives after Heal. A crashed node's code
+// keeps running, cut off, until it is closed: close it right after the fault.
+// A new Seam of the same name is the restarted node: same key and address,
+// next incarnation.
+package sim

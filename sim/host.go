@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// host is a simulated machine: it outlives the node that runs on it.
+type host struct {
+	n       *Network
+	index   uint32
+	name    string
+	private ed25519.PrivateKey
+	id      peer.ID
+	point   point
+	addr    string // multiaddr without /p2p
+
+	// Guarded by Network.mu.
+	proc        *process // the node that runs or ran last; nil before the first
+	incarnation uint64
+	paused      bool
+	parked      []*event // of a paused node, in order
+}
+
+// host returns the host of that name, which is made if need be.
+func (n *Network) host(name string) *host {
+	if h := n.byName[name]; h != nil {
+		return h
+	}
+	index := uint32(len(n.hosts))
+	ip := fmt.Sprintf("10.%d.%d.%d", index>>16&255, index>>8&255, index&255)
+	var seed [ed25519.SeedSize]byte
+	newPCG(n.cfg.Seed, "key", name).read(seed[:])
+	private := ed25519.NewKeyFromSeed(seed[:])
+	public, err := crypto.UnmarshalEd25519PublicKey(private.Public().(ed25519.PublicKey))
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	id, err := peer.IDFromPublicKey(public)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	h := &host{
+		n: n, index: index, name: name, private: private, id: id, point: sha256.Sum256([]byte(id)),
+		addr: "/ip4/" + ip + "/tcp/4001",
+	}
+	n.hosts = append(n.hosts, h)
+	n.byName[name], n.byPeer[id] = h, h
+	n.byAddr[h.addr], n.byAddr[ip+":4001"], n.byAddr[name+":4001"] = h, h, h
+	n.trace.names = append(n.trace.names, name)
+	return h
+}
+
+// resolve finds the host that an address names: a multiaddr with or without
+// /p2p, "10.0.0.1:4001", or "name:4001" as DNS would resolve it. The second
+// result is the peer id in the address, if there is one.
+func (n *Network) resolve(addr string) (*host, peer.ID) {
+	base, id, _ := strings.Cut(addr, "/p2p/")
+	want, _ := peer.Decode(id)
+	return n.byAddr[base], want
+}

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"strconv"
+	"sync"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// state is how far a process has come.
+type state uint8
+
+const (
+	stateUp     state = iota // runs
+	stateClosed              // its Transport was closed, or it crashed: peers were told
+	stateSilent              // lost without a word
+)
+
+// process is one run of a node on a host: everything behind one Seam. All
+// fields below are guarded by Network.mu.
+type process struct {
+	n           *Network
+	host        *host
+	incarnation uint64
+
+	state   state
+	handler overlay.TransportHandler // nil until Start
+	conns   map[uint32][]*conn       // that this process believes to stand, by peer, oldest first
+	order   []uint32                 // keys of conns, in the order of their first connection
+	downs   map[uint32]*event        // PeerDown that has not been called yet, by peer
+	dials   map[uint32]*dial         // under way, by host
+	peers   map[uint32]*callQueue    // calls of handler
+	book    map[peer.ID]bool         // whose address it has learned
+	router  *router
+	workers int // functions of Exec.Go running or queued
+
+	calls sync.WaitGroup // of handler
+}
+
+// newProcess makes the host's next process.
+func newProcess(h *host) *process {
+	h.incarnation++
+	p := &process{
+		n: h.n, host: h, incarnation: h.incarnation,
+		conns: make(map[uint32][]*conn),
+		downs: make(map[uint32]*event),
+		dials: make(map[uint32]*dial),
+		peers: make(map[uint32]*callQueue),
+		book:  make(map[peer.ID]bool),
+	}
+	p.router = newRouter(p)
+	if old := h.proc; old != nil && old.state == stateSilent {
+		// The first packet that still comes for the lost process is answered
+		// with a reset by the new one's host.
+		old.tellRestart()
+	}
+	h.proc = p
+	return p
+}
+
+// seam hands the five interfaces out.
+func (p *process) seam() overlay.Seam {
+	incarnation := strconv.FormatUint(p.incarnation, 10)
+	return overlay.Seam{
+		Transport: &transport{p},
+		Router:    p.router,
+		Clock:     &clock{p},
+		Rand: &random{
+			seed: p.n.cfg.Seed, names: []string{p.host.name, incarnation}, streams: make(map[string]*randStream),
+		},
+		Exec: &exec{p},
+	}
+}
+
+// key makes the key of an event at this process.
+func (p *process) key(k kind, peer uint32, n uint64) key {
+	return key{kind: k, node: p.host.index, peer: peer, n: n}
+}
+
+// up reports whether the process runs and accepts.
+func (p *process) up() bool { return p != nil && p.state == stateUp && p.handler != nil }
+
+// attach adds a connection that stands now, and tells the handler.
+func (p *process) attach(c *conn, end int) {
+	other := c.ends[1-end].host
+	c.open[end] = true
+	if len(p.conns[other.index]) == 0 {
+		p.order = append(p.order, other.index)
+	}
+	p.conns[other.index] = append(p.conns[other.index], c)
+	p.book[other.id] = true
+	if len(p.conns[other.index]) == 1 {
+		if p.n.cancel(p.downs[other.index]) {
+			p.peerDown(other)
+		}
+		p.call(other.index, func(h overlay.TransportHandler) { h.PeerUp(other.id) })
+		p.router.connected(other)
+	}
+}
+
+// detach removes a connection that is gone.
+func (p *process) detach(c *conn, end int) {
+	other := c.ends[1-end].host
+	rest := p.conns[other.index]
+	for i := range rest {
+		if rest[i] == c {
+			rest = append(rest[:i:i], rest[i+1:]...)
+			break
+		}
+	}
+	if len(rest) > 0 {
+		p.conns[other.index] = rest
+		return
+	}
+	delete(p.conns, other.index)
+	for i, index := range p.order {
+		if index == other.index {
+			p.order = append(p.order[:i:i], p.order[i+1:]...)
+			break
+		}
+	}
+	p.downs[other.index] = p.n.soon(p.key(kindPeer, other.index, c.number), func() {
+		p.n.mu.Lock()
+		defer p.n.mu.Unlock()
+		p.peerDown(other)
+	})
+}
+
+// peerDown tells the handler and the router that the last connection is gone.
+func (p *process) peerDown(other *host) {
+	delete(p.downs, other.index)
+	p.call(other.index, func(h overlay.TransportHandler) { h.PeerDown(other.id) })
+	p.router.disconnected(other)
+}
+
+// all lists the connections in canonical order: closing them in that order
+// queues the same events in every run.
+func (p *process) all() []*conn {
+	var list []*conn
+	for _, index := range p.order {
+		list = append(list, p.conns[index]...)
+	}
+	return list
+}
+
+// callQueue runs the handler's calls for one peer one after the other.
+type callQueue struct {
+	running bool
+	queue   []func(overlay.TransportHandler)
+}
+
+// call has f called with the handler, on a goroutine of its own, after the
+// calls for the same peer that were queued before.
+func (p *process) call(peer uint32, f func(overlay.TransportHandler)) {
+	if p.handler == nil {
+		return
+	}
+	q := p.peers[peer]
+	if q == nil {
+		q = &callQueue{}
+		p.peers[peer] = q
+	}
+	q.queue = append(q.queue, f)
+	if q.running {
+		return
+	}
+	q.running = true
+	p.calls.Go(func() {
+		p.n.mu.Lock()
+		defer p.n.mu.Unlock()
+		for len(q.queue) > 0 {
+			next := q.queue[0]
+			q.queue = q.queue[1:]
+			p.n.mu.Unlock()
+			next(p.handler)
+			p.n.mu.Lock()
+		}
+		q.running = false
+	})
+}

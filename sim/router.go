@@ -1,0 +1,274 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// router implements overlay.Router for one process: a Kademlia table that is
+// fed by connections, by its own lookups and by those of others. Questions
+// between routers take time but no messages of their own; a peer that is cut
+// off or lost without a word makes a lookup as slow as a dial's timeout.
+type router struct {
+	p   *process
+	rng *pcg // of latencies
+
+	// Guarded by Network.mu.
+	table    table
+	onChange []func()
+	changed  bool   // OnChange is about to be called
+	refresh  *event // the next look for neighbours
+	lookups  uint64
+	waiting  []*search // whose callers block
+}
+
+var _ overlay.Router = (*router)(nil)
+
+// search is one call of Closest.
+type search struct {
+	done   chan struct{}
+	begun  bool
+	result lookup
+}
+
+func newRouter(p *process) *router {
+	return &router{
+		p:     p,
+		rng:   newPCG(p.n.cfg.Seed, "router", p.host.name),
+		table: table{self: place{id: p.host.id, at: p.host.point}},
+	}
+}
+
+// OnChange implements overlay.Router.
+func (r *router) OnChange(f func()) {
+	r.p.n.mu.Lock()
+	defer r.p.n.mu.Unlock()
+	r.onChange = append(r.onChange, f)
+}
+
+// Size implements overlay.Router.
+func (r *router) Size() int {
+	r.p.n.mu.Lock()
+	defer r.p.n.mu.Unlock()
+	return len(r.table.known)
+}
+
+// Nearest implements overlay.Router.
+func (r *router) Nearest(k overlay.Key, count int) []peer.ID {
+	r.p.n.mu.Lock()
+	defer r.p.n.mu.Unlock()
+	return ids(r.table.nearest(sha256.Sum256(k[:]), count))
+}
+
+// Closest implements overlay.Router.
+func (r *router) Closest(ctx context.Context, k overlay.Key, count int) ([]peer.ID, error) {
+	n := r.p.n
+	target := point(sha256.Sum256(k[:]))
+	s := &search{done: make(chan struct{})}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.stopped || r.p.state != stateUp {
+		return ids(r.table.nearest(target, count)), ErrDown
+	}
+	r.lookups++
+	number := r.lookups
+	r.waiting = append(r.waiting, s)
+	event := r.p.key(kindLookup, 0, number)
+	event.name = string(k[:])
+	n.soon(event, func() {
+		r.begin(s, target, count, number)
+	})
+	n.mu.Unlock()
+	var err error
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	n.mu.Lock()
+	if !s.begun {
+		return ids(r.table.nearest(target, count)), err
+	}
+	return ids(s.result.found), err
+}
+
+// begin walks the tables of the others as they are now; what comes of it is
+// learned, and told to the caller, when the answers would be there.
+func (r *router) begin(s *search, target point, count int, number uint64) {
+	n := r.p.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s.result = walk(&r.table, target, count, func(to place) ([]place, answer) { return r.ask(to, target) })
+	s.begun = true
+	n.after(r.duration(s.result), r.p.key(kindFound, 0, number), func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		r.learn(s.result)
+		r.finish(s)
+	})
+}
+
+// finish lets the caller of s return.
+func (r *router) finish(s *search) {
+	for i := range r.waiting {
+		if r.waiting[i] == s {
+			r.waiting = append(r.waiting[:i:i], r.waiting[i+1:]...)
+			close(s.done)
+			return
+		}
+	}
+}
+
+// ask asks one peer for whom it knows closest to target.
+func (r *router) ask(to place, target point) ([]place, answer) {
+	h := r.p.n.byPeer[to.id]
+	q := h.proc
+	switch {
+	case r.p.n.severed(r.p.host, h), h.paused, q != nil && q.state == stateSilent:
+		return nil, silent
+	case !q.up():
+		return nil, refused
+	}
+	return q.router.table.nearest(target, bucketSize), answered
+}
+
+// duration is how long a lookup takes: a round trip for each round.
+func (r *router) duration(l lookup) time.Duration {
+	c := r.p.n.cfg
+	d := time.Duration(l.rounds) * 2 * c.Latency.Base
+	if j := uint64(l.rounds) * uint64(c.Latency.Jitter); j > 0 {
+		d += time.Duration(r.rng.below(j))
+	}
+	if l.hung {
+		d += c.DialTimeout
+	}
+	return d
+}
+
+// learn takes a lookup's result over: who answered is known on both sides.
+func (r *router) learn(l lookup) {
+	for _, p := range l.dead {
+		r.forget(p.id)
+	}
+	for _, p := range l.asked {
+		h := r.p.n.byPeer[p.id]
+		if h.proc.up() && !r.p.n.severed(r.p.host, h) {
+			r.meet(h)
+			h.proc.router.meet(r.p.host)
+		}
+	}
+}
+
+// meet learns of a host and how to dial it.
+func (r *router) meet(h *host) {
+	if !r.p.up() {
+		return
+	}
+	r.p.book[h.id] = true
+	if r.table.add(place{id: h.id, at: h.point}) {
+		r.notify()
+	}
+}
+
+// forget removes a peer.
+func (r *router) forget(id peer.ID) {
+	if r.table.remove(id) {
+		r.notify()
+	}
+}
+
+// connected learns of a peer to which a connection stands now, and looks for
+// neighbours soon: that is how a new node becomes known.
+func (r *router) connected(h *host) {
+	r.meet(h)
+	r.lookAround(time.Millisecond)
+}
+
+// disconnected forgets a peer whose last connection is gone.
+func (r *router) disconnected(h *host) { r.forget(h.id) }
+
+// lookAround plans the next lookup of the own id.
+func (r *router) lookAround(wait time.Duration) {
+	n := r.p.n
+	n.cancel(r.refresh)
+	r.refresh = n.after(wait, r.p.key(kindRefresh, 0, 0), func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if r.p.state != stateUp {
+			return
+		}
+		self := r.p.host.point
+		l := walk(&r.table, self, bucketSize, func(to place) ([]place, answer) { return r.ask(to, self) })
+		n.after(r.duration(l), r.p.key(kindLearn, 0, 0), func() {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			r.learn(l)
+		})
+		r.lookAround(n.cfg.Refresh)
+	})
+}
+
+// notify has OnChange called once this instant is over.
+func (r *router) notify() {
+	if r.changed || len(r.onChange) == 0 {
+		return
+	}
+	r.changed = true
+	n := r.p.n
+	n.soon(r.p.key(kindRouter, 0, 0), func() {
+		n.mu.Lock()
+		r.changed = false
+		n.mu.Unlock()
+		for _, f := range r.onChange {
+			f()
+		}
+	})
+}
+
+// gone has everybody else notice that this process ended: who knew it had, in
+// reality, a connection to it. After a loss without a word lookups find out.
+func (r *router) gone(s state) {
+	n := r.p.n
+	n.cancel(r.refresh)
+	if s == stateSilent {
+		return
+	}
+	id := r.p.host.id
+	for _, h := range n.hosts[1:] {
+		if h == r.p.host || !h.proc.up() || !h.proc.router.table.has(id) {
+			continue
+		}
+		q := h.proc
+		n.after(n.path(r.p.host, h).latency.Base, q.key(kindLearn, r.p.host.index, r.p.incarnation), func() {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			if len(q.conns[r.p.host.index]) == 0 && !n.severed(r.p.host, h) {
+				q.router.forget(id)
+			}
+		})
+	}
+}
+
+// release lets every caller return when the network closes.
+func (r *router) release() {
+	for _, s := range r.waiting {
+		close(s.done)
+	}
+	r.waiting = nil
+}
+
+func ids(list []place) []peer.ID {
+	out := make([]peer.ID, len(list))
+	for i := range list {
+		out[i] = list[i].id
+	}
+	return out
+}

@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// stream is one end of a stream. Guarded by Network.mu.
+type stream struct {
+	c        *conn
+	end      int
+	id       uint64 // by the opener's count and which end it is
+	outbound bool
+	other    *stream
+
+	unread   []byte // arrived
+	ended    bool   // and nothing will follow
+	readErr  error
+	consumed int // bytes read and not yet credited to the sender
+	readable *sync.Cond
+	readBy   deadline
+
+	out      []byte // written in this step
+	opening  bool   // the other end has not been told of the stream
+	closing  bool   // CloseWrite in this step
+	resetBy  *uint32
+	credit   int // to give in this commit
+	flying   int // bytes written and not yet credited
+	closed   bool
+	writeErr error
+	writable *sync.Cond
+	writeBy  deadline
+
+	dirty bool // is in Network.dirty
+}
+
+var _ overlay.Stream = (*stream)(nil)
+
+// openStream opens a stream on c at p's end.
+func (c *conn) openStream(p *process) *stream {
+	end := c.endOf(p)
+	c.opened[end]++
+	id := c.opened[end]<<1 | uint64(end)
+	here := &stream{c: c, end: end, id: id, outbound: true, opening: true}
+	there := &stream{c: c, end: 1 - end, id: id, other: here}
+	here.other = there
+	for _, s := range []*stream{here, there} {
+		s.readable, s.writable = sync.NewCond(&c.n.mu), sync.NewCond(&c.n.mu)
+		s.readBy = deadline{s: s, kind: kindReader}
+		s.writeBy = deadline{s: s, kind: kindWriter}
+	}
+	c.streams[end] = append(c.streams[end], here)
+	here.touch()
+	return here
+}
+
+// touch has the stream committed when the step is over.
+func (s *stream) touch() {
+	if !s.dirty {
+		s.dirty = true
+		s.c.n.send(s)
+	}
+}
+
+// Read implements overlay.Stream.
+func (s *stream) Read(b []byte) (int, error) {
+	s.c.n.mu.Lock()
+	defer s.c.n.mu.Unlock()
+	defer s.readBy.release()
+	for {
+		switch {
+		case s.readErr != nil:
+			return 0, s.readErr
+		case len(s.unread) > 0:
+			count := copy(b, s.unread)
+			if s.unread = s.unread[count:]; len(s.unread) == 0 {
+				s.unread = nil
+			}
+			s.consume(count)
+			return count, nil
+		case s.ended:
+			return 0, io.EOF
+		case len(b) == 0:
+			return 0, nil
+		case s.readBy.over():
+			return 0, os.ErrDeadlineExceeded
+		}
+		s.readBy.hold()
+		s.readable.Wait()
+	}
+}
+
+// consume counts bytes as read, and credits the sender with half a window at
+// a time.
+func (s *stream) consume(count int) {
+	s.consumed += count
+	if s.consumed >= s.c.n.cfg.Window/2 && s.c.open[s.end] {
+		s.credit += s.consumed
+		s.consumed = 0
+		s.touch()
+	}
+}
+
+// Write implements overlay.Stream. It waits while a whole window is under way
+// and then takes all of b.
+func (s *stream) Write(b []byte) (int, error) {
+	s.c.n.mu.Lock()
+	defer s.c.n.mu.Unlock()
+	defer s.writeBy.release()
+	for {
+		switch {
+		case s.writeErr != nil:
+			return 0, s.writeErr
+		case s.closed:
+			return 0, io.ErrClosedPipe
+		case s.writeBy.over():
+			return 0, os.ErrDeadlineExceeded
+		case s.flying < s.c.n.cfg.Window:
+			s.flying += len(b)
+			s.out = append(s.out, b...)
+			if len(b) > 0 {
+				s.touch()
+			}
+			return len(b), nil
+		}
+		s.writeBy.hold()
+		s.writable.Wait()
+	}
+}
+
+// CloseWrite implements overlay.Stream.
+func (s *stream) CloseWrite() error {
+	s.c.n.mu.Lock()
+	defer s.c.n.mu.Unlock()
+	if s.writeErr != nil {
+		return s.writeErr
+	}
+	s.closeWrite()
+	return nil
+}
+
+func (s *stream) closeWrite() {
+	if s.closed || s.writeErr != nil {
+		return
+	}
+	s.closed, s.closing = true, true
+	s.touch()
+	s.wake(&s.writeBy)
+	s.settle()
+}
+
+// Reset implements overlay.Stream.
+func (s *stream) Reset(code uint32) error {
+	s.c.n.mu.Lock()
+	defer s.c.n.mu.Unlock()
+	if s.finished() {
+		return nil
+	}
+	s.out, s.closing = nil, false
+	s.resetBy = &code
+	s.touch()
+	s.fail(&network.StreamError{ErrorCode: network.StreamErrorCode(code)})
+	return nil
+}
+
+// Close implements overlay.Stream: what was written still arrives, what
+// arrives is thrown away.
+func (s *stream) Close() error {
+	s.c.n.mu.Lock()
+	defer s.c.n.mu.Unlock()
+	s.closeWrite()
+	if s.readErr == nil {
+		s.readErr = io.ErrClosedPipe
+		s.consume(len(s.unread))
+		s.unread = nil
+		s.wake(&s.readBy)
+	}
+	s.settle()
+	return nil
+}
+
+// fail ends both directions at this end.
+func (s *stream) fail(err error) {
+	if err == ErrConnLost {
+		err = &network.StreamError{ErrorCode: network.StreamNoError, Remote: true, TransportError: err}
+	}
+	if s.readErr == nil {
+		s.readErr, s.unread = err, nil
+		s.wake(&s.readBy)
+	}
+	if s.writeErr == nil {
+		s.writeErr = err
+		s.wake(&s.writeBy)
+	}
+	s.settle()
+}
+
+// wake has whoever blocks at d look again, in an event of its own.
+func (s *stream) wake(d *deadline) {
+	if d.holders > 0 {
+		s.c.n.soon(s.c.key(d.kind, s.end, s.id), d.broadcast)
+	}
+}
+
+// finished says that neither direction can be used here any more.
+func (s *stream) finished() bool {
+	return (s.closed || s.writeErr != nil) && (s.ended || s.readErr != nil)
+}
+
+// settle forgets a finished stream.
+func (s *stream) settle() {
+	if !s.finished() {
+		return
+	}
+	list := s.c.streams[s.end]
+	if i := slices.Index(list, s); i >= 0 {
+		s.c.streams[s.end] = slices.Delete(list, i, i+1)
+	}
+}
+
+// SetReadDeadline implements overlay.Stream.
+func (s *stream) SetReadDeadline(t time.Time) error { return s.setDeadline(&s.readBy, t) }
+
+// SetWriteDeadline implements overlay.Stream.
+func (s *stream) SetWriteDeadline(t time.Time) error { return s.setDeadline(&s.writeBy, t) }
+
+func (s *stream) setDeadline(d *deadline, t time.Time) error {
+	s.c.n.mu.Lock()
+	defer s.c.n.mu.Unlock()
+	d.set(t)
+	return nil
+}
+
+// Remote implements overlay.Stream.
+func (s *stream) Remote() peer.ID { return s.c.ends[1-s.end].host.id }
+
+// RemoteAddr implements overlay.Stream.
+func (s *stream) RemoteAddr() string { return s.c.ends[1-s.end].host.addr }
+
+// Outbound implements overlay.Stream.
+func (s *stream) Outbound() bool { return s.outbound }
