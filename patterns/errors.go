@@ -68,6 +68,28 @@ func (e *RemoteError) Error() string {
 	return fmt.Sprintf("cluster %q refused (code %d): %s", e.Cluster, e.Code, e.Message)
 }
 
+// Refusal is what a handler returns that stands for a program elsewhere, as a
+// relay does for its clients: the caller is told Cause as if the member itself
+// had said it. Handlers that do the work themselves never need it.
+type Refusal struct {
+	// Cause is ErrOverloaded or ErrClosed (the program is leaving) if nothing
+	// was begun, so that other members are tried; ErrTooLarge or
+	// ErrUnauthorized likewise, but they are final. ErrInterrupted, and
+	// everything else, means that the work may have been done.
+	Cause error
+}
+
+// Error implements error.
+func (e *Refusal) Error() string {
+	if e.Cause == nil {
+		return "patterns: refused"
+	}
+	return "patterns: refused: " + e.Cause.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Refusal) Unwrap() error { return e.Cause }
+
 // DeadlineError is what a request returns when its time is over or its
 // context was cancelled. errors.Is matches the cause: context.DeadlineExceeded
 // or context.Canceled.

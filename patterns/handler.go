@@ -25,7 +25,7 @@ type Request struct {
 // Limits.Concurrency times. ctx ends at the caller's deadline, when the caller
 // cancels, or when its link is lost. The returned message's slices belong to
 // the caller of ServeRequest from then on. An error becomes the caller's
-// *RemoteError; a panic becomes one with CodePanic.
+// *RemoteError (but see [Refusal]); a panic becomes one with CodePanic.
 type Handler interface {
 	ServeRequest(ctx context.Context, r *Request) (Message, error)
 }

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/security"
+)
+
+// Config says what a node is. Network is required; every other zero value
+// means the default named at the field.
+type Config struct {
+	// Network says which network the node belongs to. Required.
+	Network security.NetworkFile
+
+	// Listen are the multiaddrs to listen on. Default: a free TCP port on
+	// every interface, IPv4 and IPv6.
+	Listen []string
+	// Advertise are the multiaddrs that others are told instead of the bound
+	// ones; for nodes behind NAT or in containers. Default: the bound ones.
+	Advertise []string
+	// Seeds are addresses of nodes to find the network through: multiaddrs
+	// with or without /p2p, or "host:port". Default: none.
+	Seeds []string
+	// NoMDNS switches the search for nodes on the local network off.
+	NoMDNS bool
+
+	// DataDir keeps the node's key, its incarnation and the peers it knew, so
+	// that a restarted node is the same peer and finds the network again. It
+	// is created with mode 0700; two nodes can't share one. Default: nothing
+	// is kept, and each start is a new peer.
+	DataDir string
+	// NodeKey is the node's identity. Default: the one in DataDir, which is
+	// made at the first start, or without a DataDir a new one.
+	NodeKey security.NodeKey
+	// Incarnation must be larger at each start of the same NodeKey. Default:
+	// counted in DataDir, or without a DataDir the time in microseconds.
+	Incarnation uint64
+
+	// Zone is where this node runs; members of the caller's zone are
+	// preferred. At most 64 bytes. Default: none.
+	Zone string
+	// ClusterKeys are the explicit keys of some clusters, the newest version
+	// last. Clusters that are not in it have keys derived from the network's.
+	ClusterKeys map[string][]security.KeyVersion
+	// Seal says when requests are sealed end to end. Default: for clusters
+	// with explicit keys.
+	Seal request.Seal
+
+	// Workers bounds the handlers that run at once, over all members.
+	// Default 16,384.
+	Workers int
+	// Heartbeat is described at overlay.Config. Default 400 ms.
+	Heartbeat time.Duration
+	// Agent names program and release in the logs of other nodes. Default
+	// "arke".
+	Agent string
+	// Logger is where this node logs; nil = nowhere.
+	Logger *zap.Logger
+
+	// Seam replaces everything outside the node, as package sim does:
+	// transport, router, clock, randomness and the running of user code.
+	// Listen, Advertise, NoMDNS, NodeKey and Workers have no meaning then,
+	// and the Seam's Exec outlives the node. Default: libp2p and the machine.
+	Seam *overlay.Seam
+}
+
+func (c Config) withDefaults() Config {
+	if len(c.Listen) == 0 {
+		c.Listen = []string{"/ip4/0.0.0.0/tcp/0", "/ip6/::/tcp/0"}
+	}
+	if c.Workers == 0 {
+		c.Workers = 16384
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}
+
+// validate checks what no lower layer checks.
+func (c Config) validate() error {
+	switch {
+	case len(c.Network.Keys) == 0:
+		return errors.New("node: Config.Network is required: read a network file, or generate one")
+	case c.Workers < 1:
+		return fmt.Errorf("node: Config.Workers %d is less than 1", c.Workers)
+	case len(c.Zone) > cluster.MaxZone:
+		return fmt.Errorf("node: Config.Zone is longer than %d bytes", cluster.MaxZone)
+	}
+	names := make([]string, 0, len(c.ClusterKeys))
+	for name := range c.ClusterKeys {
+		names = append(names, name)
+	}
+	slices.Sort(names) // the same error each time
+	for _, name := range names {
+		if err := security.CheckKeys(c.ClusterKeys[name]); err != nil {
+			return fmt.Errorf("node: Config.ClusterKeys of cluster %q: %w", name, err)
+		}
+	}
+	return nil
+}
