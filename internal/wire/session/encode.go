@@ -66,32 +66,32 @@ func (e *encoder) tooLarge(what string, n, limit int) {
 	}
 }
 
-// appendFrame appends all of f but its trailing bytes, which it returns, with a
+// frame appends all of f but its trailing bytes, which it leaves in tail, with a
 // length that counts them.
-func appendFrame(dst []byte, f Frame) (head, tail []byte, err error) {
-	start := len(dst)
-	e := encoder{b: append(dst, 0, 0, 0, 0, uint8(f.Kind()))}
-	f.encode(&e)
+func (e *encoder) frame(f Frame) error {
+	start := len(e.b)
+	e.b = append(e.b, 0, 0, 0, 0, uint8(f.Kind()))
+	f.encode(e)
 	if e.err != nil {
-		return dst, nil, e.err
+		return e.err
 	}
 	n := len(e.b) - start - lengthSize + len(e.tail)
 	if n > math.MaxUint32 {
-		return dst, nil, ErrFrameTooLarge
+		return ErrFrameTooLarge
 	}
 	binary.BigEndian.PutUint32(e.b[start:], uint32(n))
-	return e.b, e.tail, nil
+	return nil
 }
 
 // Append appends the encoded frame and returns the extended slice. Errors are
 // ErrFieldTooLarge and ErrFrameTooLarge.
 func Append(dst []byte, f Frame) ([]byte, error) {
-	head, tail, err := appendFrame(dst, f)
-	if err != nil {
+	e := encoder{b: dst}
+	if err := e.frame(f); err != nil {
 		return dst, err
 	}
-	if len(head)-len(dst)-lengthSize+len(tail) > MaxFrame {
+	if len(e.b)-len(dst)-lengthSize+len(e.tail) > MaxFrame {
 		return dst, ErrFrameTooLarge
 	}
-	return append(head, tail...), nil
+	return append(e.b, e.tail...), nil
 }

@@ -3,7 +3,10 @@
 
 package session
 
-import "crypto/subtle"
+import (
+	"crypto/subtle"
+	"time"
+)
 
 // Magic begins every Hello, so that a stray connection is told from a client.
 const Magic = "arke-app"
@@ -54,4 +57,15 @@ func (id ID) Equal(other ID) bool { return subtle.ConstantTimeCompare(id[:], oth
 func PickVersion(minA, maxA, minB, maxB uint16) (uint16, bool) {
 	v := min(maxA, maxB)
 	return v, v >= max(minA, minB) && minA <= maxA && minB <= maxB
+}
+
+// Micros is d as it travels: in microseconds, at least 1, because 0 has a
+// meaning of its own.
+func Micros(d time.Duration) uint64 { return uint64(max(d.Microseconds(), 1)) }
+
+// Duration is the reverse of Micros; what is too long to be told apart from
+// for ever is shortened to a hundred years.
+func Duration(micros uint64) time.Duration {
+	const longest = 100 * 365 * 24 * time.Hour
+	return time.Duration(min(micros, uint64(longest/time.Microsecond))) * time.Microsecond
 }

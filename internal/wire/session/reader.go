@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+const (
+	lengthSize = 4
+	frameHead  = lengthSize + 1 // and the kind
+
+	readBuffer = 32 << 10
+	// firstRead bounds what is allocated for a frame before its bytes come.
+	firstRead = 256 << 10
+)
+
+// Reader cuts a byte stream into frames. It reads ahead, so nobody else may
+// read from the stream. Not for concurrent use.
+type Reader struct {
+	r     *bufio.Reader
+	limit int
+	err   error // the first error; it is final
+}
+
+// NewReader returns a reader of the frames of r, which may have limit bytes of
+// kind and body.
+func NewReader(r io.Reader, limit int) *Reader {
+	return &Reader{r: bufio.NewReaderSize(r, readBuffer), limit: limit}
+}
+
+// SetLimit changes the limit for the frames that follow.
+func (r *Reader) SetLimit(limit int) { r.limit = limit }
+
+// Next returns the next frame. The body is freshly allocated and belongs to
+// the caller.
+//
+// The error is io.EOF if the stream ended between two frames,
+// io.ErrUnexpectedEOF if it ended within one, ErrFrameTooLarge or ErrMalformed
+// if it is no stream of frames, else the stream's. Every error is final: the
+// position in the stream is lost, and Next returns the error again.
+func (r *Reader) Next() (Kind, []byte, error) {
+	if r.err != nil {
+		return 0, nil, r.err
+	}
+	k, body, err := r.next()
+	if err != nil {
+		r.err = err
+		return 0, nil, err
+	}
+	return k, body, nil
+}
+
+func (r *Reader) next() (Kind, []byte, error) {
+	head, err := r.r.Peek(frameHead)
+	if len(head) >= lengthSize {
+		// The length is judged even if nothing follows it.
+		switch n := binary.BigEndian.Uint32(head); {
+		case uint64(n) > uint64(r.limit):
+			return 0, nil, fmt.Errorf("%w: %d bytes, at most %d", ErrFrameTooLarge, n, r.limit)
+		case n == 0:
+			return 0, nil, malformed("frame without a kind")
+		}
+	}
+	if err != nil {
+		if err == io.EOF && len(head) > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		return 0, nil, err
+	}
+	n := int(binary.BigEndian.Uint32(head)) - 1
+	k := Kind(head[lengthSize])
+	if _, err := r.r.Discard(frameHead); err != nil {
+		return 0, nil, err
+	}
+	body, err := r.body(n)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return k, body, err
+}
+
+// body reads n bytes. What it allocates grows with what has come, so that a
+// claim alone costs nothing.
+func (r *Reader) body(n int) ([]byte, error) {
+	body := make([]byte, min(n, firstRead))
+	_, err := io.ReadFull(r.r, body)
+	for err == nil && len(body) < n {
+		have := len(body)
+		grown := make([]byte, min(n, 4*have))
+		copy(grown, body)
+		body = grown
+		_, err = io.ReadFull(r.r, body[have:])
+	}
+	return body, err
+}
+
+// Buffered is the number of bytes read ahead: zero means that Next is likely
+// to wait.
+func (r *Reader) Buffered() int { return r.r.Buffered() }

@@ -1,0 +1,243 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	// refTail is the length from which trailing bytes are not copied into the
+	// queue: a system call takes them from where they are.
+	refTail = 16 << 10
+	// reserve is what the queue holds beyond its limit for frames that must
+	// not be lost. It bounds the small frames that a client can cause
+	// without reading.
+	reserve = 1 << 20
+	// keepBuffer is the largest buffer that is kept while there is nothing to
+	// write.
+	keepBuffer = 256 << 10
+)
+
+// Sender is the queue of frames in front of one connection, bounded in bytes.
+// Frames that are queued while a write is under way leave together in the next
+// one. All methods may be called concurrently; Run only once.
+type Sender struct {
+	// Immutable after NewSender.
+	limit int
+	wake  chan struct{} // has an element if Run has something to look at
+
+	// Guarded by mu.
+	mu       sync.Mutex
+	maxFrame int
+	encoder  encoder     // used within push only; a local one would escape
+	segments net.Buffers // what goes first
+	last     []byte      // frames are appended to it; follows segments
+	spare    []byte      // the buffer that was last before the latest write
+	queued   int         // bytes accepted that the kernel has not taken yet
+	room     chan struct{}
+	finish   bool // Run returns when all is written
+	closed   error
+}
+
+// NewSender returns an empty queue that holds up to limit bytes, or one frame
+// of any size. Frames beyond maxFrame bytes of kind and body are refused.
+func NewSender(limit, maxFrame int) *Sender {
+	return &Sender{limit: limit, maxFrame: maxFrame, wake: make(chan struct{}, 1)}
+}
+
+// SetMaxFrame changes the limit for the frames that follow.
+func (s *Sender) SetMaxFrame(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.maxFrame = n
+}
+
+// Queued is the number of bytes that wait or are being written.
+func (s *Sender) Queued() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queued
+}
+
+// Send queues f and does not block. The trailing bytes of f belong to the
+// Sender if err is nil. Errors are ErrQueueFull, ErrSenderClosed,
+// ErrFrameTooLarge, and ErrFieldTooLarge; nothing was queued then.
+func (s *Sender) Send(f Frame) error {
+	_, err := s.push(f, s.limit)
+	return err
+}
+
+// SendReserved is Send for frames that must not be lost: there is some room
+// for them beyond the limit. ErrQueueFull means that the connection is to be
+// given up.
+func (s *Sender) SendReserved(f Frame) error {
+	_, err := s.push(f, s.limit+reserve)
+	return err
+}
+
+// SendWait is Send, but waits for room until ctx ends.
+func (s *Sender) SendWait(ctx context.Context, f Frame) error {
+	for {
+		room, err := s.push(f, s.limit)
+		if err != ErrQueueFull {
+			return err
+		}
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// push queues f, or returns ErrQueueFull and a channel that is closed when it
+// is worth another try.
+func (s *Sender) push(f Frame, limit int) (room <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed != nil || s.finish {
+		return nil, ErrSenderClosed
+	}
+	start := len(s.last)
+	s.encoder = encoder{b: s.last}
+	err = s.encoder.frame(f)
+	head, tail := s.encoder.b, s.encoder.tail
+	s.encoder = encoder{}
+	s.last = head[:start] // keeps what append has grown
+	if err != nil {
+		return nil, err
+	}
+	n := len(head) - start + len(tail)
+	switch {
+	case n-lengthSize > s.maxFrame:
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrFrameTooLarge, n-lengthSize, s.maxFrame)
+	case s.queued > 0 && s.queued+n > limit:
+		if s.room == nil {
+			s.room = make(chan struct{})
+		}
+		return s.room, ErrQueueFull
+	}
+	if len(tail) < refTail {
+		s.last = append(head, tail...)
+	} else {
+		s.segments = append(s.segments, head, tail)
+		s.last, s.spare = s.spare, nil
+	}
+	s.queued += n
+	s.signal()
+	return nil, nil
+}
+
+func (s *Sender) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Finish makes Run return when all that is queued is written. Frames sent
+// later are refused.
+func (s *Sender) Finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finish = true
+	s.wakeAll()
+}
+
+// Close makes Run return at its next look, and every other method with
+// ErrSenderClosed. It does not wait, and does not end a write that hangs: the
+// owner closes the connection for that.
+func (s *Sender) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeLocked()
+}
+
+func (s *Sender) closeLocked() {
+	if s.closed == nil {
+		s.closed = ErrSenderClosed
+	}
+	s.segments, s.last, s.spare, s.queued = nil, nil, nil, 0
+	s.wakeAll()
+}
+
+func (s *Sender) wakeAll() {
+	if s.room != nil {
+		close(s.room)
+		s.room = nil
+	}
+	s.signal()
+}
+
+// Run writes what is queued to c until Finish or Close, or until a write
+// fails or takes longer than timeout. It then closes the Sender, and returns
+// the error of the write if there was one.
+func (s *Sender) Run(c net.Conn, timeout time.Duration) error {
+	defer s.Close()
+	for range s.wake {
+		for {
+			segments, last, done := s.take()
+			if done {
+				return nil
+			}
+			if len(segments) == 0 && len(last) == 0 {
+				break
+			}
+			n, err := write(c, timeout, segments, last)
+			if err != nil {
+				return err
+			}
+			s.wrote(n, last)
+		}
+	}
+	return nil
+}
+
+// take returns all that is queued, or done if Run is to return.
+func (s *Sender) take() (segments net.Buffers, last []byte, done bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed != nil || s.finish && s.queued == 0 {
+		return nil, nil, true
+	}
+	segments, last = s.segments, s.last
+	s.segments, s.last, s.spare = nil, s.spare, nil
+	return segments, last, false
+}
+
+// wrote gives back the buffer that was written and tells who waits for room.
+func (s *Sender) wrote(n int, buffer []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed != nil {
+		return
+	}
+	s.queued -= n
+	if cap(buffer) <= keepBuffer && cap(buffer) > cap(s.spare) {
+		s.spare = buffer[:0]
+	}
+	if s.room != nil {
+		close(s.room)
+		s.room = nil
+	}
+}
+
+func write(c net.Conn, timeout time.Duration, segments net.Buffers, last []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+		return 0, err
+	}
+	if len(segments) == 0 {
+		return c.Write(last)
+	}
+	if len(last) > 0 {
+		segments = append(segments, last)
+	}
+	n, err := segments.WriteTo(c)
+	return int(n), err
+}

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire/session"
+)
+
+// conn records writes. Only what Sender uses is there.
+type conn struct {
+	net.Conn
+	mu     sync.Mutex
+	gate   chan struct{} // a write waits for one element, if not nil
+	writes [][]byte
+	fail   error
+}
+
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }
+
+func (c *conn) Write(b []byte) (int, error) {
+	if c.gate != nil {
+		<-c.gate
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fail != nil {
+		return 0, c.fail
+	}
+	c.writes = append(c.writes, bytes.Clone(b))
+	return len(b), nil
+}
+
+func run(s *session.Sender, c net.Conn) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- s.Run(c, time.Second) }()
+	return done
+}
+
+// This test checks that frames queued while a write is under way leave
+// together in the next one.
+func TestQueuedFramesLeaveInOneWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &conn{gate: make(chan struct{})}
+		s := session.NewSender(1<<20, session.MaxFrame)
+		done := run(s, c)
+		require.NoError(t, s.Send(&session.Ping{Token: 0}))
+		synctest.Wait()
+		var want []byte
+		for i := range 100 {
+			p := &session.Ping{Token: uint64(i)}
+			require.NoError(t, s.Send(p))
+			want = append(want, encoded(t, p)...)
+		}
+		s.Finish()
+		close(c.gate)
+		require.NoError(t, <-done)
+		require.Len(t, c.writes, 2)
+		require.Equal(t, want, c.writes[1])
+		require.ErrorIs(t, s.Send(&session.Ping{}), session.ErrSenderClosed)
+	})
+}
+
+// This test checks that order holds between frames whose bodies are copied
+// and frames whose bodies are only referenced.
+func TestLargeBodiesKeepTheirPlace(t *testing.T) {
+	s := session.NewSender(1<<24, session.MaxFrame)
+	var want bytes.Buffer
+	for i := range 20 {
+		r := &session.Request{ID: uint64(i), Body: bytes.Repeat([]byte{byte(i)}, i%3*20_000)}
+		want.Write(encoded(t, r))
+		require.NoError(t, s.Send(r))
+	}
+	require.Equal(t, want.Len(), s.Queued())
+	c := &conn{}
+	s.Finish()
+	require.NoError(t, <-run(s, c))
+	require.Equal(t, want.Bytes(), bytes.Join(c.writes, nil))
+}
+
+// This test checks the bound: a full queue refuses a frame, keeps some room for
+// those that must not be lost, and takes one frame of any size when empty.
+func TestAFullQueueRefuses(t *testing.T) {
+	s := session.NewSender(1000, session.MaxFrame)
+	require.NoError(t, s.Send(&session.Request{Body: make([]byte, 5000)}))
+	require.ErrorIs(t, s.Send(&session.Ping{}), session.ErrQueueFull)
+	require.NoError(t, s.SendReserved(&session.Ping{}))
+	var err error
+	for n := 0; err == nil; n++ {
+		require.Less(t, n, 1<<20, "the reserve has no end")
+		err = s.SendReserved(&session.Ping{})
+	}
+	require.ErrorIs(t, err, session.ErrQueueFull)
+	require.Less(t, s.Queued(), 2<<20)
+}
+
+// This test checks that SendWait waits for room, and no longer than its
+// context or the Sender lives.
+func TestSendWaitWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &conn{gate: make(chan struct{})}
+		s := session.NewSender(100, session.MaxFrame)
+		done := run(s, c)
+		require.NoError(t, s.Send(&session.Request{Body: make([]byte, 100)}))
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, s.SendWait(ctx, &session.Ping{}), context.DeadlineExceeded)
+
+		sent := make(chan error, 2)
+		go func() { sent <- s.SendWait(t.Context(), &session.Ping{}) }()
+		synctest.Wait()
+		require.Empty(t, sent)
+		c.gate <- struct{}{}
+		require.NoError(t, <-sent)
+
+		synctest.Wait() // the ping is being written now
+		require.NoError(t, s.Send(&session.Ping{}))
+		go func() { sent <- s.SendWait(t.Context(), &session.Request{Body: make([]byte, 100)}) }()
+		synctest.Wait()
+		require.Empty(t, sent)
+		s.Close()
+		require.ErrorIs(t, <-sent, session.ErrSenderClosed)
+		close(c.gate)
+		require.NoError(t, <-done)
+	})
+}
+
+// This test checks that a failed write ends Run with its error and closes the
+// queue.
+func TestAFailedWriteEndsTheSender(t *testing.T) {
+	broken := errors.New("broken")
+	s := session.NewSender(100, session.MaxFrame)
+	require.NoError(t, s.Send(&session.Ping{}))
+	require.ErrorIs(t, <-run(s, &conn{fail: broken}), broken)
+	require.ErrorIs(t, s.Send(&session.Ping{}), session.ErrSenderClosed)
+	require.ErrorIs(t, s.SendWait(t.Context(), &session.Ping{}), session.ErrSenderClosed)
+}
+
+// This test checks that a frame that can't be sent leaves the queue as it was.
+func TestARefusedFrameLeavesNoBytes(t *testing.T) {
+	s := session.NewSender(1<<20, 100)
+	require.NoError(t, s.Send(&session.Ping{Token: 1}))
+	require.ErrorIs(t, s.Send(&session.Request{Body: make([]byte, 101)}), session.ErrFrameTooLarge)
+	require.ErrorIs(t, s.Send(&session.Request{Headers: []session.Header{{Key: string(make([]byte, 256))}}}), session.ErrFieldTooLarge)
+	require.NoError(t, s.Send(&session.Ping{Token: 2}))
+	s.Finish()
+	c := &conn{}
+	require.NoError(t, <-run(s, c))
+	require.Equal(t, append(encoded(t, &session.Ping{Token: 1}), encoded(t, &session.Ping{Token: 2})...), bytes.Join(c.writes, nil))
+}
+
+// This test checks what it costs to send a small frame: nothing per byte, and
+// no allocation but the frame itself.
+func TestSendingAllocatesNothing(t *testing.T) {
+	s := session.NewSender(1<<30, session.MaxFrame)
+	f := &session.Request{ID: 1, Cluster: "geo", Headers: []session.Header{{Key: "k", Value: "v"}}, Body: make([]byte, 1024)}
+	for range 2000 {
+		require.NoError(t, s.Send(f)) // let the buffer grow
+	}
+	require.Less(t, testing.AllocsPerRun(200, func() {
+		if s.Send(f) != nil {
+			panic("BUG: queue full")
+		}
+	}), 0.5)
+}
+
+// This test checks what it costs to decode a request: itself and its strings.
+func TestDecodingARequestAllocatesLittle(t *testing.T) {
+	b := encoded(t, &session.Request{ID: 1, Cluster: "geo", Body: make([]byte, 1024)})[5:]
+	require.LessOrEqual(t, testing.AllocsPerRun(200, func() {
+		if _, err := session.Decode(session.KindRequest, b); err != nil {
+			panic(err)
+		}
+	}), 3.0)
+}
