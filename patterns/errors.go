@@ -115,21 +115,3 @@ func (e *DeadlineError) Unwrap() error { return e.Cause }
 // Timeout says whether the deadline, and not a cancellation, ended it; it
 // makes a DeadlineError a net.Error as far as time-outs go.
 func (e *DeadlineError) Timeout() bool { return errors.Is(e.Cause, context.DeadlineExceeded) }
-
-// ProxyError is what a Handler returns that stands for a program elsewhere, as
-// a relay does for its clients, when that program gave no answer. Err becomes
-// the caller's outcome instead of a *RemoteError:
-//
-//   - ErrOverloaded: the request was not handed over; no handler ran.
-//   - ErrInterrupted: it was, and then the program was gone; a handler may
-//     have run.
-//
-// The plain sentinels would not do: a handler may return one because a request
-// of its own failed, and that is its refusal like any other.
-type ProxyError struct{ Err error }
-
-// Error implements error.
-func (e *ProxyError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *ProxyError) Unwrap() error { return e.Err }
