@@ -21,6 +21,13 @@ var (
 	// registered here.
 	ErrDuplicate = errors.New("cluster: member id already registered")
 
+	// ErrRefused is returned by Register when all anchors refuse the lease; the
+	// text says why.
+	ErrRefused = errors.New("cluster: refused by the anchors")
+
+	// ErrNoKeys is returned by Register for a cluster that has no key.
+	ErrNoKeys = errors.New("cluster: cluster has no key")
+
 	// ErrName is returned for a cluster name that is empty or longer than
 	// MaxName bytes.
 	ErrName = errors.New("cluster: name must have 1 to 255 bytes")

@@ -1,0 +1,211 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
+)
+
+// Times of lookups.
+const (
+	recheckFirst  = 15 * time.Second       // a neighbourhood is looked up again after this …
+	recheckSpread = 15 * time.Second       // … and at most this more
+	lookupDelay   = 300 * time.Millisecond // after a change nearby: others may follow
+)
+
+// finder is the core that knows the anchors of every cluster id in use here:
+// the peers closest to it by our own routing table, by lookups, and by what
+// those who anchor it say, without those that can't be reached.
+type finder struct {
+	reach   *reach
+	dice    *dice
+	out     *outbox
+	nearest func(key overlay.Key, k int) []peer.ID // reads the routing table
+	rings   map[security.ClusterID]*ring
+	alarm   alarm
+	changed time.Time            // when the routing table last changed, or the node started
+	events  []security.ClusterID // whose ring changed; the control core drains it
+}
+
+func newFinder(now time.Time, r *reach, d *dice, out *outbox, nearest func(overlay.Key, int) []peer.ID) *finder {
+	return &finder{
+		reach: r, dice: d, out: out, nearest: nearest,
+		rings: make(map[security.ClusterID]*ring), changed: now,
+	}
+}
+
+// use returns the ring of cid and keeps it until leave; calls are counted.
+func (f *finder) use(now time.Time, cid security.ClusterID) *ring {
+	g := f.rings[cid]
+	if g == nil {
+		g = &ring{cid: cid, told: make(map[peer.ID][]peer.ID)}
+		g.local = f.nearest(overlay.Key(cid), nearestCount)
+		g.decide(now, f.reach.failing)
+		// It has been like this for as long as the table has not changed.
+		g.since = f.changed
+		f.rings[cid] = g
+	}
+	g.users++
+	return g
+}
+
+func (f *finder) leave(g *ring) {
+	if g.users--; g.users == 0 {
+		delete(f.rings, g.cid)
+	}
+}
+
+// connect keeps links to the anchors up, or no longer; calls are counted.
+func (f *finder) connect(now time.Time, g *ring, on bool) {
+	if on {
+		if g.links++; g.links == 1 {
+			f.reachFor(now, g.anchors, g.barred, nil, nil)
+		}
+	} else if g.links--; g.links == 0 {
+		f.reachFor(now, nil, nil, g.anchors, g.barred)
+	}
+}
+
+// seek has the network asked about the neighbourhood from now on, or no
+// longer; calls are counted.
+func (f *finder) seek(now time.Time, g *ring, on bool) {
+	if on {
+		if g.seekers++; g.seekers == 1 {
+			f.planLookup(g, now)
+		}
+	} else if g.seekers--; g.seekers == 0 {
+		g.lookupAt = time.Time{}
+	}
+}
+
+// reachFor moves the interest in links: anchors are dialled and held, barred
+// peers only dialled, now and then, so that they come back.
+func (f *finder) reachFor(now time.Time, anchors, barred, oldAnchors, oldBarred []peer.ID) {
+	for _, p := range anchors {
+		f.reach.want(now, p, nil)
+		f.reach.hold(p)
+	}
+	for _, p := range barred {
+		f.reach.want(now, p, nil)
+	}
+	for _, p := range oldAnchors {
+		f.reach.unhold(p)
+		f.reach.unwant(p)
+	}
+	for _, p := range oldBarred {
+		f.reach.unwant(p)
+	}
+}
+
+// update decides anew who anchors g.
+func (f *finder) update(now time.Time, g *ring) {
+	oldAnchors, oldBarred := g.anchors, g.barred
+	if !g.decide(now, f.reach.failing) {
+		return
+	}
+	if g.links > 0 {
+		f.reachFor(now, g.anchors, g.barred, oldAnchors, oldBarred)
+	}
+	f.events = append(f.events, g.cid)
+}
+
+// tableChanged takes in that the routing table is another one.
+func (f *finder) tableChanged(now time.Time) {
+	f.changed = now
+	for _, g := range f.sorted() {
+		local := f.nearest(overlay.Key(g.cid), nearestCount)
+		if slices.Equal(local, g.local) {
+			continue
+		}
+		g.local = local
+		f.update(now, g)
+		if g.seekers > 0 {
+			f.planLookup(g, now.Add(lookupDelay))
+		}
+	}
+}
+
+// peerChanged takes in that p can be reached again, or no longer.
+func (f *finder) peerChanged(now time.Time, p peer.ID) {
+	for _, g := range f.sorted() {
+		if !g.mentions(p) {
+			continue
+		}
+		if f.reach.session(p) == 0 {
+			delete(g.told, p)
+		}
+		f.update(now, g)
+	}
+}
+
+// tell takes in what p, who anchors cid, takes for its anchors.
+func (f *finder) tell(now time.Time, cid security.ClusterID, p peer.ID, anchors []peer.ID) {
+	g := f.rings[cid]
+	if g == nil || p == f.reach.self || slices.Equal(g.told[p], anchors) {
+		return
+	}
+	if g.told[p] == nil && len(g.told) >= 2*nearestCount {
+		return
+	}
+	g.told[p] = anchors[:min(len(anchors), nearestCount)]
+	f.update(now, g)
+}
+
+// lookedUp takes in the end of a lookup; what was found before time ran out
+// counts.
+func (f *finder) lookedUp(now time.Time, cid security.ClusterID, peers []peer.ID) {
+	g := f.rings[cid]
+	if g == nil {
+		return
+	}
+	g.looking = false
+	if len(peers) > 0 {
+		g.found = peers[:min(len(peers), nearestCount)]
+		f.update(now, g)
+	}
+	if g.seekers > 0 {
+		f.planLookup(g, now.Add(recheckFirst+spread(f.dice, recheckSpread)))
+	}
+}
+
+func (f *finder) planLookup(g *ring, at time.Time) {
+	if g.looking || (!g.lookupAt.IsZero() && g.lookupAt.Before(at)) {
+		return
+	}
+	g.lookupAt = at
+	f.alarm.plan(at)
+}
+
+// tick begins the lookups that are due.
+func (f *finder) tick(now time.Time) {
+	if !f.alarm.rings(now) {
+		return
+	}
+	for _, g := range f.sorted() {
+		switch {
+		case due(g.lookupAt, now):
+			g.looking, g.lookupAt = true, time.Time{}
+			f.out.add(lookupAction{g.cid})
+		case !g.lookupAt.IsZero():
+			f.alarm.plan(g.lookupAt)
+		}
+	}
+}
+
+// sorted lists the rings in an order that does not depend on the map.
+func (f *finder) sorted() []*ring {
+	out := make([]*ring, 0, len(f.rings))
+	for _, g := range f.rings {
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b *ring) int { return bytes.Compare(a.cid[:], b.cid[:]) })
+	return out
+}

@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// Times of re-dialling.
+const (
+	dialFirst   = 250 * time.Millisecond // after a failure; doubled by each further one
+	dialLongest = 30 * time.Second
+	dialGiveUp  = 15 * time.Second // an Open without answer counts as failed
+)
+
+// reach is the core that keeps links to the peers this node needs, and knows
+// which of them can be reached. It dials nobody that nobody wants.
+type reach struct {
+	self   peer.ID
+	dice   *dice
+	out    *outbox
+	peers  map[peer.ID]*contact
+	alarm  alarm
+	events []peer.ID // whose state changed; the control core drains it
+}
+
+// contact is one peer. It is kept while its link is up or somebody needs it.
+type contact struct {
+	session  uint64 // 0 = down
+	suspect  bool
+	lost     bool // was up, or could not be dialled, and has not come since
+	addrs    []string
+	wants    int // users that want the link up
+	holds    int // users that want heartbeats
+	opening  bool
+	failures int       // dials in a row
+	at       time.Time // opening: when to give up; else when to dial again; zero = neither
+}
+
+func newReach(self peer.ID, d *dice, out *outbox) *reach {
+	return &reach{self: self, dice: d, out: out, peers: make(map[peer.ID]*contact)}
+}
+
+// session returns the session of the link to p, 0 if it is down. The link to
+// oneself is always up.
+func (r *reach) session(p peer.ID) uint64 {
+	if p == r.self {
+		return 1
+	}
+	if c := r.peers[p]; c != nil {
+		return c.session
+	}
+	return 0
+}
+
+// failing says that p could not be dialled and has not been heard of since.
+func (r *reach) failing(p peer.ID) bool {
+	c := r.peers[p]
+	return c != nil && c.session == 0 && c.failures > 0
+}
+
+// lost says that the link to p broke or could not be established.
+func (r *reach) lost(p peer.ID) bool {
+	c := r.peers[p]
+	return c != nil && c.lost
+}
+
+// suspect says that p misses heartbeats.
+func (r *reach) suspect(p peer.ID) bool {
+	c := r.peers[p]
+	return c != nil && c.suspect
+}
+
+func (r *reach) get(p peer.ID) *contact {
+	c := r.peers[p]
+	if c == nil {
+		c = &contact{}
+		r.peers[p] = c
+	}
+	return c
+}
+
+// want keeps the link to p up until unwant; calls are counted. addrs help to
+// find p and may be nil.
+func (r *reach) want(now time.Time, p peer.ID, addrs []string) {
+	if p == r.self {
+		return
+	}
+	c := r.get(p)
+	c.wants++
+	if addrs != nil {
+		c.addrs = addrs
+	}
+	if c.session == 0 && c.at.IsZero() {
+		r.open(now, p, c)
+	}
+}
+
+func (r *reach) unwant(p peer.ID) {
+	if c := r.peers[p]; c != nil {
+		c.wants--
+		r.tidy(p, c)
+	}
+}
+
+// hold asks for heartbeats until unhold; calls are counted.
+func (r *reach) hold(p peer.ID) {
+	if p == r.self {
+		return
+	}
+	c := r.get(p)
+	if c.holds++; c.holds == 1 {
+		r.out.add(holdAction{p, true})
+	}
+}
+
+func (r *reach) unhold(p peer.ID) {
+	c := r.peers[p]
+	if c == nil {
+		return
+	}
+	if c.holds--; c.holds == 0 {
+		r.out.add(holdAction{p, false})
+	}
+	r.tidy(p, c)
+}
+
+// learn replaces the addresses that p is dialled at.
+func (r *reach) learn(p peer.ID, addrs []string) {
+	if c := r.peers[p]; c != nil {
+		c.addrs = addrs
+	}
+}
+
+// retry forgets past failures: there is news that p lives.
+func (r *reach) retry(now time.Time, p peer.ID) {
+	c := r.peers[p]
+	if c == nil || c.session != 0 || c.wants == 0 || (c.failures == 0 && !c.lost) {
+		return
+	}
+	c.failures, c.lost = 0, false
+	r.events = append(r.events, p)
+	if !c.opening {
+		r.open(now, p, c)
+	}
+}
+
+func (r *reach) open(now time.Time, p peer.ID, c *contact) {
+	c.opening, c.at = true, now.Add(dialGiveUp)
+	r.alarm.plan(c.at)
+	r.out.add(openAction{p, c.addrs})
+}
+
+// up takes in that the link has a new session.
+func (r *reach) up(p peer.ID, session uint64) {
+	c := r.get(p)
+	c.session, c.suspect, c.lost = session, false, false
+	c.opening, c.failures, c.at = false, 0, time.Time{}
+	r.events = append(r.events, p)
+}
+
+// down takes in that the session ended. A link that is wanted is dialled at
+// once: a broken connection says nothing about the next one.
+func (r *reach) down(now time.Time, p peer.ID) {
+	c := r.peers[p]
+	if c == nil || c.session == 0 {
+		return
+	}
+	c.session, c.suspect, c.lost = 0, false, true
+	r.events = append(r.events, p)
+	if c.wants > 0 {
+		r.open(now, p, c)
+	} else {
+		r.tidy(p, c)
+	}
+}
+
+// setSuspect takes in what the heartbeats say.
+func (r *reach) setSuspect(p peer.ID, on bool) {
+	if c := r.peers[p]; c != nil && c.session != 0 && c.suspect != on {
+		c.suspect = on
+		r.events = append(r.events, p)
+	}
+}
+
+// dialFailed takes in that an Open failed, ours or somebody else's. While a
+// next try is planned anyway, others do not put it off further.
+func (r *reach) dialFailed(now time.Time, p peer.ID) {
+	c := r.peers[p]
+	if c == nil || c.session != 0 || (!c.opening && !c.at.IsZero()) {
+		return
+	}
+	c.opening, c.lost, c.at = false, true, time.Time{}
+	if c.wants > 0 {
+		c.at = now.Add(backoff(r.dice, c.failures, dialFirst, dialLongest))
+		r.alarm.plan(c.at)
+	}
+	c.failures++
+	r.events = append(r.events, p)
+	r.tidy(p, c)
+}
+
+// tick dials those whose time has come.
+func (r *reach) tick(now time.Time) {
+	if !r.alarm.rings(now) {
+		return
+	}
+	var ready []peer.ID
+	for p, c := range r.peers {
+		switch {
+		case due(c.at, now):
+			ready = append(ready, p)
+		case !c.at.IsZero():
+			r.alarm.plan(c.at)
+		}
+	}
+	slices.Sort(ready)
+	for _, p := range ready {
+		c := r.peers[p]
+		switch {
+		case c.opening:
+			r.dialFailed(now, p)
+		case c.wants > 0:
+			r.open(now, p, c)
+		default:
+			c.at = time.Time{}
+		}
+	}
+}
+
+// tidy forgets a peer that is down and that nobody needs.
+func (r *reach) tidy(p peer.ID, c *contact) {
+	if c.session == 0 && c.wants <= 0 && c.holds <= 0 {
+		delete(r.peers, p)
+	}
+}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// record is what callers need to reach a member.
+type record struct {
+	leaseKey
+	incarnation uint64
+	addrs       []string
+	zone        string
+	capacity    int
+	maxMessage  int
+}
+
+// Bounds of a record, so that a full anchor stays small.
+const (
+	maxRecordAddrs     = 16
+	maxRecordAddrBytes = 1 << 11 // in all
+)
+
+func (r *record) encode() []byte {
+	m := &wire.Record{
+		Peer: []byte(r.peer), Member: uint64(r.member), Incarnation: r.incarnation,
+		Addrs: trimAddrs(r.addrs), Zone: r.zone,
+		Capacity: uint32(r.capacity), MaxMessage: uint32(r.maxMessage),
+	}
+	b, err := wire.AppendControl(nil, m)
+	if err != nil {
+		panic("BUG: record: " + err.Error()) // zone and addresses are checked before
+	}
+	return b
+}
+
+// trimAddrs drops what others would refuse; the first addresses stay.
+func trimAddrs(addrs []string) []string {
+	var out []string
+	size := 0
+	for _, a := range addrs {
+		if len(a) == 0 || len(a) > wire.MaxAddr || size+len(a) > maxRecordAddrBytes || len(out) == maxRecordAddrs {
+			continue
+		}
+		size += len(a)
+		out = append(out, a)
+	}
+	return out
+}
+
+var errForeignRecord = errors.New("cluster: record belongs to another lease")
+
+// decodeRecord reads an opened record and checks that it is the lease's own:
+// an anchor could attach one member's record to another one's lease.
+func decodeRecord(b []byte, l *lease) (record, error) {
+	var m wire.Record
+	if err := wire.DecodeControl(b, &m); err != nil {
+		return record{}, err
+	}
+	r := record{
+		leaseKey: leaseKey{peer.ID(m.Peer), MemberID(m.Member)}, incarnation: m.Incarnation,
+		addrs: m.Addrs, zone: m.Zone, capacity: int(min(max(m.Capacity, 1), maxCapacity)), maxMessage: int(m.MaxMessage),
+	}
+	if r.leaseKey != l.leaseKey || r.incarnation != l.incarnation {
+		return record{}, errForeignRecord
+	}
+	return r, nil
+}

@@ -1,0 +1,427 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
+)
+
+// world is a network of control cores without goroutines: messages travel in
+// the order of their link, everything else happens in a random order that the
+// seed decides.
+type world struct {
+	t     *testing.T
+	rng   *rand.Rand
+	now   time.Time
+	nodes []*worldNode
+	byID  map[peer.ID]*worldNode
+	links map[[2]peer.ID]*worldLink
+	soon  []func() // lookups and dials under way
+	next  uint64   // session
+	trace *bytes.Buffer
+}
+
+type worldNode struct {
+	w           *world
+	id          peer.ID
+	up          bool
+	side        int // of a partition
+	incarnation uint64
+	c           *control
+	known       map[peer.ID]bool // the routing table
+	views       map[string]*View
+	pools       map[string]*pool
+	acked       map[MemberID]error
+	members     map[MemberID]string // what it should serve
+	holds       map[peer.ID]int
+	inbox       map[peer.ID][]event // by sender, in order
+}
+
+type worldLink struct {
+	up      bool
+	session uint64
+}
+
+func testPeer(name string) peer.ID {
+	h := sha256.Sum256([]byte(name))
+	return peer.ID(append([]byte{0x12, 0x20}, h[:]...))
+}
+
+func testKeys(name string) *security.Cluster {
+	return security.NewCluster(name, []security.KeyVersion{{Version: 1, Key: security.Key(sha256.Sum256([]byte("key")))}})
+}
+
+func newWorld(t *testing.T, seed uint64, n int) *world {
+	w := &world{
+		t: t, rng: rand.New(rand.NewPCG(seed, 0)), now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
+		byID: make(map[peer.ID]*worldNode), links: make(map[[2]peer.ID]*worldLink), trace: &bytes.Buffer{},
+	}
+	for i := range n {
+		w.addNode(fmt.Sprintf("node%d", i))
+	}
+	return w
+}
+
+// addNode makes a node that is down.
+func (w *world) addNode(name string) *worldNode {
+	n := &worldNode{w: w, id: testPeer(name), members: make(map[MemberID]string)}
+	w.nodes = append(w.nodes, n)
+	w.byID[n.id] = n
+	return n
+}
+
+func (w *world) start(n *worldNode) {
+	n.up = true
+	n.incarnation++
+	n.known = map[peer.ID]bool{}
+	n.views = make(map[string]*View)
+	n.pools = make(map[string]*pool)
+	n.acked = make(map[MemberID]error)
+	n.holds = make(map[peer.ID]int)
+	n.inbox = make(map[peer.ID][]event)
+	n.c = newControl(w.now, controlConfig{
+		self: n.id, incarnation: n.incarnation, zone: "z",
+		addrs:   func() []string { return []string{"/ip4/127.0.0.1/tcp/1"} },
+		nearest: func(k overlay.Key, c int) []peer.ID { return n.nearest(security.ClusterID(k), c) },
+		keys:    testKeys, rand: testReader{w.rng}, seed: w.rng.Uint64(),
+	})
+	w.meet()
+}
+
+type testReader struct{ r *rand.Rand }
+
+func (r testReader) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(r.r.Uint32())
+	}
+	return len(p), nil
+}
+
+func (n *worldNode) nearest(cid security.ClusterID, k int) []peer.ID {
+	all := []peer.ID{n.id}
+	for p := range n.known {
+		all = append(all, p)
+	}
+	all = byDistance(cid, all)
+	return all[:min(k, len(all))]
+}
+
+// meet makes routing tables true: everybody knows who is up on the same side.
+func (w *world) meet() {
+	for _, n := range w.nodes {
+		if !n.up {
+			continue
+		}
+		changed := false
+		for _, o := range w.nodes {
+			if o == n {
+				continue
+			}
+			reachable := o.up && o.side == n.side
+			if reachable != n.known[o.id] {
+				changed = true
+				if reachable {
+					n.known[o.id] = true
+				} else {
+					delete(n.known, o.id)
+				}
+			}
+		}
+		if changed {
+			n.do(tableEvent{})
+		}
+	}
+}
+
+func pair(a, b peer.ID) [2]peer.ID {
+	if a > b {
+		a, b = b, a
+	}
+	return [2]peer.ID{a, b}
+}
+
+func (w *world) link(a, b peer.ID) *worldLink {
+	l := w.links[pair(a, b)]
+	if l == nil {
+		l = &worldLink{}
+		w.links[pair(a, b)] = l
+	}
+	return l
+}
+
+// do gives a node an event and does what it asks for.
+func (n *worldNode) do(events ...event) {
+	for _, e := range events {
+		n.c.step(n.w.now, e)
+	}
+	for _, a := range n.c.finish(n.w.now) {
+		n.perform(a)
+	}
+}
+
+func (n *worldNode) perform(a action) {
+	w := n.w
+	switch a := a.(type) {
+	case sendAction:
+		body, err := encode(a.msg)
+		require.NoError(w.t, err)
+		o := w.byID[a.to]
+		if o == nil || !o.up || !w.link(n.id, a.to).up {
+			n.c.step(w.now, unsentEvent{a.to, a.msg})
+			return
+		}
+		m, err := decode(a.msg.kind(), body)
+		require.NoError(w.t, err)
+		o.inbox[n.id] = append(o.inbox[n.id], frameEvent{n.id, m, len(body)})
+	case openAction:
+		life := n.incarnation
+		w.soon = append(w.soon, func() { w.connect(n, a.to, life) })
+	case holdAction:
+		if a.on {
+			n.holds[a.peer]++
+		} else {
+			n.holds[a.peer]--
+		}
+		require.Contains(w.t, []int{0, 1}, n.holds[a.peer])
+	case lookupAction:
+		life := n.incarnation
+		w.soon = append(w.soon, func() {
+			if n.up && n.incarnation == life {
+				n.do(lookedUpEvent{a.cid, n.nearest(a.cid, nearestCount)})
+			}
+		})
+	case publishAction:
+		n.views[a.name] = a.view
+	case registeredAction:
+		n.acked[a.member] = a.err
+	case expireAction:
+		n.c.step(w.now, forgetEvent{a.name})
+		delete(n.views, a.name)
+	}
+}
+
+// connect ends a dial.
+func (w *world) connect(n *worldNode, to peer.ID, life uint64) {
+	if !n.up || n.incarnation != life {
+		return
+	}
+	l := w.link(n.id, to)
+	if l.up {
+		return
+	}
+	o := w.byID[to]
+	if o == nil || !o.up || o.side != n.side {
+		n.do(linkEvent{PeerEvent{Type: PeerDialFailed, Peer: to}})
+		return
+	}
+	w.next++
+	l.up, l.session = true, w.next
+	n.inbox[to] = append(n.inbox[to], linkEvent{PeerEvent{PeerUp, to, l.session}})
+	o.inbox[n.id] = append(o.inbox[n.id], linkEvent{PeerEvent{PeerUp, n.id, l.session}})
+}
+
+// cut breaks a link: of what is on the way in each direction, only a part
+// arrives.
+func (w *world) cut(a, b *worldNode) {
+	l := w.link(a.id, b.id)
+	if !l.up {
+		return
+	}
+	l.up = false
+	for _, x := range [][2]*worldNode{{a, b}, {b, a}} {
+		to, from := x[0], x[1].id
+		if !to.up {
+			continue
+		}
+		q := to.inbox[from]
+		keep := w.rng.IntN(len(q) + 1)
+		for keep > 0 || len(q) > 0 {
+			// A link that came up is told, whatever is lost after it.
+			if keep < len(q) {
+				if e, ok := q[keep].(linkEvent); ok && e.Type == PeerUp {
+					keep++
+					continue
+				}
+			}
+			break
+		}
+		rest := slices.DeleteFunc(slices.Clone(q[keep:]), func(e event) bool {
+			_, frame := e.(frameEvent)
+			return frame
+		})
+		to.inbox[from] = append(append(q[:keep:keep], rest...), linkEvent{PeerEvent{Type: PeerDown, Peer: from}})
+	}
+}
+
+func (w *world) crash(n *worldNode) {
+	for _, o := range w.nodes {
+		if o != n {
+			w.cut(n, o)
+		}
+	}
+	n.up = false
+	w.meet()
+}
+
+// deliver does one thing that is under way, chosen at random, and says whether
+// there was any.
+func (w *world) deliver() bool {
+	type choice struct {
+		n    *worldNode
+		from peer.ID
+	}
+	var choices []choice
+	for _, n := range w.nodes {
+		if !n.up {
+			continue
+		}
+		var from []peer.ID
+		for p, q := range n.inbox {
+			if len(q) > 0 {
+				from = append(from, p)
+			}
+		}
+		slices.Sort(from)
+		for _, p := range from {
+			choices = append(choices, choice{n, p})
+		}
+	}
+	total := len(choices) + len(w.soon)
+	if total == 0 {
+		return false
+	}
+	i := w.rng.IntN(total)
+	if i < len(w.soon) {
+		f := w.soon[i]
+		w.soon = slices.Delete(w.soon, i, i+1)
+		f()
+		return true
+	}
+	c := choices[i-len(w.soon)]
+	e := c.n.inbox[c.from][0]
+	c.n.inbox[c.from] = c.n.inbox[c.from][1:]
+	c.n.do(e)
+	return true
+}
+
+// settle delivers everything under way, without time passing.
+func (w *world) settle() {
+	for range 1_000_000 {
+		if !w.deliver() {
+			return
+		}
+	}
+	w.t.Fatal("the network never comes to rest")
+}
+
+// run lets time pass; everything under way arrives at once.
+func (w *world) run(d time.Duration) {
+	end := w.now.Add(d)
+	for {
+		w.settle()
+		var next alarm
+		for _, n := range w.nodes {
+			if n.up && !n.c.next().IsZero() {
+				next.plan(n.c.next())
+			}
+		}
+		if next.at.IsZero() || next.at.After(end) {
+			w.now = end
+			return
+		}
+		if next.at.After(w.now) {
+			w.now = next.at
+		}
+		for _, n := range w.nodes {
+			if n.up && due(n.c.next(), w.now) {
+				n.do()
+			}
+		}
+	}
+}
+
+func (n *worldNode) watch(name string) {
+	n.pools[name] = newPool()
+	n.views[name] = &View{pool: n.pools[name]}
+	n.do(watchEvent{name, n.pools[name]})
+}
+
+func (n *worldNode) register(name string, m MemberID) {
+	n.members[m] = name
+	n.do(registerEvent{name, Registration{Member: m, Capacity: 1, MaxMessage: 1 << 20}})
+}
+
+func (n *worldNode) unregister(m MemberID) {
+	name := n.members[m]
+	delete(n.members, m)
+	n.do(unregisterEvent{name, m})
+}
+
+// truth lists who serves name and can be reached from n.
+func (n *worldNode) truth(name string) []string {
+	var all []leaseKey
+	for _, o := range n.w.nodes {
+		if !o.up || o.side != n.side {
+			continue
+		}
+		for m, served := range o.members {
+			if served == name {
+				all = append(all, leaseKey{o.id, m})
+			}
+		}
+	}
+	slices.SortFunc(all, compareLeaseKeys)
+	return keyStrings(all)
+}
+
+func keyStrings(keys []leaseKey) []string {
+	out := []string{}
+	for _, k := range keys {
+		out = append(out, fmt.Sprintf("%v@%x", k.member, k.peer[2:6]))
+	}
+	return out
+}
+
+// seen lists whom n's view of name has.
+func (n *worldNode) seen(name string) []string {
+	var all []leaseKey
+	for _, m := range n.views[name].Members {
+		all = append(all, leaseKey{m.Peer, m.ID})
+	}
+	return keyStrings(all)
+}
+
+func (n *worldNode) states(name string) []string {
+	out := []string{}
+	for _, m := range n.views[name].Members {
+		out = append(out, m.State())
+	}
+	return out
+}
+
+// peersByDistance lists the nodes of the world by distance to name's id.
+func (w *world) peersByDistance(name string) []*worldNode {
+	cid := testKeys(name).Epochs(w.now)[0].ID()
+	var ids []peer.ID
+	for _, n := range w.nodes {
+		ids = append(ids, n.id)
+	}
+	var out []*worldNode
+	for _, id := range byDistance(cid, ids) {
+		out = append(out, w.byID[id])
+	}
+	return out
+}
