@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // tie has the kernel kill the process together with the tests, and gives it a
@@ -30,3 +33,20 @@ func (p *Process) RSS() int {
 	}
 	return resident * os.Getpagesize()
 }
+
+// CPU returns the processor time that the process has used.
+func (p *Process) CPU() time.Duration {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Fatalf("%s: %v", p.name, err)
+	}
+	// The second field, the command's name, may contain anything.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * time.Second / ticksPerSecond
+}
+
+// ticksPerSecond is the unit of the kernel's accounting, on every platform.
+const ticksPerSecond = 100

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net"
 	"strconv"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -132,18 +133,22 @@ func (a App) network(flags relayFlags) (security.NetworkFile, error) {
 	return security.NetworkFile{}, errors.New("which network? make a key with 'arke keygen --out FILE' and pass --key-file FILE, or try --dev")
 }
 
-// defaultListen returns the addresses to listen on where none were given.
+// defaultListen returns the addresses to listen on where none were given: the
+// default port of each family that the machine has, or nothing, which means
+// any free port, if a relay is there already.
 func defaultListen() []string {
-	port := defaultPort
-	if l, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(port))); err == nil {
-		l.Close()
-	} else {
-		port = 0
+	var addrs []string
+	for _, family := range []struct{ network, any string }{{"tcp4", "/ip4/0.0.0.0"}, {"tcp6", "/ip6/::"}} {
+		l, err := net.Listen(family.network, ":"+strconv.Itoa(defaultPort))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil
+		}
+		if err == nil {
+			l.Close()
+			addrs = append(addrs, fmt.Sprintf("%s/tcp/%d", family.any, defaultPort))
+		}
 	}
-	return []string{
-		fmt.Sprintf("/ip4/0.0.0.0/tcp/%d", port),
-		fmt.Sprintf("/ip6/::/tcp/%d", port),
-	}
+	return addrs
 }
 
 func (a App) serveRelay(ctx context.Context, network security.NetworkFile, flags relayFlags, log *zap.Logger) error {

@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
+	"github.com/arke-mesh/arke/tests/harness"
+)
+
+const rounds = 20
+
+// echo replies with the body.
+var echo = patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+	return patterns.Message{Body: r.Body}, nil
+})
+
+func (m *meter) serve(r *harness.Relay, cluster string) {
+	if _, err := r.Client().Serve(context.Background(), cluster, echo, patterns.Limits{}); err != nil {
+		m.Fatalf("%v", err)
+	}
+}
+
+// join measures how long a relay takes from its start until a program beside
+// it gets a reply from a member elsewhere in a network of two.
+func join(m *meter) {
+	network := harness.NewNetwork(m)
+	relays := network.Relays(2)
+	m.serve(relays[1], "echo")
+	relays[0].Sees(1, "echo")
+	var ready, served []time.Duration
+	for i := range rounds {
+		begin := time.Now()
+		r := network.Relay(fmt.Sprint("j", i), harness.Seed(relays[0]))
+		ready = append(ready, time.Since(begin))
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		c := r.Client()
+		if _, err := c.Request(ctx, "echo", patterns.Message{}, patterns.WaitForMember()); err != nil {
+			m.Fatalf("%v", err)
+		}
+		served = append(served, time.Since(begin))
+		cancel()
+		c.Close()
+		r.Terminate()
+	}
+	m.times("start of the process to its ready line", ready)
+	m.times("start of the process to the first reply through it", served)
+}
+
+// register measures how long it takes from a registration until a caller at
+// another relay has its first reply.
+func register(m *meter) {
+	relays := harness.NewNetwork(m).Relays(3)
+	caller, member := relays[0].Client(), relays[2].Client()
+	var acknowledged, called, after []time.Duration
+	for i := range rounds {
+		cluster := fmt.Sprint("c", i)
+		begin := time.Now()
+		registration, err := member.Serve(context.Background(), cluster, echo, patterns.Limits{})
+		if err != nil {
+			m.Fatalf("%v", err)
+		}
+		known := time.Now()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		if _, err := caller.Request(ctx, cluster, patterns.Message{}, patterns.WaitForMember()); err != nil {
+			m.Fatalf("%v", err)
+		}
+		cancel()
+		acknowledged = append(acknowledged, known.Sub(begin))
+		called = append(called, time.Since(begin))
+		after = append(after, time.Since(known))
+		if err := registration.Close(context.Background()); err != nil {
+			m.Fatalf("%v", err)
+		}
+	}
+	m.times("call of Serve to its acknowledgement", acknowledged)
+	m.times("acknowledgement to the first reply elsewhere", after)
+	m.times("call of Serve to the first reply elsewhere", called)
+}
+
+// affected remembers the end of the last request that did not go straight
+// through since the last reset.
+type affected struct {
+	mu     sync.Mutex
+	since  time.Time
+	last   time.Time
+	errors map[string]int
+}
+
+func (a *affected) reset() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.since, a.last = time.Now(), time.Time{}
+}
+
+func (a *affected) note(how patterns.Outcome, err error) {
+	if err == nil && how.Attempts <= 1 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last = time.Now()
+	if err != nil {
+		a.errors[err.Error()]++
+	}
+}
+
+func (a *affected) after() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.last.IsZero() {
+		return 0
+	}
+	return a.last.Sub(a.since)
+}
+
+// asks sends one idempotent request and notes whether it was disturbed.
+func (a *affected) asks(c *client.Client) func(n int) error {
+	return func(int) error {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		var how patterns.Outcome
+		_, err := c.Request(ctx, "work", patterns.Message{}, patterns.Idempotent(), patterns.Report(&how))
+		a.note(how, err)
+		return err
+	}
+}
+
+// kill measures how long after the SIGKILL of a member's relay requests still
+// run into it, under 2,000 requests per second.
+func kill(m *meter) {
+	relays := harness.NewNetwork(m).Relays(3, harness.Remembering())
+	for _, r := range relays {
+		m.serve(r, "work")
+	}
+	relays[0].Sees(3, "work")
+	trouble := &affected{errors: map[string]int{}}
+	load := harness.StartLoad(m, 2000, trouble.asks(relays[0].Client()))
+	var last, back []time.Duration
+	for i := range rounds {
+		victim := relays[1+i%2]
+		wait(500 * time.Millisecond)
+		trouble.reset()
+		victim.Kill()
+		wait(time.Second)
+		last = append(last, trouble.after())
+		begin := time.Now()
+		victim.Restart()
+		relays[0].Sees(3, "work")
+		back = append(back, time.Since(begin))
+	}
+	outcomes := load.Stop()
+	m.times("SIGKILL to the end of the last affected request", last)
+	m.times("start of the relay to its member being seen again", back)
+	m.say("requests, and lost ones", "%d, %v", len(outcomes), trouble.errors)
+}
+
+// stop measures how long after a SIGSTOP callers leave the member out.
+func stop(m *meter) {
+	relays := harness.NewNetwork(m).Relays(3)
+	for _, r := range relays {
+		m.serve(r, "work")
+	}
+	relays[0].Sees(3, "work")
+	trouble := &affected{errors: map[string]int{}}
+	load := harness.StartLoad(m, 200, trouble.asks(relays[0].Client()))
+	var out, in []time.Duration
+	for range 5 {
+		victim := relays[2]
+		wait(time.Second)
+		begin := time.Now()
+		victim.Pause()
+		m.until("out of rotation", relays[0], victim, func(state string) bool { return state != "live" })
+		out = append(out, time.Since(begin))
+		wait(time.Second)
+		begin = time.Now()
+		victim.Continue()
+		m.until("in rotation", relays[0], victim, func(state string) bool { return state == "live" })
+		in = append(in, time.Since(begin))
+	}
+	outcomes := load.Stop()
+	m.times("SIGSTOP to out of rotation", out)
+	m.times("SIGCONT to in rotation", in)
+	m.say("requests, and lost ones", "%d, %v", len(outcomes), trouble.errors)
+}
+
+// until waits until the state of the member at host is right.
+func (m *meter) until(what string, viewer, host *harness.Relay, right func(state string) bool) {
+	harness.Eventually(m, 20*time.Second, what, func() error {
+		members, err := viewer.Members("work")
+		if err != nil {
+			return err
+		}
+		state := "gone"
+		for _, member := range members {
+			if member.Peer == host.Peer() {
+				state = member.State
+			}
+		}
+		if !right(state) {
+			return errors.New("it is " + state)
+		}
+		return nil
+	})
+}
+
+// idle measures what a relay takes that has nothing to do.
+func idle(m *meter) {
+	relays := harness.NewNetwork(m).Relays(3)
+	wait(10 * time.Second)
+	before := make([]time.Duration, len(relays))
+	for i, r := range relays {
+		before[i] = r.CPU()
+	}
+	const span = 20 * time.Second
+	wait(span)
+	for i, r := range relays {
+		m.say(fmt.Sprintf("relay %d: resident memory, processor time", i+1), "%.1f MB, %.2f %%",
+			float64(r.RSS())/1e6, 100*float64(r.CPU()-before[i])/float64(span))
+	}
+}
+
+// wait lets time pass: here it is what is measured against.
+func wait(d time.Duration) { <-time.After(d) }
