@@ -1,7 +1,125 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package security holds the keys of Arke and everything made from them: node
-// identity, admission to a network, blinded cluster ids, proofs of membership
-// and sealed bytes.
+// Package security holds the keys of Arke and everything that is made from
+// them: node identity, admission to a network, blinded cluster ids, proofs of
+// membership, sealed records and sealed payloads.
+//
+// It computes. It starts no goroutine, opens no connection, knows no clock and
+// no source of randomness but those it is given, and invents no primitive:
+// Ed25519, HKDF-SHA-256, SHA-256 and AES-256-GCM, all from the standard
+// library. The links' own encryption is libp2p's TLS 1.3, see overlay/p2p.
+//
+// # Keys
+//
+//	node key (Ed25519)           one node        peer id, TLS
+//	network key (32 bytes)       all nodes       Network
+//	├─ admission key (Ed25519)                   Network.Admit
+//	└─ derived cluster key, by name              Network.Cluster
+//	cluster key (32 bytes)       members,callers Cluster, derived or explicit
+//	├─ route key                                 where a cluster is found
+//	│  └─ epoch key (Ed25519), by name and epoch Epoch: id, proofs
+//	├─ record key, by salt and id                Epoch.SealRecord
+//	└─ payload key, by salt, sender, direction   Cluster.Seal
+//
+// Every arrow is HKDF-SHA-256 with a label of its own (labels.go); the inputs
+// of each derivation, signature and associated data are framed by their
+// lengths. Networks and clusters have a list of keys by version. The newest
+// seals; the two newest are accepted; so a key is replaced by adding the next
+// one everywhere, node by node, without a pause. All formats are version 1, by a
+// byte in front or by their label. testdata/vectors.txt has one example of each.
+//
+// # Epochs
+//
+// A cluster's id is the hash of a public key that changes every six hours, at
+// a time that depends on the name. An epoch is valid from 15 minutes before it
+// begins to 15 minutes after it ends. Two nodes agree as long as their wall
+// clocks differ by less than that.
+//
+// # Formats
+//
+// Admission, the value of the X.509 extension 2.25.1634888549.1 (AdmissionOID):
+//
+//	1 byte    format, 1
+//	1 byte    count, 1 or 2
+//	          then count times, newest first:
+//	4 bytes   version of the network key, big-endian
+//	64 bytes  Ed25519 signature over network id, version and peer id
+//
+// Proof of membership: 64 bytes, an Ed25519 signature by the epoch key over
+// cluster id and peer id. The cluster id is the hash of the epoch key's public
+// half. For records see Epoch.SealRecord, for payloads Cluster.Seal, for files
+// NetworkFile and LoadNodeKey: they are text, a statement a line, strict.
+//
+// # Threat model
+//
+// An attacker who can watch and change all traffic, but has no key, can
+//
+//   - see which addresses talk, when and how much; on a LAN, by mDNS, peer ids
+//     and a label that is the same for all nodes of a network;
+//   - connect, learn a node's peer id and its admission extension (two
+//     signatures and the versions of the keys), and cost it a handshake;
+//   - cut or delay connections.
+//
+// It can't pass the handshake, so it sees no id, name or message, and never
+// appears in anybody's tables. What it recorded stays closed if keys leak
+// later: links have forward secrecy.
+//
+// Who holds the network key is a node like any other. It can
+//
+//   - join under as many peer ids as it likes, come back after a ban, and
+//     choose ids that lie close to a cluster's, until the epoch ends: as an
+//     anchor it can withhold leases, call a cluster empty, repeat leases of an
+//     epoch after their members left, and see which peers register and watch
+//     under an id, which links those peers' epochs to each other;
+//   - call, serve and read every cluster whose key is derived, for it has that
+//     key;
+//   - load everybody with work, within the limits of the layers above.
+//
+// It can't take another peer's id, read other nodes' links, or learn from the
+// id of a cluster with an explicit key its name or its records, nor register
+// there, nor read what is sealed for it.
+//
+// Who holds a cluster's key, and a network key to get in, is trusted by that
+// cluster. It can call it and also serve it, and so gets a share of its
+// requests; read any sealed payload it gets to see, older ones too, because
+// sealing has no forward secrecy of its own; and seal in the name of any
+// sender: who sent a message is certain only from the link it came over. As an
+// anchor it can invent leases of other peers; a caller then finds no such
+// member there. A cluster's key without a network key opens nothing but what
+// was recorded outside links.
+//
+// Who has a node's key can be that node. It does not need the network key: the
+// node's own admission is public and good for its peer id, until both of the
+// key versions it is signed with are gone. It has no cluster key by that, so it
+// can call and serve nothing; it can be an anchor. The true node notices a
+// second one with its id. With the key of one end, links of the past can't be
+// read, links of the future can be intercepted.
+//
+// Who can open a relay's socket acts through its node: it can call and serve
+// whatever that node can, with the keys derived from the network's and those it
+// brings itself. It gets no key to see and can't use another session's. The
+// socket's permissions, or the token, are all that protects it.
+//
+// Excluding somebody who had a key takes another key in every file and the old
+// version out of it: as long as it is one of the two newest, it is accepted. A
+// ban of a peer id only costs the other one a new id.
+//
+// Replays: a sealed payload opens only for its request, member and incarnation
+// of both, but there it opens again. Links refuse replays by themselves; where
+// payloads pass through others, the receiver must refuse a request id that it
+// has seen.
+//
+// Not defended against: whoever can read a process's memory, its core dump or
+// its swap (keys are not wiped), or the key files as their owner; a wrong
+// wall clock, which makes a node look for clusters where they are not; and
+// analysis of sizes and times.
+//
+// # Secrets in output
+//
+// Key, NodeKey and all that holds one print as "[redacted]" or by name, with
+// every verb of fmt, in JSON, in zap and in slog. Two ways around it remain
+// and are for the callers to avoid: a Key in an unexported field of a printed
+// struct, whose methods fmt can't call, and what NodeKey.Libp2p and
+// NetworkFile.Encode return.
 package security

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package security_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// ascending gives the bytes 0, 1, 2 …
+type ascending struct{}
+
+func (ascending) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return len(b), nil
+}
+
+// constant gives the same byte for ever.
+type constant byte
+
+func (c constant) Read(b []byte) (int, error) {
+	return copy(b, bytes.Repeat([]byte{byte(c)}, len(b))), nil
+}
+
+// TestFormatsAgreeWithASecondImplementation proves every derivation, signature
+// and seal against vectors that another program made from the descriptions in
+// this package. They also hold the formats fixed.
+func TestFormatsAgreeWithASecondImplementation(t *testing.T) {
+	vectors := readVectors(t)
+	file, err := os.ReadFile(filepath.Join("testdata", "network.txt"))
+	require.NoError(t, err)
+	f, err := security.ParseNetworkFile(file)
+	require.NoError(t, err)
+	n := newNetwork(t, f)
+	node, err := security.GenerateNodeKey(ascending{})
+	require.NoError(t, err)
+	p := node.PeerID()
+	require.Equal(t, vectors["peer"], []byte(p))
+	require.Equal(t, vectors["label mdns"], n.Label("mdns"))
+	require.Equal(t, vectors["admission"], n.Admit(p))
+	require.NoError(t, n.CheckAdmission(p, vectors["admission"]))
+
+	c := n.Cluster("geo")
+	epochs := c.Epochs(noon)
+	require.Len(t, epochs, 2)
+	for i, version := range []string{"2", "1"} {
+		id := epochs[i].ID()
+		require.Equal(t, vectors["cid "+version], id[:])
+		require.Equal(t, vectors["public key "+version], epochs[i].PublicKey())
+		require.Equal(t, vectors["proof "+version], epochs[i].Prove(p))
+		require.NoError(t, security.VerifyProof(id, vectors["public key "+version], vectors["proof "+version], p))
+	}
+
+	require.Equal(t, vectors["record"], epochs[0].SealRecord(constant(0x5a), []byte("record")))
+	plain, err := epochs[0].OpenRecord(vectors["record"])
+	require.NoError(t, err)
+	require.Equal(t, "record", string(plain))
+
+	b := security.Binding{Sender: p, SenderIncarnation: 1, Member: 2, MemberIncarnation: 3, RequestID: 4}
+	for _, v := range []struct {
+		name, plain string
+		reply       bool
+	}{
+		{"request 0", "payload", false},
+		{"request 1", "payload", false}, // the same salt, the next counter
+		{"reply 0", "", true},
+	} {
+		b.Reply = v.reply
+		require.Equal(t, vectors[v.name], c.Seal(constant(0x5a), b, nil, []byte(v.plain)), v.name)
+		plain, err := n.Cluster("geo").Open(b, vectors[v.name])
+		require.NoError(t, err)
+		require.Equal(t, v.plain, string(plain))
+	}
+}
+
+// readVectors reads "name: hex" lines; the two numbers in the file are for
+// people and are skipped.
+func readVectors(t *testing.T) map[string][]byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "vectors.txt"))
+	require.NoError(t, err)
+	out := make(map[string][]byte)
+	for text := range strings.Lines(string(data)) {
+		name, digits, ok := strings.Cut(strings.TrimSpace(text), ": ")
+		if !ok || strings.HasPrefix(name, "#") || name == "offset" || name == "epoch" {
+			continue
+		}
+		b, err := hex.DecodeString(digits)
+		require.NoError(t, err, name)
+		out[name] = b
+	}
+	require.Len(t, out, 13)
+	return out
+}
