@@ -36,8 +36,8 @@ func (m *Deliver) decode(d *decoder) {
 }
 
 // Answer is what the client's handler made of a Deliver. Its outcome is a
-// reply, a remote error, or, if the handler stands for a program elsewhere,
-// overloaded or interrupted.
+// reply or a remote error; or, if the handler stands for a program elsewhere,
+// overloaded, interrupted, unauthorized, too large, or closed.
 type Answer struct {
 	ID uint64
 	Failure

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package peercred tells whose process is at the other end of a unix socket.
+// The relay asks it about its clients, and a client about its relay: the
+// permissions of a socket bind neither whoever made its directory before us,
+// nor systems that ignore them.
+package peercred
+
+import (
+	"fmt"
+	"net"
+)
+
+// Check returns an error that says whose process is at the other end of c,
+// unless it is ours or root's. To root everybody is trustworthy. Where the
+// system can't tell, Check finds nothing wrong: the permissions of the socket
+// and of its directory have to do.
+func Check(c *net.UnixConn, self int) error {
+	uid, ok, err := lookUp(c)
+	if err != nil {
+		return fmt.Errorf("who is at the other end: %w", err)
+	}
+	if !ok || trusted(uid, self) {
+		return nil
+	}
+	return fmt.Errorf("the process at the other end belongs to user %d, this one to user %d", uid, self)
+}
+
+func trusted(uid, self int) bool { return uid == self || uid == 0 || self == 0 }
