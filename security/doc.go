@@ -25,9 +25,12 @@
 // Every arrow is HKDF-SHA-256 with a label of its own (labels.go); the inputs
 // of each derivation, signature and associated data are framed by their
 // lengths. Networks and clusters have a list of keys by version. The newest
-// seals; the two newest are accepted; so a key is replaced by adding the next
-// one everywhere, node by node, without a pause. All formats are version 1, by a
-// byte in front or by their label. testdata/vectors.txt has one example of each.
+// seals, the two newest are accepted. Admissions and registrations are made
+// with both, so a network's key is replaced by adding the next one node by
+// node, without a pause. A payload is sealed with the newest its sender has: the
+// nodes of members get a new key before those that only call, or refuse for
+// that while. All formats are version 1, by a byte in front or by their label;
+// testdata/vectors.txt has one example of each.
 //
 // # Epochs
 //

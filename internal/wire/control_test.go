@@ -5,6 +5,7 @@ package wire_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -92,6 +93,99 @@ func TestControlMessagesCantGrowInMemory(t *testing.T) {
 		}
 	})
 	require.Less(t, result.AllocedBytesPerOp(), int64(1<<10))
+}
+
+// TestControlLimitsAreHeldToTheByte proves each limit inside control messages
+// on both of its sides: make gives a message that is good at n and at no
+// neighbour which the bounds exclude.
+func TestControlLimitsAreHeldToTheByte(t *testing.T) {
+	b := func(n int) []byte { return make([]byte, n) }
+	text := func(n int) string { return strings.Repeat("x", n) }
+	lists := func(n int) [][]byte { return slices.Repeat([][]byte{b(1)}, n) }
+	addrs := func(n int) []string { return slices.Repeat([]string{"x"}, n) }
+	lease := func() *wire.Lease { return &wire.Lease{Peer: b(1), Record: b(1), Proof: b(wire.ProofSize)} }
+	hello := func() *wire.Hello { return &wire.Hello{VersionMin: 1, VersionMax: 1, Instance: b(wire.InstanceSize)} }
+	register := func() *wire.Register {
+		return &wire.Register{Cid: b(wire.ClusterIDSize), Key: b(wire.KeySize), Proof: b(wire.ProofSize), Record: b(1)}
+	}
+	watch := func() *wire.Watch {
+		return &wire.Watch{Cid: b(wire.ClusterIDSize), Key: b(wire.KeySize), Proof: b(wire.ProofSize)}
+	}
+	cid := b(wire.ClusterIDSize)
+	for what, c := range map[string]struct {
+		low, high int
+		make      func(n int) proto.Message
+	}{
+		"hello instance": {16, 16, func(n int) proto.Message { m := hello(); m.Instance = b(n); return m }},
+		"hello agent":    {0, 256, func(n int) proto.Message { m := hello(); m.Agent = text(n); return m }},
+		"hello addrs":    {0, 32, func(n int) proto.Message { m := hello(); m.Addrs = addrs(n); return m }},
+		"hello addr":     {1, 256, func(n int) proto.Message { m := hello(); m.Addrs = []string{text(n)}; return m }},
+		"goodbye reason": {0, 256, func(n int) proto.Message { return &wire.Goodbye{Reason: text(n)} }},
+		"notice detail":  {0, 256, func(n int) proto.Message { return &wire.Notice{Detail: text(n)} }},
+
+		"register cid":       {32, 32, func(n int) proto.Message { m := register(); m.Cid = b(n); return m }},
+		"register key":       {32, 32, func(n int) proto.Message { m := register(); m.Key = b(n); return m }},
+		"register proof":     {64, 64, func(n int) proto.Message { m := register(); m.Proof = b(n); return m }},
+		"register record":    {1, 16 << 10, func(n int) proto.Message { m := register(); m.Record = b(n); return m }},
+		"registered cid":     {32, 32, func(n int) proto.Message { return &wire.Registered{Cid: b(n)} }},
+		"registered anchors": {0, 16, func(n int) proto.Message { return &wire.Registered{Cid: cid, Anchors: lists(n)} }},
+		"unregister cid":     {32, 32, func(n int) proto.Message { return &wire.Unregister{Cid: b(n)} }},
+		"watch cid":          {32, 32, func(n int) proto.Message { m := watch(); m.Cid = b(n); return m }},
+		"watch key":          {32, 32, func(n int) proto.Message { m := watch(); m.Key = b(n); return m }},
+		"watch proof":        {64, 64, func(n int) proto.Message { m := watch(); m.Proof = b(n); return m }},
+		"unwatch cid":        {32, 32, func(n int) proto.Message { return &wire.Unwatch{Cid: b(n)} }},
+
+		"snapshot cid":     {32, 32, func(n int) proto.Message { return &wire.Snapshot{Cid: b(n)} }},
+		"snapshot anchors": {0, 16, func(n int) proto.Message { return &wire.Snapshot{Cid: cid, Anchors: lists(n)} }},
+		"snapshot leases": {0, 512, func(n int) proto.Message {
+			return &wire.Snapshot{Cid: cid, Leases: slices.Repeat([]*wire.Lease{lease()}, n)}
+		}},
+		"lease peer": {1, 64, func(n int) proto.Message {
+			l := lease()
+			l.Peer = b(n)
+			return &wire.Snapshot{Cid: cid, Leases: []*wire.Lease{l}}
+		}},
+		"lease record": {1, 16 << 10, func(n int) proto.Message {
+			l := lease()
+			l.Record = b(n)
+			return &wire.Delta{Cid: cid, Number: 1, Upserted: []*wire.Lease{l}}
+		}},
+		"lease proof": {64, 64, func(n int) proto.Message {
+			l := lease()
+			l.Proof = b(n)
+			return &wire.Delta{Cid: cid, Number: 1, Upserted: []*wire.Lease{l}}
+		}},
+		"delta cid":     {32, 32, func(n int) proto.Message { return &wire.Delta{Cid: b(n), Number: 1} }},
+		"delta anchors": {0, 16, func(n int) proto.Message { return &wire.Delta{Cid: cid, Number: 1, Anchors: lists(n)} }},
+		"delta upserted": {0, 512, func(n int) proto.Message {
+			return &wire.Delta{Cid: cid, Number: 1, Upserted: slices.Repeat([]*wire.Lease{lease()}, n)}
+		}},
+		"delta removed": {0, 512, func(n int) proto.Message {
+			return &wire.Delta{Cid: cid, Number: 1, Removed: slices.Repeat([]*wire.LeaseRef{{Peer: b(1)}}, n)}
+		}},
+		"delta removed peer": {1, 64, func(n int) proto.Message {
+			return &wire.Delta{Cid: cid, Number: 1, Removed: []*wire.LeaseRef{{Peer: b(n)}}}
+		}},
+
+		"hint cid":     {32, 32, func(n int) proto.Message { return &wire.Hint{Cid: b(n)} }},
+		"hint anchors": {0, 16, func(n int) proto.Message { return &wire.Hint{Cid: cid, Anchors: lists(n)} }},
+		"anchor":       {1, 64, func(n int) proto.Message { return &wire.Hint{Cid: cid, Anchors: [][]byte{b(n)}} }},
+		"record peer":  {1, 64, func(n int) proto.Message { return &wire.Record{Peer: b(n)} }},
+		"record zone":  {0, 64, func(n int) proto.Message { return &wire.Record{Peer: b(1), Zone: text(n)} }},
+		"record addrs": {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Addrs: addrs(n)} }},
+		"record addr":  {1, 256, func(n int) proto.Message { return &wire.Record{Peer: b(1), Addrs: []string{text(n)}} }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			require.NoError(t, wire.Check(c.make(c.low)))
+			require.NoError(t, wire.Check(c.make(c.high)))
+			require.ErrorIs(t, wire.Check(c.make(c.high+1)), wire.ErrMalformed)
+			if c.low > 0 {
+				require.ErrorIs(t, wire.Check(c.make(c.low-1)), wire.ErrMalformed)
+				require.ErrorIs(t, wire.Check(c.make(0)), wire.ErrMalformed)
+			}
+		})
+	}
+	require.NoError(t, wire.Check(&wire.Beat{}))
 }
 
 // TestTextIsClippedToWhatFits proves that any text, a hostile peer's too, can

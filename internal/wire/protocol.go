@@ -56,5 +56,5 @@ const (
 // peerMax, and false if there is no version both sides speak.
 func Negotiate(peerMin, peerMax uint32) (uint32, bool) {
 	v := min(uint32(LinkVersionMax), peerMax)
-	return v, peerMin <= peerMax && v >= peerMin && v >= LinkVersionMin
+	return v, v >= peerMin && v >= LinkVersionMin
 }
