@@ -24,7 +24,7 @@ func (c *clock) AfterFunc(label string, d time.Duration, f func()) overlay.Timer
 	defer n.mu.Unlock()
 	k := c.p.key(kindTimer, 0, 0)
 	k.name = label
-	return &timer{n: n, event: n.after(d, k, func() { go f() })}
+	return &timer{n: n, event: n.after(d, k, func() { n.user.Go(f) })}
 }
 
 // timer is an event that can be taken back.

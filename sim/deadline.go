@@ -11,7 +11,7 @@ type deadline struct {
 	s       *stream
 	kind    kind   // kindReader or kindWriter
 	at      int64  // 0 = none
-	holders int    // calls that block
+	blocked bool   // a call waits
 	event   *event // nil = none queued
 }
 
@@ -23,7 +23,7 @@ func (d *deadline) set(t time.Time) {
 		d.at = max(1, int64(t.Sub(d.s.c.n.start)))
 	}
 	d.disarm()
-	if d.holders > 0 {
+	if d.blocked {
 		d.arm()
 	}
 }
@@ -33,16 +33,18 @@ func (d *deadline) over() bool { return d.at != 0 && d.s.c.n.now() >= d.at }
 
 // hold notes that a call blocks from now on.
 func (d *deadline) hold() {
-	if d.holders == 0 {
-		d.holders = 1
+	if !d.blocked {
+		d.blocked = true
+		d.s.c.n.blocked[d] = struct{}{}
 		d.arm()
 	}
 }
 
 // release notes that it returned.
 func (d *deadline) release() {
-	if d.holders > 0 {
-		d.holders = 0
+	if d.blocked {
+		d.blocked = false
+		delete(d.s.c.n.blocked, d)
 		d.disarm()
 	}
 }

@@ -53,8 +53,8 @@
 //
 // One driver per Network, one goroutine for each call of Clock.AfterFunc,
 // Exec.Go, Network.At, Network.Go and, while they run, for the calls of a
-// TransportHandler. Close waits for the driver only; the nodes above must be
-// closed by who made them.
+// TransportHandler. Close waits for all of them; the nodes above must be closed
+// before, by who made them.
 //
 // # Faults
 //

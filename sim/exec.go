@@ -21,14 +21,14 @@ func (x *exec) Go(k overlay.ExecKey, f func()) bool {
 	}
 	p.workers++
 	p.n.soon(x.key(kindGo, k), func() {
-		go func() {
+		p.n.user.Go(func() {
 			defer func() {
 				p.n.mu.Lock()
 				p.workers--
 				p.n.mu.Unlock()
 			}()
 			f()
-		}()
+		})
 	})
 	return true
 }

@@ -26,38 +26,41 @@ type Network struct {
 	start time.Time
 
 	// Lifecycle.
-	poke chan struct{} // wakes the driver from its sleep
-	done chan struct{} // closed when the driver has ended
+	poke chan struct{}  // wakes the driver from its sleep
+	done chan struct{}  // closed when the driver has ended
+	user sync.WaitGroup // what the driver started: timers, handlers, scenario
 
 	steps atomic.Uint64 // turns of the driver, for the watchdog
 
 	mu      sync.Mutex
-	queue   queue               // guarded by mu, like all below
-	dirty   []outgoing          // has something to commit when the step is over
-	last    int64               // when the last event was applied
-	wakeAt  int64               // until when the driver sleeps; 0 = it does not
-	stopped bool                // Close has begun
-	trace   Trace               //
-	hosts   []*host             // by index; 0 is nobody
-	byName  map[string]*host    //
-	byPeer  map[peer.ID]*host   //
-	byAddr  map[string]*host    // multiaddr, ip:port, name:port
-	paths   map[[2]uint32]*path // by sender, receiver
+	queue   queue                  // guarded by mu, like all below
+	dirty   []outgoing             // has something to commit when the step is over
+	last    int64                  // when the last event was applied
+	wakeAt  int64                  // until when the driver sleeps; 0 = it does not
+	stopped bool                   // Close has begun
+	trace   Trace                  //
+	hosts   []*host                // by index; 0 is nobody
+	byName  map[string]*host       //
+	byPeer  map[peer.ID]*host      //
+	byAddr  map[string]*host       // multiaddr, ip:port, name:port
+	paths   map[[2]uint32]*path    // by sender, receiver
+	blocked map[*deadline]struct{} // Reads and Writes that wait
 }
 
 // New makes a network whose nodes do not exist yet. Start it before use.
 func New(cfg Config) *Network {
 	n := &Network{
-		cfg:    cfg.withDefaults(),
-		start:  time.Now(),
-		poke:   make(chan struct{}, 1),
-		done:   make(chan struct{}),
-		last:   -1,
-		hosts:  make([]*host, 1),
-		byName: make(map[string]*host),
-		byPeer: make(map[peer.ID]*host),
-		byAddr: make(map[string]*host),
-		paths:  make(map[[2]uint32]*path),
+		cfg:     cfg.withDefaults(),
+		start:   time.Now(),
+		poke:    make(chan struct{}, 1),
+		done:    make(chan struct{}),
+		last:    -1,
+		hosts:   make([]*host, 1),
+		byName:  make(map[string]*host),
+		byPeer:  make(map[peer.ID]*host),
+		byAddr:  make(map[string]*host),
+		paths:   make(map[[2]uint32]*path),
+		blocked: make(map[*deadline]struct{}),
 	}
 	n.trace = Trace{Seed: cfg.Seed, Hash: mix(offset, cfg.Seed), names: []string{""}}
 	return n
@@ -66,9 +69,9 @@ func New(cfg Config) *Network {
 // Start starts the driver. Events happen from now on.
 func (n *Network) Start() { go n.drive() }
 
-// Close stops the driver and waits for it. Calls that still block on the
-// network return with an error; nothing happens any more. The nodes should
-// have been closed before. Idempotent.
+// Close stops the driver and waits for it and for every function it started.
+// Calls that still block on the network return with an error; nothing happens
+// any more. The nodes should have been closed before. Idempotent.
 func (n *Network) Close() {
 	n.mu.Lock()
 	first := !n.stopped
@@ -78,15 +81,33 @@ func (n *Network) Close() {
 		n.prod()
 	}
 	<-n.done
-	if !first {
-		return
+	if first {
+		n.release()
 	}
+	n.user.Wait()
+}
+
+// release lets everything return that still blocks when the driver has ended.
+func (n *Network) release() {
 	n.mu.Lock()
-	defer n.mu.Unlock()
+	for d := range n.blocked {
+		d.s.readErr, d.s.writeErr = ErrDown, ErrDown
+		d.broadcast()
+	}
 	for _, h := range n.hosts[1:] {
 		if h.proc != nil {
 			h.proc.release()
 		}
+	}
+	var wakes []func()
+	for e := n.queue.pop(); e != nil; e = n.queue.pop() {
+		if e.key.kind == kindWake || e.key.kind == kindDialed {
+			wakes = append(wakes, e.apply)
+		}
+	}
+	n.mu.Unlock()
+	for _, f := range wakes {
+		f()
 	}
 }
 
@@ -157,7 +178,7 @@ func (n *Network) Run(until time.Duration) { time.Sleep(until - n.Elapsed()) }
 func (n *Network) At(at time.Duration, name string, f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.push(&event{at: max(int64(at), n.now()), key: key{kind: kindScenario, name: name}, apply: func() { go f() }})
+	n.push(&event{at: max(int64(at), n.now()), key: key{kind: kindScenario, name: name}, apply: func() { n.user.Go(f) }})
 }
 
 // Go starts f on a goroutine of its own, as soon as what happens at this

@@ -208,7 +208,7 @@ func (s *stream) fail(err error) {
 
 // wake has whoever blocks at d look again, in an event of its own.
 func (s *stream) wake(d *deadline) {
-	if d.holders > 0 {
+	if d.blocked {
 		s.c.n.soon(s.c.key(d.kind, s.end, s.id), d.broadcast)
 	}
 }

@@ -147,13 +147,6 @@ func (p *process) tellRestart() {
 
 // release lets everything return that still blocks when the network closes.
 func (p *process) release() {
-	for _, c := range p.all() {
-		for _, s := range c.streams[c.endOf(p)] {
-			s.readErr, s.writeErr = ErrDown, ErrDown
-			s.readable.Broadcast()
-			s.writable.Broadcast()
-		}
-	}
 	for _, d := range p.dials {
 		d.done, d.err = true, ErrDown
 		for _, w := range d.waiters {
