@@ -5,6 +5,8 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,9 +46,8 @@ func trouble(t *testing.T, seed uint64) {
 			next++
 			n.register(name, next)
 		case k < 8:
-			for m := range n.members {
-				n.unregister(m)
-				break
+			if m := slices.Sorted(maps.Keys(n.members)); len(m) > 0 {
+				n.unregister(m[w.rng.IntN(len(m))])
 			}
 		case k < 12:
 			if n.views[name] == nil {

@@ -23,14 +23,13 @@ type Network interface {
 	Seam() overlay.Seam
 
 	// Handle has h called for each frame of kind k, on the goroutine that
-	// reads the link. session is the link's when the frame was read. h owns
-	// body and must not block.
-	Handle(k wire.Kind, h func(from peer.ID, session uint64, body []byte))
-	// Subscribe has f called for each change of a link; f must not block.
+	// reads the link. h owns body and must not block.
+	Handle(k wire.Kind, h func(from peer.ID, body []byte))
+	// Subscribe has f called for each change of a link; f must not block. No
+	// frame is handled before its link's PeerUp or after its PeerDown.
 	Subscribe(f func(PeerEvent))
-	// Send puts one frame on lane ctl and never blocks; body is copied. It
-	// returns the session the frame belongs to.
-	Send(to peer.ID, k wire.Kind, body []byte) (session uint64, err error)
+	// Send puts one frame on lane ctl and never blocks; body is copied.
+	Send(to peer.ID, k wire.Kind, body []byte) error
 	// Open begins to establish the link; the result is a PeerEvent.
 	Open(to peer.ID, addrs []string)
 	// Hold keeps heartbeats running until release is called.
@@ -56,11 +55,11 @@ type PeerEvent struct {
 // PeerEventType says what happened to a link.
 type PeerEventType uint8
 
-// The events of a link.
+// The events of a link, with the numbers of overlay.PeerEventType.
 const (
-	PeerUp         PeerEventType = iota + 1 // established, with a new session
-	PeerDown                                // lost; what was held for its session is void
-	PeerSuspect                             // misses heartbeats
-	PeerRecovered                           // heard of again
-	PeerDialFailed                          // could not be established
+	PeerUp         = PeerEventType(overlay.LinkUp)        // established, with a new session
+	PeerDown       = PeerEventType(overlay.LinkDown)      // lost; what was held for its session is void
+	PeerSuspect    = PeerEventType(overlay.LinkSuspect)   // misses heartbeats
+	PeerRecovered  = PeerEventType(overlay.LinkRecovered) // heard of again
+	PeerDialFailed = PeerEventType(overlay.DialFailed)    // could not be established
 )

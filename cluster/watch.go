@@ -3,19 +3,140 @@
 
 package cluster
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// unknownTime is how long Wait puts up with not knowing.
+const unknownTime = 2 * time.Second
 
 // Watch is one interest in a cluster. All methods may be called concurrently.
-type Watch struct{}
+type Watch struct {
+	c        *Clusters
+	entry    *entry
+	released atomic.Bool
+}
+
+// Watch returns an interest in the cluster. It is counted: the first one asks
+// the anchors, and they are asked to stop 30 s after the last Release.
+func (c *Clusters) Watch(name string) *Watch {
+	c.mu.Lock()
+	e := c.entries[name]
+	fresh := e == nil
+	if fresh {
+		e = newEntry(name)
+		c.entries[name] = e
+	}
+	e.users++
+	if fresh {
+		// Under mu, so that nobody's later event overtakes it.
+		c.inbox.put(watchEvent{name, e.pool})
+	}
+	c.mu.Unlock()
+	return &Watch{c: c, entry: e}
+}
 
 // View is what is known now; never nil.
-func (w *Watch) View() *View { return nil }
+func (w *Watch) View() *View { return w.entry.view.Load() }
 
 // Release ends the interest. It is idempotent.
-func (w *Watch) Release() {}
+func (w *Watch) Release() {
+	if !w.released.CompareAndSwap(false, true) {
+		return
+	}
+	c, e := w.c, w.entry
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.users--; e.users > 0 {
+		return
+	}
+	e.released = c.seam.Clock.Now()
+	if !e.idling { // else the loop comes and looks anyway
+		e.idling = true
+		c.inbox.put(idleEvent{e.name, e.released.Add(lingerTime)})
+	}
+}
+
+// expire is called by the control loop when a watch may have lingered for long
+// enough: it is forgotten, or looked at again later.
+func (c *Clusters) expire(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[name]
+	if e == nil {
+		return
+	}
+	switch until := e.released.Add(lingerTime); {
+	case e.users > 0:
+		e.idling = false
+	case c.seam.Clock.Now().Before(until):
+		c.inbox.put(idleEvent{name, until})
+	default:
+		delete(c.entries, name)
+		c.inbox.put(forgetEvent{name})
+	}
+}
+
+// publish shows callers a new view.
+func (c *Clusters) publish(name string, v *View) {
+	c.mu.Lock()
+	e := c.entries[name]
+	c.mu.Unlock()
+	if e != nil && e.pool == v.pool {
+		e.publish(v, c.seam.Exec)
+	}
+}
 
 // Wait returns a view that has members. Otherwise it returns ErrNoMembers as
 // soon as the cluster is known to be empty, ErrUnreachable after 2 s of not
 // knowing, ErrClosed, or ctx's error. With needMember it waits for a first
 // member instead, for as long as ctx lets it.
-func (w *Watch) Wait(ctx context.Context, needMember bool) (*View, error) { return nil, nil }
+func (w *Watch) Wait(ctx context.Context, needMember bool) (*View, error) {
+	v := w.View()
+	if v.answers(needMember) {
+		return v, v.verdict()
+	}
+	c := w.c
+	c.mu.Lock()
+	c.waits++
+	me := &waiter{id: c.waits, wake: make(chan struct{}, 1)}
+	c.mu.Unlock()
+	w.entry.addWaiter(me)
+	defer w.entry.removeWaiter(me)
+
+	var late <-chan struct{}
+	if !needMember {
+		over := make(chan struct{})
+		t := c.seam.Clock.AfterFunc("cluster.wait", unknownTime, func() { close(over) })
+		defer t.Stop()
+		late = over
+	}
+	for {
+		if v := w.View(); v.answers(needMember) {
+			return v, v.verdict()
+		}
+		select {
+		case <-me.wake:
+		case <-late:
+			return nil, ErrUnreachable
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-c.quit:
+			return nil, ErrClosed
+		}
+	}
+}
+
+// answers says whether Wait is over.
+func (v *View) answers(needMember bool) bool {
+	return len(v.Members) > 0 || (v.Empty && !needMember)
+}
+
+func (v *View) verdict() error {
+	if len(v.Members) == 0 {
+		return ErrNoMembers
+	}
+	return nil
+}

@@ -180,7 +180,7 @@ func (n *worldNode) perform(a action) {
 		require.NoError(w.t, err)
 		o := w.byID[a.to]
 		if o == nil || !o.up || !w.link(n.id, a.to).up {
-			n.c.step(w.now, unsentEvent{a.to, a.msg})
+			n.c.step(w.now, unsentEvent(a))
 			return
 		}
 		m, err := decode(a.msg.kind(), body)
@@ -208,7 +208,7 @@ func (n *worldNode) perform(a action) {
 	case registeredAction:
 		n.acked[a.member] = a.err
 	case expireAction:
-		n.c.step(w.now, forgetEvent{a.name})
+		n.c.step(w.now, forgetEvent(a))
 		delete(n.views, a.name)
 	}
 }
