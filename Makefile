@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: The Arke Authors
+# SPDX-License-Identifier: Apache-2.0
+
+MAKEFLAGS += --warn-undefined-variables --no-print-directory
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+PROTOC_GEN  := google.golang.org/protobuf/cmd/protoc-gen-go
+SOURCES      = $(shell git ls-files --cached --others --exclude-standard '*.go' | grep -v '\.pb\.go$$')
+FUZZTIME    ?= 10s
+BENCH       ?= .
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## the stripped binary, in bin/arke
+	@mkdir -p bin
+	go build -trimpath -ldflags '-s -w' -o bin/arke ./cmd/arke
+
+.PHONY: demo
+demo: build ## three relays, a cluster of three members, one killed and brought back, under a minute
+	./bin/arke demo
+
+.PHONY: test
+test: ## every test, with the race detector
+	go test -race -shuffle=on -timeout 9m ./...
+
+.PHONY: short
+short: ## the tests beside the code only, no processes
+	go test -race -short ./...
+
+.PHONY: lint
+lint: ## gofumpt, vet, staticcheck
+	@bad=$$($(GOFUMPT) -l $(SOURCES)); if [ -n "$$bad" ]; then echo "not formatted (make format mends it):"; echo "$$bad"; exit 1; fi
+	go vet ./...
+	$(STATICCHECK) ./...
+
+.PHONY: format
+format: ## gofumpt, in place
+	$(GOFUMPT) -w $(SOURCES)
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (10s) each
+	@go list -f '{{.Dir}} {{.ImportPath}}' ./... | while read -r dir pkg; do \
+		for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$$dir"/*_test.go 2>/dev/null | cut -d' ' -f2 || true); do \
+			echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+		done; done
+
+.PHONY: bench
+bench: ## the benchmarks beside the code, with allocations
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/... ./security/... ./overlay/... ./cluster/... ./patterns/... ./relay/... ./node/...
+
+.PHONY: generate
+generate: ## the protobuf code; needs protoc
+	@mkdir -p bin && go build -o bin/protoc-gen-go $(PROTOC_GEN)
+	protoc --plugin=protoc-gen-go=bin/protoc-gen-go --go_out=. --go_opt=module=github.com/arke-mesh/arke internal/wire/control.proto

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package architecture
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/arke-mesh/arke/"
+
+// goPackage is what `go list -json` tells and these tests need.
+type goPackage struct {
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	Imports    []string
+}
+
+// list runs `go list -json` over the whole module.
+func list(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports", module+"...")
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var all []goPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			require.NotEmpty(t, all)
+			return all
+		}
+		require.NoError(t, err)
+		all = append(all, p)
+	}
+}
+
+// layer is one rung: a folder of ours (with everything below it, up to a more
+// exact rule) and the other folders of ours that it may import.
+type layer struct {
+	folder string
+	may    []string
+	reason string
+}
+
+// layers is ordered from the most exact path to the least: the first folder
+// that contains a package is its rule.
+var layers = []layer{
+	{"internal/wire", nil, "the wire formats are usable by all, so they know nobody"},
+	{"security", nil, "keys and proofs are a library: no network, no state of others"},
+	{"overlay/p2p", []string{"overlay", "security", "internal/wire"}, "the production transport stands behind the seam"},
+	{"overlay", []string{"security", "internal/wire"}, "links know no cluster, topic or request"},
+	{"cluster", []string{"overlay", "security", "internal/wire"}, "membership reads no payload and opens no connection"},
+	{"patterns", []string{"cluster", "overlay", "security", "internal/wire"}, "patterns choose no peers and never touch the host"},
+	{"node", []string{"patterns", "cluster", "overlay", "security", "internal/wire"}, "the composition root"},
+	{"relay/client", []string{"patterns", "internal/wire"}, "an attached program links no overlay"},
+	{"relay", []string{"node", "patterns", "internal/wire"}, "a session layer over node: what works embedded works attached"},
+	{"sim", []string{"node", "patterns", "cluster", "overlay", "security", "internal/wire"}, "a transport behind the seam, and scenarios above node"},
+	{"cmd/arke", []string{"relay", "node", "patterns", "security", "overlay/p2p", "sim"}, "flags in, calls out; overlay/p2p only to route its logs"},
+	{"examples", []string{"node", "relay/client", "patterns", "security", "sim"}, "examples show what users may use"},
+	{"tests/measure", []string{"node", "relay", "patterns", "security", "overlay", "tests/harness"}, "measurements compare with the layers below"},
+	{"tests", []string{"relay/client", "patterns"}, "black-box tests know the binary and the client only"},
+}
+
+// within says whether the path is the folder or lies below it.
+func within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, folder+"/")
+}
+
+func ruleOf(path string) (layer, bool) {
+	for _, l := range layers {
+		if within(path, l.folder) {
+			return l, true
+		}
+	}
+	return layer{}, false
+}
+
+// TestLayers checks that an upper layer imports lower ones only, and that
+// every package belongs to a layer.
+func TestLayers(t *testing.T) {
+	for _, p := range list(t) {
+		path := strings.TrimPrefix(p.ImportPath, module)
+		rule, ok := ruleOf(path)
+		require.True(t, ok, "%s belongs to no layer: add it to the table, with a reason", path)
+		for _, imported := range p.Imports {
+			target, ours := strings.CutPrefix(imported, module)
+			if !ours || within(target, rule.folder) && rule.folder != "patterns" {
+				continue
+			}
+			require.True(t, allowed(rule, path, target), "%s imports %s: %s", path, target, rule.reason)
+		}
+	}
+}
+
+func allowed(rule layer, path, target string) bool {
+	if rule.folder == "patterns" && within(target, "patterns") {
+		// Sub-packages share the parent's vocabulary and internal parts, and
+		// never import one another.
+		return target == "patterns" || within(target, "patterns/internal") || within(target, path)
+	}
+	for _, folder := range rule.may {
+		if !within(target, folder) {
+			continue
+		}
+		// overlay/p2p is a layer of its own inside overlay's folder.
+		if within(target, "overlay/p2p") && folder != "overlay/p2p" {
+			return rule.folder == "node"
+		}
+		return true
+	}
+	return false
+}
+
+// TestOnlyP2PImportsLibp2pBeyondCore checks that libp2p stays replaceable.
+func TestOnlyP2PImportsLibp2pBeyondCore(t *testing.T) {
+	for _, p := range list(t) {
+		path := strings.TrimPrefix(p.ImportPath, module)
+		if within(path, "overlay/p2p") || within(path, "tests/measure") {
+			continue // the second compares us with a bare libp2p stream
+		}
+		for _, imported := range p.Imports {
+			if strings.HasPrefix(imported, "github.com/libp2p/") {
+				require.True(t, strings.HasPrefix(imported, "github.com/libp2p/go-libp2p/core/"),
+					"%s imports %s: only overlay/p2p may know libp2p beyond core", path, imported)
+			}
+		}
+	}
+}
+
+// linked lists what a program of ours links.
+func linked(t *testing.T, pkg string) []string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", module+pkg).Output()
+	require.NoError(t, err)
+	return strings.Fields(string(out))
+}
+
+// TestNothingForbiddenIsLinked checks that the program stays small: QUIC,
+// WebRTC and libp2p's all-in constructor add 9 MB and 30 modules.
+func TestNothingForbiddenIsLinked(t *testing.T) {
+	for _, dep := range linked(t, "cmd/arke") {
+		for _, bad := range []string{"github.com/pion/", "github.com/quic-go/"} {
+			require.False(t, strings.HasPrefix(dep, bad), "cmd/arke links %s", dep)
+		}
+		require.NotEqual(t, "github.com/libp2p/go-libp2p", dep)
+		require.NotEqual(t, "github.com/libp2p/go-libp2p/config", dep)
+	}
+}
+
+// TestClientLinksNoOverlay checks that a program that attaches to a relay
+// carries neither libp2p nor our own node.
+func TestClientLinksNoOverlay(t *testing.T) {
+	for _, dep := range linked(t, "relay/client") {
+		require.NotContains(t, dep, "libp2p")
+		require.NotEqual(t, module+"node", dep)
+		require.NotEqual(t, module+"overlay", dep)
+	}
+}
