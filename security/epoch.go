@@ -9,7 +9,6 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 )
@@ -39,6 +38,7 @@ func newEpoch(name string, k *clusterKey, index int64) Epoch {
 	return Epoch{hide(s)}
 }
 
+// public returns a copy.
 func (s *epochState) public() ed25519.PublicKey { return s.private.Public().(ed25519.PublicKey) }
 
 func clusterID(public []byte) ClusterID { return sha256.Sum256(message(labelClusterID, public)) }
@@ -50,7 +50,7 @@ func (e Epoch) ID() ClusterID { return e.s.get().id }
 func (e Epoch) KeyVersion() uint32 { return e.s.get().version }
 
 // PublicKey is the key whose hash is ID. The caller owns the slice.
-func (e Epoch) PublicKey() []byte { return slices.Clone(e.s.get().public()) }
+func (e Epoch) PublicKey() []byte { return e.s.get().public() }
 
 // Prove returns the proof that p holds the cluster key. It is good for p in
 // this epoch only, so it may be shown to anybody.
