@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/internal/wire"
 )
 
 // Config says how an Overlay behaves. Zero values mean the defaults named at
@@ -39,7 +41,7 @@ type Config struct {
 	// in fragments may use twice as much memory per link. Default 16 MiB.
 	MaxMessage int
 
-	// Agent names program and release in the logs of other nodes. At most 128
+	// Agent names program and release in the logs of other nodes. At most 256
 	// bytes. Default "arke".
 	Agent string
 
@@ -90,8 +92,8 @@ func (c Config) validate() error {
 	if c.MaxMessage < MaxFrameBody || c.MaxMessage > 1<<30 {
 		return fmt.Errorf("overlay: Config.MaxMessage %d is outside 64 KiB … 1 GiB", c.MaxMessage)
 	}
-	if len(c.Agent) > maxAgent {
-		return fmt.Errorf("overlay: Config.Agent is longer than %d bytes", maxAgent)
+	if len(c.Agent) > wire.MaxText {
+		return fmt.Errorf("overlay: Config.Agent is longer than %d bytes", wire.MaxText)
 	}
 	return nil
 }

@@ -3,30 +3,20 @@
 
 package overlay
 
-import "time"
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
 
 // LinkProtocol is the protocol id of a link stream. The version inside it
 // only changes when not even Hello can be read any more; otherwise Hello
 // negotiates.
 const LinkProtocol = "/arke/link/1"
 
-// Link versions that this release speaks.
-const (
-	versionMin = 1
-	versionMax = 1
-)
-
 // MaxFrameBody is the largest body that travels as one frame, in bytes. What
 // is larger goes in fragments, on lane bulk.
-const MaxFrameBody = 64 << 10
-
-// Limits of what a peer may say about itself in Hello and Notice.
-const (
-	maxAgent     = 128 // bytes
-	maxAddrs     = 32
-	maxAddrBytes = 256
-	maxNotice    = 256 // bytes of a notice's or goodbye's text that are logged
-)
+const MaxFrameBody = wire.MaxPayload
 
 // Times of the link protocol that are not configurable.
 const (
@@ -43,6 +33,7 @@ const (
 const (
 	maxHandshakes     = 256 // streams that have not said Hello yet
 	maxPeerHandshakes = 4   // the same for one peer
+	maxBeforeHello    = 4   // frames that may come instead of Hello: notices, a goodbye
 )
 
 // Codes of Goodbye frames and stream resets. Closed list; do not reorder.

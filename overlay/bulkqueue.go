@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import "github.com/arke-mesh/arke/internal/wire"
+
+// maxActive is how many large messages of one link are on their way at once;
+// the others wait for their turn. The receiver bounds what it reassembles, so
+// an honest sender must stay below that.
+const maxActive = 64
+
+// bulkQueue is lane bulk: one channel per large message, and one for all
+// frames that are small enough to travel whole. Channels take turns, one chunk
+// of at most 64 KiB each time, so that a large message does not hold up a
+// small one.
+type bulkQueue struct {
+	maxTotal int // bound on the sizes of the active messages together
+
+	ring   []*bulkMessage // active channels; the first has its turn
+	plain  bulkMessage    // small frames; in ring while it has any
+	next   []*bulkMessage // not active yet, in the order of arrival
+	active int            // large messages in ring
+	total  int            // their sizes together
+}
+
+// bulkMessage is one channel: the fragments of a message, one a chunk.
+type bulkMessage struct {
+	chunks chunkList
+	total  int // bytes of the whole message; 0 for the channel of small frames
+}
+
+// plainChunks is where small frames are appended; the caller appends one.
+func (q *bulkQueue) plainChunks() *chunkList {
+	if q.plain.chunks.head == nil {
+		q.ring = append(q.ring, &q.plain)
+	}
+	return &q.plain.chunks
+}
+
+func (q *bulkQueue) push(m *bulkMessage) {
+	q.next = append(q.next, m)
+	q.activate()
+}
+
+// activate lets messages into the ring while the bounds allow it.
+func (q *bulkQueue) activate() {
+	for len(q.next) > 0 && q.active < maxActive {
+		m := q.next[0]
+		if q.active > 0 && q.total+m.total > q.maxTotal {
+			return
+		}
+		q.next = q.next[1:]
+		q.ring = append(q.ring, m)
+		q.active++
+		q.total += m.total
+	}
+}
+
+func (q *bulkQueue) empty() bool { return len(q.ring) == 0 }
+
+// peek returns what pop would remove.
+func (q *bulkQueue) peek() *chunk {
+	if len(q.ring) == 0 {
+		return nil
+	}
+	return q.ring[0].chunks.head
+}
+
+// pop removes a chunk of the channel that has its turn, and passes the turn
+// on.
+func (q *bulkQueue) pop() *chunk {
+	m := q.ring[0]
+	c := m.chunks.pop()
+	copy(q.ring, q.ring[1:]) // at most maxActive+1 pointers
+	if m.chunks.head != nil {
+		q.ring[len(q.ring)-1] = m
+		return c
+	}
+	q.ring[len(q.ring)-1] = nil
+	q.ring = q.ring[:len(q.ring)-1]
+	if m != &q.plain {
+		q.active--
+		q.total -= m.total
+		q.activate()
+	}
+	return c
+}
+
+// laterFragmentHead is what Fragment.AppendHead adds for all but the first
+// fragment of a message, in bytes.
+const laterFragmentHead = 5
+
+// messageSize is what a message of n bytes takes in lane bulk, encoded.
+func messageSize(n int) int {
+	fragments := (n + wire.MaxPayload - 1) / wire.MaxPayload
+	return n + fragments*(wire.FrameOverhead+laterFragmentHead) + wire.MaxFragmentHead - laterFragmentHead
+}
+
+// fragment cuts a message of n bytes, given in parts, into encoded fragments
+// of one channel.
+func fragment(pool *chunkPool, channel uint32, k wire.Kind, n int, parts [][]byte) *bulkMessage {
+	m := &bulkMessage{total: n}
+	var head [wire.MaxFragmentHead]byte
+	var pieces [][]byte // reused: the parts of one fragment
+	rest := bytesOf{parts: parts}
+	for left := n; left > 0; {
+		size := min(left, wire.MaxPayload)
+		f := wire.Fragment{
+			Channel: channel,
+			First:   left == n,
+			Last:    left == size,
+			Kind:    k,
+			Total:   uint32(n),
+		}
+		pieces = rest.next(append(pieces[:0], f.AppendHead(head[:0])), size)
+		c := pool.get()
+		c.b = wire.AppendFrame(c.b, wire.KindFragment, pieces...)
+		if f.Last {
+			c.frames = 1
+		}
+		m.chunks.push(c)
+		left -= size
+	}
+	return m
+}
+
+// bytesOf walks over the concatenation of parts.
+type bytesOf struct {
+	parts [][]byte
+	off   int // into the first of parts
+}
+
+// next appends the next n bytes to dst, as slices of the parts.
+func (b *bytesOf) next(dst [][]byte, n int) [][]byte {
+	for n > 0 {
+		p := b.parts[0][b.off:]
+		if len(p) > n {
+			b.off += n
+			return append(dst, p[:n])
+		}
+		b.parts, b.off = b.parts[1:], 0
+		dst = append(dst, p)
+		n -= len(p)
+	}
+	return dst
+}

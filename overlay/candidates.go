@@ -1,0 +1,292 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"slices"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// Bounds and times of the search for peers.
+const (
+	maxCandidates     = 256
+	maxLost           = 32 // lost peers that are dialled for ever
+	maxCandidateAddrs = 16
+	maxDials          = 4 // at a time
+
+	backoffFirst = 250 * time.Millisecond
+	backoffLast  = 5 * time.Second
+	eagerTries   = 6 // failures after which a candidate is not urgent any more
+	politeDelay  = 100 * time.Millisecond
+
+	patrolPace     = time.Second
+	patrolFor      = 10 * time.Minute
+	patrolSlowPace = 30 * time.Second
+)
+
+// candidates decides whom to dial and when. Pure core; bootstrap.go drives it:
+// after each event the shell calls poll.
+//
+// A candidate is eager at first: dialled at once, then with back-off. After
+// eagerTries failures, a seed or a lost peer goes on patrol, where one after
+// the other is dialled, one a second for ten minutes and then one every 30 s
+// for ever, because two halves of a network that both look complete would
+// otherwise never meet again. Others are forgotten. With no connection at all
+// everybody stays eager.
+type candidates struct {
+	self peer.ID
+	rand RandStream
+
+	list      []*candidate // in order of arrival
+	connected map[peer.ID]bool
+	dialing   int
+	lastID    uint64
+	forgotten int // candidates given up for newer ones; the shell takes it
+
+	patrolNext, patrolSlowNext time.Time
+}
+
+type candidate struct {
+	id       uint64
+	peer     peer.ID // empty while unknown
+	addrs    []string
+	source   Source
+	lost     bool // was connected once; like a seed, it is not given up
+	isSelf   bool // a seed that turned out to be this node
+	dialing  bool
+	failures int
+	next     time.Time // when to dial; zero on patrol
+	since    time.Time // when it was added or lost, for the pace of the patrol
+	dialled  time.Time // last
+}
+
+// dial is what poll asks for; result must follow.
+type dial struct {
+	id        uint64
+	candidate Candidate
+}
+
+func newCandidates(self peer.ID, rand RandStream) *candidates {
+	return &candidates{self: self, rand: rand, connected: make(map[peer.ID]bool)}
+}
+
+// add learns of a candidate.
+func (cs *candidates) add(now time.Time, c Candidate) {
+	if c.Peer == cs.self || (c.Peer == "" && len(c.Addrs) == 0) {
+		return
+	}
+	if cs.connected[c.Peer] && c.Source != SourceSeed {
+		return
+	}
+	if known := cs.find(c); known != nil {
+		known.addrs = mergeAddrs(c.Addrs, known.addrs)
+		if c.Source == SourceSeed {
+			known.source = SourceSeed
+		}
+		return
+	}
+	cs.insert(&candidate{
+		peer:   c.Peer,
+		addrs:  mergeAddrs(c.Addrs, nil),
+		source: c.Source,
+		next:   now.Add(cs.courtesy(c.Peer, c.Source == SourceLAN)),
+		since:  now,
+	})
+}
+
+// courtesy is how long to wait for a peer that learns of us at the same time:
+// if both dial at once, there are two connections, or on some systems none.
+// The lower peer id goes first.
+func (cs *candidates) courtesy(p peer.ID, mutual bool) time.Duration {
+	if mutual && p != "" && p < cs.self {
+		return politeDelay
+	}
+	return 0
+}
+
+// up learns that a connection to p stands.
+func (cs *candidates) up(p peer.ID) {
+	cs.connected[p] = true
+	cs.list = slices.DeleteFunc(cs.list, func(c *candidate) bool {
+		if c.peer != p {
+			return false
+		}
+		c.failures, c.lost, c.next = 0, false, time.Time{}
+		return c.source != SourceSeed && !c.dialing
+	})
+}
+
+// down learns that the last connection to p is gone. addrs are where it was
+// reachable.
+func (cs *candidates) down(now time.Time, p peer.ID, addrs []string) {
+	if !cs.connected[p] {
+		return
+	}
+	delete(cs.connected, p)
+	c := cs.find(Candidate{Peer: p})
+	if c == nil {
+		c = &candidate{peer: p, source: SourcePeer, lost: true}
+		cs.insert(c)
+		cs.trimLost()
+	}
+	c.addrs = mergeAddrs(addrs, c.addrs)
+	c.lost = c.source != SourceSeed
+	c.failures, c.since = 0, now
+	c.next = now.Add(cs.courtesy(p, true))
+	if len(cs.connected) == 0 {
+		cs.alarm(now)
+	}
+}
+
+// alarm makes everybody eager again.
+func (cs *candidates) alarm(now time.Time) {
+	for _, c := range cs.list {
+		if c.isSelf {
+			continue
+		}
+		c.failures, c.since = 0, now
+		if c.next.IsZero() || c.next.After(now.Add(politeDelay)) {
+			c.next = now.Add(cs.courtesy(c.peer, true))
+		}
+	}
+}
+
+// result learns how a dial ended: err, or the peer that was reached.
+func (cs *candidates) result(now time.Time, id uint64, p peer.ID, err error) {
+	i := slices.IndexFunc(cs.list, func(c *candidate) bool { return c.id == id })
+	cs.dialing--
+	if i < 0 {
+		return
+	}
+	c := cs.list[i]
+	c.dialing = false
+	switch {
+	case err != nil:
+		cs.failed(now, c)
+	case p == cs.self:
+		c.isSelf, c.next, c.since = true, time.Time{}, now.Add(-patrolFor)
+	default:
+		cs.reached(now, c, p)
+	}
+}
+
+func (cs *candidates) reached(now time.Time, c *candidate, p peer.ID) {
+	c.peer, c.isSelf, c.failures = p, false, 0
+	// What else led to this peer is not needed; a seed is kept rather.
+	cs.list = slices.DeleteFunc(cs.list, func(other *candidate) bool {
+		return other != c && other.peer == p && other.source != SourceSeed && !other.dialing
+	})
+	if !cs.connected[p] {
+		c.next = now.Add(patrolPace) // the connection's own news must come by then
+		return
+	}
+	c.next = time.Time{}
+	if c.source != SourceSeed {
+		cs.remove(c)
+	}
+}
+
+func (cs *candidates) failed(now time.Time, c *candidate) {
+	if cs.connected[c.peer] { // it came by itself
+		c.next = time.Time{}
+		if c.source != SourceSeed {
+			cs.remove(c)
+		}
+		return
+	}
+	if c.next.IsZero() {
+		return // on patrol
+	}
+	c.failures++
+	if c.failures < eagerTries || len(cs.connected) == 0 {
+		c.next = now.Add(cs.backoff(c.failures))
+		return
+	}
+	c.next = time.Time{}
+	if c.source != SourceSeed && !c.lost {
+		cs.remove(c)
+	}
+}
+
+// backoff is the pause after the n-th failure in a row, ± a quarter.
+func (cs *candidates) backoff(n int) time.Duration {
+	d := backoffLast
+	if n < 6 {
+		d = min(d, backoffFirst<<(n-1))
+	}
+	quarter := int(d / 4 / time.Millisecond)
+	d += time.Duration(cs.rand.IntN(2*quarter+1)-quarter) * time.Millisecond
+	return min(d, backoffLast)
+}
+
+func (cs *candidates) insert(c *candidate) {
+	if len(cs.list) >= maxCandidates {
+		i := slices.IndexFunc(cs.list, func(c *candidate) bool {
+			return c.source != SourceSeed && !c.lost && !c.dialing
+		})
+		if i < 0 {
+			cs.forgotten++ // full of what must be kept: the new one goes
+			return
+		}
+		cs.list = slices.Delete(cs.list, i, i+1)
+		cs.forgotten++
+	}
+	cs.lastID++
+	c.id = cs.lastID
+	cs.list = append(cs.list, c)
+}
+
+// trimLost forgets the peer that was lost first, if there are too many.
+func (cs *candidates) trimLost() {
+	var first *candidate
+	lost := 0
+	for _, c := range cs.list {
+		if !c.lost {
+			continue
+		}
+		lost++
+		if first == nil || c.since.Before(first.since) {
+			first = c
+		}
+	}
+	if lost > maxLost {
+		cs.remove(first)
+		cs.forgotten++
+	}
+}
+
+func (cs *candidates) remove(c *candidate) {
+	if i := slices.Index(cs.list, c); i >= 0 {
+		cs.list = slices.Delete(cs.list, i, i+1)
+	}
+}
+
+// find returns the entry for the same peer, or, for what has no peer id, the
+// one with the same addresses.
+func (cs *candidates) find(c Candidate) *candidate {
+	for _, known := range cs.list {
+		if c.Peer != "" && known.peer == c.Peer {
+			return known
+		}
+		if c.Peer == "" && known.source == c.Source && slices.Equal(known.addrs, c.Addrs) {
+			return known
+		}
+	}
+	return nil
+}
+
+// mergeAddrs is first, then what rest adds to it, bounded.
+func mergeAddrs(first, rest []string) []string {
+	var merged []string
+	for _, list := range [][]string{first, rest} {
+		for _, a := range list {
+			if len(merged) < maxCandidateAddrs && !slices.Contains(merged, a) {
+				merged = append(merged, a)
+			}
+		}
+	}
+	return merged
+}

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// Peer ids, in their order.
+const (
+	low  peer.ID = "A-low"
+	high peer.ID = "B-high"
+)
+
+// This test checks that a link comes up on demand, carries frames both ways
+// and tells both sides.
+func TestLinkOpensOnDemand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		a, b := startNode(t, net, low), startNode(t, net, high)
+		require.Zero(t, a.Link(high).Session())
+		_, err := a.Link(high).Send(overlay.LaneRPC, kindA, nil)
+		require.ErrorIs(t, err, overlay.ErrLinkDown)
+
+		l := a.wait(high)
+		require.True(t, l.Up())
+		require.Equal(t, l.Session(), a.send(high, "there"))
+		synctest.Wait()
+		b.send(low, "back")
+		synctest.Wait()
+
+		require.Equal(t, []string{"there"}, b.bodies())
+		require.Equal(t, []string{"back"}, a.bodies())
+		require.Equal(t, []overlay.PeerEventType{overlay.LinkUp}, a.types(high))
+		require.Equal(t, []overlay.PeerEventType{overlay.LinkUp}, b.types(low))
+		require.Len(t, a.transport.open(), 1)
+		status := a.Links()
+		require.Len(t, status, 1)
+		require.Equal(t, "up", status[0].State)
+		require.Equal(t, "/mem/B-high", status[0].Addr)
+	})
+}
+
+// This test checks that a dial that fails is told to those who wait and to
+// the subscribers, and that the next one may succeed.
+func TestFailedDialIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		a := startNode(t, net, low)
+		_, err := a.Link(high).Wait(t.Context(), nil)
+		require.ErrorIs(t, err, errRefused)
+		synctest.Wait()
+		e := a.last(high)
+		require.Equal(t, overlay.DialFailed, e.Type)
+		require.ErrorIs(t, e.Err, errRefused)
+
+		startNode(t, net, high)
+		a.wait(high)
+		require.Equal(t, []overlay.PeerEventType{overlay.DialFailed, overlay.LinkUp}, a.types(high))
+	})
+}
+
+// This test checks that Wait ends with its context, and that the dial goes on.
+func TestWaitEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		a := startNode(t, net, low)
+		startNode(t, net, high)
+		a.transport.hang = make(chan struct{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := a.Link(high).Wait(ctx, nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		close(a.transport.hang)
+		synctest.Wait()
+		require.True(t, a.Link(high).Up())
+	})
+}
+
+// This test checks that a dial that hangs is given up after five seconds.
+func TestHangingDialIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		a := startNode(t, net, low)
+		a.transport.hang = make(chan struct{})
+		began := time.Now()
+		_, err := a.Link(high).Wait(t.Context(), nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 5*time.Second, time.Since(began))
+	})
+}
+
+// This test checks that two nodes that dial each other at the same time use
+// one stream in the end, without losing or reordering a frame and without a
+// second session, whichever stream is established first and however the
+// deliveries are timed.
+func TestCrossingDialsConverge(t *testing.T) {
+	for _, delay := range []time.Duration{0, 10 * time.Millisecond} {
+		for _, lag := range []time.Duration{-15, -10, -5, -1, 0, 1, 5, 10, 15} {
+			t.Run(fmt.Sprintf("delay %v, %v later", delay, lag*time.Millisecond), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { crossDials(t, delay, lag*time.Millisecond) })
+			})
+		}
+	}
+}
+
+func crossDials(t *testing.T, delay, lag time.Duration) {
+	net := newMemNet()
+	net.delay = delay
+	a, b := startNode(t, net, low), startNode(t, net, high)
+	var want []string
+	for i := range 200 {
+		want = append(want, fmt.Sprint(i))
+	}
+	talk := func(n *node, p peer.ID, wait time.Duration) {
+		time.Sleep(wait)
+		n.wait(p)
+		for _, body := range want {
+			n.send(p, body)
+			time.Sleep(200 * time.Microsecond)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		talk(b, low, max(0, lag))
+	}()
+	talk(a, high, max(0, -lag))
+	<-done
+	time.Sleep(time.Second)
+
+	require.Equal(t, []overlay.PeerEventType{overlay.LinkUp}, a.types(high), a.eventsOf(high))
+	require.Equal(t, []overlay.PeerEventType{overlay.LinkUp}, b.types(low), b.eventsOf(low))
+	require.Equal(t, want, a.bodies())
+	require.Equal(t, want, b.bodies())
+	open := a.transport.open()
+	require.Len(t, open, 1)
+	if len(a.transport.finished()) > 0 {
+		require.True(t, open[0].outbound, "the lower peer id's stream stays")
+	}
+	require.Empty(t, a.Drops())
+	require.Empty(t, b.Drops())
+}
+
+// This test checks that a message larger than a frame arrives whole, in both
+// cases of who waits, and that small ones overtake it.
+func TestLargeMessagesGoInFragments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		a, b := startNode(t, net, low), startNode(t, net, high)
+		l := a.wait(high)
+		large := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB
+		_, err := l.Send(overlay.LaneRPC, kindB, []byte(large[:100]), nil, []byte(large[100:]))
+		require.NoError(t, err)
+		_, err = l.SendWait(t.Context(), overlay.LaneBulk, kindB, []byte(large[1:]))
+		require.NoError(t, err)
+		a.send(high, "small")
+		synctest.Wait()
+		require.Equal(t, []string{"small", large, large[1:]}, b.bodies())
+
+		_, err = l.Send(overlay.LaneRPC, kindB, make([]byte, 16<<20+1))
+		require.ErrorIs(t, err, overlay.ErrTooLarge)
+		_, err = l.Send(overlay.LaneRPC, kindB, make([]byte, 16<<20))
+		require.NoError(t, err, "an empty lane takes any legal size")
+		synctest.Wait()
+		require.Len(t, b.bodies(), 4)
+	})
+}
+
+// This test checks that the link to ourselves is always up, delivers in order
+// and by fragments too, on a goroutine of its own.
+func TestLoopbackLinkIsAlwaysUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := startNode(t, newMemNet(), low)
+		l := a.Link(low)
+		require.Equal(t, uint64(1), l.Session())
+		defer l.Hold()()
+		l.Open(nil)
+		s, err := l.Wait(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, uint64(1), s)
+		for i := range 100 {
+			require.Equal(t, uint64(1), a.send(low, fmt.Sprint(i)))
+		}
+		large := strings.Repeat("x", 1<<20)
+		_, err = l.Send(overlay.LaneRPC, kindA, []byte(large))
+		require.NoError(t, err)
+		synctest.Wait()
+		got := a.bodies()
+		require.Len(t, got, 101)
+		for i := range 100 {
+			require.Equal(t, fmt.Sprint(i), got[i])
+		}
+		require.Equal(t, large, got[100])
+		now := time.Now()
+		require.WithinDuration(t, now, l.LocalTime(a.LinkTime(now)), 0)
+		require.Empty(t, a.types(low))
+		require.NoError(t, a.Close())
+		_, err = l.Send(overlay.LaneRPC, kindA, nil)
+		require.ErrorIs(t, err, overlay.ErrClosed)
+	})
+}

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// When the table of links has grown to twice what it was after the last look,
+// those that nobody needs are forgotten.
+const (
+	minLinks    = 1024
+	forgetAfter = 10 * time.Minute
+)
+
+// LinkStatus describes a link to people.
+type LinkStatus struct {
+	Peer    string         `json:"peer"`
+	Addr    string         `json:"addr,omitempty"`
+	State   string         `json:"state"` // up, suspect, opening
+	Session uint64         `json:"session,omitempty"`
+	Version uint32         `json:"version,omitempty"`
+	Agent   string         `json:"agent,omitempty"`
+	RTT     time.Duration  `json:"rtt_ns,omitempty"`       // 0 = not measured yet
+	Queued  map[string]int `json:"queued_bytes,omitempty"` // by lane, empty lanes left out
+}
+
+// Link returns the link to p. It never returns nil and does not dial. The link
+// to this node itself is always up, with session 1.
+func (o *Overlay) Link(p peer.ID) *Link {
+	if p == o.self {
+		return o.loopback
+	}
+	o.mu.RLock()
+	l := o.links[p]
+	o.mu.RUnlock()
+	if l != nil {
+		return l
+	}
+	fresh := newLink(o, p)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if l := o.links[p]; l != nil {
+		return l
+	}
+	if len(o.links) >= o.lookAt {
+		o.forgetLinks()
+		o.lookAt = max(minLinks, 2*len(o.links))
+	}
+	o.links[p] = fresh
+	return fresh
+}
+
+// forgetLinks removes the links that nobody needs, so that a node that lives
+// long in a network with much change does not grow. o.mu is held.
+func (o *Overlay) forgetLinks() {
+	now := o.clock.Now()
+	for p, l := range o.links {
+		if l.forget(now) {
+			delete(o.links, p)
+		}
+	}
+}
+
+// forget gives the link up if nobody needs it.
+func (l *Link) forget(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	needed := l.sess != nil || l.opening || l.holders > 0 || l.greetings > 0 ||
+		len(l.streams) > 0 || len(l.waiters) > 0 || len(l.events) > 0 ||
+		now.Sub(l.downSince) < forgetAfter
+	if !needed {
+		l.forgotten.Store(true)
+	}
+	return !needed
+}
+
+// allLinks lists the links to other nodes, by peer id.
+func (o *Overlay) allLinks() []*Link {
+	o.mu.RLock()
+	links := make([]*Link, 0, len(o.links))
+	for _, l := range o.links {
+		links = append(links, l)
+	}
+	o.mu.RUnlock()
+	slices.SortFunc(links, func(a, b *Link) int { return strings.Compare(string(a.peer), string(b.peer)) })
+	return links
+}
+
+// Links describes all links that are up or being opened, by peer id.
+func (o *Overlay) Links() []LinkStatus {
+	var all []LinkStatus
+	for _, l := range o.allLinks() {
+		if s, ok := l.status(); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func (l *Link) status() (LinkStatus, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := LinkStatus{Peer: l.peer.String()}
+	if !l.up() {
+		s.State = "opening"
+		return s, l.opening
+	}
+	s.State = "up"
+	if l.suspected.Load() {
+		s.State = "suspect"
+	}
+	s.Addr = l.sender.s.RemoteAddr()
+	s.Session, s.Version, s.Agent = l.sess.number, l.version, l.agent
+	s.RTT = time.Duration(l.peerClock.rtt)
+	for lane := range l.sess.queue.lanes {
+		if n := l.sess.queue.lanes[lane].bytes; n > 0 {
+			if s.Queued == nil {
+				s.Queued = make(map[string]int)
+			}
+			s.Queued[Lane(lane).String()] = n
+		}
+	}
+	return s, true
+}

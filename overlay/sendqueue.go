@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import "github.com/arke-mesh/arke/internal/wire"
+
+// batchLimit is the most that is handed to the stream in one Write, in bytes.
+// While it is under way nothing overtakes it.
+const batchLimit = 256 << 10
+
+// sendQueue holds what one session has yet to send: four lanes of encoded
+// frames, each bounded in bytes. take hands them out by priority. It has no
+// lock, goroutine or clock; the link's mutex guards it.
+type sendQueue struct {
+	limits [laneCount]int
+	pool   *chunkPool
+	lanes  [laneCount]laneQueue
+	bulk   bulkQueue
+}
+
+// laneQueue is one lane. The chunks of lane bulk are in sendQueue.bulk.
+type laneQueue struct {
+	bytes   int // encoded bytes queued, or promised to a message on its way in
+	chunks  chunkList
+	waiting []*roomWaiter // in the order of arrival
+}
+
+// roomWaiter is a sender that waits for room in a lane.
+type roomWaiter struct {
+	size    int
+	granted bool
+	ready   chan struct{} // closed by the shell when granted, or when the session ended
+}
+
+func newSendQueue(limits [laneCount]int, maxMessage int, pool *chunkPool) *sendQueue {
+	return &sendQueue{limits: limits, pool: pool, bulk: bulkQueue{maxTotal: 2 * maxMessage}}
+}
+
+// reserve promises size bytes of the lane, or says that it is full. Room is
+// given in order: nobody overtakes a sender that waits. An empty lane takes
+// any size, else a message larger than the lane could never be sent.
+func (q *sendQueue) reserve(lane Lane, size int) bool {
+	ln := &q.lanes[lane]
+	if len(ln.waiting) > 0 || !q.fits(ln, lane, size) {
+		return false
+	}
+	ln.bytes += size
+	return true
+}
+
+func (q *sendQueue) fits(ln *laneQueue, lane Lane, size int) bool {
+	return ln.bytes == 0 || ln.bytes+size <= q.limits[lane]
+}
+
+// unreserve gives back what reserve, or a grant, promised.
+func (q *sendQueue) unreserve(lane Lane, size int) { q.lanes[lane].bytes -= size }
+
+// push appends one frame, for which room was reserved. It copies parts.
+func (q *sendQueue) push(lane Lane, k wire.Kind, size int, parts [][]byte) {
+	list := &q.lanes[lane].chunks
+	if lane == LaneBulk {
+		list = q.bulk.plainChunks()
+	}
+	c := list.tail
+	if c == nil || len(c.b)+size > chunkFill {
+		c = q.pool.get()
+		list.push(c)
+	}
+	c.b = wire.AppendFrame(c.b, k, parts...)
+	c.frames++
+}
+
+// pushMessage appends the fragments of one message, for which room was
+// reserved.
+func (q *sendQueue) pushMessage(m *bulkMessage) { q.bulk.push(m) }
+
+// empty says that take would return nothing.
+func (q *sendQueue) empty() bool {
+	for i := range q.lanes {
+		if q.lanes[i].chunks.head != nil {
+			return false
+		}
+	}
+	return q.bulk.empty()
+}
+
+// take removes what shall be sent next, by priority, at most limit bytes
+// (more only if the first chunk alone is larger). nil means nothing.
+func (q *sendQueue) take(limit int) *chunk {
+	var batch chunkList
+	room := limit
+	for lane := range q.lanes {
+		ln := &q.lanes[lane]
+		for {
+			c := ln.chunks.head
+			if Lane(lane) == LaneBulk {
+				c = q.bulk.peek()
+			}
+			if c == nil {
+				break // the next lane
+			}
+			if len(c.b) > room && batch.head != nil {
+				return batch.head // nothing of lower priority may fill the gap
+			}
+			room -= len(c.b)
+			ln.bytes -= len(c.b)
+			if Lane(lane) == LaneBulk {
+				q.bulk.pop()
+			} else {
+				ln.chunks.pop()
+			}
+			batch.push(c)
+		}
+	}
+	return batch.head
+}
+
+// wait queues up for size bytes of the lane.
+func (q *sendQueue) wait(lane Lane, size int) *roomWaiter {
+	w := &roomWaiter{size: size, ready: make(chan struct{})}
+	ln := &q.lanes[lane]
+	ln.waiting = append(ln.waiting, w)
+	return w
+}
+
+// forget removes a waiter that gave up, granted or not.
+func (q *sendQueue) forget(lane Lane, w *roomWaiter) {
+	if w.granted {
+		q.unreserve(lane, w.size)
+		return
+	}
+	ln := &q.lanes[lane]
+	for i, each := range ln.waiting {
+		if each == w {
+			ln.waiting = append(ln.waiting[:i], ln.waiting[i+1:]...)
+			return
+		}
+	}
+}
+
+// grant promises the room there is to those who wait, and returns whom to
+// wake, in order. Usually nobody waits and it costs nothing.
+func (q *sendQueue) grant() []*roomWaiter {
+	var granted []*roomWaiter
+	for lane := range q.lanes {
+		ln := &q.lanes[lane]
+		for len(ln.waiting) > 0 && q.fits(ln, Lane(lane), ln.waiting[0].size) {
+			w := ln.waiting[0]
+			ln.waiting = ln.waiting[1:]
+			ln.bytes += w.size
+			w.granted = true
+			granted = append(granted, w)
+		}
+	}
+	return granted
+}
+
+// drop empties the queue. It returns how many messages were in it and all who
+// wait; they are not granted.
+func (q *sendQueue) drop() (messages int, waiting []*roomWaiter) {
+	for c := q.take(batchLimit); c != nil; c = q.take(batchLimit) {
+		for each := c; each != nil; each = each.next {
+			messages += each.frames
+		}
+		q.pool.putAll(c)
+	}
+	for lane := range q.lanes {
+		waiting = append(waiting, q.lanes[lane].waiting...)
+		q.lanes[lane].waiting = nil
+	}
+	return messages, waiting
+}

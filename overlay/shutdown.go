@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"context"
+	"fmt"
+)
+
+// leaving says whether Shutdown or Close has begun.
+func (o *Overlay) leaving() bool { return o.departed.Load() }
+
+// lastWord is why a session ends whose streams have all ended politely.
+func (o *Overlay) lastWord() error {
+	if o.leaving() {
+		return ErrClosed
+	}
+	return fmt.Errorf("%w: no stream is left", ErrLost)
+}
+
+// Shutdown ends all links politely: what is queued is sent, then a goodbye,
+// and the peer's end is waited for, at most until ctx ends and at most five
+// seconds. Then it closes. The error is ctx's, if it ended first, or Close's.
+func (o *Overlay) Shutdown(ctx context.Context) error {
+	o.departed.Store(true)
+	o.search.stop()
+	limited, cancel := WithTimeout(ctx, o.clock, "overlay/shutdown", shutdownLimit)
+	defer cancel()
+	var ended []<-chan struct{}
+	for _, l := range o.allLinks() {
+		if c := l.leave(); c != nil {
+			ended = append(ended, c)
+		}
+	}
+	for _, c := range ended {
+		select {
+		case <-c:
+		case <-limited.Done():
+		}
+	}
+	err := ctx.Err()
+	if closeErr := o.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// leave has the link say goodbye when its queue is empty. The channel is
+// closed when it is down; nil means that it is already.
+func (l *Link) leave() <-chan struct{} {
+	l.mu.Lock()
+	defer l.unlock()
+	if l.stopDial != nil {
+		l.later(l.stopDial)
+	}
+	if l.sess == nil {
+		return nil
+	}
+	if l.cause == nil && l.sender.farewell == nil {
+		l.sender.farewell = &farewell{code: codeShutdown, reason: "shutting down", flush: true}
+		l.sender.kickLater()
+	}
+	return l.sess.ended
+}
+
+// Close ends everything at once and waits for all goroutines. It may be
+// called more than once.
+func (o *Overlay) Close() error {
+	o.departed.Store(true)
+	o.closing.Do(func() {
+		o.search.stop()
+		for _, l := range append(o.allLinks(), o.loopback) {
+			l.abandon()
+		}
+		o.cancel(ErrClosed)
+		if o.started.Load() {
+			o.closeErr = o.transport.Close()
+		}
+		o.gate.close()
+		o.gate.wait()
+		o.search.save()
+	})
+	return o.closeErr
+}
+
+// abandon ends the link at once.
+func (l *Link) abandon() {
+	l.mu.Lock()
+	defer l.unlock()
+	if l.stopDial != nil {
+		l.later(l.stopDial)
+	}
+	l.disappoint(ErrClosed)
+	for _, st := range l.streams {
+		l.reset(st, ErrClosed, codeShutdown)
+	}
+	l.endSession(ErrClosed)
+	l.settle()
+}
