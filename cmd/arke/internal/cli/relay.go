@@ -25,7 +25,7 @@ import (
 
 // defaultPort is where a relay listens unless told otherwise, so that peers
 // find it again after a restart and seeds are easy to write down.
-const defaultPort = 4077
+const defaultPort = 7400
 
 // relayFlags are what the user asked for.
 type relayFlags struct {
@@ -63,13 +63,13 @@ Without --listen it listens on TCP port ` + strconv.Itoa(defaultPort) + ` of eve
 port if that one is taken.`,
 		Example: `  arke relay --dev
   arke relay --key-file home.key
-  arke relay --key-file home.key --seed relay-1.example:4077 --data-dir /var/lib/arke`,
+  arke relay --key-file home.key --seed relay-1.example:7400 --data-dir /var/lib/arke`,
 		Args: positional(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRelay(cmd, flags) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.keyFile, "key-file", "", "the network file, made by 'arke keygen'")
-	f.StringArrayVar(&flags.listen, "listen", nil, "`MULTIADDR` to listen on, like /ip4/0.0.0.0/tcp/4077; may be repeated")
+	f.StringArrayVar(&flags.listen, "listen", nil, "`MULTIADDR` to listen on, like /ip4/0.0.0.0/tcp/7400; may be repeated")
 	f.StringArrayVar(&flags.advertise, "advertise", nil, "`MULTIADDR` others reach this relay at, where it differs; may be repeated")
 	f.StringArrayVar(&flags.seeds, "seed", nil, "`ADDR` of a node of the network, a multiaddr or HOST:PORT; may be repeated")
 	f.StringVar(&flags.socket, "socket", "", "unix socket for programs (default $ARKE_SOCKET, else in the user's runtime directory)")
@@ -168,6 +168,8 @@ func (a App) serveRelay(ctx context.Context, network security.NetworkFile, flags
 	defer n.Close()
 	r, err := relay.New(relay.Config{
 		Node:   n,
+		Status: func() any { return n.Status() },
+		Peer:   n.Self().String(),
 		Socket: flags.socket,
 		Listen: flags.clientListen,
 		Token:  flags.token,
