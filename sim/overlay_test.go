@@ -86,8 +86,8 @@ func (g *gossiper) begin(i int) {
 				continue
 			}
 			size := 8 + rng.IntN(200)
-			if rng.IntN(20) == 0 {
-				size = 200_000
+			if rng.IntN(100) == 0 {
+				size = 100_000
 			}
 			body := binary.BigEndian.AppendUint64(make([]byte, 0, size), rng.Uint64())
 			_, _ = l.Send(overlay.LaneRPC, wire.KindRequest, body[:size])

@@ -5,6 +5,8 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"math/bits"
 	"slices"
 
@@ -21,6 +23,9 @@ func (a point) distance(b point) (d point) {
 	}
 	return d
 }
+
+// head is the most significant part of a point.
+func (a *point) head() uint64 { return binary.BigEndian.Uint64(a[:]) }
 
 // prefix is the number of leading bits that two points share.
 func (a point) prefix(b point) int {
@@ -88,6 +93,10 @@ func (t *table) nearest(target point, k int) []place {
 
 func sortByDistance(list []place, target point) {
 	slices.SortFunc(list, func(a, b place) int {
+		// The first bits decide nearly always.
+		if c := cmp.Compare(a.at.head()^target.head(), b.at.head()^target.head()); c != 0 {
+			return c
+		}
 		da, db := a.at.distance(target), b.at.distance(target)
 		return bytes.Compare(da[:], db[:])
 	})
