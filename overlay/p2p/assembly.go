@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/event"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	basichost "github.com/libp2p/go-libp2p/p2p/host/basic"
+	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
+	"github.com/libp2p/go-libp2p/p2p/host/peerstore/pstoremem"
+	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
+)
+
+// connGrace is how long a new connection is safe from being closed because
+// there are too many.
+const connGrace = time.Minute
+
+// assembly is a running libp2p host, put together by hand: the constructors of
+// go-libp2p link QUIC, WebRTC and 10 MB that we do not use, whatever options
+// they get.
+//
+// Pitfall "circuit relay and AutoRelay limits": neither is assembled; where
+// nodes can't reach each other Advertise helps. Pitfall "metrics": nothing
+// gets a tracer, so nothing is registered with Prometheus's default
+// registerer. Pitfall "WithDialerForAddr": not used.
+type assembly struct {
+	owner    *Host
+	swarm    *swarm.Swarm
+	host     *basichost.BasicHost
+	conns    *connmgr.BasicConnMgr
+	secure   *securer
+	notifier *notifier
+	links    atomic.Uint64 // numbers protect's tags
+}
+
+// assemble starts everything. Order matters: what peers see of us is complete
+// before the first one can connect.
+//
+// Pitfall "identify push": a handler registered later is pushed to every peer,
+// and receivers drop most pushes without a word. Pitfall "protocol ids": there
+// is one for links and one for the DHT, whatever runs on top.
+func (h *Host) assemble(handler overlay.TransportHandler) (_ *assembly, err error) {
+	x := &assembly{owner: h}
+	defer func() {
+		if err != nil {
+			x.release()
+		}
+	}()
+	bus := eventbus.NewBus()
+	if err := x.buildSwarm(bus); err != nil {
+		return nil, err
+	}
+	x.notifier = newNotifier(handler, h.counters, h.router.up, h.router.down)
+	x.swarm.Notify(x.notifier)
+	if x.conns, err = connmgr.NewConnManager(h.cfg.MaxConns/2, h.cfg.MaxConns*3/4, connmgr.WithGracePeriod(connGrace)); err != nil {
+		return nil, fmt.Errorf("p2p: %w", err)
+	}
+	x.host, err = basichost.NewHost(x.swarm, &basichost.HostOpts{
+		EventBus:    bus,
+		ConnManager: x.conns,
+		UserAgent:   "arke",
+		// TLS has authenticated who says where it is; a signature on top
+		// would only cost time.
+		DisableSignedPeerRecord: true,
+		AddrsFactory:            h.publish,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("p2p: %w", err)
+	}
+	x.host.SetStreamHandler(overlay.LinkProtocol, x.acceptStream)
+	if err := h.router.start(x.host, h.cfg.Network.ID()); err != nil {
+		return nil, fmt.Errorf("p2p: %w", err)
+	}
+	x.host.Start()
+	if err := x.listen(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// buildSwarm makes what dials, accepts and holds connections.
+func (x *assembly) buildSwarm(bus event.Bus) error {
+	h := x.owner
+	key := h.cfg.Key.Libp2p()
+	var err error
+	if x.secure, err = newSecurer(key, h.self, h.cfg.Network, security.AdmissionOID(), h.counters); err != nil {
+		return err
+	}
+	book, err := pstoremem.NewPeerstore()
+	if err != nil {
+		return fmt.Errorf("p2p: %w", err)
+	}
+	if err := errors.Join(book.AddPrivKey(h.self, key), book.AddPubKey(h.self, key.GetPublic())); err != nil {
+		return errors.Join(fmt.Errorf("p2p: %w", err), book.Close())
+	}
+	limits := newLimits(h.cfg, h.counters)
+	x.swarm, err = swarm.NewSwarm(h.self, book, bus,
+		swarm.WithResourceManager(limits),
+		// Pitfall "dial timeouts": the defaults are 15 s, and 5 s for
+		// private addresses.
+		swarm.WithDialTimeout(h.cfg.DialTimeout),
+		swarm.WithDialTimeoutLocal(h.cfg.DialTimeout),
+		swarm.WithDialRanker(rankAddrs),
+		swarm.WithMultiaddrResolver(swarm.ResolverFromMaDNS{Resolver: h.resolver.dns}),
+		// After failures these refuse to dial whole kinds of addresses.
+		swarm.WithUDPBlackHoleSuccessCounter(nil),
+		swarm.WithIPv6BlackHoleSuccessCounter(nil),
+	)
+	if err != nil {
+		return errors.Join(fmt.Errorf("p2p: %w", err), book.Close())
+	}
+	hs := newHandshakes(h.cfg.MaxHandshakes, h.cfg.HandshakeTimeout, h.counters)
+	t, err := tcp.NewTCPTransport(newUpgrader(x.secure, limits, hs), limits, nil,
+		tcp.WithConnectionTimeout(h.cfg.DialTimeout),
+		// Pitfall "simultaneous dials": with port reuse two nodes that dial
+		// each other make one TCP connection with two openers, which fails on
+		// LANs; and two programs could listen at one port unnoticed.
+		tcp.DisableReuseport(),
+	)
+	if err != nil {
+		return fmt.Errorf("p2p: %w", err)
+	}
+	if err := x.swarm.AddTransport(t); err != nil {
+		return fmt.Errorf("p2p: %w", err)
+	}
+	return nil
+}
+
+// listen opens the listeners.
+func (x *assembly) listen() error {
+	open := 0
+	var missing error
+	for _, a := range x.owner.listen {
+		err := x.swarm.AddListenAddr(a)
+		switch {
+		case err == nil:
+			open++
+		case noIPv6(a, err):
+			missing = errors.Join(missing, fmt.Errorf("p2p: listen at %s: %w", a, err))
+			x.owner.log.Debug("no IPv6 on this machine", zap.Stringer("address", a), zap.Error(err))
+		default:
+			return fmt.Errorf("p2p: listen at %s: %w", a, err)
+		}
+	}
+	if open == 0 {
+		return missing
+	}
+	return nil
+}
+
+// noIPv6 says whether listening at a failed because the machine has no IPv6.
+func noIPv6(a ma.Multiaddr, err error) bool {
+	_, v6 := a.ValueForProtocol(ma.P_IP6)
+	return v6 == nil && manet.IsIPUnspecified(a) &&
+		(errors.Is(err, syscall.EAFNOSUPPORT) || errors.Is(err, syscall.EADDRNOTAVAIL))
+}
+
+// publish chooses the addresses that others are told.
+func (h *Host) publish(bound []ma.Multiaddr) []ma.Multiaddr {
+	if len(h.advertise) > 0 {
+		return h.advertise
+	}
+	return ma.FilterAddrs(bound, func(a ma.Multiaddr) bool {
+		return !manet.IsIP6LinkLocal(a) // means nothing to others
+	})
+}
+
+// acceptStream takes over an incoming link stream.
+func (x *assembly) acceptStream(inner network.Stream) {
+	s, err := newStream(inner, x.protect(inner.Conn().RemotePeer()))
+	if err != nil {
+		x.owner.log.DPanic("stream dropped", zap.Error(err))
+		_ = inner.Reset()
+		return
+	}
+	x.notifier.stream(s)
+}
+
+// protect keeps the connection with p from being closed as idle until the
+// function that it returns is called.
+//
+// Pitfall "connection manager": the default one closes connections from 192
+// on, inbound ones first, whatever they carry.
+func (x *assembly) protect(p peer.ID) func() {
+	tag := fmt.Sprintf("link %d", x.links.Add(1))
+	x.conns.Protect(p, tag)
+	return func() { x.conns.Unprotect(p, tag) }
+}
+
+// close ends everything and waits, for the handler too.
+func (x *assembly) close() {
+	x.drain()
+	x.release()
+	x.notifier.wg.Wait()
+}
+
+// release closes what there is.
+func (x *assembly) release() {
+	x.owner.router.close()
+	switch {
+	case x.host != nil:
+		_ = x.host.Close() // closes the swarm, the book and conns too
+	case x.swarm != nil:
+		_ = x.swarm.Close()
+		_ = x.swarm.Peerstore().Close()
+		if x.conns != nil {
+			_ = x.conns.Close()
+		}
+	}
+}

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p
+
+import (
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+)
+
+// admission decides who belongs to the network; *security.Network does.
+type admission interface {
+	// Admit returns what proves to others that p belongs to the network.
+	Admit(p peer.ID) []byte
+	// CheckAdmission verifies what Admit returned elsewhere.
+	CheckAdmission(p peer.ID, proof []byte) error
+}
+
+// newIdentity makes the TLS identity of this node: libp2p's certificate with
+// the admission proof as one more extension. oid names the extension.
+func newIdentity(key crypto.PrivKey, self peer.ID, net admission, oid asn1.ObjectIdentifier) (*libp2ptls.Identity, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 62))
+	if err != nil {
+		return nil, fmt.Errorf("p2p: certificate: %w", err)
+	}
+	id, err := libp2ptls.NewIdentity(key, libp2ptls.WithCertTemplate(&x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{SerialNumber: serial.String()},
+		// Nobody's clock may keep a node out: the certificate is valid at any
+		// time (RFC 5280 section 4.1.2.5 for the end). What expires is the
+		// network key.
+		NotBefore:       time.Unix(0, 0),
+		NotAfter:        time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+		ExtraExtensions: []pkix.Extension{{Id: oid, Value: net.Admit(self)}},
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("p2p: certificate: %w", err)
+	}
+	return id, nil
+}
+
+// checkCertificate verifies that the holder of a certificate, which libp2p has
+// verified already, is admitted.
+func checkCertificate(raw []byte, net admission, oid asn1.ObjectIdentifier) error {
+	cert, err := x509.ParseCertificate(raw)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNotAdmitted, err)
+	}
+	key, err := libp2ptls.PubKeyFromCertChain([]*x509.Certificate{cert})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNotAdmitted, err)
+	}
+	p, err := peer.IDFromPublicKey(key)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNotAdmitted, err)
+	}
+	for _, ext := range cert.Extensions {
+		if !ext.Id.Equal(oid) {
+			continue
+		}
+		if err := net.CheckAdmission(p, ext.Value); err != nil {
+			return fmt.Errorf("%w: %s: %w", errNotAdmitted, p, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: %s shows no proof", errNotAdmitted, p)
+}

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	ma "github.com/multiformats/go-multiaddr"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// Config says who a Host is and where it listens. Zero values mean the
+// defaults named at each field.
+type Config struct {
+	// Key is the identity of the node. Required.
+	Key security.NodeKey
+
+	// Network decides who is admitted. Required.
+	Network *security.Network
+
+	// Listen are the addresses to accept connections at: multiaddrs such as
+	// /ip4/0.0.0.0/tcp/4077, or "host:port" with an IP address or no host,
+	// which means every address of the machine. Port 0 takes any free one.
+	// Each of them must work, except that IPv6 is left out where the machine
+	// has none. Default ":0".
+	Listen []string
+
+	// Advertise are the addresses others are told, where they differ from
+	// those bound: behind a NAT or in a container. Multiaddrs, or
+	// "host:port", where host may be a name.
+	Advertise []string
+
+	// MDNS has StartDiscovery look for nodes on the local network.
+	MDNS bool
+
+	// DialTimeout bounds one attempt to reach one address, TCP and TLS
+	// together. Default 3 s.
+	DialTimeout time.Duration
+
+	// HandshakeTimeout bounds the TLS handshake of an accepted connection;
+	// under pressure they get less. Default 5 s.
+	HandshakeTimeout time.Duration
+
+	// MaxHandshakes bounds the handshakes of accepted connections that run at
+	// a time. More wait in the kernel. Default 256.
+	MaxHandshakes int
+
+	// MaxConns bounds connections in all; idle ones are closed from three
+	// quarters of it. Default 4096.
+	MaxConns int
+
+	// MaxConnsPerPeer bounds connections with one peer. Two nodes that dial
+	// each other at once need two for a while. Default 8.
+	MaxConnsPerPeer int
+
+	// MaxStreamsPerPeer bounds the streams one peer has open to here.
+	// Default 256.
+	MaxStreamsPerPeer int
+
+	// Resolver looks up the names in seeds and addresses. Default
+	// net.DefaultResolver.
+	Resolver Resolver
+
+	// Logger is named "p2p" here. Nil means no logs.
+	Logger *zap.Logger
+}
+
+// Resolver looks up names; *net.Resolver is one.
+type Resolver interface {
+	LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error)
+	LookupTXT(ctx context.Context, name string) ([]string, error)
+}
+
+func (c Config) withDefaults() Config {
+	if c.DialTimeout == 0 {
+		c.DialTimeout = 3 * time.Second
+	}
+	if c.HandshakeTimeout == 0 {
+		c.HandshakeTimeout = 5 * time.Second
+	}
+	for _, d := range []struct {
+		field *int
+		value int
+	}{
+		{&c.MaxHandshakes, 256},
+		{&c.MaxConns, 4096},
+		{&c.MaxConnsPerPeer, 8},
+		{&c.MaxStreamsPerPeer, 256},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if c.Resolver == nil {
+		c.Resolver = net.DefaultResolver
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	if c.Key.IsZero() {
+		return fmt.Errorf("p2p: Config.Key is missing")
+	}
+	if c.Network == nil {
+		return fmt.Errorf("p2p: Config.Network is missing")
+	}
+	for name, d := range map[string]time.Duration{"DialTimeout": c.DialTimeout, "HandshakeTimeout": c.HandshakeTimeout} {
+		if d < 0 {
+			return fmt.Errorf("p2p: Config.%s is negative", name)
+		}
+	}
+	for name, n := range map[string]int{
+		"MaxHandshakes": c.MaxHandshakes, "MaxConns": c.MaxConns,
+		"MaxConnsPerPeer": c.MaxConnsPerPeer, "MaxStreamsPerPeer": c.MaxStreamsPerPeer,
+	} {
+		if n < 0 {
+			return fmt.Errorf("p2p: Config.%s is negative", name)
+		}
+	}
+	return nil
+}
+
+// listenAddrs parses Listen.
+func (c Config) listenAddrs() ([]ma.Multiaddr, error) {
+	texts := c.Listen
+	if len(texts) == 0 {
+		texts = []string{":0"}
+	}
+	var addrs []ma.Multiaddr
+	for _, text := range texts {
+		parsed, err := parseListen(text)
+		if err != nil {
+			return nil, err
+		}
+		addrs = append(addrs, parsed...)
+	}
+	return addrs, nil
+}
+
+// advertised parses Advertise.
+func (c Config) advertised() ([]ma.Multiaddr, error) {
+	var addrs []ma.Multiaddr
+	for _, text := range c.Advertise {
+		s, err := parseSeed(text)
+		if err != nil {
+			return nil, err
+		}
+		if s.peer != "" && s.peer != c.Key.PeerID() {
+			return nil, fmt.Errorf("%w: advertised %q names another peer", ErrBadAddress, text)
+		}
+		addrs = append(addrs, s.addr)
+	}
+	return addrs, nil
+}

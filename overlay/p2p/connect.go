@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/peerstore"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// Connect implements overlay.Transport.
+//
+// A candidate without a peer id may stand for several nodes, as the name of a
+// headless service does. Then everybody at its addresses who is not connected
+// yet is connected to, and the first one is returned; the others follow within
+// the dial timeout. If there is nobody but this node itself, that is ErrSelf
+// with its own id.
+func (h *Host) Connect(ctx context.Context, c overlay.Candidate) (peer.ID, error) {
+	ctx, x, leave, err := h.enter(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	seeds, err := parseSeeds(c)
+	if err != nil && len(seeds) == 0 {
+		return "", err
+	}
+	if c.Peer == "" {
+		return x.connectAny(ctx, seeds)
+	}
+	return c.Peer, x.connect(ctx, c.Peer, addrsOf(seeds))
+}
+
+// Open implements overlay.Transport. It returns without waiting for the peer:
+// that it refuses us, or does not speak the link protocol, shows in the first
+// Read.
+//
+// Pitfall "identify": NewStream of a libp2p host waits for identify on each
+// new connection, and Connect does too. The dial, the stream and its header
+// are done by hand, and nothing waits: two round trips less.
+func (h *Host) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Stream, error) {
+	ctx, x, leave, err := h.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	seeds, err := parseSeeds(overlay.Candidate{Peer: p, Addrs: addrs})
+	if err != nil && len(seeds) == 0 {
+		return nil, err
+	}
+	// A connection may have ended without anybody having noticed yet; then
+	// another one is dialled.
+	for attempt := 0; ; attempt++ {
+		conn, err := x.dial(ctx, p, addrsOf(seeds))
+		if err != nil {
+			return nil, err
+		}
+		inner, err := conn.NewStream(ctx)
+		switch {
+		case err == nil:
+			return x.openStream(inner)
+		case !conn.IsClosed() || attempt == 2:
+			return nil, fmt.Errorf("p2p: open stream to %s: %w", p, err)
+		}
+	}
+}
+
+func (x *assembly) openStream(inner network.Stream) (overlay.Stream, error) {
+	err := inner.SetProtocol(overlay.LinkProtocol)
+	if err == nil {
+		var s *stream
+		if s, err = newStream(inner, x.protect(inner.Conn().RemotePeer())); err == nil {
+			return s, nil
+		}
+	}
+	_ = inner.Reset()
+	return nil, err
+}
+
+// connect makes sure of a connection to p that p has agreed to.
+func (x *assembly) connect(ctx context.Context, p peer.ID, addrs []ma.Multiaddr) error {
+	c, err := x.dial(ctx, p, addrs)
+	if err != nil {
+		return err
+	}
+	var conn *secureConn
+	if c.Stat().Direction != network.DirOutbound || !c.As(&conn) {
+		return nil
+	}
+	select {
+	case <-conn.confirmed:
+		return nil
+	case <-conn.gauge.closed:
+		return fmt.Errorf("%w: %s hung up after the handshake", ErrRefused, p)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// dial returns a connection to p, an existing one if there is one.
+func (x *assembly) dial(ctx context.Context, p peer.ID, addrs []ma.Multiaddr) (network.Conn, error) {
+	if p == x.owner.self {
+		return nil, ErrSelf
+	}
+	// Pitfall "address book": what identify learns is filtered by where the
+	// peer is seen from, so nodes behind one NAT do not find each other
+	// through outsiders. The addresses in members' records are complete; they
+	// come in here and are tried first of all.
+	x.host.Peerstore().AddAddrs(p, addrs, peerstore.TempAddrTTL)
+	// Somebody wants this peer now: it may be back.
+	x.swarm.Backoff().Clear(p)
+	c, err := x.swarm.DialPeer(ctx, p)
+	if err != nil {
+		return nil, explainDial(p, err)
+	}
+	return c, nil
+}
+
+// explainDial gives a failed dial a text of one line. The causes stay
+// reachable for errors.Is.
+func explainDial(p peer.ID, err error) error {
+	if errors.Is(err, swarm.ErrNoAddresses) || errors.Is(err, swarm.ErrNoGoodAddresses) {
+		return fmt.Errorf("%w of %s", ErrNoAddress, p)
+	}
+	var failed *swarm.DialError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	causes := make([]string, 0, len(failed.DialErrors))
+	for i := range failed.DialErrors {
+		e := &failed.DialErrors[i]
+		causes = append(causes, fmt.Sprintf("%s: %s", e.Address, oneLine(e.Cause)))
+	}
+	return &dialError{cause: err, text: fmt.Sprintf("p2p: dial %s: %s", p, strings.Join(causes, "; "))}
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+type dialError struct {
+	cause error
+	text  string
+}
+
+func (e *dialError) Error() string { return e.text }
+func (e *dialError) Unwrap() error { return e.cause }
+
+// parseSeeds parses the addresses of a candidate. Those of other peers are
+// left out. The error is about those that can't be used.
+func parseSeeds(c overlay.Candidate) ([]seed, error) {
+	var seeds []seed
+	var errs []error
+	for _, text := range c.Addrs {
+		s, err := parseSeed(text)
+		if err == nil && c.Peer != "" && s.peer != "" && s.peer != c.Peer {
+			err = fmt.Errorf("%w: %q names another peer than %s", ErrBadAddress, text, c.Peer)
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		seeds = append(seeds, s)
+	}
+	if len(c.Addrs) == 0 && c.Peer == "" {
+		errs = append(errs, fmt.Errorf("%w: a candidate needs a peer id or an address", ErrNoAddress))
+	}
+	return seeds, errors.Join(errs...)
+}
+
+func addrsOf(seeds []seed) []ma.Multiaddr {
+	addrs := make([]ma.Multiaddr, len(seeds))
+	for i, s := range seeds {
+		addrs[i] = s.addr
+	}
+	return addrs
+}

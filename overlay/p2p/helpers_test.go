@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p_test
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/p2p"
+	"github.com/arke-mesh/arke/security"
+)
+
+// waitLimit bounds every wait for something that should come at once.
+const waitLimit = 10 * time.Second
+
+func newNetwork(t testing.TB) *security.Network {
+	t.Helper()
+	file, err := security.GenerateNetworkFile("test", rand.Reader)
+	require.NoError(t, err)
+	n, err := security.NewNetwork(file)
+	require.NoError(t, err)
+	return n
+}
+
+func newKey(t testing.TB) security.NodeKey {
+	t.Helper()
+	k, err := security.GenerateNodeKey(rand.Reader)
+	require.NoError(t, err)
+	return k
+}
+
+// node is a host with a handler that records what it is told.
+type node struct {
+	*p2p.Host
+	events  chan event
+	streams chan overlay.Stream
+	slow    func() // called in HandleStream, if set
+
+	mu   sync.Mutex
+	busy map[peer.ID]bool
+	t    testing.TB
+}
+
+type event struct {
+	up   bool
+	peer peer.ID
+	at   time.Time
+}
+
+// HandleStream implements overlay.TransportHandler.
+func (n *node) HandleStream(s overlay.Stream) {
+	defer n.alone(s.Remote())()
+	n.streams <- s
+}
+
+// PeerUp implements overlay.TransportHandler.
+func (n *node) PeerUp(p peer.ID) {
+	defer n.alone(p)()
+	n.events <- event{true, p, time.Now()}
+}
+
+// PeerDown implements overlay.TransportHandler.
+func (n *node) PeerDown(p peer.ID) {
+	defer n.alone(p)()
+	n.events <- event{false, p, time.Now()}
+}
+
+// alone fails the test when two calls for one peer overlap.
+func (n *node) alone(p peer.ID) func() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.busy[p] {
+		n.t.Error("two calls for one peer at a time")
+	}
+	n.busy[p] = true
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.busy, p)
+	}
+}
+
+// want waits for the next event and checks that it is the expected one.
+func (n *node) want(up bool, p peer.ID) event {
+	n.t.Helper()
+	select {
+	case e := <-n.events:
+		require.Equal(n.t, event{up, p, e.at}, e)
+		return e
+	case <-time.After(waitLimit):
+		require.FailNow(n.t, "no event", "up %v, peer %v", up, p)
+		panic("unreachable")
+	}
+}
+
+// quiet checks that nothing was reported for a while.
+func (n *node) quiet() {
+	n.t.Helper()
+	select {
+	case e := <-n.events:
+		require.FailNow(n.t, "unexpected event", "%+v", e)
+	case <-time.After(200 * time.Millisecond):
+	}
+}
+
+func (n *node) accept() overlay.Stream {
+	n.t.Helper()
+	select {
+	case s := <-n.streams:
+		return s
+	case <-time.After(waitLimit):
+		require.FailNow(n.t, "no stream")
+		panic("unreachable")
+	}
+}
+
+func (n *node) candidate() overlay.Candidate {
+	return overlay.Candidate{Peer: n.Self(), Addrs: n.Addrs(), Source: overlay.SourceSeed}
+}
+
+// start runs a host on a free port of the IPv4 loopback, unless change says
+// otherwise.
+func start(t testing.TB, network *security.Network, change ...func(*p2p.Config)) *node {
+	t.Helper()
+	cfg := p2p.Config{Key: newKey(t), Network: network, Listen: []string{"/ip4/127.0.0.1/tcp/0"}}
+	for _, f := range change {
+		f(&cfg)
+	}
+	h, err := p2p.New(cfg)
+	require.NoError(t, err)
+	n := &node{
+		Host: h, t: t, busy: make(map[peer.ID]bool),
+		events: make(chan event, 1000), streams: make(chan overlay.Stream, 1000),
+	}
+	t.Cleanup(func() { require.NoError(t, h.Close()) })
+	require.NoError(t, h.Start(n))
+	return n
+}
+
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// connect joins a to b and waits until both know.
+func connect(t testing.TB, a, b *node) {
+	t.Helper()
+	p, err := a.Connect(within(t), b.candidate())
+	require.NoError(t, err)
+	require.Equal(t, b.Self(), p)
+	a.want(true, b.Self())
+	b.want(true, a.Self())
+}
+
+// pair opens a stream from a to b; the first byte has crossed it.
+func pair(t testing.TB, a, b *node) (from, to overlay.Stream) {
+	t.Helper()
+	from, err := a.Open(within(t), b.Self(), b.Addrs())
+	require.NoError(t, err)
+	_, err = from.Write([]byte{1})
+	require.NoError(t, err)
+	to = b.accept()
+	_, err = io.ReadFull(to, make([]byte, 1))
+	require.NoError(t, err)
+	return from, to
+}

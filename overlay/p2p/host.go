@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p
+
+import (
+	"context"
+	"sync"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// Host is the libp2p side of one node. All methods may be called concurrently.
+type Host struct {
+	// Immutable after New.
+	cfg       Config
+	self      peer.ID
+	log       *zap.Logger
+	listen    []ma.Multiaddr
+	advertise []ma.Multiaddr
+	resolver  resolver
+	router    *router
+	counters  *counters
+	learned   *learned
+
+	// Guarded by mu.
+	mu    sync.Mutex
+	state hostState
+	node  *assembly // from Start on
+
+	// Lifecycle. ctx ends when Close begins; wg counts calls and goroutines.
+	ctx       context.Context
+	cancel    context.CancelFunc
+	wg        sync.WaitGroup
+	closeOnce sync.Once
+}
+
+type hostState uint8
+
+const (
+	hostNew hostState = iota
+	hostRunning
+	hostClosed
+)
+
+var _ overlay.Transport = (*Host)(nil)
+
+// New returns a Host that does nothing yet. It returns an error for a Config
+// that can't work.
+func New(cfg Config) (*Host, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	h := &Host{
+		cfg:      cfg,
+		self:     cfg.Key.PeerID(),
+		log:      cfg.Logger.Named("p2p"),
+		counters: new(counters),
+		learned:  newLearned(),
+	}
+	var err error
+	if h.listen, err = cfg.listenAddrs(); err != nil {
+		return nil, err
+	}
+	if h.advertise, err = cfg.advertised(); err != nil {
+		return nil, err
+	}
+	if h.resolver, err = newResolver(cfg.Resolver); err != nil {
+		return nil, err
+	}
+	h.router = &router{self: h.self, log: h.log}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	return h, nil
+}
+
+// Self implements overlay.Transport.
+func (h *Host) Self() peer.ID { return h.self }
+
+// Router returns the router of this host. Before Start and after Close it
+// knows this node only.
+func (h *Host) Router() overlay.Router { return h.router }
+
+// Start implements overlay.Transport. A Host starts once.
+func (h *Host) Start(handler overlay.TransportHandler) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.state != hostNew {
+		return ErrClosed
+	}
+	node, err := h.assemble(handler)
+	if err != nil {
+		h.state = hostClosed
+		return err
+	}
+	h.node, h.state = node, hostRunning
+	return nil
+}
+
+// enter counts a call in and returns what it works with; the context ends with
+// ctx and when the host is closed. leave must be called if there is no error.
+func (h *Host) enter(ctx context.Context) (_ context.Context, _ *assembly, leave func(), _ error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.state != hostRunning {
+		return nil, nil, nil, ErrClosed
+	}
+	h.wg.Add(1)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(h.ctx, cancel)
+	return ctx, h.node, func() {
+		stop()
+		cancel()
+		h.wg.Done()
+	}, nil
+}
+
+// current returns what runs, or nil.
+func (h *Host) current() *assembly {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.state != hostRunning {
+		return nil
+	}
+	return h.node
+}
+
+// Addrs implements overlay.Transport.
+func (h *Host) Addrs() []string {
+	node := h.current()
+	if node == nil {
+		return nil
+	}
+	var texts []string
+	for _, a := range node.host.Addrs() {
+		texts = append(texts, a.String())
+	}
+	return texts
+}
+
+// Disconnect implements overlay.Transport.
+func (h *Host) Disconnect(p peer.ID) {
+	if node := h.current(); node != nil {
+		_ = node.swarm.ClosePeer(p)
+	}
+}
+
+// Close implements overlay.Transport. What was written to streams before is
+// sent; peers get half a second to take it.
+func (h *Host) Close() error {
+	h.closeOnce.Do(h.close)
+	return nil
+}
+
+func (h *Host) close() {
+	h.mu.Lock()
+	node := h.node
+	running := h.state == hostRunning
+	h.state = hostClosed
+	h.mu.Unlock()
+	h.cancel()
+	if running {
+		node.close()
+	}
+	h.wg.Wait()
+}

@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package p2p
+
+import manet "github.com/multiformats/go-multiaddr/net"
+
+// limitUnsent is only done where we know that it helps.
+func limitUnsent(manet.Conn) {}

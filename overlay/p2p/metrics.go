@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p
+
+import "sync/atomic"
+
+// counter is what a Host counts. The names in counterNames appear in status
+// and logs; do not change them.
+type counter uint8
+
+const (
+	countRefused          counter = iota // handshakes in which we did not admit the peer
+	countRefusedByOther                  // handshakes that the peer ended with an alert
+	countHandshake                       // handshakes that failed for another reason
+	countHandshakeEvicted                // handshakes cut short because others waited
+	countProbe                           // accepted connections that only asked for our id
+	countConnLimit                       // connections refused by MaxConns
+	countPeerConnLimit                   // connections refused by MaxConnsPerPeer
+	countStreamLimit                     // streams refused by MaxStreamsPerPeer
+	countStreamBacklog                   // incoming link streams that the handler was too slow for
+	countStreamStale                     // incoming link streams whose connection was gone first
+	countMDNSInvalid                     // answers on the local network that could not be used
+	counterCount
+)
+
+var counterNames = [counterCount]string{
+	countRefused:          "handshake_refused",
+	countRefusedByOther:   "handshake_refused_by_peer",
+	countHandshake:        "handshake_failed",
+	countHandshakeEvicted: "handshake_evicted",
+	countProbe:            "probes",
+	countConnLimit:        "conn_limit",
+	countPeerConnLimit:    "peer_conn_limit",
+	countStreamLimit:      "stream_limit",
+	countStreamBacklog:    "stream_backlog",
+	countStreamStale:      "stream_stale",
+	countMDNSInvalid:      "mdns_invalid",
+}
+
+// counters belongs to one Host; nothing is registered globally.
+type counters [counterCount]atomic.Uint64
+
+func (c *counters) add(k counter) { c[k].Add(1) }
+
+// Counters returns everything this Host has counted, by name; mostly what it
+// refused, and why. The caller owns the map.
+func (h *Host) Counters() map[string]uint64 {
+	m := make(map[string]uint64, counterCount)
+	for k, name := range counterNames {
+		m[name] = h.counters[k].Load()
+	}
+	return m
+}

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/asn1"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+)
+
+// What a connection is for is said in the TLS handshake (ALPN), so neither
+// security nor multiplexer costs a round trip of negotiation. A change of
+// multiplexer is another id here.
+const (
+	alpnLink  = "arke/yamux/1"
+	alpnProbe = "arke/probe/1" // who are you? closed after the handshake
+)
+
+// alertBadCertificate is the text of the alert that crypto/tls sends when
+// VerifyPeerCertificate fails; the type is not exported.
+const alertBadCertificate = "tls: bad certificate"
+
+// securer runs TLS handshakes in which both sides prove that they belong to
+// the network. It is immutable.
+type securer struct {
+	self     peer.ID
+	identity *libp2ptls.Identity
+	admitted admission
+	oid      asn1.ObjectIdentifier
+	counters *counters
+}
+
+func newSecurer(key crypto.PrivKey, self peer.ID, net admission, oid asn1.ObjectIdentifier, c *counters) (*securer, error) {
+	identity, err := newIdentity(key, self, net, oid)
+	if err != nil {
+		return nil, err
+	}
+	return &securer{self: self, identity: identity, admitted: net, oid: oid, counters: c}, nil
+}
+
+// accept runs the handshake of an accepted connection. It takes over raw, and
+// closes it on error. A probe gives errProbe.
+func (s *securer) accept(ctx context.Context, raw net.Conn) (*secureConn, error) {
+	return s.handshake(ctx, raw, "", tls.Server, alpnLink, alpnProbe)
+}
+
+// connect runs the handshake of a connection to p, or to whoever is there if p
+// is empty. It takes over raw, and closes it on error.
+//
+// The peer checks our certificate only after this has returned: whether we are
+// admitted is known with the first byte it sends, see secureConn.confirmed.
+func (s *securer) connect(ctx context.Context, raw net.Conn, p peer.ID, alpn string) (*secureConn, error) {
+	return s.handshake(ctx, raw, p, tls.Client, alpn)
+}
+
+func (s *securer) handshake(ctx context.Context, raw net.Conn, p peer.ID,
+	side func(net.Conn, *tls.Config) *tls.Conn, alpn ...string,
+) (*secureConn, error) {
+	conf, keys := s.identity.ConfigForPeer(p)
+	conf.NextProtos = alpn
+	// Small records at first are for browsers; they would cost us system
+	// calls at the other end.
+	conf.DynamicRecordSizingDisabled = true
+	verify := conf.VerifyPeerCertificate
+	conf.VerifyPeerCertificate = func(certs [][]byte, chains [][]*x509.Certificate) error {
+		if err := verify(certs, chains); err != nil {
+			return err
+		}
+		return checkCertificate(certs[0], s.admitted, s.oid)
+	}
+	below := &coalescer{Conn: raw}
+	c := side(below, conf)
+	if err := c.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		return nil, s.explain(ctx, err)
+	}
+	if c.ConnectionState().NegotiatedProtocol == alpnProbe && len(alpn) > 1 {
+		raw.Close()
+		s.counters.add(countProbe)
+		return nil, errProbe
+	}
+	key := <-keys // filled or closed by verify
+	if key == nil || c.ConnectionState().NegotiatedProtocol == "" {
+		raw.Close()
+		s.counters.add(countHandshake)
+		return nil, errors.New("p2p: handshake without key or protocol")
+	}
+	remote, err := peer.IDFromPublicKey(key)
+	if err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("p2p: handshake: %w", err)
+	}
+	return newSecureConn(c, below, s.self, remote, key), nil
+}
+
+// explain counts a failed handshake, and says whose refusal it was if it was
+// one.
+func (s *securer) explain(ctx context.Context, err error) error {
+	var alert *net.OpError
+	switch {
+	case errors.Is(err, errNotAdmitted):
+		s.counters.add(countRefused)
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	case errors.As(err, &alert) && alert.Op == "remote error" && alert.Err.Error() == alertBadCertificate:
+		s.counters.add(countRefusedByOther)
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	s.counters.add(countHandshake)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("p2p: handshake: %w", err)
+}
