@@ -59,11 +59,7 @@ func (a App) runMembers(ctx context.Context, at *attachment, cluster string, asJ
 	t := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "MEMBER\tSTATE\tZONE\tCAPACITY\tPEER")
 	for _, m := range members {
-		zone := m.Zone
-		if zone == "" {
-			zone = "-"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", m.ID, m.State, zone, m.Capacity, m.Peer)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", m.ID, m.State, dash(m.Zone), m.Capacity, m.Peer)
 	}
 	return t.Flush()
 }

@@ -7,8 +7,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/relay"
 )
 
 func (a App) status() *cobra.Command {
@@ -43,6 +52,118 @@ func (a App) runStatus(ctx context.Context, at *attachment, asJSON bool) error {
 	if asJSON {
 		return writeJSON(a.Stdout, json.RawMessage(raw))
 	}
-	_, err = fmt.Fprintln(a.Stdout, string(raw))
-	return err
+	var s relayStatus
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return fmt.Errorf("the relay's status makes no sense, is it of another version? %w", err)
+	}
+	t := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	s.write(t)
+	return t.Flush()
+}
+
+// relayStatus is what a relay says about itself and its node.
+type relayStatus struct {
+	node.Status
+	Relay relay.Status `json:"relay"`
+}
+
+// write prints everything for people, leaving out what is empty.
+func (s relayStatus) write(t io.Writer) {
+	s.writeNode(t)
+	s.writeLinks(t)
+	s.writeClusters(t)
+	s.writeClients(t)
+	s.writeDrops(t)
+}
+
+func (s relayStatus) writeNode(t io.Writer) {
+	fmt.Fprintf(t, "peer\t%s\n", s.Peer)
+	fmt.Fprintf(t, "network\t%s (id %s)\n", s.Network, s.NetworkID)
+	fmt.Fprintf(t, "state\t%s\n", s.State)
+	if s.Zone != "" {
+		fmt.Fprintf(t, "zone\t%s\n", s.Zone)
+	}
+	fmt.Fprintf(t, "socket\t%s\n", s.Relay.Socket)
+	if s.Relay.Listen != "" {
+		fmt.Fprintf(t, "clients at\t%s\n", s.Relay.Listen)
+	}
+	for _, addr := range s.Addrs {
+		fmt.Fprintf(t, "address\t%s\n", addr)
+	}
+	fmt.Fprintf(t, "anchor of\t%d leases, %d watches\n", s.Anchors.Leases, s.Anchors.Watches)
+	fmt.Fprintf(t, "requests\t%d sent, %d of them retries, %d pending\n", s.Requests.Sent, s.Requests.Retried, s.Requests.Pending)
+}
+
+func (s relayStatus) writeLinks(t io.Writer) {
+	if len(s.Links) == 0 {
+		fmt.Fprintln(t, "links\tnone: no other node has been found yet")
+		return
+	}
+	fmt.Fprintln(t, "\nLINK TO\tSTATE\tRTT\tQUEUED\tADDRESS")
+	for _, l := range s.Links {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", l.Peer, l.State, l.RTT.Round(time.Microsecond), counts(l.Queued), l.Addr)
+	}
+}
+
+func (s relayStatus) writeClusters(t io.Writer) {
+	if len(s.Queues) > 0 {
+		fmt.Fprintln(t, "\nSERVES\tMEMBER\tRUNNING\tWAITING\tHANDLED")
+		for _, q := range s.Queues {
+			fmt.Fprintf(t, "%s\t%s\t%d\t%d (%d bytes)\t%d\n", q.Cluster, q.Member, q.Running, q.Waiting, q.Bytes, q.Handled)
+		}
+	}
+	if len(s.Watches) > 0 {
+		fmt.Fprintln(t, "\nCALLS\tMEMBERS")
+		for _, w := range s.Watches {
+			fmt.Fprintf(t, "%s\t%d\n", w.Cluster, w.Members)
+		}
+	}
+}
+
+func (s relayStatus) writeClients(t io.Writer) {
+	fmt.Fprintln(t, "\nCLIENT\tSERVES\tREQUESTS\tDELIVERIES\tUNREAD BYTES")
+	for _, c := range s.Relay.Clients {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\n", c.Name, dash(strings.Join(c.Clusters, " ")), c.Requests, c.Deliveries, c.Queued)
+	}
+}
+
+func (s relayStatus) writeDrops(t io.Writer) {
+	drops := s.drops()
+	if len(drops) == 0 {
+		return
+	}
+	fmt.Fprintln(t, "\nDROPPED\tCOUNT")
+	for _, reason := range slices.Sorted(maps.Keys(drops)) {
+		fmt.Fprintf(t, "%s\t%d\n", reason, drops[reason])
+	}
+}
+
+// drops returns the counters of node and relay that are not zero.
+func (s relayStatus) drops() map[string]uint64 {
+	all := maps.Clone(s.Drops)
+	if all == nil {
+		all = map[string]uint64{}
+	}
+	for reason, n := range s.Relay.Drops {
+		all["relay."+reason] = n
+	}
+	maps.DeleteFunc(all, func(_ string, n uint64) bool { return n == 0 })
+	return all
+}
+
+// counts writes a map of counters as one word.
+func counts(m map[string]int) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%s=%d", k, m[k]))
+	}
+	return dash(strings.Join(parts, ","))
+}
+
+// dash stands where there is nothing.
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
 }
