@@ -84,6 +84,15 @@
 //	bytes  field
 //	8      id of the request
 //
+// # Sealed bodies
+//
+// Where the flag "sealed" is set, the frame's own headers are empty. The body
+// of a request is 8 bytes with the incarnation of the sender, which the
+// receiver needs to open the rest, and then what was sealed: the headers as
+// above, and the body. A reply's lacks the 8 bytes, as the caller knows its own
+// incarnation. Package security has the layout of what is sealed, and what it
+// is bound to.
+//
 // # Control messages (kinds 1 to 4 and 16 to 23)
 //
 // Their bodies are protocol buffers, described in control.proto, of at most

@@ -42,6 +42,14 @@ func CheckHeaders(hs []Header) error {
 	return nil
 }
 
+// AppendHeaders appends encoded headers alone, for bodies that are sealed with
+// their headers inside. They must pass CheckHeaders.
+func AppendHeaders(dst []byte, hs []Header) []byte { return appendHeaders(dst, hs) }
+
+// DecodeHeaders returns the headers at the start of b, which they do not alias,
+// and what follows them.
+func DecodeHeaders(b []byte) (hs []Header, rest []byte, err error) { return decodeHeaders(b) }
+
 // appendHeaders panics on headers that CheckHeaders refuses: cutting a length
 // short would make the message mean something else.
 func appendHeaders(dst []byte, hs []Header) []byte {
