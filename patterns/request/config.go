@@ -3,17 +3,69 @@
 
 package request
 
+import (
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
+)
+
 // Seal says when bodies and headers are encrypted end to end under the
 // cluster's key.
 type Seal uint8
 
 // The ways to seal.
 const (
-	// SealAuto seals for clusters with explicit keys. Those of a cluster with
-	// a derived key travel on direct links, which are encrypted between two
-	// nodes that both hold it.
+	// SealAuto seals for clusters with explicit keys. Requests to a cluster
+	// with a derived key travel on direct links, which are encrypted between
+	// two nodes that both hold it.
 	SealAuto Seal = iota
 	// SealAlways seals everything, and members refuse what is not sealed. All
 	// nodes of a network should agree on it.
 	SealAlways
 )
+
+// Config is what New needs. Everything but Seal and Logger is required.
+type Config struct {
+	// Links reaches the other nodes, Directory knows who serves what.
+	Links     Links
+	Directory Directory
+	// Keys returns the keys of a cluster; never nil. It must not block.
+	Keys func(name string) *security.Cluster
+
+	Clock overlay.Clock
+	Rand  overlay.Rand
+	// Exec runs handlers. It must outlive the Engine: the last handlers end
+	// during Close.
+	Exec overlay.Exec
+
+	// Incarnation is larger at each start of this node.
+	Incarnation uint64
+	// Seal says when to seal. Default: SealAuto.
+	Seal Seal
+	// Logger is where this package logs; nil = nowhere.
+	Logger *zap.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Links == nil || c.Directory == nil || c.Keys == nil:
+		return errors.New("request: Config needs Links, Directory and Keys")
+	case c.Clock == nil || c.Rand == nil || c.Exec == nil:
+		return errors.New("request: Config needs Clock, Rand and Exec")
+	case c.Incarnation == 0:
+		return errors.New("request: Config.Incarnation is required")
+	case c.Seal > SealAlways:
+		return errors.New("request: Config.Seal is neither SealAuto nor SealAlways")
+	}
+	return nil
+}

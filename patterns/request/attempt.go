@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"errors"
+	"time"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// attempt is one request to one member: it has a request id of its own, and a
+// member's handler sees it at most once.
+type attempt struct {
+	// Immutable.
+	id     uint64
+	number int // in the plan
+	call   *call
+	member *cluster.Member
+	remote *remote
+
+	// Owned by the caller's goroutine.
+	began int64 // when it was sent last
+	ended bool
+
+	// Guarded by the shard of pending.
+	session    uint64 // of the link that it left on; 0 = not sent yet
+	connecting bool   // waits for the link
+	doubted    bool
+
+	// Guarded likewise; written once, when the reply takes the attempt out.
+	reply   wire.Reply
+	arrived int64
+}
+
+// attempt begins an attempt at m.
+func (c *call) attempt(m *cluster.Member) decision {
+	e := c.engine
+	a := &c.first
+	if n := len(c.plan.trials); n > 0 {
+		a = &attempt{}
+		e.retried.Add(1)
+	}
+	a.id = e.ids.Add(1)
+	a.call, a.member, a.remote = c, m, e.remote(m.Peer)
+	a.number = c.plan.begin(m.ID, m.Peer)
+	c.attempts = append(c.attempts, a)
+	e.cfg.Directory.Begin(m)
+	a.remote.hold()
+	e.pending.add(a)
+	if e.closed.Load() {
+		return c.end(c.plan.closing())
+	}
+	return c.transmit(a)
+}
+
+// transmit sends the request, or begins to establish the link for it.
+func (c *call) transmit(a *attempt) decision {
+	e := c.engine
+	a.began = e.now()
+	head, body := c.encode(a)
+	lane := overlay.LaneRPC
+	if len(body) > wire.MaxPayload-len(head) {
+		lane = overlay.LaneBulk
+	}
+	c.parts[0], c.parts[1] = head, body
+	session, err := a.remote.link.Send(lane, wire.KindRequest, c.parts[:]...)
+	switch {
+	case err == nil:
+		return c.left(a, session)
+	case errors.Is(err, overlay.ErrLinkDown):
+		return c.connect(a)
+	case errors.Is(err, overlay.ErrLaneFull):
+		e.drops.count(dropLaneFull)
+		return c.lost(a, failedFull)
+	case errors.Is(err, overlay.ErrTooLarge):
+		return c.end(patterns.ErrTooLarge)
+	}
+	return c.end(c.plan.closing())
+}
+
+// left notes that the request has left on a session.
+func (c *call) left(a *attempt, session uint64) decision {
+	e := c.engine
+	e.sent.Add(1)
+	c.plan.sent(a.number)
+	e.pending.update(a.id, func(a *attempt) { a.session, a.connecting = session, false })
+	// What happened to the link between Send and now was not for us yet.
+	if a.remote.link.Session() != session {
+		e.fail(a.id, failedLink)
+	} else if c.idempotent && a.remote.link.Suspect() {
+		e.doubt(a)
+	}
+	return waiting
+}
+
+// connect waits for the link: eventUp or eventFailed will tell.
+func (c *call) connect(a *attempt) decision {
+	e := c.engine
+	e.pending.update(a.id, func(a *attempt) { a.connecting = true })
+	a.remote.link.Open(a.member.Addrs)
+	if a.remote.link.Session() != 0 {
+		e.up(a) // Open had nothing to do any more, so that no event may come
+	}
+	return decision{do: doPause, pause: connectTime}
+}
+
+// lost ends an attempt that failed before anybody else could know of it.
+func (c *call) lost(a *attempt, f failure) decision {
+	c.engine.pending.take(a.id)
+	return c.failed(a, f)
+}
+
+// failed takes in the end of an attempt.
+func (c *call) failed(a *attempt, f failure) decision {
+	outcome := cluster.OutcomeFailed
+	if f == failedFull || f == failedLeaving || f == failedLate {
+		outcome = cluster.OutcomeOverloaded
+	}
+	c.settle(a, outcome)
+	return c.plan.ended(a.number, f)
+}
+
+// settle closes the books on an attempt: each Begin has its Done.
+func (c *call) settle(a *attempt, o cluster.Outcome) {
+	if a.ended {
+		return
+	}
+	a.ended = true
+	r := cluster.Result{Outcome: o, Latency: time.Duration(c.engine.now() - a.began)}
+	if a.arrived != 0 {
+		r.Latency = time.Duration(a.arrived - a.began)
+		r.Queue, r.Running = int(a.reply.Queue), int(a.reply.Running)
+		r.Service = time.Duration(a.reply.ServiceMicros) * time.Microsecond
+	}
+	c.engine.cfg.Directory.Done(a.member, r)
+	c.engine.putRemote(a.remote)
+}
+
+// fail ends an attempt that is still under way.
+func (e *Engine) fail(id uint64, f failure) {
+	if a := e.pending.take(id); a != nil {
+		e.post(a, event{what: eventFailed, failure: f, attempt: a})
+	}
+}
+
+// up tells an attempt that waits for its link that it stands.
+func (e *Engine) up(a *attempt) {
+	told := false
+	e.pending.update(a.id, func(a *attempt) { told, a.connecting = a.connecting, false })
+	if told {
+		e.post(a, event{what: eventUp, attempt: a})
+	}
+}
+
+// doubt tells an attempt that its peer does not answer heartbeats.
+func (e *Engine) doubt(a *attempt) {
+	told := false
+	e.pending.update(a.id, func(a *attempt) { told, a.doubted = !a.doubted, true })
+	if told {
+		e.post(a, event{what: eventDoubt, attempt: a})
+	}
+}

@@ -1,0 +1,310 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// call is one request of a caller: the shell around a plan. It runs on the
+// caller's own goroutine.
+type call struct {
+	// Immutable once it runs.
+	engine     *Engine
+	route      *route
+	policy     cluster.PickRequest
+	idempotent bool
+	headers    []wire.Header
+	body       []byte
+	size       int // bytes of headers and body
+	deadline   time.Time
+
+	box mailbox // the only part that others touch
+
+	// Owned by the caller's goroutine.
+	plan     plan
+	attempts []*attempt
+	first    attempt // the one that most requests need
+	room     [1]*attempt
+	lapse    overlay.Timer // ends the request; nil if the context does
+	timer    overlay.Timer // ends a pause
+	timers   int           // number of the latest
+	excluded [maxAttempts + 2]cluster.MemberID
+	scratch  [64]byte
+	parts    [2][]byte
+
+	// The end.
+	reply  *attempt // whose reply is the outcome
+	answer patterns.Message
+}
+
+// Do sends m to one member of the cluster and returns the one outcome, as
+// package patterns describes it. Without a deadline in ctx it has 5 s. The
+// caller keeps m and must not change it before Do returns; it owns the result.
+func (e *Engine) Do(ctx context.Context, name string, m patterns.Message, o patterns.RequestOptions) (patterns.Message, error) {
+	c, err := e.newCall(ctx, name, m, o)
+	if err != nil {
+		return patterns.Message{}, err
+	}
+	c.route = e.route(name)
+	defer e.putRoute(c.route)
+	err = c.run(ctx, o.WaitForMember)
+	if o.Outcome != nil {
+		*o.Outcome = c.report()
+	}
+	return c.answer, err
+}
+
+// newCall checks what can be checked without the cluster.
+func (e *Engine) newCall(ctx context.Context, name string, m patterns.Message, o patterns.RequestOptions) (*call, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	if e.closed.Load() {
+		return nil, patterns.ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, &patterns.DeadlineError{Cause: err}
+	}
+	headers := wireHeaders(m.Headers)
+	size := messageSize(headers, m.Body)
+	if wire.CheckHeaders(headers) != nil || size > MaxMessage {
+		return nil, patterns.ErrTooLarge
+	}
+	c := &call{
+		engine:     e,
+		idempotent: o.Idempotent,
+		policy:     cluster.PickRequest{Policy: cluster.Policy(o.Policy), StickyKey: o.StickyKey},
+		headers:    headers,
+		body:       m.Body,
+		size:       size,
+	}
+	c.plan.init(o.Idempotent, o.WaitForMember)
+	c.attempts = c.room[:0]
+	c.box.init()
+	var limited bool
+	if c.deadline, limited = ctx.Deadline(); !limited {
+		c.deadline = e.cfg.Clock.Now().Add(DefaultTimeout)
+		c.lapse = e.cfg.Clock.AfterFunc("request.deadline", DefaultTimeout, func() { c.box.put(event{what: eventDeadline}) })
+	}
+	return c, nil
+}
+
+// run carries the request through to its outcome.
+func (c *call) run(ctx context.Context, wait bool) error {
+	defer c.finish(ctx)
+	c.route.countRequest(c.engine.now())
+	d := trying
+	if v := c.route.watch.View(); len(v.Members) == 0 {
+		d = c.look(ctx, wait)
+	}
+	for {
+		switch d.do {
+		case doTry:
+			d = c.try()
+		case doEnd:
+			return d.err
+		default:
+			d = c.await(ctx, d.pause)
+		}
+	}
+}
+
+// look waits for a view that has members. Nothing was sent yet.
+func (c *call) look(ctx context.Context, wait bool) decision {
+	e := c.engine
+	if c.lapse != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = overlay.WithTimeout(ctx, e.cfg.Clock, "request.view", c.deadline.Sub(e.cfg.Clock.Now()))
+		defer cancel()
+	}
+	if _, err := c.route.watch.Wait(ctx, wait); err != nil {
+		return ending(viewError(ctx, err))
+	}
+	return trying
+}
+
+// viewError turns what the cluster layer says into an outcome.
+func viewError(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, cluster.ErrNoMembers):
+		return patterns.ErrNoMembers
+	case errors.Is(err, cluster.ErrUnreachable):
+		return patterns.ErrUnreachable
+	case errors.Is(err, cluster.ErrClosed):
+		return patterns.ErrClosed
+	case ctx.Err() != nil:
+		return &patterns.DeadlineError{Cause: ctx.Err()}
+	}
+	return err
+}
+
+// try chooses a member and sends, if that is allowed.
+func (c *call) try() decision {
+	e := c.engine
+	if e.closed.Load() {
+		return c.end(c.plan.closing())
+	}
+	v := c.route.watch.View()
+	m := c.pick(v)
+	switch {
+	case m == nil:
+		return c.plan.nobody(e.now(), v.Known && v.Empty)
+	case !c.plan.permits(m.ID):
+		return c.plan.denied()
+	case m.MaxMessage > 0 && c.size > m.MaxMessage:
+		return c.end(patterns.ErrTooLarge)
+	case len(c.attempts) > 0 && !c.route.allowRetry(e.now()):
+		e.drops.count(dropBudget)
+		return c.plan.denied()
+	}
+	return c.attempt(m)
+}
+
+// pick chooses a member. One on a node that this request has just lost is
+// passed over: the cluster layer may not know yet.
+func (c *call) pick(v *cluster.View) *cluster.Member {
+	r := c.policy
+	r.Exclude = c.plan.exclude(c.excluded[:0])
+	for range len(v.Members) + 1 {
+		m := c.engine.cfg.Directory.Pick(v, r)
+		if m == nil || c.plan.again || !c.plan.lostPeer(m.Peer) || c.engine.cfg.Links.Link(m.Peer).Session() != 0 {
+			return m
+		}
+		r.Exclude = append(r.Exclude, m.ID)
+	}
+	return nil
+}
+
+// await waits until the plan wants something else than to wait, for pause at
+// most if it is not zero.
+func (c *call) await(ctx context.Context, pause time.Duration) decision {
+	if pause > 0 {
+		c.arm(pause)
+	}
+	for {
+		ev, ok := c.box.take()
+		if ok {
+			if d := c.handle(ev); d.do != doWait || d.err != nil {
+				return d
+			}
+			continue
+		}
+		select {
+		case <-c.box.ready:
+		case <-ctx.Done():
+			return c.end(c.plan.over(ctx.Err()))
+		}
+	}
+}
+
+// arm starts the timer of a pause, in place of an earlier one.
+func (c *call) arm(pause time.Duration) {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.timers++
+	ev := event{what: eventTimer, timer: c.timers}
+	c.timer = c.engine.cfg.Clock.AfterFunc("request.pause", pause, func() { c.box.put(ev) })
+}
+
+// handle takes in one event.
+func (c *call) handle(ev event) decision {
+	if ev.attempt != nil && ev.attempt.ended {
+		return waiting // given up between the event and now
+	}
+	switch ev.what {
+	case eventReply:
+		return c.answered(ev.attempt)
+	case eventUp:
+		return c.transmit(ev.attempt)
+	case eventFailed:
+		return c.failed(ev.attempt, ev.failure)
+	case eventDoubt:
+		return c.plan.doubted(ev.attempt.number)
+	case eventTimer:
+		if ev.timer == c.timers {
+			return c.resume()
+		}
+	case eventDeadline:
+		return c.end(c.plan.over(context.DeadlineExceeded))
+	case eventClosed:
+		return c.end(c.plan.closing())
+	}
+	return waiting
+}
+
+// resume ends a pause: an attempt that still waits for its link has waited
+// long enough, and who was waited for may have come.
+func (c *call) resume() decision {
+	for _, a := range c.attempts {
+		if a.ended {
+			continue
+		}
+		if c.engine.pending.takeIf(a.id, func(a *attempt) bool { return a.connecting }) != nil {
+			return c.failed(a, failedUnreached)
+		}
+		if !c.plan.trials[a.number].doubtful {
+			return waiting
+		}
+	}
+	return trying
+}
+
+// end is the decision to end.
+func (c *call) end(err error) decision { return ending(err) }
+
+// finish closes the books: whoever still works for this request is told that
+// nobody waits any more.
+func (c *call) finish(ctx context.Context) {
+	e := c.engine
+	if c.lapse != nil {
+		c.lapse.Stop()
+	}
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	over := !e.cfg.Clock.Now().Before(c.deadline)
+	for _, a := range c.attempts {
+		if a.ended {
+			continue
+		}
+		e.pending.take(a.id)
+		sent := c.plan.trials[a.number].sent
+		if sent && !over && a != c.reply {
+			a.cancel()
+		}
+		c.settle(a, c.judge(a, ctx, over))
+	}
+}
+
+// judge says what an attempt without an answer tells of its member.
+func (c *call) judge(a *attempt, ctx context.Context, over bool) cluster.Outcome {
+	if c.plan.trials[a.number].doubtful || over && ctx.Err() != context.Canceled {
+		return cluster.OutcomeFailed
+	}
+	return cluster.OutcomeCancelled
+}
+
+// cancel tells the member that nobody waits. It is a hint, and may get lost.
+func (a *attempt) cancel() {
+	var frame [8]byte
+	_, _ = a.remote.link.Send(overlay.LaneRPC, wire.KindCancel, wire.Cancel{ID: a.id}.AppendTo(frame[:0]))
+}
+
+// report tells how it went.
+func (c *call) report() patterns.Outcome {
+	o := patterns.Outcome{Attempts: len(c.attempts)}
+	if c.reply != nil {
+		o.Member = c.reply.member.ID.String()
+	}
+	return o
+}

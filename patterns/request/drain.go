@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"context"
+	"time"
+)
+
+// Drain refuses new requests at every member, finishes those that were
+// accepted, and waits until callers have had time to learn that the members
+// left: until then their requests are refused, and so tried elsewhere, instead
+// of lost. Registrations must have been withdrawn before. Requests made here
+// still work, as handlers may need them. If ctx ends before, what is left is
+// ended as Server.Drain does.
+func (e *Engine) Drain(ctx context.Context) error {
+	e.draining.Store(true)
+	began := e.now()
+	servers := e.members.all()
+	for _, s := range servers {
+		s.drain()
+	}
+	var err error
+	for _, s := range servers {
+		select {
+		case <-s.idle:
+		case <-ctx.Done():
+			s.abandon()
+			err = ctx.Err()
+		}
+	}
+	if len(servers) > 0 && err == nil {
+		e.linger(ctx, began)
+	}
+	for _, s := range servers {
+		e.members.remove(s)
+	}
+	return err
+}
+
+// linger waits until callers have stopped to send requests here.
+func (e *Engine) linger(ctx context.Context, began int64) {
+	for {
+		left := e.lingerFor(began)
+		if left <= 0 || !e.sleep(ctx, left) {
+			return
+		}
+	}
+}
+
+// lingerFor is how long to wait before looking again; 0 = no more.
+func (e *Engine) lingerFor(began int64) time.Duration {
+	now := e.now()
+	since, quiet := time.Duration(now-began), time.Duration(now-e.lastJob.Load())
+	if since >= lingerLimit {
+		return 0
+	}
+	return max(lingerTime-since, quietTime-quiet)
+}
+
+// sleep waits, unless ctx ends before.
+func (e *Engine) sleep(ctx context.Context, d time.Duration) bool {
+	done := make(chan struct{})
+	t := e.cfg.Clock.AfterFunc("request.sleep", d, func() { close(done) })
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import "sync/atomic"
+
+// dropReason says why a frame, a request or a reply went no further.
+type dropReason uint8
+
+const (
+	dropMalformed    dropReason = iota // a frame that can't be decoded
+	dropNoMember                       // refused: no such member, or an earlier incarnation
+	dropUnauthorized                   // refused: not sealed, or not for us
+	dropReplay                         // refused: sealed, and seen before
+	dropDuplicate                      // the same request is under way
+	dropTooLarge                       // refused: beyond the member's MessageBytes
+	dropLength                         // refused: QueueLength requests wait
+	dropBytes                          // refused: they have QueueBytes
+	dropWorkers                        // refused: no worker is free in the whole node
+	dropDraining                       // refused: the member is leaving
+	dropExpired                        // thrown away unhandled: the deadline has passed
+	dropCancelled                      // thrown away unhandled: the caller has cancelled
+	dropOrphaned                       // thrown away unhandled: the caller's link is lost
+	dropReplyUnsent                    // the reply could not be sent before the deadline
+	dropReplyLate                      // a reply that nobody waits for any more
+	dropReplyForeign                   // a reply from another peer than was asked
+	dropReplyBad                       // a reply that is not sealed as it should be
+	dropLaneFull                       // a request that did not fit into the lane to its member
+	dropBudget                         // a retry that the budget did not allow
+	dropReasons
+)
+
+// String returns the reason as used in the status.
+func (d dropReason) String() string {
+	return [...]string{
+		"malformed", "no_such_member", "unauthorized", "replay", "duplicate", "too_large", "queue_length",
+		"queue_bytes", "workers", "draining", "expired", "cancelled", "orphaned", "reply_unsent", "reply_late",
+		"reply_foreign", "reply_bad", "lane_full", "retry_budget",
+	}[d]
+}
+
+// drops counts. It may be used concurrently.
+type drops [dropReasons]atomic.Uint64
+
+func (d *drops) count(r dropReason) { d[r].Add(1) }
+
+// counts returns the reasons that have occurred.
+func (d *drops) counts() map[string]uint64 {
+	out := make(map[string]uint64)
+	for r := range dropReasons {
+		if n := d[r].Load(); n > 0 {
+			out[r.String()] = n
+		}
+	}
+	return out
+}

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+)
+
+// job is one request at its member, from its arrival to its answer.
+type job struct {
+	// Immutable once it is offered to the queue.
+	server  *Server
+	remote  *remote
+	id      uint64 // of the request
+	number  uint64 // of the job, on this node
+	sealed  bool
+	binding security.Binding // of the reply, if sealed
+	request patterns.Request // the handler's from the moment it runs
+
+	ticket ticket // owned by the queue
+	ctx    jobContext
+
+	// Owned by the worker.
+	scratch [64]byte
+	parts   [2][]byte
+}
+
+// result is how a handler ended.
+type result struct {
+	outcome wire.Outcome
+	code    patterns.Code
+	text    string // of a remote error
+	message patterns.Message
+}
+
+// run calls the handler.
+func (j *job) run() (r result) {
+	defer func() {
+		if p := recover(); p != nil {
+			j.server.log.Error("handler panicked", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+			r = result{outcome: wire.OutcomeRemoteError, code: patterns.CodePanic, text: fmt.Sprint(p)}
+		}
+	}()
+	m, err := j.server.handler.ServeRequest(&j.ctx, &j.request)
+	return newResult(m, err)
+}

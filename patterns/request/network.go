@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"context"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// Links is what this package needs of the overlay; FromOverlay makes one.
+// Methods may be called concurrently, Handle and Subscribe only before the
+// overlay starts. The contracts are those of *overlay.Overlay.
+type Links interface {
+	Self() peer.ID
+	Link(p peer.ID) Link
+	LinkTime(t time.Time) uint64
+	Handle(k wire.Kind, h func(l Link, body []byte))
+	Subscribe(f func(overlay.PeerEvent))
+}
+
+// Link is one link; *overlay.Link is one.
+type Link interface {
+	Peer() peer.ID
+	Session() uint64
+	Suspect() bool
+	Open(addrs []string)
+	Hold() (release func())
+	Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (session uint64, err error)
+	SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (session uint64, err error)
+	LocalTime(remote uint64) time.Time
+}
+
+// Directory knows the members of clusters; FromClusters makes one. Methods may
+// be called concurrently. The contracts are those of *cluster.Clusters.
+type Directory interface {
+	Watch(name string) Watch
+	Pick(v *cluster.View, p cluster.PickRequest) *cluster.Member
+	// Begin and Done enclose one attempt.
+	Begin(m *cluster.Member)
+	Done(m *cluster.Member, r cluster.Result)
+	// State is the word for how usable the member is.
+	State(m *cluster.Member) string
+}
+
+// Watch is an interest in one cluster; *cluster.Watch is one.
+type Watch interface {
+	View() *cluster.View
+	Wait(ctx context.Context, needMember bool) (*cluster.View, error)
+	Release()
+}

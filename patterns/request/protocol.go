@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// Times of the request pattern.
+const (
+	// DefaultTimeout is the deadline of a request whose context has none.
+	DefaultTimeout = 5 * time.Second
+
+	// connectTime bounds one attempt's wait for a link; then another member
+	// is tried.
+	connectTime = time.Second
+	// viewPatience bounds the wait for the view of a cluster to change when
+	// every known member has been tried.
+	viewPatience = 2 * time.Second
+	// Between two looks at the view; doubled from the first to the last.
+	firstPause = 10 * time.Millisecond
+	lastPause  = 250 * time.Millisecond
+
+	// What the engine keeps for a peer or a cluster is given up when it was
+	// not used for idleTime; it looks every sweepTime while it keeps anything.
+	idleTime  = 30 * time.Second
+	sweepTime = 10 * time.Second
+
+	// A drained node stays for lingerTime at least, so that callers can learn
+	// that its members left while their requests are still answered; then
+	// until no request has come for quietTime, at most lingerLimit.
+	lingerTime  = 250 * time.Millisecond
+	quietTime   = 100 * time.Millisecond
+	lingerLimit = 2 * time.Second
+)
+
+// Limits of the request pattern.
+const (
+	// maxMembers is how many distinct members one request may try.
+	maxMembers = 3
+	// maxAttempts bounds the attempts, counting those at a member that was
+	// tried before and could not be reached then.
+	maxAttempts = 6
+
+	// MaxMessage bounds bodies and headers of requests and replies, in bytes,
+	// whatever a member's limits say.
+	MaxMessage = 16 << 20
+	// MaxOverhead is what this pattern adds to them on the wire, at most.
+	MaxOverhead = 1 << 10
+	// maxErrorText bounds the text of a RemoteError, in bytes.
+	maxErrorText = 16 << 10
+
+	// replayMemory is how many sealed requests a member remembers.
+	replayMemory = 16384
+)
+
+// The body of a sealed request is the sender's incarnation, in clear because
+// the receiver needs it to open the rest, and what security.Cluster.Seal made
+// of the encoded headers and the body. In a sealed reply the incarnation is
+// left out: the caller knows its own. The headers of the frame itself are
+// empty.
+const (
+	sealedHead     = 8
+	sealedOverhead = sealedHead + security.SealOverhead
+)

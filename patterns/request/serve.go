@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// offer has the job run, wait, or be refused.
+func (s *Server) offer(j *job, now int64) {
+	s.mu.Lock()
+	v, expired := s.queue.offer(now, &j.ticket)
+	s.mu.Unlock()
+	s.expire(expired)
+	switch no := v.refusal(); {
+	case v == verdictRun:
+		s.start(j)
+	case no != (refusal{}):
+		s.engine.drops.count(no.reason)
+		s.refuse(j, no.outcome)
+	}
+}
+
+// start has a worker run the job. If there is none in the whole node, the job
+// is refused, and whoever waited behind it comes next.
+func (s *Server) start(j *job) {
+	for j != nil {
+		first := j
+		if s.engine.cfg.Exec.Go(overlay.ExecKey{Name: "request.serve", N: j.number}, func() { s.work(first) }) {
+			return
+		}
+		s.engine.drops.count(dropWorkers)
+		s.refuse(j, wire.OutcomeOverloaded)
+		j = s.next()
+	}
+}
+
+// work runs the job, and then those that have waited for it to end.
+func (s *Server) work(j *job) {
+	for j != nil {
+		s.handle(j)
+		j = s.next()
+	}
+}
+
+// next ends a running job's turn and returns who runs in its place.
+func (s *Server) next() *job {
+	now := s.engine.now()
+	s.mu.Lock()
+	t, expired := s.queue.finish(now)
+	s.settleLocked()
+	s.mu.Unlock()
+	s.expire(expired)
+	if t == nil {
+		return nil
+	}
+	return t.job
+}
+
+// expire answers those who have waited until their deadline.
+func (s *Server) expire(out []*ticket) {
+	for _, t := range out {
+		s.engine.drops.count(dropExpired)
+		s.refuse(t.job, wire.OutcomeExpired)
+	}
+}
+
+// handle runs the handler and answers.
+func (s *Server) handle(j *job) {
+	e := s.engine
+	defer j.done()
+	if j.ctx.Err() != nil { // ended between the verdict and now
+		e.drops.count(dropCancelled)
+		return
+	}
+	began := e.now()
+	r := j.run()
+	took := time.Duration(e.now() - began)
+	s.mu.Lock()
+	s.handled++
+	waiting, running := s.queue.waiting, s.queue.running
+	s.mu.Unlock()
+	head, body := j.encode(r, wire.Reply{
+		Queue: uint32(waiting), Running: uint32(running - 1), ServiceMicros: micros(took),
+	})
+	lane := overlay.LaneRPC
+	if len(body) > wire.MaxPayload-len(head) {
+		lane = overlay.LaneBulk
+	}
+	j.parts[0], j.parts[1] = head, body
+	// A handler's goroutine may wait for room: that slows the member down,
+	// which is what its callers should see when they do not read.
+	if j.ctx.Err() == nil {
+		if _, err := j.remote.link.SendWait(&j.ctx, lane, wire.KindReply, j.parts[:]...); err == nil {
+			return
+		}
+	}
+	e.drops.count(dropReplyUnsent)
+}
+
+// encode lays the reply out in two parts.
+func (j *job) encode(r result, m wire.Reply) (head, body []byte) {
+	m.ID, m.Outcome, m.Code = j.id, r.outcome, uint32(r.code)
+	m.Headers = wireHeaders(r.message.Headers)
+	body = r.message.Body
+	if r.text != "" {
+		body = []byte(r.text)
+	}
+	if j.sealed && (r.outcome == wire.OutcomeReply || r.outcome == wire.OutcomeRemoteError) {
+		m.Flags |= wire.FlagSealed
+		sealed := make([]byte, 0, sealedSize(m.Headers, body))
+		body = sealMessage(j.server.keys, j.server.engine.random, j.binding, sealed, m.Headers, body)
+		m.Headers = nil
+	}
+	return m.AppendHead(j.scratch[:0]), body
+}
+
+// done ends the job's life.
+func (j *job) done() {
+	j.ctx.end(context.Canceled)
+	j.remote.remove(j)
+	j.server.engine.putRemote(j.remote)
+}
+
+// refuse answers a job that no handler has seen, and ends it.
+func (s *Server) refuse(j *job, o wire.Outcome) {
+	s.mu.Lock()
+	m := wire.Reply{ID: j.id, Outcome: o, Queue: uint32(s.queue.waiting), Running: uint32(s.queue.running)}
+	s.mu.Unlock()
+	s.engine.answer(j.remote.link, m, j.ctx.deadline)
+	j.done()
+}
+
+// refuse answers a request that became no job.
+func (e *Engine) refuse(l Link, id uint64, deadline time.Time, no refusal) {
+	e.drops.count(no.reason)
+	e.answer(l, wire.Reply{ID: id, Outcome: no.outcome}, deadline)
+}
+
+// answer sends a reply that is nothing but a head. It does not block: if the
+// lane is full, because the caller does not read, a worker waits in its place.
+func (e *Engine) answer(l Link, m wire.Reply, deadline time.Time) {
+	head := m.AppendHead(make([]byte, 0, m.HeadSize()))
+	_, err := l.Send(overlay.LaneRPC, wire.KindReply, head)
+	if errors.Is(err, overlay.ErrLaneFull) {
+		if e.cfg.Exec.Go(overlay.ExecKey{Name: "request.refuse", N: m.ID}, func() { e.answerLater(l, head, deadline) }) {
+			return
+		}
+	}
+	if err != nil {
+		e.drops.count(dropReplyUnsent)
+	}
+}
+
+func (e *Engine) answerLater(l Link, head []byte, deadline time.Time) {
+	left := DefaultTimeout
+	if !deadline.IsZero() {
+		left = min(left, deadline.Sub(e.cfg.Clock.Now()))
+	}
+	ctx, cancel := overlay.WithTimeout(context.Background(), e.cfg.Clock, "request.refuse", left)
+	defer cancel()
+	if _, err := l.SendWait(ctx, overlay.LaneRPC, wire.KindReply, head); err != nil {
+		e.drops.count(dropReplyUnsent)
+	}
+}
+
+func micros(d time.Duration) uint32 {
+	return uint32(min(max(d.Microseconds(), 0), math.MaxUint32))
+}
