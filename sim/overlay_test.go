@@ -97,11 +97,11 @@ func (g *gossiper) begin(i int) {
 	o.Seam().Clock.AfterFunc("tick", 50*time.Millisecond, tick)
 }
 
-// This test checks that the real overlay replays: 50 nodes, all ticks
+// This test checks that the real overlay replays: 30 nodes, all ticks
 // aligned, with faults, twice for each of two seeds.
 func TestOverlaysReplay(t *testing.T) {
 	for seed := range uint64(2) {
-		trace := sim.Replay(t, sim.Config{Seed: seed}, 2, gossip(50, 10*time.Second))
+		trace := sim.Replay(t, sim.Config{Seed: seed}, 2, gossip(30, 5*time.Second))
 		t.Logf("seed %d: %d events, hash %016x", seed, trace.Events, trace.Hash)
 	}
 }

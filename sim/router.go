@@ -26,6 +26,7 @@ type router struct {
 	onChange []func()
 	changed  bool   // OnChange is about to be called
 	refresh  *event // the next look for neighbours
+	looked   int64  // when the last one was
 	lookups  uint64
 	waiting  []*search // whose callers block
 }
@@ -43,7 +44,7 @@ func newRouter(p *process) *router {
 	return &router{
 		p:     p,
 		rng:   newPCG(p.n.cfg.Seed, "router", p.host.name),
-		table: table{self: place{id: p.host.id, at: p.host.point}},
+		table: table{self: placeAt(p.host.id, p.host.point)},
 	}
 }
 
@@ -173,7 +174,7 @@ func (r *router) meet(h *host) {
 		return
 	}
 	r.p.book[h.id] = true
-	if r.table.add(place{id: h.id, at: h.point}) {
+	if r.table.add(placeAt(h.id, h.point)) {
 		r.notify()
 	}
 }
@@ -186,10 +187,17 @@ func (r *router) forget(id peer.ID) {
 }
 
 // connected learns of a peer to which a connection stands now, and looks for
-// neighbours soon: that is how a new node becomes known.
+// neighbours soon, but not twice in a short time: that is how a new node
+// becomes known.
 func (r *router) connected(h *host) {
 	r.meet(h)
-	r.lookAround(time.Millisecond)
+	soon := r.p.n.now() + int64(time.Millisecond)
+	if r.looked > 0 {
+		soon = max(soon, r.looked+int64(time.Second))
+	}
+	if r.refresh == nil || r.refresh.at > soon {
+		r.lookAround(time.Duration(soon - r.p.n.now()))
+	}
 }
 
 // disconnected forgets a peer whose last connection is gone.
@@ -205,6 +213,7 @@ func (r *router) lookAround(wait time.Duration) {
 		if r.p.state != stateUp {
 			return
 		}
+		r.looked = n.now()
 		self := r.p.host.point
 		l := walk(&r.table, self, bucketSize, func(to place) ([]place, answer) { return r.ask(to, self) })
 		n.after(r.duration(l), r.p.key(kindLearn, 0, 0), func() {

@@ -24,9 +24,6 @@ func (a point) distance(b point) (d point) {
 	return d
 }
 
-// head is the most significant part of a point.
-func (a *point) head() uint64 { return binary.BigEndian.Uint64(a[:]) }
-
 // prefix is the number of leading bits that two points share.
 func (a point) prefix(b point) int {
 	for i := range a {
@@ -39,8 +36,13 @@ func (a point) prefix(b point) int {
 
 // place is a peer in the key space.
 type place struct {
-	id peer.ID
-	at point
+	id   peer.ID
+	at   point
+	head uint64 // the first bits of at: they decide nearly every comparison
+}
+
+func placeAt(id peer.ID, at point) place {
+	return place{id: id, at: at, head: binary.BigEndian.Uint64(at[:])}
 }
 
 // bucketSize bounds the peers of a table that share the same prefix length
@@ -92,9 +94,9 @@ func (t *table) nearest(target point, k int) []place {
 }
 
 func sortByDistance(list []place, target point) {
+	head := binary.BigEndian.Uint64(target[:])
 	slices.SortFunc(list, func(a, b place) int {
-		// The first bits decide nearly always.
-		if c := cmp.Compare(a.at.head()^target.head(), b.at.head()^target.head()); c != 0 {
+		if c := cmp.Compare(a.head^head, b.head^head); c != 0 {
 			return c
 		}
 		da, db := a.at.distance(target), b.at.distance(target)

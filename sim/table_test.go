@@ -14,7 +14,7 @@ import (
 
 func placeOf(i int) place {
 	id := peer.ID(fmt.Sprintf("peer %d", i))
-	return place{id: id, at: sha256.Sum256([]byte(id))}
+	return placeAt(id, sha256.Sum256([]byte(id)))
 }
 
 // This test checks that a lookup that starts from one known peer finds the
