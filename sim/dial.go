@@ -23,7 +23,10 @@ type dial struct {
 }
 
 // waiter is a blocked Connect or Open.
-type waiter struct{ done chan struct{} }
+type waiter struct {
+	ctx  context.Context //nolint:containedctx // of the call, for finish
+	done chan struct{}
+}
 
 // synRetry is how long a dialer waits before it sends a lost SYN again.
 const synRetry = time.Second
@@ -40,7 +43,7 @@ func (p *process) dialTo(ctx context.Context, h *host) error {
 		p.dials[h.index] = d
 		p.n.soon(p.key(kindDial, h.index, 0), d.begin)
 	}
-	w := &waiter{done: make(chan struct{})}
+	w := &waiter{ctx: ctx, done: make(chan struct{})}
 	d.waiters = append(d.waiters, w)
 	p.n.mu.Unlock()
 	var err error
@@ -142,6 +145,9 @@ func (d *dial) finish(err error) {
 	delete(d.p.dials, d.to.index)
 	d.p.n.cancel(d.giveUp)
 	for i, w := range d.waiters {
+		if w.ctx.Err() != nil {
+			continue // it returns by itself, in this very step perhaps
+		}
 		d.p.n.soon(d.p.key(kindDialed, d.to.index, d.number<<16|uint64(i)), func() { close(w.done) })
 	}
 	d.waiters = nil
