@@ -23,8 +23,8 @@ type Config struct {
 	// Network says which network the node belongs to. Required.
 	Network security.NetworkFile
 
-	// Listen are the multiaddrs to listen on. Default: a free TCP port on
-	// every interface, IPv4 and IPv6.
+	// Listen are the multiaddrs to listen on, or "host:port". Default: a free
+	// TCP port on every interface, IPv4 and IPv6.
 	Listen []string
 	// Advertise are the multiaddrs that others are told instead of the bound
 	// ones; for nodes behind NAT or in containers. Default: the bound ones.
@@ -76,9 +76,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if len(c.Listen) == 0 {
-		c.Listen = []string{"/ip4/0.0.0.0/tcp/0", "/ip6/::/tcp/0"}
-	}
 	if c.Workers == 0 {
 		c.Workers = 16384
 	}

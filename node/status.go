@@ -34,3 +34,50 @@ type AnchorStatus struct {
 	Leases  int `json:"leases"`
 	Watches int `json:"watches"`
 }
+
+// Status describes the node. It may be called at any time; the caller owns the
+// result.
+func (n *Node) Status() Status {
+	c := n.clusters.Status()
+	return Status{
+		Peer:        n.Self().String(),
+		Addrs:       present(n.Addrs()),
+		Network:     n.cfg.Network.Name,
+		NetworkID:   n.cfg.Network.ID.String(),
+		Zone:        n.cfg.Zone,
+		Incarnation: n.incarnation,
+		State:       phaseName(n.phase.Load()),
+		Links:       present(n.overlay.Links()),
+		Clusters:    present(c.Served),
+		Watches:     present(c.Watched),
+		Anchors:     AnchorStatus{Leases: c.Leases, Watches: c.Watches},
+		Queues:      n.requests.Status(),
+		Requests:    n.requests.Calls(),
+		Drops:       n.drops(c.Drops),
+	}
+}
+
+// drops puts the layers' counters into one map.
+func (n *Node) drops(clusters map[string]uint64) map[string]uint64 {
+	all := make(map[string]uint64)
+	for layer, counts := range map[string]map[string]uint64{
+		"overlay": n.overlay.Drops(), "cluster": clusters, "request": n.requests.Drops(),
+	} {
+		for reason, count := range counts {
+			all[layer+"."+reason] = count
+		}
+	}
+	return all
+}
+
+// present turns nil into an empty list, which is what JSON should say.
+func present[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func phaseName(p uint32) string {
+	return [...]string{"new", "running", "draining", "closed"}[p]
+}

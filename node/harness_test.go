@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node_test
+
+import (
+	"context"
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+)
+
+// newNetwork returns a network of its own for a test.
+func newNetwork(t testing.TB) security.NetworkFile {
+	t.Helper()
+	f, err := security.GenerateNetworkFile("test", rand.Reader)
+	require.NoError(t, err)
+	return f
+}
+
+// start starts a node on loopback whose seeds are the other nodes.
+func start(t testing.TB, network security.NetworkFile, change func(*node.Config), seeds ...*node.Node) *node.Node {
+	t.Helper()
+	cfg := node.Config{Network: network, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, NoMDNS: true}
+	for _, s := range seeds {
+		cfg.Seeds = append(cfg.Seeds, s.Addrs()[0]+"/p2p/"+s.Self().String())
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	n, err := node.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	require.NoError(t, n.Start(ctx))
+	return n
+}
+
+// echo answers with what was asked.
+var echo = patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+	return patterns.Message{Headers: r.Headers, Body: r.Body}, nil
+})
+
+// serve registers a member.
+func serve(t testing.TB, n *node.Node, cluster string, h patterns.Handler, l patterns.Limits) patterns.Registration {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	r, err := n.Serve(ctx, cluster, h, l)
+	require.NoError(t, err)
+	return r
+}

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// Files of the data directory.
+const (
+	lockFile        = "lock"
+	keyFile         = "node.key"
+	incarnationFile = "incarnation"
+	peersFile       = "peers.json"
+)
+
+// state is the data directory, locked. The zero state is none: nothing is
+// kept.
+type state struct {
+	dir  string
+	lock *os.File
+}
+
+// openState creates and locks the directory; "" gives the zero state.
+func openState(dir string) (state, error) {
+	if dir == "" {
+		return state{}, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return state{}, fmt.Errorf("node: data directory: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return state{}, fmt.Errorf("node: data directory: %w", err)
+	}
+	if err := lock(f); err != nil {
+		f.Close()
+		return state{}, fmt.Errorf("%w (%s)", err, dir)
+	}
+	return state{dir: dir, lock: f}, nil
+}
+
+// close releases the lock; the system does so too when the process dies.
+func (s state) close() error {
+	if s.lock == nil {
+		return nil
+	}
+	return s.lock.Close()
+}
+
+// peers is where the overlay remembers peers; "" = nowhere.
+func (s state) peers() string {
+	if s.dir == "" {
+		return ""
+	}
+	return filepath.Join(s.dir, peersFile)
+}
+
+// key returns the node's key, which is made at the first start.
+func (s state) key(random io.Reader) (security.NodeKey, error) {
+	if s.dir == "" {
+		return security.GenerateNodeKey(random)
+	}
+	path := filepath.Join(s.dir, keyFile)
+	k, err := security.LoadNodeKey(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return k, err
+	}
+	if k, err = security.GenerateNodeKey(random); err != nil {
+		return k, err
+	}
+	return k, security.WriteNodeKey(path, k)
+}
+
+// incarnation counts this start. The number is on the disk before it is used:
+// even after a loss of power it does not come twice.
+func (s state) incarnation() (uint64, error) {
+	path := filepath.Join(s.dir, incarnationFile)
+	last, err := readIncarnation(path)
+	if err != nil {
+		return 0, err
+	}
+	if err := writeDurably(path, strconv.FormatUint(last+1, 10)+"\n"); err != nil {
+		return 0, fmt.Errorf("node: incarnation: %w", err)
+	}
+	return last + 1, nil
+}
+
+func readIncarnation(path string) (uint64, error) {
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("node: incarnation: %w", err)
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("node: %s is not a number: restore it, or remove the whole data directory to start as a new node", path)
+	}
+	return n, nil
+}
+
+// writeDurably replaces a file: after it the new text is on the disk, and at no
+// moment is there anything but the old or the new one.
+func writeDurably(path, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails after the rename, as it should
+	_, err = f.WriteString(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes a rename durable.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
