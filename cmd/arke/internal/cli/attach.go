@@ -16,6 +16,7 @@ import (
 // attachment holds the flags that say where the relay is.
 type attachment struct {
 	env     Env
+	name    string // what we call ourselves in the relay's status
 	socket  string
 	address string
 	token   string
@@ -23,7 +24,7 @@ type attachment struct {
 
 // attachFlags adds the flags to cmd.
 func (a App) attachFlags(cmd *cobra.Command) *attachment {
-	t := &attachment{env: a.Env}
+	t := &attachment{env: a.Env, name: "arke " + cmd.Name()}
 	f := cmd.Flags()
 	f.StringVar(&t.socket, "socket", "", "the relay's socket (default $ARKE_SOCKET, else the relay's own default)")
 	f.StringVar(&t.address, "address", "", "the relay's loopback TCP address, instead of the socket")
@@ -62,7 +63,7 @@ func (t *attachment) attach(ctx context.Context, log *zap.Logger) (*client.Clien
 	if t.address != "" && t.socket != "" {
 		return nil, errors.New("choose one of --socket and --address")
 	}
-	cfg := client.Config{Logger: log}
+	cfg := client.Config{Name: t.name, Logger: log}
 	if t.address != "" {
 		cfg.Address, cfg.Token = t.address, t.env.token(t.token)
 	} else {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
 )
 
 // statusError is an error that chooses its exit status.
@@ -36,7 +37,17 @@ type attachError struct {
 }
 
 func (e *attachError) Error() string {
-	return fmt.Sprintf("no relay at %s: %v", e.target, e.err)
+	switch {
+	case errors.Is(e.err, client.ErrToken):
+		return fmt.Sprintf("the relay at %s refuses the token: pass the one it was started with, --token or ARKE_TOKEN", e.target)
+	case errors.Is(e.err, client.ErrUser):
+		return fmt.Sprintf("the relay at %s belongs to another user: start one of your own with 'arke relay'", e.target)
+	case errors.Is(e.err, client.ErrTooManyClients):
+		return fmt.Sprintf("the relay at %s has as many clients as it may have: look at them with 'arke status'", e.target)
+	case errors.Is(e.err, client.ErrVersion):
+		return fmt.Sprintf("the relay at %s is of another version: %v: use the program of its release", e.target, e.err)
+	}
+	return fmt.Sprintf("no relay at %s: %v: start one with 'arke relay', or name its socket with --socket or ARKE_SOCKET", e.target, e.err)
 }
 
 func (e *attachError) Unwrap() error { return e.err }
@@ -61,14 +72,8 @@ func exitCode(err error) int {
 
 // explain turns err into one line that says what happened and what to do.
 func explain(err error) string {
-	var attach *attachError
 	var call *clusterError
 	switch {
-	case errors.As(err, &attach):
-		if errors.Is(err, patterns.ErrUnauthorized) {
-			return fmt.Sprintf("the relay at %s refused the token: pass the one it was started with, --token", attach.target)
-		}
-		return fmt.Sprintf("%v: start one with 'arke relay', or name its socket with --socket or ARKE_SOCKET", err)
 	case errors.As(err, &call):
 		return explainCall(call)
 	case errors.Is(err, context.Canceled):

@@ -19,7 +19,7 @@ import (
 // ServeMember is a member process of the demo: it serves the cluster through
 // the relay at socket until ctx ends, then drains.
 func ServeMember(ctx context.Context, name, socket string, stdout io.Writer, log *zap.Logger) error {
-	c, err := client.New(client.Config{Socket: socket, Logger: log})
+	c, err := client.New(client.Config{Socket: socket, Name: name, Logger: log})
 	if err != nil {
 		return err
 	}
