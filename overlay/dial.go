@@ -79,10 +79,18 @@ func (l *Link) open(addrs []string) {
 func (l *Link) dial(addrs []string) {
 	ctx, cancel := WithTimeout(l.o.ctx, l.o.clock, "overlay/dial", dialTimeout)
 	st, err := l.dialStream(ctx, cancel, addrs)
+	if err == nil {
+		stop := context.AfterFunc(ctx, func() { st.s.Reset(codeTimeout) })
+		err = l.greet(st)
+		stop()
+	}
 	cancel()
 	l.dialEnded(err)
-	if st != nil {
+	switch {
+	case err == nil:
 		st.serve()
+	case st != nil:
+		l.o.refuse(st.s, err)
 	}
 }
 
@@ -94,15 +102,7 @@ func (l *Link) dialStream(ctx context.Context, cancel context.CancelFunc, addrs 
 	if err != nil {
 		return nil, err
 	}
-	st := newStream(l, s)
-	stop := context.AfterFunc(ctx, func() { s.Reset(codeTimeout) })
-	defer stop()
-	if err := l.greet(st); err != nil {
-		stop()
-		l.o.refuse(s, err)
-		return nil, err
-	}
-	return st, nil
+	return newStream(l, s), nil
 }
 
 // greet says Hello on a stream that this node opened, and joins it when the
@@ -115,7 +115,7 @@ func (l *Link) greet(st *stream) error {
 	}
 	// From here on the peer may take the stream for the link's. The clock in
 	// Hello says that we had no other one at this moment; see judge.
-	l.greeting = true
+	l.greeting = make(chan struct{})
 	sent := l.o.stamp()
 	l.unlock()
 
@@ -125,7 +125,9 @@ func (l *Link) greet(st *stream) error {
 		err = l.enter(st)
 	}
 	l.mu.Lock()
-	l.greeting = false
+	answered := l.greeting
+	l.greeting = nil
+	l.wakeLater("overlay/greeted", func() { close(answered) })
 	l.settle()
 	l.unlock()
 	return err

@@ -36,18 +36,18 @@ type Link struct {
 	// Guarded by mu.
 	mu         sync.Mutex
 	sess       *session
-	cause      error      // why sess ends; set while the readers of its streams finish
-	streams    []*stream  // that have said Hello and are not wholly over, in the order of arrival
-	sender     *stream    // takes from the queue
-	opening    bool       // a dial is under way
-	greeting   bool       // our Hello on an outgoing stream is not answered yet
-	greetings  int        // incoming streams that have not said Hello
-	stopDial   func()     // ends the dial under way, if it has come so far
-	waiters    []*waiter  // in Wait
-	doubt      *doubt     // the question whether a stream is still alive
-	channel    uint32     // last number given to a fragmented message
-	peerClock  linkClock  // estimate
-	instance   instanceID // of the peer, as of the last session
+	cause      error         // why sess ends; set while the readers of its streams finish
+	streams    []*stream     // that have said Hello and are not wholly over, in the order of arrival
+	sender     *stream       // takes from the queue
+	opening    bool          // a dial is under way
+	greeting   chan struct{} // not nil while our Hello on an outgoing stream is not answered
+	greetings  int           // incoming streams that have not said Hello
+	stopDial   func()        // ends the dial under way, if it has come so far
+	waiters    []*waiter     // in Wait
+	doubt      *doubt        // the question whether a stream is still alive
+	channel    uint32        // last number given to a fragmented message
+	peerClock  linkClock     // estimate
+	instance   instanceID    // of the peer, as of the last session
 	agent      string
 	version    uint32
 	downSince  time.Time

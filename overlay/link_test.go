@@ -6,6 +6,7 @@ package overlay_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -109,15 +110,32 @@ func TestCrossingDialsConverge(t *testing.T) {
 	for _, delay := range []time.Duration{0, 10 * time.Millisecond} {
 		for _, lag := range []time.Duration{-15, -10, -5, -1, 0, 1, 5, 10, 15} {
 			t.Run(fmt.Sprintf("delay %v, %v later", delay, lag*time.Millisecond), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { crossDials(t, delay, lag*time.Millisecond) })
+				synctest.Test(t, func(t *testing.T) {
+					net := newMemNet()
+					net.delay = delay
+					crossDials(t, net, lag*time.Millisecond)
+				})
 			})
 		}
 	}
 }
 
-func crossDials(t *testing.T, delay, lag time.Duration) {
-	net := newMemNet()
-	net.delay = delay
+// This test checks the same where each stream has delays of its own, so that
+// what is sent later on one arrives earlier than what was sent on another.
+func TestCrossingDialsConvergeWhateverTheDelays(t *testing.T) {
+	for seed := range uint64(150) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(seed, 0))
+				net := newMemNet()
+				net.delays = func() time.Duration { return time.Duration(rng.IntN(20)) * time.Millisecond }
+				crossDials(t, net, time.Duration(rng.IntN(40)-20)*time.Millisecond)
+			})
+		})
+	}
+}
+
+func crossDials(t *testing.T, net *memNet, lag time.Duration) {
 	a, b := startNode(t, net, low), startNode(t, net, high)
 	var want []string
 	for i := range 200 {

@@ -20,7 +20,8 @@ import (
 // memNet is a network in memory: reliable streams with a delay, which tests
 // can freeze and break.
 type memNet struct {
-	delay time.Duration // one way; fixed before use
+	delay  time.Duration        // one way; fixed before use
+	delays func() time.Duration // instead: drawn for each stream and direction
 
 	mu    sync.Mutex
 	nodes map[peer.ID]*memTransport // the latest of that id
@@ -29,6 +30,15 @@ type memNet struct {
 
 func newMemNet() *memNet {
 	return &memNet{nodes: make(map[peer.ID]*memTransport), addrs: make(map[string]*memTransport)}
+}
+
+func (n *memNet) draw() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.delays != nil {
+		return n.delays()
+	}
+	return n.delay
 }
 
 var (
@@ -133,7 +143,7 @@ func (t *memTransport) Open(ctx context.Context, p peer.ID, addrs []string) (ove
 	if h == nil {
 		return nil, errRefused
 	}
-	time.AfterFunc(t.net.delay, func() { h.HandleStream(theirs) })
+	time.AfterFunc(theirs.in.delay, func() { h.HandleStream(theirs) })
 	return mine, nil
 }
 
@@ -216,7 +226,7 @@ type memStream struct {
 }
 
 func memPair(from, to *memTransport) (*memStream, *memStream) {
-	there, back := newPipe(from.net.delay), newPipe(from.net.delay)
+	there, back := newPipe(from.net.draw()), newPipe(from.net.draw())
 	a := &memStream{owner: from, in: back, out: there, outbound: true}
 	b := &memStream{owner: to, in: there, out: back}
 	a.other, b.other = b, a

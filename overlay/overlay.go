@@ -75,7 +75,7 @@ func New(cfg Config) (*Overlay, error) {
 		clock:     cfg.Seam.Clock,
 		rand:      cfg.Seam.Rand.Stream("overlay"),
 		log:       cfg.Logger.Named("overlay"),
-		epoch:     cfg.Seam.Clock.Now(),
+		epoch:     cfg.Seam.Clock.Now().Add(-1), // so that 0 is never a time
 		links:     make(map[peer.ID]*Link),
 		lookAt:    minLinks,
 	}
@@ -159,7 +159,8 @@ func (o *Overlay) publish(e PeerEvent) {
 func (o *Overlay) Drops() map[string]uint64 { return o.drops.counts() }
 
 // LinkTime expresses t on this node's link clock: nanoseconds since the
-// overlay was made, at least 1. It is what goes on the wire.
+// overlay was made, at least 1, so that 0 can mean none. It is what goes on
+// the wire.
 func (o *Overlay) LinkTime(t time.Time) uint64 { return uint64(max(1, t.Sub(o.epoch))) }
 
 func (o *Overlay) now() uint64 { return o.LinkTime(o.clock.Now()) }

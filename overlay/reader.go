@@ -50,12 +50,15 @@ func (st *stream) begin() error {
 	if err := st.waitFor(st.ready); err != nil {
 		return err
 	}
-	for _, old := range st.l.before(st) {
-		if err := st.waitFor(old.drained); err != nil {
+	for {
+		earlier := st.l.before(st)
+		if earlier == nil {
+			return nil
+		}
+		if err := st.waitFor(earlier); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 func (st *stream) waitFor(c <-chan struct{}) error {
@@ -69,21 +72,26 @@ func (st *stream) waitFor(c <-chan struct{}) error {
 	}
 }
 
-// before lists the streams whose frames come before those of st. The peer ends
+// before returns what st has to wait for before it hands on its first frame,
+// nil if nothing. Only a stream that wins over others waits. The others are
+// those that have joined, and one that we opened and that the peer may have
+// joined already, though its Hello is still on its way here. The peer ends
 // them before it sends anything on st; see choose.
-func (l *Link) before(st *stream) []*stream {
+func (l *Link) before(st *stream) <-chan struct{} {
 	l.mu.Lock()
 	defer l.unlock()
-	if l.sender != st {
+	if !preferred(l.lower, st.outbound) {
 		return nil
 	}
-	var old []*stream
+	if l.greeting != nil && !st.outbound {
+		return l.greeting
+	}
 	for _, other := range l.streams {
 		if other != st && other.readable() {
-			old = append(old, other)
+			return other.drained
 		}
 	}
-	return old
+	return nil
 }
 
 // goodbye handles the last frame of the peer's direction. parted means that

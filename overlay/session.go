@@ -60,7 +60,7 @@ func (l *Link) begin() {
 		l.wakeLater("overlay/wait", func() { close(w.done) })
 	}
 	l.waiters = nil
-	if l.stopDial != nil && !l.greeting {
+	if l.stopDial != nil && l.greeting == nil {
 		l.later(l.stopDial)
 	}
 	if !l.sender.outbound {
@@ -155,7 +155,7 @@ func (l *Link) settle() {
 		return
 	}
 	if l.cause == nil {
-		if l.greeting || slices.ContainsFunc(l.streams, (*stream).readable) {
+		if l.greeting != nil || slices.ContainsFunc(l.streams, (*stream).readable) {
 			return
 		}
 		l.endSession(l.o.lastWord())
@@ -194,6 +194,9 @@ func (l *Link) readEnded(st *stream, err error) {
 		l.later(st.limit)
 		st.kickLater()
 	case err != nil:
+		if errors.Is(err, ErrProtocol) {
+			l.o.drops.add(dropMalformed, 1)
+		}
 		l.fail(st, err, resetCode(err))
 	}
 	st.readDone = true

@@ -127,12 +127,19 @@ func (st *stream) unlimit() {
 
 // serve runs a stream that has joined its link, until it is over. Not guarded.
 func (st *stream) serve() {
-	if !st.l.o.gate.spawn(st.write) {
-		st.l.writeEnded(st, ErrClosed)
-		close(st.written)
-	}
+	// The writer begins by Wake: reader and writer must not start in the same
+	// step of the simulator, or what goes into the first batch is chance.
+	st.l.o.wake("overlay/start", st.l.key, func() {
+		if !st.l.o.gate.spawn(st.write) {
+			st.l.writeEnded(st, ErrClosed)
+			close(st.written)
+		}
+	})
 	st.counts = true
 	st.l.readEnded(st, st.read())
-	<-st.written
+	select {
+	case <-st.written:
+	case <-st.l.o.ctx.Done(): // Wake may have been lost
+	}
 	st.s.Close()
 }

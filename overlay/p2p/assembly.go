@@ -6,6 +6,7 @@ package p2p
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -99,7 +100,7 @@ func (x *assembly) buildSwarm(bus event.Bus) error {
 	h := x.owner
 	key := h.cfg.Key.Libp2p()
 	var err error
-	if x.secure, err = newSecurer(key, h.self, h.cfg.Network, security.AdmissionOID(), h.counters); err != nil {
+	if x.secure, err = newSecurer(key, h.self, h.admitted, security.AdmissionOID(), h.counters); err != nil {
 		return err
 	}
 	book, err := pstoremem.NewPeerstore()
@@ -169,6 +170,18 @@ func noIPv6(a ma.Multiaddr, err error) bool {
 	_, v6 := a.ValueForProtocol(ma.P_IP6)
 	return v6 == nil && manet.IsIPUnspecified(a) &&
 		(errors.Is(err, syscall.EAFNOSUPPORT) || errors.Is(err, syscall.EADDRNOTAVAIL))
+}
+
+// bound returns the addresses that this node can be reached at as things are
+// now. libp2p's own list is up to a minute old.
+func (x *assembly) bound() ([]ma.Multiaddr, error) {
+	listening := x.swarm.ListenAddresses()
+	if len(listening) == 0 {
+		return nil, nil
+	}
+	addrs, err := manet.ResolveUnspecifiedAddresses(listening, nil)
+	slices.SortFunc(addrs, ma.Multiaddr.Compare)
+	return addrs, err
 }
 
 // publish chooses the addresses that others are told.

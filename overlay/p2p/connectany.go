@@ -156,7 +156,7 @@ func (x *assembly) whoIsAt(s seed) peer.ID {
 	if s.peer != "" {
 		return s.peer
 	}
-	if bound, err := x.swarm.InterfaceListenAddresses(); err == nil && slices.ContainsFunc(bound, s.addr.Equal) {
+	if bound, err := x.bound(); err == nil && slices.ContainsFunc(bound, s.addr.Equal) {
 		return x.owner.self
 	}
 	if p := x.owner.learned.get(s.addr); p != "" {

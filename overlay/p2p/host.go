@@ -19,6 +19,7 @@ type Host struct {
 	// Immutable after New.
 	cfg       Config
 	self      peer.ID
+	admitted  admission
 	log       *zap.Logger
 	listen    []ma.Multiaddr
 	advertise []ma.Multiaddr
@@ -59,6 +60,7 @@ func New(cfg Config) (*Host, error) {
 	h := &Host{
 		cfg:      cfg,
 		self:     cfg.Key.PeerID(),
+		admitted: cfg.Network,
 		log:      cfg.Logger.Named("p2p"),
 		counters: new(counters),
 		learned:  newLearned(),
@@ -135,8 +137,12 @@ func (h *Host) Addrs() []string {
 	if node == nil {
 		return nil
 	}
+	bound, err := node.bound()
+	if err != nil {
+		h.log.Debug("local addresses can't be read", zap.Error(err))
+	}
 	var texts []string
-	for _, a := range node.host.Addrs() {
+	for _, a := range h.publish(bound) {
 		texts = append(texts, a.String())
 	}
 	return texts

@@ -1,0 +1,306 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+)
+
+func peerNumber(i int) peer.ID { return peer.ID(fmt.Sprintf("p%06d", i)) }
+
+var errNobody = errors.New("nobody there")
+
+// searchRun plays the shell: it starts the dials, which take 10 ms, and ends
+// them by what the test says.
+type searchRun struct {
+	t     *testing.T
+	core  *candidates
+	start time.Time
+	now   time.Time
+	reach map[string]peer.ID // address → who answers there
+	dials []searchNote
+	busy  []searchBusy
+	most  int
+	wake  time.Time
+}
+
+type searchNote struct {
+	at   time.Duration
+	addr string
+}
+
+type searchBusy struct {
+	until time.Time
+	dial  dial
+}
+
+func newSearchRun(t *testing.T) *searchRun {
+	start := time.Unix(1000, 0)
+	return &searchRun{t: t, core: newCandidates("m-self", newSeededRand(1)), start: start, now: start, reach: map[string]peer.ID{}}
+}
+
+func (r *searchRun) poll() {
+	var dials []dial
+	dials, r.wake = r.core.poll(r.now)
+	for _, d := range dials {
+		r.dials = append(r.dials, searchNote{r.now.Sub(r.start), d.candidate.Addrs[0]})
+		r.busy = append(r.busy, searchBusy{r.now.Add(10 * time.Millisecond), d})
+	}
+	r.most = max(r.most, len(r.busy))
+}
+
+func (r *searchRun) add(p peer.ID, addr string, source Source) {
+	r.core.add(r.now, Candidate{Peer: p, Addrs: []string{addr}, Source: source})
+	r.poll()
+}
+
+func (r *searchRun) down(p peer.ID, addr string) {
+	r.core.down(r.now, p, []string{addr})
+	r.poll()
+}
+
+// until lets time pass.
+func (r *searchRun) until(d time.Duration) {
+	end := r.start.Add(d)
+	for range 1_000_000 {
+		next := end
+		if !r.wake.IsZero() && r.wake.Before(next) {
+			next = r.wake
+		}
+		i := -1
+		for j, b := range r.busy {
+			if !b.until.After(next) && (i < 0 || b.until.Before(r.busy[i].until)) {
+				i = j
+			}
+		}
+		if i >= 0 {
+			b := r.busy[i]
+			r.busy = slices.Delete(r.busy, i, i+1)
+			r.now = b.until
+			r.finish(b.dial)
+			continue
+		}
+		r.now = next
+		if next.Equal(end) && (r.wake.IsZero() || r.wake.After(end)) {
+			return
+		}
+		r.poll()
+	}
+	r.t.Fatal("the core asks to be woken without end")
+}
+
+func (r *searchRun) finish(d dial) {
+	p, err := peer.ID(""), errNobody
+	for _, a := range d.candidate.Addrs {
+		if q := r.reach[a]; q != "" && (d.candidate.Peer == "" || d.candidate.Peer == q) {
+			p, err = q, nil
+		}
+	}
+	if err == nil && p != r.core.self {
+		r.core.up(p)
+	}
+	r.core.result(r.now, d.id, p, err)
+	r.poll()
+}
+
+// of lists when addr was dialled, between two times.
+func (r *searchRun) of(addr string, from, to time.Duration) []time.Duration {
+	var at []time.Duration
+	for _, n := range r.dials {
+		if n.addr == addr && n.at >= from && n.at < to {
+			at = append(at, n.at)
+		}
+	}
+	return at
+}
+
+// This test checks the pauses of a seed that can't be reached while there is
+// no other connection: doubling from 250 ms, within a quarter, to 5 s for
+// ever.
+func TestLonelyNodeBacksOffToFiveSeconds(t *testing.T) {
+	r := newSearchRun(t)
+	r.add("", "seed", SourceSeed)
+	r.until(time.Hour)
+	at := r.of("seed", 0, time.Hour)
+	require.Zero(t, at[0])
+	want := 250 * time.Millisecond
+	for i := range 20 {
+		pause := at[i+1] - at[i] - 10*time.Millisecond
+		require.InDelta(t, want.Seconds(), pause.Seconds(), want.Seconds()/4+0.002, "pause %d", i)
+		want = min(2*want, 5*time.Second)
+	}
+	require.InDelta(t, 3600/4.7, len(at), 80)
+}
+
+// This test checks that a seed which comes up is found, and then left alone.
+func TestReachedCandidateIsDone(t *testing.T) {
+	r := newSearchRun(t)
+	r.add("", "seed", SourceSeed)
+	r.add("b", "b", SourceRemembered)
+	r.until(3 * time.Second)
+	r.reach["seed"], r.reach["b"] = "a", "b"
+	r.until(20 * time.Second)
+	require.True(t, r.core.connected["a"] && r.core.connected["b"])
+	n := len(r.dials)
+	r.until(24 * time.Hour)
+	require.Len(t, r.dials, n, "converged is quiet")
+	require.True(t, r.wake.IsZero())
+	require.Len(t, r.core.list, 1, "the seed is remembered")
+	r.add("a", "lan", SourceLAN)
+	r.add("b", "lan", SourceLAN)
+	require.Len(t, r.dials, n)
+}
+
+// This test checks the patrol of a node that has connections: seeds and lost
+// peers one a second in turn for ten minutes, then one every 30 s for ever;
+// candidates of other kinds are given up.
+func TestPatrolNeverEnds(t *testing.T) {
+	r := newSearchRun(t)
+	r.core.up("friend")
+	r.add("", "seed", SourceSeed)
+	r.add("x", "lan", SourceLAN)
+	r.core.up("y")
+	r.down("y", "y")
+	r.until(2 * time.Hour)
+	require.Empty(t, r.of("lan", time.Minute, 2*time.Hour))
+	require.InDelta(t, 6, len(r.of("lan", 0, time.Minute)), 1)
+	minute := func(m int) int {
+		from := time.Duration(m) * time.Minute
+		return len(r.of("seed", from, from+time.Minute)) + len(r.of("y", from, from+time.Minute))
+	}
+	require.InDelta(t, 60, minute(2), 1)
+	require.InDelta(t, 60, minute(8), 1)
+	require.InDelta(t, 30, len(r.of("seed", 2*time.Minute, 3*time.Minute)), 1, "in turn")
+	require.InDelta(t, 2, minute(15), 1)
+	require.InDelta(t, 2, minute(110), 1)
+	require.NotEmpty(t, r.of("y", 100*time.Minute, 2*time.Hour))
+
+	r.reach["y"] = "y"
+	r.until(2*time.Hour + 2*time.Minute)
+	require.True(t, r.core.connected["y"], "the halves meet again")
+}
+
+// This test checks that losing the last connection makes everybody urgent
+// again.
+func TestLosingEverybodyMakesEverybodyEager(t *testing.T) {
+	r := newSearchRun(t)
+	r.core.up("friend")
+	r.add("", "seed", SourceSeed)
+	r.until(time.Hour)
+	r.down("friend", "friend")
+	before := len(r.of("seed", 0, 2*time.Hour))
+	r.until(time.Hour + 5*time.Second)
+	require.GreaterOrEqual(t, len(r.of("seed", time.Hour, 2*time.Hour)), 4, "%d before", before)
+	require.GreaterOrEqual(t, len(r.of("friend", time.Hour, 2*time.Hour)), 4)
+	r.until(10 * time.Hour)
+	require.InDelta(t, 720, len(r.of("seed", 9*time.Hour, 10*time.Hour)), 90)
+}
+
+// This test checks that of two nodes that discover each other the one with
+// the lower peer id dials at once and the other 100 ms later, if at all.
+func TestLowerPeerIDDialsFirst(t *testing.T) {
+	r := newSearchRun(t) // "m-self"
+	r.add("a-lower", "lower", SourceLAN)
+	r.add("z-higher", "higher", SourceLAN)
+	r.add("", "unknown", SourceLAN)
+	r.add("a-lower2", "lower2", SourceLAN)
+	r.until(50 * time.Millisecond)
+	r.core.up("a-lower2")
+	r.until(200 * time.Millisecond)
+	require.Equal(t, []time.Duration{100 * time.Millisecond}, r.of("lower", 0, time.Minute))
+	require.Zero(t, r.of("higher", 0, time.Minute)[0])
+	require.Zero(t, r.of("unknown", 0, time.Minute)[0])
+	require.Empty(t, r.of("lower2", 0, time.Minute))
+}
+
+// This test checks that one peer is one candidate, however it is named.
+func TestCandidatesAreMergedByPeer(t *testing.T) {
+	r := newSearchRun(t)
+	r.add("a", "a1", SourceLAN)
+	r.add("a", "a2", SourceRemembered)
+	r.add("", "seed", SourceSeed)
+	r.add("", "seed", SourceSeed)
+	require.Len(t, r.core.list, 2)
+	require.Equal(t, []string{"a2", "a1"}, r.core.list[0].addrs)
+	r.reach["seed"] = "a"
+	r.until(time.Second)
+	require.Len(t, r.core.list, 1)
+	require.Equal(t, SourceSeed, r.core.list[0].source)
+	r.add("m-self", "me", SourceLAN)
+	r.core.add(r.now, Candidate{})
+	require.Len(t, r.core.list, 1)
+}
+
+// This test checks that a seed which is this node itself is hardly dialled.
+func TestOwnAddressAmongTheSeedsIsHarmless(t *testing.T) {
+	r := newSearchRun(t)
+	r.add("", "me", SourceSeed)
+	r.add("", "seed", SourceSeed)
+	r.reach["me"] = "m-self"
+	r.until(time.Hour)
+	require.LessOrEqual(t, len(r.of("me", 0, time.Hour)), 121)
+	require.Greater(t, len(r.of("seed", 0, time.Hour)), 600)
+	r.reach["me"] = "other" // the name means somebody else now
+	r.until(time.Hour + time.Minute)
+	require.True(t, r.core.connected["other"])
+}
+
+// This test checks the bounds: dials at a time, candidates, lost peers. The
+// oldest is forgotten, and counted; seeds never are.
+func TestSearchIsBounded(t *testing.T) {
+	r := newSearchRun(t)
+	r.add("", "seed", SourceSeed)
+	for i := range 1000 {
+		r.add(peerNumber(i), fmt.Sprint("addr", i), SourceLAN)
+	}
+	require.Len(t, r.core.list, maxCandidates)
+	require.Equal(t, 1001-maxCandidates, r.core.forgotten)
+	require.Equal(t, "seed", r.core.list[0].addrs[0])
+	r.until(time.Minute)
+	require.Equal(t, maxDials, r.most)
+
+	r = newSearchRun(t)
+	r.core.up("friend")
+	for i := range 100 {
+		r.core.up(peerNumber(i))
+	}
+	for i := range 100 {
+		r.now = r.now.Add(time.Millisecond)
+		r.down(peerNumber(i), fmt.Sprint("addr", i))
+	}
+	lost := 0
+	for _, c := range r.core.list {
+		if c.lost {
+			lost++
+		}
+	}
+	require.Equal(t, maxLost, lost)
+	for range 100 {
+		r.core.add(r.now, Candidate{Peer: "many", Addrs: []string{fmt.Sprint(len(r.core.list), r.now)}, Source: SourceLAN})
+		r.now = r.now.Add(time.Second)
+	}
+	require.LessOrEqual(t, len(r.core.find(Candidate{Peer: "many"}).addrs), maxCandidateAddrs)
+}
+
+// This test checks that a connection which ends right after a dial is not
+// taken for standing.
+func TestConnectionThatEndsAtOnceIsDialledAgain(t *testing.T) {
+	r := newSearchRun(t)
+	r.add("a", "a", SourceRemembered)
+	d := r.busy[0].dial
+	r.busy = nil
+	r.core.up("a")
+	r.core.down(r.now, "a", nil)
+	r.core.result(r.now, d.id, "a", nil)
+	r.poll()
+	r.until(2 * time.Second)
+	require.Len(t, r.of("a", time.Millisecond, 2*time.Second)[:1], 1)
+}
