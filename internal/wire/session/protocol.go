@@ -3,10 +3,7 @@
 
 package session
 
-import (
-	"crypto/subtle"
-	"time"
-)
+import "time"
 
 // Magic begins every Hello, so that a stray connection is told from a client.
 const Magic = "arke-app"
@@ -48,9 +45,6 @@ type ID [16]byte
 
 // IsZero says that id names no session.
 func (id ID) IsZero() bool { return id == ID{} }
-
-// Equal compares in constant time, because an id lets its holder end a session.
-func (id ID) Equal(other ID) bool { return subtle.ConstantTimeCompare(id[:], other[:]) == 1 }
 
 // PickVersion returns the highest version that both ranges contain; false if
 // there is none.

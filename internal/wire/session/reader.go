@@ -56,15 +56,16 @@ func (r *Reader) Next() (Kind, []byte, error) {
 }
 
 func (r *Reader) next() (Kind, []byte, error) {
-	head, err := r.r.Peek(frameHead)
-	if len(head) >= lengthSize {
-		// The length is judged even if nothing follows it.
+	head, err := r.r.Peek(lengthSize)
+	if err == nil {
+		// The length is judged before anything else is waited for.
 		switch n := binary.BigEndian.Uint32(head); {
 		case uint64(n) > uint64(r.limit):
 			return 0, nil, fmt.Errorf("%w: %d bytes, at most %d", ErrFrameTooLarge, n, r.limit)
 		case n == 0:
 			return 0, nil, malformed("frame without a kind")
 		}
+		head, err = r.r.Peek(frameHead)
 	}
 	if err != nil {
 		if err == io.EOF && len(head) > 0 {

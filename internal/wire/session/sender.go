@@ -11,10 +11,12 @@ import (
 	"time"
 )
 
+// CopiedBelow is the length below which a Sender copies the trailing bytes of a
+// frame. Longer ones are taken from where they are when they are written, and
+// must not change until then.
+const CopiedBelow = 16 << 10
+
 const (
-	// refTail is the length from which trailing bytes are not copied into the
-	// queue: a system call takes them from where they are.
-	refTail = 16 << 10
 	// reserve is what the queue holds beyond its limit for frames that must
 	// not be lost. It bounds the small frames that a client can cause
 	// without reading.
@@ -66,7 +68,7 @@ func (s *Sender) Queued() int {
 }
 
 // Send queues f and does not block. The trailing bytes of f belong to the
-// Sender if err is nil. Errors are ErrQueueFull, ErrSenderClosed,
+// Sender if err is nil, see CopiedBelow. Errors are ErrQueueFull, ErrSenderClosed,
 // ErrFrameTooLarge, and ErrFieldTooLarge; nothing was queued then.
 func (s *Sender) Send(f Frame) error {
 	_, err := s.push(f, s.limit)
@@ -123,7 +125,7 @@ func (s *Sender) push(f Frame, limit int) (room <-chan struct{}, err error) {
 		}
 		return s.room, ErrQueueFull
 	}
-	if len(tail) < refTail {
+	if len(tail) < CopiedBelow {
 		s.last = append(head, tail...)
 	} else {
 		s.segments = append(s.segments, head, tail)

@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/internal/failure"
+)
+
+// call runs do on a goroutine of its own, bounded by the client's quota, and
+// queues the reply it returns. timeout is in µs, 0 = none. refuse makes the
+// reply where there is no place for the call.
+func (c *client) call(id, timeout uint64, size int, do func(context.Context) session.Frame, refuse func(session.Failure) session.Frame) (violation string) {
+	ctx, cancel, err := c.begin(id, timeout, size)
+	switch {
+	case errors.Is(err, errDuplicate):
+		return fmt.Sprintf("call %d is there already", id)
+	case errors.Is(err, failure.ErrDraining):
+		c.relay.count.drop(dropRequestInDrain)
+		return "" // Goodbye will say that nobody looked at it
+	case err != nil:
+		c.countLimit(err)
+		c.tell(refuse(failure.Of(err)))
+		return ""
+	}
+	c.wg.Go(func() {
+		reply := do(ctx)
+		cancel()
+		c.free(id, size)
+		c.reply(reply)
+		c.done()
+	})
+	return ""
+}
+
+// errDuplicate is returned by begin for an id that is in use.
+var errDuplicate = errors.New("relay: duplicate id")
+
+// begin takes a place for a call. The reader is the only one to call it.
+func (c *client) begin(id, timeout uint64, size int) (context.Context, context.CancelFunc, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return nil, nil, failure.ErrDraining
+	}
+	if _, ok := c.calls[id]; ok {
+		return nil, nil, errDuplicate
+	}
+	if err := c.quota.request(size); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	if timeout > 0 {
+		cancel()
+		ctx, cancel = context.WithTimeout(c.ctx, session.Duration(timeout))
+	}
+	c.calls[id] = cancel
+	c.busy++
+	return ctx, cancel, nil
+}
+
+// free gives id and place back. That must be before the reply is queued: the
+// client may use both again as soon as it has read it.
+func (c *client) free(id uint64, size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, id)
+	c.quota.requestDone(size)
+}
+
+// done is after the reply was queued, so that Goodbye follows it.
+func (c *client) done() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy--
+	if c.stopped && c.busy == 0 {
+		close(c.idle)
+	}
+}
+
+// reply queues the reply of a call. If the client left no room for it, or it
+// can't be encoded, something smaller takes its place: every call has a reply.
+func (c *client) reply(f session.Frame) {
+	err := c.sender.Send(f)
+	switch {
+	case err == nil || errors.Is(err, session.ErrSenderClosed):
+		return
+	case errors.Is(err, session.ErrQueueFull):
+		c.relay.count.drop(dropSlowReply)
+	}
+	c.tell(substitute(f, err))
+}
+
+// substitute makes the reply that stands for f, which err kept from being
+// queued. It is certain only that the outcome is lost.
+func substitute(f session.Frame, err error) session.Frame {
+	lost := failure.Of(fmt.Errorf("%w: its reply was lost on the way from the relay: %w", patterns.ErrInterrupted, err))
+	switch f := f.(type) {
+	case *session.Reply:
+		return &session.Reply{ID: f.ID, Failure: lost}
+	case *session.MembersReply:
+		return &session.MembersReply{ID: f.ID, Failure: lost}
+	case *session.StatusReply:
+		return &session.StatusReply{ID: f.ID, JSON: []byte("{}")}
+	}
+	panic("BUG: no reply: " + f.Kind().String())
+}
+
+func (c *client) countLimit(err error) {
+	switch {
+	case errors.Is(err, ErrTooManyRequests):
+		c.relay.count.drop(dropTooManyRequests)
+	case errors.Is(err, ErrTooManyBytes):
+		c.relay.count.drop(dropTooManyBytes)
+	case errors.Is(err, ErrTooManyRegistrations):
+		c.relay.count.drop(dropTooManyRegistrations)
+	}
+}
+
+func (c *client) handleCancel(f *session.Cancel) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel := c.calls[f.ID]; cancel != nil {
+		cancel()
+	}
+}
+
+func (c *client) handleRequest(f *session.Request, size int) (violation string) {
+	return c.call(f.ID, f.Timeout, size,
+		func(ctx context.Context) session.Frame { return c.request(ctx, f) },
+		func(why session.Failure) session.Frame { return &session.Reply{ID: f.ID, Failure: why} })
+}
+
+// request asks the cluster on behalf of the client.
+func (c *client) request(ctx context.Context, f *session.Request) *session.Reply {
+	var outcome patterns.Outcome
+	options := make([]patterns.RequestOption, 0, 4)
+	options = append(options, patterns.Report(&outcome))
+	if f.Idempotent {
+		options = append(options, patterns.Idempotent())
+	}
+	if f.WaitForMember {
+		options = append(options, patterns.WaitForMember())
+	}
+	switch policy := patterns.Policy(f.Policy); policy {
+	case patterns.PolicyLoad:
+	case patterns.PolicySticky:
+		options = append(options, patterns.Sticky(f.StickyKey))
+	default:
+		options = append(options, patterns.WithPolicy(policy))
+	}
+	m, err := c.relay.cfg.Node.Request(ctx, f.Cluster, patterns.Message{Headers: fromWire(f.Headers), Body: f.Body}, options...)
+	reply := &session.Reply{
+		ID:       f.ID,
+		Failure:  failure.Of(err),
+		Attempts: uint16(min(outcome.Attempts, 1<<16-1)),
+		Member:   outcome.Member,
+	}
+	if err == nil {
+		reply.Headers, reply.Body = toWire(m.Headers), m.Body
+	}
+	return reply
+}
+
+func (c *client) handleMembers(f *session.Members, size int) (violation string) {
+	return c.call(f.ID, f.Timeout, size,
+		func(ctx context.Context) session.Frame { return c.listMembers(ctx, f) },
+		func(why session.Failure) session.Frame { return &session.MembersReply{ID: f.ID, Failure: why} })
+}
+
+func (c *client) listMembers(ctx context.Context, f *session.Members) *session.MembersReply {
+	members, err := c.relay.cfg.Node.Members(ctx, f.Cluster)
+	reply := &session.MembersReply{ID: f.ID, Failure: failure.Of(err)}
+	for i := range members {
+		reply.Members = append(reply.Members, session.Member{
+			ID:          members[i].ID,
+			Peer:        members[i].Peer,
+			Incarnation: members[i].Incarnation,
+			Zone:        members[i].Zone,
+			Capacity:    uint32(members[i].Capacity),
+			State:       members[i].State,
+		})
+	}
+	return reply
+}
+
+func (c *client) handleStatus(f *session.Status, size int) (violation string) {
+	reply := func(json []byte) session.Frame { return &session.StatusReply{ID: f.ID, JSON: json} }
+	return c.call(f.ID, 0, size,
+		func(context.Context) session.Frame { return reply(c.relay.describe()) },
+		func(session.Failure) session.Frame { return reply([]byte("{}")) })
+}
+
+func fromWire(hs []session.Header) patterns.Headers {
+	if len(hs) == 0 {
+		return nil
+	}
+	out := make(patterns.Headers, len(hs))
+	for i := range hs {
+		out[i] = patterns.Header(hs[i])
+	}
+	return out
+}
+
+func toWire(hs patterns.Headers) []session.Header {
+	if len(hs) == 0 {
+		return nil
+	}
+	out := make([]session.Header, len(hs))
+	for i := range hs {
+		out[i] = session.Header(hs[i])
+	}
+	return out
+}

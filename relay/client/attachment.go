@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/internal/wire/session"
+)
+
+const (
+	// queueBytes bounds what waits for the relay to read; calls wait for room.
+	queueBytes = 8 << 20
+	// writeTime is how long the relay may leave us waiting in one write.
+	writeTime = 30 * time.Second
+)
+
+// attachment is the client's side of one session. Its reader runs run; writer
+// and watchdog are of wg. Handlers are not: they belong to the client, so that
+// a slow one does not keep it from re-attaching.
+type attachment struct {
+	// Immutable after newAttachment.
+	client  *Client
+	conn    net.Conn
+	reader  *session.Reader
+	sender  *session.Sender
+	welcome *session.Welcome
+	heard   atomic.Bool // something came since the last look
+
+	// Lifecycle.
+	ctx    context.Context // ends with the session, its cause says why
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+
+	// Guarded by mu.
+	mu          sync.Mutex
+	over        error // how a call without a reply ends; nil = the session lives
+	lastID      uint64
+	calls       map[uint64]chan session.Frame // by id of the call
+	regCalls    map[uint64]chan session.Frame // by registration: a Registered or RegisterFailed is due
+	unregisters map[uint64]chan session.Frame // by registration: an Unregistered is due
+	deliveries  map[uint64]context.CancelFunc
+}
+
+// Why a session ended.
+var (
+	errClosing    = errors.New("client: closed")
+	errDrained    = errors.New("client: the relay was shut down")
+	errSilent     = errors.New("client: the relay does not answer")
+	errRelayError = errors.New("client: the relay ended the session")
+)
+
+func newAttachment(c *Client, conn net.Conn, reader *session.Reader, welcome *session.Welcome) *attachment {
+	a := &attachment{
+		client:      c,
+		conn:        conn,
+		reader:      reader,
+		sender:      session.NewSender(queueBytes, int(welcome.Limits.Frame)),
+		welcome:     welcome,
+		calls:       map[uint64]chan session.Frame{},
+		regCalls:    map[uint64]chan session.Frame{},
+		unregisters: map[uint64]chan session.Frame{},
+		deliveries:  map[uint64]context.CancelFunc{},
+	}
+	a.ctx, a.cancel = context.WithCancelCause(c.ctx)
+	return a
+}
+
+// run reads until the session ends, and says why it did.
+func (a *attachment) run() error {
+	a.wg.Go(a.write)
+	a.wg.Go(a.watch)
+	a.wg.Go(a.registerAgain)
+	a.end(a.read())
+	a.wg.Wait()
+	return context.Cause(a.ctx)
+}
+
+// end ends the session at once; the first cause counts.
+func (a *attachment) end(cause error) {
+	a.mu.Lock()
+	if a.over == nil {
+		a.over = errLost
+		if errors.Is(cause, errDrained) {
+			a.over = errGoodbye
+		}
+	}
+	a.mu.Unlock()
+	a.cancel(cause)
+	a.sender.Close()
+	a.conn.Close()
+}
+
+func (a *attachment) write() {
+	if err := a.sender.Run(a.conn, writeTime); err != nil {
+		a.end(err)
+	}
+}
+
+// watch asks a relay that says nothing, gives it up at last, and ends the
+// session with the client.
+func (a *attachment) watch() {
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	var l liveness
+	for {
+		select {
+		case <-ticker.C:
+		case <-a.ctx.Done():
+			a.end(errClosing)
+			return
+		}
+		ping, dead := l.look(a.heard.Swap(false))
+		if ping {
+			a.sender.Send(&session.Ping{}) // a full queue is asked enough
+		}
+		if dead {
+			a.end(errSilent)
+		}
+	}
+}
+
+// read handles frames until the connection ends, and says why it did.
+func (a *attachment) read() error {
+	for {
+		k, body, err := a.reader.Next()
+		if err != nil {
+			return err
+		}
+		a.heard.Store(true)
+		f, err := session.Decode(k, body)
+		if errors.Is(err, session.ErrUnknownKind) && k.Skippable() {
+			continue
+		}
+		if err == nil {
+			err = a.handle(f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (a *attachment) handle(f session.Frame) error {
+	switch f := f.(type) {
+	case *session.Reply:
+		a.answer(a.calls, f.ID, f)
+	case *session.MembersReply:
+		a.answer(a.calls, f.ID, f)
+	case *session.StatusReply:
+		a.answer(a.calls, f.ID, f)
+	case *session.Registered:
+		a.answer(a.regCalls, f.ID, f)
+	case *session.RegisterFailed:
+		a.answer(a.regCalls, f.ID, f)
+	case *session.Unregistered:
+		a.answer(a.unregisters, f.ID, f)
+	case *session.Deliver:
+		a.deliver(f)
+	case *session.DeliverCancel:
+		a.cancelDelivery(f.ID)
+	case *session.Ping:
+		return a.sender.SendReserved(&session.Pong{Token: f.Token})
+	case *session.Pong:
+	case *session.Drain:
+		a.client.log.Info("the relay is shutting down", zap.String("text", f.Text))
+	case *session.Goodbye:
+		return errDrained
+	case *session.Error:
+		return fmt.Errorf("%w: %s: %s", errRelayError, f.Reason, f.Text)
+	default:
+		return fmt.Errorf("client: a relay does not send %s", f.Kind())
+	}
+	return nil
+}
+
+// expect makes a place for the answer of that id. The error says that the
+// session is over.
+func (a *attachment) expect(m map[uint64]chan session.Frame, id uint64) (<-chan session.Frame, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over != nil {
+		return nil, errNotSent
+	}
+	ch := make(chan session.Frame, 1)
+	m[id] = ch
+	return ch, nil
+}
+
+// expectCall is expect for a call, to which it gives an id.
+func (a *attachment) expectCall() (id uint64, ch <-chan session.Frame, err error) {
+	a.mu.Lock()
+	a.lastID++
+	id = a.lastID
+	a.mu.Unlock()
+	ch, err = a.expect(a.calls, id)
+	return id, ch, err
+}
+
+// forget is for answers that nobody waits for any more.
+func (a *attachment) forget(m map[uint64]chan session.Frame, id uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(m, id)
+}
+
+// answer gives f to whoever expects it, if anybody still does.
+func (a *attachment) answer(m map[uint64]chan session.Frame, id uint64, f session.Frame) {
+	a.mu.Lock()
+	ch := m[id]
+	delete(m, id)
+	a.mu.Unlock()
+	if ch != nil {
+		ch <- f // has room for the only one
+	}
+}
+
+// await waits for the answer that expect made a place for. The error is
+// errLost, errGoodbye, or, if ctx ended, errOver; an answer that is there
+// counts more.
+func (a *attachment) await(ctx context.Context, ch <-chan session.Frame) (session.Frame, error) {
+	var err error
+	select {
+	case f := <-ch:
+		return f, nil
+	case <-a.ctx.Done():
+		err = a.howOver()
+	case <-ctx.Done():
+		err = errOver
+	}
+	select {
+	case f := <-ch:
+		return f, nil
+	default:
+		return nil, err
+	}
+}
+
+// howOver says how calls without a reply end on this session.
+func (a *attachment) howOver() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over != nil {
+		return a.over
+	}
+	return errLost // the client is closing
+}

@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/internal/failure"
+)
+
+const (
+	// defaultTimeout is that of package patterns.
+	defaultTimeout = 5 * time.Second
+	// grace is how long a call whose time is over waits for the relay, which
+	// has the same deadline, to say whether a handler ran. The promise is 5 ms.
+	grace = 4 * time.Millisecond
+)
+
+// Request implements patterns.Messenger.
+func (c *Client) Request(ctx context.Context, cluster string, m patterns.Message, opts ...patterns.RequestOption) (patterns.Message, error) {
+	o := patterns.CollectOptions(opts)
+	if o.Outcome != nil {
+		*o.Outcome = patterns.Outcome{}
+	}
+	headers, err := checked(cluster, m)
+	if err != nil {
+		return patterns.Message{}, err
+	}
+	body := m.Body
+	if len(body) >= session.CopiedBelow {
+		// The queue may hold on to it for longer than we do.
+		body = bytes.Clone(body)
+	}
+	tries := course{idempotent: o.Idempotent}
+	f, err := c.ask(ctx, session.KindReply, cluster, tries, func(id uint64, timeout time.Duration) session.Frame {
+		return &session.Request{
+			ID:            id,
+			Timeout:       session.Micros(timeout),
+			Idempotent:    o.Idempotent,
+			WaitForMember: o.WaitForMember,
+			Policy:        uint8(o.Policy),
+			StickyKey:     o.StickyKey,
+			Cluster:       cluster,
+			Headers:       headers,
+			Body:          body,
+		}
+	})
+	reply, ok := f.(*session.Reply)
+	if ok && o.Outcome != nil {
+		*o.Outcome = patterns.Outcome{Member: reply.Member, Attempts: int(reply.Attempts)}
+	}
+	if err != nil {
+		return patterns.Message{}, err
+	}
+	return patterns.Message{Headers: fromWire(reply.Headers), Body: reply.Body}, nil
+}
+
+// checked returns the headers as they travel, or why the message can't.
+func checked(cluster string, m patterns.Message) ([]session.Header, error) {
+	if err := checkName(cluster); err != nil {
+		return nil, err
+	}
+	headers := toWire(m.Headers)
+	if err := session.CheckHeaders(headers); err != nil {
+		return nil, fmt.Errorf("%w: %v", patterns.ErrTooLarge, err)
+	}
+	if n := session.HeadersSize(headers) + len(m.Body); n > session.MaxMessage {
+		return nil, fmt.Errorf("%w: %d bytes with headers, at most %d", patterns.ErrTooLarge, n, session.MaxMessage)
+	}
+	return headers, nil
+}
+
+func checkName(cluster string) error {
+	if len(cluster) > session.MaxCluster {
+		return fmt.Errorf("client: the cluster's name has %d bytes, at most %d", len(cluster), session.MaxCluster)
+	}
+	return nil
+}
+
+// Members implements patterns.Messenger.
+func (c *Client) Members(ctx context.Context, cluster string) ([]patterns.Member, error) {
+	if err := checkName(cluster); err != nil {
+		return nil, err
+	}
+	tries := course{idempotent: true}
+	f, err := c.ask(ctx, session.KindMembersReply, cluster, tries, func(id uint64, timeout time.Duration) session.Frame {
+		return &session.Members{ID: id, Timeout: session.Micros(timeout), Cluster: cluster}
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := f.(*session.MembersReply).Members
+	members := make([]patterns.Member, 0, len(list))
+	for i := range list {
+		members = append(members, patterns.Member{
+			ID:          list[i].ID,
+			Peer:        list[i].Peer,
+			Incarnation: list[i].Incarnation,
+			Zone:        list[i].Zone,
+			Capacity:    int(list[i].Capacity),
+			State:       list[i].State,
+		})
+	}
+	return members, nil
+}
+
+// build makes the frame of a call, which has so much time.
+type build func(id uint64, timeout time.Duration) session.Frame
+
+// ask has the relay answer a call with a frame of kind want, on as many
+// sessions as that takes and tries allows. The frame that is returned may say,
+// besides the error, how the call went.
+func (c *Client) ask(ctx context.Context, want session.Kind, cluster string, tries course, frame build) (session.Frame, error) {
+	if err := c.begin(); err != nil {
+		return nil, err
+	}
+	defer c.end()
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, defaultTimeout)
+		defer cancel()
+	}
+	for {
+		var f session.Frame
+		a, err := c.current(ctx)
+		if err == nil {
+			f, err = a.call(ctx, want, frame)
+		}
+		if err == nil {
+			err = failure.Error(failureOf(f), cluster)
+		}
+		if again, final := tries.settle(err); !again {
+			return f, final
+		}
+	}
+}
+
+// failureOf returns how a call failed by its reply.
+func failureOf(f session.Frame) session.Failure {
+	switch f := f.(type) {
+	case *session.Reply:
+		return f.Failure
+	case *session.MembersReply:
+		return f.Failure
+	}
+	return session.Failure{}
+}
+
+// call tries on this session. Errors are errNotSent, errLost, errGoodbye,
+// patterns.ErrTooLarge, and a *patterns.DeadlineError.
+func (a *attachment) call(ctx context.Context, want session.Kind, frame build) (session.Frame, error) {
+	if ctx.Err() != nil {
+		return nil, &patterns.DeadlineError{Cause: cause(ctx)}
+	}
+	id, answer, err := a.expectCall()
+	if err != nil {
+		return nil, err
+	}
+	defer a.forget(a.calls, id)
+	deadline, _ := ctx.Deadline()
+	err = a.sender.SendWait(ctx, frame(id, time.Until(deadline)))
+	switch {
+	case errors.Is(err, session.ErrSenderClosed):
+		return nil, errNotSent
+	case err != nil && ctx.Err() != nil:
+		return nil, &patterns.DeadlineError{Cause: cause(ctx)}
+	case err != nil:
+		return nil, fmt.Errorf("%w: %v", patterns.ErrTooLarge, err)
+	}
+	f, err := a.await(ctx, answer)
+	if errors.Is(err, errOver) {
+		f, err = a.lastWord(ctx, id, answer)
+	}
+	if err == nil && f.Kind() != want {
+		a.end(fmt.Errorf("client: the relay answers with %s where %s is due", f.Kind(), want))
+		return nil, errLost
+	}
+	return f, err
+}
+
+// lastWord gives the relay a moment to say what became of a call whose time is
+// over.
+func (a *attachment) lastWord(ctx context.Context, id uint64, answer <-chan session.Frame) (session.Frame, error) {
+	if cause(ctx) == context.Canceled {
+		a.sender.SendReserved(&session.Cancel{ID: id}) // if it is lost, so is only a courtesy
+	}
+	moment, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	f, err := a.await(moment, answer)
+	if err != nil {
+		return nil, &patterns.DeadlineError{Cause: cause(ctx), MaybeRan: !errors.Is(err, errGoodbye)}
+	}
+	return f, nil
+}
+
+func fromWire(hs []session.Header) patterns.Headers {
+	if len(hs) == 0 {
+		return nil
+	}
+	out := make(patterns.Headers, len(hs))
+	for i := range hs {
+		out[i] = patterns.Header(hs[i])
+	}
+	return out
+}
+
+func toWire(hs patterns.Headers) []session.Header {
+	if len(hs) == 0 {
+		return nil
+	}
+	out := make([]session.Header, len(hs))
+	for i := range hs {
+		out[i] = session.Header(hs[i])
+	}
+	return out
+}

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// Shutdown implements patterns.Messenger. Calls can be made until the members
+// have drained, since their handlers may need them.
+func (c *Client) Shutdown(ctx context.Context) error {
+	regs := c.leave()
+	errs := make([]error, len(regs))
+	var wg sync.WaitGroup
+	for i, r := range regs {
+		wg.Go(func() { errs[i] = r.Close(ctx) })
+	}
+	wg.Wait()
+	select {
+	case <-c.drain():
+	case <-ctx.Done():
+		errs = append(errs, ctx.Err())
+	}
+	return errors.Join(firstOf(errs), c.Close())
+}
+
+// firstOf spares the reader the same error once for each member.
+func firstOf(errs []error) error {
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return errs[i]
+	}
+	return nil
+}
+
+// leave refuses new registrations and returns those there are.
+func (c *Client) leave() []*registration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state < stateLeaving {
+		c.state = stateLeaving
+	}
+	regs := make([]*registration, 0, len(c.regs))
+	for _, r := range c.regs {
+		regs = append(regs, r)
+	}
+	return regs
+}
+
+// drain refuses new calls and returns a channel that is closed when none is
+// left.
+func (c *Client) drain() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state < stateDraining {
+		c.state = stateDraining
+	}
+	idle := c.idle
+	if idle == nil {
+		idle = make(chan struct{})
+		if c.calls > 0 {
+			c.idle = idle
+		} else {
+			close(idle)
+		}
+	}
+	return idle
+}
+
+// Close implements patterns.Messenger. Calls that wait get
+// patterns.ErrInterrupted if they may have reached a handler, else
+// patterns.ErrClosed. It waits for handlers to return; their contexts end.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	if c.state != stateClosed {
+		c.state = stateClosed
+		close(c.changed)
+		c.changed = make(chan struct{})
+	}
+	c.mu.Unlock()
+	c.cancel()
+	c.wg.Wait()
+	return nil
+}

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// Config says what a relay is. Node is required, and at least one of Socket
+// and Listen; every other zero value means the default named at the field.
+type Config struct {
+	// Node is what the clients share. It must be started before the relay and
+	// outlive it; the relay does not close it.
+	Node patterns.Messenger
+	// Status describes the node for Client.Status; the result is encoded as
+	// JSON. Default: nothing but the relay itself is described.
+	Status func() any
+	// Peer is the node's peer id, which clients are told. Default: "".
+	Peer string
+
+	// Socket is the path of the unix socket. Its directory is made with mode
+	// 0700 if it does not exist. Default: none.
+	Socket string
+	// Listen is a loopback "host:port" to accept clients on besides. Port 0 is
+	// any free one, see Relay.Addr. Default: none.
+	Listen string
+	// Token is what clients must show at Listen; required with it, at most
+	// 1024 bytes.
+	Token string
+
+	// Limits bound what clients may use.
+	Limits Limits
+	// Agent is what the relay calls itself to clients. Default "arke".
+	Agent string
+	// Logger is where the relay logs; nil = nowhere.
+	Logger *zap.Logger
+}
+
+// Limits bound what clients may use; zero fields mean the defaults. Each has a
+// named error at the client and a counter in [Status].
+type Limits struct {
+	// Clients is how many may be attached. Default 256. One more is refused:
+	// ErrTooManyClients.
+	Clients int
+	// Registrations is how many members one client may have. Default 64. One
+	// more fails: ErrTooManyRegistrations.
+	Registrations int
+	// Requests is how many calls of one client may be without a reply.
+	// Default 4096. One more fails: ErrTooManyRequests.
+	Requests int
+	// RequestBytes is how many bytes such calls may have. Default 64 MiB. One
+	// more fails, unless it is the only one: ErrTooManyBytes.
+	RequestBytes int
+	// QueueBytes is how many bytes may wait until one client reads them.
+	// Default 8 MiB, besides one message of any size. What is more is not
+	// delivered: its caller is told that the member is overloaded.
+	QueueBytes int
+	// Handshake is how long a new connection may take to say Hello. Default
+	// 2 s.
+	Handshake time.Duration
+	// Stall is how long a client may leave the relay waiting in one write
+	// before its session ends. Default 30 s.
+	Stall time.Duration
+}
+
+// A Register without a time-out may take so long.
+const registerTimeout = 30 * time.Second
+
+// handshakes bounds the connections that have not said Hello yet.
+const handshakes = 64
+
+func (l Limits) withDefaults() Limits {
+	zero := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	zero(&l.Clients, 256)
+	zero(&l.Registrations, 64)
+	zero(&l.Requests, 4096)
+	zero(&l.RequestBytes, 64<<20)
+	zero(&l.QueueBytes, 8<<20)
+	if l.Handshake == 0 {
+		l.Handshake = 2 * time.Second
+	}
+	if l.Stall == 0 {
+		l.Stall = 30 * time.Second
+	}
+	return l
+}
+
+// wire returns l as a Welcome tells it.
+func (l Limits) wire() session.Limits {
+	return session.Limits{
+		Frame:         session.MaxFrame,
+		Message:       session.MaxMessage,
+		Registrations: uint32(l.Registrations),
+		Requests:      uint32(l.Requests),
+		RequestBytes:  uint64(l.RequestBytes),
+	}
+}
+
+func (c Config) withDefaults() Config {
+	c.Limits = c.Limits.withDefaults()
+	if c.Agent == "" {
+		c.Agent = "arke"
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	l := c.Limits
+	switch {
+	case c.Node == nil:
+		return errors.New("relay: Config.Node is required")
+	case c.Socket == "" && c.Listen == "":
+		return errors.New("relay: Config.Socket or Config.Listen is required: where shall clients attach?")
+	case c.Listen != "" && c.Token == "":
+		return ErrNoToken
+	case len(c.Token) > session.MaxToken:
+		return fmt.Errorf("relay: Config.Token is longer than %d bytes", session.MaxToken)
+	case len(c.Agent) > session.MaxName || len(c.Peer) > session.MaxName:
+		return fmt.Errorf("relay: Config.Agent or Config.Peer is longer than %d bytes", session.MaxName)
+	case min(l.Clients, l.Registrations, l.Requests, l.RequestBytes, l.QueueBytes) < 1:
+		return errors.New("relay: Config.Limits must be positive")
+	case l.Handshake < 0 || l.Stall < 0:
+		return errors.New("relay: Config.Limits must be positive")
+	}
+	if c.Listen != "" {
+		return checkLoopback(c.Listen)
+	}
+	return nil
+}
+
+// checkLoopback refuses an address that other machines could reach: the
+// protocol is not encrypted.
+func checkLoopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("relay: Config.Listen: %w", err)
+	}
+	if host == "localhost" {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%w: %q", ErrNotLoopback, address)
+}

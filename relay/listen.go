@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// maxSocketPath is what every system can bind; Linux could have three more.
+const maxSocketPath = 103
+
+// listenUnix opens the socket and returns, besides it, what gives the path
+// free for another relay. A socket that a dead relay left behind is removed.
+func listenUnix(path string) (net.Listener, func(), error) {
+	if len(path) > maxSocketPath {
+		return nil, nil, fmt.Errorf("relay: socket path of %d bytes, at most %d: %s", len(path), maxSocketPath, path)
+	}
+	if err := prepareDir(filepath.Dir(path)); err != nil {
+		return nil, nil, err
+	}
+	// The lock decides between two relays that start at once: both would find
+	// the old socket dead, and one would remove the other one's new socket.
+	unlock, err := lockFile(path + ".lock")
+	if errors.Is(err, errLocked) {
+		return nil, nil, socketInUse(path)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("relay: %w", err)
+	}
+	l, err := bindUnix(path)
+	if err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return l, unlock, nil
+}
+
+func bindUnix(path string) (net.Listener, error) {
+	if err := removeStale(path); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("relay: %w", err)
+	}
+	// Until here the mode was the umask's; peer credentials guard the gap.
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("relay: %w", err)
+	}
+	return l, nil
+}
+
+// removeStale makes path free if nobody answers there.
+func removeStale(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("relay: %w", err)
+	case info.Mode()&fs.ModeSocket == 0:
+		return fmt.Errorf("%w: %s exists and is not a socket", ErrUnsafeSocket, path)
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		c.Close()
+		return socketInUse(path)
+	}
+	// Only a refusal says that nobody listens; a full backlog, for one, is
+	// somebody's.
+	if !refused(err) {
+		return fmt.Errorf("%w: %w", socketInUse(path), err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("relay: %w", err)
+	}
+	return nil
+}
+
+func socketInUse(path string) error {
+	return fmt.Errorf("%w: %s: stop that relay, or choose another socket", ErrSocketInUse, path)
+}
+
+// prepareDir makes the directory, or checks that nobody but us and root can
+// replace what is in it.
+func prepareDir(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("relay: %w", err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("relay: %w", err)
+	}
+	if info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return fmt.Errorf("%w: others may write to %s: chmod go-w %s", ErrUnsafeSocket, dir, dir)
+	}
+	if uid, ok := owner(info); ok && uid != 0 && uid != os.Getuid() {
+		return fmt.Errorf("%w: %s belongs to user %d", ErrUnsafeSocket, dir, uid)
+	}
+	return nil
+}
+
+// listenTCP opens the loopback address.
+func listenTCP(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("relay: %w", err)
+	}
+	// A name may mean anything.
+	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		l.Close()
+		return nil, fmt.Errorf("%w: %q is %v", ErrNotLoopback, address, l.Addr())
+	}
+	return l, nil
+}

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// Relay gives the clients on this machine a share in one node. All methods may
+// be called concurrently.
+type Relay struct {
+	// Immutable after New.
+	cfg   Config
+	log   *zap.Logger
+	count counters
+
+	// Lifecycle.
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // acceptors and connections
+
+	// Guarded by mu.
+	mu        sync.Mutex
+	state     state
+	address   string // of the TCP listener
+	listeners []net.Listener
+	unlock    func()                // gives the socket's path free; nil = no socket
+	opening   map[net.Conn]struct{} // have not said Hello yet
+	clients   map[session.ID]*client
+}
+
+// state is where in its life a relay is.
+type state uint8
+
+const (
+	stateNew state = iota
+	stateRunning
+	stateDraining
+	stateClosed
+)
+
+// New checks cfg; it starts nothing.
+func New(cfg Config) (*Relay, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	r := &Relay{
+		cfg:     cfg,
+		log:     cfg.Logger.Named("relay"),
+		opening: map[net.Conn]struct{}{},
+		clients: map[session.ID]*client{},
+	}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r, nil
+}
+
+// Start opens the socket and the loopback address and returns when clients can
+// attach. Errors are ErrSocketInUse, ErrUnsafeSocket, ErrNotLoopback,
+// patterns.ErrClosed, and the system's. ctx bounds nothing that lasts.
+func (r *Relay) Start(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch r.state {
+	case stateRunning:
+		return errors.New("relay: started already")
+	case stateDraining, stateClosed:
+		return patterns.ErrClosed
+	}
+	if err := r.listen(); err != nil {
+		r.unlisten()
+		return err
+	}
+	r.state = stateRunning
+	for _, l := range r.listeners {
+		r.wg.Go(func() { r.accept(l) })
+	}
+	return nil
+}
+
+// listen opens what is configured. The caller holds mu; nobody waits for it
+// yet.
+func (r *Relay) listen() error {
+	if r.cfg.Socket != "" {
+		l, unlock, err := listenUnix(r.cfg.Socket)
+		if err != nil {
+			return err
+		}
+		r.listeners, r.unlock = append(r.listeners, l), unlock
+	}
+	if r.cfg.Listen != "" {
+		l, err := listenTCP(r.cfg.Listen)
+		if err != nil {
+			return err
+		}
+		r.listeners, r.address = append(r.listeners, l), l.Addr().String()
+	}
+	return nil
+}
+
+// unlisten closes what listen opened, which removes the socket, and lets
+// another relay have its path. The caller holds mu.
+func (r *Relay) unlisten() {
+	for _, l := range r.listeners {
+		l.Close()
+	}
+	r.listeners = nil
+	if r.unlock != nil {
+		r.unlock()
+		r.unlock = nil
+	}
+}
+
+// Addr returns the loopback address that is bound; "" before Start and if none
+// was asked for.
+func (r *Relay) Addr() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.address
+}
+
+// Close ends everything at once: clients see a broken connection. It waits for
+// all that the relay runs, and is idempotent.
+func (r *Relay) Close() error {
+	r.mu.Lock()
+	r.state = stateClosed
+	r.unlisten()
+	conns := make([]net.Conn, 0, len(r.opening))
+	for c := range r.opening {
+		conns = append(conns, c)
+	}
+	clients := r.attached()
+	r.mu.Unlock()
+
+	r.cancel()
+	for _, c := range conns {
+		c.Close()
+	}
+	for _, c := range clients {
+		c.end(errClosed)
+	}
+	r.wg.Wait()
+	return nil
+}
+
+// attached returns the clients there are. The caller holds mu.
+func (r *Relay) attached() []*client {
+	clients := make([]*client, 0, len(r.clients))
+	for _, c := range r.clients {
+		clients = append(clients, c)
+	}
+	return clients
+}

@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
+
+package relay
+
+import (
+	"errors"
+	"io/fs"
+)
+
+var errLocked = errors.New("locked by another process")
+
+// lockFile is not there: two relays that start at the same moment at the same
+// socket are not told apart.
+func lockFile(string) (unlock func(), err error) { return func() {}, nil }
+
+func owner(fs.FileInfo) (uid int, ok bool) { return 0, false }
+
+// refused trusts that whatever went wrong means that nobody listens.
+func refused(err error) bool { return err != nil }
