@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package examples
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// build compiles a program of this module.
+func build(t *testing.T, pkg string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), filepath.Base(pkg))
+	out, err := exec.Command("go", "build", "-o", program, pkg).CombinedOutput()
+	require.NoError(t, err, string(out))
+	return program
+}
+
+// run runs a program to its end and returns what it printed.
+func run(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	require.NoError(t, err, string(out))
+	return string(out)
+}
+
+// devRelay starts `arke relay --dev` until the test ends, and returns its socket.
+func devRelay(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "arke") // short: a socket's path has at most 107 bytes
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	socket := filepath.Join(dir, "relay.sock")
+	relay := exec.Command(build(t, "../cmd/arke"), "relay", "--dev", "--socket", socket)
+	out, err := relay.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, relay.Start())
+	t.Cleanup(func() {
+		require.NoError(t, relay.Process.Signal(syscall.SIGTERM))
+		require.NoError(t, relay.Wait(), "a relay that is told to stop drains and exits 0")
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(line, "arke relay ready "), line)
+	return socket
+}
+
+// TestEmbeddedGreetsAndIsRefused checks that the example does what it says.
+func TestEmbeddedGreetsAndIsRefused(t *testing.T) {
+	require.Equal(t, "hello, world\nrefused: whom shall I greet?\n", run(t, build(t, "./embedded")))
+}
+
+// TestAttachedAsksItsOwnCluster checks the same for a program beside a relay.
+func TestAttachedAsksItsOwnCluster(t *testing.T) {
+	got := run(t, build(t, "./attached"), "-socket", devRelay(t))
+	require.Equal(t, "2026-01-01T00:00:00Z\nmembers tried: 1\n", got)
+}
