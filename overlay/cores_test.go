@@ -93,7 +93,7 @@ func TestNewStreamIsJudged(t *testing.T) {
 // This test checks that a Hello says what was put in, and leaves out what no
 // peer would accept.
 func TestHelloSaysWhoWeAre(t *testing.T) {
-	addrs := []string{"/ip4/10.0.0.1/tcp/1", "", string(make([]byte, wire.MaxAddr+1))}
+	addrs := []string{"/ip4/10.0.0.1/tcp/1", "", "/not/utf-8/\xff", string(make([]byte, wire.MaxAddr+1))}
 	for range wire.MaxAddrs + 5 {
 		addrs = append(addrs, "/ip4/10.0.0.2/tcp/2")
 	}

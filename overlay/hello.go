@@ -6,6 +6,7 @@ package overlay
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/arke-mesh/arke/internal/wire"
 )
@@ -34,7 +35,7 @@ func encodeHello(instance instanceID, clock uint64, agent string, addrs []string
 		Agent:      wire.ClipText(agent),
 	}
 	for _, a := range addrs {
-		if len(a) > 0 && len(a) <= wire.MaxAddr && len(m.Addrs) < wire.MaxAddrs {
+		if len(a) > 0 && len(a) <= wire.MaxAddr && utf8.ValidString(a) && len(m.Addrs) < wire.MaxAddrs {
 			m.Addrs = append(m.Addrs, a)
 		}
 	}

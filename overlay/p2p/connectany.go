@@ -30,10 +30,11 @@ func (x *assembly) connectAny(ctx context.Context, seeds []seed) (peer.ID, error
 	places, errs := x.resolve(ctx, seeds)
 	rand.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
 	self := false
+	bound, _ := x.bound() // without it we would only ask ourselves who we are
 	var connected peer.ID
 	var unknown []seed
 	for _, s := range places {
-		switch p := x.whoIsAt(s); {
+		switch p := x.whoIsAt(s, bound); {
 		case p == x.owner.self:
 			self = true
 		case p != "" && x.swarm.Connectedness(p) == network.Connected:
@@ -152,11 +153,11 @@ func (x *assembly) probe(ctx context.Context, addr ma.Multiaddr) (peer.ID, error
 }
 
 // whoIsAt returns who is known to be at a place; empty if nobody is.
-func (x *assembly) whoIsAt(s seed) peer.ID {
+func (x *assembly) whoIsAt(s seed, bound []ma.Multiaddr) peer.ID {
 	if s.peer != "" {
 		return s.peer
 	}
-	if bound, err := x.bound(); err == nil && slices.ContainsFunc(bound, s.addr.Equal) {
+	if slices.ContainsFunc(bound, s.addr.Equal) {
 		return x.owner.self
 	}
 	if p := x.owner.learned.get(s.addr); p != "" {

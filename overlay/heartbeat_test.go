@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// freeze holds back everything between two nodes, as a hung process or a
+// partition does.
+func (n *node) freeze() {
+	for _, s := range n.transport.open() {
+		s.in.freeze()
+		s.out.freeze()
+	}
+}
+
+func (n *node) thaw() {
+	for _, s := range n.transport.open() {
+		s.in.thaw()
+		s.out.thaw()
+	}
+}
+
+// This test checks that a peer that hangs is suspect after 1.2 s, recovers at
+// the first byte, and keeps its session.
+func TestHungPeerIsSuspectAndRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		net.delay = time.Millisecond
+		a := startNode(t, net, low)
+		startNode(t, net, high)
+		l := a.wait(high)
+		defer l.Hold()()
+		time.Sleep(10 * time.Second)
+		require.False(t, l.Suspect())
+		session := l.Session()
+
+		a.freeze()
+		began := time.Now()
+		for !l.Suspect() {
+			time.Sleep(time.Millisecond)
+		}
+		require.InDelta(t, 1.0, time.Since(began).Seconds(), 0.25, "since the freeze; since the last byte it is 1.2 s")
+		require.Equal(t, "suspect", a.Links()[0].State)
+		time.Sleep(3 * time.Second)
+		a.thaw()
+		time.Sleep(5 * time.Millisecond)
+		require.False(t, l.Suspect())
+		require.Equal(t, session, l.Session())
+		require.Equal(t, []overlay.PeerEventType{overlay.LinkUp, overlay.LinkSuspect, overlay.LinkRecovered}, a.types(high))
+	})
+}
+
+// This test checks the exact moments: suspect 1.2 s after the last byte, given
+// up after 10 s together with the connection, and the next dial succeeds.
+func TestSilentLinkIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		a, b := startNode(t, net, low), startNode(t, net, high)
+		l := a.wait(high)
+		defer l.Hold()()
+		time.Sleep(123 * time.Millisecond)
+		b.send(low, "last byte")
+		synctest.Wait()
+		began := time.Now()
+		a.freeze()
+		time.Sleep(1199 * time.Millisecond)
+		require.False(t, l.Suspect())
+		time.Sleep(2 * time.Millisecond)
+		require.True(t, l.Suspect())
+		for l.Up() {
+			time.Sleep(time.Millisecond)
+		}
+		require.InDelta(t, 10, time.Since(began).Seconds(), 0.002)
+		synctest.Wait()
+		require.ErrorIs(t, a.last(high).Err, overlay.ErrSilent)
+		require.False(t, l.Suspect())
+		require.Equal(t, overlay.LinkDown, b.last(low).Type, "the connection is closed, too")
+		a.wait(high)
+	})
+}
+
+// This test checks that nothing is sent on a link that nobody holds, and that
+// interest in it starts the heartbeats.
+func TestOnlyHeldLinksBeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		a := startNode(t, net, low)
+		startNode(t, net, high)
+		l := a.wait(high)
+		synctest.Wait()
+		a.freeze()
+		time.Sleep(time.Hour)
+		require.False(t, l.Suspect())
+		require.Empty(t, a.Links()[0].Queued)
+
+		release := l.Hold()
+		began := time.Now()
+		for !l.Suspect() {
+			time.Sleep(time.Millisecond)
+		}
+		require.InDelta(t, 1.2, time.Since(began).Seconds(), 0.002)
+		release()
+		release()
+		time.Sleep(time.Minute)
+		require.True(t, l.Up(), "nobody is interested: nobody gives it up")
+		a.thaw()
+		synctest.Wait()
+		require.False(t, l.Suspect())
+	})
+}
+
+// This test checks that a link which comes up while it is held beats, and one
+// that was held before Open is watched from its first moment.
+func TestLinkHeldBeforeItIsUpBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		a := startNode(t, net, low)
+		startNode(t, net, high)
+		l := a.Link(high)
+		defer l.Hold()()
+		time.Sleep(time.Minute)
+		a.wait(high)
+		synctest.Wait()
+		a.freeze()
+		time.Sleep(1300 * time.Millisecond)
+		require.True(t, l.Suspect())
+	})
+}
+
+// This test checks that times on the peer's clock become local times: exactly
+// where the way is symmetric, on both sides, though the clocks differ.
+func TestLinkTimeTravels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		net.delay = 30 * time.Millisecond
+		a := startNode(t, net, low)
+		time.Sleep(time.Hour)
+		b := startNode(t, net, high)
+		require.NotEqual(t, a.LinkTime(time.Now()), b.LinkTime(time.Now()))
+		defer a.wait(high).Hold()()
+		synctest.Wait()
+		defer b.Link(low).Hold()()
+		time.Sleep(3 * time.Second) // the first exchange had to wait for the Hello
+		now := time.Now()
+		require.WithinDuration(t, now, a.Link(high).LocalTime(b.LinkTime(now)), 0)
+		require.WithinDuration(t, now, b.Link(low).LocalTime(a.LinkTime(now)), 0)
+		require.Equal(t, 60*time.Millisecond, a.Links()[0].RTT)
+		require.Equal(t, 60*time.Millisecond, b.Links()[0].RTT)
+		require.Equal(t, uint64(1), a.LinkTime(time.Time{}))
+		a.Link(high).LocalTime(1<<64 - 1) // absurd, but harmless
+	})
+}
