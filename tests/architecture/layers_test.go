@@ -61,7 +61,7 @@ var layers = []layer{
 	{"cluster", []string{"overlay", "security", "internal/wire"}, "membership reads no payload and opens no connection"},
 	{"patterns", []string{"cluster", "overlay", "security", "internal/wire"}, "patterns choose no peers and never touch the host"},
 	{"node", []string{"patterns", "cluster", "overlay", "security", "internal/wire"}, "the composition root"},
-	{"relay/client", []string{"patterns", "internal/wire"}, "an attached program links no overlay"},
+	{"relay/client", []string{"patterns", "internal/wire", "relay/internal"}, "an attached program links no overlay"},
 	{"relay", []string{"node", "patterns", "internal/wire"}, "a session layer over node: what works embedded works attached"},
 	{"sim", []string{"node", "patterns", "cluster", "overlay", "security", "internal/wire"}, "a transport behind the seam, and scenarios above node"},
 	{"cmd/arke", []string{"relay", "node", "patterns", "security", "overlay/p2p", "sim"}, "flags in, calls out; overlay/p2p only to route its logs"},
