@@ -77,10 +77,11 @@ func (c *client) run(reader *session.Reader) error {
 	return context.Cause(c.ctx)
 }
 
-// end ends the session at once; the first cause counts.
+// end ends the session at once; the first cause counts. The sender goes first:
+// no call may reply that it was cancelled, because the client did not do that.
 func (c *client) end(cause error) {
-	c.cancel(cause)
 	c.sender.Close()
+	c.cancel(cause)
 	c.conn.Close()
 }
 

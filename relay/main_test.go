@@ -92,11 +92,16 @@ func (b *binding) next() session.Frame {
 	return f
 }
 
-// expect returns the next frame, which must be an F.
+// expect returns the next frame, which must be an F. A DeliverCancel, which may
+// come at any time, is skipped unless it is expected.
 func expect[F session.Frame](b *binding) F {
 	b.t.Helper()
 	f := b.next()
 	want, ok := f.(F)
+	for !ok && f.Kind() == session.KindDeliverCancel {
+		f = b.next()
+		want, ok = f.(F)
+	}
 	require.True(b.t, ok, "got %T %+v", f, f)
 	return want
 }

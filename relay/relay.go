@@ -144,13 +144,13 @@ func (r *Relay) Close() error {
 	clients := r.attached()
 	r.mu.Unlock()
 
-	r.cancel()
 	for _, c := range conns {
 		c.Close()
 	}
 	for _, c := range clients {
 		c.end(errClosed)
 	}
+	r.cancel()
 	r.wg.Wait()
 	return nil
 }
