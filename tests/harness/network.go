@@ -53,7 +53,7 @@ func FreePort(t TB) string {
 }
 
 // Relays starts that many relays, named a, b, c …; the first one is the
-// others' seed. It returns when each has a link to all others.
+// others' seed. It returns when they know each other.
 func (n *Network) Relays(count int, options ...RelayOption) []*Relay {
 	n.t.Helper()
 	relays := []*Relay{n.Relay("a", options...)}
@@ -65,15 +65,13 @@ func (n *Network) Relays(count int, options ...RelayOption) []*Relay {
 	return relays
 }
 
-// Together waits until each relay has a link to each other one.
+// Together waits until each relay knows of the others.
 func Together(t TB, relays ...*Relay) {
 	t.Helper()
-	Eventually(t, 20*time.Second, fmt.Sprintf("that all %d relays are linked", len(relays)), func() error {
-		for _, a := range relays {
-			for _, b := range relays {
-				if err := a.linkedTo(b); a != b && err != nil {
-					return err
-				}
+	Eventually(t, 20*time.Second, fmt.Sprintf("that %d relays know each other", len(relays)), func() error {
+		for _, r := range relays {
+			if err := r.knows(len(relays) - 1); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -218,7 +218,7 @@ func (r *Relay) Requests(cluster string, args ...string) Result {
 
 // Status is what a relay says about itself, as far as the tests look.
 type Status struct {
-	Peer  string `json:"peer"`
+	Peers int `json:"peers"` // other nodes that it knows of
 	Links []struct {
 		Peer  string `json:"peer"`
 		State string `json:"state"`
@@ -247,19 +247,25 @@ func (r *Relay) observer() *client.Client {
 	return r.eye
 }
 
-// linkedTo returns an error unless the relay has a live link to the other.
-func (r *Relay) linkedTo(other *Relay) error {
+// knows returns an error unless the relay knows of that many others.
+func (r *Relay) knows(count int) error {
+	r.t.Helper()
+	s, _, err := r.Status()
+	if err == nil && s.Peers < count {
+		err = fmt.Errorf("relay %s knows of %d others", r.name, s.Peers)
+	}
+	return err
+}
+
+// KnowsAnybody returns an error unless the relay knows of another node or has
+// a link to one.
+func (r *Relay) KnowsAnybody() error {
 	r.t.Helper()
 	s, text, err := r.Status()
-	if err != nil {
-		return err
+	if err == nil && s.Peers == 0 && len(s.Links) == 0 {
+		err = fmt.Errorf("relay %s knows of nobody: %s", r.name, text)
 	}
-	for _, l := range s.Links {
-		if l.Peer == other.Peer() && l.State == "up" {
-			return nil
-		}
-	}
-	return fmt.Errorf("relay %s has no link to %s: %s", r.name, other.name, text)
+	return err
 }
 
 // Members returns the members of a cluster as the relay's callers see them.
@@ -304,21 +310,6 @@ func (r *Relay) RestartWith(options ...RelayOption) {
 		o(&r.cfg)
 	}
 	r.start()
-}
-
-// HasLinks returns an error unless the relay has a link to anybody.
-func (r *Relay) HasLinks() error {
-	r.t.Helper()
-	s, text, err := r.Status()
-	if err != nil {
-		return err
-	}
-	for _, l := range s.Links {
-		if l.State == "up" {
-			return nil
-		}
-	}
-	return fmt.Errorf("relay %s has no links: %s", r.name, text)
 }
 
 // Ignores fails the test if the relay's status names the other's peer id.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -93,6 +94,11 @@ func (a App) runRelay(cmd *cobra.Command, flags relayFlags) error {
 	}
 	if (flags.clientListen == "") != (flags.token == "") {
 		return misuse(cmd, errors.New("--client-listen and --token go together"))
+	}
+	for name, values := range map[string][]string{"listen": flags.listen, "advertise": flags.advertise, "seed": flags.seeds} {
+		if slices.Contains(values, "") {
+			return misuse(cmd, fmt.Errorf("--%s is empty: is a variable not set?", name))
+		}
 	}
 	network, err := a.network(flags)
 	if err != nil {

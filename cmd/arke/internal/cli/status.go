@@ -90,13 +90,24 @@ func (s relayStatus) writeNode(t io.Writer) {
 	for _, addr := range s.Addrs {
 		fmt.Fprintf(t, "address\t%s\n", addr)
 	}
+	fmt.Fprintf(t, "peers\t%s\n", s.peers())
 	fmt.Fprintf(t, "anchor of\t%d leases, %d watches\n", s.Anchors.Leases, s.Anchors.Watches)
 	fmt.Fprintf(t, "requests\t%d sent, %d of them retries, %d pending\n", s.Requests.Sent, s.Requests.Retried, s.Requests.Pending)
 }
 
+// peers says how many other nodes are known.
+func (s relayStatus) peers() string {
+	switch {
+	case s.Peers == 0:
+		return "none found yet"
+	case len(s.Links) == 0:
+		return fmt.Sprintf("%d known; links open when there is something to say", s.Peers)
+	}
+	return fmt.Sprintf("%d known", s.Peers)
+}
+
 func (s relayStatus) writeLinks(t io.Writer) {
 	if len(s.Links) == 0 {
-		fmt.Fprintln(t, "links\tnone: no other node has been found yet")
 		return
 	}
 	fmt.Fprintln(t, "\nLINK TO\tSTATE\tRTT\tQUEUED\tADDRESS")
