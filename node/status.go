@@ -20,6 +20,10 @@ type Status struct {
 	Incarnation uint64   `json:"incarnation"`
 	State       string   `json:"state"` // new, running, draining, or closed
 
+	// Peers is how many nodes this one knows of. Links to them open when there
+	// is something to say, so a quiet network has few.
+	Peers int `json:"peers"`
+
 	Links    []overlay.LinkStatus    `json:"links"`    // by peer id
 	Clusters []cluster.ServedStatus  `json:"clusters"` // served here, by name
 	Watches  []cluster.WatchedStatus `json:"watches"`  // called from here, by name
@@ -47,6 +51,7 @@ func (n *Node) Status() Status {
 		Zone:        n.cfg.Zone,
 		Incarnation: n.incarnation,
 		State:       phaseName(n.phase.Load()),
+		Peers:       n.overlay.Router().Size(),
 		Links:       present(n.overlay.Links()),
 		Clusters:    present(c.Served),
 		Watches:     present(c.Watched),
