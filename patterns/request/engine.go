@@ -112,7 +112,12 @@ func (e *Engine) remote(id peer.ID) *remote {
 	return r
 }
 
-func (e *Engine) putRemote(r *remote) { e.remotes.put(r, e.now()) }
+func (e *Engine) putRemote(r *remote) {
+	e.remotes.put(r, e.now())
+	if e.closed.Load() {
+		e.remotes.sweep(never, 0)
+	}
+}
 
 // armSweep has the tables looked through from time to time while they hold
 // something.
