@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/security"
+)
+
+// wireless is the rest of the world for one engine: a link that hands each
+// frame to a function, and a directory of one member.
+type wireless struct {
+	self, other peer.ID
+	handlers    map[wire.Kind]func(request.Link, []byte)
+	member      *cluster.Member
+	view        *cluster.View
+	sent        func(k wire.Kind, parts [][]byte)
+}
+
+func newWireless() *wireless {
+	m := &cluster.Member{ID: 1, Peer: "other", Incarnation: 7}
+	return &wireless{
+		self: "self", other: "other", handlers: make(map[wire.Kind]func(request.Link, []byte)),
+		member: m, view: &cluster.View{Members: []*cluster.Member{m}, Known: true, Complete: true},
+	}
+}
+
+func (w *wireless) engine(t testing.TB) *request.Engine {
+	workers := overlay.NewWorkers(100)
+	e, err := request.New(request.Config{
+		Links: w, Directory: w, Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: workers,
+		Incarnation: 7, Keys: func(name string) *security.Cluster { return derivedKeys(name) },
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, e.Close())
+		require.NoError(t, workers.Close())
+	})
+	return e
+}
+
+func (w *wireless) Self() peer.ID                                           { return w.self }
+func (w *wireless) Link(peer.ID) request.Link                               { return w }
+func (w *wireless) LinkTime(t time.Time) uint64                             { return uint64(t.UnixNano()) }
+func (w *wireless) Handle(k wire.Kind, h func(request.Link, []byte))        { w.handlers[k] = h }
+func (w *wireless) Subscribe(func(overlay.PeerEvent))                       {}
+func (w *wireless) Watch(string) request.Watch                              { return w }
+func (w *wireless) Pick(*cluster.View, cluster.PickRequest) *cluster.Member { return w.member }
+func (w *wireless) Begin(*cluster.Member)                                   {}
+func (w *wireless) Done(*cluster.Member, cluster.Result)                    {}
+func (w *wireless) State(*cluster.Member) string                            { return "live" }
+func (w *wireless) View() *cluster.View                                     { return w.view }
+func (w *wireless) Release()                                                {}
+func (w *wireless) Peer() peer.ID                                           { return w.other }
+func (w *wireless) Session() uint64                                         { return 1 }
+func (w *wireless) Suspect() bool                                           { return false }
+func (w *wireless) Open([]string)                                           {}
+func (w *wireless) Hold() func()                                            { return func() {} }
+func (w *wireless) LocalTime(remote uint64) time.Time                       { return time.Unix(0, int64(remote)) }
+
+func (w *wireless) Wait(context.Context, bool) (*cluster.View, error) { return w.view, nil }
+
+func (w *wireless) Send(_ overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
+	w.sent(k, parts)
+	return 1, nil
+}
+
+func (w *wireless) SendWait(_ context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
+	return w.Send(lane, k, parts...)
+}
+
+// caller returns a function that sends one request and gets its reply. The
+// member is this test: it allocates only the frame of the reply, as a link's
+// reader does.
+func callerCost(t testing.TB) func() {
+	w := newWireless()
+	reply := wire.Reply{Body: make([]byte, 1024)}.AppendTo(nil)
+	w.sent = func(k wire.Kind, parts [][]byte) {
+		frame := bytes.Clone(reply)
+		copy(frame, parts[0][:8])
+		w.handlers[wire.KindReply](w, frame)
+	}
+	e := w.engine(t)
+	ctx, m := context.Background(), patterns.Message{Body: make([]byte, 1024)}
+	return func() {
+		if reply, err := e.Do(ctx, "geo", m, patterns.RequestOptions{}); err != nil || len(reply.Body) != 1024 {
+			panic(err)
+		}
+	}
+}
+
+// member returns a function that has one request handled and waits for the
+// reply. The caller is this test.
+func memberCost(t testing.TB) func() {
+	w := newWireless()
+	replied := make(chan struct{}, 1)
+	w.sent = func(wire.Kind, [][]byte) { replied <- struct{}{} }
+	e := w.engine(t)
+	_, err := e.AddMember(1, "geo", echo, patterns.Limits{})
+	require.NoError(t, err)
+	r := wire.Request{Member: 1, Incarnation: 7, Body: make([]byte, 1024)}
+	r.Deadline = w.LinkTime(time.Now().Add(time.Hour))
+	template := r.AppendTo(nil)
+	id := uint64(0)
+	return func() {
+		frame := bytes.Clone(template)
+		id++
+		for i := range 8 {
+			frame[i] = byte(id >> (56 - 8*i))
+		}
+		w.handlers[wire.KindRequest](w, frame)
+		<-replied
+	}
+}
+
+func TestARequestCostsFewAllocations(t *testing.T) {
+	// This test holds the hot path to what is promised for it, the frame that
+	// comes in included: 8 at the caller, with the timer of the default
+	// deadline, and 8 at the member.
+	if raceEnabled {
+		t.Skip("the race detector allocates too")
+	}
+	caller, member := testing.AllocsPerRun(1000, callerCost(t)), testing.AllocsPerRun(1000, memberCost(t))
+	t.Logf("caller %v, member %v", caller, member)
+	require.LessOrEqual(t, caller, 8.0)
+	require.LessOrEqual(t, member, 8.0)
+}
+
+func BenchmarkCaller(b *testing.B) {
+	f := callerCost(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		f()
+	}
+}
+
+func BenchmarkMember(b *testing.B) {
+	f := memberCost(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		f()
+	}
+}
