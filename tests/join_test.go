@@ -67,7 +67,7 @@ func TestRelaysJoinByMDNS(t *testing.T) {
 
 func TestRelaysRememberTheirPeers(t *testing.T) {
 	// This test checks that a network comes together again after all its
-	// relays were killed, without seeds and without mDNS, from their data
+	// relays were stopped, without seeds and without mDNS, from their data
 	// directories, and that each relay is the same peer as before.
 	scenario(t)
 	net := harness.NewNetwork(t)
@@ -78,7 +78,9 @@ func TestRelaysRememberTheirPeers(t *testing.T) {
 		r.Forget()
 	}
 	for _, r := range relays {
-		r.Kill()
+		if code := r.Terminate(); code != 0 {
+			t.Errorf("a relay ended with status %d", code)
+		}
 	}
 	harness.RestartAll(relays...)
 	harness.Together(t, relays...)

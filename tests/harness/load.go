@@ -35,27 +35,30 @@ func (l *Load) run(ctx context.Context, rate int, do func(n int) error) {
 	begin := time.Now()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for n := 0; ; {
+	for next := 0; ; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		for due := int(time.Since(begin).Seconds() * float64(rate)); n < due; n++ {
-			l.mu.Lock()
-			l.sent++
-			l.mu.Unlock()
-			l.wg.Go(func() {
-				err := do(n)
-				l.mu.Lock()
-				defer l.mu.Unlock()
-				l.outcomes[n] = err
-			})
+		for due := int(time.Since(begin).Seconds() * float64(rate)); next < due; next++ {
+			n := next
+			l.wg.Go(func() { l.one(n, do) })
 		}
 	}
 }
 
-// Sent returns how many requests have begun, and Done how many have ended.
+func (l *Load) one(n int, do func(n int) error) {
+	l.mu.Lock()
+	l.sent++
+	l.mu.Unlock()
+	err := do(n)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.outcomes[n] = err
+}
+
+// Sent returns how many requests have begun.
 func (l *Load) Sent() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
