@@ -74,7 +74,7 @@ func (e *Engine) handleRequest(l Link, frame []byte) {
 	j := s.newJob(e.remote(l.Peer()), r.ID, deadline, o)
 	if !j.remote.add(j) {
 		e.drops.count(dropDuplicate) // the first one is answered
-		e.putRemote(j.remote)
+		e.putRemote(j.remote, now)
 		return
 	}
 	s.offer(j, now)

@@ -61,7 +61,7 @@ func (c *call) attempt(m *cluster.Member) decision {
 // transmit sends the request, or begins to establish the link for it.
 func (c *call) transmit(a *attempt) decision {
 	e := c.engine
-	a.began = e.now()
+	a.began = c.now()
 	head, body := c.encode(a)
 	lane := overlay.LaneRPC
 	if len(body) > wire.MaxPayload-len(head) {
@@ -131,14 +131,14 @@ func (c *call) settle(a *attempt, o cluster.Outcome) {
 		return
 	}
 	a.ended = true
-	r := cluster.Result{Outcome: o, Latency: time.Duration(c.engine.now() - a.began)}
+	r := cluster.Result{Outcome: o, Latency: time.Duration(c.now() - a.began)}
 	if a.arrived != 0 {
 		r.Latency = time.Duration(a.arrived - a.began)
 		r.Queue, r.Running = int(a.reply.Queue), int(a.reply.Running)
 		r.Service = time.Duration(a.reply.ServiceMicros) * time.Microsecond
 	}
 	c.engine.cfg.Directory.Done(a.member, r)
-	c.engine.putRemote(a.remote)
+	c.engine.putRemote(a.remote, c.now())
 }
 
 // fail ends an attempt that is still under way.

@@ -37,6 +37,7 @@ type call struct {
 	lapse    overlay.Timer // ends the request; nil if the context does
 	timer    overlay.Timer // ends a pause
 	timers   int           // number of the latest
+	moment   int64         // the time, if it was asked for since the last wait; else 0
 	excluded [maxAttempts + 2]cluster.MemberID
 	scratch  [64]byte
 	parts    [2][]byte
@@ -55,8 +56,8 @@ func (e *Engine) Do(ctx context.Context, name string, m patterns.Message, o patt
 		return patterns.Message{}, err
 	}
 	c.route = e.route(name)
-	defer e.putRoute(c.route)
 	err = c.run(ctx, o.WaitForMember)
+	e.putRoute(c.route, c.now())
 	if o.Outcome != nil {
 		*o.Outcome = c.report()
 	}
@@ -92,7 +93,7 @@ func (e *Engine) newCall(ctx context.Context, name string, m patterns.Message, o
 	c.box.init()
 	var limited bool
 	if c.deadline, limited = ctx.Deadline(); !limited {
-		c.deadline = e.cfg.Clock.Now().Add(DefaultTimeout)
+		c.deadline = e.start.Add(time.Duration(c.now()) + DefaultTimeout)
 		c.lapse = e.cfg.Clock.AfterFunc("request.deadline", DefaultTimeout, func() { c.box.put(event{what: eventDeadline}) })
 	}
 	return c, nil
@@ -101,7 +102,7 @@ func (e *Engine) newCall(ctx context.Context, name string, m patterns.Message, o
 // run carries the request through to its outcome.
 func (c *call) run(ctx context.Context, wait bool) error {
 	defer c.finish(ctx)
-	c.route.countRequest(c.engine.now())
+	c.route.countRequest(c.now())
 	d := trying
 	if v := c.route.watch.View(); len(v.Members) == 0 {
 		d = c.look(ctx, wait)
@@ -126,6 +127,7 @@ func (c *call) look(ctx context.Context, wait bool) decision {
 		ctx, cancel = overlay.WithTimeout(ctx, e.cfg.Clock, "request.view", c.deadline.Sub(e.cfg.Clock.Now()))
 		defer cancel()
 	}
+	c.moment = 0
 	if _, err := c.route.watch.Wait(ctx, wait); err != nil {
 		return ending(viewError(ctx, err))
 	}
@@ -157,12 +159,12 @@ func (c *call) try() decision {
 	m := c.pick(v)
 	switch {
 	case m == nil:
-		return c.plan.nobody(e.now(), v.Known && v.Empty)
+		return c.plan.nobody(c.now(), v.Known && v.Empty)
 	case !c.plan.permits(m.ID):
 		return c.plan.denied()
 	case m.MaxMessage > 0 && c.size > m.MaxMessage:
 		return c.end(patterns.ErrTooLarge)
-	case len(c.attempts) > 0 && !c.route.allowRetry(e.now()):
+	case len(c.attempts) > 0 && !c.route.allowRetry(c.now()):
 		e.drops.count(dropBudget)
 		return c.plan.denied()
 	}
@@ -198,12 +200,22 @@ func (c *call) await(ctx context.Context, pause time.Duration) decision {
 			}
 			continue
 		}
+		c.moment = 0
 		select {
 		case <-c.box.ready:
 		case <-ctx.Done():
 			return c.end(c.plan.over(ctx.Err()))
 		}
 	}
+}
+
+// now is the engine's clock, asked once between two waits: it costs more than
+// most of what a request does.
+func (c *call) now() int64 {
+	if c.moment == 0 {
+		c.moment = c.engine.now()
+	}
+	return c.moment
 }
 
 // arm starts the timer of a pause, in place of an earlier one.
@@ -223,6 +235,7 @@ func (c *call) handle(ev event) decision {
 	}
 	switch ev.what {
 	case eventReply:
+		c.moment = ev.attempt.arrived
 		return c.answered(ev.attempt)
 	case eventUp:
 		return c.transmit(ev.attempt)
@@ -272,11 +285,11 @@ func (c *call) finish(ctx context.Context) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	over := !e.cfg.Clock.Now().Before(c.deadline)
 	for _, a := range c.attempts {
 		if a.ended {
 			continue
 		}
+		over := c.now() >= int64(c.deadline.Sub(e.start))
 		e.pending.take(a.id)
 		sent := c.plan.trials[a.number].sent
 		if sent && !over && a != c.reply {

@@ -21,11 +21,11 @@ func (e *Engine) handleCancel(l Link, frame []byte) {
 	if !ok {
 		return
 	}
-	defer e.putRemote(r)
 	if j := r.job(m.ID); j != nil && e.withdraw(j) {
 		e.drops.count(dropCancelled)
 		j.server.refuse(j, wire.OutcomeCancelled)
 	}
+	e.putRemote(r, e.now())
 }
 
 // orphan ends the jobs of a peer whose link is lost: nobody can be answered.
@@ -33,7 +33,7 @@ func (e *Engine) orphan(r *remote) {
 	for _, j := range r.all() {
 		if e.withdraw(j) {
 			e.drops.count(dropOrphaned)
-			j.done()
+			j.done(e.now())
 		}
 	}
 }

@@ -57,6 +57,13 @@ func (c *jobContext) Err() error {
 	return err
 }
 
+// ended says whether somebody has ended it, whatever the time is.
+func (c *jobContext) ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err != nil
+}
+
 // Value implements context.Context.
 func (c *jobContext) Value(any) any { return nil }
 

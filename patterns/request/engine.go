@@ -64,7 +64,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg:    cfg,
 		self:   cfg.Links.Self(),
 		log:    cfg.Logger.Named("request"),
-		start:  cfg.Clock.Now(),
+		start:  cfg.Clock.Now().Add(-1), // so that 0 is never a time
 		random: cfg.Rand.Stream("request.seal"),
 	}
 	cfg.Links.Subscribe(e.handlePeerEvent)
@@ -112,8 +112,8 @@ func (e *Engine) remote(id peer.ID) *remote {
 	return r
 }
 
-func (e *Engine) putRemote(r *remote) {
-	e.remotes.put(r, e.now())
+func (e *Engine) putRemote(r *remote, now int64) {
+	e.remotes.put(r, now)
 	if e.closed.Load() {
 		e.remotes.sweep(never, 0)
 	}

@@ -25,7 +25,7 @@ func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
 		})
 		if r, ok := e.remotes.find(ev.Peer); ok {
 			e.orphan(r)
-			e.putRemote(r)
+			e.putRemote(r, e.now())
 		}
 	case overlay.LinkSuspect:
 		for _, a := range e.pending.collect(false, func(a *attempt) bool {

@@ -26,7 +26,7 @@ func (e *Engine) Members(ctx context.Context, name string) ([]patterns.Member, e
 		return nil, patterns.ErrClosed
 	}
 	r := e.route(name)
-	defer e.putRoute(r)
+	defer func() { e.putRoute(r, e.now()) }()
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
 		ctx, cancel = overlay.WithTimeout(ctx, e.cfg.Clock, "request.members", DefaultTimeout)

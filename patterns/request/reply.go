@@ -21,7 +21,7 @@ func (e *Engine) handleReply(l Link, body []byte) {
 		if foreign = a.remote.id != l.Peer(); foreign {
 			return false
 		}
-		a.reply, a.arrived = r, max(e.now(), 1)
+		a.reply, a.arrived = r, e.now()
 		return true
 	})
 	switch {

@@ -52,8 +52,8 @@ func (e *Engine) route(name string) *route {
 	return r
 }
 
-func (e *Engine) putRoute(r *route) {
-	e.routes.put(r, e.now())
+func (e *Engine) putRoute(r *route, now int64) {
+	e.routes.put(r, now)
 	if e.closed.Load() {
 		e.routes.sweep(never, 0) // the last one to leave puts the light out
 	}

@@ -38,21 +38,19 @@ func (s *Server) start(j *job) {
 		}
 		s.engine.drops.count(dropWorkers)
 		s.refuse(j, wire.OutcomeOverloaded)
-		j = s.next()
+		j = s.next(s.engine.now())
 	}
 }
 
 // work runs the job, and then those that have waited for it to end.
 func (s *Server) work(j *job) {
 	for j != nil {
-		s.handle(j)
-		j = s.next()
+		j = s.next(s.handle(j))
 	}
 }
 
 // next ends a running job's turn and returns who runs in its place.
-func (s *Server) next() *job {
-	now := s.engine.now()
+func (s *Server) next(now int64) *job {
 	s.mu.Lock()
 	t, expired := s.queue.finish(now)
 	s.settleLocked()
@@ -72,17 +70,26 @@ func (s *Server) expire(out []*ticket) {
 	}
 }
 
-// handle runs the handler and answers.
-func (s *Server) handle(j *job) {
+// handle runs the handler and answers. It returns the time when the handler
+// had ended.
+func (s *Server) handle(j *job) (now int64) {
 	e := s.engine
-	defer j.done()
-	if j.ctx.Err() != nil { // ended between the verdict and now
-		e.drops.count(dropCancelled)
-		return
-	}
 	began := e.now()
+	if j.over(began) { // since the verdict
+		e.drops.count(dropCancelled)
+		j.done(began)
+		return began
+	}
 	r := j.run()
-	took := time.Duration(e.now() - began)
+	now = e.now()
+	s.answer(j, r, now, time.Duration(now-began))
+	j.done(now)
+	return now
+}
+
+// answer sends the reply. A handler's goroutine may wait for room: that slows
+// the member down, which is what callers who do not read should see.
+func (s *Server) answer(j *job, r result, now int64, took time.Duration) {
 	s.mu.Lock()
 	s.handled++
 	waiting, running := s.queue.waiting, s.queue.running
@@ -95,14 +102,12 @@ func (s *Server) handle(j *job) {
 		lane = overlay.LaneBulk
 	}
 	j.parts[0], j.parts[1] = head, body
-	// A handler's goroutine may wait for room: that slows the member down,
-	// which is what its callers should see when they do not read.
-	if j.ctx.Err() == nil {
+	if !j.over(now) {
 		if _, err := j.remote.link.SendWait(&j.ctx, lane, wire.KindReply, j.parts[:]...); err == nil {
 			return
 		}
 	}
-	e.drops.count(dropReplyUnsent)
+	s.engine.drops.count(dropReplyUnsent)
 }
 
 // encode lays the reply out in two parts.
@@ -122,11 +127,14 @@ func (j *job) encode(r result, m wire.Reply) (head, body []byte) {
 	return m.AppendHead(j.scratch[:0]), body
 }
 
+// over says whether nobody waits for the job any more.
+func (j *job) over(now int64) bool { return j.ticket.deadline <= now || j.ctx.ended() }
+
 // done ends the job's life.
-func (j *job) done() {
+func (j *job) done(now int64) {
 	j.ctx.end(context.Canceled)
 	j.remote.remove(j)
-	j.server.engine.putRemote(j.remote)
+	j.server.engine.putRemote(j.remote, now)
 }
 
 // refuse answers a job that no handler has seen, and ends it.
@@ -135,7 +143,7 @@ func (s *Server) refuse(j *job, o wire.Outcome) {
 	m := wire.Reply{ID: j.id, Outcome: o, Queue: uint32(s.queue.waiting), Running: uint32(s.queue.running)}
 	s.mu.Unlock()
 	s.engine.answer(j.remote.link, m, j.ctx.deadline)
-	j.done()
+	j.done(s.engine.now())
 }
 
 // refuse answers a request that became no job.

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package request is the request pattern: one message to one member of a
+// cluster, one outcome back. It is both halves of it: the callers of a node and
+// its members. Package patterns has the promises and the table of outcomes.
+//
+// It does not choose members (package cluster does), and knows no transport:
+// it sees the layers below through the small interfaces of network.go.
+//
+// # The way of a request
+//
+//  1. Engine.Do, on the caller's own goroutine, gets the route to the cluster
+//     (its watch, keys and retry budget), and waits for a view if there is none.
+//  2. The cluster layer picks a member that the plan does not exclude. An
+//     attempt gets an id, is noted in pending, and leaves on the link's lane
+//     rpc, or on bulk if it is large.
+//  3. At the member the goroutine that reads the link decodes it, checks that it
+//     may be asked (and unseals it), and offers it to the member's queue: it
+//     runs, waits, or is refused at once.
+//  4. A worker calls the handler and sends the reply, waiting for room in the
+//     lane until the request's deadline at most.
+//  5. Back at the caller's node the reader takes the attempt out of pending,
+//     which makes this its only end, and puts the reply into the caller's
+//     mailbox. So do a lost link, a refused dial, a suspect peer and the
+//     deadline.
+//  6. The caller's goroutine takes events from its mailbox and asks the plan:
+//     wait, try another member, pause, or end.
+//
+// # The cores
+//
+// Every decision is in a type without goroutine, clock or link: plan (is it
+// sent again, and what is the outcome), budget (may it be), queue (does it run),
+// replays (was it seen before). The rest carries out what they say.
+//
+// # Never twice
+//
+// An attempt is handled at most once, because a link delivers a frame at most
+// once, and nobody sends an attempt again: a retry is a new attempt, with an id
+// of its own, at the plan's decision. Sealed requests are also remembered, and
+// refused if they come again; see replays for what that is worth.
+//
+// # Time
+//
+// The deadline travels on the sender's link clock and is turned into local time
+// by the receiver's link, so no wall clock is trusted. A caller's own timer
+// ends its request whatever the member does; the member throws away what it has
+// not begun by then, and ends the context of what it has.
+//
+// # Goroutines
+//
+// None of its own. Callers use theirs, handlers run on the Exec's workers,
+// frames and events are handled on the overlay's readers, which never block
+// here. One timer runs while anything is kept for a peer or a cluster.
+package request
