@@ -4,6 +4,7 @@
 package overlay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -41,15 +42,17 @@ func (o *Overlay) accept(s Stream) {
 		o.refuse(s, ErrDuplicate)
 		return
 	}
-	l := o.Link(s.Remote())
-	if l = l.admitGreeting(); l == nil {
+	l := o.linkOfCaller(s.Remote()).admitGreeting()
+	if l == nil {
 		o.drops.add(dropHandshakeFull, 1)
 		s.Reset(codeFull)
 		s.Close()
 		return
 	}
 	st := newStream(l, s)
+	stop := context.AfterFunc(o.ctx, func() { s.Reset(codeShutdown) })
 	err := l.answer(st)
+	stop()
 	l.greetingEnded()
 	if err != nil {
 		return
@@ -60,6 +63,9 @@ func (o *Overlay) accept(s Stream) {
 // admitGreeting makes room for one more stream that has not said Hello. It
 // returns nil if there is none, else the link to go on with.
 func (l *Link) admitGreeting() *Link {
+	if l == nil {
+		return nil
+	}
 	if l.o.greetings.Add(1) > maxHandshakes {
 		l.o.greetings.Add(-1)
 		return nil
@@ -96,12 +102,21 @@ func (l *Link) answer(st *stream) error {
 		if lastWords(err) != nil || isTimeout(err) { // else the peer changed its mind
 			l.o.drops.add(dropHandshakeFailed, 1)
 		}
-		l.o.log.Debug("refused a stream", zap.Stringer("peer", l.peer), zap.Error(err))
+		l.logRefusal(err)
 		l.o.refuse(st.s, err)
 		return err
 	}
 	st.unlimit()
 	return nil
+}
+
+// logRefusal logs what somebody should know about.
+func (l *Link) logRefusal(err error) {
+	if errors.Is(err, ErrVersion) && l.mayLog() {
+		l.o.log.Warn("a peer has no link version in common with this node", zap.Stringer("peer", l.peer), zap.Error(err))
+		return
+	}
+	l.o.log.Debug("refused a stream", zap.Stringer("peer", l.peer), zap.Error(err))
 }
 
 func (st *stream) hearHello() (greeting, error) {
@@ -130,6 +145,7 @@ func (l *Link) enter(st *stream) error {
 			l.unlock()
 			return errNotNeeded
 		case verdictDoubt:
+			l.endGreeting() // the old one's reader must not wait for this one
 			l.unlock()
 			if err := l.resolve(old, st); err != nil {
 				return err

@@ -67,7 +67,7 @@ func TestHangingCandidatesAreGivenUp(t *testing.T) {
 		a.start()
 		synctest.Wait()
 		require.Len(t, a.transport.dialled(), 1)
-		time.Sleep(3300 * time.Millisecond)
+		time.Sleep(3400 * time.Millisecond)
 		require.Len(t, a.transport.dialled(), 2)
 	})
 }

@@ -90,6 +90,7 @@ func (l *Link) dial(addrs []string) {
 	case err == nil:
 		st.serve()
 	case st != nil:
+		l.logRefusal(err)
 		l.o.refuse(st.s, err)
 	}
 }
@@ -125,12 +126,18 @@ func (l *Link) greet(st *stream) error {
 		err = l.enter(st)
 	}
 	l.mu.Lock()
-	answered := l.greeting
-	l.greeting = nil
-	l.wakeLater("overlay/greeted", func() { close(answered) })
+	l.endGreeting()
 	l.settle()
 	l.unlock()
 	return err
+}
+
+// endGreeting notes that our Hello was answered, or will not be. mu is held.
+func (l *Link) endGreeting() {
+	if answered := l.greeting; answered != nil {
+		l.greeting = nil
+		l.wakeLater("overlay/greeted", func() { close(answered) })
+	}
 }
 
 // sayHello sends our Hello and waits for the peer's.

@@ -18,6 +18,10 @@ const (
 	forgetAfter = 10 * time.Minute
 )
 
+// maxLinks is how many links there may be for peers that call; the upper
+// layers may always have more.
+const maxLinks = 1 << 16
+
 // LinkStatus describes a link to people.
 type LinkStatus struct {
 	Peer    string         `json:"peer"`
@@ -54,6 +58,17 @@ func (o *Overlay) Link(p peer.ID) *Link {
 	}
 	o.links[p] = fresh
 	return fresh
+}
+
+// linkOfCaller is Link for a peer that calls; nil if there are too many.
+func (o *Overlay) linkOfCaller(p peer.ID) *Link {
+	o.mu.RLock()
+	full := len(o.links) >= maxLinks && o.links[p] == nil
+	o.mu.RUnlock()
+	if full {
+		return nil
+	}
+	return o.Link(p)
 }
 
 // forgetLinks removes the links that nobody needs, so that a node that lives

@@ -256,6 +256,32 @@ func TestRestartedNodeReplacesItsFormerSelf(t *testing.T) {
 	})
 }
 
+// This test checks that the two are told apart even if one calls while the
+// other one is being called: the older one's answer is read meanwhile.
+func TestTwoNodesWithOnePeerIDMayCross(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		b, r := startNode(t, net, high), newRaw(t, net, low)
+		b.Link(low).Open(nil)
+		synctest.Wait()
+		called := r.incoming()
+		called.expect(wire.KindHello)
+		caller := r.greet(high)
+		r.instance = 2
+		called.control(wire.KindHello, r.hello())
+		for question := (&wire.Beat{}); question.GetClock() == 0 || len(b.errors()) == 0; {
+			require.NoError(t, wire.DecodeControl(caller.expect(wire.KindBeat), question))
+			caller.control(wire.KindBeat, &wire.Beat{Clock: 1, Echo: question.GetClock()})
+			synctest.Wait()
+		}
+		caller.expect(wire.KindNotice)
+		called.expect(wire.KindNotice)
+		require.Equal(t, uint32(3), called.goodbye().GetCode())
+		require.True(t, b.Link(low).Up())
+		require.Len(t, b.types(low), 1)
+	})
+}
+
 // This test checks that the restarted node does not wait at all if its former
 // stream breaks meanwhile.
 func TestRestartedNodeIsServedWhenItsFormerStreamBreaks(t *testing.T) {

@@ -216,8 +216,11 @@ func (x *assembly) protect(p peer.ID) func() {
 	return func() { x.conns.Unprotect(p, tag) }
 }
 
-// close ends everything and waits, for the handler too.
+// close ends everything and waits, for the handler too. Nobody gets in any
+// more while the connections are drained.
 func (x *assembly) close() {
+	x.swarm.ListenClose(x.swarm.ListenAddresses()...)
+	x.owner.router.close()
 	x.drain()
 	x.release()
 	x.notifier.wg.Wait()
