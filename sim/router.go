@@ -27,11 +27,16 @@ type router struct {
 	changed  bool   // OnChange is about to be called
 	refresh  *event // the next look for neighbours
 	looked   int64  // when the last one was
+	surveys  uint64
+	round    int // of surveys
 	lookups  uint64
 	waiting  []*search // whose callers block
 }
 
 var _ overlay.Router = (*router)(nil)
+
+// surveyWidth is how wide a lookup is that only looks who is there.
+const surveyWidth = 8
 
 // search is one call of Closest.
 type search struct {
@@ -107,7 +112,8 @@ func (r *router) begin(s *search, target point, count int, number uint64) {
 	n := r.p.n
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	s.result = walk(&r.table, target, count, func(to place) ([]place, answer) { return r.ask(to, target) })
+	s.result = r.walk(target, max(count, bucketSize))
+	s.result.found = s.result.found[:min(count, len(s.result.found))]
 	s.begun = true
 	n.after(r.duration(s.result), r.p.key(kindFound, 0, number), func() {
 		n.mu.Lock()
@@ -115,6 +121,10 @@ func (r *router) begin(s *search, target point, count int, number uint64) {
 		r.learn(s.result)
 		r.finish(s)
 	})
+}
+
+func (r *router) walk(target point, width int) lookup {
+	return walk(&r.table, target, width, func(to place) ([]place, answer) { return r.ask(to, target) })
 }
 
 // finish lets the caller of s return.
@@ -203,7 +213,18 @@ func (r *router) connected(h *host) {
 // disconnected forgets a peer whose last connection is gone.
 func (r *router) disconnected(h *host) { r.forget(h.id) }
 
-// lookAround plans the next lookup of the own id.
+// survey looks for the own id, and into those parts of the key space of which
+// too little is known, as kad-dht refreshes its buckets: without the latter,
+// the two halves of the key space would know of each other by accident only.
+func (r *router) survey() []lookup {
+	found := []lookup{r.walk(r.p.host.point, bucketSize)}
+	for _, target := range r.table.gaps(r.rng.read) {
+		found = append(found, r.walk(target, surveyWidth))
+	}
+	return found
+}
+
+// lookAround plans the next survey.
 func (r *router) lookAround(wait time.Duration) {
 	n := r.p.n
 	n.cancel(r.refresh)
@@ -214,14 +235,19 @@ func (r *router) lookAround(wait time.Duration) {
 			return
 		}
 		r.looked = n.now()
-		self := r.p.host.point
-		l := walk(&r.table, self, bucketSize, func(to place) ([]place, answer) { return r.ask(to, self) })
-		n.after(r.duration(l), r.p.key(kindLearn, 0, 0), func() {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			r.learn(l)
-		})
-		r.lookAround(n.cfg.Refresh)
+		for _, l := range r.survey() {
+			r.surveys++
+			n.after(r.duration(l), r.p.key(kindLearn, 0, r.surveys), func() {
+				n.mu.Lock()
+				defer n.mu.Unlock()
+				r.learn(l)
+			})
+		}
+		wait := n.cfg.Refresh
+		if r.round++; r.round <= 2 {
+			wait = time.Second // what the first ones found shows where to look next
+		}
+		r.lookAround(wait)
 	})
 }
 

@@ -32,6 +32,9 @@ func Run(t *testing.T, cfg Config, body func(t *testing.T, n *Network)) *Trace {
 		t.Cleanup(func() {
 			n.Close()
 			trace = n.Trace()
+			if t.Failed() {
+				t.Logf("sim: seed %d failed within %v and %d events", trace.Seed, trace.End, trace.Events)
+			}
 		})
 		body(t, n)
 	})

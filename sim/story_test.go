@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -20,6 +21,8 @@ import (
 	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim"
 )
+
+var seeds = flag.Uint64("seeds", 3, "how many seeds TestFiftyNodesReplay runs")
 
 // story is a network of real nodes: n0 is the seed of all, the first members
 // nodes after it serve a cluster, the last callers ones ask it.
@@ -177,7 +180,7 @@ func fifty(t *testing.T, n *sim.Network) {
 // the first event that differs is printed.
 func TestFiftyNodesReplay(t *testing.T) {
 	seen := make(map[uint64]bool)
-	for seed := uint64(1); seed <= 3; seed++ {
+	for seed := uint64(1); seed <= *seeds; seed++ {
 		trace := sim.Replay(t, sim.Config{Seed: seed}, 2, fifty)
 		t.Logf("seed %d: %d events in %v, hash %016x", seed, trace.Events, trace.End, trace.Hash)
 		require.False(t, seen[trace.Hash])

@@ -93,6 +93,43 @@ func (t *table) nearest(target point, k int) []place {
 	return all[:min(k, len(all))]
 }
 
+// gaps returns a point in each part of the key space of which the owner knows
+// less than it could: for each prefix length up to the longest in the table.
+func (t *table) gaps(random func([]byte)) (points []point) {
+	var count [8*len(point{}) + 1]int
+	deepest := 0
+	for _, k := range t.known {
+		prefix := t.self.at.prefix(k.at)
+		count[prefix]++
+		deepest = max(deepest, prefix)
+	}
+	for prefix := range deepest + 1 {
+		if count[prefix] < bucketSize {
+			points = append(points, t.self.at.beside(prefix, random))
+		}
+	}
+	return points
+}
+
+// beside returns a random point that shares exactly so many bits with a.
+func (a point) beside(prefix int, random func([]byte)) (b point) {
+	random(b[:])
+	for i := range prefix {
+		b.setBit(i, a.bit(i))
+	}
+	b.setBit(prefix, !a.bit(prefix))
+	return b
+}
+
+func (a point) bit(i int) bool { return a[i/8]>>(7-i%8)&1 == 1 }
+
+func (a *point) setBit(i int, on bool) {
+	a[i/8] &^= 1 << (7 - i%8)
+	if on {
+		a[i/8] |= 1 << (7 - i%8)
+	}
+}
+
 func sortByDistance(list []place, target point) {
 	head := binary.BigEndian.Uint64(target[:])
 	slices.SortFunc(list, func(a, b place) int {
@@ -115,7 +152,7 @@ const (
 
 // lookup is the result of walking through the tables towards a target.
 type lookup struct {
-	found  []place // closest first, only such as answered, and the owner
+	found  []place // closest first, at most width; only such as answered, and the owner
 	asked  []place // everybody who answered
 	dead   []place // everybody who did not
 	hung   bool    // at least one of them was silent, not gone
@@ -125,11 +162,10 @@ type lookup struct {
 // parallel is how many peers a lookup asks at the same time.
 const parallel = 3
 
-// walk looks for the k peers closest to target, from t on. ask returns what a
-// peer knows.
-func walk(t *table, target point, k int, ask func(place) ([]place, answer)) lookup {
+// walk looks for the peers closest to target, from t on, until the closest
+// width it has heard of were asked. ask returns what a peer knows.
+func walk(t *table, target point, width int, ask func(place) ([]place, answer)) lookup {
 	var l lookup
-	width := max(k, bucketSize)
 	list := t.nearest(target, width)
 	seen := map[peer.ID]bool{t.self.id: true}
 	gone := map[peer.ID]bool{}
@@ -161,6 +197,6 @@ func walk(t *table, target point, k int, ask func(place) ([]place, answer)) look
 		list = slices.DeleteFunc(list, func(p place) bool { return gone[p.id] })
 		list = list[:min(width, len(list))]
 	}
-	l.found = list[:min(k, len(list))]
+	l.found = list
 	return l
 }

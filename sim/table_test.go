@@ -39,12 +39,12 @@ func TestWalkFindsTheClosestPeers(t *testing.T) {
 		mine := &table{self: newcomer}
 		mine.add(all[rng.below(peers)])
 		target := point(sha256.Sum256([]byte{byte(i)}))
-		got := walk(mine, target, 3, func(p place) ([]place, answer) {
+		got := walk(mine, target, bucketSize, func(p place) ([]place, answer) {
 			return tables[p.id].nearest(target, bucketSize), answered
 		})
 		want := append([]place{newcomer}, all...)
 		sortByDistance(want, target)
-		require.Equal(t, want[:3], got.found)
+		require.Equal(t, want[:bucketSize], got.found)
 		require.Less(t, len(got.asked), peers/2, "a lookup asks few")
 	}
 }
@@ -58,7 +58,7 @@ func TestWalkReportsTheDead(t *testing.T) {
 			mine.add(placeOf(i))
 		}
 		dead := placeOf(5)
-		got := walk(mine, dead.at, 5, func(p place) ([]place, answer) {
+		got := walk(mine, dead.at, bucketSize, func(p place) ([]place, answer) {
 			if p.id == dead.id {
 				return nil, how
 			}
@@ -90,4 +90,37 @@ func TestTableIsBounded(t *testing.T) {
 	first := mine.known[0]
 	require.True(t, mine.remove(first.id))
 	require.False(t, mine.remove(first.id))
+}
+
+// This test checks that gaps names a point in each bucket that has room, up to
+// the deepest one, and none in a full one.
+func TestGapsAreBucketsWithRoom(t *testing.T) {
+	mine := &table{self: placeOf(0)}
+	rng := newPCG(1, "gaps")
+	require.Len(t, mine.gaps(rng.read), 1)
+	for i := 1; i < 200; i++ {
+		mine.add(placeOf(i))
+	}
+	count := map[int]int{}
+	deepest := 0
+	for _, k := range mine.known {
+		prefix := mine.self.at.prefix(k.at)
+		count[prefix]++
+		deepest = max(deepest, prefix)
+	}
+	seen := map[int]bool{}
+	for _, p := range mine.gaps(rng.read) {
+		prefix := mine.self.at.prefix(p)
+		require.False(t, seen[prefix])
+		require.Less(t, count[prefix], bucketSize)
+		require.LessOrEqual(t, prefix, deepest)
+		seen[prefix] = true
+	}
+	full := 0
+	for _, c := range count {
+		if c == bucketSize {
+			full++
+		}
+	}
+	require.Len(t, seen, deepest+1-full)
 }
