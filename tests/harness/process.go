@@ -68,11 +68,25 @@ func spawn(t TB, name, prefix string, env []string, argv ...string) *Process {
 	}()
 	t.Cleanup(func() {
 		p.Kill()
+		if sign := crashed(p.Log()); sign != "" {
+			t.Errorf("%s printed %q", name, sign)
+		}
 		if t.Failed() {
 			t.Logf("log of %s:\n%s", name, p.Log())
 		}
 	})
 	return p
+}
+
+// crashed returns what in a log says that the process crashed or has a data
+// race; "" if nothing does.
+func crashed(log string) string {
+	for _, sign := range []string{"WARNING: DATA RACE", "panic: ", "fatal error: "} {
+		if strings.Contains(log, sign) {
+			return sign
+		}
+	}
+	return ""
 }
 
 // collect keeps what the process prints and passes on the ready line.

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -290,17 +289,6 @@ func (r *Relay) Sees(count int, cluster string) {
 		}
 		return err
 	})
-}
-
-// environment is the test's own, without what means something to arke.
-func environment() []string {
-	var kept []string
-	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "ARKE_") && !strings.HasPrefix(kv, "XDG_RUNTIME_DIR=") {
-			kept = append(kept, kv)
-		}
-	}
-	return kept
 }
 
 // RestartWith is Restart with more options.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -56,6 +57,9 @@ func (c Command) Run(t TB) Result {
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatalf("arke %v: %v", c.Args, err)
+	}
+	if sign := crashed(stderr.String()); sign != "" {
+		t.Errorf("arke %v printed %q:\n%s", c.Args, sign, stderr.String())
 	}
 	return Result{t: t, args: c.Args, Stdout: stdout.String(), Stderr: stderr.String(), Code: cmd.ProcessState.ExitCode()}
 }
@@ -118,4 +122,16 @@ func (r Result) Says(texts ...string) Result {
 func (r Result) String() string {
 	return fmt.Sprintf("arke %s\n--- status %d, standard output:\n%s--- standard error:\n%s---\n",
 		strings.Join(r.args, " "), r.Code, r.Stdout, r.Stderr)
+}
+
+// environment is the test's own, without what means something to arke.
+func environment() []string {
+	var kept []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "ARKE_") && !strings.HasPrefix(kv, "XDG_RUNTIME_DIR=") {
+			kept = append(kept, kv)
+		}
+	}
+	// With the race detector a process would wait for a second before it ends.
+	return append(kept, "GORACE=atexit_sleep_ms=10")
 }

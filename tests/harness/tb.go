@@ -13,6 +13,7 @@ import (
 type TB interface {
 	Helper()
 	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 	Skipf(format string, args ...any)
 	Cleanup(f func())

@@ -47,6 +47,11 @@ func (m *meter) Failed() bool            { return m.failed }
 func (m *meter) Cleanup(f func())        { m.cleanups = append(m.cleanups, f) }
 func (m *meter) Logf(f string, a ...any) { fmt.Fprintf(os.Stderr, f+"\n", a...) }
 
+func (m *meter) Errorf(f string, a ...any) {
+	m.failed = true
+	m.Logf(f, a...)
+}
+
 func (m *meter) Skipf(f string, a ...any) {
 	m.Logf("skipped: "+f, a...)
 	panic(errFailed)
