@@ -25,6 +25,7 @@ func (r *Relay) Shutdown(ctx context.Context) error {
 	r.unlisten()
 	clients := r.attached()
 	r.mu.Unlock()
+	r.startDraining() // before any member leaves
 
 	var wg sync.WaitGroup
 	var unfinished atomic.Bool
@@ -89,12 +90,6 @@ func (c *client) startDraining() []*member {
 		members = append(members, m)
 	}
 	return members
-}
-
-func (c *client) isDraining() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.draining
 }
 
 // stop ignores new calls and closes idle when the last one has its reply.

@@ -111,7 +111,7 @@ func (m *member) run() {
 		}
 		return
 	}
-	if m.client.isDraining() {
+	if m.client.relay.isDraining() {
 		err = failure.ErrDraining
 	}
 	asked := m.forget()

@@ -27,6 +27,9 @@ type Relay struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // acceptors and connections
+	// draining ends when Shutdown or Close begins.
+	draining      context.Context
+	startDraining context.CancelFunc
 
 	// Guarded by mu.
 	mu        sync.Mutex
@@ -61,6 +64,7 @@ func New(cfg Config) (*Relay, error) {
 		clients: map[session.ID]*client{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.draining, r.startDraining = context.WithCancel(r.ctx)
 	return r, nil
 }
 
@@ -154,6 +158,9 @@ func (r *Relay) Close() error {
 	r.wg.Wait()
 	return nil
 }
+
+// isDraining says that Shutdown or Close has begun.
+func (r *Relay) isDraining() bool { return r.draining.Err() != nil }
 
 // attached returns the clients there are. The caller holds mu.
 func (r *Relay) attached() []*client {

@@ -36,16 +36,17 @@ func TestARequestHasItsReply(t *testing.T) {
 	}
 }
 
-// This test checks that the options of a request reach the node.
+// This test checks that the options of a request reach the node, and that the
+// waiting for a member is a second request: only that one may be given up.
 func TestOptionsReachTheNode(t *testing.T) {
-	var got patterns.RequestOptions
+	var got []patterns.RequestOptions
 	r, err := relay.New(relay.Config{
 		Socket: t.TempDir() + "/s",
-		Node: &recorder{request: func(ctx context.Context, opts []patterns.RequestOption) {
+		Node: &recorder{request: func(ctx context.Context, o patterns.RequestOptions) {
 			_, limited := ctx.Deadline()
 			require.False(t, limited, "the default is the node's")
-			got = patterns.CollectOptions(opts)
-			got.Outcome = nil
+			o.Outcome = nil
+			got = append(got, o)
 		}},
 	})
 	require.NoError(t, err)
@@ -54,30 +55,35 @@ func TestOptionsReachTheNode(t *testing.T) {
 	b := attach(t, r.Status().Socket)
 	for _, tt := range []struct {
 		sent session.Request
-		want patterns.RequestOptions
+		want []patterns.RequestOptions
 	}{
-		{session.Request{}, patterns.RequestOptions{}},
-		{session.Request{Idempotent: true, WaitForMember: true}, patterns.RequestOptions{Idempotent: true, WaitForMember: true}},
-		{session.Request{Policy: 1}, patterns.RequestOptions{Policy: patterns.PolicyRoundRobin}},
-		{session.Request{Policy: 2}, patterns.RequestOptions{Policy: patterns.PolicyRandom}},
-		{session.Request{Policy: 3}, patterns.RequestOptions{Policy: patterns.PolicyWeighted}},
-		{session.Request{Policy: 4, StickyKey: "k"}, patterns.RequestOptions{Policy: patterns.PolicySticky, StickyKey: "k"}},
+		{session.Request{}, []patterns.RequestOptions{{}}},
+		{session.Request{Idempotent: true}, []patterns.RequestOptions{{Idempotent: true}}},
+		{
+			session.Request{Idempotent: true, WaitForMember: true},
+			[]patterns.RequestOptions{{Idempotent: true}, {Idempotent: true, WaitForMember: true}},
+		},
+		{session.Request{Policy: 1}, []patterns.RequestOptions{{Policy: patterns.PolicyRoundRobin}}},
+		{session.Request{Policy: 2}, []patterns.RequestOptions{{Policy: patterns.PolicyRandom}}},
+		{session.Request{Policy: 3}, []patterns.RequestOptions{{Policy: patterns.PolicyWeighted}}},
+		{session.Request{Policy: 4, StickyKey: "k"}, []patterns.RequestOptions{{Policy: patterns.PolicySticky, StickyKey: "k"}}},
 	} {
+		got = nil
 		b.send(&tt.sent)
-		expect[*session.Reply](b)
+		require.Equal(t, session.OutcomeNoMembers, expect[*session.Reply](b).Outcome)
 		require.Equal(t, tt.want, got)
 	}
 }
 
-// recorder is a node that notes how it was asked.
+// recorder is a node without members that notes how it was asked.
 type recorder struct {
 	patterns.Messenger
-	request func(context.Context, []patterns.RequestOption)
+	request func(context.Context, patterns.RequestOptions)
 }
 
 func (r *recorder) Request(ctx context.Context, _ string, _ patterns.Message, opts ...patterns.RequestOption) (patterns.Message, error) {
-	r.request(ctx, opts)
-	return patterns.Message{}, nil
+	r.request(ctx, patterns.CollectOptions(opts))
+	return patterns.Message{}, patterns.ErrNoMembers
 }
 
 // This test checks that a cancelled request ends at the caller, that the

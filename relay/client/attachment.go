@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/patterns"
 )
 
 const (
@@ -40,6 +41,7 @@ type attachment struct {
 	ctx    context.Context // ends with the session, its cause says why
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
+	silent chan struct{} // closed when nothing is written any more
 
 	// Guarded by mu.
 	mu          sync.Mutex
@@ -66,6 +68,7 @@ func newAttachment(c *Client, conn net.Conn, reader *session.Reader, welcome *se
 		reader:      reader,
 		sender:      session.NewSender(queueBytes, int(welcome.Limits.Frame)),
 		welcome:     welcome,
+		silent:      make(chan struct{}),
 		calls:       map[uint64]chan session.Frame{},
 		regCalls:    map[uint64]chan session.Frame{},
 		unregisters: map[uint64]chan session.Frame{},
@@ -101,6 +104,7 @@ func (a *attachment) end(cause error) {
 }
 
 func (a *attachment) write() {
+	defer close(a.silent)
 	if err := a.sender.Run(a.conn, writeTime); err != nil {
 		a.end(err)
 	}
@@ -253,4 +257,19 @@ func (a *attachment) howOver() error {
 		return a.over
 	}
 	return errLost // the client is closing
+}
+
+// awaitEnd waits for the end of a session that drains, as long as for a relay
+// that is gone. It returns err then, or why there was no waiting any longer.
+func (a *attachment) awaitEnd(ctx context.Context, err error) error {
+	timer := time.NewTimer(a.client.cfg.RelayWait)
+	defer timer.Stop()
+	select {
+	case <-a.ctx.Done():
+		return err
+	case <-ctx.Done():
+		return &patterns.DeadlineError{Cause: cause(ctx)}
+	case <-timer.C:
+		return fmt.Errorf("%w: the relay is shutting down, and has nobody to ask", patterns.ErrUnreachable)
+	}
 }

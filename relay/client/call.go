@@ -136,6 +136,9 @@ func (c *Client) ask(ctx context.Context, want session.Kind, cluster string, tri
 		if err == nil {
 			err = failure.Error(failureOf(f), cluster)
 		}
+		if errors.Is(err, failure.ErrDraining) {
+			err = a.awaitEnd(ctx, err)
+		}
 		if again, final := tries.settle(err); !again {
 			return f, final
 		}
@@ -165,7 +168,7 @@ func (a *attachment) call(ctx context.Context, want session.Kind, frame build) (
 	}
 	defer a.forget(a.calls, id)
 	deadline, _ := ctx.Deadline()
-	err = a.sender.SendWait(ctx, frame(id, time.Until(deadline)))
+	end, err := a.sender.SendWait(ctx, frame(id, time.Until(deadline)))
 	switch {
 	case errors.Is(err, session.ErrSenderClosed):
 		return nil, errNotSent
@@ -178,11 +181,21 @@ func (a *attachment) call(ctx context.Context, want session.Kind, frame build) (
 	if errors.Is(err, errOver) {
 		f, err = a.lastWord(ctx, id, answer)
 	}
+	if errors.Is(err, errLost) && a.unseen(end) {
+		return nil, errNotSent
+	}
 	if err == nil && f.Kind() != want {
 		a.end(fmt.Errorf("client: the relay answers with %s where %s is due", f.Kind(), want))
 		return nil, errLost
 	}
 	return f, err
+}
+
+// unseen says, when the session is over, that the relay has not seen the frame
+// that ends there.
+func (a *attachment) unseen(end uint64) bool {
+	<-a.silent // soon, because the connection is closed
+	return a.sender.Written() < end
 }
 
 // lastWord gives the relay a moment to say what became of a call whose time is

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/internal/failure"
 )
 
 // This test checks the pauses between attempts: none, then doubling up to a
@@ -77,6 +78,7 @@ func TestACallIsTriedAgainOnlyIfThatIsSafe(t *testing.T) {
 		{"reply", false, []error{nil}, nil, false},
 		{"never sent", false, []error{errNotSent}, nil, true},
 		{"never looked at", false, []error{errGoodbye}, nil, true},
+		{"nobody to ask at a relay that drains", false, []error{failure.ErrDraining}, nil, true},
 		{"lost", false, []error{errLost}, patterns.ErrInterrupted, false},
 		{"lost, idempotent", true, []error{errLost}, nil, true},
 		{"lost twice, idempotent", true, []error{errLost, errLost}, nil, true},

@@ -70,7 +70,7 @@ func (r *registration) serve(ctx context.Context, q *patterns.Request) (answer *
 
 // sendAnswer waits for room, as long as there is somebody to answer.
 func (a *attachment) sendAnswer(f *session.Answer) {
-	err := a.sender.SendWait(a.ctx, f)
+	_, err := a.sender.SendWait(a.ctx, f)
 	if err == nil || a.ctx.Err() != nil || errors.Is(err, session.ErrSenderClosed) {
 		return
 	}

@@ -8,12 +8,13 @@ import (
 	"fmt"
 
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/internal/failure"
 )
 
 // Why a session can't say what became of a call. They stay inside the package:
 // settle decides what the caller sees.
 var (
-	// errNotSent: the session ended before the call was queued.
+	// errNotSent: the session ended before the call was written.
 	errNotSent = errors.New("client: session ended before the call")
 	// errLost: the connection broke between the call and its reply.
 	errLost = errors.New("client: session lost before the reply")
@@ -36,7 +37,7 @@ func (c *course) settle(err error) (again bool, final error) {
 	switch {
 	case err == nil:
 		return false, nil
-	case errors.Is(err, errNotSent), errors.Is(err, errGoodbye):
+	case errors.Is(err, errNotSent), errors.Is(err, errGoodbye), errors.Is(err, failure.ErrDraining):
 		return true, nil
 	case errors.Is(err, errLost):
 		c.maybeRan = true

@@ -63,11 +63,8 @@ func (c *Client) Serve(ctx context.Context, cluster string, h patterns.Handler, 
 		case errors.Is(err, errNotSent), errors.Is(err, errLost), errors.Is(err, errGoodbye):
 			continue // the session is over, and with it the registration
 		case errors.Is(err, failure.ErrDraining):
-			select {
-			case <-a.ctx.Done(): // the next relay may take it
-				continue
-			case <-ctx.Done():
-				err = ctx.Err()
+			if err = a.awaitEnd(ctx, nil); err == nil {
+				continue // the next relay may take it
 			}
 		}
 		c.removeRegistration(r)

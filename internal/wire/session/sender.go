@@ -42,6 +42,8 @@ type Sender struct {
 	last     []byte      // frames are appended to it; follows segments
 	spare    []byte      // the buffer that was last before the latest write
 	queued   int         // bytes accepted that the kernel has not taken yet
+	accepted uint64      // bytes, ever
+	written  uint64      // of these, what the kernel has taken
 	room     chan struct{}
 	finish   bool // Run returns when all is written
 	closed   error
@@ -71,7 +73,7 @@ func (s *Sender) Queued() int {
 // Sender if err is nil, see CopiedBelow. Errors are ErrQueueFull, ErrSenderClosed,
 // ErrFrameTooLarge, and ErrFieldTooLarge; nothing was queued then.
 func (s *Sender) Send(f Frame) error {
-	_, err := s.push(f, s.limit)
+	_, _, err := s.push(f, s.limit)
 	return err
 }
 
@@ -79,32 +81,41 @@ func (s *Sender) Send(f Frame) error {
 // for them beyond the limit. ErrQueueFull means that the connection is to be
 // given up.
 func (s *Sender) SendReserved(f Frame) error {
-	_, err := s.push(f, s.limit+reserve)
+	_, _, err := s.push(f, s.limit+reserve)
 	return err
 }
 
-// SendWait is Send, but waits for room until ctx ends.
-func (s *Sender) SendWait(ctx context.Context, f Frame) error {
+// SendWait is Send, but waits for room until ctx ends. What it returns is the
+// position of the frame's end in the stream: if [Sender.Written] is less after
+// Run has returned, nobody has seen the whole frame.
+func (s *Sender) SendWait(ctx context.Context, f Frame) (end uint64, err error) {
 	for {
-		room, err := s.push(f, s.limit)
+		end, room, err := s.push(f, s.limit)
 		if err != ErrQueueFull {
-			return err
+			return end, err
 		}
 		select {
 		case <-room:
 		case <-ctx.Done():
-			return ctx.Err()
+			return 0, ctx.Err()
 		}
 	}
 }
 
+// Written is the number of bytes that the kernel has taken so far.
+func (s *Sender) Written() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.written
+}
+
 // push queues f, or returns ErrQueueFull and a channel that is closed when it
 // is worth another try.
-func (s *Sender) push(f Frame, limit int) (room <-chan struct{}, err error) {
+func (s *Sender) push(f Frame, limit int) (end uint64, room <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed != nil || s.finish {
-		return nil, ErrSenderClosed
+		return 0, nil, ErrSenderClosed
 	}
 	start := len(s.last)
 	s.encoder = encoder{b: s.last}
@@ -113,17 +124,17 @@ func (s *Sender) push(f Frame, limit int) (room <-chan struct{}, err error) {
 	s.encoder = encoder{}
 	s.last = head[:start] // keeps what append has grown
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	n := len(head) - start + len(tail)
 	switch {
 	case n-lengthSize > s.maxFrame:
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrFrameTooLarge, n-lengthSize, s.maxFrame)
+		return 0, nil, fmt.Errorf("%w: %d bytes, at most %d", ErrFrameTooLarge, n-lengthSize, s.maxFrame)
 	case s.queued > 0 && s.queued+n > limit:
 		if s.room == nil {
 			s.room = make(chan struct{})
 		}
-		return s.room, ErrQueueFull
+		return 0, s.room, ErrQueueFull
 	}
 	if len(tail) < CopiedBelow {
 		s.last = append(head, tail...)
@@ -132,8 +143,9 @@ func (s *Sender) push(f Frame, limit int) (room <-chan struct{}, err error) {
 		s.last, s.spare = s.spare, nil
 	}
 	s.queued += n
+	s.accepted += uint64(n)
 	s.signal()
-	return nil, nil
+	return s.accepted, nil, nil
 }
 
 func (s *Sender) signal() {
@@ -192,10 +204,10 @@ func (s *Sender) Run(c net.Conn, timeout time.Duration) error {
 				break
 			}
 			n, err := write(c, timeout, segments, last)
+			s.wrote(n, last)
 			if err != nil {
 				return err
 			}
-			s.wrote(n, last)
 		}
 	}
 	return nil
@@ -217,6 +229,7 @@ func (s *Sender) take() (segments net.Buffers, last []byte, done bool) {
 func (s *Sender) wrote(n int, buffer []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.written += uint64(n)
 	if s.closed != nil {
 		return
 	}

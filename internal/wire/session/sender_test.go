@@ -25,6 +25,7 @@ type conn struct {
 	gate   chan struct{} // a write waits for one element, if not nil
 	writes [][]byte
 	fail   error
+	partly int // bytes that a failing write takes nevertheless
 }
 
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
@@ -36,7 +37,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fail != nil {
-		return 0, c.fail
+		return c.partly, c.fail
 	}
 	c.writes = append(c.writes, bytes.Clone(b))
 	return len(b), nil
@@ -116,10 +117,15 @@ func TestSendWaitWaitsForRoom(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.ErrorIs(t, s.SendWait(ctx, &session.Ping{}), context.DeadlineExceeded)
+		_, err := s.SendWait(ctx, &session.Ping{})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 
 		sent := make(chan error, 2)
-		go func() { sent <- s.SendWait(t.Context(), &session.Ping{}) }()
+		send := func(f session.Frame) {
+			_, err := s.SendWait(t.Context(), f)
+			sent <- err
+		}
+		go send(&session.Ping{})
 		synctest.Wait()
 		require.Empty(t, sent)
 		c.gate <- struct{}{}
@@ -127,7 +133,7 @@ func TestSendWaitWaitsForRoom(t *testing.T) {
 
 		synctest.Wait() // the ping is being written now
 		require.NoError(t, s.Send(&session.Ping{}))
-		go func() { sent <- s.SendWait(t.Context(), &session.Request{Body: make([]byte, 100)}) }()
+		go send(&session.Request{Body: make([]byte, 100)})
 		synctest.Wait()
 		require.Empty(t, sent)
 		s.Close()
@@ -145,7 +151,25 @@ func TestAFailedWriteEndsTheSender(t *testing.T) {
 	require.NoError(t, s.Send(&session.Ping{}))
 	require.ErrorIs(t, <-run(s, &conn{fail: broken}), broken)
 	require.ErrorIs(t, s.Send(&session.Ping{}), session.ErrSenderClosed)
-	require.ErrorIs(t, s.SendWait(t.Context(), &session.Ping{}), session.ErrSenderClosed)
+	_, err := s.SendWait(t.Context(), &session.Ping{})
+	require.ErrorIs(t, err, session.ErrSenderClosed)
+}
+
+// This test checks that it is known which frames the other side can't have
+// seen whole, so that they may be sent again.
+func TestWhatWasNotWrittenIsKnown(t *testing.T) {
+	s := session.NewSender(1<<20, session.MaxFrame)
+	var ends []uint64
+	for range 3 {
+		end, err := s.SendWait(t.Context(), &session.Ping{})
+		require.NoError(t, err)
+		ends = append(ends, end)
+	}
+	frame := uint64(len(encoded(t, &session.Ping{})))
+	require.Equal(t, []uint64{frame, 2 * frame, 3 * frame}, ends)
+	c := &conn{fail: errors.New("broken"), partly: int(2*frame + 1)}
+	require.Error(t, <-run(s, c))
+	require.Equal(t, 2*frame+1, s.Written())
 }
 
 // This test checks that a frame that can't be sent leaves the queue as it was.
