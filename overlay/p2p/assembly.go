@@ -41,13 +41,14 @@ const connGrace = time.Minute
 // gets a tracer, so nothing is registered with Prometheus's default
 // registerer. Pitfall "WithDialerForAddr": not used.
 type assembly struct {
-	owner    *Host
-	swarm    *swarm.Swarm
-	host     *basichost.BasicHost
-	conns    *connmgr.BasicConnMgr
-	secure   *securer
-	notifier *notifier
-	links    atomic.Uint64 // numbers protect's tags
+	owner      *Host
+	swarm      *swarm.Swarm
+	host       *basichost.BasicHost
+	conns      *connmgr.BasicConnMgr
+	secure     *securer
+	handshakes *handshakes
+	notifier   *notifier
+	links      atomic.Uint64 // numbers protect's tags
 }
 
 // assemble starts everything. Order matters: what peers see of us is complete
@@ -126,8 +127,8 @@ func (x *assembly) buildSwarm(bus event.Bus) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("p2p: %w", err), book.Close())
 	}
-	hs := newHandshakes(h.cfg.MaxHandshakes, h.cfg.HandshakeTimeout, h.counters)
-	t, err := tcp.NewTCPTransport(newUpgrader(x.secure, limits, hs), limits, nil,
+	x.handshakes = newHandshakes(h.cfg.MaxHandshakes, h.cfg.HandshakeTimeout, h.counters)
+	t, err := tcp.NewTCPTransport(newUpgrader(x.secure, limits, x.handshakes), limits, nil,
 		tcp.WithConnectionTimeout(h.cfg.DialTimeout),
 		// Pitfall "simultaneous dials": with port reuse two nodes that dial
 		// each other make one TCP connection with two openers, which fails on
@@ -219,9 +220,14 @@ func (x *assembly) protect(p peer.ID) func() {
 // close ends everything and waits, for the handler too. Nobody gets in any
 // more while the connections are drained.
 func (x *assembly) close() {
-	x.swarm.ListenClose(x.swarm.ListenAddresses()...)
+	// The listeners stay: closing them would be pushed to all peers as "has
+	// no address any more", and they would forget where to find us.
+	x.handshakes.close()
 	x.owner.router.close()
 	x.drain()
+	for _, p := range x.swarm.Peers() {
+		_ = x.swarm.ClosePeer(p) // identify, closed next, would wait for hung ones
+	}
 	x.release()
 	x.notifier.wg.Wait()
 }

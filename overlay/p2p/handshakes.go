@@ -23,6 +23,7 @@ type handshakes struct {
 
 	// Guarded by mu.
 	mu      sync.Mutex
+	closed  bool
 	running map[*handshake]struct{}
 	freed   chan struct{} // closed and replaced when a place is free again
 }
@@ -41,12 +42,15 @@ func newHandshakes(maximum int, timeout time.Duration, c *counters) *handshakes 
 }
 
 // begin waits for a place. The context that it returns bounds the handshake;
-// done gives the place back. It fails only when ctx ends.
+// done gives the place back. It fails when ctx ends, or with ErrClosed.
 func (h *handshakes) begin(ctx context.Context) (_ context.Context, done func(), _ error) {
 	for {
 		limited, place, freed, wait := h.take(ctx)
-		if place != nil {
+		switch {
+		case place != nil:
 			return limited, func() { h.end(place) }, nil
+		case freed == nil:
+			return nil, nil, ErrClosed
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -62,10 +66,14 @@ func (h *handshakes) begin(ctx context.Context) (_ context.Context, done func(),
 	}
 }
 
-// take returns a place; or, if there is none, what to wait for.
+// take returns a place; or, if there is none, what to wait for; or nothing
+// after close.
 func (h *handshakes) take(ctx context.Context) (context.Context, *handshake, <-chan struct{}, time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.closed {
+		return nil, nil, nil, 0
+	}
 	if len(h.running) < h.max {
 		limited, cancel := context.WithTimeout(ctx, h.timeout)
 		place := &handshake{time.Now(), cancel}
@@ -88,6 +96,16 @@ func (h *handshakes) evict() {
 			h.counters.add(countHandshakeEvicted)
 			h.remove(place)
 		}
+	}
+}
+
+// close ends all handshakes; there will be no more.
+func (h *handshakes) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	for place := range h.running {
+		h.remove(place)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // waitLimit bounds every wait for something that should come at once.
-const waitLimit = 10 * time.Second
+const waitLimit = 30 * time.Second
 
 func newNetwork(t testing.TB) *security.Network {
 	t.Helper()

@@ -99,7 +99,7 @@ func (l *listener) loop() {
 		if err != nil {
 			c.Close()
 			scope.Done()
-			return
+			continue
 		}
 		l.wg.Go(func() {
 			conn, err := l.upgrader.Upgrade(ctx, l.transport, c, network.DirInbound, "", scope)

@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/p2p"
+)
+
+// hostPort returns where n listens as "host:port", with another host if given.
+func hostPort(n *node, host string) string {
+	parts := strings.Split(n.Addrs()[0], "/") // /ip4/127.0.0.1/tcp/port
+	if host == "" {
+		host = parts[2]
+	}
+	return net.JoinHostPort(host, parts[4])
+}
+
+// This test checks every form of a seed: with and without a peer id, as
+// multiaddr and as host:port, by address and by name.
+func TestSeedsOfEveryForm(t *testing.T) {
+	network := newNetwork(t)
+	b := start(t, network, listen("0.0.0.0:0")) // so that localhost leads there
+	port := hostPort(b, "x")[len("x:"):]
+	id := b.Self().String()
+	for _, form := range []string{
+		"127.0.0.1:" + port,
+		"localhost:" + port,
+		"/ip4/127.0.0.1/tcp/" + port,
+		"/ip4/127.0.0.1/tcp/" + port + "/p2p/" + id,
+		"/dns4/localhost/tcp/" + port,
+		"/dns/localhost/tcp/" + port + "/p2p/" + id,
+		"/dnsaddr/cluster.example",
+		"service.example:" + port,
+	} {
+		a := start(t, network, func(c *p2p.Config) {
+			c.Resolver = names{
+				ips: map[string][]string{"service.example": {"127.0.0.1"}},
+				txt: map[string][]string{"_dnsaddr.cluster.example": {"dnsaddr=/dns4/service.example/tcp/" + port + "/p2p/" + id, "other"}},
+			}
+		})
+		p, err := a.Connect(within(t), overlay.Candidate{Addrs: []string{form}, Source: overlay.SourceSeed})
+		require.NoError(t, err, form)
+		require.Equal(t, b.Self(), p, form)
+		a.want(true, b.Self())
+		b.want(true, a.Self())
+		// Asked again, it answers from what it knows.
+		probes := b.Counters()["probes"]
+		p, err = a.Connect(within(t), overlay.Candidate{Addrs: []string{form}})
+		require.NoError(t, err)
+		require.Equal(t, b.Self(), p)
+		require.Equal(t, probes, b.Counters()["probes"])
+		require.NoError(t, a.Close())
+		b.want(false, a.Self())
+	}
+}
+
+// This test checks that a probe is not a peer to the probed node: it hears of
+// one peer, once.
+func TestProbeIsNoPeer(t *testing.T) {
+	network := newNetwork(t)
+	a, b := start(t, network), start(t, network)
+	_, err := a.Connect(within(t), overlay.Candidate{Addrs: b.Addrs()})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, b.Counters()["probes"])
+	b.want(true, a.Self())
+	b.quiet()
+}
+
+// This test checks that a seed that names this node itself is told apart from
+// a failure, in every form, and that a name that leads here and elsewhere is
+// no problem.
+func TestSeedThatIsOurselvesIsFine(t *testing.T) {
+	network := newNetwork(t)
+	b := start(t, network)
+	a := start(t, network, listen("127.0.0.1:0"), func(c *p2p.Config) {
+		c.Resolver = names{ips: map[string][]string{"self.example": {"127.0.0.1"}}}
+	})
+	forwarded := newGate(t, a.Addrs()[0]) // an address that we do not know as ours
+	for _, c := range []overlay.Candidate{
+		a.candidate(),
+		{Addrs: a.Addrs()},
+		{Addrs: []string{a.Addrs()[0] + "/p2p/" + a.Self().String()}},
+		{Addrs: []string{hostPort(a, "self.example")}},
+		{Addrs: []string{forwarded.addr}},
+	} {
+		p, err := a.Connect(within(t), c)
+		require.ErrorIs(t, err, p2p.ErrSelf, "%v", c)
+		require.Equal(t, a.Self(), p)
+	}
+	_, err := a.Open(within(t), a.Self(), a.Addrs())
+	require.ErrorIs(t, err, p2p.ErrSelf)
+
+	p, err := a.Connect(within(t), overlay.Candidate{Addrs: append(a.Addrs(), b.Addrs()...)})
+	require.NoError(t, err)
+	require.Equal(t, b.Self(), p)
+	a.want(true, b.Self())
+	a.quiet()
+}
+
+// This test checks that a name with the addresses of many nodes, some of them
+// gone, leads to all that are there.
+func TestHeadlessServiceLeadsToAll(t *testing.T) {
+	network := newNetwork(t)
+	first := start(t, network, listen("127.0.0.1:0"))
+	_, port, err := net.SplitHostPort(hostPort(first, ""))
+	require.NoError(t, err)
+	second := start(t, network, listen("127.0.0.2:"+port))
+	a := start(t, network, func(c *p2p.Config) {
+		c.Resolver = names{ips: map[string][]string{"headless.example": {"127.0.0.3", "127.0.0.1", "127.0.0.2"}}}
+	})
+	p, err := a.Connect(within(t), overlay.Candidate{Addrs: []string{"headless.example:" + port}})
+	require.NoError(t, err)
+	require.Contains(t, []any{first.Self(), second.Self()}, p)
+	settle(t, a, first, second)
+}
+
+// This test checks that what can't work fails with an error that says why, and
+// at the latest when the context ends.
+func TestConnectSaysWhyItFails(t *testing.T) {
+	network := newNetwork(t)
+	a := start(t, network, func(c *p2p.Config) {
+		c.Resolver = names{
+			ips: map[string][]string{"empty.example": {}},
+			txt: map[string][]string{"_dnsaddr.loop.example": {"dnsaddr=/dnsaddr/loop.example"}},
+		}
+	})
+	closed := freeAddr(t)
+	stranger := newKey(t).PeerID()
+	for _, c := range []struct {
+		candidate overlay.Candidate
+		is        error
+		text      string
+	}{
+		{overlay.Candidate{}, p2p.ErrNoAddress, ""},
+		{overlay.Candidate{Peer: stranger}, p2p.ErrNoAddress, ""},
+		{overlay.Candidate{Addrs: []string{"nonsense"}}, p2p.ErrBadAddress, `"nonsense"`},
+		{overlay.Candidate{Addrs: []string{closed}}, nil, "connection refused"},
+		{overlay.Candidate{Peer: stranger, Addrs: []string{closed}}, nil, "connection refused"},
+		{overlay.Candidate{Addrs: []string{"nowhere.example:1"}}, nil, "no such host"},
+		{overlay.Candidate{Addrs: []string{"empty.example:1"}}, p2p.ErrNoAddress, ""},
+		{overlay.Candidate{Addrs: []string{"/dnsaddr/loop.example"}}, p2p.ErrNoAddress, "without end"},
+	} {
+		_, err := a.Connect(within(t), c.candidate)
+		require.ErrorContains(t, err, c.text)
+		require.NotErrorIs(t, err, p2p.ErrSelf)
+		if c.is != nil {
+			require.ErrorIs(t, err, c.is)
+		}
+	}
+
+	hang, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and says nothing
+	require.NoError(t, err)
+	defer hang.Close()
+	for _, p := range []overlay.Candidate{{}, {Peer: stranger}} {
+		p.Addrs = []string{hang.Addr().String()}
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		_, err = a.Connect(ctx, p)
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+}
+
+// names is a resolver that knows a few names, and localhost.
+type names struct {
+	ips map[string][]string
+	txt map[string][]string
+}
+
+// LookupIPAddr implements p2p.Resolver.
+func (n names) LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error) {
+	if host == "localhost" {
+		return net.DefaultResolver.LookupIPAddr(ctx, host)
+	}
+	texts, ok := n.ips[host]
+	if !ok {
+		return nil, errors.New("no such host")
+	}
+	var addrs []net.IPAddr
+	for _, text := range texts {
+		addrs = append(addrs, net.IPAddr{IP: net.ParseIP(text)})
+	}
+	return addrs, nil
+}
+
+// LookupTXT implements p2p.Resolver.
+func (n names) LookupTXT(_ context.Context, name string) ([]string, error) {
+	texts, ok := n.txt[name]
+	if !ok {
+		return nil, errors.New("no such name")
+	}
+	return texts, nil
+}
