@@ -6,6 +6,7 @@ package node_test
 import (
 	"context"
 	"crypto/rand"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,4 +57,17 @@ func serve(t testing.TB, n *node.Node, cluster string, h patterns.Handler, l pat
 	r, err := n.Serve(ctx, cluster, h, l)
 	require.NoError(t, err)
 	return r
+}
+
+// until waits for something to become true.
+func until(t testing.TB, f func() bool) {
+	t.Helper()
+	require.Eventually(t, f, 15*time.Second, 2*time.Millisecond)
+}
+
+// after waits until a counter has grown by so much.
+func after(t testing.TB, n int64, c *atomic.Int64) {
+	t.Helper()
+	from := c.Load()
+	until(t, func() bool { return c.Load() >= from+n })
 }

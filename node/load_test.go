@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// load sends requests at a steady rate until stop is called, which returns how
+// many were sent and their errors.
+func load(t *testing.T, n *node.Node, cluster string, every time.Duration, opts ...patterns.RequestOption) (stop func() (int, []error)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	sent := 0
+	wg.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			<-tick.C
+			sent++
+			wg.Go(func() {
+				if _, err := n.Request(context.Background(), cluster, patterns.Message{Body: []byte("x")}, opts...); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+				}
+			})
+		}
+	})
+	return func() (int, []error) {
+		cancel()
+		wg.Wait()
+		return sent, errs
+	}
+}
+
+// trio starts three nodes that know each other.
+func trio(t *testing.T) (a, b, c *node.Node) {
+	t.Helper()
+	network := newNetwork(t)
+	a = start(t, network, nil)
+	b = start(t, network, nil, a)
+	return a, b, start(t, network, nil, a, b)
+}
+
+// working echoes after a moment.
+func working(handled *atomic.Int64) patterns.Handler {
+	return patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+		handled.Add(1)
+		time.Sleep(3 * time.Millisecond)
+		return patterns.Message{Body: r.Body}, nil
+	})
+}
+
+func TestARollingRestartLosesNothing(t *testing.T) {
+	// This test shuts a node down, and closes a single registration, under
+	// load: not one request fails, though none is idempotent, and both members
+	// have worked.
+	a, b, c := trio(t)
+	var first, second, third atomic.Int64
+	serve(t, a, "echo", working(&first), patterns.Limits{})
+	serve(t, b, "echo", working(&second), patterns.Limits{})
+	leaving := serve(t, b, "echo", working(&third), patterns.Limits{})
+	stop := load(t, c, "echo", time.Millisecond)
+	after(t, 100, &third)
+	require.NoError(t, leaving.Close(t.Context()))
+	after(t, 100, &second)
+	require.NoError(t, b.Shutdown(t.Context()))
+	after(t, 200, &first)
+	sent, errs := stop()
+	require.Empty(t, errs)
+	require.EqualValues(t, sent, first.Load()+second.Load()+third.Load(), "each ran once")
+}
+
+func TestAnIdempotentRequestSurvivesTheDeathOfANode(t *testing.T) {
+	// This test closes a node without a word under load: nothing is lost.
+	a, b, c := trio(t)
+	var first, second atomic.Int64
+	serve(t, a, "echo", working(&first), patterns.Limits{})
+	serve(t, b, "echo", working(&second), patterns.Limits{})
+	stop := load(t, c, "echo", time.Millisecond, patterns.Idempotent())
+	after(t, 200, &second)
+	require.NoError(t, b.Close())
+	after(t, 300, &first)
+	sent, errs := stop()
+	require.Empty(t, errs)
+	require.GreaterOrEqual(t, first.Load()+second.Load(), int64(sent))
+}
+
+func TestTheDeathOfANodeIsToldHonestly(t *testing.T) {
+	// This test closes a node without a word under load that is not
+	// idempotent: what was there is interrupted, and nothing else is lost or
+	// runs twice.
+	a, b, c := trio(t)
+	var first, second atomic.Int64
+	serve(t, a, "echo", working(&first), patterns.Limits{})
+	serve(t, b, "echo", working(&second), patterns.Limits{})
+	stop := load(t, c, "echo", time.Millisecond)
+	after(t, 200, &second)
+	require.NoError(t, b.Close())
+	after(t, 300, &first)
+	sent, errs := stop()
+	for _, err := range errs {
+		require.ErrorIs(t, err, patterns.ErrInterrupted)
+	}
+	require.Less(t, len(errs), 100)
+	require.LessOrEqual(t, first.Load()+second.Load(), int64(sent))
+	require.GreaterOrEqual(t, first.Load()+second.Load(), int64(sent-len(errs)))
+}
