@@ -19,13 +19,8 @@ type dial struct {
 	done    bool
 	err     error
 	giveUp  *event
-	waiters []*waiter
-}
-
-// waiter is a blocked Connect or Open.
-type waiter struct {
-	ctx  context.Context //nolint:containedctx // of the call, for finish
-	done chan struct{}
+	waiters []chan struct{} // of every Connect and Open that has waited; closed when it is over
+	waiting int             // of them
 }
 
 // synRetry is how long a dialer waits before it sends a lost SYN again.
@@ -43,34 +38,24 @@ func (p *process) dialTo(ctx context.Context, h *host) error {
 		p.dials[h.index] = d
 		p.n.soon(p.key(kindDial, h.index, 0), d.begin)
 	}
-	w := &waiter{ctx: ctx, done: make(chan struct{})}
-	d.waiters = append(d.waiters, w)
+	over := make(chan struct{})
+	d.waiters = append(d.waiters, over)
+	d.waiting++
 	p.n.mu.Unlock()
 	var err error
 	select {
-	case <-w.done:
+	case <-over:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	p.n.mu.Lock()
+	if d.waiting--; d.waiting == 0 {
+		d.finish(context.Canceled) // if it is not over
+	}
 	if err != nil {
-		d.leave(w)
 		return err
 	}
 	return d.err
-}
-
-// leave takes a waiter out; the last one ends the dial.
-func (d *dial) leave(w *waiter) {
-	for i := range d.waiters {
-		if d.waiters[i] == w {
-			d.waiters = append(d.waiters[:i:i], d.waiters[i+1:]...)
-			break
-		}
-	}
-	if len(d.waiters) == 0 {
-		d.finish(context.Canceled)
-	}
 }
 
 // begin sends the SYN. The TCP and TLS handshakes take two round trips; the
@@ -136,7 +121,9 @@ func (d *dial) answered(c *conn) {
 	d.finish(nil)
 }
 
-// finish ends the dial and lets its waiters return, one an event.
+// finish ends the dial and lets its waiters return, one an event. Those that
+// gave up have theirs, too: a node that closes cancels its dials and closes
+// its Transport in the same step, and which comes first must not matter.
 func (d *dial) finish(err error) {
 	if d.done {
 		return
@@ -144,13 +131,9 @@ func (d *dial) finish(err error) {
 	d.done, d.err = true, err
 	delete(d.p.dials, d.to.index)
 	d.p.n.cancel(d.giveUp)
-	for i, w := range d.waiters {
-		if w.ctx.Err() != nil {
-			continue // it returns by itself, in this very step perhaps
-		}
-		d.p.n.soon(d.p.key(kindDialed, d.to.index, d.number<<16|uint64(i)), func() { close(w.done) })
+	for i, over := range d.waiters {
+		d.p.n.soon(d.p.key(kindDialed, d.to.index, d.number<<16|uint64(i)), func() { close(over) })
 	}
-	d.waiters = nil
 }
 
 // target finds the host that a peer id or addresses lead to.

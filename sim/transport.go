@@ -149,8 +149,8 @@ func (p *process) tellRestart() {
 func (p *process) release() {
 	for _, d := range p.dials {
 		d.done, d.err = true, ErrDown
-		for _, w := range d.waiters {
-			close(w.done)
+		for _, over := range d.waiters {
+			close(over)
 		}
 	}
 	p.router.release()
