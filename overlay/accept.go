@@ -4,9 +4,9 @@
 package overlay
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
@@ -37,12 +37,14 @@ func (i inbox) PeerDown(p peer.ID) { i.o.search.down(p) }
 // accept serves an incoming stream to its end.
 func (o *Overlay) accept(s Stream) {
 	if s.Remote() == o.self {
-		o.log.Error("a node with this node's peer id called: was the data directory copied?",
-			zap.String("addr", s.RemoteAddr()))
-		o.refuse(s, ErrDuplicate)
+		if o.loopback.mayLog() {
+			o.log.Error("a node with this node's peer id called: was the data directory copied?",
+				zap.String("addr", s.RemoteAddr()))
+		}
+		o.refuse(s, &duplicateError{other: "the node called"})
 		return
 	}
-	l := o.linkOfCaller(s.Remote()).admitGreeting()
+	l := o.linkOfCaller(s.Remote()).admit(s)
 	if l == nil {
 		o.drops.add(dropHandshakeFull, 1)
 		s.Reset(codeFull)
@@ -50,41 +52,40 @@ func (o *Overlay) accept(s Stream) {
 		return
 	}
 	st := newStream(l, s)
-	stop := context.AfterFunc(o.ctx, func() { s.Reset(codeShutdown) })
 	err := l.answer(st)
-	stop()
-	l.greetingEnded()
+	l.answered(s)
 	if err != nil {
 		return
 	}
 	st.serve()
 }
 
-// admitGreeting makes room for one more stream that has not said Hello. It
-// returns nil if there is none, else the link to go on with.
-func (l *Link) admitGreeting() *Link {
+// admit makes room for one more stream that has not said Hello. It returns nil
+// if there is none, else the link to go on with.
+func (l *Link) admit(s Stream) *Link {
 	if l == nil {
 		return nil
 	}
-	if l.o.greetings.Add(1) > maxHandshakes {
-		l.o.greetings.Add(-1)
+	if l.o.callers.Add(1) > maxHandshakes {
+		l.o.callers.Add(-1)
 		return nil
 	}
 	l = l.lock()
 	defer l.unlock()
-	if l.greetings >= maxPeerHandshakes {
-		l.o.greetings.Add(-1)
+	if len(l.callers) >= maxPeerHandshakes || l.o.leaving() {
+		l.o.callers.Add(-1)
 		return nil
 	}
-	l.greetings++
+	l.callers = append(l.callers, s)
 	return l
 }
 
-func (l *Link) greetingEnded() {
-	l.o.greetings.Add(-1)
+// answered notes that s has joined, or ended.
+func (l *Link) answered(s Stream) {
+	l.o.callers.Add(-1)
 	l.mu.Lock()
-	l.greetings--
-	l.mu.Unlock()
+	defer l.unlock()
+	l.callers = slices.DeleteFunc(l.callers, func(each Stream) bool { return each == s })
 }
 
 // answer handles the Hello of a stream that the peer opened, and joins it. On

@@ -28,7 +28,7 @@ var errNotNeeded = errors.New("overlay: link is up already")
 // Shutdown has begun.
 func (l *Link) Open(addrs []string) {
 	l = l.lock()
-	defer l.unlock()
+	defer l.release()
 	l.open(addrs)
 }
 
@@ -36,17 +36,17 @@ func (l *Link) Open(addrs []string) {
 func (l *Link) Wait(ctx context.Context, addrs []string) (uint64, error) {
 	l = l.lock()
 	if l.up() {
-		defer l.unlock()
+		defer l.release()
 		return l.sess.number, nil
 	}
 	if l.o.leaving() {
-		defer l.unlock()
+		defer l.release()
 		return 0, ErrClosed
 	}
 	w := &waiter{done: make(chan struct{})}
 	l.waiters = append(l.waiters, w)
 	l.open(addrs)
-	l.unlock()
+	l.release()
 
 	select {
 	case <-w.done:
@@ -183,12 +183,14 @@ func (l *Link) dialEnded(err error) {
 	l.mu.Lock()
 	defer l.unlock()
 	l.opening, l.stopDial = false, nil
-	if err == nil || l.up() || slices.ContainsFunc(l.streams, (*stream).usable) {
-		return
-	}
-	if l.o.leaving() {
+	switch {
+	case l.up() || slices.ContainsFunc(l.streams, (*stream).usable):
+		return // who waits has a session, or soon will
+	case err == nil:
+		err = ErrLost // again already
+	case l.o.leaving():
 		err = ErrClosed
-	} else {
+	default:
 		l.report(DialFailed, 0, err)
 	}
 	l.disappoint(err)

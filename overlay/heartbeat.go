@@ -27,7 +27,7 @@ type clockSample struct {
 // holds the link. release may be called more than once.
 func (l *Link) Hold() (release func()) {
 	l = l.lock()
-	defer l.unlock()
+	defer l.release()
 	l.holders++
 	if l.holders == 1 {
 		now := l.o.clock.Now()

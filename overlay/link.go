@@ -41,7 +41,7 @@ type Link struct {
 	sender     *stream       // takes from the queue
 	opening    bool          // a dial is under way
 	greeting   chan struct{} // not nil while our Hello on an outgoing stream is not answered
-	greetings  int           // incoming streams that have not said Hello
+	callers    []Stream      // incoming streams that have not joined
 	stopDial   func()        // ends the dial under way, if it has come so far
 	waiters    []*waiter     // in Wait
 	doubt      *doubt        // the question whether a stream is still alive
@@ -142,6 +142,17 @@ func (l *Link) unlock() {
 	if news {
 		l.deliver()
 	}
+	for _, f := range effects {
+		f()
+	}
+}
+
+// release is unlock for what a subscriber may call: it delivers no events, for
+// that may be what is under way. Nothing that ends so may report one.
+func (l *Link) release() {
+	effects := l.effects
+	l.effects = nil
+	l.mu.Unlock()
 	for _, f := range effects {
 		f()
 	}

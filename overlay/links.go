@@ -86,7 +86,7 @@ func (o *Overlay) forgetLinks() {
 func (l *Link) forget(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	needed := l.sess != nil || l.opening || l.holders > 0 || l.greetings > 0 ||
+	needed := l.sess != nil || l.opening || l.holders > 0 || len(l.callers) > 0 ||
 		len(l.streams) > 0 || len(l.waiters) > 0 || len(l.events) > 0 ||
 		now.Sub(l.downSince) < forgetAfter
 	if !needed {

@@ -45,7 +45,7 @@ type Overlay struct {
 	batches   chunkPool // of writers
 	sessions  atomic.Uint64
 	lastStamp atomic.Uint64
-	greetings atomic.Int32 // incoming streams that have not said Hello
+	callers   atomic.Int32 // incoming streams that have not joined
 
 	// Guarded by mu.
 	mu     sync.RWMutex

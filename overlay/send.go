@@ -27,7 +27,7 @@ func (l *Link) Send(lane Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
 	size := n + wire.FrameOverhead
 	l = l.lock()
 	if err := l.reserve(lane, size); err != nil {
-		l.unlock()
+		l.release()
 		return 0, err
 	}
 	return l.push(lane, k, size, parts), nil
@@ -94,7 +94,7 @@ func (l *Link) reserve(lane Lane, size int) error {
 // unless it returns an error.
 func (l *Link) waitReserve(ctx context.Context, lane Lane, size int) (*session, error) {
 	if err := l.sendable(); err != nil {
-		l.unlock()
+		l.release()
 		return nil, err
 	}
 	sess := l.sess
@@ -102,7 +102,7 @@ func (l *Link) waitReserve(ctx context.Context, lane Lane, size int) (*session, 
 		return sess, nil
 	}
 	w := sess.queue.wait(lane, size)
-	l.unlock()
+	l.release()
 
 	var err error
 	select {
@@ -124,7 +124,7 @@ func (l *Link) waitReserve(ctx context.Context, lane Lane, size int) (*session, 
 	}
 	sess.queue.forget(lane, w)
 	l.wakeGranted(sess)
-	l.unlock()
+	l.release()
 	return nil, err
 }
 
@@ -157,7 +157,7 @@ func (l *Link) sendLarge(k wire.Kind, n int, parts [][]byte) (uint64, error) {
 	size := messageSize(n)
 	l = l.lock()
 	if err := l.reserve(LaneBulk, size); err != nil {
-		l.unlock()
+		l.release()
 		return 0, err
 	}
 	return l.commit(l.sess, k, n, size, parts)
@@ -168,12 +168,12 @@ func (l *Link) sendLarge(k wire.Kind, n int, parts [][]byte) (uint64, error) {
 func (l *Link) commit(sess *session, k wire.Kind, n, size int, parts [][]byte) (uint64, error) {
 	l.channel++
 	channel := l.channel
-	l.unlock()
+	l.release()
 
 	m := fragment(&l.o.chunks, channel, k, n, parts)
 
 	l.mu.Lock()
-	defer l.unlock()
+	defer l.release()
 	if l.sess != sess || !l.up() {
 		l.o.chunks.putAll(m.chunks.head)
 		return 0, ErrLinkDown

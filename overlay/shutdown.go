@@ -92,6 +92,9 @@ func (l *Link) abandon() {
 		l.later(l.stopDial)
 	}
 	l.disappoint(ErrClosed)
+	for _, s := range l.callers {
+		l.later(func() { s.Reset(codeShutdown) })
+	}
 	for _, st := range l.streams {
 		l.reset(st, ErrClosed, codeShutdown)
 	}

@@ -74,6 +74,10 @@ func (c *chatter) event(e overlay.PeerEvent) {
 		}
 		c.up = false
 	}
+	// A subscriber may call whatever does not block.
+	e.Link.Hold()()
+	e.Link.Open(nil)
+	e.Link.Send(overlay.LaneRPC, 99, nil)
 }
 
 func (c *chatter) frame(_ *overlay.Link, f frame) {

@@ -91,9 +91,7 @@ func (l *Link) next(st *stream) (batch *chunk, last *farewell, over bool) {
 	}
 	if l.sender == st && l.up() {
 		batch = l.sess.queue.take(batchLimit)
-		for _, w := range l.sess.queue.grant() {
-			l.wakeLater("overlay/room", func() { close(w.ready) })
-		}
+		l.wakeGranted(l.sess)
 	}
 	st.idle = batch == nil
 	return batch, nil, false

@@ -20,7 +20,7 @@ const (
 	repeatAfter = time.Second
 	// answerGap is the least time between two answers of ours on one
 	// interface; asked in between, we answer after it.
-	answerGap = 100 * time.Millisecond
+	answerGap = 50 * time.Millisecond
 )
 
 // pace decides when to ask and when to answer on the local network. Quiet
