@@ -6,6 +6,8 @@ package tests
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -83,4 +85,30 @@ func TestPendingRequestEndsWhenTheRelayDies(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Error("it did not end")
 	}
+}
+
+func TestRequestIsInterruptedWhenItsMemberDies(t *testing.T) {
+	// This test checks that a caller learns at once that the process which
+	// handles its request was killed, though that one's relay is well.
+	scenario(t)
+	a, b := together(harness.NewNetwork(t))
+	started := filepath.Join(harness.Folder(t), "started")
+	member := b.Serves("slow", "--exec", "touch "+started+"; exec sleep 5")
+	a.Sees(1, "slow")
+	request := a.Asks("slow", "x", "--timeout", "1m")
+	exists(t, started)
+	member.Kill()
+	if code := request.Wait(20 * time.Second); code != 7 {
+		t.Errorf("it ended with status %d", code)
+	}
+	a.Sees(0, "slow")
+}
+
+// exists waits until a handler has made the file.
+func exists(t *testing.T, path string) {
+	t.Helper()
+	harness.Eventually(t, 20*time.Second, "that the handler runs", func() error {
+		_, err := os.Stat(path)
+		return err
+	})
 }

@@ -5,6 +5,7 @@ package tests
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,10 +64,7 @@ func TestInterruptedRequestHasItsExitCode(t *testing.T) {
 	b.Serves("slow", "--exec", "touch "+started+"; sleep 600")
 	a.Sees(1, "slow")
 	request := a.Asks("slow", "x", "--timeout", "1m")
-	harness.Eventually(t, 20*time.Second, "that the handler runs", func() error {
-		_, err := os.Stat(started)
-		return err
-	})
+	exists(t, started)
 	b.Kill()
 	if code := request.Wait(20 * time.Second); code != 7 {
 		t.Errorf("status %d", code)
@@ -288,6 +286,33 @@ func TestTokenGuardsTheTCPAddress(t *testing.T) {
 	ask("guess").Ends(8).Says("token")
 	ask("").Ends(8).Says("token")
 	harness.Run(t, "request", "echo", "hi", "--address", port, "--token", "open sesame").Gets("hi")
+}
+
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	// This test checks that the first SIGTERM lets a handler finish and the
+	// second one does not.
+	scenario(t)
+	a := harness.NewNetwork(t).Relay("a")
+	started := filepath.Join(harness.Folder(t), "started")
+	member := a.Serves("slow", "--exec", "touch "+started+"; sleep 600")
+	a.Sees(1, "slow")
+	request := a.Asks("slow", "x", "--timeout", "1m")
+	exists(t, started)
+	member.Interrupt()
+	a.Sees(0, "slow")
+	if !member.Alive() {
+		t.Error("the first signal did not wait for the handler")
+	}
+	harness.Eventually(t, 20*time.Second, "that another signal ends it", func() error {
+		if member.Alive() {
+			member.Interrupt()
+			return errors.New("it lives")
+		}
+		return nil
+	})
+	if code := request.Wait(10 * time.Second); code != 7 {
+		t.Errorf("the request that was cut off ended with %d", code)
+	}
 }
 
 func TestDevRelayNeedsNothing(t *testing.T) {

@@ -12,11 +12,16 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
 // rate is the load under which relays die, in requests per second.
 const rate = 2000
+
+// patient members never say that they are busy, however slow the machine is
+// that runs the tests: what the stories below are about is something else.
+var patient = patterns.Limits{QueueLength: 1 << 16}
 
 // ledger is what the members of a cluster did: how often they ran each
 // request, by its body.
@@ -42,7 +47,7 @@ func (l *ledger) serves(t *testing.T, r *harness.Relay, cluster, name string) pa
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	registration, err := r.Client().Serve(ctx, cluster, handler, patterns.Limits{})
+	registration, err := r.Client().Serve(ctx, cluster, handler, patient)
 	if err != nil {
 		t.Fatalf("serving %s: %v", cluster, err)
 	}
@@ -75,14 +80,15 @@ func (l *ledger) ran(id string) bool {
 	return l.runs[id] > 0
 }
 
-// asks returns a function for harness.StartLoad: request n has n as body.
+// asks returns a function for harness.StartLoad: request n has n as body. It
+// uses several clients, because a relay bounds what one may have under way.
 func asks(r *harness.Relay, cluster string, options ...patterns.RequestOption) func(n int) error {
-	c := r.Client()
+	callers := []*client.Client{r.Client(), r.Client(), r.Client(), r.Client()}
 	return func(n int) error {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		id := fmt.Sprint(n)
-		reply, err := c.Request(ctx, cluster, patterns.Message{Body: []byte(id)}, options...)
+		reply, err := callers[n%len(callers)].Request(ctx, cluster, patterns.Message{Body: []byte(id)}, options...)
 		if err == nil && string(reply.Body) != id {
 			err = fmt.Errorf("the reply to %s is %q", id, reply.Body)
 		}

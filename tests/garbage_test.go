@@ -58,6 +58,11 @@ func TestGarbageAtTheSocketHarmsNobody(t *testing.T) {
 	}
 	honest(t, load)
 	bounded(t, size, a)
+	status, _, err := a.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the relay counted: %v", status.Relay.Drops)
 	a.Requests("echo", "still here").Gets("still here")
 }
 

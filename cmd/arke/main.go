@@ -7,21 +7,16 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/cli"
 )
 
 func main() {
-	// The first signal asks the command to finish what it accepted; from then
-	// on signals do what they always do, so a second one ends at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx))
+	drain, abort := signals()
+	os.Exit(run(drain, abort))
 }
 
-func run(ctx context.Context) int {
+func run(drain, abort context.Context) int {
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
@@ -37,6 +32,7 @@ func run(ctx context.Context) int {
 			RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"),
 		},
 		Executable: self,
+		Abort:      abort,
 	}
-	return app.Run(ctx, os.Args[1:])
+	return app.Run(drain, os.Args[1:])
 }

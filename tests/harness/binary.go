@@ -14,9 +14,12 @@ import (
 // Main is what TestMain of a package of scenarios calls: it runs the tests
 // and removes the binary afterwards.
 func Main(m interface{ Run() int }) int {
-	defer shared.remove()
+	defer RemoveBinary()
 	return m.Run()
 }
+
+// RemoveBinary removes what Binary has built.
+func RemoveBinary() { shared.remove() }
 
 // Binary returns the path of the arke binary under test.
 func Binary(t TB) string {

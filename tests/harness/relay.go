@@ -222,6 +222,9 @@ type Status struct {
 		Peer  string `json:"peer"`
 		State string `json:"state"`
 	} `json:"links"`
+	Relay struct {
+		Drops map[string]uint64 `json:"drops"`
+	} `json:"relay"`
 }
 
 // Status asks the relay, and returns what it said also as text.

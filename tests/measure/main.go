@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/arke-mesh/arke/tests/harness"
 )
 
 // measurements in the order in which they run.
@@ -36,9 +38,17 @@ var measurements = []struct {
 func main() {
 	only := flag.String("only", "", "measurements to run, separated by commas (default all)")
 	flag.Parse()
+	status := runAll(*only)
+	harness.RemoveBinary()
+	os.Exit(status)
+}
+
+// runAll runs the measurements that only names, or all, and returns the exit
+// status.
+func runAll(only string) int {
 	status := 0
 	for _, measurement := range measurements {
-		if *only != "" && !strings.Contains(","+*only+",", ","+measurement.name+",") {
+		if only != "" && !strings.Contains(","+only+",", ","+measurement.name+",") {
 			continue
 		}
 		fmt.Printf("%s: %s\n", measurement.name, measurement.about)
@@ -46,5 +56,5 @@ func main() {
 			status = 1
 		}
 	}
-	os.Exit(status)
+	return status
 }

@@ -20,6 +20,8 @@ type App struct {
 	Env    Env
 	// Executable is the path of the running binary; the demo starts it again.
 	Executable string
+	// Abort ends when a drain that is under way is to be cut short.
+	Abort context.Context
 }
 
 // Env holds the environment variables that mean something to Arke.

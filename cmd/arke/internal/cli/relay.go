@@ -196,7 +196,7 @@ func (a App) serveRelay(ctx context.Context, network security.NetworkFile, flags
 	}
 
 	<-ctx.Done()
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	drain, cancel := context.WithTimeout(a.Abort, drainTime)
 	defer cancel()
 	return errors.Join(r.Shutdown(drain), n.Shutdown(drain))
 }

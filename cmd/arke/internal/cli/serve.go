@@ -99,7 +99,7 @@ func (a App) runServe(cmd *cobra.Command, at *attachment, cluster string, flags 
 	fmt.Fprintln(a.Stdout, "arke serve ready")
 
 	<-ctx.Done()
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	drain, cancel := context.WithTimeout(a.Abort, drainTime)
 	defer cancel()
 	if err := c.Shutdown(drain); err != nil {
 		return fmt.Errorf("some accepted requests of %s were not finished: %w", cluster, err)
