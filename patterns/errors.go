@@ -40,6 +40,8 @@ var (
 	ErrTooLarge = errors.New("patterns: message too large")
 
 	// ErrClosed is returned after Shutdown or Close has begun. No handler ran.
+	// A node's requests still work while its Shutdown drains: handlers that
+	// finish what they accepted may need them.
 	ErrClosed = errors.New("patterns: closed")
 )
 

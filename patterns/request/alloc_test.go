@@ -39,11 +39,17 @@ func newWireless() *wireless {
 }
 
 func (w *wireless) engine(t testing.TB) *request.Engine {
+	return w.engineWith(t, func(*request.Config) {})
+}
+
+func (w *wireless) engineWith(t testing.TB, change func(*request.Config)) *request.Engine {
 	workers := overlay.NewWorkers(100)
-	e, err := request.New(request.Config{
+	cfg := request.Config{
 		Links: w, Directory: w, Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: workers,
 		Incarnation: 7, Keys: func(name string) *security.Cluster { return derivedKeys(name) },
-	})
+	}
+	change(&cfg)
+	e, err := request.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, e.Close())

@@ -23,18 +23,12 @@ func (e *Engine) Drain(ctx context.Context) error {
 	}
 	var err error
 	for _, s := range servers {
-		select {
-		case <-s.idle:
-		case <-ctx.Done():
-			s.abandon()
-			err = ctx.Err()
+		if e := s.Drain(ctx); e != nil {
+			err = e
 		}
 	}
 	if len(servers) > 0 && err == nil {
 		e.linger(ctx, began)
-	}
-	for _, s := range servers {
-		e.members.remove(s)
 	}
 	return err
 }

@@ -41,6 +41,7 @@ type Engine struct {
 	members  registry
 	jobs     atomic.Uint64 // the last job's number
 	lastJob  atomic.Int64  // when the last request came
+	refusals atomic.Int64  // that wait for room in a lane
 	draining atomic.Bool
 
 	remotes table[peer.ID, *remote]
@@ -88,7 +89,6 @@ func (e *Engine) Close() error {
 	}
 	for _, s := range servers {
 		<-s.idle
-		e.members.remove(s)
 	}
 	e.mu.Lock()
 	if e.sweeping != nil {

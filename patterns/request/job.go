@@ -45,8 +45,8 @@ type result struct {
 func (j *job) run() (r result) {
 	defer func() {
 		if p := recover(); p != nil {
-			j.server.log.Error("handler panicked", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
-			r = result{outcome: wire.OutcomeRemoteError, code: patterns.CodePanic, text: fmt.Sprint(p)}
+			r = remoteError(patterns.CodePanic, fmt.Sprint(p))
+			j.server.log.Error("handler panicked", zap.String("panic", r.text), zap.ByteString("stack", debug.Stack()))
 		}
 	}()
 	m, err := j.server.handler.ServeRequest(&j.ctx, &j.request)

@@ -53,6 +53,10 @@ const (
 	// maxErrorText bounds the text of a RemoteError, in bytes.
 	maxErrorText = 16 << 10
 
+	// maxRefusals bounds the workers that wait to send a refusal, because the
+	// caller does not read: they must not keep members from working.
+	maxRefusals = 256
+
 	// replayMemory is how many sealed requests a member remembers.
 	replayMemory = 16384
 )

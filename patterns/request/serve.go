@@ -157,17 +157,28 @@ func (e *Engine) refuse(l Link, id uint64, deadline time.Time, no refusal) {
 func (e *Engine) answer(l Link, m wire.Reply, deadline time.Time) {
 	head := m.AppendHead(make([]byte, 0, m.HeadSize()))
 	_, err := l.Send(overlay.LaneRPC, wire.KindReply, head)
-	if errors.Is(err, overlay.ErrLaneFull) {
-		if e.cfg.Exec.Go(overlay.ExecKey{Name: "request.refuse", N: m.ID}, func() { e.answerLater(l, head, deadline) }) {
-			return
-		}
+	if errors.Is(err, overlay.ErrLaneFull) && e.answerLater(l, m.ID, head, deadline) {
+		return
 	}
 	if err != nil {
 		e.drops.count(dropReplyUnsent)
 	}
 }
 
-func (e *Engine) answerLater(l Link, head []byte, deadline time.Time) {
+// answerLater has a worker wait for room, if one can be spared.
+func (e *Engine) answerLater(l Link, id uint64, head []byte, deadline time.Time) bool {
+	wait := func() {
+		defer e.refusals.Add(-1)
+		e.answerWhenRoom(l, head, deadline)
+	}
+	if e.refusals.Add(1) > maxRefusals || !e.cfg.Exec.Go(overlay.ExecKey{Name: "request.refuse", N: id}, wait) {
+		e.refusals.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (e *Engine) answerWhenRoom(l Link, head []byte, deadline time.Time) {
 	left := DefaultTimeout
 	if !deadline.IsZero() {
 		left = min(left, deadline.Sub(e.cfg.Clock.Now()))

@@ -174,6 +174,7 @@ func TestDrainAbandonsWhatIsNotFinishedInTime(t *testing.T) {
 		require.Equal(t, 300*time.Millisecond, time.Since(begin))
 		require.NoError(t, <-second)
 		require.ErrorIs(t, <-first, context.DeadlineExceeded, "its handler gave no answer")
+		synctest.Wait()
 		require.Empty(t, host.engine.Status())
 	})
 }
@@ -260,5 +261,25 @@ func TestANodeWithoutFreeWorkersRefuses(t *testing.T) {
 		require.NoError(t, <-w.ask(caller, t.Context(), body("z")))
 		host.stop()
 		require.NoError(t, few.Close())
+	})
+}
+
+func TestRefusalsDoNotEatTheWorkers(t *testing.T) {
+	// This test floods a member from a node that does not read: a bounded
+	// number of refusals waits for room, the others are counted, and another
+	// caller is served all the while.
+	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
+		w.member(host, 1, "geo", stuck, patterns.Limits{Concurrency: 1, QueueLength: -1})
+		w.member(host, 2, "home", echo, patterns.Limits{})
+		other := w.node("other", nil)
+		w.connect(other, host)
+		w.set(host, caller, func(l *fakeLink) { l.full = true })
+		for range 900 {
+			w.wg.Go(func() { _, _ = do(caller, body("x")) })
+		}
+		time.Sleep(time.Second)
+		require.EqualValues(t, 900-1-256, host.engine.Drops()["reply_unsent"])
+		_, err := other.engine.Do(t.Context(), "home", body("x"), patterns.RequestOptions{})
+		require.NoError(t, err)
 	})
 }

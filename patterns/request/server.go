@@ -36,7 +36,7 @@ type Server struct {
 	handled uint64  // guarded by mu
 
 	// Lifecycle.
-	idle   chan struct{} // closed when it drains and has nothing left
+	idle   chan struct{} // closed when it has drained, and is no member any more
 	closed bool          // guarded by mu; idle is being closed
 }
 
@@ -72,7 +72,6 @@ func (e *Engine) AddMember(id cluster.MemberID, name string, h patterns.Handler,
 	}
 	if e.closed.Load() { // since; Close may have missed it
 		s.abandon()
-		e.members.remove(s)
 		return nil, patterns.ErrClosed
 	}
 	return s, nil
@@ -94,19 +93,17 @@ func (s *Server) Limits() patterns.Limits { return s.limits }
 // Drain refuses new requests, finishes those that were accepted, and removes
 // the member. If ctx ends before, the ones that wait are refused, the contexts
 // of running handlers end, and ctx's error is returned without waiting for
-// them. Callers should not be sent here any more when it is called: refused
-// requests are tried elsewhere.
+// them; the member goes when the last one returns. Callers should not be sent
+// here any more when it is called: refused requests are tried elsewhere.
 func (s *Server) Drain(ctx context.Context) error {
 	s.drain()
-	var err error
 	select {
 	case <-s.idle:
+		return nil
 	case <-ctx.Done():
 		s.abandon()
-		err = ctx.Err()
+		return ctx.Err()
 	}
-	s.engine.members.remove(s)
-	return err
 }
 
 // drain refuses new requests.
@@ -131,13 +128,17 @@ func (s *Server) abandon() {
 	s.engine.cancelJobs(func(j *job) bool { return j.server == s })
 }
 
-// settleLocked tells whoever drains that nothing is left.
+// settleLocked removes the member when it drains and nothing is left, and tells
+// who waits for that.
 func (s *Server) settleLocked() {
 	if s.closed || !s.queue.draining || !s.queue.idle() {
 		return
 	}
 	s.closed = true
-	s.engine.cfg.Exec.Wake(overlay.ExecKey{Name: "request.idle", N: uint64(s.id)}, func() { close(s.idle) })
+	s.engine.cfg.Exec.Wake(overlay.ExecKey{Name: "request.idle", N: uint64(s.id)}, func() {
+		s.engine.members.remove(s)
+		close(s.idle)
+	})
 }
 
 // status describes the member.
