@@ -55,14 +55,18 @@ func (c *client) begin(id, timeout uint64, size int) (context.Context, context.C
 	if err := c.quota.request(size); err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithCancel(c.ctx)
-	if timeout > 0 {
-		cancel()
-		ctx, cancel = context.WithTimeout(c.ctx, session.Duration(timeout))
-	}
+	ctx, cancel := withTimeout(c.ctx, timeout)
 	c.calls[id] = cancel
 	c.busy++
 	return ctx, cancel, nil
+}
+
+// withTimeout takes µs; 0 = none.
+func withTimeout(ctx context.Context, timeout uint64) (context.Context, context.CancelFunc) {
+	if timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, session.Duration(timeout))
 }
 
 // free gives id and place back. That must be before the reply is queued: the
@@ -84,17 +88,53 @@ func (c *client) done() {
 	}
 }
 
-// reply queues the reply of a call. If the client left no room for it, or it
-// can't be encoded, something smaller takes its place: every call has a reply.
+// reply queues the reply of a call. If there is no room it waits: a burst of
+// large replies is no fault of the client. What waits is bounded like what is
+// under way; beyond that, and if the reply can't be encoded, something smaller
+// takes its place, because every call has a reply.
 func (c *client) reply(f session.Frame) {
 	err := c.sender.Send(f)
+	if errors.Is(err, session.ErrQueueFull) {
+		err = c.replyLater(f)
+	}
 	switch {
-	case err == nil || errors.Is(err, session.ErrSenderClosed):
+	case err == nil || errors.Is(err, session.ErrSenderClosed) || c.ctx.Err() != nil:
 		return
 	case errors.Is(err, session.ErrQueueFull):
 		c.relay.count.drop(dropSlowReply)
 	}
 	c.tell(substitute(f, err))
+}
+
+// replyLater waits for room; a client that makes none soon loses its session,
+// which ends the waiting.
+func (c *client) replyLater(f session.Frame) error {
+	size := sizeOf(f)
+	c.mu.Lock()
+	err := c.replies.request(size)
+	c.mu.Unlock()
+	if err != nil {
+		return session.ErrQueueFull
+	}
+	_, err = c.sender.SendWait(c.ctx, f)
+	c.mu.Lock()
+	c.replies.requestDone(size)
+	c.mu.Unlock()
+	return err
+}
+
+// sizeOf is what a reply holds in memory, roughly, in bytes.
+func sizeOf(f session.Frame) int {
+	const fixed = 512
+	switch f := f.(type) {
+	case *session.Reply:
+		return fixed + session.HeadersSize(f.Headers) + len(f.Body) + len(f.Text)
+	case *session.MembersReply:
+		return fixed + fixed*len(f.Members)
+	case *session.StatusReply:
+		return fixed + len(f.JSON)
+	}
+	return fixed
 }
 
 // substitute makes the reply that stands for f, which err kept from being

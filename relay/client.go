@@ -39,6 +39,7 @@ type client struct {
 	// Guarded by mu.
 	mu           sync.Mutex
 	quota        quota
+	replies      quota                         // of its requests only: replies that wait for room
 	calls        map[uint64]context.CancelFunc // without a reply
 	members      map[uint64]*member            // by registration
 	deliveries   map[uint64]chan<- *session.Answer
@@ -59,6 +60,7 @@ func newClient(r *Relay, conn net.Conn, id session.ID, name string) *client {
 		sender:     session.NewSender(r.cfg.Limits.QueueBytes, session.MaxFrame),
 		gone:       make(chan struct{}),
 		quota:      quota{limits: r.cfg.Limits},
+		replies:    quota{limits: r.cfg.Limits},
 		calls:      map[uint64]context.CancelFunc{},
 		members:    map[uint64]*member{},
 		deliveries: map[uint64]chan<- *session.Answer{},

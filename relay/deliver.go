@@ -24,7 +24,7 @@ func (m *member) ServeRequest(ctx context.Context, r *patterns.Request) (pattern
 	answers := make(chan *session.Answer, 1)
 	id := c.addDelivery(answers)
 	defer c.removeDelivery(id)
-	if err := c.deliver(m.deliverFrame(id, r)); err != nil {
+	if err := c.deliver(ctx, m.deliverFrame(id, r)); err != nil {
 		return patterns.Message{}, err
 	}
 	select {
@@ -56,9 +56,26 @@ func (m *member) deliverFrame(id uint64, r *patterns.Request) *session.Deliver {
 	return f
 }
 
+// deliverPatience is how long a client may read nothing while a request waits
+// for room in its queue. Then the request is refused, and goes to another
+// member. A client that reads may be short of room after a burst.
+const deliverPatience = 500 * time.Millisecond
+
 // deliver queues f, or says that no handler will see it.
-func (c *client) deliver(f *session.Deliver) error {
+func (c *client) deliver(ctx context.Context, f *session.Deliver) error {
 	err := c.sender.Send(f)
+	for errors.Is(err, session.ErrQueueFull) {
+		before := c.sender.Written()
+		waiting, cancel := context.WithTimeout(ctx, deliverPatience)
+		_, err = c.sender.SendWait(waiting, f)
+		if waiting.Err() != nil && err != nil {
+			err = session.ErrQueueFull
+		}
+		cancel()
+		if ctx.Err() != nil || c.sender.Written() == before {
+			break
+		}
+	}
 	switch {
 	case err == nil:
 		return nil

@@ -149,7 +149,7 @@ func TestAMemberAnswersForItsClient(t *testing.T) {
 		},
 		{"too large", session.Failure{Outcome: session.OutcomeTooLarge}, session.Failure{Outcome: session.OutcomeTooLarge}},
 	}
-	_, _, cfg := start(t, nil)
+	_, n, cfg := start(t, nil)
 	server, caller := attach(t, cfg.Socket), attach(t, cfg.Socket)
 	server.register(1, "geo")
 	for _, tt := range tests {
@@ -163,6 +163,7 @@ func TestAMemberAnswersForItsClient(t *testing.T) {
 	server.conn.Close()
 	require.Equal(t, session.Failure{Outcome: session.OutcomeInterrupted, MaybeRan: true}, expect[*session.Reply](caller).Failure)
 
+	eventually(t, func() bool { return len(n.Limits("geo")) == 0 }, "the member stays without its client")
 	caller.send(&session.Request{ID: 1, Cluster: "geo"})
 	require.Equal(t, session.OutcomeNoMembers, expect[*session.Reply](caller).Outcome)
 }

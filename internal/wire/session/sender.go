@@ -21,6 +21,9 @@ const (
 	// not be lost. It bounds the small frames that a client can cause
 	// without reading.
 	reserve = 1 << 20
+	// maxWrite bounds one write, so that progress is seen while a large one
+	// goes on.
+	maxWrite = 512 << 10
 	// keepBuffer is the largest buffer that is kept while there is nothing to
 	// write.
 	keepBuffer = 256 << 10
@@ -189,9 +192,9 @@ func (s *Sender) wakeAll() {
 	s.signal()
 }
 
-// Run writes what is queued to c until Finish or Close, or until a write
-// fails or takes longer than timeout. It then closes the Sender, and returns
-// the error of the write if there was one.
+// Run writes what is queued to c until Finish or Close, or until a write of at
+// most 512 KiB fails or takes longer than timeout. It then closes the Sender,
+// and returns the error of the write if there was one.
 func (s *Sender) Run(c net.Conn, timeout time.Duration) error {
 	defer s.Close()
 	for range s.wake {
@@ -203,11 +206,10 @@ func (s *Sender) Run(c net.Conn, timeout time.Duration) error {
 			if len(segments) == 0 && len(last) == 0 {
 				break
 			}
-			n, err := write(c, timeout, segments, last)
-			s.wrote(n, last)
-			if err != nil {
+			if err := s.write(c, timeout, segments, last); err != nil {
 				return err
 			}
+			s.giveBack(last)
 		}
 	}
 	return nil
@@ -225,8 +227,49 @@ func (s *Sender) take() (segments net.Buffers, last []byte, done bool) {
 	return segments, last, false
 }
 
-// wrote gives back the buffer that was written and tells who waits for room.
-func (s *Sender) wrote(n int, buffer []byte) {
+// write writes the segments and then last.
+func (s *Sender) write(c net.Conn, timeout time.Duration, segments net.Buffers, last []byte) error {
+	if len(segments) == 0 && len(last) <= maxWrite {
+		if err := c.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+			return err
+		}
+		n, err := c.Write(last)
+		s.wrote(n)
+		return err
+	}
+	if len(last) > 0 {
+		segments = append(segments, last)
+	}
+	for len(segments) > 0 {
+		var chunk net.Buffers
+		chunk, segments = cut(segments, maxWrite)
+		if err := c.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+			return err
+		}
+		n, err := chunk.WriteTo(c)
+		s.wrote(int(n))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cut returns the first n bytes of b, and the rest. It changes b.
+func cut(b net.Buffers, n int) (head, rest net.Buffers) {
+	for i := range b {
+		if len(b[i]) > n {
+			head = append(b[:i:i], b[i][:n])
+			b[i] = b[i][n:]
+			return head, b[i:]
+		}
+		n -= len(b[i])
+	}
+	return b, nil
+}
+
+// wrote counts what the kernel has taken and tells who waits for room.
+func (s *Sender) wrote(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.written += uint64(n)
@@ -234,25 +277,17 @@ func (s *Sender) wrote(n int, buffer []byte) {
 		return
 	}
 	s.queued -= n
-	if cap(buffer) <= keepBuffer && cap(buffer) > cap(s.spare) {
-		s.spare = buffer[:0]
-	}
 	if s.room != nil {
 		close(s.room)
 		s.room = nil
 	}
 }
 
-func write(c net.Conn, timeout time.Duration, segments net.Buffers, last []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
-		return 0, err
+// giveBack takes a buffer whose bytes are written, for those to come.
+func (s *Sender) giveBack(buffer []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed == nil && cap(buffer) <= keepBuffer && cap(buffer) > cap(s.spare) {
+		s.spare = buffer[:0]
 	}
-	if len(segments) == 0 {
-		return c.Write(last)
-	}
-	if len(last) > 0 {
-		segments = append(segments, last)
-	}
-	n, err := segments.WriteTo(c)
-	return int(n), err
 }

@@ -36,11 +36,16 @@ var sentinels = []struct {
 
 // Of returns how an error of a call travels to the client; nil is a reply.
 func Of(err error) session.Failure {
+	if err == nil {
+		return session.Failure{}
+	}
+	return ofError(err)
+}
+
+func ofError(err error) session.Failure {
 	var remote *patterns.RemoteError
 	var late *patterns.DeadlineError
 	switch {
-	case err == nil:
-		return session.Failure{}
 	case errors.As(err, &remote):
 		return session.Failure{
 			Outcome: session.OutcomeRemoteError, MaybeRan: true,
