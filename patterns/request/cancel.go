@@ -38,11 +38,13 @@ func (e *Engine) orphan(r *remote) {
 	}
 }
 
-// cancelJobs ends the contexts of the jobs that f agrees to.
-func (e *Engine) cancelJobs(f func(*job) bool) {
+// giveUp ends the contexts of a member's running handlers. Their callers are
+// told at once: what a handler may still say comes too late.
+func (e *Engine) giveUp(s *Server) {
 	for _, r := range e.remotes.all() {
 		for _, j := range r.all() {
-			if f(j) {
+			if j.server == s {
+				e.answer(r.link, wire.Reply{ID: j.id, Outcome: wire.OutcomeCancelled}, j.ctx.deadline)
 				e.interrupt(j)
 			}
 		}

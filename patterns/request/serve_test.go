@@ -161,7 +161,8 @@ func TestRepliesWaitForRoomInTheLane(t *testing.T) {
 
 func TestDrainAbandonsWhatIsNotFinishedInTime(t *testing.T) {
 	// This test checks that a Drain that is cut short refuses what waits,
-	// which then goes elsewhere, and ends the running handlers' contexts.
+	// which then goes elsewhere, ends the running handlers' contexts, and lets
+	// their callers know at once.
 	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
 		s := w.member(host, 1, "geo", stuck, patterns.Limits{Concurrency: 1})
 		first, second := w.ask(caller, t.Context(), body("x")), w.ask(caller, t.Context(), body("y"))
@@ -173,7 +174,8 @@ func TestDrainAbandonsWhatIsNotFinishedInTime(t *testing.T) {
 		require.Equal(t, context.DeadlineExceeded, s.Drain(ctx))
 		require.Equal(t, 300*time.Millisecond, time.Since(begin))
 		require.NoError(t, <-second)
-		require.ErrorIs(t, <-first, context.DeadlineExceeded, "its handler gave no answer")
+		require.Equal(t, patterns.ErrInterrupted, <-first, "its handler gave no answer")
+		require.Less(t, time.Since(begin), 400*time.Millisecond)
 		synctest.Wait()
 		require.Empty(t, host.engine.Status())
 	})

@@ -92,9 +92,10 @@ func (s *Server) Limits() patterns.Limits { return s.limits }
 
 // Drain refuses new requests, finishes those that were accepted, and removes
 // the member. If ctx ends before, the ones that wait are refused, the contexts
-// of running handlers end, and ctx's error is returned without waiting for
-// them; the member goes when the last one returns. Callers should not be sent
-// here any more when it is called: refused requests are tried elsewhere.
+// of running handlers end, their callers are told that they were interrupted,
+// and ctx's error is returned without waiting for them; the member goes when
+// the last one returns. Callers should not be sent here any more when it is
+// called: refused requests are tried elsewhere.
 func (s *Server) Drain(ctx context.Context) error {
 	s.drain()
 	select {
@@ -125,7 +126,7 @@ func (s *Server) abandon() {
 		s.engine.drops.count(dropDraining)
 		s.refuse(t.job, wire.OutcomeDraining)
 	}
-	s.engine.cancelJobs(func(j *job) bool { return j.server == s })
+	s.engine.giveUp(s)
 }
 
 // settleLocked removes the member when it drains and nothing is left, and tells
