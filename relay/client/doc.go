@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package client attaches a program to the relay on its machine. A [Client] is
+// a patterns.Messenger like an embedded node, with the same outcomes and the
+// same errors, so that a program switches by one line. It links no network
+// code; package relay specifies the protocol.
+//
+// # When the relay is gone
+//
+// A client attaches again by itself: it tries at once, then after 50 ms,
+// doubling to 1 s. Its registrations come back with the relay, under new member
+// ids. What becomes of calls:
+//
+//   - A call whose bytes no relay can have seen whole, or of which the relay
+//     said on its way out that it had not looked at it, is made again.
+//   - Any other request under way is made again if it is idempotent, and ends
+//     with patterns.ErrInterrupted if it is not.
+//   - A call that finds no relay waits for it, for Config.RelayWait (2 s) at
+//     most; then it ends with patterns.ErrUnreachable, or ErrInterrupted if an
+//     earlier try may have run.
+//   - The deadline of the call holds throughout.
+//
+// A relay that is shut down in good order fails no call: the client hears which
+// ones were not looked at. Handlers that run when the relay is lost see their
+// context end; their answers have nowhere to go.
+//
+// # Goroutines
+//
+// A client runs one that keeps it attached and reads, for each session a
+// writer, a watchdog and one that registers again, and one for each request
+// that a handler answers. [Client.Close] waits for all of them, handlers
+// included.
+package client

@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package relay is the daemon's session layer: applications on this machine, in
+// any language, attach to it and share one node. It knows no network and makes
+// no decision about one; whatever a client asks for, it asks of the node
+// through the interface that an embedding program has, and whatever the node
+// answers, the client gets. What works embedded works attached.
+//
+// This page is the specification of the protocol between a client and its
+// relay. It is meant to be enough to write a binding from. Package relay/client
+// is the binding for Go, and internal/wire/session has, in
+// testdata/vectors.txt, every frame in hexadecimal with its meaning.
+//
+// # Places
+//
+// A client connects to a unix socket or, where that is not possible, to a
+// loopback TCP address. Both are byte streams and carry the same protocol.
+//
+// The socket has mode 0600. The relay refuses processes of other users (except
+// root) by the credentials of the connection, and a client should do the same.
+// Beside the socket lies a file of the same name with ".lock" at its end, which
+// the relay keeps locked (flock) while it lives; clients do not care. By
+// default the socket is $XDG_RUNTIME_DIR/arke/relay.sock, or, if that variable
+// is not set, arke-UID/relay.sock in the directory for temporary files.
+//
+// Over TCP the client shows a token. The stream is not encrypted and never
+// leaves the machine.
+//
+// # Encoding
+//
+//	u8 u16 u32 u64   unsigned integers, big endian
+//	i32              two's complement, big endian
+//	str              u16 length, then so many bytes, UTF-8 where people read it
+//	headers          u16 count, then for each: u8 length, key, u16 length, value
+//	rest             all bytes up to the end of the frame
+//
+// Times are u64 microseconds, relative to the moment of sending: no clock is
+// shared. Headers are at most 16,384 bytes, encoded, with their count.
+//
+// The stream is a sequence of frames:
+//
+//	u32 length       of what follows: kind and body, at least 1
+//	u8  kind
+//	    body
+//
+// A frame of the handshake is at most 4,096 bytes long, a later one at most as
+// long as Welcome says. Whoever receives a longer one, or one that does not
+// decode, ends the session (see Error). So does whoever receives a kind that it
+// does not know, unless the kind is 128 or more: such a frame is skipped. Bytes
+// behind the fields are an error, too, except in Hello, Welcome and Refused,
+// where they are ignored: a later version may append fields there. Bits and
+// numbers that are not listed here are errors.
+//
+// # Handshake
+//
+// The client sends Hello; the relay answers Welcome or Refused. Nothing else
+// comes before, and the client sends nothing until it has read Welcome. The
+// relay waits 2 s for a Hello.
+//
+//	1 Hello     8 bytes "arke-app", u16 lowest version, u16 highest version,
+//	            u64 features, 16 bytes resume, str token (at most 1,024 bytes),
+//	            str client (at most 255)
+//	2 Welcome   u16 version, u64 features, 16 bytes session, u32 largest frame,
+//	            u32 largest message, u32 registrations, u32 calls,
+//	            u64 bytes of calls, str peer, str relay
+//	3 Refused   u16 reason, str text; then the relay closes
+//
+// Versions: this is version 1. Each side states the range it speaks, the relay
+// picks the highest that both do. Within a version nothing changes but kinds
+// from 128 on. Features are bits for what is optional within a version; the
+// relay answers with those that both have, and only these are used. None is
+// defined yet; send 0.
+//
+// Resume is the session that the client had before, or 16 zero bytes. If the
+// relay still has it, because it has not noticed that the connection broke, it
+// ends it first: what the client registers next does not stand beside its own
+// old members. The session in Welcome is what to resume the next time; keep it
+// secret. The token is ignored on a unix socket. "client" is for logs.
+//
+// The limits: the largest frame is kind and body, the largest message is a body
+// and its encoded headers. Peer is the id of the relay's node.
+//
+// Reasons, here and in Error:
+//
+//	1 malformed frame       5 no common version    9 relay is shutting down
+//	2 frame too large       6 wrong token         10 no Hello in time
+//	3 unknown kind          7 another user        11 the client does not read
+//	4 frame not expected    8 too many clients    12 the client came back
+//	                                              13 something else
+//
+// # Life
+//
+//	4 Ping      u64 token                     both
+//	5 Pong      u64 the same token            both; answers a Ping
+//	6 Drain     u64 time that remains or 0, str text      relay
+//	7 Goodbye                                 relay; its last frame
+//	8 Error     u16 reason, str text          both; the session is over
+//
+// Either side may ping at any time. A client should ping when it has heard
+// nothing for some seconds, and give the connection up after some more (the Go
+// binding: 4 s and 16 s). The relay does not ping.
+//
+// After Drain, members leave, registrations fail with outcome 12, and calls are
+// still answered. When all is finished the relay says Goodbye and closes its
+// side. A call without a reply at that time has not been looked at, and never
+// will be: it can be made again at the next relay without harm. A client need
+// not react to Drain; after Goodbye it closes the connection and connects
+// again, with the pauses it has for a lost relay.
+//
+// If the connection ends without Goodbye, then a call without a reply may have
+// been done, or not (see Outcomes). A client ends its session by closing the
+// connection: its members leave at once, its calls are cancelled, and who waits
+// for one of its answers gets outcome 5. A client that wants to leave in good
+// order unregisters and waits for its replies first.
+//
+// # Registrations
+//
+//	16 Register        u64 id, u64 timeout, u32 concurrency, i32 queue length,
+//	                   u32 queue bytes, u32 message bytes, u32 capacity,
+//	                   str cluster (at most 255)                          client
+//	17 Registered      u64 id, str member                                 relay
+//	18 RegisterFailed  u64 id, u8 outcome, u8 flags, u32 code, str text   relay
+//	19 Unregister      u64 id, u64 timeout                                client
+//	20 Unregistered    u64 id, u8 outcome, u8 flags, u32 code, str text   relay
+//
+// The client chooses the id; among the registrations of its session that are
+// not gone it is unique. A timeout of 0 is 30 s in Register and no limit in
+// Unregister. Limits of 0 mean the defaults: 64 requests handled at once, 1,024
+// waiting (a negative number = none), 16 MiB waiting, 1 MiB for the largest
+// message, capacity 1.
+//
+// Each Register is answered by one Registered or RegisterFailed, each
+// Unregister by one Unregistered, except that a second Unregister of the same
+// id makes the first one end at once and has no answer of its own. To
+// unregister an id that is not there is no error. Registered means that the
+// cluster knows the member; requests may come before it, so that a client must
+// be ready from Register on. Requests still come after Unregister, until
+// Unregistered: they were accepted before. An id is free after RegisterFailed
+// and Unregistered. An outcome other than 0 in Unregistered says that the
+// member is gone, but not all of its work was finished.
+//
+// # Calls
+//
+//	32 Request         u64 id, u64 timeout, u8 options, u8 policy,
+//	                   str sticky key, str cluster (at most 255), headers,
+//	                   rest body                                          client
+//	33 Reply           u64 id, u8 outcome, u8 flags, u32 code, u16 attempts,
+//	                   str member, headers, rest body or text             relay
+//	34 Cancel          u64 id                                             client
+//	48 Members         u64 id, u64 timeout, str cluster                   client
+//	49 MembersReply    u64 id, u8 outcome, u8 flags, u32 code, str text,
+//	                   u32 count, then for each: str id, str peer,
+//	                   u64 incarnation, str zone, u32 capacity, str state relay
+//	50 Status          u64 id                                             client
+//	51 StatusReply     u64 id, rest one JSON object                       relay
+//
+// Request, Members and Status are calls. Their ids are the client's, unique
+// among its calls without a reply, whatever their kind. Every call has exactly
+// one reply, in any order, unless the session ends first. A timeout of 0 is the
+// node's default of 5 s. Cancel asks for the reply now; it still comes. To
+// cancel a call that is not there is no error.
+//
+// Options of a Request: bit 0 = idempotent (may be run twice), bit 1 = wait for
+// a first member. Policy: 0 load, 1 round robin, 2 random, 3 weighted by
+// capacity, 4 sticky by the key. Attempts is how many members were tried,
+// member the id of the one that gave the outcome, or "".
+//
+// Outcomes, wherever one is:
+//
+//	 0 reply          done; the rest of a Reply or Answer is its body
+//	 1 remote error   the handler refused: code and text say why; codes below
+//	                  100 are 0 without a code, 1 it panicked, 2 a command
+//	                  failed, 3 not its pattern
+//	 2 no members     nobody serves the cluster
+//	 3 overloaded     all members are busy
+//	 4 unreachable    no member could be reached
+//	 5 interrupted    the way to the member was lost before its reply
+//	 6 unauthorized   no right to ask
+//	 7 too large      beyond the largest message
+//	 8 closed         the relay's node is closing
+//	 9 deadline       the time was over
+//	10 cancelled      by Cancel
+//	11 limit          beyond a limit of this session; code: 1 registrations,
+//	                  2 calls, 3 bytes of calls
+//	12 draining       the relay is shutting down and asked nobody
+//	13 failed         anything else, see the text
+//
+// Bit 0 of the flags says that a handler may have run. After the outcomes 2, 3,
+// 4, 6, 7, 8, 11, 12 and 13 none has. After 12 the call should be made at the
+// next relay. Where an outcome is not 0, the rest of a Reply or Answer is a
+// text; it may be empty, and in the other frames it is at most 1,024 bytes.
+//
+// # Deliveries
+//
+//	35 Deliver         u64 id, u64 registration, u64 time that remains or 0,
+//	                   str caller's peer, headers, rest body              relay
+//	36 Answer          u64 id, u8 outcome, u8 flags, u32 code, headers,
+//	                   rest body or text                                  client
+//	37 DeliverCancel   u64 id                                             relay
+//
+// The id is the relay's. Every Deliver is answered by one Answer, in any order;
+// the relay keeps to the concurrency of the registration until then. A time of
+// 0 means that the caller waits for ever. DeliverCancel says that the caller
+// does not wait any more; the Answer is due nevertheless, and its place is
+// taken until then. It may cross the Answer, so an unknown id is no error.
+//
+// An Answer has outcome 0 or 1. A handler that stands for a program elsewhere
+// may also say 3, 6, 7 and 8 if nothing was begun there, and 5 if something may
+// have been. A Deliver for a registration that the client does not have is
+// answered with 8. Flags and text of an Answer do not matter but for outcome 1.
+//
+// # Limits
+//
+// A relay bounds what one client may use; [Limits] has the defaults. Beyond the
+// registrations, calls, and bytes of calls that Welcome states, the answer is
+// outcome 11. Bytes that a client does not read wait in a queue of 8 MiB.
+// Replies that find no room wait too, up to the limits of calls, and beyond
+// them their outcome is 5. Requests that find no room while the client reads
+// nothing for 500 ms are refused with outcome 3 on its behalf, and go to other
+// members. A client that reads nothing for 30 s while the relay writes, or that
+// asks for ever more without reading, loses its session. So a client reads all
+// the time, whatever its handlers do.
+//
+// # Duties of a binding
+//
+//   - Read always. Never let a handler, or a caller that does not fetch its
+//     reply, stop the reader.
+//   - Answer every Deliver, and every Ping.
+//   - Answer a handler's panic or exception with outcome 1, code 1.
+//   - Stop a handler, if the language can, at its deadline, at DeliverCancel,
+//     and when the session ends. Its answer has nowhere to go then.
+//   - After a lost connection, connect again: at once, then after 50 ms,
+//     doubling to 1 s, from the start again after a session of 1 s. Send the
+//     session as resume. Register again what was registered; the members have
+//     new ids. Where that fails, try again with the same pauses.
+//   - A call without a reply when the connection ends is made again if Goodbye
+//     came, if not all of its bytes were written, or if it is idempotent, as
+//     long as its time lasts. Otherwise its outcome is 5. Reduce the timeout by
+//     what has passed.
+//   - A call that is made while there is no relay waits for one, for 2 s or its
+//     own time, and is unreachable then.
+//   - Keep time for calls yourself, too; the relay's outcome 9 comes a little
+//     later than your own clock says and is worth 4 ms, because it tells
+//     whether a handler may have run.
+//
+// # Data path
+//
+//  1. The reader of a session decodes a Request, takes its place among the
+//     client's calls, and gives it a goroutine, which asks the node.
+//  2. The node's answer becomes a Reply in the session's queue; large bodies
+//     are referenced, not copied.
+//  3. The writer takes all that is queued in one system call.
+//  4. In the other direction the node calls the registration as a handler; that
+//     queues a Deliver and waits until the reader has the Answer.
+//
+// # Goroutines
+//
+// One for each listener; for each session a reader, a writer, one for each
+// registration, and one for each call. [Relay.Close] waits for all of them.
+package relay
