@@ -101,7 +101,7 @@ func (x *assembly) buildSwarm(bus event.Bus) error {
 	h := x.owner
 	key := h.cfg.Key.Libp2p()
 	var err error
-	if x.secure, err = newSecurer(key, h.self, h.admitted, security.AdmissionOID(), h.counters); err != nil {
+	if x.secure, err = newSecurer(key, h.self, h.admitted, security.AdmissionOID(), h.counters, h.log); err != nil {
 		return err
 	}
 	book, err := pstoremem.NewPeerstore()

@@ -5,7 +5,9 @@ package p2p
 
 import (
 	"crypto/tls"
+	"errors"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -30,6 +32,8 @@ type secureConn struct {
 	// know that it has admitted us.
 	confirmed chan struct{}
 	heard     atomic.Bool
+	// refused says that the peer hung up before that.
+	refused atomic.Bool
 
 	// away is closed when everything up to yamux's farewell was taken.
 	away     chan struct{}
@@ -57,13 +61,24 @@ func newSecureConn(c *tls.Conn, below *coalescer, self, remote peer.ID, key cryp
 // one per record; so frames are large and records are gathered here.
 func (c *secureConn) Write(p []byte) (int, error) {
 	n, err := c.write(p)
-	if err == nil {
-		c.gauge.add(n)
-		if isGoAway(p) {
-			c.wentAway.Do(func() { close(c.away) })
-		}
+	if err != nil {
+		c.lost(err)
+		return n, err
 	}
-	return n, err
+	c.gauge.add(n)
+	if isGoAway(p) {
+		c.wentAway.Do(func() { close(c.away) })
+	}
+	return n, nil
+}
+
+// lost notes an error of the connection. One that is not of our making, before
+// the peer has said anything, is most likely its refusal: the alert that says
+// so does not always get through.
+func (c *secureConn) lost(err error) {
+	if !c.heard.Load() && !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrDeadlineExceeded) {
+		c.refused.Store(true)
+	}
 }
 
 // isGoAway recognises the yamux frame that says that nothing will follow.
@@ -85,8 +100,11 @@ func (c *secureConn) write(p []byte) (int, error) {
 // Read implements net.Conn.
 func (c *secureConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if n > 0 && !c.heard.Load() {
+	switch {
+	case n > 0 && !c.heard.Load():
 		c.confirm()
+	case err != nil:
+		c.lost(err)
 	}
 	return n, err
 }

@@ -101,7 +101,10 @@ func (x *assembly) connect(ctx context.Context, p peer.ID, addrs []ma.Multiaddr)
 	case <-conn.confirmed:
 		return nil
 	case <-conn.gauge.closed:
-		return fmt.Errorf("%w: %s hung up after the handshake", ErrRefused, p)
+		if conn.refused.Load() {
+			return fmt.Errorf("%w: %s hung up after the handshake", ErrRefused, p)
+		}
+		return fmt.Errorf("p2p: connection to %s was closed", p)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -66,6 +66,9 @@ func reachedThrough(iface []net.Addr, bound []ma.Multiaddr) []ma.Multiaddr {
 
 // toTCPAddr converts a multiaddr that is an IP address and a TCP port.
 func toTCPAddr(a ma.Multiaddr) (*net.TCPAddr, error) {
+	if !beginsWith(a, ma.P_IP4, ma.P_IP6) { // ToNetAddr would look names up
+		return nil, fmt.Errorf("%w: %s is no IP address", ErrBadAddress, a)
+	}
 	addr, err := manet.ToNetAddr(a)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadAddress, err)

@@ -26,9 +26,11 @@ const (
 
 const (
 	mdnsTTL = 120 // seconds
-	// maxTXT bounds the TXT strings of one packet, in bytes: it must fit a
-	// frame of the network, or Wi-Fi loses it.
-	maxTXT = 1000
+	// maxSaid bounds what is said of addresses in one packet, in bytes: it
+	// must fit a frame of the network, or Wi-Fi loses it. Each takes its text
+	// and a record of about sizeOfAAAA.
+	maxSaid    = 1100
+	sizeOfAAAA = 30
 	// flushBit says that a record replaces what was said before.
 	flushBit = 1 << 15
 )
@@ -71,10 +73,9 @@ func (a announcement) pack(ttl uint32) ([]byte, error) {
 	for _, addr := range a.addrs {
 		ip, p, err := ipAndPort(addr)
 		text := txtAddr + addr.String()
-		if err != nil || size+len(text) > maxTXT {
+		if size += len(text) + sizeOfAAAA; err != nil || size > maxSaid {
 			continue
 		}
-		size += len(text)
 		txt, port = append(txt, text), p
 		// Nobody of us reads these, but RFC 6763 wants them.
 		if ip4 := ip.To4(); ip4 != nil {

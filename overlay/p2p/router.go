@@ -155,7 +155,11 @@ func (r *router) Nearest(key overlay.Key, k int) []peer.ID {
 	return near[:min(k, len(near))]
 }
 
-// Closest implements overlay.Router.
+// Closest implements overlay.Router. Without a deadline it takes half a second
+// at most.
+//
+// Pitfall "1-node errors": kad-dht's lookups fail when the table is empty. The
+// first node of a network is simply the closest to everything.
 func (r *router) Closest(ctx context.Context, key overlay.Key, k int) ([]peer.ID, error) {
 	x := r.running.Load()
 	if x == nil || k <= 0 || !x.enter() {
@@ -231,6 +235,10 @@ func (x *routing) watch() {
 // meet asks new peers for our own neighbourhood: so two parts of a network
 // that were apart find all of each other again, even where the table has no
 // place for the peers through which they met.
+//
+// Pitfall "bootstrap": kad-dht looks for peers when its table is empty, every
+// two minutes. The overlay dials its candidates far more often, and here every
+// new connection counts.
 func (x *routing) meet() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -15,7 +15,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 	madns "github.com/multiformats/go-multiaddr-dns"
-	manet "github.com/multiformats/go-multiaddr/net"
 )
 
 // Bounds of what one address may resolve to.
@@ -72,7 +71,7 @@ func parseMultiaddr(text string) (seed, error) {
 	if len(addr) == 0 {
 		return seed{}, fmt.Errorf("%w: %q says who, but not where", ErrBadAddress, text)
 	}
-	if isName(addr, ma.P_DNSADDR) {
+	if beginsWith(addr, ma.P_DNSADDR) {
 		return seed{addr, id}, nil
 	}
 	protocols := addr.Protocols()
@@ -100,7 +99,7 @@ func parseListen(text string) ([]ma.Multiaddr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := manet.ToNetAddr(s.addr); err != nil || s.peer != "" {
+	if _, err := toTCPAddr(s.addr); err != nil || s.peer != "" {
 		return nil, fmt.Errorf("%w: %q: to listen takes an IP address and a TCP port", ErrBadAddress, text)
 	}
 	return []ma.Multiaddr{s.addr}, nil
@@ -126,8 +125,8 @@ func isHost(code int) bool {
 	return false
 }
 
-// isName says whether addr begins with one of the protocols.
-func isName(addr ma.Multiaddr, codes ...int) bool {
+// beginsWith says whether addr begins with one of the protocols.
+func beginsWith(addr ma.Multiaddr, codes ...int) bool {
 	for _, code := range codes {
 		if len(addr) > 0 && addr[0].Protocol().Code == code {
 			return true
@@ -151,7 +150,7 @@ func (r resolver) resolve(ctx context.Context, s seed) ([]seed, error) {
 }
 
 func (r resolver) step(ctx context.Context, s seed, depth int) ([]seed, error) {
-	if !isName(s.addr, ma.P_DNS, ma.P_DNS4, ma.P_DNS6, ma.P_DNSADDR) {
+	if !beginsWith(s.addr, ma.P_DNS, ma.P_DNS4, ma.P_DNS6, ma.P_DNSADDR) {
 		return []seed{s}, nil
 	}
 	if depth == 0 {

@@ -159,6 +159,8 @@ func (s *stream) explain(err error) error {
 		return os.ErrDeadlineExceeded
 	case errors.Is(err, multistream.ErrNotSupported[protocol.ID]{}):
 		return ErrNoLinkProtocol
+	case s.conn.refused.Load():
+		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return fmt.Errorf("p2p: stream: %w", err)
 }

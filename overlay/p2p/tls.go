@@ -11,10 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+	"go.uber.org/zap"
 )
 
 // What a connection is for is said in the TLS handshake (ALPN), so neither
@@ -37,14 +40,23 @@ type securer struct {
 	admitted admission
 	oid      asn1.ObjectIdentifier
 	counters *counters
+	log      *zap.Logger
+	said     *atomic.Int64 // when a refusal was logged last, in Unix seconds
 }
 
-func newSecurer(key crypto.PrivKey, self peer.ID, net admission, oid asn1.ObjectIdentifier, c *counters) (*securer, error) {
+// sayEvery is how often refusals are logged at most, in seconds. Anybody can
+// cause one; they are counted all.
+const sayEvery = 60
+
+func newSecurer(key crypto.PrivKey, self peer.ID, net admission, oid asn1.ObjectIdentifier, c *counters, log *zap.Logger) (*securer, error) {
 	identity, err := newIdentity(key, self, net, oid)
 	if err != nil {
 		return nil, err
 	}
-	return &securer{self: self, identity: identity, admitted: net, oid: oid, counters: c}, nil
+	return &securer{
+		self: self, identity: identity, admitted: net, oid: oid,
+		counters: c, log: log, said: new(atomic.Int64),
+	}, nil
 }
 
 // accept runs the handshake of an accepted connection. It takes over raw, and
@@ -81,7 +93,7 @@ func (s *securer) handshake(ctx context.Context, raw net.Conn, p peer.ID,
 	c := side(below, conf)
 	if err := c.HandshakeContext(ctx); err != nil {
 		raw.Close()
-		return nil, s.explain(ctx, err)
+		return nil, s.explain(ctx, raw, err)
 	}
 	if c.ConnectionState().NegotiatedProtocol == alpnProbe && len(alpn) > 1 {
 		raw.Close()
@@ -104,11 +116,15 @@ func (s *securer) handshake(ctx context.Context, raw net.Conn, p peer.ID,
 
 // explain counts a failed handshake, and says whose refusal it was if it was
 // one.
-func (s *securer) explain(ctx context.Context, err error) error {
+func (s *securer) explain(ctx context.Context, raw net.Conn, err error) error {
 	var alert *net.OpError
 	switch {
 	case errors.Is(err, errNotAdmitted):
 		s.counters.add(countRefused)
+		if now, last := time.Now().Unix(), s.said.Load(); now-last >= sayEvery && s.said.CompareAndSwap(last, now) {
+			s.log.Warn("a node that is not of this network was refused",
+				zap.Stringer("address", raw.RemoteAddr()), zap.Error(err))
+		}
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case errors.As(err, &alert) && alert.Op == "remote error" && alert.Err.Error() == alertBadCertificate:
 		s.counters.add(countRefusedByOther)

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p
+
+import (
+	"context"
+	"io"
+
+	"github.com/libp2p/go-yamux/v5"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// Knock makes one connection to a host as a peer would, without a host of its
+// own: it gets through the handshake, and does nothing after it.
+func Knock(ctx context.Context, key security.NodeKey, network *security.Network, addr string) (io.Closer, error) {
+	s, err := newSecurer(key.Libp2p(), key.PeerID(), network, security.AdmissionOID(), new(counters), zap.NewNop())
+	if err != nil {
+		return nil, err
+	}
+	var d manet.Dialer
+	raw, err := d.DialContext(ctx, ma.StringCast(addr))
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.connect(ctx, raw, "", alpnLink)
+	if err != nil {
+		return nil, err
+	}
+	return yamux.Client(c, muxConfig(), nil)
+}

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// fakeStream is a stream that only can be told from others.
+type fakeStream struct {
+	overlay.Stream
+	name string
+}
+
+// This test checks what the handler is told after events came in: u a
+// connection stands, d one is gone, letters a stream arrived; and n asks for
+// the next call, of which U is PeerUp, D PeerDown, - nothing.
+func TestPeerStateTellsInOrder(t *testing.T) {
+	for _, c := range []struct{ events, calls, about string }{
+		{"unn", "U-", "up once"},
+		{"unuunddn", "U--", "further connections are no news, nor is losing them"},
+		{"undnn", "UD-", "down"},
+		{"udn", "-", "too short to tell anybody"},
+		{"unudn", "U-", "still one"},
+		{"undunnn", "UDU-", "away for a moment"},
+		{"undudn", "UD", "away, back, and away again: the handler was late"},
+		{"undudunnn", "UDU-", "the same, and back"},
+		{"uaabnnnnn", "Uaab-", "streams follow"},
+		{"unadnn", "UD-", "a stream of a connection that is gone is dropped"},
+		{"unadubnnnn", "UDUb-", "but not one of the next"},
+	} {
+		var s peerState
+		var calls strings.Builder
+		for _, e := range strings.Split(c.events, "") {
+			switch e {
+			case "u":
+				s.connUp()
+			case "d":
+				s.connDown()
+			case "n":
+				call, x := s.next()
+				switch call {
+				case callUp:
+					calls.WriteString("U")
+				case callDown:
+					calls.WriteString("D")
+				case callStream:
+					calls.WriteString(x.(fakeStream).name)
+				case callNone:
+					calls.WriteString("-")
+				}
+			default:
+				require.True(t, s.offer(fakeStream{name: e}))
+			}
+		}
+		require.Equal(t, c.calls, calls.String(), c.about)
+	}
+}
+
+// This test checks that streams wait in a bounded number, that those which
+// were never handed over come back when the peer is lost, and that nothing is
+// remembered of a peer that is gone.
+func TestPeerStateKeepsLittle(t *testing.T) {
+	var s peerState
+	require.True(t, s.idle())
+	s.connUp()
+	s.next()
+	for range maxBacklog {
+		require.True(t, s.offer(fakeStream{}))
+	}
+	require.False(t, s.offer(fakeStream{}))
+	require.Len(t, s.connDown(), maxBacklog)
+	require.False(t, s.idle())
+	s.next()
+	require.True(t, s.idle())
+}
+
+// This test checks that a deadline fires when it should, and can be moved to
+// and fro.
+func TestDeadlineCanBeMoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeadline()
+		passed := func() bool {
+			synctest.Wait()
+			select {
+			case <-d.passed():
+				return true
+			default:
+				return false
+			}
+		}
+		require.False(t, passed())
+		d.set(time.Now().Add(time.Second))
+		waiting := d.passed()
+		time.Sleep(time.Second - 1)
+		require.False(t, passed())
+		d.set(time.Now().Add(time.Second))
+		time.Sleep(time.Second - 1)
+		require.False(t, passed())
+		time.Sleep(time.Nanosecond)
+		require.True(t, passed())
+		<-waiting // who waited when it was moved is woken too
+		d.set(time.Time{})
+		require.False(t, passed())
+		d.set(time.Now())
+		require.True(t, passed())
+		d.set(time.Now().Add(time.Hour))
+		require.False(t, passed())
+		d.stop()
+	})
+}

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
+)
+
+// oneSided admits everybody but is admitted by nobody who looks: as a node
+// whose key has been taken out of use, or a liar.
+type oneSided struct{}
+
+func (oneSided) Admit(peer.ID) []byte                 { return []byte("no proof") }
+func (oneSided) CheckAdmission(peer.ID, []byte) error { return nil }
+
+// strict refuses what oneSided shows.
+type strict struct{}
+
+func (strict) Admit(peer.ID) []byte { return nil }
+func (strict) CheckAdmission(_ peer.ID, proof []byte) error {
+	if len(proof) > 0 {
+		return errors.New("not one of us")
+	}
+	return nil
+}
+
+type events chan string
+
+func (e events) HandleStream(overlay.Stream) { e <- "stream" }
+func (e events) PeerUp(peer.ID)              { e <- "up" }
+func (e events) PeerDown(peer.ID)            { e <- "down" }
+
+func startWith(t *testing.T, admitted admission) (*Host, events) {
+	t.Helper()
+	file, err := security.GenerateNetworkFile("test", rand.Reader)
+	require.NoError(t, err)
+	n, err := security.NewNetwork(file)
+	require.NoError(t, err)
+	key, err := security.GenerateNodeKey(rand.Reader)
+	require.NoError(t, err)
+	h, err := New(Config{Key: key, Network: n, Listen: []string{"127.0.0.1:0"}})
+	require.NoError(t, err)
+	h.admitted = admitted
+	e := make(events, 100)
+	require.NoError(t, h.Start(e))
+	t.Cleanup(func() { require.NoError(t, h.Close()) })
+	return h, e
+}
+
+// This test checks that a node which is refused after its own half of the
+// handshake is done, as TLS 1.3 allows, takes that for the refusal it is: no
+// peer, no link, and an error that says so.
+func TestRefusalAfterOurHalfOfTheHandshake(t *testing.T) {
+	a, seenByA := startWith(t, oneSided{})
+	b, seenByB := startWith(t, strict{})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+
+	_, err := a.Connect(ctx, overlay.Candidate{Peer: b.Self(), Addrs: b.Addrs()})
+	require.ErrorIs(t, err, ErrRefused)
+	_, err = a.Connect(ctx, overlay.Candidate{Addrs: b.Addrs()})
+	require.ErrorIs(t, err, ErrRefused)
+	s, err := a.Open(ctx, b.Self(), b.Addrs())
+	if err == nil { // the refusal was not there yet
+		_, err = s.Read(make([]byte, 1))
+		require.NoError(t, s.Close())
+	}
+	require.ErrorIs(t, err, ErrRefused)
+
+	require.NotZero(t, b.Counters()["handshake_refused"])
+	time.Sleep(100 * time.Millisecond)
+	require.Empty(t, seenByA)
+	require.Empty(t, seenByB)
+}
