@@ -192,7 +192,7 @@ func (c *client) request(ctx context.Context, f *session.Request) *session.Reply
 		Member:   outcome.Member,
 	}
 	if err == nil {
-		reply.Headers, reply.Body = toWire(m.Headers), m.Body
+		reply.Headers, reply.Body = session.ConvertHeaders[session.Header](m.Headers), m.Body
 	}
 	return reply
 }
@@ -202,7 +202,7 @@ func (c *client) request(ctx context.Context, f *session.Request) *session.Reply
 // been asked yet.
 func (c *client) askNode(ctx context.Context, f *session.Request, outcome *patterns.Outcome) (patterns.Message, error) {
 	options := append(optionsOf(f), patterns.Report(outcome))
-	message := patterns.Message{Headers: fromWire(f.Headers), Body: f.Body}
+	message := patterns.Message{Headers: session.ConvertHeaders[patterns.Header](f.Headers), Body: f.Body}
 	node := c.relay.cfg.Node
 	m, err := node.Request(ctx, f.Cluster, message, options...)
 	if !f.WaitForMember || !errors.Is(err, patterns.ErrNoMembers) {
@@ -272,26 +272,4 @@ func (c *client) handleStatus(f *session.Status, size int) (violation string) {
 	return c.call(f.ID, 0, size,
 		func(context.Context) session.Frame { return reply(c.relay.describe()) },
 		func(session.Failure) session.Frame { return reply([]byte("{}")) })
-}
-
-func fromWire(hs []session.Header) patterns.Headers {
-	if len(hs) == 0 {
-		return nil
-	}
-	out := make(patterns.Headers, len(hs))
-	for i := range hs {
-		out[i] = patterns.Header(hs[i])
-	}
-	return out
-}
-
-func toWire(hs patterns.Headers) []session.Header {
-	if len(hs) == 0 {
-		return nil
-	}
-	out := make([]session.Header, len(hs))
-	for i := range hs {
-		out[i] = session.Header(hs[i])
-	}
-	return out
 }

@@ -47,7 +47,7 @@ func (m *member) deliverFrame(id uint64, r *patterns.Request) *session.Deliver {
 		ID:           id,
 		Registration: m.id,
 		From:         r.From,
-		Headers:      toWire(r.Headers),
+		Headers:      session.ConvertHeaders[session.Header](r.Headers),
 		Body:         r.Body,
 	}
 	if !r.Deadline.IsZero() {
@@ -94,7 +94,7 @@ func open(a *session.Answer) (patterns.Message, error) {
 	if err != nil {
 		return patterns.Message{}, err
 	}
-	return patterns.Message{Headers: fromWire(a.Headers), Body: a.Body}, nil
+	return patterns.Message{Headers: session.ConvertHeaders[patterns.Header](a.Headers), Body: a.Body}, nil
 }
 
 func (c *client) addDelivery(answers chan<- *session.Answer) (id uint64) {

@@ -59,7 +59,7 @@ func (c *Client) Request(ctx context.Context, cluster string, m patterns.Message
 	if err != nil {
 		return patterns.Message{}, err
 	}
-	return patterns.Message{Headers: fromWire(reply.Headers), Body: reply.Body}, nil
+	return patterns.Message{Headers: session.ConvertHeaders[patterns.Header](reply.Headers), Body: reply.Body}, nil
 }
 
 // checked returns the headers as they travel, or why the message can't.
@@ -67,7 +67,7 @@ func checked(cluster string, m patterns.Message) ([]session.Header, error) {
 	if err := checkName(cluster); err != nil {
 		return nil, err
 	}
-	headers := toWire(m.Headers)
+	headers := session.ConvertHeaders[session.Header](m.Headers)
 	if err := session.CheckHeaders(headers); err != nil {
 		return nil, fmt.Errorf("%w: %v", patterns.ErrTooLarge, err)
 	}
@@ -211,26 +211,4 @@ func (a *attachment) lastWord(ctx context.Context, id uint64, answer <-chan sess
 		return nil, &patterns.DeadlineError{Cause: cause(ctx), MaybeRan: !errors.Is(err, errGoodbye)}
 	}
 	return f, nil
-}
-
-func fromWire(hs []session.Header) patterns.Headers {
-	if len(hs) == 0 {
-		return nil
-	}
-	out := make(patterns.Headers, len(hs))
-	for i := range hs {
-		out[i] = patterns.Header(hs[i])
-	}
-	return out
-}
-
-func toWire(hs patterns.Headers) []session.Header {
-	if len(hs) == 0 {
-		return nil
-	}
-	out := make([]session.Header, len(hs))
-	for i := range hs {
-		out[i] = session.Header(hs[i])
-	}
-	return out
 }

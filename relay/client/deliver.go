@@ -33,7 +33,7 @@ func (a *attachment) deliver(f *session.Deliver) {
 			Cluster:  r.cluster,
 			From:     f.From,
 			Deadline: deadline,
-			Headers:  fromWire(f.Headers),
+			Headers:  session.ConvertHeaders[patterns.Header](f.Headers),
 			Body:     f.Body,
 		})
 		a.removeDelivery(f.ID)
@@ -65,7 +65,7 @@ func (r *registration) serve(ctx context.Context, q *patterns.Request) (answer *
 	if err != nil {
 		return &session.Answer{Failure: failure.OfHandler(err)}
 	}
-	return &session.Answer{Headers: toWire(m.Headers), Body: m.Body}
+	return &session.Answer{Headers: session.ConvertHeaders[session.Header](m.Headers), Body: m.Body}
 }
 
 // sendAnswer waits for room, as long as there is somebody to answer.

@@ -63,3 +63,16 @@ func headersExtent(b []byte, count int) int {
 	}
 	return at
 }
+
+// ConvertHeaders returns a copy of hs with another name for the same type;
+// package patterns, which this one does not know, has its own.
+func ConvertHeaders[To, From ~struct{ Key, Value string }](hs []From) []To {
+	if len(hs) == 0 {
+		return nil
+	}
+	out := make([]To, len(hs))
+	for i := range hs {
+		out[i] = To(hs[i])
+	}
+	return out
+}
