@@ -6,10 +6,12 @@ package request
 import (
 	"fmt"
 	"runtime/debug"
+	"sync"
 
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 )
@@ -31,6 +33,7 @@ type job struct {
 	// Owned by the worker.
 	scratch [64]byte
 	parts   [2][]byte
+	turn    sync.WaitGroup
 }
 
 // result is how a handler ended.
@@ -51,4 +54,13 @@ func (j *job) run() (r result) {
 	}()
 	m, err := j.server.handler.ServeRequest(&j.ctx, &j.request)
 	return newResult(m, err)
+}
+
+// takeTurn lets the worker go on in a step of its own. Handlers return when
+// they like, in the simulator several at the same instant: whose reply comes
+// first must not depend on the scheduler.
+func (j *job) takeTurn() {
+	j.turn.Add(1)
+	j.server.engine.cfg.Exec.Wake(overlay.ExecKey{Name: "request.done", N: j.number}, j.turn.Done)
+	j.turn.Wait()
 }

@@ -81,6 +81,7 @@ func (s *Server) handle(j *job) (now int64) {
 		return began
 	}
 	r := j.run()
+	j.takeTurn()
 	now = e.now()
 	s.answer(j, r, now, time.Duration(now-began))
 	j.done(now)
