@@ -153,7 +153,8 @@
 //	                   u32 count, then for each: str id, str peer,
 //	                   u64 incarnation, str zone, u32 capacity, str state relay
 //	50 Status          u64 id                                             client
-//	51 StatusReply     u64 id, rest one JSON object                       relay
+//	51 StatusReply     u64 id, u8 outcome, u8 flags, u32 code,
+//	                   rest one JSON object or text                       relay
 //
 // Request, Members and Status are calls. Their ids are the client's, unique
 // among its calls without a reply, whatever their kind. Every call has exactly
@@ -168,7 +169,7 @@
 //
 // Outcomes, wherever one is:
 //
-//	 0 reply          done; the rest of a Reply or Answer is its body
+//	 0 reply          done; the rest of the frame is what was asked for
 //	 1 remote error   the handler refused: code and text say why; codes below
 //	                  100 are 0 without a code, 1 it panicked, 2 a command
 //	                  failed, 3 not its pattern
@@ -188,8 +189,8 @@
 //
 // Bit 0 of the flags says that a handler may have run. After the outcomes 2, 3,
 // 4, 6, 7, 8, 11, 12 and 13 none has. After 12 the call should be made at the
-// next relay. Where an outcome is not 0, the rest of a Reply or Answer is a
-// text; it may be empty, and in the other frames it is at most 1,024 bytes.
+// next relay. Where an outcome is not 0, the rest of a Reply, StatusReply or
+// Answer is a text; it may be empty. In other frames it is at most 1,024 bytes.
 //
 // # Deliveries
 //

@@ -152,6 +152,8 @@ func failureOf(f session.Frame) session.Failure {
 		return f.Failure
 	case *session.MembersReply:
 		return f.Failure
+	case *session.StatusReply:
+		return f.Failure
 	}
 	return session.Failure{}
 }

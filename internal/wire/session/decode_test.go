@@ -39,7 +39,7 @@ func tailOf(f session.Frame) int {
 	case *session.Answer:
 		return len(f.Body) + len(f.Text)
 	case *session.StatusReply:
-		return len(f.JSON)
+		return len(f.JSON) + len(f.Text)
 	}
 	return 0
 }

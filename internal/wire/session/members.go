@@ -84,31 +84,3 @@ func (m *MembersReply) decode(d *decoder) {
 		x.State = d.str("state", MaxName)
 	}
 }
-
-// Status asks the relay how it is. It is answered by one StatusReply.
-type Status struct{ ID uint64 }
-
-// Kind implements Frame.
-func (*Status) Kind() Kind { return KindStatus }
-
-func (m *Status) encode(e *encoder) { e.u64(m.ID) }
-func (m *Status) decode(d *decoder) { m.ID = d.u64() }
-
-// StatusReply has one JSON object, meant for people and tools.
-type StatusReply struct {
-	ID   uint64
-	JSON []byte
-}
-
-// Kind implements Frame.
-func (*StatusReply) Kind() Kind { return KindStatusReply }
-
-func (m *StatusReply) encode(e *encoder) {
-	e.u64(m.ID)
-	e.rest(m.JSON)
-}
-
-func (m *StatusReply) decode(d *decoder) {
-	m.ID = d.u64()
-	m.JSON = d.rest()
-}

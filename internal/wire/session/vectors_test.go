@@ -137,6 +137,12 @@ func vectors() []vector {
 		},
 		{"status: id 12", &session.Status{ID: 12}},
 		{"status reply: id 12, {}", &session.StatusReply{ID: 12, JSON: []byte("{}")}},
+		{
+			"status reply: id 12, beyond the limit of calls",
+			&session.StatusReply{ID: 12, Failure: session.Failure{
+				Outcome: session.OutcomeLimit, Code: uint32(session.LimitRequests), Text: "4096 calls",
+			}},
+		},
 	}
 }
 
