@@ -12,21 +12,22 @@ import (
 
 // Numbers of ejection.
 const (
-	minSamples   = 16                      // replies before a member may be called slow
-	slowFactor   = 5                       // typical service time above so many medians is slow …
-	slowExcess   = int64(20 * time.Millisecond) // … if it is this much above, too, see below
-	maxFailures  = 3                       // in a row
-	maxFailRate  = 512                     // of 1024
-	ejectBase    = int64(time.Second)      // doubled by each strike
+	minSamples   = 16                 // replies before a member may be called slow
+	slowFactor   = 5                  // typical service time above so many medians is slow
+	maxFailures  = 3                  // in a row
+	maxFailRate  = 512                // of 1024
+	ejectBase    = int64(time.Second) // doubled by each strike
 	ejectMax     = int64(30 * time.Second)
 	forgiveAfter = int64(time.Minute)     // healthy so long: strikes are forgotten
 	probeFor     = int64(5 * time.Second) // a probe without outcome blocks the next one so long
 	refreshEvery = int64(50 * time.Millisecond)
-)
 
-// slowExcess is far above what a busy machine adds to a service time of a
-// millisecond: members that are a little slow because they work hard are the
-// business of the pick by load, and throwing one out makes the others slow.
+	// slowExcess is how much above the median it must be, too: far above what
+	// a busy machine adds to a service time of a millisecond. Members that are
+	// slower because they work hard are the business of the pick by load;
+	// throwing one out would make the others slow.
+	slowExcess = int64(20 * time.Millisecond)
+)
 
 // pool is what the members of one watched cluster have in common: medians, and
 // the bound on how many may be ejected. All methods may be called concurrently.
