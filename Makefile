@@ -55,6 +55,10 @@ fuzz: ## every fuzz target for FUZZTIME (10s) each
 bench: ## the benchmarks beside the code, with allocations
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/... ./security/... ./overlay/... ./cluster/... ./patterns/... ./relay/... ./node/...
 
+.PHONY: measure
+measure: ## what the design promises, measured with real relays, about three minutes
+	go run ./tests/measure
+
 .PHONY: generate
 generate: ## the protobuf code; needs protoc
 	@mkdir -p bin && go build -o bin/protoc-gen-go $(PROTOC_GEN)
