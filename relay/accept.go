@@ -97,7 +97,7 @@ func (r *Relay) handshake(conn net.Conn) (*client, *session.Reader, error) {
 		return nil, nil, err
 	}
 	if local, ok := conn.(*net.UnixConn); ok {
-		if err := peercred.Check(local, os.Getuid()); err != nil {
+		if err := peercred.Check(local, os.Geteuid()); err != nil {
 			r.log.Warn("refused a process of another user", zap.Error(err))
 			return nil, nil, r.refuse(conn, &session.Refused{Reason: session.ReasonUser, Text: err.Error()})
 		}
@@ -113,12 +113,16 @@ func (r *Relay) handshake(conn net.Conn) (*client, *session.Reader, error) {
 	if isLocal(conn) || sameToken(hello.Token, r.cfg.Token) {
 		r.replace(hello.Resume)
 	}
+	// Before admit: from then on others may set deadlines.
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		return nil, nil, err
+	}
 	c, refusal := r.admit(conn, hello)
 	if refusal != nil {
 		return nil, nil, r.refuse(conn, refusal)
 	}
 	reader.SetLimit(session.MaxFrame)
-	return c, reader, conn.SetDeadline(time.Time{})
+	return c, reader, nil
 }
 
 // readHello returns the first frame, or what to answer to it.

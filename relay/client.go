@@ -113,8 +113,11 @@ func (c *client) write() {
 // all; then, or when the client closes the connection, the reader ends the
 // session.
 func (c *client) finish(f session.Frame, patience time.Duration) {
-	if err := c.sender.SendReserved(f); err != nil {
-		c.end(errSlow)
+	switch err := c.sender.SendReserved(f); {
+	case errors.Is(err, session.ErrQueueFull):
+		c.endSlow()
+		return
+	case err != nil: // it has had its last frame
 		return
 	}
 	c.sender.Finish()
@@ -154,7 +157,7 @@ func (c *client) read(reader *session.Reader) error {
 // to read that.
 func (c *client) violated(reason session.Reason, text string) error {
 	c.relay.count.ended[reason].Add(1)
-	c.log.Warn("client broke the protocol, its session ends", zap.Stringer("reason", reason), zap.String("text", text))
+	c.log.Debug("client broke the protocol, its session ends", zap.Stringer("reason", reason), zap.String("text", text))
 	c.finish(&session.Error{Reason: reason, Text: text}, linger)
 	io.Copy(io.Discard, c.conn) // until it is read, or nobody reads
 	return errViolated
@@ -181,7 +184,7 @@ func (c *client) handle(f session.Frame, size int) (violation string) {
 		c.tell(&session.Pong{Token: f.Token})
 	case *session.Pong:
 	case *session.Error:
-		c.log.Warn("client says that the relay broke the protocol", zap.Stringer("reason", f.Reason), zap.String("text", f.Text))
+		c.log.Debug("client says that the relay broke the protocol", zap.Stringer("reason", f.Reason), zap.String("text", f.Text))
 		c.end(errGone)
 	default:
 		return fmt.Sprintf("a client does not send %s", f.Kind())

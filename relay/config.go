@@ -77,7 +77,7 @@ type Limits struct {
 const registerTimeout = 30 * time.Second
 
 // handshakes bounds the connections that have not said Hello yet.
-const handshakes = 64
+const handshakes = 256
 
 func (l Limits) withDefaults() Limits {
 	zero := func(v *int, d int) {

@@ -29,14 +29,14 @@ func (m *member) ServeRequest(ctx context.Context, r *patterns.Request) (pattern
 	}
 	select {
 	case a := <-answers:
-		return open(a)
+		return unwrap(a)
 	case <-ctx.Done():
 		c.tell(&session.DeliverCancel{ID: id})
 	case <-c.ctx.Done():
 	}
 	select {
 	case a := <-answers:
-		return open(a)
+		return unwrap(a)
 	case <-c.ctx.Done():
 		return patterns.Message{}, &patterns.Refusal{Cause: patterns.ErrInterrupted}
 	}
@@ -88,8 +88,8 @@ func (c *client) deliver(ctx context.Context, f *session.Deliver) error {
 	return &patterns.Refusal{Cause: patterns.ErrTooLarge}
 }
 
-// open returns what the client's handler would have returned here.
-func open(a *session.Answer) (patterns.Message, error) {
+// unwrap returns what the client's handler would have returned here.
+func unwrap(a *session.Answer) (patterns.Message, error) {
 	err, _ := failure.HandlerError(a.Failure) // handleAnswer refused what it can't be
 	if err != nil {
 		return patterns.Message{}, err

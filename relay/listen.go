@@ -105,7 +105,7 @@ func prepareDir(dir string) error {
 	if info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
 		return fmt.Errorf("%w: others may write to %s: chmod go-w %s", ErrUnsafeSocket, dir, dir)
 	}
-	if uid, ok := owner(info); ok && uid != 0 && uid != os.Getuid() {
+	if uid, ok := owner(info); ok && uid != 0 && uid != os.Geteuid() {
 		return fmt.Errorf("%w: %s belongs to user %d", ErrUnsafeSocket, dir, uid)
 	}
 	return nil

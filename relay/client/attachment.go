@@ -23,6 +23,8 @@ const (
 	queueBytes = 8 << 20
 	// writeTime is how long the relay may leave us waiting in one write.
 	writeTime = 30 * time.Second
+	// linger is how long a connection is read that can't be written any more.
+	linger = time.Second
 )
 
 // attachment is the client's side of one session. Its reader runs run; writer
@@ -91,11 +93,11 @@ func (a *attachment) run() error {
 // end ends the session at once; the first cause counts.
 func (a *attachment) end(cause error) {
 	a.mu.Lock()
-	if a.over == nil {
+	switch {
+	case errors.Is(cause, errDrained):
+		a.over = errGoodbye
+	case a.over == nil:
 		a.over = errLost
-		if errors.Is(cause, errDrained) {
-			a.over = errGoodbye
-		}
 	}
 	a.mu.Unlock()
 	a.cancel(cause)
@@ -103,11 +105,25 @@ func (a *attachment) end(cause error) {
 	a.conn.Close()
 }
 
+// write feeds the connection. If that fails, the relay is gone, but what it
+// said before may still be on the way: the reader has a moment to take it.
 func (a *attachment) write() {
 	defer close(a.silent)
 	if err := a.sender.Run(a.conn, writeTime); err != nil {
-		a.end(err)
+		a.mu.Lock()
+		if a.over == nil {
+			a.over = errLost
+		}
+		a.mu.Unlock()
+		a.conn.SetReadDeadline(time.Now().Add(linger)) // it is broken for reading, too, then
 	}
+}
+
+// isOver says that calls are better made on another session.
+func (a *attachment) isOver() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.over != nil
 }
 
 // watch asks a relay that says nothing, gives it up at last, and ends the

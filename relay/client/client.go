@@ -148,7 +148,7 @@ func (c *Client) current(ctx context.Context) (*attachment, error) {
 			return nil, patterns.ErrClosed
 		case state < stateRunning:
 			return nil, errors.New("client: not started")
-		case a != nil && a.ctx.Err() == nil:
+		case a != nil && !a.isOver():
 			return a, nil
 		}
 		if patience == nil {

@@ -53,7 +53,7 @@ func (c *Client) connect(ctx context.Context) (net.Conn, error) {
 // shake says Hello and returns what the relay makes of it.
 func (c *Client) shake(conn net.Conn, reader *session.Reader, resume session.ID) (*session.Welcome, error) {
 	if local, ok := conn.(*net.UnixConn); ok {
-		if err := peercred.Check(local, os.Getuid()); err != nil {
+		if err := peercred.Check(local, os.Geteuid()); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrUser, c.cfg.target(), err)
 		}
 	}

@@ -195,6 +195,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 		handling <- struct{}{}
 		<-ctx.Done()
 		ended <- ctx.Err()
+		<-t.Context().Done() // or this answer could win against the deadline
 		return patterns.Message{}, ctx.Err()
 	})
 	var late *patterns.DeadlineError

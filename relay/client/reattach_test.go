@@ -6,6 +6,8 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"net"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/wire/session"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/relay/client"
@@ -285,4 +288,52 @@ func TestNoMemberStaysTwice(t *testing.T) {
 	r = p.relay()
 	eventually(t, func() bool { return len(p.node.Limits("geo")) == 1 }, "the member does not come back")
 	require.Len(t, r.Status().Clients, 1)
+}
+
+// This test checks that a reply which the relay had sent before it went is
+// taken, although the client has noticed on writing that the relay is gone.
+func TestALastReplyIsNotLost(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	defer l.Close()
+	asked, reply, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() { // a relay that stops reading, and then says one thing more
+		defer close(done)
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		reader := session.NewReader(conn, session.MaxFrame)
+		send := func(f session.Frame) {
+			b, _ := session.Append(nil, f)
+			conn.Write(b)
+		}
+		reader.Next() // hello
+		send(&session.Welcome{Version: 1, Limits: session.Limits{Frame: session.MaxFrame}})
+		reader.Next() // the first request
+		conn.(*net.UnixConn).CloseRead()
+		close(asked)
+		<-reply
+		send(&session.Reply{ID: 1, Body: []byte("ho")})
+	}()
+	c, err := client.New(client.Config{Socket: socket, RelayWait: 20 * time.Millisecond})
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, c.Start(t.Context()))
+	first := make(chan error, 1)
+	go func() {
+		m, err := c.Request(t.Context(), "geo", patterns.Message{})
+		if err == nil && string(m.Body) != "ho" {
+			err = fmt.Errorf("reply %q", m.Body)
+		}
+		first <- err
+	}()
+	<-asked
+	_, err = c.Request(t.Context(), "geo", patterns.Message{})
+	require.ErrorIs(t, err, patterns.ErrUnreachable, "it can't have been seen")
+	close(reply)
+	require.NoError(t, <-first)
+	<-done
 }

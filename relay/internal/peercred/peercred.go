@@ -9,7 +9,7 @@ import (
 )
 
 // Check returns an error that says whose process is at the other end of c,
-// unless it is ours or root's. To root everybody is trustworthy. Where the
+// unless it is that of self, the effective user of this process, or root's. To root everybody is trustworthy. Where the
 // system can't tell, Check finds nothing wrong: the permissions of the socket
 // and of its directory have to do.
 func Check(c *net.UnixConn, self int) error {

@@ -41,8 +41,8 @@ func TestTheSocketKnowsItsUser(t *testing.T) {
 		uid, ok, err := lookUp(c.(*net.UnixConn))
 		require.NoError(t, err)
 		require.True(t, ok)
-		require.Equal(t, os.Getuid(), uid)
-		require.NoError(t, Check(c.(*net.UnixConn), os.Getuid()))
+		require.Equal(t, os.Geteuid(), uid)
+		require.NoError(t, Check(c.(*net.UnixConn), os.Geteuid()))
 		if uid != 0 {
 			require.ErrorContains(t, Check(c.(*net.UnixConn), uid+1), "belongs to user")
 		}
