@@ -27,7 +27,8 @@ type call struct {
 	size       int // bytes of headers and body
 	deadline   time.Time
 
-	box mailbox // the only part that others touch
+	box  mailbox // the only part that others touch
+	turn turn
 
 	// Owned by the caller's goroutine.
 	plan     plan
@@ -91,6 +92,7 @@ func (e *Engine) newCall(ctx context.Context, name string, m patterns.Message, o
 	c.plan.init(o.Idempotent, o.WaitForMember)
 	c.attempts = c.room[:0]
 	c.box.init()
+	c.turn.take(e.cfg.Exec, "request.call", fingerprint(name, m.Body))
 	var limited bool
 	if c.deadline, limited = ctx.Deadline(); !limited {
 		c.deadline = e.start.Add(time.Duration(c.now()) + DefaultTimeout)
@@ -204,6 +206,7 @@ func (c *call) await(ctx context.Context, pause time.Duration) decision {
 		select {
 		case <-c.box.ready:
 		case <-ctx.Done():
+			c.turn.take(c.engine.cfg.Exec, "request.over", c.first.id)
 			return c.end(c.plan.over(ctx.Err()))
 		}
 	}

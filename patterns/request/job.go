@@ -6,12 +6,10 @@ package request
 import (
 	"fmt"
 	"runtime/debug"
-	"sync"
 
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 )
@@ -33,7 +31,7 @@ type job struct {
 	// Owned by the worker.
 	scratch [64]byte
 	parts   [2][]byte
-	turn    sync.WaitGroup
+	turn    turn
 }
 
 // result is how a handler ended.
@@ -54,13 +52,4 @@ func (j *job) run() (r result) {
 	}()
 	m, err := j.server.handler.ServeRequest(&j.ctx, &j.request)
 	return newResult(m, err)
-}
-
-// takeTurn lets the worker go on in a step of its own. Handlers return when
-// they like, in the simulator several at the same instant: whose reply comes
-// first must not depend on the scheduler.
-func (j *job) takeTurn() {
-	j.turn.Add(1)
-	j.server.engine.cfg.Exec.Wake(overlay.ExecKey{Name: "request.done", N: j.number}, j.turn.Done)
-	j.turn.Wait()
 }

@@ -81,7 +81,7 @@ func (s *Server) handle(j *job) (now int64) {
 		return began
 	}
 	r := j.run()
-	j.takeTurn()
+	j.turn.take(e.cfg.Exec, "request.done", j.number)
 	now = e.now()
 	s.answer(j, r, now, time.Duration(now-began))
 	j.done(now)
