@@ -24,28 +24,27 @@ import (
 
 var seeds = flag.Uint64("seeds", 3, "how many seeds TestFiftyNodesReplay runs")
 
-// story is a network of real nodes: n0 is the seed of all, the first members
-// nodes after it serve a cluster, the last callers ones ask it.
+// story is a network of real nodes; n0 is the seed of all.
 type story struct {
-	t       *testing.T
-	n       *sim.Network
-	file    security.NetworkFile
-	nodes   []*node.Node
-	members int
-	callers int
+	t      *testing.T
+	n      *sim.Network
+	config node.Config // of every node
+	nodes  []*node.Node
 
 	mu       sync.Mutex
-	outcomes map[string]int // guarded by mu
+	outcomes map[string]int // guarded by mu; requests
 	handled  map[string]int // guarded by mu; by request
+	retried  int            // guarded by mu; requests that took several attempts
+	returned int            // guarded by mu; requests that a restarted node has handled
 }
 
-const service = "fifty/echo"
+const service = "echo"
 
-func newStory(t *testing.T, n *sim.Network, count, members, callers int) *story {
+func newStory(t *testing.T, n *sim.Network, count int) *story {
 	file, err := security.GenerateNetworkFile("story", rand.NewChaCha8([32]byte{1}))
 	require.NoError(t, err)
 	s := &story{
-		t: t, n: n, file: file, nodes: make([]*node.Node, count), members: members, callers: callers,
+		t: t, n: n, config: node.Config{Network: file}, nodes: make([]*node.Node, count),
 		outcomes: make(map[string]int), handled: make(map[string]int),
 	}
 	t.Cleanup(func() {
@@ -61,7 +60,8 @@ func name(i int) string { return fmt.Sprint("n", i) }
 // start starts a node, or starts it again.
 func (s *story) start(i int) {
 	seam := s.n.Seam(name(i))
-	cfg := node.Config{Network: s.file, Seam: &seam, Incarnation: s.n.Incarnation(name(i))}
+	cfg := s.config
+	cfg.Seam, cfg.Incarnation = &seam, s.n.Incarnation(name(i))
 	if i > 0 {
 		cfg.Seeds = []string{"n0:4001"}
 	}
@@ -81,9 +81,13 @@ func (s *story) close(i int) {
 // does: with time.Sleep.
 func (s *story) serve(i int) {
 	work := time.Duration(1+i%7) * time.Millisecond
+	restarted := s.n.Incarnation(name(i)) > 1
 	h := patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
 		s.mu.Lock()
 		s.handled[string(r.Body)]++
+		if restarted {
+			s.returned++
+		}
 		s.mu.Unlock()
 		time.Sleep(work)
 		return patterns.Message{Body: r.Body}, nil
@@ -94,15 +98,11 @@ func (s *story) serve(i int) {
 }
 
 // call has node i send so many idempotent requests, one each 50 ms, without
-// waiting for the answers.
+// waiting for the replies.
 func (s *story) call(i, requests int) {
 	var wg sync.WaitGroup
 	for r := range requests {
-		wg.Add(1)
-		s.n.Go(fmt.Sprintf("request %d of node %d", r, i), func() {
-			defer wg.Done()
-			s.request(i, r)
-		})
+		wg.Go(func() { s.request(i, r) })
 		time.Sleep(50 * time.Millisecond)
 	}
 	wg.Wait()
@@ -122,6 +122,9 @@ func (s *story) request(i, r int) {
 	}
 	s.mu.Lock()
 	s.outcomes[outcome]++
+	if how.Attempts > 1 {
+		s.retried++
+	}
 	s.mu.Unlock()
 	s.n.Note(name(i), fmt.Sprintf("request %d: %s by %s after %d attempts", r, outcome, how.Member, how.Attempts))
 }
@@ -131,7 +134,7 @@ func (s *story) request(i, r int) {
 // and come back, while the calls go on.
 func fifty(t *testing.T, n *sim.Network) {
 	const count, members, callers, requests = 50, 10, 20, 100
-	s := newStory(t, n, count, members, callers)
+	s := newStory(t, n, count)
 	s.start(0)
 	for i := 1; i < count; i++ {
 		n.Go(name(i), func() {
@@ -172,6 +175,8 @@ func fifty(t *testing.T, n *sim.Network) {
 
 	require.Equal(t, map[string]int{"reply": callers * requests}, s.outcomes, "each request has its one outcome")
 	require.Len(t, s.handled, callers*requests)
+	require.NotZero(t, s.retried, "the story must reach what it is about")
+	require.NotZero(t, s.returned)
 }
 
 // This test checks that a design that can't replay is noticed: the story of
