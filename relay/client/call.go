@@ -179,12 +179,9 @@ func (a *attachment) call(ctx context.Context, want session.Kind, frame build) (
 	case err != nil:
 		return nil, fmt.Errorf("%w: %v", patterns.ErrTooLarge, err)
 	}
-	f, err := a.await(ctx, answer)
+	f, err := a.awaitReply(ctx, answer, end)
 	if errors.Is(err, errOver) {
 		f, err = a.lastWord(ctx, id, answer)
-	}
-	if errors.Is(err, errLost) && a.unseen(end) {
-		return nil, errNotSent
 	}
 	if err == nil && f.Kind() != want {
 		a.end(fmt.Errorf("client: the relay answers with %s where %s is due", f.Kind(), want))
@@ -193,11 +190,20 @@ func (a *attachment) call(ctx context.Context, want session.Kind, frame build) (
 	return f, err
 }
 
-// unseen says, when the session is over, that the relay has not seen the frame
-// that ends there.
-func (a *attachment) unseen(end uint64) bool {
-	<-a.silent // soon, because the connection is closed
-	return a.sender.Written() < end
+// awaitReply is await for a call whose frame ends there in the stream. If it
+// was not written whole, the relay has not seen it, and the error is
+// errNotSent.
+func (a *attachment) awaitReply(ctx context.Context, answer <-chan session.Frame, end uint64) (session.Frame, error) {
+	select {
+	case f := <-answer:
+		return f, nil
+	case <-ctx.Done():
+	case <-a.silent:
+		if a.sender.Written() < end {
+			return nil, errNotSent
+		}
+	}
+	return a.await(ctx, answer)
 }
 
 // lastWord gives the relay a moment to say what became of a call whose time is

@@ -9,18 +9,16 @@ import (
 )
 
 // Check returns an error that says whose process is at the other end of c,
-// unless it is that of self, the effective user of this process, or root's. To root everybody is trustworthy. Where the
-// system can't tell, Check finds nothing wrong: the permissions of the socket
-// and of its directory have to do.
+// unless it is that of self, the effective user of this process, or root's.
+// Where the system can't tell, Check finds nothing wrong: the permissions of
+// the socket and of its directory have to do.
 func Check(c *net.UnixConn, self int) error {
 	uid, ok, err := lookUp(c)
 	if err != nil {
 		return fmt.Errorf("who is at the other end: %w", err)
 	}
-	if !ok || trusted(uid, self) {
+	if !ok || uid == self || uid == 0 {
 		return nil
 	}
 	return fmt.Errorf("the process at the other end belongs to user %d, this one to user %d", uid, self)
 }
-
-func trusted(uid, self int) bool { return uid == self || uid == 0 || self == 0 }
