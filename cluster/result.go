@@ -13,8 +13,8 @@ const (
 	OutcomeOK          Outcome = iota // a reply
 	OutcomeRemoteError                // the handler ran and refused
 	OutcomeOverloaded                 // the member refused at once: full or draining
-	OutcomeFailed                     // no answer: link lost, not reachable, no such member, deadline
-	OutcomeCancelled                  // given up by the caller: says nothing about the member
+	OutcomeFailed                     // no answer over a sound link: no such member, deadline
+	OutcomeCancelled                  // says nothing about the handler: given up by the caller, or the link was lost
 )
 
 // Result tells how a request ended. Queue, Running and Service are what the

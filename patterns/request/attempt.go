@@ -118,8 +118,13 @@ func (c *call) lost(a *attempt, f failure) decision {
 // failed takes in the end of an attempt.
 func (c *call) failed(a *attempt, f failure) decision {
 	outcome := cluster.OutcomeFailed
-	if f == failedFull || f == failedLeaving || f == failedLate {
+	switch f {
+	case failedFull, failedLeaving, failedLate:
 		outcome = cluster.OutcomeOverloaded
+	case failedUnreached, failedLink:
+		// The link's own state takes the member out of rotation, and brings it
+		// back at the first byte; to eject it besides would keep it out longer.
+		outcome = cluster.OutcomeCancelled
 	}
 	c.settle(a, outcome)
 	return c.plan.ended(a.number, f)

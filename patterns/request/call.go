@@ -302,9 +302,10 @@ func (c *call) finish(ctx context.Context) {
 	}
 }
 
-// judge says what an attempt without an answer tells of its member.
+// judge says what an attempt without an answer tells of its member: nothing,
+// if its peer answers no heartbeats either, for that is the link's to say.
 func (c *call) judge(a *attempt, ctx context.Context, over bool) cluster.Outcome {
-	if c.plan.trials[a.number].doubtful || over && ctx.Err() != context.Canceled {
+	if over && !c.plan.trials[a.number].doubtful && ctx.Err() != context.Canceled {
 		return cluster.OutcomeFailed
 	}
 	return cluster.OutcomeCancelled

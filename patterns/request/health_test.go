@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+func TestALostLinkIsNotHeldAgainstTheMember(t *testing.T) {
+	// This test cuts the link in the middle of a request: the link's state
+	// says all there is to say, so the member is not ejected besides.
+	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
+		never := patterns.HandlerFunc(func(ctx context.Context, _ *patterns.Request) (patterns.Message, error) {
+			<-ctx.Done()
+			return patterns.Message{}, ctx.Err()
+		})
+		w.member(host, 1, "geo", never, patterns.Limits{})
+		w.wg.Go(func() {
+			time.Sleep(100 * time.Millisecond)
+			w.cut(caller, host)
+		})
+		_, err := do(caller, body("x"))
+		require.Equal(t, patterns.ErrInterrupted, err)
+		require.Len(t, w.done, 1)
+		require.Equal(t, cluster.OutcomeCancelled, w.done[0].Outcome)
+	})
+}
