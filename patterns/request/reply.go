@@ -96,7 +96,7 @@ func (c *call) open(a *attempt) (patterns.Message, bool) {
 	b := c.engine.binding(a)
 	b.Reply = true
 	headers, body, err := openMessage(c.route.keys, b, r.Body)
-	if err != nil || r.Flags&wire.FlagSealed == 0 || len(r.Headers) > 0 {
+	if err != nil || len(r.Headers) > 0 {
 		c.engine.drops.count(dropReplyBad)
 		return patterns.Message{}, false
 	}

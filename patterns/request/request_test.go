@@ -338,7 +338,9 @@ func TestLargeMessagesLeaveOnTheBulkLane(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, reply.Body, size)
 		}
-		require.Equal(t, []overlay.Lane{overlay.LaneRPC, overlay.LaneRPC, overlay.LaneBulk, overlay.LaneBulk}, caller.link(host.id).lanes)
+		rpc, bulk := overlay.LaneRPC, overlay.LaneBulk
+		require.Equal(t, []overlay.Lane{rpc, rpc, bulk, bulk}, caller.link(host.id).lanes)
+		require.Equal(t, []overlay.Lane{rpc, rpc, rpc, bulk}, host.link(caller.id).lanes, "a reply's head is shorter")
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
@@ -55,6 +56,7 @@ func TestCancelReachesTheMember(t *testing.T) {
 		require.EqualValues(t, 1, ran.Load())
 		require.EqualValues(t, 1, ended.Load())
 		require.Equal(t, map[string]uint64{"cancelled": 1, "reply_unsent": 1}, host.engine.Drops())
+		require.Equal(t, []wire.Kind{wire.KindReply}, host.link(caller.id).sent, "what was taken out is answered")
 		require.Zero(t, host.engine.Status()[0].Running)
 	})
 }

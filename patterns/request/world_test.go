@@ -86,6 +86,7 @@ type fakeNode struct {
 
 	handlers map[wire.Kind]func(request.Link, []byte)
 	notify   func(overlay.PeerEvent)
+	atBegin  func()                // called by Begin
 	links    map[peer.ID]*fakeLink // guarded by w.mu
 }
 
@@ -174,6 +175,7 @@ type fakeLink struct {
 	sent    []wire.Kind
 	lanes   []overlay.Lane
 	spoil   func(wire.Kind, []byte) []byte // changes what is sent
+	atSend  func()                         // called when Send is about to return
 }
 
 type fakeFrame struct {
@@ -233,6 +235,10 @@ func (l *fakeLink) Open([]string) {
 func (l *fakeLink) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
 	w := l.n.w
 	w.mu.Lock()
+	if f := l.atSend; f != nil {
+		l.atSend = nil
+		defer f() // after mu is released
+	}
 	defer w.mu.Unlock()
 	switch {
 	case l.session == 0:
@@ -406,8 +412,11 @@ func (n *fakeNode) Pick(v *cluster.View, p cluster.PickRequest) *cluster.Member 
 
 func (n *fakeNode) Begin(*cluster.Member) {
 	n.w.mu.Lock()
-	defer n.w.mu.Unlock()
 	n.w.begun++
+	n.w.mu.Unlock()
+	if n.atBegin != nil {
+		n.atBegin()
+	}
 }
 
 func (n *fakeNode) Done(_ *cluster.Member, r cluster.Result) {
