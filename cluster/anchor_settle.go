@@ -15,8 +15,9 @@ import (
 const (
 	settleTime  = 1500 * time.Millisecond // alone, or with the same neighbours, for so long
 	hintRetry   = 500 * time.Millisecond  // a co-anchor that did not answer is asked again
-	hintRefresh = 3 * time.Second         // an answer is asked for again after this …
-	hintExpiry  = 6 * time.Second         // … and not believed after this
+	hintRefresh = 3 * time.Second         // an answer is asked for again after this, doubled each time …
+	hintLongest = time.Minute
+	hintGrace   = 3 * time.Second // … and believed for so much longer
 )
 
 // opinion is what one co-anchor says of a cluster that has no lease here.
@@ -26,7 +27,8 @@ type opinion struct {
 	heard  time.Time // zero = never
 
 	asked    time.Time
-	answered bool // since asked
+	answered bool          // since asked
+	lasts    time.Duration // until it is asked again
 }
 
 // judge says whether this node may call b's cluster empty, and sees to it that
@@ -46,7 +48,7 @@ func (a *anchor) judge(now time.Time, b *book) bool {
 	agree := 1 // this node
 	for _, o := range b.opinions {
 		switch {
-		case o.heard.IsZero() || now.Sub(o.heard) >= hintExpiry:
+		case o.heard.IsZero() || now.Sub(o.heard) >= o.lasts+hintGrace:
 		case o.leases > 0:
 			return false
 		default:
@@ -56,12 +58,12 @@ func (a *anchor) judge(now time.Time, b *book) bool {
 	return a.grounded(now, b) && agree >= majority(len(b.ring.anchors))
 }
 
-// grounded says whether this node is an anchor and has had the same neighbours
-// for a while; none at all, as far as it knows, since it started, is a
+// grounded says whether this node is an anchor, nobody named another one that
+// it has not tried, and it has had the same neighbours for a while; none at all, as far as it knows, since it started, is a
 // neighbourhood too. A member whose link broke gets as much time to come back.
 // If only time is missing it plans to look again.
 func (a *anchor) grounded(now time.Time, b *book) bool {
-	if !b.ring.isAnchor(a.self) {
+	if !b.ring.isAnchor(a.self) || b.ring.unsure {
 		return false
 	}
 	from := b.ring.since
@@ -104,7 +106,7 @@ func (a *anchor) consult(now time.Time, b *book) {
 		}
 		wait := hintRetry
 		if o.answered {
-			wait = hintRefresh
+			wait = o.lasts
 		}
 		if at := o.asked.Add(wait); now.Before(at) {
 			a.check(b, at)
@@ -113,6 +115,13 @@ func (a *anchor) consult(now time.Time, b *book) {
 		o.asked, o.answered = now, false
 		a.check(b, now.Add(hintRetry))
 		a.out.send(o.peer, &hintMsg{cid: b.cid, wantReply: true, anchors: b.ring.anchors})
+	}
+}
+
+// doubt has the co-anchors asked soon again: somebody new wants to know.
+func (b *book) doubt() {
+	for i := range b.opinions {
+		b.opinions[i].lasts = min(b.opinions[i].lasts, hintRefresh)
 	}
 }
 
@@ -137,6 +146,9 @@ func (a *anchor) hint(now time.Time, from peer.ID, m *hintMsg) {
 		return
 	}
 	if o := b.opinion(from); o != nil {
+		if !o.answered {
+			o.lasts = min(max(2*o.lasts, hintRefresh), hintLongest)
+		}
 		o.leases, o.heard, o.answered = m.leases, now, true
 		a.touch(b)
 	}

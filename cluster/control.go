@@ -27,7 +27,17 @@ type control struct {
 	anchor    *anchor
 	registrar *registrar
 	lookout   *lookout
+	strays    []stray
 	drops     counters
+}
+
+// stray is a Register or Watch that left in a later session of its link than
+// the cores know of: they will hear that the link went down and came up again,
+// and forget that they sent it.
+type stray struct {
+	to      peer.ID
+	session uint64
+	msg     message
 }
 
 // controlConfig is what control needs.
@@ -174,6 +184,43 @@ func (c *control) tell(now time.Time, cid security.ClusterID, from peer.ID, anch
 	}
 }
 
+// sent takes in which session a message left in.
+func (c *control) sent(to peer.ID, m message, session uint64) {
+	if session == c.reach.session(to) {
+		return
+	}
+	switch m.(type) {
+	case *registerMsg, *watchMsg:
+		c.strays = append(c.strays, stray{to, session, m})
+	}
+}
+
+// recall takes back the strays of the session that began, as far as the cores
+// want them no longer.
+func (c *control) recall(p peer.ID, session uint64) {
+	strays := c.strays
+	c.strays = nil
+	for _, s := range strays {
+		if s.to != p {
+			c.strays = append(c.strays, s)
+			continue
+		}
+		if s.session != session {
+			continue // ended with its session
+		}
+		switch m := s.msg.(type) {
+		case *registerMsg:
+			if !c.registrar.attached(m.cid, m.member, p) {
+				c.out.send(p, &unregisterMsg{m.cid, m.member})
+			}
+		case *watchMsg:
+			if !c.lookout.attached(m.cid, p) {
+				c.out.send(p, &unwatchMsg{m.cid})
+			}
+		}
+	}
+}
+
 // link takes in a change of a link.
 func (c *control) link(now time.Time, e PeerEvent) {
 	if e.Peer == c.self {
@@ -185,6 +232,8 @@ func (c *control) link(now time.Time, e PeerEvent) {
 			c.link(now, PeerEvent{Type: PeerDown, Peer: e.Peer})
 		}
 		c.reach.up(e.Peer, e.Session)
+		c.spread(now)
+		c.recall(e.Peer, e.Session)
 	case PeerDown:
 		c.reach.down(now, e.Peer)
 		c.anchor.down(now, e.Peer)

@@ -37,6 +37,12 @@ type (
 		to  peer.ID
 		msg message
 	}
+	// sentEvent: a message left in that session of the link.
+	sentEvent struct {
+		to      peer.ID
+		msg     message
+		session uint64
+	}
 	// registerEvent and unregisterEvent: a local member comes or goes.
 	registerEvent struct {
 		name string
@@ -71,6 +77,8 @@ func (e unsentEvent) apply(c *control, now time.Time) {
 	c.anchor.sendFailed(now, e.to, e.msg)
 	c.registrar.sendFailed(now, e.to, e.msg)
 }
+
+func (e sentEvent) apply(c *control, _ time.Time) { c.sent(e.to, e.msg, e.session) }
 
 func (e registerEvent) apply(c *control, now time.Time) {
 	if err := c.registrar.add(now, e.name, e.what); err != nil {

@@ -48,7 +48,7 @@ func (f *finder) use(now time.Time, cid security.ClusterID) *ring {
 	if g == nil {
 		g = &ring{cid: cid, told: make(map[peer.ID][]peer.ID)}
 		g.local = f.nearest(overlay.Key(cid), nearestCount)
-		g.decide(now, f.reach.failing)
+		g.decide(now, f.reach)
 		// It has been like this for as long as the table has not changed.
 		g.since = f.changed
 		f.rings[cid] = g
@@ -108,7 +108,7 @@ func (f *finder) reachFor(now time.Time, anchors, barred, oldAnchors, oldBarred 
 // update decides anew who anchors g.
 func (f *finder) update(now time.Time, g *ring) {
 	oldAnchors, oldBarred := g.anchors, g.barred
-	if !g.decide(now, f.reach.failing) {
+	if !g.decide(now, f.reach) {
 		return
 	}
 	if g.links > 0 {
@@ -136,7 +136,7 @@ func (f *finder) tableChanged(now time.Time) {
 // peerChanged takes in that p can be reached again, or no longer.
 func (f *finder) peerChanged(now time.Time, p peer.ID) {
 	for _, g := range f.sorted() {
-		if !g.mentions(p) {
+		if !g.concerns(p) {
 			continue
 		}
 		if f.reach.session(p) == 0 {

@@ -140,6 +140,12 @@ func (k *lookout) peerChanged(now time.Time, p peer.ID) {
 	}
 }
 
+// attached says whether the watch of cid is, or is to be, at p.
+func (k *lookout) attached(cid security.ClusterID, p peer.ID) bool {
+	s := k.sights[cid]
+	return s != nil && s.source(p) != nil
+}
+
 // flagLink shows pickers what our own link to m's node says.
 func (k *lookout) flagLink(m *Member) {
 	m.load.setFlag(flagLinkDown, k.reach.lost(m.Peer))

@@ -25,7 +25,7 @@ type loop struct {
 
 	// Owned by run.
 	holds   map[peer.ID]func()
-	unsent  []event
+	later   []event // how sending went
 	timer   overlay.Timer
 	timerAt time.Time
 
@@ -87,11 +87,11 @@ func (l *loop) turn() {
 		for _, a := range l.control.finish(now) {
 			l.perform(a)
 		}
-		if len(l.unsent) == 0 {
+		if len(l.later) == 0 {
 			break
 		}
-		events := l.unsent
-		l.unsent = nil
+		events := l.later
+		l.later = nil
 		for _, e := range events {
 			l.control.step(now, e)
 		}
@@ -145,8 +145,12 @@ func (l *loop) send(a sendAction) {
 		l.log.Error("control message can't be encoded", zap.Uint8("kind", uint8(a.msg.kind())), zap.Error(err))
 		return
 	}
-	if err := l.c.cfg.Overlay.Send(a.to, a.msg.kind(), body); err != nil {
-		l.unsent = append(l.unsent, unsentEvent(a))
+	session, err := l.c.cfg.Overlay.Send(a.to, a.msg.kind(), body)
+	switch {
+	case err != nil:
+		l.later = append(l.later, unsentEvent(a))
+	case session != l.control.reach.session(a.to):
+		l.later = append(l.later, sentEvent{a.to, a.msg, session})
 	}
 }
 

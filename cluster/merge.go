@@ -28,11 +28,7 @@ func (k *lookout) refresh(now time.Time, w *watched) {
 	found := fuse(w.sights)
 	v := &View{pool: w.view.pool}
 	members := make(map[leaseKey]*Member, len(found))
-	var joined []peer.ID
 	for _, f := range found {
-		if w.members[f.leaseKey] == nil {
-			joined = append(joined, f.peer)
-		}
 		m := k.member(w, f)
 		members[f.leaseKey] = m
 		v.Members = append(v.Members, m)
@@ -61,9 +57,6 @@ func (k *lookout) refresh(now time.Time, w *watched) {
 	v.pool.setLoads(loads)
 	w.view = v
 	k.dial(now, w, v.rota.one)
-	for _, p := range joined {
-		k.reach.retry(now, p) // it has just registered somewhere: it lives
-	}
 	k.out.add(publishAction{w.name, v})
 }
 

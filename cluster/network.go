@@ -28,8 +28,9 @@ type Network interface {
 	// Subscribe has f called for each change of a link; f must not block. No
 	// frame is handled before its link's PeerUp or after its PeerDown.
 	Subscribe(f func(PeerEvent))
-	// Send puts one frame on lane ctl and never blocks; body is copied.
-	Send(to peer.ID, k wire.Kind, body []byte) error
+	// Send puts one frame on lane ctl and never blocks; body is copied. It
+	// returns the session the frame belongs to.
+	Send(to peer.ID, k wire.Kind, body []byte) (session uint64, err error)
 	// Open begins to establish the link; the result is a PeerEvent.
 	Open(to peer.ID, addrs []string)
 	// Hold keeps heartbeats running until release is called.

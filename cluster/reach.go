@@ -37,6 +37,7 @@ type contact struct {
 	wants    int // users that want the link up
 	holds    int // users that want heartbeats
 	opening  bool
+	opened   time.Time // when it was dialled last
 	failures int       // dials in a row
 	at       time.Time // opening: when to give up; else when to dial again; zero = neither
 }
@@ -55,6 +56,17 @@ func (r *reach) session(p peer.ID) uint64 {
 		return c.session
 	}
 	return 0
+}
+
+// linked lists the peers whose links are up, in no order.
+func (r *reach) linked() []peer.ID {
+	out := make([]peer.ID, 0, len(r.peers))
+	for p, c := range r.peers {
+		if c.session != 0 {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // failing says that p could not be dialled and has not been heard of since.
@@ -136,21 +148,21 @@ func (r *reach) learn(p peer.ID, addrs []string) {
 	}
 }
 
-// retry forgets past failures: there is news that p lives.
+// retry dials p without further delay, unless that was done a moment ago:
+// there is news that p lives. Until the link is up p counts as failing.
 func (r *reach) retry(now time.Time, p peer.ID) {
 	c := r.peers[p]
-	if c == nil || c.session != 0 || c.wants == 0 || (c.failures == 0 && !c.lost) {
+	if c == nil || c.session != 0 || c.wants == 0 || c.opening || now.Before(c.opened.Add(dialFirst)) {
 		return
 	}
-	c.failures, c.lost = 0, false
+	c.failures = min(c.failures, 1)
+	c.lost = false
 	r.events = append(r.events, p)
-	if !c.opening {
-		r.open(now, p, c)
-	}
+	r.open(now, p, c)
 }
 
 func (r *reach) open(now time.Time, p peer.ID, c *contact) {
-	c.opening, c.at = true, now.Add(dialGiveUp)
+	c.opening, c.opened, c.at = true, now, now.Add(dialGiveUp)
 	r.alarm.plan(c.at)
 	r.out.add(openAction{p, c.addrs})
 }

@@ -182,6 +182,12 @@ func (r *registrar) registered(now time.Time, from peer.ID, m *registeredMsg) {
 	r.settle(now, e.member)
 }
 
+// attached says whether the lease is, or is to be, at p.
+func (r *registrar) attached(cid security.ClusterID, m MemberID, p peer.ID) bool {
+	e := r.enrolled[enrolmentKey{cid, m}]
+	return e != nil && e.at(p) != nil
+}
+
 // settle ends the Register call once a majority of the anchors has
 // acknowledged under every valid id, or all have refused.
 func (r *registrar) settle(now time.Time, g *registration) {

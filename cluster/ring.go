@@ -25,8 +25,9 @@ func majority(n int) int { return n/2 + 1 }
 // ring is what is known of the neighbourhood of one cluster id.
 type ring struct {
 	cid     security.ClusterID
-	anchors []peer.ID // the closest peers that can be reached, at most anchorCount
-	barred  []peer.ID // peers that would be anchors if they could be reached
+	anchors []peer.ID // the closest peers, at most anchorCount
+	barred  []peer.ID // peers that would be anchors, but can't be reached or are only hearsay so far
+	unsure  bool      // some of barred have not been tried yet
 	since   time.Time // when anchors last changed
 
 	local []peer.ID             // from our own routing table
@@ -40,43 +41,45 @@ type ring struct {
 	lookupAt time.Time // when the next one begins; zero = none is planned
 }
 
-// decide recomputes anchors and barred, and says whether either has changed.
-func (g *ring) decide(now time.Time, failing func(peer.ID) bool) bool {
-	all := slices.Concat(g.local, g.found)
+// decide recomputes who anchors the cluster, and says whether anything about
+// that has changed. Anchors are chosen by what this node knows itself: its
+// table, its lookups, its links. Whom others name is dialled, and counts once
+// there is a link: if nodes passed on hearsay as their own knowledge, the name
+// of a dead peer would go round for ever.
+func (g *ring) decide(now time.Time, r *reach) bool {
+	all := slices.Concat(g.local, g.found, r.linked())
 	for _, peers := range g.told {
 		all = append(all, peers...)
 	}
 	var anchors, barred []peer.ID
+	unsure := false
 	for _, p := range byDistance(g.cid, all) {
+		known := slices.Contains(g.local, p) || slices.Contains(g.found, p)
 		switch {
 		case len(anchors) == anchorCount:
-		case failing(p):
-			barred = append(barred, p)
-		default:
+		case r.session(p) != 0 || (known && !r.failing(p)):
 			anchors = append(anchors, p)
+		case len(barred) < nearestCount:
+			barred = append(barred, p)
+			unsure = unsure || !r.failing(p)
 		}
 	}
-	barred = barred[:min(len(barred), nearestCount)]
 	moved := !slices.Equal(anchors, g.anchors)
 	if moved {
 		g.since = now
 	}
-	changed := moved || !slices.Equal(barred, g.barred)
-	g.anchors, g.barred = anchors, barred
+	changed := moved || unsure != g.unsure || !slices.Equal(barred, g.barred)
+	g.anchors, g.barred, g.unsure = anchors, barred, unsure
 	return changed
 }
 
 func (g *ring) isAnchor(p peer.ID) bool { return slices.Contains(g.anchors, p) }
 
-// mentions says whether p may be near, or told who is.
-func (g *ring) mentions(p peer.ID) bool {
-	if slices.Contains(g.local, p) || slices.Contains(g.found, p) || g.told[p] != nil {
+// concerns says whether it matters to the ring that p came or went.
+func (g *ring) concerns(p peer.ID) bool {
+	if len(g.anchors) < anchorCount || g.told[p] != nil || slices.Contains(g.anchors, p) || slices.Contains(g.barred, p) {
 		return true
 	}
-	for _, peers := range g.told {
-		if slices.Contains(peers, p) {
-			return true
-		}
-	}
-	return false
+	last := g.anchors[len(g.anchors)-1]
+	return byDistance(g.cid, []peer.ID{p, last})[0] == p
 }

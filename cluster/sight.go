@@ -17,7 +17,8 @@ import (
 const (
 	watchFirst   = time.Second // without a snapshot, ask again after this, doubled each time
 	watchLongest = 15 * time.Second
-	keepOld      = 30 * time.Second // an old anchor's set that lists somebody nobody else does
+	keepOld      = 30 * time.Second // the set of an old anchor that lists somebody nobody else does …
+	keepDead     = 3 * time.Second  // … and of one that can't be reached: time for its members to go elsewhere
 )
 
 // sight is one watched cluster under one of its ids.
@@ -28,7 +29,7 @@ type sight struct {
 	sources []*source // current anchors by distance, then old ones
 	known   map[leaseKey]*described
 	proofs  map[peer.ID][]byte // checked and good
-	dropAt  time.Time          // when old sources go whatever they list; zero = the new ones have not all told
+	told    time.Time          // since when the current anchors have all told; zero = they have not
 }
 
 // source is what one anchor says.
@@ -131,21 +132,26 @@ func (k *lookout) ask(now time.Time, s *sight, c *source) {
 // list nobody else: members may be slower than we are to follow the anchors.
 func (k *lookout) dropOld(now time.Time, s *sight, told bool) {
 	if !told || !slices.ContainsFunc(s.sources, func(c *source) bool { return c.old }) {
-		s.dropAt = time.Time{}
+		s.told = time.Time{}
 		return
 	}
-	if s.dropAt.IsZero() {
-		s.dropAt = now.Add(keepOld)
+	if s.told.IsZero() {
+		s.told = now
 	}
-	late := due(s.dropAt, now)
 	for _, c := range slices.Clone(s.sources) {
-		if c.old && (late || !s.listsMore(c)) {
+		if !c.old {
+			continue
+		}
+		until := s.told.Add(keepOld)
+		if c.session == 0 {
+			until = s.told.Add(keepDead)
+		}
+		if due(until, now) || !s.listsMore(c) {
 			k.release(s, c)
 			k.touch(s.of)
+		} else {
+			k.alarm.plan(until)
 		}
-	}
-	if !late {
-		k.alarm.plan(s.dropAt)
 	}
 }
 
@@ -198,10 +204,27 @@ func (k *lookout) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 	if m.more {
 		return
 	}
+	old := c.set
 	c.replace()
+	k.news(now, c.set, old)
 	c.settled = m.settled
 	c.tries, c.next = 0, now.Add(renewFirst+spread(k.dice, renewSpread))
 	k.advance(now, s)
+}
+
+// news dials the nodes of those who are in set and were not in old: they live,
+// as far as the anchor can see.
+func (k *lookout) news(now time.Time, set, old map[leaseKey]listing) {
+	var fresh []peer.ID
+	for key := range set {
+		if _, ok := old[key]; !ok && k.reach.failing(key.peer) {
+			fresh = append(fresh, key.peer)
+		}
+	}
+	slices.Sort(fresh)
+	for _, p := range slices.Compact(fresh) {
+		k.reach.retry(now, p)
+	}
 }
 
 // replace makes the snapshot that has arrived the set. Whom the anchor had
@@ -244,8 +267,12 @@ func (k *lookout) delta(now time.Time, from peer.ID, m *deltaMsg) {
 	}
 	c.number, c.settled = m.number, m.settled
 	for i := range m.upserted {
-		k.list(s, c.set, &m.upserted[i])
-		delete(c.lost, m.upserted[i].leaseKey)
+		l := &m.upserted[i]
+		if old, ok := c.set[l.leaseKey]; !ok || old.incarnation < l.incarnation {
+			k.reach.retry(now, l.peer) // it has just registered there: it lives
+		}
+		k.list(s, c.set, l)
+		delete(c.lost, l.leaseKey)
 	}
 	for _, r := range m.removed {
 		if l, ok := c.set[r.leaseKey]; ok && l.incarnation <= r.incarnation {

@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
@@ -23,15 +22,17 @@ import (
 // the order of their link, everything else happens in a random order that the
 // seed decides.
 type world struct {
-	t     *testing.T
-	rng   *rand.Rand
-	now   time.Time
-	nodes []*worldNode
-	byID  map[peer.ID]*worldNode
-	links map[[2]peer.ID]*worldLink
-	soon  []func() // lookups and dials under way
-	next  uint64   // session
-	trace *bytes.Buffer
+	t         *testing.T
+	rng       *rand.Rand
+	now       time.Time
+	nodes     []*worldNode
+	byID      map[peer.ID]*worldNode
+	links     map[[2]peer.ID]*worldLink
+	soon      []func() // lookups and dials under way
+	next      uint64   // session
+	delivered int
+	lossy     bool // now and then a message finds its lane full
+	dim       bool // routing tables know only some of the nodes; lookups find all
 }
 
 type worldNode struct {
@@ -67,7 +68,7 @@ func testKeys(name string) *security.Cluster {
 func newWorld(t *testing.T, seed uint64, n int) *world {
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 0)), now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
-		byID: make(map[peer.ID]*worldNode), links: make(map[[2]peer.ID]*worldLink), trace: &bytes.Buffer{},
+		byID: make(map[peer.ID]*worldNode), links: make(map[[2]peer.ID]*worldLink),
 	}
 	for i := range n {
 		w.addNode(fmt.Sprintf("node%d", i))
@@ -110,6 +111,18 @@ func (r testReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// closest is what a lookup finds.
+func (w *world) closest(n *worldNode, cid security.ClusterID) []peer.ID {
+	var all []peer.ID
+	for _, o := range w.nodes {
+		if o.up && o.side == n.side {
+			all = append(all, o.id)
+		}
+	}
+	all = byDistance(cid, all)
+	return all[:min(nearestCount, len(all))]
+}
+
 func (n *worldNode) nearest(cid security.ClusterID, k int) []peer.ID {
 	all := []peer.ID{n.id}
 	for p := range n.known {
@@ -130,7 +143,7 @@ func (w *world) meet() {
 			if o == n {
 				continue
 			}
-			reachable := o.up && o.side == n.side
+			reachable := o.up && o.side == n.side && (!w.dim || (n.id[5]+o.id[5])%3 == 0)
 			if reachable != n.known[o.id] {
 				changed = true
 				if reachable {
@@ -179,13 +192,14 @@ func (n *worldNode) perform(a action) {
 		body, err := encode(a.msg)
 		require.NoError(w.t, err)
 		o := w.byID[a.to]
-		if o == nil || !o.up || !w.link(n.id, a.to).up {
+		if o == nil || !o.up || !w.link(n.id, a.to).up || (w.lossy && w.rng.IntN(20) == 0) {
 			n.c.step(w.now, unsentEvent(a))
 			return
 		}
 		m, err := decode(a.msg.kind(), body)
 		require.NoError(w.t, err)
 		o.inbox[n.id] = append(o.inbox[n.id], frameEvent{n.id, m, len(body)})
+		n.c.step(w.now, sentEvent{a.to, a.msg, w.link(n.id, a.to).session})
 	case openAction:
 		life := n.incarnation
 		w.soon = append(w.soon, func() { w.connect(n, a.to, life) })
@@ -200,7 +214,7 @@ func (n *worldNode) perform(a action) {
 		life := n.incarnation
 		w.soon = append(w.soon, func() {
 			if n.up && n.incarnation == life {
-				n.do(lookedUpEvent{a.cid, n.nearest(a.cid, nearestCount)})
+				n.do(lookedUpEvent{a.cid, w.closest(n, a.cid)})
 			}
 		})
 	case publishAction:
@@ -319,7 +333,8 @@ func (w *world) deliver() bool {
 
 // settle delivers everything under way, without time passing.
 func (w *world) settle() {
-	for range 1_000_000 {
+	for range 20_000 {
+		w.delivered++
 		if !w.deliver() {
 			return
 		}
