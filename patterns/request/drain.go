@@ -16,7 +16,6 @@ import (
 // ended as Server.Drain does.
 func (e *Engine) Drain(ctx context.Context) error {
 	e.draining.Store(true)
-	began := e.now()
 	servers := e.members.all()
 	for _, s := range servers {
 		s.drain()
@@ -27,26 +26,32 @@ func (e *Engine) Drain(ctx context.Context) error {
 			err = e
 		}
 	}
-	if len(servers) > 0 && err == nil {
-		e.linger(ctx, began)
+	if err == nil {
+		e.linger(ctx)
 	}
 	return err
 }
 
 // linger waits until callers have stopped to send requests here.
-func (e *Engine) linger(ctx context.Context, began int64) {
+func (e *Engine) linger(ctx context.Context) {
 	for {
-		left := e.lingerFor(began)
+		left := e.lingerFor()
 		if left <= 0 || !e.sleep(ctx, left) {
 			return
 		}
 	}
 }
 
-// lingerFor is how long to wait before looking again; 0 = no more.
-func (e *Engine) lingerFor(began int64) time.Duration {
+// lingerFor is how long to wait before looking again; 0 = no more. It counts
+// from when the last member began to leave, which may be long ago: a relay has
+// drained its clients' members one by one before its node is.
+func (e *Engine) lingerFor() time.Duration {
+	left := e.lastLeave.Load()
+	if left == 0 {
+		return 0
+	}
 	now := e.now()
-	since, quiet := time.Duration(now-began), time.Duration(now-e.lastJob.Load())
+	since, quiet := time.Duration(now-left), time.Duration(now-e.lastJob.Load())
 	if since >= lingerLimit {
 		return 0
 	}

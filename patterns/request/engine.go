@@ -38,11 +38,12 @@ type Engine struct {
 	routes  table[string, *route]
 
 	// Members.
-	members  registry
-	jobs     atomic.Uint64 // the last job's number
-	lastJob  atomic.Int64  // when the last request came
-	refusals atomic.Int64  // that wait for room in a lane
-	draining atomic.Bool
+	members   registry
+	jobs      atomic.Uint64 // the last job's number
+	lastJob   atomic.Int64  // when the last request came
+	lastLeave atomic.Int64  // when the last member began to leave; 0 = none did
+	refusals  atomic.Int64  // that wait for room in a lane
+	draining  atomic.Bool
 
 	remotes table[peer.ID, *remote]
 	drops   drops

@@ -109,6 +109,7 @@ func (s *Server) Drain(ctx context.Context) error {
 
 // drain refuses new requests.
 func (s *Server) drain() {
+	s.engine.lastLeave.Store(max(s.engine.now(), 1))
 	s.mu.Lock()
 	s.queue.drain()
 	s.settleLocked()
