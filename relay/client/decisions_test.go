@@ -56,7 +56,7 @@ func TestASilentRelayIsAskedBeforeItIsGivenUp(t *testing.T) {
 		{ping: true},
 		{ping: true},
 		{ping: true},
-		{ping: true, dead: true},
+		{dead: true},
 	} {
 		ping, dead := l.look(tt.heard)
 		require.Equal(t, tt.ping, ping, "look %d", i)

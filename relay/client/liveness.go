@@ -24,5 +24,6 @@ func (l *liveness) look(heard bool) (ping, dead bool) {
 		return false, false
 	}
 	l.silent++
-	return true, l.silent >= patience
+	dead = l.silent >= patience
+	return !dead, dead
 }
