@@ -101,7 +101,7 @@ func (g *gossiper) begin(i int) {
 // aligned, with faults, twice for each of two seeds.
 func TestOverlaysReplay(t *testing.T) {
 	for seed := range uint64(2) {
-		trace := sim.Replay(t, sim.Config{Seed: seed}, 2, gossip(30, 5*time.Second))
+		trace := sim.Replay(t, sim.Config{Seed: seed}, 2, gossip(30, 3*time.Second))
 		t.Logf("seed %d: %d events, hash %016x", seed, trace.Events, trace.Hash)
 	}
 }

@@ -133,7 +133,7 @@ func (s *story) request(i, r int) {
 // serve, others call; members crash, fall silent, pause, are cut off, leave
 // and come back, while the calls go on.
 func fifty(t *testing.T, n *sim.Network) {
-	const count, members, callers, requests = 50, 10, 20, 100
+	const count, members, callers, requests = 50, 10, 20, 75
 	s := newStory(t, n, count)
 	s.start(0)
 	for i := 1; i < count; i++ {
