@@ -48,18 +48,10 @@ func newIdentity(key crypto.PrivKey, self peer.ID, net admission, oid asn1.Objec
 	return id, nil
 }
 
-// checkCertificate verifies that the holder of a certificate, which libp2p has
-// verified already, is admitted.
-func checkCertificate(raw []byte, net admission, oid asn1.ObjectIdentifier) error {
+// checkCertificate verifies that p is admitted; libp2p has verified that the
+// certificate is p's.
+func checkCertificate(raw []byte, p peer.ID, net admission, oid asn1.ObjectIdentifier) error {
 	cert, err := x509.ParseCertificate(raw)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errNotAdmitted, err)
-	}
-	key, err := libp2ptls.PubKeyFromCertChain([]*x509.Certificate{cert})
-	if err != nil {
-		return fmt.Errorf("%w: %w", errNotAdmitted, err)
-	}
-	p, err := peer.IDFromPublicKey(key)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNotAdmitted, err)
 	}

@@ -31,14 +31,14 @@ func (h *Host) Connect(ctx context.Context, c overlay.Candidate) (peer.ID, error
 		return "", err
 	}
 	defer leave()
-	seeds, err := parseSeeds(c)
-	if err != nil && len(seeds) == 0 {
-		return "", err
+	seeds, bad := parseSeeds(c)
+	switch {
+	case c.Peer != "":
+		return c.Peer, withCause(x.connect(ctx, c.Peer, addrsOf(seeds)), bad)
+	case len(seeds) == 0:
+		return "", bad
 	}
-	if c.Peer == "" {
-		return x.connectAny(ctx, seeds)
-	}
-	return c.Peer, x.connect(ctx, c.Peer, addrsOf(seeds))
+	return x.connectAny(ctx, seeds)
 }
 
 // Open implements overlay.Transport. It returns without waiting for the peer:
@@ -54,16 +54,13 @@ func (h *Host) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Str
 		return nil, err
 	}
 	defer leave()
-	seeds, err := parseSeeds(overlay.Candidate{Peer: p, Addrs: addrs})
-	if err != nil && len(seeds) == 0 {
-		return nil, err
-	}
+	seeds, bad := parseSeeds(overlay.Candidate{Peer: p, Addrs: addrs})
 	// A connection may have ended without anybody having noticed yet; then
 	// another one is dialled.
 	for attempt := 0; ; attempt++ {
 		conn, err := x.dial(ctx, p, addrsOf(seeds))
 		if err != nil {
-			return nil, err
+			return nil, withCause(err, bad)
 		}
 		inner, err := conn.NewStream(ctx)
 		switch {
@@ -156,6 +153,16 @@ type dialError struct {
 
 func (e *dialError) Error() string { return e.text }
 func (e *dialError) Unwrap() error { return e.cause }
+
+// withCause adds to an error for want of addresses what was wrong with those
+// that were given. A peer that is connected, or known from elsewhere, needs
+// none.
+func withCause(err, bad error) error {
+	if bad != nil && errors.Is(err, ErrNoAddress) {
+		return fmt.Errorf("%w: %w", err, bad)
+	}
+	return err
+}
 
 // parseSeeds parses the addresses of a candidate. Those of other peers are
 // left out. The error is about those that can't be used.

@@ -145,6 +145,7 @@ func TestConnectSaysWhyItFails(t *testing.T) {
 		{overlay.Candidate{}, p2p.ErrNoAddress, ""},
 		{overlay.Candidate{Peer: stranger}, p2p.ErrNoAddress, ""},
 		{overlay.Candidate{Addrs: []string{"nonsense"}}, p2p.ErrBadAddress, `"nonsense"`},
+		{overlay.Candidate{Peer: stranger, Addrs: []string{"nonsense"}}, p2p.ErrBadAddress, `"nonsense"`},
 		{overlay.Candidate{Addrs: []string{closed}}, nil, "connection refused"},
 		{overlay.Candidate{Peer: stranger, Addrs: []string{closed}}, nil, "connection refused"},
 		{overlay.Candidate{Addrs: []string{"nowhere.example:1"}}, nil, "no such host"},
@@ -158,6 +159,11 @@ func TestConnectSaysWhyItFails(t *testing.T) {
 			require.ErrorIs(t, err, c.is)
 		}
 	}
+
+	b := start(t, network)
+	connect(t, a, b)
+	_, err := a.Connect(within(t), overlay.Candidate{Peer: b.Self(), Addrs: []string{"nonsense"}})
+	require.NoError(t, err, "a connected peer needs no address")
 
 	hang, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and says nothing
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 // maxUnsent bounds what the kernel takes from us before the line has taken it,
 // in bytes. The kernel would buffer megabytes for a slow line, and what is in
 // its buffer has no priority any more.
-const maxUnsent = 256 << 10
+const maxUnsent = 128 << 10
 
 // limitUnsent applies maxUnsent; without it everything works, but urgent
 // frames wait longer behind bulk.

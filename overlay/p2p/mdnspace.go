@@ -44,11 +44,13 @@ type voice struct {
 	owed  bool // an answer
 }
 
-// begin starts anew with a set of interfaces: everything is said at once.
+// begin starts anew with a set of interfaces: everything is said at once. With
+// none there is nothing to do ever.
 func (p *pace) begin(now time.Time, ifaces []int) {
-	p.ask, p.gap = now, firstAsk
-	p.repeat = now.Add(repeatAfter)
-	p.voices = nil
+	*p = pace{jitter: p.jitter, ask: now, gap: firstAsk}
+	if len(ifaces) > 0 {
+		p.repeat = now.Add(repeatAfter)
+	}
 	for _, i := range ifaces {
 		p.voices = append(p.voices, voice{iface: i, owed: true})
 	}

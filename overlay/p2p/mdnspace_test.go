@@ -79,6 +79,9 @@ func TestPaceIsSavedQuestionsByOthers(t *testing.T) {
 		asks, _, now = drive(&p, now, 10*time.Second)
 		require.Empty(t, asks)
 	}
-	var none pace
-	require.True(t, none.wake().IsZero())
+	p.begin(now, nil)
+	require.True(t, p.wake().IsZero(), "without an interface there is nothing to wake up for")
+	ask, answer := p.due(now.Add(time.Hour))
+	require.False(t, ask)
+	require.Empty(t, answer)
 }

@@ -29,6 +29,7 @@ func inNamespace(t *testing.T) bool {
 	if os.Getenv(insideNamespace) != "" {
 		return true
 	}
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("making a network namespace takes root")
 	}

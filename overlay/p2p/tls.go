@@ -62,7 +62,13 @@ func newSecurer(key crypto.PrivKey, self peer.ID, net admission, oid asn1.Object
 // accept runs the handshake of an accepted connection. It takes over raw, and
 // closes it on error. A probe gives errProbe.
 func (s *securer) accept(ctx context.Context, raw net.Conn) (*secureConn, error) {
-	return s.handshake(ctx, raw, "", tls.Server, alpnLink, alpnProbe)
+	c, err := s.handshake(ctx, raw, "", tls.Server, alpnLink, alpnProbe)
+	if err == nil && c.ConnectionState().NegotiatedProtocol == alpnProbe {
+		s.counters.add(countProbe)
+		c.Close()
+		return nil, errProbe
+	}
+	return c, err
 }
 
 // connect runs the handshake of a connection to p, or to whoever is there if p
@@ -77,6 +83,8 @@ func (s *securer) connect(ctx context.Context, raw net.Conn, p peer.ID, alpn str
 func (s *securer) handshake(ctx context.Context, raw net.Conn, p peer.ID,
 	side func(net.Conn, *tls.Config) *tls.Conn, alpn ...string,
 ) (*secureConn, error) {
+	var key crypto.PubKey
+	var remote peer.ID
 	conf, keys := s.identity.ConfigForPeer(p)
 	conf.NextProtos = alpn
 	// Small records at first are for browsers; they would cost us system
@@ -87,7 +95,12 @@ func (s *securer) handshake(ctx context.Context, raw net.Conn, p peer.ID,
 		if err := verify(certs, chains); err != nil {
 			return err
 		}
-		return checkCertificate(certs[0], s.admitted, s.oid)
+		key = <-keys // filled by verify
+		var err error
+		if remote, err = peer.IDFromPublicKey(key); err != nil {
+			return err
+		}
+		return checkCertificate(certs[0], remote, s.admitted, s.oid)
 	}
 	below := &coalescer{Conn: raw}
 	c := side(below, conf)
@@ -95,21 +108,10 @@ func (s *securer) handshake(ctx context.Context, raw net.Conn, p peer.ID,
 		raw.Close()
 		return nil, s.explain(ctx, raw, err)
 	}
-	if c.ConnectionState().NegotiatedProtocol == alpnProbe && len(alpn) > 1 {
-		raw.Close()
-		s.counters.add(countProbe)
-		return nil, errProbe
-	}
-	key := <-keys // filled or closed by verify
-	if key == nil || c.ConnectionState().NegotiatedProtocol == "" {
+	if c.ConnectionState().NegotiatedProtocol == "" {
 		raw.Close()
 		s.counters.add(countHandshake)
-		return nil, errors.New("p2p: handshake without key or protocol")
-	}
-	remote, err := peer.IDFromPublicKey(key)
-	if err != nil {
-		raw.Close()
-		return nil, fmt.Errorf("p2p: handshake: %w", err)
+		return nil, errors.New("p2p: handshake without a protocol")
 	}
 	return newSecureConn(c, below, s.self, remote, key), nil
 }
