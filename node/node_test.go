@@ -228,6 +228,19 @@ func TestANodeLivesOnce(t *testing.T) {
 	require.NoError(t, never.Close(), "it was never started")
 }
 
+func TestARegistrationThatDoesNotSucceedLeavesNothing(t *testing.T) {
+	// This test ends the context of Serve at once, and looks for the member.
+	n := start(t, newNetwork(t), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := n.Serve(ctx, "echo", echo, patterns.Limits{})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, n.Status().Queues)
+	require.Empty(t, n.Status().Clusters)
+	_, err = n.Request(t.Context(), "echo", patterns.Message{})
+	require.ErrorIs(t, err, patterns.ErrNoMembers)
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	// This test checks that each mistake is named.
 	good := newNetwork(t)

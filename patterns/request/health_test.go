@@ -33,3 +33,18 @@ func TestALostLinkIsNotHeldAgainstTheMember(t *testing.T) {
 		require.Equal(t, cluster.OutcomeCancelled, w.done[0].Outcome)
 	})
 }
+
+func TestANodeThatHangsAtTheDoorIsHeldAgainstTheMember(t *testing.T) {
+	// This test has a dial neither succeed nor fail: nothing below says that
+	// the member is of no use, so the request does.
+	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
+		w.member(host, 1, "geo", echo, patterns.Limits{})
+		w.cut(caller, host)
+		w.set(caller, host, func(l *fakeLink) { l.hang = true })
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer cancel()
+		_, err := caller.engine.Do(ctx, "geo", body("x"), patterns.RequestOptions{})
+		require.Equal(t, &patterns.DeadlineError{Cause: context.DeadlineExceeded}, err)
+		require.Equal(t, cluster.Result{Outcome: cluster.OutcomeFailed, Latency: time.Second}, w.done[0])
+	})
+}

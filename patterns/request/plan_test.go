@@ -167,9 +167,9 @@ func TestPlanDecidesWhetherARequestIsSentAgain(t *testing.T) {
 			{nobody: true, now: 1, do: doPause, pause: 20 * time.Millisecond},
 			{nobody: true, now: 2, do: doPause, pause: 40 * time.Millisecond},
 			{nobody: true, now: 3, do: doPause, pause: 80 * time.Millisecond},
-			{nobody: true, now: 4, do: doPause, pause: 160 * time.Millisecond},
-			{nobody: true, now: 5, do: doPause, pause: 250 * time.Millisecond},
-			{nobody: true, now: viewPatience - 1, do: doPause, pause: 250 * time.Millisecond},
+			{nobody: true, now: 4, do: doPause, pause: 100 * time.Millisecond},
+			{nobody: true, now: 5, do: doPause, pause: 100 * time.Millisecond},
+			{nobody: true, now: viewPatience - 1, do: doPause, pause: 100 * time.Millisecond},
 			{nobody: true, now: viewPatience, do: doEnd, err: patterns.ErrUnreachable},
 		}},
 		"a member that could not be reached is tried again, not for ever": {rounds: []planRound{

@@ -22,7 +22,7 @@ const (
 	viewPatience = 2 * time.Second
 	// Between two looks at the view; doubled from the first to the last.
 	firstPause = 10 * time.Millisecond
-	lastPause  = 250 * time.Millisecond
+	lastPause  = 100 * time.Millisecond
 
 	// What the engine keeps for a peer or a cluster is given up when it was
 	// not used for idleTime; it looks every sweepTime while it keeps anything.
