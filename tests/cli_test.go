@@ -22,8 +22,10 @@ func TestExitCodeTellsTheOutcome(t *testing.T) {
 	a := harness.NewNetwork(t).Relay("a")
 	a.Serves("echo", "--echo")
 	a.Serves("fails", "--exec", "echo no such zone >&2; exit 3")
-	a.Serves("slow", "--exec", "sleep 600", "--concurrency", "1", "--queue", "-1")
-	for _, cluster := range []string{"echo", "fails", "slow"} {
+	a.Serves("slow", "--exec", "sleep 600")
+	started := filepath.Join(harness.Folder(t), "started")
+	a.Serves("busy", "--exec", "touch "+started+"; sleep 600", "--concurrency", "1", "--queue", "-1")
+	for _, cluster := range []string{"echo", "fails", "slow", "busy"} {
 		a.Sees(1, cluster)
 	}
 
@@ -33,14 +35,12 @@ func TestExitCodeTellsTheOutcome(t *testing.T) {
 	a.Requests("nobody", "x").Ends(3).Says("nobody serves nobody", "arke serve")
 	a.Requests("slow", "x", "--timeout", "300ms").Ends(6).Says("deadline", "may have run", "--timeout")
 
-	busy := a.Asks("slow", "x", "--timeout", "1m")
-	harness.Eventually(t, 20*time.Second, "that the only handler is busy", func() error {
-		return a.Requests("slow", "x", "--timeout", "200ms").Is(4)
-	})
-	a.Requests("slow", "x").Ends(4).Says("busy", "no handler ran")
-	busy.Interrupt()
-	if code := busy.Wait(20 * time.Second); code != 1 {
-		t.Errorf("a request that was interrupted by a signal ended with %d", code)
+	first := a.Asks("busy", "x", "--timeout", "1m")
+	exists(t, started)
+	a.Requests("busy", "x").Ends(4).Says("busy", "no handler ran")
+	first.Interrupt()
+	if code := first.Wait(20 * time.Second); code != 1 {
+		t.Errorf("a request that was ended by a signal has status %d", code)
 	}
 
 	large := harness.Command{

@@ -28,9 +28,8 @@ var patient = patterns.Limits{QueueLength: 1 << 16}
 type ledger struct {
 	mu sync.Mutex
 	// Guarded by mu.
-	runs  map[string]int
-	by    map[string]int // requests of each member
-	delay time.Duration
+	runs map[string]int
+	by   map[string]int // requests of each member
 }
 
 func newLedger() *ledger { return &ledger{runs: map[string]int{}, by: map[string]int{}} }

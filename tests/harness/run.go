@@ -75,14 +75,6 @@ func (c Command) Start(t TB, ready string) *Process {
 	return p
 }
 
-// Is returns an error unless the exit status is code.
-func (r Result) Is(code int) error {
-	if r.Code != code {
-		return fmt.Errorf("%s: exit status %d", r, r.Code)
-	}
-	return nil
-}
-
 // Ends checks the exit status.
 func (r Result) Ends(code int) Result {
 	r.t.Helper()
