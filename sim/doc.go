@@ -10,6 +10,17 @@
 // handshakes, multiplexing and the DHT are replaced by their visible effects
 // (latency, streams, who knows whom).
 //
+// # Use
+//
+//	sim.Replay(t, sim.Config{Seed: 7}, 2, func(t *testing.T, n *sim.Network) {
+//		seam := n.Seam("a")
+//		a, err := node.New(node.Config{Network: file, Seam: &seam, Incarnation: n.Incarnation("a")})
+//		…
+//		time.Sleep(10 * time.Second) // of virtual time
+//		n.Crash("a")
+//		a.Close()
+//	})
+//
 // # The promise
 //
 // The same test binary, the same program of nodes and faults, and the same
@@ -37,9 +48,11 @@
 //
 // # Rules for handlers and other user code
 //
-//  1. Goroutines that act on the same node must not act at the same instant
-//     on state that they share: start them with Network.Go or through the node
-//     (handlers are), not with a bare go statement on an aligned timer.
+//  1. Goroutines that may run at the same instant (because one event, or one
+//     instant at which several sleeps end, wakes them all) do not depend on who
+//     is first. Requests and replies of one node sort themselves out; for the
+//     rest, and for state of your own, Network.Go starts each function at an
+//     instant of its own.
 //  2. Random numbers come from a seeded source, never from math/rand's or
 //     crypto/rand's global one.
 //  3. The order of a map's iteration must not reach a message or a timer.

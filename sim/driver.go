@@ -66,7 +66,7 @@ func (n *Network) next() (e *event, wait int64, stop bool) {
 			panic("sim: the run goes on beyond Config.Limit; does it wait for something that never happens?")
 		}
 		e := n.queue.pop()
-		if h := n.hosts[e.key.node]; h != nil && h.paused {
+		if h := n.byIndex[e.key.node]; h != nil && h.paused {
 			e.parked = true
 			h.parked = append(h.parked, e)
 			continue

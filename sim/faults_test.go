@@ -6,6 +6,7 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -165,6 +166,38 @@ func TestPausedNodeMissesNothing(t *testing.T) {
 		_, err = there.Read(make([]byte, 1))
 		require.NoError(t, err)
 	})
+}
+
+// This test checks that faults of different kinds at once lose nothing: what
+// waits for a paused node behind a cut path arrives, once and in order.
+func TestPauseAndPartitionLoseNothing(t *testing.T) {
+	for _, resumeFirst := range []bool{false, true} {
+		t.Run(fmt.Sprint("resume first ", resumeFirst), func(t *testing.T) {
+			sim.Run(t, exact(), func(t *testing.T, n *sim.Network) {
+				_, _, here, there := two(t, n)
+				write(here, []byte("0"))
+				n.Pause("b")
+				write(here, []byte("1"))
+				time.Sleep(time.Second)
+				n.Partition([]string{"a"}, []string{"b"})
+				write(here, []byte("2"))
+				time.Sleep(time.Second)
+				ends := []func(){n.Heal, func() { n.Resume("b") }}
+				if resumeFirst {
+					ends[0], ends[1] = ends[1], ends[0]
+				}
+				for _, end := range ends {
+					write(here, []byte("3"))
+					time.Sleep(5 * time.Millisecond)
+					end()
+				}
+				require.NoError(t, here.CloseWrite())
+				got, err := io.ReadAll(there)
+				require.NoError(t, err)
+				require.Equal(t, "01233", string(got))
+			})
+		})
+	}
 }
 
 // This test checks that a fault is applied when the call returns, in the

@@ -4,9 +4,11 @@
 package sim
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -35,7 +37,7 @@ func (n *Network) host(name string) *host {
 	if h := n.byName[name]; h != nil {
 		return h
 	}
-	index := uint32(len(n.hosts))
+	index := n.newIndex(name)
 	ip := fmt.Sprintf("10.%d.%d.%d", index>>16&255, index>>8&255, index&255)
 	var seed [ed25519.SeedSize]byte
 	newPCG(n.cfg.Seed, "key", name).read(seed[:])
@@ -52,11 +54,23 @@ func (n *Network) host(name string) *host {
 		n: n, index: index, name: name, private: private, id: id, point: sha256.Sum256([]byte(id)),
 		addr: "/ip4/" + ip + "/tcp/4001",
 	}
-	n.hosts = append(n.hosts, h)
-	n.byName[name], n.byPeer[id] = h, h
+	at, _ := slices.BinarySearchFunc(n.hosts, index, func(h *host, i uint32) int { return cmp.Compare(h.index, i) })
+	n.hosts = slices.Insert(n.hosts, at, h)
+	n.byIndex[index], n.byName[name], n.byPeer[id] = h, h, h
 	n.byAddr[h.addr], n.byAddr[ip+":4001"], n.byAddr[name+":4001"] = h, h, h
-	n.trace.names = append(n.trace.names, name)
+	n.trace.names[index] = name
 	return h
+}
+
+// newIndex gives a host the number that its name decides, and not the order in
+// which hosts are made: 24 bits, so that it makes an address, and not 0, which
+// is nobody.
+func (n *Network) newIndex(name string) uint32 {
+	index := uint32(sumBytes([]byte(name)) >> 40)
+	for index == 0 || n.byIndex[index] != nil {
+		index = (index + 1) & (1<<24 - 1)
+	}
+	return index
 }
 
 // resolve finds the host that an address names: a multiaddr with or without

@@ -5,6 +5,7 @@ package sim
 
 import (
 	"crypto/ed25519"
+	"maps"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -17,9 +18,8 @@ import (
 
 // Network is a set of simulated hosts, the paths between them, and the queue
 // of everything that will happen. It must be made and used inside a
-// testing/synctest bubble; Run does that. Methods may be called by any
-// goroutine of the bubble, but for a trace that repeats, nodes should be made
-// and faults injected by one of them.
+// testing/synctest bubble; the function Run does that. Methods may be called by
+// any goroutine of the bubble, once Start was.
 type Network struct {
 	// Immutable after New.
 	cfg   Config
@@ -39,7 +39,8 @@ type Network struct {
 	wakeAt  int64                  // until when the driver sleeps; 0 = it does not
 	stopped bool                   // Close has begun
 	trace   Trace                  //
-	hosts   []*host                // by index; 0 is nobody
+	hosts   []*host                // in the order of their index
+	byIndex map[uint32]*host       //
 	byName  map[string]*host       //
 	byPeer  map[peer.ID]*host      //
 	byAddr  map[string]*host       // multiaddr, ip:port, name:port
@@ -55,14 +56,14 @@ func New(cfg Config) *Network {
 		poke:    make(chan struct{}, 1),
 		done:    make(chan struct{}),
 		last:    -1,
-		hosts:   make([]*host, 1),
+		byIndex: make(map[uint32]*host),
 		byName:  make(map[string]*host),
 		byPeer:  make(map[peer.ID]*host),
 		byAddr:  make(map[string]*host),
 		paths:   make(map[[2]uint32]*path),
 		blocked: make(map[*deadline]struct{}),
 	}
-	n.trace = Trace{Seed: cfg.Seed, Hash: mix(offset, cfg.Seed), names: []string{""}}
+	n.trace = Trace{Seed: cfg.Seed, Hash: mix(offset, cfg.Seed), names: make(map[uint32]string)}
 	return n
 }
 
@@ -94,7 +95,7 @@ func (n *Network) release() {
 		d.s.readErr, d.s.writeErr = ErrDown, ErrDown
 		d.broadcast()
 	}
-	for _, h := range n.hosts[1:] {
+	for _, h := range n.hosts {
 		if h.proc != nil {
 			h.proc.release()
 		}
@@ -159,6 +160,7 @@ func (n *Network) Trace() *Trace {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t := n.trace
+	t.names = maps.Clone(t.names)
 	return &t
 }
 
@@ -181,9 +183,8 @@ func (n *Network) At(at time.Duration, name string, f func()) {
 	n.push(&event{at: max(int64(at), n.now()), key: key{kind: kindScenario, name: name}, apply: func() { n.user.Go(f) }})
 }
 
-// Go starts f on a goroutine of its own, as soon as what happens at this
-// instant is over: user code that was started so does not share an instant
-// with other user code.
+// Go starts f on a goroutine of its own, in a step of its own and thus at an
+// instant of its own, as soon as what happens now is over.
 func (n *Network) Go(name string, f func()) { n.At(0, name, f) }
 
 // Note puts a text into the trace, so that a run's results become part of

@@ -52,8 +52,10 @@ func (p *path) mend(n *Network) {
 		f.stalled = false
 		f.last = 0
 		for _, e := range f.flight {
-			n.cancel(e)
-			f.schedule(p, e)
+			if !e.parked { // else it has passed the path, and waits for a paused node
+				n.cancel(e)
+				f.schedule(p, e)
+			}
 		}
 	}
 }

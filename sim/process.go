@@ -124,6 +124,9 @@ func (p *process) detach(c *conn, end int) {
 			break
 		}
 	}
+	if p.state != stateUp {
+		return // nobody is told any more
+	}
 	p.downs[other.index] = p.n.soon(p.key(kindPeer, other.index, c.number), func() {
 		p.n.mu.Lock()
 		defer p.n.mu.Unlock()
@@ -155,9 +158,10 @@ type callQueue struct {
 }
 
 // call has f called with the handler, on a goroutine of its own, after the
-// calls for the same peer that were queued before.
+// calls for the same peer that were queued before. Once the Transport closes
+// or the node has crashed, no call begins.
 func (p *process) call(peer uint32, f func(overlay.TransportHandler)) {
-	if p.handler == nil {
+	if !p.up() {
 		return
 	}
 	q := p.peers[peer]
@@ -173,7 +177,7 @@ func (p *process) call(peer uint32, f func(overlay.TransportHandler)) {
 	p.calls.Go(func() {
 		p.n.mu.Lock()
 		defer p.n.mu.Unlock()
-		for len(q.queue) > 0 {
+		for len(q.queue) > 0 && p.up() {
 			next := q.queue[0]
 			q.queue = q.queue[1:]
 			p.n.mu.Unlock()

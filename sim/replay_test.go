@@ -170,10 +170,8 @@ func BenchmarkEvents(b *testing.B) {
 		b.Run(fmt.Sprint(count), func(b *testing.B) {
 			var events uint64
 			for b.Loop() {
-				b.StopTimer()
-				t := &testing.T{}
-				b.StartTimer()
-				events += sim.Run(t, sim.Config{Seed: 1}, crowd(count, time.Second)).Events
+				// A bubble wants a *testing.T; nothing in crowd needs more of it.
+				events += sim.Run(&testing.T{}, sim.Config{Seed: 1}, crowd(count, time.Second)).Events
 			}
 			b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
 		})

@@ -277,7 +277,7 @@ func (r *router) gone(s state) {
 		return
 	}
 	id := r.p.host.id
-	for _, h := range n.hosts[1:] {
+	for _, h := range n.hosts {
 		if h == r.p.host || !h.proc.up() || !h.proc.router.table.has(id) {
 			continue
 		}

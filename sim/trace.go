@@ -49,7 +49,7 @@ type Trace struct {
 	// Checkpoints holds the running hash after each 1,000 events.
 	Checkpoints []uint64
 
-	names   []string // of the nodes, by index
+	names   map[uint32]string // of the nodes, by index
 	records []record
 }
 

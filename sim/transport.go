@@ -122,7 +122,7 @@ func (p *process) shut(s state) {
 			c.expire(1 - end)
 		}
 	}
-	for _, h := range p.n.hosts[1:] {
+	for _, h := range p.n.hosts {
 		if d := p.dials[h.index]; d != nil {
 			d.finish(ErrDown)
 		}
@@ -133,7 +133,7 @@ func (p *process) shut(s state) {
 // tellRestart resets the connections that others still have to a process that
 // was lost without a word.
 func (p *process) tellRestart() {
-	for _, h := range p.n.hosts[1:] {
+	for _, h := range p.n.hosts {
 		if h.proc == nil || h.proc.state != stateUp {
 			continue
 		}

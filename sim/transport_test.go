@@ -6,6 +6,7 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,12 +23,13 @@ func TestConnect(t *testing.T) {
 	sim.Run(t, exact(), func(t *testing.T, n *sim.Network) {
 		b := start(t, n, "b")
 		id := b.Transport.Self()
+		dotted := strings.NewReplacer("/ip4/", "", "/tcp/", ":").Replace(n.Addr("b"))
 		for i, c := range []overlay.Candidate{
 			{Peer: id, Addrs: []string{n.Addr("b")}},
 			{Addrs: []string{n.Addr("b") + "/p2p/" + id.String()}},
 			{Addrs: []string{n.Addr("b")}},
 			{Addrs: []string{"b:4001"}},
-			{Addrs: []string{"nobody:4001", "10.0.0.1:4001"}},
+			{Addrs: []string{"nobody:4001", dotted}},
 		} {
 			a := start(t, n, fmt.Sprint("a", i))
 			begin := time.Now()
@@ -129,6 +131,24 @@ func TestCloseIsSeenAfterTheLastByte(t *testing.T) {
 			})
 		})
 	}
+}
+
+// This test checks that Close waits for a call of the handler that is under
+// way, and that none begins afterwards.
+func TestNoHandlerCallAfterClose(t *testing.T) {
+	sim.Run(t, exact(), func(t *testing.T, n *sim.Network) {
+		slow := &slowHandler{actor: &actor{Seam: n.Seam("slow"), streams: make(chan overlay.Stream, 10)}, gate: make(chan struct{})}
+		require.NoError(t, slow.Transport.Start(slow))
+		a := start(t, n, "a")
+		_, err := a.Transport.Open(context.Background(), slow.Transport.Self(), slow.Transport.Addrs())
+		require.NoError(t, err)
+		time.Sleep(time.Second) // PeerUp blocks, HandleStream waits behind it
+		n.At(5*time.Second, "open the gate", func() { close(slow.gate) })
+		require.NoError(t, slow.Transport.Close())
+		about(t, 5*time.Second, n.Elapsed())
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"enter"}, slow.seen())
+	})
 }
 
 // This test checks that the calls of one peer do not overlap, even if one of
