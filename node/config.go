@@ -13,6 +13,7 @@ import (
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/security"
 )
@@ -94,6 +95,13 @@ func (c Config) validate() error {
 		return fmt.Errorf("node: Config.Workers %d is less than 1", c.Workers)
 	case len(c.Zone) > cluster.MaxZone:
 		return fmt.Errorf("node: Config.Zone is longer than %d bytes", cluster.MaxZone)
+	}
+	if c.Seam == nil {
+		for _, seed := range c.Seeds {
+			if err := p2p.CheckSeed(seed); err != nil {
+				return fmt.Errorf("node: Config.Seeds: %w", err)
+			}
+		}
 	}
 	names := make([]string, 0, len(c.ClusterKeys))
 	for name := range c.ClusterKeys {

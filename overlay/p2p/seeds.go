@@ -30,6 +30,13 @@ type seed struct {
 	peer peer.ID      // may be empty
 }
 
+// CheckSeed returns ErrBadAddress for a text that can't be a seed, so that a
+// typing error is told at the start instead of being dialled for ever.
+func CheckSeed(text string) error {
+	_, err := parseSeed(text)
+	return err
+}
+
 // parseSeed parses a multiaddr or "host:port", where host is a name or an IP
 // address.
 func parseSeed(text string) (seed, error) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
 	"github.com/arke-mesh/arke/patterns"
@@ -47,7 +48,12 @@ func (e *attachError) Error() string {
 	case errors.Is(e.err, client.ErrVersion):
 		return fmt.Sprintf("the relay at %s is of another version: %v: use the program of its release", e.target, e.err)
 	}
-	return fmt.Sprintf("no relay at %s: %v: start one with 'arke relay', or name its socket with --socket or ARKE_SOCKET", e.target, e.err)
+	why := e.err
+	var system syscall.Errno // says it all, in a few words
+	if errors.As(e.err, &system) {
+		why = system
+	}
+	return fmt.Sprintf("no relay at %s (%v): start one with 'arke relay', or name its socket with --socket or ARKE_SOCKET", e.target, why)
 }
 
 func (e *attachError) Unwrap() error { return e.err }

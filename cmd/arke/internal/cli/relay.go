@@ -92,30 +92,45 @@ func (a App) runRelay(cmd *cobra.Command, flags relayFlags) error {
 	if flags.clientListen != "" {
 		flags.token = a.Env.token(flags.token)
 	}
-	if (flags.clientListen == "") != (flags.token == "") {
-		return misuse(cmd, errors.New("--client-listen and --token go together"))
-	}
-	for name, values := range map[string][]string{"listen": flags.listen, "advertise": flags.advertise, "seed": flags.seeds} {
-		if slices.Contains(values, "") {
-			return misuse(cmd, fmt.Errorf("--%s is empty: is a variable not set?", name))
-		}
+	if err := flags.validate(); err != nil {
+		return misuse(cmd, err)
 	}
 	network, err := a.network(flags)
 	if err != nil {
 		return err
 	}
-	if flags.dev {
-		flags.noMDNS = true
-		if len(flags.listen) == 0 {
-			flags.listen = []string{"/ip4/127.0.0.1/tcp/0"}
-		}
-	}
-	if len(flags.listen) == 0 {
-		flags.listen = defaultListen()
-	}
 	flags.socket = a.Env.socket(flags.socket)
 	p2p.RouteLogs(log)
-	return a.serveRelay(cmd.Context(), network, flags, log)
+	return a.serveRelay(cmd.Context(), network, flags.withDefaults(), log)
+}
+
+// validate checks what no layer below can name as well.
+func (f relayFlags) validate() error {
+	if (f.clientListen == "") != (f.token == "") {
+		return errors.New("--client-listen and --token go together")
+	}
+	for _, list := range []struct {
+		flag   string
+		values []string
+	}{{"listen", f.listen}, {"advertise", f.advertise}, {"seed", f.seeds}} {
+		if slices.Contains(list.values, "") {
+			return fmt.Errorf("--%s is empty: is a variable not set?", list.flag)
+		}
+	}
+	return nil
+}
+
+// withDefaults fills in where to listen.
+func (f relayFlags) withDefaults() relayFlags {
+	f.noMDNS = f.noMDNS || f.dev
+	switch {
+	case len(f.listen) > 0:
+	case f.dev:
+		f.listen = []string{"/ip4/127.0.0.1/tcp/0"}
+	default:
+		f.listen = defaultListen()
+	}
+	return f
 }
 
 // network returns the network file that the flags or the environment name.
