@@ -17,20 +17,15 @@ import (
 
 // Serve implements patterns.Messenger.
 func (n *Node) Serve(ctx context.Context, name string, h patterns.Handler, limits patterns.Limits) (patterns.Registration, error) {
-	if err := n.accepting(); err != nil {
-		return nil, err
-	}
-	if h == nil {
-		return nil, errNoHandler
-	}
 	r, err := n.newRegistration(name, h, limits)
 	if err != nil {
 		return nil, err
 	}
-	if err := n.clusters.Register(ctx, name, r.lease()); err != nil {
-		return nil, r.abort(err)
+	err = n.clusters.Register(ctx, name, r.lease())
+	if err == nil {
+		err = n.accepting() // Shutdown may have missed it
 	}
-	if err := n.accepting(); err != nil { // Shutdown may have missed it
+	if err != nil {
 		return nil, r.abort(err)
 	}
 	return r, nil
@@ -55,6 +50,12 @@ type registration struct {
 // newRegistration makes the member able to answer before anybody can know of
 // it.
 func (n *Node) newRegistration(name string, h patterns.Handler, limits patterns.Limits) (*registration, error) {
+	if err := n.accepting(); err != nil {
+		return nil, err
+	}
+	if h == nil {
+		return nil, errNoHandler
+	}
 	id := cluster.MemberID(max(n.ids.Uint64(), 1))
 	s, err := n.requests.AddMember(id, name, h, limits)
 	if err != nil {

@@ -95,7 +95,7 @@ func (c *call) left(a *attempt, session uint64) decision {
 	} else if c.idempotent && a.remote.link.Suspect() {
 		e.doubt(a)
 	}
-	return waiting
+	return waiting()
 }
 
 // connect waits for the link: eventUp or eventFailed will tell.

@@ -105,7 +105,7 @@ func (e *Engine) newCall(ctx context.Context, name string, m patterns.Message, o
 func (c *call) run(ctx context.Context, wait bool) error {
 	defer c.finish(ctx)
 	c.route.countRequest(c.now())
-	d := trying
+	d := trying()
 	if v := c.route.watch.View(); len(v.Members) == 0 {
 		d = c.look(ctx, wait)
 	}
@@ -133,7 +133,7 @@ func (c *call) look(ctx context.Context, wait bool) decision {
 	if _, err := c.route.watch.Wait(ctx, wait); err != nil {
 		return ending(viewError(ctx, err))
 	}
-	return trying
+	return trying()
 }
 
 // viewError turns what the cluster layer says into an outcome.

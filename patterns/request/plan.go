@@ -50,10 +50,9 @@ type decision struct {
 	err   error
 }
 
-var (
-	waiting = decision{do: doWait}
-	trying  = decision{do: doTry}
-)
+func waiting() decision { return decision{do: doWait} }
+
+func trying() decision { return decision{do: doTry} }
 
 func ending(err error) decision { return decision{do: doEnd, err: err} }
 
@@ -150,11 +149,11 @@ func (p *plan) ended(i int, f failure) decision {
 	p.trials[i].failed = f
 	switch {
 	case p.healthy():
-		return waiting // another attempt took its place already
+		return waiting() // another attempt took its place already
 	case f.mayHaveRun() && !p.idempotent:
 		return p.settle()
 	}
-	return trying
+	return trying()
 }
 
 // doubted takes in that the member of attempt i does not answer heartbeats. It
@@ -162,9 +161,9 @@ func (p *plan) ended(i int, f failure) decision {
 func (p *plan) doubted(i int) decision {
 	p.trials[i].doubtful = true
 	if !p.idempotent || p.healthy() {
-		return waiting
+		return waiting()
 	}
-	return trying
+	return trying()
 }
 
 // denied takes in that the budget or the bounds allow no other attempt.
@@ -198,7 +197,7 @@ func (p *plan) nobody(now int64, empty bool) decision {
 // settle waits for an attempt that is still under way, else gives up.
 func (p *plan) settle() decision {
 	if p.underWay() {
-		return waiting
+		return waiting()
 	}
 	return ending(p.outcome())
 }

@@ -47,7 +47,7 @@ func (c *call) arm(pause time.Duration) {
 // handle takes in one event.
 func (c *call) handle(ev event) decision {
 	if ev.attempt != nil && ev.attempt.ended {
-		return waiting // given up between the event and now
+		return waiting() // given up between the event and now
 	}
 	switch ev.what {
 	case eventReply:
@@ -68,7 +68,7 @@ func (c *call) handle(ev event) decision {
 	case eventClosed:
 		return c.end(c.plan.closing())
 	}
-	return waiting
+	return waiting()
 }
 
 // resume ends a pause: an attempt that still waits for its link has waited
@@ -83,8 +83,8 @@ func (c *call) resume() decision {
 			return c.failed(a, failedUnreached)
 		}
 		if !c.plan.trials[a.number].doubtful {
-			return waiting
+			return waiting()
 		}
 	}
-	return trying
+	return trying()
 }
