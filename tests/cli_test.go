@@ -260,6 +260,8 @@ func TestSocketInUseIsRefused(t *testing.T) {
 	net := harness.NewNetwork(t)
 	a := net.Relay("a")
 	harness.Run(t, "relay", "--dev", "--socket", a.Socket()).Ends(1).Says(a.Socket(), "in use")
+	harness.Run(t, "relay", "--dev", "--listen", a.HostPort(), "--socket", filepath.Join(harness.Folder(t), "s")).
+		Ends(1).Says("already in use", "choose another address")
 	a.Serves("echo", "--echo")
 	a.Sees(1, "echo")
 	a.Requests("echo", "unharmed").Gets("unharmed")

@@ -84,6 +84,10 @@ func explain(err error) string {
 		return explainCall(call)
 	case errors.Is(err, context.Canceled):
 		return "stopped by a signal"
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Sprintf("%v: stop what listens there, or choose another address", err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Sprintf("%v: choose an address of this machine", err)
 	}
 	return err.Error()
 }
