@@ -138,18 +138,19 @@ func (d *dial) finish(err error) {
 
 // target finds the host that a peer id or addresses lead to.
 func (p *process) target(id peer.ID, addrs []string) (*host, error) {
+	err := ErrNoAddress
 	for _, a := range addrs {
 		h, want := p.n.resolve(a)
-		if h == nil {
-			continue
+		switch {
+		case h == nil:
+		case id != "" && h.id != id || want != "" && h.id != want:
+			err = ErrWrongPeer
+		default:
+			return h, nil
 		}
-		if id != "" && h.id != id || want != "" && h.id != want {
-			return h, ErrWrongPeer
-		}
-		return h, nil
 	}
 	if h := p.n.byPeer[id]; h != nil && p.book[id] {
 		return h, nil
 	}
-	return nil, ErrNoAddress
+	return nil, err
 }

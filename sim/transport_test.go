@@ -30,6 +30,7 @@ func TestConnect(t *testing.T) {
 			{Addrs: []string{n.Addr("b")}},
 			{Addrs: []string{"b:4001"}},
 			{Addrs: []string{"nobody:4001", dotted}},
+			{Peer: id, Addrs: []string{n.Addr("a0"), n.Addr("b")}},
 		} {
 			a := start(t, n, fmt.Sprint("a", i))
 			begin := time.Now()
