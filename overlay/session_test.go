@@ -217,6 +217,26 @@ func TestShutdownDoesNotWaitForAPeerThatHangs(t *testing.T) {
 	}
 }
 
+// This test checks that a peer which is suspect already does not hold Shutdown
+// up at all.
+func TestShutdownDoesNotWaitForASuspect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		a := newNode(t, net, low)
+		startNode(t, net, high)
+		require.NoError(t, a.Start(t.Context()))
+		l := a.wait(high)
+		defer l.Hold()()
+		a.freeze()
+		time.Sleep(2 * time.Second)
+		require.True(t, l.Suspect())
+		began := time.Now()
+		require.NoError(t, a.Shutdown(t.Context()))
+		require.Zero(t, time.Since(began))
+		require.NoError(t, a.exec.Close())
+	})
+}
+
 // This test checks that SendWait blocks while the lane is full, goes on as
 // soon as there is room, and ends with its context or the session;
 // and that Send's refusals are counted.

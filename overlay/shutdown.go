@@ -21,7 +21,7 @@ func (o *Overlay) lastWord() error {
 
 // Shutdown ends all links politely: what is queued is sent, then a goodbye,
 // and the peer's end is waited for, at most until ctx ends and at most five
-// seconds. Then it closes. The error is ctx's, if it ended first, or Close's.
+// seconds; peers that hang already are not waited for. Then it closes. The error is ctx's, if it ended first, or Close's.
 func (o *Overlay) Shutdown(ctx context.Context) error {
 	o.departed.Store(true)
 	o.search.stop()
@@ -47,15 +47,15 @@ func (o *Overlay) Shutdown(ctx context.Context) error {
 }
 
 // leave has the link say goodbye when its queue is empty. The channel is
-// closed when it is down; nil means that it is already.
+// closed when it is down; nil means that it is already, or may as well be.
 func (l *Link) leave() <-chan struct{} {
 	l.mu.Lock()
 	defer l.unlock()
 	if l.stopDial != nil {
 		l.later(l.stopDial)
 	}
-	if l.sess == nil {
-		return nil
+	if l.sess == nil || l.suspected.Load() {
+		return nil // there is no telling whether a peer that hangs would ever answer
 	}
 	if l.cause == nil && l.sender.farewell == nil {
 		l.sender.farewell = &farewell{code: codeShutdown, reason: "shutting down", flush: true}
