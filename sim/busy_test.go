@@ -47,7 +47,7 @@ func busy(t *testing.T, n *sim.Network) {
 					continue
 				}
 				limits := patterns.Limits{Concurrency: 3, QueueLength: 5}
-				if _, err := s.nodes[i].Serve(context.Background(), cluster, patterns.HandlerFunc(work), limits); err != nil {
+				if _, err := s.node(i).Serve(context.Background(), cluster, patterns.HandlerFunc(work), limits); err != nil {
 					t.Error(err)
 				}
 			}
@@ -86,7 +86,7 @@ func busy(t *testing.T, n *sim.Network) {
 	} {
 		require.NotZero(t, s.outcomes[o], "the story must reach what it is about: %s", o)
 	}
-	n.Note("end", fmt.Sprint(s.nodes[9].Status().Drops))
+	n.Note("end", fmt.Sprint(s.node(9).Status().Drops))
 }
 
 // burst is one of the requests that node i sends in a round.
@@ -105,7 +105,7 @@ func (s *story) burst(i, round, k int) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, err := s.nodes[i].Request(ctx, cluster, patterns.Message{Body: make([]byte, size)}, o...)
+	_, err := s.node(i).Request(ctx, cluster, patterns.Message{Body: make([]byte, size)}, o...)
 	outcome := fmt.Sprint(cluster, " ", err)
 	s.mu.Lock()
 	s.outcomes[outcome]++

@@ -67,13 +67,22 @@ func (s *story) start(i int) {
 	}
 	created, err := node.New(cfg)
 	require.NoError(s.t, err)
+	s.mu.Lock()
 	s.nodes[i] = created
+	s.mu.Unlock()
 	require.NoError(s.t, created.Start(context.Background()))
 }
 
+// node is node i as it was started last; nil if it was not.
+func (s *story) node(i int) *node.Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nodes[i]
+}
+
 func (s *story) close(i int) {
-	if s.nodes[i] != nil {
-		require.NoError(s.t, s.nodes[i].Close())
+	if started := s.node(i); started != nil {
+		require.NoError(s.t, started.Close())
 	}
 }
 
@@ -92,7 +101,7 @@ func (s *story) serve(i int) {
 		time.Sleep(work)
 		return patterns.Message{Body: r.Body}, nil
 	})
-	if _, err := s.nodes[i].Serve(context.Background(), service, h, patterns.Limits{}); err != nil {
+	if _, err := s.node(i).Serve(context.Background(), service, h, patterns.Limits{}); err != nil {
 		s.t.Errorf("node %d can't serve: %v", i, err)
 	}
 }
@@ -112,7 +121,7 @@ func (s *story) request(i, r int) {
 	body := binary.BigEndian.AppendUint32(nil, uint32(i))
 	body = binary.BigEndian.AppendUint32(body, uint32(r))
 	var how patterns.Outcome
-	answer, err := s.nodes[i].Request(context.Background(), service, patterns.Message{Body: body}, patterns.Idempotent(), patterns.Report(&how))
+	answer, err := s.node(i).Request(context.Background(), service, patterns.Message{Body: body}, patterns.Idempotent(), patterns.Report(&how))
 	outcome := "reply"
 	switch {
 	case err != nil:
@@ -170,7 +179,7 @@ func fifty(t *testing.T, n *sim.Network) {
 	n.Partition([]string{name(5), name(16)}, []string{name(0), name(6), name(30), name(31), name(32)})
 	n.Run(5 * time.Second)
 	n.Heal()
-	require.NoError(t, s.nodes[6].Shutdown(context.Background()))
+	require.NoError(t, s.node(6).Shutdown(context.Background()))
 	calls.Wait()
 
 	require.Equal(t, map[string]int{"reply": callers * requests}, s.outcomes, "each request has its one outcome")
