@@ -24,7 +24,7 @@ const (
 type opinion struct {
 	peer   peer.ID
 	leases int
-	heard  time.Time // zero = never
+	until  time.Time // it is believed; zero = never heard
 
 	asked    time.Time
 	answered bool          // since asked
@@ -48,7 +48,7 @@ func (a *anchor) judge(now time.Time, b *book) bool {
 	agree := 1 // this node
 	for _, o := range b.opinions {
 		switch {
-		case o.heard.IsZero() || now.Sub(o.heard) >= o.lasts+hintGrace:
+		case !now.Before(o.until):
 		case o.leases > 0:
 			return false
 		default:
@@ -119,9 +119,13 @@ func (a *anchor) consult(now time.Time, b *book) {
 }
 
 // doubt has the co-anchors asked soon again: somebody new wants to know.
-func (b *book) doubt() {
+func (b *book) doubt(now time.Time) {
 	for i := range b.opinions {
-		b.opinions[i].lasts = min(b.opinions[i].lasts, hintRefresh)
+		o := &b.opinions[i]
+		o.lasts = min(o.lasts, hintRefresh)
+		if until := now.Add(hintGrace); o.until.After(until) {
+			o.until = until
+		}
 	}
 }
 
@@ -149,7 +153,7 @@ func (a *anchor) hint(now time.Time, from peer.ID, m *hintMsg) {
 		if !o.answered {
 			o.lasts = min(max(2*o.lasts, hintRefresh), hintLongest)
 		}
-		o.leases, o.heard, o.answered = m.leases, now, true
+		o.leases, o.until, o.answered = m.leases, now.Add(o.lasts+hintGrace), true
 		a.touch(b)
 	}
 }

@@ -32,7 +32,7 @@ func (a *anchor) watch(now time.Time, from peer.ID, m *watchMsg) {
 	w.proof, w.seq, w.number, w.gap = m.proof, m.seq, 0, time.Time{}
 	// What others have not been told yet is in the snapshot; telling it again
 	// as a Delta does no harm.
-	b.doubt()
+	b.doubt(now)
 	settled := a.judge(now, b)
 	if len(b.watchers) == 1 {
 		b.settled = settled

@@ -15,6 +15,7 @@ const (
 	latencyHalf   = int64(2 * time.Second)        // a peak is half forgotten after this
 	queueHalf     = int64(200 * time.Millisecond) // a reported queue likewise
 	firstLatency  = int64(time.Millisecond)       // believed while nobody has been measured
+	grain         = int64(time.Millisecond)       // added to every latency: differences well below it are noise
 	busyInflight  = 64                            // default concurrency of a member of capacity 1
 	overloadQueue = 64                            // least queue believed after "overloaded"
 	maxLatency    = int64(10 * time.Minute)       // keeps costs inside 64 bits
@@ -126,10 +127,12 @@ func (l *load) expected(now, base int64) int64 {
 	return max(lat, 1)
 }
 
-// cost orders members: (in flight + waiting + 1) × latency ÷ capacity.
+// cost orders members: (in flight + waiting + 1) × latency ÷ capacity. Members
+// that are alike must share the work even when nobody is busy; without grain
+// one lucky reply would have all requests follow it.
 func (l *load) cost(now, base int64) uint64 {
 	work := min(max(l.inflight.Load(), 0)+l.waiting(now)+1, 1<<17)
-	return uint64(work) * uint64(l.expected(now, base)) * 64 / uint64(l.capacity)
+	return uint64(work) * uint64(l.expected(now, base)+grain) * 64 / uint64(l.capacity)
 }
 
 // busy says that a request sent here would wait.

@@ -106,13 +106,13 @@ func (p *picking) twoChoices(list []*Member) *Member {
 	return p.better(a, b)
 }
 
-// better compares costs; either may be nil. Equal costs leave it to the dice
-// that chose a first.
+// better compares costs; either may be nil. Costs that are nearly equal, four
+// to five, leave it to the dice that chose a first.
 func (p *picking) better(a, b *Member) *Member {
 	switch {
 	case a == nil:
 		return b
-	case b == nil || b.load.cost(p.now, p.base) >= a.load.cost(p.now, p.base):
+	case b == nil || b.load.cost(p.now, p.base)*5 >= a.load.cost(p.now, p.base)*4:
 		return a
 	}
 	return b

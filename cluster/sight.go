@@ -191,7 +191,7 @@ func (k *lookout) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 	if m.refusal != wire.Refusal_NONE {
 		k.rejected.add("watch_" + refusalName(m.refusal))
 		c.asked, c.fresh, c.settled = false, false, false
-		c.next = now.Add(backoff(k.dice, c.tries, refusedFirst, refusedLongest))
+		c.next = now.Add(backoff(k.dice, c.tries-1, refusedFirst, refusedLongest)) // ask counted this try
 		k.alarm.plan(c.next)
 		return
 	}

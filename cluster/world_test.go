@@ -56,9 +56,26 @@ type worldLink struct {
 	session uint64
 }
 
+// testPeer makes a peer id of a name. A, B and C lie in one half of the key
+// space, D, E, F and "me" in the other, so that there are ids to which A, B and
+// C are closest.
 func testPeer(name string) peer.ID {
-	h := sha256.Sum256([]byte(name))
-	return peer.ID(append([]byte{0x12, 0x20}, h[:]...))
+	for i := 0; ; i++ {
+		h := sha256.Sum256([]byte(fmt.Sprint(name, i)))
+		p := peer.ID(append([]byte{0x12, 0x20}, h[:]...))
+		lower := sha256.Sum256([]byte(p))[0] < 0x80
+		switch name {
+		case "A", "B", "C":
+			if !lower {
+				continue
+			}
+		case "D", "E", "F", "me":
+			if lower {
+				continue
+			}
+		}
+		return p
+	}
 }
 
 func testKeys(name string) *security.Cluster {

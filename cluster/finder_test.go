@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+)
+
+// anchors returns who anchors name, as far as me knows.
+func (g *rig) anchors(name string) string {
+	return g.peers(g.c.finder.rings[g.stampOf(name, "me").cid].anchors)
+}
+
+// looksFor begins to watch name, so that its ring is in use.
+func (g *rig) looksFor(name string) []string { return g.do(watchEvent{name, newPool()}) }
+
+// The three closest peers of the routing table anchor a cluster, this node
+// among them.
+func TestClosestPeersAreAnchors(t *testing.T) {
+	g := newRig(t, "me", "A", "B", "C", "D")
+	near := g.nearest("geo", "me", "A", "B", "C", "D")
+	g.looksFor("geo")
+	require.Equal(t, near[0]+" "+near[1]+" "+near[2], g.anchors("geo"))
+}
+
+// A peer that can't be dialled is replaced by the next one, and dialled in the
+// background, so that it comes back.
+func TestUnreachablePeerIsReplacedUntilItIsBack(t *testing.T) {
+	g := newRig(t, "A", "B", "C", "D")
+	near := g.nearest("geo", "A", "B", "C", "D")
+	g.looksFor("geo")
+	g.link(PeerDialFailed, near[0])
+	require.Equal(t, near[1]+" "+near[2]+" "+near[3], g.anchors("geo"))
+	require.Contains(t, g.after(time.Second), "open "+near[0])
+	g.up(near[0])
+	require.Equal(t, near[0]+" "+near[1]+" "+near[2], g.anchors("geo"))
+}
+
+// Whom others name is dialled, and counts once its link is up, not before:
+// hearsay is not passed on.
+func TestHearsayCountsOnceThereIsALink(t *testing.T) {
+	g := newRig(t, "A", "B", "C", "D")
+	near := g.nearest("geo", "A", "B", "C", "D")
+	g.table = near[1:]
+	g.looksFor("geo")
+	g.up(near[1])
+	before := g.anchors("geo")
+	cid := g.stampOf("geo", "me").cid
+	got := g.from(near[1], &hintMsg{cid: cid, anchors: []peer.ID{testPeer(near[0])}})
+	require.Contains(t, got, "open "+near[0])
+	require.Equal(t, before, g.anchors("geo"))
+	g.up(near[0])
+	require.Equal(t, near[0]+" "+near[1]+" "+near[2], g.anchors("geo"))
+	g.link(PeerDown, near[0])
+	require.Equal(t, before, g.anchors("geo"))
+}
+
+// The network is asked at once, again soon after a change nearby, and every 15
+// to 30 seconds; never twice at a time, and not while nobody needs to know.
+func TestLookupsArePlannedWithJitter(t *testing.T) {
+	g := newRig(t, "A", "B", "C")
+	cid := g.stampOf("geo", "me").cid
+	require.Contains(t, g.looksFor("geo"), "lookup")
+	g.table = append(g.table, "D")
+	g.do(tableEvent{})
+	require.Empty(t, only("lookup", g.after(time.Minute)), "one is under way")
+	g.do(lookedUpEvent{cid, nil})
+	for range 20 {
+		require.Empty(t, only("lookup", g.after(recheckFirst-1)))
+		require.Len(t, only("lookup", g.after(recheckSpread+1)), 1)
+		g.do(lookedUpEvent{cid, nil})
+	}
+	g.table = append(g.table, "E")
+	g.do(tableEvent{})
+	require.Len(t, only("lookup", g.after(lookupDelay)), 1)
+	g.do(lookedUpEvent{cid, nil})
+	g.do(forgetEvent{"geo"})
+	require.Empty(t, only("lookup", g.after(10*time.Minute)))
+	require.Empty(t, g.c.finder.rings)
+}
+
+// What a lookup finds counts although our own table does not know it; an empty
+// result replaces nothing.
+func TestLookupsFindWhomTheTableDoesNotKnow(t *testing.T) {
+	g := newRig(t, "A", "B", "C", "D")
+	near := g.nearest("geo", "A", "B", "C", "D")
+	g.table = near[2:]
+	g.looksFor("geo")
+	cid := g.stampOf("geo", "me").cid
+	g.do(lookedUpEvent{cid, []peer.ID{testPeer(near[0]), testPeer(near[1])}})
+	require.Equal(t, near[0]+" "+near[1]+" "+near[2], g.anchors("geo"))
+	g.up(near...)
+	g.after(recheckFirst + recheckSpread)
+	g.do(lookedUpEvent{cid, nil})
+	require.Equal(t, near[0]+" "+near[1]+" "+near[2], g.anchors("geo"))
+}
+
+// Distances are those of the seam: XOR of SHA-256 hashes.
+func TestDistanceOrderIsIndependentOfTheInput(t *testing.T) {
+	cid := testKeys("geo").Epochs(time.Unix(0, 0))[0].ID()
+	var all []peer.ID
+	for i := range 20 {
+		all = append(all, testPeer(string(rune('a'+i))))
+	}
+	want := byDistance(cid, append([]peer.ID(nil), all...))
+	require.Len(t, want, 20)
+	for range 10 {
+		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		require.Equal(t, want, byDistance(cid, append(append([]peer.ID(nil), all...), all[:5]...)), "repetitions vanish")
+	}
+}

@@ -1,0 +1,446 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// newCaller is a rig that watches "geo" at its anchors A, B and C, to which it
+// has links. D, E and F are the nodes of members.
+func newCaller(t *testing.T) *rig {
+	g := newRigNear(t, []string{"A", "B", "C"}, "A", "B", "C")
+	g.up("A", "B", "C")
+	g.looksFor("geo")
+	return g
+}
+
+// seq returns the number of the watch at p.
+func (g *rig) seq(p string) uint64 {
+	return g.c.lookout.sights[g.stampOf("geo", "me").cid].source(testPeer(p)).seq
+}
+
+// tells has p send its whole set.
+func (g *rig) tells(p string, settled bool, leases ...lease) []string {
+	return g.from(p, &snapshotMsg{cid: g.stampOf("geo", "me").cid, seq: g.seq(p), leases: leases, settled: settled})
+}
+
+func (g *rig) delta(p string, number uint64, up []lease, down ...leaseRef) []string {
+	return g.from(p, &deltaMsg{
+		cid: g.stampOf("geo", "me").cid, seq: g.seq(p), number: number, upserted: up, removed: down,
+	})
+}
+
+func (g *rig) gone(p string, m MemberID) leaseRef {
+	return leaseRef{leaseKey{testPeer(p), m}, 1}
+}
+
+// shows is the view now.
+func (g *rig) shows() string { return g.members(g.c.lookout.names["geo"].view) }
+
+// One anchor's word is enough to know a member; its node is dialled so that a
+// first request need not wait.
+func TestFirstSnapshotWithMembersIsBelieved(t *testing.T) {
+	g := newCaller(t)
+	require.Equal(t, "unknown", g.shows())
+	got := g.tells("A", false, g.lease("geo", "D", 1, 1), g.lease("geo", "me", 2, 7))
+	require.Equal(t, []string{"open D"}, only("open", got))
+	require.Equal(t, "1@D=live 2@me=live", g.shows())
+	require.True(t, g.view.Known)
+	require.False(t, g.view.Complete, "others may know more")
+	g.tells("B", false, g.lease("geo", "D", 1, 1), g.lease("geo", "E", 3, 1))
+	require.Equal(t, "1@D=live 2@me=live 3@E=live", g.shows(), "the union")
+	require.True(t, g.view.Complete)
+}
+
+// Nobody is an answer only if a majority of the anchors can know.
+func TestEmptyIsBelievedFromAMajorityOfSettledAnchors(t *testing.T) {
+	g := newCaller(t)
+	g.tells("A", true)
+	g.tells("B", false)
+	require.Equal(t, "unknown", g.shows())
+	g.tells("C", true)
+	require.Equal(t, "empty", g.shows())
+	g.delta("C", 1, nil)
+	require.Equal(t, "unknown", g.shows(), "C is not settled any more")
+}
+
+// A snapshot in parts counts when it is whole.
+func TestPartsOfASnapshotCountTogether(t *testing.T) {
+	g := newCaller(t)
+	part := &snapshotMsg{cid: g.stampOf("geo", "me").cid, seq: g.seq("A"), leases: []lease{g.lease("geo", "D", 1, 1)}, more: true}
+	g.from("A", part)
+	require.Equal(t, "unknown", g.shows())
+	g.tells("A", true, g.lease("geo", "E", 2, 1))
+	require.Equal(t, "1@D=live 2@E=live", g.shows())
+}
+
+// Lost at one anchor is suspect, at a majority gone; an anchor that lists it
+// again forgives.
+func TestLostAtOneIsSuspectAndAtAMajorityGone(t *testing.T) {
+	g := newCaller(t)
+	d := g.lease("geo", "D", 1, 1)
+	for _, p := range []string{"A", "B", "C"} {
+		g.tells(p, true, d)
+	}
+	g.up("D")
+	g.delta("A", 1, nil, g.gone("D", 1))
+	require.Equal(t, "1@D=suspect", g.shows())
+	g.delta("A", 2, []lease{d})
+	require.Equal(t, "1@D=live", g.shows())
+	g.delta("A", 3, nil, g.gone("D", 1))
+	g.delta("C", 1, nil, g.gone("D", 1))
+	require.Equal(t, "unknown", g.shows(), "gone, though B still lists it")
+	g.delta("A", 4, []lease{d})
+	require.Equal(t, "1@D=suspect", g.shows())
+}
+
+// What one anchor suspects, the view suspects.
+func TestSuspectAtOneAnchorIsSuspect(t *testing.T) {
+	g := newCaller(t)
+	d := g.lease("geo", "D", 1, 1)
+	g.tells("A", true, d)
+	g.tells("B", true, d)
+	d.suspect = true
+	g.delta("B", 1, []lease{d})
+	require.Equal(t, "1@D=suspect", g.shows())
+	d.suspect = false
+	g.delta("B", 2, []lease{d})
+	require.Equal(t, "1@D=live", g.shows())
+}
+
+// A gap in the numbers means that something was missed: the anchor is asked
+// for everything, and what it says meanwhile does not count.
+func TestGapInDeltasIsHealed(t *testing.T) {
+	g := newCaller(t)
+	g.tells("A", true, g.lease("geo", "D", 1, 1))
+	before := g.seq("A")
+	require.Equal(t, []string{"A: watch"}, only("A:", g.delta("A", 2, nil)))
+	require.Greater(t, g.seq("A"), before)
+	g.from("A", &deltaMsg{cid: g.stampOf("geo", "me").cid, seq: before, number: 3, removed: []leaseRef{g.gone("D", 1)}})
+	require.Equal(t, "1@D=live", g.shows())
+	g.tells("A", true, g.lease("geo", "E", 2, 1))
+	require.Equal(t, "2@E=live", g.shows(), "who is missing now was lost in between")
+	require.Equal(t, counters{"delta_gap": 1}, g.c.lookout.rejected)
+}
+
+// An anchor's loss loses nobody: what it said stays until another one has
+// spoken, and longer if that one does not know all yet.
+func TestReplacedAnchorsSetGoesAfterTheNewOnes(t *testing.T) {
+	all := []string{"A", "B", "C", "D"}
+	g := newRig(t, all...)
+	near := g.nearest("geo", all...)
+	g.up(all...)
+	g.link(PeerDown, near[3])
+	g.table = near[:3]
+	g.do(tableEvent{})
+	g.looksFor("geo")
+	e := g.lease("geo", "E", 1, 1)
+	for _, p := range near[:3] {
+		g.tells(p, true, e)
+	}
+	g.table = near
+	g.do(tableEvent{})
+	g.link(PeerDown, near[0])
+	g.link(PeerDialFailed, near[0])
+	g.up(near[3])
+	require.Equal(t, "1@E=live", g.shows())
+	for _, p := range near[1:3] {
+		g.delta(p, 1, nil, g.gone("E", 1))
+	}
+	require.NotEqual(t, "1@E=live", g.shows(), "the dead anchor's word does not outweigh the others'")
+	for _, p := range near[1:3] {
+		g.delta(p, 2, []lease{e})
+	}
+	require.Equal(t, "1@E=live", g.shows())
+	s := g.c.lookout.sights[g.stampOf("geo", "me").cid]
+	require.Len(t, s.sources, 4)
+	g.tells(near[3], true, e)
+	require.Len(t, s.sources, 3)
+}
+
+// Members that follow the anchors more slowly than we do are not lost.
+func TestOldAnchorIsKeptWhileItListsMore(t *testing.T) {
+	all := []string{"A", "B", "C", "D"}
+	g := newRig(t, all...)
+	near := g.nearest("geo", all...)
+	g.table = near[3:]
+	g.up(near[3])
+	g.looksFor("geo")
+	e := g.lease("geo", "E", 1, 1)
+	g.tells(near[3], true, e)
+	g.table = near[:3]
+	g.do(tableEvent{})
+	g.up(near[:3]...)
+	for _, p := range near[:3] {
+		g.tells(p, true)
+	}
+	require.Equal(t, "1@E=live", g.shows(), "only the old anchor lists it")
+	got := g.delta(near[0], 1, []lease{e})
+	require.Equal(t, []string{near[3] + ": unwatch"}, only(near[3], got))
+	require.Equal(t, "1@E=live", g.shows())
+}
+
+// The word of an old anchor that can't be reached is believed for a moment
+// only, that of one that can be for half a minute.
+func TestOldAnchorIsNotBelievedForEver(t *testing.T) {
+	for up, keep := range map[bool]time.Duration{true: keepOld, false: keepDead} {
+		g := newRigNear(t, []string{"A", "B", "C"}, "D")
+		g.up("D")
+		g.looksFor("geo")
+		g.tells("D", true, g.lease("geo", "E", 1, 1))
+		g.table = []string{"A", "B", "C"}
+		if !up {
+			g.link(PeerDown, "D")
+			g.link(PeerDialFailed, "D")
+		}
+		g.do(tableEvent{})
+		g.up("A", "B", "C")
+		for _, p := range []string{"A", "B", "C"} {
+			g.tells(p, true)
+		}
+		g.after(keep - 1)
+		require.Contains(t, g.shows(), "1@E")
+		g.after(1)
+		require.Equal(t, "empty", g.shows())
+	}
+}
+
+// A member whose own link fails is unreachable while anchors list it, is
+// dialled in the background, and back when its link is.
+func TestUnreachableMemberComesBack(t *testing.T) {
+	g := newCaller(t)
+	g.tells("A", true, g.lease("geo", "D", 1, 1))
+	g.up("D")
+	require.Equal(t, []string{"open D"}, g.link(PeerDown, "D"))
+	require.Equal(t, "1@D=unreachable", g.shows())
+	g.link(PeerDialFailed, "D")
+	require.Equal(t, []string{"open D"}, only("open", g.after(dialFirst+dialFirst/4)))
+	g.up("D")
+	require.Equal(t, "1@D=live", g.shows())
+}
+
+// A node that registers anew lives: whatever we thought of it is forgotten.
+func TestNewIncarnationIsTriedAtOnce(t *testing.T) {
+	g := newCaller(t)
+	g.tells("A", true, g.lease("geo", "D", 1, 1))
+	g.up("D")
+	g.link(PeerDown, "D")
+	for range 5 {
+		g.link(PeerDialFailed, "D")
+		g.after(10 * time.Second)
+	}
+	g.link(PeerDialFailed, "D")
+	g.after(time.Second)
+	require.Equal(t, "1@D=unreachable", g.shows())
+	old := g.c.lookout.names["geo"].view.Members[0]
+	require.Equal(t, []string{"open D"}, only("open", g.delta("A", 1, []lease{g.lease("geo", "D", 2, 2)}, g.gone("D", 1))))
+	require.Equal(t, "2@D=live", g.shows())
+	require.Equal(t, "unreachable", old.State(), "and stays so: it is gone")
+}
+
+// A node's newest incarnation hides what it was before, whoever still lists
+// that.
+func TestNewestIncarnationWinsInTheView(t *testing.T) {
+	g := newCaller(t)
+	g.tells("A", true, g.lease("geo", "D", 1, 1), g.lease("geo", "D", 2, 1))
+	g.tells("B", true, g.lease("geo", "D", 3, 2))
+	require.Equal(t, "3@D=live", g.shows())
+	g.tells("C", true, g.lease("geo", "D", 1, 3))
+	require.Equal(t, "1@D=live", g.shows())
+	require.Equal(t, uint64(3), g.view.Members[0].Incarnation)
+}
+
+// An anchor can't make anybody believe in members that do not hold the key.
+func TestForgedLeasesAreNotBelieved(t *testing.T) {
+	g := newCaller(t)
+	for reason, forge := range map[string]func(l *lease){
+		"lease_bad_proof":  func(l *lease) { l.peer = testPeer("E") },
+		"lease_bad_seal":   func(l *lease) { l.record = append([]byte(nil), l.record...); l.record[30] ^= 1 },
+		"lease_bad_record": func(l *lease) { l.member = 9 },
+	} {
+		g.c.lookout.rejected = make(counters)
+		l := g.lease("geo", "D", 1, 1)
+		forge(&l)
+		g.tells("A", true, l)
+		require.Equal(t, "unknown", g.shows(), reason)
+		require.Equal(t, counters{reason: 1}, g.c.lookout.rejected)
+		g.after(renewFirst + renewSpread) // it is asked again
+	}
+	l := g.lease("geo", "D", 1, 1)
+	l.incarnation = 2
+	g.tells("A", true, l)
+	require.Equal(t, "unknown", g.shows(), "another incarnation than the record's")
+}
+
+// A refused watch is tried again later, and has no say meanwhile.
+func TestRefusedWatchIsTriedAgain(t *testing.T) {
+	g := newCaller(t)
+	g.from("A", &snapshotMsg{cid: g.stampOf("geo", "me").cid, seq: g.seq("A"), refusal: wire.Refusal_FULL})
+	g.tells("B", true)
+	g.tells("C", true)
+	require.Equal(t, "empty", g.shows())
+	require.Empty(t, only("A:", g.after(refusedFirst-1)))
+	require.Contains(t, g.after(refusedFirst), "A: watch")
+}
+
+// Anchors that stay mute are asked again, ever more rarely.
+func TestWatchIsRepeatedUntilItIsAnswered(t *testing.T) {
+	g := newCaller(t)
+	require.Len(t, only("A: watch", g.after(watchFirst+watchFirst/4)), 1)
+	require.LessOrEqual(t, len(only("A: watch", g.after(time.Minute))), 7)
+	g.tells("A", true, g.lease("geo", "D", 1, 1))
+	require.Empty(t, only("A:", g.after(renewFirst-1)))
+}
+
+// After a new session an anchor may have forgotten: whom it does not list then
+// it has not lost.
+func TestRestartedAnchorHasLostNobody(t *testing.T) {
+	g := newCaller(t)
+	d := g.lease("geo", "D", 1, 1)
+	for _, p := range []string{"A", "B", "C"} {
+		g.tells(p, true, d)
+	}
+	for _, p := range []string{"A", "B"} {
+		g.link(PeerDown, p)
+		require.Equal(t, "1@D=live", g.shows())
+		g.up(p)
+		g.tells(p, true)
+	}
+	require.Equal(t, "1@D=live", g.shows())
+}
+
+// The same member is described anew without losing its health; another
+// capacity begins anew.
+func TestHealthOutlivesANewDescription(t *testing.T) {
+	g := newCaller(t)
+	g.tells("A", true, g.lease("geo", "D", 1, 1))
+	first := g.view.Members[0]
+	first.Begin()
+	l := g.lease("geo", "D", 1, 1)
+	s := g.stampOf("geo", "D")
+	r := record{leaseKey: l.leaseKey, incarnation: 1, zone: "elsewhere", capacity: 1, addrs: []string{"/ip4/1.2.3.4/tcp/5"}}
+	l.record = s.epoch.SealRecord(testReader{rand.New(rand.NewPCG(9, 9))}, r.encode())
+	g.delta("A", 1, []lease{l})
+	second := g.view.Members[0]
+	require.NotSame(t, first, second)
+	require.Equal(t, "elsewhere", second.Zone)
+	require.Equal(t, 1, second.Inflight())
+}
+
+// An idle watch ends when its time has come, and leaves nothing behind.
+func TestForgottenWatchLeavesNothingBehind(t *testing.T) {
+	g := newCaller(t)
+	g.tells("A", true, g.lease("geo", "D", 1, 1))
+	g.do(idleEvent{"geo", g.now.Add(lingerTime)})
+	require.Empty(t, only("expire", g.after(lingerTime-1)))
+	require.Equal(t, []string{"expire geo"}, only("expire", g.after(1)))
+	got := g.do(forgetEvent{"geo"})
+	require.Equal(t, []string{"A: unwatch", "B: unwatch", "C: unwatch"}, sorted(only("", without(got, "hold"))))
+	require.Empty(t, g.c.finder.rings)
+	require.Empty(t, g.c.lookout.sights)
+	require.Empty(t, g.c.calendar.terms)
+	for p, c := range g.c.reach.peers {
+		require.Zero(t, c.wants+c.holds, g.names[p])
+	}
+}
+
+func sorted(lines []string) []string {
+	slices.Sort(lines)
+	return lines
+}
+
+// bruteUnion is the second opinion on fuse, straight from the rules.
+func bruteUnion(sights []*sight) []string {
+	var out []string
+	newest := make(map[peer.ID]uint64)
+	keys := make(map[leaseRef]bool)
+	for _, s := range sights {
+		for _, c := range s.sources {
+			for k, l := range c.set {
+				newest[k.peer] = max(newest[k.peer], l.incarnation)
+				keys[leaseRef{k, l.incarnation}] = true
+			}
+		}
+	}
+	for ref := range keys {
+		if ref.incarnation != newest[ref.peer] {
+			continue
+		}
+		alive, suspect := false, false
+		for _, s := range sights {
+			lists, lost, doubts := 0, 0, 0
+			for _, c := range s.sources {
+				if l, ok := c.set[ref.leaseKey]; ok && l.incarnation == ref.incarnation {
+					lists++
+					if l.suspect && c.fresh {
+						doubts++
+					}
+				}
+				if c.lost[ref.leaseKey] >= ref.incarnation && !c.old {
+					lost++
+				}
+			}
+			if lists > 0 && 2*lost <= len(s.ring.anchors) {
+				alive = true
+				suspect = suspect || doubts+lost > 0
+			}
+		}
+		if alive {
+			out = append(out, fmt.Sprint(ref, suspect))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// The merged view is what the rules say, for whatever anchors may say.
+func TestViewIsTheUnionTheRulesSay(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for range 3000 {
+		var sights []*sight
+		for range 1 + rng.IntN(2) {
+			s := &sight{ring: &ring{}}
+			current := 1 + rng.IntN(3)
+			for i := range current + rng.IntN(3) {
+				c := &source{
+					peer: testPeer(fmt.Sprint(i)), old: i >= current, fresh: rng.IntN(3) > 0,
+					set: make(map[leaseKey]listing), lost: make(map[leaseKey]uint64),
+				}
+				if !c.old {
+					s.ring.anchors = append(s.ring.anchors, c.peer)
+				}
+				for range rng.IntN(5) {
+					k := leaseKey{testPeer(string(rune('A' + rng.IntN(3)))), MemberID(rng.IntN(3))}
+					inc := uint64(1 + rng.IntN(3))
+					if rng.IntN(3) == 0 {
+						if _, listed := c.set[k]; !listed {
+							c.lost[k] = inc
+						}
+						continue
+					}
+					delete(c.lost, k)
+					c.set[k] = listing{&described{record: record{leaseKey: k, incarnation: inc}}, rng.IntN(4) == 0}
+				}
+				s.sources = append(s.sources, c)
+			}
+			sights = append(sights, s)
+		}
+		got := []string(nil)
+		for _, f := range fuse(sights) {
+			got = append(got, fmt.Sprint(leaseRef{f.leaseKey, f.incarnation}, f.suspect))
+		}
+		slices.Sort(got)
+		require.Equal(t, bruteUnion(sights), got)
+	}
+}

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+type reachRig struct {
+	*reach
+	now time.Time
+	out *outbox
+}
+
+func newReachRig() *reachRig {
+	d, out := dice(1), &outbox{}
+	return &reachRig{newReach(testPeer("me"), &d, out), time.Unix(1000, 0), out}
+}
+
+// took returns and forgets the actions so far.
+func (r *reachRig) took() []action {
+	a := r.out.actions
+	r.out.actions = nil
+	return a
+}
+
+// A peer that is wanted is dialled at once, after failures with growing
+// pauses, and no longer when nobody wants it.
+func TestWantedPeerIsDialledWithGrowingPauses(t *testing.T) {
+	r, p := newReachRig(), testPeer("A")
+	r.want(r.now, p, []string{"addr"})
+	require.Equal(t, []action{openAction{p, []string{"addr"}}}, r.took())
+	r.want(r.now, p, nil)
+	require.Empty(t, r.took(), "one dial at a time")
+	require.False(t, r.failing(p))
+
+	pause := dialFirst
+	for range 10 {
+		r.dialFailed(r.now, p)
+		require.True(t, r.failing(p) && r.lost(p))
+		r.tick(r.now.Add(pause - 1))
+		require.Empty(t, r.took())
+		r.now = r.now.Add(pause + pause/4)
+		r.tick(r.now)
+		require.Equal(t, []action{openAction{p, []string{"addr"}}}, r.took(), pause)
+		pause = min(2*pause, dialLongest)
+	}
+	r.unwant(p)
+	r.unwant(p)
+	r.dialFailed(r.now, p)
+	r.tick(r.now.Add(time.Hour))
+	require.Empty(t, r.took())
+	require.Empty(t, r.peers, "nothing is left of it")
+}
+
+// A dial that is never answered counts as failed in the end.
+func TestDialWithoutAnswerIsGivenUp(t *testing.T) {
+	r, p := newReachRig(), testPeer("A")
+	r.want(r.now, p, nil)
+	r.tick(r.now.Add(dialGiveUp))
+	require.True(t, r.failing(p))
+}
+
+// A broken link says nothing about the next one: it is dialled at once.
+func TestBrokenLinkIsDialledAtOnce(t *testing.T) {
+	r, p := newReachRig(), testPeer("A")
+	r.want(r.now, p, nil)
+	r.up(p, 5)
+	require.Equal(t, uint64(5), r.session(p))
+	r.took()
+	r.down(r.now, p)
+	require.Equal(t, []action{openAction{p, nil}}, r.took())
+	require.True(t, r.lost(p))
+	require.False(t, r.failing(p), "not before a dial has failed")
+	r.up(p, 6)
+	require.False(t, r.lost(p))
+}
+
+// News of a failing peer ends the pause, though not more often than the
+// shortest pause; until the link is up it counts as failing.
+func TestNewsEndThePause(t *testing.T) {
+	r, p := newReachRig(), testPeer("A")
+	r.want(r.now, p, nil)
+	for range 8 {
+		r.dialFailed(r.now, p)
+		r.now = r.now.Add(time.Minute)
+		r.tick(r.now)
+	}
+	r.dialFailed(r.now, p)
+	r.took()
+	r.retry(r.now, p)
+	require.Empty(t, r.took(), "it was dialled this very moment")
+	r.now = r.now.Add(dialFirst)
+	r.retry(r.now, p)
+	require.Len(t, r.took(), 1)
+	require.True(t, r.failing(p))
+	require.False(t, r.lost(p), "it may be tried")
+	r.dialFailed(r.now, p)
+	require.True(t, r.lost(p))
+	r.tick(r.now.Add(4 * dialFirst))
+	require.Len(t, r.took(), 1, "pauses begin anew")
+}
+
+// What others dial in vain while we pause does not prolong the pause.
+func TestFailuresOfOthersDoNotProlongThePause(t *testing.T) {
+	r, p := newReachRig(), testPeer("A")
+	r.want(r.now, p, nil)
+	r.dialFailed(r.now, p)
+	at := r.peers[p].at
+	for range 50 {
+		r.dialFailed(r.now, p)
+	}
+	require.Equal(t, at, r.peers[p].at)
+}
+
+// Interest in heartbeats is counted, and reported when it begins and ends.
+func TestHoldsAreCounted(t *testing.T) {
+	r, p := newReachRig(), testPeer("A")
+	r.hold(p)
+	r.hold(p)
+	r.unhold(p)
+	require.Equal(t, []action{holdAction{p, true}}, r.took())
+	r.unhold(p)
+	require.Equal(t, []action{holdAction{p, false}}, r.took())
+	require.Empty(t, r.peers)
+}
+
+// The link to oneself is always up and needs nothing.
+func TestTheLinkToOneselfIsAlwaysUp(t *testing.T) {
+	r := newReachRig()
+	r.want(r.now, r.self, nil)
+	r.hold(r.self)
+	require.Empty(t, r.took())
+	require.NotZero(t, r.session(r.self))
+	require.False(t, r.lost(r.self) || r.suspect(r.self) || r.failing(r.self))
+	r.unhold(r.self)
+	r.unwant(r.self)
+}
+
+// Suspicion belongs to a session: a new one begins without.
+func TestSuspicionEndsWithTheSession(t *testing.T) {
+	r, p := newReachRig(), testPeer("A")
+	r.setSuspect(p, true)
+	require.False(t, r.suspect(p), "there is no session to doubt")
+	r.up(p, 1)
+	r.setSuspect(p, true)
+	require.True(t, r.suspect(p))
+	r.up(p, 2)
+	require.False(t, r.suspect(p))
+}

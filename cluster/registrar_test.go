@@ -1,0 +1,305 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+func (g *rig) joins(name string, m MemberID) []string {
+	return g.do(registerEvent{name, Registration{Member: m, Capacity: 2, MaxMessage: 99}})
+}
+
+// grant has p acknowledge the last Register sent to it, if there is any.
+func (g *rig) grant(p string, refusal wire.Refusal) []string {
+	msgs := g.msgs[p]
+	for i := len(msgs) - 1; i >= 0; i-- {
+		if m, ok := msgs[i].(*registerMsg); ok {
+			return g.from(p, &registeredMsg{cid: m.cid, member: m.member, seq: m.seq, refusal: refusal})
+		}
+	}
+	g.t.Fatalf("nothing was sent to %s", p)
+	return nil
+}
+
+// A member is registered once a majority of its anchors has acknowledged.
+func TestRegisteredByAMajorityOfAnchors(t *testing.T) {
+	g := newRig(t, "A", "B", "C")
+	g.up("A", "B", "C")
+	require.ElementsMatch(t, []string{"A: register 1", "B: register 1", "C: register 1"}, only("", g.joins("geo", 1))[3:6])
+	sent := g.msgs
+	require.Empty(t, only("registered", g.grant("A", wire.Refusal_NONE)))
+	g.msgs = sent
+	require.Equal(t, []string{"registered 1"}, g.grant("B", wire.Refusal_NONE))
+	g.msgs = sent
+	require.Empty(t, g.grant("C", wire.Refusal_NONE), "once is enough")
+}
+
+// What is sent is the member's own, for the anchor's eyes only as far as it
+// needs to know.
+func TestRecordIsSealedAndCanBeOpenedByHoldersOfTheKey(t *testing.T) {
+	g := newRig(t, "A")
+	g.up("A")
+	g.joins("geo", 1)
+	m := g.msgs["A"][0].(*registerMsg)
+	s := g.stampOf("geo", "me")
+	require.Equal(t, s.cid, m.cid)
+	require.NoError(t, g.c.anchor.verify(m.cid, m.key, m.proof, testPeer("me")))
+	plain, err := s.epoch.OpenRecord(m.record)
+	require.NoError(t, err)
+	r, err := decodeRecord(plain, &lease{leaseKey: leaseKey{testPeer("me"), 1}, incarnation: 7})
+	require.NoError(t, err)
+	require.Equal(t, record{
+		leaseKey: leaseKey{testPeer("me"), 1}, incarnation: 7, addrs: []string{"/ip4/10.0.0.7/tcp/1"},
+		zone: "z", capacity: 2, maxMessage: 99,
+	}, r)
+	require.NotContains(t, string(m.record), "10.0.0.7")
+}
+
+// Anchors that miss heartbeats are not waited for.
+func TestSuspectAnchorsDoNotDelayRegistration(t *testing.T) {
+	g := newRig(t, "A", "B", "C")
+	g.up("A", "B", "C")
+	g.joins("geo", 1)
+	sent := g.msgs
+	g.grant("A", wire.Refusal_NONE)
+	g.link(PeerSuspect, "B")
+	require.Equal(t, []string{"registered 1"}, g.link(PeerSuspect, "C"))
+	require.NotNil(t, sent)
+}
+
+// Without an answer the anchor is asked again, ever more rarely.
+func TestRegisterIsRepeatedUntilItIsAnswered(t *testing.T) {
+	g := newRig(t, "A")
+	g.up("A")
+	g.joins("geo", 1)
+	wait := registerFirst
+	for range 6 {
+		start := g.now
+		for len(only("A: register", g.after(time.Millisecond))) == 0 {
+			require.LessOrEqual(t, g.now.Sub(start), wait+wait/4)
+		}
+		require.Greater(t, g.now.Sub(start), wait-2*time.Millisecond)
+		wait = min(2*wait, registerLongest)
+	}
+	require.Equal(t, []string{"registered 1"}, g.grant("A", wire.Refusal_NONE))
+	require.Empty(t, only("A:", g.after(renewFirst-1)))
+	require.Contains(t, g.after(renewSpread+1), "A: register 1", "heals what nobody thought of")
+}
+
+// An answer to an older question, or from somebody who was not asked, is none.
+func TestOnlyTheRightAnswerCounts(t *testing.T) {
+	g := newRig(t, "A")
+	g.up("A", "F")
+	g.link(PeerDown, "F")
+	g.joins("geo", 1)
+	m := g.msgs["A"][0].(*registerMsg)
+	require.Empty(t, g.from("A", &registeredMsg{cid: m.cid, member: 1, seq: m.seq + 1}))
+	require.Empty(t, g.from("A", &registeredMsg{cid: m.cid, member: 2, seq: m.seq}))
+	require.Empty(t, g.from("F", &registeredMsg{cid: m.cid, member: 1, seq: m.seq}))
+	require.Equal(t, []string{"registered 1"}, g.from("A", &registeredMsg{cid: m.cid, member: 1, seq: m.seq}))
+}
+
+// If all anchors refuse, Register fails and says why; if one does, it is asked
+// again later.
+func TestRefusals(t *testing.T) {
+	g := newRig(t, "A", "B", "C")
+	g.up("A", "B", "C")
+	g.joins("geo", 1)
+	sent := g.msgs
+	g.grant("A", wire.Refusal_FULL)
+	g.msgs = sent
+	g.grant("B", wire.Refusal_FULL)
+	g.msgs = sent
+	got := g.grant("C", wire.Refusal_FULL)
+	require.Equal(t, []string{"registered 1: cluster: refused by the anchors: refused_full"}, only("registered", got))
+	require.Empty(t, g.c.registrar.members)
+
+	g = newRig(t, "A", "B", "C")
+	g.up("A", "B", "C")
+	g.joins("geo", 1)
+	sent = g.msgs
+	g.grant("A", wire.Refusal_FULL)
+	g.msgs = sent
+	g.grant("B", wire.Refusal_NONE)
+	g.msgs = sent
+	require.Equal(t, []string{"registered 1"}, only("registered", g.grant("C", wire.Refusal_NONE)))
+	require.Empty(t, only("A: register", g.after(refusedFirst-1)))
+	require.Equal(t, []string{"A: register 1"}, only("A: register", g.after(refusedFirst/4+1)))
+}
+
+// When the neighbourhood changes, the old lease outlives the new one's
+// acknowledgement by a while: make before break.
+func TestOldLeaseIsGivenUpAfterTheNewOneStands(t *testing.T) {
+	all := []string{"A", "B", "C", "D"}
+	g := newRig(t, all...)
+	near := g.nearest("geo", all...)
+	g.table = near[1:]
+	g.up(near[1:]...)
+	g.joins("geo", 1)
+	sent := g.msgs
+	for _, p := range near[1:] {
+		g.msgs = sent
+		g.grant(p, wire.Refusal_NONE)
+	}
+	g.table = near
+	g.do(tableEvent{})
+	last := near[3]
+	require.Empty(t, only(last, g.after(10*time.Second)), "the new anchor has not answered")
+	g.up(near[0])
+	require.Empty(t, only(last, g.grant(near[0], wire.Refusal_NONE)))
+	require.Empty(t, only(last, g.after(breakAfter-1)))
+	require.Equal(t, []string{last + ": unregister 1"}, only(last, g.after(1)))
+	require.Empty(t, only("", g.do(unregisterEvent{"geo", 2})), "whom nobody knows")
+	require.ElementsMatch(t, []string{
+		near[0] + ": unregister 1", near[1] + ": unregister 1", near[2] + ": unregister 1",
+	}, without(g.do(unregisterEvent{"geo", 1}), "hold"))
+}
+
+func without(lines []string, prefix string) []string {
+	var out []string
+	for _, l := range lines {
+		if len(l) < len(prefix) || l[:len(prefix)] != prefix {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// A broken link is made again and the member registered at once.
+func TestMemberIsRegisteredAgainAfterItsLinkBroke(t *testing.T) {
+	g := newRig(t, "A")
+	g.up("A")
+	g.joins("geo", 1)
+	g.grant("A", wire.Refusal_NONE)
+	require.Equal(t, []string{"open A"}, g.link(PeerDown, "A"))
+	require.Equal(t, []string{"A: register 1"}, g.up("A"))
+	require.Empty(t, g.c.registrar.served()[0].Acknowledged)
+	g.grant("A", wire.Refusal_NONE)
+	require.Equal(t, 1, g.c.registrar.served()[0].Acknowledged)
+}
+
+// A new epoch is entered before the old one is left.
+func TestEpochsOverlap(t *testing.T) {
+	g := newRig(t, "A")
+	g.up("A")
+	g.joins("geo", 1)
+	old := g.msgs["A"][0].(*registerMsg).cid
+	g.grant("A", wire.Refusal_NONE)
+	for { // until a second id is valid
+		g.after(time.Minute)
+		if m := g.registers("A"); len(m) == 1 && m[0].cid != old {
+			break
+		}
+		for _, m := range g.registers("A") {
+			g.from("A", &registeredMsg{cid: m.cid, member: 1, seq: m.seq})
+		}
+		require.Empty(t, g.unregisters("A"))
+	}
+	require.Len(t, testKeys("geo").Epochs(g.now), 2)
+	fresh := g.registers("A")[0].cid
+	require.Contains(t, []any{testKeys("geo").Epochs(g.now)[0].ID(), testKeys("geo").Epochs(g.now)[1].ID()}, any(fresh))
+	g.grant("A", wire.Refusal_NONE)
+	var left []*unregisterMsg
+	for start := g.now; len(left) == 0; {
+		g.after(time.Minute)
+		left = g.unregisters("A")
+		for _, m := range g.registers("A") {
+			g.from("A", &registeredMsg{cid: m.cid, member: 1, seq: m.seq})
+		}
+		require.Less(t, g.now.Sub(start), time.Hour)
+	}
+	require.Equal(t, old, left[0].cid)
+	require.Len(t, left, 1)
+}
+
+func (g *rig) registers(p string) []*registerMsg {
+	var out []*registerMsg
+	for _, m := range g.msgs[p] {
+		if r, ok := m.(*registerMsg); ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (g *rig) unregisters(p string) []*unregisterMsg {
+	var out []*unregisterMsg
+	for _, m := range g.msgs[p] {
+		if r, ok := m.(*unregisterMsg); ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// An Unregister that found the lane full is repeated, as long as there is a
+// lease to end.
+func TestUnsentUnregisterIsRepeated(t *testing.T) {
+	g := newRig(t, "A")
+	g.up("A")
+	g.joins("geo", 1)
+	g.grant("A", wire.Refusal_NONE)
+	g.do(unregisterEvent{"geo", 1})
+	lost := unsentEvent{testPeer("A"), g.msgs["A"][0]}
+	g.do(lost)
+	require.Equal(t, []string{"A: unregister 1"}, only("A:", g.after(farewellRetry)))
+	g.do(lost)
+	g.link(PeerDown, "A")
+	g.up("A")
+	require.Empty(t, only("A:", g.after(time.Minute)), "the lease ended with the link")
+}
+
+// A Register that left in a session we had not heard of yet is taken back if
+// the member is gone by the time we do.
+func TestStrayRegisterIsTakenBack(t *testing.T) {
+	g := newRig(t, "A")
+	g.up("A")
+	g.joins("geo", 1)
+	sent := g.msgs["A"][0]
+	g.do(sentEvent{testPeer("A"), sent, g.last + 1}) // the link broke and came back meanwhile
+	g.link(PeerDown, "A")
+	g.do(unregisterEvent{"geo", 1})
+	require.Equal(t, []string{"A: unregister 1"}, g.up("A"))
+	require.Empty(t, g.c.strays)
+}
+
+// New addresses are made known within half a minute.
+func TestNewAddressesAreMadeKnown(t *testing.T) {
+	g := newRig(t, "A")
+	addrs := []string{"/ip4/10.0.0.7/tcp/1"}
+	g.c.registrar.addrs = func() []string { return addrs }
+	g.up("A")
+	g.joins("geo", 1)
+	g.grant("A", wire.Refusal_NONE)
+	addrs = []string{"/ip4/10.0.0.8/tcp/1"}
+	require.Contains(t, g.after(recheckFirst+recheckSpread), "A: register 1")
+	plain, err := g.stampOf("geo", "me").epoch.OpenRecord(g.msgs["A"][0].(*registerMsg).record)
+	require.NoError(t, err)
+	require.Contains(t, string(plain), "10.0.0.8")
+	require.Equal(t, 1, g.c.registrar.served()[0].Acknowledged, "the lease stood all the time")
+}
+
+// Addresses that others would refuse are left out of the record, the first
+// ones stay.
+func TestRecordHoldsNoMoreAddressesThanOthersAccept(t *testing.T) {
+	long := string(make([]byte, wire.MaxAddr+1))
+	var many []string
+	for range 50 {
+		many = append(many, string(make([]byte, 200)))
+	}
+	r := record{leaseKey: leaseKey{peer.ID("p"), 1}, incarnation: 1, addrs: append([]string{"a", long, ""}, many...), capacity: 1}
+	got, err := decodeRecord(r.encode(), &lease{leaseKey: r.leaseKey, incarnation: 1})
+	require.NoError(t, err)
+	require.Equal(t, "a", got.addrs[0])
+	require.Len(t, got.addrs, 1+(maxRecordAddrBytes-1)/200)
+	_, err = decodeRecord(r.encode(), &lease{leaseKey: leaseKey{peer.ID("q"), 1}, incarnation: 1})
+	require.ErrorIs(t, err, errForeignRecord)
+}
