@@ -29,6 +29,7 @@ type coalescer struct {
 	// its own there; Close does not take it.
 	mu     sync.Mutex
 	held   bool
+	ended  bool
 	gather []byte
 }
 
@@ -38,6 +39,14 @@ func (c *coalescer) Write(p []byte) (int, error) {
 	defer c.mu.Unlock()
 	if c.held {
 		c.gather = append(c.gather, p...)
+		return len(p), nil
+	}
+	return c.pass(p)
+}
+
+// pass writes to the connection below. It needs mu.
+func (c *coalescer) pass(p []byte) (int, error) {
+	if c.ended {
 		return len(p), nil
 	}
 	return c.Conn.Write(p)
@@ -56,8 +65,20 @@ func (c *coalescer) release() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.held = false
-	_, err := c.Conn.Write(c.gather)
+	_, err := c.pass(c.gather)
 	pool.Put(c.gather)
 	c.gather = nil
 	return err
+}
+
+// end ends the TCP stream after what was written; the peer reads EOF. What is
+// written after it disappears: an error would have yamux close the connection,
+// with a reset, although the peer is still reading.
+func (c *coalescer) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
 }

@@ -35,10 +35,6 @@ type secureConn struct {
 	// refused says that the peer hung up before that.
 	refused atomic.Bool
 
-	// away is closed when everything up to yamux's farewell was taken.
-	away     chan struct{}
-	wentAway sync.Once
-
 	// Guarded by mu.
 	mu        sync.Mutex
 	onConfirm []func()
@@ -51,7 +47,6 @@ func newSecureConn(c *tls.Conn, below *coalescer, self, remote peer.ID, key cryp
 		Conn: c, below: below, self: self, remote: remote, key: key,
 		gauge:     newGauge(),
 		confirmed: make(chan struct{}),
-		away:      make(chan struct{}),
 	}
 }
 
@@ -67,7 +62,7 @@ func (c *secureConn) Write(p []byte) (int, error) {
 	}
 	c.gauge.add(n)
 	if isGoAway(p) {
-		c.wentAway.Do(func() { close(c.away) })
+		c.below.end()
 	}
 	return n, nil
 }
@@ -144,15 +139,6 @@ func (c *secureConn) whenConfirmed(f func()) {
 func (c *secureConn) Close() error {
 	c.gauge.close()
 	return c.below.Conn.Close()
-}
-
-// CloseWrite ends the TCP stream after what was written; the peer reads EOF.
-func (c *secureConn) CloseWrite() error {
-	half, ok := c.below.Conn.(interface{ CloseWrite() error })
-	if !ok {
-		return net.ErrClosed
-	}
-	return half.CloseWrite()
 }
 
 // LocalPeer implements sec.SecureConn.

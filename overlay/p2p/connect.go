@@ -66,6 +66,8 @@ func (h *Host) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Str
 		switch {
 		case err == nil:
 			return x.openStream(inner)
+		case wasRefused(conn):
+			return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 		case !conn.IsClosed() || attempt == 2:
 			return nil, fmt.Errorf("p2p: open stream to %s: %w", p, err)
 		}
@@ -98,13 +100,19 @@ func (x *assembly) connect(ctx context.Context, p peer.ID, addrs []ma.Multiaddr)
 	case <-conn.confirmed:
 		return nil
 	case <-conn.gauge.closed:
-		if conn.refused.Load() {
+		if wasRefused(c) {
 			return fmt.Errorf("%w: %s hung up after the handshake", ErrRefused, p)
 		}
 		return fmt.Errorf("p2p: connection to %s was closed", p)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// wasRefused says whether the peer hung up on us before it said anything.
+func wasRefused(c network.Conn) bool {
+	var conn *secureConn
+	return c.As(&conn) && conn.refused.Load()
 }
 
 // dial returns a connection to p, an existing one if there is one.

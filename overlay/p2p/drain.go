@@ -19,9 +19,8 @@ const drainTime = 500 * time.Millisecond
 //
 // Pitfall "linger 0": libp2p closes TCP connections with a reset, which
 // discards what the kernel has not sent yet, here, and what has not been read
-// yet, at the peer. So: yamux's farewell goes behind everything queued; when
-// it has left, the TCP stream is ended; and the peer, having read all of it,
-// closes.
+// yet, at the peer. So: yamux's farewell goes behind everything queued; with it
+// the TCP stream is ended; and the peer, having read all of it, closes.
 func (x *assembly) drain() {
 	over := make(chan struct{})
 	timer := time.AfterFunc(drainTime, func() { close(over) })
@@ -43,14 +42,6 @@ func (x *assembly) farewell(c network.Conn, over <-chan struct{}) {
 	// It may block while the peer takes nothing; the connection's end, at the
 	// latest, ends it.
 	x.owner.wg.Go(func() { _ = session.GoAway() })
-	select {
-	case <-conn.away:
-	case <-conn.gauge.closed:
-		return
-	case <-over:
-		return
-	}
-	_ = conn.CloseWrite()
 	select {
 	case <-conn.gauge.closed: // by yamux, because the peer has closed
 	case <-over:

@@ -27,13 +27,14 @@ const (
 type answer struct {
 	from  peer.ID
 	named []peer.ID
+	news  bool // from was not connected before
 	err   error
 }
 
 // lookup finds the k peers closest to key: it begins with the closest ones in
 // the table, and asks extra in any case. When ctx ends it returns what it has,
-// and the error.
-func (x *routing) lookup(ctx context.Context, key []byte, k int, extra []peer.ID) ([]peer.ID, error) {
+// and the error. news says that somebody answered who was not connected before.
+func (x *routing) lookup(ctx context.Context, key []byte, k int, extra []peer.ID) (found []peer.ID, news bool, _ error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(x.ctx, cancel)
@@ -47,23 +48,27 @@ func (x *routing) lookup(ctx context.Context, key []byte, k int, extra []peer.ID
 	defer timer.Stop()
 	for {
 		for _, p := range l.next() {
-			if x.host.Network().Connectedness(p) == network.Connected {
+			known := x.host.Network().Connectedness(p) == network.Connected
+			if known {
 				limits[p] = time.Now().Add(max(patience, 3*x.host.Peerstore().LatencyEWMA(p)))
 			}
 			x.wg.Go(func() {
+				a := x.ask(ctx, p, key)
+				a.news = !known && a.err == nil
 				select {
-				case answers <- x.ask(ctx, p, key):
+				case answers <- a:
 				case <-ctx.Done():
 				}
 			})
 		}
 		if l.done() {
-			return l.result(), nil
+			return l.result(), news, nil
 		}
 		timer.Reset(time.Until(earliest(limits)))
 		select {
 		case a := <-answers:
 			delete(limits, a.from)
+			news = news || a.news
 			switch {
 			case a.err == nil:
 				l.answered(a.from, a.named)
@@ -80,7 +85,7 @@ func (x *routing) lookup(ctx context.Context, key []byte, k int, extra []peer.ID
 				}
 			}
 		case <-ctx.Done():
-			return l.result(), ctx.Err()
+			return l.result(), news, ctx.Err()
 		}
 	}
 }

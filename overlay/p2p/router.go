@@ -32,9 +32,6 @@ const (
 	refreshTimeout = 2 * time.Second
 	// lookupTimeout bounds Closest when its context does not.
 	lookupTimeout = 500 * time.Millisecond
-	// meetGap is the least time between two lookups of our own id that new
-	// connections cause.
-	meetGap = time.Second
 )
 
 // router implements overlay.Router with kad-dht's routing table and messages.
@@ -103,7 +100,7 @@ func (r *router) start(h host.Host, id security.NetworkID) error {
 	x := &routing{
 		router: r, host: h, dht: d, table: d.RoutingTable(), messenger: messenger,
 		changed: make(chan struct{}, 1),
-		met:     make(chan peer.ID, 64),
+		met:     make(chan peer.ID, maxMet),
 	}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	added, removed := x.table.PeerAdded, x.table.PeerRemoved
@@ -171,7 +168,8 @@ func (r *router) Closest(ctx context.Context, key overlay.Key, k int) ([]peer.ID
 		ctx, cancel = context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
 	}
-	return x.lookup(ctx, key[:], k, nil)
+	found, _, err := x.lookup(ctx, key[:], k, nil)
+	return found, err
 }
 
 // up has the neighbourhood looked at, because p is connected now.
@@ -229,43 +227,5 @@ func (x *routing) watch() {
 		for _, f := range x.router.onChange {
 			f()
 		}
-	}
-}
-
-// meet asks new peers for our own neighbourhood: so two parts of a network
-// that were apart find all of each other again, even where the table has no
-// place for the peers through which they met.
-//
-// Pitfall "bootstrap": kad-dht looks for peers when its table is empty, every
-// two minutes. The overlay dials its candidates far more often, and here every
-// new connection counts.
-func (x *routing) meet() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		var peers []peer.ID
-		select {
-		case p := <-x.met:
-			peers = append(peers, p)
-		case <-x.ctx.Done():
-			return
-		}
-		select {
-		case <-timer.C:
-		case <-x.ctx.Done():
-			return
-		}
-		for more := true; more; {
-			select {
-			case p := <-x.met:
-				peers = append(peers, p)
-			default:
-				more = false
-			}
-		}
-		ctx, cancel := context.WithTimeout(x.ctx, refreshTimeout)
-		_, _ = x.lookup(ctx, []byte(x.router.self), bucketSize, peers)
-		cancel()
-		timer.Reset(meetGap)
 	}
 }

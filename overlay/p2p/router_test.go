@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -138,6 +139,28 @@ func TestGroupsThatMeetMerge(t *testing.T) {
 	_, err := groups[0][1].Connect(within(t), groups[1][2].candidate())
 	require.NoError(t, err)
 	settle(t, slices.Concat(groups[0], groups[1])...)
+}
+
+// This test checks that two nodes that connect to a third one at the same
+// moment, when it can't tell either of the other yet, find each other soon.
+func TestNodesThatMeetAtAThirdFindEachOther(t *testing.T) {
+	network := newNetwork(t)
+	for range 10 {
+		hub, a, b := start(t, network), start(t, network), start(t, network)
+		var wg sync.WaitGroup
+		for _, n := range []*node{a, b} {
+			wg.Go(func() {
+				if _, err := hub.Connect(within(t), n.candidate()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		settle(t, hub, a, b)
+		for _, n := range []*node{hub, a, b} {
+			require.NoError(t, n.Close())
+		}
+	}
 }
 
 // This test checks that a peer that hangs delays a lookup by little, and that

@@ -195,13 +195,22 @@ func TestSlowHandlerHasABacklog(t *testing.T) {
 	b.streams = make(chan overlay.Stream) // HandleStream blocks from the first on
 	require.NoError(t, b.Start(b))
 	a, c := start(t, network), start(t, network)
-	for range 20 {
+	open := func() {
 		s, err := a.Open(within(t), b.Self(), b.Addrs())
 		require.NoError(t, err)
 		_, err = s.Write([]byte("x"))
 		require.NoError(t, err)
 	}
-	require.Eventually(t, func() bool { return b.Counters()["stream_backlog"] == 20-8-1 }, waitLimit, time.Millisecond)
+	open()
+	require.Eventually(t, func() bool { // in HandleStream
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.events) == 1 && b.busy[a.Self()]
+	}, waitLimit, time.Millisecond)
+	for range 19 {
+		open()
+	}
+	require.Eventually(t, func() bool { return b.Counters()["stream_backlog"] == 19-8 }, waitLimit, time.Millisecond)
 	connect := func() bool {
 		_, err := c.Connect(within(t), b.candidate())
 		return err == nil
