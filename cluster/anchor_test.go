@@ -26,6 +26,7 @@ func newAnchorRig(t *testing.T, table ...string) *rig {
 // A member's node registers: it is acknowledged, and watchers are told.
 func TestRegistrationIsAcknowledgedAndTold(t *testing.T) {
 	g := newAnchorRig(t, "me")
+	g.up("D", "E", "F") // nearer than A, B and C
 	g.from("A", g.watch("geo", "A", 1))
 	near := "[" + g.anchors("geo") + "]"
 	require.Equal(t, []string{
@@ -175,24 +176,6 @@ func TestWrongAnchorServesAndRedirects(t *testing.T) {
 		guest + ": registered 5 NONE " + want,
 	}, only(guest, got))
 	require.Equal(t, uint64(1), g.msgs[guest][1].(*registeredMsg).seq, "of the Register it acknowledged")
-}
-
-// settledSoon says after which of the given times a watcher of an empty
-// cluster is told that the anchor can know.
-func (g *rig) toldSettled(to string) bool {
-	for _, m := range g.msgs[to] {
-		switch m := m.(type) {
-		case *snapshotMsg:
-			if m.settled {
-				return true
-			}
-		case *deltaMsg:
-			if m.settled {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // Alone, a node can know after 1.5 s.

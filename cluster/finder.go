@@ -67,10 +67,10 @@ func (f *finder) leave(g *ring) {
 func (f *finder) connect(now time.Time, g *ring, on bool) {
 	if on {
 		if g.links++; g.links == 1 {
-			f.reachFor(now, g.anchors, g.barred, nil, nil)
+			f.reachFor(now, g.near(), nil)
 		}
 	} else if g.links--; g.links == 0 {
-		f.reachFor(now, nil, nil, g.anchors, g.barred)
+		f.reachFor(now, nil, g.near())
 	}
 }
 
@@ -86,33 +86,27 @@ func (f *finder) seek(now time.Time, g *ring, on bool) {
 	}
 }
 
-// reachFor moves the interest in links: anchors are dialled and held, barred
-// peers only dialled, now and then, so that they come back.
-func (f *finder) reachFor(now time.Time, anchors, barred, oldAnchors, oldBarred []peer.ID) {
-	for _, p := range anchors {
+// reachFor moves the interest in links. Barred peers are dialled and listened
+// to as well, so that they come back.
+func (f *finder) reachFor(now time.Time, peers, old []peer.ID) {
+	for _, p := range peers {
 		f.reach.want(now, p, nil)
 		f.reach.hold(p)
 	}
-	for _, p := range barred {
-		f.reach.want(now, p, nil)
-	}
-	for _, p := range oldAnchors {
+	for _, p := range old {
 		f.reach.unhold(p)
-		f.reach.unwant(p)
-	}
-	for _, p := range oldBarred {
 		f.reach.unwant(p)
 	}
 }
 
 // update decides anew who anchors g.
 func (f *finder) update(now time.Time, g *ring) {
-	oldAnchors, oldBarred := g.anchors, g.barred
+	old := g.near()
 	if !g.decide(now, f.reach) {
 		return
 	}
 	if g.links > 0 {
-		f.reachFor(now, g.anchors, g.barred, oldAnchors, oldBarred)
+		f.reachFor(now, g.near(), old)
 	}
 	f.events = append(f.events, g.cid)
 }

@@ -16,7 +16,7 @@ import (
 
 // Which random stories the model test goes through.
 var (
-	seeds = flag.Int("seeds", 60, "random stories of the model test")
+	seeds = flag.Int("seeds", 30, "random stories of the model test")
 	first = flag.Int("first", 0, "number of the first one")
 )
 

@@ -26,8 +26,8 @@ func majority(n int) int { return n/2 + 1 }
 type ring struct {
 	cid     security.ClusterID
 	anchors []peer.ID // the closest peers, at most anchorCount
-	barred  []peer.ID // peers that would be anchors, but can't be reached or are only hearsay so far
-	unsure  bool      // some of barred have not been tried yet
+	barred  []peer.ID // peers that would be anchors, but can't be reached, are silent, or only hearsay so far
+	unsure  bool      // some of barred may yet turn out to be there
 	since   time.Time // when anchors last changed
 
 	local []peer.ID             // from our own routing table
@@ -45,7 +45,8 @@ type ring struct {
 // that has changed. Anchors are chosen by what this node knows itself: its
 // table, its lookups, its links. Whom others name is dialled, and counts once
 // there is a link: if nodes passed on hearsay as their own knowledge, the name
-// of a dead peer would go round for ever.
+// of a dead peer would go round for ever. A silent peer is none while it is
+// silent: nobody need wait until its link is given up.
 func (g *ring) decide(now time.Time, r *reach) bool {
 	all := slices.Concat(g.local, g.found, r.linked())
 	for _, peers := range g.told {
@@ -57,7 +58,7 @@ func (g *ring) decide(now time.Time, r *reach) bool {
 		known := slices.Contains(g.local, p) || slices.Contains(g.found, p)
 		switch {
 		case len(anchors) == anchorCount:
-		case r.session(p) != 0 || (known && !r.failing(p)):
+		case !r.suspect(p) && (r.session(p) != 0 || (known && !r.failing(p))):
 			anchors = append(anchors, p)
 		case len(barred) < nearestCount:
 			barred = append(barred, p)
@@ -72,6 +73,9 @@ func (g *ring) decide(now time.Time, r *reach) bool {
 	g.anchors, g.barred, g.unsure = anchors, barred, unsure
 	return changed
 }
+
+// near lists the anchors and those who may become anchors.
+func (g *ring) near() []peer.ID { return slices.Concat(g.anchors, g.barred) }
 
 func (g *ring) isAnchor(p peer.ID) bool { return slices.Contains(g.anchors, p) }
 

@@ -443,17 +443,3 @@ func (n *worldNode) states(name string) []string {
 	}
 	return out
 }
-
-// peersByDistance lists the nodes of the world by distance to name's id.
-func (w *world) peersByDistance(name string) []*worldNode {
-	cid := testKeys(name).Epochs(w.now)[0].ID()
-	var ids []peer.ID
-	for _, n := range w.nodes {
-		ids = append(ids, n.id)
-	}
-	var out []*worldNode
-	for _, id := range byDistance(cid, ids) {
-		out = append(out, w.byID[id])
-	}
-	return out
-}
