@@ -24,8 +24,9 @@ import (
 type notifier struct {
 	handler  overlay.TransportHandler
 	counters *counters
-	onUp     func(peer.ID) // for the router; must not block
-	onDown   func(peer.ID)
+	// onUp and onDown tell the router first, so that the handler finds a table
+	// that is up to date. They are called with mu held and must not block.
+	onUp, onDown func(peer.ID)
 
 	// Guarded by mu.
 	mu    sync.Mutex
@@ -77,12 +78,11 @@ func (n *notifier) confirmed(c network.Conn) {
 	n.conns[c] = true
 	s := n.state(p)
 	s.connUp()
-	first := s.conns == 1
-	n.run(p, s)
-	n.mu.Unlock()
-	if first {
+	if s.conns == 1 {
 		n.onUp(p)
 	}
+	n.run(p, s)
+	n.mu.Unlock()
 }
 
 // Disconnected implements network.Notifiee.
@@ -92,17 +92,15 @@ func (n *notifier) Disconnected(_ network.Network, c network.Conn) {
 	counted := n.conns[c]
 	delete(n.conns, c)
 	var stale []overlay.Stream
-	last := false
 	if counted {
 		s := n.state(p)
 		stale = s.connDown()
-		last = s.conns == 0
+		if s.conns == 0 {
+			n.onDown(p)
+		}
 		n.run(p, s)
 	}
 	n.mu.Unlock()
-	if last {
-		n.onDown(p)
-	}
 	n.drop(countStreamStale, stale...)
 }
 
