@@ -94,6 +94,10 @@ func (s *stream) Write(p []byte) (int, error) {
 	before := s.conn.gauge.taken.Load()
 	n, err := s.rw.Write(p)
 	s.given = before + uint64(n)
+	if err == nil && s.conn.gauge.over() {
+		// yamux takes frames until it has noticed itself; nobody will get them.
+		return 0, net.ErrClosed
+	}
 	return n, s.explain(err)
 }
 
