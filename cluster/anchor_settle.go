@@ -58,8 +58,8 @@ func (a *anchor) judge(now time.Time, b *book) bool {
 	return a.grounded(now, b) && agree >= majority(len(b.ring.anchors))
 }
 
-// grounded says whether this node is an anchor, nobody named another one that
-// it has not tried, and it has had the same neighbours for a while; none at all, as far as it knows, since it started, is a
+// grounded says whether this node is an anchor, knows of nobody else who may be
+// one, and has had the same neighbours for a while; to be alone is a
 // neighbourhood too. A member whose link broke gets as much time to come back.
 // If only time is missing it plans to look again.
 func (a *anchor) grounded(now time.Time, b *book) bool {

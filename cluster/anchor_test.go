@@ -54,6 +54,8 @@ func TestLeasesAndWatchesEndWithTheLink(t *testing.T) {
 	require.Len(t, only("A: delta 3 {}-5 -6", g.link(PeerDown, "B")), 1)
 	g.link(PeerDown, "A")
 	require.Zero(t, g.c.anchor.leases+g.c.anchor.watches+g.c.anchor.bytes)
+	require.Len(t, g.c.anchor.books, 1, "not empty with authority yet")
+	g.after(settleTime)
 	require.Empty(t, g.c.anchor.books)
 	require.Empty(t, g.c.anchor.guests)
 	require.Empty(t, g.c.finder.rings)
@@ -279,6 +281,21 @@ func TestBrokenLinkDelaysEmptyButLeavingDoesNot(t *testing.T) {
 		}
 		require.Equal(t, "empty", g.members(g.view))
 	}
+}
+
+// That holds for callers who come after the link broke, too.
+func TestBrokenLinkDelaysEmptyForNewcomers(t *testing.T) {
+	g := newRig(t, "me")
+	g.after(time.Minute)
+	g.up("B")
+	g.from("B", g.register("geo", "B", 5, 1, 1))
+	g.link(PeerDown, "B")
+	g.after(time.Second)
+	g.c.finder.rings[g.stampOf("geo", "me").cid].since = g.now.Add(-time.Minute)
+	g.looksFor("geo")
+	require.Equal(t, "unknown", g.shows())
+	g.after(settleTime - time.Second)
+	require.Equal(t, "empty", g.shows())
 }
 
 // A hint is answered with what is known here, also of clusters nobody asked

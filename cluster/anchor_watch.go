@@ -156,10 +156,15 @@ func (a *anchor) flushBook(now time.Time, b *book) {
 		a.provoke(now, b)
 	}
 	b.touched, b.upserted, b.removed, b.reanchor, b.resend = false, nil, nil, false, false
-	if len(b.leases) == 0 && len(b.watchers) == 0 {
-		a.finder.leave(b.ring)
-		delete(a.books, b.cid)
+	if len(b.leases) > 0 || len(b.watchers) > 0 {
+		return
 	}
+	if at := b.orphaned.Add(settleTime); now.Before(at) {
+		a.check(b, at) // whoever asks meanwhile must not hear "empty" yet
+		return
+	}
+	a.finder.leave(b.ring)
+	delete(a.books, b.cid)
 }
 
 // deltas sends what changed to every watcher, in as many messages as needed.

@@ -29,6 +29,7 @@ type Clusters struct {
 	lookups *lookups
 
 	status atomic.Pointer[Status]
+	rings  atomic.Int64 // cluster ids whose neighbourhood is followed
 
 	mu      sync.Mutex // guards what follows; never held across anything that blocks
 	entries map[string]*entry
@@ -119,7 +120,8 @@ func (c *Clusters) tableChanged() {
 	if c.table != nil {
 		return
 	}
-	c.table = c.seam.Clock.AfterFunc("cluster.table", tableDelay, func() {
+	delay := tableDelay + time.Duration(c.rings.Load())*tableDelayEach
+	c.table = c.seam.Clock.AfterFunc("cluster.table", delay, func() {
 		c.mu.Lock()
 		c.table = nil
 		c.mu.Unlock()

@@ -1,5 +1,74 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster turns a cluster's name into its live members.
+// Package cluster turns a cluster's name into its live members, and chooses
+// among them. It registers the members of this node, anchors clusters for
+// others, and watches the clusters that this node calls.
+//
+// It reads no payload, knows no pattern (what a request is, how often it is
+// tried again) and opens no connection itself: links come from below.
+//
+// # How a member becomes known
+//
+//  1. A cluster goes under a blinded id that only holders of its key can
+//     derive; it changes every few hours (calendar.go). The three nodes closest
+//     to the id are its anchors (ring.go, finder.go).
+//  2. The member's node registers with each of them: a sealed record, and a
+//     proof that the sender holds the key (registrar.go, enrolment.go). The
+//     anchor checks the proof, needs no key for that, and holds a lease as long
+//     as the link lives (anchor*.go).
+//  3. A caller's node watches the same anchors: one snapshot from each, then
+//     numbered deltas (lookout.go, sight.go, source.go). It checks every proof
+//     again and opens the records (believe.go).
+//  4. The view is the union of what the anchors say (fuse.go, merge.go): lost
+//     at one anchor is suspect, lost at a majority is gone, a node's newest
+//     incarnation hides what it was before.
+//  5. Pick chooses from the view by load, latency and zone (pick.go); Done tells
+//     how it went, and slow or failing members are left out for a while
+//     (load.go, observe.go, pool.go).
+//
+// Two nodes apart, a member is known one round trip after it asked; so is a
+// broken link. When the anchors change, members and watchers go over to the new
+// ones before they leave the old ones.
+//
+// # Who anchors
+//
+// The anchors are chosen by what this node knows itself: its routing table,
+// its own lookups, and whoever it has a link to. Whom others name is dialled
+// and counts once there is a link: as second-hand knowledge the name of a dead
+// node would never die out. Whoever is silent or can't be reached is replaced by
+// the next one, and tried again in the background. Whoever comes to a wrong
+// anchor is served, and told the right ones.
+//
+// # Empty
+//
+// An anchor says that a cluster is empty with authority only if nobody else
+// may be an anchor in its place, its neighbourhood has been the same for 1.5 s,
+// no lease has ended with a broken link in that time, and a majority of the
+// anchors, itself included, hold no lease either, and none says it does (they
+// ask each other: anchor_settle.go). A caller believes "empty" from a majority
+// of such anchors, under every valid id. Until then it does not know.
+//
+// # Cores and shell
+//
+// Every decision is made in cores that have no goroutine, clock or socket:
+// reach, finder, calendar, anchor, registrar, lookout, and control, which joins
+// them (control.go: step takes in an event, finish returns actions). The shell
+// feeds them and performs what they want (loop.go, inbox.go, lookup.go,
+// clusters.go). The health core (load.go, pool.go) is the exception: it is
+// shared by all callers, so it consists of atomics and two small mutexes.
+//
+// # Goroutines
+//
+// One control loop and two lookup workers for each Clusters; Close ends them and
+// waits. Views are immutable and published through atomic pointers; Pick and
+// Done run on their callers' goroutines and never block.
+//
+// # Bounds
+//
+// An anchor holds at most 512 leases and 1,024 watches of one cluster id, and
+// bounds for each peer and in all (limits.go); beyond them it refuses by name.
+// The inbox bounds frames in all and for each peer; what is dropped there is
+// counted (Status.Drops) and asked for again. A caller of more than 64 members
+// works with a subset of its own for patterns that need one member.
 package cluster

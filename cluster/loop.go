@@ -13,9 +13,13 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 )
 
-// tableDelay is how long a change of the routing table waits for others: when
-// a node finds the network, its table changes for every peer it meets.
-const tableDelay = 20 * time.Millisecond
+// A change of the routing table waits for others: when a node finds the
+// network, its table changes for every peer it meets. It waits longer the more
+// ids have to be looked at, so that looking takes a small part of the time.
+const (
+	tableDelay     = 20 * time.Millisecond
+	tableDelayEach = 200 * time.Microsecond
+)
 
 // loop is the goroutine that owns the cores.
 type loop struct {
@@ -97,6 +101,7 @@ func (l *loop) turn() {
 		}
 	}
 	l.c.publishStatus(l.control)
+	l.c.rings.Store(int64(len(l.control.finder.rings)))
 	l.arm(now)
 }
 

@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -50,16 +49,6 @@ type registration struct {
 	enrolments   []*enrolment // in the order of the name's stamps
 	acknowledged bool         // once: Register has returned
 }
-
-// farewell is an Unregister that found the lane full.
-type farewell struct {
-	to      peer.ID
-	session uint64
-	msg     *unregisterMsg
-	at      time.Time
-}
-
-const farewellRetry = 250 * time.Millisecond
 
 func (r *registrar) find(name string, m MemberID) (int, bool) {
 	return slices.BinarySearchFunc(r.members, name, func(g *registration, name string) int {
@@ -165,138 +154,4 @@ func (r *registrar) each(now time.Time, fits func(*enrolment) bool) {
 			r.settle(now, g)
 		}
 	}
-}
-
-// registered takes in an anchor's answer.
-func (r *registrar) registered(now time.Time, from peer.ID, m *registeredMsg) {
-	e := r.enrolled[enrolmentKey{m.cid, m.member}]
-	if e == nil {
-		return
-	}
-	a := e.at(from)
-	if a == nil || m.seq != a.seq || a.state == attachIdle {
-		return
-	}
-	a.answered(now, m.refusal, r.dice)
-	r.advance(now, e)
-	r.settle(now, e.member)
-}
-
-// attached says whether the lease is, or is to be, at p.
-func (r *registrar) attached(cid security.ClusterID, m MemberID, p peer.ID) bool {
-	e := r.enrolled[enrolmentKey{cid, m}]
-	return e != nil && e.at(p) != nil
-}
-
-// settle ends the Register call once a majority of the anchors has
-// acknowledged under every valid id, or all have refused.
-func (r *registrar) settle(now time.Time, g *registration) {
-	if g.acknowledged {
-		return
-	}
-	done := true
-	for _, e := range g.enrolments {
-		held, refused, asked, reason := e.tally(r.reach)
-		if asked > 0 && refused == asked {
-			g.acknowledged = true
-			err := fmt.Errorf("%w: %s", ErrRefused, refusalName(reason))
-			r.out.add(registeredAction{g.name, g.record.member, err})
-			r.remove(now, g.name, g.record.member)
-			return
-		}
-		done = done && asked > 0 && held >= majority(asked)
-	}
-	if done {
-		g.acknowledged = true
-		r.out.add(registeredAction{g.name, g.record.member, nil})
-	}
-}
-
-// sendFailed takes in that a message never left. Register is sent again
-// anyway; an Unregister that found the lane full must not be forgotten, or the
-// lease would live as long as the link.
-func (r *registrar) sendFailed(now time.Time, to peer.ID, m message) {
-	u, ok := m.(*unregisterMsg)
-	session := r.reach.session(to)
-	if !ok || session == 0 {
-		return
-	}
-	f := farewell{to, session, u, now.Add(farewellRetry)}
-	r.farewells = append(r.farewells, f)
-	r.alarm.plan(f.at)
-}
-
-// tick does what is planned.
-func (r *registrar) tick(now time.Time) {
-	if !r.alarm.rings(now) {
-		return
-	}
-	waiting := r.farewells
-	r.farewells = nil
-	for _, f := range waiting {
-		switch {
-		case r.reach.session(f.to) != f.session: // the lease ended with the link
-		case due(f.at, now):
-			r.out.send(f.to, f.msg)
-		default:
-			r.farewells = append(r.farewells, f)
-			r.alarm.plan(f.at)
-		}
-	}
-	if due(r.recheckAt, now) {
-		r.readdress(now)
-		r.planRecheck(now)
-	}
-	if !r.recheckAt.IsZero() {
-		r.alarm.plan(r.recheckAt)
-	}
-	r.each(now, func(*enrolment) bool { return true })
-}
-
-func (r *registrar) planRecheck(now time.Time) {
-	r.recheckAt = now.Add(recheckFirst + spread(r.dice, recheckSpread))
-	r.alarm.plan(r.recheckAt)
-}
-
-// readdress renews the records if this node's addresses have changed.
-func (r *registrar) readdress(now time.Time) {
-	addrs := r.addrs()
-	for _, g := range r.members {
-		if slices.Equal(g.record.addrs, addrs) {
-			continue
-		}
-		g.record.addrs = addrs
-		for _, e := range g.enrolments {
-			e.sealed = e.epoch.SealRecord(r.rand, g.record.encode())
-			for _, a := range e.attaches {
-				a.renew(now)
-			}
-		}
-	}
-}
-
-// served counts, for status, the members of each name.
-func (r *registrar) served() []ServedStatus {
-	var out []ServedStatus
-	for _, g := range r.members {
-		if len(out) == 0 || out[len(out)-1].Cluster != g.name {
-			out = append(out, ServedStatus{Cluster: g.name})
-		}
-		s := &out[len(out)-1]
-		s.Members++
-		if g.acknowledged && g.held(r.reach) {
-			s.Acknowledged++
-		}
-	}
-	return out
-}
-
-// held says whether a majority of anchors holds g now, under every id.
-func (g *registration) held(r *reach) bool {
-	for _, e := range g.enrolments {
-		if held, _, asked, _ := e.tally(r); asked == 0 || held < majority(asked) {
-			return false
-		}
-	}
-	return true
 }
