@@ -45,8 +45,8 @@ type book struct {
 	touched   bool
 	upserted  []leaseKey
 	removed   []leaseRef
-	reanchor  bool      // the anchors are others now
 	resend    bool      // some watcher lost a message
+	announced []peer.ID // the anchors as all were told last
 	settled   bool      // as watchers were told last
 	orphaned  time.Time // when a lease last ended with its link; its member may be back at once
 	consults  bool      // somebody watches and there is no lease: co-anchors are asked
@@ -110,6 +110,7 @@ func (a *anchor) open(now time.Time, cid security.ClusterID) *book {
 	b := a.books[cid]
 	if b == nil {
 		b = &book{cid: cid, ring: a.finder.use(now, cid)}
+		b.announced = b.ring.anchors
 		a.books[cid] = b
 	}
 	return b
@@ -189,10 +190,9 @@ func (a *anchor) suspected(p peer.ID, on bool) {
 	}
 }
 
-// ringChanged takes in that the anchors of cid are others now.
+// ringChanged takes in that the neighbourhood of cid is another one now.
 func (a *anchor) ringChanged(cid security.ClusterID) {
 	if b := a.books[cid]; b != nil {
-		b.reanchor = true
 		a.touch(b)
 	}
 }

@@ -18,8 +18,8 @@ import (
 // B and C.
 func newAnchorRig(t *testing.T, table ...string) *rig {
 	g := newRigNear(t, []string{"me"}, table...)
-	g.after(time.Minute)
 	g.up("A", "B", "C")
+	g.after(time.Minute)
 	return g
 }
 
@@ -27,6 +27,7 @@ func newAnchorRig(t *testing.T, table ...string) *rig {
 func TestRegistrationIsAcknowledgedAndTold(t *testing.T) {
 	g := newAnchorRig(t, "me")
 	g.up("D", "E", "F") // nearer than A, B and C
+	g.after(settleTime)
 	g.from("A", g.watch("geo", "A", 1))
 	near := "[" + g.anchors("geo") + "]"
 	require.Equal(t, []string{
@@ -218,15 +219,8 @@ func TestAnchorIsSettledOnlyWithItsCoAnchors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newRig(t, c.table...)
+			g.up(c.table[1:]...)
 			g.after(time.Minute)
-			g.up("A", "B")
-			g.table = c.table
-			// Links to others must not make them anchors in these cases.
-			if len(c.table) == 2 {
-				g.link(PeerDown, "B")
-			}
-			g.up("F")
-			g.link(PeerDown, "F")
 			g.do(watchEvent{"geo", newPool()})
 			require.False(t, g.c.lookout.names["geo"].view.Known)
 			c.answers(g)

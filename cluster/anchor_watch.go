@@ -145,17 +145,19 @@ func (a *anchor) flushBook(now time.Time, b *book) {
 	was := b.settled
 	b.settled = a.judge(now, b)
 	// Authority matters where there is nobody; elsewhere it need not be told.
-	news := b.reanchor || (b.settled != was && len(b.leases) == 0)
+	reanchor := !slices.Equal(b.announced, b.ring.anchors)
+	b.announced = b.ring.anchors
+	news := reanchor || (b.settled != was && len(b.leases) == 0)
 	if len(b.upserted) > 0 || len(b.removed) > 0 || news {
-		a.deltas(b)
+		a.deltas(b, reanchor)
 	}
-	if b.reanchor {
+	if reanchor {
 		a.redirect(b)
 	}
 	if b.resend {
 		a.provoke(now, b)
 	}
-	b.touched, b.upserted, b.removed, b.reanchor, b.resend = false, nil, nil, false, false
+	b.touched, b.upserted, b.removed, b.resend = false, nil, nil, false
 	if len(b.leases) > 0 || len(b.watchers) > 0 {
 		return
 	}
@@ -168,7 +170,7 @@ func (a *anchor) flushBook(now time.Time, b *book) {
 }
 
 // deltas sends what changed to every watcher, in as many messages as needed.
-func (a *anchor) deltas(b *book) {
+func (a *anchor) deltas(b *book, reanchor bool) {
 	var upserted []lease
 	for _, k := range b.upserted {
 		upserted = append(upserted, b.lease(k).lease)
@@ -183,7 +185,7 @@ func (a *anchor) deltas(b *book) {
 		if i < len(removed) {
 			d.removed = removed[i]
 		}
-		if i == 0 && b.reanchor {
+		if i == 0 && reanchor {
 			d.anchors = b.ring.anchors
 		}
 		for _, w := range b.watchers {

@@ -25,6 +25,10 @@ var (
 	// text says why.
 	ErrRefused = errors.New("cluster: refused by the anchors")
 
+	// ErrUnregistered is returned by Register when Unregister withdrew the
+	// member before it was acknowledged.
+	ErrUnregistered = errors.New("cluster: unregistered meanwhile")
+
 	// ErrNoKeys is returned by Register for a cluster that has no key.
 	ErrNoKeys = errors.New("cluster: cluster has no key")
 

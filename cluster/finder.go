@@ -32,7 +32,14 @@ type finder struct {
 	rings   map[security.ClusterID]*ring
 	alarm   alarm
 	changed time.Time            // when the routing table last changed, or the node started
+	recent  []linkChange         // of the last settleTime
 	events  []security.ClusterID // whose ring changed; the control core drains it
+}
+
+// linkChange is a peer that came, went, fell silent or spoke again.
+type linkChange struct {
+	peer peer.ID
+	at   time.Time
 }
 
 func newFinder(now time.Time, r *reach, d *dice, out *outbox, nearest func(overlay.Key, int) []peer.ID) *finder {
@@ -49,12 +56,25 @@ func (f *finder) use(now time.Time, cid security.ClusterID) *ring {
 		g = &ring{cid: cid, told: make(map[peer.ID][]peer.ID)}
 		g.local = f.nearest(overlay.Key(cid), nearestCount)
 		g.decide(now, f.reach)
-		// It has been like this for as long as the table has not changed.
-		g.since = f.changed
+		g.since = f.unchangedSince(g)
 		f.rings[cid] = g
 	}
 	g.users++
 	return g
+}
+
+// unchangedSince says for how long a new ring has been what it is: as long as
+// neither the table changed, nor a peer nearby came or went that the table does
+// not know, nor one that it knows was lost.
+func (f *finder) unchangedSince(g *ring) time.Time {
+	since := f.changed
+	for _, c := range f.recent {
+		matters := !slices.Contains(g.local, c.peer) || f.reach.failing(c.peer) || f.reach.suspect(c.peer)
+		if matters && c.at.After(since) && g.concerns(c.peer) {
+			since = c.at
+		}
+	}
+	return since
 }
 
 func (f *finder) leave(g *ring) {
@@ -129,6 +149,10 @@ func (f *finder) tableChanged(now time.Time) {
 
 // peerChanged takes in that p can be reached again, or no longer.
 func (f *finder) peerChanged(now time.Time, p peer.ID) {
+	f.recent = slices.DeleteFunc(f.recent, func(c linkChange) bool {
+		return c.peer == p || !now.Before(c.at.Add(settleTime))
+	})
+	f.recent = append(f.recent, linkChange{p, now})
 	for _, g := range f.sorted() {
 		if !g.concerns(p) {
 			continue

@@ -105,6 +105,13 @@ func TestLostAtOneIsSuspectAndAtAMajorityGone(t *testing.T) {
 	require.Equal(t, "1@D=suspect", g.shows())
 }
 
+// An anchor that goes on telling after the watch has ended is told again.
+func TestUnwantedDeltaEndsTheWatch(t *testing.T) {
+	g := newCaller(t)
+	d := &deltaMsg{cid: g.stampOf("zones", "me").cid, seq: 1, number: 1}
+	require.Equal(t, []string{"A: unwatch"}, g.from("A", d))
+}
+
 // What one anchor suspects, the view suspects.
 func TestSuspectAtOneAnchorIsSuspect(t *testing.T) {
 	g := newCaller(t)

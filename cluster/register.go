@@ -19,7 +19,7 @@ type Registration struct {
 // Register makes r a member of the cluster and returns when a majority of the
 // anchors that can be reached, at least one, have acknowledged it. If ctx ends
 // before, the member is withdrawn. Errors: ErrName, ErrDuplicate, ErrNoKeys,
-// ErrRefused, ErrClosed, and ctx's.
+// ErrRefused, ErrUnregistered, ErrClosed, and ctx's.
 func (c *Clusters) Register(ctx context.Context, name string, r Registration) error {
 	if len(name) == 0 || len(name) > MaxName {
 		return ErrName

@@ -33,6 +33,7 @@ type registrar struct {
 	enrolled  map[enrolmentKey]*enrolment
 	farewells []farewell
 	seq       uint64
+	refused   counters  // by reason
 	recheckAt time.Time // when our own addresses are looked at next; zero = no members
 	alarm     alarm
 }
@@ -88,6 +89,9 @@ func (r *registrar) remove(now time.Time, name string, m MemberID) {
 	}
 	g := r.members[i]
 	r.members = slices.Delete(r.members, i, i+1)
+	if !g.acknowledged {
+		r.out.add(registeredAction{name, m, ErrUnregistered})
+	}
 	r.follow(now, g, nil)
 	r.calendar.leave(name)
 	if len(r.members) == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -31,6 +32,9 @@ func (r *registrar) registered(now time.Time, from peer.ID, m *registeredMsg) {
 	a := e.at(from)
 	if a == nil || m.seq != a.seq || a.state == attachIdle {
 		return
+	}
+	if m.refusal != wire.Refusal_NONE {
+		r.refused.add("register_" + refusalName(m.refusal))
 	}
 	a.answered(now, m.refusal, r.dice)
 	r.advance(now, e)

@@ -255,6 +255,15 @@ func TestUnsentUnregisterIsRepeated(t *testing.T) {
 	g.link(PeerDown, "A")
 	g.up("A")
 	require.Empty(t, only("A:", g.after(time.Minute)), "the lease ended with the link")
+
+	g = newRig(t, "A")
+	g.up("A")
+	g.joins("geo", 1)
+	g.grant("A", wire.Refusal_NONE)
+	g.do(unregisterEvent{"geo", 1})
+	g.do(unsentEvent{testPeer("A"), g.msgs["A"][0]})
+	g.joins("geo", 1)
+	require.NotContains(t, g.after(farewellRetry), "A: unregister 1", "the member is back")
 }
 
 // A Register that left in a session we had not heard of yet is taken back if

@@ -18,6 +18,7 @@ func (r *registrar) tick(now time.Time) {
 	for _, f := range waiting {
 		switch {
 		case r.reach.session(f.to) != f.session: // the lease ended with the link
+		case r.attached(f.msg.cid, f.msg.member, f.to): // it is wanted again
 		case due(f.at, now):
 			r.out.send(f.to, f.msg)
 		default:

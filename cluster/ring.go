@@ -65,6 +65,10 @@ func (g *ring) decide(now time.Time, r *reach) bool {
 			unsure = unsure || !r.failing(p)
 		}
 	}
+	if len(anchors) == 0 {
+		// Cut off: members and callers on this node still find each other.
+		anchors, unsure = []peer.ID{r.self}, true
+	}
 	moved := !slices.Equal(anchors, g.anchors)
 	if moved {
 		g.since = now

@@ -117,12 +117,13 @@ func (c *source) replace() {
 
 // delta takes in a change. After a gap the anchor is asked for everything.
 func (k *lookout) delta(now time.Time, from peer.ID, m *deltaMsg) {
-	s := k.sights[m.cid]
-	if s == nil {
+	if !k.attached(m.cid, from) {
+		k.out.send(from, &unwatchMsg{m.cid}) // the first one may have been lost
 		return
 	}
+	s := k.sights[m.cid]
 	c := s.source(from)
-	if c == nil || c.asked || !c.fresh || m.seq != c.seq {
+	if c.asked || !c.fresh || m.seq != c.seq {
 		return
 	}
 	k.touch(s.of)

@@ -57,7 +57,7 @@ func (c *Clusters) Status() Status {
 func (c *Clusters) publishStatus(k *control) {
 	s := &Status{Leases: k.anchor.leases, Watches: k.anchor.watches, Served: k.registrar.served()}
 	s.Drops = make(map[string]uint64)
-	for _, from := range []counters{k.drops, k.anchor.refused, k.lookout.rejected} {
+	for _, from := range []counters{k.drops, k.anchor.refused, k.registrar.refused, k.lookout.rejected} {
 		for reason, n := range from {
 			s.Drops[reason] += n
 		}
