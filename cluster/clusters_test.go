@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -453,5 +454,60 @@ func TestRestartedNodeReplacesItsFormerMembers(t *testing.T) {
 		require.Equal(t, []MemberID{2}, ids(w.View()))
 		require.Equal(t, uint64(2), w.View().Members[0].Incarnation)
 		require.Equal(t, "live", w.View().Members[0].State())
+	})
+}
+
+// Everything may be called at once from many goroutines; when all is over
+// nothing is left.
+func TestManyCallersAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, f *fakeNet) {
+		hosts := crowd(f, 4)
+		settleAll()
+		var wg sync.WaitGroup
+		for i, h := range hosts {
+			for g := range 3 {
+				wg.Go(func() {
+					m := MemberID(100*i + g)
+					for round := range 5 {
+						serve(t, h, "geo", m)
+						w := h.Watch("geo")
+						v, err := w.Wait(t.Context(), true)
+						require.NoError(t, err)
+						for range 20 {
+							if m := h.Pick(v, PickRequest{Policy: Policy(round), StickyKey: "k"}); m != nil {
+								m.Begin()
+								time.Sleep(time.Millisecond)
+								h.Done(m, Result{Latency: time.Millisecond})
+							}
+						}
+						_ = h.Status()
+						w.Release()
+						h.Unregister("geo", m)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		time.Sleep(2 * lingerTime)
+		for _, h := range hosts {
+			s := h.Status()
+			require.Zero(t, s.Leases+s.Watches)
+			require.Empty(t, s.Served)
+			require.Empty(t, s.Watched)
+		}
+	})
+}
+
+// Unregister ends a Register that is still waiting.
+func TestUnregisterEndsAWaitingRegister(t *testing.T) {
+	bubble(t, func(t *testing.T, f *fakeNet) {
+		hosts := crowd(f, 5)
+		settleAll()
+		far := byNearness(hosts, "geo")[4]
+		done := make(chan error, 1)
+		go func() { done <- far.Register(t.Context(), "geo", Registration{Member: 1}) }()
+		time.Sleep(fakeLatency)
+		far.Unregister("geo", 1)
+		require.ErrorIs(t, <-done, ErrUnregistered)
 	})
 }
