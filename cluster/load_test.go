@@ -33,9 +33,9 @@ func TestHalveFollowsTheExponential(t *testing.T) {
 func TestLatencyRisesAtOnceAndFades(t *testing.T) {
 	v := crew(2, 0)
 	m := v.Members[0]
-	m.answer(1, 2*time.Millisecond, OutcomeOK)
-	require.Equal(t, 2*ms, m.load.latency.Load())
-	m.answer(2, 100*time.Millisecond, OutcomeOK)
+	m.answer(1, time.Second, OutcomeOK)
+	require.Equal(t, firstLatency, m.load.latency.Load(), "the first reply, which paid for the link, counts as the usual")
+	m.answer(2, 101*time.Millisecond, OutcomeOK)
 	require.Equal(t, 51*ms, m.load.latency.Load())
 	base := v.pool.base.Load()
 	require.InDelta(t, base+(51*ms-base)/2, m.load.expected(2+latencyHalf, base), float64(ms))

@@ -41,8 +41,8 @@ func (l *load) observeTime(now int64, r Result) {
 	}
 	old := l.latency.Load()
 	switch {
-	case old == 0:
-		l.latency.Store(latency)
+	case old == 0: // the first reply pays for the beginning: it tells no more than the usual
+		l.latency.Store(min(latency, l.pool.base.Load()))
 	case latency > old: // up at once …
 		l.latency.Store(old + (latency-old+1)/2)
 	default: // … down with time
