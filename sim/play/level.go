@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package play
+
+import (
+	"context"
+	"time"
+
+	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+	"github.com/arke-mesh/arke/sim/scenario"
+)
+
+// Level is where nodes live. Methods may be called by any goroutine that the
+// level started, and by the one that runs the player.
+type Level interface {
+	// Now is the time since the level began: virtual or real.
+	Now() time.Duration
+	// At has f called on a goroutine of its own at that time, or soon if it is
+	// past. Names order what is simultaneous; they may be used again.
+	At(at time.Duration, name string, f func())
+	// Sleep returns when Now is at least until.
+	Sleep(until time.Duration)
+	// Note puts a result into the trace, if the level has one.
+	Note(node, text string)
+
+	// Start starts a node, or starts it again with the next incarnation after
+	// it was stopped or lost. It returns when the node runs.
+	Start(ctx context.Context, spec NodeSpec) (Participant, error)
+
+	// Apply does one primitive action to links and nodes and returns when it is
+	// done. Crash, silence and stop of a node are followed by the player's Close
+	// of the Participant. It returns an error that wraps ErrUnsupported if this
+	// level can't do that.
+	Apply(a scenario.Action) error
+
+	// Calm ends every fault of links, clocks, routers and paused nodes, and
+	// every random loss: what follows is the liveness phase.
+	Calm() error
+
+	// Close ends everything that is left and waits.
+	Close() error
+}
+
+// NodeSpec says how to start a node.
+type NodeSpec struct {
+	Name        string
+	Zone        string
+	Network     security.NetworkFile
+	ClusterKeys map[string][]security.KeyVersion
+	Seeds       []string // names of nodes
+}
+
+// Participant is a node as the player uses it, embedded or through a relay.
+type Participant interface {
+	patterns.Messenger
+	// Peer is the node's peer id as text.
+	Peer() string
+	// Status is node.Node's Status.
+	Status(ctx context.Context) (node.Status, error)
+}
