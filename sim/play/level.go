@@ -56,6 +56,11 @@ type NodeSpec struct {
 // Participant is a node as the player uses it, embedded or through a relay.
 type Participant interface {
 	patterns.Messenger
+	// Now is the node's own clock, which may be skewed.
+	Now() time.Time
+	// Within returns a context that ends, with context.DeadlineExceeded, after
+	// d on the node's own clock. Its Deadline is Now plus d.
+	Within(d time.Duration) (context.Context, context.CancelFunc)
 	// Peer is the node's peer id as text.
 	Peer() string
 	// Status is node.Node's Status.
