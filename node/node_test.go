@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 )
@@ -188,6 +189,10 @@ func TestStatusTellsWhatToolsLookFor(t *testing.T) {
 	require.EqualValues(t, 1, s.Queues[0].Handled)
 	require.EqualValues(t, 1, b.Status().Requests.Sent)
 	require.Equal(t, "echo", b.Status().Watches[0].Cluster)
+	require.Positive(t, s.SentBytes[overlay.LaneRPC])
+	require.Positive(t, s.ReceivedBytes)
+	require.IsType(t, float64(0), encode(a)["sent_bytes"].(map[string]any)["bulk"])
+	require.IsType(t, float64(0), encode(a)["queued_bytes"].(map[string]any)["rpc"])
 	text, err := json.Marshal(s)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), strings.Repeat("0", 64), "keys are not in it")

@@ -30,7 +30,14 @@ type Status struct {
 	Anchors  AnchorStatus            `json:"anchors"`
 	Queues   []request.MemberStatus  `json:"queues"` // by cluster, then member
 	Requests request.CallStatus      `json:"requests"`
-	Drops    map[string]uint64       `json:"drops"` // "layer.reason" to count, since the start
+
+	// What all links together carried, in bytes of frames: encryption and TCP
+	// not counted, nor what the node sends to itself.
+	SentBytes     overlay.ByLane `json:"sent_bytes"`     // since the start
+	ReceivedBytes uint64         `json:"received_bytes"` // since the start
+	QueuedBytes   overlay.ByLane `json:"queued_bytes"`   // waiting now
+
+	Drops map[string]uint64 `json:"drops"` // "layer.reason" to count, since the start
 }
 
 // AnchorStatus is what this node holds for others.
@@ -42,7 +49,7 @@ type AnchorStatus struct {
 // Status describes the node. It may be called at any time; the caller owns the
 // result.
 func (n *Node) Status() Status {
-	c := n.clusters.Status()
+	c, t := n.clusters.Status(), n.overlay.Traffic()
 	return Status{
 		Peer:        n.Self().String(),
 		Addrs:       present(n.Addrs()),
@@ -58,7 +65,12 @@ func (n *Node) Status() Status {
 		Anchors:     AnchorStatus{Leases: c.Leases, Watches: c.Watches},
 		Queues:      n.requests.Status(),
 		Requests:    n.requests.Calls(),
-		Drops:       n.drops(c.Drops),
+
+		SentBytes:     t.Sent,
+		ReceivedBytes: t.Received,
+		QueuedBytes:   t.Queued,
+
+		Drops: n.drops(c.Drops),
 	}
 }
 

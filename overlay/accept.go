@@ -188,7 +188,7 @@ func (l *Link) complete(st *stream) error {
 	l.mu.Unlock() // what join decided waits for the Hello
 	hello, err := encodeHello(l.o.instance, clock, l.o.cfg.Agent, l.o.Addrs())
 	if err == nil {
-		_, err = st.s.Write(hello)
+		err = st.say(hello)
 	}
 	l.mu.Lock()
 	if err != nil {
@@ -214,6 +214,7 @@ func (o *Overlay) refuse(s Stream, cause error) {
 		s.Reset(refusalCode(cause))
 		return
 	}
+	o.traffic.sent[LaneCtl].Add(uint64(len(words)))
 	// Closing at once could overtake the words; wait for the peer's end.
 	var rest [512]byte
 	for range 1024 {

@@ -16,7 +16,8 @@ const maxChunk = 512 << 10
 // a batch is made of.
 type chunk struct {
 	b      []byte
-	frames int // messages that end in this chunk, for counting drops
+	frames int  // messages that end in this chunk, for counting drops
+	lane   Lane // set when it is taken
 	next   *chunk
 }
 

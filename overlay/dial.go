@@ -150,8 +150,8 @@ func (o *Overlay) sayHello(st *stream, clock uint64) (greeting, error) {
 	st.s.SetReadDeadline(end)
 	st.s.SetWriteDeadline(end)
 	defer st.unlimit()
-	if _, err := st.s.Write(hello); err != nil {
-		return greeting{}, writeError(err)
+	if err := st.say(hello); err != nil {
+		return greeting{}, err
 	}
 	for range maxBeforeHello {
 		k, body, err := st.frames.Next()

@@ -31,7 +31,8 @@ type Link struct {
 	offset    atomic.Int64 // the peer's link clock minus ours, ns
 	forgotten atomic.Bool
 
-	heard atomic.Int64 // the last byte from the peer, ns on our link clock
+	heard   atomic.Int64 // the last byte from the peer, ns on our link clock
+	traffic traffic
 
 	// Guarded by mu.
 	mu         sync.Mutex

@@ -32,6 +32,10 @@ type LinkStatus struct {
 	Agent   string         `json:"agent,omitempty"`
 	RTT     time.Duration  `json:"rtt_ns,omitempty"`       // 0 = not measured yet
 	Queued  map[string]int `json:"queued_bytes,omitempty"` // by lane, empty lanes left out
+
+	// Bytes of frames since the link was first needed, over all its sessions.
+	Sent     ByLane `json:"sent_bytes"`
+	Received uint64 `json:"received_bytes"`
 }
 
 // Link returns the link to p. It never returns nil and does not dial. The link
@@ -133,6 +137,7 @@ func (l *Link) status() (LinkStatus, bool) {
 	s.Addr = l.sender.s.RemoteAddr()
 	s.Session, s.Version, s.Agent = l.sess.number, l.version, l.agent
 	s.RTT = time.Duration(l.peerClock.rtt)
+	s.Sent, s.Received = l.traffic.sums(), l.traffic.received.Load()
 	for lane := range l.sess.queue.lanes {
 		if n := l.sess.queue.lanes[lane].bytes; n > 0 {
 			if s.Queued == nil {

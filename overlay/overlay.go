@@ -41,6 +41,7 @@ type Overlay struct {
 
 	// Used concurrently.
 	drops     drops
+	traffic   traffic
 	chunks    chunkPool // of queues
 	batches   chunkPool // of writers
 	sessions  atomic.Uint64

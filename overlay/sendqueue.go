@@ -103,6 +103,7 @@ func (q *sendQueue) take(limit int) *chunk {
 			if len(c.b) > room && batch.head != nil {
 				return batch.head // nothing of lower priority may fill the gap
 			}
+			c.lane = Lane(lane)
 			room -= len(c.b)
 			ln.bytes -= len(c.b)
 			if Lane(lane) == LaneBulk {

@@ -68,8 +68,11 @@ func newStream(l *Link, s Stream) *stream {
 // Read reads from the stream below and notes that the peer is alive.
 func (st *stream) Read(p []byte) (int, error) {
 	n, err := st.s.Read(p)
-	if n > 0 && st.counts {
-		st.l.sign()
+	if n > 0 {
+		st.l.heardBytes(n)
+		if st.counts {
+			st.l.sign()
+		}
 	}
 	return n, err
 }

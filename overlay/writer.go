@@ -43,26 +43,36 @@ func (st *stream) await() {
 // send writes a list of chunks at once, and returns them to the pool.
 func (st *stream) send(batch *chunk) error {
 	pool := &st.l.o.chunks
+	var bytes ByLane
 	if batch.next == nil {
+		bytes[batch.lane] = uint64(len(batch.b))
 		_, err := st.s.Write(batch.b)
 		pool.put(batch)
-		return err
+		return st.sent(bytes, err)
 	}
 	joined := st.l.o.batches.get()
 	for c := batch; c != nil; c = c.next {
+		bytes[c.lane] += uint64(len(c.b))
 		joined.b = append(joined.b, c.b...)
 	}
 	pool.putAll(batch)
 	_, err := st.s.Write(joined.b)
 	st.l.o.batches.put(joined)
+	return st.sent(bytes, err)
+}
+
+func (st *stream) sent(bytes ByLane, err error) error {
+	if err == nil {
+		st.l.wrote(bytes)
+	}
 	return err
 }
 
 // leave says the last words of this direction.
 func (st *stream) leave(f *farewell) error {
 	if !f.silent {
-		if _, err := st.s.Write(encodeGoodbye(f.code, f.reason)); err != nil {
-			return writeError(err)
+		if err := st.say(encodeGoodbye(f.code, f.reason)); err != nil {
+			return err
 		}
 	}
 	if err := st.s.CloseWrite(); err != nil && !f.silent {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
@@ -33,6 +34,15 @@ func (strict) CheckAdmission(_ peer.ID, proof []byte) error {
 		return errors.New("not one of us")
 	}
 	return nil
+}
+
+// undecided refuses everybody, but only once it is closed.
+type undecided chan struct{}
+
+func (undecided) Admit(peer.ID) []byte { return nil }
+func (u undecided) CheckAdmission(peer.ID, []byte) error {
+	<-u
+	return errors.New("not one of us")
 }
 
 type events chan string
@@ -82,4 +92,37 @@ func TestRefusalAfterOurHalfOfTheHandshake(t *testing.T) {
 	time.Sleep(100 * time.Millisecond)
 	require.Empty(t, seenByA)
 	require.Empty(t, seenByB)
+}
+
+// This test checks that a connection which the other side has not agreed to
+// yet counts for nothing when somebody connects to the address alone: libp2p
+// calls such a peer connected, before its refusal and for a moment after it.
+func TestConnectDoesNotTrustAConnectionThatIsNotConfirmed(t *testing.T) {
+	decided := make(undecided)
+	a, _ := startWith(t, oneSided{})
+	b, _ := startWith(t, decided)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+
+	results := make(chan error, 2)
+	connect := func(c overlay.Candidate) {
+		go func() {
+			_, err := a.Connect(ctx, c)
+			results <- err
+		}()
+	}
+	connect(overlay.Candidate{Peer: b.Self(), Addrs: b.Addrs()})
+	require.Eventually(t, func() bool {
+		return a.current().swarm.Connectedness(b.Self()) == network.Connected
+	}, 5*time.Second, time.Millisecond)
+	connect(overlay.Candidate{Addrs: b.Addrs()})
+	select {
+	case err := <-results:
+		require.FailNow(t, "Connect did not wait for the other side", "%v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(decided)
+	for range 2 {
+		require.ErrorIs(t, <-results, ErrRefused)
+	}
 }
