@@ -26,6 +26,11 @@ type Level interface {
 	// Note puts a result into the trace, if the level has one.
 	Note(node, text string)
 
+	// SetLinks says how links behave from now on, by the names of sender and
+	// receiver. It is called once, before the first node starts; of may be
+	// called at any time, by any goroutine.
+	SetLinks(of func(from, to string) scenario.Link)
+
 	// Start starts a node, or starts it again with the next incarnation after
 	// it was stopped or lost. It returns when the node runs.
 	Start(ctx context.Context, spec NodeSpec) (Participant, error)
