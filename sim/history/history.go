@@ -26,11 +26,12 @@ type Node struct {
 	Name    string
 	Zone    string
 	Peer    string
-	Key     string        // label of its network key
-	From    time.Duration // Start returned
-	Until   time.Duration // it was stopped, killed or lost; -1 = alive at the end
-	How     string        // stopped, crashed, silenced; "" = alive at the end
-	Correct bool          // it was alive at the end of the liveness phase
+	Key     string            // label of its network key
+	Keys    map[string]string // cluster → label of the explicit key it holds for it, if it holds one
+	From    time.Duration     // Start returned
+	Until   time.Duration     // it was stopped, killed or lost; -1 = alive at the end
+	How     string            // stopped, crashed, silenced; "" = alive at the end
+	Correct bool              // it was alive at the end of the liveness phase
 }
 
 // Request is one request of the workload, a flood or the probes of the liveness
@@ -81,11 +82,16 @@ type Fault struct {
 	Until time.Duration // when it was undone; At if it is over at once; -1 = never
 	Do    string
 	Nodes []string // whom it hits
-	Text  string   // for people: "crash m1", "cut a1,a2 | b1"
+	// Between has the two sides of a fault of links; for a one-way fault, from
+	// the first to the second. Without it a fault of links counts as if its
+	// Nodes were cut off from everybody.
+	Between [][]string
+	Text    string // for people: "crash m1", "cut a1,a2 | b1"
 }
 
 // View is a change of what a node sees of one member of a cluster that it
-// calls. The player samples; Views hold changes only.
+// calls. The player samples; Views hold changes only. Each life of a node
+// begins with empty views; that a node stops watching is no change.
 type View struct {
 	At      time.Duration
 	Node    string // the observer
