@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/arke-mesh/arke/sim/check"
+	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/scenario"
+)
+
+// Schema is the number of the JSON format. Fields may be added under the same
+// number; none changes its meaning.
+const Schema = 1
+
+// Report is a run as `arke sim run --json` prints it. The page needs the
+// history, too, so a report that was read back from JSON has no page.
+type Report struct {
+	Schema    int    `json:"schema"`
+	Name      string `json:"name"`
+	About     string `json:"about,omitempty"`
+	OK        bool   `json:"ok"`              // it came to its end, every assertion holds, nothing was violated
+	Error     string `json:"error,omitempty"` // why it did not come to its end
+	Level     string `json:"level"`
+	Seed      uint64 `json:"seed"`
+	Commit    string `json:"commit"`
+	GoVersion string `json:"go_version"`
+	Host      string `json:"host,omitempty"`
+	TraceHash string `json:"trace_hash"` // "" where the level has none
+	Replay    string `json:"replay"`     // the command that runs it again
+
+	Events          uint64  `json:"events"`
+	EventsPerSecond float64 `json:"events_per_second"` // of real time
+	VirtualSeconds  float64 `json:"virtual_seconds"`
+	RealSeconds     float64 `json:"real_seconds"`
+	VirtualPerReal  float64 `json:"virtual_per_real"`
+	MemoryPeakBytes uint64  `json:"memory_peak_bytes"`
+	StartSeconds    float64 `json:"start_seconds"`  // when the workload began
+	SafetySeconds   float64 `json:"safety_seconds"` // when it ended and everything was healed
+	EndSeconds      float64 `json:"end_seconds"`    // when the liveness phase was over
+
+	Nodes      int            `json:"nodes"`       // different names
+	Lives      int            `json:"lives"`       // of them: a restart is a further life
+	Requests   int            `json:"requests"`    // of all workloads and probes, without those in caller_lost
+	CallerLost int            `json:"caller_lost"` // requests whose own caller was stopped or lost meanwhile
+	Outcomes   map[string]int `json:"outcomes"`    // how the requests ended; "none" = one did not
+
+	Works   []Work   `json:"works"`   // "all" first, then each workload
+	Members []Member `json:"members"` // by cluster and node
+
+	Detection   map[string]float64 `json:"detection_ms"`   // the metrics of that name, without the name
+	Reroute     map[string]float64 `json:"reroute_ms"`     // as above
+	Convergence map[string]float64 `json:"convergence_ms"` // as above
+
+	Assertions []check.Result          `json:"assertions"`
+	Violations []Violation             `json:"violations"`
+	Metrics    map[string]check.Metric `json:"metrics"`
+	Faults     []Fault                 `json:"faults"`
+
+	Checkpoints []string `json:"checkpoints,omitempty"` // the running hash after each 1,000 events
+
+	scenario scenario.Scenario
+	history  *history.History
+}
+
+// Violation is a broken promise.
+type Violation struct {
+	Checker   string  `json:"checker"`
+	AtSeconds float64 `json:"at_seconds"`
+	Text      string  `json:"text"`
+}
+
+// Fault is something that was done to the network.
+type Fault struct {
+	AtSeconds    float64  `json:"at_seconds"`
+	UntilSeconds *float64 `json:"until_seconds"` // null = it was never undone
+	Do           string   `json:"do"`
+	Nodes        []string `json:"nodes"`
+	Text         string   `json:"text"`
+}
+
+// New makes the report of a run. A history or a verdict may be nil if the run
+// broke. The report keeps h, which must not be changed any more.
+func New(info Info, s scenario.Scenario, h *history.History, v *check.Verdict) *Report {
+	if h == nil {
+		h = &history.History{}
+	}
+	if v == nil {
+		v = &check.Verdict{}
+	}
+	r := &Report{
+		Schema: Schema, Name: info.Name, About: strings.TrimSpace(s.About),
+		OK: v.OK && info.Error == "", Error: info.Error, Level: info.Level, Seed: info.Seed, Commit: info.Commit,
+		GoVersion: info.GoVersion, Host: info.Host, TraceHash: info.TraceHash, Replay: info.Replay(),
+		Events: info.Events, VirtualSeconds: seconds(info.Virtual), RealSeconds: seconds(info.Real), MemoryPeakBytes: info.MemoryPeak,
+		StartSeconds: seconds(h.Start), SafetySeconds: seconds(h.Safety), EndSeconds: seconds(h.End),
+		Lives: len(h.Nodes), Outcomes: map[string]int{},
+		Assertions: slices.Clone(v.Assertions), Metrics: v.Metrics,
+		scenario: s, history: h,
+	}
+	if r.Name == "" {
+		r.Name = s.Name
+	}
+	if real := info.Real.Seconds(); real > 0 {
+		r.EventsPerSecond = rounded(float64(info.Events)/real, 10)
+		r.VirtualPerReal = rounded(info.Virtual.Seconds()/real, 1000)
+	}
+	r.Nodes = len(names(h))
+	r.Works = works(h)
+	if len(r.Works) > 0 {
+		all := r.Works[0]
+		r.Requests, r.CallerLost, r.Outcomes = all.Requests, all.CallerLost, all.Outcomes
+	}
+	r.Members = members(h)
+	r.Detection, r.Reroute, r.Convergence = family(v, "detection"), family(v, "reroute"), family(v, "convergence")
+	for _, x := range v.Violations {
+		r.Violations = append(r.Violations, Violation{Checker: x.Checker, AtSeconds: seconds(x.At), Text: x.Text})
+	}
+	r.Faults = faults(h)
+	for _, c := range info.Checkpoints {
+		r.Checkpoints = append(r.Checkpoints, strconv.FormatUint(c, 16))
+	}
+	return r.filled()
+}
+
+// filled replaces nil slices and maps, which JSON would print as null.
+func (r *Report) filled() *Report {
+	r.Works, r.Members, r.Faults = some(r.Works), some(r.Members), some(r.Faults)
+	r.Assertions, r.Violations = some(r.Assertions), some(r.Violations)
+	if r.Metrics == nil {
+		r.Metrics = map[string]check.Metric{}
+	}
+	return r
+}
+
+// WriteJSON writes the report as one line of JSON.
+func (r *Report) WriteJSON(w io.Writer) error {
+	return writeJSON(w, r)
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// family collects the metrics in milliseconds whose names begin with a word:
+// of "detection_p50" the name "p50".
+func family(v *check.Verdict, word string) map[string]float64 {
+	found := map[string]float64{}
+	for name, m := range v.Metrics {
+		if rest, ok := strings.CutPrefix(name, word); ok && m.Unit == check.Millis {
+			rest = strings.TrimPrefix(rest, "_")
+			if rest == "" {
+				rest = "all"
+			}
+			found[rest] = m.Value
+		}
+	}
+	return found
+}
+
+func faults(h *history.History) []Fault {
+	var all []Fault
+	for _, f := range h.Faults {
+		one := Fault{AtSeconds: seconds(f.At), Do: f.Do, Nodes: some(slices.Clone(f.Nodes)), Text: f.Text}
+		if f.Until >= 0 {
+			until := seconds(f.Until)
+			one.UntilSeconds = &until
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func some[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// seconds are d's, to the microsecond.
+func seconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
+
+// millis are d's, to the microsecond.
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+
+// rounded keeps so many parts of one.
+func rounded(v, parts float64) float64 { return float64(int64(v*parts+0.5)) / parts }
