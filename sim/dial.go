@@ -98,7 +98,7 @@ func (d *dial) arrive() {
 		return
 	}
 	back := time.Duration(n.path(d.to, d.p.host).delay())
-	if !q.up() {
+	if !q.up() || !n.admits(d.p.host, d.to) {
 		n.after(back, d.p.key(kindRefused, d.to.index, d.number), func() {
 			n.mu.Lock()
 			defer n.mu.Unlock()

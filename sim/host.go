@@ -26,7 +26,8 @@ type host struct {
 	addr    string // multiaddr without /p2p
 
 	// Guarded by Network.mu.
-	proc        *process // the node that runs or ran last; nil before the first
+	proc        *process  // the node that runs or ran last; nil before the first
+	admission   Admission // nil = accepts everybody
 	incarnation uint64
 	paused      bool
 	parked      []*event // of a paused node, in order

@@ -46,6 +46,7 @@ type Network struct {
 	byAddr  map[string]*host       // multiaddr, ip:port, name:port
 	paths   map[[2]uint32]*path    // by sender, receiver
 	blocked map[*deadline]struct{} // Reads and Writes that wait
+	proofs  map[proven]bool        // of admission, that were checked
 }
 
 // New makes a network whose nodes do not exist yet. Start it before use.
@@ -62,6 +63,7 @@ func New(cfg Config) *Network {
 		byAddr:  make(map[string]*host),
 		paths:   make(map[[2]uint32]*path),
 		blocked: make(map[*deadline]struct{}),
+		proofs:  make(map[proven]bool),
 	}
 	n.trace = Trace{Seed: cfg.Seed, Hash: mix(offset, cfg.Seed), names: make(map[uint32]string)}
 	return n

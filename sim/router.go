@@ -145,7 +145,7 @@ func (r *router) ask(to place, target point) ([]place, answer) {
 	switch {
 	case r.p.n.severed(r.p.host, h), h.paused, q != nil && q.state == stateSilent:
 		return nil, silent
-	case !q.up():
+	case !q.up(), !r.p.n.admits(r.p.host, h):
 		return nil, refused
 	}
 	return q.router.table.nearest(target, bucketSize), answered

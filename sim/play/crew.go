@@ -1,0 +1,247 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package play
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/scenario"
+)
+
+// crew is the nodes of a scenario and the lives that they lead.
+type crew struct {
+	p     *player
+	nodes []*crewNode // in the scenario's order; immutable
+	by    map[string]*crewNode
+}
+
+// crewNode is a node that may live several times.
+type crewNode struct {
+	// Immutable.
+	name  string
+	start time.Duration
+	spec  NodeSpec
+	key   string
+	jobs  []scenario.Cluster // that it serves
+
+	mu     sync.Mutex
+	life   *life // guarded by mu; nil while it is not alive
+	factor int   // guarded by mu; of its handlers' work
+	busy   bool  // guarded by mu; starts or stops
+}
+
+// life is a node from a start to an end.
+type life struct {
+	Participant
+	index   int   // in the history's nodes
+	tenures []int // guarded by crewNode.mu
+}
+
+func newCrew(p *player) (*crew, error) {
+	c := &crew{p: p, by: make(map[string]*crewNode)}
+	seeds := map[string]string{}
+	for _, g := range p.scenario.Nodes {
+		file, err := network(p.scenario.Seed, g.Key)
+		if err != nil {
+			return nil, err
+		}
+		for i, name := range g.Members() {
+			n := &crewNode{
+				name: name, start: g.Start.D() + time.Duration(i)*g.Every.D(), key: g.Key, factor: 1,
+				spec: NodeSpec{Name: name, Zone: g.Zone, Network: file},
+			}
+			if seed := seedOf(seeds, p.scenario, name); seed != "" {
+				n.spec.Seeds = []string{seed}
+			}
+			c.nodes, c.by[name] = append(c.nodes, n), n
+		}
+	}
+	return c, c.assign()
+}
+
+// seedOf chooses the node through which the others find the network: the first
+// one of all, also for those that hold another key and will be refused.
+func seedOf(seeds map[string]string, s scenario.Scenario, name string) string {
+	if seeds[""] == "" {
+		seeds[""] = name
+		return ""
+	}
+	return seeds[""]
+}
+
+// assign gives nodes their clusters and explicit keys.
+func (c *crew) assign() error {
+	for _, job := range c.p.scenario.Clusters {
+		for _, name := range job.Members {
+			n := c.by[name]
+			if n == nil {
+				return fmt.Errorf("play: cluster %q names %q, which is no node", job.Name, name)
+			}
+			n.jobs = append(n.jobs, job)
+		}
+		holders, err := scenario.KeyHolders(c.p.scenario, job)
+		if err != nil {
+			return err
+		}
+		for name, label := range holders {
+			n := c.by[name]
+			if n.spec.ClusterKeys == nil {
+				n.spec.ClusterKeys = make(map[string][]security.KeyVersion)
+			}
+			n.spec.ClusterKeys[job.Name] = clusterKey(c.p.scenario.Seed, label)
+		}
+	}
+	return nil
+}
+
+// early are the nodes of the warm-up, late the others.
+func (c *crew) early() []*crewNode {
+	return slices.DeleteFunc(slices.Clone(c.nodes), func(n *crewNode) bool { return n.start > 0 })
+}
+
+func (c *crew) late() []*crewNode {
+	return slices.DeleteFunc(slices.Clone(c.nodes), func(n *crewNode) bool { return n.start <= 0 })
+}
+
+// alive returns the node's current life, or nil.
+func (n *crewNode) alive() *life {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.life
+}
+
+// enter claims the node for a start (dead) or an end (alive).
+func (n *crewNode) enter(alive bool) *life {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.busy || (n.life != nil) != alive {
+		return nil
+	}
+	n.busy = true
+	if !alive {
+		return &life{}
+	}
+	return n.life
+}
+
+func (n *crewNode) leave(l *life) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.busy, n.life = false, l
+}
+
+// start starts a node and registers its members. It does nothing if the node
+// lives.
+func (c *crew) start(n *crewNode) {
+	if n.enter(false) == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	participant, err := c.p.level.Start(ctx, n.spec)
+	if err != nil {
+		n.leave(nil)
+		c.p.fail(err)
+		return
+	}
+	l := &life{Participant: participant}
+	l.index = c.p.record.born(history.Node{
+		Name: n.name, Zone: n.spec.Zone, Peer: participant.Peer(), Key: n.key, From: c.p.level.Now(), Until: -1,
+	})
+	n.leave(l)
+	for _, job := range n.jobs {
+		c.serve(n, l, job)
+	}
+}
+
+// serve registers one member.
+func (c *crew) serve(n *crewNode, l *life, job scenario.Cluster) {
+	p := c.p
+	tenure := p.record.asked(history.Tenure{
+		Cluster: job.Name, Node: n.name, Peer: l.Peer(), Asked: p.level.Now(), From: -1, Leaving: -1, Until: -1,
+	})
+	n.mu.Lock()
+	l.tenures = append(l.tenures, tenure)
+	n.mu.Unlock()
+	h, err := p.handler(n, l, job, tenure)
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	ctx, cancel := l.Within(10 * time.Second)
+	defer cancel()
+	registration, err := l.Serve(ctx, job.Name, h, patterns.Limits{
+		Concurrency: job.Limits.Concurrency, QueueLength: job.Limits.QueueLength, QueueBytes: int(job.Limits.QueueBytes),
+		MessageBytes: int(job.Limits.MessageBytes), Capacity: job.Limits.Capacity,
+	})
+	if err != nil {
+		p.record.refused(tenure, err)
+		return
+	}
+	p.record.served(tenure, registration.Member(), p.level.Now())
+}
+
+// end takes a node out: drop does it to the node itself, before it is closed.
+func (c *crew) end(n *crewNode, how string, drop func(*life) error) error {
+	l := n.enter(true)
+	if l == nil {
+		return nil
+	}
+	n.mu.Lock()
+	tenures := slices.Clone(l.tenures)
+	n.mu.Unlock()
+	c.p.record.leaving(tenures, c.p.level.Now())
+	began := c.p.level.Now()
+	err := drop(l)
+	if how == "stopped" {
+		began = c.p.level.Now() // it could work until it was done
+	}
+	c.p.record.died(l.index, tenures, how, began)
+	if closeErr := l.Close(); err == nil && closeErr != nil && !errors.Is(closeErr, patterns.ErrClosed) {
+		c.p.log.Debug("close", zapNode(n.name), zapError(closeErr))
+	}
+	n.leave(nil)
+	return err
+}
+
+// stop drains a node and closes it.
+func (c *crew) stop(n *crewNode, apply func() error) error {
+	return c.end(n, "stopped", func(l *life) error {
+		ctx, cancel := l.Within(stopWithin)
+		defer cancel()
+		if err := l.Shutdown(ctx); err != nil {
+			c.p.log.Debug("shutdown", zapNode(n.name), zapError(err))
+		}
+		return apply()
+	})
+}
+
+// calm ends the faults that the player itself makes.
+func (c *crew) calm() {
+	for _, n := range c.nodes {
+		n.mu.Lock()
+		n.factor = 1
+		n.mu.Unlock()
+	}
+}
+
+// shut marks who is alive at the end and closes everybody, one after the
+// other.
+func (c *crew) shut() {
+	for _, n := range c.nodes {
+		if l := n.enter(true); l != nil {
+			c.p.record.survived(l.index)
+			_ = l.Close()
+			n.leave(nil)
+		}
+	}
+}

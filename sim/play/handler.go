@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package play
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/sim/scenario"
+)
+
+// job is the handler of one member: it records each run and does what the
+// scenario says.
+type job struct {
+	p      *player
+	node   *crewNode
+	life   *life
+	tenure int
+	spec   scenario.Handler
+	user   patterns.Handler // of kind go
+}
+
+func (p *player) handler(n *crewNode, l *life, c scenario.Cluster, tenure int) (patterns.Handler, error) {
+	j := &job{p: p, node: n, life: l, tenure: tenure, spec: c.Handler}
+	if c.Handler.Kind == "go" {
+		if j.user = p.options.Handlers[c.Handler.Name]; j.user == nil {
+			return nil, fmt.Errorf("play: cluster %q wants the Go handler %q, which the program that runs this has not got",
+				c.Name, c.Handler.Name)
+		}
+	}
+	return j, nil
+}
+
+// ServeRequest implements patterns.Handler.
+func (j *job) ServeRequest(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
+	id := idOf(r.Body)
+	expires := time.Duration(-1)
+	if !r.Deadline.IsZero() {
+		expires = j.p.level.Now() + r.Deadline.Sub(j.life.Now())
+	}
+	run := j.p.record.began(id, j.tenure, j.p.level.Now(), expires)
+	defer func() { j.p.record.finished(run, j.p.level.Now()) }()
+	if j.user != nil {
+		return j.user.ServeRequest(ctx, r)
+	}
+	if d := j.takes(id); d > 0 {
+		time.Sleep(d)
+	}
+	if j.spec.Kind == "failing" && j.spec.Every > 0 && mixed(id)%uint64(j.spec.Every) == 0 {
+		code := j.spec.Code
+		if code == 0 {
+			code = 500
+		}
+		return patterns.Message{}, &patterns.RemoteError{Code: patterns.Code(code), Message: "this one fails"}
+	}
+	return patterns.Message{Body: r.Body}, nil
+}
+
+// takes is how long the work takes; it depends on the request only, so that
+// runs can be compared.
+func (j *job) takes(id uint64) time.Duration {
+	d := j.spec.Work.D()
+	if jitter := uint64(j.spec.Jitter); jitter > 0 {
+		d += time.Duration(mixed(id) % (jitter + 1))
+	}
+	j.node.mu.Lock()
+	factor := j.node.factor
+	j.node.mu.Unlock()
+	if factor > 1 {
+		d = max(d, handlerGrain) * time.Duration(factor)
+	}
+	return d
+}
+
+// mixed spreads ids: the finaliser of SplitMix64.
+func mixed(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// body makes a request's body.
+func body(id uint64, size int) []byte {
+	b := make([]byte, max(8, size))
+	binary.BigEndian.PutUint64(b, id)
+	return b
+}
+
+func idOf(b []byte) uint64 {
+	if len(b) < 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(b)
+}
+
+// outcomeOf names how a request ended, in the words of package history.
+func outcomeOf(err error) (name string, maybeRan bool, detail string) {
+	var remote *patterns.RemoteError
+	var late *patterns.DeadlineError
+	switch {
+	case err == nil:
+		return "reply", true, ""
+	case errors.As(err, &remote):
+		return "refused", true, ""
+	case errors.Is(err, context.DeadlineExceeded):
+		return "deadline", !errors.As(err, &late) || late.MaybeRan, ""
+	case errors.Is(err, context.Canceled):
+		return "canceled", !errors.As(err, &late) || late.MaybeRan, ""
+	}
+	for _, known := range []struct {
+		err  error
+		name string
+	}{
+		{patterns.ErrNoMembers, "no_members"},
+		{patterns.ErrOverloaded, "overloaded"},
+		{patterns.ErrUnreachable, "unreachable"},
+		{patterns.ErrInterrupted, "interrupted"},
+		{patterns.ErrUnauthorized, "unauthorized"},
+		{patterns.ErrTooLarge, "too_large"},
+		{patterns.ErrClosed, "closed"},
+	} {
+		if errors.Is(err, known.err) {
+			return known.name, known.name == "interrupted", ""
+		}
+	}
+	return "other", true, err.Error()
+}

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package play
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/arke-mesh/arke/sim/history"
+)
+
+// recorder writes the history. Its methods may be called concurrently; none
+// blocks.
+type recorder struct {
+	mu       sync.Mutex
+	h        history.History
+	requests map[uint64]int // guarded by mu; id to index
+	open     []openFault    // guarded by mu
+}
+
+func newRecorder() *recorder { return &recorder{requests: make(map[uint64]int)} }
+
+func (r *recorder) phases(start, safety time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Start, r.h.Safety = start, safety
+}
+
+func (r *recorder) ended(at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.End = at
+}
+
+func (r *recorder) born(n history.Node) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Nodes = append(r.h.Nodes, n)
+	return len(r.h.Nodes) - 1
+}
+
+func (r *recorder) survived(node int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Nodes[node].Correct = true
+}
+
+func (r *recorder) asked(t history.Tenure) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Tenures = append(r.h.Tenures, t)
+	return len(r.h.Tenures) - 1
+}
+
+func (r *recorder) served(tenure int, member string, at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Tenures[tenure].Member, r.h.Tenures[tenure].From = member, at
+}
+
+func (r *recorder) refused(tenure int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Tenures[tenure].Err = err.Error()
+}
+
+func (r *recorder) leaving(tenures []int, at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range tenures {
+		r.h.Tenures[t].Leaving = at
+	}
+}
+
+func (r *recorder) died(node int, tenures []int, how string, at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Nodes[node].Until, r.h.Nodes[node].How = at, how
+	for _, t := range tenures {
+		r.h.Tenures[t].Until = at
+	}
+}
+
+func (r *recorder) sent(q history.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	q.Ended = -1
+	r.requests[q.ID] = len(r.h.Requests)
+	r.h.Requests = append(r.h.Requests, q)
+}
+
+func (r *recorder) outcome(q history.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := r.requests[q.ID]
+	q.Outcomes = r.h.Requests[i].Outcomes + 1
+	r.h.Requests[i] = q
+}
+
+// lastDeadline is when everything that was sent must have ended.
+func (r *recorder) lastDeadline(now time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last := now
+	for _, q := range r.h.Requests {
+		if q.Ended < 0 {
+			last = max(last, q.Deadline)
+		}
+	}
+	return last
+}
+
+func (r *recorder) began(request uint64, tenure int, at, expires time.Duration) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Runs = append(r.h.Runs, history.Run{Request: request, Tenure: tenure, Began: at, Ended: -1, Expires: expires})
+	return len(r.h.Runs) - 1
+}
+
+func (r *recorder) finished(run int, at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Runs[run].Ended = at
+}
+
+func (r *recorder) views(changes []history.View) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Views = append(r.h.Views, changes...)
+}
+
+func (r *recorder) sample(s history.Sample) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Samples = append(r.h.Samples, s)
+}
+
+// history returns what was recorded, in canonical order.
+func (r *recorder) history(p *player) *history.History {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := &r.h
+	for i := range h.Requests {
+		q := &h.Requests[i]
+		until := q.Ended
+		if until < 0 {
+			until = q.Deadline
+		}
+		q.Lost = touched(h, q.Caller, q.Sent, until)
+	}
+	r.sortTenures()
+	slices.SortStableFunc(h.Nodes, func(a, b history.Node) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortStableFunc(h.Requests, func(a, b history.Request) int {
+		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortStableFunc(h.Runs, func(a, b history.Run) int {
+		return cmp.Or(cmp.Compare(a.Began, b.Began), cmp.Compare(a.Request, b.Request), cmp.Compare(a.Tenure, b.Tenure))
+	})
+	slices.SortStableFunc(h.Views, func(a, b history.View) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Member, b.Member))
+	})
+	slices.SortStableFunc(h.Samples, func(a, b history.Sample) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Node, b.Node))
+	})
+	return h
+}
+
+// sortTenures puts them in order and follows with the runs that name them.
+func (r *recorder) sortTenures() {
+	order := make([]int, len(r.h.Tenures))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := r.h.Tenures[a], r.h.Tenures[b]
+		return cmp.Or(cmp.Compare(x.Asked, y.Asked), cmp.Compare(x.Node, y.Node), cmp.Compare(x.Cluster, y.Cluster))
+	})
+	sorted := make([]history.Tenure, len(order))
+	place := make([]int, len(order))
+	for to, from := range order {
+		sorted[to], place[from] = r.h.Tenures[from], to
+	}
+	r.h.Tenures = sorted
+	for i := range r.h.Runs {
+		r.h.Runs[i].Tenure = place[r.h.Runs[i].Tenure]
+	}
+}

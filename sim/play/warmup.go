@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package play
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// warmUp starts the nodes that exist from the beginning and waits until every
+// caller sees every member, or until nothing changes any more: a scenario may
+// be about nodes that are never let in.
+func (p *player) warmUp(ctx context.Context) error {
+	begun := p.level.Now()
+	early := p.crew.early()
+	started := make([]bool, len(early))
+	for i, n := range early {
+		p.at(begun+time.Duration(i)*stagger, "start "+n.name, func() {
+			p.crew.start(n)
+			started[i] = true
+		})
+	}
+	p.under.Wait()
+	if err := p.failed(); err != nil {
+		return err
+	}
+	for p.level.Now() < begun+warmUpLimit {
+		if p.standing() {
+			return nil
+		}
+		p.level.Sleep(p.level.Now() + warmUpLook)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if p.level.Now() > begun+settled && !p.strict() {
+			return nil
+		}
+	}
+	return fmt.Errorf("play: after %v not every caller sees every member", warmUpLimit)
+}
+
+// settled is how long a warm-up lasts in which some are kept out on purpose.
+const settled = 5 * time.Second
+
+// strict says whether everybody must see everybody: all hold the same keys.
+func (p *player) strict() bool {
+	for _, n := range p.crew.nodes {
+		if n.key != "" {
+			return false
+		}
+	}
+	for _, c := range p.scenario.Clusters {
+		if len(c.Keys) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// standing says whether each caller sees as many live members as there are.
+func (p *player) standing() bool {
+	want := make(map[string]int)
+	for _, n := range p.crew.nodes {
+		if n.alive() == nil {
+			continue
+		}
+		for _, job := range n.jobs {
+			want[job.Name]++
+		}
+	}
+	for _, o := range p.pairs {
+		l := p.crew.by[o.node].alive()
+		if l == nil {
+			continue
+		}
+		members, known := p.members(l, o.cluster)
+		live := 0
+		for _, m := range members {
+			if m.State == "live" {
+				live++
+			}
+		}
+		if !known || live < want[o.cluster] {
+			return false
+		}
+	}
+	return true
+}
