@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -113,6 +114,15 @@ func (x *assembly) connect(ctx context.Context, p peer.ID, addrs []ma.Multiaddr)
 func wasRefused(c network.Conn) bool {
 	var conn *secureConn
 	return c.As(&conn) && conn.refused.Load()
+}
+
+// agreed says whether a connection to p stands that p has agreed to. libp2p
+// calls a peer connected before that, and for a moment after it has hung up.
+func (x *assembly) agreed(p peer.ID) bool {
+	return slices.ContainsFunc(x.swarm.ConnsToPeer(p), func(c network.Conn) bool {
+		var conn *secureConn
+		return !c.IsClosed() && (c.Stat().Direction == network.DirInbound || c.As(&conn) && conn.heard.Load())
+	})
 }
 
 // dial returns a connection to p, an existing one if there is one.

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
@@ -37,7 +36,7 @@ func (x *assembly) connectAny(ctx context.Context, seeds []seed) (peer.ID, error
 		switch p := x.whoIsAt(s, bound); {
 		case p == x.owner.self:
 			self = true
-		case p != "" && x.swarm.Connectedness(p) == network.Connected:
+		case p != "" && x.agreed(p):
 			connected = p
 		case len(unknown) < maxTried:
 			unknown = append(unknown, s)

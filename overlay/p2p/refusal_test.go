@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,6 +102,8 @@ func TestConnectDoesNotTrustAConnectionThatIsNotConfirmed(t *testing.T) {
 	decided := make(undecided)
 	a, _ := startWith(t, oneSided{})
 	b, _ := startWith(t, decided)
+	decide := sync.OnceFunc(func() { close(decided) })
+	t.Cleanup(decide) // also after a failure: b could not be closed otherwise
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 
@@ -121,7 +124,7 @@ func TestConnectDoesNotTrustAConnectionThatIsNotConfirmed(t *testing.T) {
 		require.FailNow(t, "Connect did not wait for the other side", "%v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
-	close(decided)
+	decide()
 	for range 2 {
 		require.ErrorIs(t, <-results, ErrRefused)
 	}
