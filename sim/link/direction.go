@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import "time"
+
+// Direction is the state of one direction of a link. It is not safe for
+// concurrent use. Times are since any fixed instant, and callers give them in
+// an order that does not decrease.
+type Direction struct {
+	model Model
+	rng   random
+	free  time.Duration // when the bottleneck has sent everything
+	last  time.Duration // the latest arrival of a packet
+	flow  Flow          // of Stream
+}
+
+// NewDirection returns an idle direction. Its random numbers depend on the
+// seed and on the two names, and on nothing else.
+func NewDirection(m Model, seed uint64, from, to string) *Direction {
+	return &Direction{model: m.normal(), rng: newRandom(seed, from, to)}
+}
+
+// Model returns what describes the direction, defaults filled in.
+func (d *Direction) Model() Model { return d.model }
+
+// SetModel changes what is sent from now on. What is on its way arrives as
+// before, and what waits at the bottleneck still waits so long.
+func (d *Direction) SetModel(m Model) { d.model = m.normal() }
+
+// Packet sends one datagram. It returns when it arrives, never before an
+// earlier one; !ok means that it was lost or found the queue full.
+func (d *Direction) Packet(now time.Duration, size int) (arrive time.Duration, ok bool) {
+	if d.Backlog(now) > 0 && d.waiting(now)+size > d.model.Queue {
+		return 0, false
+	}
+	out := d.pass(now, size)
+	d.last = max(d.last, out+d.delay())
+	return d.last, !d.lose()
+}
+
+// Stream sends so many bytes of a reliable stream, all that this direction
+// carries being one connection. It returns when the last of them arrives; or,
+// if broken is set, when the sender gives up.
+func (d *Direction) Stream(now time.Duration, size int) (arrive time.Duration, broken bool) {
+	return d.Send(&d.flow, now, size)
+}
+
+// Flight returns how long a message of one packet takes, retransmissions
+// included, that waits for nothing and delays nothing: one of a handshake.
+func (d *Direction) Flight() (takes time.Duration, broken bool) {
+	free := d.free
+	takes = d.delay()
+	wait, broken := d.recover(0)
+	d.free = free
+	return takes + wait, broken
+}
+
+// Backlog is how long what was sent before still keeps the bottleneck busy.
+func (d *Direction) Backlog(now time.Duration) time.Duration { return max(0, d.free-now) }
+
+// waiting is the same in bytes.
+func (d *Direction) waiting(now time.Duration) int {
+	return int(int64(d.Backlog(now)) * int64(d.model.Mbps) / 8000)
+}
+
+// Room reports whether so many bytes fit into the queue now, or the queue is
+// empty: a sender that waits for room loses nothing to the queue's bound.
+func (d *Direction) Room(now time.Duration, size int) bool {
+	return d.RoomAt(now, size) <= now
+}
+
+// RoomAt is when so many bytes will fit into the queue if nothing else is sent.
+func (d *Direction) RoomAt(now time.Duration, size int) time.Duration {
+	if d.Backlog(now) == 0 {
+		return now
+	}
+	return max(now, d.free-d.model.Transmit(max(0, d.model.Queue-size)))
+}
+
+// pass takes size bytes through the bottleneck and returns when they are
+// through.
+func (d *Direction) pass(now time.Duration, size int) time.Duration {
+	d.free = max(d.free, now) + d.model.Transmit(size)
+	return d.free
+}
+
+// delay draws the latency of one flight.
+func (d *Direction) delay() time.Duration {
+	l := d.model.Latency
+	if j := d.model.Jitter; j > 0 {
+		l += time.Duration(d.rng.below(uint64(j) + 1))
+	}
+	return l
+}
+
+// lose decides whether one packet is lost.
+func (d *Direction) lose() bool {
+	return d.model.Loss > 0 && d.rng.below(AllLost) < uint64(d.model.Loss)
+}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import "time"
+
+// Model describes a link in one direction. The zero value of a field means
+// nothing of it; the zero Model delivers at once.
+type Model struct {
+	Latency time.Duration // one way
+	Jitter  time.Duration // on top of it, uniform between 0 and this
+	Loss    uint32        // of packets, in parts per million
+	Mbps    int           // 10⁶ bits a second; 0 = unbounded
+	Queue   int           // bytes that may wait for the bottleneck, default DefaultQueue; only with Mbps
+}
+
+const (
+	// DefaultQueue is that of a Model with a bandwidth and no Queue, in bytes.
+	DefaultQueue = 256 << 10
+
+	// PacketSize is how many bytes of a stream travel in one packet.
+	PacketSize = 1400
+
+	// MinRTO is the least time after which a loss is noticed by a sender to
+	// whom nothing comes back.
+	MinRTO = 200 * time.Millisecond
+
+	// Patience is how long a sender tries to get one packet through before
+	// it gives the connection up.
+	Patience = 30 * time.Second
+
+	// AllLost is the Loss of a link that delivers nothing.
+	AllLost = 1_000_000
+)
+
+// normal returns m with its default, and without what can't be.
+func (m Model) normal() Model {
+	m.Latency, m.Jitter = max(0, m.Latency), max(0, m.Jitter)
+	m.Loss = min(m.Loss, AllLost)
+	m.Mbps = max(0, m.Mbps)
+	if m.Queue <= 0 {
+		m.Queue = DefaultQueue
+	}
+	return m
+}
+
+// Transmit is how long so many bytes take to pass the bottleneck.
+func (m Model) Transmit(size int) time.Duration {
+	if m.Mbps <= 0 || size <= 0 {
+		return 0
+	}
+	return time.Duration(int64(size) * 8000 / int64(m.Mbps))
+}
+
+// RTT is the round trip that a sender measures on a link which is the same in
+// both directions.
+func (m Model) RTT() time.Duration { return 2*m.Latency + m.Jitter }
+
+// RTO is how long a sender waits for an acknowledgement before it sends again
+// for the first time.
+func (m Model) RTO() time.Duration { return max(MinRTO, m.RTT()+4*m.Jitter) }
+
+// Resume says when a sender whose packet was lost at that time, as were all
+// its retransmissions until the link was mended, sends it again: the doubled
+// waits go on, whether the link works or not.
+func (m Model) Resume(lost, mended time.Duration) time.Duration {
+	at, wait := lost, m.RTO()
+	for at < mended {
+		at += wait
+		wait *= 2
+	}
+	return at
+}
