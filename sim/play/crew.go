@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ type crewNode struct {
 	start time.Duration
 	spec  NodeSpec
 	key   string
+	keys  map[string]string  // cluster to label of its explicit key
 	jobs  []scenario.Cluster // that it serves
 
 	mu     sync.Mutex
@@ -48,34 +50,23 @@ type life struct {
 
 func newCrew(p *player) (*crew, error) {
 	c := &crew{p: p, by: make(map[string]*crewNode)}
-	seeds := map[string]string{}
 	for _, g := range p.scenario.Nodes {
 		file, err := network(p.scenario.Seed, g.Key)
 		if err != nil {
 			return nil, err
 		}
-		for i, name := range g.Members() {
+		for i, name := range g.Names() {
 			n := &crewNode{
 				name: name, start: g.Start.D() + time.Duration(i)*g.Every.D(), key: g.Key, factor: 1,
 				spec: NodeSpec{Name: name, Zone: g.Zone, Network: file},
 			}
-			if seed := seedOf(seeds, p.scenario, name); seed != "" {
-				n.spec.Seeds = []string{seed}
+			if len(c.nodes) > 0 { // also those whose key differs, and who will be refused
+				n.spec.Seeds = []string{c.nodes[0].name}
 			}
 			c.nodes, c.by[name] = append(c.nodes, n), n
 		}
 	}
 	return c, c.assign()
-}
-
-// seedOf chooses the node through which the others find the network: the first
-// one of all, also for those that hold another key and will be refused.
-func seedOf(seeds map[string]string, s scenario.Scenario, name string) string {
-	if seeds[""] == "" {
-		seeds[""] = name
-		return ""
-	}
-	return seeds[""]
 }
 
 // assign gives nodes their clusters and explicit keys.
@@ -88,16 +79,27 @@ func (c *crew) assign() error {
 			}
 			n.jobs = append(n.jobs, job)
 		}
-		holders, err := scenario.KeyHolders(c.p.scenario, job)
-		if err != nil {
+		if err := c.hand(job); err != nil {
 			return err
 		}
-		for name, label := range holders {
+	}
+	return nil
+}
+
+// hand gives the explicit keys of a cluster to who holds them.
+func (c *crew) hand(job scenario.Cluster) error {
+	for _, selector := range slices.Sorted(maps.Keys(job.Keys)) {
+		names, err := c.p.index.Select(selector)
+		if err != nil {
+			return fmt.Errorf("play: keys of cluster %q: %w", job.Name, err)
+		}
+		for _, name := range names {
 			n := c.by[name]
 			if n.spec.ClusterKeys == nil {
-				n.spec.ClusterKeys = make(map[string][]security.KeyVersion)
+				n.spec.ClusterKeys, n.keys = make(map[string][]security.KeyVersion), make(map[string]string)
 			}
-			n.spec.ClusterKeys[job.Name] = clusterKey(c.p.scenario.Seed, label)
+			n.keys[job.Name] = job.Keys[selector]
+			n.spec.ClusterKeys[job.Name] = clusterKey(c.p.scenario.Seed, job.Keys[selector])
 		}
 	}
 	return nil
@@ -155,7 +157,7 @@ func (c *crew) start(n *crewNode) {
 	}
 	l := &life{Participant: participant}
 	l.index = c.p.record.born(history.Node{
-		Name: n.name, Zone: n.spec.Zone, Peer: participant.Peer(), Key: n.key, From: c.p.level.Now(), Until: -1,
+		Name: n.name, Zone: n.spec.Zone, Peer: participant.Peer(), Key: n.key, Keys: n.keys, From: c.p.level.Now(), Until: -1,
 	})
 	n.leave(l)
 	for _, job := range n.jobs {

@@ -33,7 +33,7 @@ func (o openFault) ends(a scenario.Action) bool {
 	case "degrade":
 		return o.do == "degrade" && o.same(a)
 	case "heal":
-		return o.do == "cut" || o.do == "clog"
+		return slices.Contains([]string{"cut", "clog", "degrade", "pause", "skew", "router"}, o.do)
 	}
 	return false
 }

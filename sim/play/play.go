@@ -25,6 +25,7 @@ type player struct {
 	crew     *crew
 	record   *recorder
 	pairs    []pair // who calls what
+	index    *scenario.Index
 
 	start  time.Duration // zero of the scenario's times; set before the workload begins
 	safety time.Duration // when the safety phase ends; likewise
@@ -58,7 +59,7 @@ func newPlayer(l Level, s scenario.Scenario, o Options) (*player, error) {
 	if s.Settle == 0 {
 		s.Settle = scenario.Duration(defaultCalm)
 	}
-	p := &player{level: l, scenario: s, options: o, log: o.Logger.Named("play"), record: newRecorder()}
+	p := &player{level: l, scenario: s, options: o, log: o.Logger.Named("play"), record: newRecorder(), index: scenario.NewIndex(s)}
 	crew, err := newCrew(p)
 	if err != nil {
 		return nil, err
@@ -68,11 +69,7 @@ func newPlayer(l Level, s scenario.Scenario, o Options) (*player, error) {
 }
 
 func (p *player) run(ctx context.Context) error {
-	of, err := scenario.LinkModel(p.scenario)
-	if err != nil {
-		return err
-	}
-	p.level.SetLinks(of)
+	p.level.SetLinks(p.link)
 	if err := p.warmUp(ctx); err != nil {
 		return err
 	}
@@ -99,6 +96,14 @@ func (p *player) run(ctx context.Context) error {
 		return err
 	}
 	return p.finish()
+}
+
+// link is the model of the link from one node to another.
+func (p *player) link(from, to string) scenario.Link {
+	if l, ok := p.index.Link(from, to); ok {
+		return l
+	}
+	return scenario.Link{Latency: scenario.Duration(5 * time.Millisecond), Jitter: scenario.Duration(time.Millisecond)}
 }
 
 // launch plans everything that happens in the safety phase.

@@ -5,6 +5,7 @@ package play
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,6 +123,7 @@ func faultOf(at time.Duration, a scenario.Action) *history.Fault {
 	f.Nodes = append(f.Nodes, a.Nodes...)
 	for _, side := range a.Between {
 		f.Nodes = append(f.Nodes, side...)
+		f.Between = append(f.Between, slices.Clone(side))
 	}
 	switch a.Do {
 	case "corrupt":
