@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+)
+
+// Expand returns the explicit form: the seed has decided everything that was
+// left to it, defaults are filled in, members and callers are lists of nodes,
+// and the timeline is a list of primitive actions ordered by time, each with
+// one node or two lists of nodes. Links keep their selectors and end with one
+// that fits every pair. Expanding twice is expanding once. The error is an
+// *Error. s is not changed.
+func (s Scenario) Expand() (Scenario, error) {
+	if found := s.check(); len(found) > 0 {
+		return Scenario{}, found.err()
+	}
+	out, found := s.expand()
+	return out, found.err()
+}
+
+// step is one primitive action on its way into the expanded timeline.
+type step struct {
+	Action
+	path string // of the action of the file it comes from
+	auto bool   // it undoes something by itself, and need not if that is undone already
+}
+
+// expander turns a timeline into steps.
+type expander struct {
+	s      Scenario
+	index  *Index
+	steps  []step
+	floods int
+	problems
+}
+
+// expand is Expand for a scenario whose fields are checked.
+func (s Scenario) expand() (Scenario, problems) {
+	if s.Generate != nil {
+		drawn, err := s.generate()
+		if err != nil {
+			return Scenario{}, problems{{Path: "generate", Reason: err.Error()}}
+		}
+		s = drawn
+	}
+	s = s.withDefaults()
+	x := &expander{s: s, index: NewIndex(s)}
+	x.names()
+	var random []int
+	for i, a := range s.Timeline {
+		if a.Do == "churn" { // it avoids nodes that others take down
+			random = append(random, i)
+			continue
+		}
+		x.action(fmt.Sprintf("timeline[%d]", i), a)
+	}
+	for _, i := range random {
+		x.churn(fmt.Sprintf("timeline[%d]", i), s.Timeline[i])
+	}
+	x.order()
+	if len(x.problems) == 0 && len(x.steps) > MaxActions {
+		x.add("timeline", "expands to %d actions, more than %d", len(x.steps), MaxActions)
+	}
+	x.lives()
+	x.s.Timeline = nil
+	for _, st := range x.steps {
+		x.s.Timeline = append(x.s.Timeline, st.Action)
+	}
+	return x.s, x.problems
+}
+
+// names replaces the selectors of clusters and callers.
+func (x *expander) names() {
+	for i, c := range x.s.Clusters {
+		x.s.Clusters[i].Members = x.pick(c.Members)
+		x.s.Clusters[i].Keys = x.keys(c.Keys)
+	}
+	for i, w := range x.s.Workload {
+		x.s.Workload[i].From = x.pick(w.From)
+	}
+}
+
+func (x *expander) pick(selectors []string) []string {
+	names, err := x.index.Select(selectors...)
+	if err != nil {
+		x.add("", "%v", err)
+	}
+	return names
+}
+
+// keys resolves the selectors of explicit cluster keys. The more exact one
+// decides: a node, then its group, its zone, and everybody.
+func (x *expander) keys(keys map[string]string) map[string]string {
+	if len(keys) == 0 {
+		return nil
+	}
+	labels := map[string]string{}
+	for _, name := range x.index.Names() {
+		group, _, _ := x.index.Group(name)
+		for _, sel := range []string{name, group.Name, "zone:" + group.Zone, "*"} {
+			if label, ok := keys[sel]; ok {
+				labels[name] = label
+				break
+			}
+		}
+	}
+	return labels
+}
+
+// put appends a primitive action.
+func (x *expander) put(path string, auto bool, a Action) {
+	if len(x.steps) <= MaxActions {
+		x.steps = append(x.steps, step{a, path, auto})
+	}
+}
+
+// order sorts the steps by time; what is simultaneous stays in the order of
+// the file.
+func (x *expander) order() {
+	sort.SliceStable(x.steps, func(i, j int) bool {
+		return x.steps[i].At < x.steps[j].At
+	})
+}
+
+// action expands anything but churn.
+func (x *expander) action(path string, a Action) {
+	switch a.Do {
+	case "start", "restart", "resume":
+		x.each(path, a, "", nil)
+	case "stop", "crash", "silence":
+		a.For += a.Down
+		x.each(path, a, "restart", nil)
+	case "pause":
+		x.each(path, a, "resume", nil)
+	case "slow":
+		x.each(path, a, "slow", func(undo *Action) { undo.Factor = 1 })
+	case "skew":
+		x.each(path, a, "skew", func(undo *Action) { undo.Offset, undo.Drift = 0, 0 })
+	case "router":
+		x.each(path, a, "router", func(undo *Action) { undo.Mode = "" })
+	case "cut", "mend", "clog", "unclog":
+		x.oneWay(path, a, x.sides(a))
+	case "partition-oneway":
+		a.Do = "cut"
+		x.oneWay(path, a, x.sides(a))
+	case "partition":
+		a.Do = "cut"
+		sides := x.sides(a)
+		x.oneWay(path, a, sides)
+		x.oneWay(path, a, [][]string{sides[1], sides[0]})
+	case "degrade":
+		x.degrade(path, a)
+	case "corrupt":
+		x.corrupt(path, a)
+	case "swizzle":
+		x.swizzle(path, a)
+	case "flood":
+		x.flood(path, a)
+	case "heal":
+		x.put(path, false, Action{At: a.At, Do: "heal"})
+	case "rolling-restart":
+		x.rolling(path, a)
+	case "mass-restart":
+		a.Do, a.For, a.Down = "crash", orDefault(a.Down, DefaultDown), 0
+		x.each(path, a, "restart", nil)
+	}
+}
+
+// each does an action to each node, and undoes it after a while.
+func (x *expander) each(path string, a Action, undo string, normal func(*Action)) {
+	for _, name := range x.pick(a.Nodes) {
+		do := a
+		do.Nodes, do.For, do.Down = []string{name}, 0, 0
+		x.put(path, false, do)
+	}
+	if a.For == 0 || undo == "" {
+		return
+	}
+	for _, name := range x.pick(a.Nodes) {
+		back := Action{At: a.At + a.For, Do: undo, Nodes: []string{name}}
+		if normal != nil {
+			normal(&back)
+		}
+		x.putBack(path, back)
+	}
+}
+
+// putBack appends an action that undoes one, unless that is after the end: the
+// liveness phase heals what is left, and who is away then stays away.
+func (x *expander) putBack(path string, a Action) {
+	if a.At > x.s.Duration {
+		x.add(path, "%s would end at %v, after the end at %v", a.Do, a.At, x.s.Duration)
+		return
+	}
+	x.put(path, true, a)
+}
+
+// sides returns the two lists of nodes of an action on links.
+func (x *expander) sides(a Action) [][]string {
+	if len(a.Nodes) > 0 {
+		inside := x.pick(a.Nodes)
+		return [][]string{inside, x.others(inside)}
+	}
+	return [][]string{x.pick(a.Between[0]), x.pick(a.Between[1])}
+}
+
+// others are all nodes that are not in the list.
+func (x *expander) others(list []string) []string {
+	in := make(map[string]bool, len(list))
+	for _, name := range list {
+		in[name] = true
+	}
+	var rest []string
+	for _, name := range x.index.Names() {
+		if !in[name] {
+			rest = append(rest, name)
+		}
+	}
+	return rest
+}
+
+// oneWay does an action to one direction, and undoes it after a while.
+func (x *expander) oneWay(path string, a Action, sides [][]string) {
+	if len(sides[0]) == 0 || len(sides[1]) == 0 {
+		x.add(path, "there is nobody on the other side")
+		return
+	}
+	x.put(path, false, Action{At: a.At, Do: a.Do, Between: sides})
+	if a.For > 0 {
+		undo := map[string]string{"cut": "mend", "clog": "unclog"}[a.Do]
+		x.putBack(path, Action{At: a.At + a.For, Do: undo, Between: sides})
+	}
+}
+
+func (x *expander) flood(path string, a Action) {
+	w := a.Work.withDefaults(defaultName("flood", x.floods), x.s.Duration)
+	x.floods++
+	w.From = x.pick(w.From)
+	if a.Work.Start == 0 {
+		w.Start = a.At
+	}
+	if a.For > 0 {
+		w.Stop = a.At + a.For
+	}
+	if w.Start != a.At || w.Stop <= w.Start {
+		x.add(path+".work", "a flood starts at its own time (%v) and stops later, not from %v to %v", a.At, w.Start, w.Stop)
+	}
+	x.put(path, false, Action{At: a.At, Do: "flood", Work: &w})
+}
+
+func orDefault(d, otherwise Duration) Duration {
+	if d == 0 {
+		return otherwise
+	}
+	return d
+}
+
+// stream is the random stream of the action at a path.
+func (x *expander) stream(path string, a Action) stream {
+	return newStream(x.s.Seed, "timeline", path, a.Do, strconv.FormatInt(int64(a.At), 10))
+}

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/arke-mesh/arke/sim/scenario"
+)
+
+// base is a small network; tests put a timeline behind it.
+const base = `name: small
+duration: 60s
+nodes:
+  - {name: m, count: 5, zone: east}
+  - {name: c, count: 2, zone: west}
+  - {name: late, start: 30s}
+clusters:
+  - {name: geo, members: [m]}
+links:
+  - {between: [zone:east, zone:west], latency: 20ms, loss: 0.5%}
+workload:
+  - {from: c, to: geo, rate: 100}
+`
+
+func parse(t *testing.T, text string) scenario.Scenario {
+	t.Helper()
+	s, err := scenario.Parse("test.yaml", []byte(text))
+	require.NoError(t, err)
+	return s
+}
+
+func expand(t *testing.T, text string) scenario.Scenario {
+	t.Helper()
+	s, err := parse(t, text).Expand()
+	require.NoError(t, err)
+	return s
+}
+
+// line is an action as one line of text.
+func line(a scenario.Action) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v %s", a.At, a.Do)
+	if len(a.Nodes) > 0 {
+		fmt.Fprintf(&b, " %s", strings.Join(a.Nodes, ","))
+	}
+	if len(a.Between) > 0 {
+		fmt.Fprintf(&b, " %s>%s", strings.Join(a.Between[0], ","), strings.Join(a.Between[1], ","))
+	}
+	if a.Factor != 0 {
+		fmt.Fprintf(&b, " x%d", a.Factor)
+	}
+	if a.Offset != 0 || a.Drift != 0 {
+		fmt.Fprintf(&b, " %v %dppm", a.Offset, a.Drift)
+	}
+	if a.Mode != "" {
+		fmt.Fprintf(&b, " %s", a.Mode)
+	}
+	if a.Link != nil {
+		fmt.Fprintf(&b, " %v±%v %v", a.Link.Latency, a.Link.Jitter, a.Link.Loss)
+	}
+	if a.Work != nil {
+		fmt.Fprintf(&b, " %s %s>%s %v/s %v..%v", a.Work.Name, strings.Join(a.Work.From, ","), a.Work.To, a.Work.Rate, a.Work.Start, a.Work.Stop)
+	}
+	return b.String()
+}
+
+func lines(s scenario.Scenario) []string {
+	var all []string
+	for _, a := range s.Timeline {
+		all = append(all, line(a))
+	}
+	return all
+}
+
+func TestActionsExpandToPrimitiveOnes(t *testing.T) {
+	// Each action of a file, and the primitive ones it stands for.
+	for _, tc := range []struct {
+		action string
+		want   []string
+	}{
+		{"{at: 5s, do: crash, nodes: m2, for: 3s}", []string{"5s crash m2", "8s restart m2"}},
+		{"{at: 5s, do: stop, nodes: m2, down: 3s}", []string{"5s stop m2", "8s restart m2"}},
+		{"{at: 5s, do: silence, nodes: [m2, m1]}", []string{"5s silence m1", "5s silence m2"}},
+		{"{at: 5s, do: pause, nodes: c, for: 1s}", []string{"5s pause c1", "5s pause c2", "6s resume c1", "6s resume c2"}},
+		{"{at: 5s, do: slow, nodes: m1, factor: 10, for: 1s}", []string{"5s slow m1 x10", "6s slow m1 x1"}},
+		{"{at: 5s, do: skew, nodes: m1, offset: -10m, drift: 500, for: 1s}", []string{"5s skew m1 -10m 500ppm", "6s skew m1"}},
+		{"{at: 5s, do: router, nodes: m1, mode: stale, for: 1s}", []string{"5s router m1 stale", "6s router m1"}},
+		{"{at: 5s, do: start, nodes: late}", []string{"5s start late"}},
+		{"{at: 5s, do: cut, between: [m1, [c1, c2]], for: 2s}", []string{"5s cut m1>c1,c2", "7s mend m1>c1,c2"}},
+		{"{at: 5s, do: clog, between: [m1, zone:west], for: 2s}", []string{"5s clog m1>c1,c2", "7s unclog m1>c1,c2"}},
+		{"{at: 5s, do: partition, between: [m1, c], for: 2s}", []string{"5s cut m1>c1,c2", "5s cut c1,c2>m1", "7s mend m1>c1,c2", "7s mend c1,c2>m1"}},
+		{"{at: 5s, do: partition, nodes: [m, c]}", []string{"5s cut m1,m2,m3,m4,m5,c1,c2>late", "5s cut late>m1,m2,m3,m4,m5,c1,c2"}},
+		{"{at: 5s, do: partition-oneway, between: [m1, c]}", []string{"5s cut m1>c1,c2"}},
+		{"{at: 5s, do: degrade, between: [m1, [c1, late]], link: {loss: 10%}, for: 2s}", []string{
+			"5s degrade m1>c1,late 5ms±1ms 10%",
+			"7s degrade m1>c1 20ms±0s 0.5%",
+			"7s degrade m1>late 5ms±1ms 0%",
+		}},
+		{"{at: 5s, do: degrade, between: [m1, c1], link: {latency: 1s}, for: 2s}", []string{"5s degrade m1>c1 1s±0s 0%", "7s degrade m1>c1 20ms±0s 0.5%"}},
+		{"{at: 5s, do: corrupt, between: [m1, c1]}", []string{"5s corrupt m1>c1"}},
+		{"{at: 5s, do: flood, for: 5s, work: {from: c1, to: geo, rate: 1000}}", []string{"5s flood flood c1>geo 1000/s 5s..10s"}},
+		{"{at: 5s, do: heal}", []string{"5s heal"}},
+		{"{at: 5s, do: rolling-restart, nodes: [m1, m2], every: 3s, down: 2s}", []string{"5s stop m1", "7s restart m1", "8s stop m2", "10s restart m2"}},
+		{"{at: 5s, do: mass-restart, nodes: [m1, m2], down: 2s}", []string{"5s crash m1", "5s crash m2", "7s restart m1", "7s restart m2"}},
+	} {
+		s := expand(t, base+"timeline:\n  - "+tc.action+"\n")
+		require.Equal(t, tc.want, lines(s), tc.action)
+	}
+}
+
+func TestExpandingTwiceIsExpandingOnce(t *testing.T) {
+	// The expanded form is a scenario too, and stays as it is through YAML and
+	// JSON.
+	s := expand(t, base+`timeline:
+  - {at: 50s, do: heal}
+  - {at: 5s, do: churn, nodes: m, share: 100%, for: 20s, down: 2s}
+  - {at: 30s, do: swizzle, between: [m, c], every: 100ms}
+  - {at: 6s, do: corrupt, between: ["*", "*"], every: 1s, for: 5s}
+  - {at: 7s, do: degrade, between: ["*", "*"], link: {mbps: 10, loss: 1%}, for: 5s}
+  - {at: 7s, do: flood, work: {from: c1, to: geo, rate: 0.5}, for: 5s}
+`)
+	again, err := s.Expand()
+	require.NoError(t, err)
+	require.Equal(t, s, again)
+
+	asJSON, err := json.Marshal(s)
+	require.NoError(t, err)
+	var fromJSON scenario.Scenario
+	require.NoError(t, json.Unmarshal(asJSON, &fromJSON))
+	require.Equal(t, s, fromJSON)
+
+	asYAML, err := yaml.Marshal(s)
+	require.NoError(t, err)
+	fromYAML, err := scenario.Parse("again.yaml", asYAML)
+	require.NoError(t, err)
+	require.Equal(t, s, fromYAML)
+	fromYAML, err = scenario.Parse("again.json", asJSON)
+	require.NoError(t, err)
+	require.Equal(t, s, fromYAML)
+}
+
+func TestTheSeedDecidesWhatIsRandom(t *testing.T) {
+	// Same seed, same timeline; another seed, another one.
+	text := base + "timeline:\n  - {at: 5s, do: churn, nodes: m, share: 100%, for: 30s}\n"
+	s := parse(t, text)
+	one, err := s.Expand()
+	require.NoError(t, err)
+	same, err := s.Expand()
+	require.NoError(t, err)
+	require.Equal(t, one, same)
+	s.Seed = 2
+	other, err := s.Expand()
+	require.NoError(t, err)
+	require.NotEqual(t, one.Timeline, other.Timeline)
+}
+
+func TestExpandFillsDefaultsAndNames(t *testing.T) {
+	// What a file leaves out is explicit afterwards, and the file's value is
+	// not changed.
+	s := parse(t, base)
+	before := parse(t, base)
+	x, err := s.Expand()
+	require.NoError(t, err)
+	require.Equal(t, before, s)
+	require.EqualValues(t, 1, x.Seed)
+	require.Equal(t, scenario.DefaultSettle, x.Settle)
+	require.Equal(t, []string{"sim", "stack", "net"}, x.Levels)
+	require.Equal(t, []string{"m1", "m2", "m3", "m4", "m5"}, x.Clusters[0].Members)
+	require.Equal(t, "echo", x.Clusters[0].Handler.Kind)
+	require.Equal(t, scenario.Work{
+		Name: "request", Kind: "request", From: []string{"c1", "c2"}, To: "geo", Rate: 100,
+		Size: 100, Deadline: scenario.DefaultDeadline, Stop: s.Duration,
+	}, x.Workload[0])
+	require.Equal(t, []string{"*", "*"}, x.Links[1].Between)
+	require.Equal(t, scenario.DefaultLatency, x.Links[1].Latency)
+}
+
+func TestTheMoreExactSelectorDecidesTheClusterKey(t *testing.T) {
+	// A node's own entry comes before its group's, its zone's and everybody's.
+	s := parse(t, base)
+	s.Clusters[0].Keys = map[string]string{"*": "a", "zone:east": "b", "m": "c", "m2": "d"}
+	x, err := s.Expand()
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{
+		"m1": "c", "m2": "d", "m3": "c", "m4": "c", "m5": "c", "c1": "a", "c2": "a", "late": "a",
+	}, x.Clusters[0].Keys)
+}
