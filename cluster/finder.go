@@ -10,6 +10,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -134,6 +135,9 @@ func (f *finder) update(now time.Time, g *ring) {
 // tableChanged takes in that the routing table is another one.
 func (f *finder) tableChanged(now time.Time) {
 	f.changed = now
+	if mutant.On(mutant.NeighboursIgnored) {
+		return
+	}
 	for _, g := range f.sorted() {
 		local := f.nearest(overlay.Key(g.cid), nearestCount)
 		if slices.Equal(local, g.local) {

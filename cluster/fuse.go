@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/mutant"
 )
 
 // fused is one member as all anchors together see it.
@@ -34,7 +36,7 @@ func fuse(sights []*sight) []*fused {
 	}
 	out := make([]*fused, 0, len(best))
 	for key, d := range best {
-		if d.incarnation < newest[key.peer] {
+		if d.incarnation < newest[key.peer] && !mutant.On(mutant.IncarnationIgnored) {
 			continue
 		}
 		f := &fused{described: d}
@@ -65,7 +67,7 @@ func (s *sight) vote(key leaseKey, incarnation uint64) (alive, suspect bool) {
 			lost++
 		}
 	}
-	if listed == 0 || lost >= majority(len(s.ring.anchors)) {
+	if listed == 0 || lost >= majority(len(s.ring.anchors)) || lost > 0 && mutant.On(mutant.OneAnchorDecides) {
 		return false, false
 	}
 	return true, suspect || lost > 0

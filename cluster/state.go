@@ -3,6 +3,8 @@
 
 package cluster
 
+import "github.com/arke-mesh/arke/internal/mutant"
+
 // state is how usable a member is; lower is better.
 type state uint8
 
@@ -42,7 +44,7 @@ func (l *load) state() state {
 		return stateGone
 	case f&flagLinkDown != 0:
 		return stateUnreachable
-	case f&(flagSuspect|flagLinkSuspect) != 0:
+	case f&(flagSuspect|flagLinkSuspect) != 0 && !mutant.On(mutant.SuspectInRotation):
 		return stateSuspect
 	case l.ejected.Load() != 0:
 		return stateEjected

@@ -5,6 +5,7 @@ package node
 
 import (
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns/request"
 )
@@ -49,6 +50,8 @@ func (n *Node) requestConfig(keys *keyring) request.Config {
 // same node key.
 func (n *Node) incarnate() (uint64, error) {
 	switch {
+	case mutant.On(mutant.IncarnationForgotten):
+		return 1, nil
 	case n.cfg.Incarnation != 0:
 		return n.cfg.Incarnation, nil
 	case n.cfg.DataDir != "":

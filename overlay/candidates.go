@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/mutant"
 )
 
 // Bounds and times of the search for peers.
@@ -126,6 +128,9 @@ func (cs *candidates) down(now time.Time, p peer.ID, addrs []string) {
 		return
 	}
 	delete(cs.connected, p)
+	if mutant.On(mutant.LostPeersForgotten) {
+		return
+	}
 	c := cs.find(Candidate{Peer: p})
 	if c == nil {
 		c = &candidate{peer: p, source: SourcePeer, lost: true}

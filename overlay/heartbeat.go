@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
@@ -105,7 +106,7 @@ func (l *Link) stopBeats() {
 func (l *Link) sign() {
 	now := l.o.clock.Now()
 	l.heard.Store(int64(now.Sub(l.o.epoch)))
-	if !l.suspected.Load() {
+	if !l.suspected.Load() || mutant.On(mutant.SuspectForEver) {
 		return
 	}
 	l.mu.Lock()

@@ -6,6 +6,8 @@ package overlay
 import (
 	"slices"
 	"time"
+
+	"github.com/arke-mesh/arke/internal/mutant"
 )
 
 // poll returns the dials to begin now, and when to poll again; zero means
@@ -52,7 +54,7 @@ func (cs *candidates) wanted(c *candidate) bool {
 func (cs *candidates) patrol(now time.Time, slow bool) *candidate {
 	var first *candidate
 	for _, c := range cs.list {
-		if !cs.wanted(c) || !c.next.IsZero() || (now.Sub(c.since) >= patrolFor) != slow {
+		if mutant.On(mutant.LostPeersForgotten) || !cs.wanted(c) || !c.next.IsZero() || (now.Sub(c.since) >= patrolFor) != slow {
 			continue
 		}
 		if first == nil || c.dialled.Before(first.dialled) {

@@ -10,6 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
@@ -61,6 +62,9 @@ func (e *Engine) handleRequest(l Link, frame []byte) {
 	if r.Deadline != 0 {
 		deadline = l.LocalTime(r.Deadline)
 	}
+	if mutant.On(mutant.WallClockDeadline) {
+		deadline = time.Unix(0, int64(r.Deadline))
+	}
 	s := e.members.get(cluster.MemberID(r.Member))
 	if s == nil || r.Incarnation != e.cfg.Incarnation {
 		e.refuse(l, r.ID, deadline, refusal{wire.OutcomeNoSuchMember, dropNoMember})
@@ -78,6 +82,9 @@ func (e *Engine) handleRequest(l Link, frame []byte) {
 		return
 	}
 	s.offer(j, now)
+	if mutant.On(mutant.HandledTwice) {
+		s.offer(s.newJob(e.remote(l.Peer()), r.ID, deadline, o), now)
+	}
 }
 
 // open checks a request's size and right to be handled. Of a cluster whose
@@ -149,7 +156,7 @@ func (s *Server) newJob(r *remote, id uint64, deadline time.Time, o opened) *job
 		ctx: jobContext{clock: e.cfg.Clock, deadline: deadline},
 	}
 	j.ticket = ticket{job: j, size: o.size, deadline: never}
-	if !deadline.IsZero() {
+	if !deadline.IsZero() && !mutant.On(mutant.ExpiredWorkRuns) {
 		j.ticket.deadline = int64(deadline.Sub(e.start))
 	}
 	return j

@@ -6,6 +6,7 @@ package request
 import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 )
 
@@ -21,7 +22,7 @@ func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
 		e.failAll(failedUnreached, func(a *attempt) bool { return a.connectingTo(ev.Peer) })
 	case overlay.LinkDown:
 		e.failAll(failedLink, func(a *attempt) bool {
-			return a.session == ev.Session && a.remote.id == ev.Peer
+			return a.session == ev.Session && a.remote.id == ev.Peer && !mutant.On(mutant.LostLinkNotTold)
 		})
 		if r, ok := e.remotes.find(ev.Peer); ok {
 			e.orphan(r)
@@ -34,6 +35,11 @@ func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
 			e.doubt(a)
 		}
 	case overlay.LinkRecovered: // whoever replies first gives the outcome anyway
+		if mutant.On(mutant.ResentOnRecovery) {
+			for _, a := range e.pending.collect(false, func(a *attempt) bool { return a.session != 0 && a.remote.id == ev.Peer }) {
+				e.post(a, event{what: eventUp, attempt: a})
+			}
+		}
 	}
 }
 

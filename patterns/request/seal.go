@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"io"
 
+	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/security"
 )
@@ -22,6 +23,9 @@ func (c *call) encode(a *attempt) (head, body []byte) {
 		Deadline:    e.cfg.Links.LinkTime(c.deadline),
 		Attempt:     uint8(a.number),
 		Headers:     c.headers,
+	}
+	if mutant.On(mutant.WallClockDeadline) {
+		r.Deadline = uint64(c.deadline.UnixNano())
 	}
 	if c.idempotent {
 		r.Flags |= wire.FlagIdempotent

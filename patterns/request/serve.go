@@ -9,6 +9,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 )
@@ -24,6 +25,10 @@ func (s *Server) offer(j *job, now int64) {
 		s.start(j)
 	case no != (refusal{}):
 		s.engine.drops.count(no.reason)
+		if mutant.On(mutant.FullQueueSilent) && no.outcome == wire.OutcomeOverloaded {
+			j.done(now)
+			return
+		}
 		s.refuse(j, no.outcome)
 	}
 }

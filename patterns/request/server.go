@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -112,6 +113,9 @@ func (s *Server) drain() {
 	s.engine.lastLeave.Store(max(s.engine.now(), 1))
 	s.mu.Lock()
 	s.queue.drain()
+	if mutant.On(mutant.DrainDropsQueue) {
+		s.queue.abandon()
+	}
 	s.settleLocked()
 	s.mu.Unlock()
 }

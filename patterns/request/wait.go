@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/mutant"
 )
 
 // await waits until the plan wants something else than to wait, for pause at
@@ -15,6 +16,10 @@ import (
 func (c *call) await(ctx context.Context, pause time.Duration) decision {
 	if pause > 0 {
 		c.arm(pause)
+	}
+	over := ctx.Done()
+	if mutant.On(mutant.DeadlineForgotten) {
+		over = nil
 	}
 	for {
 		ev, ok := c.box.take()
@@ -27,7 +32,7 @@ func (c *call) await(ctx context.Context, pause time.Duration) decision {
 		c.moment = 0
 		select {
 		case <-c.box.ready:
-		case <-ctx.Done():
+		case <-over:
 			c.turn.take(c.engine.cfg.Exec, "request.over", c.first.id)
 			return c.end(c.plan.over(ctx.Err()))
 		}
@@ -64,6 +69,9 @@ func (c *call) handle(ev event) decision {
 			return c.resume()
 		}
 	case eventDeadline:
+		if mutant.On(mutant.DeadlineForgotten) {
+			return waiting()
+		}
 		return c.end(c.plan.over(context.DeadlineExceeded))
 	case eventClosed:
 		return c.end(c.plan.closing())
