@@ -17,8 +17,9 @@ import (
 
 // Times of lookups.
 const (
-	recheckFirst  = 15 * time.Second       // a neighbourhood is looked up again after this …
-	recheckSpread = 15 * time.Second       // … and at most this more
+	recheckSoon   = time.Second            // a neighbourhood is looked up again after this and at most as much more, doubled …
+	recheckFirst  = 15 * time.Second       // … up to this each time that a lookup finds what the last one found
+	recheckSpread = 15 * time.Second       // the most that is added to the longest wait
 	lookupDelay   = 300 * time.Millisecond // after a change nearby: others may follow
 )
 
@@ -189,12 +190,17 @@ func (f *finder) lookedUp(now time.Time, cid security.ClusterID, peers []peer.ID
 		return
 	}
 	g.looking = false
-	if len(peers) > 0 {
-		g.found = peers[:min(len(peers), nearestCount)]
+	found := peers[:min(len(peers), nearestCount)]
+	g.recheck = min(max(2*g.recheck, recheckSoon), recheckFirst)
+	if len(found) > 0 && !slices.Equal(found, g.found) {
+		g.recheck = recheckSoon
+		g.found = found
 		f.update(now, g)
 	}
 	if g.seekers > 0 {
-		f.planLookup(g, now.Add(recheckFirst+spread(f.dice, recheckSpread)))
+		// While a network forms, routing tables are incomplete far from home:
+		// the first lookups are worth little.
+		f.planLookup(g, now.Add(g.recheck+spread(f.dice, g.recheck)))
 	}
 }
 

@@ -61,8 +61,10 @@ func TestHearsayCountsOnceThereIsALink(t *testing.T) {
 	require.Equal(t, before, g.anchors("geo"))
 }
 
-// The network is asked at once, again soon after a change nearby, and every 15
-// to 30 seconds; never twice at a time, and not while nobody needs to know.
+// The network is asked at once, again soon after a change nearby, and from time
+// to time: after a second or two, less and less often while nothing new is
+// found, in the end every 15 to 30 seconds; never twice at a time, and not while
+// nobody needs to know.
 func TestLookupsArePlannedWithJitter(t *testing.T) {
 	g := newRig(t, "A", "B", "C")
 	cid := g.stampOf("geo", "me").cid
@@ -71,11 +73,15 @@ func TestLookupsArePlannedWithJitter(t *testing.T) {
 	g.do(tableEvent{})
 	require.Empty(t, only("lookup", g.after(time.Minute)), "one is under way")
 	g.do(lookedUpEvent{cid, nil})
-	for range 20 {
-		require.Empty(t, only("lookup", g.after(recheckFirst-1)))
-		require.Len(t, only("lookup", g.after(recheckSpread+1)), 1)
+	for _, wait := range []time.Duration{1, 2, 4, 8, 15, 15, 15} {
+		require.Empty(t, only("lookup", g.after(wait*time.Second-1)))
+		require.Len(t, only("lookup", g.after(wait*time.Second+1)), 1)
 		g.do(lookedUpEvent{cid, nil})
 	}
+	g.after(recheckFirst + recheckSpread)
+	g.do(lookedUpEvent{cid, []peer.ID{testPeer("A"), testPeer("D")}})
+	require.Len(t, only("lookup", g.after(2*recheckSoon)), 1, "news: there may be more")
+	g.do(lookedUpEvent{cid, []peer.ID{testPeer("A"), testPeer("D")}})
 	g.table = append(g.table, "E")
 	g.do(tableEvent{})
 	require.Len(t, only("lookup", g.after(lookupDelay)), 1)

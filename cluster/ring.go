@@ -34,11 +34,12 @@ type ring struct {
 	found []peer.ID             // from the last lookup
 	told  map[peer.ID][]peer.ID // by whom: what others take for the anchors
 
-	users    int       // anchor books, enrolments and watches of this id
-	links    int       // of these, those that need links to the anchors
-	seekers  int       // of these, those for whom the network is asked as well
-	looking  bool      // a lookup is under way
-	lookupAt time.Time // when the next one begins; zero = none is planned
+	users    int           // anchor books, enrolments and watches of this id
+	links    int           // of these, those that need links to the anchors
+	seekers  int           // of these, those for whom the network is asked as well
+	looking  bool          // a lookup is under way
+	recheck  time.Duration // from the last lookup to the next, without what chance adds
+	lookupAt time.Time     // when the next one begins; zero = none is planned
 }
 
 // decide recomputes who anchors the cluster, and says whether anything about
