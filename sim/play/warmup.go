@@ -6,6 +6,7 @@ package play
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -15,12 +16,8 @@ import (
 func (p *player) warmUp(ctx context.Context) error {
 	begun := p.level.Now()
 	early := p.crew.early()
-	started := make([]bool, len(early))
 	for i, n := range early {
-		p.at(begun+time.Duration(i)*stagger, "start "+n.name, func() {
-			p.crew.start(n)
-			started[i] = true
-		})
+		p.at(begun+time.Duration(i)*stagger, "start "+n.name, func() { p.crew.start(n) })
 	}
 	p.under.Wait()
 	if err := p.failed(); err != nil {
@@ -70,21 +67,26 @@ func (p *player) standing() bool {
 			want[job.Name]++
 		}
 	}
-	for _, o := range p.pairs {
-		l := p.crew.by[o.node].alive()
-		if l == nil {
-			continue
-		}
-		members, known := p.members(l, o.cluster)
-		live := 0
-		for _, m := range members {
-			if m.State == "live" {
-				live++
-			}
-		}
-		if !known || live < want[o.cluster] {
-			return false
+	sees := make([]bool, len(p.pairs))
+	for i, o := range p.pairs {
+		p.at(p.level.Now(), "look "+o.node+" "+o.cluster, func() { sees[i] = p.sees(o, want[o.cluster]) })
+	}
+	p.under.Wait()
+	return !slices.Contains(sees, false)
+}
+
+// sees says whether a caller, if it lives, sees so many live members.
+func (p *player) sees(o pair, want int) bool {
+	l := p.crew.by[o.node].alive()
+	if l == nil {
+		return true
+	}
+	members, known := p.members(l, o.cluster)
+	live := 0
+	for _, m := range members {
+		if m.State == "live" {
+			live++
 		}
 	}
-	return true
+	return known && live >= want
 }
