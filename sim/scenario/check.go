@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/arke-mesh/arke/sim/check"
 )
 
 // What a scenario may be at most. They are far beyond what a machine can run
@@ -328,5 +330,9 @@ func (c *checker) assertions() {
 func (c *checker) assertion(path string, a Assertion) {
 	if strings.TrimSpace(string(a)) == "" {
 		c.add(path, "is empty")
+		return
+	}
+	if _, err := check.ParseAssertion(string(a)); err != nil {
+		c.add(path, "%s", strings.TrimPrefix(err.Error(), "check: "))
 	}
 }

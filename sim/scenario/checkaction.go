@@ -115,8 +115,8 @@ func (c *checker) values(path string, a Action) {
 	}
 	if a.Work != nil {
 		c.work(path+".work", *a.Work, c.s.Duration)
-		if a.For > 0 && (a.Work.Stop != 0 || a.Work.Start != 0) {
-			c.add(path+".for", "says when the flood stops; leave start and stop out of its work")
+		if a.Work.Start != 0 || a.Work.Stop != 0 && a.Work.Stop != a.For {
+			c.add(path+".work", "a flood starts at its own time and stops after for; leave start and stop out")
 		}
 	}
 	if at := a.At + a.For; a.Do != "" && a.At >= 0 && a.For > 0 && at > c.s.Duration && c.s.Duration > 0 {

@@ -63,6 +63,7 @@ func (s Scenario) expand() (Scenario, problems) {
 		x.churn(fmt.Sprintf("timeline[%d]", i), s.Timeline[i])
 	}
 	x.order()
+	x.heals()
 	if len(x.problems) == 0 && len(x.steps) > MaxActions {
 		x.add("timeline", "expands to %d actions, more than %d", len(x.steps), MaxActions)
 	}
@@ -237,20 +238,13 @@ func (x *expander) oneWay(path string, a Action, sides [][]string) {
 	}
 }
 
+// flood makes the times of the work explicit; they count from the action.
 func (x *expander) flood(path string, a Action) {
-	w := a.Work.withDefaults(defaultName("flood", x.floods), x.s.Duration)
+	a.For = orDefault(a.For, x.s.Duration-a.At)
+	w := a.Work.withDefaults(defaultName("flood", x.floods), a.For)
 	x.floods++
 	w.From = x.pick(w.From)
-	if a.Work.Start == 0 {
-		w.Start = a.At
-	}
-	if a.For > 0 {
-		w.Stop = a.At + a.For
-	}
-	if w.Start != a.At || w.Stop <= w.Start {
-		x.add(path+".work", "a flood starts at its own time (%v) and stops later, not from %v to %v", a.At, w.Start, w.Stop)
-	}
-	x.put(path, false, Action{At: a.At, Do: "flood", Work: &w})
+	x.put(path, false, Action{At: a.At, Do: "flood", For: a.For, Work: &w})
 }
 
 func orDefault(d, otherwise Duration) Duration {

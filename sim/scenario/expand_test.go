@@ -106,7 +106,8 @@ func TestActionsExpandToPrimitiveOnes(t *testing.T) {
 		}},
 		{"{at: 5s, do: degrade, between: [m1, c1], link: {latency: 1s}, for: 2s}", []string{"5s degrade m1>c1 1s±0s 0%", "7s degrade m1>c1 20ms±0s 0.5%"}},
 		{"{at: 5s, do: corrupt, between: [m1, c1]}", []string{"5s corrupt m1>c1"}},
-		{"{at: 5s, do: flood, for: 5s, work: {from: c1, to: geo, rate: 1000}}", []string{"5s flood flood c1>geo 1000/s 5s..10s"}},
+		{"{at: 5s, do: flood, for: 5s, work: {from: c1, to: geo, rate: 1000}}", []string{"5s flood flood c1>geo 1000/s 0s..5s"}},
+		{"{at: 5s, do: flood, work: {from: c1, to: geo, rate: 1000}}", []string{"5s flood flood c1>geo 1000/s 0s..55s"}},
 		{"{at: 5s, do: heal}", []string{"5s heal"}},
 		{"{at: 5s, do: rolling-restart, nodes: [m1, m2], every: 3s, down: 2s}", []string{"5s stop m1", "7s restart m1", "8s stop m2", "10s restart m2"}},
 		{"{at: 5s, do: mass-restart, nodes: [m1, m2], down: 2s}", []string{"5s crash m1", "5s crash m2", "7s restart m1", "7s restart m2"}},
@@ -114,6 +115,34 @@ func TestActionsExpandToPrimitiveOnes(t *testing.T) {
 		s := expand(t, base+"timeline:\n  - "+tc.action+"\n")
 		require.Equal(t, tc.want, lines(s), tc.action)
 	}
+}
+
+func TestHealEndsWhatStands(t *testing.T) {
+	// Healing is spelled out: a level need not remember what stands, except for
+	// cuts and clogs.
+	s := expand(t, base+`timeline:
+  - {at: 1s, do: pause, nodes: [m1, m2]}
+  - {at: 2s, do: resume, nodes: m1}
+  - {at: 3s, do: skew, nodes: m3, offset: 1h}
+  - {at: 3s, do: router, nodes: m3, mode: slow}
+  - {at: 3s, do: degrade, between: [c, [m1, late]], link: {latency: 1s}}
+  - {at: 4s, do: degrade, between: [c1, m1], link: {latency: 20ms, loss: 0.5%}}
+  - {at: 9s, do: heal}
+  - {at: 10s, do: heal}
+`)
+	require.Equal(t, []string{
+		"9s degrade m1>c2 20ms±0s 0.5%",
+		"9s resume m2",
+		"9s skew m3",
+		"9s router m3",
+		"9s degrade c1>late 5ms±1ms 0%",
+		"9s degrade c2>late 5ms±1ms 0%",
+		"9s heal",
+		"10s heal",
+	}, lines(s)[7:])
+	again, err := s.Expand()
+	require.NoError(t, err)
+	require.Equal(t, s, again)
 }
 
 func TestExpandingTwiceIsExpandingOnce(t *testing.T) {
