@@ -3,7 +3,11 @@
 
 package sim
 
-import "time"
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/sim/link"
+)
 
 // Config describes a simulated network. The zero value is usable: every field
 // left zero has the default named beside it.
@@ -12,9 +16,13 @@ type Config struct {
 	// a seed like any other.
 	Seed uint64
 
-	// Latency is that of every path without one of its own
-	// (Network.SetLatency). Default: 5 ms base, 1 ms jitter.
+	// Latency is that of every path without one of its own (Link,
+	// Network.SetLatency, Network.SetLink). Default: 5 ms base, 1 ms jitter.
 	Latency Latency
+
+	// Link is the model of the path from one node to another, by their names;
+	// it must always answer the same. nil = Latency and nothing else.
+	Link func(from, to string) link.Model
 
 	// DialTimeout ends a dial that nobody answers. Default 5 s.
 	DialTimeout time.Duration

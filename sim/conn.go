@@ -25,7 +25,7 @@ type conn struct {
 func newConn(dialer, acceptor *process, number uint64) *conn {
 	c := &conn{n: dialer.n, ends: [2]*process{dialer, acceptor}, number: number}
 	for end := range c.flows {
-		c.flows[end] = flow{c: c, end: end}
+		c.flows[end] = flow{c: c, end: end, lost: -1, unheard: -1}
 	}
 	return c
 }
@@ -43,43 +43,6 @@ func (c *conn) key(k kind, end int, stream uint64) key {
 // path returns the direction in which end sends.
 func (c *conn) path(end int) *path {
 	return c.n.path(c.ends[end].host, c.ends[1-end].host)
-}
-
-// flow is one direction of a connection: what its sender sent and the other
-// end has not got yet, in order.
-type flow struct {
-	c       *conn
-	end     int // the sender's
-	last    int64
-	flight  []*event
-	stalled bool // is in path.stalled: something arrived while the path was cut
-}
-
-// dispatch queues the arrival at the other end of something that end sends
-// now, behind all it sent before. On a cut path it waits until that heals.
-func (c *conn) dispatch(end int, k key, size int, sum uint64, arrive func()) {
-	f := &c.flows[end]
-	p := c.path(end)
-	e := &event{key: k, size: size, sum: sum}
-	e.apply = func() {
-		c.n.mu.Lock()
-		defer c.n.mu.Unlock()
-		if p.cut {
-			p.stall(f)
-			return
-		}
-		f.flight = f.flight[1:]
-		arrive()
-	}
-	f.flight = append(f.flight, e)
-	f.schedule(p, e)
-}
-
-// schedule queues e behind what was sent before.
-func (f *flow) schedule(p *path, e *event) {
-	f.last = max(f.c.n.now()+p.delay(), f.last+1)
-	e.at = f.last
-	f.c.n.push(e)
 }
 
 // breakEnd ends the connection at one end: its streams fail with err, and the
@@ -117,8 +80,17 @@ type ending struct {
 func (e *ending) order() key { return e.c.key(kindConnDown, 1-e.end, math.MaxUint64) }
 
 func (e *ending) commit() {
-	c, to := e.c, 1-e.end
-	c.dispatch(e.end, c.key(kindConnDown, to, 0), 0, 0, func() {
+	if p := e.c.path(e.end); p.carries(e.c, e.end) {
+		p.parcels = append(p.parcels, &parcel{ending: e.c, sender: e.end})
+		return
+	}
+	e.c.sendEnd(e.end)
+}
+
+// sendEnd has the other end learn that this one is gone.
+func (c *conn) sendEnd(end int) {
+	to := 1 - end
+	c.flows[end].send(c.key(kindConnDown, to, 0), 0, 0, func() {
 		if c.ends[to].state == stateUp {
 			c.breakEnd(to, ErrConnLost, false)
 		}
@@ -128,13 +100,12 @@ func (e *ending) commit() {
 // expire breaks the connection at one end when the keepalive runs out, unless
 // by then both directions work again.
 func (c *conn) expire(end int) {
-	in, out := c.path(1-end), c.path(end)
-	cuts := in.cuts + out.cuts
+	armed := c.n.now()
 	c.n.after(c.n.cfg.DeadAfter, c.key(kindExpire, end, 0), func() {
 		c.n.mu.Lock()
 		defer c.n.mu.Unlock()
-		cut := (in.cut || out.cut) && in.cuts+out.cuts == cuts
-		if cut || c.ends[1-end].state == stateSilent {
+		lasts := func(p *path) bool { return p.blocked() && p.since <= armed }
+		if lasts(c.path(end)) || lasts(c.path(1-end)) || c.ends[1-end].state == stateSilent {
 			c.breakEnd(end, ErrConnLost, true)
 		}
 	})

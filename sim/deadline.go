@@ -20,7 +20,7 @@ func (d *deadline) set(t time.Time) {
 	d.at = 0
 	if !t.IsZero() {
 		// Never 0: that would mean none.
-		d.at = max(1, int64(t.Sub(d.s.c.n.start)))
+		d.at = max(1, d.s.c.ends[d.s.end].clock.instant(t))
 	}
 	d.disarm()
 	if d.blocked {

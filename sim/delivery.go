@@ -27,15 +27,25 @@ func (s *stream) commit() {
 	d := delivery{open: s.opening, data: s.out, end: s.closing, reset: s.resetBy}
 	s.opening, s.out, s.closing, s.resetBy = false, nil, false, nil
 	if d.open || len(d.data) > 0 || d.end || d.reset != nil {
-		c.dispatch(s.end, c.key(kindData, to.end, s.id), len(d.data), d.sum(), func() { to.receive(d) })
+		if p := c.path(s.end); p.narrow() {
+			p.ship(s, d)
+		} else {
+			s.dispatch(d)
+		}
 	}
 	if credit := s.credit; credit > 0 {
 		s.credit = 0
-		c.dispatch(s.end, c.key(kindCredit, to.end, s.id), credit, 0, func() {
+		c.flows[s.end].send(c.key(kindCredit, to.end, s.id), credit, 0, func() {
 			to.flying -= credit
 			to.writable.Broadcast()
 		})
 	}
+}
+
+// dispatch gives a delivery to the connection.
+func (s *stream) dispatch(d delivery) {
+	to := s.other
+	s.c.flows[s.end].send(s.c.key(kindData, to.end, s.id), len(d.data), d.sum(), func() { to.receive(d) })
 }
 
 func (d *delivery) sum() uint64 {

@@ -75,8 +75,15 @@ func (d *dial) begin() {
 		defer n.mu.Unlock()
 		d.finish(ErrTimeout)
 	})
-	flights := there.delay() + back.delay() + there.delay()
-	d.arriveIn(time.Duration(flights))
+	var takes time.Duration
+	for _, p := range []*path{there, back, there} {
+		one, ok := p.flight()
+		if !ok {
+			return // it never arrives
+		}
+		takes += one
+	}
+	d.arriveIn(takes)
 }
 
 func (d *dial) arriveIn(wait time.Duration) {
@@ -97,8 +104,11 @@ func (d *dial) arrive() {
 		d.arriveIn(synRetry)
 		return
 	}
-	back := time.Duration(n.path(d.to, d.p.host).delay())
 	if !q.up() || !n.admits(d.p.host, d.to) {
+		back, ok := n.path(d.to, d.p.host).flight()
+		if !ok {
+			return
+		}
 		n.after(back, d.p.key(kindRefused, d.to.index, d.number), func() {
 			n.mu.Lock()
 			defer n.mu.Unlock()
@@ -108,7 +118,7 @@ func (d *dial) arrive() {
 	}
 	c := newConn(d.p, q, d.number)
 	q.attach(c, 1)
-	c.dispatch(1, c.key(kindAnswer, 0, 0), 0, 0, func() { d.answered(c) })
+	c.flows[1].send(c.key(kindAnswer, 0, 0), 0, 0, func() { d.answered(c) })
 }
 
 // answered is the end of the handshake at the dialing process.

@@ -3,11 +3,6 @@
 
 package sim
 
-import (
-	"slices"
-	"strings"
-)
-
 // inject applies f as an event of its own and returns when that is done, so
 // that a fault has a place in the trace. f is called with the lock held.
 func (n *Network) inject(name string, f func()) {
@@ -72,57 +67,29 @@ func (h *host) resume() {
 	h.parked = nil
 }
 
-// Partition cuts every path between a node of a and one of b, in both
-// directions: a black hole. What is on its way is held until Heal.
-func (n *Network) Partition(a, b []string) {
-	n.inject("partition "+strings.Join(a, ",")+" from "+strings.Join(b, ","), func() {
-		for _, x := range a {
-			for _, y := range b {
-				n.cut(n.host(x), n.host(y))
+// Corrupt flips a bit in the next delivery from one node to the other. TLS
+// notices: the connection ends at the receiver, and then at the sender.
+func (n *Network) Corrupt(from, to string) {
+	n.inject("corrupt "+from+" to "+to, func() { n.path(n.host(from), n.host(to)).corrupt++ })
+}
+
+// Calm ends every fault that lasts: it heals all paths, resumes paused nodes,
+// sets clocks and routers right, and ends random losses. Links keep their
+// latency and bandwidth; what is lost or down stays so.
+func (n *Network) Calm() {
+	n.inject("calm", func() {
+		n.heal()
+		for _, h := range n.hosts {
+			h.resume()
+			h.skew.Store(h.skew.Load().next(n.now(), 0, 0))
+			h.fault = ""
+			for _, p := range h.paths {
+				m := p.link.Model()
+				m.Loss = 0
+				p.link.SetModel(m)
+				p.corrupt = 0
 			}
 		}
+		n.calm = true
 	})
-}
-
-// cut cuts both paths between two hosts.
-func (n *Network) cut(a, b *host) {
-	if a == b {
-		return
-	}
-	for _, p := range []*path{n.path(a, b), n.path(b, a)} {
-		if !p.cut {
-			p.cut = true
-			p.cuts++
-		}
-	}
-	for _, h := range []*host{a, b} {
-		other := b
-		if h == b {
-			other = a
-		}
-		if h.proc == nil {
-			continue
-		}
-		for _, c := range h.proc.conns[other.index] {
-			c.expire(c.endOf(h.proc))
-		}
-	}
-}
-
-// Heal mends every path. What was held arrives one latency later, in order.
-func (n *Network) Heal() {
-	n.inject("heal", func() {
-		for _, id := range n.sortedPaths() {
-			n.paths[id].mend(n)
-		}
-	})
-}
-
-func (n *Network) sortedPaths() [][2]uint32 {
-	ids := make([][2]uint32, 0, len(n.paths))
-	for id := range n.paths {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b [2]uint32) int { return slices.Compare(a[:], b[:]) })
-	return ids
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -25,11 +26,15 @@ type host struct {
 	point   point
 	addr    string // multiaddr without /p2p
 
+	skew atomic.Pointer[skew]
+
 	// Guarded by Network.mu.
 	proc        *process  // the node that runs or ran last; nil before the first
 	admission   Admission // nil = accepts everybody
 	incarnation uint64
+	paths       map[uint32]*path // that begin here, by the index of their end
 	paused      bool
+	fault       string   // of the router
 	parked      []*event // of a paused node, in order
 }
 
@@ -53,8 +58,9 @@ func (n *Network) host(name string) *host {
 	}
 	h := &host{
 		n: n, index: index, name: name, private: private, id: id, point: sha256.Sum256([]byte(id)),
-		addr: "/ip4/" + ip + "/tcp/4001",
+		addr: "/ip4/" + ip + "/tcp/4001", paths: make(map[uint32]*path),
 	}
+	h.skew.Store(&skew{})
 	at, _ := slices.BinarySearchFunc(n.hosts, index, func(h *host, i uint32) int { return cmp.Compare(h.index, i) })
 	n.hosts = slices.Insert(n.hosts, at, h)
 	n.byIndex[index], n.byName[name], n.byPeer[id] = h, h, h

@@ -24,6 +24,7 @@ type Network struct {
 	// Immutable after New.
 	cfg   Config
 	start time.Time
+	born  time.Duration // in real time
 
 	// Lifecycle.
 	poke chan struct{}  // wakes the driver from its sleep
@@ -44,7 +45,8 @@ type Network struct {
 	byName  map[string]*host       //
 	byPeer  map[peer.ID]*host      //
 	byAddr  map[string]*host       // multiaddr, ip:port, name:port
-	paths   map[[2]uint32]*path    // by sender, receiver
+	rules   []rule                 // for paths to come
+	calm    bool                   // paths to come lose nothing
 	blocked map[*deadline]struct{} // Reads and Writes that wait
 	proofs  map[proven]bool        // of admission, that were checked
 }
@@ -54,6 +56,7 @@ func New(cfg Config) *Network {
 	n := &Network{
 		cfg:     cfg.withDefaults(),
 		start:   time.Now(),
+		born:    realNow(),
 		poke:    make(chan struct{}, 1),
 		done:    make(chan struct{}),
 		last:    -1,
@@ -61,7 +64,6 @@ func New(cfg Config) *Network {
 		byName:  make(map[string]*host),
 		byPeer:  make(map[peer.ID]*host),
 		byAddr:  make(map[string]*host),
-		paths:   make(map[[2]uint32]*path),
 		blocked: make(map[*deadline]struct{}),
 		proofs:  make(map[proven]bool),
 	}

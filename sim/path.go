@@ -3,73 +3,93 @@
 
 package sim
 
-// path is one direction between two hosts: its latency, what cuts it, and
-// what waits for it to be mended.
+import (
+	"fmt"
+	"time"
+
+	"github.com/arke-mesh/arke/sim/link"
+)
+
+// path is one direction between two hosts: its link, what blocks it, and what
+// waits for that to end or for the bottleneck. Guarded by Network.mu.
 type path struct {
+	n        *Network
 	from, to *host
-	latency  Latency
-	rng      *pcg
-	cut      bool
-	cuts     uint64  // times it was cut
+	link     *link.Direction
+	cut      bool    // what arrives is lost
+	clogged  bool    // what arrives is held
+	since    int64   // when the latter of the two began
 	conns    uint64  // connections dialled this way so far: their numbers
-	stalled  []*flow // with something that arrived while it was cut
+	corrupt  int     // deliveries that will be corrupted
+	stalled  []*flow // that wait for this path to work again
+	parcels  []*parcel
+	pump     *event // the next parcel's turn
 }
 
 // path returns the path from a to b.
 func (n *Network) path(a, b *host) *path {
-	id := [2]uint32{a.index, b.index}
-	p := n.paths[id]
+	p := a.paths[b.index]
 	if p == nil {
-		p = &path{from: a, to: b, latency: n.cfg.Latency, rng: newPCG(n.cfg.Seed, "path", a.name, b.name)}
-		n.paths[id] = p
+		p = &path{n: n, from: a, to: b, link: link.NewDirection(n.model(a, b), n.cfg.Seed, a.name, b.name)}
+		p.cut, p.clogged = n.ruled(a, b)
+		p.since = n.now()
+		a.paths[b.index] = p
 	}
 	return p
 }
 
-// delay draws the latency of one flight.
-func (p *path) delay() int64 {
-	d := int64(p.latency.Base)
-	if j := int64(p.latency.Jitter); j > 0 {
-		d += int64(p.rng.below(uint64(j) + 1))
+// model is what a new path from a to b has.
+func (n *Network) model(a, b *host) link.Model {
+	m := link.Model{Latency: n.cfg.Latency.Base, Jitter: n.cfg.Latency.Jitter}
+	if n.cfg.Link != nil {
+		m = n.cfg.Link(a.name, b.name)
 	}
-	return d
+	if n.calm {
+		m.Loss = 0
+	}
+	return m
 }
 
-// stall has f wait for the path to be mended.
-func (p *path) stall(f *flow) {
-	if !f.stalled {
-		f.stalled = true
-		p.stalled = append(p.stalled, f)
+// latency is the least delay from a to b.
+func (n *Network) latency(a, b *host) time.Duration {
+	if p := a.paths[b.index]; p != nil {
+		return p.link.Model().Latency
 	}
+	return n.model(a, b).Latency
 }
 
-// mend ends the cut; what was held is sent again.
-func (p *path) mend(n *Network) {
-	p.cut = false
-	flows := p.stalled
-	p.stalled = nil
-	for _, f := range flows {
-		f.stalled = false
-		f.last = 0
-		for _, e := range f.flight {
-			if !e.parked { // else it has passed the path, and waits for a paused node
-				n.cancel(e)
-				f.schedule(p, e)
-			}
-		}
-	}
+// blocked reports whether nothing passes.
+func (p *path) blocked() bool { return p.cut || p.clogged }
+
+// flight draws how long one message of a handshake takes; false means that it
+// never arrives.
+func (p *path) flight() (time.Duration, bool) {
+	takes, broken := p.link.Flight()
+	return takes, !broken
 }
 
-// SetLatency changes the latency between two nodes in both directions. What
-// is on its way keeps the old one.
+// SetLatency changes the latency between two nodes in both directions, and
+// nothing else of their link. What is on its way keeps the old one.
 func (n *Network) SetLatency(a, b string, l Latency) {
 	n.inject("latency "+a+" "+b+" "+l.Base.String()+" "+l.Jitter.String(), func() {
-		ha, hb := n.host(a), n.host(b)
-		n.path(ha, hb).latency = l
-		n.path(hb, ha).latency = l
+		n.bothWays(a, b, func(p *path) {
+			m := p.link.Model()
+			m.Latency, m.Jitter = l.Base, l.Jitter
+			p.link.SetModel(m)
+		})
 	})
 }
 
-// severed reports whether nothing passes between two hosts, one way or the
-// other: both are needed for a connection.
-func (n *Network) severed(a, b *host) bool { return n.path(a, b).cut || n.path(b, a).cut }
+// SetLink changes the link between two nodes in both directions. What is on
+// its way, or in the bottleneck's queue, arrives as before.
+func (n *Network) SetLink(a, b string, m link.Model) {
+	n.inject(fmt.Sprintf("link %s %s %v", a, b, m), func() {
+		n.bothWays(a, b, func(p *path) { p.link.SetModel(m) })
+	})
+}
+
+func (n *Network) bothWays(a, b string, f func(*path)) {
+	ha, hb := n.host(a), n.host(b)
+	f(n.path(ha, hb))
+	f(n.path(hb, ha))
+}

@@ -37,6 +37,7 @@ type process struct {
 	peers   map[uint32]*callQueue    // calls of handler
 	book    map[peer.ID]bool         // whose address it has learned
 	router  *router
+	clock   *clock
 	workers int // functions of Exec.Go running or queued
 
 	calls sync.WaitGroup // of handler
@@ -53,6 +54,7 @@ func newProcess(h *host) *process {
 		peers: make(map[uint32]*callQueue),
 		book:  make(map[peer.ID]bool),
 	}
+	p.clock = &clock{p: p, step: h.skew.Load().step}
 	p.router = newRouter(p)
 	if old := h.proc; old != nil && old.state == stateSilent {
 		// The first packet that still comes for the lost process is answered
@@ -69,7 +71,7 @@ func (p *process) seam() overlay.Seam {
 	return overlay.Seam{
 		Transport: &transport{p},
 		Router:    p.router,
-		Clock:     &clock{p},
+		Clock:     p.clock,
 		Rand: &random{
 			seed: p.n.cfg.Seed, names: []string{p.host.name, incarnation}, streams: make(map[string]*randStream),
 		},

@@ -21,6 +21,10 @@ const (
 	kindCredit               // the receiver's window opens
 	kindConnDown             // the other end's close or reset arrives
 	kindExpire               // a silent connection's keepalive ends
+	kindGaveUp               // a packet was lost too often
+	kindRetry                // a sender tries again what was lost
+	kindPump                 // the bottleneck has room for the next stream
+	kindCorrupt              // a delivery was corrupted: its connection ends
 	kindReader               // a blocked Read looks again
 	kindWriter               // a blocked Write looks again
 	kindPeer                 // PeerDown is called
@@ -36,7 +40,8 @@ const (
 )
 
 var kindNames = [...]string{
-	"scenario", "dial", "syn", "answer", "refused", "giveup", "dialed", "data", "credit", "conndown", "expire", "reader",
+	"scenario", "dial", "syn", "answer", "refused", "giveup", "dialed", "data", "credit", "conndown", "expire", "gaveup", "retry", "pump",
+	"corrupt", "reader",
 	"writer", "peerdown", "lookup", "found", "learn", "router", "refresh", "timer", "wake", "go", "note",
 }
 

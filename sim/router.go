@@ -71,7 +71,7 @@ func (r *router) Size() int {
 func (r *router) Nearest(k overlay.Key, count int) []peer.ID {
 	r.p.n.mu.Lock()
 	defer r.p.n.mu.Unlock()
-	return ids(r.table.nearest(sha256.Sum256(k[:]), count))
+	return ids(r.table.nearest(r.aim(sha256.Sum256(k[:])), count))
 }
 
 // Closest implements overlay.Router.
@@ -124,7 +124,9 @@ func (r *router) begin(s *search, target point, count int, number uint64) {
 }
 
 func (r *router) walk(target point, width int) lookup {
-	return walk(&r.table, target, width, func(to place) ([]place, answer) { return r.ask(to, target) })
+	target = r.aim(target)
+	l := walk(&r.table, target, width, func(to place) ([]place, answer) { return r.ask(to, target) })
+	return r.remember(l, target, width)
 }
 
 // finish lets the caller of s return.
@@ -148,7 +150,7 @@ func (r *router) ask(to place, target point) ([]place, answer) {
 	case !q.up(), !r.p.n.admits(r.p.host, h):
 		return nil, refused
 	}
-	return q.router.table.nearest(target, bucketSize), answered
+	return q.router.table.nearest(q.router.aim(target), bucketSize), answered
 }
 
 // duration is how long a lookup takes: a round trip for each round.
@@ -158,7 +160,7 @@ func (r *router) duration(l lookup) time.Duration {
 	if j := uint64(l.rounds) * uint64(c.Latency.Jitter); j > 0 {
 		d += time.Duration(r.rng.below(j))
 	}
-	if l.hung {
+	if l.hung || r.p.host.fault == RouterSlow {
 		d += c.DialTimeout
 	}
 	return d
@@ -191,7 +193,7 @@ func (r *router) meet(h *host) {
 
 // forget removes a peer.
 func (r *router) forget(id peer.ID) {
-	if r.table.remove(id) {
+	if r.p.host.fault != RouterStale && r.table.remove(id) {
 		r.notify()
 	}
 }
@@ -282,7 +284,7 @@ func (r *router) gone(s state) {
 			continue
 		}
 		q := h.proc
-		n.after(n.path(r.p.host, h).latency.Base, q.key(kindLearn, r.p.host.index, r.p.incarnation), func() {
+		n.after(n.latency(r.p.host, h), q.key(kindLearn, r.p.host.index, r.p.incarnation), func() {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			if len(q.conns[r.p.host.index]) == 0 && !n.severed(r.p.host, h) {

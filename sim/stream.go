@@ -35,8 +35,9 @@ type stream struct {
 	opening  bool   // the other end has not been told of the stream
 	closing  bool   // CloseWrite in this step
 	resetBy  *uint32
-	credit   int // to give in this commit
-	flying   int // bytes written and not yet credited
+	credit   int     // to give in this commit
+	flying   int     // bytes written and not yet credited
+	parcel   *parcel // waits for the path's bottleneck
 	closed   bool
 	writeErr error
 	writable *sync.Cond
@@ -112,8 +113,9 @@ func (s *stream) consume(count int) {
 	}
 }
 
-// Write implements overlay.Stream. It waits while a whole window is under way
-// and then takes all of b.
+// Write implements overlay.Stream. It waits while a whole window is under way,
+// or while what was written before waits for the path's bottleneck, and then
+// takes all of b.
 func (s *stream) Write(b []byte) (int, error) {
 	s.c.n.mu.Lock()
 	defer s.c.n.mu.Unlock()
@@ -126,7 +128,7 @@ func (s *stream) Write(b []byte) (int, error) {
 			return 0, io.ErrClosedPipe
 		case s.writeBy.over():
 			return 0, os.ErrDeadlineExceeded
-		case s.flying < s.c.n.cfg.Window:
+		case s.flying < s.c.n.cfg.Window && s.parcel == nil:
 			s.flying += len(b)
 			s.out = append(s.out, b...)
 			if len(b) > 0 {
