@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package netns
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/sim/link"
+	"github.com/arke-mesh/arke/sim/play"
+	"github.com/arke-mesh/arke/sim/scenario"
+)
+
+// Net is a network of real relay processes. All methods may be called
+// concurrently.
+type Net struct {
+	// Immutable after New.
+	cfg    Config
+	mode   Mode
+	log    *zap.Logger
+	wires  *wires
+	fabric fabric
+	agenda *agenda
+	temp   string // of sockets, and of everything without Config.Dir
+
+	// Guarded by mu.
+	mu     sync.Mutex
+	places map[string]*place
+	closed bool
+}
+
+var _ play.Level = (*Net)(nil)
+
+// New makes an empty network; its clock begins. The caller closes it. If
+// Config.Mode is not possible here, the error says why.
+func New(cfg Config) (*Net, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	n := &Net{cfg: cfg, log: cfg.Logger.Named("netns"), agenda: newAgenda(), places: make(map[string]*place)}
+	n.wires = newWires(cfg.Seed, n.Now)
+	if err := n.choose(); err != nil {
+		return nil, err
+	}
+	var err error
+	if n.temp, err = newFolder(); err != nil {
+		n.fabric.close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// choose makes the fabric.
+func (n *Net) choose() error {
+	n.mode = n.cfg.Mode
+	if n.mode == "" {
+		n.mode = Namespaces
+		if err := Probe(Namespaces); err != nil {
+			n.log.Info("no namespaces, so proxies on loopback", zap.Error(err))
+			n.mode = Proxies
+		}
+	}
+	err := Probe(n.mode)
+	if err != nil {
+		return err
+	}
+	if n.mode == Namespaces {
+		n.fabric, err = newNamespaces(n.wires, n.Now, n.log)
+	} else {
+		n.fabric, err = newProxies(n.wires, n.Now, n.log)
+	}
+	return err
+}
+
+// Mode is how the nodes are joined.
+func (n *Net) Mode() Mode { return n.mode }
+
+// Now implements play.Level: the real time since New.
+func (n *Net) Now() time.Duration { return n.agenda.now() }
+
+// At implements play.Level. What is simultaneous happens in any order.
+func (n *Net) At(at time.Duration, _ string, f func()) { n.agenda.at(at, f) }
+
+// Sleep implements play.Level.
+func (n *Net) Sleep(until time.Duration) { time.Sleep(until - n.Now()) }
+
+// Note implements play.Level: there is no trace.
+func (n *Net) Note(string, string) {}
+
+// SetLinks implements play.Level.
+func (n *Net) SetLinks(of func(from, to string) scenario.Link) {
+	n.wires.setLinks(func(from, to string) link.Model { return modelOf(of(from, to)) })
+}
+
+// Start implements play.Level. The node listens and its program is attached
+// when it returns; nobody else need know it yet.
+func (n *Net) Start(ctx context.Context, spec play.NodeSpec) (play.Participant, error) {
+	if len(spec.ClusterKeys) > 0 {
+		return nil, unsupported("a relay can't be given explicit cluster keys")
+	}
+	p, err := n.place(spec.Name)
+	if err != nil {
+		return nil, err
+	}
+	var seeds []string
+	for _, name := range spec.Seeds {
+		s, err := n.place(name)
+		if err != nil {
+			return nil, err
+		}
+		seeds = append(seeds, n.fabric.seed(s.number))
+	}
+	p.take()
+	defer p.give()
+	if n.isClosed() {
+		return nil, ErrClosed
+	}
+	if p.alive() {
+		return nil, fmt.Errorf("netns: node %s runs already", spec.Name)
+	}
+	if err := n.settle(p); err != nil {
+		return nil, err
+	}
+	life, err := p.start(ctx, n.cfg, spec, seeds)
+	if err != nil {
+		return nil, err
+	}
+	return life, nil
+}
+
+// settle gives a place a site and power.
+func (n *Net) settle(p *place) (err error) {
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		return err
+	}
+	if p.site == nil {
+		p.site, err = n.fabric.open(p.name, p.number)
+	}
+	n.wires.power(p.name, true)
+	return err
+}
+
+// place returns the place of the node with that name, which has an address
+// from then on.
+func (n *Net) place(name string) (*place, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil, ErrClosed
+	}
+	p := n.places[name]
+	if p == nil {
+		number := len(n.places)
+		p = &place{
+			name: name, number: number, turn: make(chan struct{}, 1),
+			dir:    filepath.Join(cmp.Or(n.cfg.Dir, n.temp), name),
+			socket: filepath.Join(n.temp, strconv.Itoa(number)+".sock"),
+		}
+		n.places[name] = p
+	}
+	return p, nil
+}
+
+// known returns the place of a node that was started.
+func (n *Net) known(name string) (*place, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.places[name]
+	switch {
+	case n.closed:
+		return nil, ErrClosed
+	case p == nil:
+		return nil, fmt.Errorf("netns: there is no node %s", name)
+	}
+	return p, nil
+}
+
+func (n *Net) isClosed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.closed
+}
+
+// Close implements play.Level: it kills every relay that is left, and removes
+// everything but Config.Dir. It is idempotent.
+func (n *Net) Close() error {
+	n.mu.Lock()
+	if n.closed {
+		n.mu.Unlock()
+		return nil
+	}
+	n.closed = true
+	all := make([]*place, 0, len(n.places))
+	for _, p := range n.places {
+		all = append(all, p)
+	}
+	n.mu.Unlock()
+	slices.SortFunc(all, func(a, b *place) int { return a.number - b.number })
+
+	n.agenda.close()
+	var errs []error
+	for _, p := range all {
+		p.take()
+		if p.life != nil {
+			errs = append(errs, p.life.Close())
+		}
+		p.vacate()
+		p.give()
+	}
+	n.fabric.close()
+	return errors.Join(append(errs, os.RemoveAll(n.temp))...)
+}

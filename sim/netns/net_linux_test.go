@@ -1,0 +1,343 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package netns
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+	"github.com/arke-mesh/arke/sim/play"
+	"github.com/arke-mesh/arke/sim/scenario"
+	"github.com/arke-mesh/arke/tests/harness"
+)
+
+// patience is how long a test waits for what must come; generous, because the
+// machine is small and shared.
+const patience = 30 * time.Second
+
+// story is a Net and what its nodes have in common.
+type story struct {
+	*testing.T
+	*Net
+	network security.NetworkFile
+}
+
+func newStory(t *testing.T, m Mode, link scenario.Link) *story {
+	t.Helper()
+	needs(t, m)
+	n, err := New(Config{Seed: 1, Binary: harness.Binary(t), Mode: m, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	n.SetLinks(func(string, string) scenario.Link { return link })
+	network, err := security.GenerateNetworkFile("test", rand.Reader)
+	require.NoError(t, err)
+	return &story{T: t, Net: n, network: network}
+}
+
+// start starts a node, with the node "a" as its seed.
+func (s *story) start(name string) play.Participant {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	p, err := s.Net.Start(ctx, play.NodeSpec{Name: name, Zone: "z", Network: s.network, Seeds: []string{"a"}})
+	require.NoError(s, err)
+	return p
+}
+
+// serve has a node answer with its name.
+func (s *story) serve(p play.Participant, name string) {
+	s.Helper()
+	ctx, cancel := p.Within(patience)
+	defer cancel()
+	_, err := p.Serve(ctx, "echo", patterns.HandlerFunc(func(context.Context, *patterns.Request) (patterns.Message, error) {
+		return patterns.Message{Body: []byte(name)}, nil
+	}), patterns.Limits{})
+	require.NoError(s, err)
+}
+
+// ask makes one request.
+func (s *story) ask(p play.Participant, deadline time.Duration) (string, error) {
+	ctx, cancel := p.Within(deadline)
+	defer cancel()
+	m, err := p.Request(ctx, "echo", patterns.Message{})
+	return string(m.Body), err
+}
+
+// answers waits until a request is answered by the node.
+func (s *story) answers(p play.Participant, by string) {
+	s.Helper()
+	harness.Eventually(s.T, patience, "an answer of "+by, func() error {
+		got, err := s.ask(p, 2*time.Second)
+		if err == nil && got != by {
+			err = fmt.Errorf("it is of %q", got)
+		}
+		return err
+	})
+}
+
+func (s *story) apply(do string, nodes ...string) {
+	s.Helper()
+	require.NoError(s, s.Net.Apply(scenario.Action{Do: do, Nodes: nodes}))
+}
+
+func (s *story) between(do string, from, to []string) {
+	s.Helper()
+	require.NoError(s, s.Net.Apply(scenario.Action{Do: do, Between: [][]string{from, to}}))
+}
+
+// everyMode runs a test in both modes.
+func everyMode(t *testing.T, f func(t *testing.T, m Mode)) {
+	for _, m := range []Mode{Namespaces, Proxies} {
+		t.Run(string(m), func(t *testing.T) { f(t, m) })
+	}
+}
+
+// slowLink is a link with a latency that shows.
+func slowLink() scenario.Link {
+	return scenario.Link{Latency: scenario.Duration(10 * time.Millisecond)}
+}
+
+// TestRequestsCrossTheNetwork checks that relays find each other through a
+// seed, that a request takes the time of the link, and what Status tells.
+func TestRequestsCrossTheNetwork(t *testing.T) {
+	everyMode(t, func(t *testing.T, m Mode) {
+		s := newStory(t, m, slowLink())
+		begun := time.Now()
+		a, b := s.start("a"), s.start("b")
+		t.Logf("two nodes started in %v", time.Since(begun))
+		s.serve(b, "b")
+		s.answers(a, "b")
+		best := time.Hour
+		for range 20 {
+			begun := time.Now()
+			_, err := s.ask(a, 2*time.Second)
+			require.NoError(t, err)
+			best = min(best, time.Since(begun))
+		}
+		t.Logf("a request takes %v at best", best)
+		require.GreaterOrEqual(t, best, 20*time.Millisecond)
+		require.Less(t, best, 35*time.Millisecond)
+		status, err := a.Status(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, a.Peer(), status.Peer)
+		require.Equal(t, "z", status.Zone)
+		require.NotZero(t, status.SentBytes)
+		require.NotZero(t, s.Stats().Packets["passed"])
+	})
+}
+
+// TestACrashIsSeenAndARestartIsTheSamePeer checks a kill: the others notice at
+// once, and the next life has the peer id of the last one.
+func TestACrashIsSeenAndARestartIsTheSamePeer(t *testing.T) {
+	everyMode(t, func(t *testing.T, m Mode) {
+		s := newStory(t, m, slowLink())
+		a, b := s.start("a"), s.start("b")
+		s.serve(b, "b")
+		s.answers(a, "b")
+		peer := b.Peer()
+		s.apply("crash", "b")
+		begun := time.Now()
+		harness.Eventually(t, patience, "that b is missed", func() error {
+			if _, err := s.ask(a, 2*time.Second); err == nil {
+				return fmt.Errorf("b answered")
+			}
+			return nil
+		})
+		require.Less(t, time.Since(begun), time.Second)
+		require.NoError(t, b.Close())
+		b = s.start("b")
+		require.Equal(t, peer, b.Peer())
+		s.serve(b, "b again")
+		s.answers(a, "b again")
+	})
+}
+
+// TestSilenceIsNotSeen checks a loss of power: a request on its way hears
+// nothing, until its deadline; and that the node works after a restart.
+func TestSilenceIsNotSeen(t *testing.T) {
+	everyMode(t, func(t *testing.T, m Mode) {
+		s := newStory(t, m, slowLink())
+		a, b := s.start("a"), s.start("b")
+		s.serve(b, "b")
+		s.answers(a, "b")
+		s.apply("silence", "b")
+		begun := time.Now()
+		_, err := s.ask(a, 700*time.Millisecond)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.GreaterOrEqual(t, time.Since(begun), 700*time.Millisecond)
+		require.NoError(t, b.Close())
+		b = s.start("b")
+		s.serve(b, "b again")
+		s.answers(a, "b again")
+	})
+}
+
+// TestACutSeparatesUntilItHeals checks a partition of three nodes: who is on
+// the other side is not reached, who is on this side is, and after the heal all
+// are one again.
+func TestACutSeparatesUntilItHeals(t *testing.T) {
+	everyMode(t, func(t *testing.T, m Mode) {
+		s := newStory(t, m, slowLink())
+		a, b, c := s.start("a"), s.start("b"), s.start("c")
+		s.serve(b, "b")
+		s.answers(a, "b")
+		s.answers(c, "b")
+		s.between("cut", []string{"a"}, []string{"b", "c"})
+		s.between("cut", []string{"b", "c"}, []string{"a"})
+		_, err := s.ask(a, time.Second)
+		require.Error(t, err)
+		s.answers(c, "b")
+		s.apply("heal")
+		s.answers(a, "b")
+	})
+}
+
+// TestAPausedNodeGoesOn checks that a node that is paused answers nothing and
+// goes on when it is calm.
+func TestAPausedNodeGoesOn(t *testing.T) {
+	everyMode(t, func(t *testing.T, m Mode) {
+		s := newStory(t, m, slowLink())
+		a, b := s.start("a"), s.start("b")
+		s.serve(b, "b")
+		s.answers(a, "b")
+		s.apply("pause", "b")
+		_, err := s.ask(a, 500*time.Millisecond)
+		require.Error(t, err)
+		require.NoError(t, s.Calm())
+		s.answers(a, "b")
+	})
+}
+
+// TestStopDrains checks that a request which a member has begun is answered
+// although its node is stopped meanwhile.
+func TestStopDrains(t *testing.T) {
+	everyMode(t, func(t *testing.T, m Mode) {
+		s := newStory(t, m, slowLink())
+		a, b := s.start("a"), s.start("b")
+		begun, finish := make(chan struct{}, 1), make(chan struct{})
+		ctx, cancel := b.Within(patience)
+		defer cancel()
+		_, err := b.Serve(ctx, "echo", patterns.HandlerFunc(func(context.Context, *patterns.Request) (patterns.Message, error) {
+			begun <- struct{}{}
+			<-finish
+			return patterns.Message{Body: []byte("late")}, nil
+		}), patterns.Limits{})
+		require.NoError(t, err)
+		answer := make(chan string)
+		go func() {
+			got, err := s.ask(a, patience)
+			answer <- fmt.Sprint(got, err)
+		}()
+		<-begun
+		stopped := make(chan error)
+		go func() { stopped <- s.Apply(scenario.Action{Do: "stop", Nodes: []string{"b"}}) }()
+		time.Sleep(100 * time.Millisecond)
+		close(finish)
+		require.Equal(t, "late<nil>", <-answer)
+		require.NoError(t, <-stopped)
+		harness.Eventually(t, patience, "that nobody is left", func() error {
+			if _, err := s.ask(a, 2*time.Second); !errors.Is(err, patterns.ErrNoMembers) {
+				return fmt.Errorf("%v", err)
+			}
+			return nil
+		})
+	})
+}
+
+// TestACorruptByteBreaksALink checks that TLS notices, and that the nodes
+// connect again.
+func TestACorruptByteBreaksALink(t *testing.T) {
+	everyMode(t, func(t *testing.T, m Mode) {
+		s := newStory(t, m, slowLink())
+		a, b := s.start("a"), s.start("b")
+		s.serve(b, "b")
+		s.answers(a, "b")
+		session := func() uint64 {
+			status, err := a.Status(t.Context())
+			require.NoError(t, err)
+			for _, l := range status.Links {
+				if l.Peer == b.Peer() {
+					return l.Session
+				}
+			}
+			return 0
+		}
+		before := session()
+		s.between("corrupt", []string{"a"}, []string{"b"})
+		_, _ = s.ask(a, time.Second)
+		s.answers(a, "b")
+		require.NotEqual(t, before, session())
+	})
+}
+
+// TestWhatIsImpossibleIsSaid checks that the faults which this level does not
+// have are named, and those that make no sense.
+func TestWhatIsImpossibleIsSaid(t *testing.T) {
+	s := newStory(t, Namespaces, scenario.Link{})
+	for _, do := range []string{"skew", "router", "flood"} {
+		require.ErrorIs(t, s.Net.Apply(scenario.Action{Do: do, Nodes: []string{"a"}}), play.ErrUnsupported, do)
+	}
+	_, err := s.Net.Start(t.Context(), play.NodeSpec{Name: "a", ClusterKeys: map[string][]security.KeyVersion{"x": nil}})
+	require.ErrorIs(t, err, play.ErrUnsupported)
+	require.ErrorContains(t, s.Net.Apply(scenario.Action{Do: "crash", Nodes: []string{"nobody"}}), "nobody")
+	require.Error(t, s.Net.Apply(scenario.Action{Do: "cut"}))
+	require.Error(t, s.Net.Apply(scenario.Action{Do: "degrade", Between: [][]string{{"a"}, {"b"}}}))
+}
+
+// TestCloseLeavesNothing checks that processes, namespaces and files are gone.
+func TestCloseLeavesNothing(t *testing.T) {
+	everyMode(t, func(t *testing.T, m Mode) {
+		s := newStory(t, m, scenario.Link{})
+		s.start("a")
+		s.apply("pause", "a") // even a process that can't listen
+		life := s.places["a"].life
+		require.NoError(t, s.Net.Close())
+		require.False(t, life.process.alive())
+		require.NoDirExists(t, s.temp)
+		require.ErrorIs(t, s.Net.Apply(scenario.Action{Do: "heal"}), ErrClosed)
+		_, err := s.Net.Start(t.Context(), play.NodeSpec{Name: "b", Network: s.network})
+		require.ErrorIs(t, err, ErrClosed)
+		require.NoError(t, s.Net.Close())
+	})
+}
+
+// TestLeftoversOfOthersAreSwept checks that the folder of a run that is gone
+// goes too, and that of one that runs stays.
+func TestLeftoversOfOthersAreSwept(t *testing.T) {
+	dir := t.TempDir()
+	gone := fmt.Sprintf("%s/%s%d-1", dir, folderPrefix, 1<<30)
+	ours := fmt.Sprintf("%s/%s%d-1", dir, folderPrefix, os.Getpid())
+	require.NoError(t, os.Mkdir(gone, 0o700))
+	require.NoError(t, os.Mkdir(ours, 0o700))
+	sweep(dir)
+	require.NoDirExists(t, gone)
+	require.DirExists(t, ours)
+}
+
+// TestTheAgendaCallsWhenItIsTime checks the order of calls, and that nothing
+// is called after the end.
+func TestTheAgendaCallsWhenItIsTime(t *testing.T) {
+	a := newAgenda()
+	got := make(chan time.Duration, 3)
+	call := func() { got <- a.now() }
+	a.at(40*time.Millisecond, call)
+	a.at(0, call)
+	a.at(time.Hour, call)
+	require.Less(t, <-got, 40*time.Millisecond)
+	require.GreaterOrEqual(t, <-got, 40*time.Millisecond)
+	a.close()
+	a.at(0, call)
+	require.Empty(t, got)
+}

@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package netns
+
+import (
+	"io"
+	"net"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/sim/link"
+)
+
+// lab is some namespaces without relays.
+type lab struct {
+	*testing.T
+	wires *wires
+	net   *namespaces
+	plots []*plot
+}
+
+// newLab makes namespaces called a, b, c and so on.
+func newLab(t *testing.T, count int, m link.Model) *lab {
+	t.Helper()
+	needs(t, Namespaces)
+	a := newAgenda()
+	l := &lab{T: t, wires: newWires(1, a.now)}
+	l.wires.setLinks(func(string, string) link.Model { return m })
+	f, err := newNamespaces(l.wires, a.now, zap.NewNop())
+	require.NoError(t, err)
+	l.net = f.(*namespaces)
+	t.Cleanup(f.close)
+	for i := range count {
+		s, err := f.open(string(rune('a'+i)), i)
+		require.NoError(t, err)
+		t.Cleanup(s.close)
+		l.plots = append(l.plots, s.(*plot))
+	}
+	return l
+}
+
+// in runs f in a namespace.
+func (l *lab) in(i int, f func() error) {
+	l.Helper()
+	require.NoError(l, l.plots[i].ground.run(f))
+}
+
+// echo answers datagrams in one namespace and returns a socket of another one
+// that is connected to it.
+func (l *lab) echo(server, client int) net.Conn {
+	l.Helper()
+	var s net.PacketConn
+	var c net.Conn
+	where := l.net.seed(server)
+	l.in(server, func() (err error) { s, err = net.ListenPacket("udp4", where); return err })
+	l.in(client, func() (err error) { c, err = net.Dial("udp4", where); return err })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		buf := make([]byte, 2000)
+		for {
+			n, from, err := s.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			_, _ = s.WriteTo(buf[:n], from)
+		}
+	}()
+	l.Cleanup(func() { c.Close(); s.Close(); <-ended })
+	return c
+}
+
+// ping sends one datagram and says how long its echo took; false if none came.
+func (l *lab) ping(c net.Conn, patience time.Duration) (time.Duration, bool) {
+	l.Helper()
+	buf := make([]byte, 100)
+	begun := time.Now()
+	_, err := c.Write(buf)
+	require.NoError(l, err)
+	require.NoError(l, c.SetReadDeadline(begun.Add(patience)))
+	_, err = c.Read(buf)
+	return time.Since(begun), err == nil
+}
+
+// tcp connects one namespace to another.
+func (l *lab) tcp(from, to int) (client, server net.Conn) {
+	l.Helper()
+	var ln net.Listener
+	where := l.net.seed(to)
+	l.in(to, func() (err error) { ln, err = net.Listen("tcp4", where); return err })
+	defer ln.Close()
+	l.in(from, func() (err error) { client, err = net.Dial("tcp4", where); return err })
+	server, err := ln.Accept()
+	require.NoError(l, err)
+	l.Cleanup(func() { client.Close(); server.Close() })
+	return client, server
+}
+
+// TestRoundTripsTakeWhatWasAsked checks the latency that real kernels measure
+// against the one of the model.
+func TestRoundTripsTakeWhatWasAsked(t *testing.T) {
+	for _, latency := range []time.Duration{0, 2 * time.Millisecond, 30 * time.Millisecond} {
+		l := newLab(t, 2, link.Model{Latency: latency})
+		c := l.echo(1, 0)
+		var rtts []time.Duration
+		for range 100 {
+			rtt, ok := l.ping(c, time.Second)
+			require.True(t, ok)
+			require.GreaterOrEqual(t, rtt, 2*latency)
+			rtts = append(rtts, rtt)
+		}
+		slices.Sort(rtts)
+		t.Logf("asked %v: p50 %v, p99 %v; delivered late p50 %v, p99 %v", 2*latency, rtts[50], rtts[98],
+			l.net.router.post.late.percentile(50), l.net.router.post.late.percentile(99))
+		require.Less(t, rtts[50], 2*latency+3*time.Millisecond, "a busy machine is granted much")
+	}
+}
+
+// TestLossesAreThoseOfTheModel checks that about as many datagrams are lost as
+// the model says, and counted.
+func TestLossesAreThoseOfTheModel(t *testing.T) {
+	l := newLab(t, 2, link.Model{Loss: 200_000})
+	var s net.PacketConn
+	var c net.Conn
+	l.in(1, func() (err error) { s, err = net.ListenPacket("udp4", l.net.seed(1)); return err })
+	defer s.Close()
+	l.in(0, func() (err error) { c, err = net.Dial("udp4", l.net.seed(1)); return err })
+	defer c.Close()
+	const sent = 2000
+	got := 0
+	buf := make([]byte, 100)
+	for range sent / 10 {
+		for range 10 {
+			_, err := c.Write(buf)
+			require.NoError(t, err)
+		}
+		for s.SetReadDeadline(time.Now().Add(5*time.Millisecond)) == nil {
+			if _, _, err := s.ReadFrom(buf); err != nil {
+				break
+			}
+			got++
+		}
+	}
+	require.InDelta(t, sent*8/10, got, sent/20)
+	require.EqualValues(t, sent-got, l.net.router.counts[lost].Load())
+}
+
+// TestACutHasADirection checks that a wire which is cut one way still carries
+// the other one, and that mending it is enough.
+func TestACutHasADirection(t *testing.T) {
+	l := newLab(t, 3, link.Model{})
+	ab, ba, ac := l.echo(1, 0), l.echo(0, 1), l.echo(2, 0)
+	l.wires.cutOff([]string{"b"}, []string{"a"}, true)
+	_, ok := l.ping(ab, 50*time.Millisecond)
+	require.False(t, ok, "the answer was cut")
+	_, ok = l.ping(ac, time.Second)
+	require.True(t, ok, "of somebody else")
+	require.EqualValues(t, 1, l.net.router.counts[cut].Load())
+	_, ok = l.ping(ba, 50*time.Millisecond)
+	require.False(t, ok, "the question was cut")
+	require.EqualValues(t, 2, l.net.router.counts[cut].Load())
+	l.wires.cutOff([]string{"b"}, []string{"a"}, false)
+	_, ok = l.ping(ba, time.Second)
+	require.True(t, ok)
+}
+
+// TestAClogHoldsPackets checks that nothing passes a clogged wire, and that
+// nothing of it is lost.
+func TestAClogHoldsPackets(t *testing.T) {
+	l := newLab(t, 2, link.Model{})
+	c := l.echo(1, 0)
+	l.wires.clog([]string{"a"}, []string{"b"})
+	_, ok := l.ping(c, 50*time.Millisecond)
+	require.False(t, ok)
+	l.net.resume(l.wires.unclog([]string{"a"}, []string{"b"}))
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Second)))
+	_, err := c.Read(make([]byte, 100))
+	require.NoError(t, err)
+}
+
+// TestCorruptionGetsPastTheKernel checks that one bit of a TCP stream arrives
+// wrong, once, and that the connection lives on.
+func TestCorruptionGetsPastTheKernel(t *testing.T) {
+	l := newLab(t, 2, link.Model{})
+	client, server := l.tcp(0, 1)
+	l.wires.corrupt("a", "b")
+	for _, want := range []string{"hellp", "hello"} { // 'o' ^ 1 is 'n'
+		_, err := client.Write([]byte("hello"))
+		require.NoError(t, err)
+		buf := make([]byte, 5)
+		_, err = io.ReadFull(server, buf)
+		require.NoError(t, err)
+		if want == "hellp" {
+			want = "helln"
+		}
+		require.Equal(t, want, string(buf))
+	}
+}
+
+// TestBandwidthIsBounded checks that TCP gets about what the bottleneck lets
+// pass.
+func TestBandwidthIsBounded(t *testing.T) {
+	l := newLab(t, 2, link.Model{Latency: 5 * time.Millisecond, Mbps: 20})
+	client, server := l.tcp(0, 1)
+	const size = 2 << 20
+	go func() { _, _ = client.Write(make([]byte, size)); client.Close() }()
+	begun := time.Now()
+	n, err := io.Copy(io.Discard, server)
+	require.NoError(t, err)
+	require.EqualValues(t, size, n)
+	mbps := float64(n) * 8 / 1e6 / time.Since(begun).Seconds()
+	t.Logf("asked 20 Mbit/s, got %.1f", mbps)
+	require.InDelta(t, 20*1360/1400, mbps, 5)
+}
+
+// TestAClosedSiteSaysNothing checks that a namespace that is closed takes its
+// processes along and that its peers hear nothing of it.
+func TestAClosedSiteSaysNothing(t *testing.T) {
+	l := newLab(t, 2, link.Model{})
+	client, server := l.tcp(0, 1)
+	_ = server
+	sleep := exec.Command("sleep", "60")
+	tie(sleep)
+	require.NoError(t, l.plots[1].start(sleep))
+	l.wires.power("b", false)
+	l.plots[1].close()
+	err := sleep.Wait()
+	require.ErrorContains(t, err, "killed")
+	require.NoError(t, client.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
+	_, err = client.Read(make([]byte, 1))
+	require.True(t, err != nil && strings.Contains(err.Error(), "timeout"), "%v", err)
+}
