@@ -65,6 +65,7 @@ var layers = []layer{
 	{"relay/client", []string{"patterns", "internal/wire", "relay/internal"}, "an attached program links no overlay"},
 	{"relay", []string{"node", "patterns", "internal/wire"}, "a session layer over node: what works embedded works attached"},
 	{"sim/mutation", []string{"sim", "internal/mutant"}, "it runs the program from outside, one bug after the other"},
+	{"sim/netns", []string{"sim", "relay/client", "node", "patterns", "security"}, "level net attaches to real relays as any program does"},
 	{"sim", []string{"node", "patterns", "cluster", "overlay", "security", "internal/wire"}, "a transport behind the seam, and scenarios above node"},
 	{"cmd/arke", []string{"relay", "node", "patterns", "security", "overlay/p2p", "sim"}, "flags in, calls out; overlay/p2p only to route its logs"},
 	{"examples", []string{"node", "relay/client", "patterns", "security", "sim"}, "examples show what users may use"},
