@@ -2,6 +2,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package check judges a run: it measures a history, looks for broken promises
-// and decides assertions. It is pure: the same history and rules give the same
-// verdict.
+// and decides what a scenario asserts. It is pure: the same history and rules
+// give the same verdict, and nothing in a history can make it panic.
+//
+// It does not run anything, reads no scenario, and knows nothing about how a
+// level works: what differs between levels is bounds (Rules).
+//
+// # How a run is judged
+//
+//  1. The history gets indexes: lives of nodes, runs of requests, which fault
+//     began or ended which registration (facts.go), and when faults disturbed
+//     whom (disturbance.go).
+//  2. Every observer's view of every member is compared with the truth, once
+//     (observation.go, sight.go); what follows from it is collected on the way
+//     (viewmeasures.go and the files it names).
+//  3. Metrics are measured (requests.go, latency.go, reroute.go and so on).
+//     catalogue.go lists them all with units and meanings.
+//  4. The checkers report violations (checkers.go), each in a file of its own.
+//  5. Assertions compare metrics with values (assertion.go). A metric for which
+//     there is nothing to measure does not exist, and an assertion about it
+//     fails: an experiment that did not happen proves nothing.
+//
+// # What is true
+//
+// A member is live from the acknowledgement of its registration until its node
+// is told to leave or is lost. An observer is a node that sends requests to a
+// cluster, as long as it does and 20 s longer, or that has a view of one
+// without ever sending. It sees the members whose nodes hold its keys. It is
+// wrong about one that is live and that it does not show as live or ejected
+// (ejected is its own decision about a slow or failing member), and about one
+// that is dead and that it shows as live.
+//
+// # Who is excused
+//
+// A node is disturbed while a fault of links (cut, clog, degrade, corrupt), a
+// pause or a fault of its router hits it, and for the convergence bound after
+// that. Disturbed observers may show zombies; disturbed pairs make no false
+// suspicions. A request whose caller's own node was hit needs one outcome and
+// counts for nothing else. After the last fault nobody is excused any more.
 package check

@@ -3,9 +3,7 @@
 
 package check
 
-import (
-	"time"
-)
+import "time"
 
 // Rules are what a run is judged by. The zero value of each bound is the
 // default named beside it, which is right for the levels sim and stack;
@@ -14,13 +12,14 @@ type Rules struct {
 	Assert    []string // claims about metrics, see ParseAssertion
 	Sometimes []string // claims that the run reached what it is about
 
-	// Outcome is how late after its deadline a request may end. Default 5 ms,
-	// and a microsecond for what the clock reads in between.
+	// Outcome is how late after its deadline a request may end. Default 5 ms. A
+	// caller whose clock is skewed may take one percent of its timeout more.
 	Outcome time.Duration
 
 	// Begin is how late after its request's deadline a handler may begin:
 	// deadlines travel as link time, which is as wrong as the two directions of
-	// a link differ. Default 50 ms.
+	// a link differ. Default 100 ms; 2 s if a fault of links or a pause
+	// disturbs caller or member.
 	Begin time.Duration
 
 	// Member is how far outside of its member's registration a handler may
@@ -45,15 +44,66 @@ type Rules struct {
 	Known time.Duration
 
 	// LaneBytes bounds what waits in a node's lanes, by lane and for each of its
-	// links: ctl, rpc, pub, bulk. Defaults: twice the overlay's own limits,
-	// because an empty lane takes one message of any size.
+	// links: ctl, rpc, pub, bulk. Defaults: the overlay's 1, 4, 4 and 8 MiB,
+	// and 16 MiB more for a node, because an empty lane takes a message of any
+	// size.
 	LaneBytes [4]uint64
 
 	// Waiting bounds the requests that wait at a node, for each of its members.
-	// Default 1024.
+	// Default 1024; negative = none may.
 	Waiting int
 
 	// Running bounds the handlers that run at a node, for each of its members.
 	// Default 64.
 	Running int
+}
+
+// LevelRules returns the bounds for a level: sim, stack or net. Level net runs
+// in real time beside other programs.
+func LevelRules(level string) Rules {
+	if level != "net" {
+		return Rules{}
+	}
+	return Rules{
+		Outcome:  250 * time.Millisecond,
+		Begin:    time.Second,
+		Member:   100 * time.Millisecond,
+		Zombie:   8 * time.Second,
+		Converge: 8 * time.Second,
+		Settle:   8 * time.Second,
+		Known:    4 * time.Second,
+	}
+}
+
+func (r Rules) withDefaults() Rules {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&r.Outcome, 5 * time.Millisecond},
+		{&r.Begin, 100 * time.Millisecond},
+		{&r.Zombie, 5 * time.Second},
+		{&r.Converge, 5 * time.Second},
+		{&r.Settle, 5 * time.Second},
+		{&r.Known, 2 * time.Second},
+	} {
+		if *d.field <= 0 {
+			*d.field = d.value
+		}
+	}
+	for i, d := range [4]uint64{1 << 20, 4 << 20, 4 << 20, 8 << 20} {
+		if r.LaneBytes[i] == 0 {
+			r.LaneBytes[i] = d
+		}
+	}
+	switch {
+	case r.Waiting == 0:
+		r.Waiting = 1024
+	case r.Waiting < 0:
+		r.Waiting = 0
+	}
+	if r.Running <= 0 {
+		r.Running = 64
+	}
+	return r
 }

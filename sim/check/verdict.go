@@ -9,8 +9,9 @@ import "time"
 type Verdict struct {
 	OK         bool              `json:"ok"` // every assertion holds, and there are no violations
 	Metrics    map[string]Metric `json:"metrics"`
-	Assertions []Result          `json:"assertions"` // in the order of Rules.Assert, then of Rules.Sometimes
-	Violations []Violation       `json:"violations"` // by time, then by checker and text
+	Assertions []Result          `json:"assertions"`       // in the order of Rules.Assert, then of Rules.Sometimes
+	Violations []Violation       `json:"violations"`       // by time, then by checker and text; at most 100 of each checker
+	Counts     map[string]int    `json:"counts,omitempty"` // checker → all its violations, if there are any
 }
 
 // Metric is a measured value. What could not be measured, such as detection
@@ -18,7 +19,7 @@ type Verdict struct {
 type Metric struct {
 	Value   float64 `json:"value"` // in Unit
 	Unit    Unit    `json:"unit"`
-	Samples int     `json:"samples,omitempty"` // how many observations a percentile, a maximum or a mean is made of
+	Samples int     `json:"samples,omitempty"` // how many observations a percentile, a share or a mean is made of
 }
 
 // Kinds of assertions.
@@ -39,6 +40,6 @@ type Result struct {
 // Violation is a broken promise.
 type Violation struct {
 	Checker string        `json:"checker"` // who found it; see Checkers
-	At      time.Duration `json:"at"`
+	At      time.Duration `json:"at"`      // nanoseconds since the run began
 	Text    string        `json:"text"`
 }

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+// Checker is a promise that is checked in every run.
+type Checker struct {
+	Name    string `json:"name"`
+	Promise string `json:"promise"`
+}
+
+// Checkers lists what Judge checks, whatever the assertions. The caller owns
+// the result.
+func Checkers() []Checker {
+	var out []Checker
+	for _, c := range checkers() {
+		out = append(out, c.Checker)
+	}
+	return out
+}
+
+type checker struct {
+	Checker
+	check func(*facts, *viewMeasures, *docket)
+}
+
+func checkers() []checker {
+	return []checker{
+		{Checker{"outcome", "every request has exactly one outcome, soon after its deadline at the latest"}, checkOutcome},
+		{Checker{"once", "no request is handled twice, unless it is idempotent; then not twice by one member, nor more often than attempted"}, checkOnce},
+		{Checker{"belongs", "a reply belongs to its request, and what is handled was asked"}, checkBelongs},
+		{Checker{"claim", "an outcome that says that no handler ran is true"}, checkClaim},
+		{Checker{"member", "only registered members of the right cluster handle requests"}, checkMember},
+		{Checker{"expired", "no handler begins after its request's deadline"}, checkExpired},
+		{Checker{"progress", "after the faults, every probe is answered"}, checkProgress},
+		{Checker{"empty", "nobody is told that a cluster is empty that is not, while nothing went wrong"}, checkEmpty},
+		{Checker{"queues", "what waits and runs stays within its limits"}, checkQueues},
+		{Checker{"converge", "after the last fault, every correct observer soon sees exactly the live members, until the end"}, checkConverge},
+		{Checker{"zombie", "no undisturbed observer shows a dead member as live for long"}, checkZombie},
+		{Checker{"forgotten", "no live member is missing from a correct observer's view for good"}, checkForgotten},
+	}
+}

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import "github.com/arke-mesh/arke/sim/history"
+
+// checkClaim: no handler ran if the outcome says so. Callers whose own node was
+// hit got their outcome from their own end, which knows nothing.
+func checkClaim(f *facts, _ *viewMeasures, d *docket) {
+	for i := range f.h.Requests {
+		r := &f.h.Requests[i]
+		if r.Lost || len(f.runs[i]) == 0 || !claimsNoRun(r) {
+			continue
+		}
+		run := &f.h.Runs[f.runs[i][0]]
+		d.add(max(r.Ended, run.Began), "request %d of %s to %s ended (%s), which says that no handler ran; one did on %s at %v",
+			r.ID, r.Caller, r.Cluster, r.Outcome, f.h.Tenures[run.Tenure].Node, run.Began)
+	}
+}
+
+func claimsNoRun(r *history.Request) bool {
+	switch r.Outcome {
+	case "no_members", "overloaded", "unreachable", "unauthorized", "too_large", "closed":
+		return true
+	case "deadline", "canceled":
+		return !r.MaybeRan
+	default:
+		return false
+	}
+}

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import "github.com/arke-mesh/arke/sim/history"
+
+// faultKind is what counts one kind of fault.
+type faultKind struct {
+	do      string
+	metric  string
+	meaning string
+}
+
+func faultKinds() []faultKind {
+	return []faultKind{
+		{"crash", "crashes", "the process died and its peers saw it"},
+		{"silence", "silences", "the node vanished without a word"},
+		{"stop", "stops", "the node left in good order"},
+		{"restart", "restarts", "the node came back with a new incarnation"},
+		{"start", "starts", "a node was started by the timeline"},
+		{"pause", "pauses", "the node stood still"},
+		{"slow", "slows", "the node's handlers took longer"},
+		{"cut", "cuts", "nothing passed from some nodes to others"},
+		{"clog", "clogs", "nothing passed for a while, and nothing broke"},
+		{"degrade", "degrades", "links got worse"},
+		{"skew", "skews", "a node's clock was wrong"},
+		{"corrupt", "corruptions", "a bit flipped"},
+		{"router", "router_faults", "a node's router was slow, stale or wrong"},
+		{"flood", "floods", "more requests than usual"},
+	}
+}
+
+// removes tells faults that end a node's life.
+func removes(do string) bool { return do == "crash" || do == "silence" || do == "stop" }
+
+// dies tells those in which it says no farewell.
+func dies(do string) bool { return do == "crash" || do == "silence" }
+
+// returns tells what begins a node's life.
+func returns(do string) bool { return do == "start" || do == "restart" }
+
+// undoes tells actions that are no faults but end them. So is what is over at
+// once although its kind lasts: slow with factor 1, a router made normal again.
+func undoes(f *history.Fault) bool {
+	switch f.Do {
+	case "mend", "unclog", "resume", "heal":
+		return true
+	case "slow", "router", "skew", "degrade":
+		return f.Until == f.At
+	default:
+		return false
+	}
+}
+
+// disturbs tells faults while which, and for some time after which, what the
+// nodes that they hit see of others and others of them proves nothing.
+func disturbs(do string) bool {
+	switch do {
+	case "cut", "clog", "degrade", "pause", "router", "corrupt":
+		return true
+	default:
+		return false
+	}
+}
+
+// lasts tells faults that stand until they are undone, at the latest when the
+// liveness phase begins.
+func lasts(do string) bool {
+	switch do {
+	case "cut", "clog", "degrade", "pause", "router", "slow", "skew", "flood":
+		return true
+	default:
+		return false
+	}
+}

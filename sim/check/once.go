@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"time"
+)
+
+// checkOnce: each attempt of a request runs at most once, and only idempotent
+// requests are attempted again after a handler may have run. This holds for
+// callers whose own node was hit, too.
+func checkOnce(f *facts, _ *viewMeasures, d *docket) {
+	for i, runs := range f.runs {
+		if text := f.twice(i); text != "" {
+			var at time.Duration
+			for _, run := range runs {
+				at = max(at, f.h.Runs[run].Began)
+			}
+			r := &f.h.Requests[i]
+			d.add(at, "request %d of %s to %s was handled %s", r.ID, r.Caller, r.Cluster, text)
+		}
+	}
+}
+
+// twice says how a request was handled too often, or "".
+func (f *facts) twice(request int) string {
+	r, runs := &f.h.Requests[request], f.runs[request]
+	if len(runs) < 2 {
+		return ""
+	}
+	if !r.Idempotent {
+		return fmt.Sprintf("%d times, and is not idempotent", len(runs))
+	}
+	seen := make(map[int]bool, len(runs))
+	for _, run := range runs {
+		tenure := f.h.Runs[run].Tenure
+		if seen[tenure] {
+			return fmt.Sprintf("twice by the member on %s", f.h.Tenures[tenure].Node)
+		}
+		seen[tenure] = true
+	}
+	// The caller's side does not know its attempts if it was hit or never ended.
+	if !r.Lost && r.Ended >= 0 && r.Attempts > 0 && len(runs) > r.Attempts {
+		return fmt.Sprintf("%d times in %d attempts", len(runs), r.Attempts)
+	}
+	return ""
+}

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import "time"
+
+// zombies measures how long undisturbed observers show the dead as live.
+type zombies struct {
+	longest time.Duration
+	total   int
+	found   []finding
+	scratch []span
+}
+
+func (z *zombies) see(f *facts, s *sight) {
+	for _, shown := range s.zombie {
+		z.scratch = f.calm.excused(s.node.Name, shown, z.scratch[:0])
+		for _, part := range z.scratch {
+			z.longest = max(z.longest, part.length())
+			if part.length() <= f.rules.Zombie {
+				continue
+			}
+			z.total++
+			if len(z.found) < maxFindings {
+				z.found = append(z.found, s.finding(part))
+			}
+		}
+	}
+}
+
+// checkZombie: no observer shows a dead member as live for longer than the
+// bound, not counting while it was disturbed and the convergence bound after.
+func checkZombie(f *facts, m *viewMeasures, d *docket) {
+	for _, w := range m.zombies.found {
+		d.add(w.when.from, "%s, observing %s, showed the dead %s as live for %v",
+			f.h.Nodes[w.life].Name, w.cluster, w.whom(), w.when.length())
+	}
+	d.total += m.zombies.total - len(m.zombies.found)
+}
