@@ -19,7 +19,6 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/host/peerstore/pstoremem"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
@@ -128,13 +127,7 @@ func (x *assembly) buildSwarm(bus event.Bus) error {
 		return errors.Join(fmt.Errorf("p2p: %w", err), book.Close())
 	}
 	x.handshakes = newHandshakes(h.cfg.MaxHandshakes, h.cfg.HandshakeTimeout, h.counters)
-	t, err := tcp.NewTCPTransport(newUpgrader(x.secure, limits, x.handshakes), limits, nil,
-		tcp.WithConnectionTimeout(h.cfg.DialTimeout),
-		// Pitfall "simultaneous dials": with port reuse two nodes that dial
-		// each other make one TCP connection with two openers, which fails on
-		// LANs; and two programs could listen at one port unnoticed.
-		tcp.DisableReuseport(),
-	)
+	t, err := x.newTransport(newUpgrader(x.secure, limits, x.handshakes), limits)
 	if err != nil {
 		return fmt.Errorf("p2p: %w", err)
 	}

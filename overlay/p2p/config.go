@@ -67,6 +67,10 @@ type Config struct {
 	// net.DefaultResolver.
 	Resolver Resolver
 
+	// Sockets is a network in place of the machine's, for simulation; MDNS
+	// must be off then. Default nil: TCP of the machine.
+	Sockets Sockets
+
 	// Logger is named "p2p" here. Nil means no logs.
 	Logger *zap.Logger
 }
@@ -112,6 +116,9 @@ func (c Config) validate() error {
 	}
 	if c.Network == nil {
 		return fmt.Errorf("p2p: Config.Network is missing")
+	}
+	if c.Sockets != nil && c.MDNS {
+		return fmt.Errorf("p2p: Config.MDNS looks for nodes on the machine's networks, not on Config.Sockets")
 	}
 	for name, d := range map[string]time.Duration{"DialTimeout": c.DialTimeout, "HandshakeTimeout": c.HandshakeTimeout} {
 		if d < 0 {

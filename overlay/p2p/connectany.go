@@ -13,7 +13,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
-	manet "github.com/multiformats/go-multiaddr/net"
 )
 
 // Bounds of connecting to whoever is at a list of addresses.
@@ -139,8 +138,7 @@ func (x *assembly) try(ctx context.Context, s seed) (_ peer.ID, err error) {
 func (x *assembly) probe(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, x.owner.cfg.DialTimeout)
 	defer cancel()
-	var d manet.Dialer
-	raw, err := d.DialContext(ctx, addr)
+	raw, err := x.owner.dialRaw(ctx, addr)
 	if err != nil {
 		return "", fmt.Errorf("p2p: dial %s: %w", addr, err)
 	}

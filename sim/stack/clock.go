@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stack
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// million is what a drift is part of.
+const million = 1_000_000
+
+// skewed is the clock of a machine, which may be wrong and, while its node is
+// paused, has no timer end.
+type skewed struct {
+	mu     sync.Mutex
+	step   time.Duration // of the wall clock, for processes that start from now on
+	drift  int64         // ppm; above -million
+	since  time.Time     // when this drift began
+	gone   time.Duration // what earlier drifts amounted to
+	paused bool
+	parked []*nodeTimer // that are due
+}
+
+func newSkewed() *skewed { return &skewed{since: time.Now()} }
+
+// set skews the clock. What it has drifted stays: monotonic clocks do not jump.
+func (s *skewed) set(step time.Duration, ppm int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = s.drifted()
+	s.step, s.drift, s.since = step, max(int64(ppm), 1-million), time.Now()
+}
+
+// drifted needs mu.
+func (s *skewed) drifted() time.Duration {
+	past := int64(time.Since(s.since))
+	return s.gone + time.Duration(past/million*s.drift+past%million*s.drift/million)
+}
+
+// real is how long the clock takes to run on by d. It needs mu.
+func (s *skewed) real(d time.Duration) time.Duration {
+	if s.drift == 0 {
+		return d
+	}
+	whole := million + s.drift
+	n := int64(d)
+	return time.Duration(n/whole*million + n%whole*million/whole + 1)
+}
+
+// pause holds the timers that become due.
+func (s *skewed) pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused = true
+}
+
+// resume has them fire.
+func (s *skewed) resume() {
+	s.mu.Lock()
+	due := s.parked
+	s.parked, s.paused = nil, false
+	s.mu.Unlock()
+	for _, t := range due {
+		go t.fire()
+	}
+}
+
+// boot is the clock of a process that starts now.
+func (s *skewed) boot() overlay.Clock {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &clock{skewed: s, step: s.step}
+}
+
+// clock is what one process sees of its machine's clock.
+type clock struct {
+	*skewed
+	step time.Duration
+}
+
+// Now implements overlay.Clock.
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.step + c.drifted())
+}
+
+// AfterFunc implements overlay.Clock.
+func (c *clock) AfterFunc(_ string, d time.Duration, f func()) overlay.Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &nodeTimer{of: c.skewed, f: f}
+	t.timer = time.AfterFunc(c.real(d), t.fire)
+	return t
+}
+
+// nodeTimer is a timer that waits while its node is paused.
+type nodeTimer struct {
+	of    *skewed
+	f     func()
+	timer *time.Timer
+	over  bool // guarded by of.mu; it has fired or was stopped
+}
+
+func (t *nodeTimer) fire() {
+	t.of.mu.Lock()
+	if t.over {
+		t.of.mu.Unlock()
+		return
+	}
+	if t.of.paused {
+		t.of.parked = append(t.of.parked, t)
+		t.of.mu.Unlock()
+		return
+	}
+	t.over = true
+	t.of.mu.Unlock()
+	t.f()
+}
+
+// Stop implements overlay.Timer.
+func (t *nodeTimer) Stop() bool {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	if t.over {
+		return false
+	}
+	t.over = true
+	t.timer.Stop()
+	t.of.parked = slices.DeleteFunc(t.of.parked, func(p *nodeTimer) bool { return p == t })
+	return true
+}
