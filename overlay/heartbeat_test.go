@@ -146,12 +146,13 @@ func TestLinkTimeTravels(t *testing.T) {
 		time.Sleep(time.Hour)
 		b := startNode(t, net, high)
 		require.NotEqual(t, a.LinkTime(time.Now()), b.LinkTime(time.Now()))
-		defer a.wait(high).Hold()()
-		synctest.Wait()
-		defer b.Link(low).Hold()()
-		// The first exchange had to wait for the Hello, and in each interval only
-		// one side asks, by chance: both have in the end.
-		time.Sleep(30 * time.Second)
+		// One after the other: beats that cross are held up by each other. The
+		// first exchange had to wait for the Hello.
+		for _, l := range []*overlay.Link{a.wait(high), b.Link(low)} {
+			release := l.Hold()
+			time.Sleep(3 * time.Second)
+			release()
+		}
 		now := time.Now()
 		require.WithinDuration(t, now, a.Link(high).LocalTime(b.LinkTime(now)), 0)
 		require.WithinDuration(t, now, b.Link(low).LocalTime(a.LinkTime(now)), 0)
