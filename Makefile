@@ -12,6 +12,7 @@ PROTOC_GEN  := google.golang.org/protobuf/cmd/protoc-gen-go
 SOURCES      = $(shell git ls-files --cached --others --exclude-standard '*.go' | grep -v '\.pb\.go$$')
 FUZZTIME    ?= 10s
 BENCH       ?= .
+MUTANTS     ?=
 
 .PHONY: help
 help: ## list the targets
@@ -58,6 +59,12 @@ bench: ## the benchmarks beside the code, with allocations
 .PHONY: measure
 measure: ## what the design promises, measured with real relays, about three minutes
 	go run ./tests/measure
+
+.PHONY: mutants
+mutants: ## which hand-made bugs the shipped scenarios catch; MUTANTS='-bugs x,y' for some
+	@mkdir -p bin
+	go build -trimpath -tags mutants -o bin/arke-mutants ./cmd/arke
+	go run ./sim/mutation/score -program bin/arke-mutants -table sim/mutation/SCORE.md $(MUTANTS)
 
 .PHONY: generate
 generate: ## the protobuf code; needs protoc

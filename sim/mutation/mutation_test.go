@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/arke-mesh/arke/internal/mutant"
+	"github.com/arke-mesh/arke/sim/check"
+	"github.com/arke-mesh/arke/sim/report"
+	"github.com/arke-mesh/arke/sim/scenarios"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// record is a Run that fails where the test says, and notes what was run.
+type record struct {
+	fails func(bug, scenario string, seed uint64) string // the checker
+	mu    sync.Mutex
+	runs  []string // guarded by mu
+}
+
+func (r *record) run(_ context.Context, bug, scenario string, seed uint64) (Finding, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.runs = append(r.runs, strings.Join([]string{bug, scenario, string(rune('0' + seed))}, "/"))
+	return Finding{Checker: r.fails(bug, scenario, seed), Text: "text", Took: time.Second}, nil
+}
+
+func bug(t *testing.T, name string) mutant.Info {
+	t.Helper()
+	b, ok := mutant.Find(name)
+	require.True(t, ok)
+	return mutant.All()[b-1]
+}
+
+// This test checks the order of a hunt: first everything without a bug, then
+// for each bug every scenario with the first seed before any with the second,
+// until one fails, and who caught something before those who did not.
+func TestHuntStopsAtTheFirstCatch(t *testing.T) {
+	r := &record{fails: func(bug, scenario string, seed uint64) string {
+		if bug == "handled-twice" && scenario == "b" && seed == 2 {
+			return "handled_twice"
+		}
+		return ""
+	}}
+	h := Hunt{
+		Run: r.run, Scenarios: []string{"a", "b"}, Seeds: 2,
+		Bugs: []mutant.Info{bug(t, "handled-twice"), bug(t, "delta-dropped")},
+	}
+	catches, err := h.Score(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"/a/1", "/a/2", "/b/1", "/b/2",
+		"handled-twice/a/1", "handled-twice/b/1", "handled-twice/a/2", "handled-twice/b/2",
+		"delta-dropped/b/1", "delta-dropped/a/1", "delta-dropped/b/2", "delta-dropped/a/2",
+	}, r.runs)
+	require.Equal(t, Catch{
+		Bug: bug(t, "handled-twice"), Scenario: "b", Seed: 2, Runs: 4,
+		Finding: Finding{Checker: "handled_twice", Text: "text", Took: time.Second},
+	}, catches[0])
+	require.False(t, catches[1].Caught())
+	require.Equal(t, 4, catches[1].Runs)
+	bugs, caught, atOnce := Share(catches)
+	require.Equal(t, [3]int{2, 1, 0}, [3]int{bugs, caught, atOnce})
+}
+
+// This test checks that there is no score if a scenario fails without a bug.
+func TestNothingIsMeasuredWithScenariosThatFailAnyway(t *testing.T) {
+	r := &record{fails: func(bug, scenario string, seed uint64) string {
+		if scenario == "b" && seed == 2 {
+			return "lost == 0"
+		}
+		return ""
+	}}
+	h := Hunt{Run: r.run, Scenarios: []string{"a", "b"}, Seeds: 2, Bugs: mutant.All()}
+	_, err := h.Score(t.Context())
+	require.ErrorContains(t, err, "b fails with seed 2: lost == 0")
+	require.Len(t, r.runs, 4)
+}
+
+// This test checks that a run that could not be carried out, or the caller's
+// context, ends the hunt, also with several bugs at a time.
+func TestHuntEndsWithAnError(t *testing.T) {
+	broken := errors.New("no such program")
+	for _, parallel := range []int{1, 3} {
+		h := Hunt{
+			Scenarios: []string{"a"}, Seeds: 1, Bugs: mutant.All(), Parallel: parallel,
+			Run: func(context.Context, string, string, uint64) (Finding, error) { return Finding{}, broken },
+		}
+		_, err := h.Score(t.Context())
+		require.ErrorIs(t, err, broken)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		h.Run = func(context.Context, string, string, uint64) (Finding, error) {
+			cancel()
+			return Finding{}, ctx.Err()
+		}
+		_, err = h.Score(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+// This test checks what a report counts for: a crash before a checker, a
+// checker before an assertion, and a "sometimes" for nothing.
+func TestReportIsJudged(t *testing.T) {
+	crash := &report.Report{Error: "the run crashed: panic: BUG", Violations: []report.Violation{{Checker: "outcome"}}}
+	require.Equal(t, Finding{Checker: "crash", Text: "the run crashed: panic: BUG"}, judge(crash))
+	found := &report.Report{
+		Violations: []report.Violation{{Checker: "outcome", Text: "request 7 has none"}},
+		Assertions: []check.Result{{Text: "lost == 0", Kind: check.Assert}},
+	}
+	require.Equal(t, Finding{Checker: "outcome", Text: "request 7 has none"}, judge(found))
+	asserted := &report.Report{Assertions: []check.Result{
+		{Text: "restarts > 0", Kind: check.Sometimes},
+		{Text: "failed == 0", Kind: check.Assert, OK: true},
+		{Text: "lost == 0", Kind: check.Assert, Value: "3"},
+	}}
+	require.Equal(t, Finding{Checker: "lost == 0", Text: "it is 3"}, judge(asserted))
+	asserted.Assertions = asserted.Assertions[:2]
+	require.Equal(t, Finding{}, judge(asserted))
+}
+
+// This test checks that what is no report is an error, and no proof of a bug.
+func TestOnlyAReportIsBelieved(t *testing.T) {
+	for _, text := range []string{"", "all is well", `{"schema":99}`} {
+		_, err := finding([]byte(text), 0)
+		require.Error(t, err, text)
+	}
+	f, err := finding([]byte(`{"schema":1,"violations":[{"checker":"zombie","text":"m1"}]}`), time.Second)
+	require.NoError(t, err)
+	require.Equal(t, Finding{Checker: "zombie", Text: "m1", Took: time.Second}, f)
+}
+
+// This test checks that a program without the tag, and none at all, are
+// refused before they make every bug look missed.
+func TestProgramWithoutBugsIsRefused(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "arke")
+	write := func(text string) {
+		require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\n"+text), 0o755))
+	}
+	p := Program{Path: program}
+	require.Error(t, p.Check(t.Context()))
+	write("exit 0")
+	require.ErrorContains(t, p.Check(t.Context()), "-tags mutants")
+	write("echo boom; exit 1")
+	require.ErrorContains(t, p.Check(t.Context()), "boom")
+	write("echo $ARKE_MUTANT ARKE_MUTANT; exit 2")
+	require.NoError(t, p.Check(t.Context()))
+}
+
+// This test checks that the program is asked for one run with the right bug,
+// and what its exit status means.
+func TestProgramRunsOneScenario(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "arke")
+	require.NoError(t, os.WriteFile(program, []byte(`#!/bin/sh
+[ "$*" = "sim run churn --seed 3 --json" ] || exit 1
+case "$ARKE_MUTANT" in
+"") echo '{"schema":1}' ;;
+broken) echo "no such file" >&2; exit 11 ;;
+*) touch "fail-1.json"; echo '{"schema":1,"violations":[{"checker":"'$ARKE_MUTANT'"}]}'; exit 10 ;;
+esac
+`), 0o755))
+	p := Program{Path: program, Dir: dir}
+	f, err := p.Run(t.Context(), "", "churn", 3)
+	require.NoError(t, err)
+	require.Empty(t, f.Checker)
+	f, err = p.Run(t.Context(), "handled-twice", "churn", 3)
+	require.NoError(t, err)
+	require.Equal(t, "handled-twice", f.Checker)
+	require.FileExists(t, filepath.Join(dir, "fail-1.json"))
+	_, err = p.Run(t.Context(), "broken", "churn", 3)
+	require.ErrorContains(t, err, "no such file")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = p.Run(ctx, "", "churn", 3)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// This test checks the table: the share, a row for each bug, and who caught
+// how many.
+func TestTableNamesEveryBug(t *testing.T) {
+	catches := []Catch{
+		{Bug: bug(t, "handled-twice"), Scenario: "churn", Seed: 1, Runs: 2, Finding: Finding{Checker: "handled_twice"}},
+		{Bug: bug(t, "delta-dropped"), Scenario: "churn", Seed: 2, Runs: 9, Finding: Finding{Checker: "converges"}},
+		{Bug: bug(t, "pick-first"), Runs: 60},
+	}
+	var text strings.Builder
+	require.NoError(t, WriteTable(&text, catches, 5))
+	require.Contains(t, text.String(), "2 of 3 bugs are caught (66 %), 1 of them with the first seed; at most 5 seeds were tried.")
+	require.Contains(t, text.String(), "| `handled-twice` | patterns/request |")
+	require.Contains(t, text.String(), "| churn | `converges` | 2 | 9 |")
+	require.Contains(t, text.String(), "| **nobody** | – | – | 60 |")
+	require.Contains(t, text.String(), "| churn | 2 |")
+	require.Contains(t, line(catches[2]), "NOT CAUGHT")
+	require.Len(t, []rune(clip(strings.Repeat("é", 200)+"\nmore")), 120)
+}
+
+// This test checks that the table that is kept is of these bugs and of
+// scenarios that are shipped: whoever adds a bug measures again.
+func TestKeptTableIsOfTheseBugs(t *testing.T) {
+	text, err := os.ReadFile("SCORE.md")
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("not measured yet")
+	}
+	require.NoError(t, err)
+	rows := make(map[string][]string)
+	for row := range strings.Lines(string(text)) {
+		if strings.HasPrefix(row, "| `") {
+			cells := strings.Split(row, " | ")
+			rows[strings.Trim(cells[0], "| `")] = cells
+		}
+	}
+	require.Len(t, rows, len(mutant.All()))
+	for _, i := range mutant.All() {
+		cells := rows[i.Name]
+		require.Len(t, cells, 8, i.Name)
+		require.Equal(t, []string{i.Layer, i.Breaks, i.Promise}, cells[1:4], i.Name)
+		require.Contains(t, append(scenarios.Names(), "**nobody**"), cells[4], i.Name)
+	}
+}

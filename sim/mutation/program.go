@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/arke-mesh/arke/internal/mutant"
+	"github.com/arke-mesh/arke/sim/check"
+	"github.com/arke-mesh/arke/sim/report"
+)
+
+// runLimit is how long one run may take in real time before it counts as hung.
+// The program notices most hangs itself, and earlier.
+const runLimit = 10 * time.Minute
+
+// Exit statuses of `arke sim run` that are results of a run.
+const (
+	exitHeld   = 0
+	exitFailed = 10
+)
+
+// Program is an arke that was built with -tags mutants.
+type Program struct {
+	Path string // absolute
+	Dir  string // where it may leave replay files
+}
+
+// Check says whether bugs can be planted in the program: one that was built
+// without the tag would have a score of nothing.
+func (p Program) Check(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, p.Path, "version")
+	cmd.Env = append(os.Environ(), mutant.Variable+"=no-such-bug")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return fmt.Errorf("mutation: %s was not built with -tags mutants", p.Path)
+	case !errors.As(err, &exit):
+		return fmt.Errorf("mutation: %w", err)
+	case !bytes.Contains(out, []byte(mutant.Variable)):
+		return fmt.Errorf("mutation: %s version: %s", p.Path, out)
+	}
+	return nil
+}
+
+// Run is a Run.
+func (p Program) Run(ctx context.Context, bug, scenario string, seed uint64) (Finding, error) {
+	limited, cancel := context.WithTimeout(ctx, runLimit)
+	defer cancel()
+	cmd := exec.CommandContext(limited, p.Path, "sim", "run", scenario, "--seed", fmt.Sprint(seed), "--json")
+	cmd.Env = append(os.Environ(), mutant.Variable+"="+bug)
+	cmd.Dir = p.Dir
+	cmd.WaitDelay = time.Second
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	began := time.Now()
+	err := cmd.Run()
+	took := time.Since(began)
+	switch {
+	case ctx.Err() != nil:
+		return Finding{}, context.Cause(ctx)
+	case limited.Err() != nil:
+		return Finding{Checker: "crash", Text: fmt.Sprintf("no end after %v", runLimit), Took: took}, nil
+	case cmd.ProcessState == nil:
+		return Finding{}, fmt.Errorf("mutation: %w", err)
+	}
+	switch code := cmd.ProcessState.ExitCode(); code {
+	case exitHeld, exitFailed:
+		return finding(out.Bytes(), took)
+	default:
+		return Finding{}, fmt.Errorf("mutation: %s, seed %d, bug %q: exit status %d: %s", scenario, seed, bug, code, said.Bytes())
+	}
+}
+
+// finding reads the report of one run.
+func finding(text []byte, took time.Duration) (Finding, error) {
+	var r report.Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		return Finding{}, fmt.Errorf("mutation: the program printed no report: %w", err)
+	}
+	if r.Schema != report.Schema {
+		return Finding{}, fmt.Errorf("mutation: a report of schema %d", r.Schema)
+	}
+	f := judge(&r)
+	f.Took = took
+	return f, nil
+}
+
+// judge names the first reason why a run is not as it should be: what a checker
+// found says more than an assertion about numbers.
+func judge(r *report.Report) Finding {
+	if r.Error != "" {
+		return Finding{Checker: "crash", Text: r.Error}
+	}
+	if len(r.Violations) > 0 {
+		return Finding{Checker: r.Violations[0].Checker, Text: r.Violations[0].Text}
+	}
+	for _, a := range r.Assertions {
+		if !a.OK && a.Kind == check.Assert {
+			return Finding{Checker: a.Text, Text: "it is " + cmp.Or(a.Value, a.Reason, "unknown")}
+		}
+	}
+	return Finding{}
+}

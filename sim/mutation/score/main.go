@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command score measures which hand-made bugs the shipped scenarios catch; see
+// package mutation. `make mutants` builds what it needs and runs it.
+//
+//	go build -tags mutants -o bin/arke-mutants ./cmd/arke
+//	go run ./sim/mutation/score -program bin/arke-mutants
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"github.com/arke-mesh/arke/internal/mutant"
+	"github.com/arke-mesh/arke/sim/mutation"
+	"github.com/arke-mesh/arke/sim/scenarios"
+)
+
+func main() {
+	program := flag.String("program", "bin/arke-mutants", "an arke that was built with -tags mutants")
+	seeds := flag.Int("seeds", 5, "seeds to try for each bug and scenario")
+	parallel := flag.Int("parallel", 2, "runs at a time")
+	bugs := flag.String("bugs", "", "only these, separated by commas")
+	only := flag.String("scenarios", "", "only these, separated by commas")
+	table := flag.String("table", "", "write the table into this file as well")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	h := mutation.Hunt{
+		Scenarios: scenarios.Names(), Bugs: mutant.All(), Seeds: *seeds, Parallel: *parallel,
+		Note: func(text string) { fmt.Fprintln(os.Stderr, text) },
+	}
+	if err := score(ctx, h, *program, *bugs, *only, *table); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// score fails if a bug gets away.
+func score(ctx context.Context, h mutation.Hunt, program, bugs, only, table string) error {
+	if bugs != "" {
+		h.Bugs = nil
+		for name := range strings.SplitSeq(bugs, ",") {
+			i, ok := mutant.Find(name)
+			if !ok {
+				return fmt.Errorf("there is no bug %q", name)
+			}
+			h.Bugs = append(h.Bugs, mutant.All()[i-1])
+		}
+	}
+	if only != "" {
+		h.Scenarios = strings.Split(only, ",")
+	}
+	path, err := filepath.Abs(program)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "arke-mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	p := mutation.Program{Path: path, Dir: dir}
+	if err := p.Check(ctx); err != nil {
+		return err
+	}
+	h.Run = p.Run
+	catches, err := h.Score(ctx)
+	if err != nil {
+		return err
+	}
+	return write(catches, h.Seeds, table)
+}
+
+func write(catches []mutation.Catch, seeds int, table string) error {
+	var text strings.Builder
+	if err := mutation.WriteTable(&text, catches, seeds); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(os.Stdout, text.String()); err != nil {
+		return err
+	}
+	if table != "" {
+		if err := os.WriteFile(table, []byte(text.String()), 0o644); err != nil {
+			return err
+		}
+	}
+	if all, caught, _ := mutation.Share(catches); caught < all {
+		return fmt.Errorf("%d bugs were not caught", all-caught)
+	}
+	return nil
+}
