@@ -12,13 +12,13 @@ import (
 
 // Nearby is how long after a fault was injected or undone what happens still
 // counts as "during faults".
-const Nearby = 2 * time.Second
+const Nearby = 5 * time.Second
 
 // ends are the actions that end others. They are not faults of their own, but
 // as disturbing.
 var ends = []string{"start", "restart", "resume", "mend", "unclog", "heal"}
 
-// places are the faults that hit links, clocks, routers or handlers, where the
+// lasting are the faults that hit links, clocks, routers or handlers, where the
 // end of the safety phase heals what was not undone. The others take a node
 // away, to which the rest gets used.
 var lasting = []string{"pause", "slow", "cut", "clog", "degrade", "skew", "router", "flood"}

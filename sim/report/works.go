@@ -27,11 +27,11 @@ type Work struct {
 	Requests   int            `json:"requests"`
 	CallerLost int            `json:"caller_lost"` // besides Requests
 	Outcomes   map[string]int `json:"outcomes"`
-	Retried    int            `json:"retried"`      // requests with more than one attempt
-	Attempts   int            `json:"attempts_max"` // the largest number of them
-	Latency    Latency        `json:"latency"`      // of replies, the whole run
-	Calm       Latency        `json:"latency_calm"` // of those that no fault was near
-	Faulty     Latency        `json:"latency_faulty"`
+	Retried    int            `json:"retried"`       // requests with more than one attempt
+	Attempts   int            `json:"attempts_max"`  // the largest number of them
+	Latency    Latency        `json:"latency"`       // of replies, the whole run
+	Calm       Latency        `json:"latency_calm"`  // of those that no fault was near
+	Faulty     Latency        `json:"latency_fault"` // of the others
 }
 
 // Latency sums up how long replies took. It is exact: percentiles are real

@@ -104,7 +104,7 @@ func (c *Canvas) FitText(x, y, width, size float64, anchor, class, text string) 
 // HTML returns the drawing as an element to put into a page.
 func (c *Canvas) HTML() template.HTML {
 	var b strings.Builder
-	b.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ` + num(c.width) + " " + num(c.height) + `" role="img" aria-label="` +
+	b.WriteString(`<svg viewBox="0 0 ` + num(c.width) + " " + num(c.height) + `" role="img" aria-label="` +
 		html.EscapeString(c.label) + `"` + c.attrs + ">")
 	b.WriteString(c.b.String())
 	b.WriteString("</svg>")

@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"time"
+
+	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/report/internal/svg"
+)
+
+const (
+	plotHeight = 260.0
+	cellRows   = 52 // rows of the latency plot in which replies are counted
+	strip      = 18.0
+)
+
+// latencyRange widens the range of latencies to 1, 2 or 5 times a power of ten.
+func latencyRange(low, high float64) (float64, float64) {
+	if high <= 0 {
+		return 1, 100
+	}
+	from := math.Pow(10, math.Floor(math.Log10(low)))
+	for _, f := range []float64{5, 2} {
+		if low >= f*from {
+			from *= f
+			break
+		}
+	}
+	to := svg.NiceMax(high)
+	if to == 2.5*math.Pow(10, math.Floor(math.Log10(to))) {
+		to *= 2
+	}
+	return from, max(to, from*10)
+}
+
+// cell returns the row of a latency, 0 is the lowest.
+func (s *series) cell(ms float64) int {
+	share := (math.Log10(ms) - math.Log10(s.low)) / (math.Log10(s.high) - math.Log10(s.low))
+	return min(max(int(share*cellRows), 0), cellRows-1)
+}
+
+// latencyChart draws how long replies took, on a logarithmic scale over the
+// time of sending, with the faults above and the other outcomes below.
+func latencyChart(a axis, h *history.History, s *series, all []band) template.HTML {
+	height := plotHeight + 90 + float64(len(s.order))*strip
+	c := a.canvas(height, "Latency of replies over time, with the faults")
+	top := lane(c, a, all, 0) + 16
+	bottom := top + plotHeight
+	shade(c, a, all, top, bottom+strip*float64(len(s.order))+40)
+	y := svg.Log(s.low, s.high, bottom, top)
+	for _, t := range svg.LogTicks(s.low, s.high) {
+		at := y.At(t.At)
+		if t.Label == "" {
+			c.Line(left, at, right, at, "grid faint")
+			continue
+		}
+		c.Line(left-4, at, right, at, "grid")
+		c.Text(left-8, at+4, svg.End, "axis", t.Label)
+	}
+	end := outcomeStrips(c, a, s, bottom+8)
+	end = sentStrip(c, a, s, end+4)
+	a.ticks(c, top, end)
+	phases(c, a, h, top, end)
+	density(c, a, s, top, bottom)
+	lines(c, a, s, y)
+	latencyLegend(c, top)
+	c.Grow(end + 22)
+	c.Text((left+right)/2, end+30, svg.Middle, "axis", "time since the run began")
+	c.Grow(end + 36)
+	return c.HTML()
+}
+
+// density draws how many replies took how long: four shades, each for ten
+// times as many as the one before.
+func density(c *svg.Canvas, a axis, s *series, top, bottom float64) {
+	var paths [4]svg.Path
+	h := (bottom - top) / cellRows
+	for i, column := range s.cells {
+		x0 := a.x(time.Duration(i) * a.bucket)
+		x1 := a.x(time.Duration(i+1) * a.bucket)
+		for row, n := range column {
+			if n > 0 {
+				shade := min(int(math.Log10(float64(n))), 3)
+				paths[shade].Box(x0, bottom-float64(row+1)*h, x1-x0, h)
+			}
+		}
+	}
+	for i := range paths {
+		c.Path(&paths[i], fmt.Sprintf("d%d", i), "")
+	}
+}
+
+// lines draws the percentiles; they are interrupted where there is no reply.
+func lines(c *svg.Canvas, a axis, s *series, y svg.Scale) {
+	for _, l := range []struct {
+		class  string
+		values []float64
+	}{{"p99", s.p99}, {"p50", s.p50}} {
+		var p svg.Path
+		pen := false
+		for i, v := range l.values {
+			switch {
+			case v == 0:
+				pen = false
+			case pen:
+				p.To(a.mid(i), y.At(v))
+			default:
+				p.Move(a.mid(i)-0.5, y.At(v))
+				p.To(a.mid(i)+0.5, y.At(v))
+				pen = true
+			}
+		}
+		c.Path(&p, "line halo", "")
+		c.Path(&p, "line "+l.class, "")
+	}
+}
+
+func latencyLegend(c *svg.Canvas, top float64) {
+	x, y := right+14, top+10
+	c.Text(x, y, svg.Start, "label", "replies")
+	c.Line(x, y+16, x+22, y+16, "line p99")
+	c.Text(x+28, y+20, svg.Start, "axis", "p99 (dashed)")
+	c.Line(x, y+34, x+22, y+34, "line p50")
+	c.Text(x+28, y+38, svg.Start, "axis", "p50")
+	for i := range 4 {
+		c.Rect(x+float64(i)*18, y+52, 18, 10, fmt.Sprintf("d%d", i), "")
+	}
+	for i, text := range []string{"1", "10", "100", "1 k"} {
+		c.Text(x+float64(i)*18, y+74, svg.Start, "small", text)
+	}
+	c.Text(x, y+88, svg.Start, "small", "replies, at least")
+	c.Rect(x, y+104, 18, 10, "shade", "")
+	c.Text(x+24, y+113, svg.Start, "axis", "a fault in effect")
+}
+
+// outcomeStrips draws a row for each outcome other than a reply, and returns
+// where they end.
+func outcomeStrips(c *svg.Canvas, a axis, s *series, y float64) float64 {
+	for _, name := range s.order {
+		c.Text(left-8, y+12, svg.End, "label", words(name))
+		c.Line(left, y+strip-2, right, y+strip-2, "grid")
+		largest := 0.0
+		for _, v := range s.bad[name] {
+			largest = max(largest, v)
+		}
+		for i, v := range s.bad[name] {
+			if v > 0 {
+				// Even one must be seen; a hundred times as many is three times as high.
+				height := 5 + (strip-8)*math.Log10(v)/math.Max(math.Log10(largest), 1)
+				x0, x1 := a.x(time.Duration(i)*a.bucket), a.x(time.Duration(i+1)*a.bucket)
+				c.Rect(x0+0.3, y+strip-2-min(height, strip-3), max(x1-x0-0.6, 2), min(height, strip-3), "bad",
+					fmt.Sprintf("%s: %.0f %s", clock(time.Duration(i)*a.bucket), v, words(name)))
+			}
+		}
+		c.Text(right+14, y+13, svg.Start, "axis", svg.Grouped(s.counts[name])+" "+words(name))
+		y += strip
+	}
+	return y
+}
+
+// sentStrip draws the rate of requests, and returns where it ends.
+func sentStrip(c *svg.Canvas, a axis, s *series, y float64) float64 {
+	largest := 0.0
+	for _, v := range s.sent {
+		largest = max(largest, v)
+	}
+	c.Text(left-8, y+18, svg.End, "label", "sent")
+	a.spark(c, y, 30, s.sent, largest, "area")
+	c.Text(right+14, y+18, svg.Start, "axis", "at most "+svg.Amount(largest/a.bucket.Seconds())+"/s")
+	return y + 30
+}

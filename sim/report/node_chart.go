@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/report/internal/svg"
+)
+
+const (
+	nodeRows   = 40   // nodes that are drawn
+	lifeHeight = 15.0 // of a node's bar
+	laneHeight = 12.0 // of a lane below it
+)
+
+// nodeChart is the drawing of swim lanes, one for each node.
+type nodeChart struct {
+	a       axis
+	h       *history.History
+	all     []band
+	traffic map[string]*traffic
+	lanes   []int // that carried anything
+	largest [4]float64
+	callers map[string]bool
+	serves  map[string][]string
+}
+
+// newNodeChart prepares the drawing of some nodes.
+func newNodeChart(a axis, h *history.History, all []band, shown []string) *nodeChart {
+	n := &nodeChart{a: a, h: h, all: all, traffic: measure(a, h), callers: map[string]bool{}, serves: map[string][]string{}}
+	for lane := range 4 {
+		for _, name := range shown {
+			if t := n.traffic[name]; t != nil {
+				n.largest[lane] = max(n.largest[lane], slices.Max(t.rate[lane]))
+			}
+		}
+		if n.largest[lane] > 0 {
+			n.lanes = append(n.lanes, lane)
+		}
+	}
+	for i := range h.Requests {
+		n.callers[h.Requests[i].Caller] = true
+	}
+	for _, t := range h.Tenures {
+		if !slices.Contains(n.serves[t.Node], t.Cluster) {
+			n.serves[t.Node] = append(n.serves[t.Node], t.Cluster)
+		}
+	}
+	return n
+}
+
+// draw returns the drawing and what its scales are.
+func (n *nodeChart) draw(shown []string) (template.HTML, string) {
+	row := n.rowHeight()
+	c := n.a.canvas(row*float64(len(shown))+46, "Life of each node, the faults that hit it, and the bytes that it sent on each lane")
+	for i, lane := range n.lanes {
+		c.Text(n.column(i), 12, svg.End, "label", laneNames[lane])
+	}
+	y := 20.0
+	for _, name := range shown {
+		n.row(c, name, y)
+		y += row
+	}
+	n.a.ticks(c, 20, y)
+	c.Grow(y + 24)
+	var scales []string
+	for _, lane := range n.lanes {
+		scales = append(scales, laneNames[lane]+" "+svg.Size(n.largest[lane]/n.a.bucket.Seconds())+"/s")
+	}
+	if len(scales) == 0 {
+		return c.HTML(), ""
+	}
+	return c.HTML(), "Full height of a lane: " + strings.Join(scales, ", ") + ". On the right: bytes sent in all."
+}
+
+func (n *nodeChart) rowHeight() float64 {
+	return max(lifeHeight+laneHeight*float64(len(n.lanes))+9, 30)
+}
+
+// column is where the totals of the i-th lane end.
+func (n *nodeChart) column(i int) float64 {
+	return right + 54 + float64(i)*(wide-right-60)/3
+}
+
+func (n *nodeChart) row(c *svg.Canvas, name string, y float64) {
+	c.FitText(left-8, y+12, left-12, textSize, svg.End, "label", name)
+	c.FitText(left-8, y+24, left-12, smallSize, svg.End, "small quiet", n.role(name))
+	c.Line(0, y+n.rowHeight()-4, wide, y+n.rowHeight()-4, "grid")
+	n.lives(c, name, y)
+	n.hits(c, name, y)
+	t := n.traffic[name]
+	if t == nil {
+		return
+	}
+	for i, lane := range n.lanes {
+		top := y + lifeHeight + 2 + laneHeight*float64(i)
+		n.a.spark(c, top, laneHeight-1, t.rate[lane], n.largest[lane], "lane l"+laneNames[lane])
+		if n.rowHeight() > 30 {
+			c.Text(left+2, top+laneHeight-2, svg.Start, "tiny", laneNames[lane])
+		}
+		c.Text(n.column(i), y+12, svg.End, "axis", svg.Size(t.total[lane]))
+	}
+}
+
+func (n *nodeChart) role(name string) string {
+	switch serves := n.serves[name]; {
+	case len(serves) > 0:
+		return "serves " + strings.Join(serves, ", ")
+	case n.callers[name]:
+		return "caller"
+	}
+	return ""
+}
+
+// lives draws when the node was up, and how each life ended.
+func (n *nodeChart) lives(c *svg.Canvas, name string, y float64) {
+	var all []history.Node
+	for _, l := range n.h.Nodes {
+		if l.Name == name {
+			all = append(all, l)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y history.Node) int { return int(x.From - y.From) })
+	c.Line(left, y+lifeHeight/2, right, y+lifeHeight/2, "absent")
+	for i, l := range all {
+		x0, x1 := n.a.x(l.From), n.a.x(l.Until)
+		c.Rect(x0, y, max(x1-x0, 1.5), lifeHeight, "life", fmt.Sprintf("%s: up from %s to %s", name, clock(l.From), ended(l.Until)))
+		if l.Until < 0 {
+			continue
+		}
+		c.Line(x1, y-1, x1, y+lifeHeight+1, "death")
+		until := right
+		if i+1 < len(all) {
+			until = n.a.x(all[i+1].From)
+		}
+		c.FitText(x1+4, y+11, until-x1-6, smallSize, svg.Start, "small back", l.How)
+	}
+}
+
+// hits draws the faults that hit the node while it was up.
+func (n *nodeChart) hits(c *svg.Canvas, name string, y float64) {
+	busy := left // up to where there is a label
+	for _, b := range n.all {
+		kind := family4(b.Do)
+		if kind == "away" || kind == "back" || !slices.Contains(b.Nodes, name) {
+			continue
+		}
+		x0 := n.a.x(b.from)
+		x1 := max(n.a.x(b.to), x0+2)
+		top, height := y+1, lifeHeight-2
+		if x0 < busy { // overlaps the one before
+			top, height = y+lifeHeight/2, lifeHeight/2-1
+		}
+		c.Rect(x0, top, x1-x0, height, "fault f-"+kind, label(b.Fault)+": "+when(b))
+		if x0 >= busy {
+			c.FitText(x0+3, y+11, x1-x0-4, smallSize, svg.Start, "small", b.Do)
+		}
+		busy = max(busy, x1)
+	}
+	if h := n.h; h.Safety > 0 && h.Safety < n.a.end {
+		x := n.a.x(h.Safety)
+		c.Line(x, y-2, x, y+n.rowHeight()-4, "phase")
+	}
+}

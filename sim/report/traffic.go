@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/arke-mesh/arke/sim/history"
+)
+
+// laneNames are the lanes, in the order of history.Sample.
+var laneNames = [4]string{"ctl", "rpc", "pub", "bulk"}
+
+// traffic is what one node sent over time.
+type traffic struct {
+	rate  [4][]float64 // bytes by bucket
+	total [4]float64
+}
+
+// measure spreads the bytes between two samples of a life evenly over the time
+// between them.
+func measure(a axis, h *history.History) map[string]*traffic {
+	all := map[string]*traffic{}
+	last := map[string]history.Sample{}
+	for i := range h.Samples {
+		s := h.Samples[i]
+		t := all[s.Node]
+		if t == nil {
+			t = &traffic{}
+			for lane := range t.rate {
+				t.rate[lane] = make([]float64, a.n)
+			}
+			all[s.Node] = t
+		}
+		before, known := last[s.Node]
+		last[s.Node] = s
+		for lane, sent := range s.Sent {
+			from := before.At
+			if !known || sent < before.Sent[lane] { // another life
+				before.Sent[lane] = 0
+				from = max(s.At-time.Second, before.At, 0)
+			}
+			bytes := float64(sent - before.Sent[lane])
+			t.total[lane] += bytes
+			a.spread(t.rate[lane], from, s.At, bytes)
+		}
+	}
+	return all
+}
+
+// spread adds an amount to the buckets of a stretch of time.
+func (a axis) spread(buckets []float64, from, to time.Duration, amount float64) {
+	if amount <= 0 {
+		return
+	}
+	first, last := a.index(from), a.index(to)
+	if first == last || to <= from {
+		buckets[last] += amount
+		return
+	}
+	for i := first; i <= last; i++ {
+		lo, hi := max(from, time.Duration(i)*a.bucket), min(to, time.Duration(i+1)*a.bucket)
+		buckets[i] += amount * float64(max(hi-lo, 0)) / float64(to-from)
+	}
+}
+
+// weights says how directly faults hit each node: a fault of one node counts
+// one, a fault of a hundred a hundredth for each.
+func weights(h *history.History) map[string]float64 {
+	w := map[string]float64{}
+	for _, f := range h.Faults {
+		for _, n := range f.Nodes {
+			w[n] += 1 / float64(len(f.Nodes))
+		}
+	}
+	return w
+}
+
+// pickNodes keeps at most n nodes: those that faults hit most directly, then
+// members, then callers. The result is in the order of names.
+func pickNodes(h *history.History, n int) []string {
+	all := names(h)
+	if len(all) <= n {
+		return all
+	}
+	score := weights(h)
+	for node := range score {
+		score[node] += 2 // whoever was hit comes before members
+	}
+	member, caller := map[string]bool{}, map[string]bool{}
+	for _, t := range h.Tenures {
+		member[t.Node] = true
+	}
+	for i := range h.Requests {
+		caller[h.Requests[i].Caller] = true
+	}
+	for node := range member {
+		score[node]++
+	}
+	for node := range caller {
+		score[node] += 0.5
+	}
+	slices.SortStableFunc(all, func(x, y string) int { return cmp.Compare(score[y], score[x]) })
+	all = all[:n]
+	slices.SortFunc(all, natural)
+	return all
+}
