@@ -20,7 +20,9 @@ func failures() []string {
 	}
 }
 
-func answered(r *history.Request) bool { return r.Outcome == "reply" || r.Outcome == "refused" }
+func answered(r *history.Request) bool {
+	return r.Ended >= 0 && (r.Outcome == "reply" || r.Outcome == "refused")
+}
 
 // pending says that a request had no outcome yet when the run ended, rightly.
 func (f *facts) pending(r *history.Request) bool {

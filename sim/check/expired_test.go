@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check_test
+
+import (
+	"testing"
+	"time"
+)
+
+// This test checks that a handler that begins too late is found, and that link
+// time may be a little wrong.
+func TestNothingIsBegunAfterItsDeadline(t *testing.T) {
+	late := func(by time.Duration) func(s *story) {
+		return func(s *story) {
+			r := &s.Requests[5]
+			r.Outcome, r.MaybeRan, r.Ended = "deadline", true, r.Deadline
+			s.unrun(r.ID)
+			s.run(r.ID, 0, r.Deadline+by*ms)
+		}
+	}
+	runCases(t, []verdictCase{
+		{name: "a little late", make: late(90)},
+		{name: "late", make: late(110), want: []string{"expired"}},
+		{name: "late over a bad link", make: func(s *story) {
+			s.fault(3*sec, 5*sec, "degrade", "m1")
+			late(1100)(s)
+		}},
+		{name: "very late over a bad link", make: func(s *story) {
+			s.fault(3*sec, 5*sec, "degrade", "m1")
+			late(2100)(s)
+		}, want: []string{"expired"}},
+	})
+}

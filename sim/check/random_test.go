@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check_test
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/sim/check"
+	"github.com/arke-mesh/arke/sim/history"
+)
+
+// nonsense makes histories in which nothing fits together.
+type nonsense struct{ *rand.Rand }
+
+func (n nonsense) time() time.Duration {
+	switch n.IntN(20) {
+	case 0:
+		return -1
+	case 1:
+		return math.MaxInt64
+	case 2:
+		return math.MinInt64
+	default:
+		return time.Duration(n.IntN(20)) * sec
+	}
+}
+
+func (n nonsense) pick(of ...string) string { return of[n.IntN(len(of))] }
+
+func (n nonsense) node() string { return n.pick("a", "b", "c", "d", "") }
+
+func (n nonsense) cluster() string { return n.pick("echo", "echo", "geo") }
+
+func (n nonsense) member() string { return n.pick("1", "2", "3", "4", "") }
+
+func (n nonsense) work() string { return n.pick("load", "probe") }
+
+func (n nonsense) history() *history.History {
+	h := &history.History{Start: n.time(), Safety: n.time(), End: n.time()}
+	for range n.IntN(8) {
+		h.Nodes = append(h.Nodes, history.Node{
+			Name: n.node(), Key: n.pick("", "", "", "k"), From: n.time(), Until: n.time(), Correct: n.IntN(2) == 0,
+		})
+	}
+	for range n.IntN(12) {
+		h.Requests = append(h.Requests, history.Request{
+			ID: n.Uint64N(12), Work: n.work(), Caller: n.node(), Cluster: n.cluster(), Idempotent: n.IntN(2) == 0,
+			Sent: n.time(), Deadline: n.time(), Ended: n.time(), Outcomes: n.IntN(3) - 1, MaybeRan: n.IntN(2) == 0,
+			Outcome:  n.pick("reply", "refused", "no_members", "deadline", "interrupted", "wrong_reply", "", "x"),
+			Attempts: n.IntN(4) - 1, Member: n.member(), Lost: n.IntN(8) == 0,
+		})
+		h.Runs = append(h.Runs, history.Run{Request: n.Uint64N(12), Tenure: n.IntN(10) - 1, Began: n.time(), Ended: n.time()})
+	}
+	for range n.IntN(8) {
+		h.Tenures = append(h.Tenures, history.Tenure{
+			Cluster: n.cluster(), Node: n.node(), Peer: n.node(), Member: n.member(),
+			Asked: n.time(), From: n.time(), Leaving: n.time(), Until: n.time(),
+		})
+	}
+	n.disturb(h)
+	return h
+}
+
+func (n nonsense) disturb(h *history.History) {
+	for range n.IntN(8) {
+		f := history.Fault{At: n.time(), Until: n.time(), Do: n.pick(
+			"crash", "silence", "stop", "restart", "start", "cut", "mend", "pause", "slow", "skew", "router", "heal", "degrade", "x",
+		)}
+		for range n.IntN(3) {
+			f.Nodes = append(f.Nodes, n.node())
+		}
+		if n.IntN(3) == 0 {
+			f.Between = [][]string{{n.node()}, nil, {n.node()}}
+		}
+		h.Faults = append(h.Faults, f)
+	}
+	for range n.IntN(20) {
+		h.Views = append(h.Views, history.View{
+			At: n.time(), Node: n.node(), Cluster: n.cluster(), Member: n.member(), Peer: n.node(),
+			State: n.pick("live", "live", "suspect", "ejected", "unreachable", "", "x"),
+		})
+		h.Samples = append(h.Samples, history.Sample{
+			At: n.time(), Node: n.node(), Sent: [4]uint64{n.Uint64()}, Queued: [4]uint64{0, n.Uint64()},
+			Waiting: n.IntN(10) - 1, Running: n.IntN(100), Links: n.IntN(9) - 2,
+		})
+	}
+}
+
+// This test checks that no history, however absurd, makes Judge panic, that the
+// verdict can be written as JSON, and that it is always the same one.
+func TestRandomHistoriesAreJudgedTheSameTwice(t *testing.T) {
+	for seed := range uint64(4000) {
+		h := nonsense{rand.New(rand.NewPCG(seed, 1))}.history()
+		r := check.Rules{Assert: []string{"lost == 0"}, Converge: time.Duration(seed%3) * sec}
+		first, err := json.Marshal(check.Judge(h, r))
+		require.NoError(t, err, "seed %d", seed)
+		second, err := json.Marshal(check.Judge(h, r))
+		require.NoError(t, err)
+		require.Equal(t, string(first), string(second), "seed %d", seed)
+	}
+}
+
+// This test checks that violations come in order, and not without bound.
+func TestViolationsAreOrderedAndBounded(t *testing.T) {
+	s := peace()
+	for i := range s.Requests {
+		s.Requests[i].Outcomes = 2
+	}
+	s.unrun(20)
+	v := s.judge(check.Rules{})
+	require.Len(t, v.Violations, 101)
+	require.Equal(t, map[string]int{"outcome": 400, "belongs": 1}, v.Counts)
+	for i := range v.Violations[1:] {
+		require.LessOrEqual(t, v.Violations[i].At, v.Violations[i+1].At)
+	}
+	require.Equal(t, s.Requests[0].Ended, v.Violations[0].At)
+	var names []string
+	for _, c := range check.Checkers() {
+		require.NotEmpty(t, c.Promise)
+		names = append(names, c.Name)
+	}
+	require.Contains(t, names, v.Violations[0].Checker)
+}
+
+// FuzzJudge feeds histories as JSON.
+func FuzzJudge(f *testing.F) {
+	for seed := range uint64(5) {
+		data, err := json.Marshal(nonsense{rand.New(rand.NewPCG(seed, 2))}.history())
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		var h history.History
+		if json.Unmarshal(data, &h) == nil {
+			check.Judge(&h, check.Rules{})
+		}
+	})
+}
