@@ -159,7 +159,7 @@ func (p *process) target(id peer.ID, addrs []string) (*host, error) {
 			return h, nil
 		}
 	}
-	if h := p.n.byPeer[id]; h != nil && p.book[id] {
+	if h := p.n.byPeer[id]; h != nil && p.book.has(h) {
 		return h, nil
 	}
 	return nil, err

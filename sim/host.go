@@ -23,7 +23,8 @@ type host struct {
 	name    string
 	private ed25519.PrivateKey
 	id      peer.ID
-	point   point
+	place   *place
+	number  int    // in the order in which hosts are made: nothing may be sorted by it
 	addr    string // multiaddr without /p2p
 
 	skew atomic.Pointer[skew]
@@ -57,9 +58,10 @@ func (n *Network) host(name string) *host {
 		panic("BUG: " + err.Error())
 	}
 	h := &host{
-		n: n, index: index, name: name, private: private, id: id, point: sha256.Sum256([]byte(id)),
+		n: n, index: index, number: len(n.hosts), name: name, private: private, id: id,
 		addr: "/ip4/" + ip + "/tcp/4001", paths: make(map[uint32]*path),
 	}
+	h.place = placeAt(id, sha256.Sum256([]byte(id)), h)
 	h.skew.Store(&skew{})
 	at, _ := slices.BinarySearchFunc(n.hosts, index, func(h *host, i uint32) int { return cmp.Compare(h.index, i) })
 	n.hosts = slices.Insert(n.hosts, at, h)

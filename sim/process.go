@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/libp2p/go-libp2p/core/peer"
-
 	"github.com/arke-mesh/arke/overlay"
 )
 
@@ -35,7 +33,7 @@ type process struct {
 	downs   map[uint32]*event        // PeerDown that has not been called yet, by peer
 	dials   map[uint32]*dial         // under way, by host
 	peers   map[uint32]*callQueue    // calls of handler
-	book    map[peer.ID]bool         // whose address it has learned
+	book    book                     // whose address it has learned
 	router  *router
 	clock   *clock
 	workers int // functions of Exec.Go running or queued
@@ -52,7 +50,6 @@ func newProcess(h *host) *process {
 		downs: make(map[uint32]*event),
 		dials: make(map[uint32]*dial),
 		peers: make(map[uint32]*callQueue),
-		book:  make(map[peer.ID]bool),
 	}
 	p.clock = &clock{p: p, step: h.skew.Load().step}
 	p.router = newRouter(p)
@@ -95,7 +92,7 @@ func (p *process) attach(c *conn, end int) {
 		p.order = append(p.order, other.index)
 	}
 	p.conns[other.index] = append(p.conns[other.index], c)
-	p.book[other.id] = true
+	p.book.add(other)
 	if len(p.conns[other.index]) == 1 {
 		if p.n.cancel(p.downs[other.index]) {
 			p.peerDown(other)

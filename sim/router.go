@@ -49,7 +49,7 @@ func newRouter(p *process) *router {
 	return &router{
 		p:     p,
 		rng:   newPCG(p.n.cfg.Seed, "router", p.host.name),
-		table: table{self: placeAt(p.host.id, p.host.point)},
+		table: table{self: p.host.place},
 	}
 }
 
@@ -64,14 +64,14 @@ func (r *router) OnChange(f func()) {
 func (r *router) Size() int {
 	r.p.n.mu.Lock()
 	defer r.p.n.mu.Unlock()
-	return len(r.table.known)
+	return r.table.size
 }
 
 // Nearest implements overlay.Router.
 func (r *router) Nearest(k overlay.Key, count int) []peer.ID {
 	r.p.n.mu.Lock()
 	defer r.p.n.mu.Unlock()
-	return ids(r.table.nearest(r.aim(sha256.Sum256(k[:])), count))
+	return ids(r.table.nearest(nil, r.aim(sha256.Sum256(k[:])), count))
 }
 
 // Closest implements overlay.Router.
@@ -82,7 +82,7 @@ func (r *router) Closest(ctx context.Context, k overlay.Key, count int) ([]peer.
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.stopped || r.p.state != stateUp {
-		return ids(r.table.nearest(target, count)), ErrDown
+		return ids(r.table.nearest(nil, target, count)), ErrDown
 	}
 	r.lookups++
 	number := r.lookups
@@ -101,7 +101,7 @@ func (r *router) Closest(ctx context.Context, k overlay.Key, count int) ([]peer.
 	}
 	n.mu.Lock()
 	if !s.begun {
-		return ids(r.table.nearest(target, count)), err
+		return ids(r.table.nearest(nil, target, count)), err
 	}
 	return ids(s.result.found), err
 }
@@ -125,7 +125,7 @@ func (r *router) begin(s *search, target point, count int, number uint64) {
 
 func (r *router) walk(target point, width int) lookup {
 	target = r.aim(target)
-	l := walk(&r.table, target, width, func(to place) ([]place, answer) { return r.ask(to, target) })
+	l := walk(&r.table, target, width, func(list []*place, to *place) ([]*place, answer) { return r.ask(list, to, target) })
 	return r.remember(l, target, width)
 }
 
@@ -140,17 +140,18 @@ func (r *router) finish(s *search) {
 	}
 }
 
-// ask asks one peer for whom it knows closest to target.
-func (r *router) ask(to place, target point) ([]place, answer) {
-	h := r.p.n.byPeer[to.id]
+// ask asks one peer for whom it knows closest to target, and appends them to
+// list.
+func (r *router) ask(list []*place, to *place, target point) ([]*place, answer) {
+	h := to.host
 	q := h.proc
 	switch {
 	case r.p.n.severed(r.p.host, h), h.paused, q != nil && q.state == stateSilent:
-		return nil, silent
+		return list, silent
 	case !q.up(), !r.p.n.admits(r.p.host, h):
-		return nil, refused
+		return list, refused
 	}
-	return q.router.table.nearest(q.router.aim(target), bucketSize), answered
+	return q.router.table.nearest(list, q.router.aim(target), bucketSize), answered
 }
 
 // duration is how long a lookup takes: a round trip for each round.
@@ -169,10 +170,10 @@ func (r *router) duration(l lookup) time.Duration {
 // learn takes a lookup's result over: who answered is known on both sides.
 func (r *router) learn(l lookup) {
 	for _, p := range l.dead {
-		r.forget(p.id)
+		r.forget(p)
 	}
 	for _, p := range l.asked {
-		h := r.p.n.byPeer[p.id]
+		h := p.host
 		if h.proc.up() && !r.p.n.severed(r.p.host, h) {
 			r.meet(h)
 			h.proc.router.meet(r.p.host)
@@ -185,15 +186,15 @@ func (r *router) meet(h *host) {
 	if !r.p.up() {
 		return
 	}
-	r.p.book[h.id] = true
-	if r.table.add(placeAt(h.id, h.point)) {
+	r.p.book.add(h)
+	if r.table.add(h.place) {
 		r.notify()
 	}
 }
 
 // forget removes a peer.
-func (r *router) forget(id peer.ID) {
-	if r.p.host.fault != RouterStale && r.table.remove(id) {
+func (r *router) forget(p *place) {
+	if r.p.host.fault != RouterStale && r.table.remove(p) {
 		r.notify()
 	}
 }
@@ -213,13 +214,13 @@ func (r *router) connected(h *host) {
 }
 
 // disconnected forgets a peer whose last connection is gone.
-func (r *router) disconnected(h *host) { r.forget(h.id) }
+func (r *router) disconnected(h *host) { r.forget(h.place) }
 
 // survey looks for the own id, and into those parts of the key space of which
 // too little is known, as kad-dht refreshes its buckets: without the latter,
 // the two halves of the key space would know of each other by accident only.
 func (r *router) survey() []lookup {
-	found := []lookup{r.walk(r.p.host.point, bucketSize)}
+	found := []lookup{r.walk(r.p.host.place.at, bucketSize)}
 	for _, target := range r.table.gaps(r.rng.read) {
 		found = append(found, r.walk(target, surveyWidth))
 	}
@@ -278,9 +279,9 @@ func (r *router) gone(s state) {
 	if s == stateSilent {
 		return
 	}
-	id := r.p.host.id
+	self := r.p.host.place
 	for _, h := range n.hosts {
-		if h == r.p.host || !h.proc.up() || !h.proc.router.table.has(id) {
+		if h == r.p.host || !h.proc.up() || !h.proc.router.table.has(self) {
 			continue
 		}
 		q := h.proc
@@ -288,7 +289,7 @@ func (r *router) gone(s state) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			if len(q.conns[r.p.host.index]) == 0 && !n.severed(r.p.host, h) {
-				q.router.forget(id)
+				q.router.forget(self)
 			}
 		})
 	}
@@ -302,7 +303,7 @@ func (r *router) release() {
 	r.waiting = nil
 }
 
-func ids(list []place) []peer.ID {
+func ids(list []*place) []peer.ID {
 	out := make([]peer.ID, len(list))
 	for i := range list {
 		out[i] = list[i].id

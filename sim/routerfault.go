@@ -31,7 +31,7 @@ func (r *router) aim(target point) point {
 	if r.p.host.fault != RouterWrong {
 		return target
 	}
-	return sha256.Sum256(append(target[:], r.p.host.point[:]...))
+	return sha256.Sum256(append(target[:], r.p.host.place.at[:]...))
 }
 
 // remember adds the dead to a stale router's result.

@@ -5,7 +5,6 @@ package sim
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -34,15 +33,27 @@ func (a point) prefix(b point) int {
 	return 8 * len(a)
 }
 
-// place is a peer in the key space.
+// place is a peer in the key space. Each peer has one: pointers are compared.
 type place struct {
 	id   peer.ID
 	at   point
 	head uint64 // the first bits of at: they decide nearly every comparison
+	host *host  // nil in tests of tables
 }
 
-func placeAt(id peer.ID, at point) place {
-	return place{id: id, at: at, head: binary.BigEndian.Uint64(at[:])}
+func placeAt(id peer.ID, at point, h *host) *place {
+	return &place{id: id, at: at, head: at.head(), host: h}
+}
+
+// head is the first 64 bits of a.
+func (a *point) head() uint64 { return binary.BigEndian.Uint64(a[:]) }
+
+// prefix is the number of leading bits that two places share.
+func (p *place) prefix(o *place) int {
+	if x := p.head ^ o.head; x != 0 {
+		return bits.LeadingZeros64(x)
+	}
+	return p.at.prefix(o.at)
 }
 
 // bucketSize bounds the peers of a table that share the same prefix length
@@ -52,59 +63,93 @@ const bucketSize = 20
 // table is a Kademlia routing table reduced to what decides: who is known. It
 // has no clock, lock or goroutine.
 type table struct {
-	self  place
-	known []place // in no particular but a repeatable order
+	self    *place
+	buckets [][]*place // by the length of the prefix shared with self, in a repeatable order
+	size    int
 }
 
-func (t *table) has(id peer.ID) bool {
-	return slices.ContainsFunc(t.known, func(p place) bool { return p.id == id })
+// bucket is where p is if it is known.
+func (t *table) bucket(p *place) (prefix int, bucket []*place) {
+	prefix = t.self.prefix(p)
+	if prefix < len(t.buckets) {
+		bucket = t.buckets[prefix]
+	}
+	return prefix, bucket
+}
+
+func (t *table) has(p *place) bool {
+	_, bucket := t.bucket(p)
+	return slices.Contains(bucket, p)
 }
 
 // add learns of a peer and reports whether the table changed. A full bucket
 // keeps whom it has.
-func (t *table) add(p place) bool {
-	if p.id == t.self.id || t.has(p.id) {
+func (t *table) add(p *place) bool {
+	prefix, bucket := t.bucket(p)
+	if p == t.self || len(bucket) >= bucketSize || slices.Contains(bucket, p) {
 		return false
 	}
-	prefix, same := t.self.at.prefix(p.at), 0
-	for _, k := range t.known {
-		if t.self.at.prefix(k.at) == prefix {
-			same++
-		}
+	for len(t.buckets) <= prefix {
+		t.buckets = append(t.buckets, nil)
 	}
-	if same >= bucketSize {
-		return false
-	}
-	t.known = append(t.known, p)
+	t.buckets[prefix] = append(bucket, p)
+	t.size++
 	return true
 }
 
 // remove forgets a peer and reports whether it was known.
-func (t *table) remove(id peer.ID) bool {
-	before := len(t.known)
-	t.known = slices.DeleteFunc(t.known, func(p place) bool { return p.id == id })
-	return len(t.known) < before
+func (t *table) remove(p *place) bool {
+	prefix, bucket := t.bucket(p)
+	i := slices.Index(bucket, p)
+	if i < 0 {
+		return false
+	}
+	t.buckets[prefix] = slices.Delete(bucket, i, i+1)
+	t.size--
+	return true
 }
 
-// nearest returns the k peers closest to target, the owner included.
-func (t *table) nearest(target point, k int) []place {
-	all := append([]place{t.self}, t.known...)
-	sortByDistance(all, target)
-	return all[:min(k, len(all))]
+// nearest appends the k peers closest to target, the owner included, to list.
+//
+// Whoever shares the target's first bit that the owner does not share is closer
+// to it than all who share that bit with the owner: whole buckets are closer or
+// farther than the rest, and only within one it takes a comparison.
+func (t *table) nearest(list []*place, target point, k int) []*place {
+	k += len(list)
+	for prefix := 0; prefix < len(t.buckets) && len(list) < k; prefix++ {
+		if target.bit(prefix) != t.self.at.bit(prefix) {
+			list = appendSorted(list, t.buckets[prefix], target)
+		}
+	}
+	if len(list) < k {
+		list = append(list, t.self)
+	}
+	for prefix := len(t.buckets) - 1; prefix >= 0 && len(list) < k; prefix-- {
+		if target.bit(prefix) == t.self.at.bit(prefix) {
+			list = appendSorted(list, t.buckets[prefix], target)
+		}
+	}
+	return list[:min(k, len(list))]
+}
+
+func appendSorted(list, bucket []*place, target point) []*place {
+	before := len(list)
+	list = append(list, bucket...)
+	sortByDistance(list[before:], target)
+	return list
 }
 
 // gaps returns a point in each part of the key space of which the owner knows
 // less than it could: for each prefix length up to the longest in the table.
 func (t *table) gaps(random func([]byte)) (points []point) {
-	var count [8*len(point{}) + 1]int
 	deepest := 0
-	for _, k := range t.known {
-		prefix := t.self.at.prefix(k.at)
-		count[prefix]++
-		deepest = max(deepest, prefix)
+	for prefix, bucket := range t.buckets {
+		if len(bucket) > 0 {
+			deepest = prefix
+		}
 	}
 	for prefix := range deepest + 1 {
-		if count[prefix] < bucketSize {
+		if prefix >= len(t.buckets) || len(t.buckets[prefix]) < bucketSize {
 			points = append(points, t.self.at.beside(prefix, random))
 		}
 	}
@@ -130,73 +175,25 @@ func (a *point) setBit(i int, on bool) {
 	}
 }
 
-func sortByDistance(list []place, target point) {
-	head := binary.BigEndian.Uint64(target[:])
-	slices.SortFunc(list, func(a, b place) int {
-		if c := cmp.Compare(a.head^head, b.head^head); c != 0 {
-			return c
+// sortByDistance sorts a few peers, closest first.
+func sortByDistance(list []*place, target point) {
+	head := target.head()
+	for i := 1; i < len(list); i++ {
+		p := list[i]
+		j := i
+		for ; j > 0 && closer(p, list[j-1], &target, head); j-- {
+			list[j] = list[j-1]
 		}
-		da, db := a.at.distance(target), b.at.distance(target)
-		return bytes.Compare(da[:], db[:])
-	})
-}
-
-// answer is what a peer says to a lookup.
-type answer uint8
-
-const (
-	answered answer = iota
-	refused         // nobody listens there
-	silent          // no answer at all
-)
-
-// lookup is the result of walking through the tables towards a target.
-type lookup struct {
-	found  []place // closest first, at most width; only such as answered, and the owner
-	asked  []place // everybody who answered
-	dead   []place // everybody who did not
-	hung   bool    // at least one of them was silent, not gone
-	rounds int     // of questions asked at the same time
-}
-
-// parallel is how many peers a lookup asks at the same time.
-const parallel = 3
-
-// walk looks for the peers closest to target, from t on, until the closest
-// width it has heard of were asked. ask returns what a peer knows.
-func walk(t *table, target point, width int, ask func(place) ([]place, answer)) lookup {
-	var l lookup
-	list := t.nearest(target, width)
-	seen := map[peer.ID]bool{t.self.id: true}
-	gone := map[peer.ID]bool{}
-	for {
-		var round []place
-		for _, p := range list {
-			if !seen[p.id] && len(round) < parallel {
-				seen[p.id] = true
-				round = append(round, p)
-			}
-		}
-		if len(round) == 0 {
-			break
-		}
-		l.rounds++
-		for _, p := range round {
-			more, how := ask(p)
-			if how != answered {
-				gone[p.id] = true
-				l.dead = append(l.dead, p)
-				l.hung = l.hung || how == silent
-				continue
-			}
-			l.asked = append(l.asked, p)
-			list = append(list, more...)
-		}
-		sortByDistance(list, target)
-		list = slices.CompactFunc(list, func(a, b place) bool { return a.id == b.id })
-		list = slices.DeleteFunc(list, func(p place) bool { return gone[p.id] })
-		list = list[:min(width, len(list))]
+		list[j] = p
 	}
-	l.found = list
-	return l
+}
+
+// closer reports whether a is closer to target, whose first bits are head, than
+// b.
+func closer(a, b *place, target *point, head uint64) bool {
+	if da, db := a.head^head, b.head^head; da != db {
+		return da < db
+	}
+	da, db := a.at.distance(*target), b.at.distance(*target)
+	return bytes.Compare(da[:], db[:]) < 0
 }
