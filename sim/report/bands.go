@@ -119,7 +119,7 @@ func lane(c *svg.Canvas, a axis, all []band, y float64) float64 {
 }
 
 // kinds draws a row for each kind of fault, with its name and number on the
-// left.
+// left, that is the higher the more of them are in effect.
 func kinds(c *svg.Canvas, a axis, all []band, y float64) float64 {
 	var order []string
 	groups := map[string][]band{}
@@ -133,19 +133,36 @@ func kinds(c *svg.Canvas, a axis, all []band, y float64) float64 {
 		top := y + float64(i)*bandRow
 		c.Text(left-8, top+12, svg.End, "label", fmt.Sprintf("%s × %d", do, len(groups[do])))
 		c.Line(left, top+bandRow-1, right, top+bandRow-1, "grid")
-		var p svg.Path
-		for _, s := range merge(a, groups[do]) {
-			p.Box(s[0], top+2, s[1]-s[0], bandRow-4)
-		}
-		c.Path(&p, "fault f-"+family4(do), do)
+		values := a.inEffect(groups[do])
+		largest := slices.Max(values)
+		a.spark(c, top+2, bandRow-3, values, largest, "fault f-"+family4(do))
+		c.Text(right+14, top+12, svg.Start, "axis", fmt.Sprintf("at most %.0f at once", largest))
 	}
 	return float64(len(order))*bandRow + 4
 }
 
-// shade draws the times of faults behind a plot.
+// inEffect counts the bands in each bucket.
+func (a axis) inEffect(all []band) []float64 {
+	values := make([]float64, a.n)
+	for _, b := range all {
+		for i := a.index(b.from); i <= a.index(max(b.from, b.to-1)); i++ {
+			values[i]++
+		}
+	}
+	return values
+}
+
+// shade draws the times of faults behind a plot. A node that never comes back
+// disturbs only at first.
 func shade(c *svg.Canvas, a axis, all []band, top, bottom float64) {
+	short := slices.Clone(all)
+	for i, b := range short {
+		if b.Until < 0 && !slices.Contains(lasting, b.Do) {
+			short[i].to = min(b.to, b.from+Nearby)
+		}
+	}
 	var p svg.Path
-	for _, s := range merge(a, all) {
+	for _, s := range merge(a, short) {
 		p.Box(s[0], top, s[1]-s[0], bottom-top)
 	}
 	c.Path(&p, "shade", "")

@@ -17,6 +17,7 @@ const (
 	plotHeight = 260.0
 	cellRows   = 52 // rows of the latency plot in which replies are counted
 	strip      = 18.0
+	sentHeight = 30.0
 )
 
 // latencyRange widens the range of latencies to 1, 2 or 5 times a power of ten.
@@ -51,7 +52,9 @@ func latencyChart(a axis, h *history.History, s *series, all []band) template.HT
 	c := a.canvas(height, "Latency of replies over time, with the faults")
 	top := lane(c, a, all, 0) + 16
 	bottom := top + plotHeight
-	shade(c, a, all, top, bottom+strip*float64(len(s.order))+40)
+	end := bottom + 12 + strip*float64(len(s.order)) + sentHeight
+	shade(c, a, all, top, end)
+	a.ticks(c, top, end)
 	y := svg.Log(s.low, s.high, bottom, top)
 	for _, t := range svg.LogTicks(s.low, s.high) {
 		at := y.At(t.At)
@@ -62,9 +65,7 @@ func latencyChart(a axis, h *history.History, s *series, all []band) template.HT
 		c.Line(left-4, at, right, at, "grid")
 		c.Text(left-8, at+4, svg.End, "axis", t.Label)
 	}
-	end := outcomeStrips(c, a, s, bottom+8)
-	end = sentStrip(c, a, s, end+4)
-	a.ticks(c, top, end)
+	sentStrip(c, a, s, outcomeStrips(c, a, s, bottom+8)+4)
 	phases(c, a, h, top, end)
 	density(c, a, s, top, bottom)
 	lines(c, a, s, y)
@@ -128,10 +129,10 @@ func latencyLegend(c *svg.Canvas, top float64) {
 	c.Line(x, y+34, x+22, y+34, "line p50")
 	c.Text(x+28, y+38, svg.Start, "axis", "p50")
 	for i := range 4 {
-		c.Rect(x+float64(i)*18, y+52, 18, 10, fmt.Sprintf("d%d", i), "")
+		c.Rect(x+float64(i)*30, y+52, 30, 10, fmt.Sprintf("d%d", i), "")
 	}
 	for i, text := range []string{"1", "10", "100", "1 k"} {
-		c.Text(x+float64(i)*18, y+74, svg.Start, "small", text)
+		c.Text(x+float64(i)*30, y+74, svg.Start, "small", text)
 	}
 	c.Text(x, y+88, svg.Start, "small", "replies, at least")
 	c.Rect(x, y+104, 18, 10, "shade", "")
@@ -163,14 +164,13 @@ func outcomeStrips(c *svg.Canvas, a axis, s *series, y float64) float64 {
 	return y
 }
 
-// sentStrip draws the rate of requests, and returns where it ends.
-func sentStrip(c *svg.Canvas, a axis, s *series, y float64) float64 {
+// sentStrip draws the rate of requests.
+func sentStrip(c *svg.Canvas, a axis, s *series, y float64) {
 	largest := 0.0
 	for _, v := range s.sent {
 		largest = max(largest, v)
 	}
 	c.Text(left-8, y+18, svg.End, "label", "sent")
-	a.spark(c, y, 30, s.sent, largest, "area")
+	a.spark(c, y, sentHeight, s.sent, largest, "area")
 	c.Text(right+14, y+18, svg.Start, "axis", "at most "+svg.Amount(largest/a.bucket.Seconds())+"/s")
-	return y + 30
 }

@@ -60,7 +60,7 @@ func pickMembers(lines []*memberLine, weight map[string]float64) (shown []*membe
 	}
 	order := slices.Clone(lines)
 	slices.SortStableFunc(order, func(x, y *memberLine) int {
-		return cmp.Or(cmp.Compare(weight[y.node], weight[x.node]), cmp.Compare(y.total, x.total))
+		return cmp.Compare(weight[y.node], weight[x.node])
 	})
 	keep := map[*memberLine]bool{}
 	hit := 0
@@ -70,8 +70,9 @@ func pickMembers(lines []*memberLine, weight map[string]float64) (shown []*membe
 			hit++
 		}
 	}
-	for i := 0; len(keep) < memberRows && i < len(order); i++ {
-		keep[order[i]] = true // of those with equal weight, the busiest
+	slices.SortStableFunc(order, func(x, y *memberLine) int { return cmp.Compare(y.total, x.total) })
+	for i := 0; len(keep) < memberRows; i++ {
+		keep[order[i]] = true
 		keep[order[len(order)-1-i]] = true
 	}
 	rest = &memberLine{rate: make([]float64, len(lines[0].rate))}
@@ -106,7 +107,7 @@ func memberChart(a axis, h *history.History, lines []*memberLine, rest *memberLi
 	for _, l := range rows {
 		largest = max(largest, slices.Max(l.rate))
 	}
-	clusters := 1
+	clusters := 1 // in the order of clusters, so that each has one heading
 	for i := 1; i < len(lines); i++ {
 		if lines[i].cluster != lines[i-1].cluster {
 			clusters++
@@ -114,6 +115,7 @@ func memberChart(a axis, h *history.History, lines []*memberLine, rest *memberLi
 	}
 	c := a.canvas(memberRow*float64(len(rows))+18*float64(clusters)+40, "Requests that each member handled over time")
 	c.Text(right+14, 12, svg.Start, "small quiet", "requests, share of the cluster's")
+	a.ticks(c, 0, memberRow*float64(len(rows))+18*float64(clusters)+2)
 	y, cluster := 0.0, ""
 	for _, l := range rows {
 		if l.cluster != cluster && l != rest {
@@ -124,7 +126,6 @@ func memberChart(a axis, h *history.History, lines []*memberLine, rest *memberLi
 		memberRowAt(c, a, l, l == rest, y, largest, all)
 		y += memberRow
 	}
-	a.ticks(c, y, y+2)
 	c.Grow(y + 24)
 	return c.HTML(), fmt.Sprintf("Every row is %s requests per second high.", svg.Amount(largest/a.bucket.Seconds()))
 }

@@ -35,11 +35,13 @@ type nodeChart struct {
 func newNodeChart(a axis, h *history.History, all []band, shown []string) *nodeChart {
 	n := &nodeChart{a: a, h: h, all: all, traffic: measure(a, h), callers: map[string]bool{}, serves: map[string][]string{}}
 	for lane := range 4 {
+		var rates []float64
 		for _, name := range shown {
 			if t := n.traffic[name]; t != nil {
-				n.largest[lane] = max(n.largest[lane], slices.Max(t.rate[lane]))
+				rates = append(rates, t.rate[lane]...)
 			}
 		}
+		n.largest[lane] = usual(rates)
 		if n.largest[lane] > 0 {
 			n.lanes = append(n.lanes, lane)
 		}
@@ -55,19 +57,27 @@ func newNodeChart(a axis, h *history.History, all []band, shown []string) *nodeC
 	return n
 }
 
+// usual returns a height that hardly any value exceeds. A node that starts
+// sends so much at once that the largest value would make all others flat.
+func usual(values []float64) float64 {
+	values = slices.DeleteFunc(values, func(v float64) bool { return v <= 0 })
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return min(1.25*rank(values, 980), values[len(values)-1])
+}
+
 // draw returns the drawing and what its scales are.
 func (n *nodeChart) draw(shown []string) (template.HTML, string) {
 	row := n.rowHeight()
 	c := n.a.canvas(row*float64(len(shown))+46, "Life of each node, the faults that hit it, and the bytes that it sent on each lane")
-	for i, lane := range n.lanes {
-		c.Text(n.column(i), 12, svg.End, "label", laneNames[lane])
-	}
-	y := 20.0
+	y := 4.0
+	n.a.ticks(c, 0, y+row*float64(len(shown)))
 	for _, name := range shown {
 		n.row(c, name, y)
 		y += row
 	}
-	n.a.ticks(c, 20, y)
 	c.Grow(y + 24)
 	var scales []string
 	for _, lane := range n.lanes {
@@ -76,16 +86,11 @@ func (n *nodeChart) draw(shown []string) (template.HTML, string) {
 	if len(scales) == 0 {
 		return c.HTML(), ""
 	}
-	return c.HTML(), "Full height of a lane: " + strings.Join(scales, ", ") + ". On the right: bytes sent in all."
+	return c.HTML(), "Full height of a lane: " + strings.Join(scales, ", ") + "; the few higher peaks are cut off. On the right: bytes sent on it in all."
 }
 
 func (n *nodeChart) rowHeight() float64 {
 	return max(lifeHeight+laneHeight*float64(len(n.lanes))+9, 30)
-}
-
-// column is where the totals of the i-th lane end.
-func (n *nodeChart) column(i int) float64 {
-	return right + 54 + float64(i)*(wide-right-60)/3
 }
 
 func (n *nodeChart) row(c *svg.Canvas, name string, y float64) {
@@ -101,10 +106,8 @@ func (n *nodeChart) row(c *svg.Canvas, name string, y float64) {
 	for i, lane := range n.lanes {
 		top := y + lifeHeight + 2 + laneHeight*float64(i)
 		n.a.spark(c, top, laneHeight-1, t.rate[lane], n.largest[lane], "lane l"+laneNames[lane])
-		if n.rowHeight() > 30 {
-			c.Text(left+2, top+laneHeight-2, svg.Start, "tiny", laneNames[lane])
-		}
-		c.Text(n.column(i), y+12, svg.End, "axis", svg.Size(t.total[lane]))
+		c.Text(right+14, top+laneHeight-2, svg.Start, "small", laneNames[lane])
+		c.Text(right+100, top+laneHeight-2, svg.End, "small", svg.Size(t.total[lane]))
 	}
 }
 
@@ -134,12 +137,18 @@ func (n *nodeChart) lives(c *svg.Canvas, name string, y float64) {
 		if l.Until < 0 {
 			continue
 		}
-		c.Line(x1, y-1, x1, y+lifeHeight+1, "death")
+		c.Rect(x1-1, y-1, 2.5, lifeHeight+2, "death", name+" "+l.How+" at "+clock(l.Until))
 		until := right
 		if i+1 < len(all) {
 			until = n.a.x(all[i+1].From)
 		}
-		c.FitText(x1+4, y+11, until-x1-6, smallSize, svg.Start, "small back", l.How)
+		how := l.How
+		if how == "silenced" {
+			how = "silent"
+		}
+		if svg.Width(how, smallSize) <= until-x1-5 {
+			c.Text(x1+4, y+11, svg.Start, "small back haloed", how)
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func newPage(r *Report) *page {
 	if h == nil {
 		h = &history.History{}
 	}
-	p := &page{Report: r, Style: template.CSS(pageCSS), Script: template.JS(pageJS), Verdict: "FAILED", Nearby: Nearby.String()}
+	p := &page{Report: r, Style: template.CSS(pageCSS), Script: template.JS(pageJS), Verdict: "FAILED", Nearby: svg.Millis(millis(Nearby))}
 	if r.OK {
 		p.Verdict = "PASSED"
 	}
@@ -95,7 +95,7 @@ func (p *page) draw(h *history.History) {
 	a := newAxis(h)
 	all := bands(h)
 	s := gather(a, h)
-	p.Bucket = a.bucket.String()
+	p.Bucket = svg.Millis(millis(a.bucket))
 	if len(h.Requests) > 0 {
 		p.Latency = latencyChart(a, h, s, all)
 	}

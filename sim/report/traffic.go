@@ -25,6 +25,10 @@ type traffic struct {
 func measure(a axis, h *history.History) map[string]*traffic {
 	all := map[string]*traffic{}
 	last := map[string]history.Sample{}
+	births := map[string][]time.Duration{}
+	for i := range h.Nodes {
+		births[h.Nodes[i].Name] = append(births[h.Nodes[i].Name], h.Nodes[i].From)
+	}
 	for i := range h.Samples {
 		s := h.Samples[i]
 		t := all[s.Node]
@@ -41,7 +45,7 @@ func measure(a axis, h *history.History) map[string]*traffic {
 			from := before.At
 			if !known || sent < before.Sent[lane] { // another life
 				before.Sent[lane] = 0
-				from = max(s.At-time.Second, before.At, 0)
+				from = birth(births[s.Node], s.At)
 			}
 			bytes := float64(sent - before.Sent[lane])
 			t.total[lane] += bytes
@@ -49,6 +53,17 @@ func measure(a axis, h *history.History) map[string]*traffic {
 		}
 	}
 	return all
+}
+
+// birth returns the last of the births until a time.
+func birth(all []time.Duration, at time.Duration) time.Duration {
+	var last time.Duration
+	for _, b := range all {
+		if b <= at {
+			last = max(last, b)
+		}
+	}
+	return last
 }
 
 // spread adds an amount to the buckets of a stretch of time.

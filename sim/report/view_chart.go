@@ -29,11 +29,11 @@ func viewChart(a axis, h *history.History, all []*sight, faults []band) template
 		shadeEnd += viewHeightOf(s)
 	}
 	shade(c, a, faults, top, shadeEnd)
+	a.ticks(c, top, shadeEnd)
 	for _, s := range all[:min(len(all), maxSights)] {
 		viewRows(c, a, s, y)
 		y += viewHeightOf(s)
 	}
-	a.ticks(c, top, y)
 	phases(c, a, h, top, y)
 	c.Grow(y + 24)
 	return c.HTML()

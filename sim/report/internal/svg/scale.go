@@ -77,7 +77,7 @@ func LinearTicks(largest float64, n int) []Tick {
 // 1, 2 and 5 times each power of ten, with a label at the powers, or at all
 // where there are few.
 func LogTicks(from, to float64) []Tick {
-	all := math.Log10(to/from) < 2.1
+	all := math.Log10(to/from) < 3.1
 	var ticks []Tick
 	for e := math.Floor(math.Log10(from)); e <= math.Log10(to)+0.001; e++ {
 		for _, f := range []float64{1, 2, 5} {

@@ -58,7 +58,7 @@ func Size(bytes float64) string {
 	if bytes < 999.5 {
 		return trim(fmt.Sprintf("%.0f", bytes)) + " B"
 	}
-	return Amount(bytes) + "B"
+	return strings.Replace(Amount(bytes), "k", "K", 1) + "B"
 }
 
 // Grouped writes a whole number with its thousands apart: "200,000".
