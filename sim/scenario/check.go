@@ -129,7 +129,7 @@ func (c *checker) group(path string, g Nodes) {
 	}
 	c.span(path+".start", g.Start)
 	c.span(path+".every", g.Every)
-	if g.Start < 0 || g.Every < 0 || c.s.Duration == 0 {
+	if g.Start < 0 || g.Every < 0 || c.s.Duration <= 0 {
 		return
 	}
 	if g.Every > 0 && g.Count < 2 {

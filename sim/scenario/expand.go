@@ -152,8 +152,9 @@ func (x *expander) action(path string, a Action) {
 	case "partition":
 		a.Do = "cut"
 		sides := x.sides(a)
-		x.oneWay(path, a, sides)
-		x.oneWay(path, a, [][]string{sides[1], sides[0]})
+		if x.oneWay(path, a, sides) {
+			x.oneWay(path, a, [][]string{sides[1], sides[0]})
+		}
 	case "degrade":
 		x.degrade(path, a)
 	case "corrupt":
@@ -225,17 +226,19 @@ func (x *expander) others(list []string) []string {
 	return rest
 }
 
-// oneWay does an action to one direction, and undoes it after a while.
-func (x *expander) oneWay(path string, a Action, sides [][]string) {
+// oneWay does an action to one direction, and undoes it after a while. It
+// returns false if that is impossible.
+func (x *expander) oneWay(path string, a Action, sides [][]string) bool {
 	if len(sides[0]) == 0 || len(sides[1]) == 0 {
 		x.add(path, "there is nobody on the other side")
-		return
+		return false
 	}
 	x.put(path, false, Action{At: a.At, Do: a.Do, Between: sides})
 	if a.For > 0 {
 		undo := map[string]string{"cut": "mend", "clog": "unclog"}[a.Do]
 		x.putBack(path, Action{At: a.At + a.For, Do: undo, Between: sides})
 	}
+	return true
 }
 
 // flood makes the times of the work explicit; they count from the action.

@@ -62,7 +62,10 @@ func document(data []byte) (*yaml.Node, *Problem) {
 	return doc.Content[0], nil
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
+var (
+	yamlLine      = regexp.MustCompile(`^yaml: line (\d+): `)
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+)
 
 // syntax turns an error of the YAML library into a problem.
 func syntax(err error, data []byte) *Problem {
@@ -70,6 +73,11 @@ func syntax(err error, data []byte) *Problem {
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		p.Line, _ = strconv.Atoi(m[1])
 		p.Reason = err.Error()[len(m[0]):]
+	}
+	if m := unknownAnchor.FindStringSubmatch(p.Reason); m != nil {
+		before, _, _ := bytes.Cut(data, []byte("*"+m[1]))
+		p.Line = 1 + bytes.Count(before, []byte("\n"))
+		p.Reason = `anchors and aliases are not supported; quote a "*" that selects every node`
 	}
 	if strings.Contains(p.Reason, "alphabetic or numeric") && bytes.ContainsRune(data, '*') {
 		p.Reason += `; quote a "*" that selects every node`

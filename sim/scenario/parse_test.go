@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/sim/scenario"
+)
+
+// head is what the files of these tests begin with: 6 lines, so that what
+// follows begins in line 7.
+const head = `name: small
+duration: 60s
+nodes: [{name: m, count: 3, zone: east}, {name: c}]
+clusters:
+  - name: geo
+    members: [m]
+`
+
+func TestErrorsNameLineAndReason(t *testing.T) {
+	// Each thing that can be wrong with a file, and exactly what is said.
+	for _, tc := range []struct {
+		name string
+		file string
+		want string
+	}{
+		{"nothing", "", "f.yaml:1: is empty"},
+		{"only a comment", "# hello\n", "f.yaml:1: is empty"},
+		{"not YAML", "name: [\n", "f.yaml:1: did not find expected node content"},
+		{"a list", "- a\n", "f.yaml:1: is a list, but fields are wanted: name, about, seed, levels, duration, settle, nodes, clusters, links, workload, timeline, generate, assert, sometimes"},
+		{"two documents", head + "---\nname: b\n", "f.yaml:7: a second document begins here; one file is one scenario"},
+		{"nothing in it", "seed: 1\n", "f.yaml:1: has no name\nf.yaml:1: has no duration\nf.yaml:1: has no nodes"},
+		{"a field nearly known", head + "timelines: []\n", `f.yaml:7: unknown field "timelines"; did you mean timeline?`},
+		{"an unknown field inside", head + "timeline:\n  - {at: 1s, do: heal,\n     why: 1}\n", `f.yaml:9: timeline[0]: unknown field "why"; there is at, do, nodes, between, for, every, down, factor, offset, drift, share, mode, link, work`},
+		{"a field twice", head + "seed: 1\nseed: 2\n", "f.yaml:8: seed: is given twice, first in line 7"},
+		{"no value", head + "seed:\n", "f.yaml:7: seed: has no value; leave it out or give it one"},
+		{"an alias", head + "assert: *a\n", `f.yaml:7: anchors and aliases are not supported; quote a "*" that selects every node`},
+		{"an anchor", head + "assert: &a []\n", `f.yaml:7: assert: anchors and aliases are not supported; quote a "*" that selects every node`},
+		{"an unquoted star", head + "timeline: [{at: 1s, do: crash, nodes: *}]\n", `f.yaml:7: did not find expected alphabetic or numeric character; quote a "*" that selects every node`},
+		{"a number for text", head + "about: 5\n", "f.yaml:7: about: is a number, but text is wanted; quote it"},
+		{"text for a number", head + "seed: five\n", `f.yaml:7: seed: "five" is not a whole number from 0 up`},
+		{"a negative seed", head + "seed: -5\n", `f.yaml:7: seed: "-5" is not a whole number from 0 up`},
+		{"text for true", head + "workload: [{from: c, to: geo, rate: 1, idempotent: yes please}]\n", `f.yaml:7: workload[0].idempotent: "yes please" is not true or false`},
+		{"a mapping for a list", head + "timeline: {at: 1s}\n", "f.yaml:7: timeline: is a mapping, but a list is wanted"},
+		{"a mapping for text", head + "levels: [{}]\n", "f.yaml:7: levels[0]: is a mapping, but text is wanted"},
+		{"a list for one value", head + "settle: [1s]\n", "f.yaml:7: settle: is a list, but one value is wanted"},
+		{"a duration without a unit", head + "settle: 5\n", `f.yaml:7: settle: "5" is not a duration; write it like 10s, 1.5s, 400ms or 2m`},
+		{"a share without a sign", head + "links: [{between: [m, c], loss: 0.05}]\n", `f.yaml:7: links[0].loss: "0.05" is not a share; write it like 5% or 0.1%`},
+		{"a share of too much", head + "links: [{between: [m, c], loss: 101%}]\n", `f.yaml:7: links[0].loss: "101%" is not a share; write 0% to 100%, with up to 4 decimals`},
+		{"a size in bits", head + "links: [{between: [m, c], queue: 5Kbit}]\n", `f.yaml:7: links[0].queue: "5Kbit" is not a size; write it like 100, 64KiB or 1MiB`},
+		{"a bad name", "name: A b\nduration: 1s\nnodes: [{name: m}]\n", `f.yaml:1: name: "A b" is not a name; use lower-case letters, digits and -, 40 at most`},
+		{"a negative duration", "name: a\nduration: -1s\nnodes: [{name: m}]\n", "f.yaml:2: duration: -1s is not between 0 and 24h"},
+		{"an unknown level", head + "levels: [sim, nett]\n", `f.yaml:7: levels[1]: unknown level "nett"; did you mean net?`},
+		{"a level twice", head + "levels: [sim, sim]\n", `f.yaml:7: levels[1]: "sim" is given twice`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := scenario.Parse("f.yaml", []byte(tc.file))
+			require.EqualError(t, err, tc.want)
+		})
+	}
+}
+
+func TestImpossibleNetworksAreRefused(t *testing.T) {
+	// What can't be about nodes, clusters, links and workloads.
+	for _, tc := range []struct{ file, want string }{
+		{"nodes: [{name: m, count: 2}, {name: m}]", `f.yaml:4: nodes[1]: "m" is the name of something in nodes[0] already`},
+		{"nodes: [{name: m, count: 2}, {name: m2}]", `f.yaml:4: nodes[1]: "m2" is the name of something in nodes[0] already`},
+		{"nodes: [{name: m, count: -1}]", "f.yaml:4: nodes[0].count: -1 is not between 1 and 100000"},
+		{"nodes: [{name: m, count: 60000}, {name: n, count: 60000}]", "f.yaml:4: nodes[1]: there are more than 100000 nodes"},
+		{"nodes: [{name: M}]", `f.yaml:4: nodes[0].name: "M" is not a name; use lower-case letters, digits and -, 40 at most`},
+		{"nodes: [{name: m, start: -1s}]", "f.yaml:4: nodes[0].start: -1s is negative"},
+		{"nodes: [{name: m, start: 61s}]", "f.yaml:4: nodes[0]: the last node starts at 1m1s, after the end at 1m"},
+		{"nodes: [{name: m, count: 50, every: 10s}]", "f.yaml:4: nodes[0]: the last node starts at 8m10s, after the end at 1m"},
+		{"nodes: [{name: m, every: 10s}]", "f.yaml:4: nodes[0].every: means nothing for a single node"},
+		{"nodes: [{name: m, key: a b}]", `f.yaml:4: nodes[0].key: "a b" is not a label; use lower-case letters, digits, '.', '_' and -`},
+		{"nodes: [{name: m, zone: EU}]", `f.yaml:4: nodes[0].zone: "EU" is not a name; use lower-case letters, digits, '.', '_' and -`},
+		{"nodes: [{name: m}]\nclusters: [{name: a, members: n}]", `f.yaml:5: clusters[0].members[0]: no node or group is called "n"; did you mean m?`},
+		{"nodes: [{name: m}]\nclusters: [{name: a}, {name: a}]", `f.yaml:5: clusters[1].name: "a" is the name of clusters[0] already`},
+		{"nodes: [{name: m, zone: eu}]\nclusters: [{name: a, members: ['zone:us']}]", `f.yaml:5: clusters[0].members[0]: no node is in zone "us"; there is eu`},
+		{"nodes: [{name: m}]\nclusters: [{name: a, keys: {x: k}}]", `f.yaml:5: clusters[0].keys.x: no node or group is called "x"; did you mean m?`},
+		{"nodes: [{name: m}]\nclusters: [{name: a, keys: {m: ''}}]", `f.yaml:5: clusters[0].keys.m: "" is not a label; use lower-case letters, digits, '.', '_' and -`},
+		{"nodes: [{name: m}]\nclusters: [{name: a, handler: {kind: ecko}}]", `f.yaml:5: clusters[0].handler.kind: unknown handler "ecko"; did you mean echo?`},
+		{"nodes: [{name: m}]\nclusters: [{name: a, handler: {kind: slow}}]", "f.yaml:5: clusters[0].handler: a slow handler needs work"},
+		{"nodes: [{name: m}]\nclusters: [{name: a, handler: {kind: go}}]", "f.yaml:5: clusters[0].handler: a go handler needs the name that the program gave it"},
+		{"nodes: [{name: m}]\nclusters: [{name: a, handler: {work: 1s}}]", "f.yaml:5: clusters[0].handler.work: only a slow handler takes it"},
+		{"nodes: [{name: m}]\nclusters: [{name: a, limits: {concurrency: -1}}]", "f.yaml:5: clusters[0].limits.concurrency: -1 is negative"},
+		{"nodes: [{name: m}]\nlinks: [{between: [m]}]", "f.yaml:5: links[0].between: has 1 selectors, but a link is between two"},
+		{"nodes: [{name: m}]\nlinks: [{between: [m, x]}]", `f.yaml:5: links[0].between[1]: no node or group is called "x"; did you mean m?`},
+		{"nodes: [{name: m}]\nlinks: [{between: [m, m], queue: 1KiB}]", "f.yaml:5: links[0].queue: means something with mbps only: there is no queue without a bottleneck"},
+		{"nodes: [{name: m}]\nlinks: [{between: [m, m], latency: -1ms}]", "f.yaml:5: links[0].latency: -1ms is negative"},
+		{"nodes: [{name: m}]\nclusters: [{name: geo}]\nworkload: [{from: m, to: gep, rate: 1}]", `f.yaml:6: workload[0].to: no cluster is called "gep"; did you mean geo?`},
+		{"nodes: [{name: m}]\nclusters: [{name: geo}]\nworkload: [{rate: 1}]", "f.yaml:6: workload[0]: needs from: who sends\nf.yaml:6: workload[0]: needs to: a cluster"},
+		{"nodes: [{name: m}]\nclusters: [{name: geo}]\nworkload: [{from: m, to: geo, rate: .nan}]", "f.yaml:6: workload[0].rate: NaN is not between 0 and 1000000 per second"},
+		{"nodes: [{name: m}]\nclusters: [{name: geo}]\nworkload: [{from: m, to: geo, rate: 1, kind: survey}]", `f.yaml:6: workload[0].kind: unknown kind "survey"; there is request`},
+		{"nodes: [{name: m}]\nclusters: [{name: geo}]\nworkload: [{from: m, to: geo, rate: 1, size: 4}]", "f.yaml:6: workload[0].size: 4B is not between 8B, for the number of the request, and 64MiB"},
+		{"nodes: [{name: m}]\nclusters: [{name: geo}]\nworkload: [{from: m, to: geo, rate: 1, start: 5s, stop: 5s}]", "f.yaml:6: workload[0].start: 5s is not before it stops"},
+		{"nodes: [{name: m}]\nclusters: [{name: geo}]\nworkload: [{from: m, to: geo, rate: 1, stop: 2m}]", "f.yaml:6: workload[0].stop: 2m is after the end at 1m"},
+		{"nodes: [{name: m}]\nclusters: [{name: geo}]\nworkload:\n- {from: m, to: geo, rate: 1, name: a}\n- {from: m, to: geo, rate: 1, name: a}", `f.yaml:8: workload[1].name: "a" is the name of workload[0] already`},
+		{"nodes: [{name: m}]\nclusters: [{name: geo}]\nworkload: [{from: m, to: geo, rate: 1, name: probe}]", `f.yaml:6: workload[0].name: "probe" is the name of what the liveness phase sends`},
+		{"nodes: [{name: m}]\nassert: [lost]", `f.yaml:5: assert[0]: assertion "lost": want "metric op value", op one of == != <= >= < >`},
+		{"nodes: [{name: m}]\nsometimes: [crash > 0]", `f.yaml:5: sometimes[0]: assertion "crash > 0": no metric is called "crash"; near: crashes`},
+	} {
+		_, err := scenario.Parse("f.yaml", []byte("name: small\nduration: 60s\n\n"+tc.file+"\n"))
+		require.EqualError(t, err, tc.want, tc.file)
+	}
+}
+
+func TestImpossibleActionsAreRefused(t *testing.T) {
+	// What can't be about a timeline; line 8 is its first action.
+	for _, tc := range []struct{ actions, want string }{
+		{"{at: 1s}", "timeline[0]: needs do: what happens"},
+		{"{at: 1s, do: crush, nodes: m}", `timeline[0].do: unknown action "crush"; did you mean crash?`},
+		{"{at: 1s, do: crash}", "timeline[0]: crash needs nodes"},
+		{"{at: 1s, do: crash, nodes: m9}", `timeline[0].nodes[0]: no node or group is called "m9"; did you mean m or m1 or m2?`},
+		{"{at: 61s, do: heal}", "timeline[0].at: 1m1s is after the end at 1m"},
+		{"{at: -1s, do: heal}", "timeline[0].at: -1s is negative"},
+		{"{at: 1s, do: heal, nodes: m}", "timeline[0].nodes: heal does not take it; it takes nothing"},
+		{"{at: 1s, do: crash, nodes: m, factor: 2}", "timeline[0].factor: crash does not take it; it takes nodes, for, down"},
+		{"{at: 1s, do: crash, nodes: m, for: 1s, down: 1s}", "timeline[0]: crash takes for or down, not both"},
+		{"{at: 50s, do: crash, nodes: m, for: 11s}", "timeline[0].for: it would end at 1m1s, after the end at 1m"},
+		{"{at: 50s, do: crash, nodes: m1, down: 11s}", "timeline[0]: restart would end at 1m1s, after the end at 1m"},
+		{"{at: 1s, do: slow, nodes: m}", "timeline[0]: slow needs factor"},
+		{"{at: 1s, do: slow, nodes: m, factor: -1}", "timeline[0].factor: -1 is not between 1 and 1000000"},
+		{"{at: 1s, do: skew, nodes: m, drift: 1000000}", "timeline[0].drift: 1000000 is not between -100000 and 100000 parts per million"},
+		{"{at: 1s, do: skew, nodes: m, offset: 10000h}", "timeline[0].offset: 10000h is more than a year"},
+		{"{at: 1s, do: router, nodes: m, mode: stail}", `timeline[0].mode: unknown mode "stail"; did you mean stale?`},
+		{"{at: 1s, do: cut, between: [m]}", "timeline[0].between: has 1 sides, but cut is between two"},
+		{"{at: 1s, do: cut, between: [m, []]}", "timeline[0].between[1]: names nobody"},
+		{"{at: 1s, do: partition, between: [m, [m1, c]]}", "timeline[0].between: m1 is on both sides"},
+		{"{at: 1s, do: partition}", "timeline[0]: partition needs between or nodes"},
+		{"{at: 1s, do: partition, nodes: m, between: [m, c]}", "timeline[0]: partition takes between or nodes, not both"},
+		{"{at: 1s, do: partition, nodes: [m, c]}", "timeline[0]: there is nobody on the other side"},
+		{"{at: 1s, do: degrade, between: [m, c]}", "timeline[0]: degrade needs link"},
+		{"{at: 1s, do: degrade, between: [m, c], link: {between: [m, c]}}", "timeline[0].link.between: belongs to the action"},
+		{"{at: 1s, do: degrade, between: [m, c], link: {mbps: -1}}", "timeline[0].link.mbps: -1 is not between 1 and 1000000"},
+		{"{at: 1s, do: corrupt, between: [c, c]}", "timeline[0]: there is no link between a node and itself"},
+		{"{at: 1s, do: flood}", "timeline[0]: flood needs work"},
+		{"{at: 1s, do: flood, work: {from: c, to: geo, rate: 1, start: 1s}}", "timeline[0].work: a flood starts at its own time and stops after for; leave start and stop out"},
+		{"{at: 1s, do: flood, work: {from: c, to: geo}}", "timeline[0].work.rate: 0 is not between 0 and 1000000 per second"},
+		{"{at: 1s, do: churn, nodes: m, share: 10%}", "timeline[0]: churn needs for"},
+		{"{at: 1s, do: churn, nodes: m, share: 10%, for: 58s}", "timeline[0]: the last node could be back at 1m0.5s only, after the end at 1m"},
+		{"{at: 55s, do: rolling-restart, nodes: m, every: 3s}", "timeline[0]: the last of 3 nodes would be back at 1m2s, after the end at 1m"},
+		{"{at: 55s, do: swizzle, between: ['*', '*'], every: 1s}", "timeline[0]: the last of 6 links would be mended at 1m6s, after the end at 1m"},
+		{"{at: 1s, do: restart, nodes: m1}", "timeline[0]: restart of m1 at 1s: it runs"},
+		{"{at: 1s, do: resume, nodes: m1}", "timeline[0]: resume of m1 at 1s: it is not paused"},
+	} {
+		_, err := scenario.Parse("f.yaml", []byte(head+"timeline:\n  - "+tc.actions+"\n"))
+		require.EqualError(t, err, "f.yaml:8: "+tc.want, tc.actions)
+	}
+}
+
+func TestActionsThatContradictEachOtherAreRefused(t *testing.T) {
+	// A node that is away can't crash again; the second action is to blame.
+	for _, tc := range []struct{ first, second, want string }{
+		{"{at: 1s, do: crash, nodes: m1}", "{at: 5s, do: stop, nodes: m1}", "stop of m1 at 5s: it is away since 1s (crash)"},
+		{"{at: 1s, do: crash, nodes: m1}", "{at: 5s, do: pause, nodes: m1}", "pause of m1 at 5s: it is away since 1s (crash)"},
+		{"{at: 1s, do: pause, nodes: m1}", "{at: 5s, do: pause, nodes: m1}", "pause of m1 at 5s: it is paused since 1s"},
+		{"{at: 1s, do: pause, nodes: m1}", "{at: 5s, do: stop, nodes: m1}", "stop of m1 at 5s: it is paused since 1s"},
+		{"{at: 1s, do: crash, nodes: m1, for: 2s}", "{at: 5s, do: restart, nodes: m1}", "restart of m1 at 5s: it runs"},
+	} {
+		_, err := scenario.Parse("f.yaml", []byte(head+"timeline:\n  - "+tc.first+"\n  - "+tc.second+"\n"))
+		require.EqualError(t, err, "f.yaml:9: timeline[1]: "+tc.want)
+	}
+}
+
+func TestSeveralErrorsAreToldAtOnce(t *testing.T) {
+	// Ten problems in the order of the file, and how many more there are.
+	var b strings.Builder
+	b.WriteString(head + "timeline:\n")
+	for i := range 12 {
+		fmt.Fprintf(&b, "  - {at: %ds, do: crash, nodes: x%d}\n", i, i)
+	}
+	_, err := scenario.Parse("f.yaml", []byte(b.String()))
+	var all *scenario.Error
+	require.ErrorAs(t, err, &all)
+	require.Len(t, all.Problems, 12)
+	lines := strings.Split(err.Error(), "\n")
+	require.Len(t, lines, 11)
+	require.Regexp(t, `^f.yaml:8: timeline\[0\].nodes\[0\]: `, lines[0])
+	require.Regexp(t, `^f.yaml:17: timeline\[9\].nodes\[0\]: `, lines[9])
+	require.Equal(t, "and 2 more", lines[10])
+}
+
+func TestASingleValueStandsForAList(t *testing.T) {
+	// Selectors may be written without brackets.
+	s := parse(t, head+"timeline:\n  - {at: 1s, do: cut, between: [m1, [m2, c]]}\n  - {at: 1s, do: crash, nodes: c}\n")
+	require.Equal(t, [][]string{{"m1"}, {"m2", "c"}}, s.Timeline[0].Between)
+	require.Equal(t, []string{"c"}, s.Timeline[1].Nodes)
+}
+
+func TestAnHourLongNightmareOfAFileIsRefusedQuickly(t *testing.T) {
+	// Typing errors that would expand to millions of actions end early.
+	for _, action := range []string{
+		"{at: 1s, do: corrupt, between: [m, c], every: 1ns, for: 50s}",
+		"{at: 1s, do: crash, nodes: m, for: 2000000h}",
+	} {
+		_, err := scenario.Parse("f.yaml", []byte(head+"timeline:\n  - "+action+"\n"))
+		require.Error(t, err, action)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(head))
+	f.Add([]byte(base + "timeline:\n  - {at: 5s, do: churn, nodes: m, share: 100%, for: 20s, down: 2s}\n"))
+	f.Add([]byte("name: a\nduration: 9s\nnodes: [{name: m, count: 3}]\ntimeline: [{at: 1s, do: pause, nodes: '*'}, {at: 2s, do: heal}]\n"))
+	f.Add([]byte("name: a\ngenerate: {nodes: 3..9}\n"))
+	shipped, err := filepath.Glob("../scenarios/*.yaml")
+	require.NoError(f, err)
+	for _, path := range shipped {
+		data, err := os.ReadFile(path)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		// Whatever is accepted expands, and its expansion is a scenario that
+		// expands to itself.
+		s, err := scenario.Parse("f.yaml", data)
+		if err != nil {
+			require.NotEmpty(t, err.Error())
+			return
+		}
+		x, err := s.Expand()
+		require.NoError(t, err)
+		if len(x.Timeline) > 5000 {
+			return
+		}
+		again, err := x.Expand()
+		require.NoError(t, err)
+		require.Equal(t, x, again)
+	})
+}

@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scenarios has the experiments that Arke ships, as files. Each is
+// about one kind of trouble; its assertions are what Arke promises for that
+// case, and its sometimes-assertions prove that the trouble was there.
+//
+// They are read by `arke sim run NAME`, and by the tests of the simulator. The
+// package runs nothing.
+package scenarios
