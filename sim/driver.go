@@ -66,15 +66,24 @@ func (n *Network) next() (e *event, wait int64, stop bool) {
 			panic("sim: the run goes on beyond Config.Limit; does it wait for something that never happens?")
 		}
 		e := n.queue.pop()
-		if h := n.byIndex[e.key.node]; h != nil && h.paused {
-			e.parked = true
-			h.parked = append(h.parked, e)
+		if n.paused > 0 && n.park(e) {
 			continue
 		}
 		n.last = at
 		n.trace.add(e, n.cfg.Record)
 		return e, 0, false
 	}
+}
+
+// park puts an event at a paused node aside.
+func (n *Network) park(e *event) bool {
+	h := n.byIndex[e.key.node]
+	if h == nil || !h.paused {
+		return false
+	}
+	e.parked = true
+	h.parked = append(h.parked, e)
+	return true
 }
 
 // outgoing is something with a commit to make when the step is over: a

@@ -49,7 +49,7 @@ func (h *host) kill(s state) {
 // nothing arrives, no timer fires, no handler starts. Handlers that run
 // already and sleep by themselves are not held.
 func (n *Network) Pause(name string) {
-	n.inject("pause "+name, func() { n.host(name).paused = true })
+	n.inject("pause "+name, func() { n.host(name).pause() })
 }
 
 // Resume lets a paused node go on with everything that it missed.
@@ -57,8 +57,19 @@ func (n *Network) Resume(name string) {
 	n.inject("resume "+name, func() { n.host(name).resume() })
 }
 
+func (h *host) pause() {
+	if !h.paused {
+		h.paused = true
+		h.n.paused++
+	}
+}
+
 func (h *host) resume() {
+	if !h.paused {
+		return
+	}
 	h.paused = false
+	h.n.paused--
 	for _, e := range h.parked {
 		if e.parked = false; !e.dropped {
 			h.n.push(e)

@@ -34,6 +34,7 @@ type host struct {
 	admission   Admission // nil = accepts everybody
 	incarnation uint64
 	paths       map[uint32]*path // that begin here, by the index of their end
+	knownAt     book             // whose routers know it, or did
 	paused      bool
 	fault       string   // of the router
 	parked      []*event // of a paused node, in order
@@ -58,13 +59,14 @@ func (n *Network) host(name string) *host {
 		panic("BUG: " + err.Error())
 	}
 	h := &host{
-		n: n, index: index, number: len(n.hosts), name: name, private: private, id: id,
+		n: n, index: index, number: len(n.numbered), name: name, private: private, id: id,
 		addr: "/ip4/" + ip + "/tcp/4001", paths: make(map[uint32]*path),
 	}
 	h.place = placeAt(id, sha256.Sum256([]byte(id)), h)
 	h.skew.Store(&skew{})
 	at, _ := slices.BinarySearchFunc(n.hosts, index, func(h *host, i uint32) int { return cmp.Compare(h.index, i) })
 	n.hosts = slices.Insert(n.hosts, at, h)
+	n.numbered = append(n.numbered, h)
 	n.byIndex[index], n.byName[name], n.byPeer[id] = h, h, h
 	n.byAddr[h.addr], n.byAddr[ip+":4001"], n.byAddr[name+":4001"] = h, h, h
 	n.trace.names[index] = name

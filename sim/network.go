@@ -33,22 +33,24 @@ type Network struct {
 
 	steps atomic.Uint64 // turns of the driver, for the watchdog
 
-	mu      sync.Mutex
-	queue   queue                  // guarded by mu, like all below
-	dirty   []outgoing             // has something to commit when the step is over
-	last    int64                  // when the last event was applied
-	wakeAt  int64                  // until when the driver sleeps; 0 = it does not
-	stopped bool                   // Close has begun
-	trace   Trace                  //
-	hosts   []*host                // in the order of their index
-	byIndex map[uint32]*host       //
-	byName  map[string]*host       //
-	byPeer  map[peer.ID]*host      //
-	byAddr  map[string]*host       // multiaddr, ip:port, name:port
-	rules   []rule                 // for paths to come
-	calm    bool                   // paths to come lose nothing
-	blocked map[*deadline]struct{} // Reads and Writes that wait
-	proofs  map[proven]bool        // of admission, that were checked
+	mu       sync.Mutex
+	queue    queue                  // guarded by mu, like all below
+	dirty    []outgoing             // has something to commit when the step is over
+	last     int64                  // when the last event was applied
+	wakeAt   int64                  // until when the driver sleeps; 0 = it does not
+	stopped  bool                   // Close has begun
+	trace    Trace                  //
+	hosts    []*host                // in the order of their index
+	numbered []*host                // by their number
+	paused   int                    // how many of them are
+	byIndex  map[uint32]*host       //
+	byName   map[string]*host       //
+	byPeer   map[peer.ID]*host      //
+	byAddr   map[string]*host       // multiaddr, ip:port, name:port
+	rules    []rule                 // for paths to come
+	calm     bool                   // paths to come lose nothing
+	blocked  map[*deadline]struct{} // Reads and Writes that wait
+	proofs   map[proven]bool        // of admission, that were checked
 }
 
 // New makes a network whose nodes do not exist yet. Start it before use.

@@ -50,6 +50,14 @@ func (n *Network) model(a, b *host) link.Model {
 	return m
 }
 
+// SetLinks says how links behave that no node has used yet, in the place of
+// Config.Link. of must not block.
+func (n *Network) SetLinks(of func(from, to string) link.Model) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cfg.Link = of
+}
+
 // latency is the least delay from a to b.
 func (n *Network) latency(a, b *host) time.Duration {
 	if p := a.paths[b.index]; p != nil {

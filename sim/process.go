@@ -4,6 +4,8 @@
 package sim
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -29,7 +31,7 @@ type process struct {
 	state   state
 	handler overlay.TransportHandler // nil until Start
 	conns   map[uint32][]*conn       // that this process believes to stand, by peer, oldest first
-	order   []uint32                 // keys of conns, in the order of their first connection
+	lost    []*conn                  // those that stood when the process was lost without a word
 	downs   map[uint32]*event        // PeerDown that has not been called yet, by peer
 	dials   map[uint32]*dial         // under way, by host
 	peers   map[uint32]*callQueue    // calls of handler
@@ -88,9 +90,6 @@ func (p *process) up() bool { return p != nil && p.state == stateUp && p.handler
 func (p *process) attach(c *conn, end int) {
 	other := c.ends[1-end].host
 	c.open[end] = true
-	if len(p.conns[other.index]) == 0 {
-		p.order = append(p.order, other.index)
-	}
 	p.conns[other.index] = append(p.conns[other.index], c)
 	p.book.add(other)
 	if len(p.conns[other.index]) == 1 {
@@ -117,12 +116,6 @@ func (p *process) detach(c *conn, end int) {
 		return
 	}
 	delete(p.conns, other.index)
-	for i, index := range p.order {
-		if index == other.index {
-			p.order = append(p.order[:i:i], p.order[i+1:]...)
-			break
-		}
-	}
 	if p.state != stateUp {
 		return // nobody is told any more
 	}
@@ -144,7 +137,7 @@ func (p *process) peerDown(other *host) {
 // queues the same events in every run.
 func (p *process) all() []*conn {
 	var list []*conn
-	for _, index := range p.order {
+	for _, index := range slices.Sorted(maps.Keys(p.conns)) {
 		list = append(list, p.conns[index]...)
 	}
 	return list

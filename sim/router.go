@@ -188,6 +188,7 @@ func (r *router) meet(h *host) {
 	}
 	r.p.book.add(h)
 	if r.table.add(h.place) {
+		h.knownAt.add(r.p.host)
 		r.notify()
 	}
 }
@@ -280,8 +281,9 @@ func (r *router) gone(s state) {
 		return
 	}
 	self := r.p.host.place
-	for _, h := range n.hosts {
-		if h == r.p.host || !h.proc.up() || !h.proc.router.table.has(self) {
+	for number := range r.p.host.knownAt.all() {
+		h := n.numbered[number]
+		if !h.proc.up() || !h.proc.router.table.has(self) {
 			continue
 		}
 		q := h.proc

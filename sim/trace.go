@@ -39,6 +39,14 @@ func sumBytes(b []byte) uint64 {
 	return mix(h, tail)
 }
 
+// sum hashes the name, which few events have.
+func (k *key) sum() uint64 {
+	if k.name == "" {
+		return 0
+	}
+	return sumBytes([]byte(k.name))
+}
+
 // Trace is what happened in a run: a running hash over every event, and the
 // events themselves if Config.Record asked for them.
 type Trace struct {
@@ -66,7 +74,7 @@ func (t *Trace) add(e *event, keep bool) {
 	h := mix(t.Hash, uint64(e.at))
 	h = mix(h, uint64(e.key.kind)<<56^uint64(e.key.node)<<28^uint64(e.key.peer))
 	h = mix(h, e.key.n)
-	h = mix(h, sumBytes([]byte(e.key.name)))
+	h = mix(h, e.key.sum())
 	h = mix(h, uint64(e.size))
 	h = mix(h, e.sum)
 	t.Hash = h
@@ -101,8 +109,15 @@ func (t *Trace) line(i int) string {
 }
 
 // Write prints the recorded events, one a line.
-func (t *Trace) Write(w io.Writer) error {
-	for i := range t.records {
+func (t *Trace) Write(w io.Writer) error { return t.WriteNode(w, "") }
+
+// WriteNode prints the recorded events that happened at the node or came from
+// it, one a line; "" = those of all.
+func (t *Trace) WriteNode(w io.Writer, node string) error {
+	for i, r := range t.records {
+		if node != "" && (r.key.node == 0 || t.names[r.key.node] != node) && (r.key.peer == 0 || t.names[r.key.peer] != node) {
+			continue
+		}
 		if _, err := fmt.Fprintln(w, t.line(i)); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ package sim
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -115,17 +116,19 @@ func (t *transport) Close() error {
 // everywhere; its clock and its Exec keep working so that it can be closed.
 func (p *process) shut(s state) {
 	p.state = s
-	for _, c := range p.all() {
+	standing := p.all()
+	if s == stateSilent {
+		p.lost = standing
+	}
+	for _, c := range standing {
 		end := c.endOf(p)
 		c.breakEnd(end, ErrConnLost, s != stateSilent)
 		if s == stateSilent {
 			c.expire(1 - end)
 		}
 	}
-	for _, h := range p.n.hosts {
-		if d := p.dials[h.index]; d != nil {
-			d.finish(ErrDown)
-		}
+	for _, index := range slices.Sorted(maps.Keys(p.dials)) {
+		p.dials[index].finish(ErrDown)
 	}
 	p.router.gone(s)
 }
@@ -133,16 +136,12 @@ func (p *process) shut(s state) {
 // tellRestart resets the connections that others still have to a process that
 // was lost without a word.
 func (p *process) tellRestart() {
-	for _, h := range p.n.hosts {
-		if h.proc == nil || h.proc.state != stateUp {
-			continue
-		}
-		for _, c := range slices.Clone(h.proc.conns[p.host.index]) {
-			if end := c.endOf(p); c.ends[end] == p {
-				c.end(end)
-			}
+	for _, c := range p.lost {
+		if end := c.endOf(p); c.open[1-end] && c.ends[1-end].state == stateUp {
+			c.end(end)
 		}
 	}
+	p.lost = nil
 }
 
 // release lets everything return that still blocks when the network closes.
