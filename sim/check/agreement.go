@@ -5,18 +5,33 @@ package check
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
 
 // agreement measures how long the views of correct observers are wrong.
 type agreement struct {
-	took   []time.Duration    // by fault: until what it made wrong was right again; -1 = it made nothing wrong
-	ends   map[string][]ended // node → the lasting faults that hit it, by their ends
-	last   time.Duration      // from the last fault until the last wrong moment
+	took   map[turn]time.Duration // until what it made wrong was right
+	ends   map[string][]ended     // node → the lasting faults that hit it, by their ends
+	last   time.Duration          // from the last fault until the last wrong moment
 	total  int
 	wrongs []disagreement // that lasted too long
 }
+
+// turn is something that makes views wrong, or lets them be right again.
+type turn struct {
+	what  turnKind
+	index int // of the fault or the life
+}
+
+type turnKind uint8
+
+const (
+	loss   turnKind = iota // of a node, by a fault
+	birth                  // of a life
+	relief                 // from a fault
+)
 
 type ended struct {
 	at    time.Duration
@@ -29,9 +44,8 @@ type disagreement struct {
 }
 
 func newAgreement(f *facts) agreement {
-	a := agreement{took: make([]time.Duration, len(f.h.Faults)), ends: make(map[string][]ended)}
+	a := agreement{took: make(map[turn]time.Duration), ends: make(map[string][]ended)}
 	for i := range f.h.Faults {
-		a.took[i] = -1
 		fault := &f.h.Faults[i]
 		if !disturbs(fault.Do) || !lasts(fault.Do) || undoes(fault) {
 			continue
@@ -48,9 +62,9 @@ func newAgreement(f *facts) agreement {
 	return a
 }
 
-func (a *agreement) samples() []time.Duration {
-	return slices.DeleteFunc(slices.Clone(a.took), func(d time.Duration) bool { return d < 0 })
-}
+func (a *agreement) samples() []time.Duration { return slices.Collect(maps.Values(a.took)) }
+
+func (a *agreement) note(t turn, d time.Duration) { a.took[t] = max(a.took[t], d) }
 
 func (a *agreement) see(f *facts, s *sight) {
 	if !s.node.Correct {
@@ -65,14 +79,15 @@ func (a *agreement) see(f *facts, s *sight) {
 	}
 }
 
-// joined notes when a member that a fault brought back was live, which is the
+// joined notes when the member of a node that came later was live, which is the
 // least that it can have taken until views were right.
 func (a *agreement) joined(f *facts, s *sight) {
-	if s.tenure < 0 || f.startedBy[s.tenure] < 0 || !s.when.covers(s.truth.from) {
+	if s.tenure < 0 || !s.when.covers(s.truth.from) {
 		return
 	}
-	fault := f.startedBy[s.tenure]
-	a.took[fault] = max(a.took[fault], minus(s.truth.from, f.h.Faults[fault].At))
+	if life := f.life(s.of.Node, s.of.Asked); f.late(life) {
+		a.note(turn{birth, life}, minus(s.truth.from, f.h.Nodes[life].From))
+	}
 }
 
 func (a *agreement) wrong(f *facts, s *sight, w span, zombie bool) {
@@ -109,27 +124,28 @@ func (a *agreement) tooLong(f *facts, s *sight, w span) bool {
 	return plus(news, f.rules.Converge) < f.h.End
 }
 
-// attribute puts a wrong view down to what made it wrong: the fault that began
-// or ended the member's life, or faults that ended meanwhile. What another
-// fault held up is not counted.
+// attribute puts a wrong view down to what made it wrong: the loss or the birth
+// of the member's node, or faults that ended meanwhile. What another fault held
+// up is not counted.
 func (a *agreement) attribute(f *facts, s *sight, w span, zombie bool) {
 	if s.tenure < 0 {
 		return
 	}
 	observer, member := s.node.Name, s.of.Node
-	fault, changed := f.startedBy[s.tenure], s.truth.from
-	if zombie {
-		fault, changed = f.endedBy[s.tenure], s.truth.until
-	}
-	if fault >= 0 && w.from == changed && !f.calm.standing(observer, member, w) {
-		a.took[fault] = max(a.took[fault], minus(w.until, f.h.Faults[fault].At))
+	calm := !f.calm.standing(observer, member, w)
+	life, fault := f.life(member, s.of.Asked), f.endedBy[s.tenure]
+	switch {
+	case calm && zombie && fault >= 0 && w.from == s.truth.until:
+		a.note(turn{loss, fault}, minus(w.until, f.h.Faults[fault].At))
+	case calm && !zombie && f.late(life) && w.from == s.truth.from:
+		a.note(turn{birth, life}, minus(w.until, f.h.Nodes[life].From))
 	}
 	for _, node := range [...]string{observer, member} {
 		list := a.ends[node]
 		i, _ := slices.BinarySearchFunc(list, w.from, func(e ended, t time.Duration) int { return cmp.Compare(e.at, t) })
 		for ; i < len(list) && list[i].at < w.until; i++ {
 			if !f.calm.standing(observer, member, span{list[i].at, w.until}) {
-				a.took[list[i].fault] = max(a.took[list[i].fault], minus(w.until, list[i].at))
+				a.note(turn{relief, list[i].fault}, minus(w.until, list[i].at))
 			}
 		}
 	}

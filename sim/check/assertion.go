@@ -9,9 +9,9 @@ import (
 )
 
 // Assertion is a claim about a metric: "lost == 0", "reroute_p99 < 100ms",
-// "success >= 99.99%", "control_bytes_per_node_s < 2KB".
+// "success >= 99.99%", "control_bytes_per_node_s < 2KB", "lost{idem} == 0".
 type Assertion struct {
-	Metric string
+	Metric string  // with the work in braces, if it is about one
 	Op     string  // == != < <= > >=
 	Value  float64 // in the metric's unit
 	text   string
@@ -20,7 +20,7 @@ type Assertion struct {
 // maxAssertion bounds what ParseAssertion looks at, in bytes.
 const maxAssertion = 200
 
-// ParseAssertion reads "metric op value". The value must fit the metric's unit:
+// ParseAssertion reads "metric op value" or "metric{work} op value". The value must fit the metric's unit:
 // a whole number, a number, a duration ("1.5s"), a percentage ("99.9%") or a
 // size ("64KiB", "2KB", "4096"; of a rate also "2KB/s"). The error says what is
 // wrong, and which metrics have a name like one that does not exist.
@@ -45,15 +45,32 @@ func parseAssertion(text string) (Assertion, error) {
 	if op == "" {
 		return Assertion{}, fmt.Errorf("op must be one of %s", strings.Join(operators(), " "))
 	}
-	info, ok := lookup(name)
-	if !ok {
-		return Assertion{}, unknown(name)
+	info, err := metric(name)
+	if err != nil {
+		return Assertion{}, err
 	}
 	v, err := parseValue(value, info.Unit)
 	if err != nil {
 		return Assertion{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return Assertion{Metric: name, Op: op, Value: v, text: name + " " + op + " " + value}, nil
+}
+
+// metric finds what a name with or without a work in braces means.
+func metric(name string) (MetricInfo, error) {
+	base, work, ofWork := strings.Cut(name, "{")
+	info, ok := lookup(base)
+	switch {
+	case !ok:
+		return MetricInfo{}, unknown(base)
+	case !ofWork:
+		return info, nil
+	case !info.PerWork:
+		return MetricInfo{}, fmt.Errorf("%s is not measured for single works", base)
+	case len(work) < 2 || strings.IndexAny(work, "{} ") != len(work)-1 || work[len(work)-1] != '}':
+		return MetricInfo{}, fmt.Errorf("%s must end in the name of a work in braces", quote(name))
+	}
+	return info, nil
 }
 
 // operators has the longer ones first.

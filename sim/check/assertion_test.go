@@ -30,6 +30,8 @@ func TestAssertionsAreRead(t *testing.T) {
 		{"queue_max < 4096", "queue_max", "<", 4096, "queue_max < 4096"},
 		{"control_bytes_per_node_s < 2KB/s", "control_bytes_per_node_s", "<", 2000, "control_bytes_per_node_s < 2KB/s"},
 		{"control_bytes_per_node_s < 2KB", "control_bytes_per_node_s", "<", 2000, "control_bytes_per_node_s < 2KB"},
+		{"lost{idem} == 0", "lost{idem}", "==", 0, "lost{idem} == 0"},
+		{"latency_p99{a-1}<1s", "latency_p99{a-1}", "<", 1000, "latency_p99{a-1} < 1s"},
 		{"balance < 1.25", "balance", "<", 1.25, "balance < 1.25"},
 	} {
 		a, err := check.ParseAssertion(c.text)
@@ -66,6 +68,12 @@ func TestImpossibleAssertionsAreRefused(t *testing.T) {
 		"balance < one":           `"one" is not a number, such as 1.5`,
 		"losst == 0":              `no metric is called "losst"; near: lost`,
 		"reroute < 1s":            `near: reroute_p50, reroute_p90, reroute_p99, reroute_max`,
+		"balance{idem} == 0":      `balance is not measured for single works`,
+		"lost{} == 0":             `"lost{}" must end in the name of a work in braces`,
+		"lost{idem == 0":          `must end in the name of a work in braces`,
+		"lost{idem}} == 0":        `must end in the name of a work in braces`,
+		"lost{i d} == 0":          `must end in the name of a work in braces`,
+		"lots{idem} == 0":         `no metric is called "lots"; near: lost`,
 		"quark == 0":              `no metric is called "quark"`,
 		strings.Repeat("x", 1000): `longer than 200 bytes`,
 	} {

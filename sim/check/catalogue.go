@@ -5,11 +5,14 @@ package check
 
 import "slices"
 
-// MetricInfo describes a metric.
+// MetricInfo describes a metric. One that is PerWork is also measured for each
+// work of the workload: "lost{idem}" counts like "lost", but only requests of
+// the work "idem".
 type MetricInfo struct {
 	Name    string `json:"name"`
 	Unit    Unit   `json:"unit"`
 	Meaning string `json:"meaning"`
+	PerWork bool   `json:"per_work,omitempty"`
 }
 
 // Metrics describes every metric there is, in an order for people. The caller
@@ -19,6 +22,14 @@ func Metrics() []MetricInfo {
 		requestMetrics(), latencyMetrics(), failoverMetrics(), viewMetrics(),
 		resourceMetrics(), faultMetrics(), memberMetrics(),
 	)
+}
+
+// named is the name of a metric for one work, or for all if work is "".
+func named(metric, work string) string {
+	if work == "" {
+		return metric
+	}
+	return metric + "{" + work + "}"
 }
 
 func lookup(name string) (MetricInfo, bool) {
@@ -31,110 +42,123 @@ func lookup(name string) (MetricInfo, bool) {
 }
 
 func requestMetrics() []MetricInfo {
-	return []MetricInfo{
-		{"requests", Count, "requests of the workload and of floods; without the probes of the liveness phase, and without those whose deadline is after the end of the run"},
-		{"excused", Count, "requests whose caller's own node was stopped, lost or paused meanwhile; no other count of requests includes them"},
-		{"replies", Count, "requests that ended in a reply"},
-		{"refused", Count, "requests that the handler refused"},
-		{"lost", Count, "requests that ended neither in a reply nor in a handler's refusal"},
-		{"success", Percent, "replies and refusals, of all requests that are not excused"},
-		{"unanswered", Count, "requests that never ended although their deadline passed"},
-		{"duplicated", Count, "requests that were handled more often than allowed: twice, or for an idempotent one twice by the same member or more often than attempted"},
-		{"retried", Count, "requests that needed more than one attempt"},
-		{"attempts_max", Count, "attempts of the request that needed most"},
-		{"no_members", Count, "requests that ended so"},
-		{"overloaded", Count, "requests that ended so"},
-		{"unreachable", Count, "requests that ended so"},
-		{"interrupted", Count, "requests that ended so"},
-		{"deadline", Count, "requests that ended so"},
-		{"canceled", Count, "requests that ended so"},
-		{"unauthorized", Count, "requests that ended so"},
-		{"too_large", Count, "requests that ended so"},
-		{"closed", Count, "requests that ended so"},
-		{"wrong_reply", Count, "requests that got the reply of another one"},
-		{"other", Count, "requests that ended with an error that none of the outcomes has"},
-		{"false_empty", Count, "requests that were told no_members although a healthy, reachable member was registered long enough"},
-		{"handled", Count, "calls of handlers for these requests"},
-		{"probes", Count, "probes of the liveness phase whose caller was not hit"},
-		{"probes_lost", Count, "of them, those that ended neither in a reply nor in a handler's refusal"},
-		{"late_max", Millis, "how long after its deadline a request ended, at most; 0 if none did"},
-	}
+	return perWork([]MetricInfo{
+		{Name: "requests", Unit: Count, Meaning: "requests of the workload and of floods; without the probes of the liveness phase, and without those whose deadline is after the end of the run"},
+		{Name: "excused", Unit: Count, Meaning: "requests whose caller's own node was stopped, lost or paused meanwhile; of the other counts, only requests, handled and duplicated include them"},
+		{Name: "replies", Unit: Count, Meaning: "requests that ended in a reply"},
+		{Name: "refused", Unit: Count, Meaning: "requests that the handler refused"},
+		{Name: "lost", Unit: Count, Meaning: "requests that ended neither in a reply nor in a handler's refusal"},
+		{Name: "success", Unit: Percent, Meaning: "replies and refusals, of all requests that are not excused"},
+		{Name: "unanswered", Unit: Count, Meaning: "requests that never ended although their deadline passed"},
+		{Name: "duplicated", Unit: Count, Meaning: "requests that were handled more often than allowed: twice, or for an idempotent one twice by the same member or more often than attempted"},
+		{Name: "retried", Unit: Count, Meaning: "requests that needed more than one attempt"},
+		{Name: "attempts_max", Unit: Count, Meaning: "attempts of the request that needed most"},
+		{Name: "no_members", Unit: Count, Meaning: "requests that ended so"},
+		{Name: "overloaded", Unit: Count, Meaning: "requests that ended so"},
+		{Name: "unreachable", Unit: Count, Meaning: "requests that ended so"},
+		{Name: "interrupted", Unit: Count, Meaning: "requests that ended so"},
+		{Name: "deadline", Unit: Count, Meaning: "requests that ended so"},
+		{Name: "canceled", Unit: Count, Meaning: "requests that ended so"},
+		{Name: "unauthorized", Unit: Count, Meaning: "requests that ended so"},
+		{Name: "too_large", Unit: Count, Meaning: "requests that ended so"},
+		{Name: "closed", Unit: Count, Meaning: "requests that ended so"},
+		{Name: "wrong_reply", Unit: Count, Meaning: "requests that got the reply of another one"},
+		{Name: "other", Unit: Count, Meaning: "requests that ended with an error that none of the outcomes has"},
+		{Name: "false_empty", Unit: Count, Meaning: "requests that were told no_members although a healthy, reachable member was registered long enough"},
+		{Name: "handled", Unit: Count, Meaning: "calls of handlers for these requests"},
+		{Name: "late_max", Unit: Millis, Meaning: "how long after its deadline a request ended, at most; 0 if none did"},
+	}, []MetricInfo{
+		{Name: "probes", Unit: Count, Meaning: "probes of the liveness phase whose caller was not hit"},
+		{Name: "probes_lost", Unit: Count, Meaning: "of them, those that ended neither in a reply nor in a handler's refusal"},
+	})
 }
 
 func latencyMetrics() []MetricInfo {
-	return slices.Concat(
+	return perWork(slices.Concat(
 		quantiles("latency", "time from a request to its reply"),
 		quantiles("latency_calm", "the same, while no fault stood or had ended within the convergence bound"),
 		quantiles("latency_fault", "the same, while a fault stood or had ended within the convergence bound"),
-	)
+	), nil)
+}
+
+// perWork marks metrics as such, and appends others.
+func perWork(list, others []MetricInfo) []MetricInfo {
+	for i := range list {
+		list[i].PerWork = true
+	}
+	return append(list, others...)
 }
 
 func failoverMetrics() []MetricInfo {
 	return slices.Concat(
 		quantiles("detection", "time from a crash or silence until an observer that saw the member live no longer did; one sample for each member and undisturbed observer"),
-		[]MetricInfo{{"detections", Count, "samples of the detection time"}},
+		[]MetricInfo{{Name: "detections", Unit: Count, Meaning: "samples of the detection time"}},
 		quantiles("reroute", "time from a crash, silence or stop until a caller's last affected request ended; one sample for each fault and caller with affected requests"),
-		[]MetricInfo{{"affected", Count, "requests to a cluster that lost a member, under way at the fault or sent before the caller noticed, that needed more than one attempt or were lost"}},
+		[]MetricInfo{{Name: "affected", Unit: Count, Meaning: "requests to a cluster that lost a member, under way at the fault or sent before the caller noticed, that needed more than one attempt or were lost"}},
 	)
 }
 
 func viewMetrics() []MetricInfo {
 	return slices.Concat(
-		quantiles("convergence", "time from a fault of nodes, or from the end of a fault of links, until the views that it made wrong were right again; one sample for each such fault"),
+		quantiles("convergence", "time from the loss or the return of a node, or from the end of a fault of links or a pause, until the views that it made wrong were right; one sample for each such event"),
 		[]MetricInfo{
-			{"convergence_last", Millis, "time from the last fault, or its end, until the last moment at which the view of a correct observer was wrong; 0 if none was"},
-			{"zombie_max", Millis, "the longest that an undisturbed observer showed a dead member as live"},
-			{"false_suspicions", Count, "times that an undisturbed observer showed a healthy, reachable member as suspect or unreachable"},
-			{"false_evictions", Count, "times that a healthy, reachable member left the view of an undisturbed observer"},
-			{"members_lost_for_good", Count, "members that live at the end and are missing from the view of a correct observer"},
-			{"observers", Count, "nodes that observed a cluster, counted for each cluster and life of the node"},
+			{Name: "convergence_last", Unit: Millis, Meaning: "time from the last fault, its end, or the last start of a node until the last moment at which the view of a correct observer was wrong; 0 if none was"},
+			{Name: "zombie_max", Unit: Millis, Meaning: "the longest that an undisturbed observer showed a dead member as live"},
+			{Name: "false_suspicions", Unit: Count, Meaning: "times that an undisturbed observer showed a healthy, reachable member as suspect or unreachable"},
+			{Name: "false_evictions", Unit: Count, Meaning: "times that a healthy, reachable member left the view of an undisturbed observer"},
+			{Name: "members_lost_for_good", Unit: Count, Meaning: "members that live at the end and are missing from the view of a correct observer"},
+			{Name: "observers", Unit: Count, Meaning: "nodes that observed a cluster, counted for each cluster and life of the node"},
 		},
 	)
 }
 
 func resourceMetrics() []MetricInfo {
 	return []MetricInfo{
-		{"control_bytes_per_node_s", BytesSec, "bytes that a node sent on lane ctl per second, on average over all nodes, between the start of the workload and the end of the safety phase"},
-		{"sent_ctl", Bytes, "bytes sent on lane ctl by all nodes"},
-		{"sent_rpc", Bytes, "bytes sent on lane rpc by all nodes"},
-		{"sent_pub", Bytes, "bytes sent on lane pub by all nodes"},
-		{"sent_bulk", Bytes, "bytes sent on lane bulk by all nodes"},
-		{"queue_max", Bytes, "bytes that waited in a node's lanes at most"},
-		{"waiting_max", Count, "requests that waited at a node at most"},
-		{"running_max", Count, "handlers that ran at a node at most"},
-		{"links_max", Count, "links of the node that had most"},
-		{"leases_max", Count, "leases that a node held as an anchor at most"},
+		{Name: "control_bytes_per_node_s", Unit: BytesSec, Meaning: "bytes that a node sent on lane ctl per second, on average over all nodes, between the start of the workload and the end of the safety phase"},
+		{Name: "sent_ctl", Unit: Bytes, Meaning: "bytes sent on lane ctl by all nodes"},
+		{Name: "sent_rpc", Unit: Bytes, Meaning: "bytes sent on lane rpc by all nodes"},
+		{Name: "sent_pub", Unit: Bytes, Meaning: "bytes sent on lane pub by all nodes"},
+		{Name: "sent_bulk", Unit: Bytes, Meaning: "bytes sent on lane bulk by all nodes"},
+		{Name: "queue_max", Unit: Bytes, Meaning: "bytes that waited in a node's lanes at most"},
+		{Name: "waiting_max", Unit: Count, Meaning: "requests that waited at a node at most"},
+		{Name: "running_max", Unit: Count, Meaning: "handlers that ran at a node at most"},
+		{Name: "links_max", Unit: Count, Meaning: "links of the node that had most"},
+		{Name: "leases_max", Unit: Count, Meaning: "leases that a node held as an anchor at most"},
 	}
 }
 
 func faultMetrics() []MetricInfo {
-	list := []MetricInfo{{"faults", Count, "primitive faults of the timeline, without what only undoes one"}}
+	list := []MetricInfo{
+		{Name: "faults", Unit: Count, Meaning: "primitive faults of the timeline, without what only undoes one"},
+		{Name: "restarts", Unit: Count, Meaning: "nodes that came back with a new incarnation"},
+		{Name: "starts", Unit: Count, Meaning: "nodes that were started for the first time after the workload had begun"},
+	}
 	for _, k := range faultKinds() {
-		list = append(list, MetricInfo{k.metric, Count, "faults: " + k.meaning})
+		list = append(list, MetricInfo{Name: k.metric, Unit: Count, Meaning: "faults: " + k.meaning})
 	}
 	return list
 }
 
 func memberMetrics() []MetricInfo {
 	return []MetricInfo{
-		{"members", Count, "registrations that were acknowledged"},
-		{"registrations_failed", Count, "registrations that failed on a node that lived on"},
-		{"serve_p50", Millis, "time from a node's start until its member was acknowledged, median"},
-		{"serve_p99", Millis, "the same, 99 of 100 were faster"},
-		{"serve_max", Millis, "the same, the slowest"},
-		{"register_p50", Millis, "time of a registration, median"},
-		{"register_p99", Millis, "the same, 99 of 100 were faster"},
-		{"register_max", Millis, "the same, the slowest"},
-		{"balance", Ratio, "requests of the busiest member by their mean, among the members of a cluster that served from start to end and were not slowed; of the worst cluster"},
-		{"slow_share", Percent, "of its cluster's requests, what a slowed member handled while it was slow; of the busiest such member"},
+		{Name: "members", Unit: Count, Meaning: "registrations that were acknowledged"},
+		{Name: "registrations_failed", Unit: Count, Meaning: "registrations that failed on a node that lived on"},
+		{Name: "serve_p50", Unit: Millis, Meaning: "time from a node's start until its member was acknowledged, median"},
+		{Name: "serve_p99", Unit: Millis, Meaning: "the same, 99 of 100 were faster"},
+		{Name: "serve_max", Unit: Millis, Meaning: "the same, the slowest"},
+		{Name: "register_p50", Unit: Millis, Meaning: "time of a registration, median"},
+		{Name: "register_p99", Unit: Millis, Meaning: "the same, 99 of 100 were faster"},
+		{Name: "register_max", Unit: Millis, Meaning: "the same, the slowest"},
+		{Name: "balance", Unit: Ratio, Meaning: "requests of the busiest member by their mean, among the members of a cluster that served from start to end and were not slowed; of the worst cluster"},
+		{Name: "slow_share", Unit: Percent, Meaning: "of its cluster's requests, what a slowed member handled while it was slow; of the busiest such member"},
 	}
 }
 
 func quantiles(name, meaning string) []MetricInfo {
 	return []MetricInfo{
-		{name + "_p50", Millis, meaning + ": median"},
-		{name + "_p90", Millis, meaning + ": 90 of 100 were faster"},
-		{name + "_p99", Millis, meaning + ": 99 of 100 were faster"},
-		{name + "_max", Millis, meaning + ": the slowest"},
+		{Name: name + "_p50", Unit: Millis, Meaning: meaning + ": median"},
+		{Name: name + "_p90", Unit: Millis, Meaning: meaning + ": 90 of 100 were faster"},
+		{Name: name + "_p99", Unit: Millis, Meaning: meaning + ": 99 of 100 were faster"},
+		{Name: name + "_max", Unit: Millis, Meaning: meaning + ": the slowest"},
 	}
 }

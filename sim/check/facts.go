@@ -23,10 +23,9 @@ type facts struct {
 	strays    []int            // runs of requests that nobody made, or without a tenure
 	tenures   map[string][]int // cluster → its tenures that were acknowledged
 	byNode    map[string][]int // node → its tenures
-	startedBy []int            // tenure → the fault that began its node's life, or -1
 	endedBy   []int            // tenure → the fault that ended it, or -1
 	calm      *disturbance
-	lastFault time.Duration // when the last fault was over; Start if there was none
+	lastFault time.Duration // when the last fault was over, or the last node was started; at least Start
 }
 
 func newFacts(h *history.History, r Rules) *facts {
@@ -74,12 +73,14 @@ func (f *facts) indexTenures() {
 }
 
 func (f *facts) indexFaults() {
-	f.startedBy = make([]int, len(f.h.Tenures))
 	f.endedBy = make([]int, len(f.h.Tenures))
-	for i := range f.startedBy {
-		f.startedBy[i], f.endedBy[i] = -1, -1
+	for i := range f.endedBy {
+		f.endedBy[i] = -1
 	}
 	f.lastFault = f.h.Start
+	for i := range f.h.Nodes {
+		f.lastFault = max(f.lastFault, f.h.Nodes[i].From)
+	}
 	for i := range f.h.Faults {
 		fault := &f.h.Faults[i]
 		// What undoes a fault is that fault's end; alone, such as the heal before
@@ -87,34 +88,32 @@ func (f *facts) indexFaults() {
 		if !undoes(fault) {
 			f.lastFault = max(f.lastFault, fault.At, f.over(fault))
 		}
-		if !removes(fault.Do) && !returns(fault.Do) {
-			continue
-		}
-		for _, node := range fault.Nodes {
-			f.blame(i, node)
+		if removes(fault.Do) {
+			for _, node := range fault.Nodes {
+				f.blame(i, node)
+			}
 		}
 	}
 	f.calm = newDisturbance(f)
 }
 
-// blame notes which tenures of the node a fault began or ended: the last such
-// fault before it counts.
+// blame notes which tenures of the node a fault ended: the last such fault
+// before it counts.
 func (f *facts) blame(fault int, node string) {
-	at, do := f.h.Faults[fault].At, f.h.Faults[fault].Do
+	at := f.h.Faults[fault].At
 	for _, i := range f.byNode[node] {
 		t := &f.h.Tenures[i]
-		switch {
-		case returns(do) && t.From >= 0 && at <= t.Asked:
-			if f.startedBy[i] < 0 || f.h.Faults[f.startedBy[i]].At <= at {
-				f.startedBy[i] = fault
-			}
-		case removes(do) && t.Leaving >= 0 && at >= t.Asked && at <= plus(t.Leaving, time.Second):
-			if f.endedBy[i] < 0 || f.h.Faults[f.endedBy[i]].At <= at {
-				f.endedBy[i] = fault
-			}
+		if t.Leaving < 0 || at < t.Asked || at > plus(t.Leaving, time.Second) {
+			continue
+		}
+		if f.endedBy[i] < 0 || f.h.Faults[f.endedBy[i]].At <= at {
+			f.endedBy[i] = fault
 		}
 	}
 }
+
+// late says whether a life began after the network stood.
+func (f *facts) late(life int) bool { return life >= 0 && f.h.Nodes[life].From > f.h.Start }
 
 // over is when a fault ended. What lasts is ended by the liveness phase.
 func (f *facts) over(fault *history.Fault) time.Duration {

@@ -70,8 +70,8 @@ func TestReturnsAndHealsAreMeasured(t *testing.T) {
 	s.view(12350*ms, "c1", "m2b", "live")
 	s.view(12500*ms, "c2", "m2b", "live")
 	claims(
-		t, s, "restarts == 1", "faults == 1", "convergence_max == 500ms", "convergence_p50 == 300ms",
-		"convergence_last == 500ms", "members == 4", "serve_max == 200ms", "register_p50 == 100ms",
+		t, s, "restarts == 1", "faults == 1", "convergence_max == 400ms", "convergence_p50 == 300ms",
+		"convergence_last == 400ms", "members == 4", "serve_max == 200ms", "register_p50 == 100ms",
 	)
 
 	s = peace()

@@ -12,11 +12,18 @@ func (f *facts) measureFaults(s sheet) {
 			continue
 		}
 		kinds[fault.Do]++
-		if !returns(fault.Do) {
-			total++
+		total++
+	}
+	restarts, starts := 0, 0
+	for _, lives := range f.lives {
+		restarts += len(lives) - 1
+		if f.h.Nodes[lives[0]].From > f.h.Start {
+			starts++
 		}
 	}
 	s.count("faults", total)
+	s.count("restarts", restarts)
+	s.count("starts", starts)
 	for _, k := range faultKinds() {
 		s.count(k.metric, kinds[k.do])
 	}

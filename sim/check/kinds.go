@@ -17,8 +17,6 @@ func faultKinds() []faultKind {
 		{"crash", "crashes", "the process died and its peers saw it"},
 		{"silence", "silences", "the node vanished without a word"},
 		{"stop", "stops", "the node left in good order"},
-		{"restart", "restarts", "the node came back with a new incarnation"},
-		{"start", "starts", "a node was started by the timeline"},
 		{"pause", "pauses", "the node stood still"},
 		{"slow", "slows", "the node's handlers took longer"},
 		{"cut", "cuts", "nothing passed from some nodes to others"},
@@ -37,14 +35,12 @@ func removes(do string) bool { return do == "crash" || do == "silence" || do == 
 // dies tells those in which it says no farewell.
 func dies(do string) bool { return do == "crash" || do == "silence" }
 
-// returns tells what begins a node's life.
-func returns(do string) bool { return do == "start" || do == "restart" }
-
-// undoes tells actions that are no faults but end them. So is what is over at
-// once although its kind lasts: slow with factor 1, a router made normal again.
+// undoes tells actions that are no faults but end them. A start shows in the
+// lives of its node. What is over at once although its kind lasts ends a fault,
+// too: slow with factor 1, a router made normal again.
 func undoes(f *history.Fault) bool {
 	switch f.Do {
-	case "mend", "unclog", "resume", "heal":
+	case "mend", "unclog", "resume", "heal", "start", "restart":
 		return true
 	case "slow", "router", "skew", "degrade":
 		return f.Until == f.At

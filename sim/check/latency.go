@@ -5,22 +5,37 @@ package check
 
 import "time"
 
+// latencies are how long replies took: all, and in calm and troubled times.
+type latencies struct{ all, calm, fault []time.Duration }
+
+func (l *latencies) add(took time.Duration, calm bool) {
+	l.all = append(l.all, took)
+	if calm {
+		l.calm = append(l.calm, took)
+	} else {
+		l.fault = append(l.fault, took)
+	}
+}
+
 func (f *facts) measureLatency(s sheet) {
-	var all, calm, fault []time.Duration
+	works := map[string]*latencies{"": {}}
 	for i := range f.h.Requests {
 		r := &f.h.Requests[i]
 		if r.Lost || r.Work == probe || r.Outcome != "reply" || r.Ended < 0 {
 			continue
 		}
-		took := minus(r.Ended, r.Sent)
-		all = append(all, took)
-		if f.calm.calmly(span{r.Sent, max(r.Sent, r.Ended)}) {
-			calm = append(calm, took)
-		} else {
-			fault = append(fault, took)
+		if works[r.Work] == nil {
+			works[r.Work] = &latencies{}
+		}
+		took, calm := minus(r.Ended, r.Sent), f.calm.calmly(span{r.Sent, max(r.Sent, r.Ended)})
+		works[""].add(took, calm)
+		if r.Work != "" {
+			works[r.Work].add(took, calm)
 		}
 	}
-	s.quantiles("latency", all)
-	s.quantiles("latency_calm", calm)
-	s.quantiles("latency_fault", fault)
+	for work, l := range works {
+		s.quantilesOf(work, "latency", l.all)
+		s.quantilesOf(work, "latency_calm", l.calm)
+		s.quantilesOf(work, "latency_fault", l.fault)
+	}
 }

@@ -4,6 +4,7 @@
 package check_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +62,23 @@ func TestRequestsAreCountedByOutcome(t *testing.T) {
 	)
 }
 
+// This test checks that works are measured apart, and the probes with none.
+func TestWorksAreMeasuredApart(t *testing.T) {
+	s := peace()
+	for i := range 100 {
+		s.Requests[i].Work, s.Requests[i].Ended = "other", s.Requests[i].Sent+20*ms
+	}
+	s.Requests[3].Outcome = "interrupted"
+	s.Requests[200].Outcome = "no_members"
+	v := claims(
+		t, s, "requests{other} == 100", "requests{load} == 200", "lost{other} == 1", "interrupted{other} == 1", "lost{load} == 1",
+		"success{other} == 99%", "success{load} == 99.5%", "lost == 2", "false_empty{load} == 1", "false_empty{other} == 0", "false_empty == 1",
+		"latency_p50{other} == 20ms", "latency_max{load} == 10ms", "latency_max == 20ms", "attempts_max{other} == 1", "late_max{load} == 0s",
+	)
+	require.NotContains(t, v.Metrics, "requests{probe}")
+	require.NotContains(t, v.Metrics, "probes{load}")
+}
+
 // This test checks that calm and troubled times are told apart.
 func TestLatencyIsMeasuredByPhase(t *testing.T) {
 	s := peace()
@@ -109,6 +127,7 @@ func TestEveryMetricIsInTheCatalogue(t *testing.T) {
 		require.Contains(t, measured, m.Name, "nothing measures it")
 	}
 	for name, m := range measured {
+		name, _, _ = strings.Cut(name, "{")
 		require.Equal(t, known[name], m.Unit, name)
 	}
 }

@@ -28,7 +28,10 @@ func (s sheet) duration(name string, d time.Duration) {
 
 // quantiles sets <name>_p50 and so on, as far as they are metrics, if there are
 // samples. It sorts them.
-func (s sheet) quantiles(name string, samples []time.Duration) {
+func (s sheet) quantiles(name string, samples []time.Duration) { s.quantilesOf("", name, samples) }
+
+// quantilesOf is quantiles for one work.
+func (s sheet) quantilesOf(work, name string, samples []time.Duration) {
 	if len(samples) == 0 {
 		return
 	}
@@ -38,7 +41,7 @@ func (s sheet) quantiles(name string, samples []time.Duration) {
 		percent int
 	}{{"_p50", 50}, {"_p90", 90}, {"_p99", 99}, {"_max", 100}} {
 		if _, ok := lookup(name + q.suffix); ok {
-			s[name+q.suffix] = Metric{
+			s[named(name+q.suffix, work)] = Metric{
 				Value: millis(samples[rank(q.percent, len(samples))]), Unit: Millis, Samples: len(samples),
 			}
 		}

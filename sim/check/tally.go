@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/sim/history"
+)
+
+// tally counts requests: all of them, or those of one work.
+type tally struct {
+	counts   map[string]int
+	attempts int
+	late     time.Duration
+}
+
+// tallies has the tally of each work, and that of all under "".
+type tallies map[string]*tally
+
+func (all tallies) of(work string) *tally {
+	t := all[work]
+	if t == nil {
+		t = &tally{counts: make(map[string]int)}
+		all[work] = t
+	}
+	return t
+}
+
+func (f *facts) measureRequests(s sheet) {
+	all := tallies{"": {counts: make(map[string]int)}}
+	for i := range f.h.Requests {
+		r := &f.h.Requests[i]
+		switch {
+		case f.pending(r):
+		case r.Work == probe:
+			all[""].probe(r)
+		default:
+			all[""].add(f, i)
+			if r.Work != "" {
+				all.of(r.Work).add(f, i)
+			}
+		}
+	}
+	for _, i := range f.falseEmpty() {
+		if work := f.h.Requests[i].Work; work != probe && work != "" {
+			all.of(work).counts["false_empty"]++
+		}
+		all[""].counts["false_empty"]++
+	}
+	for work, t := range all {
+		t.measure(s, work)
+	}
+}
+
+func (t *tally) probe(r *history.Request) {
+	if r.Lost {
+		return
+	}
+	t.counts["probes"]++
+	if !answered(r) {
+		t.counts["probes_lost"]++
+	}
+}
+
+func (t *tally) add(f *facts, request int) {
+	r := &f.h.Requests[request]
+	t.counts["requests"]++
+	t.counts["handled"] += len(f.runs[request])
+	if f.twice(request) != "" {
+		t.counts["duplicated"]++
+	}
+	if r.Lost {
+		t.counts["excused"]++
+		return
+	}
+	t.attempts = max(t.attempts, r.Attempts)
+	if r.Attempts > 1 {
+		t.counts["retried"]++
+	}
+	if !answered(r) {
+		t.counts["lost"]++
+	}
+	if r.Ended >= 0 {
+		t.late = max(t.late, minus(r.Ended, r.Deadline))
+	}
+	t.outcome(r)
+}
+
+func (t *tally) outcome(r *history.Request) {
+	switch {
+	case r.Ended < 0 || r.Outcomes == 0:
+		t.counts["unanswered"]++
+	case r.Outcome == "reply":
+		t.counts["replies"]++
+	case r.Outcome == "refused":
+		t.counts["refused"]++
+	default:
+		t.counts[failure(r.Outcome)]++
+	}
+}
+
+// failure is the name under which an outcome is counted.
+func failure(outcome string) string {
+	for _, name := range failures() {
+		if outcome == name {
+			return name
+		}
+	}
+	return "other"
+}
+
+// failures are the outcomes that a request can have, beside "reply" and
+// "refused".
+func failures() []string {
+	return []string{
+		"no_members", "overloaded", "unreachable", "interrupted", "deadline", "canceled",
+		"unauthorized", "too_large", "closed", "wrong_reply", "other",
+	}
+}
+
+func (t *tally) measure(s sheet, work string) {
+	for _, m := range requestMetrics() {
+		if m.Unit == Count && (work == "" || m.PerWork) {
+			s.count(named(m.Name, work), t.counts[m.Name])
+		}
+	}
+	s.count(named("attempts_max", work), t.attempts)
+	s.duration(named("late_max", work), t.late)
+	s.share(named("success", work), t.counts["replies"]+t.counts["refused"], t.counts["requests"]-t.counts["excused"])
+}
