@@ -40,7 +40,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// offer has Accept return e; false means that there is no place. It needs mu.
+// offer has Accept return e; false means that there is no place. It needs mu,
+// and a process that runs.
 func (l *listener) offer(e *end) bool {
 	if l.closed || len(l.ready) >= backlog {
 		return false
@@ -58,22 +59,19 @@ func (l *listener) Close() error {
 	if l.closed {
 		return &net.OpError{Op: "close", Net: "tcp", Addr: l.Addr(), Err: net.ErrClosed}
 	}
-	l.shut()
+	l.closed = true
+	delete(l.proc.listeners, l.port)
+	l.drop()
+	l.waiting.Broadcast()
 	return nil
 }
 
-// shut needs mu.
-func (l *listener) shut() {
-	if l.closed {
-		return
-	}
-	l.closed = true
-	delete(l.proc.listeners, l.port)
+// drop resets what was not accepted. It needs mu.
+func (l *listener) drop() {
 	for _, e := range l.ready {
 		e.shut()
 	}
 	l.ready = nil
-	l.waiting.Broadcast()
 }
 
 // Addr implements net.Listener.

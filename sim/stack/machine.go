@@ -86,7 +86,7 @@ func (p *process) leave(s state) {
 	p.state, p.frozen = s, false
 	close(p.gone)
 	for _, l := range p.listeners {
-		l.shut()
+		l.drop() // its Accept waits on: in a dead process nobody would see an error
 	}
 	lost := os.NewSyscallError("read", syscall.ECONNRESET)
 	for e := range p.ends {

@@ -12,7 +12,7 @@ import (
 
 func TestNodesServeAndCall(t *testing.T) {
 	// This test checks that twenty real nodes find each other and serve.
-	perform(t, 20, func(s *stage) {
+	perform(t, 20, func(t *testing.T, s *stage) {
 		for i := 1; i < 20; i++ {
 			s.serve(i)
 		}

@@ -36,7 +36,7 @@ type stage struct {
 
 // perform runs body in a bubble, with a stack of so many nodes that know the
 // first one.
-func perform(t *testing.T, count int, body func(s *stage)) {
+func perform(t *testing.T, count int, body func(t *testing.T, s *stage)) {
 	t.Helper()
 	// Timers of bubbles confuse the race detector if there are two Ps: Go
 	// issue 78156.
@@ -65,7 +65,7 @@ func perform(t *testing.T, count int, body func(s *stage)) {
 			s.start(len(s.nodes))
 			time.Sleep(time.Millisecond)
 		}
-		body(s)
+		body(t, s)
 	})
 }
 
@@ -133,4 +133,52 @@ func names(from, to int) []string {
 		all = append(all, fmt.Sprint("n", i))
 	}
 	return all
+}
+
+// live counts the members that node i can use, without that of node except.
+func (s *stage) live(i, except int) int {
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
+	defer cancel()
+	members, err := s.nodes[i].Members(ctx, "echo")
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, m := range members {
+		if m.State == "live" && (except < 0 || m.Peer != s.nodes[except].Peer()) {
+			n++
+		}
+	}
+	return n
+}
+
+// usable says whether node i can use the member at node j.
+func (s *stage) usable(i, j int) bool { return s.live(i, -1) > s.live(i, j) }
+
+// ready has all nodes but the first serve, and waits until all know all and
+// the first uses all members.
+func (s *stage) ready() {
+	s.t.Helper()
+	for i := 1; i < len(s.nodes); i++ {
+		s.serve(i)
+	}
+	s.all()
+	s.until(10*time.Second, func() bool { return s.live(0, -1) == len(s.nodes)-1 })
+	for range 3 * len(s.nodes) {
+		_, err := s.ask(0)
+		require.NoError(s.t, err)
+	}
+}
+
+// all waits until everybody knows everybody.
+func (s *stage) all() time.Duration {
+	s.t.Helper()
+	return s.until(30*time.Second, func() bool {
+		for i := range s.nodes {
+			if s.peers(i) < len(s.nodes)-1 {
+				return false
+			}
+		}
+		return true
+	})
 }

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stack_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/sim/play"
+	"github.com/arke-mesh/arke/sim/scenario"
+	"github.com/arke-mesh/arke/sim/stack"
+)
+
+func TestTwoConvergedHalvesFindEachOtherAgain(t *testing.T) {
+	// This test cuts a network of forty into two halves: for so long that their
+	// links die, or for so long that all connections between them die and the
+	// routing tables forget. It checks that after the heal there is one network
+	// again: each node knows its neighbours on both sides, all give the same
+	// answers, and requests cross.
+	for _, apart := range []time.Duration{30 * time.Second, time.Minute} {
+		t.Run(apart.String(), func(t *testing.T) { testHalves(t, apart) })
+	}
+}
+
+func testHalves(t *testing.T, apart time.Duration) {
+	perform(t, 40, func(t *testing.T, s *stage) {
+		s.serve(1)
+		s.serve(30)
+		halves := [][]play.Participant{s.nodes[:20], s.nodes[20:]}
+		both := func() bool { return s.live(0, -1) == 2 && s.live(35, -1) == 2 }
+		s.converge(30 * time.Second)
+		s.until(10*time.Second, both)
+
+		one, other := names(0, 20), names(20, 40)
+		s.do(scenario.Action{Do: "cut", Between: [][]string{one, other}})
+		s.do(scenario.Action{Do: "cut", Between: [][]string{other, one}})
+		cut := s.Now()
+		s.Sleep(cut + apart)
+		for i, half := range halves {
+			// What no link uses is closed by yamux, after 45 s.
+			if apart >= time.Minute {
+				require.NoError(t, converged(half), "half %d is a network of its own", i)
+			}
+		}
+		for _, i := range []int{0, 35} {
+			require.Equal(t, 1, s.live(i, -1))
+			_, err := s.ask(i, patterns.Idempotent())
+			require.NoError(t, err, "each half serves itself")
+		}
+
+		s.do(scenario.Action{Do: "mend", Between: [][]string{one, other}})
+		s.do(scenario.Action{Do: "mend", Between: [][]string{other, one}})
+		mended := s.Now()
+		s.until(15*time.Second, both)
+		t.Log("all members are seen after", s.Now()-mended)
+		s.converge(15 * time.Second)
+		t.Log("the tables are one after", s.Now()-mended)
+		for _, half := range halves {
+			for _, n := range half {
+				table := stack.Table(n)
+				require.Greater(t, len(table), 24, "it knows more than its half")
+			}
+		}
+		seen := map[string]bool{}
+		for range 50 {
+			for _, i := range []int{0, 35} {
+				who, err := s.ask(i)
+				require.NoError(t, err)
+				seen[who+fmt.Sprint(" to ", i)] = true
+			}
+		}
+		require.Len(t, seen, 4, "requests cross")
+	})
+}
+
+func TestAOneWayCutIsNoticedByBoth(t *testing.T) {
+	// This test lets nothing through in one direction only.
+	perform(t, 5, func(t *testing.T, s *stage) {
+		s.ready()
+		s.do(scenario.Action{Do: "cut", Between: [][]string{{"n2"}, {"n0"}}})
+		require.Less(t, s.until(5*time.Second, func() bool { return !s.usable(0, 2) }), 1700*time.Millisecond)
+		s.until(2*time.Minute, func() bool { return s.peers(2) == 3 && s.peers(0) == 3 })
+		s.do(scenario.Action{Do: "heal"})
+		s.all()
+		s.until(5*time.Second, func() bool { return s.usable(0, 2) })
+	})
+}
+
+func TestACloggedLinkBreaksNothing(t *testing.T) {
+	// This test holds everything between two nodes for a while: their
+	// connection survives it, and goes on at once.
+	perform(t, 4, func(t *testing.T, s *stage) {
+		s.ready()
+		s.do(scenario.Action{Do: "clog", Between: [][]string{{"n0"}, {"n2"}}})
+		s.do(scenario.Action{Do: "clog", Between: [][]string{{"n2"}, {"n0"}}})
+		s.until(3*time.Second, func() bool { return !s.usable(0, 2) })
+		time.Sleep(time.Second)
+		require.Equal(t, 3, s.peers(0))
+		s.do(scenario.Action{Do: "unclog", Between: [][]string{{"n0"}, {"n2"}}})
+		s.do(scenario.Action{Do: "unclog", Between: [][]string{{"n2"}, {"n0"}}})
+		require.Less(t, s.until(3*time.Second, func() bool { return s.usable(0, 2) }), 500*time.Millisecond)
+		require.Equal(t, 3, s.peers(0))
+	})
+}

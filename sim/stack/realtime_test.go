@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stack_test
+
+import (
+	"syscall"
+	"time"
+)
+
+// realSince is time.Since in a bubble, whose clock is not the machine's.
+func realSince(t time.Time) time.Duration {
+	var tv syscall.Timeval
+	_ = syscall.Gettimeofday(&tv)
+	return time.Unix(tv.Sec, tv.Usec*1000).Sub(t.Round(0))
+}
