@@ -26,7 +26,6 @@ type Info struct {
 	Started     bool          `json:"started"`     // the network stood and the workload began
 	Error       string        `json:"error"`       // why the run did not come to its end; "" = it did
 	Command     string        `json:"command"`     // runs it again; "" = made from the other fields
-	Workers     int           `json:"workers"`     // processors that the run could use
 	Host        string        `json:"host"`        // operating system and architecture, "linux/amd64"
 }
 

@@ -157,7 +157,7 @@ func (r *Report) lead() string {
 	}
 	if n := len(r.Violations); n > 0 {
 		parts = append(parts, plural(n, "violation"))
-	} else {
+	} else if r.Judged {
 		parts = append(parts, "no violations")
 	}
 	if r.Requests > 0 {

@@ -28,6 +28,8 @@ type Report struct {
 	About     string `json:"about,omitempty"`
 	OK        bool   `json:"ok"`              // it came to its end, every assertion holds, nothing was violated
 	Error     string `json:"error,omitempty"` // why it did not come to its end
+	Started   bool   `json:"started"`         // the network stood and the workload began
+	Judged    bool   `json:"judged"`          // there is a verdict
 	Level     string `json:"level"`
 	Seed      uint64 `json:"seed"`
 	Commit    string `json:"commit"`
@@ -92,12 +94,13 @@ func New(info Info, s scenario.Scenario, h *history.History, v *check.Verdict) *
 	if h == nil {
 		h = &history.History{}
 	}
-	if v == nil {
+	judged := v != nil
+	if !judged {
 		v = &check.Verdict{}
 	}
 	r := &Report{
 		Schema: Schema, Name: info.Name, About: strings.TrimSpace(s.About),
-		OK: v.OK && info.Error == "", Error: info.Error, Level: info.Level, Seed: info.Seed, Commit: info.Commit,
+		OK: v.OK && info.Error == "", Error: info.Error, Started: info.Started, Judged: judged, Level: info.Level, Seed: info.Seed, Commit: info.Commit,
 		GoVersion: info.GoVersion, Host: info.Host, TraceHash: info.TraceHash, Replay: info.Replay(),
 		Events: info.Events, VirtualSeconds: seconds(info.Virtual), RealSeconds: seconds(info.Real), MemoryPeakBytes: info.MemoryPeak,
 		StartSeconds: seconds(h.Start), SafetySeconds: seconds(h.Safety), EndSeconds: seconds(h.End),
