@@ -6,6 +6,7 @@ package sim_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -74,4 +75,11 @@ func two(t *testing.T, n *sim.Network) (a, b *actor, here, there overlay.Stream)
 	a, b = start(t, n, "a"), start(t, n, "b")
 	here, there = open(t, a, b)
 	return a, b, here, there
+}
+
+// lines is a recorded trace as text.
+func lines(t *testing.T, trace *sim.Trace) string {
+	var b strings.Builder
+	require.NoError(t, trace.Write(&b))
+	return b.String()
 }
