@@ -8,7 +8,7 @@ import "os/exec"
 // fabric is what nodes are plugged into: namespaces or proxies.
 type fabric interface {
 	// seed is HOST:PORT at which others find the node with that number.
-	seed(number int) string
+	seed(number int) (string, error)
 	// open makes the node's place in the network. The caller closes it.
 	open(name string, number int) (site, error)
 	// resume sends what a wire held.

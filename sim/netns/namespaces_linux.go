@@ -52,8 +52,8 @@ func probeNamespaces() error {
 	return nil
 }
 
-func (n *namespaces) seed(number int) string {
-	return fmt.Sprintf("%s:%d", addressOf(number), relayPort)
+func (n *namespaces) seed(number int) (string, error) {
+	return fmt.Sprintf("%s:%d", addressOf(number), relayPort), nil
 }
 
 func (n *namespaces) open(name string, number int) (site, error) {

@@ -120,7 +120,11 @@ func (n *Net) Start(ctx context.Context, spec play.NodeSpec) (play.Participant, 
 		if err != nil {
 			return nil, err
 		}
-		seeds = append(seeds, n.fabric.seed(s.number))
+		where, err := n.fabric.seed(s.number)
+		if err != nil {
+			return nil, err
+		}
+		seeds = append(seeds, where)
 	}
 	p.take()
 	defer p.give()

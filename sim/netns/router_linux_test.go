@@ -52,13 +52,20 @@ func (l *lab) in(i int, f func() error) {
 	require.NoError(l, l.plots[i].ground.run(f))
 }
 
+// at is where the others find a namespace.
+func (l *lab) at(i int) string {
+	where, err := l.net.seed(i)
+	require.NoError(l, err)
+	return where
+}
+
 // echo answers datagrams in one namespace and returns a socket of another one
 // that is connected to it.
 func (l *lab) echo(server, client int) net.Conn {
 	l.Helper()
 	var s net.PacketConn
 	var c net.Conn
-	where := l.net.seed(server)
+	where := l.at(server)
 	l.in(server, func() (err error) { s, err = net.ListenPacket("udp4", where); return err })
 	l.in(client, func() (err error) { c, err = net.Dial("udp4", where); return err })
 	ended := make(chan struct{})
@@ -93,7 +100,7 @@ func (l *lab) ping(c net.Conn, patience time.Duration) (time.Duration, bool) {
 func (l *lab) tcp(from, to int) (client, server net.Conn) {
 	l.Helper()
 	var ln net.Listener
-	where := l.net.seed(to)
+	where := l.at(to)
 	l.in(to, func() (err error) { ln, err = net.Listen("tcp4", where); return err })
 	defer ln.Close()
 	l.in(from, func() (err error) { client, err = net.Dial("tcp4", where); return err })
@@ -129,9 +136,9 @@ func TestLossesAreThoseOfTheModel(t *testing.T) {
 	l := newLab(t, 2, link.Model{Loss: 200_000})
 	var s net.PacketConn
 	var c net.Conn
-	l.in(1, func() (err error) { s, err = net.ListenPacket("udp4", l.net.seed(1)); return err })
+	l.in(1, func() (err error) { s, err = net.ListenPacket("udp4", l.at(1)); return err })
 	defer s.Close()
-	l.in(0, func() (err error) { c, err = net.Dial("udp4", l.net.seed(1)); return err })
+	l.in(0, func() (err error) { c, err = net.Dial("udp4", l.at(1)); return err })
 	defer c.Close()
 	const sent = 2000
 	got := 0
