@@ -77,7 +77,7 @@ All other commands talk to the relay on this machine, through its socket:
 	root.SetFlagErrorFunc(misuse)
 	root.AddCommand(
 		a.keygen(), a.relay(), a.serve(), a.request(), a.members(),
-		a.status(), a.bench(), a.demo(), a.version(),
+		a.status(), a.bench(), a.demo(), a.sim(), a.version(),
 	)
 	return root
 }

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/arke-mesh/arke/sim/check"
+	"github.com/arke-mesh/arke/sim/report"
+)
+
+// shownViolations is how many violations of one run are printed.
+const shownViolations = 10
+
+// simText says how a result is printed.
+type simText struct {
+	brief  bool
+	replay string // path of the replay file; "" = there is none
+	folder string // with the report; "" = there is none
+}
+
+// writeSimResult prints the report of one run for people.
+func writeSimResult(w io.Writer, r *report.Report, t simText) error {
+	var b strings.Builder
+	word := "ok"
+	if !r.OK {
+		word = "FAILED"
+	}
+	fmt.Fprintf(&b, "%-7s %s, seed %d, level %s: %.1f s in %.1f s", word, r.Name, r.Seed, r.Level, r.VirtualSeconds, r.RealSeconds)
+	if r.TraceHash != "" {
+		fmt.Fprintf(&b, ", trace %s", r.TraceHash)
+	}
+	b.WriteByte('\n')
+	if !t.brief {
+		simDetails(&b, r)
+	}
+	if t.replay != "" {
+		fmt.Fprintf(&b, "  replay      arke sim replay %s\n", t.replay)
+	}
+	if t.folder != "" && !t.brief {
+		fmt.Fprintf(&b, "  report      %s\n", filepath.Join(t.folder, reportPage))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func simDetails(b *strings.Builder, r *report.Report) {
+	if r.Error != "" {
+		fmt.Fprintf(b, "  error       %s\n", r.Error)
+		return
+	}
+	fmt.Fprintf(b, "  run         %.1f times real time, %d nodes", r.VirtualPerReal, r.Nodes)
+	if r.Events > 0 {
+		fmt.Fprintf(b, ", %d events, %.0f a second", r.Events, r.EventsPerSecond)
+	}
+	if r.MemoryPeakBytes > 0 {
+		fmt.Fprintf(b, ", %d MiB", r.MemoryPeakBytes>>20)
+	}
+	fmt.Fprintf(b, "\n  requests    %d: %s\n", r.Requests, outcomes(r.Outcomes))
+	for _, family := range []string{"latency", "detection", "reroute", "convergence"} {
+		if p99, ok := r.Metrics[family+"_p99"]; ok {
+			fmt.Fprintf(b, "  %-11s p50 %s, p99 %s, max %s ms\n", family,
+				number(r.Metrics[family+"_p50"].Value), number(p99.Value), number(r.Metrics[family+"_max"].Value))
+		}
+	}
+	for _, a := range r.Assertions {
+		word := "ok"
+		if !a.OK {
+			word = "FAILED"
+		}
+		fmt.Fprintf(b, "  %-6s      %s %s: %s\n", word, a.Kind, a.Text, cmp.Or(a.Value, a.Reason, "no value"))
+	}
+	for i, v := range r.Violations {
+		if i == shownViolations {
+			fmt.Fprintf(b, "  FAILED      and %s more\n", plural(len(r.Violations)-i, "violation"))
+			break
+		}
+		fmt.Fprintf(b, "  FAILED      %s at %.3f s: %s\n", v.Checker, v.AtSeconds, v.Text)
+	}
+}
+
+// outcomes lists counts, the largest first.
+func outcomes(counts map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	parts := make([]string, 0, len(names))
+	for _, n := range names {
+		if counts[n] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[n], n))
+		}
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// summaryMetrics are those that the summary of several seeds prints.
+func summaryMetrics() []string {
+	return []string{
+		"lost", "duplicated", "success", "latency_p99", "detection_p50", "detection_p99",
+		"reroute_p50", "reroute_p99", "convergence_p99", "members_lost_for_good", "control_bytes_per_node_s",
+	}
+}
+
+// writeSummary prints how a scenario came out over several seeds.
+func writeSummary(w io.Writer, s *report.Summary) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s, level %s, %d seeds: %d failed; %.0f s in %.1f s\n", s.Name, s.Level, s.Seeds, len(s.Failed), s.VirtualSeconds, s.RealSeconds)
+	fmt.Fprintf(&b, "  requests    %s\n", outcomes(s.Outcomes))
+	fmt.Fprintf(&b, "  %-26s %12s %12s %12s %12s\n", "over the seeds", "least", "p50", "p99", "most (seed)")
+	for _, name := range summaryMetrics() {
+		m, ok := s.Metrics[name]
+		if !ok {
+			continue
+		}
+		fmt.Fprintf(&b, "  %-26s %12s %12s %12s %12s (%d)\n", name+unit(m.Unit), number(m.Min), number(m.P50), number(m.P99), number(m.Max), m.MaxSeed)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func unit(u check.Unit) string {
+	if u == check.Count {
+		return ""
+	}
+	return " (" + string(u) + ")"
+}
+
+// number prints a measured value with three digits after the point, or none.
+func number(v float64) string {
+	if v == float64(int64(v)) {
+		return fmt.Sprintf("%d", int64(v))
+	}
+	return fmt.Sprintf("%.3f", v)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// lastLines returns the last n lines of a text.
+func lastLines(text string, n int) string {
+	lines := strings.SplitAfter(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "")
+}
