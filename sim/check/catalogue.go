@@ -93,8 +93,11 @@ func failoverMetrics() []MetricInfo {
 	return slices.Concat(
 		quantiles("detection", "time from a crash or silence until an observer that saw the member live no longer did; one sample for each member and undisturbed observer"),
 		[]MetricInfo{{Name: "detections", Unit: Count, Meaning: "samples of the detection time"}},
-		quantiles("reroute", "time from a crash, silence or stop until a caller's last affected request ended; one sample for each fault and caller with affected requests"),
-		[]MetricInfo{{Name: "affected", Unit: Count, Meaning: "requests to a cluster that lost a member, under way at the fault or sent before the caller noticed, that needed more than one attempt or were lost"}},
+		perWork(slices.Concat(
+			quantiles("reroute", "time from a crash, silence or stop until a caller's last affected request ended; one sample for each fault and caller with affected requests"),
+			quantiles("misrouted", "time from a crash, silence or stop until a caller sent its last affected request, 0 if that was before; samples like reroute"),
+			[]MetricInfo{{Name: "affected", Unit: Count, Meaning: "requests to a cluster that lost a member, under way at the fault or sent before the caller noticed, that needed more than one attempt or were lost"}},
+		), nil),
 	)
 }
 

@@ -28,6 +28,7 @@ func TestACrashIsMeasured(t *testing.T) {
 		"crashes == 1", "faults == 1", "silences == 0",
 		"detections == 2", "detection_p50 == 200ms", "detection_p99 == 300ms", "detection_max == 300ms",
 		"affected == 2", "reroute_p50 == 120ms", "reroute_max == 250ms",
+		"misrouted_p50 == 0s", "misrouted_max == 100ms", "affected{load} == 2", "reroute_max{load} == 250ms",
 		"convergence_max == 300ms", "convergence_last == 300ms", "zombie_max == 300ms",
 		"requests == 300", "retried == 3", "attempts_max == 2", "lost == 1", "interrupted == 1", "success < 100%", "success > 99.6%",
 	)

@@ -20,23 +20,30 @@ type trouble struct {
 	longest  time.Duration // that one of them took
 }
 
-// measureReroute finds out until when a removed member cost its callers
+// measureReroute finds out how long a removed member cost its callers
 // something: of the requests that were under way when it was lost, or sent
 // before the caller noticed, the last one in trouble.
 func (f *facts) measureReroute(s sheet, detected func(fault int, observer string) (time.Duration, bool)) {
-	troubles := f.troubles()
-	callers := slices.SortedFunc(maps.Keys(troubles), func(a, b caller) int {
-		return cmp.Or(cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.node, b.node))
-	})
+	bereaved := f.bereaved()
+	f.measureTroubles(s, "", bereaved, detected)
+	for _, work := range f.works() {
+		f.measureTroubles(s, work, bereaved, detected)
+	}
+}
+
+func (f *facts) measureTroubles(
+	s sheet, work string, bereaved []map[string]bool, detected func(fault int, observer string) (time.Duration, bool),
+) {
+	troubles := f.troubles(work)
 	affected := make(map[int]bool)
-	var samples []time.Duration
-	for fault, clusters := range f.bereaved() {
+	var ended, sent []time.Duration
+	for fault, clusters := range bereaved {
 		if len(clusters) == 0 {
 			continue
 		}
-		last := make(map[string]time.Duration) // by caller's node
 		at := f.h.Faults[fault].At
-		for _, c := range callers {
+		last := make(map[string]span) // caller's node → its last request that was sent, its last one that ended
+		for c, t := range troubles {
 			if !clusters[c.cluster] {
 				continue
 			}
@@ -44,22 +51,24 @@ func (f *facts) measureReroute(s sheet, detected func(fault int, observer string
 			if !ok {
 				noticed = plus(at, f.rules.Zombie)
 			}
-			f.follow(troubles[c], at, noticed, func(request int, ended time.Duration) {
+			f.follow(t, at, noticed, func(request int) {
 				affected[request] = true
-				last[c.node] = max(last[c.node], minus(ended, at))
+				l := last[c.node]
+				last[c.node] = span{max(l.from, minus(f.h.Requests[request].Sent, at)), max(l.until, minus(f.ended(request), at))}
 			})
 		}
-		for _, d := range last {
-			samples = append(samples, d)
+		for _, l := range last {
+			sent, ended = append(sent, l.from), append(ended, l.until)
 		}
 	}
-	s.count("affected", len(affected))
-	s.quantiles("reroute", samples)
+	s.count(named("affected", work), len(affected))
+	s.quantilesOf(work, "reroute", ended)
+	s.quantilesOf(work, "misrouted", sent)
 }
 
 // follow calls hit for the requests in trouble that had not ended at one time
 // and were sent before another.
-func (f *facts) follow(t *trouble, at, noticed time.Duration, hit func(request int, ended time.Duration)) {
+func (f *facts) follow(t *trouble, at, noticed time.Duration, hit func(request int)) {
 	i, _ := slices.BinarySearchFunc(t.requests, minus(at, t.longest), func(request int, when time.Duration) int {
 		return cmp.Compare(f.h.Requests[request].Sent, when)
 	})
@@ -68,8 +77,8 @@ func (f *facts) follow(t *trouble, at, noticed time.Duration, hit func(request i
 		if r.Sent > noticed {
 			return
 		}
-		if ended := f.ended(request); ended > at {
-			hit(request, ended)
+		if f.ended(request) > at {
+			hit(request)
 		}
 	}
 }
@@ -83,11 +92,26 @@ func (f *facts) ended(request int) time.Duration {
 	return max(r.Sent, r.Ended)
 }
 
-func (f *facts) troubles() map[caller]*trouble {
+// works lists the names of the works, in order.
+func (f *facts) works() []string {
+	names := make(map[string]bool)
+	for i := range f.h.Requests {
+		if name := f.h.Requests[i].Work; name != probe && name != "" {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// troubles finds those of one work, or of all.
+func (f *facts) troubles(work string) map[caller]*trouble {
 	out := make(map[caller]*trouble)
 	for i := range f.h.Requests {
 		r := &f.h.Requests[i]
 		if r.Lost || r.Work == probe || f.pending(r) || (r.Attempts <= 1 && answered(r)) {
+			continue
+		}
+		if work != "" && r.Work != work {
 			continue
 		}
 		k := caller{r.Caller, r.Cluster}
