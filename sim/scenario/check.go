@@ -327,6 +327,13 @@ func (c *checker) assertions() {
 	}
 }
 
+// work is the workload that a claim is about; "" is all of them.
+func (a Assertion) work() string {
+	metric, _, _ := strings.Cut(string(a), "}")
+	_, work, _ := strings.Cut(metric, "{")
+	return work
+}
+
 func (c *checker) assertion(path string, a Assertion) {
 	if strings.TrimSpace(string(a)) == "" {
 		c.add(path, "is empty")
@@ -334,5 +341,10 @@ func (c *checker) assertion(path string, a Assertion) {
 	}
 	if _, err := check.ParseAssertion(string(a)); err != nil {
 		c.add(path, "%s", strings.TrimPrefix(err.Error(), "check: "))
+		return
+	}
+	works := c.s.works()
+	if work := a.work(); work != "" && !slices.Contains(works, work) {
+		c.add(path, "no workload is called %q%s", short(work), hint(work, works))
 	}
 }

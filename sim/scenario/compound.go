@@ -151,8 +151,8 @@ func (x *expander) churn(path string, a Action) {
 	for range leaves {
 		for range 20 { // draws again if the node is away
 			name := nodes[r.below(int64(len(nodes)))]
-			from := a.At + Duration(r.below(int64(a.For)))
-			until := from + Duration(r.between(int64(down-down/2), int64(down+down/2)))
+			from := a.At + r.moment(0, a.For-1)
+			until := from + r.moment(down-down/2, down+down/2)
 			do := "stop"
 			if r.chance(2) {
 				do = "crash"

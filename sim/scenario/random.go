@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"strconv"
+	"time"
 )
 
 // stream is a seeded random stream: integers only, so that a seed expands to
@@ -43,6 +44,16 @@ func (s stream) between(lo, hi int64) int64 {
 		return lo
 	}
 	return lo + s.below(hi-lo+1)
+}
+
+// moment returns a time in [lo, hi] that is a whole number of milliseconds if
+// there is one.
+func (s stream) moment(lo, hi Duration) Duration {
+	d := Duration(s.between(int64(lo), int64(hi)))
+	if whole := d / Duration(time.Millisecond) * Duration(time.Millisecond); whole >= lo {
+		return whole
+	}
+	return d
 }
 
 // chance is true once in so many times.

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// people writes a list of nodes for people: "m1..m5, c1". A whole group is a
+// range, too.
+func (x *Index) people(names []string) string {
+	if len(names) == len(x.names) && len(names) > 1 {
+		return "everybody"
+	}
+	var parts []string
+	for i := 0; i < len(names); {
+		j := i + 1
+		for j < len(names) && x.follows(names[j-1], names[j]) {
+			j++
+		}
+		switch {
+		case j-i > 2:
+			parts = append(parts, names[i]+".."+names[j-1])
+		default:
+			parts = append(parts, names[i:j]...)
+		}
+		i = j
+	}
+	if len(parts) > 8 {
+		parts = append(parts[:6], fmt.Sprintf("… (%d nodes)", len(names)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// follows says whether b is the next node of a's group.
+func (x *Index) follows(a, b string) bool {
+	i, ok := x.at[a]
+	j, ok2 := x.at[b]
+	return ok && ok2 && j == i+1 && x.group[i] == x.group[j]
+}
+
+// selected writes selectors of links for people.
+func selected(selectors []string) string {
+	words := slices.Clone(selectors)
+	for i, w := range words {
+		if w == "*" {
+			words[i] = "everybody"
+		}
+	}
+	return strings.Join(words, " and ")
+}
+
+// model writes the model of a link for people.
+func (l Link) model() string {
+	text := l.Latency.String()
+	if l.Jitter > 0 {
+		text += " to " + (l.Latency + l.Jitter).String()
+	}
+	text += " one way"
+	if l.Loss > 0 {
+		text += ", " + l.Loss.String() + " of packets lost"
+	}
+	if l.Mbps > 0 {
+		text += fmt.Sprintf(", %d Mbit/s with a queue of %v", l.Mbps, l.Queue)
+	}
+	return text
+}
+
+// does says what a handler does.
+func (h Handler) does() string {
+	switch h.Kind {
+	case "slow":
+		if h.Jitter > 0 {
+			return fmt.Sprintf("answers after %v to %v", h.Work, h.Work+h.Jitter)
+		}
+		return fmt.Sprintf("answers after %v", h.Work)
+	case "failing":
+		if h.Every > 1 {
+			return fmt.Sprintf("refuses one of %d with code %d", h.Every, h.Code)
+		}
+		return fmt.Sprintf("refuses everything with code %d", h.Code)
+	case "go":
+		return "is the program's handler " + strconv.Quote(h.Name)
+	}
+	return "echoes"
+}
+
+// says what a workload sends.
+func (x *Index) sends(w Work) string {
+	text := fmt.Sprintf("%s requests/s of %v from %s to %s, deadline %v", rate(w.Rate), w.Size, x.people(w.From), w.To, w.Deadline)
+	if w.Idempotent {
+		text += ", may be repeated"
+	}
+	return text
+}
+
+func rate(r float64) string { return strconv.FormatFloat(r, 'f', -1, 64) }
+
+// happens says what a primitive action does to whom, for people.
+func (x *Index) happens(a Action) string {
+	who := x.people(a.Nodes)
+	var from, to string
+	if len(a.Between) == 2 {
+		from, to = x.people(a.Between[0]), x.people(a.Between[1])
+	}
+	switch a.Do {
+	case "slow":
+		if a.Factor <= 1 {
+			return "handlers of " + who + " take as long as before"
+		}
+		return fmt.Sprintf("handlers of %s take %d times as long", who, a.Factor)
+	case "degrade":
+		return fmt.Sprintf("links between %s and %s: %s", from, to, a.Link.model())
+	case "skew":
+		if a.Offset == 0 && a.Drift == 0 {
+			return "clocks right again: " + who
+		}
+		return fmt.Sprintf("clocks off by %v, drifting by %d ppm: %s", a.Offset, a.Drift, who)
+	case "router":
+		if a.Mode == "" {
+			return "told rightly again who is near: " + who
+		}
+		return fmt.Sprintf("%s answers about who is near: %s", a.Mode, who)
+	case "flood":
+		return a.Work.Name + ": " + x.sends(*a.Work)
+	}
+	phrases := map[string]string{
+		"start":   "start: " + who,
+		"restart": "start again: " + who,
+		"stop":    "shut down: " + who,
+		"crash":   "killed: " + who,
+		"silence": "lost their power: " + who,
+		"pause":   "stand still: " + who,
+		"resume":  "go on: " + who,
+		"cut":     "nothing passes from " + from + " to " + to,
+		"mend":    "messages pass again from " + from + " to " + to,
+		"clog":    "messages wait on the way from " + from + " to " + to,
+		"unclog":  "what waited arrives, from " + from + " to " + to,
+		"corrupt": "a bit flips on the way from " + from + " to " + to,
+		"heal":    "everything is healed",
+	}
+	return phrases[a.Do]
+}
