@@ -72,8 +72,10 @@ func pickMembers(lines []*memberLine, weight map[string]float64) (shown []*membe
 	}
 	slices.SortStableFunc(order, func(x, y *memberLine) int { return cmp.Compare(y.total, x.total) })
 	for i := 0; len(keep) < memberRows; i++ {
-		keep[order[i]] = true
-		keep[order[len(order)-1-i]] = true
+		keep[order[i/2]] = true // the busiest and, by turns, the idlest
+		if i%2 == 1 {
+			keep[order[len(order)-1-i/2]] = true
+		}
 	}
 	rest = &memberLine{rate: make([]float64, len(lines[0].rate))}
 	n := 0

@@ -159,11 +159,7 @@ func writeJSON(w io.Writer, v any) error {
 func family(v *check.Verdict, word string) map[string]float64 {
 	found := map[string]float64{}
 	for name, m := range v.Metrics {
-		if rest, ok := strings.CutPrefix(name, word); ok && m.Unit == check.Millis {
-			rest = strings.TrimPrefix(rest, "_")
-			if rest == "" {
-				rest = "all"
-			}
+		if rest, ok := strings.CutPrefix(name, word+"_"); ok && m.Unit == check.Millis {
 			found[rest] = m.Value
 		}
 	}

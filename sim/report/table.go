@@ -22,10 +22,15 @@ func (s *Summary) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "%s, level %s: %d of %d seeds passed, %.0f virtual s in %.1f s\n\n",
 		s.Name, s.Level, s.Seeds-len(s.Failed), s.Seeds, s.VirtualSeconds, s.RealSeconds)
 	fmt.Fprintf(w, "outcomes: %s\n\n", tallyText(s.Outcomes))
-	fmt.Fprintln(t, "metric\tmin\tp50\tp99\tmax\truns\tworst seed\t")
-	for _, name := range s.order() {
+	names := s.order()
+	first := len("metric")
+	for _, name := range names {
+		first = max(first, len(name))
+	}
+	fmt.Fprintf(t, "%-*s\tmin\tp50\tp99\tmax\truns\tseed of max\t\n", first, "metric")
+	for _, name := range names {
 		m := s.Metrics[name]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t\n", name,
+		fmt.Fprintf(t, "%-*s\t%s\t%s\t%s\t%s\t%d\t%d\t\n", first, name,
 			inUnit(m.Min, m.Unit), inUnit(m.P50, m.Unit), inUnit(m.P99, m.Unit), inUnit(m.Max, m.Unit), m.Runs, m.MaxSeed)
 	}
 	if err := t.Flush(); err != nil {

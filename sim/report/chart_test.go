@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/sim/history"
+)
+
+// TestRequestsNearAFaultAreNotCalm proves the borders of "during faults".
+func TestRequestsNearAFaultAreNotCalm(t *testing.T) {
+	s := time.Second
+	h := &history.History{Safety: 60 * s, End: 70 * s, Faults: []history.Fault{
+		{At: 10 * s, Until: 12 * s, Do: "pause"},
+		{At: 14 * s, Until: 14 * s, Do: "corrupt"},
+		{At: 30 * s, Until: -1, Do: "crash"},
+		{At: 50 * s, Until: -1, Do: "cut"},
+	}}
+	w := windows(h)
+	require.Equal(t, spans{{10 * s, 19 * s}, {30 * s, 35 * s}, {50 * s, 65 * s}}, w)
+	for _, c := range []struct {
+		from, to time.Duration
+		want     bool
+	}{
+		{0, 9 * s, false},
+		{9 * s, 10 * s, true},
+		{19 * s, 20 * s, true},
+		{19*s + 1, 29 * s, false},
+		{20 * s, 40 * s, true},
+		{36 * s, 49 * s, false},
+		{66 * s, 67 * s, false},
+	} {
+		require.Equal(t, c.want, w.touch(c.from, c.to), "%v", c)
+	}
+}
+
+// TestBandsInARowDoNotTouch proves that neither faults nor their labels
+// overlap, for many random timelines.
+func TestBandsInARowDoNotTouch(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		h := &history.History{Safety: time.Minute, End: 70 * time.Second}
+		for i := range 1 + r.IntN(25) {
+			at := time.Duration(r.IntN(60_000)) * time.Millisecond
+			h.Faults = append(h.Faults, history.Fault{At: at, Until: at + time.Duration(r.IntN(9000))*time.Millisecond, Do: "cut", Nodes: []string{"a"}, Text: fmt.Sprint("cut number ", i)})
+		}
+		a := newAxis(h)
+		all := bands(h)
+		packed, rows := pack(a, all)
+		require.Len(t, packed, len(h.Faults))
+		ends := make([]float64, rows)
+		for _, p := range packed {
+			require.GreaterOrEqual(t, a.x(p.from), ends[p.row])
+			ends[p.row] = a.x(p.to)
+		}
+	}
+}
+
+// TestWhatEndsAFaultIsNotDrawn proves that an action that only undoes another
+// has no band of its own, and that one that undoes nothing has.
+func TestWhatEndsAFaultIsNotDrawn(t *testing.T) {
+	s := time.Second
+	h := &history.History{Safety: 60 * s, End: 70 * s, Faults: []history.Fault{
+		{At: 10 * s, Until: 15 * s, Do: "crash", Nodes: []string{"m1"}},
+		{At: 15 * s, Until: 15 * s, Do: "restart", Nodes: []string{"m1"}},
+		{At: 20 * s, Until: 20 * s, Do: "start", Nodes: []string{"m9"}},
+	}}
+	var drawn []string
+	for _, b := range bands(h) {
+		drawn = append(drawn, b.Do)
+	}
+	require.Equal(t, []string{"crash", "start"}, drawn)
+}
+
+// TestTrafficIsSpreadWithoutLoss proves that buckets add up to the bytes sent,
+// over two lives of a node.
+func TestTrafficIsSpreadWithoutLoss(t *testing.T) {
+	s := time.Second
+	h := &history.History{End: 60 * s, Nodes: []history.Node{{Name: "a", Until: 20 * s}, {Name: "a", From: 30 * s, Until: -1}}, Samples: []history.Sample{
+		{At: 1 * s, Node: "a", Sent: [4]uint64{100}},
+		{At: 11 * s, Node: "a", Sent: [4]uint64{1100, 50}},
+		{At: 32 * s, Node: "a", Sent: [4]uint64{40, 8}}, // after a restart
+		{At: 33 * s, Node: "a", Sent: [4]uint64{90, 8}},
+	}}
+	a := newAxis(h)
+	got := measure(a, h)["a"]
+	require.Equal(t, [4]float64{1190, 58, 0, 0}, got.total)
+	sum := 0.0
+	for _, v := range got.rate[0] {
+		sum += v
+	}
+	require.InDelta(t, 1190, sum, 0.001)
+	require.Zero(t, got.rate[0][a.index(25*s)], "nothing while it was away")
+	require.InDelta(t, got.rate[0][a.index(3*s)], got.rate[0][a.index(8*s)], 0.001, "evenly between two samples")
+}
+
+// TestNodesThatFaultsHitAreShownFirst proves who gets one of few swim lanes.
+func TestNodesThatFaultsHitAreShownFirst(t *testing.T) {
+	h := &history.History{}
+	for i := range 100 {
+		h.Nodes = append(h.Nodes, history.Node{Name: fmt.Sprint("n", i)})
+	}
+	h.Tenures = []history.Tenure{{Node: "n50"}, {Node: "n7"}}
+	h.Requests = []history.Request{{Caller: "n80"}}
+	h.Faults = []history.Fault{{Nodes: []string{"n99"}, Do: "crash"}, {Nodes: []string{"n3", "n4"}, Do: "cut"}}
+	require.Equal(t, []string{"n99"}, pickNodes(h, 1))
+	require.Equal(t, []string{"n3", "n4", "n7", "n50", "n80", "n99"}, pickNodes(h, 6))
+}
+
+// TestMembersBeyondTheRowsShareOne proves that no request is forgotten.
+func TestMembersBeyondTheRowsShareOne(t *testing.T) {
+	var lines []*memberLine
+	for i := range 100 {
+		lines = append(lines, &memberLine{seat: seat{"echo", fmt.Sprint("m", i)}, rate: []float64{float64(i)}, total: i, share: float64(i) / 4950})
+	}
+	shown, rest := pickMembers(lines, map[string]float64{"m42": 1})
+	require.Len(t, shown, memberRows)
+	require.Contains(t, shown, lines[42])
+	require.Contains(t, shown, lines[99], "the busiest")
+	require.Contains(t, shown, lines[0], "the idlest")
+	sum := rest.total
+	for _, l := range shown {
+		sum += l.total
+	}
+	require.Equal(t, 4950, sum)
+}
+
+// TestLatencyRangeCoversWhatWasMeasured proves that the scale begins and ends
+// at 1, 2 or 5 times a power of ten.
+func TestLatencyRangeCoversWhatWasMeasured(t *testing.T) {
+	for _, c := range []struct{ low, high, from, to float64 }{
+		{0, 0, 1, 100},
+		{12, 45, 10, 100},
+		{3, 900, 2, 1000},
+		{0.07, 0.3, 0.05, 0.5},
+		{5, 2100, 5, 5000},
+		{7, 7, 5, 50},
+	} {
+		from, to := latencyRange(c.low, c.high)
+		require.InEpsilon(t, c.from, from, 1e-9, "%v", c)
+		require.InEpsilon(t, c.to, to, 1e-9, "%v", c)
+	}
+}
