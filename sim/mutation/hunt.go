@@ -18,7 +18,7 @@ type Run func(ctx context.Context, bug, scenario string, seed uint64) (Finding, 
 
 // Finding is what a run showed.
 type Finding struct {
-	Checker string // a checker's name, the text of an assertion, or "crash"; "" = everything held
+	Checker string // a checker's name, the text of an assertion, "crash", or "start"; "" = everything held
 	Text    string // what it said first
 	Took    time.Duration
 }

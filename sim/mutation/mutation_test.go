@@ -170,6 +170,7 @@ func TestProgramRunsOneScenario(t *testing.T) {
 case "$ARKE_MUTANT" in
 "") echo '{"schema":1}' ;;
 broken) echo "no such file" >&2; exit 11 ;;
+lonely) echo "nobody sees anybody" >&2; exit 1 ;;
 *) touch "fail-1.json"; echo '{"schema":1,"violations":[{"checker":"'$ARKE_MUTANT'"}]}'; exit 10 ;;
 esac
 `), 0o755))
@@ -181,6 +182,12 @@ esac
 	require.NoError(t, err)
 	require.Equal(t, "handled-twice", f.Checker)
 	require.FileExists(t, filepath.Join(dir, "fail-1.json"))
+	f, err = p.Run(t.Context(), "lonely", "churn", 3)
+	require.NoError(t, err)
+	require.Equal(t, "start", f.Checker)
+	require.Equal(t, "nobody sees anybody", f.Text)
+	_, err = p.Run(t.Context(), "", "churn", 4)
+	require.Error(t, err, "not by a bug")
 	_, err = p.Run(t.Context(), "broken", "churn", 3)
 	require.ErrorContains(t, err, "no such file")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/arke-mesh/arke/internal/mutant"
@@ -23,9 +24,10 @@ import (
 // The program notices most hangs itself, and earlier.
 const runLimit = 10 * time.Minute
 
-// Exit statuses of `arke sim run` that are results of a run.
+// Exit statuses of `arke sim run`.
 const (
 	exitHeld   = 0
+	exitBroken = 1 // the run did not come to its end, for whatever reason
 	exitFailed = 10
 )
 
@@ -77,6 +79,12 @@ func (p Program) Run(ctx context.Context, bug, scenario string, seed uint64) (Fi
 	switch code := cmd.ProcessState.ExitCode(); code {
 	case exitHeld, exitFailed:
 		return finding(out.Bytes(), took)
+	case exitBroken:
+		// Without a bug it came to its end: the network never stood, say.
+		if bug != "" {
+			return Finding{Checker: "start", Text: strings.TrimSpace(said.String()), Took: took}, nil
+		}
+		fallthrough
 	default:
 		return Finding{}, fmt.Errorf("mutation: %s, seed %d, bug %q: exit status %d: %s", scenario, seed, bug, code, said.Bytes())
 	}
