@@ -103,6 +103,7 @@ func failoverMetrics() []MetricInfo {
 
 func viewMetrics() []MetricInfo {
 	return slices.Concat(
+		quantiles("seen", "time from the acknowledgement of a registration until an observer showed the member live; one sample for each member that came after the workload began, and undisturbed observer"),
 		quantiles("convergence", "time from the loss or the return of a node, or from the end of a fault of links or a pause, until the views that it made wrong were right; one sample for each such event"),
 		[]MetricInfo{
 			{Name: "convergence_last", Unit: Millis, Meaning: "time from the last fault, its end, or the last start of a node until the last moment at which the view of a correct observer was wrong; 0 if none was"},

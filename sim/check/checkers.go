@@ -31,7 +31,7 @@ func checkers() []checker {
 		{Checker{"belongs", "a reply belongs to its request, and what is handled was asked"}, checkBelongs},
 		{Checker{"claim", "an outcome that says that no handler ran is true"}, checkClaim},
 		{Checker{"member", "only registered members of the right cluster handle requests"}, checkMember},
-		{Checker{"expired", "no handler begins after its request's deadline"}, checkExpired},
+		{Checker{"expired", "no handler begins after its request's deadline, which it is told"}, checkExpired},
 		{Checker{"progress", "after the faults, every probe is answered"}, checkProgress},
 		{Checker{"empty", "nobody is told that a cluster is empty that is not, while nothing went wrong"}, checkEmpty},
 		{Checker{"queues", "what waits and runs stays within its limits"}, checkQueues},

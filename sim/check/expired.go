@@ -3,31 +3,47 @@
 
 package check
 
-import "time"
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/sim/history"
+)
 
 // strained is the tolerance of Rules.Begin where link time can't be measured
 // well.
 const strained = 2 * time.Second
 
-// checkExpired: no handler begins after its request's deadline, which the
-// member knows in link time.
+// checkExpired: a handler is told its request's deadline, which travels in link
+// time, and none begins after it.
 func checkExpired(f *facts, _ *viewMeasures, d *docket) {
 	for i, runs := range f.runs {
 		r := &f.h.Requests[i]
 		for _, n := range runs {
 			run := &f.h.Runs[n]
-			if run.Began <= plus(r.Deadline, f.rules.Begin) {
-				continue
-			}
 			node := f.h.Tenures[run.Tenure].Node
-			s := span{r.Sent, run.Began}
-			if f.calm.pair(r.Caller, node, s) || f.skewed(r.Caller, s) || f.skewed(node, s) {
-				if run.Began <= plus(r.Deadline, max(f.rules.Begin, strained)) {
-					continue
-				}
+			latest := plus(r.Deadline, f.rules.Begin)
+			if run.Began > latest || run.Expires > latest {
+				latest = plus(r.Deadline, f.tolerance(r, node, run.Began))
 			}
-			d.add(run.Began, "request %d of %s to %s was begun on %s %v after its deadline",
-				r.ID, r.Caller, r.Cluster, node, minus(run.Began, r.Deadline))
+			switch {
+			case run.Began > latest:
+				d.add(run.Began, "request %d of %s to %s was begun on %s %v after its deadline",
+					r.ID, r.Caller, r.Cluster, node, minus(run.Began, r.Deadline))
+			case run.Expires < 0:
+				d.add(run.Began, "request %d of %s to %s was begun on %s without a deadline", r.ID, r.Caller, r.Cluster, node)
+			case run.Expires > latest:
+				d.add(run.Began, "request %d of %s to %s was begun on %s with a deadline that is %v too late",
+					r.ID, r.Caller, r.Cluster, node, minus(run.Expires, r.Deadline))
+			}
 		}
 	}
+}
+
+// tolerance is how wrong link time may be between a caller and a member.
+func (f *facts) tolerance(r *history.Request, member string, began time.Duration) time.Duration {
+	s := span{r.Sent, max(r.Sent, began)}
+	if f.calm.pair(r.Caller, member, s) || f.skewed(r.Caller, s) || f.skewed(member, s) {
+		return max(f.rules.Begin, strained)
+	}
+	return f.rules.Begin
 }

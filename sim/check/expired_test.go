@@ -30,5 +30,12 @@ func TestNothingIsBegunAfterItsDeadline(t *testing.T) {
 			s.fault(3*sec, 5*sec, "degrade", "m1")
 			late(2100)(s)
 		}, want: []string{"expired"}},
+		{name: "no deadline", make: func(s *story) { s.Runs[5].Expires = -1 }, want: []string{"expired"}},
+		{name: "a deadline that is a little wrong", make: func(s *story) { s.Runs[5].Expires += 90 * ms }},
+		{name: "a deadline that is too late", make: func(s *story) { s.Runs[5].Expires += 110 * ms }, want: []string{"expired"}},
+		{name: "a deadline that is too late, by a skewed clock", make: func(s *story) {
+			s.fault(sec, 5*sec, "skew", "m3")
+			s.Runs[5].Expires += 110 * ms
+		}},
 	})
 }

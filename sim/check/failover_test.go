@@ -73,6 +73,7 @@ func TestReturnsAndHealsAreMeasured(t *testing.T) {
 	claims(
 		t, s, "restarts == 1", "faults == 1", "convergence_max == 400ms", "convergence_p50 == 300ms",
 		"convergence_last == 400ms", "members == 4", "serve_max == 200ms", "register_p50 == 100ms",
+		"seen_p50 == 50ms", "seen_max == 200ms",
 	)
 
 	s = peace()

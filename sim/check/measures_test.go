@@ -117,6 +117,9 @@ func TestEveryMetricIsInTheCatalogue(t *testing.T) {
 	s.crash(10*sec, 300*ms)
 	s.Requests[90].Attempts, s.Requests[90].Ended = 2, 10*sec+250*ms
 	s.fault(5*sec, 8*sec, "slow", "m2")
+	s.serve("c1", 15*sec)
+	s.view(15150*ms, "c2", "c1", "live")
+	s.view(15150*ms, "c1", "c1", "live")
 	measured := s.judge(check.Rules{}).Metrics
 	known := make(map[string]check.Unit)
 	for _, m := range check.Metrics() {

@@ -16,8 +16,8 @@ type Rules struct {
 	// caller whose clock is skewed may take one percent of its timeout more.
 	Outcome time.Duration
 
-	// Begin is how late after its request's deadline a handler may begin:
-	// deadlines travel as link time, which is as wrong as the two directions of
+	// Begin is how late after its request's deadline a handler may begin, and
+	// how much later than that the deadline may be that it is told: deadlines travel as link time, which is as wrong as the two directions of
 	// a link differ. Default 100 ms; 2 s if a fault of links or a pause
 	// disturbs caller or member.
 	Begin time.Duration

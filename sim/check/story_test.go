@@ -73,7 +73,11 @@ func (s *story) ask(at time.Duration, caller string, tenure int, work string) *h
 }
 
 func (s *story) run(request uint64, tenure int, at time.Duration) *history.Run {
-	s.Runs = append(s.Runs, history.Run{Request: request, Tenure: tenure, Began: at, Ended: at + 2*ms, Expires: -1})
+	expires := at + 5*sec
+	if n := int(request) - 1; n < len(s.Requests) {
+		expires = s.Requests[n].Deadline
+	}
+	s.Runs = append(s.Runs, history.Run{Request: request, Tenure: tenure, Began: at, Ended: at + 2*ms, Expires: expires})
 	return &s.Runs[len(s.Runs)-1]
 }
 

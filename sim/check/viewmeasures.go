@@ -13,6 +13,7 @@ type viewMeasures struct {
 	observers int
 	correct   int // of them, those on nodes that are correct
 
+	arrival   arrival
 	detection detection
 	agreement agreement
 	zombies   zombies
@@ -37,6 +38,7 @@ func (m *viewMeasures) see(s *sight) {
 			m.correct++
 		}
 	}
+	m.arrival.see(m.f, s)
 	m.detection.see(m.f, s)
 	m.agreement.see(m.f, s)
 	m.zombies.see(m.f, s)
@@ -53,6 +55,7 @@ func (m *viewMeasures) detected(fault int, observer string) (time.Duration, bool
 
 func (m *viewMeasures) measure(s sheet) {
 	s.count("observers", m.observers)
+	s.quantiles("seen", m.arrival.samples)
 	s.count("detections", len(m.detection.samples))
 	s.quantiles("detection", m.detection.samples)
 	s.quantiles("convergence", m.agreement.samples())
