@@ -48,8 +48,7 @@ func (s *series) cell(ms float64) int {
 // latencyChart draws how long replies took, on a logarithmic scale over the
 // time of sending, with the faults above and the other outcomes below.
 func latencyChart(a axis, h *history.History, s *series, all []band) template.HTML {
-	height := plotHeight + 90 + float64(len(s.order))*strip
-	c := a.canvas(height, "Latency of replies over time, with the faults")
+	c := a.canvas(0, "Latency of replies over time, with the faults")
 	top := lane(c, a, all, 0) + 16
 	bottom := top + plotHeight
 	end := bottom + 12 + strip*float64(len(s.order)) + sentHeight
@@ -70,7 +69,6 @@ func latencyChart(a axis, h *history.History, s *series, all []band) template.HT
 	density(c, a, s, top, bottom)
 	lines(c, a, s, y)
 	latencyLegend(c, top)
-	c.Grow(end + 22)
 	c.Text((left+right)/2, end+30, svg.Middle, "axis", "time since the run began")
 	c.Grow(end + 36)
 	return c.HTML()

@@ -115,7 +115,7 @@ func memberChart(a axis, h *history.History, lines []*memberLine, rest *memberLi
 			clusters++
 		}
 	}
-	c := a.canvas(memberRow*float64(len(rows))+18*float64(clusters)+40, "Requests that each member handled over time")
+	c := a.canvas(0, "Requests that each member handled over time")
 	c.Text(right+14, 12, svg.Start, "small quiet", "requests, share of the cluster's")
 	a.ticks(c, 0, memberRow*float64(len(rows))+18*float64(clusters)+2)
 	y, cluster := 0.0, ""

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/arke-mesh/arke/sim/history"
 	"github.com/arke-mesh/arke/sim/report/internal/svg"
@@ -71,7 +72,7 @@ func usual(values []float64) float64 {
 // draw returns the drawing and what its scales are.
 func (n *nodeChart) draw(shown []string) (template.HTML, string) {
 	row := n.rowHeight()
-	c := n.a.canvas(row*float64(len(shown))+46, "Life of each node, the faults that hit it, and the bytes that it sent on each lane")
+	c := n.a.canvas(0, "Life of each node, the faults that hit it, and the bytes that it sent on each lane")
 	y := 4.0
 	n.a.ticks(c, 0, y+row*float64(len(shown)))
 	for _, name := range shown {
@@ -152,25 +153,58 @@ func (n *nodeChart) lives(c *svg.Canvas, name string, y float64) {
 	}
 }
 
-// hits draws the faults that hit the node while it was up.
-func (n *nodeChart) hits(c *svg.Canvas, name string, y float64) {
-	busy := left // up to where there is a label
-	for _, b := range n.all {
+// hit is a stretch of time in which faults of one kind hit a node.
+type hit struct {
+	do       string
+	from, to time.Duration
+	title    string
+	row      int // 0 or 1, where it overlaps another one
+	shared   bool
+}
+
+// hitsOf returns what hit a node while it was up. Faults of one kind that
+// overlap, such as the two directions of a cut, are one.
+func hitsOf(all []band, name string) []*hit {
+	var hits []*hit
+	for _, b := range all {
 		kind := family4(b.Do)
 		if kind == "away" || kind == "back" || !slices.Contains(b.Nodes, name) {
 			continue
 		}
-		x0 := n.a.x(b.from)
-		x1 := max(n.a.x(b.to), x0+2)
+		title := label(b.Fault) + ": " + when(b)
+		same := slices.IndexFunc(hits, func(h *hit) bool { return h.do == b.Do && b.from <= h.to })
+		if same >= 0 {
+			hits[same].to = max(hits[same].to, b.to)
+			hits[same].title += "; " + title
+			continue
+		}
+		hits = append(hits, &hit{do: b.Do, from: b.from, to: b.to, title: title})
+	}
+	for i, h := range hits {
+		for _, o := range hits[:i] {
+			if h.from < o.to {
+				h.shared, o.shared = true, true
+				h.row = 1 - o.row
+			}
+		}
+	}
+	return hits
+}
+
+// hits draws the faults that hit the node while it was up.
+func (n *nodeChart) hits(c *svg.Canvas, name string, y float64) {
+	for _, h := range hitsOf(n.all, name) {
+		x0 := n.a.x(h.from)
+		x1 := max(n.a.x(h.to), x0+2)
 		top, height := y+1, lifeHeight-2
-		if x0 < busy { // overlaps the one before
-			top, height = y+lifeHeight/2, lifeHeight/2-1
+		if h.shared {
+			height /= 2
+			top += height * float64(h.row)
 		}
-		c.Rect(x0, top, x1-x0, height, "fault f-"+kind, label(b.Fault)+": "+when(b))
-		if x0 >= busy {
-			c.FitText(x0+3, y+11, x1-x0-4, smallSize, svg.Start, "small", b.Do)
+		c.Rect(x0, top, x1-x0, height, "fault f-"+family4(h.do), h.title)
+		if !h.shared {
+			c.FitText(x0+3, y+11, x1-x0-4, smallSize, svg.Start, "small", h.do)
 		}
-		busy = max(busy, x1)
 	}
 	if h := n.h; h.Safety > 0 && h.Safety < n.a.end {
 		x := n.a.x(h.Safety)

@@ -163,7 +163,7 @@ func (r *Report) lead() string {
 	if r.Requests > 0 {
 		parts = append(parts, fmt.Sprintf("%s of %s were answered with a reply", svg.Grouped(r.Outcomes[reply]), plural(r.Requests, "request")))
 	}
-	parts = append(parts, plural(len(r.Faults), "fault")+" on "+plural(r.Nodes, "node"))
+	parts = append(parts, plural(r.Nodes, "node")+", "+plural(len(r.Faults), "fault"))
 	return strings.Join(parts, "; ") + "."
 }
 

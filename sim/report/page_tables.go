@@ -177,6 +177,6 @@ func (p *page) metricRows() {
 		if m.Samples > 0 {
 			samples = svg.Grouped(m.Samples)
 		}
-		p.MetricRows = append(p.MetricRows, metricRow{name, inUnit(m.Value, m.Unit), samples, cmp.Or(meanings[name], "–")})
+		p.MetricRows = append(p.MetricRows, metricRow{name, inUnit(m.Value, m.Unit), samples, cmp.Or(meanings[base(name)], "–")})
 	}
 }

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -57,16 +58,23 @@ func metricOrder(names []string) []string {
 		place[m.Name] = i + 1
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		pa, pb := place[a], place[b]
+		pa, pb := place[base(a)], place[base(b)]
 		switch {
 		case pa != 0 && pb != 0:
-			return pa - pb
+			return cmp.Or(pa-pb, natural(a, b))
 		case pa != pb:
 			return pb - pa // the one that is known first
 		}
 		return natural(a, b)
 	})
 	return names
+}
+
+// base is a metric's name without the workload that it may be restricted to,
+// as in "lost{steady}".
+func base(metric string) string {
+	name, _, _ := strings.Cut(metric, "{")
+	return name
 }
 
 // inUnit writes a metric for people.
