@@ -42,11 +42,7 @@ type expander struct {
 // expand is Expand for a scenario whose fields are checked.
 func (s Scenario) expand() (Scenario, problems) {
 	if s.Generate != nil {
-		drawn, err := s.generate()
-		if err != nil {
-			return Scenario{}, problems{{Path: "generate", Reason: err.Error()}}
-		}
-		s = drawn
+		s = s.generate()
 	}
 	s = s.withDefaults()
 	x := &expander{s: s, index: NewIndex(s)}

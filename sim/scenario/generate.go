@@ -3,6 +3,169 @@
 
 package scenario
 
-import "errors"
+import (
+	"fmt"
+	"slices"
+	"time"
+)
 
-func (s Scenario) generate() (Scenario, error) { return s, errors.New("not yet") }
+// FaultKinds are the kinds of faults that Generate knows.
+func FaultKinds() []string {
+	return []string{
+		"crash", "silence", "stop", "pause", "slow", "partition", "partition-oneway", "isolate",
+		"clog", "degrade", "swizzle", "skew", "router", "corrupt", "flood",
+	}
+}
+
+// Generate draws a scenario within the ranges: swarm mode. It enables a random
+// subset of the kinds of faults, so that seeds differ in what they try, and not
+// only in when. Nodes that a fault hits have time to recover before the next one
+// takes them. The result is not expanded; the same seed and ranges give the
+// same one. The error is an *Error.
+func Generate(seed uint64, r Ranges) (Scenario, error) {
+	s := Scenario{Name: "swarm", Seed: seed, Generate: &r}
+	if found := s.check(); len(found) > 0 {
+		return Scenario{}, found.err()
+	}
+	return s.generate(), nil
+}
+
+// generator draws what a scenario leaves out.
+type generator struct {
+	s       Scenario
+	r       Ranges
+	members []string
+	others  []string // callers and bystanders
+	zones   []string
+	away    absences
+}
+
+// generate draws what the scenario leaves out; what it has is kept.
+func (s Scenario) generate() Scenario {
+	g := &generator{s: s, r: s.Generate.withDefaults(), away: absences{}}
+	g.s.Generate = nil
+	if g.s.Seed == 0 {
+		g.s.Seed = DefaultSeed
+	}
+	r := g.stream("shape")
+	if g.s.Duration == 0 {
+		g.s.Duration = second(r.moment(g.r.Duration.Min, g.r.Duration.Max))
+	}
+	if len(g.s.Nodes) == 0 {
+		g.nodes(r)
+		if len(g.s.Links) == 0 {
+			g.links(g.stream("links"))
+		}
+	}
+	g.service(g.stream("service"))
+	if len(g.s.Timeline) == 0 {
+		g.timeline(g.stream("faults"))
+	}
+	return g.s
+}
+
+func (g *generator) stream(name string) stream { return newStream(g.s.Seed, "generate", name) }
+
+func (c Counts) draw(r stream) int         { return int(r.between(int64(c.Min), int64(c.Max))) }
+func (d Durations) draw(r stream) Duration { return r.moment(d.Min, d.Max) }
+
+// second rounds down to whole seconds, but not to none.
+func second(d Duration) Duration {
+	const s = Duration(time.Second)
+	return max(d/s*s, min(d, s))
+}
+
+// nodes draws members, callers and bystanders, and spreads them over zones.
+func (g *generator) nodes(r stream) {
+	zones := g.r.Zones.draw(r)
+	for _, kind := range []struct {
+		name  string
+		count int
+	}{
+		{"m", max(g.r.Members.draw(r), 1)},
+		{"c", max(g.r.Callers.draw(r), 1)},
+		{"b", g.r.Bystanders.draw(r)},
+	} {
+		for z := range zones {
+			count := kind.count / zones
+			if z < kind.count%zones {
+				count++
+			}
+			if count == 0 {
+				continue
+			}
+			zone := fmt.Sprint("z", z+1)
+			g.s.Nodes = append(g.s.Nodes, Nodes{Name: fmt.Sprintf("%s-%s-", kind.name, zone), Count: count, Zone: zone})
+			if !slices.Contains(g.zones, zone) {
+				g.zones = append(g.zones, zone)
+			}
+		}
+	}
+}
+
+// links draws a model for each pair of zones; those within a zone have a tenth
+// of the latency.
+func (g *generator) links(r stream) {
+	for i, a := range g.zones {
+		for _, b := range g.zones[i:] {
+			l := Link{
+				Between: []string{"zone:" + a, "zone:" + b},
+				Latency: g.r.Latency.draw(r), Jitter: g.r.Jitter.draw(r), Mbps: g.r.Mbps.draw(r),
+			}
+			if a == b {
+				l.Latency = max(l.Latency/10, Duration(100*time.Microsecond))
+				l.Jitter /= 10
+			}
+			if r.chance(2) {
+				l.Loss = Share(r.between(int64(g.r.Loss.Min), int64(g.r.Loss.Max)))
+			} else {
+				l.Loss = g.r.Loss.Min
+			}
+			g.s.Links = append(g.s.Links, l)
+		}
+	}
+}
+
+// service draws a cluster and who asks it, with and without repetition. Groups
+// whose names begin with m serve, those with c ask, if the scenario does not
+// say otherwise.
+func (g *generator) service(r stream) {
+	var members, callers []string
+	for _, n := range g.s.Nodes {
+		switch n.Name[0] {
+		case 'm':
+			members = append(members, n.Name)
+		case 'c':
+			callers = append(callers, n.Name)
+		}
+	}
+	if len(members) == 0 {
+		members = []string{g.s.Nodes[0].Name}
+	}
+	if len(callers) == 0 {
+		callers = []string{g.s.Nodes[len(g.s.Nodes)-1].Name}
+	}
+	if len(g.s.Clusters) == 0 {
+		g.s.Clusters = []Cluster{{Name: "geo", Members: members}}
+		if work := g.r.Work.draw(r); work > 0 {
+			g.s.Clusters[0].Handler = Handler{Kind: "slow", Work: work, Jitter: r.moment(0, work)}
+		}
+	}
+	if len(g.s.Workload) == 0 {
+		for _, w := range []Work{{Name: "idem", Idempotent: true}, {Name: "once"}} {
+			w.From, w.To, w.Rate = callers, g.s.Clusters[0].Name, float64(g.r.Rate.draw(r))
+			w.Size = Bytes(r.between(int64(g.r.Size.Min), int64(g.r.Size.Max)))
+			g.s.Workload = append(g.s.Workload, w)
+		}
+	}
+	index := NewIndex(g.s)
+	for _, c := range g.s.Clusters {
+		names, _ := index.Select(c.Members...)
+		g.members = append(g.members, names...)
+	}
+	for _, name := range index.Names() {
+		if !slices.Contains(g.members, name) {
+			g.others = append(g.others, name)
+		}
+	}
+}

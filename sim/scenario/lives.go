@@ -133,11 +133,20 @@ func (x *expander) absences() absences {
 
 // take reserves an absence, unless it would touch another one.
 func (a absences) take(name string, from, until Duration) bool {
+	if !a.free(name, from, until) {
+		return false
+	}
+	a[name] = append(a[name], [2]Duration{from, until})
+	return true
+}
+
+// free says whether a node is there all the time, and a little before and
+// after.
+func (a absences) free(name string, from, until Duration) bool {
 	for _, other := range a[name] {
 		if from <= other[1]+recovery && until+recovery >= other[0] {
 			return false
 		}
 	}
-	a[name] = append(a[name], [2]Duration{from, until})
 	return true
 }
