@@ -17,6 +17,7 @@ type openFault struct {
 	do      string
 	nodes   []string
 	between [][]string
+	pairs   map[[2]string]bool // degrade: the links that are still degraded
 }
 
 // ends says whether action a undoes the fault.
@@ -31,7 +32,7 @@ func (o openFault) ends(a scenario.Action) bool {
 	case "unclog":
 		return o.do == "clog" && o.same(a)
 	case "degrade":
-		return o.do == "degrade" && o.same(a)
+		return o.do == "degrade" && o.replaced(a)
 	case "heal":
 		return slices.Contains([]string{"cut", "clog", "degrade", "pause", "skew", "router"}, o.do)
 	}
@@ -42,8 +43,45 @@ func (o openFault) same(a scenario.Action) bool {
 	return slices.EqualFunc(o.between, a.Between, func(x, y []string) bool { return slices.Equal(x, y) })
 }
 
-// fault records an action: a new fault, the end of one, or both.
-func (r *recorder) fault(at time.Duration, a scenario.Action) {
+// replaced notes that links get another model, and says whether none of the
+// fault's is left. What undoes a degradation may come link by link.
+func (o openFault) replaced(a scenario.Action) bool {
+	for _, link := range links(a.Between) {
+		delete(o.pairs, link)
+		delete(o.pairs, [2]string{link[1], link[0]})
+	}
+	return len(o.pairs) == 0
+}
+
+func links(between [][]string) (all [][2]string) {
+	if len(between) != 2 {
+		return nil
+	}
+	for _, from := range between[0] {
+		for _, to := range between[1] {
+			if from != to {
+				all = append(all, [2]string{from, to})
+			}
+		}
+	}
+	return all
+}
+
+// open is a fault that stands from now on.
+func open(index int, a scenario.Action) openFault {
+	o := openFault{index: index, do: a.Do, nodes: a.Nodes, between: a.Between}
+	if a.Do == "degrade" {
+		o.pairs = make(map[[2]string]bool)
+		for _, link := range links(a.Between) {
+			o.pairs[link] = true
+		}
+	}
+	return o
+}
+
+// fault records an action: a new fault, the end of one, or both. An action
+// that puts things back as they were is only an end.
+func (r *recorder) fault(at time.Duration, a scenario.Action, back bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open = slices.DeleteFunc(r.open, func(o openFault) bool {
@@ -53,10 +91,10 @@ func (r *recorder) fault(at time.Duration, a scenario.Action) {
 		r.h.Faults[o.index].Until = at
 		return true
 	})
-	if f := faultOf(at, a); f != nil {
+	if f := faultOf(at, a); f != nil && !back {
 		r.h.Faults = append(r.h.Faults, *f)
 		if f.Until < 0 {
-			r.open = append(r.open, openFault{index: len(r.h.Faults) - 1, do: a.Do, nodes: a.Nodes, between: a.Between})
+			r.open = append(r.open, open(len(r.h.Faults)-1, a))
 		}
 	}
 }

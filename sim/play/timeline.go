@@ -5,6 +5,7 @@ package play
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 
 // act does one primitive action of the timeline.
 func (p *player) act(a scenario.Action) {
-	p.record.fault(p.level.Now(), a)
+	p.record.fault(p.level.Now(), a, p.back(a))
 	var err error
 	switch a.Do {
 	case "start", "restart", "stop", "crash", "silence", "pause", "resume", "slow", "skew", "router":
@@ -32,6 +33,21 @@ func (p *player) act(a scenario.Action) {
 	if err != nil {
 		p.fail(fmt.Errorf("%s at %v: %w", a.Do, a.At.D(), err))
 	}
+}
+
+// back says whether an action gives links the model of the file again.
+func (p *player) back(a scenario.Action) bool {
+	if a.Do != "degrade" || a.Link == nil {
+		return false
+	}
+	for _, l := range links(a.Between) {
+		normal, is := p.link(l[0], l[1]), *a.Link
+		normal.Between, is.Between = nil, nil
+		if !reflect.DeepEqual(normal, is) {
+			return false
+		}
+	}
+	return true
 }
 
 // strike does an action to one node.
@@ -116,6 +132,10 @@ func faultOf(at time.Duration, a scenario.Action) *history.Fault {
 		}
 	case "router":
 		if a.Mode == "" {
+			return nil
+		}
+	case "skew":
+		if a.Offset == 0 && a.Drift == 0 {
 			return nil
 		}
 	}
