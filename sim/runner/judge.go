@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
 	"github.com/arke-mesh/arke/sim/report"
@@ -34,10 +35,21 @@ func About(job Job) report.Info {
 	}
 }
 
-// rules are the scenario's own assertions and the bounds that package check
-// has for the level.
+// rules are the scenario's own assertions and limits, and the bounds that
+// package check has for the level.
 func rules(job Job) check.Rules {
 	r := check.LevelRules(job.Level)
+	for i, c := range job.Scenario.Clusters {
+		l := patterns.Limits{Concurrency: c.Limits.Concurrency, QueueLength: c.Limits.QueueLength}.WithDefaults()
+		r.Running = max(r.Running, l.Concurrency)
+		if l.QueueLength == 0 {
+			l.QueueLength = -1 // none may wait
+		}
+		if i == 0 {
+			r.Waiting = l.QueueLength
+		}
+		r.Waiting = max(r.Waiting, l.QueueLength)
+	}
 	r.Assert, r.Sometimes = texts(job.Scenario.Assert), texts(job.Scenario.Sometimes)
 	return r
 }
