@@ -5,6 +5,7 @@ package runner
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -69,6 +70,9 @@ func (j Job) Prepare() (Job, error) {
 	}
 	if can := j.Scenario.Levels; len(can) > 0 && !slices.Contains(can, j.Level) {
 		return j, fmt.Errorf("%w: %s runs at %s, not at %s", ErrLevel, j.Scenario.Name, strings.Join(can, ", "), j.Level)
+	}
+	if j.Procs == 0 && j.Level == LevelSim {
+		j.Procs = min(2, runtime.NumCPU())
 	}
 	if j.Seed != 0 {
 		j.Scenario.Seed = j.Seed

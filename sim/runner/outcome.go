@@ -56,11 +56,11 @@ func (o *Outcome) Causes() []Cause {
 func unmet(r check.Result) string {
 	switch {
 	case r.Reason != "":
-		return r.Text + ": " + r.Reason
+		return r.Reason
 	case r.Value != "":
-		return r.Text + ": it is " + r.Value
+		return "it is " + r.Value
 	}
-	return r.Text
+	return "it does not hold"
 }
 
 // OK says whether everything held.

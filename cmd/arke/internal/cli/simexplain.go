@@ -46,7 +46,7 @@ It is expanded for its seed first, so every node and every action is named.
 		if asJSON {
 			return printExpanded(s.Stdout, expanded)
 		}
-		return explainScenario(s.Stdout, expanded)
+		return expanded.Explain(s.Stdout)
 	}
 	return cmd
 }
@@ -92,7 +92,7 @@ func (s sims) format() *cobra.Command {
 		Example: "  arke sim format | less",
 		Args:    positional(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
-			return writeFormat(s.Stdout)
+			return scenario.WriteReference(s.Stdout)
 		},
 	}
 }

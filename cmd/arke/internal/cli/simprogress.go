@@ -48,17 +48,22 @@ func (s sims) progress(total int, quiet bool) *simProgress {
 
 // update shows how far the run of that name is.
 func (p *simProgress) update(name string, at runner.Progress) {
+	p.line(howFar(name, at))
+}
+
+// line shows a line, if it is time for one.
+func (p *simProgress) line(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.w == nil || time.Since(p.shown) < p.every {
 		return
 	}
 	p.shown = time.Now()
+	line += p.count()
 	if !p.terminal {
-		fmt.Fprintln(p.w, howFar(name, at)+p.count())
+		fmt.Fprintln(p.w, line)
 		return
 	}
-	line := howFar(name, at) + p.count()
 	fmt.Fprintf(p.w, "\r%s%s", line, strings.Repeat(" ", max(0, p.width-len(line))))
 	p.width = len(line)
 }
@@ -84,16 +89,6 @@ func (p *simProgress) finish() {
 	defer p.mu.Unlock()
 	p.done++
 	p.clear()
-}
-
-// say shows a line that is not about one run.
-func (p *simProgress) say(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.w != nil {
-		p.clear()
-		fmt.Fprintf(p.w, format+"\n", args...)
-	}
 }
 
 func (p *simProgress) clear() {

@@ -31,6 +31,7 @@ func (s sims) replay() *cobra.Command {
 
 FAIL.json is a file that 'arke sim run' wrote. --until stops at that time after
 the start and prints how things stand. --trace prints the events of one node.
+With either the exit status is 0 if that was possible.
 
 Exit status: 10 it fails again, for the same reason or another, 0 it does not
 fail any more, 13 the same program gave another run, which must not happen at
@@ -85,16 +86,17 @@ func (s sims) replayFailure(ctx context.Context, file string, f runner.Failure, 
 	if o != nil && flags.until > 0 {
 		return writeSimState(s.Stdout, o.History, flags.until)
 	}
-	if flags.trace == "" {
-		rep := simReport(prepared, result, file)
-		if flags.asJSON {
-			err = rep.WriteJSON(s.Stdout)
-		} else {
-			err = writeSimResult(s.Stdout, rep, simText{})
-		}
-		if err != nil {
-			return err
-		}
+	if o != nil && flags.trace != "" {
+		return nil
+	}
+	rep := simReport(prepared, result, file)
+	if flags.asJSON {
+		err = rep.WriteJSON(s.Stdout)
+	} else {
+		err = writeSimResult(s.Stdout, rep, simText{})
+	}
+	if err != nil {
+		return err
 	}
 	return s.compareReplay(f, result)
 }
@@ -129,15 +131,16 @@ func (s sims) compareReplay(f runner.Failure, r runner.Result) error {
 			trace = fmt.Sprintf("; the run is another one (trace %s, not %s)", r.Outcome.Info.TraceHash, f.TraceHash)
 		}
 	}
+	was := f.Cause.Checker + ": " + f.Cause.Text
 	switch {
 	case same && cause.Text == f.Cause.Text && cause.At == f.Cause.At:
-		fmt.Fprintf(s.Stderr, "same failure%s: %s: %s\n", trace, cause.Checker, cause.Text)
+		fmt.Fprintf(s.Stderr, "the same failure%s\n", trace)
 	case same:
-		fmt.Fprintf(s.Stderr, "same kind of failure%s: %s: %s; it was: %s\n", trace, cause.Checker, cause.Text, f.Cause.Text)
+		fmt.Fprintf(s.Stderr, "the same kind of failure%s: %s: %s; it was %s\n", trace, cause.Checker, cause.Text, was)
 	case len(r.Causes()) > 0:
-		fmt.Fprintf(s.Stderr, "another failure%s: %s; it was: %s\n", trace, r.Causes()[0].Text, f.Cause.Text)
+		fmt.Fprintf(s.Stderr, "another failure%s; it was %s\n", trace, was)
 	default:
-		fmt.Fprintf(s.Stderr, "no failure any more%s; it was: %s: %s\n", trace, f.Cause.Checker, f.Cause.Text)
+		fmt.Fprintf(s.Stderr, "no failure any more%s; it was %s\n", trace, was)
 	}
 	switch {
 	case sameProgram && !sameTrace:

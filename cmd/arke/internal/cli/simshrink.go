@@ -62,18 +62,19 @@ FAIL.json itself does not fail any more, 11 if it makes no sense.`,
 func (s sims) shrinkFailure(ctx context.Context, f runner.Failure, flags simShrinkFlags) error {
 	progress := s.progress(1, false)
 	shrink := runner.Shrink{
-		Candidates: runner.Smaller,
+		Candidates: scenario.Smaller,
 		Execute:    s.execute,
 		MaxRuns:    flags.runs,
 		MaxTime:    flags.time,
 		Progress: func(step runner.Step) {
-			progress.say("%s tried, %d smaller ones found; now %s", plural(step.Runs, "scenario"), step.Smaller, sizeOf(step.Now))
+			progress.line(fmt.Sprintf("%s tried, %d smaller ones found; now %s", plural(step.Runs, "scenario"), step.Smaller, sizeOf(step.Now)))
 		},
 	}
 	if f.Level == runner.LevelSim {
 		shrink.Parallel = min(2, runtime.GOMAXPROCS(0))
 	}
 	shrunk, fails, err := shrink.Run(ctx, f)
+	progress.finish()
 	switch {
 	case err != nil:
 		return simError(err)
