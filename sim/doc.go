@@ -34,8 +34,8 @@
 //  1. All goroutines live in a testing/synctest bubble. The driver waits until
 //     every one of them is blocked.
 //  2. What they sent since then is collected per stream and committed in the
-//     order of canonical keys: each stream's bytes become one delivery, with
-//     the latency drawn from a random stream of its own path.
+//     order of canonical keys: each stream's bytes become one delivery, which
+//     its path's link delays, drawing from a random stream of its own.
 //  3. The driver takes the event with the smallest (time, key), sleeps in the
 //     bubble until that time, which moves the bubble's clock and lets user
 //     code's own time.Sleep end on the way, and applies it. No two steps share
@@ -69,13 +69,42 @@
 // TransportHandler. Close waits for all of them; the nodes above must be closed
 // before, by who made them.
 //
+// # Links
+//
+// Each direction between two nodes has a link of package link: latency,
+// jitter, loss, bandwidth and queue. It is shared by all connections between
+// the two; what waits for its bottleneck is sent in turns of 16 KiB, stream by
+// stream, and a Write waits while what the stream wrote before does. On a
+// stream a lost packet is a delay, and one that is lost too often ends the
+// connection. Package link has the table of what is modelled and what is not.
+//
 // # Faults
 //
-// Crash resets a node's connections (a killed process), Silence loses it
-// without a word (power loss), Pause stops a node while time goes on, and
-// Partition makes paths black holes: dials hang, connections stand until they
-// time out, and what was in flight arrives after Heal. A crashed node's code
-// keeps running, cut off, until it is closed: close it right after the fault.
-// A new Seam of the same name is the restarted node: same key and address,
-// next incarnation.
+// Each one is an event of the trace, under the name in quotes, and is over when
+// its method returns. None of them is an error by itself: what the code above
+// notices is what it would notice in reality.
+//
+//	Crash "crash a"           a killed process: connections are reset, peers see it one latency later
+//	Silence "silence a"       a power loss: nobody notices before the keepalive (Config.DeadAfter)
+//	Pause "pause a"           a stopped machine: nothing arrives, no timer fires, until Resume "resume a"
+//	Partition "partition …"   black holes both ways, until Heal "heal" or Mend "mend a to b"
+//	CutOneWay "cut a to b"    a black hole one way. The other way stalls, too, after one RTO: no
+//	                          acknowledgement, no new data; and no credit, so windows fill up
+//	Clog "clog a to b"        held, not lost, until "unclog a to b"
+//	SetLink "link a b …"      another link, both ways; SetLatency "latency a b …" changes its latency only
+//	Corrupt "corrupt a to b"  a flipped bit in the next delivery: its connection ends, as TLS would end it
+//	Skew "skew a …"           the node's Clock runs too fast or too slow, its wall clock is off
+//	RouterFault "router a …"  the node's Router is slow, stale or wrong
+//	Calm "calm"               the end of everything above that lasts; what is down stays down
+//
+// Behind a cut dials hang until they time out; connections stand until the
+// keepalive ends them, Config.DeadAfter after the cut began. What was lost on
+// one that survives is sent again at TCP's next retransmission after the cut
+// has ended; the waits between those double all the while, from 200 ms, so that
+// a cut of 3 s can be felt for 3 s more. Dials try once a second.
+//
+// A crashed node's code keeps running, cut off, until it is closed: close it
+// right after the fault. A new Seam of the same name is the restarted node: same
+// key and address, next incarnation. Slow handlers, churn and floods are made
+// of starts, stops and work, not by this package.
 package sim
