@@ -60,6 +60,10 @@ bench: ## the benchmarks beside the code, with allocations
 measure: ## what the design promises, measured with real relays, about three minutes
 	go run ./tests/measure
 
+.PHONY: scenarios
+scenarios: build ## every shipped scenario twice, assertions and trace hashes compared
+	./bin/arke sim run --twice $(notdir $(basename $(wildcard sim/scenarios/*.yaml)))
+
 .PHONY: mutants
 mutants: ## which hand-made bugs the shipped scenarios catch; MUTANTS='-bugs x,y' for some
 	@mkdir -p bin
