@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scenarios_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/sim/scenario"
+	"github.com/arke-mesh/arke/sim/scenarios"
+)
+
+func TestEveryShippedScenarioSaysWhatItIsAboutAndProvesIt(t *testing.T) {
+	// Each file is valid, is called like itself, says in a sentence what it is
+	// about, and has both kinds of claims.
+	require.GreaterOrEqual(t, len(scenarios.Names()), 12)
+	for _, name := range scenarios.Names() {
+		s, err := scenarios.Load(name)
+		require.NoError(t, err)
+		require.Equal(t, name, s.Name)
+		require.True(t, strings.HasSuffix(s.About, "."), name)
+		require.NotEmpty(t, s.Assert, name)
+		require.NotEmpty(t, s.Sometimes, name)
+		require.Contains(t, s.Assert, scenario.Assertion("duplicated == 0"), name)
+		require.Contains(t, s.Assert, scenario.Assertion("members_lost_for_good == 0"), name)
+	}
+}
+
+func TestEveryShippedScenarioExpandsForManySeeds(t *testing.T) {
+	// Expansion never fails for a seed, and keeps to the size and length that
+	// let twenty seeds run in minutes.
+	for _, name := range scenarios.Names() {
+		s, err := scenarios.Load(name)
+		require.NoError(t, err)
+		for seed := uint64(1); seed <= 50; seed++ {
+			s.Seed = seed
+			x, err := s.Expand()
+			require.NoError(t, err, "%s, seed %d", name, seed)
+			nodes := len(scenario.NewIndex(x).Names())
+			if name == "churn" {
+				require.Equal(t, 1000, nodes)
+			} else {
+				require.GreaterOrEqual(t, nodes, 7, name)
+				require.LessOrEqual(t, nodes, 60, name)
+			}
+			require.LessOrEqual(t, x.Duration.D(), 50*time.Second, name)
+		}
+	}
+}
+
+func TestTheScenariosOfThePromisesAreThere(t *testing.T) {
+	// What Arke promises is tried by a scenario of that name, with the bar in
+	// it.
+	for name, bars := range map[string][]scenario.Assertion{
+		"member-crash":      {"lost{idem} == 0", "duplicated == 0", "reroute_p99 < 100ms"},
+		"silent-death":      {"detection_p99 < 1.5s"},
+		"rolling-restart":   {"lost == 0"},
+		"partition-heal":    {"convergence_last < 5s"},
+		"one-way-partition": {"convergence_last < 5s"},
+		"false-suspicion":   {"members_lost_for_good == 0"},
+		"churn":             {"success >= 99.99%", "control_bytes_per_node_s < 2KB"},
+		"anchor-loss":       {"lost == 0"},
+		"mass-restart":      {"lost{after} == 0"},
+		"slow-member":       {"lost == 0"},
+		"key-mismatch":      {"replies{outsiders} == 0", "replies{strangers} == 0"},
+		"clock-skew":        {"deadline == 0"},
+	} {
+		s, err := scenarios.Load(name)
+		require.NoError(t, err)
+		require.Subset(t, s.Assert, bars, name)
+	}
+}
+
+func TestAnUnknownScenarioIsAnErrorThatNamesTheOthers(t *testing.T) {
+	// Whoever mistypes learns what there is.
+	_, err := scenarios.Load("member-crush")
+	require.ErrorContains(t, err, `no scenario is called "member-crush"; there is anchor-loss, churn,`)
+}
