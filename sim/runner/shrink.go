@@ -42,10 +42,11 @@ type Shrunk struct {
 	Complete bool // no candidate fails any more; else a bound or ctx ended it
 }
 
-// Run looks for a smaller scenario that fails for the same reason as f. It
-// first runs f itself: if that does not fail like that, there is nothing to
-// shrink, and the second result is false. If ctx ends, the result is what was
-// found by then.
+// Run looks for a smaller scenario that fails for the same reason as f: by the
+// same checker or assertion, with requests that ended in the same way, and with
+// everything reached that f reached (its "sometimes"). It first runs f itself:
+// if that does not fail like that, there is nothing to shrink, and the second
+// result is false. If ctx ends, the result is what was found by then.
 func (s Shrink) Run(ctx context.Context, f Failure) (Shrunk, bool, error) {
 	s = s.withDefaults()
 	out := Shrunk{Failure: f, Step: Step{Runs: 1, Now: f.Scenario}}
@@ -53,10 +54,11 @@ func (s Shrink) Run(ctx context.Context, f Failure) (Shrunk, bool, error) {
 	if _, ok := first.FailsLike(f.Cause); !ok {
 		return out, false, first.Err
 	}
+	like := likenessOf(f.Cause, first)
 	ctx, cancel := context.WithTimeout(ctx, s.MaxTime)
 	defer cancel()
 	for out.Step.Runs < s.MaxRuns && ctx.Err() == nil {
-		if !s.round(ctx, &out) {
+		if !s.round(ctx, like, &out) {
 			out.Complete = ctx.Err() == nil && out.Step.Runs < s.MaxRuns
 			break
 		}
@@ -79,12 +81,12 @@ func (s Shrink) withDefaults() Shrink {
 
 // round tries the candidates of the smallest scenario in order, and says
 // whether one of them took its place.
-func (s Shrink) round(ctx context.Context, out *Shrunk) bool {
+func (s Shrink) round(ctx context.Context, like likeness, out *Shrunk) bool {
 	candidates := s.Candidates(out.Step.Now)
 	for len(candidates) > 0 && out.Step.Runs < s.MaxRuns && ctx.Err() == nil {
 		batch := candidates[:min(max(1, s.Parallel), len(candidates), s.MaxRuns-out.Step.Runs)]
 		candidates = candidates[len(batch):]
-		smaller := s.try(ctx, batch, out)
+		smaller := s.try(ctx, batch, like, out)
 		s.tell(out.Step)
 		if smaller {
 			return true
@@ -96,7 +98,7 @@ func (s Shrink) round(ctx context.Context, out *Shrunk) bool {
 // try runs a few candidates side by side and takes the first that fails like
 // the failure does. One that can't be played at all is no smaller failure,
 // whatever the reason.
-func (s Shrink) try(ctx context.Context, batch []scenario.Scenario, out *Shrunk) bool {
+func (s Shrink) try(ctx context.Context, batch []scenario.Scenario, like likeness, out *Shrunk) bool {
 	jobs := make([]Job, len(batch))
 	for i, c := range batch {
 		jobs[i] = Job{Scenario: c, Level: out.Failure.Level, Seed: out.Failure.Seed}
@@ -104,7 +106,7 @@ func (s Shrink) try(ctx context.Context, batch []scenario.Scenario, out *Shrunk)
 	smaller := false
 	All(ctx, s.Execute, jobs, len(jobs), nil, func(_ int, r Result) {
 		out.Step.Runs++
-		cause, ok := r.FailsLike(out.Failure.Cause)
+		cause, ok := like.fits(r)
 		if smaller || !ok {
 			return
 		}
