@@ -141,12 +141,25 @@ func kinds(c *svg.Canvas, a axis, all []band, y float64) float64 {
 	return float64(len(order))*bandRow + 4
 }
 
-// inEffect counts the bands in each bucket.
+// inEffect returns how many bands there were at once, at most, in each bucket.
 func (a axis) inEffect(all []band) []float64 {
-	values := make([]float64, a.n)
+	type edge struct {
+		at   time.Duration
+		step float64
+	}
+	var edges []edge
 	for _, b := range all {
-		for i := a.index(b.from); i <= a.index(max(b.from, b.to-1)); i++ {
-			values[i]++
+		edges = append(edges, edge{b.from, 1}, edge{max(b.to, b.from+1), -1})
+	}
+	slices.SortFunc(edges, func(x, y edge) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.step, y.step)) })
+	values, now := make([]float64, a.n), 0.0
+	for i, e := range edges {
+		now += e.step
+		if i+1 == len(edges) || edges[i+1].at == e.at {
+			continue
+		}
+		for b := a.index(e.at); b <= a.index(edges[i+1].at-1); b++ {
+			values[b] = max(values[b], now)
 		}
 	}
 	return values

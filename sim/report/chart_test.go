@@ -6,6 +6,7 @@ package report
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -112,6 +113,8 @@ func TestNodesThatFaultsHitAreShownFirst(t *testing.T) {
 	h.Faults = []history.Fault{{Nodes: []string{"n99"}, Do: "crash"}, {Nodes: []string{"n3", "n4"}, Do: "cut"}}
 	require.Equal(t, []string{"n99"}, pickNodes(h, 1))
 	require.Equal(t, []string{"n3", "n4", "n7", "n50", "n80", "n99"}, pickNodes(h, 6))
+	require.Len(t, pickNodes(h, 40), 40)
+	require.Len(t, pickNodes(h, 200), 100)
 }
 
 // TestMembersBeyondTheRowsShareOne proves that no request is forgotten.
@@ -147,4 +150,31 @@ func TestLatencyRangeCoversWhatWasMeasured(t *testing.T) {
 		require.InEpsilon(t, c.from, from, 1e-9, "%v", c)
 		require.InEpsilon(t, c.to, to, 1e-9, "%v", c)
 	}
+}
+
+// TestFaultsAtOnceAreCounted proves that a fault that begins when another ends
+// is not counted beside it.
+func TestFaultsAtOnceAreCounted(t *testing.T) {
+	s := time.Second
+	a := newAxis(&history.History{End: 60 * s})
+	values := a.inEffect([]band{{from: 1 * s, to: 2 * s}, {from: 2 * s, to: 4 * s}, {from: 3 * s, to: 3 * s}, {from: 50 * s, to: 90 * s}})
+	require.InDelta(t, 2, slices.Max(values), 0)
+	require.InDelta(t, 1, values[a.index(2*s)], 0)
+	require.InDelta(t, 2, values[a.index(3*s)], 0)
+	require.InDelta(t, 0, values[a.index(10*s)], 0)
+	require.InDelta(t, 1, values[a.n-1], 0)
+}
+
+// TestOverlappingHitsShareTheLane proves that two directions of a cut are one,
+// and that other faults at the same time get half of the lane each.
+func TestOverlappingHitsShareTheLane(t *testing.T) {
+	s := time.Second
+	fault := func(do string, from, to time.Duration) band {
+		return band{Fault: history.Fault{Do: do, Nodes: []string{"a"}, At: from, Until: to}, from: from, to: to}
+	}
+	hits := hitsOf([]band{fault("cut", 1*s, 5*s), fault("cut", 1*s, 6*s), fault("slow", 4*s, 9*s), fault("crash", 7*s, 8*s), fault("pause", 20*s, 21*s)}, "a")
+	require.Len(t, hits, 3)
+	require.Equal(t, 6*s, hits[0].to)
+	require.True(t, hits[0].shared && hits[1].shared && hits[0].row != hits[1].row)
+	require.False(t, hits[2].shared)
 }

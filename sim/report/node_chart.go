@@ -71,13 +71,16 @@ func usual(values []float64) float64 {
 
 // draw returns the drawing and what its scales are.
 func (n *nodeChart) draw(shown []string) (template.HTML, string) {
-	row := n.rowHeight()
 	c := n.a.canvas(0, "Life of each node, the faults that hit it, and the bytes that it sent on each lane")
 	y := 4.0
-	n.a.ticks(c, 0, y+row*float64(len(shown)))
+	bottom := y
+	for _, name := range shown {
+		bottom += n.rowHeight(name)
+	}
+	n.a.ticks(c, 0, bottom)
 	for _, name := range shown {
 		n.row(c, name, y)
-		y += row
+		y += n.rowHeight(name)
 	}
 	c.Grow(y + 24)
 	var scales []string
@@ -90,20 +93,33 @@ func (n *nodeChart) draw(shown []string) (template.HTML, string) {
 	return c.HTML(), "Full height of a lane: " + strings.Join(scales, ", ") + "; the few higher peaks are cut off. On the right: bytes sent on it in all."
 }
 
-func (n *nodeChart) rowHeight() float64 {
-	return max(lifeHeight+laneHeight*float64(len(n.lanes))+9, 30)
+// rowHeight is smaller for a node that sent nothing.
+func (n *nodeChart) rowHeight(name string) float64 {
+	height := lifeHeight + 9
+	if n.role(name) != "" {
+		height = 34 // of two lines of text
+	}
+	if n.sent(name) {
+		height = max(height, lifeHeight+laneHeight*float64(len(n.lanes))+9)
+	}
+	return height
+}
+
+func (n *nodeChart) sent(name string) bool {
+	t := n.traffic[name]
+	return t != nil && t.total != [4]float64{}
 }
 
 func (n *nodeChart) row(c *svg.Canvas, name string, y float64) {
 	c.FitText(left-8, y+12, left-12, textSize, svg.End, "label", name)
 	c.FitText(left-8, y+24, left-12, smallSize, svg.End, "small quiet", n.role(name))
-	c.Line(0, y+n.rowHeight()-4, wide, y+n.rowHeight()-4, "grid")
+	c.Line(0, y+n.rowHeight(name)-4, wide, y+n.rowHeight(name)-4, "grid")
 	n.lives(c, name, y)
 	n.hits(c, name, y)
-	t := n.traffic[name]
-	if t == nil {
+	if !n.sent(name) {
 		return
 	}
+	t := n.traffic[name]
 	for i, lane := range n.lanes {
 		top := y + lifeHeight + 2 + laneHeight*float64(i)
 		n.a.spark(c, top, laneHeight-1, t.rate[lane], n.largest[lane], "lane l"+laneNames[lane])
@@ -208,6 +224,6 @@ func (n *nodeChart) hits(c *svg.Canvas, name string, y float64) {
 	}
 	if h := n.h; h.Safety > 0 && h.Safety < n.a.end {
 		x := n.a.x(h.Safety)
-		c.Line(x, y-2, x, y+n.rowHeight()-4, "phase")
+		c.Line(x, y-2, x, y+n.rowHeight(name)-4, "phase")
 	}
 }

@@ -117,7 +117,7 @@ func (p *page) draw(h *history.History) {
 			p.LaneLegend = append(p.LaneLegend, laneNames[lane])
 		}
 		if len(nodes) < p.Nodes {
-			p.NodeNote = fmt.Sprintf("%d of %s nodes are shown: those that faults hit most directly, then members, then callers. ", len(nodes), svg.Grouped(p.Nodes)) + p.NodeNote
+			p.NodeNote = fmt.Sprintf("%d of %s nodes are shown: half of them those that faults hit most directly, then members, callers and others. ", len(nodes), svg.Grouped(p.Nodes)) + p.NodeNote
 		}
 	}
 	if found := sights(h); len(found) > 0 {

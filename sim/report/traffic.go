@@ -5,6 +5,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -94,32 +95,38 @@ func weights(h *history.History) map[string]float64 {
 	return w
 }
 
-// pickNodes keeps at most n nodes: those that faults hit most directly, then
-// members, then callers. The result is in the order of names.
+// pickNodes keeps at most n nodes: half of them those that faults hit most
+// directly, then members, callers and some others. The result is in the order
+// of names.
 func pickNodes(h *history.History, n int) []string {
 	all := names(h)
 	if len(all) <= n {
 		return all
 	}
-	score := weights(h)
-	for node := range score {
-		score[node] += 2 // whoever was hit comes before members
-	}
-	member, caller := map[string]bool{}, map[string]bool{}
-	for _, t := range h.Tenures {
-		member[t.Node] = true
-	}
+	role := map[string]int{} // 3 a member, 2 a caller, 1 neither
 	for i := range h.Requests {
-		caller[h.Requests[i].Caller] = true
+		role[h.Requests[i].Caller] = 2
 	}
-	for node := range member {
-		score[node]++
+	for _, t := range h.Tenures {
+		role[t.Node] = 3
 	}
-	for node := range caller {
-		score[node] += 0.5
+	weight := weights(h)
+	// Among nodes that were hit as directly, members say most.
+	slices.SortStableFunc(all, func(x, y string) int {
+		return cmp.Or(cmp.Compare(weight[y], weight[x]), cmp.Compare(role[y], role[x]))
+	})
+	kept := map[string]bool{}
+	keep := func(most int, fits func(name string) bool) {
+		for _, name := range all {
+			if most > 0 && len(kept) < n && !kept[name] && fits(name) {
+				kept[name] = true
+				most--
+			}
+		}
 	}
-	slices.SortStableFunc(all, func(x, y string) int { return cmp.Compare(score[y], score[x]) })
-	all = all[:n]
-	slices.SortFunc(all, natural)
-	return all
+	keep((n+1)/2, func(name string) bool { return weight[name] > 0 })
+	keep((n+3)/4, func(name string) bool { return role[name] == 3 })
+	keep((n+7)/8, func(name string) bool { return role[name] == 2 })
+	keep(n, func(string) bool { return true })
+	return slices.SortedFunc(maps.Keys(kept), natural)
 }
