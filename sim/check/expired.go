@@ -29,6 +29,9 @@ func checkExpired(f *facts, _ *viewMeasures, d *docket) {
 			case run.Began > latest:
 				d.add(run.Began, "request %d of %s to %s was begun on %s %v after its deadline",
 					r.ID, r.Caller, r.Cluster, node, minus(run.Began, r.Deadline))
+			case run.Expires >= 0 && run.Began > plus(run.Expires, f.rules.Outcome):
+				d.add(run.Began, "request %d of %s to %s was begun on %s %v after the deadline that it was told",
+					r.ID, r.Caller, r.Cluster, node, minus(run.Began, run.Expires))
 			case run.Expires < 0:
 				d.add(run.Began, "request %d of %s to %s was begun on %s without a deadline", r.ID, r.Caller, r.Cluster, node)
 			case run.Expires > latest:

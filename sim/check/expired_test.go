@@ -16,12 +16,12 @@ func TestNothingIsBegunAfterItsDeadline(t *testing.T) {
 			r := &s.Requests[5]
 			r.Outcome, r.MaybeRan, r.Ended = "deadline", true, r.Deadline
 			s.unrun(r.ID)
-			s.run(r.ID, 0, r.Deadline+by*ms)
+			s.run(r.ID, 0, r.Deadline+by*ms).Expires = r.Deadline + by*ms
 		}
 	}
 	runCases(t, []verdictCase{
-		{name: "a little late", make: late(90)},
-		{name: "late", make: late(110), want: []string{"expired"}},
+		{name: "a little late", make: late(490)},
+		{name: "late", make: late(510), want: []string{"expired"}},
 		{name: "late over a bad link", make: func(s *story) {
 			s.fault(3*sec, 5*sec, "degrade", "m1")
 			late(1100)(s)
@@ -30,12 +30,14 @@ func TestNothingIsBegunAfterItsDeadline(t *testing.T) {
 			s.fault(3*sec, 5*sec, "degrade", "m1")
 			late(2100)(s)
 		}, want: []string{"expired"}},
+		{name: "after what it was told", make: func(s *story) { s.Runs[5].Expires = s.Runs[5].Began - 6*ms }, want: []string{"expired"}},
+		{name: "just after what it was told", make: func(s *story) { s.Runs[5].Expires = s.Runs[5].Began - 5*ms }},
 		{name: "no deadline", make: func(s *story) { s.Runs[5].Expires = -1 }, want: []string{"expired"}},
-		{name: "a deadline that is a little wrong", make: func(s *story) { s.Runs[5].Expires += 90 * ms }},
-		{name: "a deadline that is too late", make: func(s *story) { s.Runs[5].Expires += 110 * ms }, want: []string{"expired"}},
+		{name: "a deadline that is a little wrong", make: func(s *story) { s.Runs[5].Expires += 490 * ms }},
+		{name: "a deadline that is too late", make: func(s *story) { s.Runs[5].Expires += 510 * ms }, want: []string{"expired"}},
 		{name: "a deadline that is too late, by a skewed clock", make: func(s *story) {
 			s.fault(sec, 5*sec, "skew", "m3")
-			s.Runs[5].Expires += 110 * ms
+			s.Runs[5].Expires += 510 * ms
 		}},
 	})
 }

@@ -12,8 +12,9 @@ type Rules struct {
 	Assert    []string // claims about metrics, see ParseAssertion
 	Sometimes []string // claims that the run reached what it is about
 
-	// Outcome is how late after its deadline a request may end. Default 5 ms. A
-	// caller whose clock is skewed may take one percent of its timeout more.
+	// Outcome is how late after its deadline a request may end, and after the
+	// deadline that it is told a handler may begin. Default 5 ms. A caller whose
+	// clock is skewed may take one percent of its timeout more.
 	Outcome time.Duration
 
 	// Begin is how late after its request's deadline a handler may begin, and
@@ -81,7 +82,7 @@ func (r Rules) withDefaults() Rules {
 		value time.Duration
 	}{
 		{&r.Outcome, 5 * time.Millisecond},
-		{&r.Begin, 100 * time.Millisecond},
+		{&r.Begin, 500 * time.Millisecond},
 		{&r.Zombie, 5 * time.Second},
 		{&r.Converge, 5 * time.Second},
 		{&r.Settle, 5 * time.Second},
