@@ -25,8 +25,7 @@ func (n *Net) Apply(a scenario.Action) error {
 	case "cut", "mend", "clog", "unclog", "corrupt", "degrade":
 		return n.disturb(a)
 	case "heal":
-		n.fabric.resume(n.wires.heal(false))
-		return nil
+		return n.heal(false)
 	}
 	for _, name := range a.Nodes {
 		if err := n.strike(name, a); err != nil {
@@ -115,7 +114,13 @@ func pause(p *place, on bool) error {
 
 // Calm implements play.Level.
 func (n *Net) Calm() error {
-	n.fabric.resume(n.wires.heal(true))
+	return n.heal(true)
+}
+
+// heal ends the faults of wires and resumes paused nodes; with calm nothing is
+// lost at random any more, either.
+func (n *Net) heal(calm bool) error {
+	n.fabric.resume(n.wires.heal(calm))
 	n.mu.Lock()
 	all := make([]*place, 0, len(n.places))
 	for _, p := range n.places {

@@ -38,7 +38,7 @@ func newGround(addr, mask address) (*ground, error) {
 	g := &ground{calls: make(chan func()), over: make(chan struct{})}
 	g.end = sync.OnceFunc(func() { close(g.over) })
 	made := make(chan error)
-	g.wg.Go(func() { g.live(addr, mask, made) })
+	g.wg.Go(func() { g.settle(func() { g.live(addr, mask, made) }) })
 	if err := <-made; err != nil {
 		g.wg.Wait()
 		return nil, err
@@ -46,10 +46,27 @@ func newGround(addr, mask address) (*ground, error) {
 	return g, nil
 }
 
-// live runs on the thread in the namespace. The thread is never unlocked, so
-// it ends with this function.
-func (g *ground) live(addr, mask address, made chan<- error) {
+// settle calls live on a thread of its own, which is never unlocked and so ends
+// with it. The process's first thread would not end, and stands for the whole
+// process in /proc: that one is left alone.
+func (g *ground) settle(live func()) {
 	runtime.LockOSThread()
+	if unix.Gettid() != unix.Getpid() {
+		live()
+		return
+	}
+	defer runtime.UnlockOSThread()
+	taken := make(chan struct{})
+	g.wg.Go(func() {
+		runtime.LockOSThread()
+		close(taken)
+		live()
+	})
+	<-taken
+}
+
+// live runs on the thread in the namespace.
+func (g *ground) live(addr, mask address, made chan<- error) {
 	err := unix.Unshare(unix.CLONE_NEWNET)
 	if err != nil {
 		err = fmt.Errorf("netns: making a network namespace: %w", err)

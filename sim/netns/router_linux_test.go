@@ -6,6 +6,7 @@ package netns
 import (
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -143,18 +144,22 @@ func TestLossesAreThoseOfTheModel(t *testing.T) {
 	const sent = 2000
 	got := 0
 	buf := make([]byte, 100)
+	receive := func(patience time.Duration) {
+		for s.SetReadDeadline(time.Now().Add(patience)) == nil {
+			if _, _, err := s.ReadFrom(buf); err != nil {
+				return
+			}
+			got++
+		}
+	}
 	for range sent / 10 {
 		for range 10 {
 			_, err := c.Write(buf)
 			require.NoError(t, err)
 		}
-		for s.SetReadDeadline(time.Now().Add(5*time.Millisecond)) == nil {
-			if _, _, err := s.ReadFrom(buf); err != nil {
-				break
-			}
-			got++
-		}
+		receive(2 * time.Millisecond)
 	}
+	receive(time.Second / 2)
 	require.InDelta(t, sent*8/10, got, sent/20)
 	require.EqualValues(t, sent-got, l.net.router.counts[lost].Load())
 }
@@ -224,7 +229,19 @@ func TestBandwidthIsBounded(t *testing.T) {
 	require.EqualValues(t, size, n)
 	mbps := float64(n) * 8 / 1e6 / time.Since(begun).Seconds()
 	t.Logf("asked 20 Mbit/s, got %.1f", mbps)
-	require.InDelta(t, 20*1360/1400, mbps, 5)
+	require.Less(t, mbps, 20.0)
+	require.Greater(t, mbps, 8.0, "a busy machine is granted much")
+}
+
+// TestTheProcessStaysWhereItIs checks that namespaces never take the thread
+// that stands for the whole process.
+func TestTheProcessStaysWhereItIs(t *testing.T) {
+	before, err := os.Readlink("/proc/self/ns/net")
+	require.NoError(t, err)
+	newLab(t, 10, link.Model{})
+	after, err := os.Readlink("/proc/self/ns/net")
+	require.NoError(t, err)
+	require.Equal(t, before, after)
 }
 
 // TestAClosedSiteSaysNothing checks that a namespace that is closed takes its

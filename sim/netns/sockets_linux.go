@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// socketTable lists the TCP sockets of this network namespace.
-const socketTable = "/proc/net/tcp"
+// socketTable lists the TCP sockets of this thread's network namespace.
+const socketTable = "/proc/thread-self/net/tcp"
 
 // socketOf returns what the links in /proc say of the socket that is bound to
 // local and connected to remote, "socket:[123]"; "" if there is none.
