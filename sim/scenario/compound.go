@@ -3,7 +3,10 @@
 
 package scenario
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // maxSwizzle is how many links one swizzle may cut.
 const maxSwizzle = 5000
@@ -128,7 +131,13 @@ func (x *expander) byLink(sides [][]string) []part {
 			return []part{{l, sides}}
 		}
 		for i, a := range sides[0] {
-			if to := each[i][l]; len(to) > 0 {
+			to := each[i][l]
+			same := slices.IndexFunc(parts, func(p part) bool { return p.link == l && slices.Equal(p.sides[1], to) })
+			switch {
+			case len(to) == 0:
+			case same >= 0:
+				parts[same].sides[0] = append(parts[same].sides[0], a)
+			default:
 				parts = append(parts, part{l, [][]string{{a}, to}})
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/arke-mesh/arke/sim/check"
@@ -34,4 +35,14 @@ func WriteReference(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// Fields are the names of all fields that a file may have, in no order that
+// matters.
+func Fields() []string {
+	var names []string
+	for _, v := range []any{Scenario{}, Nodes{}, Cluster{}, Handler{}, Limits{}, Link{}, Work{}, Action{}, Ranges{}} {
+		names = append(names, tags(reflect.TypeOf(v))...)
+	}
+	return names
 }

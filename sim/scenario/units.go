@@ -6,7 +6,6 @@ package scenario
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -85,6 +84,9 @@ func byteUnits() []byteUnit {
 	}
 }
 
+// maxBytes is the largest size that a file may give: a pebibyte.
+const maxBytes = 1 << 50
+
 type byteUnit struct {
 	name string
 	size int64
@@ -113,7 +115,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 		}
 	}
 	v, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || v > math.MaxInt32*size || v*size > math.MaxInt64/2 || v < 0 {
+	if err != nil || v < 0 || v > maxBytes/size {
 		return fmt.Errorf("%q is not a size; write it like 100, 64KiB or 1MiB", text)
 	}
 	*b = Bytes(v * size)
