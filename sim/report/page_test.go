@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,17 +36,29 @@ func pageOf(t testing.TB, r *report.Report) string {
 // pages are pages of all kinds of runs, by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
+	return allPages()
+}
+
+// allPages makes them once; nobody changes them.
+var allPages = sync.OnceValue(func() map[string]string {
+	pageOf := func(r *report.Report) string {
+		var b bytes.Buffer
+		if err := r.WriteHTML(&b); err != nil {
+			panic(err)
+		}
+		return b.String()
+	}
 	h := eventful()
-	many := churning(300, 30_000)
+	many := churning(300, 12_000)
 	short := newStory(2, 1, 0, 50, 3*time.Second).tell()
 	return map[string]string{
-		"passed": pageOf(t, report.New(infoOf(h), scenarioOf(), h, verdictOf(h, false))),
-		"failed": pageOf(t, report.New(infoOf(h), scenarioOf(), h, verdictOf(h, true))),
-		"churn":  pageOf(t, report.New(infoOf(many), scenarioOf(), many, verdictOf(many, false))),
-		"short":  pageOf(t, report.New(infoOf(short), scenarioOf(), short, verdictOf(short, false))),
-		"broken": pageOf(t, report.New(report.Info{Name: "broken", Error: "the network did not form within 30 s"}, scenarioOf(), nil, nil)),
+		"passed": pageOf(report.New(infoOf(h), scenarioOf(), h, verdictOf(h, false))),
+		"failed": pageOf(report.New(infoOf(h), scenarioOf(), h, verdictOf(h, true))),
+		"churn":  pageOf(report.New(infoOf(many), scenarioOf(), many, verdictOf(many, false))),
+		"short":  pageOf(report.New(infoOf(short), scenarioOf(), short, verdictOf(short, false))),
+		"broken": pageOf(report.New(report.Info{Name: "broken", Error: "the network did not form within 30 s"}, scenarioOf(), nil, nil)),
 	}
-}
+})
 
 // TestPageNeedsNothingElse proves that the page refers to no other file and no
 // address, and that its policy would not even let it.

@@ -218,7 +218,7 @@ func (s *story) samples() {
 
 // eventful is a run of 13 nodes and a minute in which much goes wrong.
 func eventful() *history.History {
-	s := newStory(5, 3, 5, 2000, time.Minute)
+	s := newStory(5, 3, 5, 400, time.Minute)
 	s.fault("crash", 10*time.Second, 18*time.Second, "crash m1", "m1")
 	s.fault("pause", 22*time.Second, 24*time.Second, "pause m2", "m2")
 	s.fault("cut", 30*time.Second, 40*time.Second, "cut a1,m4 → c1,c2", "a1", "m4", "c1", "c2")
