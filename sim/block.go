@@ -36,7 +36,12 @@ func (n *Network) ruled(a, b *host) (cut, clogged bool) {
 
 // severed reports whether nothing passes between two hosts, one way or the
 // other: both are needed for a connection. It makes no path.
-func (n *Network) severed(a, b *host) bool { return n.deadEnd(a, b) || n.deadEnd(b, a) }
+func (n *Network) severed(a, b *host) bool {
+	if n.blocks == 0 && len(n.rules) == 0 {
+		return false
+	}
+	return n.deadEnd(a, b) || n.deadEnd(b, a)
+}
 
 func (n *Network) deadEnd(a, b *host) bool {
 	if p := a.paths[b.index]; p != nil {
@@ -87,6 +92,9 @@ func (n *Network) Heal() { n.inject("heal", n.heal) }
 
 func (n *Network) heal() {
 	n.rules = nil
+	if n.blocks == 0 {
+		return
+	}
 	for _, h := range n.hosts {
 		for _, p := range h.sortedPaths() {
 			p.block(false, false)
@@ -145,15 +153,20 @@ func (p *path) block(clog, on bool) {
 	if *state == on {
 		return
 	}
+	was := p.blocked()
 	*state = on
 	if on {
-		p.since = p.n.now()
-		p.expire()
+		if !was {
+			p.n.blocks++
+			p.since = p.n.now()
+			p.expire()
+		}
 		return
 	}
 	if p.blocked() {
 		return
 	}
+	p.n.blocks--
 	flows := p.stalled
 	p.stalled = nil
 	for _, f := range flows {

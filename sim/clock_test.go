@@ -31,7 +31,7 @@ func TestDrift(t *testing.T) {
 			about(t, 100*time.Second, <-fired)
 			about(t, 100*time.Second, <-fired)
 			gained := 100 * time.Second / 1000 * time.Duration(ppm) / 1000
-			about(t, gained, a.Clock.Now().Sub(time.Now()))
+			about(t, gained, time.Until(a.Clock.Now()))
 			require.Equal(t, time.Now(), b.Clock.Now())
 
 			begin = time.Now()
@@ -48,9 +48,9 @@ func TestDrift(t *testing.T) {
 			about(t, 10*time.Second, a.Clock.Now().Sub(shown))
 
 			n.Skew("a", 0, 0)
-			ahead := a.Clock.Now().Sub(time.Now())
+			ahead := time.Until(a.Clock.Now())
 			time.Sleep(time.Hour / 2)
-			require.Equal(t, ahead, a.Clock.Now().Sub(time.Now()))
+			require.Equal(t, ahead, time.Until(a.Clock.Now()))
 		})
 	}
 }

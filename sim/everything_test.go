@@ -75,7 +75,7 @@ func TestEveryFaultReplays(t *testing.T) {
 		}
 		crowd(30, 6*time.Second)(t, n)
 	}
-	trace := sim.Replay(t, cfg, 3, story)
+	trace := sim.Replay(t, cfg, 2, story)
 	t.Logf("%d events, hash %016x", trace.Events, trace.Hash)
 	text := lines(t, trace)
 	for _, fault := range []string{

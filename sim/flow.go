@@ -72,7 +72,7 @@ func (f *flow) arrived(e *event) bool {
 
 // schedule gives e to the link.
 func (f *flow) schedule(e *event) {
-	if f.stalled {
+	if f.stalled || f.dead && e.key.kind != kindConnDown {
 		return
 	}
 	n := f.c.n

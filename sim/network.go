@@ -47,6 +47,7 @@ type Network struct {
 	byName   map[string]*host       //
 	byPeer   map[peer.ID]*host      //
 	byAddr   map[string]*host       // multiaddr, ip:port, name:port
+	blocks   int                    // paths that are blocked
 	rules    []rule                 // for paths to come
 	calm     bool                   // paths to come lose nothing
 	blocked  map[*deadline]struct{} // Reads and Writes that wait

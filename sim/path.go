@@ -4,7 +4,6 @@
 package sim
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/arke-mesh/arke/sim/link"
@@ -18,7 +17,7 @@ type path struct {
 	link     *link.Direction
 	cut      bool    // what arrives is lost
 	clogged  bool    // what arrives is held
-	since    int64   // when the latter of the two began
+	since    int64   // when the first of the two began
 	conns    uint64  // connections dialled this way so far: their numbers
 	corrupt  int     // deliveries that will be corrupted
 	stalled  []*flow // that wait for this path to work again
@@ -33,6 +32,9 @@ func (n *Network) path(a, b *host) *path {
 		p = &path{n: n, from: a, to: b, link: link.NewDirection(n.model(a, b), n.cfg.Seed, a.name, b.name)}
 		p.cut, p.clogged = n.ruled(a, b)
 		p.since = n.now()
+		if p.blocked() {
+			n.blocks++
+		}
 		a.paths[b.index] = p
 	}
 	return p
@@ -58,12 +60,12 @@ func (n *Network) SetLinks(of func(from, to string) link.Model) {
 	n.cfg.Link = of
 }
 
-// latency is the least delay from a to b.
-func (n *Network) latency(a, b *host) time.Duration {
+// modelled is the model of the path from a to b, which need not exist.
+func (n *Network) modelled(a, b *host) link.Model {
 	if p := a.paths[b.index]; p != nil {
-		return p.link.Model().Latency
+		return p.link.Model()
 	}
-	return n.model(a, b).Latency
+	return n.model(a, b)
 }
 
 // blocked reports whether nothing passes.
@@ -91,7 +93,7 @@ func (n *Network) SetLatency(a, b string, l Latency) {
 // SetLink changes the link between two nodes in both directions. What is on
 // its way, or in the bottleneck's queue, arrives as before.
 func (n *Network) SetLink(a, b string, m link.Model) {
-	n.inject(fmt.Sprintf("link %s %s %v", a, b, m), func() {
+	n.inject("link "+a+" "+b+" "+m.String(), func() {
 		n.bothWays(a, b, func(p *path) { p.link.SetModel(m) })
 	})
 }

@@ -157,14 +157,33 @@ func (r *router) ask(list []*place, to *place, target point) ([]*place, answer) 
 // duration is how long a lookup takes: a round trip for each round.
 func (r *router) duration(l lookup) time.Duration {
 	c := r.p.n.cfg
-	d := time.Duration(l.rounds) * 2 * c.Latency.Base
-	if j := uint64(l.rounds) * uint64(c.Latency.Jitter); j > 0 {
+	usual := r.usual(l)
+	d := time.Duration(l.rounds) * 2 * usual.Base
+	if j := uint64(l.rounds) * uint64(usual.Jitter); j > 0 {
 		d += time.Duration(r.rng.below(j))
 	}
 	if l.hung || r.p.host.fault == RouterSlow {
 		d += c.DialTimeout
 	}
 	return d
+}
+
+// usual is the mean latency between this node and those that a lookup asks.
+func (r *router) usual(l lookup) Latency {
+	n := r.p.n
+	if n.cfg.Link == nil {
+		return n.cfg.Latency
+	}
+	var sum Latency
+	for _, list := range [][]*place{l.asked, l.dead} {
+		for _, p := range list {
+			m := n.modelled(r.p.host, p.host)
+			sum.Base += m.Latency
+			sum.Jitter += m.Jitter
+		}
+	}
+	count := time.Duration(max(1, len(l.asked)+len(l.dead)))
+	return Latency{Base: sum.Base / count, Jitter: sum.Jitter / count}
 }
 
 // learn takes a lookup's result over: who answered is known on both sides.
@@ -287,7 +306,7 @@ func (r *router) gone(s state) {
 			continue
 		}
 		q := h.proc
-		n.after(n.latency(r.p.host, h), q.key(kindLearn, r.p.host.index, r.p.incarnation), func() {
+		n.after(n.modelled(r.p.host, h).Latency, q.key(kindLearn, r.p.host.index, r.p.incarnation), func() {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			if len(q.conns[r.p.host.index]) == 0 && !n.severed(r.p.host, h) {

@@ -262,6 +262,14 @@ func TestModelCanChange(t *testing.T) {
 	require.Equal(t, link.Model{Loss: link.AllLost, Queue: link.DefaultQueue}, d.Model())
 }
 
+// This test checks what people read.
+func TestModelsHaveWords(t *testing.T) {
+	require.Equal(t, "0s", link.Model{}.String())
+	m := link.Model{Latency: 10 * ms, Jitter: ms, Mbps: 8, Queue: 65536, Loss: 500}
+	require.Equal(t, "10ms+1ms, 8 Mbps, queue 65536 B, loss 500 ppm", m.String())
+	require.Equal(t, "0s, 8 Mbps, queue 262144 B", link.Model{Mbps: 8}.String())
+}
+
 // This test checks the determinism: the same seed and names give the same
 // answers, others give others, and the exact answers never change unnoticed.
 func TestRunsAreEqual(t *testing.T) {

@@ -3,7 +3,10 @@
 
 package link
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Model describes a link in one direction. The zero value of a field means
 // nothing of it; the zero Model delivers at once.
@@ -33,6 +36,21 @@ const (
 	// AllLost is the Loss of a link that delivers nothing.
 	AllLost = 1_000_000
 )
+
+// String returns m in words: "10ms+1ms, 8 Mbps, queue 65536 B, loss 500 ppm".
+func (m Model) String() string {
+	s := m.Latency.String()
+	if m.Jitter > 0 {
+		s += "+" + m.Jitter.String()
+	}
+	if m.Mbps > 0 {
+		s += ", " + strconv.Itoa(m.Mbps) + " Mbps, queue " + strconv.Itoa(m.normal().Queue) + " B"
+	}
+	if m.Loss > 0 {
+		s += ", loss " + strconv.FormatUint(uint64(m.Loss), 10) + " ppm"
+	}
+	return s
+}
 
 // normal returns m with its default, and without what can't be.
 func (m Model) normal() Model {
