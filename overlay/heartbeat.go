@@ -32,7 +32,9 @@ func (l *Link) Hold() (release func()) {
 	l.holders++
 	if l.holders == 1 {
 		now := l.o.clock.Now()
-		l.interest = now
+		if !l.live.suspect { // else it was never left alone
+			l.interest = now
+		}
 		if l.up() && l.beatTimer == nil {
 			l.beat(now)
 		}
@@ -54,7 +56,10 @@ func (l *Link) beat(now time.Time) {
 		return
 	}
 	v := vitals{heard: l.o.epoch.Add(time.Duration(l.heard.Load()))}
-	if l.holders > 0 {
+	// A suspect link is watched to its end, even if the suspicion has cost it
+	// its holders. Left alone it would stay up, and whoever wants the peer again
+	// would wait for a connection that may be dead since long ago.
+	if l.holders > 0 || l.live.suspect {
 		v.since = l.interest
 	}
 	a := l.live.step(now, v)

@@ -47,6 +47,7 @@ type assembly struct {
 	secure     *securer
 	handshakes *handshakes
 	notifier   *notifier
+	carrying   *carrying
 	links      atomic.Uint64 // numbers protect's tags
 }
 
@@ -57,7 +58,7 @@ type assembly struct {
 // and receivers drop most pushes without a word. Pitfall "protocol ids": there
 // is one for links and one for the DHT, whatever runs on top.
 func (h *Host) assemble(handler overlay.TransportHandler) (_ *assembly, err error) {
-	x := &assembly{owner: h}
+	x := &assembly{owner: h, carrying: newCarrying()}
 	defer func() {
 		if err != nil {
 			x.release()
@@ -207,7 +208,11 @@ func (x *assembly) acceptStream(inner network.Stream) {
 func (x *assembly) protect(p peer.ID) func() {
 	tag := fmt.Sprintf("link %d", x.links.Add(1))
 	x.conns.Protect(p, tag)
-	return func() { x.conns.Unprotect(p, tag) }
+	x.carrying.add(p)
+	return func() {
+		x.conns.Unprotect(p, tag)
+		x.carrying.remove(p)
+	}
 }
 
 // close ends everything and waits, for the handler too. Nobody gets in any

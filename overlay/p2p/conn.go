@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/network"
@@ -32,6 +33,10 @@ type secureConn struct {
 	// know that it has admitted us.
 	confirmed chan struct{}
 	heard     atomic.Bool
+	// begun is when the handshake was over, last when the peer said something,
+	// as a time.Duration since begun.
+	begun time.Time
+	last  atomic.Int64
 	// refused says that the peer hung up before that.
 	refused atomic.Bool
 
@@ -47,6 +52,7 @@ func newSecureConn(c *tls.Conn, below *coalescer, self, remote peer.ID, key cryp
 		Conn: c, below: below, self: self, remote: remote, key: key,
 		gauge:     newGauge(),
 		confirmed: make(chan struct{}),
+		begun:     time.Now(),
 	}
 }
 
@@ -95,6 +101,9 @@ func (c *secureConn) write(p []byte) (int, error) {
 // Read implements net.Conn.
 func (c *secureConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.last.Store(int64(time.Since(c.begun)))
+	}
 	switch {
 	case n > 0 && !c.heard.Load():
 		c.confirm()
@@ -102,6 +111,11 @@ func (c *secureConn) Read(p []byte) (int, error) {
 		c.lost(err)
 	}
 	return n, err
+}
+
+// quiet is how long the peer has said nothing.
+func (c *secureConn) quiet() time.Duration {
+	return time.Since(c.begun) - time.Duration(c.last.Load())
 }
 
 func (c *secureConn) confirm() {

@@ -125,7 +125,7 @@ func (x *assembly) agreed(p peer.ID) bool {
 	})
 }
 
-// dial returns a connection to p, an existing one if there is one.
+// dial returns a connection to p, an existing one if there is one that works.
 func (x *assembly) dial(ctx context.Context, p peer.ID, addrs []ma.Multiaddr) (network.Conn, error) {
 	if p == x.owner.self {
 		return nil, ErrSelf
@@ -137,7 +137,7 @@ func (x *assembly) dial(ctx context.Context, p peer.ID, addrs []ma.Multiaddr) (n
 	x.host.Peerstore().AddAddrs(p, addrs, peerstore.TempAddrTTL)
 	// Somebody wants this peer now: it may be back.
 	x.swarm.Backoff().Clear(p)
-	c, err := x.swarm.DialPeer(ctx, p)
+	c, err := x.dialPeer(ctx, p)
 	if err != nil {
 		return nil, explainDial(p, err)
 	}

@@ -20,6 +20,7 @@ const (
 	countStreamLimit                     // streams refused by MaxStreamsPerPeer
 	countStreamBacklog                   // incoming link streams that the handler was too slow for
 	countStreamStale                     // incoming link streams whose connection was gone first
+	countStale                           // connections closed because nothing came back on them any more
 	countMDNSInvalid                     // answers on the local network that could not be used
 	counterCount
 )
@@ -35,6 +36,7 @@ var counterNames = [counterCount]string{
 	countStreamLimit:      "stream_limit",
 	countStreamBacklog:    "stream_backlog",
 	countStreamStale:      "stream_stale",
+	countStale:            "conn_stale",
 	countMDNSInvalid:      "mdns_invalid",
 }
 

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-yamux/v5"
+)
+
+const (
+	// quietFor is how long a peer may have said nothing before its connection
+	// must show that it still works.
+	quietFor = 2 * time.Second
+	// pongWithin is how long it may take to.
+	pongWithin = time.Second
+)
+
+// dialPeer returns a connection to p that works, as far as one can know.
+//
+// Pitfall "a connection is not a path": libp2p uses a connection as long as it
+// is not closed. After a partition TCP repeats what was lost at ever longer
+// intervals, so for as long again nothing moves, and yamux takes 45 s to
+// notice. Whoever wants something of the peer now would wait for that.
+func (x *assembly) dialPeer(ctx context.Context, p peer.ID) (network.Conn, error) {
+	for {
+		c, err := x.swarm.DialPeer(ctx, p)
+		if err != nil || x.answers(ctx, c) {
+			return c, err
+		}
+		x.owner.counters.add(countStale)
+		_ = c.Close()
+	}
+}
+
+// answers asks the peer for a sign of life if it has been quiet. Connections
+// that carry a link are not asked: the overlay's heartbeats watch over them,
+// and a hung peer keeps its own.
+func (x *assembly) answers(ctx context.Context, c network.Conn) bool {
+	var conn *secureConn
+	var session *yamux.Session
+	if !c.As(&conn) || !c.As(&session) || conn.quiet() < quietFor || x.carrying.any(c.RemotePeer()) {
+		return true
+	}
+	pong := make(chan error, 1)
+	x.owner.wg.Go(func() {
+		_, err := session.Ping()
+		pong <- err
+	})
+	timer := time.NewTimer(pongWithin)
+	defer timer.Stop()
+	select {
+	case err := <-pong:
+		return err == nil
+	case <-timer.C:
+		return false
+	case <-ctx.Done():
+		return true // nobody knows
+	}
+}
+
+// carrying counts the link streams of each peer.
+type carrying struct {
+	// Guarded by mu.
+	mu      sync.Mutex
+	streams map[peer.ID]int
+}
+
+func newCarrying() *carrying { return &carrying{streams: make(map[peer.ID]int)} }
+
+func (c *carrying) add(p peer.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.streams[p]++
+}
+
+func (c *carrying) remove(p peer.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	release(c.streams, p)
+}
+
+func (c *carrying) any(p peer.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.streams[p] > 0
+}
