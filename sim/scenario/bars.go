@@ -113,20 +113,30 @@ func within(a, b [][]string) bool {
 	return true
 }
 
+// likeness is what bars have in common that differ in their nodes only.
+type likeness struct {
+	do, mode          string
+	at, until, offset Duration
+	factor, drift     int
+}
+
 // together joins bars that differ in their nodes only.
 func together(all []bar) []bar {
 	var joined []bar
+	first := map[likeness]int{}
 	for _, b := range all {
-		i := slices.IndexFunc(joined, func(o bar) bool {
-			return len(b.Nodes) > 0 && o.At == b.At && o.until == b.until && o.Do == b.Do &&
-				o.Factor == b.Factor && o.Mode == b.Mode && o.Offset == b.Offset && o.Drift == b.Drift
-		})
-		if i < 0 {
-			b.Nodes = slices.Clone(b.Nodes)
+		if len(b.Nodes) == 0 {
 			joined = append(joined, b)
 			continue
 		}
-		joined[i].Nodes = append(joined[i].Nodes, b.Nodes...)
+		k := likeness{b.Do, b.Mode, b.At, b.until, b.Offset, b.Factor, b.Drift}
+		if i, ok := first[k]; ok {
+			joined[i].Nodes = append(joined[i].Nodes, b.Nodes...)
+			continue
+		}
+		first[k] = len(joined)
+		b.Nodes = slices.Clone(b.Nodes)
+		joined = append(joined, b)
 	}
 	return joined
 }

@@ -30,6 +30,15 @@ func (s Scenario) Validate() error { return s.check().err() }
 // check is Validate. What a timeline does to nodes can only be seen in its
 // expansion; it is tried if nothing else is wrong.
 func (s Scenario) check() problems {
+	if found := s.fields(); len(found) > 0 {
+		return found
+	}
+	_, found := s.expand()
+	return found
+}
+
+// fields checks everything that can be seen without expanding.
+func (s Scenario) fields() problems {
 	c := &checker{s: s}
 	c.head()
 	c.groups()
@@ -45,9 +54,6 @@ func (s Scenario) check() problems {
 	}
 	c.ranges()
 	c.assertions()
-	if len(c.problems) == 0 {
-		_, c.problems = s.expand()
-	}
 	return c.problems
 }
 

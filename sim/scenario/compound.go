@@ -8,8 +8,11 @@ import (
 	"time"
 )
 
-// maxSwizzle is how many links one swizzle may cut.
-const maxSwizzle = 5000
+// How many links one action may hit that has to look at each of them.
+const (
+	maxSwizzle  = 5000
+	maxDegraded = 4_000_000
+)
 
 // rolling shuts the nodes down and starts them again one after the other.
 func (x *expander) rolling(path string, a Action) {
@@ -21,7 +24,7 @@ func (x *expander) rolling(path string, a Action) {
 	}
 	for i, name := range nodes {
 		at := a.At + Duration(i)*every
-		x.each(path, Action{At: at, Do: "stop", Nodes: []string{name}, For: down}, "restart", nil)
+		x.away(path, "stop", name, at, at+down)
 	}
 }
 
@@ -92,6 +95,10 @@ func (x *expander) corrupt(path string, a Action) {
 // file again, one action for each.
 func (x *expander) degrade(path string, a Action) {
 	sides := x.sides(a)
+	if n := len(sides[0]) * len(sides[1]); n > maxDegraded {
+		x.add(path, "degrades %d links, more than %d", n, maxDegraded)
+		return
+	}
 	link := a.Link.withDefaults()
 	link.Between = nil
 	x.put(path, false, Action{At: a.At, Do: "degrade", Between: sides, Link: &link})
@@ -157,6 +164,10 @@ func (x *expander) churn(path string, a Action) {
 	r := x.stream(path, a)
 	away := x.absences()
 	leaves := int64(len(nodes)) * int64(a.Share) / 1000 * int64(a.For/Duration(time.Millisecond)) / 60_000 / 1000
+	if 2*leaves > MaxActions {
+		x.add(path, "%d nodes would leave, more than %d", leaves, MaxActions/2)
+		return
+	}
 	for range leaves {
 		for range 20 { // draws again if the node is away
 			name := nodes[r.below(int64(len(nodes)))]
@@ -167,7 +178,7 @@ func (x *expander) churn(path string, a Action) {
 				do = "crash"
 			}
 			if away.take(name, from, until) {
-				x.each(path, Action{At: from, Do: do, Nodes: []string{name}, For: until - from}, "restart", nil)
+				x.away(path, do, name, from, until)
 				break
 			}
 		}

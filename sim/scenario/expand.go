@@ -16,11 +16,14 @@ import (
 // that fits every pair. Expanding twice is expanding once. The error is an
 // *Error. s is not changed.
 func (s Scenario) Expand() (Scenario, error) {
-	if found := s.check(); len(found) > 0 {
+	if found := s.fields(); len(found) > 0 {
 		return Scenario{}, found.err()
 	}
 	out, found := s.expand()
-	return out, found.err()
+	if len(found) > 0 {
+		return Scenario{}, found.err()
+	}
+	return out, nil
 }
 
 // step is one primitive action on its way into the expanded timeline.
@@ -171,7 +174,8 @@ func (x *expander) action(path string, a Action) {
 
 // each does an action to each node, and undoes it after a while.
 func (x *expander) each(path string, a Action, undo string, normal func(*Action)) {
-	for _, name := range x.pick(a.Nodes) {
+	nodes := x.pick(a.Nodes)
+	for _, name := range nodes {
 		do := a
 		do.Nodes, do.For, do.Down = []string{name}, 0, 0
 		x.put(path, false, do)
@@ -179,13 +183,19 @@ func (x *expander) each(path string, a Action, undo string, normal func(*Action)
 	if a.For == 0 || undo == "" {
 		return
 	}
-	for _, name := range x.pick(a.Nodes) {
+	for _, name := range nodes {
 		back := Action{At: a.At + a.For, Do: undo, Nodes: []string{name}}
 		if normal != nil {
 			normal(&back)
 		}
 		x.putBack(path, back)
 	}
+}
+
+// away takes one node away for a while.
+func (x *expander) away(path, do, name string, from, until Duration) {
+	x.put(path, false, Action{At: from, Do: do, Nodes: []string{name}})
+	x.put(path, true, Action{At: until, Do: "restart", Nodes: []string{name}})
 }
 
 // putBack appends an action that undoes one, unless that is after the end: the

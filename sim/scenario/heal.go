@@ -80,6 +80,9 @@ func (x *expander) ordered(sides [][]string) [][2]string {
 
 // cure ends everything that stands.
 func (x *expander) cure(w *wounds, heal step) []step {
+	if len(w.paused)+len(w.skewed)+len(w.misled)+len(w.degraded) == 0 {
+		return nil
+	}
 	var steps []step
 	undo := func(a Action) {
 		a.At = heal.At

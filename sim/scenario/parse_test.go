@@ -201,8 +201,12 @@ func TestAnHourLongNightmareOfAFileIsRefusedQuickly(t *testing.T) {
 	for _, action := range []string{
 		"{at: 1s, do: corrupt, between: [m, c], every: 1ns, for: 50s}",
 		"{at: 1s, do: crash, nodes: m, for: 2000000h}",
+		"{at: 1s, do: swizzle, between: [big, big], every: 1ns}",
+		"{at: 1s, do: degrade, between: [big, big], link: {loss: 1%}, for: 5s}",
+		"{at: 1s, do: rolling-restart, nodes: big, every: 1h}",
 	} {
-		_, err := scenario.Parse("f.yaml", []byte(head+"timeline:\n  - "+action+"\n"))
+		big := strings.Replace(head, "{name: c}", "{name: c}, {name: big, count: 90000}", 1)
+		_, err := scenario.Parse("f.yaml", []byte(big+"timeline:\n  - "+action+"\n"))
 		require.Error(t, err, action)
 	}
 }

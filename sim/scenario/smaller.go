@@ -52,6 +52,10 @@ func (c *candidates) try(change func(s *Scenario)) {
 	}
 }
 
+// maxParts is into how many parts a timeline is split at most; a longer one is
+// shorter the next time.
+const maxParts = 256
+
 // fault is a part of a timeline that makes sense only as a whole: an action and
 // what undoes it.
 type fault []int
@@ -90,10 +94,8 @@ func (c *candidates) fewerFaults() {
 		return
 	}
 	c.without(all)
-	for parts := 2; ; parts = min(2*parts, len(all)) {
-		if parts > len(all) {
-			break
-		}
+	most := min(len(all), maxParts)
+	for parts := 2; parts <= most; parts = min(2*parts, most) {
 		for i := range parts {
 			from, until := i*len(all)/parts, (i+1)*len(all)/parts
 			c.without(all[from:until])
@@ -101,7 +103,7 @@ func (c *candidates) fewerFaults() {
 				c.without(slices.Concat(all[:from], all[until:]))
 			}
 		}
-		if parts == len(all) {
+		if parts == most {
 			break
 		}
 	}
