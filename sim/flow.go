@@ -157,7 +157,8 @@ func (f *flow) giveUp(at int64) {
 		defer f.c.n.mu.Unlock()
 		f.link.Reset()
 		f.flight = nil
-		f.c.breakEnd(f.end, ErrConnLost, true)
+		f.c.breakEnd(f.end, ErrConnLost, false)
+		f.c.ended[f.end] = false // what told of it may be what was lost
 		f.c.end(f.end)
 	}})
 }
