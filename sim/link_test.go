@@ -192,3 +192,31 @@ func TestLinksCanBeSet(t *testing.T) {
 		about(t, 0, trip())
 	})
 }
+
+// This test checks that nothing arrives that was sent after what a connection
+// died of, although it was not lost itself.
+func TestNothingOvertakesWhatWasLost(t *testing.T) {
+	died := 0
+	for seed := range uint64(20) {
+		cfg := exact()
+		cfg.Seed = seed
+		sim.Run(t, cfg, func(t *testing.T, n *sim.Network) {
+			_, _, here, there := two(t, n)
+			n.CutOneWay([]string{"a"}, []string{"b"})
+			for i := range byte(20) {
+				write(here, []byte{i})
+				time.Sleep(time.Millisecond)
+			}
+			n.SetLink("a", "b", link.Model{Latency: 10 * time.Millisecond, Loss: 800_000})
+			n.Mend([]string{"a"}, []string{"b"})
+			got, err := io.ReadAll(io.LimitReader(there, 20))
+			for i := range got {
+				require.Equal(t, byte(i), got[i])
+			}
+			if err != nil {
+				died++
+			}
+		})
+	}
+	require.Greater(t, died, 5)
+}
