@@ -27,7 +27,11 @@ func fuse(sights []*sight) []*fused {
 	for _, s := range sights {
 		for _, c := range s.sources {
 			for key, l := range c.set {
-				newest[key.peer] = max(newest[key.peer], l.incarnation)
+				former := newest[key.peer]
+				newest[key.peer] = max(former, l.incarnation)
+				if former != 0 && mutant.On(mutant.OldIncarnationWins) {
+					newest[key.peer] = min(former, l.incarnation)
+				}
 				if b := best[key]; b == nil || b.incarnation < l.incarnation {
 					best[key] = l.described
 				}
@@ -36,7 +40,7 @@ func fuse(sights []*sight) []*fused {
 	}
 	out := make([]*fused, 0, len(best))
 	for key, d := range best {
-		if d.incarnation < newest[key.peer] && !mutant.On(mutant.IncarnationIgnored) {
+		if d.incarnation != newest[key.peer] {
 			continue
 		}
 		f := &fused{described: d}

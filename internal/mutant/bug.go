@@ -20,7 +20,7 @@ const (
 
 	DeltaDropped
 	DeadLeaseKept
-	IncarnationIgnored
+	OldIncarnationWins
 	MembersStayBehind
 	WatchersStayBehind
 	EmptyTooSoon

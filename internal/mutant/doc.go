@@ -8,8 +8,7 @@
 //
 // It is not a way to configure anything, and no part of the product that users
 // run: without the build tag "mutants", On is the constant false, the compiler
-// removes every hook, and the environment is not read. TestNormalProgramsHave-
-// NoBugs holds that.
+// removes every hook, and the environment is not read; a test holds that.
 //
 // # How a bug is chosen
 //

@@ -50,8 +50,8 @@ func clusterBugs() []Info {
 			"5: a lease that lives as long as the link",
 		},
 		{
-			IncarnationIgnored, "incarnation-ignored", layer,
-			"the leases of a node's former life count beside those of its present one",
+			OldIncarnationWins, "old-incarnation-wins", layer,
+			"while an anchor still lists a node's former life, its present one is not seen",
 			"5: the newest incarnation of a member wins",
 		},
 		{
@@ -174,7 +174,7 @@ func outcomeBugs() []Info {
 	return []Info{
 		{
 			InterruptedDenied, "interrupted-denied", layer,
-			"a request that was interrupted is said not to have been reached anybody",
+			"a request that was interrupted is said not to have reached anybody",
 			"6: ErrUnreachable: no handler ran",
 		},
 		{

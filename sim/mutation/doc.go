@@ -18,8 +18,9 @@
 //     seed and after how many runs, and what share of the bugs that is.
 //
 // A bug counts as caught if a checker found something, an assertion does not
-// hold, or the run crashed, hung, or never got the network to stand. That a scenario did not reach what it is
-// about ("sometimes") is no proof of a bug, and does not count.
+// hold, or the run crashed, hung, or never got the network to stand. That a
+// scenario did not reach what it is about ("sometimes") is no proof of a bug,
+// and does not count.
 //
 // # Goroutines
 //
