@@ -144,6 +144,20 @@ func TestChangesTravelTogether(t *testing.T) {
 	require.Equal(t, []string{"A: delta 1 {+0@B +1@B +2@B +4@B}-3 settled=true []"}, only("A: delta", got))
 }
 
+// A member whose link broke and that is back before anybody was told is told as
+// here, not as gone.
+func TestWhoIsBackAtOnceIsNotGone(t *testing.T) {
+	g := newAnchorRig(t, "me")
+	g.from("A", g.watch("geo", "A", 1))
+	g.from("B", g.register("geo", "B", 5, 1, 1))
+	g.last++
+	got := g.do(
+		linkEvent{PeerEvent{PeerUp, testPeer("B"), g.last}}, // in place of the old one
+		frameEvent{from: testPeer("B"), msg: g.register("geo", "B", 5, 1, 2)},
+	)
+	require.Equal(t, []string{"A: delta 2 {+5@B} settled=false []"}, only("A: delta", got))
+}
+
 // A message that found the lane full leaves a gap, which a later Delta shows
 // the watcher, even if nothing else changes.
 func TestLostDeltaIsMadeNoticeable(t *testing.T) {

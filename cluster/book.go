@@ -30,8 +30,10 @@ func (b *book) insert(l *held, k leaseKey) {
 	b.leases = slices.Insert(b.leases, i, l)
 }
 
-// upsert has watchers told about k by the next flush.
+// upsert has watchers told about k by the next flush. That it was taken out
+// since the last one is no news any more: they would take it out for good.
 func (b *book) upsert(k leaseKey) {
+	b.removed = slices.DeleteFunc(b.removed, func(r leaseRef) bool { return r.leaseKey == k })
 	if !slices.Contains(b.upserted, k) {
 		b.upserted = append(b.upserted, k)
 	}
