@@ -41,10 +41,11 @@ type Job struct {
 	// level sim only; it implies Record.
 	Trace string
 
-	// Watchdog is how much real time may pass while no virtual time does,
-	// before the child prints all stacks and ends. Default: 10 minutes at
-	// level sim (whose driver has a watchdog of its own, of one minute without
-	// an event), 5 minutes at stack, 2 minutes at net.
+	// Watchdog is how much real time may pass while the player's does not,
+	// before the child prints all stacks and ends. Default: 30 minutes at level
+	// sim, where ten thousand nodes take some to start (its driver has a
+	// watchdog of its own, of a minute without an event), 10 minutes at stack,
+	// 2 minutes at net.
 	Watchdog time.Duration
 
 	// Procs is GOMAXPROCS of the child. Default: 2 at level sim, where one
@@ -92,9 +93,9 @@ func (j Job) watchdog() time.Duration {
 	case j.Watchdog > 0:
 		return j.Watchdog
 	case j.Level == LevelStack:
-		return 5 * time.Minute
+		return 10 * time.Minute
 	case j.Level == LevelNet:
 		return 2 * time.Minute
 	}
-	return 10 * time.Minute
+	return 30 * time.Minute
 }

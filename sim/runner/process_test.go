@@ -129,11 +129,11 @@ func TestChildrenThatDieAreCrashes(t *testing.T) {
 		return err
 	}
 	for script, says := range map[string]string{
-		"echo 'panic: boom' >&2; echo more; exit 2":     "the run crashed: panic: boom",
-		"echo 'fatal error: all asleep'; exit 2":        "the run crashed: fatal error: all asleep",
-		"exit 3":                                        "exit status 3",
-		"kill -9 $$":                                    "killed",
-		"exit 0":                                        "without an outcome",
+		"echo 'panic: boom' >&2; echo more; exit 2": "the run crashed: panic: boom",
+		"echo 'fatal error: all asleep'; exit 2":    "the run crashed: fatal error: all asleep",
+		"exit 3":                                    "exit status 3",
+		"kill -9 $$":                                "killed",
+		"exit 0":                                    "without an outcome",
 		"head -c 100 /dev/zero >&3; cat >/dev/null & :": "without an outcome",
 	} {
 		err := sh(script)

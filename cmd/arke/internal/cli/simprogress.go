@@ -69,6 +69,9 @@ func (p *simProgress) line(line string) {
 }
 
 func howFar(name string, at runner.Progress) string {
+	if at.Whole == 0 {
+		return name + ": the network starts"
+	}
 	line := fmt.Sprintf("%s: %.0f of %.0f s, %.1f times real time", name, at.Virtual.Seconds(), at.Whole.Seconds(), at.Ratio())
 	if at.Events > 0 {
 		line += fmt.Sprintf(", %d events", at.Events)
