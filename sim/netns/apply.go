@@ -121,14 +121,8 @@ func (n *Net) Calm() error {
 // lost at random any more, either.
 func (n *Net) heal(calm bool) error {
 	n.fabric.resume(n.wires.heal(calm))
-	n.mu.Lock()
-	all := make([]*place, 0, len(n.places))
-	for _, p := range n.places {
-		all = append(all, p)
-	}
-	n.mu.Unlock()
 	var errs []error
-	for _, p := range all {
+	for _, p := range n.list() {
 		p.take()
 		if p.alive() {
 			errs = append(errs, pause(p, false))

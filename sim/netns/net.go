@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -206,23 +205,26 @@ func (n *Net) Close() error {
 		return nil
 	}
 	n.closed = true
-	all := make([]*place, 0, len(n.places))
-	for _, p := range n.places {
-		all = append(all, p)
-	}
 	n.mu.Unlock()
-	slices.SortFunc(all, func(a, b *place) int { return a.number - b.number })
-
 	n.agenda.close()
-	var errs []error
-	for _, p := range all {
-		p.take()
-		if p.life != nil {
-			errs = append(errs, p.life.Close())
-		}
-		p.vacate()
-		p.give()
+	all := n.list()
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, p := range all {
+		wg.Go(func() { errs[i] = p.close() })
 	}
+	wg.Wait()
 	n.fabric.close()
 	return errors.Join(append(errs, os.RemoveAll(n.temp))...)
+}
+
+// list returns every place, in the order in which they were named.
+func (n *Net) list() []*place {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := make([]*place, len(n.places))
+	for _, p := range n.places {
+		all[p.number] = p
+	}
+	return all
 }

@@ -88,6 +88,17 @@ func (p *place) attach(ctx context.Context, cfg Config, process *process) (*part
 // alive says whether the node runs, or is paused. The caller has the turn.
 func (p *place) alive() bool { return p.life != nil && p.life.process.alive() }
 
+// close ends whatever the node still runs.
+func (p *place) close() (err error) {
+	p.take()
+	defer p.give()
+	if p.life != nil {
+		err = p.life.Close()
+	}
+	p.vacate()
+	return err
+}
+
 // vacate gives the site up, with whatever still runs there.
 func (p *place) vacate() {
 	if p.site != nil {
