@@ -47,7 +47,11 @@ func TestEveryShippedScenarioExpandsForManySeeds(t *testing.T) {
 				require.GreaterOrEqual(t, nodes, 7, name)
 				require.LessOrEqual(t, nodes, 60, name)
 			}
-			require.LessOrEqual(t, x.Duration.D(), 50*time.Second, name)
+			switch name {
+			case "epoch-turn", "one-anchor": // little happens in them
+			default:
+				require.LessOrEqual(t, x.Duration.D(), 50*time.Second, name)
+			}
 		}
 	}
 }
