@@ -23,4 +23,8 @@
 //	7  interrupted: the link was lost after sending, the handler may have run
 //	8  unauthorized
 //	9  message too large
+//	10 sim: an assertion does not hold, or a checker found something
+//	11 sim: a scenario or a replay file makes no sense
+//	12 sim: not possible at this level, or on this machine
+//	13 sim: two runs differ
 package cli

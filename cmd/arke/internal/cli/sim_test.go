@@ -285,7 +285,7 @@ func TestSimReplayComparesWithTheFile(t *testing.T) {
 
 	b.fails = nil
 	require.Equal(t, 0, b.run("replay", file))
-	require.Contains(t, b.stderr.String(), "no failure any more")
+	require.Contains(t, b.stdout.String(), "no failure any more")
 
 	require.Equal(t, 0, b.run("replay", file, "--until", "1500ms", "--trace", "m1"))
 	require.Equal(t, 1500*time.Millisecond, b.jobs[0].Until)

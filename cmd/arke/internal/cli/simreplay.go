@@ -98,7 +98,7 @@ func (s sims) replayFailure(ctx context.Context, file string, f runner.Failure, 
 	if err != nil {
 		return err
 	}
-	return s.compareReplay(f, result)
+	return s.compareReplay(f, result, flags.asJSON)
 }
 
 // hasNode checks that the scenario has a node of that name.
@@ -117,7 +117,7 @@ func hasNode(job runner.Job, name string) error {
 }
 
 // compareReplay says what became of a failure and chooses the exit status.
-func (s sims) compareReplay(f runner.Failure, r runner.Result) error {
+func (s sims) compareReplay(f runner.Failure, r runner.Result, asJSON bool) error {
 	info := runner.About(r.Job)
 	cause, same := r.FailsLike(f.Cause)
 	sameProgram := f.Commit != "" && f.Commit == info.Commit && !strings.HasSuffix(f.Commit, "+") &&
@@ -132,21 +132,25 @@ func (s sims) compareReplay(f runner.Failure, r runner.Result) error {
 		}
 	}
 	was := f.Cause.Checker + ": " + f.Cause.Text
+	var text string
 	switch {
 	case same && cause.Text == f.Cause.Text && cause.At == f.Cause.At:
-		fmt.Fprintf(s.Stderr, "the same failure%s\n", trace)
+		text = "the same failure" + trace
 	case same:
-		fmt.Fprintf(s.Stderr, "the same kind of failure%s: %s: %s; it was %s\n", trace, cause.Checker, cause.Text, was)
+		text = fmt.Sprintf("the same kind of failure%s: %s: %s; it was %s", trace, cause.Checker, cause.Text, was)
 	case len(r.Causes()) > 0:
-		fmt.Fprintf(s.Stderr, "another failure%s; it was %s\n", trace, was)
+		text = fmt.Sprintf("another failure%s; it was %s", trace, was)
 	default:
-		fmt.Fprintf(s.Stderr, "no failure any more%s; it was %s\n", trace, was)
+		text = fmt.Sprintf("no failure any more%s; it was %s", trace, was)
 	}
 	switch {
 	case sameProgram && !sameTrace:
-		return &statusError{code: simDiffers, text: "the same program gave another run: something decides that the seed does not"}
+		return &statusError{code: simDiffers, text: "the same program gave another run: something decides that the seed does not: " + text}
 	case len(r.Causes()) > 0:
-		return &statusError{code: simFailed, text: "it fails"}
+		return &statusError{code: simFailed, text: text}
+	}
+	if !asJSON {
+		fmt.Fprintln(s.Stdout, text)
 	}
 	return nil
 }

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tests
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arke-mesh/arke/tests/harness"
+)
+
+// fragile loses requests: they may not be repeated, and a member is killed.
+const fragile = `
+name: fragile
+duration: 3s
+settle: 3s
+nodes: [{name: m, count: 3}, {name: by, count: 3}, {name: c}]
+clusters: [{name: echo, members: [m], handler: {kind: slow, work: 20ms}}]
+workload: [{kind: request, from: [c], to: echo, rate: 300}]
+timeline:
+  - {at: 500ms, do: pause, nodes: [by1], for: 200ms}
+  - {at: 1s, do: crash, nodes: [m2], for: 1s}
+assert: [lost == 0]
+sometimes: [crashes == 1]
+`
+
+func TestSimulationReplays(t *testing.T) {
+	// This test checks the simulator from outside: a scenario that comes with
+	// the program holds and gives the same run twice; one that fails leaves a
+	// file that replays event by event, and shrinks to what it needs.
+	scenario(t)
+	first := object(t, harness.Run(t, "sim", "run", "member-crash", "--json").Ends(0))
+	second := object(t, harness.Run(t, "sim", "run", "member-crash", "--json", "--twice").Ends(0))
+	require(t, first["trace_hash"] != "" && first["trace_hash"] == second["trace_hash"], first["trace_hash"])
+	harness.Run(t, "sim", "diff", "member-crash@1", "member-crash@2").Ends(13).Says("differ")
+
+	dir := harness.Folder(t)
+	file := filepath.Join(dir, "fragile.yaml")
+	if err := os.WriteFile(file, []byte(fragile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	failed := object(t, harness.Run(t, "sim", "run", file, "--json", "--out", dir).Ends(10).Says("1 run failed"))
+	require(t, failed["ok"] == false, failed)
+	run := filepath.Join(dir, "fragile-sim-1")
+	exists(t, filepath.Join(run, "report.html"))
+	found, err := filepath.Glob(filepath.Join(run, "fail-*.json"))
+	require(t, err == nil && len(found) == 1, found)
+	harness.Run(t, "sim", "replay", found[0]).Ends(10).Says("the same failure, and the run is the same, event by event")
+	harness.Run(t, "sim", "diff", found[0], run).Ends(0)
+
+	small := harness.Run(t, "sim", "shrink", found[0]).Ends(0)
+	require(t, strings.Contains(small.Stdout, "became") && strings.Contains(small.Stdout, "1 action"), small)
+	found, err = filepath.Glob(filepath.Join(run, "fail-*.json"))
+	require(t, err == nil && len(found) == 2, found)
+	for _, f := range found {
+		harness.Run(t, "sim", "replay", f).Ends(10).Says("event by event")
+	}
+}
+
+func TestSimulationEndsWithASignal(t *testing.T) {
+	// This test checks that a run under way ends soon after a signal, and
+	// leaves no process behind: the child goes with its parent.
+	scenario(t)
+	file := filepath.Join(harness.Folder(t), "long.yaml")
+	long := strings.Replace(strings.Replace(fragile, "duration: 3s", "duration: 55m", 1), "rate: 300", "rate: 3000", 1)
+	if err := os.WriteFile(file, []byte(long), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := harness.Command{Args: []string{"sim", "run", file}}.Start(t, "")
+	harness.Eventually(t, 30*time.Second, "progress", func() error { return p.Logs("times real time") })
+	if code := p.Terminate(); code != 1 {
+		t.Errorf("status %d", code)
+	}
+}
