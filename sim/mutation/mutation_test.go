@@ -76,6 +76,24 @@ func TestHuntStopsAtTheFirstCatch(t *testing.T) {
 	require.Equal(t, [3]int{2, 1, 0}, [3]int{bugs, caught, atOnce})
 }
 
+// This test checks that who caught a bug last time is tried first.
+func TestHuntBeginsWithWhoCaughtItLastTime(t *testing.T) {
+	r := &record{fails: func(bug, scenario string, _ uint64) string {
+		if bug != "" && scenario == "c" {
+			return "once"
+		}
+		return ""
+	}}
+	h := Hunt{
+		Run: r.run, Scenarios: []string{"a", "b", "c"}, Seeds: 1, Bugs: []mutant.Info{bug(t, "handled-twice")},
+		First: map[string]string{"handled-twice": "c"},
+	}
+	catches, err := h.Score(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, catches[0].Runs)
+	require.Len(t, r.runs, 4)
+}
+
 // This test checks that there is no score if a scenario fails without a bug.
 func TestNothingIsMeasuredWithScenariosThatFailAnyway(t *testing.T) {
 	r := &record{fails: func(bug, scenario string, seed uint64) string {
@@ -211,6 +229,8 @@ func TestTableNamesEveryBug(t *testing.T) {
 	require.Contains(t, text.String(), "| churn | `converges` | 2 | 9 |")
 	require.Contains(t, text.String(), "| **nobody** | – | – | 60 |")
 	require.Contains(t, text.String(), "| churn | 2 |")
+	require.Equal(t, map[string]string{"handled-twice": "churn", "delta-dropped": "churn"}, ReadTable(text.String()))
+	require.Empty(t, ReadTable("# no table\n| a | b |\n"))
 	require.Contains(t, line(catches[2]), "NOT CAUGHT")
 	require.Len(t, []rune(clip(strings.Repeat("é", 200)+"\nmore")), 120)
 }

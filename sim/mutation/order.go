@@ -46,20 +46,29 @@ func (o *order) note(scenario string, caught bool, took time.Duration) {
 	}
 }
 
-// best lists the scenarios: who caught most, then who is quickest, then by
-// name.
-func (o *order) best() []string {
+// best lists the scenarios: first, if there is one of that name, then who caught
+// most, then who is quickest, then by name.
+func (o *order) best(first string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	sorted := slices.Clone(o.marks)
 	slices.SortFunc(sorted, func(a, b mark) int {
-		return cmp.Or(cmp.Compare(b.catches, a.catches), cmp.Compare(a.mean(), b.mean()), cmp.Compare(a.scenario, b.scenario))
+		return cmp.Or(
+			cmp.Compare(rank(a.scenario, first), rank(b.scenario, first)),
+			cmp.Compare(b.catches, a.catches), cmp.Compare(a.mean(), b.mean()), cmp.Compare(a.scenario, b.scenario))
 	})
 	names := make([]string, len(sorted))
 	for i, m := range sorted {
 		names[i] = m.scenario
 	}
 	return names
+}
+
+func rank(scenario, first string) int {
+	if scenario == first {
+		return 0
+	}
+	return 1
 }
 
 func (m mark) mean() time.Duration { return m.took / time.Duration(max(m.runs, 1)) }

@@ -90,3 +90,16 @@ func tally(catches []Catch) []firsts {
 	})
 	return out
 }
+
+// ReadTable returns, by bug, who caught it according to a table that WriteTable
+// wrote. What is no such table has nothing.
+func ReadTable(text string) map[string]string {
+	out := make(map[string]string)
+	for row := range strings.Lines(text) {
+		cells := strings.Split(row, " | ")
+		if len(cells) == 8 && strings.HasPrefix(row, "| `") && !strings.HasPrefix(cells[4], "*") {
+			out[strings.Trim(cells[0], "| `")] = cells[4]
+		}
+	}
+	return out
+}

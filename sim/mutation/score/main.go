@@ -29,7 +29,7 @@ func main() {
 	parallel := flag.Int("parallel", 2, "runs at a time")
 	bugs := flag.String("bugs", "", "only these, separated by commas")
 	only := flag.String("scenarios", "", "only these, separated by commas")
-	table := flag.String("table", "", "write the table into this file as well")
+	table := flag.String("table", "", "write the table into this file as well; who caught a bug in the one that is there is tried first")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -72,6 +72,9 @@ func score(ctx context.Context, h mutation.Hunt, program, bugs, only, table stri
 		return err
 	}
 	h.Run = p.Run
+	if last, err := os.ReadFile(table); err == nil {
+		h.First = mutation.ReadTable(string(last))
+	}
 	catches, err := h.Score(ctx)
 	if err != nil {
 		return err
