@@ -25,7 +25,7 @@ const (
 //
 // Pitfall "a connection is not a path": libp2p uses a connection as long as it
 // is not closed. After a partition TCP repeats what was lost at ever longer
-// intervals, so for as long again nothing moves, and yamux takes 45 s to
+// intervals, so for as long again nothing moves, and yamux takes 25 s to
 // notice. Whoever wants something of the peer now would wait for that.
 func (x *assembly) dialPeer(ctx context.Context, p peer.ID) (network.Conn, error) {
 	for {

@@ -34,8 +34,11 @@ func muxConfig() *yamux.Config {
 	c.LogOutput = io.Discard
 	// Pitfall "yamux, keepalive under load": what does not answer a ping, or
 	// take a frame, for this long is closed. Short times close connections of
-	// busy machines and slow lines; to notice a hang is the overlay's task.
-	c.KeepAliveInterval = 30 * time.Second
+	// busy machines and slow lines; to notice a hang is the overlay's task. But
+	// connections without a link have only this: were they asked every 30 s, as
+	// is the default, they would outlive a partition of half a minute, and then
+	// be dead for as long again, while TCP backs off.
+	c.KeepAliveInterval = 10 * time.Second
 	c.ConnectionWriteTimeout = 15 * time.Second
 	return c
 }

@@ -22,10 +22,10 @@ type Stack struct {
 	net *network
 
 	mu     sync.Mutex
-	closed bool                         // guarded by mu
-	lives  []*participant               // guarded by mu; those that were not closed
-	files  map[string]*security.Network // guarded by mu; by encoded network file
-	timers map[*time.Timer]struct{}     // guarded by mu; of At, not fired yet
+	closed bool                          // guarded by mu
+	lives  []*participant                // guarded by mu; those that were not closed
+	files  map[string]*security.Network  // guarded by mu; by encoded network file
+	timers map[time.Duration]*time.Timer // guarded by mu; of At, not fired yet, by their time
 
 	calls sync.WaitGroup // functions that At runs
 }
@@ -41,24 +41,29 @@ func New(cfg Config) (*Stack, error) {
 	cfg = cfg.withDefaults()
 	return &Stack{
 		cfg: cfg, net: newNetwork(cfg.Seed, cfg.Link),
-		files: make(map[string]*security.Network), timers: make(map[*time.Timer]struct{}),
+		files: make(map[string]*security.Network), timers: make(map[time.Duration]*time.Timer),
 	}, nil
 }
 
 // Now implements play.Level.
 func (s *Stack) Now() time.Duration { return s.net.now() }
 
-// At implements play.Level. What is simultaneous runs in any order.
+// At implements play.Level. What is simultaneous begins in the order of the
+// calls, a nanosecond apart: a bubble's timers that fire at one instant do so
+// in an order that does not repeat.
 func (s *Stack) At(at time.Duration, _ string, f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
-	var t *time.Timer
-	t = time.AfterFunc(at-s.Now(), func() {
+	at = max(at, s.Now())
+	for s.timers[at] != nil {
+		at++
+	}
+	s.timers[at] = time.AfterFunc(at-s.Now(), func() {
 		s.mu.Lock()
-		delete(s.timers, t)
+		delete(s.timers, at)
 		if s.closed {
 			s.mu.Unlock()
 			return
@@ -68,7 +73,6 @@ func (s *Stack) At(at time.Duration, _ string, f func()) {
 		defer s.calls.Done()
 		f()
 	})
-	s.timers[t] = struct{}{}
 }
 
 // Sleep implements play.Level.
@@ -86,7 +90,7 @@ func (s *Stack) SetLinks(of func(from, to string) scenario.Link) {
 func (s *Stack) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	for t := range s.timers {
+	for _, t := range s.timers {
 		t.Stop()
 	}
 	clear(s.timers)

@@ -38,6 +38,24 @@ type stage struct {
 // first one.
 func perform(t *testing.T, count int, body func(t *testing.T, s *stage)) {
 	t.Helper()
+	bubble(t, func(t *testing.T) {
+		file, err := security.GenerateNetworkFile("stage", seeded(1))
+		require.NoError(t, err)
+		l, err := stack.New(stack.Config{Seed: 1})
+		require.NoError(t, err)
+		s := &stage{Stack: l, t: t, network: file}
+		defer func() { require.NoError(t, l.Close()) }()
+		for range count {
+			s.start(len(s.nodes))
+			time.Sleep(time.Millisecond)
+		}
+		body(t, s)
+	})
+}
+
+// bubble runs body in virtual time.
+func bubble(t *testing.T, body func(t *testing.T)) {
+	t.Helper()
 	// Timers of bubbles confuse the race detector if there are two Ps: Go
 	// issue 78156.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
@@ -54,19 +72,7 @@ func perform(t *testing.T, count int, body func(t *testing.T, s *stage)) {
 			panic("the bubble hangs")
 		}
 	})
-	synctest.Test(t, func(t *testing.T) {
-		file, err := security.GenerateNetworkFile("stage", seeded(1))
-		require.NoError(t, err)
-		l, err := stack.New(stack.Config{Seed: 1})
-		require.NoError(t, err)
-		s := &stage{Stack: l, t: t, network: file}
-		defer func() { require.NoError(t, l.Close()) }()
-		for range count {
-			s.start(len(s.nodes))
-			time.Sleep(time.Millisecond)
-		}
-		body(t, s)
-	})
+	synctest.Test(t, body)
 }
 
 // start starts node i, for the first time or again.
