@@ -21,6 +21,7 @@ const (
 	recheckFirst  = 15 * time.Second       // … up to this each time that a lookup finds what the last one found
 	recheckSpread = 15 * time.Second       // the most that is added to the longest wait
 	lookupDelay   = 300 * time.Millisecond // after a change nearby: others may follow
+	joinDelay     = 20 * time.Millisecond  // the same while no lookup has found anybody: this node is joining
 )
 
 // finder is the core that knows the anchors of every cluster id in use here:
@@ -147,9 +148,21 @@ func (f *finder) tableChanged(now time.Time) {
 		g.local = local
 		f.update(now, g)
 		if g.seekers > 0 {
-			f.planLookup(g, now.Add(lookupDelay))
+			f.planLookup(g, now.Add(f.delay(g)))
 		}
 	}
+}
+
+// delay is how long a change nearby may be followed by others before the
+// network is asked. Who joins knows nobody yet and has no time to lose: until it
+// has asked, its members are known to the wrong anchors only.
+func (f *finder) delay(g *ring) time.Duration {
+	for _, p := range g.found {
+		if p != f.reach.self {
+			return lookupDelay
+		}
+	}
+	return joinDelay
 }
 
 // peerChanged takes in that p can be reached again, or no longer.
@@ -196,6 +209,9 @@ func (f *finder) lookedUp(now time.Time, cid security.ClusterID, peers []peer.ID
 		g.recheck = recheckSoon
 		g.found = found
 		f.update(now, g)
+		for _, p := range found {
+			f.reach.found(now, p)
+		}
 	}
 	if g.seekers > 0 {
 		// While a network forms, routing tables are incomplete far from home:

@@ -151,8 +151,22 @@ func (r *reach) learn(p peer.ID, addrs []string) {
 // retry dials p without further delay, unless that was done a moment ago:
 // there is news that p lives. Until the link is up p counts as failing.
 func (r *reach) retry(now time.Time, p peer.ID) {
-	c := r.peers[p]
-	if c == nil || c.session != 0 || c.wants == 0 || c.opening || now.Before(c.opened.Add(dialFirst)) {
+	if c := r.peers[p]; c != nil && !now.Before(c.opened.Add(dialFirst)) {
+		r.again(now, p, c)
+	}
+}
+
+// found dials p, which a lookup has found, without further delay if it could
+// not be dialled just once: whoever joins hears of its anchors before it knows
+// where they are, and the lookup has told.
+func (r *reach) found(now time.Time, p peer.ID) {
+	if c := r.peers[p]; c != nil && c.failures == 1 {
+		r.again(now, p, c)
+	}
+}
+
+func (r *reach) again(now time.Time, p peer.ID, c *contact) {
+	if c.session != 0 || c.wants == 0 || c.opening {
 		return
 	}
 	c.failures = min(c.failures, 1)

@@ -57,6 +57,24 @@ func TestWantedPeerIsDialledWithGrowingPauses(t *testing.T) {
 	require.Empty(t, r.peers, "nothing is left of it")
 }
 
+// Whoever could not be dialled just once, as its address was not known yet, is
+// dialled at once when a lookup has found it; one that fails again and again
+// is not.
+func TestWhoALookupFindsIsDialledAtOnce(t *testing.T) {
+	r, p := newReachRig(), testPeer("A")
+	r.want(r.now, p, nil)
+	r.found(r.now, p)
+	require.Len(t, r.took(), 1, "one dial at a time")
+	r.dialFailed(r.now, p)
+	r.found(r.now, p)
+	require.Equal(t, []action{openAction{p, nil}}, r.took())
+	r.dialFailed(r.now, p)
+	r.found(r.now, p)
+	require.Empty(t, r.took(), "it had its chance")
+	r.found(r.now, testPeer("B"))
+	require.Empty(t, r.took(), "nobody wants it")
+}
+
 // A dial that is never answered counts as failed in the end.
 func TestDialWithoutAnswerIsGivenUp(t *testing.T) {
 	r, p := newReachRig(), testPeer("A")
