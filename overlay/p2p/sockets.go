@@ -106,7 +106,7 @@ func (t *socketTransport) Listen(addr ma.Multiaddr) (transport.Listener, error) 
 		_ = l.Close()
 		return nil, fmt.Errorf("p2p: listener: %w", err)
 	}
-	return t.upgrader.UpgradeListener(t, wrapped), nil
+	return t.upgrader.UpgradeGatedMaListener(t, t.upgrader.GateMaListener(wrapped)), nil
 }
 
 // CanDial implements transport.Transport.

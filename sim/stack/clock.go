@@ -71,7 +71,7 @@ func (s *skewed) resume() {
 }
 
 // boot is the clock of a process that starts now.
-func (s *skewed) boot() overlay.Clock {
+func (s *skewed) boot() *clock {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &clock{skewed: s, step: s.step}
@@ -88,6 +88,17 @@ func (c *clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Now().Add(c.step + c.drifted())
+}
+
+// instant is when the clock will show t, as the bubble's time; zero stays zero.
+func (c *clock) instant(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	return now.Add(c.real(t.Sub(now.Add(c.step + c.drifted()))))
 }
 
 // AfterFunc implements overlay.Clock.

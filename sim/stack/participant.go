@@ -22,7 +22,7 @@ type participant struct {
 	host        *p2p.Host
 	proc        *process
 	incarnation uint64
-	clock       overlay.Clock
+	clock       *clock
 	workers     *overlay.Workers
 
 	once sync.Once

@@ -53,7 +53,7 @@ func (s *Stack) create(spec play.NodeSpec) (*participant, error) {
 	if err == nil {
 		p.host = host
 		seam := overlay.Seam{
-			Transport: host, Router: host.Router(), Clock: p.clock, Exec: p.workers,
+			Transport: &transport{host, p.clock}, Router: host.Router(), Clock: p.clock, Exec: p.workers,
 			Rand: newRandom(s.cfg.Seed, fmt.Sprint(spec.Name, " ", p.incarnation)),
 		}
 		p.Node, err = node.New(node.Config{
