@@ -46,6 +46,9 @@ func (cs *candidates) ready(now time.Time) []*candidate {
 
 // wanted says whether c may be dialled at all.
 func (cs *candidates) wanted(c *candidate) bool {
+	if c.next.IsZero() && mutant.On(mutant.LostPeersForgotten) {
+		return false
+	}
 	return !c.dialing && (c.peer == "" || !cs.connected[c.peer])
 }
 
@@ -54,7 +57,7 @@ func (cs *candidates) wanted(c *candidate) bool {
 func (cs *candidates) patrol(now time.Time, slow bool) *candidate {
 	var first *candidate
 	for _, c := range cs.list {
-		if mutant.On(mutant.LostPeersForgotten) || !cs.wanted(c) || !c.next.IsZero() || (now.Sub(c.since) >= patrolFor) != slow {
+		if !cs.wanted(c) || !c.next.IsZero() || (now.Sub(c.since) >= patrolFor) != slow {
 			continue
 		}
 		if first == nil || c.dialled.Before(first.dialled) {
