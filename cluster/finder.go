@@ -145,8 +145,14 @@ func (f *finder) tableChanged(now time.Time) {
 		if slices.Equal(local, g.local) {
 			continue
 		}
+		old := g.local
 		g.local = local
 		f.update(now, g)
+		for _, p := range local {
+			if !slices.Contains(old, p) { // news that it lives, as after a partition
+				f.reach.retry(now, p)
+			}
+		}
 		if g.seekers > 0 {
 			f.planLookup(g, now.Add(f.delay(g)))
 		}

@@ -42,6 +42,24 @@ func TestUnreachablePeerIsReplacedUntilItIsBack(t *testing.T) {
 	require.Equal(t, near[0]+" "+near[1]+" "+near[2], g.anchors("geo"))
 }
 
+// A peer that has failed for long is dialled at once when the routing table
+// has it again: after a partition the pauses between dials are long.
+func TestWhoIsBackInTheTableIsDialledAtOnce(t *testing.T) {
+	g := newRig(t, "A", "B", "C", "D")
+	near := g.nearest("geo", "A", "B", "C", "D")
+	g.looksFor("geo")
+	for range 8 {
+		g.link(PeerDialFailed, near[0])
+		g.after(dialLongest)
+	}
+	g.link(PeerDialFailed, near[0])
+	g.table = near[1:]
+	g.do(tableEvent{})
+	require.NotContains(t, g.after(dialFirst), "open "+near[0])
+	g.table = near
+	require.Contains(t, g.do(tableEvent{}), "open "+near[0])
+}
+
 // Whom others name is dialled, and counts once its link is up, not before:
 // hearsay is not passed on.
 func TestHearsayCountsOnceThereIsALink(t *testing.T) {
