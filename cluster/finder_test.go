@@ -48,6 +48,7 @@ func TestWhoIsBackInTheTableIsDialledAtOnce(t *testing.T) {
 	g := newRig(t, "A", "B", "C", "D")
 	near := g.nearest("geo", "A", "B", "C", "D")
 	g.looksFor("geo")
+	g.do(lookedUpEvent{g.stampOf("geo", "me").cid, []peer.ID{testPeer(near[0])}}) // so that it stays wanted
 	for range 8 {
 		g.link(PeerDialFailed, near[0])
 		g.after(dialLongest)
