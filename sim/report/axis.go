@@ -75,7 +75,7 @@ func (a axis) ticks(c *svg.Canvas, top, y float64) {
 // canvas returns a canvas that the page's script can relate to time.
 func (a axis) canvas(height float64, label string) *svg.Canvas {
 	c := svg.New(wide, height, label)
-	c.Data("time", fmt.Sprintf("%.0f %.0f %d", left, right, a.end.Milliseconds()))
+	c.Time(fmt.Sprintf("%.0f %.0f %d", left, right, a.end.Milliseconds()))
 	return c
 }
 

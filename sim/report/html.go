@@ -4,14 +4,11 @@
 package report
 
 import (
-	_ "embed" // the page's template, style and script
-	"html/template"
+	_ "embed" // the page's style and script
 	"io"
-	"sync"
-)
 
-//go:embed page/page.html
-var pageHTML string
+	"github.com/arke-mesh/arke/sim/report/internal/markup"
+)
 
 //go:embed page/page.css
 var pageCSS string
@@ -19,13 +16,30 @@ var pageCSS string
 //go:embed page/page.js
 var pageJS string
 
-var pageTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("page").Parse(pageHTML))
-})
+// policy lets the page load nothing.
+const policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 // WriteHTML writes the report as a page: one file that needs no other, nor a
 // network. A report that was read from JSON has no history to draw, so its
 // page has tables only.
 func (r *Report) WriteHTML(w io.Writer) error {
-	return pageTemplate().Execute(w, newPage(r))
+	p := newPage(r)
+	data, err := markup.Data("data", p.Data)
+	if err != nil {
+		return err
+	}
+	clock := "virtual"
+	if r.Level == "net" {
+		clock = "real"
+	}
+	return markup.Document(w, markup.El("html", markup.Attr("lang", "en"), p.head(), markup.El("body",
+		patterns(),
+		p.header(),
+		markup.El("main",
+			p.assertions(), p.violations(), p.latency(), p.percentiles(), p.outcomes(), p.memberSection(),
+			p.nodeSection(), p.viewSection(), p.timeSection(), p.faultSection(), p.metricSection(), p.scenarioSection()),
+		markup.El("footer", markup.Text("Times count from the beginning of the run, in "+clock+" seconds. 1 KB is 1,000 bytes.")),
+		data,
+		markup.Script(pageJS),
+	)))
 }

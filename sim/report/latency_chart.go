@@ -5,11 +5,11 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"time"
 
 	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/report/internal/markup"
 	"github.com/arke-mesh/arke/sim/report/internal/svg"
 )
 
@@ -47,7 +47,7 @@ func (s *series) cell(ms float64) int {
 
 // latencyChart draws how long replies took, on a logarithmic scale over the
 // time of sending, with the faults above and the other outcomes below.
-func latencyChart(a axis, h *history.History, s *series, all []band) template.HTML {
+func latencyChart(a axis, h *history.History, s *series, all []band) markup.Node {
 	c := a.canvas(0, "Latency of replies over time, with the faults")
 	top := lane(c, a, all, 0) + 16
 	bottom := top + plotHeight
@@ -71,7 +71,7 @@ func latencyChart(a axis, h *history.History, s *series, all []band) template.HT
 	latencyLegend(c, top)
 	c.Text((left+right)/2, end+30, svg.Middle, "axis", "time since the run began")
 	c.Grow(end + 36)
-	return c.HTML()
+	return c.Node()
 }
 
 // density draws how many replies took how long: four shades, each for ten

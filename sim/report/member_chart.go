@@ -6,11 +6,11 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"slices"
 	"time"
 
 	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/report/internal/markup"
 	"github.com/arke-mesh/arke/sim/report/internal/svg"
 )
 
@@ -100,7 +100,7 @@ func pickMembers(lines []*memberLine, weight map[string]float64) (shown []*membe
 
 // memberChart draws a row for each member: when it was registered, and how
 // many requests it handled. All rows have the same scale.
-func memberChart(a axis, h *history.History, lines []*memberLine, rest *memberLine, all []band) (template.HTML, string) {
+func memberChart(a axis, h *history.History, lines []*memberLine, rest *memberLine, all []band) (markup.Node, string) {
 	rows := lines
 	if rest != nil {
 		rows = append(slices.Clone(lines), rest)
@@ -129,7 +129,7 @@ func memberChart(a axis, h *history.History, lines []*memberLine, rest *memberLi
 		y += memberRow
 	}
 	c.Grow(y + 24)
-	return c.HTML(), fmt.Sprintf("Every row is %s requests per second high.", svg.Amount(largest/a.bucket.Seconds()))
+	return c.Node(), fmt.Sprintf("Every row is %s requests per second high.", svg.Amount(largest/a.bucket.Seconds()))
 }
 
 func memberRowAt(c *svg.Canvas, a axis, l *memberLine, rest bool, y, largest float64, all []band) {

@@ -5,12 +5,12 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/report/internal/markup"
 	"github.com/arke-mesh/arke/sim/report/internal/svg"
 )
 
@@ -70,7 +70,7 @@ func usual(values []float64) float64 {
 }
 
 // draw returns the drawing and what its scales are.
-func (n *nodeChart) draw(shown []string) (template.HTML, string) {
+func (n *nodeChart) draw(shown []string) (markup.Node, string) {
 	c := n.a.canvas(0, "Life of each node, the faults that hit it, and the bytes that it sent on each lane")
 	y := 4.0
 	bottom := y
@@ -88,9 +88,9 @@ func (n *nodeChart) draw(shown []string) (template.HTML, string) {
 		scales = append(scales, laneNames[lane]+" "+svg.Size(n.largest[lane]/n.a.bucket.Seconds())+"/s")
 	}
 	if len(scales) == 0 {
-		return c.HTML(), ""
+		return c.Node(), ""
 	}
-	return c.HTML(), "Full height of a lane: " + strings.Join(scales, ", ") + "; the few higher peaks are cut off. On the right: bytes sent on it in all."
+	return c.Node(), "Full height of a lane: " + strings.Join(scales, ", ") + "; the few higher peaks are cut off. On the right: bytes sent on it in all."
 }
 
 // rowHeight is smaller for a node that sent nothing.

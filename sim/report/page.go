@@ -6,20 +6,18 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 
 	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/report/internal/markup"
 	"github.com/arke-mesh/arke/sim/report/internal/svg"
 )
 
-// page is what the template shows.
+// page is what the sections show.
 type page struct {
 	*Report
-	Style   template.CSS
-	Script  template.JS
 	Data    data
 	Verdict string // PASSED or FAILED
 	Lead    string
@@ -29,7 +27,7 @@ type page struct {
 	Broken     []brokenRow
 	BrokenMore string
 
-	Latency     template.HTML
+	Latency     markup.Node
 	Bucket      string
 	LostNote    string
 	Percentiles [][]latencyRow
@@ -38,13 +36,13 @@ type page struct {
 	Ends        []endRow
 	Retries     string
 
-	MemberChart template.HTML
+	MemberChart markup.Node
 	MemberNote  string
-	NodeChart   template.HTML
+	NodeChart   markup.Node
 	NodeNote    string
 	NodeCount   int
 	LaneLegend  []string
-	ViewChart   template.HTML
+	ViewChart   markup.Node
 	ViewNote    string
 	Sights      int
 
@@ -78,7 +76,7 @@ func newPage(r *Report) *page {
 	if h == nil {
 		h = &history.History{}
 	}
-	p := &page{Report: r, Style: template.CSS(pageCSS), Script: template.JS(pageJS), Verdict: "FAILED", Nearby: svg.Millis(millis(Nearby))}
+	p := &page{Report: r, Verdict: "FAILED", Nearby: svg.Millis(millis(Nearby))}
 	if r.OK {
 		p.Verdict = "PASSED"
 	}

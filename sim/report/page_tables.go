@@ -7,12 +7,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/arke-mesh/arke/sim/check"
+	"github.com/arke-mesh/arke/sim/report/internal/markup"
 	"github.com/arke-mesh/arke/sim/report/internal/svg"
 )
 
@@ -32,7 +32,7 @@ type latencyRow struct {
 
 type endRow struct {
 	Outcome, Count, Share, Meaning string
-	Bar                            template.HTML
+	Bar                            markup.Node
 	Works                          []string
 	Bad                            bool
 }
@@ -133,7 +133,7 @@ func (p *page) endRows() {
 			class = "bar-bad"
 		}
 		bar.Rect(0, 0, max(120*float64(n)/float64(largest), 1.5), 10, class, "")
-		row.Bar = bar.HTML()
+		row.Bar = bar.Node()
 		for i := range p.WorkNames {
 			row.Works = append(row.Works, svg.Grouped(works[i+1].Outcomes[name]))
 		}

@@ -5,10 +5,10 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"time"
 
 	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/report/internal/markup"
 	"github.com/arke-mesh/arke/sim/report/internal/svg"
 )
 
@@ -20,7 +20,7 @@ const (
 
 // viewChart draws, for each cluster, the share of views that are right, and
 // below it what was wrong with the others.
-func viewChart(a axis, h *history.History, all []*sight, faults []band) template.HTML {
+func viewChart(a axis, h *history.History, all []*sight, faults []band) markup.Node {
 	c := a.canvas(0, "Share of right views over time")
 	y := lane(c, a, faults, 0) + 16
 	top := y
@@ -36,7 +36,7 @@ func viewChart(a axis, h *history.History, all []*sight, faults []band) template
 	}
 	phases(c, a, h, top, y)
 	c.Grow(y + 24)
-	return c.HTML()
+	return c.Node()
 }
 
 // strips are the rows below a cluster's plot that have anything to show.

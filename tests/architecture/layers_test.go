@@ -160,6 +160,15 @@ func TestNothingForbiddenIsLinked(t *testing.T) {
 	}
 }
 
+// TestLinkerMayLeaveOutMethods checks that the program stays small: with
+// html/template, which calls methods of text/template by reflection, the linker
+// has to keep every exported method, which is 4 MB. (cobra imports the latter
+// so that it is only used if a program sets templates of its own.)
+func TestLinkerMayLeaveOutMethods(t *testing.T) {
+	require.NotContains(t, linked(t, "cmd/arke"), "html/template")
+	require.NotContains(t, linked(t, "sim/report"), "text/template")
+}
+
 // TestClientLinksNoOverlay checks that a program that attaches to a relay
 // carries neither libp2p nor our own node.
 func TestClientLinksNoOverlay(t *testing.T) {

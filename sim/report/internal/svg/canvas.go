@@ -4,10 +4,10 @@
 package svg
 
 import (
-	"html"
-	"html/template"
 	"strconv"
 	"strings"
+
+	"github.com/arke-mesh/arke/sim/report/internal/markup"
 )
 
 // Anchors of text.
@@ -19,9 +19,10 @@ const (
 
 // Canvas collects the elements of one drawing.
 type Canvas struct {
-	b             strings.Builder
+	shapes        markup.Group
 	width, height float64
-	label, attrs  string
+	label         string
+	data          []markup.Part
 }
 
 // New returns an empty canvas. The label is what a screen reader says.
@@ -29,9 +30,10 @@ func New(width, height float64, label string) *Canvas {
 	return &Canvas{width: width, height: height, label: label}
 }
 
-// Data puts an attribute data-name="value" on the drawing, for scripts.
-func (c *Canvas) Data(name, value string) {
-	c.attrs += " data-" + name + `="` + html.EscapeString(value) + `"`
+// Time says where on the drawing time runs, for scripts: from x left to x right,
+// from 0 to so many milliseconds.
+func (c *Canvas) Time(value string) {
+	c.data = append(c.data, markup.Attr("data-time", value))
 }
 
 // Grow makes the canvas at least so high.
@@ -41,43 +43,31 @@ func (c *Canvas) Grow(height float64) {
 
 // Rect draws a rectangle. With a title it says so when pointed at.
 func (c *Canvas) Rect(x, y, w, h float64, class, title string) {
-	c.b.WriteString(`<rect x="` + num(x) + `" y="` + num(y) + `" width="` + num(max(w, 0)) + `" height="` + num(max(h, 0)) + `"`)
-	c.class(class)
-	c.finish("rect", title)
+	c.draw(markup.El("rect", markup.Attr("x", num(x)), markup.Attr("y", num(y)), markup.Attr("width", num(max(w, 0))),
+		markup.Attr("height", num(max(h, 0))), markup.Class(class), titled(title)))
 }
 
 // Line draws a straight line.
 func (c *Canvas) Line(x1, y1, x2, y2 float64, class string) {
-	c.b.WriteString(`<line x1="` + num(x1) + `" y1="` + num(y1) + `" x2="` + num(x2) + `" y2="` + num(y2) + `"`)
-	c.class(class)
-	c.b.WriteString("/>")
+	c.draw(markup.El("line", markup.Attr("x1", num(x1)), markup.Attr("y1", num(y1)), markup.Attr("x2", num(x2)),
+		markup.Attr("y2", num(y2)), markup.Class(class)))
 }
 
 // Circle draws a disc.
 func (c *Canvas) Circle(x, y, r float64, class, title string) {
-	c.b.WriteString(`<circle cx="` + num(x) + `" cy="` + num(y) + `" r="` + num(r) + `"`)
-	c.class(class)
-	c.finish("circle", title)
+	c.draw(markup.El("circle", markup.Attr("cx", num(x)), markup.Attr("cy", num(y)), markup.Attr("r", num(r)), markup.Class(class), titled(title)))
 }
 
 // Path draws p, or nothing if p is empty.
 func (c *Canvas) Path(p *Path, class, title string) {
-	if p.Empty() {
-		return
+	if !p.Empty() {
+		c.draw(markup.El("path", markup.Attr("d", p.b.String()), markup.Class(class), titled(title)))
 	}
-	c.b.WriteString(`<path d="` + p.b.String() + `"`)
-	c.class(class)
-	c.finish("path", title)
 }
 
 // Text writes text with its baseline at y.
 func (c *Canvas) Text(x, y float64, anchor, class, text string) {
-	c.b.WriteString(`<text x="` + num(x) + `" y="` + num(y) + `"`)
-	if anchor != Start {
-		c.b.WriteString(` text-anchor="` + anchor + `"`)
-	}
-	c.class(class)
-	c.b.WriteString(">" + html.EscapeString(text) + "</text>")
+	c.text(x, y, anchor, class, "", text)
 }
 
 // FitText writes text, cut to the width; the whole of it appears when pointed
@@ -85,44 +75,40 @@ func (c *Canvas) Text(x, y float64, anchor, class, text string) {
 // room for anything.
 func (c *Canvas) FitText(x, y, width, size float64, anchor, class, text string) bool {
 	short := Fit(text, width, size)
-	if short == "" {
+	switch short {
+	case "":
 		return false
-	}
-	if short == text {
+	case text:
 		c.Text(x, y, anchor, class, text)
-		return true
+	default:
+		c.text(x, y, anchor, class, text, short)
 	}
-	c.b.WriteString(`<text x="` + num(x) + `" y="` + num(y) + `"`)
-	if anchor != Start {
-		c.b.WriteString(` text-anchor="` + anchor + `"`)
-	}
-	c.class(class)
-	c.b.WriteString("><title>" + html.EscapeString(text) + "</title>" + html.EscapeString(short) + "</text>")
 	return true
 }
 
-// HTML returns the drawing as an element to put into a page.
-func (c *Canvas) HTML() template.HTML {
-	var b strings.Builder
-	b.WriteString(`<svg viewBox="0 0 ` + num(c.width) + " " + num(c.height) + `" role="img" aria-label="` +
-		html.EscapeString(c.label) + `"` + c.attrs + ">")
-	b.WriteString(c.b.String())
-	b.WriteString("</svg>")
-	return template.HTML(b.String()) // every text in it was escaped above
-}
-
-func (c *Canvas) class(class string) {
-	if class != "" {
-		c.b.WriteString(` class="` + html.EscapeString(class) + `"`)
+func (c *Canvas) text(x, y float64, anchor, class, title, text string) {
+	var anchored markup.Part
+	if anchor != Start {
+		anchored = markup.Attr("text-anchor", anchor)
 	}
+	c.draw(markup.El("text", markup.Attr("x", num(x)), markup.Attr("y", num(y)), anchored, markup.Class(class), titled(title), markup.Text(text)))
 }
 
-func (c *Canvas) finish(element, title string) {
+// Node returns the drawing as an element to put into a page.
+func (c *Canvas) Node() markup.Node {
+	return markup.El("svg", append([]markup.Part{
+		markup.Attr("viewBox", "0 0 "+num(c.width)+" "+num(c.height)), markup.Attr("role", "img"), markup.Attr("aria-label", c.label),
+	}, append(c.data, c.shapes)...)...)
+}
+
+func (c *Canvas) draw(shape markup.Node) { c.shapes = append(c.shapes, shape) }
+
+// titled returns what a browser shows when the shape is pointed at.
+func titled(title string) markup.Part {
 	if title == "" {
-		c.b.WriteString("/>")
-		return
+		return nil
 	}
-	c.b.WriteString("><title>" + html.EscapeString(title) + "</title></" + element + ">")
+	return markup.El("title", markup.Text(title))
 }
 
 // num writes a coordinate: one decimal is a tenth of a pixel.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/sim/report/internal/markup"
 	"github.com/arke-mesh/arke/sim/report/internal/svg"
 )
 
@@ -23,7 +24,7 @@ func labels(ticks []svg.Tick) (all []string) {
 // escapes, coordinates with one decimal at most.
 func TestDrawingIsEscapedAndShort(t *testing.T) {
 	c := svg.New(100, 50, `a "label"`)
-	c.Data("time", "1 2")
+	c.Time("1 2")
 	c.Rect(1, 2.04, 3.25, -4, "bar", "<title>")
 	c.Line(0, 0, 10, -0.01, "grid")
 	c.Circle(1, 2, 3, "", "")
@@ -44,7 +45,7 @@ func TestDrawingIsEscapedAndShort(t *testing.T) {
 		`<line x1="0" y1="0" x2="10" y2="0" class="grid"/>`+
 		`<circle cx="1" cy="2" r="3"/>`+
 		`<text x="5" y="6" text-anchor="end" class="axis">a &lt; b &amp; c</text>`+
-		`<path d="M0 0L1.3 2H3V4M1 1h2v2h-2zZ" class="line"/></svg>`, string(c.HTML()))
+		`<path d="M0 0L1.3 2H3V4M1 1h2v2h-2zZ" class="line"/></svg>`, markup.String(c.Node()))
 }
 
 // TestTextIsCutBeforeItIsTooWide proves that Fit never exceeds its width, and
@@ -59,7 +60,7 @@ func TestTextIsCutBeforeItIsTooWide(t *testing.T) {
 	c := svg.New(10, 10, "")
 	require.False(t, c.FitText(0, 0, 5, 11, svg.Start, "small", text))
 	require.True(t, c.FitText(0, 0, 80, 11, svg.Start, "small", text))
-	require.Contains(t, string(c.HTML()), "<title>"+text+"</title>cut a1,a")
+	require.Contains(t, markup.String(c.Node()), "<title>"+text+"</title>cut a1,a")
 }
 
 // TestScalesPutValuesInPlace proves both kinds of scale and their edges.
