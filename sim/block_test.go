@@ -87,7 +87,7 @@ func TestLongOneWayCutBreaksConnections(t *testing.T) {
 		sim.Run(t, exact(), func(t *testing.T, n *sim.Network) {
 			a, b, _, _ := two(t, n)
 			n.CutOneWay([]string{from}, []string{map[string]string{"a": "b", "b": "a"}[from]})
-			time.Sleep(29 * time.Second)
+			time.Sleep(24 * time.Second)
 			require.Equal(t, []string{"up"}, a.seen())
 			time.Sleep(2 * time.Second)
 			require.Equal(t, []string{"up", "down"}, a.seen())

@@ -28,7 +28,7 @@ type Config struct {
 	DialTimeout time.Duration
 
 	// DeadAfter breaks a connection whose other end has been silent or cut
-	// off for so long, as a keepalive would. Default 30 s.
+	// off for so long, as the keepalive of overlay/p2p does. Default 25 s.
 	DeadAfter time.Duration
 
 	// Window is how many bytes of one stream may be on their way or unread;
@@ -71,7 +71,7 @@ func (c Config) withDefaults() Config {
 		c.DialTimeout = 5 * time.Second
 	}
 	if c.DeadAfter <= 0 {
-		c.DeadAfter = 30 * time.Second
+		c.DeadAfter = 25 * time.Second
 	}
 	if c.Window <= 0 {
 		c.Window = 256 << 10

@@ -19,7 +19,8 @@ type conn struct {
 	flows   [2]flow      // what this end sent
 	streams [2][]*stream // alive at this end, by age
 	opened  [2]uint64    // streams this end has opened
-	ended   [2]bool      // this end's close waits for its commit
+	ended   [2]bool      // this end's close waits for its commit, or was sent
+	bounced bool         // an end that is gone has answered with a reset
 }
 
 func newConn(dialer, acceptor *process, number uint64) *conn {
@@ -93,6 +94,28 @@ func (c *conn) sendEnd(end int) {
 	c.flows[end].send(c.key(kindConnDown, to, 0), 0, 0, func() {
 		if c.ends[to].state == stateUp {
 			c.breakEnd(to, ErrConnLost, false)
+		}
+	})
+}
+
+// bounce answers something that arrived at an end which is gone with a reset,
+// as a host does: the sender need not wait until the news of the end itself,
+// which may have been lost, is sent again.
+func (c *conn) bounce(sender int) {
+	to := 1 - sender
+	if c.open[to] || !c.ended[to] || !c.open[sender] || c.bounced || c.ends[to].state == stateSilent || c.path(to).blocked() {
+		return
+	}
+	takes, ok := c.path(to).flight()
+	if !ok {
+		return // the next one may get through
+	}
+	c.bounced = true
+	c.n.after(takes, c.key(kindConnDown, sender, 1), func() {
+		c.n.mu.Lock()
+		defer c.n.mu.Unlock()
+		if c.ends[sender].state == stateUp {
+			c.breakEnd(sender, ErrConnLost, false)
 		}
 	})
 }

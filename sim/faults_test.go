@@ -61,7 +61,7 @@ func TestSilenceIsNoticedByKeepalive(t *testing.T) {
 				_, b, _, there := two(t, n)
 				begin := time.Now()
 				n.Silence("a")
-				want := 30 * time.Second
+				want := 25 * time.Second
 				if restart {
 					time.Sleep(2 * time.Second)
 					start(t, n, "a")

@@ -46,6 +46,7 @@ func (f *flow) send(k key, size int, sum uint64, arrive func()) {
 		}
 		if f.arrived(e) {
 			arrive()
+			f.c.bounce(f.end)
 		}
 	}
 	f.flight = append(f.flight, e)

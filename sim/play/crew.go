@@ -135,17 +135,27 @@ func (n *crewNode) enter(alive bool) *life {
 	return n.life
 }
 
+// leaving says whether the node lives no longer, but is not gone either.
+func (n *crewNode) leaving() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.busy && n.life != nil
+}
+
 func (n *crewNode) leave(l *life) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.busy, n.life = false, l
 }
 
-// start starts a node and registers its members. It does nothing if the node
-// lives.
+// start starts a node and registers its members. It waits for a node that
+// still drains, and does nothing if the node lives.
 func (c *crew) start(n *crewNode) {
-	if n.enter(false) == nil {
-		return
+	for n.enter(false) == nil {
+		if !n.leaving() {
+			return
+		}
+		c.p.level.Sleep(c.p.level.Now() + warmUpLook)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

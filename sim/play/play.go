@@ -112,7 +112,7 @@ func (p *player) launch() {
 		p.at(p.start+n.start, "start "+n.name, func() { p.crew.start(n) })
 	}
 	for i, a := range p.scenario.Timeline {
-		p.at(p.start+a.At.D(), fmt.Sprintf("action %d %s", i, a.Do), func() { p.act(a) })
+		p.at(p.start+a.At.D(), fmt.Sprintf("action %d %s", i, a.Do), func() { p.act(i, a) })
 	}
 	for i, w := range p.scenario.Workload {
 		p.work(i, w, p.start)

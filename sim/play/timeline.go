@@ -15,7 +15,7 @@ import (
 )
 
 // act does one primitive action of the timeline.
-func (p *player) act(a scenario.Action) {
+func (p *player) act(index int, a scenario.Action) {
 	p.record.fault(p.level.Now(), a, p.back(a))
 	var err error
 	switch a.Do {
@@ -26,7 +26,7 @@ func (p *player) act(a scenario.Action) {
 			}
 		}
 	case "flood":
-		p.flood(a)
+		p.flood(index, a)
 	default:
 		err = p.level.Apply(a)
 	}
@@ -77,7 +77,7 @@ func (p *player) strike(n *crewNode, a scenario.Action) error {
 }
 
 // flood adds a workload for a while.
-func (p *player) flood(a scenario.Action) {
+func (p *player) flood(index int, a scenario.Action) {
 	if a.Work == nil {
 		return
 	}
@@ -88,7 +88,7 @@ func (p *player) flood(a scenario.Action) {
 	if a.For > 0 {
 		w.Stop = w.Start + a.For
 	}
-	p.work(workFlood+int(a.At.D()/time.Millisecond)%workFlood, w, p.level.Now())
+	p.work(workFlood+index, w, p.level.Now())
 }
 
 // text says for people what an action does.

@@ -16,7 +16,7 @@ import (
 // Indexes of works that no scenario lists; they are the upper bits of request
 // ids.
 const (
-	workFlood = 1 << 10 // plus the action's number
+	workFlood = 1 << 16 // plus the action's number
 	workProbe = 1 << 20 // plus the pair's number
 )
 
