@@ -6,6 +6,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
+COMMIT      := $(shell git describe --always --dirty=+ --abbrev=12 --exclude '*' 2>/dev/null || true)
 GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PROTOC_GEN  := google.golang.org/protobuf/cmd/protoc-gen-go
@@ -21,7 +22,7 @@ help: ## list the targets
 .PHONY: build
 build: ## the stripped binary, in bin/arke
 	@mkdir -p bin
-	go build -trimpath -ldflags '-s -w' -o bin/arke ./cmd/arke
+	go build -trimpath -ldflags '-s -w -X github.com/arke-mesh/arke/sim/runner.stamp=$(COMMIT)' -o bin/arke ./cmd/arke
 
 .PHONY: demo
 demo: build ## three relays, a cluster of three members, one killed and brought back, under a minute
