@@ -41,9 +41,12 @@ func TestEveryShippedScenarioExpandsForManySeeds(t *testing.T) {
 			x, err := s.Expand()
 			require.NoError(t, err, "%s, seed %d", name, seed)
 			nodes := len(scenario.NewIndex(x).Names())
-			if name == "churn" {
+			switch name {
+			case "churn":
 				require.Equal(t, 1000, nodes)
-			} else {
+			case "mass-start":
+				require.Equal(t, 300, nodes)
+			default:
 				require.GreaterOrEqual(t, nodes, 7, name)
 				require.LessOrEqual(t, nodes, 60, name)
 			}
