@@ -18,6 +18,8 @@
 //		time.Sleep(10 * time.Second) // of virtual time
 //	})
 //
+// Play runs a whole scenario file with handlers of the test's own.
+//
 // The test runs in a bubble in virtual time: time.Sleep takes no real time and
 // the same seed gives the same run. Package sim has the five rules that user
 // code must follow for that.

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package world_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/sim/world"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// till is a service of somebody's own: it remembers what it took.
+func till(taken *atomic.Int64) patterns.Handler {
+	return patterns.HandlerFunc(func(context.Context, *patterns.Request) (patterns.Message, error) {
+		time.Sleep(2 * time.Millisecond)
+		taken.Add(1)
+		return patterns.Message{Body: []byte("thank you")}, nil
+	})
+}
+
+const shop = `
+name: shop
+seed: 3
+duration: 6s
+nodes:
+  - {name: till, count: 3}
+  - {name: customer, count: 2}
+clusters:
+  - {name: pay, members: till, handler: {kind: go, name: till}}
+workload:
+  - {name: buy, from: customer, to: pay, rate: 50, idempotent: true}
+timeline:
+  - {at: 2s, do: crash, nodes: till2, for: 2s}
+assert:
+  - lost == 0
+sometimes:
+  - detections >= 1
+`
+
+// This test checks that a scenario file runs a program's own handlers, and is
+// judged.
+func TestScenarioRunsHandlersOfTheProgram(t *testing.T) {
+	var taken atomic.Int64
+	v := world.Play(t, "shop.yaml", []byte(shop), map[string]patterns.Handler{"till": till(&taken)})
+	require.True(t, v.OK)
+	require.GreaterOrEqual(t, taken.Load(), int64(300))
+	require.Equal(t, 300.0, v.Metrics["requests"].Value)
+}
+
+// This test checks that the same program of nodes and faults is the same run,
+// and that nodes that crash, fall silent and come back are new lives.
+func TestWorldsReplay(t *testing.T) {
+	story := func(w *world.World) {
+		nodes := w.AddMany("n", 12)
+		ctx := context.Background()
+		for _, n := range nodes[:3] {
+			_, err := n.Serve(ctx, "echo", patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+				return patterns.Message{Body: r.Body}, nil
+			}), patterns.Limits{})
+			require.NoError(t, err)
+		}
+		ask := func() {
+			_, err := nodes[11].Request(ctx, "echo", patterns.Message{}, patterns.Idempotent())
+			require.NoError(t, err)
+		}
+		ask()
+		w.Crash("n2")
+		ask()
+		w.Silence("n3")
+		ask()
+		require.NotEqual(t, nodes[1], w.Add("n2"), "another life of the same peer")
+		require.Equal(t, nodes[1].Self(), w.Node("n2").Self())
+		time.Sleep(2 * time.Second)
+		ask()
+	}
+	first := world.Run(t, world.Config{Seed: 1}, story)
+	again := world.Run(t, world.Config{Seed: 1}, story)
+	other := world.Run(t, world.Config{Seed: 2}, story)
+	require.Equal(t, first.Hash, again.Hash)
+	require.NotEqual(t, first.Hash, other.Hash)
+}
+
+// This test checks that nodes whose keys differ are strangers.
+func TestLabelsMakeDifferentNetworks(t *testing.T) {
+	one, err := world.Network(1, "")
+	require.NoError(t, err)
+	same, err := world.Network(1, "")
+	require.NoError(t, err)
+	other, err := world.Network(1, "other")
+	require.NoError(t, err)
+	require.Equal(t, one.Encode(), same.Encode())
+	require.NotEqual(t, one.Encode(), other.Encode())
+}
