@@ -28,7 +28,7 @@ func simLadder() []simRung {
 		{"sim/scenario", []string{"sim/check", "sim/link"}, "a format: it knows metrics and link models, and nothing that runs"},
 		{"sim/scenarios", []string{"sim/scenario"}, "files"},
 		{"sim/play", []string{"sim/scenario", "sim/history", "sim/link"}, "the player does not know which level it plays on"},
-		{"sim/world", []string{"sim", "sim/play", "sim/scenario", "sim/link"}, "a level"},
+		{"sim/world", []string{"sim", "sim/play", "sim/scenario", "sim/link", "sim/check", "sim/history"}, "a level, and the library for tests: its Play judges what happened"},
 		{"sim/stack", []string{"sim/play", "sim/scenario", "sim/link"}, "a level, without the simulated network"},
 		{"sim/netns", []string{"sim/play", "sim/scenario", "sim/link"}, "a level, without the simulated network"},
 		{"sim/report", []string{"sim/check", "sim/history", "sim/scenario", "sim/report/internal"}, "a report is made of data; it runs nothing"},
