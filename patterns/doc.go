@@ -21,8 +21,6 @@
 //	publish    every matching subscription  per publisher and topic in order; a gap is told with its size
 //	tunnel     one member                   ordered whole messages; a slow reader slows the writer
 //
-// Only the request exists yet; the others are planned with these promises.
-//
 // # Outcomes of a request
 //
 //	outcome                in Go                           did a handler run?          retried by us?

@@ -43,6 +43,21 @@ var (
 	// A node's requests still work while its Shutdown drains: handlers that
 	// finish what they accepted may need them.
 	ErrClosed = errors.New("patterns: closed")
+
+	// ErrWouldBlock is returned by what does not wait: TryPublish while a
+	// lane is full or the subscribers are not known yet, and
+	// Tunnel.TrySend without credit. Nothing was sent.
+	ErrWouldBlock = errors.New("patterns: would have to wait")
+
+	// ErrTopic is returned for a topic or a pattern that is none. Topics are
+	// words of 1 or more bytes joined by dots, at most 255 bytes in all, none
+	// of them "*" or ">". In patterns "*" stands for one word and ">", at the
+	// end, for one or more.
+	ErrTopic = errors.New("patterns: not a topic or pattern")
+
+	// ErrTooMany is returned when there are as many subscriptions, tunnels
+	// or registrations already as the limits of this node or client allow.
+	ErrTooMany = errors.New("patterns: too many open at once")
 )
 
 // Code classifies a RemoteError. Numbers below 100 are Arke's, the others are

@@ -14,6 +14,9 @@ type Request struct {
 	Cluster string
 	// From is the caller's peer id as text (for a client, its relay's).
 	From string
+	// Pattern is how it was sent: PatternRequest, PatternSurvey, PatternPush
+	// or PatternBroadcast.
+	Pattern Pattern
 	// Deadline is when the caller gives up, in local time; zero = never.
 	Deadline time.Time
 	// Headers and Body belong to the handler; nobody else keeps them.
@@ -38,8 +41,8 @@ func (f HandlerFunc) ServeRequest(ctx context.Context, r *Request) (Message, err
 	return f(ctx, r)
 }
 
-// Limits bound what one member accepts; zero fields mean the defaults. A
-// request beyond them is refused at once (ErrOverloaded or ErrTooLarge at the
+// Limits bound what one member accepts; zero fields mean the defaults. What is
+// beyond them is refused at once (ErrOverloaded or ErrTooLarge at the
 // caller) and counted.
 type Limits struct {
 	Concurrency  int // handlers running at once; default 64
@@ -47,6 +50,7 @@ type Limits struct {
 	QueueBytes   int // bytes of bodies and headers waiting; default 16 MiB
 	MessageBytes int // largest body + headers; default 1 MiB, at most 16 MiB
 	Capacity     int // relative weight in balancing; default 1
+	Tunnels      int // open tunnels; default 16384; negative = none
 }
 
 // WithDefaults returns l with every zero field replaced by its default.
@@ -68,6 +72,12 @@ func (l Limits) WithDefaults() Limits {
 	}
 	if l.Capacity == 0 {
 		l.Capacity = 1
+	}
+	switch {
+	case l.Tunnels == 0:
+		l.Tunnels = 16384
+	case l.Tunnels < 0:
+		l.Tunnels = 0
 	}
 	return l
 }

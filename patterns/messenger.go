@@ -19,12 +19,57 @@ type Messenger interface {
 	// and must not change it before Request returns.
 	Request(ctx context.Context, cluster string, m Message, opts ...RequestOption) (Message, error)
 
+	// Survey sends m to every live member of the cluster and calls each, one
+	// at a time, with every answer as it comes. It ends when everybody has
+	// answered, failed, or is late: by ctx, or after 5 s if ctx has no
+	// deadline. That is no error: the result names who is missing. Nobody is
+	// asked twice. An error of each ends the survey and is returned, and so
+	// are ErrNoMembers, ErrUnreachable, ErrTooLarge and ErrClosed, if nobody
+	// was asked.
+	Survey(ctx context.Context, cluster string, m Message, each func(SurveyReply) error, o SurveyOptions) (SurveyResult, error)
+
+	// Push sends m to one live member and returns when that member's queue
+	// has it. Errors, options and default deadline are those of Request.
+	Push(ctx context.Context, cluster string, m Message, opts ...RequestOption) error
+
+	// Broadcast sends m to every live member, at most once each, and returns
+	// when all have taken it, failed, or are late (by ctx, or after 5 s).
+	// Errors are those of Survey. What one caller broadcasts one after the
+	// other comes to each member's queue in that order.
+	Broadcast(ctx context.Context, cluster string, m Message) (BroadcastResult, error)
+
+	// Publish sends m to every subscription that matches the topic, and
+	// returns when it is in the lanes to their nodes: who is slow, or lost on
+	// the way, is told of a gap. Nobody listening is no error. It waits for
+	// room in the lanes, and at first for the list of subscribers, until ctx
+	// ends (5 s if ctx has no deadline). Errors: ErrTopic, ErrTooLarge,
+	// ErrUnreachable if nobody who knows the subscribers could be asked,
+	// ErrUnauthorized, ErrClosed, a *DeadlineError.
+	Publish(ctx context.Context, topic string, m Message, opts ...PublishOption) error
+
+	// TryPublish is Publish, but returns ErrWouldBlock where Publish would
+	// wait, and has sent nothing then.
+	TryPublish(topic string, m Message, opts ...PublishOption) error
+
+	// Subscribe has s called with what is published on topics that match the
+	// pattern, and returns when the subscription is acknowledged: what any
+	// node publishes a moment later is for it, too. ctx bounds only that.
+	// Errors: ErrTopic, ErrTooMany, ErrUnreachable, ErrClosed, ctx's.
+	Subscribe(ctx context.Context, pattern string, s Subscriber, o SubscribeOptions) (Subscription, error)
+
+	// OpenTunnel opens a tunnel to one live member, which sees first as
+	// TunnelInfo.Open, and returns when the member has accepted it. ctx
+	// bounds only the opening. Errors, options and default deadline are those
+	// of Request.
+	OpenTunnel(ctx context.Context, cluster string, first Message, opts ...RequestOption) (Tunnel, error)
+
 	// Members lists who serves the cluster now, in the order of member ids.
 	// It returns ErrNoMembers or ErrUnreachable as Request would.
 	Members(ctx context.Context, cluster string) ([]Member, error)
 
-	// Shutdown drains: it leaves its clusters, finishes what was accepted
-	// until ctx ends, then closes.
+	// Shutdown drains: it leaves its clusters, ends its subscriptions,
+	// finishes what was accepted until ctx ends (tunnels too: their handlers
+	// return), then closes.
 	Shutdown(ctx context.Context) error
 
 	// Close ends everything at once. It is idempotent and waits.

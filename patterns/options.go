@@ -80,3 +80,31 @@ func CollectOptions(opts []RequestOption) RequestOptions {
 	}
 	return o
 }
+
+// PublishOptions is what PublishOption values set.
+type PublishOptions struct {
+	// Origin tells the clients of one node apart, for
+	// SubscribeOptions.NoEcho; a relay sets it.
+	Origin uint64
+}
+
+// PublishOption changes one publication.
+type PublishOption interface{ applyPublish(*PublishOptions) }
+
+type publishOption func(*PublishOptions)
+
+func (f publishOption) applyPublish(o *PublishOptions) { f(o) }
+
+// Origin says on behalf of which client of this node something is published.
+func Origin(n uint64) PublishOption {
+	return publishOption(func(o *PublishOptions) { o.Origin = n })
+}
+
+// CollectPublishOptions applies opts to the zero PublishOptions.
+func CollectPublishOptions(opts []PublishOption) PublishOptions {
+	var o PublishOptions
+	for _, opt := range opts {
+		opt.applyPublish(&o)
+	}
+	return o
+}

@@ -17,10 +17,10 @@ func TestZeroLimitsMeanTheDocumentedDefaults(t *testing.T) {
 	// This test checks each default, that a negative queue length means "no
 	// queue", and that what was set stays.
 	require.Equal(t, patterns.Limits{
-		Concurrency: 64, QueueLength: 1024, QueueBytes: 16 << 20, MessageBytes: 1 << 20, Capacity: 1,
+		Concurrency: 64, QueueLength: 1024, QueueBytes: 16 << 20, MessageBytes: 1 << 20, Capacity: 1, Tunnels: 16384,
 	}, patterns.Limits{}.WithDefaults())
 	require.Zero(t, patterns.Limits{QueueLength: -1}.WithDefaults().QueueLength)
-	set := patterns.Limits{Concurrency: 1, QueueLength: 2, QueueBytes: 3, MessageBytes: 4, Capacity: 5}
+	set := patterns.Limits{Concurrency: 1, QueueLength: 2, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6}
 	require.Equal(t, set, set.WithDefaults())
 }
 

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package patterns
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// Tunnel is an ordered, flow-controlled stream of messages in both directions
+// between a caller and one member. A side that does not receive slows the other
+// one down: its sends wait for credit.
+//
+// One goroutine may send while another receives; several that send, or several
+// that receive, take turns message by message. Everything else may be called
+// concurrently.
+//
+// How it ends: Receive returns io.EOF after the last message of a side that
+// closed in good order, *TunnelError after a reset, ErrInterrupted when the
+// other node was lost, ErrClosed when this node or the tunnel was closed here.
+type Tunnel interface {
+	Info() TunnelInfo
+
+	// Send sends one message, of any size, and returns when all of it was
+	// handed on; the caller keeps body. Without credit it waits until ctx
+	// ends; a message of which a part was sent then resets the tunnel, a
+	// whole one may be sent later. A failed Send returns a *DeadlineError, or
+	// why the tunnel has ended.
+	Send(ctx context.Context, body []byte) error
+	// TrySend is Send, but returns ErrWouldBlock if there is not credit for
+	// all of the message now. Then nothing was sent.
+	TrySend(body []byte) error
+	// SendFrom sends what r has up to io.EOF as one message, in bounded
+	// memory. If r fails, the tunnel is reset.
+	SendFrom(ctx context.Context, r io.Reader) (int64, error)
+
+	// Receive returns the next message, which the caller owns. One of more
+	// than Limits.MessageBytes is ErrTooLarge, stays, and can be had with
+	// ReceiveTo.
+	Receive(ctx context.Context) ([]byte, error)
+	// ReceiveTo writes the next message to w as it comes, in bounded memory,
+	// and returns its length. If w fails, the tunnel is reset.
+	ReceiveTo(ctx context.Context, w io.Writer) (int64, error)
+
+	// CloseSend ends this direction in good order, after all that was sent:
+	// the other side receives io.EOF. Receiving goes on.
+	CloseSend() error
+	// Reset ends both directions at once; what is under way is dropped. The
+	// other side gets a *TunnelError with code and text.
+	Reset(code Code, text string) error
+	// Close is CloseSend, and says that nothing more will be received: what
+	// comes still is dropped. It does not wait. Idempotent.
+	Close() error
+	// Done is closed when both directions have ended; Err says how then: nil
+	// in good order.
+	Done() <-chan struct{}
+	Err() error
+}
+
+// TunnelInfo is what a tunnel is. At the member, Open is what it was opened
+// with.
+type TunnelInfo struct {
+	Cluster string
+	Member  string // id of the member
+	Peer    string // peer id of the other side's node
+	Open    Message
+}
+
+// TunnelError is a tunnel that the other side reset.
+type TunnelError struct {
+	Code    Code
+	Message string
+}
+
+// Error implements error.
+func (e *TunnelError) Error() string {
+	return fmt.Sprintf("tunnel reset (code %d): %s", e.Code, e.Message)
+}
+
+// TunnelSource is implemented by tunnels whose owner has no goroutine to spare
+// for each: relays. A Service.Tunnel that has called Detach may return, and the
+// tunnel lives on.
+type TunnelSource interface {
+	Tunnel
+	// Detach lets the handler return without ending the tunnel.
+	Detach()
+	// Notify has f called whenever Take may return something new, Offer may
+	// take something again, or the tunnel has ended; also once at the start if
+	// that is so. Calls don't overlap; f must not block. Once, before the
+	// first Take and Offer.
+	Notify(f func())
+	// Take returns the next chunk that has come, of at most 64 KiB, and
+	// whether it is the last one of its message. It does not give credit back:
+	// Return does. more is false if there is none now. err is as of Receive.
+	Take() (chunk []byte, last, more bool, err error)
+	// Return gives back the credit of n bytes that were taken and are read.
+	Return(n int)
+	// Offer sends a chunk of at most 64 KiB; last ends its message. It
+	// returns ErrWouldBlock if there is not credit for it. The caller keeps
+	// chunk.
+	Offer(chunk []byte, last bool) error
+}
