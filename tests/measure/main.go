@@ -4,7 +4,7 @@
 // Command measure times what Arke promises, with real relays on loopback, and
 // prints a table. It is not a test: nothing fails because a machine is slow.
 //
-//	go run ./tests/measure             everything, about three minutes
+//	go run ./tests/measure             everything, about five minutes
 //	go run ./tests/measure -only kill  one measurement
 //
 // Unlike the scenarios it also looks below the client: the round trip between
@@ -33,6 +33,10 @@ var measurements = []struct {
 	{"stop", "SIGSTOP of a relay", stop},
 	{"roundtrip", "round trip of a request", roundTrip},
 	{"idle", "an idle relay in a network of three", idle},
+	{"tunnel", "bytes through one tunnel", tunnels},
+	{"publish", "messages of topics", topics},
+	{"memory", "idle tunnels and subscriptions at a relay", memory},
+	{"flood", "ten times as much work as a member can do", flood},
 }
 
 func main() {

@@ -74,7 +74,15 @@ func (m *meter) relayed() func() error {
 }
 
 func (m *meter) embedded() func() error {
-	file, err := security.GenerateNetworkFile("measure", rand.Reader)
+	caller, member := m.nodes("measure")
+	_, err := member.Serve(context.Background(), "echo", echo, patterns.Limits{})
+	m.must(err)
+	return asks(caller)
+}
+
+// nodes starts two embedded nodes that know each other.
+func (m *meter) nodes(network string) (near, far *node.Node) {
+	file, err := security.GenerateNetworkFile(network, rand.Reader)
 	m.must(err)
 	var seeds []string
 	start := func() *node.Node {
@@ -84,10 +92,7 @@ func (m *meter) embedded() func() error {
 		m.Cleanup(func() { n.Close() })
 		return n
 	}
-	member := start()
-	seeds = member.Status().Addrs
-	caller := start()
-	_, err = member.Serve(context.Background(), "echo", echo, patterns.Limits{})
-	m.must(err)
-	return asks(caller)
+	far = start()
+	seeds = far.Status().Addrs
+	return start(), far
 }
