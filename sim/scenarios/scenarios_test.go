@@ -85,5 +85,5 @@ func TestTheScenariosOfThePromisesAreThere(t *testing.T) {
 func TestAnUnknownScenarioIsAnErrorThatNamesTheOthers(t *testing.T) {
 	// Whoever mistypes learns what there is.
 	_, err := scenarios.Load("member-crush")
-	require.ErrorContains(t, err, `no scenario is called "member-crush"; there is anchor-loss, churn,`)
+	require.ErrorContains(t, err, `no scenario is called "member-crush"; there is anchor-loss, `)
 }
