@@ -19,6 +19,12 @@ type History struct {
 	Faults   []Fault
 	Views    []View
 	Samples  []Sample
+
+	Subscriptions []Subscription
+	Publications  []Publication
+	Deliveries    []Delivery // those of one subscription in the order in which it got them
+	Gaps          []Gap      // likewise
+	Tunnels       []Tunnel
 }
 
 // Node is one life of a node.
@@ -34,27 +40,7 @@ type Node struct {
 	Correct bool              // it was alive at the end of the liveness phase
 }
 
-// Request is one request of the workload, a flood or the probes of the liveness
-// phase, from the caller's side.
-type Request struct {
-	ID         uint64 // unique in the run; the first 8 bytes of its body
-	Work       string // name of the workload; "probe" in the liveness phase
-	Caller     string // node
-	Cluster    string
-	Idempotent bool
-	Sent       time.Duration
-	Deadline   time.Duration // since the run began
-	Ended      time.Duration // -1 = it never did
-	Outcomes   int           // how often it ended; 1 is right
-	Outcome    string        // reply, refused, no_members, overloaded, unreachable, interrupted, deadline, canceled, unauthorized, too_large, closed, wrong_reply, other
-	MaybeRan   bool          // deadline and canceled: what the error said
-	Detail     string        // text of an outcome "other"
-	Attempts   int
-	Member     string // that gave the outcome, if known
-	Lost       bool   // the caller's own node was stopped, killed, lost or paused meanwhile: it counts for nothing but "has one outcome"
-}
-
-// Run is one call of a handler.
+// Run is one call of a handler that takes a message; tunnels have their own.
 type Run struct {
 	Request uint64
 	Tenure  int // index into History.Tenures
@@ -66,6 +52,7 @@ type Run struct {
 // Tenure is one registration of a member.
 type Tenure struct {
 	Cluster string
+	Serial  bool // its handlers run one after the other
 	Node    string
 	Peer    string
 	Member  string        // id; "" if the registration failed

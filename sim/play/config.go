@@ -28,16 +28,18 @@ type Options struct {
 }
 
 const (
-	stagger      = time.Millisecond       // between the starts of two nodes in the warm-up
-	warmUpLimit  = 60 * time.Second       // for a network to stand
-	warmUpLook   = 50 * time.Millisecond  // between two looks whether it does
-	probeEvery   = 250 * time.Millisecond // of each caller and cluster in the liveness phase
-	probeWithin  = 2 * time.Second        // deadline of a probe
-	stopWithin   = 15 * time.Second       // for a node to drain
-	lookWithin   = 500 * time.Millisecond // for a view that is not known yet
-	graceAtEnd   = 2 * time.Second        // after the last deadline
-	defaultWait  = 5 * time.Second        // deadline of a request
-	defaultBody  = 100                    // bytes
-	defaultCalm  = 10 * time.Second       // liveness phase
-	handlerGrain = time.Millisecond       // what a handler without work of its own takes when its node is slow
+	stagger         = time.Millisecond       // between the starts of two nodes in the warm-up
+	warmUpLimit     = 60 * time.Second       // for a network to stand
+	warmUpLook      = 50 * time.Millisecond  // between two looks whether it does
+	probeEvery      = 250 * time.Millisecond // of each caller and cluster in the liveness phase
+	probeWithin     = 2 * time.Second        // deadline of a probe
+	stopWithin      = 15 * time.Second       // for a node to drain
+	lookWithin      = 500 * time.Millisecond // for a view that is not known yet
+	graceAtEnd      = 2 * time.Second        // after the last deadline
+	defaultWait     = 5 * time.Second        // deadline of a request
+	defaultBody     = 100                    // bytes
+	defaultMessages = 100                    // of a tunnel
+	subscribeWithin = 10 * time.Second       // for a subscription to be acknowledged
+	defaultCalm     = 10 * time.Second       // liveness phase
+	handlerGrain    = time.Millisecond       // what a handler without work of its own takes when its node is slow
 )

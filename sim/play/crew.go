@@ -28,12 +28,13 @@ type crew struct {
 // crewNode is a node that may live several times.
 type crewNode struct {
 	// Immutable.
-	name  string
-	start time.Duration
-	spec  NodeSpec
-	key   string
-	keys  map[string]string  // cluster to label of its explicit key
-	jobs  []scenario.Cluster // that it serves
+	name          string
+	start         time.Duration
+	spec          NodeSpec
+	key           string
+	keys          map[string]string  // cluster to label of its explicit key
+	jobs          []scenario.Cluster // that it serves
+	subscriptions []int              // that it makes: indexes into the scenario's
 
 	mu     sync.Mutex
 	life   *life // guarded by mu; nil while it is not alive
@@ -44,8 +45,9 @@ type crewNode struct {
 // life is a node from a start to an end.
 type life struct {
 	Participant
-	index   int   // in the history's nodes
-	tenures []int // guarded by crewNode.mu
+	index     int         // in the history's nodes
+	tenures   []int       // guarded by crewNode.mu
+	listeners []*listener // guarded by crewNode.mu
 }
 
 func newCrew(p *player) (*crew, error) {
@@ -81,6 +83,15 @@ func (c *crew) assign() error {
 		}
 		if err := c.hand(job); err != nil {
 			return err
+		}
+	}
+	for i, s := range c.p.scenario.Subscriptions {
+		for _, name := range s.Nodes {
+			n := c.by[name]
+			if n == nil {
+				return fmt.Errorf("play: subscription %q names %q, which is no node", s.Name, name)
+			}
+			n.subscriptions = append(n.subscriptions, i)
 		}
 	}
 	return nil
@@ -173,13 +184,14 @@ func (c *crew) start(n *crewNode) {
 	for _, job := range n.jobs {
 		c.serve(n, l, job)
 	}
+	c.subscribeAll(n, l)
 }
 
 // serve registers one member.
 func (c *crew) serve(n *crewNode, l *life, job scenario.Cluster) {
 	p := c.p
 	tenure := p.record.asked(history.Tenure{
-		Cluster: job.Name, Node: n.name, Peer: l.Peer(), Asked: p.level.Now(), From: -1, Leaving: -1, Until: -1,
+		Cluster: job.Name, Serial: job.Limits.Concurrency == 1, Node: n.name, Peer: l.Peer(), Asked: p.level.Now(), From: -1, Leaving: -1, Until: -1,
 	})
 	n.mu.Lock()
 	l.tenures = append(l.tenures, tenure)
@@ -193,7 +205,7 @@ func (c *crew) serve(n *crewNode, l *life, job scenario.Cluster) {
 	defer cancel()
 	registration, err := l.Serve(ctx, job.Name, h, patterns.Limits{
 		Concurrency: job.Limits.Concurrency, QueueLength: job.Limits.QueueLength, QueueBytes: int(job.Limits.QueueBytes),
-		MessageBytes: int(job.Limits.MessageBytes), Capacity: job.Limits.Capacity,
+		MessageBytes: int(job.Limits.MessageBytes), Capacity: job.Limits.Capacity, Tunnels: job.Limits.Tunnels,
 	})
 	if err != nil {
 		p.record.refused(tenure, err)
@@ -210,14 +222,20 @@ func (c *crew) end(n *crewNode, how string, drop func(*life) error) error {
 	}
 	n.mu.Lock()
 	tenures := slices.Clone(l.tenures)
+	var subscriptions []int
+	for _, h := range l.listeners {
+		subscriptions = append(subscriptions, h.index)
+	}
 	n.mu.Unlock()
 	c.p.record.leaving(tenures, c.p.level.Now())
+	c.p.record.unsubscribing(subscriptions, c.p.level.Now())
 	began := c.p.level.Now()
 	err := drop(l)
 	if how == "stopped" {
 		began = c.p.level.Now() // it could work until it was done
 	}
 	c.p.record.died(l.index, tenures, how, began)
+	c.p.record.unsubscribed(subscriptions, began)
 	if closeErr := l.Close(); err == nil && closeErr != nil && !errors.Is(closeErr, patterns.ErrClosed) {
 		c.p.log.Debug("close", zapNode(n.name), zapError(closeErr))
 	}

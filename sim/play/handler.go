@@ -14,51 +14,103 @@ import (
 	"github.com/arke-mesh/arke/sim/scenario"
 )
 
-// job is the handler of one member: it records each run and does what the
-// scenario says.
+// job is what one member does: it records each run and does what the scenario
+// says.
 type job struct {
 	p      *player
 	node   *crewNode
 	life   *life
 	tenure int
 	spec   scenario.Handler
-	user   patterns.Handler // of kind go
+	user   patterns.Service // of kind go
 }
 
 func (p *player) handler(n *crewNode, l *life, c scenario.Cluster, tenure int) (patterns.Handler, error) {
 	j := &job{p: p, node: n, life: l, tenure: tenure, spec: c.Handler}
-	if c.Handler.Kind == "go" {
-		if j.user = p.options.Handlers[c.Handler.Name]; j.user == nil {
-			return nil, fmt.Errorf("play: cluster %q wants the Go handler %q, which the program that runs this has not got",
-				c.Name, c.Handler.Name)
-		}
+	if c.Handler.Kind != "go" {
+		return patterns.Service{Request: j.answer, Push: j.take, Broadcast: j.take, Tunnel: j.tunnel}, nil
 	}
-	return j, nil
+	user := p.options.Handlers[c.Handler.Name]
+	if user == nil {
+		return nil, fmt.Errorf("play: cluster %q wants the Go handler %q, which the program that runs this has not got",
+			c.Name, c.Handler.Name)
+	}
+	j.user = patterns.ServiceOf(user)
+	return j.recorded(), nil
 }
 
-// ServeRequest implements patterns.Handler.
-func (j *job) ServeRequest(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
-	id := idOf(r.Body)
+// recorded is the user's service with its runs recorded.
+func (j *job) recorded() patterns.Service {
+	s, u := patterns.Service{}, j.user
+	if u.Request != nil {
+		s.Request = func(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
+			defer j.begin(r)()
+			return u.Request(ctx, r)
+		}
+	}
+	if u.Push != nil {
+		s.Push = func(ctx context.Context, r *patterns.Request) {
+			defer j.begin(r)()
+			u.Push(ctx, r)
+		}
+	}
+	if u.Broadcast != nil {
+		s.Broadcast = func(ctx context.Context, r *patterns.Request) {
+			defer j.begin(r)()
+			u.Broadcast(ctx, r)
+		}
+	}
+	if u.Tunnel != nil {
+		s.Tunnel = func(ctx context.Context, t patterns.Tunnel) (err error) {
+			v := j.serving(t)
+			defer func() { j.p.record.left(v, j.p.level.Now(), err == nil) }()
+			return u.Tunnel(ctx, t)
+		}
+	}
+	return s
+}
+
+// begin records a run; the result records its end.
+func (j *job) begin(r *patterns.Request) func() {
 	expires := time.Duration(-1)
 	if !r.Deadline.IsZero() {
 		expires = j.p.level.Now() + r.Deadline.Sub(j.life.Now())
 	}
-	run := j.p.record.began(id, j.tenure, j.p.level.Now(), expires)
-	defer func() { j.p.record.finished(run, j.p.level.Now()) }()
-	if j.user != nil {
-		return j.user.ServeRequest(ctx, r)
-	}
+	run := j.p.record.began(idOf(r.Body), j.tenure, j.p.level.Now(), expires)
+	return func() { j.p.record.finished(run, j.p.level.Now()) }
+}
+
+// answer takes requests and surveys.
+func (j *job) answer(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+	defer j.begin(r)()
+	id := idOf(r.Body)
 	if d := j.takes(id); d > 0 {
 		time.Sleep(d)
 	}
-	if j.spec.Kind == "failing" && j.spec.Every > 0 && mixed(id)%uint64(j.spec.Every) == 0 {
-		code := j.spec.Code
-		if code == 0 {
-			code = 500
-		}
-		return patterns.Message{}, &patterns.RemoteError{Code: patterns.Code(code), Message: "this one fails"}
+	if err := j.refuses(id); err != nil {
+		return patterns.Message{}, err
 	}
 	return patterns.Message{Body: r.Body}, nil
+}
+
+// take takes pushes and broadcasts.
+func (j *job) take(_ context.Context, r *patterns.Request) {
+	defer j.begin(r)()
+	if d := j.takes(idOf(r.Body)); d > 0 {
+		time.Sleep(d)
+	}
+}
+
+// refuses is the error with which a failing handler answers, or nil.
+func (j *job) refuses(id uint64) error {
+	if j.spec.Kind != "failing" || j.spec.Every <= 0 || mixed(id)%uint64(j.spec.Every) != 0 {
+		return nil
+	}
+	code := j.spec.Code
+	if code == 0 {
+		code = 500
+	}
+	return &patterns.RemoteError{Code: patterns.Code(code), Message: "this one fails"}
 }
 
 // takes is how long the work takes; it depends on the request only, so that

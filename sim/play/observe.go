@@ -21,6 +21,9 @@ type pair struct{ node, cluster string }
 func pairsOf(s scenario.Scenario) (all []pair) {
 	seen := make(map[pair]bool)
 	add := func(w scenario.Work) {
+		if w.Kind == "publish" { // to a topic
+			return
+		}
 		for _, name := range w.From {
 			if o := (pair{name, w.To}); !seen[o] {
 				seen[o] = true

@@ -111,6 +111,7 @@ func (p *player) launch() {
 	for _, n := range p.crew.late() {
 		p.at(p.start+n.start, "start "+n.name, func() { p.crew.start(n) })
 	}
+	p.crew.plan()
 	for i, a := range p.scenario.Timeline {
 		p.at(p.start+a.At.D(), fmt.Sprintf("action %d %s", i, a.Do), func() { p.act(i, a) })
 	}

@@ -4,8 +4,6 @@
 package play
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,13 +13,20 @@ import (
 // recorder writes the history. Its methods may be called concurrently; none
 // blocks.
 type recorder struct {
-	mu       sync.Mutex
-	h        history.History
-	requests map[uint64]int // guarded by mu; id to index
-	open     []openFault    // guarded by mu
+	mu           sync.Mutex
+	h            history.History
+	requests     map[uint64]int       // guarded by mu; id to index
+	open         []openFault          // guarded by mu
+	publications map[uint64]int       // guarded by mu; id to index
+	tunnels      map[uint64]int       // guarded by mu; id to index
+	passages     map[flowKey]*passage // guarded by mu
 }
 
-func newRecorder() *recorder { return &recorder{requests: make(map[uint64]int)} }
+func newRecorder() *recorder {
+	return &recorder{
+		requests: make(map[uint64]int), publications: make(map[uint64]int), tunnels: make(map[uint64]int), passages: make(map[flowKey]*passage),
+	}
+}
 
 func (r *recorder) phases(start, safety time.Duration) {
 	r.mu.Lock()
@@ -105,9 +110,19 @@ func (r *recorder) lastDeadline(now time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last := now
-	for _, q := range r.h.Requests {
-		if q.Ended < 0 {
+	for i := range r.h.Requests {
+		if q := &r.h.Requests[i]; q.Ended < 0 {
 			last = max(last, q.Deadline)
+		}
+	}
+	for i := range r.h.Publications {
+		if q := &r.h.Publications[i]; q.Ended < 0 {
+			last = max(last, q.Deadline)
+		}
+	}
+	for i := range r.h.Tunnels {
+		if t := &r.h.Tunnels[i]; t.Ended < 0 {
+			last = max(last, t.Deadline)
 		}
 	}
 	return last
@@ -136,57 +151,4 @@ func (r *recorder) sample(s history.Sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.h.Samples = append(r.h.Samples, s)
-}
-
-// history returns what was recorded, in canonical order.
-func (r *recorder) history(p *player) *history.History {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	h := &r.h
-	for i := range h.Requests {
-		q := &h.Requests[i]
-		until := q.Ended
-		if until < 0 {
-			until = q.Deadline
-		}
-		q.Lost = touched(h, q.Caller, q.Sent, until)
-	}
-	r.sortTenures()
-	slices.SortStableFunc(h.Nodes, func(a, b history.Node) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Name, b.Name))
-	})
-	slices.SortStableFunc(h.Requests, func(a, b history.Request) int {
-		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.ID, b.ID))
-	})
-	slices.SortStableFunc(h.Runs, func(a, b history.Run) int {
-		return cmp.Or(cmp.Compare(a.Began, b.Began), cmp.Compare(a.Request, b.Request), cmp.Compare(a.Tenure, b.Tenure))
-	})
-	slices.SortStableFunc(h.Views, func(a, b history.View) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Member, b.Member))
-	})
-	slices.SortStableFunc(h.Samples, func(a, b history.Sample) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Node, b.Node))
-	})
-	return h
-}
-
-// sortTenures puts them in order and follows with the runs that name them.
-func (r *recorder) sortTenures() {
-	order := make([]int, len(r.h.Tenures))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := r.h.Tenures[a], r.h.Tenures[b]
-		return cmp.Or(cmp.Compare(x.Asked, y.Asked), cmp.Compare(x.Node, y.Node), cmp.Compare(x.Cluster, y.Cluster))
-	})
-	sorted := make([]history.Tenure, len(order))
-	place := make([]int, len(order))
-	for to, from := range order {
-		sorted[to], place[from] = r.h.Tenures[from], to
-	}
-	r.h.Tenures = sorted
-	for i := range r.h.Runs {
-		r.h.Runs[i].Tenure = place[r.h.Runs[i].Tenure]
-	}
 }

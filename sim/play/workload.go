@@ -4,11 +4,9 @@
 package play
 
 import (
-	"bytes"
 	"fmt"
 	"time"
 
-	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/sim/history"
 	"github.com/arke-mesh/arke/sim/scenario"
 )
@@ -70,40 +68,21 @@ func (s *stream) send(k int) {
 	if l == nil {
 		return
 	}
-	s.p.request(l, history.Request{
-		ID: uint64(s.index+1)<<32 | uint64(k), Work: s.name, Caller: caller.name, Cluster: s.spec.To, Idempotent: s.spec.Idempotent,
-	}, s.spec)
-}
-
-// request sends one request and waits for its outcome.
-func (p *player) request(l *life, r history.Request, w scenario.Work) {
-	wait := w.Deadline.D()
-	if wait <= 0 {
-		wait = defaultWait
+	id := uint64(s.index+1)<<32 | uint64(k)
+	switch s.spec.Kind {
+	case "publish":
+		s.p.publish(l, history.Publication{ID: id, Work: s.name, Publisher: caller.name, Topic: topicOf(s.spec, k/len(s.callers))}, s.spec)
+	case "tunnel":
+		s.p.travel(l, history.Tunnel{ID: id, Work: s.name, Caller: caller.name, Cluster: s.spec.To}, s.spec)
+	default:
+		kind := s.spec.Kind
+		if kind == "request" {
+			kind = ""
+		}
+		s.p.send(l, history.Request{
+			ID: id, Kind: kind, Work: s.name, Caller: caller.name, Cluster: s.spec.To, Idempotent: s.spec.Idempotent,
+		}, s.spec)
 	}
-	size := int(w.Size)
-	if size == 0 {
-		size = defaultBody
-	}
-	r.Sent = p.level.Now()
-	r.Deadline = r.Sent + wait
-	p.record.sent(r)
-	ctx, cancel := l.Within(wait)
-	defer cancel()
-	var how patterns.Outcome
-	options := []patterns.RequestOption{patterns.Report(&how)}
-	if r.Idempotent {
-		options = append(options, patterns.Idempotent())
-	}
-	sent := body(r.ID, size)
-	reply, err := l.Request(ctx, r.Cluster, patterns.Message{Body: sent}, options...)
-	r.Outcome, r.MaybeRan, r.Detail = outcomeOf(err)
-	if err == nil && !p.crew.custom(r.Cluster) && !bytes.Equal(reply.Body, sent) {
-		r.Outcome = "wrong_reply"
-	}
-	r.Ended, r.Attempts, r.Member = p.level.Now(), how.Attempts, how.Member
-	p.record.outcome(r)
-	p.level.Note(r.Caller, fmt.Sprintf("%x %s %d %s", r.ID, r.Outcome, r.Attempts, r.Member))
 }
 
 // custom says whether a cluster's handlers are the program's own.
@@ -116,16 +95,28 @@ func (c *crew) custom(cluster string) bool {
 	return false
 }
 
-// probe has every caller ask its clusters until the liveness phase ends: one
-// that is idempotent, from time to time.
+// probe has every caller ask its clusters, and every publisher publish on its
+// first topic, until the liveness phase ends: an idempotent request, or a
+// publication, from time to time.
 func (p *player) probe() {
 	end := p.safety + p.scenario.Settle.D() - probeWithin
-	for i, o := range p.pairs {
-		caller := p.crew.by[o.node]
+	next := workProbe
+	begin := func(node string, w scenario.Work) {
 		s := &stream{
-			p: p, index: workProbe + i, name: "probe", callers: []*crewNode{caller}, begin: p.level.Now(), end: end, interval: probeEvery,
-			spec: scenario.Work{To: o.cluster, Idempotent: true, Deadline: scenario.Duration(probeWithin)},
+			p: p, index: next, name: "probe", callers: []*crewNode{p.crew.by[node]}, begin: p.level.Now(), end: end, interval: probeEvery, spec: w,
 		}
 		s.plan(0)
+		next++
+	}
+	for _, o := range p.pairs {
+		begin(o.node, scenario.Work{To: o.cluster, Idempotent: true, Deadline: scenario.Duration(probeWithin)})
+	}
+	for _, w := range p.scenario.Workload {
+		if w.Kind != "publish" {
+			continue
+		}
+		for _, name := range w.From {
+			begin(name, scenario.Work{Kind: "publish", To: topicOf(w, 0), Deadline: scenario.Duration(probeWithin)})
+		}
 	}
 }

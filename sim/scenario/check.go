@@ -5,7 +5,6 @@ package scenario
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,6 +47,7 @@ func (s Scenario) fields() problems {
 	c.index = NewIndex(s)
 	if s.Generate == nil || len(s.Nodes) > 0 {
 		c.clusters()
+		c.subscriptions()
 		c.links()
 		c.workload()
 		c.timeline()
@@ -229,6 +229,7 @@ func (c *checker) limits(path string, l Limits) {
 		{"concurrency", l.Concurrency},
 		{"queue_length", l.QueueLength},
 		{"capacity", l.Capacity},
+		{"tunnels", l.Tunnels},
 	} {
 		if f.value < 0 {
 			c.add(path+"."+f.name, "%d is negative", f.value)
@@ -262,68 +263,6 @@ func (c *checker) link(path string, l Link) {
 	}
 }
 
-func (c *checker) workload() {
-	names := map[string]string{}
-	for i, w := range c.s.Workload {
-		path := fmt.Sprintf("workload[%d]", i)
-		c.work(path, w, c.s.Duration)
-		c.workName(path, w.Name, names)
-	}
-	for i, a := range c.s.Timeline {
-		if a.Work != nil {
-			c.workName(fmt.Sprintf("timeline[%d].work", i), a.Work.Name, names)
-		}
-	}
-}
-
-func (c *checker) workName(path, name string, names map[string]string) {
-	switch {
-	case name == "":
-		return
-	case name == "probe":
-		c.add(path+".name", `"probe" is the name of what the liveness phase sends`)
-	case !labelForm.MatchString(name):
-		c.add(path+".name", "%q is not a name; use lower-case letters, digits, '.', '_' and -", short(name))
-	case names[name] != "":
-		c.add(path+".name", "%q is the name of %s already", name, names[name])
-	}
-	names[name] = path
-}
-
-func (c *checker) work(path string, w Work, end Duration) {
-	if w.Kind != "request" && w.Kind != "" {
-		c.add(path+".kind", "unknown kind %q; there is request", short(w.Kind))
-	}
-	if len(w.From) == 0 {
-		c.add(path, "needs from: who sends")
-	}
-	c.selectors(path+".from", w.From)
-	clusters := make([]string, len(c.s.Clusters))
-	for i, cl := range c.s.Clusters {
-		clusters[i] = cl.Name
-	}
-	if w.To == "" {
-		c.add(path, "needs to: a cluster")
-	} else if !slices.Contains(clusters, w.To) {
-		c.add(path+".to", "no cluster is called %q%s", short(w.To), hint(w.To, clusters))
-	}
-	if !(w.Rate > 0 && w.Rate <= MaxRate) || math.IsNaN(w.Rate) {
-		c.add(path+".rate", "%v is not between 0 and %d per second", w.Rate, MaxRate)
-	}
-	if w.Size < 0 || w.Size > 0 && w.Size < 8 || w.Size > 64<<20 {
-		c.add(path+".size", "%v is not between 8B, for the number of the request, and 64MiB", w.Size)
-	}
-	c.span(path+".deadline", w.Deadline)
-	c.span(path+".start", w.Start)
-	c.span(path+".stop", w.Stop)
-	if end > 0 && w.Stop > end {
-		c.add(path+".stop", "%v is after the end at %v", w.Stop, end)
-	}
-	if stop := max(w.Stop, 0); end > 0 && w.Start >= 0 && (stop > 0 && w.Start >= stop || w.Start >= end) {
-		c.add(path+".start", "%v is not before it stops", w.Start)
-	}
-}
-
 func (c *checker) assertions() {
 	for i, a := range c.s.Assert {
 		c.assertion(fmt.Sprintf("assert[%d]", i), a)
@@ -333,7 +272,8 @@ func (c *checker) assertions() {
 	}
 }
 
-// work is the workload that a claim is about; "" is all of them.
+// work is the workload, or the subscription, that a claim is about; "" is all
+// of them.
 func (a Assertion) work() string {
 	metric, _, _ := strings.Cut(string(a), "}")
 	_, work, _ := strings.Cut(metric, "{")
@@ -351,6 +291,6 @@ func (c *checker) assertion(path string, a Assertion) {
 	}
 	works := c.s.works()
 	if work := a.work(); work != "" && !slices.Contains(works, work) {
-		c.add(path, "no workload is called %q%s", short(work), hint(work, works))
+		c.add(path, "no workload or subscription is called %q%s", short(work), hint(work, works))
 	}
 }

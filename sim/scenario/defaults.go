@@ -18,6 +18,7 @@ const (
 	DefaultQueue    = Bytes(256 << 10)
 	DefaultSize     = Bytes(100)
 	DefaultDeadline = Duration(5 * time.Second)
+	DefaultMessages = 100 // of a tunnel
 	DefaultCode     = 500
 	DefaultDown     = Duration(time.Second)            // of restarts and churn
 	DefaultEvery    = Duration(2 * time.Second)        // between the nodes of a rolling restart
@@ -50,9 +51,13 @@ func (s Scenario) withDefaults() Scenario {
 	for i, c := range s.Clusters {
 		s.Clusters[i].Handler = c.Handler.withDefaults()
 	}
+	s.Subscriptions = slices.Clone(s.Subscriptions)
+	for i, sub := range s.Subscriptions {
+		s.Subscriptions[i] = sub.withDefaults(i)
+	}
 	s.Workload = slices.Clone(s.Workload)
 	for i, w := range s.Workload {
-		s.Workload[i] = w.withDefaults(defaultName("request", i), s.Duration)
+		s.Workload[i] = w.withDefaults(w.called(i), s.Duration)
 	}
 	return s
 }
@@ -89,12 +94,23 @@ func (h Handler) withDefaults() Handler {
 	return h
 }
 
+// called is the name of a workload that has none of its own.
+func (w Work) called(i int) string {
+	if w.Kind == "" {
+		return defaultName(WorkKinds()[0], i)
+	}
+	return defaultName(w.Kind, i)
+}
+
 func (w Work) withDefaults(name string, stop Duration) Work {
 	if w.Name == "" {
 		w.Name = name
 	}
 	if w.Kind == "" {
-		w.Kind = "request"
+		w.Kind = WorkKinds()[0]
+	}
+	if w.Kind == "tunnel" && w.Messages == 0 {
+		w.Messages = DefaultMessages
 	}
 	if w.Size == 0 {
 		w.Size = DefaultSize

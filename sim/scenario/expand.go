@@ -80,6 +80,9 @@ func (x *expander) names() {
 		x.s.Clusters[i].Members = x.pick(c.Members)
 		x.s.Clusters[i].Keys = x.keys(c.Keys)
 	}
+	for i, s := range x.s.Subscriptions {
+		x.s.Subscriptions[i].Nodes = x.pick(s.Nodes)
+	}
 	for i, w := range x.s.Workload {
 		x.s.Workload[i].From = x.pick(w.From)
 	}

@@ -104,6 +104,11 @@ func (p *page) service() {
 			p.entry("", "  key %s: %s", label, p.x.index.people(labels[label]))
 		}
 	}
+	title = "Subscribed"
+	for _, sub := range p.x.s.Subscriptions {
+		p.entry(title, "%s: %s", sub.Name, p.x.index.listens(sub))
+		title = ""
+	}
 	title = "Workload"
 	for _, w := range p.x.s.Workload {
 		text := p.x.index.sends(w)

@@ -152,11 +152,13 @@ func (g *generator) service(r stream) {
 		}
 	}
 	if len(g.s.Workload) == 0 {
+		others := g.kinds(g.stream("kinds"))
 		for _, w := range []Work{{Name: "idem", Idempotent: true}, {Name: "once"}} {
 			w.From, w.To, w.Rate = callers, g.s.Clusters[0].Name, float64(g.r.Rate.draw(r))
 			w.Size = Bytes(r.between(int64(g.r.Size.Min), int64(g.r.Size.Max)))
 			g.s.Workload = append(g.s.Workload, w)
 		}
+		g.patterns(g.stream("patterns"), callers, members, others)
 	}
 	index := NewIndex(g.s)
 	for _, c := range g.s.Clusters {

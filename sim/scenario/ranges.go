@@ -19,6 +19,7 @@ type Ranges struct {
 	Members    Counts    `yaml:"members,omitempty" json:"members,omitzero"`       // nodes that serve; default 3..8
 	Callers    Counts    `yaml:"callers,omitempty" json:"callers,omitzero"`       // nodes that ask; default 2..5
 	Bystanders Counts    `yaml:"bystanders,omitempty" json:"bystanders,omitzero"` // other nodes; default 2..10
+	Kinds      []string  `yaml:"kinds,omitempty" json:"kinds,omitempty"`          // of work, a random subset of them; default request
 	Zones      Counts    `yaml:"zones,omitempty" json:"zones,omitzero"`           // over which they are spread; default 1..3
 	Duration   Durations `yaml:"duration,omitempty" json:"duration,omitzero"`     // default 20s..40s
 	Rate       Counts    `yaml:"rate,omitempty" json:"rate,omitzero"`             // requests per second; default 50..400
@@ -157,6 +158,9 @@ func (r Ranges) withDefaults() Ranges {
 	if len(r.Faults) == 0 {
 		r.Faults = FaultKinds()
 	}
+	if len(r.Kinds) == 0 {
+		r.Kinds = WorkKinds()[:1]
+	}
 	return r
 }
 
@@ -177,6 +181,11 @@ func (c *checker) ranges() {
 	for i, f := range r.Faults {
 		if !slices.Contains(FaultKinds(), f) {
 			c.add(fmt.Sprintf("generate.faults[%d]", i), "unknown kind of fault %q%s", short(f), hint(f, FaultKinds()))
+		}
+	}
+	for i, k := range r.Kinds {
+		if !slices.Contains(WorkKinds(), k) {
+			c.add(fmt.Sprintf("generate.kinds[%d]", i), "unknown kind %q%s", short(k), hint(k, WorkKinds()))
 		}
 	}
 	c.span("generate.calm", r.Calm)

@@ -15,14 +15,15 @@ type Scenario struct {
 	Duration Duration `yaml:"duration" json:"duration"`                 // of the safety phase: workload and timeline
 	Settle   Duration `yaml:"settle,omitempty" json:"settle,omitempty"` // of the liveness phase after it, default 10 s
 
-	Nodes     []Nodes     `yaml:"nodes" json:"nodes"`
-	Clusters  []Cluster   `yaml:"clusters" json:"clusters"`
-	Links     []Link      `yaml:"links,omitempty" json:"links,omitempty"` // the first that fits a pair decides
-	Workload  []Work      `yaml:"workload,omitempty" json:"workload,omitempty"`
-	Timeline  []Action    `yaml:"timeline,omitempty" json:"timeline,omitempty"`
-	Generate  *Ranges     `yaml:"generate,omitempty" json:"generate,omitempty"` // draw what is left out from the seed
-	Assert    []Assertion `yaml:"assert,omitempty" json:"assert,omitempty"`
-	Sometimes []Assertion `yaml:"sometimes,omitempty" json:"sometimes,omitempty"` // that the run reached what it is about
+	Nodes         []Nodes        `yaml:"nodes" json:"nodes"`
+	Clusters      []Cluster      `yaml:"clusters" json:"clusters"`
+	Subscriptions []Subscription `yaml:"subscriptions,omitempty" json:"subscriptions,omitempty"`
+	Links         []Link         `yaml:"links,omitempty" json:"links,omitempty"` // the first that fits a pair decides
+	Workload      []Work         `yaml:"workload,omitempty" json:"workload,omitempty"`
+	Timeline      []Action       `yaml:"timeline,omitempty" json:"timeline,omitempty"`
+	Generate      *Ranges        `yaml:"generate,omitempty" json:"generate,omitempty"` // draw what is left out from the seed
+	Assert        []Assertion    `yaml:"assert,omitempty" json:"assert,omitempty"`
+	Sometimes     []Assertion    `yaml:"sometimes,omitempty" json:"sometimes,omitempty"` // that the run reached what it is about
 }
 
 // Nodes is a group of nodes called <Name>1, <Name>2 and so on; a group of one
@@ -45,7 +46,8 @@ type Cluster struct {
 	Keys    map[string]string `yaml:"keys,omitempty" json:"keys,omitempty"` // selector → label of an explicit cluster key
 }
 
-// Handler is what a member does with a request.
+// Handler is what a member does with a request, a survey, a push, a broadcast
+// or each message of a tunnel.
 type Handler struct {
 	Kind   string   `yaml:"kind" json:"kind"`                         // echo, slow, failing, or go
 	Work   Duration `yaml:"work,omitempty" json:"work,omitempty"`     // slow: how long it sleeps
@@ -62,6 +64,7 @@ type Limits struct {
 	QueueBytes   Bytes `yaml:"queue_bytes,omitempty" json:"queue_bytes,omitempty"`
 	MessageBytes Bytes `yaml:"message_bytes,omitempty" json:"message_bytes,omitempty"`
 	Capacity     int   `yaml:"capacity,omitempty" json:"capacity,omitempty"`
+	Tunnels      int   `yaml:"tunnels,omitempty" json:"tunnels,omitempty"`
 }
 
 // Link is the model of the links between two sets of nodes, in both
@@ -75,15 +78,18 @@ type Link struct {
 	Queue   Bytes    `yaml:"queue,omitempty" json:"queue,omitempty"`     // before the bottleneck; default 256 KiB, with mbps only
 }
 
-// Work is a stream of messages from some nodes to a cluster.
+// Work is a stream of messages from some nodes to a cluster or to topics.
 type Work struct {
 	Name       string   `yaml:"name,omitempty" json:"name,omitempty"`
-	Kind       string   `yaml:"kind" json:"kind"`                             // request
+	Kind       string   `yaml:"kind" json:"kind"`                             // see WorkKinds; default request
 	From       []string `yaml:"from" json:"from"`                             // selectors
-	To         string   `yaml:"to" json:"to"`                                 // a cluster
-	Rate       float64  `yaml:"rate" json:"rate"`                             // per second, all callers together
+	To         string   `yaml:"to" json:"to"`                                 // a cluster; publish: a topic
+	Topics     int      `yaml:"topics,omitempty" json:"topics,omitempty"`     // publish: <To>.1 to <To>.<Topics> in turn; default: To itself
+	Rate       float64  `yaml:"rate" json:"rate"`                             // per second, all callers together; tunnel: that are opened
 	Size       Bytes    `yaml:"size,omitempty" json:"size,omitempty"`         // of a body, default 100
-	Deadline   Duration `yaml:"deadline,omitempty" json:"deadline,omitempty"` // default 5 s
+	Messages   int      `yaml:"messages,omitempty" json:"messages,omitempty"` // tunnel: that each carries; default 100
+	Every      Duration `yaml:"every,omitempty" json:"every,omitempty"`       // tunnel: between two of them; default: as fast as the credit allows
+	Deadline   Duration `yaml:"deadline,omitempty" json:"deadline,omitempty"` // default 5 s; tunnel: of all of it
 	Idempotent bool     `yaml:"idempotent,omitempty" json:"idempotent,omitempty"`
 	Start      Duration `yaml:"start,omitempty" json:"start,omitempty"` // default 0
 	Stop       Duration `yaml:"stop,omitempty" json:"stop,omitempty"`   // default: the scenario's duration

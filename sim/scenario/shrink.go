@@ -36,6 +36,20 @@ func (c *candidates) lessWork() {
 		if w.Size > DefaultSize {
 			c.try(func(s *Scenario) { s.Workload[i].Size = DefaultSize })
 		}
+		if w.Messages >= 10 {
+			c.try(func(s *Scenario) { s.Workload[i].Messages /= 10 })
+		}
+	}
+	c.fewerSubscriptions()
+}
+
+// fewerSubscriptions leaves subscriptions out.
+func (c *candidates) fewerSubscriptions() {
+	for i, sub := range c.from.Subscriptions {
+		c.try(func(s *Scenario) { s.Subscriptions = slices.Delete(s.Subscriptions, i, i+1) })
+		if sub.Count > 1 {
+			c.try(func(s *Scenario) { s.Subscriptions[i].Count = 1 })
+		}
 	}
 }
 
@@ -117,6 +131,10 @@ func (s *Scenario) forget(gone map[string]bool) {
 		}
 		s.Clusters[i].Keys = keys
 	}
+	for i, sub := range s.Subscriptions {
+		s.Subscriptions[i].Nodes = only(sub.Nodes)
+	}
+	s.Subscriptions = slices.DeleteFunc(s.Subscriptions, func(sub Subscription) bool { return len(sub.Nodes) == 0 })
 	for i, w := range s.Workload {
 		s.Workload[i].From = only(w.From)
 	}
@@ -170,6 +188,12 @@ func (s *Scenario) cut(end Duration) {
 		s.Workload[i].Stop = min(w.Stop, end)
 	}
 	s.Workload = slices.DeleteFunc(s.Workload, func(w Work) bool { return w.Start >= w.Stop })
+	for i, sub := range s.Subscriptions {
+		s.Subscriptions[i].Stop = min(sub.Stop, end)
+	}
+	s.Subscriptions = slices.DeleteFunc(s.Subscriptions, func(sub Subscription) bool {
+		return sub.Start >= end || sub.Stop > 0 && sub.Start >= sub.Stop
+	})
 }
 
 // advance moves the timeline and the workload towards the beginning.
@@ -183,6 +207,12 @@ func (s *Scenario) advance(by Duration) {
 		s.Workload[i].Stop = max(0, w.Stop-by)
 	}
 	s.Workload = slices.DeleteFunc(s.Workload, func(w Work) bool { return w.Start >= w.Stop })
+	for i, sub := range s.Subscriptions {
+		s.Subscriptions[i].Start = max(0, sub.Start-by)
+		if sub.Stop > 0 {
+			s.Subscriptions[i].Stop = max(1, sub.Stop-by)
+		}
+	}
 	for i, g := range s.Nodes {
 		s.Nodes[i].Start = max(0, g.Start-by)
 	}
@@ -199,12 +229,15 @@ func (s *Scenario) reworked() {
 	s.Sometimes = slices.DeleteFunc(slices.Clone(s.Sometimes), other)
 }
 
-// works are the names of everything that is sent, also those that it has by
-// default.
+// works are the names of everything that is sent or subscribed to, also those
+// that it has by default.
 func (s *Scenario) works() []string {
 	var names []string
 	for i, w := range s.Workload {
-		names = append(names, w.withDefaults(defaultName("request", i), 0).Name)
+		names = append(names, w.withDefaults(w.called(i), 0).Name)
+	}
+	for i, sub := range s.Subscriptions {
+		names = append(names, sub.withDefaults(i).Name)
 	}
 	floods := 0
 	for _, a := range s.Timeline {

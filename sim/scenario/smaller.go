@@ -42,6 +42,7 @@ func (c *candidates) try(change func(s *Scenario)) {
 	s := c.from
 	s.Nodes = slices.Clone(s.Nodes)
 	s.Clusters = slices.Clone(s.Clusters)
+	s.Subscriptions = slices.Clone(s.Subscriptions)
 	s.Links = slices.Clone(s.Links)
 	s.Workload = slices.Clone(s.Workload)
 	s.Timeline = slices.Clone(s.Timeline)

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package play
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/arke-mesh/arke/sim/history"
+)
+
+// history returns what was recorded, in canonical order.
+func (r *recorder) history(p *player) *history.History {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := &r.h
+	r.sortTenures()
+	r.sortSubscriptions()
+	r.sortTopicsAndTunnels()
+	for i := range h.Requests {
+		q := &h.Requests[i]
+		q.Lost = touched(h, q.Caller, q.Sent, endOr(q.Ended, q.Deadline))
+	}
+	slices.SortStableFunc(h.Nodes, func(a, b history.Node) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortStableFunc(h.Requests, func(a, b history.Request) int {
+		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortStableFunc(h.Runs, func(a, b history.Run) int {
+		return cmp.Or(cmp.Compare(a.Began, b.Began), cmp.Compare(a.Request, b.Request), cmp.Compare(a.Tenure, b.Tenure))
+	})
+	slices.SortStableFunc(h.Views, func(a, b history.View) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Member, b.Member))
+	})
+	slices.SortStableFunc(h.Samples, func(a, b history.Sample) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Node, b.Node))
+	})
+	return h
+}
+
+// sortTenures puts them in order and follows with the runs that name them.
+func (r *recorder) sortTenures() {
+	order := make([]int, len(r.h.Tenures))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := r.h.Tenures[a], r.h.Tenures[b]
+		return cmp.Or(cmp.Compare(x.Asked, y.Asked), cmp.Compare(x.Node, y.Node), cmp.Compare(x.Cluster, y.Cluster))
+	})
+	sorted := make([]history.Tenure, len(order))
+	place := make([]int, len(order))
+	for to, from := range order {
+		sorted[to], place[from] = r.h.Tenures[from], to
+	}
+	r.h.Tenures = sorted
+	for i := range r.h.Runs {
+		r.h.Runs[i].Tenure = place[r.h.Runs[i].Tenure]
+	}
+	for i := range r.h.Tunnels {
+		served := r.h.Tunnels[i].Served
+		for k := range served {
+			served[k].Tenure = place[served[k].Tenure]
+		}
+	}
+}
+
+// sortSubscriptions puts them in order and follows with what names them. What
+// one subscription got stays in the order in which it came.
+func (r *recorder) sortSubscriptions() {
+	h := &r.h
+	order := make([]int, len(h.Subscriptions))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := h.Subscriptions[a], h.Subscriptions[b]
+		return cmp.Or(cmp.Compare(x.Asked, y.Asked), cmp.Compare(x.Node, y.Node), cmp.Compare(x.Name, y.Name))
+	})
+	sorted := make([]history.Subscription, len(order))
+	place := make([]int, len(order))
+	for to, from := range order {
+		sorted[to], place[from] = h.Subscriptions[from], to
+	}
+	h.Subscriptions = sorted
+	for i := range h.Deliveries {
+		h.Deliveries[i].Subscription = place[h.Deliveries[i].Subscription]
+	}
+	for i := range h.Gaps {
+		h.Gaps[i].Subscription = place[h.Gaps[i].Subscription]
+	}
+	slices.SortStableFunc(h.Deliveries, func(a, b history.Delivery) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Subscription, b.Subscription))
+	})
+	slices.SortStableFunc(h.Gaps, func(a, b history.Gap) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Subscription, b.Subscription))
+	})
+}
+
+func (r *recorder) sortTopicsAndTunnels() {
+	h := &r.h
+	for i := range h.Publications {
+		p := &h.Publications[i]
+		p.Lost = touched(h, p.Publisher, p.Sent, endOr(p.Ended, p.Deadline))
+	}
+	for i := range h.Tunnels {
+		t := &h.Tunnels[i]
+		t.Lost = touched(h, t.Caller, t.Sent, endOr(t.Ended, t.Deadline))
+		slices.SortStableFunc(t.Served, func(a, b history.Serving) int {
+			return cmp.Or(cmp.Compare(a.Began, b.Began), cmp.Compare(a.Tenure, b.Tenure))
+		})
+	}
+	slices.SortStableFunc(h.Publications, func(a, b history.Publication) int {
+		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortStableFunc(h.Tunnels, func(a, b history.Tunnel) int {
+		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// endOr is when something ended, or must have.
+func endOr(ended, deadline time.Duration) time.Duration {
+	if ended < 0 {
+		return deadline
+	}
+	return ended
+}
