@@ -118,7 +118,7 @@
 //
 //	16 Register        u64 id, u64 timeout, u32 concurrency, i32 queue length,
 //	                   u32 queue bytes, u32 message bytes, u32 capacity,
-//	                   str cluster (at most 255)                          client
+//	                   i32 tunnels, str cluster (at most 255)             client
 //	17 Registered      u64 id, str member                                 relay
 //	18 RegisterFailed  u64 id, u8 outcome, u8 flags, u32 code, str text   relay
 //	19 Unregister      u64 id, u64 timeout                                client
@@ -128,7 +128,7 @@
 // not gone it is unique. A timeout of 0 is 30 s in Register and no limit in
 // Unregister. Limits of 0 mean the defaults: 64 requests handled at once, 1,024
 // waiting (a negative number = none), 16 MiB waiting, 1 MiB for the largest
-// message, capacity 1.
+// message, capacity 1, 16,384 open tunnels (a negative number = none).
 //
 // Each Register is answered by one Registered or RegisterFailed, each
 // Unregister by one Unregistered, except that a second Unregister of the same
@@ -183,7 +183,8 @@
 //	 9 deadline       the time was over
 //	10 cancelled      by Cancel
 //	11 limit          beyond a limit of this session; code: 1 registrations,
-//	                  2 calls, 3 bytes of calls
+//	                  2 calls, 3 bytes of calls, 4 tunnels or their bytes;
+//	                  0 a limit of the node
 //	12 draining       the relay is shutting down and asked nobody
 //	13 failed         anything else, see the text
 //
@@ -211,11 +212,66 @@
 // have been. A Deliver for a registration that the client does not have is
 // answered with 8. Flags and text of an Answer do not matter but for outcome 1.
 //
+// # Tunnels
+//
+//	80 OpenTunnel      u64 id, u64 timeout, u8 options, u8 policy,
+//	                   str sticky key, str cluster (at most 255),
+//	                   u32 credit, headers, rest body                     client
+//	81 TunnelReply     u64 id, u8 outcome, u8 flags, u32 code, str text,
+//	                   u16 attempts, str member, str peer, u32 credit     relay
+//	82 DeliverTunnel   u64 id, u64 registration, u32 credit,
+//	                   str caller's peer, headers, rest body              relay
+//	83 TunnelData      u64 id, u8 flags, rest chunk                       both
+//	84 TunnelCredit    u64 id, u32 credit, u32 read                       both
+//	85 TunnelEnd       u64 id, u8 flags                                   both
+//	86 TunnelReset     u64 id, u8 outcome, u8 flags, u32 code, str text   both
+//
+// OpenTunnel is a call like Request, with the same options, policies, limits
+// and outcomes; TunnelReply is its reply. If the outcome is 0, there is a
+// tunnel to that member on that peer. It has the id of the call, which no
+// other call or tunnel of the session may have any more. Ids of the client are
+// below 2^63.
+//
+// DeliverTunnel hands a tunnel that a caller opened to a registration; the
+// caller knows already that it is open. The relay chooses the id, from 2^63
+// on. The client gives credit or, if it can't take the tunnel, resets it.
+//
+// A message is one or more TunnelData with the same id, of which only the last
+// one has bit 0 of the flags. A chunk is at most 65,536 bytes; only the last
+// one may be empty.
+//
+// A chunk uses up credit: its length, but at least 64. Nobody sends more than
+// he has credit for. The credit in OpenTunnel is the relay's, that in
+// TunnelReply and DeliverTunnel the client's; TunnelCredit adds to it. The
+// relay gives credit when the node has taken the chunks, which it does as the
+// other side reads. The client gives it when its program has read them, and
+// says in read how many bytes these were, so that the relay can tell the other
+// side; it must not keep back more than a fourth of the credit it gave at
+// first, nor, when all is read, more than 1,024 bytes.
+//
+// TunnelEnd says that its sender sends no more; bit 0 of the flags, that it
+// does not read either, so that what comes still is thrown away (but credit is
+// given). A tunnel is over when both sides have sent TunnelEnd. TunnelReset
+// ends it at once. A client says outcome 1 in it, with a code and a text for
+// the program at the other side; or 3 or 8 if a delivered tunnel finds no
+// room or no registration. A relay says 1 if the other side did so, 5 if the
+// way to it was lost, and 8 if the node or the registration closes. Frames for
+// a tunnel that is over, or was never there, are ignored.
+//
+// If the session ends, its tunnels are interrupted. During a drain tunnels
+// that are open go on until they are over, or the relay's time is; new ones are
+// refused with outcome 12.
+//
+// Chunks travel behind everything else that waits, and tunnels take turns, so
+// that no call waits for long behind them.
+//
 // # Limits
 //
 // A relay bounds what one client may use; [Limits] has the defaults. Beyond the
 // registrations, calls, and bytes of calls that Welcome states, the answer is
-// outcome 11. Bytes that a client does not read wait in a queue of 8 MiB.
+// outcome 11. So it is beyond 16,384 open tunnels or, if credit has no smaller
+// share to give, 64 MiB of credit; a tunnel to one of the client's members is
+// reset then. Bytes that a client does not read wait in a queue of 8 MiB.
 // Replies that find no room wait too, up to the limits of calls, and beyond
 // them their outcome is 5. Requests that find no room while the client reads
 // nothing for 500 ms are refused with outcome 3 on its behalf, and go to other

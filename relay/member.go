@@ -47,6 +47,7 @@ func (c *client) newMember(f *session.Register) *member {
 			QueueBytes:   int(f.QueueBytes),
 			MessageBytes: int(f.MessageBytes),
 			Capacity:     int(f.Capacity),
+			Tunnels:      int(f.Tunnels),
 		},
 		left: make(chan struct{}),
 		done: make(chan struct{}),

@@ -217,9 +217,9 @@ func TestARegistrationIsTheNodes(t *testing.T) {
 	b.send(&session.Register{ID: 1})
 	failed := expect[*session.RegisterFailed](b)
 	require.Equal(t, session.Failure{Outcome: session.OutcomeFailed, Text: failing.Error()}, failed.Failure)
-	b.send(&session.Register{ID: 1, Concurrency: 2, QueueLength: -1, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Cluster: "geo"})
+	b.send(&session.Register{ID: 1, Concurrency: 2, QueueLength: -1, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6, Cluster: "geo"})
 	require.Equal(t, "0000000000000001", expect[*session.Registered](b).Member)
-	require.Equal(t, []patterns.Limits{{Concurrency: 2, QueueLength: 0, QueueBytes: 3, MessageBytes: 4, Capacity: 5}}, n.Limits("geo"))
+	require.Equal(t, []patterns.Limits{{Concurrency: 2, QueueLength: 0, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6}}, n.Limits("geo"))
 }
 
 // This test checks that leaving is acknowledged after the accepted work is

@@ -159,6 +159,7 @@ func (a *attachment) sendRegister(ctx context.Context, r *registration) error {
 		QueueBytes:   uint32(r.limits.QueueBytes),
 		MessageBytes: uint32(r.limits.MessageBytes),
 		Capacity:     uint32(r.limits.Capacity),
+		Tunnels:      int32(min(max(r.limits.Tunnels, -1), 1<<31-1)),
 		Cluster:      r.cluster,
 	}
 	if at, ok := ctx.Deadline(); ok {

@@ -150,7 +150,7 @@ func TestServeChecksWhatItIsGiven(t *testing.T) {
 	require.Error(t, err)
 	_, err = c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{Concurrency: -1})
 	require.Error(t, err)
-	_, err = c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{Concurrency: 2, QueueLength: -7, QueueBytes: 3, MessageBytes: 4, Capacity: 5})
+	_, err = c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{Concurrency: 2, QueueLength: -7, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6})
 	require.NoError(t, err)
-	require.Equal(t, []patterns.Limits{{Concurrency: 2, QueueBytes: 3, MessageBytes: 4, Capacity: 5}}, p.node.Limits("geo"))
+	require.Equal(t, []patterns.Limits{{Concurrency: 2, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6}}, p.node.Limits("geo"))
 }

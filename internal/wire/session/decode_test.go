@@ -40,6 +40,12 @@ func tailOf(f session.Frame) int {
 		return len(f.Body) + len(f.Text)
 	case *session.StatusReply:
 		return len(f.JSON) + len(f.Text)
+	case *session.OpenTunnel:
+		return len(f.Body)
+	case *session.DeliverTunnel:
+		return len(f.Body)
+	case *session.TunnelData:
+		return len(f.Chunk)
 	}
 	return 0
 }
@@ -50,7 +56,8 @@ func TestOnlyTheHandshakeMayGrow(t *testing.T) {
 	for _, v := range vectors() {
 		k := v.frame.Kind()
 		switch v.frame.(type) {
-		case *session.Request, *session.Deliver, *session.Reply, *session.Answer, *session.StatusReply:
+		case *session.Request, *session.Deliver, *session.Reply, *session.Answer, *session.StatusReply,
+			*session.OpenTunnel, *session.DeliverTunnel, *session.TunnelData:
 			continue // the rest of the frame is a body
 		}
 		got, err := session.Decode(k, append(encoded(t, v.frame)[5:], 0))

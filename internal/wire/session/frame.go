@@ -60,6 +60,20 @@ func newFrame(k Kind) Frame {
 		return &Status{}
 	case KindStatusReply:
 		return &StatusReply{}
+	case KindOpenTunnel:
+		return &OpenTunnel{}
+	case KindTunnelReply:
+		return &TunnelReply{}
+	case KindDeliverTunnel:
+		return &DeliverTunnel{}
+	case KindTunnelData:
+		return &TunnelData{}
+	case KindTunnelCredit:
+		return &TunnelCredit{}
+	case KindTunnelEnd:
+		return &TunnelEnd{}
+	case KindTunnelReset:
+		return &TunnelReset{}
 	}
 	return nil
 }

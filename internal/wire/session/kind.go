@@ -37,6 +37,14 @@ const (
 	KindStatus       Kind = 50 // client
 	KindStatusReply  Kind = 51 // relay
 
+	KindOpenTunnel    Kind = 80 // client
+	KindTunnelReply   Kind = 81 // relay
+	KindDeliverTunnel Kind = 82 // relay
+	KindTunnelData    Kind = 83 // both
+	KindTunnelCredit  Kind = 84 // both
+	KindTunnelEnd     Kind = 85 // both
+	KindTunnelReset   Kind = 86 // both
+
 	// FirstSkippable and all kinds above are hints: losing one changes
 	// nothing that was promised.
 	FirstSkippable Kind = 128
@@ -99,6 +107,20 @@ func (k Kind) String() string {
 		return "status"
 	case KindStatusReply:
 		return "status_reply"
+	case KindOpenTunnel:
+		return "open_tunnel"
+	case KindTunnelReply:
+		return "tunnel_reply"
+	case KindDeliverTunnel:
+		return "deliver_tunnel"
+	case KindTunnelData:
+		return "tunnel_data"
+	case KindTunnelCredit:
+		return "tunnel_credit"
+	case KindTunnelEnd:
+		return "tunnel_end"
+	case KindTunnelReset:
+		return "tunnel_reset"
 	}
 	return "unknown"
 }

@@ -70,6 +70,7 @@ const (
 	LimitRegistrations Limit = 1 // registrations of one client
 	LimitRequests      Limit = 2 // calls of one client that have no reply yet
 	LimitBytes         Limit = 3 // bytes of such calls
+	LimitTunnels       Limit = 4 // open tunnels of one client, or their bytes
 )
 
 // Failure is how something ended that has no reply; its zero value says that

@@ -16,6 +16,7 @@ type Register struct {
 	QueueBytes   uint32 // bytes waiting
 	MessageBytes uint32 // largest body + headers
 	Capacity     uint32 // weight in balancing
+	Tunnels      int32  // open tunnels; negative = none
 	Cluster      string
 }
 
@@ -30,6 +31,7 @@ func (m *Register) encode(e *encoder) {
 	e.u32(m.QueueBytes)
 	e.u32(m.MessageBytes)
 	e.u32(m.Capacity)
+	e.u32(uint32(m.Tunnels))
 	e.str("cluster", m.Cluster, MaxCluster)
 }
 
@@ -41,6 +43,7 @@ func (m *Register) decode(d *decoder) {
 	m.QueueBytes = d.u32()
 	m.MessageBytes = d.u32()
 	m.Capacity = d.u32()
+	m.Tunnels = int32(d.u32())
 	m.Cluster = d.str("cluster", MaxCluster)
 }
 

@@ -41,7 +41,7 @@ func id(first byte) (id session.ID) {
 // least once.
 func vectors() []vector {
 	trace := []session.Header{{Key: "traceparent", Value: "00-0af7-b7ad-01"}, {Key: "empty"}}
-	return []vector{
+	return append([]vector{
 		{
 			"hello: versions 1 to 3, features 0x5, no earlier session, token \"secret\", client \"geo\"",
 			&session.Hello{MinVersion: 1, MaxVersion: 3, Features: 5, Token: "secret", Client: "geo"},
@@ -67,10 +67,10 @@ func vectors() []vector {
 		{"goodbye", &session.Goodbye{}},
 		{"error: a frame was not due", &session.Error{Reason: session.ReasonProtocol, Text: "a second hello"}},
 		{
-			"register: id 1, within 2 s, 8 at once, no queue, 1 MiB of queue, messages up to 64 KiB, capacity 3, cluster \"geo\"",
+			"register: id 1, within 2 s, 8 at once, no queue, 1 MiB of queue, messages up to 64 KiB, capacity 3, 5 tunnels, cluster \"geo\"",
 			&session.Register{
 				ID: 1, Timeout: 2_000_000, Concurrency: 8, QueueLength: -1, QueueBytes: 1 << 20,
-				MessageBytes: 64 << 10, Capacity: 3, Cluster: "geo",
+				MessageBytes: 64 << 10, Capacity: 3, Tunnels: 5, Cluster: "geo",
 			},
 		},
 		{"register: id 2, all by default, cluster \"geo\"", &session.Register{ID: 2, Cluster: "geo"}},
@@ -143,7 +143,7 @@ func vectors() []vector {
 				Outcome: session.OutcomeLimit, Code: uint32(session.LimitRequests), Text: "4096 calls",
 			}},
 		},
-	}
+	}, tunnelVectors()...)
 }
 
 func encoded(t testing.TB, f session.Frame) []byte {

@@ -22,6 +22,8 @@ var sentinels = []struct {
 	{ErrTooManyRegistrations, session.OutcomeLimit, session.LimitRegistrations, false},
 	{ErrTooManyRequests, session.OutcomeLimit, session.LimitRequests, false},
 	{ErrTooManyBytes, session.OutcomeLimit, session.LimitBytes, false},
+	{ErrTooManyTunnels, session.OutcomeLimit, session.LimitTunnels, false},
+	{patterns.ErrTooMany, session.OutcomeLimit, 0, false},
 	{ErrDraining, session.OutcomeDraining, 0, false},
 	// A request that was interrupted at one member and refused by the next is
 	// interrupted, so this one comes before the others.

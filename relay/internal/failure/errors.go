@@ -17,6 +17,9 @@ var (
 	ErrTooManyRegistrations error = &textError{"relay: too many registrations of one client", patterns.ErrOverloaded}
 	// ErrTooManyRequests: so many calls of the client have no reply yet.
 	ErrTooManyRequests error = &textError{"relay: too many requests of one client", patterns.ErrOverloaded}
+	// ErrTooManyTunnels: the client has as many open as its relay, or the
+	// node, allows. It matches patterns.ErrTooMany instead.
+	ErrTooManyTunnels error = &textError{"relay: too many tunnels of one client", patterns.ErrTooMany}
 	// ErrTooManyBytes: such calls hold so many bytes.
 	ErrTooManyBytes error = &textError{"relay: too many bytes in requests of one client", patterns.ErrOverloaded}
 )

@@ -22,6 +22,7 @@ var all = []error{
 	patterns.ErrUnauthorized, patterns.ErrTooLarge, patterns.ErrClosed,
 	context.DeadlineExceeded, context.Canceled,
 	failure.ErrTooManyRegistrations, failure.ErrTooManyRequests, failure.ErrTooManyBytes, failure.ErrDraining,
+	failure.ErrTooManyTunnels, patterns.ErrTooMany,
 }
 
 // trip sends err through the bytes of a Reply.
@@ -57,6 +58,8 @@ func TestEveryErrorOfACallSurvivesTheTrip(t *testing.T) {
 		failure.ErrTooManyRegistrations,
 		failure.ErrTooManyRequests,
 		failure.ErrTooManyBytes,
+		failure.ErrTooManyTunnels,
+		patterns.ErrTooMany,
 		fmt.Errorf("%w: 4096 at once", failure.ErrTooManyRequests),
 		failure.ErrDraining,
 		errors.New("cluster: name is empty"),
