@@ -107,9 +107,7 @@ func TestLayers(t *testing.T) {
 
 func allowed(rule layer, path, target string) bool {
 	if rule.folder == "patterns" && within(target, "patterns") {
-		// Sub-packages share the parent's vocabulary and internal parts, and
-		// never import one another.
-		return target == "patterns" || within(target, "patterns/internal") || within(target, path)
+		return target == "patterns" || within(target, "patterns/internal") || within(target, path) || patternsLadder(path, target)
 	}
 	for _, folder := range rule.may {
 		if !within(target, folder) {
@@ -119,6 +117,22 @@ func allowed(rule layer, path, target string) bool {
 		if within(target, "overlay/p2p") && folder != "overlay/p2p" {
 			return rule.folder == "node"
 		}
+		return true
+	}
+	return false
+}
+
+// patternsLadder says which sub-package of patterns stands upon another one.
+// All share the parent's vocabulary and internal parts; beside that, request is
+// what the others that go to members stand upon: a push, a broadcast, a survey
+// and the opening of a tunnel are requests with an ending of their own. The
+// parts below a pattern never import it.
+func patternsLadder(path, target string) bool {
+	if target != "patterns/request" {
+		return false
+	}
+	switch path {
+	case "patterns/push", "patterns/broadcast", "patterns/survey", "patterns/tunnel":
 		return true
 	}
 	return false
