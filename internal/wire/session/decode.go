@@ -61,6 +61,15 @@ func (d *decoder) u64() uint64 {
 	return 0
 }
 
+// flag is a byte that is 0 or 1.
+func (d *decoder) flag(what string) bool {
+	v := d.u8()
+	if v > 1 {
+		d.fail(what)
+	}
+	return v == 1
+}
+
 func (d *decoder) str(what string, limit int) string {
 	n := int(d.u16())
 	if n > limit {

@@ -25,6 +25,14 @@ func (e *encoder) u64(v uint64) { e.b = binary.BigEndian.AppendUint64(e.b, v) }
 func (e *encoder) bytes(b []byte) { e.b = append(e.b, b...) }
 func (e *encoder) rest(b []byte)  { e.tail = b }
 
+func (e *encoder) flag(v bool) {
+	if v {
+		e.u8(1)
+		return
+	}
+	e.u8(0)
+}
+
 // str appends a length in two bytes and s.
 func (e *encoder) str(what, s string, limit int) {
 	if len(s) > limit {

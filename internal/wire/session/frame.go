@@ -60,6 +60,40 @@ func newFrame(k Kind) Frame {
 		return &Status{}
 	case KindStatusReply:
 		return &StatusReply{}
+	case KindSurvey:
+		return &Survey{}
+	case KindSurveyReply:
+		return &SurveyReply{}
+	case KindSurveyEnd:
+		return &SurveyEnd{}
+	case KindPush:
+		return &Push{}
+	case KindBroadcast:
+		return &Broadcast{}
+	case KindBroadcastReply:
+		return &BroadcastReply{}
+	case KindPublish:
+		return &Publish{}
+	case KindPublished:
+		return &Published{}
+	case KindPublishFailed:
+		return &PublishFailed{}
+	case KindSubscribe:
+		return &Subscribe{}
+	case KindSubscribed:
+		return &Subscribed{}
+	case KindSubscribeFailed:
+		return &SubscribeFailed{}
+	case KindUnsubscribe:
+		return &Unsubscribe{}
+	case KindUnsubscribed:
+		return &Unsubscribed{}
+	case KindPublication:
+		return &Publication{}
+	case KindGap:
+		return &Gap{}
+	case KindTaken:
+		return &Taken{}
 	case KindOpenTunnel:
 		return &OpenTunnel{}
 	case KindTunnelReply:

@@ -45,6 +45,26 @@ const (
 	KindTunnelEnd     Kind = 85 // both
 	KindTunnelReset   Kind = 86 // both
 
+	KindSurvey         Kind = 56 // client
+	KindSurveyReply    Kind = 57 // relay
+	KindSurveyEnd      Kind = 58 // relay
+	KindPush           Kind = 59 // client
+	KindBroadcast      Kind = 60 // client
+	KindBroadcastReply Kind = 61 // relay
+
+	KindPublish       Kind = 64 // client
+	KindPublished     Kind = 65 // relay
+	KindPublishFailed Kind = 66 // relay
+
+	KindSubscribe       Kind = 68 // client
+	KindSubscribed      Kind = 69 // relay
+	KindSubscribeFailed Kind = 70 // relay
+	KindUnsubscribe     Kind = 71 // client
+	KindUnsubscribed    Kind = 72 // relay
+	KindPublication     Kind = 73 // relay
+	KindGap             Kind = 74 // relay
+	KindTaken           Kind = 75 // client
+
 	// FirstSkippable and all kinds above are hints: losing one changes
 	// nothing that was promised.
 	FirstSkippable Kind = 128
@@ -107,6 +127,40 @@ func (k Kind) String() string {
 		return "status"
 	case KindStatusReply:
 		return "status_reply"
+	case KindSurvey:
+		return "survey"
+	case KindSurveyReply:
+		return "survey_reply"
+	case KindSurveyEnd:
+		return "survey_end"
+	case KindPush:
+		return "push"
+	case KindBroadcast:
+		return "broadcast"
+	case KindBroadcastReply:
+		return "broadcast_reply"
+	case KindPublish:
+		return "publish"
+	case KindPublished:
+		return "published"
+	case KindPublishFailed:
+		return "publish_failed"
+	case KindSubscribe:
+		return "subscribe"
+	case KindSubscribed:
+		return "subscribed"
+	case KindSubscribeFailed:
+		return "subscribe_failed"
+	case KindUnsubscribe:
+		return "unsubscribe"
+	case KindUnsubscribed:
+		return "unsubscribed"
+	case KindPublication:
+		return "publication"
+	case KindGap:
+		return "gap"
+	case KindTaken:
+		return "taken"
 	case KindOpenTunnel:
 		return "open_tunnel"
 	case KindTunnelReply:

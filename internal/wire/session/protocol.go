@@ -27,6 +27,8 @@ const (
 	MaxHeaders = 16 << 10
 	// MaxCluster is the longest name of a cluster.
 	MaxCluster = 255
+	// MaxTopic is the longest topic or pattern.
+	MaxTopic = 255
 	// MaxToken is the longest token.
 	MaxToken = 1024
 	// MaxName is the longest name a client or relay calls itself, and the

@@ -17,6 +17,8 @@ const (
 	readBuffer = 32 << 10
 	// firstRead bounds what is allocated for a frame before its bytes come.
 	firstRead = 256 << 10
+	// maxSpare bounds what Recycle keeps.
+	maxSpare = MaxChunk + 1<<10
 )
 
 // Reader cuts a byte stream into frames. It reads ahead, so nobody else may
@@ -24,7 +26,8 @@ const (
 type Reader struct {
 	r     *bufio.Reader
 	limit int
-	err   error // the first error; it is final
+	spare []byte // see Recycle
+	err   error  // the first error; it is final
 }
 
 // NewReader returns a reader of the frames of r, which may have limit bytes of
@@ -35,6 +38,14 @@ func NewReader(r io.Reader, limit int) *Reader {
 
 // SetLimit changes the limit for the frames that follow.
 func (r *Reader) SetLimit(limit int) { r.limit = limit }
+
+// Recycle lets Next use a body that it has returned again, for one of about the
+// same length. Nobody else may use it any more.
+func (r *Reader) Recycle(body []byte) {
+	if cap(body) <= maxSpare {
+		r.spare = body
+	}
+}
 
 // Next returns the next frame. The body is freshly allocated and belongs to
 // the caller.
@@ -88,7 +99,7 @@ func (r *Reader) next() (Kind, []byte, error) {
 // body reads n bytes. What it allocates grows with what has come, so that a
 // claim alone costs nothing.
 func (r *Reader) body(n int) ([]byte, error) {
-	body := make([]byte, min(n, firstRead))
+	body := r.fresh(min(n, firstRead))
 	_, err := io.ReadFull(r.r, body)
 	for err == nil && len(body) < n {
 		have := len(body)
@@ -98,6 +109,16 @@ func (r *Reader) body(n int) ([]byte, error) {
 		_, err = io.ReadFull(r.r, body[have:])
 	}
 	return body, err
+}
+
+// fresh returns n bytes to read into. A spare that is much longer stays for
+// later: whoever gets the body may keep it.
+func (r *Reader) fresh(n int) []byte {
+	if spare := r.spare; n <= cap(spare) && n >= cap(spare)/2 {
+		r.spare = nil
+		return spare[:n]
+	}
+	return make([]byte, n)
 }
 
 // Buffered is the number of bytes read ahead: zero means that Next is likely

@@ -6,6 +6,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"sync"
 	"time"
@@ -36,6 +37,7 @@ type Sender struct {
 	// Immutable after NewSender.
 	limit int
 	wake  chan struct{} // has an element if Run has something to look at
+	rota  *Rota         // feeds what goes behind the queue; nil = nothing does
 
 	// Guarded by mu.
 	mu       sync.Mutex
@@ -45,6 +47,7 @@ type Sender struct {
 	last     []byte      // frames are appended to it; follows segments
 	spare    []byte      // the buffer that was last before the latest write
 	queued   int         // bytes accepted that the kernel has not taken yet
+	fed      int         // of these, the rota's: they take no room from others
 	accepted uint64      // bytes, ever
 	written  uint64      // of these, what the kernel has taken
 	room     chan struct{}
@@ -133,7 +136,7 @@ func (s *Sender) push(f Frame, limit int) (end uint64, room <-chan struct{}, err
 	switch {
 	case n-lengthSize > s.maxFrame:
 		return 0, nil, fmt.Errorf("%w: %d bytes, at most %d", ErrFrameTooLarge, n-lengthSize, s.maxFrame)
-	case s.queued > 0 && s.queued+n > limit:
+	case s.queued > s.fed && s.queued-s.fed+n > limit:
 		if s.room == nil {
 			s.room = make(chan struct{})
 		}
@@ -199,6 +202,7 @@ func (s *Sender) Run(c net.Conn, timeout time.Duration) error {
 	defer s.Close()
 	for range s.wake {
 		for {
+			s.feed()
 			segments, last, done := s.take()
 			if done {
 				return nil
@@ -213,6 +217,28 @@ func (s *Sender) Run(c net.Conn, timeout time.Duration) error {
 		}
 	}
 	return nil
+}
+
+// feed lets the rota add what may go behind all that is queued.
+func (s *Sender) feed() {
+	if s.rota == nil {
+		return
+	}
+	for fed := 0; fed < feedShare; {
+		f := s.rota.next()
+		if f == nil {
+			return
+		}
+		_, _, err := s.push(f, math.MaxInt)
+		if err != nil {
+			return // the connection is ending
+		}
+		n := frameSize(f)
+		fed += n
+		s.mu.Lock()
+		s.fed += n
+		s.mu.Unlock()
+	}
 }
 
 // take returns all that is queued, or done if Run is to return.
@@ -283,10 +309,12 @@ func (s *Sender) wrote(n int) {
 	}
 }
 
-// giveBack takes a buffer whose bytes are written, for those to come.
+// giveBack ends a write: it takes the buffer whose bytes are written, for those
+// to come.
 func (s *Sender) giveBack(buffer []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.fed = 0
 	if s.closed == nil && cap(buffer) <= keepBuffer && cap(buffer) > cap(s.spare) {
 		s.spare = buffer[:0]
 	}

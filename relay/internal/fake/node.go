@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/arke-mesh/arke/patterns"
@@ -39,6 +40,7 @@ type member struct {
 	handler patterns.Handler
 	limits  patterns.Limits
 	places  chan struct{}
+	tunnels atomic.Int64 // open
 	ctx     context.Context
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup

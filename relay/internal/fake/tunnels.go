@@ -6,11 +6,90 @@ package fake
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// OpenTunnel implements patterns.Messenger.
+// OpenTunnel implements patterns.Messenger. The credit of a tunnel is
+// TunnelWindow in each direction and does not grow.
 func (n *Node) OpenTunnel(ctx context.Context, cluster string, first patterns.Message, opts ...patterns.RequestOption) (patterns.Tunnel, error) {
-	return nil, errors.ErrUnsupported
+	o := patterns.CollectOptions(opts)
+	if n.RequestError != nil {
+		if err := n.RequestError(cluster); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+	}
+	err := patterns.ErrNoMembers
+	var tried []*member
+	for len(tried) < 3 {
+		m := n.pick(ctx, cluster, tried, o.WaitForMember)
+		if m == nil {
+			return nil, err
+		}
+		tried = append(tried, m)
+		if o.Outcome != nil {
+			*o.Outcome = patterns.Outcome{Member: m.id, Attempts: len(tried)}
+		}
+		var t *Tunnel
+		if t, err = m.open(first); !errors.Is(err, patterns.ErrOverloaded) {
+			if err != nil {
+				return nil, err
+			}
+			return t, nil
+		}
+	}
+	return nil, err
+}
+
+// open begins a tunnel to the member; pick has counted it.
+func (m *member) open(first patterns.Message) (*Tunnel, error) {
+	serve := patterns.ServiceOf(m.handler).Tunnel
+	if serve == nil {
+		m.wg.Done()
+		return nil, &patterns.RemoteError{Cluster: m.cluster, Code: patterns.CodeNoMethod, Message: "no tunnels here"}
+	}
+	if m.tunnels.Add(1) > int64(m.limits.Tunnels) {
+		m.tunnels.Add(-1)
+		m.wg.Done()
+		return nil, patterns.ErrOverloaded
+	}
+	caller, callee := newPair(m.limits.MessageBytes)
+	caller.info = patterns.TunnelInfo{Cluster: m.cluster, Member: m.id, Peer: "peer"}
+	callee.info = caller.info
+	callee.info.Open = patterns.Message{Headers: slices.Clone(first.Headers), Body: slices.Clone(first.Body)}
+	ctx, cancel := context.WithCancel(context.Background())
+	stop := context.AfterFunc(m.ctx, caller.Interrupt)
+	caller.pair.over = func() {
+		stop()
+		cancel()
+		m.tunnels.Add(-1)
+		m.wg.Done()
+	}
+	m.node.wg.Go(func() {
+		err := serve(ctx, callee)
+		if !callee.detached.Load() {
+			callee.served(err)
+		}
+	})
+	return caller, nil
+}
+
+// served ends a tunnel as its handler wants.
+func (t *Tunnel) served(err error) {
+	var remote *patterns.RemoteError
+	switch {
+	case err == nil:
+		t.Close()
+	case errors.As(err, &remote):
+		t.Reset(remote.Code, remote.Message)
+	default:
+		t.Reset(patterns.CodeUnknown, err.Error())
+	}
 }
