@@ -35,13 +35,15 @@ type Handler struct {
 
 var _ patterns.Handler = Handler{}
 
-// ServeRequest implements patterns.Handler.
+// ServeRequest implements patterns.Handler. The command finds in ARKE_PATTERN
+// how the message was sent: "request", "survey", "push" or "broadcast".
 func (h Handler) ServeRequest(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
 	stdout := &limited{max: MaxReply}
 	stderr := &limited{max: MaxMessage}
 	cmd := exec.CommandContext(ctx, "sh", "-c", h.Command)
 	cmd.Stdin = bytes.NewReader(r.Body)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.Env = append(cmd.Environ(), "ARKE_PATTERN="+r.Pattern.String())
 	cmd.WaitDelay = patience
 	isolate(cmd)
 
