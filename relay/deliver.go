@@ -62,7 +62,7 @@ func (m *member) deliverFrame(id uint64, r *patterns.Request) *session.Deliver {
 const deliverPatience = 500 * time.Millisecond
 
 // deliver queues f, or says that no handler will see it.
-func (c *client) deliver(ctx context.Context, f *session.Deliver) error {
+func (c *client) deliver(ctx context.Context, f session.Frame) error {
 	err := c.sender.Send(f)
 	for errors.Is(err, session.ErrQueueFull) {
 		before := c.sender.Written()

@@ -42,25 +42,32 @@ func (c *client) request(ctx context.Context, f *session.Request) *session.Reply
 // for one: that can be given up when the relay drains, because most likely
 // still nobody has been asked.
 func (c *client) askNode(ctx context.Context, f *session.Request, outcome *patterns.Outcome) (patterns.Message, error) {
-	options := append(optionsOf(f), patterns.Report(outcome))
+	options := append(optionsOf(f.Idempotent, f.Policy, f.StickyKey), patterns.Report(outcome))
 	message := patterns.Message{Headers: session.ConvertHeaders[patterns.Header](f.Headers), Body: f.Body}
-	node := c.relay.cfg.Node
-	m, err := node.Request(ctx, f.Cluster, message, options...)
-	if !f.WaitForMember || !nobodyAsked(err) {
-		return m, err
+	return patiently(ctx, c.relay, f.WaitForMember, func(ctx context.Context, wait ...patterns.RequestOption) (patterns.Message, error) {
+		return c.relay.cfg.Node.Request(ctx, f.Cluster, message, append(options, wait...)...)
+	})
+}
+
+// patiently calls ask and, if nobody could be asked and the client wants to
+// wait for a member, again with that option.
+func patiently[T any](ctx context.Context, r *Relay, wait bool, ask func(context.Context, ...patterns.RequestOption) (T, error)) (T, error) {
+	v, err := ask(ctx)
+	if !wait || !nobodyAsked(err) {
+		return v, err
 	}
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.relay.draining, cancel)()
-	m, err = node.Request(waiting, f.Cluster, message, append(options, patterns.WaitForMember())...)
+	defer context.AfterFunc(r.draining, cancel)()
+	v, err = ask(waiting, patterns.WaitForMember())
 	var late *patterns.DeadlineError
-	if c.relay.isDraining() && ctx.Err() == nil && errors.Is(err, context.Canceled) && errors.As(err, &late) {
+	if r.isDraining() && ctx.Err() == nil && errors.Is(err, context.Canceled) && errors.As(err, &late) {
 		err = failure.ErrDraining
 		if late.MaybeRan {
 			err = patterns.ErrInterrupted
 		}
 	}
-	return m, err
+	return v, err
 }
 
 // nobodyAsked says that err means that no member has seen the request, and that
@@ -70,16 +77,16 @@ func nobodyAsked(err error) bool {
 		(errors.Is(err, patterns.ErrNoMembers) || errors.Is(err, patterns.ErrUnreachable) || errors.Is(err, patterns.ErrClosed))
 }
 
-// optionsOf returns the options of f but for the waiting.
-func optionsOf(f *session.Request) []patterns.RequestOption {
+// optionsOf returns the options of a frame but for the waiting.
+func optionsOf(idempotent bool, policy uint8, stickyKey string) []patterns.RequestOption {
 	options := make([]patterns.RequestOption, 0, 4)
-	if f.Idempotent {
+	if idempotent {
 		options = append(options, patterns.Idempotent())
 	}
-	switch policy := patterns.Policy(f.Policy); policy {
+	switch policy := patterns.Policy(policy); policy {
 	case patterns.PolicyLoad:
 	case patterns.PolicySticky:
-		options = append(options, patterns.Sticky(f.StickyKey))
+		options = append(options, patterns.Sticky(stickyKey))
 	default:
 		options = append(options, patterns.WithPolicy(policy))
 	}
