@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package match_test
+
+import "github.com/arke-mesh/arke/patterns/pubsub/match"
+
+// structure is what the five ways to match have in common.
+type structure interface {
+	Add(pattern string, v int)
+	Remove(pattern string, v int)
+	Match(topic string, dst []int) []int
+	Len() int
+}
+
+var _ structure = (*match.Index[int])(nil)
+
+// contestant is one way to match.
+type contestant struct {
+	name  string
+	empty func() structure
+}
+
+func contestants() []contestant {
+	return []contestant{
+		{"index", func() structure { return new(match.Index[int]) }},
+	}
+}

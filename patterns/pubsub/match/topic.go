@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package match
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// The words of a pattern that stand for others.
+const (
+	anyWord = "*" // one word
+	anyRest = ">" // one word or more; only at the end
+)
+
+// MaxBytes bounds topics and patterns.
+const MaxBytes = 255
+
+// maxWords is how many words fit into MaxBytes.
+const maxWords = (MaxBytes + 1) / 2
+
+// CheckTopic returns an error that wraps patterns.ErrTopic and says what is
+// wrong with t, or nil if it is a topic.
+func CheckTopic(t string) error { return check(t, false) }
+
+// CheckPattern returns an error that wraps patterns.ErrTopic and says what is
+// wrong with p, or nil if it is a pattern. Every topic is a pattern.
+func CheckPattern(p string) error { return check(p, true) }
+
+func check(s string, wildcards bool) error {
+	if len(s) > MaxBytes {
+		return fmt.Errorf("%w: %.32q...: %d bytes are more than %d", patterns.ErrTopic, s, len(s), MaxBytes)
+	}
+	for rest, more := s, true; more; {
+		var word string
+		word, rest, more = strings.Cut(rest, ".")
+		switch {
+		case word == "":
+			return fmt.Errorf("%w: %q: a word is empty", patterns.ErrTopic, s)
+		case wildcards && word == anyRest && more:
+			return fmt.Errorf("%w: %q: > stands before the end", patterns.ErrTopic, s)
+		case !wildcards && (word == anyWord || word == anyRest):
+			return fmt.Errorf("%w: %q: %s is for patterns only", patterns.ErrTopic, s, word)
+		}
+	}
+	return nil
+}
+
+// Group returns the group of a topic or pattern: its first word. A pattern that
+// begins with a wildcard is of the root group, whose word is "*".
+func Group(topicOrPattern string) (word string, root bool) {
+	word, _, _ = strings.Cut(topicOrPattern, ".")
+	if word == anyWord || word == anyRest {
+		return anyWord, true
+	}
+	return word, false
+}
+
+// Matches says whether the pattern stands for the topic. Both must have passed
+// their checks.
+func Matches(pattern, topic string) bool {
+	for {
+		if pattern == anyRest {
+			return topic != ""
+		}
+		p, restP, moreP := strings.Cut(pattern, ".")
+		t, restT, moreT := strings.Cut(topic, ".")
+		if p != anyWord && p != t {
+			return false
+		}
+		if !moreP || !moreT {
+			return moreP == moreT
+		}
+		pattern, topic = restP, restT
+	}
+}

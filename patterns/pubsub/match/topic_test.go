@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package match_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/match"
+)
+
+func TestTopicsAndPatternsAreCheckedByTheSameRules(t *testing.T) {
+	// This test checks what is a topic, what is a pattern only, and what is
+	// neither.
+	long := strings.Repeat("a.", 127) + "b" // 255 bytes
+	for _, c := range []struct {
+		text           string
+		topic, pattern bool
+	}{
+		{"a", true, true},
+		{"a.b.c", true, true},
+		{"orders.eu-1.täglich", true, true},
+		{"a*.>b.c>", true, true}, // wildcards are words, not letters
+		{long, true, true},
+		{long + "b", false, false},
+		{"*", false, true},
+		{">", false, true},
+		{"*.*.>", false, true},
+		{"a.*.c", false, true},
+		{"a.>", false, true},
+		{"a.>.c", false, false},
+		{">.>", false, false},
+		{"", false, false},
+		{".", false, false},
+		{".a", false, false},
+		{"a.", false, false},
+		{"a..b", false, false},
+		{"a.>.", false, false},
+	} {
+		verdict := func(err error) bool {
+			if err != nil {
+				require.ErrorIs(t, err, patterns.ErrTopic)
+				require.Less(t, len(err.Error()), 512)
+			}
+			return err == nil
+		}
+		require.Equal(t, c.topic, verdict(match.CheckTopic(c.text)), "topic %q", c.text)
+		require.Equal(t, c.pattern, verdict(match.CheckPattern(c.text)), "pattern %q", c.text)
+	}
+}
+
+func TestGroupIsTheFirstWordOrTheRoot(t *testing.T) {
+	// This test checks the groups of topics and of patterns with and without a
+	// wildcard at the front.
+	for text, want := range map[string]string{"a": "a", "a.b": "a", "a.>": "a", "*": "*", ">": "*", "*.b": "*", "*a.b": "*a"} {
+		word, root := match.Group(text)
+		require.Equal(t, want, word, text)
+		require.Equal(t, want == "*", root, text)
+	}
+}
+
+func TestWildcardsStandForOneWordOrTheRest(t *testing.T) {
+	// This test checks the meaning of patterns, one line each.
+	for _, c := range []struct {
+		pattern, topic string
+		want           bool
+	}{
+		{"a", "a", true},
+		{"a", "b", false},
+		{"a", "a.b", false},
+		{"a.b", "a", false},
+		{"a.b", "a.b", true},
+		{"*", "a", true},
+		{"*", "a.b", false},
+		{">", "a", true},
+		{">", "a.b.c", true},
+		{"a.*", "a", false},
+		{"a.*", "a.b", true},
+		{"a.*", "a.b.c", false},
+		{"a.*.c", "a.b.c", true},
+		{"a.*.c", "a.b.d", false},
+		{"a.>", "a", false},
+		{"a.>", "a.b", true},
+		{"a.>", "a.b.c.d", true},
+		{"*.>", "a", false},
+		{"*.b.>", "a.b.c", true},
+		{"ab", "a", false},
+		{"a", "ab", false},
+		{"a.b", "a.bc", false},
+	} {
+		require.Equal(t, c.want, match.Matches(c.pattern, c.topic), "%s on %s", c.pattern, c.topic)
+		var x match.Index[int]
+		x.Add(c.pattern, 1)
+		require.Equal(t, c.want, len(x.Match(c.topic, nil)) == 1, "%s on %s, by index", c.pattern, c.topic)
+	}
+}
