@@ -34,6 +34,18 @@ func tailOf(f session.Frame) int {
 		return len(f.Body)
 	case *session.Deliver:
 		return len(f.Body)
+	case *session.Push:
+		return len(f.Body)
+	case *session.Survey:
+		return len(f.Body)
+	case *session.Broadcast:
+		return len(f.Body)
+	case *session.Publish:
+		return len(f.Body)
+	case *session.Publication:
+		return len(f.Body)
+	case *session.SurveyReply:
+		return len(f.Body) + len(f.Text)
 	case *session.Reply:
 		return len(f.Body) + len(f.Text)
 	case *session.Answer:
@@ -56,6 +68,8 @@ func TestOnlyTheHandshakeMayGrow(t *testing.T) {
 	for _, v := range vectors() {
 		k := v.frame.Kind()
 		switch v.frame.(type) {
+		case *session.Push, *session.Survey, *session.SurveyReply, *session.Broadcast, *session.Publish, *session.Publication:
+			continue
 		case *session.Request, *session.Deliver, *session.Reply, *session.Answer, *session.StatusReply,
 			*session.OpenTunnel, *session.DeliverTunnel, *session.TunnelData:
 			continue // the rest of the frame is a body
@@ -122,6 +136,8 @@ func TestTextsAreCut(t *testing.T) {
 func TestUndefinedNumbersAreRefused(t *testing.T) {
 	request := encoded(t, &session.Request{Cluster: "geo"})[5:]
 	reply := encoded(t, &session.Reply{})[5:]
+	subscribe := encoded(t, &session.Subscribe{Pattern: "a.b"})[5:]
+	gap := encoded(t, &session.Gap{Reason: session.GapSlow})[5:]
 	change := func(b []byte, at int, v byte) []byte {
 		b = bytes.Clone(b)
 		b[at] = v
@@ -134,8 +150,17 @@ func TestUndefinedNumbersAreRefused(t *testing.T) {
 	}{
 		{"an option's bit", session.KindRequest, change(request, 16, 0x04)},
 		{"a policy", session.KindRequest, change(request, 17, 5)},
-		{"an outcome", session.KindReply, change(reply, 8, 14)},
+		{"an outcome", session.KindReply, change(reply, 8, 17)},
 		{"an outcome's flag", session.KindReply, change(reply, 9, 2)},
+		{"a pattern of a delivery", session.KindDeliver, change(encoded(t, &session.Deliver{})[5:], 16, 4)},
+		{"a pattern of a member", session.KindRegister, change(encoded(t, &session.Register{})[5:], 40, 0x10)},
+		{"an option of a subscription", session.KindSubscribe, change(subscribe, 16, 4)},
+		{"a policy of a subscription", session.KindSubscribe, change(subscribe, 17, 3)},
+		{"a flag", session.KindGap, change(gap, 24, 2)},
+		{"no reason of a gap", session.KindGap, change(gap, 25, 0)},
+		{"a reason of a gap", session.KindGap, change(gap, 25, 5)},
+		{"a range of none", session.KindPublished, make([]byte, 12)},
+		{"more missing members than bytes", session.KindSurveyEnd, append(make([]byte, 21), 0xff, 0xff, 0xff, 0xff)},
 		{"magic", session.KindHello, make([]byte, 200)},
 		{"more members than bytes", session.KindMembersReply, append(make([]byte, 16), 0xff, 0xff, 0xff, 0xff)},
 		{"more headers than bytes", session.KindAnswer, append(make([]byte, 14), 0xff, 0xff)},

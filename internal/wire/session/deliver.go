@@ -3,11 +3,16 @@
 
 package session
 
+// deliverPatterns counts what a Deliver can be: request, survey, push,
+// broadcast.
+const deliverPatterns = 4
+
 // Deliver hands a request to a registration of the client. It is answered by
 // one Answer.
 type Deliver struct {
 	ID           uint64 // the relay's name for it
 	Registration uint64
+	Pattern      uint8  // 0 request, 1 survey, 2 push, 3 broadcast
 	Remaining    uint64 // µs until the caller gives up; 0 = never
 	From         string // the caller's peer id
 	Headers      []Header
@@ -20,6 +25,7 @@ func (*Deliver) Kind() Kind { return KindDeliver }
 func (m *Deliver) encode(e *encoder) {
 	e.u64(m.ID)
 	e.u64(m.Registration)
+	e.u8(m.Pattern)
 	e.u64(m.Remaining)
 	e.str("from", m.From, MaxName)
 	e.headers(m.Headers)
@@ -29,6 +35,10 @@ func (m *Deliver) encode(e *encoder) {
 func (m *Deliver) decode(d *decoder) {
 	m.ID = d.u64()
 	m.Registration = d.u64()
+	m.Pattern = d.u8()
+	if m.Pattern >= deliverPatterns {
+		d.fail("pattern")
+	}
 	m.Remaining = d.u64()
 	m.From = d.str("from", MaxName)
 	m.Headers = d.headers()

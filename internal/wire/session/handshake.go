@@ -55,6 +55,7 @@ type Limits struct {
 	Frame         uint32 // kind and body of one frame, bytes
 	Message       uint32 // body and headers of one message, bytes
 	Registrations uint32
+	Subscriptions uint32
 	Requests      uint32 // calls without a reply
 	RequestBytes  uint64 // frames of such calls, bytes
 }
@@ -69,6 +70,7 @@ func (m *Welcome) encode(e *encoder) {
 	e.u32(m.Limits.Frame)
 	e.u32(m.Limits.Message)
 	e.u32(m.Limits.Registrations)
+	e.u32(m.Limits.Subscriptions)
 	e.u32(m.Limits.Requests)
 	e.u64(m.Limits.RequestBytes)
 	e.str("peer", m.Peer, MaxName)
@@ -82,6 +84,7 @@ func (m *Welcome) decode(d *decoder) {
 	m.Limits.Frame = d.u32()
 	m.Limits.Message = d.u32()
 	m.Limits.Registrations = d.u32()
+	m.Limits.Subscriptions = d.u32()
 	m.Limits.Requests = d.u32()
 	m.Limits.RequestBytes = d.u64()
 	m.Peer = d.str("peer", MaxName)

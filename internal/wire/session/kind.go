@@ -37,14 +37,6 @@ const (
 	KindStatus       Kind = 50 // client
 	KindStatusReply  Kind = 51 // relay
 
-	KindOpenTunnel    Kind = 80 // client
-	KindTunnelReply   Kind = 81 // relay
-	KindDeliverTunnel Kind = 82 // relay
-	KindTunnelData    Kind = 83 // both
-	KindTunnelCredit  Kind = 84 // both
-	KindTunnelEnd     Kind = 85 // both
-	KindTunnelReset   Kind = 86 // both
-
 	KindSurvey         Kind = 56 // client
 	KindSurveyReply    Kind = 57 // relay
 	KindSurveyEnd      Kind = 58 // relay
@@ -64,6 +56,14 @@ const (
 	KindPublication     Kind = 73 // relay
 	KindGap             Kind = 74 // relay
 	KindTaken           Kind = 75 // client
+
+	KindOpenTunnel    Kind = 80 // client
+	KindTunnelReply   Kind = 81 // relay
+	KindDeliverTunnel Kind = 82 // relay
+	KindTunnelData    Kind = 83 // both
+	KindTunnelCredit  Kind = 84 // both
+	KindTunnelEnd     Kind = 85 // both
+	KindTunnelReset   Kind = 86 // both
 
 	// FirstSkippable and all kinds above are hints: losing one changes
 	// nothing that was promised.

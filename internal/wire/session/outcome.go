@@ -23,7 +23,10 @@ const (
 	OutcomeLimit        Outcome = 11 // beyond a limit of this session: Code is a Limit
 	OutcomeDraining     Outcome = 12 // the relay is shutting down: ask the next one
 	OutcomeFailed       Outcome = 13 // something else, which Text says
-	outcomeCount                = 14
+	OutcomeTopic        Outcome = 14 // not a topic or pattern
+	OutcomeWouldBlock   Outcome = 15 // it would have to wait
+	OutcomeTooMany      Outcome = 16 // as many as the relay's node may have
+	outcomeCount                = 17
 )
 
 // String returns the outcome's name as used in logs and errors.
@@ -57,6 +60,12 @@ func (o Outcome) String() string {
 		return "draining"
 	case OutcomeFailed:
 		return "failed"
+	case OutcomeTopic:
+		return "topic"
+	case OutcomeWouldBlock:
+		return "would_block"
+	case OutcomeTooMany:
+		return "too_many"
 	}
 	return "unknown"
 }
@@ -71,6 +80,7 @@ const (
 	LimitRequests      Limit = 2 // calls of one client that have no reply yet
 	LimitBytes         Limit = 3 // bytes of such calls
 	LimitTunnels       Limit = 4 // open tunnels of one client, or their bytes
+	LimitSubscriptions Limit = 5 // subscriptions of one client
 )
 
 // Failure is how something ended that has no reply; its zero value says that

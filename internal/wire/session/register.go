@@ -17,8 +17,24 @@ type Register struct {
 	MessageBytes uint32 // largest body + headers
 	Capacity     uint32 // weight in balancing
 	Tunnels      int32  // open tunnels; negative = none
-	Cluster      string
+	// Patterns are those that the member implements.
+	Patterns Patterns
+	Cluster  string
 }
+
+// Patterns is a set of ways to send something to a member, as bits. Who uses
+// one that a member does not implement gets a remote error with code 3.
+type Patterns uint8
+
+// The bits.
+const (
+	ServesRequests   Patterns = 1 << 0 // and surveys
+	ServesPushes     Patterns = 1 << 1
+	ServesBroadcasts Patterns = 1 << 2
+	ServesTunnels    Patterns = 1 << 3
+
+	servesBits = ServesRequests | ServesPushes | ServesBroadcasts | ServesTunnels
+)
 
 // Kind implements Frame.
 func (*Register) Kind() Kind { return KindRegister }
@@ -32,6 +48,7 @@ func (m *Register) encode(e *encoder) {
 	e.u32(m.MessageBytes)
 	e.u32(m.Capacity)
 	e.u32(uint32(m.Tunnels))
+	e.u8(uint8(m.Patterns))
 	e.str("cluster", m.Cluster, MaxCluster)
 }
 
@@ -44,6 +61,10 @@ func (m *Register) decode(d *decoder) {
 	m.MessageBytes = d.u32()
 	m.Capacity = d.u32()
 	m.Tunnels = int32(d.u32())
+	m.Patterns = Patterns(d.u8())
+	if m.Patterns&^servesBits != 0 {
+		d.fail("patterns")
+	}
 	m.Cluster = d.str("cluster", MaxCluster)
 }
 

@@ -51,11 +51,11 @@ func vectors() []vector {
 			&session.Hello{MinVersion: 1, MaxVersion: 1, Resume: id(0x10), Client: "geo"},
 		},
 		{
-			"welcome: version 1, features 0x4, session a0a1…af, frames up to 16941056 bytes, messages up to 16 MiB, 64 registrations, 4096 calls of together 64 MiB, peer \"12D3KooWpeer\", relay \"arke\"",
+			"welcome: version 1, features 0x4, session a0a1…af, frames up to 16941056 bytes, messages up to 16 MiB, 64 registrations, 4096 subscriptions, 4096 calls of together 64 MiB, peer \"12D3KooWpeer\", relay \"arke\"",
 			&session.Welcome{
 				Version: 1, Features: 4, Session: id(0xa0), Peer: "12D3KooWpeer", Relay: "arke",
 				Limits: session.Limits{
-					Frame: session.MaxFrame, Message: session.MaxMessage, Registrations: 64,
+					Frame: session.MaxFrame, Message: session.MaxMessage, Registrations: 64, Subscriptions: 4096,
 					Requests: 4096, RequestBytes: 64 << 20,
 				},
 			},
@@ -67,10 +67,11 @@ func vectors() []vector {
 		{"goodbye", &session.Goodbye{}},
 		{"error: a frame was not due", &session.Error{Reason: session.ReasonProtocol, Text: "a second hello"}},
 		{
-			"register: id 1, within 2 s, 8 at once, no queue, 1 MiB of queue, messages up to 64 KiB, capacity 3, 5 tunnels, cluster \"geo\"",
+			"register: id 1, within 2 s, 8 at once, no queue, 1 MiB of queue, messages up to 64 KiB, capacity 3, 5 tunnels, requests and pushes, cluster \"geo\"",
 			&session.Register{
 				ID: 1, Timeout: 2_000_000, Concurrency: 8, QueueLength: -1, QueueBytes: 1 << 20,
-				MessageBytes: 64 << 10, Capacity: 3, Tunnels: 5, Cluster: "geo",
+				MessageBytes: 64 << 10, Capacity: 3, Tunnels: 5,
+				Patterns: session.ServesRequests | session.ServesPushes, Cluster: "geo",
 			},
 		},
 		{"register: id 2, all by default, cluster \"geo\"", &session.Register{ID: 2, Cluster: "geo"}},
@@ -118,6 +119,10 @@ func vectors() []vector {
 				Headers: trace[:1], Body: []byte("hi"),
 			},
 		},
+		{
+			"deliver: the relay's id 4, to registration 1, a push, no end, empty body",
+			&session.Deliver{ID: 4, Registration: 1, Pattern: 2, From: "12D3KooWcaller", Body: []byte{}},
+		},
 		{"answer: to 3, one header, body \"ho\"", &session.Answer{ID: 3, Headers: trace[:1], Body: []byte("ho")}},
 		{
 			"answer: to 3, the handler panicked",
@@ -143,7 +148,7 @@ func vectors() []vector {
 				Outcome: session.OutcomeLimit, Code: uint32(session.LimitRequests), Text: "4096 calls",
 			}},
 		},
-	}, tunnelVectors()...)
+	}, append(manyVectors(), tunnelVectors()...)...)
 }
 
 func encoded(t testing.TB, f session.Frame) []byte {
