@@ -22,13 +22,19 @@ type Node struct {
 	RequestError func(cluster string) error
 	ServeError   func(cluster string) error
 
-	mu      sync.Mutex
-	closed  bool
-	lastID  uint64
-	turn    int
-	members map[string][]*member // by cluster, in the order of ids
-	joined  chan struct{}        // closed when a member joins
-	wg      sync.WaitGroup
+	// PublishError and SubscribeError likewise. The first one may wait, unless
+	// it is to try only.
+	PublishError   func(ctx context.Context, topic string, try bool) error
+	SubscribeError func(pattern string) error
+
+	mu            sync.Mutex
+	closed        bool
+	lastID        uint64
+	turn          int
+	members       map[string][]*member // by cluster, in the order of ids
+	joined        chan struct{}        // closed when a member joins
+	subscriptions []*subscription
+	wg            sync.WaitGroup
 }
 
 var _ patterns.Messenger = (*Node)(nil)
@@ -39,8 +45,11 @@ type member struct {
 	cluster string
 	handler patterns.Handler
 	limits  patterns.Limits
-	places  chan struct{}
-	tunnels atomic.Int64 // open
+	places  chan struct{} // handlers that run
+	waiting int           // messages without a reply that do not; guarded by node.mu
+	running int           // goroutines that see to them
+	line    []func()      // what they run
+	tunnels atomic.Int64  // open
 	ctx     context.Context
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
@@ -115,7 +124,7 @@ func (n *Node) Request(ctx context.Context, cluster string, q patterns.Message, 
 			*o.Outcome = patterns.Outcome{Member: m.id, Attempts: len(tried)}
 		}
 		var reply patterns.Message
-		reply, err = m.ask(ctx, q)
+		reply, err = m.ask(ctx, patterns.PatternRequest, q)
 		var refusal *patterns.Refusal
 		if !errors.As(err, &refusal) {
 			return reply, err
@@ -161,7 +170,7 @@ func (n *Node) pick(ctx context.Context, cluster string, tried []*member, wait b
 }
 
 // ask runs the handler; pick has counted it.
-func (m *member) ask(ctx context.Context, q patterns.Message) (patterns.Message, error) {
+func (m *member) ask(ctx context.Context, pattern patterns.Pattern, q patterns.Message) (patterns.Message, error) {
 	type result struct {
 		reply patterns.Message
 		err   error
@@ -181,7 +190,7 @@ func (m *member) ask(ctx context.Context, q patterns.Message) (patterns.Message,
 		defer cancel()
 		defer stop()
 		reply, err := m.handler.ServeRequest(handlerCtx, &patterns.Request{
-			Cluster: m.cluster, From: "peer", Deadline: deadline,
+			Cluster: m.cluster, From: "peer", Pattern: pattern, Deadline: deadline,
 			Headers: slices.Clone(q.Headers), Body: slices.Clone(q.Body),
 		})
 		<-m.places
