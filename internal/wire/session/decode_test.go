@@ -150,7 +150,7 @@ func TestUndefinedNumbersAreRefused(t *testing.T) {
 	}{
 		{"an option's bit", session.KindRequest, change(request, 16, 0x04)},
 		{"a policy", session.KindRequest, change(request, 17, 5)},
-		{"an outcome", session.KindReply, change(reply, 8, 17)},
+		{"an outcome", session.KindReply, change(reply, 8, 16)},
 		{"an outcome's flag", session.KindReply, change(reply, 9, 2)},
 		{"a pattern of a delivery", session.KindDeliver, change(encoded(t, &session.Deliver{})[5:], 16, 4)},
 		{"a pattern of a member", session.KindRegister, change(encoded(t, &session.Register{})[5:], 40, 0x10)},

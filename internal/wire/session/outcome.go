@@ -25,8 +25,7 @@ const (
 	OutcomeFailed       Outcome = 13 // something else, which Text says
 	OutcomeTopic        Outcome = 14 // not a topic or pattern
 	OutcomeWouldBlock   Outcome = 15 // it would have to wait
-	OutcomeTooMany      Outcome = 16 // as many as the relay's node may have
-	outcomeCount                = 17
+	outcomeCount                = 16
 )
 
 // String returns the outcome's name as used in logs and errors.
@@ -64,8 +63,6 @@ func (o Outcome) String() string {
 		return "topic"
 	case OutcomeWouldBlock:
 		return "would_block"
-	case OutcomeTooMany:
-		return "too_many"
 	}
 	return "unknown"
 }

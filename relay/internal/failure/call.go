@@ -23,6 +23,7 @@ var sentinels = []struct {
 	{ErrTooManyRequests, session.OutcomeLimit, session.LimitRequests, false},
 	{ErrTooManyBytes, session.OutcomeLimit, session.LimitBytes, false},
 	{ErrTooManyTunnels, session.OutcomeLimit, session.LimitTunnels, false},
+	{ErrTooManySubscriptions, session.OutcomeLimit, session.LimitSubscriptions, false},
 	{patterns.ErrTooMany, session.OutcomeLimit, 0, false},
 	{ErrDraining, session.OutcomeDraining, 0, false},
 	// A request that was interrupted at one member and refused by the next is
@@ -34,6 +35,8 @@ var sentinels = []struct {
 	{patterns.ErrUnauthorized, session.OutcomeUnauthorized, 0, false},
 	{patterns.ErrTooLarge, session.OutcomeTooLarge, 0, false},
 	{patterns.ErrClosed, session.OutcomeClosed, 0, false},
+	{patterns.ErrTopic, session.OutcomeTopic, 0, false},
+	{patterns.ErrWouldBlock, session.OutcomeWouldBlock, 0, false},
 }
 
 // Of returns how an error of a call travels to the client; nil is a reply.

@@ -20,6 +20,9 @@ var (
 	// ErrTooManyTunnels: the client has as many open as its relay, or the
 	// node, allows. It matches patterns.ErrTooMany instead.
 	ErrTooManyTunnels error = &textError{"relay: too many tunnels of one client", patterns.ErrTooMany}
+	// ErrTooManySubscriptions: the client has as many as its relay allows. It
+	// matches patterns.ErrTooMany instead.
+	ErrTooManySubscriptions error = &textError{"relay: too many subscriptions of one client", patterns.ErrTooMany}
 	// ErrTooManyBytes: such calls hold so many bytes.
 	ErrTooManyBytes error = &textError{"relay: too many bytes in requests of one client", patterns.ErrOverloaded}
 )

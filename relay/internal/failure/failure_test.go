@@ -22,7 +22,8 @@ var all = []error{
 	patterns.ErrUnauthorized, patterns.ErrTooLarge, patterns.ErrClosed,
 	context.DeadlineExceeded, context.Canceled,
 	failure.ErrTooManyRegistrations, failure.ErrTooManyRequests, failure.ErrTooManyBytes, failure.ErrDraining,
-	failure.ErrTooManyTunnels, patterns.ErrTooMany,
+	failure.ErrTooManyTunnels, failure.ErrTooManySubscriptions, patterns.ErrTooMany,
+	patterns.ErrTopic, patterns.ErrWouldBlock,
 }
 
 // trip sends err through the bytes of a Reply.
@@ -59,7 +60,10 @@ func TestEveryErrorOfACallSurvivesTheTrip(t *testing.T) {
 		failure.ErrTooManyRequests,
 		failure.ErrTooManyBytes,
 		failure.ErrTooManyTunnels,
+		failure.ErrTooManySubscriptions,
 		patterns.ErrTooMany,
+		fmt.Errorf("%w: empty word", patterns.ErrTopic),
+		patterns.ErrWouldBlock,
 		fmt.Errorf("%w: 4096 at once", failure.ErrTooManyRequests),
 		failure.ErrDraining,
 		errors.New("cluster: name is empty"),
