@@ -17,6 +17,12 @@ import (
 // queues the reply it returns. timeout is in µs, 0 = none. refuse makes the
 // reply where there is no place for the call.
 func (c *client) call(id, timeout uint64, size int, do func(context.Context) session.Frame, refuse func(session.Failure) session.Frame) (violation string) {
+	return c.callThen(id, timeout, size, func(ctx context.Context) (session.Frame, func()) { return do(ctx), nil }, refuse)
+}
+
+// callThen is call for a do that also returns what is to be done when its
+// reply, a small one then, is queued. It may be nil.
+func (c *client) callThen(id, timeout uint64, size int, do func(context.Context) (session.Frame, func()), refuse func(session.Failure) session.Frame) (violation string) {
 	ctx, cancel, err := c.begin(id, timeout, size)
 	switch {
 	case errors.Is(err, errDuplicate):
@@ -30,10 +36,15 @@ func (c *client) call(id, timeout uint64, size int, do func(context.Context) ses
 		return ""
 	}
 	c.wg.Go(func() {
-		reply := do(ctx)
+		reply, then := do(ctx)
 		cancel()
 		c.free(id, size)
-		c.reply(reply)
+		if then != nil {
+			c.tell(reply)
+			then()
+		} else {
+			c.reply(reply)
+		}
 		c.done()
 	})
 	return ""
@@ -148,6 +159,8 @@ func substitute(f session.Frame, err error) session.Frame {
 		return &session.MembersReply{ID: f.ID, Failure: lost}
 	case *session.StatusReply:
 		return &session.StatusReply{ID: f.ID, Failure: lost}
+	case *session.TunnelReply:
+		return &session.TunnelReply{ID: f.ID, Failure: lost}
 	}
 	panic("BUG: no reply: " + f.Kind().String())
 }
@@ -160,6 +173,8 @@ func (c *client) countLimit(err error) {
 		c.relay.count.drop(dropTooManyBytes)
 	case errors.Is(err, ErrTooManyRegistrations):
 		c.relay.count.drop(dropTooManyRegistrations)
+	case errors.Is(err, ErrTooManyTunnels):
+		c.relay.count.drop(dropTooManyTunnels)
 	}
 }
 

@@ -23,12 +23,13 @@ import (
 // here (see member) is not: the registrations wait for them.
 type client struct {
 	// Immutable after newClient.
-	relay  *Relay
-	id     session.ID
-	name   string
-	log    *zap.Logger
-	conn   net.Conn
-	sender *session.Sender
+	relay   *Relay
+	id      session.ID
+	name    string
+	log     *zap.Logger
+	conn    net.Conn
+	sender  *session.Sender
+	tunnels *tunnels
 
 	// Lifecycle.
 	ctx    context.Context // ends with the session, its cause says why
@@ -66,6 +67,7 @@ func newClient(r *Relay, conn net.Conn, id session.ID, name string) *client {
 		deliveries: map[uint64]chan<- *session.Answer{},
 		idle:       make(chan struct{}),
 	}
+	c.tunnels = newTunnels(c)
 	c.ctx, c.cancel = context.WithCancelCause(r.ctx)
 	return c
 }
@@ -75,6 +77,7 @@ func newClient(r *Relay, conn net.Conn, id session.ID, name string) *client {
 func (c *client) run(reader *session.Reader) error {
 	c.wg.Go(c.write)
 	c.end(c.read(reader))
+	c.tunnels.end()
 	c.wg.Wait()
 	return context.Cause(c.ctx)
 }
@@ -147,7 +150,16 @@ func (c *client) read(reader *session.Reader) error {
 		case err != nil:
 			return c.violated(session.ReasonMalformed, err.Error())
 		}
-		if text := c.handle(f, len(body)); text != "" {
+		text := ""
+		if data, ok := f.(*session.TunnelData); ok {
+			var kept bool
+			if kept, text = c.handleTunnelData(data); !kept {
+				reader.Recycle(body)
+			}
+		} else {
+			text = c.handle(f, len(body))
+		}
+		if text != "" {
 			return c.violated(session.ReasonProtocol, text)
 		}
 	}
@@ -180,6 +192,8 @@ func (c *client) handle(f session.Frame, size int) (violation string) {
 		return c.handleMembers(f, size)
 	case *session.Status:
 		return c.handleStatus(f, size)
+	case *session.OpenTunnel, *session.TunnelCredit, *session.TunnelEnd, *session.TunnelReset:
+		return c.handleTunnel(f, size)
 	case *session.Ping:
 		c.tell(&session.Pong{Token: f.Token})
 	case *session.Pong:

@@ -65,6 +65,15 @@ type Limits struct {
 	// Default 8 MiB, besides one message of any size. What is more is not
 	// delivered: its caller is told that the member is overloaded.
 	QueueBytes int
+	// Tunnels is how many one client may have open, those to its members
+	// included. Default 16,384. One more fails: ErrTooManyTunnels; or, if
+	// somebody opened it to a member of the client, it is reset.
+	Tunnels int
+	// TunnelBytes is how many bytes from one client may wait in all its
+	// tunnels until the node takes them, and so how much credit it gets. Half
+	// of it is divided among Tunnels (but at most 2 KiB for each), the other
+	// half goes to those that are busy. Default 64 MiB.
+	TunnelBytes int
 	// Handshake is how long a new connection may take to say Hello. Default
 	// 2 s.
 	Handshake time.Duration
@@ -90,6 +99,8 @@ func (l Limits) withDefaults() Limits {
 	zero(&l.Requests, 4096)
 	zero(&l.RequestBytes, 64<<20)
 	zero(&l.QueueBytes, 8<<20)
+	zero(&l.Tunnels, 16384)
+	zero(&l.TunnelBytes, 64<<20)
 	if l.Handshake == 0 {
 		l.Handshake = 2 * time.Second
 	}
@@ -134,7 +145,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("relay: Config.Token is longer than %d bytes", session.MaxToken)
 	case len(c.Agent) > session.MaxName || len(c.Peer) > session.MaxName:
 		return fmt.Errorf("relay: Config.Agent or Config.Peer is longer than %d bytes", session.MaxName)
-	case min(l.Clients, l.Registrations, l.Requests, l.RequestBytes, l.QueueBytes) < 1:
+	case min(l.Clients, l.Registrations, l.Requests, l.RequestBytes, l.QueueBytes, l.Tunnels, l.TunnelBytes) < 1:
 		return errors.New("relay: Config.Limits must be positive")
 	case l.Handshake < 0 || l.Stall < 0:
 		return errors.New("relay: Config.Limits must be positive")

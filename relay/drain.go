@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/relay/internal/failure"
 )
 
 // Shutdown drains: no client can attach any more and another relay may take
@@ -63,6 +64,10 @@ func (c *client) drain(ctx context.Context) bool {
 	}
 	c.stop()
 	if !c.await(ctx, c.idle) {
+		return false
+	}
+	c.tunnels.refuse(failure.ErrDraining)
+	if !c.await(ctx, c.tunnels.idle) {
 		return false
 	}
 	c.finish(&session.Goodbye{}, c.relay.cfg.Limits.Stall)

@@ -38,6 +38,11 @@ var (
 	// Limits.Requests fails.
 	ErrTooManyRequests = failure.ErrTooManyRequests
 
+	// ErrTooManyTunnels is why one more tunnel of a client than
+	// Limits.Tunnels fails, or one for which Limits.TunnelBytes leaves no
+	// credit.
+	ErrTooManyTunnels = failure.ErrTooManyTunnels
+
 	// ErrTooManyBytes is why a call of a client fails that goes beyond
 	// Limits.RequestBytes.
 	ErrTooManyBytes = failure.ErrTooManyBytes

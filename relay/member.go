@@ -98,7 +98,7 @@ func (c *client) addMember(m *member) error {
 func (m *member) run() {
 	defer close(m.done)
 	defer m.cancel()
-	reg, err := m.client.relay.cfg.Node.Serve(m.serving, m.cluster, m, m.limits)
+	reg, err := m.client.relay.cfg.Node.Serve(m.serving, m.cluster, m.service(), m.limits)
 	m.stopServing()
 	if err == nil {
 		m.client.tell(&session.Registered{ID: m.id, Member: reg.Member()})
@@ -120,6 +120,11 @@ func (m *member) run() {
 	if asked {
 		m.client.tell(&session.Unregistered{ID: m.id})
 	}
+}
+
+// service is what the node sees.
+func (m *member) service() patterns.Service {
+	return patterns.Service{Request: m.ServeRequest, Tunnel: m.ServeTunnel}
 }
 
 // drain leaves the cluster and waits for what was accepted, as long as that

@@ -23,6 +23,7 @@ const (
 	dropRequestInDrain // a call came when only the rest was finished
 	dropUnknownFrame   // a skippable frame of a kind that this version does not know
 	dropHandshakeBusy  // a connection came while too many had not said Hello
+	dropTooManyTunnels // a tunnel was refused because its client has so many
 	dropCount
 )
 
@@ -47,6 +48,8 @@ func (d drop) String() string {
 		return "frame.unknown"
 	case dropHandshakeBusy:
 		return "handshake.too_many"
+	case dropTooManyTunnels:
+		return "tunnel.too_many"
 	}
 	return "unknown"
 }

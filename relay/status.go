@@ -29,6 +29,8 @@ type ClientStatus struct {
 	RequestBytes int      `json:"request_bytes"` // of their frames
 	Deliveries   int      `json:"deliveries"`    // requests it has not answered
 	Queued       int      `json:"queued"`        // bytes it has not read
+	Tunnels      int      `json:"tunnels"`       // that are open
+	TunnelBytes  int      `json:"tunnel_bytes"`  // credit it has in them, and what waits there
 }
 
 // Status describes the relay and its clients, not the node.
@@ -62,6 +64,7 @@ func (c *client) status() ClientStatus {
 		Deliveries:   len(c.deliveries),
 		Queued:       c.sender.Queued(),
 	}
+	s.Tunnels, s.TunnelBytes = c.tunnels.count()
 	for _, m := range c.members {
 		s.Clusters = append(s.Clusters, m.cluster)
 	}
