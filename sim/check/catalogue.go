@@ -20,7 +20,7 @@ type MetricInfo struct {
 func Metrics() []MetricInfo {
 	return slices.Concat(
 		requestMetrics(), latencyMetrics(), failoverMetrics(), viewMetrics(),
-		resourceMetrics(), faultMetrics(), memberMetrics(),
+		resourceMetrics(), faultMetrics(), memberMetrics(), manyMetrics(), topicMetrics(), tunnelMetrics(),
 	)
 }
 
@@ -43,12 +43,15 @@ func lookup(name string) (MetricInfo, bool) {
 
 func requestMetrics() []MetricInfo {
 	return perWork([]MetricInfo{
-		{Name: "requests", Unit: Count, Meaning: "requests of the workload and of floods; without the probes of the liveness phase, and without those whose deadline is after the end of the run"},
+		{Name: "requests", Unit: Count, Meaning: "requests, pushes, surveys and broadcasts of the workload and of floods; without the probes of the liveness phase, and without those whose deadline is after the end of the run"},
 		{Name: "excused", Unit: Count, Meaning: "requests whose caller's own node was stopped, lost or paused meanwhile; of the other counts, only requests, handled and duplicated include them"},
 		{Name: "replies", Unit: Count, Meaning: "requests that ended in a reply"},
 		{Name: "refused", Unit: Count, Meaning: "requests that the handler refused"},
-		{Name: "lost", Unit: Count, Meaning: "requests that ended neither in a reply nor in a handler's refusal"},
-		{Name: "success", Unit: Percent, Meaning: "replies and refusals, of all requests that are not excused"},
+		{Name: "accepted", Unit: Count, Meaning: "pushes that a member's queue took"},
+		{Name: "complete", Unit: Count, Meaning: "surveys and broadcasts that ended complete"},
+		{Name: "partial", Unit: Count, Meaning: "surveys and broadcasts that asked somebody and did not end complete"},
+		{Name: "lost", Unit: Count, Meaning: "requests that ended neither in a reply nor in a handler's refusal, pushes that were not accepted, surveys and broadcasts that reached nobody"},
+		{Name: "success", Unit: Percent, Meaning: "replies, refusals, accepted pushes and complete surveys and broadcasts, of all that are not excused"},
 		{Name: "unanswered", Unit: Count, Meaning: "requests that never ended although their deadline passed"},
 		{Name: "duplicated", Unit: Count, Meaning: "requests that were handled more often than allowed: twice, or for an idempotent one twice by the same member or more often than attempted"},
 		{Name: "retried", Unit: Count, Meaning: "requests that needed more than one attempt"},
@@ -75,7 +78,7 @@ func requestMetrics() []MetricInfo {
 
 func latencyMetrics() []MetricInfo {
 	return perWork(slices.Concat(
-		quantiles("latency", "time from a request to its reply"),
+		quantiles("latency", "time from a request to its reply, from a push until it was accepted, or from a survey or a broadcast until it was complete"),
 		quantiles("latency_calm", "the same, while no fault stood or had ended within the convergence bound"),
 		quantiles("latency_fault", "the same, while a fault stood or had ended within the convergence bound"),
 	), nil)

@@ -18,6 +18,9 @@ const strained = 2 * time.Second
 func checkExpired(f *facts, _ *viewMeasures, d *docket) {
 	for i, runs := range f.runs {
 		r := &f.h.Requests[i]
+		if r.Kind == "push" || r.Kind == "broadcast" {
+			continue // who sent it was told that it is accepted: from then on it has no deadline
+		}
 		for _, n := range runs {
 			run := &f.h.Runs[n]
 			node := f.h.Tenures[run.Tenure].Node

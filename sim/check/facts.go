@@ -24,6 +24,8 @@ type facts struct {
 	tenures   map[string][]int // cluster → its tenures that were acknowledged
 	byNode    map[string][]int // node → its tenures
 	endedBy   []int            // tenure → the fault that ended it, or -1
+	named     map[string]int   // id of a member → its tenure
+	topics    *topics
 	calm      *disturbance
 	lastFault time.Duration // when the last fault was over, or the last node was started; at least Start
 }
@@ -32,7 +34,7 @@ func newFacts(h *history.History, r Rules) *facts {
 	f := &facts{
 		h: h, rules: r,
 		lives: make(map[string][]int), requests: make(map[uint64]int, len(h.Requests)),
-		tenures: make(map[string][]int), byNode: make(map[string][]int),
+		tenures: make(map[string][]int), byNode: make(map[string][]int), named: make(map[string]int),
 	}
 	for i := range h.Nodes {
 		f.lives[h.Nodes[i].Name] = append(f.lives[h.Nodes[i].Name], i)
@@ -43,6 +45,7 @@ func newFacts(h *history.History, r Rules) *facts {
 	f.indexRequests()
 	f.indexTenures()
 	f.indexFaults()
+	f.topics = newTopics(f)
 	return f
 }
 
@@ -68,6 +71,7 @@ func (f *facts) indexTenures() {
 		f.byNode[t.Node] = append(f.byNode[t.Node], i)
 		if t.From >= 0 {
 			f.tenures[t.Cluster] = append(f.tenures[t.Cluster], i)
+			f.named[t.Member] = i
 		}
 	}
 }
@@ -150,6 +154,20 @@ func (f *facts) lifetime(life int) span {
 		return span{n.From, f.h.End}
 	}
 	return span{n.From, min(n.Until, f.h.End)}
+}
+
+// lostNode says whether the node of a tenure was lost, not stopped, after a
+// time: what it had accepted is lost with it.
+func (f *facts) lostNode(tenure int, after time.Duration) bool {
+	t := &f.h.Tenures[tenure]
+	life := f.life(t.Node, t.Asked)
+	return life >= 0 && f.died(life) && f.h.Nodes[life].Until >= after
+}
+
+// died says whether a life ended without a farewell.
+func (f *facts) died(life int) bool {
+	n := &f.h.Nodes[life]
+	return n.Until >= 0 && n.How != "stopped"
 }
 
 // truth is when a member was live: acknowledged, and not yet leaving or lost.

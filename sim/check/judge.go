@@ -37,6 +37,10 @@ func (v *Verdict) measure(f *facts, views *viewMeasures) {
 	f.measureFaults(s)
 	f.measureMembers(s)
 	f.measureShares(s)
+	f.measureMany(s)
+	f.measureTopics(s)
+	f.measureEgress(s)
+	f.measureTunnels(s)
 }
 
 func (v *Verdict) examine(f *facts, views *viewMeasures) {

@@ -21,7 +21,7 @@ func (f *facts) measureLatency(s sheet) {
 	works := map[string]*latencies{"": {}}
 	for i := range f.h.Requests {
 		r := &f.h.Requests[i]
-		if r.Lost || r.Work == probe || r.Outcome != "reply" || r.Ended < 0 {
+		if r.Lost || r.Work == probe || !succeeded(r) || r.Outcome == "refused" {
 			continue
 		}
 		if works[r.Work] == nil {

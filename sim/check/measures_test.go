@@ -120,6 +120,13 @@ func TestEveryMetricIsInTheCatalogue(t *testing.T) {
 	s.serve("c1", 15*sec)
 	s.view(15150*ms, "c2", "c1", "live")
 	s.view(15150*ms, "c1", "c1", "live")
+	s.survey(5*sec, "c1")
+	s.subscribe("m1", "a.>", 0)
+	s.queue("m1", "a.>", "q", 0)
+	s.queue("m3", "a.>", "q", 0)
+	s.deliver(s.publish(5*sec, "c1", "a.b"), 0, 1)
+	s.publish(15*sec, "c2", "a.b")
+	s.tunnel(6*sec, "c1", 0)
 	measured := s.judge(check.Rules{}).Metrics
 	known := make(map[string]check.Unit)
 	for _, m := range check.Metrics() {

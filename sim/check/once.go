@@ -9,8 +9,8 @@ import (
 )
 
 // checkOnce: each attempt of a request runs at most once, and only idempotent
-// requests are attempted again after a handler may have run. This holds for
-// callers whose own node was hit, too.
+// requests are attempted again after a handler may have run; what goes to many
+// runs at most once on each. This holds for callers whose own node was hit, too.
 func checkOnce(f *facts, _ *viewMeasures, d *docket) {
 	for i, runs := range f.runs {
 		if text := f.twice(i); text != "" {
@@ -30,7 +30,7 @@ func (f *facts) twice(request int) string {
 	if len(runs) < 2 {
 		return ""
 	}
-	if !r.Idempotent {
+	if !r.Idempotent && !r.Many() {
 		return fmt.Sprintf("%d times, and is not idempotent", len(runs))
 	}
 	seen := make(map[int]bool, len(runs))
@@ -42,7 +42,7 @@ func (f *facts) twice(request int) string {
 		seen[tenure] = true
 	}
 	// The caller's side does not know its attempts if it was hit or never ended.
-	if !r.Lost && r.Ended >= 0 && r.Attempts > 0 && len(runs) > r.Attempts {
+	if !r.Many() && !r.Lost && r.Ended >= 0 && r.Attempts > 0 && len(runs) > r.Attempts {
 		return fmt.Sprintf("%d times in %d attempts", len(runs), r.Attempts)
 	}
 	return ""

@@ -65,7 +65,48 @@ func (n nonsense) history() *history.History {
 		})
 	}
 	n.disturb(h)
+	n.patterns(h)
 	return h
+}
+
+// patterns adds what is not requests, and makes some requests something else.
+func (n nonsense) patterns(h *history.History) {
+	for i := range h.Requests {
+		r := &h.Requests[i]
+		r.Kind, r.Taken, r.Nodes = n.pick("", "push", "survey", "broadcast"), n.IntN(4)-1, n.IntN(4)-1
+		r.Outcome = n.pick(r.Outcome, "accepted", "complete", "partial")
+		for range n.IntN(3) {
+			r.Answers = append(r.Answers, history.Answer{Member: n.member(), At: n.time(), Wrong: n.IntN(5) == 0})
+			r.Missing = append(r.Missing, history.Missing{Member: n.member()})
+		}
+	}
+	for range n.IntN(8) {
+		h.Subscriptions = append(h.Subscriptions, history.Subscription{
+			Name: n.pick("x", "y"), Node: n.node(), Peer: n.node(), Pattern: n.pick("a.>", ">", "*", "a.*", "", ".", "a"), Queue: n.pick("", "", "q"),
+			NoEcho: n.IntN(3) == 0, Slow: n.IntN(3) == 0, Asked: n.time(), From: n.time(), Leaving: n.time(), Until: n.time(),
+		})
+		h.Publications = append(h.Publications, history.Publication{
+			ID: n.Uint64N(9), Work: n.work(), Publisher: n.node(), Peer: n.node(), Topic: n.pick("a", "a.b", "b", ""), Size: n.IntN(9) - 1,
+			Sent: n.time(), Deadline: n.time(), Ended: n.time(), Outcome: n.pick("published", "published", "deadline", ""), Lost: n.IntN(5) == 0,
+		})
+	}
+	for range n.IntN(20) {
+		h.Deliveries = append(h.Deliveries, history.Delivery{Publication: n.Uint64N(12), Subscription: n.IntN(10) - 1, At: n.time(), Wrong: n.pick("", "", "w")})
+		h.Gaps = append(h.Gaps, history.Gap{
+			Subscription: n.IntN(10) - 1, At: n.time(), Peer: n.node(), Missed: n.Uint64N(9), Exact: n.IntN(2) == 0, Reason: n.pick("slow", "lost", "x"),
+		})
+	}
+	for range n.IntN(4) {
+		x := history.Tunnel{
+			ID: n.Uint64(), Work: n.work(), Caller: n.node(), Cluster: n.cluster(), Size: n.IntN(9) - 1, Sent: n.time(), Opened: n.time(),
+			Deadline: n.time(), Ended: n.time(), Outcome: n.pick("done", "reset", ""), Member: n.member(), Lost: n.IntN(5) == 0,
+			Forth: history.Flow{Tried: n.IntN(5), Sent: n.IntN(5), Received: n.IntN(5), End: n.IntN(2) == 0, Ahead: int64(n.IntN(9)) - 1},
+		}
+		for range n.IntN(3) {
+			x.Served = append(x.Served, history.Serving{Tenure: n.IntN(10) - 1, Began: n.time(), Ended: n.time()})
+		}
+		h.Tunnels = append(h.Tunnels, x)
+	}
 }
 
 func (n nonsense) disturb(h *history.History) {

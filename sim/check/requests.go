@@ -12,9 +12,18 @@ import (
 // probe is the name of the work that the liveness phase adds.
 const probe = "probe"
 
+// answered says whether it came to what it is for: an answer, a queue that has
+// it, or somebody who was asked.
 func answered(r *history.Request) bool {
-	return r.Ended >= 0 && (r.Outcome == "reply" || r.Outcome == "refused")
+	switch r.Outcome {
+	case "reply", "refused", "accepted", "complete", "partial":
+		return r.Ended >= 0
+	}
+	return false
 }
+
+// succeeded is answered by everybody.
+func succeeded(r *history.Request) bool { return answered(r) && r.Outcome != "partial" }
 
 // pending says that a request had no outcome yet when the run ended, rightly.
 func (f *facts) pending(r *history.Request) bool {

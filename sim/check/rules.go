@@ -44,6 +44,15 @@ type Rules struct {
 	// healthy until "no members" is a false answer. Default 2 s.
 	Known time.Duration
 
+	// Deliver is how long a publication may take to a subscription, or the
+	// report that it is missing; what was published later than that before the
+	// end of either proves nothing. Default 5 s.
+	Deliver time.Duration
+
+	// Ahead is how many bytes a tunnel's sender may be ahead of its receiver,
+	// besides two messages. Default 4 MiB + 64 KiB.
+	Ahead int64
+
 	// LaneBytes bounds what waits in a node's lanes, by lane and for each of its
 	// links: ctl, rpc, pub, bulk. Defaults: the overlay's 1, 4, 4 and 8 MiB,
 	// and 16 MiB more for a node, because an empty lane takes a message of any
@@ -73,6 +82,7 @@ func LevelRules(level string) Rules {
 		Converge: 8 * time.Second,
 		Settle:   8 * time.Second,
 		Known:    4 * time.Second,
+		Deliver:  8 * time.Second,
 	}
 }
 
@@ -87,6 +97,7 @@ func (r Rules) withDefaults() Rules {
 		{&r.Converge, 5 * time.Second},
 		{&r.Settle, 5 * time.Second},
 		{&r.Known, 2 * time.Second},
+		{&r.Deliver, 5 * time.Second},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value
@@ -96,6 +107,9 @@ func (r Rules) withDefaults() Rules {
 		if r.LaneBytes[i] == 0 {
 			r.LaneBytes[i] = d
 		}
+	}
+	if r.Ahead <= 0 {
+		r.Ahead = 4<<20 + 64<<10
 	}
 	switch {
 	case r.Waiting == 0:

@@ -94,8 +94,8 @@ func (t *tally) outcome(r *history.Request) {
 		t.counts["unanswered"]++
 	case r.Outcome == "reply":
 		t.counts["replies"]++
-	case r.Outcome == "refused":
-		t.counts["refused"]++
+	case answered(r):
+		t.counts[r.Outcome]++
 	default:
 		t.counts[failure(r.Outcome)]++
 	}
@@ -111,8 +111,8 @@ func failure(outcome string) string {
 	return "other"
 }
 
-// failures are the outcomes that a request can have, beside "reply" and
-// "refused".
+// failures are the outcomes that a request can have, beside those of one that
+// came to what it is for.
 func failures() []string {
 	return []string{
 		"no_members", "overloaded", "unreachable", "interrupted", "deadline", "canceled",
@@ -128,5 +128,5 @@ func (t *tally) measure(s sheet, work string) {
 	}
 	s.count(named("attempts_max", work), t.attempts)
 	s.duration(named("late_max", work), t.late)
-	s.share(named("success", work), t.counts["replies"]+t.counts["refused"], t.counts["requests"]-t.counts["excused"])
+	s.share(named("success", work), t.counts["replies"]+t.counts["refused"]+t.counts["accepted"]+t.counts["complete"], t.counts["requests"]-t.counts["excused"])
 }

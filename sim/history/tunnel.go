@@ -24,6 +24,7 @@ type Tunnel struct {
 	Detail  string // text of an outcome "other"
 	Member  string // to which it was opened
 	Lost    bool   // the caller's own node was stopped, killed, lost or paused meanwhile
+	Own     bool   // the handler is the program's own: what it sent and received is not recorded
 
 	Served []Serving // handlers that had it; one is right
 

@@ -35,22 +35,29 @@ func (p *player) travel(l *life, t history.Tunnel, w scenario.Work) {
 	if t.Messages == 0 {
 		t.Messages = defaultMessages
 	}
-	t.Deadline, t.Opened, t.Ended = t.Sent+wait, -1, -1
+	t.Deadline, t.Opened, t.Ended, t.Own = t.Sent+wait, -1, -1, p.crew.custom(t.Cluster)
 	p.record.opening(t)
 	ctx, cancel := l.Within(wait)
 	defer cancel()
 	j := &journey{p: p, life: l, spec: w, record: t, ctx: ctx, sent: make(chan struct{})}
+	at := time.Duration(-1)
 	tunnel, err := l.OpenTunnel(ctx, t.Cluster, patterns.Message{Body: body(t.ID, 8)})
 	if err == nil {
 		j.tunnel = tunnel
 		p.record.opened(t.ID, tunnel.Info().Member, p.level.Now())
 		p.at(p.level.Now(), fmt.Sprintf("%s %x", t.Work, t.ID), func() { j.send(0) })
-		err = j.receive()
+		if err = j.receive(); err != nil { // then sending is over, too
+			_ = tunnel.Reset(patterns.CodeUnknown, "the caller gives up")
+			at = p.level.Now()
+		}
 		<-j.sent
 		err = j.finish(err)
 	}
+	if at < 0 {
+		at = p.level.Now()
+	}
 	outcome, detail := ending(err)
-	p.record.arrived(t.ID, outcome, detail, p.level.Now())
+	p.record.arrived(t.ID, outcome, detail, at)
 	p.level.Note(t.Caller, fmt.Sprintf("%x %s", t.ID, outcome))
 }
 

@@ -34,7 +34,7 @@ func gather(a axis, h *history.History) *series {
 			continue
 		}
 		o := outcome(r)
-		if o == reply {
+		if good(o) {
 			took[at] = append(took[at], max(r.Ended-r.Sent, time.Microsecond))
 			continue
 		}

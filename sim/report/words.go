@@ -18,6 +18,12 @@ func meaning(outcome string) string {
 	switch outcome {
 	case reply:
 		return "the handler's reply arrived"
+	case "accepted":
+		return "a member's queue has the message"
+	case "complete":
+		return "every member answered, or has the message"
+	case "partial":
+		return "some members did, and the others are named"
 	case "refused":
 		return "the handler ran and returned an error"
 	case "no_members":

@@ -62,7 +62,7 @@ func (t *tally) add(r *history.Request, calm bool) {
 		t.work.Retried++
 	}
 	t.work.Attempts = max(t.work.Attempts, r.Attempts)
-	if outcome(r) != reply {
+	if !good(outcome(r)) {
 		return
 	}
 	if calm {
@@ -124,6 +124,12 @@ func outcome(r *history.Request) string {
 		return none
 	}
 	return r.Outcome
+}
+
+// good says whether an outcome is what was wanted: a reply, a queue that has
+// the message, or everybody.
+func good(outcome string) bool {
+	return outcome == reply || outcome == "accepted" || outcome == "complete"
 }
 
 // latency sums up sorted durations.

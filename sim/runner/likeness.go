@@ -3,7 +3,11 @@
 
 package runner
 
-import "github.com/arke-mesh/arke/sim/history"
+import (
+	"slices"
+
+	"github.com/arke-mesh/arke/sim/history"
+)
 
 // likeness is what a smaller scenario must share with a failure to count as
 // the same one. The name of the checker alone is not enough: "lost == 0" fails
@@ -72,11 +76,12 @@ func reached(o *Outcome) []string {
 // unanswered is the set of outcomes that are no answer of a handler.
 func unanswered(h *history.History) map[string]bool {
 	bad := map[string]bool{}
+	good := []string{"reply", "refused", "accepted", "complete"}
 	if h == nil {
 		return bad
 	}
 	for _, r := range h.Requests {
-		if !r.Lost && r.Work != "probe" && r.Outcome != "reply" && r.Outcome != "refused" {
+		if !r.Lost && r.Work != "probe" && !slices.Contains(good, r.Outcome) {
 			bad[r.Outcome] = true
 		}
 	}

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import "github.com/arke-mesh/arke/sim/history"
+
+// checkComplete: a survey or a broadcast that is called complete names nobody
+// as missing, and every member that was registered long enough before it began
+// for everybody to know, stayed, and could be reached, has answered it or got
+// it.
+func checkComplete(f *facts, _ *viewMeasures, d *docket) {
+	for i := range f.h.Requests {
+		r := &f.h.Requests[i]
+		if !r.Many() || r.Outcome != "complete" || r.Lost {
+			continue
+		}
+		if len(r.Missing) > 0 {
+			d.add(r.Ended, "%s %d of %s to %s is called complete and names %d missing", r.Kind, r.ID, r.Caller, r.Cluster, len(r.Missing))
+		}
+		for _, tenure := range f.stable(r) {
+			if !f.reached(i, tenure) {
+				d.add(r.Ended, "%s %d of %s to %s is called complete, without the member on %s, which was one all the time",
+					r.Kind, r.ID, r.Caller, r.Cluster, f.h.Tenures[tenure].Node)
+			}
+		}
+	}
+}
+
+// stable lists the members that were registered for the bound Known before the
+// request and until it ended, and that nothing disturbed, nor the caller.
+func (f *facts) stable(r *history.Request) []int {
+	var out []int
+	since := minus(r.Sent, f.rules.Known)
+	life := f.life(r.Caller, r.Sent)
+	for _, i := range f.tenures[r.Cluster] {
+		t := &f.h.Tenures[i]
+		s := truth(t)
+		if s.from <= since && s.until > r.Ended && f.known(life, i) && !f.calm.pair(r.Caller, t.Node, span{since, plus(r.Ended, 1)}) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// reached says whether a member answered a survey, or has a broadcast.
+func (f *facts) reached(request, tenure int) bool {
+	r := &f.h.Requests[request]
+	if r.Kind == "survey" {
+		for _, a := range r.Answers {
+			if a.Member == f.h.Tenures[tenure].Member {
+				return true
+			}
+		}
+		return false
+	}
+	for _, n := range f.runs[request] {
+		if f.h.Runs[n].Tenure == tenure {
+			return true
+		}
+	}
+	return f.lostNode(tenure, r.Sent)
+}

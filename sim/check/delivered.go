@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// ledger is what became of the publications of one node for one subscription,
+// or for one queue of subscriptions.
+type ledger struct {
+	due     uint64 // that had to come
+	came    uint64 // of them
+	spare   uint64 // that did not come, and had not to
+	exact   uint64 // messages that were told as missing, exactly
+	told    uint64 // and with those that were at most so many
+	example string // a topic of something missing
+}
+
+// missing is how many did not come that had to.
+func (l *ledger) missing() uint64 { return l.due - l.came }
+
+// silent is how many of them were not told, either.
+func (l *ledger) silent() uint64 { return l.missing() - min(l.missing(), l.told) }
+
+// checkDelivered: delivered + reported = sent. A queue of subscriptions counts
+// as one.
+func checkDelivered(f *facts, _ *viewMeasures, d *docket) {
+	for i := range f.h.Subscriptions {
+		s := &f.h.Subscriptions[i]
+		if s.Queue != "" || s.From < 0 {
+			continue
+		}
+		f.audit("subscription "+s.Name+" to "+s.Pattern+" on "+s.Node, f.account(i), d)
+	}
+	for _, q := range f.queues() {
+		f.audit("queue "+q.name+" of "+q.pattern, f.accountQueue(q), d)
+	}
+}
+
+// audit compares what is missing with what was told. Gaps that may be of
+// several publishers make up for whichever needs it.
+func (f *facts) audit(who string, books map[string]*ledger, d *docket) {
+	var pool uint64
+	if several := books[""]; several != nil {
+		pool = several.told
+	}
+	for _, peer := range slices.Sorted(maps.Keys(books)) {
+		l := books[peer]
+		if peer == "" {
+			continue
+		}
+		silent := l.silent()
+		pooled := min(pool, silent)
+		pool -= pooled
+		if silent -= pooled; silent > 0 {
+			d.add(f.h.End, "%s: of %d messages of %s %d came and %d were reported; %d are missing without a word, one on %s",
+				who, l.due, f.nameOf(peer), l.came, l.told, silent, l.example)
+		}
+		if most := l.missing() + l.spare; l.exact > most {
+			d.add(f.h.End, "%s: %d messages of %s were reported as missing, and %d are", who, l.exact, f.nameOf(peer), most)
+		}
+	}
+}
+
+// nameOf is the node of a peer.
+func (f *facts) nameOf(peer string) string {
+	for i := range f.h.Nodes {
+		if f.h.Nodes[i].Peer == peer {
+			return f.h.Nodes[i].Name
+		}
+	}
+	return peer
+}
+
+// account makes the ledgers of one subscription, by the publishers' peers.
+func (f *facts) account(subscription int) map[string]*ledger {
+	books := make(map[string]*ledger)
+	for i := range f.h.Publications {
+		p := &f.h.Publications[i]
+		claim := f.due(subscription, i)
+		if claim == never {
+			continue
+		}
+		l := ledgerOf(books, p.Peer)
+		came := f.topics.has[pairing{subscription, i}] > 0
+		switch {
+		case claim == must && came:
+			l.due, l.came = l.due+1, l.came+1
+		case claim == must:
+			l.due, l.example = l.due+1, cmp.Or(l.example, p.Topic+" at "+p.Sent.String())
+		case !came && f.recent(subscription, i):
+			l.spare++
+		}
+	}
+	f.enter(books, subscription)
+	return books
+}
+
+// enter adds what a subscription was told.
+func (f *facts) enter(books map[string]*ledger, subscription int) {
+	for peer, t := range f.topics.told[subscription] {
+		l := ledgerOf(books, peer)
+		l.exact, l.told = l.exact+t.exact, l.told+t.all
+	}
+}
+
+func ledgerOf(books map[string]*ledger, peer string) *ledger {
+	l := books[peer]
+	if l == nil {
+		l = &ledger{}
+		books[peer] = l
+	}
+	return l
+}
+
+// queues lists the queues in order.
+func (f *facts) queues() []queue {
+	return slices.SortedFunc(maps.Keys(f.topics.queues), func(a, b queue) int {
+		return cmp.Or(cmp.Compare(a.pattern, b.pattern), cmp.Compare(a.name, b.name))
+	})
+}
+
+// accountQueue makes the ledgers of a queue: a publication is due if it is due
+// to one of its subscriptions, and nothing had just happened to any of them:
+// which one was to have it is not in a history.
+func (f *facts) accountQueue(q queue) map[string]*ledger {
+	books := make(map[string]*ledger)
+	subscriptions := f.topics.queues[q]
+	for i := range f.h.Publications {
+		p := &f.h.Publications[i]
+		owed, came := never, false
+		for _, s := range subscriptions {
+			owed = max(owed, f.due(s, i))
+			came = came || f.topics.has[pairing{s, i}] > 0
+		}
+		if owed == never {
+			continue
+		}
+		l := ledgerOf(books, p.Peer)
+		switch {
+		case owed == must && came:
+			l.due, l.came = l.due+1, l.came+1
+		case owed == must && !f.unsteady(subscriptions, i):
+			l.due, l.example = l.due+1, cmp.Or(l.example, p.Topic+" at "+p.Sent.String())
+		case !came:
+			l.spare++
+		}
+	}
+	for _, s := range subscriptions {
+		f.enter(books, s)
+	}
+	return books
+}
+
+// unsteady says whether one of the subscriptions began, ended, or could not be
+// reached when a publication was on its way.
+func (f *facts) unsteady(subscriptions []int, publication int) bool {
+	p := &f.h.Publications[publication]
+	while := span{minus(p.Sent, f.rules.Known), plus(p.Ended, f.rules.Deliver)}
+	for _, i := range subscriptions {
+		s := &f.h.Subscriptions[i]
+		for _, at := range []time.Duration{s.From, s.Leaving, s.Until} {
+			if at > f.h.Start && at >= while.from && (at <= while.until || s.Slow) {
+				return true
+			}
+		}
+		if f.calm.pair(p.Publisher, s.Node, while) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/sim/history"
+)
+
+// checkSpread: of a survey and of a broadcast each member is told of once, as
+// one that answered or as missing; who answered was asked; and the numbers are
+// those of the members that have it.
+func checkSpread(f *facts, _ *viewMeasures, d *docket) {
+	for i := range f.h.Requests {
+		r := &f.h.Requests[i]
+		if !r.Many() || r.Ended < 0 {
+			continue
+		}
+		missing := make(map[string]bool, len(r.Missing))
+		for _, m := range r.Missing {
+			if missing[m.Member] {
+				d.add(r.Ended, "%s %d of %s to %s names %s as missing twice", r.Kind, r.ID, r.Caller, r.Cluster, f.seat(m.Member))
+			}
+			missing[m.Member] = true
+		}
+		if r.Kind == "survey" {
+			f.checkAnswers(i, missing, d)
+		} else if r.Outcome == "complete" || r.Outcome == "partial" {
+			f.checkCounts(i, missing, d)
+		}
+	}
+}
+
+// checkAnswers looks at the answers to a survey.
+func (f *facts) checkAnswers(request int, missing map[string]bool, d *docket) {
+	r := &f.h.Requests[request]
+	seen := make(map[string]bool, len(r.Answers))
+	for _, a := range r.Answers {
+		complain := ""
+		switch {
+		case seen[a.Member]:
+			complain = "answered twice"
+		case missing[a.Member]:
+			complain = "answered and is named as missing"
+		case a.Wrong:
+			complain = "gave the answer to another survey"
+		case !f.asked(request, a.Member, a.At):
+			complain = "answered, and no handler of it had begun"
+		}
+		if complain != "" {
+			d.add(a.At, "survey %d of %s to %s: %s %s", r.ID, r.Caller, r.Cluster, f.seat(a.Member), complain)
+		}
+		seen[a.Member] = true
+	}
+	if (r.Outcome == "complete" || r.Outcome == "partial") && r.Taken != len(r.Answers) {
+		d.add(r.Ended, "survey %d of %s to %s says that %d answered, and %d did", r.ID, r.Caller, r.Cluster, r.Taken, len(r.Answers))
+	}
+}
+
+// asked says whether a member's handler began before a time.
+func (f *facts) asked(request int, member string, before time.Duration) bool {
+	for _, n := range f.runs[request] {
+		run := &f.h.Runs[n]
+		if run.Began <= before && f.h.Tenures[run.Tenure].Member == member {
+			return true
+		}
+	}
+	return false
+}
+
+// checkCounts compares what a broadcast says of its members with who has it:
+// those that ran it and are not missing are at least so many; those that ran
+// it, or were lost before they could, at most.
+func (f *facts) checkCounts(request int, missing map[string]bool, d *docket) {
+	r := &f.h.Requests[request]
+	ran := make(map[int]bool)
+	nodes := make(map[string]bool)
+	least := 0
+	for _, n := range f.runs[request] {
+		tenure := f.h.Runs[n].Tenure
+		if ran[tenure] {
+			continue
+		}
+		ran[tenure] = true
+		if t := &f.h.Tenures[tenure]; !missing[t.Member] {
+			least++
+			nodes[t.Node] = true
+		}
+	}
+	most := len(ran) + f.lostWith(r, ran, missing)
+	switch {
+	case r.Taken < least || r.Taken > most:
+		d.add(r.Ended, "broadcast %d of %s to %s says that %d members took it; %d to %d did", r.ID, r.Caller, r.Cluster, r.Taken, least, most)
+	case r.Nodes < len(nodes) || r.Nodes > r.Taken || r.Taken > 0 && r.Nodes == 0:
+		d.add(r.Ended, "broadcast %d of %s to %s says that %d members on %d nodes took it; they are on %d at least",
+			r.ID, r.Caller, r.Cluster, r.Taken, r.Nodes, len(nodes))
+	}
+}
+
+// lostWith counts the members that may have taken a broadcast and were lost
+// before they ran it.
+func (f *facts) lostWith(r *history.Request, ran map[int]bool, missing map[string]bool) int {
+	n := 0
+	for _, tenure := range f.tenures[r.Cluster] {
+		if !ran[tenure] && !missing[f.h.Tenures[tenure].Member] && f.h.Tenures[tenure].Asked <= r.Ended && f.lostNode(tenure, r.Sent) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"slices"
+	"time"
+)
+
+// reach counts what became of publications, of one work or for one entry of
+// subscriptions.
+type reach struct {
+	published, failed       int
+	deliveries              int
+	due, came               uint64
+	reported, silent        uint64
+	reasons                 map[string]uint64
+	took, publish, asked    []time.Duration
+	subscriptions, rejected int
+}
+
+type reaches map[string]*reach
+
+func (all reaches) of(name string) *reach {
+	r := all[name]
+	if r == nil {
+		r = &reach{reasons: make(map[string]uint64)}
+		all[name] = r
+	}
+	return r
+}
+
+// measureTopics measures what was published, delivered and reported.
+func (f *facts) measureTopics(s sheet) {
+	if len(f.h.Publications) == 0 && len(f.h.Subscriptions) == 0 {
+		return
+	}
+	all := make(reaches)
+	f.countPublications(all)
+	f.countDeliveries(all)
+	f.countReasons(all)
+	for i := range f.h.Subscriptions {
+		f.countSubscription(all, i)
+	}
+	for _, q := range f.queues() {
+		f.countDue(all, f.topics.queues[q], func(p int) (owed claim, came bool) {
+			for _, s := range f.topics.queues[q] {
+				owed = max(owed, f.due(s, p))
+				came = came || f.topics.has[pairing{s, p}] > 0
+			}
+			if owed == must && !came && f.unsteady(f.topics.queues[q], p) {
+				owed = may
+			}
+			return owed, came
+		})
+		for _, l := range f.accountQueue(q) {
+			all.of("").silent += l.silent()
+		}
+	}
+	for name, r := range all {
+		r.measure(s, name)
+	}
+	f.measureQueueBalance(s)
+}
+
+func (f *facts) countPublications(all reaches) {
+	for i := range f.h.Publications {
+		p := &f.h.Publications[i]
+		if p.Work == probe {
+			continue
+		}
+		for _, name := range labels(p.Work) {
+			r := all.of(name)
+			switch {
+			case p.Outcome == "published":
+				r.published++
+				r.publish = append(r.publish, minus(p.Ended, p.Sent))
+			case !p.Lost:
+				r.failed++
+			}
+		}
+	}
+}
+
+func (f *facts) countDeliveries(all reaches) {
+	for i, list := range f.topics.got {
+		for _, n := range list {
+			g := &f.h.Deliveries[n]
+			p := &f.h.Publications[f.topics.published[g.Publication]]
+			if p.Work == probe {
+				continue
+			}
+			for _, name := range labels(p.Work, f.h.Subscriptions[i].Name) {
+				r := all.of(name)
+				r.deliveries++
+				r.took = append(r.took, max(0, minus(g.At, p.Sent)))
+			}
+		}
+	}
+}
+
+func (f *facts) countReasons(all reaches) {
+	for i := range f.h.Gaps {
+		g := &f.h.Gaps[i]
+		if g.Subscription < 0 || g.Subscription >= len(f.h.Subscriptions) {
+			continue
+		}
+		for _, name := range labels(f.h.Subscriptions[g.Subscription].Name) {
+			all.of(name).reasons[g.Reason] += g.Missed
+		}
+	}
+}
+
+func (f *facts) countSubscription(all reaches, subscription int) {
+	s := &f.h.Subscriptions[subscription]
+	for _, name := range labels(s.Name) {
+		r := all.of(name)
+		if s.From < 0 {
+			if s.Leaving < 0 {
+				r.rejected++
+			}
+			continue
+		}
+		r.subscriptions++
+		r.asked = append(r.asked, minus(s.From, s.Asked))
+		for _, t := range f.topics.told[subscription] {
+			r.reported += t.all
+		}
+		if s.Queue == "" {
+			for _, l := range f.account(subscription) {
+				r.silent += l.silent()
+			}
+		}
+	}
+	if s.Queue == "" && s.From >= 0 {
+		f.countDue(all, []int{subscription}, func(p int) (claim, bool) {
+			return f.due(subscription, p), f.topics.has[pairing{subscription, p}] > 0
+		})
+	}
+}
+
+// countDue counts what had to come to a subscription or a queue, and came.
+func (f *facts) countDue(all reaches, subscriptions []int, look func(publication int) (claim, bool)) {
+	for i := range f.h.Publications {
+		p := &f.h.Publications[i]
+		if p.Work == probe {
+			continue
+		}
+		owed, came := look(i)
+		if owed != must {
+			continue
+		}
+		for _, name := range labels(p.Work, f.h.Subscriptions[subscriptions[0]].Name) {
+			r := all.of(name)
+			r.due++
+			if came {
+				r.came++
+			}
+		}
+	}
+}
+
+func (r *reach) measure(s sheet, name string) {
+	for metric, n := range map[string]int{
+		"published": r.published, "publish_failed": r.failed, "deliveries": r.deliveries,
+		"reported": int(r.reported), "unreported": int(r.silent),
+		"subscriptions": r.subscriptions, "subscriptions_failed": r.rejected,
+		"gaps_slow": int(r.reasons["slow"]), "gaps_lane": int(r.reasons["lane"]),
+		"gaps_lost": int(r.reasons["lost"]), "gaps_relay": int(r.reasons["relay"]),
+	} {
+		s.count(named(metric, name), n)
+	}
+	s.share(named("delivered", name), int(r.came), int(r.due))
+	s.quantilesOf(name, "delivery", r.took)
+	s.quantilesOf(name, "publish", r.publish)
+	s.quantilesOf(name, "subscribe", r.asked)
+}
+
+// measureQueueBalance finds out how evenly queues of subscriptions share.
+func (f *facts) measureQueueBalance(s sheet) {
+	worst, samples := 0.0, 0
+	for _, q := range f.queues() {
+		busiest, sum, n := 0, 0, 0
+		for _, i := range f.topics.queues[q] {
+			sub := &f.h.Subscriptions[i]
+			if sub.From > f.h.Start || sub.Leaving >= 0 && sub.Leaving < f.h.Safety || sub.Slow {
+				continue
+			}
+			got := len(f.topics.got[i])
+			busiest, sum, n = max(busiest, got), sum+got, n+1
+		}
+		if n > 1 && sum > 0 {
+			worst = max(worst, float64(busiest)*float64(n)/float64(sum))
+			samples += n
+		}
+	}
+	if samples > 0 {
+		s["queue_balance"] = Metric{Value: worst, Unit: Ratio, Samples: samples}
+	}
+}
+
+func topicMetrics() []MetricInfo {
+	return slices.Concat(perWork(slices.Concat(
+		[]MetricInfo{
+			{Name: "published", Unit: Count, Meaning: "publications that Publish took; without the probes of the liveness phase"},
+			{Name: "publish_failed", Unit: Count, Meaning: "publications that it did not take, of publishers that were not hit"},
+			{Name: "deliveries", Unit: Count, Meaning: "publications that a subscription got, counted for each"},
+			{Name: "delivered", Unit: Percent, Meaning: "of the publications that had to come to a subscription, or to a queue of them, those that did; what was published just before its or the publisher's end, or while one of the two was disturbed, has not to"},
+			{Name: "reported", Unit: Count, Meaning: "messages that subscriptions were told they missed"},
+			{Name: "unreported", Unit: Count, Meaning: "messages that had to come, did not, and were not reported"},
+			{Name: "gaps_slow", Unit: Count, Meaning: "messages reported as missing because the subscription's queue was full"},
+			{Name: "gaps_lane", Unit: Count, Meaning: "messages reported as missing because a lane on the way was full"},
+			{Name: "gaps_lost", Unit: Count, Meaning: "messages reported as missing because a link or a forwarder was lost"},
+			{Name: "gaps_relay", Unit: Count, Meaning: "messages reported as missing because of the relay"},
+			{Name: "subscriptions", Unit: Count, Meaning: "subscriptions that were acknowledged"},
+			{Name: "subscriptions_failed", Unit: Count, Meaning: "subscriptions that failed on a node that lived on"},
+		},
+		quantiles("delivery", "time from a publication until a subscription got it"),
+		quantiles("publish", "time that Publish took"),
+		quantiles("subscribe", "time until a subscription was acknowledged"),
+	), nil), []MetricInfo{
+		{Name: "queue_balance", Unit: Ratio, Meaning: "publications that the busiest subscription of a queue got by their mean, of those that were there from start to end and not slow; of the worst queue"},
+		{Name: "egress", Unit: Ratio, Meaning: "bytes that a publisher sent on lane pub for each byte of a body that it published, between two samples; of the worst publisher. It says to how many nodes it sends each message itself"},
+		{Name: "egress_others", Unit: Ratio, Meaning: "the same of nodes that published nothing themselves, for each byte that anybody published; of the busiest. It says to how many a forwarder passes on"},
+	})
+}

@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check_test
+
+import (
+	"testing"
+	"time"
+)
+
+// market is two subscriptions to a.> on m1 and m3, and ten publications of c1
+// that both get, one each second from 5 s on.
+func market(s *story) {
+	s.subscribe("m1", "a.>", 0)
+	s.subscribe("m3", "a.>", 0)
+	for i := range 10 {
+		s.deliver(s.publish(5*sec+time.Duration(i)*sec, "c1", "a.b"), 0, 1)
+	}
+}
+
+// undeliver forgets what a subscription got from a place in its list on.
+func (s *story) undeliver(subscription, publication int) {
+	for i, d := range s.Deliveries {
+		if d.Subscription == subscription && d.Publication == s.Publications[publication].ID {
+			s.Deliveries = append(s.Deliveries[:i], s.Deliveries[i+1:]...)
+			return
+		}
+	}
+}
+
+// This test checks that delivered + reported = sent, no more and no less, and
+// whom nothing can be demanded of.
+func TestWhatIsPublishedIsDeliveredOrReported(t *testing.T) {
+	runCases(t, []verdictCase{
+		{name: "everything", make: market},
+		{name: "one is missing", make: func(s *story) {
+			market(s)
+			s.undeliver(1, 4)
+		}, want: []string{"delivered"}},
+		{name: "one is missing and reported", make: func(s *story) {
+			market(s)
+			s.undeliver(1, 4)
+			s.gap(1, "c1", 1, true)
+		}},
+		{name: "reported to another", make: func(s *story) {
+			market(s)
+			s.undeliver(1, 4)
+			s.gap(0, "c1", 1, false)
+		}, want: []string{"delivered"}},
+		{name: "reported of another publisher", make: func(s *story) {
+			market(s)
+			s.undeliver(1, 4)
+			s.gap(1, "c2", 1, false)
+		}, want: []string{"delivered"}},
+		{name: "reported of several publishers", make: func(s *story) {
+			market(s)
+			s.undeliver(1, 4)
+			s.gap(1, "", 1, true)
+		}},
+		{name: "reported twice", make: func(s *story) {
+			market(s)
+			s.undeliver(1, 4)
+			s.gap(1, "c1", 2, true)
+		}, want: []string{"delivered"}},
+		{name: "reported as at most two", make: func(s *story) {
+			market(s)
+			s.undeliver(1, 4)
+			s.gap(1, "c1", 2, false)
+		}},
+		{name: "the subscription had just begun", make: func(s *story) {
+			market(s)
+			s.Subscriptions[1].Asked, s.Subscriptions[1].From = 4*sec, 4*sec+10*ms
+			s.undeliver(1, 0)
+		}},
+		{name: "the subscription had begun long before", make: func(s *story) {
+			market(s)
+			s.Subscriptions[1].Asked, s.Subscriptions[1].From = 2*sec, 2*sec+10*ms
+			s.undeliver(1, 0)
+		}, want: []string{"delivered"}},
+		{name: "the subscription ended", make: func(s *story) {
+			market(s)
+			s.Subscriptions[1].Leaving, s.Subscriptions[1].Until = 15*sec, 15*sec
+			s.undeliver(1, 9)
+		}},
+		{name: "the subscription failed", make: func(s *story) {
+			market(s)
+			s.Subscriptions[1].From = -1
+			s.undeliver(1, 9)
+		}},
+		{name: "the publisher died just after", make: func(s *story) {
+			market(s)
+			s.crash(12*sec, ms)
+			s.Publications[6].Publisher, s.Publications[6].Peer = "m2", "peer-m2"
+			s.undeliver(1, 6)
+		}},
+		{name: "one of the two was cut off", make: func(s *story) {
+			market(s)
+			s.fault(8*sec, 9*sec, "cut", "m3")
+			s.undeliver(1, 4)
+		}},
+		{name: "a third one was cut off", make: func(s *story) {
+			market(s)
+			s.fault(8*sec, 9*sec, "cut", "m2")
+			s.undeliver(1, 4)
+		}, want: []string{"delivered"}},
+		{name: "it was not published", make: func(s *story) {
+			market(s)
+			s.undeliver(1, 4)
+			s.Publications[4].Outcome = "deadline"
+		}},
+		{name: "without echo", make: func(s *story) {
+			market(s)
+			s.Subscriptions[1].Node, s.Subscriptions[1].Peer, s.Subscriptions[1].NoEcho = "c1", "peer-c1", true
+			for i := range 10 {
+				s.undeliver(1, i)
+			}
+		}},
+	})
+}
+
+// This test checks that nobody gets anything twice, out of order, or that he
+// did not ask for.
+func TestDeliveriesAreOnceInOrderAndRight(t *testing.T) {
+	runCases(t, []verdictCase{
+		{name: "twice", make: func(s *story) {
+			market(s)
+			s.deliver(9, 1)
+		}, want: []string{"twice"}},
+		{name: "out of order", make: func(s *story) {
+			market(s)
+			s.undeliver(1, 4)
+			s.deliver(4, 1)
+			s.Deliveries[len(s.Deliveries)-1].At = 20 * sec
+		}, want: []string{"order"}},
+		{name: "out of order, on another topic", make: func(s *story) {
+			market(s)
+			s.Publications[4].Topic = "a.c"
+			s.undeliver(1, 4)
+			s.deliver(4, 1)
+		}},
+		{name: "out of order, published at the same time", make: func(s *story) {
+			market(s)
+			s.Publications[4].Ended = 20 * sec
+			s.undeliver(1, 4)
+			s.deliver(4, 1)
+		}},
+		{name: "not asked for", make: func(s *story) {
+			market(s)
+			s.Publications[4].Topic = "b"
+		}, want: []string{"astray"}},
+		{name: "its own", make: func(s *story) {
+			market(s)
+			s.Subscriptions[1].Node, s.Subscriptions[1].Peer, s.Subscriptions[1].NoEcho = "c1", "peer-c1", true
+		}, want: []string{"astray"}},
+		{name: "before it was published", make: func(s *story) {
+			market(s)
+			s.Deliveries[0].At = 4 * sec
+		}, want: []string{"astray"}},
+		{name: "told wrongly", make: func(s *story) {
+			market(s)
+			s.Deliveries[0].Wrong = "a.x from y"
+		}, want: []string{"astray"}},
+		{name: "published by nobody", make: func(s *story) {
+			market(s)
+			s.Deliveries[0].Publication = 7
+		}, want: []string{"astray", "delivered"}},
+		{name: "after its end", make: func(s *story) {
+			market(s)
+			s.Subscriptions[1].Leaving, s.Subscriptions[1].Until = 8*sec, 8*sec
+		}, want: []string{"astray"}},
+	})
+}
+
+// line is a queue of m1, m2 and m3 in which each gets every third of nine
+// publications.
+func line(s *story) {
+	for _, node := range []string{"m1", "m2", "m3"} {
+		s.queue(node, "a.*", "q", 0)
+	}
+	for i := range 9 {
+		s.deliver(s.publish(5*sec+time.Duration(i)*sec, "c1", "a.b"), i%3)
+	}
+}
+
+// This test checks that one subscription of a queue gets each publication.
+func TestQueuesOfSubscriptionsShare(t *testing.T) {
+	runCases(t, []verdictCase{
+		{name: "each gets its share", make: line},
+		{name: "two get the same", make: func(s *story) {
+			line(s)
+			s.deliver(0, 2)
+			s.Deliveries[9].At = 5*sec + 11*ms
+			s.Deliveries = append(s.Deliveries[9:], s.Deliveries[:9]...)
+		}, want: []string{"twice"}},
+		{name: "nobody gets one", make: func(s *story) {
+			line(s)
+			s.undeliver(1, 4)
+		}, want: []string{"delivered"}},
+		{name: "nobody gets one, and one is told", make: func(s *story) {
+			line(s)
+			s.undeliver(1, 4)
+			s.gap(2, "c1", 1, true)
+		}},
+		{name: "who was to have it had died", make: func(s *story) {
+			line(s)
+			s.crash(9500*ms, ms)
+			s.Subscriptions[1].Leaving, s.Subscriptions[1].Until = 9500*ms, 9500*ms
+			s.undeliver(1, 4)
+			s.undeliver(1, 7)
+			s.deliver(7, 0)
+		}},
+	})
+}
+
+// This test checks the figures of topics.
+func TestTopicsAreMeasured(t *testing.T) {
+	s := peace()
+	market(s)
+	s.undeliver(1, 4)
+	s.gap(1, "c1", 1, true)
+	s.Subscriptions[0].Name = "all"
+	s.publish(21*sec, "c2", "b")
+	s.Publications[10].Outcome = "deadline"
+	for i := range s.Samples {
+		if p := &s.Samples[i]; p.Node == "c1" {
+			p.Sent[2] = uint64(p.At/sec) * 300
+		}
+	}
+	claims(
+		t, s, "published == 10", "publish_failed == 1", "deliveries == 19", "delivered == 95%", "delivered{desk} == 90%",
+		"delivered{all} == 100%", "delivered{ticks} == 95%", "reported == 1", "reported{desk} == 1", "gaps_lost == 1", "gaps_slow == 0",
+		"unreported == 0", "subscriptions == 2", "delivery_p50 == 10ms", "publish_max == 1ms", "subscribe_p50 == 10ms", "egress == 9",
+	)
+	s.Gaps = nil
+	claims(t, s, "unreported == 1", "unreported{desk} == 1", "unreported{all} == 0")
+	absent(t, peace(), "delivered", "published", "egress", "queue_balance")
+
+	q := peace()
+	line(q)
+	claims(t, q, "queue_balance == 1", "delivered == 100%", "deliveries == 9")
+}
