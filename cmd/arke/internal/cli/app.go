@@ -76,8 +76,9 @@ All other commands talk to the relay on this machine, through its socket:
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(misuse)
 	root.AddCommand(
-		a.keygen(), a.relay(), a.serve(), a.request(), a.members(),
-		a.status(), a.bench(), a.demo(), a.sim(), a.version(),
+		a.keygen(), a.relay(), a.serve(), a.request(), a.survey(), a.push(),
+		a.broadcast(), a.publish(), a.subscribe(), a.tunnel(), a.expose(), a.forward(),
+		a.members(), a.status(), a.bench(), a.demo(), a.sim(), a.version(),
 	)
 	return root
 }

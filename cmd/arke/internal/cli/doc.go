@@ -13,9 +13,9 @@
 //
 // # Exit status
 //
-//	0  success; for request: a reply
+//	0  success; for request: a reply; for what goes to everybody: to all of them
 //	1  anything not listed here, and wrong usage
-//	2  remote error: the member's handler ran and refused
+//	2  remote error: the member's handler ran and refused, or reset the tunnel
 //	3  no member serves the cluster
 //	4  overloaded: every member refused
 //	5  unreachable: no member, or no relay, could be reached

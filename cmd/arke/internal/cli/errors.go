@@ -31,6 +31,26 @@ type clusterError struct {
 func (e *clusterError) Error() string { return e.err.Error() }
 func (e *clusterError) Unwrap() error { return e.err }
 
+// tunnelError is how a tunnel ended that was open.
+type tunnelError struct {
+	cluster string
+	err     error
+}
+
+func (e *tunnelError) Error() string { return e.err.Error() }
+func (e *tunnelError) Unwrap() error { return e.err }
+
+// topicError is an error of a topic or a pattern.
+type topicError struct {
+	topic   string
+	pattern bool // it is a pattern that was subscribed to
+	sent    int  // messages that were published before
+	err     error
+}
+
+func (e *topicError) Error() string { return e.err.Error() }
+func (e *topicError) Unwrap() error { return e.err }
+
 // attachError says that there is no relay to talk to.
 type attachError struct {
 	target string // socket path or address
@@ -79,9 +99,15 @@ func exitCode(err error) int {
 // explain turns err into one line that says what happened and what to do.
 func explain(err error) string {
 	var call *clusterError
+	var topic *topicError
+	var tunnel *tunnelError
 	switch {
 	case errors.As(err, &call):
 		return explainCall(call)
+	case errors.As(err, &topic):
+		return explainTopic(topic)
+	case errors.As(err, &tunnel):
+		return explainTunnel(tunnel)
 	case errors.Is(err, context.Canceled):
 		return "stopped by a signal"
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -97,7 +123,9 @@ func explainCall(e *clusterError) string {
 	var deadline *patterns.DeadlineError
 	switch outcome.Of(e.err) {
 	case outcome.RemoteError:
-		errors.As(e.err, &remote)
+		if !errors.As(e.err, &remote) {
+			return e.err.Error()
+		}
 		return fmt.Sprintf("%s refused (code %d): %s", e.cluster, remote.Code, remote.Message)
 	case outcome.NoMember:
 		return fmt.Sprintf("nobody serves %s: start a member with 'arke serve %s', or wait for one with --wait", e.cluster, e.cluster)
@@ -121,6 +149,61 @@ func explainCall(e *clusterError) string {
 		return "stopped by a signal"
 	case outcome.Closed:
 		return fmt.Sprintf("the relay is shutting down, %s was not asked: ask again when it is back", e.cluster)
+	}
+	if errors.Is(e.err, patterns.ErrTooMany) {
+		return fmt.Sprintf("too much is open at once for another one to %s: look at it with 'arke status'", e.cluster)
+	}
+	return e.err.Error()
+}
+
+// explainTunnel says why an open tunnel has ended.
+func explainTunnel(e *tunnelError) string {
+	var reset *patterns.TunnelError
+	switch {
+	case errors.As(e.err, &reset):
+		return fmt.Sprintf("the member of %s reset the tunnel (code %d): %s", e.cluster, reset.Code, reset.Message)
+	case errors.Is(e.err, patterns.ErrInterrupted):
+		return fmt.Sprintf("the link to the member of %s was lost: what it still got is not known, open another tunnel", e.cluster)
+	case errors.Is(e.err, patterns.ErrClosed):
+		return fmt.Sprintf("the relay has ended the tunnel to %s: look at it with 'arke status'", e.cluster)
+	case errors.Is(e.err, context.Canceled):
+		return "stopped by a signal"
+	}
+	return e.err.Error()
+}
+
+// explainTopic says what is wrong with a topic or pattern, or with its
+// publishers and subscribers.
+func explainTopic(e *topicError) string {
+	said := explainTopicCause(e)
+	if e.sent > 0 {
+		said += fmt.Sprintf(" (%s had been sent before)", plural(e.sent, "message"))
+	}
+	return said
+}
+
+func explainTopicCause(e *topicError) string {
+	switch {
+	case errors.Is(e.err, patterns.ErrTopic) && e.pattern:
+		return fmt.Sprintf("%q is not a pattern: it is words joined by dots, like a.b.c, where * stands for one word and > at the end for the rest", e.topic)
+	case errors.Is(e.err, patterns.ErrTopic):
+		return fmt.Sprintf("%q is not a topic: it is words joined by dots, like a.b.c, without * and >", e.topic)
+	case errors.Is(e.err, patterns.ErrTooMany):
+		return fmt.Sprintf("too many subscriptions for another one to %s: look at them with 'arke status'", e.topic)
+	}
+	switch outcome.Of(e.err) {
+	case outcome.Unreachable:
+		return fmt.Sprintf("nobody who knows the subscribers of %s could be reached: look at the links with 'arke status'", e.topic)
+	case outcome.Unauthorized:
+		return fmt.Sprintf("no right to use %s: the relay needs the key of its topics", e.topic)
+	case outcome.TooLarge:
+		return fmt.Sprintf("the message is too large for %s: send less at once", e.topic)
+	case outcome.Deadline:
+		return fmt.Sprintf("the deadline passed before the message was on its way to the subscribers of %s: allow more with --timeout, or send less", e.topic)
+	case outcome.Cancelled:
+		return "stopped by a signal"
+	case outcome.Closed:
+		return fmt.Sprintf("the relay is shutting down: try %s again when it is back", e.topic)
 	}
 	return e.err.Error()
 }

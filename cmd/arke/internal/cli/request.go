@@ -5,23 +5,16 @@ package cli
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
 	"github.com/arke-mesh/arke/patterns"
 )
-
-// maxStdin bounds what is read from standard input: the largest message that
-// any member may accept, and one byte more, so that more is refused.
-const maxStdin = 16<<20 + 1
 
 // requestFlags are what the user asked for.
 type requestFlags struct {
@@ -30,6 +23,24 @@ type requestFlags struct {
 	idempotent bool
 	wait       bool
 	asJSON     bool
+}
+
+// declare adds the flags of what goes to one member.
+func (flags *requestFlags) declare(f *pflag.FlagSet) {
+	declareMessage(f, &flags.timeout, &flags.headers)
+	f.BoolVar(&flags.idempotent, "idempotent", false, "handling it twice does no harm: retry if the link is lost")
+	f.BoolVar(&flags.wait, "wait", false, "wait for a first member until the time-out")
+}
+
+func (flags requestFlags) options(how *patterns.Outcome) []patterns.RequestOption {
+	opts := []patterns.RequestOption{patterns.Report(how)}
+	if flags.idempotent {
+		opts = append(opts, patterns.Idempotent())
+	}
+	if flags.wait {
+		opts = append(opts, patterns.WaitForMember())
+	}
+	return opts
 }
 
 func (a App) request() *cobra.Command {
@@ -50,52 +61,19 @@ is empty. Exit status: 0 reply, 2 remote error, 3 no member, 4 overloaded,
 	}
 	attachment := a.attachFlags(cmd)
 	f := cmd.Flags()
-	f.DurationVar(&flags.timeout, "timeout", 5*time.Second, "give up after this time")
-	f.StringArrayVar(&flags.headers, "header", nil, "a header of the message, `KEY=VALUE`; may be repeated")
-	f.BoolVar(&flags.idempotent, "idempotent", false, "handling it twice does no harm: retry if the link is lost")
-	f.BoolVar(&flags.wait, "wait", false, "wait for a first member until the time-out")
+	flags.declare(f)
 	f.BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if flags.timeout <= 0 {
-			return misuse(cmd, fmt.Errorf("--timeout %s is not positive", flags.timeout))
-		}
-		message := patterns.Message{}
-		var err error
-		if message.Headers, err = parseHeaders(flags.headers); err != nil {
+		if err := checkTimeout(flags.timeout); err != nil {
 			return misuse(cmd, err)
 		}
-		if len(args) == 2 {
-			if message.Body, err = a.body(args[1]); err != nil {
-				return err
-			}
+		message, err := a.message(cmd, args[1:], flags.headers)
+		if err != nil {
+			return err
 		}
 		return a.runRequest(cmd.Context(), attachment, args[0], message, flags)
 	}
 	return cmd
-}
-
-// body returns the message that the argument stands for.
-func (a App) body(arg string) ([]byte, error) {
-	if arg != "-" {
-		return []byte(arg), nil
-	}
-	body, err := io.ReadAll(io.LimitReader(a.Stdin, maxStdin))
-	if err != nil {
-		return nil, fmt.Errorf("reading the message from standard input: %w", err)
-	}
-	return body, nil
-}
-
-func parseHeaders(flags []string) (patterns.Headers, error) {
-	var headers patterns.Headers
-	for _, f := range flags {
-		key, value, ok := strings.Cut(f, "=")
-		if !ok || key == "" {
-			return nil, fmt.Errorf("--header %q is not KEY=VALUE", f)
-		}
-		headers = append(headers, patterns.Header{Key: key, Value: value})
-	}
-	return headers, nil
 }
 
 func (a App) runRequest(ctx context.Context, at *attachment, cluster string, m patterns.Message, flags requestFlags) error {
@@ -108,18 +86,11 @@ func (a App) runRequest(ctx context.Context, at *attachment, cluster string, m p
 	defer c.Close()
 
 	var how patterns.Outcome
-	opts := []patterns.RequestOption{patterns.Report(&how)}
-	if flags.idempotent {
-		opts = append(opts, patterns.Idempotent())
-	}
-	if flags.wait {
-		opts = append(opts, patterns.WaitForMember())
-	}
 	begin := time.Now()
-	reply, err := c.Request(ctx, cluster, m, opts...)
+	reply, err := c.Request(ctx, cluster, m, flags.options(&how)...)
 	took := time.Since(begin)
 	if flags.asJSON {
-		if jsonErr := writeJSON(a.Stdout, describe(reply, err, how, took)); jsonErr != nil {
+		if jsonErr := writeJSON(a.Stdout, describe(describeMessage(reply.Headers, reply.Body), err, how, took)); jsonErr != nil {
 			return jsonErr
 		}
 	}
@@ -146,20 +117,13 @@ func (a App) printReply(body []byte) error {
 
 // requestJSON is the outcome of a request as one object.
 type requestJSON struct {
-	Outcome    string           `json:"outcome"`
-	Member     string           `json:"member,omitempty"`
-	Attempts   int              `json:"attempts"`
-	Micros     int64            `json:"us"`
-	Headers    []headerJSON     `json:"headers,omitempty"`
-	Body       *string          `json:"body,omitempty"`        // where it is text
-	BodyBase64 string           `json:"body_base64,omitempty"` // where it is not
-	Error      string           `json:"error,omitempty"`
-	Remote     *remoteErrorJSON `json:"remote,omitempty"`
-}
-
-type headerJSON struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
+	Outcome  string `json:"outcome"`
+	Member   string `json:"member,omitempty"`
+	Attempts int    `json:"attempts"`
+	Micros   int64  `json:"us"`
+	*messageJSON
+	Error  string           `json:"error,omitempty"`
+	Remote *remoteErrorJSON `json:"remote,omitempty"`
 }
 
 type remoteErrorJSON struct {
@@ -167,7 +131,8 @@ type remoteErrorJSON struct {
 	Message string        `json:"message"`
 }
 
-func describe(reply patterns.Message, err error, how patterns.Outcome, took time.Duration) requestJSON {
+// describe tells how it went; reply is nil where there is none by nature.
+func describe(reply *messageJSON, err error, how patterns.Outcome, took time.Duration) requestJSON {
 	o := requestJSON{
 		Outcome:  outcome.Of(err).String(),
 		Member:   how.Member,
@@ -179,15 +144,7 @@ func describe(reply patterns.Message, err error, how patterns.Outcome, took time
 		o.Remote = remoteOf(err)
 		return o
 	}
-	for _, h := range reply.Headers {
-		o.Headers = append(o.Headers, headerJSON(h))
-	}
-	if utf8.Valid(reply.Body) {
-		text := string(reply.Body)
-		o.Body = &text
-	} else {
-		o.BodyBase64 = base64.StdEncoding.EncodeToString(reply.Body)
-	}
+	o.messageJSON = reply
 	return o
 }
 

@@ -34,10 +34,11 @@ const (
 // Of tells which outcome err stands for; nil is a reply.
 func Of(err error) Outcome {
 	var remote *patterns.RemoteError
+	var reset *patterns.TunnelError
 	switch {
 	case err == nil:
 		return Reply
-	case errors.As(err, &remote):
+	case errors.As(err, &remote), errors.As(err, &reset):
 		return RemoteError
 	case errors.Is(err, patterns.ErrNoMembers):
 		return NoMember

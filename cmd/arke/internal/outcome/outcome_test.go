@@ -24,6 +24,7 @@ func TestEveryErrorHasItsOutcomeAndExitCode(t *testing.T) {
 	}{
 		{nil, "reply", 0},
 		{&patterns.RemoteError{Code: 7, Message: "no"}, "remote_error", 2},
+		{&patterns.TunnelError{Code: 7, Message: "no"}, "remote_error", 2},
 		{patterns.ErrNoMembers, "no_member", 3},
 		{patterns.ErrOverloaded, "overloaded", 4},
 		{patterns.ErrUnreachable, "unreachable", 5},

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// subscribeFlags are what the user asked for.
+type subscribeFlags struct {
+	queue    string
+	count    int
+	asJSON   bool
+	logLevel string
+}
+
+func (a App) subscribe() *cobra.Command {
+	var flags subscribeFlags
+	cmd := &cobra.Command{
+		Use:   "subscribe PATTERN",
+		Short: "Print what is published on topics, until a signal",
+		Long: `Print what is published on the topics that match a pattern, each message on
+lines of its own, until a signal. In patterns * stands for one word and >, at
+the end, for one or more; quote them, or the shell reads them.
+
+Prints "arke subscribe ready" to standard error when the subscription is
+acknowledged. If the relay restarts, it subscribes again by itself. Messages
+that are missing are told, with their number, on standard error, where they
+would have stood; with --json as an object with "missed", whether that number
+is "exact", and the "reason": slow (this program), lane, lost or relay. Of the
+subscribers with the same --queue each message goes to one.`,
+		Example: `  arke subscribe 'weather.*.temperature'
+  arke subscribe 'orders.>' --queue billing --json
+  arke subscribe alarm --count 1 && say alarm`,
+		Args: positional(1, 1, "PATTERN"),
+	}
+	attachment := a.attachFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&flags.queue, "queue", "", "share the messages with the other subscribers of this `GROUP`")
+	f.IntVar(&flags.count, "count", 0, "end after so many messages (default never)")
+	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object per message and per gap")
+	f.StringVar(&flags.logLevel, "log-level", "warn", logLevelHelp)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if flags.count < 0 {
+			return misuse(cmd, errors.New("--count must be at least 1"))
+		}
+		return a.runSubscribe(cmd, attachment, args[0], flags)
+	}
+	return cmd
+}
+
+func (a App) runSubscribe(cmd *cobra.Command, at *attachment, pattern string, flags subscribeFlags) error {
+	ctx := cmd.Context()
+	log, err := a.logger(flags.logLevel)
+	if err != nil {
+		return misuse(cmd, err)
+	}
+	c, err := at.attach(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	p := &printer{App: a, flags: flags, ended: make(chan struct{})}
+	s, err := c.Subscribe(ctx, pattern, p, patterns.SubscribeOptions{Queue: flags.queue})
+	if err != nil {
+		return &topicError{topic: pattern, pattern: true, err: err}
+	}
+	fmt.Fprintln(a.Stderr, "arke subscribe ready")
+	select {
+	case <-p.ended:
+		return p.err
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(a.Abort, drainTime)
+	defer cancel()
+	if err := s.Close(drain); err != nil && !errors.Is(err, patterns.ErrClosed) {
+		return fmt.Errorf("some messages of %s were not printed: %w", pattern, err)
+	}
+	return nil
+}
+
+// printer prints what a subscription gets.
+type printer struct {
+	App
+	flags subscribeFlags
+	count int
+	err   error         // of printing; read after ended
+	ended chan struct{} // closed when nothing more is printed
+}
+
+var _ patterns.Subscriber = (*printer)(nil)
+
+type publicationJSON struct {
+	Topic string `json:"topic"`
+	From  string `json:"from"`
+	*messageJSON
+}
+
+type gapJSON struct {
+	Missed uint64             `json:"missed"`
+	Exact  bool               `json:"exact"`
+	Reason patterns.GapReason `json:"reason"`
+	From   string             `json:"from,omitempty"`
+}
+
+// ServePublication implements patterns.Subscriber.
+func (p *printer) ServePublication(m *patterns.Publication) {
+	if p.over() {
+		return
+	}
+	if p.flags.asJSON {
+		p.err = writeJSON(p.Stdout, publicationJSON{m.Topic, m.From, describeMessage(m.Headers, m.Body)})
+	} else {
+		_, p.err = p.Stdout.Write(line(m.Body))
+	}
+	if p.count++; p.err != nil || p.count == p.flags.count {
+		close(p.ended)
+	}
+}
+
+// ServeGap implements patterns.Subscriber.
+func (p *printer) ServeGap(g patterns.Gap) {
+	if p.over() {
+		return
+	}
+	if p.flags.asJSON {
+		if p.err = writeJSON(p.Stdout, gapJSON{g.Missed, g.Exact, g.Reason, g.From}); p.err != nil {
+			close(p.ended)
+		}
+		return
+	}
+	most := ""
+	if !g.Exact {
+		most = "at most "
+	}
+	fmt.Fprintf(p.Stderr, "arke: %s%d messages are missing here (%s)\n", most, g.Missed, g.Reason)
+}
+
+func (p *printer) over() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
