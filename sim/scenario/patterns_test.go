@@ -100,7 +100,7 @@ func TestGenerateDrawsOtherKindsOfWorkIfTheFileWantsThem(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, plain.Workload, 2)
 		require.Equal(t, plain.Workload, mixed.Workload[:2])
-		require.Equal(t, len(plain.Timeline), len(mixed.Timeline))
+		require.Equal(t, plain.Timeline, mixed.Timeline)
 		_, err = mixed.Expand()
 		require.NoError(t, err)
 		for _, w := range mixed.Workload[2:] {

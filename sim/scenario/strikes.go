@@ -60,10 +60,22 @@ func (g *generator) strike(r stream, kind string, at, last Duration) (a Action, 
 	case "partition", "partition-oneway", "clog", "degrade", "swizzle", "corrupt":
 		return g.strikeLinks(r, a)
 	case "flood":
-		w := g.s.Workload[r.below(int64(len(g.s.Workload)))]
-		a.Work = &Work{Name: "flood", From: w.From, To: w.To, Rate: w.Rate * 5, Deadline: Duration(time.Second)}
+		w := g.flooding(r)
+		a.Work = &Work{Name: "flood", Kind: w.Kind, From: w.From, To: w.To, Rate: w.Rate * 5, Deadline: Duration(time.Second)}
 	}
 	return a, a.Do == "flood" || len(a.Nodes) > 0
+}
+
+// flooding draws the work of which there is to be more: requests, or whatever
+// there is if nobody sends any.
+func (g *generator) flooding(r stream) Work {
+	works := slices.DeleteFunc(slices.Clone(g.s.Workload), func(w Work) bool {
+		return w.Kind != "" && w.Kind != WorkKinds()[0]
+	})
+	if len(works) == 0 {
+		works = g.s.Workload
+	}
+	return works[r.below(int64(len(works)))]
 }
 
 // strikeLinks draws the two sides of a fault of links.
