@@ -33,11 +33,22 @@
 // (ejected is its own decision about a slow or failing member), and about one
 // that is dead and that it shows as live.
 //
+// A publication is due to a subscription that was acknowledged long enough
+// before for every publisher to know, and that lives long enough after it for a
+// gap to be noticed, if its publisher does, too. What is due is delivered, or
+// the subscription is told of it; both together are what was sent. A queue of
+// subscriptions counts as one, except near the begin or end of one of them:
+// which one was to have a message is not in a history.
+//
+// A survey or a broadcast that is called complete has every member that was
+// registered long enough before, stayed, and could be reached.
+//
 // # Who is excused
 //
 // A node is disturbed while a fault of links (cut, clog, degrade, corrupt), a
 // pause or a fault of its router hits it, and for the convergence bound after
 // that. Disturbed observers may show zombies; disturbed pairs make no false
-// suspicions. A request whose caller's own node was hit needs one outcome and
-// counts for nothing else. After the last fault nobody is excused any more.
+// suspicions, and nothing is due between them. A request whose caller's own
+// node was hit needs one outcome and counts for nothing else. After the last
+// fault nobody is excused any more.
 package check

@@ -64,7 +64,15 @@ func simDetails(b *strings.Builder, r *report.Report) {
 		fmt.Fprintf(b, ", %d MiB", r.MemoryPeakBytes>>20)
 	}
 	fmt.Fprintf(b, "\n  requests    %d: %s\n", r.Requests, outcomes(r.Outcomes))
-	for _, family := range []string{"latency", "detection", "reroute", "convergence"} {
+	if m := r.Metrics; m["published"].Value > 0 {
+		fmt.Fprintf(b, "  topics      %.0f published, %.0f deliveries, %.6g %% of what was due; %.0f reported as missing, %.0f not\n",
+			m["published"].Value, m["deliveries"].Value, m["delivered"].Value, m["reported"].Value, m["unreported"].Value)
+	}
+	if m := r.Metrics; m["tunnels"].Value > 0 {
+		fmt.Fprintf(b, "  tunnels     %.0f: %.0f done, %.0f broken, %.0f refused\n",
+			m["tunnels"].Value, m["tunnels_done"].Value, m["tunnels_broken"].Value, m["tunnels_refused"].Value)
+	}
+	for _, family := range []string{"latency", "delivery", "detection", "reroute", "convergence"} {
 		if p99, ok := r.Metrics[family+"_p99"]; ok {
 			fmt.Fprintf(b, "  %-11s p50 %s, p99 %s, max %s ms\n", family,
 				number(r.Metrics[family+"_p50"].Value), number(p99.Value), number(r.Metrics[family+"_max"].Value))
