@@ -315,6 +315,22 @@ func TestMemberPersistsAcrossViews(t *testing.T) {
 	})
 }
 
+// What a registration carries is found at the member, up to its bound.
+func TestPayloadTravelsWithTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T, f *fakeNet) {
+		hosts := crowd(f, 3)
+		settleAll()
+		payload := []byte("what the layer above says")
+		require.NoError(t, hosts[0].Register(t.Context(), "geo", Registration{Member: 1, Payload: payload}))
+		w := hosts[1].Watch("geo")
+		defer w.Release()
+		v, err := w.Wait(t.Context(), true)
+		require.NoError(t, err)
+		require.Equal(t, payload, v.Members[0].Payload)
+		require.ErrorIs(t, hosts[0].Register(t.Context(), "geo", Registration{Member: 2, Payload: make([]byte, MaxPayload+1)}), ErrPayload)
+	})
+}
+
 // A node that hangs is out of rotation while anchors or our own link miss it,
 // and back at its first sign of life.
 func TestSuspectNodeIsOutOfRotationUntilItIsHeardAgain(t *testing.T) {

@@ -96,7 +96,7 @@ func FuzzDecode(f *testing.F) {
 
 // FuzzDecodeRecord feeds the decoder of opened records.
 func FuzzDecodeRecord(f *testing.F) {
-	r := record{leaseKey: leaseKey{"p", 1}, incarnation: 2, addrs: []string{"x"}, zone: "z", capacity: 3, maxMessage: 4}
+	r := record{leaseKey: leaseKey{"p", 1}, incarnation: 2, addrs: []string{"x"}, zone: "z", capacity: 3, maxMessage: 4, payload: []byte{5}}
 	f.Add(r.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := decodeRecord(b, &lease{leaseKey: leaseKey{"p", 1}, incarnation: 2})

@@ -17,6 +17,8 @@ const (
 	MaxName = 255
 	// MaxZone is the longest zone name in bytes.
 	MaxZone = 64
+	// MaxPayload is the longest payload of a registration in bytes.
+	MaxPayload = 8 << 10
 )
 
 // Config is what New needs. Overlay, Keys and Incarnation are required.

@@ -32,6 +32,9 @@ var (
 	// ErrNoKeys is returned by Register for a cluster that has no key.
 	ErrNoKeys = errors.New("cluster: cluster has no key")
 
+	// ErrPayload is returned for a payload of more than MaxPayload bytes.
+	ErrPayload = errors.New("cluster: payload must have at most 8,192 bytes")
+
 	// ErrName is returned for a cluster name that is empty or longer than
 	// MaxName bytes.
 	ErrName = errors.New("cluster: name must have 1 to 255 bytes")

@@ -6,7 +6,7 @@ package cluster
 // Bounds of what one anchor holds for others. Whoever exceeds one is refused
 // by name (wire.Refusal_FULL), never silently.
 const (
-	maxClusterLeases  = 512      // leases of one cluster id; beyond, clusters are sharded
+	maxClusterLeases  = 1 << 11  // leases of one cluster id; topics may have many subscribing nodes
 	maxClusterWatches = 1024     // watchers of one cluster id
 	maxLeases         = 1 << 14  // leases in all
 	maxWatches        = 1 << 14  // watches in all

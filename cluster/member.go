@@ -40,6 +40,7 @@ type Member struct {
 	Capacity    int // relative weight, at least 1
 	MaxMessage  int // bytes of body and headers it accepts; 0 = not said
 	Addrs       []string
+	Payload     []byte // of its Registration; nobody changes it
 
 	load *load // shared by all descriptions of the same member
 }

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -68,7 +69,7 @@ func (k *lookout) member(w *watched, f *fused) *Member {
 	if old == nil || old.Incarnation != f.incarnation || !old.describes(f.described) {
 		m = &Member{
 			ID: f.member, Peer: f.peer, Incarnation: f.incarnation, Zone: f.zone,
-			Capacity: f.capacity, MaxMessage: f.maxMessage, Addrs: f.addrs,
+			Capacity: f.capacity, MaxMessage: f.maxMessage, Addrs: f.addrs, Payload: f.payload,
 		}
 		if old != nil && old.Incarnation == f.incarnation && old.Capacity == f.capacity {
 			m.load = old.load
@@ -82,7 +83,8 @@ func (k *lookout) member(w *watched, f *fused) *Member {
 }
 
 func (m *Member) describes(d *described) bool {
-	return m.Zone == d.zone && m.Capacity == d.capacity && m.MaxMessage == d.maxMessage && slices.Equal(m.Addrs, d.addrs)
+	return m.Zone == d.zone && m.Capacity == d.capacity && m.MaxMessage == d.maxMessage && slices.Equal(m.Addrs, d.addrs) &&
+		bytes.Equal(m.Payload, d.payload)
 }
 
 // dial keeps links up to the nodes of these members, and no others.

@@ -19,6 +19,7 @@ type record struct {
 	zone        string
 	capacity    int
 	maxMessage  int
+	payload     []byte // never changes
 }
 
 // Bounds of a record, so that a full anchor stays small.
@@ -31,7 +32,7 @@ func (r *record) encode() []byte {
 	m := &wire.Record{
 		Peer: []byte(r.peer), Member: uint64(r.member), Incarnation: r.incarnation,
 		Addrs: trimAddrs(r.addrs), Zone: r.zone,
-		Capacity: uint32(r.capacity), MaxMessage: uint32(r.maxMessage),
+		Capacity: uint32(r.capacity), MaxMessage: uint32(r.maxMessage), Payload: r.payload,
 	}
 	b, err := wire.AppendControl(nil, m)
 	if err != nil {
@@ -66,6 +67,7 @@ func decodeRecord(b []byte, l *lease) (record, error) {
 	r := record{
 		leaseKey: leaseKey{peer.ID(m.Peer), MemberID(m.Member)}, incarnation: m.Incarnation,
 		addrs: m.Addrs, zone: m.Zone, capacity: int(min(max(m.Capacity, 1), maxCapacity)), maxMessage: int(m.MaxMessage),
+		payload: m.Payload,
 	}
 	if r.leaseKey != l.leaseKey || r.incarnation != l.incarnation {
 		return record{}, errForeignRecord

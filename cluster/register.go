@@ -14,15 +14,22 @@ type Registration struct {
 	Member     MemberID // random, new for each registration
 	Capacity   int      // relative weight; 0 = 1
 	MaxMessage int      // bytes of headers and body it accepts
+	// Payload is for the members and callers of the cluster: it is sealed in
+	// the lease, and they find it as Member.Payload. At most MaxPayload bytes,
+	// which must not be changed afterwards.
+	Payload []byte
 }
 
 // Register makes r a member of the cluster and returns when a majority of the
 // anchors that can be reached, at least one, have acknowledged it. If ctx ends
-// before, the member is withdrawn. Errors: ErrName, ErrDuplicate, ErrNoKeys,
+// before, the member is withdrawn. Errors: ErrName, ErrPayload, ErrDuplicate, ErrNoKeys,
 // ErrRefused, ErrUnregistered, ErrClosed, and ctx's.
 func (c *Clusters) Register(ctx context.Context, name string, r Registration) error {
 	if len(name) == 0 || len(name) > MaxName {
 		return ErrName
+	}
+	if len(r.Payload) > MaxPayload {
+		return ErrPayload
 	}
 	if err := ctx.Err(); err != nil {
 		return err

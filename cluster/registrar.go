@@ -66,6 +66,7 @@ func (r *registrar) add(now time.Time, name string, d Registration) error {
 	g := &registration{name: name, record: record{
 		leaseKey: leaseKey{r.self, d.Member}, incarnation: r.incarnation, addrs: r.addrs(), zone: r.zone,
 		capacity: min(max(d.Capacity, 1), maxCapacity), maxMessage: max(d.MaxMessage, 0),
+		payload: d.Payload,
 	}}
 	stamps := r.calendar.use(now, name)
 	if len(stamps) == 0 {

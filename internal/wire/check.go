@@ -120,6 +120,7 @@ func CheckRecord(m *Record) error {
 		checkRange("record: peer", len(m.GetPeer()), 1, MaxPeerID),
 		checkAddrs("record: addrs", m.GetAddrs()),
 		checkText("record: zone", m.GetZone(), MaxZone),
+		checkRange("record: payload", len(m.GetPayload()), 0, MaxLeasePayload),
 	)
 }
 

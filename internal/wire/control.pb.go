@@ -1151,6 +1151,7 @@ type Record struct {
 	Zone          string                 `protobuf:"bytes,5,opt,name=zone,proto3" json:"zone,omitempty"`
 	Capacity      uint32                 `protobuf:"varint,6,opt,name=capacity,proto3" json:"capacity,omitempty"`                       // relative weight; 0 = 1
 	MaxMessage    uint32                 `protobuf:"varint,7,opt,name=max_message,json=maxMessage,proto3" json:"max_message,omitempty"` // bytes
+	Payload       []byte                 `protobuf:"bytes,8,opt,name=payload,proto3" json:"payload,omitempty"`                          // what the layer above tells, e.g. Interests; at most 8,192 bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1232,6 +1233,13 @@ func (x *Record) GetMaxMessage() uint32 {
 		return x.MaxMessage
 	}
 	return 0
+}
+
+func (x *Record) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
 }
 
 var File_internal_wire_control_proto protoreflect.FileDescriptor
@@ -1322,7 +1330,7 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\asettled\x18\x03 \x01(\bR\asettled\x12\x1d\n" +
 	"\n" +
 	"want_reply\x18\x04 \x01(\bR\twantReply\x12\x18\n" +
-	"\aanchors\x18\x05 \x03(\fR\aanchors\"\xbd\x01\n" +
+	"\aanchors\x18\x05 \x03(\fR\aanchors\"\xd7\x01\n" +
 	"\x06Record\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\fR\x04peer\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12 \n" +
@@ -1331,7 +1339,8 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\x04zone\x18\x05 \x01(\tR\x04zone\x12\x1a\n" +
 	"\bcapacity\x18\x06 \x01(\rR\bcapacity\x12\x1f\n" +
 	"\vmax_message\x18\a \x01(\rR\n" +
-	"maxMessage*F\n" +
+	"maxMessage\x12\x18\n" +
+	"\apayload\x18\b \x01(\fR\apayload*F\n" +
 	"\aRefusal\x12\b\n" +
 	"\x04NONE\x10\x00\x12\r\n" +
 	"\tBAD_PROOF\x10\x01\x12\b\n" +

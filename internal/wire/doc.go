@@ -84,13 +84,88 @@
 //	bytes  field
 //	8      id of the request
 //
+// # Interests
+//
+// What a node listens to. In paths, and in the payload of a lease of a group of
+// topics.
+//
+//	bytes  field
+//	2      count
+//	       then count times:
+//	1 …    length and text of the pattern, at least 1 byte
+//	1 …    length and text of the queue; empty = none
+//	2      weight in the queue, at least 1; 0 without a queue
+//
+// # Publish (kind 48)
+//
+// The head (up to the skips) is the receiver's own; the tail is the same for
+// all, and passed on as it came.
+//
+//	bytes  field
+//	8      session: random, the source's
+//	2      run: numbering begins anew with each, for one receiver
+//	4      epoch of the path; 0 = the receiver passes it on to nobody
+//	8      number: counts what the source addressed to the receiver, from 1; 0 =
+//	       it is not for the receiver itself
+//	2      count of skips, then as often:
+//	2      index of a stop in the path
+//	4      what has been addressed to it on other ways, since this was told last
+//	1      flags: 2 sealed, 4 root group; others 0
+//	1 …    length and peer id of the source; empty = the sender of the frame
+//	1 …    length and peer id of the publisher; empty = the source
+//	1 …    length and text of the topic
+//	2      count of picks, then as often:
+//	8      hash of a pattern and a queue
+//	8      hash of the peer id that has the message for that queue
+//	…      headers
+//	…      body: all that is left
+//
+// The hash of a text is 64-bit FNV-1a; that of a pattern and a queue is of the
+// two with a zero byte between them.
+//
+// # PublishMark (kind 49)
+//
+//	bytes  field
+//	8      session
+//	2      run
+//	8      number of the last message addressed to the receiver
+//	1 …    length and peer id of the source; empty = the sender
+//
+// # Path (kind 50)
+//
+//	bytes  field
+//	8      session
+//	2      run
+//	8      number of the last message addressed to the receiver
+//	4      epoch, at least 1, larger for each new path of the session
+//	1      flags: 4 root group, 8 another part follows; others 0
+//	1 …    length and peer id of the source; empty = the sender
+//	1 …    length and text of the topics' first word, "*" in the root group
+//	2      count of stops, then as often:
+//	1 …    length and peer id
+//	2      run
+//	8      number of the last message addressed to it
+//	1      count of addresses, at most 4, then as often:
+//	1 …    length and text
+//	…      interests
+//
+// # PathLost (kind 51)
+//
+//	bytes  field
+//	8      session
+//	4      epoch
+//	1 …    length and peer id of the node that is not reached
+//
 // # Sealed bodies
 //
 // Where the flag "sealed" is set, the frame's own headers are empty. The body
 // of a request is 8 bytes with the incarnation of the sender, which the
 // receiver needs to open the rest, and then what was sealed: the headers as
 // above, and the body. A reply's lacks the 8 bytes, as the caller knows its own
-// incarnation. Package security has the layout of what is sealed, and what it
+// incarnation. A sealed publication's body is 8 bytes with the incarnation of
+// its publisher, 8 with a number that this incarnation uses once, and then what
+// was sealed: one byte with the length of the topic, the topic, headers and body;
+// member and member incarnation are 0 for it. Package security has the layout of what is sealed, and what it
 // is bound to.
 //
 // # Control messages (kinds 1 to 4 and 16 to 23)

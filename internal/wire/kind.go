@@ -36,6 +36,14 @@ const (
 	KindCancel  Kind = 34 // Cancel
 )
 
+// Kinds of topics.
+const (
+	KindPublish     Kind = 48 // Publish, on lane pub, or in fragments on lane bulk
+	KindPublishMark Kind = 49 // PublishMark, on lane pub
+	KindPath        Kind = 50 // Path, on lane pub
+	KindPathLost    Kind = 51 // PathLost, on lane ctl
+)
+
 // String returns the kind's name as used in logs and metrics.
 func (k Kind) String() string {
 	switch k {
@@ -71,6 +79,14 @@ func (k Kind) String() string {
 		return "reply"
 	case KindCancel:
 		return "cancel"
+	case KindPublish:
+		return "publish"
+	case KindPublishMark:
+		return "publish_mark"
+	case KindPath:
+		return "path"
+	case KindPathLost:
+		return "path_lost"
 	}
 	return "unknown"
 }

@@ -38,18 +38,19 @@ const (
 
 // Limits inside control messages. Senders trim what they say to these.
 const (
-	ClusterIDSize = 32 // bytes of a blinded cluster id
-	KeySize       = 32 // bytes of an Ed25519 public key
-	ProofSize     = 64 // bytes of an Ed25519 signature
-	InstanceSize  = 16 // bytes of Hello.instance
-	MaxPeerID     = 64 // bytes of a peer id
-	MaxAddrs      = 32 // addresses in one message
-	MaxAddr       = 256
-	MaxText       = 256      // bytes of an agent, a reason, a detail
-	MaxZone       = 64       // bytes of a zone's name
-	MaxRecord     = 16 << 10 // bytes of a sealed record
-	MaxLeases     = 512      // leases in one Snapshot part, changes in one Delta
-	MaxAnchors    = 16       // anchors named in one message
+	ClusterIDSize   = 32 // bytes of a blinded cluster id
+	KeySize         = 32 // bytes of an Ed25519 public key
+	ProofSize       = 64 // bytes of an Ed25519 signature
+	InstanceSize    = 16 // bytes of Hello.instance
+	MaxPeerID       = 64 // bytes of a peer id
+	MaxAddrs        = 32 // addresses in one message
+	MaxAddr         = 256
+	MaxText         = 256      // bytes of an agent, a reason, a detail
+	MaxZone         = 64       // bytes of a zone's name
+	MaxRecord       = 16 << 10 // bytes of a sealed record
+	MaxLeasePayload = 8 << 10  // bytes of a record's payload
+	MaxLeases       = 512      // leases in one Snapshot part, changes in one Delta
+	MaxAnchors      = 16       // anchors named in one message
 )
 
 // Negotiate returns the version of a link to a peer that speaks peerMin to
