@@ -37,13 +37,16 @@ type attachment struct {
 	reader  *session.Reader
 	sender  *session.Sender
 	welcome *session.Welcome
-	heard   atomic.Bool // something came since the last look
+	rota    *session.Rota // of tunnels
+	heard   atomic.Bool   // something came since the last look
 
 	// Lifecycle.
 	ctx    context.Context // ends with the session, its cause says why
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 	silent chan struct{} // closed when nothing is written any more
+
+	frames tunnelFrames // owned by the writer
 
 	// Guarded by mu.
 	mu          sync.Mutex
@@ -53,6 +56,7 @@ type attachment struct {
 	regCalls    map[uint64]chan session.Frame // by registration: a Registered or RegisterFailed is due
 	unregisters map[uint64]chan session.Frame // by registration: an Unregistered is due
 	deliveries  map[uint64]context.CancelFunc
+	tunnels     map[uint64]*tunnel
 }
 
 // Why a session ended.
@@ -75,7 +79,9 @@ func newAttachment(c *Client, conn net.Conn, reader *session.Reader, welcome *se
 		regCalls:    map[uint64]chan session.Frame{},
 		unregisters: map[uint64]chan session.Frame{},
 		deliveries:  map[uint64]context.CancelFunc{},
+		tunnels:     map[uint64]*tunnel{},
 	}
+	a.rota = session.NewRota(a.sender)
 	a.ctx, a.cancel = context.WithCancelCause(c.ctx)
 	return a
 }
@@ -103,6 +109,7 @@ func (a *attachment) end(cause error) {
 	a.cancel(cause)
 	a.sender.Close()
 	a.conn.Close()
+	a.endTunnels()
 }
 
 // write feeds the connection. If that fails, the relay is gone, but what it
@@ -188,6 +195,9 @@ func (a *attachment) handle(f session.Frame) error {
 		a.deliver(f)
 	case *session.DeliverCancel:
 		a.cancelDelivery(f.ID)
+	case *session.TunnelReply, *session.DeliverTunnel, *session.TunnelData, *session.TunnelCredit,
+		*session.TunnelEnd, *session.TunnelReset:
+		return a.handleTunnel(f)
 	case *session.Ping:
 		return a.sender.SendReserved(&session.Pong{Token: f.Token})
 	case *session.Pong:
@@ -233,15 +243,18 @@ func (a *attachment) forget(m map[uint64]chan session.Frame, id uint64) {
 	delete(m, id)
 }
 
-// answer gives f to whoever expects it, if anybody still does.
-func (a *attachment) answer(m map[uint64]chan session.Frame, id uint64, f session.Frame) {
+// answer gives f to whoever expects it, if anybody still does. Who has forgotten
+// it finds it in his channel, or does not get it.
+func (a *attachment) answer(m map[uint64]chan session.Frame, id uint64, f session.Frame) bool {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	ch := m[id]
-	delete(m, id)
-	a.mu.Unlock()
-	if ch != nil {
-		ch <- f // has room for the only one
+	if ch == nil {
+		return false
 	}
+	delete(m, id)
+	ch <- f // has room for the only one
+	return true
 }
 
 // await waits for the answer that expect made a place for. The error is

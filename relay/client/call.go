@@ -154,6 +154,8 @@ func failureOf(f session.Frame) session.Failure {
 		return f.Failure
 	case *session.StatusReply:
 		return f.Failure
+	case *session.TunnelReply:
+		return f.Failure
 	}
 	return session.Failure{}
 }
@@ -168,7 +170,7 @@ func (a *attachment) call(ctx context.Context, want session.Kind, frame build) (
 	if err != nil {
 		return nil, err
 	}
-	defer a.forget(a.calls, id)
+	defer a.giveUp(id, answer)
 	deadline, _ := ctx.Deadline()
 	end, err := a.sender.SendWait(ctx, frame(id, time.Until(deadline)))
 	switch {
