@@ -22,9 +22,10 @@ type Config struct {
 	// Grace is how long after Duration the last requests may still begin,
 	// where the cluster could not keep up; default 5 s.
 	Grace time.Duration
-	// Do sends one request and names the member that answered, "" if none.
-	// It must return soon after ctx ends. It is called concurrently.
-	Do func(ctx context.Context, n int) (member string, err error)
+	// Do sends request n, which was meant to begin at intended, and names the
+	// member that answered, "" if none. It must return soon after ctx ends. It
+	// is called concurrently.
+	Do func(ctx context.Context, n int, intended time.Time) (member string, err error)
 	// Progress, if not nil, is told once per second how many requests are
 	// done and how many there will be.
 	Progress func(done, total int)
@@ -135,7 +136,7 @@ func (r *run) work(ctx, pacing context.Context) {
 			continue // too late to begin: it counts as unsent
 		}
 		r.rec.begin()
-		member, err := r.cfg.Do(ctx, t.n)
+		member, err := r.cfg.Do(ctx, t.n, t.intended)
 		r.rec.end(member, err, time.Since(t.intended))
 	}
 }

@@ -29,7 +29,7 @@ func TestWaitingForAWorkerIsPartOfTheLatency(t *testing.T) {
 		Rate:        100,
 		Duration:    200 * time.Millisecond,
 		Concurrency: 1,
-		Do: func(context.Context, int) (string, error) {
+		Do: func(context.Context, int, time.Time) (string, error) {
 			<-time.After(20 * time.Millisecond)
 			return "a", nil
 		},
@@ -49,7 +49,7 @@ func TestEveryOutcomeIsCountedByName(t *testing.T) {
 	result, err := bench.Run(t.Context(), bench.Config{
 		Rate:     8000,
 		Duration: 10 * time.Millisecond,
-		Do: func(_ context.Context, n int) (string, error) {
+		Do: func(_ context.Context, n int, _ time.Time) (string, error) {
 			return []string{"a", "a", "a", "b"}[n%4], errs[n%8]
 		},
 	})
@@ -84,7 +84,7 @@ func TestWhatCouldNotBeginIsReported(t *testing.T) {
 		Duration:    50 * time.Millisecond,
 		Grace:       50 * time.Millisecond,
 		Concurrency: 2,
-		Do: func(context.Context, int) (string, error) {
+		Do: func(context.Context, int, time.Time) (string, error) {
 			<-time.After(200 * time.Millisecond)
 			return "", patterns.ErrUnreachable
 		},
@@ -104,8 +104,8 @@ func TestRequestsBeginAtTheRate(t *testing.T) {
 	result, err := bench.Run(t.Context(), bench.Config{
 		Rate:     rate,
 		Duration: total * time.Second / rate,
-		Do: func(_ context.Context, n int) (string, error) {
-			if time.Since(begin) < time.Duration(n)*time.Second/rate {
+		Do: func(_ context.Context, n int, intended time.Time) (string, error) {
+			if time.Since(begin) < time.Duration(n)*time.Second/rate || time.Now().Before(intended) {
 				return "", patterns.ErrClosed
 			}
 			begun.Add(1)
@@ -123,7 +123,7 @@ func TestCancellingEndsTheRun(t *testing.T) {
 	result, err := bench.Run(ctx, bench.Config{
 		Rate:     100,
 		Duration: time.Hour,
-		Do: func(_ context.Context, n int) (string, error) {
+		Do: func(_ context.Context, n int, _ time.Time) (string, error) {
 			if n == 3 {
 				cancel()
 			}
@@ -138,7 +138,7 @@ func TestCancellingEndsTheRun(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	// This test checks that a senseless configuration is refused with a
 	// message that names the field.
-	ok := bench.Config{Rate: 1, Duration: time.Second, Do: func(context.Context, int) (string, error) { return "", nil }}
+	ok := bench.Config{Rate: 1, Duration: time.Second, Do: func(context.Context, int, time.Time) (string, error) { return "", nil }}
 	for name, change := range map[string]func(*bench.Config){
 		"rate":        func(c *bench.Config) { c.Rate = 0 },
 		"duration":    func(c *bench.Config) { c.Duration = -1 },

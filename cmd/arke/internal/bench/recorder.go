@@ -48,7 +48,9 @@ func (r *recorder) end(member string, err error, latency time.Duration) {
 	if o != outcome.Reply {
 		return
 	}
-	r.members[member]++
+	if member != "" {
+		r.members[member]++
+	}
 	// In range by construction, so there is no error to handle.
 	_ = r.latency.RecordValue(min(max(latency, time.Microsecond), slowest).Microseconds())
 }

@@ -123,7 +123,7 @@ func (r Result) Commonest() outcome.Outcome {
 func (r Result) Write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "sent\t%d in %.1f s\n", r.Sent, r.Elapsed.Seconds())
-	fmt.Fprintf(t, "replies\t%d, %.0f per second\n", r.OK(), r.PerSecond())
+	fmt.Fprintf(t, "succeeded\t%d, %.0f per second\n", r.OK(), r.PerSecond())
 	if r.Unsent > 0 {
 		fmt.Fprintf(t, "unsent\t%d: the cluster could not keep up\n", r.Unsent)
 	}

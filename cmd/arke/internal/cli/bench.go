@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/bench"
 	"github.com/arke-mesh/arke/patterns"
@@ -29,12 +30,12 @@ type benchFlags struct {
 func (a App) bench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "bench",
-		Short:   "Measure a cluster",
+		Short:   "Measure a cluster or a topic",
 		Example: "  arke bench request zones --rate 1000 --duration 10s",
 		Args:    positional(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.benchRequest())
+	cmd.AddCommand(a.benchRequest(), a.benchSurvey(), a.benchTunnel(), a.benchPublish())
 	return cmd
 }
 
@@ -55,13 +56,8 @@ the commonest outcome.`,
 	}
 	attachment := a.attachFlags(cmd)
 	f := cmd.Flags()
-	f.Float64Var(&flags.rate, "rate", 0, "requests that begin per second (required)")
-	f.DurationVar(&flags.duration, "duration", 0, "how long requests begin (required)")
-	f.IntVar(&flags.size, "size", 64, "bytes of each message")
-	f.IntVar(&flags.concurrency, "concurrency", 256, "requests under way at most")
-	f.DurationVar(&flags.timeout, "timeout", 5*time.Second, "each request gives up after this time")
+	flags.declare(f, "request")
 	f.BoolVar(&flags.idempotent, "idempotent", false, "handling a request twice does no harm: retry if the link is lost")
-	f.BoolVar(&flags.asJSON, "json", false, "print the result as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := flags.validate(); err != nil {
 			return misuse(cmd, err)
@@ -71,10 +67,20 @@ the commonest outcome.`,
 	return cmd
 }
 
+// declare adds the flags of every measurement; what is the thing that is done.
+func (f *benchFlags) declare(set *pflag.FlagSet, what string) {
+	set.Float64Var(&f.rate, "rate", 0, what+"s that begin per second (required)")
+	set.DurationVar(&f.duration, "duration", 0, "how long "+what+"s begin (required)")
+	set.IntVar(&f.size, "size", 64, "bytes of each message")
+	set.IntVar(&f.concurrency, "concurrency", 256, what+"s under way at most")
+	set.DurationVar(&f.timeout, "timeout", 5*time.Second, "each "+what+" gives up after this time")
+	set.BoolVar(&f.asJSON, "json", false, "print the result as one JSON object")
+}
+
 func (f benchFlags) validate() error {
 	switch {
 	case !(f.rate > 0):
-		return errors.New("--rate must be a positive number of requests per second")
+		return errors.New("--rate must be a positive number per second")
 	case f.duration <= 0:
 		return errors.New("--duration must be positive, like 10s")
 	case f.size < 0 || f.size > maxStdin-1:
@@ -87,50 +93,81 @@ func (f benchFlags) validate() error {
 	return nil
 }
 
-func (a App) runBenchRequest(ctx context.Context, at *attachment, cluster string, flags benchFlags) error {
-	c, err := at.attach(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	body := make([]byte, flags.size)
+// body returns what each message carries.
+func (f benchFlags) body() []byte {
+	body := make([]byte, f.size)
 	for i := range body {
 		body[i] = 'a' + byte(i%26)
 	}
+	return body
+}
+
+// measure calls do at the rate; each call has its time-out.
+func (a App) measure(ctx context.Context, flags benchFlags, do func(ctx context.Context, n int, intended time.Time) (string, error)) (bench.Result, error) {
 	cfg := bench.Config{
 		Rate:        flags.rate,
 		Duration:    flags.duration,
 		Concurrency: flags.concurrency,
-		Do: func(ctx context.Context, _ int) (string, error) {
+		Do: func(ctx context.Context, n int, intended time.Time) (string, error) {
 			ctx, cancel := context.WithTimeout(ctx, flags.timeout)
 			defer cancel()
-			var how patterns.Outcome
-			opts := []patterns.RequestOption{patterns.Report(&how)}
-			if flags.idempotent {
-				opts = append(opts, patterns.Idempotent())
-			}
-			_, err := c.Request(ctx, cluster, patterns.Message{Body: body}, opts...)
-			return how.Member, err
+			return do(ctx, n, intended)
 		},
 	}
 	if isTerminal(a.Stderr) {
 		cfg.Progress = func(done, total int) { fmt.Fprintf(a.Stderr, "%d of %d\n", done, total) }
 	}
 	result, err := bench.Run(ctx, cfg)
-	if err != nil && !errors.Is(err, context.Canceled) {
-		return err
+	if errors.Is(err, context.Canceled) {
+		err = nil // what was measured until then is worth telling
 	}
+	return result, err
+}
+
+// tell prints the result, and returns an error if nothing succeeded.
+func (a App) tell(flags benchFlags, result bench.Result, hopeless string) error {
+	var err error
 	if flags.asJSON {
 		err = writeJSON(a.Stdout, result)
 	} else {
 		err = result.Write(a.Stdout)
 	}
-	if err == nil && result.OK() == 0 {
-		commonest := result.Commonest()
-		return &statusError{
-			code: max(commonest.ExitCode(), 1),
-			text: fmt.Sprintf("%s never replied; the commonest outcome was %s: try 'arke request %s' first", cluster, commonest, cluster),
-		}
+	if err == nil {
+		err = fruitless(result, hopeless)
 	}
 	return err
+}
+
+// fruitless returns an error if nothing succeeded, which begins with the text.
+func fruitless(result bench.Result, hopeless string) error {
+	if result.OK() > 0 {
+		return nil
+	}
+	commonest := result.Commonest()
+	return &statusError{
+		code: max(commonest.ExitCode(), 1),
+		text: fmt.Sprintf("%s; the commonest outcome was %s", hopeless, commonest),
+	}
+}
+
+func (a App) runBenchRequest(ctx context.Context, at *attachment, cluster string, flags benchFlags) error {
+	c, err := at.attach(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	body := flags.body()
+	result, err := a.measure(ctx, flags, func(ctx context.Context, _ int, _ time.Time) (string, error) {
+		var how patterns.Outcome
+		opts := []patterns.RequestOption{patterns.Report(&how)}
+		if flags.idempotent {
+			opts = append(opts, patterns.Idempotent())
+		}
+		_, err := c.Request(ctx, cluster, patterns.Message{Body: body}, opts...)
+		return how.Member, err
+	})
+	if err != nil {
+		return err
+	}
+	return a.tell(flags, result, fmt.Sprintf("%s never replied: try 'arke request %s' first", cluster, cluster))
 }
