@@ -67,6 +67,9 @@ func (q *bulkQueue) peek() *chunk {
 	return q.ring[0].chunks.head
 }
 
+// single says that peek returns single frames.
+func (q *bulkQueue) single() bool { return len(q.ring) > 0 && q.ring[0] == &q.plain }
+
 // pop removes a chunk of the channel that has its turn, and passes the turn
 // on.
 func (q *bulkQueue) pop() *chunk {

@@ -34,7 +34,8 @@ type Config struct {
 
 	// LaneBytes bounds what waits to be sent, per link and lane, in encoded
 	// bytes. An empty lane takes one message of any legal size. Defaults:
-	// ctl 1 MiB, rpc 4 MiB, pub 4 MiB, bulk 8 MiB.
+	// ctl 1 MiB, rpc 4 MiB, pub 4 MiB, bulk 8 MiB; what bulk carries in single
+	// frames, which is tunnels, has 512 KiB of its own, or as much as bulk.
 	LaneBytes [laneCount]int
 
 	// MaxMessage bounds one message, sent or received, in bytes. What arrives

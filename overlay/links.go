@@ -138,12 +138,12 @@ func (l *Link) status() (LinkStatus, bool) {
 	s.Session, s.Version, s.Agent = l.sess.number, l.version, l.agent
 	s.RTT = time.Duration(l.peerClock.rtt)
 	s.Sent, s.Received = l.traffic.sums(), l.traffic.received.Load()
-	for lane := range l.sess.queue.lanes {
-		if n := l.sess.queue.lanes[lane].bytes; n > 0 {
+	for lane := range Lane(laneCount) {
+		if n := l.sess.queue.queued(lane); n > 0 {
 			if s.Queued == nil {
 				s.Queued = make(map[string]int)
 			}
-			s.Queued[Lane(lane).String()] = n
+			s.Queued[lane.String()] = n
 		}
 	}
 	return s, true

@@ -25,6 +25,7 @@ func (l *Link) Send(lane Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
 		return l.sendLarge(k, n, parts)
 	}
 	size := n + wire.FrameOverhead
+	lane = accountOf(lane, n)
 	l = l.lock()
 	if err := l.reserve(lane, size); err != nil {
 		l.release()
@@ -44,6 +45,7 @@ func (l *Link) SendWait(ctx context.Context, lane Lane, k wire.Kind, parts ...[]
 	if n > MaxFrameBody {
 		lane, size = LaneBulk, messageSize(n)
 	}
+	lane = accountOf(lane, n)
 	l = l.lock()
 	sess, err := l.waitReserve(ctx, lane, size)
 	if err != nil {
@@ -53,6 +55,45 @@ func (l *Link) SendWait(ctx context.Context, lane Lane, k wire.Kind, parts ...[]
 		return l.commit(sess, k, n, size, parts)
 	}
 	return l.push(lane, k, size, parts), nil
+}
+
+// HasRoom says whether Send of n bytes would find room in the lane now. It is
+// false while the link is down.
+func (l *Link) HasRoom(lane Lane, n int) bool {
+	size := n + wire.FrameOverhead
+	if n > MaxFrameBody {
+		lane, size = LaneBulk, messageSize(n)
+	}
+	lane = accountOf(lane, n)
+	l = l.lock()
+	defer l.release()
+	if l.sendable() != nil {
+		return false
+	}
+	ok := l.sess.queue.reserve(lane, size)
+	if ok {
+		l.sess.queue.unreserve(lane, size)
+	}
+	return ok
+}
+
+// WaitRoom waits until HasRoom was true for a moment, or ctx ends. It fails
+// with ErrLinkDown as SendWait does.
+func (l *Link) WaitRoom(ctx context.Context, lane Lane, n int) error {
+	size := n + wire.FrameOverhead
+	if n > MaxFrameBody {
+		lane, size = LaneBulk, messageSize(n)
+	}
+	lane = accountOf(lane, n)
+	l = l.lock()
+	sess, err := l.waitReserve(ctx, lane, size)
+	if err != nil {
+		return err
+	}
+	sess.queue.unreserve(lane, size)
+	l.wakeGranted(sess)
+	l.release()
+	return nil
 }
 
 // measure returns how many bytes parts have together.
@@ -84,7 +125,7 @@ func (l *Link) reserve(lane Lane, size int) error {
 		return err
 	}
 	if !l.sess.queue.reserve(lane, size) {
-		l.o.drops.add(dropLaneFull(lane), 1)
+		l.o.drops.add(dropLaneFull(min(lane, LaneBulk)), 1)
 		return ErrLaneFull
 	}
 	return nil

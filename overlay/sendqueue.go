@@ -9,13 +9,30 @@ import "github.com/arke-mesh/arke/internal/wire"
 // While it is under way nothing overtakes it.
 const batchLimit = 256 << 10
 
+// What lane bulk carries in single frames is tunnels: many senders that wait for
+// room, each with little, and that would leave none for large messages. So it
+// has a bound, and an order of waiting, of its own.
+const (
+	laneSingles  = Lane(laneCount) // an account beside the lanes; never a chunk's lane
+	accountCount = laneCount + 1
+	singlesBytes = 512 << 10 // two batches
+)
+
+// accountOf is where a message of n bytes waits for room.
+func accountOf(lane Lane, n int) Lane {
+	if lane == LaneBulk && n <= MaxFrameBody {
+		return laneSingles
+	}
+	return lane
+}
+
 // sendQueue holds what one session has yet to send: four lanes of encoded
 // frames, each bounded in bytes. take hands them out by priority. It has no
 // lock, goroutine or clock; the link's mutex guards it.
 type sendQueue struct {
-	limits [laneCount]int
+	limits [accountCount]int
 	pool   *chunkPool
-	lanes  [laneCount]laneQueue
+	lanes  [accountCount]laneQueue
 	bulk   bulkQueue
 }
 
@@ -34,7 +51,10 @@ type roomWaiter struct {
 }
 
 func newSendQueue(limits [laneCount]int, maxMessage int, pool *chunkPool) *sendQueue {
-	return &sendQueue{limits: limits, pool: pool, bulk: bulkQueue{maxTotal: 2 * maxMessage}}
+	q := &sendQueue{pool: pool, bulk: bulkQueue{maxTotal: 2 * maxMessage}}
+	copy(q.limits[:], limits[:])
+	q.limits[laneSingles] = min(limits[LaneBulk], singlesBytes)
+	return q
 }
 
 // reserve promises size bytes of the lane, or says that it is full. Room is
@@ -59,7 +79,7 @@ func (q *sendQueue) unreserve(lane Lane, size int) { q.lanes[lane].bytes -= size
 // push appends one frame, for which room was reserved. It copies parts.
 func (q *sendQueue) push(lane Lane, k wire.Kind, size int, parts [][]byte) {
 	list := &q.lanes[lane].chunks
-	if lane == LaneBulk {
+	if lane == laneSingles {
 		list = q.bulk.plainChunks()
 	}
 	c := list.tail
@@ -74,6 +94,15 @@ func (q *sendQueue) push(lane Lane, k wire.Kind, size int, parts [][]byte) {
 // pushMessage appends the fragments of one message, for which room was
 // reserved.
 func (q *sendQueue) pushMessage(m *bulkMessage) { q.bulk.push(m) }
+
+// queued is how many bytes wait in a lane.
+func (q *sendQueue) queued(lane Lane) int {
+	n := q.lanes[lane].bytes
+	if lane == LaneBulk {
+		n += q.lanes[laneSingles].bytes
+	}
+	return n
+}
 
 // empty says that take would return nothing.
 func (q *sendQueue) empty() bool {
@@ -90,12 +119,14 @@ func (q *sendQueue) empty() bool {
 func (q *sendQueue) take(limit int) *chunk {
 	var batch chunkList
 	room := limit
-	for lane := range q.lanes {
-		ln := &q.lanes[lane]
+	for lane := range laneCount {
 		for {
+			ln := &q.lanes[lane]
 			c := ln.chunks.head
 			if Lane(lane) == LaneBulk {
-				c = q.bulk.peek()
+				if c = q.bulk.peek(); q.bulk.single() {
+					ln = &q.lanes[laneSingles]
+				}
 			}
 			if c == nil {
 				break // the next lane

@@ -29,6 +29,7 @@ func (q *sendQueue) put(lane Lane, channel uint32, body string) bool {
 		return true
 	}
 	size := n + wire.FrameOverhead
+	lane = accountOf(lane, n)
 	if !q.reserve(lane, size) {
 		return false
 	}
@@ -95,7 +96,30 @@ func TestBulkChannelsTakeTurns(t *testing.T) {
 	q.put(LaneBulk, 0, "c")
 	require.Equal(t, []string{"#1", "#2", "c"}, q.drain(t, 70<<10))
 	require.Equal(t, []string{"#1"}, q.drain(t, batchLimit))
-	require.Zero(t, q.lanes[LaneBulk].bytes)
+	require.Zero(t, q.queued(LaneBulk))
+}
+
+// This test checks that what lane bulk carries in single frames, and those who
+// wait for room for it, leave room for large messages, and the other way round.
+func TestSingleFramesAndLargeMessagesDoNotTakeEachOthersRoom(t *testing.T) {
+	q := testQueue(4 << 20)
+	single, large := string(make([]byte, 60<<10)), string(make([]byte, 1<<20))
+	n := 0
+	for ; q.put(LaneBulk, 0, single); n++ {
+	}
+	require.Equal(t, singlesBytes/(60<<10), n)
+	w := q.wait(laneSingles, 60<<10)
+	for i := range 3 {
+		require.True(t, q.put(LaneBulk, uint32(i), large))
+	}
+	require.False(t, q.put(LaneBulk, 3, large))
+	require.Greater(t, q.queued(LaneBulk), 3<<20)
+	q.take(batchLimit) // takes turns, so there is room for both
+	require.Equal(t, []*roomWaiter{w}, q.grant())
+	for !q.empty() {
+		q.take(batchLimit)
+	}
+	require.Equal(t, 60<<10, q.queued(LaneBulk), "what was granted")
 }
 
 // This test checks that a batch is at most 256 KiB of whole frames, and that

@@ -57,7 +57,7 @@ func (l *Link) addQueued(sum *ByLane) {
 	defer l.mu.Unlock()
 	if l.up() {
 		for lane := range sum {
-			sum[lane] += uint64(l.sess.queue.lanes[lane].bytes)
+			sum[lane] += uint64(l.sess.queue.queued(Lane(lane)))
 		}
 	}
 }

@@ -96,6 +96,66 @@
 //	1 …    length and text of the queue; empty = none
 //	2      weight in the queue, at least 1; 0 without a queue
 //
+// # Tunnels
+//
+// A tunnel is opened by a request of pattern tunnel. Its body is
+//
+//	bytes  field
+//	8      id, unique among the tunnels that the sender's instance opened
+//	4      credit: what the member may send at first
+//	1 …    length and head of the stream if the tunnel is sealed, else 0
+//	…      body of the first message: all that is left
+//
+// and that of the reply which accepts it
+//
+//	bytes  field
+//	4      credit: what the opener may send at first
+//	…      salt of the stream if the tunnel is sealed, else nothing
+//
+// A tunnel ends with the link's session. Its two nodes are the opener, who says
+// so in each frame by flag 1, and the member; the id is the opener's. A chunk of
+// n bytes uses up a credit of n, but 64 at least; who sends without credit
+// breaks the protocol. Frames of a tunnel that is not known are skipped and
+// counted. When the opener has the reply it sends some frame of the tunnel, at
+// least a TunnelCredit of 0: the member gives up a tunnel of which it hears
+// nothing until the deadline of the request.
+//
+// # TunnelData (kind 40)
+//
+//	bytes  field
+//	8      id
+//	1      flags: 1 from the opener, 2 last chunk of its message; others 0
+//	…      chunk: at most 65,527 bytes (MaxChunk), empty only if it is the last
+//
+// # TunnelCredit (kind 41)
+//
+//	bytes  field
+//	8      id
+//	1      flags: 1 from the opener; others 0
+//	4      credit: so much more
+//
+// # TunnelEnd (kind 42)
+//
+// Ends the sender's direction, behind all its data. Who gets one with flag 4
+// has nobody to send to, and ends its own direction, too.
+//
+//	bytes  field
+//	8      id
+//	1      flags: 1 from the opener, 4 closed: it receives no more; others 0
+//	…      the seal of an empty chunk if the tunnel is sealed, else nothing
+//
+// # TunnelReset (kind 43)
+//
+// Ends both directions at once; it may overtake data.
+//
+//	bytes  field
+//	8      id
+//	1      flags: 1 from the opener; others 0
+//	1      cause: 0 the program, 1 interrupted, 2 overloaded, 3 leaving,
+//	       4 violation of the protocol
+//	4      code of cause 0, else 0
+//	…      text: at most 1,024 bytes
+//
 // # Publish (kind 48)
 //
 // The head (up to the skips) is the receiver's own; the tail is the same for
@@ -109,7 +169,8 @@
 //	       it is not for the receiver itself
 //	2      count of skips, then as often:
 //	2      index of a stop in the path
-//	4      what has been addressed to it on other ways, since this was told last
+//	4      what has been addressed to it on other ways, since this was told last; all
+//	       bits set: the path leads there no longer
 //	1      flags: 2 sealed, 4 root group; others 0
 //	1 …    length and peer id of the source; empty = the sender of the frame
 //	1 …    length and peer id of the publisher; empty = the source
@@ -130,6 +191,7 @@
 //	2      run
 //	8      number of the last message addressed to the receiver
 //	1 …    length and peer id of the source; empty = the sender
+//	1 …    length and text of the topics' first word, "*" in the root group
 //
 // # Path (kind 50)
 //
@@ -167,6 +229,10 @@
 // was sealed: one byte with the length of the topic, the topic, headers and body;
 // member and member incarnation are 0 for it. Package security has the layout of what is sealed, and what it
 // is bound to.
+//
+// A tunnel whose opening was sealed is sealed as a whole: the chunk of each
+// TunnelData, and an empty one in each TunnelEnd, is what security.Stream made of
+// it, with the flags of the frame as associated data.
 //
 // # Control messages (kinds 1 to 4 and 16 to 23)
 //

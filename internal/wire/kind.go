@@ -36,6 +36,14 @@ const (
 	KindCancel  Kind = 34 // Cancel
 )
 
+// Kinds of tunnels.
+const (
+	KindTunnelData   Kind = 40 // TunnelData, on lane bulk
+	KindTunnelCredit Kind = 41 // TunnelCredit, on lane ctl
+	KindTunnelEnd    Kind = 42 // TunnelEnd, on lane bulk
+	KindTunnelReset  Kind = 43 // TunnelReset, on lane ctl
+)
+
 // Kinds of topics.
 const (
 	KindPublish     Kind = 48 // Publish, on lane pub, or in fragments on lane bulk
@@ -79,6 +87,14 @@ func (k Kind) String() string {
 		return "reply"
 	case KindCancel:
 		return "cancel"
+	case KindTunnelData:
+		return "tunnel_data"
+	case KindTunnelCredit:
+		return "tunnel_credit"
+	case KindTunnelEnd:
+		return "tunnel_end"
+	case KindTunnelReset:
+		return "tunnel_reset"
 	case KindPublish:
 		return "publish"
 	case KindPublishMark:
