@@ -61,6 +61,10 @@ bench: ## the benchmarks beside the code, with allocations
 measure: ## what the design promises, measured with real relays, about three minutes
 	go run ./tests/measure
 
+.PHONY: pgbench
+pgbench: ## PostgreSQL's pgbench, direct and through two relays, about two minutes
+	go test -count 1 -timeout 15m -run TestPgbenchThroughArkeBesideDirect -v ./tests -pgbench 30s
+
 .PHONY: scenarios
 scenarios: build ## every shipped scenario twice, assertions and trace hashes compared
 	./bin/arke sim run --twice $(notdir $(basename $(wildcard sim/scenarios/*.yaml)))

@@ -217,7 +217,27 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		{[]string{"status", "--socket", plain}, []string{"no relay", plain}},
 		{[]string{"bench", "request", "x", "--duration", "1s"}, []string{"--rate"}},
 		{[]string{"bench", "request", "x", "--rate", "1"}, []string{"--duration"}},
-		{[]string{"bench", "tunnel"}, []string{"tunnel"}},
+		{[]string{"bench", "tunnel"}, []string{"missing CLUSTER", "arke bench tunnel --help"}},
+		{[]string{"bench", "nonsense"}, []string{"nonsense"}},
+		{[]string{"bench", "tunnel", "x", "--rate", "1", "--duration", "1s", "--tunnels", "0"}, []string{"--tunnels"}},
+		{[]string{"bench", "publish", "x", "--rate", "1", "--duration", "1s", "--size", "3"}, []string{"--size", "16"}},
+		{[]string{"bench", "survey", "x", "--rate", "1"}, []string{"--duration"}},
+		{[]string{"serve", "x", "--tunnel-echo", "--tunnel-exec", "cat"}, []string{"--tunnel-echo", "--tunnel-exec"}},
+		{[]string{"survey"}, []string{"missing CLUSTER", "arke survey --help"}},
+		{[]string{"survey", "x", "--timeout", "0s"}, []string{"--timeout"}},
+		{[]string{"push"}, []string{"missing CLUSTER"}},
+		{[]string{"push", "x", "y", "--header", "z"}, []string{"--header", "KEY=VALUE"}},
+		{[]string{"broadcast", "x", "y", "z"}, []string{`"z"`}},
+		{[]string{"publish", "a.b"}, []string{"missing TOPIC and BODY"}},
+		{[]string{"publish", "a.b", "x", "--count", "-1"}, []string{"--count"}},
+		{[]string{"publish", "a.b", "x", "--rate", "-1"}, []string{"--rate"}},
+		{[]string{"subscribe"}, []string{"missing PATTERN", "arke subscribe --help"}},
+		{[]string{"subscribe", "a", "--count", "-1"}, []string{"--count"}},
+		{[]string{"tunnel"}, []string{"missing CLUSTER"}},
+		{[]string{"expose", "x"}, []string{"--to tcp://HOST:PORT"}},
+		{[]string{"expose", "x", "--to", "127.0.0.1:5432"}, []string{"127.0.0.1:5432", "tcp://HOST:PORT"}},
+		{[]string{"forward", "x", "--listen", "5432"}, []string{"--listen", "HOST:PORT"}},
+		{[]string{"forward", "x", "--socket", filepath.Join(dir, "none")}, []string{"no relay"}},
 	} {
 		t.Run(strings.Join(tc.args[:min(len(tc.args), 3)], " "), func(t *testing.T) {
 			result := harness.Run(t, tc.args...)
@@ -331,7 +351,7 @@ func TestHelpHasAnExample(t *testing.T) {
 	// This test checks that each command explains itself.
 	scenario(t)
 	harness.Run(t).Ends(0)
-	for _, command := range []string{"keygen", "relay", "serve", "request", "members", "status", "bench", "bench request", "demo", "version", "sim", "sim run", "sim replay", "sim shrink", "sim diff", "sim explain", "sim list", "sim format"} {
+	for _, command := range []string{"keygen", "relay", "serve", "request", "members", "status", "bench", "bench request", "bench survey", "bench tunnel", "bench publish", "survey", "push", "broadcast", "publish", "subscribe", "tunnel", "expose", "forward", "demo", "version", "sim", "sim run", "sim replay", "sim shrink", "sim diff", "sim explain", "sim list", "sim format"} {
 		result := harness.Run(t, append(strings.Fields(command), "--help")...).Ends(0)
 		if !strings.Contains(result.Stdout, "Examples:\n  arke ") && !strings.Contains(result.Stdout, "Examples:\n  ARKE_") {
 			t.Errorf("%s has no example", result)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,16 +27,19 @@ type Process struct {
 
 	// ready carries the rest of the ready line, then is closed.
 	ready chan string
+	// said is that rest, once it was waited for.
+	said string
 	// done is closed when the process has ended and been waited for.
 	done chan struct{}
 
 	mu sync.Mutex
 	// Guarded by mu.
-	lines []string // what it printed, both streams
+	lines   []string // what it printed, both streams
+	printed []string // what it printed to standard output
 }
 
 // spawn starts the command line and has it killed when the test ends. A line
-// on standard output that begins with prefix says that it is ready.
+// that begins with prefix says that it is ready.
 func spawn(t TB, name, prefix string, env []string, argv ...string) *Process {
 	t.Helper()
 	p := &Process{
@@ -59,10 +63,11 @@ func spawn(t TB, name, prefix string, env []string, argv ...string) *Process {
 		t.Fatalf("%s: %v", name, err)
 	}
 	var readers sync.WaitGroup
-	readers.Go(func() { p.collect(stdout, prefix); close(p.ready) })
-	readers.Go(func() { p.collect(stderr, "") })
+	readers.Go(func() { p.collect(stdout, prefix, true) })
+	readers.Go(func() { p.collect(stderr, prefix, false) })
 	go func() {
 		readers.Wait()
+		close(p.ready)
 		_ = p.cmd.Wait() // its status is looked at where it matters
 		close(p.done)
 	}()
@@ -90,13 +95,16 @@ func crashed(log string) string {
 }
 
 // collect keeps what the process prints and passes on the ready line.
-func (p *Process) collect(r io.Reader, prefix string) {
+func (p *Process) collect(r io.Reader, prefix string, stdout bool) {
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadString('\n')
 		if line = strings.TrimRight(line, "\n"); line != "" {
 			p.mu.Lock()
 			p.lines = append(p.lines, time.Now().Format("05.000 ")+line)
+			if stdout {
+				p.printed = append(p.printed, line)
+			}
 			p.mu.Unlock()
 		}
 		if rest, ok := strings.CutPrefix(line, prefix); ok && prefix != "" {
@@ -119,6 +127,7 @@ func (p *Process) waitReady() string {
 		if !ok {
 			p.t.Fatalf("%s ended before it was ready", p.name)
 		}
+		p.said = rest
 		return rest
 	case <-time.After(readyTime):
 		p.t.Fatalf("%s was not ready after %s", p.name, readyTime)
@@ -182,6 +191,16 @@ func (p *Process) Log() string {
 	defer p.mu.Unlock()
 	return strings.Join(p.lines, "\n")
 }
+
+// Printed returns the lines on standard output, without empty ones.
+func (p *Process) Printed() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.printed)
+}
+
+// Said returns the rest of the line that said that it is ready.
+func (p *Process) Said() string { return p.said }
 
 // Logs returns an error unless the process has printed the text.
 func (p *Process) Logs(text string) error {

@@ -64,8 +64,8 @@ func (c Command) Run(t TB) Result {
 	return Result{t: t, args: c.Args, Stdout: stdout.String(), Stderr: stderr.String(), Code: cmd.ProcessState.ExitCode()}
 }
 
-// Start starts the command and waits for the line on standard output that
-// begins with ready; without one it does not wait.
+// Start starts the command and waits for the line that begins with ready;
+// without one it does not wait. Its standard input is empty.
 func (c Command) Start(t TB, ready string) *Process {
 	t.Helper()
 	p := spawn(t, "arke "+strings.Join(c.Args, " "), ready, c.Env, append([]string{Binary(t)}, c.Args...)...)

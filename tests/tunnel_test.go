@@ -1,0 +1,314 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tests
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/arke-mesh/arke/tests/harness"
+)
+
+func TestTunnelConnectsInputAndOutput(t *testing.T) {
+	// This test checks arke tunnel with each kind of arke serve over two relays,
+	// and the exit status of each way to end.
+	scenario(t)
+	a, b := together(harness.NewNetwork(t))
+	b.Serves("echo", "--tunnel-echo")
+	b.Serves("sort", "--tunnel-exec", "sort")
+	b.Serves("fails", "--tunnel-exec", "read line; echo no such $line >&2; exit 3")
+	b.Serves("plain", "--echo")
+	for _, cluster := range []string{"echo", "sort", "fails", "plain"} {
+		a.Sees(1, cluster)
+	}
+	a.Reads("hello", "tunnel", "echo").Gets("hello")
+	a.Reads("", "tunnel", "echo").Gets("")
+	large := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB
+	if got := a.Reads(large, "tunnel", "echo").Ends(0); got.Stdout != large {
+		t.Errorf("of %d bytes %d came back", len(large), len(got.Stdout))
+	}
+	a.Reads("pear\napple\n", "tunnel", "sort").Gets("apple\npear\n")
+	a.Reads("table\n", "tunnel", "fails").Ends(2).Says("reset the tunnel (code 2): no such table")
+	a.Reads("x", "tunnel", "nobody").Ends(3).Says("nobody serves nobody")
+	a.Reads("x", "tunnel", "plain").Ends(2).Says("plain refused", "code 3")
+}
+
+// service is a TCP service of the test: it says its name, then sends back what
+// comes, and says goodbye when the other side has ended.
+type service struct {
+	name   string
+	l      *net.TCPListener
+	conns  atomic.Int64 // that were made
+	open   sync.WaitGroup
+	mu     sync.Mutex
+	active map[net.Conn]bool // guarded by mu
+}
+
+func newService(t *testing.T, name, addr string) *service {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{name: name, l: l.(*net.TCPListener), active: map[net.Conn]bool{}}
+	s.open.Go(s.accept)
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *service) accept() {
+	for {
+		conn, err := s.l.AcceptTCP()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		s.active[conn] = true
+		s.mu.Unlock()
+		s.open.Go(func() { s.one(conn) })
+	}
+}
+
+func (s *service) one(conn *net.TCPConn) {
+	defer conn.Close()
+	_, _ = io.WriteString(conn, s.name+"\n")
+	if n, err := io.Copy(conn, conn); err == nil && n > 0 {
+		s.conns.Add(1)
+		_, _ = io.WriteString(conn, "bye")
+	}
+}
+
+// stop ends the service and its connections. It is idempotent.
+func (s *service) stop() {
+	_ = s.l.Close()
+	s.mu.Lock()
+	for conn := range s.active {
+		_ = conn.Close()
+	}
+	s.mu.Unlock()
+	s.open.Wait()
+}
+
+func (s *service) addr() string { return s.l.Addr().String() }
+
+// greeted connects and returns the name that the service says.
+func greeted(port string) (*net.TCPConn, string, error) {
+	conn, err := net.DialTimeout("tcp", port, 10*time.Second)
+	if err != nil {
+		return nil, "", err
+	}
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	var name []byte
+	for one := make([]byte, 1); ; name = append(name, one[0]) {
+		if _, err := conn.Read(one); err != nil {
+			conn.Close()
+			return nil, "", err
+		}
+		if one[0] == '\n' {
+			return conn.(*net.TCPConn), string(name), nil
+		}
+	}
+}
+
+// converses sends a text through a fresh connection and checks what comes.
+func converses(port, text string) (name string, err error) {
+	conn, name, err := greeted(port)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	go func() {
+		_, _ = io.WriteString(conn, text)
+		_ = conn.CloseWrite()
+	}()
+	got, err := io.ReadAll(conn)
+	if err == nil && string(got) != text+"bye" {
+		err = errors.New("something else came back")
+	}
+	return name, err
+}
+
+func TestForwardedPortLeadsToExposedServices(t *testing.T) {
+	// This test checks arke expose and arke forward over three relays: many
+	// connections at once, balanced over two services, and half-close, without
+	// which the services would not say goodbye.
+	scenario(t)
+	relays := harness.NewNetwork(t).Relays(3)
+	one, two := newService(t, "one", "127.0.0.1:0"), newService(t, "two", "127.0.0.1:0")
+	relays[1].Exposes("svc", one.addr())
+	relays[2].Exposes("svc", two.addr())
+	relays[0].Sees(2, "svc")
+	port := relays[0].Forwards("svc").Said()
+
+	var clients sync.WaitGroup
+	for i := range 40 {
+		clients.Go(func() {
+			if _, err := converses(port, strings.Repeat("0123456789", 1+i*997)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	clients.Wait()
+	if one.conns.Load()+two.conns.Load() != 40 || one.conns.Load() < 5 || two.conns.Load() < 5 {
+		t.Errorf("%d and %d connections", one.conns.Load(), two.conns.Load())
+	}
+}
+
+func TestKilledRelayResetsItsConnectionsAndOthersTakeOver(t *testing.T) {
+	// This test checks kill -9 of one exposer's relay: its connections are reset
+	// at once, those to the other service go on, and new ones go there.
+	scenario(t)
+	relays := harness.NewNetwork(t).Relays(3)
+	one, two := newService(t, "one", "127.0.0.1:0"), newService(t, "two", "127.0.0.1:0")
+	relays[1].Exposes("svc", one.addr())
+	relays[2].Exposes("svc", two.addr())
+	relays[0].Sees(2, "svc")
+	port := relays[0].Forwards("svc").Said()
+	to := map[string]*net.TCPConn{}
+	for len(to) < 2 {
+		conn, name, err := greeted(port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		to[name] = conn
+	}
+	relays[1].Kill()
+	begin := time.Now()
+	if _, err := to["one"].Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the connection through the killed relay ended with %v", err)
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("that took %s", took)
+	}
+	if _, err := io.WriteString(to["two"], "still here"); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.ReadFull(to["two"], make([]byte, 10)); err != nil {
+		t.Error(err)
+	}
+	for range 10 {
+		if name, err := converses(port, "hello"); err != nil || name != "two" {
+			t.Errorf("%q, %v", name, err)
+		}
+	}
+}
+
+func TestForwardSurvivesItsRelay(t *testing.T) {
+	// This test checks that arke forward and arke expose work again when the
+	// relay beside them was killed and is back.
+	scenario(t)
+	a, b := together(harness.NewNetwork(t))
+	s := newService(t, "one", "127.0.0.1:0")
+	b.Exposes("svc", s.addr())
+	a.Sees(1, "svc")
+	port := a.Forwards("svc").Said()
+	if _, err := converses(port, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*harness.Relay{b, a} {
+		r.Kill()
+		if r == a {
+			r.Forget()
+			r.RestartWith(harness.Seed(b))
+		} else {
+			r.Restart()
+		}
+		harness.Eventually(t, 30*time.Second, "that the port leads to the service again", func() error {
+			_, err := converses(port, "hello")
+			return err
+		})
+	}
+}
+
+func TestServiceThatIsGoneIsNoMember(t *testing.T) {
+	// This test checks that an exposed service leaves the cluster while nothing
+	// listens there, and is back with it.
+	scenario(t)
+	a, b := together(harness.NewNetwork(t))
+	s := newService(t, "one", "127.0.0.1:0")
+	addr := s.addr()
+	b.Exposes("svc", addr)
+	a.Sees(1, "svc")
+	port := a.Forwards("svc").Said()
+	s.stop()
+	if _, _, err := greeted(port); err == nil {
+		t.Error("a service that is gone answered")
+	}
+	a.Sees(0, "svc")
+	if _, _, err := greeted(port); err == nil {
+		t.Error("a cluster without members answered")
+	}
+	newService(t, "again", addr)
+	a.Sees(1, "svc")
+	if name, err := converses(port, "hello"); err != nil || name != "again" {
+		t.Errorf("%q, %v", name, err)
+	}
+}
+
+func TestSignalLetsConnectionsEnd(t *testing.T) {
+	// This test checks that SIGTERM stops new connections, and lets the one
+	// that is open finish, on both sides.
+	scenario(t)
+	a, b := together(harness.NewNetwork(t))
+	s := newService(t, "one", "127.0.0.1:0")
+	expose := b.Exposes("svc", s.addr())
+	a.Sees(1, "svc")
+	forward := a.Forwards("svc")
+	conn, _, err := greeted(forward.Said())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	forward.Interrupt()
+	expose.Interrupt()
+	a.Sees(0, "svc")
+	harness.Eventually(t, 20*time.Second, "that the port is closed", func() error {
+		c, err := net.Dial("tcp", forward.Said())
+		if err == nil {
+			c.Close()
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	if _, err := io.WriteString(conn, "last words"); err != nil {
+		t.Error(err)
+	}
+	_ = conn.CloseWrite()
+	if got, err := io.ReadAll(conn); err != nil || string(got) != "last wordsbye" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, p := range []*harness.Process{forward, expose} {
+		if code := p.Wait(20 * time.Second); code != 0 {
+			t.Errorf("status %d", code)
+		}
+	}
+}
+
+func TestForwardWarnsWhenOthersCanReachIt(t *testing.T) {
+	// This test checks the default address, the warning, and a port in use.
+	scenario(t)
+	a := harness.NewNetwork(t).Relay("a")
+	start := func(listen ...string) *harness.Process {
+		return harness.Command{Args: append([]string{"forward", "svc", "--socket", a.Socket()}, listen...)}.Start(t, "arke forward ready ")
+	}
+	quiet := start()
+	if !strings.HasPrefix(quiet.Said(), "127.0.0.1:") || quiet.Logs("warning") == nil {
+		t.Errorf("by default it listens at %s and says %s", quiet.Said(), quiet.Log())
+	}
+	if short := start("--listen", ":0"); !strings.HasPrefix(short.Said(), "127.0.0.1:") {
+		t.Errorf("without a host it listens at %s", short.Said())
+	}
+	if err := start("--listen", "0.0.0.0:0").Logs("is not loopback: whoever reaches it uses svc without a key"); err != nil {
+		t.Error(err)
+	}
+	a.Does("forward", "svc", "--listen", quiet.Said()).Ends(1).Says("in use", "choose another address")
+}
