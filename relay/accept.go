@@ -164,6 +164,7 @@ func (r *Relay) admit(conn net.Conn, hello *session.Hello) (*client, *session.Re
 	var id session.ID
 	rand.Read(id[:]) // never fails
 	c := newClient(r, conn, id, hello.Client)
+	r.inherit(c, hello.Resume)
 	welcome := &session.Welcome{
 		Version: version, Session: id, Limits: r.cfg.Limits.wire(),
 		Peer: r.cfg.Peer, Relay: r.cfg.Agent,

@@ -80,6 +80,18 @@ func withTimeout(ctx context.Context, timeout uint64) (context.Context, context.
 	return context.WithTimeout(ctx, session.Duration(timeout))
 }
 
+// enter counts work that is no call among those that run, unless the session
+// takes none any more; done is its end.
+func (c *client) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return false
+	}
+	c.busy++
+	return true
+}
+
 // free gives id and place back. That must be before the reply is queued: the
 // client may use both again as soon as it has read it.
 func (c *client) free(id uint64, size int) {
@@ -144,6 +156,10 @@ func sizeOf(f session.Frame) int {
 		return fixed + fixed*len(f.Members)
 	case *session.StatusReply:
 		return fixed + len(f.JSON)
+	case *session.SurveyEnd:
+		return fixed + fixed*len(f.Missing)
+	case *session.BroadcastReply:
+		return fixed + fixed*len(f.Missing)
 	}
 	return fixed
 }
@@ -159,6 +175,10 @@ func substitute(f session.Frame, err error) session.Frame {
 		return &session.MembersReply{ID: f.ID, Failure: lost}
 	case *session.StatusReply:
 		return &session.StatusReply{ID: f.ID, Failure: lost}
+	case *session.SurveyEnd:
+		return &session.SurveyEnd{ID: f.ID, Failure: lost, Replies: f.Replies}
+	case *session.BroadcastReply:
+		return &session.BroadcastReply{ID: f.ID, Failure: lost}
 	case *session.TunnelReply:
 		return &session.TunnelReply{ID: f.ID, Failure: lost}
 	}
@@ -171,6 +191,8 @@ func (c *client) countLimit(err error) {
 		c.relay.count.drop(dropTooManyRequests)
 	case errors.Is(err, ErrTooManyBytes):
 		c.relay.count.drop(dropTooManyBytes)
+	case errors.Is(err, ErrTooManySubscriptions):
+		c.relay.count.drop(dropTooManySubscriptions)
 	case errors.Is(err, ErrTooManyRegistrations):
 		c.relay.count.drop(dropTooManyRegistrations)
 	case errors.Is(err, ErrTooManyTunnels):

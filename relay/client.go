@@ -29,7 +29,11 @@ type client struct {
 	log     *zap.Logger
 	conn    net.Conn
 	sender  *session.Sender
+	rota    *session.Rota // of what goes behind all that waits in sender
 	tunnels *tunnels
+	topics  *topics
+	origin  uint64 // tells what this client publishes from what others do
+	out     *publisher
 
 	// Lifecycle.
 	ctx    context.Context // ends with the session, its cause says why
@@ -67,7 +71,9 @@ func newClient(r *Relay, conn net.Conn, id session.ID, name string) *client {
 		deliveries: map[uint64]chan<- *session.Answer{},
 		idle:       make(chan struct{}),
 	}
+	c.rota = session.NewRota(c.sender)
 	c.tunnels = newTunnels(c)
+	c.topics = newTopics(c)
 	c.ctx, c.cancel = context.WithCancelCause(r.ctx)
 	return c
 }
@@ -77,8 +83,10 @@ func newClient(r *Relay, conn net.Conn, id session.ID, name string) *client {
 func (c *client) run(reader *session.Reader) error {
 	c.wg.Go(c.write)
 	c.end(c.read(reader))
+	c.out.rest()
 	c.tunnels.end()
 	c.wg.Wait()
+	c.topics.end()
 	return context.Cause(c.ctx)
 }
 
@@ -162,6 +170,9 @@ func (c *client) read(reader *session.Reader) error {
 		if text != "" {
 			return c.violated(session.ReasonProtocol, text)
 		}
+		if reader.Buffered() == 0 {
+			c.out.rest()
+		}
 	}
 }
 
@@ -188,6 +199,20 @@ func (c *client) handle(f session.Frame, size int) (violation string) {
 		return c.handleRegister(f)
 	case *session.Unregister:
 		c.handleUnregister(f)
+	case *session.Publish:
+		return c.out.handle(f, size)
+	case *session.Taken:
+		return c.topics.handleTaken(f)
+	case *session.Push:
+		return c.handlePush(f, size)
+	case *session.Broadcast:
+		return c.handleBroadcast(f, size)
+	case *session.Survey:
+		return c.handleSurvey(f, size)
+	case *session.Subscribe:
+		return c.topics.handleSubscribe(f)
+	case *session.Unsubscribe:
+		c.topics.handleUnsubscribe(f)
 	case *session.Members:
 		return c.handleMembers(f, size)
 	case *session.Status:

@@ -55,6 +55,9 @@ type Limits struct {
 	// Registrations is how many members one client may have. Default 64. One
 	// more fails: ErrTooManyRegistrations.
 	Registrations int
+	// Subscriptions is how many one client may have. Default 4096. One more
+	// fails: ErrTooManySubscriptions.
+	Subscriptions int
 	// Requests is how many calls of one client may be without a reply.
 	// Default 4096. One more fails: ErrTooManyRequests.
 	Requests int
@@ -96,6 +99,7 @@ func (l Limits) withDefaults() Limits {
 	}
 	zero(&l.Clients, 256)
 	zero(&l.Registrations, 64)
+	zero(&l.Subscriptions, 4096)
 	zero(&l.Requests, 4096)
 	zero(&l.RequestBytes, 64<<20)
 	zero(&l.QueueBytes, 8<<20)
@@ -116,6 +120,7 @@ func (l Limits) wire() session.Limits {
 		Frame:         session.MaxFrame,
 		Message:       session.MaxMessage,
 		Registrations: uint32(l.Registrations),
+		Subscriptions: uint32(l.Subscriptions),
 		Requests:      uint32(l.Requests),
 		RequestBytes:  uint64(l.RequestBytes),
 	}
@@ -145,7 +150,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("relay: Config.Token is longer than %d bytes", session.MaxToken)
 	case len(c.Agent) > session.MaxName || len(c.Peer) > session.MaxName:
 		return fmt.Errorf("relay: Config.Agent or Config.Peer is longer than %d bytes", session.MaxName)
-	case min(l.Clients, l.Registrations, l.Requests, l.RequestBytes, l.QueueBytes, l.Tunnels, l.TunnelBytes) < 1:
+	case min(l.Clients, l.Registrations, l.Subscriptions, l.Requests, l.RequestBytes, l.QueueBytes, l.Tunnels, l.TunnelBytes) < 1:
 		return errors.New("relay: Config.Limits must be positive")
 	case l.Handshake < 0 || l.Stall < 0:
 		return errors.New("relay: Config.Limits must be positive")

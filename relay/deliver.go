@@ -13,8 +13,6 @@ import (
 	"github.com/arke-mesh/arke/relay/internal/failure"
 )
 
-var _ patterns.Handler = (*member)(nil)
-
 // ServeRequest hands the request to the client and waits for its answer. It
 // runs on the node's goroutines, as many as the registration's concurrency.
 // After a cancellation it still waits, as it would for a handler of the node's
@@ -46,6 +44,7 @@ func (m *member) deliverFrame(id uint64, r *patterns.Request) *session.Deliver {
 	f := &session.Deliver{
 		ID:           id,
 		Registration: m.id,
+		Pattern:      uint8(r.Pattern),
 		From:         r.From,
 		Headers:      session.ConvertHeaders[session.Header](r.Headers),
 		Body:         r.Body,

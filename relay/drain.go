@@ -62,6 +62,9 @@ func (c *client) drain(ctx context.Context) bool {
 			return false
 		}
 	}
+	if !c.topics.drain(ctx) {
+		return false
+	}
 	c.stop()
 	if !c.await(ctx, c.idle) {
 		return false

@@ -33,7 +33,7 @@ func TestADrainFinishesWhatWasAccepted(t *testing.T) {
 	expect[*session.Drain](caller)
 	require.NoFileExists(t, cfg.Socket, "another relay can take the place")
 
-	server.send(&session.Register{ID: 2, Cluster: "geo"})
+	server.send(&session.Register{ID: 2, Cluster: "geo", Patterns: 15})
 	require.Equal(t, session.OutcomeDraining, expect[*session.RegisterFailed](server).Outcome)
 	eventually(t, func() bool { return len(n.Limits("geo")) == 0 }, "the member does not leave")
 	require.Empty(t, ended)

@@ -34,6 +34,10 @@ var (
 	// Limits.Registrations fails.
 	ErrTooManyRegistrations = failure.ErrTooManyRegistrations
 
+	// ErrTooManySubscriptions is why one more subscription of a client than
+	// Limits.Subscriptions fails. It matches patterns.ErrTooMany.
+	ErrTooManySubscriptions = failure.ErrTooManySubscriptions
+
 	// ErrTooManyRequests is why one more call of a client than
 	// Limits.Requests fails.
 	ErrTooManyRequests = failure.ErrTooManyRequests

@@ -68,7 +68,7 @@ func valid(t *testing.T) [][]byte {
 	t.Helper()
 	var bodies [][]byte
 	for _, f := range []session.Frame{
-		hello(), &session.Ping{}, &session.Register{ID: 1, Cluster: "geo"}, &session.Unregister{ID: 1},
+		hello(), &session.Ping{}, &session.Register{ID: 1, Cluster: "geo", Patterns: 15}, &session.Unregister{ID: 1},
 		&session.Request{ID: 1, Cluster: "geo", Headers: []session.Header{{Key: "k", Value: "v"}}, Body: []byte("hi")},
 		&session.Cancel{ID: 1}, &session.Answer{ID: 1, Body: []byte("ho")}, &session.Members{ID: 1, Cluster: "geo"},
 		&session.Status{ID: 1}, &session.Error{Text: "x"},

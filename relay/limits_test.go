@@ -25,7 +25,7 @@ func TestOneBeyondALimitIsTheNamedError(t *testing.T) {
 	b := attach(t, cfg.Socket)
 	b.register(1, "geo")
 	b.register(2, "geo")
-	b.send(&session.Register{ID: 3, Cluster: "geo"})
+	b.send(&session.Register{ID: 3, Cluster: "geo", Patterns: 15})
 	require.ErrorIs(t, failure.Error(expect[*session.RegisterFailed](b).Failure, "geo"), relay.ErrTooManyRegistrations)
 	b.send(&session.Unregister{ID: 2})
 	expect[*session.Unregistered](b)
@@ -90,7 +90,7 @@ func TestASlowClientHurtsNobodyElse(t *testing.T) {
 	})
 	serveEcho(t, n, "fast")
 	slow := attach(t, cfg.Socket)
-	slow.send(&session.Register{ID: 1, Cluster: "slow", Concurrency: 1000})
+	slow.send(&session.Register{ID: 1, Cluster: "slow", Concurrency: 1000, Patterns: 15})
 	expect[*session.Registered](slow)
 
 	caller, honest := attach(t, cfg.Socket), attach(t, cfg.Socket)
@@ -155,7 +155,7 @@ func TestABurstWithinTheLimitsLosesNothing(t *testing.T) {
 	r, _, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.QueueBytes = 1 << 20 })
 	server, caller := attach(t, cfg.Socket), attach(t, cfg.Socket)
 	const calls = 60
-	server.send(&session.Register{ID: 1, Cluster: "geo", Concurrency: calls})
+	server.send(&session.Register{ID: 1, Cluster: "geo", Concurrency: calls, Patterns: 15})
 	expect[*session.Registered](server)
 	done := make(chan struct{})
 	go func() {

@@ -117,7 +117,7 @@ func (b *binding) expectEnd() {
 // register makes the binding a member of the cluster.
 func (b *binding) register(id uint64, cluster string) {
 	b.t.Helper()
-	b.send(&session.Register{ID: id, Cluster: cluster})
+	b.send(&session.Register{ID: id, Cluster: cluster, Patterns: 15})
 	require.Equal(b.t, id, expect[*session.Registered](b).ID)
 }
 

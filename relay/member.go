@@ -21,6 +21,8 @@ type member struct {
 	id      uint64
 	cluster string
 	limits  patterns.Limits
+	// patterns are those that the client implements.
+	patterns session.Patterns
 
 	// Lifecycle.
 	ctx         context.Context // when it ends, everything is over at once
@@ -49,8 +51,9 @@ func (c *client) newMember(f *session.Register) *member {
 			Capacity:     int(f.Capacity),
 			Tunnels:      int(f.Tunnels),
 		},
-		left: make(chan struct{}),
-		done: make(chan struct{}),
+		patterns: f.Patterns,
+		left:     make(chan struct{}),
+		done:     make(chan struct{}),
 	}
 	timeout := registerTimeout
 	if f.Timeout > 0 {
@@ -120,11 +123,6 @@ func (m *member) run() {
 	if asked {
 		m.client.tell(&session.Unregistered{ID: m.id})
 	}
-}
-
-// service is what the node sees.
-func (m *member) service() patterns.Service {
-	return patterns.Service{Request: m.ServeRequest, Tunnel: m.ServeTunnel}
 }
 
 // drain leaves the cluster and waits for what was accepted, as long as that

@@ -24,6 +24,12 @@ const (
 	dropUnknownFrame   // a skippable frame of a kind that this version does not know
 	dropHandshakeBusy  // a connection came while too many had not said Hello
 	dropTooManyTunnels // a tunnel was refused because its client has so many
+	dropTooManySubscriptions
+	dropLostPush        // a push or broadcast was lost with the session it was accepted for
+	dropSlowPublication // a message was dropped because its subscription's queue was full
+	dropBadPublication  // a message was dropped because it does not fit into a frame
+	dropInSession       // a message went down with the session that it was for
+	dropSession         // what a broken session missed is not counted: too many are
 	dropCount
 )
 
@@ -50,6 +56,18 @@ func (d drop) String() string {
 		return "handshake.too_many"
 	case dropTooManyTunnels:
 		return "tunnel.too_many"
+	case dropTooManySubscriptions:
+		return "subscription.too_many"
+	case dropLostPush:
+		return "push.session_lost"
+	case dropSlowPublication:
+		return "publication.slow_client"
+	case dropBadPublication:
+		return "publication.too_large"
+	case dropInSession:
+		return "publication.session_lost"
+	case dropSession:
+		return "session.not_kept"
 	}
 	return "unknown"
 }

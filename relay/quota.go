@@ -8,6 +8,7 @@ package relay
 type quota struct {
 	limits        Limits
 	registrations int
+	subscriptions int
 	requests      int
 	bytes         int
 }
@@ -23,6 +24,18 @@ func (q *quota) register() error {
 }
 
 func (q *quota) registerDone() { q.registrations-- }
+
+// subscribe takes the place of one subscription, or returns
+// ErrTooManySubscriptions.
+func (q *quota) subscribe() error {
+	if q.subscriptions >= q.limits.Subscriptions {
+		return ErrTooManySubscriptions
+	}
+	q.subscriptions++
+	return nil
+}
+
+func (q *quota) subscribeDone() { q.subscriptions-- }
 
 // request takes the place of a call of size bytes, or returns
 // ErrTooManyRequests or ErrTooManyBytes. A call that is alone may have any

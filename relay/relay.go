@@ -39,6 +39,8 @@ type Relay struct {
 	unlock    func()                // gives the socket's path free; nil = no socket
 	opening   map[net.Conn]struct{} // have not said Hello yet
 	clients   map[session.ID]*client
+	kept      map[session.ID]*kept // of sessions that broke a short while ago
+	origins   uint64               // clients so far
 }
 
 // state is where in its life a relay is.
@@ -62,6 +64,7 @@ func New(cfg Config) (*Relay, error) {
 		log:     cfg.Logger.Named("relay"),
 		opening: map[net.Conn]struct{}{},
 		clients: map[session.ID]*client{},
+		kept:    map[session.ID]*kept{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.draining, r.startDraining = context.WithCancel(r.ctx)

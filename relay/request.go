@@ -14,14 +14,17 @@ import (
 
 func (c *client) handleRequest(f *session.Request, size int) (violation string) {
 	return c.call(f.ID, f.Timeout, size,
-		func(ctx context.Context) session.Frame { return c.request(ctx, f) },
+		func(ctx context.Context) session.Frame { return c.request(ctx, f, c.relay.cfg.Node.Request) },
 		func(why session.Failure) session.Frame { return &session.Reply{ID: f.ID, Failure: why} })
 }
 
+// asker is a way to ask one member: a request, or a push, whose reply is empty.
+type asker func(ctx context.Context, cluster string, m patterns.Message, opts ...patterns.RequestOption) (patterns.Message, error)
+
 // request asks the cluster on behalf of the client.
-func (c *client) request(ctx context.Context, f *session.Request) *session.Reply {
+func (c *client) request(ctx context.Context, f *session.Request, ask asker) *session.Reply {
 	var outcome patterns.Outcome
-	m, err := c.askNode(ctx, f, &outcome)
+	m, err := c.askNode(ctx, f, ask, &outcome)
 	if c.relay.isDraining() && nobodyAsked(err) {
 		// Perhaps only because the members are leaving with this relay.
 		err = failure.ErrDraining
@@ -41,11 +44,11 @@ func (c *client) request(ctx context.Context, f *session.Request) *session.Reply
 // askNode asks the members there are, and only if nobody could be asked waits
 // for one: that can be given up when the relay drains, because most likely
 // still nobody has been asked.
-func (c *client) askNode(ctx context.Context, f *session.Request, outcome *patterns.Outcome) (patterns.Message, error) {
+func (c *client) askNode(ctx context.Context, f *session.Request, ask asker, outcome *patterns.Outcome) (patterns.Message, error) {
 	options := append(optionsOf(f.Idempotent, f.Policy, f.StickyKey), patterns.Report(outcome))
 	message := patterns.Message{Headers: session.ConvertHeaders[patterns.Header](f.Headers), Body: f.Body}
 	return patiently(ctx, c.relay, f.WaitForMember, func(ctx context.Context, wait ...patterns.RequestOption) (patterns.Message, error) {
-		return c.relay.cfg.Node.Request(ctx, f.Cluster, message, append(options, wait...)...)
+		return ask(ctx, f.Cluster, message, append(options, wait...)...)
 	})
 }
 

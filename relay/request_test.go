@@ -214,10 +214,10 @@ func TestARegistrationIsTheNodes(t *testing.T) {
 		return nil
 	}
 	b := attach(t, cfg.Socket)
-	b.send(&session.Register{ID: 1})
+	b.send(&session.Register{ID: 1, Patterns: 15})
 	failed := expect[*session.RegisterFailed](b)
 	require.Equal(t, session.Failure{Outcome: session.OutcomeFailed, Text: failing.Error()}, failed.Failure)
-	b.send(&session.Register{ID: 1, Concurrency: 2, QueueLength: -1, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6, Cluster: "geo"})
+	b.send(&session.Register{ID: 1, Concurrency: 2, QueueLength: -1, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6, Cluster: "geo", Patterns: 15})
 	require.Equal(t, "0000000000000001", expect[*session.Registered](b).Member)
 	require.Equal(t, []patterns.Limits{{Concurrency: 2, QueueLength: 0, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6}}, n.Limits("geo"))
 }

@@ -128,7 +128,7 @@ func TestABrokenProtocolEndsTheSession(t *testing.T) {
 		{"too large", []byte{0xff, 0, 0, 0}, session.ReasonTooLarge, "at most"},
 		{"second hello", frame(t, hello()), session.ReasonProtocol, "does not send hello"},
 		{"a relay's frame", frame(t, &session.Goodbye{}), session.ReasonProtocol, "does not send goodbye"},
-		{"a registration twice", frame(t, &session.Register{ID: 1, Cluster: "a"}, &session.Register{ID: 1, Cluster: "a"}), session.ReasonProtocol, "registration 1"},
+		{"a registration twice", frame(t, &session.Register{ID: 1, Cluster: "a", Patterns: 15}, &session.Register{ID: 1, Cluster: "a"}), session.ReasonProtocol, "registration 1"},
 		{"an answer that is none", frame(t, &session.Answer{ID: 1, Failure: session.Failure{Outcome: session.OutcomeNoMembers}}), session.ReasonProtocol, "can't be no_members"},
 	}
 	for _, tt := range tests {

@@ -32,7 +32,7 @@ type tunnels struct {
 func newTunnels(c *client) *tunnels {
 	return &tunnels{
 		client:    c,
-		rota:      session.NewRota(c.sender),
+		rota:      c.rota,
 		allowance: newAllowance(c.relay.cfg.Limits),
 		byID:      map[uint64]*tunnel{},
 		idle:      make(chan struct{}),

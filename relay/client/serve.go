@@ -160,6 +160,7 @@ func (a *attachment) sendRegister(ctx context.Context, r *registration) error {
 		MessageBytes: uint32(r.limits.MessageBytes),
 		Capacity:     uint32(r.limits.Capacity),
 		Tunnels:      int32(min(max(r.limits.Tunnels, -1), 1<<31-1)),
+		Patterns:     r.patterns(),
 		Cluster:      r.cluster,
 	}
 	if at, ok := ctx.Deadline(); ok {

@@ -120,8 +120,11 @@ func (r *Rota) next() Frame {
 // frameSize is about what f takes on the connection, bytes.
 func frameSize(f Frame) int {
 	const small = 32
-	if d, ok := f.(*TunnelData); ok {
-		return small + len(d.Chunk)
+	switch f := f.(type) {
+	case *TunnelData:
+		return small + len(f.Chunk)
+	case *Publication:
+		return small + len(f.From) + len(f.Topic) + HeadersSize(f.Headers) + len(f.Body)
 	}
 	return small
 }

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"slices"
+
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// backlog is what a subscription of a client still has to get: it decides what
+// is dropped, what goes next, and what the client may be sent before it says
+// that it has taken something. It decides only; whoever owns it serialises the
+// calls.
+//
+// Everything has a number: messages count one, a gap counts what is missing.
+type backlog struct {
+	limits   bounds // of what waits here
+	window   bounds // of what the client has not taken
+	overflow patterns.Overflow
+
+	lead    []patterns.Gap // stand before the first waiting message
+	waiting []waiting      // from head on
+	head    int
+	bytes   int // of what waits
+	missed  uint64
+
+	sent    uint64   // number of the last one that was handed out
+	unread  []unread // messages that the client has not taken
+	unbytes int      // bytes of them
+}
+
+// bounds are messages, and bytes of topics, headers and bodies. A message that
+// is alone has room whatever its size.
+type bounds struct{ length, bytes int }
+
+// room says whether a message of size bytes fits beside so many of so many.
+func (b bounds) room(size, length, bytes int) bool {
+	return length == 0 || length < b.length && bytes+size <= b.bytes
+}
+
+type waiting struct {
+	p     *patterns.Publication
+	size  int
+	after []patterns.Gap // stand behind it
+}
+
+type unread struct {
+	number uint64
+	size   int
+}
+
+// hasRoom says whether put would drop something.
+func (b *backlog) hasRoom(size int) bool {
+	return b.limits.room(size, b.length(), b.bytes)
+}
+
+// length is how many messages wait.
+func (b *backlog) length() int { return len(b.waiting) - b.head }
+
+// empty says that nothing waits, gaps included.
+func (b *backlog) empty() bool { return b.length() == 0 && len(b.lead) == 0 }
+
+// put takes a message and returns how many were dropped for want of room.
+func (b *backlog) put(p *patterns.Publication, size int) (dropped int) {
+	for !b.hasRoom(size) {
+		dropped++
+		if b.overflow != patterns.OverflowOldest {
+			b.gap(slow(p))
+			return dropped
+		}
+		oldest := b.pop()
+		b.lead = joined(b.lead, append([]patterns.Gap{slow(oldest.p)}, oldest.after...))
+		b.missed++
+	}
+	b.waiting = append(b.waiting, waiting{p: p, size: size})
+	b.bytes += size
+	return dropped
+}
+
+func slow(p *patterns.Publication) patterns.Gap {
+	return patterns.Gap{From: p.From, Missed: 1, Exact: true, Reason: patterns.GapSlow}
+}
+
+// gap takes a gap, which stands behind what waits.
+func (b *backlog) gap(g patterns.Gap) {
+	b.missed += g.Missed
+	if b.length() == 0 {
+		b.lead = joined(b.lead, []patterns.Gap{g})
+		return
+	}
+	last := &b.waiting[len(b.waiting)-1]
+	last.after = joined(last.after, []patterns.Gap{g})
+}
+
+// joined adds gaps to those they stand beside: one for each reason.
+func joined(list, more []patterns.Gap) []patterns.Gap {
+	for _, g := range more {
+		i := slices.IndexFunc(list, func(x patterns.Gap) bool { return x.Reason == g.Reason })
+		if i < 0 {
+			list = append(list, g)
+			continue
+		}
+		have := &list[i]
+		have.Missed += g.Missed
+		have.Exact = have.Exact && g.Exact
+		if have.From != g.From {
+			have.From = ""
+		}
+	}
+	return list
+}
+
+// pop returns the message that waits longest; there must be one.
+func (b *backlog) pop() waiting {
+	w := b.waiting[b.head]
+	b.waiting[b.head] = waiting{}
+	b.head++
+	b.bytes -= w.size
+	switch {
+	case b.head == len(b.waiting):
+		// What waits seldom holds no memory while nothing does.
+		b.waiting, b.head = nil, 0
+	case b.head >= 64 && b.head > len(b.waiting)/2:
+		b.waiting = append(b.waiting[:0], b.waiting[b.head:]...)
+		b.head = 0
+	}
+	return w
+}
+
+// next hands out what goes next, with its number: a message, or else a gap; ok
+// is false if there is nothing, or no window for it.
+func (b *backlog) next() (p *patterns.Publication, g patterns.Gap, number uint64, ok bool) {
+	if len(b.lead) > 0 {
+		g, b.lead = b.lead[0], b.lead[1:]
+		if len(b.lead) == 0 {
+			b.lead = nil
+		}
+		b.missed -= g.Missed
+		b.sent += g.Missed
+		return nil, g, b.sent, true
+	}
+	if b.length() == 0 || !b.window.room(b.waiting[b.head].size, len(b.unread), b.unbytes) {
+		return nil, g, 0, false
+	}
+	w := b.pop()
+	b.lead = w.after
+	b.sent++
+	b.unread = append(b.unread, unread{b.sent, w.size})
+	b.unbytes += w.size
+	return w.p, g, b.sent, true
+}
+
+// taken says that the client has had everything up to number; false if it can't
+// have.
+func (b *backlog) taken(number uint64) bool {
+	if number > b.sent {
+		return false
+	}
+	n := 0
+	for n < len(b.unread) && b.unread[n].number <= number {
+		b.unbytes -= b.unread[n].size
+		n++
+	}
+	b.unread = append(b.unread[:0], b.unread[n:]...)
+	if len(b.unread) == 0 && cap(b.unread) > 16 {
+		b.unread = nil
+	}
+	return true
+}
+
+// total is the number of the last message that has come.
+func (b *backlog) total() uint64 { return b.sent + b.missed + uint64(b.length()) }
+
+// resume goes on with a client that has had everything up to number: what came
+// since is a gap.
+func (b *backlog) resume(number uint64, exact bool) {
+	b.drop()
+	number = min(number, b.sent)
+	missed := b.sent - number
+	b.sent, b.missed, b.unread, b.unbytes = number, missed, nil, 0
+	if missed > 0 || !exact {
+		b.lead = []patterns.Gap{{Missed: missed, Exact: exact, Reason: patterns.GapRelay}}
+	}
+}
+
+// drop turns all that waits into numbers, as if it had been handed out, and
+// returns how many messages waited.
+func (b *backlog) drop() (messages int) {
+	messages = b.length()
+	b.sent = b.total()
+	b.lead, b.waiting, b.head, b.bytes, b.missed = nil, nil, 0, 0, 0
+	return messages
+}
