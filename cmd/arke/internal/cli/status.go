@@ -24,7 +24,7 @@ func (a App) status() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the relay: its peers, links, clusters, queues, and drops",
+		Short: "Show the relay: its peers, links, clusters, clients, queues, and drops",
 		Example: `  arke status
   arke status --json | jq '.links[].peer'`,
 		Args: positional(0, 0, ""),
@@ -132,9 +132,9 @@ func (s relayStatus) writeClusters(t io.Writer) {
 }
 
 func (s relayStatus) writeClients(t io.Writer) {
-	fmt.Fprintln(t, "\nCLIENT\tSERVES\tREQUESTS\tDELIVERIES\tUNREAD BYTES")
+	fmt.Fprintln(t, "\nCLIENT\tSERVES\tREQUESTS\tDELIVERIES\tSUBSCRIPTIONS\tTUNNELS\tUNREAD BYTES")
 	for _, c := range s.Relay.Clients {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\n", c.Name, dash(strings.Join(c.Clusters, " ")), c.Requests, c.Deliveries, c.Queued)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", c.Name, dash(strings.Join(c.Clusters, " ")), c.Requests, c.Deliveries, c.Subscriptions, c.Tunnels, c.Queued)
 	}
 }
 
