@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import "github.com/arke-mesh/arke/patterns"
+
+// message is one that waits, and the gaps that stand before it.
+type message struct {
+	p      *patterns.Publication
+	size   int
+	before *gaps // nil = none
+}
+
+// backlog is what waits for a subscriber, in order: a pure core without lock or
+// clock. It decides what is taken and what is dropped, and keeps the one
+// account that always holds: everything that was put, and everything that was
+// reported as missing, is delivered, missed, or queued.
+type backlog struct {
+	limits limits
+
+	ring  ring
+	last  *gaps // those behind the last message; nil = none
+	bytes int   // of messages that wait
+
+	delivered uint64
+	missed    uint64
+}
+
+// limits is what a backlog needs of the options.
+type limits struct {
+	length, bytes int
+	overflow      patterns.Overflow
+}
+
+// room says whether a message of that size fits, and what is in its way if not.
+func (b *backlog) room(size int) (ok bool, why dropReason) {
+	switch {
+	case b.ring.len() == 0:
+		return true, 0
+	case b.ring.len() >= b.limits.length:
+		return false, dropLength
+	case b.bytes+size > b.limits.bytes:
+		return false, dropBytes
+	}
+	return true, 0
+}
+
+// put takes a message in, or drops it or older ones. It says how many are
+// dropped and why, which is 0 if none.
+func (b *backlog) put(p *patterns.Publication, size int) (dropped uint64, why dropReason) {
+	ok, why := b.room(size)
+	if !ok && b.limits.overflow != patterns.OverflowOldest {
+		b.miss(p)
+		return 1, why
+	}
+	for !ok {
+		b.dropOldest()
+		dropped++
+		ok, _ = b.room(size)
+	}
+	b.push(p, size)
+	return dropped, why
+}
+
+// push takes a message in that has room.
+func (b *backlog) push(p *patterns.Publication, size int) {
+	b.ring.push(message{p: p, size: size, before: b.last})
+	b.last = nil
+	b.bytes += size
+}
+
+// miss notes that a message was dropped behind all that wait.
+func (b *backlog) miss(p *patterns.Publication) { b.gap(slow(p)) }
+
+// gap notes that messages are missing behind all that wait.
+func (b *backlog) gap(g patterns.Gap) {
+	b.missed += g.Missed
+	b.last = b.last.with(g)
+}
+
+// dropOldest drops the first message and leaves a gap in its place.
+func (b *backlog) dropOldest() {
+	m := b.pop()
+	b.missed++
+	here := m.before.with(slow(m.p))
+	behind := &b.last
+	if b.ring.len() > 0 {
+		behind = &b.ring.first().before
+	}
+	if *behind != nil {
+		for _, g := range **behind {
+			here = here.with(g)
+		}
+	}
+	*behind = here
+}
+
+// take returns what the subscriber gets next: gaps, or a message, or neither if
+// nothing waits.
+func (b *backlog) take() (p *patterns.Publication, g *gaps) {
+	if b.ring.len() == 0 {
+		g, b.last = b.last, nil
+		return nil, g
+	}
+	if first := b.ring.first(); first.before != nil {
+		g, first.before = first.before, nil
+		return nil, g
+	}
+	b.delivered++
+	return b.pop().p, nil
+}
+
+// abandon gives up what waits, and says how many messages that were.
+func (b *backlog) abandon() (n uint64) {
+	n = uint64(b.ring.len())
+	b.missed += n
+	b.ring, b.last, b.bytes = ring{}, nil, 0
+	return n
+}
+
+// empty says whether nothing waits.
+func (b *backlog) empty() bool { return b.ring.len() == 0 && b.last == nil }
+
+func (b *backlog) pop() message {
+	m := b.ring.pop()
+	b.bytes -= m.size
+	return m
+}
+
+// with adds g to the gaps at one place, of which there may be none.
+func (s *gaps) with(g patterns.Gap) *gaps {
+	if s == nil {
+		return &gaps{g}
+	}
+	*s = s.add(g)
+	return s
+}
+
+// slow is the gap that p leaves when it is dropped here.
+func slow(p *patterns.Publication) patterns.Gap {
+	return patterns.Gap{From: p.From, Missed: 1, Exact: true, Reason: patterns.GapSlow}
+}
+
+// sizeOf is what a message counts, in bytes.
+func sizeOf(p *patterns.Publication) int {
+	n := len(p.Topic) + len(p.Body)
+	for i := range p.Headers {
+		n += len(p.Headers[i].Key) + len(p.Headers[i].Value)
+	}
+	return n
+}

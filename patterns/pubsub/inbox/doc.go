@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inbox is the queue of one subscription: bounded, with a policy for
+// when it is full, and with a gap wherever a message is missing.
+//
+// It knows no topics, nodes or links: what is put in has been matched. It does
+// not decide who gets a message of a queue group, either.
+//
+// # The way of a message
+//
+//  1. Inbox.Put, on the goroutine that reads the link or publishes, gives it to
+//     the backlog, which takes it, or drops it or older ones and leaves a gap
+//     in their place. Inbox.PutWait waits for room first, under OverflowBlock.
+//  2. If no worker has the inbox, one is asked for (Exec.Go). If there is none
+//     free, the inbox stands in line for one.
+//  3. The worker takes messages and gaps, one at a time, and calls the
+//     Subscriber, without a lock. While others stand in line it goes on to the
+//     next inbox after 64 of them.
+//
+// # Guarantees
+//
+// The Subscriber is called one at a time, in the order of Put and Gap.
+// Delivered + missed + queued = put + reported as gaps, always. Gaps stand
+// where their messages would have been; those that stand side by side are
+// merged, one for each reason, so that there are few of them. A Subscriber that
+// is slow, or panics, affects its own inbox only, as long as the Exec has
+// workers; then it is everybody's bounded queue that drops and counts.
+//
+// # Goroutines
+//
+// None of its own. A worker has an inbox only while something is in it: an idle
+// one is a few hundred bytes. One timer runs while inboxes stand in line.
+package inbox

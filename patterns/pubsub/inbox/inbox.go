@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import (
+	"sync"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// Inbox is one subscription's queue: the shell around its backlog. All methods
+// may be called concurrently.
+type Inbox struct {
+	// Immutable.
+	set        *Set
+	subscriber patterns.Subscriber
+	key        uint64
+
+	mu      sync.Mutex
+	backlog backlog // guarded by mu
+	waiting waiters // guarded by mu
+	busy    bool    // guarded by mu; a worker has it, or it stands in line for one
+	closing bool    // guarded by mu
+
+	// Lifecycle.
+	idle chan struct{} // guarded by mu; made by Close, closed when all is delivered or given up
+
+	next *Inbox // guarded by set.mu: in line
+}
+
+// Put takes in a message that came, and never waits: if there is no room, it
+// drops what the policy says and leaves a gap. p is shared and must not change
+// any more.
+func (b *Inbox) Put(p *patterns.Publication) {
+	size := sizeOf(p)
+	b.mu.Lock()
+	if b.closing {
+		b.mu.Unlock()
+		b.set.drops.count(dropLate, 1)
+		return
+	}
+	dropped, why := b.putLocked(p, size)
+	start := b.startLocked()
+	b.mu.Unlock()
+	if dropped > 0 {
+		b.set.drops.count(why, dropped)
+	}
+	if start {
+		b.set.start(b, false)
+	}
+}
+
+// putLocked is backlog.put, but leaves the room to those who wait for it.
+func (b *Inbox) putLocked(p *patterns.Publication, size int) (dropped uint64, why dropReason) {
+	if b.waiting.first != nil {
+		_, why = b.backlog.room(b.waiting.first.size)
+		b.backlog.miss(p)
+		return 1, why
+	}
+	return b.backlog.put(p, size)
+}
+
+// Gap takes in that messages are missing behind those that were put.
+func (b *Inbox) Gap(g patterns.Gap) {
+	if g.Missed == 0 {
+		return
+	}
+	b.mu.Lock()
+	if b.closing {
+		b.mu.Unlock()
+		return
+	}
+	b.backlog.gap(g)
+	start := b.startLocked()
+	b.mu.Unlock()
+	if start {
+		b.set.start(b, false)
+	}
+}
+
+// Status counts since New.
+func (b *Inbox) Status() patterns.SubscriptionStatus {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return patterns.SubscriptionStatus{
+		Delivered: b.backlog.delivered, Missed: b.backlog.missed,
+		Queued: b.backlog.ring.len(), Bytes: b.backlog.bytes,
+	}
+}
+
+// startLocked says whether a worker has to be found, which is then up to the
+// caller.
+func (b *Inbox) startLocked() bool {
+	if b.busy || b.backlog.empty() {
+		return false
+	}
+	b.busy = true
+	return true
+}
+
+// take returns what is delivered next. If nothing is, the inbox is not busy any
+// more.
+func (b *Inbox) take() (p *patterns.Publication, g *gaps) {
+	b.mu.Lock()
+	p, g = b.backlog.take()
+	admitted := b.waiting.admit(&b.backlog)
+	if p == nil && g == nil {
+		b.busy = false
+		b.backlog.ring.release()
+		b.settleLocked()
+	}
+	b.mu.Unlock()
+	b.wake(admitted)
+	return p, g
+}
+
+// settleLocked tells Close that nothing is left.
+func (b *Inbox) settleLocked() {
+	if b.closing && !b.busy && b.backlog.empty() && b.idle != nil {
+		idle := b.idle
+		b.idle = nil
+		b.set.exec.Wake(overlay.ExecKey{Name: "inbox.idle", N: b.key}, func() { close(idle) })
+	}
+}
