@@ -3,7 +3,7 @@
 
 // Package security holds the keys of Arke and everything that is made from
 // them: node identity, admission to a network, blinded cluster ids, proofs of
-// membership, sealed records and sealed payloads.
+// membership, sealed records, sealed payloads and sealed streams.
 //
 // It computes. It starts no goroutine, opens no connection, knows no clock and
 // no source of randomness but those it is given, and invents no primitive:
@@ -20,7 +20,8 @@
 //	├─ route key                                 where a cluster is found
 //	│  └─ epoch key (Ed25519), by name and epoch Epoch: id, proofs
 //	├─ record key, by salt and id                Epoch.SealRecord
-//	└─ payload key, by salt, sender, direction   Cluster.Seal
+//	├─ payload key, by salt, sender, direction   Cluster.Seal
+//	└─ tunnel key, by two salts and direction    Cluster.Stream
 //
 // Every arrow is HKDF-SHA-256 with a label of its own (labels.go); the inputs
 // of each derivation, signature and associated data are framed by their
@@ -51,7 +52,7 @@
 //
 // Proof of membership: 64 bytes, an Ed25519 signature by the epoch key over
 // cluster id and peer id. The cluster id is the hash of the epoch key's public
-// half. For records see Epoch.SealRecord, for payloads Cluster.Seal, for files
+// half. For records see Epoch.SealRecord, for payloads Cluster.Seal, for tunnels Cluster.Stream, for files
 // NetworkFile and LoadNodeKey: they are text, a statement a line, strict.
 //
 // # Threat model

@@ -24,6 +24,7 @@ const (
 	labelProof        = "arke/1 cluster proof"  // what the epoch key signs
 	labelRecord       = "arke/1 sealed record"  // cluster key, salt -> AES-256 key
 	labelPayload      = "arke/1 sealed payload" // cluster key, salt -> AES-256 key
+	labelStream       = "arke/1 sealed tunnel"  // cluster key, two salts -> AES-256 key
 )
 
 // derive is HKDF-SHA-256. parts go into info behind the label, each with its

@@ -31,6 +31,9 @@ type Binding struct {
 	Member, MemberIncarnation uint64
 	// RequestID is unique for Sender and SenderIncarnation.
 	RequestID uint64
+	// Pattern is how it was sent, as package patterns numbers it: a request
+	// must not come as a push.
+	Pattern uint8
 	// Reply tells the reply from the request.
 	Reply bool
 }
@@ -124,7 +127,15 @@ func (c *Cluster) payloadData(b Binding, head []byte) []byte {
 	binary.BigEndian.PutUint64(numbers[8:], b.Member)
 	binary.BigEndian.PutUint64(numbers[16:], b.MemberIncarnation)
 	binary.BigEndian.PutUint64(numbers[24:], b.RequestID)
-	return message(labelPayload, head, []byte(c.name), []byte(b.Sender), numbers[:], direction(b.Reply))
+	return message(labelPayload, head, []byte(c.name), []byte(b.Sender), numbers[:], b.kind())
+}
+
+// kind is one byte with the direction, and for all patterns but 0 another one.
+func (b Binding) kind() []byte {
+	if b.Pattern == 0 {
+		return direction(b.Reply)
+	}
+	return append(direction(b.Reply), b.Pattern)
 }
 
 func (b Binding) party() party { return party{b.Sender, b.SenderIncarnation, b.Reply} }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/security"
@@ -84,6 +85,40 @@ func TestFormatsAgreeWithASecondImplementation(t *testing.T) {
 	}
 }
 
+// TestStreamsAgreeWithASecondImplementation proves the same for the streams of
+// tunnels.
+func TestStreamsAgreeWithASecondImplementation(t *testing.T) {
+	vectors := readVectors(t)
+	file, err := os.ReadFile(filepath.Join("testdata", "network.txt"))
+	require.NoError(t, err)
+	f, err := security.ParseNetworkFile(file)
+	require.NoError(t, err)
+	c := newNetwork(t, f).Cluster("geo")
+	require.Equal(t, vectors["stream head"], c.NewStreamHead(constant(0x5a)))
+	b := security.StreamBinding{
+		Opener: peer.ID(vectors["peer"]), OpenerIncarnation: 1, Member: 2, MemberIncarnation: 3, Tunnel: 4,
+	}
+	salt := security.NewStreamSalt(constant(0xa5))
+	opener, err := c.Stream(b, vectors["stream head"], salt, true)
+	require.NoError(t, err)
+	member, err := c.Stream(b, vectors["stream head"], salt, false)
+	require.NoError(t, err)
+	for _, v := range []struct {
+		name, plain string
+		data        byte
+		from, to    *security.Stream
+	}{
+		{"stream opener 0", "chunk", 1, opener, member},
+		{"stream opener 1", "chunk", 3, opener, member},
+		{"stream member 0", "", 2, member, opener},
+	} {
+		require.Equal(t, vectors[v.name], v.from.Seal(nil, []byte(v.plain), v.data), v.name)
+		plain, err := v.to.Open(vectors[v.name], v.data)
+		require.NoError(t, err)
+		require.Equal(t, v.plain, string(plain))
+	}
+}
+
 // readVectors reads "name: hex" lines; the two numbers in the file are for
 // people and are skipped.
 func readVectors(t *testing.T) map[string][]byte {
@@ -100,6 +135,6 @@ func readVectors(t *testing.T) map[string][]byte {
 		require.NoError(t, err, name)
 		out[name] = b
 	}
-	require.Len(t, out, 13)
+	require.Len(t, out, 17)
 	return out
 }
