@@ -83,6 +83,12 @@ func (s *Sender) Send(f Frame) error {
 	return err
 }
 
+// TrySend is Send. It returns the position of the frame's end as SendWait does,
+// and with ErrQueueFull a channel that is closed when it is worth another try.
+func (s *Sender) TrySend(f Frame) (end uint64, room <-chan struct{}, err error) {
+	return s.push(f, s.limit)
+}
+
 // SendReserved is Send for frames that must not be lost: there is some room
 // for them beyond the limit. ErrQueueFull means that the connection is to be
 // given up.
@@ -248,6 +254,10 @@ func (s *Sender) take() (segments net.Buffers, last []byte, done bool) {
 	if s.closed != nil || s.finish && s.queued == 0 {
 		return nil, nil, true
 	}
+	if len(s.segments) == 0 && len(s.last) == 0 {
+		s.spare = nil // one buffer is enough while nothing happens
+		return nil, nil, false
+	}
 	segments, last = s.segments, s.last
 	s.segments, s.last, s.spare = nil, s.spare, nil
 	return segments, last, false
@@ -315,7 +325,13 @@ func (s *Sender) giveBack(buffer []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fed = 0
-	if s.closed == nil && cap(buffer) <= keepBuffer && cap(buffer) > cap(s.spare) {
+	if s.closed != nil || cap(buffer) > keepBuffer {
+		return
+	}
+	if len(s.last) == 0 && cap(s.last) < cap(buffer) {
+		s.last, buffer = buffer[:0], s.last
+	}
+	if cap(buffer) > cap(s.spare) {
 		s.spare = buffer[:0]
 	}
 }
