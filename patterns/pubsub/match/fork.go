@@ -113,8 +113,7 @@ func (n *node[V]) parted(seed maphash.Seed, word string) *node[V] {
 	inner := &node[V]{label: strings.Clone(word), fork: &fork[V]{}}
 	_, tail, more := strings.Cut(n.label, ".")
 	if !more {
-		set := n.values(nil)
-		inner.set = &set
+		inner.set = &bag[V]{values: n.values(nil)}
 		return inner
 	}
 	next, _, _ := strings.Cut(tail, ".")

@@ -102,7 +102,7 @@ func churn(s structure, writer int) {
 	r := rand.New(rand.NewPCG(uint64(writer), 9))
 	yes := []string{"w0.w1.w2", "w0.w1.*", "w0.*.w2", ">", "*.>", "w0.w1.>", "*.*.*"}
 	no := []string{"w0.w1", "w0", "w0.w1.w2.w3", "w0.w1.w2.>", "w1.>", "w0.w1.x%d", "w0.y%d.w2", "z%d.w1.w2"}
-	for i := range 3000 {
+	for i := range 1000 {
 		pattern, v := yes[r.IntN(len(yes))], 100+2*(2*i+writer)
 		if r.IntN(2) == 0 {
 			pattern = no[r.IntN(len(no))]
@@ -135,4 +135,58 @@ func checkStayed(t *testing.T, got []int) {
 	if seen != [6]int{0, 1, 1, 1, 1, 1} {
 		t.Errorf("of the values that stay, these were seen: %v", seen[1:])
 	}
+}
+
+func TestManySubscriptionsToOnePatternEndInNoTime(t *testing.T) {
+	// This test adds as many values to one pattern as a node may have, and
+	// removes them in the same order: with a copy for each it would take
+	// seconds. What was removed is not kept for long.
+	const n = 100_000
+	var x match.Index[*int]
+	values := make([]*int, n)
+	for i := range values {
+		values[i] = new(int)
+		x.Add("a.b", values[i])
+	}
+	require.Equal(t, values, x.Match("a.b", nil))
+	for i, v := range values {
+		x.Remove("a.b", v)
+		if i%10_000 == 0 {
+			require.Equal(t, values[i+1:], x.Match("a.b", nil))
+		}
+	}
+	require.Zero(t, x.Len())
+	require.Empty(t, x.Match("a.b", nil))
+}
+
+func TestMatchAllocatesNothing(t *testing.T) {
+	// This test counts the allocations of a Match whose dst is large enough.
+	var x match.Index[int]
+	load := newWorkload(10_000)
+	load.fill(&x)
+	dst := make([]int, 0, 1024)
+	i := 0
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		dst = x.Match(load.topics[i%len(load.topics)], dst[:0])
+		i++
+	}))
+	require.NotEmpty(t, dst)
+}
+
+func TestChurnLeavesNothingBehind(t *testing.T) {
+	// This test adds and removes many different patterns: what is left of them
+	// in memory is nothing, and what an index keeps per subscription is bounded.
+	var x match.Index[int]
+	load := newWorkload(50_000)
+	before := heap()
+	for range 2 {
+		load.fill(&x)
+		full := float64(heap()-before) / float64(x.Len())
+		require.Less(t, full, 160.0, "bytes per subscription")
+		for i, p := range load.patterns {
+			x.Remove(p, i)
+		}
+		require.Less(t, heap()-before, int64(100_000))
+	}
+	require.Zero(t, x.Len())
 }

@@ -16,14 +16,14 @@ type node[V comparable] struct {
 	// The values of the pattern that ends here: those of set; if there is
 	// none, a leaf has the value one, and a node with a fork has no values.
 	one V
-	set *[]V
+	set *bag[V]
 }
 
 // values appends n's own values.
 func (n *node[V]) values(dst []V) []V {
 	switch {
 	case n.set != nil:
-		return append(dst, *n.set...)
+		return append(dst, n.set.values...)
 	case n.fork == nil:
 		return append(dst, n.one)
 	}
@@ -55,18 +55,18 @@ func (n *node[V]) begins(word string) bool {
 
 // with returns n with one value more, at the end.
 func (n *node[V]) with(v V) *node[V] {
-	set := []V(nil)
+	set := &bag[V]{}
 	switch {
 	case n.set != nil:
-		// Readers of the old slice don't look beyond its end, and there is
-		// only one newest slice to append to.
-		set = append(*n.set, v)
+		// Readers of the old bag don't look beyond its end, and there is only
+		// one newest bag to append to.
+		*set = bag[V]{append(n.set.values, v), n.set.skipped}
 	case n.fork == nil:
-		set = []V{n.one, v}
+		set.values = []V{n.one, v}
 	default:
-		set = []V{v}
+		set.values = []V{v}
 	}
-	return &node[V]{label: n.label, fork: n.fork, set: &set}
+	return &node[V]{label: n.label, fork: n.fork, set: set}
 }
 
 // without returns n with one v less, nil if nothing is left of it, and whether
@@ -78,20 +78,36 @@ func (n *node[V]) without(v V) (left *node[V], found bool) {
 		}
 		return n, false
 	}
-	i := slices.Index(*n.set, v)
+	values := n.set.values
+	i := slices.Index(values, v)
 	if i < 0 {
 		return n, false
 	}
 	left = &node[V]{label: n.label, fork: n.fork}
-	switch set := *n.set; {
-	case len(set) == 1 && (n.fork == nil || n.fork.empty()):
+	switch {
+	case len(values) == 1 && (n.fork == nil || n.fork.empty()):
 		return nil, true
-	case len(set) == 1:
-	case len(set) == 2 && n.fork == nil:
-		left.one = set[1-i]
+	case len(values) == 1:
+	case len(values) == 2 && n.fork == nil:
+		left.one = values[1-i]
 	default:
-		set = slices.Concat(set[:i], set[i+1:])
-		left.set = &set
+		left.set = n.set.without(i)
 	}
 	return left, true
+}
+
+// bag is several values, in the order in which they were added.
+type bag[V comparable] struct {
+	values  []V
+	skipped int // how many before the first of values are in memory still
+}
+
+// without returns the bag without its value i. The first one goes without a
+// copy, so that the many subscriptions of one pattern end in no time in the
+// order in which they came; the bag is copied when half of it is dead.
+func (b *bag[V]) without(i int) *bag[V] {
+	if i == 0 && b.skipped < len(b.values) {
+		return &bag[V]{b.values[1:], b.skipped + 1}
+	}
+	return &bag[V]{values: slices.Concat(b.values[:i], b.values[i+1:])}
 }

@@ -21,8 +21,14 @@ type contestant struct {
 	empty func() structure
 }
 
+// contestants are the five of the comparison in the package doc. The last one
+// is the product's.
 func contestants() []contestant {
 	return []contestant{
+		{"naive", func() structure { return new(naive) }},
+		{"inverted", func() structure { return new(inverted) }},
+		{"optimised", func() structure { return new(optimised) }},
+		{"trie", func() structure { return new(lockedTrie) }},
 		{"index", func() structure { return new(match.Index[int]) }},
 	}
 }
