@@ -40,6 +40,13 @@ func (b bounds) room(size, length, bytes int) bool {
 	return length == 0 || length < b.length && bytes+size <= b.bytes
 }
 
+// open says whether a window with so many in it takes one more: a client says
+// what it has taken when that is half a window, so that half of it may seem
+// taken up and is not.
+func (b bounds) open(length, bytes int) bool {
+	return length < b.length && bytes <= b.bytes/2
+}
+
 type waiting struct {
 	p     *patterns.Publication
 	size  int
@@ -141,7 +148,7 @@ func (b *backlog) next() (p *patterns.Publication, g patterns.Gap, number uint64
 		b.sent += g.Missed
 		return nil, g, b.sent, true
 	}
-	if b.length() == 0 || !b.window.room(b.waiting[b.head].size, len(b.unread), b.unbytes) {
+	if b.length() == 0 || !b.window.open(len(b.unread), b.unbytes) {
 		return nil, g, 0, false
 	}
 	w := b.pop()
@@ -177,7 +184,9 @@ func (b *backlog) total() uint64 { return b.sent + b.missed + uint64(b.length())
 // since is a gap.
 func (b *backlog) resume(number uint64, exact bool) {
 	b.drop()
-	number = min(number, b.sent)
+	if number > b.sent { // it was not this one
+		number, exact = b.sent, false
+	}
 	missed := b.sent - number
 	b.sent, b.missed, b.unread, b.unbytes = number, missed, nil, 0
 	if missed > 0 || !exact {

@@ -37,6 +37,7 @@ type attachment struct {
 	reader  *session.Reader
 	sender  *session.Sender
 	welcome *session.Welcome
+	resume  session.ID    // the session before; zero = none
 	rota    *session.Rota // of tunnels
 	heard   atomic.Bool   // something came since the last look
 
@@ -56,6 +57,9 @@ type attachment struct {
 	regCalls    map[uint64]chan session.Frame // by registration: a Registered or RegisterFailed is due
 	unregisters map[uint64]chan session.Frame // by registration: an Unregistered is due
 	deliveries  map[uint64]context.CancelFunc
+	surveys     map[uint64]*survey            // by id of the call
+	subCalls    map[uint64]chan session.Frame // by subscription: a Subscribed or SubscribeFailed is due
+	unsubCalls  map[uint64]chan session.Frame // by subscription: an Unsubscribed is due
 	tunnels     map[uint64]*tunnel
 }
 
@@ -79,6 +83,9 @@ func newAttachment(c *Client, conn net.Conn, reader *session.Reader, welcome *se
 		regCalls:    map[uint64]chan session.Frame{},
 		unregisters: map[uint64]chan session.Frame{},
 		deliveries:  map[uint64]context.CancelFunc{},
+		surveys:     map[uint64]*survey{},
+		subCalls:    map[uint64]chan session.Frame{},
+		unsubCalls:  map[uint64]chan session.Frame{},
 		tunnels:     map[uint64]*tunnel{},
 	}
 	a.rota = session.NewRota(a.sender)
@@ -93,6 +100,7 @@ func (a *attachment) run() error {
 	a.wg.Go(a.registerAgain)
 	a.end(a.read())
 	a.wg.Wait()
+	a.client.out.detach(a)
 	return context.Cause(a.ctx)
 }
 
@@ -185,6 +193,27 @@ func (a *attachment) handle(f session.Frame) error {
 		a.answer(a.calls, f.ID, f)
 	case *session.StatusReply:
 		a.answer(a.calls, f.ID, f)
+	case *session.Publication:
+		return a.receive(f.Subscription, item{p: f, number: f.Number})
+	case *session.Gap:
+		return a.receive(f.Subscription, item{g: f, number: f.Number})
+	case *session.Published:
+		return a.client.out.published(a, f)
+	case *session.PublishFailed:
+		return a.client.out.failed(a, f)
+	case *session.SurveyReply:
+		return a.surveyReply(f)
+	case *session.SurveyEnd:
+		a.answer(a.calls, f.ID, f)
+	case *session.BroadcastReply:
+		a.answer(a.calls, f.ID, f)
+	case *session.Subscribed:
+		a.subscribed(f)
+		a.answer(a.subCalls, f.ID, f)
+	case *session.SubscribeFailed:
+		a.answer(a.subCalls, f.ID, f)
+	case *session.Unsubscribed:
+		a.answer(a.unsubCalls, f.ID, f)
 	case *session.Registered:
 		a.answer(a.regCalls, f.ID, f)
 	case *session.RegisterFailed:

@@ -4,7 +4,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +20,18 @@ const (
 	// grace is how long a call whose time is over waits for the relay, which
 	// has the same deadline, to say whether a handler ran. The promise is 5 ms.
 	grace = 4 * time.Millisecond
+	// longGrace is that of a call to everybody, whose end has the names of
+	// those that were late.
+	longGrace = 50 * time.Millisecond
 )
 
 // Request implements patterns.Messenger.
 func (c *Client) Request(ctx context.Context, cluster string, m patterns.Message, opts ...patterns.RequestOption) (patterns.Message, error) {
+	return c.askOne(ctx, cluster, m, opts, func(f session.Request) session.Frame { return &f })
+}
+
+// askOne asks one member, with the frame that as makes of a request.
+func (c *Client) askOne(ctx context.Context, cluster string, m patterns.Message, opts []patterns.RequestOption, as func(session.Request) session.Frame) (patterns.Message, error) {
 	o := patterns.CollectOptions(opts)
 	if o.Outcome != nil {
 		*o.Outcome = patterns.Outcome{}
@@ -33,14 +40,10 @@ func (c *Client) Request(ctx context.Context, cluster string, m patterns.Message
 	if err != nil {
 		return patterns.Message{}, err
 	}
-	body := m.Body
-	if len(body) >= session.CopiedBelow {
-		// The queue may hold on to it for longer than we do.
-		body = bytes.Clone(body)
-	}
+	body := lasting(m.Body)
 	tries := course{idempotent: o.Idempotent}
 	f, err := c.ask(ctx, session.KindReply, cluster, tries, func(id uint64, timeout time.Duration) session.Frame {
-		return &session.Request{
+		return as(session.Request{
 			ID:            id,
 			Timeout:       session.Micros(timeout),
 			Idempotent:    o.Idempotent,
@@ -50,7 +53,7 @@ func (c *Client) Request(ctx context.Context, cluster string, m patterns.Message
 			Cluster:       cluster,
 			Headers:       headers,
 			Body:          body,
-		}
+		})
 	})
 	reply, ok := f.(*session.Reply)
 	if ok && o.Outcome != nil {
@@ -156,6 +159,8 @@ func failureOf(f session.Frame) session.Failure {
 		return f.Failure
 	case *session.TunnelReply:
 		return f.Failure
+	case *session.BroadcastReply:
+		return f.Failure
 	}
 	return session.Failure{}
 }
@@ -173,23 +178,33 @@ func (a *attachment) call(ctx context.Context, want session.Kind, frame build) (
 	defer a.giveUp(id, answer)
 	deadline, _ := ctx.Deadline()
 	end, err := a.sender.SendWait(ctx, frame(id, time.Until(deadline)))
-	switch {
-	case errors.Is(err, session.ErrSenderClosed):
-		return nil, errNotSent
-	case err != nil && ctx.Err() != nil:
-		return nil, &patterns.DeadlineError{Cause: cause(ctx)}
-	case err != nil:
-		return nil, fmt.Errorf("%w: %v", patterns.ErrTooLarge, err)
+	if err != nil {
+		return nil, notSent(ctx, err)
 	}
 	f, err := a.awaitReply(ctx, answer, end)
 	if errors.Is(err, errOver) {
-		f, err = a.lastWord(ctx, id, answer)
+		wait := grace
+		if want == session.KindBroadcastReply {
+			wait = longGrace
+		}
+		f, err = a.lastWord(ctx, id, answer, wait)
 	}
 	if err == nil && f.Kind() != want {
 		a.end(fmt.Errorf("client: the relay answers with %s where %s is due", f.Kind(), want))
 		return nil, errLost
 	}
 	return f, err
+}
+
+// notSent says why a frame could not be queued.
+func notSent(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, session.ErrSenderClosed):
+		return errNotSent
+	case ctx.Err() != nil:
+		return &patterns.DeadlineError{Cause: cause(ctx)}
+	}
+	return fmt.Errorf("%w: %v", patterns.ErrTooLarge, err)
 }
 
 // awaitReply is await for a call whose frame ends there in the stream. If it
@@ -210,11 +225,11 @@ func (a *attachment) awaitReply(ctx context.Context, answer <-chan session.Frame
 
 // lastWord gives the relay a moment to say what became of a call whose time is
 // over.
-func (a *attachment) lastWord(ctx context.Context, id uint64, answer <-chan session.Frame) (session.Frame, error) {
+func (a *attachment) lastWord(ctx context.Context, id uint64, answer <-chan session.Frame, wait time.Duration) (session.Frame, error) {
 	if cause(ctx) == context.Canceled {
 		a.sender.SendReserved(&session.Cancel{ID: id}) // if it is lost, so is only a courtesy
 	}
-	moment, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	moment, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
 	defer cancel()
 	f, err := a.await(moment, answer)
 	if err != nil {

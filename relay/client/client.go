@@ -28,7 +28,8 @@ type Client struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // the loop, sessions, handlers
-	kick   chan struct{}  // has an element if the roster wants a look
+	kick   chan struct{}  // has an element if a roster wants a look
+	out    *outbox        // what is being published
 
 	// Guarded by mu.
 	mu       sync.Mutex
@@ -39,6 +40,8 @@ type Client struct {
 	nextID   uint64        // of a registration
 	regs     map[uint64]*registration
 	roster   *roster
+	subs     map[uint64]*subscription
+	topics   *roster       // of subs
 	calls    int           // that have begun and not ended
 	idle     chan struct{} // closed when draining and no calls; nil before
 }
@@ -70,7 +73,10 @@ func New(cfg Config) (*Client, error) {
 		changed: make(chan struct{}),
 		regs:    map[uint64]*registration{},
 		roster:  newRoster(),
+		subs:    map[uint64]*subscription{},
+		topics:  newRoster(),
 	}
+	c.out = newOutbox(c)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c, nil
 }
@@ -122,6 +128,7 @@ func (c *Client) become(from, to state) error {
 // attach publishes a session. The caller holds mu.
 func (c *Client) attach(a *attachment) {
 	c.attached = a
+	c.endedLocked(c.out.attach(a))
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
@@ -132,6 +139,7 @@ func (c *Client) detach(err error) {
 	defer c.mu.Unlock()
 	c.attached, c.lastErr = nil, err
 	c.roster.detached()
+	c.topics.detached()
 }
 
 // current returns the session, for which it waits up to RelayWait. Errors are
@@ -186,10 +194,17 @@ func (c *Client) begin() error {
 	return nil
 }
 
-func (c *Client) end() {
+func (c *Client) end() { c.ended(1) }
+
+// ended is end for so many.
+func (c *Client) ended(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.calls--
+	c.endedLocked(n)
+}
+
+func (c *Client) endedLocked(n int) {
+	c.calls -= n
 	if c.calls == 0 && c.idle != nil {
 		close(c.idle)
 		c.idle = nil

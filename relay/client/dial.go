@@ -39,7 +39,9 @@ func (c *Client) dial(ctx context.Context, resume session.ID) (*attachment, erro
 		return nil, err
 	}
 	reader.SetLimit(int(min(welcome.Limits.Frame, session.MaxFrame)))
-	return newAttachment(c, conn, reader, welcome), nil
+	a := newAttachment(c, conn, reader, welcome)
+	a.resume = resume
+	return a, nil
 }
 
 func (c *Client) connect(ctx context.Context) (net.Conn, error) {

@@ -45,6 +45,10 @@ var (
 	// ErrTooManyRegistrations is returned by Serve.
 	ErrTooManyRegistrations = failure.ErrTooManyRegistrations
 
+	// ErrTooManySubscriptions is returned by Subscribe. It matches
+	// patterns.ErrTooMany instead.
+	ErrTooManySubscriptions = failure.ErrTooManySubscriptions
+
 	// ErrTooManyRequests is returned by Request, Members and Status.
 	ErrTooManyRequests = failure.ErrTooManyRequests
 

@@ -268,7 +268,17 @@ func (a *attachment) askRoster() (next time.Time) {
 	if c.attached != a {
 		return time.Time{}
 	}
-	ids, next := c.roster.ask(time.Now())
+	now := time.Now()
+	ids, next := c.topics.ask(now)
+	for _, id := range ids {
+		if s := c.subs[id]; s != nil {
+			a.wg.Go(func() { a.subscribeOnce(s) })
+		}
+	}
+	ids, nextReg := c.roster.ask(now)
+	if next.IsZero() || !nextReg.IsZero() && nextReg.Before(next) {
+		next = nextReg
+	}
 	for _, id := range ids {
 		if r := c.regs[id]; r != nil {
 			a.wg.Go(func() { a.registerOnce(r) })

@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -13,9 +14,12 @@ import (
 // Shutdown implements patterns.Messenger. Calls can be made until the members
 // have drained, since their handlers may need them.
 func (c *Client) Shutdown(ctx context.Context) error {
-	regs := c.leave()
-	errs := make([]error, len(regs))
+	regs, subs := c.leave()
+	errs := make([]error, len(regs)+len(subs))
 	var wg sync.WaitGroup
+	for i, s := range subs {
+		wg.Go(func() { errs[len(regs)+i] = s.Close(ctx) })
+	}
 	for i, r := range regs {
 		wg.Go(func() { errs[i] = r.Close(ctx) })
 	}
@@ -25,7 +29,7 @@ func (c *Client) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		errs = append(errs, ctx.Err())
 	}
-	return errors.Join(firstOf(errs), c.Close())
+	return errors.Join(firstOf(errs), c.out.takeLost(), c.Close())
 }
 
 // firstOf spares the reader the same error once for each member.
@@ -36,8 +40,9 @@ func firstOf(errs []error) error {
 	return nil
 }
 
-// leave refuses new registrations and returns those there are.
-func (c *Client) leave() []*registration {
+// leave refuses new registrations and subscriptions, and returns those there
+// are.
+func (c *Client) leave() ([]*registration, []*subscription) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state < stateLeaving {
@@ -47,7 +52,7 @@ func (c *Client) leave() []*registration {
 	for _, r := range c.regs {
 		regs = append(regs, r)
 	}
-	return regs
+	return regs, slices.Collect(maps.Values(c.subs))
 }
 
 // drain refuses new calls and returns a channel that is closed when none is
