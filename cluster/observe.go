@@ -12,6 +12,9 @@ func (l *load) observe(now int64, r Result) {
 	case OutcomeOverloaded:
 		l.setQueue(now, max(int64(r.Queue), overloadQueue))
 		l.observeAnswer(now)
+	case OutcomeAccepted:
+		l.setQueue(now, int64(r.Queue)+int64(r.Running))
+		l.observeAnswer(now)
 	case OutcomeFailed:
 		l.observeFailure(now)
 	case OutcomeCancelled: // says nothing about the member

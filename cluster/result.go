@@ -14,6 +14,7 @@ const (
 	OutcomeRemoteError                // the handler ran and refused
 	OutcomeOverloaded                 // the member refused at once: full or draining
 	OutcomeFailed                     // no answer over a sound link: no such member, deadline
+	OutcomeAccepted                   // taken in, which says nothing about how fast the handler is
 	OutcomeCancelled                  // says nothing about the handler: given up by the caller, or the link was lost
 )
 

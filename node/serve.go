@@ -57,7 +57,7 @@ func (n *Node) newRegistration(name string, h patterns.Handler, limits patterns.
 		return nil, errNoHandler
 	}
 	id := cluster.MemberID(max(n.ids.Uint64(), 1))
-	s, err := n.requests.AddMember(id, name, h, limits)
+	s, err := n.requests.AddMember(id, name, patterns.ServiceOf(h), limits)
 	if err != nil {
 		return nil, err
 	}

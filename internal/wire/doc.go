@@ -62,6 +62,7 @@
 //	8      deadline, ns of the sender's link clock; 0 = none
 //	1      flags: 1 idempotent, 2 sealed; others 0
 //	1      attempt: 0 for the first member tried
+//	1      pattern: 0 request, 1 survey, 2 push, 3 broadcast, 4 tunnel
 //	…      headers
 //	…      body: all that is left
 //

@@ -61,6 +61,7 @@ func TestRequestVectors(t *testing.T) {
 			Deadline:    v.number(t, "deadline", 64),
 			Flags:       uint8(v.number(t, "flags", 8)),
 			Attempt:     uint8(v.number(t, "attempt", 8)),
+			Pattern:     uint8(v.number(t, "pattern", 8)),
 			Headers:     v.headers(t),
 			Body:        v.hex(t, "body"),
 		}, got)

@@ -12,9 +12,13 @@ const (
 	FlagSealed     uint8 = 1 << 1 // both: the body is sealed under the cluster key
 )
 
-const requestSize = 8 + 8 + 8 + 8 + 1 + 1
+const requestSize = 8 + 8 + 8 + 8 + 1 + 1 + 1
 
-// Request asks one member. Sent by the caller's node, answered by one Reply.
+// patternCount is how many patterns there are; package patterns numbers them.
+const patternCount = 5
+
+// Request asks one member, or has a message for it. Sent by the caller's node,
+// answered by one Reply.
 type Request struct {
 	// ID is unique among the requests of the sender's instance.
 	ID uint64
@@ -26,6 +30,7 @@ type Request struct {
 	Deadline uint64
 	Flags    uint8 // FlagIdempotent, FlagSealed
 	Attempt  uint8 // 0 for the first member tried
+	Pattern  uint8 // 0 request, 1 survey, 2 push, 3 broadcast, 4 tunnel
 	Headers  []Header
 	Body     []byte
 }
@@ -40,7 +45,7 @@ func (m Request) AppendHead(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, m.Member)
 	dst = binary.BigEndian.AppendUint64(dst, m.Incarnation)
 	dst = binary.BigEndian.AppendUint64(dst, m.Deadline)
-	dst = append(dst, m.Flags, m.Attempt)
+	dst = append(dst, m.Flags, m.Attempt, m.Pattern)
 	return appendHeaders(dst, m.Headers)
 }
 
@@ -62,9 +67,13 @@ func DecodeRequest(b []byte) (Request, error) {
 		Deadline:    binary.BigEndian.Uint64(b[24:]),
 		Flags:       b[32],
 		Attempt:     b[33],
+		Pattern:     b[34],
 	}
-	if m.Flags&^(FlagIdempotent|FlagSealed) != 0 {
+	switch {
+	case m.Flags&^(FlagIdempotent|FlagSealed) != 0:
 		return Request{}, malformed("request: unknown flag")
+	case m.Pattern >= patternCount:
+		return Request{}, malformed("request: unknown pattern")
 	}
 	var err error
 	if m.Headers, m.Body, err = decodeHeaders(b[requestSize:]); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 )
@@ -43,6 +44,11 @@ type opened struct {
 	headers []wire.Header
 	body    []byte
 	size    int
+	seal
+}
+
+// seal says how a reply has to be sealed.
+type seal struct {
 	sealed  bool
 	binding security.Binding
 }
@@ -75,15 +81,25 @@ func (e *Engine) handleRequest(l Link, frame []byte) {
 		e.refuse(l, r.ID, deadline, no)
 		return
 	}
-	j := s.newJob(e.remote(l.Peer()), r.ID, deadline, o)
-	if !j.remote.add(j) {
+	p := patterns.Pattern(r.Pattern)
+	if text := s.lacks(p); text != "" {
+		e.drops.count(dropNoMethod)
+		s.tell(l, overlay.LaneRPC, deadline, r.ID, &o.seal, remoteError(patterns.CodeNoMethod, text))
+		return
+	}
+	if p == patterns.PatternTunnel {
+		s.accept(l, r, o, deadline)
+		return
+	}
+	j := s.newJob(e.remote(l.Peer()), r.ID, p, deadline, o)
+	if !j.keeps() && !j.remote.add(j) {
 		e.drops.count(dropDuplicate) // the first one is answered
 		e.putRemote(j.remote, now)
 		return
 	}
 	s.offer(j, now)
 	if mutant.On(mutant.HandledTwice) {
-		s.offer(s.newJob(e.remote(l.Peer()), r.ID, deadline, o), now)
+		s.offer(s.newJob(e.remote(l.Peer()), r.ID, p, deadline, o), now)
 	}
 }
 
@@ -123,12 +139,13 @@ func (s *Server) unseal(from peer.ID, r wire.Request) (opened, refusal) {
 		Member:            r.Member,
 		MemberIncarnation: r.Incarnation,
 		RequestID:         r.ID,
+		Pattern:           r.Pattern,
 	}
 	headers, body, err := openMessage(s.keys, b, r.Body[sealedHead:])
 	if err != nil {
 		return opened{}, refusal{wire.OutcomeUnauthorized, dropUnauthorized}
 	}
-	o := opened{headers: headers, body: body, size: messageSize(headers, body), sealed: true, binding: b}
+	o := opened{headers: headers, body: body, size: messageSize(headers, body), seal: seal{true, b}}
 	o.binding.Reply = true
 	s.mu.Lock()
 	fresh := s.replays.fresh(replayKey{from, b.SenderIncarnation, r.ID})
@@ -141,21 +158,24 @@ func (s *Server) unseal(from peer.ID, r wire.Request) (opened, refusal) {
 
 // newJob makes the job of a request. r is counted as used until the job is
 // done.
-func (s *Server) newJob(r *remote, id uint64, deadline time.Time, o opened) *job {
+func (s *Server) newJob(r *remote, id uint64, p patterns.Pattern, deadline time.Time, o opened) *job {
 	e := s.engine
 	j := &job{
-		server:  s,
-		remote:  r,
-		id:      id,
-		number:  e.jobs.Add(1),
-		sealed:  o.sealed,
-		binding: o.binding,
+		server: s,
+		remote: r,
+		id:     id,
+		number: e.jobs.Add(1),
+		seal:   o.seal,
+		limit:  deadline,
 		request: patterns.Request{
-			Cluster: s.name, From: r.text, Deadline: deadline, Headers: userHeaders(o.headers), Body: o.body,
+			Cluster: s.name, From: r.text, Pattern: p, Headers: userHeaders(o.headers), Body: o.body,
 		},
-		ctx: jobContext{clock: e.cfg.Clock, deadline: deadline},
+		ctx: jobContext{clock: e.cfg.Clock},
 	}
-	j.ticket = ticket{job: j, size: o.size, deadline: never}
+	j.ticket = ticket{job: j, size: o.size, deadline: never, keep: keeps(p)}
+	if !j.keeps() {
+		j.request.Deadline, j.ctx.deadline = deadline, deadline
+	}
 	if !deadline.IsZero() && !mutant.On(mutant.ExpiredWorkRuns) {
 		j.ticket.deadline = int64(deadline.Sub(e.start))
 	}

@@ -115,7 +115,7 @@ func memberCost(t testing.TB) func() {
 	replied := make(chan struct{}, 1)
 	w.sent = func(wire.Kind, [][]byte) { replied <- struct{}{} }
 	e := w.engine(t)
-	_, err := e.AddMember(1, "geo", echo, patterns.Limits{})
+	_, err := e.AddMember(1, "geo", patterns.ServiceOf(echo), patterns.Limits{})
 	require.NoError(t, err)
 	r := wire.Request{Member: 1, Incarnation: 7, Body: make([]byte, 1024)}
 	r.Deadline = w.LinkTime(time.Now().Add(time.Hour))

@@ -24,8 +24,11 @@ type attempt struct {
 	remote *remote
 
 	// Owned by the caller's goroutine.
-	began int64 // when it was sent last
-	ended bool
+	began   int64  // when it was sent last
+	left    uint64 // the session it was sent on
+	crowded int    // waits for room in the lane, for so many times now
+	waiting bool   // … right now
+	ended   bool
 
 	// Guarded by the shard of pending.
 	session    uint64 // of the link that it left on; 0 = not sent yet
@@ -63,17 +66,15 @@ func (c *call) transmit(a *attempt) decision {
 	e := c.engine
 	a.began = c.now()
 	head, body := c.encode(a)
-	lane := overlay.LaneRPC
-	if len(body) > wire.MaxPayload-len(head) {
-		lane = overlay.LaneBulk
-	}
 	c.parts[0], c.parts[1] = head, body
-	session, err := a.remote.link.Send(lane, wire.KindRequest, c.parts[:]...)
+	session, err := a.remote.link.Send(c.lane(len(head)+len(body)), wire.KindRequest, c.parts[:]...)
 	switch {
 	case err == nil:
 		return c.left(a, session)
 	case errors.Is(err, overlay.ErrLinkDown):
 		return c.connect(a)
+	case errors.Is(err, overlay.ErrLaneFull) && c.to != nil:
+		return c.crowd(a)
 	case errors.Is(err, overlay.ErrLaneFull):
 		e.drops.count(dropLaneFull)
 		return c.lost(a, failedFull)
@@ -83,10 +84,29 @@ func (c *call) transmit(a *attempt) decision {
 	return c.end(c.plan.closing())
 }
 
+// lane is where a message of that size travels.
+func (c *call) lane(size int) overlay.Lane {
+	switch {
+	case size > wire.MaxPayload:
+		return overlay.LaneBulk
+	case c.pattern == patterns.PatternBroadcast:
+		return overlay.LanePub
+	}
+	return overlay.LaneRPC
+}
+
+// crowd waits for room in the lane: nobody else can be asked instead.
+func (c *call) crowd(a *attempt) decision {
+	a.waiting = true
+	a.crowded++
+	return decision{do: doPause, pause: min(firstPause<<min(a.crowded-1, 10), lastPause)}
+}
+
 // left notes that the request has left on a session.
 func (c *call) left(a *attempt, session uint64) decision {
 	e := c.engine
 	e.sent.Add(1)
+	a.left = session
 	c.plan.sent(a.number)
 	e.pending.update(a.id, func(a *attempt) { a.session, a.connecting = session, false })
 	// What happened to the link between Send and now was not for us yet.
@@ -137,6 +157,9 @@ func (c *call) settle(a *attempt, o cluster.Outcome) {
 	}
 	a.ended = true
 	r := cluster.Result{Outcome: o, Latency: time.Duration(c.now() - a.began)}
+	if o == cluster.OutcomeOK && c.pattern != patterns.PatternRequest && c.pattern != patterns.PatternSurvey {
+		r.Outcome = cluster.OutcomeAccepted
+	}
 	if a.arrived != 0 {
 		r.Latency = time.Duration(a.arrived - a.began)
 		r.Queue, r.Running = int(a.reply.Queue), int(a.reply.Running)

@@ -6,6 +6,7 @@ package request
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
@@ -20,6 +21,8 @@ type call struct {
 	// Immutable once it runs.
 	engine     *Engine
 	route      *route
+	pattern    patterns.Pattern
+	to         *cluster.Member // the only one that is asked; nil = whom the policy picks
 	policy     cluster.PickRequest
 	idempotent bool
 	headers    []wire.Header
@@ -27,7 +30,8 @@ type call struct {
 	size       int // bytes of headers and body
 	deadline   time.Time
 
-	box  mailbox // the only part that others touch
+	box  *mailbox // the only part that others touch
+	mail mailbox  // is box, unless that is shared
 	turn turn
 
 	// Owned by the caller's goroutine.
@@ -48,65 +52,12 @@ type call struct {
 	answer patterns.Message
 }
 
-// Do sends m to one member of the cluster and returns the one outcome, as
-// package patterns describes it. Without a deadline in ctx it has 5 s. The
-// caller keeps m and must not change it before Do returns; it owns the result.
-func (e *Engine) Do(ctx context.Context, name string, m patterns.Message, o patterns.RequestOptions) (patterns.Message, error) {
-	c, err := e.newCall(ctx, name, m, o)
-	if err != nil {
-		return patterns.Message{}, err
-	}
-	c.route = e.route(name)
-	err = c.run(ctx, o.WaitForMember)
-	e.putRoute(c.route, c.now())
-	if o.Outcome != nil {
-		*o.Outcome = c.report()
-	}
-	return c.answer, err
-}
-
-// newCall checks what can be checked without the cluster.
-func (e *Engine) newCall(ctx context.Context, name string, m patterns.Message, o patterns.RequestOptions) (*call, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
-	}
-	if e.closed.Load() {
-		return nil, patterns.ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, &patterns.DeadlineError{Cause: err}
-	}
-	headers := wireHeaders(m.Headers)
-	size := messageSize(headers, m.Body)
-	if wire.CheckHeaders(headers) != nil || size > MaxMessage {
-		return nil, patterns.ErrTooLarge
-	}
-	c := &call{
-		engine:     e,
-		idempotent: o.Idempotent,
-		policy:     cluster.PickRequest{Policy: cluster.Policy(o.Policy), StickyKey: o.StickyKey},
-		headers:    headers,
-		body:       m.Body,
-		size:       size,
-	}
-	c.plan.init(o.Idempotent, o.WaitForMember)
-	c.attempts = c.room[:0]
-	c.box.init()
-	c.turn.take(e.cfg.Exec, "request.call", fingerprint(name, m.Body))
-	var limited bool
-	if c.deadline, limited = ctx.Deadline(); !limited {
-		c.deadline = e.start.Add(time.Duration(c.now()) + DefaultTimeout)
-		c.lapse = e.cfg.Clock.AfterFunc("request.deadline", DefaultTimeout, func() { c.box.put(event{what: eventDeadline}) })
-	}
-	return c, nil
-}
-
 // run carries the request through to its outcome.
 func (c *call) run(ctx context.Context, wait bool) error {
 	defer c.finish(ctx)
 	c.route.countRequest(c.now())
 	d := trying()
-	if v := c.route.watch.View(); len(v.Members) == 0 {
+	if c.to == nil && len(c.route.watch.View().Members) == 0 {
 		d = c.look(ctx, wait)
 	}
 	for {
@@ -157,6 +108,9 @@ func (c *call) try() decision {
 	if e.closed.Load() {
 		return c.end(c.plan.closing())
 	}
+	if c.to != nil {
+		return c.tryOnly(c.to)
+	}
 	v := c.route.watch.View()
 	m := c.pick(v)
 	switch {
@@ -171,6 +125,28 @@ func (c *call) try() decision {
 		return c.plan.denied()
 	}
 	return c.attempt(m)
+}
+
+// tryOnly sends to the one member that is asked. Only while it could not be
+// reached, and is still listed, is there another attempt.
+func (c *call) tryOnly(m *cluster.Member) decision {
+	switch {
+	case m.MaxMessage > 0 && c.size > m.MaxMessage:
+		return c.end(patterns.ErrTooLarge)
+	case len(c.attempts) == 0:
+		return c.attempt(m)
+	case !c.plan.onlyUnreached() || !c.listed(m):
+		return c.plan.denied()
+	case c.plan.again:
+		return c.attempt(m)
+	}
+	return c.plan.nobody(c.now(), false)
+}
+
+// listed says whether m is still a member.
+func (c *call) listed(m *cluster.Member) bool {
+	v := c.route.watch.View()
+	return slices.ContainsFunc(v.Members, func(each *cluster.Member) bool { return each.ID == m.ID })
 }
 
 // pick chooses a member. One on a node that this request has just lost is

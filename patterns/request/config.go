@@ -27,7 +27,8 @@ const (
 	SealAlways
 )
 
-// Config is what New needs. Everything but Seal and Logger is required.
+// Config is what New needs. Everything but Acceptor, Seal and Logger is
+// required.
 type Config struct {
 	// Links reaches the other nodes, Directory knows who serves what.
 	Links     Links
@@ -43,6 +44,9 @@ type Config struct {
 
 	// Incarnation is larger at each start of this node.
 	Incarnation uint64
+	// Acceptor accepts tunnels for the members of this node. Default: none
+	// has any.
+	Acceptor Acceptor
 	// Seal says when to seal. Default: SealAuto.
 	Seal Seal
 	// Logger is where this package logs; nil = nowhere.

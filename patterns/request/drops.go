@@ -11,6 +11,7 @@ type dropReason uint8
 const (
 	dropMalformed    dropReason = iota // a frame that can't be decoded
 	dropNoMember                       // refused: no such member, or an earlier incarnation
+	dropNoMethod                       // refused: the member does not implement the pattern
 	dropUnauthorized                   // refused: not sealed, or not for us
 	dropReplay                         // refused: sealed, and seen before
 	dropDuplicate                      // the same request is under way
@@ -22,10 +23,12 @@ const (
 	dropExpired                        // thrown away unhandled: the deadline has passed
 	dropCancelled                      // thrown away unhandled: the caller has cancelled
 	dropOrphaned                       // thrown away unhandled: the caller's link is lost
+	dropAbandoned                      // a push or broadcast that was accepted: the node closes, or Drain had no more time
 	dropReplyUnsent                    // the reply could not be sent before the deadline
 	dropReplyLate                      // a reply that nobody waits for any more
 	dropReplyForeign                   // a reply from another peer than was asked
 	dropReplyBad                       // a reply that is not sealed as it should be
+	dropReplyLarge                     // a reply beyond what its survey takes
 	dropLaneFull                       // a request that did not fit into the lane to its member
 	dropBudget                         // a retry that the budget did not allow
 	dropReasons
@@ -34,9 +37,9 @@ const (
 // String returns the reason as used in the status.
 func (d dropReason) String() string {
 	return [...]string{
-		"malformed", "no_such_member", "unauthorized", "replay", "duplicate", "too_large", "queue_length",
-		"queue_bytes", "workers", "draining", "expired", "cancelled", "orphaned", "reply_unsent", "reply_late",
-		"reply_foreign", "reply_bad", "lane_full", "retry_budget",
+		"malformed", "no_such_member", "no_method", "unauthorized", "replay", "duplicate", "too_large", "queue_length",
+		"queue_bytes", "workers", "draining", "expired", "cancelled", "orphaned", "abandoned", "reply_unsent", "reply_late",
+		"reply_foreign", "reply_bad", "reply_large", "lane_full", "retry_budget",
 	}[d]
 }
 

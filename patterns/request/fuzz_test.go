@@ -36,13 +36,13 @@ func FuzzFrames(f *testing.F) {
 				return security.NewCluster(name, []security.KeyVersion{{Version: 1, Key: security.Key{1}}})
 			}
 		})
-		_, err := e.AddMember(1, "open", echo, patterns.Limits{})
+		_, err := e.AddMember(1, "open", patterns.ServiceOf(echo), patterns.Limits{})
 		require.NoError(t, err)
 		never := patterns.HandlerFunc(func(context.Context, *patterns.Request) (patterns.Message, error) {
 			t.Error("ran what nobody can have sealed")
 			return patterns.Message{}, nil
 		})
-		_, err = e.AddMember(2, "sealed", never, patterns.Limits{})
+		_, err = e.AddMember(2, "sealed", patterns.ServiceOf(never), patterns.Limits{})
 		require.NoError(t, err)
 		if h := w.handlers[wire.Kind(kind)]; h != nil {
 			h(w, frame)
@@ -57,7 +57,7 @@ func TestAFloodOfGarbageLeavesHonestTrafficAlone(t *testing.T) {
 	replies := make(chan []byte, 1000)
 	w.sent = func(_ wire.Kind, parts [][]byte) { replies <- append([]byte(nil), parts[0]...) }
 	e := w.engine(t)
-	_, err := e.AddMember(1, "geo", echo, patterns.Limits{})
+	_, err := e.AddMember(1, "geo", patterns.ServiceOf(echo), patterns.Limits{})
 	require.NoError(t, err)
 	honest := wire.Request{ID: 99, Member: 1, Incarnation: 7, Body: []byte("x")}
 	honest.Headers = []wire.Header{{Key: "k", Value: "v"}}

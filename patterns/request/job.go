@@ -6,12 +6,12 @@ package request
 import (
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/security"
 )
 
 // job is one request at its member, from its arrival to its answer.
@@ -19,10 +19,10 @@ type job struct {
 	// Immutable once it is offered to the queue.
 	server  *Server
 	remote  *remote
-	id      uint64 // of the request
-	number  uint64 // of the job, on this node
-	sealed  bool
-	binding security.Binding // of the reply, if sealed
+	id      uint64           // of the request
+	number  uint64           // of the job, on this node
+	seal                     // of the reply
+	limit   time.Time        // until when the caller waits; zero = for ever
 	request patterns.Request // the handler's from the moment it runs
 
 	ticket ticket // owned by the queue
@@ -42,6 +42,9 @@ type result struct {
 	message patterns.Message
 }
 
+// keeps is described at the function.
+func (j *job) keeps() bool { return j.ticket.keep }
+
 // run calls the handler.
 func (j *job) run() (r result) {
 	defer func() {
@@ -50,6 +53,14 @@ func (j *job) run() (r result) {
 			j.server.log.Error("handler panicked", zap.String("panic", r.text), zap.ByteString("stack", debug.Stack()))
 		}
 	}()
-	m, err := j.server.handler.ServeRequest(&j.ctx, &j.request)
-	return newResult(m, err)
+	switch v := &j.server.service; j.request.Pattern {
+	case patterns.PatternPush:
+		v.Push(&j.ctx, &j.request)
+		return result{}
+	case patterns.PatternBroadcast:
+		v.Broadcast(&j.ctx, &j.request)
+		return result{}
+	default:
+		return newResult(v.Request(&j.ctx, &j.request))
+	}
 }

@@ -24,6 +24,7 @@ type event struct {
 	failure failure
 	attempt *attempt
 	timer   int
+	call    *call // of the timer
 }
 
 // mailbox hands events to the one goroutine that waits for a request. It has no

@@ -12,32 +12,16 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// completeTime is how long Members waits for the anchors that have not told
+// completeTime is how long View waits for the anchors that have not told
 // what they hold.
 const completeTime = 500 * time.Millisecond
 
 // Members lists who serves the cluster, in the order of member ids. Its errors
 // are those of Do. Without a deadline in ctx it has 5 s.
 func (e *Engine) Members(ctx context.Context, name string) ([]patterns.Member, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
-	}
-	if e.closed.Load() {
-		return nil, patterns.ErrClosed
-	}
-	r := e.route(name)
-	defer func() { e.putRoute(r, e.now()) }()
-	if _, limited := ctx.Deadline(); !limited {
-		var cancel context.CancelFunc
-		ctx, cancel = overlay.WithTimeout(ctx, e.cfg.Clock, "request.members", DefaultTimeout)
-		defer cancel()
-	}
-	v, err := r.watch.Wait(ctx, false)
+	v, err := e.View(ctx, name)
 	if err != nil {
-		return nil, viewError(ctx, err)
-	}
-	if v = e.complete(ctx, r.watch, v); len(v.Members) == 0 {
-		return nil, patterns.ErrNoMembers // the last one left meanwhile
+		return nil, err
 	}
 	out := make([]patterns.Member, 0, len(v.Members))
 	for _, m := range v.Members {
@@ -47,6 +31,35 @@ func (e *Engine) Members(ctx context.Context, name string) ([]patterns.Member, e
 		})
 	}
 	return out, nil
+}
+
+// View returns who serves the cluster: at least one member, and everybody if
+// it says that it is complete, for which it waits a moment. Errors and default
+// deadline are those of Do.
+func (e *Engine) View(ctx context.Context, name string) (*cluster.View, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	if e.closed.Load() {
+		return nil, patterns.ErrClosed
+	}
+	var t turn
+	t.take(e.cfg.Exec, "request.view", (&Ask{Cluster: name}).fingerprint())
+	r := e.route(name)
+	defer func() { e.putRoute(r, e.now()) }()
+	if _, limited := ctx.Deadline(); !limited {
+		var cancel context.CancelFunc
+		ctx, cancel = overlay.WithTimeout(ctx, e.cfg.Clock, "request.view", DefaultTimeout)
+		defer cancel()
+	}
+	v, err := r.watch.Wait(ctx, false)
+	if err != nil {
+		return nil, viewError(ctx, err)
+	}
+	if v = e.complete(ctx, r.watch, v); len(v.Members) == 0 {
+		return nil, patterns.ErrNoMembers // the last one left meanwhile
+	}
+	return v, nil
 }
 
 // complete waits a moment for a view that misses nobody.

@@ -71,7 +71,9 @@ func (r *remote) add(j *job) bool {
 
 func (r *remote) remove(j *job) {
 	r.mu.Lock()
-	delete(r.jobs, j.id)
+	if r.jobs[j.id] == j {
+		delete(r.jobs, j.id)
+	}
 	r.mu.Unlock()
 }
 

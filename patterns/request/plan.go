@@ -251,6 +251,11 @@ func (p *plan) failedWith(f failure) bool {
 	return slices.ContainsFunc(p.trials, func(t trial) bool { return t.failed == f })
 }
 
+// onlyUnreached says that nothing has ever left.
+func (p *plan) onlyUnreached() bool {
+	return !slices.ContainsFunc(p.trials, func(t trial) bool { return t.failed != failedUnreached })
+}
+
 func (p *plan) onlyFull() bool {
 	return len(p.trials) > 0 && !slices.ContainsFunc(p.trials, func(t trial) bool { return t.failed != failedFull })
 }

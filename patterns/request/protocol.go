@@ -24,6 +24,10 @@ const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
 
+	// workerPause is how long an accepted message waits before it looks for a
+	// worker again.
+	workerPause = 10 * time.Millisecond
+
 	// What the engine keeps for a peer or a cluster is given up when it was
 	// not used for idleTime; it looks every sweepTime while it keeps anything.
 	idleTime  = 30 * time.Second

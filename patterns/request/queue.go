@@ -23,6 +23,7 @@ type ticket struct {
 	job      *job
 	size     int   // bytes of body and headers
 	deadline int64 // ns on the engine's clock; never = none
+	keep     bool  // once it is taken in, it has no deadline any more
 
 	// Owned by the queue.
 	place      place
@@ -65,6 +66,7 @@ func (q *queue) offer(now int64, t *ticket) (v verdict, expired []*ticket) {
 		return refusedExpired, nil
 	case q.running < q.limits.Concurrency:
 		q.running++
+		t.accepted()
 		t.place = placeRunning
 		return verdictRun, nil
 	}
@@ -153,7 +155,15 @@ func (q *queue) expire(now int64) (out []*ticket) {
 	return out
 }
 
+// accepted notes that the ticket is taken in.
+func (t *ticket) accepted() {
+	if t.keep {
+		t.deadline = never
+	}
+}
+
 func (q *queue) push(t *ticket) {
+	t.accepted()
 	if q.tail == nil {
 		q.head = t
 		q.earliest = t.deadline

@@ -353,15 +353,15 @@ func TestNamesAndLimitsAreChecked(t *testing.T) {
 			require.ErrorIs(t, err, cluster.ErrName)
 			_, err = caller.engine.Members(t.Context(), name)
 			require.ErrorIs(t, err, cluster.ErrName)
-			_, err = host.engine.AddMember(1, name, echo, patterns.Limits{})
+			_, err = host.engine.AddMember(1, name, patterns.ServiceOf(echo), patterns.Limits{})
 			require.ErrorIs(t, err, cluster.ErrName)
 		}
 		for _, l := range []patterns.Limits{{Concurrency: -1}, {QueueBytes: -1}, {MessageBytes: -1}, {Capacity: -1}, {MessageBytes: request.MaxMessage + 1}} {
-			_, err := host.engine.AddMember(1, "geo", echo, l)
+			_, err := host.engine.AddMember(1, "geo", patterns.ServiceOf(echo), l)
 			require.ErrorContains(t, err, "request: ")
 		}
 		w.member(host, 1, "geo", echo, patterns.Limits{})
-		_, err := host.engine.AddMember(1, "geo", echo, patterns.Limits{})
+		_, err := host.engine.AddMember(1, "geo", patterns.ServiceOf(echo), patterns.Limits{})
 		require.ErrorIs(t, err, cluster.ErrDuplicate)
 		_, err = request.New(request.Config{})
 		require.ErrorContains(t, err, "request: Config needs")

@@ -57,7 +57,7 @@ func TestRequestIsRetriedWhenMemberLeaves(t *testing.T) {
 	// are refused and go elsewhere, what was accepted is finished, nobody sees
 	// an error, and Drain returns when the last handler has.
 	inTriangle(t, takes("first", 30*time.Millisecond), takes("second", time.Millisecond), func(t *testing.T, w *world, caller, a, _ *fakeNode) {
-		s, err := a.engine.AddMember(3, "geo", takes("third", 30*time.Millisecond), patterns.Limits{Concurrency: 2})
+		s, err := a.engine.AddMember(3, "geo", patterns.ServiceOf(takes("third", 30*time.Millisecond)), patterns.Limits{Concurrency: 2})
 		require.NoError(t, err)
 		w.unlist("geo", 1)
 		w.unlist("geo", 2)

@@ -22,6 +22,7 @@ func (c *call) encode(a *attempt) (head, body []byte) {
 		Incarnation: a.member.Incarnation,
 		Deadline:    e.cfg.Links.LinkTime(c.deadline),
 		Attempt:     uint8(a.number),
+		Pattern:     uint8(c.pattern),
 		Headers:     c.headers,
 	}
 	if mutant.On(mutant.WallClockDeadline) {
@@ -49,6 +50,7 @@ func (e *Engine) binding(a *attempt) security.Binding {
 		Member:            uint64(a.member.ID),
 		MemberIncarnation: a.member.Incarnation,
 		RequestID:         a.id,
+		Pattern:           uint8(a.call.pattern),
 	}
 }
 

@@ -158,10 +158,11 @@ func TestASealedRequestIsGoodForOneUse(t *testing.T) {
 			"under another id":   {caller, change(7), "unauthorized"},
 			"to another member":  {caller, change(15), "unauthorized"},
 			"by another node":    {thief, original, "unauthorized"},
-			"incarnation":        {caller, change(43), "unauthorized"},
+			"incarnation":        {caller, change(44), "unauthorized"},
+			"as a push":          {caller, change(34), "unauthorized"},
 			"ciphertext":         {caller, change(len(original) - 1), "unauthorized"},
 			"to another start":   {caller, change(23), "no_such_member"},
-			"shorter than short": {caller, original[:38], "unauthorized"},
+			"shorter than short": {caller, original[:39], "unauthorized"},
 		} {
 			before := host.engine.Drops()[test.reason]
 			_, err := test.from.link(host.id).Send(0, wire.KindRequest, test.frame)

@@ -18,11 +18,16 @@ import (
 func (s *Server) offer(j *job, now int64) {
 	s.mu.Lock()
 	v, expired := s.queue.offer(now, &j.ticket)
+	if j.keeps() && v <= verdictWait {
+		s.keepLocked(j)
+	}
 	s.mu.Unlock()
 	s.expire(expired)
 	switch no := v.refusal(); {
 	case v == verdictRun:
-		s.start(j)
+		s.begin(j)
+	case v == verdictWait && j.keeps():
+		s.acknowledge(j)
 	case no != (refusal{}):
 		s.engine.drops.count(no.reason)
 		if mutant.On(mutant.FullQueueSilent) && no.outcome == wire.OutcomeOverloaded {
@@ -33,18 +38,45 @@ func (s *Server) offer(j *job, now int64) {
 	}
 }
 
-// start has a worker run the job. If there is none in the whole node, the job
+// begin has a worker run the job. If there is none in the whole node, the job
 // is refused, and whoever waited behind it comes next.
+func (s *Server) begin(j *job) {
+	if s.run(j) {
+		if j.keeps() {
+			s.acknowledge(j)
+		}
+		return
+	}
+	if j.keeps() {
+		s.takeBack(j)
+	}
+	s.turnAway(j)
+	if next := s.next(s.engine.now()); next != nil {
+		s.start(next)
+	}
+}
+
+// start is begin for a job that has waited.
 func (s *Server) start(j *job) {
-	for j != nil {
-		first := j
-		if s.engine.cfg.Exec.Go(overlay.ExecKey{Name: "request.serve", N: j.number}, func() { s.work(first) }) {
+	for j != nil && !s.run(j) {
+		if j.keeps() {
+			s.startLater(j)
 			return
 		}
-		s.engine.drops.count(dropWorkers)
-		s.refuse(j, wire.OutcomeOverloaded)
+		s.turnAway(j)
 		j = s.next(s.engine.now())
 	}
+}
+
+// run has a worker run the job, if one is free.
+func (s *Server) run(j *job) bool {
+	return s.engine.cfg.Exec.Go(overlay.ExecKey{Name: "request.serve", N: j.number}, func() { s.work(j) })
+}
+
+// turnAway refuses a job because no worker is free.
+func (s *Server) turnAway(j *job) {
+	s.engine.drops.count(dropWorkers)
+	s.refuse(j, wire.OutcomeOverloaded)
 }
 
 // work runs the job, and then those that have waited for it to end.
@@ -80,7 +112,13 @@ func (s *Server) expire(out []*ticket) {
 func (s *Server) handle(j *job) (now int64) {
 	e := s.engine
 	began := e.now()
-	if j.over(began) { // since the verdict
+	switch {
+	case !j.over(began):
+	case j.keeps():
+		s.forget(j)
+		s.lose(j)
+		return began
+	default: // since the verdict
 		e.drops.count(dropCancelled)
 		j.done(began)
 		return began
@@ -88,7 +126,11 @@ func (s *Server) handle(j *job) (now int64) {
 	r := j.run()
 	j.turn.take(e.cfg.Exec, "request.done", j.number)
 	now = e.now()
-	s.answer(j, r, now, time.Duration(now-began))
+	if j.keeps() {
+		s.finished(j)
+	} else {
+		s.answer(j, r, now, time.Duration(now-began))
+	}
 	j.done(now)
 	return now
 }
@@ -100,8 +142,8 @@ func (s *Server) answer(j *job, r result, now int64, took time.Duration) {
 	s.handled++
 	waiting, running := s.queue.waiting, s.queue.running
 	s.mu.Unlock()
-	head, body := j.encode(r, wire.Reply{
-		Queue: uint32(waiting), Running: uint32(running - 1), ServiceMicros: micros(took),
+	head, body := s.encode(j.scratch[:0], &j.seal, r, wire.Reply{
+		ID: j.id, Queue: uint32(waiting), Running: uint32(running - 1), ServiceMicros: micros(took),
 	})
 	lane := overlay.LaneRPC
 	if len(body) > wire.MaxPayload-len(head) {
@@ -116,21 +158,29 @@ func (s *Server) answer(j *job, r result, now int64, took time.Duration) {
 	s.engine.drops.count(dropReplyUnsent)
 }
 
-// encode lays the reply out in two parts.
-func (j *job) encode(r result, m wire.Reply) (head, body []byte) {
-	m.ID, m.Outcome, m.Code = j.id, r.outcome, uint32(r.code)
+// encode lays a reply out in two parts, the first one behind dst.
+func (s *Server) encode(dst []byte, seal *seal, r result, m wire.Reply) (head, body []byte) {
+	m.Outcome, m.Code = r.outcome, uint32(r.code)
 	m.Headers = wireHeaders(r.message.Headers)
 	body = r.message.Body
 	if r.text != "" {
 		body = []byte(r.text)
 	}
-	if j.sealed && (r.outcome == wire.OutcomeReply || r.outcome == wire.OutcomeRemoteError) {
+	if seal.sealed && (r.outcome == wire.OutcomeReply || r.outcome == wire.OutcomeRemoteError) {
 		m.Flags |= wire.FlagSealed
 		sealed := make([]byte, 0, sealedSize(m.Headers, body))
-		body = sealMessage(j.server.keys, j.server.engine.random, j.binding, sealed, m.Headers, body)
+		body = sealMessage(s.keys, s.engine.random, seal.binding, sealed, m.Headers, body)
 		m.Headers = nil
 	}
-	return m.AppendHead(j.scratch[:0]), body
+	return m.AppendHead(dst), body
+}
+
+// finished closes the books on a job that nobody waits for.
+func (s *Server) finished(j *job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handled++
+	delete(s.kept, j)
 }
 
 // over says whether nobody waits for the job any more.
@@ -148,22 +198,26 @@ func (s *Server) refuse(j *job, o wire.Outcome) {
 	s.mu.Lock()
 	m := wire.Reply{ID: j.id, Outcome: o, Queue: uint32(s.queue.waiting), Running: uint32(s.queue.running)}
 	s.mu.Unlock()
-	s.engine.answer(j.remote.link, m, j.ctx.deadline)
+	s.engine.answerHead(j.remote.link, m, j.limit)
 	j.done(s.engine.now())
 }
 
 // refuse answers a request that became no job.
 func (e *Engine) refuse(l Link, id uint64, deadline time.Time, no refusal) {
 	e.drops.count(no.reason)
-	e.answer(l, wire.Reply{ID: id, Outcome: no.outcome}, deadline)
+	e.answerHead(l, wire.Reply{ID: id, Outcome: no.outcome}, deadline)
 }
 
-// answer sends a reply that is nothing but a head. It does not block: if the
-// lane is full, because the caller does not read, a worker waits in its place.
-func (e *Engine) answer(l Link, m wire.Reply, deadline time.Time) {
-	head := m.AppendHead(make([]byte, 0, m.HeadSize()))
-	_, err := l.Send(overlay.LaneRPC, wire.KindReply, head)
-	if errors.Is(err, overlay.ErrLaneFull) && e.answerLater(l, m.ID, head, deadline) {
+// answerHead sends a reply that is nothing but a head.
+func (e *Engine) answerHead(l Link, m wire.Reply, deadline time.Time) {
+	e.answer(l, overlay.LaneRPC, m.ID, deadline, m.AppendHead(make([]byte, 0, m.HeadSize())))
+}
+
+// answer sends a reply. It does not block: if the lane is full, because the
+// caller does not read, a worker waits in its place.
+func (e *Engine) answer(l Link, lane overlay.Lane, id uint64, deadline time.Time, parts ...[]byte) {
+	_, err := l.Send(lane, wire.KindReply, parts...)
+	if errors.Is(err, overlay.ErrLaneFull) && e.answerLater(l, lane, id, deadline, parts) {
 		return
 	}
 	if err != nil {
@@ -172,10 +226,10 @@ func (e *Engine) answer(l Link, m wire.Reply, deadline time.Time) {
 }
 
 // answerLater has a worker wait for room, if one can be spared.
-func (e *Engine) answerLater(l Link, id uint64, head []byte, deadline time.Time) bool {
+func (e *Engine) answerLater(l Link, lane overlay.Lane, id uint64, deadline time.Time, parts [][]byte) bool {
 	wait := func() {
 		defer e.refusals.Add(-1)
-		e.answerWhenRoom(l, head, deadline)
+		e.answerWhenRoom(l, lane, deadline, parts)
 	}
 	if e.refusals.Add(1) > maxRefusals || !e.cfg.Exec.Go(overlay.ExecKey{Name: "request.refuse", N: id}, wait) {
 		e.refusals.Add(-1)
@@ -184,14 +238,14 @@ func (e *Engine) answerLater(l Link, id uint64, head []byte, deadline time.Time)
 	return true
 }
 
-func (e *Engine) answerWhenRoom(l Link, head []byte, deadline time.Time) {
+func (e *Engine) answerWhenRoom(l Link, lane overlay.Lane, deadline time.Time, parts [][]byte) {
 	left := DefaultTimeout
 	if !deadline.IsZero() {
 		left = min(left, deadline.Sub(e.cfg.Clock.Now()))
 	}
 	ctx, cancel := overlay.WithTimeout(context.Background(), e.cfg.Clock, "request.refuse", left)
 	defer cancel()
-	if _, err := l.SendWait(ctx, overlay.LaneRPC, wire.KindReply, head); err != nil {
+	if _, err := l.SendWait(ctx, lane, wire.KindReply, parts...); err != nil {
 		e.drops.count(dropReplyUnsent)
 	}
 }

@@ -192,7 +192,7 @@ func TestEngineDrainStaysUntilCallersHaveStopped(t *testing.T) {
 		begin := time.Now()
 		require.NoError(t, host.engine.Drain(t.Context()))
 		require.Equal(t, 250*time.Millisecond, time.Since(begin))
-		_, err := host.engine.AddMember(2, "geo", echo, patterns.Limits{})
+		_, err := host.engine.AddMember(2, "geo", patterns.ServiceOf(echo), patterns.Limits{})
 		require.Equal(t, patterns.ErrClosed, err)
 	})
 	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
@@ -239,7 +239,7 @@ func TestCloseEndsEverythingAndWaits(t *testing.T) {
 		require.NoError(t, host.engine.Close())
 		require.True(t, ended)
 		require.NoError(t, host.engine.Close(), "it is idempotent")
-		_, err := host.engine.AddMember(2, "geo", echo, patterns.Limits{})
+		_, err := host.engine.AddMember(2, "geo", patterns.ServiceOf(echo), patterns.Limits{})
 		require.Equal(t, patterns.ErrClosed, err)
 		_, err = host.engine.Members(t.Context(), "geo")
 		require.Equal(t, patterns.ErrClosed, err)

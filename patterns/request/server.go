@@ -25,7 +25,7 @@ type Server struct {
 	engine  *Engine
 	id      cluster.MemberID
 	name    string
-	handler patterns.Handler
+	service patterns.Service
 	limits  patterns.Limits
 	keys    *security.Cluster
 	seal    bool // what is not sealed is refused
@@ -35,16 +35,20 @@ type Server struct {
 	queue   queue   // guarded by mu
 	replays replays // guarded by mu
 	handled uint64  // guarded by mu
+	// Pushes and broadcasts that were accepted and are not over, and their
+	// number since the start; guarded by mu.
+	kept     map[*job]struct{}
+	accepted uint64
 
 	// Lifecycle.
 	idle   chan struct{} // closed when it has drained, and is no member any more
 	closed bool          // guarded by mu; idle is being closed
 }
 
-// AddMember serves requests to member id of the cluster with h, until Drain or
+// AddMember serves member id of the cluster with v, until Drain or
 // Engine.Close. Callers do not know of it yet: registering it is up to the
 // caller of AddMember. The id must be random and not 0.
-func (e *Engine) AddMember(id cluster.MemberID, name string, h patterns.Handler, l patterns.Limits) (*Server, error) {
+func (e *Engine) AddMember(id cluster.MemberID, name string, v patterns.Service, l patterns.Limits) (*Server, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
@@ -57,12 +61,13 @@ func (e *Engine) AddMember(id cluster.MemberID, name string, h patterns.Handler,
 		engine:  e,
 		id:      id,
 		name:    name,
-		handler: h,
+		service: v,
 		limits:  l,
 		keys:    keys,
 		seal:    e.mustSeal(keys),
 		log:     e.log.With(zap.String("cluster", name), zap.Stringer("member", id)),
 		queue:   queue{limits: l},
+		kept:    make(map[*job]struct{}),
 		idle:    make(chan struct{}),
 	}
 	if e.closed.Load() || e.draining.Load() {
@@ -88,8 +93,20 @@ func checkLimits(l patterns.Limits) error {
 	return nil
 }
 
+// ID is the member's id.
+func (s *Server) ID() cluster.MemberID { return s.id }
+
+// Name is the cluster's.
+func (s *Server) Name() string { return s.name }
+
+// Service is what the member does.
+func (s *Server) Service() patterns.Service { return s.service }
+
 // Limits are the member's, with defaults filled in.
 func (s *Server) Limits() patterns.Limits { return s.limits }
+
+// Keys are the cluster's.
+func (s *Server) Keys() *security.Cluster { return s.keys }
 
 // Drain refuses new requests, finishes those that were accepted, and removes
 // the member. If ctx ends before, the ones that wait are refused, the contexts
@@ -125,13 +142,21 @@ func (s *Server) abandon() {
 	s.mu.Lock()
 	s.queue.drain()
 	out := s.queue.abandon()
+	running := s.loseLocked(out)
 	s.settleLocked()
 	s.mu.Unlock()
 	for _, t := range out {
+		if t.keep {
+			s.lose(t.job)
+			continue
+		}
 		s.engine.drops.count(dropDraining)
 		s.refuse(t.job, wire.OutcomeDraining)
 	}
 	s.engine.giveUp(s)
+	for _, j := range running {
+		s.engine.interrupt(j)
+	}
 }
 
 // settleLocked removes the member when it drains and nothing is left, and tells
@@ -153,6 +178,6 @@ func (s *Server) status() MemberStatus {
 	defer s.mu.Unlock()
 	return MemberStatus{
 		Cluster: s.name, Member: s.id.String(), Handled: s.handled, Draining: s.queue.draining,
-		Running: s.queue.running, Waiting: s.queue.waiting, Bytes: s.queue.bytes,
+		Running: s.queue.running, Waiting: s.queue.waiting, Bytes: s.queue.bytes, Accepted: s.accepted,
 	}
 }

@@ -8,9 +8,10 @@ type MemberStatus struct {
 	Cluster  string `json:"cluster"`
 	Member   string `json:"member"`
 	Running  int    `json:"running"`       // handlers
-	Waiting  int    `json:"waiting"`       // requests
+	Waiting  int    `json:"waiting"`       // requests, and what else queues up
 	Bytes    int    `json:"waiting_bytes"` // of bodies and headers
 	Handled  uint64 `json:"handled"`       // handlers that have ended
+	Accepted uint64 `json:"accepted"`      // pushes and broadcasts
 	Draining bool   `json:"draining,omitempty"`
 }
 

@@ -23,12 +23,15 @@ func (t *turn) take(x overlay.Exec, name string, n uint64) {
 	t.wg.Wait()
 }
 
-// fingerprint tells requests apart that have no number yet. Those that it
-// can't tell apart may as well change places.
-func fingerprint(cluster string, body []byte) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(cluster))
-	h.Write([]byte{byte(len(body)), byte(len(body) >> 8), byte(len(body) >> 16)})
+// fingerprint tells what is asked apart while it has no number yet. Those that
+// it can't tell apart may as well change places.
+func (a *Ask) fingerprint() uint64 {
+	h, body := fnv.New64a(), a.Message.Body
+	h.Write([]byte(a.Cluster))
+	h.Write([]byte{byte(len(body)), byte(len(body) >> 8), byte(len(body) >> 16), byte(a.Pattern)})
 	h.Write(body[:min(len(body), 64)])
-	return h.Sum64()
+	if a.To == nil {
+		return h.Sum64()
+	}
+	return h.Sum64() ^ uint64(a.To.ID)
 }

@@ -45,7 +45,7 @@ func (c *call) arm(pause time.Duration) {
 		c.timer.Stop()
 	}
 	c.timers++
-	ev := event{what: eventTimer, timer: c.timers}
+	ev := event{what: eventTimer, timer: c.timers, call: c}
 	c.timer = c.engine.cfg.Clock.AfterFunc("request.pause", pause, func() { c.box.put(ev) })
 }
 
@@ -85,6 +85,10 @@ func (c *call) resume() decision {
 	for _, a := range c.attempts {
 		if a.ended {
 			continue
+		}
+		if a.waiting {
+			a.waiting = false
+			return c.transmit(a)
 		}
 		if c.engine.pending.takeIf(a.id, func(a *attempt) bool { return a.connecting }) != nil {
 			c.settle(a, cluster.OutcomeFailed) // it hangs, which its link will not say for long

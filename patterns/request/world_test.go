@@ -209,7 +209,7 @@ func (w *world) set(a, b *fakeNode, change func(*fakeLink)) {
 
 // member serves on n and lists the member for everybody.
 func (w *world) member(n *fakeNode, id cluster.MemberID, name string, h patterns.Handler, l patterns.Limits) *request.Server {
-	s, err := n.engine.AddMember(id, name, h, l)
+	s, err := n.engine.AddMember(id, name, patterns.ServiceOf(h), l)
 	require.NoError(w.t, err)
 	w.mu.Lock()
 	w.servers[id] = s
