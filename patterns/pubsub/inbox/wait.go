@@ -14,6 +14,7 @@ import (
 type waiter struct {
 	p     *patterns.Publication
 	size  int
+	key   uint64        // in the order of arrival
 	ready chan struct{} // closed when it need not wait any more
 
 	// Guarded by the inbox's mu.
@@ -24,9 +25,13 @@ type waiter struct {
 
 // waiters is who waits for room, first come, first served. Each is a goroutine
 // of a program that publishes.
-type waiters struct{ first, last *waiter }
+type waiters struct {
+	first, last *waiter
+	arrived     uint64
+}
 
 func (s *waiters) push(w *waiter) {
+	s.arrived++
 	if w.prev = s.last; s.last == nil {
 		s.first = w
 	} else {
@@ -118,7 +123,7 @@ func (b *Inbox) PutWait(ctx context.Context, p *patterns.Publication) error {
 		}
 		return nil
 	}
-	w := &waiter{p: p, size: size, ready: make(chan struct{})}
+	w := &waiter{p: p, size: size, key: b.key<<12 | b.waiting.arrived&0xfff, ready: make(chan struct{})}
 	b.waiting.push(w)
 	b.mu.Unlock()
 	select {
@@ -131,7 +136,7 @@ func (b *Inbox) PutWait(ctx context.Context, p *patterns.Publication) error {
 
 // giveUp ends a publisher's waiting, unless it is over already.
 func (b *Inbox) giveUp(ctx context.Context, w *waiter) error {
-	newTurn().take(b.set.exec, "inbox.giveup", b.key)
+	newTurn().take(b.set.exec, "inbox.giveup", w.key)
 	b.mu.Lock()
 	if w.done {
 		b.mu.Unlock()
