@@ -62,8 +62,8 @@
 //	            u64 features, 16 bytes resume, str token (at most 1,024 bytes),
 //	            str client (at most 255)
 //	2 Welcome   u16 version, u64 features, 16 bytes session, u32 largest frame,
-//	            u32 largest message, u32 registrations, u32 calls,
-//	            u64 bytes of calls, str peer, str relay
+//	            u32 largest message, u32 registrations, u32 subscriptions,
+//	            u32 calls, u64 bytes of calls, str peer, str relay
 //	3 Refused   u16 reason, str text; then the relay closes
 //
 // Versions: this is version 1. Each side states the range it speaks, the relay
@@ -75,7 +75,8 @@
 // Resume is the session that the client had before, or 16 zero bytes. If the
 // relay still has it, because it has not noticed that the connection broke, it
 // ends it first: what the client registers next does not stand beside its own
-// old members. The session in Welcome is what to resume the next time; keep it
+// old members, and what it subscribes to next goes on from there (see Topics).
+// The session in Welcome is what to resume the next time; keep it
 // secret. The token is ignored on a unix socket. "client" is for logs.
 //
 // The limits: the largest frame is kind and body, the largest message is a body
@@ -101,8 +102,8 @@
 // nothing for some seconds, and give the connection up after some more (the Go
 // binding: 4 s and 16 s). The relay does not ping.
 //
-// After Drain, members leave, registrations fail with outcome 12, and calls are
-// still answered. When all is finished the relay says Goodbye and closes its
+// After Drain, members leave, registrations fail with outcome 12, subscriptions
+// end when what waits is sent, and calls are still answered. When all is finished the relay says Goodbye and closes its
 // side. A call without a reply at that time has not been looked at, and never
 // will be: it can be made again at the next relay without harm. A client need
 // not react to Drain; after Goodbye it closes the connection and connects
@@ -118,7 +119,8 @@
 //
 //	16 Register        u64 id, u64 timeout, u32 concurrency, i32 queue length,
 //	                   u32 queue bytes, u32 message bytes, u32 capacity,
-//	                   i32 tunnels, str cluster (at most 255)             client
+//	                   i32 tunnels, u8 patterns,
+//	                   str cluster (at most 255)                          client
 //	17 Registered      u64 id, str member                                 relay
 //	18 RegisterFailed  u64 id, u8 outcome, u8 flags, u32 code, str text   relay
 //	19 Unregister      u64 id, u64 timeout                                client
@@ -128,7 +130,9 @@
 // not gone it is unique. A timeout of 0 is 30 s in Register and no limit in
 // Unregister. Limits of 0 mean the defaults: 64 requests handled at once, 1,024
 // waiting (a negative number = none), 16 MiB waiting, 1 MiB for the largest
-// message, capacity 1, 16,384 open tunnels (a negative number = none).
+// message, capacity 1, 16,384 open tunnels (a negative number = none). Patterns
+// are the ways to send that the member has handlers for: bit 0 = requests and
+// surveys, 1 pushes, 2 broadcasts, 3 tunnels. Other ways fail: outcome 1, code 3.
 //
 // Each Register is answered by one Registered or RegisterFailed, each
 // Unregister by one Unregistered, except that a second Unregister of the same
@@ -156,7 +160,7 @@
 //	51 StatusReply     u64 id, u8 outcome, u8 flags, u32 code,
 //	                   rest one JSON object or text                       relay
 //
-// Request, Members and Status are calls. Their ids are the client's, unique
+// These, but for Cancel, and Survey, Push and Broadcast below, are calls. Ids are the client's, unique
 // among its calls without a reply, whatever their kind. Every call has exactly
 // one reply, in any order, unless the session ends first. A timeout of 0 is the
 // node's default of 5 s. Cancel asks for the reply now; it still comes. To
@@ -183,25 +187,29 @@
 //	 9 deadline       the time was over
 //	10 cancelled      by Cancel
 //	11 limit          beyond a limit of this session; code: 1 registrations,
-//	                  2 calls, 3 bytes of calls, 4 tunnels or their bytes;
-//	                  0 a limit of the node
+//	                  2 calls, 3 bytes of calls, 4 tunnels or their bytes,
+//	                  5 subscriptions; 0 a limit of the node
 //	12 draining       the relay is shutting down and asked nobody
 //	13 failed         anything else, see the text
+//	14 topic          not a topic, or not a pattern
+//	15 would block    it would have to wait (used within nodes only)
 //
 // Bit 0 of the flags says that a handler may have run. After the outcomes 2, 3,
-// 4, 6, 7, 8, 11, 12 and 13 none has. After 12 the call should be made at the
-// next relay. Where an outcome is not 0, the rest of a Reply, StatusReply or
-// Answer is a text; it may be empty. In other frames it is at most 1,024 bytes.
+// 4, 6, 7, 8 and 11 to 15 none has. After 12 the call should be made at the
+// next relay. Where an outcome is not 0, the rest of a Reply, StatusReply,
+// SurveyReply or Answer is a text; it may be empty. In other frames it is at most 1,024 bytes.
 //
 // # Deliveries
 //
-//	35 Deliver         u64 id, u64 registration, u64 time that remains or 0,
-//	                   str caller's peer, headers, rest body              relay
+//	35 Deliver         u64 id, u64 registration, u8 pattern, u64 time that
+//	                   remains or 0, str caller's peer, headers, rest body relay
 //	36 Answer          u64 id, u8 outcome, u8 flags, u32 code, headers,
 //	                   rest body or text                                  client
 //	37 DeliverCancel   u64 id                                             relay
 //
-// The id is the relay's. Every Deliver is answered by one Answer, in any order;
+// The id is the relay's. Pattern: 0 request, 1 survey, 2 push, 3 broadcast. Who
+// pushed or broadcast knows already that it was accepted: its handler runs even
+// if the session ends, and its Answer tells nobody anything. Every Deliver is answered by one Answer, in any order;
 // the relay keeps to the concurrency of the registration until then. A time of
 // 0 means that the caller waits for ever. DeliverCancel says that the caller
 // does not wait any more; the Answer is due nevertheless, and its place is
@@ -211,6 +219,73 @@
 // may also say 3, 6, 7 and 8 if nothing was begun there, and 5 if something may
 // have been. A Deliver for a registration that the client does not have is
 // answered with 8. Flags and text of an Answer do not matter but for outcome 1.
+//
+// # Everybody
+//
+//	56 Survey          u64 id, u64 timeout, u32 replies, u64 bytes of replies,
+//	                   str cluster (at most 255), headers, rest body      client
+//	57 SurveyReply     u64 id, u8 outcome, u8 flags, u32 code, str member,
+//	                   str peer, headers, rest body or text               relay
+//	58 SurveyEnd       u64 id, u8 outcome, u8 flags, u32 code, str text,
+//	                   u32 replies, u8 complete, missing                  relay
+//	59 Push            as Request                                         client
+//	60 Broadcast       u64 id, u64 timeout, str cluster, headers,
+//	                   rest body                                          client
+//	61 BroadcastReply  u64 id, u8 outcome, u8 flags, u32 code, str text,
+//	                   u32 members, u32 nodes, u8 complete, missing       relay
+//
+// A Survey is answered by a SurveyReply, of outcome 0 or 1, for each member that
+// answers, as they come, and by one SurveyEnd. It takes at most so many replies
+// and bytes of them; 0 = 4,096 and 64 MiB. A Push is answered by a Reply without
+// a body when a member's queue has it, a Broadcast when all have, or are late.
+// Complete is 0 or 1; 1 = nobody is missing, and all members are known. Missing
+// is a u32 count, then for each member that has not answered, or not taken it:
+// str member, str peer, u8 outcome, u8 flags, u32 code, str text.
+//
+// # Topics
+//
+//	64 Publish         u64 id, u64 timeout, str topic (at most 255), headers,
+//	                   rest body                                          client
+//	65 Published       u64 first id, u32 count, at least 1                relay
+//	66 PublishFailed   u64 id, u8 outcome, u8 flags, u32 code, str text   relay
+//	68 Subscribe       u64 id, u64 timeout, u8 options, u8 overflow,
+//	                   u32 queue length, u32 queue bytes, u32 window,
+//	                   u32 window bytes, u64 number,
+//	                   str queue (at most 255), str pattern (at most 255) client
+//	69 Subscribed      u64 id, u8 continued, u64 number                   relay
+//	70 SubscribeFailed u64 id, u8 outcome, u8 flags, u32 code, str text   relay
+//	71 Unsubscribe     u64 id, u64 timeout                                client
+//	72 Unsubscribed    u64 id, u8 outcome, u8 flags, u32 code, str text   relay
+//	73 Publication     u64 subscription, u64 number, str publisher's peer,
+//	                   str topic, headers, rest body                      relay
+//	74 Gap             u64 subscription, u64 number, u64 missed, u8 exact,
+//	                   u8 reason, str publisher's peer or ""              relay
+//	75 Taken           u64 subscription, u64 number                       client
+//
+// The ids of a session's publishes are 1, 2, 3 and so on. A client sends one
+// without waiting for the answer to the one before; those of one topic are done
+// in order. Published answers a range of ids, PublishFailed one. Publishes that
+// have to wait count as calls, so a client keeps those without an answer below
+// half of the limits of calls. They end with the connection as calls do.
+//
+// Subscribe and Unsubscribe go as Register and Unregister do. Of the options,
+// bit 0 leaves out what the client publishes itself. Overflow is what a full
+// queue does: 0 drops the oldest, 1 the newest, 2 has publishers wait. The queue
+// bounds what waits at the relay, the window what was sent and not taken, in
+// messages and in bytes of topics, header keys and values, and bodies; 0 = 4,096
+// and 16 MiB, 1,024 and 4 MiB. Taken says that the program has had all up to a
+// number; it is due when that is half of the window, of either. Subscriptions
+// with the same pattern and queue name share their messages.
+//
+// Nothing comes before Subscribed or after Unsubscribed. A Publication's number
+// is one more than that of what came before it, a Gap's as many more as it says
+// are missed. Exact 0 means at most so many, or, with 0, that nobody knows.
+// Reasons: 1 the queue was full, 2 a lane on the way was, 3 a link was lost, 4 a
+// session or relay was. Bit 1 of the options says that the session in resume had
+// the subscription, under this id, and number what came last (2^64-1 if it never
+// was acknowledged there). The relay counts for 10 s after a session broke. It
+// goes on at number with continued 1 and a Gap of what was missed, or else
+// begins at 0 with a Gap of 0 missed, exact 0.
 //
 // # Tunnels
 //
@@ -251,7 +326,8 @@
 //
 // TunnelEnd says that its sender sends no more; bit 0 of the flags, that it
 // does not read either, so that what comes still is thrown away (but credit is
-// given). A tunnel is over when both sides have sent TunnelEnd. TunnelReset
+// given). A tunnel is over when both sides have sent TunnelEnd, or when the
+// relay has sent one with bit 0: the other side has ended both. TunnelReset
 // ends it at once. A client says outcome 1 in it, with a code and a text for
 // the program at the other side; or 3 or 8 if a delivered tunnel finds no
 // room or no registration. A relay says 1 if the other side did so, 5 if the
@@ -269,7 +345,7 @@
 //
 // A relay bounds what one client may use; [Limits] has the defaults. Beyond the
 // registrations, calls, and bytes of calls that Welcome states, the answer is
-// outcome 11. So it is beyond 16,384 open tunnels or, if credit has no smaller
+// outcome 11; likewise subscriptions. So it is beyond 16,384 open tunnels or, if credit has no smaller
 // share to give, 64 MiB of credit; a tunnel to one of the client's members is
 // reset then. Bytes that a client does not read wait in a queue of 8 MiB.
 // Replies that find no room wait too, up to the limits of calls, and beyond
@@ -289,8 +365,8 @@
 //     and when the session ends. Its answer has nowhere to go then.
 //   - After a lost connection, connect again: at once, then after 50 ms,
 //     doubling to 1 s, from the start again after a session of 1 s. Send the
-//     session as resume. Register again what was registered; the members have
-//     new ids. Where that fails, try again with the same pauses.
+//     session as resume. Register and subscribe again; the members have new
+//     ids. Where that fails, try again with the same pauses.
 //   - A call without a reply when the connection ends is made again if Goodbye
 //     came, if not all of its bytes were written, or if it is idempotent, as
 //     long as its time lasts. Otherwise its outcome is 5. Reduce the timeout by
@@ -310,9 +386,11 @@
 //  3. The writer takes all that is queued in one system call.
 //  4. In the other direction the node calls the registration as a handler; that
 //     queues a Deliver and waits until the reader has the Answer.
+//  5. A Publish is tried on the reader; only a topic that must wait has a queue.
+//     What a subscription gets waits in its feed, and the writer fetches it.
 //
 // # Goroutines
 //
 // One for each listener; for each session a reader, a writer, one for each
-// registration, and one for each call. [Relay.Close] waits for all of them.
+// registration, one for each call, and one for each queue of publishes. [Relay.Close] waits for all of them.
 package relay

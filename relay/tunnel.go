@@ -89,20 +89,30 @@ func (t *tunnel) Next() session.Frame {
 
 // broken says how the tunnel ended, if not in good order.
 func (t *tunnel) broken() error {
+	if t.sourceOver() {
+		return t.source.Err()
+	}
+	return nil
+}
+
+// sourceOver says that both directions have ended at the node.
+func (t *tunnel) sourceOver() bool {
 	select {
 	case <-t.source.Done():
-		return t.source.Err()
+		return true
 	default:
-		return nil
+		return false
 	}
 }
 
 // outgoing returns the next chunk or the end of this direction.
 func (t *tunnel) outgoing() session.Frame {
-	if t.ended {
+	switch {
+	case t.ended && t.sourceOver() && !t.passed:
+		return t.end() // the other side does not read any more, either
+	case t.ended:
 		return nil
-	}
-	if t.ending == endingClosed && t.passed {
+	case t.ending == endingClosed && t.passed:
 		return t.lastWord()
 	}
 	if !t.taken {
@@ -147,19 +157,23 @@ func (t *tunnel) lastWord() session.Frame {
 		t.source.Return(len(t.next.data))
 		t.next, t.taken = piece{}, false
 	}
-	select {
-	case <-t.source.Done():
+	if t.sourceOver() {
 		return t.end()
-	default:
-		return nil
 	}
+	return nil
 }
 
-// end tells the client that nothing more comes.
+// end tells the client that nothing more comes and, if nobody will read what it
+// sends, that all is over.
 func (t *tunnel) end() session.Frame {
 	t.ended = true
-	t.finish()
-	return &session.TunnelEnd{ID: t.id}
+	closed := !t.passed && t.sourceOver()
+	if closed {
+		t.forget()
+	} else {
+		t.finish()
+	}
+	return &session.TunnelEnd{ID: t.id, Closed: closed}
 }
 
 // finish forgets the tunnel if both directions have ended.

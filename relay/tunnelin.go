@@ -26,61 +26,35 @@ func (t *tunnel) handleData(f *session.TunnelData) (kept bool, violation string)
 		return false, "a tunnel has more data than credit"
 	}
 	p := piece{f.Chunk, f.Last}
-	if len(t.pending) == 0 {
-		p, kept = t.offer(p)
+	if len(t.pending) == 0 && t.offer(p) {
 		if t.intake.due > 0 {
 			t.all.rota.Ready(t)
 		}
-		if !kept {
-			return false, ""
-		}
+		return false, ""
 	}
 	t.pending = append(t.pending, p)
 	return true, ""
 }
 
-// splitAbove is the length of a chunk that the node must have credit for as a
-// whole. Longer ones are halved until there is some: the node may never have
-// credit for so much at once.
-const splitAbove = 256
-
-// offer passes a chunk to the node and returns what is left of it, if it must
-// wait. What can't come there any more is gone: the node says so to both sides.
-func (t *tunnel) offer(p piece) (rest piece, wait bool) {
-	for n := len(p.data); ; {
-		whole := n == len(p.data)
-		err := t.source.Offer(p.data[:n], whole && p.last)
-		switch {
-		case !errors.Is(err, patterns.ErrWouldBlock):
-			t.passedTo(n)
-			if whole {
-				return piece{}, false
-			}
-			p.data = p.data[n:]
-			n = len(p.data)
-		case n > splitAbove:
-			n /= 2
-		default:
-			return p, true
-		}
+// offer passes a chunk to the node, or says that it must be offered again. What
+// can't come there any more is gone: the node says so to both sides.
+func (t *tunnel) offer(p piece) bool {
+	if errors.Is(t.source.Offer(p.data, p.last), patterns.ErrWouldBlock) {
+		return false
 	}
-}
-
-// passedTo counts what the node has.
-func (t *tunnel) passedTo(n int) {
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
-	t.intake.passed(n, &t.all.allowance)
+	t.intake.passed(len(p.data), &t.all.allowance)
+	return true
 }
 
 // passOn passes what waits to the node, and what the client said behind it.
 func (t *tunnel) passOn() {
 	for len(t.pending) > 0 {
-		rest, wait := t.offer(t.pending[0])
-		t.pending[0] = rest
-		if wait {
+		if !t.offer(t.pending[0]) {
 			return
 		}
+		t.pending[0] = piece{}
 		t.pending = t.pending[1:]
 	}
 	t.pending = nil

@@ -47,11 +47,16 @@ func (t *tunnel) dropIn() {
 	t.part, t.partSize = nil, 0
 }
 
-// handleEnd takes the end of the other side's direction.
-func (t *tunnel) handleEnd() {
+// handleEnd takes the end of the other side's direction. If that does not read
+// any more, so does this one end.
+func (t *tunnel) handleEnd(f *session.TunnelEnd) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = true
+	if f.Closed {
+		t.ending = max(t.ending, endingSend)
+		t.told = endingClosed
+	}
 	notify(&t.inChange)
 	t.settle()
 }

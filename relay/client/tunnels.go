@@ -92,7 +92,7 @@ func (a *attachment) handleTunnel(f session.Frame) error {
 		}
 	case *session.TunnelEnd:
 		if t := a.findTunnel(f.ID); t != nil {
-			t.handleEnd()
+			t.handleEnd(f)
 		}
 	case *session.TunnelReset:
 		if t := a.findTunnel(f.ID); t != nil {

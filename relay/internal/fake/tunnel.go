@@ -35,6 +35,7 @@ type Tunnel struct {
 
 	// Guarded by pair.mu.
 	credit    int // bytes that this side may send
+	offered   int // bytes of the chunk that Offer refused which went nevertheless
 	in        []chunk
 	ended     bool  // this side has ended its direction
 	closed    bool  // this side reads no more
@@ -168,6 +169,7 @@ func (t *Tunnel) Close() error {
 		t.peer.credit += len(c.data)
 	}
 	t.ended, t.closed, t.in = true, true, nil
+	t.peer.ended = true // nobody would read it
 	t.settle()
 	return nil
 }
@@ -192,7 +194,7 @@ func (t *Tunnel) sendErr() error {
 
 // put hands a chunk to the other side, which keeps a copy. The caller holds mu.
 func (t *Tunnel) put(body []byte, last bool) {
-	if t.peer.closed {
+	if t.peer.closed || len(body) == 0 && !last {
 		return
 	}
 	t.credit -= len(body)
@@ -225,7 +227,10 @@ func (t *Tunnel) Send(ctx context.Context, body []byte) error {
 
 // TrySend implements patterns.Tunnel.
 func (t *Tunnel) TrySend(body []byte) error {
-	if len(body) > maxChunk {
+	t.pair.mu.Lock()
+	room := len(body) <= min(maxChunk, t.credit)
+	t.pair.mu.Unlock()
+	if !room {
 		return patterns.ErrWouldBlock
 	}
 	return t.Offer(body, true)
@@ -325,9 +330,13 @@ func (t *Tunnel) Offer(data []byte, last bool) error {
 	if err := t.sendErr(); err != nil {
 		return err
 	}
-	if len(data) > t.credit {
+	rest := data[t.offered:]
+	if len(rest) > t.credit {
+		t.offered += t.credit
+		t.put(rest[:t.credit], false)
 		return patterns.ErrWouldBlock
 	}
-	t.put(data, last)
+	t.offered = 0
+	t.put(rest, last)
 	return nil
 }
