@@ -98,7 +98,7 @@ type TunnelSource interface {
 	// Return gives back the credit of n bytes that were taken and are read.
 	Return(n int)
 	// Offer sends a chunk of at most 64 KiB; last ends its message. It
-	// returns ErrWouldBlock if there is not credit for it. The caller keeps
-	// chunk.
+	// returns ErrWouldBlock if there is not credit for all of it; then it must
+	// be offered again, since a part may have gone. The caller keeps chunk.
 	Offer(chunk []byte, last bool) error
 }
