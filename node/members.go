@@ -11,7 +11,7 @@ import (
 
 // Members implements patterns.Messenger. Without a deadline in ctx it has 5 s.
 func (n *Node) Members(ctx context.Context, cluster string) ([]patterns.Member, error) {
-	if err := n.running(); err != nil {
+	if err := n.reaches(cluster); err != nil {
 		return nil, err
 	}
 	return n.requests.Members(ctx, cluster)

@@ -15,7 +15,11 @@ import (
 	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/broadcast"
+	"github.com/arke-mesh/arke/patterns/pubsub"
+	"github.com/arke-mesh/arke/patterns/push"
 	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/patterns/survey"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -30,6 +34,10 @@ type Node struct {
 	overlay     *overlay.Overlay
 	clusters    *cluster.Clusters
 	requests    *request.Engine
+	surveys     *survey.Engine
+	pushes      *push.Engine
+	broadcasts  *broadcast.Engine
+	topics      *pubsub.Engine
 	ids         overlay.RandStream // of members
 
 	phase atomic.Uint32 // of the node's life
@@ -91,8 +99,13 @@ func (n *Node) assemble(network *security.Network) (err error) {
 	if n.clusters, err = cluster.New(n.clusterConfig(keys)); err != nil {
 		return err
 	}
-	n.requests, err = request.New(n.requestConfig(keys))
-	return err
+	if n.requests, err = request.New(n.requestConfig(keys)); err != nil {
+		return err
+	}
+	if n.topics, err = pubsub.New(n.topicsConfig(keys)); err != nil {
+		return err
+	}
+	return n.assembleMany()
 }
 
 // Start begins to listen and to look for the network; ctx bounds only Start
@@ -134,7 +147,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	for _, r := range n.allRegistrations() {
 		n.clusters.Unregister(r.cluster, r.member)
 	}
-	return errors.Join(n.requests.Drain(ctx), n.overlay.Shutdown(ctx), n.Close())
+	return errors.Join(n.topics.Drain(ctx), n.requests.Drain(ctx), n.overlay.Shutdown(ctx), n.Close())
 }
 
 // Close implements patterns.Messenger.
@@ -142,7 +155,7 @@ func (n *Node) Close() error {
 	n.closeOnce.Do(func() {
 		n.phase.Store(phaseClosed)
 		n.closeErr = errors.Join(
-			n.requests.Close(), n.clusters.Close(), n.overlay.Close(), n.outside.close(), n.state.close(),
+			n.topics.Close(), n.requests.Close(), n.clusters.Close(), n.overlay.Close(), n.outside.close(), n.state.close(),
 		)
 	})
 	return n.closeErr

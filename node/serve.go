@@ -56,6 +56,9 @@ func (n *Node) newRegistration(name string, h patterns.Handler, limits patterns.
 	if h == nil {
 		return nil, errNoHandler
 	}
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	id := cluster.MemberID(max(n.ids.Uint64(), 1))
 	s, err := n.requests.AddMember(id, name, patterns.ServiceOf(h), limits)
 	if err != nil {

@@ -6,7 +6,11 @@ package node
 import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/broadcast"
+	"github.com/arke-mesh/arke/patterns/pubsub"
+	"github.com/arke-mesh/arke/patterns/push"
 	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/patterns/survey"
 )
 
 // Status is what a node says about itself, for people and tools. No field is
@@ -30,6 +34,14 @@ type Status struct {
 	Anchors  AnchorStatus            `json:"anchors"`
 	Queues   []request.MemberStatus  `json:"queues"` // by cluster, then member
 	Requests request.CallStatus      `json:"requests"`
+
+	// What was sent from here, since the start. Requests counts the copies of
+	// these, too.
+	Surveys    survey.Status    `json:"surveys"`
+	Pushes     push.Status      `json:"pushes"`
+	Broadcasts broadcast.Status `json:"broadcasts"`
+
+	Topics pubsub.Status `json:"topics"`
 
 	// What all links together carried, in bytes of frames: encryption and TCP
 	// not counted, nor what the node sends to itself.
@@ -65,6 +77,11 @@ func (n *Node) Status() Status {
 		Anchors:     AnchorStatus{Leases: c.Leases, Watches: c.Watches},
 		Queues:      n.requests.Status(),
 		Requests:    n.requests.Calls(),
+		Surveys:     n.surveys.Status(),
+		Pushes:      n.pushes.Status(),
+		Broadcasts:  n.broadcasts.Status(),
+
+		Topics: n.topics.Status(),
 
 		SentBytes:     t.Sent,
 		ReceivedBytes: t.Received,
@@ -79,6 +96,7 @@ func (n *Node) drops(clusters map[string]uint64) map[string]uint64 {
 	all := make(map[string]uint64)
 	for layer, counts := range map[string]map[string]uint64{
 		"overlay": n.overlay.Drops(), "cluster": clusters, "request": n.requests.Drops(),
+		"pubsub": n.topics.Drops(),
 	} {
 		for reason, count := range counts {
 			all[layer+"."+reason] = count

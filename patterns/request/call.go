@@ -29,6 +29,7 @@ type call struct {
 	body       []byte
 	size       int // bytes of headers and body
 	deadline   time.Time
+	bytes      *room // of replies; nil = no bound
 
 	box  *mailbox // the only part that others touch
 	mail mailbox  // is box, unless that is shared
@@ -48,6 +49,7 @@ type call struct {
 	parts    [2][]byte
 
 	// The end.
+	over   bool     // in a fan: it has an outcome
 	reply  *attempt // whose reply is the outcome
 	answer patterns.Message
 }

@@ -27,14 +27,15 @@ type event struct {
 	call    *call // of the timer
 }
 
-// mailbox hands events to the one goroutine that waits for a request. It has no
-// bound of its own: an attempt ends once and is doubted once, attempts are few,
-// and timers are one at a time.
+// mailbox hands events to the one goroutine that waits for a request, or for
+// those to all members. It has no bound of its own: an attempt ends once and is
+// doubted once, attempts are few, and timers are one at a time.
 type mailbox struct {
 	ready chan struct{} // has an element if there may be events
 
 	mu     sync.Mutex
 	events []event  // guarded by mu
+	next   int      // in events; guarded by mu
 	room   [2]event // behind events, enough for most requests
 }
 
@@ -58,10 +59,13 @@ func (b *mailbox) put(e event) {
 func (b *mailbox) take() (e event, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.events) == 0 {
+	if b.next == len(b.events) {
 		return event{}, false
 	}
-	e = b.events[0]
-	b.events = b.events[:copy(b.events, b.events[1:])]
+	e = b.events[b.next]
+	b.events[b.next] = event{}
+	if b.next++; b.next == len(b.events) {
+		b.events, b.next = b.events[:0], 0
+	}
 	return e, true
 }

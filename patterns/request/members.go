@@ -37,14 +37,12 @@ func (e *Engine) Members(ctx context.Context, name string) ([]patterns.Member, e
 // it says that it is complete, for which it waits a moment. Errors and default
 // deadline are those of Do.
 func (e *Engine) View(ctx context.Context, name string) (*cluster.View, error) {
-	if err := checkName(name); err != nil {
+	q := Ask{Cluster: name}
+	if err := e.check(ctx, q); err != nil {
 		return nil, err
 	}
-	if e.closed.Load() {
-		return nil, patterns.ErrClosed
-	}
 	var t turn
-	t.take(e.cfg.Exec, "request.view", (&Ask{Cluster: name}).fingerprint())
+	t.take(e.cfg.Exec, "request.view", q.fingerprint())
 	r := e.route(name)
 	defer func() { e.putRoute(r, e.now()) }()
 	if _, limited := ctx.Deadline(); !limited {
@@ -52,6 +50,11 @@ func (e *Engine) View(ctx context.Context, name string) (*cluster.View, error) {
 		ctx, cancel = overlay.WithTimeout(ctx, e.cfg.Clock, "request.view", DefaultTimeout)
 		defer cancel()
 	}
+	return e.view(ctx, r)
+}
+
+// view is View for a route; ctx has a deadline.
+func (e *Engine) view(ctx context.Context, r *route) (*cluster.View, error) {
 	v, err := r.watch.Wait(ctx, false)
 	if err != nil {
 		return nil, viewError(ctx, err)

@@ -27,6 +27,10 @@ func (e *Engine) handleReply(l Link, body []byte) {
 		if foreign = a.remote.id != l.Peer(); foreign {
 			return false
 		}
+		if b := a.call.bytes; b != nil && !b.take(replySize(&r)) {
+			e.drops.count(dropReplyLarge)
+			r = wire.Reply{ID: r.ID, Outcome: wire.OutcomeTooLarge, Queue: r.Queue, Running: r.Running}
+		}
 		a.reply, a.arrived = r, e.now()
 		return true
 	})
@@ -38,6 +42,14 @@ func (e *Engine) handleReply(l Link, body []byte) {
 	case r.Outcome == wire.OutcomeReply || r.Outcome == wire.OutcomeRemoteError:
 		e.drops.count(dropReplyLate)
 	}
+}
+
+// replySize is how many bytes of headers and body a reply has.
+func replySize(r *wire.Reply) int {
+	if r.Flags&wire.FlagSealed != 0 {
+		return max(0, len(r.Body)-sealedSize(nil, nil))
+	}
+	return messageSize(r.Headers, r.Body)
 }
 
 // answered takes in the member's answer. The outcomes table of package

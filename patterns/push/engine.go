@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/request"
+)
+
+// Engine sends the pushes of one node. All methods may be called concurrently.
+// It needs no closing: it ends with the request engine.
+type Engine struct {
+	cfg Config
+
+	accepted, failed atomic.Uint64
+}
+
+// New checks cfg. Nothing runs, and nothing needs to be started.
+func New(cfg Config) (*Engine, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Engine{cfg: cfg}, nil
+}
+
+// Push sends m to one member of the cluster and returns when that member's
+// queue has it. Errors, options and default deadline are those of a request.
+// The caller keeps m and must not change it before Push returns.
+func (e *Engine) Push(ctx context.Context, cluster string, m patterns.Message, o patterns.RequestOptions) error {
+	_, err := e.cfg.Requests.Ask(ctx, request.Ask{
+		Cluster: cluster, Pattern: patterns.PatternPush, Message: m, Options: o,
+	})
+	if err != nil {
+		e.failed.Add(1)
+		return err
+	}
+	e.accepted.Add(1)
+	return nil
+}
+
+// Status counts pushes since the start.
+type Status struct {
+	Accepted uint64 `json:"accepted"` // by a member
+	Failed   uint64 `json:"failed"`   // with an error, which may be an open outcome
+}
+
+// Status describes the engine.
+func (e *Engine) Status() Status {
+	return Status{Accepted: e.accepted.Load(), Failed: e.failed.Load()}
+}
