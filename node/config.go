@@ -58,6 +58,10 @@ type Config struct {
 	// with explicit keys.
 	Seal request.Seal
 
+	// MaxSubscriptions bounds the subscriptions of this node, of its clients
+	// too. Default 100,000.
+	MaxSubscriptions int
+
 	// Workers bounds the handlers that run at once, over all members.
 	// Default 16,384.
 	Workers int

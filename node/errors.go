@@ -13,5 +13,6 @@ var (
 	// Start has returned.
 	ErrNotStarted = errors.New("node: not started")
 
-	errNoHandler = errors.New("node: Serve needs a handler")
+	errNoHandler    = errors.New("node: Serve needs a handler")
+	errNoSubscriber = errors.New("node: Subscribe needs a subscriber")
 )

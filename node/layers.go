@@ -7,6 +7,7 @@ import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/patterns/request"
 )
 
@@ -43,6 +44,21 @@ func (n *Node) requestConfig(keys *keyring) request.Config {
 		Incarnation: n.incarnation,
 		Seal:        n.cfg.Seal,
 		Logger:      n.cfg.Logger,
+	}
+}
+
+func (n *Node) topicsConfig(keys *keyring) pubsub.Config {
+	return pubsub.Config{
+		Links:            pubsub.FromOverlay(n.overlay),
+		Directory:        pubsub.FromClusters(n.clusters),
+		Keys:             keys.cluster,
+		Clock:            n.outside.Clock,
+		Rand:             n.outside.Rand,
+		Exec:             n.outside.Exec,
+		Incarnation:      n.incarnation,
+		SealAlways:       n.cfg.Seal == request.SealAlways,
+		MaxSubscriptions: n.cfg.MaxSubscriptions,
+		Logger:           n.cfg.Logger,
 	}
 }
 

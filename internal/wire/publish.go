@@ -52,10 +52,15 @@ type Publish struct {
 
 // Skip says that the node of that index in the Path has been sent so many
 // messages more than the path's counts say.
+//
+// SkipLeft instead says that the node is reached on another way from now on.
 type Skip struct {
 	Index uint16
 	Add   uint32
 }
+
+// SkipLeft is the Add of a stop that the path no longer leads to.
+const SkipLeft = 1<<32 - 1
 
 // Pick says that the message is, of all nodes with that queue, for that one.
 type Pick struct {

@@ -61,7 +61,7 @@ func TestPublishMarkVectors(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, wire.PublishMark{
 			Session: v.number(t, "session", 64), Run: uint16(v.number(t, "run", 16)),
-			Number: v.number(t, "number", 64), Source: v.text("source"),
+			Number: v.number(t, "number", 64), Source: v.text("source"), Group: v.text("group"),
 		}, got)
 		require.Equal(t, v.bytes, got.AppendTo(nil))
 	})

@@ -13,6 +13,7 @@ type PublishMark struct {
 	Run     uint16
 	Number  uint64 // of the last message
 	Source  string // as in Publish
+	Group   string // the first word of the topics; "*" in the root group
 }
 
 // AppendTo appends the encoded message.
@@ -20,13 +21,13 @@ func (m PublishMark) AppendTo(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, m.Session)
 	dst = binary.BigEndian.AppendUint16(dst, m.Run)
 	dst = binary.BigEndian.AppendUint64(dst, m.Number)
-	return appendShort(dst, m.Source)
+	return appendShort(appendShort(dst, m.Source), m.Group)
 }
 
 // DecodePublishMark decodes the body of a KindPublishMark frame.
 func DecodePublishMark(b []byte) (PublishMark, error) {
 	r := reader{b: b}
-	m := PublishMark{Session: r.uint64(), Run: r.uint16(), Number: r.uint64(), Source: r.short()}
+	m := PublishMark{Session: r.uint64(), Run: r.uint16(), Number: r.uint64(), Source: r.short(), Group: r.short()}
 	if r.bad || len(r.b) > 0 || len(m.Source) > MaxPeerID {
 		return PublishMark{}, malformed("publish mark")
 	}

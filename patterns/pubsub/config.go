@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
+)
+
+// Config is what New needs. Everything but SealAlways, MaxSubscriptions and
+// Logger is required.
+type Config struct {
+	// Links reaches the other nodes, Directory knows who listens to what.
+	Links     Links
+	Directory Directory
+	// Keys returns the keys of a cluster; never nil. It must not block.
+	Keys func(name string) *security.Cluster
+
+	Clock overlay.Clock
+	Rand  overlay.Rand
+	// Exec runs subscribers. It must outlive the Engine.
+	Exec overlay.Exec
+
+	// Incarnation is larger at each start of this node.
+	Incarnation uint64
+	// SealAlways has everything sealed, and refuses what is not. Default: what
+	// is published in groups with explicit keys.
+	SealAlways bool
+	// MaxSubscriptions bounds the subscriptions of this node. Default 100,000.
+	MaxSubscriptions int
+	// Logger is where this package logs; nil = nowhere.
+	Logger *zap.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxSubscriptions == 0 {
+		c.MaxSubscriptions = 100_000
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Links == nil || c.Directory == nil || c.Keys == nil:
+		return errors.New("pubsub: Config needs Links, Directory and Keys")
+	case c.Clock == nil || c.Rand == nil || c.Exec == nil:
+		return errors.New("pubsub: Config needs Clock, Rand and Exec")
+	case c.Incarnation == 0:
+		return errors.New("pubsub: Config.Incarnation is required")
+	case c.MaxSubscriptions < 0:
+		return fmt.Errorf("pubsub: Config.MaxSubscriptions %d is negative", c.MaxSubscriptions)
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// course is what this node publishes in one group: the session, who listens,
+// and how they are reached.
+type course struct {
+	name  string // the group
+	watch Watch
+
+	// Guarded by Engine.mu.
+	users int
+	last  int64
+
+	mu        sync.Mutex
+	spread                  // guarded by mu
+	view      *cluster.View // guarded by mu; that receivers was made of
+	receivers map[peer.ID]*receiver
+	known     map[*cluster.Member][]wire.Interest
+	picker    picker
+	found     []*receiver // scratch
+	broken    bool        // a forwarder is lost
+	stale     bool        // the tree has leaves that are gone, or there are others
+	loose     int         // receivers that are in no branch
+	built     int64       // when the tree was made
+	ready     bool        // the first view is there
+}
+
+// attendance is what a publisher knows of a receiver beside what forwarders do.
+type attendance struct {
+	members     []*cluster.Member // its leases, of one incarnation
+	incarnation uint64
+	handles     []*interest
+	gone        int64  // since when it is in no view; 0 = it is
+	doubted     int64  // when a forwarder could not reach it; 0 = never
+	told        uint64 // its pipe's loss count when it was told all
+}
+
+func (e *Engine) newCourse(group string, root bool) *course {
+	c := &course{
+		name: group, watch: e.cfg.Directory.Watch(clusterOf(group)),
+		receivers: make(map[peer.ID]*receiver), known: make(map[*cluster.Member][]wire.Interest),
+	}
+	c.spread = spread{e: e, source: e.self, session: e.random.Uint64(), group: group, root: root}
+	c.picker = picker{random: e.picks, directory: e.cfg.Directory, self: e.hash}
+	return c
+}
+
+// course returns the course of a group; putCourse it afterwards.
+func (e *Engine) course(group string, root bool) (*course, bool) {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil, false
+	}
+	c := e.courses[group]
+	fresh := c == nil
+	if fresh {
+		c = e.newCourse(group, root)
+		e.courses[group] = c
+	}
+	c.users++
+	e.mu.Unlock()
+	if fresh {
+		e.armSweep()
+	}
+	return c, true
+}
+
+func (e *Engine) putCourse(c *course) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c.users--
+	c.last = e.now()
+}
+
+// send sends the message to the interested nodes and says what is for this
+// node's own queues. Those whose lane is full are left over.
+func (c *course) send(o *outgoing, what content, own []wire.Interest, except peer.ID) (left []*receiver) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refresh()
+	ins := c.audience.match(o.topic)
+	o.picks = c.picker.pick(ins, own, o.picks)
+	c.found = c.audience.receivers(ins, o.picks, except, c.found[:0])
+	if len(c.found) == 0 {
+		return nil
+	}
+	o.tree = c.audienceOf(c.found) > fanOut
+	c.prepare(o, what)
+	return c.dispatch(o, c.found)
+}
+
+// again is send for those who are left over.
+func (c *course) again(o *outgoing, left []*receiver) []*receiver {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dispatch(o, left)
+}
+
+// giveUp leaves those who are left over without the message: they will see a
+// gap.
+func (c *course) giveUp(left []*receiver) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range left {
+		r.number++
+		r.passBy(1)
+	}
+	c.e.drops.add(dropLane, uint64(len(left)))
+}
+
+// wouldBlock says whether send would leave somebody over.
+func (c *course) wouldBlock(topic string, size int, except peer.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refresh()
+	c.audience.round++
+	for _, in := range c.audience.match(topic) {
+		if r := in.r; r.round != c.audience.round && r.peer != except && r.state.gone == 0 {
+			r.round = c.audience.round
+			hop := r
+			if r.branch != nil {
+				hop = r.branch.head
+			}
+			if !c.e.pipe(hop.peer).hasRoom(size) || !c.e.pipe(r.peer).hasRoom(size) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// waitRoom waits until one of those who are left over may have room.
+func (c *course) waitRoom(ctx context.Context, o *outgoing, left []*receiver) error {
+	c.mu.Lock()
+	hop := left[0]
+	if o.tree && hop.branch != nil && hop.pending != wire.SkipLeft {
+		hop = hop.branch.head
+	}
+	q := c.e.pipe(hop.peer)
+	c.mu.Unlock()
+	return q.waitRoom(ctx, o.size())
+}
+
+// audienceOf counts those who are there.
+func (c *course) audienceOf(rs []*receiver) (n int) {
+	for _, r := range rs {
+		if r.state.gone == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// dispatch sends to rs, and returns those whose lane is full.
+func (c *course) dispatch(o *outgoing, rs []*receiver) (left []*receiver) {
+	if o.tree {
+		c.grow()
+	}
+	for _, r := range c.sort(rs, o.tree) {
+		switch {
+		case r.state.gone != 0:
+			r.number++
+			r.passBy(1)
+			c.count(lost, 1)
+		case c.direct(o, r, o.near) == full:
+			left = append(left, r)
+		}
+	}
+	for _, b := range c.touched {
+		if c.through(o, b) == full {
+			left = append(left, b.matched...)
+		}
+		b.matched = b.matched[:0]
+	}
+	return left
+}
+
+// grow makes a new tree if the one there is not good enough.
+func (c *course) grow() {
+	now := c.e.now()
+	changed := c.stale || c.loose > 0
+	if c.branches != nil && !c.broken && c.loose <= fanOut && (!changed || now-c.built < int64(rebuildTime)) {
+		return
+	}
+	var rs []*receiver
+	for _, r := range c.receivers {
+		r.branch, r.index, r.pending = nil, 0, 0
+		if r.state.gone == 0 {
+			rs = append(rs, r)
+		}
+	}
+	// Whoever has a link to us, and is not in doubt, passes on to others. The
+	// rest is different for each publisher, so that the load is spread.
+	rank := func(r *receiver) int {
+		switch {
+		case r.state.doubted != 0 && now-r.state.doubted < int64(idleTime):
+			return 2
+		case c.e.cfg.Links.Link(r.peer).Session() == 0:
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(rs, func(a, b *receiver) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.hash*(c.e.hash|1), b.hash*(c.e.hash|1)), cmp.Compare(a.peer, b.peer))
+	})
+	c.epoch++
+	c.branches = grow(rs, fanOut)
+	c.broken, c.stale, c.loose, c.built = false, false, 0, now
+	c.e.counts.trees.Add(1)
+}
+
+// regrow makes a new tree at once, because a forwarder is lost, and tells
+// everybody behind the forwarders how far they are.
+func (c *course) regrow() {
+	if c.branches == nil {
+		return
+	}
+	c.broken = true
+	c.grow()
+	for _, b := range c.branches {
+		c.remind(b)
+	}
+}

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import "sync/atomic"
+
+// dropReason says why a frame, or a message for somebody, went no further.
+type dropReason uint8
+
+const (
+	dropMalformed    dropReason = iota // a frame that can't be decoded
+	dropUnauthorized                   // not sealed as it should be, or not for this group
+	dropLate                           // came after it was given up, or twice
+	dropStreams                        // from a publisher too many
+	dropReorder                        // given up early: too much waits behind a hole
+	dropGap                            // given up after the wait; told to subscribers
+	dropUnsent                         // waited for a link that could not be established
+	dropUnreachable                    // for a node that can't be reached now
+	dropLane                           // for a node whose lane is full, after the wait
+	dropForward                        // a forwarder's: the lane to the next node is full, or the link is lost
+	dropNoPath                         // to be forwarded on a path that is not known (any more)
+	dropPath                           // a path beyond the limits
+	dropUnpicked                       // for a queue that has no subscription here any more
+	dropReasons
+)
+
+// String returns the reason as used in the status.
+func (d dropReason) String() string {
+	return [...]string{
+		"malformed", "unauthorized", "late", "streams", "reorder_full", "gap", "unsent", "unreachable", "lane_full",
+		"forward", "no_path", "path_refused", "unpicked",
+	}[d]
+}
+
+// drops counts. It may be used concurrently.
+type drops [dropReasons]atomic.Uint64
+
+func (d *drops) add(r dropReason, n uint64) { d[r].Add(n) }
+
+// counts returns the reasons that have occurred.
+func (d *drops) counts() map[string]uint64 {
+	out := make(map[string]uint64)
+	for r := range dropReasons {
+		if n := d[r].Load(); n > 0 {
+			out[r.String()] = n
+		}
+	}
+	return out
+}

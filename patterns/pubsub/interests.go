@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"hash/fnv"
+	"sort"
+	"strings"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns/pubsub/match"
+)
+
+// maxPayload bounds the interests that a lease carries, in bytes.
+const maxPayload = cluster.MaxPayload
+
+// hashNode is how picks name a node.
+func hashNode(peer string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(peer))
+	return h.Sum64()
+}
+
+// hashQueue is how picks name a queue: the group of subscriptions to that
+// pattern that share its name; 0 = none.
+func hashQueue(pattern, queue string) uint64 {
+	if queue == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	h.Write([]byte(pattern))
+	h.Write([]byte{0})
+	h.Write([]byte(queue))
+	return max(h.Sum64(), 1)
+}
+
+// clusterOf is the cluster in which those who listen to the group register.
+func clusterOf(group string) string {
+	const longest = 160
+	if len(group) > longest {
+		h := fnv.New64a()
+		h.Write([]byte(group))
+		return Prefix + group[:longest] + "#" + hex(h.Sum64())
+	}
+	return Prefix + group
+}
+
+func hex(n uint64) string { return cluster.MemberID(n).String() }
+
+// coarsen makes interests, which are sorted and distinct, fit into maxBytes:
+// patterns that begin with the same words become one with > at the end, of
+// fewer words until they fit. Those of queues stay as they are; false means
+// that they alone do not fit.
+func coarsen(is []wire.Interest, maxBytes int) ([]wire.Interest, bool) {
+	if wire.InterestsSize(is) <= maxBytes {
+		return is, true
+	}
+	var plain, queues []wire.Interest
+	for _, i := range is {
+		if i.Queue == "" {
+			plain = append(plain, i)
+		} else {
+			queues = append(queues, i)
+		}
+	}
+	room := maxBytes - wire.InterestsSize(queues)
+	for words := 8; words >= 0 && len(plain) > 0; words-- {
+		coarse := widened(plain, words)
+		if wire.InterestsSize(coarse) <= room {
+			return append(coarse, queues...), true
+		}
+	}
+	return queues, room >= 0 && len(plain) == 0
+}
+
+// widened replaces patterns of more than so many words.
+func widened(is []wire.Interest, words int) []wire.Interest {
+	var out []wire.Interest
+	seen := make(map[string]bool)
+	for _, i := range is {
+		p := widen(i.Pattern, words)
+		if !seen[p] {
+			seen[p] = true
+			out = append(out, wire.Interest{Pattern: p})
+		}
+	}
+	sort.Slice(out, func(a, b int) bool { return out[a].Pattern < out[b].Pattern })
+	return out
+}
+
+// widen keeps the first words of the pattern. What is left of it stands for at
+// least what the pattern does.
+func widen(pattern string, words int) string {
+	parts := strings.Split(pattern, ".")
+	if len(parts) <= words+1 || words == 0 && len(parts) == 1 {
+		return pattern
+	}
+	return strings.Join(append(parts[:words:words], ">"), ".")
+}
+
+// legal drops interests whose patterns are none: they came from others.
+func legal(is []wire.Interest) []wire.Interest {
+	out := is[:0]
+	for _, i := range is {
+		if match.CheckPattern(i.Pattern) == nil {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// covered says whether one of the interests, without a queue, stands for all
+// that the pattern does.
+func covered(is []wire.Interest, pattern string) bool {
+	for _, i := range is {
+		if i.Queue == "" && covers(i.Pattern, pattern) {
+			return true
+		}
+	}
+	return false
+}
+
+// covers says whether every topic that b stands for is one that a stands for.
+func covers(a, b string) bool {
+	for {
+		if a == ">" {
+			return true
+		}
+		wordA, restA, moreA := strings.Cut(a, ".")
+		wordB, restB, moreB := strings.Cut(b, ".")
+		if wordB == ">" || wordA != "*" && wordA != wordB {
+			return false
+		}
+		if !moreA || !moreB {
+			return moreA == moreB
+		}
+		a, b = restA, restB
+	}
+}

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"context"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// armSweep has what is kept looked through from time to time while there is
+// something.
+func (e *Engine) armSweep() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sweeping == nil && !e.closed {
+		e.sweeping = e.after("pubsub.sweep", sweepTime, e.sweep)
+	}
+}
+
+// sweep forgets what nobody has used for long.
+func (e *Engine) sweep() {
+	e.mu.Lock()
+	e.sweeping = nil
+	e.mu.Unlock()
+	now := e.now()
+	e.sweepCourses(now)
+	e.sweepStreams(now)
+	e.sweepLegs(now)
+	e.sweepUpward(now)
+	e.sweepPipes(now)
+	e.mu.Lock()
+	left := len(e.courses)+len(e.streams)+len(e.legs)+len(e.pipes) > 0 || e.upward != nil
+	e.mu.Unlock()
+	if left {
+		e.armSweep()
+	}
+}
+
+func (e *Engine) sweepCourses(now int64) {
+	for _, c := range e.allCourses() {
+		owing := c.tidy(now)
+		e.mu.Lock()
+		idle := now - c.last
+		out := c.users == 0 && (idle > int64(ghostTime) || idle > int64(idleTime) && !owing)
+		if out {
+			delete(e.courses, c.name)
+		}
+		e.mu.Unlock()
+		if out {
+			c.watch.Release()
+		}
+	}
+}
+
+func (e *Engine) sweepStreams(now int64) {
+	e.mu.Lock()
+	all := make([]*stream, 0, len(e.streams))
+	for _, s := range e.streams {
+		all = append(all, s)
+	}
+	e.mu.Unlock()
+	for _, s := range all {
+		if s.idle(now) {
+			e.mu.Lock()
+			delete(e.streams, s.key)
+			e.mu.Unlock()
+			s.end()
+		}
+	}
+}
+
+func (e *Engine) sweepLegs(now int64) {
+	for _, g := range e.allLegs() {
+		g.mu.Lock()
+		idle := now - g.last
+		g.mu.Unlock()
+		e.mu.Lock()
+		k := legKey{g.source, g.session}
+		of := e.legs[k]
+		switch {
+		case of == nil:
+		case of.before == g && idle > int64(idleTime):
+			of.before = nil
+		case of.newest == g && idle > int64(streamTime):
+			delete(e.legs, k)
+		}
+		e.mu.Unlock()
+	}
+}
+
+func (e *Engine) sweepUpward(now int64) {
+	e.mu.Lock()
+	u := e.upward
+	if u == nil || now-u.last < int64(idleTime) {
+		e.mu.Unlock()
+		return
+	}
+	e.upward = nil
+	e.mu.Unlock()
+	u.watch.Release()
+}
+
+func (e *Engine) sweepPipes(now int64) {
+	e.mu.Lock()
+	all := make([]*pipe, 0, len(e.pipes))
+	for _, q := range e.pipes {
+		all = append(all, q)
+	}
+	e.mu.Unlock()
+	for _, q := range all {
+		q.mu.Lock()
+		idle := len(q.waiting) == 0 && now-q.last > int64(ghostTime)
+		q.mu.Unlock()
+		if idle {
+			e.mu.Lock()
+			delete(e.pipes, q.peer)
+			e.mu.Unlock()
+			q.end()
+		}
+	}
+}
+
+// Drain withdraws this node's leases, waits a moment for what is under way, and
+// ends the subscriptions: what they have is delivered until ctx ends.
+// Publishing still works, as subscribers may need it.
+func (e *Engine) Drain(ctx context.Context) error {
+	e.mu.Lock()
+	groups := sorted(e.groups, func(g *group) string { return g.name })
+	subs := sorted(e.subs, func(s *subscription) uint64 { return s.id })
+	e.mu.Unlock()
+	for _, g := range groups {
+		g.withdraw()
+	}
+	if len(subs) > 0 {
+		e.sleep(ctx, lingerTime)
+	}
+	var err error
+	for _, s := range subs {
+		if e := s.Close(ctx); e != nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// Close ends everything at once and waits. It is idempotent.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	first := !e.closed
+	e.closed = true
+	sweeping := e.sweeping
+	e.mu.Unlock()
+	if !first {
+		e.wg.Wait()
+		return nil
+	}
+	if sweeping != nil {
+		sweeping.Stop()
+	}
+	e.cancel()
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	e.mu.Lock()
+	subs := sorted(e.subs, func(s *subscription) uint64 { return s.id })
+	e.mu.Unlock()
+	for _, s := range subs {
+		_ = s.inbox.Close(ended)
+	}
+	e.release()
+	e.inboxes.Close()
+	e.wg.Wait()
+	return nil
+}
+
+// release ends timers, holds and watches.
+func (e *Engine) release() {
+	e.mu.Lock()
+	streams, pipes, courses, upward := e.streams, e.pipes, e.courses, e.upward
+	root := e.groups[rootGroup]
+	e.streams, e.pipes, e.courses, e.upward = map[streamKey]*stream{}, map[peer.ID]*pipe{}, map[string]*course{}, nil
+	e.mu.Unlock()
+	for _, s := range streams {
+		s.end()
+	}
+	for _, q := range pipes {
+		q.end()
+	}
+	for _, c := range courses {
+		c.watch.Release()
+	}
+	if upward != nil {
+		upward.watch.Release()
+	}
+	if root != nil {
+		root.forward.stop()
+	}
+}
+
+// sleep waits, unless ctx ends before.
+func (e *Engine) sleep(ctx context.Context, d time.Duration) bool {
+	done := make(chan struct{})
+	t := e.cfg.Clock.AfterFunc("pubsub.sleep", d, func() { close(done) })
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"context"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// Links is what this package needs of the overlay; FromOverlay makes one.
+// Methods may be called concurrently, Handle and Subscribe only before the
+// overlay starts. The contracts are those of *overlay.Overlay.
+type Links interface {
+	Self() peer.ID
+	Link(p peer.ID) Link
+	Handle(k wire.Kind, h func(l Link, body []byte))
+	Subscribe(f func(overlay.PeerEvent))
+}
+
+// Link is one link; *overlay.Link is one.
+type Link interface {
+	Peer() peer.ID
+	Session() uint64
+	Open(addrs []string)
+	Hold() (release func())
+	Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (session uint64, err error)
+	HasRoom(lane overlay.Lane, n int) bool
+	WaitRoom(ctx context.Context, lane overlay.Lane, n int) error
+}
+
+// Directory registers and watches; FromClusters makes one. Methods may be
+// called concurrently. The contracts are those of *cluster.Clusters.
+type Directory interface {
+	Register(ctx context.Context, name string, r cluster.Registration) error
+	Unregister(name string, m cluster.MemberID)
+	Watch(name string) Watch
+	// Live says whether the member is usable, as far as is known.
+	Live(m *cluster.Member) bool
+}
+
+// Watch is an interest in one cluster; *cluster.Watch is one.
+type Watch interface {
+	View() *cluster.View
+	Wait(ctx context.Context, needMember bool) (*cluster.View, error)
+	Release()
+}
+
+var (
+	_ Link  = (*overlay.Link)(nil)
+	_ Watch = (*cluster.Watch)(nil)
+)
+
+// links makes an overlay Links: it only turns concrete types into interfaces.
+type links struct{ *overlay.Overlay }
+
+// FromOverlay returns o as this package sees it.
+func FromOverlay(o *overlay.Overlay) Links { return links{o} }
+
+func (l links) Link(p peer.ID) Link { return l.Overlay.Link(p) }
+
+func (l links) Handle(k wire.Kind, h func(Link, []byte)) {
+	l.Overlay.Handle(k, func(from *overlay.Link, body []byte) { h(from, body) })
+}
+
+// directory makes clusters a Directory, likewise.
+type directory struct{ *cluster.Clusters }
+
+// FromClusters returns c as this package sees it.
+func FromClusters(c *cluster.Clusters) Directory { return directory{c} }
+
+func (d directory) Watch(name string) Watch { return d.Clusters.Watch(name) }
+
+func (d directory) Live(m *cluster.Member) bool { return m.State() == "live" }

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import "time"
+
+// Prefix begins the names of the clusters in which nodes that listen to a group
+// of topics register. Services can't have such names.
+const Prefix = "topic:"
+
+const (
+	rootGroup    = "*"        // the group of patterns that begin with a wildcard
+	rootForwards = "*forward" // the group in which the root group's forwarders register
+)
+
+// Times of topics.
+const (
+	// holeTime is how long a message is waited for that others have overtaken.
+	holeTime = 500 * time.Millisecond
+	// idleTime is how long a publisher watches a group after the last message.
+	idleTime = 30 * time.Second
+	// streamTime is how long a receiver remembers a publisher that is silent:
+	// for longer than its session can last.
+	streamTime = 15 * time.Minute
+	// ghostTime is how long a publisher counts for a receiver that is lost, so
+	// that it can be told what it missed.
+	ghostTime = 10 * time.Minute
+	// lingerTime is how long a node that drains still takes what is under way.
+	lingerTime = 250 * time.Millisecond
+	// recentTime is how long a forwarder of the root group may take to pass on
+	// what it got, and its loss to be noticed.
+	recentTime = 2 * time.Second
+	sweepTime  = 10 * time.Second
+	// completeTime is how long the first message waits for the anchors that
+	// have not told whom they know.
+	completeTime = 500 * time.Millisecond
+	// redialTime passes before a receiver that could not be reached is dialled
+	// again.
+	redialTime = time.Second
+	// rebuildTime is the least time between two trees, unless one is broken.
+	rebuildTime = 500 * time.Millisecond
+	// leaseTime collects changes of what a node listens to.
+	leaseTime = 5 * time.Millisecond
+	// rosterTime is how often a node with root patterns looks whether it should
+	// be a forwarder of the root group.
+	rosterTime = time.Second
+	// defaultTimeout is for contexts without a deadline.
+	defaultTimeout = 5 * time.Second
+	// unsureTime is how long after a change of what a node listens to the size
+	// of a gap is an upper bound only.
+	unsureTime = 2 * time.Second
+)
+
+// Limits of topics.
+const (
+	// MaxMessage bounds headers and body of a publication, in bytes.
+	MaxMessage = 1 << 20
+	// fanOut is how many copies of a message one node sends.
+	fanOut = 16
+	// maxWaiting bounds what waits for a link that is being established, in
+	// bytes and frames.
+	maxWaiting       = 1 << 20
+	maxWaitingFrames = 4096
+	// maxHeld and maxHeldBytes bound what waits behind a hole, for each
+	// publisher.
+	maxHeld      = 4096
+	maxHeldBytes = 4 << 20
+	// maxStreams bounds the publishers that are remembered.
+	maxStreams = 1 << 16
+	// maxCourses bounds the paths that this node forwards on.
+	maxCourses = 4096
+	// maxStops bounds the nodes behind this one on one path.
+	maxStops = 1 << 14
+	// maxPicks bounds the queues that one message is for.
+	maxPicks = 1024
+	// maxQueued bounds what a lease says of queues, in bytes: the rest is for
+	// patterns, which can be told coarser.
+	maxQueued = maxPayload - 1<<10
+	// maxQueueName bounds the name of a queue, in bytes.
+	maxQueueName = 255
+	// pathBytes bounds one part of a path.
+	pathBytes = 48 << 10
+	// maxSkips is how many skips travel with a message; beyond, the path is
+	// told anew.
+	maxSkips = 128
+)

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"context"
+	"sync"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// upward is the way of what this node publishes to one forwarder of the root
+// group, which passes it on to all nodes with patterns that begin with a
+// wildcard. So no publisher has to know them.
+type upward struct {
+	watch Watch
+
+	mu     sync.Mutex
+	spread           // guarded by mu
+	to     *receiver // guarded by mu; nil = nobody
+	run    uint16    // guarded by mu
+	ready  bool      // guarded by mu
+	avoid  peer.ID   // guarded by mu; was lost
+	since  int64     // guarded by mu; when old and young changed places last
+	old    uint64    // guarded by mu; messages of the time before
+	young  uint64    // guarded by mu; messages since
+
+	last int64 // guarded by Engine.mu
+}
+
+// upwards returns the way, made if there is none.
+func (e *Engine) upwards() *upward {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.upward == nil && !e.closed {
+		e.upward = &upward{watch: e.cfg.Directory.Watch(clusterOf(rootForwards))}
+		e.upward.spread = spread{e: e, source: e.self, session: e.random.Uint64(), group: rootForwards, root: true}
+	}
+	if e.upward != nil {
+		e.upward.last = e.now()
+	}
+	return e.upward
+}
+
+func (u *upward) await(ctx context.Context) error {
+	u.mu.Lock()
+	ready := u.ready
+	u.mu.Unlock()
+	if ready {
+		return nil
+	}
+	if err := u.e.awaitView(ctx, u.watch); err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ready = true
+	return nil
+}
+
+// choose keeps the forwarder as long as it is one. mu is held.
+func (u *upward) choose() *receiver {
+	v := u.watch.View()
+	if u.to != nil && !v.Known {
+		return u.to
+	}
+	var best *receiver
+	for _, m := range v.Members {
+		if u.to != nil && m.Peer == u.to.peer {
+			return u.to
+		}
+		r := &receiver{peer: m.Peer, hash: hashNode(string(m.Peer)) * (u.e.hash | 1), addrs: m.Addrs}
+		if m.Peer == u.e.self {
+			r.hash = 0 // the shortest way
+		}
+		if best == nil || best.peer == u.avoid || r.hash < best.hash && r.peer != u.avoid {
+			best = r
+		}
+	}
+	u.change(best)
+	return u.to
+}
+
+// change takes another forwarder. It is told how much the one before may not
+// have passed on: what it got of late.
+func (u *upward) change(to *receiver) {
+	if to != nil {
+		u.run++
+		to.run = u.run
+		if u.to != nil || u.avoid != "" {
+			to.number = u.lately()
+		}
+	}
+	if u.to != nil {
+		u.avoid = u.to.peer
+	}
+	u.to, u.old, u.young = to, 0, 0
+}
+
+// lately counts the messages of the last second or two.
+func (u *upward) lately() uint64 {
+	u.age()
+	return u.old + u.young
+}
+
+func (u *upward) age() {
+	if now := u.e.now(); now-u.since > int64(recentTime) {
+		if now-u.since > 2*int64(recentTime) {
+			u.young = 0
+		}
+		u.old, u.young, u.since = u.young, 0, now
+	}
+}
+
+// put sends one copy, and returns where it had no room.
+func (u *upward) put(p *publication) *receiver {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	r := u.choose()
+	if r == nil {
+		return nil
+	}
+	o := outgoing{topic: p.topic}
+	u.prepare(&o, p.what)
+	if u.direct(&o, r, o.near) == full {
+		return r
+	}
+	u.age()
+	u.young++
+	return nil
+}
+
+// send waits for room.
+func (u *upward) send(ctx context.Context, p *publication) error {
+	for {
+		r := u.put(p)
+		if r == nil {
+			return nil
+		}
+		if err := u.e.pipe(r.peer).waitRoom(ctx, headRoom+len(p.what.body)); err != nil {
+			u.giveUp()
+			return p.waitError(ctx, err)
+		}
+	}
+}
+
+func (u *upward) trySend(p *publication) {
+	if u.put(p) != nil {
+		u.giveUp()
+	}
+}
+
+func (u *upward) giveUp() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.to != nil {
+		u.to.number++
+	}
+	u.e.drops.add(dropLane, 1)
+}
+
+func (u *upward) wouldBlock(size int) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.ready {
+		return true
+	}
+	r := u.choose()
+	return r != nil && !u.e.pipe(r.peer).hasRoom(size)
+}
+
+// leaveUpward takes another forwarder if that one is lost, and tells it what
+// may be missing.
+func (e *Engine) leaveUpward(p peer.ID) {
+	e.mu.Lock()
+	u := e.upward
+	e.mu.Unlock()
+	if u == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.to == nil || u.to.peer != p {
+		return
+	}
+	lately := u.lately()
+	u.avoid, u.to = p, nil
+	if r := u.choose(); r != nil {
+		r.number = lately
+		u.mark(r)
+	}
+}
