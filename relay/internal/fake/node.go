@@ -21,6 +21,9 @@ type Node struct {
 	// is done; their errors are returned. Set before use.
 	RequestError func(cluster string) error
 	ServeError   func(cluster string) error
+	// TunnelWindow is the credit of each direction of a tunnel, bytes.
+	// Default 64 KiB. Set before use.
+	TunnelWindow int
 
 	// PublishError and SubscribeError likewise. The first one may wait, unless
 	// it is to try only.

@@ -13,10 +13,10 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// TunnelWindow is the credit that each direction of a tunnel has, bytes.
-const TunnelWindow = 64 << 10
-
-const maxChunk = 64 << 10
+const (
+	tunnelWindow = 64 << 10
+	maxChunk     = 64 << 10
+)
 
 // pair is both sides of a tunnel.
 type pair struct {
@@ -54,10 +54,10 @@ type chunk struct {
 
 var _ patterns.TunnelSource = (*Tunnel)(nil)
 
-func newPair(limit int) (a, b *Tunnel) {
+func newPair(limit, window int) (a, b *Tunnel) {
 	p := &pair{}
-	a = &Tunnel{pair: p, limit: limit, credit: TunnelWindow, done: make(chan struct{})}
-	b = &Tunnel{pair: p, limit: limit, credit: TunnelWindow, done: make(chan struct{}), peer: a}
+	a = &Tunnel{pair: p, limit: limit, credit: window, done: make(chan struct{})}
+	b = &Tunnel{pair: p, limit: limit, credit: window, done: make(chan struct{}), peer: a}
 	a.peer = b
 	return a, b
 }

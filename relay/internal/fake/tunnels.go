@@ -4,6 +4,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -12,8 +13,8 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// OpenTunnel implements patterns.Messenger. The credit of a tunnel is
-// TunnelWindow in each direction and does not grow.
+// OpenTunnel implements patterns.Messenger. The credit of a tunnel does not
+// grow.
 func (n *Node) OpenTunnel(ctx context.Context, cluster string, first patterns.Message, opts ...patterns.RequestOption) (patterns.Tunnel, error) {
 	o := patterns.CollectOptions(opts)
 	if n.RequestError != nil {
@@ -60,7 +61,7 @@ func (m *member) open(first patterns.Message) (*Tunnel, error) {
 		m.wg.Done()
 		return nil, patterns.ErrOverloaded
 	}
-	caller, callee := newPair(m.limits.MessageBytes)
+	caller, callee := newPair(m.limits.MessageBytes, cmp.Or(m.node.TunnelWindow, tunnelWindow))
 	caller.info = patterns.TunnelInfo{Cluster: m.cluster, Member: m.id, Peer: "peer"}
 	callee.info = caller.info
 	callee.info.Open = patterns.Message{Headers: slices.Clone(first.Headers), Body: slices.Clone(first.Body)}
