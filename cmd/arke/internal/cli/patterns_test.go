@@ -264,6 +264,31 @@ func TestTunnelIsStandardInputAndOutput(t *testing.T) {
 	}
 }
 
+// endless is an input that never ends.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestTunnelEndsWhenTheMemberWantsNoMore(t *testing.T) {
+	// This test checks that a member which has answered and ended ends the
+	// command in good order, though there is more input.
+	for range 20 {
+		c := newConsole("")
+		c.Stdin = endless{}
+		caller, member := fake.Pair(1 << 16)
+		ended := make(chan error, 1)
+		go func() { ended <- c.pipe(t.Context(), caller) }()
+		require.NoError(t, member.Send(t.Context(), []byte("enough")))
+		_, err := member.Receive(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, member.CloseSend())
+		require.NoError(t, caller.CloseSend()) // as the far node's word does
+		require.NoError(t, member.Close())
+		require.NoError(t, <-ended)
+		require.Equal(t, "enough", c.out.String())
+	}
+}
+
 func TestMemberTakesWhatItWasToldTo(t *testing.T) {
 	// This test checks which patterns each choice serves, and where pushes go.
 	for name, tc := range map[string]struct {

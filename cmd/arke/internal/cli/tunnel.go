@@ -89,7 +89,15 @@ func (a App) pipe(ctx context.Context, t patterns.Tunnel) error {
 	}
 	select {
 	case err := <-sent:
-		return err
+		if !errors.Is(err, patterns.ErrClosed) {
+			return err
+		}
+		// The member takes nothing more; Err says whether that is in order.
+	case <-t.Done():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
 	case <-t.Done():
 		return t.Err()
 	case <-ctx.Done():
