@@ -16,7 +16,7 @@ import (
 //
 // Everything has a number: messages count one, a gap counts what is missing.
 type backlog struct {
-	limits   bounds // of what waits here
+	limits   bounds // of what waits here while the window is full
 	window   bounds // of what the client has not taken
 	overflow patterns.Overflow
 
@@ -31,13 +31,12 @@ type backlog struct {
 	unbytes int      // bytes of them
 }
 
-// bounds are messages, and bytes of topics, headers and bodies. A message that
-// is alone has room whatever its size.
+// bounds are messages, and bytes of topics, headers and bodies.
 type bounds struct{ length, bytes int }
 
 // room says whether a message of size bytes fits beside so many of so many.
 func (b bounds) room(size, length, bytes int) bool {
-	return length == 0 || length < b.length && bytes+size <= b.bytes
+	return length < b.length && bytes+size <= b.bytes
 }
 
 // open says whether a window with so many in it takes one more: a client says
@@ -58,9 +57,11 @@ type unread struct {
 	size   int
 }
 
-// hasRoom says whether put would drop something.
+// hasRoom says whether put would drop nothing. What the window has room for
+// may wait here, too, until the connection fetches it.
 func (b *backlog) hasRoom(size int) bool {
-	return b.limits.room(size, b.length(), b.bytes)
+	all := bounds{b.limits.length + b.window.length, b.limits.bytes + b.window.bytes}
+	return b.length() == 0 || all.room(size, b.length()+len(b.unread), b.bytes+b.unbytes)
 }
 
 // length is how many messages wait.
@@ -139,6 +140,9 @@ func (b *backlog) pop() waiting {
 // next hands out what goes next, with its number: a message, or else a gap; ok
 // is false if there is nothing, or no window for it.
 func (b *backlog) next() (p *patterns.Publication, g patterns.Gap, number uint64, ok bool) {
+	if !b.window.open(len(b.unread), b.unbytes) {
+		return nil, g, 0, false // gaps wait, too, or a client's would have no end
+	}
 	if len(b.lead) > 0 {
 		g, b.lead = b.lead[0], b.lead[1:]
 		if len(b.lead) == 0 {
@@ -148,7 +152,7 @@ func (b *backlog) next() (p *patterns.Publication, g patterns.Gap, number uint64
 		b.sent += g.Missed
 		return nil, g, b.sent, true
 	}
-	if b.length() == 0 || !b.window.open(len(b.unread), b.unbytes) {
+	if b.length() == 0 {
 		return nil, g, 0, false
 	}
 	w := b.pop()

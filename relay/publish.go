@@ -82,6 +82,7 @@ func (p *publisher) handle(f *session.Publish, size int) (violation string) {
 	case errors.Is(err, patterns.ErrWouldBlock):
 		p.wait(f, size)
 	default:
+		p.flush()
 		p.fail(f.ID, err)
 	}
 	return ""

@@ -24,7 +24,7 @@ func TestWelcomeTellsTheLimits(t *testing.T) {
 	require.Equal(t, "peer", a.welcome.Peer)
 	require.Equal(t, "arke", a.welcome.Relay)
 	require.Equal(t, session.Limits{
-		Frame: session.MaxFrame, Message: 16 << 20, Registrations: 64, Requests: 4096, RequestBytes: 64 << 20,
+		Frame: session.MaxFrame, Message: 16 << 20, Registrations: 64, Subscriptions: 4096, Requests: 4096, RequestBytes: 64 << 20,
 	}, a.welcome.Limits)
 	require.False(t, a.welcome.Session.IsZero())
 	require.NotEqual(t, a.welcome.Session, b.welcome.Session)

@@ -107,12 +107,30 @@ func (a *attachment) receive(id uint64, i item) error {
 		s.status.Queued++
 		s.status.Bytes += i.size()
 	}
-	s.line = append(s.line, i)
+	s.push(i)
 	if !s.working {
 		s.working = true
 		c.wg.Go(s.work)
 	}
 	return nil
+}
+
+// push adds i; gaps side by side become one for each reason, so that a program
+// that is slow does not collect them. The caller holds mu.
+func (s *subscription) push(i item) {
+	for at := len(s.line) - 1; i.g != nil && at >= s.head && s.line[at].g != nil; at-- {
+		have := s.line[at].g
+		if have.Reason != i.g.Reason {
+			continue
+		}
+		have.Missed += i.g.Missed
+		have.Exact = have.Exact && i.g.Exact
+		if have.From != i.g.From {
+			have.From = ""
+		}
+		return
+	}
+	s.line = append(s.line, i)
 }
 
 // subscribed is the reader's: what follows counts from there.
