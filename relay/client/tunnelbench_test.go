@@ -22,7 +22,8 @@ import (
 func BenchmarkTunnel(b *testing.B) {
 	for _, size := range []int{1 << 10, 64 << 10} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
-			_, server, caller := twoClients(b, nil)
+			p, server, caller := twoClients(b, nil)
+			p.node.TunnelWindow = 4 << 20 // as a node's grows
 			done := make(chan struct{})
 			serveTunnels(b, server, "bulk", func(ctx context.Context, t patterns.Tunnel) error {
 				defer close(done)
