@@ -144,10 +144,11 @@ func (a *anchor) tick(now time.Time) {
 func (a *anchor) flushBook(now time.Time, b *book) {
 	was := b.settled
 	b.settled = a.judge(now, b)
-	// Authority matters where there is nobody; elsewhere it need not be told.
+	// To lose authority matters where there is nobody; elsewhere only to gain it
+	// need be told, to those who want to know whether a list is whole.
 	reanchor := !slices.Equal(b.announced, b.ring.anchors)
 	b.announced = b.ring.anchors
-	news := reanchor || (b.settled != was && len(b.leases) == 0)
+	news := reanchor || b.settled != was && (b.settled || len(b.leases) == 0)
 	if len(b.upserted) > 0 || len(b.removed) > 0 || news {
 		a.deltas(b, reanchor)
 	}

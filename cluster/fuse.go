@@ -94,12 +94,15 @@ func believedEmpty(sights []*sight) bool {
 	return len(sights) > 0
 }
 
-// complete says whether, under every id, a majority of the anchors have told.
-func complete(sights []*sight) bool {
+// complete says whether, under every id, a majority of the anchors have told
+// all there is. Those who have only just become anchors, or are none in their
+// own eyes, can't know; but whoever was told by such that can goes on from
+// there, as long as there is a majority at all: who leaves it is replaced first.
+func complete(sights []*sight, before bool) bool {
 	for _, s := range sights {
 		told := 0
 		for _, c := range s.sources {
-			if !c.old && c.fresh {
+			if !c.old && c.fresh && (c.settled || before) {
 				told++
 			}
 		}

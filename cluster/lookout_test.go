@@ -58,9 +58,30 @@ func TestFirstSnapshotWithMembersIsBelieved(t *testing.T) {
 	require.Equal(t, "1@D=live 2@me=live", g.shows())
 	require.True(t, g.view.Known)
 	require.False(t, g.view.Complete, "others may know more")
-	g.tells("B", false, g.lease("geo", "D", 1, 1), g.lease("geo", "E", 3, 1))
+	g.tells("B", true, g.lease("geo", "D", 1, 1), g.lease("geo", "E", 3, 1))
 	require.Equal(t, "1@D=live 2@me=live 3@E=live", g.shows(), "the union")
+	require.False(t, g.view.Complete, "A has only just become an anchor")
+}
+
+// A list is whole when a majority of anchors has told that can know, and stays
+// so when they only have new neighbours: whom they have, they keep.
+func TestViewIsCompleteByAMajorityThatCanKnow(t *testing.T) {
+	g := newCaller(t)
+	g.tells("A", false, g.lease("geo", "D", 1, 1))
+	g.tells("B", false)
+	require.False(t, g.view.Complete)
+	g.tells("C", true, g.lease("geo", "D", 1, 1))
+	require.False(t, g.view.Complete)
+	g.from("A", &deltaMsg{cid: g.stampOf("geo", "me").cid, seq: g.seq("A"), number: 1, settled: true})
 	require.True(t, g.view.Complete)
+	g.from("A", &deltaMsg{cid: g.stampOf("geo", "me").cid, seq: g.seq("A"), number: 2})
+	g.delta("C", 1, nil)
+	require.True(t, g.view.Complete)
+	g.link(PeerDown, "A")
+	g.link(PeerDown, "B")
+	require.False(t, g.view.Complete, "no majority has told in this session")
+	g.tells("B", false)
+	require.False(t, g.view.Complete)
 }
 
 // Nobody is an answer only if a majority of the anchors can know.

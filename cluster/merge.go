@@ -37,7 +37,7 @@ func (k *lookout) refresh(now time.Time, w *watched) {
 	slices.SortFunc(v.Members, compareMembers)
 	v.Empty = len(v.Members) == 0 && believedEmpty(w.sights)
 	v.Known = v.Empty || len(v.Members) > 0
-	v.Complete = complete(w.sights)
+	v.Complete = complete(w.sights, w.view.Complete)
 	for key, m := range w.members {
 		if members[key] == nil || members[key].load != m.load {
 			m.load.setFlag(flagGone, true)

@@ -55,14 +55,17 @@ func (e *Engine) View(ctx context.Context, name string) (*cluster.View, error) {
 
 // view is View for a route; ctx has a deadline.
 func (e *Engine) view(ctx context.Context, r *route) (*cluster.View, error) {
-	v, err := r.watch.Wait(ctx, false)
-	if err != nil {
-		return nil, viewError(ctx, err)
+	for {
+		v, err := r.watch.Wait(ctx, false)
+		if err != nil {
+			return nil, viewError(ctx, err)
+		}
+		// Those who were known may have gone meanwhile; whether others are there
+		// is known only if the view says so.
+		if v = e.complete(ctx, r.watch, v); len(v.Members) > 0 {
+			return v, nil
+		}
 	}
-	if v = e.complete(ctx, r.watch, v); len(v.Members) == 0 {
-		return nil, patterns.ErrNoMembers // the last one left meanwhile
-	}
-	return v, nil
 }
 
 // complete waits a moment for a view that misses nobody.
