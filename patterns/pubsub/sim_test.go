@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+	"github.com/arke-mesh/arke/sim"
+)
+
+var subscribers = flag.Int("subscribers", 120, "nodes that listen, in the simulation of a large audience")
+
+// hall is a simulated network: node 0 publishes, the others listen.
+type hall struct {
+	t     *testing.T
+	n     *sim.Network
+	file  security.NetworkFile
+	nodes []*node.Node
+	ears  []*ear
+}
+
+// ear is a subscription that checks what it gets: messages have numbers that
+// grow by one, except for gaps.
+type ear struct {
+	mu        sync.Mutex
+	next      uint64 // number expected
+	delivered uint64
+	reported  uint64
+	pending   uint64 // reported since the last message
+	inexact   bool
+	wrong     []string
+	latest    time.Duration
+	at        func() time.Duration
+	sub       patterns.Subscription
+	dead      bool
+}
+
+func (r *ear) ServePublication(p *patterns.Publication) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	number, sent := binary.BigEndian.Uint64(p.Body), time.Duration(binary.BigEndian.Uint64(p.Body[8:]))
+	r.delivered++
+	r.latest = max(r.latest, r.at()-sent)
+	want := r.next + r.pending
+	switch {
+	case number < r.next:
+		r.wrong = append(r.wrong, fmt.Sprintf("%d after %d", number, r.next))
+	case number != want && !r.inexact:
+		r.wrong = append(r.wrong, fmt.Sprintf("%d instead of %d", number, want))
+	}
+	r.next, r.pending, r.inexact = number+1, 0, false
+}
+
+func (r *ear) ServeGap(g patterns.Gap) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reported += g.Missed
+	r.pending += g.Missed
+	r.inexact = r.inexact || !g.Exact
+}
+
+func newHall(t *testing.T, n *sim.Network, listeners int) *hall {
+	file, err := security.GenerateNetworkFile("hall", io.Reader(rand.NewChaCha8(sha256.Sum256([]byte("hall")))))
+	require.NoError(t, err)
+	h := &hall{t: t, n: n, file: file}
+	t.Cleanup(func() {
+		for _, n := range h.nodes {
+			require.NoError(t, n.Close())
+		}
+	})
+	for i := range listeners + 1 {
+		h.nodes = append(h.nodes, h.start(i))
+		h.ears = append(h.ears, &ear{at: n.Elapsed})
+	}
+	time.Sleep(3 * time.Second)
+	return h
+}
+
+func (h *hall) start(i int) *node.Node {
+	name := fmt.Sprint("n", i)
+	seam := h.n.Seam(name)
+	cfg := node.Config{Network: h.file, Seam: &seam, Incarnation: h.n.Incarnation(name)}
+	if i > 0 {
+		cfg.Seeds = []string{"n0:4001"}
+	}
+	created, err := node.New(cfg)
+	require.NoError(h.t, err)
+	require.NoError(h.t, created.Start(context.Background()))
+	return created
+}
+
+// listen subscribes on every node but the first, all about at once.
+func (h *hall) listen(from, to int, pattern string) {
+	var wg sync.WaitGroup
+	for i := from; i <= to; i++ {
+		wg.Add(1)
+		h.n.Go(fmt.Sprint("subscribe ", i), func() {
+			defer wg.Done()
+			s, err := h.nodes[i].Subscribe(context.Background(), pattern, h.ears[i], patterns.SubscribeOptions{})
+			if err != nil {
+				h.t.Error(err)
+			}
+			h.ears[i].sub = s
+		})
+	}
+	wg.Wait()
+}
+
+// publish sends messages count numbers from first on, and waits until they
+// should be there.
+func (h *hall) publish(topic string, first, count, size int, pause time.Duration) {
+	done := make(chan struct{})
+	h.n.Go("publish", func() {
+		defer close(done)
+		for i := first; i < first+count; i++ {
+			body := make([]byte, size)
+			binary.BigEndian.PutUint64(body, uint64(i))
+			binary.BigEndian.PutUint64(body[8:], uint64(h.n.Elapsed()))
+			if err := h.nodes[0].Publish(context.Background(), topic, patterns.Message{Body: body}); err != nil {
+				h.t.Error(i, err)
+			}
+			time.Sleep(pause)
+		}
+	})
+	<-done
+}
+
+// crash kills a node without a word.
+func (h *hall) crash(i int) {
+	h.n.Crash(fmt.Sprint("n", i))
+	h.ears[i].dead = true
+	h.nodes[i].Close()
+}
+
+// check checks that each listener that lives got or was told of everything.
+func (h *hall) check(sent uint64) (delivered, reported uint64, slowest time.Duration) {
+	for i, r := range h.ears[1:] {
+		if r.dead || r.sub == nil {
+			continue
+		}
+		require.Empty(h.t, r.wrong, "node %d", i+1)
+		require.Equal(h.t, sent, r.delivered+r.reported, "node %d: delivered %d, reported %d", i+1, r.delivered, r.reported)
+		delivered, reported, slowest = delivered+r.delivered, reported+r.reported, max(slowest, r.latest)
+	}
+	return delivered, reported, slowest
+}
+
+func TestALargeAudienceCostsThePublisherSixteenCopies(t *testing.T) {
+	// This test checks that everybody gets everything in order, and that a
+	// publisher's bytes stay bounded while its audience grows.
+	for _, audience := range []int{10, 100, *subscribers} {
+		sim.Run(t, sim.Config{Seed: 1}, func(t *testing.T, n *sim.Network) {
+			h := newHall(t, n, audience)
+			h.listen(1, audience, "news.>")
+			time.Sleep(time.Second)
+			h.publish("news.world", 0, 1, 1000, time.Second) // links and tree are there after it
+			before := h.nodes[0].Status()
+			const count = 50
+			h.publish("news.world", 1, count, 1000, 20*time.Millisecond)
+			time.Sleep(2 * time.Second)
+			delivered, reported, slowest := h.check(count + 1)
+			after := h.nodes[0].Status()
+			bytes := after.SentBytes[overlay.LanePub] - before.SentBytes[overlay.LanePub]
+			copies := after.Topics.Copies - before.Topics.Copies
+			t.Logf("audience %d: %.1f copies and %d bytes a message from the publisher; delivered %d, reported %d, slowest %v, depth of path at most %d",
+				audience, float64(copies)/count, bytes/count, delivered, reported, slowest, depth(audience))
+			require.EqualValues(t, (count+1)*audience, delivered)
+			require.LessOrEqual(t, copies, uint64(16*count))
+		})
+	}
+}
+
+func depth(n int) (d int) {
+	for ; n > 0; d++ {
+		n = (n - min(n, 16) + 15) / 16
+	}
+	return d
+}
