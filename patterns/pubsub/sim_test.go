@@ -192,3 +192,55 @@ func depth(n int) (d int) {
 	}
 	return d
 }
+
+// crashes has one node in a hundred, two at least, crash while messages are
+// published.
+func crashes(t *testing.T, n *sim.Network, audience int, forwarders bool) {
+	h := newHall(t, n, audience)
+	h.listen(1, audience, "news.>")
+	time.Sleep(time.Second)
+	h.publish("news.world", 0, 1, 200, time.Second)
+	r := rand.New(rand.NewPCG(7, uint64(audience)))
+	count := 200
+	forwarding := 0
+	left := max(2, audience/100)
+	for _, i := range r.Perm(audience) {
+		paths := h.nodes[i+1].Status().Topics.Paths
+		if left == 0 || (paths > 0) != forwarders {
+			continue
+		}
+		left--
+		forwarding += paths
+		n.At(n.Elapsed()+time.Duration(r.IntN(2000))*time.Millisecond, "crash", func() { h.crash(i + 1) })
+	}
+	h.publish("news.world", 1, count, 200, 10*time.Millisecond)
+	time.Sleep(5 * time.Second)
+	delivered, reported, slowest := h.check(uint64(count + 1))
+	touched := 0
+	for _, r := range h.ears {
+		if r.reported > 0 {
+			touched++
+		}
+	}
+	t.Logf("audience %d, %d crashes, %d of them forwarders: delivered %d, reported missing %d at %d nodes, slowest %v, trees %d, drops %v",
+		audience, max(2, audience/100), forwarding, delivered, reported, touched, slowest, h.nodes[0].Status().Topics.Trees, h.nodes[0].Status().Drops)
+	if !forwarders {
+		require.Zero(t, reported, "nobody was behind those who crashed")
+	}
+	n.Note("outcome", fmt.Sprint(delivered, reported, slowest))
+}
+
+func TestCrashesOfLeavesCostNobodyElseAMessage(t *testing.T) {
+	// This test crashes nodes that forward to nobody: all others get
+	// everything.
+	sim.Run(t, sim.Config{Seed: 5}, func(t *testing.T, n *sim.Network) { crashes(t, n, *subscribers, false) })
+}
+
+func TestCrashesOfForwardersAreReportedWithTheirSize(t *testing.T) {
+	// This test crashes forwarders: whoever lives gets, or is told of, exactly
+	// what was sent. Twice, with the same trace.
+	sim.Replay(t, sim.Config{Seed: 6}, 2, func(t *testing.T, n *sim.Network) { crashes(t, n, min(*subscribers, 200), true) })
+	if *subscribers > 200 {
+		sim.Run(t, sim.Config{Seed: 7}, func(t *testing.T, n *sim.Network) { crashes(t, n, *subscribers, true) })
+	}
+}
