@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/patterns"
 )
 
 // This test throws 10,000 random and mutated frames at the socket, before and
@@ -23,7 +24,8 @@ import (
 // stays bounded, and the honest client never waits for long.
 func TestAFloodOfNonsenseHurtsNobody(t *testing.T) {
 	r, n, cfg := start(t, nil)
-	serveEcho(t, n, "geo")
+	_, err := n.Serve(t.Context(), "geo", patterns.Service{Request: echo, Tunnel: echoTunnel}, patterns.Limits{})
+	require.NoError(t, err)
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	honest := attach(t, cfg.Socket)
@@ -72,6 +74,8 @@ func valid(t *testing.T) [][]byte {
 		&session.Request{ID: 1, Cluster: "geo", Headers: []session.Header{{Key: "k", Value: "v"}}, Body: []byte("hi")},
 		&session.Cancel{ID: 1}, &session.Answer{ID: 1, Body: []byte("ho")}, &session.Members{ID: 1, Cluster: "geo"},
 		&session.Status{ID: 1}, &session.Error{Text: "x"},
+		&session.OpenTunnel{ID: 2, Cluster: "geo", Credit: 1000}, &session.TunnelData{ID: 2, Last: true, Chunk: []byte("hi")},
+		&session.TunnelCredit{ID: 2, Credit: 1}, &session.TunnelEnd{ID: 2}, &session.TunnelReset{ID: 2},
 	} {
 		bodies = append(bodies, frame(t, f)[4:])
 	}

@@ -312,3 +312,16 @@ func TestATunnelEndsWithItsClient(t *testing.T) {
 		}
 	}
 }
+
+// echoTunnel sends back what comes.
+func echoTunnel(ctx context.Context, tn patterns.Tunnel) error {
+	for {
+		m, err := tn.Receive(ctx)
+		if err == nil {
+			err = tn.Send(ctx, m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
