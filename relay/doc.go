@@ -376,6 +376,9 @@
 //   - Keep time for calls yourself, too; the relay's outcome 9 comes a little
 //     later than your own clock says and is worth 4 ms, because it tells
 //     whether a handler may have run.
+//   - Give credit for a tunnel's chunks when the program has read them, not when
+//     they come, and take what there was credit for without waiting. Reset a
+//     delivered tunnel that nobody takes. A tunnel does not outlive its session.
 //
 // # Data path
 //
@@ -388,9 +391,16 @@
 //     queues a Deliver and waits until the reader has the Answer.
 //  5. A Publish is tried on the reader; only a topic that must wait has a queue.
 //     What a subscription gets waits in its feed, and the writer fetches it.
+//  6. A tunnel's chunk is offered to the node by the reader; one that the node
+//     does not take waits, within the client's credit. The node says when there
+//     is something to do with a tunnel; that puts it in a line. The writer, when
+//     it has written all that is queued, serves the line in turns of 64 KiB: it
+//     offers what waits and fetches what goes to the client. It tells the node
+//     of what was read only when the client says so.
 //
 // # Goroutines
 //
 // One for each listener; for each session a reader, a writer, one for each
-// registration, one for each call, and one for each queue of publishes. [Relay.Close] waits for all of them.
+// registration, one for each call, and one for each queue of publishes; none
+// for a tunnel that is open. [Relay.Close] waits for all of them.
 package relay

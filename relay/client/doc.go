@@ -25,10 +25,24 @@
 // ones were not looked at. Handlers that run when the relay is lost see their
 // context end; their answers have nowhere to go.
 //
+// A tunnel belongs to its session: if the relay is lost, it ends with
+// patterns.ErrInterrupted. A relay that shuts down in good order waits for the
+// tunnels that are open, as Client.Shutdown does.
+//
+// # Tunnels
+//
+//  1. Send waits for credit, which the relay gives as its node takes the chunks
+//     and that as the other side reads, copies a chunk, and puts it in line.
+//  2. The writer serves the line in turns of 64 KiB, behind everything else.
+//  3. What comes is bounded by the credit that was given: 80 KiB at first, and up
+//     to 1 MiB while the program keeps up. It waits until Receive takes it; only
+//     then does the relay get credit again, and hear how many bytes were read.
+//
 // # Goroutines
 //
 // A client runs one that keeps it attached and reads, for each session a
 // writer, a watchdog and one that registers again, and one for each request
-// that a handler answers. [Client.Close] waits for all of them, handlers
+// that a handler answers and each tunnel that a handler has. A tunnel that the
+// program opened has none. [Client.Close] waits for all of them, handlers
 // included.
 package client

@@ -15,7 +15,8 @@
 //  1. Whoever has something to say fills in a frame type and gives it to a
 //     [Sender], which encodes it behind what is queued already.
 //  2. Sender.Run, on the writer goroutine of the connection, takes all that is
-//     queued and writes it in one system call.
+//     queued and writes it in one system call. Behind that it takes what the
+//     channels of its [Rota] have, in turns: streams that must not delay others.
 //  3. [Reader].Next, on the reader goroutine of the other side, cuts the stream
 //     into frames; a length is judged before anything is allocated for it.
 //  4. [Decode] turns a frame's body into its type. Large trailing bytes are not
