@@ -16,11 +16,16 @@ const (
 // Channel is one of those that take turns in a Rota. Its implementations embed
 // a Place.
 type Channel interface {
+	placed
 	// Next returns the next frame, which is used up before the call after it;
 	// nil if there is none now. Only the goroutine of Sender.Run calls it.
 	Next() Frame
-	place() *Place
 }
+
+// placed is what embedding a Place gives.
+type placed interface{ place() *Place }
+
+var _ placed = (*Place)(nil)
 
 // Place is where a Rota notes that a channel waits for its turn.
 type Place struct{ waiting bool }
