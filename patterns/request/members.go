@@ -12,9 +12,10 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// completeTime is how long View waits for the anchors that have not told
-// what they hold.
-const completeTime = 500 * time.Millisecond
+// completeTime is how long View waits, at most and within half of its time,
+// for anchors that can know to have told what they hold: new ones can after
+// 1.5 s.
+const completeTime = 2 * time.Second
 
 // Members lists who serves the cluster, in the order of member ids. Its errors
 // are those of Do. Without a deadline in ctx it has 5 s.
@@ -70,7 +71,11 @@ func (e *Engine) view(ctx context.Context, r *route) (*cluster.View, error) {
 
 // complete waits a moment for a view that misses nobody.
 func (e *Engine) complete(ctx context.Context, w Watch, v *cluster.View) *cluster.View {
-	for pause, waited := firstPause, time.Duration(0); !v.Complete && waited < completeTime; waited += pause {
+	patience := completeTime
+	if deadline, limited := ctx.Deadline(); limited {
+		patience = min(patience, deadline.Sub(e.cfg.Clock.Now())/2)
+	}
+	for pause, waited := firstPause, time.Duration(0); !v.Complete && waited < patience; waited += pause {
 		if !e.sleep(ctx, pause) {
 			break
 		}
