@@ -42,22 +42,15 @@ func checkDelivered(f *facts, _ *viewMeasures, d *docket) {
 	}
 }
 
-// audit compares what is missing with what was told. Gaps that may be of
-// several publishers make up for whichever needs it.
+// audit compares what is missing with what was told.
 func (f *facts) audit(who string, books map[string]*ledger, d *docket) {
-	var pool uint64
-	if several := books[""]; several != nil {
-		pool = several.told
-	}
+	missing := silences(books)
 	for _, peer := range slices.Sorted(maps.Keys(books)) {
 		l := books[peer]
 		if peer == "" {
 			continue
 		}
-		silent := l.silent()
-		pooled := min(pool, silent)
-		pool -= pooled
-		if silent -= pooled; silent > 0 {
+		if silent := missing[peer]; silent > 0 {
 			d.add(f.h.End, "%s: of %d messages of %s %d came and %d were reported; %d are missing without a word, one on %s",
 				who, l.due, f.nameOf(peer), l.came, l.told, silent, l.example)
 		}
@@ -65,6 +58,25 @@ func (f *facts) audit(who string, books map[string]*ledger, d *docket) {
 			d.add(f.h.End, "%s: %d messages of %s were reported as missing, and %d are", who, l.exact, f.nameOf(peer), most)
 		}
 	}
+}
+
+// silences is how many messages of each publisher are missing without a word.
+// Gaps that may be of several publishers make up for whichever needs it.
+func silences(books map[string]*ledger) map[string]uint64 {
+	out := make(map[string]uint64)
+	var pool uint64
+	if several := books[""]; several != nil {
+		pool = several.told
+	}
+	for _, peer := range slices.Sorted(maps.Keys(books)) {
+		silent := books[peer].silent()
+		pooled := min(pool, silent)
+		pool -= pooled
+		if silent > pooled {
+			out[peer] = silent - pooled
+		}
+	}
+	return out
 }
 
 // nameOf is the node of a peer.

@@ -54,8 +54,8 @@ func (f *facts) measureTopics(s sheet) {
 			}
 			return owed, came
 		})
-		for _, l := range f.accountQueue(q) {
-			all.of("").silent += l.silent()
+		for _, silent := range silences(f.accountQueue(q)) {
+			all.of("").silent += silent
 		}
 	}
 	for name, r := range all {
@@ -128,8 +128,8 @@ func (f *facts) countSubscription(all reaches, subscription int) {
 			r.reported += t.all
 		}
 		if s.Queue == "" {
-			for _, l := range f.account(subscription) {
-				r.silent += l.silent()
+			for _, silent := range silences(f.account(subscription)) {
+				r.silent += silent
 			}
 		}
 	}

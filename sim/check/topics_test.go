@@ -233,6 +233,8 @@ func TestTopicsAreMeasured(t *testing.T) {
 	)
 	s.Gaps = nil
 	claims(t, s, "unreported == 1", "unreported{desk} == 1", "unreported{all} == 0")
+	s.gap(1, "", 1, true)
+	claims(t, s, "unreported == 0", "unreported{desk} == 0", "reported{desk} == 1")
 	absent(t, peace(), "delivered", "published", "egress", "queue_balance")
 
 	q := peace()
