@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// tick is how often a check looks.
+const tick = 2 * time.Millisecond
+
+func after(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// check is one line of the list.
+type check struct {
+	name   string
+	verify func(t *trial)
+}
+
+// list is what all patterns promise.
+func list() []check {
+	return []check{
+		{"empty-body", verifyEmptyBody},
+		{"headers-kept", verifyHeadersKept},
+		{"headers-too-large", verifyHeadersTooLarge},
+		{"message-too-large", verifyMessageTooLarge},
+		{"one-too-many", verifyOneTooMany},
+		{"nobody", verifyNobody},
+		{"nil-handler", verifyNilHandler},
+		{"no-method", verifyNoMethod},
+		{"panic", verifyPanic},
+		{"cancelled-before", verifyCancelledBefore},
+		{"cancelled-meanwhile", verifyCancelledMeanwhile},
+		{"deadline-before", verifyDeadlineBefore},
+		{"deadline-meanwhile", verifyDeadlineMeanwhile},
+		{"drained", verifyDrained},
+		{"closed", verifyClosed},
+		{"shut-down", verifyShutDown},
+	}
+}
+
+// verifyEmptyBody checks that a message may have nothing in it.
+func verifyEmptyBody(t *trial) {
+	r := newReceiver(true)
+	t.receive(r, patterns.Limits{})
+	require.NoError(t, t.send(t.context(), patterns.Message{}))
+	got := await(t, r.entered)
+	require.Empty(t, got.Body)
+	require.Empty(t, got.Headers)
+}
+
+// verifyHeadersKept checks that headers come as they were sent: their order,
+// those that repeat, and empty values.
+func verifyHeadersKept(t *trial) {
+	r := newReceiver(true)
+	t.receive(r, patterns.Limits{})
+	m := patterns.Message{Body: []byte("x"), Headers: patterns.Headers{
+		{Key: "traceparent", Value: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+		{Key: "b", Value: "1"},
+		{Key: "a", Value: "2"},
+		{Key: "b", Value: "3"},
+		{Key: "empty"},
+		{Key: strings.Repeat("k", 255), Value: "ä\x00\n"},
+	}}
+	require.NoError(t, t.send(t.context(), m))
+	require.NoError(t, same(m, await(t, r.entered)))
+}
+
+// verifyHeadersTooLarge goes over the limit on headers.
+func verifyHeadersTooLarge(t *trial) {
+	r := newReceiver(true)
+	t.receive(r, patterns.Limits{})
+	require.ErrorIs(t, t.send(t.context(), patterns.Message{Headers: patterns.Headers{
+		{Key: "k", Value: strings.Repeat("v", patterns.MaxHeaderBytes)},
+	}}), patterns.ErrTooLarge)
+	t.quiet(r)
+}
+
+// verifyMessageTooLarge goes over the receiver's limit on messages by one byte;
+// topics, which have no such limit, over that of all of Arke.
+func verifyMessageTooLarge(t *trial) {
+	r := newReceiver(true)
+	l := patterns.Limits{MessageBytes: 1000}
+	over := l.MessageBytes + 1
+	if t.face.promise().topics {
+		over = 16<<20 + 1
+	}
+	t.receive(r, l)
+	require.ErrorIs(t, t.send(t.context(), patterns.Message{Body: make([]byte, over)}), patterns.ErrTooLarge)
+	t.quiet(r)
+}
+
+// verifyOneTooMany fills the receiver: the next one is refused, or, of topics,
+// a gap of one.
+func verifyOneTooMany(t *trial) {
+	r := newReceiver(false)
+	if t.face.promise().topics {
+		t.receive(r, patterns.Limits{QueueLength: 1})
+		for i := range 3 { // one is with the handler, one waits, one is too many
+			require.NoError(t, t.send(t.context(), patterns.Message{Body: []byte{byte(i)}}))
+			if i == 0 {
+				await(t, r.entered)
+			}
+		}
+		// Whether the last one has come is not for the sender to know.
+		time.Sleep(10 * little)
+		r.open()
+		t.isDone(r, 2)
+		require.Eventually(t, func() bool { _, gaps := r.done(); return len(gaps) == 1 }, patience, tick)
+		_, gaps := r.done()
+		require.EqualValues(t, 1, gaps[0].Missed)
+		require.True(t, gaps[0].Exact)
+		require.Equal(t, patterns.GapSlow, gaps[0].Reason)
+		return
+	}
+	t.receive(r, patterns.Limits{Concurrency: 1, QueueLength: -1, Tunnels: 1})
+	first := t.sending(t.context(), patterns.Message{Body: []byte("1")})
+	t.comes(r, first)
+	require.ErrorIs(t, t.send(t.context(), patterns.Message{Body: []byte("2")}), patterns.ErrOverloaded)
+	r.open()
+	require.NoError(t, await(t, first))
+	t.isDone(r, 1)
+}
+
+// verifyNobody sends to a name that nobody has.
+func verifyNobody(t *trial) {
+	if want := t.face.promise().nobody; want != nil {
+		require.ErrorIs(t, t.send(t.context(), patterns.Message{}), want)
+		return
+	}
+	require.NoError(t, t.send(t.context(), patterns.Message{}))
+}
+
+// verifyNilHandler checks that nothing is not taken for a handler.
+func verifyNilHandler(t *trial) {
+	if t.face.promise().topics {
+		_, err := t.Member.Subscribe(t.context(), t.to, nil, patterns.SubscribeOptions{})
+		require.Error(t, err)
+		return
+	}
+	_, err := t.Member.Serve(t.context(), t.to, nil, patterns.Limits{})
+	require.Error(t, err)
+}
+
+// verifyNoMethod sends to a member that does other things.
+func verifyNoMethod(t *trial) {
+	if t.face.promise().topics {
+		return // it has no members
+	}
+	other := face(pushes{})
+	if t.face.name() == other.name() {
+		other = requests{}
+	}
+	r := newReceiver(true)
+	c, err := other.receive(t.context(), t.Member, t.to, r, patterns.Limits{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
+	var remote *patterns.RemoteError
+	require.ErrorAs(t, t.send(t.context(), patterns.Message{}), &remote)
+	require.Equal(t, patterns.CodeNoMethod, remote.Code)
+	require.Equal(t, t.to, remote.Cluster)
+	t.quiet(r)
+}
+
+// verifyPanic has a handler panic: who waits for an answer is told, and the next
+// message is handled.
+func verifyPanic(t *trial) {
+	r := newReceiver(true)
+	r.panics = true
+	t.receive(r, patterns.Limits{})
+	err := t.send(t.context(), patterns.Message{Body: []byte("1")})
+	if t.face.promise().answers {
+		var remote *patterns.RemoteError
+		require.ErrorAs(t, err, &remote)
+		require.Equal(t, patterns.CodePanic, remote.Code)
+	} else {
+		require.NoError(t, err)
+	}
+	await(t, r.entered)
+	require.NoError(t, t.send(t.context(), patterns.Message{Body: []byte("2")}))
+	require.Equal(t, []byte("2"), await(t, r.entered).Body)
+}

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// trial is one check of one pattern.
+type trial struct {
+	*testing.T
+	Place
+	face face
+	to   string // a name of its own
+}
+
+// context returns one that is long enough for everything.
+func (t *trial) context() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// receive has r take what is sent to the trial's name.
+func (t *trial) receive(r *receiver, l patterns.Limits) closer {
+	t.Helper()
+	c, err := t.face.receive(t.context(), t.Member, t.to, r, l)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		r.open()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		require.NoError(t, c.Close(ctx))
+	})
+	return c
+}
+
+// send sends from the caller.
+func (t *trial) send(ctx context.Context, m patterns.Message) error {
+	return t.face.send(ctx, t.Caller, t.to, m)
+}
+
+// isKnown waits until the caller knows of a member on a node that has only just
+// joined: the anchors that are older than it may not have heard of it when its
+// registration is acknowledged.
+func (t *trial) isKnown() {
+	t.Helper()
+	if t.face.promise().topics {
+		return
+	}
+	require.Eventually(t, func() bool {
+		all, err := t.Caller.Members(t.context(), t.to)
+		return err == nil && len(all) == 1
+	}, patience, tick)
+}
+
+// sending sends in the background.
+func (t *trial) sending(ctx context.Context, m patterns.Message) (outcome chan error) {
+	c := make(chan error, 1)
+	go func() { c <- t.send(ctx, m) }()
+	return c
+}
+
+// await returns what comes from c.
+func await[T any](t *trial, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-t.context().Done():
+		require.FailNow(t, "nothing came")
+	}
+	return v
+}
+
+// comes waits until the receiver has the message that is being sent.
+func (t *trial) comes(r *receiver, outcome chan error) {
+	t.Helper()
+	select {
+	case <-r.entered:
+	case err := <-outcome:
+		require.NoError(t, err)
+		outcome <- err
+		await(t, r.entered)
+	case <-t.context().Done():
+		require.FailNow(t, "it has not come")
+	}
+}
+
+// quiet checks that nothing comes to the receiver.
+func (t *trial) quiet(r *receiver) {
+	t.Helper()
+	select {
+	case m := <-r.entered:
+		require.FailNow(t, "a handler ran", "%d bytes, headers %v", len(m.Body), m.Headers)
+	case <-after(little):
+	}
+}
+
+// isDone waits until the receiver is done with n messages.
+func (t *trial) isDone(r *receiver, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { got, _ := r.done(); return got >= n }, patience, tick)
+}
+
+// same says how two messages differ.
+func same(want, got patterns.Message) error {
+	if !bytes.Equal(want.Body, got.Body) {
+		return fmt.Errorf("the body has %d bytes, and not the %d that were sent", len(got.Body), len(want.Body))
+	}
+	if len(want.Headers)+len(got.Headers) > 0 && !slices.Equal(want.Headers, got.Headers) {
+		return fmt.Errorf("the headers are %v, and not %v", got.Headers, want.Headers)
+	}
+	return nil
+}
+
+// whole returns the outcome of what goes to every member, where there is one.
+// Whether the list of members was known to be whole depends on how long the
+// network has been quiet.
+func whole(took int, missing []patterns.Missing, complete bool) error {
+	switch {
+	case complete && len(missing) > 0:
+		return fmt.Errorf("it is complete, and somebody is missing: %w", missing[0].Err)
+	case len(missing) > 0:
+		return missing[0].Err
+	case took != 1:
+		return fmt.Errorf("%d members took it, and there is one", took)
+	}
+	return nil
+}
+
+func sameError(err, want error) bool {
+	if want == nil {
+		return err == nil
+	}
+	return errors.Is(err, want)
+}
