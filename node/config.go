@@ -65,6 +65,12 @@ type Config struct {
 	// Workers bounds the handlers that run at once, over all members.
 	// Default 16,384.
 	Workers int
+	// TunnelBytes bounds what the tunnels of this node may have received and
+	// not read, together, in bytes; at least 64 KiB. Default 256 MiB.
+	TunnelBytes int
+	// MaxTunnels bounds the tunnels that are opened from here; how many each
+	// member takes is up to its limits. Default 65,536.
+	MaxTunnels int
 	// Heartbeat is described at overlay.Config. Default 400 ms.
 	Heartbeat time.Duration
 	// Agent names program and release in the logs of other nodes. Default

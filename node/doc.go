@@ -23,8 +23,10 @@
 //     work, as handlers may need them.
 //  3. The node stays until callers have stopped to send, a quarter of a second
 //     at least, two at most.
-//  4. The links say goodbye, after what is queued on them was sent.
-//  5. Close.
+//  4. Handlers of tunnels return. Tunnels that were opened here end with the
+//     node.
+//  5. The links say goodbye, after what is queued on them was sent.
+//  6. Close.
 //
 // [Node.Close] ends everything at once, from the top down: requests and
 // handlers, clusters, links and transport, workers, data directory. It waits

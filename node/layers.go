@@ -4,11 +4,14 @@
 package node
 
 import (
+	"context"
+
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/patterns/tunnel"
 )
 
 func (n *Node) overlayConfig() overlay.Config {
@@ -42,7 +45,25 @@ func (n *Node) requestConfig(keys *keyring) request.Config {
 		Rand:        n.outside.Rand,
 		Exec:        n.outside.Exec,
 		Incarnation: n.incarnation,
+		Acceptor:    n.tunnels,
 		Seal:        n.cfg.Seal,
+		Logger:      n.cfg.Logger,
+	}
+}
+
+func (n *Node) tunnelConfig(keys *keyring) tunnel.Config {
+	return tunnel.Config{
+		Links: request.FromOverlay(n.overlay),
+		// The requests are made after the tunnels, whom they hand openings to.
+		Ask:         func(ctx context.Context, a request.Ask) (request.Answer, error) { return n.requests.Ask(ctx, a) },
+		Keys:        keys.cluster,
+		Clock:       n.outside.Clock,
+		Rand:        n.outside.Rand,
+		Exec:        n.outside.Exec,
+		Incarnation: n.incarnation,
+		Seal:        n.cfg.Seal,
+		BufferBytes: n.cfg.TunnelBytes,
+		MaxOpen:     n.cfg.MaxTunnels,
 		Logger:      n.cfg.Logger,
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/arke-mesh/arke/patterns/push"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/patterns/survey"
+	"github.com/arke-mesh/arke/patterns/tunnel"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -38,6 +39,7 @@ type Node struct {
 	pushes      *push.Engine
 	broadcasts  *broadcast.Engine
 	topics      *pubsub.Engine
+	tunnels     *tunnel.Engine
 	ids         overlay.RandStream // of members
 
 	phase atomic.Uint32 // of the node's life
@@ -99,6 +101,9 @@ func (n *Node) assemble(network *security.Network) (err error) {
 	if n.clusters, err = cluster.New(n.clusterConfig(keys)); err != nil {
 		return err
 	}
+	if n.tunnels, err = tunnel.New(n.tunnelConfig(keys)); err != nil {
+		return err
+	}
 	if n.requests, err = request.New(n.requestConfig(keys)); err != nil {
 		return err
 	}
@@ -147,15 +152,18 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	for _, r := range n.allRegistrations() {
 		n.clusters.Unregister(r.cluster, r.member)
 	}
-	return errors.Join(n.topics.Drain(ctx), n.requests.Drain(ctx), n.overlay.Shutdown(ctx), n.Close())
+	return errors.Join(
+		n.topics.Drain(ctx), n.requests.Drain(ctx), n.tunnels.Drain(ctx), n.overlay.Shutdown(ctx), n.Close(),
+	)
 }
 
 // Close implements patterns.Messenger.
 func (n *Node) Close() error {
 	n.closeOnce.Do(func() {
 		n.phase.Store(phaseClosed)
+		n.tunnels.Stop() // handlers of requests may wait for one, and those of tunnels for a request
 		n.closeErr = errors.Join(
-			n.topics.Close(), n.requests.Close(), n.clusters.Close(), n.overlay.Close(), n.outside.close(), n.state.close(),
+			n.topics.Close(), n.requests.Close(), n.tunnels.Close(), n.clusters.Close(), n.overlay.Close(), n.outside.close(), n.state.close(),
 		)
 	})
 	return n.closeErr

@@ -95,6 +95,9 @@ func (r *registration) Close(ctx context.Context) error {
 	n := r.node
 	n.clusters.Unregister(r.cluster, r.member)
 	err := r.server.Drain(ctx)
+	if e := n.tunnels.DrainMember(ctx, r.member); e != nil {
+		err = e
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.registrations, r.member)

@@ -11,6 +11,7 @@ import (
 	"github.com/arke-mesh/arke/patterns/push"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/patterns/survey"
+	"github.com/arke-mesh/arke/patterns/tunnel"
 )
 
 // Status is what a node says about itself, for people and tools. No field is
@@ -41,7 +42,8 @@ type Status struct {
 	Pushes     push.Status      `json:"pushes"`
 	Broadcasts broadcast.Status `json:"broadcasts"`
 
-	Topics pubsub.Status `json:"topics"`
+	Topics  pubsub.Status `json:"topics"`
+	Tunnels tunnel.Status `json:"tunnels"`
 
 	// What all links together carried, in bytes of frames: encryption and TCP
 	// not counted, nor what the node sends to itself.
@@ -81,7 +83,8 @@ func (n *Node) Status() Status {
 		Pushes:      n.pushes.Status(),
 		Broadcasts:  n.broadcasts.Status(),
 
-		Topics: n.topics.Status(),
+		Topics:  n.topics.Status(),
+		Tunnels: n.tunnels.Status(),
 
 		SentBytes:     t.Sent,
 		ReceivedBytes: t.Received,
@@ -96,7 +99,7 @@ func (n *Node) drops(clusters map[string]uint64) map[string]uint64 {
 	all := make(map[string]uint64)
 	for layer, counts := range map[string]map[string]uint64{
 		"overlay": n.overlay.Drops(), "cluster": clusters, "request": n.requests.Drops(),
-		"pubsub": n.topics.Drops(),
+		"pubsub": n.topics.Drops(), "tunnel": n.tunnels.Drops(),
 	} {
 		for reason, count := range counts {
 			all[layer+"."+reason] = count

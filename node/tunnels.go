@@ -5,12 +5,15 @@ package node
 
 import (
 	"context"
-	"errors"
 
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// OpenTunnel implements patterns.Messenger.
+// OpenTunnel implements patterns.Messenger. Like Request it still works while
+// the node drains. What it returns is a patterns.TunnelSource, too.
 func (n *Node) OpenTunnel(ctx context.Context, cluster string, first patterns.Message, opts ...patterns.RequestOption) (patterns.Tunnel, error) {
-	return nil, errors.ErrUnsupported
+	if err := n.reaches(cluster); err != nil {
+		return nil, err
+	}
+	return n.tunnels.Open(ctx, cluster, first, patterns.CollectOptions(opts))
 }

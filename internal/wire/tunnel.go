@@ -114,6 +114,13 @@ func appendTunnelHead(dst []byte, id uint64, flags uint8) []byte {
 	return append(binary.BigEndian.AppendUint64(dst, id), flags)
 }
 
+// TunnelOf returns what the body of each frame of a tunnel begins with, whatever
+// its kind, and judges nothing else.
+func TunnelOf(b []byte) (id uint64, flags uint8, err error) {
+	id, flags, _, err = decodeTunnelHead(b, 0xff)
+	return id, flags, err
+}
+
 // decodeTunnelHead splits off what all frames of tunnels begin with.
 func decodeTunnelHead(b []byte, known uint8) (id uint64, flags uint8, rest []byte, err error) {
 	if len(b) < tunnelHeadSize {

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tunnel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/security"
+)
+
+// Defaults of Config.
+const (
+	DefaultBufferBytes = 256 << 20
+	DefaultMaxOpen     = 65536
+)
+
+// Config is what New needs. Everything but the limits, Seal and Logger is
+// required.
+type Config struct {
+	// Links reaches the other nodes.
+	Links request.Links
+	// Ask asks a member: request.Engine.Ask. It is not called before Open is.
+	Ask func(ctx context.Context, a request.Ask) (request.Answer, error)
+	// Keys returns the keys of a cluster; never nil. It must not block.
+	Keys func(name string) *security.Cluster
+
+	Clock overlay.Clock
+	Rand  overlay.Rand
+	// Exec runs handlers. It must outlive the Engine.
+	Exec overlay.Exec
+
+	// Incarnation is larger at each start of this node.
+	Incarnation uint64
+	// Seal says when to seal. Default: request.SealAuto.
+	Seal request.Seal
+
+	// BufferBytes bounds what all tunnels of this node may have received and
+	// not read, together, in bytes. A new tunnel takes 64 KiB of it, or 4 KiB
+	// when three quarters are taken. At least 64 KiB. Default 256 MiB.
+	BufferBytes int
+	// MaxOpen bounds the tunnels that were opened here. Default 65,536. How
+	// many each member accepts is up to its patterns.Limits.
+	MaxOpen int
+
+	// Logger is where this package logs; nil = nowhere.
+	Logger *zap.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.BufferBytes == 0 {
+		c.BufferBytes = DefaultBufferBytes
+	}
+	if c.MaxOpen == 0 {
+		c.MaxOpen = DefaultMaxOpen
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Links == nil || c.Ask == nil || c.Keys == nil:
+		return errors.New("tunnel: Config needs Links, Ask and Keys")
+	case c.Clock == nil || c.Rand == nil || c.Exec == nil:
+		return errors.New("tunnel: Config needs Clock, Rand and Exec")
+	case c.Incarnation == 0:
+		return errors.New("tunnel: Config.Incarnation is required")
+	case c.BufferBytes < firstWindow:
+		return fmt.Errorf("tunnel: Config.BufferBytes %d is less than %d", c.BufferBytes, firstWindow)
+	case c.MaxOpen < 0:
+		return fmt.Errorf("tunnel: Config.MaxOpen %d is negative", c.MaxOpen)
+	}
+	return nil
+}

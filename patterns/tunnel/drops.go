@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tunnel
+
+import "sync/atomic"
+
+// dropReason says why a frame, or a tunnel, went no further.
+type dropReason uint8
+
+const (
+	dropMalformed dropReason = iota // a frame or an opening that can't be decoded
+	dropUnknown                     // a frame of a tunnel that is not known
+	dropLate                        // data of a tunnel that is over
+	dropEarly                       // a frame before the answer, beyond the credit
+	dropViolation                   // a tunnel whose other side broke the protocol
+	dropTunnels                     // refused: the member has Limits.Tunnels
+	dropBuffer                      // refused: BufferBytes are given away
+	dropOpen                        // refused: MaxOpen were opened here
+	dropWorkers                     // refused: no worker is free in the whole node
+	dropDuplicate                   // refused: the opener uses the id
+	dropSilent                      // the opener never said a word
+	dropReasons
+)
+
+// String returns the reason as used in the status.
+func (d dropReason) String() string {
+	return [...]string{
+		"malformed", "unknown", "late", "early", "violation", "tunnels", "buffer_bytes", "open", "workers", "duplicate",
+		"silent_opener",
+	}[d]
+}
+
+// drops counts. It may be used concurrently.
+type drops [dropReasons]atomic.Uint64
+
+func (d *drops) count(r dropReason) { d[r].Add(1) }
+
+// counts returns the reasons that have occurred.
+func (d *drops) counts() map[string]uint64 {
+	out := make(map[string]uint64)
+	for r := range dropReasons {
+		if n := d[r].Load(); n > 0 {
+			out[r.String()] = n
+		}
+	}
+	return out
+}

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tunnel
+
+import (
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/request"
+)
+
+// handle takes in the body of one frame of that kind, on the goroutine that
+// reads the link.
+func (e *Engine) handle(k wire.Kind) func(request.Link, []byte) {
+	return func(l request.Link, body []byte) {
+		id, flags, err := wire.TunnelOf(body)
+		if err != nil {
+			e.drops.count(dropMalformed)
+			return
+		}
+		if t := e.find(l.Peer(), k, id, flags, body); t != nil {
+			t.handle(k, body)
+		}
+	}
+}
+
+// handle takes in a frame. It is not called by two goroutines at once.
+func (t *Tunnel) handle(k wire.Kind, body []byte) {
+	var err error
+	switch k {
+	case wire.KindTunnelData:
+		err = t.handleData(body)
+	case wire.KindTunnelCredit:
+		err = t.handleCredit(body)
+	case wire.KindTunnelEnd:
+		err = t.handleEnd(body)
+	case wire.KindTunnelReset:
+		err = t.handleReset(body)
+	}
+	if err == nil {
+		return
+	}
+	t.engine.drops.count(dropViolation)
+	t.mu.Lock()
+	t.breakOff(wire.TunnelReset{Cause: wire.CauseViolation, Text: err.Error()}, patterns.ErrInterrupted)
+	t.unlock(false)
+}
+
+func (t *Tunnel) handleData(body []byte) error {
+	m, err := wire.DecodeTunnelData(body)
+	if err != nil {
+		return err
+	}
+	data := m.Payload
+	if t.stream != nil {
+		if data, err = t.stream.Open(data, m.Flags); err != nil {
+			return err
+		}
+	}
+	t.mu.Lock()
+	defer t.unlock(false)
+	t.known = true
+	switch {
+	case t.over:
+		t.engine.drops.count(dropLate)
+		return nil
+	case t.ends.heard > endingNone:
+		return errBehindEnd
+	case !t.window.came(len(data)):
+		return errNoCredit
+	case t.ends.wanted == endingClosed:
+		t.consumed(cost(len(data))) // nobody receives it, but the other side must not wait for ever
+		return nil
+	}
+	t.in.push(chunk{data, m.Flags&wire.FlagLast != 0})
+	t.changedIn()
+	return nil
+}
+
+func (t *Tunnel) handleCredit(body []byte) error {
+	m, err := wire.DecodeTunnelCredit(body)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.unlock(false)
+	t.known = true
+	if m.Credit > 0 && !t.over {
+		t.credit = min(t.credit+int(m.Credit), maxCredit)
+		t.changedOut()
+	}
+	return nil
+}
+
+func (t *Tunnel) handleEnd(body []byte) error {
+	m, err := wire.DecodeTunnelEnd(body)
+	if err != nil {
+		return err
+	}
+	if t.stream != nil {
+		if rest, err := t.stream.Open(m.Seal, m.Flags); err != nil {
+			return err
+		} else if len(rest) > 0 {
+			return errBehindEnd
+		}
+	}
+	heard := endingSend
+	if m.Flags&wire.FlagClosed != 0 {
+		heard = endingClosed
+	}
+	t.mu.Lock()
+	defer t.unlock(false)
+	t.known = true
+	t.ends.hear(heard)
+	t.changedIn()
+	t.changedOut()
+	t.sayDue()
+	t.settle()
+	return nil
+}
+
+func (t *Tunnel) handleReset(body []byte) error {
+	m, err := wire.DecodeTunnelReset(body)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.unlock(false)
+	t.fail(resetError(m), m.Cause == wire.CauseProgram)
+	return nil
+}
+
+// resetError is what a reset means to the program here.
+func resetError(m wire.TunnelReset) error {
+	switch m.Cause {
+	case wire.CauseProgram:
+		return &patterns.TunnelError{Code: patterns.Code(m.Code), Message: m.Text}
+	case wire.CauseOverloaded:
+		return patterns.ErrOverloaded
+	}
+	return patterns.ErrInterrupted
+}
+
+// handlePeerEvent ends the tunnels of a link that is lost.
+func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
+	if ev.Type != overlay.LinkDown {
+		return
+	}
+	lost := e.tunnelsOf(func(t *Tunnel) bool { return t.remote.id == ev.Peer && t.session == ev.Session })
+	for _, t := range lost {
+		t.mu.Lock()
+		t.fail(patterns.ErrInterrupted, false)
+		t.unlock(false)
+	}
+}

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tunnel
+
+import (
+	"io"
+
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// watcher calls the function of Notify, one call at a time.
+type watcher struct {
+	f func()
+
+	// Guarded by the tunnel's mu.
+	calling bool
+	again   bool // something happened since the call began
+}
+
+// Detach implements patterns.TunnelSource.
+func (t *Tunnel) Detach() {
+	t.mu.Lock()
+	t.detached = true
+	t.mu.Unlock()
+}
+
+// Notify implements patterns.TunnelSource. f is called on the goroutine that
+// reads the link, or the one that found room in it, never within a call of the
+// owner's.
+func (t *Tunnel) Notify(f func()) {
+	t.mu.Lock()
+	t.watcher = &watcher{f: f}
+	t.mu.Unlock()
+	t.tell(true)
+}
+
+// tell calls the watcher. own says that it is the owner who has called, and may
+// hold locks that f takes: then another goroutine calls f.
+func (t *Tunnel) tell(own bool) {
+	t.mu.Lock()
+	w := t.watcher
+	if w == nil || w.calling {
+		if w != nil {
+			w.again = true
+		}
+		t.mu.Unlock()
+		return
+	}
+	w.calling, w.again = true, true
+	t.mu.Unlock()
+	if own {
+		t.engine.later("tunnel.notify", 0, func() { t.call(w) })
+		return
+	}
+	t.wake("tunnel.notify", func() { t.call(w) })
+}
+
+func (t *Tunnel) call(w *watcher) {
+	t.mu.Lock()
+	for w.again {
+		w.again = false
+		t.mu.Unlock()
+		w.f()
+		t.mu.Lock()
+	}
+	w.calling = false
+	t.mu.Unlock()
+}
+
+// Take implements patterns.TunnelSource.
+func (t *Tunnel) Take() (data []byte, last, more bool, err error) {
+	t.mu.Lock()
+	defer t.unlock(true)
+	switch {
+	case t.ends.wanted == endingClosed && t.ends.err == nil:
+		return nil, false, false, patterns.ErrClosed
+	case !t.in.empty():
+		c := t.in.pop()
+		// What a short chunk costs beside its bytes is free again at once:
+		// Return knows bytes only.
+		t.consumed(cost(len(c.data)) - len(c.data))
+		return c.data, c.last, true, nil
+	case t.ends.err != nil:
+		return nil, false, false, t.ends.err
+	case t.ends.heard > endingNone:
+		return nil, false, false, io.EOF
+	}
+	return nil, false, false, nil
+}
+
+// Return implements patterns.TunnelSource.
+func (t *Tunnel) Return(n int) {
+	t.mu.Lock()
+	t.consumed(n)
+	t.unlock(true)
+}
+
+// Offer implements patterns.TunnelSource. If there is credit for a part of the
+// chunk only, that part goes, and Offer returns ErrWouldBlock: the same chunk,
+// offered again, goes on from there.
+func (t *Tunnel) Offer(chunk []byte, last bool) error {
+	t.mu.Lock()
+	if !t.ends.maySend() {
+		err := t.sendError()
+		t.unlock(true)
+		return err
+	}
+	if len(t.parked) > 0 || !t.senders.try() {
+		t.unlock(true)
+		return patterns.ErrWouldBlock
+	}
+	err := t.offer(chunk, last)
+	t.leaveSending()
+	return err
+}
+
+// offer sends as much of the chunk as it can. mu is held and the senders' turn
+// was taken; both are when it returns, too.
+func (t *Tunnel) offer(chunk []byte, last bool) error {
+	rest := chunk[min(t.offered, len(chunk)):]
+	for {
+		n, ok := piece(len(rest), t.credit)
+		if !ok || len(t.parked) > 0 {
+			return patterns.ErrWouldBlock
+		}
+		if !t.remote.outlet.roomFor(t, n) {
+			return patterns.ErrWouldBlock
+		}
+		t.credit -= cost(n)
+		t.unlock(true)
+		t.transmitNow(rest[:n], last && n == len(rest))
+		t.mu.Lock()
+		if rest = rest[n:]; len(rest) == 0 {
+			t.offered = 0
+			return nil
+		}
+		t.offered = len(chunk) - len(rest)
+	}
+}

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tunnel_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+	"github.com/arke-mesh/arke/sim"
+)
+
+// stage is a simulated network of two nodes or more; the first one opens.
+// Everything happens in virtual time.
+type stage struct {
+	t     *testing.T
+	net   *sim.Network
+	file  security.NetworkFile
+	nodes map[string]*node.Node
+}
+
+// play runs f with a stage.
+func play(t *testing.T, f func(t *testing.T, s *stage)) {
+	t.Helper()
+	sim.Run(t, sim.Config{Seed: 1}, func(t *testing.T, n *sim.Network) { f(t, newStage(t, n)) })
+}
+
+func newStage(t *testing.T, n *sim.Network) *stage {
+	file, err := security.GenerateNetworkFile("stage", io.Reader(rand.NewChaCha8(sha256.Sum256([]byte("stage")))))
+	require.NoError(t, err)
+	s := &stage{t: t, net: n, file: file, nodes: make(map[string]*node.Node)}
+	t.Cleanup(func() {
+		for _, n := range s.nodes {
+			require.NoError(t, n.Close())
+		}
+	})
+	return s
+}
+
+// node starts a node.
+func (s *stage) node(name string, change ...func(*node.Config)) *node.Node {
+	seam := s.net.Seam(name)
+	cfg := node.Config{Network: s.file, Seam: &seam, Incarnation: s.net.Incarnation(name)}
+	if name != "a" {
+		cfg.Seeds = []string{"a:4001"}
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	n, err := node.New(cfg)
+	require.NoError(s.t, err)
+	s.nodes[name] = n
+	require.NoError(s.t, n.Start(context.Background()))
+	return n
+}
+
+// pair starts two nodes, of which the second one serves "pipe" with h.
+func (s *stage) pair(h func(context.Context, patterns.Tunnel) error, l patterns.Limits, change ...func(*node.Config)) (a, b *node.Node) {
+	a, b = s.node("a", change...), s.node("b", change...)
+	s.serve(b, h, l)
+	return a, b
+}
+
+func (s *stage) serve(n *node.Node, h func(context.Context, patterns.Tunnel) error, l patterns.Limits) patterns.Registration {
+	r, err := n.Serve(context.Background(), "pipe", patterns.Service{Tunnel: h}, l)
+	require.NoError(s.t, err)
+	return r
+}
+
+func (s *stage) open(n *node.Node, body string, opts ...patterns.RequestOption) patterns.TunnelSource {
+	t, err := n.OpenTunnel(context.Background(), "pipe", patterns.Message{Body: []byte(body)}, opts...)
+	require.NoError(s.t, err)
+	return t.(patterns.TunnelSource)
+}
+
+// sealed gives a node an explicit key of "pipe".
+func sealed(c *node.Config) {
+	c.ClusterKeys = map[string][]security.KeyVersion{"pipe": {{Version: 1, Key: security.Key{1, 2, 3}}}}
+}
+
+// echo sends back what comes until the other side has ended.
+func echo(ctx context.Context, t patterns.Tunnel) error {
+	for {
+		body, err := t.Receive(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = t.Send(ctx, body)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// within returns a context that ends after d.
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// pattern returns n bytes that are not alike.
+func pattern(n, seed int) []byte {
+	b := make([]byte, n)
+	r := rand.New(rand.NewPCG(uint64(seed), 7))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// done waits for the end of a tunnel.
+func done(t *testing.T, tunnel patterns.Tunnel) error {
+	t.Helper()
+	select {
+	case <-tunnel.Done():
+		return tunnel.Err()
+	case <-time.After(time.Minute):
+		require.Fail(t, "the tunnel does not end")
+		return nil
+	}
+}
+
+// drops is a node's counter of that name.
+func drops(n *node.Node, name string) uint64 { return n.Status().Drops["tunnel."+name] }
