@@ -49,12 +49,13 @@ type ear struct {
 	at        func() time.Duration
 	sub       patterns.Subscription
 	dead      bool
+	rank      int // where in the body the number stands that grows by one
 }
 
 func (r *ear) ServePublication(p *patterns.Publication) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	number, sent := binary.BigEndian.Uint64(p.Body), time.Duration(binary.BigEndian.Uint64(p.Body[8:]))
+	number, sent := binary.BigEndian.Uint64(p.Body[r.rank:]), time.Duration(binary.BigEndian.Uint64(p.Body[8:]))
 	r.delivered++
 	r.latest = max(r.latest, r.at()-sent)
 	want := r.next + r.pending
