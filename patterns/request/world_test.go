@@ -33,6 +33,7 @@ type world struct {
 	members  map[string][]*cluster.Member
 	servers  map[cluster.MemberID]*request.Server
 	unknown  bool // nobody knows who is there
+	partial  bool // … and whether that is everybody
 	sessions uint64
 	begun    int
 	done     []cluster.Result
@@ -281,7 +282,7 @@ func (f *fakeWatch) View() *cluster.View {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.members[f.name]
-	return &cluster.View{Members: m, Known: !w.unknown, Empty: !w.unknown && len(m) == 0, Complete: true}
+	return &cluster.View{Members: m, Known: !w.unknown, Empty: !w.unknown && len(m) == 0, Complete: !w.partial}
 }
 
 func (f *fakeWatch) Release() {
