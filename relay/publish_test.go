@@ -149,7 +149,7 @@ func TestATopicThatWaitsHoldsUpNoOther(t *testing.T) {
 	b.send(publishes("slow", 1, 5)...)
 	b.send(publishes("fast", 6, 100)...)
 	require.Empty(t, b.awaitPublished(100))
-	require.Len(t, got.all(), 100)
+	eventually(t, func() bool { return len(got.all()) == 100 }, "not all came")
 	require.Equal(t, 5, r.Status().Clients[0].Requests)
 
 	b.send(publishes("slow", 106, 10)...)
@@ -161,6 +161,7 @@ func TestATopicThatWaitsHoldsUpNoOther(t *testing.T) {
 	require.Equal(t, uint64(5), r.Status().Drops["request.too_many"])
 	close(g.open)
 	require.Empty(t, b.awaitPublished(10))
+	eventually(t, func() bool { return len(got.all()) == 110 }, "not all came")
 	slow := got.all()[100:]
 	require.Equal(t, []string{
 		"slow 1", "slow 2", "slow 3", "slow 4", "slow 5", "slow 106", "slow 107", "slow 108", "slow 109", "slow 110",

@@ -29,9 +29,11 @@ func TestASurveyIsTheSameAttachedAndEmbedded(t *testing.T) {
 	serve(t, p.node, "geo", func(context.Context, *patterns.Request) (patterns.Message, error) {
 		return patterns.Message{}, &patterns.RemoteError{Code: 404, Message: "no"}
 	})
-	serve(t, server, "geo", func(ctx context.Context, _ *patterns.Request) (patterns.Message, error) {
-		<-ctx.Done()
-		return patterns.Message{}, ctx.Err()
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	serve(t, server, "geo", func(context.Context, *patterns.Request) (patterns.Message, error) {
+		<-release
+		return patterns.Message{}, nil
 	})
 	for _, m := range []patterns.Messenger{p.node, caller} {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
