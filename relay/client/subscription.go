@@ -7,6 +7,8 @@ import (
 	"context"
 	"sync"
 
+	"go.uber.org/zap"
+
 	"github.com/arke-mesh/arke/internal/wire/session"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -153,18 +155,30 @@ func (s *subscription) work() {
 		if !ok {
 			return
 		}
+		s.hand(i)
 		if i.p != nil {
-			s.subscriber.ServePublication(&patterns.Publication{
-				Topic: i.p.Topic, From: i.p.From,
-				Headers: session.ConvertHeaders[patterns.Header](i.p.Headers), Body: i.p.Body,
-			})
 			s.tell(i)
-			continue
 		}
-		s.subscriber.ServeGap(patterns.Gap{
-			From: i.g.From, Missed: i.g.Missed, Exact: i.g.Exact, Reason: patterns.GapReason(i.g.Reason.String()),
-		})
 	}
+}
+
+// hand calls the program, which may panic: the next message is for it, too.
+func (s *subscription) hand(i item) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.client.log.Error("a subscriber panicked", zap.String("pattern", s.pattern), zap.Any("panic", p), zap.Stack("stack"))
+		}
+	}()
+	if i.p != nil {
+		s.subscriber.ServePublication(&patterns.Publication{
+			Topic: i.p.Topic, From: i.p.From,
+			Headers: session.ConvertHeaders[patterns.Header](i.p.Headers), Body: i.p.Body,
+		})
+		return
+	}
+	s.subscriber.ServeGap(patterns.Gap{
+		From: i.g.From, Missed: i.g.Missed, Exact: i.g.Exact, Reason: patterns.GapReason(i.g.Reason.String()),
+	})
 }
 
 // next returns what waits longest.
