@@ -57,6 +57,7 @@ func TestSealedPayloadIsBoundToItsRequest(t *testing.T) {
 			"member incarnation": func(b *security.Binding) { b.MemberIncarnation++ },
 			"request id":         func(b *security.Binding) { b.RequestID++ },
 			"direction":          func(b *security.Binding) { b.Reply = !b.Reply },
+			"pattern":            func(b *security.Binding) { b.Pattern++ },
 			"swapped fields": func(b *security.Binding) {
 				b.Member, b.MemberIncarnation = b.MemberIncarnation, b.Member
 			},

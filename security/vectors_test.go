@@ -72,12 +72,14 @@ func TestFormatsAgreeWithASecondImplementation(t *testing.T) {
 	for _, v := range []struct {
 		name, plain string
 		reply       bool
+		pattern     uint8
 	}{
-		{"request 0", "payload", false},
-		{"request 1", "payload", false}, // the same salt, the next counter
-		{"reply 0", "", true},
+		{"request 0", "payload", false, 0},
+		{"request 1", "payload", false, 0}, // the same salt, the next counter
+		{"reply 0", "", true, 0},
+		{"push 2", "payload", false, 2},
 	} {
-		b.Reply = v.reply
+		b.Reply, b.Pattern = v.reply, v.pattern
 		require.Equal(t, vectors[v.name], c.Seal(constant(0x5a), b, nil, []byte(v.plain)), v.name)
 		plain, err := n.Cluster("geo").Open(b, vectors[v.name])
 		require.NoError(t, err)

@@ -5,12 +5,17 @@
 // cluster, one outcome back. It is both halves of it: the callers of a node and
 // its members. Package patterns has the promises and the table of outcomes.
 //
+// The patterns that address a cluster stand upon it: a survey is a request to
+// every member, pushes, broadcasts and the openings of tunnels are messages of
+// the same form to which the member's node answers early. Their packages have
+// what is their own.
+//
 // It does not choose members (package cluster does), and knows no transport:
 // it sees the layers below through the small interfaces of network.go.
 //
 // # The way of a request
 //
-//  1. Engine.Do, on the caller's own goroutine, gets the route to the cluster
+//  1. Engine.Ask, on the caller's own goroutine, gets the route to the cluster
 //     (its watch, keys and retry budget), and waits for a view if there is none.
 //  2. The cluster layer picks a member that the plan does not exclude. An
 //     attempt gets an id, is noted in pending, and leaves on the link's lane
@@ -26,6 +31,26 @@
 //     deadline.
 //  6. The caller's goroutine takes events from its mailbox and asks the plan:
 //     wait, try another member, pause, or end.
+//
+// # The other patterns
+//
+//   - Ask with To asks that member only, at most once. If its link is down it is
+//     opened, and dialled again for two seconds while the member is listed; a
+//     full lane is waited for.
+//   - AskAll does that for every member at once: a fan of calls with one mailbox,
+//     looked after on the caller's goroutine. No goroutine is spent on a member.
+//     Replies count against the survey's bound where they arrive.
+//   - A survey is handled as a request. Of a push or broadcast (keep.go) the
+//     sender is told as soon as the queue has it; then it belongs to the member:
+//     it has no deadline, outlives the sender's link, waits for a worker if none
+//     is free, and Drain finishes it. Only Close, or a Drain without the time
+//     for it, ends it: counted as "abandoned".
+//   - Broadcasts travel on lane pub, the others on rpc.
+//   - The opening of a tunnel is not queued: unless the member drains, the
+//     Acceptor decides at once, and the answer travels on lane bulk, before what
+//     the tunnel itself sends there.
+//   - Whoever uses a pattern that the member does not implement is told so
+//     (CodeNoMethod), and nothing is queued.
 //
 // # The cores
 //

@@ -21,6 +21,7 @@ func TestQueueRunsWaitsAndRefuses(t *testing.T) {
 		offer    string // name of the ticket
 		size     int
 		deadline int64 // 0 = never
+		keep     bool
 		withdraw string
 		finish   bool
 		drain    bool
@@ -106,6 +107,19 @@ func TestQueueRunsWaitsAndRefuses(t *testing.T) {
 				{finish: true, next: "d"},
 			},
 		},
+		"what is kept has a deadline until it is taken in": {
+			patterns.Limits{Concurrency: 1, QueueLength: 2, QueueBytes: 100},
+			[]round{
+				{now: 5, offer: "late", deadline: 5, keep: true, verdict: refusedExpired},
+				{now: 5, offer: "a", deadline: 10, keep: true, verdict: verdictRun},
+				{now: 5, offer: "b", deadline: 10, keep: true, verdict: verdictWait},
+				{now: 5, offer: "c", deadline: 30, verdict: verdictWait},
+				{now: 11, offer: "d", deadline: 30, keep: true, verdict: refusedLength},
+				{now: 30, offer: "e", deadline: 40, keep: true, expired: []string{"c"}, verdict: verdictWait},
+				{now: 50, finish: true, next: "b"},
+				{now: 50, finish: true, next: "e"},
+			},
+		},
 		"draining finishes what was accepted": {
 			patterns.Limits{Concurrency: 1, QueueLength: 2, QueueBytes: 100},
 			[]round{
@@ -135,7 +149,7 @@ func TestQueueRunsWaitsAndRefuses(t *testing.T) {
 				var expired []*ticket
 				switch {
 				case r.offer != "":
-					tk := &ticket{size: r.size, deadline: r.deadline}
+					tk := &ticket{size: r.size, deadline: r.deadline, keep: r.keep}
 					if r.deadline == 0 {
 						tk.deadline = never
 					}
