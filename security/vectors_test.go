@@ -137,6 +137,6 @@ func readVectors(t *testing.T) map[string][]byte {
 		require.NoError(t, err, name)
 		out[name] = b
 	}
-	require.Len(t, out, 17)
+	require.Len(t, out, 18)
 	return out
 }
