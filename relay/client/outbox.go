@@ -80,6 +80,13 @@ func (o *outbox) full(size int) bool {
 	return len(o.pending) > 0 && (len(o.pending) >= o.length || o.held+size > o.bytes)
 }
 
+// hasRoom says whether a publish of that size may go out now.
+func (o *outbox) hasRoom(size int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.session != nil && !o.full(size)
+}
+
 // send puts d into the session's queue. The caller holds mu.
 func (o *outbox) send(d *departure) (room <-chan struct{}, err error) {
 	d.frame.ID = o.lastID + 1

@@ -73,6 +73,9 @@ func (c *Client) TryPublish(topic string, m patterns.Message, _ ...patterns.Publ
 		return err
 	}
 	err = c.out.takeLost()
+	if err == nil && !c.out.hasRoom(sizeOf(f)+len(m.Body)) {
+		err = patterns.ErrWouldBlock // before anything is copied
+	}
 	if err == nil {
 		f.Body = bytes.Clone(m.Body)
 		_, err = c.out.try(nil, &departure{frame: f, size: sizeOf(f)})

@@ -25,6 +25,9 @@ const (
 	// maxWrite bounds one write, so that progress is seen while a large one
 	// goes on.
 	maxWrite = 512 << 10
+	// fullBuffer is how long a buffer grows. What is queued behind it gets
+	// another one: growing a large one copies it again and again.
+	fullBuffer = 128 << 10
 	// keepBuffer is the largest buffer that is kept while there is nothing to
 	// write.
 	keepBuffer = 256 << 10
@@ -148,9 +151,16 @@ func (s *Sender) push(f Frame, limit int) (end uint64, room <-chan struct{}, err
 		}
 		return 0, s.room, ErrQueueFull
 	}
-	if len(tail) < CopiedBelow {
+	switch {
+	case len(tail) < CopiedBelow && len(head)+len(tail) >= fullBuffer:
+		s.segments = append(s.segments, append(head, tail...))
+		s.last, s.spare = s.spare, nil
+		if s.last == nil { // it will be full, too
+			s.last = make([]byte, 0, fullBuffer+CopiedBelow)
+		}
+	case len(tail) < CopiedBelow:
 		s.last = append(head, tail...)
-	} else {
+	default:
 		s.segments = append(s.segments, head, tail)
 		s.last, s.spare = s.spare, nil
 	}
