@@ -75,11 +75,12 @@ func (a *audience) match(topic string) []*interest {
 }
 
 // receivers appends to dst those of the interests' nodes that a message with
-// these picks is for, each once, except one of them.
+// these picks is for, each once. One of them has got it already, and wants it
+// for its queues only.
 func (a *audience) receivers(ins []*interest, picks []wire.Pick, except peer.ID, dst []*receiver) []*receiver {
 	a.round++
 	for _, i := range ins {
-		if i.r.round == a.round || i.r.peer == except {
+		if i.r.round == a.round || i.queue == 0 && i.r.peer == except {
 			continue
 		}
 		if i.queue != 0 && !slices.Contains(picks, wire.Pick{Queue: i.queue, Node: i.r.hash}) {

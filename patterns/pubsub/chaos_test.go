@@ -58,7 +58,9 @@ func TestDeliveredAndReportedIsSentWhateverBreaks(t *testing.T) {
 			h := newHall(t, n, nodes)
 			h.listen(1, few, "n.>")
 			h.listen(few+1, nodes, "n.*")
-			n.SetLinks(func(string, string) link.Model { return link.Model{Latency: 5 * time.Millisecond, Jitter: 3 * time.Millisecond, Loss: 10_000} })
+			n.SetLinks(func(string, string) link.Model {
+				return link.Model{Latency: 5 * time.Millisecond, Jitter: 3 * time.Millisecond, Loss: 10_000}
+			})
 			time.Sleep(3 * time.Second) // so that sizes of gaps are exact
 			r := rand.New(rand.NewPCG(uint64(seed), 11))
 			trouble(n, r, nodes+1, n.Elapsed()+25*time.Second)

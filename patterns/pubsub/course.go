@@ -13,6 +13,7 @@ import (
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/security"
 )
 
 // course is what this node publishes in one group: the session, who listens,
@@ -20,6 +21,7 @@ import (
 type course struct {
 	name  string // the group
 	watch Watch
+	keys  *security.Cluster
 
 	// Guarded by Engine.mu.
 	users int
@@ -51,7 +53,7 @@ type attendance struct {
 
 func (e *Engine) newCourse(group string, root bool) *course {
 	c := &course{
-		name: group, watch: e.cfg.Directory.Watch(clusterOf(group)),
+		name: group, watch: e.cfg.Directory.Watch(clusterOf(group)), keys: e.cfg.Keys(clusterOf(group)),
 		receivers: make(map[peer.ID]*receiver), known: make(map[*cluster.Member][]wire.Interest),
 	}
 	c.spread = spread{e: e, source: e.self, session: e.random.Uint64(), group: group, root: root}

@@ -151,7 +151,7 @@ func (e *Engine) republish(source peer.ID, m *wire.Publish) {
 		c.giveUp(left)
 	}
 	if readable {
-		e.deliver(&in.pub, true, in.echo, o.picks)
+		e.deliver(&in.pub, true, in.echo, o.picks, nil)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -35,33 +34,25 @@ type content struct {
 	body    []byte
 }
 
-// contentOf checks m, and seals it where that is due.
-func (e *Engine) contentOf(topic string, m patterns.Message) (content, error) {
-	hs := wireHeaders(m.Headers)
-	if err := wire.CheckHeaders(hs); err != nil || wire.HeadersSize(hs)+len(m.Body) > MaxMessage+2 {
-		return content{}, patterns.ErrTooLarge
-	}
-	word, _ := match.Group(topic)
-	keys := e.cfg.Keys(clusterOf(word))
+// contentOf seals a message where that is due.
+func (e *Engine) contentOf(keys *security.Cluster, topic string, hs []wire.Header, body []byte) content {
 	if !e.mustSeal(keys) {
-		return content{headers: hs, body: m.Body}, nil
+		return content{headers: hs, body: body}
 	}
 	serial := e.serial.Add(1)
-	plain := make([]byte, 0, 1+len(topic)+wire.HeadersSize(hs)+len(m.Body))
+	plain := make([]byte, 0, 1+len(topic)+wire.HeadersSize(hs)+len(body))
 	plain = append(append(plain, byte(len(topic))), topic...)
-	plain = append(wire.AppendHeaders(plain, hs), m.Body...)
+	plain = append(wire.AppendHeaders(plain, hs), body...)
 	sealed := make([]byte, 0, 16+security.SealOverhead+len(plain))
 	sealed = binary.BigEndian.AppendUint64(sealed, e.cfg.Incarnation)
 	sealed = binary.BigEndian.AppendUint64(sealed, serial)
 	b := security.Binding{Sender: e.self, SenderIncarnation: e.cfg.Incarnation, RequestID: serial}
-	return content{flags: wire.FlagSealed, body: keys.Seal(e.seals, b, sealed, plain)}, nil
+	return content{flags: wire.FlagSealed, body: keys.Seal(e.seals, b, sealed, plain)}
 }
 
 // open returns headers and body of what came, or false if it is not sealed as
 // it has to be.
-func (e *Engine) open(publisher string, m *wire.Publish) (hs []wire.Header, body []byte, ok bool) {
-	word, _ := match.Group(m.Topic)
-	keys := e.cfg.Keys(clusterOf(word))
+func (e *Engine) open(keys *security.Cluster, publisher string, m *wire.Publish) (hs []wire.Header, body []byte, ok bool) {
 	if m.Flags&wire.FlagSealed == 0 {
 		return m.Headers, m.Body, !e.mustSeal(keys)
 	}

@@ -34,7 +34,7 @@ const (
 	sweepTime  = 10 * time.Second
 	// completeTime is how long the first message waits for the anchors that
 	// have not told whom they know.
-	completeTime = 500 * time.Millisecond
+	completeTime = 2500 * time.Millisecond
 	// redialTime passes before a receiver that could not be reached is dialled
 	// again.
 	redialTime = time.Second

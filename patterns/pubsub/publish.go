@@ -26,7 +26,12 @@ type publication struct {
 	group  *course
 	upward *upward // nil = nothing of it goes to the root group
 	out    outgoing
-	subs   []*subscription // on this node
+	local  *patterns.Publication // as subscriptions on this node see it
+
+	sent    bool
+	left    []*receiver     // who had no room
+	blocked []*subscription // on this node, likewise
+	above   bool            // the forwarder of the root group had no room
 }
 
 // Publish is patterns.Messenger's.
@@ -34,25 +39,29 @@ func (e *Engine) Publish(ctx context.Context, topic string, m patterns.Message, 
 	if err := ctx.Err(); err != nil {
 		return &patterns.DeadlineError{Cause: err}
 	}
-	if _, limited := ctx.Deadline(); !limited {
-		var cancel context.CancelFunc
-		ctx, cancel = overlay.WithTimeout(ctx, e.cfg.Clock, "pubsub.publish", defaultTimeout)
-		defer cancel()
-	}
 	p, err := e.newPublication(topic, m, o)
 	if err != nil {
 		return err
 	}
 	defer p.end()
-	if err := p.await(ctx); err != nil {
-		return err
+	if p.ready() {
+		p.send()
+		if p.done() {
+			return nil
+		}
 	}
-	left := p.group.send(&p.out, p.what, p.ownQueues(), "")
-	blocked := p.deliverHere()
-	if p.upward != nil {
-		err = p.upward.send(ctx, p)
+	if _, limited := ctx.Deadline(); !limited { // it costs something, and is seldom needed
+		var cancel context.CancelFunc
+		ctx, cancel = overlay.WithTimeout(ctx, e.cfg.Clock, "pubsub.publish", defaultTimeout)
+		defer cancel()
 	}
-	return errors.Join(err, p.finish(ctx, left, blocked))
+	if !p.sent {
+		if err := p.await(ctx); err != nil {
+			return err
+		}
+		p.send()
+	}
+	return p.finish(ctx)
 }
 
 // TryPublish is patterns.Messenger's.
@@ -69,17 +78,37 @@ func (e *Engine) TryPublish(topic string, m patterns.Message, o patterns.Publish
 	if p.upward != nil && p.upward.wouldBlock(size) {
 		return patterns.ErrWouldBlock
 	}
-	left := p.group.send(&p.out, p.what, p.ownQueues(), "")
-	if len(left) > 0 { // somebody else took the room: it is told of the gap
-		p.group.giveUp(left)
+	p.send()
+	p.giveUp() // where somebody else took the room: there will be a gap
+	return nil
+}
+
+func (p *publication) ready() bool {
+	return p.group.isReady() && (p.upward == nil || p.upward.isReady())
+}
+
+// send sends to whoever has room.
+func (p *publication) send() {
+	p.sent = true
+	p.left = p.group.send(&p.out, p.what, p.ownQueues(), "")
+	p.blocked = p.deliverHere()
+	p.above = p.upward != nil && p.upward.put(p) != nil
+}
+
+// done says that everybody had room.
+func (p *publication) done() bool { return len(p.left) == 0 && len(p.blocked) == 0 && !p.above }
+
+// giveUp leaves those who had no room without the message.
+func (p *publication) giveUp() {
+	if len(p.left) > 0 {
+		p.group.giveUp(p.left)
 	}
-	for _, s := range p.deliverHere() {
+	for _, s := range p.blocked {
 		s.inbox.Put(p.published())
 	}
-	if p.upward != nil {
-		p.upward.trySend(p)
+	if p.above {
+		p.upward.giveUp()
 	}
-	return nil
 }
 
 func (e *Engine) newPublication(topic string, m patterns.Message, o patterns.PublishOptions) (*publication, error) {
@@ -87,18 +116,19 @@ func (e *Engine) newPublication(topic string, m patterns.Message, o patterns.Pub
 		return nil, err
 	}
 	new(turn).take(e.cfg.Exec, "pubsub.publish", fingerprint(topic, m.Body))
-	what, err := e.contentOf(topic, m)
-	if err != nil {
-		return nil, err
+	hs := wireHeaders(m.Headers)
+	if err := wire.CheckHeaders(hs); err != nil || wire.HeadersSize(nil)+MaxMessage < wire.HeadersSize(hs)+len(m.Body) {
+		return nil, patterns.ErrTooLarge
 	}
 	word, _ := match.Group(topic)
 	c, ok := e.course(word, false)
 	if !ok {
 		return nil, patterns.ErrClosed
 	}
+	what := e.contentOf(c.keys, topic, hs, m.Body)
 	p := &publication{e: e, topic: topic, m: m, origin: origin{local: true, client: o.Origin}, what: what, group: c}
 	p.out = outgoing{topic: topic}
-	if e.cfg.Keys(clusterOf(word)).Derived() { // else the root group lacks the key
+	if c.keys.Derived() { // else the root group lacks the key
 		p.upward = e.upwards()
 	}
 	e.counts.published.Add(1)
@@ -118,20 +148,24 @@ func (p *publication) await(ctx context.Context) error {
 	return nil
 }
 
-// finish sends to those who had no room, and waits for it.
-func (p *publication) finish(ctx context.Context, left []*receiver, blocked []*subscription) error {
-	for len(left) > 0 {
-		if err := p.group.waitRoom(ctx, &p.out, left); err != nil {
-			p.group.giveUp(left)
-			for _, s := range blocked {
-				s.inbox.Put(p.published())
-			}
+// finish waits for room where there was none.
+func (p *publication) finish(ctx context.Context) error {
+	for len(p.left) > 0 {
+		if err := p.group.waitRoom(ctx, &p.out, p.left); err != nil {
+			p.giveUp()
 			return p.waitError(ctx, err)
 		}
-		left = p.group.again(&p.out, left)
+		p.left = p.group.again(&p.out, p.left)
+	}
+	if p.above {
+		if err := p.upward.send(ctx, p); err != nil {
+			p.above = false // it has given up itself
+			p.giveUp()
+			return p.waitError(ctx, err)
+		}
 	}
 	var err error
-	for _, s := range blocked {
+	for _, s := range p.blocked {
 		if e := s.inbox.PutWait(ctx, p.published()); e != nil && !errors.Is(e, patterns.ErrClosed) {
 			err = p.waitError(ctx, e)
 		}
@@ -229,9 +263,12 @@ func (e *Engine) ownQueues(topic string, root bool) (out []wire.Interest) {
 // published is the message as subscriptions on this node see it; a copy, for
 // the caller keeps its own.
 func (p *publication) published() *patterns.Publication {
-	return &patterns.Publication{
-		Topic: strings.Clone(p.topic), From: p.e.text, Headers: slices.Clone(p.m.Headers), Body: slices.Clone(p.m.Body),
+	if p.local == nil {
+		p.local = &patterns.Publication{
+			Topic: strings.Clone(p.topic), From: p.e.text, Headers: slices.Clone(p.m.Headers), Body: slices.Clone(p.m.Body),
+		}
 	}
+	return p.local
 }
 
 func (c *course) isReady() bool {

@@ -41,7 +41,8 @@ func (e *Engine) handlePublish(l Link, body []byte) {
 	if in.root {
 		group = rootGroup
 		if m.Publisher == "" {
-			in.relay = &m
+			upward := m
+			in.relay = &upward
 			group = rootForwards
 		} else {
 			publisher = peer.ID(m.Publisher)
@@ -60,7 +61,12 @@ func (e *Engine) handlePublish(l Link, body []byte) {
 
 // read fills in what subscriptions see.
 func (e *Engine) read(s *stream, in *incoming, publisher peer.ID, m *wire.Publish) bool {
-	hs, body, ok := e.open(string(publisher), m)
+	keys := s.keys
+	if keys == nil {
+		word, _ := match.Group(m.Topic)
+		keys = e.cfg.Keys(clusterOf(word))
+	}
+	hs, body, ok := e.open(keys, string(publisher), m)
 	if !ok {
 		return false
 	}
@@ -100,13 +106,14 @@ func (e *Engine) arrived(s *stream, in *incoming) {
 		e.republish(s.key.source, in.relay)
 		return
 	}
-	e.deliver(&in.pub, in.root, in.echo, in.picks)
+	s.subs = e.deliver(&in.pub, in.root, in.echo, in.picks, s.subs[:0])
+	clear(s.subs)
 }
 
-// deliver hands a message that came to the subscriptions here.
-func (e *Engine) deliver(p *patterns.Publication, root, echo bool, picks []wire.Pick) {
-	var room [16]*subscription
-	subs := e.index(root).Match(p.Topic, room[:0])
+// deliver hands a message that came to the subscriptions here, which it appends
+// to subs.
+func (e *Engine) deliver(p *patterns.Publication, root, echo bool, picks []wire.Pick, subs []*subscription) []*subscription {
+	subs = e.index(root).Match(p.Topic, subs)
 	for _, s := range subs {
 		if s.queue == 0 && !echo {
 			s.inbox.Put(p)
@@ -121,6 +128,7 @@ func (e *Engine) deliver(p *patterns.Publication, root, echo bool, picks []wire.
 			}
 		}
 	}
+	return subs
 }
 
 // one chooses a subscription of a queue, in turns.

@@ -12,6 +12,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
 )
 
 // streamKey names what one source numbers for this node.
@@ -28,11 +29,13 @@ type stream struct {
 	key   streamKey
 	group string
 	root  bool
-	text  string // the source, as subscribers see it
+	text  string            // the source, as subscribers see it
+	keys  *security.Cluster // of the group; nil = of each topic's
 
 	mu    sync.Mutex
 	seq   sequence[*incoming] // guarded by mu
 	steps []step[*incoming]   // guarded by mu; scratch
+	subs  []*subscription     // guarded by mu; scratch
 	timer overlay.Timer       // guarded by mu; nil = not set
 	due   int64               // guarded by mu; when it ends
 	last  int64               // guarded by mu
@@ -60,6 +63,9 @@ func (e *Engine) stream(key streamKey, group string) *stream {
 		}
 		s = &stream{e: e, key: key, group: group, root: group == rootGroup, text: key.source.String()}
 		s.seq = sequence[*incoming]{wait: int64(holeTime), maxHeld: maxHeld, maxBytes: maxHeldBytes}
+		if group != rootGroup && group != rootForwards {
+			s.keys = e.cfg.Keys(clusterOf(group))
+		}
 		s.last = e.now()
 		e.streams[key] = s
 	}
@@ -75,6 +81,10 @@ func (s *stream) offer(number uint64, size int, in *incoming) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = s.e.now()
+	if s.seq.pass(number) {
+		s.e.arrived(s, in)
+		return
+	}
 	if !s.seq.offer(s.last, number, size, in) {
 		s.e.drops.add(dropLate, 1)
 		return

@@ -39,15 +39,6 @@ func grow(rs []*receiver, fan int) []*branch {
 	return out
 }
 
-// depthOf is how many links lie between a node and the last of n receivers.
-func depthOf(n, fan int) int {
-	depth := 0
-	for ; n > 0; depth++ {
-		n = (n - min(n, fan) + fan - 1) / fan
-	}
-	return depth
-}
-
 // direct says that r is reached on our own link, with its number beside the
 // message.
 func (r *receiver) direct() bool {

@@ -43,11 +43,14 @@ func (e *Engine) upwards() *upward {
 	return e.upward
 }
 
-func (u *upward) await(ctx context.Context) error {
+func (u *upward) isReady() bool {
 	u.mu.Lock()
-	ready := u.ready
-	u.mu.Unlock()
-	if ready {
+	defer u.mu.Unlock()
+	return u.ready
+}
+
+func (u *upward) await(ctx context.Context) error {
+	if u.isReady() {
 		return nil
 	}
 	if err := u.e.awaitView(ctx, u.watch); err != nil {
@@ -140,14 +143,8 @@ func (u *upward) send(ctx context.Context, p *publication) error {
 		}
 		if err := u.e.pipe(r.peer).waitRoom(ctx, headRoom+len(p.what.body)); err != nil {
 			u.giveUp()
-			return p.waitError(ctx, err)
+			return err
 		}
-	}
-}
-
-func (u *upward) trySend(p *publication) {
-	if u.put(p) != nil {
-		u.giveUp()
 	}
 }
 

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestNumbersBecomeAnOrder proves, event by event, what goes on when. An event
+// is a number that comes, "told n", or "at t"; what follows is what goes on: a
+// number, or -n for a gap of n.
+func TestNumbersBecomeAnOrder(t *testing.T) {
+	for name, c := range map[string]string{
+		"in order":                          "1>1 2>2 3>3",
+		"overtaken":                         "2> 1>1,2 3>3",
+		"twice":                             "1>1 1> 2>2 1>",
+		"a hole is waited for":              "2> at499> at500>-1,2 1>",
+		"the first messages are missing":    "5> at500>-4,5",
+		"two holes known at once end so":    "2> 4> at500>-1,2,-1,4",
+		"a later hole has its own time":     "2> at300> 4> at500>-1,2 at799> at800>-1,4",
+		"told of a lost tail":               "1>1 told3> at499> at500>-2 4>4",
+		"told what is known":                "1>1 told1> 2>2 told1>",
+		"told in vain":                      "told2> 1>1 2>2 at600>",
+		"the tail comes after it was told":  "told3> at400> 1>1 2>2 at500>-1 3>",
+		"a hole and a tail":                 "2> told3> at500>-1,2,-1 4>4",
+		"too much behind a hole":            "2> 3> 4> 5> 6>-1,2,3,4,5,6 1>",
+		"a hole closes while another waits": "2> 5> 1>1,2 at500>-2,5",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sequence[uint64]{wait: 500, maxHeld: 4, maxBytes: 1000}
+			now := int64(0)
+			for _, text := range strings.Fields(c) {
+				event, want, _ := strings.Cut(text, ">")
+				var n uint64
+				switch {
+				case scan(event, "told%d", &n):
+					s.tell(now, n)
+				case scan(event, "at%d", &n):
+					now = int64(n)
+				case scan(event, "%d", &n):
+					s.offer(now, n, 1, n)
+				default:
+					t.Fatal(event)
+				}
+				var got []string
+				for _, st := range s.advance(now, nil) {
+					if st.gap > 0 {
+						got = append(got, fmt.Sprint("-", st.gap))
+					} else {
+						got = append(got, fmt.Sprint(st.item))
+					}
+				}
+				require.Equal(t, want, strings.Join(got, ","), text)
+			}
+		})
+	}
+}
+
+func scan(s, format string, into *uint64) bool {
+	n, err := fmt.Sscanf(s, format, into)
+	return n == 1 && err == nil
+}
+
+// TestDeliveredAndGapsAreWhatWasSent proves, for random losses, repetitions and
+// orders, that each number goes on once and in order or is within a gap, that
+// gaps are no larger than what is missing, and that nothing stays behind.
+func TestDeliveredAndGapsAreWhatWasSent(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		s := sequence[uint64]{wait: 500, maxHeld: 50, maxBytes: 4000}
+		const count = 300
+		var coming []uint64
+		for n := range uint64(count) {
+			if r.IntN(10) > 0 {
+				coming = append(coming, n+1)
+			}
+			if r.IntN(10) == 0 {
+				coming = append(coming, n+1)
+			}
+		}
+		for range 100 {
+			i := r.IntN(len(coming))
+			j := min(len(coming)-1, i+r.IntN(20))
+			coming[i], coming[j] = coming[j], coming[i]
+		}
+		now, next := int64(0), uint64(1)
+		take := func() {
+			for _, st := range s.advance(now, nil) {
+				if st.gap > 0 {
+					next += st.gap
+					continue
+				}
+				require.Equal(t, next, st.item, "seed %d", seed)
+				next++
+			}
+		}
+		for _, n := range coming {
+			now += int64(r.IntN(40))
+			if s.pass(n) {
+				require.Equal(t, next, n)
+				next++
+				continue
+			}
+			s.offer(now, n, 100, n)
+			take()
+			if due, ok := s.due(); ok {
+				require.Greater(t, due, now, "what is due was done")
+			}
+		}
+		s.tell(now, count)
+		for due, ok := s.due(); ok; due, ok = s.due() {
+			now = max(now, due)
+			take()
+		}
+		require.EqualValues(t, count+1, next)
+		require.Zero(t, s.bytes)
+		require.Empty(t, s.held)
+	}
+}
+
+// TestOrderCostsNothing proves that messages in order are not even kept.
+func TestOrderCostsNothing(t *testing.T) {
+	s := sequence[*int]{wait: 500, maxHeld: 50, maxBytes: 4000}
+	n := uint64(0)
+	require.Zero(t, testing.AllocsPerRun(100, func() { n++; require.True(t, s.pass(n)) }))
+}
+
+// TestTreesAreBalanced proves the shape: every receiver is in one place, no
+// node has more than fanOut ways out, and paths are as short as can be.
+func TestTreesAreBalanced(t *testing.T) {
+	for _, n := range []int{0, 1, 15, 16, 17, 100, 272, 273, 1000, 5000} {
+		rs := make([]*receiver, n)
+		for i := range rs {
+			rs[i] = &receiver{number: uint64(i)}
+		}
+		seen := make(map[*receiver]bool)
+		deepest := 0
+		var walk func(rs []*receiver, depth int)
+		walk = func(rs []*receiver, depth int) {
+			branches := grow(slices.Clone(rs), fanOut)
+			require.LessOrEqual(t, len(branches), fanOut)
+			for _, b := range branches {
+				require.False(t, seen[b.head])
+				seen[b.head] = true
+				deepest = max(deepest, depth)
+				walk(b.stops, depth+1)
+			}
+		}
+		walk(rs, 1)
+		require.Len(t, seen, n)
+		least := 0
+		for reach, level := 0, 1; reach < n; least++ {
+			level *= fanOut
+			reach += level
+		}
+		require.Equal(t, least, deepest, "%d receivers", n)
+	}
+}
