@@ -24,7 +24,10 @@ func (p *player) warmUp(ctx context.Context) error {
 		return err
 	}
 	for p.level.Now() < begun+warmUpLimit {
-		if p.standing() {
+		if p.standing() && p.joined() {
+			if len(p.scenario.Subscriptions) > 0 {
+				p.level.Sleep(p.level.Now() + subscribersKnown)
+			}
 			return nil
 		}
 		p.level.Sleep(p.level.Now() + warmUpLook)
@@ -73,6 +76,39 @@ func (p *player) standing() bool {
 	}
 	p.under.Wait()
 	return !slices.Contains(sees, false)
+}
+
+// subscribersKnown is how long a network stands before something is published:
+// a subscription that was acknowledged by a node that was alone then is told to
+// others when it has joined.
+const subscribersKnown = time.Second
+
+// joined says whether each node that lives and has to do with topics has a
+// link to another one. Only who calls a cluster is known to see others.
+func (p *player) joined() bool {
+	about := make(map[*crewNode]bool)
+	for _, n := range p.crew.nodes {
+		about[n] = len(n.subscriptions) > 0
+	}
+	for _, w := range p.scenario.Workload {
+		for _, name := range w.From {
+			about[p.crew.by[name]] = about[p.crew.by[name]] || w.Kind == "publish"
+		}
+	}
+	alone := 0
+	for _, n := range p.crew.nodes {
+		l := n.alive()
+		if l == nil || !about[n] || len(p.crew.nodes) == 1 {
+			continue
+		}
+		ctx, cancel := l.Within(lookWithin)
+		status, err := l.Status(ctx)
+		cancel()
+		if err != nil || len(status.Links) == 0 {
+			alone++
+		}
+	}
+	return alone == 0
 }
 
 // sees says whether a caller, if it lives, sees so many live members.

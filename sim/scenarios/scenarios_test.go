@@ -26,7 +26,12 @@ func TestEveryShippedScenarioSaysWhatItIsAboutAndProvesIt(t *testing.T) {
 		require.NotEmpty(t, s.Assert, name)
 		require.NotEmpty(t, s.Sometimes, name)
 		require.Contains(t, s.Assert, scenario.Assertion("duplicated == 0"), name)
-		require.Contains(t, s.Assert, scenario.Assertion("members_lost_for_good == 0"), name)
+		if len(s.Clusters) > 0 || s.Generate != nil {
+			require.Contains(t, s.Assert, scenario.Assertion("members_lost_for_good == 0"), name)
+		}
+		if len(s.Subscriptions) > 0 {
+			require.Contains(t, s.Assert, scenario.Assertion("unreported == 0"), name)
+		}
 	}
 }
 
@@ -46,6 +51,8 @@ func TestEveryShippedScenarioExpandsForManySeeds(t *testing.T) {
 				require.Equal(t, 1000, nodes)
 			case "mass-start":
 				require.Equal(t, 300, nodes)
+			case "thousand-subscribers":
+				require.Equal(t, 1001, nodes)
 			default:
 				require.GreaterOrEqual(t, nodes, 7, name)
 				require.LessOrEqual(t, nodes, 60, name)
@@ -75,6 +82,16 @@ func TestTheScenariosOfThePromisesAreThere(t *testing.T) {
 		"slow-member":       {"lost == 0"},
 		"key-mismatch":      {"replies{outsiders} == 0", "replies{strangers} == 0"},
 		"clock-skew":        {"deadline == 0"},
+
+		"lossy-1":              {"delivered == 100%", "completeness == 100%", "unreported == 0", "partial == 0"},
+		"lossy-5":              {"delivered == 100%", "completeness == 100%", "unreported == 0", "partial == 0"},
+		"lossy-20":             {"delivered == 100%", "completeness == 100%", "unreported == 0", "partial == 0"},
+		"many-crash":           {"delivered{close} == 100%", "completeness == 100%", "unreported == 0"},
+		"thousand-subscribers": {"egress < 24", "unreported == 0", "delivered > 99%"},
+		"root-subscribers":     {"delivered{own} == 100%"},
+		"topic-queues":         {"queue_balance < 1.5"},
+		"slow-subscriber":      {"delivered{fast} == 100%"},
+		"push-rolling":         {"lost{given} == 0"},
 	} {
 		s, err := scenarios.Load(name)
 		require.NoError(t, err)
