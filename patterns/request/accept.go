@@ -166,15 +166,14 @@ func (s *Server) newJob(r *remote, id uint64, p patterns.Pattern, deadline time.
 		id:     id,
 		number: e.jobs.Add(1),
 		seal:   o.seal,
-		limit:  deadline,
 		request: patterns.Request{
 			Cluster: s.name, From: r.text, Pattern: p, Headers: userHeaders(o.headers), Body: o.body,
 		},
-		ctx: jobContext{clock: e.cfg.Clock},
+		ctx: jobContext{clock: e.cfg.Clock, deadline: deadline, endless: keeps(p)},
 	}
 	j.ticket = ticket{job: j, size: o.size, deadline: never, keep: keeps(p)}
 	if !j.keeps() {
-		j.request.Deadline, j.ctx.deadline = deadline, deadline
+		j.request.Deadline = deadline
 	}
 	if !deadline.IsZero() && !mutant.On(mutant.ExpiredWorkRuns) {
 		j.ticket.deadline = int64(deadline.Sub(e.start))

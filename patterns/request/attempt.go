@@ -26,7 +26,7 @@ type attempt struct {
 	// Owned by the caller's goroutine.
 	began   int64  // when it was sent last
 	left    uint64 // the session it was sent on
-	crowded int    // waits for room in the lane, for so many times now
+	crowded uint8  // waits for room in the lane, so many times now, at most 10
 	waiting bool   // … right now
 	ended   bool
 
@@ -98,8 +98,8 @@ func (c *call) lane(size int) overlay.Lane {
 // crowd waits for room in the lane: nobody else can be asked instead.
 func (c *call) crowd(a *attempt) decision {
 	a.waiting = true
-	a.crowded++
-	return decision{do: doPause, pause: min(firstPause<<min(a.crowded-1, 10), lastPause)}
+	a.crowded = min(a.crowded+1, 10)
+	return decision{do: doPause, pause: min(firstPause<<(a.crowded-1), lastPause)}
 }
 
 // left notes that the request has left on a session.

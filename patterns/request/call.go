@@ -21,10 +21,11 @@ type call struct {
 	// Immutable once it runs.
 	engine     *Engine
 	route      *route
-	pattern    patterns.Pattern
 	to         *cluster.Member // the only one that is asked; nil = whom the policy picks
 	policy     cluster.PickRequest
+	pattern    patterns.Pattern
 	idempotent bool
+	over       bool // in a fan: it has an outcome; the fan's
 	headers    []wire.Header
 	body       []byte
 	size       int // bytes of headers and body
@@ -42,14 +43,13 @@ type call struct {
 	room     [1]*attempt
 	lapse    overlay.Timer // ends the request; nil if the context does
 	timer    overlay.Timer // ends a pause
-	timers   int           // number of the latest
+	timers   int32         // number of the latest
 	moment   int64         // the time, if it was asked for since the last wait; else 0
 	excluded [maxAttempts + 2]cluster.MemberID
 	scratch  [64]byte
 	parts    [2][]byte
 
 	// The end.
-	over   bool     // in a fan: it has an outcome
 	reply  *attempt // whose reply is the outcome
 	answer patterns.Message
 }

@@ -44,7 +44,7 @@ func (e *Engine) giveUp(s *Server) {
 	for _, r := range e.remotes.all() {
 		for _, j := range r.all() {
 			if j.server == s {
-				e.answerHead(r.link, wire.Reply{ID: j.id, Outcome: wire.OutcomeCancelled}, j.limit)
+				e.answerHead(r.link, wire.Reply{ID: j.id, Outcome: wire.OutcomeCancelled}, j.ctx.deadline)
 				e.interrupt(j)
 			}
 		}

@@ -18,6 +18,7 @@ type jobContext struct {
 	// Immutable.
 	clock    overlay.Clock
 	deadline time.Time // zero = none
+	endless  bool      // the deadline is the caller's, and does not end what was accepted
 
 	mu       sync.Mutex    // guards what follows
 	err      error         // not nil once it has ended
@@ -29,7 +30,15 @@ type jobContext struct {
 var _ context.Context = (*jobContext)(nil)
 
 // Deadline implements context.Context.
-func (c *jobContext) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
+func (c *jobContext) Deadline() (time.Time, bool) {
+	if !c.limited() {
+		return time.Time{}, false
+	}
+	return c.deadline, true
+}
+
+// limited says whether a deadline ends it.
+func (c *jobContext) limited() bool { return !c.endless && !c.deadline.IsZero() }
 
 // Done implements context.Context.
 func (c *jobContext) Done() <-chan struct{} {
@@ -50,7 +59,7 @@ func (c *jobContext) Err() error {
 	c.mu.Lock()
 	err := c.err
 	c.mu.Unlock()
-	if err == nil && !c.deadline.IsZero() && !c.clock.Now().Before(c.deadline) {
+	if err == nil && c.limited() && !c.clock.Now().Before(c.deadline) {
 		c.end(context.DeadlineExceeded)
 		return c.Err()
 	}
@@ -94,7 +103,7 @@ func (c *jobContext) AfterFunc(f func()) (stop func() bool) {
 
 // armLocked starts the timer once somebody waits.
 func (c *jobContext) armLocked() {
-	if c.timer != nil || c.err != nil || c.deadline.IsZero() {
+	if c.timer != nil || c.err != nil || !c.limited() {
 		return
 	}
 	c.timer = c.clock.AfterFunc("request.handler", c.deadline.Sub(c.clock.Now()), func() {

@@ -6,7 +6,6 @@ package request
 import (
 	"fmt"
 	"runtime/debug"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -22,7 +21,6 @@ type job struct {
 	id      uint64           // of the request
 	number  uint64           // of the job, on this node
 	seal                     // of the reply
-	limit   time.Time        // until when the caller waits; zero = for ever
 	request patterns.Request // the handler's from the moment it runs
 
 	ticket ticket // owned by the queue

@@ -22,7 +22,7 @@ func (s *Server) keepLocked(j *job) {
 
 // acknowledge tells the sender that the member has its message.
 func (s *Server) acknowledge(j *job) {
-	s.tell(j.remote.link, overlay.LaneRPC, j.limit, j.id, &j.seal, result{outcome: wire.OutcomeReply})
+	s.tell(j.remote.link, overlay.LaneRPC, j.ctx.deadline, j.id, &j.seal, result{outcome: wire.OutcomeReply})
 }
 
 // startLater tries again to have a job run that no worker was free for.

@@ -22,8 +22,8 @@ const (
 type event struct {
 	what    eventType
 	failure failure
+	timer   int32
 	attempt *attempt
-	timer   int
 	call    *call // of the timer
 }
 

@@ -198,7 +198,7 @@ func (s *Server) refuse(j *job, o wire.Outcome) {
 	s.mu.Lock()
 	m := wire.Reply{ID: j.id, Outcome: o, Queue: uint32(s.queue.waiting), Running: uint32(s.queue.running)}
 	s.mu.Unlock()
-	s.engine.answerHead(j.remote.link, m, j.limit)
+	s.engine.answerHead(j.remote.link, m, j.ctx.deadline)
 	j.done(s.engine.now())
 }
 
