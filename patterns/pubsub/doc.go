@@ -1,5 +1,105 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pubsub is topics.
+// Package pubsub is topics: messages to everybody who listens to a pattern. It
+// is all three parts of a node in it: publisher, receiver, and forwarder for
+// others. Package patterns has the promises.
+//
+// It does not match patterns (package match) or queue for a subscriber (package
+// inbox), keeps no membership (package cluster), and sees links through the
+// small interfaces of network.go.
+//
+// # Who listens
+//
+// A pattern belongs to the group of its first word. A node that listens has one
+// lease in the cluster of the group ("topic:" and the word), with its patterns
+// as payload, made coarser if they are many; Subscribe returns when a lease that
+// carries or covers the pattern is acknowledged (group.go, interests.go).
+// Another set of patterns is another lease, registered before the old one goes.
+// A publisher watches the groups that it publishes in, until 30 s after the last
+// message.
+//
+// # The way of a message
+//
+//  1. Engine.Publish, on the caller's goroutine, waits for the first view of the
+//     group, and seals the message, once for all, if the group has a key of its
+//     own (publish.go, outgoing.go).
+//  2. The course, which is what is published in one group, takes in a new view
+//     (attend.go), finds the interested nodes (audience.go), picks one for each
+//     queue (picker.go), gives each its next number, and puts one copy into lane
+//     pub of each link (course.go, spread.go, pipe.go). Where there is no room
+//     the caller waits, and only it. Subscriptions on the same node get the
+//     message directly.
+//  3. If more than 16 nodes are interested, copies go to 16 heads at most. Each
+//     has been told in a Path, on the same lane, who is behind it, what those
+//     listen to and how far they are, and passes the message on: it finds the
+//     same nodes, gives the same numbers, and cuts its part into branches in
+//     turn (leg.go, tree.go). Forwarders never wait; who has no room misses the
+//     message and sees that by its number.
+//  4. The stream at the receiver puts what comes into the order of the numbers
+//     (sequence.go); what is missing is waited for 500 ms and then reported with
+//     its size. Then the message goes to the inboxes of the subscriptions that
+//     match (receive.go).
+//
+// # Numbers
+//
+// A publisher counts, for each node, what it has addressed to it in this
+// session. Whichever way a message takes, it arrives with that count, so order
+// and losses are seen across every change of path. A node in a tree that is sent
+// something directly is passed by: its forwarders are told with the next
+// message that goes their way (wire.Skip). After a link was lost, and after a
+// change of the tree, everybody concerned is told the count (wire.PublishMark,
+// wire.Path), so that a lost tail is reported, too. Nodes that leave the view
+// are counted for, without being sent anything, for ten minutes: if they come
+// back with a lease of before, they learn what they missed.
+//
+// # When something breaks
+//
+// The loss of a head is seen by the publisher; that of another forwarder is
+// told by the one before it (wire.PathLost). Then there is another tree at once,
+// with the next epoch; what is on its way in the old one still arrives. Nodes
+// that come, or change their patterns, are reached directly until the next tree,
+// half a second after the last one at the earliest. So are topics with at most
+// 16 interested nodes, always.
+//
+// # The root group
+//
+// Patterns that begin with a wildcard are in the group "*". Three of its nodes,
+// the same for everybody, also register as its forwarders, and those are all
+// that publishers watch: a publisher sends each message to one of them
+// (upward.go), which publishes it to the root group in a session of its own
+// (forwarder.go). When that forwarder is lost, what it had of late may or may
+// not have been passed on: the gap that is reported is an upper bound. Groups
+// with explicit keys are not sent there: forwarders may lack the key.
+//
+// # Guarantees
+//
+//   - Each subscription gets a message at most once; of one publisher, those of
+//     one group in the order in which they were published.
+//   - Delivered + reported = sent, for every node that listens all the time and
+//     lives. The size of a gap is exact where all subscriptions of the node in
+//     that group want the same, else an upper bound (Gap.Exact).
+//   - TryPublish sends nothing if there is no room anywhere. If another
+//     goroutine takes the room at the same moment, the node concerned gets a gap
+//     instead.
+//   - Not reported: what is lost when the publisher's node is lost, because
+//     nobody knows it any more; what was published while a node could not be
+//     reached for more than ten minutes; and what was lost last if it stays out
+//     of reach until the publisher, silent, has let go of the group (as long).
+//
+// # Bounds
+//
+// Subscriptions of a node; 8 KiB of patterns in a lease; 1 MiB for each link that
+// is being established; 4 MiB and 4,096 messages behind a hole; 65,536
+// publishers remembered; 4,096 sessions forwarded, 16,384 nodes behind this one
+// in each. What goes beyond is refused or dropped by a named reason (drops.go),
+// and shows as a gap where it concerns a subscription.
+//
+// # Goroutines
+//
+// None of its own. Publishers use theirs, leases are renewed on the Exec's
+// workers, frames and events are handled on the overlay's readers, which never
+// block here. A timer runs for each hole, one while anything is kept, and one in
+// a node with root patterns. Locks are taken in the order stream, course or leg,
+// pipe; Engine.mu is the innermost.
 package pubsub

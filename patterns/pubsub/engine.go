@@ -102,8 +102,7 @@ func (e *Engine) now() int64 { return int64(e.cfg.Clock.Now().Sub(e.start)) }
 // mustSeal says whether what is published in a group with these keys is sealed.
 func (e *Engine) mustSeal(keys *security.Cluster) bool { return !keys.Derived() || e.cfg.SealAlways }
 
-// after runs f after d, unless the engine closes first; Close waits for f. It
-// is not called with mu held.
+// after runs f after d, unless the engine closes first; Close waits for f.
 func (e *Engine) after(label string, d time.Duration, f func()) overlay.Timer {
 	return e.cfg.Clock.AfterFunc(label, d, func() {
 		if e.enter() {
