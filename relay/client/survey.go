@@ -102,6 +102,9 @@ func (s *stopped) Error() string { return s.cause.Error() }
 
 // survey tries on this session. Errors are those of call, and *stopped.
 func (a *attachment) survey(ctx context.Context, s *survey) (*session.SurveyEnd, error) {
+	if ctx.Err() != nil {
+		return nil, &patterns.DeadlineError{Cause: cause(ctx)}
+	}
 	id, answer, err := a.expectCall()
 	if err != nil {
 		return nil, err

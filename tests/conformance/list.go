@@ -173,7 +173,7 @@ func verifyNoMethod(t *trial) {
 // message is handled.
 func verifyPanic(t *trial) {
 	r := newReceiver(true)
-	r.panics = true
+	r.panics.Store(true)
 	t.receive(r, patterns.Limits{})
 	err := t.send(t.context(), patterns.Message{Body: []byte("1")})
 	if t.face.promise().answers {

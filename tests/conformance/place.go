@@ -4,7 +4,6 @@
 package conformance
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -31,9 +30,6 @@ type Place struct {
 func Verify(t *testing.T, p Place) {
 	for _, f := range faces() {
 		t.Run(f.name(), func(t *testing.T) {
-			if err := f.send(t.Context(), p.Caller, f.name(), patterns.Message{}); errors.Is(err, errors.ErrUnsupported) {
-				t.Skip("this pattern is not there yet")
-			}
 			for _, c := range list() {
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()

@@ -6,6 +6,7 @@ package conformance
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -15,7 +16,7 @@ import (
 type receiver struct {
 	gate    chan struct{}         // closed = open
 	entered chan patterns.Message // each message, when it comes
-	panics  bool                  // the first one
+	panics  atomic.Bool           // the next one
 
 	once sync.Once
 
@@ -38,8 +39,7 @@ func (r *receiver) open() { r.once.Do(func() { close(r.gate) }) }
 // take is called by the handlers of all patterns.
 func (r *receiver) take(ctx context.Context, m patterns.Message) {
 	r.entered <- m
-	if r.panics {
-		r.panics = false
+	if r.panics.Swap(false) {
 		panic("a handler that fails")
 	}
 	select {

@@ -50,18 +50,26 @@ func (t *trial) send(ctx context.Context, m patterns.Message) error {
 	return t.face.send(ctx, t.Caller, t.to, m)
 }
 
-// isKnown waits until the caller knows of a member on a node that has only just
-// joined: the anchors that are older than it may not have heard of it when its
-// registration is acknowledged.
-func (t *trial) isKnown() {
+// isKnown waits until the caller knows of m, which has only just joined: the
+// anchors that are older than it may not have heard of it when its registration
+// or subscription is acknowledged.
+func (t *trial) isKnown(m patterns.Messenger) {
 	t.Helper()
-	if t.face.promise().topics {
+	if !t.face.promise().topics {
+		require.Eventually(t, func() bool {
+			all, err := t.Caller.Members(t.context(), t.to)
+			return err == nil && len(all) == 1
+		}, patience, tick)
 		return
 	}
+	probe := newReceiver(true)
+	s, err := m.Subscribe(t.context(), t.to+".probe.*", probe, patterns.SubscribeOptions{})
+	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		all, err := t.Caller.Members(t.context(), t.to)
-		return err == nil && len(all) == 1
-	}, patience, tick)
+		require.NoError(t, t.Caller.Publish(t.context(), t.to+".probe.x", patterns.Message{}))
+		return len(probe.entered) > 0
+	}, patience, little)
+	require.NoError(t, s.Close(t.context()))
 }
 
 // sending sends in the background.
