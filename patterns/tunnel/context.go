@@ -24,11 +24,10 @@ func (c handlerContext) Value(any) any { return nil }
 // Done implements context.Context.
 func (c handlerContext) Done() <-chan struct{} { return c.t.Done() }
 
-// Err implements context.Context.
+// Err implements context.Context. It takes no lock: methods of the tunnel that
+// have this context may hold it.
 func (c handlerContext) Err() error {
-	c.t.mu.Lock()
-	defer c.t.mu.Unlock()
-	if c.t.ended {
+	if c.t.ended.Load() {
 		return context.Canceled
 	}
 	return nil
@@ -41,7 +40,7 @@ func (c handlerContext) AfterFunc(f func()) (stop func() bool) {
 	t := c.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended {
+	if t.ended.Load() {
 		go f()
 		return func() bool { return false }
 	}

@@ -10,7 +10,7 @@ type dropReason uint8
 
 const (
 	dropMalformed dropReason = iota // a frame or an opening that can't be decoded
-	dropUnknown                     // a frame of a tunnel that is not known
+	dropUnknown                     // data, or an end, of a tunnel that is not known
 	dropLate                        // data of a tunnel that is over
 	dropEarly                       // a frame before the answer, beyond the credit
 	dropViolation                   // a tunnel whose other side broke the protocol

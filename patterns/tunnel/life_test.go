@@ -367,12 +367,12 @@ func TestReplay(t *testing.T) {
 		for _, name := range []string{"b", "c", "d"} {
 			s.serve(s.node(name), echo, patterns.Limits{})
 		}
-		outcomes := make([]string, 40)
+		outcomes := make([]string, 60)
 		n.At(n.Elapsed()+300*time.Millisecond, "crash", func() {
 			n.Crash("c")
 			s.nodes["c"].Close()
 		})
-		n.At(n.Elapsed()+600*time.Millisecond, "cut", func() { n.Partition([]string{"d"}, []string{"a", "b", "c"}) })
+		n.At(n.Elapsed()+500*time.Millisecond, "cut", func() { n.Partition([]string{"d"}, []string{"a", "b", "c"}) })
 		finished := make(chan struct{})
 		for i := range outcomes {
 			n.Go(fmt.Sprint("tunnel ", i), func() {

@@ -127,7 +127,9 @@ func (e *Engine) find(p peer.ID, k wire.Kind, id uint64, flags uint8, body []byt
 	} else if early { // it is open meanwhile
 		return e.find(p, k, id, flags, body)
 	}
-	if t == nil {
+	// Credit for a tunnel that has ended here meanwhile is nothing lost, nor is
+	// a reset.
+	if t == nil && (k == wire.KindTunnelData || k == wire.KindTunnelEnd) {
 		e.drops.count(dropUnknown)
 	}
 	return t

@@ -8,7 +8,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,7 +34,7 @@ type stage struct {
 // play runs f with a stage.
 func play(t *testing.T, f func(t *testing.T, s *stage)) {
 	t.Helper()
-	sim.Run(t, sim.Config{Seed: 1}, func(t *testing.T, n *sim.Network) { f(t, newStage(t, n)) })
+	sim.Run(t, sim.Config{Seed: 1, Watchdog: 5 * time.Second}, func(t *testing.T, n *sim.Network) { f(t, newStage(t, n)) })
 }
 
 func newStage(t *testing.T, n *sim.Network) *stage {
@@ -40,8 +42,8 @@ func newStage(t *testing.T, n *sim.Network) *stage {
 	require.NoError(t, err)
 	s := &stage{t: t, net: n, file: file, nodes: make(map[string]*node.Node)}
 	t.Cleanup(func() {
-		for _, n := range s.nodes {
-			require.NoError(t, n.Close())
+		for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
+			require.NoError(t, s.nodes[name].Close())
 		}
 	})
 	return s

@@ -5,6 +5,7 @@ package tunnel
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
@@ -32,8 +33,8 @@ type Tunnel struct {
 	mu    sync.Mutex // guards what follows
 	todo  todo       // to be done when mu is released
 	ends  ends
-	over  bool // both directions have ended
-	ended bool // whoever waits for that was told
+	over  bool        // both directions have ended
+	ended atomic.Bool // whoever waits for that was told; written under mu
 
 	serving  bool // its handler has not returned
 	detached bool
@@ -99,7 +100,7 @@ func (t *Tunnel) Done() <-chan struct{} {
 	defer t.mu.Unlock()
 	if t.done == nil {
 		t.done = make(chan struct{})
-		if t.ended {
+		if t.ended.Load() {
 			close(t.done)
 		}
 	}
@@ -240,7 +241,8 @@ func (t *Tunnel) finish() {
 func (t *Tunnel) closeDone() {
 	t.mu.Lock()
 	children := t.children
-	t.children, t.ended = nil, true
+	t.children = nil
+	t.ended.Store(true)
 	if t.done != nil {
 		close(t.done)
 	}
