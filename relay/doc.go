@@ -8,30 +8,28 @@
 // answers, the client gets. What works embedded works attached.
 //
 // This page is the specification of the protocol between a client and its
-// relay. It is meant to be enough to write a binding from. Package relay/client
-// is the binding for Go, and internal/wire/session has, in
-// testdata/vectors.txt, every frame in hexadecimal with its meaning.
+// relay, enough to write a binding from. Package relay/client is the binding
+// for Go, and internal/wire/session has, in testdata/vectors.txt, every frame
+// in hexadecimal with its meaning.
 //
 // # Places
 //
 // A client connects to a unix socket or, where that is not possible, to a
 // loopback TCP address. Both are byte streams and carry the same protocol.
+// Over TCP the client shows a token; the stream is not encrypted.
 //
 // The socket has mode 0600. The relay refuses processes of other users (except
 // root) by the credentials of the connection, and a client should do the same.
-// Beside the socket lies a file of the same name with ".lock" at its end, which
-// the relay keeps locked (flock) while it lives; clients do not care. By
+// A file of the same name with ".lock" at its end is the relay's alone. By
 // default the socket is $XDG_RUNTIME_DIR/arke/relay.sock, or, if that variable
 // is not set, arke-UID/relay.sock in the directory for temporary files.
-//
-// Over TCP the client shows a token. The stream is not encrypted and never
-// leaves the machine.
 //
 // # Encoding
 //
 //	u8 u16 u32 u64   unsigned integers, big endian
 //	i32              two's complement, big endian
 //	str              u16 length, then so many bytes, UTF-8 where people read it
+//	failure          u8 outcome, u8 flags, u32 code, str text, see Outcomes
 //	headers          u16 count, then for each: u8 length, key, u16 length, value
 //	rest             all bytes up to the end of the frame
 //
@@ -75,9 +73,9 @@
 // Resume is the session that the client had before, or 16 zero bytes. If the
 // relay still has it, because it has not noticed that the connection broke, it
 // ends it first: what the client registers next does not stand beside its own
-// old members, and what it subscribes to next goes on from there (see Topics).
-// The session in Welcome is what to resume the next time; keep it
-// secret. The token is ignored on a unix socket. "client" is for logs.
+// old members, and what it subscribes to goes on (see Topics). The session in
+// Welcome is what to resume the next time; keep it secret. The token is ignored
+// on a unix socket. "client" is for logs.
 //
 // The limits: the largest frame is kind and body, the largest message is a body
 // and its encoded headers. Peer is the id of the relay's node.
@@ -88,7 +86,7 @@
 //	2 frame too large       6 wrong token         10 no Hello in time
 //	3 unknown kind          7 another user        11 the client does not read
 //	4 frame not expected    8 too many clients    12 the client came back
-//	                                              13 something else
+//	13 something else
 //
 // # Life
 //
@@ -103,10 +101,11 @@
 // binding: 4 s and 16 s). The relay does not ping.
 //
 // After Drain, members leave, registrations fail with outcome 12, subscriptions
-// end when what waits is sent, and calls are still answered. When all is finished the relay says Goodbye and closes its
-// side. A call without a reply at that time has not been looked at, and never
-// will be: it can be made again at the next relay without harm. A client need
-// not react to Drain; after Goodbye it closes the connection and connects
+// end when what waits is sent (or, after 2 s, a Gap in its place), and calls
+// are still answered. When all is finished the relay says Goodbye and closes
+// its side. A call without a reply at that time has not been looked at, and
+// never will be: it can be made again at the next relay without harm. A client
+// need not react to Drain; after Goodbye it closes the connection and connects
 // again, with the pauses it has for a lost relay.
 //
 // If the connection ends without Goodbye, then a call without a reply may have
@@ -122,9 +121,9 @@
 //	                   i32 tunnels, u8 patterns,
 //	                   str cluster (at most 255)                          client
 //	17 Registered      u64 id, str member                                 relay
-//	18 RegisterFailed  u64 id, u8 outcome, u8 flags, u32 code, str text   relay
+//	18 RegisterFailed  u64 id, failure                                    relay
 //	19 Unregister      u64 id, u64 timeout                                client
-//	20 Unregistered    u64 id, u8 outcome, u8 flags, u32 code, str text   relay
+//	20 Unregistered    u64 id, failure                                    relay
 //
 // The client chooses the id; among the registrations of its session that are
 // not gone it is unique. A timeout of 0 is 30 s in Register and no limit in
@@ -153,18 +152,18 @@
 //	                   str member, headers, rest body or text             relay
 //	34 Cancel          u64 id                                             client
 //	48 Members         u64 id, u64 timeout, str cluster                   client
-//	49 MembersReply    u64 id, u8 outcome, u8 flags, u32 code, str text,
-//	                   u32 count, then for each: str id, str peer,
-//	                   u64 incarnation, str zone, u32 capacity, str state relay
+//	49 MembersReply    u64 id, failure, u32 count, then for each: str id,
+//	                   str peer, u64 incarnation, str zone, u32 capacity,
+//	                   str state                                          relay
 //	50 Status          u64 id                                             client
 //	51 StatusReply     u64 id, u8 outcome, u8 flags, u32 code,
 //	                   rest one JSON object or text                       relay
 //
-// These, but for Cancel, and Survey, Push and Broadcast below, are calls. Ids are the client's, unique
-// among its calls without a reply, whatever their kind. Every call has exactly
-// one reply, in any order, unless the session ends first. A timeout of 0 is the
-// node's default of 5 s. Cancel asks for the reply now; it still comes. To
-// cancel a call that is not there is no error.
+// These, but for Cancel, and Survey, Push and Broadcast below, are calls. Ids
+// are the client's, unique among its calls without a reply, whatever their
+// kind. Every call has exactly one reply, in any order, unless the session ends
+// first. A timeout of 0 is the node's default of 5 s. Cancel asks for the reply
+// now; it still comes. To cancel a call that is not there is no error.
 //
 // Options of a Request: bit 0 = idempotent (may be run twice), bit 1 = wait for
 // a first member. Policy: 0 load, 1 round robin, 2 random, 3 weighted by
@@ -174,9 +173,8 @@
 // Outcomes, wherever one is:
 //
 //	 0 reply          done; the rest of the frame is what was asked for
-//	 1 remote error   the handler refused: code and text say why; codes below
-//	                  100 are 0 without a code, 1 it panicked, 2 a command
-//	                  failed, 3 not its pattern
+//	 1 remote error   the handler refused: code and text say why; 0 no code,
+//	                  1 it panicked, 2 a command failed, 3 not its pattern
 //	 2 no members     nobody serves the cluster
 //	 3 overloaded     all members are busy
 //	 4 unreachable    no member could be reached
@@ -188,7 +186,7 @@
 //	10 cancelled      by Cancel
 //	11 limit          beyond a limit of this session; code: 1 registrations,
 //	                  2 calls, 3 bytes of calls, 4 tunnels or their bytes,
-//	                  5 subscriptions; 0 a limit of the node
+//	                  5 subscriptions, 0 one of the node's
 //	12 draining       the relay is shutting down and asked nobody
 //	13 failed         anything else, see the text
 //	14 topic          not a topic, or not a pattern
@@ -197,7 +195,8 @@
 // Bit 0 of the flags says that a handler may have run. After the outcomes 2, 3,
 // 4, 6, 7, 8 and 11 to 15 none has. After 12 the call should be made at the
 // next relay. Where an outcome is not 0, the rest of a Reply, StatusReply,
-// SurveyReply or Answer is a text; it may be empty. In other frames it is at most 1,024 bytes.
+// SurveyReply or Answer is a text; it may be empty. In other frames it is at
+// most 1,024 bytes.
 //
 // # Deliveries
 //
@@ -207,13 +206,13 @@
 //	                   rest body or text                                  client
 //	37 DeliverCancel   u64 id                                             relay
 //
-// The id is the relay's. Pattern: 0 request, 1 survey, 2 push, 3 broadcast. Who
-// pushed or broadcast knows already that it was accepted: its handler runs even
-// if the session ends, and its Answer tells nobody anything. Every Deliver is answered by one Answer, in any order;
-// the relay keeps to the concurrency of the registration until then. A time of
-// 0 means that the caller waits for ever. DeliverCancel says that the caller
-// does not wait any more; the Answer is due nevertheless, and its place is
-// taken until then. It may cross the Answer, so an unknown id is no error.
+// The id is the relay's. Pattern: 0 request, 1 survey, 2 push, 3 broadcast; the
+// last two run on if the session ends, for they are accepted. Every Deliver is
+// answered by one Answer, in any order; the relay keeps to the concurrency of the
+// registration until then. A time of 0 means that the caller waits for ever.
+// DeliverCancel says that the caller does not wait any more; the Answer is due
+// nevertheless, and its place is taken until then. It may cross the Answer, so an
+// unknown id is no error.
 //
 // An Answer has outcome 0 or 1. A handler that stands for a program elsewhere
 // may also say 3, 6, 7 and 8 if nothing was begun there, and 5 if something may
@@ -226,36 +225,34 @@
 //	                   str cluster (at most 255), headers, rest body      client
 //	57 SurveyReply     u64 id, u8 outcome, u8 flags, u32 code, str member,
 //	                   str peer, headers, rest body or text               relay
-//	58 SurveyEnd       u64 id, u8 outcome, u8 flags, u32 code, str text,
-//	                   u32 replies, u8 complete, missing                  relay
+//	58 SurveyEnd       u64 id, failure, u32 replies, u8 complete, missing relay
 //	59 Push            as Request                                         client
-//	60 Broadcast       u64 id, u64 timeout, str cluster, headers,
-//	                   rest body                                          client
-//	61 BroadcastReply  u64 id, u8 outcome, u8 flags, u32 code, str text,
-//	                   u32 members, u32 nodes, u8 complete, missing       relay
+//	60 Broadcast       u64 id, u64 timeout, str cluster, headers, rest body client
+//	61 BroadcastReply  u64 id, failure, u32 members, u32 nodes, u8 complete,
+//	                   missing                                            relay
 //
-// A Survey is answered by a SurveyReply, of outcome 0 or 1, for each member that
-// answers, as they come, and by one SurveyEnd. It takes at most so many replies
-// and bytes of them; 0 = 4,096 and 64 MiB. A Push is answered by a Reply without
-// a body when a member's queue has it, a Broadcast when all have, or are late.
-// Complete is 0 or 1; 1 = nobody is missing, and all members are known. Missing
-// is a u32 count, then for each member that has not answered, or not taken it:
-// str member, str peer, u8 outcome, u8 flags, u32 code, str text.
+// A Survey is answered by a SurveyReply, of outcome 0 or 1, for each member
+// that answers, as they come, and by one SurveyEnd. It takes at most so many
+// replies and bytes of them; 0 = 4,096 and 64 MiB. A Push is answered by a
+// Reply without a body when a member's queue has it, a Broadcast when all have,
+// or are late. Complete is 0 or 1; 1 = nobody is missing, and all members are
+// known. Missing is u32 count, then for each member without an answer str
+// member, str peer, failure.
 //
 // # Topics
 //
 //	64 Publish         u64 id, u64 timeout, str topic (at most 255), headers,
 //	                   rest body                                          client
 //	65 Published       u64 first id, u32 count, at least 1                relay
-//	66 PublishFailed   u64 id, u8 outcome, u8 flags, u32 code, str text   relay
+//	66 PublishFailed   u64 id, failure                                    relay
 //	68 Subscribe       u64 id, u64 timeout, u8 options, u8 overflow,
 //	                   u32 queue length, u32 queue bytes, u32 window,
-//	                   u32 window bytes, u64 number,
-//	                   str queue (at most 255), str pattern (at most 255) client
+//	                   u32 window bytes, u64 number, str queue, str pattern
+//	                   (each at most 255)                                 client
 //	69 Subscribed      u64 id, u8 continued, u64 number                   relay
-//	70 SubscribeFailed u64 id, u8 outcome, u8 flags, u32 code, str text   relay
+//	70 SubscribeFailed u64 id, failure                                    relay
 //	71 Unsubscribe     u64 id, u64 timeout                                client
-//	72 Unsubscribed    u64 id, u8 outcome, u8 flags, u32 code, str text   relay
+//	72 Unsubscribed    u64 id, failure                                    relay
 //	73 Publication     u64 subscription, u64 number, str publisher's peer,
 //	                   str topic, headers, rest body                      relay
 //	74 Gap             u64 subscription, u64 number, u64 missed, u8 exact,
@@ -264,28 +261,28 @@
 //
 // The ids of a session's publishes are 1, 2, 3 and so on. A client sends one
 // without waiting for the answer to the one before; those of one topic are done
-// in order. Published answers a range of ids, PublishFailed one. Publishes that
-// have to wait count as calls, so a client keeps those without an answer below
-// half of the limits of calls. They end with the connection as calls do.
+// in order. Published answers a range of ids. Publishes that have to wait count
+// as calls: keep those without an answer below half of the limits of calls.
 //
 // Subscribe and Unsubscribe go as Register and Unregister do. Of the options,
 // bit 0 leaves out what the client publishes itself. Overflow is what a full
 // queue does: 0 drops the oldest, 1 the newest, 2 has publishers wait. The queue
 // bounds what waits at the relay, the window what was sent and not taken, in
 // messages and in bytes of topics, header keys and values, and bodies; 0 = 4,096
-// and 16 MiB, 1,024 and 4 MiB. Taken says that the program has had all up to a
-// number; it is due when that is half of the window, of either. Subscriptions
-// with the same pattern and queue name share their messages.
+// and 16 MiB, 1,024 and 4 MiB. Nothing is sent while so many messages, or more
+// than half of the bytes, are not taken. Taken says that the program has had all
+// up to a number; it is due at half of the window, of either. Subscriptions with
+// the same pattern and queue name share their messages.
 //
 // Nothing comes before Subscribed or after Unsubscribed. A Publication's number
 // is one more than that of what came before it, a Gap's as many more as it says
 // are missed. Exact 0 means at most so many, or, with 0, that nobody knows.
-// Reasons: 1 the queue was full, 2 a lane on the way was, 3 a link was lost, 4 a
-// session or relay was. Bit 1 of the options says that the session in resume had
-// the subscription, under this id, and number what came last (2^64-1 if it never
-// was acknowledged there). The relay counts for 10 s after a session broke. It
-// goes on at number with continued 1 and a Gap of what was missed, or else
-// begins at 0 with a Gap of 0 missed, exact 0.
+// Reasons: 1 the queue was full, 2 a lane on the way was, 3 a link was lost, 4
+// a session or relay was. Bit 1 of the options says that the session in resume
+// had the subscription, under this id, and number what came last (2^64-1 if it
+// never was acknowledged there). The relay counts for 10 s after a session
+// broke. It goes on at number with continued 1 and a Gap of what was missed, or
+// else begins at 0 with a Gap of 0 missed, exact 0.
 //
 // # Tunnels
 //
@@ -344,16 +341,17 @@
 // # Limits
 //
 // A relay bounds what one client may use; [Limits] has the defaults. Beyond the
-// registrations, calls, and bytes of calls that Welcome states, the answer is
-// outcome 11; likewise subscriptions. So it is beyond 16,384 open tunnels or, if credit has no smaller
-// share to give, 64 MiB of credit; a tunnel to one of the client's members is
-// reset then. Bytes that a client does not read wait in a queue of 8 MiB.
-// Replies that find no room wait too, up to the limits of calls, and beyond
-// them their outcome is 5. Requests that find no room while the client reads
-// nothing for 500 ms are refused with outcome 3 on its behalf, and go to other
-// members. A client that reads nothing for 30 s while the relay writes, or that
-// asks for ever more without reading, loses its session. So a client reads all
-// the time, whatever its handlers do.
+// registrations, subscriptions, calls, and bytes of calls that Welcome states,
+// the answer is outcome 11; so it is beyond 16,384 open tunnels or, if credit
+// has no smaller share to give, 64 MiB of credit; a tunnel to one of the
+// client's members is reset then. Bytes that a client does not read wait in a
+// queue of 8 MiB. Replies that find no room wait too, up to the limits of
+// calls, and beyond them their outcome is 5. Requests that find no room while
+// the client reads nothing for 500 ms are refused with outcome 3 on its behalf,
+// and go to other members; pushes and broadcasts wait. A client that reads
+// nothing for 30 s while the relay writes, or that asks for ever more without
+// reading, loses its session. So a client reads all the time, whatever its
+// handlers do.
 //
 // # Duties of a binding
 //
@@ -367,15 +365,13 @@
 //     doubling to 1 s, from the start again after a session of 1 s. Send the
 //     session as resume. Register and subscribe again; the members have new
 //     ids. Where that fails, try again with the same pauses.
-//   - A call without a reply when the connection ends is made again if Goodbye
-//     came, if not all of its bytes were written, or if it is idempotent, as
-//     long as its time lasts. Otherwise its outcome is 5. Reduce the timeout by
-//     what has passed.
+//   - A call or publish without an answer when the connection ends is made again
+//     if Goodbye came, if not all of its bytes were written, or if it is
+//     idempotent, for the rest of its time. Otherwise its outcome is 5.
 //   - A call that is made while there is no relay waits for one, for 2 s or its
 //     own time, and is unreachable then.
-//   - Keep time for calls yourself, too; the relay's outcome 9 comes a little
-//     later than your own clock says and is worth 4 ms, because it tells
-//     whether a handler may have run.
+//   - Keep time for calls yourself, too; the relay's outcome 9 comes later and is
+//     worth 4 ms of waiting, because it tells whether a handler may have run.
 //   - Give credit for a tunnel's chunks when the program has read them, not when
 //     they come, and take what there was credit for without waiting. Reset a
 //     delivered tunnel that nobody takes. A tunnel does not outlive its session.
@@ -384,19 +380,17 @@
 //
 //  1. The reader of a session decodes a Request, takes its place among the
 //     client's calls, and gives it a goroutine, which asks the node.
-//  2. The node's answer becomes a Reply in the session's queue; large bodies
-//     are referenced, not copied.
+//  2. The node's answer becomes a Reply in the session's queue; large bodies are
+//     not copied.
 //  3. The writer takes all that is queued in one system call.
 //  4. In the other direction the node calls the registration as a handler; that
 //     queues a Deliver and waits until the reader has the Answer.
 //  5. A Publish is tried on the reader; only a topic that must wait has a queue.
 //     What a subscription gets waits in its feed, and the writer fetches it.
-//  6. A tunnel's chunk is offered to the node by the reader; one that the node
-//     does not take waits, within the client's credit. The node says when there
-//     is something to do with a tunnel; that puts it in a line. The writer, when
-//     it has written all that is queued, serves the line in turns of 64 KiB: it
-//     offers what waits and fetches what goes to the client. It tells the node
-//     of what was read only when the client says so.
+//  6. A tunnel's chunk is offered to the node by the reader, or waits within the
+//     client's credit. The node says when there is something to do with a tunnel;
+//     the writer sees to it, in turns of 64 KiB, behind all that is queued, and
+//     tells the node of what was read only when the client says so.
 //
 // # Goroutines
 //

@@ -70,6 +70,10 @@ func valid(t *testing.T) [][]byte {
 	t.Helper()
 	var bodies [][]byte
 	for _, f := range []session.Frame{
+		&session.Survey{ID: 1, Timeout: 1000, Cluster: "geo", Body: []byte("hi")},
+		&session.Push{Request: session.Request{ID: 1, Cluster: "geo"}}, &session.Broadcast{ID: 1, Cluster: "geo"},
+		&session.Publish{ID: 1, Topic: "a.b", Body: []byte("hi")}, &session.Unsubscribe{ID: 1},
+		&session.Subscribe{ID: 1, Pattern: "a.*"}, &session.Taken{Subscription: 1, Number: 1},
 		hello(), &session.Ping{}, &session.Register{ID: 1, Cluster: "geo", Patterns: 15}, &session.Unregister{ID: 1},
 		&session.Request{ID: 1, Cluster: "geo", Headers: []session.Header{{Key: "k", Value: "v"}}, Body: []byte("hi")},
 		&session.Cancel{ID: 1}, &session.Answer{ID: 1, Body: []byte("ho")}, &session.Members{ID: 1, Cluster: "geo"},

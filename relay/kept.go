@@ -82,7 +82,7 @@ func (r *Relay) keep(c *client, all []*subscription) {
 		if d.source == nil { // never acknowledged
 			continue
 		}
-		if s.leaving {
+		if c.topics.leaves(s) {
 			d.end()
 			sources = append(sources, d.source)
 			continue

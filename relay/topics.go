@@ -245,6 +245,13 @@ func (t *topics) drain(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
+// leaves says that the subscription is being closed.
+func (t *topics) leaves(s *subscription) bool {
+	t.client.mu.Lock()
+	defer t.client.mu.Unlock()
+	return s.leaving
+}
+
 // end is after the session: what is not gone yet is kept for a while.
 func (t *topics) end() {
 	t.client.relay.keep(t.client, t.all())
