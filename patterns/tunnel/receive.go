@@ -56,7 +56,7 @@ func (t *Tunnel) assemble() (body []byte, whole bool, err error) {
 // more waits for a chunk. Errors say that none will come, or not in time. It
 // returns with mu held.
 func (t *Tunnel) more(ctx context.Context) error {
-	for {
+	for late := error(nil); ; {
 		switch {
 		case t.ends.wanted == endingClosed && t.ends.err == nil:
 			return patterns.ErrClosed
@@ -68,10 +68,10 @@ func (t *Tunnel) more(ctx context.Context) error {
 			return io.ErrUnexpectedEOF
 		case t.ends.heard > endingNone:
 			return io.EOF
+		case late != nil: // a handler's context ends with the tunnel, whose end says more
+			return late
 		}
-		if err := t.wait(ctx, &t.starving, &t.inBell, "tunnel.receive.over"); err != nil {
-			return err
-		}
+		late = t.wait(ctx, &t.starving, &t.inBell, "tunnel.receive.over")
 	}
 }
 

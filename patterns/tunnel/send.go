@@ -62,9 +62,12 @@ func (t *Tunnel) torn(err error, begun bool) error {
 
 // awaitCredit waits until some of the next left bytes may be sent.
 func (t *Tunnel) awaitCredit(ctx context.Context, left int) (n int, err error) {
-	for {
-		if t.ends.err != nil || t.ends.heard == endingClosed {
+	for late := error(nil); ; {
+		switch {
+		case t.ends.err != nil || t.ends.heard == endingClosed:
 			return 0, t.sendError() // an end that was asked for here waits for the message
+		case late != nil:
+			return 0, late
 		}
 		if len(t.parked) == 0 {
 			if n, ok := piece(left, t.credit); ok {
@@ -72,9 +75,7 @@ func (t *Tunnel) awaitCredit(ctx context.Context, left int) (n int, err error) {
 				return n, nil
 			}
 		}
-		if err := t.wait(ctx, &t.blocked, &t.outBell, "tunnel.send.over"); err != nil {
-			return 0, err
-		}
+		late = t.wait(ctx, &t.blocked, &t.outBell, "tunnel.send.over")
 	}
 }
 
