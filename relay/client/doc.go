@@ -10,7 +10,9 @@
 //
 // A client attaches again by itself: it tries at once, then after 50 ms,
 // doubling to 1 s. Its registrations come back with the relay, under new member
-// ids. What becomes of calls:
+// ids, and so do its subscriptions, which are told by a Gap what they missed: how
+// much, if the relay itself was there and only the connection broke, for at most
+// 10 s; else that nobody knows. What becomes of calls and of Publish:
 //
 //   - A call whose bytes no relay can have seen whole, or of which the relay
 //     said on its way out that it had not looked at it, is made again.
@@ -23,11 +25,20 @@
 //
 // A relay that is shut down in good order fails no call: the client hears which
 // ones were not looked at. Handlers that run when the relay is lost see their
-// context end; their answers have nowhere to go.
+// context end; their answers have nowhere to go. Handlers of pushes and
+// broadcasts run on: what they have was accepted.
 //
 // A tunnel belongs to its session: if the relay is lost, it ends with
 // patterns.ErrInterrupted. A relay that shuts down in good order waits for the
 // tunnels that are open, as Client.Shutdown does.
+//
+// # Topics
+//
+// Publish waits until the relay's node has published; TryPublish has up to
+// 1,024 messages, or 4 MiB, under way, in order with those of Publish. A
+// subscription's queue is shared between the relay and the client, which has half
+// of it, but no more than 1,024 messages and 4 MiB: who does not take what comes
+// fills its own queue and holds up nobody, neither in the network nor here.
 //
 // # Tunnels
 //
@@ -42,7 +53,7 @@
 //
 // A client runs one that keeps it attached and reads, for each session a
 // writer, a watchdog and one that registers again, and one for each request
-// that a handler answers and each tunnel that a handler has. A tunnel that the
-// program opened has none. [Client.Close] waits for all of them, handlers
-// included.
+// that a handler answers, each tunnel that a handler has, and each subscription
+// that has something to do. A tunnel that the program opened has none.
+// [Client.Close] waits for all of them, handlers included.
 package client

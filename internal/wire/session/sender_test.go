@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -212,4 +213,31 @@ func TestDecodingARequestAllocatesLittle(t *testing.T) {
 			panic(err)
 		}
 	}), 3.0)
+}
+
+// This test checks that a long queue of small frames, which takes more than one
+// buffer, leaves whole and in order, and that it does not cost much more than
+// its bytes.
+func TestALongQueueOfSmallFramesKeepsItsOrder(t *testing.T) {
+	const frames, size = 5000, 1 << 10
+	s := session.NewSender(16<<20, session.MaxFrame)
+	body := make([]byte, size)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range frames {
+		require.NoError(t, s.Send(&session.Request{ID: uint64(i), Cluster: "geo", Body: body}))
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2*frames*(size+100)))
+	c := &conn{}
+	s.Finish()
+	require.NoError(t, s.Run(c, time.Second))
+	r := session.NewReader(bytes.NewReader(bytes.Join(c.writes, nil)), session.MaxFrame)
+	for i := range frames {
+		k, b, err := r.Next()
+		require.NoError(t, err)
+		f, err := session.Decode(k, b)
+		require.NoError(t, err)
+		require.Equal(t, uint64(i), f.(*session.Request).ID)
+	}
 }
