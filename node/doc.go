@@ -18,9 +18,10 @@
 // [Node.Shutdown] leaves in order, so that nobody loses a request:
 //
 //  1. New registrations are refused, and the leases of all members withdrawn.
-//  2. Members refuse new requests as draining, which makes callers try
-//     another one; what was accepted is finished. Requests made here still
-//     work, as handlers may need them.
+//  2. Members refuse new requests, and whatever else is sent to them, as
+//     draining, which makes callers try another one; what was accepted is
+//     finished, pushes and broadcasts too. What is sent from here still works,
+//     as handlers may need it.
 //  3. The node stays until callers have stopped to send, a quarter of a second
 //     at least, two at most.
 //  4. Handlers of tunnels return. Tunnels that were opened here end with the

@@ -80,6 +80,10 @@
 //	…      headers
 //	…      body, or the text of the error: all that is left
 //
+// A reply to a push or broadcast is sent when the member's queue has it, before a
+// handler runs, and is empty. Code 3 says that the member does not implement the
+// pattern: no handler has run.
+//
 // # Cancel (kind 34)
 //
 //	bytes  field

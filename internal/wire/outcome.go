@@ -7,9 +7,10 @@ package wire
 // reorder.
 type Outcome uint8
 
-// The outcomes. Only after OutcomeReply and OutcomeRemoteError has a handler
-// run to its end; after OutcomeCancelled one may have begun; after the others
-// none has begun.
+// The outcomes of a request or survey. Only after OutcomeReply and
+// OutcomeRemoteError has a handler run to its end; after OutcomeCancelled one may
+// have begun; after the others none has begun. To the other patterns OutcomeReply
+// says that the member has taken it.
 const (
 	OutcomeReply        Outcome = 0
 	OutcomeRemoteError  Outcome = 1 // the handler refused; Code and Body say why

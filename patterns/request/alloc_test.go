@@ -132,6 +132,89 @@ func memberCost(t testing.TB) func() {
 	}
 }
 
+// pushCost returns a function that has one push accepted and handled.
+func pushCost(t testing.TB) func() {
+	w := newWireless()
+	w.sent = func(wire.Kind, [][]byte) {}
+	e := w.engine(t)
+	done := make(chan struct{}, 1)
+	_, err := e.AddMember(1, "geo", patterns.Service{Push: func(context.Context, *patterns.Request) { done <- struct{}{} }}, patterns.Limits{})
+	require.NoError(t, err)
+	r := wire.Request{Member: 1, Incarnation: 7, Body: make([]byte, 1024), Pattern: uint8(patterns.PatternPush)}
+	r.Deadline = w.LinkTime(time.Now().Add(time.Hour))
+	template := r.AppendTo(nil)
+	return func() {
+		w.handlers[wire.KindRequest](w, bytes.Clone(template))
+		<-done
+	}
+}
+
+// everybodyCost returns a function that asks so many members and gets their
+// replies: all at once, or one after the other.
+func everybodyCost(t testing.TB, members int, atOnce bool) func() {
+	w := newWireless()
+	for i := 1; i < members; i++ {
+		w.view.Members = append(w.view.Members, &cluster.Member{ID: cluster.MemberID(i + 1), Peer: "other", Incarnation: 7})
+	}
+	reply := wire.Reply{Body: make([]byte, 1024)}.AppendTo(nil)
+	w.sent = func(_ wire.Kind, parts [][]byte) {
+		frame := bytes.Clone(reply)
+		copy(frame, parts[0][:8])
+		w.handlers[wire.KindReply](w, frame)
+	}
+	e := w.engine(t)
+	ctx, m := context.Background(), patterns.Message{Body: make([]byte, 1024)}
+	took := func(_ *cluster.Member, _ request.Answer, err error) (bool, error) { return true, err }
+	if atOnce {
+		return func() {
+			if tally, err := e.AskAll(ctx, request.All{Cluster: "geo", Pattern: patterns.PatternSurvey, Message: m, MaxBytes: 1 << 20}, took); err != nil || !tally.Complete {
+				panic(err)
+			}
+		}
+	}
+	return func() {
+		for _, to := range w.view.Members {
+			if _, err := e.Ask(ctx, request.Ask{Cluster: "geo", Pattern: patterns.PatternSurvey, Message: m, To: to}); err != nil {
+				panic(err)
+			}
+		}
+	}
+}
+
+func TestAPushAndASurveyCostFewAllocations(t *testing.T) {
+	// This test holds the member's side of a push to 8, and a survey to 5 for
+	// each member that is asked, the frame that comes in included.
+	if raceEnabled {
+		t.Skip("the race detector allocates too")
+	}
+	push, few, many := testing.AllocsPerRun(1000, pushCost(t)), testing.AllocsPerRun(100, everybodyCost(t, 10, true)), testing.AllocsPerRun(100, everybodyCost(t, 110, true))
+	t.Logf("push %v, survey %v for the next 100 members, %v for the first 10", push, many-few, few)
+	require.LessOrEqual(t, push, 8.0)
+	require.LessOrEqual(t, many-few, 500.0)
+}
+
+// BenchmarkEverybody asks 100 members, at once and, for comparison, one after
+// the other.
+func BenchmarkEverybody(b *testing.B) {
+	for _, atOnce := range []bool{true, false} {
+		b.Run(map[bool]string{true: "at-once", false: "one-by-one"}[atOnce], func(b *testing.B) {
+			f := everybodyCost(b, 100, atOnce)
+			b.ReportAllocs()
+			for b.Loop() {
+				f()
+			}
+		})
+	}
+}
+
+func BenchmarkPush(b *testing.B) {
+	f := pushCost(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		f()
+	}
+}
+
 func TestARequestCostsFewAllocations(t *testing.T) {
 	// This test holds the hot path to what is promised for it, the frame that
 	// comes in included: 8 at the caller, with the timer of the default

@@ -23,12 +23,18 @@ func FuzzFrames(f *testing.F) {
 	sealed := wire.Request{ID: 2, Member: 2, Incarnation: 7, Flags: wire.FlagSealed, Body: make([]byte, 100)}
 	f.Add(uint8(wire.KindRequest), open.AppendTo(nil))
 	f.Add(uint8(wire.KindRequest), sealed.AppendTo(nil))
+	for p := range patterns.PatternTunnel + 1 {
+		open.Pattern, sealed.Pattern = uint8(p), uint8(p)
+		f.Add(uint8(wire.KindRequest), open.AppendTo(nil))
+		f.Add(uint8(wire.KindRequest), sealed.AppendTo(nil))
+	}
 	f.Add(uint8(wire.KindReply), wire.Reply{ID: 1}.AppendTo(nil))
 	f.Add(uint8(wire.KindCancel), wire.Cancel{ID: 1}.AppendTo(nil))
 	f.Fuzz(func(t *testing.T, kind uint8, frame []byte) {
 		w := newWireless()
 		w.sent = func(wire.Kind, [][]byte) {}
 		e := w.engineWith(t, func(c *request.Config) {
+			c.Acceptor = openOnly{t}
 			c.Keys = func(name string) *security.Cluster {
 				if name == "open" {
 					return derivedKeys(name)
@@ -36,18 +42,33 @@ func FuzzFrames(f *testing.F) {
 				return security.NewCluster(name, []security.KeyVersion{{Version: 1, Key: security.Key{1}}})
 			}
 		})
-		_, err := e.AddMember(1, "open", patterns.ServiceOf(echo), patterns.Limits{})
+		took := func(context.Context, *patterns.Request) {}
+		tunnel := func(context.Context, patterns.Tunnel) error { return nil }
+		_, err := e.AddMember(1, "open", patterns.Service{Request: echo, Push: took, Broadcast: took, Tunnel: tunnel}, patterns.Limits{})
 		require.NoError(t, err)
-		never := patterns.HandlerFunc(func(context.Context, *patterns.Request) (patterns.Message, error) {
-			t.Error("ran what nobody can have sealed")
-			return patterns.Message{}, nil
-		})
-		_, err = e.AddMember(2, "sealed", patterns.ServiceOf(never), patterns.Limits{})
+		never := func(context.Context, *patterns.Request) { t.Error("ran what nobody can have sealed") }
+		_, err = e.AddMember(2, "sealed", patterns.Service{
+			Push: never, Broadcast: never, Tunnel: tunnel,
+			Request: func(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
+				never(ctx, r)
+				return patterns.Message{}, nil
+			},
+		}, patterns.Limits{})
 		require.NoError(t, err)
 		if h := w.handlers[wire.Kind(kind)]; h != nil {
 			h(w, frame)
 		}
 	})
+}
+
+// openOnly accepts tunnels to the open cluster, and no other may come.
+type openOnly struct{ t *testing.T }
+
+func (a openOnly) Accept(o request.Opening) ([]byte, error) {
+	if o.Server.Name() != "open" {
+		a.t.Error("a tunnel that nobody can have sealed")
+	}
+	return nil, nil
 }
 
 func TestAFloodOfGarbageLeavesHonestTrafficAlone(t *testing.T) {

@@ -35,7 +35,8 @@ func New(cfg Config) (*Engine, error) {
 // everybody has answered, failed, or is late: by ctx, or after 5 s if it has no
 // deadline. That is no error: the result names who is missing. It returns the
 // error of each, or an error of a request if nobody was asked. The caller keeps
-// m and must not change it before Survey returns; each owns what it gets.
+// m and must not change it before Survey returns; each owns what it gets, and may
+// be nil.
 func (e *Engine) Survey(ctx context.Context, name string, m patterns.Message, each func(patterns.SurveyReply) error, o patterns.SurveyOptions) (patterns.SurveyResult, error) {
 	if o.MaxReplies < 0 || o.MaxBytes < 0 {
 		return patterns.SurveyResult{}, fmt.Errorf("survey: limits must not be negative: %+v", o)
@@ -48,6 +49,9 @@ func (e *Engine) Survey(ctx context.Context, name string, m patterns.Message, ea
 			return false, nil
 		}
 		result.Replies++
+		if each == nil {
+			return true, nil
+		}
 		return true, each(patterns.SurveyReply{Member: m.ID.String(), Peer: m.Peer.String(), Message: a.Message, Err: err})
 	}
 	t, err := e.cfg.Requests.AskAll(ctx, request.All{
