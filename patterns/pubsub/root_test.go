@@ -54,7 +54,7 @@ func TestTheLossOfARootForwarderIsReportedAsAnUpperBound(t *testing.T) {
 		for at := time.Second; at <= 2*time.Second; at += time.Second {
 			n.At(n.Elapsed()+at, "crash", func() {
 				for i := 1; i <= audience; i++ {
-					if s := h.nodes[i].Status().Topics; s.Forwarded > 0 && !h.ears[i].dead {
+					if s := h.nodes[i].Status().Topics; s.Forwarded > 0 && !h.ears[i].isDead() {
 						crashed++
 						h.crash(i)
 						return
@@ -67,6 +67,8 @@ func TestTheLossOfARootForwarderIsReportedAsAnUpperBound(t *testing.T) {
 		require.Equal(t, 2, crashed)
 		missing, reported := 0, 0
 		for i, r := range h.ears[1:] {
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			if r.dead {
 				continue
 			}
