@@ -232,7 +232,7 @@ func TestATornMessageResetsTheTunnel(t *testing.T) {
 		return nil
 	}, patterns.Limits{})
 	tn := open(t, caller, "chat")
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	err := tn.Send(ctx, make([]byte, 4<<20))
 	var late *patterns.DeadlineError
