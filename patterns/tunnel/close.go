@@ -87,7 +87,6 @@ func (t *Tunnel) sayDue() {
 // The senders' turn is taken; mu is held, and released meanwhile.
 func (t *Tunnel) sayEnd() {
 	e := t.ends.due()
-	t.ends.told = e
 	if t.ends.heard == endingClosed {
 		t.dropParked() // nobody wants it
 	}
@@ -96,6 +95,7 @@ func (t *Tunnel) sayEnd() {
 	t.submit(wire.KindTunnelEnd, f)
 	t.engine.frames.put(f)
 	t.mu.Lock()
+	t.ends.told = max(t.ends.told, e)
 	t.settle()
 }
 

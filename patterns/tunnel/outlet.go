@@ -161,6 +161,7 @@ func (o *outlet) sent(t *Tunnel, p parcel) {
 		if t.parked = t.parked[1:]; len(t.parked) == 0 {
 			t.parked = nil
 			t.changedOut()
+			t.settle()
 		}
 	}
 	more := len(t.parked) > 0 || t.owed > 0

@@ -217,9 +217,10 @@ func (t *Tunnel) dropParked() {
 	}
 }
 
-// settle notices that both directions have ended.
+// settle notices that both directions have ended. In good order that is not
+// before all that was sent has left: what is parked still belongs to it.
 func (t *Tunnel) settle() {
-	if t.over || !t.ends.over() {
+	if t.over || !t.ends.over() || t.ends.err == nil && len(t.parked) > 0 {
 		return
 	}
 	t.over = true
