@@ -97,20 +97,25 @@ func (f *fan) run(ctx context.Context, v *cluster.View, q Ask, limit int) (Tally
 		}
 		members = members[:limit]
 	}
+	defer f.finish(ctx)
 	err := f.ask(ctx, members, q)
 	for err == nil && (f.open > 0 || len(f.ended) > 0) {
 		if err = f.report(ctx); err == nil && f.open > 0 {
 			f.await(ctx)
 		}
 	}
-	for i := range f.calls {
-		f.calls[i].finish(ctx)
-	}
 	slices.SortFunc(f.tally.Missing, func(a, b patterns.Missing) int {
 		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Peer, b.Peer))
 	})
 	f.tally.Complete = v.Complete && len(f.tally.Missing) == 0 && err == nil
 	return f.tally, err
+}
+
+// finish tells those who still work that nobody waits; also if each panics.
+func (f *fan) finish(ctx context.Context) {
+	for i := range f.calls {
+		f.calls[i].finish(ctx)
+	}
 }
 
 // ask sends to everybody before anybody's answer is looked at. It returns an
@@ -188,6 +193,7 @@ func (f *fan) report(ctx context.Context) error {
 		f.ended = f.ended[1:]
 		r.call.finish(ctx)
 		took, stop := f.each(r.call.to, r.call.result(), r.err)
+		r.call.forget()
 		f.turn.take(f.engine.cfg.Exec, "request.each", r.call.first.id)
 		if stop != nil {
 			return stop

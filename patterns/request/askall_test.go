@@ -221,6 +221,30 @@ func TestAnErrorOfEachEndsIt(t *testing.T) {
 	})
 }
 
+func TestAPanicOfEachLeavesNothingBehind(t *testing.T) {
+	// This test checks that a caller that survives its own panic has nobody
+	// work for it, and that the books are closed.
+	inBubble(t, func(t *testing.T, w *world, caller, _ *fakeNode) {
+		w.hosts(caller, 3, func(i int) patterns.Handler {
+			if i == 1 {
+				return echo
+			}
+			return stuck
+		})
+		require.Panics(t, func() {
+			_, _ = caller.engine.AskAll(t.Context(), request.All{Cluster: "geo"},
+				func(*cluster.Member, request.Answer, error) (bool, error) { panic("each") })
+		})
+		time.Sleep(2 * w.latency)
+		require.Zero(t, caller.engine.Calls().Pending)
+		for _, n := range w.nodes {
+			for _, s := range n.engine.Status() {
+				require.Zero(t, s.Running)
+			}
+		}
+	})
+}
+
 func TestLinksAreOpenedForASurvey(t *testing.T) {
 	// This test asks members on nodes without a link: one is there, one comes
 	// at the third dial, one never does, one hangs, and one leaves the list.

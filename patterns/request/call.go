@@ -202,6 +202,14 @@ func (c *call) finish(ctx context.Context) {
 	}
 }
 
+// forget lets go of the reply, which somebody else has now.
+func (c *call) forget() {
+	c.answer = patterns.Message{}
+	if c.reply != nil {
+		c.reply.reply = wire.Reply{}
+	}
+}
+
 // judge says what an attempt without an answer tells of its member: nothing,
 // if its peer answers no heartbeats either, for that is the link's to say.
 func (c *call) judge(a *attempt, ctx context.Context, over bool) cluster.Outcome {
