@@ -59,7 +59,7 @@ func verifyCancelledMeanwhile(t *trial) {
 
 // verifyDeadlineMeanwhile has the deadline pass while the handler runs.
 func verifyDeadlineMeanwhile(t *trial) {
-	ctx, cancel := context.WithTimeout(t.context(), 20*little)
+	ctx, cancel := context.WithTimeout(t.context(), 60*little)
 	defer cancel()
 	meanwhile(t, ctx, context.DeadlineExceeded, func() {})
 }
@@ -96,7 +96,7 @@ func verifyDrained(t *trial) {
 	select {
 	case err := <-closed:
 		require.FailNow(t, "it did not wait for its handler", "%v", err)
-	case <-after(little):
+	case <-time.After(little):
 	}
 	r.open()
 	require.NoError(t, await(t, closed))
@@ -133,7 +133,7 @@ func verifyShutDown(t *trial) {
 	select {
 	case err := <-down:
 		require.FailNow(t, "it did not wait for its handler", "%v", err)
-	case <-after(little):
+	case <-time.After(little):
 	}
 	r.open()
 	require.NoError(t, await(t, down))

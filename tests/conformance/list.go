@@ -13,19 +13,14 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// tick is how often a check looks.
-const tick = 2 * time.Millisecond
-
-func after(d time.Duration) <-chan time.Time { return time.After(d) }
-
 // check is one line of the list.
 type check struct {
 	name   string
 	verify func(t *trial)
 }
 
-// list is what all patterns promise.
-func list() []check {
+// quiet is what all patterns promise while nobody comes or goes.
+func quiet() []check {
 	return []check{
 		{"empty-body", verifyEmptyBody},
 		{"headers-kept", verifyHeadersKept},
@@ -41,6 +36,12 @@ func list() []check {
 		{"deadline-before", verifyDeadlineBefore},
 		{"deadline-meanwhile", verifyDeadlineMeanwhile},
 		{"drained", verifyDrained},
+	}
+}
+
+// leaving is what they promise of programs that end.
+func leaving() []check {
+	return []check{
 		{"closed", verifyClosed},
 		{"shut-down", verifyShutDown},
 	}

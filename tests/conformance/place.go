@@ -4,8 +4,12 @@
 package conformance
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -15,6 +19,7 @@ import (
 const (
 	patience = 20 * time.Second
 	little   = 50 * time.Millisecond
+	tick     = 2 * time.Millisecond // between two looks
 )
 
 // Place is where programs meet.
@@ -26,16 +31,33 @@ type Place struct {
 	Another func(t *testing.T) patterns.Messenger
 }
 
-// Verify goes through the list with every pattern.
+// Verify goes through the list with every pattern: first while the network is
+// quiet, then while programs leave it.
 func Verify(t *testing.T, p Place) {
+	settle(t, p)
+	t.Run("quiet", func(t *testing.T) { verify(t, p, quiet()) })
+	t.Run("leaving", func(t *testing.T) { verify(t, p, leaving()) })
+}
+
+func verify(t *testing.T, p Place, list []check) {
 	for _, f := range faces() {
-		t.Run(f.name(), func(t *testing.T) {
-			for _, c := range list() {
-				t.Run(c.name, func(t *testing.T) {
-					t.Parallel()
-					c.verify(&trial{T: t, Place: p, face: f, to: f.name() + "-" + c.name})
-				})
-			}
-		})
+		for _, c := range list {
+			t.Run(f.name()+"/"+c.name, func(t *testing.T) {
+				t.Parallel()
+				c.verify(&trial{T: t, Place: p, face: f, to: f.name() + "-" + c.name})
+			})
+		}
 	}
+}
+
+// settle waits until the network knows who is there: it is then that nobody can
+// be told from somebody who is not found.
+func settle(t *testing.T, p Place) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_, err := p.Caller.Request(ctx, "nobody", patterns.Message{})
+		return errors.Is(err, patterns.ErrNoMembers)
+	}, patience, tick)
 }
