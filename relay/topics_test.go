@@ -301,3 +301,23 @@ func TestADrainSendsWhatWaits(t *testing.T) {
 	require.NoError(t, <-ended)
 	require.Empty(t, n.Subscriptions())
 }
+
+// This test checks that of one client's subscriptions that block no more than
+// 64 have the node wait, since each holds a worker: the others drop, are
+// counted, and are told.
+func TestOnlySoManySubscriptionsMayBlock(t *testing.T) {
+	r, n, cfg := start(t, nil)
+	b := attach(t, cfg.Socket)
+	const count = 66
+	for id := range uint64(count) {
+		b.subscribe(&session.Subscribe{ID: id, Overflow: 2, QueueLength: 1, WindowLength: 1, Pattern: "a"})
+	}
+	publish(t, n, "a", 1, 3)
+	eventually(t, func() bool { return r.Status().Drops["publication.slow_client"] == count-64 }, "all wait")
+	for range count {
+		require.Equal(t, uint64(1), expect[*session.Publication](b).Number)
+	}
+	b.conn.Close()
+	eventually(t, func() bool { return len(r.Status().Clients) == 0 }, "the session stays")
+	publish(t, n, "a", 4, 10)
+}
