@@ -92,10 +92,13 @@ func (e *Engine) handleRequest(l Link, frame []byte) {
 		return
 	}
 	j := s.newJob(e.remote(l.Peer()), r.ID, p, deadline, o)
-	if !j.keeps() && !j.remote.add(j) {
+	if (!j.keeps() || mutant.On(mutant.AcceptedDiesWithSender)) && !j.remote.add(j) {
 		e.drops.count(dropDuplicate) // the first one is answered
 		e.putRemote(j.remote, now)
 		return
+	}
+	if j.keeps() && mutant.On(mutant.PushAckedUnqueued) {
+		s.acknowledge(j)
 	}
 	s.offer(j, now)
 	if mutant.On(mutant.HandledTwice) {

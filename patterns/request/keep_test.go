@@ -148,6 +148,25 @@ func TestDrainFinishesWhatWasAccepted(t *testing.T) {
 	})
 }
 
+func TestCloseEndsWhatWasAccepted(t *testing.T) {
+	// This test closes a node while a message runs and another one waits: the
+	// handler's context ends, Close waits for it, and the loss is counted.
+	forEachKept(t, func(t *testing.T, w *world, caller, host *fakeNode, p patterns.Pattern) {
+		var ended atomic.Bool
+		w.member(host, 9, "geo", taker(func(ctx context.Context, _ *patterns.Request) {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			ended.Store(true)
+		}), patterns.Limits{Concurrency: 1})
+		for range 2 {
+			require.NoError(t, give(caller, p, body("x")))
+		}
+		host.stop()
+		require.True(t, ended.Load())
+		require.EqualValues(t, 1, host.engine.Drops()["abandoned"])
+	})
+}
+
 func TestWhatIsBeyondALimitIsNotAccepted(t *testing.T) {
 	// This test goes one over each limit of a member and of the pattern: the
 	// named error, the counter, and nothing of it is ever handled.
