@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,9 +22,11 @@ const (
 	publishTimeout = 5 * time.Second
 	// ackEvery is after how many publishes the client is told at the latest.
 	ackEvery = 256
-	// queues is how many topics, at least, may wait for room at the node
-	// without one waiting for another.
-	queues = 32
+	// queues is how many topics may wait for room at the node without waiting
+	// for each other.
+	queues = 64
+	// shared is the key of the queue of all topics beyond that. It is no topic.
+	shared = ""
 )
 
 // publisher is what one client publishes. The reader of the session does it at
@@ -36,7 +37,6 @@ type publisher struct {
 	// Immutable after newPublisher.
 	client  *client
 	options []patterns.PublishOption
-	seed    maphash.Seed
 
 	// Owned by the reader.
 	last  uint64 // id of the latest
@@ -44,11 +44,11 @@ type publisher struct {
 	count uint32
 	open  bool // counts as a call that runs
 
-	busy atomic.Int32 // queues that are not empty
+	busy atomic.Int32 // queues
 
 	// Guarded by mu.
 	mu    sync.Mutex
-	lines [queues][]publish
+	lines map[string][]publish // by topic; none is empty
 }
 
 // publish waits in a queue.
@@ -59,7 +59,9 @@ type publish struct {
 }
 
 func newPublisher(c *client, origin uint64) *publisher {
-	return &publisher{client: c, options: []patterns.PublishOption{patterns.Origin(origin)}, seed: maphash.MakeSeed()}
+	return &publisher{
+		client: c, options: []patterns.PublishOption{patterns.Origin(origin)}, lines: map[string][]publish{},
+	}
 }
 
 // handle publishes f, or has it wait.
@@ -130,38 +132,39 @@ func (p *publisher) fail(id uint64, err error) {
 	p.client.tell(&session.PublishFailed{ID: id, Failure: failure.Of(err)})
 }
 
-func (p *publisher) line(topic string) int {
-	return int(maphash.String(p.seed, topic) % queues)
-}
-
-// follow puts f behind what waits in its topic's queue, if anything does.
+// follow puts f behind what waits in its topic's queue, if anything does. While
+// there is a shared queue, topics without one of their own may be in it.
 func (p *publisher) follow(f *session.Publish, size int) bool {
-	i := p.line(f.Topic)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.lines[i]) == 0 {
-		return false
+	for _, key := range []string{f.Topic, shared} {
+		if len(p.lines[key]) > 0 {
+			p.push(key, f, size)
+			return true
+		}
 	}
-	p.push(i, f, size)
-	return true
+	return false
 }
 
 // wait begins a queue.
 func (p *publisher) wait(f *session.Publish, size int) {
 	p.flush() // those before it are done, and must not wait with it
-	i := p.line(f.Topic)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.push(i, f, size) {
+	key := f.Topic
+	if len(p.lines) >= queues {
+		key = shared
+	}
+	if !p.push(key, f, size) {
 		return
 	}
 	p.busy.Add(1)
-	p.client.wg.Go(func() { p.work(i) })
+	p.client.wg.Go(func() { p.work(key) })
 }
 
 // push takes a place in a queue, within the limits of calls. The caller holds
 // mu.
-func (p *publisher) push(i int, f *session.Publish, size int) bool {
+func (p *publisher) push(key string, f *session.Publish, size int) bool {
 	c := p.client
 	c.mu.Lock()
 	err := c.quota.request(size)
@@ -178,22 +181,22 @@ func (p *publisher) push(i int, f *session.Publish, size int) bool {
 	if f.Timeout > 0 {
 		timeout = session.Duration(f.Timeout)
 	}
-	p.lines[i] = append(p.lines[i], publish{f, size, time.Now().Add(timeout)})
+	p.lines[key] = append(p.lines[key], publish{f, size, time.Now().Add(timeout)})
 	return true
 }
 
 // work publishes what waits in a queue until nothing does. The first one stays
 // in it while it is at it, so that others follow.
-func (p *publisher) work(i int) {
+func (p *publisher) work(key string) {
 	c := p.client
 	for {
 		p.mu.Lock()
-		next := p.lines[i][0]
+		next := p.lines[key][0]
 		p.mu.Unlock()
 		ctx, cancel := context.WithDeadline(c.ctx, next.deadline)
 		err := c.relay.cfg.Node.Publish(ctx, next.frame.Topic, messageOf(next.frame), p.options...)
 		cancel()
-		more := p.pop(i)
+		more := p.pop(key)
 		c.mu.Lock()
 		c.quota.requestDone(next.size)
 		c.mu.Unlock()
@@ -212,15 +215,16 @@ func (p *publisher) work(i int) {
 }
 
 // pop takes the first one out of a queue, and says whether there are others.
-func (p *publisher) pop(i int) (more bool) {
+func (p *publisher) pop(key string) (more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lines[i][0] = publish{}
-	p.lines[i] = p.lines[i][1:]
-	if len(p.lines[i]) > 0 {
+	line := p.lines[key]
+	line[0] = publish{}
+	if len(line) > 1 {
+		p.lines[key] = line[1:]
 		return true
 	}
-	p.lines[i] = nil
+	delete(p.lines, key)
 	p.busy.Add(-1)
 	return false
 }

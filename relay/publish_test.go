@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -167,6 +168,37 @@ func TestATopicThatWaitsHoldsUpNoOther(t *testing.T) {
 		"slow 1", "slow 2", "slow 3", "slow 4", "slow 5", "slow 106", "slow 107", "slow 108", "slow 109", "slow 110",
 	}, slow)
 	eventually(t, func() bool { return r.Status().Clients[0].Requests == 0 }, "places are not given back")
+}
+
+// This test checks that more topics than have queues of their own wait in order,
+// too.
+func TestManyTopicsThatWaitKeepTheirOrder(t *testing.T) {
+	_, n, cfg := start(t, nil)
+	open := make(chan struct{})
+	n.PublishError = func(ctx context.Context, topic string, try bool) error {
+		return (&gate{topic: topic, open: open}).hold(ctx, topic, try)
+	}
+	got := record(t, n, ">")
+	b := attach(t, cfg.Socket)
+	const topics, rounds = 100, 5
+	var frames []session.Frame
+	for i := range topics * rounds {
+		frames = append(frames, publishes(fmt.Sprint("t", i%topics), i+1, 1)...)
+	}
+	b.send(frames...)
+	time.Sleep(10 * time.Millisecond)
+	close(open)
+	require.Empty(t, b.awaitPublished(topics*rounds))
+	eventually(t, func() bool { return len(got.all()) == topics*rounds }, "not all came")
+	last := map[string]int{}
+	for _, line := range got.all() {
+		var topic string
+		var id int
+		_, err := fmt.Sscan(line, &topic, &id)
+		require.NoError(t, err)
+		require.Greater(t, id, last[topic], topic)
+		last[topic] = id
+	}
 }
 
 // This test checks that a publish which waits ends at its deadline.
