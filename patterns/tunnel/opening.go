@@ -97,8 +97,7 @@ func (e *Engine) giveUp(o *opening) {
 	for _, f := range early {
 		if !told[f.from] {
 			told[f.from] = true
-			m := wire.TunnelReset{ID: o.id, Flags: wire.FlagOpener, Cause: wire.CauseInterrupted}
-			_, _ = e.cfg.Links.Link(f.from).SendWait(e.atOnce, overlay.LaneCtl, wire.KindTunnelReset, m.AppendTo(nil))
+			e.disown(f.from, o.id)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns/request"
 )
 
@@ -131,8 +132,20 @@ func (e *Engine) find(p peer.ID, k wire.Kind, id uint64, flags uint8, body []byt
 	// a reset.
 	if t == nil && (k == wire.KindTunnelData || k == wire.KindTunnelEnd) {
 		e.drops.count(dropUnknown)
+		if flags&wire.FlagOpener == 0 {
+			// Its opening was given up before the member's answer came. The
+			// member need not wait for a word until the opening's deadline.
+			e.disown(p, id)
+		}
 	}
 	return t
+}
+
+// disown tells a member that nobody here has the tunnel. If that finds no room,
+// the opener's silence says so later.
+func (e *Engine) disown(p peer.ID, id uint64) {
+	m := wire.TunnelReset{ID: id, Flags: wire.FlagOpener, Cause: wire.CauseInterrupted}
+	_, _ = e.cfg.Links.Link(p).SendWait(e.atOnce, overlay.LaneCtl, wire.KindTunnelReset, m.AppendTo(nil))
 }
 
 // tunnelsOf lists the tunnels that f agrees to, in the order of their numbers.
