@@ -192,10 +192,8 @@ func (p *publication) deliverHere() (blocked []*subscription) {
 	}
 	pub := p.published()
 	for _, s := range subs {
-		if s.inbox.Blocks(pub) {
+		if !s.inbox.Offer(pub) {
 			blocked = append(blocked, s)
-		} else {
-			s.inbox.Put(pub)
 		}
 	}
 	return blocked

@@ -12,8 +12,8 @@
 //  1. A test makes a [Place]: two programs that reach each other, and a way to
 //     start more.
 //  2. [Verify] goes through the list with each pattern, first while nobody comes
-//     or goes, then while programs leave. A face is a pattern
-//     behind two verbs, receive and send, so that a check is written once.
+//     or goes, then while programs leave. A face is a pattern behind two verbs,
+//     receive and send, so that a check is written once.
 //  3. A receiver writes down what comes, and holds it back while its gate is
 //     shut: so a check decides when a handler is done.
 package conformance

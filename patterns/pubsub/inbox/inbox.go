@@ -33,14 +33,30 @@ type Inbox struct {
 // Put takes in a message that came, and never waits: if there is no room, it
 // drops what the policy says and leaves a gap. p is shared and must not change
 // any more.
-func (b *Inbox) Put(p *patterns.Publication) {
+func (b *Inbox) Put(p *patterns.Publication) { b.put(p, false) }
+
+// Offer is Put, but leaves everything as it is and returns false where PutWait
+// would have to wait.
+func (b *Inbox) Offer(p *patterns.Publication) bool { return b.put(p, true) }
+
+func (b *Inbox) put(p *patterns.Publication, offer bool) bool {
 	size := sizeOf(p)
 	b.mu.Lock()
-	if b.closing {
+	switch {
+	case b.closing:
 		b.mu.Unlock()
 		b.set.drops.count(dropLate, 1)
-		return
+		return true
+	case offer && b.blocksLocked(size):
+		b.mu.Unlock()
+		return false
 	}
+	b.takeAndUnlock(p, size)
+	return true
+}
+
+// takeAndUnlock is the end of all ways to put something.
+func (b *Inbox) takeAndUnlock(p *patterns.Publication, size int) {
 	dropped, why := b.putLocked(p, size)
 	start := b.startLocked()
 	b.mu.Unlock()

@@ -211,11 +211,13 @@ func TestPublishersOfABlockingSubscriptionWaitInTurn(t *testing.T) {
 			synctest.Wait()
 		}
 		require.True(t, b.Blocks(message(9)))
+		require.False(t, b.Offer(message(9)), "and nothing is missing")
 		b.Put(message(9))
 		wg.Wait()
 		require.NoError(t, b.Close(t.Context()))
 		require.Equal(t, "0 1 -1 2 3 4", l.said())
 		require.False(t, b.Blocks(message(9)), "it is closed")
+		require.True(t, b.Offer(message(9)), "it is closed")
 		require.ErrorIs(t, b.PutWait(t.Context(), message(9)), patterns.ErrClosed)
 	})
 }
@@ -231,6 +233,10 @@ func TestOnlyBlockingSubscriptionsBlock(t *testing.T) {
 			b := f.box(l, patterns.SubscribeOptions{QueueLength: 1, Overflow: overflow})
 			for i := range 3 {
 				require.False(t, b.Blocks(message(i)))
+				if i == 2 {
+					require.True(t, b.Offer(message(i)))
+					continue
+				}
 				require.NoError(t, b.PutWait(t.Context(), message(i)))
 				synctest.Wait()
 			}

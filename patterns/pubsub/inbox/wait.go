@@ -112,15 +112,7 @@ func (b *Inbox) PutWait(ctx context.Context, p *patterns.Publication) error {
 		b.set.drops.count(dropLate, 1)
 		return patterns.ErrClosed
 	case !b.blocksLocked(size):
-		dropped, why := b.putLocked(p, size)
-		start := b.startLocked()
-		b.mu.Unlock()
-		if dropped > 0 {
-			b.set.drops.count(why, dropped)
-		}
-		if start {
-			b.set.start(b, false)
-		}
+		b.takeAndUnlock(p, size)
 		return nil
 	}
 	w := &waiter{p: p, size: size, key: b.key<<12 | b.waiting.arrived&0xfff, ready: make(chan struct{})}
