@@ -102,7 +102,7 @@ func complete(sights []*sight, before bool) bool {
 	for _, s := range sights {
 		told := 0
 		for _, c := range s.sources {
-			if !c.old && c.fresh && (c.settled || before) {
+			if !c.old && c.fresh && (c.settled || before || mutant.On(mutant.WholeTooSoon)) {
 				told++
 			}
 		}

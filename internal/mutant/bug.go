@@ -55,6 +55,20 @@ const (
 	IncarnationForgotten
 	ClusterKeysIgnored
 
+	// Of the patterns beside requests, and of what they need of the others.
+
+	PushAckedUnqueued
+	AcceptedDiesWithSender
+	CompleteClaimed
+	WholeTooSoon
+	GapNotTold
+	OrderIgnored
+	QueueToAll
+	TreeNever
+	SlowNotTold
+	CreditIgnored
+	LostIsEnd
+
 	bugs // how many there are, and one
 )
 

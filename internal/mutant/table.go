@@ -7,7 +7,7 @@ import "slices"
 
 // All lists the bugs, in the order of their numbers. The caller owns the slice.
 func All() []Info {
-	return slices.Concat(overlayBugs(), clusterBugs(), pickBugs(), requestBugs(), outcomeBugs(), nodeBugs())
+	return slices.Concat(overlayBugs(), clusterBugs(), pickBugs(), requestBugs(), outcomeBugs(), nodeBugs(), manyBugs(), topicBugs(), tunnelBugs())
 }
 
 func overlayBugs() []Info {
@@ -212,6 +212,79 @@ func nodeBugs() []Info {
 			ClusterKeysIgnored, "cluster-keys-ignored", layer,
 			"a cluster with a key of its own is addressed by the key that the network's key gives",
 			"7: a caller without the key is refused before its payload is looked at",
+		},
+	}
+}
+
+func manyBugs() []Info {
+	const layer = "patterns/request"
+	return []Info{
+		{
+			PushAckedUnqueued, "push-acked-unqueued", layer,
+			"a push is acknowledged before the member's queue has taken it, or refused",
+			"6: push: accepted by a member's queue, or an error",
+		},
+		{
+			AcceptedDiesWithSender, "accepted-dies-with-sender", layer,
+			"an accepted push that waits is dropped when the link to its sender is lost",
+			"6: push: accepted by a member's queue; nothing is dropped silently",
+		},
+		{
+			CompleteClaimed, "complete-claimed", layer,
+			"a survey or a broadcast calls itself complete whoever is missing",
+			"6: survey: ends with complete or the names of those missing",
+		},
+		{
+			WholeTooSoon, "whole-too-soon", "cluster",
+			"a list of members counts as whole when a majority of whom it takes for anchors has told, settled or not",
+			"6: survey: ends with complete or the names of those missing",
+		},
+	}
+}
+
+func topicBugs() []Info {
+	const layer = "patterns/pubsub"
+	return []Info{
+		{
+			GapNotTold, "gap-not-told", layer,
+			"messages that were lost on the way are given up without a word",
+			"5: receivers wait up to 500 ms for order, then report the gap. Delivered + reported = sent",
+		},
+		{
+			OrderIgnored, "order-ignored", layer,
+			"what comes is handed on as it comes, and what does not come is not noticed",
+			"5: receivers wait up to 500 ms for order, then report the gap",
+		},
+		{
+			QueueToAll, "queue-to-all", layer,
+			"each node hands a message to a subscription of a queue, picked or not",
+			"6: publish: queue subscriptions: one of a named group gets each message",
+		},
+		{
+			TreeNever, "tree-never", layer,
+			"a publisher sends to everybody itself, however many they are",
+			"5: fan-out beyond ~16 nodes goes through a tree of forwarders",
+		},
+		{
+			SlowNotTold, "slow-not-told", layer + "/inbox",
+			"a subscription whose queue was full is not told what was dropped",
+			"6: publish: a gap is told to the subscriber with its size",
+		},
+	}
+}
+
+func tunnelBugs() []Info {
+	const layer = "patterns/tunnel"
+	return []Info{
+		{
+			CreditIgnored, "credit-ignored", layer,
+			"a sender does not wait for credit",
+			"6: tunnel: credit-based: a slow reader slows the writer",
+		},
+		{
+			LostIsEnd, "lost-is-end", layer,
+			"a tunnel whose link is lost looks to its reader as if the other side had closed it",
+			"6: tunnel: typed end",
 		},
 	}
 }

@@ -83,8 +83,8 @@ func (p *player) standing() bool {
 // others when it has joined.
 const subscribersKnown = time.Second
 
-// joined says whether each node that lives and has to do with topics has a
-// link to another one. Only who calls a cluster is known to see others.
+// joined says whether each node that lives and has to do with topics has
+// found another one. Only who calls a cluster is known to see others.
 func (p *player) joined() bool {
 	about := make(map[*crewNode]bool)
 	for _, n := range p.crew.nodes {
@@ -104,7 +104,7 @@ func (p *player) joined() bool {
 		ctx, cancel := l.Within(lookWithin)
 		status, err := l.Status(ctx)
 		cancel()
-		if err != nil || len(status.Links) == 0 {
+		if err != nil || status.Peers == 0 {
 			alone++
 		}
 	}
