@@ -55,7 +55,7 @@ func (e *Engine) handlePath(l Link, body []byte) {
 	e.mu.Lock()
 	of := e.legs[k]
 	if of == nil {
-		if e.closed || len(e.legs) >= maxCourses {
+		if e.closed || len(e.legs) >= maxLegs {
 			e.mu.Unlock()
 			e.drops.add(dropPath, 1)
 			return

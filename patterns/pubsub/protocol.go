@@ -68,8 +68,8 @@ const (
 	maxHeldBytes = 4 << 20
 	// maxStreams bounds the publishers that are remembered.
 	maxStreams = 1 << 16
-	// maxCourses bounds the paths that this node forwards on.
-	maxCourses = 4096
+	// maxLegs bounds the paths that this node forwards on.
+	maxLegs = 4096
 	// maxStops bounds the nodes behind this one on one path.
 	maxStops = 1 << 14
 	// maxPicks bounds the queues that one message is for.

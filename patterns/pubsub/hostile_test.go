@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+)
+
+// lone is an engine whose links lead nowhere: the test plays the peers.
+type lone struct {
+	*Engine
+	handlers map[wire.Kind]func(Link, []byte)
+}
+
+func newLone(t testing.TB) *lone {
+	l := &lone{handlers: make(map[wire.Kind]func(Link, []byte))}
+	workers := overlay.NewWorkers(16)
+	key := security.KeyVersion{Version: 1, Key: security.Key{1}}
+	e, err := New(Config{
+		Links: l, Directory: nobody{}, Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: workers, Incarnation: 1,
+		Keys: func(name string) *security.Cluster {
+			if name == "topic:sealed" {
+				return security.NewCluster(name, []security.KeyVersion{key})
+			}
+			return derived(t).Cluster(name)
+		},
+	})
+	require.NoError(t, err)
+	l.Engine = e
+	t.Cleanup(func() {
+		require.NoError(t, e.Close())
+		require.NoError(t, workers.Close())
+	})
+	return l
+}
+
+// derived is a network whose keys nobody set.
+func derived(t testing.TB) *security.Network {
+	f, err := security.GenerateNetworkFile("lone", overlay.NewRealRand().Stream("test"))
+	require.NoError(t, err)
+	n, err := security.NewNetwork(f)
+	require.NoError(t, err)
+	return n
+}
+
+func (l *lone) Self() peer.ID                            { return "self" }
+func (l *lone) Link(p peer.ID) Link                      { return deadLink{p} }
+func (l *lone) Handle(k wire.Kind, h func(Link, []byte)) { l.handlers[k] = h }
+func (l *lone) Subscribe(func(overlay.PeerEvent))        {}
+func (l *lone) comes(from string, k wire.Kind, body []byte) {
+	l.handlers[k](deadLink{peer.ID(from)}, body)
+}
+func (l *lone) dropped(r dropReason) uint64         { return l.drops[r].Load() }
+func (l *lone) publish(from string, m wire.Publish) { l.comes(from, wire.KindPublish, m.AppendTo(nil)) }
+
+// deadLink is never up.
+type deadLink struct{ p peer.ID }
+
+func (d deadLink) Peer() peer.ID                  { return d.p }
+func (d deadLink) Session() uint64                { return 0 }
+func (d deadLink) Open([]string)                  {}
+func (d deadLink) Hold() func()                   { return func() {} }
+func (d deadLink) HasRoom(overlay.Lane, int) bool { return false }
+func (d deadLink) Send(overlay.Lane, wire.Kind, ...[]byte) (uint64, error) {
+	return 0, overlay.ErrLinkDown
+}
+
+func (d deadLink) WaitRoom(context.Context, overlay.Lane, int) error { return overlay.ErrLinkDown }
+
+// nobody is a directory in which everything is acknowledged and nobody is.
+type nobody struct{}
+
+func (nobody) Register(context.Context, string, cluster.Registration) error { return nil }
+func (nobody) Unregister(string, cluster.MemberID)                          {}
+func (nobody) Live(*cluster.Member) bool                                    { return true }
+func (nobody) Watch(string) Watch                                           { return empty{} }
+
+type empty struct{}
+
+func (empty) View() *cluster.View { return &cluster.View{Known: true, Empty: true, Complete: true} }
+func (empty) Release()            {}
+
+func (empty) Wait(context.Context, bool) (*cluster.View, error) { return nil, cluster.ErrNoMembers }
+
+// catcher keeps what it gets.
+type catcher chan string
+
+func (c catcher) ServePublication(p *patterns.Publication) { c <- p.Topic + " " + string(p.Body) }
+func (c catcher) ServeGap(g patterns.Gap)                  { c <- fmt.Sprint("gap ", g.Missed) }
+
+func (c catcher) next(t testing.TB) string {
+	t.Helper()
+	select {
+	case s := <-c:
+		return s
+	case <-time.After(5 * time.Second):
+		t.Fatal("nothing comes")
+		return ""
+	}
+}
+
+func TestWhatPeersSendIsJudgedAndCounted(t *testing.T) {
+	// This test plays peers that send what is no message, is not sealed, comes
+	// twice, or goes beyond a limit: each is counted by its name, and what is
+	// good still arrives.
+	l := newLone(t)
+	got := make(catcher, 100)
+	for _, pattern := range []string{"news.>", "sealed.>"} {
+		_, err := l.Engine.Subscribe(t.Context(), pattern, got, patterns.SubscribeOptions{})
+		require.NoError(t, err)
+	}
+	for k := range l.handlers {
+		l.comes("p", k, []byte("?"))
+	}
+	l.publish("p", wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.*"})
+	require.EqualValues(t, len(l.handlers)+1, l.dropped(dropMalformed))
+
+	l.publish("p", wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: []byte("1")})
+	require.Equal(t, "news.a 1", got.next(t))
+	l.publish("p", wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: []byte("again")})
+	require.EqualValues(t, 1, l.dropped(dropLate))
+
+	l.publish("p", wire.Publish{Session: 2, Run: 1, Number: 1, Topic: "sealed.a", Body: []byte("in clear")})
+	l.publish("p", wire.Publish{Session: 2, Run: 1, Number: 2, Flags: wire.FlagSealed, Topic: "sealed.a", Body: make([]byte, 200)})
+	l.publish("p", wire.Publish{Session: 2, Run: 1, Number: 3, Flags: wire.FlagSealed, Topic: "sealed.a", Body: []byte("short")})
+	require.EqualValues(t, 3, l.dropped(dropUnauthorized))
+
+	l.publish("p", wire.Publish{Session: 3, Run: 1, Number: 1, Epoch: 7, Topic: "news.a", Body: []byte("2")})
+	require.EqualValues(t, 1, l.dropped(dropNoPath), "it can't be passed on")
+	require.Equal(t, "news.a 2", got.next(t))
+
+	// So much waits behind a hole, and not more.
+	for n := range uint64(maxHeld + 1) {
+		l.publish("q", wire.Publish{Session: 4, Run: 1, Number: n + 2, Topic: "other.a"})
+	}
+	require.EqualValues(t, 1, l.dropped(dropGap))
+}
+
+func TestStreamsAndPathsAreBounded(t *testing.T) {
+	// This test has one publisher too many, one path too many, and a path to
+	// more nodes than a forwarder takes.
+	l := newLone(t)
+	for n := range uint64(maxStreams) {
+		l.publish("p", wire.Publish{Session: n, Run: 1, Number: 1, Topic: "news.a"})
+	}
+	require.Zero(t, l.dropped(dropStreams))
+	l.publish("p", wire.Publish{Session: maxStreams, Run: 1, Number: 1, Topic: "news.a"})
+	require.EqualValues(t, 1, l.dropped(dropStreams))
+
+	for n := range uint64(maxLegs) {
+		p := wire.Path{Session: n, Epoch: 1, Group: "news"}
+		l.comes("p", wire.KindPath, p.AppendTo(nil))
+	}
+	require.Zero(t, l.dropped(dropPath))
+	p := wire.Path{Session: maxLegs, Epoch: 1, Group: "news"}
+	l.comes("p", wire.KindPath, p.AppendTo(nil))
+	require.EqualValues(t, 1, l.dropped(dropPath))
+
+	p = wire.Path{Session: 1, Epoch: 2, Group: "news", Flags: wire.FlagMore}
+	for i := range 1024 {
+		p.Stops = append(p.Stops, wire.Stop{Peer: fmt.Sprint(i), Run: 1})
+	}
+	for range maxStops/1024 + 1 {
+		l.comes("p", wire.KindPath, p.AppendTo(nil))
+	}
+	require.EqualValues(t, 2, l.dropped(dropPath))
+}
+
+func TestQueuesThatDoNotFitTheLeaseAreRefused(t *testing.T) {
+	// This test fills a lease with queues, which have no coarser form.
+	l := newLone(t)
+	got := make(catcher, 100)
+	var err error
+	count := 0
+	for ; err == nil && count < 10_000; count++ {
+		_, err = l.Engine.Subscribe(t.Context(), fmt.Sprintf("work.%04d", count), got, patterns.SubscribeOptions{Queue: "q"})
+	}
+	require.ErrorIs(t, err, patterns.ErrTooMany)
+	require.Greater(t, count, 300)
+	_, err = l.Engine.Subscribe(t.Context(), "work.x", got, patterns.SubscribeOptions{})
+	require.NoError(t, err, "without a queue there is room")
+	_, err = l.Engine.Subscribe(t.Context(), "other.x", got, patterns.SubscribeOptions{Queue: "q"})
+	require.NoError(t, err, "in another group, too")
+}
+
+func TestPublishingAndReceivingCostFewAllocations(t *testing.T) {
+	// This test counts what one message costs, without the link.
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	l := newLone(t)
+	m := patterns.Message{Body: make([]byte, 100)}
+	require.NoError(t, l.Publish(t.Context(), "news.a", m, patterns.PublishOptions{}))
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+		if err := l.Publish(t.Context(), "news.a", m, patterns.PublishOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}), 5.0)
+	n := uint64(0)
+	body := (&wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: m.Body}).AppendTo(nil)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+		n++
+		head := wire.Publish{Session: 1, Run: 1, Number: n}
+		head.AppendHead(body[:0])
+		l.comes("p", wire.KindPublish, body)
+	}), 4.0)
+	require.Zero(t, l.dropped(dropLate))
+}
