@@ -52,6 +52,10 @@ var (
 	// ErrTooManyRequests is returned by Request, Members and Status.
 	ErrTooManyRequests = failure.ErrTooManyRequests
 
+	// ErrTooManyTunnels is returned by OpenTunnel. It matches patterns.ErrTooMany
+	// instead.
+	ErrTooManyTunnels = failure.ErrTooManyTunnels
+
 	// ErrTooManyBytes is returned by Request.
 	ErrTooManyBytes = failure.ErrTooManyBytes
 )
