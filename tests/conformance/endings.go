@@ -76,9 +76,6 @@ func meanwhile(t *trial, ctx context.Context, want error, end func()) {
 		t.isDone(r, 1) // it was accepted, so it is handled
 		return
 	}
-	// A tunnel is open when its opener has heard so; one that is given up before
-	// ends at its member as late as the opening's deadline.
-	time.Sleep(little)
 	end()
 	require.ErrorIs(t, await(t, outcome), want)
 }
