@@ -63,12 +63,16 @@ func (a App) runForward(cmd *cobra.Command, at *attachment, cluster string, flag
 	if host == "" {
 		host = "127.0.0.1"
 	}
+	network := "tcp"
+	if ip := net.ParseIP(host); ip != nil && ip.To4() != nil {
+		network = "tcp4" // or 0.0.0.0 would mean IPv6, too
+	}
 	c, err := at.attach(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	l, err := net.Listen(network, net.JoinHostPort(host, port))
 	if err != nil {
 		return err
 	}
