@@ -11,7 +11,8 @@ import (
 
 // Send queues one message and returns the session it belongs to. It never
 // blocks, and copies parts, whose concatenation is the body. More than
-// MaxFrameBody bytes go in fragments on lane bulk, whatever lane says.
+// MaxFrameBody bytes go in fragments on lane bulk, whatever lane says; what is
+// meant for lane bulk may have frameSlack bytes more.
 //
 // Errors: ErrLinkDown, ErrLaneFull (counted), ErrTooLarge, ErrClosed. Without
 // an error the message arrives once, in the order of its lane, unless the
@@ -21,7 +22,7 @@ func (l *Link) Send(lane Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if n > MaxFrameBody {
+	if !single(lane, n) {
 		return l.sendLarge(k, n, parts)
 	}
 	size := n + wire.FrameOverhead
@@ -41,17 +42,18 @@ func (l *Link) SendWait(ctx context.Context, lane Lane, k wire.Kind, parts ...[]
 	if err != nil {
 		return 0, err
 	}
-	size := n + wire.FrameOverhead
-	if n > MaxFrameBody {
+	size, large := n+wire.FrameOverhead, !single(lane, n)
+	if large {
 		lane, size = LaneBulk, messageSize(n)
+	} else {
+		lane = accountOf(lane, n)
 	}
-	lane = accountOf(lane, n)
 	l = l.lock()
 	sess, err := l.waitReserve(ctx, lane, size)
 	if err != nil {
 		return 0, err
 	}
-	if n > MaxFrameBody {
+	if large {
 		return l.commit(sess, k, n, size, parts)
 	}
 	return l.push(lane, k, size, parts), nil

@@ -20,10 +20,19 @@ const (
 
 // accountOf is where a message of n bytes waits for room.
 func accountOf(lane Lane, n int) Lane {
-	if lane == LaneBulk && n <= MaxFrameBody {
+	if lane == LaneBulk && single(lane, n) {
 		return laneSingles
 	}
 	return lane
+}
+
+// frameSlack is how much longer than MaxFrameBody a frame of lane bulk may be,
+// in bytes, so that 64 KiB of a tunnel fit with what is around them.
+const frameSlack = 64
+
+// single says whether a message of n bytes travels in one frame.
+func single(lane Lane, n int) bool {
+	return n <= MaxFrameBody || lane == LaneBulk && n <= MaxFrameBody+frameSlack
 }
 
 // sendQueue holds what one session has yet to send: four lanes of encoded

@@ -21,7 +21,7 @@ func testQueue(limit int) *sendQueue {
 // put queues a body as Send does, in fragments if it is large.
 func (q *sendQueue) put(lane Lane, channel uint32, body string) bool {
 	n := len(body)
-	if n > MaxFrameBody {
+	if !single(lane, n) {
 		if !q.reserve(LaneBulk, messageSize(n)) {
 			return false
 		}
@@ -90,7 +90,7 @@ func TestBulkChannelsTakeTurns(t *testing.T) {
 	q := testQueue(1 << 20)
 	q.put(LaneBulk, 1, string(make([]byte, 3*MaxFrameBody)))
 	q.put(LaneBulk, 0, "a")
-	q.put(LaneBulk, 2, string(make([]byte, MaxFrameBody+1)))
+	q.put(LaneBulk, 2, string(make([]byte, MaxFrameBody+frameSlack+1)))
 	q.put(LaneBulk, 0, "b")
 	require.Equal(t, []string{"#1", "a", "b", "#2"}, q.drain(t, 140<<10))
 	q.put(LaneBulk, 0, "c")

@@ -27,7 +27,7 @@
 //
 // # Fragment (kind 5)
 //
-// A message of more than 65,536 bytes (MaxPayload) is cut. The fragments of
+// A message of more than 65,536 bytes (MaxPayload), TunnelData excepted, is cut. The fragments of
 // one message are sent in order on one channel; those of different channels
 // may alternate. A channel number is free again after its last fragment.
 //
@@ -130,7 +130,7 @@
 //	bytes  field
 //	8      id
 //	1      flags: 1 from the opener, 2 last chunk of its message; others 0
-//	…      chunk: at most 65,527 bytes (MaxChunk), empty only if it is the last
+//	…      chunk: at most 65,552 bytes (MaxChunk), empty only if it is the last
 //
 // # TunnelCredit (kind 41)
 //

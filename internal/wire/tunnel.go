@@ -20,9 +20,9 @@ const (
 const (
 	tunnelHeadSize = 8 + 1
 
-	// MaxChunk is the longest payload of a TunnelData, in bytes, sealed or
-	// not: what fits one frame.
-	MaxChunk = MaxPayload - tunnelHeadSize
+	// MaxChunk is the longest payload of a TunnelData, in bytes: 64 KiB and
+	// what sealing adds.
+	MaxChunk = MaxPayload + 16
 	// TunnelHeadSize is what TunnelData.AppendHead appends, in bytes.
 	TunnelHeadSize = tunnelHeadSize
 	// MaxTunnelText bounds the text of a TunnelReset, in bytes.
