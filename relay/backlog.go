@@ -70,16 +70,23 @@ func (b *backlog) length() int { return len(b.waiting) - b.head }
 // empty says that nothing waits, gaps included.
 func (b *backlog) empty() bool { return b.length() == 0 && len(b.lead) == 0 }
 
-// put takes a message and returns how many were dropped for want of room.
-func (b *backlog) put(p *patterns.Publication, size int) (dropped int) {
-	for !b.hasRoom(size) {
+// put takes a message and returns how many were dropped for want of room here,
+// or, if tight, because all of the client's subscriptions hold too much: then
+// this one must not grow, unless it holds nothing.
+func (b *backlog) put(p *patterns.Publication, size int, tight bool) (dropped int) {
+	limit := b.bytes
+	for !b.hasRoom(size) || tight && b.length() > 0 && b.bytes+size > limit {
+		reason := patterns.GapSlow
+		if b.hasRoom(size) {
+			reason = patterns.GapRelay
+		}
 		dropped++
 		if b.overflow != patterns.OverflowOldest {
-			b.gap(slow(p))
+			b.gap(dropOf(p, reason))
 			return dropped
 		}
 		oldest := b.pop()
-		b.lead = joined(b.lead, append([]patterns.Gap{slow(oldest.p)}, oldest.after...))
+		b.lead = joined(b.lead, append([]patterns.Gap{dropOf(oldest.p, reason)}, oldest.after...))
 		b.missed++
 	}
 	b.waiting = append(b.waiting, waiting{p: p, size: size})
@@ -87,8 +94,8 @@ func (b *backlog) put(p *patterns.Publication, size int) (dropped int) {
 	return dropped
 }
 
-func slow(p *patterns.Publication) patterns.Gap {
-	return patterns.Gap{From: p.From, Missed: 1, Exact: true, Reason: patterns.GapSlow}
+func dropOf(p *patterns.Publication, reason patterns.GapReason) patterns.Gap {
+	return patterns.Gap{From: p.From, Missed: 1, Exact: true, Reason: reason}
 }
 
 // gap takes a gap, which stands behind what waits.

@@ -59,7 +59,7 @@ func TestAFullBacklogTellsWhatItDropped(t *testing.T) {
 		b := newBacklog(tt.overflow, 1, 2)
 		dropped := 0
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
-			dropped += b.put(message(name), 2)
+			dropped += b.put(message(name), 2, false)
 		}
 		require.Equal(t, 2, dropped, tt.name)
 		require.Equal(t, uint64(5), b.total(), tt.name)
@@ -71,13 +71,29 @@ func TestAFullBacklogTellsWhatItDropped(t *testing.T) {
 // This test checks that bytes are a bound, too, but not for what is alone.
 func TestABacklogIsBoundedInBytes(t *testing.T) {
 	b := newBacklog(patterns.OverflowNewest, 100, 100)
-	require.Zero(t, b.put(message("huge"), 5000))
-	require.Equal(t, 1, b.put(message("more"), 1))
+	require.Zero(t, b.put(message("huge"), 5000, false))
+	require.Equal(t, 1, b.put(message("more"), 1, false))
 	trace(b)
 	require.True(t, b.taken(1))
-	require.Zero(t, b.put(message("a"), 600))
-	require.Equal(t, 1, b.put(message("b"), 600))
-	require.Zero(t, b.put(message("c"), 400))
+	require.Zero(t, b.put(message("a"), 600, false))
+	require.Equal(t, 1, b.put(message("b"), 600, false))
+	require.Zero(t, b.put(message("c"), 400, false))
+}
+
+// This test checks that a subscription does not grow while its client's hold too
+// much, whatever its policy, and that it may have one message nevertheless.
+func TestATightBacklogDoesNotGrow(t *testing.T) {
+	for _, overflow := range []patterns.Overflow{patterns.OverflowOldest, patterns.OverflowNewest} {
+		b := newBacklog(overflow, 100, 100)
+		require.Zero(t, b.put(message("a"), 100, true), "it is alone")
+		require.Equal(t, 1, b.put(message("b"), 100, true))
+		require.LessOrEqual(t, b.bytes, 100)
+		require.Zero(t, b.put(message("c"), 50, false))
+		require.LessOrEqual(t, 1, b.put(message("d"), 120, true))
+		require.LessOrEqual(t, b.bytes, 150)
+		require.Equal(t, uint64(4), b.total())
+		require.Contains(t, fmt.Sprint(trace(wide(b))), "relay")
+	}
 }
 
 // This test checks that no more goes out than the client has room for, in
@@ -86,7 +102,7 @@ func TestABacklogIsBoundedInBytes(t *testing.T) {
 func TestAWindowHoldsUntilSomethingIsTaken(t *testing.T) {
 	b := newBacklog(patterns.OverflowOldest, 100, 4)
 	for i := range 10 {
-		b.put(message(fmt.Sprint(i)), 1)
+		b.put(message(fmt.Sprint(i)), 1, false)
 	}
 	require.Len(t, trace(b), 4)
 	require.Empty(t, trace(b))
@@ -99,9 +115,9 @@ func TestAWindowHoldsUntilSomethingIsTaken(t *testing.T) {
 
 	b = newBacklog(patterns.OverflowOldest, 100, 100)
 	b.limits.bytes = 1 << 20
-	b.put(message("x"), 200)
+	b.put(message("x"), 200, false)
 	for range 10 {
-		b.put(message("x"), 300)
+		b.put(message("x"), 300, false)
 	}
 	require.Len(t, trace(b), 2, "more than half a window is out")
 	b.taken(1)
@@ -117,10 +133,10 @@ func TestGapsSideBySideAreJoined(t *testing.T) {
 	b.gap(patterns.Gap{From: "p", Missed: 1, Exact: true, Reason: patterns.GapLost})
 	b.gap(patterns.Gap{From: "p", Missed: 2, Exact: true, Reason: patterns.GapLane})
 	b.gap(patterns.Gap{From: "q", Missed: 3, Exact: false, Reason: patterns.GapLost})
-	b.put(message("a"), 1)
+	b.put(message("a"), 1, false)
 	b.gap(patterns.Gap{From: "p", Missed: 4, Exact: true, Reason: patterns.GapLost})
-	b.put(message("b"), 1)
-	b.put(message("c"), 1) // drops a: the gaps before and behind it meet
+	b.put(message("b"), 1, false)
+	b.put(message("c"), 1, false) // drops a: the gaps before and behind it meet
 	require.Equal(t, []string{
 		`8 gap 8 lost from="" exact=false`, `10 gap 2 lane from="p" exact=true`, `11 gap 1 slow from="p" exact=true`, "12 b", "13 c",
 	}, trace(wide(b)))
@@ -132,7 +148,7 @@ func TestWhoComesBackIsToldWhatItMissed(t *testing.T) {
 	full := func() *backlog {
 		b := newBacklog(patterns.OverflowOldest, 100, 2)
 		for i := range 5 {
-			b.put(message(fmt.Sprint(i)), 1)
+			b.put(message(fmt.Sprint(i)), 1, false)
 		}
 		trace(b)
 		return b
@@ -152,7 +168,7 @@ func TestWhoComesBackIsToldWhatItMissed(t *testing.T) {
 	for _, tt := range tests {
 		b := full()
 		b.resume(tt.number, tt.exact)
-		b.put(message("new"), 1)
+		b.put(message("new"), 1, false)
 		require.Equal(t, tt.want, trace(b), tt.name)
 	}
 }
@@ -169,7 +185,7 @@ func TestDeliveredAndMissedIsWhatCame(t *testing.T) {
 			switch rng.IntN(6) {
 			case 0, 1, 2:
 				came++
-				b.put(message(fmt.Sprint(step)), 1+rng.IntN(300))
+				b.put(message(fmt.Sprint(step)), 1+rng.IntN(300), rng.IntN(4) == 0)
 			case 3:
 				n := uint64(rng.IntN(3))
 				came += n

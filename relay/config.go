@@ -58,6 +58,10 @@ type Limits struct {
 	// Subscriptions is how many one client may have. Default 4096. One more
 	// fails: ErrTooManySubscriptions.
 	Subscriptions int
+	// PublicationBytes is how many bytes may wait for one client in all of its
+	// subscriptions, besides one message in each. Default 64 MiB. Beyond it
+	// they drop by their policies, and are told of a gap: patterns.GapRelay.
+	PublicationBytes int
 	// Requests is how many calls of one client may be without a reply.
 	// Default 4096. One more fails: ErrTooManyRequests.
 	Requests int
@@ -100,6 +104,7 @@ func (l Limits) withDefaults() Limits {
 	zero(&l.Clients, 256)
 	zero(&l.Registrations, 64)
 	zero(&l.Subscriptions, 4096)
+	zero(&l.PublicationBytes, 64<<20)
 	zero(&l.Requests, 4096)
 	zero(&l.RequestBytes, 64<<20)
 	zero(&l.QueueBytes, 8<<20)
@@ -150,7 +155,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("relay: Config.Token is longer than %d bytes", session.MaxToken)
 	case len(c.Agent) > session.MaxName || len(c.Peer) > session.MaxName:
 		return fmt.Errorf("relay: Config.Agent or Config.Peer is longer than %d bytes", session.MaxName)
-	case min(l.Clients, l.Registrations, l.Subscriptions, l.Requests, l.RequestBytes, l.QueueBytes, l.Tunnels, l.TunnelBytes) < 1:
+	case min(l.Clients, l.Registrations, l.Subscriptions, l.PublicationBytes, l.Requests, l.RequestBytes, l.QueueBytes, l.Tunnels, l.TunnelBytes) < 1:
 		return errors.New("relay: Config.Limits must be positive")
 	case l.Handshake < 0 || l.Stall < 0:
 		return errors.New("relay: Config.Limits must be positive")

@@ -111,10 +111,30 @@ func (d *feed) ServePublication(p *patterns.Publication) {
 		d.backlog.gap(patterns.Gap{Missed: 1, Exact: true, Reason: patterns.GapRelay})
 		d.relay.count.drop(dropInSession)
 	case feedMute, feedLive:
-		for range d.backlog.put(p, size) {
-			d.relay.count.drop(dropSlowPublication)
-		}
+		d.put(p, size)
 		d.announce()
+	}
+}
+
+// put takes a message into the backlog, and counts what that drops. The caller
+// holds mu.
+func (d *feed) put(p *patterns.Publication, size int) {
+	before := d.backlog.bytes
+	tight := d.client.topics.tooMuch(size)
+	reason := dropSlowPublication
+	if tight && d.backlog.hasRoom(size) {
+		reason = dropTooManyPublications
+	}
+	for range d.backlog.put(p, size, tight) {
+		d.relay.count.drop(reason)
+	}
+	d.hold(d.backlog.bytes - before)
+}
+
+// hold counts bytes that wait for the client. The caller holds mu.
+func (d *feed) hold(n int) {
+	if d.client != nil {
+		d.client.topics.held.Add(int64(n))
 	}
 }
 
@@ -165,7 +185,9 @@ func (d *feed) Next() session.Frame {
 	if d.state != feedLive {
 		return nil
 	}
+	before := d.backlog.bytes
 	p, g, number, ok := d.backlog.next()
+	d.hold(d.backlog.bytes - before)
 	if d.room != nil {
 		close(d.room)
 		d.room = nil

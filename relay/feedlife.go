@@ -76,6 +76,7 @@ func (d *feed) giveUp(ctx context.Context) {
 	for range d.backlog.length() {
 		d.relay.count.drop(dropInSession)
 	}
+	d.hold(-d.backlog.bytes)
 	d.backlog.resume(d.backlog.sent, d.inexact <= d.backlog.sent)
 	d.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -88,6 +89,7 @@ func (d *feed) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.become(feedEnded)
+	d.hold(-d.backlog.bytes)
 	d.backlog.drop()
 }
 

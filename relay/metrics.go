@@ -25,11 +25,12 @@ const (
 	dropHandshakeBusy  // a connection came while too many had not said Hello
 	dropTooManyTunnels // a tunnel was refused because its client has so many
 	dropTooManySubscriptions
-	dropLostPush        // a push or broadcast was lost with the session it was accepted for
-	dropSlowPublication // a message was dropped because its subscription's queue was full
-	dropBadPublication  // a message was dropped because it does not fit into a frame
-	dropInSession       // a message went down with the session that it was for
-	dropSession         // what a broken session missed is not counted: too many are
+	dropLostPush            // a push or broadcast was lost with the session it was accepted for
+	dropSlowPublication     // a message was dropped because its subscription's queue was full
+	dropTooManyPublications // a message was dropped because too many bytes wait for its client
+	dropBadPublication      // a message was dropped because it does not fit into a frame
+	dropInSession           // a message went down with the session that it was for
+	dropSession             // what a broken session missed is not counted: too many are
 	dropCount
 )
 
@@ -62,6 +63,8 @@ func (d drop) String() string {
 		return "push.session_lost"
 	case dropSlowPublication:
 		return "publication.slow_client"
+	case dropTooManyPublications:
+		return "publication.too_many_bytes"
 	case dropBadPublication:
 		return "publication.too_large"
 	case dropInSession:

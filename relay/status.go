@@ -23,15 +23,16 @@ type Status struct {
 
 // ClientStatus describes one client.
 type ClientStatus struct {
-	Name          string   `json:"name"`
-	Clusters      []string `json:"clusters"`      // one for each registration, by name
-	Requests      int      `json:"requests"`      // calls without a reply
-	RequestBytes  int      `json:"request_bytes"` // of their frames
-	Subscriptions int      `json:"subscriptions"`
-	Deliveries    int      `json:"deliveries"`   // requests it has not answered
-	Queued        int      `json:"queued"`       // bytes it has not read
-	Tunnels       int      `json:"tunnels"`      // that are open
-	TunnelBytes   int      `json:"tunnel_bytes"` // credit it has in them, and what waits there
+	Name             string   `json:"name"`
+	Clusters         []string `json:"clusters"`      // one for each registration, by name
+	Requests         int      `json:"requests"`      // calls without a reply
+	RequestBytes     int      `json:"request_bytes"` // of their frames
+	Subscriptions    int      `json:"subscriptions"`
+	PublicationBytes int      `json:"publication_bytes"` // that wait in them
+	Deliveries       int      `json:"deliveries"`        // requests it has not answered
+	Queued           int      `json:"queued"`            // bytes it has not read
+	Tunnels          int      `json:"tunnels"`           // that are open
+	TunnelBytes      int      `json:"tunnel_bytes"`      // credit it has in them, and what waits there
 }
 
 // Status describes the relay and its clients, not the node.
@@ -58,13 +59,14 @@ func (c *client) status() ClientStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := ClientStatus{
-		Name:          c.name,
-		Clusters:      make([]string, 0, len(c.members)),
-		Requests:      c.quota.requests,
-		RequestBytes:  c.quota.bytes,
-		Subscriptions: c.quota.subscriptions,
-		Deliveries:    len(c.deliveries),
-		Queued:        c.sender.Queued(),
+		Name:             c.name,
+		Clusters:         make([]string, 0, len(c.members)),
+		Requests:         c.quota.requests,
+		RequestBytes:     c.quota.bytes,
+		Subscriptions:    c.quota.subscriptions,
+		PublicationBytes: int(c.topics.held.Load()),
+		Deliveries:       len(c.deliveries),
+		Queued:           c.sender.Queued(),
 	}
 	s.Tunnels, s.TunnelBytes = c.tunnels.count()
 	for _, m := range c.members {

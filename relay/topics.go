@@ -32,6 +32,7 @@ type topics struct {
 	before *kept // of the client's previous session; nil = nothing
 
 	waiters atomic.Int32 // full subscriptions that block
+	held    atomic.Int64 // bytes that wait in all of them
 
 	// Guarded by client.mu.
 	byID map[uint64]*subscription
@@ -243,6 +244,11 @@ func (t *topics) drain(ctx context.Context) bool {
 	}
 	wg.Wait()
 	return ctx.Err() == nil
+}
+
+// tooMuch says that so many bytes more are beyond what may wait for the client.
+func (t *topics) tooMuch(size int) bool {
+	return t.held.Load()+int64(size) > int64(t.client.relay.cfg.Limits.PublicationBytes)
 }
 
 // leaves says that the subscription is being closed.

@@ -127,6 +127,50 @@ func TestASubscriptionThatIsNotTakenFillsItselfOnly(t *testing.T) {
 	require.Contains(t, expect[*session.Error](b).Text, "99")
 }
 
+// This test checks that all subscriptions of a client together hold no more than
+// its limit and a message each, are told, and that this is counted; and that
+// there is room again when the client has read.
+func TestSubscriptionsOfAClientShareALimit(t *testing.T) {
+	const limit, subs, size, count = 1 << 20, 20, 10 << 10, 50
+	r, n, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.PublicationBytes = limit })
+	b := attach(t, cfg.Socket)
+	for id := range uint64(subs) {
+		b.subscribe(&session.Subscribe{ID: id, WindowLength: 1, Pattern: "a"})
+	}
+	body := make([]byte, size)
+	for range count {
+		require.NoError(t, n.Publish(t.Context(), "a", patterns.Message{Body: body}))
+	}
+	eventually(t, func() bool { return r.Status().Drops["publication.too_many_bytes"] > 0 }, "no limit")
+	held := r.Status().Clients[0].PublicationBytes
+	require.LessOrEqual(t, held, limit+subs*(size+10))
+	last := map[uint64]uint64{}
+	seen, gaps := 0, uint64(0)
+	for done := 0; done < subs; {
+		switch f := b.next().(type) {
+		case *session.Publication:
+			require.Equal(t, last[f.Subscription]+1, f.Number)
+			last[f.Subscription] = f.Number
+			seen++
+			b.send(&session.Taken{Subscription: f.Subscription, Number: f.Number})
+			if f.Number == count {
+				done++
+			}
+		case *session.Gap:
+			require.Equal(t, session.GapRelay, f.Reason)
+			last[f.Subscription] += f.Missed
+			require.Equal(t, last[f.Subscription], f.Number)
+			gaps += f.Missed
+			if f.Number == count {
+				done++
+			}
+		}
+	}
+	require.Equal(t, uint64(subs*count), uint64(seen)+gaps)
+	require.Equal(t, r.Status().Drops["publication.too_many_bytes"], gaps)
+	eventually(t, func() bool { return r.Status().Clients[0].PublicationBytes == 0 }, "bytes stay")
+}
+
 // This test checks that a client which does not read at all keeps neither
 // publishers nor other clients waiting, holds no more than its limits, and gets
 // its gap.
