@@ -23,11 +23,11 @@
 //
 // Nobody is asked twice. A result is complete only if the list of members was
 // whole, and everybody on it has answered. The list is whole if a majority of
-// the cluster's anchors have told: it lacks who registered within the last round
-// trip, and in a network that is only forming, where nodes do not know each other
-// yet, whoever has told nobody but himself. What waits for a slow each is
-// bounded by MaxReplies and MaxBytes. A survey that ends early tells the members
-// that still work that nobody waits.
+// the cluster's anchors have told who can know: it lacks only who registered
+// within the last round trip. In the first seconds of a network nobody can.
+//
+// What waits for a slow each is bounded by MaxReplies and MaxBytes. A survey that
+// ends early tells the members that still work that nobody waits.
 //
 // # Goroutines
 //
