@@ -31,6 +31,8 @@ var seamFiles = map[string]bool{
 	"overlay/clock_real.go": true,
 	"overlay/rand_real.go":  true,
 	"node/seam.go":          true, // makes the real seam, and the node key before it
+
+	"patterns/tunnel/conn/deadline.go": true, // a net.Conn's deadlines are on the machine's clock
 }
 
 // TestTimeAndRandomnessComeThroughTheSeam checks that the simulator controls

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// maxMessage is how much of a Write goes into one message, in bytes: one chunk.
+const maxMessage = 64 << 10
+
+// Conn is a tunnel as a net.Conn. Methods may be called concurrently; several
+// Reads, or several Writes, take turns.
+type Conn struct {
+	// Immutable after New.
+	tunnel patterns.Tunnel
+
+	reading sync.Mutex // held by the Read under way
+	rest    []byte     // guarded by reading; received and not read
+
+	writing sync.Mutex // held by the Write under way
+
+	read, write deadline
+	closed      atomic.Bool
+}
+
+var _ net.Conn = (*Conn)(nil)
+
+// New returns t as a net.Conn. Nobody else should use t from then on.
+func New(t patterns.Tunnel) *Conn {
+	c := &Conn{tunnel: t}
+	c.read.init()
+	c.write.init()
+	return c
+}
+
+// Read implements net.Conn.
+func (c *Conn) Read(b []byte) (int, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if c.closed.Load() {
+		return 0, net.ErrClosed
+	}
+	for len(c.rest) == 0 {
+		if len(b) == 0 {
+			return 0, nil
+		}
+		body, err := c.tunnel.Receive(c.read.context())
+		if err != nil {
+			return 0, c.judge(err)
+		}
+		c.rest = body
+	}
+	n := copy(b, c.rest)
+	if c.rest = c.rest[n:]; len(c.rest) == 0 {
+		c.rest = nil
+	}
+	return n, nil
+}
+
+// Write implements net.Conn.
+func (c *Conn) Write(b []byte) (n int, err error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	for n < len(b) {
+		if c.closed.Load() {
+			return n, net.ErrClosed
+		}
+		piece := b[n:min(len(b), n+maxMessage)]
+		if err := c.tunnel.Send(c.write.context(), piece); err != nil {
+			return n, c.judge(err)
+		}
+		n += len(piece)
+	}
+	return n, nil
+}
+
+// judge returns an error of the tunnel as users of a net.Conn know it.
+func (c *Conn) judge(err error) error {
+	switch {
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case c.closed.Load():
+		return net.ErrClosed
+	case errors.Is(err, context.DeadlineExceeded):
+		return os.ErrDeadlineExceeded
+	}
+	return err
+}
+
+// CloseWrite ends the direction of Write; the other side reads io.EOF after all
+// that was written.
+func (c *Conn) CloseWrite() error { return c.tunnel.CloseSend() }
+
+// Close implements net.Conn: what was written arrives, what comes is dropped. A
+// Write under way ends; if a part of its message was sent, the tunnel is reset.
+func (c *Conn) Close() error {
+	c.closed.Store(true)
+	past := time.Unix(1, 0)
+	c.read.set(past)
+	c.write.set(past)
+	return c.tunnel.Close()
+}
+
+// Tunnel returns the tunnel, for its Reset, Done and Err.
+func (c *Conn) Tunnel() patterns.Tunnel { return c.tunnel }
+
+// LocalAddr and RemoteAddr implement net.Conn: both are the address of the
+// cluster's member.
+func (c *Conn) LocalAddr() net.Addr { return addr(c.tunnel.Info()) }
+
+// RemoteAddr is described at LocalAddr.
+func (c *Conn) RemoteAddr() net.Addr { return addr(c.tunnel.Info()) }
+
+// SetDeadline implements net.Conn.
+func (c *Conn) SetDeadline(t time.Time) error {
+	c.read.set(t)
+	c.write.set(t)
+	return nil
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.read.set(t)
+	return nil
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	c.write.set(t)
+	return nil
+}
+
+// addr is a net.Addr of a tunnel.
+type addr patterns.TunnelInfo
+
+// Network implements net.Addr.
+func (a addr) Network() string { return "arke" }
+
+// String implements net.Addr.
+func (a addr) String() string { return fmt.Sprintf("%s/%s@%s", a.Cluster, a.Member, a.Peer) }
