@@ -11,6 +11,9 @@ const (
 	firstWindow = 80 << 10
 	// maxWindow is enough for any client that is on the same machine.
 	maxWindow = 256 << 10
+	// smallWindow is one whose credit is told in halves, and not in eighths:
+	// chunks are no longer than the credit there is.
+	smallWindow = 16 << 10
 	// maxSure and minSure bound what every tunnel has whatever the others do.
 	maxSure = 2 << 10
 	minSure = 256
@@ -137,7 +140,7 @@ func (i *intake) passed(n int, a *allowance) bool {
 	a.move(before, i.has())
 	may := a.busy(i.has(), i.window)
 	more := may - i.has()
-	if more < may/8 {
+	if more < may/8 || may <= smallWindow && more < may/2 {
 		return false
 	}
 	a.move(i.has(), i.has()+more)

@@ -198,6 +198,16 @@ func TestADrainOverARealNodeLetsTunnelsFinish(t *testing.T) {
 	}
 	r := serve()
 	finish(func() error { return r.Close(ctx) })
+
+	r = serve()
+	tn, err := s[0].client.OpenTunnel(ctx, "chat", patterns.Message{}, patterns.WaitForMember())
+	require.NoError(t, err)
+	moment, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, r.Close(moment), context.DeadlineExceeded)
+	_, err = tn.Receive(ctx)
+	require.Error(t, err, "it ends with its registration")
+	<-tn.Done()
 	serve()
 	finish(func() error { return s[1].relay.Shutdown(ctx) })
 }
