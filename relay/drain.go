@@ -73,8 +73,28 @@ func (c *client) drain(ctx context.Context) bool {
 	if !c.await(ctx, c.tunnels.idle) {
 		return false
 	}
+	// The last frame of the last tunnel is with the writer, perhaps, and not yet
+	// in the queue, where Goodbye must follow it.
+	m := &mark{passed: make(chan struct{})}
+	c.rota.Ready(m)
+	if !c.await(ctx, m.passed) {
+		return false
+	}
 	c.finish(&session.Goodbye{}, c.relay.cfg.Limits.Stall)
 	return c.await(ctx, c.gone)
+}
+
+// mark stands in the rota: all that the writer was given before it is queued
+// when it has passed.
+type mark struct {
+	session.Place
+	passed chan struct{}
+}
+
+// Next implements session.Channel.
+func (m *mark) Next() session.Frame {
+	close(m.passed)
+	return nil
 }
 
 // await waits for what is to be done, or for the session to be gone.
