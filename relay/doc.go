@@ -277,12 +277,12 @@
 // Nothing comes before Subscribed or after Unsubscribed. A Publication's number
 // is one more than that of what came before it, a Gap's as many more as it says
 // are missed. Exact 0 means at most so many, or, with 0, that nobody knows.
-// Reasons: 1 the queue was full, 2 a lane on the way was, 3 a link was lost, 4
-// a session or relay was. Bit 1 of the options says that the session in resume
-// had the subscription, under this id, and number what came last (2^64-1 if it
-// never was acknowledged there). The relay counts for 10 s after a session
-// broke. It goes on at number with continued 1 and a Gap of what was missed, or
-// else begins at 0 with a Gap of 0 missed, exact 0.
+// Reasons: 1 the queue was full, 2 a lane on the way was, 3 a link was lost, 4 a
+// session or relay was, or had no room. Bit 1 of the options says that the
+// session in resume had the subscription, under this id, and number what came
+// last (2^64-1 if it never was acknowledged there). The relay counts for 10 s
+// after a session broke. It goes on at number with continued 1 and a Gap of what
+// was missed, or else begins at 0 with a Gap of 0 missed, exact 0.
 //
 // # Tunnels
 //
@@ -345,13 +345,13 @@
 // the answer is outcome 11; so it is beyond 16,384 open tunnels or, if credit
 // has no smaller share to give, 64 MiB of credit; a tunnel to one of the
 // client's members is reset then. Bytes that a client does not read wait in a
-// queue of 8 MiB. Replies that find no room wait too, up to the limits of
-// calls, and beyond them their outcome is 5. Requests that find no room while
-// the client reads nothing for 500 ms are refused with outcome 3 on its behalf,
-// and go to other members; pushes and broadcasts wait. A client that reads
-// nothing for 30 s while the relay writes, or that asks for ever more without
-// reading, loses its session. So a client reads all the time, whatever its
-// handlers do.
+// queue of 8 MiB, and 64 MiB in all of its subscriptions, which drop then (gap,
+// reason 4). Replies that find no room wait too, up to the limits of calls, and
+// beyond them their outcome is 5. Requests that find no room while the client
+// reads nothing for 500 ms are refused with outcome 3 on its behalf, and go to
+// other members; pushes and broadcasts wait. A client that reads nothing for 30
+// s while the relay writes, or that asks for ever more without reading, loses
+// its session. So a client reads all the time, whatever its handlers do.
 //
 // # Duties of a binding
 //

@@ -44,7 +44,7 @@ const (
 	GapSlow  GapReason = 1 // the subscription's queue was full
 	GapLane  GapReason = 2 // a lane on the way was full
 	GapLost  GapReason = 3 // a link or a forwarder on the way was lost
-	GapRelay GapReason = 4 // the session with the relay, or the relay, was lost
+	GapRelay GapReason = 4 // the session or the relay was lost, or had no room
 
 	gapReasonCount = 5
 )
