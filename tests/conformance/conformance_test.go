@@ -74,6 +74,9 @@ func TestPatternsKeepTheirPromisesEmbeddedAndAttached(t *testing.T) {
 	// This test goes through the list with every pattern: between two embedded
 	// nodes, between the clients of two relays, and between one of each in both
 	// directions.
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
 	type kind = func(*country, *testing.T) patterns.Messenger
 	for _, c := range []struct {
 		name           string

@@ -74,13 +74,16 @@ func verifyHeadersKept(t *trial) {
 	require.NoError(t, same(m, await(t, r.entered)))
 }
 
-// verifyHeadersTooLarge goes over the limit on headers.
+// verifyHeadersTooLarge goes over the limits on all headers and on one key.
 func verifyHeadersTooLarge(t *trial) {
 	r := newReceiver(true)
 	t.receive(r, patterns.Limits{})
-	require.ErrorIs(t, t.send(t.context(), patterns.Message{Headers: patterns.Headers{
+	for _, h := range []patterns.Header{
 		{Key: "k", Value: strings.Repeat("v", patterns.MaxHeaderBytes)},
-	}}), patterns.ErrTooLarge)
+		{Key: strings.Repeat("k", 256)},
+	} {
+		require.ErrorIs(t, t.send(t.context(), patterns.Message{Headers: patterns.Headers{h}}), patterns.ErrTooLarge)
+	}
 	t.quiet(r)
 }
 
