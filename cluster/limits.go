@@ -7,7 +7,7 @@ package cluster
 // by name (wire.Refusal_FULL), never silently.
 const (
 	maxClusterLeases  = 1 << 11  // leases of one cluster id; topics may have many subscribing nodes
-	maxClusterWatches = 1024     // watchers of one cluster id
+	maxClusterWatches = 1 << 12  // watchers of one cluster id; all publishers watch the root group's forwarders
 	maxLeases         = 1 << 14  // leases in all
 	maxWatches        = 1 << 14  // watches in all
 	maxRecordBytes    = 32 << 20 // sealed records in all

@@ -13,8 +13,7 @@ const (
 	dropUnauthorized                   // not sealed as it should be, or not for this group
 	dropLate                           // came after it was given up, or twice
 	dropStreams                        // from a publisher too many
-	dropReorder                        // given up early: too much waits behind a hole
-	dropGap                            // given up after the wait; told to subscribers
+	dropGap                            // given up after the wait, or because too much waits; told to subscribers
 	dropUnsent                         // waited for a link that could not be established
 	dropUnreachable                    // for a node that can't be reached now
 	dropLane                           // for a node whose lane is full, after the wait
@@ -28,7 +27,7 @@ const (
 // String returns the reason as used in the status.
 func (d dropReason) String() string {
 	return [...]string{
-		"malformed", "unauthorized", "late", "streams", "reorder_full", "gap", "unsent", "unreachable", "lane_full",
+		"malformed", "unauthorized", "late", "streams", "gap", "unsent", "unreachable", "lane_full",
 		"forward", "no_path", "path_refused", "unpicked",
 	}[d]
 }

@@ -97,7 +97,9 @@ func (f *forwarder) adjust(active bool, c *course, member cluster.MemberID) (*co
 	e := f.g.e
 	wide := clusterOf(rootForwards)
 	if active && c == nil {
-		c, _ = e.course(rootGroup, true)
+		if c, _ = e.course(rootGroup, true); c != nil {
+			_ = c.await(e.ctx) // who forwards must know to whom
+		}
 	}
 	wanted := active && c != nil && f.amongFirst(c)
 	switch {

@@ -39,6 +39,7 @@ type group struct {
 	member  cluster.MemberID      // guarded by mu; of the lease; 0 = none
 	joining []*joiner             // guarded by mu
 	left    bool                  // guarded by mu; the node drains
+	dead    bool                  // guarded by mu; nobody wanted anything, and it is forgotten
 
 	forward *forwarder // of the root group; used by the worker and its timer
 }
@@ -67,12 +68,28 @@ func newGroup(e *Engine, name string, root bool) *group {
 	return g
 }
 
+// errForgotten says that there is another group of that name by now.
+var errForgotten = errors.New("pubsub: group is forgotten")
+
+// forget removes a group that nobody needs.
+func (e *Engine) forget(g *group) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.groups[g.name] == g {
+		delete(e.groups, g.name)
+	}
+}
+
 // join adds the subscription, and returns when publishers can know.
 func (g *group) join(ctx context.Context, s *subscription) error {
 	g.mu.Lock()
-	if g.left {
+	switch {
+	case g.left:
 		g.mu.Unlock()
 		return patterns.ErrClosed
+	case g.dead:
+		g.mu.Unlock()
+		return errForgotten
 	}
 	since, err := g.addLocked(interestKey{s.pattern, s.options.Queue})
 	if err != nil {
@@ -169,6 +186,11 @@ func (g *group) changeLocked() {
 func (g *group) exact() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	for k, w := range g.wanted {
+		if k.queue != "" && w.count > 1 {
+			return false // one of them would have got it
+		}
+	}
 	return !g.root && len(g.wanted) == 1 && g.e.now()-g.changed > int64(unsureTime)
 }
 
@@ -205,7 +227,12 @@ func (g *group) renew() {
 		g.mu.Lock()
 		if g.version == g.acked && (!g.left || g.member == 0) {
 			g.running = false
+			g.dead = len(g.wanted) == 0 && !g.root
+			dead := g.dead
 			g.mu.Unlock()
+			if dead {
+				g.e.forget(g)
+			}
 			return
 		}
 		version, old := g.version, g.member

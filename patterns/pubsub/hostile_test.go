@@ -28,6 +28,7 @@ type lone struct {
 func newLone(t testing.TB) *lone {
 	l := &lone{handlers: make(map[wire.Kind]func(Link, []byte))}
 	workers := overlay.NewWorkers(16)
+	network := derived(t)
 	key := security.KeyVersion{Version: 1, Key: security.Key{1}}
 	e, err := New(Config{
 		Links: l, Directory: nobody{}, Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: workers, Incarnation: 1,
@@ -35,7 +36,7 @@ func newLone(t testing.TB) *lone {
 			if name == "topic:sealed" {
 				return security.NewCluster(name, []security.KeyVersion{key})
 			}
-			return derived(t).Cluster(name)
+			return network.Cluster(name)
 		},
 	})
 	require.NoError(t, err)

@@ -27,7 +27,7 @@ func (e *Engine) sweep() {
 	e.mu.Unlock()
 	now := e.now()
 	e.sweepCourses(now)
-	e.sweepStreams(now)
+	e.forgetStreams(int64(streamTime))
 	e.sweepLegs(now)
 	e.sweepUpward(now)
 	e.sweepPipes(now)
@@ -55,7 +55,9 @@ func (e *Engine) sweepCourses(now int64) {
 	}
 }
 
-func (e *Engine) sweepStreams(now int64) {
+// forgetStreams forgets the publishers that have been silent for so long.
+func (e *Engine) forgetStreams(silent int64) {
+	now := e.now()
 	e.mu.Lock()
 	all := make([]*stream, 0, len(e.streams))
 	for _, s := range e.streams {
@@ -63,7 +65,7 @@ func (e *Engine) sweepStreams(now int64) {
 	}
 	e.mu.Unlock()
 	for _, s := range all {
-		if s.idle(now) {
+		if s.idle(now, silent) {
 			e.mu.Lock()
 			delete(e.streams, s.key)
 			e.mu.Unlock()
@@ -111,10 +113,7 @@ func (e *Engine) sweepPipes(now int64) {
 	}
 	e.mu.Unlock()
 	for _, q := range all {
-		q.mu.Lock()
-		idle := len(q.waiting) == 0 && now-q.last > int64(ghostTime)
-		q.mu.Unlock()
-		if idle {
+		if idle := q.rest(now); idle > int64(ghostTime) {
 			e.mu.Lock()
 			delete(e.pipes, q.peer)
 			e.mu.Unlock()

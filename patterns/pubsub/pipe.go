@@ -65,13 +65,25 @@ func (e *Engine) pipe(p peer.ID) *pipe {
 	}
 	e.mu.Unlock()
 	if fresh {
-		release := q.link.Hold()
-		q.mu.Lock()
-		q.release = release
-		q.mu.Unlock()
 		e.armSweep()
 	}
 	return q
+}
+
+// rest ends the hold of a link that has not been used for a while, and says for
+// how long.
+func (q *pipe) rest(now int64) (idle int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) > 0 {
+		return 0
+	}
+	idle = now - q.last
+	if idle > int64(idleTime) && q.release != nil {
+		q.release()
+		q.release = nil
+	}
+	return idle
 }
 
 // send puts a frame into the lane. It never blocks. losses identifies the time
@@ -80,6 +92,9 @@ func (q *pipe) send(addrs []string, k wire.Kind, parts ...[]byte) (v verdict, lo
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.last = q.e.now()
+	if q.release == nil { // so that a node that hangs is noticed
+		q.release = q.link.Hold()
+	}
 	if len(q.waiting) == 0 && q.link.Session() != 0 {
 		_, err := q.link.Send(overlay.LanePub, k, parts...)
 		switch {

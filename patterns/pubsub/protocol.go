@@ -31,7 +31,10 @@ const (
 	// recentTime is how long a forwarder of the root group may take to pass on
 	// what it got, and its loss to be noticed.
 	recentTime = 2 * time.Second
-	sweepTime  = 10 * time.Second
+	// electionTime is how long the root group may take to have another
+	// forwarder.
+	electionTime = 10 * time.Second
+	sweepTime    = 10 * time.Second
 	// completeTime is how long the first message waits for the anchors that
 	// have not told whom they know.
 	completeTime = 2500 * time.Millisecond

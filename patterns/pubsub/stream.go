@@ -38,6 +38,7 @@ type stream struct {
 	steps []step[*incoming]   // guarded by mu; scratch
 	subs  []*subscription     // guarded by mu; scratch
 	timer overlay.Timer       // guarded by mu; nil = not set
+	over  bool                // guarded by mu; a later run has begun
 	due   int64               // guarded by mu; when it ends
 	last  int64               // guarded by mu
 }
@@ -60,6 +61,7 @@ func (e *Engine) stream(key streamKey, group string) *stream {
 		if e.closed || len(e.streams) >= maxStreams {
 			e.mu.Unlock()
 			e.drops.add(dropStreams, 1)
+			e.forgetStreams(int64(idleTime)) // so that there is room for the next one
 			return nil
 		}
 		s = &stream{e: e, key: key, group: group, root: group == rootGroup, text: key.source.String()}
@@ -68,12 +70,16 @@ func (e *Engine) stream(key streamKey, group string) *stream {
 			s.keys = e.cfg.Keys(clusterOf(group))
 		}
 		s.last = e.now()
+		before, later := e.runs(key)
+		s.mu.Lock() // whoever finds it waits until those before have ended
 		e.streams[key] = s
+		e.mu.Unlock()
+		s.succeed(before, later)
+		s.mu.Unlock()
+		e.armSweep()
+		return s
 	}
 	e.mu.Unlock()
-	if fresh {
-		e.armSweep()
-	}
 	return s
 }
 
@@ -82,6 +88,12 @@ func (s *stream) offer(number uint64, size int, in *incoming) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = s.e.now()
+	if s.over {
+		s.e.drops.add(dropLate, 1)
+		s.seq.tell(s.last, number)
+		s.advance()
+		return
+	}
 	if s.seq.pass(number) || mutant.On(mutant.OrderIgnored) {
 		s.e.arrived(s, in)
 		return
@@ -134,10 +146,10 @@ func (s *stream) expire() {
 }
 
 // idle says whether the stream may be forgotten.
-func (s *stream) idle(now int64) bool {
+func (s *stream) idle(now, silent int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return now-s.last > int64(streamTime)
+	return now-s.last > silent
 }
 
 // end stops the timer.

@@ -5,6 +5,7 @@ package pubsub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -49,10 +50,14 @@ func (e *Engine) Subscribe(ctx context.Context, pattern string, s patterns.Subsc
 	}
 	new(turn).take(e.cfg.Exec, "pubsub.subscribe", fingerprint(pattern, []byte(o.Queue)))
 	sub := &subscription{e: e, pattern: pattern, queue: hashQueue(pattern, o.Queue), options: o, inbox: box}
-	if err := e.admit(sub); err != nil {
-		return nil, err
+	err = errForgotten
+	for errors.Is(err, errForgotten) {
+		if err := e.admit(sub); err != nil {
+			return nil, err
+		}
+		err = sub.group.join(ctx, sub)
 	}
-	if err := sub.group.join(ctx, sub); err != nil {
+	if err != nil {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = sub.Close(ended)
@@ -68,7 +73,7 @@ func (e *Engine) admit(sub *subscription) error {
 	switch {
 	case e.closed:
 		return patterns.ErrClosed
-	case len(e.subs) >= e.cfg.MaxSubscriptions:
+	case sub.id == 0 && len(e.subs) >= e.cfg.MaxSubscriptions:
 		return patterns.ErrTooMany
 	}
 	name, root := match.Group(sub.pattern)
@@ -77,7 +82,9 @@ func (e *Engine) admit(sub *subscription) error {
 		g = newGroup(e, name, root)
 		e.groups[name] = g
 	}
-	sub.id = e.ids.Add(1)
+	if sub.id == 0 {
+		sub.id = e.ids.Add(1)
+	}
 	sub.group = g
 	e.subs[sub.id] = sub
 	return nil

@@ -16,15 +16,17 @@ import (
 type upward struct {
 	watch Watch
 
-	mu     sync.Mutex
-	spread           // guarded by mu
-	to     *receiver // guarded by mu; nil = nobody
-	run    uint16    // guarded by mu
-	ready  bool      // guarded by mu
-	avoid  peer.ID   // guarded by mu; was lost
-	since  int64     // guarded by mu; when old and young changed places last
-	old    uint64    // guarded by mu; messages of the time before
-	young  uint64    // guarded by mu; messages since
+	mu      sync.Mutex
+	spread            // guarded by mu
+	to      *receiver // guarded by mu; nil = nobody
+	run     uint16    // guarded by mu
+	ready   bool      // guarded by mu
+	avoid   peer.ID   // guarded by mu; was lost
+	lostAt  int64     // guarded by mu; when the last one was lost
+	without uint64    // guarded by mu; messages that may be missing since
+	since   int64     // guarded by mu; when old and young changed places last
+	old     uint64    // guarded by mu; messages of the time before
+	young   uint64    // guarded by mu; messages since
 
 	last int64 // guarded by Engine.mu
 }
@@ -88,17 +90,25 @@ func (u *upward) choose() *receiver {
 // change takes another forwarder. It is told how much the one before may not
 // have passed on: what it got of late.
 func (u *upward) change(to *receiver) {
+	if u.to != nil {
+		u.avoid, u.without = u.to.peer, u.lately()
+		u.old, u.young, u.lostAt = 0, 0, u.e.now()
+	}
+	u.to = to
 	if to != nil {
 		u.run++
-		to.run = u.run
-		if u.to != nil || u.avoid != "" {
-			to.number = u.lately()
-		}
+		to.run, to.number = u.run, u.recent()
+		u.without = 0
 	}
-	if u.to != nil {
-		u.avoid = u.to.peer
+}
+
+// recent counts what may be missing since the last forwarder was lost. After a
+// while it is more likely that nobody listens.
+func (u *upward) recent() uint64 {
+	if u.e.now()-u.lostAt > int64(electionTime) {
+		return 0
 	}
-	u.to, u.old, u.young = to, 0, 0
+	return u.without
 }
 
 // lately counts the messages of the last second or two.
@@ -122,6 +132,7 @@ func (u *upward) put(p *publication) *receiver {
 	defer u.mu.Unlock()
 	r := u.choose()
 	if r == nil {
+		u.without = u.recent() + 1
 		return nil
 	}
 	o := outgoing{topic: p.topic}
@@ -181,10 +192,8 @@ func (e *Engine) leaveUpward(p peer.ID) {
 	if u.to == nil || u.to.peer != p {
 		return
 	}
-	lately := u.lately()
-	u.avoid, u.to = p, nil
+	u.change(nil)
 	if r := u.choose(); r != nil {
-		r.number = lately
 		u.mark(r)
 	}
 }
