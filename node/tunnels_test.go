@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/metrics"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// detached is a handler that keeps its tunnel without a goroutine, as a relay
+// does.
+func detached(keep func(patterns.TunnelSource)) func(context.Context, patterns.Tunnel) error {
+	return func(_ context.Context, t patterns.Tunnel) error {
+		source := t.(patterns.TunnelSource)
+		source.Notify(func() {})
+		source.Detach()
+		keep(source)
+		return nil
+	}
+}
+
+// inUse is the memory of heap and stacks.
+func inUse() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapInuse + m.StackInuse)
+}
+
+// live is the memory that the last garbage collection has left.
+func live() int {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return int(sample[0].Value.Uint64())
+}
+
+func TestTenThousandIdleTunnels(t *testing.T) {
+	// This test opens 10,000 tunnels between two nodes of one process, uses each
+	// once and leaves them idle: both ends together take no more than 4 KiB of
+	// heap and stacks, and no goroutine.
+	const tunnels = 10_000
+	network := newNetwork(t)
+	host := start(t, network, nil)
+	caller := start(t, network, nil, host)
+	served := make(chan patterns.TunnelSource, tunnels+1)
+	serve(t, host, "idle", patterns.Service{Tunnel: detached(func(s patterns.TunnelSource) { served <- s })}, patterns.Limits{})
+	open := func() patterns.Tunnel {
+		tunnel, err := caller.OpenTunnel(t.Context(), "idle", patterns.Message{}, patterns.WaitForMember())
+		require.NoError(t, err)
+		require.NoError(t, tunnel.Send(t.Context(), []byte("once")))
+		return tunnel
+	}
+	opened := make([]patterns.Tunnel, 0, tunnels)
+	sources := make([]patterns.TunnelSource, 0, tunnels)
+	open() // what the first one costs is not the tunnels'
+	<-served
+	before, goroutines := inUse(), runtime.NumGoroutine()
+	for range tunnels {
+		opened = append(opened, open())
+		sources = append(sources, <-served)
+	}
+	time.Sleep(2 * time.Second) // workers rest, openers have said their word
+	for _, source := range sources {
+		data, last, more, err := source.Take()
+		source.Return(len(data))
+		require.Equal(t, []any{"once", true, true, nil}, []any{string(data), last, more, err})
+	}
+	each := (inUse() - before) / tunnels
+	t.Logf("%d bytes for both ends of an idle tunnel", each)
+	if !raceEnabled {
+		require.LessOrEqual(t, each, 4<<10)
+	}
+	require.Less(t, runtime.NumGoroutine(), goroutines+200)
+	require.Equal(t, tunnels+1, caller.Status().Tunnels.Opened)
+	require.Equal(t, tunnels+1, host.Status().Tunnels.Served)
+	require.LessOrEqual(t, host.Status().Tunnels.BufferBytes, 256<<20)
+	runtime.KeepAlive(opened)
+	runtime.KeepAlive(sources)
+}
+
+func TestTenThousandStalledReaders(t *testing.T) {
+	// This test fills 10,000 tunnels whose members don't read: what they hold
+	// stays within the node's budget of 160 MiB, and a tunnel beside them works
+	// as if they were not there.
+	const (
+		tunnels = 10_000
+		budget  = 160 << 20
+	)
+	network := newNetwork(t)
+	host := start(t, network, func(c *node.Config) { c.TunnelBytes = budget })
+	caller := start(t, network, nil, host)
+	sources := make(chan patterns.TunnelSource, tunnels)
+	serve(t, host, "stall", patterns.Service{Tunnel: detached(func(s patterns.TunnelSource) { sources <- s })}, patterns.Limits{})
+	serve(t, host, "sink", patterns.Service{Tunnel: sink}, patterns.Limits{})
+	beside, err := caller.OpenTunnel(t.Context(), "sink", patterns.Message{}, patterns.WaitForMember())
+	require.NoError(t, err)
+	before := inUse()
+	sent := 0
+	for range tunnels {
+		tunnel, err := caller.OpenTunnel(t.Context(), "stall", patterns.Message{}, patterns.WaitForMember())
+		require.NoError(t, err)
+		for tunnel.TrySend(make([]byte, 1000)) == nil {
+			sent += 1000
+		}
+	}
+	require.Greater(t, sent, budget/4)
+	require.LessOrEqual(t, host.Status().Tunnels.BufferBytes, budget)
+	grown := inUse() - before
+	t.Logf("%d MiB sent in %d tunnels, %d MiB more in use at both nodes", sent>>20, host.Status().Tunnels.Served, grown>>20)
+	require.Less(t, grown, budget+budget/2+4<<10*tunnels)
+	for range 1000 {
+		require.NoError(t, beside.Send(t.Context(), make([]byte, 10_000)))
+	}
+	require.NoError(t, beside.CloseSend())
+	sum, err := beside.Receive(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprint(10_000_000), string(sum))
+}
+
+func TestAGigabytePassesA64KiBWindow(t *testing.T) {
+	// This test streams one message of 1 GiB through a node whose whole budget is
+	// one window of 64 KiB, in bounded memory.
+	if testing.Short() || raceEnabled {
+		t.Skip("takes a few seconds")
+	}
+	const size = 1 << 30
+	network := newNetwork(t)
+	host := start(t, network, func(c *node.Config) { c.TunnelBytes = 88 << 10 })
+	caller := start(t, network, nil, host)
+	serve(t, host, "sink", patterns.Service{Tunnel: func(ctx context.Context, t patterns.Tunnel) error {
+		sum := sha256.New()
+		if _, err := t.ReceiveTo(ctx, sum); err != nil {
+			return err
+		}
+		return t.Send(ctx, sum.Sum(nil))
+	}}, patterns.Limits{})
+	tunnel, err := caller.OpenTunnel(t.Context(), "sink", patterns.Message{}, patterns.WaitForMember())
+	require.NoError(t, err)
+	runtime.GC()
+	runtime.GC()
+	before, most := live(), 0
+	sum := sha256.New()
+	stop := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				most = max(most, live())
+			case <-stop:
+				return
+			}
+		}
+	}()
+	n, err := tunnel.SendFrom(t.Context(), io.TeeReader(io.LimitReader(counting{}, size), sum))
+	require.NoError(t, err)
+	require.EqualValues(t, size, n)
+	got, err := tunnel.Receive(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, sum.Sum(nil), got)
+	close(stop)
+	<-watched
+	t.Logf("%d KiB live before, %d at most", before>>10, most>>10)
+	require.Less(t, most-before, 16<<20)
+}
+
+// counting is an endless reader.
+type counting struct{}
+
+func (counting) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return len(b), nil
+}
