@@ -4,6 +4,7 @@
 package tests
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/arke-mesh/arke/tests/harness"
@@ -35,6 +36,10 @@ func TestBenchMeasuresEveryPattern(t *testing.T) {
 	require(t, published["sent"] == 100.0 && published["ok"] == 100.0, published)
 	delivery := published["delivery"].(map[string]any)
 	require(t, delivery["expected"] == 300.0 && delivery["delivered"] == 300.0 && delivery["untold"] == 0.0, delivery)
+
+	status := a.Does("status").Ends(0)
+	require(t, strings.Contains(status.Stdout, "100 copies sent") && strings.Contains(status.Stdout, "0 opened here"), status)
+	require(t, strings.Contains(b.Does("status").Ends(0).Stdout, "100 received"), "the other relay's status")
 
 	a.Does("bench", "survey", "nobody", "--rate", "10", "--duration", "200ms").Ends(3).Says("no survey of nobody was complete")
 	a.Does("bench", "tunnel", "nobody", "--rate", "10", "--duration", "200ms").Ends(3).Says("nobody serves nobody")

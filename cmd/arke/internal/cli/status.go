@@ -93,6 +93,9 @@ func (s relayStatus) writeNode(t io.Writer) {
 	fmt.Fprintf(t, "peers\t%s\n", s.peers())
 	fmt.Fprintf(t, "anchor of\t%d leases, %d watches\n", s.Anchors.Leases, s.Anchors.Watches)
 	fmt.Fprintf(t, "requests\t%d sent, %d of them retries, %d pending\n", s.Requests.Sent, s.Requests.Retried, s.Requests.Pending)
+	fmt.Fprintf(t, "topics\t%d subscriptions; %d published, %d copies sent, %d received\n",
+		s.Topics.Subscriptions, s.Topics.Published, s.Topics.Copies, s.Topics.Received)
+	fmt.Fprintf(t, "tunnels\t%d opened here, %d served, %d bytes of buffers\n", s.Tunnels.Opened, s.Tunnels.Served, s.Tunnels.BufferBytes)
 }
 
 // peers says how many other nodes are known.
