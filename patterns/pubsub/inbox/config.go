@@ -17,11 +17,17 @@ type SetConfig struct {
 	// Exec runs subscribers. It must outlive the Set.
 	Exec  overlay.Exec
 	Clock overlay.Clock
+	// Workers bounds the subscribers that run at once, so that slow ones leave
+	// workers to others who use the Exec. Default 8,192.
+	Workers int
 	// Logger is where this package logs; nil = nowhere.
 	Logger *zap.Logger
 }
 
 func (c SetConfig) withDefaults() SetConfig {
+	if c.Workers == 0 {
+		c.Workers = 8192
+	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}
@@ -29,8 +35,11 @@ func (c SetConfig) withDefaults() SetConfig {
 }
 
 func (c SetConfig) validate() error {
-	if c.Exec == nil || c.Clock == nil {
+	switch {
+	case c.Exec == nil || c.Clock == nil:
 		return errors.New("inbox: SetConfig needs Exec and Clock")
+	case c.Workers < 1:
+		return errors.New("inbox: SetConfig.Workers must not be negative")
 	}
 	return nil
 }

@@ -25,8 +25,9 @@
 // Delivered + missed + queued = put + reported as gaps, always. Gaps stand
 // where their messages would have been; those that stand side by side are
 // merged, one for each reason, so that there are few of them. A Subscriber that
-// is slow, or panics, affects its own inbox only, as long as the Exec has
-// workers; then it is everybody's bounded queue that drops and counts.
+// is slow, or panics, affects its own inbox only, as long as there are fewer
+// slow ones than workers; then it is everybody's bounded queue that drops and
+// counts.
 //
 // From Put to the Subscriber takes 47 ns on one core of an AMD EPYC while
 // messages wait (a channel and a goroutine: 31 ns), and 0.5 µs if a worker is

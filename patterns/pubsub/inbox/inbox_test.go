@@ -139,7 +139,7 @@ func TestOneSlowSubscriberDoesNotSlowAnother(t *testing.T) {
 	// one that takes none: the second has everything at once, and the first is
 	// told of all that it missed.
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, 2, nil)
+		f := newFixture(t, 8, nil)
 		slow, fast := &listener{pause: time.Second}, &listener{}
 		a := f.box(slow, patterns.SubscribeOptions{QueueLength: 4})
 		b := f.box(fast, patterns.SubscribeOptions{})
@@ -393,6 +393,30 @@ func TestTheLineMovesWhileASubscriberHangs(t *testing.T) {
 	})
 }
 
+func TestSlowSubscribersLeaveWorkersToOthers(t *testing.T) {
+	// This test has as many slow subscribers as they may have workers, and one
+	// more: it waits, while the Exec still has a worker for somebody else, and
+	// gets the first one that is free.
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 4, nil)
+		set, err := inbox.NewSet(inbox.SetConfig{Exec: f.workers, Clock: overlay.NewRealClock(), Workers: 3})
+		require.NoError(t, err)
+		f.set = set
+		for range 3 {
+			f.box(&listener{pause: time.Minute}, patterns.SubscribeOptions{}).Put(message(0))
+		}
+		l := &listener{}
+		f.box(l, patterns.SubscribeOptions{}).Put(message(1))
+		time.Sleep(time.Second)
+		require.Equal(t, inbox.SetStatus{Drops: map[string]uint64{}, Working: 3, InLine: 1}, set.Status())
+		ran := make(chan struct{})
+		require.True(t, f.workers.Go(overlay.ExecKey{}, func() { close(ran) }))
+		<-ran
+		time.Sleep(59*time.Second + time.Millisecond)
+		require.Equal(t, "1", l.said())
+	})
+}
+
 func TestEverythingIsAccountedForUnderLoad(t *testing.T) {
 	// This test has several publishers, with and without patience, at inboxes
 	// of all policies: what the subscribers got and what they were told is
@@ -431,6 +455,8 @@ func TestEverythingIsAccountedForUnderLoad(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	// This test checks what is refused.
 	_, err := inbox.NewSet(inbox.SetConfig{})
+	require.Error(t, err)
+	_, err = inbox.NewSet(inbox.SetConfig{Exec: overlay.NewWorkers(1), Clock: overlay.NewRealClock(), Workers: -1})
 	require.Error(t, err)
 	f := newFixture(t, 1, nil)
 	for _, c := range []inbox.Config{

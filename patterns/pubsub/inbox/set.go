@@ -29,9 +29,10 @@ const (
 // called concurrently.
 type Set struct {
 	// Immutable after NewSet.
-	exec  overlay.Exec
-	clock overlay.Clock
-	log   *zap.Logger
+	exec    overlay.Exec
+	clock   overlay.Clock
+	workers int
+	log     *zap.Logger
 
 	drops  drops
 	panics atomic.Uint64
@@ -49,7 +50,7 @@ func NewSet(c SetConfig) (*Set, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Set{exec: c.Exec, clock: c.Clock, log: c.Logger.Named("inbox")}, nil
+	return &Set{exec: c.Exec, clock: c.Clock, workers: c.Workers, log: c.Logger.Named("inbox")}, nil
 }
 
 // New returns an empty inbox, which costs memory and nothing else until
@@ -94,14 +95,19 @@ func (s *Set) Status() SetStatus {
 // first gets it: at the end, or in front if it stood there before.
 func (s *Set) start(b *Inbox, front bool) bool {
 	s.mu.Lock()
-	s.working++
+	free := s.working < s.workers
+	if free {
+		s.working++
+	}
 	s.mu.Unlock()
-	if s.exec.Go(overlay.ExecKey{Name: "inbox.serve", N: b.key}, func() { s.work(b) }) {
+	if free && s.exec.Go(overlay.ExecKey{Name: "inbox.serve", N: b.key}, func() { s.work(b) }) {
 		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.working--
+	if free {
+		s.working--
+	}
 	if front {
 		s.line.pushFront(b)
 	} else {
