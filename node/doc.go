@@ -18,16 +18,18 @@
 // [Node.Shutdown] leaves in order, so that nobody loses a request:
 //
 //  1. New registrations are refused, and the leases of all members withdrawn.
-//  2. Members refuse new requests, and whatever else is sent to them, as
+//  2. The leases of subscriptions are withdrawn; a quarter of a second later
+//     the subscriptions end, after what they have is delivered.
+//  3. Members refuse new requests, and whatever else is sent to them, as
 //     draining, which makes callers try another one; what was accepted is
 //     finished, pushes and broadcasts too. What is sent from here still works,
 //     as handlers may need it.
-//  3. The node stays until callers have stopped to send, a quarter of a second
+//  4. The node stays until callers have stopped to send, a quarter of a second
 //     at least, two at most.
-//  4. Handlers of tunnels return. Tunnels that were opened here end with the
+//  5. Handlers of tunnels return. Tunnels that were opened here end with the
 //     node.
-//  5. The links say goodbye, after what is queued on them was sent.
-//  6. Close.
+//  6. The links say goodbye, after what is queued on them was sent.
+//  7. Close.
 //
 // [Node.Close] ends everything at once, from the top down: requests and
 // handlers, clusters, links and transport, workers, data directory. It waits
