@@ -118,16 +118,14 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
+// tryPublish waits only where too many are under way.
 func tryPublish(b *testing.B, c *client.Client, m patterns.Message) {
-	for {
-		err := c.TryPublish("a.b", m)
-		switch {
-		case err == nil:
-			return
-		case !errors.Is(err, patterns.ErrWouldBlock):
-			b.Fatal(err)
-		}
-		runtime.Gosched()
+	err := c.TryPublish("a.b", m)
+	if errors.Is(err, patterns.ErrWouldBlock) {
+		err = c.Publish(b.Context(), "a.b", m)
+	}
+	if err != nil {
+		b.Fatal(err)
 	}
 }
 
