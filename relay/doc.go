@@ -342,9 +342,10 @@
 //
 // A relay bounds what one client may use; [Limits] has the defaults. Beyond the
 // registrations, subscriptions, calls, and bytes of calls that Welcome states,
-// the answer is outcome 11; so it is beyond 16,384 open tunnels or, if credit
-// has no smaller share to give, 64 MiB of credit; a tunnel to one of the
-// client's members is reset then. Bytes that a client does not read wait in a
+// the answer is outcome 11. So it is for a tunnel beyond 16,384 open ones, and
+// for one for which 64 MiB of credit leave nothing; a tunnel that somebody opened
+// to one of the client's members is reset then. The more tunnels there are, the
+// less credit each gets, but 2 KiB at least. What a client does not read waits in a
 // queue of 8 MiB, and 64 MiB in all of its subscriptions, which drop then (gap,
 // reason 4). Replies that find no room wait too, up to the limits of calls, and
 // beyond them their outcome is 5. Requests that find no room while the client
