@@ -144,7 +144,10 @@ func TestOneSlowSubscriberDoesNotSlowAnother(t *testing.T) {
 		a := f.box(slow, patterns.SubscribeOptions{QueueLength: 4})
 		b := f.box(fast, patterns.SubscribeOptions{})
 		began := time.Now()
-		for i := range 1000 {
+		a.Put(message(0))
+		b.Put(message(0))
+		synctest.Wait()
+		for i := 1; i < 1000; i++ {
 			a.Put(message(i))
 			b.Put(message(i))
 		}
@@ -315,7 +318,10 @@ func TestASubscriberMayCloseItself(t *testing.T) {
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		var b *inbox.Inbox
-		l := &listener{pause: time.Second, before: func(*patterns.Publication) { require.ErrorIs(t, b.Close(over), context.Canceled) }}
+		l := &listener{pause: time.Second, before: func(*patterns.Publication) {
+			time.Sleep(time.Second) // until the second one waits
+			require.ErrorIs(t, b.Close(over), context.Canceled)
+		}}
 		b = f.box(l, patterns.SubscribeOptions{})
 		b.Put(message(0))
 		b.Put(message(1))
