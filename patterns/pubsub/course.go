@@ -111,7 +111,13 @@ func (c *course) send(o *outgoing, what content, own []wire.Interest, except pee
 func (c *course) again(o *outgoing, left []*receiver) []*receiver {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.dispatch(o, left)
+	here := left[:0]
+	for _, r := range left {
+		if c.receivers[r.peer] == r { // else it was restarted meanwhile
+			here = append(here, r)
+		}
+	}
+	return c.dispatch(o, here)
 }
 
 // giveUp leaves those who are left over without the message: they will see a
@@ -150,13 +156,14 @@ func (c *course) wouldBlock(topic string, size int, except peer.ID) bool {
 // waitRoom waits until one of those who are left over may have room.
 func (c *course) waitRoom(ctx context.Context, o *outgoing, left []*receiver) error {
 	c.mu.Lock()
-	hop := left[0]
-	if o.tree && hop.branch != nil && hop.pending != wire.SkipLeft {
-		hop = hop.branch.head
+	hop, size := left[0], o.size()
+	if b := hop.branch; o.tree && b != nil && hop.pending != wire.SkipLeft {
+		hop = b.head
+		size += b.pathSize() // a path may have to go before it
 	}
 	q := c.e.pipe(hop.peer)
 	c.mu.Unlock()
-	return q.waitRoom(ctx, o.size())
+	return q.waitRoom(ctx, size)
 }
 
 // audienceOf counts those who are there.
@@ -180,7 +187,7 @@ func (c *course) dispatch(o *outgoing, rs []*receiver) (left []*receiver) {
 			r.number++
 			r.passBy(1)
 			c.count(lost, 1)
-		case c.direct(o, r, o.near) == full:
+		case c.direct(r, o.near) == full:
 			left = append(left, r)
 		}
 	}

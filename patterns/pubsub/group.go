@@ -29,17 +29,18 @@ type group struct {
 	key  uint64 // for Exec
 
 	mu      sync.Mutex
-	wanted  map[interestKey]*want // guarded by mu
-	queued  int                   // guarded by mu; bytes of interests of queues
-	version uint64                // guarded by mu; of wanted
-	acked   uint64                // guarded by mu; the version that the lease carries
-	told    []wire.Interest       // guarded by mu; what the lease says
-	changed int64                 // guarded by mu; when version changed
-	running bool                  // guarded by mu; a worker renews the lease, or will
-	member  cluster.MemberID      // guarded by mu; of the lease; 0 = none
-	joining []*joiner             // guarded by mu
-	left    bool                  // guarded by mu; the node drains
-	dead    bool                  // guarded by mu; nobody wanted anything, and it is forgotten
+	wanted  map[interestKey]*want    // guarded by mu
+	subs    map[uint64]*subscription // guarded by mu; by their numbers
+	queued  int                      // guarded by mu; bytes of interests of queues
+	version uint64                   // guarded by mu; of wanted
+	acked   uint64                   // guarded by mu; the version that the lease carries
+	told    []wire.Interest          // guarded by mu; what the lease says
+	changed int64                    // guarded by mu; when version changed
+	running bool                     // guarded by mu; a worker renews the lease, or will
+	member  cluster.MemberID         // guarded by mu; of the lease; 0 = none
+	joining []*joiner                // guarded by mu
+	left    bool                     // guarded by mu; the node drains
+	dead    bool                     // guarded by mu; nobody wanted anything, and it is forgotten
 
 	forward *forwarder // of the root group; used by the worker and its timer
 }
@@ -60,7 +61,7 @@ type joiner struct {
 }
 
 func newGroup(e *Engine, name string, root bool) *group {
-	g := &group{e: e, name: name, root: root, wide: clusterOf(name), wanted: make(map[interestKey]*want)}
+	g := &group{e: e, name: name, root: root, wide: clusterOf(name), wanted: make(map[interestKey]*want), subs: make(map[uint64]*subscription)}
 	g.key = hashNode(g.wide)
 	if root {
 		g.forward = &forwarder{g: g}
@@ -97,6 +98,7 @@ func (g *group) join(ctx context.Context, s *subscription) error {
 		return err
 	}
 	g.e.index(g.root).Add(s.pattern, s)
+	g.subs[s.id] = s
 	s.joined.Store(true)
 	start := g.startLocked()
 	if since <= g.acked {
@@ -154,6 +156,7 @@ func (g *group) leave(s *subscription) {
 	}
 	g.e.index(g.root).Remove(s.pattern, s)
 	g.mu.Lock()
+	delete(g.subs, s.id)
 	g.removeLocked(interestKey{s.pattern, s.options.Queue})
 	start := g.startLocked()
 	g.mu.Unlock()

@@ -4,8 +4,6 @@
 package pubsub
 
 import (
-	"slices"
-
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/mutant"
@@ -186,14 +184,7 @@ func (e *Engine) gapFrom(from, group string, n uint64) {
 
 // members returns the group's subscriptions in the order they came.
 func (g *group) members() []*subscription {
-	g.e.mu.Lock()
-	var out []*subscription
-	for _, s := range g.e.subs {
-		if s.group == g && s.joined.Load() {
-			out = append(out, s)
-		}
-	}
-	g.e.mu.Unlock()
-	slices.SortFunc(out, func(a, b *subscription) int { return int(int64(a.id) - int64(b.id)) })
-	return out
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return sorted(g.subs, func(s *subscription) uint64 { return s.id })
 }

@@ -29,7 +29,7 @@ type spread struct {
 }
 
 // direct sends to one receiver alone.
-func (s *spread) direct(o *outgoing, r *receiver, parts [2][]byte) verdict {
+func (s *spread) direct(r *receiver, parts [2][]byte) verdict {
 	m := wire.Publish{Session: s.session, Run: r.run, Number: r.number + 1}
 	s.head = m.AppendHead(s.head[:0])
 	v, _ := s.e.pipe(r.peer).send(r.addrs, wire.KindPublish, s.head, parts[0], parts[1])
@@ -153,6 +153,17 @@ func (s *spread) tell(b *branch) verdict {
 			return sent
 		}
 	}
+}
+
+// pathSize is about how many bytes tell sends.
+func (b *branch) pathSize() (n int) {
+	for _, r := range b.stops {
+		if r != nil {
+			stop := r.stop()
+			n += stop.Size()
+		}
+	}
+	return n + n/pathBytes*headRoom
 }
 
 // stop is r as a path names it.

@@ -137,7 +137,7 @@ func (u *upward) put(p *publication) *receiver {
 	}
 	o := outgoing{topic: p.topic}
 	u.prepare(&o, p.what)
-	if u.direct(&o, r, o.near) == full {
+	if u.direct(r, o.near) == full {
 		return r
 	}
 	u.age()
