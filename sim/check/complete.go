@@ -28,7 +28,9 @@ func checkComplete(f *facts, _ *viewMeasures, d *docket) {
 }
 
 // stable lists the members that were registered for the bound Known before the
-// request and until it ended, and that nothing disturbed, nor the caller.
+// request and until it ended, and that nothing disturbed, nor the caller. A
+// member whose node was alone when it registered counts from when another node
+// has shown it.
 func (f *facts) stable(r *history.Request) []int {
 	var out []int
 	since := minus(r.Sent, f.rules.Known)
@@ -36,6 +38,9 @@ func (f *facts) stable(r *history.Request) []int {
 	for _, i := range f.tenures[r.Cluster] {
 		t := &f.h.Tenures[i]
 		s := truth(t)
+		if shown, seen := f.seen[t.Member]; !seen || shown > since {
+			continue
+		}
 		if s.from <= since && s.until > r.Ended && f.known(life, i) && !f.calm.pair(r.Caller, t.Node, span{since, plus(r.Ended, 1)}) {
 			out = append(out, i)
 		}

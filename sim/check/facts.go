@@ -17,14 +17,15 @@ type facts struct {
 	h     *history.History
 	rules Rules
 
-	lives     map[string][]int // node → its lives, in order
-	requests  map[uint64]int   // id → the request
-	runs      [][]int          // request → its runs, in order of the history
-	strays    []int            // runs of requests that nobody made, or without a tenure
-	tenures   map[string][]int // cluster → its tenures that were acknowledged
-	byNode    map[string][]int // node → its tenures
-	endedBy   []int            // tenure → the fault that ended it, or -1
-	named     map[string]int   // id of a member → its tenure
+	lives     map[string][]int         // node → its lives, in order
+	requests  map[uint64]int           // id → the request
+	runs      [][]int                  // request → its runs, in order of the history
+	strays    []int                    // runs of requests that nobody made, or without a tenure
+	tenures   map[string][]int         // cluster → its tenures that were acknowledged
+	byNode    map[string][]int         // node → its tenures
+	endedBy   []int                    // tenure → the fault that ended it, or -1
+	named     map[string]int           // id of a member → its tenure
+	seen      map[string]time.Duration // id of a member → when somebody else showed it as live first
 	topics    *topics
 	calm      *disturbance
 	lastFault time.Duration // when the last fault was over, or the last node was started; at least Start
@@ -46,6 +47,13 @@ func newFacts(h *history.History, r Rules) *facts {
 	f.indexTenures()
 	f.indexFaults()
 	f.topics = newTopics(f)
+	f.seen = make(map[string]time.Duration)
+	for i := range h.Views {
+		v := &h.Views[i]
+		if first, seen := f.seen[v.Member]; v.State == "live" && v.Peer != f.peerOf(v.Node, v.At) && (!seen || v.At < first) {
+			f.seen[v.Member] = v.At
+		}
+	}
 	return f
 }
 
@@ -145,6 +153,14 @@ func (f *facts) life(node string, at time.Duration) int {
 		return -1
 	})
 	return list[max(i-1, 0)]
+}
+
+// peerOf is the peer id of a node's life at that time.
+func (f *facts) peerOf(node string, at time.Duration) string {
+	if life := f.life(node, at); life >= 0 {
+		return f.h.Nodes[life].Peer
+	}
+	return ""
 }
 
 // lifetime is when a life was, at most until the run's end.
