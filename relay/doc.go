@@ -104,9 +104,9 @@
 // end when what waits is sent (or, after 2 s, a Gap in its place), and calls are
 // still answered. When all is finished the relay says Goodbye and closes its
 // side. A call without a reply at that time has not been looked at, and never
-// will be: it can be made again at the next relay without harm. A client need
-// not react to Drain; after Goodbye it closes the connection and connects again,
-// with the pauses it has for a lost relay.
+// will be: it can be made again at the next relay without harm. After Goodbye
+// the client closes the connection and connects again, with the pauses it has
+// for a lost relay.
 //
 // If the connection ends without Goodbye, then a call without a reply may have
 // been done, or not (see Outcomes). A client ends its session by closing the
@@ -340,20 +340,18 @@
 //
 // # Limits
 //
-// A relay bounds what one client may use; [Limits] has the defaults. Beyond the
-// registrations, subscriptions, calls, and bytes of calls that Welcome states,
-// the answer is outcome 11. So it is for a tunnel beyond 16,384 open ones, and
-// for one for which 64 MiB of credit leave nothing; a tunnel that somebody
-// opened to one of the client's members is reset then. The more tunnels there
-// are, the less credit each gets, but 2 KiB at least. What a client does not
-// read waits in a queue of 8 MiB, and 64 MiB in all of its subscriptions, which
-// drop then (gap, reason 4). Replies that find no room wait too, up to the
-// limits of calls, and beyond them their outcome is 5. Requests that find no
-// room while the client reads nothing for 500 ms are refused with outcome 3 on
-// its behalf, and go to other members; pushes and broadcasts wait. A client that
-// reads nothing for 30 s while the relay writes, or that asks for ever more
-// without reading, loses its session. So a client reads all the time, whatever
-// its handlers do.
+// A relay bounds what one client may use; [Limits] has the defaults. Beyond
+// those that Welcome states, the answer is outcome 11. So it is for a tunnel
+// beyond 16,384 open ones, and for one for which 64 MiB of credit leave nothing;
+// a tunnel that somebody opened to one of the client's members is reset then.
+// The more tunnels there are, the less credit each gets, but 2 KiB at least.
+// What a client does not read waits in a queue of 8 MiB, and 64 MiB in all of
+// its subscriptions, which drop then (gap, reason 4). Replies that find no room
+// wait too, up to the limits of calls, and beyond them their outcome is 5.
+// Requests that find no room while the client reads nothing for 500 ms are
+// refused with outcome 3 on its behalf, and go to other members; pushes and
+// broadcasts wait. A client that reads nothing for 30 s while the relay writes,
+// or that asks for ever more without reading, loses its session.
 //
 // # Duties of a binding
 //
