@@ -67,3 +67,28 @@ func TestAttachedAsksItsOwnCluster(t *testing.T) {
 	got := run(t, build(t, "./attached"), "-socket", devRelay(t))
 	require.Equal(t, "2026-01-01T00:00:00Z\nmembers tried: 1\n", got)
 }
+
+// TestEveryPatternBesideARelay checks that the examples of the other patterns
+// do what they say, one after the other beside the same relay.
+func TestEveryPatternBesideARelay(t *testing.T) {
+	socket := devRelay(t)
+	for _, example := range []struct{ name, prints string }{
+		{"survey", "not here: sold out\nbest of 3 answers: south asks 9\neverybody answered: true\n"},
+		{"topics", "house.ground.kitchen heard 100, missed 0\nhouse.ground.* heard 200, missed 0\nhouse.> heard 300, missed 0\n"},
+		{"workqueue", "jobs done: 200\n"},
+		{"chat", "welcome, Ann\nwelcome, Ben\nAnn: is anybody here?\n"},
+		{"tcpforward", "is anybody there?\n"},
+	} {
+		t.Run(example.name, func(t *testing.T) {
+			require.Equal(t, example.prints, run(t, build(t, "./"+example.name), "-socket", socket))
+		})
+	}
+}
+
+// TestEitherDoesTheSameBothWays checks that a program can't tell whether it
+// embeds a node or is attached.
+func TestEitherDoesTheSameBothWays(t *testing.T) {
+	program := build(t, "./either")
+	require.Equal(t, "tick tick \n", run(t, program))
+	require.Equal(t, "tick tick \n", run(t, program, "-attach", "-socket", devRelay(t)))
+}
