@@ -65,6 +65,7 @@ func (c *course) attend(p peer.ID, members []*cluster.Member) {
 		if r.state.gone != 0 {
 			r.state.gone = 0
 			c.e.pipe(p).want(members[0].Addrs) // it will be told what it missed
+			c.owe(r)
 			if r.branch == nil {
 				c.loose++
 			}

@@ -31,6 +31,7 @@ type receiver struct {
 	// Of the publisher alone.
 	state *attendance
 
+	owed  bool   // it has to be told its number: it may be missing the last messages
 	round uint64 // of the audience, in which it was found last
 }
 

@@ -53,7 +53,10 @@ func TestDeliveredAndReportedIsSentWhateverBreaks(t *testing.T) {
 	// break, nodes hang and packets are lost: each message comes in order and
 	// once, or is reported.
 	for seed := range *chaosSeeds {
-		sim.Run(t, sim.Config{Seed: uint64(seed)}, func(t *testing.T, n *sim.Network) {
+		lossy := func(string, string) link.Model {
+			return link.Model{Latency: 5 * time.Millisecond, Jitter: 3 * time.Millisecond, Loss: 10_000}
+		}
+		sim.Run(t, sim.Config{Seed: uint64(seed), Link: lossy}, func(t *testing.T, n *sim.Network) {
 			const nodes, few, count = 40, 7, 600
 			h := newHall(t, n, nodes)
 			for i := few + 1; i <= nodes; i++ {
@@ -61,9 +64,6 @@ func TestDeliveredAndReportedIsSentWhateverBreaks(t *testing.T) {
 			}
 			h.listen(1, few, "n.>")
 			h.listen(few+1, nodes, "n.*")
-			n.SetLinks(func(string, string) link.Model {
-				return link.Model{Latency: 5 * time.Millisecond, Jitter: 3 * time.Millisecond, Loss: 10_000}
-			})
 			time.Sleep(3 * time.Second) // so that sizes of gaps are exact
 			r := rand.New(rand.NewPCG(uint64(seed), 11))
 			trouble(n, r, nodes+1, n.Elapsed()+25*time.Second)

@@ -57,7 +57,7 @@ func (e *Engine) newCourse(group string, root bool) *course {
 		name: group, watch: e.cfg.Directory.Watch(clusterOf(group)), keys: e.cfg.Keys(clusterOf(group)),
 		receivers: make(map[peer.ID]*receiver), known: make(map[*cluster.Member][]wire.Interest),
 	}
-	c.spread = spread{e: e, source: e.self, session: e.random.Uint64(), group: group, root: root}
+	c.spread = spread{e: e, source: e.self, session: e.random.Uint64(), group: group, root: root, lock: &c.mu}
 	c.picker = picker{random: e.picks, directory: e.cfg.Directory, self: e.hash}
 	return c
 }
@@ -128,6 +128,10 @@ func (c *course) giveUp(left []*receiver) {
 	for _, r := range left {
 		r.number++
 		r.passBy(1)
+		if r.branch != nil && r.pending != wire.SkipLeft {
+			c.owe(r.branch.head)
+		}
+		c.owe(r)
 	}
 	c.e.drops.add(dropLane, uint64(len(left)))
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/sim"
+	"github.com/arke-mesh/arke/sim/link"
 )
 
 func TestAFullLaneBlocksOrErrsAndIsToldAfterwards(t *testing.T) {
@@ -131,5 +133,41 @@ func TestADrainingNodeDeliversWhatItHas(t *testing.T) {
 		require.Len(t, got.got, count+1)
 		require.Zero(t, got.gap)
 		require.Empty(t, h.nodes[2].Status().Drops["pubsub.unpicked"])
+	})
+}
+
+func TestAForwarderWithoutRoomLosesForOneOnly(t *testing.T) {
+	// This test gives one node behind a forwarder a thin line: it misses what
+	// does not fit into the forwarder's lane, and is told how much; the
+	// publisher and all others do not notice.
+	sim.Run(t, sim.Config{Seed: 4}, func(t *testing.T, n *sim.Network) {
+		const audience, count, size = 40, 1500, 8000
+		h := newHall(t, n, audience)
+		h.listen(1, audience, "news.>")
+		time.Sleep(3 * time.Second)
+		h.publish("news.x", 0, 1, 100, time.Second)
+		leaf := 0
+		for i := 1; i <= audience; i++ {
+			if h.nodes[i].Status().Topics.Paths == 0 {
+				leaf = i
+			}
+		}
+		for i := range audience + 1 {
+			if i != leaf {
+				n.SetLink(fmt.Sprint("n", i), fmt.Sprint("n", leaf), link.Model{Latency: 5 * time.Millisecond, Mbps: 10})
+			}
+		}
+		begin := n.Elapsed()
+		h.publish("news.x", 1, count, size, time.Millisecond)
+		require.Less(t, n.Elapsed()-begin, 3*time.Second, "the publisher does not wait")
+		time.Sleep(10 * time.Second)
+		h.check(count + 1)
+		for i := 1; i <= audience; i++ {
+			if i != leaf {
+				require.Zero(t, h.ears[i].missed(), "node %d", i)
+			}
+		}
+		require.Greater(t, h.ears[leaf].missed(), uint64(100))
+		t.Logf("node %d misses %d of %d", leaf, h.ears[leaf].missed(), count)
 	})
 }

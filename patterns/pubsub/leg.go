@@ -84,7 +84,7 @@ func (e *Engine) handlePath(l Link, body []byte) {
 func newLeg(e *Engine, source, from peer.ID, p *wire.Path) *leg {
 	g := &leg{from: from, last: e.now()}
 	g.spread = spread{
-		e: e, source: source, session: p.Session, group: p.Group, root: p.Flags&wire.FlagRoot != 0, epoch: p.Epoch,
+		e: e, source: source, session: p.Session, group: p.Group, root: p.Flags&wire.FlagRoot != 0, epoch: p.Epoch, lock: &g.mu,
 	}
 	for _, s := range p.Stops {
 		r := &receiver{

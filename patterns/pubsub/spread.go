@@ -4,6 +4,8 @@
 package pubsub
 
 import (
+	"sync"
+
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
@@ -17,6 +19,7 @@ type spread struct {
 	source  peer.ID
 	session uint64
 	group   string
+	lock    sync.Locker // the owner's
 	root    bool
 
 	audience audience
@@ -26,6 +29,9 @@ type spread struct {
 	touched []*branch // scratch
 	head    []byte    // scratch
 	skips   []wire.Skip
+
+	debts  []*receiver // that are owed their number
+	paying bool        // a timer is set
 }
 
 // direct sends to one receiver alone.
@@ -94,6 +100,7 @@ func (s *spread) skip(b *branch) {
 		r.passBy(1)
 	}
 	s.e.drops.add(dropForward, uint64(len(b.matched)))
+	s.owe(b.head)
 }
 
 func (s *spread) count(v verdict, n int) {
@@ -195,20 +202,56 @@ func (b *branch) compact() {
 }
 
 // mark tells a receiver how much was addressed to it.
-func (s *spread) mark(r *receiver) {
+func (s *spread) mark(r *receiver) verdict {
 	if r.number == 0 {
-		return
+		return sent
 	}
 	m := wire.PublishMark{Session: s.session, Run: r.run, Number: r.number, Source: string(s.source), Group: s.group}
-	s.e.pipe(r.peer).send(r.addrs, wire.KindPublishMark, m.AppendTo(nil))
+	v, _ := s.e.pipe(r.peer).send(r.addrs, wire.KindPublishMark, m.AppendTo(nil))
+	if v == full {
+		s.owe(r)
+	}
+	return v
 }
 
 // remind tells a head that may have missed something how things stand.
 func (s *spread) remind(b *branch) {
-	if len(b.stops) > 0 {
-		s.tell(b)
-	} else {
+	if len(b.stops) == 0 {
 		s.mark(b.head)
+	} else if s.tell(b) == full {
+		s.owe(b.head)
+	}
+}
+
+// owe has r told its number, and those behind it theirs, when there is room:
+// what was dropped may have been the last.
+func (s *spread) owe(r *receiver) {
+	if !r.owed {
+		r.owed = true
+		s.debts = append(s.debts, r)
+	}
+	if !s.paying {
+		s.paying = true
+		s.e.after("pubsub.owed", holeTime, func() {
+			s.lock.Lock()
+			defer s.lock.Unlock()
+			s.paying = false
+			s.pay()
+		})
+	}
+}
+
+// pay tells whom something is owed. Where a link is lost, its return does.
+func (s *spread) pay() {
+	debts := s.debts
+	s.debts = nil
+	for _, r := range debts {
+		r.owed = false
+		if r.branch != nil && r.index < 0 {
+			s.remind(r.branch)
+		} else {
+			s.mark(r)
+		}
 	}
 }
 

@@ -37,7 +37,7 @@ func (e *Engine) upwards() *upward {
 	defer e.mu.Unlock()
 	if e.upward == nil && !e.closed {
 		e.upward = &upward{watch: e.cfg.Directory.Watch(clusterOf(rootForwards))}
-		e.upward.spread = spread{e: e, source: e.self, session: e.random.Uint64(), group: rootForwards, root: true}
+		e.upward.spread = spread{e: e, source: e.self, session: e.random.Uint64(), group: rootForwards, root: true, lock: &e.upward.mu}
 	}
 	if e.upward != nil {
 		e.upward.last = e.now()
@@ -164,6 +164,7 @@ func (u *upward) giveUp() {
 	defer u.mu.Unlock()
 	if u.to != nil {
 		u.to.number++
+		u.owe(u.to)
 	}
 	u.e.drops.add(dropLane, 1)
 }
