@@ -128,9 +128,9 @@ func (e *Engine) find(p peer.ID, k wire.Kind, id uint64, flags uint8, body []byt
 	} else if early { // it is open meanwhile
 		return e.find(p, k, id, flags, body)
 	}
-	// Credit for a tunnel that has ended here meanwhile is nothing lost, nor is
-	// a reset.
-	if t == nil && (k == wire.KindTunnelData || k == wire.KindTunnelEnd) {
+	// Of a tunnel that has ended here meanwhile a reset, credit, or the word that
+	// nobody receives any more is nothing lost.
+	if t == nil && (k == wire.KindTunnelData || k == wire.KindTunnelEnd && flags&wire.FlagClosed == 0) {
 		e.drops.count(dropUnknown)
 		if flags&wire.FlagOpener == 0 {
 			// Its opening was given up before the member's answer came. The

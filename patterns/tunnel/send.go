@@ -146,7 +146,7 @@ func (t *Tunnel) TrySend(body []byte) error {
 		t.unlock(true)
 		return err
 	}
-	if len(t.parked) > 0 || costOf(len(body)) > t.credit || !t.remote.outlet.room(len(body)) || !t.senders.try() {
+	if costOf(len(body)) > t.credit || !t.remote.outlet.room(len(body)) || !t.senders.try() {
 		t.unlock(true)
 		return patterns.ErrWouldBlock
 	}
