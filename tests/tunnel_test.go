@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,6 +41,42 @@ func TestTunnelConnectsInputAndOutput(t *testing.T) {
 	a.Reads("table\n", "tunnel", "fails").Ends(2).Says("reset the tunnel (code 2): no such table")
 	a.Reads("x", "tunnel", "nobody").Ends(3).Says("nobody serves nobody")
 	a.Reads("x", "tunnel", "plain").Ends(2).Says("plain refused", "code 3")
+}
+
+func TestBrokenTunnelHasItsExitCode(t *testing.T) {
+	// This test checks status 7 when the member's relay is killed, and when the
+	// caller's own is; and status 1 after a signal.
+	scenario(t)
+	a, b := together(harness.NewNetwork(t))
+	started := filepath.Join(harness.Folder(t), "started")
+	b.Serves("slow", "--tunnel-exec", "touch "+started+"; sleep 600")
+	a.Sees(1, "slow")
+	open := func() *harness.Process {
+		t.Helper()
+		_ = os.Remove(started)
+		p := harness.Command{Args: []string{"tunnel", "slow", "--socket", a.Socket()}}.Start(t, "")
+		exists(t, started)
+		return p
+	}
+	stopped := open()
+	stopped.Interrupt()
+	if code := stopped.Wait(20 * time.Second); code != 1 {
+		t.Errorf("status %d after a signal", code)
+	}
+	for _, r := range []*harness.Relay{b, a} {
+		p := open()
+		r.Kill()
+		if code := p.Wait(20 * time.Second); code != 7 {
+			t.Errorf("status %d after kill -9", code)
+		}
+		if err := p.Logs("the link to the member of slow was lost"); err != nil {
+			t.Error(err)
+		}
+		if r == b {
+			r.Restart()
+			a.Sees(1, "slow")
+		}
+	}
 }
 
 // service is a TCP service of the test: it says its name, then sends back what
