@@ -48,6 +48,17 @@
 //   - Chunks of a sealed tunnel are opened once and in order; a cut, a change or a
 //     repetition ends it.
 //
+// # Cost
+//
+// An idle tunnel takes 1.5 KB of heap, both ends together, and no goroutine
+// (TestTenThousandIdleTunnels). A message of one chunk costs no allocation beside
+// the body that the link's reader makes. One tunnel between two nodes on
+// loopback, beside a bare libp2p stream in the same run (go run ./tests/measure
+// -only tunnel; two cores that were busy otherwise, too):
+//
+//	1 KB messages    262,000 to 526,000 a second, the stream 115,000 to 129,000
+//	64 KiB messages  4,400 to 10,600 a second, the stream 10,900 to 12,800
+//
 // # Goroutines
 //
 // None for a tunnel that is idle, and none of its own but outlets at work.

@@ -266,6 +266,3 @@ func (t *Tunnel) release() {
 	t.mu.Unlock()
 	t.engine.leave(t, size)
 }
-
-// isOpener says whether this end opened the tunnel.
-func (t *Tunnel) isOpener() bool { return t.flags&wire.FlagOpener != 0 }
