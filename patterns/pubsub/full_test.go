@@ -141,7 +141,7 @@ func TestAForwarderWithoutRoomLosesForOneOnly(t *testing.T) {
 	// does not fit into the forwarder's lane, and is told how much; the
 	// publisher and all others do not notice.
 	sim.Run(t, sim.Config{Seed: 4}, func(t *testing.T, n *sim.Network) {
-		const audience, count, size = 40, 1500, 8000
+		const audience, count, size = 40, 1000, 8000 // each head has somebody behind it
 		h := newHall(t, n, audience)
 		h.listen(1, audience, "news.>")
 		time.Sleep(3 * time.Second)
