@@ -62,8 +62,8 @@ type Config struct {
 	// too. Default 100,000.
 	MaxSubscriptions int
 
-	// Workers bounds the handlers that run at once, over all members.
-	// Default 16,384.
+	// Workers bounds the handlers that run at once, over all members; those
+	// of tunnels have three quarters of it at most. Default 16,384.
 	Workers int
 	// TunnelBytes bounds what the tunnels of this node may have received and
 	// not read, together, in bytes; at least 64 KiB. Default 256 MiB.

@@ -64,6 +64,7 @@ func (n *Node) tunnelConfig(keys *keyring) tunnel.Config {
 		Seal:        n.cfg.Seal,
 		BufferBytes: n.cfg.TunnelBytes,
 		MaxOpen:     n.cfg.MaxTunnels,
+		MaxHandlers: n.cfg.Workers - n.cfg.Workers/4,
 		Logger:      n.cfg.Logger,
 	}
 }

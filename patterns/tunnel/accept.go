@@ -167,11 +167,20 @@ func (e *Engine) sweep() {
 
 // serve has a worker run the handler.
 func (e *Engine) serve(h func(context.Context, patterns.Tunnel) error, t *Tunnel) bool {
-	return e.exec("tunnel.serve", t.number, func() {
+	if n := e.handlers.Add(1); e.cfg.MaxHandlers > 0 && n > int64(e.cfg.MaxHandlers) {
+		e.handlers.Add(-1)
+		return false
+	}
+	ok := e.exec("tunnel.serve", t.number, func() {
 		err := t.run(h)
+		e.handlers.Add(-1)
 		t.take("tunnel.served")
 		t.served(err)
 	})
+	if !ok {
+		e.handlers.Add(-1)
+	}
+	return ok
 }
 
 func (t *Tunnel) run(h func(context.Context, patterns.Tunnel) error) (err error) {

@@ -49,6 +49,11 @@ type Config struct {
 	// many each member accepts is up to its patterns.Limits.
 	MaxOpen int
 
+	// MaxHandlers bounds the handlers of tunnels that run at once, so that they
+	// leave some of Exec's workers to others. Tunnels beyond it are refused as
+	// overloaded. Default: what Exec allows.
+	MaxHandlers int
+
 	// Logger is where this package logs; nil = nowhere.
 	Logger *zap.Logger
 }

@@ -17,7 +17,7 @@ const (
 	dropTunnels                     // refused: the member has Limits.Tunnels
 	dropBuffer                      // refused: BufferBytes are given away
 	dropOpen                        // refused: MaxOpen were opened here
-	dropWorkers                     // refused: no worker is free in the whole node
+	dropWorkers                     // refused: no worker is free in the whole node, or for tunnels
 	dropDuplicate                   // refused: the opener uses the id
 	dropSilent                      // the opener never said a word
 	dropReasons

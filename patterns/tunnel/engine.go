@@ -35,11 +35,12 @@ type Engine struct {
 	ctx    context.Context //nolint:containedctx // ends with the engine
 	stop   context.CancelFunc
 
-	ids     atomic.Uint64 // of tunnels opened here: the last one
-	numbers atomic.Uint64 // of all tunnels: the last one
-	frames  frames
-	turns   turns
-	drops   drops
+	ids      atomic.Uint64 // of tunnels opened here: the last one
+	numbers  atomic.Uint64 // of all tunnels: the last one
+	handlers atomic.Int64  // that run
+	frames   frames
+	turns    turns
+	drops    drops
 
 	mu       sync.RWMutex // guards what follows
 	remotes  map[peer.ID]*remote

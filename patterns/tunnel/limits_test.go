@@ -45,6 +45,32 @@ func TestOneTunnelMoreThanTheMemberTakes(t *testing.T) {
 	})
 }
 
+func TestTunnelsLeaveWorkersToOthers(t *testing.T) {
+	// This test opens one tunnel more than three quarters of a node's workers:
+	// ErrOverloaded, counted; a handler that detached its tunnel has none.
+	play(t, func(t *testing.T, s *stage) {
+		a, b := s.node("a"), s.node("b", func(c *node.Config) { c.Workers = 8 })
+		s.serve(b, func(ctx context.Context, t patterns.Tunnel) error {
+			if string(t.Info().Open.Body) == "detached" {
+				t.(patterns.TunnelSource).Detach()
+				return nil
+			}
+			return wait(ctx, t)
+		}, patterns.Limits{})
+		for range 10 {
+			s.open(a, "detached")
+			time.Sleep(time.Second)
+		}
+		for range 6 {
+			s.open(a, "")
+		}
+		_, err := a.OpenTunnel(t.Context(), "pipe", patterns.Message{})
+		require.ErrorIs(t, err, patterns.ErrOverloaded)
+		require.EqualValues(t, 1, drops(b, "workers"))
+		require.Equal(t, 16, b.Status().Tunnels.Served)
+	})
+}
+
 func TestAMemberWithoutTunnelsSaysSo(t *testing.T) {
 	// This test opens a tunnel to a member that has none, and to one whose limit
 	// is none.
