@@ -47,9 +47,10 @@
 // session. Whichever way a message takes, it arrives with that count, so order
 // and losses are seen across every change of path. A node in a tree that is sent
 // something directly is passed by: its forwarders are told with the next
-// message that goes their way (wire.Skip). After a link was lost, and after a
-// change of the tree, everybody concerned is told the count (wire.PublishMark,
-// wire.Path), so that a lost tail is reported, too. Nodes that leave the view
+// message that goes their way (wire.Skip). After a link was lost, after a
+// change of the tree, and after something was dropped for want of room,
+// everybody concerned is told the count (wire.PublishMark, wire.Path), so that a
+// lost tail is reported, too. Nodes that leave the view
 // are counted for, without being sent anything, for ten minutes: if they come
 // back with a lease of before, they learn what they missed.
 //
