@@ -188,12 +188,17 @@ func TestWrongTopicsAndTooMuchAreRefusedByName(t *testing.T) {
 	_, err := n.Subscribe(ctx, "a.>.b", &listener{}, patterns.SubscribeOptions{})
 	require.ErrorIs(t, err, patterns.ErrTopic)
 	require.ErrorIs(t, n.Publish(ctx, "a", patterns.Message{Body: make([]byte, 1<<20+1)}), patterns.ErrTooLarge)
+	require.EqualValues(t, 1, n.Status().Drops["pubsub.too_large"])
+	long := patterns.Headers{{Key: "k", Value: strings.Repeat("v", patterns.MaxHeaderBytes)}}
+	require.ErrorIs(t, n.TryPublish("a", patterns.Message{Headers: long}), patterns.ErrTooLarge)
+	require.EqualValues(t, 2, n.Status().Drops["pubsub.too_large"])
 	require.NoError(t, n.Publish(ctx, "a", patterns.Message{Body: make([]byte, 1<<20)}))
 
 	first := subscribe(t, n, "a", &listener{}, patterns.SubscribeOptions{})
 	subscribe(t, n, "b", &listener{}, patterns.SubscribeOptions{})
 	_, err = n.Subscribe(ctx, "c", &listener{}, patterns.SubscribeOptions{})
 	require.ErrorIs(t, err, patterns.ErrTooMany)
+	require.EqualValues(t, 1, n.Status().Drops["pubsub.subscriptions"])
 	require.NoError(t, first.Close(ctx))
 	subscribe(t, n, "c", &listener{}, patterns.SubscribeOptions{})
 

@@ -9,18 +9,20 @@ import "sync/atomic"
 type dropReason uint8
 
 const (
-	dropMalformed    dropReason = iota // a frame that can't be decoded
-	dropUnauthorized                   // not sealed as it should be, or not for this group
-	dropLate                           // came after it was given up, or twice
-	dropStreams                        // from a publisher too many
-	dropGap                            // given up after the wait, or because too much waits; told to subscribers
-	dropUnsent                         // waited for a link that could not be established
-	dropUnreachable                    // for a node that can't be reached now
-	dropLane                           // for a node whose lane is full, after the wait
-	dropForward                        // a forwarder's: the lane to the next node is full, or the link is lost
-	dropNoPath                         // to be forwarded on a path that is not known (any more)
-	dropPath                           // a path beyond the limits
-	dropUnpicked                       // for a queue that has no subscription here any more
+	dropMalformed     dropReason = iota // a frame that can't be decoded
+	dropUnauthorized                    // not sealed as it should be, or not for this group
+	dropLate                            // came after it was given up, or twice
+	dropStreams                         // from a publisher too many
+	dropGap                             // given up after the wait, or because too much waits; told to subscribers
+	dropUnsent                          // waited for a link that could not be established
+	dropUnreachable                     // for a node that can't be reached now
+	dropLane                            // for a node whose lane is full, after the wait
+	dropForward                         // a forwarder's: the lane to the next node is full, or the link is lost
+	dropNoPath                          // to be forwarded on a path that is not known (any more)
+	dropPath                            // a path beyond the limits
+	dropUnpicked                        // for a queue that has no subscription here any more
+	dropTooLarge                        // not published: the message is beyond a limit
+	dropSubscriptions                   // refused: MaxSubscriptions are there, or what they say of queues does not fit the lease
 	dropReasons
 )
 
@@ -28,7 +30,7 @@ const (
 func (d dropReason) String() string {
 	return [...]string{
 		"malformed", "unauthorized", "late", "streams", "gap", "unsent", "unreachable", "lane_full",
-		"forward", "no_path", "path_refused", "unpicked",
+		"forward", "no_path", "path_refused", "unpicked", "too_large", "subscriptions",
 	}[d]
 }
 

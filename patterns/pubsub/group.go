@@ -133,6 +133,7 @@ func (g *group) addLocked(k interestKey) (since uint64, err error) {
 	if k.queue != "" {
 		size := interestSize(k)
 		if g.queued+size > maxQueued { // of queues there is no coarser form
+			g.e.drops.add(dropSubscriptions, 1)
 			return 0, patterns.ErrTooMany
 		}
 		g.queued += size

@@ -190,6 +190,7 @@ func TestQueuesThatDoNotFitTheLeaseAreRefused(t *testing.T) {
 		_, err = l.Engine.Subscribe(t.Context(), fmt.Sprintf("work.%04d", count), got, patterns.SubscribeOptions{Queue: "q"})
 	}
 	require.ErrorIs(t, err, patterns.ErrTooMany)
+	require.EqualValues(t, 1, l.dropped(dropSubscriptions))
 	require.Greater(t, count, 300)
 	_, err = l.Engine.Subscribe(t.Context(), "work.x", got, patterns.SubscribeOptions{})
 	require.NoError(t, err, "without a queue there is room")

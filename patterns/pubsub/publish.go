@@ -118,6 +118,7 @@ func (e *Engine) newPublication(topic string, m patterns.Message, o patterns.Pub
 	new(turn).take(e.cfg.Exec, "pubsub.publish", fingerprint(topic, m.Body))
 	hs := wireHeaders(m.Headers)
 	if err := wire.CheckHeaders(hs); err != nil || wire.HeadersSize(nil)+MaxMessage < wire.HeadersSize(hs)+len(m.Body) {
+		e.drops.add(dropTooLarge, 1)
 		return nil, patterns.ErrTooLarge
 	}
 	word, _ := match.Group(topic)

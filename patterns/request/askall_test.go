@@ -126,6 +126,7 @@ func TestNobodyIsAskedMoreThanAllowed(t *testing.T) {
 		require.Len(t, out, 3)
 		require.Equal(t, request.Tally{Missing: []patterns.Missing{{Member: id(4), Err: patterns.ErrTooLarge}}}, withoutPeers(tally))
 		require.Empty(t, caller.link(hosts[3].id).sent)
+		require.EqualValues(t, 1, caller.engine.Drops()["survey_members"])
 
 		ten := patterns.Message{Body: make([]byte, 10)}
 		_, tally, err = survey(caller, t.Context(), request.All{Message: ten, MaxBytes: 40})

@@ -79,7 +79,7 @@ func (c *call) transmit(a *attempt) decision {
 		e.drops.count(dropLaneFull)
 		return c.lost(a, failedFull)
 	case errors.Is(err, overlay.ErrTooLarge):
-		return c.end(patterns.ErrTooLarge)
+		return c.tooLarge()
 	}
 	return c.end(c.plan.closing())
 }

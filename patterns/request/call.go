@@ -121,7 +121,7 @@ func (c *call) try() decision {
 	case !c.plan.permits(m.ID):
 		return c.plan.denied()
 	case m.MaxMessage > 0 && c.size > m.MaxMessage:
-		return c.end(patterns.ErrTooLarge)
+		return c.tooLarge()
 	case len(c.attempts) > 0 && !c.route.allowRetry(c.now()):
 		e.drops.count(dropBudget)
 		return c.plan.denied()
@@ -134,7 +134,7 @@ func (c *call) try() decision {
 func (c *call) tryOnly(m *cluster.Member) decision {
 	switch {
 	case m.MaxMessage > 0 && c.size > m.MaxMessage:
-		return c.end(patterns.ErrTooLarge)
+		return c.tooLarge()
 	case len(c.attempts) == 0:
 		return c.attempt(m)
 	case !c.plan.onlyUnreached() || !c.listed(m):
@@ -173,6 +173,12 @@ func (c *call) now() int64 {
 		c.moment = c.engine.now()
 	}
 	return c.moment
+}
+
+// tooLarge ends it: the message is beyond a limit, and was not sent.
+func (c *call) tooLarge() decision {
+	c.engine.drops.count(dropTooLarge)
+	return c.end(patterns.ErrTooLarge)
 }
 
 // end is the decision to end.

@@ -15,7 +15,7 @@ const (
 	dropUnauthorized                   // refused: not sealed, or not for us
 	dropReplay                         // refused: sealed, and seen before
 	dropDuplicate                      // the same request is under way
-	dropTooLarge                       // refused: beyond the member's MessageBytes
+	dropTooLarge                       // beyond a limit on messages: not sent, or refused beyond the member's MessageBytes
 	dropLength                         // refused: QueueLength requests wait
 	dropBytes                          // refused: they have QueueBytes
 	dropWorkers                        // refused: no worker is free in the whole node
@@ -31,6 +31,7 @@ const (
 	dropReplyLarge                     // a reply beyond what its survey takes
 	dropLaneFull                       // a request that did not fit into the lane to its member
 	dropBudget                         // a retry that the budget did not allow
+	dropUnasked                        // a member that was not asked: more than the survey takes replies
 	dropReasons
 )
 
@@ -39,7 +40,7 @@ func (d dropReason) String() string {
 	return [...]string{
 		"malformed", "no_such_member", "no_method", "unauthorized", "replay", "duplicate", "too_large", "queue_length",
 		"queue_bytes", "workers", "draining", "expired", "cancelled", "orphaned", "abandoned", "reply_unsent", "reply_late",
-		"reply_foreign", "reply_bad", "reply_large", "lane_full", "retry_budget",
+		"reply_foreign", "reply_bad", "reply_large", "lane_full", "retry_budget", "survey_members",
 	}[d]
 }
 
