@@ -26,8 +26,8 @@
 //     as handlers may need it.
 //  4. The node stays until callers have stopped to send, a quarter of a second
 //     at least, two at most.
-//  5. Handlers of tunnels return. Tunnels that were opened here end with the
-//     node.
+//  5. Handlers of tunnels return. Tunnels that were opened here have until then,
+//     too, to end.
 //  6. The links say goodbye, after what is queued on them was sent.
 //  7. Close.
 //

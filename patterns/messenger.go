@@ -69,7 +69,7 @@ type Messenger interface {
 
 	// Shutdown drains: it leaves its clusters, ends its subscriptions,
 	// finishes what was accepted until ctx ends (tunnels too: their handlers
-	// return), then closes.
+	// return, and those that were opened here end), then closes.
 	Shutdown(ctx context.Context) error
 
 	// Close ends everything at once. It is idempotent and waits.

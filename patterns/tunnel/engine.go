@@ -46,7 +46,8 @@ type Engine struct {
 	remotes  map[peer.ID]*remote
 	openings map[uint64]*opening // by id
 	members  map[cluster.MemberID]*member
-	mine     int // tunnels opened here
+	mine     int           // tunnels opened here
+	none     chan struct{} // closed when there is none of them; nil = nobody waits
 	purse    purse
 	fresh    []fresh
 	draining bool

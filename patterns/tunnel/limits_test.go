@@ -204,6 +204,30 @@ func TestDrainWaitsForTheHandlers(t *testing.T) {
 	})
 }
 
+func TestDrainWaitsForTunnelsThatWereOpenedHere(t *testing.T) {
+	// This test shuts the opener's node down while its program uses a tunnel,
+	// which works on until it has ended; with a bound it is cut then.
+	play(t, func(t *testing.T, s *stage) {
+		a, _ := s.pair(echo, patterns.Limits{})
+		c := s.node("c")
+		tunnel := s.open(a, "")
+		result := make(chan error, 1)
+		go func() { result <- a.Shutdown(context.Background()) }()
+		time.Sleep(5 * time.Second)
+		require.NoError(t, tunnel.Send(t.Context(), []byte("still here")))
+		_, err := tunnel.Receive(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, result)
+		require.NoError(t, tunnel.CloseSend())
+		require.NoError(t, done(t, tunnel))
+		require.NoError(t, <-result)
+
+		tunnel = s.open(c, "")
+		require.ErrorIs(t, c.Shutdown(within(t, 5*time.Second)), context.DeadlineExceeded)
+		require.ErrorIs(t, done(t, tunnel), patterns.ErrClosed)
+	})
+}
+
 func TestADrainThatIsCutShortInterrupts(t *testing.T) {
 	// This test bounds the drain of one registration, then of the node: both
 	// ends of the tunnel are told, and the handler has returned when Shutdown

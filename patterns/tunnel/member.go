@@ -32,7 +32,7 @@ func (e *Engine) leave(t *Tunnel, window int) {
 	e.purse.close(window)
 	var idle chan struct{}
 	if m := t.member; m == nil {
-		e.mine--
+		idle = e.oneLess()
 	} else if m.open--; m.open == 0 {
 		delete(e.members, m.id)
 		idle = m.idle
@@ -43,10 +43,20 @@ func (e *Engine) leave(t *Tunnel, window int) {
 	}
 }
 
-// Drain refuses new tunnels and waits until those of this node's members are
+// oneLess counts a tunnel that was opened here out. It returns what to close if
+// it was the last one and somebody waits for that. mu is held.
+func (e *Engine) oneLess() (none chan struct{}) {
+	if e.mine--; e.mine == 0 {
+		none, e.none = e.none, nil
+	}
+	return none
+}
+
+// Drain refuses new tunnels to this node's members and waits until theirs are
 // over and their handlers have returned. If ctx ends before, they are
 // interrupted, and ctx's error is returned without waiting for the handlers.
-// Tunnels that were opened here are not waited for.
+// Then it does the same for the tunnels that were opened here: handlers may have
+// needed them, and the program may be using them.
 func (e *Engine) Drain(ctx context.Context) error {
 	e.mu.Lock()
 	e.draining = true
@@ -57,7 +67,34 @@ func (e *Engine) Drain(ctx context.Context) error {
 			err = e
 		}
 	}
+	if err == nil {
+		err = e.drainMine(ctx)
+	}
 	return err
+}
+
+func (e *Engine) drainMine(ctx context.Context) error {
+	e.mu.Lock()
+	if e.mine == 0 {
+		e.mu.Unlock()
+		return nil
+	}
+	if e.none == nil {
+		e.none = make(chan struct{})
+	}
+	none := e.none
+	e.mu.Unlock()
+	select {
+	case <-none:
+		return nil
+	case <-ctx.Done():
+	}
+	for _, t := range e.tunnelsOf(func(t *Tunnel) bool { return t.member == nil }) {
+		t.mu.Lock()
+		t.breakOff(wire.TunnelReset{Cause: wire.CauseLeaving}, patterns.ErrClosed)
+		t.unlock(false)
+	}
+	return ctx.Err()
 }
 
 // DrainMember does that for one member, which must not get new openings any

@@ -89,10 +89,13 @@ func (e *Engine) begin(cluster string) (*opening, error) {
 func (e *Engine) giveUp(o *opening) {
 	e.mu.Lock()
 	delete(e.openings, o.id)
-	e.mine--
+	none := e.oneLess()
 	e.purse.close(o.window)
 	early := o.early
 	e.mu.Unlock()
+	if none != nil {
+		e.wake("tunnel.none", o.id, func() { close(none) })
+	}
 	told := make(map[peer.ID]bool)
 	for _, f := range early {
 		if !told[f.from] {
