@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/relay/internal/failure"
 )
@@ -63,6 +64,37 @@ func TestOneBeyondALimitIsTheNamedError(t *testing.T) {
 	require.Equal(t, uint64(1), drops["registration.too_many"])
 	require.Equal(t, uint64(1), drops["request.too_many_bytes"])
 	require.Equal(t, uint64(2), drops["request.too_many"])
+}
+
+// This test has one connection more than may be about to say Hello: it is
+// closed at once and counted, and there is room again when the others have gone.
+func TestOneMuteConnectionTooManyIsCounted(t *testing.T) {
+	const handshakes = 256
+	r, _, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.Handshake = patience })
+	mute := make([]*binding, handshakes)
+	for i := range mute {
+		mute[i] = dial(t, "unix", cfg.Socket)
+	}
+	dial(t, "unix", cfg.Socket).expectEnd()
+	require.Equal(t, map[string]uint64{"handshake.too_many": 1}, r.Status().Drops)
+	mute[0].send(hello())
+	expect[*session.Welcome](mute[0])
+	attach(t, cfg.Socket)
+}
+
+// This test publishes a message that no frame of a session holds: its
+// subscription is told of a gap, which is counted, and gets the next one.
+func TestAMessageBeyondAFrameIsAGap(t *testing.T) {
+	r, n, cfg := start(t, nil)
+	b := attach(t, cfg.Socket)
+	b.subscribe(&session.Subscribe{ID: 1, Pattern: "a"})
+	require.NoError(t, n.Publish(t.Context(), "a", patterns.Message{Body: make([]byte, session.MaxMessage+1)}))
+	gap := expect[*session.Gap](b)
+	require.EqualValues(t, 1, gap.Missed)
+	require.True(t, gap.Exact)
+	require.Equal(t, map[string]uint64{"publication.too_large": 1}, r.Status().Drops)
+	require.NoError(t, n.Publish(t.Context(), "a", patterns.Message{Body: []byte("next")}))
+	require.Equal(t, "next", string(expect[*session.Publication](b).Body))
 }
 
 // This test checks that an id which is in use is the client's fault.
