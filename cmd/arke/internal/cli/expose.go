@@ -36,7 +36,10 @@ Prints "arke expose ready" when the service is a member. While nothing takes
 connections at HOST:PORT, it is none: it waits for the service, and leaves the
 cluster when the service is gone, so that callers are led to other members.
 SIGTERM or Ctrl-C drains: no new tunnels, those open may end by themselves; a
-second signal ends at once.`,
+second signal ends at once.
+
+Exit status: 0 all connections had ended after a signal, 5 no relay, 6 some
+were cut off after 30 s, 8 unauthorized, 1 anything else.`,
 		Example: `  arke expose db --to tcp://127.0.0.1:5432
   arke forward --listen 127.0.0.1:5433 db      # on another machine
   psql --host 127.0.0.1 --port 5433            # there`,

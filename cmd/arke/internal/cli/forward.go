@@ -35,7 +35,10 @@ reset, with a line on standard error. SIGTERM or Ctrl-C drains: no new
 connections, those open may end by themselves; a second signal ends at once.
 
 Whoever reaches the port uses the cluster, without any key: listen on loopback
-unless that is what you want.`,
+unless that is what you want.
+
+Exit status: 0 all connections had ended after a signal, 5 no relay, 6 some
+were cut off after 30 s, 8 unauthorized, 1 anything else.`,
 		Example: `  arke forward --listen 127.0.0.1:5433 db
   psql --host 127.0.0.1 --port 5433`,
 		Args: positional(1, 1, "CLUSTER"),

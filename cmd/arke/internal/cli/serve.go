@@ -52,7 +52,10 @@ is refused.
 
 Prints "arke serve ready" when the registration is acknowledged. If the relay
 restarts, the member registers again by itself. SIGTERM or Ctrl-C drains: no
-new requests, those accepted are finished; a second signal ends at once.`,
+new requests, those accepted are finished; a second signal ends at once.
+
+Exit status: 0 all was finished after a signal, 5 no relay, 6 something was
+cut off after 30 s, 8 unauthorized, 1 anything else.`,
 		Example: `  arke serve echo --echo --tunnel-echo
   arke serve count --exec 'wc -c' --concurrency 4
   arke serve sort --tunnel-exec sort`,

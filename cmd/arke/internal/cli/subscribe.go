@@ -35,7 +35,10 @@ acknowledged. If the relay restarts, it subscribes again by itself. Messages
 that are missing are told, with their number, on standard error, where they
 would have stood; with --json as an object with "missed", whether that number
 is "exact", and the "reason": slow (this program), lane, lost or relay. Of the
-subscribers with the same --queue each message goes to one.`,
+subscribers with the same --queue each message goes to one.
+
+Exit status: 0 ended by a signal or by --count, 5 no relay, 6 what waited was
+not printed in time after the signal, 8 unauthorized, 1 anything else.`,
 		Example: `  arke subscribe 'weather.*.temperature'
   arke subscribe 'orders.>' --queue billing --json
   arke subscribe alarm --count 1 && say alarm`,
