@@ -55,7 +55,7 @@ func newControl(now time.Time, cfg controlConfig) *control {
 	c.registrar = &registrar{
 		self: cfg.self, incarnation: cfg.incarnation, zone: cfg.zone, addrs: cfg.addrs, rand: cfg.rand,
 		dice: &d, out: out, reach: c.reach, finder: c.finder, calendar: c.calendar,
-		enrolled: make(map[enrolmentKey]*enrolment), refused: make(counters),
+		alone: now.Add(settleTime), enrolled: make(map[enrolmentKey]*enrolment), refused: make(counters),
 	}
 	c.lookout = &lookout{
 		self: cfg.self, zone: cfg.zone,

@@ -85,6 +85,11 @@ func (e *enrolment) tally(r *reach) (held, refused, asked int, reason wire.Refus
 	return held, refused, asked, reason
 }
 
+// heldElsewhere says whether an anchor other than this node holds the lease.
+func (e *enrolment) heldElsewhere(self peer.ID) bool {
+	return slices.ContainsFunc(e.attaches, func(a *attach) bool { return a.state == attachHeld && a.peer != self })
+}
+
 // answered takes in what the anchor said.
 func (a *attach) answered(now time.Time, reason wire.Refusal, d *dice) {
 	if reason == wire.Refusal_NONE {

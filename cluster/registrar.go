@@ -28,6 +28,9 @@ type registrar struct {
 	reach       *reach
 	finder      *finder
 	calendar    *calendar
+	// alone is when a node that nobody has linked to may believe that it is
+	// the first one of its network. Before, it has just not joined yet.
+	alone time.Time
 
 	members   []*registration // by name, then member
 	enrolled  map[enrolmentKey]*enrolment

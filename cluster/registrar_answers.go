@@ -48,7 +48,9 @@ func (r *registrar) attached(cid security.ClusterID, m MemberID, p peer.ID) bool
 }
 
 // settle ends the Register call once a majority of the anchors has
-// acknowledged under every valid id, or all have refused.
+// acknowledged under every valid id, or all have refused. Of a node that may be
+// joining its own word is not enough: those who are asked by others do not know
+// of the member yet.
 func (r *registrar) settle(now time.Time, g *registration) {
 	if g.acknowledged {
 		return
@@ -64,6 +66,10 @@ func (r *registrar) settle(now time.Time, g *registration) {
 			return
 		}
 		done = done && asked > 0 && held >= majority(asked)
+		if done && now.Before(r.alone) && !e.heldElsewhere(r.self) {
+			done = false
+			r.alarm.plan(r.alone)
+		}
 	}
 	if done {
 		g.acknowledged = true

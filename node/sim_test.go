@@ -162,3 +162,45 @@ func TestACrashedNodeInterruptsWhatIsNotIdempotent(t *testing.T) {
 		}
 	})
 }
+
+// This test has a node serve in the very moment in which it starts: when it is
+// told that it is a member, somebody who is asked by others knows, so nobody
+// is told that there is none.
+func TestAMemberThatIsAcknowledgedIsKnown(t *testing.T) {
+	sim.Run(t, sim.Config{}, func(t *testing.T, n *sim.Network) {
+		s := newStage(t, n, 0)
+		for i := range 3 {
+			s.nodes = append(s.nodes, s.start(i))
+			if i < 2 {
+				time.Sleep(3 * time.Second)
+			}
+		}
+		_, err := s.nodes[0].Request(t.Context(), "echo", patterns.Message{})
+		require.ErrorIs(t, err, patterns.ErrNoMembers)
+
+		begin := time.Now()
+		s.serve(2)
+		t.Logf("acknowledged after %v", time.Since(begin))
+		require.Less(t, time.Since(begin), 300*time.Millisecond)
+		for _, caller := range s.nodes[:2] {
+			_, err := caller.Request(t.Context(), "echo", patterns.Message{Body: []byte("now")})
+			require.NoError(t, err)
+		}
+	})
+}
+
+// This test starts a node that nobody joins: it is its own anchor, but not
+// before it can know that it is alone.
+func TestANodeAloneBelievesItselfAfterAWhile(t *testing.T) {
+	sim.Run(t, sim.Config{}, func(t *testing.T, n *sim.Network) {
+		s := newStage(t, n, 0)
+		s.nodes = append(s.nodes, s.start(0))
+		begin := time.Now()
+		s.serve(0)
+		require.InDelta(t, 1.5, time.Since(begin).Seconds(), 0.1)
+		begin = time.Now()
+		_, err := s.nodes[0].Serve(t.Context(), "another", patterns.HandlerFunc(nil), patterns.Limits{})
+		require.NoError(t, err)
+		require.Less(t, time.Since(begin), 10*time.Millisecond)
+	})
+}
