@@ -42,9 +42,9 @@ type Messenger interface {
 	// returns when it is in the lanes to their nodes: who is slow, or lost on
 	// the way, is told of a gap. Nobody listening is no error. It waits for
 	// room in the lanes, and at first for the list of subscribers, until ctx
-	// ends (5 s if ctx has no deadline). Errors: ErrTopic, ErrTooLarge,
-	// ErrUnreachable if nobody who knows the subscribers could be asked,
-	// ErrUnauthorized, ErrClosed, a *DeadlineError.
+	// ends (5 s if ctx has no deadline). Body and headers are at most 1 MiB.
+	// Errors: ErrTopic, ErrTooLarge, ErrUnreachable if nobody who knows the
+	// subscribers could be asked, ErrUnauthorized, ErrClosed, a *DeadlineError.
 	Publish(ctx context.Context, topic string, m Message, opts ...PublishOption) error
 
 	// TryPublish is Publish, but returns ErrWouldBlock where Publish would
