@@ -37,6 +37,7 @@ func (k *lookout) refresh(now time.Time, w *watched) {
 	slices.SortFunc(v.Members, compareMembers)
 	v.Empty = len(v.Members) == 0 && believedEmpty(w.sights)
 	v.Known = v.Empty || len(v.Members) > 0
+	v.Told = complete(w.sights, true)
 	v.Complete = complete(w.sights, w.view.Complete)
 	for key, m := range w.members {
 		if members[key] == nil || members[key].load != m.load {
@@ -47,7 +48,7 @@ func (k *lookout) refresh(now time.Time, w *watched) {
 	for _, s := range w.sights {
 		s.tidy(len(found))
 	}
-	if slices.Equal(v.Members, w.view.Members) && v.Known == w.view.Known && v.Complete == w.view.Complete {
+	if slices.Equal(v.Members, w.view.Members) && v.Known == w.view.Known && v.Told == w.view.Told && v.Complete == w.view.Complete {
 		return
 	}
 	v.rota = newRota(k.self, k.zone, v.Members)

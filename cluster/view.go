@@ -13,8 +13,11 @@ type View struct {
 	Known bool
 	// Empty says that the cluster is known to have no member.
 	Empty bool
-	// Complete says that a majority of the anchors have told all they hold,
-	// so that nobody is missing who registered a round trip ago.
+	// Told says that a majority of the anchors have told what they hold, also
+	// those that have only just become anchors.
+	Told bool
+	// Complete says that a majority of the anchors that can know everybody
+	// have told, so that nobody is missing who registered a round trip ago.
 	Complete bool
 
 	pool *pool

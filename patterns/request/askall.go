@@ -61,7 +61,7 @@ func (e *Engine) AskAll(ctx context.Context, a All, each EachFunc) (Tally, error
 	f.turn.take(e.cfg.Exec, "request.all", q.fingerprint())
 	f.route = e.route(a.Cluster)
 	defer func() { e.putRoute(f.route, e.now()) }()
-	v, err := e.view(ctx, f.route)
+	v, err := e.view(ctx, f.route, completeTime, isComplete)
 	if err != nil {
 		return Tally{}, err
 	}

@@ -17,10 +17,14 @@ import (
 // 1.5 s.
 const completeTime = 2 * time.Second
 
+// toldTime is how long Members waits for a majority of the anchors to tell what
+// they hold: who looks at a list wants it soon.
+const toldTime = 500 * time.Millisecond
+
 // Members lists who serves the cluster, in the order of member ids. Its errors
 // are those of Do. Without a deadline in ctx it has 5 s.
 func (e *Engine) Members(ctx context.Context, name string) ([]patterns.Member, error) {
-	v, err := e.View(ctx, name)
+	v, err := e.look(ctx, name, toldTime, func(v *cluster.View) bool { return v.Told })
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +42,13 @@ func (e *Engine) Members(ctx context.Context, name string) ([]patterns.Member, e
 // it says that it is complete, for which it waits a moment. Errors and default
 // deadline are those of Do.
 func (e *Engine) View(ctx context.Context, name string) (*cluster.View, error) {
+	return e.look(ctx, name, completeTime, isComplete)
+}
+
+func isComplete(v *cluster.View) bool { return v.Complete }
+
+// look is View with what is enough, and how long that is waited for.
+func (e *Engine) look(ctx context.Context, name string, patience time.Duration, enough func(*cluster.View) bool) (*cluster.View, error) {
 	q := Ask{Cluster: name}
 	if err := e.check(ctx, q); err != nil {
 		return nil, err
@@ -51,11 +62,11 @@ func (e *Engine) View(ctx context.Context, name string) (*cluster.View, error) {
 		ctx, cancel = overlay.WithTimeout(ctx, e.cfg.Clock, "request.view", DefaultTimeout)
 		defer cancel()
 	}
-	return e.view(ctx, r)
+	return e.view(ctx, r, patience, enough)
 }
 
-// view is View for a route; ctx has a deadline.
-func (e *Engine) view(ctx context.Context, r *route) (*cluster.View, error) {
+// view is look for a route; ctx has a deadline.
+func (e *Engine) view(ctx context.Context, r *route, patience time.Duration, enough func(*cluster.View) bool) (*cluster.View, error) {
 	for {
 		v, err := r.watch.Wait(ctx, false)
 		if err != nil {
@@ -63,19 +74,18 @@ func (e *Engine) view(ctx context.Context, r *route) (*cluster.View, error) {
 		}
 		// Those who were known may have gone meanwhile; whether others are there
 		// is known only if the view says so.
-		if v = e.complete(ctx, r.watch, v); len(v.Members) > 0 {
+		if v = e.await(ctx, r.watch, v, patience, enough); len(v.Members) > 0 {
 			return v, nil
 		}
 	}
 }
 
-// complete waits a moment for a view that misses nobody.
-func (e *Engine) complete(ctx context.Context, w Watch, v *cluster.View) *cluster.View {
-	patience := completeTime
+// await waits a moment for a view that is enough.
+func (e *Engine) await(ctx context.Context, w Watch, v *cluster.View, patience time.Duration, enough func(*cluster.View) bool) *cluster.View {
 	if deadline, limited := ctx.Deadline(); limited {
 		patience = min(patience, deadline.Sub(e.cfg.Clock.Now())/2)
 	}
-	for pause, waited := firstPause, time.Duration(0); !v.Complete && waited < patience; waited += pause {
+	for pause, waited := firstPause, time.Duration(0); !enough(v) && waited < patience; waited += pause {
 		if !e.sleep(ctx, pause) {
 			break
 		}
