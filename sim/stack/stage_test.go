@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,8 +23,8 @@ import (
 	"github.com/arke-mesh/arke/sim/stack"
 )
 
-// hangs is how much real time a test may take before it counts as stuck: then
-// something in the bubble waits for what the bubble can't see.
+// hangs is how much real time virtual time may stand still before a test counts
+// as stuck: then something in the bubble waits for what the bubble can't see.
 const hangs = 100 * time.Second
 
 // stage is a stack of nodes n0, n1, …
@@ -63,16 +64,37 @@ func bubble(t *testing.T, body func(t *testing.T)) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer close(stop)
+	var moves atomic.Uint64
 	wg.Go(func() {
-		select {
-		case <-stop:
-		case <-time.After(hangs):
-			stacks := make([]byte, 8<<20)
-			_, _ = os.Stderr.Write(stacks[:runtime.Stack(stacks, true)])
-			panic("the bubble hangs")
+		for seen := uint64(0); ; seen = moves.Load() {
+			select {
+			case <-stop:
+				return
+			case <-time.After(hangs):
+			}
+			if moves.Load() == seen {
+				stacks := make([]byte, 8<<20)
+				_, _ = os.Stderr.Write(stacks[:runtime.Stack(stacks, true)])
+				panic("the bubble hangs")
+			}
 		}
 	})
-	synctest.Test(t, body)
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan struct{})
+		defer close(over)
+		go func() {
+			for ticker := time.NewTicker(time.Second); ; {
+				select {
+				case <-ticker.C:
+					moves.Add(1)
+				case <-over:
+					ticker.Stop()
+					return
+				}
+			}
+		}()
+		body(t)
+	})
 }
 
 // start starts node i, for the first time or again.
