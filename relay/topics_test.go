@@ -263,7 +263,12 @@ func TestWhatABrokenSessionMissedIsCounted(t *testing.T) {
 	require.Equal(t, []string{"a"}, n.Subscriptions(), "it stayed")
 	got := again.subscribe(&session.Subscribe{ID: 7, Resumed: true, Number: 3, WindowLength: 5, Pattern: "a"})
 	require.Equal(t, &session.Subscribed{ID: 7, Continued: true, Number: 3}, got)
-	require.Equal(t, &session.Gap{Subscription: 7, Number: 11, Missed: 8, Exact: true, Reason: session.GapRelay}, expect[*session.Gap](again))
+	gap := expect[*session.Gap](again)
+	require.GreaterOrEqual(t, gap.Number, uint64(9), "what was published before it broke is gone")
+	require.Equal(t, &session.Gap{Subscription: 7, Number: gap.Number, Missed: gap.Number - 3, Exact: true, Reason: session.GapRelay}, gap)
+	// Those of the last two that the subscription has not been given yet may
+	// come still; every one of them is told or delivered.
+	again.expectRun(7, int(gap.Number)+1, 11, 0)
 	publish(t, n, "a", 12, 2)
 	again.expectRun(7, 12, 13, 0)
 	require.Equal(t, []string{"a"}, n.Subscriptions())

@@ -190,26 +190,26 @@ func TestWhatWasSentBeforeCloseArrives(t *testing.T) {
 	// This test sends, closes at once, and finds all of it at the member,
 	// behind it the end.
 	play(t, func(t *testing.T, s *stage) {
-		var got [][]byte
-		var end error
+		got, end := make(chan []byte, 21), make(chan error, 1)
 		a, b := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
 			time.Sleep(time.Second)
-			for end == nil {
-				var body []byte
-				if body, end = t.Receive(ctx); end == nil {
-					got = append(got, body)
+			for {
+				body, err := t.Receive(ctx)
+				if err != nil {
+					end <- err
+					return nil
 				}
+				got <- body
 			}
-			return nil
 		}, patterns.Limits{})
 		tunnel := s.open(a, "")
 		for i := range 20 {
 			require.NoError(t, tunnel.Send(t.Context(), pattern(3000, i)))
 		}
 		require.NoError(t, tunnel.Close())
-		time.Sleep(5 * time.Second)
-		require.ErrorIs(t, end, io.EOF)
+		require.ErrorIs(t, <-end, io.EOF)
 		require.Len(t, got, 20)
+		time.Sleep(5 * time.Second)
 		require.NoError(t, done(t, tunnel))
 		requireNothingLeft(t, a, b)
 	})
