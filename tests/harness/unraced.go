@@ -7,3 +7,7 @@ package harness
 
 // raced says that this process has the race detector.
 const raced = false
+
+// RaceMemory is how many times as much memory the started binary takes because
+// of the race detector.
+const RaceMemory = 1
