@@ -16,6 +16,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
 	"github.com/arke-mesh/arke/patterns/pubsub/match"
 	"github.com/arke-mesh/arke/security"
@@ -38,6 +39,7 @@ type Engine struct {
 	ids     atomic.Uint64 // numbers of subscriptions and of those who wait
 	serial  atomic.Uint64 // numbers of sealed messages
 	turns   atomic.Uint64 // of queues, among local subscriptions
+	order   turn.Turns    // of user code
 	counts  counts
 	drops   drops
 	inboxes *inbox.Set

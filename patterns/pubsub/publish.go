@@ -13,6 +13,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
@@ -115,7 +116,7 @@ func (e *Engine) newPublication(topic string, m patterns.Message, o patterns.Pub
 	if err := match.CheckTopic(topic); err != nil {
 		return nil, err
 	}
-	new(turn).take(e.cfg.Exec, "pubsub.publish", fingerprint(topic, m.Body))
+	e.order.Take(e.cfg.Exec, "pubsub.publish", turn.Fingerprint(topic, m.Body))
 	hs := wireHeaders(m.Headers)
 	if err := wire.CheckHeaders(hs); err != nil || wire.HeadersSize(nil)+MaxMessage < wire.HeadersSize(hs)+len(m.Body) {
 		e.drops.add(dropTooLarge, 1)

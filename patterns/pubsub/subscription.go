@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
 	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
@@ -48,7 +49,7 @@ func (e *Engine) Subscribe(ctx context.Context, pattern string, s patterns.Subsc
 	if err != nil {
 		return nil, err
 	}
-	new(turn).take(e.cfg.Exec, "pubsub.subscribe", fingerprint(pattern, []byte(o.Queue)))
+	e.order.Take(e.cfg.Exec, "pubsub.subscribe", turn.Fingerprint(pattern, []byte(o.Queue)))
 	sub := &subscription{e: e, pattern: pattern, queue: hashQueue(pattern, o.Queue), options: o, inbox: box}
 	err = errForgotten
 	for errors.Is(err, errForgotten) {
@@ -110,7 +111,7 @@ func (s *subscription) Close(ctx context.Context) error {
 	if !s.closed.CompareAndSwap(false, true) {
 		return s.inbox.Close(ctx)
 	}
-	new(turn).take(s.e.cfg.Exec, "pubsub.unsubscribe", s.id)
+	s.e.order.Take(s.e.cfg.Exec, "pubsub.unsubscribe", s.id)
 	s.group.leave(s)
 	s.e.mu.Lock()
 	delete(s.e.subs, s.id)

@@ -49,7 +49,7 @@ func (e *Engine) Ask(ctx context.Context, a Ask) (Answer, error) {
 		return Answer{}, err
 	}
 	c := e.newCall(a)
-	c.turn.take(e.cfg.Exec, "request.call", a.fingerprint())
+	e.takeTurn("request.call", a.fingerprint())
 	var limited bool
 	if c.deadline, limited = ctx.Deadline(); !limited {
 		c.deadline = e.start.Add(time.Duration(c.now()) + DefaultTimeout)

@@ -58,7 +58,7 @@ func (e *Engine) AskAll(ctx context.Context, a All, each EachFunc) (Tally, error
 	f := &fan{engine: e, each: each, bytes: room{limited: a.MaxBytes > 0}}
 	f.bytes.left.Store(int64(a.MaxBytes))
 	f.box.init()
-	f.turn.take(e.cfg.Exec, "request.all", q.fingerprint())
+	e.takeTurn("request.all", q.fingerprint())
 	f.route = e.route(a.Cluster)
 	defer func() { e.putRoute(f.route, e.now()) }()
 	v, err := e.view(ctx, f.route, completeTime, isComplete)
@@ -76,7 +76,6 @@ type fan struct {
 	route  *route
 	box    mailbox // of all calls
 	bytes  room
-	turn   turn
 
 	calls []call
 	open  int         // calls without an outcome
@@ -163,7 +162,7 @@ func (f *fan) await(ctx context.Context) {
 	select {
 	case <-f.box.ready:
 	case <-ctx.Done():
-		f.turn.take(f.engine.cfg.Exec, "request.over", f.calls[0].first.id)
+		f.engine.takeTurn("request.over", f.calls[0].first.id)
 		for i := range f.calls {
 			if c := &f.calls[i]; !c.over {
 				c.moment = 0
@@ -196,7 +195,7 @@ func (f *fan) report(ctx context.Context) error {
 		r.call.finish(ctx)
 		took, stop := f.each(r.call.to, r.call.result(), r.err)
 		r.call.forget()
-		f.turn.take(f.engine.cfg.Exec, "request.each", r.call.first.id)
+		f.engine.takeTurn("request.each", r.call.first.id)
 		if stop != nil {
 			return stop
 		}

@@ -34,7 +34,6 @@ type call struct {
 
 	box  *mailbox // the only part that others touch
 	mail mailbox  // is box, unless that is shared
-	turn turn
 
 	// Owned by the caller's goroutine.
 	plan     plan

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -34,6 +35,7 @@ type Engine struct {
 	ids     atomic.Uint64 // the last request id
 	sent    atomic.Uint64
 	retried atomic.Uint64
+	turns   turn.Turns
 	pending pending
 	routes  table[string, *route]
 

@@ -29,7 +29,6 @@ type job struct {
 	// Owned by the worker.
 	scratch [64]byte
 	parts   [2][]byte
-	turn    turn
 }
 
 // result is how a handler ended.

@@ -53,8 +53,7 @@ func (e *Engine) look(ctx context.Context, name string, patience time.Duration, 
 	if err := e.check(ctx, q); err != nil {
 		return nil, err
 	}
-	var t turn
-	t.take(e.cfg.Exec, "request.view", q.fingerprint())
+	e.takeTurn("request.view", q.fingerprint())
 	r := e.route(name)
 	defer func() { e.putRoute(r, e.now()) }()
 	if _, limited := ctx.Deadline(); !limited {

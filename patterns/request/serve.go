@@ -124,7 +124,7 @@ func (s *Server) handle(j *job) (now int64) {
 		return began
 	}
 	r := j.run()
-	j.turn.take(e.cfg.Exec, "request.done", j.number)
+	e.takeTurn("request.done", j.number)
 	now = e.now()
 	if j.keeps() {
 		s.finished(j)

@@ -33,7 +33,7 @@ func (c *call) await(ctx context.Context, pause time.Duration) decision {
 		select {
 		case <-c.box.ready:
 		case <-over:
-			c.turn.take(c.engine.cfg.Exec, "request.over", c.first.id)
+			c.engine.takeTurn("request.over", c.first.id)
 			return c.end(c.plan.over(ctx.Err()))
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/request"
 )
 
@@ -39,7 +40,7 @@ type Engine struct {
 	numbers  atomic.Uint64 // of all tunnels: the last one
 	handlers atomic.Int64  // that run
 	frames   frames
-	turns    turns
+	turns    turn.Turns
 	drops    drops
 
 	mu       sync.RWMutex // guards what follows

@@ -6,13 +6,13 @@ package tunnel
 import (
 	"context"
 	"errors"
-	"hash/fnv"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/security"
 )
@@ -41,7 +41,7 @@ type earlyFrame struct {
 // request; ErrTooMany is returned when this node has as many tunnels as
 // Config.MaxOpen or Config.BufferBytes allow.
 func (e *Engine) Open(ctx context.Context, cluster string, first patterns.Message, o patterns.RequestOptions) (patterns.Tunnel, error) {
-	e.turns.take(e.cfg.Exec, "tunnel.open", fingerprint(cluster, first.Body))
+	e.turns.Take(e.cfg.Exec, "tunnel.open", turn.Fingerprint(cluster, first.Body))
 	opening, err := e.begin(cluster)
 	if err != nil {
 		return nil, err
@@ -198,13 +198,4 @@ func (e *Engine) keepEarly(p peer.ID, k wire.Kind, id uint64, body []byte) bool 
 	o.bytes += len(body)
 	o.early = append(o.early, earlyFrame{p, k, body})
 	return true
-}
-
-// fingerprint tells openings apart that have no number yet.
-func fingerprint(cluster string, body []byte) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(cluster))
-	h.Write([]byte{byte(len(body)), byte(len(body) >> 8), byte(len(body) >> 16)})
-	h.Write(body[:min(len(body), 64)])
-	return h.Sum64()
 }

@@ -5,39 +5,12 @@ package tunnel
 
 import (
 	"context"
-	"sync"
 
-	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// turn is where a goroutine waits that comes from user code: user code calls
-// whenever it likes, in the simulator often several goroutines at the same
-// instant, and then who is first must not be up to the scheduler. In production
-// nobody waits.
-type turn struct {
-	wg   sync.WaitGroup
-	done func() // wg.Done
-}
-
-// turns keeps them for reuse: a turn is taken for each message.
-type turns struct{ p sync.Pool }
-
-// take returns in a step of its own, in the order of the key.
-func (p *turns) take(x overlay.Exec, name string, n uint64) {
-	t, ok := p.p.Get().(*turn)
-	if !ok {
-		t = &turn{}
-		t.done = t.wg.Done
-	}
-	t.wg.Add(1)
-	x.Wake(overlay.ExecKey{Name: name, N: n}, t.done)
-	t.wg.Wait()
-	p.p.Put(t)
-}
-
 // take is the turn of a goroutine that calls a method of t.
-func (t *Tunnel) take(name string) { t.engine.turns.take(t.engine.cfg.Exec, name, t.number) }
+func (t *Tunnel) take(name string) { t.engine.turns.Take(t.engine.cfg.Exec, name, t.number) }
 
 // enter waits until it is the goroutine's turn to send or receive. It returns
 // with mu held, unless it returns an error.
