@@ -167,7 +167,7 @@ func (c *course) interests(m *cluster.Member) []wire.Interest {
 		var rest []byte
 		var err error
 		if is, rest, err = wire.DecodeInterests(m.Payload); err != nil || len(rest) > 0 {
-			c.e.drops.add(dropMalformed, 1)
+			c.e.drops.Inc(dropMalformed)
 			is = nil
 		}
 		is = legal(is)

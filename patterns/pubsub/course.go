@@ -133,7 +133,7 @@ func (c *course) giveUp(left []*receiver) {
 		}
 		c.owe(r)
 	}
-	c.e.drops.add(dropLane, uint64(len(left)))
+	c.e.drops.Add(dropLane, uint64(len(left)))
 }
 
 // wouldBlock says whether send would leave somebody over.

@@ -3,8 +3,6 @@
 
 package pubsub
 
-import "sync/atomic"
-
 // dropReason says why a frame, or a message for somebody, went no further.
 type dropReason uint8
 
@@ -32,20 +30,4 @@ func (d dropReason) String() string {
 		"malformed", "unauthorized", "late", "streams", "gap", "unsent", "unreachable", "lane_full",
 		"forward", "no_path", "path_refused", "unpicked", "too_large", "subscriptions",
 	}[d]
-}
-
-// drops counts. It may be used concurrently.
-type drops [dropReasons]atomic.Uint64
-
-func (d *drops) add(r dropReason, n uint64) { d[r].Add(n) }
-
-// counts returns the reasons that have occurred.
-func (d *drops) counts() map[string]uint64 {
-	out := make(map[string]uint64)
-	for r := range dropReasons {
-		if n := d[r].Load(); n > 0 {
-			out[r.String()] = n
-		}
-	}
-	return out
 }

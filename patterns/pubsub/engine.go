@@ -16,6 +16,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/internal/drop"
 	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
 	"github.com/arke-mesh/arke/patterns/pubsub/match"
@@ -41,7 +42,7 @@ type Engine struct {
 	turns   atomic.Uint64 // of queues, among local subscriptions
 	order   turn.Turns    // of user code
 	counts  counts
-	drops   drops
+	drops   drop.Counts[dropReason]
 	inboxes *inbox.Set
 	plain   match.Index[*subscription] // of patterns that begin with a word
 	root    match.Index[*subscription] // of the others
@@ -85,7 +86,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, self: self, text: self.String(), hash: hashNode(string(self)), log: cfg.Logger.Named("pubsub"),
 		start: cfg.Clock.Now().Add(-1), random: cfg.Rand.Stream("pubsub"), picks: cfg.Rand.Stream("pubsub.picks"),
-		seals: cfg.Rand.Stream("pubsub.seal"), inboxes: set,
+		seals: cfg.Rand.Stream("pubsub.seal"), inboxes: set, drops: drop.New(dropReasons),
 		subs: make(map[uint64]*subscription), groups: make(map[string]*group), courses: make(map[string]*course),
 		streams: make(map[streamKey]*stream), legs: make(map[legKey]*legs), pipes: make(map[peer.ID]*pipe),
 	}

@@ -143,7 +143,7 @@ func (e *Engine) republish(source peer.ID, m *wire.Publish) {
 	c := e.courses[rootGroup]
 	e.mu.Unlock()
 	if c == nil {
-		e.drops.add(dropNoPath, 1)
+		e.drops.Inc(dropNoPath)
 		return
 	}
 	e.counts.forwarded.Add(1)

@@ -133,7 +133,7 @@ func (g *group) addLocked(k interestKey) (since uint64, err error) {
 	if k.queue != "" {
 		size := interestSize(k)
 		if g.queued+size > maxQueued { // of queues there is no coarser form
-			g.e.drops.add(dropSubscriptions, 1)
+			g.e.drops.Inc(dropSubscriptions)
 			return 0, patterns.ErrTooMany
 		}
 		g.queued += size

@@ -64,7 +64,7 @@ func (l *lone) Subscribe(func(overlay.PeerEvent))        {}
 func (l *lone) comes(from string, k wire.Kind, body []byte) {
 	l.handlers[k](deadLink{peer.ID(from)}, body)
 }
-func (l *lone) dropped(r dropReason) uint64         { return l.drops[r].Load() }
+func (l *lone) dropped(r dropReason) uint64         { return l.Drops()[r.String()] }
 func (l *lone) publish(from string, m wire.Publish) { l.comes(from, wire.KindPublish, m.AppendTo(nil)) }
 
 // deadLink is never up.

@@ -43,7 +43,7 @@ type legs struct {
 func (e *Engine) handlePath(l Link, body []byte) {
 	p, err := wire.DecodePath(body)
 	if err != nil {
-		e.drops.add(dropMalformed, 1)
+		e.drops.Inc(dropMalformed)
 		return
 	}
 	source := l.Peer()
@@ -57,7 +57,7 @@ func (e *Engine) handlePath(l Link, body []byte) {
 	if of == nil {
 		if e.closed || len(e.legs) >= maxLegs {
 			e.mu.Unlock()
-			e.drops.add(dropPath, 1)
+			e.drops.Inc(dropPath)
 			return
 		}
 		of = &legs{}
@@ -74,7 +74,7 @@ func (e *Engine) handlePath(l Link, body []byte) {
 	e.mu.Unlock()
 	switch {
 	case len(p.Stops) > maxStops:
-		e.drops.add(dropPath, 1)
+		e.drops.Inc(dropPath)
 	case !more:
 		e.follow(of, newLeg(e, source, l.Peer(), &p))
 	}
@@ -140,7 +140,7 @@ func (e *Engine) leg(k legKey, epoch uint32) *leg {
 func (e *Engine) forward(l Link, source peer.ID, m *wire.Publish) {
 	g := e.leg(legKey{source, m.Session}, m.Epoch)
 	if g == nil || g.from != l.Peer() {
-		e.drops.add(dropNoPath, 1)
+		e.drops.Inc(dropNoPath)
 		e.complain(l.Peer(), m.Session, m.Epoch, e.self)
 		return
 	}
@@ -151,7 +151,7 @@ func (e *Engine) forward(l Link, source peer.ID, m *wire.Publish) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.void {
-		e.drops.add(dropNoPath, 1)
+		e.drops.Inc(dropNoPath)
 		return
 	}
 	g.last = e.now()
@@ -199,7 +199,7 @@ func (e *Engine) complain(to peer.ID, session uint64, epoch uint32, whom peer.ID
 func (e *Engine) handlePathLost(l Link, body []byte) {
 	m, err := wire.DecodePathLost(body)
 	if err != nil {
-		e.drops.add(dropMalformed, 1)
+		e.drops.Inc(dropMalformed)
 		return
 	}
 	for _, c := range e.allCourses() {

@@ -158,7 +158,7 @@ func (q *pipe) up() {
 	q.opening, q.retry = false, 0
 	for i, p := range q.waiting {
 		if _, err := q.link.Send(overlay.LanePub, p.kind, p.body); err != nil {
-			q.e.drops.add(dropUnsent, uint64(len(q.waiting)-i))
+			q.e.drops.Add(dropUnsent, uint64(len(q.waiting)-i))
 			q.losses++
 			break
 		}
@@ -176,7 +176,7 @@ func (q *pipe) down(failed bool) {
 	if failed {
 		q.opening = false
 		q.retry = q.e.now() + int64(redialTime)
-		q.e.drops.add(dropUnsent, uint64(len(q.waiting)))
+		q.e.drops.Add(dropUnsent, uint64(len(q.waiting)))
 		q.waiting, q.bytes = nil, 0
 	}
 	woken := q.takeWatchers()

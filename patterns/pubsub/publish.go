@@ -119,7 +119,7 @@ func (e *Engine) newPublication(topic string, m patterns.Message, o patterns.Pub
 	e.order.Take(e.cfg.Exec, "pubsub.publish", turn.Fingerprint(topic, m.Body))
 	hs := wireHeaders(m.Headers)
 	if err := wire.CheckHeaders(hs); err != nil || wire.HeadersSize(nil)+MaxMessage < wire.HeadersSize(hs)+len(m.Body) {
-		e.drops.add(dropTooLarge, 1)
+		e.drops.Inc(dropTooLarge)
 		return nil, patterns.ErrTooLarge
 	}
 	word, _ := match.Group(topic)

@@ -19,7 +19,7 @@ func peerID(b string) peer.ID { return peer.ID(b) }
 func (e *Engine) handlePublish(l Link, body []byte) {
 	m, err := wire.DecodePublish(body)
 	if err != nil || match.CheckTopic(m.Topic) != nil {
-		e.drops.add(dropMalformed, 1)
+		e.drops.Inc(dropMalformed)
 		return
 	}
 	from := l.Peer()
@@ -52,7 +52,7 @@ func (e *Engine) handlePublish(l Link, body []byte) {
 		return
 	}
 	if in.relay == nil && !e.read(s, in, publisher, &m) {
-		e.drops.add(dropUnauthorized, 1)
+		e.drops.Inc(dropUnauthorized)
 		return
 	}
 	s.offer(m.Number, len(body), in)
@@ -81,7 +81,7 @@ func (e *Engine) read(s *stream, in *incoming, publisher peer.ID, m *wire.Publis
 func (e *Engine) handleMark(l Link, body []byte) {
 	m, err := wire.DecodePublishMark(body)
 	if err != nil {
-		e.drops.add(dropMalformed, 1)
+		e.drops.Inc(dropMalformed)
 		return
 	}
 	e.told(l.Peer(), m.Source, m.Session, m.Run, m.Number, m.Group)
@@ -123,7 +123,7 @@ func (e *Engine) deliver(p *patterns.Publication, root, echo bool, picks []wire.
 			if s := e.one(subs, pick.Queue); s != nil {
 				s.inbox.Put(p)
 			} else if echo || !root {
-				e.drops.add(dropUnpicked, 1)
+				e.drops.Inc(dropUnpicked)
 			}
 		}
 	}
@@ -155,7 +155,7 @@ func (e *Engine) one(subs []*subscription, queue uint64) *subscription {
 
 // missed tells whom it concerns that messages of a source are missing.
 func (e *Engine) missed(s *stream, n uint64) {
-	e.drops.add(dropGap, n)
+	e.drops.Add(dropGap, n)
 	if s.group == rootForwards {
 		e.missRelayed(n)
 		return

@@ -99,7 +99,7 @@ func (s *spread) skip(b *branch) {
 		r.number++
 		r.passBy(1)
 	}
-	s.e.drops.add(dropForward, uint64(len(b.matched)))
+	s.e.drops.Add(dropForward, uint64(len(b.matched)))
 	s.owe(b.head)
 }
 
@@ -107,7 +107,7 @@ func (s *spread) count(v verdict, n int) {
 	if v == sent {
 		s.e.counts.copies.Add(uint64(n))
 	} else {
-		s.e.drops.add(dropUnreachable, uint64(n))
+		s.e.drops.Add(dropUnreachable, uint64(n))
 	}
 }
 

@@ -60,7 +60,7 @@ func (e *Engine) stream(key streamKey, group string) *stream {
 	if fresh {
 		if e.closed || len(e.streams) >= maxStreams {
 			e.mu.Unlock()
-			e.drops.add(dropStreams, 1)
+			e.drops.Inc(dropStreams)
 			e.forgetStreams(int64(idleTime)) // so that there is room for the next one
 			return nil
 		}
@@ -89,7 +89,7 @@ func (s *stream) offer(number uint64, size int, in *incoming) {
 	defer s.mu.Unlock()
 	s.last = s.e.now()
 	if s.over {
-		s.e.drops.add(dropLate, 1)
+		s.e.drops.Inc(dropLate)
 		s.seq.tell(s.last, number)
 		s.advance()
 		return
@@ -99,7 +99,7 @@ func (s *stream) offer(number uint64, size int, in *incoming) {
 		return
 	}
 	if !s.seq.offer(s.last, number, size, in) {
-		s.e.drops.add(dropLate, 1)
+		s.e.drops.Inc(dropLate)
 		return
 	}
 	s.advance()

@@ -75,7 +75,7 @@ func (e *Engine) admit(sub *subscription) error {
 	case e.closed:
 		return patterns.ErrClosed
 	case sub.id == 0 && len(e.subs) >= e.cfg.MaxSubscriptions:
-		e.drops.add(dropSubscriptions, 1)
+		e.drops.Inc(dropSubscriptions)
 		return patterns.ErrTooMany
 	}
 	name, root := match.Group(sub.pattern)

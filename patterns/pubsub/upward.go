@@ -166,7 +166,7 @@ func (u *upward) giveUp() {
 		u.to.number++
 		u.owe(u.to)
 	}
-	u.e.drops.add(dropLane, 1)
+	u.e.drops.Inc(dropLane)
 }
 
 func (u *upward) wouldBlock(size int) bool {

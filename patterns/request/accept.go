@@ -59,7 +59,7 @@ type seal struct {
 func (e *Engine) handleRequest(l Link, frame []byte) {
 	r, err := wire.DecodeRequest(frame)
 	if err != nil {
-		e.drops.count(dropMalformed)
+		e.drops.Inc(dropMalformed)
 		return
 	}
 	now := e.now()
@@ -83,7 +83,7 @@ func (e *Engine) handleRequest(l Link, frame []byte) {
 	}
 	p := patterns.Pattern(r.Pattern)
 	if text := s.lacks(p); text != "" {
-		e.drops.count(dropNoMethod)
+		e.drops.Inc(dropNoMethod)
 		s.tell(l, overlay.LaneRPC, deadline, r.ID, &o.seal, remoteError(patterns.CodeNoMethod, text))
 		return
 	}
@@ -93,7 +93,7 @@ func (e *Engine) handleRequest(l Link, frame []byte) {
 	}
 	j := s.newJob(e.remote(l.Peer()), r.ID, p, deadline, o)
 	if (!j.keeps() || mutant.On(mutant.AcceptedDiesWithSender)) && !j.remote.add(j) {
-		e.drops.count(dropDuplicate) // the first one is answered
+		e.drops.Inc(dropDuplicate) // the first one is answered
 		e.putRemote(j.remote, now)
 		return
 	}

@@ -77,7 +77,7 @@ func (e *Engine) check(ctx context.Context, a Ask) error {
 	}
 	headers := wireHeaders(a.Message.Headers)
 	if wire.CheckHeaders(headers) != nil || messageSize(headers, a.Message.Body) > MaxMessage {
-		e.drops.count(dropTooLarge)
+		e.drops.Inc(dropTooLarge)
 		return patterns.ErrTooLarge
 	}
 	return nil

@@ -93,7 +93,7 @@ func (f *fan) run(ctx context.Context, v *cluster.View, q Ask, limit int) (Tally
 	members := v.Members
 	if limit > 0 && limit < len(members) {
 		for _, m := range members[limit:] {
-			f.engine.drops.count(dropUnasked)
+			f.engine.drops.Inc(dropUnasked)
 			f.miss(m, patterns.ErrTooLarge)
 		}
 		members = members[:limit]

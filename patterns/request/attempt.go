@@ -76,7 +76,7 @@ func (c *call) transmit(a *attempt) decision {
 	case errors.Is(err, overlay.ErrLaneFull) && c.to != nil:
 		return c.crowd(a)
 	case errors.Is(err, overlay.ErrLaneFull):
-		e.drops.count(dropLaneFull)
+		e.drops.Inc(dropLaneFull)
 		return c.lost(a, failedFull)
 	case errors.Is(err, overlay.ErrTooLarge):
 		return c.tooLarge()

@@ -122,7 +122,7 @@ func (c *call) try() decision {
 	case m.MaxMessage > 0 && c.size > m.MaxMessage:
 		return c.tooLarge()
 	case len(c.attempts) > 0 && !c.route.allowRetry(c.now()):
-		e.drops.count(dropBudget)
+		e.drops.Inc(dropBudget)
 		return c.plan.denied()
 	}
 	return c.attempt(m)
@@ -176,7 +176,7 @@ func (c *call) now() int64 {
 
 // tooLarge ends it: the message is beyond a limit, and was not sent.
 func (c *call) tooLarge() decision {
-	c.engine.drops.count(dropTooLarge)
+	c.engine.drops.Inc(dropTooLarge)
 	return c.end(patterns.ErrTooLarge)
 }
 

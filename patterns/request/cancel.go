@@ -14,7 +14,7 @@ import (
 func (e *Engine) handleCancel(l Link, frame []byte) {
 	m, err := wire.DecodeCancel(frame)
 	if err != nil {
-		e.drops.count(dropMalformed)
+		e.drops.Inc(dropMalformed)
 		return
 	}
 	r, ok := e.remotes.find(l.Peer())
@@ -22,7 +22,7 @@ func (e *Engine) handleCancel(l Link, frame []byte) {
 		return
 	}
 	if j := r.job(m.ID); j != nil && e.withdraw(j) {
-		e.drops.count(dropCancelled)
+		e.drops.Inc(dropCancelled)
 		j.server.refuse(j, wire.OutcomeCancelled)
 	}
 	e.putRemote(r, e.now())
@@ -32,7 +32,7 @@ func (e *Engine) handleCancel(l Link, frame []byte) {
 func (e *Engine) orphan(r *remote) {
 	for _, j := range r.all() {
 		if e.withdraw(j) {
-			e.drops.count(dropOrphaned)
+			e.drops.Inc(dropOrphaned)
 			j.done(e.now())
 		}
 	}

@@ -3,8 +3,6 @@
 
 package request
 
-import "sync/atomic"
-
 // dropReason says why a frame, a request or a reply went no further.
 type dropReason uint8
 
@@ -42,20 +40,4 @@ func (d dropReason) String() string {
 		"queue_bytes", "workers", "draining", "expired", "cancelled", "orphaned", "abandoned", "reply_unsent", "reply_late",
 		"reply_foreign", "reply_bad", "reply_large", "lane_full", "retry_budget", "survey_members",
 	}[d]
-}
-
-// drops counts. It may be used concurrently.
-type drops [dropReasons]atomic.Uint64
-
-func (d *drops) count(r dropReason) { d[r].Add(1) }
-
-// counts returns the reasons that have occurred.
-func (d *drops) counts() map[string]uint64 {
-	out := make(map[string]uint64)
-	for r := range dropReasons {
-		if n := d[r].Load(); n > 0 {
-			out[r.String()] = n
-		}
-	}
-	return out
 }

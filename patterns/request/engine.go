@@ -14,6 +14,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/internal/drop"
 	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/security"
 )
@@ -48,7 +49,7 @@ type Engine struct {
 	draining  atomic.Bool
 
 	remotes table[peer.ID, *remote]
-	drops   drops
+	drops   drop.Counts[dropReason]
 
 	// Lifecycle.
 	closed   atomic.Bool
@@ -70,6 +71,7 @@ func New(cfg Config) (*Engine, error) {
 		log:    cfg.Logger.Named("request"),
 		start:  cfg.Clock.Now().Add(-1), // so that 0 is never a time
 		random: cfg.Rand.Stream("request.seal"),
+		drops:  drop.New(dropReasons),
 	}
 	cfg.Links.Subscribe(e.handlePeerEvent)
 	cfg.Links.Handle(wire.KindRequest, e.handleRequest)

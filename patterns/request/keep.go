@@ -72,6 +72,6 @@ func (s *Server) loseLocked(out []*ticket) []*job {
 
 // lose ends an accepted job that never runs.
 func (s *Server) lose(j *job) {
-	s.engine.drops.count(dropAbandoned)
+	s.engine.drops.Inc(dropAbandoned)
 	j.done(s.engine.now())
 }

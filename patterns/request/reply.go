@@ -14,7 +14,7 @@ import (
 func (e *Engine) handleReply(l Link, body []byte) {
 	r, err := wire.DecodeReply(body)
 	if err != nil {
-		e.drops.count(dropMalformed)
+		e.drops.Inc(dropMalformed)
 		return
 	}
 	if mutant.On(mutant.RepliesInOrder) {
@@ -28,7 +28,7 @@ func (e *Engine) handleReply(l Link, body []byte) {
 			return false
 		}
 		if b := a.call.bytes; b != nil && !b.take(replySize(&r)) {
-			e.drops.count(dropReplyLarge)
+			e.drops.Inc(dropReplyLarge)
 			r = wire.Reply{ID: r.ID, Outcome: wire.OutcomeTooLarge, Queue: r.Queue, Running: r.Running}
 		}
 		a.reply, a.arrived = r, e.now()
@@ -36,11 +36,11 @@ func (e *Engine) handleReply(l Link, body []byte) {
 	})
 	switch {
 	case foreign:
-		e.drops.count(dropReplyForeign)
+		e.drops.Inc(dropReplyForeign)
 	case a != nil:
 		e.post(a, event{what: eventReply, attempt: a})
 	case r.Outcome == wire.OutcomeReply || r.Outcome == wire.OutcomeRemoteError:
-		e.drops.count(dropReplyLate)
+		e.drops.Inc(dropReplyLate)
 	}
 }
 
@@ -115,7 +115,7 @@ func (c *call) open(a *attempt) (patterns.Message, bool) {
 	b.Reply = true
 	headers, body, err := openMessage(c.route.keys, b, r.Body)
 	if err != nil || len(r.Headers) > 0 {
-		c.engine.drops.count(dropReplyBad)
+		c.engine.drops.Inc(dropReplyBad)
 		return patterns.Message{}, false
 	}
 	return patterns.Message{Headers: userHeaders(headers), Body: body}, true

@@ -29,7 +29,7 @@ func (s *Server) offer(j *job, now int64) {
 	case v == verdictWait && j.keeps():
 		s.acknowledge(j)
 	case no != (refusal{}):
-		s.engine.drops.count(no.reason)
+		s.engine.drops.Inc(no.reason)
 		if mutant.On(mutant.FullQueueSilent) && no.outcome == wire.OutcomeOverloaded {
 			j.done(now)
 			return
@@ -75,7 +75,7 @@ func (s *Server) run(j *job) bool {
 
 // turnAway refuses a job because no worker is free.
 func (s *Server) turnAway(j *job) {
-	s.engine.drops.count(dropWorkers)
+	s.engine.drops.Inc(dropWorkers)
 	s.refuse(j, wire.OutcomeOverloaded)
 }
 
@@ -102,7 +102,7 @@ func (s *Server) next(now int64) *job {
 // expire answers those who have waited until their deadline.
 func (s *Server) expire(out []*ticket) {
 	for _, t := range out {
-		s.engine.drops.count(dropExpired)
+		s.engine.drops.Inc(dropExpired)
 		s.refuse(t.job, wire.OutcomeExpired)
 	}
 }
@@ -119,7 +119,7 @@ func (s *Server) handle(j *job) (now int64) {
 		s.lose(j)
 		return began
 	default: // since the verdict
-		e.drops.count(dropCancelled)
+		e.drops.Inc(dropCancelled)
 		j.done(began)
 		return began
 	}
@@ -155,7 +155,7 @@ func (s *Server) answer(j *job, r result, now int64, took time.Duration) {
 			return
 		}
 	}
-	s.engine.drops.count(dropReplyUnsent)
+	s.engine.drops.Inc(dropReplyUnsent)
 }
 
 // encode lays a reply out in two parts, the first one behind dst.
@@ -204,7 +204,7 @@ func (s *Server) refuse(j *job, o wire.Outcome) {
 
 // refuse answers a request that became no job.
 func (e *Engine) refuse(l Link, id uint64, deadline time.Time, no refusal) {
-	e.drops.count(no.reason)
+	e.drops.Inc(no.reason)
 	e.answerHead(l, wire.Reply{ID: id, Outcome: no.outcome}, deadline)
 }
 
@@ -221,7 +221,7 @@ func (e *Engine) answer(l Link, lane overlay.Lane, id uint64, deadline time.Time
 		return
 	}
 	if err != nil {
-		e.drops.count(dropReplyUnsent)
+		e.drops.Inc(dropReplyUnsent)
 	}
 }
 
@@ -246,7 +246,7 @@ func (e *Engine) answerWhenRoom(l Link, lane overlay.Lane, deadline time.Time, p
 	ctx, cancel := overlay.WithTimeout(context.Background(), e.cfg.Clock, "request.refuse", left)
 	defer cancel()
 	if _, err := l.SendWait(ctx, lane, wire.KindReply, parts...); err != nil {
-		e.drops.count(dropReplyUnsent)
+		e.drops.Inc(dropReplyUnsent)
 	}
 }
 

@@ -150,7 +150,7 @@ func (s *Server) abandon() {
 			s.lose(t.job)
 			continue
 		}
-		s.engine.drops.count(dropDraining)
+		s.engine.drops.Inc(dropDraining)
 		s.refuse(t.job, wire.OutcomeDraining)
 	}
 	s.engine.giveUp(s)

@@ -28,7 +28,7 @@ var (
 func (e *Engine) Accept(o request.Opening) (body []byte, err error) {
 	m, err := wire.DecodeTunnelOpen(o.Body)
 	if err != nil {
-		e.drops.count(dropMalformed)
+		e.drops.Inc(dropMalformed)
 		return nil, &patterns.RemoteError{Cluster: o.Server.Name(), Message: err.Error()}
 	}
 	t := &Tunnel{
@@ -55,7 +55,7 @@ func (e *Engine) Accept(o request.Opening) (body []byte, err error) {
 	t.remote.hold()
 	e.expectWord(t, o.Deadline)
 	if !e.serve(o.Server.Service().Tunnel, t) {
-		e.drops.count(dropWorkers)
+		e.drops.Inc(dropWorkers)
 		e.expel(t)
 		return nil, errBusy
 	}
@@ -79,17 +79,17 @@ func (e *Engine) admit(o request.Opening, t *Tunnel) error {
 	case e.closed || e.draining || t.session == 0 || m != nil && m.leaving:
 		return errLeaves
 	case o.Server.Limits().Tunnels <= m.count():
-		e.drops.count(dropTunnels)
+		e.drops.Inc(dropTunnels)
 		return errBusy
 	}
 	r := e.remoteLocked(o.From.Peer())
 	if r.served[t.id] != nil {
-		e.drops.count(dropDuplicate)
+		e.drops.Inc(dropDuplicate)
 		return errBusy
 	}
 	size := e.purse.open()
 	if size == 0 {
-		e.drops.count(dropBuffer)
+		e.drops.Inc(dropBuffer)
 		if len(r.opened)+len(r.served)+r.joining == 0 {
 			delete(e.remotes, r.id)
 		}
@@ -148,7 +148,7 @@ func (e *Engine) sweep() {
 		waiting := !f.t.known && !f.t.over
 		if waiting && f.by <= now {
 			waiting = false
-			e.drops.count(dropSilent)
+			e.drops.Inc(dropSilent)
 			f.t.breakOff(wire.TunnelReset{Cause: wire.CauseInterrupted}, patterns.ErrInterrupted)
 		}
 		f.t.unlock(false)

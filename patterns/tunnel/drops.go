@@ -3,8 +3,6 @@
 
 package tunnel
 
-import "sync/atomic"
-
 // dropReason says why a frame, or a tunnel, went no further.
 type dropReason uint8
 
@@ -29,20 +27,4 @@ func (d dropReason) String() string {
 		"malformed", "unknown", "late", "early", "violation", "tunnels", "buffer_bytes", "open", "workers", "duplicate",
 		"silent_opener",
 	}[d]
-}
-
-// drops counts. It may be used concurrently.
-type drops [dropReasons]atomic.Uint64
-
-func (d *drops) count(r dropReason) { d[r].Add(1) }
-
-// counts returns the reasons that have occurred.
-func (d *drops) counts() map[string]uint64 {
-	out := make(map[string]uint64)
-	for r := range dropReasons {
-		if n := d[r].Load(); n > 0 {
-			out[r.String()] = n
-		}
-	}
-	return out
 }

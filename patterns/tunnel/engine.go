@@ -19,6 +19,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/internal/drop"
 	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/request"
 )
@@ -41,7 +42,7 @@ type Engine struct {
 	handlers atomic.Int64  // that run
 	frames   frames
 	turns    turn.Turns
-	drops    drops
+	drops    drop.Counts[dropReason]
 
 	mu       sync.RWMutex // guards what follows
 	remotes  map[peer.ID]*remote
@@ -77,6 +78,7 @@ func New(cfg Config) (*Engine, error) {
 		openings: make(map[uint64]*opening),
 		members:  make(map[cluster.MemberID]*member),
 		purse:    purse{bytes: cfg.BufferBytes},
+		drops:    drop.New(dropReasons),
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	ended, cancel := context.WithCancel(context.Background())

@@ -17,7 +17,7 @@ func (e *Engine) handle(k wire.Kind) func(request.Link, []byte) {
 	return func(l request.Link, body []byte) {
 		id, flags, err := wire.TunnelOf(body)
 		if err != nil {
-			e.drops.count(dropMalformed)
+			e.drops.Inc(dropMalformed)
 			return
 		}
 		if t := e.find(l.Peer(), k, id, flags, body); t != nil {
@@ -42,7 +42,7 @@ func (t *Tunnel) handle(k wire.Kind, body []byte) {
 	if err == nil {
 		return
 	}
-	t.engine.drops.count(dropViolation)
+	t.engine.drops.Inc(dropViolation)
 	t.mu.Lock()
 	t.breakOff(wire.TunnelReset{Cause: wire.CauseViolation, Text: err.Error()}, patterns.ErrInterrupted)
 	t.unlock(false)
@@ -64,7 +64,7 @@ func (t *Tunnel) handleData(body []byte) error {
 	t.known = true
 	switch {
 	case t.over:
-		t.engine.drops.count(dropLate)
+		t.engine.drops.Inc(dropLate)
 		return nil
 	case t.ends.heard > endingNone:
 		return errBehindEnd

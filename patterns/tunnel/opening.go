@@ -72,11 +72,11 @@ func (e *Engine) begin(cluster string) (*opening, error) {
 	case e.closed:
 		return nil, patterns.ErrClosed
 	case e.mine >= e.cfg.MaxOpen:
-		e.drops.count(dropOpen)
+		e.drops.Inc(dropOpen)
 		return nil, patterns.ErrTooMany
 	}
 	if o.window = e.purse.open(); o.window == 0 {
-		e.drops.count(dropBuffer)
+		e.drops.Inc(dropBuffer)
 		return nil, patterns.ErrTooMany
 	}
 	e.mine++
@@ -122,7 +122,7 @@ func (e *Engine) adopt(cluster string, o *opening, a request.Answer) (patterns.T
 		}, o.head, m.Salt, true)
 	}
 	if err != nil {
-		e.drops.count(dropMalformed)
+		e.drops.Inc(dropMalformed)
 		e.giveUp(o)
 		return nil, patterns.ErrInterrupted
 	}
@@ -191,7 +191,7 @@ func (e *Engine) keepEarly(p peer.ID, k wire.Kind, id uint64, body []byte) bool 
 	}
 	// Twice the credit: with idempotent openings two members may have accepted.
 	if len(o.early) >= earlyFrames || o.bytes+len(body) > 2*o.window+earlyFrames*wire.TunnelHeadSize {
-		e.drops.count(dropEarly)
+		e.drops.Inc(dropEarly)
 		o.spilled = true
 		return true
 	}

@@ -131,7 +131,7 @@ func (e *Engine) find(p peer.ID, k wire.Kind, id uint64, flags uint8, body []byt
 	// Of a tunnel that has ended here meanwhile a reset, credit, or the word that
 	// nobody receives any more is nothing lost.
 	if t == nil && (k == wire.KindTunnelData || k == wire.KindTunnelEnd && flags&wire.FlagClosed == 0) {
-		e.drops.count(dropUnknown)
+		e.drops.Inc(dropUnknown)
 		if flags&wire.FlagOpener == 0 {
 			// Its opening was given up before the member's answer came. The
 			// member need not wait for a word until the opening's deadline.

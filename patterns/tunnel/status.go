@@ -30,4 +30,4 @@ func (e *Engine) Status() Status {
 
 // Drops counts what went no further, by reason; reasons that never occurred are
 // left out.
-func (e *Engine) Drops() map[string]uint64 { return e.drops.counts() }
+func (e *Engine) Drops() map[string]uint64 { return e.drops.ByName() }

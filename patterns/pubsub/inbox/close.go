@@ -45,7 +45,7 @@ func (b *Inbox) giveOver(ctx context.Context) error {
 	b.settleLocked()
 	b.mu.Unlock()
 	if n > 0 {
-		b.set.drops.count(dropClosed, n)
+		b.set.drops.Add(dropClosed, n)
 	}
 	if over {
 		return nil
@@ -56,7 +56,7 @@ func (b *Inbox) giveOver(ctx context.Context) error {
 // refused has publishers go on whose messages were not taken.
 func (b *Inbox) refused(ws []*waiter) {
 	if len(ws) > 0 {
-		b.set.drops.count(dropLate, uint64(len(ws)))
+		b.set.drops.Add(dropLate, uint64(len(ws)))
 		b.wake(ws)
 	}
 }

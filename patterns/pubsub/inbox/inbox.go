@@ -45,7 +45,7 @@ func (b *Inbox) put(p *patterns.Publication, offer bool) bool {
 	switch {
 	case b.closing:
 		b.mu.Unlock()
-		b.set.drops.count(dropLate, 1)
+		b.set.drops.Inc(dropLate)
 		return true
 	case offer && b.blocksLocked(size):
 		b.mu.Unlock()
@@ -61,7 +61,7 @@ func (b *Inbox) takeAndUnlock(p *patterns.Publication, size int) {
 	start := b.startLocked()
 	b.mu.Unlock()
 	if dropped > 0 {
-		b.set.drops.count(why, dropped)
+		b.set.drops.Add(why, dropped)
 	}
 	if start {
 		b.set.start(b, false)

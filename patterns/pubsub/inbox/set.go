@@ -14,6 +14,7 @@ import (
 	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/internal/drop"
 )
 
 const (
@@ -34,7 +35,7 @@ type Set struct {
 	workers int
 	log     *zap.Logger
 
-	drops  drops
+	drops  drop.Counts[dropReason]
 	panics atomic.Uint64
 
 	mu      sync.Mutex
@@ -50,7 +51,7 @@ func NewSet(c SetConfig) (*Set, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Set{exec: c.Exec, clock: c.Clock, workers: c.Workers, log: c.Logger.Named("inbox")}, nil
+	return &Set{exec: c.Exec, clock: c.Clock, workers: c.Workers, log: c.Logger.Named("inbox"), drops: drop.New(dropReasons)}, nil
 }
 
 // New returns an empty inbox, which costs memory and nothing else until
@@ -88,7 +89,7 @@ type SetStatus struct {
 func (s *Set) Status() SetStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return SetStatus{Drops: s.drops.counts(), Panics: s.panics.Load(), Working: s.working, InLine: s.line.n}
+	return SetStatus{Drops: s.drops.ByName(), Panics: s.panics.Load(), Working: s.working, InLine: s.line.n}
 }
 
 // start finds a worker for b, or has it stand in line, where whoever is free

@@ -109,7 +109,7 @@ func (b *Inbox) PutWait(ctx context.Context, p *patterns.Publication) error {
 	switch {
 	case b.closing:
 		b.mu.Unlock()
-		b.set.drops.count(dropLate, 1)
+		b.set.drops.Inc(dropLate)
 		return patterns.ErrClosed
 	case !b.blocksLocked(size):
 		b.takeAndUnlock(p, size)
@@ -140,7 +140,7 @@ func (b *Inbox) giveUp(ctx context.Context, w *waiter) error {
 	start := b.startLocked()
 	b.mu.Unlock()
 	b.wake(admitted)
-	b.set.drops.count(dropCancelled, 1)
+	b.set.drops.Inc(dropCancelled)
 	if start {
 		b.set.start(b, false)
 	}

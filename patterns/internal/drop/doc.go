@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package drop counts what went no further, by named reason: each bound of a
+// pattern has a reason of its own, and the node's status shows how often it
+// was met. What the reasons are is up to each pattern, in its drops.go; here is
+// only how they are counted.
+//
+// # Data path
+//
+//  1. A pattern declares its reasons as an enumeration with names, and makes
+//     its [Counts] with [New].
+//  2. Whoever drops or refuses something says so with Inc or Add, on whatever
+//     goroutine it is.
+//  3. The pattern's Drops method returns ByName.
+//
+// It has no goroutine and no lock.
+package drop
