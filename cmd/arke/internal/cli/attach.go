@@ -6,6 +6,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -58,6 +59,17 @@ func (e Env) token(flag string) string {
 	return e.Token
 }
 
+// attachLogging connects a command that stays until a signal, which therefore
+// logs: at the level of its flag. The caller closes the client.
+func (a App) attachLogging(cmd *cobra.Command, t *attachment, level string) (*client.Client, *zap.Logger, error) {
+	log, err := a.logger(level)
+	if err != nil {
+		return nil, nil, misuse(cmd, err)
+	}
+	c, err := t.attach(cmd.Context(), log)
+	return c, log, err
+}
+
 // attach connects to the relay. The caller closes the client.
 func (t *attachment) attach(ctx context.Context, log *zap.Logger) (*client.Client, error) {
 	if t.address != "" && t.socket != "" {
@@ -83,4 +95,17 @@ func (t *attachment) attach(ctx context.Context, log *zap.Logger) (*client.Clien
 		return nil, &attachError{target: t.target(), err: err}
 	}
 	return c, nil
+}
+
+// within attaches, does what is to be done, and detaches, all of it within the
+// time-out.
+func (t *attachment) within(ctx context.Context, timeout time.Duration, do func(context.Context, *client.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	c, err := t.attach(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return do(ctx, c)
 }

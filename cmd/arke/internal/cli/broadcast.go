@@ -12,10 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
 )
 
 func (a App) broadcast() *cobra.Command {
-	var flags manyFlags
+	var flags sendFlags
 	cmd := &cobra.Command{
 		Use:   "broadcast CLUSTER [BODY | -]",
 		Short: "Hand a message to every member of a cluster, without replies",
@@ -31,47 +32,33 @@ else.`,
   arke broadcast config - --json <config.json`,
 		Args: positional(1, 2, "CLUSTER"),
 	}
-	attachment := a.attachFlags(cmd)
-	f := cmd.Flags()
-	declareMessage(f, &flags.timeout, &flags.headers)
-	f.BoolVar(&flags.asJSON, "json", false, "print the result as one JSON object")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := checkTimeout(flags.timeout); err != nil {
-			return misuse(cmd, err)
-		}
-		message, err := a.message(cmd, args[1:], flags.headers)
+	flags.declare(a, cmd)
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the result as one JSON object")
+	cmd.RunE = a.sending(&flags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
+		begin := time.Now()
+		result, err := c.Broadcast(ctx, cluster, m)
 		if err != nil {
-			return err
+			return &clusterError{cluster, err}
 		}
-		return a.runBroadcast(cmd.Context(), attachment, args[0], message, flags)
-	}
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return ctx.Err()
+		}
+		return a.tellBroadcast(cluster, result, flags.asJSON, time.Since(begin))
+	})
 	return cmd
 }
 
-func (a App) runBroadcast(ctx context.Context, at *attachment, cluster string, m patterns.Message, flags manyFlags) error {
-	ctx, cancel := context.WithTimeout(ctx, flags.timeout)
-	defer cancel()
-	c, err := at.attach(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	begin := time.Now()
-	result, err := c.Broadcast(ctx, cluster, m)
-	if err != nil {
-		return &clusterError{cluster, err}
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return ctx.Err()
-	}
-	if flags.asJSON {
+// tellBroadcast prints who took it, and returns an error unless all did.
+func (a App) tellBroadcast(cluster string, result patterns.BroadcastResult, asJSON bool, took time.Duration) error {
+	var err error
+	if asJSON {
 		err = writeJSON(a.Stdout, struct {
 			Complete bool          `json:"complete"`
 			Members  int           `json:"members"`
 			Nodes    int           `json:"nodes"`
 			Missing  []missingJSON `json:"missing"`
 			Micros   int64         `json:"us"`
-		}{result.Complete, result.Members, result.Nodes, describeMissing(result.Missing), time.Since(begin).Microseconds()})
+		}{result.Complete, result.Members, result.Nodes, describeMissing(result.Missing), took.Microseconds()})
 	} else {
 		_, err = fmt.Fprintf(a.Stdout, "taken by %s on %s\n", plural(result.Members, "member"), plural(result.Nodes, "node"))
 	}

@@ -79,11 +79,7 @@ func (f exposeFlags) target() (string, error) {
 
 func (a App) runExpose(cmd *cobra.Command, at *attachment, cluster, target string, flags exposeFlags) error {
 	ctx := cmd.Context()
-	log, err := a.logger(flags.logLevel)
-	if err != nil {
-		return misuse(cmd, err)
-	}
-	c, err := at.attach(ctx, log)
+	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
 	if err != nil {
 		return err
 	}

@@ -53,29 +53,33 @@ were cut off after 30 s, 8 unauthorized, 1 anything else.`,
 	return cmd
 }
 
-func (a App) runForward(cmd *cobra.Command, at *attachment, cluster string, flags forwardFlags) error {
-	ctx := cmd.Context()
-	log, err := a.logger(flags.logLevel)
+// endpoint returns where to listen, as net.Listen wants to have it.
+func (f forwardFlags) endpoint() (network, address string, err error) {
+	host, port, err := net.SplitHostPort(f.listen)
 	if err != nil {
-		return misuse(cmd, err)
-	}
-	host, port, err := net.SplitHostPort(flags.listen)
-	if err != nil {
-		return misuse(cmd, fmt.Errorf("--listen %q is not HOST:PORT", flags.listen))
+		return "", "", fmt.Errorf("--listen %q is not HOST:PORT", f.listen)
 	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
-	network := "tcp"
+	network = "tcp"
 	if ip := net.ParseIP(host); ip != nil && ip.To4() != nil {
 		network = "tcp4" // or 0.0.0.0 would mean IPv6, too
 	}
-	c, err := at.attach(ctx, log)
+	return network, net.JoinHostPort(host, port), nil
+}
+
+func (a App) runForward(cmd *cobra.Command, at *attachment, cluster string, flags forwardFlags) error {
+	network, address, err := flags.endpoint()
+	if err != nil {
+		return misuse(cmd, err)
+	}
+	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	l, err := net.Listen(network, net.JoinHostPort(host, port))
+	l, err := net.Listen(network, address)
 	if err != nil {
 		return err
 	}
@@ -85,7 +89,7 @@ func (a App) runForward(cmd *cobra.Command, at *attachment, cluster string, flag
 	}
 	f := tcp.NewForwarder(tcp.ForwardConfig{Listener: l.(*net.TCPListener), Cluster: cluster, Opener: c, Log: log})
 	fmt.Fprintf(a.Stdout, "arke forward ready %s\n", addr)
-	err = f.Serve(ctx)
+	err = f.Serve(cmd.Context())
 
 	drain, cancel := context.WithTimeout(a.Abort, drainTime)
 	defer cancel()

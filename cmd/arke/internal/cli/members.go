@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/arke-mesh/arke/relay/client"
 )
 
 // patience bounds the questions to the relay that have no flag for it.
@@ -31,19 +33,14 @@ Exit status 3: nobody serves it.`,
 	attachment := a.attachFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per member")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.runMembers(cmd.Context(), attachment, args[0], asJSON)
+		return attachment.within(cmd.Context(), patience, func(ctx context.Context, c *client.Client) error {
+			return a.listMembers(ctx, c, args[0], asJSON)
+		})
 	}
 	return cmd
 }
 
-func (a App) runMembers(ctx context.Context, at *attachment, cluster string, asJSON bool) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	c, err := at.attach(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+func (a App) listMembers(ctx context.Context, c *client.Client, cluster string, asJSON bool) error {
 	members, err := c.Members(ctx, cluster)
 	if err != nil {
 		return &clusterError{cluster, err}

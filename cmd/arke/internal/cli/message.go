@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -20,19 +18,6 @@ import (
 // maxStdin bounds what is read from standard input: the largest message that
 // any member may accept, and one byte more, so that more is refused.
 const maxStdin = 16<<20 + 1
-
-// declareMessage adds the flags of a message that is sent.
-func declareMessage(f *pflag.FlagSet, timeout *time.Duration, headers *[]string) {
-	f.DurationVar(timeout, "timeout", 5*time.Second, "give up after this time")
-	f.StringArrayVar(headers, "header", nil, "a header of the message, `KEY=VALUE`; may be repeated")
-}
-
-func checkTimeout(timeout time.Duration) error {
-	if timeout <= 0 {
-		return fmt.Errorf("--timeout %s is not positive", timeout)
-	}
-	return nil
-}
 
 // message returns what the arguments after the first, if any, and the headers
 // stand for.

@@ -124,6 +124,14 @@ func (p *press) Publish(_ context.Context, _ string, m patterns.Message, _ ...pa
 	return nil
 }
 
+// newPublishing publishes what next gives, until a message takes a second.
+func newPublishing(next func() ([]byte, error), rate float64) *publishing {
+	return &publishing{
+		topic: "a.b", next: next, begin: time.Now(),
+		flags: publishFlags{sendFlags: sendFlags{timeout: time.Second}, rate: rate},
+	}
+}
+
 func TestLinesOfStandardInputAreMessages(t *testing.T) {
 	// This test checks what is published for each way to say it.
 	for name, tc := range map[string]struct {
@@ -140,7 +148,7 @@ func TestLinesOfStandardInputAreMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &press{}
-			p := &publishing{topic: "a.b", next: newConsole(tc.stdin).bodies(tc.arg, tc.count), flags: publishFlags{timeout: time.Second}, begin: time.Now()}
+			p := newPublishing(newConsole(tc.stdin).bodies(tc.arg, tc.count), 0)
 			require.NoError(t, p.run(t.Context(), m))
 			require.Equal(t, tc.want, m.bodies)
 			require.Equal(t, len(tc.want), p.sent)
@@ -151,27 +159,27 @@ func TestLinesOfStandardInputAreMessages(t *testing.T) {
 func TestPublishingTellsHowFarItCame(t *testing.T) {
 	// This test checks that a failure in the middle says how many messages went
 	// before, and that a line that cannot be a message is named.
-	p := &publishing{topic: "a.b", next: newConsole("").bodies("x", 10), flags: publishFlags{timeout: time.Second}, begin: time.Now()}
+	p := newPublishing(newConsole("").bodies("x", 10), 0)
 	err := p.run(t.Context(), &press{fails: 4})
 	require.Equal(t, 5, exitCode(err))
 	require.Contains(t, explain(err), "subscribers of a.b")
 	require.Contains(t, explain(err), "3 messages had been sent before")
 
 	long := "short\n" + strings.Repeat("x", maxStdin+1)
-	p = &publishing{topic: "a.b", next: newConsole(long).bodies("-", 0), flags: publishFlags{timeout: time.Second}, begin: time.Now()}
+	p = newPublishing(newConsole(long).bodies("-", 0), 0)
 	require.ErrorContains(t, p.run(t.Context(), &press{}), "line 2 of standard input is too long")
 }
 
 func TestRateIsAnUpperLimit(t *testing.T) {
 	// This test checks that no message goes before its time, and that a signal
 	// ends the wait.
-	p := &publishing{topic: "a.b", next: newConsole("").bodies("x", 11), flags: publishFlags{timeout: time.Second, rate: 100}, begin: time.Now()}
+	p := newPublishing(newConsole("").bodies("x", 11), 100)
 	require.NoError(t, p.run(t.Context(), &press{}))
 	require.GreaterOrEqual(t, time.Since(p.begin), 100*time.Millisecond)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p = &publishing{topic: "a.b", next: newConsole("").bodies("x", 11), flags: publishFlags{timeout: time.Second, rate: 0.001}, begin: time.Now()}
+	p = newPublishing(newConsole("").bodies("x", 11), 0.001)
 	require.ErrorIs(t, p.run(ctx, &press{}), context.Canceled)
 }
 

@@ -18,11 +18,9 @@ import (
 
 // publishFlags are what the user asked for.
 type publishFlags struct {
-	count   int
-	rate    float64
-	timeout time.Duration
-	headers []string
-	asJSON  bool
+	sendFlags
+	count int
+	rate  float64
 }
 
 func (a App) publish() *cobra.Command {
@@ -43,11 +41,10 @@ on their way, 5 unreachable, 6 deadline, 8 unauthorized, 9 too large,
   tail -f access.log | arke publish web.access -`,
 		Args: positional(2, 2, "TOPIC and BODY"),
 	}
-	attachment := a.attachFlags(cmd)
+	flags.declare(a, cmd)
 	f := cmd.Flags()
 	f.IntVar(&flags.count, "count", 0, "send BODY so many times, or so many lines at most (default once, or all lines)")
 	f.Float64Var(&flags.rate, "rate", 0, "messages per second at most (default no limit)")
-	declareMessage(f, &flags.timeout, &flags.headers)
 	f.Lookup("timeout").Usage = "give up when one message has waited for so long"
 	f.BoolVar(&flags.asJSON, "json", false, "print how many were sent as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -58,7 +55,7 @@ on their way, 5 unreachable, 6 deadline, 8 unauthorized, 9 too large,
 		if err != nil {
 			return misuse(cmd, err)
 		}
-		return a.runPublish(cmd.Context(), attachment, args[0], a.bodies(args[1], flags.count), headers, flags)
+		return a.runPublish(cmd.Context(), args[0], a.bodies(args[1], flags.count), headers, flags)
 	}
 	return cmd
 }
@@ -70,7 +67,7 @@ func (f publishFlags) validate() error {
 	case f.rate < 0 || math.IsNaN(f.rate):
 		return errors.New("--rate must be a positive number of messages per second")
 	}
-	return checkTimeout(f.timeout)
+	return f.sendFlags.validate()
 }
 
 // bodies returns the source of what is to be sent: nil at its end.
@@ -102,8 +99,8 @@ func (a App) bodies(arg string, count int) func() ([]byte, error) {
 	}
 }
 
-func (a App) runPublish(ctx context.Context, at *attachment, topic string, next func() ([]byte, error), headers patterns.Headers, flags publishFlags) error {
-	c, err := at.attach(ctx, nil)
+func (a App) runPublish(ctx context.Context, topic string, next func() ([]byte, error), headers patterns.Headers, flags publishFlags) error {
+	c, err := flags.relay.attach(ctx, nil)
 	if err != nil {
 		return err
 	}

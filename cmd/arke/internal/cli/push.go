@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
 )
 
 func (a App) push() *cobra.Command {
@@ -28,41 +29,20 @@ accepted), 8 unauthorized, 9 too large, 1 anything else.`,
   arke push orders - --wait --timeout 1m <order.json`,
 		Args: positional(1, 2, "CLUSTER"),
 	}
-	attachment := a.attachFlags(cmd)
-	f := cmd.Flags()
-	flags.declare(f)
-	f.BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := checkTimeout(flags.timeout); err != nil {
-			return misuse(cmd, err)
-		}
-		message, err := a.message(cmd, args[1:], flags.headers)
+	flags.declare(a, cmd)
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
+	cmd.RunE = a.sending(&flags.sendFlags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
+		var how patterns.Outcome
+		begin := time.Now()
+		err := c.Push(ctx, cluster, m, flags.options(&how)...)
+		took := time.Since(begin)
 		if err != nil {
-			return err
+			err = &clusterError{cluster, err}
 		}
-		return a.runPush(cmd.Context(), attachment, args[0], message, flags)
-	}
-	return cmd
-}
-
-func (a App) runPush(ctx context.Context, at *attachment, cluster string, m patterns.Message, flags requestFlags) error {
-	ctx, cancel := context.WithTimeout(ctx, flags.timeout)
-	defer cancel()
-	c, err := at.attach(ctx, nil)
-	if err != nil {
+		if flags.asJSON {
+			return a.tellOutcome(nil, err, how, took)
+		}
 		return err
-	}
-	defer c.Close()
-	var how patterns.Outcome
-	begin := time.Now()
-	err = c.Push(ctx, cluster, m, flags.options(&how)...)
-	if flags.asJSON {
-		if jsonErr := writeJSON(a.Stdout, describe(nil, err, how, time.Since(begin))); jsonErr != nil {
-			return jsonErr
-		}
-	}
-	if err != nil {
-		return &clusterError{cluster, err}
-	}
-	return nil
+	})
+	return cmd
 }

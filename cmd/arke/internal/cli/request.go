@@ -10,24 +10,23 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
 )
 
-// requestFlags are what the user asked for.
+// requestFlags are what the user asked for of what goes to one member.
 type requestFlags struct {
-	timeout    time.Duration
-	headers    []string
+	sendFlags
 	idempotent bool
 	wait       bool
-	asJSON     bool
 }
 
 // declare adds the flags of what goes to one member.
-func (flags *requestFlags) declare(f *pflag.FlagSet) {
-	declareMessage(f, &flags.timeout, &flags.headers)
+func (flags *requestFlags) declare(a App, cmd *cobra.Command) {
+	flags.sendFlags.declare(a, cmd)
+	f := cmd.Flags()
 	f.BoolVar(&flags.idempotent, "idempotent", false, "handling it twice does no harm: retry if the link is lost")
 	f.BoolVar(&flags.wait, "wait", false, "wait for a first member until the time-out")
 }
@@ -59,48 +58,25 @@ is empty. Exit status: 0 reply, 2 remote error, 3 no member, 4 overloaded,
   arke request resize - --header width=640 --timeout 30s <photo.jpg >small.jpg`,
 		Args: positional(1, 2, "CLUSTER"),
 	}
-	attachment := a.attachFlags(cmd)
-	f := cmd.Flags()
-	flags.declare(f)
-	f.BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := checkTimeout(flags.timeout); err != nil {
-			return misuse(cmd, err)
-		}
-		message, err := a.message(cmd, args[1:], flags.headers)
+	flags.declare(a, cmd)
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
+	cmd.RunE = a.sending(&flags.sendFlags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
+		var how patterns.Outcome
+		begin := time.Now()
+		reply, err := c.Request(ctx, cluster, m, flags.options(&how)...)
+		took := time.Since(begin)
 		if err != nil {
+			err = &clusterError{cluster, err}
+		}
+		switch {
+		case flags.asJSON:
+			return a.tellOutcome(describeMessage(reply.Headers, reply.Body), err, how, took)
+		case err != nil:
 			return err
 		}
-		return a.runRequest(cmd.Context(), attachment, args[0], message, flags)
-	}
+		return a.printReply(reply.Body)
+	})
 	return cmd
-}
-
-func (a App) runRequest(ctx context.Context, at *attachment, cluster string, m patterns.Message, flags requestFlags) error {
-	ctx, cancel := context.WithTimeout(ctx, flags.timeout)
-	defer cancel()
-	c, err := at.attach(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-
-	var how patterns.Outcome
-	begin := time.Now()
-	reply, err := c.Request(ctx, cluster, m, flags.options(&how)...)
-	took := time.Since(begin)
-	if flags.asJSON {
-		if jsonErr := writeJSON(a.Stdout, describe(describeMessage(reply.Headers, reply.Body), err, how, took)); jsonErr != nil {
-			return jsonErr
-		}
-	}
-	if err != nil {
-		return &clusterError{cluster, err}
-	}
-	if flags.asJSON {
-		return nil
-	}
-	return a.printReply(reply.Body)
 }
 
 // printReply writes the bytes, and ends the line where a person reads them.
@@ -131,8 +107,9 @@ type remoteErrorJSON struct {
 	Message string        `json:"message"`
 }
 
-// describe tells how it went; reply is nil where there is none by nature.
-func describe(reply *messageJSON, err error, how patterns.Outcome, took time.Duration) requestJSON {
+// tellOutcome prints how it went as JSON; reply is nil where there is none by
+// nature. It returns err, unless there is worse.
+func (a App) tellOutcome(reply *messageJSON, err error, how patterns.Outcome, took time.Duration) error {
 	o := requestJSON{
 		Outcome:  outcome.Of(err).String(),
 		Member:   how.Member,
@@ -142,10 +119,13 @@ func describe(reply *messageJSON, err error, how patterns.Outcome, took time.Dur
 	if err != nil {
 		o.Error = err.Error()
 		o.Remote = remoteOf(err)
-		return o
+	} else {
+		o.messageJSON = reply
 	}
-	o.messageJSON = reply
-	return o
+	if jsonErr := writeJSON(a.Stdout, o); jsonErr != nil {
+		return jsonErr
+	}
+	return err
 }
 
 func remoteOf(err error) *remoteErrorJSON {

@@ -102,11 +102,7 @@ func (f serveFlags) validate() error {
 
 func (a App) runServe(cmd *cobra.Command, at *attachment, cluster string, flags serveFlags) error {
 	ctx := cmd.Context()
-	log, err := a.logger(flags.logLevel)
-	if err != nil {
-		return misuse(cmd, err)
-	}
-	c, err := at.attach(ctx, log)
+	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
 	if err != nil {
 		return err
 	}

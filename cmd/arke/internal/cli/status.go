@@ -18,6 +18,7 @@ import (
 
 	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/relay"
+	"github.com/arke-mesh/arke/relay/client"
 )
 
 func (a App) status() *cobra.Command {
@@ -32,19 +33,14 @@ func (a App) status() *cobra.Command {
 	attachment := a.attachFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return a.runStatus(cmd.Context(), attachment, asJSON)
+		return attachment.within(cmd.Context(), patience, func(ctx context.Context, c *client.Client) error {
+			return a.showStatus(ctx, c, asJSON)
+		})
 	}
 	return cmd
 }
 
-func (a App) runStatus(ctx context.Context, at *attachment, asJSON bool) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	c, err := at.attach(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+func (a App) showStatus(ctx context.Context, c *client.Client, asJSON bool) error {
 	raw, err := c.Status(ctx)
 	if err != nil {
 		return err

@@ -61,11 +61,7 @@ not printed in time after the signal, 8 unauthorized, 1 anything else.`,
 
 func (a App) runSubscribe(cmd *cobra.Command, at *attachment, pattern string, flags subscribeFlags) error {
 	ctx := cmd.Context()
-	log, err := a.logger(flags.logLevel)
-	if err != nil {
-		return misuse(cmd, err)
-	}
-	c, err := at.attach(ctx, log)
+	c, _, err := a.attachLogging(cmd, at, flags.logLevel)
 	if err != nil {
 		return err
 	}

@@ -13,17 +13,11 @@ import (
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
 )
 
-// manyFlags are what the user asked for of something that goes to everybody.
-type manyFlags struct {
-	timeout time.Duration
-	headers []string
-	asJSON  bool
-}
-
 func (a App) survey() *cobra.Command {
-	var flags manyFlags
+	var flags sendFlags
 	cmd := &cobra.Command{
 		Use:   "survey CLUSTER [BODY | -]",
 		Short: "Ask every member of a cluster and print the replies as they come",
@@ -39,40 +33,20 @@ cluster; else that of the first missing member: 4 overloaded, 5 unreachable,
   arke survey workers status --json | jq -c 'select(.body)'`,
 		Args: positional(1, 2, "CLUSTER"),
 	}
-	attachment := a.attachFlags(cmd)
-	f := cmd.Flags()
-	declareMessage(f, &flags.timeout, &flags.headers)
-	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object per answer, and one at the end")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := checkTimeout(flags.timeout); err != nil {
-			return misuse(cmd, err)
-		}
-		message, err := a.message(cmd, args[1:], flags.headers)
+	flags.declare(a, cmd)
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object per answer, and one at the end")
+	cmd.RunE = a.sending(&flags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
+		s := &survey{App: a, cluster: cluster, asJSON: flags.asJSON, begin: time.Now()}
+		result, err := c.Survey(ctx, cluster, m, s.each, patterns.SurveyOptions{})
 		if err != nil {
-			return err
+			return &clusterError{cluster, err}
 		}
-		return a.runSurvey(cmd.Context(), attachment, args[0], message, flags)
-	}
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return ctx.Err()
+		}
+		return s.end(result)
+	})
 	return cmd
-}
-
-func (a App) runSurvey(ctx context.Context, at *attachment, cluster string, m patterns.Message, flags manyFlags) error {
-	ctx, cancel := context.WithTimeout(ctx, flags.timeout)
-	defer cancel()
-	c, err := at.attach(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	s := &survey{App: a, cluster: cluster, asJSON: flags.asJSON, begin: time.Now()}
-	result, err := c.Survey(ctx, cluster, m, s.each, patterns.SurveyOptions{})
-	if err != nil {
-		return &clusterError{cluster, err}
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return ctx.Err()
-	}
-	return s.end(result)
 }
 
 // survey prints one survey.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
 )
 
 func (a App) tunnel() *cobra.Command {
@@ -30,40 +31,21 @@ link to the member was lost, 8 unauthorized, 9 too large, 1 anything else.`,
   arke tunnel sort <words.txt >sorted.txt`,
 		Args: positional(1, 1, "CLUSTER"),
 	}
-	attachment := a.attachFlags(cmd)
-	flags.declare(cmd.Flags())
+	flags.declare(a, cmd)
 	cmd.Flags().Lookup("timeout").Usage = "give up when no tunnel is open after this time"
 	cmd.Flags().Lookup("header").Usage = "a header of the opening, `KEY=VALUE`; may be repeated"
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := checkTimeout(flags.timeout); err != nil {
-			return misuse(cmd, err)
-		}
-		first, err := a.message(cmd, nil, flags.headers)
+	cmd.RunE = a.sending(&flags.sendFlags, func(opening context.Context, c *client.Client, cluster string, first patterns.Message) error {
+		t, err := c.OpenTunnel(opening, cluster, first, flags.options(&patterns.Outcome{})...)
 		if err != nil {
-			return err
+			return &clusterError{cluster, err}
 		}
-		return a.runTunnel(cmd.Context(), attachment, args[0], first, flags)
-	}
+		if err := a.pipe(cmd.Context(), t); err != nil {
+			_ = t.Reset(patterns.CodeUnknown, "the caller has gone")
+			return &tunnelError{cluster, err}
+		}
+		return nil
+	})
 	return cmd
-}
-
-func (a App) runTunnel(ctx context.Context, at *attachment, cluster string, first patterns.Message, flags requestFlags) error {
-	opening, cancel := context.WithTimeout(ctx, flags.timeout)
-	defer cancel()
-	c, err := at.attach(opening, nil)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	t, err := c.OpenTunnel(opening, cluster, first, flags.options(&patterns.Outcome{})...)
-	if err != nil {
-		return &clusterError{cluster, err}
-	}
-	if err := a.pipe(ctx, t); err != nil {
-		_ = t.Reset(patterns.CodeUnknown, "the caller has gone")
-		return &tunnelError{cluster, err}
-	}
-	return nil
 }
 
 // pipe connects standard input and output with the tunnel until both
