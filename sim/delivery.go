@@ -4,6 +4,8 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/arke-mesh/arke/overlay"
@@ -26,6 +28,9 @@ func (s *stream) commit() {
 	c, to := s.c, s.other
 	d := delivery{open: s.opening, data: s.out, end: s.closing, reset: s.resetBy}
 	s.opening, s.out, s.closing, s.resetBy = false, nil, false, nil
+	if s.heard != nil && len(d.data) > 0 {
+		s.heard(time.Duration(c.n.now()), d.data)
+	}
 	if d.open || len(d.data) > 0 || d.end || d.reset != nil {
 		if p := c.path(s.end); p.narrow() {
 			p.ship(s, d)

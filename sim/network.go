@@ -52,6 +52,7 @@ type Network struct {
 	calm     bool                   // paths to come lose nothing
 	blocked  map[*deadline]struct{} // Reads and Writes that wait
 	proofs   map[proven]bool        // of admission, that were checked
+	tap      Tap                    // hears what streams send
 }
 
 // New makes a network whose nodes do not exist yet. Start it before use.

@@ -23,6 +23,7 @@ type stream struct {
 	id       uint64 // by the opener's count and which end it is
 	outbound bool
 	other    *stream
+	heard    func(at time.Duration, data []byte) // the tap of what is sent here, or nil
 
 	unread   []byte // arrived
 	ended    bool   // and nothing will follow
@@ -60,6 +61,7 @@ func (c *conn) openStream(p *process) *stream {
 		s.readable, s.writable = sync.NewCond(&c.n.mu), sync.NewCond(&c.n.mu)
 		s.readBy = deadline{s: s, kind: kindReader}
 		s.writeBy = deadline{s: s, kind: kindWriter}
+		s.listen()
 	}
 	c.streams[end] = append(c.streams[end], here)
 	here.touch()

@@ -40,6 +40,7 @@ func (v *Verdict) measure(f *facts, views *viewMeasures) {
 	f.measureMany(s)
 	f.measureTopics(s)
 	f.measureEgress(s)
+	f.measureCopies(s)
 	f.measureTunnels(s)
 }
 

@@ -126,6 +126,8 @@ func TestEveryMetricIsInTheCatalogue(t *testing.T) {
 	s.queue("m3", "a.>", "q", 0)
 	s.deliver(s.publish(5*sec, "c1", "a.b"), 0, 1)
 	s.publish(15*sec, "c2", "a.b")
+	s.copy(0, "c1", "m1")
+	s.copy(0, "m1", "m3")
 	s.tunnel(6*sec, "c1", 0)
 	measured := s.judge(check.Rules{}).Metrics
 	known := make(map[string]check.Unit)

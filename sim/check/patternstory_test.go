@@ -69,6 +69,12 @@ func (s *story) deliver(publication int, subscriptions ...int) {
 	}
 }
 
+// copy has a node send a copy of a publication to another.
+func (s *story) copy(publication int, from, to string) {
+	p := s.Publications[publication]
+	s.Copies = append(s.Copies, history.Copy{Publication: p.ID, From: from, To: to, At: p.Sent + ms, Bytes: p.Size + 50})
+}
+
 // gap tells a subscription of missing messages of a node.
 func (s *story) gap(subscription int, node string, missed uint64, exact bool) {
 	peer := ""

@@ -24,6 +24,7 @@ type History struct {
 	Publications  []Publication
 	Deliveries    []Delivery // those of one subscription in the order in which it got them
 	Gaps          []Gap      // likewise
+	Copies        []Copy     // level sim only
 	Tunnels       []Tunnel
 }
 

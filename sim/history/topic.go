@@ -37,6 +37,16 @@ type Publication struct {
 	Lost      bool          // the publisher's own node was stopped, killed, lost or paused meanwhile
 }
 
+// Copy is one copy of a publication that one node sent to another, in the order
+// in which they were sent. Level sim hears them; those of sealed publications,
+// and of what is cut into fragments, it can't tell.
+type Copy struct {
+	Publication uint64
+	From, To    string // nodes
+	At          time.Duration
+	Bytes       int // of the frame
+}
+
 // Delivery is a publication that a subscription got.
 type Delivery struct {
 	Publication  uint64

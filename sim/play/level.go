@@ -10,6 +10,7 @@ import (
 	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
+	"github.com/arke-mesh/arke/sim/history"
 	"github.com/arke-mesh/arke/sim/scenario"
 )
 
@@ -47,6 +48,14 @@ type Level interface {
 
 	// Close ends everything that is left and waits.
 	Close() error
+}
+
+// Witness is a Level that sees what nodes send to each other.
+type Witness interface {
+	// Copies has note called with each copy of a publication that a node sends
+	// to another from now on, in order. note does not block; it may be called
+	// in the middle of a step of the level.
+	Copies(note func(history.Copy))
 }
 
 // NodeSpec says how to start a node.

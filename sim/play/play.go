@@ -70,6 +70,9 @@ func newPlayer(l Level, s scenario.Scenario, o Options) (*player, error) {
 
 func (p *player) run(ctx context.Context) error {
 	p.level.SetLinks(p.link)
+	if w, ok := p.level.(Witness); ok && publishes(p.scenario) {
+		w.Copies(p.record.copied)
+	}
 	if err := p.warmUp(ctx); err != nil {
 		return err
 	}

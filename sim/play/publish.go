@@ -5,6 +5,7 @@ package play
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/sim/history"
@@ -26,6 +27,13 @@ func (p *player) publish(l *life, h history.Publication, w scenario.Work) {
 	}
 	p.record.published(h.ID, p.level.Now(), outcome, detail)
 	p.level.Note(h.Publisher, fmt.Sprintf("%x %s", h.ID, outcome))
+}
+
+// publishes says whether anything is published at all.
+func publishes(s scenario.Scenario) bool {
+	is := func(w scenario.Work) bool { return w.Kind == "publish" }
+	return slices.ContainsFunc(s.Workload, is) ||
+		slices.ContainsFunc(s.Timeline, func(a scenario.Action) bool { return a.Work != nil && is(*a.Work) })
 }
 
 // topicOf is the topic of publication k of a work.

@@ -63,6 +63,13 @@ func (r *recorder) published(id uint64, at time.Duration, outcome, detail string
 	p.Ended, p.Outcome, p.Detail = at, outcome, detail
 }
 
+// copied notes a copy that goes from one node to another.
+func (r *recorder) copied(c history.Copy) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Copies = append(r.h.Copies, c)
+}
+
 // delivered notes what a subscription got.
 func (r *recorder) delivered(subscription int, at time.Duration, got *patterns.Publication) {
 	r.mu.Lock()

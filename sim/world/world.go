@@ -32,7 +32,10 @@ type World struct {
 	order []string                     // guarded by mu; names as they were first started
 }
 
-var _ play.Level = (*World)(nil)
+var (
+	_ play.Level   = (*World)(nil)
+	_ play.Witness = (*World)(nil)
+)
 
 // New makes a world on a network that was started, in its bubble.
 func New(n *sim.Network, cfg Config) *World {

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+// course is the way that one publication took.
+type course struct {
+	hops  map[string]int // node → how many nodes before it had the publication
+	sent  map[string]int // node → copies that it sent
+	bytes int            // of the copies that its publisher's node sent
+}
+
+// courses follows each publication from node to node.
+func (f *facts) courses() []*course {
+	out := make([]*course, len(f.h.Publications))
+	for i := range f.h.Copies {
+		c := &f.h.Copies[i]
+		n, ok := f.topics.published[c.Publication]
+		if !ok {
+			continue
+		}
+		publisher := f.h.Publications[n].Publisher
+		if out[n] == nil {
+			out[n] = &course{hops: map[string]int{publisher: 0}, sent: make(map[string]int)}
+		}
+		way := out[n]
+		way.sent[c.From]++
+		if c.From == publisher {
+			way.bytes += c.Bytes
+		}
+		before, known := way.hops[c.From]
+		if _, again := way.hops[c.To]; known && !again {
+			way.hops[c.To] = before + 1
+		}
+	}
+	return out
+}
+
+// crowd is the largest of what is measured of the ways of publications.
+type crowd struct {
+	depth, deliveries          int
+	own, others, bytes, copied int
+}
+
+// measureCopies finds out which way publications took, if the level heard them.
+func (f *facts) measureCopies(s sheet) {
+	if len(f.h.Copies) == 0 {
+		return
+	}
+	courses := f.courses()
+	all := make(map[string]*crowd)
+	of := func(name string) *crowd {
+		if all[name] == nil {
+			all[name] = &crowd{}
+		}
+		return all[name]
+	}
+	for i, way := range courses {
+		p := &f.h.Publications[i]
+		if way == nil || p.Work == probe {
+			continue
+		}
+		for _, name := range labels(p.Work) {
+			of(name).add(way, p.Publisher)
+		}
+	}
+	f.measureDepth(courses, of)
+	for name, c := range all {
+		if c.copied > 0 {
+			s[named("publisher_copies", name)] = Metric{Value: float64(c.own), Unit: Count, Samples: c.copied}
+			s[named("publisher_bytes", name)] = Metric{Value: float64(c.bytes), Unit: Bytes, Samples: c.copied}
+			s[named("forwarder_copies", name)] = Metric{Value: float64(c.others), Unit: Count, Samples: c.copied}
+		}
+		if c.deliveries > 0 {
+			s[named("tree_depth", name)] = Metric{Value: float64(c.depth), Unit: Count, Samples: c.deliveries}
+		}
+	}
+}
+
+func (c *crowd) add(way *course, publisher string) {
+	c.copied++
+	c.bytes = max(c.bytes, way.bytes)
+	for node, n := range way.sent {
+		if node == publisher {
+			c.own = max(c.own, n)
+		} else {
+			c.others = max(c.others, n)
+		}
+	}
+}
+
+// measureDepth looks at how far what was delivered had come.
+func (f *facts) measureDepth(courses []*course, of func(string) *crowd) {
+	for i, list := range f.topics.got {
+		sub := &f.h.Subscriptions[i]
+		for _, n := range list {
+			at := f.topics.published[f.h.Deliveries[n].Publication]
+			p := &f.h.Publications[at]
+			if courses[at] == nil || p.Work == probe {
+				continue
+			}
+			hops, known := courses[at].hops[sub.Node]
+			if !known {
+				continue
+			}
+			for _, name := range labels(p.Work, sub.Name) {
+				c := of(name)
+				c.deliveries++
+				c.depth = max(c.depth, hops)
+			}
+		}
+	}
+}
+
+func copyMetrics() []MetricInfo {
+	return perWork([]MetricInfo{
+		{Name: "tree_depth", Unit: Count, Meaning: "links that a publication passed until it was delivered, at most; counted from node to node, at level sim only. None of those below knows publications that are sealed or larger than a frame"},
+		{Name: "publisher_copies", Unit: Count, Meaning: "copies of one publication that its publisher's node sent, at most; level sim only"},
+		{Name: "publisher_bytes", Unit: Bytes, Meaning: "bytes of these copies, with all that is around the message, at most; level sim only"},
+		{Name: "forwarder_copies", Unit: Count, Meaning: "copies of one publication that another node passed on, at most; level sim only"},
+	}, nil)
+}

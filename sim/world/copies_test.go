@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// published is the frame of a publication with that id.
+func published(id uint64, flags uint8) []byte {
+	m := wire.Publish{Session: 7, Number: 1, Flags: flags, Topic: "a.b", Body: binary.BigEndian.AppendUint64(nil, id)}
+	return wire.AppendFrame(nil, wire.KindPublish, m.AppendTo(nil))
+}
+
+func TestPublicationsAreFoundInAStreamOfFramesHoweverItIsCut(t *testing.T) {
+	// Whatever the pieces are in which a stream is written, each publication
+	// that can be read is found once, in order, and nothing else is.
+	stream := append([]byte{}, published(1, 0)...)
+	stream = wire.AppendFrame(stream, wire.KindHello, []byte("not a publication"))
+	stream = wire.AppendFrame(stream, wire.KindGoodbye)
+	stream = append(stream, published(2, wire.FlagSealed)...)
+	stream = append(stream, published(3, wire.FlagRoot)...)
+	stream = wire.AppendFrame(stream, wire.KindPublish, []byte("nonsense"))
+	stream = append(stream, published(4, 0)...)
+	for _, size := range []int{1, 2, 3, 5, 7, 50, len(stream)} {
+		var f frames
+		var found []uint64
+		for rest := stream; len(rest) > 0; {
+			n := min(size, len(rest))
+			f.feed(rest[:n], func(body []byte) {
+				if id, ok := publicationOf(body); ok {
+					found = append(found, id)
+				}
+			})
+			rest = rest[n:]
+		}
+		require.Equal(t, []uint64{1, 3, 4}, found, "in pieces of %d bytes", size)
+	}
+}
+
+func TestWhatIsNoStreamOfFramesIsLeftAlone(t *testing.T) {
+	// A length that no frame has ends the search, without a panic and without
+	// memory for what was announced.
+	for _, length := range []uint32{0, wire.MaxFrame + 1, 1<<32 - 1} {
+		var f frames
+		data := append(binary.BigEndian.AppendUint32(nil, length), byte(wire.KindPublish))
+		f.feed(append(data, published(1, 0)...), func([]byte) { t.Fatal("nothing can be found") })
+		require.True(t, f.lost)
+		require.Empty(t, f.body)
+	}
+}
