@@ -78,7 +78,7 @@ func valid(t *testing.T) [][]byte {
 		&session.Request{ID: 1, Cluster: "geo", Headers: []session.Header{{Key: "k", Value: "v"}}, Body: []byte("hi")},
 		&session.Cancel{ID: 1}, &session.Answer{ID: 1, Body: []byte("ho")}, &session.Members{ID: 1, Cluster: "geo"},
 		&session.Status{ID: 1}, &session.Error{Text: "x"},
-		&session.OpenTunnel{ID: 2, Cluster: "geo", Credit: 1000}, &session.TunnelData{ID: 2, Last: true, Chunk: []byte("hi")},
+		&session.OpenTunnel{Request: session.Request{ID: 2, Cluster: "geo"}, Credit: 1000}, &session.TunnelData{ID: 2, Last: true, Chunk: []byte("hi")},
 		&session.TunnelCredit{ID: 2, Credit: 1}, &session.TunnelEnd{ID: 2}, &session.TunnelReset{ID: 2},
 	} {
 		bodies = append(bodies, frame(t, f)[4:])

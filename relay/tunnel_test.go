@@ -38,7 +38,7 @@ func serveTunnels(t testing.TB, n *fake.Node, cluster string, limits patterns.Li
 // open opens a tunnel of that id and gives the relay so much credit.
 func (b *binding) open(id uint64, cluster string, credit uint32) *session.TunnelReply {
 	b.t.Helper()
-	b.send(&session.OpenTunnel{ID: id, Cluster: cluster, Credit: credit})
+	b.send(&session.OpenTunnel{Request: session.Request{ID: id, Cluster: cluster}, Credit: credit})
 	reply := expect[*session.TunnelReply](b)
 	require.Equal(b.t, id, reply.ID)
 	require.Zero(b.t, reply.Failure)
@@ -52,7 +52,9 @@ func TestATunnelsFrames(t *testing.T) {
 	sides := serveTunnels(t, n, "chat", patterns.Limits{})
 	b := attach(t, cfg.Socket)
 	headers := []session.Header{{Key: "k", Value: "v"}}
-	b.send(&session.OpenTunnel{ID: 5, Cluster: "chat", Credit: 1000, Headers: headers, Body: []byte("hi")})
+	b.send(&session.OpenTunnel{
+		Request: session.Request{ID: 5, Cluster: "chat", Headers: headers, Body: []byte("hi")}, Credit: 1000,
+	})
 	reply := expect[*session.TunnelReply](b)
 	require.Equal(t, &session.TunnelReply{
 		ID: 5, Attempts: 1, Member: "0000000000000001", Peer: "peer", Credit: 80 << 10,
@@ -147,7 +149,7 @@ func TestOneTunnelBeyondTheLimit(t *testing.T) {
 	expect[*session.Registered](b)
 	b.open(1, "chat", 0)
 	b.open(2, "chat", 0)
-	b.send(&session.OpenTunnel{ID: 3, Cluster: "chat"})
+	b.send(&session.OpenTunnel{Request: session.Request{ID: 3, Cluster: "chat"}})
 	err := failure.Error(expect[*session.TunnelReply](b).Failure, "chat")
 	require.ErrorIs(t, err, relay.ErrTooManyTunnels)
 	require.ErrorIs(t, err, patterns.ErrTooMany)
@@ -175,7 +177,7 @@ func TestATunnelsRulesAreKept(t *testing.T) {
 		"data behind its end":   {&session.TunnelEnd{ID: 1}, &session.TunnelData{ID: 1, Last: true}},
 		"ended already":         {&session.TunnelEnd{ID: 1}, &session.TunnelEnd{ID: 1}},
 		"more was read":         {&session.TunnelCredit{ID: 1, Credit: 1, Read: 1}},
-		"is there already":      {&session.OpenTunnel{ID: 1, Cluster: "chat"}},
+		"is there already":      {&session.OpenTunnel{Request: session.Request{ID: 1, Cluster: "chat"}}},
 		"does not reset":        {&session.TunnelReset{ID: 1, Failure: session.Failure{Outcome: session.OutcomeNoMembers}}},
 		"does not send":         {&session.TunnelReply{ID: 1}},
 	}
@@ -253,7 +255,7 @@ func TestADrainLetsTunnelsFinish(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- r.Shutdown(context.Background()) }()
 	expect[*session.Drain](b)
-	b.send(&session.OpenTunnel{ID: 2, Cluster: "chat"})
+	b.send(&session.OpenTunnel{Request: session.Request{ID: 2, Cluster: "chat"}})
 	b.conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 	k, body, err := b.reader.Next()
 	if err == nil { // else nobody looks at it any more
@@ -301,7 +303,7 @@ func TestATunnelEndsWithItsClient(t *testing.T) {
 	sides := serveTunnels(t, n, "chat", patterns.Limits{})
 	for range 20 {
 		b := dial(t, "unix", cfg.Socket)
-		b.send(hello(), &session.OpenTunnel{ID: 1, Cluster: "chat"})
+		b.send(hello(), &session.OpenTunnel{Request: session.Request{ID: 1, Cluster: "chat"}})
 		side := <-sides
 		b.conn.Close()
 		select {

@@ -23,7 +23,7 @@ func TestABrokenTunnelDisturbsNothingElse(t *testing.T) {
 	b.open(1, "chat", 64<<10)
 	steady := <-sides
 	for id := uint64(2); id < 12; id++ {
-		b.send(&session.OpenTunnel{ID: id, Cluster: "chat", Credit: 64 << 10})
+		b.send(&session.OpenTunnel{Request: session.Request{ID: id, Cluster: "chat"}, Credit: 64 << 10})
 		require.Zero(t, past[*session.TunnelReply](b).Failure)
 		side := <-sides
 		b.send(&session.TunnelData{ID: id, Chunk: []byte("half of a message")})

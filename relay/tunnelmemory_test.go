@@ -45,7 +45,7 @@ func TestAnIdleTunnelCostsLittle(t *testing.T) {
 	}
 	kept := make([]patterns.Tunnel, 0, 2*manyTunnels)
 	use := func(id uint64) { // each was used before it is idle
-		b.send(&session.OpenTunnel{ID: id, Cluster: "chat", Credit: 80 << 10})
+		b.send(&session.OpenTunnel{Request: session.Request{ID: id, Cluster: "chat"}, Credit: 80 << 10})
 		require.Zero(t, past[*session.TunnelReply](b).Failure)
 		kept = append(kept, <-sides)
 		talk(id, kept[len(kept)-1])

@@ -27,22 +27,28 @@ const (
 
 // Request implements patterns.Messenger.
 func (c *Client) Request(ctx context.Context, cluster string, m patterns.Message, opts ...patterns.RequestOption) (patterns.Message, error) {
-	return c.askOne(ctx, cluster, m, opts, func(f session.Request) session.Frame { return &f })
+	f, err := c.askOne(ctx, session.KindReply, cluster, m, opts, func(f session.Request) session.Frame { return &f })
+	if err != nil {
+		return patterns.Message{}, err
+	}
+	reply := f.(*session.Reply)
+	return patterns.Message{Headers: session.ConvertHeaders[patterns.Header](reply.Headers), Body: reply.Body}, nil
 }
 
-// askOne asks one member, with the frame that as makes of a request.
-func (c *Client) askOne(ctx context.Context, cluster string, m patterns.Message, opts []patterns.RequestOption, as func(session.Request) session.Frame) (patterns.Message, error) {
+// askOne asks one member, with the frame that as makes of a request, and returns
+// its answer.
+func (c *Client) askOne(ctx context.Context, answer session.Kind, cluster string, m patterns.Message, opts []patterns.RequestOption, as func(session.Request) session.Frame) (session.Frame, error) {
 	o := patterns.CollectOptions(opts)
 	if o.Outcome != nil {
 		*o.Outcome = patterns.Outcome{}
 	}
 	headers, err := checked(cluster, m)
 	if err != nil {
-		return patterns.Message{}, err
+		return nil, err
 	}
 	body := lasting(m.Body)
 	tries := course{idempotent: o.Idempotent}
-	f, err := c.ask(ctx, session.KindReply, cluster, tries, func(id uint64, timeout time.Duration) session.Frame {
+	f, err := c.ask(ctx, answer, cluster, tries, func(id uint64, timeout time.Duration) session.Frame {
 		return as(session.Request{
 			ID:            id,
 			Timeout:       session.Micros(timeout),
@@ -55,14 +61,23 @@ func (c *Client) askOne(ctx context.Context, cluster string, m patterns.Message,
 			Body:          body,
 		})
 	})
-	reply, ok := f.(*session.Reply)
-	if ok && o.Outcome != nil {
-		*o.Outcome = patterns.Outcome{Member: reply.Member, Attempts: int(reply.Attempts)}
+	if o.Outcome != nil {
+		*o.Outcome = attempts(f)
 	}
-	if err != nil {
-		return patterns.Message{}, err
+	return f, err
+}
+
+// attempts returns what an answer says of how it came about.
+func attempts(f session.Frame) patterns.Outcome {
+	switch f := f.(type) {
+	case *session.Reply:
+		return patterns.Outcome{Member: f.Member, Attempts: int(f.Attempts)}
+	case *session.TunnelReply:
+		return patterns.Outcome{Member: f.Member, Attempts: int(f.Attempts)}
+	case *openedTunnel:
+		return patterns.Outcome{Member: f.Member, Attempts: int(f.Attempts)}
 	}
-	return patterns.Message{Headers: session.ConvertHeaders[patterns.Header](reply.Headers), Body: reply.Body}, nil
+	return patterns.Outcome{}
 }
 
 // checked returns the headers as they travel, or why the message can't.

@@ -15,7 +15,7 @@ import (
 
 // Push implements patterns.Messenger.
 func (c *Client) Push(ctx context.Context, cluster string, m patterns.Message, opts ...patterns.RequestOption) error {
-	_, err := c.askOne(ctx, cluster, m, opts, func(f session.Request) session.Frame { return &session.Push{Request: f} })
+	_, err := c.askOne(ctx, session.KindReply, cluster, m, opts, func(f session.Request) session.Frame { return &session.Push{Request: f} })
 	return err
 }
 

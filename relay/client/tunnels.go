@@ -4,11 +4,9 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/arke-mesh/arke/internal/wire/session"
 	"github.com/arke-mesh/arke/patterns"
@@ -32,44 +30,13 @@ type openedTunnel struct {
 // session it was opened on: when the relay is lost it ends with
 // patterns.ErrInterrupted.
 func (c *Client) OpenTunnel(ctx context.Context, cluster string, first patterns.Message, opts ...patterns.RequestOption) (patterns.Tunnel, error) {
-	o := patterns.CollectOptions(opts)
-	if o.Outcome != nil {
-		*o.Outcome = patterns.Outcome{}
-	}
-	headers, err := checked(cluster, first)
-	if err != nil {
-		return nil, err
-	}
-	body := first.Body
-	if len(body) >= session.CopiedBelow {
-		// The queue may hold on to it for longer than we do.
-		body = bytes.Clone(body)
-	}
-	tries := course{idempotent: o.Idempotent}
-	f, err := c.ask(ctx, session.KindTunnelReply, cluster, tries, func(id uint64, timeout time.Duration) session.Frame {
-		return &session.OpenTunnel{
-			ID:            id,
-			Timeout:       session.Micros(timeout),
-			Idempotent:    o.Idempotent,
-			WaitForMember: o.WaitForMember,
-			Policy:        uint8(o.Policy),
-			StickyKey:     o.StickyKey,
-			Cluster:       cluster,
-			Credit:        firstWindow,
-			Headers:       headers,
-			Body:          body,
-		}
+	f, err := c.askOne(ctx, session.KindTunnelReply, cluster, first, opts, func(f session.Request) session.Frame {
+		return &session.OpenTunnel{Request: f, Credit: firstWindow}
 	})
-	if reply, ok := f.(*session.TunnelReply); ok && o.Outcome != nil {
-		*o.Outcome = patterns.Outcome{Member: reply.Member, Attempts: int(reply.Attempts)}
-	}
 	if err != nil {
 		return nil, err
 	}
 	opened := f.(*openedTunnel)
-	if o.Outcome != nil {
-		*o.Outcome = patterns.Outcome{Member: opened.Member, Attempts: int(opened.Attempts)}
-	}
 	t := opened.tunnel
 	t.info = patterns.TunnelInfo{Cluster: cluster, Member: opened.Member, Peer: opened.Peer}
 	return t, nil

@@ -70,6 +70,18 @@ func (d *decoder) flag(what string) bool {
 	return v == 1
 }
 
+// bits is a byte with a bit for each, the first the lowest, and no other.
+func (d *decoder) bits(what string, vs ...*bool) {
+	b := d.u8()
+	if b>>len(vs) != 0 {
+		d.fail(what)
+		b = 0
+	}
+	for i, v := range vs {
+		*v = b&(1<<i) != 0
+	}
+}
+
 func (d *decoder) str(what string, limit int) string {
 	n := int(d.u16())
 	if n > limit {

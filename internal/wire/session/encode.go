@@ -33,6 +33,17 @@ func (e *encoder) flag(v bool) {
 	e.u8(0)
 }
 
+// bits appends a byte with a bit for each, the first the lowest.
+func (e *encoder) bits(vs ...bool) {
+	var b uint8
+	for i, v := range vs {
+		if v {
+			b |= 1 << i
+		}
+	}
+	e.u8(b)
+}
+
 // str appends a length in two bytes and s.
 func (e *encoder) str(what, s string, limit int) {
 	if len(s) > limit {

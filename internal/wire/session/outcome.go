@@ -90,15 +90,9 @@ type Failure struct {
 	Text     string
 }
 
-const flagMaybeRan = 1 << 0
-
 func (f *Failure) encodeHead(e *encoder) {
-	var flags uint8
-	if f.MaybeRan {
-		flags |= flagMaybeRan
-	}
 	e.u8(uint8(f.Outcome))
-	e.u8(flags)
+	e.bits(f.MaybeRan)
 	e.u32(f.Code)
 }
 
@@ -107,11 +101,7 @@ func (f *Failure) decodeHead(d *decoder) {
 	if f.Outcome >= outcomeCount {
 		d.fail("outcome")
 	}
-	flags := d.u8()
-	if flags&^flagMaybeRan != 0 {
-		d.fail("outcome's flags")
-	}
-	f.MaybeRan = flags&flagMaybeRan != 0
+	d.bits("outcome's flags", &f.MaybeRan)
 	f.Code = d.u32()
 }
 

@@ -3,13 +3,6 @@
 
 package session
 
-// Bits of a Request's options.
-const (
-	optionIdempotent uint8 = 1 << 0
-	optionWait       uint8 = 1 << 1
-	optionBits             = optionIdempotent | optionWait
-)
-
 const policyCount = 5 // load, round robin, random, weighted, sticky
 
 // Request asks one member of a cluster. It is answered by one Reply.
@@ -31,40 +24,38 @@ type Request struct {
 func (*Request) Kind() Kind { return KindRequest }
 
 func (m *Request) encode(e *encoder) {
-	var options uint8
-	if m.Idempotent {
-		options |= optionIdempotent
-	}
-	if m.WaitForMember {
-		options |= optionWait
-	}
-	e.u64(m.ID)
-	e.u64(m.Timeout)
-	e.u8(options)
-	e.u8(m.Policy)
-	e.str("sticky key", m.StickyKey, MaxSticky)
-	e.str("cluster", m.Cluster, MaxCluster)
+	m.encodeCall(e)
 	e.headers(m.Headers)
 	e.rest(m.Body)
 }
 
 func (m *Request) decode(d *decoder) {
+	m.decodeCall(d)
+	m.Headers = d.headers()
+	m.Body = d.rest()
+}
+
+// encodeCall appends what there is before the message: whom it is for, and how
+// it is to get there.
+func (m *Request) encodeCall(e *encoder) {
+	e.u64(m.ID)
+	e.u64(m.Timeout)
+	e.bits(m.Idempotent, m.WaitForMember)
+	e.u8(m.Policy)
+	e.str("sticky key", m.StickyKey, MaxSticky)
+	e.str("cluster", m.Cluster, MaxCluster)
+}
+
+func (m *Request) decodeCall(d *decoder) {
 	m.ID = d.u64()
 	m.Timeout = d.u64()
-	options := d.u8()
-	if options&^optionBits != 0 {
-		d.fail("options")
-	}
-	m.Idempotent = options&optionIdempotent != 0
-	m.WaitForMember = options&optionWait != 0
+	d.bits("options", &m.Idempotent, &m.WaitForMember)
 	m.Policy = d.u8()
 	if m.Policy >= policyCount {
 		d.fail("policy")
 	}
 	m.StickyKey = d.str("sticky key", MaxSticky)
 	m.Cluster = d.str("cluster", MaxCluster)
-	m.Headers = d.headers()
-	m.Body = d.rest()
 }
 
 // Reply is the one outcome of a Request.

@@ -3,13 +3,6 @@
 
 package session
 
-// Bits of a Subscribe's options.
-const (
-	optionNoEcho        uint8 = 1 << 0
-	optionResumed       uint8 = 1 << 1
-	subscribeOptionBits       = optionNoEcho | optionResumed
-)
-
 const overflowCount = 3 // oldest, newest, block
 
 // Subscribe asks for what is published on topics that match the pattern. It is
@@ -20,8 +13,8 @@ type Subscribe struct {
 	ID      uint64
 	Timeout uint64 // µs; 0 = the relay's own
 	NoEcho  bool   // not what this client publishes
-	// Resumed says that the client's previous session had this subscription,
-	// under the same id, and saw it up to Number.
+	// Resumed says that an earlier session of the client had this subscription,
+	// under the same id, and that the client saw it up to Number.
 	Resumed  bool
 	Overflow uint8 // what a full queue does: 0 drops the oldest, 1 the newest, 2 blocks
 	// What may wait at the relay, and what may be with the client that it has
@@ -40,16 +33,9 @@ type Subscribe struct {
 func (*Subscribe) Kind() Kind { return KindSubscribe }
 
 func (m *Subscribe) encode(e *encoder) {
-	var options uint8
-	if m.NoEcho {
-		options |= optionNoEcho
-	}
-	if m.Resumed {
-		options |= optionResumed
-	}
 	e.u64(m.ID)
 	e.u64(m.Timeout)
-	e.u8(options)
+	e.bits(m.NoEcho, m.Resumed)
 	e.u8(m.Overflow)
 	e.u32(m.QueueLength)
 	e.u32(m.QueueBytes)
@@ -63,12 +49,7 @@ func (m *Subscribe) encode(e *encoder) {
 func (m *Subscribe) decode(d *decoder) {
 	m.ID = d.u64()
 	m.Timeout = d.u64()
-	options := d.u8()
-	if options&^subscribeOptionBits != 0 {
-		d.fail("options")
-	}
-	m.NoEcho = options&optionNoEcho != 0
-	m.Resumed = options&optionResumed != 0
+	d.bits("options", &m.NoEcho, &m.Resumed)
 	m.Overflow = d.u8()
 	if m.Overflow >= overflowCount {
 		d.fail("overflow")

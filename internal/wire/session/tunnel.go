@@ -17,62 +17,29 @@ const (
 // ChunkCost is the credit that a chunk of n bytes uses up.
 func ChunkCost(n int) int { return max(n, minChunkCost) }
 
-// OpenTunnel opens a tunnel to one member of a cluster. It is a call, answered
-// by one TunnelReply.
+// OpenTunnel opens a tunnel to one member of a cluster. It has the fields of a
+// Request, whose ID is that of the tunnel, too, and is answered by one
+// TunnelReply.
 type OpenTunnel struct {
-	// ID is that of the call and of the tunnel.
-	ID            uint64
-	Timeout       uint64 // µs; 0 = the default of the relay's node
-	Idempotent    bool
-	WaitForMember bool
-	Policy        uint8
-	StickyKey     string
-	Cluster       string
-	Credit        uint32 // for the relay
-	Headers       []Header
-	Body          []byte
+	Request
+	Credit uint32 // for the relay
 }
 
 // Kind implements Frame.
 func (*OpenTunnel) Kind() Kind { return KindOpenTunnel }
 
 func (m *OpenTunnel) encode(e *encoder) {
-	var options uint8
-	if m.Idempotent {
-		options |= optionIdempotent
-	}
-	if m.WaitForMember {
-		options |= optionWait
-	}
-	e.u64(m.ID)
-	e.u64(m.Timeout)
-	e.u8(options)
-	e.u8(m.Policy)
-	e.str("sticky key", m.StickyKey, MaxSticky)
-	e.str("cluster", m.Cluster, MaxCluster)
+	m.encodeCall(e)
 	e.u32(m.Credit)
 	e.headers(m.Headers)
 	e.rest(m.Body)
 }
 
 func (m *OpenTunnel) decode(d *decoder) {
-	m.ID = d.u64()
+	m.decodeCall(d)
 	if m.ID&RelayTunnels != 0 {
 		d.fail("id of a relay's tunnel")
 	}
-	m.Timeout = d.u64()
-	options := d.u8()
-	if options&^optionBits != 0 {
-		d.fail("options")
-	}
-	m.Idempotent = options&optionIdempotent != 0
-	m.WaitForMember = options&optionWait != 0
-	m.Policy = d.u8()
-	if m.Policy >= policyCount {
-		d.fail("policy")
-	}
-	m.StickyKey = d.str("sticky key", MaxSticky)
-	m.Cluster = d.str("cluster", MaxCluster)
 	m.Credit = d.u32()
 	m.Headers = d.headers()
 	m.Body = d.rest()
@@ -152,31 +119,21 @@ type TunnelData struct {
 	Chunk []byte
 }
 
-const flagLast = 1 << 0
-
 // Kind implements Frame.
 func (*TunnelData) Kind() Kind { return KindTunnelData }
 
 func (m *TunnelData) encode(e *encoder) {
-	var flags uint8
-	if m.Last {
-		flags |= flagLast
-	}
 	if len(m.Chunk) > MaxChunk {
 		e.tooLarge("chunk", len(m.Chunk), MaxChunk)
 	}
 	e.u64(m.ID)
-	e.u8(flags)
+	e.bits(m.Last)
 	e.rest(m.Chunk)
 }
 
 func (m *TunnelData) decode(d *decoder) {
 	m.ID = d.u64()
-	flags := d.u8()
-	if flags&^flagLast != 0 {
-		d.fail("data's flags")
-	}
-	m.Last = flags&flagLast != 0
+	d.bits("data's flags", &m.Last)
 	m.Chunk = d.rest()
 	if len(m.Chunk) > MaxChunk || len(m.Chunk) == 0 && !m.Last {
 		d.fail("chunk")
@@ -211,27 +168,17 @@ type TunnelEnd struct {
 	Closed bool // nor does the sender read any more
 }
 
-const flagClosed = 1 << 0
-
 // Kind implements Frame.
 func (*TunnelEnd) Kind() Kind { return KindTunnelEnd }
 
 func (m *TunnelEnd) encode(e *encoder) {
-	var flags uint8
-	if m.Closed {
-		flags |= flagClosed
-	}
 	e.u64(m.ID)
-	e.u8(flags)
+	e.bits(m.Closed)
 }
 
 func (m *TunnelEnd) decode(d *decoder) {
 	m.ID = d.u64()
-	flags := d.u8()
-	if flags&^flagClosed != 0 {
-		d.fail("end's flags")
-	}
-	m.Closed = flags&flagClosed != 0
+	d.bits("end's flags", &m.Closed)
 }
 
 // TunnelReset ends both directions at once; what is under way is dropped.

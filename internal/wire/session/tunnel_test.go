@@ -19,8 +19,11 @@ func tunnelVectors() []vector {
 		{
 			"open tunnel: id 13, within 5 s, idempotent, wait for a member, sticky to \"k\", cluster \"chat\", 81920 of credit, one header, body \"hi\"",
 			&session.OpenTunnel{
-				ID: 13, Timeout: 5_000_000, Idempotent: true, WaitForMember: true, Policy: 4, StickyKey: "k",
-				Cluster: "chat", Credit: 80 << 10, Headers: trace, Body: []byte("hi"),
+				Request: session.Request{
+					ID: 13, Timeout: 5_000_000, Idempotent: true, WaitForMember: true, Policy: 4, StickyKey: "k",
+					Cluster: "chat", Headers: trace, Body: []byte("hi"),
+				},
+				Credit: 80 << 10,
 			},
 		},
 		{
@@ -60,7 +63,7 @@ func tunnelVectors() []vector {
 // length that credit can bound.
 func TestTunnelsHaveTheirRules(t *testing.T) {
 	for _, f := range []session.Frame{
-		&session.OpenTunnel{ID: session.RelayTunnels},
+		&session.OpenTunnel{Request: session.Request{ID: session.RelayTunnels}},
 		&session.DeliverTunnel{ID: 1},
 		&session.TunnelData{ID: 1},
 	} {
