@@ -19,7 +19,9 @@ import (
 //
 // How it ends: Receive returns io.EOF after the last message of a side that
 // closed in good order, *TunnelError after a reset, ErrInterrupted when the
-// other node was lost, ErrClosed when this node or the tunnel was closed here.
+// other node was lost, ErrUnauthorized when something came through a sealed
+// tunnel that the other side has not sealed, ErrClosed when this node or the
+// tunnel was closed here.
 type Tunnel interface {
 	Info() TunnelInfo
 

@@ -112,7 +112,8 @@
 // Replays: a sealed payload opens only for its request, member and incarnation
 // of both, but there it opens again. Links refuse replays by themselves; where
 // payloads pass through others, the receiver must refuse a request id that it
-// has seen.
+// has seen. What a Stream seals opens for its tunnel only; chunks and the reset
+// open once, a total of credit may come again and says nothing new then.
 //
 // Not defended against: whoever can read a process's memory, its core dump or
 // its swap (keys are not wiped), or the key files as their owner; a wrong

@@ -7,6 +7,7 @@ import (
 	"crypto/cipher"
 	"encoding/binary"
 	"io"
+	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 )
@@ -29,8 +30,9 @@ type StreamBinding struct {
 
 // Stream seals what one end of a tunnel sends, and opens what it receives: each
 // chunk once and in order, so that one that is missing, repeated, moved or from
-// another tunnel does not open. Sealing and opening may go on at the same time,
-// but each is for one goroutine.
+// another tunnel does not open. Sealing and opening chunks may go on at the same
+// time, but each is for one goroutine. What goes beside the chunks is in
+// streamaside.go.
 type Stream struct {
 	sealer, opener streamWay
 }
@@ -40,6 +42,7 @@ type streamWay struct {
 	aead  hidden[cipher.AEAD]
 	nonce [12]byte // four zeros and the number of the next chunk
 	data  [1]byte
+	reset atomic.Bool // its one reset was sealed, or opened
 }
 
 // NewStreamHead returns what the opener of a tunnel sends with the opening: the
@@ -76,7 +79,8 @@ func NewStreamSalt(rand io.Reader) []byte {
 // Each direction has an AES key of its own, derived from the cluster key, both
 // salts, the cluster's name, the binding and the direction. A chunk is
 // AES-256-GCM ciphertext and tag; its nonce is the number of the chunk in its
-// direction, from 0, and its associated data are one byte of the caller's.
+// direction, from 0, and its associated data are one byte of the caller's. For
+// credit and resets see SealCredit and SealReset.
 func (c *Cluster) Stream(b StreamBinding, head, salt []byte, isOpener bool) (*Stream, error) {
 	if len(head) != streamHeadSize || head[0] != sealFormat || len(salt) != saltSize {
 		return nil, ErrUnauthorized
@@ -85,13 +89,13 @@ func (c *Cluster) Stream(b StreamBinding, head, salt []byte, isOpener bool) (*St
 	if !ok {
 		return nil, ErrUnauthorized
 	}
-	way := func(fromMember bool) streamWay {
+	way := func(fromMember bool) hidden[cipher.AEAD] {
 		both := append(append(make([]byte, 0, 2*saltSize), head[5:]...), salt...)
-		return streamWay{aead: hide(ref(newAEAD(derive(32, k.key[:], both, labelStream,
+		return hide(ref(newAEAD(derive(32, k.key[:], both, labelStream,
 			[]byte(c.name), []byte(b.Opener), uint64Bytes(b.OpenerIncarnation),
-			uint64Bytes(b.Member), uint64Bytes(b.MemberIncarnation), uint64Bytes(b.Tunnel), direction(fromMember)))))}
+			uint64Bytes(b.Member), uint64Bytes(b.MemberIncarnation), uint64Bytes(b.Tunnel), direction(fromMember)))))
 	}
-	return &Stream{sealer: way(!isOpener), opener: way(isOpener)}, nil
+	return &Stream{sealer: streamWay{aead: way(!isOpener)}, opener: streamWay{aead: way(isOpener)}}, nil
 }
 
 func ref[T any](v T) *T { return &v }

@@ -119,6 +119,15 @@ func TestStreamsAgreeWithASecondImplementation(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, v.plain, string(plain))
 	}
+	require.Equal(t, vectors["stream opener credit"], opener.SealCredit(nil, 1<<16, 1))
+	require.NoError(t, member.OpenCredit(vectors["stream opener credit"], 1<<16, 1))
+	require.Equal(t, vectors["stream member credit"], member.SealCredit(nil, 1<<33, 0))
+	require.NoError(t, opener.OpenCredit(vectors["stream member credit"], 1<<33, 0))
+	require.Equal(t, vectors["stream opener reset"], opener.SealReset(nil, []byte("why"), 9))
+	require.Equal(t, vectors["stream member reset"], member.SealReset(nil, nil, 8))
+	why, err := member.OpenReset(vectors["stream opener reset"], 9)
+	require.NoError(t, err)
+	require.Equal(t, "why", string(why))
 }
 
 // readVectors reads "name: hex" lines; the two numbers in the file are for
@@ -137,6 +146,6 @@ func readVectors(t *testing.T) map[string][]byte {
 		require.NoError(t, err, name)
 		out[name] = b
 	}
-	require.Len(t, out, 18)
+	require.Len(t, out, 22)
 	return out
 }

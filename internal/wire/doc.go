@@ -122,8 +122,8 @@
 // n bytes uses up a credit of n, but 64 at least; who sends without credit
 // breaks the protocol. Frames of a tunnel that is not known are skipped and
 // counted. When the opener has the reply it sends some frame of the tunnel, at
-// least a TunnelCredit of 0: the member gives up a tunnel of which it hears
-// nothing until the deadline of the request.
+// least a TunnelCredit that gives nothing new: the member gives up a tunnel of
+// which it hears nothing until the deadline of the request.
 //
 // # TunnelData (kind 40)
 //
@@ -137,7 +137,9 @@
 //	bytes  field
 //	8      id
 //	1      flags: 1 from the opener; others 0
-//	4      credit: so much more
+//	8      total: all the credit given since the tunnel began, the first included;
+//	       one that is not larger than an earlier one gives nothing
+//	…      the seal of the total if the tunnel is sealed, else nothing
 //
 // # TunnelEnd (kind 42)
 //
@@ -155,7 +157,7 @@
 //
 //	bytes  field
 //	8      id
-//	1      flags: 1 from the opener; others 0
+//	1      flags: 1 from the opener, 8 all that follows is sealed; others 0
 //	1      cause: 0 the program, 1 interrupted, 2 overloaded, 3 leaving,
 //	       4 violation of the protocol
 //	4      code of cause 0, else 0
@@ -236,8 +238,11 @@
 // is bound to.
 //
 // A tunnel whose opening was sealed is sealed as a whole: the chunk of each
-// TunnelData, and an empty one in each TunnelEnd, is what security.Stream made of
-// it, with the flags of the frame as associated data.
+// TunnelData, an empty one in each TunnelEnd, the total of each TunnelCredit, and
+// all that a TunnelReset says is what security.Stream made of it, with the flags of
+// the frame as associated data. There is one exception: an opener whose opening
+// has failed has no keys of the tunnel, and resets it in the clear. The member
+// heeds that until it has heard from the opener.
 //
 // # Control messages (kinds 1 to 4 and 16 to 23)
 //

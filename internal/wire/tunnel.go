@@ -15,6 +15,8 @@ const (
 	FlagLast uint8 = 1 << 1
 	// FlagClosed, in TunnelEnd: the sender does not receive any more either.
 	FlagClosed uint8 = 1 << 2
+	// FlagSealedReset, in TunnelReset: why is sealed.
+	FlagSealedReset uint8 = 1 << 3
 )
 
 const (
@@ -25,6 +27,8 @@ const (
 	MaxChunk = MaxPayload + 16
 	// TunnelHeadSize is what TunnelData.AppendHead appends, in bytes.
 	TunnelHeadSize = tunnelHeadSize
+	// TunnelCreditSize is the length of a TunnelCredit that is not sealed.
+	TunnelCreditSize = tunnelHeadSize + creditSize
 	// MaxTunnelText bounds the text of a TunnelReset, in bytes.
 	MaxTunnelText = 1 << 10
 	// maxStreamHead bounds what a TunnelOpen says of its sealing.

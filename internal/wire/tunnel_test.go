@@ -54,12 +54,15 @@ func TestTunnelVectors(t *testing.T) {
 			"open":   wire.TunnelOpen{ID: id, Credit: credit, Stream: v.hex(t, "stream"), Body: v.hex(t, "body")},
 			"accept": wire.TunnelAccept{Credit: credit, Salt: v.hex(t, "salt")},
 			"data":   wire.TunnelData{ID: id, Flags: flags, Payload: v.hex(t, "payload")},
-			"credit": wire.TunnelCredit{ID: id, Flags: flags, Credit: credit},
+			"credit": wire.TunnelCredit{ID: id, Flags: flags, Total: v.number(t, "total", 64), Seal: v.hex(t, "seal")},
 			"end":    wire.TunnelEnd{ID: id, Flags: flags, Seal: v.hex(t, "seal")},
 			"reset": wire.TunnelReset{
 				ID: id, Flags: flags, Cause: wire.TunnelCause(v.number(t, "cause", 8)),
 				Code: uint32(v.number(t, "code", 32)), Text: v.text("text"),
 			},
+		}
+		if flags&wire.FlagSealedReset != 0 {
+			want["reset"] = wire.TunnelReset{ID: id, Flags: flags, Sealed: v.hex(t, "sealed")}
 		}
 		require.Equal(t, want[v.text("type")], got)
 		require.Equal(t, v.bytes, again)
@@ -78,7 +81,7 @@ func TestTheLongestChunkIsOneFrame(t *testing.T) {
 // TestTunnelFramesCostNoAllocation proves the cost of the hot path.
 func TestTunnelFramesCostNoAllocation(t *testing.T) {
 	data := wire.TunnelData{ID: 1, Payload: make([]byte, 1000)}
-	credit := wire.TunnelCredit{ID: 1, Credit: 2}
+	credit := wire.TunnelCredit{ID: 1, Total: 2}
 	encoded, encodedCredit := data.AppendTo(nil), credit.AppendTo(nil)
 	buf := make([]byte, 0, 2000)
 	require.Zero(t, testing.AllocsPerRun(100, func() {

@@ -5,31 +5,36 @@ package wire
 
 import "encoding/binary"
 
+const creditSize = 8
+
 // TunnelCredit lets the other side send more, on lane ctl.
 type TunnelCredit struct {
 	ID    uint64
 	Flags uint8 // FlagOpener
-	// Credit is added to what the receiver of the frame may send. 0 says
-	// nothing but that the sender knows the tunnel, which the opener tells the
-	// member once it has the answer.
-	Credit uint32
+	// Total is all the credit that the sender of the frame has given since the
+	// tunnel began, the first included. One that is not larger than the last
+	// says nothing but that the sender knows the tunnel, which the opener tells
+	// the member once it has the answer.
+	Total uint64
+	Seal  []byte // of the total, if the tunnel is sealed; else empty
 }
 
 // AppendTo appends the encoded message.
 func (m TunnelCredit) AppendTo(dst []byte) []byte {
-	return binary.BigEndian.AppendUint32(appendTunnelHead(dst, m.ID, m.Flags), m.Credit)
+	return append(binary.BigEndian.AppendUint64(appendTunnelHead(dst, m.ID, m.Flags), m.Total), m.Seal...)
 }
 
-// DecodeTunnelCredit decodes the body of a KindTunnelCredit frame.
+// DecodeTunnelCredit decodes the body of a KindTunnelCredit frame. Seal aliases
+// b.
 func DecodeTunnelCredit(b []byte) (TunnelCredit, error) {
 	id, flags, rest, err := decodeTunnelHead(b, FlagOpener)
 	if err != nil {
 		return TunnelCredit{}, err
 	}
-	if len(rest) != 4 {
+	if len(rest) < creditSize || len(rest) > creditSize+maxStreamHead {
 		return TunnelCredit{}, malformed("tunnel credit: length")
 	}
-	return TunnelCredit{ID: id, Flags: flags, Credit: binary.BigEndian.Uint32(rest)}, nil
+	return TunnelCredit{ID: id, Flags: flags, Total: binary.BigEndian.Uint64(rest), Seal: rest[creditSize:]}, nil
 }
 
 // TunnelEnd ends the sender's direction in good order, behind all its data on
@@ -70,37 +75,63 @@ const (
 )
 
 const (
-	tunnelCauses        = 5
-	tunnelResetTailSize = 1 + 4
+	tunnelCauses   = 5
+	tunnelWhySize  = 1 + 4
+	maxTunnelWhy   = tunnelWhySize + MaxTunnelText
+	maxSealedReset = maxTunnelWhy + maxStreamHead
 )
 
-// TunnelReset ends both directions at once, on lane ctl.
+// TunnelReset ends both directions at once, on lane ctl. Why is in the clear, or
+// sealed.
 type TunnelReset struct {
-	ID    uint64
-	Flags uint8 // FlagOpener
-	Cause TunnelCause
-	Code  uint32 // of CauseProgram, else 0
-	Text  string // at most MaxTunnelText bytes
+	ID     uint64
+	Flags  uint8 // FlagOpener, FlagSealedReset
+	Cause  TunnelCause
+	Code   uint32 // of CauseProgram, else 0
+	Text   string // at most MaxTunnelText bytes
+	Sealed []byte // with FlagSealedReset: what AppendWhy made, sealed; Cause, Code and Text do not travel
 }
 
 // AppendTo appends the encoded message.
 func (m TunnelReset) AppendTo(dst []byte) []byte {
-	dst = append(appendTunnelHead(dst, m.ID, m.Flags), byte(m.Cause))
-	dst = binary.BigEndian.AppendUint32(dst, m.Code)
+	dst = appendTunnelHead(dst, m.ID, m.Flags)
+	if m.Flags&FlagSealedReset != 0 {
+		return append(dst, m.Sealed...)
+	}
+	return m.AppendWhy(dst)
+}
+
+// AppendWhy appends Cause, Code and Text.
+func (m TunnelReset) AppendWhy(dst []byte) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, byte(m.Cause)), m.Code)
 	return append(dst, m.Text...)
 }
 
-// DecodeTunnelReset decodes the body of a KindTunnelReset frame.
+// DecodeTunnelReset decodes the body of a KindTunnelReset frame. Sealed aliases
+// b.
 func DecodeTunnelReset(b []byte) (TunnelReset, error) {
-	id, flags, rest, err := decodeTunnelHead(b, FlagOpener)
+	id, flags, rest, err := decodeTunnelHead(b, FlagOpener|FlagSealedReset)
+	m := TunnelReset{ID: id, Flags: flags}
+	switch {
+	case err != nil:
+	case flags&FlagSealedReset == 0:
+		err = m.DecodeWhy(rest)
+	case len(rest) > maxSealedReset:
+		err = malformed("tunnel reset: length")
+	default:
+		m.Sealed = rest
+	}
 	if err != nil {
 		return TunnelReset{}, err
 	}
-	if len(rest) < tunnelResetTailSize || len(rest) > tunnelResetTailSize+MaxTunnelText || rest[0] >= tunnelCauses {
-		return TunnelReset{}, malformed("tunnel reset")
+	return m, nil
+}
+
+// DecodeWhy takes Cause, Code and Text from what AppendWhy made.
+func (m *TunnelReset) DecodeWhy(b []byte) error {
+	if len(b) < tunnelWhySize || len(b) > maxTunnelWhy || b[0] >= tunnelCauses {
+		return malformed("tunnel reset")
 	}
-	return TunnelReset{
-		ID: id, Flags: flags, Cause: TunnelCause(rest[0]),
-		Code: binary.BigEndian.Uint32(rest[1:]), Text: string(rest[tunnelResetTailSize:]),
-	}, nil
+	m.Cause, m.Code, m.Text = TunnelCause(b[0]), binary.BigEndian.Uint32(b[1:]), string(b[tunnelWhySize:])
+	return nil
 }

@@ -33,7 +33,7 @@ func (e *Engine) Accept(o request.Opening) (body []byte, err error) {
 	}
 	t := &Tunnel{
 		engine: e, id: m.ID, number: e.numbers.Add(1), session: o.From.Session(),
-		limit: o.Server.Limits().MessageBytes, credit: int(min(m.Credit, maxCredit)), serving: true,
+		limit: o.Server.Limits().MessageBytes, credit: int(min(m.Credit, maxCredit)), granted: uint64(m.Credit), serving: true,
 		info: patterns.TunnelInfo{
 			Cluster: o.Server.Name(), Member: o.Server.ID().String(),
 			Open: patterns.Message{Headers: o.Headers, Body: m.Body},

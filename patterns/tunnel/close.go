@@ -122,17 +122,18 @@ func (t *Tunnel) breakOff(m wire.TunnelReset, err error) {
 	t.fail(err, true)
 }
 
-// sendCredit tells the other side that it may send n more. mu is not held.
-func (t *Tunnel) sendCredit(n int) {
+// sendCredit tells the other side how much it was given in total. One that
+// overtakes a smaller total makes that one pointless. mu is not held.
+func (t *Tunnel) sendCredit(total uint64) {
 	f := t.engine.frames.get()
 	defer t.engine.frames.put(f)
-	f.parts[0] = wire.TunnelCredit{ID: t.id, Flags: t.flags, Credit: uint32(n)}.AppendTo(f.head[:0])
+	f.parts[0] = t.creditFrame(f.head[:0], total)
 	if _, err := t.remote.link.SendWait(t.engine.atOnce, overlay.LaneCtl, wire.KindTunnelCredit, f.parts[0]); err == nil {
 		return
 	}
 	t.mu.Lock()
 	if !t.over {
-		t.owed += n
+		t.owing = true
 		t.todo |= pushOut
 	}
 	t.unlock(true)

@@ -45,8 +45,17 @@
 //     bounded by Config.BufferBytes. What waits for a lane is bounded there, and
 //     by 1 MiB per peer for those who can't wait. One tunnel never fills a lane.
 //   - A peer that sends without credit, or behind its end, loses the tunnel.
-//   - Chunks of a sealed tunnel are opened once and in order; a cut, a change or a
-//     repetition ends it.
+//   - Every frame of a sealed tunnel is sealed by the end that says it, for that
+//     tunnel (security.Stream). Chunks and ends are numbered together: what is left
+//     out, repeated, moved or made up, an end too early among it, ends the tunnel
+//     with patterns.ErrUnauthorized, never with io.EOF. So does credit or a reset
+//     that was made up. Credit is told as a total: an old or repeated one gives
+//     nothing. A reset's cause, code and text can't be read or replaced. Whoever
+//     sits between can still cut, delay or hold back everything, so a tunnel may
+//     be interrupted or stand still; and a reset without a seal, which is all that
+//     an opener can send whose opening failed, ends the member's side as
+//     interrupted until it has heard from the opener. Later it is counted and
+//     ignored.
 //
 // # Cost
 //

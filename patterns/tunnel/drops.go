@@ -12,6 +12,7 @@ const (
 	dropLate                        // data of a tunnel that is over
 	dropEarly                       // a frame before the answer, beyond the credit
 	dropViolation                   // a tunnel whose other side broke the protocol
+	dropForged                      // a frame of a sealed tunnel that the other side has not sealed, or not as the next one
 	dropTunnels                     // refused: the member has Limits.Tunnels
 	dropBuffer                      // refused: BufferBytes are given away
 	dropOpen                        // refused: MaxOpen were opened here
@@ -24,7 +25,7 @@ const (
 // String returns the reason as used in the status.
 func (d dropReason) String() string {
 	return [...]string{
-		"malformed", "unknown", "late", "early", "violation", "tunnels", "buffer_bytes", "open", "workers", "duplicate",
+		"malformed", "unknown", "late", "early", "violation", "forged", "tunnels", "buffer_bytes", "open", "workers", "duplicate",
 		"silent_opener",
 	}[d]
 }

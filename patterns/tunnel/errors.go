@@ -3,10 +3,20 @@
 
 package tunnel
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/arke-mesh/arke/patterns"
+)
 
 // How a peer breaks the protocol; the tunnel is reset.
 var (
 	errNoCredit  = errors.New("more data than credit")
 	errBehindEnd = errors.New("data behind the end")
+	errNotSealed = errors.New("a sealed reset of a tunnel that is not")
 )
+
+// errForged is how a sealed tunnel ends of which a frame came that the other side
+// has not sealed, or not as the next one.
+var errForged = fmt.Errorf("tunnel: a frame that the other side has not sealed: %w", patterns.ErrUnauthorized)

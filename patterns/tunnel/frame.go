@@ -13,7 +13,7 @@ import (
 // frame is what one frame is made of, kept for reuse so that sending does not
 // allocate and an idle tunnel has none.
 type frame struct {
-	head   [wire.TunnelHeadSize + 4]byte
+	head   [wire.TunnelCreditSize + security.StreamOverhead]byte
 	parts  [2][]byte
 	sealed []byte
 }
@@ -56,6 +56,26 @@ func (t *Tunnel) endFrame(closed bool) *frame {
 	f.parts[0] = m.AppendTo(f.head[:0])
 	f.parts[1] = t.seal(f, nil, m.Flags)
 	return f
+}
+
+// creditFrame appends what tells the other side of its credit.
+func (t *Tunnel) creditFrame(dst []byte, total uint64) []byte {
+	m := wire.TunnelCredit{ID: t.id, Flags: t.flags, Total: total}
+	dst = m.AppendTo(dst)
+	if t.stream != nil {
+		dst = t.stream.SealCredit(dst, total, m.Flags)
+	}
+	return dst
+}
+
+// sealReset returns the reset as it travels. A tunnel has but one.
+func (t *Tunnel) sealReset(m wire.TunnelReset) wire.TunnelReset {
+	if t.stream == nil {
+		return m
+	}
+	m.Flags |= wire.FlagSealedReset
+	m.Sealed = t.stream.SealReset(nil, m.AppendWhy(nil), m.Flags)
+	return m
 }
 
 // seal returns the body as it travels.

@@ -4,11 +4,14 @@
 package tunnel
 
 import (
+	"errors"
+
 	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/security"
 )
 
 // handle takes in the body of one frame of that kind, on the goroutine that
@@ -42,9 +45,13 @@ func (t *Tunnel) handle(k wire.Kind, body []byte) {
 	if err == nil {
 		return
 	}
-	t.engine.drops.Inc(dropViolation)
+	reason, how := dropViolation, patterns.ErrInterrupted
+	if errors.Is(err, security.ErrUnauthorized) {
+		reason, how = dropForged, errForged
+	}
+	t.engine.drops.Inc(reason)
 	t.mu.Lock()
-	t.breakOff(wire.TunnelReset{Cause: wire.CauseViolation, Text: err.Error()}, patterns.ErrInterrupted)
+	t.breakOff(wire.TunnelReset{Cause: wire.CauseViolation, Text: err.Error()}, how)
 	t.unlock(false)
 }
 
@@ -84,11 +91,17 @@ func (t *Tunnel) handleCredit(body []byte) error {
 	if err != nil {
 		return err
 	}
+	if t.stream != nil {
+		if err := t.stream.OpenCredit(m.Seal, m.Total, m.Flags); err != nil {
+			return err
+		}
+	}
 	t.mu.Lock()
 	defer t.unlock(false)
 	t.known = true
-	if m.Credit > 0 && !t.over {
-		t.credit = min(t.credit+int(m.Credit), maxCredit)
+	if m.Total > t.granted && !t.over {
+		t.credit = int(min(uint64(t.credit)+m.Total-t.granted, maxCredit))
+		t.granted = m.Total
 		t.changedOut()
 	}
 	return nil
@@ -126,10 +139,41 @@ func (t *Tunnel) handleReset(body []byte) error {
 	if err != nil {
 		return err
 	}
+	heed, err := t.openReset(&m)
+	if err != nil || !heed {
+		return err
+	}
 	t.mu.Lock()
 	defer t.unlock(false)
 	t.fail(resetError(m), m.Cause == wire.CauseProgram)
 	return nil
+}
+
+// openReset opens a reset, and says whether to heed it. One in the clear proves
+// nothing: the worst that a member makes of it is that the opening has failed,
+// as long as the opener has not spoken.
+func (t *Tunnel) openReset(m *wire.TunnelReset) (heed bool, err error) {
+	sealed := m.Flags&wire.FlagSealedReset != 0
+	switch {
+	case t.stream == nil && sealed:
+		return false, errNotSealed
+	case t.stream == nil:
+		return true, nil
+	case !sealed:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.known || t.member == nil {
+			t.engine.drops.Inc(dropForged)
+			return false, nil
+		}
+		*m = wire.TunnelReset{Cause: wire.CauseInterrupted}
+		return true, nil
+	}
+	why, err := t.stream.OpenReset(m.Sealed, m.Flags)
+	if err != nil {
+		return false, err
+	}
+	return true, m.DecodeWhy(why)
 }
 
 // resetError is what a reset means to the program here.

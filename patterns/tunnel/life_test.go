@@ -112,51 +112,55 @@ func TestEachSideMayGoOnAfterTheOtherHasEnded(t *testing.T) {
 func TestAResetTellsTheOtherSideCodeAndText(t *testing.T) {
 	// This test resets from either side, by a handler's error and by its
 	// panic, and looks at what both sides get.
-	play(t, func(t *testing.T, s *stage) {
-		a, _ := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
-			switch string(t.Info().Open.Body) {
-			case "remote error":
-				return &patterns.RemoteError{Code: 404, Message: "no such room"}
-			case "error":
-				return errors.New("tired")
-			case "panic":
-				panic("help")
-			case "refusal":
-				return &patterns.Refusal{Cause: patterns.ErrOverloaded}
-			}
-			_, err := t.Receive(ctx)
-			var reset *patterns.TunnelError
-			if !errors.As(err, &reset) || reset.Code != 77 || reset.Message != "enough" {
-				return fmt.Errorf("a reset, not %v", err)
-			}
-			<-ctx.Done()
-			if !errors.Is(t.Send(ctx, nil), err) {
-				return fmt.Errorf("why it ended")
-			}
-			return nil
-		}, patterns.Limits{})
-		for body, want := range map[string]patterns.TunnelError{
-			"remote error": {Code: 404, Message: "no such room"},
-			"error":        {Code: patterns.CodeUnknown, Message: "tired"},
-			"panic":        {Code: patterns.CodePanic, Message: "help"},
-		} {
-			tunnel := s.open(a, body)
-			_, err := tunnel.Receive(t.Context())
-			var reset *patterns.TunnelError
-			require.ErrorAs(t, err, &reset)
-			require.Equal(t, want, *reset)
-			require.Equal(t, err, done(t, tunnel))
-		}
-		tunnel := s.open(a, "refusal")
-		_, err := tunnel.Receive(t.Context())
-		require.ErrorIs(t, err, patterns.ErrOverloaded)
+	for name, change := range ways {
+		t.Run(name, func(t *testing.T) { play(t, func(t *testing.T, s *stage) { resets(t, s, change) }) })
+	}
+}
 
-		tunnel = s.open(a, "")
-		require.NoError(t, tunnel.Reset(77, "enough"))
-		require.ErrorIs(t, tunnel.Err(), patterns.ErrClosed)
-		_, err = tunnel.Receive(t.Context())
-		require.ErrorIs(t, err, patterns.ErrClosed)
-	})
+func resets(t *testing.T, s *stage, change []func(*node.Config)) {
+	a, _ := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
+		switch string(t.Info().Open.Body) {
+		case "remote error":
+			return &patterns.RemoteError{Code: 404, Message: "no such room"}
+		case "error":
+			return errors.New("tired")
+		case "panic":
+			panic("help")
+		case "refusal":
+			return &patterns.Refusal{Cause: patterns.ErrOverloaded}
+		}
+		_, err := t.Receive(ctx)
+		var reset *patterns.TunnelError
+		if !errors.As(err, &reset) || reset.Code != 77 || reset.Message != "enough" {
+			return fmt.Errorf("a reset, not %v", err)
+		}
+		<-ctx.Done()
+		if !errors.Is(t.Send(ctx, nil), err) {
+			return fmt.Errorf("why it ended")
+		}
+		return nil
+	}, patterns.Limits{}, change...)
+	for body, want := range map[string]patterns.TunnelError{
+		"remote error": {Code: 404, Message: "no such room"},
+		"error":        {Code: patterns.CodeUnknown, Message: "tired"},
+		"panic":        {Code: patterns.CodePanic, Message: "help"},
+	} {
+		tunnel := s.open(a, body)
+		_, err := tunnel.Receive(t.Context())
+		var reset *patterns.TunnelError
+		require.ErrorAs(t, err, &reset)
+		require.Equal(t, want, *reset)
+		require.Equal(t, err, done(t, tunnel))
+	}
+	tunnel := s.open(a, "refusal")
+	_, err := tunnel.Receive(t.Context())
+	require.ErrorIs(t, err, patterns.ErrOverloaded)
+
+	tunnel = s.open(a, "")
+	require.NoError(t, tunnel.Reset(77, "enough"))
+	require.ErrorIs(t, tunnel.Err(), patterns.ErrClosed)
+	_, err = tunnel.Receive(t.Context())
+	require.ErrorIs(t, err, patterns.ErrClosed)
 }
 
 func TestCloseEndsBothDirections(t *testing.T) {

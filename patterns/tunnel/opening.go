@@ -110,7 +110,7 @@ func (e *Engine) adopt(cluster string, o *opening, a request.Answer) (patterns.T
 	m, err := wire.DecodeTunnelAccept(a.Message.Body)
 	t := &Tunnel{
 		engine: e, id: o.id, number: e.numbers.Add(1), session: a.Session, flags: wire.FlagOpener,
-		window: newWindow(o.window), credit: int(min(m.Credit, maxCredit)), limit: a.Member.MaxMessage,
+		window: newWindow(o.window), credit: int(min(m.Credit, maxCredit)), granted: uint64(m.Credit), limit: a.Member.MaxMessage,
 	}
 	if t.limit == 0 {
 		t.limit = patterns.Limits{}.WithDefaults().MessageBytes
@@ -139,8 +139,10 @@ func (e *Engine) adopt(cluster string, o *opening, a request.Answer) (patterns.T
 
 // confirm tells the member that its answer has come.
 func (t *Tunnel) confirm() {
-	m := wire.TunnelCredit{ID: t.id, Flags: t.flags}
-	_, err := t.remote.link.SendWait(t.engine.atOnce, overlay.LaneCtl, wire.KindTunnelCredit, m.AppendTo(nil))
+	t.mu.Lock()
+	total := t.window.total
+	t.mu.Unlock()
+	_, err := t.remote.link.SendWait(t.engine.atOnce, overlay.LaneCtl, wire.KindTunnelCredit, t.creditFrame(nil, total))
 	if errors.Is(err, context.Canceled) { // the lane is full
 		t.engine.later("tunnel.confirm", pumpPause, t.confirm)
 	}

@@ -84,7 +84,7 @@ func (o *outlet) push(t *Tunnel) {
 
 // reset sends a reset, now if there is room.
 func (o *outlet) reset(m wire.TunnelReset) {
-	body := m.AppendTo(make([]byte, 0, wire.TunnelHeadSize+5+len(m.Text)))
+	body := m.AppendTo(nil)
 	e := o.remote.engine
 	if _, err := o.remote.link.SendWait(e.atOnce, overlay.LaneCtl, wire.KindTunnelReset, body); !errors.Is(err, context.Canceled) {
 		return // it is gone, or nobody is there
@@ -135,16 +135,15 @@ func (o *outlet) run() {
 func (o *outlet) serve(t *Tunnel) {
 	e, link := o.remote.engine, o.remote.link
 	t.mu.Lock()
-	owed := t.owed
-	t.owed = 0
+	owing, total := t.owing, t.window.total
+	t.owing = false
 	var p parcel
 	if len(t.parked) > 0 {
 		p, t.flying = t.parked[0], true
 	}
 	t.mu.Unlock()
-	if owed > 0 {
-		m := wire.TunnelCredit{ID: t.id, Flags: t.flags, Credit: uint32(owed)}
-		_, _ = link.SendWait(e.ctx, overlay.LaneCtl, wire.KindTunnelCredit, m.AppendTo(nil))
+	if owing {
+		_, _ = link.SendWait(e.ctx, overlay.LaneCtl, wire.KindTunnelCredit, t.creditFrame(nil, total))
 	}
 	if p.body != nil {
 		_, _ = link.SendWait(e.ctx, overlay.LaneBulk, p.kind, p.body)
@@ -164,7 +163,7 @@ func (o *outlet) sent(t *Tunnel, p parcel) {
 			t.settle()
 		}
 	}
-	more := len(t.parked) > 0 || t.owed > 0
+	more := len(t.parked) > 0 || t.owing
 	t.unlock(false)
 	o.mu.Lock()
 	o.bytes -= len(p.body)

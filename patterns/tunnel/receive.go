@@ -87,7 +87,6 @@ func (t *Tunnel) consumed(c int) {
 	}
 	if d := t.window.due(); d > 0 {
 		t.window.give(d)
-		t.owed += d
 		t.todo |= giveCredit
 	}
 }

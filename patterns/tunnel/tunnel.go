@@ -54,9 +54,10 @@ type Tunnel struct {
 	blocked bool // somebody waits for outBell
 	outBell *bell
 	credit  int
+	granted uint64   // the largest total of credit that was heard of
 	parked  []parcel // wait for room in the lane, and go before anything else
 	flying  bool     // the first of them is being sent
-	owed    int      // credit that the other side was not told of yet
+	owing   bool     // the other side was not told of all its credit yet
 	parting *wire.TunnelReset
 
 	done     chan struct{} // nil until asked for
@@ -110,22 +111,18 @@ func (t *Tunnel) Done() <-chan struct{} {
 // unlock releases mu and does what was decided under it. own says that the
 // program here has called, so that its watcher is not called back at once.
 func (t *Tunnel) unlock(own bool) {
-	do, credit, watched := t.todo, 0, t.watcher != nil
+	do, total, watched := t.todo, t.window.total, t.watcher != nil
 	t.todo = 0
 	if do == 0 {
 		t.mu.Unlock()
 		return
 	}
-	if do&giveCredit != 0 {
-		credit = t.owed
-		t.owed = 0
-	}
 	t.mu.Unlock()
-	if credit > 0 {
-		t.sendCredit(credit)
+	if do&giveCredit != 0 {
+		t.sendCredit(total)
 	}
 	if do&sayReset != 0 {
-		t.remote.outlet.reset(*t.parting) // set once
+		t.remote.outlet.reset(t.sealReset(*t.parting)) // set once
 	}
 	if do&wakeReceiver != 0 {
 		t.wake("tunnel.receive", t.inBell.ring)
@@ -224,7 +221,7 @@ func (t *Tunnel) settle() {
 		return
 	}
 	t.over = true
-	t.owed = 0
+	t.owing = false
 	t.dropParked()
 	t.changedIn()
 	t.changedOut()

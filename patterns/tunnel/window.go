@@ -7,14 +7,15 @@ package tunnel
 // came and was not read, and when to tell of more. It is a pure core: whoever
 // owns it serialises the calls and brings the time.
 type window struct {
-	size   int   // given and held together may be so much
-	given  int   // the other side may still send so much
-	held   int   // came, and was not read
-	streak int   // read since since
-	since  int64 // ns; when the streak began
+	size   int    // given and held together may be so much
+	given  int    // the other side may still send so much
+	held   int    // came, and was not read
+	streak int    // read since since
+	since  int64  // ns; when the streak began
+	total  uint64 // given, ever
 }
 
-func newWindow(size int) window { return window{size: size, given: size} }
+func newWindow(size int) window { return window{size: size, given: size, total: uint64(size)} }
 
 // came takes a chunk in. False: there was no credit for it.
 func (w *window) came(n int) bool {
@@ -47,8 +48,11 @@ func (w *window) due() int {
 	return d
 }
 
-// give notes that the other side was told of d more.
-func (w *window) give(d int) { w.given += d }
+// give notes that the other side is told of d more.
+func (w *window) give(d int) {
+	w.given += d
+	w.total += uint64(d)
+}
 
 // turned says whether a whole window was read since the last time it said so,
 // and whether that was fast: the reader keeps up, and a larger window would

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import "encoding/binary"
+
+// What a direction seals beside its chunks has the same key. The first byte of
+// the nonce tells the three apart: it is 0 for chunks.
+const (
+	asideCredit byte = 1
+	asideReset  byte = 2
+)
+
+// asideNonce is the class, three zeros and a number.
+func asideNonce(class byte, number uint64) []byte {
+	nonce := make([]byte, 12)
+	nonce[0] = class
+	binary.BigEndian.PutUint64(nonce[4:], number)
+	return nonce
+}
+
+// SealCredit appends the proof that this end has given total bytes of credit
+// since the tunnel began: the tag over an empty text, with the total as its
+// number. Totals may come in any order and repeatedly: a repeated one is the same
+// bytes, and says nothing new. May be called concurrently with everything.
+func (s *Stream) SealCredit(dst []byte, total uint64, data byte) []byte {
+	return (*s.sealer.aead.get()).Seal(dst, asideNonce(asideCredit, total), nil, []byte{data})
+}
+
+// OpenCredit returns ErrUnauthorized unless the other end has sealed that total.
+// May be called concurrently with everything.
+func (s *Stream) OpenCredit(sealed []byte, total uint64, data byte) error {
+	if _, err := (*s.opener.aead.get()).Open(nil, asideNonce(asideCredit, total), sealed, []byte{data}); err != nil {
+		return ErrUnauthorized
+	}
+	return nil
+}
+
+// SealReset appends why this end resets the tunnel, sealed. A tunnel is reset
+// once: a second call would use a nonce again, and panics. May be called
+// concurrently with everything.
+func (s *Stream) SealReset(dst, plain []byte, data byte) []byte {
+	if s.sealer.reset.Swap(true) {
+		panic("BUG: a tunnel is reset twice")
+	}
+	return (*s.sealer.aead.get()).Seal(dst, asideNonce(asideReset, 0), plain, []byte{data})
+}
+
+// OpenReset decrypts the other end's reset in place: the result has the memory of
+// sealed. It returns ErrUnauthorized for what is none, or came before. May be
+// called concurrently with everything.
+func (s *Stream) OpenReset(sealed []byte, data byte) ([]byte, error) {
+	plain, err := (*s.opener.aead.get()).Open(sealed[:0], asideNonce(asideReset, 0), sealed, []byte{data})
+	if err != nil || s.opener.reset.Swap(true) {
+		return nil, ErrUnauthorized
+	}
+	return plain, nil
+}
