@@ -278,11 +278,12 @@
 // is one more than that of what came before it, a Gap's as many more as it says
 // are missed. Exact 0 means at most so many, or, with 0, that nobody knows.
 // Reasons: 1 the queue was full, 2 a lane on the way was, 3 a link was lost, 4 a
-// session or relay was, or had no room. Bit 1 of the options says that the
-// session in resume had the subscription, under this id, and number what came
-// last (2^64-1 if it never was acknowledged there). The relay counts for 10 s
-// after a session broke. It goes on at number with continued 1 and a Gap of what
-// was missed, or else begins at 0 with a Gap of 0 missed, exact 0.
+// session or relay was, or had no room. Bit 1 of the options says that an earlier
+// session had acknowledged the subscription, under this id, and number what came
+// last for it, in whichever session. The relay counts for 10 s after a session
+// broke, and after its successor did if that had not subscribed again. It goes on
+// at number with continued 1 and a Gap of what was missed, or else begins at
+// number + 1 with a Gap of 0 missed, exact 0.
 //
 // # Tunnels
 //
@@ -361,10 +362,11 @@
 //   - Answer a handler's panic or exception with outcome 1, code 1.
 //   - Stop a handler, if the language can, at its deadline, at DeliverCancel,
 //     and when the session ends. Its answer has nowhere to go then.
-//   - After a lost connection, connect again: at once, then after 50 ms,
-//     doubling to 1 s, from the start again after a session of 1 s. Send the
-//     session as resume. Register and subscribe again; the members have new
-//     ids. Where that fails, try again with the same pauses.
+//   - After a lost connection, connect again: at once, then after pauses of an
+//     eighth of the time since the last session of 1 s or more ended, at least
+//     10 ms and at most 1 s, less up to a half at random so that clients do not
+//     come in step. Send the session as resume. Register and subscribe again; the
+//     members have new ids. Where that fails, pause, from 50 ms doubling to 1 s.
 //   - A call or publish without an answer when the connection ends is made again
 //     if Goodbye came, if not all of its bytes were written, or if it is
 //     idempotent, for the rest of its time. Otherwise its outcome is 5.

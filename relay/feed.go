@@ -31,6 +31,7 @@ type feed struct {
 	state   feedState
 	client  *client // nil while away
 	backlog backlog
+	base    uint64                // where its count began
 	inexact uint64                // total at the latest gap of unknown size, plus 1
 	source  patterns.Subscription // nil before the node has acknowledged it
 	room    chan struct{}         // closed when there may be room; nil = nobody waits

@@ -5,6 +5,7 @@ package relay
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/arke-mesh/arke/internal/wire/session"
@@ -22,14 +23,27 @@ func (d *feed) resume(c *client, f *session.Subscribe) *session.Subscribed {
 	switch {
 	case d.state == feedAway:
 		d.bound(f)
-		d.backlog.resume(f.Number, d.inexact <= f.Number)
+		number := max(f.Number, d.base) // less is of a count before this one: of this it has had nothing
+		d.backlog.resume(number, d.inexact <= number)
 		answer.Continued, answer.Number = true, d.backlog.sent
 	case f.Resumed:
-		// What came between the sessions was not counted.
+		// What came between the sessions was not counted. If this answer is
+		// lost, too, the client's number tells that it has had none of it.
+		d.base = nextCount(f.Number)
+		d.backlog.sent, d.inexact = d.base, d.base+1
 		d.backlog.gap(patterns.Gap{Reason: patterns.GapRelay})
+		answer.Number = d.base
 	}
 	d.become(feedMute)
 	return answer
+}
+
+// nextCount is where a new count begins if the one before ended at number.
+func nextCount(number uint64) uint64 {
+	if number >= math.MaxUint64/2 {
+		return 0
+	}
+	return number + 1
 }
 
 // taken gives the window of what the client has had free; false if it can't

@@ -26,10 +26,13 @@ const (
 	closers = 64
 )
 
-// kept is what is left of a session that broke.
+// kept is what is left of a session that broke, and of those before it: a
+// client whose sessions break before it has subscribed again loses nothing.
 type kept struct {
 	// Immutable.
 	origin uint64
+
+	sessions int // that find it; guarded by Relay.mu
 
 	// Guarded by mu.
 	mu    sync.Mutex
@@ -63,6 +66,30 @@ func (k *kept) claim(f *session.Subscribe) *feed {
 	return d
 }
 
+// add takes feeds that were subscribed later, and returns those of before whose
+// ids they have.
+func (k *kept) add(feeds []*feed) (old []*feed) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, d := range feeds {
+		if o := k.feeds[d.id]; o != nil {
+			old = append(old, o)
+		}
+		k.feeds[d.id] = d
+	}
+	return old
+}
+
+// empty says that nobody can claim anything; nil is empty, too.
+func (k *kept) empty() bool {
+	if k == nil {
+		return true
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.feeds) == 0
+}
+
 // rest returns the feeds that nobody has claimed, and leaves none.
 func (k *kept) rest() []*feed {
 	k.mu.Lock()
@@ -75,7 +102,7 @@ func (k *kept) rest() []*feed {
 // keep takes the subscriptions of a session that is over. Those that share a
 // queue end at once, because what they would get is lost to the others.
 func (r *Relay) keep(c *client, all []*subscription) {
-	k := &kept{origin: c.origin, feeds: map[uint64]*feed{}}
+	var feeds []*feed
 	var sources []patterns.Subscription
 	for _, s := range all {
 		d := s.feed
@@ -92,18 +119,20 @@ func (r *Relay) keep(c *client, all []*subscription) {
 			sources = append(sources, d.source)
 			d.source = nil
 		}
-		k.feeds[d.id] = d
+		feeds = append(feeds, d)
 	}
 	closeAll(r.ctx, sources)
-	if len(k.feeds) == 0 {
+	if len(feeds) == 0 && c.topics.before.empty() {
 		return
 	}
-	if !r.remember(c.id, k) {
+	k, old := r.remember(c, feeds)
+	r.release(old)
+	if k == nil {
 		r.count.drop(dropSession)
-		r.release(k)
+		r.release(feeds)
 		return
 	}
-	c.log.Debug("subscriptions of a broken session are kept", zap.Int("subscriptions", len(k.feeds)))
+	c.log.Debug("subscriptions of a broken session are kept", zap.Int("subscriptions", len(feeds)))
 	r.wg.Go(func() {
 		timer := time.NewTimer(keepTime)
 		defer timer.Stop()
@@ -111,28 +140,44 @@ func (r *Relay) keep(c *client, all []*subscription) {
 		case <-timer.C:
 		case <-r.draining.Done():
 		}
-		r.mu.Lock()
-		delete(r.kept, c.id)
-		r.mu.Unlock()
-		r.release(k)
+		if r.forget(c.id, k) {
+			r.release(k.rest())
+		}
 	})
 }
 
-// remember has the session's successor find k, unless there are too many.
-func (r *Relay) remember(id session.ID, k *kept) bool {
+// remember has the session's successor find the feeds, and what the session
+// itself has not claimed; nil if there are too many sessions. Feeds that nobody
+// can claim any more are returned.
+func (r *Relay) remember(c *client, feeds []*feed) (k *kept, old []*feed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state != stateRunning || len(r.kept) >= r.cfg.Limits.Clients {
-		return false
+		return nil, nil
 	}
-	r.kept[id] = k
-	return true
+	k = c.topics.before
+	if k == nil || k.sessions == 0 {
+		k = &kept{origin: c.origin, feeds: map[uint64]*feed{}}
+	}
+	k.sessions++
+	r.kept[c.id] = k
+	return k, k.add(feeds)
 }
 
-// release ends what nobody has claimed.
-func (r *Relay) release(k *kept) {
+// forget has a session's successor find nothing any more, and says whether that
+// was the last one to find k.
+func (r *Relay) forget(id session.ID, k *kept) (last bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.kept, id)
+	k.sessions--
+	return k.sessions == 0
+}
+
+// release ends what nobody claims.
+func (r *Relay) release(feeds []*feed) {
 	var sources []patterns.Subscription
-	for _, d := range k.rest() {
+	for _, d := range feeds {
 		d.end()
 		if d.source != nil {
 			sources = append(sources, d.source)

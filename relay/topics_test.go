@@ -284,8 +284,8 @@ func TestWhatABrokenSessionMissedIsCounted(t *testing.T) {
 	third.conn.Close()
 	fourth := third.resume(cfg.Socket)
 	got = fourth.subscribe(&session.Subscribe{ID: 7, Resumed: true, Number: 14, Pattern: "b"})
-	require.Equal(t, &session.Subscribed{ID: 7}, got)
-	require.Equal(t, &session.Gap{Subscription: 7, Reason: session.GapRelay}, expect[*session.Gap](fourth))
+	require.Equal(t, &session.Subscribed{ID: 7, Number: 15}, got)
+	require.Equal(t, &session.Gap{Subscription: 7, Number: 15, Reason: session.GapRelay}, expect[*session.Gap](fourth))
 }
 
 // This test checks that a member of a queue that is away takes nothing from the

@@ -37,7 +37,6 @@ type attachment struct {
 	reader  *session.Reader
 	sender  *session.Sender
 	welcome *session.Welcome
-	resume  session.ID    // the session before; zero = none
 	rota    *session.Rota // of tunnels
 	heard   atomic.Bool   // something came since the last look
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -21,8 +22,9 @@ import (
 // concurrently.
 type Client struct {
 	// Immutable after New.
-	cfg Config
-	log *zap.Logger
+	cfg  Config
+	log  *zap.Logger
+	roll func() float64 // random, in [0, 1); shortens pauses
 
 	// Lifecycle.
 	ctx    context.Context // ends with Close
@@ -69,6 +71,7 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{
 		cfg:     cfg,
 		log:     cfg.Logger.Named("client"),
+		roll:    rand.Float64,
 		kick:    make(chan struct{}, 1),
 		changed: make(chan struct{}),
 		regs:    map[uint64]*registration{},

@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -15,31 +16,71 @@ import (
 	"github.com/arke-mesh/arke/relay/internal/failure"
 )
 
-// This test checks the pauses between attempts: none, then doubling up to a
-// second, from the start again only after a session that lasted.
-func TestPausesDoubleUntilASessionLasts(t *testing.T) {
+// This test checks the pauses between attempts: none, then an eighth of the time
+// without a relay, within bounds, from the start again only after a session that
+// lasted.
+func TestPausesGrowUntilASessionLasts(t *testing.T) {
 	ms := time.Millisecond
 	tests := []struct {
-		lived time.Duration
-		want  time.Duration
+		at, lived time.Duration
+		want      time.Duration
 	}{
-		{time.Hour, 0},
-		{0, 50 * ms},
-		{0, 100 * ms},
-		{0, 200 * ms},
-		{999 * ms, 400 * ms}, // accepted, and soon over
-		{0, 800 * ms},
-		{0, time.Second},
-		{0, time.Second},
-		{time.Second, 0},
-		{0, 50 * ms},
+		{0, time.Hour, 0},
+		{0, 0, 10 * ms},
+		{79 * ms, 0, 10 * ms},
+		{160 * ms, 0, 20 * ms},
+		{1000 * ms, 999 * ms, 125 * ms}, // accepted, and soon over
+		{7900 * ms, 0, 987500 * time.Microsecond},
+		{8000 * ms, 0, time.Second},
+		{time.Hour, 0, time.Second},
+		{2 * time.Hour, time.Second, 0},
+		{2 * time.Hour, 0, 10 * ms},
 	}
 	var b backoff
+	begin := time.Unix(1, 0)
 	for i, tt := range tests {
-		require.Equal(t, tt.want, b.next(tt.lived), "attempt %d", i)
+		require.Equal(t, tt.want, b.next(begin.Add(tt.at), tt.lived, 0), "attempt %d", i)
 	}
-	for range 1000 {
-		require.LessOrEqual(t, b.next(0), time.Second)
+}
+
+// This test checks that a relay that comes back is found within an eighth of the
+// time that it was away, or 10 ms, whatever is rolled, and with few attempts.
+func TestAReturnIsNoticedSoon(t *testing.T) {
+	for _, roll := range []float64{0, 0.5, 0.999} {
+		for _, away := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second, 5 * time.Second, time.Minute} {
+			var b backoff
+			begin := time.Unix(1, 0)
+			now := begin.Add(b.next(begin, time.Hour, roll))
+			attempts := 1
+			for now.Sub(begin) < away {
+				now = now.Add(b.next(now, 0, roll))
+				attempts++
+			}
+			require.LessOrEqual(t, now.Sub(begin)-away, min(max(away/8, 10*time.Millisecond), time.Second))
+			require.LessOrEqual(t, attempts, 100+int(away/(500*time.Millisecond)))
+		}
+	}
+}
+
+// This test checks that what is rolled takes at most half off a pause, and that
+// clients that roll differently do not come in step.
+func TestPausesDifferFromClientToClient(t *testing.T) {
+	begin := time.Unix(1, 0)
+	require.Equal(t, time.Second, shortened(time.Second, 0))
+	require.Equal(t, 750*time.Millisecond, shortened(time.Second, 0.5))
+	rolls := rand.New(rand.NewPCG(1, 2))
+	const clients, slots = 1000, 10
+	var came [slots]int // in each tenth of the second after a relay's return
+	for range clients {
+		var b backoff
+		now := begin.Add(b.next(begin, time.Hour, rolls.Float64()))
+		for now.Sub(begin) < 20*time.Second {
+			now = now.Add(b.next(now, 0, rolls.Float64()))
+		}
+		came[int(now.Sub(begin)-20*time.Second)*slots/int(time.Second)]++
+	}
+	for _, n := range came {
+		require.Less(t, n, clients/4, "in step: %v", came)
 	}
 }
 
@@ -144,20 +185,21 @@ func TestRegistrationsAreMadeAgainOnANewSession(t *testing.T) {
 	r.detached()
 	ask(1, 2, 3)
 	require.True(t, r.registered(1))
-	r.failed(2, now)
-	r.failed(3, now)
-	r.failed(1, now) // nobody was asked
-	require.Equal(t, now.Add(firstPause), ask())
+	r.failed(2, now, 0)
+	r.failed(3, now, 0.5)
+	r.failed(1, now, 0) // nobody was asked
+	require.Equal(t, now.Add(firstRest*3/4), ask())
 	r.remove(3)
+	require.Equal(t, now.Add(firstRest), ask())
 
-	now = now.Add(firstPause)
+	now = now.Add(firstRest)
 	ask(2)
-	r.failed(2, now)
-	require.Equal(t, now.Add(2*firstPause), ask())
+	r.failed(2, now, 0)
+	require.Equal(t, now.Add(2*firstRest), ask())
 	for range 100 {
 		now = now.Add(longPause)
 		ask(2)
-		r.failed(2, now)
+		r.failed(2, now, 0)
 	}
 	require.Equal(t, now.Add(longPause), ask())
 

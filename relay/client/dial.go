@@ -39,9 +39,7 @@ func (c *Client) dial(ctx context.Context, resume session.ID) (*attachment, erro
 		return nil, err
 	}
 	reader.SetLimit(int(min(welcome.Limits.Frame, session.MaxFrame)))
-	a := newAttachment(c, conn, reader, welcome)
-	a.resume = resume
-	return a, nil
+	return newAttachment(c, conn, reader, welcome), nil
 }
 
 func (c *Client) connect(ctx context.Context) (net.Conn, error) {

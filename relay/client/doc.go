@@ -8,11 +8,19 @@
 //
 // # When the relay is gone
 //
-// A client attaches again by itself: it tries at once, then after 50 ms,
-// doubling to 1 s. Its registrations come back with the relay, under new member
-// ids, and so do its subscriptions, which are told by a Gap what they missed: how
-// much, if the relay itself was there and only the connection broke, for at most
-// 10 s; else that nobody knows. What becomes of calls and of Publish:
+// A client attaches again by itself: it tries at once, then after pauses of an
+// eighth of the time that the relay has been away, 10 ms to 1 s, less up to a
+// half at random so that the clients of one relay do not come back in step.
+//
+// Its registrations come back with the relay, under new member ids, and so do
+// its subscriptions, which are told by a Gap what they missed: exactly how much,
+// if the relay itself was there and only connections broke, one or many, each
+// for at most 10 s; else that nobody knows. No number would be true of a relay
+// that was replaced: how much of what publishers had counted for it reached its
+// clients went down with it, and who began to publish while it was away has
+// counted nothing for it.
+//
+// What becomes of calls and of Publish:
 //
 //   - A call whose bytes no relay can have seen whole, or of which the relay
 //     said on its way out that it had not looked at it, is made again.

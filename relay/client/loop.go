@@ -28,7 +28,7 @@ func (c *Client) loop(a *attachment) {
 			}
 			c.log.Info("lost the relay, re-attaching", zap.Error(err))
 		}
-		if !c.rest(pause.next(lived)) {
+		if !c.rest(pause.next(time.Now(), lived, c.roll())) {
 			return
 		}
 		a = c.reattach(resume)

@@ -166,6 +166,49 @@ func TestDeliveredAndMissedIsWhatWasSent(t *testing.T) {
 	require.True(t, slices.IsSortedFunc(l.all(), func(a, b string) int { return len(a) - len(b) }), "out of order")
 }
 
+// This test checks that the count stays exact when connections break at any
+// moment, handshakes and subscribing included, again and again under load.
+func TestEveryMomentToBreakIsCounted(t *testing.T) {
+	p := newPlace(t)
+	p.relay()
+	w, socket := newWire(t, p.socket)
+	c, err := client.New(client.Config{Socket: socket})
+	require.NoError(t, err)
+	require.NoError(t, c.Start(t.Context()))
+	t.Cleanup(func() { c.Close() })
+	var l listener
+	s := subscribe(t, c, "a", &l, patterns.SubscribeOptions{})
+	stop := make(chan struct{})
+	var cuts sync.WaitGroup
+	cuts.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Duration(i%40) * time.Millisecond):
+				w.cut()
+			}
+		}
+	})
+	const count = 20000
+	for i := range count / 100 {
+		publish(t, p.node, "a", 100*i+1, 100*i+100)
+		time.Sleep(time.Millisecond)
+	}
+	close(stop)
+	cuts.Wait()
+	eventually(t, func() bool {
+		status := s.Status()
+		return status.Delivered+status.Missed >= count
+	}, "delivered and missed is not what was sent")
+	status := s.Status()
+	t.Logf("%d delivered, %d missed, %d gaps", status.Delivered, status.Missed, len(l.missed()))
+	require.Equal(t, uint64(count), status.Delivered+status.Missed)
+	for _, g := range l.missed() {
+		require.True(t, g.Exact, g)
+	}
+}
+
 // This test checks that a relay that is replaced in good order delivers what
 // waits first, and that the client then learns of the gap between.
 func TestADrainedRelayDeliversWhatWaits(t *testing.T) {

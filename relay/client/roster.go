@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// firstRest is how long a relay is left alone that has said no.
+const firstRest = 50 * time.Millisecond
+
 // roster decides which registrations are to be made again: all of them on a
 // new session, and after a while those that failed. It knows the registrations
 // whose first acknowledgement has come, by id.
@@ -61,13 +64,14 @@ func (r *roster) registered(id uint64) bool {
 	return true
 }
 
-// failed takes a no of the relay.
-func (r *roster) failed(id uint64, now time.Time) {
+// failed takes a no of the relay, which is asked again after a pause that
+// doubles up to longPause. roll is random, see shortened.
+func (r *roster) failed(id uint64, now time.Time, roll float64) {
 	e := r.entries[id]
 	if e == nil || e.state != isAsked {
 		return
 	}
-	e.state, e.due = isResting, now.Add(min(firstPause<<min(e.failures, 10), longPause))
+	e.state, e.due = isResting, now.Add(shortened(min(firstRest<<min(e.failures, 10), longPause), roll))
 	e.failures++
 }
 

@@ -297,7 +297,7 @@ func (a *attachment) registerOnce(r *registration) {
 	}
 	if err != nil {
 		c.log.Warn("can't register again yet", zap.String("cluster", r.cluster), zap.Error(err))
-		c.roster.failed(r.id, time.Now())
+		c.roster.failed(r.id, time.Now(), c.roll())
 		c.kickRoster()
 		return
 	}

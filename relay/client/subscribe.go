@@ -6,7 +6,6 @@ package client
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"go.uber.org/zap"
@@ -112,11 +111,8 @@ func (a *attachment) subscribeFrame(s *subscription) *session.Subscribe {
 		Queue:        s.options.Queue,
 		Pattern:      s.pattern,
 	}
-	switch {
-	case s.acked && s.on == a.resume:
+	if s.acked {
 		f.Number = s.number
-	case s.acked:
-		f.Number = math.MaxUint64 // the relay can't know where we were
 	}
 	return f
 }
@@ -168,7 +164,7 @@ func (a *attachment) subscribeOnce(s *subscription) {
 	}
 	if err != nil {
 		c.log.Warn("can't subscribe again yet", zap.String("pattern", s.pattern), zap.Error(err))
-		c.topics.failed(s.id, time.Now())
+		c.topics.failed(s.id, time.Now(), c.roll())
 		c.kickRoster()
 		return
 	}

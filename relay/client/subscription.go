@@ -48,7 +48,6 @@ type subscription struct {
 	dropped bool          // nothing is delivered any more
 	idle    chan struct{} // closed when nothing waits; nil = nobody asks
 	number  uint64        // of the latest that came
-	on      session.ID    // the session that counts so
 	status  patterns.SubscriptionStatus
 
 	// Owned by whoever works.
@@ -144,7 +143,7 @@ func (a *attachment) subscribed(f *session.Subscribed) {
 		return
 	}
 	s.mu.Lock()
-	s.number, s.on = f.Number, a.welcome.Session
+	s.number = f.Number
 	s.mu.Unlock()
 }
 
