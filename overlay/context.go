@@ -46,6 +46,20 @@ func WithTimeout(parent context.Context, clock Clock, label string, d time.Durat
 	return c, cancel
 }
 
+// Sleep waits for d. It returns false at once when ctx ends before. label names
+// the timer.
+func Sleep(ctx context.Context, clock Clock, label string, d time.Duration) bool {
+	done := make(chan struct{})
+	timer := clock.AfterFunc(label, d, func() { close(done) })
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // timeoutContext is a context that a Clock ends. The embedded context carries
 // the parent's values, and the cause to where context.Cause looks for it. Done
 // is a channel of our own: package context would otherwise take the embedded

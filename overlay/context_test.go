@@ -94,3 +94,19 @@ func TestTimeoutContextLeavesNothingBehind(t *testing.T) {
 		cancelOuter()
 	})
 }
+
+// This test checks that a sleep takes exactly its time, or ends with its
+// context, and that nothing of it is left then.
+func TestSleepEndsInTimeOrWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := overlay.WithTimeout(t.Context(), overlay.NewRealClock(), "test", time.Minute)
+		defer cancel()
+		begin := time.Now()
+		require.True(t, overlay.Sleep(ctx, overlay.NewRealClock(), "test", time.Second))
+		require.Equal(t, time.Second, time.Since(begin))
+		require.False(t, overlay.Sleep(ctx, overlay.NewRealClock(), "test", time.Hour))
+		require.Equal(t, time.Minute, time.Since(begin))
+		require.False(t, overlay.Sleep(ctx, overlay.NewRealClock(), "test", time.Hour))
+		require.Equal(t, time.Minute, time.Since(begin))
+	})
+}

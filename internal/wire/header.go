@@ -42,6 +42,19 @@ func CheckHeaders(hs []Header) error {
 	return nil
 }
 
+// ConvertHeaders returns a copy of hs with another name for the same type;
+// package patterns, which this one does not know, has its own.
+func ConvertHeaders[To, From ~struct{ Key, Value string }](hs []From) []To {
+	if len(hs) == 0 {
+		return nil
+	}
+	out := make([]To, len(hs))
+	for i := range hs {
+		out[i] = To(hs[i])
+	}
+	return out
+}
+
 // AppendHeaders appends encoded headers alone, for bodies that are sealed with
 // their headers inside. They must pass CheckHeaders.
 func AppendHeaders(dst []byte, hs []Header) []byte { return appendHeaders(dst, hs) }

@@ -5,9 +5,10 @@ package pubsub
 
 import (
 	"context"
-	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/overlay"
 )
 
 // armSweep has what is kept looked through from time to time while there is
@@ -134,7 +135,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 		g.withdraw()
 	}
 	if len(subs) > 0 {
-		e.sleep(ctx, lingerTime)
+		overlay.Sleep(ctx, e.cfg.Clock, "pubsub.sleep", lingerTime)
 	}
 	var err error
 	for _, s := range subs {
@@ -195,18 +196,5 @@ func (e *Engine) release() {
 	}
 	if root != nil {
 		root.forward.stop()
-	}
-}
-
-// sleep waits, unless ctx ends before.
-func (e *Engine) sleep(ctx context.Context, d time.Duration) bool {
-	done := make(chan struct{})
-	t := e.cfg.Clock.AfterFunc("pubsub.sleep", d, func() { close(done) })
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -86,26 +85,4 @@ func (s *spread) prepare(o *outgoing, c content) {
 		p.Source = string(s.source)
 		o.far = [2][]byte{p.AppendTail(nil), c.body}
 	}
-}
-
-func wireHeaders(hs patterns.Headers) []wire.Header {
-	if len(hs) == 0 {
-		return nil
-	}
-	out := make([]wire.Header, len(hs))
-	for i, h := range hs {
-		out[i] = wire.Header(h)
-	}
-	return out
-}
-
-func userHeaders(hs []wire.Header) patterns.Headers {
-	if len(hs) == 0 {
-		return nil
-	}
-	out := make(patterns.Headers, len(hs))
-	for i, h := range hs {
-		out[i] = patterns.Header(h)
-	}
-	return out
 }

@@ -117,7 +117,7 @@ func (e *Engine) newPublication(topic string, m patterns.Message, o patterns.Pub
 		return nil, err
 	}
 	e.order.Take(e.cfg.Exec, "pubsub.publish", turn.Fingerprint(topic, m.Body))
-	hs := wireHeaders(m.Headers)
+	hs := wire.ConvertHeaders[wire.Header](m.Headers)
 	if err := wire.CheckHeaders(hs); err != nil || wire.HeadersSize(nil)+MaxMessage < wire.HeadersSize(hs)+len(m.Body) {
 		e.drops.Inc(dropTooLarge)
 		return nil, patterns.ErrTooLarge
@@ -306,7 +306,7 @@ func (e *Engine) awaitView(ctx context.Context, w Watch) error {
 	}
 	const pause = completeTime / 20
 	for waited := pause; !w.View().Complete && waited <= completeTime; waited += pause {
-		if !e.sleep(ctx, pause) {
+		if !overlay.Sleep(ctx, e.cfg.Clock, "pubsub.sleep", pause) {
 			break
 		}
 	}

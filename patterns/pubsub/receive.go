@@ -70,7 +70,7 @@ func (e *Engine) read(s *stream, in *incoming, publisher peer.ID, m *wire.Publis
 		return false
 	}
 	in.echo = publisher == e.self
-	in.pub = patterns.Publication{Topic: m.Topic, From: s.text, Headers: userHeaders(hs), Body: body}
+	in.pub = patterns.Publication{Topic: m.Topic, From: s.text, Headers: wire.ConvertHeaders[patterns.Header](hs), Body: body}
 	if publisher != s.key.source {
 		in.pub.From = publisher.String()
 	}

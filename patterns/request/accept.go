@@ -170,7 +170,7 @@ func (s *Server) newJob(r *remote, id uint64, p patterns.Pattern, deadline time.
 		number: e.jobs.Add(1),
 		seal:   o.seal,
 		request: patterns.Request{
-			Cluster: s.name, From: r.text, Pattern: p, Headers: userHeaders(o.headers), Body: o.body,
+			Cluster: s.name, From: r.text, Pattern: p, Headers: wire.ConvertHeaders[patterns.Header](o.headers), Body: o.body,
 		},
 		ctx: jobContext{clock: e.cfg.Clock, deadline: deadline, endless: keeps(p)},
 	}

@@ -75,7 +75,7 @@ func (e *Engine) check(ctx context.Context, a Ask) error {
 	if err := ctx.Err(); err != nil {
 		return &patterns.DeadlineError{Cause: err}
 	}
-	headers := wireHeaders(a.Message.Headers)
+	headers := wire.ConvertHeaders[wire.Header](a.Message.Headers)
 	if wire.CheckHeaders(headers) != nil || messageSize(headers, a.Message.Body) > MaxMessage {
 		e.drops.Inc(dropTooLarge)
 		return patterns.ErrTooLarge
@@ -97,7 +97,7 @@ func (c *call) init(e *Engine, a Ask, box *mailbox) {
 	c.pattern, c.to = a.Pattern, a.To
 	c.idempotent = a.Options.Idempotent && a.To == nil
 	c.policy = cluster.PickRequest{Policy: cluster.Policy(a.Options.Policy), StickyKey: a.Options.StickyKey}
-	c.headers, c.body = wireHeaders(a.Message.Headers), a.Message.Body
+	c.headers, c.body = wire.ConvertHeaders[wire.Header](a.Message.Headers), a.Message.Body
 	c.size = messageSize(c.headers, c.body)
 	c.plan.init(c.idempotent, a.Options.WaitForMember && a.To == nil)
 	c.attempts = c.room[:0]

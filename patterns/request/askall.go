@@ -166,7 +166,7 @@ func (f *fan) await(ctx context.Context) {
 		for i := range f.calls {
 			if c := &f.calls[i]; !c.over {
 				c.moment = 0
-				f.step(c, ending(c.plan.over(ctx.Err())))
+				f.step(c, c.timeOver(ctx.Err()))
 			}
 		}
 	}

@@ -4,6 +4,7 @@
 package request
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
@@ -24,11 +25,10 @@ type attempt struct {
 	remote *remote
 
 	// Owned by the caller's goroutine.
-	began   int64  // when it was sent last
-	left    uint64 // the session it was sent on
-	crowded uint8  // waits for room in the lane, so many times now, at most 10
-	waiting bool   // … right now
-	ended   bool
+	began    int64       // when it was sent last
+	left     uint64      // the session it was sent on
+	withdraw func() bool // while it stands in line for room in the lane; else nil
+	ended    bool
 
 	// Guarded by the shard of pending.
 	session    uint64 // of the link that it left on; 0 = not sent yet
@@ -63,25 +63,56 @@ func (c *call) attempt(m *cluster.Member) decision {
 
 // transmit sends the request, or begins to establish the link for it.
 func (c *call) transmit(a *attempt) decision {
-	e := c.engine
 	a.began = c.now()
 	head, body := c.encode(a)
 	c.parts[0], c.parts[1] = head, body
-	session, err := a.remote.link.Send(c.lane(len(head)+len(body)), wire.KindRequest, c.parts[:]...)
+	lane := c.lane(len(head) + len(body))
+	session, err := a.remote.link.Send(lane, wire.KindRequest, c.parts[:]...)
+	if errors.Is(err, overlay.ErrLaneFull) && c.to != nil {
+		return c.queue(a, lane, head, body)
+	}
+	return c.sent(a, session, err)
+}
+
+// sent takes in that a request has left, or why it has not.
+func (c *call) sent(a *attempt, session uint64, err error) decision {
 	switch {
 	case err == nil:
 		return c.left(a, session)
 	case errors.Is(err, overlay.ErrLinkDown):
 		return c.connect(a)
-	case errors.Is(err, overlay.ErrLaneFull) && c.to != nil:
-		return c.crowd(a)
 	case errors.Is(err, overlay.ErrLaneFull):
-		e.drops.Inc(dropLaneFull)
+		c.engine.drops.Inc(dropLaneFull)
 		return c.lost(a, failedFull)
 	case errors.Is(err, overlay.ErrTooLarge):
 		return c.tooLarge()
 	}
 	return c.end(c.plan.closing())
+}
+
+// queue has a request stand in line for room in its lane, because nobody else
+// can be asked instead: eventSent will tell. The message is the caller's, who
+// has to leave it as it is until the call has finished.
+func (c *call) queue(a *attempt, lane overlay.Lane, head, body []byte) decision {
+	e := c.engine
+	withdraw, err := a.remote.link.SendLater(lane, wire.KindRequest, func(session uint64, err error) {
+		e.post(a, event{what: eventSent, attempt: a, session: session, err: err})
+	}, bytes.Clone(head), body)
+	if err != nil {
+		return c.sent(a, 0, err)
+	}
+	a.withdraw = withdraw
+	return waiting()
+}
+
+// unqueue takes back what still stands in line. What has just left has left.
+func (c *call) unqueue() {
+	for _, a := range c.attempts {
+		if a.withdraw != nil && !a.ended && !a.withdraw() {
+			c.plan.sent(a.number)
+		}
+		a.withdraw = nil
+	}
 }
 
 // lane is where a message of that size travels.
@@ -93,13 +124,6 @@ func (c *call) lane(size int) overlay.Lane {
 		return overlay.LanePub
 	}
 	return overlay.LaneRPC
-}
-
-// crowd waits for room in the lane: nobody else can be asked instead.
-func (c *call) crowd(a *attempt) decision {
-	a.waiting = true
-	a.crowded = min(a.crowded+1, 10)
-	return decision{do: doPause, pause: min(firstPause<<(a.crowded-1), lastPause)}
 }
 
 // left notes that the request has left on a session.

@@ -193,6 +193,7 @@ func (c *call) finish(ctx context.Context) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
+	c.unqueue()
 	for _, a := range c.attempts {
 		if a.ended {
 			continue

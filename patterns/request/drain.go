@@ -6,6 +6,8 @@ package request
 import (
 	"context"
 	"time"
+
+	"github.com/arke-mesh/arke/overlay"
 )
 
 // Drain refuses new requests at every member, finishes those that were
@@ -36,7 +38,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 func (e *Engine) linger(ctx context.Context) {
 	for {
 		left := e.lingerFor()
-		if left <= 0 || !e.sleep(ctx, left) {
+		if left <= 0 || !overlay.Sleep(ctx, e.cfg.Clock, "request.sleep", left) {
 			return
 		}
 	}
@@ -56,17 +58,4 @@ func (e *Engine) lingerFor() time.Duration {
 		return 0
 	}
 	return max(lingerTime-since, quietTime-quiet)
-}
-
-// sleep waits, unless ctx ends before.
-func (e *Engine) sleep(ctx context.Context, d time.Duration) bool {
-	done := make(chan struct{})
-	t := e.cfg.Clock.AfterFunc("request.sleep", d, func() { close(done) })
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

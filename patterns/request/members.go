@@ -85,7 +85,7 @@ func (e *Engine) await(ctx context.Context, w Watch, v *cluster.View, patience t
 		patience = min(patience, deadline.Sub(e.cfg.Clock.Now())/2)
 	}
 	for pause, waited := firstPause, time.Duration(0); !enough(v) && waited < patience; waited += pause {
-		if !e.sleep(ctx, pause) {
+		if !overlay.Sleep(ctx, e.cfg.Clock, "request.sleep", pause) {
 			break
 		}
 		v = w.View()

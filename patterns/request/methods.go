@@ -74,7 +74,7 @@ func (s *Server) accept(l Link, r wire.Request, o opened, deadline time.Time) {
 	}
 	body, err := e.cfg.Acceptor.Accept(Opening{
 		Server: s, From: l, RequestID: r.ID, SenderIncarnation: o.binding.SenderIncarnation, Sealed: o.sealed,
-		Deadline: deadline, Headers: userHeaders(o.headers), Body: o.body,
+		Deadline: deadline, Headers: wire.ConvertHeaders[patterns.Header](o.headers), Body: o.body,
 	})
 	s.tell(l, overlay.LaneBulk, deadline, r.ID, &o.seal, newResult(patterns.Message{Body: body}, err))
 }

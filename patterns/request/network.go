@@ -34,6 +34,7 @@ type Link interface {
 	Hold() (release func())
 	Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (session uint64, err error)
 	SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (session uint64, err error)
+	SendLater(lane overlay.Lane, k wire.Kind, sent func(session uint64, err error), parts ...[]byte) (withdraw func() bool, err error)
 	LocalTime(remote uint64) time.Time
 }
 

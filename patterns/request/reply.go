@@ -109,7 +109,7 @@ func (c *call) final(a *attempt, o cluster.Outcome, err error) decision {
 func (c *call) open(a *attempt) (patterns.Message, bool) {
 	r := a.reply
 	if !c.route.seal {
-		return patterns.Message{Headers: userHeaders(r.Headers), Body: r.Body}, r.Flags&wire.FlagSealed == 0
+		return patterns.Message{Headers: wire.ConvertHeaders[patterns.Header](r.Headers), Body: r.Body}, r.Flags&wire.FlagSealed == 0
 	}
 	b := c.engine.binding(a)
 	b.Reply = true
@@ -118,5 +118,5 @@ func (c *call) open(a *attempt) (patterns.Message, bool) {
 		c.engine.drops.Inc(dropReplyBad)
 		return patterns.Message{}, false
 	}
-	return patterns.Message{Headers: userHeaders(headers), Body: body}, true
+	return patterns.Message{Headers: wire.ConvertHeaders[patterns.Header](headers), Body: body}, true
 }

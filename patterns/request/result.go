@@ -30,7 +30,7 @@ func newResult(m patterns.Message, err error) result {
 // checkReply refuses a reply that can't travel: the handler has run, so its
 // caller has to be told that it did.
 func checkReply(m patterns.Message) result {
-	headers := wireHeaders(m.Headers)
+	headers := wire.ConvertHeaders[wire.Header](m.Headers)
 	if wire.CheckHeaders(headers) != nil || messageSize(headers, m.Body) > MaxMessage {
 		return remoteError(patterns.CodeUnknown, fmt.Sprintf(
 			"the reply has %d bytes in its body and %d in its headers: at most %d together and %d in headers can be sent",

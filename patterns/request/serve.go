@@ -161,7 +161,7 @@ func (s *Server) answer(j *job, r result, now int64, took time.Duration) {
 // encode lays a reply out in two parts, the first one behind dst.
 func (s *Server) encode(dst []byte, seal *seal, r result, m wire.Reply) (head, body []byte) {
 	m.Outcome, m.Code = r.outcome, uint32(r.code)
-	m.Headers = wireHeaders(r.message.Headers)
+	m.Headers = wire.ConvertHeaders[wire.Header](r.message.Headers)
 	body = r.message.Body
 	if r.text != "" {
 		body = []byte(r.text)

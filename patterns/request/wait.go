@@ -34,9 +34,15 @@ func (c *call) await(ctx context.Context, pause time.Duration) decision {
 		case <-c.box.ready:
 		case <-over:
 			c.engine.takeTurn("request.over", c.first.id)
-			return c.end(c.plan.over(ctx.Err()))
+			return c.timeOver(ctx.Err())
 		}
 	}
+}
+
+// timeOver ends it because time is over, or the caller gives up.
+func (c *call) timeOver(cause error) decision {
+	c.unqueue()
+	return c.end(c.plan.over(cause))
 }
 
 // arm starts the timer of a pause, in place of an earlier one.
@@ -60,6 +66,12 @@ func (c *call) handle(ev event) decision {
 		return c.answered(ev.attempt)
 	case eventUp:
 		return c.transmit(ev.attempt)
+	case eventSent:
+		if ev.attempt.withdraw == nil {
+			return waiting() // the call is ending
+		}
+		ev.attempt.withdraw = nil
+		return c.sent(ev.attempt, ev.session, ev.err)
 	case eventFailed:
 		return c.failed(ev.attempt, ev.failure)
 	case eventDoubt:
@@ -72,8 +84,9 @@ func (c *call) handle(ev event) decision {
 		if mutant.On(mutant.DeadlineForgotten) {
 			return waiting()
 		}
-		return c.end(c.plan.over(context.DeadlineExceeded))
+		return c.timeOver(context.DeadlineExceeded)
 	case eventClosed:
+		c.unqueue()
 		return c.end(c.plan.closing())
 	}
 	return waiting()
@@ -85,10 +98,6 @@ func (c *call) resume() decision {
 	for _, a := range c.attempts {
 		if a.ended {
 			continue
-		}
-		if a.waiting {
-			a.waiting = false
-			return c.transmit(a)
 		}
 		if c.engine.pending.takeIf(a.id, func(a *attempt) bool { return a.connecting }) != nil {
 			c.settle(a, cluster.OutcomeFailed) // it hangs, which its link will not say for long
