@@ -53,7 +53,7 @@ func requestMetrics() []MetricInfo {
 		{Name: "lost", Unit: Count, Meaning: "requests that ended neither in a reply nor in a handler's refusal, pushes that were not accepted, surveys and broadcasts that reached nobody"},
 		{Name: "success", Unit: Percent, Meaning: "replies, refusals, accepted pushes and complete surveys and broadcasts, of all that are not excused"},
 		{Name: "unanswered", Unit: Count, Meaning: "requests that never ended although their deadline passed"},
-		{Name: "duplicated", Unit: Count, Meaning: "requests that were handled more often than allowed: twice, or for an idempotent one twice by the same member or more often than attempted"},
+		{Name: "duplicated", Unit: Count, Meaning: "requests that were handled more often than allowed: twice, or for an idempotent one twice by the same member while nothing disturbed it or the caller, or more often than attempted"},
 		{Name: "retried", Unit: Count, Meaning: "requests that needed more than one attempt"},
 		{Name: "attempts_max", Unit: Count, Meaning: "attempts of the request that needed most"},
 		{Name: "no_members", Unit: Count, Meaning: "requests that ended so"},

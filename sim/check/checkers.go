@@ -27,7 +27,7 @@ type checker struct {
 func checkers() []checker {
 	return []checker{
 		{Checker{"outcome", "every request has exactly one outcome, soon after its deadline at the latest"}, checkOutcome},
-		{Checker{"once", "no request is handled twice, unless it is idempotent; then not twice by one member, nor more often than attempted"}, checkOnce},
+		{Checker{"once", "no request is handled twice, unless it is idempotent; then not twice by one member, unless the link to it may have been lost, nor more often than attempted"}, checkOnce},
 		{Checker{"belongs", "a reply belongs to its request, and what is handled was asked"}, checkBelongs},
 		{Checker{"claim", "an outcome that says that no handler ran is true"}, checkClaim},
 		{Checker{"member", "only registered members of the right cluster handle requests"}, checkMember},

@@ -36,8 +36,11 @@ func (f *facts) twice(request int) string {
 	seen := make(map[int]bool, len(runs))
 	for _, run := range runs {
 		tenure := f.h.Runs[run].Tenure
-		if seen[tenure] {
-			return fmt.Sprintf("twice by the member on %s", f.h.Tenures[tenure].Node)
+		// Who was lost while it handled it may be asked again when nobody else
+		// is left, which makes another attempt of it.
+		node := f.h.Tenures[tenure].Node
+		if seen[tenure] && (r.Many() || !f.calm.pair(r.Caller, node, span{r.Sent, f.h.Runs[run].Began})) {
+			return fmt.Sprintf("twice by the member on %s, and nothing parted it from its caller", node)
 		}
 		seen[tenure] = true
 	}

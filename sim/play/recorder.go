@@ -34,6 +34,12 @@ func (r *recorder) phases(start, safety time.Duration) {
 	r.h.Start, r.h.Safety = start, safety
 }
 
+func (r *recorder) lossy(pairs [][2]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Lossy = pairs
+}
+
 func (r *recorder) ended(at time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
