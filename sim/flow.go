@@ -121,7 +121,7 @@ func (f *flow) resume() {
 	n := f.c.n
 	at := n.now()
 	if f.lost >= 0 {
-		at = int64(f.own().link.Model().Resume(time.Duration(f.lost), time.Duration(at)))
+		at = int64(f.link.Resume(f.own().link.Model(), time.Duration(f.lost), time.Duration(at)))
 	}
 	n.push(&event{at: at, key: f.c.key(kindRetry, f.end, 0), apply: f.retry})
 }

@@ -63,7 +63,7 @@ func newUpgrader(s *securer, rcmgr network.ResourceManager, hs *handshakes) *upg
 func (u *upgrader) Upgrade(ctx context.Context, t transport.Transport, raw manet.Conn,
 	dir network.Direction, p peer.ID, scope network.ConnManagementScope,
 ) (transport.CapableConn, error) {
-	limitUnsent(raw)
+	setOptions(raw)
 	var c *secureConn
 	var err error
 	if dir == network.DirInbound {

@@ -14,6 +14,8 @@ type Direction struct {
 	free  time.Duration // when the bottleneck has sent everything
 	last  time.Duration // the latest arrival of a packet
 	flow  Flow          // of Stream
+
+	changes int // of the model
 }
 
 // NewDirection returns an idle direction. Its random numbers depend on the
@@ -27,7 +29,10 @@ func (d *Direction) Model() Model { return d.model }
 
 // SetModel changes what is sent from now on. What is on its way arrives as
 // before, and what waits at the bottleneck still waits so long.
-func (d *Direction) SetModel(m Model) { d.model = m.normal() }
+func (d *Direction) SetModel(m Model) {
+	d.model = m.normal()
+	d.changes++
+}
 
 // Packet sends one datagram. It returns when it arrives, never before an
 // earlier one; !ok means that it was lost or found the queue full.
@@ -52,9 +57,9 @@ func (d *Direction) Stream(now time.Duration, size int) (arrive time.Duration, b
 func (d *Direction) Flight() (takes time.Duration, broken bool) {
 	free := d.free
 	takes = d.delay()
-	wait, broken := d.recover(0)
+	p, broken := d.recover(nil, 0)
 	d.free = free
-	return takes + wait, broken
+	return takes + p.late, broken
 }
 
 // Backlog is how long what was sent before still keeps the bottleneck busy.

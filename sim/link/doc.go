@@ -32,11 +32,17 @@
 //	              Packet drops what does not fit, Stream has it wait at the
 //	              sender and pays one round trip for the loss
 //	loss          of packets of 1,400 bytes, independent of each other; no bursts
-//	retransmission the first one after a round trip if three packets of the same
-//	              delivery follow (fast retransmit), else after the RTO; further
-//	              ones after the RTO, doubled each time
-//	RTO           a round trip plus four times the jitter, at least 200 ms; the
-//	              round trip is twice this direction's latency
+//	retransmission what Linux does with selective acknowledgements: a loss is
+//	              noticed a round trip after a later packet got through (RACK),
+//	              which is guessed from how often the flow sent of late, if it
+//	              went on in spite of the last loss; after a probe; or after the RTO. If little is under way a second loss of
+//	              the same packet is noticed by the RTO only, and nothing new is
+//	              sent until it is acknowledged; what the program writes meanwhile
+//	              leaves in few packets.
+//	RTO           a round trip plus four times the jitter, or 200 ms; the round
+//	              trip is twice this direction's latency. The first two waits are
+//	              equal (a probe comes first), and six more if less than four
+//	              packets are under way; the others double.
 //	broken        a packet that is still not through after 30 s
 //	order         a delivery waits for what was sent before (head of the line)
 //	duplication   not modelled: TCP hides it
@@ -44,7 +50,9 @@
 //	congestion    not modelled: senders are assumed to find the bandwidth at
 //	              once and to keep it in spite of losses. A real sender is
 //	              slower on a link that is long and lossy.
-//	acknowledgements, headers  take no bandwidth and are not lost
+//	acknowledgements  take no bandwidth; they are lost like packets, but only
+//	              where the sender waits for one
+//	headers       take no bandwidth
 //	corruption    checksums make it a loss; what gets through is a fault that
 //	              package sim injects
 package link

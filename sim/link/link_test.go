@@ -140,78 +140,6 @@ func TestLossIsAsAsked(t *testing.T) {
 	}
 }
 
-// This test checks that a loss on a stream is a delay: as often as packets are
-// lost, by the RTO and its doublings, and by a round trip only where enough
-// follows.
-func TestLossDelaysStreams(t *testing.T) {
-	const count = 100_000
-	m := link.Model{Latency: 10 * ms, Loss: 100_000}
-	d := link.NewDirection(m, 1, "a", "b")
-	seen := map[time.Duration]int{}
-	for i := range count {
-		now := time.Duration(i) * time.Minute
-		arrive, broken := d.Stream(now, 100)
-		require.False(t, broken)
-		seen[arrive-now-m.Latency]++
-	}
-	rto := m.RTO()
-	require.Equal(t, link.MinRTO, rto)
-	require.InDelta(t, 0.9, float64(seen[0])/count, 0.01)
-	require.InDelta(t, 0.09, float64(seen[rto])/count, 0.005)
-	require.InDelta(t, 0.009, float64(seen[3*rto])/count, 0.002)
-	require.InDelta(t, 0.0009, float64(seen[7*rto])/count, 0.0005)
-
-	// Of a long delivery only the last three packets wait for the RTO.
-	clear(seen)
-	d = link.NewDirection(link.Model{Latency: 10 * ms, Loss: 1000}, 1, "a", "b")
-	for i := range count {
-		now := time.Duration(i) * time.Minute
-		arrive, _ := d.Stream(now, 100*link.PacketSize)
-		seen[arrive-now-m.Latency]++
-	}
-	require.InDelta(t, 0.003, float64(seen[rto])/count, 0.001)
-	require.InDelta(t, 0.092, float64(seen[m.RTT()])/count, 0.005)
-}
-
-// This test checks that the RTO follows the round trip.
-func TestRTOFollowsTheRoundTrip(t *testing.T) {
-	require.Equal(t, link.MinRTO, link.Model{}.RTO())
-	require.Equal(t, 650*ms, link.Model{Latency: 300 * ms, Jitter: 10 * ms}.RTO())
-}
-
-// This test checks that a connection breaks when a packet does not get through
-// for too long, and how rarely that happens by chance.
-func TestTooManyLossesBreakTheConnection(t *testing.T) {
-	const count = 20_000
-	d := link.NewDirection(link.Model{Loss: 500_000}, 5, "a", "b")
-	breaks := 0
-	for i := range count {
-		now := time.Duration(i) * time.Minute
-		arrive, broken := d.Stream(now, 1)
-		if broken {
-			breaks++
-			require.Equal(t, now+link.Patience, arrive)
-		}
-	}
-	// 0.2 s are doubled 7 times within 30 s: the eighth loss in a row is one too many.
-	require.InDelta(t, 1.0/256, float64(breaks)/count, 0.002)
-}
-
-// This test checks when a sender tries again after its link was dead.
-func TestResumeKeepsTheBackOff(t *testing.T) {
-	m := link.Model{Latency: 10 * ms}
-	for mended, want := range map[time.Duration]time.Duration{
-		1000 * ms:       1000 * ms, // nothing was lost
-		1001 * ms:       1200 * ms,
-		1200 * ms:       1200 * ms,
-		1201 * ms:       1600 * ms,
-		4 * time.Second: 4000 * ms, 4001 * ms: 7200 * ms,
-		20 * time.Second: 26_400 * ms,
-	} {
-		require.Equal(t, want, m.Resume(time.Second, mended), mended)
-	}
-}
-
 // This test checks that a sender that waits for room loses nothing to the
 // queue, and keeps the bottleneck busy.
 func TestRoom(t *testing.T) {
@@ -299,7 +227,7 @@ func TestRunsAreEqual(t *testing.T) {
 	for _, other := range []uint64{run(2, "a", "b"), run(1, "b", "a"), run(1, "ab", ""), run(1, "", "ab")} {
 		require.NotEqual(t, first, other)
 	}
-	require.Equal(t, uint64(0x736befb7cb37df93), first)
+	require.Equal(t, uint64(0x463e56068b8210c4), first)
 }
 
 // BenchmarkStream measures a small delivery on a lossy link.

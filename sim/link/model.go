@@ -25,8 +25,8 @@ const (
 	// PacketSize is how many bytes of a stream travel in one packet.
 	PacketSize = 1400
 
-	// MinRTO is the least time after which a loss is noticed by a sender to
-	// whom nothing comes back.
+	// MinRTO is how much longer than a round trip a sender waits at least until
+	// it notices a loss though nothing comes back.
 	MinRTO = 200 * time.Millisecond
 
 	// Patience is how long a sender tries to get one packet through before
@@ -77,16 +77,4 @@ func (m Model) RTT() time.Duration { return 2*m.Latency + m.Jitter }
 
 // RTO is how long a sender waits for an acknowledgement before it sends again
 // for the first time.
-func (m Model) RTO() time.Duration { return max(MinRTO, m.RTT()+4*m.Jitter) }
-
-// Resume says when a sender whose packet was lost at that time, as were all
-// its retransmissions until the link was mended, sends it again: the doubled
-// waits go on, whether the link works or not.
-func (m Model) Resume(lost, mended time.Duration) time.Duration {
-	at, wait := lost, m.RTO()
-	for at < mended {
-		at += wait
-		wait *= 2
-	}
-	return at
-}
+func (m Model) RTO() time.Duration { return m.RTT() + max(MinRTO, 4*m.Jitter) }

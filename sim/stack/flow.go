@@ -87,7 +87,7 @@ func (f *flow) mended() {
 	now := f.path.net.now()
 	at := now
 	if !f.clog {
-		at = f.path.link.Model().Resume(f.since, now)
+		at = f.link.Resume(f.path.link.Model(), f.since, now)
 	}
 	if at <= now {
 		f.again()

@@ -7,5 +7,5 @@ package p2p
 
 import manet "github.com/multiformats/go-multiaddr/net"
 
-// limitUnsent is only done where we know that it helps.
-func limitUnsent(manet.Conn) {}
+// setOptions is only done where we know that it helps.
+func setOptions(manet.Conn) {}
