@@ -30,6 +30,7 @@ func run(drain, abort context.Context) int {
 			Socket:     os.Getenv("ARKE_SOCKET"),
 			Token:      os.Getenv("ARKE_TOKEN"),
 			RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"),
+			GOGC:       os.Getenv("GOGC"),
 		},
 		Executable: self,
 		Abort:      abort,

@@ -30,6 +30,7 @@ type Env struct {
 	Socket     string // ARKE_SOCKET: the relay's socket
 	Token      string // ARKE_TOKEN: what programs show at a relay's TCP address
 	RuntimeDir string // XDG_RUNTIME_DIR: where the default socket lives
+	GOGC       string // GOGC: how the user paces Go's garbage collector, if he does
 }
 
 // Run executes the command that args (without the program's name) ask for and

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/cmd/arke/internal/collector"
 	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/relay"
@@ -59,6 +60,10 @@ network by mDNS; elsewhere --seed names one or more. When it serves, it prints
 
 With --data-dir it keeps its peer id and remembers its peers over restarts.
 SIGTERM or Ctrl-C drains; a second signal ends at once.
+
+Its memory follows what waits in its queues, each of which has a limit, and a
+quarter more, or 4 MiB, which Go's collector has not taken back yet. With the
+variable GOGC set the collector is as that says; GOMEMLIMIT holds in any case.
 
 Without --listen it listens on TCP port ` + strconv.Itoa(defaultPort) + ` of every address, or on any free
 port if that one is taken.`,
@@ -173,6 +178,9 @@ func defaultListen() []string {
 }
 
 func (a App) serveRelay(ctx context.Context, network security.NetworkFile, flags relayFlags, log *zap.Logger) error {
+	if a.Env.GOGC == "" {
+		defer collector.Pace()()
+	}
 	n, err := node.New(node.Config{
 		Network:   network,
 		Listen:    flags.listen,
