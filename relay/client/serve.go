@@ -52,24 +52,11 @@ func (c *Client) Serve(ctx context.Context, cluster string, h patterns.Handler, 
 	if err != nil {
 		return nil, err
 	}
-	for {
-		a, err := c.current(ctx)
-		if err == nil {
-			err = a.registerFirst(ctx, r)
-		}
-		switch {
-		case err == nil:
-			return r, nil
-		case errors.Is(err, errNotSent), errors.Is(err, errLost), errors.Is(err, errGoodbye):
-			continue // the session is over, and with it the registration
-		case errors.Is(err, failure.ErrDraining):
-			if err = a.awaitEnd(ctx, nil); err == nil {
-				continue // the next relay may take it
-			}
-		}
+	if err := c.stand(ctx, func(a *attachment) error { return a.registerFirst(ctx, r) }); err != nil {
 		c.removeRegistration(r)
 		return nil, err
 	}
+	return r, nil
 }
 
 func checkLimits(l patterns.Limits) error {
@@ -123,21 +110,10 @@ func (a *attachment) registerFirst(ctx context.Context, r *registration) error {
 
 // registerOne asks the relay for r and returns the member's id.
 func (a *attachment) registerOne(ctx context.Context, r *registration) (member string, err error) {
-	answer, err := a.expect(a.regCalls, r.id)
+	f, err := a.establish(ctx, a.regCalls, r.id,
+		func() error { return a.sendRegister(ctx, r) },
+		&session.Unregister{ID: r.id, Timeout: 1})
 	if err != nil {
-		return "", err
-	}
-	defer a.forget(a.regCalls, r.id)
-	if err := a.sendRegister(ctx, r); err != nil {
-		return "", err
-	}
-	f, err := a.await(ctx, answer)
-	if err != nil {
-		if errors.Is(err, errOver) {
-			// Nobody waits for the member any more.
-			a.sender.SendReserved(&session.Unregister{ID: r.id, Timeout: 1})
-			err = ctx.Err()
-		}
 		return "", err
 	}
 	switch f := f.(type) {
@@ -154,6 +130,7 @@ func (a *attachment) registerOne(ctx context.Context, r *registration) (member s
 func (a *attachment) sendRegister(ctx context.Context, r *registration) error {
 	f := &session.Register{
 		ID:           r.id,
+		Timeout:      remaining(ctx),
 		Concurrency:  uint32(r.limits.Concurrency),
 		QueueLength:  int32(max(r.limits.QueueLength, -1)),
 		QueueBytes:   uint32(r.limits.QueueBytes),
@@ -162,9 +139,6 @@ func (a *attachment) sendRegister(ctx context.Context, r *registration) error {
 		Tunnels:      int32(min(max(r.limits.Tunnels, -1), 1<<31-1)),
 		Patterns:     r.patterns(),
 		Cluster:      r.cluster,
-	}
-	if at, ok := ctx.Deadline(); ok {
-		f.Timeout = session.Micros(time.Until(at))
 	}
 	c := a.client
 	c.mu.Lock()
@@ -211,27 +185,11 @@ func (r *registration) Close(ctx context.Context) error {
 
 // unregister has the relay drain the member and waits for it.
 func (a *attachment) unregister(ctx context.Context, r *registration) error {
-	answer, err := a.expect(a.unregisters, r.id)
-	if err != nil {
-		return nil // the member went with the session
+	reply, err := a.withdraw(ctx, a.unregisters, r.id, &session.Unregister{ID: r.id, Timeout: remaining(ctx)})
+	if reply == nil {
+		return err
 	}
-	defer a.forget(a.unregisters, r.id)
-	f := &session.Unregister{ID: r.id}
-	if at, ok := ctx.Deadline(); ok {
-		f.Timeout = session.Micros(time.Until(at))
-	}
-	if err := a.sender.SendReserved(f); err != nil {
-		return nil
-	}
-	reply, err := a.await(ctx, answer)
-	switch {
-	case err == nil:
-		return failure.Error(reply.(*session.Unregistered).Failure, r.cluster)
-	case !errors.Is(err, errOver):
-		return nil
-	}
-	a.sender.SendReserved(f) // a second one ends it
-	return ctx.Err()
+	return failure.Error(reply.(*session.Unregistered).Failure, r.cluster)
 }
 
 func (c *Client) kickRoster() {

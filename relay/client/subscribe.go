@@ -53,21 +53,10 @@ func (a *attachment) subscribeFirst(ctx context.Context, s *subscription) error 
 
 // subscribe asks the relay for s and waits for its answer.
 func (a *attachment) subscribe(ctx context.Context, s *subscription) error {
-	answer, err := a.expect(a.subCalls, s.id)
+	f, err := a.establish(ctx, a.subCalls, s.id,
+		func() error { return a.sendSubscribe(ctx, s) },
+		&session.Unsubscribe{ID: s.id, Timeout: 1})
 	if err != nil {
-		return err
-	}
-	defer a.forget(a.subCalls, s.id)
-	if err := a.sendSubscribe(ctx, s); err != nil {
-		return err
-	}
-	f, err := a.await(ctx, answer)
-	if err != nil {
-		if errors.Is(err, errOver) {
-			// Nobody wants the subscription any more.
-			a.sender.SendReserved(&session.Unsubscribe{ID: s.id, Timeout: 1})
-			err = ctx.Err()
-		}
 		return err
 	}
 	if failed, ok := f.(*session.SubscribeFailed); ok {
@@ -86,9 +75,7 @@ func (a *attachment) sendSubscribe(ctx context.Context, s *subscription) error {
 		return patterns.ErrClosed
 	}
 	f := a.subscribeFrame(s)
-	if at, ok := ctx.Deadline(); ok {
-		f.Timeout = session.Micros(time.Until(at))
-	}
+	f.Timeout = remaining(ctx)
 	if err := a.sender.SendReserved(f); err != nil {
 		return errNotSent
 	}
@@ -119,27 +106,11 @@ func (a *attachment) subscribeFrame(s *subscription) *session.Subscribe {
 
 // unsubscribe has the relay end s and waits until all of it has come.
 func (a *attachment) unsubscribe(ctx context.Context, s *subscription) error {
-	answer, err := a.expect(a.unsubCalls, s.id)
-	if err != nil {
-		return nil // it went with the session
+	reply, err := a.withdraw(ctx, a.unsubCalls, s.id, &session.Unsubscribe{ID: s.id, Timeout: remaining(ctx)})
+	if reply == nil {
+		return err
 	}
-	defer a.forget(a.unsubCalls, s.id)
-	f := &session.Unsubscribe{ID: s.id}
-	if at, ok := ctx.Deadline(); ok {
-		f.Timeout = session.Micros(time.Until(at))
-	}
-	if err := a.sender.SendReserved(f); err != nil {
-		return nil
-	}
-	reply, err := a.await(ctx, answer)
-	switch {
-	case err == nil:
-		return notFinished(reply.(*session.Unsubscribed).Failure)
-	case !errors.Is(err, errOver):
-		return nil
-	}
-	a.sender.SendReserved(f) // a second one ends it
-	return ctx.Err()
+	return notFinished(reply.(*session.Unsubscribed).Failure)
 }
 
 // notFinished is why not everything was delivered; a time that was over is the

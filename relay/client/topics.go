@@ -123,24 +123,11 @@ func (c *Client) Subscribe(ctx context.Context, pattern string, s patterns.Subsc
 	if err != nil {
 		return nil, err
 	}
-	for {
-		a, err := c.current(ctx)
-		if err == nil {
-			err = a.subscribeFirst(ctx, sub)
-		}
-		switch {
-		case err == nil:
-			return sub, nil
-		case errors.Is(err, errNotSent), errors.Is(err, errLost), errors.Is(err, errGoodbye):
-			continue // the session is over, and with it the subscription
-		case errors.Is(err, failure.ErrDraining):
-			if err = a.awaitEnd(ctx, nil); err == nil {
-				continue // the next relay may take it
-			}
-		}
+	if err := c.stand(ctx, func(a *attachment) error { return a.subscribeFirst(ctx, sub) }); err != nil {
 		c.removeSubscription(sub)
 		return nil, err
 	}
+	return sub, nil
 }
 
 func checkSubscription(o patterns.SubscribeOptions) error {
