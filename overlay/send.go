@@ -174,7 +174,7 @@ func (l *Link) waitReserve(ctx context.Context, lane Lane, size int) (*session, 
 // wakeGranted wakes those who wait for room that there is now.
 func (l *Link) wakeGranted(sess *session) {
 	for _, w := range sess.queue.grant() {
-		l.wakeLater("overlay/room", func() { close(w.ready) })
+		l.wakeLater("overlay/room", w.wake)
 	}
 }
 

@@ -56,7 +56,17 @@ type laneQueue struct {
 type roomWaiter struct {
 	size    int
 	granted bool
-	ready   chan struct{} // closed by the shell when granted, or when the session ended
+	ready   chan struct{} // closed by the shell when granted, or when the session ended …
+	tell    func()        // … or, if there is one, this is called instead
+}
+
+// wake is the shell's.
+func (w *roomWaiter) wake() {
+	if w.tell != nil {
+		w.tell()
+		return
+	}
+	close(w.ready)
 }
 
 func newSendQueue(limits [laneCount]int, maxMessage int, pool *chunkPool) *sendQueue {

@@ -144,7 +144,7 @@ func (l *Link) endSession(cause error) {
 	messages, waiting := l.sess.queue.drop()
 	l.o.drops.add(dropLinkLost, messages)
 	for _, w := range waiting {
-		l.wakeLater("overlay/room", func() { close(w.ready) })
+		l.wakeLater("overlay/room", w.wake)
 	}
 }
 

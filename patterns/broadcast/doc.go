@@ -15,7 +15,7 @@
 //     second at most; without it the result is not complete.
 //  2. The request engine sends a copy to each member at the same time, on lane
 //     pub (large ones on bulk), and opens the links that do not stand. Where a
-//     lane is full it waits for room.
+//     lane is full a copy waits in line, which nobody overtakes.
 //  3. Each member's queue takes its copy, by the same limits as requests, or
 //     refuses. Its node answers, and runs Service.Broadcast, once; from here on
 //     it is as with a push.

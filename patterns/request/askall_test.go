@@ -342,7 +342,7 @@ func TestAFullLaneIsWaitedFor(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, tally.Complete)
 		require.Equal(t, cluster.MemberID(2), out[0].member)
-		require.Less(t, out[1].at, 410*time.Millisecond)
+		require.Equal(t, 300*time.Millisecond+2*w.latency, out[1].at, "at once when there is room")
 
 		w.set(caller, hosts[0], func(l *fakeLink) { l.full = true })
 		_, tally, err = survey(caller, within(t, 300*time.Millisecond), request.All{})

@@ -30,6 +30,10 @@ type attempt struct {
 	withdraw func() bool // while it stands in line for room in the lane; else nil
 	ended    bool
 
+	// Written once, before eventSent: how it left the line.
+	queued    uint64 // the session
+	queuedErr error
+
 	// Guarded by the shard of pending.
 	session    uint64 // of the link that it left on; 0 = not sent yet
 	connecting bool   // waits for the link
@@ -96,7 +100,8 @@ func (c *call) sent(a *attempt, session uint64, err error) decision {
 func (c *call) queue(a *attempt, lane overlay.Lane, head, body []byte) decision {
 	e := c.engine
 	withdraw, err := a.remote.link.SendLater(lane, wire.KindRequest, func(session uint64, err error) {
-		e.post(a, event{what: eventSent, attempt: a, session: session, err: err})
+		a.queued, a.queuedErr = session, err
+		e.post(a, event{what: eventSent, attempt: a})
 	}, bytes.Clone(head), body)
 	if err != nil {
 		return c.sent(a, 0, err)

@@ -35,8 +35,9 @@
 // # The other patterns
 //
 //   - Ask with To asks that member only, at most once. If its link is down it is
-//     opened, and dialled again for two seconds while the member is listed; a
-//     full lane is waited for.
+//     opened, and dialled again for two seconds while the member is listed. Where
+//     its lane is full the message stands in line, so that nobody who comes later
+//     takes the room.
 //   - AskAll does that for every member at once: a fan of calls with one mailbox,
 //     looked after on the caller's goroutine. No goroutine is spent on a member.
 //     Replies count against the survey's bound where they arrive.

@@ -136,6 +136,43 @@ func (l *fakeLink) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind,
 	}
 }
 
+func (l *fakeLink) SendLater(lane overlay.Lane, k wire.Kind, sent func(uint64, error), parts ...[]byte) (func() bool, error) {
+	var mu sync.Mutex
+	var over bool
+	ctx, cancel := context.WithCancel(context.Background())
+	l.n.w.wg.Go(func() {
+		for {
+			mu.Lock()
+			if over {
+				mu.Unlock()
+				return
+			}
+			s, err := l.Send(lane, k, parts...)
+			over = err != overlay.ErrLaneFull
+			mu.Unlock()
+			if over {
+				sent(s, err)
+				return
+			}
+			l.n.w.mu.Lock()
+			room := l.room
+			l.n.w.mu.Unlock()
+			select {
+			case <-room:
+			case <-ctx.Done():
+			}
+		}
+	})
+	return func() bool {
+		cancel()
+		mu.Lock()
+		defer mu.Unlock()
+		withdrawn := !over
+		over = true
+		return withdrawn
+	}, nil
+}
+
 // pump delivers what l sends to the node at the other end.
 func (l *fakeLink) pump() {
 	for f := range l.frames {

@@ -11,7 +11,7 @@ type eventType uint8
 const (
 	eventReply    eventType = iota + 1 // attempt.reply is there
 	eventUp                            // the link that the attempt waits for stands
-	eventSent                          // the attempt that stood in line for its lane has left on event.session, or event.err
+	eventSent                          // the attempt that stood in line for its lane has left it
 	eventFailed                        // the attempt ended by event.failure
 	eventDoubt                         // its member does not answer heartbeats
 	eventTimer                         // the call's timer of that number
@@ -26,8 +26,6 @@ type event struct {
 	timer   int32
 	attempt *attempt
 	call    *call // of the timer
-	session uint64
-	err     error
 }
 
 // mailbox hands events to the one goroutine that waits for a request, or for

@@ -67,11 +67,8 @@ func (c *call) handle(ev event) decision {
 	case eventUp:
 		return c.transmit(ev.attempt)
 	case eventSent:
-		if ev.attempt.withdraw == nil {
-			return waiting() // the call is ending
-		}
 		ev.attempt.withdraw = nil
-		return c.sent(ev.attempt, ev.session, ev.err)
+		return c.sent(ev.attempt, ev.attempt.queued, ev.attempt.queuedErr)
 	case eventFailed:
 		return c.failed(ev.attempt, ev.failure)
 	case eventDoubt:

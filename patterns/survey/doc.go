@@ -13,7 +13,7 @@
 //  1. Engine.Survey waits for a list of members that misses nobody, half a
 //     second at most; without it the result is not complete.
 //  2. The request engine asks each member, once, all at the same time, and opens
-//     the links that do not stand. Where a lane is full it waits for room.
+//     the links that do not stand. Where a lane is full it waits in line.
 //  3. Replies are counted against SurveyOptions.MaxBytes where they arrive, and
 //     wait for the caller's goroutine.
 //  4. That one calls each for every reply, one at a time. When everybody has
