@@ -20,6 +20,10 @@ import (
 // block for long: nothing else is read from the peer meanwhile. It owns body.
 type FrameHandler func(l *Link, body []byte)
 
+// LentHandler is a FrameHandler that says whether it keeps body. If it does
+// not, the next frame may come in it.
+type LentHandler func(l *Link, body []byte) (kept bool)
+
 // Overlay is this node's place in the network: its links to other nodes and
 // the search for them. All methods may be called concurrently.
 type Overlay struct {
@@ -36,7 +40,7 @@ type Overlay struct {
 	search    *search
 
 	// Immutable after Start.
-	handlers    [256]FrameHandler
+	handlers    [256]LentHandler
 	subscribers []func(PeerEvent)
 
 	// Used concurrently.
@@ -127,6 +131,14 @@ func (o *Overlay) AddCandidate(c Candidate) { o.search.add(c) }
 // Handle sets the handler for frames of kind k. Only before Start, once per
 // kind.
 func (o *Overlay) Handle(k wire.Kind, h FrameHandler) {
+	o.HandleLent(k, func(l *Link, body []byte) bool {
+		h(l, body)
+		return true
+	})
+}
+
+// HandleLent is Handle for what is often refused: that then costs no memory.
+func (o *Overlay) HandleLent(k wire.Kind, h LentHandler) {
 	if o.started.Load() || o.handlers[k] != nil || k <= wire.KindFragment {
 		panic("BUG: Handle after Start, or twice for one kind, or for a kind of the overlay")
 	}

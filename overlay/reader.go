@@ -37,8 +37,12 @@ func (st *stream) read() error {
 			}
 			continue
 		}
-		if err := st.l.dispatch(k, body); err != nil {
+		kept, err := st.l.dispatch(k, body)
+		if err != nil {
 			return err
+		}
+		if !kept {
+			st.frames.Recycle(body)
 		}
 	}
 }
@@ -128,46 +132,47 @@ func (l *Link) saidGoodbye(st *stream) bool {
 	return st.farewell != nil && st.farewell.flush
 }
 
-// dispatch handles one frame. An error ends the session.
-func (l *Link) dispatch(k wire.Kind, body []byte) error {
+// dispatch handles one frame, and says whether somebody keeps its body. An
+// error ends the session.
+func (l *Link) dispatch(k wire.Kind, body []byte) (kept bool, err error) {
 	switch k {
 	case wire.KindHello:
-		return fmt.Errorf("%w: second hello", ErrProtocol)
+		return false, fmt.Errorf("%w: second hello", ErrProtocol)
 	case wire.KindBeat:
-		return l.handleBeat(body)
+		return true, l.handleBeat(body)
 	case wire.KindNotice:
-		return l.handleNotice(body)
+		return true, l.handleNotice(body)
 	case wire.KindFragment:
 		return l.handleFragment(body)
 	}
-	l.handle(k, body)
-	return nil
+	return l.handle(k, body), nil
 }
 
 // handle gives a frame or a whole message to whoever wants its kind.
-func (l *Link) handle(k wire.Kind, body []byte) {
+func (l *Link) handle(k wire.Kind, body []byte) (kept bool) {
 	if h := l.o.handlers[k]; h != nil {
-		h(l, body)
-		return
+		return h(l, body)
 	}
 	l.o.drops.add(dropUnknownKind, 1)
+	return false
 }
 
-func (l *Link) handleFragment(body []byte) error {
+// handleFragment keeps only what is a message by itself: the rest is copied.
+func (l *Link) handleFragment(body []byte) (kept bool, err error) {
 	f, err := wire.DecodeFragment(body)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrProtocol, err)
+		return false, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	k, whole, drop := l.reassemble(f)
 	l.o.drops.add(drop, 1)
 	switch k {
 	case 0:
-		return nil
+		return false, nil
 	case wire.KindHello, wire.KindBeat, wire.KindGoodbye, wire.KindNotice:
-		return fmt.Errorf("%w: kind %d in fragments", ErrProtocol, k)
+		return false, fmt.Errorf("%w: kind %d in fragments", ErrProtocol, k)
 	}
-	l.handle(k, whole)
-	return nil
+	kept = l.handle(k, whole)
+	return kept && f.First, nil
 }
 
 func (l *Link) reassemble(f wire.Fragment) (wire.Kind, []byte, dropReason) {

@@ -43,8 +43,9 @@ func AppendFrame(dst []byte, k Kind, parts ...[]byte) []byte {
 // FrameReader cuts a byte stream into frames. It reads ahead, so nobody else
 // may read from the stream. Not for concurrent use.
 type FrameReader struct {
-	r   *bufio.Reader
-	err error // the first error; it is final
+	r     *bufio.Reader
+	spare []byte // see Recycle
+	err   error  // the first error; it is final
 }
 
 // NewFrameReader returns a reader of the frames of r.
@@ -52,8 +53,12 @@ func NewFrameReader(r io.Reader) *FrameReader {
 	return &FrameReader{r: bufio.NewReaderSize(r, readBuffer)}
 }
 
-// Next returns the next frame. The body is freshly allocated and belongs to
-// the caller; it is never nil, but may be empty.
+// Recycle lets Next use a body that it has returned again. Nobody else may use
+// it any more. A reader that waits keeps none.
+func (r *FrameReader) Recycle(body []byte) { r.spare = body }
+
+// Next returns the next frame. The body belongs to the caller; it is never nil,
+// but may be empty.
 //
 // The error is io.EOF if the stream ended between two frames,
 // io.ErrUnexpectedEOF if it ended within one, ErrFrameTooLarge or ErrMalformed
@@ -72,6 +77,9 @@ func (r *FrameReader) Next() (Kind, []byte, error) {
 }
 
 func (r *FrameReader) next() (Kind, []byte, error) {
+	if r.r.Buffered() == 0 {
+		r.spare = nil
+	}
 	head, err := r.r.Peek(FrameOverhead)
 	if len(head) >= lengthSize {
 		// The length is judged even if nothing follows it.
@@ -93,7 +101,7 @@ func (r *FrameReader) next() (Kind, []byte, error) {
 	if _, err := r.r.Discard(FrameOverhead); err != nil {
 		return 0, nil, err
 	}
-	body := make([]byte, n-1)
+	body := r.fresh(int(n - 1))
 	if _, err := io.ReadFull(r.r, body); err != nil {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
@@ -101,6 +109,16 @@ func (r *FrameReader) next() (Kind, []byte, error) {
 		return 0, nil, err
 	}
 	return k, body, nil
+}
+
+// fresh returns n bytes to read into. A spare that is much longer is not for
+// them: whoever gets the body may keep it.
+func (r *FrameReader) fresh(n int) []byte {
+	if spare := r.spare; n > 0 && n <= cap(spare) && n >= cap(spare)/2 {
+		r.spare = nil
+		return spare[:n]
+	}
+	return make([]byte, n)
 }
 
 // Buffered is the number of bytes read ahead: zero means that Next is likely

@@ -56,11 +56,11 @@ type seal struct {
 // handleRequest takes a request in, on the goroutine that reads the link. What
 // is refused costs the sender's own link the time to look at it, and nobody
 // else's.
-func (e *Engine) handleRequest(l Link, frame []byte) {
+func (e *Engine) handleRequest(l Link, frame []byte) (kept bool) {
 	r, err := wire.DecodeRequest(frame)
 	if err != nil {
 		e.drops.Inc(dropMalformed)
-		return
+		return false
 	}
 	now := e.now()
 	e.lastJob.Store(now)
@@ -74,36 +74,37 @@ func (e *Engine) handleRequest(l Link, frame []byte) {
 	s := e.members.get(cluster.MemberID(r.Member))
 	if s == nil || r.Incarnation != e.cfg.Incarnation {
 		e.refuse(l, r.ID, deadline, refusal{wire.OutcomeNoSuchMember, dropNoMember})
-		return
+		return false
 	}
 	o, no := s.open(l.Peer(), r)
 	if no != (refusal{}) {
 		e.refuse(l, r.ID, deadline, no)
-		return
+		return false
 	}
 	p := patterns.Pattern(r.Pattern)
 	if text := s.lacks(p); text != "" {
 		e.drops.Inc(dropNoMethod)
 		s.tell(l, overlay.LaneRPC, deadline, r.ID, &o.seal, remoteError(patterns.CodeNoMethod, text))
-		return
+		return false
 	}
 	if p == patterns.PatternTunnel {
 		s.accept(l, r, o, deadline)
-		return
+		return true
 	}
 	j := s.newJob(e.remote(l.Peer()), r.ID, p, deadline, o)
 	if (!j.keeps() || mutant.On(mutant.AcceptedDiesWithSender)) && !j.remote.add(j) {
 		e.drops.Inc(dropDuplicate) // the first one is answered
 		e.putRemote(j.remote, now)
-		return
+		return false
 	}
 	if j.keeps() && mutant.On(mutant.PushAckedUnqueued) {
 		s.acknowledge(j)
 	}
-	s.offer(j, now)
+	kept = s.offer(j, now)
 	if mutant.On(mutant.HandledTwice) {
-		s.offer(s.newJob(e.remote(l.Peer()), r.ID, p, deadline, o), now)
+		return s.offer(s.newJob(e.remote(l.Peer()), r.ID, p, deadline, o), now) || kept
 	}
+	return kept
 }
 
 // open checks a request's size and right to be handled. Of a cluster whose

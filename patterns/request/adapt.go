@@ -28,6 +28,10 @@ func (l links) Handle(k wire.Kind, h func(Link, []byte)) {
 	l.Overlay.Handle(k, func(from *overlay.Link, body []byte) { h(from, body) })
 }
 
+func (l links) HandleLent(k wire.Kind, h func(Link, []byte) bool) {
+	l.Overlay.HandleLent(k, func(from *overlay.Link, body []byte) bool { return h(from, body) })
+}
+
 // directory makes clusters a Directory, likewise.
 type directory struct{ *cluster.Clusters }
 

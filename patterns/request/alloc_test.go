@@ -77,6 +77,10 @@ func (w *wireless) Open([]string)                                           {}
 func (w *wireless) Hold() func()                                            { return func() {} }
 func (w *wireless) LocalTime(remote uint64) time.Time                       { return time.Unix(0, int64(remote)) }
 
+func (w *wireless) HandleLent(k wire.Kind, h func(request.Link, []byte) bool) {
+	w.Handle(k, func(l request.Link, body []byte) { h(l, body) })
+}
+
 func (w *wireless) Wait(context.Context, bool) (*cluster.View, error) { return w.view, nil }
 
 func (w *wireless) Send(_ overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {

@@ -74,7 +74,7 @@ func New(cfg Config) (*Engine, error) {
 		drops:  drop.New(dropReasons),
 	}
 	cfg.Links.Subscribe(e.handlePeerEvent)
-	cfg.Links.Handle(wire.KindRequest, e.handleRequest)
+	cfg.Links.HandleLent(wire.KindRequest, e.handleRequest)
 	cfg.Links.Handle(wire.KindReply, e.handleReply)
 	cfg.Links.Handle(wire.KindCancel, e.handleCancel)
 	return e, nil

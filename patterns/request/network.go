@@ -15,13 +15,14 @@ import (
 )
 
 // Links is what this package needs of the overlay; FromOverlay makes one.
-// Methods may be called concurrently, Handle and Subscribe only before the
+// Methods may be called concurrently, those that take a function only before the
 // overlay starts. The contracts are those of *overlay.Overlay.
 type Links interface {
 	Self() peer.ID
 	Link(p peer.ID) Link
 	LinkTime(t time.Time) uint64
 	Handle(k wire.Kind, h func(l Link, body []byte))
+	HandleLent(k wire.Kind, h func(l Link, body []byte) (kept bool))
 	Subscribe(f func(overlay.PeerEvent))
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 )
 
-// offer has the job run, wait, or be refused.
-func (s *Server) offer(j *job, now int64) {
+// offer has the job run, wait, or be refused; then nothing of it is kept.
+func (s *Server) offer(j *job, now int64) (kept bool) {
 	s.mu.Lock()
 	v, expired := s.queue.offer(now, &j.ticket)
 	if j.keeps() && v <= verdictWait {
@@ -32,10 +32,12 @@ func (s *Server) offer(j *job, now int64) {
 		s.engine.drops.Inc(no.reason)
 		if mutant.On(mutant.FullQueueSilent) && no.outcome == wire.OutcomeOverloaded {
 			j.done(now)
-			return
+			return false
 		}
 		s.refuse(j, no.outcome)
+		return false
 	}
+	return true
 }
 
 // begin has a worker run the job. If there is none in the whole node, the job

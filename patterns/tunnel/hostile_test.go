@@ -133,6 +133,10 @@ func (r *rig) Self() peer.ID                       { return "opener" }
 func (r *rig) Link(peer.ID) request.Link           { return r.link }
 func (r *rig) LinkTime(time.Time) uint64           { return 0 }
 func (r *rig) Subscribe(f func(overlay.PeerEvent)) { r.events = f }
+func (r *rig) HandleLent(k wire.Kind, h func(request.Link, []byte) bool) {
+	r.Handle(k, func(l request.Link, body []byte) { h(l, body) })
+}
+
 func (r *rig) Handle(k wire.Kind, h func(request.Link, []byte)) {
 	r.hears[k] = h
 }
