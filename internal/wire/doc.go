@@ -212,6 +212,7 @@
 //	1 …    length and text of the topics' first word, "*" in the root group
 //	2      count of stops, then as often:
 //	1 …    length and peer id
+//	8      incarnation of its lease
 //	2      run
 //	8      number of the last message addressed to it
 //	1      count of addresses, at most 4, then as often:
@@ -224,6 +225,33 @@
 //	8      session
 //	4      epoch
 //	1 …    length and peer id of the node that is not reached
+//
+// # PublishPart (kind 52)
+//
+// A Publish of more than 65,536 bytes (MaxPayload) is cut, and not by Fragment:
+// its pieces follow each other on one lane with all else that belongs to topics.
+//
+//	bytes  field
+//	1      flags: 1 first, 2 last; others 0
+//	…      piece: 1 to 65,535 bytes
+//
+// # PublishResume (kind 53)
+//
+// A node numbers the frames of kinds 48 to 52 that it sends to one peer. It says
+// where the numbers go on before the first of them in each session of a link, and
+// where the receiver's incarnation changes. What the peer had not acknowledged
+// when the link broke is sent again; the peer skips what it has had.
+//
+//	bytes  field
+//	8      pipe: random; the numbers begin with 1 for each
+//	8      incarnation of the receiver that the frames are for; 0 = any
+//	8      number of the next frame; at least 1
+//
+// # PublishAck (kind 54)
+//
+//	bytes  field
+//	8      pipe
+//	8      number up to which all frames have arrived
 //
 // # Sealed bodies
 //

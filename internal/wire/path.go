@@ -25,15 +25,16 @@ type Path struct {
 
 // Stop is one node behind a forwarder.
 type Stop struct {
-	Peer      string
-	Run       uint16
-	Number    uint64 // what has been addressed to it before the first message that goes this way
-	Addrs     []string
-	Interests []Interest
+	Peer        string
+	Incarnation uint64 // of its lease
+	Run         uint16
+	Number      uint64 // what has been addressed to it before the first message that goes this way
+	Addrs       []string
+	Interests   []Interest
 }
 
 const (
-	stopMin = 1 + 2 + 8 + 1 + 2
+	stopMin = 1 + 8 + 2 + 8 + 1 + 2
 	// MaxStopAddrs bounds the addresses of one Stop.
 	MaxStopAddrs = 4
 )
@@ -56,6 +57,7 @@ func (m *Path) AppendTo(dst []byte) []byte {
 
 func (s *Stop) appendTo(dst []byte) []byte {
 	dst = appendShort(dst, s.Peer)
+	dst = binary.BigEndian.AppendUint64(dst, s.Incarnation)
 	dst = binary.BigEndian.AppendUint16(dst, s.Run)
 	dst = binary.BigEndian.AppendUint64(dst, s.Number)
 	dst = append(dst, byte(len(s.Addrs)))
@@ -104,7 +106,7 @@ func DecodePath(b []byte) (Path, error) {
 }
 
 func decodeStop(r *reader) (Stop, error) {
-	s := Stop{Peer: r.short(), Run: r.uint16(), Number: r.uint64()}
+	s := Stop{Peer: r.short(), Incarnation: r.uint64(), Run: r.uint16(), Number: r.uint64()}
 	addrs := int(r.uint8())
 	if addrs > MaxStopAddrs {
 		return Stop{}, malformed("path: addresses")

@@ -84,7 +84,7 @@ func TestPathVectors(t *testing.T) {
 		size := len(got.AppendTo(nil))
 		for _, text := range v.fields["stop"] {
 			s, addr, i := wire.Stop{}, "", wire.Interest{}
-			scan(t, text, &s.Peer, &s.Run, &s.Number, &addr, &i.Pattern, &i.Queue, &i.Weight)
+			scan(t, text, &s.Peer, &s.Incarnation, &s.Run, &s.Number, &addr, &i.Pattern, &i.Queue, &i.Weight)
 			s.Addrs, s.Interests = []string{addr}, []wire.Interest{i}
 			want.Stops = append(want.Stops, s)
 			without := got
@@ -108,6 +108,52 @@ func TestPathLostVectors(t *testing.T) {
 		require.Equal(t, wire.PathLost{
 			Session: v.number(t, "session", 64), Epoch: uint32(v.number(t, "epoch", 32)), Peer: v.text("peer"),
 		}, got)
+		require.Equal(t, v.bytes, got.AppendTo(nil))
+	})
+}
+
+// TestPublishPartVectors proves the layout of parts in both directions.
+func TestPublishPartVectors(t *testing.T) {
+	forEachVector(t, "publishpart.txt", func(t *testing.T, v vector) {
+		got, err := wire.DecodePublishPart(v.bytes)
+		if want := v.refused(t); want != nil {
+			require.ErrorIs(t, err, want)
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, wire.PublishPart{Flags: uint8(v.number(t, "flags", 8)), Piece: v.hex(t, "piece")}, got)
+		require.Equal(t, v.bytes, got.AppendTo(nil))
+	})
+}
+
+// TestPublishResumeVectors proves the layout of what says which frames follow,
+// in both directions.
+func TestPublishResumeVectors(t *testing.T) {
+	forEachVector(t, "publishresume.txt", func(t *testing.T, v vector) {
+		got, err := wire.DecodePublishResume(v.bytes)
+		if want := v.refused(t); want != nil {
+			require.ErrorIs(t, err, want)
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, wire.PublishResume{
+			Pipe: v.number(t, "pipe", 64), Incarnation: v.number(t, "incarnation", 64), First: v.number(t, "first", 64),
+		}, got)
+		require.Equal(t, v.bytes, got.AppendTo(nil))
+	})
+}
+
+// TestPublishAckVectors proves the layout of acknowledgements in both
+// directions.
+func TestPublishAckVectors(t *testing.T) {
+	forEachVector(t, "publishack.txt", func(t *testing.T, v vector) {
+		got, err := wire.DecodePublishAck(v.bytes)
+		if want := v.refused(t); want != nil {
+			require.ErrorIs(t, err, want)
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, wire.PublishAck{Pipe: v.number(t, "pipe", 64), Number: v.number(t, "number", 64)}, got)
 		require.Equal(t, v.bytes, got.AppendTo(nil))
 	})
 }
@@ -157,6 +203,36 @@ func FuzzDecodePathLost(f *testing.F) {
 	seedWith(f, "pathlost.txt")
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if m, err := wire.DecodePathLost(b); err == nil {
+			require.Equal(t, b, m.AppendTo(nil))
+		}
+	})
+}
+
+// FuzzDecodePublishPart proves the same for parts.
+func FuzzDecodePublishPart(f *testing.F) {
+	seedWith(f, "publishpart.txt")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := wire.DecodePublishPart(b); err == nil {
+			require.Equal(t, b, m.AppendTo(nil))
+		}
+	})
+}
+
+// FuzzDecodePublishResume proves the same for what says which frames follow.
+func FuzzDecodePublishResume(f *testing.F) {
+	seedWith(f, "publishresume.txt")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := wire.DecodePublishResume(b); err == nil {
+			require.Equal(t, b, m.AppendTo(nil))
+		}
+	})
+}
+
+// FuzzDecodePublishAck proves the same for acknowledgements.
+func FuzzDecodePublishAck(f *testing.F) {
+	seedWith(f, "publishack.txt")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := wire.DecodePublishAck(b); err == nil {
 			require.Equal(t, b, m.AppendTo(nil))
 		}
 	})
