@@ -30,6 +30,7 @@ type History struct {
 	Gaps          []Gap      // likewise
 	Copies        []Copy     // level sim only
 	Tunnels       []Tunnel
+	Carried       []Carried
 }
 
 // Node is one life of a node.

@@ -40,6 +40,17 @@ type Serving struct {
 	Peer   string        // who it was told has opened it
 }
 
+// Carried is what the tunnels of one work delivered in a tenth of a second, in
+// bytes of whole messages.
+type Carried struct {
+	At          time.Duration // when it began
+	Work        string
+	Forth, Back int64 // to members, and to callers
+}
+
+// CarriedEvery is the length of what one Carried sums up.
+const CarriedEvery = 100 * time.Millisecond
+
 // Flow is one direction of a tunnel. Message n of a tunnel's direction is known
 // by its content.
 type Flow struct {

@@ -116,6 +116,9 @@ func (r *recorder) sortTopicsAndTunnels() {
 	slices.SortStableFunc(h.Publications, func(a, b history.Publication) int {
 		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.ID, b.ID))
 	})
+	slices.SortFunc(h.Carried, func(a, b history.Carried) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Work, b.Work))
+	})
 	slices.SortStableFunc(h.Tunnels, func(a, b history.Tunnel) int {
 		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.ID, b.ID))
 	})

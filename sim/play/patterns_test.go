@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/sim/check"
+	"github.com/arke-mesh/arke/sim/history"
 	"github.com/arke-mesh/arke/sim/play"
 	"github.com/arke-mesh/arke/sim/scenario"
 )
@@ -69,6 +70,17 @@ func TestEveryPatternIsInTheHistory(t *testing.T) {
 	require.Greater(t, len(h.Deliveries), 1000)
 	require.NotEmpty(t, h.Gaps)
 	require.Len(t, h.Tunnels, 12)
+	there, carried := int64(0), history.Carried{}
+	for _, c := range h.Carried {
+		require.Zero(t, c.At%history.CarriedEvery)
+		carried.Forth, carried.Back = carried.Forth+c.Forth, carried.Back+c.Back
+	}
+	for _, x := range h.Tunnels {
+		there += int64(x.Forth.Received * x.Size)
+		carried.Back -= int64(x.Back.Received * x.Size)
+	}
+	require.Positive(t, there)
+	require.Equal(t, history.Carried{Forth: there}, carried, "what was received is what was carried")
 	for _, x := range h.Tunnels {
 		require.Len(t, x.Served, 1)
 		if x.Outcome == "done" {

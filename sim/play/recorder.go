@@ -20,11 +20,13 @@ type recorder struct {
 	publications map[uint64]int       // guarded by mu; id to index
 	tunnels      map[uint64]int       // guarded by mu; id to index
 	passages     map[flowKey]*passage // guarded by mu
+	carried      map[carriedKey]int   // guarded by mu; to index
 }
 
 func newRecorder() *recorder {
 	return &recorder{
 		requests: make(map[uint64]int), publications: make(map[uint64]int), tunnels: make(map[uint64]int), passages: make(map[flowKey]*passage),
+		carried: make(map[carriedKey]int),
 	}
 }
 

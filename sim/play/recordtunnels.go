@@ -104,14 +104,37 @@ func (r *recorder) closed(id uint64, w way) {
 	r.flow(id, w, func(_ *history.Tunnel, flow *history.Flow, _ *passage) { flow.Closed = true })
 }
 
-func (r *recorder) received(id uint64, w way, body []byte) {
+func (r *recorder) received(id uint64, w way, body []byte, at time.Duration) {
 	r.flow(id, w, func(t *history.Tunnel, flow *history.Flow, p *passage) {
 		if !t.Own && !bytes.Equal(body, content(id, flow.Received, t.Size)) {
 			flow.Wrong++
 		}
 		flow.Received++
 		p.received += int64(len(body))
+		r.carry(t.Work, w, int64(len(body)), at)
 	})
+}
+
+// carriedKey is a work and the beginning of what is summed up.
+type carriedKey struct {
+	work string
+	at   time.Duration
+}
+
+// carry counts what arrived. mu is held.
+func (r *recorder) carry(work string, w way, bytes int64, at time.Duration) {
+	key := carriedKey{work, at.Truncate(history.CarriedEvery)}
+	i, known := r.carried[key]
+	if !known {
+		i = len(r.h.Carried)
+		r.carried[key] = i
+		r.h.Carried = append(r.h.Carried, history.Carried{At: key.at, Work: work})
+	}
+	if w == forth {
+		r.h.Carried[i].Forth += bytes
+	} else {
+		r.h.Carried[i].Back += bytes
+	}
 }
 
 func (r *recorder) end(id uint64, w way) {

@@ -94,7 +94,7 @@ func (j *journey) receive() error {
 		case err != nil:
 			return err
 		}
-		j.p.record.received(j.record.ID, back, body)
+		j.p.record.received(j.record.ID, back, body, j.p.level.Now())
 	}
 }
 

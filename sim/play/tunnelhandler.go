@@ -31,7 +31,7 @@ func (j *job) tunnel(ctx context.Context, t patterns.Tunnel) (err error) {
 		if err != nil {
 			return err
 		}
-		j.p.record.received(id, forth, body)
+		j.p.record.received(id, forth, body, j.p.level.Now())
 		if d := j.takes(id); d > 0 {
 			time.Sleep(d)
 		}

@@ -178,3 +178,68 @@ func TestOverlappingHitsShareTheLane(t *testing.T) {
 	require.True(t, hits[0].shared && hits[1].shared && hits[0].row != hits[1].row)
 	require.False(t, hits[2].shared)
 }
+
+// TestDeliveriesAndReportsAreCountedWhenTheyCome proves that every delivery and
+// every missing message is in a column of its group, and no other one.
+func TestDeliveriesAndReportsAreCountedWhenTheyCome(t *testing.T) {
+	s, ms := time.Second, time.Millisecond
+	h := &history.History{
+		End:           60 * s,
+		Subscriptions: []history.Subscription{{Name: "b"}, {Name: "a", Pattern: "x.>"}, {Name: "a", Pattern: "x.>"}},
+		Publications:  []history.Publication{{ID: 7, Sent: 10 * s}, {ID: 8, Sent: 20 * s}},
+		Deliveries: []history.Delivery{
+			{Publication: 7, Subscription: 1, At: 10*s + 5*ms},
+			{Publication: 7, Subscription: 2, At: 10*s + 15*ms},
+			{Publication: 8, Subscription: 0, At: 21 * s},
+			{Publication: 99, Subscription: 1, At: 30 * s}, // of nobody: it came, but took no time
+		},
+		Gaps: []history.Gap{{Subscription: 2, At: 25 * s, Missed: 4}, {Subscription: 1, At: 25 * s, Missed: 1}},
+	}
+	a := newAxis(h)
+	all := topicLines(a, h)
+	require.Len(t, all, 2)
+	x, y := all[0], all[1]
+	require.Equal(t, []any{"a", 2, 3, 5}, []any{x.name, x.subscriptions, x.came, x.missed})
+	require.Equal(t, []any{"b", 1, 1, 0}, []any{y.name, y.subscriptions, y.came, y.missed})
+	require.InDelta(t, 2, x.delivered[a.index(10*s)], 0)
+	require.InDelta(t, 1, x.delivered[a.index(30*s)], 0)
+	require.InDelta(t, 5, x.reported[a.index(25*s)], 0)
+	require.InDelta(t, 5, x.p50[a.index(10*s)], 0)
+	require.InDelta(t, 15, x.p99[a.index(10*s)], 0)
+	require.Zero(t, x.p50[a.index(30*s)])
+	require.InDelta(t, 1000, y.p50[a.index(21*s)], 0)
+}
+
+// TestTunnelsAreCountedWhileTheyAreOpen proves how many are open at once, that
+// no byte is lost between columns, and which ends are bad.
+func TestTunnelsAreCountedWhileTheyAreOpen(t *testing.T) {
+	s := time.Second
+	h := &history.History{
+		End: 60 * s,
+		Tunnels: []history.Tunnel{
+			{Work: "w", Opened: 1 * s, Ended: 10 * s, Outcome: "done"},
+			{Work: "w", Opened: 5 * s, Ended: 20 * s, Outcome: "interrupted"},
+			{Work: "w", Opened: 5 * s, Ended: 6 * s, Outcome: "closed", Lost: true},
+			{Work: "w", Sent: 30 * s, Opened: -1, Ended: 31 * s, Outcome: "unreachable"},
+			{Work: "w", Opened: 50 * s, Ended: -1},
+		},
+		Carried: []history.Carried{{At: 5 * s, Work: "w", Forth: 100, Back: 7}, {At: 5900 * time.Millisecond, Work: "w", Forth: 11}},
+	}
+	a := newAxis(h)
+	all := tunnelLines(a, h)
+	require.Len(t, all, 1)
+	l := all[0]
+	require.Equal(t, []int{5, 1, 1, 3}, []int{l.tunnels, l.done, l.refused, l.bad})
+	require.Equal(t, [2]float64{111, 7}, l.total)
+	sum := 0.0
+	for _, v := range l.forth {
+		sum += v
+	}
+	require.InDelta(t, 111, sum, 0.001)
+	for at, want := range map[time.Duration]float64{3 * s: 1, 5500 * time.Millisecond: 3, 8 * s: 2, 15 * s: 1, 25 * s: 0, 55 * s: 1} {
+		require.InDelta(t, want, l.open[a.index(at)], 0, "%v", at)
+	}
+	require.InDelta(t, 1, l.ends[a.index(20*s)], 0)
+	require.InDelta(t, 1, l.ends[a.index(31*s)], 0)
+	require.Zero(t, l.ends[a.index(6*s)], "its caller was hit")
+}

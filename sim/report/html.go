@@ -36,9 +36,10 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		patterns(),
 		p.header(),
 		markup.El("main",
-			p.assertions(), p.violations(), p.latency(), p.percentiles(), p.outcomes(), p.memberSection(),
+			p.assertions(), p.violations(), p.latency(), p.percentiles(), p.outcomes(), p.topicSection(), p.tunnelSection(), p.memberSection(),
 			p.nodeSection(), p.viewSection(), p.timeSection(), p.faultSection(), p.metricSection(), p.scenarioSection()),
 		markup.El("footer", markup.Text("Times count from the beginning of the run, in "+clock+" seconds. 1 KB is 1,000 bytes.")),
+		markup.El("p", markup.Attr("id", "readout"), markup.Attr("aria-hidden", "true")),
 		data,
 		markup.Script(pageJS),
 	)))

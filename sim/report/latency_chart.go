@@ -6,6 +6,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/arke-mesh/arke/sim/history"
@@ -67,7 +68,7 @@ func latencyChart(a axis, h *history.History, s *series, all []band) markup.Node
 	sentStrip(c, a, s, outcomeStrips(c, a, s, bottom+8)+4)
 	phases(c, a, h, top, end)
 	density(c, a, s, top, bottom)
-	lines(c, a, s, y)
+	lines(c, a, y, s.p50, s.p99)
 	latencyLegend(c, top)
 	c.Text((left+right)/2, end+30, svg.Middle, "axis", "time since the run began")
 	c.Grow(end + 36)
@@ -95,11 +96,11 @@ func density(c *svg.Canvas, a axis, s *series, top, bottom float64) {
 }
 
 // lines draws the percentiles; they are interrupted where there is no reply.
-func lines(c *svg.Canvas, a axis, s *series, y svg.Scale) {
+func lines(c *svg.Canvas, a axis, y svg.Scale, p50, p99 []float64) {
 	for _, l := range []struct {
 		class  string
 		values []float64
-	}{{"p99", s.p99}, {"p50", s.p50}} {
+	}{{"p99", p99}, {"p50", p50}} {
 		var p svg.Path
 		pen := false
 		for i, v := range l.values {
@@ -143,23 +144,27 @@ func outcomeStrips(c *svg.Canvas, a axis, s *series, y float64) float64 {
 	for _, name := range s.order {
 		c.Text(left-8, y+12, svg.End, "label", words(name))
 		c.Line(left, y+strip-2, right, y+strip-2, "grid")
-		largest := 0.0
-		for _, v := range s.bad[name] {
-			largest = max(largest, v)
-		}
-		for i, v := range s.bad[name] {
-			if v > 0 {
-				// Even one must be seen; a hundred times as many is three times as high.
-				height := 5 + (strip-8)*math.Log10(v)/math.Max(math.Log10(largest), 1)
-				x0, x1 := a.x(time.Duration(i)*a.bucket), a.x(time.Duration(i+1)*a.bucket)
-				c.Rect(x0+0.3, y+strip-2-min(height, strip-3), max(x1-x0-0.6, 2), min(height, strip-3), "bad",
-					fmt.Sprintf("%s: %.0f %s", clock(time.Duration(i)*a.bucket), v, words(name)))
-			}
-		}
+		marks(c, a, s.bad[name], y, words(name))
 		c.Text(right+14, y+13, svg.Start, "axis", svg.Grouped(s.counts[name])+" "+words(name))
 		y += strip
 	}
 	return y
+}
+
+// marks draws what is rare, a bar for each bucket that has any, in a strip that
+// begins at y.
+func marks(c *svg.Canvas, a axis, values []float64, y float64, what string) {
+	largest := slices.Max(values)
+	for i, v := range values {
+		if v <= 0 {
+			continue
+		}
+		// Even one must be seen; a hundred times as many is three times as high.
+		height := min(5+(strip-8)*math.Log10(v)/math.Max(math.Log10(largest), 1), strip-3)
+		x0, x1 := a.x(time.Duration(i)*a.bucket), a.x(time.Duration(i+1)*a.bucket)
+		c.Rect(x0+0.3, y+strip-2-height, max(x1-x0-0.6, 2), height, "bad",
+			fmt.Sprintf("%s: %.0f %s", clock(time.Duration(i)*a.bucket), v, what))
+	}
 }
 
 // sentStrip draws the rate of requests.

@@ -42,6 +42,10 @@ type page struct {
 	NodeNote    string
 	NodeCount   int
 	LaneLegend  []string
+	TopicChart  markup.Node
+	TopicNote   string
+	TunnelChart markup.Node
+	TunnelNote  string
 	ViewChart   markup.Node
 	ViewNote    string
 	Sights      int
@@ -62,6 +66,9 @@ type data struct {
 	P50      []float64   `json:"p50"`
 	P99      []float64   `json:"p99"`
 	Bad      []float64   `json:"bad"`
+	Came     []float64   `json:"came,omitempty"`   // deliveries of topics
+	Missed   []float64   `json:"missed,omitempty"` // messages reported as missing
+	Open     []float64   `json:"open,omitempty"`   // tunnels, at most
 	Faults   []dataFault `json:"faults"`
 }
 
@@ -100,6 +107,8 @@ func (p *page) draw(h *history.History) {
 	if p.CallerLost > 0 {
 		p.LostNote = fmt.Sprintf("Left out: %s whose own caller was stopped, lost or paused meanwhile.", plural(p.CallerLost, "request"))
 	}
+	topics, tunnels := topicLines(a, h), tunnelLines(a, h)
+	p.drawPatterns(a, h, topics, tunnels, all)
 	if len(p.Members) > 0 {
 		shown, rest := pickMembers(memberLines(a, h, p.Members), weights(h))
 		p.MemberChart, p.MemberNote = memberChart(a, h, shown, rest, all)
@@ -126,6 +135,12 @@ func (p *page) draw(h *history.History) {
 		}
 	}
 	p.Data = newData(a, s, all)
+	for _, l := range topics {
+		p.Data.Came, p.Data.Missed = added(p.Data.Came, l.delivered), added(p.Data.Missed, l.reported)
+	}
+	for _, l := range tunnels {
+		p.Data.Open = added(p.Data.Open, l.open)
+	}
 }
 
 func newData(a axis, s *series, all []band) data {
@@ -139,6 +154,17 @@ func newData(a axis, s *series, all []band) data {
 		d.Faults = append(d.Faults, dataFault{millis(b.from), millis(b.to), label(b.Fault)})
 	}
 	return d
+}
+
+// added adds values to a sum, which may be nil.
+func added(sum, values []float64) []float64 {
+	if sum == nil {
+		return slices.Clone(values)
+	}
+	for i, v := range values {
+		sum[i] += v
+	}
+	return sum
 }
 
 // lead sums the run up in a sentence.
@@ -161,6 +187,7 @@ func (r *Report) lead() string {
 	if r.Requests > 0 {
 		parts = append(parts, fmt.Sprintf("%s of %s were answered with a reply", svg.Grouped(r.Outcomes[reply]), plural(r.Requests, "request")))
 	}
+	parts = append(parts, r.carried()...)
 	parts = append(parts, plural(r.Nodes, "node")+", "+plural(len(r.Faults), "fault"))
 	return strings.Join(parts, "; ") + "."
 }

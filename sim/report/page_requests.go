@@ -12,8 +12,7 @@ func (p *page) latency() markup.Node {
 		return section("latency", title, note("No requests were sent."))
 	}
 	return section("latency", title,
-		figure(p.Latency, "Requests by the time at which they were sent, "+p.Bucket+" to a column; latency on a logarithmic scale. Below: requests that ended otherwise than with a reply."+after(p.LostNote)),
-		markup.El("p", markup.Attr("id", "readout"), markup.Attr("aria-hidden", "true")))
+		figure(p.Latency, "Requests by the time at which they were sent, "+p.Bucket+" to a column; latency on a logarithmic scale. Below: requests that ended otherwise than with a reply."+after(p.LostNote)))
 }
 
 // percentiles is the section with latencies as numbers, or nil.

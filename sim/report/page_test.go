@@ -259,6 +259,10 @@ func TestPageCopesWithOddRuns(t *testing.T) {
 		{End: time.Minute, Faults: []history.Fault{{At: 2 * time.Minute, Until: -1, Do: "cut"}, {At: time.Second, Until: 0, Do: "heal"}}},
 		{End: time.Minute, Runs: []history.Run{{Tenure: 5}}, Tenures: []history.Tenure{{Cluster: "c", Node: "n", From: -1, Leaving: -1, Until: -1, Err: "no"}}},
 		{End: time.Minute, Views: []history.View{{At: time.Second, Node: "n", Cluster: "c", Member: "unknown", State: "live"}}},
+		{End: time.Minute, Subscriptions: []history.Subscription{{Name: "quiet"}, {}}, Deliveries: []history.Delivery{{Subscription: 7}}, Gaps: []history.Gap{{Subscription: -1}}},
+		{End: time.Second, Subscriptions: []history.Subscription{{Name: "a"}}, Deliveries: []history.Delivery{{Publication: 9, At: 2 * time.Second}}, Gaps: []history.Gap{{At: time.Hour, Missed: 3}}},
+		{End: time.Second, Tunnels: []history.Tunnel{{Opened: -1, Ended: -1}, {Opened: 0, Ended: -1}, {Work: "w", Opened: 2 * time.Second, Ended: time.Second}}},
+		{End: time.Second, Carried: []history.Carried{{At: 5 * time.Second, Work: "unknown", Forth: 7}}},
 		{End: time.Minute, Samples: []history.Sample{{Node: "x", Sent: [4]uint64{5, 4, 3, 2}}, {At: time.Second, Node: "x"}}},
 	} {
 		page := pageOf(t, report.New(report.Info{Name: fmt.Sprint(i), Level: "net"}, scenarioOf(), h, &check.Verdict{OK: true}))
@@ -291,4 +295,39 @@ func BenchmarkReportOf200000Requests(b *testing.B) {
 	for b.Loop() {
 		require.NoError(b, report.New(infoOf(h), scenarioOf(), h, v).WriteHTML(io.Discard))
 	}
+}
+
+// TestPageShowsWhatTopicsAndTunnelsDid proves that each group of subscriptions
+// and each work of tunnels is drawn with its sums, that faults are above them,
+// that what is left out is said, and that runs without any have no such
+// section.
+func TestPageShowsWhatTopicsAndTunnelsDid(t *testing.T) {
+	h := eventful()
+	page := pages(t)["passed"]
+	topics, tunnels := unescaped(section(page, "topics")), unescaped(section(page, "tunnels"))
+	came, missed := map[string]int{}, map[string]int{}
+	for _, d := range h.Deliveries {
+		came[h.Subscriptions[d.Subscription].Name]++
+	}
+	for _, g := range h.Gaps {
+		missed[h.Subscriptions[g.Subscription].Name] += int(g.Missed)
+	}
+	for name, about := range map[string]string{
+		"desk": "5 subscriptions to prices.>", "workers of the night": "5 subscriptions to jobs.*.urgent, queue night",
+	} {
+		require.Positive(t, missed[name])
+		require.Contains(t, topics, fmt.Sprintf("%s: %s, %s deliveries", name, about, svg.Grouped(came[name])))
+		require.Contains(t, topics, svg.Grouped(missed[name])+" missing")
+	}
+	require.Contains(t, tunnels, "pipe: 59 tunnels, of which ")
+	require.Contains(t, tunnels, "1 of them never opened")
+	require.Contains(t, tunnels, "0 of them never opened", "the other work")
+	require.Contains(t, tunnels, "at most 8 at once")
+	for _, part := range []string{topics, tunnels} {
+		require.Contains(t, part, "silence m3")
+	}
+	require.Contains(t, section(pages(t)["churn"], "topics"), "8 of 10 groups are shown")
+	require.Contains(t, section(pages(t)["churn"], "tunnels"), "8 of 10 workloads are shown")
+	require.NotContains(t, pages(t)["short"], `id="topics"`)
+	require.NotContains(t, pages(t)["short"], `id="tunnels"`)
 }

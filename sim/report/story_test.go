@@ -226,6 +226,10 @@ func eventful() *history.History {
 	s.fault("slow", 48*time.Second, 53*time.Second, "slow m5 ×10", "m5")
 	s.fault("skew", 49*time.Second, 60*time.Second, "skew a2 1m0s 200 ppm", "a2")
 	s.fault("corrupt", 56*time.Second, 56*time.Second, "corrupt c3 → m2", "c3", "m2")
+	s.listens("desk", "prices.>", "")
+	s.listens("workers of the night", "jobs.*.urgent", "night")
+	s.tunnels("pipe", 8*time.Second, 200_000)
+	s.tunnels("backup of everything", 3*time.Second, 9_000_000)
 	return s.tell()
 }
 
@@ -241,6 +245,12 @@ func churning(nodes, requests int) *history.History {
 		}
 		do := []string{"crash", "silence", "stop"}[i%3]
 		s.fault(do, at, at+4*time.Second, do+" "+name, name)
+	}
+	if requests < 100_000 { // a large one is large enough
+		for i := range 10 {
+			s.listens(fmt.Sprint("group", i+1), "news.>", "")
+			s.tunnels(fmt.Sprint("work", i+1), time.Second, 1000)
+		}
 	}
 	return s.tell()
 }

@@ -83,17 +83,17 @@ func TestTheScenariosOfThePromisesAreThere(t *testing.T) {
 		"key-mismatch":      {"replies{outsiders} == 0", "replies{strangers} == 0"},
 		"clock-skew":        {"deadline == 0"},
 
-		"lossy-1":              {"delivered == 100%", "completeness == 100%", "unreported == 0", "partial == 0"},
-		"lossy-5":              {"delivered == 100%", "completeness == 100%", "unreported == 0", "partial == 0"},
-		"lossy-20":             {"delivered == 100%", "completeness == 100%", "unreported == 0", "partial == 0"},
-		"many-crash":           {"delivered{close} == 100%", "completeness == 100%", "unreported == 0"},
+		"lossy-1":    {"delivered == 100%", "completeness == 100%", "unreported == 0", "partial == 0"},
+		"lossy-5":    {"delivered == 100%", "completeness == 100%", "unreported == 0", "partial == 0"},
+		"lossy-20":   {"delivered == 100%", "completeness == 100%", "unreported == 0", "partial == 0"},
+		"many-crash": {"delivered{close} == 100%", "completeness == 100%", "unreported == 0"},
 		"thousand-subscribers": {
 			"tree_depth <= 3", "publisher_copies <= 16", "publisher_bytes < 70KiB", "egress < 24", "unreported == 0", "delivered > 99%",
 		},
-		"root-subscribers":     {"delivered{own} == 100%"},
-		"topic-queues":         {"queue_balance < 1.5"},
-		"slow-subscriber":      {"delivered{fast} == 100%"},
-		"push-rolling":         {"lost{given} == 0"},
+		"root-subscribers": {"delivered{own} == 100%"},
+		"topic-queues":     {"queue_balance < 1.5"},
+		"slow-subscriber":  {"delivered{fast} == 100%"},
+		"push-rolling":     {"lost{given} == 0"},
 	} {
 		s, err := scenarios.Load(name)
 		require.NoError(t, err)

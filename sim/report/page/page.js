@@ -21,10 +21,16 @@
   function text(ms) {
     var out = [(ms / 1000).toFixed(ms < 10000 ? 2 : 1) + " s"];
     var i = Math.min(Math.floor(ms / data.bucket_ms), (data.sent || []).length - 1);
+    function rate(values) { return Math.round(values[i] * 1000 / data.bucket_ms) + "/s"; }
     if (i >= 0) {
-      out.push("sent " + Math.round(data.sent[i] * 1000 / data.bucket_ms) + "/s");
-      out.push("p50 " + millis(data.p50[i]) + ", p99 " + millis(data.p99[i]));
+      if (data.sent[i]) {
+        out.push("sent " + rate(data.sent));
+        out.push("p50 " + millis(data.p50[i]) + ", p99 " + millis(data.p99[i]));
+      }
       if (data.bad[i]) { out.push(data.bad[i] + " without a reply"); }
+      if (data.came && data.came[i]) { out.push("delivered " + rate(data.came)); }
+      if (data.missed && data.missed[i]) { out.push(data.missed[i] + " reported as missing"); }
+      if (data.open && data.open[i]) { out.push(data.open[i] + " tunnels open"); }
     }
     var shown = 0;
     (data.faults || []).forEach(function (f) {
