@@ -53,8 +53,8 @@ func (n *Network) deadEnd(a, b *host) bool {
 
 // Partition cuts every path between a node of a and one of b, in both
 // directions: a black hole. What is on its way is lost, and sent again after
-// Heal or Mend as TCP does it, at the next of its retransmissions, the waits
-// between which double.
+// Heal or Mend as TCP does it, at the next of its retransmissions: within a
+// second, as package p2p asks of the kernel.
 func (n *Network) Partition(a, b []string) {
 	n.inject("partition "+strings.Join(a, ",")+" from "+strings.Join(b, ","), func() {
 		n.block(a, b, false, true)

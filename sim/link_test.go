@@ -208,7 +208,7 @@ func TestNothingOvertakesWhatWasLost(t *testing.T) {
 				write(here, []byte{i})
 				time.Sleep(time.Millisecond)
 			}
-			n.SetLink("a", "b", link.Model{Latency: 10 * time.Millisecond, Loss: 800_000})
+			n.SetLink("a", "b", link.Model{Latency: 10 * time.Millisecond, Loss: 970_000})
 			n.Mend([]string{"a"}, []string{"b"})
 			got, err := io.ReadAll(io.LimitReader(there, 20))
 			for i := range got {

@@ -4,6 +4,7 @@
 package p2p_test
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"strconv"
@@ -30,12 +31,19 @@ func TestKernelHasOurOptions(t *testing.T) {
 		if before[fd] == ports {
 			continue
 		}
-		linear, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_THIN_LINEAR_TIMEOUTS)
-		require.NoError(t, err)
-		require.Equal(t, 1, linear)
-		unsent, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT)
-		require.NoError(t, err)
-		require.Equal(t, 128<<10, unsent)
+		for option, want := range map[int]int{
+			unix.TCP_NOTSENT_LOWAT:        128 << 10,
+			unix.TCP_THIN_LINEAR_TIMEOUTS: 1,
+			unix.TCP_USER_TIMEOUT:         30_000,
+			unix.TCP_RTO_MAX_MS:           1000,
+		} {
+			got, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, option)
+			if errors.Is(err, unix.ENOPROTOOPT) && option == unix.TCP_RTO_MAX_MS {
+				continue // an older kernel
+			}
+			require.NoError(t, err)
+			require.Equal(t, want, got, option)
+		}
 		ends++
 	}
 	require.GreaterOrEqual(t, ends, 2)

@@ -42,7 +42,7 @@
 //	RTO           a round trip plus four times the jitter, or 200 ms; the round
 //	              trip is twice this direction's latency. The first two waits are
 //	              equal (a probe comes first), and six more if less than four
-//	              packets are under way; the others double.
+//	              packets are under way; the others double, up to a second.
 //	broken        a packet that is still not through after 30 s
 //	order         a delivery waits for what was sent before (head of the line)
 //	duplication   not modelled: TCP hides it

@@ -29,6 +29,9 @@ const (
 	// it notices a loss though nothing comes back.
 	MinRTO = 200 * time.Millisecond
 
+	// MaxRTO bounds the doubling of the RTO: package p2p asks the kernel for that.
+	MaxRTO = time.Second
+
 	// Patience is how long a sender tries to get one packet through before
 	// it gives the connection up.
 	Patience = 30 * time.Second
@@ -77,4 +80,4 @@ func (m Model) RTT() time.Duration { return 2*m.Latency + m.Jitter }
 
 // RTO is how long a sender waits for an acknowledgement before it sends again
 // for the first time.
-func (m Model) RTO() time.Duration { return m.RTT() + max(MinRTO, 4*m.Jitter) }
+func (m Model) RTO() time.Duration { return min(m.RTT()+max(MinRTO, 4*m.Jitter), MaxRTO) }

@@ -73,7 +73,7 @@ func (r *recovery) repeat() { r.d.free += r.d.model.Transmit(PacketSize) }
 func (r *recovery) first() time.Duration {
 	r.repeat()
 	rto := r.d.model.RTO()
-	thin := r.f != nil && r.f.thin(r.d.model)
+	thin := r.f == nil || r.f.thin(r.d.model)
 	if r.f != nil {
 		if noticed := r.noticed(); noticed < rto {
 			r.equal = equalWaits(thin, 1)
@@ -140,5 +140,5 @@ func equalWaits(thin bool, normal int) int {
 
 // backOff is the wait after so many others.
 func backOff(rto time.Duration, waits, equal int) time.Duration {
-	return rto << max(0, min(waits-equal+1, 16))
+	return min(rto<<max(0, min(waits-equal+1, 16)), MaxRTO)
 }
