@@ -141,6 +141,8 @@ func (c *Client) detach(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.attached, c.lastErr = nil, err
+	close(c.changed)
+	c.changed = make(chan struct{})
 	c.roster.detached()
 	c.topics.detached()
 }

@@ -43,7 +43,8 @@
 // # Topics
 //
 // Publish waits until the relay's node has published; TryPublish has up to
-// 1,024 messages, or 4 MiB, under way, in order with those of Publish. A
+// 1,024 messages, or 4 MiB, under way, in order with those of Publish. It does not
+// wait for the relay: a loss is told by the next one, by Shutdown, or by Close. A
 // subscription's queue is shared between the relay and the client, which has half
 // of it, but no more than 1,024 messages and 4 MiB: who does not take what comes
 // fills its own queue and holds up nobody, neither in the network nor here.

@@ -236,6 +236,18 @@ func (o *outbox) lose(d *departure, err error) {
 	o.client.log.Warn("a message that TryPublish took was not published", zap.String("topic", d.frame.Topic), zap.Error(err))
 }
 
+// giveUp loses what waits for the next session, and returns how many that are.
+func (o *outbox) giveUp(err error) (lost int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, d := range o.again {
+		o.lose(d, err)
+	}
+	lost = len(o.again)
+	o.again = nil
+	return lost
+}
+
 // takeLost returns, once, what became of messages that TryPublish took.
 func (o *outbox) takeLost() error {
 	o.mu.Lock()

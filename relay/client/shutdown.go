@@ -9,10 +9,14 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/arke-mesh/arke/patterns"
 )
 
 // Shutdown implements patterns.Messenger. Calls can be made until the members
-// have drained, since their handlers may need them.
+// have drained, since their handlers may need them. Messages that TryPublish took
+// and that were not published are among its errors.
 func (c *Client) Shutdown(ctx context.Context) error {
 	regs, subs := c.leave()
 	errs := make([]error, len(regs)+len(subs))
@@ -24,12 +28,36 @@ func (c *Client) Shutdown(ctx context.Context) error {
 		wg.Go(func() { errs[i] = r.Close(ctx) })
 	}
 	wg.Wait()
-	select {
-	case <-c.drain():
-	case <-ctx.Done():
-		errs = append(errs, ctx.Err())
+	errs = append(errs, c.settle(ctx))
+	return errors.Join(firstOf(errs), c.Close())
+}
+
+// settle waits until no call is left. What TryPublish took waits for a relay that
+// is gone no longer than a call does.
+func (c *Client) settle(ctx context.Context) error {
+	idle := c.drain()
+	for {
+		c.mu.Lock()
+		attached, changed := c.attached != nil, c.changed
+		c.mu.Unlock()
+		timer := time.NewTimer(c.cfg.RelayWait)
+		patience := timer.C
+		if attached {
+			patience = nil
+		}
+		select {
+		case <-idle:
+			timer.Stop()
+			return nil
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-changed:
+			timer.Stop()
+		case <-patience:
+			c.ended(c.out.giveUp(patterns.ErrUnreachable))
+		}
 	}
-	return errors.Join(firstOf(errs), c.out.takeLost(), c.Close())
 }
 
 // firstOf spares the reader the same error once for each member.
@@ -77,7 +105,9 @@ func (c *Client) drain() <-chan struct{} {
 
 // Close implements patterns.Messenger. Calls that wait get
 // patterns.ErrInterrupted if they may have reached a handler, else
-// patterns.ErrClosed. It waits for handlers to return; their contexts end.
+// patterns.ErrClosed. It waits for handlers to return; their contexts end. Its
+// error says, once, how many messages that TryPublish took were not published, or
+// perhaps not; then it is patterns.ErrClosed or patterns.ErrInterrupted.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.state != stateClosed {
@@ -88,5 +118,6 @@ func (c *Client) Close() error {
 	c.mu.Unlock()
 	c.cancel()
 	c.wg.Wait()
-	return nil
+	c.ended(c.out.giveUp(patterns.ErrClosed))
+	return c.out.takeLost()
 }

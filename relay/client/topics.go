@@ -61,9 +61,10 @@ func (c *Client) publish(ctx context.Context, a *attachment, f session.Publish) 
 // TryPublish implements patterns.Messenger. It does not wait for the relay: it
 // has many messages under way, in order with those of Publish, and returns
 // patterns.ErrWouldBlock if these are too many (1,024, or 4 MiB) or the relay
-// is gone. A relay that is shut down in good order loses none of them. Where one
-// that was taken could not be published after all, the next TryPublish says so,
-// or Shutdown: its own message was not sent then.
+// is gone. A relay that is shut down in good order loses none of them. Where some
+// that were taken could not be published after all, or may not have been because
+// the relay was lost, the next TryPublish says how many: its own message was not
+// sent then. What no TryPublish has said, Shutdown or Close does.
 func (c *Client) TryPublish(topic string, m patterns.Message, _ ...patterns.PublishOption) error {
 	f, err := publishFrame(topic, m)
 	if err != nil {

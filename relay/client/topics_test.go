@@ -177,6 +177,7 @@ func TestTryPublishDoesNotWait(t *testing.T) {
 	for n = 0; c.TryPublish("y", patterns.Message{Body: large}) == nil && n < 100; n++ {
 	}
 	t.Logf("%d messages of 1 MiB at once", n)
+	require.NoError(t, c.Shutdown(t.Context()), "all of them are published")
 }
 
 // This test checks that a message that TryPublish took and the relay could not
