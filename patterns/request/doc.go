@@ -66,6 +66,15 @@
 // of its own, at the plan's decision. Sealed requests are also remembered, and
 // refused if they come again; see replays for what that is worth.
 //
+// So a lost link is the end of what was sent on it: the member is not asked
+// again, and not asked whether it has seen the attempt. To be able to tell, it
+// would have to remember every attempt of every sender's incarnation, which
+// unsealed requests do not carry, until its deadline; what it began would have
+// to go on although its sender may be gone; and who asks a member that died
+// would learn so only when dialling it had failed, too. Gained would be the
+// calls that outlast the 10 s of silence after which a link is given up, and a
+// link is not given up because it loses packets.
+//
 // # Time
 //
 // The deadline travels on the sender's link clock and is turned into local time
