@@ -62,7 +62,7 @@ With --data-dir it keeps its peer id and remembers its peers over restarts.
 SIGTERM or Ctrl-C drains; a second signal ends at once.
 
 Its memory follows what waits in its queues, each of which has a limit, and a
-quarter more, or 4 MiB, which Go's collector has not taken back yet. With the
+fifth more, or 4 MiB, which Go's collector has not taken back yet. With the
 variable GOGC set the collector is as that says; GOMEMLIMIT holds in any case.
 
 Without --listen it listens on TCP port ` + strconv.Itoa(defaultPort) + ` of every address, or on any free

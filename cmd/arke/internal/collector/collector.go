@@ -15,9 +15,9 @@ const (
 	// with little in use look through it all the time.
 	garbage = 4 << 20
 	// least and most bound the percentage of what is in use. Less than a
-	// quarter costs more processor time than the memory is worth; the most is
+	// fifth costs more processor time than the memory is worth; the most is
 	// Go's default.
-	least, most = 25, 100
+	least, most = 20, 100
 )
 
 // percent returns how much garbage may gather while so many bytes are in use,

@@ -15,7 +15,7 @@ import (
 
 func TestGarbageIsBoundedByWhatIsInUse(t *testing.T) {
 	// This test checks how much garbage may gather: as Go has it while little
-	// is in use, then 4 MiB, then a quarter.
+	// is in use, then 4 MiB, then a fifth.
 	for _, tc := range []struct {
 		inUse uint64
 		want  int
@@ -26,8 +26,9 @@ func TestGarbageIsBoundedByWhatIsInUse(t *testing.T) {
 		{5 << 20, 80},
 		{8 << 20, 50},
 		{16 << 20, 25},
-		{17 << 20, 25},
-		{100 << 30, 25},
+		{20 << 20, 20},
+		{21 << 20, 20},
+		{100 << 30, 20},
 	} {
 		require.Equal(t, tc.want, percent(tc.inUse), "%d bytes in use", tc.inUse)
 	}

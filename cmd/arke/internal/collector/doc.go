@@ -7,7 +7,7 @@
 // By default Go lets as much garbage gather as is in use. That is cheap while
 // little is in use, but a relay whose queues are full of other programs'
 // messages would take twice their limits. Here garbage may gather up to 4 MiB,
-// or up to a quarter of what is in use where that is more, and never beyond
+// or up to a fifth of what is in use where that is more, and never beyond
 // Go's own default.
 //
 // What is in use changes, so the pace is set anew after each collection: an
