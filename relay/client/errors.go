@@ -31,8 +31,8 @@ var (
 	ErrUser = fmt.Errorf("client: the relay belongs to another user: %w", patterns.ErrUnauthorized)
 
 	// ErrTooManyClients is returned by Start when the relay has as many
-	// clients as it may have.
-	ErrTooManyClients = errors.New("client: the relay has too many clients")
+	// clients as it may have. It matches patterns.ErrTooMany too.
+	ErrTooManyClients = fmt.Errorf("client: the relay has too many clients: %w", patterns.ErrTooMany)
 
 	// ErrRefused is returned by Start when the relay refuses for another
 	// reason.
@@ -42,7 +42,8 @@ var (
 // The relay's limits for one client. They match patterns.ErrOverloaded too: no
 // handler ran, and it is worth another try.
 var (
-	// ErrTooManyRegistrations is returned by Serve.
+	// ErrTooManyRegistrations is returned by Serve. It matches patterns.ErrTooMany
+	// instead.
 	ErrTooManyRegistrations = failure.ErrTooManyRegistrations
 
 	// ErrTooManySubscriptions is returned by Subscribe. It matches

@@ -274,7 +274,7 @@ func TestLimitsOfTheRelayHaveNames(t *testing.T) {
 	})
 	_, err := c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{})
 	require.ErrorIs(t, err, client.ErrTooManyRegistrations)
-	require.ErrorIs(t, err, patterns.ErrOverloaded)
+	require.ErrorIs(t, err, patterns.ErrTooMany)
 
 	first := make(chan error, 1)
 	go func() {
@@ -290,5 +290,7 @@ func TestLimitsOfTheRelayHaveNames(t *testing.T) {
 
 	second, err := client.New(client.Config{Socket: p.socket})
 	require.NoError(t, err)
-	require.ErrorIs(t, second.Start(t.Context()), client.ErrTooManyClients)
+	err = second.Start(t.Context())
+	require.ErrorIs(t, err, client.ErrTooManyClients)
+	require.ErrorIs(t, err, patterns.ErrTooMany)
 }

@@ -13,8 +13,9 @@ import (
 // under the same names. Who goes beyond one is too busy, so that they match
 // patterns.ErrOverloaded as well: no handler ran, and it is worth another try.
 var (
-	// ErrTooManyRegistrations: the client has as many as its relay allows.
-	ErrTooManyRegistrations error = &textError{"relay: too many registrations of one client", patterns.ErrOverloaded}
+	// ErrTooManyRegistrations: the client has as many as its relay allows. It
+	// matches patterns.ErrTooMany instead.
+	ErrTooManyRegistrations error = &textError{"relay: too many registrations of one client", patterns.ErrTooMany}
 	// ErrTooManyRequests: so many calls of the client have no reply yet.
 	ErrTooManyRequests error = &textError{"relay: too many requests of one client", patterns.ErrOverloaded}
 	// ErrTooManyTunnels: the client has as many open as its relay, or the

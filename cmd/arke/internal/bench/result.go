@@ -72,6 +72,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		TooLarge     int     `json:"too_large"`
 		Cancelled    int     `json:"cancelled"`
 		Closed       int     `json:"closed"`
+		TooMany      int     `json:"too_many"`
 		Other        int     `json:"other"`
 		Seconds      float64 `json:"seconds"`
 		PerSecond    float64 `json:"per_second"`
@@ -82,7 +83,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		r.Outcomes[outcome.RemoteError], r.Outcomes[outcome.NoMember], r.Outcomes[outcome.Overloaded],
 		r.Outcomes[outcome.Unreachable], r.Outcomes[outcome.Deadline], r.Outcomes[outcome.Interrupted],
 		r.Outcomes[outcome.Unauthorized], r.Outcomes[outcome.TooLarge], r.Outcomes[outcome.Cancelled],
-		r.Outcomes[outcome.Closed], r.Outcomes[outcome.Other],
+		r.Outcomes[outcome.Closed], r.Outcomes[outcome.TooMany], r.Outcomes[outcome.Other],
 		r.Elapsed.Seconds(), r.PerSecond(), r.Latency, r.Shares(),
 	}
 	return json.Marshal(object)

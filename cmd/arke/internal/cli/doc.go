@@ -27,4 +27,5 @@
 //	11 sim: a scenario or a replay file makes no sense
 //	12 sim: not possible at this level, or on this machine
 //	13 sim: two runs differ
+//	14 too many: tunnels, subscriptions, registrations, or clients of the relay
 package cli

@@ -90,6 +90,8 @@ func exitCode(err error) int {
 		return 1
 	case errors.Is(err, patterns.ErrUnauthorized):
 		return outcome.Unauthorized.ExitCode()
+	case errors.Is(err, patterns.ErrTooMany):
+		return outcome.TooMany.ExitCode()
 	case errors.As(err, &attach):
 		return outcome.Unreachable.ExitCode()
 	}
@@ -149,8 +151,7 @@ func explainCall(e *clusterError) string {
 		return "stopped by a signal"
 	case outcome.Closed:
 		return fmt.Sprintf("the relay is shutting down, %s was not asked: ask again when it is back", e.cluster)
-	}
-	if errors.Is(e.err, patterns.ErrTooMany) {
+	case outcome.TooMany:
 		return fmt.Sprintf("too much is open at once for another one to %s: look at it with 'arke status'", e.cluster)
 	}
 	return e.err.Error()

@@ -372,7 +372,7 @@ func TestTopicErrorsSayWhatToDo(t *testing.T) {
 	}{
 		{patterns.ErrTopic, false, 1, "without * and >"},
 		{patterns.ErrTopic, true, 1, "* stands for one word"},
-		{patterns.ErrTooMany, true, 1, "too many subscriptions"},
+		{patterns.ErrTooMany, true, 14, "too many subscriptions"},
 		{patterns.ErrUnreachable, false, 5, "arke status"},
 		{patterns.ErrUnauthorized, false, 8, "key"},
 		{patterns.ErrTooLarge, false, 9, "send less"},

@@ -55,7 +55,8 @@ restarts, the member registers again by itself. SIGTERM or Ctrl-C drains: no
 new requests, those accepted are finished; a second signal ends at once.
 
 Exit status: 0 all was finished after a signal, 5 no relay, 6 something was
-cut off after 30 s, 8 unauthorized, 1 anything else.`,
+cut off after 30 s, 8 unauthorized, 14 too many members of one
+program, 1 anything else.`,
 		Example: `  arke serve echo --echo --tunnel-echo
   arke serve count --exec 'wc -c' --concurrency 4
   arke serve sort --tunnel-exec sort`,

@@ -38,7 +38,8 @@ is "exact", and the "reason": slow (this program), lane, lost or relay. Of the
 subscribers with the same --queue each message goes to one.
 
 Exit status: 0 ended by a signal or by --count, 5 no relay, 6 what waited was
-not printed in time after the signal, 8 unauthorized, 1 anything else.`,
+not printed in time after the signal, 8 unauthorized, 14 too many
+subscriptions, 1 anything else.`,
 		Example: `  arke subscribe 'weather.*.temperature'
   arke subscribe 'orders.>' --queue billing --json
   arke subscribe alarm --count 1 && say alarm`,

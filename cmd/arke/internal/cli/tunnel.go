@@ -26,7 +26,8 @@ direction only; the command ends when the member has ended, too.
 
 Exit status: 0 both have ended in good order, 2 the member reset the tunnel,
 3 no member, 4 overloaded, 5 unreachable, 6 deadline of the opening, 7 the
-link to the member was lost, 8 unauthorized, 9 too large, 1 anything else.`,
+link to the member was lost, 8 unauthorized, 9 too large, 14 too many
+tunnels, 1 anything else.`,
 		Example: `  arke serve sort --tunnel-exec sort &
   arke tunnel sort <words.txt >sorted.txt`,
 		Args: positional(1, 1, "CLUSTER"),

@@ -13,7 +13,8 @@ import (
 // Outcome is what came of one request. Every request has exactly one.
 type Outcome uint8
 
-// The outcomes, in the order of the exit codes.
+// The outcomes. TooMany is of what opens something: a tunnel, a subscription, a
+// registration, the session with the relay.
 const (
 	Reply Outcome = iota
 	RemoteError
@@ -26,6 +27,7 @@ const (
 	TooLarge
 	Cancelled
 	Closed
+	TooMany
 	Other
 
 	Count = int(Other) + 1
@@ -54,6 +56,8 @@ func Of(err error) Outcome {
 		return TooLarge
 	case errors.Is(err, patterns.ErrClosed):
 		return Closed
+	case errors.Is(err, patterns.ErrTooMany):
+		return TooMany
 	case errors.Is(err, context.DeadlineExceeded):
 		return Deadline
 	case errors.Is(err, context.Canceled):
@@ -87,6 +91,8 @@ func (o Outcome) String() string {
 		return "cancelled"
 	case Closed:
 		return "closed"
+	case TooMany:
+		return "too_many"
 	}
 	return "other"
 }
@@ -113,6 +119,8 @@ func (o Outcome) ExitCode() int {
 		return 8
 	case TooLarge:
 		return 9
+	case TooMany:
+		return 14 // arke sim has those between
 	}
 	return 1
 }

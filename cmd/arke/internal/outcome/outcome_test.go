@@ -13,6 +13,7 @@ import (
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
 )
 
 func TestEveryErrorHasItsOutcomeAndExitCode(t *testing.T) {
@@ -33,6 +34,13 @@ func TestEveryErrorHasItsOutcomeAndExitCode(t *testing.T) {
 		{patterns.ErrInterrupted, "interrupted", 7},
 		{patterns.ErrUnauthorized, "unauthorized", 8},
 		{patterns.ErrTooLarge, "too_large", 9},
+		{patterns.ErrTooMany, "too_many", 14},
+		{client.ErrTooManyTunnels, "too_many", 14},
+		{client.ErrTooManySubscriptions, "too_many", 14},
+		{client.ErrTooManyRegistrations, "too_many", 14},
+		{client.ErrTooManyClients, "too_many", 14},
+		{client.ErrTooManyRequests, "overloaded", 4},
+		{client.ErrTooManyBytes, "overloaded", 4},
 		{&patterns.DeadlineError{Cause: context.Canceled, MaybeRan: true}, "cancelled", 1},
 		{patterns.ErrClosed, "closed", 1},
 		{errors.New("else"), "other", 1},
