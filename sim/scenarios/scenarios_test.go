@@ -94,6 +94,10 @@ func TestTheScenariosOfThePromisesAreThere(t *testing.T) {
 		"topic-queues":     {"queue_balance < 1.5"},
 		"slow-subscriber":  {"delivered{fast} == 100%"},
 		"push-rolling":     {"lost{given} == 0"},
+		"rolling-patterns": {"lost{given} == 0", "completeness == 100%", "tunnels_broken == 0", "unreported == 0", "publish_failed == 0"},
+		"tunnels-lossy":    {"tunnels_broken == 0", "tunnels_refused == 0"},
+		"topic-partition":  {"delivered{here} == 100%", "unreported == 0"},
+		"everybody-talks":  {"tree_depth <= 2", "unreported == 0"},
 	} {
 		s, err := scenarios.Load(name)
 		require.NoError(t, err)
