@@ -25,47 +25,6 @@ func (r seededRand) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// This test checks the estimate of the peer's clock against peers whose clock,
-// drift and delays are known: the error is at most half the best round trip
-// that is not too old.
-func TestLinkClockPrefersTheShortestRoundTrip(t *testing.T) {
-	const ahead = 5_000_000_000
-	var c linkClock
-	require.True(t, c.oneWay(1000, 1000+ahead-300))
-	require.Equal(t, int64(ahead-300), c.offset, "too small by the way here")
-
-	require.True(t, c.exchange(11_000, 1_000, 2_000, 11_000+ahead-1_000), "6000 there, 1000 back, kept for 2000")
-	require.InDelta(t, ahead, c.offset, 4_000)
-	require.Equal(t, uint64(8_000), c.rtt)
-	require.True(t, c.exchange(30_000, 29_000, 0, 30_000+ahead-500))
-	require.Equal(t, int64(ahead), c.offset)
-	before := c
-	require.False(t, c.exchange(50_000, 40_000, 0, 50_000+ahead), "a longer one says less")
-	require.False(t, c.oneWay(60_000, 60_000+ahead))
-	require.Equal(t, before, c)
-
-	// A clock that runs 100 ppm fast has left the estimate behind after a
-	// minute: now a longer round trip knows better.
-	now := uint64(60_000_000_000)
-	require.True(t, c.exchange(now, now-10_000, 0, now-5_000+ahead+6_000_000))
-	require.Equal(t, int64(ahead+6_000_000), c.offset)
-}
-
-// This test checks that answers that can't be right are not learned from.
-func TestLinkClockIgnoresNonsense(t *testing.T) {
-	var c linkClock
-	for _, s := range [][4]uint64{
-		{100, 200, 0, 100},         // asked in the future
-		{100, 50, 51, 100},         // kept for longer than it took
-		{100, 50, 0, 1 << 63},      // absurd clock
-		{1 << 63, 50, 0, 1},        // the same of ours
-		{100, 50, 1<<64 - 1, 1000}, // overflow
-	} {
-		require.False(t, c.exchange(s[0], s[1], s[2], s[3]))
-	}
-	require.False(t, c.known)
-}
-
 // This test checks every combination of two streams against the sentence
 // that defines it.
 func TestNewStreamIsJudged(t *testing.T) {

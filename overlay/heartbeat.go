@@ -160,11 +160,15 @@ func (l *Link) handleBeat(body []byte) error {
 	if m.GetWantReply() {
 		l.control(wire.KindBeat, &wire.Beat{Clock: now, Echo: m.GetClock(), Held: l.o.now() - now})
 	}
+	better := false
 	if m.GetEcho() != 0 {
 		l.answerDoubt(m.GetEcho())
-		if l.peerClock.exchange(now, m.GetEcho(), m.GetHeld(), m.GetClock()) {
-			l.offset.Store(l.peerClock.offset)
-		}
+		better = l.peerClock.exchange(now, m.GetEcho(), m.GetHeld(), m.GetClock())
+	} else {
+		better = l.peerClock.message(now, m.GetClock())
+	}
+	if better {
+		l.offset.Store(l.peerClock.offset)
 	}
 	return nil
 }
@@ -173,7 +177,7 @@ func (l *Link) handleBeat(body []byte) error {
 func (l *Link) learnClock(s clockSample) {
 	var better bool
 	if s.sent == 0 {
-		better = l.peerClock.oneWay(s.got, s.remote)
+		better = l.peerClock.message(s.got, s.remote)
 	} else {
 		better = l.peerClock.exchange(s.got, s.sent, 0, s.remote)
 	}

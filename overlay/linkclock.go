@@ -7,13 +7,14 @@ package overlay
 // twice that. An old estimate is worth less by this fraction of its age.
 const driftFraction = 10_000
 
-// oneWayError is what is assumed to be the error, in ns, of an estimate from a
-// message whose way here was not timed.
-const oneWayError = 1_000_000_000
-
 // linkClock estimates how far the peer's link clock is ahead of ours, from the
-// exchange with the shortest round trip. Pure core. All times are in
-// nanoseconds: "local" on our link clock, "remote" on the peer's.
+// exchange with the shortest round trip: the error is half of that at most.
+// Whatever else the peer says, it says before we hear it. An estimate that
+// contradicts that is too small, by as much at least: so one that was made while
+// messages were held up is mended by the first that is not.
+//
+// Pure core. All times are in nanoseconds: "local" on our link clock, "remote"
+// on the peer's.
 type linkClock struct {
 	known  bool
 	offset int64  // remote - local
@@ -25,37 +26,55 @@ type linkClock struct {
 // maxLinkTime bounds what is believed of a peer's clock: 146 years.
 const maxLinkTime = 1 << 62
 
-// oneWay learns from a message that carried the peer's clock; what arrives is
-// always later than it was, so the offset comes out too small.
-func (c *linkClock) oneWay(now, remote uint64) bool {
-	return c.learn(now, remote, oneWayError, 0)
+// noBound is the error of an estimate from messages one way: nobody knows how
+// long they took.
+const noBound = maxLinkTime
+
+// message learns from a message that carried the peer's clock, and says whether
+// the estimate has changed.
+func (c *linkClock) message(now, remote uint64) bool {
+	if remote > maxLinkTime || now > maxLinkTime {
+		return false
+	}
+	least := int64(remote) - int64(now)
+	if c.known && least <= c.offset {
+		return false
+	}
+	left := uint64(noBound)
+	if c.known && least <= c.offset+int64(c.doubt(now)) {
+		left = c.doubt(now) - uint64(least-c.offset)
+	} // else one of the clocks has stood still
+	*c = linkClock{known: true, offset: least, err: left, taken: now, rtt: c.rtt}
+	return true
 }
 
 // exchange learns from an answer: we asked at sent, the peer kept it for held,
 // its clock said remote when it answered, and now the answer is here.
 func (c *linkClock) exchange(now, sent, held, remote uint64) bool {
-	if sent > now || held > now-sent {
+	if sent > now || held > now-sent || remote > maxLinkTime || now > maxLinkTime {
 		return false // not an answer to what we asked
 	}
 	rtt := now - sent - held
-	return c.learn(now-rtt/2, remote, rtt/2, max(rtt, 1))
+	err := rtt / 2
+	offset := int64(remote) - int64(now-err)
+	if c.known && err > c.doubt(now) && apart(offset, c.offset) <= err+c.doubt(now) {
+		return c.message(now, remote)
+	}
+	*c = linkClock{known: true, offset: offset, err: err, taken: now, rtt: max(rtt, 1)}
+	return true
 }
 
-// learn takes the estimate over if it is better than the one there is, and
-// says so.
-func (c *linkClock) learn(local, remote, err, rtt uint64) bool {
-	if remote > maxLinkTime || local > maxLinkTime {
-		return false
+// doubt is how wrong the estimate may be by now.
+func (c *linkClock) doubt(now uint64) uint64 {
+	if now <= c.taken {
+		return c.err
 	}
-	if c.known {
-		var age uint64
-		if local > c.taken {
-			age = local - c.taken
-		}
-		if err > c.err+age/driftFraction {
-			return false
-		}
+	return c.err + (now-c.taken)/driftFraction
+}
+
+func apart(a, b int64) uint64 {
+	if a < b {
+		a, b = b, a
 	}
-	*c = linkClock{known: true, offset: int64(remote) - int64(local), err: err, taken: local, rtt: rtt}
-	return true
+	return uint64(a - b)
 }
