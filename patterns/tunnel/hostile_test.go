@@ -82,6 +82,10 @@ func (l *testLink) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64
 	return l.SendWait(context.Background(), lane, k, parts...)
 }
 
+func (l *testLink) SendLater(overlay.Lane, wire.Kind, func(uint64, error), ...[]byte) (func() bool, error) {
+	panic("BUG: tunnels wait themselves")
+}
+
 func (l *testLink) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
