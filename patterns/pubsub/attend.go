@@ -57,11 +57,11 @@ func (c *course) refresh() {
 // attend takes in the leases of one node.
 func (c *course) attend(p peer.ID, members []*cluster.Member) {
 	r := c.receivers[p]
-	if r != nil && r.state.gone == 0 && r.state.incarnation == members[0].Incarnation && slices.Equal(r.state.members, members) {
+	if r != nil && r.state.gone == 0 && r.incarnation == members[0].Incarnation && slices.Equal(r.state.members, members) {
 		return
 	}
 	interests := c.interestsOf(members)
-	if r != nil && r.state.resumes(members) {
+	if r != nil && r.resumes(members) {
 		if r.state.gone != 0 {
 			r.state.gone = 0
 			c.e.pipe(p).want(members[0].Addrs) // it will be told what it missed
@@ -82,7 +82,7 @@ func (c *course) attend(p peer.ID, members []*cluster.Member) {
 	}
 	r = &receiver{
 		peer: p, hash: hashNode(string(p)), addrs: members[0].Addrs, interests: interests, run: run,
-		state: &attendance{members: members, incarnation: members[0].Incarnation, told: c.e.pipe(p).lossCount()},
+		incarnation: members[0].Incarnation, state: &attendance{members: members, told: c.e.pipe(p).lossCount()},
 	}
 	r.state.handles = c.audience.add(r)
 	c.receivers[p] = r
@@ -91,15 +91,15 @@ func (c *course) attend(p peer.ID, members []*cluster.Member) {
 
 // resumes says whether these leases are of a node that has listened all the
 // time: it has a lease that we knew, or has never been away.
-func (a *attendance) resumes(members []*cluster.Member) bool {
-	if a.incarnation != members[0].Incarnation {
+func (r *receiver) resumes(members []*cluster.Member) bool {
+	if r.incarnation != members[0].Incarnation {
 		return false
 	}
-	if a.gone == 0 {
+	if r.state.gone == 0 {
 		return true
 	}
 	return slices.ContainsFunc(members, func(m *cluster.Member) bool {
-		return slices.ContainsFunc(a.members, func(o *cluster.Member) bool { return o.ID == m.ID })
+		return slices.ContainsFunc(r.state.members, func(o *cluster.Member) bool { return o.ID == m.ID })
 	})
 }
 
@@ -123,7 +123,7 @@ func (c *course) lostFrom(r *receiver) {
 	switch {
 	case r.branch == nil:
 		c.loose = max(c.loose-1, 0)
-	case r.index < 0 && len(r.branch.stops) > 0:
+	case r.index < 0 && len(r.branch.stops) > 0 && !c.e.pipe(r.peer).doubtful():
 		c.regrow()
 	default:
 		c.stale = true

@@ -19,6 +19,9 @@ type receiver struct {
 	hash      uint64
 	addrs     []string
 	interests []wire.Interest
+	// incarnation is that of its lease: what is for it is not for one that is
+	// started later.
+	incarnation uint64
 
 	run    uint16
 	number uint64 // of the last message addressed to it
@@ -92,3 +95,6 @@ func (a *audience) receivers(ins []*interest, picks []wire.Pick, except peer.ID,
 	}
 	return dst
 }
+
+// at is where r is.
+func (r *receiver) at() destination { return destination{r.addrs, r.incarnation} }

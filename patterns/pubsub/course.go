@@ -44,12 +44,11 @@ type course struct {
 
 // attendance is what a publisher knows of a receiver beside what forwarders do.
 type attendance struct {
-	members     []*cluster.Member // its leases, of one incarnation
-	incarnation uint64
-	handles     []*interest
-	gone        int64  // since when it is in no view; 0 = it is
-	doubted     int64  // when a forwarder could not reach it; 0 = never
-	told        uint64 // its pipe's loss count when it was told all
+	members []*cluster.Member // its leases, of one incarnation
+	handles []*interest
+	gone    int64  // since when it is in no view; 0 = it is
+	doubted int64  // when a forwarder could not reach it; 0 = never
+	told    uint64 // its pipe's loss count when it was told all
 }
 
 func (e *Engine) newCourse(group string, root bool) *course {
@@ -117,7 +116,11 @@ func (c *course) again(o *outgoing, left []*receiver) []*receiver {
 			here = append(here, r)
 		}
 	}
-	return c.dispatch(o, here)
+	if o.tree && o.epoch != c.epoch && len(here) > 0 {
+		c.detour(here)
+		o.epoch = c.epoch
+	}
+	return c.distribute(o, here)
 }
 
 // giveUp leaves those who are left over without the message: they will see a
@@ -148,6 +151,9 @@ func (c *course) wouldBlock(topic string, size int, except peer.ID) bool {
 			hop := r
 			if r.branch != nil {
 				hop = r.branch.head
+				if c.e.pipe(hop.peer).doubtful() {
+					return true
+				}
 			}
 			if !c.e.pipe(hop.peer).hasRoom(size) || !c.e.pipe(r.peer).hasRoom(size) {
 				return true
@@ -184,14 +190,21 @@ func (c *course) audienceOf(rs []*receiver) (n int) {
 func (c *course) dispatch(o *outgoing, rs []*receiver) (left []*receiver) {
 	if o.tree {
 		c.grow()
+		o.epoch = c.epoch
 	}
+	return c.distribute(o, rs)
+}
+
+// distribute is dispatch through the tree there is.
+func (c *course) distribute(o *outgoing, rs []*receiver) (left []*receiver) {
 	for _, r := range c.sort(rs, o.tree) {
 		switch {
-		case r.state.gone != 0:
-			r.number++
-			r.passBy(1)
-			c.count(lost, 1)
-		case c.direct(r, o.near) == full:
+		case c.absent(r):
+			c.miss(r)
+		case c.direct(r, o.near) != full:
+		case r.state.gone != 0: // nobody waits for it
+			c.miss(r)
+		default:
 			left = append(left, r)
 		}
 	}
@@ -204,6 +217,25 @@ func (c *course) dispatch(o *outgoing, rs []*receiver) (left []*receiver) {
 	return left
 }
 
+// absent says whether r has left. It is no sign of that if its leases are gone
+// because links broke, ours or those to its anchors: it may be back at once,
+// with the same ones.
+func (c *course) absent(r *receiver) bool {
+	if r.state.gone == 0 {
+		return false
+	}
+	since := c.e.now() - r.state.gone
+	here := since < int64(graceTime) && c.e.cfg.Links.Link(r.peer).Session() != 0
+	return !here && (since >= int64(keepTime) || !c.e.brokeWithin(r.peer, keepTime))
+}
+
+// miss gives up a message for a node that is not reached.
+func (c *course) miss(r *receiver) {
+	r.number++
+	r.passBy(1)
+	c.count(lost, 1)
+}
+
 // grow makes a new tree if the one there is not good enough.
 func (c *course) grow() {
 	now := c.e.now()
@@ -213,13 +245,29 @@ func (c *course) grow() {
 	}
 	var rs []*receiver
 	for _, r := range c.receivers {
-		r.branch, r.index, r.pending = nil, 0, 0
 		if r.state.gone == 0 {
 			rs = append(rs, r)
 		}
 	}
+	c.plant(rs)
+	c.broken, c.stale, c.loose, c.built = false, false, 0, now
+}
+
+// detour makes a tree of those alone who have not got a message that others
+// got through the tree before. The next message needs another one.
+func (c *course) detour(rs []*receiver) {
+	c.plant(slices.DeleteFunc(slices.Clone(rs), func(r *receiver) bool { return r.state.gone != 0 }))
+	c.broken = true
+}
+
+// plant makes the tree of rs.
+func (c *course) plant(rs []*receiver) {
+	for _, r := range c.receivers {
+		r.branch, r.index, r.pending = nil, 0, 0
+	}
 	// Whoever has a link to us, and is not in doubt, passes on to others. The
 	// rest is different for each publisher, so that the load is spread.
+	now := c.e.now()
 	rank := func(r *receiver) int {
 		switch {
 		case r.state.doubted != 0 && now-r.state.doubted < int64(idleTime):
@@ -234,7 +282,6 @@ func (c *course) grow() {
 	})
 	c.epoch++
 	c.branches = grow(rs, fanOut)
-	c.broken, c.stale, c.loose, c.built = false, false, 0, now
 	c.e.counts.trees.Add(1)
 }
 

@@ -36,6 +36,7 @@ type Engine struct {
 	random overlay.RandStream // sessions and member ids
 	picks  overlay.RandStream
 	seals  overlay.RandStream
+	hops   overlay.RandStream // ids of pipes
 
 	ids     atomic.Uint64 // numbers of subscriptions and of those who wait
 	serial  atomic.Uint64 // numbers of sealed messages
@@ -55,6 +56,7 @@ type Engine struct {
 	streams  map[streamKey]*stream
 	legs     map[legKey]*legs
 	pipes    map[peer.ID]*pipe
+	inlets   map[peer.ID]*inlet
 	upward   *upward // to the root group's forwarders; nil = nothing is published
 	sweeping overlay.Timer
 	closed   bool
@@ -86,16 +88,20 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, self: self, text: self.String(), hash: hashNode(string(self)), log: cfg.Logger.Named("pubsub"),
 		start: cfg.Clock.Now().Add(-1), random: cfg.Rand.Stream("pubsub"), picks: cfg.Rand.Stream("pubsub.picks"),
-		seals: cfg.Rand.Stream("pubsub.seal"), inboxes: set, drops: drop.New(dropReasons),
+		seals: cfg.Rand.Stream("pubsub.seal"), hops: cfg.Rand.Stream("pubsub.pipe"), inboxes: set, drops: drop.New(dropReasons),
 		subs: make(map[uint64]*subscription), groups: make(map[string]*group), courses: make(map[string]*course),
 		streams: make(map[streamKey]*stream), legs: make(map[legKey]*legs), pipes: make(map[peer.ID]*pipe),
+		inlets: make(map[peer.ID]*inlet),
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	cfg.Links.Subscribe(e.handlePeerEvent)
-	cfg.Links.Handle(wire.KindPublish, e.handlePublish)
-	cfg.Links.Handle(wire.KindPublishMark, e.handleMark)
-	cfg.Links.Handle(wire.KindPath, e.handlePath)
-	cfg.Links.Handle(wire.KindPathLost, e.handlePathLost)
+	cfg.Links.Handle(wire.KindPublish, e.numbered(e.handlePublish))
+	cfg.Links.Handle(wire.KindPublishMark, e.numbered(e.handleMark))
+	cfg.Links.Handle(wire.KindPath, e.numbered(e.handlePath))
+	cfg.Links.Handle(wire.KindPathLost, e.numbered(e.handlePathLost))
+	cfg.Links.Handle(wire.KindPublishPart, e.numbered(e.handlePart))
+	cfg.Links.Handle(wire.KindPublishResume, e.handleResume)
+	cfg.Links.Handle(wire.KindPublishAck, e.handleAck)
 	return e, nil
 }
 
@@ -128,7 +134,7 @@ func (e *Engine) enter() bool {
 
 func (e *Engine) wakeAll(ws []*watcher) {
 	for _, w := range ws {
-		e.cfg.Exec.Wake(overlay.ExecKey{Name: "pubsub.room", N: w.id}, func() { close(w.changed) })
+		e.cfg.Exec.Wake(overlay.ExecKey{Name: "pubsub.room", N: w.id}, w.wake)
 	}
 }
 

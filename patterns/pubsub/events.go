@@ -15,26 +15,40 @@ import (
 // handlePeerEvent takes in what happened to a link.
 func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
 	e.mu.Lock()
-	q, closed := e.pipes[ev.Peer], e.closed
+	q, in, closed := e.pipes[ev.Peer], e.inlets[ev.Peer], e.closed
 	e.mu.Unlock()
 	if closed {
 		return
 	}
+	if in != nil && ev.Type == overlay.LinkDown {
+		in.ended()
+	}
+	if q == nil { // then nothing leads there
+		return
+	}
 	switch ev.Type {
 	case overlay.LinkUp:
-		if q != nil {
-			q.up()
-			e.reached(ev.Peer, q)
+		q.up(ev.Session)
+		e.reached(ev.Peer, q)
+	case overlay.LinkRecovered:
+		e.reached(ev.Peer, q)
+	case overlay.LinkSuspect:
+		q.undoubted()
+	case overlay.LinkDown:
+		doubtful := q.down(ev.Session)
+		e.complainOf(ev.Peer)
+		if !doubtful {
+			e.unreached(ev.Peer)
 		}
-	case overlay.LinkDown, overlay.DialFailed:
-		if q != nil {
-			q.down(ev.Type == overlay.DialFailed)
-		}
+	case overlay.DialFailed:
+		q.dialFailed()
+		e.complainOf(ev.Peer)
 		e.unreached(ev.Peer)
+		q.undoubted()
 	}
 }
 
-// reached tells a node that was lost what it may have missed.
+// reached tells a node that was lost, or suspect, what it may have missed.
 func (e *Engine) reached(p peer.ID, q *pipe) {
 	for _, c := range e.allCourses() {
 		c.mu.Lock()
@@ -59,8 +73,8 @@ func (e *Engine) reached(p peer.ID, q *pipe) {
 	}
 }
 
-// unreached has trees made anew that lead through the node, and voids what it
-// told.
+// unreached has the trees of what is published here made anew if they lead
+// through the node.
 func (e *Engine) unreached(p peer.ID) {
 	for _, c := range e.allCourses() {
 		c.mu.Lock()
@@ -75,9 +89,14 @@ func (e *Engine) unreached(p peer.ID) {
 		}
 		c.mu.Unlock()
 	}
+	e.leaveUpward(p)
+}
+
+// complainOf tells the sources of what is passed on through the node that it is
+// not reached. They can't wait, so it is told at once.
+func (e *Engine) complainOf(p peer.ID) {
 	for _, g := range e.allLegs() {
 		g.mu.Lock()
-		g.void = g.void || g.from == p
 		lost := false
 		for _, b := range g.branches {
 			if b.head.peer == p {
@@ -93,7 +112,6 @@ func (e *Engine) unreached(p peer.ID) {
 			e.complain(g.from, g.session, g.epoch, p)
 		}
 	}
-	e.leaveUpward(p)
 }
 
 // allCourses returns them in a fixed order.

@@ -66,6 +66,7 @@ func TestAFullLaneBlocksOrErrsAndIsToldAfterwards(t *testing.T) {
 		require.Equal(t, 1, int(h.ears[1].missed()))
 		require.Zero(t, h.ears[2].missed())
 		require.EqualValues(t, 1, h.nodes[0].Status().Drops["pubsub.lane_full"])
+		require.EqualValues(t, next, h.nodes[0].Status().Topics.Published, "what was refused does not count")
 	})
 }
 

@@ -62,6 +62,10 @@ func (l *lone) Link(p peer.ID) Link                      { return deadLink{p} }
 func (l *lone) Handle(k wire.Kind, h func(Link, []byte)) { l.handlers[k] = h }
 func (l *lone) Subscribe(func(overlay.PeerEvent))        {}
 func (l *lone) comes(from string, k wire.Kind, body []byte) {
+	if l.inlets[peer.ID(from)] == nil { // as the peer's pipe would begin
+		first := wire.PublishResume{Pipe: 1, First: 1}
+		l.handlers[wire.KindPublishResume](deadLink{peer.ID(from)}, first.AppendTo(nil))
+	}
 	l.handlers[k](deadLink{peer.ID(from)}, body)
 }
 func (l *lone) dropped(r dropReason) uint64         { return l.Drops()[r.String()] }
@@ -72,6 +76,7 @@ type deadLink struct{ p peer.ID }
 
 func (d deadLink) Peer() peer.ID                  { return d.p }
 func (d deadLink) Session() uint64                { return 0 }
+func (d deadLink) Suspect() bool                  { return false }
 func (d deadLink) Open([]string)                  {}
 func (d deadLink) Hold() func()                   { return func() {} }
 func (d deadLink) HasRoom(overlay.Lane, int) bool { return false }

@@ -27,7 +27,7 @@ type leg struct {
 	spread  // guarded by mu
 	stops   []*receiver
 	handles [][]*interest
-	void    bool // the link they came on was lost; the path will be told anew
+	void    bool // something is missing of what came; the path will be told anew
 	last    int64
 	found   []*receiver // scratch
 }
@@ -88,7 +88,7 @@ func newLeg(e *Engine, source, from peer.ID, p *wire.Path) *leg {
 	}
 	for _, s := range p.Stops {
 		r := &receiver{
-			peer: peer.ID(s.Peer), hash: hashNode(s.Peer), addrs: s.Addrs, interests: legal(s.Interests),
+			peer: peer.ID(s.Peer), hash: hashNode(s.Peer), addrs: s.Addrs, incarnation: s.Incarnation, interests: legal(s.Interests),
 			run: s.Run, number: s.Number,
 		}
 		g.stops = append(g.stops, r)
@@ -191,7 +191,7 @@ func (g *leg) apply(skips []wire.Skip) {
 // complain tells the one before us on a path that somebody is not reached.
 func (e *Engine) complain(to peer.ID, session uint64, epoch uint32, whom peer.ID) {
 	m := wire.PathLost{Session: session, Epoch: epoch, Peer: string(whom)}
-	e.pipe(to).send(nil, wire.KindPathLost, m.AppendTo(nil))
+	e.pipe(to).send(destination{}, wire.KindPathLost, m.AppendTo(nil))
 }
 
 // handlePathLost takes in that a forwarder is not reached: the source makes

@@ -32,8 +32,9 @@ func (e *Engine) sweep() {
 	e.sweepLegs(now)
 	e.sweepUpward(now)
 	e.sweepPipes(now)
+	e.acknowledgeAll()
 	e.mu.Lock()
-	left := len(e.courses)+len(e.streams)+len(e.legs)+len(e.pipes) > 0 || e.upward != nil
+	left := len(e.courses)+len(e.streams)+len(e.legs)+len(e.pipes)+len(e.inlets) > 0 || e.upward != nil
 	e.mu.Unlock()
 	if left {
 		e.armSweep()
@@ -137,6 +138,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 	if len(subs) > 0 {
 		overlay.Sleep(ctx, e.cfg.Clock, "pubsub.sleep", lingerTime)
 	}
+	e.acknowledgeAll() // so that nobody calls to send it again
 	var err error
 	for _, s := range subs {
 		if e := s.Close(ctx); e != nil {
@@ -181,6 +183,7 @@ func (e *Engine) release() {
 	streams, pipes, courses, upward := e.streams, e.pipes, e.courses, e.upward
 	root := e.groups[rootGroup]
 	e.streams, e.pipes, e.courses, e.upward = map[streamKey]*stream{}, map[peer.ID]*pipe{}, map[string]*course{}, nil
+	e.inlets = map[peer.ID]*inlet{}
 	e.mu.Unlock()
 	for _, s := range streams {
 		s.end()

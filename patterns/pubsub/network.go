@@ -27,6 +27,7 @@ type Links interface {
 type Link interface {
 	Peer() peer.ID
 	Session() uint64
+	Suspect() bool
 	Open(addrs []string)
 	Hold() (release func())
 	Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (session uint64, err error)

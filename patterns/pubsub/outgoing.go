@@ -15,7 +15,9 @@ type outgoing struct {
 	topic     string
 	publisher string // peer id in bytes
 	picks     []wire.Pick
-	tree      bool // it goes through the tree
+	tree      bool   // it goes through the tree
+	epoch     uint32 // of the tree
+	patient   bool   // its publisher can wait
 
 	near [2][]byte // tail and body, from the source itself
 	far  [2][]byte // the same, with the source named

@@ -4,8 +4,8 @@
 package pubsub
 
 import (
-	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -20,37 +20,35 @@ type verdict uint8
 const (
 	sent verdict = iota // it is in the lane, or will be when the link stands
 	full                // there is no room now; nothing was sent
-	lost                // the link is lost, or could not be established
+	lost                // the link is lost, or could not be established, for too long
 )
 
-// pipe is the way out to one peer: its link's lane pub, and, while the link is
-// being established, a bounded queue before it.
+// pipe is the way out to one peer: its link's lane pub, and what is sent again
+// on the next session of the link when one breaks.
 type pipe struct {
+	// Immutable.
 	e    *Engine
 	peer peer.ID
 	link Link
+	id   uint64
 
 	mu       sync.Mutex
 	release  func()     // guarded by mu; ends the hold
-	waiting  []parcel   // guarded by mu; until the link stands
-	bytes    int        // guarded by mu; of them
-	opening  bool       // guarded by mu
-	retry    int64      // guarded by mu; when a dial may be tried again
+	kept     history    // guarded by mu
+	session  uint64     // guarded by mu; in which the peer knows what follows; 0 = none
+	told     uint64     // guarded by mu; the incarnation that it knows what follows is for
 	losses   uint64     // guarded by mu; how often something may have been lost
-	watchers []*watcher // guarded by mu; publishers that wait for the link
+	watchers []*watcher // guarded by mu; publishers that wait for a change
 	last     int64      // guarded by mu; when it was used
+	scratch  []byte     // guarded by mu
+	outage              // guarded by mu
 }
 
-// parcel is a frame that waits.
-type parcel struct {
-	kind wire.Kind
-	body []byte
-}
-
-// watcher is a publisher that waits for a change of the link.
-type watcher struct {
-	id      uint64
-	changed chan struct{}
+// destination says where a frame goes: to a node with these addresses, as long
+// as it is not started anew.
+type destination struct {
+	addrs       []string
+	incarnation uint64 // 0 = any
 }
 
 // pipe returns the way to p.
@@ -59,7 +57,7 @@ func (e *Engine) pipe(p peer.ID) *pipe {
 	q := e.pipes[p]
 	fresh := q == nil
 	if fresh {
-		q = &pipe{e: e, peer: p, link: e.cfg.Links.Link(p)}
+		q = &pipe{e: e, peer: p, link: e.cfg.Links.Link(p), id: e.hops.Uint64(), kept: newHistory(maxKept)}
 		q.last = e.now()
 		e.pipes[p] = q
 	}
@@ -70,12 +68,13 @@ func (e *Engine) pipe(p peer.ID) *pipe {
 	return q
 }
 
-// rest ends the hold of a link that has not been used for a while, and says for
-// how long.
+// rest ends the hold of a link that has not been used for a while, frees what
+// is not needed, and says for how long.
 func (q *pipe) rest(now int64) (idle int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) > 0 {
+	q.kept.trim()
+	if q.kept.waiting() {
 		return 0
 	}
 	idle = now - q.last
@@ -86,141 +85,155 @@ func (q *pipe) rest(now int64) (idle int64) {
 	return idle
 }
 
-// send puts a frame into the lane. It never blocks. losses identifies the time
-// in which nothing was lost on the way.
-func (q *pipe) send(addrs []string, k wire.Kind, parts ...[]byte) (v verdict, losses uint64) {
+// send puts a frame into the lane, or keeps it until the link stands. It never
+// blocks. losses identifies the time in which nothing was lost on the way.
+func (q *pipe) send(to destination, k wire.Kind, parts ...[]byte) (v verdict, losses uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.last = q.e.now()
 	if q.release == nil { // so that a node that hangs is noticed
 		q.release = q.link.Hold()
 	}
-	if len(q.waiting) == 0 && q.link.Session() != 0 {
-		_, err := q.link.Send(overlay.LanePub, k, parts...)
-		switch {
-		case err == nil:
-			return sent, q.losses
-		case errors.Is(err, overlay.ErrLaneFull):
-			return full, q.losses
-		case !errors.Is(err, overlay.ErrLinkDown):
-			return lost, q.losses
-		}
+	if len(to.addrs) > 0 {
+		q.addrs = to.addrs
 	}
-	return q.enqueue(addrs, k, parts), q.losses
+	v = q.put(to.incarnation, k, parts)
+	if v == full && (q.failed || q.link.Suspect()) { // nobody waits for such a node
+		v = lost
+	}
+	if v == lost {
+		q.losses++
+	}
+	return v, q.losses
 }
 
-// enqueue keeps a frame until the link stands, and sees to it that it will.
-func (q *pipe) enqueue(addrs []string, k wire.Kind, parts [][]byte) verdict {
-	if !q.opening && !q.open(addrs) {
-		return lost
+func (q *pipe) put(incarnation uint64, k wire.Kind, parts [][]byte) verdict {
+	if q.peer == q.e.self { // that link never breaks
+		_, err := q.link.Send(overlay.LanePub, k, parts...)
+		return verdictOf(err)
 	}
-	size := 0
-	for _, p := range parts {
-		size += len(p)
+	if q.kept.waiting() {
+		q.flush() // if the link came up just now
 	}
-	if len(q.waiting) > 0 && (q.bytes+size > maxWaiting || len(q.waiting) >= maxWaitingFrames) {
+	switch n := sizeOf(parts); {
+	case q.kept.waiting() || q.link.Session() == 0:
+		return q.wait(incarnation, k, parts)
+	case n > wire.MaxPayload:
+		return q.giveLarge(incarnation, n, parts)
+	}
+	err := q.give(incarnation, k, parts...)
+	switch {
+	case err == nil:
+		q.kept.record(incarnation, k, parts...)
+	case errors.Is(err, overlay.ErrLinkDown):
+		return q.wait(incarnation, k, parts)
+	}
+	return verdictOf(err)
+}
+
+// give hands the next frame to the lane. The peer must know what it gets.
+func (q *pipe) give(incarnation uint64, k wire.Kind, parts ...[]byte) error {
+	if q.session != 0 && q.session != q.link.Session() {
+		q.cut()
+		return overlay.ErrLinkDown // the event of the next one will be here at once
+	}
+	if q.session == 0 || incarnation != q.told && incarnation != 0 {
+		if err := q.announce(incarnation); err != nil {
+			return err
+		}
+	}
+	n, err := q.link.Send(overlay.LanePub, k, parts...)
+	if err == nil && n != q.session {
+		q.cut() // the peer does not know what it is, and takes no notice
+		return overlay.ErrLinkDown
+	}
+	return err
+}
+
+// announce tells the peer which frames follow.
+func (q *pipe) announce(incarnation uint64) error {
+	m := wire.PublishResume{Pipe: q.id, Incarnation: incarnation, First: q.kept.due}
+	q.scratch = m.AppendTo(q.scratch[:0])
+	n, err := q.link.Send(overlay.LanePub, wire.KindPublishResume, q.scratch)
+	switch {
+	case err != nil:
+		return err
+	case q.session != 0 && q.session != n:
+		q.cut()
+		return overlay.ErrLinkDown
+	}
+	if gone := q.kept.missing(); gone > 0 {
+		q.e.drops.Add(dropUnconfirmed, gone)
+		q.losses++
+		q.kept.forgive()
+	}
+	q.session, q.told = n, incarnation
+	return nil
+}
+
+// giveLarge sends a message in parts.
+func (q *pipe) giveLarge(incarnation uint64, n int, parts [][]byte) verdict {
+	if !q.waitLarge(incarnation, n, parts) {
 		return full
 	}
-	body := make([]byte, 0, size)
-	for _, p := range parts {
-		body = append(body, p...)
+	before := q.kept.due
+	q.flush()
+	if q.kept.due == before && q.session != 0 { // not one part has room
+		q.kept.retract()
+		return full
 	}
-	q.waiting = append(q.waiting, parcel{k, body})
-	q.bytes += size
 	return sent
 }
 
-// open begins to establish the link, unless that has just failed.
-func (q *pipe) open(addrs []string) bool {
-	if q.link.Session() != 0 {
-		return true // it came up meanwhile; its event will be here at once
-	}
-	if q.e.now() < q.retry {
+// waitLarge has all parts of a large message wait, or none.
+func (q *pipe) waitLarge(incarnation uint64, n int, parts [][]byte) bool {
+	if !q.kept.fits(n, n/wire.MaxPart+1) {
 		return false
 	}
-	q.opening = true
-	q.link.Open(addrs) // reports its result later, never from within
+	whole := slices.Concat(parts...)
+	for at := 0; at < n; at += wire.MaxPart {
+		piece := whole[at:min(at+wire.MaxPart, n)]
+		flags := []byte{0}
+		if at == 0 {
+			flags[0] |= wire.PartFirst
+		}
+		if at+len(piece) == n {
+			flags[0] |= wire.PartLast
+		}
+		q.kept.wait(incarnation, wire.KindPublishPart, flags, piece)
+	}
 	return true
 }
 
-// want has the link established, if it is not.
-func (q *pipe) want(addrs []string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.link.Session() == 0 && !q.opening {
-		q.open(addrs)
-	}
-}
-
-// up sends what waits.
-func (q *pipe) up() {
-	q.mu.Lock()
-	q.opening, q.retry = false, 0
-	for i, p := range q.waiting {
-		if _, err := q.link.Send(overlay.LanePub, p.kind, p.body); err != nil {
-			q.e.drops.Add(dropUnsent, uint64(len(q.waiting)-i))
-			q.losses++
+// flush sends what waits, as far as there is room.
+func (q *pipe) flush() {
+	for q.kept.waiting() && q.link.Session() != 0 {
+		f := q.kept.oldest()
+		if err := q.give(f.incarnation, f.kind, f.parts[0], f.parts[1]); err != nil {
 			break
 		}
+		q.kept.sent()
 	}
-	q.waiting, q.bytes = nil, 0
-	woken := q.takeWatchers()
-	q.mu.Unlock()
-	q.e.wakeAll(woken)
+	q.arm()
 }
 
-// down drops what waits: the link is lost, or could not be established.
-func (q *pipe) down(failed bool) {
-	q.mu.Lock()
-	q.losses++
-	if failed {
-		q.opening = false
-		q.retry = q.e.now() + int64(redialTime)
-		q.e.drops.Add(dropUnsent, uint64(len(q.waiting)))
-		q.waiting, q.bytes = nil, 0
-	}
-	woken := q.takeWatchers()
-	q.mu.Unlock()
-	q.e.wakeAll(woken)
+// cut notes that a session is over: what the peer has not acknowledged has to be
+// sent again.
+func (q *pipe) cut() {
+	q.session = 0
+	q.kept.rewind()
 }
 
-func (q *pipe) takeWatchers() []*watcher {
-	out := q.watchers
-	q.watchers = nil
-	return out
-}
-
-// hasRoom says whether send would not return full.
-func (q *pipe) hasRoom(n int) bool {
+// acknowledged takes in what has arrived.
+func (q *pipe) acknowledged(m wire.PublishAck) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 && q.link.Session() != 0 {
-		return q.link.HasRoom(overlay.LanePub, n) || q.link.Session() == 0
+	if m.Pipe != q.id {
+		return
 	}
-	return len(q.waiting) == 0 || q.bytes+n <= maxWaiting && len(q.waiting) < maxWaitingFrames
-}
-
-// waitRoom waits until send may have another verdict than full, or ctx ends.
-func (q *pipe) waitRoom(ctx context.Context, n int) error {
-	q.mu.Lock()
-	if len(q.waiting) == 0 {
-		q.mu.Unlock()
-		err := q.link.WaitRoom(ctx, overlay.LanePub, n)
-		if errors.Is(err, overlay.ErrLinkDown) {
-			return nil
-		}
-		return err
-	}
-	w := &watcher{id: q.e.ids.Add(1), changed: make(chan struct{})}
-	q.watchers = append(q.watchers, w)
-	q.mu.Unlock()
-	select {
-	case <-w.changed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-q.e.ctx.Done():
-		return overlay.ErrClosed
+	q.kept.ack(m.Number)
+	if q.kept.waiting() {
+		q.flush()
 	}
 }
 
@@ -229,10 +242,9 @@ func (q *pipe) end() {
 	q.mu.Lock()
 	release := q.release
 	q.release = nil
-	q.waiting, q.bytes = nil, 0
-	woken := q.takeWatchers()
-	q.mu.Unlock()
-	q.e.wakeAll(woken)
+	q.kept.clear()
+	q.stop()
+	q.unlockAndWake()
 	if release != nil {
 		release()
 	}
@@ -243,4 +255,14 @@ func (q *pipe) lossCount() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.losses
+}
+
+func verdictOf(err error) verdict {
+	switch {
+	case err == nil:
+		return sent
+	case errors.Is(err, overlay.ErrLaneFull):
+		return full
+	}
+	return lost
 }

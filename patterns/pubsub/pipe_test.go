@@ -13,30 +13,33 @@ import (
 
 func TestWhatWaitsForALinkIsBounded(t *testing.T) {
 	// This test has frames wait for a link that is being established, and goes
-	// one over the bound on bytes and on frames: there is no room for it; what
-	// waits is counted when the link fails, and nothing waits then.
-	for name, c := range map[string]struct{ size, fits int }{
-		"bytes":  {maxWaiting / 4, 4},
-		"frames": {1, maxWaitingFrames},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newLone(t)
-			q := l.pipe("p")
-			body := make([]byte, c.size)
-			for range c.fits {
-				require.True(t, q.hasRoom(c.size))
-				v, _ := q.send(nil, wire.KindPublish, body)
-				require.Equal(t, sent, v)
-			}
-			require.False(t, q.hasRoom(c.size))
-			v, _ := q.send(nil, wire.KindPublish, body)
-			require.Equal(t, full, v)
-			require.Zero(t, l.dropped(dropUnsent))
-
-			q.down(true)
-			require.EqualValues(t, c.fits, l.dropped(dropUnsent))
-			v, _ = q.send(nil, wire.KindPublish, body)
-			require.Equal(t, lost, v, "it is not tried again at once")
-		})
+	// one over the bound: there is no room for it. When the link fails, nobody
+	// waits for room any more; what is kept is counted when it is given up.
+	l := newLone(t)
+	q := l.pipe("p")
+	const fits = 4
+	body := make([]byte, maxKept/fits-wire.MaxPayload)
+	for range fits {
+		require.True(t, q.hasRoom(len(body)))
+		v, _ := q.send(destination{}, wire.KindPublish, body)
+		require.Equal(t, sent, v)
 	}
+	require.False(t, q.hasRoom(len(body)))
+	v, losses := q.send(destination{}, wire.KindPublish, body)
+	require.Equal(t, full, v)
+
+	q.dialFailed()
+	require.True(t, q.hasRoom(len(body)))
+	v, more := q.send(destination{}, wire.KindPublish, body)
+	require.Equal(t, lost, v)
+	require.Greater(t, more, losses)
+	require.Zero(t, l.dropped(dropUnsent))
+	require.Len(t, q.kept.ring, maxKept)
+
+	q.mu.Lock()
+	q.giveUp()
+	q.mu.Unlock()
+	require.EqualValues(t, fits*(len(body)/wire.MaxPart+1), l.dropped(dropUnsent))
+	require.Empty(t, q.kept.ring)
+	require.Greater(t, q.lossCount(), more)
 }

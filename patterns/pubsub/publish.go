@@ -45,6 +45,7 @@ func (e *Engine) Publish(ctx context.Context, topic string, m patterns.Message, 
 		return err
 	}
 	defer p.end()
+	p.out.patient = true
 	if p.ready() {
 		p.send()
 		if p.done() {
@@ -91,6 +92,7 @@ func (p *publication) ready() bool {
 // send sends to whoever has room.
 func (p *publication) send() {
 	p.sent = true
+	p.e.counts.published.Add(1)
 	p.left = p.group.send(&p.out, p.what, p.ownQueues(), "")
 	p.blocked = p.deliverHere()
 	p.above = p.upward != nil && p.upward.put(p) != nil
@@ -133,7 +135,6 @@ func (e *Engine) newPublication(topic string, m patterns.Message, o patterns.Pub
 	if c.keys.Derived() { // else the root group lacks the key
 		p.upward = e.upwards()
 	}
-	e.counts.published.Add(1)
 	return p, nil
 }
 

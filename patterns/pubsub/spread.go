@@ -38,7 +38,7 @@ type spread struct {
 func (s *spread) direct(r *receiver, parts [2][]byte) verdict {
 	m := wire.Publish{Session: s.session, Run: r.run, Number: r.number + 1}
 	s.head = m.AppendHead(s.head[:0])
-	v, _ := s.e.pipe(r.peer).send(r.addrs, wire.KindPublish, s.head, parts[0], parts[1])
+	v, _ := s.e.pipe(r.peer).send(r.at(), wire.KindPublish, s.head, parts[0], parts[1])
 	if v != full {
 		r.number++
 		r.passBy(1)
@@ -50,6 +50,9 @@ func (s *spread) direct(r *receiver, parts [2][]byte) verdict {
 // through sends to those of a branch that are in b.matched.
 func (s *spread) through(o *outgoing, b *branch) verdict {
 	q := s.e.pipe(b.head.peer)
+	if len(b.stops) > 0 && o.patient && q.doubtful() {
+		return full // if the head is lost, they are reached on another way at once
+	}
 	if len(b.stops) > 0 && (!b.known || b.told != q.lossCount() || len(b.skips) > maxSkips) {
 		if v := s.tell(b); v != sent {
 			if v == lost {
@@ -68,7 +71,7 @@ func (s *spread) through(o *outgoing, b *branch) verdict {
 		m.Number = b.head.number + 1
 	}
 	s.head = m.AppendHead(s.head[:0])
-	v, losses := q.send(b.head.addrs, wire.KindPublish, s.head, parts[0], parts[1])
+	v, losses := q.send(b.head.at(), wire.KindPublish, s.head, parts[0], parts[1])
 	switch v {
 	case sent:
 		for _, r := range b.matched {
@@ -146,7 +149,7 @@ func (s *spread) tell(b *branch) verdict {
 		if from < len(b.stops) {
 			p.Flags |= wire.FlagMore
 		}
-		v, losses := q.send(b.head.addrs, wire.KindPath, p.AppendTo(nil))
+		v, losses := q.send(b.head.at(), wire.KindPath, p.AppendTo(nil))
 		switch {
 		case v != sent:
 			b.known = false
@@ -175,7 +178,7 @@ func (b *branch) pathSize() (n int) {
 
 // stop is r as a path names it.
 func (r *receiver) stop() wire.Stop {
-	s := wire.Stop{Peer: string(r.peer), Run: r.run, Number: r.number, Interests: r.interests}
+	s := wire.Stop{Peer: string(r.peer), Incarnation: r.incarnation, Run: r.run, Number: r.number, Interests: r.interests}
 	for _, a := range r.addrs {
 		if len(s.Addrs) < wire.MaxStopAddrs && len(a) < 256 {
 			s.Addrs = append(s.Addrs, a)
@@ -207,7 +210,7 @@ func (s *spread) mark(r *receiver) verdict {
 		return sent
 	}
 	m := wire.PublishMark{Session: s.session, Run: r.run, Number: r.number, Source: string(s.source), Group: s.group}
-	v, _ := s.e.pipe(r.peer).send(r.addrs, wire.KindPublishMark, m.AppendTo(nil))
+	v, _ := s.e.pipe(r.peer).send(r.at(), wire.KindPublishMark, m.AppendTo(nil))
 	if v == full {
 		s.owe(r)
 	}

@@ -67,15 +67,15 @@ func (u *upward) await(ctx context.Context) error {
 // choose keeps the forwarder as long as it is one. mu is held.
 func (u *upward) choose() *receiver {
 	v := u.watch.View()
-	if u.to != nil && !v.Known {
+	if u.to != nil && (!v.Known || u.e.brokeWithin(u.to.peer, recentTime)) { // leaveUpward says when it is lost
 		return u.to
 	}
 	var best *receiver
 	for _, m := range v.Members {
-		if u.to != nil && m.Peer == u.to.peer {
+		if u.to != nil && m.Peer == u.to.peer && m.Incarnation == u.to.incarnation {
 			return u.to
 		}
-		r := &receiver{peer: m.Peer, hash: hashNode(string(m.Peer)) * (u.e.hash | 1), addrs: m.Addrs}
+		r := &receiver{peer: m.Peer, hash: hashNode(string(m.Peer)) * (u.e.hash | 1), addrs: m.Addrs, incarnation: m.Incarnation}
 		if m.Peer == u.e.self {
 			r.hash = 0 // the shortest way
 		}
@@ -137,7 +137,7 @@ func (u *upward) put(p *publication) *receiver {
 	}
 	o := outgoing{topic: p.topic}
 	u.prepare(&o, p.what)
-	if u.direct(r, o.near) == full {
+	if p.out.patient && u.e.pipe(r.peer).doubtful() || u.direct(r, o.near) == full {
 		return r
 	}
 	u.age()
@@ -176,7 +176,7 @@ func (u *upward) wouldBlock(size int) bool {
 		return true
 	}
 	r := u.choose()
-	return r != nil && !u.e.pipe(r.peer).hasRoom(size)
+	return r != nil && (u.e.pipe(r.peer).doubtful() || !u.e.pipe(r.peer).hasRoom(size))
 }
 
 // leaveUpward takes another forwarder if that one is lost, and tells it what
