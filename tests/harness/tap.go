@@ -12,7 +12,7 @@ import (
 )
 
 // Tap stands between two sides of a connection and records what the one that
-// dials says, so that it can be said again with mistakes.
+// dials says, so that it can be said again with mistakes. It can be cut.
 type Tap struct {
 	listener net.Listener
 	network  string
@@ -86,12 +86,18 @@ func (t *Tap) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *Tap) close() {
-	t.listener.Close()
+// Cut breaks the connections there are; the two sides can make new ones.
+func (t *Tap) Cut() {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, c := range t.conns {
 		c.Close()
 	}
-	t.mu.Unlock()
+	t.conns = nil
+}
+
+func (t *Tap) close() {
+	t.listener.Close()
+	t.Cut()
 	t.wg.Wait()
 }
