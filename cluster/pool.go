@@ -73,27 +73,28 @@ func (p *pool) refresh(now int64) {
 		return
 	}
 	defer p.mu.Unlock()
+	if latency := p.middle(func(l *load) int64 { return l.latency.Load() }); latency > 0 {
+		p.base.Store(latency)
+	}
+	if service := p.middle(func(l *load) int64 { return l.typical.Load() }); service > 0 {
+		p.median.Store(service)
+	}
+}
+
+// middle returns the lower median of what is known, so that of two members the
+// faster one sets the standard; 0 if nothing is. Under mu.
+func (p *pool) middle(of func(*load) int64) int64 {
 	p.scratch = p.scratch[:0]
 	for _, l := range p.loads {
-		if lat := l.latency.Load(); lat > 0 {
-			p.scratch = append(p.scratch, lat)
+		if v := of(l); v > 0 {
+			p.scratch = append(p.scratch, v)
 		}
 	}
-	if n := len(p.scratch); n > 0 {
-		slices.Sort(p.scratch)
-		p.base.Store(p.scratch[(n-1)/2])
+	if len(p.scratch) == 0 {
+		return 0
 	}
-	p.scratch = p.scratch[:0]
-	for _, l := range p.loads {
-		if t := l.typical.Load(); t > 0 {
-			p.scratch = append(p.scratch, t)
-		}
-	}
-	if n := len(p.scratch); n > 0 {
-		// The lower median: of two members the faster one sets the standard.
-		slices.Sort(p.scratch)
-		p.median.Store(p.scratch[(n-1)/2])
-	}
+	slices.Sort(p.scratch)
+	return p.scratch[(len(p.scratch)-1)/2]
 }
 
 // eject takes l out of rotation if at most half of those who answer are out

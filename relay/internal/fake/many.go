@@ -88,30 +88,10 @@ func (n *Node) Broadcast(ctx context.Context, cluster string, q patterns.Message
 
 // Push implements patterns.Messenger.
 func (n *Node) Push(ctx context.Context, cluster string, q patterns.Message, opts ...patterns.RequestOption) error {
-	ctx, cancel := withDefaultTime(ctx)
-	defer cancel()
-	o := patterns.CollectOptions(opts)
-	if n.RequestError != nil {
-		if err := n.RequestError(cluster); err != nil {
-			return err
-		}
-	}
-	err := patterns.ErrNoMembers
-	var tried []*member
-	for len(tried) < 3 {
-		m := n.pick(ctx, cluster, tried, o.WaitForMember)
-		if m == nil {
-			return err
-		}
-		tried = append(tried, m)
-		if o.Outcome != nil {
-			*o.Outcome = patterns.Outcome{Member: m.id, Attempts: len(tried)}
-		}
-		if err = m.take(patterns.PatternPush, q); !errors.Is(err, patterns.ErrOverloaded) {
-			return err
-		}
-	}
-	return err
+	return n.attempt(ctx, cluster, patterns.CollectOptions(opts), func(_ context.Context, m *member) (again bool, err error) {
+		err = m.take(patterns.PatternPush, q)
+		return errors.Is(err, patterns.ErrOverloaded), err
+	})
 }
 
 func withDefaultTime(ctx context.Context) (context.Context, context.CancelFunc) {

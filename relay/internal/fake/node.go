@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -105,42 +104,46 @@ func (n *Node) Limits(cluster string) []patterns.Limits {
 // Request implements patterns.Messenger.
 func (n *Node) Request(ctx context.Context, cluster string, q patterns.Message, opts ...patterns.RequestOption) (patterns.Message, error) {
 	o := patterns.CollectOptions(opts)
-	if n.RequestError != nil {
-		if err := n.RequestError(cluster); err != nil {
-			return patterns.Message{}, err
-		}
-	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-	}
-	err := patterns.ErrNoMembers
-	var tried []*member
-	for len(tried) < 3 {
-		m := n.pick(ctx, cluster, tried, o.WaitForMember)
-		if m == nil {
-			return patterns.Message{}, err
-		}
-		tried = append(tried, m)
-		if o.Outcome != nil {
-			*o.Outcome = patterns.Outcome{Member: m.id, Attempts: len(tried)}
-		}
-		var reply patterns.Message
+	var reply patterns.Message
+	err := n.attempt(ctx, cluster, o, func(ctx context.Context, m *member) (again bool, err error) {
 		reply, err = m.ask(ctx, patterns.PatternRequest, q)
 		var refusal *patterns.Refusal
 		if !errors.As(err, &refusal) {
-			return reply, err
+			return false, err
 		}
 		err = refusal.Cause
 		if errors.Is(err, patterns.ErrClosed) {
 			err = patterns.ErrUnreachable
 		}
-		if !o.Idempotent && errors.Is(err, patterns.ErrInterrupted) || errors.Is(err, patterns.ErrTooLarge) {
-			break
+		return !errors.Is(err, patterns.ErrTooLarge) && (o.Idempotent || !errors.Is(err, patterns.ErrInterrupted)), err
+	})
+	return reply, err
+}
+
+// attempt asks up to three members, one after the other, until one says that it
+// is not to be tried again. It returns the last one's error.
+func (n *Node) attempt(ctx context.Context, cluster string, o patterns.RequestOptions, ask func(context.Context, *member) (again bool, err error)) error {
+	if n.RequestError != nil {
+		if err := n.RequestError(cluster); err != nil {
+			return err
 		}
 	}
-	return patterns.Message{}, err
+	ctx, cancel := withDefaultTime(ctx)
+	defer cancel()
+	err := patterns.ErrNoMembers
+	var tried []*member
+	for again := true; again && len(tried) < 3; {
+		m := n.pick(ctx, cluster, tried, o.WaitForMember)
+		if m == nil {
+			return err
+		}
+		tried = append(tried, m)
+		if o.Outcome != nil {
+			*o.Outcome = patterns.Outcome{Member: m.id, Attempts: len(tried)}
+		}
+		again, err = ask(ctx, m)
+	}
+	return err
 }
 
 // pick returns the next member that was not tried; it may wait for a first one.

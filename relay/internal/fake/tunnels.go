@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -16,37 +15,15 @@ import (
 // OpenTunnel implements patterns.Messenger. The credit of a tunnel does not
 // grow.
 func (n *Node) OpenTunnel(ctx context.Context, cluster string, first patterns.Message, opts ...patterns.RequestOption) (patterns.Tunnel, error) {
-	o := patterns.CollectOptions(opts)
-	if n.RequestError != nil {
-		if err := n.RequestError(cluster); err != nil {
-			return nil, err
-		}
+	var t *Tunnel
+	err := n.attempt(ctx, cluster, patterns.CollectOptions(opts), func(_ context.Context, m *member) (again bool, err error) {
+		t, err = m.open(first)
+		return errors.Is(err, patterns.ErrOverloaded), err
+	})
+	if err != nil {
+		return nil, err
 	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-	}
-	err := patterns.ErrNoMembers
-	var tried []*member
-	for len(tried) < 3 {
-		m := n.pick(ctx, cluster, tried, o.WaitForMember)
-		if m == nil {
-			return nil, err
-		}
-		tried = append(tried, m)
-		if o.Outcome != nil {
-			*o.Outcome = patterns.Outcome{Member: m.id, Attempts: len(tried)}
-		}
-		var t *Tunnel
-		if t, err = m.open(first); !errors.Is(err, patterns.ErrOverloaded) {
-			if err != nil {
-				return nil, err
-			}
-			return t, nil
-		}
-	}
-	return nil, err
+	return t, nil
 }
 
 // open begins a tunnel to the member; pick has counted it.
