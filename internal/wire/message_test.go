@@ -209,44 +209,22 @@ func TestMessagesCostNoAllocation(t *testing.T) {
 // FuzzDecodeFragment proves that no bytes make the decoder panic, and that
 // each fragment has one encoding only.
 func FuzzDecodeFragment(f *testing.F) {
-	seedWith(f, "fragment.txt")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if m, err := wire.DecodeFragment(b); err == nil {
-			require.Equal(t, b, m.AppendTo(nil))
-		}
-	})
+	fuzzDecoder(f, "fragment.txt", wire.DecodeFragment, (*wire.Fragment).AppendTo)
 }
 
 // FuzzDecodeRequest proves the same for requests.
 func FuzzDecodeRequest(f *testing.F) {
-	seedWith(f, "request.txt")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if m, err := wire.DecodeRequest(b); err == nil {
-			require.NoError(t, wire.CheckHeaders(m.Headers))
-			require.Equal(t, b, m.AppendTo(nil))
-		}
-	})
+	fuzzDecoder(f, "request.txt", wire.DecodeRequest, (*wire.Request).AppendTo)
 }
 
 // FuzzDecodeReply proves the same for replies.
 func FuzzDecodeReply(f *testing.F) {
-	seedWith(f, "reply.txt")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if m, err := wire.DecodeReply(b); err == nil {
-			require.NoError(t, wire.CheckHeaders(m.Headers))
-			require.Equal(t, b, m.AppendTo(nil))
-		}
-	})
+	fuzzDecoder(f, "reply.txt", wire.DecodeReply, (*wire.Reply).AppendTo)
 }
 
 // FuzzDecodeCancel proves the same for cancellations.
 func FuzzDecodeCancel(f *testing.F) {
-	seedWith(f, "cancel.txt")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if m, err := wire.DecodeCancel(b); err == nil {
-			require.Equal(t, b, m.AppendTo(nil))
-		}
-	})
+	fuzzDecoder(f, "cancel.txt", wire.DecodeCancel, (*wire.Cancel).AppendTo)
 }
 
 func BenchmarkRequest(b *testing.B) {

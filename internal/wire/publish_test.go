@@ -169,71 +169,35 @@ func TestPublicationsCostOneAllocation(t *testing.T) {
 // FuzzDecodePublish proves that no bytes make the decoder panic, and that each
 // message has one encoding only.
 func FuzzDecodePublish(f *testing.F) {
-	seedWith(f, "publish.txt")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if m, err := wire.DecodePublish(b); err == nil {
-			require.NoError(t, wire.CheckHeaders(m.Headers))
-			require.Equal(t, b, m.AppendTo(nil))
-		}
-	})
+	fuzzDecoder(f, "publish.txt", wire.DecodePublish, (*wire.Publish).AppendTo)
 }
 
 // FuzzDecodePath proves the same for paths, and so for interests.
 func FuzzDecodePath(f *testing.F) {
-	seedWith(f, "path.txt")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if m, err := wire.DecodePath(b); err == nil {
-			require.Equal(t, b, m.AppendTo(nil))
-		}
-	})
+	fuzzDecoder(f, "path.txt", wire.DecodePath, (*wire.Path).AppendTo)
 }
 
 // FuzzDecodePublishMark proves the same for marks.
 func FuzzDecodePublishMark(f *testing.F) {
-	seedWith(f, "publishmark.txt")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if m, err := wire.DecodePublishMark(b); err == nil {
-			require.Equal(t, b, m.AppendTo(nil))
-		}
-	})
+	fuzzDecoder(f, "publishmark.txt", wire.DecodePublishMark, (*wire.PublishMark).AppendTo)
 }
 
 // FuzzDecodePathLost proves the same for lost paths.
 func FuzzDecodePathLost(f *testing.F) {
-	seedWith(f, "pathlost.txt")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if m, err := wire.DecodePathLost(b); err == nil {
-			require.Equal(t, b, m.AppendTo(nil))
-		}
-	})
+	fuzzDecoder(f, "pathlost.txt", wire.DecodePathLost, (*wire.PathLost).AppendTo)
 }
 
 // FuzzDecodePublishPart proves the same for parts.
 func FuzzDecodePublishPart(f *testing.F) {
-	seedWith(f, "publishpart.txt")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if m, err := wire.DecodePublishPart(b); err == nil {
-			require.Equal(t, b, m.AppendTo(nil))
-		}
-	})
+	fuzzDecoder(f, "publishpart.txt", wire.DecodePublishPart, (*wire.PublishPart).AppendTo)
 }
 
 // FuzzDecodePublishResume proves the same for what says which frames follow.
 func FuzzDecodePublishResume(f *testing.F) {
-	seedWith(f, "publishresume.txt")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if m, err := wire.DecodePublishResume(b); err == nil {
-			require.Equal(t, b, m.AppendTo(nil))
-		}
-	})
+	fuzzDecoder(f, "publishresume.txt", wire.DecodePublishResume, (*wire.PublishResume).AppendTo)
 }
 
 // FuzzDecodePublishAck proves the same for acknowledgements.
 func FuzzDecodePublishAck(f *testing.F) {
-	seedWith(f, "publishack.txt")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if m, err := wire.DecodePublishAck(b); err == nil {
-			require.Equal(t, b, m.AppendTo(nil))
-		}
-	})
+	fuzzDecoder(f, "publishack.txt", wire.DecodePublishAck, (*wire.PublishAck).AppendTo)
 }

@@ -145,3 +145,15 @@ func seedWith(f *testing.F, name string) {
 		f.Add(v.bytes)
 	}
 }
+
+// fuzzDecoder proves that no bytes make decode panic, and that whatever it takes
+// has no other encoding. (To encode headers that can't be encoded panics.)
+func fuzzDecoder[M any](f *testing.F, vectors string, decode func([]byte) (M, error), encode func(*M, []byte) []byte) {
+	f.Helper()
+	seedWith(f, vectors)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := decode(b); err == nil {
+			require.Equal(t, b, encode(&m, nil))
+		}
+	})
+}
