@@ -279,10 +279,9 @@
 // are missed. Exact 0 means at most so many, or, with 0, that nobody knows.
 // Reasons: 1 the queue was full, 2 a lane on the way was, 3 a link was lost, 4 a
 // session or relay was, or had no room. Bit 1 of the options says that an earlier
-// session had acknowledged the subscription, under this id, and number what came
-// last for it, in whichever session. The relay counts for 10 s after a session
-// broke, and after its successor did if that had not subscribed again. It goes on
-// at number with continued 1 and a Gap of what was missed, or else begins at
+// session had the subscription, under this id, and number what came last of it,
+// on whichever. The relay counts for 10 s after each session that broke. It goes
+// on at number with continued 1 and a Gap of what was missed, or else begins at
 // number + 1 with a Gap of 0 missed, exact 0.
 //
 // # Tunnels
@@ -363,10 +362,9 @@
 //   - Stop a handler, if the language can, at its deadline, at DeliverCancel,
 //     and when the session ends. Its answer has nowhere to go then.
 //   - After a lost connection, connect again: at once, then after pauses of an
-//     eighth of the time since the last session of 1 s or more ended, at least
-//     10 ms and at most 1 s, less up to a half at random so that clients do not
-//     come in step. Send the session as resume. Register and subscribe again; the
-//     members have new ids. Where that fails, pause, from 50 ms doubling to 1 s.
+//     eighth of the time since a session of 1 s or more ended, 10 ms to 1 s, less
+//     up to a half at random. Send the session as resume. Register and subscribe
+//     again; the members have new ids. If that fails, again after 50 ms to 1 s.
 //   - A call or publish without an answer when the connection ends is made again
 //     if Goodbye came, if not all of its bytes were written, or if it is
 //     idempotent, for the rest of its time. Otherwise its outcome is 5.
@@ -397,6 +395,6 @@
 // # Goroutines
 //
 // One for each listener; for each session a reader, a writer, one for each
-// registration, one for each call, and one for each queue of publishes; none
-// for a tunnel that is open. [Relay.Close] waits for all of them.
+// registration, call, and queue of publishes; none for a tunnel that is open.
+// [Relay.Close] waits for all of them.
 package relay
