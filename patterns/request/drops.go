@@ -27,6 +27,7 @@ const (
 	dropReplyForeign                   // a reply from another peer than was asked
 	dropReplyBad                       // a reply that is not sealed as it should be
 	dropReplyLarge                     // a reply beyond what its survey takes
+	dropReplyOver                      // a handler's reply that is too large to travel: its caller was told
 	dropLaneFull                       // a request that did not fit into the lane to its member
 	dropBudget                         // a retry that the budget did not allow
 	dropUnasked                        // a member that was not asked: more than the survey takes replies
@@ -38,6 +39,6 @@ func (d dropReason) String() string {
 	return [...]string{
 		"malformed", "no_such_member", "no_method", "unauthorized", "replay", "duplicate", "too_large", "queue_length",
 		"queue_bytes", "workers", "draining", "expired", "cancelled", "orphaned", "abandoned", "reply_unsent", "reply_late",
-		"reply_foreign", "reply_bad", "reply_large", "lane_full", "retry_budget", "survey_members",
+		"reply_foreign", "reply_bad", "reply_large", "reply_too_large", "lane_full", "retry_budget", "survey_members",
 	}[d]
 }

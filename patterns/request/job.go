@@ -37,6 +37,8 @@ type result struct {
 	code    patterns.Code
 	text    string // of a remote error
 	message patterns.Message
+
+	tooLarge bool // the handler's reply can't travel
 }
 
 // keeps is described at the function.
@@ -58,6 +60,10 @@ func (j *job) run() (r result) {
 		v.Broadcast(&j.ctx, &j.request)
 		return result{}
 	default:
-		return newResult(v.Request(&j.ctx, &j.request))
+		r = newResult(v.Request(&j.ctx, &j.request))
+		if r.tooLarge {
+			j.server.engine.drops.Inc(dropReplyOver)
+		}
+		return r
 	}
 }

@@ -32,9 +32,11 @@ func newResult(m patterns.Message, err error) result {
 func checkReply(m patterns.Message) result {
 	headers := wire.ConvertHeaders[wire.Header](m.Headers)
 	if wire.CheckHeaders(headers) != nil || messageSize(headers, m.Body) > MaxMessage {
-		return remoteError(patterns.CodeUnknown, fmt.Sprintf(
+		r := remoteError(patterns.CodeUnknown, fmt.Sprintf(
 			"the reply has %d bytes in its body and %d in its headers: at most %d together and %d in headers can be sent",
 			len(m.Body), wire.HeadersSize(headers), MaxMessage, wire.MaxHeaderBytes))
+		r.tooLarge = true
+		return r
 	}
 	return result{outcome: wire.OutcomeReply, message: m}
 }

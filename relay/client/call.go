@@ -42,7 +42,7 @@ func (c *Client) askOne(ctx context.Context, answer session.Kind, cluster string
 	if o.Outcome != nil {
 		*o.Outcome = patterns.Outcome{}
 	}
-	headers, err := checked(cluster, m)
+	headers, err := c.checked(cluster, m)
 	if err != nil {
 		return nil, err
 	}
@@ -81,16 +81,16 @@ func attempts(f session.Frame) patterns.Outcome {
 }
 
 // checked returns the headers as they travel, or why the message can't.
-func checked(cluster string, m patterns.Message) ([]session.Header, error) {
+func (c *Client) checked(cluster string, m patterns.Message) ([]session.Header, error) {
 	if err := checkName(cluster); err != nil {
 		return nil, err
 	}
 	headers := session.ConvertHeaders[session.Header](m.Headers)
 	if err := session.CheckHeaders(headers); err != nil {
-		return nil, fmt.Errorf("%w: %v", patterns.ErrTooLarge, err)
+		return nil, c.count.refuse(fmt.Errorf("%w: %v", patterns.ErrTooLarge, err))
 	}
 	if n := session.HeadersSize(headers) + len(m.Body); n > session.MaxMessage {
-		return nil, fmt.Errorf("%w: %d bytes with headers, at most %d", patterns.ErrTooLarge, n, session.MaxMessage)
+		return nil, c.count.refuse(fmt.Errorf("%w: %d bytes with headers, at most %d", patterns.ErrTooLarge, n, session.MaxMessage))
 	}
 	return headers, nil
 }
@@ -194,7 +194,7 @@ func (a *attachment) call(ctx context.Context, want session.Kind, frame build) (
 	deadline, _ := ctx.Deadline()
 	end, err := a.sender.SendWait(ctx, frame(id, time.Until(deadline)))
 	if err != nil {
-		return nil, notSent(ctx, err)
+		return nil, a.client.notSent(ctx, err)
 	}
 	f, err := a.awaitReply(ctx, answer, end)
 	if errors.Is(err, errOver) {
@@ -212,14 +212,14 @@ func (a *attachment) call(ctx context.Context, want session.Kind, frame build) (
 }
 
 // notSent says why a frame could not be queued.
-func notSent(ctx context.Context, err error) error {
+func (c *Client) notSent(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, session.ErrSenderClosed):
 		return errNotSent
 	case ctx.Err() != nil:
 		return &patterns.DeadlineError{Cause: cause(ctx)}
 	}
-	return fmt.Errorf("%w: %v", patterns.ErrTooLarge, err)
+	return c.count.refuse(fmt.Errorf("%w: %v", patterns.ErrTooLarge, err))
 }
 
 // awaitReply is await for a call whose frame ends there in the stream. If it

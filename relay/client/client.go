@@ -32,6 +32,7 @@ type Client struct {
 	wg     sync.WaitGroup // the loop, sessions, handlers
 	kick   chan struct{}  // has an element if a roster wants a look
 	out    *outbox        // what is being published
+	count  counters       // used concurrently
 
 	// Guarded by mu.
 	mu       sync.Mutex

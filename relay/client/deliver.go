@@ -124,6 +124,7 @@ func (a *attachment) sendAnswer(f *session.Answer) {
 		return
 	}
 	// The handler did its work, but its answer can't travel.
+	a.client.count[dropReplyTooLarge].Add(1)
 	a.sender.SendReserved(&session.Answer{ID: f.ID, Failure: failure.OfHandler(err)})
 }
 

@@ -22,7 +22,7 @@ func (c *Client) Push(ctx context.Context, cluster string, m patterns.Message, o
 // Broadcast implements patterns.Messenger. If the relay does not say in time
 // how far it came, the error is a *patterns.DeadlineError.
 func (c *Client) Broadcast(ctx context.Context, cluster string, m patterns.Message) (patterns.BroadcastResult, error) {
-	headers, err := checked(cluster, m)
+	headers, err := c.checked(cluster, m)
 	if err != nil {
 		return patterns.BroadcastResult{}, err
 	}

@@ -130,7 +130,7 @@ func (o *outbox) publish(ctx context.Context, a *attachment, d *departure) error
 			if errors.Is(err, errNotSent) {
 				return err
 			}
-			return notSent(ctx, err)
+			return o.client.notSent(ctx, err)
 		}
 		select {
 		case <-room:

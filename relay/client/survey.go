@@ -36,7 +36,7 @@ type survey struct {
 // with patterns.ErrInterrupted, and with a *patterns.DeadlineError if the relay
 // does not say in time who is missing; the result has the replies that came.
 func (c *Client) Survey(ctx context.Context, cluster string, m patterns.Message, each func(patterns.SurveyReply) error, o patterns.SurveyOptions) (patterns.SurveyResult, error) {
-	headers, err := checked(cluster, m)
+	headers, err := c.checked(cluster, m)
 	if err != nil {
 		return patterns.SurveyResult{}, err
 	}
@@ -116,7 +116,7 @@ func (a *attachment) survey(ctx context.Context, s *survey) (*session.SurveyEnd,
 	frame.ID, frame.Timeout = id, session.Micros(time.Until(deadline))
 	sent, err := a.sender.SendWait(ctx, &frame)
 	if err != nil {
-		return nil, notSent(ctx, err)
+		return nil, a.client.notSent(ctx, err)
 	}
 	f, err := s.collect(ctx, a, id, answer, sent)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // its node's Publish has. Several goroutines have as many under way at once. A
 // ctx that ends does not take back what the relay was sent.
 func (c *Client) Publish(ctx context.Context, topic string, m patterns.Message, _ ...patterns.PublishOption) error {
-	f, err := publishFrame(topic, m)
+	f, err := c.publishFrame(topic, m)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (c *Client) publish(ctx context.Context, a *attachment, f session.Publish) 
 // the relay was lost, the next TryPublish says how many: its own message was not
 // sent then. What no TryPublish has said, Shutdown or Close does.
 func (c *Client) TryPublish(topic string, m patterns.Message, _ ...patterns.PublishOption) error {
-	f, err := publishFrame(topic, m)
+	f, err := c.publishFrame(topic, m)
 	if err != nil {
 		return err
 	}
@@ -88,15 +88,15 @@ func (c *Client) TryPublish(topic string, m patterns.Message, _ ...patterns.Publ
 		err = patterns.ErrWouldBlock
 	}
 	c.end()
-	return err
+	return c.count.refuse(err)
 }
 
 // publishFrame returns the frame without its body, or why there is none.
-func publishFrame(topic string, m patterns.Message) (*session.Publish, error) {
+func (c *Client) publishFrame(topic string, m patterns.Message) (*session.Publish, error) {
 	if err := match.CheckTopic(topic); err != nil {
 		return nil, err
 	}
-	headers, err := checked("", m)
+	headers, err := c.checked("", m)
 	if err != nil {
 		return nil, err
 	}
