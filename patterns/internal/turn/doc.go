@@ -6,6 +6,12 @@
 // same instant, and then who is first must not be up to the scheduler. In
 // production nobody waits.
 //
+//  1. A call comes on a goroutine of the program, which takes a turn, under a
+//     key made of a name and of a number or a [Fingerprint], before it touches
+//     what others share.
+//  2. The Exec wakes it in a step of its own: in the simulator in the order of
+//     the keys, in production at once.
+//
 // It has no goroutine of its own and decides nothing: the order is that of the
 // Exec's keys.
 package turn

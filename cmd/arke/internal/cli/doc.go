@@ -4,6 +4,17 @@
 // Package cli is the command line: it turns arguments into calls and errors
 // into one line and an exit status. It decides nothing else.
 //
+// # Data path
+//
+//  1. [App].Run finds the command and parses its flags. What makes no sense ends
+//     here, before anything is sent.
+//  2. The command attaches to the relay: for one answer, within a time-out that
+//     attaching is part of (attachment.within; what sends a message goes through
+//     App.sending), or until a signal (App.attachLogging).
+//  3. It makes one call of package relay/client, and prints what comes of it.
+//  4. Its error says to which cluster, topic or relay it belongs; explain makes
+//     one line of it, and exitCode the status.
+//
 // # Output
 //
 // What a command was asked for goes to standard output: a reply's bytes
