@@ -6,8 +6,8 @@
 // standard input; its standard output is the reply, or goes back through the
 // tunnel. It knows nothing of relays, and keeps nothing between two commands.
 //
-//  1. [Handler] or [Tunnel] starts "sh -c" in a process group of its own, so that
-//     what the command starts can be ended with it.
+//  1. [Handler] or [Tunnel] starts "sh -c", on unix in a process group of its own,
+//     so that what the command starts can be ended with it.
 //  2. The body is its standard input, or each message of the tunnel is, as it
 //     comes; what the command does not want to read is thrown away.
 //  3. Its standard output, at most MaxReply bytes, is the reply; or each read of
@@ -15,7 +15,7 @@
 //  4. Status 0 is success. Any other is a remote error, or a reset, with the
 //     beginning of standard error as its text.
 //
-// When the context ends, or the tunnel, the whole group is killed. Goroutines:
+// When the context ends, or the tunnel, the command is killed, with its group. Goroutines:
 // one for each tunnel, beside those of package os/exec; all have ended when the
 // method returns.
 package execute
