@@ -15,7 +15,7 @@
 //  4. Status 0 is success. Any other is a remote error, or a reset, with the
 //     beginning of standard error as its text.
 //
-// When the context ends, or the tunnel, the command is killed, with its group. Goroutines:
-// one for each tunnel, beside those of package os/exec; all have ended when the
-// method returns.
+// When the context ends, or the tunnel, the command is killed, with its group.
+// Goroutines: one for each tunnel, beside those of package os/exec; all have
+// ended when the method returns.
 package execute
