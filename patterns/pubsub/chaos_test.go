@@ -77,6 +77,9 @@ func TestDeliveredAndReportedIsSentWhateverBreaks(t *testing.T) {
 						topic = "n.x.y"
 					}
 					body := make([]byte, 24)
+					if i%50 == 0 {
+						body = make([]byte, 200_000) // in parts
+					}
 					binary.BigEndian.PutUint64(body, uint64(i))
 					binary.BigEndian.PutUint64(body[8:], uint64(n.Elapsed()))
 					binary.BigEndian.PutUint64(body[16:], all)

@@ -18,6 +18,7 @@ type history struct {
 	ring             []byte // its length is a power of two, too
 	head, mark, tail uint64 // bytes: where the oldest frame begins, the first that waits, and the end
 	first, due, next uint64 // the numbers of the frames there
+	ever             uint64 // number of the first frame that was never sent, as of the last rewind
 	acked            uint64 // up to here nothing is missing, or that it is has been noted
 }
 
@@ -93,7 +94,10 @@ func (h *history) sent() {
 }
 
 // rewind has everything that is kept wait again.
-func (h *history) rewind() { h.mark, h.due = h.head, h.first }
+func (h *history) rewind() {
+	h.ever = max(h.ever, h.due)
+	h.mark, h.due = h.head, h.first
+}
 
 // retract takes back what waits.
 func (h *history) retract() { h.tail, h.next = h.mark, h.due }
@@ -122,7 +126,9 @@ func (h *history) forgive() { h.acked = h.first - 1 }
 // clear gives up everything, and says how much of it was sent, and how much
 // waited.
 func (h *history) clear() (sent, waiting uint64) {
-	sent, waiting = h.due-h.first, h.next-h.due
+	h.rewind()
+	ever := max(h.ever, h.first)
+	sent, waiting = ever-h.first, h.next-ever
 	h.head, h.mark, h.tail = 0, 0, 0
 	h.first, h.due = h.next, h.next
 	h.ring = nil

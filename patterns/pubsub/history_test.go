@@ -38,6 +38,10 @@ func TestHistoryKeepsWhatIsNotAcknowledged(t *testing.T) {
 			do:    func(h *history) { h.record(1, 1, frame); h.record(1, 1, frame) },
 			again: []uint64{1, 2}, sent: 2,
 		},
+		"what was sent, and is to be sent again": {
+			do:    func(h *history) { h.record(1, 1, frame); h.wait(1, 1, frame); h.rewind(); h.rewind() },
+			again: []uint64{1, 2}, sent: 1, waiting: 1,
+		},
 		"what waits": {
 			do:    func(h *history) { h.record(1, 1, frame); h.wait(1, 1, frame) },
 			again: []uint64{1, 2}, sent: 1, waiting: 1,

@@ -23,6 +23,7 @@ import (
 type lone struct {
 	*Engine
 	handlers map[wire.Kind]func(Link, []byte)
+	link     Link // to every peer; nil = one that is never up
 }
 
 func newLone(t testing.TB) *lone {
@@ -58,7 +59,12 @@ func derived(t testing.TB) *security.Network {
 }
 
 func (l *lone) Self() peer.ID                            { return "self" }
-func (l *lone) Link(p peer.ID) Link                      { return deadLink{p} }
+func (l *lone) Link(p peer.ID) Link {
+	if l.link != nil {
+		return l.link
+	}
+	return deadLink{p}
+}
 func (l *lone) Handle(k wire.Kind, h func(Link, []byte)) { l.handlers[k] = h }
 func (l *lone) Subscribe(func(overlay.PeerEvent))        {}
 func (l *lone) comes(from string, k wire.Kind, body []byte) {
