@@ -222,8 +222,9 @@ type Status struct {
 		Peer  string `json:"peer"`
 		State string `json:"state"`
 	} `json:"links"`
+	Drops map[string]uint64 `json:"drops"` // of the node
 	Relay struct {
-		Drops map[string]uint64 `json:"drops"`
+		Drops map[string]uint64 `json:"drops"` // of the sessions
 	} `json:"relay"`
 }
 
@@ -238,6 +239,17 @@ func (r *Relay) Status() (Status, string, error) {
 		err = json.Unmarshal(text, &s)
 	}
 	return s, string(text), err
+}
+
+// Dropped returns how often the relay, or its node, has dropped or refused
+// something for the reason.
+func (r *Relay) Dropped(reason string) uint64 {
+	r.t.Helper()
+	s, _, err := r.Status()
+	if err != nil {
+		r.t.Fatalf("%v", err)
+	}
+	return s.Drops[reason] + s.Relay.Drops[reason]
 }
 
 // observer returns the client through which the harness itself looks.
