@@ -11,7 +11,7 @@ import (
 
 // strained is the tolerance of Rules.Begin where link time can't be measured
 // well: it is wrong by half of the best round trip so far at most, and what is
-// sent again because it was lost makes that as long as the pauses before.
+// sent again because it was lost, or waits before a bottleneck, makes that long.
 const strained = 2 * time.Second
 
 // checkExpired: a handler is told its request's deadline, which travels in link
@@ -49,7 +49,7 @@ func checkExpired(f *facts, _ *viewMeasures, d *docket) {
 // tolerance is how wrong link time may be between a caller and a member.
 func (f *facts) tolerance(r *history.Request, member string, began time.Duration) time.Duration {
 	s := span{r.Sent, max(r.Sent, began)}
-	if f.calm.pair(r.Caller, member, s) || f.skewed(r.Caller, s) || f.skewed(member, s) || f.lossy[[2]string{r.Caller, member}] {
+	if f.calm.pair(r.Caller, member, s) || f.skewed(r.Caller, s) || f.skewed(member, s) || f.rough[[2]string{r.Caller, member}] {
 		return max(f.rules.Begin, strained)
 	}
 	return f.rules.Begin

@@ -31,11 +31,11 @@ func TestNothingIsBegunAfterItsDeadline(t *testing.T) {
 			late(2100)(s)
 		}, want: []string{"expired"}},
 		{name: "late where packets are lost", make: func(s *story) {
-			s.Lossy = [][2]string{{s.Requests[5].Caller, "m1"}}
+			s.Rough = [][2]string{{s.Requests[5].Caller, "m1"}}
 			late(1100)(s)
 		}},
 		{name: "late where they are lost elsewhere", make: func(s *story) {
-			s.Lossy = [][2]string{{s.Requests[5].Caller, "m2"}}
+			s.Rough = [][2]string{{s.Requests[5].Caller, "m2"}}
 			late(1100)(s)
 		}, want: []string{"expired"}},
 		{name: "after what it was told", make: func(s *story) { s.Runs[5].Expires = s.Runs[5].Began - 6*ms }, want: []string{"expired"}},

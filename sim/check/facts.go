@@ -27,7 +27,7 @@ type facts struct {
 	named     map[string]int           // id of a member → its tenure
 	seen      map[string]time.Duration // id of a member → when somebody else showed it as live first
 	topics    *topics
-	lossy     map[[2]string]bool // caller, node of a member: History.Lossy
+	rough     map[[2]string]bool // caller, node of a member: History.Rough
 	calm      *disturbance
 	lastFault time.Duration // when the last fault was over, or the last node was started; at least Start
 }
@@ -36,7 +36,7 @@ func newFacts(h *history.History, r Rules) *facts {
 	f := &facts{
 		h: h, rules: r,
 		lives: make(map[string][]int), requests: make(map[uint64]int, len(h.Requests)),
-		lossy: make(map[[2]string]bool), tenures: make(map[string][]int), byNode: make(map[string][]int), named: make(map[string]int),
+		rough: make(map[[2]string]bool), tenures: make(map[string][]int), byNode: make(map[string][]int), named: make(map[string]int),
 	}
 	for i := range h.Nodes {
 		f.lives[h.Nodes[i].Name] = append(f.lives[h.Nodes[i].Name], i)
@@ -47,8 +47,8 @@ func newFacts(h *history.History, r Rules) *facts {
 	f.indexRequests()
 	f.indexTenures()
 	f.indexFaults()
-	for _, pair := range h.Lossy {
-		f.lossy[pair] = true
+	for _, pair := range h.Rough {
+		f.rough[pair] = true
 	}
 	f.topics = newTopics(f)
 	f.seen = make(map[string]time.Duration)

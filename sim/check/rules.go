@@ -21,7 +21,8 @@ type Rules struct {
 	// how much later than that the deadline may be that it is told: deadlines
 	// travel as link time, which is as wrong as the two directions of a link
 	// differ. Default 500 ms; 2 s if a fault of links or a pause disturbs caller
-	// or member, or if packets between them are lost anyway.
+	// or member, or if packets between them are lost or
+	// queued anyway.
 	Begin time.Duration
 
 	// Member is how far outside of its member's registration a handler may

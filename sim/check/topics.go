@@ -135,6 +135,9 @@ func (f *facts) due(subscription, publication int) claim {
 	if life < 0 || f.died(life) && p.Sent > minus(f.h.Nodes[life].Until, dying) {
 		return may
 	}
+	if f.cutShort(life, s.Node, p.Sent) {
+		return may
+	}
 	if !f.acquainted(life, f.life(s.Node, s.Asked), "") {
 		return may
 	}
@@ -142,6 +145,17 @@ func (f *facts) due(subscription, publication int) claim {
 		return may
 	}
 	return must
+}
+
+// cutShort says whether the life of a publisher that shut down ended soon after
+// a publication, while a fault stood between it and a node: what could not leave
+// until it had to close is lost with it, as if it had died.
+func (f *facts) cutShort(life int, node string, sent time.Duration) bool {
+	if life < 0 {
+		return false
+	}
+	n := &f.h.Nodes[life]
+	return n.Until >= 0 && sent > minus(n.Until, dying) && f.calm.standing(n.Name, node, span{sent, plus(n.Until, 1)})
 }
 
 // deaf is when a subscription ended. What still waits for a slow one then is

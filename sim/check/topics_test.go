@@ -18,6 +18,13 @@ func market(s *story) {
 	}
 }
 
+// shut has node m2 leave in good order.
+func (s *story) shut(at time.Duration) {
+	s.crash(at, ms)
+	s.Faults[len(s.Faults)-1].Do = "stop"
+	s.Nodes[3].How = "stopped"
+}
+
 // undeliver forgets what a subscription got from a place in its list on.
 func (s *story) undeliver(subscription, publication int) {
 	for i, d := range s.Deliveries {
@@ -93,6 +100,26 @@ func TestWhatIsPublishedIsDeliveredOrReported(t *testing.T) {
 			s.Publications[6].Publisher, s.Publications[6].Peer = "m2", "peer-m2"
 			s.undeliver(1, 6)
 		}},
+		{name: "the publisher shut down just after", make: func(s *story) {
+			market(s)
+			s.shut(12 * sec)
+			s.Publications[6].Publisher, s.Publications[6].Peer = "m2", "peer-m2"
+			s.undeliver(1, 6)
+		}, want: []string{"delivered"}},
+		{name: "the publisher shut down just after, and could not reach it any more", make: func(s *story) {
+			market(s)
+			s.shut(12 * sec)
+			s.fault(11500*ms, 13*sec, "cut", "m2")
+			s.Publications[6].Publisher, s.Publications[6].Peer = "m2", "peer-m2"
+			s.undeliver(1, 6)
+		}},
+		{name: "the publisher shut down after it could reach it again", make: func(s *story) {
+			market(s)
+			s.shut(20 * sec)
+			s.fault(11500*ms, 13*sec, "cut", "c2")
+			s.Publications[6].Publisher, s.Publications[6].Peer = "m2", "peer-m2"
+			s.undeliver(1, 6)
+		}, want: []string{"delivered"}},
 		{name: "one of the two was cut off", make: func(s *story) {
 			market(s)
 			s.fault(8*sec, 9*sec, "cut", "m3")

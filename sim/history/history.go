@@ -12,9 +12,9 @@ type History struct {
 	Safety time.Duration // when the timeline and the workload ended and everything was healed
 	End    time.Duration // when the liveness phase was over
 
-	// Lossy are callers and nodes of members between whom packets are lost
-	// until the liveness phase, without any fault.
-	Lossy [][2]string
+	// Rough are callers and nodes of members between whom packets are lost, or
+	// wait before a bottleneck, without any fault.
+	Rough [][2]string
 
 	Nodes    []Node
 	Requests []Request

@@ -70,7 +70,7 @@ func newPlayer(l Level, s scenario.Scenario, o Options) (*player, error) {
 
 func (p *player) run(ctx context.Context) error {
 	p.level.SetLinks(p.link)
-	p.record.lossy(p.lossy())
+	p.record.rough(p.rough())
 	if w, ok := p.level.(Witness); ok && publishes(p.scenario) {
 		w.Copies(p.record.copied)
 	}
@@ -110,15 +110,15 @@ func (p *player) link(from, to string) scenario.Link {
 	return scenario.Link{Latency: scenario.Duration(5 * time.Millisecond), Jitter: scenario.Duration(time.Millisecond)}
 }
 
-// lossy lists the callers and members whose links lose packets.
-func (p *player) lossy() (pairs [][2]string) {
+// rough lists the callers and members whose links lose packets or are narrow.
+func (p *player) rough() (pairs [][2]string) {
 	for _, o := range p.pairs {
 		for _, c := range p.scenario.Clusters {
 			if c.Name != o.cluster {
 				continue
 			}
 			for _, member := range c.Members {
-				if p.link(o.node, member).Loss > 0 {
+				if l := p.link(o.node, member); l.Loss > 0 || l.Mbps > 0 {
 					pairs = append(pairs, [2]string{o.node, member})
 				}
 			}

@@ -36,10 +36,10 @@ func (r *recorder) phases(start, safety time.Duration) {
 	r.h.Start, r.h.Safety = start, safety
 }
 
-func (r *recorder) lossy(pairs [][2]string) {
+func (r *recorder) rough(pairs [][2]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.h.Lossy = pairs
+	r.h.Rough = pairs
 }
 
 func (r *recorder) ended(at time.Duration) {
