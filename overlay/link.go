@@ -92,6 +92,10 @@ func newLink(o *Overlay, p peer.ID) *Link {
 // Peer is the authenticated id of the other node.
 func (l *Link) Peer() peer.ID { return l.peer }
 
+// Recycle takes back the chunk of a TunnelData frame that a handler was given and
+// nobody uses any more. It is not a duty.
+func (l *Link) Recycle(chunk []byte) { l.o.bodies.Put(chunk) }
+
 // Up says whether the link has a session.
 func (l *Link) Up() bool { return l.Session() != 0 }
 

@@ -48,6 +48,7 @@ type Overlay struct {
 	traffic   traffic
 	chunks    chunkPool // of queues
 	batches   chunkPool // of writers
+	bodies    wire.Bodies
 	sessions  atomic.Uint64
 	lastStamp atomic.Uint64
 	callers   atomic.Int32 // incoming streams that have not joined

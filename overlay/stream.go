@@ -62,6 +62,7 @@ func newStream(l *Link, s Stream) *stream {
 	}
 	st.nudgeFunc = st.nudge
 	st.frames = wire.NewFrameReader(st)
+	st.frames.Share(&l.o.bodies)
 	return st
 }
 

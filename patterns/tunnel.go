@@ -99,6 +99,9 @@ type TunnelSource interface {
 	Take() (chunk []byte, last, more bool, err error)
 	// Return gives back the credit of n bytes that were taken and are read.
 	Return(n int)
+	// Recycle gives back the memory of a chunk that was taken and that nobody
+	// looks at any more. It is not a duty.
+	Recycle(chunk []byte)
 	// Offer sends a chunk of at most 64 KiB; last ends its message. It
 	// returns ErrWouldBlock if there is not credit for all of it; then it must
 	// be offered again, since a part may have gone. The caller keeps chunk.

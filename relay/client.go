@@ -81,6 +81,7 @@ func newClient(r *Relay, conn net.Conn, id session.ID, name string) *client {
 // run reads until the session ends, and returns when all its work has ended
 // and its members are gone.
 func (c *client) run(reader *session.Reader) error {
+	c.tunnels.reuse = reader.Reuse
 	c.wg.Go(c.write)
 	c.end(c.read(reader))
 	c.out.rest()
@@ -148,7 +149,7 @@ func (c *client) read(reader *session.Reader) error {
 		case err != nil:
 			return fmt.Errorf("%w: %w", errGone, err)
 		}
-		f, err := session.Decode(k, body)
+		f, err := c.tunnels.decode(k, body)
 		switch {
 		case errors.Is(err, session.ErrUnknownKind) && k.Skippable():
 			c.relay.count.drop(dropUnknownFrame)

@@ -144,6 +144,9 @@ func (t *tunnel) cut(n int) session.Frame {
 	t.credit -= session.ChunkCost(n)
 	t.unread += n
 	if whole {
+		if cap(t.next.data) >= session.CopiedBelow { // else the sender has a copy
+			t.all.gone = append(t.all.gone, goneChunk{t.source, t.next.data})
+		}
 		t.next, t.taken = piece{}, false
 	} else {
 		t.next.data = t.next.data[n:]

@@ -23,6 +23,7 @@ func (r *ready) Done() <-chan struct{}               { return nil }
 func (r *ready) Take() ([]byte, bool, bool, error)   { return r.chunk, true, true, nil }
 func (r *ready) Offer(chunk []byte, last bool) error { return nil }
 func (r *ready) Return(int)                          {}
+func (r *ready) Recycle([]byte)                      {}
 
 // This test checks that a chunk on its way through the relay allocates nothing,
 // in neither direction, beside the bytes that are read.

@@ -54,6 +54,7 @@ func (t *tunnel) passOn() {
 		if !t.offer(t.pending[0]) {
 			return
 		}
+		t.all.reuse(t.pending[0].data)
 		t.pending[0] = piece{}
 		t.pending = t.pending[1:]
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/patterns"
 )
 
 // tunnels are those of one client. No goroutine is theirs: the reader of the
@@ -16,9 +17,17 @@ type tunnels struct {
 	client *client
 	rota   *session.Rota
 
+	// Immutable once the session runs. reuse takes the memory of a chunk that came
+	// from the client.
+	reuse func(chunk []byte)
+
+	// Owned by the reader; used up before the next frame is read.
+	came session.TunnelData
+
 	// Owned by the writer; frames are used up before the next one is made.
 	data   session.TunnelData
 	credit session.TunnelCredit
+	gone   []goneChunk // that the sender was given since it has written all
 
 	// Guarded by mu.
 	mu        sync.Mutex
@@ -29,14 +38,42 @@ type tunnels struct {
 	idle      chan struct{} // closed when there are no new ones and none is left
 }
 
+// goneChunk is a long chunk on its way to the client. Its bytes are its source's
+// again when they are written.
+type goneChunk struct {
+	source patterns.TunnelSource
+	data   []byte
+}
+
 func newTunnels(c *client) *tunnels {
-	return &tunnels{
+	ts := &tunnels{
 		client:    c,
 		rota:      c.rota,
+		reuse:     func([]byte) {},
 		allowance: newAllowance(c.relay.cfg.Limits),
 		byID:      map[uint64]*tunnel{},
 		idle:      make(chan struct{}),
 	}
+	c.rota.OnWritten(ts.written)
+	return ts
+}
+
+// decode decodes a frame from the client. That of a chunk is used up when the
+// next one is read.
+func (ts *tunnels) decode(k session.Kind, body []byte) (session.Frame, error) {
+	if k == session.KindTunnelData {
+		return &ts.came, ts.came.Decode(body)
+	}
+	return session.Decode(k, body)
+}
+
+// written gives back the bytes of the chunks that have left.
+func (ts *tunnels) written() {
+	for _, g := range ts.gone {
+		g.source.Recycle(g.data)
+	}
+	clear(ts.gone)
+	ts.gone = ts.gone[:0]
 }
 
 // add takes a place for a tunnel; id 0 asks for one of the relay's. It has no

@@ -43,15 +43,20 @@ func AppendFrame(dst []byte, k Kind, parts ...[]byte) []byte {
 // FrameReader cuts a byte stream into frames. It reads ahead, so nobody else
 // may read from the stream. Not for concurrent use.
 type FrameReader struct {
-	r     *bufio.Reader
-	spare []byte // see Recycle
-	err   error  // the first error; it is final
+	r      *bufio.Reader
+	bodies *Bodies // see Share; nil = nothing is shared
+	spare  []byte  // see Recycle
+	err    error   // the first error; it is final
 }
 
 // NewFrameReader returns a reader of the frames of r.
 func NewFrameReader(r io.Reader) *FrameReader {
 	return &FrameReader{r: bufio.NewReaderSize(r, readBuffer)}
 }
+
+// Share lets Next take the bodies of long TunnelData frames from b, and give them
+// to callers who may put them back.
+func (r *FrameReader) Share(b *Bodies) { r.bodies = b }
 
 // Recycle lets Next use a body that it has returned again. Nobody else may use
 // it any more. A reader that waits keeps none.
@@ -101,7 +106,7 @@ func (r *FrameReader) next() (Kind, []byte, error) {
 	if _, err := r.r.Discard(FrameOverhead); err != nil {
 		return 0, nil, err
 	}
-	body := r.fresh(int(n - 1))
+	body := r.fresh(k, int(n-1))
 	if _, err := io.ReadFull(r.r, body); err != nil {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
@@ -113,7 +118,10 @@ func (r *FrameReader) next() (Kind, []byte, error) {
 
 // fresh returns n bytes to read into. A spare that is much longer is not for
 // them: whoever gets the body may keep it.
-func (r *FrameReader) fresh(n int) []byte {
+func (r *FrameReader) fresh(k Kind, n int) []byte {
+	if k == KindTunnelData && n >= sharedFrom && r.bodies != nil {
+		return r.bodies.get(n)
+	}
 	if spare := r.spare; n > 0 && n <= cap(spare) && n >= cap(spare)/2 {
 		r.spare = nil
 		return spare[:n]

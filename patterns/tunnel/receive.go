@@ -44,6 +44,7 @@ func (t *Tunnel) assemble() (body []byte, whole bool, err error) {
 			return c.data, true, nil
 		}
 		t.part, t.parted = append(t.part, c.data...), true
+		t.remote.recycle(c.data)
 		if c.last {
 			body = t.part
 			t.part, t.parted = nil, false
@@ -132,6 +133,7 @@ func (t *Tunnel) receiveTo(ctx context.Context, w io.Writer) (sum int64, err err
 			return sum, err
 		}
 		t.consumed(cost(len(c.data)))
+		t.remote.recycle(c.data)
 		if begun = true; c.last {
 			return sum, nil
 		}

@@ -26,6 +26,8 @@ type remote struct {
 	key    uint64 // for Exec
 	link   request.Link
 	outlet outlet
+	// recycle takes the memory of a chunk that nobody looks at any more.
+	recycle func(chunk []byte)
 
 	// Guarded by the engine's mu.
 	opened  map[uint64]*Tunnel // from here, by id
@@ -37,6 +39,9 @@ type remote struct {
 	dropped bool   // guarded by holding; it will not be used any more
 }
 
+// recycler is a link that reads into the memory of chunks again.
+type recycler interface{ Recycle(chunk []byte) }
+
 func newRemote(e *Engine, id peer.ID) *remote {
 	h := fnv.New64a()
 	h.Write([]byte(id))
@@ -45,6 +50,10 @@ func newRemote(e *Engine, id peer.ID) *remote {
 		opened: make(map[uint64]*Tunnel), served: make(map[uint64]*Tunnel),
 	}
 	r.outlet.remote = r
+	r.recycle = func([]byte) {}
+	if l, ok := r.link.(recycler); ok {
+		r.recycle = l.Recycle
+	}
 	return r
 }
 

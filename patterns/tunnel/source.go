@@ -11,7 +11,8 @@ import (
 
 // watcher calls the function of Notify, one call at a time.
 type watcher struct {
-	f func()
+	f    func()
+	call func() // Tunnel.call of this one
 
 	// Guarded by the tunnel's mu.
 	calling bool
@@ -29,8 +30,10 @@ func (t *Tunnel) Detach() {
 // reads the link, or the one that found room in it, never within a call of the
 // owner's.
 func (t *Tunnel) Notify(f func()) {
+	w := &watcher{f: f}
+	w.call = func() { t.call(w) }
 	t.mu.Lock()
-	t.watcher = &watcher{f: f}
+	t.watcher = w
 	t.mu.Unlock()
 	t.tell(true)
 }
@@ -50,10 +53,10 @@ func (t *Tunnel) tell(own bool) {
 	w.calling, w.again = true, true
 	t.mu.Unlock()
 	if own {
-		t.engine.later("tunnel.notify", 0, func() { t.call(w) })
+		t.engine.later("tunnel.notify", 0, w.call)
 		return
 	}
-	t.wake("tunnel.notify", func() { t.call(w) })
+	t.wake("tunnel.notify", w.call)
 }
 
 func (t *Tunnel) call(w *watcher) {
@@ -95,6 +98,9 @@ func (t *Tunnel) Return(n int) {
 	t.consumed(n)
 	t.unlock(true)
 }
+
+// Recycle implements patterns.TunnelSource.
+func (t *Tunnel) Recycle(chunk []byte) { t.remote.recycle(chunk) }
 
 // Offer implements patterns.TunnelSource. If there is credit for a part of the
 // chunk only, that part goes, and Offer returns ErrWouldBlock: the same chunk,

@@ -46,7 +46,9 @@ type attachment struct {
 	wg     sync.WaitGroup
 	silent chan struct{} // closed when nothing is written any more
 
-	frames tunnelFrames // owned by the writer
+	slabs  slabs
+	frames tunnelFrames       // owned by the writer
+	came   session.TunnelData // owned by the reader
 
 	// Guarded by mu.
 	mu          sync.Mutex
@@ -88,6 +90,7 @@ func newAttachment(c *Client, conn net.Conn, reader *session.Reader, welcome *se
 		tunnels:     map[uint64]*tunnel{},
 	}
 	a.rota = session.NewRota(a.sender)
+	a.rota.OnWritten(a.written)
 	a.ctx, a.cancel = context.WithCancelCause(c.ctx)
 	return a
 }
@@ -171,7 +174,7 @@ func (a *attachment) read() error {
 			return err
 		}
 		a.heard.Store(true)
-		f, err := session.Decode(k, body)
+		f, err := a.decode(k, body)
 		if errors.Is(err, session.ErrUnknownKind) && k.Skippable() {
 			continue
 		}

@@ -32,26 +32,20 @@ type tunnel struct {
 
 	// Sending.
 	credit     int
-	out        []piece // the writer has not taken them yet
-	sending    bool    // somebody's turn
-	ending     ending  // what the program said behind them
-	told       ending  // what of it the relay knows
+	out        pieces // the writer has not taken them yet
+	sending    bool   // somebody's turn
+	ending     ending // what the program said behind them
+	told       ending // what of it the relay knows
 	sendChange chan struct{}
 
 	// Receiving.
 	inlet     inlet
-	in        []piece // came, and were not received yet
+	in        pieces // came, and were not received yet
 	part      [][]byte
 	partSize  int  // of part: the beginning of a message that is not whole
 	receiving bool // somebody's turn
 	ended     bool // nothing more comes
 	inChange  chan struct{}
-}
-
-// piece is a chunk.
-type piece struct {
-	data []byte
-	last bool
 }
 
 // ending is how far the program has ended a tunnel.
@@ -116,12 +110,9 @@ func (t *tunnel) Next() session.Frame {
 		frames.credit = session.TunnelCredit{ID: t.id, Credit: uint32(credit), Read: uint32(read)}
 		return &frames.credit
 	}
-	if len(t.out) > 0 {
-		p := t.out[0]
-		t.out[0] = piece{}
-		if t.out = t.out[1:]; len(t.out) == 0 {
-			t.out = nil
-		}
+	if !t.out.empty() {
+		p := t.out.pop()
+		frames.sent = append(frames.sent, p.slab)
 		frames.data = session.TunnelData{ID: t.id, Last: p.last, Chunk: p.data}
 		return &frames.data
 	}
@@ -143,7 +134,7 @@ func (t *tunnel) settle() {
 		return
 	}
 	t.over = true
-	t.out = nil
+	t.out.clear()
 	t.attachment.forgetTunnel(t.id)
 	notify(&t.sendChange)
 	notify(&t.inChange)
@@ -165,7 +156,8 @@ func (t *tunnel) failLocked(err error, drop bool) {
 	}
 	t.err = err
 	if drop {
-		t.in, t.part, t.partSize, t.ended = nil, nil, 0, false
+		t.in.clear()
+		t.part, t.partSize, t.ended = nil, 0, false
 	}
 	t.settle()
 }

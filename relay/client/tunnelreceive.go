@@ -30,7 +30,7 @@ func (t *tunnel) handleData(f *session.TunnelData) error {
 	case !t.inlet.came(len(f.Chunk)):
 		return errCredit
 	}
-	t.in = append(t.in, piece{f.Chunk, f.Last})
+	t.in.push(piece{data: f.Chunk, last: f.Last})
 	if t.ending == endingClosed {
 		t.dropIn()
 		return nil
@@ -41,8 +41,8 @@ func (t *tunnel) handleData(f *session.TunnelData) error {
 
 // dropIn throws away what was not received. The caller holds mu.
 func (t *tunnel) dropIn() {
-	for len(t.in) > 0 {
-		t.consumed(len(t.pop().data))
+	for !t.in.empty() {
+		t.consumed(len(t.in.pop().data))
 	}
 	t.part, t.partSize = nil, 0
 }
@@ -66,19 +66,9 @@ func (t *tunnel) handleReset(f *session.TunnelReset) {
 	t.fail(failure.TunnelError(f.Failure), f.Outcome == session.OutcomeRemoteError)
 }
 
-// pop takes the first chunk that came.
-func (t *tunnel) pop() piece {
-	p := t.in[0]
-	t.in[0] = piece{}
-	if t.in = t.in[1:]; len(t.in) == 0 {
-		t.in = nil
-	}
-	return p
-}
-
 // consumed gives credit for a chunk that was read.
 func (t *tunnel) consumed(n int) {
-	if t.inlet.consumed(n, len(t.in) == 0) {
+	if t.inlet.consumed(n, t.in.empty()) {
 		t.ready()
 	}
 }
@@ -105,7 +95,7 @@ func (t *tunnel) more(ctx context.Context) error {
 		switch {
 		case t.ending == endingClosed:
 			return patterns.ErrClosed
-		case len(t.in) > 0:
+		case !t.in.empty():
 			return nil
 		case t.ended && t.partSize == 0 && t.part == nil:
 			return io.EOF
@@ -132,10 +122,10 @@ func (t *tunnel) Receive(ctx context.Context) ([]byte, error) {
 		if err := t.more(ctx); err != nil {
 			return nil, err
 		}
-		if n := t.partSize + len(t.in[0].data); n > t.limit {
+		if n := t.partSize + len(t.in.first().data); n > t.limit {
 			return nil, fmt.Errorf("%w: the message has more than %d bytes: use ReceiveTo", patterns.ErrTooLarge, t.limit)
 		}
-		p := t.pop()
+		p := t.in.pop()
 		t.consumed(len(p.data))
 		if p.last && t.part == nil {
 			return p.data, nil
@@ -144,6 +134,9 @@ func (t *tunnel) Receive(ctx context.Context) ([]byte, error) {
 		t.partSize += len(p.data)
 		if p.last {
 			body := bytes.Join(t.part, nil)
+			for _, data := range t.part {
+				t.attachment.reader.Reuse(data)
+			}
 			t.part, t.partSize = nil, 0
 			return body, nil
 		}
@@ -173,11 +166,12 @@ func (t *tunnel) ReceiveTo(ctx context.Context, w io.Writer) (int64, error) {
 		if err := t.more(ctx); err != nil {
 			return n, t.torn(err, n)
 		}
-		p := t.pop()
+		p := t.in.pop()
 		if err := t.write(w, p.data, &n); err != nil {
 			return n, err
 		}
 		t.consumed(len(p.data))
+		t.attachment.reader.Reuse(p.data)
 		if p.last {
 			return n, nil
 		}

@@ -17,6 +17,26 @@ import (
 type tunnelFrames struct {
 	data   session.TunnelData
 	credit session.TunnelCredit
+	sent   []*slab // of the chunks that the sender was given since it has written all
+}
+
+// written gives back the memory of the chunks that have left.
+func (a *attachment) written() {
+	if len(a.frames.sent) == 0 {
+		return
+	}
+	a.slabs.giveBack(a.frames.sent)
+	clear(a.frames.sent)
+	a.frames.sent = a.frames.sent[:0]
+}
+
+// decode decodes a frame from the relay. That of a chunk is used up when the next
+// one is read.
+func (a *attachment) decode(k session.Kind, body []byte) (session.Frame, error) {
+	if k == session.KindTunnelData {
+		return &a.came, a.came.Decode(body)
+	}
+	return session.Decode(k, body)
 }
 
 // openedTunnel is a reply with the tunnel that the reader made of it: chunks may

@@ -4,7 +4,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -31,7 +30,7 @@ func (t *tunnel) sendAll(ctx context.Context, body []byte, whole, begun bool) er
 			return t.notSent(err, begun)
 		}
 		// A copy outside the lock: the session's reader must not wait for it.
-		p := piece{data: bytes.Clone(body[:n]), last: whole && n == len(body)}
+		p := t.copied(body[:n], whole && n == len(body))
 		if err := t.put(p); err != nil {
 			return err
 		}
@@ -40,6 +39,13 @@ func (t *tunnel) sendAll(ctx context.Context, body []byte, whole, begun bool) er
 		}
 		begun = true
 	}
+}
+
+// copied makes a piece of what belongs to the caller.
+func (t *tunnel) copied(body []byte, last bool) piece {
+	data, in := t.attachment.slabs.take(len(body))
+	copy(data, body)
+	return piece{data, last, in}
 }
 
 // notSent is how a send ends that ran out of time. Of a message of which a part
@@ -119,7 +125,7 @@ func (t *tunnel) put(p piece) error {
 	if err := t.sendErr(); err != nil {
 		return err
 	}
-	t.out = append(t.out, p)
+	t.out.push(p)
 	t.ready()
 	return nil
 }
@@ -140,12 +146,11 @@ func (t *tunnel) TrySend(body []byte) error {
 		return patterns.ErrWouldBlock
 	}
 	t.credit -= cost
-	body = bytes.Clone(body)
 	for len(body) > session.MaxChunk {
-		t.out = append(t.out, piece{data: body[:session.MaxChunk]})
+		t.out.push(t.copied(body[:session.MaxChunk], false))
 		body = body[session.MaxChunk:]
 	}
-	t.out = append(t.out, piece{data: body, last: true})
+	t.out.push(t.copied(body, true))
 	t.ready()
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sync"
 )
 
 const (
@@ -17,8 +18,11 @@ const (
 	readBuffer = 32 << 10
 	// firstRead bounds what is allocated for a frame before its bytes come.
 	firstRead = 256 << 10
-	// maxSpare bounds what Recycle keeps.
-	maxSpare = MaxChunk + 1<<10
+	// longChunk is from which length on the body of a TunnelData is read into
+	// memory that Reuse gives back; chunkSize is the capacity of that. Chunks lack
+	// the head of their body, which makes them shorter each time.
+	longChunk = 48 << 10
+	chunkSize = 72 << 10
 )
 
 // Reader cuts a byte stream into frames. It reads ahead, so nobody else may
@@ -28,6 +32,9 @@ type Reader struct {
 	limit int
 	spare []byte // see Recycle
 	err   error  // the first error; it is final
+
+	// Used concurrently.
+	chunks sync.Pool // of *[]byte, see Reuse
 }
 
 // NewReader returns a reader of the frames of r, which may have limit bytes of
@@ -39,10 +46,18 @@ func NewReader(r io.Reader, limit int) *Reader {
 // SetLimit changes the limit for the frames that follow.
 func (r *Reader) SetLimit(limit int) { r.limit = limit }
 
+// Reuse is Recycle for the chunk of a TunnelData, and may be called concurrently
+// with everything. Nobody else may use the chunk any more.
+func (r *Reader) Reuse(chunk []byte) {
+	if cap(chunk) > MaxChunk+tunnelDataHead && cap(chunk) <= chunkSize {
+		r.chunks.Put(&chunk)
+	}
+}
+
 // Recycle lets Next use a body that it has returned again, for one of about the
 // same length. Nobody else may use it any more.
 func (r *Reader) Recycle(body []byte) {
-	if cap(body) <= maxSpare {
+	if cap(body) <= chunkSize { // which bounds what is kept
 		r.spare = body
 	}
 }
@@ -89,7 +104,7 @@ func (r *Reader) next() (Kind, []byte, error) {
 	if _, err := r.r.Discard(frameHead); err != nil {
 		return 0, nil, err
 	}
-	body, err := r.body(n)
+	body, err := r.body(k, n)
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
@@ -98,8 +113,13 @@ func (r *Reader) next() (Kind, []byte, error) {
 
 // body reads n bytes. What it allocates grows with what has come, so that a
 // claim alone costs nothing.
-func (r *Reader) body(n int) ([]byte, error) {
-	body := r.fresh(min(n, firstRead))
+func (r *Reader) body(k Kind, n int) ([]byte, error) {
+	var body []byte
+	if k == KindTunnelData && n >= longChunk && n <= chunkSize {
+		body = r.freshChunk(n)
+	} else {
+		body = r.fresh(min(n, firstRead))
+	}
 	_, err := io.ReadFull(r.r, body)
 	for err == nil && len(body) < n {
 		have := len(body)
@@ -109,6 +129,18 @@ func (r *Reader) body(n int) ([]byte, error) {
 		_, err = io.ReadFull(r.r, body[have:])
 	}
 	return body, err
+}
+
+// freshChunk is fresh for a long chunk.
+func (r *Reader) freshChunk(n int) []byte {
+	if spare := r.spare; cap(spare) >= n {
+		r.spare = nil
+		return spare[:n]
+	}
+	if kept, ok := r.chunks.Get().(*[]byte); ok && cap(*kept) >= n {
+		return (*kept)[:n]
+	}
+	return make([]byte, n, chunkSize)
 }
 
 // fresh returns n bytes to read into. A spare that is much longer stays for

@@ -40,6 +40,9 @@ type Rota struct {
 	// Immutable after NewRota.
 	sender *Sender
 
+	// Immutable once the Sender runs.
+	written func()
+
 	// Owned by Sender.Run.
 	current Channel
 	left    int // bytes of its turn
@@ -52,10 +55,15 @@ type Rota struct {
 
 // NewRota makes a Rota that feeds s. It must be called before s runs.
 func NewRota(s *Sender) *Rota {
-	r := &Rota{sender: s}
+	r := &Rota{sender: s, written: func() {}}
 	s.rota = r
 	return r
 }
+
+// OnWritten has Sender.Run call f whenever the connection has taken every frame
+// that any Next has returned so far, before it asks for more: their bytes are
+// free. It must be called before the Sender runs.
+func (r *Rota) OnWritten(f func()) { r.written = f }
 
 // Ready says that c.Next may have something to return. It does not block.
 func (r *Rota) Ready(c Channel) {

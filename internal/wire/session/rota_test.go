@@ -111,6 +111,87 @@ func TestChannelsGoBehindTheQueue(t *testing.T) {
 	})
 }
 
+// counted is a channel that counts what it has given and what was written of it.
+type counted struct {
+	endless
+	given, free int
+}
+
+func (c *counted) Next() session.Frame {
+	f := c.endless.Next()
+	if f != nil {
+		c.given++
+	}
+	return f
+}
+
+// This test checks that a channel is told that its bytes are free when the
+// connection has taken them, and not before.
+func TestChannelsAreToldWhatIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := session.NewSender(1<<20, session.MaxFrame)
+		r := session.NewRota(s)
+		channel := &counted{endless: endless{id: 1, size: 60 << 10, left: 10}}
+		r.OnWritten(func() { channel.free = channel.given })
+		c := &conn{gate: make(chan struct{})}
+		done := run(s, c)
+		r.Ready(channel)
+		synctest.Wait()
+		require.Equal(t, 3, channel.given)
+		require.Zero(t, channel.free, "the first write is under way")
+		close(c.gate)
+		synctest.Wait()
+		require.Equal(t, 10, channel.given)
+		require.Equal(t, 10, channel.free)
+		s.Finish()
+		require.NoError(t, <-done)
+	})
+}
+
+// This test checks that the chunks which come have their own bytes until they are
+// given back, and that those are used again, also by the bytes of the chunk alone.
+func TestReusedChunksAreApart(t *testing.T) {
+	const count = 200
+	var stream []byte
+	for i := range count {
+		stream = append(stream, encoded(t, &session.TunnelData{ID: 1, Last: true, Chunk: bytes.Repeat([]byte{byte(i)}, session.MaxChunk-i)})...)
+	}
+	r := session.NewReader(bytes.NewReader(stream), session.MaxFrame)
+	places := map[*byte]bool{}
+	var f session.TunnelData
+	var kept []byte
+	for i := range count {
+		_, body, err := r.Next()
+		require.NoError(t, err)
+		require.NoError(t, f.Decode(body))
+		require.Equal(t, bytes.Repeat([]byte{byte(i)}, session.MaxChunk-i), f.Chunk)
+		if i == 0 {
+			kept = f.Chunk
+			continue
+		}
+		places[&body[:cap(body)][cap(body)-1]] = true
+		r.Reuse(f.Chunk)
+	}
+	require.Equal(t, make([]byte, session.MaxChunk), kept)
+	require.Less(t, len(places), count*3/4) // all but one, were it not for the race detector
+	r.Reuse(make([]byte, 100))              // which is of no use
+}
+
+// This test checks that a chunk costs no allocation to decode.
+func TestAChunkIsDecodedInPlace(t *testing.T) {
+	_, body, err := session.NewReader(bytes.NewReader(encoded(t, &session.TunnelData{ID: 7, Last: true, Chunk: []byte("x")})), session.MaxFrame).Next()
+	require.NoError(t, err)
+	var f session.TunnelData
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if f.Decode(body) != nil {
+			panic("BUG: it is well-formed")
+		}
+	}))
+	require.Equal(t, session.TunnelData{ID: 7, Last: true, Chunk: []byte("x")}, f)
+	require.ErrorIs(t, f.Decode(body[:5]), session.ErrMalformed)
+	require.ErrorIs(t, f.Decode(append(body[:8:8], 0)), session.ErrMalformed, "an empty chunk in the middle of a message")
+}
+
 // This test checks that a body that was given back is used for one of about its
 // length, and not for a small one that somebody may keep.
 func TestARecycledBodyIsUsedAgain(t *testing.T) {

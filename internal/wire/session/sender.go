@@ -240,6 +240,7 @@ func (s *Sender) feed() {
 	if s.rota == nil {
 		return
 	}
+	s.rota.written()
 	for fed := 0; fed < feedShare; {
 		f := s.rota.next()
 		if f == nil {

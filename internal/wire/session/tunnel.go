@@ -3,6 +3,8 @@
 
 package session
 
+import "fmt"
+
 const (
 	// MaxChunk is the longest part of a tunnel's message in one frame, bytes.
 	MaxChunk = 64 << 10
@@ -129,6 +131,20 @@ func (m *TunnelData) encode(e *encoder) {
 	e.u64(m.ID)
 	e.bits(m.Last)
 	e.rest(m.Chunk)
+}
+
+// tunnelDataHead is what precedes the chunk in a body, bytes.
+const tunnelDataHead = 8 + 1
+
+// Decode is what the function Decode does for this kind, into a frame that there
+// is already. Chunk aliases body.
+func (m *TunnelData) Decode(body []byte) error {
+	d := decoder{b: body}
+	m.decode(&d)
+	if d.err != nil {
+		return fmt.Errorf("%s: %w", KindTunnelData, d.err)
+	}
+	return nil
 }
 
 func (m *TunnelData) decode(d *decoder) {

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import "sync"
+
+const (
+	// sharedFrom is from which length on the body of a TunnelData is read into
+	// shared memory: below it would keep much more than it holds.
+	sharedFrom = 48 << 10
+	// sharedSize is the capacity of what is shared. Who gives back the chunk of
+	// a TunnelData, and not its body, makes it shorter by the head each time: it
+	// is good for some hundred times.
+	sharedSize = 72 << 10
+)
+
+// Bodies is memory for the bodies of long TunnelData frames, which are many and
+// short-lived: a stream of them is then no work for the garbage collector, which
+// empties Bodies that nobody uses. Methods may be called concurrently.
+type Bodies struct{ p sync.Pool }
+
+// get returns n bytes, at most MaxFrame.
+func (b *Bodies) get(n int) []byte {
+	if kept, ok := b.p.Get().(*[]byte); ok && cap(*kept) >= n {
+		return (*kept)[:n]
+	}
+	return make([]byte, n, sharedSize)
+}
+
+// Put takes a body, or the chunk in it, that nobody uses any more. What did not
+// come from Bodies is most likely too short, and left alone.
+func (b *Bodies) Put(body []byte) {
+	if cap(body) > tunnelHeadSize+MaxChunk && cap(body) <= sharedSize {
+		b.p.Put(&body)
+	}
+}
