@@ -5,9 +5,10 @@ package check
 
 // course is the way that one publication took.
 type course struct {
-	hops  map[string]int // node → how many nodes before it had the publication
-	sent  map[string]int // node → copies that it sent
-	bytes int            // of the copies that its publisher's node sent
+	hops  map[string]int     // node → how many nodes before it had the publication
+	sent  map[string]int     // node → to how many others it sent it
+	legs  map[[2]string]bool // from, to: so that what is sent again counts once
+	bytes int                // of the copies that its publisher's node sent
 }
 
 // courses follows each publication from node to node.
@@ -21,10 +22,13 @@ func (f *facts) courses() []*course {
 		}
 		publisher := f.h.Publications[n].Publisher
 		if out[n] == nil {
-			out[n] = &course{hops: map[string]int{publisher: 0}, sent: make(map[string]int)}
+			out[n] = &course{hops: map[string]int{publisher: 0}, sent: make(map[string]int), legs: make(map[[2]string]bool)}
 		}
 		way := out[n]
-		way.sent[c.From]++
+		if leg := [2]string{c.From, c.To}; !way.legs[leg] {
+			way.legs[leg] = true
+			way.sent[c.From]++
+		}
 		if c.From == publisher {
 			way.bytes += c.Bytes
 		}
@@ -115,8 +119,8 @@ func (f *facts) measureDepth(courses []*course, of func(string) *crowd) {
 func copyMetrics() []MetricInfo {
 	return perWork([]MetricInfo{
 		{Name: "tree_depth", Unit: Count, Meaning: "links that a publication passed until it was delivered, at most; counted from node to node, at level sim only. None of those below knows publications that are sealed or larger than a frame"},
-		{Name: "publisher_copies", Unit: Count, Meaning: "copies of one publication that its publisher's node sent, at most; level sim only"},
-		{Name: "publisher_bytes", Unit: Bytes, Meaning: "bytes of these copies, with all that is around the message, at most; level sim only"},
-		{Name: "forwarder_copies", Unit: Count, Meaning: "copies of one publication that another node passed on, at most; level sim only"},
+		{Name: "publisher_copies", Unit: Count, Meaning: "nodes to which the node of a publisher sent one publication itself, at most; level sim only"},
+		{Name: "publisher_bytes", Unit: Bytes, Meaning: "bytes of one publication that its publisher's node sent, with all that is around the message and what was sent again, at most; level sim only"},
+		{Name: "forwarder_copies", Unit: Count, Meaning: "nodes to which another node passed one publication on, at most; level sim only"},
 	}, nil)
 }

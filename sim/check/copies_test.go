@@ -41,7 +41,8 @@ func TestTheFirstWayCounts(t *testing.T) {
 	s.copy(0, "m2", "m3") // which m2 can't have
 	s.copy(0, "c1", "m2")
 	s.copy(0, "m2", "m1")
-	claims(t, s, "tree_depth == 1", "publisher_copies == 2", "forwarder_copies == 2")
+	s.copy(0, "c1", "m1") // again, after the link broke
+	claims(t, s, "tree_depth == 1", "publisher_copies == 2", "publisher_bytes == 450", "forwarder_copies == 2")
 }
 
 // This test checks that probes and what nobody published are left out, and that
