@@ -3,6 +3,8 @@
 
 package wire
 
+import "github.com/arke-mesh/arke/internal/wire/header"
+
 // The link versions this release speaks. A link runs at the newest version
 // both sides speak; see Negotiate.
 const (
@@ -23,7 +25,7 @@ const (
 
 	// MaxHeaderBytes bounds the encoded headers of one message, their count
 	// included.
-	MaxHeaderBytes = 16 << 10
+	MaxHeaderBytes = header.MaxBytes
 
 	// MaxControl bounds one encoded control message. Control messages are
 	// never cut into fragments: a Snapshot comes in parts, the others are

@@ -93,7 +93,7 @@ func (m *Publish) AppendTail(dst []byte) []byte {
 		dst = binary.BigEndian.AppendUint64(dst, p.Queue)
 		dst = binary.BigEndian.AppendUint64(dst, p.Node)
 	}
-	return appendHeaders(dst, m.Headers)
+	return AppendHeaders(dst, m.Headers)
 }
 
 // AppendTo appends the encoded message.
@@ -120,7 +120,7 @@ func DecodePublish(b []byte) (Publish, error) {
 		return Publish{}, malformed("publish: peer")
 	}
 	var err error
-	if m.Headers, m.Body, err = decodeHeaders(r.b); err != nil {
+	if m.Headers, m.Body, err = DecodeHeaders(r.b); err != nil {
 		return Publish{}, err
 	}
 	return m, nil

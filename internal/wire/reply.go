@@ -37,7 +37,7 @@ func (m Reply) AppendHead(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, m.Running)
 	dst = binary.BigEndian.AppendUint32(dst, m.ServiceMicros)
 	dst = binary.BigEndian.AppendUint32(dst, m.Code)
-	return appendHeaders(dst, m.Headers)
+	return AppendHeaders(dst, m.Headers)
 }
 
 // AppendTo appends the encoded reply. Headers must pass CheckHeaders.
@@ -67,7 +67,7 @@ func DecodeReply(b []byte) (Reply, error) {
 		return Reply{}, malformed("reply: unknown flag")
 	}
 	var err error
-	if m.Headers, m.Body, err = decodeHeaders(b[replySize:]); err != nil {
+	if m.Headers, m.Body, err = DecodeHeaders(b[replySize:]); err != nil {
 		return Reply{}, err
 	}
 	return m, nil

@@ -46,7 +46,7 @@ func (m Request) AppendHead(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, m.Incarnation)
 	dst = binary.BigEndian.AppendUint64(dst, m.Deadline)
 	dst = append(dst, m.Flags, m.Attempt, m.Pattern)
-	return appendHeaders(dst, m.Headers)
+	return AppendHeaders(dst, m.Headers)
 }
 
 // AppendTo appends the encoded request. Headers must pass CheckHeaders.
@@ -76,7 +76,7 @@ func DecodeRequest(b []byte) (Request, error) {
 		return Request{}, malformed("request: unknown pattern")
 	}
 	var err error
-	if m.Headers, m.Body, err = decodeHeaders(b[requestSize:]); err != nil {
+	if m.Headers, m.Body, err = DecodeHeaders(b[requestSize:]); err != nil {
 		return Request{}, err
 	}
 	return m, nil

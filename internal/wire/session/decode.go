@@ -6,6 +6,8 @@ package session
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/arke-mesh/arke/internal/wire/header"
 )
 
 // decoder takes fields from b. After the first error it gives zero values, so
@@ -93,23 +95,12 @@ func (d *decoder) str(what string, limit int) string {
 
 // headers returns strings that share one allocation and do not alias b.
 func (d *decoder) headers() []Header {
-	count := int(d.u16())
-	if count == 0 || d.err != nil {
-		return nil
-	}
-	size := headersExtent(d.b, count)
-	if size < 0 {
+	hs, rest, err := header.Decode(d.b)
+	if err != nil {
 		d.fail("headers")
 		return nil
 	}
-	block := string(d.take(size))
-	hs := make([]Header, count)
-	for i := range hs {
-		k := int(block[0])
-		hs[i].Key, block = block[1:1+k], block[1+k:]
-		v := int(block[0])<<8 | int(block[1])
-		hs[i].Value, block = block[2:2+v], block[2+v:]
-	}
+	d.b = rest
 	return hs
 }
 

@@ -7,8 +7,8 @@
 // in package relay; this package is one implementation of its encoding.
 //
 // It knows no cluster, no node, and no error of package patterns, it starts no
-// goroutine, and it imports the standard library only, so that a program that
-// attaches stays small.
+// goroutine, and it imports the standard library and package header only, so
+// that a program that attaches stays small.
 //
 // # Data path
 //

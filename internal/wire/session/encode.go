@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/arke-mesh/arke/internal/wire/header"
 )
 
 // encoder appends fields and remembers the first error. The bytes that end a
@@ -60,23 +62,13 @@ func (e *encoder) text(s string) {
 }
 
 func (e *encoder) headers(hs []Header) {
-	if len(hs) == 0 {
-		e.u16(0)
-		return
-	}
 	if err := CheckHeaders(hs); err != nil {
 		if e.err == nil {
 			e.err = err
 		}
 		return
 	}
-	e.u16(uint16(len(hs)))
-	for i := range hs {
-		e.u8(uint8(len(hs[i].Key)))
-		e.b = append(e.b, hs[i].Key...)
-		e.u16(uint16(len(hs[i].Value)))
-		e.b = append(e.b, hs[i].Value...)
-	}
+	e.b = header.Append(e.b, hs)
 }
 
 func (e *encoder) tooLarge(what string, n, limit int) {

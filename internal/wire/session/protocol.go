@@ -3,7 +3,11 @@
 
 package session
 
-import "time"
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/internal/wire/header"
+)
 
 // Magic begins every Hello, so that a stray connection is told from a client.
 const Magic = "arke-app"
@@ -24,7 +28,7 @@ const (
 	// MaxHandshake bounds kind and body of every frame before Welcome.
 	MaxHandshake = 4 << 10
 	// MaxHeaders bounds the encoded headers of one message.
-	MaxHeaders = 16 << 10
+	MaxHeaders = header.MaxBytes
 	// MaxCluster is the longest name of a cluster.
 	MaxCluster = 255
 	// MaxTopic is the longest topic or pattern.
