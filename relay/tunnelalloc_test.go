@@ -15,7 +15,8 @@ import (
 // ready is a tunnel of a node that takes and has whatever is asked of it.
 type ready struct {
 	patterns.TunnelSource
-	chunk []byte
+	chunk    []byte
+	recycled int
 }
 
 func (r *ready) Notify(func())                       {}
@@ -23,7 +24,7 @@ func (r *ready) Done() <-chan struct{}               { return nil }
 func (r *ready) Take() ([]byte, bool, bool, error)   { return r.chunk, true, true, nil }
 func (r *ready) Offer(chunk []byte, last bool) error { return nil }
 func (r *ready) Return(int)                          {}
-func (r *ready) Recycle([]byte)                      {}
+func (r *ready) Recycle([]byte)                      { r.recycled++ }
 
 // This test checks that a chunk on its way through the relay allocates nothing,
 // in neither direction, beside the bytes that are read.
@@ -47,4 +48,29 @@ func TestAChunkOnItsWayAllocatesNothing(t *testing.T) {
 			panic("BUG: " + violation)
 		}
 	}))
+}
+
+// This test checks that the bytes of a long chunk go back to the node when the
+// connection has taken it, once and not before, and also if the client's credit
+// has cut it in two.
+func TestALongChunkGoesBackWhenItIsWritten(t *testing.T) {
+	c := &client{relay: &Relay{cfg: Config{}.withDefaults()}, sender: session.NewSender(1<<20, session.MaxFrame)}
+	c.rota = session.NewRota(c.sender)
+	c.tunnels = newTunnels(c)
+	tn, err := c.tunnels.add(1)
+	require.NoError(t, err)
+	source := &ready{chunk: make([]byte, 60_000)}
+	require.NoError(t, tn.join(source, 90_000))
+	tn.announce()
+	for _, n := range []int{60_000, 30_000} {
+		require.Len(t, tn.Next().(*session.TunnelData).Chunk, n)
+	}
+	require.Zero(t, source.recycled)
+	c.tunnels.written()
+	require.Equal(t, 1, source.recycled, "of the second one a part is left")
+	require.Empty(t, tn.handleCredit(&session.TunnelCredit{ID: 1, Credit: 30_000}))
+	require.Len(t, tn.Next().(*session.TunnelData).Chunk, 30_000)
+	c.tunnels.written()
+	c.tunnels.written()
+	require.Equal(t, 2, source.recycled)
 }

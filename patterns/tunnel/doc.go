@@ -61,7 +61,8 @@
 //
 // An idle tunnel takes 1.5 KB of heap, both ends together, and no goroutine
 // (TestTenThousandIdleTunnels). A message of one chunk costs no allocation beside
-// the body that the link's reader makes. One tunnel between two nodes on
+// the body that the link's reader makes; that of a long chunk is read into again
+// once ReceiveTo has written it, or a relay has passed it on. One tunnel between two nodes on
 // loopback, beside a bare libp2p stream in the same run (go run ./tests/measure
 // -only tunnel; two cores that were busy otherwise, too):
 //
