@@ -122,7 +122,8 @@
 // # Bounds
 //
 // Subscriptions of a node; 8 KiB of patterns in a lease; 4 MiB kept for each peer,
-// freed when it has acknowledged all, or after 15 s without a link; 4 MiB and 4,096 messages behind a hole; 65,536
+// freed when it has acknowledged all, or after 15 s without a link; one message
+// from each peer of which parts have come; 4 MiB and 4,096 messages behind a hole; 65,536
 // publishers remembered; 4,096 sessions forwarded, 16,384 nodes behind this one
 // in each. What goes beyond is refused or dropped by a named reason (drops.go),
 // and shows as a gap where it concerns a subscription.

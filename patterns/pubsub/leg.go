@@ -4,6 +4,7 @@
 package pubsub
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -63,7 +64,7 @@ func (e *Engine) handlePath(l Link, body []byte) {
 		of = &legs{}
 		e.legs[k] = of
 	}
-	if of.coming != nil && of.coming.Epoch == p.Epoch {
+	if of.coming != nil && of.coming.Epoch == p.Epoch && !begins(&p, of.coming) {
 		p.Stops = append(of.coming.Stops, p.Stops...)
 	}
 	of.coming = nil
@@ -79,6 +80,12 @@ func (e *Engine) handlePath(l Link, body []byte) {
 		e.follow(of, newLeg(e, source, l.Peer(), &p))
 	}
 	e.armSweep()
+}
+
+// begins says whether p is told from the beginning again, because something
+// came between: its stops are among those that came before.
+func begins(p, before *wire.Path) bool {
+	return len(p.Stops) > 0 && slices.ContainsFunc(before.Stops, func(s wire.Stop) bool { return s.Peer == p.Stops[0].Peer })
 }
 
 func newLeg(e *Engine, source, from peer.ID, p *wire.Path) *leg {
