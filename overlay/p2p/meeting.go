@@ -5,8 +5,10 @@ package p2p
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
@@ -18,24 +20,30 @@ const (
 	// new connection: after meetGap, and then after ever longer.
 	meetGrowth = 4
 	meetTimes  = 5
+	// meetSilent is after how long a peer is asked again, at the latest, that
+	// has not answered yet.
+	meetSilent = 4 * time.Second
 	// maxMet bounds the new peers that wait to be asked.
 	maxMet = 64
 )
 
 // meeting decides when to look for our own neighbourhood because of new
-// connections. Once is not enough: two nodes that connect to a third one at
-// the same moment ask it before it knows the other, and would not hear of each
-// other before the next refresh.
+// connections, and who is asked in any case. Once is not enough: two nodes that
+// connect to a third one at the same moment ask it before it knows the other,
+// and would not hear of each other before the next refresh. And a peer whose
+// answer is late, on a link that loses packets, is not in the table: were it not
+// asked again, a node that knows nobody else would stay alone with it.
 //
 // Pure: routing.meet drives it.
 type meeting struct {
 	last, next time.Time // next is zero if none is planned
 	gap        time.Duration
 	left       int
+	peers      []peer.ID // to be asked in any case
 }
 
-// met says that a connection was made.
-func (m *meeting) met(now time.Time) {
+// met says that a connection to p was made.
+func (m *meeting) met(now time.Time, p peer.ID) {
 	next := now
 	if soonest := m.last.Add(meetGap); soonest.After(next) {
 		next = soonest
@@ -44,23 +52,43 @@ func (m *meeting) met(now time.Time) {
 		m.next = next
 	}
 	m.gap, m.left = meetGap, meetTimes
+	m.add(p)
 }
 
-// due says whether to look now.
-func (m *meeting) due(now time.Time) bool {
+func (m *meeting) add(p peer.ID) {
+	if len(m.peers) < maxMet && !slices.Contains(m.peers, p) {
+		m.peers = append(m.peers, p)
+	}
+}
+
+// due says whether to look now, and whom to ask in any case.
+func (m *meeting) due(now time.Time) (asked []peer.ID, ok bool) {
 	if m.next.IsZero() || now.Before(m.next) {
-		return false
+		return nil, false
 	}
 	m.last, m.next = now, time.Time{}
 	if m.left--; m.left > 0 {
 		m.next = now.Add(m.gap)
 		m.gap *= meetGrowth
 	}
-	return true
+	asked, m.peers = m.peers, nil
+	return asked, true
 }
 
-// enough says that looking again is not worth it.
-func (m *meeting) enough() { m.next = time.Time{} }
+// silent says that p is connected and has not answered.
+func (m *meeting) silent(now time.Time, p peer.ID) {
+	m.add(p)
+	if again := now.Add(meetSilent); m.next.IsZero() || again.Before(m.next) {
+		m.next = again
+	}
+}
+
+// enough says that looking again is not worth it, but for who is silent.
+func (m *meeting) enough() {
+	if len(m.peers) == 0 {
+		m.next = time.Time{}
+	}
+}
 
 // meet asks new peers for our own neighbourhood: so two parts of a network
 // that were apart find all of each other again, even where the table has no
@@ -72,31 +100,37 @@ func (m *meeting) enough() { m.next = time.Time{} }
 // new connection counts.
 func (x *routing) meet() {
 	var m meeting
-	var peers []peer.ID // to be asked in any case
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case p := <-x.met:
-			m.met(time.Now())
-			if len(peers) < maxMet {
-				peers = append(peers, p)
-			}
+			m.met(time.Now(), p)
 		case <-timer.C:
 		case <-x.ctx.Done():
 			return
 		}
-		if m.due(time.Now()) {
+		if asked, due := m.due(time.Now()); due {
 			ctx, cancel := context.WithTimeout(x.ctx, refreshTimeout)
-			_, news, _ := x.lookup(ctx, []byte(x.router.self), bucketSize, peers)
+			_, news, _ := x.lookup(ctx, []byte(x.router.self), bucketSize, asked)
 			cancel()
-			peers = nil
+			x.remindOf(&m, asked)
 			if !news && x.table.Size() > bucketSize {
 				m.enough()
 			}
 		}
 		if !m.next.IsZero() {
 			timer.Reset(time.Until(m.next))
+		}
+	}
+}
+
+// remindOf has those asked again who are there, but not in the table though it
+// has a place for everybody: they have not answered.
+func (x *routing) remindOf(m *meeting, asked []peer.ID) {
+	for _, p := range asked {
+		if x.table.Size() < bucketSize && x.table.Find(p) == "" && x.host.Network().Connectedness(p) == network.Connected {
+			m.silent(time.Now(), p)
 		}
 	}
 }

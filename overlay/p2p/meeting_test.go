@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 )
 
@@ -30,9 +31,9 @@ func TestMeetingIsFollowedUp(t *testing.T) {
 		for at := time.Duration(0); at < time.Hour; at += 10 * ms {
 			if len(c.met) > 0 && c.met[0] == at {
 				c.met = c.met[1:]
-				m.met(begun.Add(at))
+				m.met(begun.Add(at), "p")
 			}
-			if m.due(begun.Add(at)) {
+			if _, due := m.due(begun.Add(at)); due {
 				got = append(got, at)
 			}
 		}
@@ -45,11 +46,38 @@ func TestMeetingIsFollowedUp(t *testing.T) {
 func TestMeetingEndsWithoutNews(t *testing.T) {
 	var m meeting
 	now := time.Unix(100, 0)
-	m.met(now)
-	require.True(t, m.due(now))
+	m.met(now, "p")
+	_, due := m.due(now)
+	require.True(t, due)
 	m.enough()
 	now = now.Add(time.Hour)
-	require.False(t, m.due(now))
-	m.met(now)
-	require.True(t, m.due(now))
+	_, due = m.due(now)
+	require.False(t, due)
+	m.met(now, "p")
+	_, due = m.due(now)
+	require.True(t, due)
+}
+
+// This test checks that a peer that does not answer is asked again each time we
+// look, and then every four seconds until it does: nobody else may know it.
+func TestSilentPeersAreAskedAgain(t *testing.T) {
+	var m meeting
+	var got []time.Duration
+	begun := time.Unix(100, 0)
+	m.met(begun, "p")
+	for at := time.Duration(0); at < 20*time.Second; at += 10 * time.Millisecond {
+		now := begun.Add(at)
+		asked, due := m.due(now)
+		if !due {
+			continue
+		}
+		got = append(got, at.Truncate(10*time.Millisecond))
+		require.Equal(t, []peer.ID{"p"}, asked, "once, and each time")
+		if at < 12*time.Second {
+			m.silent(now, "p")
+			m.enough()
+		}
+	}
+	const ms = time.Millisecond
+	require.Equal(t, []time.Duration{0, 250 * ms, 1250 * ms, 5250 * ms, 9250 * ms, 13250 * ms}, got)
 }
