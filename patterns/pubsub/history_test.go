@@ -127,7 +127,7 @@ func TestHistoryGivesBackWhatItGot(t *testing.T) {
 		kind        wire.Kind
 		body        []byte
 	}
-	for range 200 {
+	for range 50 {
 		h := newHistory(1 << (12 + r.IntN(3)))
 		var all []model // kept, by number
 		due := 0        // of them, the first that waits
