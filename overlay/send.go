@@ -79,23 +79,41 @@ func (l *Link) HasRoom(lane Lane, n int) bool {
 	return ok
 }
 
-// WaitRoom waits until HasRoom was true for a moment, or ctx ends. It fails
-// with ErrLinkDown as SendWait does.
-func (l *Link) WaitRoom(ctx context.Context, lane Lane, n int) error {
+// WaitRoom waits for room as SendWait does, for who decides only then what to
+// send: until HasRoom is true, or ctx ends. It fails with ErrLinkDown as SendWait
+// does. Nobody who waits behind the caller comes before it until it has called
+// done, which it does as soon as it has sent, or has not; more than one call is
+// one.
+func (l *Link) WaitRoom(ctx context.Context, lane Lane, n int) (done func(), err error) {
 	size := n + wire.FrameOverhead
 	if n > MaxFrameBody {
 		lane, size = LaneBulk, messageSize(n)
 	}
 	lane = accountOf(lane, n)
 	l = l.lock()
-	sess, err := l.waitReserve(ctx, lane, size)
-	if err != nil {
-		return err
+	if err := l.sendable(); err != nil {
+		l.release()
+		return nil, err
 	}
-	sess.queue.unreserve(lane, size)
-	l.wakeGranted(sess)
+	sess := l.sess
+	if sess.queue.reserve(lane, size) {
+		sess.queue.unreserve(lane, size)
+		l.wakeGranted(sess)
+		l.release()
+		return func() {}, nil
+	}
+	w := sess.queue.wait(lane, size)
+	w.visits = true
+	if err := l.stand(ctx, sess, lane, w); err != nil {
+		return nil, err
+	}
 	l.release()
-	return nil
+	return func() {
+		l.mu.Lock()
+		sess.queue.forget(lane, w)
+		l.wakeGranted(sess)
+		l.release()
+	}, nil
 }
 
 // measure returns how many bytes parts have together.
@@ -144,10 +162,16 @@ func (l *Link) waitReserve(ctx context.Context, lane Lane, size int) (*session, 
 	if sess.queue.reserve(lane, size) {
 		return sess, nil
 	}
-	w := sess.queue.wait(lane, size)
-	l.release()
+	if err := l.stand(ctx, sess, lane, sess.queue.wait(lane, size)); err != nil {
+		return nil, err
+	}
+	return sess, nil
+}
 
-	var err error
+// stand waits until w is granted room. It is called with mu held and returns
+// with it, unless it returns an error.
+func (l *Link) stand(ctx context.Context, sess *session, lane Lane, w *roomWaiter) (err error) {
+	l.release()
 	select {
 	case <-w.ready:
 	case <-ctx.Done():
@@ -163,12 +187,12 @@ func (l *Link) waitReserve(ctx context.Context, lane Lane, size int) (*session, 
 		err = l.sendable()
 	}
 	if err == nil {
-		return sess, nil
+		return nil
 	}
 	sess.queue.forget(lane, w)
 	l.wakeGranted(sess)
 	l.release()
-	return nil, err
+	return err
 }
 
 // wakeGranted wakes those who wait for room that there is now.

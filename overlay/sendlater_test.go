@@ -4,13 +4,16 @@
 package overlay_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -58,6 +61,99 @@ func fullLane(t *testing.T) (a, b *node, l *overlay.Link, s *memStream) {
 
 func numbered(name string, i int) []byte { return fmt.Appendf(nil, "%-9s%0291d", name, i) }
 
+// publish waits for room until body is sent, and returns how often.
+func publish(t *testing.T, l *overlay.Link, body []byte) (waits int) {
+	done := func() {}
+	for {
+		_, err := l.Send(overlay.LanePub, kindA, body)
+		done()
+		if err == nil {
+			return waits
+		}
+		require.ErrorIs(t, err, overlay.ErrLaneFull)
+		waits++
+		done, err = l.WaitRoom(t.Context(), overlay.LanePub, len(body))
+		require.NoError(t, err)
+	}
+}
+
+// This test has many more wait for room than there is: each waits about once,
+// and they come in their order; they did not, and spun, when all of them looked
+// whenever there was room.
+func TestManyWhoWaitForRoomDoNotSpin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, b, l, s := fullLane(t)
+		const publishers, each = 100, 20
+		var wg sync.WaitGroup
+		var waits atomic.Int64
+		for i := range publishers {
+			wg.Go(func() {
+				for n := range each {
+					waits.Add(int64(publish(t, l, numbered("publisher", i*each+n))))
+				}
+			})
+		}
+		synctest.Wait()
+		s.out.thaw()
+		wg.Wait()
+		synctest.Wait()
+		require.Len(t, b.bodies(), 5+publishers*each)
+		require.LessOrEqual(t, waits.Load(), int64(2*publishers*each))
+		t.Logf("%d waits for %d messages", waits.Load(), publishers*each)
+	})
+}
+
+// This test checks that who has waited for room and sends nothing keeps nobody
+// from it: those who give up, the end of ctx, of the session.
+func TestAVisitorLeavesTheRoomToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, b, l, s := fullLane(t)
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				done, err := l.WaitRoom(t.Context(), overlay.LanePub, 300)
+				require.NoError(t, err)
+				done()
+				done()
+			})
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, err := l.WaitRoom(ctx, overlay.LanePub, 900)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			})
+		}
+		synctest.Wait()
+		var is told
+		_, err := l.SendLater(overlay.LanePub, kindA, is.sent, []byte("in line"))
+		require.NoError(t, err)
+		time.Sleep(2 * time.Second)
+		s.out.thaw()
+		wg.Wait()
+		synctest.Wait()
+		require.Equal(t, "in line", b.bodies()[5])
+
+		s.out.freeze()
+		for i := range 5 {
+			_, err := l.Send(overlay.LanePub, kindA, numbered("again", i))
+			require.NoError(t, err)
+			synctest.Wait()
+		}
+		ended := make(chan error, 2)
+		for range cap(ended) {
+			go func() {
+				_, err := l.WaitRoom(t.Context(), overlay.LanePub, 300)
+				ended <- err
+			}()
+		}
+		synctest.Wait()
+		s.Reset(0)
+		for range cap(ended) {
+			require.ErrorIs(t, <-ended, overlay.ErrLinkDown)
+		}
+	})
+}
+
 // This test checks that a message that stands in line is sent in its turn,
 // however many others would take the room whenever there is some.
 func TestWhoStandsInLineIsNotOvertaken(t *testing.T) {
@@ -68,14 +164,7 @@ func TestWhoStandsInLineIsNotOvertaken(t *testing.T) {
 		for i := range publishers {
 			wg.Go(func() {
 				for n := range each {
-					for {
-						_, err := l.Send(overlay.LanePub, kindA, numbered("publisher", i*each+n))
-						if err == nil {
-							break
-						}
-						require.ErrorIs(t, err, overlay.ErrLaneFull)
-						require.NoError(t, l.WaitRoom(t.Context(), overlay.LanePub, 300))
-					}
+					publish(t, l, numbered("publisher", i*each+n))
 				}
 			})
 		}

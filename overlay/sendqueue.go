@@ -50,11 +50,13 @@ type laneQueue struct {
 	bytes   int // encoded bytes queued, or promised to a message on its way in
 	chunks  chunkList
 	waiting []*roomWaiter // in the order of arrival
+	visitor *roomWaiter   // looks whether there is room; the others wait until it has
 }
 
 // roomWaiter is a sender that waits for room in a lane.
 type roomWaiter struct {
 	size    int
+	visits  bool // it is promised nothing, but that nobody behind it comes first
 	granted bool
 	ready   chan struct{} // closed by the shell when granted, or when the session ended …
 	tell    func()        // … or, if there is one, this is called instead
@@ -77,11 +79,12 @@ func newSendQueue(limits [laneCount]int, maxMessage int, pool *chunkPool) *sendQ
 }
 
 // reserve promises size bytes of the lane, or says that it is full. Room is
-// given in order: nobody overtakes a sender that waits. An empty lane takes
-// any size, else a message larger than the lane could never be sent.
+// given in order: nobody overtakes a sender that waits, except while a visitor
+// looks, which is a moment. An empty lane takes any size, else a message larger
+// than the lane could never be sent.
 func (q *sendQueue) reserve(lane Lane, size int) bool {
 	ln := &q.lanes[lane]
-	if len(ln.waiting) > 0 || !q.fits(ln, lane, size) {
+	if len(ln.waiting) > 0 && ln.visitor == nil || !q.fits(ln, lane, size) {
 		return false
 	}
 	ln.bytes += size
@@ -175,13 +178,18 @@ func (q *sendQueue) wait(lane Lane, size int) *roomWaiter {
 	return w
 }
 
-// forget removes a waiter that gave up, granted or not.
+// forget removes a waiter that gave up, granted or not, or a visitor that has
+// looked.
 func (q *sendQueue) forget(lane Lane, w *roomWaiter) {
-	if w.granted {
+	ln := &q.lanes[lane]
+	switch {
+	case ln.visitor == w:
+		ln.visitor = nil
+		return
+	case w.granted && !w.visits:
 		q.unreserve(lane, w.size)
 		return
 	}
-	ln := &q.lanes[lane]
 	for i, each := range ln.waiting {
 		if each == w {
 			ln.waiting = append(ln.waiting[:i], ln.waiting[i+1:]...)
@@ -196,10 +204,14 @@ func (q *sendQueue) grant() []*roomWaiter {
 	var granted []*roomWaiter
 	for lane := range q.lanes {
 		ln := &q.lanes[lane]
-		for len(ln.waiting) > 0 && q.fits(ln, Lane(lane), ln.waiting[0].size) {
+		for len(ln.waiting) > 0 && ln.visitor == nil && q.fits(ln, Lane(lane), ln.waiting[0].size) {
 			w := ln.waiting[0]
 			ln.waiting = ln.waiting[1:]
-			ln.bytes += w.size
+			if w.visits {
+				ln.visitor = w
+			} else {
+				ln.bytes += w.size
+			}
 			w.granted = true
 			granted = append(granted, w)
 		}

@@ -163,8 +163,9 @@ func (c *course) wouldBlock(topic string, size int, except peer.ID) bool {
 	return false
 }
 
-// waitRoom waits until one of those who are left over may have room.
-func (c *course) waitRoom(ctx context.Context, o *outgoing, left []*receiver) error {
+// waitRoom waits until one of those who are left over may have room. The caller
+// calls done when it has tried.
+func (c *course) waitRoom(ctx context.Context, o *outgoing, left []*receiver) (done func(), err error) {
 	c.mu.Lock()
 	hop, size := left[0], o.size()
 	if b := hop.branch; o.tree && b != nil && hop.pending != wire.SkipLeft {

@@ -58,7 +58,7 @@ func derived(t testing.TB) *security.Network {
 	return n
 }
 
-func (l *lone) Self() peer.ID                            { return "self" }
+func (l *lone) Self() peer.ID { return "self" }
 func (l *lone) Link(p peer.ID) Link {
 	if l.link != nil {
 		return l.link
@@ -90,7 +90,9 @@ func (d deadLink) Send(overlay.Lane, wire.Kind, ...[]byte) (uint64, error) {
 	return 0, overlay.ErrLinkDown
 }
 
-func (d deadLink) WaitRoom(context.Context, overlay.Lane, int) error { return overlay.ErrLinkDown }
+func (d deadLink) WaitRoom(context.Context, overlay.Lane, int) (func(), error) {
+	return nil, overlay.ErrLinkDown
+}
 
 // nobody is a directory in which everything is acknowledged and nobody is.
 type nobody struct{}
@@ -182,13 +184,70 @@ func TestStreamsAndPathsAreBounded(t *testing.T) {
 	require.EqualValues(t, 1, l.dropped(dropPath))
 
 	p = wire.Path{Session: 1, Epoch: 2, Group: "news", Flags: wire.FlagMore}
-	for i := range 1024 {
-		p.Stops = append(p.Stops, wire.Stop{Peer: fmt.Sprint(i), Run: 1})
-	}
-	for range maxStops/1024 + 1 {
+	for part := range maxStops/1024 + 1 {
+		p.Stops = nil
+		for i := range 1024 {
+			p.Stops = append(p.Stops, wire.Stop{Peer: fmt.Sprint(part, " ", i), Run: 1})
+		}
 		l.comes("p", wire.KindPath, p.AppendTo(nil))
 	}
 	require.EqualValues(t, 2, l.dropped(dropPath))
+}
+
+func TestAPathThatIsToldAnewBeginsAnew(t *testing.T) {
+	// This test tells the first part of a path twice, as a sender does that had
+	// no room for the second: each stop is there once.
+	l := newLone(t)
+	part := func(flags uint8, stops ...string) {
+		p := wire.Path{Session: 1, Epoch: 1, Group: "news", Flags: flags}
+		for _, s := range stops {
+			p.Stops = append(p.Stops, wire.Stop{Peer: s, Run: 1})
+		}
+		l.comes("p", wire.KindPath, p.AppendTo(nil))
+	}
+	part(wire.FlagMore, "a", "b")
+	part(wire.FlagMore, "b", "c") // a has left meanwhile
+	part(0, "d")
+	var stops []string
+	for _, r := range l.leg(legKey{"p", 1}, 1).stops {
+		stops = append(stops, string(r.peer))
+	}
+	require.Equal(t, []string{"b", "c", "d"}, stops)
+}
+
+func TestPartsOfALargeMessageAreJudged(t *testing.T) {
+	// This test sends large messages in parts: whole ones arrive, those without
+	// beginning or end are counted, and none grows without bound. What came
+	// before a hole is not part of what comes after it.
+	l := newLone(t)
+	got := make(catcher, 10)
+	_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
+	require.NoError(t, err)
+	m := wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: []byte("whole")}
+	whole := m.AppendTo(nil)
+	part := func(flags uint8, piece []byte) {
+		l.comes("p", wire.KindPublishPart, wire.PublishPart{Flags: flags, Piece: piece}.AppendTo(nil))
+	}
+	part(wire.PartFirst, whole[:5])
+	part(0, whole[5:20])
+	part(wire.PartLast, whole[20:])
+	require.Equal(t, "news.a whole", got.next(t))
+	require.Zero(t, l.dropped(dropMalformed))
+
+	part(0, whole)
+	part(wire.PartLast, whole)
+	require.EqualValues(t, 2, l.dropped(dropMalformed))
+	part(wire.PartFirst, make([]byte, wire.MaxPart))
+	for range maxWhole / wire.MaxPart {
+		part(0, make([]byte, wire.MaxPart))
+	}
+	require.EqualValues(t, 3, l.dropped(dropMalformed))
+	require.Nil(t, l.inlets["p"].large)
+
+	part(wire.PartFirst, whole[:5])
+	l.handleResume(deadLink{"p"}, wire.PublishResume{Pipe: 1, First: 1000}.AppendTo(nil))
+	part(wire.PartLast, whole[5:])
+	require.EqualValues(t, 4, l.dropped(dropMalformed))
 }
 
 func TestQueuesThatDoNotFitTheLeaseAreRefused(t *testing.T) {

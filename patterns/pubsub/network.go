@@ -32,7 +32,7 @@ type Link interface {
 	Hold() (release func())
 	Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (session uint64, err error)
 	HasRoom(lane overlay.Lane, n int) bool
-	WaitRoom(ctx context.Context, lane overlay.Lane, n int) error
+	WaitRoom(ctx context.Context, lane overlay.Lane, n int) (done func(), err error)
 }
 
 // Directory registers and watches; FromClusters makes one. Methods may be

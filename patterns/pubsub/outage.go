@@ -243,7 +243,9 @@ func (q *pipe) hasRoom(n int) bool {
 }
 
 // waitRoom waits until send may have another verdict than full, or ctx ends.
-func (q *pipe) waitRoom(ctx context.Context, n int) error {
+// Others who wait come next when the caller calls done.
+func (q *pipe) waitRoom(ctx context.Context, n int) (done func(), err error) {
+	done = func() {}
 	changed, wake := context.WithCancel(ctx)
 	defer wake()
 	w := &watcher{id: q.e.ids.Add(1), wake: wake}
@@ -257,17 +259,23 @@ func (q *pipe) waitRoom(ctx context.Context, n int) error {
 	q.mu.Unlock()
 	defer q.forget(w)
 	if inLane {
-		_ = q.link.WaitRoom(changed, overlay.LanePub, n) // if the link is lost, the next send sees it
+		if d, err := q.link.WaitRoom(changed, overlay.LanePub, n); err == nil { // else the next send sees why
+			done = d
+		}
 	} else {
 		select {
 		case <-changed.Done():
 		case <-q.e.ctx.Done():
 		}
 	}
-	if q.e.ctx.Err() != nil {
-		return overlay.ErrClosed
+	if err = ctx.Err(); q.e.ctx.Err() != nil {
+		err = overlay.ErrClosed
 	}
-	return ctx.Err()
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return done, nil
 }
 
 // first is how much of a message of n bytes needs room in the lane at once.

@@ -34,9 +34,9 @@ func (t *taped) Open([]string)                  { t.dials++ }
 func (t *taped) Hold() func()                   { return func() {} }
 func (t *taped) HasRoom(overlay.Lane, int) bool { return t.room != 0 }
 
-func (t *taped) WaitRoom(ctx context.Context, _ overlay.Lane, _ int) error {
+func (t *taped) WaitRoom(ctx context.Context, _ overlay.Lane, _ int) (func(), error) {
 	<-ctx.Done()
-	return ctx.Err()
+	return nil, ctx.Err()
 }
 
 func (t *taped) Send(_ overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
@@ -70,7 +70,7 @@ func (t *taped) said() []string {
 }
 
 // newTaped returns the pipe to a peer whose link has session 1.
-func newTaped(t *testing.T) (*lone, *taped, *pipe) {
+func newTaped(t testing.TB) (*lone, *taped, *pipe) {
 	l := newLone(t)
 	link := &taped{session: 1, room: -1}
 	l.link = link
@@ -80,6 +80,11 @@ func newTaped(t *testing.T) (*lone, *taped, *pipe) {
 func (q *pipe) publish(incarnation uint64, body string) verdict {
 	v, _ := q.send(destination{incarnation: incarnation}, wire.KindPublish, []byte(body[:1]), []byte(body[1:]))
 	return v
+}
+
+func (q *pipe) waits(t *testing.T) error {
+	_, err := q.waitRoom(t.Context(), 1)
+	return err
 }
 
 func (q *pipe) acks(number uint64) { q.acknowledged(wire.PublishAck{Pipe: q.id, Number: number}) }
@@ -205,7 +210,7 @@ func TestANodeThatCannotBeReachedHoldsUpNobody(t *testing.T) {
 		}
 		require.Equal(t, full, q.publish(0, string(body)), "it may answer yet")
 		waiting := make(chan error, 1)
-		go func() { waiting <- q.waitRoom(t.Context(), 100) }()
+		go func() { _, err := q.waitRoom(t.Context(), 100); waiting <- err }()
 		synctest.Wait()
 		require.Empty(t, waiting)
 		for dial := 1; dial <= 15; dial++ {
@@ -239,7 +244,7 @@ func TestASuspectNodeHoldsUpNobody(t *testing.T) {
 		require.Equal(t, full, q.publish(0, "a"))
 		require.False(t, q.hasRoom(1))
 		waiting := make(chan error, 1)
-		go func() { waiting <- q.waitRoom(t.Context(), 1) }()
+		go func() { _, err := q.waitRoom(t.Context(), 1); waiting <- err }()
 		synctest.Wait()
 		require.Empty(t, waiting)
 		link.suspect = true
@@ -251,4 +256,51 @@ func TestASuspectNodeHoldsUpNobody(t *testing.T) {
 		require.EqualValues(t, 1, q.lossCount())
 		require.NoError(t, l.Close())
 	})
+}
+
+// swift is a link that takes everything.
+type swift struct{ deadLink }
+
+func (swift) Session() uint64 { return 1 }
+
+func (swift) Send(overlay.Lane, wire.Kind, ...[]byte) (uint64, error) { return 1, nil }
+
+func TestKeepingWhatIsSentCostsNoAllocation(t *testing.T) {
+	// This test counts what sending one frame costs, and what taking it in does,
+	// with their share of the acknowledgements: nothing but what the caller of
+	// Link.Send pays for its arguments.
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	l := newLone(t)
+	l.link = swift{}
+	q := l.pipe("p")
+	head, body := make([]byte, 50), make([]byte, 1000)
+	to := destination{incarnation: 1}
+	require.LessOrEqual(t, testing.AllocsPerRun(10_000, func() {
+		q.send(to, wire.KindPublish, head, body)
+		if q.kept.next%ackFrames == 0 {
+			q.acks(q.kept.next - 1)
+		}
+	}), 1.0)
+	require.LessOrEqual(t, len(q.kept.ring), 2*ackFrames*(len(body)+len(head)))
+
+	handle := l.numbered(func(Link, []byte) {})
+	var from Link = swift{deadLink{"p"}}
+	l.handleResume(from, wire.PublishResume{Pipe: 1, First: 1}.AppendTo(nil))
+	require.Zero(t, testing.AllocsPerRun(10_000, func() { handle(from, body) }))
+}
+
+func BenchmarkSend(b *testing.B) {
+	l := newLone(b)
+	l.link = swift{}
+	q := l.pipe("p")
+	head, body := make([]byte, 50), make([]byte, 1000)
+	b.SetBytes(int64(len(head) + len(body)))
+	for b.Loop() {
+		q.send(destination{}, wire.KindPublish, head, body)
+		if q.kept.next%ackFrames == 0 {
+			q.acks(q.kept.next - 1)
+		}
+	}
 }

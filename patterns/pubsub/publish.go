@@ -154,11 +154,13 @@ func (p *publication) await(ctx context.Context) error {
 // finish waits for room where there was none.
 func (p *publication) finish(ctx context.Context) error {
 	for len(p.left) > 0 {
-		if err := p.group.waitRoom(ctx, &p.out, p.left); err != nil {
+		done, err := p.group.waitRoom(ctx, &p.out, p.left)
+		if err != nil {
 			p.giveUp()
 			return p.waitError(ctx, err)
 		}
 		p.left = p.group.again(&p.out, p.left)
+		done()
 	}
 	if p.above {
 		if err := p.upward.send(ctx, p); err != nil {

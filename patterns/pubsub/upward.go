@@ -147,12 +147,15 @@ func (u *upward) put(p *publication) *receiver {
 
 // send waits for room.
 func (u *upward) send(ctx context.Context, p *publication) error {
+	done := func() {}
 	for {
 		r := u.put(p)
+		done()
 		if r == nil {
 			return nil
 		}
-		if err := u.e.pipe(r.peer).waitRoom(ctx, headRoom+len(p.what.body)); err != nil {
+		var err error
+		if done, err = u.e.pipe(r.peer).waitRoom(ctx, headRoom+len(p.what.body)); err != nil {
 			u.giveUp()
 			return err
 		}
