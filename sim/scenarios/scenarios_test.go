@@ -96,7 +96,7 @@ func TestTheScenariosOfThePromisesAreThere(t *testing.T) {
 		"push-rolling":     {"lost{given} == 0"},
 		"rolling-patterns": {"lost{given} == 0", "completeness == 100%", "tunnels_broken == 0", "unreported == 0", "publish_failed == 0"},
 		"tunnels-lossy":    {"tunnels_broken == 0", "tunnels_refused == 0"},
-		"topic-partition": {"delivered{here} == 100%", "reported{moment} == 0", "unreported == 0"},
+		"topic-partition":  {"delivered{here} == 100%", "reported{moment} == 0", "unreported == 0"},
 		"everybody-talks":  {"tree_depth <= 2", "unreported == 0"},
 	} {
 		s, err := scenarios.Load(name)
