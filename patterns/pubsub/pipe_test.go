@@ -82,11 +82,6 @@ func (q *pipe) publish(incarnation uint64, body string) verdict {
 	return v
 }
 
-func (q *pipe) waits(t *testing.T) error {
-	_, err := q.waitRoom(t.Context(), 1)
-	return err
-}
-
 func (q *pipe) acks(number uint64) { q.acknowledged(wire.PublishAck{Pipe: q.id, Number: number}) }
 
 func TestTheNextSessionGoesOnWhereThePeerIs(t *testing.T) {
