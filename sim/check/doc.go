@@ -48,7 +48,10 @@
 // A node is disturbed while a fault of links (cut, clog, degrade, corrupt), a
 // pause or a fault of its router hits it, and for the convergence bound after
 // that. Disturbed observers may show zombies; disturbed pairs make no false
-// suspicions, and nothing is due between them. A request whose caller's own
-// node was hit needs one outcome and counts for nothing else. After the last
-// fault nobody is excused any more.
+// suspicions, and nothing is due between them. What a publisher could not send
+// because it was cut off until it had shut down is lost with it, as if it had
+// died. Only of a disturbed pair may the member get an idempotent request twice,
+// each time as an attempt. A request whose caller's own node was hit needs one
+// outcome and counts for nothing else. After the last fault nobody is excused
+// any more.
 package check
