@@ -123,7 +123,10 @@ func (r *recovery) noticed() time.Duration {
 		return early
 	}
 	for i := 1; i <= maxFollowers; i++ {
-		if !r.d.lose() && !r.d.lose() { // it and its acknowledgement get through
+		if r.d.lose() {
+			continue
+		}
+		if unheard := r.d.lose(); !unheard { // the acknowledgement gets through, too
 			return min(early, time.Duration(i)*r.f.gap+rtt+rtt/4)
 		}
 	}
