@@ -181,6 +181,8 @@
 //	1      flags: 2 sealed, 4 root group; others 0
 //	1 …    length and peer id of the source; empty = the sender of the frame
 //	1 …    length and peer id of the publisher; empty = the source
+//	8      in the root group only: the incarnation of the publisher's node
+//	8      in the root group only: counts its messages to the root group, from 1
 //	1 …    length and text of the topic
 //	2      count of picks, then as often:
 //	8      hash of a pattern and a queue

@@ -40,7 +40,11 @@ type Publish struct {
 	// of the frame. Publisher is the peer id of the node that published; "" =
 	// the source.
 	Source, Publisher string
-	Topic             string
+	// Life and Serial are in the root group only, whose messages come through
+	// one forwarder or another: the incarnation of the publisher's node, and
+	// what it counts of its messages to the root group, from 1.
+	Life, Serial uint64
+	Topic        string
 	// Picks say which node has the message for a queue.
 	Picks   []Pick
 	Headers []Header
@@ -87,6 +91,10 @@ func (m *Publish) AppendTail(dst []byte) []byte {
 	dst = append(dst, m.Flags)
 	dst = appendShort(dst, m.Source)
 	dst = appendShort(dst, m.Publisher)
+	if m.Flags&FlagRoot != 0 {
+		dst = binary.BigEndian.AppendUint64(dst, m.Life)
+		dst = binary.BigEndian.AppendUint64(dst, m.Serial)
+	}
 	dst = appendShort(dst, m.Topic)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(m.Picks)))
 	for _, p := range m.Picks {
@@ -109,7 +117,11 @@ func DecodePublish(b []byte) (Publish, error) {
 	m.Skips = r.skips()
 	m.Tail = r.b
 	m.Flags = r.uint8()
-	m.Source, m.Publisher, m.Topic = r.short(), r.short(), r.short()
+	m.Source, m.Publisher = r.short(), r.short()
+	if m.Flags&FlagRoot != 0 {
+		m.Life, m.Serial = r.uint64(), r.uint64()
+	}
+	m.Topic = r.short()
 	m.Picks = r.picks()
 	switch {
 	case r.bad:

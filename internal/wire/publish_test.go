@@ -26,6 +26,7 @@ func TestPublishVectors(t *testing.T) {
 			Session: v.number(t, "session", 64), Run: uint16(v.number(t, "run", 16)),
 			Epoch: uint32(v.number(t, "epoch", 32)), Number: v.number(t, "number", 64),
 			Flags: uint8(v.number(t, "flags", 8)), Source: v.text("source"), Publisher: v.text("publisher"),
+			Life: v.number(t, "life", 64), Serial: v.number(t, "serial", 64),
 			Topic: v.text("topic"), Headers: v.headers(t), Body: v.hex(t, "body"), Tail: got.Tail,
 		}
 		for _, s := range v.fields["skip"] {

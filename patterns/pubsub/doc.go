@@ -99,8 +99,11 @@
 // that publishers watch: a publisher sends each message to one of them
 // (upward.go), which publishes it to the root group in a session of its own
 // (forwarder.go). When that forwarder is lost, what it had of late may or may
-// not have been passed on: the gap that is reported is an upper bound. Groups
-// with explicit keys are not sent there: forwarders may lack the key.
+// not have been passed on: the gap that is reported is an upper bound. Where it
+// still comes after newer messages that took the new way it is dropped as late:
+// a publisher counts what it sends to the root group, whoever forwards it
+// (line.go). Groups with explicit keys are not sent there: forwarders may lack
+// the key.
 //
 // # Guarantees
 //
@@ -109,8 +112,9 @@
 //   - Delivered + reported = sent, for every node that listens all the time and
 //     lives. Links that break and come back within 15 s cost it nothing of what
 //     is sent to it directly, as far as 4 MiB go; nor what comes through a tree
-//     if they are back before the hole is given up, after 500 ms. The size of a gap is exact where all subscriptions of the node in
-//     that group want the same, else an upper bound (Gap.Exact).
+//     if they are back before the hole is given up, after 500 ms. The size of a
+//     gap is exact where all subscriptions of the node in that group want the
+//     same, else an upper bound (Gap.Exact).
 //   - TryPublish sends nothing if there is no room anywhere. If another
 //     goroutine takes the room at the same moment, the node concerned gets a gap
 //     instead.
@@ -123,9 +127,10 @@
 //
 // Subscriptions of a node; 8 KiB of patterns in a lease; 4 MiB kept for each peer,
 // freed when it has acknowledged all, or after 15 s without a link; one message
-// from each peer of which parts have come; 4 MiB and 4,096 messages behind a hole; 65,536
-// publishers remembered; 4,096 sessions forwarded, 16,384 nodes behind this one
-// in each. What goes beyond is refused or dropped by a named reason (drops.go),
+// from each peer of which parts have come; 4 MiB and 4,096 messages behind a
+// hole; 65,536 publishers remembered, and as many of the root group; 4,096
+// sessions forwarded, 16,384 nodes behind this one in each. What goes beyond is
+// refused or dropped by a named reason (drops.go),
 // and shows as a gap where it concerns a subscription.
 //
 // # Goroutines

@@ -40,6 +40,7 @@ type Engine struct {
 
 	ids     atomic.Uint64 // numbers of subscriptions and of those who wait
 	serial  atomic.Uint64 // numbers of sealed messages
+	ranks   atomic.Uint64 // serial of the last message to the root group
 	turns   atomic.Uint64 // of queues, among local subscriptions
 	order   turn.Turns    // of user code
 	counts  counts
@@ -54,6 +55,7 @@ type Engine struct {
 	groups   map[string]*group
 	courses  map[string]*course // what is published here, by group
 	streams  map[streamKey]*stream
+	lines    map[peer.ID]*line // of the publishers that the root group hears
 	legs     map[legKey]*legs
 	pipes    map[peer.ID]*pipe
 	inlets   map[peer.ID]*inlet
@@ -90,7 +92,7 @@ func New(cfg Config) (*Engine, error) {
 		start: cfg.Clock.Now().Add(-1), random: cfg.Rand.Stream("pubsub"), picks: cfg.Rand.Stream("pubsub.picks"),
 		seals: cfg.Rand.Stream("pubsub.seal"), hops: cfg.Rand.Stream("pubsub.pipe"), inboxes: set, drops: drop.New(dropReasons),
 		subs: make(map[uint64]*subscription), groups: make(map[string]*group), courses: make(map[string]*course),
-		streams: make(map[streamKey]*stream), legs: make(map[legKey]*legs), pipes: make(map[peer.ID]*pipe),
+		streams: make(map[streamKey]*stream), lines: make(map[peer.ID]*line), legs: make(map[legKey]*legs), pipes: make(map[peer.ID]*pipe),
 		inlets: make(map[peer.ID]*inlet),
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())

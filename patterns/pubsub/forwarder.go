@@ -136,7 +136,7 @@ func (f *forwarder) amongFirst(c *course) bool {
 
 // republish passes a message on to the root group.
 func (e *Engine) republish(source peer.ID, m *wire.Publish) {
-	in := &incoming{root: true, echo: source == e.self}
+	in := &incoming{root: true, publisher: source, rank: rank{m.Life, m.Serial}, echo: source == e.self}
 	s := &stream{e: e, text: source.String(), key: streamKey{source: source}}
 	readable := e.read(s, in, source, m)
 	e.mu.Lock()
@@ -147,13 +147,14 @@ func (e *Engine) republish(source peer.ID, m *wire.Publish) {
 		return
 	}
 	e.counts.forwarded.Add(1)
-	o := &outgoing{topic: m.Topic, publisher: string(source)}
+	o := &outgoing{topic: m.Topic, publisher: string(source), rank: in.rank}
 	what := content{flags: m.Flags & wire.FlagSealed, headers: m.Headers, body: m.Body}
 	if left := c.send(o, what, e.ownQueues(m.Topic, true), source); len(left) > 0 {
 		c.giveUp(left)
 	}
 	if readable {
-		e.deliver(&in.pub, true, in.echo, o.picks, nil)
+		in.picks = o.picks
+		e.deliverRoot(in, nil)
 	}
 }
 

@@ -29,12 +29,13 @@ func (e *Engine) sweep() {
 	now := e.now()
 	e.sweepCourses(now)
 	e.forgetStreams(int64(streamTime))
+	e.sweepLines(now)
 	e.sweepLegs(now)
 	e.sweepUpward(now)
 	e.sweepPipes(now)
 	e.acknowledgeAll()
 	e.mu.Lock()
-	left := len(e.courses)+len(e.streams)+len(e.legs)+len(e.pipes)+len(e.inlets) > 0 || e.upward != nil
+	left := len(e.courses)+len(e.streams)+len(e.lines)+len(e.legs)+len(e.pipes)+len(e.inlets) > 0 || e.upward != nil
 	e.mu.Unlock()
 	if left {
 		e.armSweep()

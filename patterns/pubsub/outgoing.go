@@ -14,6 +14,7 @@ import (
 type outgoing struct {
 	topic     string
 	publisher string // peer id in bytes
+	rank      rank   // in the root group
 	picks     []wire.Pick
 	tree      bool   // it goes through the tree
 	epoch     uint32 // of the tree
@@ -80,7 +81,7 @@ func (s *spread) prepare(o *outgoing, c content) {
 	p := wire.Publish{Flags: c.flags, Topic: o.topic, Picks: o.picks, Headers: c.headers}
 	if s.root {
 		p.Flags |= wire.FlagRoot
-		p.Publisher = o.publisher
+		p.Publisher, p.Life, p.Serial = o.publisher, o.rank.life, o.rank.serial
 	}
 	o.near = [2][]byte{p.AppendTail(make([]byte, 0, 64+len(o.topic)+16*len(o.picks)+wire.HeadersSize(c.headers))), c.body}
 	if o.tree {

@@ -45,6 +45,7 @@ func (e *Engine) handlePublish(l Link, body []byte) {
 			group = rootForwards
 		} else {
 			publisher = peer.ID(m.Publisher)
+			in.publisher, in.rank = publisher, rank{m.Life, m.Serial}
 		}
 	}
 	s := e.stream(streamKey{source, m.Session, m.Run}, group)
@@ -105,7 +106,11 @@ func (e *Engine) arrived(s *stream, in *incoming) {
 		e.republish(s.key.source, in.relay)
 		return
 	}
-	s.subs = e.deliver(&in.pub, in.root, in.echo, in.picks, s.subs[:0])
+	if in.root {
+		s.subs = e.deliverRoot(in, s.subs[:0])
+	} else {
+		s.subs = e.deliver(&in.pub, false, in.echo, in.picks, s.subs[:0])
+	}
 	clear(s.subs)
 }
 

@@ -45,11 +45,13 @@ type stream struct {
 
 // incoming is one message that came.
 type incoming struct {
-	pub   patterns.Publication
-	picks []wire.Pick
-	root  bool
-	echo  bool          // this node published it: only its queues still want it
-	relay *wire.Publish // for the root group's nodes, to be passed on; nil = to subscriptions here
+	pub       patterns.Publication
+	picks     []wire.Pick
+	publisher peer.ID // in the root group
+	rank      rank    // likewise
+	root      bool
+	echo      bool          // this node published it: only its queues still want it
+	relay     *wire.Publish // for the root group's nodes, to be passed on; nil = to subscriptions here
 }
 
 // stream returns the stream of that key, or nil if there are too many.

@@ -135,11 +135,12 @@ func (u *upward) put(p *publication) *receiver {
 		u.without = u.recent() + 1
 		return nil
 	}
-	o := outgoing{topic: p.topic}
+	o := outgoing{topic: p.topic, rank: rank{u.e.cfg.Incarnation, u.e.ranks.Load() + 1}}
 	u.prepare(&o, p.what)
 	if p.out.patient && u.e.pipe(r.peer).doubtful() || u.direct(r, o.near) == full {
 		return r
 	}
+	u.e.ranks.Add(1)
 	u.age()
 	u.young++
 	return nil
