@@ -4,6 +4,7 @@
 package sim_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -20,12 +21,15 @@ func TestATapHearsWhatIsSent(t *testing.T) {
 			at   time.Duration
 			text string
 		}
+		var mu sync.Mutex // taps are called by the driver
 		heard := make(map[string][]piece)
 		n.Tap(func(from, to string) func(time.Duration, []byte) {
 			if from == "b" {
 				return nil
 			}
 			return func(at time.Duration, data []byte) {
+				mu.Lock()
+				defer mu.Unlock()
 				heard[from+to] = append(heard[from+to], piece{at, string(data)})
 			}
 		})
@@ -43,6 +47,8 @@ func TestATapHearsWhatIsSent(t *testing.T) {
 		n.Silence("b")
 		say("three")
 		n.Run(begin + 100*time.Millisecond)
+		mu.Lock()
+		defer mu.Unlock()
 		require.Len(t, heard, 1)
 		require.Len(t, heard["ab"], 2)
 		require.Equal(t, "one two ", heard["ab"][0].text)
