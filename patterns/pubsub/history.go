@@ -116,6 +116,10 @@ func (h *history) ack(number uint64) {
 	}
 }
 
+// unconfirmed counts the frames that were sent, or wait, and that were not
+// acknowledged.
+func (h *history) unconfirmed() uint64 { return h.next - 1 - h.acked }
+
 // missing counts the frames that were not acknowledged, and that are not kept
 // any more.
 func (h *history) missing() uint64 { return h.first - 1 - h.acked }

@@ -250,6 +250,13 @@ func (q *pipe) end() {
 	}
 }
 
+// unconfirmed is how many frames the peer has not acknowledged.
+func (q *pipe) unconfirmed() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.kept.unconfirmed()
+}
+
 // lossCount is what send returns beside its verdict.
 func (q *pipe) lossCount() uint64 {
 	q.mu.Lock()

@@ -5,9 +5,12 @@ package pubsub
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/cluster"
 )
 
 // upward is the way of what this node publishes to one forwarder of the root
@@ -67,7 +70,7 @@ func (u *upward) await(ctx context.Context) error {
 // choose keeps the forwarder as long as it is one. mu is held.
 func (u *upward) choose() *receiver {
 	v := u.watch.View()
-	if u.to != nil && (!v.Known || u.e.brokeWithin(u.to.peer, recentTime)) { // leaveUpward says when it is lost
+	if u.to != nil && (!v.Known || u.e.brokeWithin(u.to.peer, recentTime) && !u.again(v)) { // leaveUpward says when it is lost
 		return u.to
 	}
 	var best *receiver
@@ -87,11 +90,19 @@ func (u *upward) choose() *receiver {
 	return u.to
 }
 
+// again says whether the forwarder was started anew: what its earlier life had
+// is lost.
+func (u *upward) again(v *cluster.View) bool {
+	return slices.ContainsFunc(v.Members, func(m *cluster.Member) bool {
+		return m.Peer == u.to.peer && m.Incarnation != u.to.incarnation
+	})
+}
+
 // change takes another forwarder. It is told how much the one before may not
-// have passed on: what it got of late.
+// have passed on: what it got of late, or may still get, which will be late.
 func (u *upward) change(to *receiver) {
 	if u.to != nil {
-		u.avoid, u.without = u.to.peer, u.lately()
+		u.avoid, u.without = u.to.peer, max(u.lately(), u.e.pipe(u.to.peer).unconfirmed())
 		u.old, u.young, u.lostAt = 0, 0, u.e.now()
 	}
 	u.to = to
@@ -117,7 +128,12 @@ func (u *upward) lately() uint64 {
 	return u.old + u.young
 }
 
+// age forgets the messages that are not of late any more, unless the link was
+// lost since: they may not have arrived.
 func (u *upward) age() {
+	if u.to != nil && u.e.brokeWithin(u.to.peer, keepTime) {
+		return
+	}
 	if now := u.e.now(); now-u.since > int64(recentTime) {
 		if now-u.since > 2*int64(recentTime) {
 			u.young = 0
