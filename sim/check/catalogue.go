@@ -129,7 +129,7 @@ func resourceMetrics() []MetricInfo {
 		{Name: "queue_max", Unit: Bytes, Meaning: "bytes that waited in a node's lanes at most"},
 		{Name: "waiting_max", Unit: Count, Meaning: "requests that waited at a node at most"},
 		{Name: "running_max", Unit: Count, Meaning: "handlers that ran at a node at most"},
-		{Name: "links_max", Unit: Count, Meaning: "links of the node that had most"},
+		{Name: "links_max", Unit: Count, Meaning: "links that stood, of the node that had most; a suspect one stands"},
 		{Name: "leases_max", Unit: Count, Meaning: "leases that a node held as an anchor at most"},
 	}
 }

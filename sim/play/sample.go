@@ -37,7 +37,12 @@ func (p *player) sampleNode(n *crewNode, at, every time.Duration) {
 }
 
 func sampleOf(at time.Duration, name string, s node.Status) history.Sample {
-	out := history.Sample{At: at, Node: name, Sent: s.SentBytes, Queued: s.QueuedBytes, Links: len(s.Links), Leases: s.Anchors.Leases}
+	out := history.Sample{At: at, Node: name, Sent: s.SentBytes, Queued: s.QueuedBytes, Leases: s.Anchors.Leases}
+	for _, l := range s.Links {
+		if l.State != "opening" {
+			out.Links++
+		}
+	}
 	for _, q := range s.Queues {
 		out.Waiting += q.Waiting
 		out.Running += q.Running
