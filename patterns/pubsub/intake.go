@@ -14,7 +14,7 @@ type intake struct {
 	bytes  int
 }
 
-// arrival is what a frame is.
+// arrivedAs is what a frame is to the intake.
 type arrivedAs uint8
 
 const (

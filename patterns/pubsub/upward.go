@@ -131,15 +131,14 @@ func (u *upward) lately() uint64 {
 // age forgets the messages that are not of late any more, unless the link was
 // lost since: they may not have arrived.
 func (u *upward) age() {
-	if u.to != nil && u.e.brokeWithin(u.to.peer, keepTime) {
+	now := u.e.now()
+	if now-u.since <= int64(recentTime) || u.to != nil && u.e.brokeWithin(u.to.peer, keepTime) {
 		return
 	}
-	if now := u.e.now(); now-u.since > int64(recentTime) {
-		if now-u.since > 2*int64(recentTime) {
-			u.young = 0
-		}
-		u.old, u.young, u.since = u.young, 0, now
+	if now-u.since > 2*int64(recentTime) {
+		u.young = 0
 	}
+	u.old, u.young, u.since = u.young, 0, now
 }
 
 // put sends one copy, and returns where it had no room.

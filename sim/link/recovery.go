@@ -36,7 +36,7 @@ type recovery struct {
 	busy     bool          // what is sent meanwhile shows that the packet is lost again
 	equal    int           // how many of the waits are as long as the first one
 	timeouts int           // waits so far
-	quiet    time.Duration // since when nothing new is sent; 0 = it always is
+	quiet    time.Duration // since when nothing new is sent; 0 = the sender never stops
 }
 
 // run returns how much later the packet arrives than if nothing were lost, and
