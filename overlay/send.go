@@ -69,14 +69,7 @@ func (l *Link) HasRoom(lane Lane, n int) bool {
 	lane = accountOf(lane, n)
 	l = l.lock()
 	defer l.release()
-	if l.sendable() != nil {
-		return false
-	}
-	ok := l.sess.queue.reserve(lane, size)
-	if ok {
-		l.sess.queue.unreserve(lane, size)
-	}
-	return ok
+	return l.sendable() == nil && l.sess.queue.hasRoom(lane, size)
 }
 
 // WaitRoom waits for room as SendWait does, for who decides only then what to
@@ -96,9 +89,7 @@ func (l *Link) WaitRoom(ctx context.Context, lane Lane, n int) (done func(), err
 		return nil, err
 	}
 	sess := l.sess
-	if sess.queue.reserve(lane, size) {
-		sess.queue.unreserve(lane, size)
-		l.wakeGranted(sess)
+	if sess.queue.hasRoom(lane, size) {
 		l.release()
 		return func() {}, nil
 	}
@@ -195,9 +186,13 @@ func (l *Link) stand(ctx context.Context, sess *session, lane Lane, w *roomWaite
 	return err
 }
 
-// wakeGranted wakes those who wait for room that there is now.
+// wakeGranted wakes those who wait for room that there is now. What they have
+// given out of their hands is put in its place before anything else can be.
 func (l *Link) wakeGranted(sess *session) {
 	for _, w := range sess.queue.grant() {
+		if w.place != nil {
+			w.place()
+		}
 		l.wakeLater("overlay/room", w.wake)
 	}
 }

@@ -21,7 +21,9 @@ type inLine struct {
 	// Guarded by l.mu.
 	w      *roomWaiter
 	over   bool          // withdrawn, or on its way
+	number uint64        // the session a small one is queued in; 0 = it is not
 	lost   bool          // on its way, and not sent
+	silent bool          // nobody wants to be told any more
 	copied chan struct{} // of a large one on its way: closed when parts are not read any more
 }
 
@@ -52,22 +54,47 @@ func (l *Link) SendLater(lane Lane, k wire.Kind, sent func(session uint64, err e
 	p.sess = p.l.sess
 	p.w = p.sess.queue.wait(p.lane, size)
 	p.w.tell = p.proceed
+	if !p.large {
+		p.w.place = p.place
+	}
 	p.l.wakeGranted(p.sess)
 	p.l.release()
 	return p.withdraw, nil
 }
 
-// proceed queues the message: there is room for it, or the session has ended.
+// place queues a small message as soon as it has room, so that nobody behind it
+// comes first. mu is held.
+func (p *inLine) place() {
+	l := p.l
+	if l.sess != p.sess || l.sendable() != nil {
+		return // proceed tells
+	}
+	p.over = true
+	p.number = p.sess.number
+	p.sess.queue.push(p.lane, p.kind, p.w.size, p.parts)
+	l.sender.kickLater()
+}
+
+// proceed tells that the message is queued, queues a large one, which takes too
+// long to be done under mu, or tells that the session has ended.
 func (p *inLine) proceed() {
 	l := p.l
 	l.mu.Lock()
+	if number := p.number; number != 0 {
+		silent := p.silent
+		l.mu.Unlock()
+		if !silent {
+			p.sent(number, nil)
+		}
+		return
+	}
 	if p.over {
 		l.mu.Unlock()
 		return
 	}
 	p.over = true
 	err := l.sendable()
-	if err == nil && (l.sess != p.sess || !p.w.granted) {
+	if err == nil && (l.sess != p.sess || !p.w.granted || !p.large) {
 		err = ErrLinkDown
 	}
 	if err != nil {
@@ -76,10 +103,6 @@ func (p *inLine) proceed() {
 		l.wakeGranted(p.sess)
 		l.release()
 		p.sent(0, err)
-		return
-	}
-	if !p.large {
-		p.sent(l.push(p.lane, p.kind, p.w.size, p.parts), nil)
 		return
 	}
 	p.copied = make(chan struct{})
@@ -101,6 +124,7 @@ func (p *inLine) withdraw() bool {
 		l.release()
 		return true
 	}
+	p.silent = true
 	copied, lost := p.copied, p.lost
 	l.mu.Unlock()
 	if copied == nil {

@@ -51,6 +51,7 @@ type laneQueue struct {
 	chunks  chunkList
 	waiting []*roomWaiter // in the order of arrival
 	visitor *roomWaiter   // looks whether there is room; the others wait until it has
+	visit   int           // bytes that may still be taken before those who wait, while visitor looks
 }
 
 // roomWaiter is a sender that waits for room in a lane.
@@ -58,6 +59,7 @@ type roomWaiter struct {
 	size    int
 	visits  bool // it is promised nothing, but that nobody behind it comes first
 	granted bool
+	place   func()        // if there is one: called under the lock when granted, and puts the message where it belongs
 	ready   chan struct{} // closed by the shell when granted, or when the session ended …
 	tell    func()        // … or, if there is one, this is called instead
 }
@@ -79,16 +81,23 @@ func newSendQueue(limits [laneCount]int, maxMessage int, pool *chunkPool) *sendQ
 }
 
 // reserve promises size bytes of the lane, or says that it is full. Room is
-// given in order: nobody overtakes a sender that waits, except while a visitor
-// looks, which is a moment. An empty lane takes any size, else a message larger
-// than the lane could never be sent.
+// given in order: nobody overtakes a sender that waits, except with what a
+// visitor before it came for: it can't be told from others who send. An empty
+// lane takes any size, else a message larger than the lane could never be sent.
 func (q *sendQueue) reserve(lane Lane, size int) bool {
-	ln := &q.lanes[lane]
-	if len(ln.waiting) > 0 && ln.visitor == nil || !q.fits(ln, lane, size) {
+	if !q.hasRoom(lane, size) {
 		return false
 	}
-	ln.bytes += size
+	q.lanes[lane].bytes += size
+	q.lanes[lane].visit -= size
 	return true
+}
+
+// hasRoom says whether reserve would promise size bytes now.
+func (q *sendQueue) hasRoom(lane Lane, size int) bool {
+	ln := &q.lanes[lane]
+	taken := len(ln.waiting) > 0 && (ln.visitor == nil || ln.visit <= 0)
+	return !taken && q.fits(ln, lane, size)
 }
 
 func (q *sendQueue) fits(ln *laneQueue, lane Lane, size int) bool {
@@ -208,7 +217,7 @@ func (q *sendQueue) grant() []*roomWaiter {
 			w := ln.waiting[0]
 			ln.waiting = ln.waiting[1:]
 			if w.visits {
-				ln.visitor = w
+				ln.visitor, ln.visit = w, w.size
 			} else {
 				ln.bytes += w.size
 			}

@@ -304,3 +304,31 @@ func BenchmarkQueue(b *testing.B) {
 		}
 	}
 }
+
+// This test checks that one visitor lets no more past those who wait behind it
+// than it came for, whoever sends that, and everything if nobody waits.
+func TestAVisitorLetsNoMoreOvertakeThanItCameFor(t *testing.T) {
+	q := testQueue(1000)
+	require.True(t, q.reserve(LanePub, 1000))
+	visitor, behind := q.wait(LanePub, 300), q.wait(LanePub, 300)
+	visitor.visits = true
+	require.Empty(t, q.grant())
+	require.False(t, q.hasRoom(LanePub, 1))
+
+	q.unreserve(LanePub, 1000)
+	require.Equal(t, []*roomWaiter{visitor}, q.grant(), "the one behind comes when it has looked")
+	require.True(t, q.reserve(LanePub, 200))
+	require.True(t, q.reserve(LanePub, 200), "the last one may be somewhat larger")
+	require.False(t, q.hasRoom(LanePub, 1), "there is room, but not before who waits")
+	q.forget(LanePub, visitor)
+	require.Equal(t, []*roomWaiter{behind}, q.grant())
+	require.True(t, q.reserve(LanePub, 300), "nobody waits any more")
+
+	last := q.wait(LanePub, 100)
+	last.visits = true
+	q.unreserve(LanePub, 400)
+	require.Equal(t, []*roomWaiter{last}, q.grant())
+	for range 4 {
+		require.True(t, q.reserve(LanePub, 100), "nobody waits behind it")
+	}
+}

@@ -102,6 +102,9 @@ func (l *Link) next(st *stream) (batch *chunk, last *farewell, over bool) {
 	if l.sender == st && l.up() {
 		batch = l.sess.queue.take(batchLimit)
 		l.wakeGranted(l.sess)
+		if batch == nil { // what waited for room may be there now
+			batch = l.sess.queue.take(batchLimit)
+		}
 	}
 	st.idle = batch == nil
 	return batch, nil, false
