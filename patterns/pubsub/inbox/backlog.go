@@ -3,7 +3,10 @@
 
 package inbox
 
-import "github.com/arke-mesh/arke/patterns"
+import (
+	"github.com/arke-mesh/arke/internal/fifo"
+	"github.com/arke-mesh/arke/patterns"
+)
 
 // message is one that waits, and the gaps that stand before it.
 type message struct {
@@ -19,9 +22,9 @@ type message struct {
 type backlog struct {
 	limits limits
 
-	ring  ring
-	last  *gaps // those behind the last message; nil = none
-	bytes int   // of messages that wait
+	waiting fifo.Queue[message]
+	last    *gaps // those behind the last message; nil = none
+	bytes   int   // of messages that wait
 
 	delivered uint64
 	missed    uint64
@@ -36,9 +39,9 @@ type limits struct {
 // room says whether a message of that size fits, and what is in its way if not.
 func (b *backlog) room(size int) (ok bool, why dropReason) {
 	switch {
-	case b.ring.len() == 0:
+	case b.waiting.Len() == 0:
 		return true, 0
-	case b.ring.len() >= b.limits.length:
+	case b.waiting.Len() >= b.limits.length:
 		return false, dropLength
 	case b.bytes+size > b.limits.bytes:
 		return false, dropBytes
@@ -65,7 +68,7 @@ func (b *backlog) put(p *patterns.Publication, size int) (dropped uint64, why dr
 
 // push takes a message in that has room.
 func (b *backlog) push(p *patterns.Publication, size int) {
-	b.ring.push(message{p: p, size: size, before: b.last})
+	b.waiting.Push(message{p: p, size: size, before: b.last})
 	b.last = nil
 	b.bytes += size
 }
@@ -85,8 +88,8 @@ func (b *backlog) dropOldest() {
 	b.missed++
 	here := m.before.with(slow(m.p))
 	behind := &b.last
-	if b.ring.len() > 0 {
-		behind = &b.ring.first().before
+	if b.waiting.Len() > 0 {
+		behind = &b.waiting.First().before
 	}
 	if *behind != nil {
 		for _, g := range **behind {
@@ -99,11 +102,11 @@ func (b *backlog) dropOldest() {
 // take returns what the subscriber gets next: gaps, or a message, or neither if
 // nothing waits.
 func (b *backlog) take() (p *patterns.Publication, g *gaps) {
-	if b.ring.len() == 0 {
+	if b.waiting.Len() == 0 {
 		g, b.last = b.last, nil
 		return nil, g
 	}
-	if first := b.ring.first(); first.before != nil {
+	if first := b.waiting.First(); first.before != nil {
 		g, first.before = first.before, nil
 		return nil, g
 	}
@@ -113,17 +116,18 @@ func (b *backlog) take() (p *patterns.Publication, g *gaps) {
 
 // abandon gives up what waits, and says how many messages that were.
 func (b *backlog) abandon() (n uint64) {
-	n = uint64(b.ring.len())
+	n = uint64(b.waiting.Len())
 	b.missed += n
-	b.ring, b.last, b.bytes = ring{}, nil, 0
+	b.waiting.Clear()
+	b.last, b.bytes = nil, 0
 	return n
 }
 
 // empty says whether nothing waits.
-func (b *backlog) empty() bool { return b.ring.len() == 0 && b.last == nil }
+func (b *backlog) empty() bool { return b.waiting.Len() == 0 && b.last == nil }
 
 func (b *backlog) pop() message {
-	m := b.ring.pop()
+	m := b.waiting.Pop()
 	b.bytes -= m.size
 	return m
 }

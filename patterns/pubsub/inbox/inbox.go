@@ -102,7 +102,7 @@ func (b *Inbox) Status() patterns.SubscriptionStatus {
 	defer b.mu.Unlock()
 	return patterns.SubscriptionStatus{
 		Delivered: b.backlog.delivered, Missed: b.backlog.missed,
-		Queued: b.backlog.ring.len(), Bytes: b.backlog.bytes,
+		Queued: b.backlog.waiting.Len(), Bytes: b.backlog.bytes,
 	}
 }
 
@@ -124,7 +124,7 @@ func (b *Inbox) take() (p *patterns.Publication, g *gaps) {
 	admitted := b.waiting.admit(&b.backlog)
 	if p == nil && g == nil {
 		b.busy = false
-		b.backlog.ring.release()
+		b.backlog.waiting.Release()
 		b.settleLocked()
 	}
 	b.mu.Unlock()
