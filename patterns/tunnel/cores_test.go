@@ -237,31 +237,6 @@ func TestEnds(t *testing.T) {
 	require.False(t, e.maySend())
 }
 
-func TestTheQueueIsInOrderAndKeepsNothing(t *testing.T) {
-	// This test compares with a slice, and checks that an empty queue that was
-	// long has no memory.
-	rng := rand.New(rand.NewPCG(3, 1))
-	var q inQueue
-	var model []byte
-	for i := range 10_000 {
-		if rng.IntN(2) == 0 {
-			q.push(chunk{data: []byte{byte(i)}})
-			model = append(model, byte(i))
-		} else if len(model) > 0 {
-			require.Equal(t, model[0], q.peek().data[0])
-			require.Equal(t, model[0], q.pop().data[0])
-			model = model[1:]
-		}
-		require.Equal(t, len(model) == 0, q.empty())
-	}
-	for range 100 {
-		q.push(chunk{})
-	}
-	q.clear()
-	require.True(t, q.empty())
-	require.LessOrEqual(t, cap(q.chunks), keepQueue)
-}
-
 func TestTheTurnstileIsFair(t *testing.T) {
 	// This test lets three in, of which the second gives up.
 	var s turnstile

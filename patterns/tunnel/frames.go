@@ -81,7 +81,7 @@ func (t *Tunnel) handleData(body []byte) error {
 		t.consumed(cost(len(data))) // nobody receives it, but the other side must not wait for ever
 		return nil
 	}
-	t.in.push(chunk{data, m.Flags&wire.FlagLast != 0})
+	t.in.Push(chunk{data, m.Flags&wire.FlagLast != 0})
 	t.changedIn()
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/arke-mesh/arke/internal/fifo"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 )
@@ -19,11 +20,11 @@ import (
 type outlet struct {
 	remote *remote
 
-	mu      sync.Mutex // guards what follows
-	ring    []*Tunnel  // that have something parked; the first has its turn
-	bytes   int        // parked by all of them
-	refused []*Tunnel  // that found it full and want to know of room
-	resets  []wire.TunnelReset
+	mu      sync.Mutex          // guards what follows
+	ring    fifo.Queue[*Tunnel] // that have something parked; the first has its turn
+	bytes   int                 // parked by all of them
+	refused []*Tunnel           // that found it full and want to know of room
+	resets  fifo.Queue[wire.TunnelReset]
 	running bool
 }
 
@@ -77,7 +78,7 @@ func (o *outlet) push(t *Tunnel) {
 	o.mu.Lock()
 	if !t.queued {
 		t.queued = true
-		o.ring = append(o.ring, t)
+		o.ring.Push(t)
 	}
 	o.startLocked()
 }
@@ -90,7 +91,7 @@ func (o *outlet) reset(m wire.TunnelReset) {
 		return // it is gone, or nobody is there
 	}
 	o.mu.Lock()
-	o.resets = append(o.resets, m)
+	o.resets.Push(m)
 	o.startLocked()
 }
 
@@ -110,20 +111,19 @@ func (o *outlet) run() {
 	for {
 		o.mu.Lock()
 		switch {
-		case len(o.resets) > 0:
-			m := o.resets[0]
-			o.resets = o.resets[1:]
+		case o.resets.Len() > 0:
+			m := o.resets.Pop()
 			o.mu.Unlock()
 			_, _ = o.remote.link.SendWait(e.ctx, overlay.LaneCtl, wire.KindTunnelReset, m.AppendTo(nil))
-		case len(o.ring) > 0:
-			t := o.ring[0]
-			o.ring[0] = nil
-			o.ring = o.ring[1:]
+		case o.ring.Len() > 0:
+			t := o.ring.Pop()
 			t.queued = false
 			o.mu.Unlock()
 			o.serve(t)
 		default:
-			o.running, o.ring, o.resets = false, nil, nil
+			o.running = false
+			o.ring.Release()
+			o.resets.Release()
 			o.mu.Unlock()
 			o.invite()
 			return
@@ -169,7 +169,7 @@ func (o *outlet) sent(t *Tunnel, p parcel) {
 	o.bytes -= len(p.body)
 	if more && !t.queued {
 		t.queued = true
-		o.ring = append(o.ring, t)
+		o.ring.Push(t)
 	}
 	half := o.bytes <= parkBytes/2
 	o.mu.Unlock()

@@ -31,14 +31,20 @@ func (t *Tunnel) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// chunk is a part of a message that came.
+type chunk struct {
+	data []byte
+	last bool // of its message
+}
+
 // assemble takes chunks until a message is whole. mu is held.
 func (t *Tunnel) assemble() (body []byte, whole bool, err error) {
-	for !t.in.empty() && t.ends.wanted != endingClosed {
-		c := t.in.peek()
+	for t.in.Len() > 0 && t.ends.wanted != endingClosed {
+		c := *t.in.First()
 		if len(t.part)+len(c.data) > t.limit {
 			return nil, false, fmt.Errorf("%w: the message has more than %d bytes: use ReceiveTo", patterns.ErrTooLarge, t.limit)
 		}
-		t.in.pop()
+		t.in.Pop()
 		t.consumed(cost(len(c.data)))
 		if c.last && !t.parted {
 			return c.data, true, nil
@@ -61,7 +67,7 @@ func (t *Tunnel) more(ctx context.Context) error {
 		switch {
 		case t.ends.wanted == endingClosed && t.ends.err == nil:
 			return patterns.ErrClosed
-		case !t.in.empty():
+		case t.in.Len() > 0:
 			return nil
 		case t.ends.err != nil:
 			return t.ends.err
@@ -128,7 +134,7 @@ func (t *Tunnel) receiveTo(ctx context.Context, w io.Writer) (sum int64, err err
 		if err := t.more(ctx); err != nil {
 			return sum, t.tornIn(err, begun)
 		}
-		c := t.in.pop()
+		c := t.in.Pop()
 		if sum, err = t.writeTo(w, c.data, sum); err != nil {
 			return sum, err
 		}

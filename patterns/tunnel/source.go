@@ -78,8 +78,8 @@ func (t *Tunnel) Take() (data []byte, last, more bool, err error) {
 	switch {
 	case t.ends.wanted == endingClosed && t.ends.err == nil:
 		return nil, false, false, patterns.ErrClosed
-	case !t.in.empty():
-		c := t.in.pop()
+	case t.in.Len() > 0:
+		c := t.in.Pop()
 		// What a short chunk costs beside its bytes is free again at once:
 		// Return knows bytes only.
 		t.consumed(cost(len(c.data)) - len(c.data))

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/arke-mesh/arke/internal/fifo"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
@@ -45,10 +46,10 @@ type Tunnel struct {
 	starving  bool  // somebody waits for inBell
 	inBell    *bell // nil until somebody does
 	window    window
-	in        inQueue
-	part      []byte // the beginning of a message that is not whole
-	parted    bool   // there is one, however short
-	offered   int    // bytes sent already of the chunk that Offer refused last
+	in        fifo.Queue[chunk] // came and was not read; its bound is the window
+	part      []byte            // the beginning of a message that is not whole
+	parted    bool              // there is one, however short
+	offered   int               // bytes sent already of the chunk that Offer refused last
 
 	senders turnstile
 	blocked bool // somebody waits for outBell
@@ -193,8 +194,8 @@ func (t *Tunnel) fail(err error, drop bool) {
 
 // dropIn throws away what was not received.
 func (t *Tunnel) dropIn() {
-	for !t.in.empty() {
-		t.window.read(cost(len(t.in.pop().data)))
+	for t.in.Len() > 0 {
+		t.window.read(cost(len(t.in.Pop().data)))
 	}
 	t.part, t.parted = nil, false
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/arke-mesh/arke/internal/fifo"
 	"github.com/arke-mesh/arke/internal/wire/session"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -32,20 +33,27 @@ type tunnel struct {
 
 	// Sending.
 	credit     int
-	out        pieces // the writer has not taken them yet
-	sending    bool   // somebody's turn
-	ending     ending // what the program said behind them
-	told       ending // what of it the relay knows
+	out        fifo.Queue[piece] // the writer has not taken them yet; bounded by credit
+	sending    bool              // somebody's turn
+	ending     ending            // what the program said behind them
+	told       ending            // what of it the relay knows
 	sendChange chan struct{}
 
 	// Receiving.
 	inlet     inlet
-	in        pieces // came, and were not received yet
+	in        fifo.Queue[piece] // came, and were not received yet; bounded by the inlet
 	part      [][]byte
 	partSize  int  // of part: the beginning of a message that is not whole
 	receiving bool // somebody's turn
 	ended     bool // nothing more comes
 	inChange  chan struct{}
+}
+
+// piece is a chunk.
+type piece struct {
+	data []byte
+	last bool
+	slab *slab // that data is in; nil if it came
 }
 
 // ending is how far the program has ended a tunnel.
@@ -110,8 +118,8 @@ func (t *tunnel) Next() session.Frame {
 		frames.credit = session.TunnelCredit{ID: t.id, Credit: uint32(credit), Read: uint32(read)}
 		return &frames.credit
 	}
-	if !t.out.empty() {
-		p := t.out.pop()
+	if t.out.Len() > 0 {
+		p := t.out.Pop()
 		frames.sent = append(frames.sent, p.slab)
 		frames.data = session.TunnelData{ID: t.id, Last: p.last, Chunk: p.data}
 		return &frames.data
@@ -134,7 +142,7 @@ func (t *tunnel) settle() {
 		return
 	}
 	t.over = true
-	t.out.clear()
+	t.out.Clear()
 	t.attachment.forgetTunnel(t.id)
 	notify(&t.sendChange)
 	notify(&t.inChange)
@@ -156,7 +164,7 @@ func (t *tunnel) failLocked(err error, drop bool) {
 	}
 	t.err = err
 	if drop {
-		t.in.clear()
+		t.in.Clear()
 		t.part, t.partSize, t.ended = nil, 0, false
 	}
 	t.settle()

@@ -30,7 +30,7 @@ func (t *tunnel) handleData(f *session.TunnelData) error {
 	case !t.inlet.came(len(f.Chunk)):
 		return errCredit
 	}
-	t.in.push(piece{data: f.Chunk, last: f.Last})
+	t.in.Push(piece{data: f.Chunk, last: f.Last})
 	if t.ending == endingClosed {
 		t.dropIn()
 		return nil
@@ -41,8 +41,8 @@ func (t *tunnel) handleData(f *session.TunnelData) error {
 
 // dropIn throws away what was not received. The caller holds mu.
 func (t *tunnel) dropIn() {
-	for !t.in.empty() {
-		t.consumed(len(t.in.pop().data))
+	for t.in.Len() > 0 {
+		t.consumed(len(t.in.Pop().data))
 	}
 	t.part, t.partSize = nil, 0
 }
@@ -68,7 +68,7 @@ func (t *tunnel) handleReset(f *session.TunnelReset) {
 
 // consumed gives credit for a chunk that was read.
 func (t *tunnel) consumed(n int) {
-	if t.inlet.consumed(n, t.in.empty()) {
+	if t.inlet.consumed(n, t.in.Len() == 0) {
 		t.ready()
 	}
 }
@@ -95,7 +95,7 @@ func (t *tunnel) more(ctx context.Context) error {
 		switch {
 		case t.ending == endingClosed:
 			return patterns.ErrClosed
-		case !t.in.empty():
+		case t.in.Len() > 0:
 			return nil
 		case t.ended && t.partSize == 0 && t.part == nil:
 			return io.EOF
@@ -122,10 +122,10 @@ func (t *tunnel) Receive(ctx context.Context) ([]byte, error) {
 		if err := t.more(ctx); err != nil {
 			return nil, err
 		}
-		if n := t.partSize + len(t.in.first().data); n > t.limit {
+		if n := t.partSize + len(t.in.First().data); n > t.limit {
 			return nil, fmt.Errorf("%w: the message has more than %d bytes: use ReceiveTo", patterns.ErrTooLarge, t.limit)
 		}
-		p := t.in.pop()
+		p := t.in.Pop()
 		t.consumed(len(p.data))
 		if p.last && t.part == nil {
 			return p.data, nil
@@ -166,7 +166,7 @@ func (t *tunnel) ReceiveTo(ctx context.Context, w io.Writer) (int64, error) {
 		if err := t.more(ctx); err != nil {
 			return n, t.torn(err, n)
 		}
-		p := t.in.pop()
+		p := t.in.Pop()
 		if err := t.write(w, p.data, &n); err != nil {
 			return n, err
 		}

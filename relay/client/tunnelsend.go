@@ -125,7 +125,7 @@ func (t *tunnel) put(p piece) error {
 	if err := t.sendErr(); err != nil {
 		return err
 	}
-	t.out.push(p)
+	t.out.Push(p)
 	t.ready()
 	return nil
 }
@@ -147,10 +147,10 @@ func (t *tunnel) TrySend(body []byte) error {
 	}
 	t.credit -= cost
 	for len(body) > session.MaxChunk {
-		t.out.push(t.copied(body[:session.MaxChunk], false))
+		t.out.Push(t.copied(body[:session.MaxChunk], false))
 		body = body[session.MaxChunk:]
 	}
-	t.out.push(t.copied(body, true))
+	t.out.Push(t.copied(body, true))
 	t.ready()
 	return nil
 }

@@ -67,29 +67,3 @@ func TestShortChunksShareASlab(t *testing.T) {
 	s.giveBack([]*slab{next})
 	require.Nil(t, s.filling)
 }
-
-// This test checks that a queue of pieces keeps their order, and next to no memory
-// when it is empty.
-func TestPiecesAreInOrder(t *testing.T) {
-	var q pieces
-	in, out := 0, 0
-	for round := range 100 {
-		for range round % 17 {
-			q.push(piece{data: []byte{byte(in)}})
-			in++
-		}
-		for range round % 13 {
-			if q.empty() {
-				break
-			}
-			require.Equal(t, []byte{byte(out)}, q.first().data)
-			require.Equal(t, []byte{byte(out)}, q.pop().data)
-			out++
-		}
-	}
-	for ; !q.empty(); out++ {
-		require.Equal(t, byte(out), q.pop().data[0])
-	}
-	require.Equal(t, in, out)
-	require.LessOrEqual(t, cap(q.list), keepPieces)
-}
