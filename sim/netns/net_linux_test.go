@@ -87,6 +87,20 @@ func (s *story) answers(p play.Participant, by string) {
 	})
 }
 
+// swiftly tries until it took less than the bound. A busy machine can make
+// every try slower, and none faster: one that is fast enough proves that the
+// rest is the machine's.
+func swiftly(t *testing.T, bound time.Duration, what string, try func() time.Duration) {
+	t.Helper()
+	begun := time.Now()
+	best := try()
+	for best >= bound && time.Since(begun) < patience {
+		best = min(best, try())
+	}
+	require.Less(t, best, bound, what)
+	t.Logf("%s takes %v at best", what, best)
+}
+
 func (s *story) apply(do string, nodes ...string) {
 	s.Helper()
 	require.NoError(s, s.Net.Apply(scenario.Action{Do: do, Nodes: nodes}))
@@ -119,16 +133,17 @@ func TestRequestsCrossTheNetwork(t *testing.T) {
 		t.Logf("two nodes started in %v", time.Since(begun))
 		s.serve(b, "b")
 		s.answers(a, "b")
-		best := time.Hour
-		for range 20 {
-			begun := time.Now()
-			_, err := s.ask(a, 2*time.Second)
-			require.NoError(t, err)
-			best = min(best, time.Since(begun))
-		}
-		t.Logf("a request takes %v at best", best)
-		require.GreaterOrEqual(t, best, 20*time.Millisecond)
-		require.Less(t, best, 35*time.Millisecond)
+		swiftly(t, 35*time.Millisecond, "a request", func() time.Duration {
+			best := time.Hour
+			for range 20 {
+				begun := time.Now()
+				_, err := s.ask(a, patience)
+				require.NoError(t, err)
+				best = min(best, time.Since(begun))
+			}
+			require.GreaterOrEqual(t, best, 20*time.Millisecond)
+			return best
+		})
 		status, err := a.Status(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, a.Peer(), status.Peer)
@@ -147,20 +162,23 @@ func TestACrashIsSeenAndARestartIsTheSamePeer(t *testing.T) {
 		s.serve(b, "b")
 		s.answers(a, "b")
 		peer := b.Peer()
-		s.apply("crash", "b")
-		begun := time.Now()
-		harness.Eventually(t, patience, "that b is missed", func() error {
-			if _, err := s.ask(a, 2*time.Second); err == nil {
-				return fmt.Errorf("b answered")
-			}
-			return nil
+		swiftly(t, time.Second, "to miss b", func() time.Duration { // silence would take longer
+			s.apply("crash", "b")
+			begun := time.Now()
+			harness.Eventually(t, patience, "that b is missed", func() error {
+				if _, err := s.ask(a, 2*time.Second); err == nil {
+					return fmt.Errorf("b answered")
+				}
+				return nil
+			})
+			took := time.Since(begun)
+			require.NoError(t, b.Close())
+			b = s.start("b")
+			require.Equal(t, peer, b.Peer())
+			s.serve(b, "b again")
+			s.answers(a, "b again")
+			return took
 		})
-		require.Less(t, time.Since(begun), time.Second)
-		require.NoError(t, b.Close())
-		b = s.start("b")
-		require.Equal(t, peer, b.Peer())
-		s.serve(b, "b again")
-		s.answers(a, "b again")
 	})
 }
 
@@ -172,15 +190,28 @@ func TestSilenceIsNotSeen(t *testing.T) {
 		a, b := s.start("a"), s.start("b")
 		s.serve(b, "b")
 		s.answers(a, "b")
-		s.apply("silence", "b")
-		begun := time.Now()
-		_, err := s.ask(a, 700*time.Millisecond)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.GreaterOrEqual(t, time.Since(begun), 700*time.Millisecond)
-		require.NoError(t, b.Close())
-		b = s.start("b")
-		s.serve(b, "b again")
-		s.answers(a, "b again")
+		// From three beats after the last byte on a knows. A machine that is too
+		// slow to ask before that proves nothing: it is tried again.
+		const knows = 1200 * time.Millisecond
+		for begun, told := time.Now(), false; !told; {
+			require.Less(t, time.Since(begun), patience)
+			heard := time.Now()
+			_, err := s.ask(a, patience)
+			require.NoError(t, err)
+			s.apply("silence", "b")
+			asked := time.Now()
+			_, err = s.ask(a, 700*time.Millisecond)
+			took := time.Since(asked)
+			require.Error(t, err)
+			if told = time.Since(heard) < knows; told {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.GreaterOrEqual(t, took, 700*time.Millisecond)
+			}
+			require.NoError(t, b.Close())
+			b = s.start("b")
+			s.serve(b, "b again")
+			s.answers(a, "b again")
+		}
 	})
 }
 
@@ -330,14 +361,21 @@ func TestLeftoversOfOthersAreSwept(t *testing.T) {
 // is called after the end.
 func TestTheAgendaCallsWhenItIsTime(t *testing.T) {
 	a := newAgenda()
-	got := make(chan time.Duration, 3)
-	call := func() { got <- a.now() }
-	a.at(40*time.Millisecond, call)
-	a.at(0, call)
-	a.at(time.Hour, call)
-	require.Less(t, <-got, 40*time.Millisecond)
-	require.GreaterOrEqual(t, <-got, 40*time.Millisecond)
+	type call struct {
+		name string
+		at   time.Duration
+	}
+	got := make(chan call, 3)
+	plan := func(name string, at time.Duration) { a.at(at, func() { got <- call{name, a.now()} }) }
+	plan("never", time.Hour)
+	plan("at once", 0)
+	require.Equal(t, "at once", (<-got).name)
+	later := a.now() + 40*time.Millisecond
+	plan("later", later)
+	last := <-got
+	require.Equal(t, "later", last.name)
+	require.GreaterOrEqual(t, last.at, later)
 	a.close()
-	a.at(0, call)
+	plan("too late", 0)
 	require.Empty(t, got)
 }

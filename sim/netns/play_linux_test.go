@@ -46,7 +46,7 @@ func TestAScenarioPlays(t *testing.T) {
 		require.NoError(t, err)
 		h, err := play.Play(t.Context(), n, s, play.Options{})
 		require.NoError(t, err)
-		verdict := check.Judge(h, check.Rules{})
+		verdict := check.Judge(h, check.LevelRules("net"))
 		require.Empty(t, verdict.Violations)
 		require.Greater(t, len(h.Requests), 150)
 		require.Len(t, h.Nodes, 4, "three nodes, one of them twice")

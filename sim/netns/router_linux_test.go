@@ -4,6 +4,7 @@
 package netns
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/sim/link"
+	"github.com/arke-mesh/arke/tests/harness"
 )
 
 // lab is some namespaces without relays.
@@ -111,23 +113,36 @@ func (l *lab) tcp(from, to int) (client, server net.Conn) {
 	return client, server
 }
 
+// counted waits until so many packets have met a fate.
+func (l *lab) counted(f fate, want uint64) {
+	l.Helper()
+	harness.Eventually(l.T, patience, "the count", func() error {
+		if got := l.net.router.counts[f].Load(); got != want {
+			return fmt.Errorf("it is %d, not %d", got, want)
+		}
+		return nil
+	})
+}
+
 // TestRoundTripsTakeWhatWasAsked checks the latency that real kernels measure
 // against the one of the model.
 func TestRoundTripsTakeWhatWasAsked(t *testing.T) {
 	for _, latency := range []time.Duration{0, 2 * time.Millisecond, 30 * time.Millisecond} {
 		l := newLab(t, 2, link.Model{Latency: latency})
 		c := l.echo(1, 0)
-		var rtts []time.Duration
-		for range 100 {
-			rtt, ok := l.ping(c, time.Second)
-			require.True(t, ok)
-			require.GreaterOrEqual(t, rtt, 2*latency)
-			rtts = append(rtts, rtt)
-		}
-		slices.Sort(rtts)
-		t.Logf("asked %v: p50 %v, p99 %v; delivered late p50 %v, p99 %v", 2*latency, rtts[50], rtts[98],
-			l.net.router.post.late.percentile(50), l.net.router.post.late.percentile(99))
-		require.Less(t, rtts[50], 2*latency+3*time.Millisecond, "a busy machine is granted much")
+		swiftly(t, 2*latency+3*time.Millisecond, "half of the round trips", func() time.Duration {
+			var rtts []time.Duration
+			for range 100 {
+				rtt, ok := l.ping(c, patience)
+				require.True(t, ok)
+				require.GreaterOrEqual(t, rtt, 2*latency)
+				rtts = append(rtts, rtt)
+			}
+			slices.Sort(rtts)
+			t.Logf("asked %v: p50 %v, p99 %v; delivered late p50 %v, p99 %v", 2*latency, rtts[50], rtts[98],
+				l.net.router.post.late.percentile(50), l.net.router.post.late.percentile(99))
+			return rtts[50]
+		})
 	}
 }
 
@@ -152,16 +167,21 @@ func TestLossesAreThoseOfTheModel(t *testing.T) {
 			got++
 		}
 	}
-	for range sent / 10 {
+	missing := func() uint64 { return l.net.router.counts[lost].Load() }
+	for round := range sent / 10 {
 		for range 10 {
 			_, err := c.Write(buf)
 			require.NoError(t, err)
 		}
-		receive(2 * time.Millisecond)
+		// The next ones go when it is known what became of these: no buffer of
+		// the kernel overflows, however slow the machine is.
+		for begun := time.Now(); got+int(missing()) < 10*(round+1); receive(2 * time.Millisecond) {
+			require.Less(t, time.Since(begun), patience)
+		}
 	}
-	receive(time.Second / 2)
+	receive(50 * time.Millisecond)
 	require.InDelta(t, sent*8/10, got, sent/20)
-	require.EqualValues(t, sent-got, l.net.router.counts[lost].Load())
+	require.EqualValues(t, sent-got, missing())
 }
 
 // TestACutHasADirection checks that a wire which is cut one way still carries
@@ -172,15 +192,16 @@ func TestACutHasADirection(t *testing.T) {
 	l.wires.cutOff([]string{"b"}, []string{"a"}, true)
 	_, ok := l.ping(ab, 50*time.Millisecond)
 	require.False(t, ok, "the answer was cut")
-	_, ok = l.ping(ac, time.Second)
+	l.counted(cut, 1)
+	_, ok = l.ping(ac, patience)
 	require.True(t, ok, "of somebody else")
-	require.EqualValues(t, 1, l.net.router.counts[cut].Load())
 	_, ok = l.ping(ba, 50*time.Millisecond)
 	require.False(t, ok, "the question was cut")
-	require.EqualValues(t, 2, l.net.router.counts[cut].Load())
+	l.counted(cut, 2)
 	l.wires.cutOff([]string{"b"}, []string{"a"}, false)
-	_, ok = l.ping(ba, time.Second)
+	_, ok = l.ping(ba, patience)
 	require.True(t, ok)
+	l.counted(cut, 2)
 }
 
 // TestAClogHoldsPackets checks that nothing passes a clogged wire, and that
@@ -191,8 +212,9 @@ func TestAClogHoldsPackets(t *testing.T) {
 	l.wires.clog([]string{"a"}, []string{"b"})
 	_, ok := l.ping(c, 50*time.Millisecond)
 	require.False(t, ok)
+	l.counted(held, 1)
 	l.net.resume(l.wires.unclog([]string{"a"}, []string{"b"}))
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Second)))
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(patience)))
 	_, err := c.Read(make([]byte, 100))
 	require.NoError(t, err)
 }
@@ -220,17 +242,19 @@ func TestCorruptionGetsPastTheKernel(t *testing.T) {
 // pass.
 func TestBandwidthIsBounded(t *testing.T) {
 	l := newLab(t, 2, link.Model{Latency: 5 * time.Millisecond, Mbps: 20})
-	client, server := l.tcp(0, 1)
 	const size = 2 << 20
-	go func() { _, _ = client.Write(make([]byte, size)); client.Close() }()
-	begun := time.Now()
-	n, err := io.Copy(io.Discard, server)
-	require.NoError(t, err)
-	require.EqualValues(t, size, n)
-	mbps := float64(n) * 8 / 1e6 / time.Since(begun).Seconds()
-	t.Logf("asked 20 Mbit/s, got %.1f", mbps)
-	require.Less(t, mbps, 20.0)
-	require.Greater(t, mbps, 8.0, "a busy machine is granted much")
+	at := func(mbps float64) time.Duration { return time.Duration(size * 8 / 1e6 / mbps * float64(time.Second)) }
+	swiftly(t, at(8), "2 MiB at 20 Mbit/s", func() time.Duration {
+		client, server := l.tcp(0, 1)
+		begun := time.Now()
+		go func() { _, _ = client.Write(make([]byte, size)); client.Close() }()
+		n, err := io.Copy(io.Discard, server)
+		took := time.Since(begun)
+		require.NoError(t, err)
+		require.EqualValues(t, size, n)
+		require.Greater(t, took, at(20))
+		return took
+	})
 }
 
 // TestTheProcessStaysWhereItIs checks that namespaces never take the thread
