@@ -172,8 +172,8 @@
 //	8      session: random, the source's
 //	2      run: numbering begins anew with each, for one receiver
 //	4      epoch of the path; 0 = the receiver passes it on to nobody
-//	8      number: counts what the source addressed to the receiver, from 1; 0 =
-//	       it is not for the receiver itself
+//	8      number: counts what the source addressed to the receiver, from 1 to 2^62,
+//	       as all such numbers; 0 = it is not for the receiver itself
 //	2      count of skips, then as often:
 //	2      index of a stop in the path
 //	4      what has been addressed to it on other ways, since this was told last; all

@@ -79,7 +79,7 @@ func (s *Stop) Size() int {
 // DecodePath decodes the body of a KindPath frame. It does not alias b.
 func DecodePath(b []byte) (Path, error) {
 	r := reader{b: b}
-	m := Path{Session: r.uint64(), Run: r.uint16(), Number: r.uint64(), Epoch: r.uint32(), Flags: r.uint8()}
+	m := Path{Session: r.uint64(), Run: r.uint16(), Number: r.number(), Epoch: r.uint32(), Flags: r.uint8()}
 	m.Source, m.Group = r.short(), r.short()
 	n := int(r.uint16())
 	switch {
@@ -106,7 +106,7 @@ func DecodePath(b []byte) (Path, error) {
 }
 
 func decodeStop(r *reader) (Stop, error) {
-	s := Stop{Peer: r.short(), Incarnation: r.uint64(), Run: r.uint16(), Number: r.uint64()}
+	s := Stop{Peer: r.short(), Incarnation: r.uint64(), Run: r.uint16(), Number: r.number()}
 	addrs := int(r.uint8())
 	if addrs > MaxStopAddrs {
 		return Stop{}, malformed("path: addresses")

@@ -9,10 +9,13 @@ import "encoding/binary"
 // for patterns that begin with a wildcard. FlagSealed is Publish's, too.
 const FlagRoot uint8 = 1 << 2
 
+// MaxNumber bounds the counts of publications: none gets there, and sums of a
+// few do not overflow. What says more is malformed.
+const MaxNumber = 1 << 62
+
 const (
-	publishHead = 8 + 2 + 4 + 8 + 2
-	skipSize    = 2 + 4
-	pickSize    = 8 + 8
+	skipSize = 2 + 4
+	pickSize = 8 + 8
 )
 
 // Publish carries one message of a topic to one node, and through it to those
@@ -29,7 +32,8 @@ type Publish struct {
 	// nobody.
 	Epoch uint32
 	// Number counts from 1 what the source addressed to the receiver in this
-	// session and run; 0 = the message is not for the receiver itself.
+	// session and run, to MaxNumber; 0 = the message is not for the receiver
+	// itself.
 	Number uint64
 	// Skips are counts that nodes behind the receiver have been sent on
 	// another way.
@@ -113,7 +117,7 @@ func (m *Publish) AppendTo(dst []byte) []byte {
 // the rest does not. Whether the topic is one is not judged.
 func DecodePublish(b []byte) (Publish, error) {
 	r := reader{b: b}
-	m := Publish{Session: r.uint64(), Run: r.uint16(), Epoch: r.uint32(), Number: r.uint64()}
+	m := Publish{Session: r.uint64(), Run: r.uint16(), Epoch: r.uint32(), Number: r.number()}
 	m.Skips = r.skips()
 	m.Tail = r.b
 	m.Flags = r.uint8()
@@ -136,6 +140,12 @@ func DecodePublish(b []byte) (Publish, error) {
 		return Publish{}, err
 	}
 	return m, nil
+}
+
+func (r *reader) number() uint64 {
+	n := r.uint64()
+	r.bad = r.bad || n > MaxNumber
+	return n
 }
 
 func (r *reader) skips() []Skip {

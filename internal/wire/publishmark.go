@@ -27,7 +27,7 @@ func (m PublishMark) AppendTo(dst []byte) []byte {
 // DecodePublishMark decodes the body of a KindPublishMark frame.
 func DecodePublishMark(b []byte) (PublishMark, error) {
 	r := reader{b: b}
-	m := PublishMark{Session: r.uint64(), Run: r.uint16(), Number: r.uint64(), Source: r.short(), Group: r.short()}
+	m := PublishMark{Session: r.uint64(), Run: r.uint16(), Number: r.number(), Source: r.short(), Group: r.short()}
 	if r.bad || len(r.b) > 0 || len(m.Source) > MaxPeerID {
 		return PublishMark{}, malformed("publish mark")
 	}

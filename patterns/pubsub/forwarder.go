@@ -161,6 +161,7 @@ func (e *Engine) republish(source peer.ID, m *wire.Publish) {
 // missRelayed tells the root group that messages are missing that were to be
 // passed on to it: at most so many for each node.
 func (e *Engine) missRelayed(n uint64) {
+	n = min(n, maxRelayedGap)
 	e.mu.Lock()
 	c := e.courses[rootGroup]
 	e.mu.Unlock()

@@ -6,6 +6,7 @@ package pubsub
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -192,6 +193,40 @@ func TestStreamsAndPathsAreBounded(t *testing.T) {
 		l.comes("p", wire.KindPath, p.AppendTo(nil))
 	}
 	require.EqualValues(t, 2, l.dropped(dropPath))
+}
+
+func TestCountsThatWouldOverflowAreRefused(t *testing.T) {
+	// This test says that more was published than can be counted, where the sum
+	// with one would be 0 again: the hole had no end, and filled the memory. The
+	// most that may be said is a gap like any other.
+	l := newLone(t)
+	got := make(catcher, 100)
+	_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
+	require.NoError(t, err)
+	for _, number := range []uint64{math.MaxUint64, wire.MaxNumber + 1} {
+		mark := wire.PublishMark{Session: 1, Run: 1, Number: number, Group: "news"}
+		l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
+		l.publish("p", wire.Publish{Session: 1, Run: 1, Number: number, Topic: "news.a"})
+		path := wire.Path{Session: 1, Run: 1, Number: number, Epoch: 1, Group: "news"}
+		l.comes("p", wire.KindPath, path.AppendTo(nil))
+	}
+	require.EqualValues(t, 6, l.dropped(dropMalformed))
+	l.publish("p", wire.Publish{Session: 1, Run: 1, Number: wire.MaxNumber, Topic: "news.a", Body: []byte("last")})
+	require.Equal(t, fmt.Sprint("gap ", wire.MaxNumber-1), got.next(t))
+	require.Equal(t, "news.a last", got.next(t))
+}
+
+func TestNobodyCanSayThatMoreIsMissingInTheRootGroupThanCanBe(t *testing.T) {
+	// This test has a publisher tell a forwarder of the root group that it has
+	// published more than anybody can have: the forwarder's own count, which is
+	// for all publishers, goes on by a little of that.
+	l := newLone(t)
+	got := make(catcher, 100)
+	_, err := l.Engine.Subscribe(t.Context(), ">", got, patterns.SubscribeOptions{})
+	require.NoError(t, err)
+	mark := wire.PublishMark{Session: 1, Run: 1, Number: wire.MaxNumber, Group: rootForwards}
+	l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
+	require.Equal(t, fmt.Sprint("gap ", maxRelayedGap), got.next(t))
 }
 
 func TestAPathThatIsToldAnewBeginsAnew(t *testing.T) {

@@ -101,6 +101,9 @@ const (
 	maxQueueName = 255
 	// pathBytes bounds one part of a path.
 	pathBytes = 48 << 10
+	// maxRelayedGap bounds what one publisher can say is missing in the root
+	// group, whose count belongs to all: nobody has lost so much.
+	maxRelayedGap = 1 << 32
 	// maxSkips is how many skips travel with a message; beyond, the path is
 	// told anew.
 	maxSkips = 128
