@@ -34,7 +34,7 @@ type stage struct {
 // play runs f with a stage.
 func play(t *testing.T, f func(t *testing.T, s *stage)) {
 	t.Helper()
-	sim.Run(t, sim.Config{Seed: 1, Watchdog: 5 * time.Second}, func(t *testing.T, n *sim.Network) { f(t, newStage(t, n)) })
+	sim.Run(t, sim.Config{Seed: 1}, func(t *testing.T, n *sim.Network) { f(t, newStage(t, n)) })
 }
 
 func newStage(t *testing.T, n *sim.Network) *stage {
