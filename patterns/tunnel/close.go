@@ -87,8 +87,8 @@ func (t *Tunnel) sayDue() {
 // The senders' turn is taken; mu is held, and released meanwhile.
 func (t *Tunnel) sayEnd() {
 	e := t.ends.due()
-	if t.ends.heard == endingClosed {
-		t.dropParked() // nobody wants it
+	if t.ends.heard == endingClosed && t.stream == nil {
+		t.dropParked() // nobody wants it; but what is sealed has a number, and must go before the end
 	}
 	t.unlock(true)
 	f := t.endFrame(e == endingClosed)

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tunnel
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+func TestASealedTunnelEndsInGoodOrderBehindWhatNobodyWants(t *testing.T) {
+	// This test has chunks of a sealed tunnel wait for room when the other side
+	// says that it does not receive any more. They are numbered: if one did not
+	// go, the end behind them would be taken for a forged one.
+	inSealedRig(t, func(t *testing.T, r sealedRig) {
+		r.link.frames()
+		r.link.fill()
+		for range 3 {
+			require.NoError(t, r.tunnel.TrySend([]byte("unwanted")))
+		}
+		synctest.Wait()
+		closed := wire.TunnelEnd{ID: r.tunnel.id, Flags: wire.FlagClosed, Seal: r.far.Seal(nil, nil, wire.FlagClosed)}
+		r.hear(wire.KindTunnelEnd, closed.AppendTo(nil))
+		r.link.empty()
+		synctest.Wait()
+		require.NoError(t, r.tunnel.Err())
+		frames := r.link.frames()
+		require.Len(t, frames, 4)
+		for i, f := range frames {
+			if i < 3 {
+				m, err := wire.DecodeTunnelData(f.body)
+				require.NoError(t, err)
+				_, err = r.far.Open(m.Payload, m.Flags)
+				require.NoError(t, err)
+				continue
+			}
+			m, err := wire.DecodeTunnelEnd(f.body)
+			require.NoError(t, err)
+			_, err = r.far.Open(m.Seal, m.Flags)
+			require.NoError(t, err)
+		}
+		require.Zero(t, r.engine.Status())
+	})
+}
