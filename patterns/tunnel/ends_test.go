@@ -4,6 +4,7 @@
 package tunnel
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 
@@ -44,5 +45,31 @@ func TestASealedTunnelEndsInGoodOrderBehindWhatNobodyWants(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.Zero(t, r.engine.Status())
+	})
+}
+
+func TestAnEndIsNotLostWithASenderThatGaveUp(t *testing.T) {
+	// This test ends a tunnel at the moment when it is the turn of a sender that
+	// has just given up waiting for it: who passes the turn on says the end.
+	inRig(t, false, func(t *testing.T, r *rig) {
+		tunnel := r.open()
+		tunnel.mu.Lock()
+		require.True(t, tunnel.senders.try())
+		tunnel.mu.Unlock()
+		ctx, cancel := context.WithCancel(t.Context())
+		sent := make(chan error, 1)
+		go func() { sent <- tunnel.Send(ctx, []byte("x")) }()
+		synctest.Wait()
+
+		tunnel.mu.Lock()
+		require.NotNil(t, tunnel.senders.leave())
+		cancel()
+		tunnel.end(endingSend)
+		tunnel.mu.Unlock()
+		require.ErrorIs(t, <-sent, context.Canceled)
+		synctest.Wait()
+		frames := r.link.frames()
+		require.Len(t, frames, 1)
+		require.Equal(t, wire.KindTunnelEnd, frames[0].kind)
 	})
 }

@@ -30,10 +30,13 @@ func (t *Tunnel) enter(ctx context.Context, s *turnstile, name string) error {
 	}
 	t.take(name)
 	t.mu.Lock()
-	if !s.forget(wait) {
-		t.leave(s, name)
-	} else {
+	switch {
+	case s.forget(wait):
 		t.mu.Unlock()
+	case s == &t.senders: // it was the caller's turn: an end may have relied on it
+		t.leaveSending()
+	default:
+		t.leave(s, name)
 	}
 	return late(ctx)
 }
