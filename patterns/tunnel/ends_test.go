@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
 )
 
 func TestASealedTunnelEndsInGoodOrderBehindWhatNobodyWants(t *testing.T) {
@@ -71,5 +72,18 @@ func TestAnEndIsNotLostWithASenderThatGaveUp(t *testing.T) {
 		frames := r.link.frames()
 		require.Len(t, frames, 1)
 		require.Equal(t, wire.KindTunnelEnd, frames[0].kind)
+	})
+}
+
+func TestAnEngineThatStopsDuringAnOpeningClosesTheTunnel(t *testing.T) {
+	// This test stops the engine while the answer to an opening is on its way:
+	// the tunnel is closed as those are that were there, and nothing is left.
+	inRig(t, false, func(t *testing.T, r *rig) {
+		r.before = func(wire.TunnelOpen) { r.engine.Stop() }
+		tunnel, err := r.engine.Open(t.Context(), "pipe", patterns.Message{}, patterns.RequestOptions{})
+		require.NoError(t, err)
+		require.ErrorIs(t, tunnel.Err(), patterns.ErrClosed)
+		require.Zero(t, r.engine.Status())
+		require.Zero(t, r.link.held)
 	})
 }

@@ -167,13 +167,16 @@ func (e *Engine) join(p peer.ID, o *opening, t *Tunnel) {
 	}
 	delete(e.openings, o.id)
 	r.opened[t.id] = t
-	spilled := o.spilled
+	spilled, closed := o.spilled, e.closed
 	r.joining--
 	e.mu.Unlock()
 	r.hold()
 	t.mu.Lock()
-	if spilled {
+	switch {
+	case spilled:
 		t.breakOff(wire.TunnelReset{Cause: wire.CauseViolation, Text: errNoCredit.Error()}, patterns.ErrInterrupted)
+	case closed: // Stop did not see it
+		t.fail(patterns.ErrClosed, false)
 	}
 	over := t.over
 	t.unlock(true)
