@@ -156,6 +156,7 @@ func (e *Engine) sweep() {
 			left = append(left, f)
 		}
 	}
+	clear(all[len(left):]) // no tunnel is kept by having been here
 	e.mu.Lock()
 	e.fresh = append(left, e.fresh...)
 	more := len(e.fresh) > 0 && !e.closed

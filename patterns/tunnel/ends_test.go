@@ -5,8 +5,10 @@ package tunnel
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -85,5 +87,24 @@ func TestAnEngineThatStopsDuringAnOpeningClosesTheTunnel(t *testing.T) {
 		require.ErrorIs(t, tunnel.Err(), patterns.ErrClosed)
 		require.Zero(t, r.engine.Status())
 		require.Zero(t, r.link.held)
+	})
+}
+
+func TestWhoWasWaitedForIsNotKept(t *testing.T) {
+	// This test has openers say their word, and looks whether the list of those
+	// who had yet to say it keeps their tunnels, and the messages they were
+	// opened with, when these are over.
+	inRig(t, false, func(t *testing.T, r *rig) {
+		var spoken []weak.Pointer[Tunnel]
+		for range 100 {
+			tunnel := &Tunnel{engine: r.engine, known: true, over: true}
+			spoken = append(spoken, weak.Make(tunnel))
+			r.engine.expectWord(tunnel, r.engine.start)
+		}
+		r.engine.sweep()
+		runtime.GC()
+		for _, p := range spoken {
+			require.True(t, p.Value() == nil)
+		}
 	})
 }
