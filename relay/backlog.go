@@ -6,6 +6,7 @@ package relay
 import (
 	"slices"
 
+	"github.com/arke-mesh/arke/internal/fifo"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -21,14 +22,13 @@ type backlog struct {
 	overflow patterns.Overflow
 
 	lead    []patterns.Gap // stand before the first waiting message
-	waiting []waiting      // from head on
-	head    int
+	waiting fifo.Queue[waiting]
 	bytes   int // of what waits
 	missed  uint64
 
-	sent    uint64   // number of the last one that was handed out
-	unread  []unread // messages that the client has not taken
-	unbytes int      // bytes of them
+	sent    uint64             // number of the last one that was handed out
+	unread  fifo.Queue[unread] // messages that the client has not taken
+	unbytes int                // bytes of them
 }
 
 // bounds are messages, and bytes of topics, headers and bodies.
@@ -61,11 +61,11 @@ type unread struct {
 // may wait here, too, until the connection fetches it.
 func (b *backlog) hasRoom(size int) bool {
 	all := bounds{b.limits.length + b.window.length, b.limits.bytes + b.window.bytes}
-	return b.length() == 0 || all.room(size, b.length()+len(b.unread), b.bytes+b.unbytes)
+	return b.length() == 0 || all.room(size, b.length()+b.unread.Len(), b.bytes+b.unbytes)
 }
 
 // length is how many messages wait.
-func (b *backlog) length() int { return len(b.waiting) - b.head }
+func (b *backlog) length() int { return b.waiting.Len() }
 
 // empty says that nothing waits, gaps included.
 func (b *backlog) empty() bool { return b.length() == 0 && len(b.lead) == 0 }
@@ -89,7 +89,7 @@ func (b *backlog) put(p *patterns.Publication, size int, tight bool) (dropped in
 		b.lead = joined(b.lead, append([]patterns.Gap{dropOf(oldest.p, reason)}, oldest.after...))
 		b.missed++
 	}
-	b.waiting = append(b.waiting, waiting{p: p, size: size})
+	b.waiting.Push(waiting{p: p, size: size})
 	b.bytes += size
 	return dropped
 }
@@ -105,7 +105,7 @@ func (b *backlog) gap(g patterns.Gap) {
 		b.lead = joined(b.lead, []patterns.Gap{g})
 		return
 	}
-	last := &b.waiting[len(b.waiting)-1]
+	last := b.waiting.At(b.length() - 1)
 	last.after = joined(last.after, []patterns.Gap{g})
 }
 
@@ -129,25 +129,15 @@ func joined(list, more []patterns.Gap) []patterns.Gap {
 
 // pop returns the message that waits longest; there must be one.
 func (b *backlog) pop() waiting {
-	w := b.waiting[b.head]
-	b.waiting[b.head] = waiting{}
-	b.head++
+	w := b.waiting.Pop()
 	b.bytes -= w.size
-	switch {
-	case b.head == len(b.waiting):
-		// What waits seldom holds no memory while nothing does.
-		b.waiting, b.head = nil, 0
-	case b.head >= 64 && b.head > len(b.waiting)/2:
-		b.waiting = append(b.waiting[:0], b.waiting[b.head:]...)
-		b.head = 0
-	}
 	return w
 }
 
 // next hands out what goes next, with its number: a message, or else a gap; ok
 // is false if there is nothing, or no window for it.
 func (b *backlog) next() (p *patterns.Publication, g patterns.Gap, number uint64, ok bool) {
-	if !b.window.open(len(b.unread), b.unbytes) {
+	if !b.window.open(b.unread.Len(), b.unbytes) {
 		return nil, g, 0, false // gaps wait, too, or a client's would have no end
 	}
 	if len(b.lead) > 0 {
@@ -160,12 +150,13 @@ func (b *backlog) next() (p *patterns.Publication, g patterns.Gap, number uint64
 		return nil, g, b.sent, true
 	}
 	if b.length() == 0 {
+		b.waiting.Release() // it may stay empty for long
 		return nil, g, 0, false
 	}
 	w := b.pop()
 	b.lead = w.after
 	b.sent++
-	b.unread = append(b.unread, unread{b.sent, w.size})
+	b.unread.Push(unread{b.sent, w.size})
 	b.unbytes += w.size
 	return w.p, g, b.sent, true
 }
@@ -176,14 +167,8 @@ func (b *backlog) taken(number uint64) bool {
 	if number > b.sent {
 		return false
 	}
-	n := 0
-	for n < len(b.unread) && b.unread[n].number <= number {
-		b.unbytes -= b.unread[n].size
-		n++
-	}
-	b.unread = append(b.unread[:0], b.unread[n:]...)
-	if len(b.unread) == 0 && cap(b.unread) > 16 {
-		b.unread = nil
+	for b.unread.Len() > 0 && b.unread.First().number <= number {
+		b.unbytes -= b.unread.Pop().size
 	}
 	return true
 }
@@ -199,7 +184,8 @@ func (b *backlog) resume(number uint64, exact bool) {
 		number, exact = b.sent, false
 	}
 	missed := b.sent - number
-	b.sent, b.missed, b.unread, b.unbytes = number, missed, nil, 0
+	b.unread.Clear()
+	b.sent, b.missed, b.unbytes = number, missed, 0
 	if missed > 0 || !exact {
 		b.lead = []patterns.Gap{{Missed: missed, Exact: exact, Reason: patterns.GapRelay}}
 	}
@@ -210,6 +196,7 @@ func (b *backlog) resume(number uint64, exact bool) {
 func (b *backlog) drop() (messages int) {
 	messages = b.length()
 	b.sent = b.total()
-	b.lead, b.waiting, b.head, b.bytes, b.missed = nil, nil, 0, 0, 0
+	b.waiting.Clear()
+	b.lead, b.bytes, b.missed = nil, 0, 0
 	return messages
 }

@@ -210,7 +210,7 @@ func TestDeliveredAndMissedIsWhatCame(t *testing.T) {
 			}
 			require.Equal(t, came, b.total(), "seed %d", seed)
 			require.LessOrEqual(t, b.length(), b.limits.length+b.window.length)
-			require.LessOrEqual(t, len(b.unread), b.window.length)
+			require.LessOrEqual(t, b.unread.Len(), b.window.length)
 		}
 		for {
 			p, g, _, ok := wide(b).next()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/arke-mesh/arke/internal/fifo"
 	"github.com/arke-mesh/arke/internal/wire/session"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/internal/failure"
@@ -31,9 +32,9 @@ type tunnel struct {
 
 	// From the client to the node.
 	intake  intake
-	pending []piece // came, and the node has not taken them yet
-	ending  ending  // what the client has said behind them
-	passed  bool    // the node knows that, too
+	pending fifo.Queue[piece] // came, and the node has not taken them yet; bounded by the intake
+	ending  ending            // what the client has said behind them
+	passed  bool              // the node knows that, too
 
 	// From the node to the client.
 	credit int   // the client's
@@ -198,7 +199,8 @@ func (t *tunnel) forget() {
 		return
 	}
 	t.over = true
-	t.pending, t.next = nil, piece{}
+	t.pending.Clear()
+	t.next = piece{}
 	t.all.remove(t)
 }
 

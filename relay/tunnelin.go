@@ -26,13 +26,13 @@ func (t *tunnel) handleData(f *session.TunnelData) (kept bool, violation string)
 		return false, "a tunnel has more data than credit"
 	}
 	p := piece{f.Chunk, f.Last}
-	if len(t.pending) == 0 && t.offer(p) {
+	if t.pending.Len() == 0 && t.offer(p) {
 		if t.intake.due > 0 {
 			t.all.rota.Ready(t)
 		}
 		return false, ""
 	}
-	t.pending = append(t.pending, p)
+	t.pending.Push(p)
 	return true, ""
 }
 
@@ -50,15 +50,13 @@ func (t *tunnel) offer(p piece) bool {
 
 // passOn passes what waits to the node, and what the client said behind it.
 func (t *tunnel) passOn() {
-	for len(t.pending) > 0 {
-		if !t.offer(t.pending[0]) {
+	for t.pending.Len() > 0 {
+		if !t.offer(*t.pending.First()) {
 			return
 		}
-		t.all.reuse(t.pending[0].data)
-		t.pending[0] = piece{}
-		t.pending = t.pending[1:]
+		t.all.reuse(t.pending.Pop().data)
 	}
-	t.pending = nil
+	t.pending.Release()
 	if t.passed {
 		return
 	}

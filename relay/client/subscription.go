@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/fifo"
 	"github.com/arke-mesh/arke/internal/wire/session"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -42,8 +43,7 @@ type subscription struct {
 
 	// Guarded by mu.
 	mu      sync.Mutex
-	line    []item // from head on
-	head    int
+	line    fifo.Queue[item]
 	working bool
 	dropped bool          // nothing is delivered any more
 	idle    chan struct{} // closed when nothing waits; nil = nobody asks
@@ -119,8 +119,8 @@ func (a *attachment) receive(id uint64, i item) error {
 // push adds i; gaps side by side become one for each reason, so that a program
 // that is slow does not collect them. The caller holds mu.
 func (s *subscription) push(i item) {
-	for at := len(s.line) - 1; i.g != nil && at >= s.head && s.line[at].g != nil; at-- {
-		have := s.line[at].g
+	for at := s.line.Len() - 1; i.g != nil && at >= 0 && s.line.At(at).g != nil; at-- {
+		have := s.line.At(at).g
 		if have.Reason != i.g.Reason {
 			continue
 		}
@@ -131,7 +131,7 @@ func (s *subscription) push(i item) {
 		}
 		return
 	}
-	s.line = append(s.line, i)
+	s.line.Push(i)
 }
 
 // subscribed is the reader's: what follows counts from there.
@@ -187,8 +187,8 @@ func (s *subscription) next() (item, bool) {
 	if s.client.ctx.Err() != nil || s.dropped {
 		s.drop()
 	}
-	if s.head == len(s.line) {
-		s.line, s.head = nil, 0
+	if s.line.Len() == 0 {
+		s.line.Release() // it may stay empty for long
 		s.working = false
 		if s.idle != nil {
 			close(s.idle)
@@ -196,13 +196,7 @@ func (s *subscription) next() (item, bool) {
 		}
 		return item{}, false
 	}
-	i := s.line[s.head]
-	s.line[s.head] = item{}
-	s.head++
-	if s.head >= 64 && s.head > len(s.line)/2 {
-		s.line = append(s.line[:0], s.line[s.head:]...)
-		s.head = 0
-	}
+	i := s.line.Pop()
 	if i.p != nil {
 		s.status.Queued--
 		s.status.Bytes -= i.size()
@@ -216,7 +210,7 @@ func (s *subscription) next() (item, bool) {
 // drop forgets what waits. The caller holds mu.
 func (s *subscription) drop() {
 	s.dropped = true
-	s.line, s.head = nil, 0
+	s.line.Clear()
 	s.status.Queued, s.status.Bytes = 0, 0
 }
 
