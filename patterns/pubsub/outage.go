@@ -200,11 +200,7 @@ func (q *pipe) tick() {
 		q.open()
 	}
 	q.arm()
-	if q.kept.waiting() {
-		q.mu.Unlock()
-	} else {
-		q.unlockAndWake()
-	}
+	q.unlock()
 	if over {
 		q.e.unreached(q.peer)
 		q.undoubted()
@@ -219,12 +215,23 @@ func (q *pipe) giveUp() {
 	q.e.drops.Add(dropUnsent, waiting)
 	q.losses++
 	q.until, q.opening, q.failed = 0, false, true
+	q.flushed = true
+}
+
+// unlock releases mu. Publishers that wait look again if nothing waits any more
+// that did.
+func (q *pipe) unlock() {
+	if q.flushed {
+		q.unlockAndWake()
+		return
+	}
+	q.mu.Unlock()
 }
 
 // unlockAndWake releases mu, and has all publishers that wait look again.
 func (q *pipe) unlockAndWake() {
 	woken := q.watchers
-	q.watchers = nil
+	q.watchers, q.flushed = nil, false
 	q.mu.Unlock()
 	q.e.wakeAll(woken)
 }

@@ -39,6 +39,7 @@ type pipe struct {
 	told     uint64     // guarded by mu; the incarnation that it knows what follows is for
 	losses   uint64     // guarded by mu; how often something may have been lost
 	watchers []*watcher // guarded by mu; publishers that wait for a change
+	flushed  bool       // guarded by mu; what waited was sent: they have to look again
 	last     int64      // guarded by mu; when it was used
 	scratch  []byte     // guarded by mu
 	outage              // guarded by mu
@@ -89,7 +90,7 @@ func (q *pipe) rest(now int64) (idle int64) {
 // blocks. losses identifies the time in which nothing was lost on the way.
 func (q *pipe) send(to destination, k wire.Kind, parts ...[]byte) (v verdict, losses uint64) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
+	defer q.unlock()
 	q.last = q.e.now()
 	if q.release == nil { // so that a node that hangs is noticed
 		q.release = q.link.Hold()
@@ -207,6 +208,7 @@ func (q *pipe) waitLarge(incarnation uint64, n int, parts [][]byte) bool {
 
 // flush sends what waits, as far as there is room.
 func (q *pipe) flush() {
+	before := q.kept.waiting()
 	for q.kept.waiting() && q.link.Session() != 0 {
 		f := q.kept.oldest()
 		if err := q.give(f.incarnation, f.kind, f.parts[0], f.parts[1]); err != nil {
@@ -214,6 +216,7 @@ func (q *pipe) flush() {
 		}
 		q.kept.sent()
 	}
+	q.flushed = q.flushed || before && !q.kept.waiting()
 	q.arm()
 }
 
@@ -227,7 +230,7 @@ func (q *pipe) cut() {
 // acknowledged takes in what has arrived.
 func (q *pipe) acknowledged(m wire.PublishAck) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
+	defer q.unlock()
 	if m.Pipe != q.id {
 		return
 	}

@@ -229,6 +229,38 @@ func TestANodeThatCannotBeReachedHoldsUpNobody(t *testing.T) {
 	})
 }
 
+func TestWhoeverSendsWhatWaitsWakesPublishers(t *testing.T) {
+	// This test has a publisher wait behind what has to be sent again, and has
+	// that sent in each of the ways there are: the timer, an acknowledgement, and
+	// another publisher. It goes on at once.
+	for name, flush := range map[string]func(q *pipe){
+		"timer":             func(*pipe) { time.Sleep(flushTime) },
+		"acknowledgement":   func(q *pipe) { q.acks(1) },
+		"another publisher": func(q *pipe) { q.publish(0, "z") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, link, q := newTaped(t)
+				link.session = 0
+				body := make([]byte, 60_000)
+				for q.publish(0, string(body)) == sent {
+				}
+				link.session, link.room = 2, 2
+				q.up(2)
+				waiting := make(chan error, 1)
+				go func() { _, err := q.waitRoom(t.Context(), 100); waiting <- err }()
+				synctest.Wait()
+				require.Empty(t, waiting)
+				link.room = -1
+				flush(q)
+				synctest.Wait()
+				require.Len(t, waiting, 1)
+				require.NoError(t, l.Close())
+			})
+		})
+	}
+}
+
 func TestASuspectNodeHoldsUpNobody(t *testing.T) {
 	// This test has a publisher wait for room in the lane to a node that becomes
 	// suspect: it waits no longer, the node goes without, and is told when it is
