@@ -67,6 +67,7 @@ func (s *peerState) next() (peerCall, overlay.Stream) {
 		return callUp, nil
 	case s.announced && len(s.streams) > 0:
 		x := s.streams[0]
+		s.streams[0] = nil // a peer that opens no more must not keep it
 		s.streams = s.streams[1:]
 		return callStream, x
 	}
