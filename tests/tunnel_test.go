@@ -26,9 +26,10 @@ func TestTunnelConnectsInputAndOutput(t *testing.T) {
 	a, b := together(harness.NewNetwork(t))
 	b.Serves("echo", "--tunnel-echo")
 	b.Serves("sort", "--tunnel-exec", "sort")
+	b.Serves("first", "--tunnel-exec", "head -n 1")
 	b.Serves("fails", "--tunnel-exec", "read line; echo no such $line >&2; exit 3")
 	b.Serves("plain", "--echo")
-	for _, cluster := range []string{"echo", "sort", "fails", "plain"} {
+	for _, cluster := range []string{"echo", "sort", "first", "fails", "plain"} {
 		a.Sees(1, cluster)
 	}
 	a.Reads("hello", "tunnel", "echo").Gets("hello")
@@ -36,6 +37,11 @@ func TestTunnelConnectsInputAndOutput(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB
 	if got := a.Reads(large, "tunnel", "echo").Ends(0); got.Stdout != large {
 		t.Errorf("of %d bytes %d came back", len(large), len(got.Stdout))
+	}
+	// Commands that end while the caller is in the middle of a message.
+	for range 5 {
+		a.Reads("first\n"+large, "tunnel", "first").Gets("first\n")
+		a.Reads("table\n"+large, "tunnel", "fails").Ends(2).Says("reset the tunnel (code 2): no such table")
 	}
 	a.Reads("pear\napple\n", "tunnel", "sort").Gets("apple\npear\n")
 	a.Reads("table\n", "tunnel", "fails").Ends(2).Says("reset the tunnel (code 2): no such table")

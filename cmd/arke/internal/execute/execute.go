@@ -64,7 +64,7 @@ func (h Handler) ServeRequest(ctx context.Context, r *patterns.Request) (pattern
 }
 
 // refusal turns a failed command into what the caller gets.
-func refusal(cluster string, err error, stderr *limited) error {
+func refusal(cluster string, err error, stderr *limited) *patterns.RemoteError {
 	message := strings.TrimSpace(strings.ToValidUTF8(stderr.buf.String(), "\uFFFD"))
 	if message == "" {
 		message = err.Error()

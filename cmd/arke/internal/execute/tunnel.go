@@ -64,17 +64,22 @@ func (h Tunnel) ServeTunnel(ctx context.Context, t patterns.Tunnel) error {
 		cancel() // the caller takes nothing more
 	}
 	exit := cmd.Wait() // which closes both pipes
-	stop()
-	<-fed
 	switch {
 	case err != nil:
-		return err
 	case ctx.Err() != nil:
-		return ctx.Err()
+		err = ctx.Err()
 	case exit != nil:
-		return refusal(t.Info().Cluster, exit, stderr)
+		refused := refusal(t.Info().Cluster, exit, stderr)
+		_ = t.Reset(refused.Code, refused.Message)
+		err = refused
+	default:
+		// The caller may be in the middle of a message, which nobody wants any
+		// more: to stop receiving there would be a reset.
+		_ = t.Close()
 	}
-	return nil
+	stop()
+	<-fed
+	return err
 }
 
 // feed writes what the caller sends until its end, and reports false if the
