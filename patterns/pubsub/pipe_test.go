@@ -251,7 +251,9 @@ func TestWhoeverSendsWhatWaitsWakesPublishers(t *testing.T) {
 				go func() { _, err := q.waitRoom(t.Context(), 100); waiting <- err }()
 				synctest.Wait()
 				require.Empty(t, waiting)
+				q.mu.Lock() // the timer may be at it
 				link.room = -1
+				q.mu.Unlock()
 				flush(q)
 				synctest.Wait()
 				require.Len(t, waiting, 1)
