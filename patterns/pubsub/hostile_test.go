@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -48,6 +49,13 @@ func newLone(t testing.TB) *lone {
 		require.NoError(t, workers.Close())
 	})
 	return l
+}
+
+// alone runs f with such an engine, in virtual time: what waits only so long
+// does not end because the machine is busy.
+func alone(t *testing.T, f func(t *testing.T, l *lone)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, newLone(t)) })
 }
 
 // derived is a network whose keys nobody set.
@@ -131,176 +139,183 @@ func TestWhatPeersSendIsJudgedAndCounted(t *testing.T) {
 	// This test plays peers that send what is no message, is not sealed, comes
 	// twice, or goes beyond a limit: each is counted by its name, and what is
 	// good still arrives.
-	l := newLone(t)
-	got := make(catcher, 100)
-	for _, pattern := range []string{"news.>", "sealed.>"} {
-		_, err := l.Engine.Subscribe(t.Context(), pattern, got, patterns.SubscribeOptions{})
-		require.NoError(t, err)
-	}
-	for k := range l.handlers {
-		l.comes("p", k, []byte("?"))
-	}
-	l.publish("p", wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.*"})
-	require.EqualValues(t, len(l.handlers)+1, l.dropped(dropMalformed))
+	alone(t, func(t *testing.T, l *lone) {
+		got := make(catcher, 100)
+		for _, pattern := range []string{"news.>", "sealed.>"} {
+			_, err := l.Engine.Subscribe(t.Context(), pattern, got, patterns.SubscribeOptions{})
+			require.NoError(t, err)
+		}
+		for k := range l.handlers {
+			l.comes("p", k, []byte("?"))
+		}
+		l.publish("p", wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.*"})
+		require.EqualValues(t, len(l.handlers)+1, l.dropped(dropMalformed))
 
-	l.publish("p", wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: []byte("1")})
-	require.Equal(t, "news.a 1", got.next(t))
-	l.publish("p", wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: []byte("again")})
-	require.EqualValues(t, 1, l.dropped(dropLate))
+		l.publish("p", wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: []byte("1")})
+		require.Equal(t, "news.a 1", got.next(t))
+		l.publish("p", wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: []byte("again")})
+		require.EqualValues(t, 1, l.dropped(dropLate))
 
-	l.publish("p", wire.Publish{Session: 2, Run: 1, Number: 1, Topic: "sealed.a", Body: []byte("in clear")})
-	l.publish("p", wire.Publish{Session: 2, Run: 1, Number: 2, Flags: wire.FlagSealed, Topic: "sealed.a", Body: make([]byte, 200)})
-	l.publish("p", wire.Publish{Session: 2, Run: 1, Number: 3, Flags: wire.FlagSealed, Topic: "sealed.a", Body: []byte("short")})
-	require.EqualValues(t, 3, l.dropped(dropUnauthorized))
+		l.publish("p", wire.Publish{Session: 2, Run: 1, Number: 1, Topic: "sealed.a", Body: []byte("in clear")})
+		l.publish("p", wire.Publish{Session: 2, Run: 1, Number: 2, Flags: wire.FlagSealed, Topic: "sealed.a", Body: make([]byte, 200)})
+		l.publish("p", wire.Publish{Session: 2, Run: 1, Number: 3, Flags: wire.FlagSealed, Topic: "sealed.a", Body: []byte("short")})
+		require.EqualValues(t, 3, l.dropped(dropUnauthorized))
 
-	l.publish("p", wire.Publish{Session: 3, Run: 1, Number: 1, Epoch: 7, Topic: "news.a", Body: []byte("2")})
-	require.EqualValues(t, 1, l.dropped(dropNoPath), "it can't be passed on")
-	require.Equal(t, "news.a 2", got.next(t))
+		l.publish("p", wire.Publish{Session: 3, Run: 1, Number: 1, Epoch: 7, Topic: "news.a", Body: []byte("2")})
+		require.EqualValues(t, 1, l.dropped(dropNoPath), "it can't be passed on")
+		require.Equal(t, "news.a 2", got.next(t))
 
-	// So much waits behind a hole, and not more.
-	for n := range uint64(maxHeld + 1) {
-		l.publish("q", wire.Publish{Session: 4, Run: 1, Number: n + 2, Topic: "other.a"})
-	}
-	require.EqualValues(t, 1, l.dropped(dropGap))
+		// So much waits behind a hole, and not more.
+		for n := range uint64(maxHeld + 1) {
+			l.publish("q", wire.Publish{Session: 4, Run: 1, Number: n + 2, Topic: "other.a"})
+		}
+		require.EqualValues(t, 1, l.dropped(dropGap))
+	})
 }
 
 func TestStreamsAndPathsAreBounded(t *testing.T) {
 	// This test has one publisher too many, one path too many, and a path to
 	// more nodes than a forwarder takes.
-	l := newLone(t)
-	for n := range uint64(maxStreams) {
-		l.publish("p", wire.Publish{Session: n, Run: 1, Number: 1, Topic: "news.a"})
-	}
-	require.Zero(t, l.dropped(dropStreams))
-	l.publish("p", wire.Publish{Session: maxStreams, Run: 1, Number: 1, Topic: "news.a"})
-	require.EqualValues(t, 1, l.dropped(dropStreams))
-
-	for n := range uint64(maxLegs) {
-		p := wire.Path{Session: n, Epoch: 1, Group: "news"}
-		l.comes("p", wire.KindPath, p.AppendTo(nil))
-	}
-	require.Zero(t, l.dropped(dropPath))
-	p := wire.Path{Session: maxLegs, Epoch: 1, Group: "news"}
-	l.comes("p", wire.KindPath, p.AppendTo(nil))
-	require.EqualValues(t, 1, l.dropped(dropPath))
-
-	p = wire.Path{Session: 1, Epoch: 2, Group: "news", Flags: wire.FlagMore}
-	for part := range maxStops/1024 + 1 {
-		p.Stops = nil
-		for i := range 1024 {
-			p.Stops = append(p.Stops, wire.Stop{Peer: fmt.Sprint(part, " ", i), Run: 1})
+	alone(t, func(t *testing.T, l *lone) {
+		for n := range uint64(maxStreams) {
+			l.publish("p", wire.Publish{Session: n, Run: 1, Number: 1, Topic: "news.a"})
 		}
+		require.Zero(t, l.dropped(dropStreams))
+		l.publish("p", wire.Publish{Session: maxStreams, Run: 1, Number: 1, Topic: "news.a"})
+		require.EqualValues(t, 1, l.dropped(dropStreams))
+
+		for n := range uint64(maxLegs) {
+			p := wire.Path{Session: n, Epoch: 1, Group: "news"}
+			l.comes("p", wire.KindPath, p.AppendTo(nil))
+		}
+		require.Zero(t, l.dropped(dropPath))
+		p := wire.Path{Session: maxLegs, Epoch: 1, Group: "news"}
 		l.comes("p", wire.KindPath, p.AppendTo(nil))
-	}
-	require.EqualValues(t, 2, l.dropped(dropPath))
+		require.EqualValues(t, 1, l.dropped(dropPath))
+
+		p = wire.Path{Session: 1, Epoch: 2, Group: "news", Flags: wire.FlagMore}
+		for part := range maxStops/1024 + 1 {
+			p.Stops = nil
+			for i := range 1024 {
+				p.Stops = append(p.Stops, wire.Stop{Peer: fmt.Sprint(part, " ", i), Run: 1})
+			}
+			l.comes("p", wire.KindPath, p.AppendTo(nil))
+		}
+		require.EqualValues(t, 2, l.dropped(dropPath))
+	})
 }
 
 func TestCountsThatWouldOverflowAreRefused(t *testing.T) {
 	// This test says that more was published than can be counted, where the sum
 	// with one would be 0 again: the hole had no end, and filled the memory. The
 	// most that may be said is a gap like any other.
-	l := newLone(t)
-	got := make(catcher, 100)
-	_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
-	require.NoError(t, err)
-	for _, number := range []uint64{math.MaxUint64, wire.MaxNumber + 1} {
-		mark := wire.PublishMark{Session: 1, Run: 1, Number: number, Group: "news"}
-		l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
-		l.publish("p", wire.Publish{Session: 1, Run: 1, Number: number, Topic: "news.a"})
-		path := wire.Path{Session: 1, Run: 1, Number: number, Epoch: 1, Group: "news"}
-		l.comes("p", wire.KindPath, path.AppendTo(nil))
-	}
-	require.EqualValues(t, 6, l.dropped(dropMalformed))
-	l.publish("p", wire.Publish{Session: 1, Run: 1, Number: wire.MaxNumber, Topic: "news.a", Body: []byte("last")})
-	require.Equal(t, fmt.Sprint("gap ", wire.MaxNumber-1), got.next(t))
-	require.Equal(t, "news.a last", got.next(t))
+	alone(t, func(t *testing.T, l *lone) {
+		got := make(catcher, 100)
+		_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
+		require.NoError(t, err)
+		for _, number := range []uint64{math.MaxUint64, wire.MaxNumber + 1} {
+			mark := wire.PublishMark{Session: 1, Run: 1, Number: number, Group: "news"}
+			l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
+			l.publish("p", wire.Publish{Session: 1, Run: 1, Number: number, Topic: "news.a"})
+			path := wire.Path{Session: 1, Run: 1, Number: number, Epoch: 1, Group: "news"}
+			l.comes("p", wire.KindPath, path.AppendTo(nil))
+		}
+		require.EqualValues(t, 6, l.dropped(dropMalformed))
+		l.publish("p", wire.Publish{Session: 1, Run: 1, Number: wire.MaxNumber, Topic: "news.a", Body: []byte("last")})
+		require.Equal(t, fmt.Sprint("gap ", wire.MaxNumber-1), got.next(t))
+		require.Equal(t, "news.a last", got.next(t))
+	})
 }
 
 func TestNobodyCanSayThatMoreIsMissingInTheRootGroupThanCanBe(t *testing.T) {
 	// This test has a publisher tell a forwarder of the root group that it has
 	// published more than anybody can have: the forwarder's own count, which is
 	// for all publishers, goes on by a little of that.
-	l := newLone(t)
-	got := make(catcher, 100)
-	_, err := l.Engine.Subscribe(t.Context(), ">", got, patterns.SubscribeOptions{})
-	require.NoError(t, err)
-	mark := wire.PublishMark{Session: 1, Run: 1, Number: wire.MaxNumber, Group: rootForwards}
-	l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
-	require.Equal(t, fmt.Sprint("gap ", maxRelayedGap), got.next(t))
+	alone(t, func(t *testing.T, l *lone) {
+		got := make(catcher, 100)
+		_, err := l.Engine.Subscribe(t.Context(), ">", got, patterns.SubscribeOptions{})
+		require.NoError(t, err)
+		mark := wire.PublishMark{Session: 1, Run: 1, Number: wire.MaxNumber, Group: rootForwards}
+		l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
+		require.Equal(t, fmt.Sprint("gap ", maxRelayedGap), got.next(t))
+	})
 }
 
 func TestAPathThatIsToldAnewBeginsAnew(t *testing.T) {
 	// This test tells the first part of a path twice, as a sender does that had
 	// no room for the second: each stop is there once.
-	l := newLone(t)
-	part := func(flags uint8, stops ...string) {
-		p := wire.Path{Session: 1, Epoch: 1, Group: "news", Flags: flags}
-		for _, s := range stops {
-			p.Stops = append(p.Stops, wire.Stop{Peer: s, Run: 1})
+	alone(t, func(t *testing.T, l *lone) {
+		part := func(flags uint8, stops ...string) {
+			p := wire.Path{Session: 1, Epoch: 1, Group: "news", Flags: flags}
+			for _, s := range stops {
+				p.Stops = append(p.Stops, wire.Stop{Peer: s, Run: 1})
+			}
+			l.comes("p", wire.KindPath, p.AppendTo(nil))
 		}
-		l.comes("p", wire.KindPath, p.AppendTo(nil))
-	}
-	part(wire.FlagMore, "a", "b")
-	part(wire.FlagMore, "b", "c") // a has left meanwhile
-	part(0, "d")
-	var stops []string
-	for _, r := range l.leg(legKey{"p", 1}, 1).stops {
-		stops = append(stops, string(r.peer))
-	}
-	require.Equal(t, []string{"b", "c", "d"}, stops)
+		part(wire.FlagMore, "a", "b")
+		part(wire.FlagMore, "b", "c") // a has left meanwhile
+		part(0, "d")
+		var stops []string
+		for _, r := range l.leg(legKey{"p", 1}, 1).stops {
+			stops = append(stops, string(r.peer))
+		}
+		require.Equal(t, []string{"b", "c", "d"}, stops)
+	})
 }
 
 func TestPartsOfALargeMessageAreJudged(t *testing.T) {
 	// This test sends large messages in parts: whole ones arrive, those without
 	// beginning or end are counted, and none grows without bound. What came
 	// before a hole is not part of what comes after it.
-	l := newLone(t)
-	got := make(catcher, 10)
-	_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
-	require.NoError(t, err)
-	m := wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: []byte("whole")}
-	whole := m.AppendTo(nil)
-	part := func(flags uint8, piece []byte) {
-		l.comes("p", wire.KindPublishPart, wire.PublishPart{Flags: flags, Piece: piece}.AppendTo(nil))
-	}
-	part(wire.PartFirst, whole[:5])
-	part(0, whole[5:20])
-	part(wire.PartLast, whole[20:])
-	require.Equal(t, "news.a whole", got.next(t))
-	require.Zero(t, l.dropped(dropMalformed))
+	alone(t, func(t *testing.T, l *lone) {
+		got := make(catcher, 10)
+		_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
+		require.NoError(t, err)
+		m := wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: []byte("whole")}
+		whole := m.AppendTo(nil)
+		part := func(flags uint8, piece []byte) {
+			l.comes("p", wire.KindPublishPart, wire.PublishPart{Flags: flags, Piece: piece}.AppendTo(nil))
+		}
+		part(wire.PartFirst, whole[:5])
+		part(0, whole[5:20])
+		part(wire.PartLast, whole[20:])
+		require.Equal(t, "news.a whole", got.next(t))
+		require.Zero(t, l.dropped(dropMalformed))
 
-	part(0, whole)
-	part(wire.PartLast, whole)
-	require.EqualValues(t, 2, l.dropped(dropMalformed))
-	part(wire.PartFirst, make([]byte, wire.MaxPart))
-	for range maxWhole / wire.MaxPart {
-		part(0, make([]byte, wire.MaxPart))
-	}
-	require.EqualValues(t, 3, l.dropped(dropMalformed))
-	require.Nil(t, l.inlets["p"].large)
+		part(0, whole)
+		part(wire.PartLast, whole)
+		require.EqualValues(t, 2, l.dropped(dropMalformed))
+		part(wire.PartFirst, make([]byte, wire.MaxPart))
+		for range maxWhole / wire.MaxPart {
+			part(0, make([]byte, wire.MaxPart))
+		}
+		require.EqualValues(t, 3, l.dropped(dropMalformed))
+		require.Nil(t, l.inlets["p"].large)
 
-	part(wire.PartFirst, whole[:5])
-	l.handleResume(deadLink{"p"}, wire.PublishResume{Pipe: 1, First: 1000}.AppendTo(nil))
-	part(wire.PartLast, whole[5:])
-	require.EqualValues(t, 4, l.dropped(dropMalformed))
+		part(wire.PartFirst, whole[:5])
+		l.handleResume(deadLink{"p"}, wire.PublishResume{Pipe: 1, First: 1000}.AppendTo(nil))
+		part(wire.PartLast, whole[5:])
+		require.EqualValues(t, 4, l.dropped(dropMalformed))
+	})
 }
 
 func TestQueuesThatDoNotFitTheLeaseAreRefused(t *testing.T) {
 	// This test fills a lease with queues, which have no coarser form.
-	l := newLone(t)
-	got := make(catcher, 100)
-	var err error
-	count := 0
-	for ; err == nil && count < 10_000; count++ {
-		_, err = l.Engine.Subscribe(t.Context(), fmt.Sprintf("work.%04d", count), got, patterns.SubscribeOptions{Queue: "q"})
-	}
-	require.ErrorIs(t, err, patterns.ErrTooMany)
-	require.EqualValues(t, 1, l.dropped(dropSubscriptions))
-	require.Greater(t, count, 300)
-	_, err = l.Engine.Subscribe(t.Context(), "work.x", got, patterns.SubscribeOptions{})
-	require.NoError(t, err, "without a queue there is room")
-	_, err = l.Engine.Subscribe(t.Context(), "other.x", got, patterns.SubscribeOptions{Queue: "q"})
-	require.NoError(t, err, "in another group, too")
+	alone(t, func(t *testing.T, l *lone) {
+		got := make(catcher, 100)
+		var err error
+		count := 0
+		for ; err == nil && count < 10_000; count++ {
+			_, err = l.Engine.Subscribe(t.Context(), fmt.Sprintf("work.%04d", count), got, patterns.SubscribeOptions{Queue: "q"})
+		}
+		require.ErrorIs(t, err, patterns.ErrTooMany)
+		require.EqualValues(t, 1, l.dropped(dropSubscriptions))
+		require.Greater(t, count, 300)
+		_, err = l.Engine.Subscribe(t.Context(), "work.x", got, patterns.SubscribeOptions{})
+		require.NoError(t, err, "without a queue there is room")
+		_, err = l.Engine.Subscribe(t.Context(), "other.x", got, patterns.SubscribeOptions{Queue: "q"})
+		require.NoError(t, err, "in another group, too")
+	})
 }
 
 func TestPublishingAndReceivingCostFewAllocations(t *testing.T) {

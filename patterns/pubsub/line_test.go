@@ -17,43 +17,45 @@ func TestTheRootGroupHearsOnePublisherInOrderThroughTwoForwarders(t *testing.T) 
 	// What an earlier forwarder has kept while a later one was faster is dropped
 	// as late, whichever it is that is late; a publisher that was started anew
 	// begins anew, and publishers do not disturb each other.
-	l := newLone(t)
-	got := make(catcher, 100)
-	_, err := l.Engine.Subscribe(t.Context(), "*.>", got, patterns.SubscribeOptions{})
-	require.NoError(t, err)
-	numbers := map[string]uint64{}
-	through := func(forwarder, publisher string, life, serial uint64, body string) {
-		numbers[forwarder]++
-		l.publish(forwarder, wire.Publish{
-			Session: 1, Run: 1, Number: numbers[forwarder], Flags: wire.FlagRoot, Publisher: publisher, Life: life, Serial: serial,
-			Topic: "news.a", Body: []byte(body),
-		})
-	}
-	through("f", "p", 1, 1, "one")
-	through("g", "p", 1, 4, "four")
-	through("f", "p", 1, 2, "two")
-	through("f", "p", 1, 3, "three")
-	through("g", "p", 1, 4, "four again")
-	through("f", "q", 1, 2, "other")
-	through("f", "p", 2, 1, "another life")
-	through("g", "p", 1, 9, "its last")
-	through("g", "p", 2, 2, "and on")
-	for _, want := range []string{"one", "four", "other", "another life", "and on"} {
-		require.Equal(t, "news.a "+want, got.next(t))
-	}
-	require.Empty(t, got)
-	require.EqualValues(t, 4, l.dropped(dropLate))
+	alone(t, func(t *testing.T, l *lone) {
+		got := make(catcher, 100)
+		_, err := l.Engine.Subscribe(t.Context(), "*.>", got, patterns.SubscribeOptions{})
+		require.NoError(t, err)
+		numbers := map[string]uint64{}
+		through := func(forwarder, publisher string, life, serial uint64, body string) {
+			numbers[forwarder]++
+			l.publish(forwarder, wire.Publish{
+				Session: 1, Run: 1, Number: numbers[forwarder], Flags: wire.FlagRoot, Publisher: publisher, Life: life, Serial: serial,
+				Topic: "news.a", Body: []byte(body),
+			})
+		}
+		through("f", "p", 1, 1, "one")
+		through("g", "p", 1, 4, "four")
+		through("f", "p", 1, 2, "two")
+		through("f", "p", 1, 3, "three")
+		through("g", "p", 1, 4, "four again")
+		through("f", "q", 1, 2, "other")
+		through("f", "p", 2, 1, "another life")
+		through("g", "p", 1, 9, "its last")
+		through("g", "p", 2, 2, "and on")
+		for _, want := range []string{"one", "four", "other", "another life", "and on"} {
+			require.Equal(t, "news.a "+want, got.next(t))
+		}
+		require.Empty(t, got)
+		require.EqualValues(t, 4, l.dropped(dropLate))
+	})
 }
 
 func TestPublishersThatTheRootGroupRemembersAreBounded(t *testing.T) {
 	// One publisher more than there is room for is dropped and counted, and those
 	// that are silent for long make room.
-	l := newLone(t)
-	for n := range maxStreams {
-		require.NotNil(t, l.line(peer.ID([]byte{byte(n), byte(n >> 8), byte(n >> 16)})))
-	}
-	l.deliverRoot(&incoming{publisher: "one more", rank: rank{1, 1}}, nil)
-	require.EqualValues(t, 1, l.dropped(dropStreams))
-	l.sweepLines(l.now() + int64(streamTime) + 1)
-	require.Empty(t, l.lines)
+	alone(t, func(t *testing.T, l *lone) {
+		for n := range maxStreams {
+			require.NotNil(t, l.line(peer.ID([]byte{byte(n), byte(n >> 8), byte(n >> 16)})))
+		}
+		l.deliverRoot(&incoming{publisher: "one more", rank: rank{1, 1}}, nil)
+		require.EqualValues(t, 1, l.dropped(dropStreams))
+		l.sweepLines(l.now() + int64(streamTime) + 1)
+		require.Empty(t, l.lines)
+	})
 }

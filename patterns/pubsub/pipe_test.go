@@ -87,108 +87,114 @@ func (q *pipe) acks(number uint64) { q.acknowledged(wire.PublishAck{Pipe: q.id, 
 func TestTheNextSessionGoesOnWhereThePeerIs(t *testing.T) {
 	// This test ends sessions at all sorts of moments: in the next one the peer
 	// is told which frame comes first, and gets all it has not acknowledged.
-	_, link, q := newTaped(t)
-	for _, body := range []string{"a", "b", "c"} {
-		require.Equal(t, sent, q.publish(7, body))
-	}
-	require.Equal(t, []string{"from 1 for 7", "a", "b", "c"}, link.said())
-	q.acks(1)
+	synctest.Test(t, func(t *testing.T) {
+		_, link, q := newTaped(t)
+		for _, body := range []string{"a", "b", "c"} {
+			require.Equal(t, sent, q.publish(7, body))
+		}
+		require.Equal(t, []string{"from 1 for 7", "a", "b", "c"}, link.said())
+		q.acks(1)
 
-	link.session = 0
-	require.Equal(t, sent, q.publish(7, "d"), "before the event is here")
-	require.True(t, q.down(1))
-	require.Equal(t, 1, link.dials)
-	require.Equal(t, sent, q.publish(7, "e"))
-	require.Empty(t, link.said())
-	link.session = 2
-	q.up(2)
-	require.Equal(t, []string{"from 2 for 7", "b", "c", "d", "e"}, link.said())
-	require.False(t, q.doubtful())
+		link.session = 0
+		require.Equal(t, sent, q.publish(7, "d"), "before the event is here")
+		require.True(t, q.down(1))
+		require.Equal(t, 1, link.dials)
+		require.Equal(t, sent, q.publish(7, "e"))
+		require.Empty(t, link.said())
+		link.session = 2
+		q.up(2)
+		require.Equal(t, []string{"from 2 for 7", "b", "c", "d", "e"}, link.said())
+		require.False(t, q.doubtful())
 
-	link.session = 3
-	require.Equal(t, sent, q.publish(7, "f"), "before the events are here")
-	require.True(t, q.down(2))
-	q.up(3)
-	require.Equal(t, []string{"from 2 for 7", "b", "c", "d", "e", "f"}, link.said())
-	q.acks(6)
-	q.up(3)
-	require.Empty(t, link.said())
+		link.session = 3
+		require.Equal(t, sent, q.publish(7, "f"), "before the events are here")
+		require.True(t, q.down(2))
+		q.up(3)
+		require.Equal(t, []string{"from 2 for 7", "b", "c", "d", "e", "f"}, link.said())
+		q.acks(6)
+		q.up(3)
+		require.Empty(t, link.said())
 
-	link.next = 4 // it begins between two looks
-	require.Equal(t, sent, q.publish(7, "g"))
-	require.Equal(t, []string{"g"}, link.said(), "the peer takes no notice of it")
-	require.True(t, q.down(3))
-	q.up(4)
-	require.Equal(t, []string{"from 7 for 7", "g"}, link.said())
+		link.next = 4 // it begins between two looks
+		require.Equal(t, sent, q.publish(7, "g"))
+		require.Equal(t, []string{"g"}, link.said(), "the peer takes no notice of it")
+		require.True(t, q.down(3))
+		q.up(4)
+		require.Equal(t, []string{"from 7 for 7", "g"}, link.said())
 
-	require.Equal(t, sent, q.publish(8, "h"), "it was started anew")
-	require.Equal(t, sent, q.publish(0, "i"), "whoever it is")
-	require.Equal(t, []string{"from 8 for 8", "h", "i"}, link.said())
-	require.True(t, q.down(4))
-	q.up(4) // as if it were another one
-	require.Equal(t, []string{"from 7 for 7", "g", "from 8 for 8", "h", "i"}, link.said())
-	require.Zero(t, q.lossCount())
+		require.Equal(t, sent, q.publish(8, "h"), "it was started anew")
+		require.Equal(t, sent, q.publish(0, "i"), "whoever it is")
+		require.Equal(t, []string{"from 8 for 8", "h", "i"}, link.said())
+		require.True(t, q.down(4))
+		q.up(4) // as if it were another one
+		require.Equal(t, []string{"from 7 for 7", "g", "from 8 for 8", "h", "i"}, link.said())
+		require.Zero(t, q.lossCount())
+	})
 }
 
 func TestWhatIsSentAgainWaitsForRoom(t *testing.T) {
 	// This test has a lane that takes a few frames only: the others follow, in
 	// order, when there is room, and new ones behind them. A large message is in
 	// the lane as a whole, or will be, or not at all.
-	l, link, q := newTaped(t)
-	for _, body := range []string{"a", "b", "c"} {
-		require.Equal(t, sent, q.publish(0, body))
-	}
-	link.room = 0
-	require.Equal(t, full, q.publish(0, "x"))
-	link.said()
-	link.session, link.room = 2, 2
-	q.down(1)
-	q.up(2)
-	require.Equal(t, []string{"from 1 for 0", "a"}, link.said())
-	require.Equal(t, sent, q.publish(0, "d"))
-	require.Empty(t, link.said())
-	link.room = -1
-	q.acks(1)
-	require.Equal(t, []string{"b", "c", "d"}, link.said())
+	synctest.Test(t, func(t *testing.T) {
+		l, link, q := newTaped(t)
+		for _, body := range []string{"a", "b", "c"} {
+			require.Equal(t, sent, q.publish(0, body))
+		}
+		link.room = 0
+		require.Equal(t, full, q.publish(0, "x"))
+		link.said()
+		link.session, link.room = 2, 2
+		q.down(1)
+		q.up(2)
+		require.Equal(t, []string{"from 1 for 0", "a"}, link.said())
+		require.Equal(t, sent, q.publish(0, "d"))
+		require.Empty(t, link.said())
+		link.room = -1
+		q.acks(1)
+		require.Equal(t, []string{"b", "c", "d"}, link.said())
 
-	large := make([]byte, 2*wire.MaxPart+1)
-	link.room = 0
-	require.Equal(t, full, q.publish(0, string(large)))
-	link.room = 2
-	require.Equal(t, sent, q.publish(0, string(large)))
-	require.Len(t, link.said(), 2)
-	require.Equal(t, sent, q.publish(0, "e"))
-	link.room = -1
-	q.mu.Lock()
-	q.flush()
-	q.mu.Unlock()
-	require.Equal(t, []string{"\x02\x00", "e"}, link.said())
-	require.EqualValues(t, 9, q.kept.next)
-	require.Zero(t, l.dropped(dropUnconfirmed))
+		large := make([]byte, 2*wire.MaxPart+1)
+		link.room = 0
+		require.Equal(t, full, q.publish(0, string(large)))
+		link.room = 2
+		require.Equal(t, sent, q.publish(0, string(large)))
+		require.Len(t, link.said(), 2)
+		require.Equal(t, sent, q.publish(0, "e"))
+		link.room = -1
+		q.mu.Lock()
+		q.flush()
+		q.mu.Unlock()
+		require.Equal(t, []string{"\x02\x00", "e"}, link.said())
+		require.EqualValues(t, 9, q.kept.next)
+		require.Zero(t, l.dropped(dropUnconfirmed))
+	})
 }
 
 func TestWhatIsTooOldToBeSentAgainIsCounted(t *testing.T) {
 	// This test sends more than is kept, then the link breaks: the peer is told
 	// which frame is the first that comes again, and the loss is noted.
-	l, link, q := newTaped(t)
-	const count, size = 100, 60_000
-	for range count {
-		require.Equal(t, sent, q.publish(0, string(make([]byte, size))))
-	}
-	q.acks(5)
-	link.said()
-	link.session = 0
-	q.down(1)
-	_, before := q.send(destination{}, wire.KindPublishMark, nil)
-	require.Zero(t, before)
-	link.session = 2
-	q.up(2)
-	fit := maxKept / (size + keptHead)
-	again := link.said()
-	require.Equal(t, fmt.Sprintf("from %d for 0", count-fit+1), again[0])
-	require.Len(t, again, 1+fit+1)
-	require.EqualValues(t, count-fit-5, l.dropped(dropUnconfirmed))
-	require.EqualValues(t, 1, q.lossCount())
+	synctest.Test(t, func(t *testing.T) {
+		l, link, q := newTaped(t)
+		const count, size = 100, 60_000
+		for range count {
+			require.Equal(t, sent, q.publish(0, string(make([]byte, size))))
+		}
+		q.acks(5)
+		link.said()
+		link.session = 0
+		q.down(1)
+		_, before := q.send(destination{}, wire.KindPublishMark, nil)
+		require.Zero(t, before)
+		link.session = 2
+		q.up(2)
+		fit := maxKept / (size + keptHead)
+		again := link.said()
+		require.Equal(t, fmt.Sprintf("from %d for 0", count-fit+1), again[0])
+		require.Len(t, again, 1+fit+1)
+		require.EqualValues(t, count-fit-5, l.dropped(dropUnconfirmed))
+		require.EqualValues(t, 1, q.lossCount())
+	})
 }
 
 func TestANodeThatCannotBeReachedHoldsUpNobody(t *testing.T) {

@@ -10,8 +10,10 @@ import "time"
 const Prefix = "topic:"
 
 const (
-	rootGroup    = "*"        // the group of patterns that begin with a wildcard
-	rootForwards = "*forward" // the group in which the root group's forwarders register
+	rootGroup = "*" // the group of patterns that begin with a wildcard
+	// rootForwards is the group in which the root group's forwarders register.
+	// With its point it is no first word of a topic or pattern.
+	rootForwards = "*.forward"
 )
 
 // Times of topics.

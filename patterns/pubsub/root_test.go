@@ -39,6 +39,31 @@ func TestPatternsThatBeginWithAWildcardCostAPublisherOneCopy(t *testing.T) {
 	})
 }
 
+func TestNoTopicMakesANodeAForwarder(t *testing.T) {
+	// This test has nodes listen and publish to topics whose first word looks
+	// like a name of the root group: that is a group like any other, and who
+	// listens to it is not taken for a forwarder.
+	sim.Run(t, sim.Config{Seed: 5}, func(t *testing.T, n *sim.Network) {
+		const audience, count = 8, 20
+		h := newHall(t, n, audience)
+		h.listen(1, audience-2, "*forward.>")
+		h.listen(audience-1, audience, ">")
+		time.Sleep(3 * time.Second)
+		h.publish("news.world", 0, count, 100, 10*time.Millisecond)
+		h.publish("*forward.world", count, count, 100, 10*time.Millisecond)
+		time.Sleep(2 * time.Second)
+		for i, r := range h.ears[1:] {
+			want := uint64(count)
+			if i >= audience-2 {
+				want = 2 * count
+			}
+			r.mu.Lock()
+			require.Equal(t, []uint64{want, 0}, []uint64{r.delivered, r.reported}, "node %d", i+1)
+			r.mu.Unlock()
+		}
+	})
+}
+
 func TestTheLossOfARootForwarderIsReportedAsAnUpperBound(t *testing.T) {
 	// This test crashes the forwarders of the root group one after the other
 	// while messages come: who lives gets each message at most once and in
