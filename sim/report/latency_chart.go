@@ -56,15 +56,7 @@ func latencyChart(a axis, h *history.History, s *series, all []band) markup.Node
 	shade(c, a, all, top, end)
 	a.ticks(c, top, end)
 	y := svg.Log(s.low, s.high, bottom, top)
-	for _, t := range svg.LogTicks(s.low, s.high) {
-		at := y.At(t.At)
-		if t.Label == "" {
-			c.Line(left, at, right, at, "grid faint")
-			continue
-		}
-		c.Line(left-4, at, right, at, "grid")
-		c.Text(left-8, at+4, svg.End, "axis", t.Label)
-	}
+	latencyAxis(c, y, s.low, s.high, bottom+12+strip)
 	sentStrip(c, a, s, outcomeStrips(c, a, s, bottom+8)+4)
 	phases(c, a, h, top, end)
 	density(c, a, s, top, bottom)
@@ -120,13 +112,34 @@ func lines(c *svg.Canvas, a axis, y svg.Scale, p50, p99 []float64) {
 	}
 }
 
+// latencyAxis draws the ticks of a logarithmic scale, with as many labels as
+// have a place above another text, which stands at labelled.
+func latencyAxis(c *svg.Canvas, scale svg.Scale, low, high, labelled float64) {
+	for _, t := range svg.LogTicks(low, high) {
+		at := scale.At(t.At)
+		if t.Label == "" || labelled-at < textSize+2 {
+			c.Line(left, at, right, at, "grid faint")
+			continue
+		}
+		labelled = at
+		c.Line(left-4, at, right, at, "grid")
+		c.Text(left-8, at+4, svg.End, "axis", t.Label)
+	}
+}
+
+// percentileLegend explains what lines has drawn.
+func percentileLegend(c *svg.Canvas, y float64) {
+	for i, text := range []string{"p99 (dashed)", "p50"} {
+		at := y + 18*float64(i)
+		c.Line(right+14, at, right+36, at, "line "+text[:3])
+		c.Text(right+42, at+4, svg.Start, "axis", text)
+	}
+}
+
 func latencyLegend(c *svg.Canvas, top float64) {
 	x, y := right+14, top+10
 	c.Text(x, y, svg.Start, "label", "replies")
-	c.Line(x, y+16, x+22, y+16, "line p99")
-	c.Text(x+28, y+20, svg.Start, "axis", "p99 (dashed)")
-	c.Line(x, y+34, x+22, y+34, "line p50")
-	c.Text(x+28, y+38, svg.Start, "axis", "p50")
+	percentileLegend(c, y+16)
 	for i := range 4 {
 		c.Rect(x+float64(i)*30, y+52, 30, 10, fmt.Sprintf("d%d", i), "")
 	}

@@ -129,10 +129,8 @@ func (p *page) draw(h *history.History) {
 	}
 	if found := sights(h); len(found) > 0 {
 		p.Sights = len(found)
-		p.ViewChart = viewChart(a, h, found, all)
-		if len(found) > maxSights {
-			p.ViewNote = fmt.Sprintf("%d of %d clusters are shown.", maxSights, len(found))
-		}
+		p.ViewChart = rowsChart(a, h, "Share of right views over time", found, maxSights, all)
+		p.ViewNote = excerpt(maxSights, len(found), "clusters")
 	}
 	p.Data = newData(a, s, all)
 	for _, l := range topics {

@@ -14,16 +14,12 @@ import (
 // drawPatterns makes the drawings of topics and tunnels.
 func (p *page) drawPatterns(a axis, h *history.History, topics []*topicLine, tunnels []*tunnelLine, all []band) {
 	if len(topics) > 0 {
-		p.TopicChart = topicChart(a, h, topics, all)
-		if len(topics) > maxTopicLines {
-			p.TopicNote = fmt.Sprintf("%d of %d groups are shown.", maxTopicLines, len(topics))
-		}
+		p.TopicChart = rowsChart(a, h, "Deliveries of topics over time", topics, maxTopicLines, all)
+		p.TopicNote = excerpt(maxTopicLines, len(topics), "groups")
 	}
 	if len(tunnels) > 0 {
-		p.TunnelChart = tunnelChart(a, h, tunnels, all)
-		if len(tunnels) > maxTunnelLines {
-			p.TunnelNote = fmt.Sprintf("%d of %d workloads are shown.", maxTunnelLines, len(tunnels))
-		}
+		p.TunnelChart = rowsChart(a, h, "Open tunnels and their bytes over time", tunnels, maxTunnelLines, all)
+		p.TunnelNote = excerpt(maxTunnelLines, len(tunnels), "workloads")
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/arke-mesh/arke/sim/history"
-	"github.com/arke-mesh/arke/sim/report/internal/markup"
 	"github.com/arke-mesh/arke/sim/report/internal/svg"
 )
 
@@ -18,24 +16,10 @@ const (
 	tunnelHeight   = 20 + 3*tunnelStrip + strip + 14
 )
 
-// tunnelChart draws, for the tunnels of each work, how many were open, the
-// bytes that they delivered each way, and which did not end well.
-func tunnelChart(a axis, h *history.History, all []*tunnelLine, faults []band) markup.Node {
-	c := a.canvas(0, "Open tunnels and their bytes over time")
-	y := lane(c, a, faults, 0) + 16
-	all = all[:min(len(all), maxTunnelLines)]
-	top, end := y, y+tunnelHeight*float64(len(all))
-	shade(c, a, faults, top, end)
-	a.ticks(c, top, end)
-	for _, l := range all {
-		l.draw(c, a, y)
-		y += tunnelHeight
-	}
-	phases(c, a, h, top, y)
-	c.Grow(y + 24)
-	return c.Node()
-}
+func (l *tunnelLine) height() float64 { return tunnelHeight }
 
+// draw draws how many tunnels of one work were open, the bytes that they
+// delivered each way, and which did not end well.
 func (l *tunnelLine) draw(c *svg.Canvas, a axis, y float64) {
 	c.FitText(left, y+13, right-left, textSize, svg.Start, "label haloed",
 		fmt.Sprintf("%s: %s, of which %s ended well", l.work, plural(l.tunnels, "tunnel"), svg.Grouped(l.done)))
@@ -54,10 +38,7 @@ func (l *tunnelLine) draw(c *svg.Canvas, a axis, y float64) {
 		c.Text(right+14, y+18, svg.Start, "axis", s.text)
 		y += tunnelStrip
 	}
-	c.Text(left-8, y+12, svg.End, "label", "ended badly")
-	marks(c, a, l.ends, y, "ended badly")
-	c.Line(left, y+strip-2, right, y+strip-2, "grid")
-	c.Text(right+14, y+12, svg.Start, "axis", fmt.Sprintf("%s, %s of them never opened", svg.Grouped(l.bad), svg.Grouped(l.refused)))
+	badStrip(c, a, y, "ended badly", "ended badly", fmt.Sprintf("%s, %s of them never opened", svg.Grouped(l.bad), svg.Grouped(l.refused)), l.ends)
 }
 
 // rate says how fast bytes passed, and how many there were.

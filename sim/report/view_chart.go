@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/arke-mesh/arke/sim/history"
-	"github.com/arke-mesh/arke/sim/report/internal/markup"
 	"github.com/arke-mesh/arke/sim/report/internal/svg"
 )
 
@@ -17,27 +15,6 @@ const (
 	viewStrip  = 17.0
 	maxSights  = 6
 )
-
-// viewChart draws, for each cluster, the share of views that are right, and
-// below it what was wrong with the others.
-func viewChart(a axis, h *history.History, all []*sight, faults []band) markup.Node {
-	c := a.canvas(0, "Share of right views over time")
-	y := lane(c, a, faults, 0) + 16
-	top := y
-	shadeEnd := y
-	for _, s := range all[:min(len(all), maxSights)] {
-		shadeEnd += viewHeightOf(s)
-	}
-	shade(c, a, faults, top, shadeEnd)
-	a.ticks(c, top, shadeEnd)
-	for _, s := range all[:min(len(all), maxSights)] {
-		viewRows(c, a, s, y)
-		y += viewHeightOf(s)
-	}
-	phases(c, a, h, top, y)
-	c.Grow(y + 24)
-	return c.Node()
-}
 
 // strips are the rows below a cluster's plot that have anything to show.
 func strips(s *sight) []string {
@@ -60,11 +37,13 @@ func strips(s *sight) []string {
 	return names
 }
 
-func viewHeightOf(s *sight) float64 {
+func (s *sight) height() float64 {
 	return viewHeight + 26 + viewStrip*float64(len(strips(s)))
 }
 
-func viewRows(c *svg.Canvas, a axis, s *sight, y float64) {
+// draw draws the share of one cluster's views that are right, and below it what
+// was wrong with the others.
+func (s *sight) draw(c *svg.Canvas, a axis, y float64) {
 	c.FitText(left, y+13, right-left, textSize, svg.Start, "label haloed", fmt.Sprintf("cluster %s: %s of it, %s", s.cluster, plural(s.observers, "view"), plural(s.members, "registration")))
 	top := y + 20
 	scale := svg.Linear(0, 100, top+viewHeight-4, top)
