@@ -31,6 +31,26 @@ func (t *Tunnel) Send(ctx context.Context, body []byte) error {
 	return err
 }
 
+// SendPart sends as much of body as there is credit for, at most one chunk, as a
+// message of its own, and returns how many bytes that were. It waits while there
+// is no credit. It is for streams of bytes, whose deadlines must break nothing
+// off.
+func (t *Tunnel) SendPart(ctx context.Context, body []byte) (n int, err error) {
+	if err := t.enter(ctx, &t.senders, "tunnel.send"); err != nil {
+		return 0, err
+	}
+	if !t.ends.maySend() {
+		err = t.sendError()
+	} else if n, err = t.awaitCredit(ctx, len(body)); err == nil {
+		err = t.transmit(ctx, body[:n], true)
+	}
+	t.leaveSending()
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
 // send sends a part of a message, chunk by chunk; last ends the message. begun
 // says that a part of it has gone before. mu is held and the senders' turn was
 // taken; both are when it returns, too.

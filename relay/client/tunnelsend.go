@@ -21,6 +21,25 @@ func (t *tunnel) Send(ctx context.Context, body []byte) error {
 	return t.sendAll(ctx, body, true, false)
 }
 
+// SendPart sends as much of body as there is credit for, at most one chunk, as a
+// message of its own, and returns how many bytes that were. It waits while there
+// is no credit. It is for streams of bytes, whose deadlines must break nothing
+// off.
+func (t *tunnel) SendPart(ctx context.Context, body []byte) (int, error) {
+	if err := t.beginSend(ctx); err != nil {
+		return 0, err
+	}
+	defer t.endSend()
+	n, err := t.reserve(ctx, len(body), true)
+	if err == nil {
+		err = t.put(t.copied(body[:n], true))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
 // sendAll sends body, which ends its message if whole. begun says that a part
 // of that was sent before.
 func (t *tunnel) sendAll(ctx context.Context, body []byte, whole, begun bool) error {

@@ -37,6 +37,13 @@ type Conn struct {
 
 var _ net.Conn = (*Conn)(nil)
 
+// partSender is a tunnel that can send a part of what it is given as a message
+// of its own, so that a deadline never comes in the middle of one: at most n
+// bytes are sent when SendPart returns n, and all of them go.
+type partSender interface {
+	SendPart(ctx context.Context, body []byte) (n int, err error)
+}
+
 // New returns t as a net.Conn. Nobody else should use t from then on.
 func New(t patterns.Tunnel) *Conn {
 	c := &Conn{tunnel: t}
@@ -49,13 +56,15 @@ func New(t patterns.Tunnel) *Conn {
 func (c *Conn) Read(b []byte) (int, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
-	if c.closed.Load() {
+	switch {
+	case c.closed.Load():
 		return 0, net.ErrClosed
+	case len(b) == 0:
+		return 0, nil
+	case c.read.passed():
+		return 0, os.ErrDeadlineExceeded
 	}
 	for len(c.rest) == 0 {
-		if len(b) == 0 {
-			return 0, nil
-		}
 		body, err := c.tunnel.Receive(c.read.context())
 		if err != nil {
 			return 0, c.judge(err)
@@ -73,17 +82,34 @@ func (c *Conn) Read(b []byte) (int, error) {
 func (c *Conn) Write(b []byte) (n int, err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	for n < len(b) {
-		if c.closed.Load() {
+	for {
+		switch {
+		case c.closed.Load():
 			return n, net.ErrClosed
+		case c.write.passed():
+			return n, os.ErrDeadlineExceeded
+		case n == len(b):
+			return n, nil
 		}
-		piece := b[n:min(len(b), n+maxMessage)]
-		if err := c.tunnel.Send(c.write.context(), piece); err != nil {
+		sent, err := c.send(b[n:min(len(b), n+maxMessage)])
+		if n += sent; err != nil {
 			return n, c.judge(err)
 		}
-		n += len(piece)
+		if n == len(b) {
+			return n, nil
+		}
 	}
-	return n, nil
+}
+
+// send sends the piece, or a part of it.
+func (c *Conn) send(piece []byte) (int, error) {
+	if t, ok := c.tunnel.(partSender); ok {
+		return t.SendPart(c.write.context(), piece)
+	}
+	if err := c.tunnel.Send(c.write.context(), piece); err != nil {
+		return 0, err
+	}
+	return len(piece), nil
 }
 
 // judge returns an error of the tunnel as users of a net.Conn know it.
@@ -104,12 +130,11 @@ func (c *Conn) judge(err error) error {
 func (c *Conn) CloseWrite() error { return c.tunnel.CloseSend() }
 
 // Close implements net.Conn: what was written arrives, what comes is dropped. A
-// Write under way ends; if a part of its message was sent, the tunnel is reset.
+// Read or Write under way ends.
 func (c *Conn) Close() error {
 	c.closed.Store(true)
-	past := time.Unix(1, 0)
-	c.read.set(past)
-	c.write.set(past)
+	c.read.end()
+	c.write.end()
 	return c.tunnel.Close()
 }
 
@@ -125,22 +150,17 @@ func (c *Conn) RemoteAddr() net.Addr { return addr(c.tunnel.Info()) }
 
 // SetDeadline implements net.Conn.
 func (c *Conn) SetDeadline(t time.Time) error {
-	c.read.set(t)
-	c.write.set(t)
-	return nil
+	if err := c.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(t)
 }
 
 // SetReadDeadline implements net.Conn.
-func (c *Conn) SetReadDeadline(t time.Time) error {
-	c.read.set(t)
-	return nil
-}
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.read.set(t) }
 
 // SetWriteDeadline implements net.Conn.
-func (c *Conn) SetWriteDeadline(t time.Time) error {
-	c.write.set(t)
-	return nil
-}
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.write.set(t) }
 
 // addr is a net.Addr of a tunnel.
 type addr patterns.TunnelInfo

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -129,28 +130,51 @@ func TestDeadlines(t *testing.T) {
 }
 
 func TestAWriterWithoutCreditHasADeadline(t *testing.T) {
-	// This test writes to a member that does not read, until a deadline, and
-	// until the connection is closed.
+	// This test writes to a member that does not read yet, until a deadline. As
+	// many bytes come as Write said, and what is written behind them.
+	var came atomic.Int64
 	pipe(t, func(c *conn.Conn) error {
-		<-c.Tunnel().Done()
-		return nil
+		time.Sleep(time.Minute)
+		n, err := io.Copy(io.Discard, c)
+		came.Store(n)
+		return err
 	}, func(t *testing.T, c *conn.Conn, _ *sim.Network) {
 		require.NoError(t, c.SetWriteDeadline(time.Now().Add(time.Second)))
 		n, err := c.Write(make([]byte, 1<<20))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.Positive(t, n)
 		require.Less(t, n, 128<<10)
+		require.NoError(t, c.SetWriteDeadline(time.Time{}))
+		more, err := c.Write(make([]byte, 1<<20))
+		require.NoError(t, err)
+		require.NoError(t, c.CloseWrite())
+		<-c.Tunnel().Done()
+		require.EqualValues(t, n+more, came.Load())
 		require.NoError(t, c.Close())
 	})
+}
+
+func TestCloseEndsAWriteWithoutCredit(t *testing.T) {
+	// This test closes a connection in the middle of a Write. What was written
+	// arrives, and no deadline can be set any more, which might let a Write wait.
+	var came atomic.Int64
 	pipe(t, func(c *conn.Conn) error {
-		<-c.Tunnel().Done()
-		return nil
+		time.Sleep(time.Minute)
+		n, err := io.Copy(io.Discard, c)
+		came.Store(n)
+		return err
 	}, func(t *testing.T, c *conn.Conn, n *sim.Network) {
 		n.Go("close", func() {
 			time.Sleep(time.Second)
 			_ = c.Close()
 		})
-		_, err := c.Write(make([]byte, 1<<20))
+		sent, err := c.Write(make([]byte, 1<<20))
 		require.ErrorIs(t, err, net.ErrClosed)
+		require.ErrorIs(t, c.SetDeadline(time.Now().Add(time.Hour)), net.ErrClosed)
+		_, err = c.Write(nil)
+		require.ErrorIs(t, err, net.ErrClosed)
+		time.Sleep(2 * time.Minute)
+		require.EqualValues(t, sent, came.Load())
 	})
 }
 

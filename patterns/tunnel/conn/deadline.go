@@ -5,6 +5,7 @@ package conn
 
 import (
 	"context"
+	"net"
 	"sync"
 	"time"
 )
@@ -15,35 +16,69 @@ type deadline struct {
 	mu    sync.Mutex // guards what follows
 	timer *time.Timer
 	over  chan struct{} // closed when the deadline has passed
+	ended bool          // it has, for ever
 }
 
 func (d *deadline) init() { d.over = make(chan struct{}) }
 
-// set changes the deadline; zero = none.
-func (d *deadline) set(t time.Time) {
+// set changes the deadline; zero = none. After end it returns net.ErrClosed.
+func (d *deadline) set(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.ended {
+		return net.ErrClosed
+	}
+	d.stop()
+	left := time.Until(t)
+	if !t.IsZero() && left <= 0 {
+		d.pass()
+		return nil
+	}
+	if d.isOver() {
+		d.over = make(chan struct{})
+	}
+	if !t.IsZero() {
+		over := d.over
+		d.timer = time.AfterFunc(left, func() { close(over) })
+	}
+	return nil
+}
+
+// end lets the deadline pass, now and for ever.
+func (d *deadline) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = true
+	d.stop()
+	d.pass()
+}
+
+// passed says whether the deadline has passed.
+func (d *deadline) passed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.isOver()
+}
+
+// stop ends the timer. mu is held, as for all below.
+func (d *deadline) stop() {
 	if d.timer != nil && !d.timer.Stop() {
 		<-d.over // it is closing it
 	}
 	d.timer = nil
-	passed := false
+}
+
+func (d *deadline) isOver() bool {
 	select {
 	case <-d.over:
-		passed = true
+		return true
 	default:
+		return false
 	}
-	if t.IsZero() || time.Until(t) > 0 {
-		if passed {
-			d.over = make(chan struct{})
-		}
-		if !t.IsZero() {
-			over := d.over
-			d.timer = time.AfterFunc(time.Until(t), func() { close(over) })
-		}
-		return
-	}
-	if !passed {
+}
+
+func (d *deadline) pass() {
+	if !d.isOver() {
 		close(d.over)
 	}
 }

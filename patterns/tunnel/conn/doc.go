@@ -21,8 +21,9 @@
 // Those of the tunnel come as they are: io.EOF after the other side's
 // CloseWrite or Close, *patterns.TunnelError after a reset,
 // patterns.ErrInterrupted when the other node was lost. A deadline is
-// os.ErrDeadlineExceeded; if it ended a Write of which a part was sent, the
-// tunnel is reset. After Close everything is net.ErrClosed.
+// os.ErrDeadlineExceeded; of a Write that it ended, as many bytes were sent as
+// Write returns, and the connection can be used on. After Close everything is
+// net.ErrClosed.
 //
 // # Goroutines
 //
