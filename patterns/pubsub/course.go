@@ -40,6 +40,7 @@ type course struct {
 	loose     int         // receivers that are in no branch
 	built     int64       // when the tree was made
 	ready     bool        // the first view is there
+	used      int64       // when something was addressed to somebody; 0 = never
 }
 
 // attendance is what a publisher knows of a receiver beside what forwarders do.
@@ -94,6 +95,7 @@ func (e *Engine) putCourse(c *course) {
 func (c *course) send(o *outgoing, what content, own []wire.Interest, except peer.ID) (left []*receiver) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.use()
 	c.refresh()
 	ins := c.audience.match(o.topic)
 	o.picks = c.picker.pick(ins, own, o.picks)
@@ -104,6 +106,20 @@ func (c *course) send(o *outgoing, what content, own []wire.Interest, except pee
 	o.tree = c.audienceOf(c.found) > fanOut && !mutant.On(mutant.TreeNever)
 	c.prepare(o, what)
 	return c.dispatch(o, c.found)
+}
+
+// use begins another session if the last message is so long ago that receivers
+// and forwarders may soon have forgotten this one: a forwarder of the root group
+// has its course for as long as it is one.
+func (c *course) use() {
+	now := c.e.now()
+	if c.used != 0 && now-c.used > int64(ghostTime) {
+		c.session, c.branches = c.e.random.Uint64(), nil
+		for _, r := range c.receivers {
+			r.number, r.branch, r.index, r.pending = 0, nil, 0, 0
+		}
+	}
+	c.used = now
 }
 
 // again is send for those who are left over.

@@ -171,6 +171,7 @@ func (e *Engine) missRelayed(n uint64) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.use()
 	c.refresh()
 	for _, r := range sorted(c.receivers, func(r *receiver) peer.ID { return r.peer }) {
 		r.number += n

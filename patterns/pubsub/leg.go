@@ -210,18 +210,9 @@ func (e *Engine) handlePathLost(l Link, body []byte) {
 		return
 	}
 	for _, c := range e.allCourses() {
-		if c.session != m.Session {
-			continue
+		if c.lostOnPath(&m) {
+			return
 		}
-		c.mu.Lock()
-		if c.epoch == m.Epoch && c.branches != nil {
-			if r := c.receivers[peer.ID(m.Peer)]; r != nil {
-				r.state.doubted = e.now()
-			}
-			c.regrow()
-		}
-		c.mu.Unlock()
-		return
 	}
 	for _, g := range e.allLegs() {
 		if g.session == m.Session && g.epoch == m.Epoch && g.from != l.Peer() {
@@ -229,4 +220,21 @@ func (e *Engine) handlePathLost(l Link, body []byte) {
 			return
 		}
 	}
+}
+
+// lostOnPath makes another tree if the path is of this session, and says whether
+// it is.
+func (c *course) lostOnPath(m *wire.PathLost) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session != m.Session {
+		return false
+	}
+	if c.epoch == m.Epoch && c.branches != nil {
+		if r := c.receivers[peer.ID(m.Peer)]; r != nil {
+			r.state.doubted = c.e.now()
+		}
+		c.regrow()
+	}
+	return true
 }
