@@ -23,9 +23,15 @@ import (
 	"github.com/arke-mesh/arke/sim/stack"
 )
 
-// hangs is how much real time virtual time may stand still before a test counts
-// as stuck: then something in the bubble waits for what the bubble can't see.
+// hangs is how much real time virtual time may stand still, in a process that
+// does nothing either, before a test counts as stuck: then something in the
+// bubble waits for what the bubble can't see. One that works is slow, on a busy
+// machine a minute and more for a second in which forty nodes shake hands.
 const hangs = 100 * time.Second
+
+// idle is how much processor time a process that does nothing takes meanwhile,
+// at most.
+const idle = time.Second
 
 // stage is a stack of nodes n0, n1, …
 type stage struct {
@@ -66,13 +72,14 @@ func bubble(t *testing.T, body func(t *testing.T)) {
 	defer close(stop)
 	var moves atomic.Uint64
 	wg.Go(func() {
-		for seen := uint64(0); ; seen = moves.Load() {
+		for {
+			seen, worked := moves.Load(), processorTime()
 			select {
 			case <-stop:
 				return
 			case <-time.After(hangs):
 			}
-			if moves.Load() == seen {
+			if moves.Load() == seen && processorTime()-worked < idle {
 				stacks := make([]byte, 8<<20)
 				_, _ = os.Stderr.Write(stacks[:runtime.Stack(stacks, true)])
 				panic("the bubble hangs")
