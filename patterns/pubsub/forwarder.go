@@ -149,7 +149,7 @@ func (e *Engine) republish(source peer.ID, m *wire.Publish) {
 	e.counts.forwarded.Add(1)
 	o := &outgoing{topic: m.Topic, publisher: string(source), rank: in.rank}
 	what := content{flags: m.Flags & wire.FlagSealed, headers: m.Headers, body: m.Body}
-	if left := c.send(o, what, e.ownQueues(m.Topic, true), source); len(left) > 0 {
+	if left := c.send(o, what, e.ownQueues(m.Topic, true, origin{}), source); len(left) > 0 {
 		c.giveUp(left)
 	}
 	if readable {

@@ -234,7 +234,7 @@ func (p *publication) subsHere() []*subscription {
 			if pick.Node != p.e.hash {
 				continue
 			}
-			if s := p.e.one(subs, pick.Queue); s != nil && !s.echoes(p.origin) {
+			if s := p.e.one(subs, pick.Queue, p.origin); s != nil {
 				out = append(out, s)
 			}
 		}
@@ -243,14 +243,14 @@ func (p *publication) subsHere() []*subscription {
 }
 
 // ownQueues lists the queues on this node that the message is for.
-func (p *publication) ownQueues() []wire.Interest { return p.e.ownQueues(p.topic, false) }
+func (p *publication) ownQueues() []wire.Interest { return p.e.ownQueues(p.topic, false, p.origin) }
 
-func (e *Engine) ownQueues(topic string, root bool) (out []wire.Interest) {
+func (e *Engine) ownQueues(topic string, root bool, from origin) (out []wire.Interest) {
 	if e.index(root).Len() == 0 {
 		return nil
 	}
 	for _, s := range e.index(root).Match(topic, nil) {
-		if s.queue == 0 {
+		if s.queue == 0 || s.echoes(from) {
 			continue
 		}
 		i := slices.IndexFunc(out, func(o wire.Interest) bool { return o.Pattern == s.pattern && o.Queue == s.options.Queue })

@@ -125,7 +125,7 @@ func (e *Engine) deliver(p *patterns.Publication, root, echo bool, picks []wire.
 	}
 	for _, pick := range picks {
 		if pick.Node == e.hash {
-			if s := e.one(subs, pick.Queue); s != nil {
+			if s := e.one(subs, pick.Queue, origin{}); s != nil {
 				s.inbox.Put(p)
 			} else if echo || !root {
 				e.drops.Inc(dropUnpicked)
@@ -135,11 +135,12 @@ func (e *Engine) deliver(p *patterns.Publication, root, echo bool, picks []wire.
 	return subs
 }
 
-// one chooses a subscription of a queue, in turns.
-func (e *Engine) one(subs []*subscription, queue uint64) *subscription {
+// one chooses a subscription of a queue, in turns, among those that want what
+// comes from there.
+func (e *Engine) one(subs []*subscription, queue uint64, from origin) *subscription {
 	n := 0
 	for _, s := range subs {
-		if s.queue == queue {
+		if s.queue == queue && !s.echoes(from) {
 			n++
 		}
 	}
@@ -148,7 +149,7 @@ func (e *Engine) one(subs []*subscription, queue uint64) *subscription {
 	}
 	n = int(e.turns.Add(1) % uint64(n))
 	for _, s := range subs {
-		if s.queue == queue {
+		if s.queue == queue && !s.echoes(from) {
 			if n == 0 {
 				return s
 			}

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub_test
+
+import (
+	"context"
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/sim"
+)
+
+// work publishes messages of these numbers to the queue, from node 0.
+func (h *hall) work(from, to int, opts ...patterns.PublishOption) {
+	done := make(chan struct{})
+	h.n.Go("work", func() {
+		defer close(done)
+		for i := from; i < to; i++ {
+			m := patterns.Message{Body: binary.BigEndian.AppendUint64(nil, uint64(i))}
+			if err := h.nodes[0].Publish(context.Background(), "work.x", m, opts...); err != nil {
+				h.t.Error(i, err)
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+	})
+	<-done
+}
+
+// enqueue subscribes a node to the queue.
+func (h *hall) enqueue(i int, o patterns.SubscribeOptions) (*guest, patterns.Subscription) {
+	o.Queue = "q"
+	g := &guest{}
+	s, err := h.nodes[i].Subscribe(context.Background(), "work.*", g, o)
+	require.NoError(h.t, err)
+	return g, s
+}
+
+func (g *guest) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.got)
+}
+
+func TestAQueueLeavesOutWhoDoesNotWantWhatItPublishes(t *testing.T) {
+	// This test has a client publish to a queue that it listens to with NoEcho:
+	// others of the queue, on its node and on another, get every message.
+	sim.Run(t, sim.Config{Seed: 1}, func(t *testing.T, n *sim.Network) {
+		const count = 60
+		h := newHall(t, n, 1)
+		own, _ := h.enqueue(0, patterns.SubscribeOptions{NoEcho: true, Origin: 1})
+		remote, _ := h.enqueue(1, patterns.SubscribeOptions{})
+		h.work(0, count, patterns.Origin(1))
+		time.Sleep(time.Second)
+		require.Equal(t, count, remote.count())
+		other, _ := h.enqueue(0, patterns.SubscribeOptions{NoEcho: true, Origin: 2})
+		h.work(count, 2*count, patterns.Origin(1))
+		time.Sleep(time.Second)
+		require.Equal(t, 2*count, remote.count()+other.count())
+		require.Zero(t, own.count())
+		require.NotZero(t, other.count())
+	})
+}
