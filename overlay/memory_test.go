@@ -59,6 +59,7 @@ type memTransport struct {
 	streams []*memStream
 	dials   []string      // for tests: addresses and ids that were connected to
 	hang    chan struct{} // not nil: Open and Connect wait for it
+	lift    time.Duration // that it takes to lift a deadline of an incoming stream; fixed before use
 
 	events sync.Mutex // PeerUp and PeerDown do not overlap
 }
@@ -252,7 +253,13 @@ func (s *memStream) Reset(code uint32) error {
 	return nil
 }
 
-func (s *memStream) SetReadDeadline(t time.Time) error  { return s.in.deadline(&s.in.readEnd, t) }
+func (s *memStream) SetReadDeadline(t time.Time) error {
+	if t.IsZero() && !s.outbound {
+		time.Sleep(s.owner.lift)
+	}
+	return s.in.deadline(&s.in.readEnd, t)
+}
+
 func (s *memStream) SetWriteDeadline(t time.Time) error { return s.out.deadline(&s.out.writeEnd, t) }
 
 // pipe is one direction of a stream.

@@ -123,10 +123,16 @@ func (st *stream) limit() {
 	st.s.SetWriteDeadline(end)
 }
 
-// unlimit lifts the time limit of the handshake; not guarded.
+// unlimit lifts the time limit of the handshake; not guarded. A stream that has
+// joined may have been superseded meanwhile, and keeps that limit.
 func (st *stream) unlimit() {
 	st.s.SetReadDeadline(time.Time{})
 	st.s.SetWriteDeadline(time.Time{})
+	st.l.mu.Lock()
+	defer st.l.unlock()
+	if f := st.farewell; f != nil && !f.flush {
+		st.l.later(st.limit)
+	}
 }
 
 // serve runs a stream that has joined its link, until it is over. Not guarded.
