@@ -181,10 +181,14 @@ func TestNoCommonVersionIsAnAnswer(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			net := newMemNet()
 			a, r := startNode(t, net, low), newRaw(t, net, high)
-			a.Link(high).Open(nil)
+			ended := make(chan error)
+			go func() {
+				_, err := a.Link(high).Wait(t.Context(), nil)
+				ended <- err
+			}()
 			synctest.Wait()
 			r.incoming().control(wire.KindGoodbye, &wire.Goodbye{Code: 2, Reason: "too old"})
-			_, err := a.Link(high).Wait(t.Context(), nil)
+			err := <-ended
 			require.ErrorIs(t, err, overlay.ErrVersion)
 			require.ErrorContains(t, err, "too old")
 		})
