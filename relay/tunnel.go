@@ -187,9 +187,11 @@ func (t *tunnel) finish() {
 	}
 }
 
-// reset tells the client how the tunnel ended.
+// reset tells the client how the tunnel ended. What the node holds of it is
+// dropped.
 func (t *tunnel) reset(err error) session.Frame {
 	t.forget()
+	t.source.Close()
 	return &session.TunnelReset{ID: t.id, Failure: failure.OfTunnel(err)}
 }
 

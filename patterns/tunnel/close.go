@@ -103,6 +103,9 @@ func (t *Tunnel) sayEnd() {
 // other side why. mu is held.
 func (t *Tunnel) reset(c wire.TunnelCause, code patterns.Code, text string) {
 	if t.over {
+		if t.kept > 0 { // whom it waited for does not take it any more
+			t.dropIn()
+		}
 		return
 	}
 	if len(text) > wire.MaxTunnelText {

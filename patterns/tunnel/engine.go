@@ -184,6 +184,13 @@ func (e *Engine) giveBack(n int) {
 	e.purse.close(n)
 }
 
+// keep takes from the purse what is there already, whatever is left in it.
+func (e *Engine) keep(n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.purse.keep(n)
+}
+
 // memberIDs lists the members that have tunnels, in order.
 func (e *Engine) memberIDs() []cluster.MemberID {
 	e.mu.RLock()

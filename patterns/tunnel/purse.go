@@ -54,5 +54,9 @@ func (p *purse) shrink(size int) int {
 	return max(size/2, firstWindow)
 }
 
-// close gives back n of what open and grow gave.
+// keep counts what came of a tunnel that has given its window back, as long as
+// it waits for a relay.
+func (p *purse) keep(n int) { p.used += n }
+
+// close gives back n of what open, grow and keep gave.
 func (p *purse) close(n int) { p.used -= n }

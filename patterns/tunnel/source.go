@@ -34,8 +34,31 @@ func (t *Tunnel) Notify(f func()) {
 	w.call = func() { t.call(w) }
 	t.mu.Lock()
 	t.watcher = w
+	if t.returned {
+		t.kept = t.waiting()
+		t.engine.keep(t.kept)
+	}
 	t.mu.Unlock()
 	t.tell(true)
+}
+
+// waiting is the memory of what came and was not received. mu is held.
+func (t *Tunnel) waiting() (bytes int) {
+	for i := range t.in.Len() {
+		bytes += cost(len(t.in.At(i).data))
+	}
+	return bytes
+}
+
+// unkeep gives the purse back what it has kept for chunks of that cost. Tunnels
+// that a relay passes on end long before a slow client has read what came of
+// them: without this, one after the other would leave as much there as it may
+// hold, and nothing would count it. mu is held.
+func (t *Tunnel) unkeep(c int) {
+	if c = min(c, t.kept); c > 0 {
+		t.kept -= c
+		t.engine.giveBack(c)
+	}
 }
 
 // tell calls the watcher. own says that it is the owner who has called, and may
@@ -83,6 +106,7 @@ func (t *Tunnel) Take() (data []byte, last, more bool, err error) {
 		// What a short chunk costs beside its bytes is free again at once:
 		// Return knows bytes only.
 		t.consumed(cost(len(c.data)) - len(c.data))
+		t.unkeep(cost(len(c.data)))
 		return c.data, c.last, true, nil
 	case t.ends.err != nil:
 		return nil, false, false, t.ends.err

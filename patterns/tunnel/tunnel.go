@@ -39,7 +39,8 @@ type Tunnel struct {
 
 	serving  bool // its handler has not returned
 	detached bool
-	returned bool // the purse has its window back
+	returned bool // the purse has its window back, but for kept
+	kept     int  // for what came and a relay has not taken yet
 	known    bool // at the member: the opener has said a word
 
 	receivers turnstile
@@ -198,6 +199,7 @@ func (t *Tunnel) dropIn() {
 		t.window.read(cost(len(t.in.Pop().data)))
 	}
 	t.part, t.parted = nil, false
+	t.unkeep(t.kept)
 }
 
 // dropParked throws away what waits for room in the lane, but for the frame that
@@ -260,7 +262,10 @@ func (t *Tunnel) release() {
 		return
 	}
 	t.returned = true
-	size := t.window.size
+	if t.watcher != nil {
+		t.kept = min(t.waiting(), t.window.size)
+	}
+	window := t.window.size - t.kept
 	t.mu.Unlock()
-	t.engine.leave(t, size)
+	t.engine.leave(t, window)
 }
