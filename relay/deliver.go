@@ -62,23 +62,11 @@ const deliverPatience = 500 * time.Millisecond
 
 // deliver queues f, or says that no handler will see it.
 func (c *client) deliver(ctx context.Context, f session.Frame) error {
-	err := c.sender.Send(f)
-	for errors.Is(err, session.ErrQueueFull) {
-		before := c.sender.Written()
-		waiting, cancel := context.WithTimeout(ctx, deliverPatience)
-		_, err = c.sender.SendWait(waiting, f)
-		if waiting.Err() != nil && err != nil {
-			err = session.ErrQueueFull
-		}
-		cancel()
-		if ctx.Err() != nil || c.sender.Written() == before {
-			break
-		}
-	}
+	_, err := c.sender.SendWhileRead(ctx, f, deliverPatience)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, session.ErrQueueFull):
+	case errors.Is(err, session.ErrQueueFull), err == ctx.Err():
 		c.relay.count.drop(dropSlowDelivery)
 		return &patterns.Refusal{Cause: patterns.ErrOverloaded}
 	case errors.Is(err, session.ErrSenderClosed):

@@ -4,7 +4,7 @@
 package session
 
 import (
-	"context"
+	"container/list"
 	"fmt"
 	"math"
 	"net"
@@ -22,12 +22,13 @@ const (
 	// not be lost. It bounds the small frames that a client can cause
 	// without reading.
 	reserve = 1 << 20
-	// maxWrite bounds one write, so that progress is seen while a large one
-	// goes on.
-	maxWrite = 512 << 10
 	// fullBuffer is how long a buffer grows. What is queued behind it gets
 	// another one: growing a large one copies it again and again.
 	fullBuffer = 128 << 10
+	// maxWrite bounds one write, so that progress is seen while a large one
+	// goes on: somebody who reads must not be taken for somebody who does not.
+	// A full buffer leaves in one.
+	maxWrite = fullBuffer + CopiedBelow
 	// keepBuffer is the largest buffer that is kept while there is nothing to
 	// write.
 	keepBuffer = 256 << 10
@@ -45,16 +46,17 @@ type Sender struct {
 	// Guarded by mu.
 	mu       sync.Mutex
 	maxFrame int
-	encoder  encoder     // used within push only; a local one would escape
-	segments net.Buffers // what goes first
-	last     []byte      // frames are appended to it; follows segments
-	spare    []byte      // the buffer that was last before the latest write
-	queued   int         // bytes accepted that the kernel has not taken yet
-	fed      int         // of these, the rota's: they take no room from others
-	accepted uint64      // bytes, ever
-	written  uint64      // of these, what the kernel has taken
-	room     chan struct{}
-	finish   bool // Run returns when all is written
+	encoder  encoder       // used within push only; a local one would escape
+	segments net.Buffers   // what goes first
+	last     []byte        // frames are appended to it; follows segments
+	spare    []byte        // the buffer that was last before the latest write
+	queued   int           // bytes accepted that the kernel has not taken yet
+	fed      int           // of these, the rota's: they take no room from others
+	accepted uint64        // bytes, ever
+	written  uint64        // of these, what the kernel has taken
+	line     list.List     // of *standing: who waits for room
+	room     chan struct{} // closed when a TrySend is worth another try; nil = nobody waits
+	finish   bool          // Run returns when all is written
 	closed   error
 }
 
@@ -79,42 +81,40 @@ func (s *Sender) Queued() int {
 }
 
 // Send queues f and does not block. The trailing bytes of f belong to the
-// Sender if err is nil, see CopiedBelow. Errors are ErrQueueFull, ErrSenderClosed,
-// ErrFrameTooLarge, and ErrFieldTooLarge; nothing was queued then.
+// Sender if err is nil, see CopiedBelow. Errors are ErrQueueFull, also while
+// somebody else waits for room, ErrSenderClosed, ErrFrameTooLarge, and
+// ErrFieldTooLarge; nothing was queued then.
 func (s *Sender) Send(f Frame) error {
-	_, _, err := s.push(f, s.limit)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.push(f, s.limit, inLine)
 	return err
 }
 
-// TrySend is Send. It returns the position of the frame's end as SendWait does,
-// and with ErrQueueFull a channel that is closed when it is worth another try.
+// TrySend is Send, but does not mind those who wait for room. It returns the
+// position of the frame's end as SendWait does, and with ErrQueueFull a channel
+// that is closed when it is worth another try.
 func (s *Sender) TrySend(f Frame) (end uint64, room <-chan struct{}, err error) {
-	return s.push(f, s.limit)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	end, err = s.push(f, s.limit, overtakes)
+	if err != ErrQueueFull {
+		return end, nil, err
+	}
+	if s.room == nil {
+		s.room = make(chan struct{})
+	}
+	return 0, s.room, err
 }
 
 // SendReserved is Send for frames that must not be lost: there is some room
 // for them beyond the limit. ErrQueueFull means that the connection is to be
 // given up.
 func (s *Sender) SendReserved(f Frame) error {
-	_, _, err := s.push(f, s.limit+reserve)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.push(f, s.limit+reserve, overtakes)
 	return err
-}
-
-// SendWait is Send, but waits for room until ctx ends. What it returns is the
-// position of the frame's end in the stream: if [Sender.Written] is less after
-// Run has returned, nobody has seen the whole frame.
-func (s *Sender) SendWait(ctx context.Context, f Frame) (end uint64, err error) {
-	for {
-		end, room, err := s.push(f, s.limit)
-		if err != ErrQueueFull {
-			return end, err
-		}
-		select {
-		case <-room:
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-	}
 }
 
 // Written is the number of bytes that the kernel has taken so far.
@@ -124,13 +124,18 @@ func (s *Sender) Written() uint64 {
 	return s.written
 }
 
-// push queues f, or returns ErrQueueFull and a channel that is closed when it
-// is worth another try.
-func (s *Sender) push(f Frame, limit int) (end uint64, room <-chan struct{}, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// manners say whether a frame is queued before those that wait for room.
+type manners bool
+
+const (
+	inLine    manners = false
+	overtakes manners = true
+)
+
+// push queues f, or returns ErrQueueFull. The caller holds mu.
+func (s *Sender) push(f Frame, limit int, m manners) (end uint64, err error) {
 	if s.closed != nil || s.finish {
-		return 0, nil, ErrSenderClosed
+		return 0, ErrSenderClosed
 	}
 	start := len(s.last)
 	s.encoder = encoder{b: s.last}
@@ -139,17 +144,14 @@ func (s *Sender) push(f Frame, limit int) (end uint64, room <-chan struct{}, err
 	s.encoder = encoder{}
 	s.last = head[:start] // keeps what append has grown
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
 	n := len(head) - start + len(tail)
 	switch {
 	case n-lengthSize > s.maxFrame:
-		return 0, nil, fmt.Errorf("%w: %d bytes, at most %d", ErrFrameTooLarge, n-lengthSize, s.maxFrame)
-	case s.queued > s.fed && s.queued-s.fed+n > limit:
-		if s.room == nil {
-			s.room = make(chan struct{})
-		}
-		return 0, s.room, ErrQueueFull
+		return 0, fmt.Errorf("%w: %d bytes, at most %d", ErrFrameTooLarge, n-lengthSize, s.maxFrame)
+	case m == inLine && s.line.Len() > 0 || s.queued > s.fed && s.queued-s.fed+n > limit:
+		return 0, ErrQueueFull
 	}
 	switch {
 	case len(tail) < CopiedBelow && len(head)+len(tail) >= fullBuffer:
@@ -167,7 +169,7 @@ func (s *Sender) push(f Frame, limit int) (end uint64, room <-chan struct{}, err
 	s.queued += n
 	s.accepted += uint64(n)
 	s.signal()
-	return s.accepted, nil, nil
+	return s.accepted, nil
 }
 
 func (s *Sender) signal() {
@@ -203,7 +205,9 @@ func (s *Sender) closeLocked() {
 	s.wakeAll()
 }
 
+// wakeAll ends all waiting.
 func (s *Sender) wakeAll() {
+	s.serve(s.line.Len())
 	if s.room != nil {
 		close(s.room)
 		s.room = nil
@@ -212,7 +216,7 @@ func (s *Sender) wakeAll() {
 }
 
 // Run writes what is queued to c until Finish or Close, or until a write of at
-// most 512 KiB fails or takes longer than timeout. It then closes the Sender,
+// most 144 KiB fails or takes longer than timeout. It then closes the Sender,
 // and returns the error of the write if there was one.
 func (s *Sender) Run(c net.Conn, timeout time.Duration) error {
 	defer s.Close()
@@ -246,16 +250,22 @@ func (s *Sender) feed() {
 		if f == nil {
 			return
 		}
-		_, _, err := s.push(f, math.MaxInt)
-		if err != nil {
+		n := frameSize(f)
+		if s.pushFed(f, n) != nil {
 			return // the connection is ending
 		}
-		n := frameSize(f)
 		fed += n
-		s.mu.Lock()
-		s.fed += n
-		s.mu.Unlock()
 	}
+}
+
+func (s *Sender) pushFed(f Frame, n int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.push(f, math.MaxInt, overtakes)
+	if err == nil {
+		s.fed += n
+	}
+	return err
 }
 
 // take returns all that is queued, or done if Run is to return.
@@ -324,10 +334,13 @@ func (s *Sender) wrote(n int) {
 		return
 	}
 	s.queued -= n
-	if s.room != nil {
-		close(s.room)
-		s.room = nil
+	if s.room == nil {
+		s.serve(s.line.Len())
+		return
 	}
+	s.serve(1) // the others have the rest, or they would wait as long as there is a line
+	close(s.room)
+	s.room = nil
 }
 
 // giveBack ends a write: it takes the buffer whose bytes are written, for those

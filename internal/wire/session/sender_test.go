@@ -91,7 +91,7 @@ func TestLargeBodiesKeepTheirPlace(t *testing.T) {
 	require.True(t, bytes.Equal(want.Bytes(), bytes.Join(c.writes, nil)))
 	require.Equal(t, uint64(want.Len()), s.Written())
 	for _, w := range c.writes {
-		require.LessOrEqual(t, len(w), 512<<10)
+		require.LessOrEqual(t, len(w), 144<<10)
 	}
 }
 
@@ -240,4 +240,134 @@ func TestALongQueueOfSmallFramesKeepsItsOrder(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, uint64(i), f.(*session.Request).ID)
 	}
+}
+
+// This test lets somebody with a large frame wait for room, and others with
+// small ones come again and again: none of them is before the large one, and
+// all leave in the order in which they came, before any of them wakes up.
+func TestWhoWaitsIsNotOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit, late = 1000, 50
+		c := &conn{gate: make(chan struct{})}
+		s := session.NewSender(limit, session.MaxFrame)
+		done := run(s, c)
+		require.NoError(t, s.Send(&session.Request{Body: make([]byte, limit/2)}))
+		synctest.Wait() // it is being written
+		sent := make(chan error)
+		wait := func(f session.Frame) {
+			go func() {
+				_, err := s.SendWait(t.Context(), f)
+				sent <- err
+			}()
+			synctest.Wait()
+		}
+		wait(&session.Request{ID: 1, Body: make([]byte, limit*3/4)})
+		for i := range uint64(late) {
+			require.ErrorIs(t, s.Send(&session.Ping{}), session.ErrQueueFull)
+			wait(&session.Ping{Token: i})
+		}
+		close(c.gate)
+		synctest.Wait()
+		for range late + 1 {
+			require.NoError(t, <-sent)
+		}
+		s.Finish()
+		require.NoError(t, <-done)
+		r := session.NewReader(bytes.NewReader(bytes.Join(c.writes[1:], nil)), session.MaxFrame)
+		k, _, err := r.Next()
+		require.NoError(t, err)
+		require.Equal(t, session.KindRequest, k)
+		for i := range uint64(late) {
+			k, b, err := r.Next()
+			require.NoError(t, err)
+			f, err := session.Decode(k, b)
+			require.NoError(t, err)
+			require.Equal(t, &session.Ping{Token: i}, f)
+		}
+	})
+}
+
+// This test lets whoever is first in the line go: those behind it, who need
+// less, are served at once.
+func TestWhoGivesUpIsInNobodysWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &conn{gate: make(chan struct{})}
+		s := session.NewSender(1000, session.MaxFrame)
+		done := run(s, c)
+		require.NoError(t, s.Send(&session.Request{Body: make([]byte, 500)}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		first, second := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := s.SendWait(ctx, &session.Request{Body: make([]byte, 700)})
+			first <- err
+		}()
+		synctest.Wait()
+		go func() {
+			_, err := s.SendWait(t.Context(), &session.Ping{})
+			second <- err
+		}()
+		synctest.Wait()
+		require.Empty(t, second)
+		require.ErrorIs(t, <-first, context.DeadlineExceeded)
+		synctest.Wait()
+		require.NoError(t, <-second)
+		require.NoError(t, s.Send(&session.Ping{}))
+		s.Finish()
+		close(c.gate)
+		require.NoError(t, <-done)
+		require.EqualValues(t, 500+len(encoded(t, &session.Request{}))+2*len(encoded(t, &session.Ping{})), s.Written())
+	})
+}
+
+// This test lets publishers and calls wait for room together: whoever has a
+// call takes one place at a time, so that it is worth a publisher's try.
+func TestALineLeavesRoomForWhoTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &conn{gate: make(chan struct{})}
+		s := session.NewSender(1000, session.MaxFrame)
+		done := run(s, c)
+		require.NoError(t, s.Send(&session.Request{Body: make([]byte, 1000)}))
+		var calls sync.WaitGroup
+		for range 20 {
+			calls.Go(func() { s.SendWait(t.Context(), &session.Request{Body: make([]byte, 200)}) })
+		}
+		synctest.Wait()
+		_, room, err := s.TrySend(&session.Request{Body: make([]byte, 200)})
+		require.ErrorIs(t, err, session.ErrQueueFull)
+		c.gate <- struct{}{}
+		<-room
+		_, _, err = s.TrySend(&session.Request{Body: make([]byte, 200)})
+		require.NoError(t, err)
+		close(c.gate)
+		calls.Wait()
+		s.Finish()
+		require.NoError(t, <-done)
+	})
+}
+
+// This test waits for room at a connection that takes little, but always
+// something in time, and then nothing any more: who waits is told only then.
+func TestSendWhileReadWaitsForWhoReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const patience, piece = time.Second, 144 << 10
+		c := &conn{gate: make(chan struct{})}
+		s := session.NewSender(100, session.MaxFrame)
+		done := run(s, c)
+		require.NoError(t, s.Send(&session.Request{Body: make([]byte, 20*piece)}))
+		c.gate <- struct{}{} // what is before the body
+		began := time.Now()
+		go func() {
+			for range 9 {
+				time.Sleep(patience * 95 / 100)
+				c.gate <- struct{}{}
+			}
+		}()
+		_, err := s.SendWhileRead(t.Context(), &session.Ping{}, patience)
+		require.ErrorIs(t, err, session.ErrQueueFull)
+		require.Equal(t, 96*patience/10, time.Since(began)) // from the look at 8.6 on
+		s.Close()
+		close(c.gate)
+		require.NoError(t, <-done)
+	})
 }
