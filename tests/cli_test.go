@@ -4,9 +4,11 @@
 package tests
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,9 +121,12 @@ func TestJSONIsOneObjectPerLine(t *testing.T) {
 	require(t, len(lines) == 2, members)
 	for _, line := range lines {
 		var m map[string]any
-		require(t, json.Unmarshal([]byte(line), &m) == nil && m["peer"] == a.Peer() && m["zone"] == "north" && m["state"] == "live", line)
+		require(t, json.Unmarshal([]byte(line), &m) == nil && m["member"] != "" && m["peer"] == a.Peer() && m["zone"] == "north" && m["state"] == "live", line)
 	}
-	harness.Run(t, "members", "nobody", "--json", "--socket", a.Socket()).Ends(3).Says("nobody")
+	for _, command := range []string{"members", "survey", "broadcast", "push"} {
+		failed := harness.Run(t, command, "nobody", "--json", "--socket", a.Socket()).Ends(3).Says("nobody")
+		require(t, object(t, failed)["outcome"] == "no_member", failed)
+	}
 
 	status := object(t, harness.Run(t, "status", "--json", "--socket", a.Socket()).Ends(0))
 	for _, key := range []string{"peer", "addrs", "links", "clusters", "queues", "drops"} {
@@ -228,12 +233,20 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		{[]string{"push"}, []string{"missing CLUSTER"}},
 		{[]string{"push", "x", "y", "--header", "z"}, []string{"--header", "KEY=VALUE"}},
 		{[]string{"broadcast", "x", "y", "z"}, []string{`"z"`}},
-		{[]string{"publish", "a.b"}, []string{"missing TOPIC and BODY"}},
+		{[]string{"publish"}, []string{"missing TOPIC and BODY"}},
+		{[]string{"publish", "a.b"}, []string{"missing BODY"}},
+		{[]string{"publish", "a.b", "x", "--count", "0"}, []string{"--count must be greater than 0"}},
+		{[]string{"publish", "a.b", "x", "--rate", "0"}, []string{"--rate must be greater than 0"}},
 		{[]string{"publish", "a.b", "x", "--count", "-1"}, []string{"--count"}},
 		{[]string{"publish", "a.b", "x", "--rate", "-1"}, []string{"--rate"}},
 		{[]string{"subscribe"}, []string{"missing PATTERN", "arke subscribe --help"}},
 		{[]string{"subscribe", "a", "--count", "-1"}, []string{"--count"}},
 		{[]string{"tunnel"}, []string{"missing CLUSTER"}},
+		{[]string{"tunnel", ""}, []string{"CLUSTER has 0 bytes", "1 to 255"}},
+		{[]string{"request", strings.Repeat("x", 256)}, []string{"CLUSTER has 256 bytes", "1 to 255"}},
+		{[]string{"serve", "x", "--echo", "--concurrency", "0"}, []string{"--concurrency must be greater than 0"}},
+		{[]string{"expose", "x", "--to", "tcp://127.0.0.1:65536"}, []string{"a port is between 1 and 65535"}},
+		{[]string{"forward", "x", "--listen", ":65536"}, []string{"a port is between 0 and 65535"}},
 		{[]string{"expose", "x"}, []string{"--to tcp://HOST:PORT"}},
 		{[]string{"expose", "x", "--to", "127.0.0.1:5432"}, []string{"127.0.0.1:5432", "tcp://HOST:PORT"}},
 		{[]string{"forward", "x", "--listen", "5432"}, []string{"--listen", "HOST:PORT"}},
@@ -357,4 +370,31 @@ func TestHelpHasAnExample(t *testing.T) {
 			t.Errorf("%s has no example", result)
 		}
 	}
+}
+
+func TestServiceOutlivesTheReaderOfItsOutput(t *testing.T) {
+	// This test checks that a member goes on when the program that
+	// waited for their first line has ended, though it prints more.
+	scenario(t)
+	a := harness.NewNetwork(t).Relay("a")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve := exec.Command(harness.Binary(t), "serve", "log", "--echo", "--socket", a.Socket())
+	serve.Stdout, serve.Stderr = w, w
+	if err := serve.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = serve.Process.Kill(); _ = serve.Wait() }()
+	w.Close()
+	if line, err := bufio.NewReader(r).ReadString('\n'); line != "arke serve ready\n" {
+		t.Fatal(line, err)
+	}
+	r.Close()
+	a.Sees(1, "log")
+	for range 3 {
+		a.Does("push", "log", "nobody reads this").Ends(0)
+	}
+	a.Requests("log", "still there?").Gets("still there?")
 }

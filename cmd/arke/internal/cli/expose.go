@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,7 @@ were cut off after 30 s, 8 unauthorized, 1 anything else.`,
 		Example: `  arke expose db --to tcp://127.0.0.1:5432
   arke forward --listen 127.0.0.1:5433 db      # on another machine
   psql --host 127.0.0.1 --port 5433            # there`,
-		Args: positional(1, 1, "CLUSTER"),
+		Args: calling(1),
 	}
 	attachment := a.attachFlags(cmd)
 	f := cmd.Flags()
@@ -53,6 +54,9 @@ were cut off after 30 s, 8 unauthorized, 1 anything else.`,
 	f.StringVar(&flags.logLevel, "log-level", "warn", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		target, err := flags.target()
+		if err == nil {
+			err = positive(cmd, "tunnels", "capacity")
+		}
 		if err != nil {
 			return misuse(cmd, err)
 		}
@@ -65,19 +69,19 @@ were cut off after 30 s, 8 unauthorized, 1 anything else.`,
 func (f exposeFlags) target() (string, error) {
 	u, err := url.Parse(f.to)
 	switch {
-	case f.limits.Tunnels < 0:
-		return "", fmt.Errorf("--tunnels must be at least 1")
-	case f.limits.Capacity < 0:
-		return "", fmt.Errorf("--capacity must be at least 1")
 	case f.to == "":
 		return "", fmt.Errorf("say which service, with --to tcp://HOST:PORT")
 	case err != nil || u.Scheme != "tcp" || u.Hostname() == "" || u.Port() == "" || u.Host != f.to[len("tcp://"):]:
 		return "", fmt.Errorf("--to %q is not tcp://HOST:PORT", f.to)
 	}
+	if port, err := strconv.Atoi(u.Port()); err != nil || port < 1 || port > 65535 {
+		return "", fmt.Errorf("--to %q: a port is between 1 and 65535", f.to)
+	}
 	return net.JoinHostPort(u.Hostname(), u.Port()), nil
 }
 
 func (a App) runExpose(cmd *cobra.Command, at *attachment, cluster, target string, flags exposeFlags) error {
+	outliveReaders()
 	ctx := cmd.Context()
 	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
 	if err != nil {
@@ -95,7 +99,7 @@ func (a App) runExpose(cmd *cobra.Command, at *attachment, cluster, target strin
 	defer e.Close()
 	defer c.Close()
 	if err := e.Run(ctx); err != nil {
-		return &clusterError{cluster, err}
+		return &clusterError{cluster: cluster, err: err}
 	}
 	drain, cancel := context.WithTimeout(a.Abort, drainTime)
 	defer cancel()

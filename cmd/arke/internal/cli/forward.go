@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +42,7 @@ Exit status: 0 all connections had ended after a signal, 5 no relay, 6 some
 were cut off after 30 s, 8 unauthorized, 1 anything else.`,
 		Example: `  arke forward --listen 127.0.0.1:5433 db
   psql --host 127.0.0.1 --port 5433`,
-		Args: positional(1, 1, "CLUSTER"),
+		Args: calling(1),
 	}
 	attachment := a.attachFlags(cmd)
 	f := cmd.Flags()
@@ -59,6 +60,9 @@ func (f forwardFlags) endpoint() (network, address string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("--listen %q is not HOST:PORT", f.listen)
 	}
+	if n, err := strconv.Atoi(port); err == nil && (n < 0 || n > 65535) {
+		return "", "", fmt.Errorf("--listen %q: a port is between 0 and 65535", f.listen)
+	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
@@ -70,6 +74,7 @@ func (f forwardFlags) endpoint() (network, address string, err error) {
 }
 
 func (a App) runForward(cmd *cobra.Command, at *attachment, cluster string, flags forwardFlags) error {
+	outliveReaders()
 	network, address, err := flags.endpoint()
 	if err != nil {
 		return misuse(cmd, err)

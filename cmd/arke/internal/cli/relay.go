@@ -70,7 +70,7 @@ port if that one is taken.`,
 		Example: `  arke relay --dev
   arke relay --key-file home.key
   arke relay --key-file home.key --seed relay-1.example:7400 --data-dir /var/lib/arke`,
-		Args: positional(0, 0, ""),
+		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRelay(cmd, flags) },
 	}
 	f := cmd.Flags()
@@ -106,6 +106,7 @@ func (a App) runRelay(cmd *cobra.Command, flags relayFlags) error {
 	}
 	flags.socket = a.Env.socket(flags.socket)
 	p2p.RouteLogs(log)
+	outliveReaders()
 	return a.serveRelay(cmd.Context(), network, flags.withDefaults(), log)
 }
 

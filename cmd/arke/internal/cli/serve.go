@@ -60,7 +60,7 @@ program, 1 anything else.`,
 		Example: `  arke serve echo --echo --tunnel-echo
   arke serve count --exec 'wc -c' --concurrency 4
   arke serve sort --tunnel-exec sort`,
-		Args: positional(1, 1, "CLUSTER"),
+		Args: calling(1),
 	}
 	attachment := a.attachFlags(cmd)
 	f := cmd.Flags()
@@ -74,7 +74,11 @@ program, 1 anything else.`,
 	f.IntVar(&flags.limits.Capacity, "capacity", 0, "weight of this member in balancing (default 1)")
 	f.StringVar(&flags.logLevel, "log-level", "warn", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := flags.validate(); err != nil {
+		err := flags.validate()
+		if err == nil {
+			err = positive(cmd, "concurrency", "tunnels", "capacity")
+		}
+		if err != nil {
 			return misuse(cmd, err)
 		}
 		return a.runServe(cmd, attachment, args[0], flags)
@@ -91,17 +95,12 @@ func (f serveFlags) validate() error {
 		return errors.New("choose one of --echo and --exec")
 	case f.tunnelEcho && f.tunnelCommand != "":
 		return errors.New("choose one of --tunnel-echo and --tunnel-exec")
-	case f.limits.Concurrency < 0:
-		return errors.New("--concurrency must be at least 1")
-	case f.limits.Tunnels < 0:
-		return errors.New("--tunnels must be at least 1")
-	case f.limits.Capacity < 0:
-		return errors.New("--capacity must be at least 1")
 	}
 	return nil
 }
 
 func (a App) runServe(cmd *cobra.Command, at *attachment, cluster string, flags serveFlags) error {
+	outliveReaders()
 	ctx := cmd.Context()
 	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
 	if err != nil {
@@ -110,7 +109,7 @@ func (a App) runServe(cmd *cobra.Command, at *attachment, cluster string, flags 
 	defer c.Close()
 	m := &member{flags: flags, out: a.Stdout, log: log}
 	if _, err := c.Serve(ctx, cluster, m.service(), flags.limits); err != nil {
-		return &clusterError{cluster, err}
+		return &clusterError{cluster: cluster, err: err}
 	}
 	m.print([]byte("arke serve ready\n"))
 
