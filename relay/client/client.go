@@ -175,8 +175,8 @@ func (c *Client) current(ctx context.Context) (*attachment, error) {
 		case <-ctx.Done():
 			return nil, &patterns.DeadlineError{Cause: cause(ctx)}
 		case <-patience:
-			return nil, fmt.Errorf("%w: the relay at %s has not come back within %v (%v)",
-				patterns.ErrUnreachable, c.cfg.target(), c.cfg.RelayWait, lastErr)
+			return nil, fmt.Errorf("%w: %w: that at %s has not come back within %v (%v)",
+				patterns.ErrUnreachable, ErrNoRelay, c.cfg.target(), c.cfg.RelayWait, lastErr)
 		}
 	}
 }
