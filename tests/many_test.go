@@ -100,7 +100,7 @@ func TestPushGoesToOneMemberAndBroadcastToAll(t *testing.T) {
 		a.Does("push", "log", fmt.Sprintf("push%d", i)).Gets("")
 	}
 	pushed := object(t, a.Does("push", "log", "push5", "--json").Ends(0))
-	require(t, pushed["outcome"] == "reply" && pushed["member"] != "", pushed)
+	require(t, pushed["outcome"] == "accepted" && pushed["member"] != "", pushed)
 	for i := range 6 {
 		comes(fmt.Sprintf("push%d", i), 1)
 	}

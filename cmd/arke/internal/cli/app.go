@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -41,11 +43,12 @@ func (a App) Run(ctx context.Context, args []string) int {
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(a.Stderr, "arke: "+explain(err))
+	a.tellFailure(cmd, err)
+	fmt.Fprintln(a.Stderr, "arke: "+printable(explain(err)))
 	return exitCode(err)
 }
 
@@ -101,12 +104,42 @@ func (e *usageError) Error() string {
 
 func (e *usageError) Unwrap() error { return e.err }
 
-// positional checks the number of arguments and names them in the error.
-func positional(least, most int, names string) cobra.PositionalArgs {
+// positive returns an error if one of the flags, which are numbers, is given and
+// is not greater than zero: the zero that stands for a default is not for users.
+func positive(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		f := cmd.Flags().Lookup(name)
+		if n, err := strconv.ParseFloat(f.Value.String(), 64); f.Changed && (err != nil || !(n > 0)) {
+			return fmt.Errorf("--%s must be greater than 0", name)
+		}
+	}
+	return nil
+}
+
+// maxName bounds the name of a cluster.
+const maxName = 255
+
+// calling checks the arguments of a command the first of which is a cluster.
+func calling(most int) cobra.PositionalArgs {
+	number := positional(1, most, "CLUSTER")
+	return func(cmd *cobra.Command, args []string) error {
+		if err := number(cmd, args); err != nil {
+			return err
+		}
+		if n := len(args[0]); n < 1 || n > maxName {
+			return misuse(cmd, fmt.Errorf("CLUSTER has %s: a name has 1 to %d", plural(n, "byte"), maxName))
+		}
+		return nil
+	}
+}
+
+// positional checks the number of arguments and names, in the error, those that
+// are missing.
+func positional(least, most int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return misuse(cmd, errors.New("missing "+names))
+			return misuse(cmd, errors.New("missing "+strings.Join(names[len(args):], " and ")))
 		case len(args) > most:
 			return misuse(cmd, fmt.Errorf("unexpected argument %q", args[most]))
 		}

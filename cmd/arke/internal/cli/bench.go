@@ -32,7 +32,7 @@ func (a App) bench() *cobra.Command {
 		Use:     "bench",
 		Short:   "Measure a cluster or a topic",
 		Example: "  arke bench request zones --rate 1000 --duration 10s",
-		Args:    positional(0, 0, ""),
+		Args:    positional(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.benchRequest(), a.benchSurvey(), a.benchTunnel(), a.benchPublish())
@@ -52,7 +52,7 @@ replies, in microseconds. Exit status 0 if there was any reply, else that of
 the commonest outcome.`,
 		Example: `  arke serve echo --echo &
   arke bench request echo --rate 2000 --duration 10s --size 1024 --json`,
-		Args: positional(1, 1, "CLUSTER"),
+		Args: calling(1),
 	}
 	attachment := a.attachFlags(cmd)
 	f := cmd.Flags()
@@ -144,10 +144,10 @@ func fruitless(result bench.Result, hopeless string) error {
 		return nil
 	}
 	commonest := result.Commonest()
-	return &statusError{
+	return told(&statusError{
 		code: max(commonest.ExitCode(), 1),
 		text: fmt.Sprintf("%s; the commonest outcome was %s", hopeless, commonest),
-	}
+	})
 }
 
 func (a App) runBenchRequest(ctx context.Context, at *attachment, cluster string, flags benchFlags) error {

@@ -96,11 +96,20 @@ func (a App) runBenchPublish(ctx context.Context, at *attachment, topic string, 
 		return err
 	}
 	begin := time.Now()
-	result, err := a.measure(ctx, flags.benchFlags, func(ctx context.Context, n int, intended time.Time) (string, error) {
+	measuring, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	result, err := a.measure(measuring, flags.benchFlags, func(ctx context.Context, n int, intended time.Time) (string, error) {
 		body := flags.body()
 		audience.Stamp(body, intended)
-		return "", publishers[n%len(publishers)].Publish(ctx, topic, patterns.Message{Body: body})
+		err := publishers[n%len(publishers)].Publish(ctx, topic, patterns.Message{Body: body})
+		if errors.Is(err, patterns.ErrTopic) {
+			stop(err)
+		}
+		return "", err
 	})
+	if why := context.Cause(measuring); errors.Is(why, patterns.ErrTopic) {
+		err = &topicError{topic: topic, err: why}
+	}
 	if err != nil {
 		return err
 	}
@@ -122,18 +131,18 @@ func (a App) tellDelivery(flags benchPublishFlags, result bench.Result, delivery
 	return err
 }
 
-// writeDelivery prints the result's object with one more key.
+// writeDelivery prints the result's object with one more key at its end.
 func writeDelivery(a App, result bench.Result, delivery bench.Delivery) error {
-	raw, err := json.Marshal(result)
+	object, err := json.Marshal(result)
 	if err != nil {
 		return err
 	}
-	var object map[string]any
-	if err := json.Unmarshal(raw, &object); err != nil {
+	more, err := json.Marshal(map[string]bench.Delivery{"delivery": delivery})
+	if err != nil {
 		return err
 	}
-	object["delivery"] = delivery
-	return writeJSON(a.Stdout, object)
+	object[len(object)-1] = ','
+	return writeJSON(a.Stdout, json.RawMessage(append(object, more[1:]...)))
 }
 
 // attachAll attaches so many clients, and returns those that are also where

@@ -28,7 +28,7 @@ succeeded it has answered. Exit status 0 if any survey succeeded, else that of
 the commonest outcome.`,
 		Example: `  arke serve echo --echo &
   arke bench survey echo --rate 200 --duration 10s`,
-		Args: positional(1, 1, "CLUSTER"),
+		Args: calling(1),
 	}
 	attachment := a.attachFlags(cmd)
 	flags.declare(cmd.Flags(), "survey")

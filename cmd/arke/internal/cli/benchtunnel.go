@@ -29,7 +29,7 @@ the echo, from the moment the message was meant to be sent. Exit status 0 if
 there was any echo, else that of the commonest outcome.`,
 		Example: `  arke serve echo --tunnel-echo &
   arke bench tunnel echo --rate 5000 --duration 10s --size 1024 --tunnels 8`,
-		Args: positional(1, 1, "CLUSTER"),
+		Args: calling(1),
 	}
 	attachment := a.attachFlags(cmd)
 	flags.declare(cmd.Flags(), "message")
@@ -57,7 +57,7 @@ func (a App) runBenchTunnel(ctx context.Context, at *attachment, cluster string,
 	lines := bench.NewLines(opened)
 	defer lines.Close()
 	if err != nil {
-		return &clusterError{cluster, err}
+		return &clusterError{cluster: cluster, err: err}
 	}
 	body := flags.body()
 	result, err := a.measure(ctx, flags, func(ctx context.Context, n int, _ time.Time) (string, error) {

@@ -30,7 +30,7 @@ of the first missing member: 2 it takes no broadcasts, 4 overloaded,
 else.`,
 		Example: `  arke broadcast caches 'drop user-17'
   arke broadcast config - --json <config.json`,
-		Args: positional(1, 2, "CLUSTER"),
+		Args: calling(2),
 	}
 	flags.declare(a, cmd)
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the result as one JSON object")
@@ -38,7 +38,7 @@ else.`,
 		begin := time.Now()
 		result, err := c.Broadcast(ctx, cluster, m)
 		if err != nil {
-			return &clusterError{cluster, err}
+			return &clusterError{cluster: cluster, err: err}
 		}
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return ctx.Err()
@@ -63,7 +63,7 @@ func (a App) tellBroadcast(cluster string, result patterns.BroadcastResult, asJS
 		_, err = fmt.Fprintf(a.Stdout, "taken by %s on %s\n", plural(result.Members, "member"), plural(result.Nodes, "node"))
 	}
 	if err == nil && !result.Complete {
-		err = incomplete(cluster, "took it", result.Members, result.Missing)
+		err = told(incomplete(cluster, "took it", result.Members, result.Missing))
 	}
 	return err
 }

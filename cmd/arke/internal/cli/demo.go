@@ -23,7 +23,7 @@ one relay is killed; later it comes back. Takes less than a minute. Exit
 status 0 only if no reply was wrong and none was lost.`,
 		Example: `  arke demo
   arke demo --json 2>/dev/null`,
-		Args: positional(0, 0, ""),
+		Args: positional(0, 0),
 	}
 	f := cmd.Flags()
 	f.IntVar(&cfg.Requests, "requests", 0, "requests to send at least (default 300000)")
@@ -55,7 +55,7 @@ func (a App) demoMember() *cobra.Command {
 		Use:    "member",
 		Short:  "Be one member of the demo",
 		Hidden: true,
-		Args:   positional(0, 0, ""),
+		Args:   positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := a.logger("warn")
 			if err != nil {

@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
 	"github.com/arke-mesh/arke/patterns"
@@ -25,6 +28,7 @@ func (e *statusError) Error() string { return e.text }
 // clusterError is an error of a call to a cluster.
 type clusterError struct {
 	cluster string
+	one     bool // the command is for one member: it has --wait and --idempotent
 	err     error
 }
 
@@ -82,20 +86,39 @@ func (e *attachError) Unwrap() error { return e.err }
 func exitCode(err error) int {
 	var status *statusError
 	var usage *usageError
-	var attach *attachError
 	switch {
 	case errors.As(err, &status):
 		return status.code
 	case errors.As(err, &usage):
 		return 1
-	case errors.Is(err, patterns.ErrUnauthorized):
-		return outcome.Unauthorized.ExitCode()
-	case errors.Is(err, patterns.ErrTooMany):
-		return outcome.TooMany.ExitCode()
-	case errors.As(err, &attach):
-		return outcome.Unreachable.ExitCode()
 	}
-	return max(outcome.Of(err).ExitCode(), 1)
+	return max(outcomeOf(err).ExitCode(), 1)
+}
+
+// outcomeOf returns the outcome that err stands for, also where no relay could
+// be asked.
+func outcomeOf(err error) outcome.Outcome {
+	var attach *attachError
+	switch {
+	case errors.Is(err, patterns.ErrUnauthorized):
+		return outcome.Unauthorized
+	case errors.Is(err, patterns.ErrTooMany):
+		return outcome.TooMany
+	case errors.As(err, &attach):
+		return outcome.Unreachable
+	}
+	return outcome.Of(err)
+}
+
+// printable returns text without what would command a terminal: it may come
+// from another program.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
 }
 
 // explain turns err into one line that says what happened and what to do.
@@ -130,13 +153,24 @@ func explainCall(e *clusterError) string {
 		}
 		return fmt.Sprintf("%s refused (code %d): %s", e.cluster, remote.Code, remote.Message)
 	case outcome.NoMember:
-		return fmt.Sprintf("nobody serves %s: start a member with 'arke serve %s', or wait for one with --wait", e.cluster, e.cluster)
+		said := fmt.Sprintf("nobody serves %s: start a member with 'arke serve %s'", e.cluster, e.cluster)
+		if e.one {
+			said += ", or wait for one with --wait"
+		}
+		return said
 	case outcome.Overloaded:
 		return fmt.Sprintf("all members of %s are busy, no handler ran: try again later, or start more members", e.cluster)
 	case outcome.Unreachable:
+		if errors.Is(e.err, client.ErrNoRelay) {
+			return fmt.Sprintf("the relay has gone, %s was not asked: start it again with 'arke relay'", e.cluster)
+		}
 		return fmt.Sprintf("no member of %s could be reached, no handler ran: look at the links with 'arke status'", e.cluster)
 	case outcome.Interrupted:
-		return fmt.Sprintf("the link to a member of %s was lost before the reply, its handler may have run: ask again if that does no harm, or always with --idempotent", e.cluster)
+		said := fmt.Sprintf("the link to a member of %s was lost before the reply, its handler may have run: ask again if that does no harm", e.cluster)
+		if e.one {
+			said += ", or always with --idempotent"
+		}
+		return said
 	case outcome.Unauthorized:
 		return fmt.Sprintf("no right to ask %s: the relay needs the key of this cluster", e.cluster)
 	case outcome.TooLarge:
@@ -183,17 +217,25 @@ func explainTopic(e *topicError) string {
 	return said
 }
 
+// why returns what is wrong with a topic, without the name of the package.
+func why(err error) string {
+	return strings.TrimPrefix(err.Error(), "patterns: ")
+}
+
 func explainTopicCause(e *topicError) string {
 	switch {
 	case errors.Is(e.err, patterns.ErrTopic) && e.pattern:
-		return fmt.Sprintf("%q is not a pattern: it is words joined by dots, like a.b.c, where * stands for one word and > at the end for the rest", e.topic)
+		return why(e.err) + ": a pattern is words joined by dots, like a.b.c, where * stands for one word and > at the end for the rest"
 	case errors.Is(e.err, patterns.ErrTopic):
-		return fmt.Sprintf("%q is not a topic: it is words joined by dots, like a.b.c, without * and >", e.topic)
+		return why(e.err) + ": a topic is words joined by dots, like a.b.c, without * and >"
 	case errors.Is(e.err, patterns.ErrTooMany):
 		return fmt.Sprintf("too many subscriptions for another one to %s: look at them with 'arke status'", e.topic)
 	}
 	switch outcome.Of(e.err) {
 	case outcome.Unreachable:
+		if errors.Is(e.err, client.ErrNoRelay) {
+			return fmt.Sprintf("the relay has gone, and with it the way to %s: start it again with 'arke relay'", e.topic)
+		}
 		return fmt.Sprintf("nobody who knows the subscribers of %s could be reached: look at the links with 'arke status'", e.topic)
 	case outcome.Unauthorized:
 		return fmt.Sprintf("no right to use %s: the relay needs the key of its topics", e.topic)

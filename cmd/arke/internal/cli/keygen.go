@@ -24,7 +24,7 @@ Whoever holds the file can join the network, so treat it as a secret: with
 it goes to standard output.`,
 		Example: `  arke keygen --network home --out home.key
   ARKE_NETWORK="$(arke keygen)" arke relay`,
-		Args: positional(0, 0, ""),
+		Args: positional(0, 0),
 		RunE: func(*cobra.Command, []string) error { return a.runKeygen(name, out) },
 	}
 	cmd.Flags().StringVar(&name, "network", "arke", "the network's name, for people")

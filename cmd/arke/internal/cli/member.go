@@ -41,7 +41,9 @@ func (m *member) service() patterns.Service {
 				m.log.Warn("the command failed", zap.Stringer("pattern", r.Pattern), zap.Error(err))
 				return
 			}
-			m.print(result.Body)
+			if len(result.Body) > 0 {
+				m.print(line(result.Body))
+			}
 		}
 		s.Broadcast = s.Push
 	}
@@ -57,9 +59,6 @@ func (m *member) service() patterns.Service {
 // print writes what belongs together in one go. That nobody reads it is not
 // the callers' fault, nor their business.
 func (m *member) print(text []byte) {
-	if len(text) == 0 {
-		return
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, _ = m.out.Write(text)

@@ -28,7 +28,7 @@ A state other than live means that callers leave the member out for a while.
 Exit status 3: nobody serves it.`,
 		Example: `  arke members zones
   arke members zones --json | jq -r .peer`,
-		Args: positional(1, 1, "CLUSTER"),
+		Args: calling(1),
 	}
 	attachment := a.attachFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per member")
@@ -40,14 +40,25 @@ Exit status 3: nobody serves it.`,
 	return cmd
 }
 
+// memberJSON is one member.
+type memberJSON struct {
+	Member      string `json:"member"`
+	Peer        string `json:"peer"`
+	Incarnation uint64 `json:"incarnation"`
+	Zone        string `json:"zone,omitempty"`
+	Capacity    int    `json:"capacity"`
+	State       string `json:"state"`
+}
+
 func (a App) listMembers(ctx context.Context, c *client.Client, cluster string, asJSON bool) error {
 	members, err := c.Members(ctx, cluster)
 	if err != nil {
-		return &clusterError{cluster, err}
+		return &clusterError{cluster: cluster, err: err}
 	}
 	if asJSON {
 		for _, m := range members {
-			if err := writeJSON(a.Stdout, m); err != nil {
+			o := memberJSON{m.ID, m.Peer, m.Incarnation, m.Zone, m.Capacity, m.State}
+			if err := writeJSON(a.Stdout, o); err != nil {
 				return err
 			}
 		}

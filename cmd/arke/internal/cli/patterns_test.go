@@ -167,7 +167,9 @@ func TestPublishingTellsHowFarItCame(t *testing.T) {
 
 	long := "short\n" + strings.Repeat("x", maxStdin+1)
 	p = newPublishing(newConsole(long).bodies("-", 0), 0)
-	require.ErrorContains(t, p.run(t.Context(), &press{}), "line 2 of standard input is too long")
+	err = p.run(t.Context(), &press{})
+	require.ErrorContains(t, err, "line 2 of standard input is too long")
+	require.Equal(t, 9, exitCode(err))
 }
 
 func TestRateIsAnUpperLimit(t *testing.T) {
@@ -214,6 +216,28 @@ func TestSubscriptionIsPrinted(t *testing.T) {
 {"missed":12,"exact":true,"reason":"slow","from":"p"}
 {"topic":"a.b","from":"p","headers":[{"key":"k","value":"v"}],"body_base64":"/w=="}
 `, "\n"), c.out.String())
+}
+
+func TestGapsAreToldForWhatTheyAre(t *testing.T) {
+	// This test checks that nobody is told a number that is not known.
+	for says, g := range map[string]patterns.Gap{
+		"1 message is missing here":                           {Missed: 1, Exact: true},
+		"2 messages are missing here":                         {Missed: 2, Exact: true},
+		"at most 1 messages are missing here":                 {Missed: 1},
+		"messages may be missing here, nobody knows how many": {},
+	} {
+		require.Equal(t, says, missingHere(g))
+	}
+}
+
+func TestWhatComesAfterTheLastMessageIsCounted(t *testing.T) {
+	// This test checks what a member of a queue that ends by --count has taken
+	// from the others.
+	p := &printer{App: newConsole("").App, flags: subscribeFlags{count: 1, queue: "g"}, ended: make(chan struct{})}
+	for range 4 {
+		p.ServePublication(&patterns.Publication{Topic: "a"})
+	}
+	require.Equal(t, 3, p.surplus)
 }
 
 // full is a stream that takes nothing.

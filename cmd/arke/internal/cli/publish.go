@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +38,7 @@ on their way, 5 unreachable, 6 deadline, 8 unauthorized, 9 too large,
 		Example: `  arke publish weather.berlin.temperature 21.5
   arke publish load.test hello --count 10000 --rate 500
   tail -f access.log | arke publish web.access -`,
-		Args: positional(2, 2, "TOPIC and BODY"),
+		Args: positional(2, 2, "TOPIC", "BODY"),
 	}
 	flags.declare(a, cmd)
 	f := cmd.Flags()
@@ -50,7 +49,10 @@ on their way, 5 unreachable, 6 deadline, 8 unauthorized, 9 too large,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		headers, err := parseHeaders(flags.headers)
 		if err == nil {
-			err = flags.validate()
+			err = positive(cmd, "count", "rate")
+		}
+		if err == nil {
+			err = flags.sendFlags.validate()
 		}
 		if err != nil {
 			return misuse(cmd, err)
@@ -58,16 +60,6 @@ on their way, 5 unreachable, 6 deadline, 8 unauthorized, 9 too large,
 		return a.runPublish(cmd.Context(), args[0], a.bodies(args[1], flags.count), headers, flags)
 	}
 	return cmd
-}
-
-func (f publishFlags) validate() error {
-	switch {
-	case f.count < 0:
-		return errors.New("--count must be at least 1")
-	case f.rate < 0 || math.IsNaN(f.rate):
-		return errors.New("--rate must be a positive number of messages per second")
-	}
-	return f.sendFlags.validate()
 }
 
 // bodies returns the source of what is to be sent: nil at its end.
@@ -91,7 +83,7 @@ func (a App) bodies(arg string, count int) func() ([]byte, error) {
 		case lines.Scan():
 			return append([]byte{}, lines.Bytes()...), nil
 		case errors.Is(lines.Err(), bufio.ErrTooLong):
-			return nil, fmt.Errorf("line %d of standard input is too long: a message has at most %d bytes", sent, maxStdin-1)
+			return nil, &lineError{sent}
 		case lines.Err() != nil:
 			return nil, fmt.Errorf("reading standard input: %w", lines.Err())
 		}
@@ -99,27 +91,47 @@ func (a App) bodies(arg string, count int) func() ([]byte, error) {
 	}
 }
 
+// lineError says that a line of standard input is longer than any message.
+type lineError struct{ line int }
+
+func (e *lineError) Error() string {
+	return fmt.Sprintf("line %d of standard input is too long: a message has at most 1 MiB, with its headers", e.line)
+}
+
+func (e *lineError) Unwrap() error { return patterns.ErrTooLarge }
+
 func (a App) runPublish(ctx context.Context, topic string, next func() ([]byte, error), headers patterns.Headers, flags publishFlags) error {
-	c, err := flags.relay.attach(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
 	p := &publishing{topic: topic, next: next, headers: headers, flags: flags, begin: time.Now()}
 	if isTerminal(a.Stderr) {
 		p.progress = func(sent int) { fmt.Fprintf(a.Stderr, "%d sent\n", sent) }
 	}
-	err = p.run(ctx, c)
+	c, err := flags.relay.attach(ctx, nil)
+	if err == nil {
+		defer c.Close()
+		err = p.run(ctx, c)
+	}
 	if flags.asJSON {
-		if jsonErr := writeJSON(a.Stdout, struct {
-			Sent    int     `json:"sent"`
-			Seconds float64 `json:"seconds"`
-			Error   string  `json:"error,omitempty"`
-		}{p.sent, time.Since(p.begin).Seconds(), text(err)}); jsonErr != nil {
-			return jsonErr
-		}
+		return a.tellPublished(p, err)
 	}
 	return err
+}
+
+// tellPublished prints how far it came as JSON. It returns err, unless there is
+// worse.
+func (a App) tellPublished(p *publishing, err error) error {
+	o := struct {
+		Outcome string  `json:"outcome"`
+		Sent    int     `json:"sent"`
+		Seconds float64 `json:"seconds"`
+		Error   string  `json:"error,omitempty"`
+	}{accepted, p.sent, time.Since(p.begin).Seconds(), ""}
+	if err != nil {
+		o.Outcome, o.Error = outcomeOf(err).String(), err.Error()
+	}
+	if jsonErr := writeJSON(a.Stdout, o); jsonErr != nil {
+		return told(jsonErr)
+	}
+	return told(err)
 }
 
 // publishing is one run of the command.
@@ -173,12 +185,4 @@ func (p *publishing) pace(ctx context.Context) bool {
 		}
 	}
 	return ctx.Err() == nil
-}
-
-// text returns the error's text, "" for none.
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

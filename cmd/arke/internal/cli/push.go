@@ -27,7 +27,7 @@ is empty. Exit status: 0 accepted, 2 the member takes no pushes, 3 no member,
 accepted), 8 unauthorized, 9 too large, 1 anything else.`,
 		Example: `  arke push thumbnails photo-17.jpg
   arke push orders - --wait --timeout 1m <order.json`,
-		Args: positional(1, 2, "CLUSTER"),
+		Args: calling(2),
 	}
 	flags.declare(a, cmd)
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
@@ -37,7 +37,7 @@ accepted), 8 unauthorized, 9 too large, 1 anything else.`,
 		err := c.Push(ctx, cluster, m, flags.options(&how)...)
 		took := time.Since(begin)
 		if err != nil {
-			err = &clusterError{cluster, err}
+			err = &clusterError{cluster: cluster, err: err, one: true}
 		}
 		if flags.asJSON {
 			return a.tellOutcome(nil, err, how, took)

@@ -56,7 +56,7 @@ is empty. Exit status: 0 reply, 2 remote error, 3 no member, 4 overloaded,
 		Example: `  arke request greeting world
   arke request zones '{"transitions":"Europe/Berlin","year":2024}' --json
   arke request resize - --header width=640 --timeout 30s <photo.jpg >small.jpg`,
-		Args: positional(1, 2, "CLUSTER"),
+		Args: calling(2),
 	}
 	flags.declare(a, cmd)
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
@@ -66,7 +66,7 @@ is empty. Exit status: 0 reply, 2 remote error, 3 no member, 4 overloaded,
 		reply, err := c.Request(ctx, cluster, m, flags.options(&how)...)
 		took := time.Since(begin)
 		if err != nil {
-			err = &clusterError{cluster, err}
+			err = &clusterError{cluster: cluster, err: err, one: true}
 		}
 		switch {
 		case flags.asJSON:
@@ -91,6 +91,9 @@ func (a App) printReply(body []byte) error {
 	return nil
 }
 
+// accepted is the outcome of what went well and has no reply by nature.
+const accepted = "accepted"
+
 // requestJSON is the outcome of a request as one object.
 type requestJSON struct {
 	Outcome  string `json:"outcome"`
@@ -110,8 +113,12 @@ type remoteErrorJSON struct {
 // tellOutcome prints how it went as JSON; reply is nil where there is none by
 // nature. It returns err, unless there is worse.
 func (a App) tellOutcome(reply *messageJSON, err error, how patterns.Outcome, took time.Duration) error {
+	came := outcome.Of(err).String()
+	if err == nil && reply == nil {
+		came = accepted
+	}
 	o := requestJSON{
-		Outcome:  outcome.Of(err).String(),
+		Outcome:  came,
 		Member:   how.Member,
 		Attempts: how.Attempts,
 		Micros:   took.Microseconds(),
@@ -123,9 +130,9 @@ func (a App) tellOutcome(reply *messageJSON, err error, how patterns.Outcome, to
 		o.messageJSON = reply
 	}
 	if jsonErr := writeJSON(a.Stdout, o); jsonErr != nil {
-		return jsonErr
+		return told(jsonErr)
 	}
-	return err
+	return told(err)
 }
 
 func remoteOf(err error) *remoteErrorJSON {

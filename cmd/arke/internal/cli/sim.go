@@ -72,7 +72,7 @@ func (s sims) child() *cobra.Command {
 		Use:    "child",
 		Short:  "Carry out one job of arke sim",
 		Hidden: true,
-		Args:   positional(0, 0, ""),
+		Args:   positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if code := runner.ChildMain(cmd.Context(), s.Stdin); code != 0 {
 				return &statusError{code: code, text: "sim child: no job was carried out"}

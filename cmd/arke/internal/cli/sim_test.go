@@ -193,7 +193,7 @@ func TestSimWrongUsageSaysWhatToDo(t *testing.T) {
 		{"replay f --until 0s", "--until"},
 		{"replay f --until 1s --json", "--json"},
 		{"shrink f --runs 0", "--runs"},
-		{"diff a", "missing A B"},
+		{"diff a", "missing B"},
 		{"diff a b --level moon", "sim, stack, or net"},
 		{"explain", "missing FILE"},
 		{"list x", "unexpected argument"},

@@ -29,7 +29,7 @@ recorded, at the others what nodes and requests did is compared. Exit status 0
 if the runs are the same, 13 if they differ.`,
 		Example: `  arke sim diff member-crash@1 member-crash@2
   arke sim diff fail-00c0ffee00c0ffee.json results/mine-sim-7`,
-		Args: positional(2, 2, "A B"),
+		Args: positional(2, 2, "A", "B"),
 	}
 	cmd.Flags().StringVar(&level, "level", "", "run at this level (default: a replay file's own, or sim)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -57,7 +57,7 @@ func (s sims) list() *cobra.Command {
 		Use:     "list",
 		Short:   "Name the scenarios that come with the program",
 		Example: "  arke sim list",
-		Args:    positional(0, 0, ""),
+		Args:    positional(0, 0),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per scenario")
 	cmd.RunE = func(*cobra.Command, []string) error {
@@ -90,7 +90,7 @@ func (s sims) format() *cobra.Command {
 		Use:     "format",
 		Short:   "Explain the format of scenario files",
 		Example: "  arke sim format | less",
-		Args:    positional(0, 0, ""),
+		Args:    positional(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			return scenario.WriteReference(s.Stdout)
 		},

@@ -28,7 +28,7 @@ func (a App) status() *cobra.Command {
 		Short: "Show the relay: its peers, links, clusters, clients, queues, and drops",
 		Example: `  arke status
   arke status --json | jq '.links[].peer'`,
-		Args: positional(0, 0, ""),
+		Args: positional(0, 0),
 	}
 	attachment := a.attachFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")

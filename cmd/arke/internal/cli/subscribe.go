@@ -34,8 +34,10 @@ Prints "arke subscribe ready" to standard error when the subscription is
 acknowledged. If the relay restarts, it subscribes again by itself. Messages
 that are missing are told, with their number, on standard error, where they
 would have stood; with --json as an object with "missed", whether that number
-is "exact", and the "reason": slow (this program), lane, lost or relay. Of the
-subscribers with the same --queue each message goes to one.
+is "exact" (if not, it is the most; 0 then means that nobody knows), and the
+"reason": slow (this program), lane, lost or relay. Of the subscribers with the
+same --queue each message goes to one; what had come for one that ends by
+--count goes to nobody, and is counted on standard error.
 
 Exit status: 0 ended by a signal or by --count, 5 no relay, 6 what waited was
 not printed in time after the signal, 8 unauthorized, 14 too many
@@ -52,8 +54,8 @@ subscriptions, 1 anything else.`,
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object per message and per gap")
 	f.StringVar(&flags.logLevel, "log-level", "warn", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if flags.count < 0 {
-			return misuse(cmd, errors.New("--count must be at least 1"))
+		if err := positive(cmd, "count"); err != nil {
+			return misuse(cmd, err)
 		}
 		return a.runSubscribe(cmd, attachment, args[0], flags)
 	}
@@ -75,13 +77,18 @@ func (a App) runSubscribe(cmd *cobra.Command, at *attachment, pattern string, fl
 	fmt.Fprintln(a.Stderr, "arke subscribe ready")
 	select {
 	case <-p.ended:
-		return p.err
+		if p.err != nil || flags.queue == "" {
+			return p.err
+		}
 	case <-ctx.Done():
 	}
 	drain, cancel := context.WithTimeout(a.Abort, drainTime)
 	defer cancel()
 	if err := s.Close(drain); err != nil && !errors.Is(err, patterns.ErrClosed) {
 		return fmt.Errorf("some messages of %s were not printed: %w", pattern, err)
+	}
+	if p.surplus > 0 && flags.queue != "" {
+		fmt.Fprintf(a.Stderr, "arke: %s more had come for this one of the queue, and nobody gets them\n", plural(p.surplus, "message"))
 	}
 	return nil
 }
@@ -93,6 +100,8 @@ type printer struct {
 	count int
 	err   error         // of printing; read after ended
 	ended chan struct{} // closed when nothing more is printed
+
+	surplus int // messages that came after the last one; read after Close
 }
 
 var _ patterns.Subscriber = (*printer)(nil)
@@ -113,6 +122,7 @@ type gapJSON struct {
 // ServePublication implements patterns.Subscriber.
 func (p *printer) ServePublication(m *patterns.Publication) {
 	if p.over() {
+		p.surplus++
 		return
 	}
 	if p.flags.asJSON {
@@ -136,11 +146,19 @@ func (p *printer) ServeGap(g patterns.Gap) {
 		}
 		return
 	}
-	most := ""
-	if !g.Exact {
-		most = "at most "
+	fmt.Fprintf(p.Stderr, "arke: %s (%s)\n", missingHere(g), g.Reason)
+}
+
+func missingHere(g patterns.Gap) string {
+	switch {
+	case g.Exact && g.Missed == 1:
+		return "1 message is missing here"
+	case g.Exact:
+		return fmt.Sprintf("%d messages are missing here", g.Missed)
+	case g.Missed > 0:
+		return fmt.Sprintf("at most %d messages are missing here", g.Missed)
 	}
-	fmt.Fprintf(p.Stderr, "arke: %s%d messages are missing here (%s)\n", most, g.Missed, g.Reason)
+	return "messages may be missing here, nobody knows how many"
 }
 
 func (p *printer) over() bool {

@@ -31,7 +31,7 @@ cluster; else that of the first missing member: 4 overloaded, 5 unreachable,
 6 late, 7 interrupted, 8 unauthorized, 9 too large, 1 anything else.`,
 		Example: `  arke survey thermometers 'how warm?' --timeout 1s
   arke survey workers status --json | jq -c 'select(.body)'`,
-		Args: positional(1, 2, "CLUSTER"),
+		Args: calling(2),
 	}
 	flags.declare(a, cmd)
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object per answer, and one at the end")
@@ -39,7 +39,7 @@ cluster; else that of the first missing member: 4 overloaded, 5 unreachable,
 		s := &survey{App: a, cluster: cluster, asJSON: flags.asJSON, begin: time.Now()}
 		result, err := c.Survey(ctx, cluster, m, s.each, patterns.SurveyOptions{})
 		if err != nil {
-			return &clusterError{cluster, err}
+			return &clusterError{cluster: cluster, err: err}
 		}
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return ctx.Err()
@@ -82,7 +82,7 @@ func (s *survey) each(r patterns.SurveyReply) error {
 		return writeJSON(s.Stdout, o)
 	}
 	if r.Err != nil {
-		fmt.Fprintf(s.Stderr, "arke: member %s: %s\n", r.Member, explainCall(&clusterError{s.cluster, r.Err}))
+		fmt.Fprintf(s.Stderr, "arke: member %s: %s\n", r.Member, explainCall(&clusterError{cluster: s.cluster, err: r.Err}))
 		return nil
 	}
 	_, err := s.Stdout.Write(line(r.Message.Body))
@@ -104,12 +104,12 @@ func (s *survey) end(r patterns.SurveyResult) error {
 	}
 	switch {
 	case !r.Complete:
-		return incomplete(s.cluster, "answered", r.Replies, r.Missing)
+		return told(incomplete(s.cluster, "answered", r.Replies, r.Missing))
 	case r.Replies > 0 && s.refused == r.Replies:
-		return &statusError{
+		return told(&statusError{
 			code: outcome.RemoteError.ExitCode(),
 			text: fmt.Sprintf("every member of %s refused (%d)", s.cluster, r.Replies),
-		}
+		})
 	}
 	return nil
 }

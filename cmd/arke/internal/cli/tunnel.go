@@ -30,7 +30,7 @@ link to the member was lost, 8 unauthorized, 9 too large, 14 too many
 tunnels, 1 anything else.`,
 		Example: `  arke serve sort --tunnel-exec sort &
   arke tunnel sort <words.txt >sorted.txt`,
-		Args: positional(1, 1, "CLUSTER"),
+		Args: calling(1),
 	}
 	flags.declare(a, cmd)
 	cmd.Flags().Lookup("timeout").Usage = "give up when no tunnel is open after this time"
@@ -38,7 +38,7 @@ tunnels, 1 anything else.`,
 	cmd.RunE = a.sending(&flags.sendFlags, func(opening context.Context, c *client.Client, cluster string, first patterns.Message) error {
 		t, err := c.OpenTunnel(opening, cluster, first, flags.options(&patterns.Outcome{})...)
 		if err != nil {
-			return &clusterError{cluster, err}
+			return &clusterError{cluster: cluster, err: err, one: true}
 		}
 		if err := a.pipe(cmd.Context(), t); err != nil {
 			_ = t.Reset(patterns.CodeUnknown, "the caller has gone")

@@ -18,7 +18,7 @@ func (a App) version() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version of this program",
 		Example: "  arke version --json",
-		Args:    positional(0, 0, ""),
+		Args:    positional(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			return printVersion(a.Stdout, asJSON)
 		},

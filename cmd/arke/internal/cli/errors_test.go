@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
+)
+
+func TestFailureWithJSONIsAnObject(t *testing.T) {
+	// This test runs every command that talks to a relay and has --json where
+	// there is none: programs read how it failed where they read the rest.
+	none := filepath.Join(t.TempDir(), "none.sock")
+	for _, command := range []string{
+		"request x", "survey x", "push x", "broadcast x", "publish a b", "subscribe a", "members x", "status",
+		"bench request x --rate 1 --duration 1s", "bench survey x --rate 1 --duration 1s",
+		"bench tunnel x --rate 1 --duration 1s", "bench publish a --rate 1 --duration 1s",
+	} {
+		c := newConsole("")
+		require.Equal(t, 5, c.Run(t.Context(), append(strings.Fields(command), "--json", "--socket", none)), command)
+		objects := c.objects(t)
+		require.Len(t, objects, 1, command)
+		require.Equal(t, "unreachable", objects[0]["outcome"], command)
+		require.Contains(t, objects[0]["error"], none, command)
+		require.Contains(t, c.err.String(), "arke: no relay at", command)
+
+		c = newConsole("")
+		require.Equal(t, 5, c.Run(t.Context(), append(strings.Fields(command), "--socket", none)), command)
+		require.Empty(t, c.out.String(), command)
+	}
+}
+
+func TestWrongUsageIsNoJSON(t *testing.T) {
+	// This test checks that who mistypes reads it on standard error only.
+	c := newConsole("")
+	require.Equal(t, 1, c.Run(t.Context(), []string{"survey", "x", "--json", "--timeout", "-1s"}))
+	require.Empty(t, c.out.String())
+}
+
+func TestAdviceNamesFlagsThatTheCommandHas(t *testing.T) {
+	// This test checks that what is said to do next can be done.
+	for err, flag := range map[error]string{patterns.ErrNoMembers: "--wait", patterns.ErrInterrupted: "--idempotent"} {
+		require.Contains(t, explain(&clusterError{cluster: "geo", err: err, one: true}), flag)
+		require.NotContains(t, explain(&clusterError{cluster: "geo", err: err}), flag)
+	}
+	gone := fmt.Errorf("%w: %w: it was here", patterns.ErrUnreachable, client.ErrNoRelay)
+	for _, err := range []error{&clusterError{cluster: "geo", err: gone}, &topicError{topic: "a.b", err: gone}} {
+		require.Equal(t, 5, exitCode(err))
+		require.Contains(t, explain(err), "start it again with 'arke relay'")
+	}
+}
+
+func TestMessagesOfOthersCommandNoTerminal(t *testing.T) {
+	// This test checks that a member's refusal cannot colour or clear a screen.
+	refusal := &patterns.RemoteError{Cluster: "geo", Code: 2, Message: "\x1b[2Jgone\nwhy\tso"}
+	require.Equal(t, "geo refused (code 2): \uFFFD[2Jgone\nwhy\tso", printable(explain(&clusterError{cluster: "geo", err: refusal})))
+}
