@@ -263,6 +263,25 @@ func TestAPathThatIsToldAnewBeginsAnew(t *testing.T) {
 	})
 }
 
+func TestAPathThatNeverBecomesWholeIsForgotten(t *testing.T) {
+	// This test begins paths whose sources are gone before the end of them, and
+	// one that is whole: both are forgotten when they have not been used for long.
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t)
+		for session := range uint64(maxLegs) {
+			p := wire.Path{Session: session, Epoch: 1, Group: "news", Stops: []wire.Stop{{Peer: "a", Run: 1}}}
+			if session > 0 {
+				p.Flags = wire.FlagMore
+			}
+			l.comes("p", wire.KindPath, p.AppendTo(nil))
+		}
+		require.Equal(t, maxLegs, l.Status().Paths)
+		time.Sleep(streamTime + 2*sweepTime)
+		require.Zero(t, l.Status().Paths)
+		require.NoError(t, l.Close())
+	})
+}
+
 func TestPartsOfALargeMessageAreJudged(t *testing.T) {
 	// This test sends large messages in parts: whole ones arrive, those without
 	// beginning or end are counted, and none grows without bound. What came

@@ -38,6 +38,7 @@ type leg struct {
 type legs struct {
 	newest, before *leg
 	coming         *wire.Path // parts of a path that is not whole
+	told           int64      // when the last part came
 }
 
 // handlePath takes in that this node is a forwarder.
@@ -64,6 +65,7 @@ func (e *Engine) handlePath(l Link, body []byte) {
 		of = &legs{}
 		e.legs[k] = of
 	}
+	of.told = e.now()
 	if of.coming != nil && of.coming.Epoch == p.Epoch && !begins(&p, of.coming) {
 		p.Stops = append(of.coming.Stops, p.Stops...)
 	}

@@ -94,6 +94,13 @@ func (e *Engine) sweepLegs(now int64) {
 		}
 		e.mu.Unlock()
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for k, of := range e.legs {
+		if of.newest == nil && now-of.told > int64(streamTime) { // the rest of the path never came
+			delete(e.legs, k)
+		}
+	}
 }
 
 func (e *Engine) sweepUpward(now int64) {
