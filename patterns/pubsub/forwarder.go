@@ -66,10 +66,15 @@ func (f *forwarder) look() {
 		f.timer.Stop()
 		f.timer = nil
 	}
+	f.armLocked()
+	f.mu.Unlock()
+}
+
+// armLocked has the registration looked at again.
+func (f *forwarder) armLocked() {
 	if f.active {
 		f.timer = f.g.e.after("pubsub.roster", rosterTime, f.lookLater)
 	}
-	f.mu.Unlock()
 }
 
 func (f *forwarder) lookLater() {
@@ -78,7 +83,10 @@ func (f *forwarder) lookLater() {
 		return
 	}
 	if !e.cfg.Exec.Go(overlay.ExecKey{Name: "pubsub.roster", N: f.g.key}, func() { defer e.wg.Done(); f.look() }) {
-		e.wg.Done()
+		e.wg.Done() // no worker is free
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.armLocked()
 	}
 }
 
@@ -101,7 +109,7 @@ func (f *forwarder) adjust(active bool, c *course, member cluster.MemberID) (*co
 			_ = c.await(e.ctx) // who forwards must know to whom
 		}
 	}
-	wanted := active && c != nil && f.amongFirst(c)
+	wanted := active && c != nil && f.amongFirst(c, member != 0)
 	switch {
 	case wanted && member == 0:
 		id := cluster.MemberID(max(e.random.Uint64(), 1))
@@ -119,10 +127,15 @@ func (f *forwarder) adjust(active bool, c *course, member cluster.MemberID) (*co
 	return c, member
 }
 
-// amongFirst says whether this node is one of those that forward.
-func (f *forwarder) amongFirst(c *course) bool {
+// amongFirst says whether this node is one of those that forward. As long as it
+// does not know the others, to whom it would have to, it stays what it is.
+func (f *forwarder) amongFirst(c *course, is bool) bool {
+	v := c.watch.View()
+	if !v.Known {
+		return is
+	}
 	peers := []peer.ID{f.g.e.self}
-	for _, m := range c.watch.View().Members {
+	for _, m := range v.Members {
 		if !slices.Contains(peers, m.Peer) {
 			peers = append(peers, m.Peer)
 		}
