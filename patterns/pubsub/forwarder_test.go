@@ -4,8 +4,6 @@
 package pubsub
 
 import (
-	"context"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,53 +15,6 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 )
-
-// roster is a directory that writes down who registers, and shows one view.
-type roster struct {
-	nobody
-	mu    sync.Mutex
-	names []string // registered, of clusters
-	view  cluster.View
-}
-
-func (r *roster) Watch(string) Watch { return sight{r} }
-
-func (r *roster) Register(_ context.Context, name string, _ cluster.Registration) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.names = append(r.names, name)
-	return nil
-}
-
-func (r *roster) show(v cluster.View) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.view = v
-}
-
-func (r *roster) forwards() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Contains(r.names, clusterOf(rootForwards))
-}
-
-type sight struct{ *roster }
-
-func (sight) Release() {}
-
-func (s sight) View() *cluster.View {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v := s.view
-	return &v
-}
-
-func (s sight) Wait(context.Context, bool) (*cluster.View, error) {
-	if v := s.View(); v.Known {
-		return v, nil
-	}
-	return nil, cluster.ErrUnreachable
-}
 
 func TestWhoDoesNotKnowTheRootGroupIsNotItsForwarder(t *testing.T) {
 	// This test has a node listen to everything while it can't know who else

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
@@ -210,22 +211,26 @@ func (g *group) startLocked() bool {
 
 // run has a worker renew the lease, a little later: other changes may follow.
 func (g *group) run(start bool) {
-	if !start {
-		return
+	if start {
+		g.runAfter(leaseTime)
 	}
-	g.e.after("pubsub.lease", leaseTime, func() {
+}
+
+func (g *group) runAfter(d time.Duration) {
+	g.e.after("pubsub.lease", d, func() {
 		if !g.e.enter() {
 			return
 		}
 		if !g.e.cfg.Exec.Go(overlay.ExecKey{Name: "pubsub.lease", N: g.key}, func() { defer g.e.wg.Done(); g.renew() }) {
 			g.e.wg.Done()
-			g.run(true) // no worker is free
+			g.runAfter(leaseTime) // no worker is free
 		}
 	})
 }
 
 // renew registers what is wanted until nothing else is: a lease with the new
-// interests first, then the old one is withdrawn.
+// interests first, then the old one is withdrawn. Where that fails it is tried
+// again later; those who wait for it are told.
 func (g *group) renew() {
 	for {
 		g.mu.Lock()
@@ -249,14 +254,17 @@ func (g *group) renew() {
 		member, err := g.replace(interests, old)
 
 		g.mu.Lock()
-		g.acked = version
 		if err == nil {
-			g.member, g.told = member, interests
+			g.acked, g.member, g.told = version, member, interests
 		}
 		done := g.doneLocked(version)
 		g.mu.Unlock()
 		for _, j := range done {
 			g.e.cfg.Exec.Wake(overlay.ExecKey{Name: "pubsub.joined", N: j.id}, func() { j.done <- err })
+		}
+		if err != nil {
+			g.runAfter(redialTime)
+			return
 		}
 	}
 }

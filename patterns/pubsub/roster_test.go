@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// roster is a directory that writes down who registers, and shows one view.
+type roster struct {
+	nobody
+	mu    sync.Mutex
+	names []string // registered, of clusters
+	last  []wire.Interest
+	view  cluster.View
+	fails int // registrations that are refused still
+}
+
+func (r *roster) Watch(string) Watch { return sight{r} }
+
+func (r *roster) Register(_ context.Context, name string, c cluster.Registration) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fails--; r.fails >= 0 {
+		return cluster.ErrRefused
+	}
+	r.last, _, _ = wire.DecodeInterests(c.Payload)
+	r.names = append(r.names, name)
+	return nil
+}
+
+func (r *roster) show(v cluster.View) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.view = v
+}
+
+func (r *roster) forwards() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(r.names, clusterOf(rootForwards))
+}
+
+func (r *roster) refuse(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fails = n
+}
+
+func (r *roster) told() []wire.Interest {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
+}
+
+type sight struct{ *roster }
+
+func (sight) Release() {}
+
+func (s sight) View() *cluster.View {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.view
+	return &v
+}
+
+func (s sight) Wait(context.Context, bool) (*cluster.View, error) {
+	if v := s.View(); v.Known {
+		return v, nil
+	}
+	return nil, cluster.ErrUnreachable
+}
