@@ -298,6 +298,38 @@ type strangerLink struct{ *testLink }
 
 func (strangerLink) Peer() peer.ID { return "stranger" }
 
+func TestAStrangerCantSpoilAnOpening(t *testing.T) {
+	// This test has a peer that was not asked send far more for an opening than
+	// anybody may, before and behind the member, which uses up its credit in the
+	// shortest sealed chunks: the tunnel is whole.
+	flood := func(r *rig, id uint64) {
+		for range 3000 {
+			r.hears[wire.KindTunnelData](strangerLink{r.link}, wire.TunnelData{ID: id, Flags: wire.FlagLast, Payload: make([]byte, 1000)}.AppendTo(nil))
+		}
+	}
+	inRig(t, true, func(t *testing.T, r *rig) {
+		const chunks = firstWindow / minCost
+		r.before = func(o wire.TunnelOpen) {
+			far, err := r.keys.Stream(security.StreamBinding{
+				Opener: "opener", OpenerIncarnation: 3, Member: 1, MemberIncarnation: 4, Tunnel: o.ID,
+			}, o.Stream, salt, false)
+			require.NoError(t, err)
+			flood(r, o.ID)
+			for range chunks {
+				r.data(o.ID, far.Seal(nil, make([]byte, minCost), wire.FlagLast), true)
+			}
+			flood(r, o.ID)
+		}
+		tunnel := r.open()
+		for range chunks {
+			_, err := tunnel.Receive(t.Context())
+			require.NoError(t, err)
+		}
+		require.NoError(t, tunnel.Err())
+		require.NotZero(t, r.engine.Drops()["early"])
+	})
+}
+
 func TestMoreThanTheCreditBeforeTheAnswerEndsTheTunnel(t *testing.T) {
 	// This test floods an opening, with long chunks and with short ones: what is
 	// kept is bounded, and nothing is received with a hole in it.

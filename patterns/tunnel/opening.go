@@ -5,12 +5,10 @@ package tunnel
 
 import (
 	"context"
-	"errors"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/request"
@@ -23,17 +21,31 @@ type opening struct {
 	window int
 	head   []byte // of the stream, if it is sealed
 
-	// Guarded by the engine's mu.
-	early   []earlyFrame
-	bytes   int  // of early
+	early []*early // guarded by the engine's mu; in the order of their first frames
+}
+
+// early is what came from one peer before the answer. Several may have accepted,
+// if the opening is idempotent; and whoever has not must not spoil it for those.
+type early struct {
+	from    peer.ID
+	frames  []earlyFrame
+	bytes   int
 	spilled bool // something did not fit
 }
 
-// earlyFrame is a frame that came before the answer.
 type earlyFrame struct {
-	from peer.ID
 	kind wire.Kind
 	body []byte
+}
+
+// earlyOf returns what came from p; nil if nothing did.
+func (o *opening) earlyOf(p peer.ID) *early {
+	for _, e := range o.early {
+		if e.from == p {
+			return e
+		}
+	}
+	return nil
 }
 
 // Open opens a tunnel to one member of the cluster, which sees first, and returns
@@ -96,12 +108,8 @@ func (e *Engine) giveUp(o *opening) {
 	if none != nil {
 		e.wake("tunnel.none", o.id, func() { close(none) })
 	}
-	told := make(map[peer.ID]bool)
-	for _, f := range early {
-		if !told[f.from] {
-			told[f.from] = true
-			e.disown(f.from, o.id)
-		}
+	for _, from := range early {
+		e.disown(from.from, o.id)
 	}
 }
 
@@ -140,11 +148,10 @@ func (e *Engine) adopt(cluster string, o *opening, a request.Answer) (patterns.T
 // confirm tells the member that its answer has come.
 func (t *Tunnel) confirm() {
 	t.mu.Lock()
-	total := t.window.total
+	over, total := t.over, t.window.total
 	t.mu.Unlock()
-	_, err := t.remote.link.SendWait(t.engine.atOnce, overlay.LaneCtl, wire.KindTunnelCredit, t.creditFrame(nil, total))
-	if errors.Is(err, context.Canceled) { // the lane is full
-		t.engine.later("tunnel.confirm", pumpPause, t.confirm)
+	if !over {
+		t.sendCredit(total)
 	}
 }
 
@@ -154,20 +161,19 @@ func (e *Engine) join(p peer.ID, o *opening, t *Tunnel) {
 	r := e.remoteLocked(p)
 	t.remote = r
 	r.joining++ // until the end, what comes goes on being early
-	for len(o.early) > 0 {
-		early := o.early
-		o.early = nil
+	from := o.earlyOf(p)
+	for from != nil && len(from.frames) > 0 {
+		frames := from.frames
+		from.frames = nil
 		e.mu.Unlock()
-		for _, f := range early {
-			if f.from == p {
-				t.handle(f.kind, f.body)
-			}
+		for _, f := range frames {
+			t.handle(f.kind, f.body)
 		}
 		e.mu.Lock()
 	}
 	delete(e.openings, o.id)
 	r.opened[t.id] = t
-	spilled, closed := o.spilled, e.closed
+	spilled, closed := from != nil && from.spilled, e.closed
 	r.joining--
 	e.mu.Unlock()
 	r.hold()
@@ -194,13 +200,20 @@ func (e *Engine) keepEarly(p peer.ID, k wire.Kind, id uint64, body []byte) bool 
 	if o == nil {
 		return false
 	}
-	// Twice the credit: with idempotent openings two members may have accepted.
-	if len(o.early) >= earlyFrames || o.bytes+len(body) > 2*o.window+earlyFrames*wire.TunnelHeadSize {
-		e.drops.Inc(dropEarly)
-		o.spilled = true
-		return true
+	from := o.earlyOf(p)
+	if from == nil && len(o.early) < earlyPeers {
+		from = &early{from: p}
+		o.early = append(o.early, from)
 	}
-	o.bytes += len(body)
-	o.early = append(o.early, earlyFrame{p, k, body})
+	switch {
+	case from == nil:
+		e.drops.Inc(dropEarly)
+	case len(from.frames) >= earlyFrames || from.bytes+len(body) > o.window+earlyFrames*earlyOverhead:
+		e.drops.Inc(dropEarly)
+		from.spilled = true
+	default:
+		from.bytes += len(body)
+		from.frames = append(from.frames, earlyFrame{k, body})
+	}
 	return true
 }

@@ -32,8 +32,12 @@ const (
 	// that can't wait themselves together.
 	parkBytes = 1 << 20
 	// earlyFrames bounds what comes of a tunnel before its opener has the
-	// answer, beside the bound in bytes that its credit is.
-	earlyFrames = firstWindow/minCost + 16
+	// answer, from each peer, beside the bound in bytes that its credit is.
+	// earlyPeers bounds these: as many as an opening asks, and one that has
+	// nothing to do with it.
+	earlyFrames   = firstWindow/minCost + 16
+	earlyOverhead = wire.TunnelHeadSize + security.StreamOverhead
+	earlyPeers    = 4
 	// maxCredit is more than anybody means.
 	maxCredit = 1 << 31
 )
