@@ -44,7 +44,7 @@ func (c *country) node(t *testing.T) *node.Node {
 	n, err := node.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	require.NoError(t, n.Start(ctx))
 	if c.first == nil {
@@ -63,7 +63,7 @@ func (c *country) attached(t *testing.T) patterns.Messenger {
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	a, err := client.New(client.Config{Socket: socket, Name: "test"})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	require.NoError(t, a.Start(ctx))
 	t.Cleanup(func() { require.NoError(t, a.Close()) })

@@ -52,23 +52,40 @@ func requireNotRun(t *trial, err error) {
 // verifyCancelledMeanwhile cancels while the handler runs: who waits for an
 // answer does not wait any longer.
 func verifyCancelledMeanwhile(t *trial) {
+	r := newReceiver(false)
+	t.receive(r, patterns.Limits{})
 	ctx, cancel := context.WithCancel(t.context())
 	defer cancel()
-	meanwhile(t, ctx, context.Canceled, cancel)
+	outcome := t.sending(ctx, patterns.Message{Body: []byte("1")})
+	t.comes(r, outcome)
+	meanwhile(t, r, outcome, context.Canceled, cancel)
 }
 
 // verifyDeadlineMeanwhile has the deadline pass while the handler runs.
 func verifyDeadlineMeanwhile(t *trial) {
-	ctx, cancel := context.WithTimeout(t.context(), 60*little)
-	defer cancel()
-	meanwhile(t, ctx, context.DeadlineExceeded, func() {})
-}
-
-func meanwhile(t *trial, ctx context.Context, want error, end func()) {
 	r := newReceiver(false)
 	t.receive(r, patterns.Limits{})
-	outcome := t.sending(ctx, patterns.Message{Body: []byte("1")})
-	t.comes(r, outcome)
+	for span := 20 * little; ; span *= 2 {
+		ctx, cancel := context.WithTimeout(t.context(), span)
+		defer cancel()
+		outcome := t.sending(ctx, patterns.Message{Body: []byte("1")})
+		select {
+		case <-r.entered:
+		case err := <-outcome:
+			if err != nil && span < patience { // it had no time to come
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				continue
+			}
+			outcome <- err
+			t.comes(r, outcome)
+		}
+		meanwhile(t, r, outcome, context.DeadlineExceeded, func() {})
+		return
+	}
+}
+
+// meanwhile ends a call whose message is with the handler.
+func meanwhile(t *trial, r *receiver, outcome chan error, want error, end func()) {
 	if !t.face.promise().answers {
 		require.NoError(t, await(t, outcome))
 		end()

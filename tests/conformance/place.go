@@ -14,12 +14,12 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// patience bounds everything that a check waits for; a little is how long it
-// watches that something does not happen.
+// patience is how long a check waits for one thing before it says that it hangs;
+// a little is how long it watches that something does not happen.
 const (
-	patience = 20 * time.Second
+	patience = time.Minute
 	little   = 50 * time.Millisecond
-	tick     = 2 * time.Millisecond // between two looks
+	tick     = 20 * time.Millisecond // between two looks; more of them would be a load
 )
 
 // Place is where programs meet.

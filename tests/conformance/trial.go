@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
@@ -57,9 +58,10 @@ func (t *trial) send(ctx context.Context, m patterns.Message) error {
 func (t *trial) isKnown(m patterns.Messenger) {
 	t.Helper()
 	if !t.face.promise().topics {
-		require.Eventually(t, func() bool {
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
 			all, err := t.Caller.Members(t.context(), t.to)
-			return err == nil && len(all) == 1
+			require.NoError(c, err)
+			require.Len(c, all, 1)
 		}, patience, tick)
 		return
 	}
