@@ -36,6 +36,7 @@ type group struct {
 	version uint64                   // guarded by mu; of wanted
 	acked   uint64                   // guarded by mu; the version that the lease carries
 	told    []wire.Interest          // guarded by mu; what the lease says
+	coarse  int                      // guarded by mu; of so many interests it says less, but more than enough; 0 = of none
 	changed int64                    // guarded by mu; when version changed
 	running bool                     // guarded by mu; a worker renews the lease, or will
 	member  cluster.MemberID         // guarded by mu; of the lease; 0 = none
@@ -174,9 +175,9 @@ func (g *group) removeLocked(k interestKey) {
 			g.queued -= interestSize(k)
 		}
 	}
-	// A pattern that is within a coarser one is not missed.
+	// A pattern that is within a coarser one is not missed, before many of them are.
 	named := w.count == 0 && slices.ContainsFunc(g.told, func(i wire.Interest) bool { return i.Pattern == k.pattern })
-	if k.queue != "" || named || len(g.wanted) == 0 || g.running {
+	if k.queue != "" || named || len(g.wanted) <= g.coarse/2 || len(g.wanted) == 0 || g.running {
 		g.changeLocked()
 	}
 }
@@ -187,16 +188,20 @@ func (g *group) changeLocked() {
 }
 
 // exact says whether what is missing in the group is missing for every
-// subscription: all want the same, and have for a while.
+// subscription: all want the same, and nothing else is sent here, and that for a
+// while.
 func (g *group) exact() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.root || g.coarse > 0 || len(g.wanted) != 1 {
+		return false
+	}
 	for k, w := range g.wanted {
 		if k.queue != "" && w.count > 1 {
 			return false // one of them would have got it
 		}
 	}
-	return !g.root && len(g.wanted) == 1 && g.e.now()-g.changed > int64(unsureTime)
+	return g.e.now()-g.changed > int64(unsureTime)
 }
 
 // startLocked says whether a worker has to be started, which is up to the
@@ -246,8 +251,13 @@ func (g *group) renew() {
 		}
 		version, old := g.version, g.member
 		var interests []wire.Interest
+		coarse := 0
 		if !g.left {
-			interests, _ = coarsen(g.interestsLocked(), maxPayload)
+			all := g.interestsLocked()
+			interests, _ = coarsen(all, maxPayload)
+			if !slices.Equal(interests, all) {
+				coarse = len(all)
+			}
 		}
 		g.mu.Unlock()
 
@@ -255,7 +265,7 @@ func (g *group) renew() {
 
 		g.mu.Lock()
 		if err == nil {
-			g.acked, g.member, g.told = version, member, interests
+			g.acked, g.member, g.told, g.coarse = version, member, interests, coarse
 		}
 		done := g.doneLocked(version)
 		g.mu.Unlock()

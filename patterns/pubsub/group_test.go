@@ -4,6 +4,8 @@
 package pubsub
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +34,37 @@ func TestALeaseThatIsRefusedIsTriedAgain(t *testing.T) {
 		require.Equal(t, []wire.Interest{{Pattern: "work", Queue: "q", Weight: 1}}, r.told())
 		time.Sleep(3 * redialTime)
 		require.Equal(t, []wire.Interest{{Pattern: "work", Queue: "q", Weight: 2}}, r.told())
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestALeaseBecomesFinerWhenPatternsGo(t *testing.T) {
+	// This test has more patterns than a lease can name, all but one of which
+	// go: the lease names that one in the end, and only from then on is the size
+	// of a gap exact.
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t)
+		r := &roster{}
+		l.cfg.Directory = r
+		var subs []patterns.Subscription
+		for i := range 1000 {
+			s, err := l.Engine.Subscribe(t.Context(), fmt.Sprintf("news.%d.%s", i, strings.Repeat("x", 100)), make(catcher, 10), patterns.SubscribeOptions{})
+			require.NoError(t, err)
+			subs = append(subs, s)
+		}
+		g := l.groups["news"]
+		for i, s := range subs[1:] {
+			require.NoError(t, s.Close(t.Context()))
+			time.Sleep(10 * time.Millisecond)
+			require.LessOrEqual(t, wire.InterestsSize(r.told()), maxPayload)
+			if len(r.told()) == 1 && i < len(subs)-2 {
+				require.False(t, g.exact())
+			}
+		}
+		require.Equal(t, []wire.Interest{{Pattern: subs[0].Pattern()}}, r.told())
+		require.False(t, g.exact())
+		time.Sleep(2 * unsureTime)
+		require.True(t, g.exact())
 		require.NoError(t, l.Close())
 	})
 }
