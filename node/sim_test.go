@@ -5,28 +5,25 @@ package node_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/simnet"
 	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim"
 )
 
 // stage is a simulated network of nodes n0, n1, … of which all but the first
 // serve "echo". Everything happens in virtual time.
 type stage struct {
+	*simnet.Nodes
 	t     *testing.T
 	n     *sim.Network
-	file  security.NetworkFile
 	nodes []*node.Node
 
 	mu      sync.Mutex
@@ -37,14 +34,7 @@ type stage struct {
 }
 
 func newStage(t *testing.T, n *sim.Network, count int) *stage {
-	file, err := security.GenerateNetworkFile("stage", io.Reader(rand.NewChaCha8(sha256.Sum256([]byte("stage")))))
-	require.NoError(t, err)
-	s := &stage{t: t, n: n, file: file, handled: make(map[string]int), by: make(map[int]int)}
-	t.Cleanup(func() {
-		for _, n := range s.nodes {
-			require.NoError(t, n.Close())
-		}
-	})
+	s := &stage{Nodes: simnet.New(t, n, "stage"), t: t, n: n, handled: make(map[string]int), by: make(map[int]int)}
 	for i := range count {
 		s.nodes = append(s.nodes, s.start(i))
 	}
@@ -54,18 +44,7 @@ func newStage(t *testing.T, n *sim.Network, count int) *stage {
 	return s
 }
 
-func (s *stage) start(i int) *node.Node {
-	name := fmt.Sprint("n", i)
-	seam := s.n.Seam(name)
-	cfg := node.Config{Network: s.file, Seam: &seam, Incarnation: s.n.Incarnation(name)}
-	if i > 0 {
-		cfg.Seeds = []string{"n0:4001"}
-	}
-	created, err := node.New(cfg)
-	require.NoError(s.t, err)
-	require.NoError(s.t, created.Start(context.Background()))
-	return created
-}
+func (s *stage) start(i int) *node.Node { return s.Start(fmt.Sprint("n", i)) }
 
 func (s *stage) serve(i int) {
 	_, err := s.nodes[i].Serve(context.Background(), "echo", patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {

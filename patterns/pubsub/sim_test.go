@@ -5,11 +5,9 @@ package pubsub_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -17,10 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/simnet"
 	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim"
 )
 
@@ -28,9 +26,9 @@ var subscribers = flag.Int("subscribers", 60, "nodes that listen, in the simulat
 
 // hall is a simulated network: node 0 publishes, the others listen.
 type hall struct {
+	*simnet.Nodes
 	t     *testing.T
 	n     *sim.Network
-	file  security.NetworkFile
 	nodes []*node.Node
 	ears  []*ear
 }
@@ -95,14 +93,7 @@ func (r *ear) missed() uint64 {
 }
 
 func newHall(t *testing.T, n *sim.Network, listeners int) *hall {
-	file, err := security.GenerateNetworkFile("hall", io.Reader(rand.NewChaCha8(sha256.Sum256([]byte("hall")))))
-	require.NoError(t, err)
-	h := &hall{t: t, n: n, file: file}
-	t.Cleanup(func() {
-		for _, n := range h.nodes {
-			require.NoError(t, n.Close())
-		}
-	})
+	h := &hall{Nodes: simnet.New(t, n, "hall"), t: t, n: n}
 	for i := range listeners + 1 {
 		h.nodes = append(h.nodes, h.start(i))
 		h.ears = append(h.ears, &ear{at: n.Elapsed})
@@ -111,18 +102,7 @@ func newHall(t *testing.T, n *sim.Network, listeners int) *hall {
 	return h
 }
 
-func (h *hall) start(i int) *node.Node {
-	name := fmt.Sprint("n", i)
-	seam := h.n.Seam(name)
-	cfg := node.Config{Network: h.file, Seam: &seam, Incarnation: h.n.Incarnation(name)}
-	if i > 0 {
-		cfg.Seeds = []string{"n0:4001"}
-	}
-	created, err := node.New(cfg)
-	require.NoError(h.t, err)
-	require.NoError(h.t, created.Start(context.Background()))
-	return created
-}
+func (h *hall) start(i int) *node.Node { return h.Start(fmt.Sprint("n", i)) }
 
 // listen subscribes on every node but the first, all about at once.
 func (h *hall) listen(from, to int, pattern string) {

@@ -5,17 +5,15 @@ package tunnel_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/simnet"
 	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
@@ -25,9 +23,9 @@ import (
 // stage is a simulated network of two nodes or more; the first one opens.
 // Everything happens in virtual time.
 type stage struct {
+	*simnet.Nodes
 	t     *testing.T
 	net   *sim.Network
-	file  security.NetworkFile
 	nodes map[string]*node.Node
 }
 
@@ -38,32 +36,12 @@ func play(t *testing.T, f func(t *testing.T, s *stage)) {
 }
 
 func newStage(t *testing.T, n *sim.Network) *stage {
-	file, err := security.GenerateNetworkFile("stage", io.Reader(rand.NewChaCha8(sha256.Sum256([]byte("stage")))))
-	require.NoError(t, err)
-	s := &stage{t: t, net: n, file: file, nodes: make(map[string]*node.Node)}
-	t.Cleanup(func() {
-		for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
-			require.NoError(t, s.nodes[name].Close())
-		}
-	})
-	return s
+	return &stage{Nodes: simnet.New(t, n, "stage"), t: t, net: n, nodes: make(map[string]*node.Node)}
 }
 
-// node starts a node.
 func (s *stage) node(name string, change ...func(*node.Config)) *node.Node {
-	seam := s.net.Seam(name)
-	cfg := node.Config{Network: s.file, Seam: &seam, Incarnation: s.net.Incarnation(name)}
-	if name != "a" {
-		cfg.Seeds = []string{"a:4001"}
-	}
-	for _, f := range change {
-		f(&cfg)
-	}
-	n, err := node.New(cfg)
-	require.NoError(s.t, err)
-	s.nodes[name] = n
-	require.NoError(s.t, n.Start(context.Background()))
-	return n
+	s.nodes[name] = s.Start(name, change...)
+	return s.nodes[name]
 }
 
 // pair starts two nodes, of which the second one serves "pipe" with h.

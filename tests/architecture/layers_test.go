@@ -57,6 +57,7 @@ var layers = []layer{
 	{"internal/wire", nil, "the wire formats are usable by all, so they know nobody"},
 	{"internal/mutant", nil, "hand-made bugs can be planted in any layer, so they know none"},
 	{"internal/fifo", nil, "a queue is of use to any layer, so it knows none"},
+	{"internal/simnet", []string{"sim", "node", "security"}, "nodes on a simulated network; tests only import it"},
 	{"security", nil, "keys and proofs are a library: no network, no state of others"},
 	{"overlay/p2p", []string{"overlay", "security", "internal/wire"}, "the production transport stands behind the seam"},
 	{"overlay", []string{"security", "internal/wire", "internal/mutant"}, "links know no cluster, topic or request"},

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simnet
+
+import (
+	"context"
+	"crypto/sha256"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/security"
+	"github.com/arke-mesh/arke/sim"
+)
+
+// Nodes are those of one network. Methods may be called concurrently.
+type Nodes struct {
+	// Immutable after New.
+	t    *testing.T
+	net  *sim.Network
+	file security.NetworkFile
+
+	// Guarded by mu.
+	mu    sync.Mutex
+	seed  string // the first node's name
+	nodes []*node.Node
+}
+
+// New returns a network without nodes. Call it within sim.Run or sim.Replay.
+func New(t *testing.T, n *sim.Network, network string) *Nodes {
+	t.Helper()
+	file, err := security.GenerateNetworkFile(network, rand.NewChaCha8(sha256.Sum256([]byte(network))))
+	require.NoError(t, err)
+	s := &Nodes{t: t, net: n, file: file}
+	t.Cleanup(s.close)
+	return s
+}
+
+// Start starts a node, or starts it anew after a crash or its Close. The first
+// one is the seed of the others. Each change is applied to its Config.
+func (s *Nodes) Start(name string, change ...func(*node.Config)) *node.Node {
+	s.t.Helper()
+	seam := s.net.Seam(name)
+	cfg := node.Config{Network: s.file, Seam: &seam, Incarnation: s.net.Incarnation(name)}
+	s.mu.Lock()
+	if s.seed == "" {
+		s.seed = name
+	}
+	if name != s.seed {
+		cfg.Seeds = []string{s.seed + ":4001"}
+	}
+	s.mu.Unlock()
+	for _, f := range change {
+		f(&cfg)
+	}
+	n, err := node.New(cfg)
+	require.NoError(s.t, err)
+	s.mu.Lock()
+	s.nodes = append(s.nodes, n)
+	s.mu.Unlock()
+	require.NoError(s.t, n.Start(context.Background()))
+	return n
+}
+
+func (s *Nodes) close() {
+	for _, n := range s.nodes {
+		require.NoError(s.t, n.Close())
+	}
+}
