@@ -26,24 +26,28 @@ func build(t *testing.T, pkg string) string {
 	return program
 }
 
-// run runs a program to its end and returns what it printed.
-func run(t *testing.T, program string, args ...string) string {
+// run runs a program to its end and returns what it printed. The runtime
+// directory is where it looks for a relay, as nothing else tells it.
+func run(t *testing.T, program, runtimeDir string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "ARKE_SOCKET=", "XDG_RUNTIME_DIR="+runtimeDir)
+	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 	return string(out)
 }
 
-// devRelay starts `arke relay --dev` until the test ends, and returns its socket.
+// devRelay starts `arke relay --dev` until the test ends, and returns its runtime
+// directory: the examples find it there without being told, as they say.
 func devRelay(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "arke") // short: a socket's path has at most 107 bytes
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	socket := filepath.Join(dir, "relay.sock")
-	relay := exec.Command(build(t, "../cmd/arke"), "relay", "--dev", "--socket", socket)
+	relay := exec.Command(build(t, "../cmd/arke"), "relay", "--dev")
+	relay.Env = append(os.Environ(), "ARKE_SOCKET=", "XDG_RUNTIME_DIR="+dir)
 	out, err := relay.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, relay.Start())
@@ -54,24 +58,24 @@ func devRelay(t *testing.T) string {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(line, "arke relay ready "), line)
-	return socket
+	return dir
 }
 
 // TestEmbeddedGreetsAndIsRefused checks that the example does what it says.
 func TestEmbeddedGreetsAndIsRefused(t *testing.T) {
-	require.Equal(t, "hello, world\nrefused: whom shall I greet?\n", run(t, build(t, "./embedded")))
+	require.Equal(t, "hello, world\nrefused: whom shall I greet?\n", run(t, build(t, "./embedded"), ""))
 }
 
 // TestAttachedAsksItsOwnCluster checks the same for a program beside a relay.
 func TestAttachedAsksItsOwnCluster(t *testing.T) {
-	got := run(t, build(t, "./attached"), "-socket", devRelay(t))
+	got := run(t, build(t, "./attached"), devRelay(t))
 	require.Equal(t, "2026-01-01T00:00:00Z\nmembers tried: 1\n", got)
 }
 
 // TestEveryPatternBesideARelay checks that the examples of the other patterns
 // do what they say, one after the other beside the same relay.
 func TestEveryPatternBesideARelay(t *testing.T) {
-	socket := devRelay(t)
+	dir := devRelay(t)
 	for _, example := range []struct{ name, prints string }{
 		{"survey", "not here: sold out\nbest of 3 answers: south asks 9\neverybody answered: true\n"},
 		{"topics", "house.ground.kitchen heard 100, missed 0\nhouse.ground.* heard 200, missed 0\nhouse.> heard 300, missed 0\n"},
@@ -80,7 +84,7 @@ func TestEveryPatternBesideARelay(t *testing.T) {
 		{"tcpforward", "is anybody there?\n"},
 	} {
 		t.Run(example.name, func(t *testing.T) {
-			require.Equal(t, example.prints, run(t, build(t, "./"+example.name), "-socket", socket))
+			require.Equal(t, example.prints, run(t, build(t, "./"+example.name), dir))
 		})
 	}
 }
@@ -89,6 +93,6 @@ func TestEveryPatternBesideARelay(t *testing.T) {
 // embeds a node or is attached.
 func TestEitherDoesTheSameBothWays(t *testing.T) {
 	program := build(t, "./either")
-	require.Equal(t, "tick tick \n", run(t, program))
-	require.Equal(t, "tick tick \n", run(t, program, "-attach", "-socket", devRelay(t)))
+	require.Equal(t, "tick tick \n", run(t, program, ""))
+	require.Equal(t, "tick tick \n", run(t, program, devRelay(t), "-attach"))
 }

@@ -12,6 +12,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"flag"
@@ -28,7 +29,7 @@ import (
 
 func main() {
 	attach := flag.Bool("attach", false, "attach to a relay")
-	socket := flag.String("socket", os.Getenv("ARKE_SOCKET"), "the relay's socket; empty = the usual one")
+	socket := flag.String("socket", cmp.Or(os.Getenv("ARKE_SOCKET"), client.DefaultSocket(os.Getenv("XDG_RUNTIME_DIR"))), "the relay's socket")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

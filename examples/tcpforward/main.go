@@ -11,7 +11,7 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -28,7 +28,7 @@ import (
 )
 
 func main() {
-	socket := flag.String("socket", os.Getenv("ARKE_SOCKET"), "the relay's socket; empty = the usual one")
+	socket := flag.String("socket", cmp.Or(os.Getenv("ARKE_SOCKET"), client.DefaultSocket(os.Getenv("XDG_RUNTIME_DIR"))), "the relay's socket")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -60,8 +60,8 @@ func main() {
 	tcp, err := net.Dial("tcp", port.Addr().String())
 	must(err)
 	fmt.Fprintln(tcp, "is anybody there?")
-	line, err := bufio.NewReader(tcp).ReadString('\n')
-	fmt.Print(line)
+	must(tcp.(*net.TCPConn).CloseWrite()) // and still hear the answer
+	_, err = io.Copy(os.Stdout, tcp)
 	must(err)
 }
 

@@ -11,6 +11,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -24,7 +25,7 @@ import (
 )
 
 func main() {
-	socket := flag.String("socket", os.Getenv("ARKE_SOCKET"), "the relay's socket; empty = the usual one")
+	socket := flag.String("socket", cmp.Or(os.Getenv("ARKE_SOCKET"), client.DefaultSocket(os.Getenv("XDG_RUNTIME_DIR"))), "the relay's socket")
 	flag.Parse()
 	if err := run(*socket); err != nil {
 		log.Fatal(err)
