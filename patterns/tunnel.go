@@ -18,7 +18,8 @@ import (
 // concurrently.
 //
 // How it ends: Receive returns io.EOF after the last message of a side that
-// closed in good order, *TunnelError after a reset, ErrInterrupted when the
+// closed in good order, io.ErrUnexpectedEOF if that was in the middle of one,
+// *TunnelError after a reset, ErrInterrupted when the
 // other node was lost, ErrUnauthorized when something came through a sealed
 // tunnel that the other side has not sealed, ErrClosed when this node or the
 // tunnel was closed here.
@@ -46,8 +47,9 @@ type Tunnel interface {
 	// and returns its length. If w fails, the tunnel is reset.
 	ReceiveTo(ctx context.Context, w io.Writer) (int64, error)
 
-	// CloseSend ends this direction in good order, after all that was sent:
-	// the other side receives io.EOF. Receiving goes on.
+	// CloseSend ends this direction in good order, after all that was sent and
+	// the message that is being sent: the other side receives io.EOF. Receiving
+	// goes on.
 	CloseSend() error
 	// Reset ends both directions at once; what is under way is dropped. The
 	// other side gets a *TunnelError with code and text.

@@ -124,12 +124,18 @@ func (t *tunnel) Next() session.Frame {
 		frames.data = session.TunnelData{ID: t.id, Last: p.last, Chunk: p.data}
 		return &frames.data
 	}
-	if t.told < t.ending {
+	if t.endDue() {
 		t.told = t.ending
 		t.settle()
 		return &session.TunnelEnd{ID: t.id, Closed: t.told == endingClosed}
 	}
 	return nil
+}
+
+// endDue says whether the relay is to be told of the end. That of this direction
+// waits for the message under way. The caller holds mu.
+func (t *tunnel) endDue() bool {
+	return t.told < t.ending && (!t.sending || t.ending == endingClosed)
 }
 
 // ready tells the writer that Next has something. It may be called with mu

@@ -104,6 +104,18 @@ func (t *tunnel) endSend() {
 	defer t.mu.Unlock()
 	t.sending = false
 	notify(&t.sendChange)
+	if t.endDue() {
+		t.ready()
+	}
+}
+
+// goOnErr says why a message under way can't go on: it does after a CloseSend,
+// which waits for it. The caller holds mu.
+func (t *tunnel) goOnErr() error {
+	if t.err == nil && t.ending == endingSend && t.told == endingNone {
+		return nil
+	}
+	return t.sendErr()
 }
 
 // sendErr says why nothing can be sent. The caller holds mu.
@@ -123,7 +135,7 @@ func (t *tunnel) reserve(ctx context.Context, size int, whole bool) (int, error)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for {
-		if err := t.sendErr(); err != nil {
+		if err := t.goOnErr(); err != nil {
 			return 0, err
 		}
 		n := min(size, session.MaxChunk, t.credit)
@@ -141,7 +153,7 @@ func (t *tunnel) reserve(ctx context.Context, size int, whole bool) (int, error)
 func (t *tunnel) put(p piece) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.sendErr(); err != nil {
+	if err := t.goOnErr(); err != nil {
 		return err
 	}
 	t.out.Push(p)
