@@ -15,23 +15,16 @@ import (
 
 // TestFragmentVectors proves the layout of fragments in both directions.
 func TestFragmentVectors(t *testing.T) {
-	forEachVector(t, "fragment.txt", func(t *testing.T, v vector) {
-		got, err := wire.DecodeFragment(v.bytes)
-		if want := v.refused(t); want != nil {
-			require.ErrorIs(t, err, want)
-			return
-		}
-		require.NoError(t, err)
-		require.Equal(t, wire.Fragment{
+	checkVectors(t, "fragment.txt", wire.DecodeFragment, (*wire.Fragment).AppendTo, func(t *testing.T, v vector, got wire.Fragment) wire.Fragment {
+		require.LessOrEqual(t, len(got.AppendHead(nil)), wire.MaxFragmentHead)
+		return wire.Fragment{
 			Channel: uint32(v.number(t, "channel", 32)),
 			First:   v.text("first") == "true",
 			Last:    v.text("last") == "true",
 			Kind:    wire.Kind(v.number(t, "kind", 8)),
 			Total:   uint32(v.number(t, "total", 32)),
 			Payload: v.hex(t, "payload"),
-		}, got)
-		require.Equal(t, v.bytes, got.AppendTo(nil))
-		require.LessOrEqual(t, len(got.AppendHead(nil)), wire.MaxFragmentHead)
+		}
 	})
 }
 
@@ -47,14 +40,11 @@ func TestLargestFragmentFitsAFrame(t *testing.T) {
 
 // TestRequestVectors proves the layout of requests in both directions.
 func TestRequestVectors(t *testing.T) {
-	forEachVector(t, "request.txt", func(t *testing.T, v vector) {
-		got, err := wire.DecodeRequest(v.bytes)
-		if want := v.refused(t); want != nil {
-			require.ErrorIs(t, err, want)
-			return
-		}
-		require.NoError(t, err)
-		require.Equal(t, wire.Request{
+	checkVectors(t, "request.txt", wire.DecodeRequest, (*wire.Request).AppendTo, func(t *testing.T, v vector, got wire.Request) wire.Request {
+		head := got.AppendHead(nil)
+		require.Len(t, head, got.HeadSize())
+		require.Equal(t, v.bytes, append(head, got.Body...))
+		return wire.Request{
 			ID:          v.number(t, "id", 64),
 			Member:      v.number(t, "member", 64),
 			Incarnation: v.number(t, "incarnation", 64),
@@ -64,11 +54,7 @@ func TestRequestVectors(t *testing.T) {
 			Pattern:     uint8(v.number(t, "pattern", 8)),
 			Headers:     v.headers(t),
 			Body:        v.hex(t, "body"),
-		}, got)
-		require.Equal(t, v.bytes, got.AppendTo(nil))
-		head := got.AppendHead(nil)
-		require.Len(t, head, got.HeadSize())
-		require.Equal(t, v.bytes, append(head, got.Body...))
+		}
 	})
 }
 
@@ -81,16 +67,13 @@ func TestReplyVectors(t *testing.T) {
 	}
 	require.Len(t, outcomes, 9)
 	require.Equal(t, "unknown", wire.Outcome(9).String())
-	forEachVector(t, "reply.txt", func(t *testing.T, v vector) {
-		got, err := wire.DecodeReply(v.bytes)
-		if want := v.refused(t); want != nil {
-			require.ErrorIs(t, err, want)
-			return
-		}
-		require.NoError(t, err)
+	checkVectors(t, "reply.txt", wire.DecodeReply, (*wire.Reply).AppendTo, func(t *testing.T, v vector, got wire.Reply) wire.Reply {
 		outcome, ok := outcomes[v.text("outcome")]
 		require.True(t, ok)
-		require.Equal(t, wire.Reply{
+		head := got.AppendHead(nil)
+		require.Len(t, head, got.HeadSize())
+		require.Equal(t, v.bytes, append(head, got.Body...))
+		return wire.Reply{
 			ID:            v.number(t, "id", 64),
 			Outcome:       outcome,
 			Flags:         uint8(v.number(t, "flags", 8)),
@@ -100,25 +83,14 @@ func TestReplyVectors(t *testing.T) {
 			Code:          uint32(v.number(t, "code", 32)),
 			Headers:       v.headers(t),
 			Body:          v.hex(t, "body"),
-		}, got)
-		require.Equal(t, v.bytes, got.AppendTo(nil))
-		head := got.AppendHead(nil)
-		require.Len(t, head, got.HeadSize())
-		require.Equal(t, v.bytes, append(head, got.Body...))
+		}
 	})
 }
 
 // TestCancelVectors proves the layout of cancellations in both directions.
 func TestCancelVectors(t *testing.T) {
-	forEachVector(t, "cancel.txt", func(t *testing.T, v vector) {
-		got, err := wire.DecodeCancel(v.bytes)
-		if want := v.refused(t); want != nil {
-			require.ErrorIs(t, err, want)
-			return
-		}
-		require.NoError(t, err)
-		require.Equal(t, wire.Cancel{ID: v.number(t, "id", 64)}, got)
-		require.Equal(t, v.bytes, got.AppendTo(nil))
+	checkVectors(t, "cancel.txt", wire.DecodeCancel, (*wire.Cancel).AppendTo, func(t *testing.T, v vector, _ wire.Cancel) wire.Cancel {
+		return wire.Cancel{ID: v.number(t, "id", 64)}
 	})
 }
 

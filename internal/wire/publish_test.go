@@ -15,13 +15,7 @@ import (
 // TestPublishVectors proves the layout of publications in both directions, and
 // that the tail is what may be passed on as it came.
 func TestPublishVectors(t *testing.T) {
-	forEachVector(t, "publish.txt", func(t *testing.T, v vector) {
-		got, err := wire.DecodePublish(v.bytes)
-		if want := v.refused(t); want != nil {
-			require.ErrorIs(t, err, want)
-			return
-		}
-		require.NoError(t, err)
+	checkVectors(t, "publish.txt", wire.DecodePublish, (*wire.Publish).AppendTo, func(t *testing.T, v vector, got wire.Publish) wire.Publish {
 		want := wire.Publish{
 			Session: v.number(t, "session", 64), Run: uint16(v.number(t, "run", 16)),
 			Epoch: uint32(v.number(t, "epoch", 32)), Number: v.number(t, "number", 64),
@@ -39,9 +33,8 @@ func TestPublishVectors(t *testing.T) {
 			scan(t, s, &pick.Queue, &pick.Node)
 			want.Picks = append(want.Picks, pick)
 		}
-		require.Equal(t, want, got)
-		require.Equal(t, v.bytes, got.AppendTo(nil))
 		require.Equal(t, v.bytes, append(got.AppendHead(nil), got.Tail...))
+		return want
 	})
 }
 
@@ -53,30 +46,17 @@ func scan(t *testing.T, s string, into ...any) {
 
 // TestPublishMarkVectors proves the layout of marks in both directions.
 func TestPublishMarkVectors(t *testing.T) {
-	forEachVector(t, "publishmark.txt", func(t *testing.T, v vector) {
-		got, err := wire.DecodePublishMark(v.bytes)
-		if want := v.refused(t); want != nil {
-			require.ErrorIs(t, err, want)
-			return
-		}
-		require.NoError(t, err)
-		require.Equal(t, wire.PublishMark{
+	checkVectors(t, "publishmark.txt", wire.DecodePublishMark, (*wire.PublishMark).AppendTo, func(t *testing.T, v vector, _ wire.PublishMark) wire.PublishMark {
+		return wire.PublishMark{
 			Session: v.number(t, "session", 64), Run: uint16(v.number(t, "run", 16)),
 			Number: v.number(t, "number", 64), Source: v.text("source"), Group: v.text("group"),
-		}, got)
-		require.Equal(t, v.bytes, got.AppendTo(nil))
+		}
 	})
 }
 
 // TestPathVectors proves the layout of paths in both directions.
 func TestPathVectors(t *testing.T) {
-	forEachVector(t, "path.txt", func(t *testing.T, v vector) {
-		got, err := wire.DecodePath(v.bytes)
-		if want := v.refused(t); want != nil {
-			require.ErrorIs(t, err, want)
-			return
-		}
-		require.NoError(t, err)
+	checkVectors(t, "path.txt", wire.DecodePath, (*wire.Path).AppendTo, func(t *testing.T, v vector, got wire.Path) wire.Path {
 		want := wire.Path{
 			Session: v.number(t, "session", 64), Run: uint16(v.number(t, "run", 16)), Number: v.number(t, "number", 64),
 			Epoch: uint32(v.number(t, "epoch", 32)), Flags: uint8(v.number(t, "flags", 8)),
@@ -92,70 +72,41 @@ func TestPathVectors(t *testing.T) {
 			without.Stops = nil
 			require.Equal(t, size-len(without.AppendTo(nil)), s.Size())
 		}
-		require.Equal(t, want, got)
-		require.Equal(t, v.bytes, got.AppendTo(nil))
+		return want
 	})
 }
 
 // TestPathLostVectors proves the layout of lost paths in both directions.
 func TestPathLostVectors(t *testing.T) {
-	forEachVector(t, "pathlost.txt", func(t *testing.T, v vector) {
-		got, err := wire.DecodePathLost(v.bytes)
-		if want := v.refused(t); want != nil {
-			require.ErrorIs(t, err, want)
-			return
-		}
-		require.NoError(t, err)
-		require.Equal(t, wire.PathLost{
+	checkVectors(t, "pathlost.txt", wire.DecodePathLost, (*wire.PathLost).AppendTo, func(t *testing.T, v vector, _ wire.PathLost) wire.PathLost {
+		return wire.PathLost{
 			Session: v.number(t, "session", 64), Epoch: uint32(v.number(t, "epoch", 32)), Peer: v.text("peer"),
-		}, got)
-		require.Equal(t, v.bytes, got.AppendTo(nil))
+		}
 	})
 }
 
 // TestPublishPartVectors proves the layout of parts in both directions.
 func TestPublishPartVectors(t *testing.T) {
-	forEachVector(t, "publishpart.txt", func(t *testing.T, v vector) {
-		got, err := wire.DecodePublishPart(v.bytes)
-		if want := v.refused(t); want != nil {
-			require.ErrorIs(t, err, want)
-			return
-		}
-		require.NoError(t, err)
-		require.Equal(t, wire.PublishPart{Flags: uint8(v.number(t, "flags", 8)), Piece: v.hex(t, "piece")}, got)
-		require.Equal(t, v.bytes, got.AppendTo(nil))
+	checkVectors(t, "publishpart.txt", wire.DecodePublishPart, (*wire.PublishPart).AppendTo, func(t *testing.T, v vector, _ wire.PublishPart) wire.PublishPart {
+		return wire.PublishPart{Flags: uint8(v.number(t, "flags", 8)), Piece: v.hex(t, "piece")}
 	})
 }
 
 // TestPublishResumeVectors proves the layout of what says which frames follow,
 // in both directions.
 func TestPublishResumeVectors(t *testing.T) {
-	forEachVector(t, "publishresume.txt", func(t *testing.T, v vector) {
-		got, err := wire.DecodePublishResume(v.bytes)
-		if want := v.refused(t); want != nil {
-			require.ErrorIs(t, err, want)
-			return
-		}
-		require.NoError(t, err)
-		require.Equal(t, wire.PublishResume{
+	checkVectors(t, "publishresume.txt", wire.DecodePublishResume, (*wire.PublishResume).AppendTo, func(t *testing.T, v vector, _ wire.PublishResume) wire.PublishResume {
+		return wire.PublishResume{
 			Pipe: v.number(t, "pipe", 64), Incarnation: v.number(t, "incarnation", 64), First: v.number(t, "first", 64),
-		}, got)
-		require.Equal(t, v.bytes, got.AppendTo(nil))
+		}
 	})
 }
 
 // TestPublishAckVectors proves the layout of acknowledgements in both
 // directions.
 func TestPublishAckVectors(t *testing.T) {
-	forEachVector(t, "publishack.txt", func(t *testing.T, v vector) {
-		got, err := wire.DecodePublishAck(v.bytes)
-		if want := v.refused(t); want != nil {
-			require.ErrorIs(t, err, want)
-			return
-		}
-		require.NoError(t, err)
-		require.Equal(t, wire.PublishAck{Pipe: v.number(t, "pipe", 64), Number: v.number(t, "number", 64)}, got)
-		require.Equal(t, v.bytes, got.AppendTo(nil))
+	checkVectors(t, "publishack.txt", wire.DecodePublishAck, (*wire.PublishAck).AppendTo, func(t *testing.T, v vector, _ wire.PublishAck) wire.PublishAck {
+		return wire.PublishAck{Pipe: v.number(t, "pipe", 64), Number: v.number(t, "number", 64)}
 	})
 }
 

@@ -138,6 +138,23 @@ func forEachVector(t *testing.T, name string, f func(t *testing.T, v vector)) {
 	}
 }
 
+// checkVectors proves for each vector of a file that decode gives what want says
+// it means, and encode the same bytes again, or that decode refuses it. want may
+// check more of what decode gave.
+func checkVectors[M any](t *testing.T, name string, decode func([]byte) (M, error), encode func(*M, []byte) []byte, want func(t *testing.T, v vector, got M) M) {
+	t.Helper()
+	forEachVector(t, name, func(t *testing.T, v vector) {
+		got, err := decode(v.bytes)
+		if refused := v.refused(t); refused != nil {
+			require.ErrorIs(t, err, refused)
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, want(t, v, got), got)
+		require.Equal(t, v.bytes, encode(&got, nil))
+	})
+}
+
 // seedWith adds the bytes of a file's vectors to a fuzz target's corpus.
 func seedWith(f *testing.F, name string) {
 	f.Helper()
