@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
@@ -188,10 +190,17 @@ func TestAnIdleSubscriptionCostsLittle(t *testing.T) {
 	}
 	heap, stacks, goroutines := measure()
 	nobody := patterns.SubscriberFunc(func(*patterns.Publication) {})
-	for i := range count {
-		_, err := c.Subscribe(t.Context(), fmt.Sprintf("orders.%d.new", i), nobody, patterns.SubscribeOptions{})
-		require.NoError(t, err)
+	const atOnce = 100 // one after the other would be 20,000 times the way there and back
+	var subscribers sync.WaitGroup
+	for n := range atOnce {
+		subscribers.Go(func() {
+			for i := n; i < count; i += atOnce {
+				_, err := c.Subscribe(t.Context(), fmt.Sprintf("orders.%d.new", i), nobody, patterns.SubscribeOptions{})
+				assert.NoError(t, err)
+			}
+		})
 	}
+	subscribers.Wait()
 	heapNow, stacksNow, goroutinesNow := measure()
 	each := (int64(heapNow+stacksNow) - int64(heap+stacks)) / count
 	t.Logf("%d bytes for each of %d subscriptions, client and relay together", each, count)

@@ -203,13 +203,17 @@ func TestWhatTryPublishTookAndLostIsTold(t *testing.T) {
 	require.NoError(t, c.TryPublish("x", patterns.Message{}))
 	require.NoError(t, c.Publish(t.Context(), "x", patterns.Message{}))
 
-	hang := make(chan struct{})
-	p.node.PublishError = func(context.Context, string, bool) error { <-hang; return nil }
+	p.node.PublishError = func(ctx context.Context, _ string, try bool) error {
+		if try {
+			return patterns.ErrWouldBlock
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	require.NoError(t, c.TryPublish("x", patterns.Message{}))
 	published := make(chan error, 1)
 	go func() { published <- c.Publish(t.Context(), "x", patterns.Message{}) }()
-	time.Sleep(20 * time.Millisecond)
-	go func() { time.Sleep(20 * time.Millisecond); close(hang) }()
+	eventually(t, func() bool { return r.Status().Clients[0].Requests == 2 }, "the relay has not got both")
 	require.NoError(t, r.Close())
 	require.ErrorIs(t, <-published, patterns.ErrInterrupted)
 	require.ErrorIs(t, c.Shutdown(t.Context()), patterns.ErrInterrupted)
