@@ -23,7 +23,7 @@ type Messenger interface {
 	// at a time, with every answer as it comes. It ends when everybody has
 	// answered, failed, or is late: by ctx, or after 5 s if ctx has no
 	// deadline. That is no error: the result names who is missing. Nobody is
-	// asked twice. An error of each ends the survey and is returned, and so
+	// asked twice. each may be nil, for those who only count. An error of each ends the survey and is returned, and so
 	// are ErrNoMembers, ErrUnreachable, ErrTooLarge and ErrClosed, if nobody
 	// was asked.
 	Survey(ctx context.Context, cluster string, m Message, each func(SurveyReply) error, o SurveyOptions) (SurveyResult, error)

@@ -20,7 +20,9 @@ type Gap struct {
 	// From is the peer id of the publisher's node as text; "" if messages of
 	// several publishers are missing.
 	From string
-	// Missed is how many messages are missing; at most so many if !Exact.
+	// Missed is how many messages are missing; at most so many if !Exact. 0
+	// then means that nobody knows: a relay was replaced, and how many came to
+	// it went down with it.
 	Missed uint64
 	Exact  bool
 	Reason GapReason

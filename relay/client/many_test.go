@@ -72,6 +72,10 @@ func TestASurveyIsTheSameAttachedAndEmbedded(t *testing.T) {
 		_, err := m.Survey(t.Context(), "nobody", patterns.Message{}, nil, patterns.SurveyOptions{})
 		require.ErrorIs(t, err, patterns.ErrNoMembers)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := caller.Survey(ctx, "geo", patterns.Message{}, nil, patterns.SurveyOptions{})
+	require.NoError(t, err, "who only counts needs no function")
 }
 
 // This test checks that an error of the program's ends a survey at once, and

@@ -53,6 +53,9 @@ func (c *Client) Survey(ctx context.Context, cluster string, m patterns.Message,
 		ctx, cancel = context.WithTimeout(ctx, defaultTimeout)
 		defer cancel()
 	}
+	if each == nil {
+		each = func(patterns.SurveyReply) error { return nil }
+	}
 	s := &survey{each: each, signal: make(chan struct{}, 1), frame: session.Survey{
 		MaxReplies: uint32(o.MaxReplies), MaxBytes: uint64(o.MaxBytes),
 		Cluster: cluster, Headers: headers, Body: lasting(m.Body),
