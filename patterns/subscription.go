@@ -14,7 +14,8 @@ type Subscription interface {
 	Status() SubscriptionStatus
 	// Close ends it: nothing new is taken; what is queued is delivered until
 	// ctx ends. Idempotent. It must not be called by the Subscriber itself
-	// with a ctx that does not end.
+	// with a ctx that does not end. The last one of a queue on its node takes
+	// what was given to it already, for which Close waits about 250 ms.
 	Close(ctx context.Context) error
 }
 

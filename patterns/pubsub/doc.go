@@ -115,6 +115,9 @@
 //     if they are back before the hole is given up, after 500 ms. The size of a
 //     gap is exact where all subscriptions of the node in that group want the
 //     same, else an upper bound (Gap.Exact).
+//   - What was given to a queue's last subscription on a node before publishers
+//     knew that it ends is still delivered by it (group.retire). Nobody else gets
+//     what is given to a node that dies.
 //   - TryPublish sends nothing if there is no room anywhere. If another
 //     goroutine takes the room at the same moment, the node concerned gets a gap
 //     instead.

@@ -55,7 +55,7 @@ type want struct {
 	since uint64
 }
 
-// joiner is a Subscribe that waits.
+// joiner is a Subscribe, or the Close of a queue's, that waits.
 type joiner struct {
 	id      uint64
 	version uint64
@@ -102,13 +102,18 @@ func (g *group) join(ctx context.Context, s *subscription) error {
 	g.e.index(g.root).Add(s.pattern, s)
 	g.subs[s.id] = s
 	s.joined.Store(true)
+	return g.waitAndUnlock(ctx, since)
+}
+
+// waitAndUnlock waits until the lease carries that version.
+func (g *group) waitAndUnlock(ctx context.Context, version uint64) error {
 	start := g.startLocked()
-	if since <= g.acked {
+	if version <= g.acked {
 		g.mu.Unlock()
 		g.run(start)
 		return nil
 	}
-	j := &joiner{id: g.e.ids.Add(1), version: since, done: make(chan error, 1)}
+	j := &joiner{id: g.e.ids.Add(1), version: version, done: make(chan error, 1)}
 	g.joining = append(g.joining, j)
 	g.mu.Unlock()
 	g.run(start)
@@ -151,6 +156,22 @@ func (g *group) addLocked(k interestKey) (since uint64, err error) {
 	return w.since, nil
 }
 
+// retire has publishers leave this node out of a queue whose last subscription
+// here ends, and waits until they are told. What was given to it before is on its
+// way, and nobody else will have it: false means that there is no such thing.
+func (g *group) retire(ctx context.Context, s *subscription) bool {
+	g.mu.Lock()
+	k := interestKey{s.pattern, s.options.Queue}
+	if s.queue == 0 || !s.joined.Load() || g.left || g.wanted[k].count > 1 || ctx.Err() != nil {
+		g.mu.Unlock()
+		return false
+	}
+	s.retired = true
+	g.removeLocked(k)
+	_ = g.waitAndUnlock(ctx, g.version)
+	return true
+}
+
 // leave removes the subscription. That nobody wants a pattern any more is told
 // soon.
 func (g *group) leave(s *subscription) {
@@ -160,7 +181,9 @@ func (g *group) leave(s *subscription) {
 	g.e.index(g.root).Remove(s.pattern, s)
 	g.mu.Lock()
 	delete(g.subs, s.id)
-	g.removeLocked(interestKey{s.pattern, s.options.Queue})
+	if !s.retired {
+		g.removeLocked(interestKey{s.pattern, s.options.Queue})
+	}
 	start := g.startLocked()
 	g.mu.Unlock()
 	g.run(start)

@@ -6,6 +6,8 @@ package pubsub_test
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -63,5 +65,61 @@ func TestAQueueLeavesOutWhoDoesNotWantWhatItPublishes(t *testing.T) {
 		require.Equal(t, 2*count, remote.count()+other.count())
 		require.Zero(t, own.count())
 		require.NotZero(t, other.count())
+	})
+}
+
+func TestWhoLeavesAQueueTakesWhatWasOnTheWay(t *testing.T) {
+	// This test has subscriptions of a queue come and go all the time while
+	// messages are published: each message is delivered once. One that is closed
+	// with a context that has ended goes at once.
+	sim.Run(t, sim.Config{Seed: 2}, func(t *testing.T, n *sim.Network) {
+		const count = 1000
+		h := newHall(t, n, 4)
+		stays, _ := h.enqueue(1, patterns.SubscribeOptions{})
+		all := []*guest{stays}
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for i := 2; i <= 4; i++ {
+			wg.Add(1)
+			n.Go(fmt.Sprint("guest ", i), func() {
+				defer wg.Done()
+				for range 3 {
+					g, s := h.enqueue(i, patterns.SubscribeOptions{})
+					time.Sleep(time.Duration(50*i) * time.Millisecond)
+					begin := n.Elapsed()
+					if err := s.Close(context.Background()); err != nil {
+						t.Error(err)
+					}
+					if n.Elapsed()-begin > 500*time.Millisecond {
+						t.Error("it took", n.Elapsed()-begin)
+					}
+					mu.Lock()
+					all = append(all, g)
+					mu.Unlock()
+				}
+			})
+		}
+		h.work(0, count)
+		wg.Wait()
+		time.Sleep(time.Second)
+		have := map[int]int{}
+		for _, g := range all {
+			for _, n := range g.got {
+				have[n]++
+			}
+		}
+		for n := range count {
+			require.Equal(t, 1, have[n], "message %d", n)
+		}
+		for i, node := range h.nodes {
+			require.Zero(t, node.Status().Drops["pubsub.unpicked"], "node %d", i)
+		}
+
+		_, s := h.enqueue(2, patterns.SubscribeOptions{})
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		begin := n.Elapsed()
+		require.NoError(t, s.Close(ended))
+		require.Less(t, n.Elapsed()-begin, time.Millisecond)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
@@ -27,8 +28,9 @@ type subscription struct {
 	inbox   *inbox.Inbox
 	group   *group
 
-	joined atomic.Bool // its group has it
-	closed atomic.Bool
+	joined  atomic.Bool // its group has it
+	closed  atomic.Bool
+	retired bool // guarded by group.mu; it takes only what was under way
 }
 
 var _ patterns.Subscription = (*subscription)(nil)
@@ -112,6 +114,10 @@ func (s *subscription) Close(ctx context.Context) error {
 		return s.inbox.Close(ctx)
 	}
 	s.e.order.Take(s.e.cfg.Exec, "pubsub.unsubscribe", s.id)
+	if s.group.retire(ctx, s) {
+		overlay.Sleep(ctx, s.e.cfg.Clock, "pubsub.sleep", lingerTime)
+		s.e.order.Take(s.e.cfg.Exec, "pubsub.retired", s.id)
+	}
 	s.group.leave(s)
 	s.e.mu.Lock()
 	delete(s.e.subs, s.id)
