@@ -26,6 +26,31 @@ func build(t *testing.T, pkg string) string {
 	return program
 }
 
+// TestProgramOfTheReadmeCompiles checks that what people copy first is a program,
+// and stays one when the lines that make a node become the one that attaches.
+func TestProgramOfTheReadmeCompiles(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	var blocks []string
+	for i, part := range strings.Split(string(readme), "```") {
+		if text, ok := strings.CutPrefix(part, "go\n"); ok && i%2 == 1 {
+			blocks = append(blocks, text)
+		}
+	}
+	require.Len(t, blocks, 2)
+	embedded, attach := blocks[0], blocks[1]
+	begin, end := strings.Index(embedded, "\tnetwork, err :="), strings.Index(embedded, "\tmust(n.Start")
+	require.True(t, 0 < begin && begin < end)
+	attached := embedded[:begin] + attach + "\tmust(err)\n" + embedded[end:]
+	attached = strings.Replace(attached, `"github.com/arke-mesh/arke/node"`, `"github.com/arke-mesh/arke/relay/client"`, 1)
+	attached = strings.Replace(attached, "\t\"github.com/arke-mesh/arke/security\"\n", "\t\"os\"\n", 1)
+	for _, program := range []string{embedded, attached} {
+		file := filepath.Join(t.TempDir(), "main.go")
+		require.NoError(t, os.WriteFile(file, []byte(program), 0o600))
+		build(t, file)
+	}
+}
+
 // run runs a program to its end and returns what it printed. The runtime
 // directory is where it looks for a relay, as nothing else tells it.
 func run(t *testing.T, program, runtimeDir string, args ...string) string {
