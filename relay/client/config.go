@@ -65,7 +65,7 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	switch {
 	case c.Socket == "" && c.Address == "":
-		return errors.New("client: Config.Socket or Config.Address is required: where is the relay?")
+		return errors.New("client: Config.Socket or Config.Address is required: where is the relay? DefaultSocket says where it usually is")
 	case c.Socket != "" && c.Address != "":
 		return errors.New("client: Config.Socket and Config.Address exclude each other")
 	case len(c.Token) > session.MaxToken:
