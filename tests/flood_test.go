@@ -19,11 +19,13 @@ func TestFloodStaysWithinTheLimits(t *testing.T) {
 	// This test sends a member ten times as much as it can do, by requests and
 	// pushes of 30 KiB: its relay grows by no more than the limits of where such
 	// a message is on its way, what is beyond them is refused by name, and who
-	// asks another cluster on the same relays gets every reply, within a second.
+	// asks another cluster on the same relays gets every reply, within a second:
+	// while the flood gets no more outcomes than it does in a second, so that on a
+	// machine that is busy with other work a second is longer.
 	const (
 		capacity    = 50 // a second
 		callers     = 256
-		span        = 4 * time.Second
+		span        = 4 * time.Second // and until there were ten times as many as the member can do
 		size        = 30 << 10
 		concurrency = 64
 		queue       = 16 << 20 // of the member; full all the time
@@ -50,20 +52,24 @@ func TestFloodStaysWithinTheLimits(t *testing.T) {
 	before := b.RSS()
 
 	ask := asks(a, "echo")
-	var slow atomic.Int64
+	var offered, ended, refused, strange, overtaken atomic.Int64
 	load := harness.StartLoad(t, 50, func(n int) error {
-		begin := time.Now()
+		before := ended.Load()
 		err := ask(n)
-		if time.Since(begin) > time.Second {
-			slow.Add(1)
+		passed := ended.Load() - before
+		for most := overtaken.Load(); passed > most && !overtaken.CompareAndSwap(most, passed); {
+			most = overtaken.Load()
 		}
 		return err
 	})
 	// With the race detector the processor would be what is short, and no limit.
 	const pause = (harness.RaceMemory - 1) * 25 * time.Millisecond
-	var offered, refused, strange atomic.Int64
-	ctx, cancel := context.WithTimeout(t.Context(), span)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	begin := time.Now()
+	flooded := func() bool {
+		return time.Since(begin) > span && offered.Load() > int64(10*capacity*span.Seconds())
+	}
 	var wg sync.WaitGroup
 	for i := range 4 {
 		app := a.Client()
@@ -72,17 +78,20 @@ func TestFloodStaysWithinTheLimits(t *testing.T) {
 				body := make([]byte, size)
 				for ctx.Err() == nil {
 					offered.Add(1)
+					one, done := context.WithTimeout(ctx, span)
 					var err error
 					if i%2 == 0 {
-						err = app.Push(ctx, "slow", patterns.Message{Body: body})
+						err = app.Push(one, "slow", patterns.Message{Body: body})
 					} else {
-						_, err = app.Request(ctx, "slow", patterns.Message{Body: body})
+						_, err = app.Request(one, "slow", patterns.Message{Body: body})
 					}
+					done()
+					ended.Add(1)
 					time.Sleep(pause)
 					switch {
 					case errors.Is(err, patterns.ErrOverloaded):
 						refused.Add(1)
-					case err != nil && !errors.Is(err, context.DeadlineExceeded):
+					case err != nil && !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 						strange.Add(1)
 					}
 				}
@@ -90,16 +99,18 @@ func TestFloodStaysWithinTheLimits(t *testing.T) {
 		}
 	}
 	most := 0
-	for ctx.Err() == nil {
+	for !flooded() && time.Since(begin) < time.Minute {
 		most = max(most, b.RSS())
 		time.Sleep(50 * time.Millisecond)
 	}
-	wg.Wait()
+	took := time.Since(begin)
 	honest(t, load)
-	require(t, slow.Load() == 0, slow.Load())
-	t.Logf("%d offered, %d refused, %d done, in %v; the relay grew by %.1f MB, its limits are %.1f MB",
-		offered.Load(), refused.Load(), done.Load(), span, float64(most-before)/1e6, float64(limits)/1e6)
+	cancel()
+	wg.Wait()
+	t.Logf("%d offered, %d refused, %d done, in %v; the relay grew by %.1f MB, its limits are %.1f MB; an honest reply was overtaken by %d",
+		offered.Load(), refused.Load(), done.Load(), took, float64(most-before)/1e6, float64(limits)/1e6, overtaken.Load())
 	require(t, offered.Load() > int64(10*capacity*span.Seconds()), offered.Load())
+	require(t, overtaken.Load() < max(10*capacity, int64(float64(ended.Load())/took.Seconds())), overtaken.Load())
 	require(t, refused.Load() > 0 && strange.Load() == 0, strange.Load())
 	require(t, most-before < limits*harness.RaceMemory, most-before)
 }
