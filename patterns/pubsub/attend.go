@@ -64,7 +64,7 @@ func (c *course) attend(p peer.ID, members []*cluster.Member) {
 	if r != nil && r.resumes(members) {
 		if r.state.gone != 0 {
 			r.state.gone = 0
-			c.e.pipe(p).want(members[0].Addrs) // it will be told what it missed
+			r.pipe(c.e).want(members[0].Addrs) // it will be told what it missed
 			c.owe(r)
 			if r.branch == nil {
 				c.loose++
@@ -82,8 +82,9 @@ func (c *course) attend(p peer.ID, members []*cluster.Member) {
 	}
 	r = &receiver{
 		peer: p, hash: hashNode(string(p)), addrs: members[0].Addrs, interests: interests, run: run,
-		incarnation: members[0].Incarnation, state: &attendance{members: members, told: c.e.pipe(p).lossCount()},
+		incarnation: members[0].Incarnation, state: &attendance{members: members},
 	}
+	r.state.told = r.pipe(c.e).lossCount()
 	r.state.handles = c.audience.add(r)
 	c.receivers[p] = r
 	c.loose++
@@ -123,7 +124,7 @@ func (c *course) lostFrom(r *receiver) {
 	switch {
 	case r.branch == nil:
 		c.loose = max(c.loose-1, 0)
-	case r.index < 0 && len(r.branch.stops) > 0 && !c.e.pipe(r.peer).doubtful():
+	case r.index < 0 && len(r.branch.stops) > 0 && !r.pipe(c.e).doubtful():
 		c.regrow()
 	default:
 		c.stale = true
@@ -187,9 +188,9 @@ func (c *course) tidy(now int64) (owing bool) {
 		case r.state.gone != 0 && now-r.state.gone > int64(ghostTime):
 			c.remove(r)
 		case r.number == 0 || r.branch != nil && r.index >= 0:
-		case r.state.gone == 0 && r.state.told != c.e.pipe(r.peer).lossCount():
+		case r.state.gone == 0 && r.state.told != r.pipe(c.e).lossCount():
 			owing = true
-			c.e.pipe(r.peer).want(r.addrs)
+			r.pipe(c.e).want(r.addrs)
 		}
 	}
 	return owing

@@ -25,6 +25,7 @@ type receiver struct {
 
 	run    uint16
 	number uint64 // of the last message addressed to it
+	way    *pipe  // to it; nil = not looked for yet
 
 	// Its place in the tree.
 	branch  *branch // nil = it is reached directly
@@ -94,6 +95,15 @@ func (a *audience) receivers(ins []*interest, picks []wire.Pick, except peer.ID,
 		dst = append(dst, i.r)
 	}
 	return dst
+}
+
+// pipe returns the way to r. It is kept, for looking for it takes the lock that
+// all of the node's messages take.
+func (r *receiver) pipe(e *Engine) *pipe {
+	if r.way == nil || r.way.over.Load() {
+		r.way = e.pipe(r.peer)
+	}
+	return r.way
 }
 
 // at is where r is.

@@ -167,11 +167,11 @@ func (c *course) wouldBlock(topic string, size int, except peer.ID) bool {
 			hop := r
 			if r.branch != nil {
 				hop = r.branch.head
-				if c.e.pipe(hop.peer).doubtful() {
+				if hop.pipe(c.e).doubtful() {
 					return true
 				}
 			}
-			if !c.e.pipe(hop.peer).hasRoom(size) || !c.e.pipe(r.peer).hasRoom(size) {
+			if !hop.pipe(c.e).hasRoom(size) || hop != r && !r.pipe(c.e).hasRoom(size) {
 				return true
 			}
 		}
@@ -188,7 +188,7 @@ func (c *course) waitRoom(ctx context.Context, o *outgoing, left []*receiver) (d
 		hop = b.head
 		size += b.pathSize() // a path may have to go before it
 	}
-	q := c.e.pipe(hop.peer)
+	q := hop.pipe(c.e)
 	c.mu.Unlock()
 	return q.waitRoom(ctx, size)
 }
@@ -243,7 +243,7 @@ func (c *course) absent(r *receiver) bool {
 	}
 	since := c.e.now() - r.state.gone
 	here := since < int64(graceTime) && c.e.cfg.Links.Link(r.peer).Session() != 0
-	return !here && (since >= int64(keepTime) || !c.e.brokeWithin(r.peer, keepTime))
+	return !here && (since >= int64(keepTime) || !r.pipe(c.e).brokeWithin(keepTime))
 }
 
 // miss gives up a message for a node that is not reached.

@@ -84,7 +84,7 @@ func (e *Engine) unreached(p peer.ID) {
 				c.regrow()
 			}
 			if r.number > 0 && r.state.gone == 0 && (r.branch == nil || r.index < 0) {
-				e.pipe(p).want(r.addrs)
+				r.pipe(e).want(r.addrs)
 			}
 		}
 		c.mu.Unlock()
@@ -103,7 +103,7 @@ func (e *Engine) complainOf(p peer.ID) {
 				b.known = false
 				lost = lost || len(b.stops) > 0
 				if b.head.number > 0 && !g.void {
-					e.pipe(p).want(b.head.addrs)
+					b.head.pipe(e).want(b.head.addrs)
 				}
 			}
 		}

@@ -20,6 +20,7 @@ type inlet struct {
 	large  []byte     // guarded by mu; the parts of a message that is not whole
 	ack    []byte     // guarded by mu; scratch
 	last   int64      // guarded by mu; when something came
+	over   bool       // guarded by mu; nothing came for long, and there may be another one
 }
 
 // inlet returns the end of p's pipe here.
@@ -32,6 +33,21 @@ func (e *Engine) inlet(p peer.ID) *inlet {
 	}
 	e.mu.Unlock()
 	return in
+}
+
+// lockedInlet is inlet with its lock held.
+func (e *Engine) lockedInlet(p peer.ID) *inlet {
+	for {
+		in := e.inlet(p)
+		if in == nil {
+			return nil
+		}
+		in.mu.Lock()
+		if !in.over {
+			return in
+		}
+		in.mu.Unlock()
+	}
 }
 
 // numbered returns a handler of frames that are numbered: each is handled once.
@@ -82,11 +98,10 @@ func (e *Engine) handleResume(l Link, body []byte) {
 		e.drops.Inc(dropMalformed)
 		return
 	}
-	in := e.inlet(l.Peer())
+	in := e.lockedInlet(l.Peer())
 	if in == nil {
 		return
 	}
-	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.last = e.now()
 	pipe := in.pipe
@@ -174,12 +189,12 @@ func (e *Engine) acknowledgeAll() {
 		if each.in.frames > 0 && each.in.at != 0 {
 			each.in.acknowledge(e.cfg.Links.Link(each.p))
 		}
-		over := each.in.at == 0 && now-each.in.last > int64(streamTime)
-		each.in.mu.Unlock()
-		if over {
+		if each.in.at == 0 && now-each.in.last > int64(streamTime) {
+			each.in.over = true
 			e.mu.Lock()
 			delete(e.inlets, each.p)
 			e.mu.Unlock()
 		}
+		each.in.mu.Unlock()
 	}
 }

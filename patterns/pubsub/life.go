@@ -123,9 +123,11 @@ func (e *Engine) sweepPipes(now int64) {
 	}
 	e.mu.Unlock()
 	for _, q := range all {
-		if idle := q.rest(now); idle > int64(ghostTime) {
+		if q.rest(now) {
 			e.mu.Lock()
-			delete(e.pipes, q.peer)
+			if e.pipes[q.peer] == q {
+				delete(e.pipes, q.peer)
+			}
 			e.mu.Unlock()
 			q.end()
 		}

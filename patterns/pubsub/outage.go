@@ -7,8 +7,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/peer"
-
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 )
@@ -134,15 +132,9 @@ func (q *pipe) doubtful() bool {
 	return q.doubt != 0
 }
 
-// brokeWithin says whether the link to p was lost within the last d: then that a
-// lease of p's is gone need not mean that p is.
-func (e *Engine) brokeWithin(p peer.ID, d time.Duration) bool {
-	e.mu.Lock()
-	q := e.pipes[p]
-	e.mu.Unlock()
-	if q == nil {
-		return false
-	}
+// brokeWithin says whether the link was lost within the last d: then that the
+// peer's lease is gone need not mean that the peer is.
+func (q *pipe) brokeWithin(d time.Duration) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.broke != 0 && q.e.now()-q.broke < int64(d)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -32,6 +33,8 @@ type pipe struct {
 	link Link
 	id   uint64
 
+	over atomic.Bool // written under mu; it was not used for long, and there may be another one
+
 	mu       sync.Mutex
 	release  func()     // guarded by mu; ends the hold
 	kept     history    // guarded by mu
@@ -56,7 +59,7 @@ type destination struct {
 func (e *Engine) pipe(p peer.ID) *pipe {
 	e.mu.Lock()
 	q := e.pipes[p]
-	fresh := q == nil
+	fresh := q == nil || q.over.Load()
 	if fresh {
 		q = &pipe{e: e, peer: p, link: e.cfg.Links.Link(p), id: e.hops.Uint64(), kept: newHistory(maxKept)}
 		q.last = e.now()
@@ -70,26 +73,33 @@ func (e *Engine) pipe(p peer.ID) *pipe {
 }
 
 // rest ends the hold of a link that has not been used for a while, frees what
-// is not needed, and says for how long.
-func (q *pipe) rest(now int64) (idle int64) {
+// is not needed, and says whether the pipe is not, either.
+func (q *pipe) rest(now int64) (over bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.kept.trim()
 	if q.kept.waiting() {
-		return 0
+		return false
 	}
-	idle = now - q.last
+	idle := now - q.last
 	if idle > int64(idleTime) && q.release != nil {
 		q.release()
 		q.release = nil
 	}
-	return idle
+	if idle > int64(ghostTime) {
+		q.over.Store(true)
+	}
+	return q.over.Load()
 }
 
 // send puts a frame into the lane, or keeps it until the link stands. It never
 // blocks. losses identifies the time in which nothing was lost on the way.
 func (q *pipe) send(to destination, k wire.Kind, parts ...[]byte) (v verdict, losses uint64) {
 	q.mu.Lock()
+	if q.over.Load() {
+		q.mu.Unlock()
+		return q.e.pipe(q.peer).send(to, k, parts...)
+	}
 	defer q.unlock()
 	q.last = q.e.now()
 	if q.release == nil { // so that a node that hangs is noticed
@@ -243,6 +253,7 @@ func (q *pipe) acknowledged(m wire.PublishAck) {
 // end lets go of the link.
 func (q *pipe) end() {
 	q.mu.Lock()
+	q.over.Store(true)
 	release := q.release
 	q.release = nil
 	q.kept.clear()

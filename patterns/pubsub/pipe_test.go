@@ -24,6 +24,7 @@ type taped struct {
 	room    int    // frames that the lane still takes; -1 = any number
 	suspect bool
 	dials   int
+	holds   int
 	tape    []string
 }
 
@@ -31,7 +32,7 @@ func (t *taped) Peer() peer.ID                  { return "p" }
 func (t *taped) Session() uint64                { return t.session }
 func (t *taped) Suspect() bool                  { return t.suspect }
 func (t *taped) Open([]string)                  { t.dials++ }
-func (t *taped) Hold() func()                   { return func() {} }
+func (t *taped) Hold() func()                   { t.holds++; return func() { t.holds-- } }
 func (t *taped) HasRoom(overlay.Lane, int) bool { return t.room != 0 }
 
 func (t *taped) WaitRoom(ctx context.Context, _ overlay.Lane, _ int) (func(), error) {
@@ -290,6 +291,32 @@ func TestASuspectNodeHoldsUpNobody(t *testing.T) {
 		require.Equal(t, lost, q.publish(0, "a"))
 		require.EqualValues(t, 1, q.lossCount())
 		require.NoError(t, l.Close())
+	})
+}
+
+func TestAPipeThatWasForgottenGoesOnAsAnother(t *testing.T) {
+	// This test has a receiver keep its pipe until that is forgotten: what is
+	// sent then goes into the one that all find, which is told to the peer, and
+	// the link is held and let go of like before.
+	synctest.Test(t, func(t *testing.T) {
+		l, link, q := newTaped(t)
+		r := &receiver{peer: "p", way: q}
+		require.Equal(t, sent, q.publish(0, "a"))
+		q.acks(1)
+		require.Equal(t, 1, link.holds)
+		time.Sleep(ghostTime + 2*sweepTime)
+		synctest.Wait()
+		require.Zero(t, link.holds)
+		require.Empty(t, l.pipes)
+		link.said()
+		require.Equal(t, sent, q.publish(0, "b"), "by who has just looked")
+		require.Equal(t, sent, r.pipe(l.Engine).publish(0, "c"))
+		require.Equal(t, []string{"from 1 for 0", "b", "c"}, link.said())
+		require.Same(t, l.pipe("p"), r.way)
+		require.NotSame(t, q, r.way)
+		require.Equal(t, 1, link.holds)
+		require.NoError(t, l.Close())
+		require.Zero(t, link.holds)
 	})
 }
 

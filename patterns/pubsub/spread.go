@@ -38,7 +38,7 @@ type spread struct {
 func (s *spread) direct(r *receiver, parts [2][]byte) verdict {
 	m := wire.Publish{Session: s.session, Run: r.run, Number: r.number + 1}
 	s.head = m.AppendHead(s.head[:0])
-	v, _ := s.e.pipe(r.peer).send(r.at(), wire.KindPublish, s.head, parts[0], parts[1])
+	v, _ := r.pipe(s.e).send(r.at(), wire.KindPublish, s.head, parts[0], parts[1])
 	if v != full {
 		r.number++
 		r.passBy(1)
@@ -49,7 +49,7 @@ func (s *spread) direct(r *receiver, parts [2][]byte) verdict {
 
 // through sends to those of a branch that are in b.matched.
 func (s *spread) through(o *outgoing, b *branch) verdict {
-	q := s.e.pipe(b.head.peer)
+	q := b.head.pipe(s.e)
 	if len(b.stops) > 0 && o.patient && q.doubtful() {
 		return full // if the head is lost, they are reached on another way at once
 	}
@@ -126,7 +126,7 @@ func (b *branch) headMatched() bool {
 // tell tells the head of a branch who is behind it and how far each is.
 func (s *spread) tell(b *branch) verdict {
 	b.compact()
-	q := s.e.pipe(b.head.peer)
+	q := b.head.pipe(s.e)
 	first := q.lossCount()
 	for from := 0; ; {
 		p := wire.Path{
@@ -210,7 +210,7 @@ func (s *spread) mark(r *receiver) verdict {
 		return sent
 	}
 	m := wire.PublishMark{Session: s.session, Run: r.run, Number: r.number, Source: string(s.source), Group: s.group}
-	v, _ := s.e.pipe(r.peer).send(r.at(), wire.KindPublishMark, m.AppendTo(nil))
+	v, _ := r.pipe(s.e).send(r.at(), wire.KindPublishMark, m.AppendTo(nil))
 	if v == full {
 		s.owe(r)
 	}

@@ -70,7 +70,7 @@ func (u *upward) await(ctx context.Context) error {
 // choose keeps the forwarder as long as it is one. mu is held.
 func (u *upward) choose() *receiver {
 	v := u.watch.View()
-	if u.to != nil && (!v.Known || u.e.brokeWithin(u.to.peer, recentTime) && !u.again(v)) { // leaveUpward says when it is lost
+	if u.to != nil && (!v.Known || u.to.pipe(u.e).brokeWithin(recentTime) && !u.again(v)) { // leaveUpward says when it is lost
 		return u.to
 	}
 	var best *receiver
@@ -102,7 +102,7 @@ func (u *upward) again(v *cluster.View) bool {
 // have passed on: what it got of late, or may still get, which will be late.
 func (u *upward) change(to *receiver) {
 	if u.to != nil {
-		u.avoid, u.without = u.to.peer, max(u.lately(), u.e.pipe(u.to.peer).unconfirmed())
+		u.avoid, u.without = u.to.peer, max(u.lately(), u.to.pipe(u.e).unconfirmed())
 		u.old, u.young, u.lostAt = 0, 0, u.e.now()
 	}
 	u.to = to
@@ -132,7 +132,7 @@ func (u *upward) lately() uint64 {
 // lost since: they may not have arrived.
 func (u *upward) age() {
 	now := u.e.now()
-	if now-u.since <= int64(recentTime) || u.to != nil && u.e.brokeWithin(u.to.peer, keepTime) {
+	if now-u.since <= int64(recentTime) || u.to != nil && u.to.pipe(u.e).brokeWithin(keepTime) {
 		return
 	}
 	if now-u.since > 2*int64(recentTime) {
@@ -152,7 +152,7 @@ func (u *upward) put(p *publication) *receiver {
 	}
 	o := outgoing{topic: p.topic, rank: rank{u.e.cfg.Incarnation, u.e.ranks.Load() + 1}}
 	u.prepare(&o, p.what)
-	if p.out.patient && u.e.pipe(r.peer).doubtful() || u.direct(r, o.near) == full {
+	if p.out.patient && r.pipe(u.e).doubtful() || u.direct(r, o.near) == full {
 		return r
 	}
 	u.e.ranks.Add(1)
@@ -195,7 +195,7 @@ func (u *upward) wouldBlock(size int) bool {
 		return true
 	}
 	r := u.choose()
-	return r != nil && (u.e.pipe(r.peer).doubtful() || !u.e.pipe(r.peer).hasRoom(size))
+	return r != nil && (r.pipe(u.e).doubtful() || !r.pipe(u.e).hasRoom(size))
 }
 
 // leaveUpward takes another forwarder if that one is lost, and tells it what
