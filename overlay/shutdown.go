@@ -19,9 +19,10 @@ func (o *Overlay) lastWord() error {
 	return fmt.Errorf("%w: no stream is left", ErrLost)
 }
 
-// Shutdown ends all links politely: what is queued is sent, then a goodbye,
-// and the peer's end is waited for, at most until ctx ends and at most five
-// seconds; peers that hang already are not waited for. Then it closes. The error is ctx's, if it ended first, or Close's.
+// Shutdown ends all links politely: what is queued is sent, then a goodbye, and
+// the peer's end is waited for, at most until ctx ends and at most five
+// seconds; peers that hang already are not waited for. Then it closes. The
+// error is ctx's, if it ended first, or Close's.
 func (o *Overlay) Shutdown(ctx context.Context) error {
 	o.departed.Store(true)
 	o.search.stop()

@@ -52,8 +52,9 @@
 //
 // Proof of membership: 64 bytes, an Ed25519 signature by the epoch key over
 // cluster id and peer id. The cluster id is the hash of the epoch key's public
-// half. For records see Epoch.SealRecord, for payloads Cluster.Seal, for tunnels Cluster.Stream, for files
-// NetworkFile and LoadNodeKey: they are text, a statement a line, strict.
+// half. For records see Epoch.SealRecord, for payloads Cluster.Seal, for
+// tunnels Cluster.Stream, for files NetworkFile and LoadNodeKey: they are text,
+// a statement a line, strict.
 //
 // # Threat model
 //

@@ -10,9 +10,6 @@ import (
 	"os"
 )
 
-// Compiled says whether this program can have bugs planted.
-const Compiled = true
-
 // chosen is the one bug of this process; immutable.
 var chosen = choose(os.Getenv(Variable))
 

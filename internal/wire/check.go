@@ -12,36 +12,36 @@ import "google.golang.org/protobuf/proto"
 func Check(m proto.Message) error {
 	switch m := m.(type) {
 	case *Hello:
-		return CheckHello(m)
+		return checkHello(m)
 	case *Goodbye:
 		return checkText("goodbye: reason", m.GetReason(), MaxText)
 	case *Notice:
 		return checkText("notice: detail", m.GetDetail(), MaxText)
 	case *Register:
-		return CheckRegister(m)
+		return checkRegister(m)
 	case *Registered:
-		return CheckRegistered(m)
+		return checkRegistered(m)
 	case *Unregister:
 		return checkSize("unregister: cid", m.GetCid(), ClusterIDSize)
 	case *Watch:
-		return CheckWatch(m)
+		return checkWatch(m)
 	case *Unwatch:
 		return checkSize("unwatch: cid", m.GetCid(), ClusterIDSize)
 	case *Snapshot:
-		return CheckSnapshot(m)
+		return checkSnapshot(m)
 	case *Delta:
-		return CheckDelta(m)
+		return checkDelta(m)
 	case *Hint:
-		return CheckHint(m)
+		return checkHint(m)
 	case *Record:
-		return CheckRecord(m)
+		return checkRecord(m)
 	}
 	return nil
 }
 
-// CheckHello checks a Hello. Whether there is a common version is for
+// checkHello checks a Hello. Whether there is a common version is for
 // Negotiate to say.
-func CheckHello(m *Hello) error {
+func checkHello(m *Hello) error {
 	if m.GetVersionMin() == 0 || m.GetVersionMin() > m.GetVersionMax() {
 		return malformed("hello: versions")
 	}
@@ -52,8 +52,7 @@ func CheckHello(m *Hello) error {
 	)
 }
 
-// CheckRegister checks a Register.
-func CheckRegister(m *Register) error {
+func checkRegister(m *Register) error {
 	return first(
 		checkSize("register: cid", m.GetCid(), ClusterIDSize),
 		checkSize("register: key", m.GetKey(), KeySize),
@@ -62,16 +61,14 @@ func CheckRegister(m *Register) error {
 	)
 }
 
-// CheckRegistered checks a Registered.
-func CheckRegistered(m *Registered) error {
+func checkRegistered(m *Registered) error {
 	return first(
 		checkSize("registered: cid", m.GetCid(), ClusterIDSize),
 		checkAnchors("registered: anchors", m.GetAnchors()),
 	)
 }
 
-// CheckWatch checks a Watch.
-func CheckWatch(m *Watch) error {
+func checkWatch(m *Watch) error {
 	return first(
 		checkSize("watch: cid", m.GetCid(), ClusterIDSize),
 		checkSize("watch: key", m.GetKey(), KeySize),
@@ -79,8 +76,7 @@ func CheckWatch(m *Watch) error {
 	)
 }
 
-// CheckSnapshot checks a Snapshot and its leases.
-func CheckSnapshot(m *Snapshot) error {
+func checkSnapshot(m *Snapshot) error {
 	return first(
 		checkSize("snapshot: cid", m.GetCid(), ClusterIDSize),
 		checkLeases("snapshot: leases", m.GetLeases()),
@@ -88,8 +84,7 @@ func CheckSnapshot(m *Snapshot) error {
 	)
 }
 
-// CheckDelta checks a Delta and its leases.
-func CheckDelta(m *Delta) error {
+func checkDelta(m *Delta) error {
 	if m.GetNumber() == 0 {
 		return malformed("delta: number")
 	}
@@ -106,16 +101,15 @@ func CheckDelta(m *Delta) error {
 	)
 }
 
-// CheckHint checks a Hint.
-func CheckHint(m *Hint) error {
+func checkHint(m *Hint) error {
 	return first(
 		checkSize("hint: cid", m.GetCid(), ClusterIDSize),
 		checkAnchors("hint: anchors", m.GetAnchors()),
 	)
 }
 
-// CheckRecord checks a Record after it was opened.
-func CheckRecord(m *Record) error {
+// checkRecord checks a Record after it was opened.
+func checkRecord(m *Record) error {
 	return first(
 		checkRange("record: peer", len(m.GetPeer()), 1, MaxPeerID),
 		checkAddrs("record: addrs", m.GetAddrs()),

@@ -263,9 +263,9 @@
 // above, and the body. A reply's lacks the 8 bytes, as the caller knows its own
 // incarnation. A sealed publication's body is 8 bytes with the incarnation of
 // its publisher, 8 with a number that this incarnation uses once, and then what
-// was sealed: one byte with the length of the topic, the topic, headers and body;
-// member and member incarnation are 0 for it. Package security has the layout of what is sealed, and what it
-// is bound to.
+// was sealed: one byte with the length of the topic, the topic, headers and
+// body; member and member incarnation are 0 for it. Package security has the
+// layout of what is sealed, and what it is bound to.
 //
 // A tunnel whose opening was sealed is sealed as a whole: the chunk of each
 // TunnelData, an empty one in each TunnelEnd, the total of each TunnelCredit, and

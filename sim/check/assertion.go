@@ -20,10 +20,11 @@ type Assertion struct {
 // maxAssertion bounds what ParseAssertion looks at, in bytes.
 const maxAssertion = 200
 
-// ParseAssertion reads "metric op value" or "metric{work} op value". The value must fit the metric's unit:
-// a whole number, a number, a duration ("1.5s"), a percentage ("99.9%") or a
-// size ("64KiB", "2KB", "4096"; of a rate also "2KB/s"). The error says what is
-// wrong, and which metrics have a name like one that does not exist.
+// ParseAssertion reads "metric op value" or "metric{work} op value". The value
+// must fit the metric's unit: a whole number, a number, a duration ("1.5s"), a
+// percentage ("99.9%") or a size ("64KiB", "2KB", "4096"; of a rate also
+// "2KB/s"). The error says what is wrong, and which metrics have a name like
+// one that does not exist.
 func ParseAssertion(text string) (Assertion, error) {
 	a, err := parseAssertion(strings.TrimSpace(text))
 	if err != nil {

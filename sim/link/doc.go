@@ -35,10 +35,11 @@
 //	retransmission what Linux does with selective acknowledgements: a loss is
 //	              noticed a round trip after a later packet got through (RACK),
 //	              which is guessed from how often the flow sent of late, if it
-//	              went on in spite of the last loss; after a probe; or after the RTO. If little is under way a second loss of
-//	              the same packet is noticed by the RTO only, and nothing new is
-//	              sent until it is acknowledged; what the program writes meanwhile
-//	              leaves in few packets.
+//	              went on in spite of the last loss; after a probe; or after the
+//	              RTO. If little is under way a second loss of the same packet is
+//	              noticed by the RTO only, and nothing new is sent until it is
+//	              acknowledged; what the program writes meanwhile leaves in few
+//	              packets.
 //	RTO           a round trip plus four times the jitter, or 200 ms; the round
 //	              trip is twice this direction's latency. The first two waits are
 //	              equal (a probe comes first), and six more if less than four

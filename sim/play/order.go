@@ -41,22 +41,27 @@ func (r *recorder) history(p *player) *history.History {
 	return h
 }
 
-// sortTenures puts them in order and follows with the runs that name them.
-func (r *recorder) sortTenures() {
-	order := make([]int, len(r.h.Tenures))
+// sortNamed sorts what others name by its index, and returns the new index of
+// each.
+func sortNamed[T any](all []T, compare func(x, y T) int) (place []int) {
+	order := make([]int, len(all))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := r.h.Tenures[a], r.h.Tenures[b]
+	before := slices.Clone(all)
+	slices.SortStableFunc(order, func(a, b int) int { return compare(before[a], before[b]) })
+	place = make([]int, len(all))
+	for to, from := range order {
+		all[to], place[from] = before[from], to
+	}
+	return place
+}
+
+// sortTenures puts them in order and follows with the runs that name them.
+func (r *recorder) sortTenures() {
+	place := sortNamed(r.h.Tenures, func(x, y history.Tenure) int {
 		return cmp.Or(cmp.Compare(x.Asked, y.Asked), cmp.Compare(x.Node, y.Node), cmp.Compare(x.Cluster, y.Cluster))
 	})
-	sorted := make([]history.Tenure, len(order))
-	place := make([]int, len(order))
-	for to, from := range order {
-		sorted[to], place[from] = r.h.Tenures[from], to
-	}
-	r.h.Tenures = sorted
 	for i := range r.h.Runs {
 		r.h.Runs[i].Tenure = place[r.h.Runs[i].Tenure]
 	}
@@ -72,20 +77,9 @@ func (r *recorder) sortTenures() {
 // one subscription got stays in the order in which it came.
 func (r *recorder) sortSubscriptions() {
 	h := &r.h
-	order := make([]int, len(h.Subscriptions))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := h.Subscriptions[a], h.Subscriptions[b]
+	place := sortNamed(h.Subscriptions, func(x, y history.Subscription) int {
 		return cmp.Or(cmp.Compare(x.Asked, y.Asked), cmp.Compare(x.Node, y.Node), cmp.Compare(x.Name, y.Name))
 	})
-	sorted := make([]history.Subscription, len(order))
-	place := make([]int, len(order))
-	for to, from := range order {
-		sorted[to], place[from] = h.Subscriptions[from], to
-	}
-	h.Subscriptions = sorted
 	for i := range h.Deliveries {
 		h.Deliveries[i].Subscription = place[h.Deliveries[i].Subscription]
 	}

@@ -15,12 +15,13 @@
 //     the verdict, and sums the history up: outcomes, percentiles for each
 //     workload, requests for each member.
 //  2. WriteJSON writes that sum, but not the history.
-//  3. WriteHTML goes through the history once more, sums it up by time (at
-//     most 160 columns), and draws it: latency with the faults above it, what
+//  3. WriteHTML goes through the history once more, sums it up by time (at most
+//     160 columns), and draws it: latency with the faults above it, what
 //     subscriptions got, what tunnels carried, requests per member, lives and
-//     lanes of nodes, and how right the views were. A page has at most 40 nodes and 30 members one by one, those that
-//     faults hit most directly first, so that its size does not grow with the
-//     run's: 1,000 nodes and 200,000 requests make less than half a MB.
+//     lanes of nodes, and how right the views were. A page has at most 40 nodes
+//     and 30 members one by one, those that faults hit most directly first, so
+//     that its size does not grow with the run's: 1,000 nodes and 200,000
+//     requests make less than half a MB.
 //  4. Summarize takes the reports of several seeds; it needs no history.
 //
 // # JSON

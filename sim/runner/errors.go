@@ -26,6 +26,7 @@ type ChildError struct {
 	level   bool
 }
 
+// Error implements error.
 func (e *ChildError) Error() string { return "runner: " + e.Text }
 
 // Unwrap makes errors.Is(err, ErrLevel) true if that is why.

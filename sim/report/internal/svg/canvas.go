@@ -53,11 +53,6 @@ func (c *Canvas) Line(x1, y1, x2, y2 float64, class string) {
 		markup.Attr("y2", num(y2)), markup.Class(class)))
 }
 
-// Circle draws a disc.
-func (c *Canvas) Circle(x, y, r float64, class, title string) {
-	c.draw(markup.El("circle", markup.Attr("cx", num(x)), markup.Attr("cy", num(y)), markup.Attr("r", num(r)), markup.Class(class), titled(title)))
-}
-
 // Path draws p, or nothing if p is empty.
 func (c *Canvas) Path(p *Path, class, title string) {
 	if !p.Empty() {

@@ -4,7 +4,6 @@
 package svg
 
 import (
-	"fmt"
 	"math"
 	"time"
 )
@@ -63,16 +62,6 @@ func NiceMax(v float64) float64 {
 	return 10 * base
 }
 
-// LinearTicks returns about n ticks from 0 to the largest value.
-func LinearTicks(largest float64, n int) []Tick {
-	step := NiceMax(largest / float64(max(n, 1)))
-	var ticks []Tick
-	for i := 0; float64(i)*step <= largest*1.0000001; i++ {
-		ticks = append(ticks, Tick{At: float64(i) * step, Label: trim(fmt.Sprintf("%.2f", float64(i)*step))})
-	}
-	return ticks
-}
-
 // LogTicks returns the ticks of latencies in milliseconds between two values:
 // 1, 2 and 5 times each power of ten, with a label at the powers, or at all
 // where there are few.
@@ -120,7 +109,7 @@ func TimeTicks(to time.Duration, n int) []Tick {
 	step := Step(to, n)
 	var ticks []Tick
 	for at := time.Duration(0); at <= to; at += step {
-		ticks = append(ticks, Tick{At: float64(at), Label: Clock(at, step)})
+		ticks = append(ticks, Tick{At: float64(at), Label: clock(at, step)})
 	}
 	return ticks
 }

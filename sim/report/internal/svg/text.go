@@ -25,8 +25,8 @@ func Millis(ms float64) string {
 	return trim(fmt.Sprintf("%.1f", ms/60000)) + " min"
 }
 
-// Clock writes a time on an axis whose ticks are a step apart.
-func Clock(at, step time.Duration) string {
+// clock writes a time on an axis whose ticks are a step apart.
+func clock(at, step time.Duration) string {
 	switch {
 	case at == 0:
 		return "0"
