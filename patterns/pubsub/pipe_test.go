@@ -6,6 +6,7 @@ package pubsub
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +25,7 @@ type taped struct {
 	room    int    // frames that the lane still takes; -1 = any number
 	suspect bool
 	dials   int
-	holds   int
+	holds   atomic.Int32
 	tape    []string
 }
 
@@ -32,7 +33,7 @@ func (t *taped) Peer() peer.ID                  { return "p" }
 func (t *taped) Session() uint64                { return t.session }
 func (t *taped) Suspect() bool                  { return t.suspect }
 func (t *taped) Open([]string)                  { t.dials++ }
-func (t *taped) Hold() func()                   { t.holds++; return func() { t.holds-- } }
+func (t *taped) Hold() func()                   { t.holds.Add(1); return func() { t.holds.Add(-1) } }
 func (t *taped) HasRoom(overlay.Lane, int) bool { return t.room != 0 }
 
 func (t *taped) WaitRoom(ctx context.Context, _ overlay.Lane, _ int) (func(), error) {
@@ -303,10 +304,10 @@ func TestAPipeThatWasForgottenGoesOnAsAnother(t *testing.T) {
 		r := &receiver{peer: "p", way: q}
 		require.Equal(t, sent, q.publish(0, "a"))
 		q.acks(1)
-		require.Equal(t, 1, link.holds)
+		require.EqualValues(t, 1, link.holds.Load())
 		time.Sleep(ghostTime + 2*sweepTime)
 		synctest.Wait()
-		require.Zero(t, link.holds)
+		require.Zero(t, link.holds.Load())
 		require.Empty(t, l.pipes)
 		link.said()
 		require.Equal(t, sent, q.publish(0, "b"), "by who has just looked")
@@ -314,9 +315,9 @@ func TestAPipeThatWasForgottenGoesOnAsAnother(t *testing.T) {
 		require.Equal(t, []string{"from 1 for 0", "b", "c"}, link.said())
 		require.Same(t, l.pipe("p"), r.way)
 		require.NotSame(t, q, r.way)
-		require.Equal(t, 1, link.holds)
+		require.EqualValues(t, 1, link.holds.Load())
 		require.NoError(t, l.Close())
-		require.Zero(t, link.holds)
+		require.Zero(t, link.holds.Load())
 	})
 }
 
