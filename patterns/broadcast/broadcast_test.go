@@ -10,6 +10,7 @@ import (
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/broadcast"
+	"github.com/arke-mesh/arke/patterns/internal/fake"
 	"github.com/arke-mesh/arke/patterns/request"
 )
 
@@ -17,8 +18,8 @@ func TestABroadcastCountsMembersAndNodes(t *testing.T) {
 	// This test checks who counts: members that took it and the nodes they
 	// are on; a member that takes no broadcasts is missing.
 	no := &patterns.RemoteError{Cluster: "geo", Code: patterns.CodeNoMethod}
-	a := &asker{outcomes: []outcome{
-		{node: "a"}, {node: "a"}, {node: "b"}, {node: "c", err: no}, {node: "d", err: patterns.ErrOverloaded},
+	a := &fake.Asker{Outcomes: []fake.Outcome{
+		{Node: "a"}, {Node: "a"}, {Node: "b"}, {Node: "c", Err: no}, {Node: "d", Err: patterns.ErrOverloaded},
 	}}
 	e, err := broadcast.New(broadcast.Config{Requests: a})
 	require.NoError(t, err)
@@ -26,21 +27,27 @@ func TestABroadcastCountsMembersAndNodes(t *testing.T) {
 	result, err := e.Broadcast(t.Context(), "geo", m)
 	require.NoError(t, err)
 	require.Equal(t, patterns.BroadcastResult{
-		Members: 3, Nodes: 2, Missing: []patterns.Missing{missing(4, "c", no), missing(5, "d", patterns.ErrOverloaded)},
+		Members: 3, Nodes: 2, Missing: []patterns.Missing{fake.Missing(4, "c", no), fake.Missing(5, "d", patterns.ErrOverloaded)},
 	}, result)
-	require.Equal(t, request.All{Cluster: "geo", Pattern: patterns.PatternBroadcast, Message: m}, a.seen)
+	require.Equal(t, request.All{Cluster: "geo", Pattern: patterns.PatternBroadcast, Message: m}, a.Seen)
 
-	a.outcomes = a.outcomes[:3]
+	a.Outcomes = a.Outcomes[:3]
 	result, err = e.Broadcast(t.Context(), "geo", m)
 	require.NoError(t, err)
 	require.True(t, result.Complete)
-	a.partial = true
+	a.Partial = true
 	result, err = e.Broadcast(t.Context(), "geo", m)
 	require.NoError(t, err)
 	require.False(t, result.Complete, "somebody may be missing who is not known")
 	require.Equal(t, broadcast.Status{Sent: 3, Complete: 1, Accepted: 9, Missing: 2}, e.Status())
 
-	a.err = patterns.ErrNoMembers
+	a.Err = patterns.ErrNoMembers
 	_, err = e.Broadcast(t.Context(), "geo", m)
 	require.Equal(t, patterns.ErrNoMembers, err)
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	// This test leaves out what is required.
+	_, err := broadcast.New(broadcast.Config{})
+	require.ErrorContains(t, err, "broadcast: ")
 }

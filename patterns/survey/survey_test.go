@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/internal/fake"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/patterns/survey"
 )
@@ -19,8 +20,8 @@ func TestASurveyHandsOnAnswersAndNamesTheRest(t *testing.T) {
 	// This test checks which outcomes are answers, a remote error among them,
 	// and what is counted.
 	no := &patterns.RemoteError{Cluster: "geo", Code: 100, Message: "no"}
-	a := &asker{outcomes: []outcome{
-		{node: "a", reply: "one"}, {node: "a", err: no}, {node: "b", err: patterns.ErrInterrupted},
+	a := &fake.Asker{Outcomes: []fake.Outcome{
+		{Node: "a", Reply: "one"}, {Node: "a", Err: no}, {Node: "b", Err: patterns.ErrInterrupted},
 	}}
 	e, err := survey.New(survey.Config{Requests: a})
 	require.NoError(t, err)
@@ -33,7 +34,7 @@ func TestASurveyHandsOnAnswersAndNamesTheRest(t *testing.T) {
 	result, err := e.Survey(t.Context(), "geo", m, each, patterns.SurveyOptions{})
 	require.NoError(t, err)
 	require.Equal(t, patterns.SurveyResult{
-		Replies: 2, Missing: []patterns.Missing{missing(3, "b", patterns.ErrInterrupted)},
+		Replies: 2, Missing: []patterns.Missing{fake.Missing(3, "b", patterns.ErrInterrupted)},
 	}, result)
 	node := peer.ID("a").String()
 	require.Equal(t, []patterns.SurveyReply{
@@ -42,24 +43,24 @@ func TestASurveyHandsOnAnswersAndNamesTheRest(t *testing.T) {
 	}, got)
 	require.Equal(t, request.All{
 		Cluster: "geo", Pattern: patterns.PatternSurvey, Message: m, MaxMembers: 4096, MaxBytes: 64 << 20,
-	}, a.seen, "the defaults")
+	}, a.Seen, "the defaults")
 
-	a.outcomes = a.outcomes[:2]
+	a.Outcomes = a.Outcomes[:2]
 	result, err = e.Survey(t.Context(), "geo", m, each, patterns.SurveyOptions{})
 	require.NoError(t, err)
 	require.True(t, result.Complete)
-	a.partial = true
+	a.Partial = true
 	result, err = e.Survey(t.Context(), "geo", m, each, patterns.SurveyOptions{MaxReplies: 7, MaxBytes: 8})
 	require.NoError(t, err)
 	require.False(t, result.Complete)
-	require.Equal(t, 7, a.seen.MaxMembers)
-	require.Equal(t, 8, a.seen.MaxBytes)
+	require.Equal(t, 7, a.Seen.MaxMembers)
+	require.Equal(t, 8, a.Seen.MaxBytes)
 	require.Equal(t, survey.Status{Made: 3, Complete: 1, Replies: 6, Missing: 1}, e.Status())
 }
 
 func TestASurveyEndsWithTheErrorOfEach(t *testing.T) {
 	// This test checks the ways to end with an error.
-	a := &asker{outcomes: []outcome{{reply: "one"}, {reply: "two"}}}
+	a := &fake.Asker{Outcomes: []fake.Outcome{{Reply: "one"}, {Reply: "two"}}}
 	e, err := survey.New(survey.Config{Requests: a})
 	require.NoError(t, err)
 	enough := errors.New("enough")
@@ -67,11 +68,17 @@ func TestASurveyEndsWithTheErrorOfEach(t *testing.T) {
 	result, err := e.Survey(t.Context(), "geo", patterns.Message{}, each, patterns.SurveyOptions{})
 	require.Equal(t, enough, err)
 	require.Equal(t, patterns.SurveyResult{Replies: 1}, result)
-	a.err = patterns.ErrNoMembers
+	a.Err = patterns.ErrNoMembers
 	_, err = e.Survey(t.Context(), "geo", patterns.Message{}, each, patterns.SurveyOptions{})
 	require.Equal(t, patterns.ErrNoMembers, err)
 	for _, o := range []patterns.SurveyOptions{{MaxReplies: -1}, {MaxBytes: -1}} {
 		_, err = e.Survey(t.Context(), "geo", patterns.Message{}, each, o)
 		require.ErrorContains(t, err, "survey: ")
 	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	// This test leaves out what is required.
+	_, err := survey.New(survey.Config{})
+	require.ErrorContains(t, err, "survey: ")
 }
