@@ -7,16 +7,14 @@
 // through the interface that an embedding program has, and whatever the node
 // answers, the client gets. What works embedded works attached.
 //
-// This page is the specification of the protocol between a client and its
-// relay, enough to write a binding from. Package relay/client is the binding
-// for Go, and internal/wire/session has, in testdata/vectors.txt, every frame
-// in hexadecimal with its meaning.
+// This page specifies the protocol between a client and its relay, enough to
+// write a binding from. Package relay/client is the one for Go; every frame, in
+// hexadecimal with its meaning, is in internal/wire/session/testdata/vectors.txt.
 //
 // # Places
 //
 // A client connects to a unix socket or, where that is not possible, to a
-// loopback TCP address. Both are byte streams and carry the same protocol.
-// Over TCP the client shows a token; the stream is not encrypted.
+// loopback TCP address, where it shows a token. Neither is encrypted.
 //
 // The socket has mode 0600. The relay refuses processes of other users (except
 // root) by the credentials of the connection, and a client should do the same.
@@ -75,10 +73,8 @@
 // ends it first: what the client registers next does not stand beside its own
 // old members, and what it subscribes to goes on (see Topics). The session in
 // Welcome is what to resume the next time; keep it secret. The token is ignored
-// on a unix socket. "client" is for logs.
-//
-// The limits: the largest frame is kind and body, the largest message is a body
-// and its encoded headers. Peer is the id of the relay's node.
+// on a unix socket; "client" is for logs. The largest frame is kind and body, the
+// largest message a body and its encoded headers, peer the id of the relay's node.
 //
 // Reasons, here and in Error:
 //
@@ -108,11 +104,11 @@
 // the client closes the connection and connects again, with the pauses it has
 // for a lost relay.
 //
-// If the connection ends without Goodbye, then a call without a reply may have
-// been done, or not (see Outcomes). A client ends its session by closing the
+// If the connection ends without Goodbye, a call without a reply may have been
+// done, or not (see Outcomes). A client ends its session by closing the
 // connection: its members leave at once, its calls are cancelled, and who waits
-// for one of its answers gets outcome 5. A client that wants to leave in good
-// order unregisters and waits for its replies first.
+// for one of its answers gets outcome 5. To leave in good order it unregisters
+// and waits for its replies first.
 //
 // # Registrations
 //
@@ -137,11 +133,10 @@
 // Unregister by one Unregistered, except that a second Unregister of the same
 // id makes the first one end at once and has no answer of its own. To
 // unregister an id that is not there is no error. Registered means that the
-// cluster knows the member; requests may come before it, so that a client must
-// be ready from Register on. Requests still come after Unregister, until
-// Unregistered: they were accepted before. An id is free after RegisterFailed
-// and Unregistered. An outcome other than 0 in Unregistered says that the
-// member is gone, but not all of its work was finished.
+// cluster knows the member; requests may come from Register on, and still come
+// after Unregister, until Unregistered: they were accepted before. An id is free
+// after RegisterFailed and Unregistered. An outcome other than 0 in Unregistered
+// says that the member is gone, but not all of its work was finished.
 //
 // # Calls
 //
@@ -160,10 +155,10 @@
 //	                   rest one JSON object or text                       relay
 //
 // These, but for Cancel, and Survey, Push and Broadcast below, are calls. Ids
-// are the client's, unique among its calls without a reply, whatever their
-// kind. Every call has exactly one reply, in any order, unless the session ends
-// first. A timeout of 0 is the node's default of 5 s. Cancel asks for the reply
-// now; it still comes. To cancel a call that is not there is no error.
+// are the client's, unique among its calls without a reply, whatever their kind.
+// Every call has exactly one reply, in any order, unless the session ends first.
+// A timeout of 0 is the node's default of 5 s. Cancel asks for the reply now; it
+// still comes. To cancel a call that is not there is no error.
 //
 // Options of a Request: bit 0 = idempotent (may be run twice), bit 1 = wait for
 // a first member. Policy: 0 load, 1 round robin, 2 random, 3 weighted by
@@ -299,21 +294,18 @@
 //	86 TunnelReset     u64 id, u8 outcome, u8 flags, u32 code, str text   both
 //
 // OpenTunnel is a call like Request, with the same options, policies, limits
-// and outcomes; TunnelReply is its reply. If the outcome is 0, there is a
-// tunnel to that member on that peer. It has the id of the call, which no
-// other call or tunnel of the session may have any more. Ids of the client are
-// below 2^63.
+// and outcomes; TunnelReply is its reply. If the outcome is 0, there is a tunnel
+// to that member on that peer. It has the id of the call, below 2^63, which no
+// other call or tunnel of the session may have any more.
 //
 // DeliverTunnel hands a tunnel that a caller opened to a registration; the
 // caller knows already that it is open. The relay chooses the id, from 2^63
 // on. The client gives credit or, if it can't take the tunnel, resets it.
 //
 // A message is one or more TunnelData with the same id, of which only the last
-// one has bit 0 of the flags. A chunk is at most 65,536 bytes; only the last
-// one may be empty.
-//
-// A chunk uses up credit: its length, but at least 64. Nobody sends more than
-// he has credit for. The credit in OpenTunnel is the relay's, that in
+// one has bit 0 of the flags. A chunk is at most 65,536 bytes; only the last one
+// may be empty. It uses up credit: its length, but at least 64. Nobody sends more
+// than he has credit for. The credit in OpenTunnel is the relay's, that in
 // TunnelReply and DeliverTunnel the client's; TunnelCredit adds to it. The
 // relay gives credit when the node has taken the chunks, which it does as the
 // other side reads. The client gives it when its program has read them, and
@@ -331,12 +323,10 @@
 // way to it was lost, and 8 if the node or the registration closes. Frames for
 // a tunnel that is over, or was never there, are ignored.
 //
-// If the session ends, its tunnels are interrupted. During a drain tunnels
-// that are open go on until they are over, or the relay's time is; new ones are
-// refused with outcome 12.
-//
-// Chunks travel behind everything else that waits, and tunnels take turns, so
-// that no call waits for long behind them.
+// If the session ends, its tunnels are interrupted. During a drain tunnels that
+// are open go on until they are over, or the relay's time is; new ones are
+// refused with outcome 12. Chunks travel behind everything else that waits, and
+// tunnels take turns, so that no call waits for long behind them.
 //
 // # Limits
 //
