@@ -108,7 +108,9 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	elapsed := time.Since(begin)
 	close(done)
 	pacer.Wait()
-	return r.rec.result(r.total, elapsed), ctx.Err()
+	result := r.rec.result(r.total, elapsed)
+	result.Stopped = ctx.Err() != nil
+	return result, ctx.Err()
 }
 
 // pace hands out every number at its intended start.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,6 +134,9 @@ func TestCancellingEndsTheRun(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.GreaterOrEqual(t, result.OK(), 4)
 	require.Positive(t, result.Unsent)
+	var text strings.Builder
+	require.NoError(t, result.Write(&text))
+	require.Contains(t, text.String(), "stopped before their turn", "that is nobody's fault")
 }
 
 func TestConfigIsChecked(t *testing.T) {

@@ -18,8 +18,9 @@ import (
 
 // Result is what a run found.
 type Result struct {
-	Sent     int // requests that began
-	Unsent   int // requests whose turn never came
+	Sent     int  // requests that began
+	Unsent   int  // requests whose turn never came
+	Stopped  bool // the run was ended early
 	Outcomes [outcome.Count]int
 	Members  map[string]int // replies of each member
 	Elapsed  time.Duration
@@ -126,7 +127,11 @@ func (r Result) Write(w io.Writer) error {
 	fmt.Fprintf(t, "sent\t%d in %.1f s\n", r.Sent, r.Elapsed.Seconds())
 	fmt.Fprintf(t, "succeeded\t%d, %.0f per second\n", r.OK(), r.PerSecond())
 	if r.Unsent > 0 {
-		fmt.Fprintf(t, "unsent\t%d: the cluster could not keep up\n", r.Unsent)
+		why := "the cluster could not keep up"
+		if r.Stopped {
+			why = "stopped before their turn"
+		}
+		fmt.Fprintf(t, "unsent\t%d: %s\n", r.Unsent, why)
 	}
 	for o, n := range r.Outcomes {
 		if n > 0 && outcome.Outcome(o) != outcome.Reply {

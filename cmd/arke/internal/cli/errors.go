@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"unicode"
@@ -71,6 +72,9 @@ func (e *attachError) Error() string {
 		return fmt.Sprintf("the relay at %s has as many clients as it may have: look at them with 'arke status'", e.target)
 	case errors.Is(e.err, client.ErrVersion):
 		return fmt.Sprintf("the relay at %s is of another version: %v: use the program of its release", e.target, e.err)
+	}
+	if errors.Is(e.err, os.ErrDeadlineExceeded) {
+		return fmt.Sprintf("the relay at %s takes connections, but does not answer: is it stopped, or very busy?", e.target)
 	}
 	why := e.err
 	var system syscall.Errno // says it all, in a few words

@@ -5,9 +5,11 @@ package cli
 
 import (
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,6 +37,22 @@ func TestFailureWithJSONIsAnObject(t *testing.T) {
 		c = newConsole("")
 		require.Equal(t, 5, c.Run(t.Context(), append(strings.Fields(command), "--socket", none)), command)
 		require.Empty(t, c.out.String(), command)
+	}
+}
+
+func TestRelayThatHangsIsNotCalledMissing(t *testing.T) {
+	// This test checks what is said of a socket at which nobody answers, and that
+	// the time-out holds for that, too.
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	defer l.Close()
+	for _, command := range []string{"request x", "publish a b"} {
+		c, begin := newConsole(""), time.Now()
+		require.Equal(t, 5, c.Run(t.Context(), append(strings.Fields(command), "--timeout", "50ms", "--socket", socket)))
+		require.Contains(t, c.err.String(), "does not answer", command)
+		require.NotContains(t, c.err.String(), "start one", command)
+		require.Less(t, time.Since(begin), 2500*time.Millisecond, "attaching takes 3 s at most: the time-out ended it")
 	}
 }
 

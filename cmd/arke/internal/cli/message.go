@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -28,21 +29,33 @@ func (a App) message(cmd *cobra.Command, args, headers []string) (patterns.Messa
 		return m, misuse(cmd, err)
 	}
 	if len(args) > 0 {
-		m.Body, err = a.body(args[0])
+		m.Body, err = a.body(cmd.Context(), args[0])
 	}
 	return m, err
 }
 
 // body returns the message that the argument stands for.
-func (a App) body(arg string) ([]byte, error) {
+func (a App) body(ctx context.Context, arg string) ([]byte, error) {
 	if arg != "-" {
 		return []byte(arg), nil
 	}
-	body, err := io.ReadAll(io.LimitReader(a.Stdin, maxStdin))
+	body, err := io.ReadAll(io.LimitReader(a.input(ctx), maxStdin))
 	if err != nil {
 		return nil, fmt.Errorf("reading the message from standard input: %w", err)
 	}
 	return body, nil
+}
+
+// input is standard input until ctx ends. Reading a terminal or a pipe cannot be
+// interrupted: the goroutine that does may outlive us until the process ends.
+func (a App) input(ctx context.Context) io.Reader {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, a.Stdin)
+		_ = w.CloseWithError(err)
+	}()
+	context.AfterFunc(ctx, func() { _ = r.CloseWithError(ctx.Err()) })
+	return r
 }
 
 func parseHeaders(flags []string) (patterns.Headers, error) {

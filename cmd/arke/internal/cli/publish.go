@@ -57,13 +57,13 @@ on their way, 5 unreachable, 6 deadline, 8 unauthorized, 9 too large,
 		if err != nil {
 			return misuse(cmd, err)
 		}
-		return a.runPublish(cmd.Context(), args[0], a.bodies(args[1], flags.count), headers, flags)
+		return a.runPublish(cmd.Context(), args[0], a.bodies(cmd.Context(), args[1], flags.count), headers, flags)
 	}
 	return cmd
 }
 
 // bodies returns the source of what is to be sent: nil at its end.
-func (a App) bodies(arg string, count int) func() ([]byte, error) {
+func (a App) bodies(ctx context.Context, arg string, count int) func() ([]byte, error) {
 	sent := 0
 	if arg != "-" {
 		return func() ([]byte, error) {
@@ -73,7 +73,7 @@ func (a App) bodies(arg string, count int) func() ([]byte, error) {
 			return []byte(arg), nil
 		}
 	}
-	lines := bufio.NewScanner(a.Stdin)
+	lines := bufio.NewScanner(a.input(ctx))
 	lines.Buffer(nil, maxStdin)
 	return func() ([]byte, error) {
 		if sent++; count > 0 && sent > count {
@@ -105,7 +105,9 @@ func (a App) runPublish(ctx context.Context, topic string, next func() ([]byte, 
 	if isTerminal(a.Stderr) {
 		p.progress = func(sent int) { fmt.Fprintf(a.Stderr, "%d sent\n", sent) }
 	}
-	c, err := flags.relay.attach(ctx, nil)
+	attaching, cancel := context.WithTimeout(ctx, flags.timeout)
+	defer cancel()
+	c, err := flags.relay.attach(attaching, nil)
 	if err == nil {
 		defer c.Close()
 		err = p.run(ctx, c)
@@ -149,10 +151,13 @@ func (p *publishing) run(ctx context.Context, m patterns.Messenger) error {
 	told := p.begin
 	for {
 		if !p.pace(ctx) {
-			return ctx.Err()
+			return &topicError{topic: p.topic, sent: p.sent, err: ctx.Err()}
 		}
 		body, err := p.next()
-		if body == nil || err != nil {
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return &topicError{topic: p.topic, sent: p.sent, err: ctx.Err()}
+		case err != nil || body == nil:
 			return err
 		}
 		if err := p.one(ctx, m, body); err != nil {
