@@ -37,7 +37,7 @@ func TestClientSurvivesItsRelaysRestart(t *testing.T) {
 	a.Forget()
 	a.RestartWith(harness.Seed(b))
 
-	harness.Eventually(t, 20*time.Second, "that the caller is attached again", func() error {
+	harness.Eventually(t, harness.Patience, "that the caller is attached again", func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := c.Request(ctx, "far", patterns.Message{Body: []byte("hello")})
@@ -82,7 +82,7 @@ func TestPendingRequestEndsWhenTheRelayDies(t *testing.T) {
 		if !errors.Is(err, patterns.ErrInterrupted) {
 			t.Errorf("it ended with %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(harness.Patience):
 		t.Error("it did not end")
 	}
 }
@@ -98,7 +98,7 @@ func TestRequestIsInterruptedWhenItsMemberDies(t *testing.T) {
 	request := a.Asks("slow", "x", "--timeout", "1m")
 	exists(t, started)
 	member.Kill()
-	if code := request.Wait(20 * time.Second); code != 7 {
+	if code := request.Wait(harness.Patience); code != 7 {
 		t.Errorf("it ended with status %d", code)
 	}
 	a.Sees(0, "slow")
@@ -107,7 +107,7 @@ func TestRequestIsInterruptedWhenItsMemberDies(t *testing.T) {
 // exists waits until a handler has made the file.
 func exists(t *testing.T, path string) {
 	t.Helper()
-	harness.Eventually(t, 20*time.Second, "that the handler runs", func() error {
+	harness.Eventually(t, harness.Patience, "that the handler runs", func() error {
 		_, err := os.Stat(path)
 		return err
 	})

@@ -41,7 +41,7 @@ func TestExitCodeTellsTheOutcome(t *testing.T) {
 	exists(t, started)
 	a.Requests("busy", "x").Ends(4).Says("busy", "no handler ran")
 	first.Interrupt()
-	if code := first.Wait(20 * time.Second); code != 1 {
+	if code := first.Wait(harness.Patience); code != 1 {
 		t.Errorf("a request that was ended by a signal has status %d", code)
 	}
 
@@ -68,7 +68,7 @@ func TestInterruptedRequestHasItsExitCode(t *testing.T) {
 	request := a.Asks("slow", "x", "--timeout", "1m")
 	exists(t, started)
 	b.Kill()
-	if code := request.Wait(20 * time.Second); code != 7 {
+	if code := request.Wait(harness.Patience); code != 7 {
 		t.Errorf("status %d", code)
 	}
 	if err := request.Logs("may have run"); err != nil {
@@ -83,7 +83,7 @@ func TestWaitingForAFirstMember(t *testing.T) {
 	a.Requests("late", "x", "--wait", "--timeout", "200ms").Ends(6)
 	request := a.Asks("late", "hello", "--wait", "--timeout", "1m")
 	a.Serves("late", "--echo")
-	if code := request.Wait(20 * time.Second); code != 0 {
+	if code := request.Wait(harness.Patience); code != 0 {
 		t.Errorf("status %d", code)
 	}
 	if err := request.Logs("hello"); err != nil {
@@ -339,14 +339,14 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	if !member.Alive() {
 		t.Error("the first signal did not wait for the handler")
 	}
-	harness.Eventually(t, 20*time.Second, "that another signal ends it", func() error {
+	harness.Eventually(t, harness.Patience, "that another signal ends it", func() error {
 		if member.Alive() {
 			member.Interrupt()
 			return errors.New("it lives")
 		}
 		return nil
 	})
-	if code := request.Wait(10 * time.Second); code != 7 {
+	if code := request.Wait(harness.Patience); code != 7 {
 		t.Errorf("the request that was cut off ended with %d", code)
 	}
 }

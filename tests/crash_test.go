@@ -44,7 +44,7 @@ func (l *ledger) serves(t *testing.T, r *harness.Relay, cluster, name string) pa
 		l.by[name]++
 		return patterns.Message{Headers: patterns.Headers{{Key: "member", Value: name}}, Body: req.Body}, nil
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
 	registration, err := r.Client().Serve(ctx, cluster, handler, patient)
 	if err != nil {
@@ -84,7 +84,7 @@ func (l *ledger) ran(id string) bool {
 func asks(r *harness.Relay, cluster string, options ...patterns.RequestOption) func(n int) error {
 	callers := []*client.Client{r.Client(), r.Client(), r.Client(), r.Client()}
 	return func(n int) error {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
 		defer cancel()
 		id := fmt.Sprint(n)
 		reply, err := callers[n%len(callers)].Request(ctx, cluster, patterns.Message{Body: []byte(id)}, options...)
@@ -110,7 +110,7 @@ func failures(outcomes map[int]error) map[string]int {
 func passed(t *testing.T, load *harness.Load, more int) {
 	t.Helper()
 	goal := load.Done() + more
-	harness.Eventually(t, time.Minute, fmt.Sprintf("that %d more requests are done", more), func() error {
+	harness.Eventually(t, harness.Patience, fmt.Sprintf("that %d more requests are done", more), func() error {
 		if n := load.Done(); n < goal {
 			return fmt.Errorf("%d are missing", goal-n)
 		}
@@ -143,7 +143,7 @@ func TestNothingIdempotentIsLostWhenARelayIsKilled(t *testing.T) {
 	passed(t, load, 2*rate)
 	before := members.answered("2")
 	relays[2].Restart()
-	harness.Eventually(t, 20*time.Second, "that the member is asked again", func() error {
+	harness.Eventually(t, harness.Patience, "that the member is asked again", func() error {
 		if members.answered("2") == before {
 			return errors.New("it is not")
 		}
@@ -195,18 +195,21 @@ func TestPausedRelayIsLeftOutAndComesBack(t *testing.T) {
 
 	relays[2].Pause()
 	resume := time.Now().Add(5 * time.Second)
-	harness.Eventually(t, 4*time.Second, "that the paused relay's member is out of rotation", func() error {
+	looks := 0
+	harness.Eventually(t, harness.Patience, "that the paused relay's member is out of rotation", func() error {
+		looks++
 		return stateOf(relays[0], relays[2], "work", func(state string) bool { return state != "live" })
 	})
+	require(t, looks < int(4*time.Second/harness.Look), looks)
 	before := members.answered("2")
-	harness.Eventually(t, time.Minute, "that five seconds are over", func() error {
+	harness.Eventually(t, harness.Patience, "that five seconds are over", func() error {
 		if time.Now().Before(resume) {
 			return errors.New("not yet")
 		}
 		return nil
 	})
 	relays[2].Continue()
-	harness.Eventually(t, 20*time.Second, "that the member is asked again", func() error {
+	harness.Eventually(t, harness.Patience, "that the member is asked again", func() error {
 		// What was under way when it was paused does not count.
 		if members.answered("2") < before+100 {
 			return fmt.Errorf("it was asked %d times", members.answered("2")-before)
@@ -253,7 +256,7 @@ func TestTerminatedRelayDrains(t *testing.T) {
 		passed(t, load, 250)
 		before := members.answered(name)
 		r.Restart()
-		harness.Eventually(t, 20*time.Second, "that member "+name+" is asked again", func() error {
+		harness.Eventually(t, harness.Patience, "that member "+name+" is asked again", func() error {
 			if members.answered(name) == before {
 				return errors.New("it is not")
 			}

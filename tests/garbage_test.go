@@ -107,7 +107,7 @@ func conversation(t *testing.T, r *harness.Relay) [][]byte {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
 	if err := c.Start(ctx); err != nil {
 		t.Fatal(err)

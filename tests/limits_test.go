@@ -23,7 +23,7 @@ func TestOneBeyondEachLimitOfAnAttachedMember(t *testing.T) {
 	scenario(t)
 	a, b := together(harness.NewNetwork(t))
 	program := b.Client()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
 	hold := func(ctx context.Context) { <-ctx.Done() }
 	serve := func(cluster string, limits patterns.Limits) {
@@ -97,7 +97,7 @@ func TestOneClientMoreThanARelayTakes(t *testing.T) {
 	a.Requests("echo", "x").Ends(14).Says("as many clients as it may have")
 	require(t, a.Dropped("refused.too_many_clients") == before+2, a.Dropped("refused.too_many_clients"))
 	require(t, last.Close() == nil, "")
-	harness.Eventually(t, 5*time.Second, "that there is room", func() error { return over.Start(t.Context()) })
+	harness.Eventually(t, harness.Patience, "that there is room", func() error { return over.Start(t.Context()) })
 }
 
 func TestWhatATopicDoesNotTakeIsCounted(t *testing.T) {

@@ -83,7 +83,7 @@ func TestPushGoesToOneMemberAndBroadcastToAll(t *testing.T) {
 	}
 	comes := func(what string, times int) {
 		t.Helper()
-		harness.Eventually(t, 20*time.Second, fmt.Sprintf("that %q is printed %d times", what, times), func() error {
+		harness.Eventually(t, harness.Patience, fmt.Sprintf("that %q is printed %d times", what, times), func() error {
 			n := 0
 			for _, line := range printed() {
 				if strings.HasPrefix(line, what) {

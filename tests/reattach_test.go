@@ -50,7 +50,7 @@ func TestWhatAClientMissedIsCountedByItsRelay(t *testing.T) {
 		err := publisher.Publish(t.Context(), "news.x", patterns.Message{Body: []byte("hello")})
 		require(t, err == nil, err)
 	}
-	harness.Eventually(t, 20*time.Second, "that all is delivered or told", func() error {
+	harness.Eventually(t, harness.Patience, "that all is delivered or told", func() error {
 		if n := got.delivered.Load() + got.missed.Load(); n < count {
 			return fmt.Errorf("%d of %d are", n, count)
 		}

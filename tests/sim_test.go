@@ -71,7 +71,7 @@ func TestSimulationEndsWithASignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := harness.Command{Args: []string{"sim", "run", file}}.Start(t, "")
-	harness.Eventually(t, 30*time.Second, "progress", func() error { return p.Logs("times real time") })
+	harness.Eventually(t, harness.Patience, "progress", func() error { return p.Logs("times real time") })
 	if code := p.Terminate(); code != 1 {
 		t.Errorf("status %d", code)
 	}

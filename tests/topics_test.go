@@ -17,7 +17,7 @@ import (
 // gets waits until the process has printed so many lines and returns them.
 func gets(t *testing.T, p *harness.Process, count int) []string {
 	t.Helper()
-	harness.Eventually(t, 20*time.Second, fmt.Sprintf("that %d lines are printed", count), func() error {
+	harness.Eventually(t, harness.Patience, fmt.Sprintf("that %d lines are printed", count), func() error {
 		if n := len(p.Printed()); n < count {
 			return fmt.Errorf("there are %d", n)
 		}
@@ -48,7 +48,7 @@ func TestPublishedLinesReachEverySubscriberInOrder(t *testing.T) {
 		got := gets(t, p, 100)
 		require(t, slices.Equal(got, want), got)
 	}
-	if code := exact.Wait(20 * time.Second); code != 0 {
+	if code := exact.Wait(harness.Patience); code != 0 {
 		t.Errorf("status %d after --count", code)
 	}
 	for i, o := range objects(t, strings.Join(gets(t, rest, 100), "\n")) {
@@ -78,7 +78,7 @@ func TestQueueSharesTheMessages(t *testing.T) {
 	}
 	a.Reads(text.String(), "publish", "jobs.new", "-").Gets("")
 	gets(t, second, 200)
-	harness.Eventually(t, 20*time.Second, "that all jobs are taken", func() error {
+	harness.Eventually(t, harness.Patience, "that all jobs are taken", func() error {
 		if n := len(first[0].Printed()) + len(first[1].Printed()); n < 200 {
 			return fmt.Errorf("%d are", n)
 		}
@@ -102,7 +102,7 @@ func TestSubscriberSurvivesItsRelay(t *testing.T) {
 	gets(t, sub, 1)
 	b.Kill()
 	b.Restart()
-	harness.Eventually(t, 30*time.Second, "that a message comes again", func() error {
+	harness.Eventually(t, harness.Patience, "that a message comes again", func() error {
 		a.Does("publish", "news.two", "after")
 		if !slices.Contains(sub.Printed(), "after") {
 			return errors.New("none has come")

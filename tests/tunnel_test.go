@@ -66,13 +66,13 @@ func TestBrokenTunnelHasItsExitCode(t *testing.T) {
 	}
 	stopped := open()
 	stopped.Interrupt()
-	if code := stopped.Wait(20 * time.Second); code != 1 {
+	if code := stopped.Wait(harness.Patience); code != 1 {
 		t.Errorf("status %d after a signal", code)
 	}
 	for _, r := range []*harness.Relay{b, a} {
 		p := open()
 		r.Kill()
-		if code := p.Wait(20 * time.Second); code != 7 {
+		if code := p.Wait(harness.Patience); code != 7 {
 			t.Errorf("status %d after kill -9", code)
 		}
 		if err := p.Logs("the link to the member of slow was lost"); err != nil {
@@ -266,7 +266,7 @@ func TestForwardSurvivesItsRelay(t *testing.T) {
 		} else {
 			r.Restart()
 		}
-		harness.Eventually(t, 30*time.Second, "that the port leads to the service again", func() error {
+		harness.Eventually(t, harness.Patience, "that the port leads to the service again", func() error {
 			_, err := converses(port, "hello")
 			return err
 		})
@@ -315,7 +315,7 @@ func TestSignalLetsConnectionsEnd(t *testing.T) {
 	forward.Interrupt()
 	expose.Interrupt()
 	a.Sees(0, "svc")
-	harness.Eventually(t, 20*time.Second, "that the port is closed", func() error {
+	harness.Eventually(t, harness.Patience, "that the port is closed", func() error {
 		c, err := net.Dial("tcp", forward.Said())
 		if err == nil {
 			c.Close()
@@ -331,7 +331,7 @@ func TestSignalLetsConnectionsEnd(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	for _, p := range []*harness.Process{forward, expose} {
-		if code := p.Wait(20 * time.Second); code != 0 {
+		if code := p.Wait(harness.Patience); code != 0 {
 			t.Errorf("status %d", code)
 		}
 	}
@@ -352,7 +352,7 @@ func TestForwardWarnsWhenOthersCanReachIt(t *testing.T) {
 		t.Errorf("without a host it listens at %s", short.Said())
 	}
 	open := start("--listen", "0.0.0.0:0")
-	harness.Eventually(t, 20*time.Second, "that it warns", func() error {
+	harness.Eventually(t, harness.Patience, "that it warns", func() error {
 		return open.Logs("warning: " + open.Said() + " is not loopback: whoever reaches it uses svc without a key")
 	})
 	if !strings.HasPrefix(open.Said(), "0.0.0.0:") {

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"time"
 )
 
 // Network is one network under test: a folder with its key.
@@ -68,7 +67,7 @@ func (n *Network) Relays(count int, options ...RelayOption) []*Relay {
 // Together waits until each relay knows of the others.
 func Together(t TB, relays ...*Relay) {
 	t.Helper()
-	Eventually(t, 20*time.Second, fmt.Sprintf("that %d relays know each other", len(relays)), func() error {
+	Eventually(t, Patience, fmt.Sprintf("that %d relays know each other", len(relays)), func() error {
 		for _, r := range relays {
 			if err := r.knows(len(relays) - 1); err != nil {
 				return err

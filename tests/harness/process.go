@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// readyTime is how long a process may take to be ready; generous, because the
-// tests share a small machine.
-const readyTime = 20 * time.Second
+// readyTime is how long a process may take to be ready.
+const readyTime = Patience
 
 // Process is one run of the binary. A restarted one is a new Process.
 type Process struct {

@@ -17,7 +17,7 @@ import (
 )
 
 // askTime bounds the harness's own questions to a relay.
-const askTime = 3 * time.Second
+const askTime = 20 * time.Second
 
 // RelayOption changes how a relay is started.
 type RelayOption func(*relayConfig)
@@ -297,7 +297,7 @@ func (r *Relay) Members(cluster string) ([]patterns.Member, error) {
 // Sees waits until the relay's callers see that many members of a cluster.
 func (r *Relay) Sees(count int, cluster string) {
 	r.t.Helper()
-	Eventually(r.t, 20*time.Second, fmt.Sprintf("that relay %s sees %d members of %s", r.name, count, cluster), func() error {
+	Eventually(r.t, Patience, fmt.Sprintf("that relay %s sees %d members of %s", r.name, count, cluster), func() error {
 		members, err := r.Members(cluster)
 		if err == nil && len(members) != count {
 			err = fmt.Errorf("it sees %d", len(members))

@@ -20,6 +20,14 @@ type TB interface {
 	Failed() bool
 }
 
+// Patience is how long a story waits for one thing before it says that it hangs:
+// the tests share a small machine, and no promise is about it.
+const Patience = time.Minute
+
+// Look is the pause between two looks of Eventually and Never; more of them
+// would be a load. Looks are the time of a machine that has nothing else to do.
+const Look = 20 * time.Millisecond
+
 // Eventually polls f until it returns nil, and fails the test with f's last
 // error if that takes longer than limit.
 func Eventually(t TB, limit time.Duration, what string, f func() error) {
@@ -47,6 +55,6 @@ func poll(limit time.Duration, f func() error) error {
 		if !time.Now().Before(deadline) {
 			return fmt.Errorf("at last: %w", err)
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(Look)
 	}
 }
