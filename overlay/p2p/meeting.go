@@ -23,6 +23,11 @@ const (
 	// meetSilent is after how long a peer is asked again, at the latest, that
 	// has not answered yet.
 	meetSilent = 4 * time.Second
+	// meetUnfinished is after how long we look again, at the latest, when time
+	// was over before all had answered, and meetPatience for how long after the
+	// last new connection that goes on: then the refresh is enough.
+	meetUnfinished = time.Second
+	meetPatience   = refreshEvery
 	// maxMet bounds the new peers that wait to be asked.
 	maxMet = 64
 )
@@ -32,11 +37,14 @@ const (
 // connect to a third one at the same moment ask it before it knows the other,
 // and would not hear of each other before the next refresh. And a peer whose
 // answer is late, on a link that loses packets, is not in the table: were it not
-// asked again, a node that knows nobody else would stay alone with it.
+// asked again, a node that knows nobody else would stay alone with it. And where
+// handshakes are slow, as on a machine on which many nodes start at once, time is
+// over before everybody who was named has been reached.
 //
 // Pure: routing.meet drives it.
 type meeting struct {
 	last, next time.Time // next is zero if none is planned
+	newest     time.Time // the last new connection
 	gap        time.Duration
 	left       int
 	peers      []peer.ID // to be asked in any case
@@ -51,7 +59,7 @@ func (m *meeting) met(now time.Time, p peer.ID) {
 	if m.next.IsZero() || next.Before(m.next) {
 		m.next = next
 	}
-	m.gap, m.left = meetGap, meetTimes
+	m.newest, m.gap, m.left = now, meetGap, meetTimes
 	m.add(p)
 }
 
@@ -78,8 +86,19 @@ func (m *meeting) due(now time.Time) (asked []peer.ID, ok bool) {
 // silent says that p is connected and has not answered.
 func (m *meeting) silent(now time.Time, p peer.ID) {
 	m.add(p)
-	if again := now.Add(meetSilent); m.next.IsZero() || again.Before(m.next) {
-		m.next = again
+	m.soon(now.Add(meetSilent))
+}
+
+// unfinished says that the lookup ended before all had answered.
+func (m *meeting) unfinished(now time.Time) {
+	if now.Sub(m.newest) < meetPatience {
+		m.soon(now.Add(meetUnfinished))
+	}
+}
+
+func (m *meeting) soon(at time.Time) {
+	if m.next.IsZero() || at.Before(m.next) {
+		m.next = at
 	}
 }
 
@@ -112,11 +131,14 @@ func (x *routing) meet() {
 		}
 		if asked, due := m.due(time.Now()); due {
 			ctx, cancel := context.WithTimeout(x.ctx, refreshTimeout)
-			_, news, _ := x.lookup(ctx, []byte(x.router.self), bucketSize, asked)
+			_, news, err := x.lookup(ctx, []byte(x.router.self), bucketSize, asked)
 			cancel()
 			x.remindOf(&m, asked)
-			if !news && x.table.Size() > bucketSize {
+			switch size := x.table.Size(); {
+			case !news && size > bucketSize:
 				m.enough()
+			case err != nil && size < bucketSize:
+				m.unfinished(time.Now())
 			}
 		}
 		if !m.next.IsZero() {

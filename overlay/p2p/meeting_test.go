@@ -81,3 +81,43 @@ func TestSilentPeersAreAskedAgain(t *testing.T) {
 	const ms = time.Millisecond
 	require.Equal(t, []time.Duration{0, 250 * ms, 1250 * ms, 5250 * ms, 9250 * ms, 13250 * ms}, got)
 }
+
+// This test checks that we look again soon, and again, while time is over each
+// time before all have answered, and that this ends.
+func TestUnfinishedLooksAreRepeated(t *testing.T) {
+	for _, c := range []struct {
+		until time.Duration
+		want  []int // ms
+	}{
+		{0, []int{0, 250, 1250, 5250, 21250}},
+		{4 * time.Second, []int{0, 250, 1250, 2250, 3250, 4250}},
+	} {
+		var m meeting
+		var got []int
+		begun := time.Unix(100, 0)
+		m.met(begun, "p")
+		for at := time.Duration(0); at < time.Hour; at += 10 * time.Millisecond {
+			now := begun.Add(at)
+			if _, due := m.due(now); due {
+				got = append(got, int(at.Milliseconds()))
+				if at < c.until {
+					m.unfinished(now)
+				}
+			}
+		}
+		require.Equal(t, c.want, got)
+	}
+
+	var m meeting
+	now := time.Unix(100, 0)
+	m.met(now, "p")
+	looks := 0
+	for ; !m.next.IsZero(); now = now.Add(time.Second / 4) {
+		if _, due := m.due(now); due {
+			m.unfinished(now)
+			looks++
+		}
+		require.Less(t, looks, 80)
+	}
+	require.Greater(t, looks, 50)
+}
