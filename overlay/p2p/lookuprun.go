@@ -85,7 +85,9 @@ func (x *routing) lookup(ctx context.Context, key []byte, k int, extra []peer.ID
 				}
 			}
 		case <-ctx.Done():
-			return l.result(), news, ctx.Err()
+		}
+		if err := ctx.Err(); err != nil { // whatever came at the same moment
+			return l.result(), news, err
 		}
 	}
 }
