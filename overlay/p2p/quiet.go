@@ -54,13 +54,21 @@ func (x *assembly) answers(ctx context.Context, c network.Conn) bool {
 	})
 	timer := time.NewTimer(pongWithin)
 	defer timer.Stop()
-	select {
-	case err := <-pong:
-		return err == nil
-	case <-timer.C:
-		return false
-	case <-ctx.Done():
-		return true // nobody knows
+	for asked := time.Now(); ; asked = time.Now() {
+		select {
+		case err := <-pong:
+			return err == nil
+		case <-ctx.Done():
+			return true // nobody knows
+		case <-timer.C:
+		}
+		switch {
+		case conn.quiet() < quietFor:
+			return true // something has come since
+		case time.Since(asked) < pongWithin+pongWithin/2:
+			return false
+		}
+		timer.Reset(pongWithin) // this node itself ran late: the answer may be there, unread
 	}
 }
 
