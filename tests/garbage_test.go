@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"

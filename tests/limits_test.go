@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"

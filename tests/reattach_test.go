@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
