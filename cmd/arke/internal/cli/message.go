@@ -54,7 +54,7 @@ func (a App) input(ctx context.Context) io.Reader {
 		_, err := io.Copy(w, a.Stdin)
 		_ = w.CloseWithError(err)
 	}()
-	context.AfterFunc(ctx, func() { _ = r.CloseWithError(ctx.Err()) })
+	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
 	return r
 }
 
