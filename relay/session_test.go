@@ -90,7 +90,7 @@ func TestARefusedClientIsToldWhy(t *testing.T) {
 // This test checks that connections which say nothing keep nobody from
 // attaching, and are turned away in time.
 func TestAMuteClientBlocksNobody(t *testing.T) {
-	r, n, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.Handshake = 200 * time.Millisecond })
+	r, n, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.Handshake = 2 * time.Second })
 	serveEcho(t, n, "geo")
 	var mute []*binding
 	for range 20 {

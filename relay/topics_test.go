@@ -209,13 +209,15 @@ func TestASubscriptionThatBlocksHasPublishersWait(t *testing.T) {
 	_, n, cfg := start(t, nil)
 	b := attach(t, cfg.Socket)
 	b.subscribe(&session.Subscribe{ID: 1, Overflow: 2, QueueLength: 2, WindowLength: 2, Pattern: "a"})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
+	// The queue, one on its way from it, one that waits for the window, the window.
+	const room = 2 + 1 + 1 + 2
 	sent := 0
-	for n.TryPublish("a", patterns.Message{Body: fmt.Append(nil, sent+1)}) == nil || ctx.Err() == nil && sent < 6 {
-		sent++
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, func() bool {
+		for sent < room && n.TryPublish("a", patterns.Message{Body: fmt.Append(nil, sent+1)}) == nil {
+			sent++
+		}
+		return sent == room
+	}, "there is less room")
 	require.ErrorIs(t, n.TryPublish("a", patterns.Message{}), patterns.ErrWouldBlock)
 	b.expectRun(1, 1, 2, 0)
 	b.send(&session.Taken{Subscription: 1, Number: 2})
