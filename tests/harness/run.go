@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// runTime bounds a command that is to end by itself.
-const runTime = time.Minute
+// runTime bounds a command that is to end by itself. Some of them compute.
+const runTime = 5 * Patience
 
 // Result is what a command that ended by itself left behind.
 type Result struct {
