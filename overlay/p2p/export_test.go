@@ -12,8 +12,12 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
+
+// Taken is how many bytes the connection of s has taken, whatever their stream.
+func Taken(s overlay.Stream) uint64 { return s.(*stream).conn.gauge.taken.Load() }
 
 // Knock makes one connection to a host as a peer would, without a host of its
 // own: it gets through the handshake, and does nothing after it.
