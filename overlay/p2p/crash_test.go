@@ -105,9 +105,10 @@ func startChild(t *testing.T) (c *exec.Cmd, network *security.Network, candidate
 	return c, network, overlay.Candidate{Peer: p, Addrs: says.Addrs}
 }
 
-// This test checks that the end of a killed process is reported within
-// milliseconds, and that its streams break.
-func TestKilledPeerIsReportedInMilliseconds(t *testing.T) {
+// This test checks that the end of a killed process is reported when its
+// connection breaks, which takes milliseconds, not when it has not answered for
+// long, and that its streams break.
+func TestKilledPeerIsReportedWhenItsConnectionBreaks(t *testing.T) {
 	child, network, candidate := startChild(t)
 	n := start(t, network)
 	s, err := n.Open(within(t), candidate.Peer, candidate.Addrs)
@@ -121,12 +122,11 @@ func TestKilledPeerIsReportedInMilliseconds(t *testing.T) {
 	begun := time.Now()
 	require.NoError(t, child.Process.Kill())
 	n.want(false, candidate.Peer)
-	took := time.Since(begun)
-	t.Logf("reported after %v", took)
-	require.Less(t, took, time.Second, "it takes milliseconds on an idle machine")
+	t.Logf("reported after %v", time.Since(begun))
 	_, err = s.Read(make([]byte, 1))
 	require.Error(t, err)
 	require.NotErrorIs(t, err, io.EOF)
+	require.NotContains(t, err.Error(), "timeout")
 	_, err = s.Write(make([]byte, 1))
 	require.Error(t, err)
 	require.NoError(t, s.Close())
@@ -149,10 +149,11 @@ func TestPeerThatComesBackIsDialledAtOnce(t *testing.T) {
 
 	again := start(t, network, listen(at...), func(c *p2p.Config) { c.Key = key })
 	// A failed dial of kad-dht's that is just ending may be shared.
-	require.Eventually(t, func() bool {
-		_, err = a.Connect(within(t), overlay.Candidate{Peer: b.Self(), Addrs: at})
-		return err == nil
-	}, 2*time.Second, time.Millisecond, "the default back-off is 5 s")
+	for ctx := within(t); err != nil; time.Sleep(time.Millisecond) {
+		require.NotContains(t, err.Error(), "backoff")
+		require.NoError(t, ctx.Err())
+		_, err = a.Connect(ctx, overlay.Candidate{Peer: b.Self(), Addrs: at})
+	}
 	a.want(true, again.Self())
 }
 

@@ -102,7 +102,7 @@ func TestAddrsAreThoseOthersCanDial(t *testing.T) {
 func TestAdvertisedAddressesReachOthers(t *testing.T) {
 	network := newNetwork(t)
 	seed := start(t, network)
-	_, port, err := net.SplitHostPort(freeAddr(t))
+	_, port, err := net.SplitHostPort(freeAddr(t, "127.0.0.1"))
 	require.NoError(t, err)
 	hidden := start(t, network, listen("127.0.0.1:"+port), func(c *p2p.Config) {
 		c.Advertise = []string{"localhost:" + port}
@@ -163,9 +163,9 @@ func TestNewRefusesBadConfig(t *testing.T) {
 	}
 }
 
-// freeAddr returns an address of the loopback that nothing listens at.
-func freeAddr(t testing.TB) string {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+// freeAddr returns an address of that IP where nothing listens.
+func freeAddr(t testing.TB, ip string) string {
+	l, err := net.Listen("tcp4", ip+":0")
 	require.NoError(t, err)
 	defer l.Close()
 	return l.Addr().String()

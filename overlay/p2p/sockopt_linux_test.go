@@ -12,8 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"github.com/arke-mesh/arke/overlay"
 )
 
 // This test checks that the kernel has our options on both ends of a
@@ -23,9 +21,7 @@ func TestKernelHasOurOptions(t *testing.T) {
 	before := connected(t)
 	network := newNetwork(t)
 	a, b := start(t, network), start(t, network)
-	_, err := a.Connect(within(t), overlay.Candidate{Addrs: b.Addrs()})
-	require.NoError(t, err)
-	b.want(true, a.Self())
+	connect(t, a, b)
 	ends := 0
 	for fd, ports := range connected(t) {
 		if before[fd] == ports {
