@@ -130,7 +130,7 @@ func TestRoundTripsTakeWhatWasAsked(t *testing.T) {
 	for _, latency := range []time.Duration{0, 2 * time.Millisecond, 30 * time.Millisecond} {
 		l := newLab(t, 2, link.Model{Latency: latency})
 		c := l.echo(1, 0)
-		swiftly(t, 2*latency+3*time.Millisecond, "half of the round trips", func() time.Duration {
+		swiftly(t, 2*latency+3*time.Millisecond, "a round trip", func() time.Duration {
 			var rtts []time.Duration
 			for range 100 {
 				rtt, ok := l.ping(c, patience)
@@ -141,7 +141,7 @@ func TestRoundTripsTakeWhatWasAsked(t *testing.T) {
 			slices.Sort(rtts)
 			t.Logf("asked %v: p50 %v, p99 %v; delivered late p50 %v, p99 %v", 2*latency, rtts[50], rtts[98],
 				l.net.router.post.late.percentile(50), l.net.router.post.late.percentile(99))
-			return rtts[50]
+			return rtts[0] // the others tell how busy the machine is: both ends are goroutines of this test
 		})
 	}
 }
