@@ -110,8 +110,9 @@ func TestShutdownFinishesWhatItAccepted(t *testing.T) {
 	a := start(t, network, nil)
 	b := start(t, network, nil, a)
 	var handled atomic.Int64
+	proceed := make(chan struct{})
 	slow := func(context.Context, *patterns.Request) {
-		time.Sleep(50 * time.Millisecond)
+		<-proceed
 		handled.Add(1)
 	}
 	serve(t, a, "slow", patterns.Service{Push: slow, Broadcast: slow}, patterns.Limits{Concurrency: 2})
@@ -121,10 +122,14 @@ func TestShutdownFinishesWhatItAccepted(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, sent.Members)
 	}
-	require.Less(t, handled.Load(), int64(10), "some are still to come")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	require.NoError(t, a.Shutdown(ctx))
+	done := make(chan error, 1)
+	go func() { done <- a.Shutdown(ctx) }()
+	until(t, func() bool { return a.Status().State == "draining" })
+	require.Zero(t, handled.Load(), "all are still to come")
+	close(proceed)
+	require.NoError(t, <-done)
 	require.EqualValues(t, 10, handled.Load())
 	require.ErrorIs(t, a.Push(t.Context(), "slow", patterns.Message{}), patterns.ErrClosed)
 }

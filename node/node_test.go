@@ -60,23 +60,30 @@ func TestALoneNodeServesItself(t *testing.T) {
 func TestNoMemberIsAnAnswer(t *testing.T) {
 	// This test checks that a cluster without members is told from one that
 	// nobody knows about: by one node, by three, and again once its only
-	// member has left; each time well before the deadline.
+	// member has left; never by a deadline. A node that does not know yet says
+	// that, too, after two seconds, which may come first on a busy machine.
 	network := newNetwork(t)
 	a := start(t, network, nil)
 	answer := func(n *node.Node, cluster string) {
-		begin := time.Now()
-		_, err := n.Request(t.Context(), cluster, patterns.Message{})
-		require.ErrorIs(t, err, patterns.ErrNoMembers)
-		require.Less(t, time.Since(begin), 3*time.Second)
-		_, err = n.Members(t.Context(), cluster)
-		require.ErrorIs(t, err, patterns.ErrNoMembers)
+		knows := func(err error) bool {
+			require.True(t, errors.Is(err, patterns.ErrNoMembers) || errors.Is(err, patterns.ErrUnreachable), err)
+			return errors.Is(err, patterns.ErrNoMembers)
+		}
+		for tries := 0; ; tries++ {
+			require.Less(t, tries, 10)
+			if _, err := n.Request(t.Context(), cluster, patterns.Message{}); knows(err) {
+				break
+			}
+		}
+		for tries := 0; ; tries++ {
+			require.Less(t, tries, 10)
+			if _, err := n.Members(t.Context(), cluster); knows(err) {
+				break
+			}
+		}
 	}
 	answer(a, "nobody")
 	b, c := start(t, network, nil, a), start(t, network, nil, a)
-	until(t, func() bool { // nobody can say so while nodes arrive
-		_, err := c.Members(t.Context(), "nobody")
-		return errors.Is(err, patterns.ErrNoMembers)
-	})
 	answer(c, "nobody")
 	r := serve(t, b, "somebody", echo, patterns.Limits{})
 	_, err := c.Request(t.Context(), "somebody", patterns.Message{})
@@ -115,26 +122,31 @@ func TestOutcomesCrossTheNetwork(t *testing.T) {
 		_, err := b.Request(ctx, "stuck", patterns.Message{})
 		first <- err
 	}()
-	until(t, func() bool {
-		for _, q := range a.Status().Queues {
-			if q.Cluster == "stuck" && q.Running == 1 {
-				return true
+	running := func(want int) {
+		until(t, func() bool {
+			for _, q := range a.Status().Queues {
+				if q.Cluster == "stuck" && q.Running == want {
+					return true
+				}
 			}
-		}
-		return false
-	})
+			return false
+		})
+	}
+	running(1)
 	_, err = b.Request(t.Context(), "stuck", patterns.Message{})
 	require.ErrorIs(t, err, patterns.ErrOverloaded)
 	cancel()
 	require.Equal(t, &patterns.DeadlineError{Cause: context.Canceled, MaybeRan: true}, <-first)
 	until(t, func() bool { return ended.Load() == 1 }) // the handler was told
+	running(0)
 
-	short, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer stop()
+	const short = time.Second // long enough to get there
 	begin := time.Now()
-	_, err = b.Request(short, "stuck", patterns.Message{})
+	ctx, cancel = context.WithTimeout(t.Context(), short)
+	defer cancel()
+	_, err = b.Request(ctx, "stuck", patterns.Message{})
 	require.Equal(t, &patterns.DeadlineError{Cause: context.DeadlineExceeded, MaybeRan: true}, err)
-	require.InDelta(t, 100*time.Millisecond, time.Since(begin), float64(80*time.Millisecond))
+	require.GreaterOrEqual(t, time.Since(begin), short)
 	until(t, func() bool { return ended.Load() == 2 })
 }
 
@@ -181,7 +193,11 @@ func TestStatusTellsWhatToolsLookFor(t *testing.T) {
 	r := serve(t, a, "echo", echo, patterns.Limits{MessageBytes: 1})
 	_, err := b.Request(t.Context(), "echo", patterns.Message{})
 	require.NoError(t, err)
-	s := a.Status()
+	var s node.Status
+	until(t, func() bool { // the reply is there before its sender has counted it
+		s = a.Status()
+		return s.Queues[0].Handled > 0 && s.SentBytes[overlay.LaneRPC] > 0
+	})
 	require.Equal(t, b.Self().String(), s.Links[0].Peer)
 	require.Equal(t, "up", s.Links[0].State)
 	require.Equal(t, "echo", s.Clusters[0].Cluster)
@@ -189,7 +205,6 @@ func TestStatusTellsWhatToolsLookFor(t *testing.T) {
 	require.EqualValues(t, 1, s.Queues[0].Handled)
 	require.EqualValues(t, 1, b.Status().Requests.Sent)
 	require.Equal(t, "echo", b.Status().Watches[0].Cluster)
-	require.Positive(t, s.SentBytes[overlay.LaneRPC])
 	require.Positive(t, s.ReceivedBytes)
 	require.IsType(t, float64(0), encode(a)["sent_bytes"].(map[string]any)["bulk"])
 	require.IsType(t, float64(0), encode(a)["queued_bytes"].(map[string]any)["rpc"])
