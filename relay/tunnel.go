@@ -48,6 +48,7 @@ type tunnel struct {
 type piece struct {
 	data []byte
 	last bool
+	torn bool // it is what is left
 }
 
 // ending is how far the client has ended a tunnel.
@@ -71,6 +72,7 @@ func (t *tunnel) announce() {
 
 // Next implements session.Channel: what the client is to be told next.
 func (t *tunnel) Next() session.Frame {
+	t.all.recycleCopied()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.announced || t.over {
@@ -126,7 +128,7 @@ func (t *tunnel) outgoing() session.Frame {
 		case !more:
 			return nil
 		}
-		t.next, t.taken = piece{data, last}, true
+		t.next, t.taken = piece{data: data, last: last}, true
 	}
 	n := len(t.next.data)
 	if session.ChunkCost(n) > t.credit {
@@ -145,12 +147,10 @@ func (t *tunnel) cut(n int) session.Frame {
 	t.credit -= session.ChunkCost(n)
 	t.unread += n
 	if whole {
-		if cap(t.next.data) >= session.CopiedBelow { // else the sender has a copy
-			t.all.gone = append(t.all.gone, goneChunk{t.source, t.next.data})
-		}
+		t.all.goes(goneChunk{t.source, t.next.data}, t.next.torn)
 		t.next, t.taken = piece{}, false
 	} else {
-		t.next.data = t.next.data[n:]
+		t.next.data, t.next.torn = t.next.data[n:], true
 	}
 	return &t.all.data
 }

@@ -25,7 +25,7 @@ func (t *tunnel) handleData(f *session.TunnelData) (kept bool, violation string)
 	case !t.intake.came(len(f.Chunk)):
 		return false, "a tunnel has more data than credit"
 	}
-	p := piece{f.Chunk, f.Last}
+	p := piece{data: f.Chunk, last: f.Last}
 	if t.pending.Len() == 0 && t.offer(p) {
 		if t.intake.due > 0 {
 			t.all.rota.Ready(t)

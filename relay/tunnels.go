@@ -28,6 +28,7 @@ type tunnels struct {
 	data   session.TunnelData
 	credit session.TunnelCredit
 	gone   []goneChunk // that the sender was given since it has written all
+	copied goneChunk   // the last short one: the sender has a copy when it asks for more
 
 	// Guarded by mu.
 	mu        sync.Mutex
@@ -38,8 +39,8 @@ type tunnels struct {
 	idle      chan struct{} // closed when there are no new ones and none is left
 }
 
-// goneChunk is a long chunk on its way to the client. Its bytes are its source's
-// again when they are written.
+// goneChunk is a chunk on its way to the client. The bytes of a long one are its
+// source's again when they are written.
 type goneChunk struct {
 	source patterns.TunnelSource
 	data   []byte
@@ -69,11 +70,31 @@ func (ts *tunnels) decode(k session.Kind, body []byte) (session.Frame, error) {
 
 // written gives back the bytes of the chunks that have left.
 func (ts *tunnels) written() {
+	ts.recycleCopied()
 	for _, g := range ts.gone {
 		g.source.Recycle(g.data)
 	}
 	clear(ts.gone)
 	ts.gone = ts.gone[:0]
+}
+
+// goes notes that the sender gets the last of a chunk. What is left of a torn one
+// may be a small part of a large buffer, which it would keep alive.
+func (ts *tunnels) goes(g goneChunk, torn bool) {
+	switch {
+	case cap(g.data) >= session.CopiedBelow:
+		ts.gone = append(ts.gone, g)
+	case !torn:
+		ts.copied = g
+	}
+}
+
+// recycleCopied gives back the bytes of the last short chunk.
+func (ts *tunnels) recycleCopied() {
+	if ts.copied.source != nil {
+		ts.copied.source.Recycle(ts.copied.data)
+		ts.copied = goneChunk{}
+	}
 }
 
 // add takes a place for a tunnel; id 0 asks for one of the relay's. It has no

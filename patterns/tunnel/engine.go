@@ -41,6 +41,7 @@ type Engine struct {
 	numbers  atomic.Uint64 // of all tunnels: the last one
 	handlers atomic.Int64  // that run
 	frames   frames
+	buffers  buffers
 	turns    turn.Turns
 	drops    drop.Counts[dropReason]
 
@@ -85,7 +86,8 @@ func New(cfg Config) (*Engine, error) {
 	cancel()
 	e.atOnce = ended
 	cfg.Links.Subscribe(e.handlePeerEvent)
-	for _, k := range [...]wire.Kind{wire.KindTunnelData, wire.KindTunnelCredit, wire.KindTunnelEnd, wire.KindTunnelReset} {
+	cfg.Links.HandleLent(wire.KindTunnelData, e.handleData)
+	for _, k := range [...]wire.Kind{wire.KindTunnelCredit, wire.KindTunnelEnd, wire.KindTunnelReset} {
 		cfg.Links.Handle(k, e.handle(k))
 	}
 	return e, nil

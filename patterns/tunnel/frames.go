@@ -17,24 +17,34 @@ import (
 // handle takes in the body of one frame of that kind, on the goroutine that
 // reads the link.
 func (e *Engine) handle(k wire.Kind) func(request.Link, []byte) {
-	return func(l request.Link, body []byte) {
-		id, flags, err := wire.TunnelOf(body)
-		if err != nil {
-			e.drops.Inc(dropMalformed)
-			return
-		}
-		if t := e.find(l.Peer(), k, id, flags, body); t != nil {
-			t.handle(k, body)
-		}
-	}
+	return func(l request.Link, body []byte) { e.hear(l, k, body) }
 }
 
-// handle takes in a frame. It is not called by two goroutines at once.
-func (t *Tunnel) handle(k wire.Kind, body []byte) {
+// handleData is handle for chunks, and says whether the body is in use still.
+func (e *Engine) handleData(l request.Link, body []byte) (kept bool) {
+	return e.hear(l, wire.KindTunnelData, body)
+}
+
+func (e *Engine) hear(l request.Link, k wire.Kind, body []byte) (kept bool) {
+	id, flags, err := wire.TunnelOf(body)
+	if err != nil {
+		e.drops.Inc(dropMalformed)
+		return false
+	}
+	t, kept := e.find(l.Peer(), k, id, flags, body)
+	if t == nil {
+		return kept
+	}
+	return t.handle(k, body)
+}
+
+// handle takes in a frame, and says whether its body is in use still. It is not
+// called by two goroutines at once.
+func (t *Tunnel) handle(k wire.Kind, body []byte) (kept bool) {
 	var err error
 	switch k {
 	case wire.KindTunnelData:
-		err = t.handleData(body)
+		kept, err = t.handleData(body)
 	case wire.KindTunnelCredit:
 		err = t.handleCredit(body)
 	case wire.KindTunnelEnd:
@@ -43,7 +53,7 @@ func (t *Tunnel) handle(k wire.Kind, body []byte) {
 		err = t.handleReset(body)
 	}
 	if err == nil {
-		return
+		return kept
 	}
 	reason, how := dropViolation, patterns.ErrInterrupted
 	if errors.Is(err, security.ErrUnauthorized) {
@@ -53,17 +63,20 @@ func (t *Tunnel) handle(k wire.Kind, body []byte) {
 	t.mu.Lock()
 	t.breakOff(wire.TunnelReset{Cause: wire.CauseViolation, Text: err.Error()}, how)
 	t.unlock(false)
+	return false
 }
 
-func (t *Tunnel) handleData(body []byte) error {
+// handleData takes in a chunk. A short one for a relay, which gives back what it
+// is put in, is copied; a program owns what it receives.
+func (t *Tunnel) handleData(body []byte) (kept bool, err error) {
 	m, err := wire.DecodeTunnelData(body)
 	if err != nil {
-		return err
+		return false, err
 	}
 	data := m.Payload
 	if t.stream != nil {
 		if data, err = t.stream.Open(data, m.Flags); err != nil {
-			return err
+			return false, err
 		}
 	}
 	t.mu.Lock()
@@ -72,18 +85,21 @@ func (t *Tunnel) handleData(body []byte) error {
 	switch {
 	case t.over:
 		t.engine.drops.Inc(dropLate)
-		return nil
+		return false, nil
 	case t.ends.heard > endingNone:
-		return errBehindEnd
+		return false, errBehindEnd
 	case !t.window.came(len(data)):
-		return errNoCredit
+		return false, errNoCredit
 	case t.ends.wanted == endingClosed:
 		t.consumed(cost(len(data))) // nobody receives it, but the other side must not wait for ever
-		return nil
+		return false, nil
+	}
+	if kept = t.watcher == nil || len(data) >= shortChunk; !kept {
+		data = t.engine.buffers.copyOf(data)
 	}
 	t.in.Push(chunk{data, m.Flags&wire.FlagLast != 0})
 	t.changedIn()
-	return nil
+	return kept, nil
 }
 
 func (t *Tunnel) handleCredit(body []byte) error {

@@ -124,16 +124,15 @@ func (r *remote) remove(t *Tunnel) {
 
 // find returns the tunnel that a frame from p belongs to, or nil. A frame of a
 // tunnel that is being opened is kept for it.
-func (e *Engine) find(p peer.ID, k wire.Kind, id uint64, flags uint8, body []byte) *Tunnel {
+func (e *Engine) find(p peer.ID, k wire.Kind, id uint64, flags uint8, body []byte) (t *Tunnel, kept bool) {
 	e.mu.RLock()
-	var t *Tunnel
 	if r := e.remotes[p]; r != nil {
 		t = r.table(flags ^ wire.FlagOpener)[id]
 	}
 	early := t == nil && flags&wire.FlagOpener == 0 && e.openings[id] != nil
 	e.mu.RUnlock()
 	if early && e.keepEarly(p, k, id, body) {
-		return nil
+		return nil, true
 	} else if early { // it is open meanwhile
 		return e.find(p, k, id, flags, body)
 	}
@@ -147,7 +146,7 @@ func (e *Engine) find(p peer.ID, k wire.Kind, id uint64, flags uint8, body []byt
 			e.disown(p, id)
 		}
 	}
-	return t
+	return t, false
 }
 
 // disown tells a member that nobody here has the tunnel. If that finds no room,

@@ -124,7 +124,13 @@ func (t *Tunnel) Return(n int) {
 }
 
 // Recycle implements patterns.TunnelSource.
-func (t *Tunnel) Recycle(chunk []byte) { t.remote.recycle(chunk) }
+func (t *Tunnel) Recycle(chunk []byte) {
+	if cap(chunk) > shortChunk {
+		t.remote.recycle(chunk)
+		return
+	}
+	t.engine.buffers.put(chunk)
+}
 
 // Offer implements patterns.TunnelSource. If there is credit for a part of the
 // chunk only, that part goes, and Offer returns ErrWouldBlock: the same chunk,
