@@ -55,7 +55,7 @@ func TestProgramOfTheReadmeCompiles(t *testing.T) {
 // directory is where it looks for a relay, as nothing else tells it.
 func run(t *testing.T, program, runtimeDir string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "ARKE_SOCKET=", "XDG_RUNTIME_DIR="+runtimeDir)

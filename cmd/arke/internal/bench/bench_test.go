@@ -83,10 +83,10 @@ func TestWhatCouldNotBeginIsReported(t *testing.T) {
 	result, err := bench.Run(t.Context(), bench.Config{
 		Rate:        1000,
 		Duration:    50 * time.Millisecond,
-		Grace:       50 * time.Millisecond,
+		Grace:       time.Second,
 		Concurrency: 2,
 		Do: func(context.Context, int, time.Time) (string, error) {
-			<-time.After(200 * time.Millisecond)
+			<-time.After(1500 * time.Millisecond)
 			return "", patterns.ErrUnreachable
 		},
 	})

@@ -113,7 +113,8 @@ func TestManyMissingMembersAreNotAllNamed(t *testing.T) {
 type press struct {
 	patterns.Messenger
 	bodies []string
-	fails  int // at this message; 0 = never
+	fails  int           // at this message; 0 = never
+	took   chan struct{} // has one for each; nil = nobody waits
 }
 
 func (p *press) Publish(_ context.Context, _ string, m patterns.Message, _ ...patterns.PublishOption) error {
@@ -121,6 +122,9 @@ func (p *press) Publish(_ context.Context, _ string, m patterns.Message, _ ...pa
 		return patterns.ErrUnreachable
 	}
 	p.bodies = append(p.bodies, string(m.Body))
+	if p.took != nil {
+		p.took <- struct{}{}
+	}
 	return nil
 }
 
@@ -193,9 +197,11 @@ func TestSignalEndsTheWaitForStandardInput(t *testing.T) {
 	c.Stdin = io.MultiReader(strings.NewReader("one\ntwo\n"), silent{})
 	p := newPublishing(c.bodies(ctx, "-", 0), 0)
 	ended := make(chan error, 1)
-	m := &press{}
+	m := &press{took: make(chan struct{})}
 	go func() { ended <- p.run(ctx, m) }()
-	time.AfterFunc(20*time.Millisecond, cancel)
+	<-m.took
+	<-m.took
+	cancel()
 	err := <-ended
 	require.Equal(t, 1, exitCode(err))
 	require.Equal(t, "stopped by a signal (2 messages had been sent before)", explain(err))

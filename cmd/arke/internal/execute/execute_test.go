@@ -65,10 +65,10 @@ func TestCommandAndItsChildrenDieWithTheRequest(t *testing.T) {
 			child, err = strconv.Atoi(strings.TrimSpace(string(text)))
 		}
 		return err == nil
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
-	require.Eventually(t, func() bool { return dead(child) }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return dead(child) }, time.Minute, 5*time.Millisecond)
 }
 
 // dead says that no process has that id, or that it only waits for its parent

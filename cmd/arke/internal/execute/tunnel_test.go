@@ -133,10 +133,10 @@ func TestCommandDiesWithItsTunnel(t *testing.T) {
 					child, err = strconv.Atoi(strings.TrimSpace(string(text)))
 				}
 				return err == nil
-			}, 10*time.Second, 5*time.Millisecond)
+			}, time.Minute, 5*time.Millisecond)
 			end(caller)
 			require.Error(t, <-ended)
-			require.Eventually(t, func() bool { return dead(child) }, 10*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return dead(child) }, time.Minute, 5*time.Millisecond)
 		})
 	}
 }

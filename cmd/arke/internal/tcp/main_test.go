@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of the tests.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 func listen(t *testing.T) *net.TCPListener {
 	t.Helper()
