@@ -9,15 +9,19 @@ import (
 	"time"
 )
 
+// mostUnderWay bounds the requests of a load without an outcome, or a machine that
+// can't keep up with its rate would come to the limits of its clients.
+const mostUnderWay = 2000
+
 // Load sends requests at a steady rate until it is stopped. It is an open
-// loop: a slow answer does not delay the next request.
+// loop: a slow answer does not delay the next request, unless 2,000 are slow.
 type Load struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
 	mu sync.Mutex
 	// Guarded by mu.
-	sent     int
+	begun    int           // requests
 	outcomes map[int]error // of each request, by number
 }
 
@@ -41,28 +45,36 @@ func (l *Load) run(ctx context.Context, rate int, do func(n int) error) {
 		case <-ctx.Done():
 			return
 		}
-		for due := int(time.Since(begin).Seconds() * float64(rate)); next < due; next++ {
+		due := int(time.Since(begin).Seconds() * float64(rate))
+		for room := mostUnderWay - l.underWay(); next < due && room > 0; next, room = next+1, room-1 {
 			n := next
+			l.mu.Lock()
+			l.begun++
+			l.mu.Unlock()
 			l.wg.Go(func() { l.one(n, do) })
 		}
 	}
 }
 
 func (l *Load) one(n int, do func(n int) error) {
-	l.mu.Lock()
-	l.sent++
-	l.mu.Unlock()
 	err := do(n)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.outcomes[n] = err
 }
 
+// underWay returns how many requests have begun, and not ended.
+func (l *Load) underWay() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.begun - len(l.outcomes)
+}
+
 // Sent returns how many requests have begun.
 func (l *Load) Sent() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.sent
+	return l.begun
 }
 
 // Done returns how many requests have ended.
