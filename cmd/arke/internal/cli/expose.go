@@ -51,7 +51,7 @@ were cut off after 30 s, 8 unauthorized, 1 anything else.`,
 	f.StringVar(&flags.to, "to", "", "where the service listens, `tcp://HOST:PORT` (required)")
 	f.IntVar(&flags.limits.Tunnels, "tunnels", 0, "connections at once (default 16384)")
 	f.IntVar(&flags.limits.Capacity, "capacity", 0, "weight of this member in balancing (default 1)")
-	f.StringVar(&flags.logLevel, "log-level", "warn", logLevelHelp)
+	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		target, err := flags.target()
 		if err == nil {

@@ -47,7 +47,7 @@ were cut off after 30 s, 8 unauthorized, 1 anything else.`,
 	attachment := a.attachFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`HOST:PORT` to listen on")
-	f.StringVar(&flags.logLevel, "log-level", "warn", logLevelHelp)
+	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.runForward(cmd, attachment, args[0], flags)
 	}

@@ -15,7 +15,7 @@ func TestHelpSaysHowACommandEnds(t *testing.T) {
 	// example and the exit statuses, and --json where there is something to print.
 	for command, printsJSON := range map[string]bool{
 		"request": true, "survey": true, "push": true, "broadcast": true, "publish": true, "subscribe": true,
-		"serve": false, "tunnel": false, "expose": false, "forward": false,
+		"relay": false, "serve": false, "tunnel": false, "expose": false, "forward": false,
 		"bench request": true, "bench survey": true, "bench publish": true, "bench tunnel": true,
 	} {
 		c := newConsole("")

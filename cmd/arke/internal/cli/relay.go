@@ -59,14 +59,19 @@ network by mDNS; elsewhere --seed names one or more. When it serves, it prints
   arke relay ready {"peer":"…","addrs":["…/p2p/…"],"socket":"…"}
 
 With --data-dir it keeps its peer id and remembers its peers over restarts.
-SIGTERM or Ctrl-C drains; a second signal ends at once.
+SIGTERM or Ctrl-C drains: what is under way is finished, tunnels too, for 30 s
+at most, while its programs wait for a relay to come back; a second signal ends
+at once.
 
 Its memory follows what waits in its queues, each of which has a limit, and a
 fifth more, or 4 MiB, which Go's collector has not taken back yet. With the
 variable GOGC set the collector is as that says; GOMEMLIMIT holds in any case.
 
 Without --listen it listens on TCP port ` + strconv.Itoa(defaultPort) + ` of every address, or on any free
-port if that one is taken.`,
+port if that one is taken.
+
+Exit status: 0 all was finished after a signal, 6 something was cut off,
+1 anything else.`,
 		Example: `  arke relay --dev
   arke relay --key-file home.key
   arke relay --key-file home.key --seed relay-1.example:7400 --data-dir /var/lib/arke`,
@@ -222,7 +227,10 @@ func (a App) serveRelay(ctx context.Context, network security.NetworkFile, flags
 	<-ctx.Done()
 	drain, cancel := context.WithTimeout(a.Abort, drainTime)
 	defer cancel()
-	return errors.Join(r.Shutdown(drain), n.Shutdown(drain))
+	if err := errors.Join(r.Shutdown(drain), n.Shutdown(drain)); err != nil {
+		return fmt.Errorf("some of what was under way was cut off: %w", err)
+	}
+	return nil
 }
 
 // announce prints the line that scripts wait for.

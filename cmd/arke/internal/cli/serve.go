@@ -72,7 +72,7 @@ program, 1 anything else.`,
 	f.IntVar(&flags.limits.QueueLength, "queue", 0, "messages waiting at most; -1 = none (default 1024)")
 	f.IntVar(&flags.limits.Tunnels, "tunnels", 0, "open tunnels at most (default 16384)")
 	f.IntVar(&flags.limits.Capacity, "capacity", 0, "weight of this member in balancing (default 1)")
-	f.StringVar(&flags.logLevel, "log-level", "warn", logLevelHelp)
+	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := flags.validate()
 		if err == nil {

@@ -52,7 +52,7 @@ subscriptions, 1 anything else.`,
 	f.StringVar(&flags.queue, "queue", "", "share the messages with the other subscribers of this `GROUP`")
 	f.IntVar(&flags.count, "count", 0, "end after so many messages (default never)")
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object per message and per gap")
-	f.StringVar(&flags.logLevel, "log-level", "warn", logLevelHelp)
+	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := positive(cmd, "count"); err != nil {
 			return misuse(cmd, err)
