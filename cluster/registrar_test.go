@@ -195,23 +195,23 @@ func TestEpochsOverlap(t *testing.T) {
 	g.grant("A", wire.Refusal_NONE)
 	for { // until a second id is valid
 		g.after(time.Minute)
-		if m := g.registers("A"); len(m) == 1 && m[0].cid != old {
+		if m := msgsTo[*registerMsg](g, "A"); len(m) == 1 && m[0].cid != old {
 			break
 		}
-		for _, m := range g.registers("A") {
+		for _, m := range msgsTo[*registerMsg](g, "A") {
 			g.from("A", &registeredMsg{cid: m.cid, member: 1, seq: m.seq})
 		}
-		require.Empty(t, g.unregisters("A"))
+		require.Empty(t, msgsTo[*unregisterMsg](g, "A"))
 	}
 	require.Len(t, testKeys("geo").Epochs(g.now), 2)
-	fresh := g.registers("A")[0].cid
+	fresh := msgsTo[*registerMsg](g, "A")[0].cid
 	require.Contains(t, []any{testKeys("geo").Epochs(g.now)[0].ID(), testKeys("geo").Epochs(g.now)[1].ID()}, any(fresh))
 	g.grant("A", wire.Refusal_NONE)
 	var left []*unregisterMsg
 	for start := g.now; len(left) == 0; {
 		g.after(time.Minute)
-		left = g.unregisters("A")
-		for _, m := range g.registers("A") {
+		left = msgsTo[*unregisterMsg](g, "A")
+		for _, m := range msgsTo[*registerMsg](g, "A") {
 			g.from("A", &registeredMsg{cid: m.cid, member: 1, seq: m.seq})
 		}
 		require.Less(t, g.now.Sub(start), time.Hour)
@@ -220,20 +220,11 @@ func TestEpochsOverlap(t *testing.T) {
 	require.Len(t, left, 1)
 }
 
-func (g *rig) registers(p string) []*registerMsg {
-	var out []*registerMsg
+// msgsTo returns those of one type that were sent to an anchor.
+func msgsTo[M any](g *rig, p string) []M {
+	var out []M
 	for _, m := range g.msgs[p] {
-		if r, ok := m.(*registerMsg); ok {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-func (g *rig) unregisters(p string) []*unregisterMsg {
-	var out []*unregisterMsg
-	for _, m := range g.msgs[p] {
-		if r, ok := m.(*unregisterMsg); ok {
+		if r, ok := any(m).(M); ok {
 			out = append(out, r)
 		}
 	}

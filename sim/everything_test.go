@@ -93,15 +93,7 @@ func TestEveryFaultReplays(t *testing.T) {
 func everything(t *testing.T, n *sim.Network) {
 	const count, members, requests = 30, 10, 100
 	s := newStory(t, n, count)
-	s.start(0)
-	for i := 1; i < count; i++ {
-		n.Go(name(i), func() {
-			s.start(i)
-			if i <= members {
-				s.serve(i)
-			}
-		})
-	}
+	s.startAll(members)
 	n.Run(2 * time.Second)
 	var calls sync.WaitGroup
 	for i := 20; i < count; i++ {

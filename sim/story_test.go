@@ -73,6 +73,20 @@ func (s *story) start(i int) {
 	require.NoError(s.t, created.Start(context.Background()))
 }
 
+// startAll starts the seed, and has all others start at once; n1 and those behind
+// it, so many, serve.
+func (s *story) startAll(members int) {
+	s.start(0)
+	for i := 1; i < len(s.nodes); i++ {
+		s.n.Go(name(i), func() {
+			s.start(i)
+			if i <= members {
+				s.serve(i)
+			}
+		})
+	}
+}
+
 // node is node i as it was started last; nil if it was not.
 func (s *story) node(i int) *node.Node {
 	s.mu.Lock()
@@ -144,15 +158,7 @@ func (s *story) request(i, r int) {
 func fifty(t *testing.T, n *sim.Network) {
 	const count, members, callers, requests = 50, 10, 20, 75
 	s := newStory(t, n, count)
-	s.start(0)
-	for i := 1; i < count; i++ {
-		n.Go(name(i), func() {
-			s.start(i)
-			if i <= members {
-				s.serve(i)
-			}
-		})
-	}
+	s.startAll(members)
 	n.Run(2 * time.Second)
 
 	var calls sync.WaitGroup

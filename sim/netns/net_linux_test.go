@@ -56,6 +56,16 @@ func (s *story) start(name string) play.Participant {
 	return p
 }
 
+// twoNodes is a story of two nodes on a slow link, of which b answers.
+func twoNodes(t *testing.T, m Mode) (s *story, a, b play.Participant) {
+	t.Helper()
+	s = newStory(t, m, slowLink())
+	a, b = s.start("a"), s.start("b")
+	s.serve(b, "b")
+	s.answers(a, "b")
+	return s, a, b
+}
+
 // serve has a node answer with its name.
 func (s *story) serve(p play.Participant, name string) {
 	s.Helper()
@@ -157,10 +167,7 @@ func TestRequestsCrossTheNetwork(t *testing.T) {
 // once, and the next life has the peer id of the last one.
 func TestACrashIsSeenAndARestartIsTheSamePeer(t *testing.T) {
 	everyMode(t, func(t *testing.T, m Mode) {
-		s := newStory(t, m, slowLink())
-		a, b := s.start("a"), s.start("b")
-		s.serve(b, "b")
-		s.answers(a, "b")
+		s, a, b := twoNodes(t, m)
 		peer := b.Peer()
 		swiftly(t, time.Second, "to miss b", func() time.Duration { // silence would take longer
 			s.apply("crash", "b")
@@ -186,10 +193,7 @@ func TestACrashIsSeenAndARestartIsTheSamePeer(t *testing.T) {
 // nothing, until its deadline; and that the node works after a restart.
 func TestSilenceIsNotSeen(t *testing.T) {
 	everyMode(t, func(t *testing.T, m Mode) {
-		s := newStory(t, m, slowLink())
-		a, b := s.start("a"), s.start("b")
-		s.serve(b, "b")
-		s.answers(a, "b")
+		s, a, b := twoNodes(t, m)
 		// From three beats after the last byte on a knows. A machine that is too
 		// slow to ask before that proves nothing: it is tried again.
 		const knows = 1200 * time.Millisecond
@@ -239,10 +243,7 @@ func TestACutSeparatesUntilItHeals(t *testing.T) {
 // goes on when it is calm.
 func TestAPausedNodeGoesOn(t *testing.T) {
 	everyMode(t, func(t *testing.T, m Mode) {
-		s := newStory(t, m, slowLink())
-		a, b := s.start("a"), s.start("b")
-		s.serve(b, "b")
-		s.answers(a, "b")
+		s, a, _ := twoNodes(t, m)
 		s.apply("pause", "b")
 		_, err := s.ask(a, 500*time.Millisecond)
 		require.Error(t, err)
@@ -291,10 +292,7 @@ func TestStopDrains(t *testing.T) {
 // connect again.
 func TestACorruptByteBreaksALink(t *testing.T) {
 	everyMode(t, func(t *testing.T, m Mode) {
-		s := newStory(t, m, slowLink())
-		a, b := s.start("a"), s.start("b")
-		s.serve(b, "b")
-		s.answers(a, "b")
+		s, a, b := twoNodes(t, m)
 		session := func() uint64 {
 			status, err := a.Status(t.Context())
 			require.NoError(t, err)
