@@ -98,8 +98,9 @@ func TestOutcomesCrossTheNetwork(t *testing.T) {
 	network := newNetwork(t)
 	a := start(t, network, nil)
 	b := start(t, network, nil, a)
-	var ended atomic.Int64
+	var began, ended atomic.Int64
 	stuck := patterns.HandlerFunc(func(ctx context.Context, _ *patterns.Request) (patterns.Message, error) {
+		began.Add(1)
 		<-ctx.Done()
 		ended.Add(1)
 		return patterns.Message{}, ctx.Err()
@@ -122,23 +123,20 @@ func TestOutcomesCrossTheNetwork(t *testing.T) {
 		_, err := b.Request(ctx, "stuck", patterns.Message{})
 		first <- err
 	}()
-	running := func(want int) {
-		until(t, func() bool {
-			for _, q := range a.Status().Queues {
-				if q.Cluster == "stuck" && q.Running == want {
-					return true
-				}
-			}
-			return false
-		})
-	}
-	running(1)
+	until(t, func() bool { return began.Load() == 1 }) // what is cancelled before that never runs
 	_, err = b.Request(t.Context(), "stuck", patterns.Message{})
 	require.ErrorIs(t, err, patterns.ErrOverloaded)
 	cancel()
 	require.Equal(t, &patterns.DeadlineError{Cause: context.Canceled, MaybeRan: true}, <-first)
 	until(t, func() bool { return ended.Load() == 1 }) // the handler was told
-	running(0)
+	until(t, func() bool { // its place is free
+		for _, q := range a.Status().Queues {
+			if q.Cluster == "stuck" && q.Running == 0 {
+				return true
+			}
+		}
+		return false
+	})
 
 	const short = time.Second // long enough to get there
 	begin := time.Now()
