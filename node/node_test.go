@@ -129,7 +129,7 @@ func TestOutcomesCrossTheNetwork(t *testing.T) {
 	cancel()
 	require.Equal(t, &patterns.DeadlineError{Cause: context.Canceled, MaybeRan: true}, <-first)
 	until(t, func() bool { return ended.Load() == 1 }) // the handler was told
-	until(t, func() bool { // its place is free
+	until(t, func() bool {                             // its place is free
 		for _, q := range a.Status().Queues {
 			if q.Cluster == "stuck" && q.Running == 0 {
 				return true
