@@ -13,7 +13,8 @@
 // # Data path
 //
 //  1. Whoever has something to say fills in a frame type and gives it to a
-//     [Sender], which encodes it behind what is queued already.
+//     [Sender], which encodes it behind what is queued already. Who finds no
+//     room may stand in line; whoever makes room serves the line, in its order.
 //  2. Sender.Run, on the writer goroutine of the connection, takes all that is
 //     queued and writes it in one system call. Behind that it takes what the
 //     channels of its [Rota] have, in turns: streams that must not delay others.
