@@ -123,12 +123,17 @@ func TestLimitsHoldOnBothSides(t *testing.T) {
 }
 
 // This test checks that a text for people is cut rather than refused: it must
-// not be the reason why an error is not told.
+// not be the reason why an error is not told. It is not cut within a character,
+// which bindings in other languages would not take for text.
 func TestTextsAreCut(t *testing.T) {
 	b := encoded(t, &session.Error{Reason: session.ReasonSlow, Text: strings.Repeat("x", 1<<20)})
 	f, err := session.Decode(session.KindError, b[5:])
 	require.NoError(t, err)
 	require.Len(t, f.(*session.Error).Text, session.MaxText)
+	b = encoded(t, &session.Error{Reason: session.ReasonSlow, Text: "x" + strings.Repeat("ü", session.MaxText)})
+	f, err = session.Decode(session.KindError, b[5:])
+	require.NoError(t, err)
+	require.Equal(t, "x"+strings.Repeat("ü", session.MaxText/2-1), f.(*session.Error).Text)
 }
 
 // This test checks that what this version does not define is refused, and not

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/arke-mesh/arke/internal/wire/header"
 )
@@ -58,7 +59,10 @@ func (e *encoder) str(what, s string, limit int) {
 
 // text appends what was written for people; it is cut rather than refused.
 func (e *encoder) text(s string) {
-	e.str("text", s[:min(len(s), MaxText)], MaxText)
+	if len(s) > MaxText { // not within a character: bindings may insist on UTF-8
+		s = strings.ToValidUTF8(s[:MaxText], "")
+	}
+	e.str("text", s, MaxText)
 }
 
 func (e *encoder) headers(hs []Header) {
