@@ -18,7 +18,8 @@
 //     something to send (outlet.go).
 //  3. At the other side the goroutine that reads the link finds the tunnel and
 //     puts the chunk into its queue, if there was credit for it (window.go). A
-//     message of one chunk is never copied.
+//     message of one chunk is never copied, unless it is short and for a relay,
+//     whose memory for it goes round (buffers.go).
 //  4. Receive takes chunks until the message is whole, ReceiveTo hands on each as
 //     it comes. What was taken is given back as credit, a quarter of a window at
 //     a time. A window whose reader keeps up doubles, as far as the node's budget
@@ -43,7 +44,8 @@
 //     all of it when Receive returns io.EOF.
 //   - What came and was not received is bounded by the windows, whose sum is
 //     bounded by Config.BufferBytes. What waits for a lane is bounded there, and
-//     by 1 MiB per peer for those who can't wait. One tunnel never fills a lane.
+//     by 1 MiB, or one message, per peer for those who can't wait. One tunnel never
+//     fills a lane.
 //   - A peer that sends without credit, or behind its end, loses the tunnel.
 //   - Every frame of a sealed tunnel is sealed by the end that says it, for that
 //     tunnel (security.Stream). Chunks and ends are numbered together: what is left
@@ -61,8 +63,9 @@
 //
 // An idle tunnel takes 1.5 KB of heap, both ends together, and no goroutine
 // (TestTenThousandIdleTunnels). A message of one chunk costs no allocation beside
-// the body that the link's reader makes; that of a long chunk is read into again
-// once ReceiveTo has written it, or a relay has passed it on. One tunnel between two nodes on
+// the body that the link's reader makes, and none if it is short and for a relay;
+// that of a long chunk is read into again once ReceiveTo has written it, or a relay
+// has passed it on. One tunnel between two nodes on
 // loopback, beside a bare libp2p stream in the same run (go run ./tests/measure
 // -only tunnel; two cores that were busy otherwise, too):
 //
