@@ -6,7 +6,6 @@ package conn_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -19,10 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/internal/simnet"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/tunnel/conn"
-	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim"
 )
 
@@ -33,26 +31,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func pipe(t *testing.T, h func(c *conn.Conn) error, f func(t *testing.T, c *conn.Conn, n *sim.Network)) {
 	t.Helper()
 	sim.Run(t, sim.Config{}, func(t *testing.T, n *sim.Network) {
-		file, err := security.GenerateNetworkFile("pipe", rand.NewChaCha8(sha256.Sum256(nil)))
-		require.NoError(t, err)
-		var nodes []*node.Node
-		for _, name := range []string{"a", "b"} {
-			seam := n.Seam(name)
-			cfg := node.Config{Network: file, Seam: &seam, Incarnation: n.Incarnation(name)}
-			if name != "a" {
-				cfg.Seeds = []string{"a:4001"}
-			}
-			started, err := node.New(cfg)
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, started.Close()) })
-			require.NoError(t, started.Start(t.Context()))
-			nodes = append(nodes, started)
-		}
-		_, err = nodes[1].Serve(t.Context(), "pipe", patterns.Service{Tunnel: func(ctx context.Context, t patterns.Tunnel) error {
+		nodes := simnet.New(t, n, "pipe")
+		caller, host := nodes.Start("a"), nodes.Start("b")
+		_, err := host.Serve(t.Context(), "pipe", patterns.Service{Tunnel: func(ctx context.Context, t patterns.Tunnel) error {
 			return h(conn.New(t))
 		}}, patterns.Limits{})
 		require.NoError(t, err)
-		opened, err := nodes[0].OpenTunnel(t.Context(), "pipe", patterns.Message{}, patterns.WaitForMember())
+		opened, err := caller.OpenTunnel(t.Context(), "pipe", patterns.Message{}, patterns.WaitForMember())
 		require.NoError(t, err)
 		f(t, conn.New(opened), n)
 	})

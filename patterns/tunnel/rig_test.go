@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tunnel
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/security"
+)
+
+// rig is an opener's engine with a link whose other side is the test.
+type rig struct {
+	t      testing.TB
+	engine *Engine
+	link   *testLink
+	hears  map[wire.Kind]func(request.Link, []byte)
+	events func(overlay.PeerEvent)
+	keys   *security.Cluster
+	// before is called when the engine asks a member, and may put frames in.
+	before func(o wire.TunnelOpen)
+	answer error
+}
+
+type sentFrame struct {
+	lane overlay.Lane
+	kind wire.Kind
+	body []byte
+}
+
+// testLink notes what is sent.
+type testLink struct {
+	mu      sync.Mutex
+	session uint64
+	full    bool // no room in lane bulk, nor in ctl
+	room    chan struct{}
+	sent    []sentFrame
+	quiet   bool // notes nothing
+	held    int
+}
+
+func (l *testLink) Peer() peer.ID { return farPeer }
+
+func (l *testLink) Suspect() bool { return false }
+
+func (l *testLink) Open([]string) {}
+
+func (l *testLink) LocalTime(uint64) time.Time { return time.Time{} }
+
+func (l *testLink) Session() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.session
+}
+
+func (l *testLink) Hold() func() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.held--
+	}
+}
+
+func (l *testLink) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
+	return l.SendWait(context.Background(), lane, k, parts...)
+}
+
+func (l *testLink) SendLater(overlay.Lane, wire.Kind, func(uint64, error), ...[]byte) (func() bool, error) {
+	panic("BUG: tunnels wait themselves")
+}
+
+func (l *testLink) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.full {
+		room := l.room
+		l.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			l.mu.Lock()
+			return 0, ctx.Err()
+		}
+		l.mu.Lock()
+	}
+	if l.session == 0 {
+		return 0, overlay.ErrLinkDown
+	}
+	if !l.quiet {
+		l.sent = append(l.sent, sentFrame{lane, k, bytes.Join(parts, nil)})
+	}
+	return l.session, nil
+}
+
+// fill takes the lanes' room away, empty gives it back.
+func (l *testLink) fill() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.full, l.room = true, make(chan struct{})
+}
+
+func (l *testLink) empty() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.full = false
+	close(l.room)
+}
+
+// frames returns what was sent since the last call.
+func (l *testLink) frames() []sentFrame {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := l.sent
+	l.sent = nil
+	return out
+}
+
+// rig implements request.Links.
+func (r *rig) Self() peer.ID { return "opener" }
+
+func (r *rig) Link(peer.ID) request.Link { return r.link }
+
+func (r *rig) LinkTime(time.Time) uint64 { return 0 }
+
+func (r *rig) Subscribe(f func(overlay.PeerEvent)) { r.events = f }
+
+func (r *rig) HandleLent(k wire.Kind, h func(request.Link, []byte) bool) {
+	r.Handle(k, func(l request.Link, body []byte) { h(l, body) })
+}
+
+func (r *rig) Handle(k wire.Kind, h func(request.Link, []byte)) {
+	r.hears[k] = h
+}
+
+// inRig runs f with a rig, in virtual time.
+func inRig(t *testing.T, sealed bool, f func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, newRig(t, sealed)) })
+}
+
+func newRig(t testing.TB, sealed bool) *rig {
+	r := &rig{t: t, link: &testLink{session: 5}, hears: make(map[wire.Kind]func(request.Link, []byte))}
+	network, err := security.NewNetwork(security.NetworkFile{
+		Name: "test", ID: security.NetworkID{1}, Keys: []security.KeyVersion{{Version: 1, Key: security.Key{1}}},
+	})
+	require.NoError(t, err)
+	r.keys = network.Cluster("pipe")
+	cfg := Config{
+		Links: r, Ask: r.ask, Keys: func(string) *security.Cluster { return r.keys },
+		Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: overlay.NewWorkers(100), Incarnation: 3,
+	}
+	if sealed {
+		cfg.Seal = request.SealAlways
+	}
+	r.engine, err = New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, r.engine.Close())
+		require.NoError(t, cfg.Exec.(*overlay.Workers).Close())
+	})
+	return r
+}
+
+// ask answers for the member.
+func (r *rig) ask(_ context.Context, a request.Ask) (request.Answer, error) {
+	o, err := wire.DecodeTunnelOpen(a.Message.Body)
+	require.NoError(r.t, err)
+	if r.before != nil {
+		r.before(o)
+	}
+	accept := wire.TunnelAccept{Credit: firstWindow}
+	if len(o.Stream) > 0 {
+		accept.Salt = salt
+	}
+	return request.Answer{
+		Message: patterns.Message{Body: accept.AppendTo(nil)}, Session: 5,
+		Member: &cluster.Member{ID: 1, Peer: farPeer, Incarnation: 4, MaxMessage: 1 << 20},
+	}, r.answer
+}
+
+// hear has the engine get a frame of the member.
+func (r *rig) hear(k wire.Kind, body []byte) { r.hears[k](r.link, body) }
+
+func (r *rig) data(id uint64, payload []byte, last bool) {
+	m := wire.TunnelData{ID: id, Payload: payload}
+	if last {
+		m.Flags = wire.FlagLast
+	}
+	r.hear(wire.KindTunnelData, m.AppendTo(nil))
+}
+
+func (r *rig) open() *Tunnel {
+	t, err := r.engine.Open(context.Background(), "pipe", patterns.Message{}, patterns.RequestOptions{})
+	require.NoError(r.t, err)
+	frames := r.link.frames()
+	require.Len(r.t, frames, 1)
+	require.Equal(r.t, wire.KindTunnelCredit, frames[0].kind, "the opener says a word")
+	return t.(*Tunnel)
+}
