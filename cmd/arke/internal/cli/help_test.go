@@ -14,7 +14,7 @@ func TestHelpSaysHowACommandEnds(t *testing.T) {
 	// This test reads the help of each command that speaks a pattern: it has an
 	// example and the exit statuses, and --json where there is something to print.
 	for command, printsJSON := range map[string]bool{
-		"request": true, "survey": true, "push": true, "broadcast": true, "publish": true, "subscribe": true,
+		"request": true, "survey": true, "push": true, "broadcast": true, "publish": true, "subscribe": true, "members": true, "status": true,
 		"relay": false, "serve": false, "tunnel": false, "expose": false, "forward": false,
 		"bench request": true, "bench survey": true, "bench publish": true, "bench tunnel": true,
 	} {

@@ -25,7 +25,8 @@ func (a App) members() *cobra.Command {
 		Long: `List who serves a cluster now, as its callers on this machine see it.
 
 A state other than live means that callers leave the member out for a while.
-Exit status 3: nobody serves it.`,
+Exit status: 0 there are some, 3 nobody serves it, 5 unreachable,
+8 unauthorized, 1 anything else.`,
 		Example: `  arke members zones
   arke members zones --json | jq -r .peer`,
 		Args: calling(1),

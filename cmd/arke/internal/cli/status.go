@@ -26,6 +26,10 @@ func (a App) status() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the relay: its peers, links, clusters, clients, queues, and drops",
+		Long: `Show the relay: its peers, links, clusters, clients, queues, and drops. Counters
+begin with the relay; --json has more of them.
+
+Exit status: 0 it answered, 5 no relay, 8 unauthorized, 1 anything else.`,
 		Example: `  arke status
   arke status --json | jq '.links[].peer'`,
 		Args: positional(0, 0),
