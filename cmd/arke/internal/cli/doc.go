@@ -15,12 +15,22 @@
 //  4. Its error says to which cluster, topic or relay it belongs; explain makes
 //     one line of it, and exitCode the status.
 //
+// What is served to others (relay, serve, expose, forward) goes on when nobody
+// reads the output any more; every other command ends then.
+//
 // # Output
 //
 // What a command was asked for goes to standard output: a reply's bytes
 // unchanged, a table, or with --json one JSON object per line. Progress and
 // logs go to standard error, and so does the one line that says what went
 // wrong and what to do next.
+//
+// With --json a failure is an object on standard output, too: either the
+// command's own, or one with "outcome" and "error". Outcomes are named as package
+// outcome does; "accepted" is that of what went well and has no reply by nature.
+// Members are "member", nodes "peer"; times are in microseconds, "us", of whole
+// runs in "seconds"; a body that is no text is "body_base64". Wrong usage is told
+// on standard error only.
 //
 // # Exit status
 //
