@@ -19,11 +19,12 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 )
 
-// settle waits until every node knows every other one.
+// settle waits until every node knows every other one. It looks seldom: looking
+// takes processor time from those who shake hands.
 func settle(t testing.TB, nodes ...*node) {
 	t.Helper()
 	for _, n := range nodes {
-		require.Eventually(t, func() bool { return n.Router().Size() >= len(nodes)-1 }, waitLimit, time.Millisecond,
+		require.Eventually(t, func() bool { return n.Router().Size() >= len(nodes)-1 }, waitLimit, 20*time.Millisecond,
 			"a table did not fill")
 	}
 }
