@@ -144,6 +144,10 @@ func (c *course) again(o *outgoing, left []*receiver) []*receiver {
 func (c *course) giveUp(left []*receiver) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.leaveOut(left)
+}
+
+func (c *course) leaveOut(left []*receiver) {
 	for _, r := range left {
 		r.number++
 		r.passBy(1)
@@ -277,8 +281,12 @@ func (c *course) detour(rs []*receiver) {
 	c.broken = true
 }
 
-// plant makes the tree of rs.
+// plant makes the tree of rs, after what was sent through the one before has
+// gone to all who may lack it. Those for whom something waits until they are back
+// are left out: what is newer would overtake it on another way.
 func (c *course) plant(rs []*receiver) {
+	c.replay()
+	rs = slices.DeleteFunc(rs, func(r *receiver) bool { return r.pipe(c.e).mayLack() })
 	for _, r := range c.receivers {
 		r.branch, r.index, r.pending = nil, 0, 0
 	}

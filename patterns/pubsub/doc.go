@@ -77,7 +77,10 @@
 //
 // Where messages for many go through the lost link, its head has 250 ms, or
 // until the call fails, to come back; the publisher waits as long, as it may be
-// that it has to choose another way. The leases of a node that are gone because
+// that it has to choose another way. What the head has not acknowledged then goes
+// to those behind it once more, on the new way and with the same numbers
+// (replay.go); the head itself is reached directly until it has what is kept for
+// it. The leases of a node that are gone because
 // its links broke count for that long, and while the pipe keeps for it.
 //
 // Nobody waits for a node that can't be called, or that is suspect: once there
@@ -111,10 +114,13 @@
 //     one group in the order in which they were published.
 //   - Delivered + reported = sent, for every node that listens all the time and
 //     lives. Links that break and come back within 15 s cost it nothing of what
-//     is sent to it directly, as far as 4 MiB go; nor what comes through a tree
-//     if they are back before the hole is given up, after 500 ms. The size of a
-//     gap is exact where all subscriptions of the node in that group want the
-//     same, else an upper bound (Gap.Exact).
+//     is sent to it directly, as far as 4 MiB go; nor, through a tree, if the
+//     link is the publisher's, or leads to a forwarder before it. Of its own link
+//     to the forwarder before it the tree knows nothing: if that is not back
+//     before the hole is given up, after 500 ms, what was on it is reported if
+//     there is another tree meanwhile. The size of a gap is exact where all
+//     subscriptions of the node in that group want the same, else an upper bound
+//     (Gap.Exact).
 //   - What was given to a queue's last subscription on a node before publishers
 //     knew that it ends is still delivered by it (group.retire). Nobody else gets
 //     what is given to a node that dies.

@@ -52,7 +52,11 @@ func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
 func (e *Engine) reached(p peer.ID, q *pipe) {
 	for _, c := range e.allCourses() {
 		c.mu.Lock()
-		if r := c.receivers[p]; r != nil && r.state.told != q.lossCount() {
+		r := c.receivers[p]
+		if r != nil && r.branch == nil {
+			c.stale = true // it may have been left out of the tree
+		}
+		if r != nil && r.state.told != q.lossCount() {
 			r.state.told = q.lossCount()
 			if r.branch != nil && r.index < 0 {
 				c.remind(r.branch)
@@ -83,6 +87,7 @@ func (e *Engine) unreached(p peer.ID) {
 				r.state.doubted = e.now()
 				c.regrow()
 			}
+			c.stale = c.stale || r.branch == nil && !r.pipe(e).mayLack()
 			if r.number > 0 && r.state.gone == 0 && (r.branch == nil || r.index < 0) {
 				r.pipe(e).want(r.addrs)
 			}
@@ -100,8 +105,11 @@ func (e *Engine) complainOf(p peer.ID) {
 		lost := false
 		for _, b := range g.branches {
 			if b.head.peer == p {
-				b.known = false
 				lost = lost || len(b.stops) > 0
+				b.known = false
+				if len(b.stops) > 0 && !g.void {
+					g.replay(b)
+				}
 				if b.head.number > 0 && !g.void {
 					b.head.pipe(e).want(b.head.addrs)
 				}

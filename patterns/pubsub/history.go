@@ -78,13 +78,25 @@ func (h *history) record(incarnation uint64, k wire.Kind, parts ...[]byte) {
 }
 
 // oldest returns the first frame that waits. It is valid until the next call.
-func (h *history) oldest() kept {
+func (h *history) oldest() kept { return h.frame(h.mark) }
+
+func (h *history) frame(at uint64) kept {
 	var head [keptHead]byte
-	a, b := h.read(h.mark, keptHead)
+	a, b := h.read(at, keptHead)
 	copy(head[copy(head[:], a):], b)
 	f := kept{kind: wire.Kind(head[4]), incarnation: binary.BigEndian.Uint64(head[5:])}
-	f.parts[0], f.parts[1] = h.read(h.mark+keptHead, h.length(h.mark))
+	f.parts[0], f.parts[1] = h.read(at+keptHead, h.length(at))
 	return f
+}
+
+// frames goes through all that is kept, the oldest first. They are valid until
+// the next call of another method.
+func (h *history) frames(yield func(kept) bool) {
+	for at := h.head; at != h.tail; at += uint64(keptHead + h.length(at)) {
+		if !yield(h.frame(at)) {
+			return
+		}
+	}
 }
 
 // sent notes that the first frame that waits was sent.

@@ -168,12 +168,23 @@ func (e *Engine) forward(l Link, source peer.ID, m *wire.Publish) {
 	e.counts.forwarded.Add(1)
 	o := &outgoing{topic: m.Topic, picks: m.Picks, tree: true, near: [2][]byte{m.Tail}, far: [2][]byte{m.Tail}}
 	g.found = g.audience.receivers(g.audience.match(m.Topic), m.Picks, publisher, g.found[:0])
-	g.sort(g.found, true)
+	for _, r := range g.sort(g.found, true) {
+		g.alone(r, o.near)
+	}
 	for _, b := range g.touched {
 		if g.through(o, b) == full {
 			g.skip(b)
 		}
 		b.matched = b.matched[:0]
+	}
+}
+
+// alone sends a message to one that is in no branch any more.
+func (g *leg) alone(r *receiver, parts [2][]byte) {
+	if g.direct(r, parts) == full {
+		r.number++
+		g.e.drops.Inc(dropForward)
+		g.owe(r)
 	}
 }
 
