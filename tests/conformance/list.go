@@ -171,6 +171,7 @@ func verifyNoMethod(t *trial) {
 	c, err := other.receive(t.context(), t.Member, t.to, r, patterns.Limits{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
+	t.isListed()
 	var remote *patterns.RemoteError
 	require.ErrorAs(t, t.send(t.context(), patterns.Message{}), &remote)
 	require.Equal(t, patterns.CodeNoMethod, remote.Code)

@@ -44,7 +44,22 @@ func (t *trial) receive(r *receiver, l patterns.Limits) closer {
 		defer cancel()
 		require.NoError(t, c.Close(ctx))
 	})
+	t.isListed()
 	return c
+}
+
+// isListed waits until the caller knows of the trial's member: a call waits two
+// seconds for that, which a busy machine may need more than. Topics have none.
+func (t *trial) isListed() {
+	t.Helper()
+	if t.face.promise().topics {
+		return
+	}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		all, err := t.Caller.Members(t.context(), t.to)
+		require.NoError(c, err)
+		require.Len(c, all, 1)
+	}, patience, tick)
 }
 
 // send sends from the caller.
@@ -58,11 +73,7 @@ func (t *trial) send(ctx context.Context, m patterns.Message) error {
 func (t *trial) isKnown(m patterns.Messenger) {
 	t.Helper()
 	if !t.face.promise().topics {
-		require.EventuallyWithT(t, func(c *assert.CollectT) {
-			all, err := t.Caller.Members(t.context(), t.to)
-			require.NoError(c, err)
-			require.Len(c, all, 1)
-		}, patience, tick)
+		t.isListed()
 		return
 	}
 	probe := newReceiver(true)
