@@ -41,20 +41,18 @@ func TestALongCutFromAForwarderCostsNobodyBehindItAMessage(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				h.publish("news.world", 0, 1, 100, time.Second)
 				sent := 1
-				for range 2 {
-					cut := h.forwarders(4)
-					if broken {
-						for _, to := range cut {
-							n.Corrupt("n0", to)
-						}
+				cut := h.forwarders(4)
+				if broken {
+					for _, to := range cut {
+						n.Corrupt("n0", to)
 					}
-					h.publish("news.world", sent, 3, 2000, 5*time.Millisecond) // on its way
-					n.Partition([]string{"n0"}, cut)
-					h.publish("news.world", sent+3, 300, 2000, 50*time.Millisecond)
-					sent += 303
-					n.Heal()
-					time.Sleep(15 * time.Second)
 				}
+				h.publish("news.world", sent, 3, 2000, 5*time.Millisecond) // on its way
+				n.Partition([]string{"n0"}, cut)
+				h.publish("news.world", sent+3, 300, 2000, 50*time.Millisecond)
+				sent += 303
+				n.Heal()
+				time.Sleep(15 * time.Second)
 				delivered, reported, slowest := h.check(uint64(sent))
 				t.Logf("delivered %d, reported %d, slowest %v", delivered, reported, slowest)
 				require.Zero(t, reported)
