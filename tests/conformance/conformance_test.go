@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/node"
@@ -65,7 +66,8 @@ func (c *country) attached(t *testing.T) patterns.Messenger {
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	require.NoError(t, a.Start(ctx))
+	// On a busy machine one attempt to attach may take longer than it may.
+	require.EventuallyWithT(t, func(c *assert.CollectT) { require.NoError(c, a.Start(ctx)) }, time.Minute, 20*time.Millisecond)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	return a
 }
