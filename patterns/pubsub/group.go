@@ -31,6 +31,8 @@ type group struct {
 	version uint64                   // guarded by mu; of wanted
 	acked   uint64                   // guarded by mu; the version that the lease carries
 	told    []wire.Interest          // guarded by mu; what the lease says
+	next    []wire.Interest          // guarded by mu; what the next one will say …
+	telling bool                     // guarded by mu; … which is being registered
 	coarse  int                      // guarded by mu; of so many interests it says less, but more than enough; 0 = of none
 	changed int64                    // guarded by mu; when version changed
 	running bool                     // guarded by mu; a worker renews the lease, or will
@@ -142,7 +144,7 @@ func (g *group) addLocked(k interestKey) (since uint64, err error) {
 	}
 	w := &want{count: 1}
 	g.wanted[k] = w
-	if !g.running && k.queue == "" && covered(g.told, k.pattern) {
+	if k.queue == "" && covered(g.told, k.pattern) && (!g.telling || covered(g.next, k.pattern)) {
 		g.changed = g.e.now()
 		return 0, nil // it is within a coarser one
 	}

@@ -68,3 +68,31 @@ func TestALeaseBecomesFinerWhenPatternsGo(t *testing.T) {
 		require.NoError(t, l.Close())
 	})
 }
+
+func TestWhatALeaseCoversDoesNotWaitForTheNext(t *testing.T) {
+	// This test subscribes while a lease is being renewed, which takes long where
+	// it says much: whoever is within what both say is there at once, and has
+	// nothing registered. Twenty thousand that waited made as many renewals.
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t)
+		r := &roster{}
+		l.cfg.Directory = r
+		subscribe := func(pattern string) time.Duration {
+			begun := time.Now()
+			_, err := l.Engine.Subscribe(t.Context(), pattern, make(catcher, 10), patterns.SubscribeOptions{})
+			require.NoError(t, err)
+			return time.Since(begun)
+		}
+		subscribe("news.*")
+		r.slow(time.Second)
+		go subscribe("news.a.b")
+		time.Sleep(500 * time.Millisecond)
+		require.Zero(t, subscribe("news.c"))
+		require.Greater(t, subscribe("news.c.d"), time.Second, "the lease before does not cover it, nor does the next one")
+		require.Equal(t, 3, r.registered())
+		time.Sleep(time.Minute)
+		require.Equal(t, 3, r.registered())
+		require.Subset(t, r.told(), []wire.Interest{{Pattern: "news.*"}, {Pattern: "news.a.b"}, {Pattern: "news.c.d"}})
+		require.NoError(t, l.Close())
+	})
+}

@@ -72,11 +72,13 @@ func (g *group) renew() {
 				coarse = len(all)
 			}
 		}
+		g.telling, g.next = true, interests
 		g.mu.Unlock()
 
 		member, err := g.replace(interests, old)
 
 		g.mu.Lock()
+		g.telling, g.next = false, nil
 		if err == nil {
 			g.acked, g.member, g.told, g.coarse = version, member, interests, coarse
 		}

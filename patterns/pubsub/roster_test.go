@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
@@ -20,6 +21,7 @@ type roster struct {
 	last  []wire.Interest
 	view  cluster.View
 	fails int // registrations that are refused still
+	takes time.Duration
 }
 
 func (r *roster) Watch(string) Watch { return sight{r} }
@@ -27,6 +29,11 @@ func (r *roster) Watch(string) Watch { return sight{r} }
 func (r *roster) Register(_ context.Context, name string, c cluster.Registration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if takes := r.takes; takes > 0 {
+		r.mu.Unlock()
+		time.Sleep(takes)
+		r.mu.Lock()
+	}
 	if r.fails--; r.fails >= 0 {
 		return cluster.ErrRefused
 	}
@@ -51,6 +58,18 @@ func (r *roster) refuse(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fails = n
+}
+
+func (r *roster) slow(takes time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.takes = takes
+}
+
+func (r *roster) registered() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.names)
 }
 
 func (r *roster) told() []wire.Interest {
