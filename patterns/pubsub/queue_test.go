@@ -104,7 +104,7 @@ func TestWhoLeavesAQueueTakesWhatWasOnTheWay(t *testing.T) {
 		time.Sleep(time.Second)
 		have := map[int]int{}
 		for _, g := range all {
-			for _, n := range g.got {
+			for _, n := range g.numbers() {
 				have[n]++
 			}
 		}

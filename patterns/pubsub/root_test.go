@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -184,6 +185,12 @@ func (g *guest) ServePublication(p *patterns.Publication) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.got = append(g.got, int(binary.BigEndian.Uint64(p.Body)))
+}
+
+func (g *guest) numbers() []int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.got)
 }
 
 func (g *guest) ServeGap(gap patterns.Gap) {
