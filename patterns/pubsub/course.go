@@ -133,7 +133,7 @@ func (c *course) again(o *outgoing, left []*receiver) []*receiver {
 		}
 	}
 	if o.tree && o.epoch != c.epoch && len(here) > 0 {
-		c.detour(here)
+		c.detour(here, fanOut)
 		o.epoch = c.epoch
 	}
 	return c.distribute(o, here)
@@ -270,21 +270,23 @@ func (c *course) grow() {
 			rs = append(rs, r)
 		}
 	}
-	c.plant(rs)
+	c.plant(rs, fanOut)
 	c.broken, c.stale, c.loose, c.built = false, false, 0, now
 }
 
 // detour makes a tree of those alone who have not got a message that others
-// got through the tree before. The next message needs another one.
-func (c *course) detour(rs []*receiver) {
-	c.plant(slices.DeleteFunc(slices.Clone(rs), func(r *receiver) bool { return r.state.gone != 0 }))
+// got through the tree before, with so many branches. The next message needs
+// another one.
+func (c *course) detour(rs []*receiver, fan int) {
+	c.plant(slices.DeleteFunc(slices.Clone(rs), func(r *receiver) bool { return r.state.gone != 0 }), fan)
 	c.broken = true
 }
 
-// plant makes the tree of rs, after what was sent through the one before has
-// gone to all who may lack it. Those for whom something waits until they are back
-// are left out: what is newer would overtake it on another way.
-func (c *course) plant(rs []*receiver) {
+// plant makes the tree of rs, of so many branches, after what was sent through
+// the one before has gone to all who may lack it. Those for whom something waits
+// until they are back are left out: what is newer would overtake it on another
+// way.
+func (c *course) plant(rs []*receiver, fan int) {
 	c.replay()
 	rs = slices.DeleteFunc(rs, func(r *receiver) bool { return r.pipe(c.e).mayLack() })
 	for _, r := range c.receivers {
@@ -306,7 +308,7 @@ func (c *course) plant(rs []*receiver) {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.hash*(c.e.hash|1), b.hash*(c.e.hash|1)), cmp.Compare(a.peer, b.peer))
 	})
 	c.epoch++
-	c.branches = grow(rs, fanOut)
+	c.branches = grow(rs, fan)
 	c.e.counts.trees.Add(1)
 }
 

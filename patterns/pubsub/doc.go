@@ -78,10 +78,11 @@
 // Where messages for many go through the lost link, its head has 250 ms, or
 // until the call fails, to come back; the publisher waits as long, as it may be
 // that it has to choose another way. What the head has not acknowledged then goes
-// to those behind it once more, on the new way and with the same numbers
-// (replay.go); the head itself is reached directly until it has what is kept for
-// it. The leases of a node that are gone because
-// its links broke count for that long, and while the pipe keeps for it.
+// to those behind it once more, with the same numbers, through one of them that
+// stands in for it: the loss of a head costs the publisher one more copy
+// (replay.go). The head itself is reached directly until it has what is kept for
+// it. The leases of a node that are gone because its links broke count for that
+// long, and while the pipe keeps for it.
 //
 // Nobody waits for a node that can't be called, or that is suspect: once there
 // is no room for it, it goes without.

@@ -121,8 +121,9 @@ func (w *rewound) pass(i int, n uint32) {
 	}
 }
 
-// replay sends what lost heads have not acknowledged through trees of those
-// behind them. There is no other tree any more.
+// replay sends what lost heads have not acknowledged to those behind them, of
+// whom one stands in for the head: a loss costs this node one more copy of each
+// message. There is no other tree any more.
 func (c *course) replay() {
 	var all []*rewound
 	for _, b := range c.branches {
@@ -134,7 +135,7 @@ func (c *course) replay() {
 	}
 	c.branches = nil
 	for _, w := range all {
-		c.detour(w.receivers())
+		c.detour(w.receivers(), 1)
 		w.forth(func(s *resend) {
 			o := &outgoing{topic: s.m.Topic, picks: s.m.Picks, tree: true, epoch: c.epoch, near: s.tail(), far: s.tail()}
 			c.leaveOut(c.distribute(o, s.to))

@@ -88,7 +88,7 @@ func TestTheScenariosOfThePromisesAreThere(t *testing.T) {
 		"lossy-20":   {"delivered == 100%", "completeness == 100%", "unreported == 0", "partial == 0"},
 		"many-crash": {"delivered{close} == 100%", "completeness == 100%", "unreported == 0"},
 		"thousand-subscribers": {
-			"tree_depth <= 3", "publisher_copies <= 16", "publisher_bytes < 70KiB", "egress < 24", "unreported == 0", "delivered > 99%",
+			"tree_depth <= 3", "publisher_copies <= 17", "publisher_bytes < 70KiB", "egress < 24", "unreported == 0", "delivered > 99%",
 		},
 		"root-subscribers": {"delivered{own} == 100%"},
 		"topic-queues":     {"queue_balance < 1.5"},
