@@ -98,7 +98,10 @@ func (c *course) send(o *outgoing, what content, own []wire.Interest, except pee
 	c.use()
 	c.refresh()
 	ins := c.audience.match(o.topic)
-	o.picks = c.picker.pick(ins, own, o.picks)
+	var beyond int
+	if o.picks, beyond = c.picker.pick(ins, own, o.picks); beyond > 0 {
+		c.e.drops.Add(dropQueues, uint64(beyond))
+	}
 	c.found = c.audience.receivers(ins, o.picks, except, c.found[:0])
 	if len(c.found) == 0 {
 		return nil

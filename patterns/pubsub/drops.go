@@ -23,6 +23,7 @@ const (
 	dropNoPath                          // to be forwarded on a path that is not known (any more)
 	dropPath                            // a path beyond the limits
 	dropUnpicked                        // for a queue that has no subscription here any more
+	dropQueues                          // for a queue of more than 1,024 that one message is for
 	dropTooLarge                        // not published: the message is beyond a limit
 	dropSubscriptions                   // refused: MaxSubscriptions are there, or what they say of queues does not fit the lease
 	dropReasons
@@ -33,6 +34,6 @@ func (d dropReason) String() string {
 	return [...]string{
 		"malformed", "unauthorized", "late", "streams", "gap", "unsent", "unconfirmed", "repeated",
 		"earlier_life", "unannounced", "unreachable", "lane_full",
-		"forward", "no_path", "path_refused", "unpicked", "too_large", "subscriptions",
+		"forward", "no_path", "path_refused", "unpicked", "queues", "too_large", "subscriptions",
 	}[d]
 }

@@ -27,8 +27,8 @@ type candidate struct {
 }
 
 // pick appends to dst a pick for each queue among the interests and this node's
-// own.
-func (p *picker) pick(ins []*interest, own []wire.Interest, dst []wire.Pick) []wire.Pick {
+// own, and says for how many of them a message had no room.
+func (p *picker) pick(ins []*interest, own []wire.Interest, dst []wire.Pick) (picks []wire.Pick, beyond int) {
 	p.queues = p.queues[:0]
 	for _, in := range ins {
 		if in.queue != 0 && !slices.Contains(p.queues, in.queue) {
@@ -41,11 +41,16 @@ func (p *picker) pick(ins []*interest, own []wire.Interest, dst []wire.Pick) []w
 		}
 	}
 	for _, q := range p.queues {
-		if node, ok := p.choose(q, ins, own); ok && len(dst) < maxPicks {
+		node, ok := p.choose(q, ins, own)
+		switch {
+		case !ok:
+		case len(dst) < maxPicks:
 			dst = append(dst, wire.Pick{Queue: q, Node: node})
+		default:
+			beyond++
 		}
 	}
-	return dst
+	return dst, beyond
 }
 
 func (p *picker) choose(q uint64, ins []*interest, own []wire.Interest) (node uint64, ok bool) {
