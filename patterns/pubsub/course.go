@@ -119,7 +119,8 @@ func (c *course) use() {
 	if c.used != 0 && now-c.used > int64(ghostTime) {
 		c.session, c.branches = c.e.random.Uint64(), nil
 		for _, r := range c.receivers {
-			r.number, r.branch, r.index, r.pending = 0, nil, 0, 0
+			r.number = 0
+			r.uproot()
 		}
 	}
 	c.used = now
@@ -293,7 +294,7 @@ func (c *course) plant(rs []*receiver, fan int) {
 	c.replay()
 	rs = slices.DeleteFunc(rs, func(r *receiver) bool { return r.pipe(c.e).mayLack() })
 	for _, r := range c.receivers {
-		r.branch, r.index, r.pending = nil, 0, 0
+		r.uproot()
 	}
 	// Whoever has a link to us, and is not in doubt, passes on to others. The
 	// rest is different for each publisher, so that the load is spread.

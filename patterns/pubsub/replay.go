@@ -150,7 +150,7 @@ func (g *leg) replay(b *branch) {
 	w := g.rewind(b)
 	for _, r := range b.stops {
 		if r != nil && r.branch == b {
-			r.branch, r.index, r.pending = nil, 0, 0
+			r.uproot()
 		}
 	}
 	b.stops, b.skips, b.known = nil, nil, false

@@ -56,6 +56,9 @@ func (r *receiver) passBy(n uint64) {
 	r.pending += uint32(min(n, uint64(wire.SkipLeft-1-r.pending)))
 }
 
+// uproot takes r out of the tree, which is no more, or not for it.
+func (r *receiver) uproot() { r.branch, r.index, r.pending = nil, 0, 0 }
+
 // leave takes r out of its branch: it is reached directly from now on. It must
 // not be a head.
 func (r *receiver) leave() {
