@@ -110,7 +110,7 @@ func viewMetrics() []MetricInfo {
 		quantiles("convergence", "time from the loss or the return of a node, or from the end of a fault of links or a pause, until the views that it made wrong were right; one sample for each such event"),
 		[]MetricInfo{
 			{Name: "convergence_last", Unit: Millis, Meaning: "time from the last fault, its end, or the last start of a node until the last moment at which the view of a correct observer was wrong; 0 if none was"},
-			{Name: "zombie_max", Unit: Millis, Meaning: "the longest that an undisturbed observer showed a dead member as live"},
+			{Name: "zombie_max", Unit: Millis, Meaning: "the longest that an undisturbed observer took a dead member to be alive"},
 			{Name: "false_suspicions", Unit: Count, Meaning: "times that an undisturbed observer showed a healthy, reachable member as suspect or unreachable"},
 			{Name: "false_evictions", Unit: Count, Meaning: "times that a healthy, reachable member left the view of an undisturbed observer"},
 			{Name: "members_lost_for_good", Unit: Count, Meaning: "members that live at the end and are missing from the view of a correct observer"},

@@ -46,7 +46,7 @@ func checkers() []checker {
 		{Checker{"ahead", "who sends into a tunnel is never further ahead of who receives than the credit allows"}, checkAhead},
 		{Checker{"queues", "what waits and runs stays within its limits"}, checkQueues},
 		{Checker{"converge", "after the last fault, every correct observer soon sees exactly the live members, until the end"}, checkConverge},
-		{Checker{"zombie", "no undisturbed observer shows a dead member as live for long"}, checkZombie},
+		{Checker{"zombie", "no undisturbed observer takes a dead member to be alive for long"}, checkZombie},
 		{Checker{"forgotten", "no live member is missing from a correct observer's view for good"}, checkForgotten},
 	}
 }

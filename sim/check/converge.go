@@ -3,17 +3,17 @@
 
 package check
 
-// checkConverge: after the last fault every correct observer sees exactly the
-// live members within the bound, and at the end. A member that its observer
-// leaves out for a while because it is slow or failing (ejected) is seen.
+// checkConverge: after the last fault every correct observer takes
+// exactly the live members to be alive (alive.go) within the bound, and at the
+// end.
 func checkConverge(f *facts, m *viewMeasures, d *docket) {
 	for _, w := range m.agreement.wrongs {
-		how := "did not show as live the live"
+		truth := "live"
 		if w.zombie {
-			how = "showed as live the dead"
+			truth = "dead"
 		}
-		d.add(w.when.from, "%s, observing %s, %s %s, until %v, %v after the last fault",
-			f.h.Nodes[w.life].Name, w.cluster, how, w.whom(), w.when.until, minus(w.when.until, f.lastFault))
+		d.add(w.when.from, "%s, observing %s, was wrong about the %s %s, until %v, %v after the last fault",
+			f.h.Nodes[w.life].Name, w.cluster, truth, w.whom(), w.when.until, minus(w.when.until, f.lastFault))
 	}
 	d.total += m.agreement.total - len(m.agreement.wrongs)
 }

@@ -14,7 +14,8 @@
 //     began or ended which registration (facts.go), and when faults disturbed
 //     whom (disturbance.go).
 //  2. Every observer's view of every member is compared with the truth, once
-//     (observation.go, sight.go); what follows from it is collected on the way
+//     (observation.go, sight.go, and alive.go, which defines what a right view
+//     is; ViewHistories tells reports of the same); what follows from it is collected on the way
 //     (viewmeasures.go and the files it names).
 //  3. Metrics are measured (requests.go, latency.go, reroute.go and so on).
 //     catalogue.go lists them all with units and meanings.
@@ -29,9 +30,9 @@
 // is told to leave or is lost. An observer is a node that sends requests to a
 // cluster, as long as it does and 20 s longer, or that has a view of one
 // without ever sending. It sees the members whose nodes hold its keys. It is
-// wrong about one that is live and that it does not show as live or ejected
-// (ejected is its own decision about a slow or failing member), and about one
-// that is dead and that it shows as live.
+// wrong about one that is live and that it does not take to be alive, and about
+// one that is dead and that it does. It takes to be alive whom it shows as live
+// or as ejected (alive.go says why).
 //
 // A publication is due to a subscription that was acknowledged long enough
 // before for every publisher to know, and that lives long enough after it for a

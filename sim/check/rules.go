@@ -29,8 +29,8 @@ type Rules struct {
 	// begin. Default 0.
 	Member time.Duration
 
-	// Zombie is how long an observer that nothing disturbs may show a dead
-	// member as live. Default 5 s.
+	// Zombie is how long an observer that nothing disturbs may take a dead
+	// member to be alive. Default 5 s.
 	Zombie time.Duration
 
 	// Converge is how long the view of a correct observer may be wrong after

@@ -23,8 +23,8 @@ type sight struct {
 	truth  span            // when it was live
 
 	changes []history.View // in order
-	missing []span         // it was live, watched, and shown neither as live nor as ejected
-	zombie  []span         // it was dead, watched, and shown as live
+	missing []span         // it was live, watched, and not taken to be alive
+	zombie  []span         // it was dead, watched, and taken to be alive
 }
 
 // change of what an observer saw, before it is put in order.
@@ -108,13 +108,13 @@ func (f *facts) stranger(cluster, peer string) (since time.Duration, known bool)
 // fill finds out when the observer was wrong.
 func (s *sight) fill(changes []history.View) {
 	s.changes, s.missing, s.zombie = changes, s.missing[:0], s.zombie[:0]
-	var present spans // shown as live or ejected
+	var present spans // taken to be alive
 	for i, v := range changes {
 		until := forever
 		if i+1 < len(changes) {
 			until = changes[i+1].At
 		}
-		if v.State != "live" && v.State != "ejected" {
+		if !alive(v.State) {
 			continue
 		}
 		if n := len(present); n > 0 && present[n-1].until == v.At {
@@ -122,9 +122,7 @@ func (s *sight) fill(changes []history.View) {
 		} else if v.At < until {
 			present = append(present, span{v.At, until})
 		}
-		if v.State == "live" {
-			s.addZombie(span{max(v.At, s.truth.until), until})
-		}
+		s.addZombie(span{max(v.At, s.truth.until), until})
 	}
 	for _, w := range s.when {
 		s.missing = present.cut(w.meet(s.truth), s.missing)

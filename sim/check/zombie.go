@@ -5,7 +5,7 @@ package check
 
 import "time"
 
-// zombies measures how long undisturbed observers show the dead as live.
+// zombies measures how long undisturbed observers take the dead to be alive.
 type zombies struct {
 	longest time.Duration
 	total   int
@@ -29,11 +29,11 @@ func (z *zombies) see(f *facts, s *sight) {
 	}
 }
 
-// checkZombie: no observer shows a dead member as live for longer than the
-// bound, not counting while it was disturbed and the convergence bound after.
+// checkZombie: no observer takes a dead member to be alive for longer than
+// the bound, not counting while it was disturbed and the convergence bound after.
 func checkZombie(f *facts, m *viewMeasures, d *docket) {
 	for _, w := range m.zombies.found {
-		d.add(w.when.from, "%s, observing %s, showed the dead %s as live for %v",
+		d.add(w.when.from, "%s, observing %s, took the dead %s to be alive for %v",
 			f.h.Nodes[w.life].Name, w.cluster, w.whom(), w.when.length())
 	}
 	d.total += m.zombies.total - len(m.zombies.found)
