@@ -12,9 +12,9 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
-	"github.com/arke-mesh/arke/patterns/internal/drop"
 	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/security"
 )

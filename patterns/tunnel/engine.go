@@ -16,10 +16,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/internal/drop"
 	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/request"
 )

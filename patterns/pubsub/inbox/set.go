@@ -11,10 +11,10 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/internal/drop"
 )
 
 const (

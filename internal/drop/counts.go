@@ -9,7 +9,7 @@ import (
 )
 
 // Reason is an enumeration that begins at 0. String returns the name that the
-// status shows; no two reasons of a pattern have the same.
+// status shows; no two reasons of an enumeration have the same.
 type Reason interface {
 	~uint8
 	fmt.Stringer

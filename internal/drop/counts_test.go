@@ -33,7 +33,7 @@ func TestOnlyReasonsThatHaveOccurredAreTold(t *testing.T) {
 }
 
 func TestCopiesCountTogether(t *testing.T) {
-	// Who holds a copy counts for the status of the pattern, too.
+	// Who holds a copy counts for the status of its owner, too.
 	c := New(reasons)
 	held := c
 	held.Inc(full)
