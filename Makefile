@@ -72,7 +72,6 @@ scenarios: build ## every shipped scenario twice, assertions and trace hashes co
 .PHONY: mutants
 mutants: ## which hand-made bugs the shipped scenarios catch; MUTANTS='-bugs x,y' for some
 	@mkdir -p bin
-	go build -trimpath -tags mutants -o bin/arke-mutants ./cmd/arke
 	go run ./sim/mutation/score -program bin/arke-mutants -table sim/mutation/SCORE.md $(MUTANTS)
 
 .PHONY: generate

@@ -10,7 +10,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/security"
 )
@@ -163,7 +162,7 @@ func (a *anchor) down(now time.Time, p peer.ID) {
 	for _, cid := range slices.Clone(g.cids) {
 		b := a.books[cid]
 		for _, l := range slices.Clone(b.leases) {
-			if l.peer == p && !mutant.On(mutant.DeadLeaseKept) {
+			if l.peer == p {
 				a.remove(b, l)
 				b.orphaned = now
 			}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
@@ -31,7 +30,7 @@ func (a *anchor) register(now time.Time, from peer.ID, m *registerMsg) {
 // the proof is checked, which costs more.
 func (a *anchor) admitLease(from peer.ID, m *registerMsg) wire.Refusal {
 	g := a.guests[from]
-	if g != nil && m.incarnation < g.incarnation && !mutant.On(mutant.OldIncarnationWins) {
+	if g != nil && m.incarnation < g.incarnation {
 		return wire.Refusal_STALE
 	}
 	b := a.books[m.cid]
@@ -106,7 +105,7 @@ func (a *anchor) unregister(_ time.Time, from peer.ID, m *unregisterMsg) {
 // incarnation has restarted, whether or not the old link's end was noticed.
 func (a *anchor) dropOlder(p peer.ID, incarnation uint64) {
 	g := a.guests[p]
-	if g == nil || g.leases == 0 || incarnation <= g.incarnation || mutant.On(mutant.OldIncarnationWins) {
+	if g == nil || g.leases == 0 || incarnation <= g.incarnation {
 		return
 	}
 	for _, cid := range slices.Clone(g.cids) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 )
 
@@ -36,9 +35,6 @@ type opinion struct {
 // it can as soon as possible: co-anchors are asked while somebody watches a
 // cluster without leases.
 func (a *anchor) judge(now time.Time, b *book) bool {
-	if mutant.On(mutant.EmptyTooSoon) {
-		return true
-	}
 	b.nextCheck = time.Time{}
 	if consults := len(b.watchers) > 0 && len(b.leases) == 0; consults != b.consults {
 		b.consults = consults

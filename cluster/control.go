@@ -9,7 +9,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -117,9 +116,7 @@ func (c *control) tick(now time.Time) {
 	c.spread(now)
 	c.finder.tick(now)
 	for _, name := range c.calendar.tick(now) {
-		if !mutant.On(mutant.EpochTurnMissed) {
-			c.registrar.turned(now, name)
-		}
+		c.registrar.turned(now, name)
 		c.lookout.turned(now, name)
 	}
 	c.registrar.tick(now)

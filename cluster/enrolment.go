@@ -9,7 +9,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
@@ -143,9 +142,6 @@ func (r *registrar) matchAnchors(e *enrolment) {
 	for _, a := range e.attaches {
 		a.old = !e.ring.isAnchor(a.peer)
 	}
-	if e.member.acknowledged && mutant.On(mutant.MembersStayBehind) {
-		return
-	}
 	for _, p := range e.ring.anchors {
 		if e.at(p) == nil {
 			e.attaches = append(e.attaches, &attach{peer: p})
@@ -199,7 +195,7 @@ func (r *registrar) breakOld(now time.Time, e *enrolment, standing bool) {
 
 // unregister ends the lease at one anchor.
 func (r *registrar) unregister(e *enrolment, a *attach) {
-	if (a.state == attachSent || a.state == attachHeld) && !mutant.On(mutant.FarewellForgotten) {
+	if a.state == attachSent || a.state == attachHeld {
 		r.out.send(a.peer, &unregisterMsg{cid: e.cid, member: e.member.record.member})
 	}
 	r.release(e, a)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -137,9 +136,6 @@ func (f *finder) update(now time.Time, g *ring) {
 // tableChanged takes in that the routing table is another one.
 func (f *finder) tableChanged(now time.Time) {
 	f.changed = now
-	if mutant.On(mutant.NeighboursIgnored) {
-		return
-	}
 	for _, g := range f.sorted() {
 		local := f.nearest(overlay.Key(g.cid), nearestCount)
 		if slices.Equal(local, g.local) {

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
-
-	"github.com/arke-mesh/arke/internal/mutant"
 )
 
 // fused is one member as all anchors together see it.
@@ -27,11 +25,7 @@ func fuse(sights []*sight) []*fused {
 	for _, s := range sights {
 		for _, c := range s.sources {
 			for key, l := range c.set {
-				former := newest[key.peer]
-				newest[key.peer] = max(former, l.incarnation)
-				if former != 0 && mutant.On(mutant.OldIncarnationWins) {
-					newest[key.peer] = min(former, l.incarnation)
-				}
+				newest[key.peer] = max(newest[key.peer], l.incarnation)
 				if b := best[key]; b == nil || b.incarnation < l.incarnation {
 					best[key] = l.described
 				}
@@ -71,7 +65,7 @@ func (s *sight) vote(key leaseKey, incarnation uint64) (alive, suspect bool) {
 			lost++
 		}
 	}
-	if listed == 0 || lost >= majority(len(s.ring.anchors)) || lost > 0 && mutant.On(mutant.OneAnchorDecides) {
+	if listed == 0 || lost >= majority(len(s.ring.anchors)) {
 		return false, false
 	}
 	return true, suspect || lost > 0
@@ -102,7 +96,7 @@ func complete(sights []*sight, before bool) bool {
 	for _, s := range sights {
 		told := 0
 		for _, c := range s.sources {
-			if !c.old && c.fresh && (c.settled || before || mutant.On(mutant.WholeTooSoon)) {
+			if !c.old && c.fresh && (c.settled || before) {
 				told++
 			}
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -149,9 +148,6 @@ func (k *lookout) attached(cid security.ClusterID, p peer.ID) bool {
 
 // flagLink shows pickers what our own link to m's node says.
 func (k *lookout) flagLink(m *Member) {
-	if mutant.On(mutant.UnreachableForEver) && m.load.state() == stateUnreachable {
-		return
-	}
 	m.load.setFlag(flagLinkDown, k.reach.lost(m.Peer))
 	m.load.setFlag(flagLinkSuspect, k.reach.suspect(m.Peer))
 }

@@ -3,11 +3,7 @@
 
 package cluster
 
-import (
-	"slices"
-
-	"github.com/arke-mesh/arke/internal/mutant"
-)
+import "slices"
 
 // Policy is a way to choose one member. The numbers are those of
 // patterns.Policy.
@@ -43,9 +39,6 @@ type picking struct {
 // re-established gets its chance.
 func pick(v *View, r PickRequest, now int64, random uint64) *Member {
 	p := picking{now: now, base: v.pool.base.Load(), dice: dice(random), exclude: r.Exclude}
-	if mutant.On(mutant.PickFirst) && len(v.rota.one) > 0 {
-		return p.from(v.rota.one, 0, stateLive)
-	}
 	if r.Policy == PolicySticky {
 		return p.sticky(v.rota.all, r.StickyKey)
 	}

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/arke-mesh/arke/internal/mutant"
 )
 
 // Numbers of ejection.
@@ -139,7 +137,7 @@ func (p *pool) schedule() {
 // claimProbe returns a member whose ejection is over and makes the caller's
 // request the probe that decides about it; nil if none is due.
 func (p *pool) claimProbe(now int64, members []*Member, exclude []MemberID) *Member {
-	if at := p.nextProbe.Load(); at == 0 || now < at || mutant.On(mutant.EjectedForEver) {
+	if at := p.nextProbe.Load(); at == 0 || now < at {
 		return nil
 	}
 	for _, m := range members {

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
-
-	"github.com/arke-mesh/arke/internal/mutant"
 )
 
 // Times of watching.
@@ -72,9 +70,6 @@ func (k *lookout) matchSources(s *sight) {
 	var current []*source
 	for _, p := range s.ring.anchors {
 		c := s.source(p)
-		if c == nil && s.of.view.Known && mutant.On(mutant.WatchersStayBehind) {
-			continue
-		}
 		if c == nil {
 			c = &source{peer: p, set: make(map[leaseKey]listing), lost: make(map[leaseKey]uint64)}
 			k.reach.hold(p)

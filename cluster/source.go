@@ -9,7 +9,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
@@ -136,9 +135,6 @@ func (k *lookout) delta(now time.Time, from peer.ID, m *deltaMsg) {
 		return
 	}
 	c.number, c.settled = m.number, m.settled
-	if mutant.On(mutant.DeltaDropped) {
-		return
-	}
 	for i := range m.upserted {
 		l := &m.upserted[i]
 		if old, ok := c.set[l.leaseKey]; !ok || old.incarnation < l.incarnation {

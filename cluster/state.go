@@ -3,8 +3,6 @@
 
 package cluster
 
-import "github.com/arke-mesh/arke/internal/mutant"
-
 // state is how usable a member is; lower is better.
 type state uint8
 
@@ -44,7 +42,7 @@ func (l *load) state() state {
 		return stateGone
 	case f&flagLinkDown != 0:
 		return stateUnreachable
-	case f&(flagSuspect|flagLinkSuspect) != 0 && !mutant.On(mutant.SuspectInRotation):
+	case f&(flagSuspect|flagLinkSuspect) != 0:
 		return stateSuspect
 	case l.ejected.Load() != 0:
 		return stateEjected

@@ -7,7 +7,6 @@ import (
 	"context"
 
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/patterns/request"
@@ -88,8 +87,6 @@ func (n *Node) topicsConfig(keys *keyring) pubsub.Config {
 // same node key.
 func (n *Node) incarnate() (uint64, error) {
 	switch {
-	case mutant.On(mutant.IncarnationForgotten):
-		return 1, nil
 	case n.cfg.Incarnation != 0:
 		return n.cfg.Incarnation, nil
 	case n.cfg.DataDir != "":

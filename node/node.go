@@ -12,7 +12,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/broadcast"
@@ -144,9 +143,6 @@ func (n *Node) Addrs() []string { return n.overlay.Addrs() }
 // returned. A second call, and one after Close, only closes.
 func (n *Node) Shutdown(ctx context.Context) error {
 	if !n.phase.CompareAndSwap(phaseRunning, phaseDraining) {
-		return n.Close()
-	}
-	if mutant.On(mutant.ShutdownWithoutDrain) {
 		return n.Close()
 	}
 	for _, r := range n.allRegistrations() {

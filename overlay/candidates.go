@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
-
-	"github.com/arke-mesh/arke/internal/mutant"
 )
 
 // Bounds and times of the search for peers.
@@ -128,9 +126,6 @@ func (cs *candidates) down(now time.Time, p peer.ID, addrs []string) {
 		return
 	}
 	delete(cs.connected, p)
-	if mutant.On(mutant.LostPeersForgotten) {
-		return
-	}
 	c := cs.find(Candidate{Peer: p})
 	if c == nil {
 		c = &candidate{peer: p, source: SourcePeer, lost: true}

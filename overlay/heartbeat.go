@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
@@ -111,7 +110,7 @@ func (l *Link) stopBeats() {
 func (l *Link) sign() {
 	now := l.o.clock.Now()
 	l.heard.Store(int64(now.Sub(l.o.epoch)))
-	if !l.suspected.Load() || mutant.On(mutant.SuspectForEver) {
+	if !l.suspected.Load() {
 		return
 	}
 	l.mu.Lock()

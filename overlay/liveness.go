@@ -3,11 +3,7 @@
 
 package overlay
 
-import (
-	"time"
-
-	"github.com/arke-mesh/arke/internal/mutant"
-)
+import "time"
 
 // missesAllowed is how many intervals may pass without a byte before a peer is
 // suspect.
@@ -52,9 +48,6 @@ func (c *liveness) step(now time.Time, v vitals) livenessActions {
 		c.due = time.Time{} // a timer that is not running can't be late
 		return livenessActions{}
 	}
-	if mutant.On(mutant.SilenceUnseen) {
-		v.heard = now
-	}
 	base := latest(c.base, v.heard, v.since)
 	stalled := !c.due.IsZero() && now.Sub(c.due) > c.interval/2
 	if stalled {
@@ -77,7 +70,7 @@ func (c *liveness) decide(now time.Time) livenessActions {
 	silence := now.Sub(c.base)
 	if c.suspect && silence >= c.limit {
 		c.due = time.Time{}
-		return livenessActions{close: !mutant.On(mutant.SilentLinkKept)}
+		return livenessActions{close: true}
 	}
 	if !c.suspect && silence >= missesAllowed*c.interval {
 		c.suspect, a.suspect = true, true

@@ -6,8 +6,6 @@ package overlay
 import (
 	"slices"
 	"time"
-
-	"github.com/arke-mesh/arke/internal/mutant"
 )
 
 // poll returns the dials to begin now, and when to poll again; zero means
@@ -46,9 +44,6 @@ func (cs *candidates) ready(now time.Time) []*candidate {
 
 // wanted says whether c may be dialled at all.
 func (cs *candidates) wanted(c *candidate) bool {
-	if c.next.IsZero() && mutant.On(mutant.LostPeersForgotten) {
-		return false
-	}
 	return !c.dialing && (c.peer == "" || !cs.connected[c.peer])
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/security"
 )
@@ -106,7 +105,7 @@ func (c *course) send(o *outgoing, what content, own []wire.Interest, except pee
 	if len(c.found) == 0 {
 		return nil
 	}
-	o.tree = c.audienceOf(c.found) > fanOut && !mutant.On(mutant.TreeNever)
+	o.tree = c.audienceOf(c.found) > fanOut
 	c.prepare(o, what)
 	return c.dispatch(o, c.found)
 }

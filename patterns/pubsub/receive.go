@@ -6,7 +6,6 @@ package pubsub
 import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/pubsub/match"
@@ -119,7 +118,7 @@ func (e *Engine) arrived(s *stream, in *incoming) {
 func (e *Engine) deliver(p *patterns.Publication, root, echo bool, picks []wire.Pick, subs []*subscription) []*subscription {
 	subs = e.index(root).Match(p.Topic, subs)
 	for _, s := range subs {
-		if (s.queue == 0 || mutant.On(mutant.QueueToAll)) && !echo {
+		if s.queue == 0 && !echo {
 			s.inbox.Put(p)
 		}
 	}
@@ -176,7 +175,7 @@ func (e *Engine) gapFrom(from, group string, n uint64) {
 	e.mu.Lock()
 	g := e.groups[group]
 	e.mu.Unlock()
-	if g == nil || mutant.On(mutant.GapNotTold) {
+	if g == nil {
 		return
 	}
 	gap := patterns.Gap{From: from, Missed: n, Exact: g.exact(), Reason: patterns.GapLost}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -96,7 +95,7 @@ func (s *stream) offer(number uint64, size int, in *incoming) {
 		s.advance()
 		return
 	}
-	if s.seq.pass(number) || mutant.On(mutant.OrderIgnored) {
+	if s.seq.pass(number) {
 		s.e.arrived(s, in)
 		return
 	}

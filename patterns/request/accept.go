@@ -10,7 +10,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -68,9 +67,6 @@ func (e *Engine) handleRequest(l Link, frame []byte) (kept bool) {
 	if r.Deadline != 0 {
 		deadline = l.LocalTime(r.Deadline)
 	}
-	if mutant.On(mutant.WallClockDeadline) {
-		deadline = time.Unix(0, int64(r.Deadline))
-	}
 	s := e.members.get(cluster.MemberID(r.Member))
 	if s == nil || r.Incarnation != e.cfg.Incarnation {
 		e.refuse(l, r.ID, deadline, refusal{wire.OutcomeNoSuchMember, dropNoMember})
@@ -92,19 +88,12 @@ func (e *Engine) handleRequest(l Link, frame []byte) (kept bool) {
 		return true
 	}
 	j := s.newJob(e.remote(l.Peer()), r.ID, p, deadline, o)
-	if (!j.keeps() || mutant.On(mutant.AcceptedDiesWithSender)) && !j.remote.add(j) {
+	if !j.keeps() && !j.remote.add(j) {
 		e.drops.Inc(dropDuplicate) // the first one is answered
 		e.putRemote(j.remote, now)
 		return false
 	}
-	if j.keeps() && mutant.On(mutant.PushAckedUnqueued) {
-		s.acknowledge(j)
-	}
-	kept = s.offer(j, now)
-	if mutant.On(mutant.HandledTwice) {
-		return s.offer(s.newJob(e.remote(l.Peer()), r.ID, p, deadline, o), now) || kept
-	}
-	return kept
+	return s.offer(j, now)
 }
 
 // open checks a request's size and right to be handled. Of a cluster whose
@@ -179,7 +168,7 @@ func (s *Server) newJob(r *remote, id uint64, p patterns.Pattern, deadline time.
 	if !j.keeps() {
 		j.request.Deadline = deadline
 	}
-	if !deadline.IsZero() && !mutant.On(mutant.ExpiredWorkRuns) {
+	if !deadline.IsZero() {
 		j.ticket.deadline = int64(deadline.Sub(e.start))
 	}
 	return j

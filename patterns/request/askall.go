@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -108,7 +107,7 @@ func (f *fan) run(ctx context.Context, v *cluster.View, q Ask, limit int) (Tally
 	slices.SortFunc(f.tally.Missing, func(a, b patterns.Missing) int {
 		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Peer, b.Peer))
 	})
-	f.tally.Complete = (v.Complete && len(f.tally.Missing) == 0 || mutant.On(mutant.CompleteClaimed)) && err == nil
+	f.tally.Complete = v.Complete && len(f.tally.Missing) == 0 && err == nil
 	return f.tally, err
 }
 

@@ -6,7 +6,6 @@ package request
 import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 )
 
@@ -22,7 +21,7 @@ func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
 		e.failAll(failedUnreached, func(a *attempt) bool { return a.connectingTo(ev.Peer) })
 	case overlay.LinkDown:
 		e.failAll(failedLink, func(a *attempt) bool {
-			return a.session == ev.Session && a.remote.id == ev.Peer && !mutant.On(mutant.LostLinkNotTold)
+			return a.session == ev.Session && a.remote.id == ev.Peer
 		})
 		if r, ok := e.remotes.find(ev.Peer); ok {
 			e.orphan(r)
@@ -35,11 +34,6 @@ func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
 			e.doubt(a)
 		}
 	case overlay.LinkRecovered: // whoever replies first gives the outcome anyway
-		if mutant.On(mutant.ResentOnRecovery) {
-			for _, a := range e.pending.collect(false, func(a *attempt) bool { return a.session != 0 && a.remote.id == ev.Peer }) {
-				e.post(a, event{what: eventUp, attempt: a})
-			}
-		}
 	}
 }
 

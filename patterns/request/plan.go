@@ -11,7 +11,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -151,9 +150,7 @@ func (p *plan) ended(i int, f failure) decision {
 	switch {
 	case p.healthy():
 		return waiting() // another attempt took its place already
-	case f.mayHaveRun() && !p.idempotent && !mutant.On(mutant.InterruptedRetried):
-		return p.settle()
-	case f == failedLeaving && mutant.On(mutant.LeavingNotRetried):
+	case f.mayHaveRun() && !p.idempotent:
 		return p.settle()
 	}
 	return trying()
@@ -208,7 +205,7 @@ func (p *plan) settle() decision {
 // outcome is what the failures add up to when nobody is left to try.
 func (p *plan) outcome() error {
 	switch {
-	case p.mayHaveRun() && !mutant.On(mutant.InterruptedDenied):
+	case p.mayHaveRun():
 		return patterns.ErrInterrupted
 	case p.failedWith(failedFull):
 		return patterns.ErrOverloaded

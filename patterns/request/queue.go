@@ -3,10 +3,7 @@
 
 package request
 
-import (
-	"github.com/arke-mesh/arke/internal/mutant"
-	"github.com/arke-mesh/arke/patterns"
-)
+import "github.com/arke-mesh/arke/patterns"
 
 // place is where a job is, as its member's queue knows it.
 type place uint8
@@ -128,8 +125,6 @@ func (q *queue) idle() bool { return q.running == 0 && q.waiting == 0 }
 // room says whether t may wait.
 func (q *queue) room(t *ticket) verdict {
 	switch {
-	case mutant.On(mutant.QueueUnbounded):
-		return verdictWait
 	case q.waiting >= q.limits.QueueLength:
 		return refusedLength
 	case q.bytes+t.size > q.limits.QueueBytes:

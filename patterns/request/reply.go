@@ -5,7 +5,6 @@ package request
 
 import (
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -16,11 +15,6 @@ func (e *Engine) handleReply(l Link, body []byte) {
 	if err != nil {
 		e.drops.Inc(dropMalformed)
 		return
-	}
-	if mutant.On(mutant.RepliesInOrder) {
-		if sent := e.pending.collect(false, func(a *attempt) bool { return a.session != 0 && a.remote.id == l.Peer() }); len(sent) > 0 {
-			r.ID = sent[0].id
-		}
 	}
 	foreign := false
 	a := e.pending.takeIf(r.ID, func(a *attempt) bool {

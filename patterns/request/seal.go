@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"io"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/security"
 )
@@ -24,9 +23,6 @@ func (c *call) encode(a *attempt) (head, body []byte) {
 		Attempt:     uint8(a.number),
 		Pattern:     uint8(c.pattern),
 		Headers:     c.headers,
-	}
-	if mutant.On(mutant.WallClockDeadline) {
-		r.Deadline = uint64(c.deadline.UnixNano())
 	}
 	if c.idempotent {
 		r.Flags |= wire.FlagIdempotent

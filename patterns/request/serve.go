@@ -9,7 +9,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 )
@@ -30,10 +29,6 @@ func (s *Server) offer(j *job, now int64) (kept bool) {
 		s.acknowledge(j)
 	case no != (refusal{}):
 		s.engine.drops.Inc(no.reason)
-		if mutant.On(mutant.FullQueueSilent) && no.outcome == wire.OutcomeOverloaded {
-			j.done(now)
-			return false
-		}
 		s.refuse(j, no.outcome)
 		return false
 	}

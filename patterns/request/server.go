@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -130,9 +129,6 @@ func (s *Server) drain() {
 	s.engine.lastLeave.Store(max(s.engine.now(), 1))
 	s.mu.Lock()
 	s.queue.drain()
-	if mutant.On(mutant.DrainDropsQueue) {
-		s.queue.abandon()
-	}
 	s.settleLocked()
 	s.mu.Unlock()
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/internal/mutant"
 )
 
 // await waits until the plan wants something else than to wait, for pause at
@@ -16,10 +15,6 @@ import (
 func (c *call) await(ctx context.Context, pause time.Duration) decision {
 	if pause > 0 {
 		c.arm(pause)
-	}
-	over := ctx.Done()
-	if mutant.On(mutant.DeadlineForgotten) {
-		over = nil
 	}
 	for {
 		ev, ok := c.box.take()
@@ -32,7 +27,7 @@ func (c *call) await(ctx context.Context, pause time.Duration) decision {
 		c.moment = 0
 		select {
 		case <-c.box.ready:
-		case <-over:
+		case <-ctx.Done():
 			c.engine.takeTurn("request.over", c.first.id)
 			return c.timeOver(ctx.Err())
 		}
@@ -78,9 +73,6 @@ func (c *call) handle(ev event) decision {
 			return c.resume()
 		}
 	case eventDeadline:
-		if mutant.On(mutant.DeadlineForgotten) {
-			return waiting()
-		}
 		return c.timeOver(context.DeadlineExceeded)
 	case eventClosed:
 		c.unqueue()

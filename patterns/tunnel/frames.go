@@ -6,7 +6,6 @@ package tunnel
 import (
 	"errors"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -211,12 +210,6 @@ func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
 	lost := e.tunnelsOf(func(t *Tunnel) bool { return t.remote.id == ev.Peer && t.session == ev.Session })
 	for _, t := range lost {
 		t.mu.Lock()
-		if mutant.On(mutant.LostIsEnd) {
-			t.ends.hear(endingClosed)
-			t.changedIn()
-			t.changedOut()
-			t.settle()
-		}
 		t.fail(patterns.ErrInterrupted, false)
 		t.unlock(false)
 	}

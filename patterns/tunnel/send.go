@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -91,9 +90,6 @@ func (t *Tunnel) awaitCredit(ctx context.Context, left int) (n int, err error) {
 			return 0, late
 		}
 		if len(t.parked) == 0 {
-			if mutant.On(mutant.CreditIgnored) {
-				t.credit = maxCredit
-			}
 			if n, ok := piece(left, t.credit); ok {
 				t.credit -= cost(n)
 				return n, nil

@@ -2,13 +2,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package mutation measures how much the shipped scenarios would notice: the
-// share of the hand-made bugs of package internal/mutant that they catch.
+// share of hand-made bugs that they catch.
 //
-// It is not a test of the product; the scenarios are. It tests them.
+// It is not a test of the product; the scenarios are. It tests them. Nothing of
+// it is in the product: the bugs are patches, applied while a program is built
+// for the measurement only.
+//
+// # How a bug is written
+//
+// Each breaks a sentence of the design that a user would notice: a request that
+// is lost, run twice or answered wrongly, a member that is forgotten or never
+// forgotten, a limit that does not hold. Write it from the sentence, before
+// looking at which checker would see it.
+//
+// bugs/<folder of the package>/<name>.diff holds it:
+//
+//	Breaks: a node that was restarted comes back with its first incarnation
+//	Promise: 5: incarnations survive restarts
+//	@@
+//	 func (n *Node) incarnate() (uint64, error) {
+//	+	return 1, nil
+//
+// Two lines say what the program does wrong, and the section of DESIGN.md and
+// the promise that it breaks. Hunks follow, as in a diff, but without numbers
+// and file names: the lines that begin with a space or a minus must follow each
+// other at exactly one place in the package, whatever their indentation and
+// alignment; empty lines and comments between them do not count. Choose as few
+// as tell the place. A bug changes the bodies of functions only.
 //
 // # How it works
 //
-//  1. A program is built once with the tag "mutants" (`make mutants`).
+//  1. Build copies the files that bugs change. Each function that a bug changes
+//     gets a twin with the bug, and a switch that calls the twin if the bug is
+//     chosen. `go build -overlay` compiles one program from all of it.
+//     The environment variable ARKE_MUTANT chooses the bug of a process, on all
+//     its nodes and for its whole life; without it there is none.
 //  2. Baseline: without a bug every scenario must pass with every seed that is
 //     used afterwards. Otherwise there is no score: a failure would say nothing.
 //  3. For each bug the scenarios run one after the other, all with the first

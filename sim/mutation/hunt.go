@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/arke-mesh/arke/internal/mutant"
 )
 
 // Run carries out a scenario with a seed and a bug, "" = none. It may be called
@@ -25,7 +23,7 @@ type Finding struct {
 
 // Catch is what became of one bug.
 type Catch struct {
-	Bug      mutant.Info
+	Bug      Bug
 	Scenario string  // that caught it; "" = none did
 	Seed     uint64  // with which, and so how many seeds it took
 	Finding  Finding // of that run
@@ -39,7 +37,7 @@ func (c Catch) Caught() bool { return c.Scenario != "" }
 type Hunt struct {
 	Run       Run
 	Scenarios []string
-	Bugs      []mutant.Info
+	Bugs      []Bug
 	Seeds     int // per bug and scenario: 1, 2, …
 	Parallel  int // bugs at a time, default 1
 
@@ -82,7 +80,7 @@ func (h Hunt) baseline(ctx context.Context, o *order) error {
 }
 
 // hunt looks for a run that catches the bug.
-func (h Hunt) hunt(ctx context.Context, o *order, bug mutant.Info) (Catch, error) {
+func (h Hunt) hunt(ctx context.Context, o *order, bug Bug) (Catch, error) {
 	c := Catch{Bug: bug}
 	for seed := range uint64(h.Seeds) {
 		for _, scenario := range o.best(h.First[bug.Name]) {

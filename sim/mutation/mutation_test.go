@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/report"
 	"github.com/arke-mesh/arke/sim/scenarios"
@@ -38,11 +37,11 @@ func (r *record) run(_ context.Context, bug, scenario string, seed uint64) (Find
 	return Finding{Checker: r.fails(bug, scenario, seed), Text: "text", Took: time.Second}, nil
 }
 
-func bug(t *testing.T, name string) mutant.Info {
+func bug(t *testing.T, name string) Bug {
 	t.Helper()
-	b, ok := mutant.Find(name)
-	require.True(t, ok)
-	return mutant.All()[b-1]
+	b, err := Find(allBugs(t), name)
+	require.NoError(t, err)
+	return b
 }
 
 // This test checks the order of a hunt: first everything without a bug, then
@@ -57,7 +56,7 @@ func TestHuntStopsAtTheFirstCatch(t *testing.T) {
 	}}
 	h := Hunt{
 		Run: r.run, Scenarios: []string{"a", "b"}, Seeds: 2,
-		Bugs: []mutant.Info{bug(t, "handled-twice"), bug(t, "delta-dropped")},
+		Bugs: []Bug{bug(t, "handled-twice"), bug(t, "delta-dropped")},
 	}
 	catches, err := h.Score(t.Context())
 	require.NoError(t, err)
@@ -85,7 +84,7 @@ func TestHuntBeginsWithWhoCaughtItLastTime(t *testing.T) {
 		return ""
 	}}
 	h := Hunt{
-		Run: r.run, Scenarios: []string{"a", "b", "c"}, Seeds: 1, Bugs: []mutant.Info{bug(t, "handled-twice")},
+		Run: r.run, Scenarios: []string{"a", "b", "c"}, Seeds: 1, Bugs: []Bug{bug(t, "handled-twice")},
 		First: map[string]string{"handled-twice": "c"},
 	}
 	catches, err := h.Score(t.Context())
@@ -102,7 +101,7 @@ func TestNothingIsMeasuredWithScenariosThatFailAnyway(t *testing.T) {
 		}
 		return ""
 	}}
-	h := Hunt{Run: r.run, Scenarios: []string{"a", "b"}, Seeds: 2, Bugs: mutant.All()}
+	h := Hunt{Run: r.run, Scenarios: []string{"a", "b"}, Seeds: 2, Bugs: allBugs(t)}
 	_, err := h.Score(t.Context())
 	require.ErrorContains(t, err, "b fails with seed 2: lost == 0")
 	require.Len(t, r.runs, 4)
@@ -114,7 +113,7 @@ func TestHuntEndsWithAnError(t *testing.T) {
 	broken := errors.New("no such program")
 	for _, parallel := range []int{1, 3} {
 		h := Hunt{
-			Scenarios: []string{"a"}, Seeds: 1, Bugs: mutant.All(), Parallel: parallel,
+			Scenarios: []string{"a"}, Seeds: 1, Bugs: allBugs(t), Parallel: parallel,
 			Run: func(context.Context, string, string, uint64) (Finding, error) { return Finding{}, broken },
 		}
 		_, err := h.Score(t.Context())
@@ -159,23 +158,6 @@ func TestOnlyAReportIsBelieved(t *testing.T) {
 	f, err := finding([]byte(`{"schema":1,"violations":[{"checker":"zombie","text":"m1"}]}`), time.Second)
 	require.NoError(t, err)
 	require.Equal(t, Finding{Checker: "zombie", Text: "m1", Took: time.Second}, f)
-}
-
-// This test checks that a program without the tag, and none at all, are
-// refused before they make every bug look missed.
-func TestProgramWithoutBugsIsRefused(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "arke")
-	write := func(text string) {
-		require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\n"+text), 0o755))
-	}
-	p := Program{Path: program}
-	require.Error(t, p.Check(t.Context()))
-	write("exit 0")
-	require.ErrorContains(t, p.Check(t.Context()), "-tags mutants")
-	write("echo boom; exit 1")
-	require.ErrorContains(t, p.Check(t.Context()), "boom")
-	write("echo $ARKE_MUTANT ARKE_MUTANT; exit 2")
-	require.NoError(t, p.Check(t.Context()))
 }
 
 // This test checks that the program is asked for one run with the right bug,
@@ -250,8 +232,8 @@ func TestKeptTableIsOfTheseBugs(t *testing.T) {
 			rows[strings.Trim(cells[0], "| `")] = cells
 		}
 	}
-	require.Len(t, rows, len(mutant.All()))
-	for _, i := range mutant.All() {
+	require.Len(t, rows, len(allBugs(t)))
+	for _, i := range allBugs(t) {
 		cells := rows[i.Name]
 		require.Len(t, cells, 8, i.Name)
 		require.Equal(t, []string{i.Layer, i.Breaks, i.Promise}, cells[1:4], i.Name)

@@ -8,14 +8,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"time"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/report"
 )
@@ -31,28 +29,10 @@ const (
 	exitFailed = 10
 )
 
-// Program is an arke that was built with -tags mutants.
+// Program is an arke that Build has built.
 type Program struct {
 	Path string // absolute
 	Dir  string // where it may leave replay files
-}
-
-// Check says whether bugs can be planted in the program: one that was built
-// without the tag would have a score of nothing.
-func (p Program) Check(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, p.Path, "version")
-	cmd.Env = append(os.Environ(), mutant.Variable+"=no-such-bug")
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return fmt.Errorf("mutation: %s was not built with -tags mutants", p.Path)
-	case !errors.As(err, &exit):
-		return fmt.Errorf("mutation: %w", err)
-	case !bytes.Contains(out, []byte(mutant.Variable)):
-		return fmt.Errorf("mutation: %s version: %s", p.Path, out)
-	}
-	return nil
 }
 
 // Run is a Run.
@@ -60,7 +40,7 @@ func (p Program) Run(ctx context.Context, bug, scenario string, seed uint64) (Fi
 	limited, cancel := context.WithTimeout(ctx, runLimit)
 	defer cancel()
 	cmd := exec.CommandContext(limited, p.Path, "sim", "run", scenario, "--seed", fmt.Sprint(seed), "--json")
-	cmd.Env = append(os.Environ(), mutant.Variable+"="+bug)
+	cmd.Env = append(os.Environ(), Variable+"="+bug)
 	cmd.Dir = p.Dir
 	cmd.WaitDelay = time.Second
 	var out, said bytes.Buffer

@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/drop"
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -195,9 +194,6 @@ func (b *Inbox) deliver(p *patterns.Publication, g *gaps) {
 		return
 	}
 	for _, gap := range *g {
-		if gap.Reason == patterns.GapSlow && mutant.On(mutant.SlowNotTold) {
-			continue
-		}
 		b.subscriber.ServeGap(gap)
 	}
 }

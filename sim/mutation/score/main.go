@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command score measures which hand-made bugs the shipped scenarios catch; see
-// package mutation. `make mutants` builds what it needs and runs it.
+// Command score builds the program that has the hand-made bugs, and measures
+// which of them the shipped scenarios catch; see package mutation.
 //
-//	go build -tags mutants -o bin/arke-mutants ./cmd/arke
-//	go run ./sim/mutation/score -program bin/arke-mutants
+//	go run ./sim/mutation/score -program bin/arke-mutants -bugs handled-twice
 package main
 
 import (
@@ -18,13 +17,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/arke-mesh/arke/internal/mutant"
 	"github.com/arke-mesh/arke/sim/mutation"
 	"github.com/arke-mesh/arke/sim/scenarios"
 )
 
 func main() {
-	program := flag.String("program", "bin/arke-mutants", "an arke that was built with -tags mutants")
+	program := flag.String("program", "bin/arke-mutants", "where the program with the bugs is built")
 	seeds := flag.Int("seeds", 5, "seeds to try for each bug and scenario")
 	parallel := flag.Int("parallel", 2, "runs at a time")
 	bugs := flag.String("bugs", "", "only these, separated by commas")
@@ -34,7 +32,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	h := mutation.Hunt{
-		Scenarios: scenarios.Names(), Bugs: mutant.All(), Seeds: *seeds, Parallel: *parallel,
+		Scenarios: scenarios.Names(), Seeds: *seeds, Parallel: *parallel,
 		Note: func(text string) { fmt.Fprintln(os.Stderr, text) },
 	}
 	if err := score(ctx, h, *program, *bugs, *only, *table); err != nil {
@@ -45,14 +43,19 @@ func main() {
 
 // score fails if a bug gets away.
 func score(ctx context.Context, h mutation.Hunt, program, bugs, only, table string) error {
+	all, err := mutation.Bugs()
+	if err != nil {
+		return err
+	}
+	h.Bugs = all
 	if bugs != "" {
 		h.Bugs = nil
 		for name := range strings.SplitSeq(bugs, ",") {
-			i, ok := mutant.Find(name)
-			if !ok {
-				return fmt.Errorf("there is no bug %q", name)
+			b, err := mutation.Find(all, name)
+			if err != nil {
+				return err
 			}
-			h.Bugs = append(h.Bugs, mutant.All()[i-1])
+			h.Bugs = append(h.Bugs, b)
 		}
 	}
 	if only != "" {
@@ -67,11 +70,10 @@ func score(ctx context.Context, h mutation.Hunt, program, bugs, only, table stri
 		return err
 	}
 	defer os.RemoveAll(dir)
-	p := mutation.Program{Path: path, Dir: dir}
-	if err := p.Check(ctx); err != nil {
+	if err := mutation.Build(ctx, ".", path, all); err != nil {
 		return err
 	}
-	h.Run = p.Run
+	h.Run = mutation.Program{Path: path, Dir: dir}.Run
 	if last, err := os.ReadFile(table); err == nil {
 		h.First = mutation.ReadTable(string(last))
 	}
