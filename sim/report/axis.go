@@ -4,32 +4,19 @@
 package report
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/arke-mesh/arke/sim/history"
-	"github.com/arke-mesh/arke/sim/report/internal/svg"
 )
 
-// All drawings with a time axis have the same width and margins, so that what
-// is above one another happened at the same time.
-const (
-	wide  = 1120.0
-	left  = 130.0
-	right = 920.0
+// maxBuckets is into how many stretches of time a run is cut at most, in each
+// of which events are summed up.
+const maxBuckets = 160
 
-	maxBuckets = 160 // of time, in which requests are summed up
-)
-
-// Sizes of text, as the style sheet has them.
-const (
-	textSize  = 11.0
-	smallSize = 9.5
-)
-
-// axis is the run's time on the page.
+// axis is the run's time, cut into buckets.
 type axis struct {
-	svg.Scale
 	end    time.Duration
 	bucket time.Duration
 	n      int // buckets
@@ -37,19 +24,27 @@ type axis struct {
 
 func newAxis(h *history.History) axis {
 	end := max(h.End, h.Safety, time.Second)
-	bucket := svg.Step(end, maxBuckets)
-	return axis{
-		Scale: svg.Linear(0, float64(end), left, right), end: end, bucket: bucket,
-		n: int((end + bucket - 1) / bucket),
-	}
+	bucket := step(end, maxBuckets)
+	return axis{end: end, bucket: bucket, n: int((end + bucket - 1) / bucket)}
 }
 
-// x returns where a time is; negative times, which mean "never", at the end.
-func (a axis) x(t time.Duration) float64 {
-	if t < 0 {
-		return right
+// step returns a readable stretch of time that goes at most n times into a span.
+func step(span time.Duration, n int) time.Duration {
+	for unit := time.Millisecond; unit < time.Second; unit *= 10 {
+		for _, f := range []time.Duration{1, 2, 5} {
+			if span/(f*unit) <= time.Duration(n) {
+				return f * unit
+			}
+		}
 	}
-	return a.At(float64(t))
+	for unit := time.Second; unit <= time.Hour; unit *= 60 {
+		for _, f := range []time.Duration{1, 2, 5, 10, 15, 30} {
+			if span/(f*unit) <= time.Duration(n) {
+				return f * unit
+			}
+		}
+	}
+	return span / time.Duration(n)
 }
 
 // index returns the bucket of a time.
@@ -57,47 +52,59 @@ func (a axis) index(t time.Duration) int {
 	return min(max(int(t/a.bucket), 0), a.n-1)
 }
 
-// mid returns the middle of a bucket.
-func (a axis) mid(i int) float64 {
-	return (a.x(time.Duration(i)*a.bucket) + a.x(time.Duration(i+1)*a.bucket)) / 2
-}
-
-// ticks draws the axis below y, and lines up to top.
-func (a axis) ticks(c *svg.Canvas, top, y float64) {
-	for _, t := range svg.TimeTicks(a.end, 12) {
-		x := a.At(t.At)
-		c.Line(x, top, x, y+4, "grid")
-		c.Text(x, y+15, svg.Middle, "axis", t.Label)
+// until returns a time in milliseconds; "never", which is negative, is the end.
+func (a axis) until(t time.Duration) float64 {
+	if t < 0 || t > a.end {
+		return millis(a.end)
 	}
-	c.Line(left, y, right, y, "edge")
+	return millis(t)
 }
 
-// canvas returns a canvas that the page's script can relate to time.
-func (a axis) canvas(height float64, label string) *svg.Canvas {
-	c := svg.New(wide, height, label)
-	c.Time(fmt.Sprintf("%.0f %.0f %d", left, right, a.end.Milliseconds()))
-	return c
+// perSecond returns what each bucket has as a rate.
+func (a axis) perSecond(values []float64) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = v / a.bucket.Seconds()
+	}
+	return out
 }
 
-// spark draws values, one for each bucket, as an area that is h high at the
-// largest.
-func (a axis) spark(c *svg.Canvas, y, h float64, values []float64, largest float64, class string) {
-	if largest <= 0 {
+// spread adds an amount to the buckets of a stretch of time.
+func (a axis) spread(buckets []float64, from, to time.Duration, amount float64) {
+	if amount <= 0 {
 		return
 	}
-	var p svg.Path
-	for i := 0; i < len(values); i++ {
-		if values[i] <= 0 {
+	first, last := a.index(from), a.index(to)
+	if first == last || to <= from {
+		buckets[last] += amount
+		return
+	}
+	for i := first; i <= last; i++ {
+		lo, hi := max(from, time.Duration(i)*a.bucket), min(to, time.Duration(i+1)*a.bucket)
+		buckets[i] += amount * float64(max(hi-lo, 0)) / float64(to-from)
+	}
+}
+
+// inEffect returns how many bands there were at once, at most, in each bucket.
+func (a axis) inEffect(all []band) []float64 {
+	type edge struct {
+		at   time.Duration
+		step float64
+	}
+	var edges []edge
+	for _, b := range all {
+		edges = append(edges, edge{b.from, 1}, edge{max(b.to, b.from+1), -1})
+	}
+	slices.SortFunc(edges, func(x, y edge) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.step, y.step)) })
+	values, now := make([]float64, a.n), 0.0
+	for i, e := range edges {
+		now += e.step
+		if i+1 == len(edges) || edges[i+1].at == e.at {
 			continue
 		}
-		from := i
-		p.Move(a.x(time.Duration(from)*a.bucket), y+h)
-		for ; i < len(values) && values[i] > 0; i++ {
-			p.Up(y + h - max(h*min(values[i]/largest, 1), 0.6))
-			p.Across(a.x(time.Duration(i+1) * a.bucket))
+		for b := a.index(e.at); b <= a.index(edges[i+1].at-1); b++ {
+			values[b] = max(values[b], now)
 		}
-		p.Up(y + h)
-		p.Close()
 	}
-	c.Path(&p, class, "")
+	return values
 }

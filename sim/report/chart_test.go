@@ -5,13 +5,13 @@ package report
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
 )
 
@@ -42,26 +42,25 @@ func TestRequestsNearAFaultAreNotCalm(t *testing.T) {
 	}
 }
 
-// TestBandsInARowDoNotTouch proves that neither faults nor their labels
-// overlap, for many random timelines.
-func TestBandsInARowDoNotTouch(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
-		h := &history.History{Safety: time.Minute, End: 70 * time.Second}
-		for i := range 1 + r.IntN(25) {
-			at := time.Duration(r.IntN(60_000)) * time.Millisecond
-			h.Faults = append(h.Faults, history.Fault{At: at, Until: at + time.Duration(r.IntN(9000))*time.Millisecond, Do: "cut", Nodes: []string{"a"}, Text: fmt.Sprint("cut number ", i)})
-		}
-		a := newAxis(h)
-		all := bands(h)
-		packed, rows := pack(a, all)
-		require.Len(t, packed, len(h.Faults))
-		ends := make([]float64, rows)
-		for _, p := range packed {
-			require.GreaterOrEqual(t, a.x(p.from), ends[p.row])
-			ends[p.row] = a.x(p.to)
-		}
+// TestFaultsAreDrawnOneByOneUntilTheyAreMany proves that a few faults are bands
+// with labels, and many are counted by kind, none lost.
+func TestFaultsAreDrawnOneByOneUntilTheyAreMany(t *testing.T) {
+	s := time.Second
+	h := &history.History{Safety: 60 * s, End: 70 * s}
+	for i := range maxLabelled {
+		at := time.Duration(i) * s
+		h.Faults = append(h.Faults, history.Fault{At: at, Until: at + 3*s, Do: "cut", Nodes: []string{"a"}, Text: fmt.Sprint("cut number ", i)})
 	}
+	rows := faultRows(newAxis(h), bands(h))
+	require.Len(t, rows, 1)
+	require.Len(t, rows[0].Bands, maxLabelled)
+	require.Equal(t, stretch{From: 2000, To: 5000, Look: "links", Label: "cut number 2", Text: "cut number 2: from 2.000 s to 5.000 s"}, rows[0].Bands[2])
+
+	h.Faults = append(h.Faults, history.Fault{At: 30 * s, Until: -1, Do: "crash", Nodes: []string{"b"}})
+	rows = faultRows(newAxis(h), bands(h))
+	require.Len(t, rows, 2)
+	require.Equal(t, []string{"cut × 24", "at most 3 at once", "links"}, []string{rows[0].Label, rows[0].Note, rows[0].Look})
+	require.Equal(t, []string{"crash × 1", "at most 1 at once", "away"}, []string{rows[1].Label, rows[1].Note, rows[1].Look})
 }
 
 // TestWhatEndsAFaultIsNotDrawn proves that an action that only undoes another
@@ -124,7 +123,7 @@ func TestMembersBeyondTheRowsShareOne(t *testing.T) {
 		lines = append(lines, &memberLine{seat: seat{"echo", fmt.Sprint("m", i)}, rate: []float64{float64(i)}, total: i, share: float64(i) / 4950})
 	}
 	shown, rest := pickMembers(lines, map[string]float64{"m42": 1})
-	require.Len(t, shown, memberRows)
+	require.Len(t, shown, shownMembers)
 	require.Contains(t, shown, lines[42])
 	require.Contains(t, shown, lines[99], "the busiest")
 	require.Contains(t, shown, lines[0], "the idlest")
@@ -196,7 +195,7 @@ func TestDeliveriesAndReportsAreCountedWhenTheyCome(t *testing.T) {
 		Gaps: []history.Gap{{Subscription: 2, At: 25 * s, Missed: 4}, {Subscription: 1, At: 25 * s, Missed: 1}},
 	}
 	a := newAxis(h)
-	all := topicLines(a, h)
+	all := topicGroups(a, h)
 	require.Len(t, all, 2)
 	x, y := all[0], all[1]
 	require.Equal(t, []any{"a", 2, 3, 5}, []any{x.name, x.subscriptions, x.came, x.missed})
@@ -204,10 +203,11 @@ func TestDeliveriesAndReportsAreCountedWhenTheyCome(t *testing.T) {
 	require.InDelta(t, 2, x.delivered[a.index(10*s)], 0)
 	require.InDelta(t, 1, x.delivered[a.index(30*s)], 0)
 	require.InDelta(t, 5, x.reported[a.index(25*s)], 0)
-	require.InDelta(t, 5, x.p50[a.index(10*s)], 0)
-	require.InDelta(t, 15, x.p99[a.index(10*s)], 0)
-	require.Zero(t, x.p50[a.index(30*s)])
-	require.InDelta(t, 1000, y.p50[a.index(21*s)], 0)
+	p99, p50 := percentileRow(x.took, 1).Series[0].Values, percentileRow(x.took, 1).Series[1].Values
+	require.InDelta(t, 5, p50[a.index(10*s)], 0)
+	require.InDelta(t, 15, p99[a.index(10*s)], 0)
+	require.Zero(t, p50[a.index(30*s)])
+	require.InDelta(t, 1000, percentileRow(y.took, 1).Series[1].Values[a.index(21*s)], 0)
 }
 
 // TestTunnelsAreCountedWhileTheyAreOpen proves how many are open at once, that
@@ -226,7 +226,7 @@ func TestTunnelsAreCountedWhileTheyAreOpen(t *testing.T) {
 		Carried: []history.Carried{{At: 5 * s, Work: "w", Forth: 100, Back: 7}, {At: 5900 * time.Millisecond, Work: "w", Forth: 11}},
 	}
 	a := newAxis(h)
-	all := tunnelLines(a, h)
+	all := tunnelWorks(a, h)
 	require.Len(t, all, 1)
 	l := all[0]
 	require.Equal(t, []int{5, 1, 1, 3}, []int{l.tunnels, l.done, l.refused, l.bad})
@@ -242,4 +242,46 @@ func TestTunnelsAreCountedWhileTheyAreOpen(t *testing.T) {
 	require.InDelta(t, 1, l.ends[a.index(20*s)], 0)
 	require.InDelta(t, 1, l.ends[a.index(31*s)], 0)
 	require.Zero(t, l.ends[a.index(6*s)], "its caller was hit")
+}
+
+// TestNumbersAreWrittenForPeople proves the formats.
+func TestNumbersAreWrittenForPeople(t *testing.T) {
+	for want, got := range map[string]string{
+		"0": inMillis(0), "250 µs": inMillis(0.25), "1.5 ms": inMillis(1.5), "999 ms": inMillis(999.2), "1 s": inMillis(999.7),
+		"12.3 s": inMillis(12_345), "16.7 min": inMillis(1_000_000),
+		"950": amount(950), "12.4 k": amount(12_400), "1 M": amount(999_999), "2 G": amount(2e9),
+		"812 B": size(812), "14.2 KB": size(14_200), "3 MB": size(3e6),
+		"7": grouped(7), "-1,000": grouped(-1000), "200,000": grouped(200_000), "1,234,567": grouped(1_234_567),
+		"1 life": plural(1, "life"), "2 lives": plural(2, "life"), "0 deliveries": plural(0, "delivery"), "3 nodes": plural(3, "node"),
+	} {
+		require.Equal(t, want, got)
+	}
+}
+
+// TestBucketsAreReadable proves into what a run is cut.
+func TestBucketsAreReadable(t *testing.T) {
+	for span, want := range map[time.Duration]time.Duration{
+		time.Second: 10 * time.Millisecond, 70 * time.Second: 500 * time.Millisecond, 3 * time.Minute: 2 * time.Second,
+		30 * time.Minute: 15 * time.Second, 30 * time.Hour: 15 * time.Minute,
+	} {
+		require.Equal(t, want, newAxis(&history.History{End: span}).bucket, "%v", span)
+	}
+	require.Positive(t, step(1000*24*time.Hour, 10))
+}
+
+// TestAMomentKeepsItsWorstAndItsLast proves that views that change often are
+// drawn with few steps, of which none hides what was wrong.
+func TestAMomentKeepsItsWorstAndItsLast(t *testing.T) {
+	ms := time.Millisecond
+	got := moments([]check.ViewStep{
+		{At: 1 * ms, Watching: 4, Right: 4},
+		{At: 2 * ms, Watching: 4, Right: 1, Dead: 3},
+		{At: 3 * ms, Watching: 4, Right: 3, Suspect: 2},
+		{At: 25 * ms, Watching: 4, Right: 4},
+	}, 10*ms)
+	require.Equal(t, []check.ViewStep{
+		{At: 1 * ms, Watching: 4, Right: 1, Dead: 3, Suspect: 2},
+		{At: 3 * ms, Watching: 4, Right: 3, Suspect: 2},
+		{At: 25 * ms, Watching: 4, Right: 4},
+	}, got)
 }

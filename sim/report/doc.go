@@ -16,12 +16,15 @@
 //     workload, requests for each member.
 //  2. WriteJSON writes that sum, but not the history.
 //  3. WriteHTML goes through the history once more, sums it up by time (at most
-//     160 columns), and draws it: latency with the faults above it, what
-//     subscriptions got, what tunnels carried, requests per member, lives and
-//     lanes of nodes, and how right the views were. A page has at most 40 nodes
-//     and 30 members one by one, those that faults hit most directly first, so
-//     that its size does not grow with the run's: 1,000 nodes and 200,000
-//     requests make less than half a MB.
+//     160 columns) into one drawing (drawing.go): charts of rows on one axis of
+//     time. It is written into the page as JSON, and the page's script
+//     (page/page.js, with uPlot) draws it: latency with the faults above it,
+//     what subscriptions got, what tunnels carried, requests per member, lives
+//     and lanes of nodes, and how right the views were. The tables are in
+//     the page itself (sections.go). A page has at most 40 nodes and 30 members one
+//     by one, those that faults hit most directly first, so that its size does
+//     not grow with the run's: 1,000 nodes and 200,000 requests make less than
+//     half a MB.
 //  4. Summarize takes the reports of several seeds; it needs no history.
 //
 // # JSON
@@ -61,6 +64,7 @@
 //
 // One file that needs no other and no network; its content security policy
 // would not let it. Every colour has a text or a pattern beside it, dark mode
-// and paper are served, and the script only shows values at the pointer: the
-// page says everything without it.
+// and paper are served. Without its script it has its tables, which say
+// everything but when. The chart library, uPlot, is checked in unchanged with
+// its licence (page/uplot).
 package report

@@ -4,43 +4,70 @@
 package report
 
 import (
-	_ "embed" // the page's style and script
-	"io"
-
-	"github.com/arke-mesh/arke/sim/report/internal/markup"
+	"fmt"
+	"html"
+	"strings"
 )
 
-//go:embed page/page.css
-var pageCSS string
+// Package html/template is not used: it finds methods by name, so that the
+// linker has to keep every method of the program.
 
-//go:embed page/page.js
-var pageJS string
+// constant is text in the page's language. Only constants convert to it without
+// being asked.
+type constant string
 
-// policy lets the page load nothing.
-const policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+// sheet is a page that is being written.
+type sheet struct{ b strings.Builder }
 
-// WriteHTML writes the report as a page: one file that needs no other, nor a
-// network. A report that was read from JSON has no history to draw, so its
-// page has tables only.
-func (r *Report) WriteHTML(w io.Writer) error {
-	p := newPage(r)
-	data, err := markup.Data("data", p.Data)
-	if err != nil {
-		return err
+// put writes text of the page, in which each %s stands for a value. Values are
+// escaped, so that they are text wherever they stand: in elements, and in
+// attributes that have quotes and hold neither code nor an address.
+func (s *sheet) put(text constant, values ...any) {
+	for i, v := range values {
+		values[i] = html.EscapeString(fmt.Sprint(v))
 	}
-	clock := "virtual"
-	if r.Level == "net" {
-		clock = "real"
+	fmt.Fprintf(&s.b, string(text), values...)
+}
+
+// code writes what a browser does not unescape: a style, a script, data. It
+// can't end its own element: a backslash there changes nothing inside of a quoted
+// text, and nowhere else does correct code have these.
+func (s *sheet) code(open constant, body string, end constant) {
+	body = strings.ReplaceAll(body, "</", `<\/`)
+	s.b.WriteString(string(open) + strings.ReplaceAll(body, "<!--", `<\!--`) + string(end))
+}
+
+// note writes a remark, unless there is none.
+func (s *sheet) note(text string) {
+	if text != "" {
+		s.put("<p class=\"note\">%s</p>\n", text)
 	}
-	return markup.Document(w, markup.El("html", markup.Attr("lang", "en"), p.head(), markup.El("body",
-		patterns(),
-		p.header(),
-		markup.El("main",
-			p.assertions(), p.violations(), p.latency(), p.percentiles(), p.outcomes(), p.topicSection(), p.tunnelSection(), p.memberSection(),
-			p.nodeSection(), p.viewSection(), p.timeSection(), p.faultSection(), p.metricSection(), p.scenarioSection()),
-		markup.El("footer", markup.Text("Times count from the beginning of the run, in "+clock+" seconds. 1 KB is 1,000 bytes.")),
-		markup.El("p", markup.Attr("id", "readout"), markup.Attr("aria-hidden", "true")),
-		data,
-		markup.Script(pageJS),
-	)))
+}
+
+// table writes a table and its head, and what rows writes. A column whose name
+// begins with # is one of numbers.
+func (s *sheet) table(class constant, columns []string, rows func()) {
+	s.put("<table class=\"%s\"><thead><tr>", class)
+	for _, c := range columns {
+		if name, isNumber := strings.CutPrefix(c, "#"); isNumber {
+			s.put(`<th scope="col" class="n">%s</th>`, name)
+		} else {
+			s.put(`<th scope="col">%s</th>`, c)
+		}
+	}
+	s.put("</tr></thead>\n")
+	rows()
+	s.put("</table>\n")
+}
+
+// row writes a row of a table: its head, more words, and numbers.
+func (s *sheet) row(head string, words []string, values ...string) {
+	s.put(`<tr><th scope="row">%s</th>`, head)
+	for _, w := range words {
+		s.put("<td>%s</td>", w)
+	}
+	for _, v := range values {
+		s.put(`<td class="n">%s</td>`, v)
+	}
+	s.put("</tr>\n")
 }

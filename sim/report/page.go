@@ -5,20 +5,38 @@ package report
 
 import (
 	"cmp"
+	_ "embed" // what the page is made of
+	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
-	"github.com/arke-mesh/arke/sim/report/internal/markup"
-	"github.com/arke-mesh/arke/sim/report/internal/svg"
+)
+
+//go:embed page/page.css
+var pageCSS string
+
+//go:embed page/page.js
+var pageJS string
+
+// The chart library: https://github.com/leeoniya/uPlot 1.6.32, unchanged.
+var (
+	//go:embed page/uplot/uPlot.iife.min.js
+	chartJS string
+	//go:embed page/uplot/uPlot.min.css
+	chartCSS string
+	//go:embed page/uplot/LICENSE
+	chartLicense string
 )
 
 // page is what the sections show.
 type page struct {
 	*Report
-	Data    data
+	Data    string // the drawing, for the script
+	Charts  map[string]chart
 	Verdict string // PASSED or FAILED
 	Lead    string
 	Facts   []fact
@@ -27,28 +45,10 @@ type page struct {
 	Broken     []brokenRow
 	BrokenMore string
 
-	Latency     markup.Node
-	Bucket      string
-	LostNote    string
 	Percentiles [][]latencyRow
-	Nearby      string
 	WorkNames   []string
 	Ends        []endRow
 	Retries     string
-
-	MemberChart markup.Node
-	MemberNote  string
-	NodeChart   markup.Node
-	NodeNote    string
-	NodeCount   int
-	LaneLegend  []string
-	TopicChart  markup.Node
-	TopicNote   string
-	TunnelChart markup.Node
-	TunnelNote  string
-	ViewChart   markup.Node
-	ViewNote    string
-	Sights      int
 
 	Times        []timeRow
 	FaultRows    []faultRow
@@ -59,31 +59,31 @@ type page struct {
 
 type fact struct{ Name, Value string }
 
-// data is what the page's script reads.
-type data struct {
-	BucketMS float64     `json:"bucket_ms"`
-	Sent     []float64   `json:"sent"`
-	P50      []float64   `json:"p50"`
-	P99      []float64   `json:"p99"`
-	Bad      []float64   `json:"bad"`
-	Came     []float64   `json:"came,omitempty"`   // deliveries of topics
-	Missed   []float64   `json:"missed,omitempty"` // messages reported as missing
-	Open     []float64   `json:"open,omitempty"`   // tunnels, at most
-	Faults   []dataFault `json:"faults"`
+// WriteHTML writes the report as a page: one file that needs no other, nor a
+// network. A report that was read from JSON has no history to draw, so its page
+// has tables only.
+func (r *Report) WriteHTML(w io.Writer) error {
+	p, err := newPage(r)
+	if err != nil {
+		return err
+	}
+	s := &sheet{}
+	p.write(s)
+	_, err = io.WriteString(w, s.b.String())
+	return err
 }
 
-type dataFault struct {
-	From float64 `json:"from"` // milliseconds
-	To   float64 `json:"to"`
-	Text string  `json:"text"`
-}
-
-func newPage(r *Report) *page {
+func newPage(r *Report) (*page, error) {
 	h := r.history
 	if h == nil {
 		h = &history.History{}
 	}
-	p := &page{Report: r, Verdict: "FAILED", Nearby: svg.Millis(millis(Nearby))}
+	drawn := draw(h, r.Members)
+	data, err := json.Marshal(drawn) // which writes < as \u003c, so that it can't end its element
+	if err != nil {
+		return nil, err
+	}
+	p := &page{Report: r, Verdict: "FAILED", Charts: drawn.Charts, Data: string(data)}
 	if r.OK {
 		p.Verdict = "PASSED"
 	}
@@ -91,78 +91,7 @@ func newPage(r *Report) *page {
 	p.Claims = slices.Clone(r.Assertions)
 	slices.SortStableFunc(p.Claims, func(a, b check.Result) int { return truth(a.OK) - truth(b.OK) })
 	p.tables()
-	p.draw(h)
-	return p
-}
-
-// draw makes the drawings and what belongs to them.
-func (p *page) draw(h *history.History) {
-	a := newAxis(h)
-	all := bands(h)
-	s := gather(a, h)
-	p.Bucket = svg.Millis(millis(a.bucket))
-	if len(h.Requests) > 0 {
-		p.Latency = latencyChart(a, h, s, all)
-	}
-	if p.CallerLost > 0 {
-		p.LostNote = fmt.Sprintf("Left out: %s whose own caller was stopped, lost or paused meanwhile.", plural(p.CallerLost, "request"))
-	}
-	topics, tunnels := topicLines(a, h), tunnelLines(a, h)
-	p.drawPatterns(a, h, topics, tunnels, all)
-	if len(p.Members) > 0 {
-		shown, rest := pickMembers(memberLines(a, h, p.Members), weights(h))
-		p.MemberChart, p.MemberNote = memberChart(a, h, shown, rest, all)
-		if rest != nil {
-			p.MemberNote = fmt.Sprintf("%d of %d members are shown, those that faults hit most directly first. ", len(shown), len(p.Members)) + p.MemberNote
-		}
-	}
-	if nodes := pickNodes(h, nodeRows); len(nodes) > 0 {
-		chart := newNodeChart(a, h, all, nodes)
-		p.NodeCount = p.Nodes
-		p.NodeChart, p.NodeNote = chart.draw(nodes)
-		for _, lane := range chart.lanes {
-			p.LaneLegend = append(p.LaneLegend, laneNames[lane])
-		}
-		if len(nodes) < p.Nodes {
-			p.NodeNote = fmt.Sprintf("%d of %s nodes are shown: half of them those that faults hit most directly, then members, callers and others. ", len(nodes), svg.Grouped(p.Nodes)) + p.NodeNote
-		}
-	}
-	if found := sights(h); len(found) > 0 {
-		p.Sights = len(found)
-		p.ViewChart = rowsChart(a, h, "Share of right views over time", found, maxSights, all)
-		p.ViewNote = excerpt(maxSights, len(found), "clusters")
-	}
-	p.Data = newData(a, s, all)
-	for _, l := range topics {
-		p.Data.Came, p.Data.Missed = added(p.Data.Came, l.delivered), added(p.Data.Missed, l.reported)
-	}
-	for _, l := range tunnels {
-		p.Data.Open = added(p.Data.Open, l.open)
-	}
-}
-
-func newData(a axis, s *series, all []band) data {
-	d := data{BucketMS: millis(a.bucket), Sent: s.sent, P50: s.p50, P99: s.p99, Bad: make([]float64, a.n)}
-	for _, values := range s.bad {
-		for i, v := range values {
-			d.Bad[i] += v
-		}
-	}
-	for _, b := range all[:min(len(all), maxFaults)] {
-		d.Faults = append(d.Faults, dataFault{millis(b.from), millis(b.to), label(b.Fault)})
-	}
-	return d
-}
-
-// added adds values to a sum, which may be nil.
-func added(sum, values []float64) []float64 {
-	if sum == nil {
-		return slices.Clone(values)
-	}
-	for i, v := range values {
-		sum[i] += v
-	}
-	return sum
+	return p, nil
 }
 
 // lead sums the run up in a sentence.
@@ -183,7 +112,7 @@ func (r *Report) lead() string {
 		parts = append(parts, "no violations")
 	}
 	if r.Requests > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s were answered with a reply", svg.Grouped(r.Outcomes[reply]), plural(r.Requests, "request")))
+		parts = append(parts, fmt.Sprintf("%s of %s were answered with a reply", grouped(r.Outcomes[reply]), plural(r.Requests, "request")))
 	}
 	parts = append(parts, r.carried()...)
 	parts = append(parts, plural(r.Nodes, "node")+", "+plural(len(r.Faults), "fault"))
@@ -207,19 +136,12 @@ func (r *Report) facts() []fact {
 		all = append(all, fact{"virtual / real", fmt.Sprintf("%.3g", r.VirtualPerReal)})
 	}
 	if r.Events > 0 {
-		all = append(all, fact{"events", fmt.Sprintf("%s (%s/s)", svg.Grouped(int(r.Events)), svg.Amount(r.EventsPerSecond))})
+		all = append(all, fact{"events", fmt.Sprintf("%s (%s/s)", grouped(int(r.Events)), amount(r.EventsPerSecond))})
 	}
 	if r.MemoryPeakBytes > 0 {
-		all = append(all, fact{"memory, at most", svg.Size(float64(r.MemoryPeakBytes))})
+		all = append(all, fact{"memory, at most", size(float64(r.MemoryPeakBytes))})
 	}
-	return append(all, fact{"nodes", fmt.Sprintf("%s (%s)", svg.Grouped(r.Nodes), lives(r.Lives))}, fact{"requests", svg.Grouped(r.Requests)})
-}
-
-func lives(n int) string {
-	if n == 1 {
-		return "1 life"
-	}
-	return svg.Grouped(n) + " lives"
+	return append(all, fact{"nodes", fmt.Sprintf("%s (%s)", grouped(r.Nodes), plural(r.Lives, "life"))}, fact{"requests", grouped(r.Requests)})
 }
 
 func truth(b bool) int {
@@ -227,4 +149,17 @@ func truth(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// carried says in the lead what was published and tunnelled.
+func (r *Report) carried() (parts []string) {
+	count := func(metric string) int { return int(r.Metrics[metric].Value) }
+	if n := count("published"); n > 0 {
+		parts = append(parts, fmt.Sprintf("%s made %s, and %s were reported as missing",
+			plural(n, "publication"), plural(count("deliveries"), "delivery"), grouped(count("reported"))))
+	}
+	if n := count("tunnels"); n > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s ended well", grouped(count("tunnels_done")), plural(n, "tunnel")))
+	}
+	return parts
 }

@@ -13,7 +13,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/arke-mesh/arke/sim/check"
-	"github.com/arke-mesh/arke/sim/report/internal/svg"
 )
 
 // WriteText writes the summary as a table for people: the metrics in check's
@@ -81,15 +80,15 @@ func base(metric string) string {
 func inUnit(v float64, unit check.Unit) string {
 	switch unit {
 	case check.Millis:
-		return svg.Millis(v)
+		return inMillis(v)
 	case check.Bytes:
-		return svg.Size(v)
+		return size(v)
 	case check.BytesSec:
-		return svg.Size(v) + "/s"
+		return size(v) + "/s"
 	case check.Percent:
 		return fmt.Sprintf("%.4g %%", v)
 	case check.Count:
-		return svg.Grouped(int(v))
+		return grouped(int(v))
 	}
 	return fmt.Sprintf("%.4g", v)
 }
@@ -98,7 +97,7 @@ func inUnit(v float64, unit check.Unit) string {
 func tallyText(counts map[string]int) string {
 	var all []string
 	for _, name := range byCount(counts) {
-		all = append(all, svg.Grouped(counts[name])+" "+name)
+		all = append(all, grouped(counts[name])+" "+name)
 	}
 	if len(all) == 0 {
 		return "no requests"

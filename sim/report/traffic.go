@@ -67,22 +67,6 @@ func birth(all []time.Duration, at time.Duration) time.Duration {
 	return last
 }
 
-// spread adds an amount to the buckets of a stretch of time.
-func (a axis) spread(buckets []float64, from, to time.Duration, amount float64) {
-	if amount <= 0 {
-		return
-	}
-	first, last := a.index(from), a.index(to)
-	if first == last || to <= from {
-		buckets[last] += amount
-		return
-	}
-	for i := first; i <= last; i++ {
-		lo, hi := max(from, time.Duration(i)*a.bucket), min(to, time.Duration(i+1)*a.bucket)
-		buckets[i] += amount * float64(max(hi-lo, 0)) / float64(to-from)
-	}
-}
-
 // weights says how directly faults hit each node: a fault of one node counts
 // one, a fault of a hundred a hundredth for each.
 func weights(h *history.History) map[string]float64 {

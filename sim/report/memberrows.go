@@ -7,17 +7,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/arke-mesh/arke/sim/history"
-	"github.com/arke-mesh/arke/sim/report/internal/markup"
-	"github.com/arke-mesh/arke/sim/report/internal/svg"
 )
 
-const (
-	memberRow  = 34.0
-	memberRows = 30 // shown one by one; the others share a row
-)
+// shownMembers is how many members are drawn one by one; the others share a row.
+const shownMembers = 30
 
 // memberLine is a row of the members' chart.
 type memberLine struct {
@@ -55,7 +50,7 @@ func memberLines(a axis, h *history.History, all []Member) []*memberLine {
 // pickMembers keeps the members that are worth a row: those that faults hit,
 // then the busiest and the idlest. The others become one row, their average.
 func pickMembers(lines []*memberLine, weight map[string]float64) (shown []*memberLine, rest *memberLine) {
-	if len(lines) <= memberRows {
+	if len(lines) <= shownMembers {
 		return lines, nil
 	}
 	order := slices.Clone(lines)
@@ -65,13 +60,13 @@ func pickMembers(lines []*memberLine, weight map[string]float64) (shown []*membe
 	keep := map[*memberLine]bool{}
 	hit := 0
 	for _, l := range order {
-		if weight[l.node] > 0 && hit < memberRows-6 {
+		if weight[l.node] > 0 && hit < shownMembers-6 {
 			keep[l] = true
 			hit++
 		}
 	}
 	slices.SortStableFunc(order, func(x, y *memberLine) int { return cmp.Compare(y.total, x.total) })
-	for i := 0; len(keep) < memberRows; i++ {
+	for i := 0; len(keep) < shownMembers; i++ {
 		keep[order[i/2]] = true // the busiest and, by turns, the idlest
 		if i%2 == 1 {
 			keep[order[len(order)-1-i/2]] = true
@@ -98,67 +93,54 @@ func pickMembers(lines []*memberLine, weight map[string]float64) (shown []*membe
 	return shown, rest
 }
 
-// memberChart draws a row for each member: when it was registered, and how
-// many requests it handled. All rows have the same scale.
-func memberChart(a axis, h *history.History, lines []*memberLine, rest *memberLine, all []band) (markup.Node, string) {
-	rows := lines
+// memberChart is a row for each member: when it was registered, and how many
+// requests it handled. All rows have the same scale.
+func memberChart(a axis, h *history.History, members []Member, all []band) chart {
+	c := chart{About: "Requests that each member handled over time"}
+	if len(members) == 0 {
+		return c
+	}
+	c.Caption = "Requests that a member’s handler began, over time, all on the same scale; on the right how many there were, and their share of the cluster’s. " +
+		"The thin bar below is the time in which the member was registered; shaded are faults of its node."
+	lines, rest := pickMembers(memberLines(a, h, members), weights(h))
 	if rest != nil {
-		rows = append(slices.Clone(lines), rest)
+		c.Caption += excerpt(len(lines), len(members), "members") + " They are those that faults hit most directly, the busiest and the idlest."
+		lines = append(slices.Clone(lines), rest)
 	}
 	largest := 0.0
-	for _, l := range rows {
-		largest = max(largest, slices.Max(l.rate))
+	for _, l := range lines {
+		largest = max(largest, slices.Max(a.perSecond(l.rate)))
 	}
-	clusters := 1 // in the order of clusters, so that each has one heading
-	for i := 1; i < len(lines); i++ {
-		if lines[i].cluster != lines[i-1].cluster {
-			clusters++
-		}
-	}
-	c := a.canvas(0, "Requests that each member handled over time")
-	c.Text(right+14, 12, svg.Start, "small quiet", "requests, share of the cluster's")
-	a.ticks(c, 0, memberRow*float64(len(rows))+18*float64(clusters)+2)
-	y, cluster := 0.0, ""
-	for _, l := range rows {
+	cluster := ""
+	for _, l := range lines {
 		if l.cluster != cluster && l != rest {
 			cluster = l.cluster
-			c.FitText(left, y+13, 500, textSize, svg.Start, "label", "cluster "+cluster)
-			y += 18
+			c.Rows = append(c.Rows, row{Kind: heading, Label: "cluster " + cluster})
 		}
-		memberRowAt(c, a, l, l == rest, y, largest, all)
-		y += memberRow
+		r := row{
+			Kind: area, Label: l.name, Note: fmt.Sprintf("%s (%.1f %%)", grouped(l.total), l.share*100),
+			Unit: "/s", Height: 30, High: largest, Series: one(a.perSecond(l.rate)), Shade: l.shade(a, all),
+		}
+		if l == rest {
+			r.Under = "average"
+		}
+		for _, t := range l.tenures {
+			if t.From >= 0 {
+				r.Bands = append(r.Bands, stretch{From: a.until(t.From), To: a.until(t.Until), Look: "tenure", Text: "registered from " + clock(t.From) + " to " + ended(t.Until)})
+			}
+		}
+		c.Rows = append(c.Rows, r)
 	}
-	c.Grow(y + 24)
-	return c.Node(), fmt.Sprintf("Every row is %s requests per second high.", svg.Amount(largest/a.bucket.Seconds()))
+	return c
 }
 
-func memberRowAt(c *svg.Canvas, a axis, l *memberLine, rest bool, y, largest float64, all []band) {
+// shade are the times of faults of the member's own node.
+func (l *memberLine) shade(a axis, all []band) [][2]float64 {
 	var own []band
 	for _, b := range all {
 		if len(b.Nodes) <= 8 && slices.Contains(b.Nodes, l.node) {
 			own = append(own, b)
 		}
 	}
-	shade(c, a, own, y+2, y+memberRow-2)
-	c.FitText(left-8, y+18, left-12, textSize, svg.End, "label", l.name)
-	if rest {
-		c.Text(left-8, y+30, svg.End, "small quiet", "average")
-	}
-	c.Line(left, y+memberRow-3, right, y+memberRow-3, "grid")
-	a.spark(c, y+3, memberRow-9, l.rate, largest, "area")
-	for _, t := range l.tenures {
-		if t.From >= 0 {
-			x0, x1 := a.x(t.From), a.x(t.Until)
-			c.Rect(x0, y+memberRow-5, max(x1-x0, 1.5), 3, "tenure", "registered from "+clock(t.From)+" to "+ended(t.Until))
-		}
-	}
-	c.Text(right+14, y+20, svg.Start, "axis", fmt.Sprintf("%s  (%.1f %%)", svg.Grouped(l.total), l.share*100))
-}
-
-// ended writes an end, or that there was none.
-func ended(t time.Duration) string {
-	if t < 0 {
-		return "the end"
-	}
-	return clock(t)
+	return shade(a, own)
 }

@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	"github.com/arke-mesh/arke/sim/check"
-	"github.com/arke-mesh/arke/sim/report/internal/markup"
-	"github.com/arke-mesh/arke/sim/report/internal/svg"
 )
 
 // Rows of tables on the page; the JSON has all of them.
@@ -32,9 +30,9 @@ type latencyRow struct {
 
 type endRow struct {
 	Outcome, Count, Share, Meaning string
-	Bar                            markup.Node
+	Class, Bar                     string // "fail" if it must not be; the look of its bar
+	Width                          int    // of its bar, in percent
 	Works                          []string
-	Bad                            bool
 }
 
 type timeRow struct {
@@ -52,7 +50,7 @@ func (p *page) tables() {
 		p.Broken = append(p.Broken, brokenRow{fmt.Sprintf("%.3f s", v.AtSeconds), v.Checker, v.Text})
 	}
 	if n := len(p.Violations) - maxBroken; n > 0 {
-		p.BrokenMore = fmt.Sprintf("%s more are in report.json.", svg.Grouped(n))
+		p.BrokenMore = fmt.Sprintf("%s more are in report.json.", grouped(n))
 	}
 	for _, f := range p.Faults[:min(len(p.Faults), maxFaults)] {
 		row := faultRow{From: fmt.Sprintf("%.3f s", f.AtSeconds), Do: f.Do, To: "never undone", Text: f.Text}
@@ -68,7 +66,7 @@ func (p *page) tables() {
 		p.FaultRows = append(p.FaultRows, row)
 	}
 	if n := len(p.Faults) - maxFaults; n > 0 {
-		p.FaultMore = fmt.Sprintf("%s more are in report.json.", svg.Grouped(n))
+		p.FaultMore = fmt.Sprintf("%s more are in report.json.", grouped(n))
 	}
 	for i, w := range p.Works {
 		if i > 0 && len(p.Works) == 2 {
@@ -93,7 +91,7 @@ func percentileRows(w Work) []latencyRow {
 		when string
 		l    Latency
 	}{{"whole run", w.Latency}, {"calm", w.Calm}, {"during faults", w.Faulty}} {
-		row := latencyRow{Work: w.Work, When: part.when, Count: svg.Grouped(part.l.Count)}
+		row := latencyRow{Work: w.Work, When: part.when, Count: grouped(part.l.Count)}
 		if len(rows) > 0 {
 			row.Work = ""
 		}
@@ -102,7 +100,7 @@ func percentileRows(w Work) []latencyRow {
 				row.Values = append(row.Values, "–")
 				continue
 			}
-			row.Values = append(row.Values, svg.Millis(v))
+			row.Values = append(row.Values, inMillis(v))
 		}
 		rows = append(rows, row)
 	}
@@ -123,19 +121,18 @@ func (p *page) endRows() {
 	for _, name := range byCount(p.Outcomes) {
 		n := p.Outcomes[name]
 		row := endRow{
-			Outcome: words(name), Count: svg.Grouped(n), Meaning: meaning(name),
+			Outcome: words(name), Count: grouped(n), Meaning: meaning(name),
 			Share: fmt.Sprintf("%.4g %%", 100*float64(n)/float64(max(p.Requests, 1))),
-			Bad:   name == none || name == "wrong_reply",
+			Class: "ok", Bar: "good", Width: max(100*n/largest, 1),
 		}
-		bar := svg.New(120, 10, row.Share)
-		class := "bar-good"
-		if name != reply {
-			class = "bar-bad"
+		if !good(name) {
+			row.Bar = "bad"
 		}
-		bar.Rect(0, 0, max(120*float64(n)/float64(largest), 1.5), 10, class, "")
-		row.Bar = bar.Node()
+		if name == none || name == "wrong_reply" {
+			row.Class = "fail"
+		}
 		for i := range p.WorkNames {
-			row.Works = append(row.Works, svg.Grouped(works[i+1].Outcomes[name]))
+			row.Works = append(row.Works, grouped(works[i+1].Outcomes[name]))
 		}
 		p.Ends = append(p.Ends, row)
 	}
@@ -154,7 +151,7 @@ func (p *page) timeRows() {
 		if _, ok := p.Metrics[t.metric+"_p50"]; !ok {
 			continue
 		}
-		row := timeRow{Name: t.name, Samples: svg.Grouped(p.Metrics[t.metric+"_p50"].Samples)}
+		row := timeRow{Name: t.name, Samples: grouped(p.Metrics[t.metric+"_p50"].Samples)}
 		for _, q := range []string{"_p50", "_p90", "_p99", "_max"} {
 			text := "–"
 			if m, ok := p.Metrics[t.metric+q]; ok {
@@ -175,7 +172,7 @@ func (p *page) metricRows() {
 		m := p.Metrics[name]
 		samples := ""
 		if m.Samples > 0 {
-			samples = svg.Grouped(m.Samples)
+			samples = grouped(m.Samples)
 		}
 		p.MetricRows = append(p.MetricRows, metricRow{name, inUnit(m.Value, m.Unit), samples, cmp.Or(meanings[base(name)], "–")})
 	}
