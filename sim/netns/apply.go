@@ -49,7 +49,7 @@ func (n *Net) disturb(a scenario.Action) error {
 	case "clog":
 		n.wires.clog(from, to)
 	case "unclog":
-		n.fabric.resume(n.wires.unclog(from, to))
+		n.router.resume(n.wires.unclog(from, to))
 	case "corrupt":
 		n.wires.corrupt(from[0], to[0])
 	case "degrade":
@@ -120,7 +120,7 @@ func (n *Net) Calm() error {
 // heal ends the faults of wires and resumes paused nodes; with calm nothing is
 // lost at random any more, either.
 func (n *Net) heal(calm bool) error {
-	n.fabric.resume(n.wires.heal(calm))
+	n.router.resume(n.wires.heal(calm))
 	var errs []error
 	for _, p := range n.list() {
 		p.take()

@@ -8,22 +8,15 @@
 // the same draws for the n-th packet of a wire, but which packet is the n-th is
 // up to the kernel. It models no processor: nodes share the machine's.
 //
-// # Two modes
+// # What it takes
 //
-// With [Namespaces] each node has a network namespace with a TUN device, at an
-// address of its own in 10.77.0.0/16, and this process moves IP packets between
-// the devices. What a kernel does about a lost packet is what it does in
-// production. It takes Linux, root and /dev/net/tun; neither netem nor the ip
-// command.
+// Linux, root and /dev/net/tun; neither netem nor the ip command. Each node has
+// a network namespace with a TUN device, at an address of its own in
+// 10.77.0.0/16, and this process moves IP packets between the devices. What a
+// kernel does about a lost packet is what it does in production. [Supported]
+// says whether it is possible here, why not, and what to do instead.
 //
-// With [Proxies] the relays listen on loopback, and others are told the address
-// of a proxy in front of each. The proxy knows who dials by looking whose socket
-// it is, so each pair of nodes has its own link in each direction. It takes
-// Linux, but no rights. What differs is said below.
-//
-// [Supported] and [Probe] say what is possible and why not.
-//
-// # Data path of a packet, with namespaces
+// # Data path of a packet
 //
 //  1. A relay writes; the kernel of its namespace makes a packet and routes it
 //     to the TUN device.
@@ -32,14 +25,6 @@
 //     and arrives at a time that package link tells.
 //  4. post keeps it until then and wakes to the microsecond.
 //  5. It is written to the other device; the kernel there takes it.
-//
-// # Data path of a stream, with proxies
-//
-//  1. A relay connects to the proxy of another one. The proxy finds out who it
-//     is, waits for the round trip of a handshake and connects to the relay.
-//  2. What is read from either side has a time of arrival by package link, loss
-//     being delay, and is kept until then.
-//  3. It is written to the other side. An end follows like data, a reset too.
 //
 // # Nodes
 //
@@ -55,14 +40,6 @@
 //	pause    SIGSTOP: the kernel goes on acknowledging until buffers are full
 //	stop     the client leaves its clusters and drains, then SIGTERM
 //
-// # What differs with proxies
-//
-// A dial to a node that is cut off or has no power succeeds and then hangs in
-// the handshake instead of hanging in TCP. Acknowledgements take no time, so a
-// cut one way does not stop the other one. The proxy's buffers hold a little
-// more than a kernel would. A cut holds what was under way until it is mended,
-// as TCP does; retransmission timers do not back off meanwhile.
-//
 // # What this level can't do
 //
 // Clock skew, faults of the router, and explicit cluster keys: there is no way
@@ -72,8 +49,7 @@
 //
 // One for the deliveries, on a thread of its own; for each node one that keeps
 // the thread in its namespace, one that reads the device and one that waits for
-// the process; one for each call of At; with proxies one that accepts for each
-// node and four for each connection. [Net.Close] waits for all of them.
+// the process; one for each call of At. [Net.Close] waits for all of them.
 //
 // # What is left behind
 //

@@ -74,7 +74,6 @@ func (w *wires) power(name string, on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.off[name] = !on
-	w.change()
 }
 
 // heal ends every fault of every wire and returns what goes on; with calm
@@ -82,7 +81,6 @@ func (w *wires) power(name string, on bool) {
 func (w *wires) heal(calm bool) []parcel {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	defer w.change()
 	var all []parcel
 	for d, x := range w.ways { // the order matters to nobody: they are different wires
 		x.cut, x.spoil, x.degraded = false, false, false
@@ -117,7 +115,6 @@ func (w *wires) each(from, to []string, f func(*wire)) {
 func (w *wires) eachWay(from, to []string, f func(way, *wire)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	defer w.change()
 	for _, a := range from {
 		for _, b := range to {
 			if a != b {
@@ -125,10 +122,4 @@ func (w *wires) eachWay(from, to []string, f func(way, *wire)) {
 			}
 		}
 	}
-}
-
-// change wakes those who wait for another answer of open. The caller holds mu.
-func (w *wires) change() {
-	close(w.changed)
-	w.changed = make(chan struct{})
 }

@@ -19,10 +19,10 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// needs skips the test where a mode can't be had.
-func needs(t *testing.T, m Mode) {
+// needs skips the test where this level can't run.
+func needs(t *testing.T) {
 	t.Helper()
-	if err := Probe(m); err != nil {
-		t.Skipf("mode %s is not possible here: %v", m, err)
+	if err := Supported(); err != nil {
+		t.Skip(err)
 	}
 }

@@ -26,10 +26,9 @@ import (
 type Net struct {
 	// Immutable after New.
 	cfg    Config
-	mode   Mode
 	log    *zap.Logger
 	wires  *wires
-	fabric fabric
+	router *router
 	agenda *agenda
 	temp   string // of sockets, and of everything without Config.Dir
 
@@ -41,8 +40,8 @@ type Net struct {
 
 var _ play.Level = (*Net)(nil)
 
-// New makes an empty network; its clock begins. The caller closes it. If
-// Config.Mode is not possible here, the error says why.
+// New makes an empty network; its clock begins. The caller closes it. Where this
+// level can't run, the error is that of Supported.
 func New(cfg Config) (*Net, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -50,41 +49,19 @@ func New(cfg Config) (*Net, error) {
 	}
 	n := &Net{cfg: cfg, log: cfg.Logger.Named("netns"), agenda: newAgenda(), places: make(map[string]*place)}
 	n.wires = newWires(cfg.Seed, n.Now)
-	if err := n.choose(); err != nil {
+	if err := Supported(); err != nil {
 		return nil, err
 	}
 	var err error
+	if n.router, err = newRouter(n.wires, n.Now, n.log); err != nil {
+		return nil, err
+	}
 	if n.temp, err = newFolder(); err != nil {
-		n.fabric.close()
+		n.router.close()
 		return nil, err
 	}
 	return n, nil
 }
-
-// choose makes the fabric.
-func (n *Net) choose() error {
-	n.mode = n.cfg.Mode
-	if n.mode == "" {
-		n.mode = Namespaces
-		if err := Probe(Namespaces); err != nil {
-			n.log.Info("no namespaces, so proxies on loopback", zap.Error(err))
-			n.mode = Proxies
-		}
-	}
-	err := Probe(n.mode)
-	if err != nil {
-		return err
-	}
-	if n.mode == Namespaces {
-		n.fabric, err = newNamespaces(n.wires, n.Now, n.log)
-	} else {
-		n.fabric, err = newProxies(n.wires, n.Now, n.log)
-	}
-	return err
-}
-
-// Mode is how the nodes are joined.
-func (n *Net) Mode() Mode { return n.mode }
 
 // Now implements play.Level: the real time since New.
 func (n *Net) Now() time.Duration { return n.agenda.now() }
@@ -119,11 +96,7 @@ func (n *Net) Start(ctx context.Context, spec play.NodeSpec) (play.Participant, 
 		if err != nil {
 			return nil, err
 		}
-		where, err := n.fabric.seed(s.number)
-		if err != nil {
-			return nil, err
-		}
-		seeds = append(seeds, where)
+		seeds = append(seeds, seedOf(s.number))
 	}
 	p.take()
 	defer p.give()
@@ -149,7 +122,7 @@ func (n *Net) settle(p *place) (err error) {
 		return err
 	}
 	if p.site == nil {
-		p.site, err = n.fabric.open(p.name, p.number)
+		p.site, err = openSite(n.router, p.name, p.number)
 	}
 	n.wires.power(p.name, true)
 	return err
@@ -214,7 +187,7 @@ func (n *Net) Close() error {
 		wg.Go(func() { errs[i] = p.close() })
 	}
 	wg.Wait()
-	n.fabric.close()
+	n.router.close()
 	return errors.Join(append(errs, os.RemoveAll(n.temp))...)
 }
 

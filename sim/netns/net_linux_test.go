@@ -34,10 +34,10 @@ type story struct {
 	network security.NetworkFile
 }
 
-func newStory(t *testing.T, m Mode, link scenario.Link) *story {
+func newStory(t *testing.T, link scenario.Link) *story {
 	t.Helper()
-	needs(t, m)
-	n, err := New(Config{Seed: 1, Binary: harness.Binary(t), Mode: m, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+	needs(t)
+	n, err := New(Config{Seed: 1, Binary: harness.Binary(t), Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	n.SetLinks(func(string, string) scenario.Link { return link })
@@ -57,9 +57,9 @@ func (s *story) start(name string) play.Participant {
 }
 
 // twoNodes is a story of two nodes on a slow link, of which b answers.
-func twoNodes(t *testing.T, m Mode) (s *story, a, b play.Participant) {
+func twoNodes(t *testing.T) (s *story, a, b play.Participant) {
 	t.Helper()
-	s = newStory(t, m, slowLink())
+	s = newStory(t, slowLink())
 	a, b = s.start("a"), s.start("b")
 	s.serve(b, "b")
 	s.answers(a, "b")
@@ -121,13 +121,6 @@ func (s *story) between(do string, from, to []string) {
 	require.NoError(s, s.Net.Apply(scenario.Action{Do: do, Between: [][]string{from, to}}))
 }
 
-// everyMode runs a test in both modes.
-func everyMode(t *testing.T, f func(t *testing.T, m Mode)) {
-	for _, m := range []Mode{Namespaces, Proxies} {
-		t.Run(string(m), func(t *testing.T) { f(t, m) })
-	}
-}
-
 // slowLink is a link with a latency that shows.
 func slowLink() scenario.Link {
 	return scenario.Link{Latency: scenario.Duration(10 * time.Millisecond)}
@@ -136,185 +129,171 @@ func slowLink() scenario.Link {
 // TestRequestsCrossTheNetwork checks that relays find each other through a
 // seed, that a request takes the time of the link, and what Status tells.
 func TestRequestsCrossTheNetwork(t *testing.T) {
-	everyMode(t, func(t *testing.T, m Mode) {
-		s := newStory(t, m, slowLink())
-		begun := time.Now()
-		a, b := s.start("a"), s.start("b")
-		t.Logf("two nodes started in %v", time.Since(begun))
-		s.serve(b, "b")
-		s.answers(a, "b")
-		swiftly(t, 35*time.Millisecond, "a request", func() time.Duration {
-			best := time.Hour
-			for range 20 {
-				begun := time.Now()
-				_, err := s.ask(a, patience)
-				require.NoError(t, err)
-				best = min(best, time.Since(begun))
-			}
-			require.GreaterOrEqual(t, best, 20*time.Millisecond)
-			return best
-		})
-		status, err := a.Status(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, a.Peer(), status.Peer)
-		require.Equal(t, "z", status.Zone)
-		require.NotZero(t, status.SentBytes)
-		require.NotZero(t, s.Stats().Packets["passed"])
+	s := newStory(t, slowLink())
+	begun := time.Now()
+	a, b := s.start("a"), s.start("b")
+	t.Logf("two nodes started in %v", time.Since(begun))
+	s.serve(b, "b")
+	s.answers(a, "b")
+	swiftly(t, 35*time.Millisecond, "a request", func() time.Duration {
+		best := time.Hour
+		for range 20 {
+			begun := time.Now()
+			_, err := s.ask(a, patience)
+			require.NoError(t, err)
+			best = min(best, time.Since(begun))
+		}
+		require.GreaterOrEqual(t, best, 20*time.Millisecond)
+		return best
 	})
+	status, err := a.Status(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, a.Peer(), status.Peer)
+	require.Equal(t, "z", status.Zone)
+	require.NotZero(t, status.SentBytes)
+	require.NotZero(t, s.Stats().Packets["passed"])
 }
 
 // TestACrashIsSeenAndARestartIsTheSamePeer checks a kill: the others notice at
 // once, and the next life has the peer id of the last one.
 func TestACrashIsSeenAndARestartIsTheSamePeer(t *testing.T) {
-	everyMode(t, func(t *testing.T, m Mode) {
-		s, a, b := twoNodes(t, m)
-		peer := b.Peer()
-		swiftly(t, time.Second, "to miss b", func() time.Duration { // silence would take longer
-			s.apply("crash", "b")
-			begun := time.Now()
-			harness.Eventually(t, patience, "that b is missed", func() error {
-				if _, err := s.ask(a, 2*time.Second); err == nil {
-					return fmt.Errorf("b answered")
-				}
-				return nil
-			})
-			took := time.Since(begun)
-			require.NoError(t, b.Close())
-			b = s.start("b")
-			require.Equal(t, peer, b.Peer())
-			s.serve(b, "b again")
-			s.answers(a, "b again")
-			return took
+	s, a, b := twoNodes(t)
+	peer := b.Peer()
+	swiftly(t, time.Second, "to miss b", func() time.Duration { // silence would take longer
+		s.apply("crash", "b")
+		begun := time.Now()
+		harness.Eventually(t, patience, "that b is missed", func() error {
+			if _, err := s.ask(a, 2*time.Second); err == nil {
+				return fmt.Errorf("b answered")
+			}
+			return nil
 		})
+		took := time.Since(begun)
+		require.NoError(t, b.Close())
+		b = s.start("b")
+		require.Equal(t, peer, b.Peer())
+		s.serve(b, "b again")
+		s.answers(a, "b again")
+		return took
 	})
 }
 
 // TestSilenceIsNotSeen checks a loss of power: a request on its way hears
 // nothing, until its deadline; and that the node works after a restart.
 func TestSilenceIsNotSeen(t *testing.T) {
-	everyMode(t, func(t *testing.T, m Mode) {
-		s, a, b := twoNodes(t, m)
-		// From three beats after the last byte on a knows. A machine that is too
-		// slow to ask before that proves nothing: it is tried again.
-		const knows = 1200 * time.Millisecond
-		for begun, told := time.Now(), false; !told; {
-			require.Less(t, time.Since(begun), patience)
-			heard := time.Now()
-			_, err := s.ask(a, patience)
-			require.NoError(t, err)
-			s.apply("silence", "b")
-			asked := time.Now()
-			_, err = s.ask(a, 700*time.Millisecond)
-			took := time.Since(asked)
-			require.Error(t, err)
-			if told = time.Since(heard) < knows; told {
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.GreaterOrEqual(t, took, 700*time.Millisecond)
-			}
-			require.NoError(t, b.Close())
-			b = s.start("b")
-			s.serve(b, "b again")
-			s.answers(a, "b again")
+	s, a, b := twoNodes(t)
+	// From three beats after the last byte on a knows. A machine that is too
+	// slow to ask before that proves nothing: it is tried again.
+	const knows = 1200 * time.Millisecond
+	for begun, told := time.Now(), false; !told; {
+		require.Less(t, time.Since(begun), patience)
+		heard := time.Now()
+		_, err := s.ask(a, patience)
+		require.NoError(t, err)
+		s.apply("silence", "b")
+		asked := time.Now()
+		_, err = s.ask(a, 700*time.Millisecond)
+		took := time.Since(asked)
+		require.Error(t, err)
+		if told = time.Since(heard) < knows; told {
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.GreaterOrEqual(t, took, 700*time.Millisecond)
 		}
-	})
+		require.NoError(t, b.Close())
+		b = s.start("b")
+		s.serve(b, "b again")
+		s.answers(a, "b again")
+	}
 }
 
 // TestACutSeparatesUntilItHeals checks a partition of three nodes: who is on
 // the other side is not reached, who is on this side is, and after the heal all
 // are one again.
 func TestACutSeparatesUntilItHeals(t *testing.T) {
-	everyMode(t, func(t *testing.T, m Mode) {
-		s := newStory(t, m, slowLink())
-		a, b, c := s.start("a"), s.start("b"), s.start("c")
-		s.serve(b, "b")
-		s.answers(a, "b")
-		s.answers(c, "b")
-		s.between("cut", []string{"a"}, []string{"b", "c"})
-		s.between("cut", []string{"b", "c"}, []string{"a"})
-		_, err := s.ask(a, time.Second)
-		require.Error(t, err)
-		s.answers(c, "b")
-		s.apply("heal")
-		s.answers(a, "b")
-	})
+	s := newStory(t, slowLink())
+	a, b, c := s.start("a"), s.start("b"), s.start("c")
+	s.serve(b, "b")
+	s.answers(a, "b")
+	s.answers(c, "b")
+	s.between("cut", []string{"a"}, []string{"b", "c"})
+	s.between("cut", []string{"b", "c"}, []string{"a"})
+	_, err := s.ask(a, time.Second)
+	require.Error(t, err)
+	s.answers(c, "b")
+	s.apply("heal")
+	s.answers(a, "b")
 }
 
 // TestAPausedNodeGoesOn checks that a node that is paused answers nothing and
 // goes on when it is calm.
 func TestAPausedNodeGoesOn(t *testing.T) {
-	everyMode(t, func(t *testing.T, m Mode) {
-		s, a, _ := twoNodes(t, m)
-		s.apply("pause", "b")
-		_, err := s.ask(a, 500*time.Millisecond)
-		require.Error(t, err)
-		require.NoError(t, s.Calm())
-		s.answers(a, "b")
-	})
+	s, a, _ := twoNodes(t)
+	s.apply("pause", "b")
+	_, err := s.ask(a, 500*time.Millisecond)
+	require.Error(t, err)
+	require.NoError(t, s.Calm())
+	s.answers(a, "b")
 }
 
 // TestStopDrains checks that a request which a member has begun is answered
 // although its node is stopped meanwhile.
 func TestStopDrains(t *testing.T) {
-	everyMode(t, func(t *testing.T, m Mode) {
-		s := newStory(t, m, slowLink())
-		a, b := s.start("a"), s.start("b")
-		begun, finish := make(chan struct{}, 1), make(chan struct{})
-		ctx, cancel := b.Within(patience)
-		defer cancel()
-		_, err := b.Serve(ctx, "echo", patterns.HandlerFunc(func(context.Context, *patterns.Request) (patterns.Message, error) {
-			begun <- struct{}{}
-			<-finish
-			return patterns.Message{Body: []byte("late")}, nil
-		}), patterns.Limits{})
-		require.NoError(t, err)
-		answer := make(chan string)
-		go func() {
-			got, err := s.ask(a, patience)
-			answer <- fmt.Sprint(got, err)
-		}()
-		<-begun
-		stopped := make(chan error)
-		go func() { stopped <- s.Apply(scenario.Action{Do: "stop", Nodes: []string{"b"}}) }()
-		time.Sleep(100 * time.Millisecond)
-		close(finish)
-		require.Equal(t, "late<nil>", <-answer)
-		require.NoError(t, <-stopped)
-		harness.Eventually(t, patience, "that nobody is left", func() error {
-			if _, err := s.ask(a, 2*time.Second); !errors.Is(err, patterns.ErrNoMembers) {
-				return fmt.Errorf("%v", err)
-			}
-			return nil
-		})
+	s := newStory(t, slowLink())
+	a, b := s.start("a"), s.start("b")
+	begun, finish := make(chan struct{}, 1), make(chan struct{})
+	ctx, cancel := b.Within(patience)
+	defer cancel()
+	_, err := b.Serve(ctx, "echo", patterns.HandlerFunc(func(context.Context, *patterns.Request) (patterns.Message, error) {
+		begun <- struct{}{}
+		<-finish
+		return patterns.Message{Body: []byte("late")}, nil
+	}), patterns.Limits{})
+	require.NoError(t, err)
+	answer := make(chan string)
+	go func() {
+		got, err := s.ask(a, patience)
+		answer <- fmt.Sprint(got, err)
+	}()
+	<-begun
+	stopped := make(chan error)
+	go func() { stopped <- s.Apply(scenario.Action{Do: "stop", Nodes: []string{"b"}}) }()
+	time.Sleep(100 * time.Millisecond)
+	close(finish)
+	require.Equal(t, "late<nil>", <-answer)
+	require.NoError(t, <-stopped)
+	harness.Eventually(t, patience, "that nobody is left", func() error {
+		if _, err := s.ask(a, 2*time.Second); !errors.Is(err, patterns.ErrNoMembers) {
+			return fmt.Errorf("%v", err)
+		}
+		return nil
 	})
 }
 
 // TestACorruptByteBreaksALink checks that TLS notices, and that the nodes
 // connect again.
 func TestACorruptByteBreaksALink(t *testing.T) {
-	everyMode(t, func(t *testing.T, m Mode) {
-		s, a, b := twoNodes(t, m)
-		session := func() uint64 {
-			status, err := a.Status(t.Context())
-			require.NoError(t, err)
-			for _, l := range status.Links {
-				if l.Peer == b.Peer() {
-					return l.Session
-				}
+	s, a, b := twoNodes(t)
+	session := func() uint64 {
+		status, err := a.Status(t.Context())
+		require.NoError(t, err)
+		for _, l := range status.Links {
+			if l.Peer == b.Peer() {
+				return l.Session
 			}
-			return 0
 		}
-		before := session()
-		s.between("corrupt", []string{"a"}, []string{"b"})
-		_, _ = s.ask(a, time.Second)
-		s.answers(a, "b")
-		require.NotEqual(t, before, session())
-	})
+		return 0
+	}
+	before := session()
+	s.between("corrupt", []string{"a"}, []string{"b"})
+	_, _ = s.ask(a, time.Second)
+	s.answers(a, "b")
+	require.NotEqual(t, before, session())
 }
 
 // TestWhatIsImpossibleIsSaid checks that the faults which this level does not
 // have are named, and those that make no sense.
 func TestWhatIsImpossibleIsSaid(t *testing.T) {
-	s := newStory(t, Namespaces, scenario.Link{})
+	s := newStory(t, scenario.Link{})
 	for _, do := range []string{"skew", "router", "flood"} {
 		require.ErrorIs(t, s.Net.Apply(scenario.Action{Do: do, Nodes: []string{"a"}}), play.ErrUnsupported, do)
 	}
@@ -327,19 +306,17 @@ func TestWhatIsImpossibleIsSaid(t *testing.T) {
 
 // TestCloseLeavesNothing checks that processes, namespaces and files are gone.
 func TestCloseLeavesNothing(t *testing.T) {
-	everyMode(t, func(t *testing.T, m Mode) {
-		s := newStory(t, m, scenario.Link{})
-		s.start("a")
-		s.apply("pause", "a") // even a process that can't listen
-		life := s.places["a"].life
-		require.NoError(t, s.Net.Close())
-		require.False(t, life.process.alive())
-		require.NoDirExists(t, s.temp)
-		require.ErrorIs(t, s.Net.Apply(scenario.Action{Do: "heal"}), ErrClosed)
-		_, err := s.Net.Start(t.Context(), play.NodeSpec{Name: "b", Network: s.network})
-		require.ErrorIs(t, err, ErrClosed)
-		require.NoError(t, s.Net.Close())
-	})
+	s := newStory(t, scenario.Link{})
+	s.start("a")
+	s.apply("pause", "a") // even a process that can't listen
+	life := s.places["a"].life
+	require.NoError(t, s.Net.Close())
+	require.False(t, life.process.alive())
+	require.NoDirExists(t, s.temp)
+	require.ErrorIs(t, s.Net.Apply(scenario.Action{Do: "heal"}), ErrClosed)
+	_, err := s.Net.Start(t.Context(), play.NodeSpec{Name: "b", Network: s.network})
+	require.ErrorIs(t, err, ErrClosed)
+	require.NoError(t, s.Net.Close())
 }
 
 // TestLeftoversOfOthersAreSwept checks that the folder of a run that is gone

@@ -3,7 +3,10 @@
 
 package netns
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Sizes and places of what is read of an IPv4 packet and a TCP segment.
 const (
@@ -14,6 +17,8 @@ const (
 
 // address is an IPv4 address.
 type address [4]byte
+
+func (a address) String() string { return fmt.Sprintf("%d.%d.%d.%d", a[0], a[1], a[2], a[3]) }
 
 // destination tells where an IPv4 packet goes; false if it is none.
 func destination(p []byte) (address, bool) {

@@ -28,7 +28,7 @@ type place struct {
 	turn chan struct{} // holds an element while somebody starts or ends it
 
 	// Owned by whoever has the turn.
-	site site         // nil = it has no place in the network
+	site *site        // nil = it has no place in the network
 	life *participant // the last one; nil = never started
 }
 

@@ -38,7 +38,7 @@ type process struct {
 
 // startProcess starts the command at a site. What it prints to stderr is
 // appended to the log.
-func startProcess(s site, cmd *exec.Cmd, log string) (*process, error) {
+func startProcess(s *site, cmd *exec.Cmd, log string) (*process, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err

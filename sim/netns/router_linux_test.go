@@ -24,27 +24,27 @@ import (
 // lab is some namespaces without relays.
 type lab struct {
 	*testing.T
-	wires *wires
-	net   *namespaces
-	plots []*plot
+	wires  *wires
+	router *router
+	sites  []*site
 }
 
 // newLab makes namespaces called a, b, c and so on.
 func newLab(t *testing.T, count int, m link.Model) *lab {
 	t.Helper()
-	needs(t, Namespaces)
+	needs(t)
 	a := newAgenda()
 	l := &lab{T: t, wires: newWires(1, a.now)}
 	l.wires.setLinks(func(string, string) link.Model { return m })
-	f, err := newNamespaces(l.wires, a.now, zap.NewNop())
+	var err error
+	l.router, err = newRouter(l.wires, a.now, zap.NewNop())
 	require.NoError(t, err)
-	l.net = f.(*namespaces)
-	t.Cleanup(f.close)
+	t.Cleanup(l.router.close)
 	for i := range count {
-		s, err := f.open(string(rune('a'+i)), i)
+		s, err := openSite(l.router, string(rune('a'+i)), i)
 		require.NoError(t, err)
 		t.Cleanup(s.close)
-		l.plots = append(l.plots, s.(*plot))
+		l.sites = append(l.sites, s)
 	}
 	return l
 }
@@ -52,15 +52,11 @@ func newLab(t *testing.T, count int, m link.Model) *lab {
 // in runs f in a namespace.
 func (l *lab) in(i int, f func() error) {
 	l.Helper()
-	require.NoError(l, l.plots[i].ground.run(f))
+	require.NoError(l, l.sites[i].ground.run(f))
 }
 
 // at is where the others find a namespace.
-func (l *lab) at(i int) string {
-	where, err := l.net.seed(i)
-	require.NoError(l, err)
-	return where
-}
+func (l *lab) at(i int) string { return seedOf(i) }
 
 // echo answers datagrams in one namespace and returns a socket of another one
 // that is connected to it.
@@ -117,7 +113,7 @@ func (l *lab) tcp(from, to int) (client, server net.Conn) {
 func (l *lab) counted(f fate, want uint64) {
 	l.Helper()
 	harness.Eventually(l.T, patience, "the count", func() error {
-		if got := l.net.router.counts[f].Load(); got != want {
+		if got := l.router.counts[f].Load(); got != want {
 			return fmt.Errorf("it is %d, not %d", got, want)
 		}
 		return nil
@@ -140,7 +136,7 @@ func TestRoundTripsTakeWhatWasAsked(t *testing.T) {
 			}
 			slices.Sort(rtts)
 			t.Logf("asked %v: p50 %v, p99 %v; delivered late p50 %v, p99 %v", 2*latency, rtts[50], rtts[98],
-				l.net.router.post.late.percentile(50), l.net.router.post.late.percentile(99))
+				l.router.post.late.percentile(50), l.router.post.late.percentile(99))
 			return rtts[0] // the others tell how busy the machine is: both ends are goroutines of this test
 		})
 	}
@@ -167,7 +163,7 @@ func TestLossesAreThoseOfTheModel(t *testing.T) {
 			got++
 		}
 	}
-	missing := func() uint64 { return l.net.router.counts[lost].Load() }
+	missing := func() uint64 { return l.router.counts[lost].Load() }
 	for round := range sent / 10 {
 		for range 10 {
 			_, err := c.Write(buf)
@@ -213,7 +209,7 @@ func TestAClogHoldsPackets(t *testing.T) {
 	_, ok := l.ping(c, 50*time.Millisecond)
 	require.False(t, ok)
 	l.counted(held, 1)
-	l.net.resume(l.wires.unclog([]string{"a"}, []string{"b"}))
+	l.router.resume(l.wires.unclog([]string{"a"}, []string{"b"}))
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(patience)))
 	_, err := c.Read(make([]byte, 100))
 	require.NoError(t, err)
@@ -276,9 +272,9 @@ func TestAClosedSiteSaysNothing(t *testing.T) {
 	_ = server
 	sleep := exec.Command("sleep", "60")
 	tie(sleep)
-	require.NoError(t, l.plots[1].start(sleep))
+	require.NoError(t, l.sites[1].start(sleep))
 	l.wires.power("b", false)
-	l.plots[1].close()
+	l.sites[1].close()
 	err := sleep.Wait()
 	require.ErrorContains(t, err, "killed")
 	require.NoError(t, client.SetReadDeadline(time.Now().Add(50*time.Millisecond)))

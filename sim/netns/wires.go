@@ -44,11 +44,10 @@ type wires struct {
 	now  func() time.Duration
 
 	// Guarded by mu.
-	mu      sync.Mutex
-	of      func(from, to string) link.Model
-	ways    map[way]*wire
-	off     map[string]bool // nodes without power
-	changed chan struct{}   // closed when anything below mu changes
+	mu   sync.Mutex
+	of   func(from, to string) link.Model
+	ways map[way]*wire
+	off  map[string]bool // nodes without power
 }
 
 // wire is the state of one direction.
@@ -64,7 +63,7 @@ func newWires(seed uint64, now func() time.Duration) *wires {
 	return &wires{
 		seed: seed, now: now,
 		of:   func(string, string) link.Model { return link.Model{} },
-		ways: make(map[way]*wire), off: make(map[string]bool), changed: make(chan struct{}),
+		ways: make(map[way]*wire), off: make(map[string]bool),
 	}
 }
 
@@ -115,39 +114,4 @@ func (w *wires) pass(x *wire, p []byte) (time.Duration, fate) {
 		x.spoil = false
 	}
 	return arrive, passed
-}
-
-// stream sends so many bytes of a connection. It says when they arrive, or
-// that the sender gives up.
-func (w *wires) stream(from, to string, f *link.Flow, size int) (arrive time.Duration, broken bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.at(from, to).direction.Send(f, w.now(), size)
-}
-
-// flight says how long a packet of a handshake takes.
-func (w *wires) flight(from, to string) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	takes, _ := w.at(from, to).direction.Flight()
-	return takes
-}
-
-// open says whether anything passes now, and returns a channel that is closed
-// when the answer may have changed.
-func (w *wires) open(from, to string) (bool, <-chan struct{}) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	x := w.at(from, to)
-	return !x.cut && !x.clogged && !w.off[from] && !w.off[to], w.changed
-}
-
-// takeSpoil says whether the next bytes are to be spoiled, once.
-func (w *wires) takeSpoil(from, to string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	x := w.at(from, to)
-	was := x.spoil
-	x.spoil = false
-	return was
 }

@@ -85,20 +85,6 @@ func TestCalmEndsRandomLossOnly(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsHearsOfChanges checks the channel of open.
-func TestWhoWaitsHearsOfChanges(t *testing.T) {
-	w := still()
-	ok, _ := w.open("a", "b")
-	require.True(t, ok)
-	w.cutOff([]string{"a"}, []string{"b"}, true)
-	ok, changed := w.open("a", "b")
-	require.False(t, ok)
-	w.heal(false)
-	<-changed
-	ok, _ = w.open("a", "b")
-	require.True(t, ok)
-}
-
 // TestPercentilesOfLateness checks them at their resolution.
 func TestPercentilesOfLateness(t *testing.T) {
 	var l lateness

@@ -13,7 +13,8 @@ import (
 	"github.com/arke-mesh/arke/sim/play"
 )
 
-// playNet plays a job with real processes, which are this program again.
+// playNet plays a job with real processes, which are this program again. It takes
+// root; the error says so.
 func playNet(ctx context.Context, job Job, at *position) (*Outcome, error) {
 	if err := netns.Supported(); err != nil {
 		return nil, fmt.Errorf("%w: %w", play.ErrUnsupported, err)

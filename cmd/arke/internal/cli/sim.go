@@ -47,7 +47,7 @@ list' names those that come with the program. It runs at one of three levels:
   sim    Arke's own code on a simulated network in virtual time: the same
          seed gives the same run, event by event
   stack  real libp2p hosts in virtual time
-  net    real relays, real links, real time (Linux)
+  net    real relays, real links, real time (Linux; takes root and /dev/net/tun)
 
 Exit status: 0 everything held, 10 an assertion does not hold or a checker
 found something, 11 a file makes no sense, 12 not possible at this level or on
