@@ -43,15 +43,15 @@ type disagreement struct {
 	zombie bool
 }
 
-func newAgreement(f *facts) agreement {
+func newAgreement(c *disturbance) agreement {
 	a := agreement{took: make(map[turn]time.Duration), ends: make(map[string][]ended)}
-	for i := range f.h.Faults {
-		fault := &f.h.Faults[i]
+	for i := range c.h.Faults {
+		fault := &c.h.Faults[i]
 		if !disturbs(fault.Do) || !lasts(fault.Do) || undoes(fault) {
 			continue
 		}
-		for _, node := range f.hit(fault) {
-			a.ends[node] = append(a.ends[node], ended{f.over(fault), i})
+		for _, node := range c.hit(fault) {
+			a.ends[node] = append(a.ends[node], ended{c.over(fault), i})
 		}
 	}
 	for _, list := range a.ends {
@@ -66,39 +66,39 @@ func (a *agreement) samples() []time.Duration { return slices.Collect(maps.Value
 
 func (a *agreement) note(t turn, d time.Duration) { a.took[t] = max(a.took[t], d) }
 
-func (a *agreement) see(f *facts, s *sight) {
+func (a *agreement) see(c *disturbance, s *sight) {
 	if !s.node.Correct {
 		return
 	}
-	a.joined(f, s)
+	a.joined(c, s)
 	for _, w := range s.missing {
-		a.wrong(f, s, w, false)
+		a.wrong(c, s, w, false)
 	}
 	for _, w := range s.zombie {
-		a.wrong(f, s, w, true)
+		a.wrong(c, s, w, true)
 	}
 }
 
 // joined notes when the member of a node that came later was live, which is the
 // least that it can have taken until views were right.
-func (a *agreement) joined(f *facts, s *sight) {
+func (a *agreement) joined(c *disturbance, s *sight) {
 	if s.tenure < 0 || !s.when.covers(s.truth.from) {
 		return
 	}
-	if life := f.life(s.of.Node, s.of.Asked); f.late(life) {
-		a.note(turn{birth, life}, minus(s.truth.from, f.h.Nodes[life].From))
+	if life := c.lives.at(s.of.Node, s.of.Asked); c.lives.late(life) {
+		a.note(turn{birth, life}, minus(s.truth.from, c.h.Nodes[life].From))
 	}
 }
 
-func (a *agreement) wrong(f *facts, s *sight, w span, zombie bool) {
-	a.attribute(f, s, w, zombie)
+func (a *agreement) wrong(c *disturbance, s *sight, w span, zombie bool) {
+	a.attribute(c, s, w, zombie)
 	// Whoever begins to watch knows nothing at first, which is not the last
 	// fault's doing.
 	begins := slices.ContainsFunc(s.when, func(o span) bool { return o.from == w.from })
-	if w.until > f.lastFault && (!begins || w.from <= f.lastFault) {
-		a.last = max(a.last, minus(w.until, f.lastFault))
+	if w.until > c.last && (!begins || w.from <= c.last) {
+		a.last = max(a.last, minus(w.until, c.last))
 	}
-	if a.tooLong(f, s, w) {
+	if a.tooLong(c, s, w) {
 		a.total++
 		if len(a.wrongs) < maxFindings {
 			a.wrongs = append(a.wrongs, disagreement{s.finding(w), zombie})
@@ -108,43 +108,43 @@ func (a *agreement) wrong(f *facts, s *sight, w span, zombie bool) {
 
 // tooLong says whether the bound after the last fault is broken, or the view
 // was wrong in the end without anything that had happened lately.
-func (a *agreement) tooLong(f *facts, s *sight, w span) bool {
-	if minus(w.until, max(w.from, f.lastFault)) > f.rules.Converge {
+func (a *agreement) tooLong(c *disturbance, s *sight, w span) bool {
+	if minus(w.until, max(w.from, c.last)) > c.rules.Converge {
 		return true
 	}
-	if w.until < f.h.End {
+	if w.until < c.h.End {
 		return false
 	}
-	news := f.lastFault
+	news := c.last
 	for _, t := range [...]time.Duration{s.truth.from, s.truth.until, s.when[len(s.when)-1].from} {
-		if t <= f.h.End {
+		if t <= c.h.End {
 			news = max(news, t)
 		}
 	}
-	return plus(news, f.rules.Converge) < f.h.End
+	return plus(news, c.rules.Converge) < c.h.End
 }
 
 // attribute puts a wrong view down to what made it wrong: the loss or the birth
 // of the member's node, or faults that ended meanwhile. What another fault held
 // up is not counted.
-func (a *agreement) attribute(f *facts, s *sight, w span, zombie bool) {
+func (a *agreement) attribute(c *disturbance, s *sight, w span, zombie bool) {
 	if s.tenure < 0 {
 		return
 	}
 	observer, member := s.node.Name, s.of.Node
-	calm := !f.calm.standing(observer, member, w)
-	life, fault := f.life(member, s.of.Asked), f.endedBy[s.tenure]
+	calm := !c.standing(observer, member, w)
+	life, fault := c.lives.at(member, s.of.Asked), c.endedBy[s.tenure]
 	switch {
 	case calm && zombie && fault >= 0 && w.from == s.truth.until:
-		a.note(turn{loss, fault}, minus(w.until, f.h.Faults[fault].At))
-	case calm && !zombie && f.late(life) && w.from == s.truth.from:
-		a.note(turn{birth, life}, minus(w.until, f.h.Nodes[life].From))
+		a.note(turn{loss, fault}, minus(w.until, c.h.Faults[fault].At))
+	case calm && !zombie && c.lives.late(life) && w.from == s.truth.from:
+		a.note(turn{birth, life}, minus(w.until, c.h.Nodes[life].From))
 	}
 	for _, node := range [...]string{observer, member} {
 		list := a.ends[node]
 		i, _ := slices.BinarySearchFunc(list, w.from, func(e ended, t time.Duration) int { return cmp.Compare(e.at, t) })
 		for ; i < len(list) && list[i].at < w.until; i++ {
-			if !f.calm.standing(observer, member, span{list[i].at, w.until}) {
+			if !c.standing(observer, member, span{list[i].at, w.until}) {
 				a.note(turn{relief, list[i].fault}, minus(w.until, list[i].at))
 			}
 		}

@@ -7,15 +7,15 @@ import "github.com/arke-mesh/arke/sim/history"
 
 // checkClaim: no handler ran if the outcome says so. Callers whose own node was
 // hit got their outcome from their own end, which knows nothing.
-func checkClaim(f *facts, _ *viewMeasures, d *docket) {
-	for i := range f.h.Requests {
-		r := &f.h.Requests[i]
-		if r.Lost || len(f.runs[i]) == 0 || !claimsNoRun(r) {
+func checkClaim(q *requests, d *docket) {
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
+		if r.Lost || len(q.runs[i]) == 0 || !claimsNoRun(r) {
 			continue
 		}
-		run := &f.h.Runs[f.runs[i][0]]
+		run := &q.h.Runs[q.runs[i][0]]
 		d.add(max(r.Ended, run.Began), "request %d of %s to %s ended (%s), which says that no handler ran; one did on %s at %v",
-			r.ID, r.Caller, r.Cluster, r.Outcome, f.h.Tenures[run.Tenure].Node, run.Began)
+			r.ID, r.Caller, r.Cluster, r.Outcome, q.h.Tenures[run.Tenure].Node, run.Began)
 	}
 }
 

@@ -9,60 +9,60 @@ import "github.com/arke-mesh/arke/sim/history"
 // as missing, and every member that was registered long enough before it began
 // for everybody to know, stayed, and could be reached, has answered it or got
 // it.
-func checkComplete(f *facts, _ *viewMeasures, d *docket) {
-	for i := range f.h.Requests {
-		r := &f.h.Requests[i]
+func checkComplete(q *requests, d *docket) {
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
 		if !r.Many() || r.Outcome != "complete" || r.Lost {
 			continue
 		}
 		if len(r.Missing) > 0 {
 			d.add(r.Ended, "%s %d of %s to %s is called complete and names %d missing", r.Kind, r.ID, r.Caller, r.Cluster, len(r.Missing))
 		}
-		for _, tenure := range f.stable(r) {
-			if !f.reached(i, tenure) {
+		for _, tenure := range stableMembers(q, r) {
+			if !wasReached(q, i, tenure) {
 				d.add(r.Ended, "%s %d of %s to %s is called complete, without the member on %s, which was one all the time",
-					r.Kind, r.ID, r.Caller, r.Cluster, f.h.Tenures[tenure].Node)
+					r.Kind, r.ID, r.Caller, r.Cluster, q.h.Tenures[tenure].Node)
 			}
 		}
 	}
 }
 
-// stable lists the members that were registered for the bound Known before the
+// stableMembers lists the members that were registered for the bound Known before the
 // request and until it ended, and that nothing disturbed, nor the caller. A
 // member whose node was alone when it registered counts from when another node
 // has shown it.
-func (f *facts) stable(r *history.Request) []int {
+func stableMembers(q *requests, r *history.Request) []int {
 	var out []int
-	since := minus(r.Sent, f.rules.Known)
-	life := f.life(r.Caller, r.Sent)
-	for _, i := range f.tenures[r.Cluster] {
-		t := &f.h.Tenures[i]
+	since := minus(r.Sent, q.rules.Known)
+	life := q.lives.at(r.Caller, r.Sent)
+	for _, i := range q.members.of[r.Cluster] {
+		t := &q.h.Tenures[i]
 		s := truth(t)
-		if shown, seen := f.seen[t.Member]; !seen || shown > since {
+		if shown, seen := q.members.seen[t.Member]; !seen || shown > since {
 			continue
 		}
-		if s.from <= since && s.until > r.Ended && f.known(life, i) && !f.calm.pair(r.Caller, t.Node, span{since, plus(r.Ended, 1)}) {
+		if s.from <= since && s.until > r.Ended && q.members.known(life, i) && !q.calm.pair(r.Caller, t.Node, span{since, plus(r.Ended, 1)}) {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
-// reached says whether a member answered a survey, or has a broadcast.
-func (f *facts) reached(request, tenure int) bool {
-	r := &f.h.Requests[request]
+// wasReached says whether a member answered a survey, or has a broadcast.
+func wasReached(q *requests, request, tenure int) bool {
+	r := &q.h.Requests[request]
 	if r.Kind == "survey" {
 		for _, a := range r.Answers {
-			if a.Member == f.h.Tenures[tenure].Member {
+			if a.Member == q.h.Tenures[tenure].Member {
 				return true
 			}
 		}
 		return false
 	}
-	for _, n := range f.runs[request] {
-		if f.h.Runs[n].Tenure == tenure {
+	for _, n := range q.runs[request] {
+		if q.h.Runs[n].Tenure == tenure {
 			return true
 		}
 	}
-	return f.lostNode(tenure, r.Sent)
+	return q.members.lostNode(tenure, r.Sent)
 }

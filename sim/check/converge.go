@@ -6,14 +6,14 @@ package check
 // checkConverge: after the last fault every correct observer takes
 // exactly the live members to be alive (alive.go) within the bound, and at the
 // end.
-func checkConverge(f *facts, m *viewMeasures, d *docket) {
+func checkConverge(m *viewMeasures, d *docket) {
 	for _, w := range m.agreement.wrongs {
 		truth := "live"
 		if w.zombie {
 			truth = "dead"
 		}
 		d.add(w.when.from, "%s, observing %s, was wrong about the %s %s, until %v, %v after the last fault",
-			f.h.Nodes[w.life].Name, w.cluster, truth, w.whom(), w.when.until, minus(w.when.until, f.lastFault))
+			w.observer, w.cluster, truth, w.whom(), w.when.until, minus(w.when.until, m.calm.last))
 	}
 	d.total += m.agreement.total - len(m.agreement.wrongs)
 }

@@ -12,15 +12,15 @@ type course struct {
 }
 
 // courses follows each publication from node to node.
-func (f *facts) courses() []*course {
-	out := make([]*course, len(f.h.Publications))
-	for i := range f.h.Copies {
-		c := &f.h.Copies[i]
-		n, ok := f.topics.published[c.Publication]
+func courses(x *topics) []*course {
+	out := make([]*course, len(x.h.Publications))
+	for i := range x.h.Copies {
+		c := &x.h.Copies[i]
+		n, ok := x.published[c.Publication]
 		if !ok {
 			continue
 		}
-		publisher := f.h.Publications[n].Publisher
+		publisher := x.h.Publications[n].Publisher
 		if out[n] == nil {
 			out[n] = &course{hops: map[string]int{publisher: 0}, sent: make(map[string]int), legs: make(map[[2]string]bool)}
 		}
@@ -47,11 +47,11 @@ type crowd struct {
 }
 
 // measureCopies finds out which way publications took, if the level heard them.
-func (f *facts) measureCopies(s sheet) {
-	if len(f.h.Copies) == 0 {
+func measureCopies(x *topics, s sheet) {
+	if len(x.h.Copies) == 0 {
 		return
 	}
-	courses := f.courses()
+	ways := courses(x)
 	all := make(map[string]*crowd)
 	of := func(name string) *crowd {
 		if all[name] == nil {
@@ -59,8 +59,8 @@ func (f *facts) measureCopies(s sheet) {
 		}
 		return all[name]
 	}
-	for i, way := range courses {
-		p := &f.h.Publications[i]
+	for i, way := range ways {
+		p := &x.h.Publications[i]
 		if way == nil || p.Work == probe {
 			continue
 		}
@@ -68,7 +68,7 @@ func (f *facts) measureCopies(s sheet) {
 			of(name).add(way, p.Publisher)
 		}
 	}
-	f.measureDepth(courses, of)
+	measureDepth(x, ways, of)
 	for name, c := range all {
 		if c.copied > 0 {
 			s[named("publisher_copies", name)] = Metric{Value: float64(c.own), Unit: Count, Samples: c.copied}
@@ -94,12 +94,12 @@ func (c *crowd) add(way *course, publisher string) {
 }
 
 // measureDepth looks at how far what was delivered had come.
-func (f *facts) measureDepth(courses []*course, of func(string) *crowd) {
-	for i, list := range f.topics.got {
-		sub := &f.h.Subscriptions[i]
+func measureDepth(x *topics, courses []*course, of func(string) *crowd) {
+	for i, list := range x.got {
+		sub := &x.h.Subscriptions[i]
 		for _, n := range list {
-			at := f.topics.published[f.h.Deliveries[n].Publication]
-			p := &f.h.Publications[at]
+			at := x.published[x.h.Deliveries[n].Publication]
+			p := &x.h.Publications[at]
 			if courses[at] == nil || p.Work == probe {
 				continue
 			}

@@ -29,21 +29,21 @@ func (l *ledger) silent() uint64 { return l.missing() - min(l.missing(), l.told)
 
 // checkDelivered: delivered + reported = sent. A queue of subscriptions counts
 // as one.
-func checkDelivered(f *facts, _ *viewMeasures, d *docket) {
-	for i := range f.h.Subscriptions {
-		s := &f.h.Subscriptions[i]
+func checkDelivered(x *topics, d *docket) {
+	for i := range x.h.Subscriptions {
+		s := &x.h.Subscriptions[i]
 		if s.Queue != "" || s.From < 0 {
 			continue
 		}
-		f.audit("subscription "+s.Name+" to "+s.Pattern+" on "+s.Node, f.account(i), d)
+		audit(x, "subscription "+s.Name+" to "+s.Pattern+" on "+s.Node, x.account(i), d)
 	}
-	for _, q := range f.queues() {
-		f.audit("queue "+q.name+" of "+q.pattern, f.accountQueue(q), d)
+	for _, q := range x.queueList() {
+		audit(x, "queue "+q.name+" of "+q.pattern, x.accountQueue(q), d)
 	}
 }
 
 // audit compares what is missing with what was told.
-func (f *facts) audit(who string, books map[string]*ledger, d *docket) {
+func audit(x *topics, who string, books map[string]*ledger, d *docket) {
 	missing := silences(books)
 	for _, peer := range slices.Sorted(maps.Keys(books)) {
 		l := books[peer]
@@ -51,11 +51,11 @@ func (f *facts) audit(who string, books map[string]*ledger, d *docket) {
 			continue
 		}
 		if silent := missing[peer]; silent > 0 {
-			d.add(f.h.End, "%s: of %d messages of %s %d came and %d were reported; %d are missing without a word, one on %s",
-				who, l.due, f.nameOf(peer), l.came, l.told, silent, l.example)
+			d.add(x.h.End, "%s: of %d messages of %s %d came and %d were reported; %d are missing without a word, one on %s",
+				who, l.due, x.lives.nameOf(peer), l.came, l.told, silent, l.example)
 		}
 		if most := l.missing() + l.spare; l.exact > most {
-			d.add(f.h.End, "%s: %d messages of %s were reported as missing, and %d are", who, l.exact, f.nameOf(peer), most)
+			d.add(x.h.End, "%s: %d messages of %s were reported as missing, and %d are", who, l.exact, x.lives.nameOf(peer), most)
 		}
 	}
 }
@@ -79,43 +79,33 @@ func silences(books map[string]*ledger) map[string]uint64 {
 	return out
 }
 
-// nameOf is the node of a peer.
-func (f *facts) nameOf(peer string) string {
-	for i := range f.h.Nodes {
-		if f.h.Nodes[i].Peer == peer {
-			return f.h.Nodes[i].Name
-		}
-	}
-	return peer
-}
-
 // account makes the ledgers of one subscription, by the publishers' peers.
-func (f *facts) account(subscription int) map[string]*ledger {
+func (x *topics) account(subscription int) map[string]*ledger {
 	books := make(map[string]*ledger)
-	for i := range f.h.Publications {
-		p := &f.h.Publications[i]
-		claim := f.due(subscription, i)
+	for i := range x.h.Publications {
+		p := &x.h.Publications[i]
+		claim := x.due(subscription, i)
 		if claim == never {
 			continue
 		}
 		l := ledgerOf(books, p.Peer)
-		came := f.topics.has[pairing{subscription, i}] > 0
+		came := x.has[pairing{subscription, i}] > 0
 		switch {
 		case claim == must && came:
 			l.due, l.came = l.due+1, l.came+1
 		case claim == must:
 			l.due, l.example = l.due+1, cmp.Or(l.example, p.Topic+" at "+p.Sent.String())
-		case !came && f.recent(subscription, i):
+		case !came && x.recent(subscription, i):
 			l.spare++
 		}
 	}
-	f.enter(books, subscription)
+	x.enter(books, subscription)
 	return books
 }
 
 // enter adds what a subscription was told.
-func (f *facts) enter(books map[string]*ledger, subscription int) {
-	for peer, t := range f.topics.told[subscription] {
+func (x *topics) enter(books map[string]*ledger, subscription int) {
+	for peer, t := range x.told[subscription] {
 		l := ledgerOf(books, peer)
 		l.exact, l.told = l.exact+t.exact, l.told+t.all
 	}
@@ -131,8 +121,8 @@ func ledgerOf(books map[string]*ledger, peer string) *ledger {
 }
 
 // queues lists the queues in order.
-func (f *facts) queues() []queue {
-	return slices.SortedFunc(maps.Keys(f.topics.queues), func(a, b queue) int {
+func (x *topics) queueList() []queue {
+	return slices.SortedFunc(maps.Keys(x.queues), func(a, b queue) int {
 		return cmp.Or(cmp.Compare(a.pattern, b.pattern), cmp.Compare(a.name, b.name))
 	})
 }
@@ -140,15 +130,15 @@ func (f *facts) queues() []queue {
 // accountQueue makes the ledgers of a queue: a publication is due if it is due
 // to one of its subscriptions, and nothing had just happened to any of them:
 // which one was to have it is not in a history.
-func (f *facts) accountQueue(q queue) map[string]*ledger {
+func (x *topics) accountQueue(q queue) map[string]*ledger {
 	books := make(map[string]*ledger)
-	subscriptions := f.topics.queues[q]
-	for i := range f.h.Publications {
-		p := &f.h.Publications[i]
+	subscriptions := x.queues[q]
+	for i := range x.h.Publications {
+		p := &x.h.Publications[i]
 		owed, came := never, false
 		for _, s := range subscriptions {
-			owed = max(owed, f.due(s, i))
-			came = came || f.topics.has[pairing{s, i}] > 0
+			owed = max(owed, x.due(s, i))
+			came = came || x.has[pairing{s, i}] > 0
 		}
 		if owed == never {
 			continue
@@ -157,31 +147,31 @@ func (f *facts) accountQueue(q queue) map[string]*ledger {
 		switch {
 		case owed == must && came:
 			l.due, l.came = l.due+1, l.came+1
-		case owed == must && !f.unsteady(subscriptions, i):
+		case owed == must && !x.unsteady(subscriptions, i):
 			l.due, l.example = l.due+1, cmp.Or(l.example, p.Topic+" at "+p.Sent.String())
 		case !came:
 			l.spare++
 		}
 	}
 	for _, s := range subscriptions {
-		f.enter(books, s)
+		x.enter(books, s)
 	}
 	return books
 }
 
 // unsteady says whether one of the subscriptions began, ended, or could not be
 // reached when a publication was on its way.
-func (f *facts) unsteady(subscriptions []int, publication int) bool {
-	p := &f.h.Publications[publication]
-	while := span{minus(p.Sent, f.rules.Known), plus(p.Ended, f.rules.Deliver)}
+func (x *topics) unsteady(subscriptions []int, publication int) bool {
+	p := &x.h.Publications[publication]
+	while := span{minus(p.Sent, x.rules.Known), plus(p.Ended, x.rules.Deliver)}
 	for _, i := range subscriptions {
-		s := &f.h.Subscriptions[i]
+		s := &x.h.Subscriptions[i]
 		for _, at := range []time.Duration{s.From, s.Leaving, s.Until} {
-			if at > f.h.Start && at >= while.from && (at <= while.until || s.Slow) {
+			if at > x.h.Start && at >= while.from && (at <= while.until || s.Slow) {
 				return true
 			}
 		}
-		if f.calm.pair(p.Publisher, s.Node, while) {
+		if x.calm.pair(p.Publisher, s.Node, while) {
 			return true
 		}
 	}

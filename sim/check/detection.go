@@ -17,25 +17,25 @@ type detection struct {
 	seen    map[witness]time.Duration // when the observer knew, for every fault that removed a member
 }
 
-func (d *detection) see(f *facts, s *sight) {
-	if s.tenure < 0 || f.endedBy[s.tenure] < 0 {
+func (d *detection) see(c *disturbance, s *sight) {
+	if s.tenure < 0 || c.endedBy[s.tenure] < 0 {
 		return
 	}
-	fault := f.endedBy[s.tenure]
+	fault := c.endedBy[s.tenure]
 	w := witness{fault, s.node.Name}
-	at := f.h.Faults[fault].At
+	at := c.h.Faults[fault].At
 	d.seen[w] = max(d.seen[w], at)
 	for _, z := range s.zombie {
 		if z.from != s.truth.until {
 			continue
 		}
 		d.seen[w] = max(d.seen[w], z.until)
-		if !dies(f.h.Faults[fault].Do) || f.calm.grace[s.node.Name].touches(span{at, z.until}) {
+		if !dies(c.h.Faults[fault].Do) || c.grace[s.node.Name].touches(span{at, z.until}) {
 			continue
 		}
 		// What the end of the observer or of its watch cut short says nothing; the
 		// end of the run says that it took at least so long.
-		if s.noticed(z) || z.until >= f.h.End {
+		if s.noticed(z) || z.until >= c.h.End {
 			d.samples = append(d.samples, minus(z.until, at))
 		}
 	}

@@ -14,36 +14,46 @@ import (
 // seen. A node counts as disturbed as soon as one of its links is: which nodes
 // hold the leases that it depends on is not in a history.
 type disturbance struct {
+	h     *history.History
+	rules *Rules
+	lives *lives
+
 	bare   map[string]spans // node → while a fault stood
 	grace  map[string]spans // node → and for the convergence bound after it
 	skew   map[string]spans // node → while its clock was wrong
 	faulty spans            // while any fault stood, of whatever kind, and for that bound after it
+
+	endedBy []int         // registration → the fault that ended it, or -1
+	last    time.Duration // when the last fault was over, or the last node was started; at least Start
 }
 
-func newDisturbance(f *facts) *disturbance {
+func newDisturbance(m *registrations, r *Rules) *disturbance {
+	d := &disturbance{h: m.h, rules: r, lives: m.lives}
+	d.blameFaults(m)
 	bare, grace, skew := make(map[string][]span), make(map[string][]span), make(map[string][]span)
 	var faulty []span
-	for i := range f.h.Faults {
-		fault := &f.h.Faults[i]
+	for i := range d.h.Faults {
+		fault := &d.h.Faults[i]
 		if undoes(fault) {
 			continue
 		}
-		over := f.over(fault)
-		faulty = append(faulty, span{fault.At, plus(over, f.rules.Converge)})
+		over := d.over(fault)
+		faulty = append(faulty, span{fault.At, plus(over, d.rules.Converge)})
 		if fault.Do == "skew" {
 			for _, node := range fault.Nodes {
-				skew[node] = append(skew[node], span{fault.At, max(over, f.h.Safety)})
+				skew[node] = append(skew[node], span{fault.At, max(over, d.h.Safety)})
 			}
 		}
 		if !disturbs(fault.Do) {
 			continue
 		}
-		for _, node := range f.hit(fault) {
+		for _, node := range d.hit(fault) {
 			bare[node] = append(bare[node], span{fault.At, over})
-			grace[node] = append(grace[node], span{fault.At, plus(over, f.rules.Converge)})
+			grace[node] = append(grace[node], span{fault.At, plus(over, d.rules.Converge)})
 		}
 	}
-	return &disturbance{bare: eachMerged(bare), grace: eachMerged(grace), skew: eachMerged(skew), faulty: merged(faulty)}
+	d.bare, d.grace, d.skew, d.faulty = eachMerged(bare), eachMerged(grace), eachMerged(skew), merged(faulty)
+	return d
 }
 
 func eachMerged(lists map[string][]span) map[string]spans {
@@ -55,10 +65,10 @@ func eachMerged(lists map[string][]span) map[string]spans {
 }
 
 // hit lists the nodes that a fault hits: everybody, if it does not say.
-func (f *facts) hit(fault *history.Fault) []string {
+func (d *disturbance) hit(fault *history.Fault) []string {
 	nodes := slices.Concat(fault.Nodes, slices.Concat(fault.Between...))
 	if len(nodes) == 0 {
-		for name := range f.lives {
+		for name := range d.lives.byName {
 			nodes = append(nodes, name)
 		}
 	}
@@ -87,11 +97,68 @@ func (d *disturbance) excused(node string, s span, out []span) []span {
 func (d *disturbance) calmly(s span) bool { return !d.faulty.touches(s) }
 
 // quiet says whether no fault at all began before t.
-func (f *facts) quiet(t time.Duration) bool {
-	for i := range f.h.Faults {
-		if fault := &f.h.Faults[i]; fault.At <= t && !undoes(fault) {
+func (d *disturbance) quiet(t time.Duration) bool {
+	for i := range d.h.Faults {
+		if fault := &d.h.Faults[i]; fault.At <= t && !undoes(fault) {
 			return false
 		}
 	}
 	return true
+}
+
+// blameFaults finds the last fault, and which registrations faults ended.
+func (d *disturbance) blameFaults(m *registrations) {
+	d.endedBy = make([]int, len(d.h.Tenures))
+	for i := range d.endedBy {
+		d.endedBy[i] = -1
+	}
+	d.last = d.h.Start
+	for i := range d.h.Nodes {
+		d.last = max(d.last, d.h.Nodes[i].From)
+	}
+	for i := range d.h.Faults {
+		fault := &d.h.Faults[i]
+		// What undoes a fault is that fault's end; alone, such as the heal before
+		// the liveness phase, it changes nothing.
+		if !undoes(fault) {
+			d.last = max(d.last, fault.At, d.over(fault))
+		}
+		if removes(fault.Do) {
+			for _, node := range fault.Nodes {
+				d.blame(m, i, node)
+			}
+		}
+	}
+}
+
+// blame notes which registrations of the node a fault ended: the last such
+// fault before it counts.
+func (d *disturbance) blame(m *registrations, fault int, node string) {
+	at := d.h.Faults[fault].At
+	for _, i := range m.byNode[node] {
+		t := &d.h.Tenures[i]
+		if t.Leaving < 0 || at < t.Asked || at > plus(t.Leaving, time.Second) {
+			continue
+		}
+		if d.endedBy[i] < 0 || d.h.Faults[d.endedBy[i]].At <= at {
+			d.endedBy[i] = fault
+		}
+	}
+}
+
+// over is when a fault ended. What lasts is ended by the liveness phase.
+func (d *disturbance) over(fault *history.Fault) time.Duration {
+	switch {
+	case fault.Until >= fault.At:
+		return fault.Until
+	case lasts(fault.Do):
+		return max(fault.At, d.h.Safety)
+	default:
+		return fault.At
+	}
+}
+
+// skewed says whether the node's clock may have been wrong in s.
+func (d *disturbance) skewed(node string, s span) bool {
+	return d.skew[node].touches(s)
 }

@@ -10,9 +10,12 @@
 //
 // # How a run is judged
 //
-//  1. The history gets indexes: lives of nodes, runs of requests, which fault
-//     began or ended which registration (facts.go), and when faults disturbed
-//     whom (disturbance.go).
+//  1. The history gets indexes, each with an owner that knows those above it:
+//     lives of nodes (lives.go), registrations of members (registrations.go),
+//     when faults disturbed whom and which of them ended a registration
+//     (disturbance.go), requests and their runs (requests.go), publications and
+//     subscriptions (topics.go). facts.go holds them. What measures or checks is
+//     given the one that it looks at.
 //  2. Every observer's view of every member is compared with the truth, once
 //     (observation.go, sight.go, and alive.go, which defines what a right view
 //     is; ViewHistories tells reports of the same); what follows from it is collected on the way

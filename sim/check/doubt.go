@@ -15,7 +15,7 @@ type doubt struct {
 	evictions  int
 }
 
-func (d *doubt) see(f *facts, s *sight) {
+func (d *doubt) see(c *disturbance, s *sight) {
 	if s.tenure < 0 {
 		return
 	}
@@ -23,7 +23,7 @@ func (d *doubt) see(f *facts, s *sight) {
 	for i := range s.changes {
 		v := &s.changes[i]
 		wrong := v.At >= s.truth.from && v.At < s.truth.until && s.when.covers(v.At) &&
-			!f.calm.pair(s.node.Name, s.of.Node, span{v.At, plus(v.At, time.Nanosecond)})
+			!c.pair(s.node.Name, s.of.Node, span{v.At, plus(v.At, time.Nanosecond)})
 		switch {
 		case !wrong:
 		case doubts(v) && before != "suspect" && before != "unreachable":

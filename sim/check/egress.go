@@ -8,18 +8,18 @@ const lanePub = 2
 
 // measureEgress finds out how many bytes nodes sent for what was published,
 // between the first and the last sample of each life in the safety phase.
-func (f *facts) measureEgress(s sheet) {
-	if len(f.h.Publications) == 0 {
+func measureEgress(x *topics, s sheet) {
+	if len(x.h.Publications) == 0 {
 		return
 	}
 	lives := make(map[int]*usage)
-	for i := range f.h.Samples {
-		p := &f.h.Samples[i]
-		if life := f.life(p.Node, p.At); life >= 0 {
+	for i := range x.h.Samples {
+		p := &x.h.Samples[i]
+		if life := x.lives.at(p.Node, p.At); life >= 0 {
 			if lives[life] == nil {
 				lives[life] = &usage{}
 			}
-			lives[life].add(p, span{f.h.Start, f.h.Safety})
+			lives[life].add(p, span{x.h.Start, x.h.Safety})
 		}
 	}
 	worst, busiest, publishers, others := 0.0, 0.0, 0, 0
@@ -27,7 +27,7 @@ func (f *facts) measureEgress(s sheet) {
 		if u.first == nil || u.upto.At <= u.first.At || u.upto.Sent[lanePub] < u.first.Sent[lanePub] {
 			continue
 		}
-		own, all := f.bodies(life, span{u.first.At, u.upto.At})
+		own, all := bodies(x, life, span{u.first.At, u.upto.At})
 		sent := float64(u.upto.Sent[lanePub] - u.first.Sent[lanePub])
 		switch {
 		case own > 0:
@@ -47,14 +47,14 @@ func (f *facts) measureEgress(s sheet) {
 }
 
 // bodies sums up the bodies that one life, and that all, published in a time.
-func (f *facts) bodies(life int, s span) (own, all int) {
-	for i := range f.h.Publications {
-		p := &f.h.Publications[i]
+func bodies(x *topics, life int, s span) (own, all int) {
+	for i := range x.h.Publications {
+		p := &x.h.Publications[i]
 		if p.Sent < s.from || p.Sent >= s.until || p.Outcome != "published" {
 			continue
 		}
 		all += p.Size
-		if f.topics.source[i] == life {
+		if x.source[i] == life {
 			own += p.Size
 		}
 	}

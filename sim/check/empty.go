@@ -12,36 +12,36 @@ import (
 // checkEmpty: as long as no fault hit anything, no caller is told that a
 // cluster has no members while it has one. After faults such answers are only
 // counted: an anchor may have to be found first.
-func checkEmpty(f *facts, _ *viewMeasures, d *docket) {
-	for _, i := range f.falseEmpty() {
-		r := &f.h.Requests[i]
-		if f.quiet(r.Ended) {
+func checkEmpty(q *requests, d *docket) {
+	for _, i := range falselyEmpty(q) {
+		r := &q.h.Requests[i]
+		if q.calm.quiet(r.Ended) {
 			d.add(r.Ended, "request %d of %s was told that %s has no members, and nothing had gone wrong", r.ID, r.Caller, r.Cluster)
 		}
 	}
 }
 
-// falseEmpty lists the requests that were told that there are no members
+// falselyEmpty lists the requests that were told that there are no members
 // although one was registered long enough, reachable and healthy.
-func (f *facts) falseEmpty() []int {
+func falselyEmpty(q *requests) []int {
 	var out []int
-	for i := range f.h.Requests {
-		r := &f.h.Requests[i]
-		if r.Outcome == "no_members" && !r.Lost && f.reachable(r) {
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
+		if r.Outcome == "no_members" && !r.Lost && hadMember(q, r) {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
-func (f *facts) reachable(r *history.Request) bool {
-	since := minus(r.Sent, f.rules.Known)
+func hadMember(q *requests, r *history.Request) bool {
+	since := minus(r.Sent, q.rules.Known)
 	while := span{since, max(r.Sent, r.Ended) + time.Nanosecond}
-	life := f.life(r.Caller, r.Sent)
-	for _, i := range f.tenures[r.Cluster] {
-		t := &f.h.Tenures[i]
+	life := q.lives.at(r.Caller, r.Sent)
+	for _, i := range q.members.of[r.Cluster] {
+		t := &q.h.Tenures[i]
 		s := truth(t)
-		if s.from <= since && s.until >= while.until && f.known(life, i) && !f.calm.pair(r.Caller, t.Node, while) {
+		if s.from <= since && s.until >= while.until && q.members.known(life, i) && !q.calm.pair(r.Caller, t.Node, while) {
 			return true
 		}
 	}

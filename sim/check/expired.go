@@ -16,24 +16,24 @@ const strained = 2 * time.Second
 
 // checkExpired: a handler is told its request's deadline, which travels in link
 // time, and none begins after it.
-func checkExpired(f *facts, _ *viewMeasures, d *docket) {
-	for i, runs := range f.runs {
-		r := &f.h.Requests[i]
+func checkExpired(q *requests, d *docket) {
+	for i, runs := range q.runs {
+		r := &q.h.Requests[i]
 		if r.Kind == "push" || r.Kind == "broadcast" {
 			continue // who sent it was told that it is accepted: from then on it has no deadline
 		}
 		for _, n := range runs {
-			run := &f.h.Runs[n]
-			node := f.h.Tenures[run.Tenure].Node
-			latest := plus(r.Deadline, f.rules.Begin)
+			run := &q.h.Runs[n]
+			node := q.h.Tenures[run.Tenure].Node
+			latest := plus(r.Deadline, q.rules.Begin)
 			if run.Began > latest || run.Expires > latest {
-				latest = plus(r.Deadline, f.tolerance(r, node, run.Began))
+				latest = plus(r.Deadline, linkTimeError(q, r, node, run.Began))
 			}
 			switch {
 			case run.Began > latest:
 				d.add(run.Began, "request %d of %s to %s was begun on %s %v after its deadline",
 					r.ID, r.Caller, r.Cluster, node, minus(run.Began, r.Deadline))
-			case run.Expires >= 0 && run.Began > plus(run.Expires, f.rules.Outcome):
+			case run.Expires >= 0 && run.Began > plus(run.Expires, q.rules.Outcome):
 				d.add(run.Began, "request %d of %s to %s was begun on %s %v after the deadline that it was told",
 					r.ID, r.Caller, r.Cluster, node, minus(run.Began, run.Expires))
 			case run.Expires < 0:
@@ -46,11 +46,11 @@ func checkExpired(f *facts, _ *viewMeasures, d *docket) {
 	}
 }
 
-// tolerance is how wrong link time may be between a caller and a member.
-func (f *facts) tolerance(r *history.Request, member string, began time.Duration) time.Duration {
+// linkTimeError is how wrong link time may be between a caller and a member.
+func linkTimeError(q *requests, r *history.Request, member string, began time.Duration) time.Duration {
 	s := span{r.Sent, max(r.Sent, began)}
-	if f.calm.pair(r.Caller, member, s) || f.skewed(r.Caller, s) || f.skewed(member, s) || f.rough[[2]string{r.Caller, member}] {
-		return max(f.rules.Begin, strained)
+	if q.calm.pair(r.Caller, member, s) || q.calm.skewed(r.Caller, s) || q.calm.skewed(member, s) || q.rough[[2]string{r.Caller, member}] {
+		return max(q.rules.Begin, strained)
 	}
-	return f.rules.Begin
+	return q.rules.Begin
 }

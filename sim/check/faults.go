@@ -3,11 +3,11 @@
 
 package check
 
-func (f *facts) measureFaults(s sheet) {
+func measureFaults(c *disturbance, s sheet) {
 	total := 0
 	kinds := make(map[string]int)
-	for i := range f.h.Faults {
-		fault := &f.h.Faults[i]
+	for i := range c.h.Faults {
+		fault := &c.h.Faults[i]
 		if undoes(fault) {
 			continue
 		}
@@ -15,9 +15,9 @@ func (f *facts) measureFaults(s sheet) {
 		total++
 	}
 	restarts, starts := 0, 0
-	for _, lives := range f.lives {
+	for _, lives := range c.lives.byName {
 		restarts += len(lives) - 1
-		if f.h.Nodes[lives[0]].From > f.h.Start {
+		if c.h.Nodes[lives[0]].From > c.h.Start {
 			starts++
 		}
 	}

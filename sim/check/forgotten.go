@@ -10,13 +10,13 @@ type forgotten struct {
 	found   []finding
 }
 
-func (g *forgotten) see(f *facts, s *sight) {
-	if !s.node.Correct || s.tenure < 0 || s.truth.until <= f.h.End {
+func (g *forgotten) see(c *disturbance, s *sight) {
+	if !s.node.Correct || s.tenure < 0 || s.truth.until <= c.h.End {
 		return
 	}
 	watched := s.when[len(s.when)-1]
-	news := max(f.lastFault, s.truth.from, watched.from)
-	if watched.until < f.h.End || plus(news, f.rules.Converge) > f.h.End {
+	news := max(c.last, s.truth.from, watched.from)
+	if watched.until < c.h.End || plus(news, c.rules.Converge) > c.h.End {
 		return // nothing can be said, or not yet
 	}
 	since := watched.from
@@ -29,16 +29,16 @@ func (g *forgotten) see(f *facts, s *sight) {
 	g.members[s.tenure] = true
 	g.total++
 	if len(g.found) < maxFindings {
-		g.found = append(g.found, s.finding(span{since, f.h.End}))
+		g.found = append(g.found, s.finding(span{since, c.h.End}))
 	}
 }
 
 // checkForgotten: a live member that a correct observer does not see at the
 // end, long after the last fault, is lost for good.
-func checkForgotten(f *facts, m *viewMeasures, d *docket) {
+func checkForgotten(m *viewMeasures, d *docket) {
 	for _, w := range m.forgotten.found {
 		d.add(w.when.from, "%s, observing %s, has lost the live %s for good",
-			f.h.Nodes[w.life].Name, w.cluster, w.whom())
+			w.observer, w.cluster, w.whom())
 	}
 	d.total += m.forgotten.total - len(m.forgotten.found)
 }

@@ -14,12 +14,11 @@ import (
 // It changes nothing and keeps nothing of the history, and may be called
 // concurrently.
 func Judge(h *history.History, r Rules) *Verdict {
-	f := newFacts(h, r.withDefaults())
+	r = r.withDefaults()
+	f := newFacts(h, &r)
 	v := &Verdict{Metrics: make(map[string]Metric), Counts: make(map[string]int)}
-	views := newViewMeasures(f)
-	f.sights(views.see)
-	v.measure(f, views)
-	v.examine(f, views)
+	v.measure(f)
+	v.examine(f)
 	v.decide(Assert, r.Assert)
 	v.decide(Sometimes, r.Sometimes)
 	v.OK = len(v.Violations) == 0 &&
@@ -27,27 +26,27 @@ func Judge(h *history.History, r Rules) *Verdict {
 	return v
 }
 
-func (v *Verdict) measure(f *facts, views *viewMeasures) {
+func (v *Verdict) measure(f *facts) {
 	s := sheet(v.Metrics)
-	f.measureRequests(s)
-	f.measureLatency(s)
-	views.measure(s)
-	f.measureReroute(s, views.detected)
-	f.measureResources(s)
-	f.measureFaults(s)
-	f.measureMembers(s)
-	f.measureShares(s)
-	f.measureMany(s)
-	f.measureTopics(s)
-	f.measureEgress(s)
-	f.measureCopies(s)
-	f.measureTunnels(s)
+	measureRequests(f.requests, s)
+	measureLatency(f.requests, s)
+	f.views.measure(s)
+	measureReroute(f.requests, f.views.detected, s)
+	measureResources(f.lives, s)
+	measureFaults(f.calm, s)
+	measureMembers(f.members, s)
+	measureShares(f.requests, s)
+	measureMany(f.requests, s)
+	measureTopics(f.topics, s)
+	measureEgress(f.topics, s)
+	measureCopies(f.topics, s)
+	measureTunnels(f.lives.h, s)
 }
 
-func (v *Verdict) examine(f *facts, views *viewMeasures) {
+func (v *Verdict) examine(f *facts) {
 	for _, c := range checkers() {
 		d := &docket{checker: c.Name}
-		c.check(f, views, d)
+		c.check(f, d)
 		if d.total > 0 {
 			v.Counts[c.Name] = d.total
 			v.Violations = append(v.Violations, d.kept()...)

@@ -17,17 +17,17 @@ func (l *latencies) add(took time.Duration, calm bool) {
 	}
 }
 
-func (f *facts) measureLatency(s sheet) {
+func measureLatency(q *requests, s sheet) {
 	works := map[string]*latencies{"": {}}
-	for i := range f.h.Requests {
-		r := &f.h.Requests[i]
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
 		if r.Lost || r.Work == probe || !succeeded(r) || r.Outcome == "refused" {
 			continue
 		}
 		if works[r.Work] == nil {
 			works[r.Work] = &latencies{}
 		}
-		took, calm := minus(r.Ended, r.Sent), f.calm.calmly(span{r.Sent, max(r.Sent, r.Ended)})
+		took, calm := minus(r.Ended, r.Sent), q.calm.calmly(span{r.Sent, max(r.Sent, r.Ended)})
 		works[""].add(took, calm)
 		if r.Work != "" {
 			works[r.Work].add(took, calm)

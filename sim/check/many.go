@@ -7,10 +7,10 @@ package check
 type census struct{ reached, stable int }
 
 // measureMany measures surveys and broadcasts.
-func (f *facts) measureMany(s sheet) {
+func measureMany(q *requests, s sheet) {
 	works := make(map[string]*census)
-	for i := range f.h.Requests {
-		r := &f.h.Requests[i]
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
 		if !r.Many() || r.Lost || r.Ended < 0 {
 			continue
 		}
@@ -18,9 +18,9 @@ func (f *facts) measureMany(s sheet) {
 			if works[work] == nil {
 				works[work] = &census{}
 			}
-			for _, tenure := range f.stable(r) {
+			for _, tenure := range stableMembers(q, r) {
 				works[work].stable++
-				if f.reached(i, tenure) {
+				if wasReached(q, i, tenure) {
 					works[work].reached++
 				}
 			}

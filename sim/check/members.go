@@ -5,7 +5,7 @@ package check
 
 import "time"
 
-func (f *facts) measureMembers(s sheet) {
+func measureMembers(m *registrations, s sheet) {
 	type service struct {
 		life    int
 		cluster string
@@ -13,8 +13,8 @@ func (f *facts) measureMembers(s sheet) {
 	acknowledged, failed := 0, 0
 	first := make(map[service]time.Duration)
 	var register []time.Duration
-	for i := range f.h.Tenures {
-		t := &f.h.Tenures[i]
+	for i := range m.h.Tenures {
+		t := &m.h.Tenures[i]
 		if t.From < 0 {
 			if t.Leaving < 0 {
 				failed++
@@ -23,14 +23,14 @@ func (f *facts) measureMembers(s sheet) {
 		}
 		acknowledged++
 		register = append(register, minus(t.From, t.Asked))
-		k := service{f.life(t.Node, t.Asked), t.Cluster}
+		k := service{m.lives.at(t.Node, t.Asked), t.Cluster}
 		if from, again := first[k]; k.life >= 0 && (!again || t.From < from) {
 			first[k] = t.From
 		}
 	}
 	var serve []time.Duration
 	for k, from := range first {
-		serve = append(serve, minus(from, f.h.Nodes[k.life].From))
+		serve = append(serve, minus(from, m.h.Nodes[k.life].From))
 	}
 	s.count("members", acknowledged)
 	s.count("registrations_failed", failed)

@@ -28,11 +28,11 @@ type observer struct {
 
 // observations lists who observed what: nodes that sent requests to a cluster,
 // as long as they did, and nodes that have a view of one without ever sending.
-func (f *facts) observations() []observation {
+func (w *observers) observations() []observation {
 	watched := make(map[observer][]span)
-	for i := range f.h.Requests {
-		r := &f.h.Requests[i]
-		life := f.life(r.Caller, r.Sent)
+	for i := range w.h.Requests {
+		r := &w.h.Requests[i]
+		life := w.lives.at(r.Caller, r.Sent)
 		if life < 0 {
 			continue
 		}
@@ -45,9 +45,9 @@ func (f *facts) observations() []observation {
 		watched[k] = append(list, s)
 	}
 	silent := make(map[observer]time.Duration)
-	for i := range f.h.Views {
-		v := &f.h.Views[i]
-		life := f.life(v.Node, v.At)
+	for i := range w.h.Views {
+		v := &w.h.Views[i]
+		life := w.lives.at(v.Node, v.At)
 		if life < 0 {
 			continue
 		}
@@ -59,16 +59,16 @@ func (f *facts) observations() []observation {
 	for k, first := range silent {
 		watched[k] = []span{{first, forever}}
 	}
-	return f.ordered(watched)
+	return w.ordered(watched)
 }
 
-func (f *facts) ordered(watched map[observer][]span) []observation {
+func (w *observers) ordered(watched map[observer][]span) []observation {
 	keys := slices.SortedFunc(maps.Keys(watched), func(a, b observer) int {
 		return cmp.Or(cmp.Compare(a.life, b.life), cmp.Compare(a.cluster, b.cluster))
 	})
 	out := make([]observation, 0, len(keys))
 	for _, k := range keys {
-		whole := f.lifetime(k.life)
+		whole := w.lives.during(k.life)
 		list := watched[k]
 		for i := range list {
 			list[i] = list[i].meet(whole)

@@ -11,22 +11,22 @@ import (
 // checkOnce: each attempt of a request runs at most once, and only idempotent
 // requests are attempted again after a handler may have run; what goes to many
 // runs at most once on each. This holds for callers whose own node was hit, too.
-func checkOnce(f *facts, _ *viewMeasures, d *docket) {
-	for i, runs := range f.runs {
-		if text := f.twice(i); text != "" {
+func checkOnce(q *requests, d *docket) {
+	for i, runs := range q.runs {
+		if text := tooOften(q, i); text != "" {
 			var at time.Duration
 			for _, run := range runs {
-				at = max(at, f.h.Runs[run].Began)
+				at = max(at, q.h.Runs[run].Began)
 			}
-			r := &f.h.Requests[i]
+			r := &q.h.Requests[i]
 			d.add(at, "request %d of %s to %s was handled %s", r.ID, r.Caller, r.Cluster, text)
 		}
 	}
 }
 
-// twice says how a request was handled too often, or "".
-func (f *facts) twice(request int) string {
-	r, runs := &f.h.Requests[request], f.runs[request]
+// tooOften says how a request was handled too often, or "".
+func tooOften(q *requests, request int) string {
+	r, runs := &q.h.Requests[request], q.runs[request]
 	if len(runs) < 2 {
 		return ""
 	}
@@ -35,11 +35,11 @@ func (f *facts) twice(request int) string {
 	}
 	seen := make(map[int]bool, len(runs))
 	for _, run := range runs {
-		tenure := f.h.Runs[run].Tenure
+		tenure := q.h.Runs[run].Tenure
 		// Who was lost while it handled it may be asked again when nobody else
 		// is left, which makes another attempt of it.
-		node := f.h.Tenures[tenure].Node
-		if seen[tenure] && (r.Many() || !f.calm.pair(r.Caller, node, span{r.Sent, f.h.Runs[run].Began})) {
+		node := q.h.Tenures[tenure].Node
+		if seen[tenure] && (r.Many() || !q.calm.pair(r.Caller, node, span{r.Sent, q.h.Runs[run].Began})) {
 			return fmt.Sprintf("twice by the member on %s, and nothing parted it from its caller", node)
 		}
 		seen[tenure] = true

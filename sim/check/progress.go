@@ -7,27 +7,27 @@ import "github.com/arke-mesh/arke/sim/history"
 
 // checkProgress: once everything is healed and had time to settle, every probe
 // to a cluster that has a member is answered.
-func checkProgress(f *facts, _ *viewMeasures, d *docket) {
-	settled := plus(f.h.Safety, f.rules.Settle)
-	for i := range f.h.Requests {
-		r := &f.h.Requests[i]
-		if r.Work != probe || r.Lost || answered(r) || r.Sent < settled || f.pending(r) {
+func checkProgress(q *requests, d *docket) {
+	settled := plus(q.h.Safety, q.rules.Settle)
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
+		if r.Work != probe || r.Lost || answered(r) || r.Sent < settled || q.pending(r) {
 			continue
 		}
-		if f.served(r) {
+		if wasServed(q, r) {
 			d.add(r.Sent, "probe %d of %s to %s, sent %v after the faults, was not answered: %s %s",
-				r.ID, r.Caller, r.Cluster, minus(r.Sent, f.h.Safety), r.Outcome, r.Detail)
+				r.ID, r.Caller, r.Cluster, minus(r.Sent, q.h.Safety), r.Outcome, r.Detail)
 		}
 	}
 }
 
-// served says whether a member that the caller can know was live from the time
+// wasServed says whether a member that the caller can know was live from the time
 // that the request was sent until it ended.
-func (f *facts) served(r *history.Request) bool {
-	life := f.life(r.Caller, r.Sent)
-	for _, i := range f.tenures[r.Cluster] {
-		s := truth(&f.h.Tenures[i])
-		if s.from <= r.Sent && s.until > max(r.Sent, r.Ended) && f.known(life, i) {
+func wasServed(q *requests, r *history.Request) bool {
+	life := q.lives.at(r.Caller, r.Sent)
+	for _, i := range q.members.of[r.Cluster] {
+		s := truth(&q.h.Tenures[i])
+		if s.from <= r.Sent && s.until > max(r.Sent, r.Ended) && q.members.known(life, i) {
 			return true
 		}
 	}

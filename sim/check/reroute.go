@@ -23,38 +23,43 @@ type trouble struct {
 // measureReroute finds out how long a removed member cost its callers
 // something: of the requests that were under way when it was lost, or sent
 // before the caller noticed, the last one in trouble.
-func (f *facts) measureReroute(s sheet, detected func(fault int, observer string) (time.Duration, bool)) {
-	bereaved := f.bereaved()
-	f.measureTroubles(s, "", bereaved, detected)
-	for _, work := range f.works() {
-		f.measureTroubles(s, work, bereaved, detected)
+func measureReroute(q *requests, detected func(fault int, observer string) (time.Duration, bool), s sheet) {
+	m := &reroute{requests: q, detected: detected, bereaved: bereaved(q)}
+	m.measure(s, "")
+	for _, work := range m.works() {
+		m.measure(s, work)
 	}
 }
 
-func (f *facts) measureTroubles(
-	s sheet, work string, bereaved []map[string]bool, detected func(fault int, observer string) (time.Duration, bool),
-) {
-	troubles := f.troubles(work)
+// reroute measures the requests of one work after another.
+type reroute struct {
+	*requests
+	detected func(fault int, observer string) (time.Duration, bool)
+	bereaved []map[string]bool // fault → the clusters that lost a member by it
+}
+
+func (m *reroute) measure(s sheet, work string) {
+	troubles := m.troubles(work)
 	affected := make(map[int]bool)
 	var ended, sent []time.Duration
-	for fault, clusters := range bereaved {
+	for fault, clusters := range m.bereaved {
 		if len(clusters) == 0 {
 			continue
 		}
-		at := f.h.Faults[fault].At
+		at := m.h.Faults[fault].At
 		last := make(map[string]span) // caller's node → its last request that was sent, its last one that ended
 		for c, t := range troubles {
 			if !clusters[c.cluster] {
 				continue
 			}
-			noticed, ok := detected(fault, c.node)
+			noticed, ok := m.detected(fault, c.node)
 			if !ok {
-				noticed = plus(at, f.rules.Zombie)
+				noticed = plus(at, m.rules.Zombie)
 			}
-			f.follow(t, at, noticed, func(request int) {
+			m.follow(t, at, noticed, func(request int) {
 				affected[request] = true
 				l := last[c.node]
-				last[c.node] = span{max(l.from, minus(f.h.Requests[request].Sent, at)), max(l.until, minus(f.ended(request), at))}
+				last[c.node] = span{max(l.from, minus(m.h.Requests[request].Sent, at)), max(l.until, minus(m.ended(request), at))}
 			})
 		}
 		for _, l := range last {
@@ -68,35 +73,35 @@ func (f *facts) measureTroubles(
 
 // follow calls hit for the requests in trouble that had not ended at one time
 // and were sent before another.
-func (f *facts) follow(t *trouble, at, noticed time.Duration, hit func(request int)) {
+func (m *reroute) follow(t *trouble, at, noticed time.Duration, hit func(request int)) {
 	i, _ := slices.BinarySearchFunc(t.requests, minus(at, t.longest), func(request int, when time.Duration) int {
-		return cmp.Compare(f.h.Requests[request].Sent, when)
+		return cmp.Compare(m.h.Requests[request].Sent, when)
 	})
 	for _, request := range t.requests[i:] {
-		r := &f.h.Requests[request]
+		r := &m.h.Requests[request]
 		if r.Sent > noticed {
 			return
 		}
-		if f.ended(request) > at {
+		if m.ended(request) > at {
 			hit(request)
 		}
 	}
 }
 
 // ended is when a request ended; the run's end if it never did.
-func (f *facts) ended(request int) time.Duration {
-	r := &f.h.Requests[request]
+func (m *reroute) ended(request int) time.Duration {
+	r := &m.h.Requests[request]
 	if r.Ended < 0 {
-		return max(r.Sent, f.h.End)
+		return max(r.Sent, m.h.End)
 	}
 	return max(r.Sent, r.Ended)
 }
 
 // works lists the names of the works, in order.
-func (f *facts) works() []string {
+func (m *reroute) works() []string {
 	names := make(map[string]bool)
-	for i := range f.h.Requests {
-		if name := f.h.Requests[i].Work; name != probe && name != "" {
+	for i := range m.h.Requests {
+		if name := m.h.Requests[i].Work; name != probe && name != "" {
 			names[name] = true
 		}
 	}
@@ -104,11 +109,11 @@ func (f *facts) works() []string {
 }
 
 // troubles finds those of one work, or of all.
-func (f *facts) troubles(work string) map[caller]*trouble {
+func (m *reroute) troubles(work string) map[caller]*trouble {
 	out := make(map[caller]*trouble)
-	for i := range f.h.Requests {
-		r := &f.h.Requests[i]
-		if r.Lost || r.Work == probe || f.pending(r) || (r.Attempts <= 1 && answered(r)) {
+	for i := range m.h.Requests {
+		r := &m.h.Requests[i]
+		if r.Lost || r.Work == probe || m.pending(r) || (r.Attempts <= 1 && answered(r)) {
 			continue
 		}
 		if work != "" && r.Work != work {
@@ -119,27 +124,27 @@ func (f *facts) troubles(work string) map[caller]*trouble {
 			out[k] = &trouble{}
 		}
 		out[k].requests = append(out[k].requests, i)
-		out[k].longest = max(out[k].longest, minus(f.ended(i), r.Sent))
+		out[k].longest = max(out[k].longest, minus(m.ended(i), r.Sent))
 	}
 	for _, t := range out {
 		slices.SortStableFunc(t.requests, func(a, b int) int {
-			return cmp.Compare(f.h.Requests[a].Sent, f.h.Requests[b].Sent)
+			return cmp.Compare(m.h.Requests[a].Sent, m.h.Requests[b].Sent)
 		})
 	}
 	return out
 }
 
 // bereaved is, by fault, the clusters that lost a member by it.
-func (f *facts) bereaved() []map[string]bool {
-	out := make([]map[string]bool, len(f.h.Faults))
-	for i, fault := range f.endedBy {
+func bereaved(q *requests) []map[string]bool {
+	out := make([]map[string]bool, len(q.h.Faults))
+	for i, fault := range q.calm.endedBy {
 		if fault < 0 {
 			continue
 		}
 		if out[fault] == nil {
 			out[fault] = make(map[string]bool)
 		}
-		out[fault][f.h.Tenures[i].Cluster] = true
+		out[fault][q.h.Tenures[i].Cluster] = true
 	}
 	return out
 }

@@ -16,23 +16,23 @@ type usage struct {
 	first, upto *history.Sample
 }
 
-func (f *facts) measureResources(s sheet) {
-	if len(f.h.Samples) == 0 {
+func measureResources(l *lives, s sheet) {
+	if len(l.h.Samples) == 0 {
 		return
 	}
 	var queue uint64
 	var waiting, running, links, leases int
 	lives := make(map[int]*usage)
-	for i := range f.h.Samples {
-		p := &f.h.Samples[i]
+	for i := range l.h.Samples {
+		p := &l.h.Samples[i]
 		queue = max(queue, p.Queued[0]+p.Queued[1]+p.Queued[2]+p.Queued[3])
 		waiting, running = max(waiting, p.Waiting), max(running, p.Running)
 		links, leases = max(links, p.Links), max(leases, p.Leases)
-		if life := f.life(p.Node, p.At); life >= 0 {
+		if life := l.at(p.Node, p.At); life >= 0 {
 			if lives[life] == nil {
 				lives[life] = &usage{}
 			}
-			lives[life].add(p, span{f.h.Start, f.h.Safety})
+			lives[life].add(p, span{l.h.Start, l.h.Safety})
 		}
 	}
 	s.bytes("queue_max", queue)

@@ -10,19 +10,19 @@ import (
 )
 
 // measureShares finds out how evenly the requests of a cluster were spread.
-func (f *facts) measureShares(s sheet) {
-	began := f.begun()
+func measureShares(q *requests, s sheet) {
+	began := begun(q)
 	slow := make(map[string]bool)
 	best, members := -1.0, 0
-	for i := range f.h.Faults {
-		fault := &f.h.Faults[i]
+	for i := range q.h.Faults {
+		fault := &q.h.Faults[i]
 		if fault.Do != "slow" || undoes(fault) {
 			continue
 		}
 		for _, node := range fault.Nodes {
 			slow[node] = true
-			for _, t := range f.byNode[node] {
-				part, whole := f.handled(began, t, span{fault.At, f.over(fault)})
+			for _, t := range q.members.byNode[node] {
+				part, whole := handled(q.members, began, t, span{fault.At, q.calm.over(fault)})
 				if whole > 0 {
 					best = max(best, 100*float64(part)/float64(whole))
 					members++
@@ -33,18 +33,18 @@ func (f *facts) measureShares(s sheet) {
 	if members > 0 {
 		s["slow_share"] = Metric{Value: best, Unit: Percent, Samples: members}
 	}
-	f.measureBalance(s, began, slow)
+	measureBalance(q.members, s, began, slow)
 }
 
 // begun is when handlers began, by tenure, in order.
-func (f *facts) begun() [][]time.Duration {
-	out := make([][]time.Duration, len(f.h.Tenures))
-	for i, runs := range f.runs {
-		if f.h.Requests[i].Work == probe {
+func begun(q *requests) [][]time.Duration {
+	out := make([][]time.Duration, len(q.h.Tenures))
+	for i, runs := range q.runs {
+		if q.h.Requests[i].Work == probe {
 			continue
 		}
 		for _, n := range runs {
-			run := &f.h.Runs[n]
+			run := &q.h.Runs[n]
 			out[run.Tenure] = append(out[run.Tenure], run.Began)
 		}
 	}
@@ -61,23 +61,23 @@ func within(sorted []time.Duration, s span) int {
 }
 
 // handled counts what one member and what its whole cluster handled in s.
-func (f *facts) handled(began [][]time.Duration, tenure int, s span) (part, whole int) {
-	part = within(began[tenure], s.meet(truth(&f.h.Tenures[tenure])))
-	for _, t := range f.tenures[f.h.Tenures[tenure].Cluster] {
+func handled(m *registrations, began [][]time.Duration, tenure int, s span) (part, whole int) {
+	part = within(began[tenure], s.meet(truth(&m.h.Tenures[tenure])))
+	for _, t := range m.of[m.h.Tenures[tenure].Cluster] {
 		whole += within(began[t], s)
 	}
 	return part, whole
 }
 
-func (f *facts) measureBalance(s sheet, began [][]time.Duration, slow map[string]bool) {
+func measureBalance(m *registrations, s sheet, began [][]time.Duration, slow map[string]bool) {
 	worst, samples := 0.0, 0
-	for _, cluster := range slices.Sorted(maps.Keys(f.tenures)) {
+	for _, cluster := range slices.Sorted(maps.Keys(m.of)) {
 		busiest, sum, members := 0, 0, 0
-		for _, t := range f.tenures[cluster] {
-			if live := truth(&f.h.Tenures[t]); live.from > f.h.Start || live.until < f.h.Safety || slow[f.h.Tenures[t].Node] {
+		for _, t := range m.of[cluster] {
+			if live := truth(&m.h.Tenures[t]); live.from > m.h.Start || live.until < m.h.Safety || slow[m.h.Tenures[t].Node] {
 				continue
 			}
-			n := within(began[t], span{f.h.Start, f.h.Safety})
+			n := within(began[t], span{m.h.Start, m.h.Safety})
 			busiest, sum, members = max(busiest, n), sum+n, members+1
 		}
 		if members > 1 && sum > 0 {

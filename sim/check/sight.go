@@ -27,23 +27,30 @@ type sight struct {
 	zombie  []span         // it was dead, watched, and taken to be alive
 }
 
+// observers knows what nodes saw of the members of clusters.
+type observers struct {
+	h       *history.History
+	lives   *lives
+	members *registrations
+}
+
 // change of what an observer saw, before it is put in order.
 type viewKey struct{ node, cluster string }
 
-// sights calls see for every observer and every member that it could or did
+// each calls see for every observer and every member that it could or did
 // see, in a canonical order.
-func (f *facts) sights(see func(*sight)) {
-	views := f.viewsByObserver()
+func (w *observers) each(see func(*sight)) {
+	views := w.viewsByObserver()
 	s := &sight{}
-	for _, o := range f.observations() {
-		node := &f.h.Nodes[o.life]
+	for _, o := range w.observations() {
+		node := &w.h.Nodes[o.life]
 		s.observation, s.node = &o, node
-		shown := f.shown(views[viewKey{node.Name, o.cluster}], o.life)
-		for _, tenure := range f.tenures[o.cluster] {
-			if !f.known(o.life, tenure) {
+		shown := w.shown(views[viewKey{node.Name, o.cluster}], o.life)
+		for _, tenure := range w.members.of[o.cluster] {
+			if !w.members.known(o.life, tenure) {
 				continue
 			}
-			t := &f.h.Tenures[tenure]
+			t := &w.h.Tenures[tenure]
 			s.tenure, s.of, s.member, s.truth = tenure, t, t.Member, truth(t)
 			s.fill(shown[t.Member])
 			delete(shown, t.Member)
@@ -51,7 +58,7 @@ func (f *facts) sights(see func(*sight)) {
 		}
 		for _, member := range slices.Sorted(maps.Keys(shown)) {
 			changes := shown[member]
-			dead, known := f.stranger(o.cluster, changes[0].Peer)
+			dead, known := w.stranger(o.cluster, changes[0].Peer)
 			if !known {
 				continue
 			}
@@ -63,25 +70,25 @@ func (f *facts) sights(see func(*sight)) {
 }
 
 // viewsByObserver groups the views of a node, in order of time.
-func (f *facts) viewsByObserver() map[viewKey][]int {
+func (w *observers) viewsByObserver() map[viewKey][]int {
 	out := make(map[viewKey][]int)
-	for i := range f.h.Views {
-		k := viewKey{f.h.Views[i].Node, f.h.Views[i].Cluster}
+	for i := range w.h.Views {
+		k := viewKey{w.h.Views[i].Node, w.h.Views[i].Cluster}
 		out[k] = append(out[k], i)
 	}
 	for _, list := range out {
-		slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(f.h.Views[a].At, f.h.Views[b].At) })
+		slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(w.h.Views[a].At, w.h.Views[b].At) })
 	}
 	return out
 }
 
 // shown is what one life of an observer saw, by member.
-func (f *facts) shown(views []int, life int) map[string][]history.View {
+func (w *observers) shown(views []int, life int) map[string][]history.View {
 	out := make(map[string][]history.View)
-	until := f.lifetime(life).until
+	until := w.lives.during(life).until
 	for _, i := range views {
-		v := f.h.Views[i]
-		if v.At <= until && f.life(v.Node, v.At) == life {
+		v := w.h.Views[i]
+		if v.At <= until && w.lives.at(v.Node, v.At) == life {
 			out[v.Member] = append(out[v.Member], v)
 		}
 	}
@@ -91,9 +98,9 @@ func (f *facts) shown(views []int, life int) map[string][]history.View {
 // stranger is since when a member that has no tenure with these keys must not
 // be seen. It is unknown while a registration of its node may have succeeded
 // without being acknowledged.
-func (f *facts) stranger(cluster, peer string) (since time.Duration, known bool) {
-	for i := range f.h.Tenures {
-		t := &f.h.Tenures[i]
+func (w *observers) stranger(cluster, peer string) (since time.Duration, known bool) {
+	for i := range w.h.Tenures {
+		t := &w.h.Tenures[i]
 		if t.Cluster != cluster || t.Peer != peer || t.Member != "" {
 			continue
 		}

@@ -12,30 +12,30 @@ import (
 // checkSpread: of a survey and of a broadcast each member is told of once, as
 // one that answered or as missing; who answered was asked; and the numbers are
 // those of the members that have it.
-func checkSpread(f *facts, _ *viewMeasures, d *docket) {
-	for i := range f.h.Requests {
-		r := &f.h.Requests[i]
+func checkSpread(q *requests, d *docket) {
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
 		if !r.Many() || r.Ended < 0 {
 			continue
 		}
 		missing := make(map[string]bool, len(r.Missing))
 		for _, m := range r.Missing {
 			if missing[m.Member] {
-				d.add(r.Ended, "%s %d of %s to %s names %s as missing twice", r.Kind, r.ID, r.Caller, r.Cluster, f.seat(m.Member))
+				d.add(r.Ended, "%s %d of %s to %s names %s as missing twice", r.Kind, r.ID, r.Caller, r.Cluster, q.members.seat(m.Member))
 			}
 			missing[m.Member] = true
 		}
 		if r.Kind == "survey" {
-			f.checkAnswers(i, missing, d)
+			checkAnswers(q, i, missing, d)
 		} else if r.Outcome == "complete" || r.Outcome == "partial" {
-			f.checkCounts(i, missing, d)
+			checkCounts(q, i, missing, d)
 		}
 	}
 }
 
 // checkAnswers looks at the answers to a survey.
-func (f *facts) checkAnswers(request int, missing map[string]bool, d *docket) {
-	r := &f.h.Requests[request]
+func checkAnswers(q *requests, request int, missing map[string]bool, d *docket) {
+	r := &q.h.Requests[request]
 	seen := make(map[string]bool, len(r.Answers))
 	for _, a := range r.Answers {
 		complain := ""
@@ -46,11 +46,11 @@ func (f *facts) checkAnswers(request int, missing map[string]bool, d *docket) {
 			complain = "answered and is named as missing"
 		case a.Wrong:
 			complain = "gave the answer to another survey"
-		case !f.asked(request, a.Member, a.At):
+		case !wasAsked(q, request, a.Member, a.At):
 			complain = "answered, and no handler of it had begun"
 		}
 		if complain != "" {
-			d.add(a.At, "survey %d of %s to %s: %s %s", r.ID, r.Caller, r.Cluster, f.seat(a.Member), complain)
+			d.add(a.At, "survey %d of %s to %s: %s %s", r.ID, r.Caller, r.Cluster, q.members.seat(a.Member), complain)
 		}
 		seen[a.Member] = true
 	}
@@ -59,11 +59,11 @@ func (f *facts) checkAnswers(request int, missing map[string]bool, d *docket) {
 	}
 }
 
-// asked says whether a member's handler began before a time.
-func (f *facts) asked(request int, member string, before time.Duration) bool {
-	for _, n := range f.runs[request] {
-		run := &f.h.Runs[n]
-		if run.Began <= before && f.h.Tenures[run.Tenure].Member == member {
+// wasAsked says whether a member's handler began before a time.
+func wasAsked(q *requests, request int, member string, before time.Duration) bool {
+	for _, n := range q.runs[request] {
+		run := &q.h.Runs[n]
+		if run.Began <= before && q.h.Tenures[run.Tenure].Member == member {
 			return true
 		}
 	}
@@ -73,23 +73,23 @@ func (f *facts) asked(request int, member string, before time.Duration) bool {
 // checkCounts compares what a broadcast says of its members with who has it:
 // those that ran it and are not missing are at least so many; those that ran
 // it, or were lost before they could, at most.
-func (f *facts) checkCounts(request int, missing map[string]bool, d *docket) {
-	r := &f.h.Requests[request]
+func checkCounts(q *requests, request int, missing map[string]bool, d *docket) {
+	r := &q.h.Requests[request]
 	ran := make(map[int]bool)
 	nodes := make(map[string]bool)
 	least := 0
-	for _, n := range f.runs[request] {
-		tenure := f.h.Runs[n].Tenure
+	for _, n := range q.runs[request] {
+		tenure := q.h.Runs[n].Tenure
 		if ran[tenure] {
 			continue
 		}
 		ran[tenure] = true
-		if t := &f.h.Tenures[tenure]; !missing[t.Member] {
+		if t := &q.h.Tenures[tenure]; !missing[t.Member] {
 			least++
 			nodes[t.Node] = true
 		}
 	}
-	most := len(ran) + f.lostWith(r, ran, missing)
+	most := len(ran) + lostWith(q, r, ran, missing)
 	switch {
 	case r.Taken < least || r.Taken > most:
 		d.add(r.Ended, "broadcast %d of %s to %s says that %d members took it; %d to %d did", r.ID, r.Caller, r.Cluster, r.Taken, least, most)
@@ -101,10 +101,10 @@ func (f *facts) checkCounts(request int, missing map[string]bool, d *docket) {
 
 // lostWith counts the members that may have taken a broadcast and were lost
 // before they ran it.
-func (f *facts) lostWith(r *history.Request, ran map[int]bool, missing map[string]bool) int {
+func lostWith(q *requests, r *history.Request, ran map[int]bool, missing map[string]bool) int {
 	n := 0
-	for _, tenure := range f.tenures[r.Cluster] {
-		if !ran[tenure] && !missing[f.h.Tenures[tenure].Member] && f.h.Tenures[tenure].Asked <= r.Ended && f.lostNode(tenure, r.Sent) {
+	for _, tenure := range q.members.of[r.Cluster] {
+		if !ran[tenure] && !missing[q.h.Tenures[tenure].Member] && q.h.Tenures[tenure].Asked <= r.Ended && q.members.lostNode(tenure, r.Sent) {
 			n++
 		}
 	}

@@ -28,23 +28,23 @@ func (all tallies) of(work string) *tally {
 	return t
 }
 
-func (f *facts) measureRequests(s sheet) {
+func measureRequests(q *requests, s sheet) {
 	all := tallies{"": {counts: make(map[string]int)}}
-	for i := range f.h.Requests {
-		r := &f.h.Requests[i]
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
 		switch {
-		case f.pending(r):
+		case q.pending(r):
 		case r.Work == probe:
 			all[""].probe(r)
 		default:
-			all[""].add(f, i)
+			all[""].add(q, i)
 			if r.Work != "" {
-				all.of(r.Work).add(f, i)
+				all.of(r.Work).add(q, i)
 			}
 		}
 	}
-	for _, i := range f.falseEmpty() {
-		if work := f.h.Requests[i].Work; work != probe && work != "" {
+	for _, i := range falselyEmpty(q) {
+		if work := q.h.Requests[i].Work; work != probe && work != "" {
 			all.of(work).counts["false_empty"]++
 		}
 		all[""].counts["false_empty"]++
@@ -64,11 +64,11 @@ func (t *tally) probe(r *history.Request) {
 	}
 }
 
-func (t *tally) add(f *facts, request int) {
-	r := &f.h.Requests[request]
+func (t *tally) add(q *requests, request int) {
+	r := &q.h.Requests[request]
 	t.counts["requests"]++
-	t.counts["handled"] += len(f.runs[request])
-	if f.twice(request) != "" {
+	t.counts["handled"] += len(q.runs[request])
+	if tooOften(q, request) != "" {
 		t.counts["duplicated"]++
 	}
 	if r.Lost {

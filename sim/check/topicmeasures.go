@@ -32,41 +32,41 @@ func (all reaches) of(name string) *reach {
 }
 
 // measureTopics measures what was published, delivered and reported.
-func (f *facts) measureTopics(s sheet) {
-	if len(f.h.Publications) == 0 && len(f.h.Subscriptions) == 0 {
+func measureTopics(x *topics, s sheet) {
+	if len(x.h.Publications) == 0 && len(x.h.Subscriptions) == 0 {
 		return
 	}
 	all := make(reaches)
-	f.countPublications(all)
-	f.countDeliveries(all)
-	f.countReasons(all)
-	for i := range f.h.Subscriptions {
-		f.countSubscription(all, i)
+	countPublications(x, all)
+	countDeliveries(x, all)
+	countReasons(x, all)
+	for i := range x.h.Subscriptions {
+		countSubscription(x, all, i)
 	}
-	for _, q := range f.queues() {
-		f.countDue(all, f.topics.queues[q], func(p int) (owed claim, came bool) {
-			for _, s := range f.topics.queues[q] {
-				owed = max(owed, f.due(s, p))
-				came = came || f.topics.has[pairing{s, p}] > 0
+	for _, q := range x.queueList() {
+		countDue(x, all, x.queues[q], func(p int) (owed claim, came bool) {
+			for _, s := range x.queues[q] {
+				owed = max(owed, x.due(s, p))
+				came = came || x.has[pairing{s, p}] > 0
 			}
-			if owed == must && !came && f.unsteady(f.topics.queues[q], p) {
+			if owed == must && !came && x.unsteady(x.queues[q], p) {
 				owed = may
 			}
 			return owed, came
 		})
-		for _, silent := range silences(f.accountQueue(q)) {
+		for _, silent := range silences(x.accountQueue(q)) {
 			all.of("").silent += silent
 		}
 	}
 	for name, r := range all {
 		r.measure(s, name)
 	}
-	f.measureQueueBalance(s)
+	measureQueueBalance(x, s)
 }
 
-func (f *facts) countPublications(all reaches) {
-	for i := range f.h.Publications {
-		p := &f.h.Publications[i]
+func countPublications(x *topics, all reaches) {
+	for i := range x.h.Publications {
+		p := &x.h.Publications[i]
 		if p.Work == probe {
 			continue
 		}
@@ -83,15 +83,15 @@ func (f *facts) countPublications(all reaches) {
 	}
 }
 
-func (f *facts) countDeliveries(all reaches) {
-	for i, list := range f.topics.got {
+func countDeliveries(x *topics, all reaches) {
+	for i, list := range x.got {
 		for _, n := range list {
-			g := &f.h.Deliveries[n]
-			p := &f.h.Publications[f.topics.published[g.Publication]]
+			g := &x.h.Deliveries[n]
+			p := &x.h.Publications[x.published[g.Publication]]
 			if p.Work == probe {
 				continue
 			}
-			for _, name := range labels(p.Work, f.h.Subscriptions[i].Name) {
+			for _, name := range labels(p.Work, x.h.Subscriptions[i].Name) {
 				r := all.of(name)
 				r.deliveries++
 				r.took = append(r.took, max(0, minus(g.At, p.Sent)))
@@ -100,20 +100,20 @@ func (f *facts) countDeliveries(all reaches) {
 	}
 }
 
-func (f *facts) countReasons(all reaches) {
-	for i := range f.h.Gaps {
-		g := &f.h.Gaps[i]
-		if g.Subscription < 0 || g.Subscription >= len(f.h.Subscriptions) {
+func countReasons(x *topics, all reaches) {
+	for i := range x.h.Gaps {
+		g := &x.h.Gaps[i]
+		if g.Subscription < 0 || g.Subscription >= len(x.h.Subscriptions) {
 			continue
 		}
-		for _, name := range labels(f.h.Subscriptions[g.Subscription].Name) {
+		for _, name := range labels(x.h.Subscriptions[g.Subscription].Name) {
 			all.of(name).reasons[g.Reason] += g.Missed
 		}
 	}
 }
 
-func (f *facts) countSubscription(all reaches, subscription int) {
-	s := &f.h.Subscriptions[subscription]
+func countSubscription(x *topics, all reaches, subscription int) {
+	s := &x.h.Subscriptions[subscription]
 	for _, name := range labels(s.Name) {
 		r := all.of(name)
 		if s.From < 0 {
@@ -124,26 +124,26 @@ func (f *facts) countSubscription(all reaches, subscription int) {
 		}
 		r.subscriptions++
 		r.asked = append(r.asked, minus(s.From, s.Asked))
-		for _, t := range f.topics.told[subscription] {
+		for _, t := range x.told[subscription] {
 			r.reported += t.all
 		}
 		if s.Queue == "" {
-			for _, silent := range silences(f.account(subscription)) {
+			for _, silent := range silences(x.account(subscription)) {
 				r.silent += silent
 			}
 		}
 	}
 	if s.Queue == "" && s.From >= 0 {
-		f.countDue(all, []int{subscription}, func(p int) (claim, bool) {
-			return f.due(subscription, p), f.topics.has[pairing{subscription, p}] > 0
+		countDue(x, all, []int{subscription}, func(p int) (claim, bool) {
+			return x.due(subscription, p), x.has[pairing{subscription, p}] > 0
 		})
 	}
 }
 
 // countDue counts what had to come to a subscription or a queue, and came.
-func (f *facts) countDue(all reaches, subscriptions []int, look func(publication int) (claim, bool)) {
-	for i := range f.h.Publications {
-		p := &f.h.Publications[i]
+func countDue(x *topics, all reaches, subscriptions []int, look func(publication int) (claim, bool)) {
+	for i := range x.h.Publications {
+		p := &x.h.Publications[i]
 		if p.Work == probe {
 			continue
 		}
@@ -151,7 +151,7 @@ func (f *facts) countDue(all reaches, subscriptions []int, look func(publication
 		if owed != must {
 			continue
 		}
-		for _, name := range labels(p.Work, f.h.Subscriptions[subscriptions[0]].Name) {
+		for _, name := range labels(p.Work, x.h.Subscriptions[subscriptions[0]].Name) {
 			r := all.of(name)
 			r.due++
 			if came {
@@ -178,16 +178,16 @@ func (r *reach) measure(s sheet, name string) {
 }
 
 // measureQueueBalance finds out how evenly queues of subscriptions share.
-func (f *facts) measureQueueBalance(s sheet) {
+func measureQueueBalance(x *topics, s sheet) {
 	worst, samples := 0.0, 0
-	for _, q := range f.queues() {
+	for _, q := range x.queueList() {
 		busiest, sum, n := 0, 0, 0
-		for _, i := range f.topics.queues[q] {
-			sub := &f.h.Subscriptions[i]
-			if sub.From > f.h.Start || sub.Leaving >= 0 && sub.Leaving < f.h.Safety || sub.Slow {
+		for _, i := range x.queues[q] {
+			sub := &x.h.Subscriptions[i]
+			if sub.From > x.h.Start || sub.Leaving >= 0 && sub.Leaving < x.h.Safety || sub.Slow {
 				continue
 			}
-			got := len(f.topics.got[i])
+			got := len(x.got[i])
 			busiest, sum, n = max(busiest, got), sum+got, n+1
 		}
 		if n > 1 && sum > 0 {

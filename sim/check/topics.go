@@ -10,9 +10,15 @@ import (
 	"github.com/arke-mesh/arke/sim/history"
 )
 
-// topics are the indexes of what was published and subscribed to. They never
-// change after newTopics.
+// topics knows what was published and subscribed to, and what came of it. It
+// never changes after newTopics. Publications and subscriptions are named by
+// their indexes in the history.
 type topics struct {
+	h     *history.History
+	rules *Rules
+	lives *lives
+	calm  *disturbance
+
 	published map[uint64]int     // id → the publication
 	source    []int              // publication → the life that published it
 	got       [][]int            // subscription → its deliveries, in order
@@ -33,9 +39,10 @@ type queue struct{ pattern, name string }
 
 type pairing struct{ subscription, publication int }
 
-func newTopics(f *facts) *topics {
-	h := f.h
+func newTopics(l *lives, c *disturbance, r *Rules) *topics {
+	h := l.h
 	x := &topics{
+		h: h, rules: r, lives: l, calm: c,
 		published: make(map[uint64]int, len(h.Publications)), got: make([][]int, len(h.Subscriptions)),
 		told: make([]map[string]*told, len(h.Subscriptions)), queues: make(map[queue][]int),
 		fits: make(map[[2]string]bool), has: make(map[pairing]int, len(h.Deliveries)),
@@ -43,7 +50,7 @@ func newTopics(f *facts) *topics {
 	for i := range h.Publications {
 		p := &h.Publications[i]
 		x.published[p.ID] = i
-		x.source = append(x.source, f.life(p.Publisher, p.Sent))
+		x.source = append(x.source, l.at(p.Publisher, p.Sent))
 	}
 	for i := range h.Subscriptions {
 		s := &h.Subscriptions[i]
@@ -121,27 +128,27 @@ const (
 const dying = 10 * time.Second
 
 // due says whether a publication belongs to a subscription.
-func (f *facts) due(subscription, publication int) claim {
-	s, p := &f.h.Subscriptions[subscription], &f.h.Publications[publication]
+func (x *topics) due(subscription, publication int) claim {
+	s, p := &x.h.Subscriptions[subscription], &x.h.Publications[publication]
 	switch {
-	case s.Asked < 0 || !f.topics.matches(s.Pattern, p.Topic) || s.NoEcho && s.Peer == p.Peer:
+	case s.Asked < 0 || !x.matches(s.Pattern, p.Topic) || s.NoEcho && s.Peer == p.Peer:
 		return never
 	case s.From < 0 || p.Outcome != "published" || p.Lost:
 		return may
-	case p.Sent < plus(s.From, f.rules.Known) && s.From > f.h.Start, plus(p.Ended, f.rules.Deliver) > f.deaf(s):
+	case p.Sent < plus(s.From, x.rules.Known) && s.From > x.h.Start, plus(p.Ended, x.rules.Deliver) > x.deaf(s):
 		return may
 	}
-	life := f.topics.source[publication]
-	if life < 0 || f.died(life) && p.Sent > minus(f.h.Nodes[life].Until, dying) {
+	life := x.source[publication]
+	if life < 0 || x.lives.died(life) && p.Sent > minus(x.h.Nodes[life].Until, dying) {
 		return may
 	}
-	if f.cutShort(life, s.Node, p.Sent) {
+	if x.cutShort(life, s.Node, p.Sent) {
 		return may
 	}
-	if !f.acquainted(life, f.life(s.Node, s.Asked), "") {
+	if !x.lives.acquainted(life, x.lives.at(s.Node, s.Asked), "") {
 		return may
 	}
-	if f.calm.pair(p.Publisher, s.Node, span{p.Sent, plus(p.Ended, 1)}) {
+	if x.calm.pair(p.Publisher, s.Node, span{p.Sent, plus(p.Ended, 1)}) {
 		return may
 	}
 	return must
@@ -150,18 +157,18 @@ func (f *facts) due(subscription, publication int) claim {
 // cutShort says whether the life of a publisher that shut down ended soon after
 // a publication, while a fault stood between it and a node: what could not leave
 // until it had to close is lost with it, as if it had died.
-func (f *facts) cutShort(life int, node string, sent time.Duration) bool {
+func (x *topics) cutShort(life int, node string, sent time.Duration) bool {
 	if life < 0 {
 		return false
 	}
-	n := &f.h.Nodes[life]
-	return n.Until >= 0 && sent > minus(n.Until, dying) && f.calm.standing(n.Name, node, span{sent, plus(n.Until, 1)})
+	n := &x.h.Nodes[life]
+	return n.Until >= 0 && sent > minus(n.Until, dying) && x.calm.standing(n.Name, node, span{sent, plus(n.Until, 1)})
 }
 
 // deaf is when a subscription ended. What still waits for a slow one then is
 // lost, and may be anything.
-func (f *facts) deaf(s *history.Subscription) time.Duration {
-	at := f.h.End
+func (x *topics) deaf(s *history.Subscription) time.Duration {
+	at := x.h.End
 	for _, end := range []time.Duration{s.Leaving, s.Until} {
 		if end >= 0 && end < at {
 			at = end
@@ -175,6 +182,6 @@ func (f *facts) deaf(s *history.Subscription) time.Duration {
 
 // recent says whether a publication that is not due can have been missed by a
 // subscription and rightly told as missing.
-func (f *facts) recent(subscription, publication int) bool {
-	return plus(f.h.Publications[publication].Ended, f.rules.Known) >= f.h.Subscriptions[subscription].Asked
+func (x *topics) recent(subscription, publication int) bool {
+	return plus(x.h.Publications[publication].Ended, x.rules.Known) >= x.h.Subscriptions[subscription].Asked
 }

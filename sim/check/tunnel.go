@@ -12,24 +12,24 @@ import (
 // checkTunnel: each direction delivers the messages that were sent, from the
 // first on and none else; after a good end, all of them. One handler at most
 // has a tunnel, and one that was opened has one.
-func checkTunnel(f *facts, _ *viewMeasures, d *docket) {
-	for i := range f.h.Tunnels {
-		t := &f.h.Tunnels[i]
-		for _, text := range f.flaws(t) {
+func checkTunnel(m *registrations, d *docket) {
+	for i := range m.h.Tunnels {
+		t := &m.h.Tunnels[i]
+		for _, text := range flaws(m, t) {
 			d.add(max(t.Sent, t.Ended), "tunnel %d of %s to %s: %s", t.ID, t.Caller, t.Cluster, text)
 		}
 	}
 }
 
 // flaws says what is wrong with a tunnel.
-func (f *facts) flaws(t *history.Tunnel) []string {
+func flaws(m *registrations, t *history.Tunnel) []string {
 	var out []string
 	complain := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if len(t.Served) > 1 {
 		complain("%d handlers had it", len(t.Served))
 	}
-	if t.Opened >= 0 && len(t.Served) == 0 && !f.lostOpening(t) {
-		complain("it was opened to %s, and no handler had it", f.seat(t.Member))
+	if t.Opened >= 0 && len(t.Served) == 0 && !lostOpening(m, t) {
+		complain("it was opened to %s, and no handler had it", m.seat(t.Member))
 	}
 	if t.Own {
 		return out
@@ -55,52 +55,52 @@ func (f *facts) flaws(t *history.Tunnel) []string {
 }
 
 // lostOpening says whether the node to which a tunnel was opened was lost.
-func (f *facts) lostOpening(t *history.Tunnel) bool {
-	if tenure, ok := f.named[t.Member]; ok {
-		return f.lostNode(tenure, t.Sent)
+func lostOpening(m *registrations, t *history.Tunnel) bool {
+	if tenure, ok := m.named[t.Member]; ok {
+		return m.lostNode(tenure, t.Sent)
 	}
 	return t.Lost
 }
 
 // checkEnded: the caller is done with its tunnel at its deadline; the handler
 // is, soon after the caller, at the latest when the link is given up.
-func checkEnded(f *facts, _ *viewMeasures, d *docket) {
-	for i := range f.h.Tunnels {
-		t := &f.h.Tunnels[i]
-		late := plus(t.Deadline, f.rules.Outcome)
-		if f.skewed(t.Caller, span{t.Sent, t.Deadline}) {
+func checkEnded(c *disturbance, m *registrations, d *docket) {
+	for i := range c.h.Tunnels {
+		t := &c.h.Tunnels[i]
+		late := plus(t.Deadline, c.rules.Outcome)
+		if c.skewed(t.Caller, span{t.Sent, t.Deadline}) {
 			late = plus(late, minus(t.Deadline, t.Sent)/100)
 		}
 		switch {
-		case t.Ended < 0 && late < f.h.End:
+		case t.Ended < 0 && late < c.h.End:
 			d.add(t.Deadline, "tunnel %d of %s to %s, opened at %v, never ended", t.ID, t.Caller, t.Cluster, t.Sent)
 			continue
 		case t.Ended > late && !t.Lost:
 			d.add(t.Ended, "tunnel %d of %s to %s ended (%s) %v after its deadline", t.ID, t.Caller, t.Cluster, t.Outcome, minus(t.Ended, t.Deadline))
 		}
-		f.checkServed(t, d)
+		checkServed(m, t, d)
 	}
 }
 
-func (f *facts) checkServed(t *history.Tunnel, d *docket) {
+func checkServed(m *registrations, t *history.Tunnel, d *docket) {
 	for _, v := range t.Served {
-		if v.Tenure < 0 || v.Tenure >= len(f.h.Tenures) || f.lostNode(v.Tenure, v.Began) {
+		if v.Tenure < 0 || v.Tenure >= len(m.h.Tenures) || m.lostNode(v.Tenure, v.Began) {
 			continue
 		}
 		latest := plus(max(t.Ended, v.Began), farewell)
-		if latest < f.h.End && (v.Ended < 0 || v.Ended > latest) {
+		if latest < m.h.End && (v.Ended < 0 || v.Ended > latest) {
 			d.add(latest, "tunnel %d of %s to %s ended (%s) at %v, and the handler on %s still had it %v later",
-				t.ID, t.Caller, t.Cluster, t.Outcome, t.Ended, f.h.Tenures[v.Tenure].Node, farewell)
+				t.ID, t.Caller, t.Cluster, t.Outcome, t.Ended, m.h.Tenures[v.Tenure].Node, farewell)
 		}
 	}
 }
 
 // checkAhead: the sender waits for credit.
-func checkAhead(f *facts, _ *viewMeasures, d *docket) {
-	for i := range f.h.Tunnels {
-		t := &f.h.Tunnels[i]
+func checkAhead(c *disturbance, d *docket) {
+	for i := range c.h.Tunnels {
+		t := &c.h.Tunnels[i]
 		for _, flow := range []*history.Flow{&t.Forth, &t.Back} {
-			if limit := f.rules.Ahead + 2*int64(t.Size); !t.Own && flow.Ahead > limit {
+			if limit := c.rules.Ahead + 2*int64(t.Size); !t.Own && flow.Ahead > limit {
 				d.add(max(t.Sent, t.Ended), "tunnel %d of %s to %s: the sender was %d bytes ahead of the receiver; at most %d are allowed",
 					t.ID, t.Caller, t.Cluster, flow.Ahead, limit)
 			}

@@ -23,10 +23,10 @@ type traffic struct {
 	rates                               []float64
 }
 
-func (f *facts) measureTunnels(s sheet) {
+func measureTunnels(h *history.History, s sheet) {
 	works := make(map[string]*traffic)
-	for i := range f.h.Tunnels {
-		t := &f.h.Tunnels[i]
+	for i := range h.Tunnels {
+		t := &h.Tunnels[i]
 		for _, work := range labels(t.Work) {
 			if works[work] == nil {
 				works[work] = &traffic{}

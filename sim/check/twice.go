@@ -10,25 +10,24 @@ import (
 
 // checkTwice: a subscription gets a publication once at most, and of a queue of
 // subscriptions only one gets it. This holds whatever happens.
-func checkTwice(f *facts, _ *viewMeasures, d *docket) {
-	x := f.topics
+func checkTwice(x *topics, d *docket) {
 	for s, list := range x.got {
 		seen := make(map[uint64]bool, len(list))
 		for _, i := range list {
-			if g := &f.h.Deliveries[i]; seen[g.Publication] {
-				sub := &f.h.Subscriptions[s]
+			if g := &x.h.Deliveries[i]; seen[g.Publication] {
+				sub := &x.h.Subscriptions[s]
 				d.add(g.At, "subscription %s to %s on %s got publication %d twice", sub.Name, sub.Pattern, sub.Node, g.Publication)
 			}
-			seen[f.h.Deliveries[i].Publication] = true
+			seen[x.h.Deliveries[i].Publication] = true
 		}
 	}
-	for _, q := range f.queues() {
+	for _, q := range x.queueList() {
 		first := make(map[uint64]int)
-		for _, i := range f.gotBy(x.queues[q]) {
-			g := &f.h.Deliveries[i]
+		for _, i := range gotBy(x, x.queues[q]) {
+			g := &x.h.Deliveries[i]
 			if s, again := first[g.Publication]; again && s != g.Subscription {
 				d.add(g.At, "of queue %s of %s both %s and %s got publication %d",
-					q.name, q.pattern, f.h.Subscriptions[s].Node, f.h.Subscriptions[g.Subscription].Node, g.Publication)
+					q.name, q.pattern, x.h.Subscriptions[s].Node, x.h.Subscriptions[g.Subscription].Node, g.Publication)
 			}
 			first[g.Publication] = g.Subscription
 		}
@@ -36,12 +35,12 @@ func checkTwice(f *facts, _ *viewMeasures, d *docket) {
 }
 
 // gotBy lists what several subscriptions got, by time.
-func (f *facts) gotBy(subscriptions []int) []int {
+func gotBy(x *topics, subscriptions []int) []int {
 	var all []int
 	for _, s := range subscriptions {
-		all = append(all, f.topics.got[s]...)
+		all = append(all, x.got[s]...)
 	}
-	slices.SortStableFunc(all, func(a, b int) int { return compareTimes(f.h.Deliveries[a].At, f.h.Deliveries[b].At) })
+	slices.SortStableFunc(all, func(a, b int) int { return compareTimes(x.h.Deliveries[a].At, x.h.Deliveries[b].At) })
 	return all
 }
 
@@ -58,24 +57,24 @@ func compareTimes(a, b time.Duration) int {
 
 // checkAstray: what a subscription gets was published, by who is said to have
 // done it, on a topic that it asked for, and before.
-func checkAstray(f *facts, _ *viewMeasures, d *docket) {
-	for _, i := range f.topics.strays {
-		d.add(f.h.Deliveries[i].At, "publication %d was delivered, and nobody made it", f.h.Deliveries[i].Publication)
+func checkAstray(x *topics, d *docket) {
+	for _, i := range x.strays {
+		d.add(x.h.Deliveries[i].At, "publication %d was delivered, and nobody made it", x.h.Deliveries[i].Publication)
 	}
-	for s, list := range f.topics.got {
-		sub := &f.h.Subscriptions[s]
+	for s, list := range x.got {
+		sub := &x.h.Subscriptions[s]
 		for _, i := range list {
-			g := &f.h.Deliveries[i]
-			p := &f.h.Publications[f.topics.published[g.Publication]]
+			g := &x.h.Deliveries[i]
+			p := &x.h.Publications[x.published[g.Publication]]
 			complain := ""
 			switch {
-			case !f.topics.matches(sub.Pattern, p.Topic):
+			case !x.matches(sub.Pattern, p.Topic):
 				complain = "which does not match"
 			case sub.NoEcho && sub.Peer == p.Peer:
 				complain = "which its own node published"
 			case g.At < p.Sent:
 				complain = "before it was published"
-			case g.At < sub.Asked || sub.Until >= 0 && g.At > plus(sub.Until, f.rules.Member):
+			case g.At < sub.Asked || sub.Until >= 0 && g.At > plus(sub.Until, x.rules.Member):
 				complain = "when it was no subscription"
 			case g.Wrong != "":
 				complain = "as " + g.Wrong

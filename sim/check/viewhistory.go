@@ -35,22 +35,23 @@ type ViewStep struct {
 // ViewHistories follows the views of every cluster that somebody watched, by
 // the same rules by which Judge finds wrong ones. Clusters are sorted by name.
 func ViewHistories(h *history.History) []ViewHistory {
-	f := newFacts(h, Rules{})
+	l := newLives(h)
+	m := newRegistrations(l)
 	var sweeps []*viewSweep
 	of := make(map[string]*viewSweep)
-	f.sights(func(s *sight) {
+	(&observers{h, l, m}).each(func(s *sight) {
 		w := of[s.cluster]
 		if w == nil {
 			w = &viewSweep{cluster: s.cluster, end: h.End}
 			of[s.cluster], sweeps = w, append(sweeps, w)
 		}
-		w.see(s, f.lifetime(s.life).until)
+		w.see(s, l.during(s.life).until)
 	})
 	slices.SortFunc(sweeps, func(a, b *viewSweep) int { return cmp.Compare(a.cluster, b.cluster) })
 	out := make([]ViewHistory, 0, len(sweeps))
 	for _, w := range sweeps {
 		w.finish()
-		out = append(out, ViewHistory{w.cluster, w.observers, len(f.tenures[w.cluster]), w.steps()})
+		out = append(out, ViewHistory{w.cluster, w.observers, len(m.of[w.cluster]), w.steps()})
 	}
 	return out
 }

@@ -8,7 +8,7 @@ import "time"
 // viewMeasures is everything that is found out from what observers saw. It
 // sees each sight once, because there are as many as observers times members.
 type viewMeasures struct {
-	f         *facts
+	calm      *disturbance
 	current   *observation
 	observers int
 	correct   int // of them, those on nodes that are correct
@@ -21,11 +21,11 @@ type viewMeasures struct {
 	forgotten forgotten
 }
 
-func newViewMeasures(f *facts) *viewMeasures {
+func newViewMeasures(c *disturbance) *viewMeasures {
 	return &viewMeasures{
-		f:         f,
+		calm:      c,
 		detection: detection{seen: make(map[witness]time.Duration)},
-		agreement: newAgreement(f),
+		agreement: newAgreement(c),
 		forgotten: forgotten{members: make(map[int]bool)},
 	}
 }
@@ -38,12 +38,12 @@ func (m *viewMeasures) see(s *sight) {
 			m.correct++
 		}
 	}
-	m.arrival.see(m.f, s)
-	m.detection.see(m.f, s)
-	m.agreement.see(m.f, s)
-	m.zombies.see(m.f, s)
-	m.doubt.see(m.f, s)
-	m.forgotten.see(m.f, s)
+	m.arrival.see(m.calm, s)
+	m.detection.see(m.calm, s)
+	m.agreement.see(m.calm, s)
+	m.zombies.see(m.calm, s)
+	m.doubt.see(m.calm, s)
+	m.forgotten.see(m.calm, s)
 }
 
 // detected is when an observer knew of the removal of a node, if it ever had
@@ -72,15 +72,15 @@ func (m *viewMeasures) measure(s sheet) {
 
 // finding is a sight that a checker objects to.
 type finding struct {
-	life    int
-	cluster string
-	member  string
-	node    string // the member's, "" if unknown
-	when    span
+	observer string
+	cluster  string
+	member   string
+	node     string // the member's, "" if unknown
+	when     span
 }
 
 func (s *sight) finding(when span) finding {
-	out := finding{life: s.life, cluster: s.cluster, member: s.member, when: when}
+	out := finding{observer: s.node.Name, cluster: s.cluster, member: s.member, when: when}
 	if s.of != nil {
 		out.node = s.of.Node
 	}

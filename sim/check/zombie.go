@@ -13,12 +13,12 @@ type zombies struct {
 	scratch []span
 }
 
-func (z *zombies) see(f *facts, s *sight) {
+func (z *zombies) see(c *disturbance, s *sight) {
 	for _, shown := range s.zombie {
-		z.scratch = f.calm.excused(s.node.Name, shown, z.scratch[:0])
+		z.scratch = c.excused(s.node.Name, shown, z.scratch[:0])
 		for _, part := range z.scratch {
 			z.longest = max(z.longest, part.length())
-			if part.length() <= f.rules.Zombie {
+			if part.length() <= c.rules.Zombie {
 				continue
 			}
 			z.total++
@@ -31,10 +31,10 @@ func (z *zombies) see(f *facts, s *sight) {
 
 // checkZombie: no observer takes a dead member to be alive for longer than
 // the bound, not counting while it was disturbed and the convergence bound after.
-func checkZombie(f *facts, m *viewMeasures, d *docket) {
+func checkZombie(m *viewMeasures, d *docket) {
 	for _, w := range m.zombies.found {
 		d.add(w.when.from, "%s, observing %s, took the dead %s to be alive for %v",
-			f.h.Nodes[w.life].Name, w.cluster, w.whom(), w.when.length())
+			w.observer, w.cluster, w.whom(), w.when.length())
 	}
 	d.total += m.zombies.total - len(m.zombies.found)
 }
