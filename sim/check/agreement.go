@@ -47,11 +47,11 @@ func newAgreement(c *disturbance) agreement {
 	a := agreement{took: make(map[turn]time.Duration), ends: make(map[string][]ended)}
 	for i := range c.h.Faults {
 		fault := &c.h.Faults[i]
-		if !disturbs(fault.Do) || !lasts(fault.Do) || undoes(fault) {
+		if !disturbs(fault.Do) || !lasts(fault.Do) || Undoes(fault) {
 			continue
 		}
 		for _, node := range c.hit(fault) {
-			a.ends[node] = append(a.ends[node], ended{c.over(fault), i})
+			a.ends[node] = append(a.ends[node], ended{Over(c.h, fault), i})
 		}
 	}
 	for _, list := range a.ends {

@@ -18,10 +18,9 @@ type disturbance struct {
 	rules *Rules
 	lives *lives
 
-	bare   map[string]spans // node → while a fault stood
-	grace  map[string]spans // node → and for the convergence bound after it
-	skew   map[string]spans // node → while its clock was wrong
-	faulty spans            // while any fault stood, of whatever kind, and for that bound after it
+	bare  map[string]spans // node → while a fault stood
+	grace map[string]spans // node → and for the convergence bound after it
+	skew  map[string]spans // node → while its clock was wrong
 
 	endedBy []int         // registration → the fault that ended it, or -1
 	last    time.Duration // when the last fault was over, or the last node was started; at least Start
@@ -31,14 +30,12 @@ func newDisturbance(m *registrations, r *Rules) *disturbance {
 	d := &disturbance{h: m.h, rules: r, lives: m.lives}
 	d.blameFaults(m)
 	bare, grace, skew := make(map[string][]span), make(map[string][]span), make(map[string][]span)
-	var faulty []span
 	for i := range d.h.Faults {
 		fault := &d.h.Faults[i]
-		if undoes(fault) {
+		if Undoes(fault) {
 			continue
 		}
-		over := d.over(fault)
-		faulty = append(faulty, span{fault.At, plus(over, d.rules.Converge)})
+		over := Over(d.h, fault)
 		if fault.Do == "skew" {
 			for _, node := range fault.Nodes {
 				skew[node] = append(skew[node], span{fault.At, max(over, d.h.Safety)})
@@ -52,7 +49,7 @@ func newDisturbance(m *registrations, r *Rules) *disturbance {
 			grace[node] = append(grace[node], span{fault.At, plus(over, d.rules.Converge)})
 		}
 	}
-	d.bare, d.grace, d.skew, d.faulty = eachMerged(bare), eachMerged(grace), eachMerged(skew), merged(faulty)
+	d.bare, d.grace, d.skew = eachMerged(bare), eachMerged(grace), eachMerged(skew)
 	return d
 }
 
@@ -93,13 +90,10 @@ func (d *disturbance) excused(node string, s span, out []span) []span {
 	return d.grace[node].cut(s, out)
 }
 
-// calmly says whether no fault stood or had just ended in s.
-func (d *disturbance) calmly(s span) bool { return !d.faulty.touches(s) }
-
 // quiet says whether no fault at all began before t.
 func (d *disturbance) quiet(t time.Duration) bool {
 	for i := range d.h.Faults {
-		if fault := &d.h.Faults[i]; fault.At <= t && !undoes(fault) {
+		if fault := &d.h.Faults[i]; fault.At <= t && !Undoes(fault) {
 			return false
 		}
 	}
@@ -120,8 +114,8 @@ func (d *disturbance) blameFaults(m *registrations) {
 		fault := &d.h.Faults[i]
 		// What undoes a fault is that fault's end; alone, such as the heal before
 		// the liveness phase, it changes nothing.
-		if !undoes(fault) {
-			d.last = max(d.last, fault.At, d.over(fault))
+		if !Undoes(fault) {
+			d.last = max(d.last, fault.At, Over(d.h, fault))
 		}
 		if removes(fault.Do) {
 			for _, node := range fault.Nodes {
@@ -143,18 +137,6 @@ func (d *disturbance) blame(m *registrations, fault int, node string) {
 		if d.endedBy[i] < 0 || d.h.Faults[d.endedBy[i]].At <= at {
 			d.endedBy[i] = fault
 		}
-	}
-}
-
-// over is when a fault ended. What lasts is ended by the liveness phase.
-func (d *disturbance) over(fault *history.Fault) time.Duration {
-	switch {
-	case fault.Until >= fault.At:
-		return fault.Until
-	case lasts(fault.Do):
-		return max(fault.At, d.h.Safety)
-	default:
-		return fault.At
 	}
 }
 

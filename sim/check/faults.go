@@ -8,7 +8,7 @@ func measureFaults(c *disturbance, s sheet) {
 	kinds := make(map[string]int)
 	for i := range c.h.Faults {
 		fault := &c.h.Faults[i]
-		if undoes(fault) {
+		if Undoes(fault) {
 			continue
 		}
 		kinds[fault.Do]++

@@ -3,7 +3,11 @@
 
 package check
 
-import "github.com/arke-mesh/arke/sim/history"
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/sim/history"
+)
 
 // faultKind is what counts one kind of fault.
 type faultKind struct {
@@ -35,10 +39,10 @@ func removes(do string) bool { return do == "crash" || do == "silence" || do == 
 // dies tells those in which it says no farewell.
 func dies(do string) bool { return do == "crash" || do == "silence" }
 
-// undoes tells actions that are no faults but end them. A start shows in the
+// Undoes tells actions that are no faults but end them. A start shows in the
 // lives of its node. What is over at once although its kind lasts ends a fault,
 // too: slow with factor 1, a router made normal again.
-func undoes(f *history.Fault) bool {
+func Undoes(f *history.Fault) bool {
 	switch f.Do {
 	case "mend", "unclog", "resume", "heal", "start", "restart":
 		return true
@@ -68,5 +72,18 @@ func lasts(do string) bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// Over is when a fault ended. What lasts is ended by the liveness phase; what
+// took a node away is over at once, because the others get used to that.
+func Over(h *history.History, fault *history.Fault) time.Duration {
+	switch {
+	case fault.Until >= fault.At:
+		return fault.Until
+	case lasts(fault.Do):
+		return max(fault.At, h.Safety)
+	default:
+		return fault.At
 	}
 }

@@ -18,7 +18,7 @@ func (l *latencies) add(took time.Duration, calm bool) {
 }
 
 func measureLatency(q *requests, s sheet) {
-	works := map[string]*latencies{"": {}}
+	works, calmly := map[string]*latencies{"": {}}, NewCalm(q.h, *q.rules)
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
 		if r.Lost || r.Work == probe || !succeeded(r) || r.Outcome == "refused" {
@@ -27,7 +27,7 @@ func measureLatency(q *requests, s sheet) {
 		if works[r.Work] == nil {
 			works[r.Work] = &latencies{}
 		}
-		took, calm := minus(r.Ended, r.Sent), q.calm.calmly(span{r.Sent, max(r.Sent, r.Ended)})
+		took, calm := minus(r.Ended, r.Sent), calmly.Between(r.Sent, max(r.Sent, r.Ended))
 		works[""].add(took, calm)
 		if r.Work != "" {
 			works[r.Work].add(took, calm)

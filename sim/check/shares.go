@@ -16,13 +16,13 @@ func measureShares(q *requests, s sheet) {
 	best, members := -1.0, 0
 	for i := range q.h.Faults {
 		fault := &q.h.Faults[i]
-		if fault.Do != "slow" || undoes(fault) {
+		if fault.Do != "slow" || Undoes(fault) {
 			continue
 		}
 		for _, node := range fault.Nodes {
 			slow[node] = true
 			for _, t := range q.members.byNode[node] {
-				part, whole := handled(q.members, began, t, span{fault.At, q.calm.over(fault)})
+				part, whole := handled(q.members, began, t, span{fault.At, Over(q.h, fault)})
 				if whole > 0 {
 					best = max(best, 100*float64(part)/float64(whole))
 					members++

@@ -8,13 +8,18 @@ import (
 	"slices"
 	"time"
 
+	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
 )
+
+// shortly is for how long a fault disturbs that takes a node away for good.
+const shortly = 5 * time.Second
 
 // band is a fault as it is drawn, from when to when.
 type band struct {
 	history.Fault
-	from, to time.Duration
+	from, to  time.Duration
+	disturbed time.Duration // until when it disturbs others
 }
 
 func (b band) point() bool { return b.to <= b.from }
@@ -36,12 +41,16 @@ func bands(h *history.History) []band {
 	}
 	var all []band
 	for _, f := range h.Faults {
-		if slices.Contains(ends, f.Do) && f.Until <= f.At && len(f.Nodes) > 0 &&
+		if check.Undoes(&f) && f.Until <= f.At && len(f.Nodes) > 0 &&
 			!slices.ContainsFunc(f.Nodes, func(n string) bool { return !over[end{f.At, n}] }) {
 			continue
 		}
-		from, to := extent(f, h)
-		all = append(all, band{f, from, to})
+		over := check.Over(h, &f)
+		b := band{f, f.At, over, over}
+		if f.Until < 0 && over == f.At && !check.Undoes(&f) {
+			b.to, b.disturbed = max(f.At, h.End), min(f.At+shortly, max(f.At, h.End))
+		}
+		all = append(all, b)
 	}
 	slices.SortStableFunc(all, func(a, b band) int { return cmp.Compare(a.from, b.from) })
 	return all

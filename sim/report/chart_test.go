@@ -15,33 +15,6 @@ import (
 	"github.com/arke-mesh/arke/sim/history"
 )
 
-// TestRequestsNearAFaultAreNotCalm proves the borders of "during faults".
-func TestRequestsNearAFaultAreNotCalm(t *testing.T) {
-	s := time.Second
-	h := &history.History{Safety: 60 * s, End: 70 * s, Faults: []history.Fault{
-		{At: 10 * s, Until: 12 * s, Do: "pause"},
-		{At: 14 * s, Until: 14 * s, Do: "corrupt"},
-		{At: 30 * s, Until: -1, Do: "crash"},
-		{At: 50 * s, Until: -1, Do: "cut"},
-	}}
-	w := windows(h)
-	require.Equal(t, spans{{10 * s, 19 * s}, {30 * s, 35 * s}, {50 * s, 65 * s}}, w)
-	for _, c := range []struct {
-		from, to time.Duration
-		want     bool
-	}{
-		{0, 9 * s, false},
-		{9 * s, 10 * s, true},
-		{19 * s, 20 * s, true},
-		{19*s + 1, 29 * s, false},
-		{20 * s, 40 * s, true},
-		{36 * s, 49 * s, false},
-		{66 * s, 67 * s, false},
-	} {
-		require.Equal(t, c.want, w.touch(c.from, c.to), "%v", c)
-	}
-}
-
 // TestFaultsAreDrawnOneByOneUntilTheyAreMany proves that a few faults are bands
 // with labels, and many are counted by kind, none lost.
 func TestFaultsAreDrawnOneByOneUntilTheyAreMany(t *testing.T) {

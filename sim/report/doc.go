@@ -53,7 +53,8 @@
 // Requests whose own caller was stopped, lost or paused meanwhile are in
 // caller_lost and nowhere else. The probes of the liveness phase are in works
 // as "probe", and in "all"; the metrics, which are package check's, leave them
-// out. "Calm" are requests that were not under way within [Nearby] of a fault.
+// out. "Calm" are requests as for the metric
+// latency_calm.
 //
 // A summary has schema, name, level, commit, ok, seeds, outcomes,
 // virtual_seconds, real_seconds, failed [{seed, reasons, replay}], metrics

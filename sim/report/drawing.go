@@ -168,10 +168,7 @@ func latencyRange(low, high float64) (float64, float64) {
 func shade(a axis, all []band) [][2]float64 {
 	var out [][2]float64
 	for _, b := range all {
-		if b.Until < 0 && !slices.Contains(lasting, b.Do) {
-			b.to = min(b.to, b.from+Nearby)
-		}
-		from, to := a.until(b.from), a.until(b.to)
+		from, to := a.until(b.from), a.until(b.disturbed)
 		if n := len(out); n > 0 && from <= out[n-1][1] {
 			out[n-1][1] = max(out[n-1][1], to)
 			continue

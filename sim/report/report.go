@@ -116,7 +116,7 @@ func New(info Info, s scenario.Scenario, h *history.History, v *check.Verdict) *
 		r.VirtualPerReal = rounded(info.Virtual.Seconds()/real, 1000)
 	}
 	r.Nodes = len(names(h))
-	r.Works = works(h)
+	r.Works = works(h, check.NewCalm(h, check.LevelRules(info.Level)))
 	if len(r.Works) > 0 {
 		all := r.Works[0]
 		r.Requests, r.CallerLost, r.Outcomes = all.Requests, all.CallerLost, all.Outcomes

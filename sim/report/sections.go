@@ -3,7 +3,12 @@
 
 package report
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/arke-mesh/arke/sim/check"
+	"github.com/arke-mesh/arke/sim/history"
+)
 
 // write writes the whole page.
 func (p *page) write(s *sheet) {
@@ -149,7 +154,8 @@ func (p *page) percentiles(s *sheet) {
 			s.put("</tbody>\n")
 		}
 	})
-	s.put("<p class=\"note\">“During faults” are requests under way while a fault was in effect or had begun or ended less than %s ago.</p>\n</section>\n", inMillis(millis(Nearby)))
+	s.put("<p class=\"note\">“During faults” are requests under way while a fault was in effect or had ended less than %s ago.</p>\n</section>\n",
+		inMillis(millis(check.NewCalm(&history.History{}, check.LevelRules(p.Level)).After)))
 }
 
 // outcomes is the section of how requests ended.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
 )
 
@@ -83,11 +84,10 @@ func (t *tally) sum() Work {
 
 // works returns the row of all requests, then one for each workload, the
 // probes of the liveness phase last.
-func works(h *history.History) []Work {
+func works(h *history.History, calmly check.Calm) []Work {
 	if len(h.Requests) == 0 {
 		return nil
 	}
-	troubled := windows(h)
 	all := &tally{work: Work{Work: All, Outcomes: map[string]int{}}}
 	each := map[string]*tally{}
 	for i := range h.Requests {
@@ -97,7 +97,7 @@ func works(h *history.History) []Work {
 			t = &tally{work: Work{Work: r.Work, Outcomes: map[string]int{}}}
 			each[r.Work] = t
 		}
-		calm := !troubled.touch(r.Sent, max(r.Sent, r.Ended))
+		calm := calmly.Between(r.Sent, max(r.Sent, r.Ended))
 		t.add(r, calm)
 		all.add(r, calm)
 	}
