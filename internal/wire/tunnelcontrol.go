@@ -72,10 +72,11 @@ const (
 	CauseOverloaded  TunnelCause = 2 // the member has no room after all
 	CauseLeaving     TunnelCause = 3 // the member leaves
 	CauseViolation   TunnelCause = 4 // the receiver of the reset broke the protocol
+	CauseForged      TunnelCause = 5 // to a client: its relay got a frame that the other end has not sealed
 )
 
 const (
-	tunnelCauses   = 5
+	tunnelCauses   = 6
 	tunnelWhySize  = 1 + 4
 	maxTunnelWhy   = tunnelWhySize + MaxTunnelText
 	maxSealedReset = maxTunnelWhy + maxStreamHead

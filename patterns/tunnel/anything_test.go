@@ -12,19 +12,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/credit"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
 
 func TestNothingAPeerSaysIsLeftBehind(t *testing.T) {
 	// This test has a peer say whatever frames may say, and cut ones, for tunnels
-	// that are there, were there or never were, while the program, or a relay,
+	// that are there, were there or never were, while the program
 	// does what it may, and the lane has room or not. When all is over nothing is
 	// left: no place, no byte of the budget, none that waits.
 	for seed := range uint64(60) {
 		inRig(t, false, func(t *testing.T, r *rig) {
 			rng := rand.New(rand.NewPCG(seed, 8))
-			r.engine.purse.bytes = 64 * firstWindow
+			r.engine.budget = credit.NewBudget(64 * credit.FirstWindow)
 			full := false
 			var tunnels []*Tunnel
 			for range 400 {
@@ -33,9 +34,6 @@ func TestNothingAPeerSaysIsLeftBehind(t *testing.T) {
 					opened, err := r.engine.Open(t.Context(), "pipe", patterns.Message{}, patterns.RequestOptions{})
 					require.NoError(t, err)
 					tunnels = append(tunnels, opened.(*Tunnel))
-					if rng.IntN(2) == 0 {
-						tunnels[len(tunnels)-1].Notify(func() {})
-					}
 				case n == 1 && full:
 					full = false
 					r.link.empty()
@@ -60,7 +58,7 @@ func TestNothingAPeerSaysIsLeftBehind(t *testing.T) {
 			}
 			synctest.Wait()
 			require.Zero(t, r.engine.Status(), "seed %d", seed)
-			require.Empty(t, r.engine.remotes, "seed %d", seed)
+			require.Empty(t, r.engine.table.peers, "seed %d", seed)
 			require.Zero(t, r.link.held, "seed %d", seed)
 		})
 	}
@@ -88,13 +86,10 @@ func saysAnything(r *rig, rng *rand.Rand, id uint64) {
 	r.hear(k, body)
 }
 
-// doesAnything does what a program or a relay may do with its tunnel.
+// doesAnything does what a program may do with its tunnel.
 func doesAnything(rng *rand.Rand, tunnel *Tunnel) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
-	tunnel.mu.Lock()
-	relayed := tunnel.watcher != nil
-	tunnel.mu.Unlock()
 	switch n := rng.IntN(24); {
 	case n == 0:
 		_ = tunnel.Close()
@@ -103,16 +98,9 @@ func doesAnything(rng *rand.Rand, tunnel *Tunnel) {
 	case n == 2:
 		_ = tunnel.Reset(7, "enough")
 	case n == 3:
-		tunnel.Interrupt()
-	case n < 12 && relayed:
-		if chunk, _, more, _ := tunnel.Take(); more {
-			tunnel.Return(len(chunk))
-			tunnel.Recycle(chunk)
-		}
+		tunnel.end(wire.CauseLeaving, patterns.ErrClosed)
 	case n < 12:
 		_, _ = tunnel.Receive(ctx)
-	case relayed:
-		_ = tunnel.Offer(make([]byte, rng.IntN(30_000)), true) // not the same one again, which is no matter here
 	case n < 18:
 		_ = tunnel.TrySend(make([]byte, rng.IntN(100_000)))
 	default:

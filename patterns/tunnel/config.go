@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/credit"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/security"
@@ -22,13 +23,14 @@ const (
 )
 
 // Config is what New needs. Everything but the limits, Seal and Logger is
-// required.
+// required; a client, which seals nothing, needs no Keys, Rand and Incarnation.
 type Config struct {
 	// Links reaches the other nodes.
 	Links request.Links
 	// Ask asks a member: request.Engine.Ask. It is not called before Open is.
 	Ask func(ctx context.Context, a request.Ask) (request.Answer, error)
-	// Keys returns the keys of a cluster; never nil. It must not block.
+	// Keys returns the keys of a cluster; never nil. It must not block. Without
+	// it nothing is sealed.
 	Keys func(name string) *security.Cluster
 
 	Clock overlay.Clock
@@ -73,14 +75,14 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	switch {
-	case c.Links == nil || c.Ask == nil || c.Keys == nil:
-		return errors.New("tunnel: Config needs Links, Ask and Keys")
-	case c.Clock == nil || c.Rand == nil || c.Exec == nil:
-		return errors.New("tunnel: Config needs Clock, Rand and Exec")
-	case c.Incarnation == 0:
-		return errors.New("tunnel: Config.Incarnation is required")
-	case c.BufferBytes < firstWindow:
-		return fmt.Errorf("tunnel: Config.BufferBytes %d is less than %d", c.BufferBytes, firstWindow)
+	case c.Links == nil || c.Ask == nil:
+		return errors.New("tunnel: Config needs Links and Ask")
+	case c.Clock == nil || c.Exec == nil:
+		return errors.New("tunnel: Config needs Clock and Exec")
+	case c.Keys != nil && (c.Rand == nil || c.Incarnation == 0):
+		return errors.New("tunnel: Config needs Rand and Incarnation to seal")
+	case c.BufferBytes < credit.FirstWindow:
+		return fmt.Errorf("tunnel: Config.BufferBytes %d is less than %d", c.BufferBytes, credit.FirstWindow)
 	case c.MaxOpen < 0:
 		return fmt.Errorf("tunnel: Config.MaxOpen %d is negative", c.MaxOpen)
 	}

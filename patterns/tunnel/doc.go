@@ -7,23 +7,31 @@
 // members, and asks for one as a request does (package request); it opens no
 // streams below, but shares the links that all patterns share.
 //
+// # The parts
+//
+//   - credit.Window, credit.Balance and credit.Budget decide about flow control;
+//     ends (ends.go) about who has ended what; state (state.go) what a frame means;
+//     junction (junction.go) what passes through a relay. They are pure.
+//   - codec lays out, reads and seals frames. A port is how an endpoint reaches its
+//     other side, which is a remote: a peer, or a client.
+//   - Tunnel is the shell of one end, with a sender and a receiver for those who
+//     wait; opening and Accept make it; table knows all of them.
+//   - Leg and Splice join tunnels of attached clients with those of links.
+//
 // # The way of a message
 //
 //  1. Send takes the senders' turn, waits for credit, and cuts the body into
-//     chunks that fit a frame and the credit (pieces.go). A sealed tunnel seals
-//     each. The chunk goes to lane bulk of the link, whose room is granted in the
-//     order of asking: tunnels take turns.
-//  2. Who can't wait (TrySend, Offer, ends, and credit if ever its lane is full)
-//     leaves it to the peer's outlet, which has a worker while there is
-//     something to send (outlet.go).
+//     chunks that fit a frame and the credit. A sealed tunnel seals each. The
+//     chunk goes to lane bulk of the link, whose room is granted in the order of
+//     asking: tunnels take turns.
+//  2. What can't wait (TrySend, ends, credit, resets) stands in line for room
+//     without a goroutine, bounded per peer.
 //  3. At the other side the goroutine that reads the link finds the tunnel and
-//     puts the chunk into its queue, if there was credit for it (window.go). A
-//     message of one chunk is never copied, unless it is short and for a relay,
-//     whose memory for it goes round (buffers.go).
+//     puts the chunk into its queue, if there was credit for it. A message of one
+//     chunk is never copied.
 //  4. Receive takes chunks until the message is whole, ReceiveTo hands on each as
 //     it comes. What was taken is given back as credit, a quarter of a window at
-//     a time. A window whose reader keeps up doubles, as far as the node's budget
-//     goes (purse.go).
+//     a time. A window whose reader keeps up doubles, as far as the budget goes.
 //
 // # How it begins and ends
 //
@@ -33,19 +41,60 @@
 // not hear of it gives the tunnel up. What a member sends before the opener has
 // the answer is kept within its credit (opening.go).
 //
-// Each side ends its direction behind its data (ends.go); Close also says that
-// nobody receives, so that the other side's direction ends, too. A reset may
-// overtake data. A tunnel lives on one session of its link: when that is lost, it
-// is ErrInterrupted, and what came can be received still.
+// Each side ends its direction behind its data; Close also says that nobody
+// receives, so that the other side's direction ends, too. A reset may overtake
+// data. A tunnel lives as long as the session of its link: a connection that
+// breaks is a delay. When the session ends it is ErrInterrupted, and what came
+// can be received still.
+//
+// # Through a relay
+//
+// A client runs an Engine of its own; its one link leads to its relay, and its
+// frames are those of links. The relay has a Leg for each client's session, and
+// for each of its tunnels a Splice: frames come in with one id and go out with
+// another one. No chunk is copied or kept, but in the lane that it goes to, or in
+// line for room there. Credit is end to end: the relay gives each side what the
+// other one has given, and holds back only what the client's share of memory
+// (LegConfig.BufferBytes) would not hold if all of it stood in line. Ends and
+// resets pass in their order; the end of either session is ErrInterrupted at the
+// other side. A tunnel whose cluster has an explicit key is sealed on the node's
+// link and plain on the client's: the splice seals and opens.
+//
+// What a relay does:
+//
+//	leg := tunnels.NewLeg(LegConfig{Conduit: session, …})    // a client has attached
+//	leg.Handle(kind, body)                                   // a frame of kinds TunnelData … TunnelReset
+//	leg.Close()                                              // its session has ended
+//
+//	// The client opens a tunnel: its Request of pattern tunnel, not sealed.
+//	splice, tail, err := leg.Open(cluster, request.Tail)     // error: answer that
+//	requests.Start(request.Ask{…, Pattern: tunnel, Tail: tail}, func(a request.Answer, err error) {
+//		if err != nil {
+//			splice.Abandon()                         // and answer err
+//		} else {
+//			tail, err := splice.Opened(a, a.Tail)    // answer it, or err
+//		}
+//	})
+//
+//	// A tunnel is opened to the client's member: request.Forwarder's Deliver.
+//	splice, tail, err := leg.Deliver(Arrival{d.Server, d.Link, …, d.Tail})   // error: d.Answer it
+//	…                                                        // Request to the client with tail
+//	tail, err := splice.Served(reply.Tail)                   // on its Reply with OutcomeOK: d.Answer tail, or err
+//	splice.Abandon()                                         // on any other outcome, on Forwarder.Cancel
+//
+// The Reply to a client and d.Answer of an accepted tunnel belong on lane bulk, so
+// that they come before the data behind them; Served and d.Answer are called on
+// the goroutine that reads the client's session, before its next frame. A relay
+// that drains calls Engine.Drain, or DrainMember, as any node does.
 //
 // # Guarantees
 //
 //   - What is received is a prefix of what was sent, message by message; it is
 //     all of it when Receive returns io.EOF.
 //   - What came and was not received is bounded by the windows, whose sum is
-//     bounded by Config.BufferBytes. What waits for a lane is bounded there, and
-//     by 1 MiB, or one message, per peer for those who can't wait. One tunnel never
-//     fills a lane.
+//     bounded by Config.BufferBytes. What stands in line for a lane is bounded by
+//     1 MiB, or one message, per peer for programs that can't wait; what does for a
+//     client by LegConfig.BufferBytes. One tunnel never fills a lane.
 //   - A peer that sends without credit, or behind its end, loses the tunnel.
 //   - Every frame of a sealed tunnel is sealed by the end that says it, for that
 //     tunnel (security.Stream). Chunks and ends are numbered together: what is left

@@ -5,10 +5,8 @@ package tunnel
 
 import (
 	"context"
-	"runtime"
 	"testing"
 	"testing/synctest"
-	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,24 +50,24 @@ func TestASealedTunnelEndsInGoodOrderBehindWhatNobodyWants(t *testing.T) {
 }
 
 func TestAnEndIsNotLostWithASenderThatGaveUp(t *testing.T) {
-	// This test ends a tunnel at the moment when it is the turn of a sender that
-	// has just given up waiting for it: who passes the turn on says the end.
+	// This test ends a tunnel while one sender has the turn and another one has
+	// given up waiting for it: who passes the turn on says the end.
 	inRig(t, false, func(t *testing.T, r *rig) {
 		tunnel := r.open()
 		tunnel.mu.Lock()
-		require.True(t, tunnel.senders.try())
+		require.True(t, tunnel.sender.try())
 		tunnel.mu.Unlock()
 		ctx, cancel := context.WithCancel(t.Context())
 		sent := make(chan error, 1)
 		go func() { sent <- tunnel.Send(ctx, []byte("x")) }()
 		synctest.Wait()
 
-		tunnel.mu.Lock()
-		require.NotNil(t, tunnel.senders.leave())
 		cancel()
-		tunnel.end(endingSend)
-		tunnel.mu.Unlock()
 		require.ErrorIs(t, <-sent, context.Canceled)
+		require.NoError(t, tunnel.CloseSend())
+		require.Empty(t, r.link.frames(), "it waits for whoever has the turn")
+		tunnel.mu.Lock()
+		tunnel.sender.leave()
 		synctest.Wait()
 		frames := r.link.frames()
 		require.Len(t, frames, 1)
@@ -87,24 +85,5 @@ func TestAnEngineThatStopsDuringAnOpeningClosesTheTunnel(t *testing.T) {
 		require.ErrorIs(t, tunnel.Err(), patterns.ErrClosed)
 		require.Zero(t, r.engine.Status())
 		require.Zero(t, r.link.held)
-	})
-}
-
-func TestWhoWasWaitedForIsNotKept(t *testing.T) {
-	// This test has openers say their word, and looks whether the list of those
-	// who had yet to say it keeps their tunnels, and the messages they were
-	// opened with, when these are over.
-	inRig(t, false, func(t *testing.T, r *rig) {
-		var spoken []weak.Pointer[Tunnel]
-		for range 100 {
-			tunnel := &Tunnel{engine: r.engine, known: true, over: true}
-			spoken = append(spoken, weak.Make(tunnel))
-			r.engine.expectWord(tunnel, r.engine.start)
-		}
-		r.engine.sweep()
-		runtime.GC()
-		for _, p := range spoken {
-			require.True(t, p.Value() == nil)
-		}
 	})
 }

@@ -4,60 +4,47 @@
 package tunnel
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
-	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/credit"
 	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/security"
 )
 
-// Engine is the tunnel pattern of one node: those it opens and those of its
-// members. All methods may be called concurrently.
+// Engine is the tunnel pattern of one node, or of one client: the tunnels it
+// opens and those of its members. All methods may be called concurrently.
 type Engine struct {
 	// Immutable after New.
 	cfg    Config
-	self   peer.ID
-	log    *zap.Logger
 	start  time.Time
 	random overlay.RandStream
 	atOnce context.Context //nolint:containedctx // has ended: who sends with it does not wait
-	ctx    context.Context //nolint:containedctx // ends with the engine
-	stop   context.CancelFunc
 
 	ids      atomic.Uint64 // of tunnels opened here: the last one
 	numbers  atomic.Uint64 // of all tunnels: the last one
 	handlers atomic.Int64  // that run
 	frames   frames
-	buffers  buffers
 	turns    turn.Turns
 	drops    drop.Counts[dropReason]
-
-	mu       sync.RWMutex // guards what follows
-	remotes  map[peer.ID]*remote
-	openings map[uint64]*opening // by id
-	members  map[cluster.MemberID]*member
-	mine     int           // tunnels opened here
-	none     chan struct{} // closed when there is none of them; nil = nobody waits
-	purse    purse
-	fresh    []fresh
-	draining bool
+	budget   *credit.Budget
+	table    table
 
 	// Lifecycle.
-	closed  bool           // guarded by mu
-	running sync.WaitGroup // handlers, outlets and timers at work
+	closing sync.RWMutex
+	closed  bool           // guarded by closing
+	running sync.WaitGroup // handlers and timers at work
 }
 
 var _ request.Acceptor = (*Engine)(nil)
@@ -69,26 +56,23 @@ func New(cfg Config) (*Engine, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg.Logger = cfg.Logger.Named("tunnel")
 	e := &Engine{
-		cfg:      cfg,
-		self:     cfg.Links.Self(),
-		log:      cfg.Logger.Named("tunnel"),
-		start:    cfg.Clock.Now(),
-		random:   cfg.Rand.Stream("tunnel.seal"),
-		remotes:  make(map[peer.ID]*remote),
-		openings: make(map[uint64]*opening),
-		members:  make(map[cluster.MemberID]*member),
-		purse:    purse{bytes: cfg.BufferBytes},
-		drops:    drop.New(dropReasons),
+		cfg: cfg, start: cfg.Clock.Now(),
+		budget: credit.NewBudget(cfg.BufferBytes), drops: drop.New(dropReasons), table: newTable(),
 	}
-	e.ctx, e.stop = context.WithCancel(context.Background())
+	if cfg.Keys != nil {
+		e.random = cfg.Rand.Stream("tunnel.seal")
+	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	e.atOnce = ended
 	cfg.Links.Subscribe(e.handlePeerEvent)
-	cfg.Links.HandleLent(wire.KindTunnelData, e.handleData)
+	cfg.Links.HandleLent(wire.KindTunnelData, func(l request.Link, body []byte) bool {
+		return e.hear(nil, l.Peer(), wire.KindTunnelData, body)
+	})
 	for _, k := range [...]wire.Kind{wire.KindTunnelCredit, wire.KindTunnelEnd, wire.KindTunnelReset} {
-		cfg.Links.Handle(k, e.handle(k))
+		cfg.Links.Handle(k, func(l request.Link, body []byte) { e.hear(nil, l.Peer(), k, body) })
 	}
 	return e, nil
 }
@@ -96,15 +80,13 @@ func New(cfg Config) (*Engine, error) {
 // Stop ends everything at once: all tunnels end with patterns.ErrClosed here,
 // and at the other side when the links go. It does not wait. It is idempotent.
 func (e *Engine) Stop() {
-	e.mu.Lock()
+	e.closing.Lock()
 	e.closed = true
-	e.mu.Unlock()
-	for _, t := range e.tunnelsOf(func(*Tunnel) bool { return true }) {
-		t.mu.Lock()
-		t.fail(patterns.ErrClosed, false)
-		t.unlock(true)
+	e.closing.Unlock()
+	e.table.close()
+	for _, t := range e.table.all(func(*port) bool { return true }) {
+		t.lose(patterns.ErrClosed)
 	}
-	e.stop()
 }
 
 // Close is Stop, and waits for the handlers to return, so it must not be called
@@ -113,6 +95,125 @@ func (e *Engine) Close() error {
 	e.Stop()
 	e.running.Wait()
 	return nil
+}
+
+// Drain refuses new tunnels to this node's members and waits until theirs are
+// over and their handlers have returned. If ctx ends before, they are
+// interrupted, and ctx's error is returned without waiting for the handlers.
+// Then it does the same for the tunnels that were opened here: handlers may have
+// needed them, and the program may be using them. Tunnels of attached clients
+// count as those of the program here.
+func (e *Engine) Drain(ctx context.Context) error {
+	var err error
+	for _, id := range e.table.drain() {
+		if e := e.DrainMember(ctx, id); e != nil {
+			err = e
+		}
+	}
+	if err == nil {
+		err = e.DrainMember(ctx, openedHere)
+	}
+	return err
+}
+
+// DrainMember does that for one member, which must not get new openings any
+// more.
+func (e *Engine) DrainMember(ctx context.Context, id cluster.MemberID) error {
+	idle := e.table.idle(id)
+	if idle == nil {
+		return nil
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+	}
+	for _, t := range e.table.all(func(p *port) bool { return p.place != nil && p.place.id == id }) {
+		t.end(wire.CauseLeaving, patterns.ErrClosed)
+	}
+	return ctx.Err()
+}
+
+// hear takes in the body of one frame, on the goroutine that reads the link, and
+// says whether the body is in use still. It is of a client, or of a peer.
+func (e *Engine) hear(client *remote, p peer.ID, k wire.Kind, body []byte) (kept bool) {
+	id, flags, err := wire.TunnelOf(body)
+	if err != nil {
+		e.drops.Inc(dropMalformed)
+		return false
+	}
+	t, early := e.table.find(client, p, id, flags)
+	switch {
+	case t != nil:
+		return t.hear(k, body)
+	case early && client == nil && e.keepEarly(p, k, id, body):
+		return true
+	case early && client == nil: // it is open meanwhile
+		return e.hear(client, p, k, body)
+	}
+	// Of a tunnel that has ended here meanwhile a reset, credit, or the word that
+	// nobody receives any more is nothing lost.
+	if k == wire.KindTunnelData || k == wire.KindTunnelEnd && flags&wire.FlagClosed == 0 {
+		e.drops.Inc(dropUnknown)
+		if flags&wire.FlagOpener == 0 && client == nil {
+			// Its opening was given up before the member's answer came. The
+			// member need not wait for a word until the opening's deadline.
+			e.disown(p, id)
+		}
+	}
+	return false
+}
+
+// blame says what becomes of a tunnel whose other side has broken the protocol:
+// what that one is told, and what the program here is.
+func (e *Engine) blame(err error) (wire.TunnelReset, error) {
+	reason, how := dropViolation, patterns.ErrInterrupted
+	if errors.Is(err, security.ErrUnauthorized) {
+		reason, how = dropForged, errForged
+	}
+	e.drops.Inc(reason)
+	return wire.TunnelReset{Cause: wire.CauseViolation, Text: err.Error()}, how
+}
+
+// count counts what a step has dropped.
+func (e *Engine) count(do todo) {
+	if do&countLate != 0 {
+		e.drops.Inc(dropLate)
+	}
+	if do&countForged != 0 {
+		e.drops.Inc(dropForged)
+	}
+}
+
+// disown tells a member that nobody here has the tunnel. If that finds no room,
+// the opener's silence says so later.
+func (e *Engine) disown(p peer.ID, id uint64) {
+	m := wire.TunnelReset{ID: id, Flags: wire.FlagOpener, Cause: wire.CauseInterrupted}
+	_ = linkConduit{e.cfg.Links.Link(p), e.atOnce}.Send(overlay.LaneCtl, wire.KindTunnelReset, m.AppendTo(nil))
+}
+
+// handlePeerEvent ends the tunnels of a session that has ended. A connection that
+// breaks is no matter: the session's frames go again.
+func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
+	if ev.Type != overlay.LinkDown {
+		return
+	}
+	lost := e.table.all(func(p *port) bool { return p.remote.link != nil && p.remote.id == ev.Peer && p.session == ev.Session })
+	for _, t := range lost {
+		t.lose(patterns.ErrInterrupted)
+	}
+}
+
+// peer returns what is kept for a peer; table.left is due.
+func (e *Engine) peer(l request.Link) *remote {
+	return e.table.join(l.Peer(), func() *remote { return newPeer(l, e.atOnce) })
+}
+
+// leave gives back the place of a tunnel.
+func (e *Engine) leave(p *place, number uint64) {
+	if idle := e.table.leave(p); idle != nil {
+		e.wake("tunnel.idle", number, func() { close(idle) })
+	}
 }
 
 // now is the engine's clock in ns.
@@ -124,8 +225,8 @@ func (e *Engine) wake(name string, n uint64, f func()) {
 
 // begins counts something that runs, unless the engine is closed.
 func (e *Engine) begins() bool {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
+	e.closing.RLock()
+	defer e.closing.RUnlock()
 	if !e.closed {
 		e.running.Add(1)
 	}
@@ -147,18 +248,8 @@ func (e *Engine) exec(name string, n uint64, f func()) bool {
 	return ok
 }
 
-// work has a worker run f, as soon as one is free.
-func (e *Engine) work(name string, n uint64, f func()) {
-	if !e.exec(name, n, f) {
-		e.later(name, pumpPause, func() { e.work(name, n, f) })
-	}
-}
-
 // later calls f on another goroutine, unless the engine is closed by then.
 func (e *Engine) later(label string, d time.Duration, f func()) {
-	if e.ctx.Err() != nil {
-		return
-	}
 	e.cfg.Clock.AfterFunc(label, d, func() {
 		if e.begins() {
 			defer e.running.Done()
@@ -167,35 +258,24 @@ func (e *Engine) later(label string, d time.Duration, f func()) {
 	})
 }
 
-// grow, shrink and giveBack ask the purse.
-func (e *Engine) grow(size int) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.purse.grow(size)
+// Status describes the tunnels of one node, or of one client.
+type Status struct {
+	Opened int `json:"opened"` // from here, those that are being opened included
+	Served int `json:"served"` // by members here
+	// BufferBytes is how much of Config.BufferBytes is given away: what may
+	// come and wait to be received.
+	BufferBytes int `json:"buffer_bytes"`
+	// UnsentBytes waits for room in the links' lanes.
+	UnsentBytes int `json:"unsent_bytes"`
 }
 
-func (e *Engine) shrink(size int) int {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.purse.shrink(size)
+// Status describes the tunnels there are now.
+func (e *Engine) Status() Status {
+	s := e.table.status()
+	s.BufferBytes = e.budget.Used()
+	return s
 }
 
-func (e *Engine) giveBack(n int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.purse.close(n)
-}
-
-// keep takes from the purse what is there already, whatever is left in it.
-func (e *Engine) keep(n int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.purse.keep(n)
-}
-
-// memberIDs lists the members that have tunnels, in order.
-func (e *Engine) memberIDs() []cluster.MemberID {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return slices.SortedFunc(maps.Keys(e.members), cmp.Compare[cluster.MemberID])
-}
+// Drops counts what went no further, by reason; reasons that never occurred are
+// left out.
+func (e *Engine) Drops() map[string]uint64 { return e.drops.ByName() }

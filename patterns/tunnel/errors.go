@@ -17,6 +17,9 @@ var (
 	errNotSealed = errors.New("a sealed reset of a tunnel that is not")
 )
 
+// errNothing says that nothing has come yet.
+var errNothing = errors.New("nothing yet")
+
 // errForged is how a sealed tunnel ends of which a frame came that the other side
 // has not sealed, or not as the next one.
 var errForged = fmt.Errorf("tunnel: a frame that the other side has not sealed: %w", patterns.ErrUnauthorized)

@@ -15,6 +15,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/credit"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -41,7 +42,7 @@ func TestAPeerThatBreaksTheProtocolLosesTheTunnel(t *testing.T) {
 			r.hear(wire.KindTunnelCredit, wire.TunnelData{ID: id, Payload: []byte("x")}.AppendTo(nil))
 		},
 		"short chunks": func(r *rig, id uint64) {
-			for range firstWindow/minCost + 1 {
+			for range credit.FirstWindow/credit.MinCost + 1 {
 				r.data(id, []byte("x"), true)
 			}
 		},
@@ -60,7 +61,7 @@ func TestAPeerThatBreaksTheProtocolLosesTheTunnel(t *testing.T) {
 				require.EqualValues(t, 1, r.engine.Drops()["violation"])
 				require.NoError(t, other.Err())
 				require.Equal(t, 1, r.engine.Status().Opened)
-				require.Equal(t, firstWindow, r.engine.Status().BufferBytes)
+				require.Equal(t, credit.FirstWindow, r.engine.Status().BufferBytes)
 			})
 		})
 	}
@@ -120,7 +121,7 @@ func TestAStrangerCantSpoilAnOpening(t *testing.T) {
 		}
 	}
 	inRig(t, true, func(t *testing.T, r *rig) {
-		const chunks = firstWindow / minCost
+		const chunks = credit.FirstWindow / credit.MinCost
 		r.before = func(o wire.TunnelOpen) {
 			far, err := r.keys.Stream(security.StreamBinding{
 				Opener: "opener", OpenerIncarnation: 3, Member: 1, MemberIncarnation: 4, Tunnel: o.ID,
@@ -128,7 +129,7 @@ func TestAStrangerCantSpoilAnOpening(t *testing.T) {
 			require.NoError(t, err)
 			flood(r, o.ID)
 			for range chunks {
-				r.data(o.ID, far.Seal(nil, make([]byte, minCost), wire.FlagLast), true)
+				r.data(o.ID, far.Seal(nil, make([]byte, credit.MinCost), wire.FlagLast), true)
 			}
 			flood(r, o.ID)
 		}
@@ -158,7 +159,7 @@ func TestMoreThanTheCreditBeforeTheAnswerEndsTheTunnel(t *testing.T) {
 			require.ErrorIs(t, opened.Err(), patterns.ErrInterrupted)
 			require.NotZero(t, r.engine.Drops()["early"])
 			require.Zero(t, r.engine.Status())
-			require.Empty(t, r.engine.remotes)
+			require.Empty(t, r.engine.table.peers)
 		})
 	}
 }
@@ -173,23 +174,19 @@ func TestAnOpeningThatFailsLeavesNothing(t *testing.T) {
 		require.ErrorIs(t, err, patterns.ErrInterrupted)
 		require.Equal(t, wire.KindTunnelReset, r.link.frames()[0].kind)
 		require.Zero(t, r.engine.Status())
-		require.Empty(t, r.engine.openings)
+		require.Empty(t, r.engine.table.openings)
 	})
 }
 
 func TestAFullLaneHoldsUpNobodyWhoCantWait(t *testing.T) {
-	// This test takes the lanes' room away: TrySend, Offer, ends, credit and
-	// resets don't wait, are bounded, and leave in order when there is room;
-	// who was refused is told.
+	// This test takes the lanes' room away: TrySend, ends, credit and resets don't
+	// wait, are bounded, and leave in order when there is room.
 	inRig(t, false, func(t *testing.T, r *rig) {
 		var tunnels []*Tunnel
 		for range 40 {
 			tunnels = append(tunnels, r.open())
 		}
-		told := make(chan struct{}, 100)
 		last := tunnels[39]
-		last.Notify(func() { told <- struct{}{} })
-		<-told
 		r.link.fill()
 		parked := 0
 		for _, tunnel := range tunnels[:39] {
@@ -197,8 +194,8 @@ func TestAFullLaneHoldsUpNobodyWhoCantWait(t *testing.T) {
 				parked++
 			}
 		}
-		require.Equal(t, parkBytes/60_000, parked)
-		require.ErrorIs(t, last.Offer(make([]byte, 60_000), true), patterns.ErrWouldBlock)
+		require.Equal(t, lineBytes/60_000, parked)
+		require.ErrorIs(t, last.TrySend(make([]byte, 60_000)), patterns.ErrWouldBlock)
 		require.NoError(t, tunnels[0].TrySend([]byte("small")))
 		require.NoError(t, tunnels[0].CloseSend())
 		require.NoError(t, tunnels[1].Reset(1, "over"))
@@ -206,13 +203,11 @@ func TestAFullLaneHoldsUpNobodyWhoCantWait(t *testing.T) {
 		_, err := tunnels[0].Receive(t.Context())
 		require.NoError(t, err)
 		synctest.Wait()
-		require.Empty(t, told)
-		require.Less(t, r.engine.Status().UnsentBytes, parkBytes+60_000)
+		require.Less(t, r.engine.Status().UnsentBytes, lineBytes+60_000)
 
 		r.link.empty()
 		synctest.Wait()
-		require.NotEmpty(t, told)
-		require.NoError(t, last.Offer(make([]byte, 60_000), true))
+		require.NoError(t, last.TrySend(make([]byte, 60_000)))
 		require.Zero(t, r.engine.Status().UnsentBytes)
 		var order []wire.Kind
 		credit, resets := 0, 0
@@ -263,7 +258,7 @@ func TestASendWaitsForRoomAndGivesUp(t *testing.T) {
 			} else {
 				require.Len(t, frames, 1)
 			}
-			require.Equal(t, tunnel.credit, firstWindow-len(frames)*minCost)
+			require.Equal(t, tunnel.state.out.Left(), credit.FirstWindow-len(frames)*credit.MinCost)
 		})
 	}
 }
@@ -296,7 +291,7 @@ func TestSendingAndReceivingCostNoAllocation(t *testing.T) {
 	r := newRig(t, false)
 	tunnel := r.open()
 	r.link.quiet = true
-	tunnel.credit = maxCredit
+	tunnel.state.out = credit.NewBalance(credit.MaxBalance)
 	ctx, body := context.Background(), make([]byte, 1000)
 	frame := wire.TunnelData{ID: tunnel.id, Flags: wire.FlagLast, Payload: body}.AppendTo(nil)
 	send := testing.AllocsPerRun(2000, func() {
@@ -324,7 +319,6 @@ func TestConfigIsChecked(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"Links":       func(c *Config) { c.Links = nil },
 		"Ask":         func(c *Config) { c.Ask = nil },
-		"Keys":        func(c *Config) { c.Keys = nil },
 		"Clock":       func(c *Config) { c.Clock = nil },
 		"Rand":        func(c *Config) { c.Rand = nil },
 		"Exec":        func(c *Config) { c.Exec = nil },
@@ -354,12 +348,12 @@ func FuzzFrames(f *testing.F) {
 			body := append(wire.TunnelData{ID: tunnel.id, Flags: script[2] & 15}.AppendHead(nil), script[2:2+n]...)
 			r.hear(k, body)
 			script = script[2+n:]
-			if tunnel.window.held > firstWindow || tunnel.window.given < 0 {
+			if tunnel.state.window.Held() > credit.FirstWindow {
 				t.Fatal("more is held than was allowed")
 			}
 			if n%3 == 0 {
-				_, _, _, err := tunnel.Take()
-				if err != nil && !errors.Is(err, io.EOF) && tunnel.Err() == nil {
+				_, err := tunnel.Receive(r.engine.atOnce)
+				if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) && tunnel.Err() == nil {
 					t.Fatal(err)
 				}
 			}

@@ -5,9 +5,11 @@ package tunnel
 
 import (
 	"context"
+	"errors"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/credit"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/internal/turn"
@@ -17,11 +19,16 @@ import (
 
 // opening is a tunnel whose opener does not know its member yet.
 type opening struct {
-	id     uint64
-	window int
-	head   []byte // of the stream, if it is sealed
+	// Immutable.
+	engine  *Engine
+	place   *place
+	cluster string
+	id      uint64
+	budget  *credit.Budget // which the window is of
+	window  int
+	head    []byte // of the stream, if it is sealed
 
-	early []*early // guarded by the engine's mu; in the order of their first frames
+	early []*early // guarded by the table's mu; in the order of their first frames
 }
 
 // early is what came from one peer before the answer. Several may have accepted,
@@ -38,23 +45,13 @@ type earlyFrame struct {
 	body []byte
 }
 
-// earlyOf returns what came from p; nil if nothing did.
-func (o *opening) earlyOf(p peer.ID) *early {
-	for _, e := range o.early {
-		if e.from == p {
-			return e
-		}
-	}
-	return nil
-}
-
 // Open opens a tunnel to one member of the cluster, which sees first, and returns
 // when it was accepted. Errors, options and default deadline are those of a
 // request; ErrTooMany is returned when this node has as many tunnels as
 // Config.MaxOpen or Config.BufferBytes allow.
 func (e *Engine) Open(ctx context.Context, cluster string, first patterns.Message, o patterns.RequestOptions) (patterns.Tunnel, error) {
 	e.turns.Take(e.cfg.Exec, "tunnel.open", turn.Fingerprint(cluster, first.Body))
-	opening, err := e.begin(cluster)
+	opening, err := e.begin(cluster, e.budget)
 	if err != nil {
 		return nil, err
 	}
@@ -66,137 +63,138 @@ func (e *Engine) Open(ctx context.Context, cluster string, first patterns.Messag
 		Options: o,
 	})
 	if err != nil {
-		e.giveUp(opening)
+		opening.giveUp()
 		return nil, err
 	}
-	return e.adopt(cluster, opening, answer)
+	p, m, err := opening.accepted(answer, answer.Message.Body)
+	if err != nil {
+		return nil, err
+	}
+	t := newTunnel(p, opening.window, uint64(m.Credit))
+	t.info = patterns.TunnelInfo{Cluster: cluster, Member: answer.Member.ID.String(), Peer: answer.Member.Peer.String()}
+	if t.limit = answer.Member.MaxMessage; t.limit == 0 {
+		t.limit = patterns.Limits{}.WithDefaults().MessageBytes
+	}
+	opening.join(t)
+	t.confirm()
+	return t, nil
 }
 
-// begin takes the place of one tunnel.
-func (e *Engine) begin(cluster string) (*opening, error) {
-	o := &opening{id: e.ids.Add(1)}
-	if keys := e.cfg.Keys(cluster); !keys.Derived() || e.cfg.Seal == request.SealAlways {
-		o.head = keys.NewStreamHead(e.random)
+// begin takes the place of one tunnel that is opened here, with a window of the
+// budget.
+func (e *Engine) begin(cluster string, budget *credit.Budget) (*opening, error) {
+	o := &opening{engine: e, cluster: cluster, id: e.ids.Add(1), budget: budget}
+	if e.cfg.Keys != nil {
+		if keys := e.cfg.Keys(cluster); !keys.Derived() || e.cfg.Seal == request.SealAlways {
+			o.head = keys.NewStreamHead(e.random)
+		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.closed:
-		return nil, patterns.ErrClosed
-	case e.mine >= e.cfg.MaxOpen:
-		e.drops.Inc(dropOpen)
-		return nil, patterns.ErrTooMany
+	var err error
+	if o.place, err = e.table.take(openedHere, e.cfg.MaxOpen); err != nil {
+		if errors.Is(err, patterns.ErrOverloaded) {
+			e.drops.Inc(dropOpen)
+			err = patterns.ErrTooMany
+		}
+		return nil, err
 	}
-	if o.window = e.purse.open(); o.window == 0 {
+	if o.window = budget.Open(); o.window == 0 {
 		e.drops.Inc(dropBuffer)
+		e.leave(o.place, o.id)
 		return nil, patterns.ErrTooMany
 	}
-	e.mine++
-	e.openings[o.id] = o
+	e.table.mu.Lock()
+	e.table.openings[o.id] = o
+	e.table.mu.Unlock()
 	return o, nil
 }
 
 // giveUp gives the place back. Who has sent something has taken the tunnel for
 // open; others find out by the opener's silence.
-func (e *Engine) giveUp(o *opening) {
-	e.mu.Lock()
-	delete(e.openings, o.id)
-	none := e.oneLess()
-	e.purse.close(o.window)
+func (o *opening) giveUp() {
+	e := o.engine
+	e.table.mu.Lock()
+	delete(e.table.openings, o.id)
 	early := o.early
-	e.mu.Unlock()
-	if none != nil {
-		e.wake("tunnel.none", o.id, func() { close(none) })
-	}
+	e.table.mu.Unlock()
+	o.budget.Close(o.window)
+	e.leave(o.place, o.id)
 	for _, from := range early {
 		e.disown(from.from, o.id)
 	}
 }
 
-// adopt makes a tunnel of an opening that was accepted.
-func (e *Engine) adopt(cluster string, o *opening, a request.Answer) (patterns.Tunnel, error) {
-	m, err := wire.DecodeTunnelAccept(a.Message.Body)
-	t := &Tunnel{
-		engine: e, id: o.id, number: e.numbers.Add(1), session: a.Session, flags: wire.FlagOpener,
-		window: newWindow(o.window), credit: int(min(m.Credit, maxCredit)), granted: uint64(m.Credit), limit: a.Member.MaxMessage,
+// accepted returns what an answer makes of an opening; with an error it was given
+// up. Otherwise join is due.
+func (o *opening) accepted(a request.Answer, body []byte) (port, wire.TunnelAccept, error) {
+	e := o.engine
+	p := port{
+		codec: codec{id: o.id, flags: wire.FlagOpener}, engine: e, place: o.place, number: e.numbers.Add(1), session: a.Session,
 	}
-	if t.limit == 0 {
-		t.limit = patterns.Limits{}.WithDefaults().MessageBytes
-	}
+	m, err := wire.DecodeTunnelAccept(body)
 	if err == nil && o.head != nil {
-		t.stream, err = e.cfg.Keys(cluster).Stream(security.StreamBinding{
-			Opener: e.self, OpenerIncarnation: e.cfg.Incarnation,
+		p.stream, err = e.cfg.Keys(o.cluster).Stream(security.StreamBinding{
+			Opener: e.cfg.Links.Self(), OpenerIncarnation: e.cfg.Incarnation,
 			Member: uint64(a.Member.ID), MemberIncarnation: a.Member.Incarnation, Tunnel: o.id,
 		}, o.head, m.Salt, true)
 	}
 	if err != nil {
 		e.drops.Inc(dropMalformed)
-		e.giveUp(o)
-		return nil, patterns.ErrInterrupted
+		o.giveUp()
+		return port{}, m, patterns.ErrInterrupted
 	}
-	e.join(a.Member.Peer, o, t)
-	t.info = patterns.TunnelInfo{Cluster: cluster, Member: a.Member.ID.String(), Peer: t.remote.text}
-	t.confirm()
-	if t.remote.link.Session() != t.session {
-		t.mu.Lock()
-		t.fail(patterns.ErrInterrupted, false)
-		t.unlock(true)
-	}
-	return t, nil
-}
-
-// confirm tells the member that its answer has come.
-func (t *Tunnel) confirm() {
-	t.mu.Lock()
-	over, total := t.over, t.window.total
-	t.mu.Unlock()
-	if !over {
-		t.sendCredit(total)
-	}
+	p.remote = e.peer(e.cfg.Links.Link(a.Member.Peer)) // until the end of join, what comes goes on being early
+	return p, m, nil
 }
 
 // join puts the tunnel in its place and gives it what came early, in order.
-func (e *Engine) join(p peer.ID, o *opening, t *Tunnel) {
-	e.mu.Lock()
-	r := e.remoteLocked(p)
-	t.remote = r
-	r.joining++ // until the end, what comes goes on being early
-	from := o.earlyOf(p)
+func (o *opening) join(t endpoint) {
+	e, r := o.engine, t.base().remote
+	e.table.mu.Lock()
+	from := o.earlyOf(r.id)
 	for from != nil && len(from.frames) > 0 {
 		frames := from.frames
 		from.frames = nil
-		e.mu.Unlock()
+		e.table.mu.Unlock()
 		for _, f := range frames {
-			t.handle(f.kind, f.body)
+			t.hear(f.kind, f.body)
 		}
-		e.mu.Lock()
+		e.table.mu.Lock()
 	}
-	delete(e.openings, o.id)
-	r.opened[t.id] = t
-	spilled, closed := from != nil && from.spilled, e.closed
-	r.joining--
-	e.mu.Unlock()
+	delete(e.table.openings, o.id)
+	r.opened[o.id] = t
+	spilled, closed := from != nil && from.spilled, e.table.closed
+	e.table.mu.Unlock()
 	r.hold()
-	t.mu.Lock()
 	switch {
 	case spilled:
-		t.breakOff(wire.TunnelReset{Cause: wire.CauseViolation, Text: errNoCredit.Error()}, patterns.ErrInterrupted)
+		t.end(wire.CauseViolation, patterns.ErrInterrupted)
 	case closed: // Stop did not see it
-		t.fail(patterns.ErrClosed, false)
+		t.lose(patterns.ErrClosed)
+	case r.link.Session() != t.base().session:
+		t.lose(patterns.ErrInterrupted)
 	}
-	over := t.over
-	t.unlock(true)
-	if over { // before it had its place
-		r.remove(t)
+	if t.gone() { // before it had its place
+		e.table.remove(t)
 	}
+	e.table.left(r)
+}
+
+// earlyOf returns what came from p; nil if nothing did.
+func (o *opening) earlyOf(p peer.ID) *early {
+	for _, e := range o.early {
+		if e.from == p {
+			return e
+		}
+	}
+	return nil
 }
 
 // keepEarly keeps a frame of a tunnel that is being opened. False: it is no
 // longer being opened.
 func (e *Engine) keepEarly(p peer.ID, k wire.Kind, id uint64, body []byte) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	o := e.openings[id]
+	e.table.mu.Lock()
+	defer e.table.mu.Unlock()
+	o := e.table.openings[id]
 	if o == nil {
 		return false
 	}
@@ -216,4 +214,14 @@ func (e *Engine) keepEarly(p peer.ID, k wire.Kind, id uint64, body []byte) bool 
 		from.frames = append(from.frames, earlyFrame{k, body})
 	}
 	return true
+}
+
+// confirm tells the member that its answer has come.
+func (t *Tunnel) confirm() {
+	t.mu.Lock()
+	over, total := t.state.over, t.state.window.Total()
+	t.mu.Unlock()
+	if !over {
+		t.sendCredit(total)
+	}
 }

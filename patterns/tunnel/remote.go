@@ -4,10 +4,11 @@
 package tunnel
 
 import (
-	"cmp"
-	"hash/fnv"
-	"slices"
+	"bytes"
+	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -16,53 +17,122 @@ import (
 	"github.com/arke-mesh/arke/patterns/request"
 )
 
-// remote is what the engine keeps for one peer, as long as there is a tunnel to
-// or from it.
+// Conduit takes frames to one other side: a node's link, or the session of a
+// client. Methods may be called concurrently and do not block.
+type Conduit interface {
+	// Send queues a frame of which it copies parts. overlay.ErrLaneFull: there is
+	// no room now, or somebody stands in line; other errors: there never will be.
+	Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) error
+	// SendLater has a frame stand in line for room, first come, first served, and
+	// calls sent once when it is queued, or never will be. parts must not change
+	// before. With an error sent is not called.
+	SendLater(lane overlay.Lane, k wire.Kind, sent func(err error), parts ...[]byte) error
+}
+
+// linkConduit is a node's link.
+type linkConduit struct {
+	link   request.Link
+	atOnce context.Context //nolint:containedctx // has ended: who sends with it does not wait
+}
+
+// Send implements Conduit. What finds no room is not lost, so it is no drop.
+func (c linkConduit) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) error {
+	_, err := c.link.SendWait(c.atOnce, lane, k, parts...)
+	if errors.Is(err, context.Canceled) {
+		return overlay.ErrLaneFull
+	}
+	return err
+}
+
+// SendLater implements Conduit.
+func (c linkConduit) SendLater(lane overlay.Lane, k wire.Kind, sent func(err error), parts ...[]byte) error {
+	_, err := c.link.SendLater(lane, k, func(_ uint64, err error) { sent(err) }, parts...)
+	return err
+}
+
+// remote is what the engine keeps for one other side as long as there is a tunnel
+// to or from it: a peer, or a client that is attached here.
 type remote struct {
 	// Immutable.
-	engine *Engine
-	id     peer.ID
-	text   string // id, as programs see it
-	key    uint64 // for Exec
-	link   request.Link
-	outlet outlet
-	// recycle takes the memory of a chunk that nobody looks at any more.
-	recycle func(chunk []byte)
+	id      peer.ID      // of a peer
+	text    string       // id, as programs see it
+	link    request.Link // nil if it is a client
+	conduit Conduit
+	recycle func(chunk []byte) // takes memory that nobody looks at any more
 
-	// Guarded by the engine's mu.
-	opened  map[uint64]*Tunnel // from here, by id
-	served  map[uint64]*Tunnel // from there, by id
-	joining int                // that get what came early
+	inLine atomic.Int64 // bytes that stand in line for room in its lanes
+	guests guests
+
+	// Guarded by the table's mu.
+	opened  map[uint64]endpoint // from here, by id
+	served  map[uint64]endpoint // from there, by id
+	joining int                 // that get what came early
 
 	holding sync.Mutex
 	release func() // guarded by holding; not nil while the link is held
 	dropped bool   // guarded by holding; it will not be used any more
 }
 
+func newRemote(c Conduit, recycle func([]byte)) *remote {
+	if recycle == nil {
+		recycle = func([]byte) {}
+	}
+	return &remote{conduit: c, recycle: recycle, opened: make(map[uint64]endpoint), served: make(map[uint64]endpoint)}
+}
+
 // recycler is a link that reads into the memory of chunks again.
 type recycler interface{ Recycle(chunk []byte) }
 
-func newRemote(e *Engine, id peer.ID) *remote {
-	h := fnv.New64a()
-	h.Write([]byte(id))
-	r := &remote{
-		engine: e, id: id, text: id.String(), key: h.Sum64(), link: e.cfg.Links.Link(id),
-		opened: make(map[uint64]*Tunnel), served: make(map[uint64]*Tunnel),
+func newPeer(l request.Link, atOnce context.Context) *remote {
+	var recycle func([]byte)
+	if l, ok := l.(recycler); ok {
+		recycle = l.Recycle
 	}
-	r.outlet.remote = r
-	r.recycle = func([]byte) {}
-	if l, ok := r.link.(recycler); ok {
-		r.recycle = l.Recycle
-	}
+	r := newRemote(linkConduit{l, atOnce}, recycle)
+	r.link, r.id, r.text = l, l.Peer(), l.Peer().String()
 	return r
 }
 
-// table is where the tunnels are that this side, or the other one, opened.
-func (r *remote) table(flags uint8) map[uint64]*Tunnel {
+// tunnels is where the tunnels are that this side, or the other one, opened.
+func (r *remote) tunnels(flags uint8) map[uint64]endpoint {
 	if flags&wire.FlagOpener != 0 {
 		return r.opened
 	}
 	return r.served
+}
+
+// unused says whether nothing is kept for it any more.
+func (r *remote) unused() bool { return len(r.opened)+len(r.served)+r.joining == 0 }
+
+// room says whether n bytes may stand in line, of who can't wait for room; a
+// message that is longer may if nothing else does.
+func (r *remote) room(n int) bool {
+	in := int(r.inLine.Load())
+	return in == 0 || in+n <= lineBytes
+}
+
+// say sends a frame, now if there is room.
+func (r *remote) say(lane overlay.Lane, k wire.Kind, parts ...[]byte) {
+	if err := r.conduit.Send(lane, k, parts...); errors.Is(err, overlay.ErrLaneFull) {
+		r.later(lane, k, func(error) {}, bytes.Join(parts, nil))
+	}
+}
+
+// later has a frame stand in line; sent is called once it has left, or can't.
+func (r *remote) later(lane overlay.Lane, k wire.Kind, sent func(error), parts ...[]byte) {
+	n := int64(0)
+	for _, p := range parts {
+		n += int64(len(p))
+	}
+	r.inLine.Add(n)
+	done := func(err error) {
+		r.inLine.Add(-n)
+		sent(err)
+		r.guests.invite(int(r.inLine.Load()))
+	}
+	if err := r.conduit.SendLater(lane, k, done, parts...); err != nil {
+		done(err)
+	}
 }
 
 // hold has heartbeats run, so that a peer that hangs is noticed.
@@ -95,81 +165,4 @@ func (r *remote) letGo() {
 	if release != nil {
 		release()
 	}
-}
-
-// remoteLocked returns what is kept for a peer. e.mu is held.
-func (e *Engine) remoteLocked(p peer.ID) *remote {
-	r := e.remotes[p]
-	if r == nil {
-		r = newRemote(e, p)
-		e.remotes[p] = r
-	}
-	return r
-}
-
-// remove forgets a tunnel, and its peer with the last one.
-func (r *remote) remove(t *Tunnel) {
-	e := r.engine
-	e.mu.Lock()
-	delete(r.table(t.flags), t.id)
-	last := len(r.opened)+len(r.served)+r.joining == 0 && e.remotes[r.id] == r
-	if last {
-		delete(e.remotes, r.id)
-	}
-	e.mu.Unlock()
-	if last {
-		r.letGo()
-	}
-}
-
-// find returns the tunnel that a frame from p belongs to, or nil. A frame of a
-// tunnel that is being opened is kept for it.
-func (e *Engine) find(p peer.ID, k wire.Kind, id uint64, flags uint8, body []byte) (t *Tunnel, kept bool) {
-	e.mu.RLock()
-	if r := e.remotes[p]; r != nil {
-		t = r.table(flags ^ wire.FlagOpener)[id]
-	}
-	early := t == nil && flags&wire.FlagOpener == 0 && e.openings[id] != nil
-	e.mu.RUnlock()
-	if early && e.keepEarly(p, k, id, body) {
-		return nil, true
-	} else if early { // it is open meanwhile
-		return e.find(p, k, id, flags, body)
-	}
-	// Of a tunnel that has ended here meanwhile a reset, credit, or the word that
-	// nobody receives any more is nothing lost.
-	if t == nil && (k == wire.KindTunnelData || k == wire.KindTunnelEnd && flags&wire.FlagClosed == 0) {
-		e.drops.Inc(dropUnknown)
-		if flags&wire.FlagOpener == 0 {
-			// Its opening was given up before the member's answer came. The
-			// member need not wait for a word until the opening's deadline.
-			e.disown(p, id)
-		}
-	}
-	return t, false
-}
-
-// disown tells a member that nobody here has the tunnel. If that finds no room,
-// the opener's silence says so later.
-func (e *Engine) disown(p peer.ID, id uint64) {
-	m := wire.TunnelReset{ID: id, Flags: wire.FlagOpener, Cause: wire.CauseInterrupted}
-	_, _ = e.cfg.Links.Link(p).SendWait(e.atOnce, overlay.LaneCtl, wire.KindTunnelReset, m.AppendTo(nil))
-}
-
-// tunnelsOf lists the tunnels that f agrees to, in the order of their numbers.
-func (e *Engine) tunnelsOf(f func(*Tunnel) bool) []*Tunnel {
-	var out []*Tunnel
-	e.mu.RLock()
-	for _, r := range e.remotes {
-		for _, table := range [...]map[uint64]*Tunnel{r.opened, r.served} {
-			for _, t := range table {
-				if f(t) {
-					out = append(out, t)
-				}
-			}
-		}
-	}
-	e.mu.RUnlock()
-	slices.SortFunc(out, func(a, b *Tunnel) int { return cmp.Compare(a.number, b.number) })
-	return out
 }

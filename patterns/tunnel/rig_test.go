@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/credit"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -41,6 +42,12 @@ type sentFrame struct {
 	body []byte
 }
 
+// inLine is a frame that stands in line.
+type inLine struct {
+	sentFrame
+	sent func(uint64, error)
+}
+
 // testLink notes what is sent.
 type testLink struct {
 	mu      sync.Mutex
@@ -48,6 +55,7 @@ type testLink struct {
 	full    bool // no room in lane bulk, nor in ctl
 	room    chan struct{}
 	sent    []sentFrame
+	line    []inLine
 	quiet   bool // notes nothing
 	held    int
 }
@@ -81,8 +89,18 @@ func (l *testLink) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64
 	return l.SendWait(context.Background(), lane, k, parts...)
 }
 
-func (l *testLink) SendLater(overlay.Lane, wire.Kind, func(uint64, error), ...[]byte) (func() bool, error) {
-	panic("BUG: tunnels wait themselves")
+func (l *testLink) SendLater(lane overlay.Lane, k wire.Kind, sent func(uint64, error), parts ...[]byte) (func() bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session == 0 {
+		return nil, overlay.ErrLinkDown
+	}
+	l.line = append(l.line, inLine{sentFrame{lane, k, bytes.Join(parts, nil)}, sent})
+	if !l.full {
+		l.room, l.full = make(chan struct{}), true
+		go l.empty()
+	}
+	return func() bool { return false }, nil
 }
 
 func (l *testLink) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
@@ -117,9 +135,18 @@ func (l *testLink) fill() {
 
 func (l *testLink) empty() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	line := l.line
+	l.line = nil
+	for _, f := range line {
+		l.sent = append(l.sent, f.sentFrame)
+	}
 	l.full = false
 	close(l.room)
+	session := l.session
+	l.mu.Unlock()
+	for _, f := range line {
+		f.sent(session, nil)
+	}
 }
 
 // frames returns what was sent since the last call.
@@ -184,7 +211,7 @@ func (r *rig) ask(_ context.Context, a request.Ask) (request.Answer, error) {
 	if r.before != nil {
 		r.before(o)
 	}
-	accept := wire.TunnelAccept{Credit: firstWindow}
+	accept := wire.TunnelAccept{Credit: credit.FirstWindow}
 	if len(o.Stream) > 0 {
 		accept.Salt = salt
 	}

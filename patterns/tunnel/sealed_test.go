@@ -5,12 +5,12 @@ package tunnel
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/credit"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
@@ -176,20 +176,24 @@ func TestAMemberHeedsAResetInTheClearUntilTheOpenerHasSpoken(t *testing.T) {
 	// opening has failed has no keys, but whoever sends it can choose neither
 	// cause nor text.
 	inSealedRig(t, func(t *testing.T, r sealedRig) {
-		served := &Tunnel{engine: r.engine, stream: r.tunnel.stream, member: &member{}}
-		m := wire.TunnelReset{Cause: wire.CauseProgram, Code: 7, Text: "enough"}
-		heed, err := served.openReset(&m)
+		_, sealed := heeded(word{reset: &wire.TunnelReset{Code: 7}}, true, true)
+		require.True(t, sealed)
+		w, err := r.tunnel.read(wire.KindTunnelReset, wire.TunnelReset{ID: r.tunnel.id, Code: 7, Text: "enough"}.AppendTo(nil))
 		require.NoError(t, err)
-		require.True(t, heed)
-		require.ErrorIs(t, resetError(m), patterns.ErrInterrupted)
-		served.known = true
-		heed, err = served.openReset(&m)
+		var s state
+		do, err := s.hear(w, false)
 		require.NoError(t, err)
-		require.False(t, heed)
-
-		plain := &Tunnel{engine: r.engine}
-		_, err = plain.openReset(&wire.TunnelReset{Flags: wire.FlagSealedReset})
-		require.True(t, errors.Is(err, errNotSealed))
+		require.NotZero(t, do&finishUp)
+		require.Equal(t, patterns.ErrInterrupted, s.ends.err)
+		for _, spoken := range []state{{known: true}, {}} {
+			do, err = spoken.hear(w, !spoken.known)
+			require.NoError(t, err)
+			require.Equal(t, countForged, do)
+			require.NoError(t, spoken.ends.err)
+		}
+		plain := codec{}
+		_, err = plain.read(wire.KindTunnelReset, r.reset(wire.TunnelReset{}))
+		require.ErrorIs(t, err, errNotSealed)
 	})
 }
 
@@ -197,13 +201,13 @@ func TestSealedCreditCountsOnceInAnyOrder(t *testing.T) {
 	// This test gives sealed credit, older credit after newer, and the same
 	// twice: the sender may send as much as the largest total says.
 	inSealedRig(t, func(t *testing.T, r sealedRig) {
-		older, newer := r.credit(firstWindow+1000), r.credit(firstWindow+5000)
+		older, newer := r.credit(credit.FirstWindow+1000), r.credit(credit.FirstWindow+5000)
 		for _, body := range [][]byte{newer, older, newer, older} {
 			r.hear(wire.KindTunnelCredit, bytes.Clone(body))
-			require.Equal(t, firstWindow+5000, r.tunnel.credit)
+			require.Equal(t, credit.FirstWindow+5000, r.tunnel.state.out.Left())
 		}
 		r.hear(wire.KindTunnelCredit, r.credit(1<<63))
-		require.Equal(t, maxCredit, r.tunnel.credit)
+		require.Equal(t, credit.MaxBalance, r.tunnel.state.out.Left())
 		require.NoError(t, r.tunnel.Err())
 		require.Empty(t, r.engine.Drops())
 	})
@@ -216,7 +220,7 @@ func TestTheFarEndCanOpenWhatASealedTunnelSays(t *testing.T) {
 		r.data(r.tunnel.id, r.far.Seal(nil, make([]byte, 60_000), wire.FlagLast), true)
 		_, err := r.tunnel.Receive(t.Context())
 		require.NoError(t, err)
-		totals := []uint64{firstWindow, firstWindow + 60_000}
+		totals := []uint64{credit.FirstWindow, credit.FirstWindow + 60_000}
 		for i, f := range r.link.frames() {
 			m, err := wire.DecodeTunnelCredit(f.body)
 			require.NoError(t, err)

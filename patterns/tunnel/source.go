@@ -5,92 +5,105 @@ package tunnel
 
 import (
 	"io"
+	"sync"
 
+	"github.com/arke-mesh/arke/internal/credit"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// watcher calls the function of Notify, one call at a time.
-type watcher struct {
-	f    func()
-	call func() // Tunnel.call of this one
-
-	// Guarded by the tunnel's mu.
+// source is what a relay uses that takes chunks itself: patterns.TunnelSource.
+type source struct {
+	f       func()
 	calling bool
 	again   bool // something happened since the call began
+	offered int  // bytes sent already of the chunk that Offer refused last
+	asked   bool // to be told of room; guarded by guests' mu
 }
 
-// Detach implements patterns.TunnelSource.
-func (t *Tunnel) Detach() {
-	t.mu.Lock()
-	t.detached = true
-	t.mu.Unlock()
+func (s *source) watched() bool { return s.f != nil }
+
+// guests are those who found no room in a remote's lanes and want to know of it.
+type guests struct {
+	mu  sync.Mutex
+	all []*Tunnel
 }
 
-// Notify implements patterns.TunnelSource. f is called on the goroutine that
-// reads the link, or the one that found room in it, never within a call of the
-// owner's.
-func (t *Tunnel) Notify(f func()) {
-	w := &watcher{f: f}
-	w.call = func() { t.call(w) }
-	t.mu.Lock()
-	t.watcher = w
-	if t.returned {
-		t.kept = t.waiting()
-		t.engine.keep(t.kept)
+func (g *guests) add(t *Tunnel) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !t.source.asked {
+		t.source.asked = true
+		g.all = append(g.all, t)
 	}
+}
+
+// invite tells them if little enough is in line.
+func (g *guests) invite(inLine int) {
+	if inLine > lineBytes/2 {
+		return
+	}
+	g.mu.Lock()
+	all := g.all
+	g.all = nil
+	for _, t := range all {
+		t.source.asked = false
+	}
+	g.mu.Unlock()
+	for _, t := range all {
+		t.tell(false)
+	}
+}
+
+// mine takes a turn, except for a watcher: it is called in one.
+func (t *Tunnel) mine(name string) {
+	t.mu.Lock()
+	watched := t.source.watched()
+	t.mu.Unlock()
+	if !watched {
+		t.turn(name)
+	}
+}
+
+// Interrupt ends both directions because the program that this tunnel led to,
+// behind the one that holds it, is lost.
+func (t *Tunnel) Interrupt() { t.end(wire.CauseInterrupted, patterns.ErrClosed) }
+
+// Notify implements patterns.TunnelSource.
+func (t *Tunnel) Notify(f func()) {
+	t.mu.Lock()
+	t.source.f = f
 	t.mu.Unlock()
 	t.tell(true)
-}
-
-// waiting is the memory of what came and was not received. mu is held.
-func (t *Tunnel) waiting() (bytes int) {
-	for i := range t.in.Len() {
-		bytes += cost(len(t.in.At(i).data))
-	}
-	return bytes
-}
-
-// unkeep gives the purse back what it has kept for chunks of that cost. Tunnels
-// that a relay passes on end long before a slow client has read what came of
-// them: without this, one after the other would leave as much there as it may
-// hold, and nothing would count it. mu is held.
-func (t *Tunnel) unkeep(c int) {
-	if c = min(c, t.kept); c > 0 {
-		t.kept -= c
-		t.engine.giveBack(c)
-	}
 }
 
 // tell calls the watcher. own says that it is the owner who has called, and may
 // hold locks that f takes: then another goroutine calls f.
 func (t *Tunnel) tell(own bool) {
 	t.mu.Lock()
-	w := t.watcher
-	if w == nil || w.calling {
-		if w != nil {
-			w.again = true
-		}
-		t.mu.Unlock()
-		return
-	}
-	w.calling, w.again = true, true
+	s := &t.source
+	idle := s.f != nil && !s.calling
+	s.again = true
+	s.calling = s.calling || idle
 	t.mu.Unlock()
-	if own {
-		t.engine.later("tunnel.notify", 0, w.call)
-		return
+	switch {
+	case !idle:
+	case own:
+		t.engine.later("tunnel.notify", 0, t.callBack)
+	default:
+		t.wake("tunnel.notify", t.callBack)
 	}
-	t.wake("tunnel.notify", w.call)
 }
 
-func (t *Tunnel) call(w *watcher) {
+func (t *Tunnel) callBack() {
 	t.mu.Lock()
-	for w.again {
-		w.again = false
+	for t.source.again {
+		t.source.again = false
 		t.mu.Unlock()
-		w.f()
+		t.source.f()
 		t.mu.Lock()
 	}
-	w.calling = false
+	t.source.calling = false
 	t.mu.Unlock()
 }
 
@@ -98,79 +111,68 @@ func (t *Tunnel) call(w *watcher) {
 func (t *Tunnel) Take() (data []byte, last, more bool, err error) {
 	t.mu.Lock()
 	defer t.unlock(true)
-	switch {
-	case t.ends.wanted == endingClosed && t.ends.err == nil:
-		return nil, false, false, patterns.ErrClosed
-	case t.in.Len() > 0:
-		c := t.in.Pop()
+	switch err := t.state.next(); err {
+	case nil:
+		c := t.state.in.Pop()
 		// What a short chunk costs beside its bytes is free again at once:
 		// Return knows bytes only.
-		t.consumed(cost(len(c.data)) - len(c.data))
-		t.unkeep(cost(len(c.data)))
+		t.receiver.consumed(credit.Cost(len(c.data)) - len(c.data))
 		return c.data, c.last, true, nil
-	case t.ends.err != nil:
-		return nil, false, false, t.ends.err
-	case t.ends.heard > endingNone:
+	case errNothing:
+		return nil, false, false, nil
+	case io.ErrUnexpectedEOF:
 		return nil, false, false, io.EOF
+	default:
+		return nil, false, false, err
 	}
-	return nil, false, false, nil
 }
 
 // Return implements patterns.TunnelSource.
 func (t *Tunnel) Return(n int) {
 	t.mu.Lock()
-	t.consumed(n)
+	t.receiver.consumed(n)
 	t.unlock(true)
 }
 
 // Recycle implements patterns.TunnelSource.
-func (t *Tunnel) Recycle(chunk []byte) {
-	if cap(chunk) > shortChunk {
-		t.remote.recycle(chunk)
-		return
-	}
-	t.engine.buffers.put(chunk)
-}
+func (t *Tunnel) Recycle(chunk []byte) { t.remote.recycle(chunk) }
 
 // Offer implements patterns.TunnelSource. If there is credit for a part of the
 // chunk only, that part goes, and Offer returns ErrWouldBlock: the same chunk,
 // offered again, goes on from there.
 func (t *Tunnel) Offer(chunk []byte, last bool) error {
 	t.mu.Lock()
-	if !t.ends.maySend() {
-		err := t.sendError()
+	err := t.state.maySend()
+	if err == nil && !t.sender.try() {
+		err = patterns.ErrWouldBlock
+	}
+	if err != nil {
 		t.unlock(true)
 		return err
 	}
-	if len(t.parked) > 0 || !t.senders.try() {
-		t.unlock(true)
-		return patterns.ErrWouldBlock
-	}
-	err := t.offer(chunk, last)
-	t.leaveSending()
-	return err
-}
-
-// offer sends as much of the chunk as it can. mu is held and the senders' turn
-// was taken; both are when it returns, too.
-func (t *Tunnel) offer(chunk []byte, last bool) error {
-	rest := chunk[min(t.offered, len(chunk)):]
+	rest := chunk[min(t.source.offered, len(chunk)):]
 	for {
-		n, ok := piece(len(rest), t.credit)
-		if !ok || len(t.parked) > 0 {
-			return patterns.ErrWouldBlock
+		room := t.remote.room(min(len(rest), maxChunk))
+		if !room {
+			t.remote.guests.add(t)
 		}
-		if !t.remote.outlet.roomFor(t, n) {
-			return patterns.ErrWouldBlock
+		n, ok := 0, false
+		if room {
+			n, ok = t.state.out.Piece(len(rest), maxChunk)
 		}
-		t.credit -= cost(n)
+		if !ok {
+			err = patterns.ErrWouldBlock
+			break
+		}
 		t.unlock(true)
-		t.transmitNow(rest[:n], last && n == len(rest))
+		t.sender.transmitNow(rest[:n], last && n == len(rest))
 		t.mu.Lock()
 		if rest = rest[n:]; len(rest) == 0 {
-			t.offered = 0
-			return nil
+			t.source.offered = 0
+			break
 		}
-		t.offered = len(chunk) - len(rest)
+		t.source.offered = len(chunk) - len(rest)
 	}
+	t.sender.leave()
+	return err
 }

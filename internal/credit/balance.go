@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credit
+
+const (
+	// minPiece: a sender with less credit waits for more, if more is left of its
+	// message: a receiver that has read all never leaves it with so little.
+	minPiece = 512
+	// MaxBalance is more than anybody means.
+	MaxBalance = 1 << 31
+)
+
+// Balance is the sending side of a credit.
+type Balance struct {
+	left  int
+	heard uint64 // the largest total that was heard of
+}
+
+// NewBalance returns a balance with the first credit that was heard of.
+func NewBalance(first uint64) Balance {
+	return Balance{left: int(min(first, MaxBalance)), heard: first}
+}
+
+// Left is what may be sent.
+func (b *Balance) Left() int { return b.left }
+
+// Heard takes in all the credit that the other side says it has given since the
+// beginning, and says whether that is more than before.
+func (b *Balance) Heard(total uint64) bool {
+	if total <= b.heard {
+		return false
+	}
+	b.left = int(min(uint64(b.left)+min(total-b.heard, MaxBalance), MaxBalance))
+	b.heard = total
+	return true
+}
+
+// Spend uses up the credit of n bytes cut into chunks of at most chunk bytes.
+// False: there is not so much, and nothing was used up.
+func (b *Balance) Spend(n, chunk int) bool {
+	cost := CostOf(n, chunk)
+	if cost > b.left {
+		return false
+	}
+	b.left -= cost
+	return true
+}
+
+// Piece uses up the credit of one chunk of the next left bytes of a message, of
+// at most chunk bytes, and returns its length. ok is false if the sender has to
+// wait for more credit. A message without bytes is one empty chunk.
+func (b *Balance) Piece(left, chunk int) (n int, ok bool) {
+	if n = min(left, chunk); Cost(n) > b.left {
+		if b.left < minPiece {
+			return 0, false
+		}
+		n = b.left
+	}
+	b.left -= Cost(n)
+	return n, true
+}
+
+// Refund gives back the credit of a chunk of n bytes that was not sent.
+func (b *Balance) Refund(n int) { b.left += Cost(n) }
+
+// CostOf is the credit that n bytes use up, cut into chunks of at most chunk
+// bytes.
+func CostOf(n, chunk int) int {
+	whole, rest := n/chunk, n%chunk
+	if rest > 0 || whole == 0 {
+		return whole*chunk + Cost(rest)
+	}
+	return whole * chunk
+}

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tunnel
+
+import "github.com/arke-mesh/arke/internal/credit"
+
+// The sides of a spliced tunnel.
+const (
+	clientSide = iota
+	nodeSide
+)
+
+// junction is what passes from each side of a spliced tunnel to the other one. It
+// keeps no chunk: it only counts them. A pure core; the splice's mutex guards it.
+type junction struct {
+	flows  [2]flow // from each side
+	joined bool    // the opening was answered
+	over   bool
+	inLine int // frames that stand in line for room in a lane
+}
+
+// flow is one direction.
+type flow struct {
+	window credit.Window // of the side that it comes from
+	heard  uint64        // credit that the side it goes to has given, in total
+	ended  bool          // in good order
+	told   bool          // the side that it comes from was told of credit once
+}
+
+// newFlow returns a flow with a window of that size, towards a side that has
+// given so much credit.
+func newFlow(size int, given uint64) flow {
+	return flow{window: credit.NewWindowUpTo(size, given), heard: given}
+}
+
+// join notes the first credit that the other side has given to the flow from one
+// side, which that one is told of with the answer.
+func (j *junction) join(from int, given uint64) {
+	f := &j.flows[from]
+	f.heard = max(f.heard, given)
+	f.window.GrantUpTo(f.heard)
+	j.joined = true
+}
+
+// came takes in a chunk of n bytes. pass says whether to pass it on; an error,
+// how its side has broken the protocol.
+func (j *junction) came(from, n int) (pass bool, err error) {
+	f := &j.flows[from]
+	switch {
+	case j.over || !j.joined:
+		return false, nil
+	case f.ended:
+		return false, errBehindEnd
+	case !f.window.Came(n):
+		return false, errNoCredit
+	}
+	return true, nil
+}
+
+// left notes that a chunk of that cost has found its room in the lane, and says
+// whether its side is to be told of more credit.
+func (j *junction) left(from, cost int, now func() int64, b *credit.Budget) (tell bool) {
+	f := &j.flows[from]
+	if f.window.Read(cost); f.window.Turned() && !j.over {
+		f.window.Resize(now(), b)
+	}
+	return !j.over && !f.ended && f.window.GrantUpTo(f.heard)
+}
+
+// granted takes in the credit that a side has given, and says whether to tell
+// the other one: also of the first that is no more than before, since by that an
+// opener says that it has the answer.
+func (j *junction) granted(by int, total uint64) (tell bool) {
+	f := &j.flows[1-by]
+	f.heard = max(f.heard, total)
+	if j.over || !j.joined {
+		return false
+	}
+	tell = f.window.GrantUpTo(f.heard) || !f.told
+	f.told = true
+	return tell
+}
+
+// ended notes that a side has ended its direction, and says whether to pass that
+// on.
+func (j *junction) ended(from int) (pass bool) {
+	if j.over || !j.joined {
+		return false
+	}
+	j.flows[from].ended = true
+	return true
+}
+
+// settle notices that both directions have ended in good order and all has left.
+func (j *junction) settle() (over bool) {
+	if j.over || !j.joined || !j.flows[0].ended || !j.flows[1].ended || j.inLine > 0 {
+		return false
+	}
+	j.over = true
+	return true
+}

@@ -1,0 +1,243 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tunnel
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/arke-mesh/arke/internal/credit"
+	"github.com/arke-mesh/arke/internal/fifo"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// todo is what is to be done after a step: once the tunnel's mutex is released,
+// so that nothing is called with it held.
+type todo uint8
+
+const (
+	changedIn  todo = 1 << iota // there is news for who receives
+	changedOut                  // for who sends
+	finishUp                    // the tunnel is over
+	giveCredit                  // the other side is to be told of the window's total
+	sayEnd                      // an end may be due
+	sayReset
+	countLate   // a chunk came too late for anybody
+	countForged // a reset that was not sealed
+)
+
+// state is one end of a tunnel: what its frames, and the program here, make of
+// it. It is a pure core; the tunnel's mutex guards it.
+type state struct {
+	ends   ends
+	window credit.Window
+	out    credit.Balance
+	in     fifo.Queue[chunk] // came and was not read; its bound is the window
+	part   []byte            // the beginning of a message that is not whole
+	parted bool              // there is one, however short
+	unsent int               // frames that stand in line for room in the lane
+	known  bool              // the other side has said a word
+	over   bool              // both directions have ended
+}
+
+// chunk is a part of a message that came.
+type chunk struct {
+	data []byte
+	last bool // of its message
+}
+
+// hear takes in what the other side says. opener: this end has opened the
+// tunnel. An error says how the other side has broken the protocol.
+func (s *state) hear(w word, opener bool) (todo, error) {
+	if w.kind == wire.KindTunnelReset {
+		if why, ok := heeded(w, s.known, opener); ok {
+			return s.fail(resetError(why), why.Cause == wire.CauseProgram), nil
+		}
+		return countForged, nil
+	}
+	s.known = true
+	switch w.kind {
+	case wire.KindTunnelData:
+		return s.came(w)
+	case wire.KindTunnelCredit:
+		if !s.over && s.out.Heard(w.total) {
+			return changedOut, nil
+		}
+	case wire.KindTunnelEnd:
+		heard := endingSend
+		if w.closed {
+			heard = endingClosed
+		}
+		s.ends.hear(heard)
+		return changedIn | changedOut | sayEnd | s.settle(), nil
+	}
+	return 0, nil
+}
+
+// came takes in a chunk.
+func (s *state) came(w word) (todo, error) {
+	switch {
+	case s.over:
+		return countLate, nil
+	case s.ends.heard > endingNone:
+		return 0, errBehindEnd
+	case !s.window.Came(len(w.data)):
+		return 0, errNoCredit
+	}
+	s.in.Push(chunk{w.data, w.last})
+	return changedIn, nil
+}
+
+// heeded returns why a tunnel is reset, and says whether to heed it. A reset in
+// the clear of one that is sealed proves nothing: the worst that a member makes
+// of it is that the opening has failed, as long as the opener has not spoken.
+func heeded(w word, known, opener bool) (wire.TunnelReset, bool) {
+	if !w.clear {
+		return *w.reset, true
+	}
+	return wire.TunnelReset{Cause: wire.CauseInterrupted}, !known && !opener
+}
+
+// resetError is what a reset means to the program here.
+func resetError(m wire.TunnelReset) error {
+	switch m.Cause {
+	case wire.CauseProgram:
+		return &patterns.TunnelError{Code: patterns.Code(m.Code), Message: m.Text}
+	case wire.CauseOverloaded:
+		return patterns.ErrOverloaded
+	case wire.CauseForged:
+		return errForged
+	}
+	return patterns.ErrInterrupted
+}
+
+// deaf says whether the program here does not receive any more.
+func (s *state) deaf() bool { return s.ends.wanted == endingClosed }
+
+// next says what the receiver has to do with what has come: nil = there is a
+// chunk, errNothing = there is none yet, else none will come.
+func (s *state) next() error {
+	switch {
+	case s.deaf() && s.ends.err == nil:
+		return patterns.ErrClosed
+	case s.in.Len() > 0:
+		return nil
+	case s.ends.err != nil:
+		return s.ends.err
+	case s.ends.heard > endingNone && s.parted:
+		return io.ErrUnexpectedEOF
+	case s.ends.heard > endingNone:
+		return io.EOF
+	}
+	return errNothing
+}
+
+// assemble adds the next chunk, which has come and cost so much, to its message,
+// and returns that if it is whole. spare is the chunk's memory, if the message
+// does not have it.
+func (s *state) assemble(limit int) (body []byte, whole bool, cost int, spare []byte, err error) {
+	c := *s.in.First()
+	if len(s.part)+len(c.data) > limit {
+		return nil, false, 0, nil, fmt.Errorf("%w: the message has more than %d bytes: use ReceiveTo", patterns.ErrTooLarge, limit)
+	}
+	s.in.Pop()
+	cost = credit.Cost(len(c.data))
+	if c.last && !s.parted {
+		return c.data, true, cost, nil, nil
+	}
+	s.part, s.parted = append(s.part, c.data...), true
+	if c.last {
+		body = s.takePart()
+	}
+	return body, c.last, cost, c.data, nil
+}
+
+func (s *state) takePart() []byte {
+	part := s.part
+	s.part, s.parted = nil, false
+	return part
+}
+
+// read notes that chunks of that cost were read.
+func (s *state) read(cost int) (due bool) {
+	s.window.Read(cost)
+	return !s.over && s.ends.heard == endingNone // else nobody sends any more
+}
+
+// maySend returns why nothing can be sent; nil = something may.
+func (s *state) maySend() error {
+	switch {
+	case s.ends.err != nil:
+		return s.ends.err
+	case s.ends.maySend():
+		return nil
+	}
+	return patterns.ErrClosed
+}
+
+// cut is maySend within a message: an end that was asked for here waits for it.
+func (s *state) cut() error {
+	switch {
+	case s.ends.err != nil:
+		return s.ends.err
+	case s.ends.heard == endingClosed:
+		return patterns.ErrClosed
+	}
+	return nil
+}
+
+// want ends this side's part so far.
+func (s *state) want(e ending) todo {
+	if s.over {
+		return 0
+	}
+	s.ends.want(e)
+	return changedOut | sayEnd
+}
+
+// told notes that the end that was due is said, and frames that stood in line
+// have left.
+func (s *state) told(e ending) todo {
+	s.ends.told = max(s.ends.told, e)
+	return s.settle()
+}
+
+// left notes that a frame which stood in line has left, or never will.
+func (s *state) left() todo {
+	s.unsent--
+	return s.settle()
+}
+
+// fail ends both directions. What came can be received still, unless drop says
+// otherwise.
+func (s *state) fail(err error, drop bool) todo {
+	if s.over {
+		return 0
+	}
+	s.ends.err = err
+	if drop {
+		s.drop()
+	}
+	return s.settle()
+}
+
+// drop throws away what was not received, and returns what it cost.
+func (s *state) drop() (cost int) {
+	for s.in.Len() > 0 {
+		cost += credit.Cost(len(s.in.Pop().data))
+	}
+	s.takePart()
+	return cost
+}
+
+// settle notices that both directions have ended. In good order that is not
+// before all that was sent has left: what stands in line still belongs to it.
+func (s *state) settle() todo {
+	if s.over || !s.ends.over() || s.ends.err == nil && s.unsent > 0 {
+		return 0
+	}
+	s.over = true
+	return changedIn | changedOut | finishUp
+}

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tunnel
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// waiters are the goroutines that send, or receive, on one tunnel: one at a time
+// has the turn, in the order they came, and may wait for news. The tunnel's
+// mutex guards it.
+type waiters struct {
+	taken chan struct{} // has room for one: who puts it in has the turn; others stand in line for that
+	wants bool          // who has the turn waits for news
+	bell  *bell         // nil until somebody does
+}
+
+// bell wakes whoever waits for it, or the next one to wait.
+type bell struct {
+	c    chan struct{} // has room for one
+	ring func()
+}
+
+func newWaiters() waiters { return waiters{taken: make(chan struct{}, 1)} }
+
+// enter waits for the turn. It returns with the tunnel's mu held, unless it
+// returns an error.
+func (w *waiters) enter(ctx context.Context, t *Tunnel, name string) error {
+	t.turn(name)
+	select {
+	case w.taken <- struct{}{}:
+		t.mu.Lock()
+		return nil
+	default:
+	}
+	var err error
+	select {
+	case w.taken <- struct{}{}:
+	case <-ctx.Done():
+		err = late(ctx)
+	}
+	t.turn(name)
+	if err == nil {
+		t.mu.Lock()
+	}
+	return err
+}
+
+// try takes the turn if that needs no waiting. mu is held, as for pass.
+func (w *waiters) try() bool {
+	select {
+	case w.taken <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// pass lets the next one in.
+func (w *waiters) pass() { <-w.taken }
+
+// wait releases the tunnel's mu until there is news or ctx ends, and returns
+// with it held.
+func (w *waiters) wait(ctx context.Context, t *Tunnel, name string) error {
+	if w.wants = true; w.bell == nil {
+		b := &bell{c: make(chan struct{}, 1)}
+		b.ring = func() {
+			select {
+			case b.c <- struct{}{}:
+			default:
+			}
+		}
+		w.bell = b
+	}
+	b := w.bell
+	t.unlock(true)
+	select {
+	case <-b.c:
+		t.mu.Lock()
+		return nil
+	case <-ctx.Done():
+	}
+	t.turn(name)
+	t.mu.Lock()
+	w.wants = false
+	return late(ctx)
+}
+
+// news returns what to call because there is some; nil = nobody waits for it.
+func (w *waiters) news() (ring func()) {
+	if !w.wants {
+		return nil
+	}
+	w.wants = false
+	return w.bell.ring
+}
+
+// late says that ctx has ended.
+func late(ctx context.Context) error {
+	return &patterns.DeadlineError{Cause: ctx.Err(), MaybeRan: true}
+}
+
+// lifetime ends with its tunnel, and costs nothing until somebody asks for its
+// channel. It is the context of the tunnel's handler.
+type lifetime struct {
+	ended atomic.Bool // written under mu
+
+	mu       sync.Mutex    // guards what follows
+	done     chan struct{} // nil until asked for
+	children []*func()     // of AfterFunc, in order
+}
+
+var _ context.Context = (*lifetime)(nil)
+
+// Deadline implements context.Context.
+func (l *lifetime) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Value implements context.Context.
+func (l *lifetime) Value(any) any { return nil }
+
+// Err implements context.Context. It takes no lock.
+func (l *lifetime) Err() error {
+	if l.ended.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Done implements context.Context.
+func (l *lifetime) Done() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done == nil {
+		l.done = make(chan struct{})
+		if l.ended.Load() {
+			close(l.done)
+		}
+	}
+	return l.done
+}
+
+// AfterFunc has f called when the context ends, on the goroutine that ends it.
+// Package context uses it for derived contexts, which then need no goroutine
+// that waits.
+func (l *lifetime) AfterFunc(f func()) (stop func() bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended.Load() {
+		go f()
+		return func() bool { return false }
+	}
+	child := &f
+	l.children = append(l.children, child)
+	return func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		i := slices.Index(l.children, child)
+		if i >= 0 {
+			l.children = slices.Delete(l.children, i, i+1)
+		}
+		return i >= 0
+	}
+}
+
+// end tells who waits for the end.
+func (l *lifetime) end() {
+	l.mu.Lock()
+	children := l.children
+	l.children = nil
+	l.ended.Store(true)
+	if l.done != nil {
+		close(l.done)
+	}
+	l.mu.Unlock()
+	for _, f := range children {
+		(*f)()
+	}
+}
