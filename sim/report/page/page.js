@@ -148,8 +148,15 @@
           c.strokeStyle = color(s.look);
           c.strokeRect(from + px / 2, top + px / 2, Math.max(width - px, px), height - px);
         }
+        var needs = c.measureText(text).width;
+        if (!text || s.part || needs > room) { return; }
+        at = Math.max(at, b.left + 2 * px);
+        if (at > from && at < from + width) {
+          c.fillStyle = color(s.look + "-soft"); // a pattern is no ground for text
+          c.fillRect(at - 2 * px, top + px, needs + 4 * px, height - 2 * px);
+        }
         c.fillStyle = color("ink");
-        if (text && !s.part && c.measureText(text).width <= room) { c.fillText(text, Math.max(at, b.left + 2 * px), top + height / 2 + px / 2); }
+        c.fillText(text, at, top + height / 2 + px / 2);
       });
     });
   }
@@ -197,7 +204,7 @@
   function columns(row) {
     if (!row.series) { return [[0, run.end_ms], [null, null]]; }
     var n = row.series[0].values.length, times = [], lines = row.kind === "latency";
-    for (var i = 0; i < n; i++) { times.push(row.at ? row.at[i] : (i + (lines ? 0.5 : 0)) * run.bucket_ms); }
+    for (var i = 0; i < n; i++) { times.push(Math.min(row.at ? row.at[i] : (i + (lines ? 0.5 : 0)) * run.bucket_ms, run.end_ms)); }
     var values = row.series.map(function (s) { return lines ? s.values.map(function (v) { return v || null; }) : s.values.slice(); });
     if (times[0] > 0) {
       times.unshift(0);
