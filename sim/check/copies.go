@@ -53,12 +53,7 @@ func measureCopies(x *topics, s sheet) {
 	}
 	ways := courses(x)
 	all := make(map[string]*crowd)
-	of := func(name string) *crowd {
-		if all[name] == nil {
-			all[name] = &crowd{}
-		}
-		return all[name]
-	}
+	of := func(name string) *crowd { return entry(all, name) }
 	for i, way := range ways {
 		p := &x.h.Publications[i]
 		if way == nil || p.Work == probe {

@@ -88,7 +88,7 @@ func (x *topics) account(subscription int) map[string]*ledger {
 		if claim == never {
 			continue
 		}
-		l := ledgerOf(books, p.Peer)
+		l := entry(books, p.Peer)
 		came := x.has[pairing{subscription, i}] > 0
 		switch {
 		case claim == must && came:
@@ -106,18 +106,9 @@ func (x *topics) account(subscription int) map[string]*ledger {
 // enter adds what a subscription was told.
 func (x *topics) enter(books map[string]*ledger, subscription int) {
 	for peer, t := range x.told[subscription] {
-		l := ledgerOf(books, peer)
+		l := entry(books, peer)
 		l.exact, l.told = l.exact+t.exact, l.told+t.all
 	}
-}
-
-func ledgerOf(books map[string]*ledger, peer string) *ledger {
-	l := books[peer]
-	if l == nil {
-		l = &ledger{}
-		books[peer] = l
-	}
-	return l
 }
 
 // queues lists the queues in order.
@@ -143,7 +134,7 @@ func (x *topics) accountQueue(q queue) map[string]*ledger {
 		if owed == never {
 			continue
 		}
-		l := ledgerOf(books, p.Peer)
+		l := entry(books, p.Peer)
 		switch {
 		case owed == must && came:
 			l.due, l.came = l.due+1, l.came+1

@@ -16,10 +16,7 @@ func measureEgress(x *topics, s sheet) {
 	for i := range x.h.Samples {
 		p := &x.h.Samples[i]
 		if life := x.lives.at(p.Node, p.At); life >= 0 {
-			if lives[life] == nil {
-				lives[life] = &usage{}
-			}
-			lives[life].add(p, span{x.h.Start, x.h.Safety})
+			entry(lives, life).add(p, span{x.h.Start, x.h.Safety})
 		}
 	}
 	worst, busiest, publishers, others := 0.0, 0.0, 0, 0

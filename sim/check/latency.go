@@ -18,19 +18,15 @@ func (l *latencies) add(took time.Duration, calm bool) {
 }
 
 func measureLatency(q *requests, s sheet) {
-	works, calmly := map[string]*latencies{"": {}}, NewCalm(q.h, *q.rules)
+	works, calmly := make(map[string]*latencies), NewCalm(q.h, *q.rules)
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
 		if r.Lost || r.Work == probe || !succeeded(r) || r.Outcome == "refused" {
 			continue
 		}
-		if works[r.Work] == nil {
-			works[r.Work] = &latencies{}
-		}
 		took, calm := minus(r.Ended, r.Sent), calmly.Between(r.Sent, max(r.Sent, r.Ended))
-		works[""].add(took, calm)
-		if r.Work != "" {
-			works[r.Work].add(took, calm)
+		for _, work := range labels(r.Work) {
+			entry(works, work).add(took, calm)
 		}
 	}
 	for work, l := range works {

@@ -15,13 +15,11 @@ func measureMany(q *requests, s sheet) {
 			continue
 		}
 		for _, work := range labels(r.Work) {
-			if works[work] == nil {
-				works[work] = &census{}
-			}
+			c := entry(works, work)
 			for _, tenure := range stableMembers(q, r) {
-				works[work].stable++
+				c.stable++
 				if wasReached(q, i, tenure) {
-					works[work].reached++
+					c.reached++
 				}
 			}
 		}

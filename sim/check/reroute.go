@@ -120,11 +120,9 @@ func (m *reroute) troubles(work string) map[caller]*trouble {
 			continue
 		}
 		k := caller{r.Caller, r.Cluster}
-		if out[k] == nil {
-			out[k] = &trouble{}
-		}
-		out[k].requests = append(out[k].requests, i)
-		out[k].longest = max(out[k].longest, minus(m.ended(i), r.Sent))
+		t := entry(out, k)
+		t.requests = append(t.requests, i)
+		t.longest = max(t.longest, minus(m.ended(i), r.Sent))
 	}
 	for _, t := range out {
 		slices.SortStableFunc(t.requests, func(a, b int) int {

@@ -29,10 +29,7 @@ func measureResources(l *lives, s sheet) {
 		waiting, running = max(waiting, p.Waiting), max(running, p.Running)
 		links, leases = max(links, p.Links), max(leases, p.Leases)
 		if life := l.at(p.Node, p.At); life >= 0 {
-			if lives[life] == nil {
-				lives[life] = &usage{}
-			}
-			lives[life].add(p, span{l.h.Start, l.h.Safety})
+			entry(lives, life).add(p, span{l.h.Start, l.h.Safety})
 		}
 	}
 	s.bytes("queue_max", queue)

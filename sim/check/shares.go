@@ -70,22 +70,16 @@ func handled(m *registrations, began [][]time.Duration, tenure int, s span) (par
 }
 
 func measureBalance(m *registrations, s sheet, began [][]time.Duration, slow map[string]bool) {
-	worst, samples := 0.0, 0
+	var e evenness
 	for _, cluster := range slices.Sorted(maps.Keys(m.of)) {
-		busiest, sum, members := 0, 0, 0
+		var handled []int
 		for _, t := range m.of[cluster] {
 			if live := truth(&m.h.Tenures[t]); live.from > m.h.Start || live.until < m.h.Safety || slow[m.h.Tenures[t].Node] {
 				continue
 			}
-			n := within(began[t], span{m.h.Start, m.h.Safety})
-			busiest, sum, members = max(busiest, n), sum+n, members+1
+			handled = append(handled, within(began[t], span{m.h.Start, m.h.Safety}))
 		}
-		if members > 1 && sum > 0 {
-			worst = max(worst, float64(busiest)*float64(members)/float64(sum))
-			samples += members
-		}
+		e.add(handled)
 	}
-	if samples > 0 {
-		s["balance"] = Metric{Value: worst, Unit: Ratio, Samples: samples}
-	}
+	e.measure(s, "balance")
 }

@@ -50,3 +50,13 @@ func (s sheet) quantilesOf(work, name string, samples []time.Duration) {
 
 // rank is the index of the nearest-rank percentile of n samples in order.
 func rank(percent, n int) int { return (percent*n+99)/100 - 1 }
+
+// entry is what a map has under a key: a new one if it had none.
+func entry[K comparable, T any](all map[K]*T, key K) *T {
+	found := all[key]
+	if found == nil {
+		found = new(T)
+		all[key] = found
+	}
+	return found
+}

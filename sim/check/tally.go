@@ -20,16 +20,16 @@ type tally struct {
 type tallies map[string]*tally
 
 func (all tallies) of(work string) *tally {
-	t := all[work]
-	if t == nil {
-		t = &tally{counts: make(map[string]int)}
-		all[work] = t
+	t := entry(all, work)
+	if t.counts == nil {
+		t.counts = make(map[string]int)
 	}
 	return t
 }
 
 func measureRequests(q *requests, s sheet) {
-	all := tallies{"": {counts: make(map[string]int)}}
+	all := make(tallies)
+	all.of("")
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
 		switch {

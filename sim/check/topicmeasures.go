@@ -23,10 +23,9 @@ type reach struct {
 type reaches map[string]*reach
 
 func (all reaches) of(name string) *reach {
-	r := all[name]
-	if r == nil {
-		r = &reach{reasons: make(map[string]uint64)}
-		all[name] = r
+	r := entry(all, name)
+	if r.reasons == nil {
+		r.reasons = make(map[string]uint64)
 	}
 	return r
 }
@@ -179,25 +178,19 @@ func (r *reach) measure(s sheet, name string) {
 
 // measureQueueBalance finds out how evenly queues of subscriptions share.
 func measureQueueBalance(x *topics, s sheet) {
-	worst, samples := 0.0, 0
+	var e evenness
 	for _, q := range x.queueList() {
-		busiest, sum, n := 0, 0, 0
+		var got []int
 		for _, i := range x.queues[q] {
 			sub := &x.h.Subscriptions[i]
 			if sub.From > x.h.Start || sub.Leaving >= 0 && sub.Leaving < x.h.Safety || sub.Slow {
 				continue
 			}
-			got := len(x.got[i])
-			busiest, sum, n = max(busiest, got), sum+got, n+1
+			got = append(got, len(x.got[i]))
 		}
-		if n > 1 && sum > 0 {
-			worst = max(worst, float64(busiest)*float64(n)/float64(sum))
-			samples += n
-		}
+		e.add(got)
 	}
-	if samples > 0 {
-		s["queue_balance"] = Metric{Value: worst, Unit: Ratio, Samples: samples}
-	}
+	e.measure(s, "queue_balance")
 }
 
 func topicMetrics() []MetricInfo {

@@ -80,11 +80,7 @@ func (x *topics) tell(g *history.Gap) {
 	if g.Subscription < 0 || g.Subscription >= len(x.told) {
 		return
 	}
-	t := x.told[g.Subscription][g.Peer]
-	if t == nil {
-		t = &told{}
-		x.told[g.Subscription][g.Peer] = t
-	}
+	t := entry(x.told[g.Subscription], g.Peer)
 	t.all += g.Missed
 	if g.Exact {
 		t.exact += g.Missed

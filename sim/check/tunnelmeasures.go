@@ -28,10 +28,7 @@ func measureTunnels(h *history.History, s sheet) {
 	for i := range h.Tunnels {
 		t := &h.Tunnels[i]
 		for _, work := range labels(t.Work) {
-			if works[work] == nil {
-				works[work] = &traffic{}
-			}
-			works[work].add(t)
+			entry(works, work).add(t)
 		}
 	}
 	for work, t := range works {
