@@ -59,7 +59,7 @@ func (e *Engine) accept(h handler, first patterns.Message, deadline time.Time, a
 	refused := dropReasons
 	if !e.table.add(t) {
 		refused = dropDuplicate
-	} else if !e.serve(h, t) {
+	} else if !serve(e, h, t) {
 		refused = dropWorkers
 	}
 	if refused != dropReasons { // nobody has seen it
@@ -69,7 +69,7 @@ func (e *Engine) accept(h handler, first patterns.Message, deadline time.Time, a
 		return nil, errBusy
 	}
 	p.remote.hold()
-	e.expectWord(t, deadline)
+	expectWord(e, t, deadline)
 	return wire.TunnelAccept{Credit: uint32(window), Salt: salt}.AppendTo(nil), nil
 }
 
@@ -108,7 +108,7 @@ func (e *Engine) admit(a Arrival, m wire.TunnelOpen) (p port, salt []byte, err e
 }
 
 // expectWord has a tunnel end whose opener says nothing: it has given up.
-func (e *Engine) expectWord(t *Tunnel, deadline time.Time) {
+func expectWord(e *Engine, t *Tunnel, deadline time.Time) {
 	wait := openTime
 	if !deadline.IsZero() {
 		wait = deadline.Sub(e.cfg.Clock.Now())
@@ -124,13 +124,13 @@ func (e *Engine) expectWord(t *Tunnel, deadline time.Time) {
 }
 
 // serve has a worker run the handler.
-func (e *Engine) serve(h handler, t *Tunnel) bool {
+func serve(e *Engine, h handler, t *Tunnel) bool {
 	if n := e.handlers.Add(1); e.cfg.MaxHandlers > 0 && n > int64(e.cfg.MaxHandlers) {
 		e.handlers.Add(-1)
 		return false
 	}
 	ok := e.exec("tunnel.serve", t.number, func() {
-		err := e.run(h, t)
+		err := run(e, h, t)
 		e.handlers.Add(-1)
 		t.turn("tunnel.served")
 		t.served(err)
@@ -141,7 +141,7 @@ func (e *Engine) serve(h handler, t *Tunnel) bool {
 	return ok
 }
 
-func (e *Engine) run(h handler, t *Tunnel) (err error) {
+func run(e *Engine, h handler, t *Tunnel) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			text := fmt.Sprint(p)

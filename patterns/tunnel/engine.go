@@ -77,6 +77,16 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
+// NewLeg makes the leg of a client's session. Close is due when that ends, not
+// when a connection of it breaks.
+func (e *Engine) NewLeg(c LegConfig) *Leg {
+	l := &Leg{engine: e, cfg: c, remote: newRemote(c.Conduit, c.Recycle), budget: credit.NewBudget(c.BufferBytes)}
+	e.table.mu.Lock()
+	e.table.clients[l] = struct{}{}
+	e.table.mu.Unlock()
+	return l
+}
+
 // Stop ends everything at once: all tunnels end with patterns.ErrClosed here,
 // and at the other side when the links go. It does not wait. It is idempotent.
 func (e *Engine) Stop() {
@@ -146,7 +156,7 @@ func (e *Engine) hear(client *remote, p peer.ID, k wire.Kind, body []byte) (kept
 	switch {
 	case t != nil:
 		return t.hear(k, body)
-	case early && client == nil && e.keepEarly(p, k, id, body):
+	case early && client == nil && e.table.keepEarly(p, k, id, body, e.drops):
 		return true
 	case early && client == nil: // it is open meanwhile
 		return e.hear(client, p, k, body)

@@ -41,16 +41,6 @@ type Leg struct {
 	closed atomic.Bool
 }
 
-// NewLeg makes the leg of a client's session. Close is due when that ends, not
-// when a connection of it breaks.
-func (e *Engine) NewLeg(c LegConfig) *Leg {
-	l := &Leg{engine: e, cfg: c, remote: newRemote(c.Conduit, c.Recycle), budget: credit.NewBudget(c.BufferBytes)}
-	e.table.mu.Lock()
-	e.table.clients[l] = struct{}{}
-	e.table.mu.Unlock()
-	return l
-}
-
 // Close ends all tunnels of the client, for the other sides as interrupted. It is
 // idempotent and does not block.
 func (l *Leg) Close() {
@@ -77,7 +67,7 @@ func (l *Leg) Handle(k wire.Kind, body []byte) (kept bool) {
 // tunnel. Then Opened is due, or Abandon. Errors are those of Engine.Open; a
 // *patterns.RemoteError says that the opening is malformed.
 func (l *Leg) Open(cluster string, tail []byte) (*Splice, []byte, error) {
-	head, m, err := l.engine.splitOpening(tail)
+	head, m, err := splitOpening(l.engine, tail)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,7 +155,7 @@ type Arrival struct {
 // for the opener: *patterns.Refusal, *patterns.RemoteError.
 func (l *Leg) Deliver(a Arrival) (*Splice, []byte, error) {
 	e := l.engine
-	head, m, err := e.splitOpening(a.Tail)
+	head, m, err := splitOpening(e, a.Tail)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -257,7 +247,7 @@ func (s *Splice) Abandon() {
 
 // splitOpening takes an opening apart: head is a copy of what stands before the
 // body.
-func (e *Engine) splitOpening(tail []byte) (head []byte, m wire.TunnelOpen, err error) {
+func splitOpening(e *Engine, tail []byte) (head []byte, m wire.TunnelOpen, err error) {
 	_, body, err := wire.DecodeHeaders(tail)
 	if err == nil {
 		m, err = wire.DecodeTunnelOpen(body)

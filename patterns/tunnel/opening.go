@@ -10,6 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/credit"
+	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/internal/turn"
@@ -75,8 +76,9 @@ func (e *Engine) Open(ctx context.Context, cluster string, first patterns.Messag
 	if t.limit = answer.Member.MaxMessage; t.limit == 0 {
 		t.limit = patterns.Limits{}.WithDefaults().MessageBytes
 	}
-	opening.join(t)
-	t.confirm()
+	if opening.join(t); !t.gone() {
+		t.sendCredit(uint64(opening.window)) // the member learns that its answer has come
+	}
 	return t, nil
 }
 
@@ -191,10 +193,10 @@ func (o *opening) earlyOf(p peer.ID) *early {
 
 // keepEarly keeps a frame of a tunnel that is being opened. False: it is no
 // longer being opened.
-func (e *Engine) keepEarly(p peer.ID, k wire.Kind, id uint64, body []byte) bool {
-	e.table.mu.Lock()
-	defer e.table.mu.Unlock()
-	o := e.table.openings[id]
+func (t *table) keepEarly(p peer.ID, k wire.Kind, id uint64, body []byte, drops drop.Counts[dropReason]) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.openings[id]
 	if o == nil {
 		return false
 	}
@@ -205,23 +207,13 @@ func (e *Engine) keepEarly(p peer.ID, k wire.Kind, id uint64, body []byte) bool 
 	}
 	switch {
 	case from == nil:
-		e.drops.Inc(dropEarly)
+		drops.Inc(dropEarly)
 	case len(from.frames) >= earlyFrames || from.bytes+len(body) > o.window+earlyFrames*earlyOverhead:
-		e.drops.Inc(dropEarly)
+		drops.Inc(dropEarly)
 		from.spilled = true
 	default:
 		from.bytes += len(body)
 		from.frames = append(from.frames, earlyFrame{k, body})
 	}
 	return true
-}
-
-// confirm tells the member that its answer has come.
-func (t *Tunnel) confirm() {
-	t.mu.Lock()
-	over, total := t.state.over, t.state.window.Total()
-	t.mu.Unlock()
-	if !over {
-		t.sendCredit(total)
-	}
 }
