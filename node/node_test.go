@@ -27,12 +27,12 @@ func TestRequestReachesAMemberOnAnotherNode(t *testing.T) {
 	a := start(t, network, nil)
 	b := start(t, network, nil, a)
 	member := serve(t, a, "echo", echo, patterns.Limits{})
-	var how patterns.Outcome
+	var how patterns.RequestReport
 	m := patterns.Message{Headers: patterns.Headers{{Key: "k", Value: "v"}}, Body: []byte("hi")}
 	reply, err := b.Request(t.Context(), "echo", m, patterns.Report(&how))
 	require.NoError(t, err)
 	require.Equal(t, m, reply)
-	require.Equal(t, patterns.Outcome{Member: member.Member(), Attempts: 1}, how)
+	require.Equal(t, patterns.RequestReport{Member: member.Member(), Attempts: 1}, how)
 }
 
 func TestALoneNodeServesItself(t *testing.T) {

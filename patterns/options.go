@@ -16,8 +16,8 @@ type RequestOptions struct {
 	Policy Policy
 	// StickyKey selects the member under PolicySticky.
 	StickyKey string
-	// Outcome, if not nil, is filled with how the request went.
-	Outcome *Outcome
+	// Report, if not nil, is filled with how the request went.
+	Report *RequestReport
 }
 
 // Policy is a way to choose a member.
@@ -33,8 +33,8 @@ const (
 	PolicySticky   // rendezvous hash of StickyKey
 )
 
-// Outcome tells how a request went, for tools and tests.
-type Outcome struct {
+// RequestReport tells how a request went, for tools and tests.
+type RequestReport struct {
 	Member   string // id of the member that gave the outcome; "" if none
 	Attempts int    // members tried
 }
@@ -67,9 +67,9 @@ func Sticky(key string) RequestOption {
 	return requestOption(func(o *RequestOptions) { o.Policy, o.StickyKey = PolicySticky, key })
 }
 
-// Report has o filled with how the request went.
-func Report(o *Outcome) RequestOption {
-	return requestOption(func(r *RequestOptions) { r.Outcome = o })
+// Report has r filled with how the request went.
+func Report(r *RequestReport) RequestOption {
+	return requestOption(func(o *RequestOptions) { o.Report = r })
 }
 
 // CollectOptions applies opts to the zero RequestOptions.

@@ -54,10 +54,10 @@ func TestRefusalAndRemoteErrorAreToldApart(t *testing.T) {
 
 func TestOptionsAddUp(t *testing.T) {
 	// This test checks that each option sets its field and no other.
-	var how patterns.Outcome
+	var how patterns.RequestReport
 	require.Equal(t, patterns.RequestOptions{}, patterns.CollectOptions(nil))
 	require.Equal(t, patterns.RequestOptions{
-		Idempotent: true, WaitForMember: true, Policy: patterns.PolicySticky, StickyKey: "k", Outcome: &how,
+		Idempotent: true, WaitForMember: true, Policy: patterns.PolicySticky, StickyKey: "k", Report: &how,
 	}, patterns.CollectOptions([]patterns.RequestOption{
 		patterns.Idempotent(), patterns.WaitForMember(), patterns.WithPolicy(patterns.PolicyRandom),
 		patterns.Sticky("k"), patterns.Report(&how),

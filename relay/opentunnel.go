@@ -56,7 +56,7 @@ func (c *client) handleOpenTunnel(f *session.OpenTunnel, size int) (violation st
 // openTunnel opens one on behalf of the client. What it returns besides the
 // reply is to be done when that is queued.
 func (c *client) openTunnel(ctx context.Context, f *session.OpenTunnel) (session.Frame, func()) {
-	var outcome patterns.Outcome
+	var outcome patterns.RequestReport
 	t, err := c.openAtNode(ctx, f, &outcome)
 	reply := &session.TunnelReply{
 		ID:       f.ID,
@@ -73,7 +73,7 @@ func (c *client) openTunnel(ctx context.Context, f *session.OpenTunnel) (session
 }
 
 // openAtNode opens a tunnel that has a place here.
-func (c *client) openAtNode(ctx context.Context, f *session.OpenTunnel, outcome *patterns.Outcome) (*tunnel, error) {
+func (c *client) openAtNode(ctx context.Context, f *session.OpenTunnel, outcome *patterns.RequestReport) (*tunnel, error) {
 	if c.relay.isDraining() {
 		return nil, failure.ErrDraining
 	}

@@ -23,7 +23,7 @@ type asker func(ctx context.Context, cluster string, m patterns.Message, opts ..
 
 // request asks the cluster on behalf of the client.
 func (c *client) request(ctx context.Context, f *session.Request, ask asker) *session.Reply {
-	var outcome patterns.Outcome
+	var outcome patterns.RequestReport
 	m, err := c.askNode(ctx, f, ask, &outcome)
 	if c.relay.isDraining() && nobodyAsked(err) {
 		// Perhaps only because the members are leaving with this relay.
@@ -44,7 +44,7 @@ func (c *client) request(ctx context.Context, f *session.Request, ask asker) *se
 // askNode asks the members there are, and only if nobody could be asked waits
 // for one: that can be given up when the relay drains, because most likely
 // still nobody has been asked.
-func (c *client) askNode(ctx context.Context, f *session.Request, ask asker, outcome *patterns.Outcome) (patterns.Message, error) {
+func (c *client) askNode(ctx context.Context, f *session.Request, ask asker, outcome *patterns.RequestReport) (patterns.Message, error) {
 	options := append(optionsOf(f.Idempotent, f.Policy, f.StickyKey), patterns.Report(outcome))
 	message := patterns.Message{Headers: session.ConvertHeaders[patterns.Header](f.Headers), Body: f.Body}
 	return patiently(ctx, c.relay, f.WaitForMember, func(ctx context.Context, wait ...patterns.RequestOption) (patterns.Message, error) {

@@ -45,7 +45,7 @@ func TestOptionsReachTheNode(t *testing.T) {
 		Node: &recorder{request: func(ctx context.Context, o patterns.RequestOptions) {
 			_, limited := ctx.Deadline()
 			require.False(t, limited, "the default is the node's")
-			o.Outcome = nil
+			o.Report = nil
 			got = append(got, o)
 		}},
 	})

@@ -11,6 +11,10 @@ type exec struct{ p *process }
 
 var _ overlay.Exec = (*exec)(nil)
 
+// OrdersUserCode says that goroutines of user code take turns: see package
+// patterns/internal/turn.
+func (x *exec) OrdersUserCode() {}
+
 // Go implements overlay.Exec.
 func (x *exec) Go(k overlay.ExecKey, f func()) bool {
 	p := x.p

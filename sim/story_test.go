@@ -134,7 +134,7 @@ func (s *story) call(i, requests int) {
 func (s *story) request(i, r int) {
 	body := binary.BigEndian.AppendUint32(nil, uint32(i))
 	body = binary.BigEndian.AppendUint32(body, uint32(r))
-	var how patterns.Outcome
+	var how patterns.RequestReport
 	answer, err := s.node(i).Request(context.Background(), service, patterns.Message{Body: body}, patterns.Idempotent(), patterns.Report(&how))
 	outcome := "reply"
 	switch {

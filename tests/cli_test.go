@@ -110,7 +110,7 @@ func TestJSONIsOneObjectPerLine(t *testing.T) {
 	require(t, refusal["outcome"] == "remote_error", refusal)
 	text, _ = json.Marshal(refusal["remote"])
 	require(t, string(text) == `{"code":2,"message":"because"}`, refusal)
-	require(t, object(t, a.Requests("nobody", "--json").Ends(3))["outcome"] == "no_member", "nobody")
+	require(t, object(t, a.Requests("nobody", "--json").Ends(3))["outcome"] == "no_members", "nobody")
 
 	binary := harness.Command{Args: []string{"request", "echo", "-", "--json", "--socket", a.Socket()}, Stdin: "\xff\x00"}
 	require(t, object(t, binary.Run(t).Ends(0))["body_base64"] == "/wA=", "binary")
@@ -124,7 +124,7 @@ func TestJSONIsOneObjectPerLine(t *testing.T) {
 	}
 	for _, command := range []string{"members", "survey", "broadcast", "push"} {
 		failed := harness.Run(t, command, "nobody", "--json", "--socket", a.Socket()).Ends(3).Says("nobody")
-		require(t, object(t, failed)["outcome"] == "no_member", failed)
+		require(t, object(t, failed)["outcome"] == "no_members", failed)
 	}
 
 	status := object(t, harness.Run(t, "status", "--json", "--socket", a.Socket()).Ends(0))

@@ -57,7 +57,7 @@ func run(socket string) error {
 		return err
 	}
 
-	var how patterns.Outcome
+	var how patterns.RequestReport
 	reply, err := app.Request(ctx, "clock", patterns.Message{Body: []byte("UTC")},
 		patterns.Idempotent(), patterns.Report(&how))
 	if err != nil {

@@ -14,11 +14,12 @@
 package wire
 
 import (
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
+
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -1360,27 +1361,30 @@ func file_internal_wire_control_proto_rawDescGZIP() []byte {
 	return file_internal_wire_control_proto_rawDescData
 }
 
-var file_internal_wire_control_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_internal_wire_control_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
-var file_internal_wire_control_proto_goTypes = []any{
-	(Refusal)(0),       // 0: arke.wire.Refusal
-	(Notice_Topic)(0),  // 1: arke.wire.Notice.Topic
-	(*Hello)(nil),      // 2: arke.wire.Hello
-	(*Beat)(nil),       // 3: arke.wire.Beat
-	(*Goodbye)(nil),    // 4: arke.wire.Goodbye
-	(*Notice)(nil),     // 5: arke.wire.Notice
-	(*Register)(nil),   // 6: arke.wire.Register
-	(*Registered)(nil), // 7: arke.wire.Registered
-	(*Unregister)(nil), // 8: arke.wire.Unregister
-	(*Watch)(nil),      // 9: arke.wire.Watch
-	(*Unwatch)(nil),    // 10: arke.wire.Unwatch
-	(*Lease)(nil),      // 11: arke.wire.Lease
-	(*Snapshot)(nil),   // 12: arke.wire.Snapshot
-	(*Delta)(nil),      // 13: arke.wire.Delta
-	(*LeaseRef)(nil),   // 14: arke.wire.LeaseRef
-	(*Hint)(nil),       // 15: arke.wire.Hint
-	(*Record)(nil),     // 16: arke.wire.Record
-}
+var (
+	file_internal_wire_control_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+	file_internal_wire_control_proto_msgTypes  = make([]protoimpl.MessageInfo, 15)
+	file_internal_wire_control_proto_goTypes   = []any{
+		Refusal(0),         // 0: arke.wire.Refusal
+		Notice_Topic(0),    // 1: arke.wire.Notice.Topic
+		(*Hello)(nil),      // 2: arke.wire.Hello
+		(*Beat)(nil),       // 3: arke.wire.Beat
+		(*Goodbye)(nil),    // 4: arke.wire.Goodbye
+		(*Notice)(nil),     // 5: arke.wire.Notice
+		(*Register)(nil),   // 6: arke.wire.Register
+		(*Registered)(nil), // 7: arke.wire.Registered
+		(*Unregister)(nil), // 8: arke.wire.Unregister
+		(*Watch)(nil),      // 9: arke.wire.Watch
+		(*Unwatch)(nil),    // 10: arke.wire.Unwatch
+		(*Lease)(nil),      // 11: arke.wire.Lease
+		(*Snapshot)(nil),   // 12: arke.wire.Snapshot
+		(*Delta)(nil),      // 13: arke.wire.Delta
+		(*LeaseRef)(nil),   // 14: arke.wire.LeaseRef
+		(*Hint)(nil),       // 15: arke.wire.Hint
+		(*Record)(nil),     // 16: arke.wire.Record
+	}
+)
+
 var file_internal_wire_control_proto_depIdxs = []int32{
 	1,  // 0: arke.wire.Notice.topic:type_name -> arke.wire.Notice.Topic
 	0,  // 1: arke.wire.Registered.refusal:type_name -> arke.wire.Refusal

@@ -56,29 +56,54 @@
 // # Request (kind 32)
 //
 //	bytes  field
-//	8      id, unique among the requests of the sender's instance
+//	8      id, unique among the requests of the sender's session
 //	8      member
 //	8      incarnation of the member
 //	8      deadline, ns of the sender's link clock; 0 = none
-//	1      flags: 1 idempotent, 2 sealed; others 0
+//	1      flags: 1 idempotent, 2 sealed, 4 origin, 8 route; others 0
 //	1      attempt: 0 for the first member tried
 //	1      pattern: 0 request, 1 survey, 2 push, 3 broadcast, 4 tunnel
-//	…      headers
-//	…      body: all that is left
+//	       with flag "origin", where the caller is not the sender:
+//	1 …    length and peer id of the caller, 1 to 64 bytes
+//	8      incarnation of its node
+//	8      serial, unique among its messages
+//	1      count of networks that it has come through, at most 4, then as often:
+//	1 …    length and id of the network, 1 to 64 bytes
+//	       with flag "route", from a client to its relay; member and incarnation are 0:
+//	1      options: 1 wait for a first member, 2 limits; others 0
+//	1      policy, as package patterns numbers it
+//	1 …    length and sticky key; may be empty
+//	1 …    length and name of the cluster, at least 1 byte
+//	4      replies taken, at most    (only with "limits")
+//	8      bytes of replies, at most (only with "limits")
+//	…      tail: all that is left
+//
+// Whoever passes a request on gives it an id and a deadline of his own, and
+// leaves origin and tail as they are. The tail is the headers and then the body;
+// or what was sealed.
 //
 // # Reply (kind 33)
 //
 //	bytes  field
 //	8      id of the request
-//	1      outcome: 0 reply, 1 remote error, 2 overloaded, 3 no such member,
-//	       4 draining, 5 expired, 6 unauthorized, 7 too large, 8 cancelled
-//	1      flags: 2 sealed; others 0
+//	1      outcome
+//	1      flags: 1 a handler may have run although nobody says so, 2 sealed,
+//	       4 another reply to the same request follows, 8 from; others 0
 //	4      requests waiting at the member
 //	4      requests running at the member
 //	4      service time in µs, capped
-//	4      code of a remote error, else 0
-//	…      headers
-//	…      body, or the text of the error: all that is left
+//	4      code of a remote error, or of a limit, else 0
+//	       with flag "from", from a relay to its client:
+//	1      members that were tried
+//	8      member that gave the outcome; 0 = none
+//	1 …    length and peer id of its node
+//	…      tail: all that is left
+//
+// The tail is the headers and then the body, or the text of the error; or what
+// was sealed. The outcomes are 0 reply, 1 remote error, 2 overloaded, 3 no such
+// member, 4 draining, 5 expired, 6 unauthorized, 7 too large, 8 cancelled; and
+// from relays to their clients only 9 no members, 10 unreachable, 11 interrupted,
+// 12 deadline, 13 closed, 14 too many, 15 would block, 16 not a topic, 17 other.
 //
 // A reply to a push or broadcast is sent when the member's queue has it, before a
 // handler runs, and is empty. Code 3 says that the member does not implement the
@@ -257,11 +282,11 @@
 //
 // # Sealed bodies
 //
-// Where the flag "sealed" is set, the frame's own headers are empty. The body
-// of a request is 8 bytes with the incarnation of the sender, which the
-// receiver needs to open the rest, and then what was sealed: the headers as
-// above, and the body. A reply's lacks the 8 bytes, as the caller knows its own
-// incarnation. A sealed publication's body is 8 bytes with the incarnation of
+// Where the flag "sealed" is set, the tail of a request is 8 bytes with the
+// incarnation of the sender, which the receiver needs to open the rest, and then
+// what was sealed: the headers as above, and the body. A reply's lacks the 8
+// bytes, as the caller knows its own incarnation. A sealed publication has no
+// headers of its own; its body is 8 bytes with the incarnation of
 // its publisher, 8 with a number that this incarnation uses once, and then what
 // was sealed: one byte with the length of the topic, the topic, headers and
 // body; member and member incarnation are 0 for it. Package security has the

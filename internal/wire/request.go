@@ -9,7 +9,11 @@ import "encoding/binary"
 // is malformed: bits are added with a new link version only.
 const (
 	FlagIdempotent uint8 = 1 << 0 // Request: running it twice does no harm
-	FlagSealed     uint8 = 1 << 1 // both: the body is sealed under the cluster key
+	FlagSealed     uint8 = 1 << 1 // both: the tail is sealed under the cluster key
+	FlagOrigin     uint8 = 1 << 2 // Request: there is an origin block
+	FlagRoute      uint8 = 1 << 3 // Request, of a client to its relay: there is a route
+
+	requestFlags = FlagIdempotent | FlagSealed | FlagOrigin | FlagRoute
 )
 
 const requestSize = 8 + 8 + 8 + 8 + 1 + 1 + 1
@@ -18,44 +22,96 @@ const requestSize = 8 + 8 + 8 + 8 + 1 + 1 + 1
 const patternCount = 5
 
 // Request asks one member, or has a message for it. Sent by the caller's node,
-// answered by one Reply.
+// answered by one Reply. A client sends one to its relay, which picks the member
+// by the route, and gets one for each of its registrations' requests.
 type Request struct {
-	// ID is unique among the requests of the sender's instance.
+	// ID is unique among the requests of the sender's session. Whoever passes
+	// the request on has one of its own.
 	ID uint64
 	// Member and Incarnation name the member that was picked; a member that
-	// is gone, or has restarted, answers OutcomeNoSuchMember.
+	// is gone, or has restarted, answers OutcomeNoSuchMember. Both are 0 where
+	// there is a route.
 	Member      uint64
 	Incarnation uint64
-	// Deadline is in nanoseconds of the sender's link clock; 0 = none.
+	// Deadline is in nanoseconds of the sender's link clock; 0 = none. Whoever
+	// passes the request on states it on its own.
 	Deadline uint64
-	Flags    uint8 // FlagIdempotent, FlagSealed
+	Flags    uint8 // FlagIdempotent, FlagSealed; the other two follow from Origin and Route
 	Attempt  uint8 // 0 for the first member tried
 	Pattern  uint8 // 0 request, 1 survey, 2 push, 3 broadcast, 4 tunnel
-	Headers  []Header
-	Body     []byte
+	// Origin is who asks if that is not the link's peer, else nil.
+	Origin *Origin
+	// Route is whom to ask, from a client to its relay, else nil.
+	Route *Route
+	// Tail is the encoded headers and the body behind them, or what was sealed.
+	// It can be passed on without being looked at; SplitTail takes it apart.
+	Tail []byte
 }
 
-// HeadSize is the length of what AppendHead appends, in bytes.
-func (m Request) HeadSize() int { return requestSize + HeadersSize(m.Headers) }
+// Origin says who sent a message that others pass on. Nobody changes it on the
+// way: seals are bound to it.
+type Origin struct {
+	Peer        string // peer id of its node, at most MaxPeerID bytes
+	Incarnation uint64 // of its node
+	Serial      uint64 // unique among its messages
+	// Networks are the ids of those that it has come through, at most
+	// MaxNetworks of at most MaxNetworkID bytes.
+	Networks []string
+}
 
-// AppendHead appends everything but Body, for senders that put the body behind
-// it as a part of its own. Headers must pass CheckHeaders.
-func (m Request) AppendHead(dst []byte) []byte {
+// Limits of an Origin and a Route.
+const (
+	MaxNetworks  = 4
+	MaxNetworkID = 64  // bytes
+	MaxStickyKey = 255 // bytes
+	MaxCluster   = 255 // bytes of a name
+)
+
+// Bits of Route.Options.
+const (
+	RouteWait   uint8 = 1 << 0 // wait for a first member
+	RouteLimits uint8 = 1 << 1 // MaxReplies and MaxBytes are stated
+)
+
+// Route says which cluster a client asks, and how its relay picks.
+type Route struct {
+	Options    uint8 // RouteWait, RouteLimits
+	Policy     uint8 // as package patterns numbers it
+	StickyKey  string
+	Cluster    string
+	MaxReplies uint32 // of a survey, with RouteLimits
+	MaxBytes   uint64 // of all its replies, with RouteLimits
+}
+
+// AppendHead appends everything but Tail, for senders that put it behind as
+// parts of its own.
+func (m *Request) AppendHead(dst []byte) []byte {
+	flags := m.Flags &^ (FlagOrigin | FlagRoute)
+	if m.Origin != nil {
+		flags |= FlagOrigin
+	}
+	if m.Route != nil {
+		flags |= FlagRoute
+	}
 	dst = binary.BigEndian.AppendUint64(dst, m.ID)
 	dst = binary.BigEndian.AppendUint64(dst, m.Member)
 	dst = binary.BigEndian.AppendUint64(dst, m.Incarnation)
 	dst = binary.BigEndian.AppendUint64(dst, m.Deadline)
-	dst = append(dst, m.Flags, m.Attempt, m.Pattern)
-	return AppendHeaders(dst, m.Headers)
+	dst = append(dst, flags, m.Attempt, m.Pattern)
+	if m.Origin != nil {
+		dst = m.Origin.appendTo(dst)
+	}
+	if m.Route != nil {
+		dst = m.Route.appendTo(dst)
+	}
+	return dst
 }
 
-// AppendTo appends the encoded request. Headers must pass CheckHeaders.
-func (m Request) AppendTo(dst []byte) []byte {
-	return append(m.AppendHead(dst), m.Body...)
-}
+// AppendTo appends the encoded request.
+func (m *Request) AppendTo(dst []byte) []byte { return append(m.AppendHead(dst), m.Tail...) }
 
-// DecodeRequest decodes the body of a KindRequest frame. Body aliases b; the
-// headers do not.
+// DecodeRequest decodes the body of a KindRequest frame. Tail aliases b, and is
+// not looked into.
 func DecodeRequest(b []byte) (Request, error) {
 	if len(b) < requestSize {
 		return Request{}, malformed("request: short")
@@ -68,16 +124,83 @@ func DecodeRequest(b []byte) (Request, error) {
 		Flags:       b[32],
 		Attempt:     b[33],
 		Pattern:     b[34],
+		Tail:        b[requestSize:],
 	}
 	switch {
-	case m.Flags&^(FlagIdempotent|FlagSealed) != 0:
+	case m.Flags&^requestFlags != 0:
 		return Request{}, malformed("request: unknown flag")
 	case m.Pattern >= patternCount:
 		return Request{}, malformed("request: unknown pattern")
+	case m.Flags&(FlagOrigin|FlagRoute) == 0:
+		return m, nil
 	}
-	var err error
-	if m.Headers, m.Body, err = DecodeHeaders(b[requestSize:]); err != nil {
-		return Request{}, err
+	return m.decodeBlocks()
+}
+
+// decodeBlocks decodes what stands between the head and the tail.
+func (m Request) decodeBlocks() (Request, error) {
+	r := reader{b: m.Tail}
+	if m.Flags&FlagOrigin != 0 {
+		m.Origin = r.origin()
 	}
+	if m.Flags&FlagRoute != 0 {
+		m.Route = r.route()
+		r.bad = r.bad || m.Member != 0 || m.Incarnation != 0
+	}
+	if r.bad {
+		return Request{}, malformed("request: origin or route")
+	}
+	m.Flags &^= FlagOrigin | FlagRoute
+	m.Tail = r.b
 	return m, nil
+}
+
+func (o *Origin) appendTo(dst []byte) []byte {
+	dst = appendShort(dst, o.Peer)
+	dst = binary.BigEndian.AppendUint64(dst, o.Incarnation)
+	dst = binary.BigEndian.AppendUint64(dst, o.Serial)
+	dst = append(dst, byte(len(o.Networks)))
+	for _, n := range o.Networks {
+		dst = appendShort(dst, n)
+	}
+	return dst
+}
+
+// origin reads what Origin.appendTo wrote.
+func (r *reader) origin() *Origin {
+	o := &Origin{Peer: r.name(MaxPeerID), Incarnation: r.uint64(), Serial: r.uint64()}
+	n := int(r.uint8())
+	r.bad = r.bad || n > MaxNetworks
+	for i := 0; i < n && !r.bad; i++ {
+		o.Networks = append(o.Networks, r.name(MaxNetworkID))
+	}
+	return o
+}
+
+// name reads a text of 1 to limit bytes.
+func (r *reader) name(limit int) string {
+	s := r.short()
+	r.bad = r.bad || s == "" || len(s) > limit
+	return s
+}
+
+func (m *Route) appendTo(dst []byte) []byte {
+	dst = append(dst, m.Options, m.Policy)
+	dst = appendShort(dst, m.StickyKey)
+	dst = appendShort(dst, m.Cluster)
+	if m.Options&RouteLimits != 0 {
+		dst = binary.BigEndian.AppendUint32(dst, m.MaxReplies)
+		dst = binary.BigEndian.AppendUint64(dst, m.MaxBytes)
+	}
+	return dst
+}
+
+// route reads what Route.appendTo wrote.
+func (r *reader) route() *Route {
+	m := &Route{Options: r.uint8(), Policy: r.uint8(), StickyKey: r.short(), Cluster: r.name(MaxCluster)}
+	if m.Options&RouteLimits != 0 {
+		m.MaxReplies, m.MaxBytes = r.uint32(), r.uint64()
+	}
+	r.bad = r.bad || m.Options&^(RouteWait|RouteLimits) != 0
+	return m
 }

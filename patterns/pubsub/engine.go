@@ -42,7 +42,7 @@ type Engine struct {
 	serial  atomic.Uint64 // numbers of sealed messages
 	ranks   atomic.Uint64 // serial of the last message to the root group
 	turns   atomic.Uint64 // of queues, among local subscriptions
-	order   turn.Turns    // of user code
+	order   *turn.Turns   // of user code
 	counts  counts
 	drops   drop.Counts[dropReason]
 	inboxes *inbox.Set
@@ -90,7 +90,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, self: self, text: self.String(), hash: hashNode(string(self)), log: cfg.Logger.Named("pubsub"),
 		start: cfg.Clock.Now().Add(-1), random: cfg.Rand.Stream("pubsub"), picks: cfg.Rand.Stream("pubsub.picks"),
-		seals: cfg.Rand.Stream("pubsub.seal"), hops: cfg.Rand.Stream("pubsub.pipe"), inboxes: set, drops: drop.New(dropReasons),
+		seals: cfg.Rand.Stream("pubsub.seal"), hops: cfg.Rand.Stream("pubsub.pipe"), inboxes: set, drops: drop.New(dropReasons), order: turn.Of(cfg.Exec),
 		subs: make(map[uint64]*subscription), groups: make(map[string]*group), courses: make(map[string]*course),
 		streams: make(map[streamKey]*stream), lines: make(map[peer.ID]*line), legs: make(map[legKey]*legs), pipes: make(map[peer.ID]*pipe),
 		inlets: make(map[peer.ID]*inlet),

@@ -13,7 +13,6 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
@@ -118,7 +117,7 @@ func (e *Engine) newPublication(topic string, m patterns.Message, o patterns.Pub
 	if err := match.CheckTopic(topic); err != nil {
 		return nil, err
 	}
-	e.order.Take(e.cfg.Exec, "pubsub.publish", turn.Fingerprint(topic, m.Body))
+	e.order.Call("pubsub.publish", topic, m.Body, 0)
 	hs := wire.ConvertHeaders[wire.Header](m.Headers)
 	if err := wire.CheckHeaders(hs); err != nil || wire.HeadersSize(nil)+MaxMessage < wire.HeadersSize(hs)+len(m.Body) {
 		e.drops.Inc(dropTooLarge)

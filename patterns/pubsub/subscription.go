@@ -12,7 +12,6 @@ import (
 
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
 	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
@@ -51,7 +50,7 @@ func (e *Engine) Subscribe(ctx context.Context, pattern string, s patterns.Subsc
 	if err != nil {
 		return nil, err
 	}
-	e.order.Take(e.cfg.Exec, "pubsub.subscribe", turn.Fingerprint(pattern, []byte(o.Queue)))
+	e.order.Call("pubsub.subscribe", pattern, []byte(o.Queue), 0)
 	sub := &subscription{e: e, pattern: pattern, queue: hashQueue(pattern, o.Queue), options: o, inbox: box}
 	err = errForgotten
 	for errors.Is(err, errForgotten) {
@@ -113,10 +112,10 @@ func (s *subscription) Close(ctx context.Context) error {
 	if !s.closed.CompareAndSwap(false, true) {
 		return s.inbox.Close(ctx)
 	}
-	s.e.order.Take(s.e.cfg.Exec, "pubsub.unsubscribe", s.id)
+	s.e.order.Take("pubsub.unsubscribe", s.id)
 	if s.group.retire(ctx, s) {
 		overlay.Sleep(ctx, s.e.cfg.Clock, "pubsub.sleep", lingerTime)
-		s.e.order.Take(s.e.cfg.Exec, "pubsub.retired", s.id)
+		s.e.order.Take("pubsub.retired", s.id)
 	}
 	s.group.leave(s)
 	s.e.mu.Lock()

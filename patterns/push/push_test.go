@@ -32,7 +32,7 @@ func TestAPushIsAnAskWithoutAReply(t *testing.T) {
 	e, err := push.New(push.Config{Requests: a})
 	require.NoError(t, err)
 	m := patterns.Message{Body: []byte("x")}
-	o := patterns.RequestOptions{Idempotent: true, Policy: patterns.PolicySticky, StickyKey: "k", Outcome: &patterns.Outcome{}}
+	o := patterns.RequestOptions{Idempotent: true, Policy: patterns.PolicySticky, StickyKey: "k", Report: &patterns.RequestReport{}}
 	require.NoError(t, e.Push(t.Context(), "geo", m, o))
 	require.Equal(t, []request.Ask{{Cluster: "geo", Pattern: patterns.PatternPush, Message: m, Options: o}}, a.seen)
 	a.err = patterns.ErrOverloaded

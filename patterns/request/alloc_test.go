@@ -96,12 +96,21 @@ func (w *wireless) SendLater(overlay.Lane, wire.Kind, func(uint64, error), ...[]
 	panic("no lane is full here")
 }
 
+// tail is a body without headers.
+func tail(body []byte) []byte { return wire.AppendTail(nil, nil, body) }
+
+// encodeReply lays out a reply without headers.
+func encodeReply(r wire.Reply, body []byte) []byte {
+	r.Tail = tail(body)
+	return r.AppendTo(nil)
+}
+
 // caller returns a function that sends one request and gets its reply. The
 // member is this test: it allocates only the frame of the reply, as a link's
 // reader does.
 func callerCost(t testing.TB) func() {
 	w := newWireless()
-	reply := wire.Reply{Body: make([]byte, 1024)}.AppendTo(nil)
+	reply := encodeReply(wire.Reply{}, make([]byte, 1024))
 	w.sent = func(k wire.Kind, parts [][]byte) {
 		frame := bytes.Clone(reply)
 		copy(frame, parts[0][:8])
@@ -125,7 +134,7 @@ func memberCost(t testing.TB) func() {
 	e := w.engine(t)
 	_, err := e.AddMember(1, "geo", patterns.ServiceOf(echo), patterns.Limits{})
 	require.NoError(t, err)
-	r := wire.Request{Member: 1, Incarnation: 7, Body: make([]byte, 1024)}
+	r := wire.Request{Member: 1, Incarnation: 7, Tail: tail(make([]byte, 1024))}
 	r.Deadline = w.LinkTime(time.Now().Add(time.Hour))
 	template := r.AppendTo(nil)
 	id := uint64(0)
@@ -148,7 +157,7 @@ func pushCost(t testing.TB) func() {
 	done := make(chan struct{}, 1)
 	_, err := e.AddMember(1, "geo", patterns.Service{Push: func(context.Context, *patterns.Request) { done <- struct{}{} }}, patterns.Limits{})
 	require.NoError(t, err)
-	r := wire.Request{Member: 1, Incarnation: 7, Body: make([]byte, 1024), Pattern: uint8(patterns.PatternPush)}
+	r := wire.Request{Member: 1, Incarnation: 7, Tail: tail(make([]byte, 1024)), Pattern: uint8(patterns.PatternPush)}
 	r.Deadline = w.LinkTime(time.Now().Add(time.Hour))
 	template := r.AppendTo(nil)
 	return func() {
@@ -164,7 +173,7 @@ func everybodyCost(t testing.TB, members int, atOnce bool) func() {
 	for i := 1; i < members; i++ {
 		w.view.Members = append(w.view.Members, &cluster.Member{ID: cluster.MemberID(i + 1), Peer: "other", Incarnation: 7})
 	}
-	reply := wire.Reply{Body: make([]byte, 1024)}.AppendTo(nil)
+	reply := encodeReply(wire.Reply{}, make([]byte, 1024))
 	w.sent = func(_ wire.Kind, parts [][]byte) {
 		frame := bytes.Clone(reply)
 		copy(frame, parts[0][:8])

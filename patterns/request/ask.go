@@ -16,21 +16,37 @@ import (
 type Ask struct {
 	Cluster string
 	Pattern patterns.Pattern
-	// Message is the caller's, who must not change it before Ask returns.
+	// Message is the caller's, who must not change it before Ask returns, or
+	// done of Start is called.
 	Message patterns.Message
+	// Tail, if not nil, stands in place of Message: encoded headers and a body,
+	// as wire.AppendTail makes them. Then the Answer has a Tail, too. It is for
+	// who passes messages on; the same holds for it as for Message.
+	Tail    []byte
 	Options patterns.RequestOptions
 	// To is the only member that is asked, and its handler sees it at most
 	// once, whatever Options say; its link is opened if need be. nil = whom
 	// the policy picks, with retries at others.
 	To *cluster.Member
+	// Deadline of Start. Zero = 5 s from now.
+	Deadline time.Time
 }
 
-// Answer is what became of an Ask.
+// Answer is what became of an Ask. It is valid with an error, too.
 type Answer struct {
-	Message  patterns.Message // the caller owns it
-	Member   *cluster.Member  // that gave the outcome; nil if none did
-	Session  uint64           // of the link that Member was asked on
+	// Message is the reply; the caller owns it. With Ask.Tail it is empty, and
+	// Tail has encoded headers and the body, which the caller owns.
+	Message patterns.Message
+	Tail    []byte
+	// Member gave the outcome; nil if none did. Of a leaf's answer it has ID and
+	// Peer only.
+	Member   *cluster.Member
+	Session  uint64 // of the link that Member was asked on
 	Attempts int
+	// Queue and Running are the requests that wait and run at the member, Service
+	// is the time in the handler; 0 = not told.
+	Queue, Running int
+	Service        time.Duration
 }
 
 // Do is Ask for a request.
@@ -42,72 +58,56 @@ func (e *Engine) Do(ctx context.Context, name string, m patterns.Message, o patt
 // Ask sends a message to one member of the cluster and returns the one outcome,
 // as package patterns describes it: for a request or a survey the reply, for a
 // push or a broadcast that the member's queue has it, for a tunnel that it was
-// accepted. Without a deadline in ctx it has 5 s. The Answer is valid with an
-// error, too.
+// accepted. Without a deadline in ctx it has 5 s; a.Deadline is not looked at.
 func (e *Engine) Ask(ctx context.Context, a Ask) (Answer, error) {
-	if err := e.check(ctx, a); err != nil {
-		return Answer{}, err
+	answer, err := e.calls.ask(ctx, &a)
+	if a.Options.Report != nil {
+		*a.Options.Report = answer.report()
 	}
-	c := e.newCall(a)
-	e.takeTurn("request.call", a.fingerprint())
-	var limited bool
-	if c.deadline, limited = ctx.Deadline(); !limited {
-		c.deadline = e.start.Add(time.Duration(c.now()) + DefaultTimeout)
-		c.lapse = e.cfg.Clock.AfterFunc("request.deadline", DefaultTimeout, func() { c.box.put(event{what: eventDeadline}) })
-	}
-	c.route = e.route(a.Cluster)
-	err := c.run(ctx, a.Options.WaitForMember)
-	e.putRoute(c.route, c.now())
-	if a.Options.Outcome != nil {
-		*a.Options.Outcome = c.report()
-	}
-	return c.result(), err
+	return answer, err
 }
 
-// check refuses what can be refused without the cluster.
-func (e *Engine) check(ctx context.Context, a Ask) error {
+// Start is Ask for who does not wait: done is called once with the outcome,
+// which may be before Start returns. It is called on whatever goroutine brings
+// the outcome, often one that reads a link, so it must not block. cancel gives
+// up, with the error of a cancelled context unless there is an outcome already;
+// it may be called from anywhere, also by done, and more than once.
+//
+// Nothing waits in between but a cluster that is asked for the first time, whose
+// members are waited for on a worker of the Exec.
+func (e *Engine) Start(a Ask, done func(Answer, error)) (cancel func()) {
+	return e.calls.begin(&a, done)
+}
+
+// report tells how it went.
+func (a *Answer) report() patterns.RequestReport {
+	r := patterns.RequestReport{Attempts: a.Attempts}
+	if a.Member != nil && a.Member.ID != 0 {
+		r.Member = a.Member.ID.String()
+	}
+	return r
+}
+
+// check refuses what can be refused without the cluster. It returns the size of
+// body and headers.
+func (e *env) check(a *Ask) (size int, err error) {
 	if err := checkName(a.Cluster); err != nil {
-		return err
+		return 0, err
 	}
 	if e.closed.Load() {
-		return patterns.ErrClosed
+		return 0, patterns.ErrClosed
 	}
-	if err := ctx.Err(); err != nil {
-		return &patterns.DeadlineError{Cause: err}
+	if a.Tail != nil {
+		if size = tailSize(a.Tail); size > MaxMessage {
+			e.drops.Inc(dropTooLarge)
+			return 0, patterns.ErrTooLarge
+		}
+		return size, nil
 	}
 	headers := wire.ConvertHeaders[wire.Header](a.Message.Headers)
-	if wire.CheckHeaders(headers) != nil || messageSize(headers, a.Message.Body) > MaxMessage {
+	if size = messageSize(headers, a.Message.Body); size > MaxMessage || wire.CheckHeaders(headers) != nil {
 		e.drops.Inc(dropTooLarge)
-		return patterns.ErrTooLarge
+		return 0, patterns.ErrTooLarge
 	}
-	return nil
-}
-
-// newCall makes the call of an Ask that was checked.
-func (e *Engine) newCall(a Ask) *call {
-	c := &call{}
-	c.init(e, a, &c.mail)
-	c.mail.init()
-	return c
-}
-
-// init makes c the call of an Ask, with a mailbox that may be shared.
-func (c *call) init(e *Engine, a Ask, box *mailbox) {
-	c.engine, c.box = e, box
-	c.pattern, c.to = a.Pattern, a.To
-	c.idempotent = a.Options.Idempotent && a.To == nil
-	c.policy = cluster.PickRequest{Policy: cluster.Policy(a.Options.Policy), StickyKey: a.Options.StickyKey}
-	c.headers, c.body = wire.ConvertHeaders[wire.Header](a.Message.Headers), a.Message.Body
-	c.size = messageSize(c.headers, c.body)
-	c.plan.init(c.idempotent, a.Options.WaitForMember && a.To == nil)
-	c.attempts = c.room[:0]
-}
-
-// result is what became of the call.
-func (c *call) result() Answer {
-	a := Answer{Message: c.answer, Attempts: len(c.attempts)}
-	if c.reply != nil {
-		a.Member, a.Session = c.reply.member, c.reply.left
-	}
-	return a
+	return size, nil
 }

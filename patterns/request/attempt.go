@@ -5,7 +5,9 @@ package request
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
@@ -24,87 +26,81 @@ type attempt struct {
 	member *cluster.Member
 	remote *remote
 
-	// Owned by the caller's goroutine.
-	began    int64       // when it was sent last
-	left     uint64      // the session it was sent on
-	withdraw func() bool // while it stands in line for room in the lane; else nil
-	ended    bool
+	// Owned by who handles the call's events.
+	began      int64         // when it was sent last
+	session    uint64        // that it was sent on; 0 = not yet
+	connecting bool          // waits for the link
+	withdraw   func() bool   // while it stands in line for room in the lane; else nil
+	patience   overlay.Timer // runs while its peer is not heard, but not given up; else nil
+	maybeRan   bool          // a leaf's: it was sent in an earlier session, too
+	replied    bool          // the reply may be read
+	ended      bool
 
-	// Written once, before eventSent: how it left the line.
-	queued    uint64 // the session
-	queuedErr error
-
-	// Guarded by the shard of pending.
-	session    uint64 // of the link that it left on; 0 = not sent yet
-	connecting bool   // waits for the link
-	doubted    bool
-
-	// Guarded likewise; written once, when the reply takes the attempt out.
+	// Written by who takes the attempt out of its remote, before eventReply.
 	reply   wire.Reply
 	arrived int64
 }
 
 // attempt begins an attempt at m.
 func (c *call) attempt(m *cluster.Member) decision {
-	e := c.engine
 	a := &c.first
 	if n := len(c.plan.trials); n > 0 {
-		a = &attempt{}
-		e.retried.Add(1)
+		a = &attempt{id: c.ids.Add(1)}
+		c.retried.Add(1)
 	}
-	a.id = e.ids.Add(1)
-	a.call, a.member, a.remote = c, m, e.remote(m.Peer)
+	a.call, a.member, a.remote = c, m, c.peers.get(m.Peer)
 	a.number = c.plan.begin(m.ID, m.Peer)
 	c.attempts = append(c.attempts, a)
-	e.cfg.Directory.Begin(m)
+	c.cfg.Directory.Begin(m)
 	a.remote.hold()
-	e.pending.add(a)
-	if e.closed.Load() {
-		return c.end(c.plan.closing())
+	a.remote.addAttempt(a) // before it is sent, so that no event is missed
+	if c.closed.Load() {
+		return ending(c.plan.closing())
 	}
-	return c.transmit(a)
+	return a.transmit()
 }
 
 // transmit sends the request, or begins to establish the link for it.
-func (c *call) transmit(a *attempt) decision {
+func (a *attempt) transmit() decision {
+	c := a.call
 	a.began = c.now()
-	head, body := c.encode(a)
-	c.parts[0], c.parts[1] = head, body
+	head, body := a.encode()
+	c.memory.parts[0], c.memory.parts[1] = head, body
 	lane := c.lane(len(head) + len(body))
-	session, err := a.remote.link.Send(lane, wire.KindRequest, c.parts[:]...)
-	if errors.Is(err, overlay.ErrLaneFull) && c.to != nil {
-		return c.queue(a, lane, head, body)
+	session, err := a.remote.link.Send(lane, wire.KindRequest, c.memory.parts[:]...)
+	if errors.Is(err, overlay.ErrLaneFull) && (c.to != nil || c.cfg.Leaf != nil) {
+		return a.standInLine(lane, head, body)
 	}
-	return c.sent(a, session, err)
+	return a.sent(session, err)
 }
 
 // sent takes in that a request has left, or why it has not.
-func (c *call) sent(a *attempt, session uint64, err error) decision {
+func (a *attempt) sent(session uint64, err error) decision {
+	c := a.call
 	switch {
 	case err == nil:
-		return c.left(a, session)
+		return a.departed(session)
 	case errors.Is(err, overlay.ErrLinkDown):
-		return c.connect(a)
+		return a.connect()
 	case errors.Is(err, overlay.ErrLaneFull):
-		c.engine.drops.Inc(dropLaneFull)
-		return c.lost(a, failedFull)
+		c.drops.Inc(dropLaneFull)
+		return a.failed(failedFull)
 	case errors.Is(err, overlay.ErrTooLarge):
 		return c.tooLarge()
 	}
-	return c.end(c.plan.closing())
+	return ending(c.plan.closing())
 }
 
-// queue has a request stand in line for room in its lane, because nobody else
-// can be asked instead: eventSent will tell. The message is the caller's, who
-// has to leave it as it is until the call has finished.
-func (c *call) queue(a *attempt, lane overlay.Lane, head, body []byte) decision {
-	e := c.engine
+// standInLine has a request wait for room in its lane, because nobody else can
+// be asked instead: eventSent will tell. The message is the caller's, who has to
+// leave it as it is until the call has ended.
+func (a *attempt) standInLine(lane overlay.Lane, head, body []byte) decision {
+	c := a.call
 	withdraw, err := a.remote.link.SendLater(lane, wire.KindRequest, func(session uint64, err error) {
-		a.queued, a.queuedErr = session, err
-		e.post(a, event{what: eventSent, attempt: a})
+		c.post(event{what: eventSent, attempt: a, session: session, err: err})
 	}, bytes.Clone(head), body)
 	if err != nil {
-		return c.sent(a, 0, err)
+		return a.sent(0, err)
 	}
 	a.withdraw = withdraw
 	return waiting()
@@ -131,41 +127,139 @@ func (c *call) lane(size int) overlay.Lane {
 	return overlay.LaneRPC
 }
 
-// left notes that the request has left on a session.
-func (c *call) left(a *attempt, session uint64) decision {
-	e := c.engine
-	e.sent.Add(1)
-	a.left = session
+// departed notes that the request has left on a session. What has happened to the
+// session meanwhile comes as an event.
+func (a *attempt) departed(session uint64) decision {
+	c := a.call
+	c.transmitted.Add(1)
+	a.session, a.connecting = session, false
 	c.plan.sent(a.number)
-	e.pending.update(a.id, func(a *attempt) { a.session, a.connecting = session, false })
-	// What happened to the link between Send and now was not for us yet.
-	if a.remote.link.Session() != session {
-		e.fail(a.id, failedLink)
-	} else if c.idempotent && a.remote.link.Suspect() {
-		e.doubt(a)
+	if c.idempotent && c.cfg.Leaf == nil && a.remote.link.Suspect() {
+		return c.plan.doubted(a.number)
 	}
 	return waiting()
 }
 
-// connect waits for the link: eventUp or eventFailed will tell.
-func (c *call) connect(a *attempt) decision {
-	e := c.engine
-	e.pending.update(a.id, func(a *attempt) { a.connecting = true })
+// connect waits for the link: eventUp or eventUndialed will tell. A leaf waits
+// for its relay as long as it has time: there is nobody else.
+func (a *attempt) connect() decision {
+	c := a.call
+	a.connecting = true
 	a.remote.link.Open(a.member.Addrs)
-	if a.remote.link.Session() != 0 {
-		e.up(a) // Open had nothing to do any more, so that no event may come
+	switch {
+	case a.remote.link.Session() != 0: // since: Open had nothing to do, so that no event may come
+		c.post(event{what: eventUp, attempt: a})
+		return waiting()
+	case c.cfg.Leaf != nil:
+		return waiting()
 	}
 	return decision{do: doPause, pause: connectTime}
 }
 
-// lost ends an attempt that failed before anybody else could know of it.
-func (c *call) lost(a *attempt, f failure) decision {
-	c.engine.pending.take(a.id)
-	return c.failed(a, f)
+// linkEvent takes in what happened to the attempt's link.
+func (a *attempt) linkEvent(ev event) decision {
+	c := a.call
+	on := a.session != 0 && a.session == ev.session
+	switch {
+	case a.connecting && ev.what == eventUp:
+		a.connecting = false
+		return a.transmit()
+	case a.connecting && ev.what == eventUndialed:
+		return a.undialed(ev.err)
+	case on && ev.what == eventDown:
+		return a.interrupted()
+	case on && ev.what == eventSuspect:
+		return a.suspect()
+	case on && ev.what == eventHeard:
+		a.stopPatience()
+		c.plan.trusted(a.number)
+	case ev.what == eventPatience && a.patience != nil:
+		a.patience = nil
+		return c.plan.doubted(a.number)
+	}
+	return waiting()
 }
 
-// failed takes in the end of an attempt.
-func (c *call) failed(a *attempt, f failure) decision {
+// undialed ends an attempt whose link there is no hope for. A leaf has no other.
+func (a *attempt) undialed(cause error) decision {
+	c := a.call
+	if c.cfg.Leaf == nil {
+		return a.failed(failedUnreached)
+	}
+	a.settle(cluster.OutcomeCancelled)
+	switch {
+	case c.plan.mayHaveRun():
+		return ending(patterns.ErrInterrupted)
+	case cause != nil:
+		return ending(fmt.Errorf("%w: %w", patterns.ErrUnreachable, cause))
+	}
+	return ending(patterns.ErrUnreachable)
+}
+
+// interrupted takes in that the session has ended that the attempt was sent on.
+func (a *attempt) interrupted() decision {
+	c := a.call
+	unwritten := a.unwritten()
+	switch {
+	case c.cfg.Leaf != nil && (unwritten || c.idempotent):
+		a.maybeRan = a.maybeRan || !unwritten
+		return a.awaitSession()
+	case unwritten:
+		return a.failed(failedUnreached)
+	}
+	return a.failed(failedLink)
+}
+
+// awaitSession has a leaf's attempt sent again in the next session.
+func (a *attempt) awaitSession() decision {
+	old := a.session
+	a.session, a.connecting = 0, true
+	a.call.plan.trials[a.number].sent = a.maybeRan
+	a.remote.addAttempt(a)
+	if now := a.remote.link.Session(); now != 0 && now != old {
+		a.call.post(event{what: eventUp, attempt: a})
+	}
+	return waiting()
+}
+
+// suspect takes in that the peer is not heard, or that its connection broke. What
+// was not written goes to another member; what was, and may be repeated, after a
+// moment in which the connection may come back. A leaf, and who asks one member
+// only, wait for that: there is nobody else.
+func (a *attempt) suspect() decision {
+	c := a.call
+	switch {
+	case c.to != nil || c.cfg.Leaf != nil:
+		return waiting()
+	case a.unwritten():
+		return a.failed(failedUnreached)
+	case !c.idempotent || a.patience != nil:
+		return waiting()
+	}
+	wait := a.remote.patience()
+	if wait <= 0 {
+		return c.plan.doubted(a.number)
+	}
+	a.patience = c.cfg.Clock.AfterFunc("request.patience", wait, func() {
+		c.post(event{what: eventPatience, attempt: a})
+	})
+	return waiting()
+}
+
+// unwritten says that it is certain that nobody has, or will, see the attempt: it
+// was taken back from its lane.
+func (a *attempt) unwritten() bool { return false }
+
+func (a *attempt) stopPatience() {
+	if a.patience != nil {
+		a.patience.Stop()
+		a.patience = nil
+	}
+}
+
+// failed takes in the end of an attempt that is not the call's.
+func (a *attempt) failed(f failure) decision {
+	c := a.call
 	outcome := cluster.OutcomeFailed
 	switch f {
 	case failedFull, failedLeaving, failedLate:
@@ -175,50 +269,81 @@ func (c *call) failed(a *attempt, f failure) decision {
 		// back at the first byte; to eject it besides would keep it out longer.
 		outcome = cluster.OutcomeCancelled
 	}
-	c.settle(a, outcome)
+	a.settle(outcome)
 	return c.plan.ended(a.number, f)
 }
 
 // settle closes the books on an attempt: each Begin has its Done.
-func (c *call) settle(a *attempt, o cluster.Outcome) {
+func (a *attempt) settle(o cluster.Outcome) {
+	c := a.call
 	if a.ended {
 		return
 	}
 	a.ended = true
+	a.stopPatience()
+	a.remote.takeAttempt(a.id)
 	r := cluster.Result{Outcome: o, Latency: time.Duration(c.now() - a.began)}
 	if o == cluster.OutcomeOK && c.pattern != patterns.PatternRequest && c.pattern != patterns.PatternSurvey {
 		r.Outcome = cluster.OutcomeAccepted
 	}
-	if a.arrived != 0 {
+	if a.replied {
 		r.Latency = time.Duration(a.arrived - a.began)
 		r.Queue, r.Running = int(a.reply.Queue), int(a.reply.Running)
 		r.Service = time.Duration(a.reply.ServiceMicros) * time.Microsecond
 	}
-	c.engine.cfg.Directory.Done(a.member, r)
-	c.engine.putRemote(a.remote, c.now())
+	c.cfg.Directory.Done(a.member, r)
+	c.peers.put(a.remote, c.now())
 }
 
-// fail ends an attempt that is still under way.
-func (e *Engine) fail(id uint64, f failure) {
-	if a := e.pending.take(id); a != nil {
-		e.post(a, event{what: eventFailed, failure: f, attempt: a})
+// abandon ends an attempt that has no answer when its call has an outcome.
+func (a *attempt) abandon() {
+	c := a.call
+	if a.ended {
+		return
 	}
+	over := c.now() >= int64(c.deadline.Sub(c.start))
+	if c.plan.trials[a.number].sent && !over && a != c.reply {
+		a.cancel()
+	}
+	// What an attempt without an answer tells of its member: nothing, if its peer
+	// is not heard either, for that is the link's to say.
+	outcome := cluster.OutcomeCancelled
+	if over && !c.plan.trials[a.number].doubtful && !errors.Is(c.err, context.Canceled) {
+		outcome = cluster.OutcomeFailed
+	}
+	a.settle(outcome)
 }
 
-// up tells an attempt that waits for its link that it stands.
-func (e *Engine) up(a *attempt) {
-	told := false
-	e.pending.update(a.id, func(a *attempt) { told, a.connecting = a.connecting, false })
-	if told {
-		e.post(a, event{what: eventUp, attempt: a})
-	}
+// cancel tells the member that nobody waits. It is a hint, and may get lost.
+func (a *attempt) cancel() {
+	var frame [8]byte
+	_, _ = a.remote.link.Send(overlay.LaneRPC, wire.KindCancel, wire.Cancel{ID: a.id}.AppendTo(frame[:0]))
 }
 
-// doubt tells an attempt that its peer does not answer heartbeats.
-func (e *Engine) doubt(a *attempt) {
-	told := false
-	e.pending.update(a.id, func(a *attempt) { told, a.doubted = !a.doubted, true })
-	if told {
-		e.post(a, event{what: eventDoubt, attempt: a})
+// encode returns the request in two parts. They are valid until the next call.
+func (a *attempt) encode() (head, body []byte) {
+	c := a.call
+	r := wire.Request{
+		ID:          a.id,
+		Member:      uint64(a.member.ID),
+		Incarnation: a.member.Incarnation,
+		Deadline:    c.cfg.Links.LinkTime(c.deadline),
+		Attempt:     uint8(a.number),
+		Pattern:     uint8(c.pattern),
 	}
+	if c.idempotent {
+		r.Flags |= wire.FlagIdempotent
+	}
+	switch {
+	case c.route.seal:
+		r.Flags |= wire.FlagSealed
+		return r.AppendHead(c.memory.head[:0]), a.seal()
+	case c.cfg.Leaf != nil:
+		r.Route, r.Member, r.Incarnation = c.route.block(&c.question), 0, 0
+	}
+	head = r.AppendHead(c.memory.head[:0])
+	if !c.raw {
+		head = wire.AppendHeaders(head, c.headers)
+	}
+	return head, c.body
 }

@@ -5,8 +5,8 @@ package request
 
 import (
 	"context"
-	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
@@ -15,99 +15,195 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// call is one request of a caller: the shell around a plan. It runs on the
-// caller's own goroutine.
+// call is one request of a caller: the shell around a plan. It has no goroutine:
+// whoever brings an event, the reader of a link, a timer, the caller, handles it
+// to its end, and what others bring meanwhile.
 type call struct {
-	// Immutable once it runs.
-	engine     *Engine
-	route      *route
+	*calls
+	question
+	sink  sink
+	route *route
+
+	mu    sync.Mutex
+	busy  bool    // guarded by mu: somebody handles events
+	queue []event // guarded by mu: what others have brought meanwhile
+
+	// Owned by who handles events.
+	plan     plan
+	attempts []*attempt
+	first    attempt       // the one that most requests need
+	lapse    overlay.Timer // ends the request; nil if somebody else does
+	timer    overlay.Timer // ends a pause
+	timers   int32         // number of the latest
+	moment   int64         // the time, if it was asked for since the event came; else 0
+	over     bool          // it has an outcome
+	memory   struct {      // so that most requests need no other
+		attempts [1]*attempt
+		excluded [maxAttempts + 2]cluster.MemberID
+		head     [64]byte
+		parts    [2][]byte
+	}
+
+	// The end; immutable once the sink is told.
+	reply  *attempt // whose reply is the outcome
+	answer Answer
+	err    error
+}
+
+// question is what a call asks; immutable.
+type question struct {
 	to         *cluster.Member // the only one that is asked; nil = whom the policy picks
 	policy     cluster.PickRequest
 	pattern    patterns.Pattern
 	idempotent bool
-	over       bool // in a fan: it has an outcome; the fan's
+	wait       bool // for a first member
 	headers    []wire.Header
 	body       []byte
-	size       int // bytes of headers and body
+	raw        bool // body is a whole tail
+	size       int  // bytes of headers and body
 	deadline   time.Time
-	bytes      *room // of replies; nil = no bound
-
-	box  *mailbox // the only part that others touch
-	mail mailbox  // is box, unless that is shared
-
-	// Owned by the caller's goroutine.
-	plan     plan
-	attempts []*attempt
-	first    attempt // the one that most requests need
-	room     [1]*attempt
-	lapse    overlay.Timer // ends the request; nil if the context does
-	timer    overlay.Timer // ends a pause
-	timers   int32         // number of the latest
-	moment   int64         // the time, if it was asked for since the last wait; else 0
-	excluded [maxAttempts + 2]cluster.MemberID
-	scratch  [64]byte
-	parts    [2][]byte
-
-	// The end.
-	reply  *attempt // whose reply is the outcome
-	answer patterns.Message
+	limits     *patterns.SurveyOptions // of a leaf's survey; else nil
+	bytes      *room                   // of replies; nil = no bound
 }
 
-// run carries the request through to its outcome.
-func (c *call) run(ctx context.Context, wait bool) error {
-	defer c.finish(ctx)
-	c.route.countRequest(c.now())
-	d := trying()
-	if c.to == nil && len(c.route.watch.View().Members) == 0 {
-		d = c.look(ctx, wait)
+// sink is told of a call's end, once. It must not block.
+type sink interface{ finished(c *call) }
+
+// partial is a sink that is told of replies that are not the last, too.
+type partial interface{ replied(c *call, r *wire.Reply) }
+
+// event is one thing that happened to a call.
+type event struct {
+	what    eventType
+	timer   int32 // of eventTimer: its number
+	attempt *attempt
+	session uint64 // of the link
+	err     error
+	reply   *wire.Reply // of eventPart
+}
+
+type eventType uint8
+
+const (
+	eventStart    eventType = iota // there is a view, or none to be had: err
+	eventReply                     // attempt.reply is there
+	eventPart                      // reply is there, and more follow
+	eventUp                        // a session with the attempt's peer began
+	eventDown                      // one has ended
+	eventUndialed                  // there is none to be had
+	eventSuspect                   // the peer is not heard, or its connection broke
+	eventHeard                     // it is heard again
+	eventPatience                  // the attempt has waited long enough for that
+	eventSent                      // the attempt that stood in line for its lane has left it: session or err
+	eventTimer                     // the call's timer of that number
+	eventStop                      // time is over, or the caller gives up: err
+	eventClosed                    // this node closes
+)
+
+// init makes c the call of an Ask of that size.
+func (c *call) init(k *calls, a *Ask, size int, s sink) {
+	c.calls, c.sink = k, s
+	c.question = question{
+		to: a.To, pattern: a.Pattern, size: size,
+		idempotent: a.Options.Idempotent && a.To == nil,
+		wait:       a.Options.WaitForMember && a.To == nil,
+		policy:     cluster.PickRequest{Policy: cluster.Policy(a.Options.Policy), StickyKey: a.Options.StickyKey},
 	}
-	for {
-		switch d.do {
-		case doTry:
-			d = c.try()
-		case doEnd:
-			return d.err
-		default:
-			d = c.await(ctx, d.pause)
+	if c.raw = a.Tail != nil; c.raw {
+		c.body = a.Tail
+	} else {
+		c.headers, c.body = wire.ConvertHeaders[wire.Header](a.Message.Headers), a.Message.Body
+	}
+	c.plan.init(c.idempotent, c.wait)
+	c.attempts = c.memory.attempts[:0]
+	c.first.id = k.ids.Add(1)
+}
+
+// post has the event handled: now, by the caller, or by who handles another one.
+func (c *call) post(ev event) {
+	c.mu.Lock()
+	if c.busy {
+		c.queue = append(c.queue, ev)
+		c.mu.Unlock()
+		return
+	}
+	c.busy = true
+	c.mu.Unlock()
+	for more := true; more; ev, more = c.next() {
+		if !c.over {
+			c.moment = 0
+			c.act(c.handle(ev))
 		}
 	}
 }
 
-// look waits for a view that has members. Nothing was sent yet.
-func (c *call) look(ctx context.Context, wait bool) decision {
-	e := c.engine
-	if c.lapse != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = overlay.WithTimeout(ctx, e.cfg.Clock, "request.view", c.deadline.Sub(e.cfg.Clock.Now()))
-		defer cancel()
+// next returns what was brought meanwhile.
+func (c *call) next() (ev event, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		c.busy = false
+		return event{}, false
 	}
-	c.moment = 0
-	if _, err := c.route.watch.Wait(ctx, wait); err != nil {
-		return ending(viewError(ctx, err))
-	}
-	return trying()
+	ev = c.queue[0]
+	c.queue = slices.Delete(c.queue, 0, 1)
+	return ev, true
 }
 
-// viewError turns what the cluster layer says into an outcome.
-func viewError(ctx context.Context, err error) error {
-	switch {
-	case errors.Is(err, cluster.ErrNoMembers):
-		return patterns.ErrNoMembers
-	case errors.Is(err, cluster.ErrUnreachable):
-		return patterns.ErrUnreachable
-	case errors.Is(err, cluster.ErrClosed):
-		return patterns.ErrClosed
-	case ctx.Err() != nil:
-		return &patterns.DeadlineError{Cause: ctx.Err()}
+// act does what the plan wants done.
+func (c *call) act(d decision) {
+	for d.do == doTry {
+		d = c.try()
 	}
-	return err
+	switch d.do {
+	case doPause:
+		c.arm(d.pause)
+	case doEnd:
+		c.conclude(d.err)
+	}
+}
+
+// handle takes in one event.
+func (c *call) handle(ev event) decision {
+	a := ev.attempt
+	if a != nil && a.ended {
+		return waiting() // given up between the event and now
+	}
+	switch ev.what {
+	case eventStart:
+		if ev.err != nil {
+			return ending(ev.err)
+		}
+		c.route.countRequest(c.now())
+		return trying()
+	case eventReply:
+		c.moment, a.replied = a.arrived, true
+		return a.answered()
+	case eventPart:
+		c.sink.(partial).replied(c, ev.reply)
+	case eventSent:
+		a.withdraw = nil
+		return a.sent(ev.session, ev.err)
+	case eventTimer:
+		if ev.timer == c.timers {
+			return c.resume()
+		}
+	case eventStop:
+		c.unqueue()
+		return ending(c.plan.over(ev.err))
+	case eventClosed:
+		c.unqueue()
+		return ending(c.plan.closing())
+	default:
+		return a.linkEvent(ev)
+	}
+	return waiting()
 }
 
 // try chooses a member and sends, if that is allowed.
 func (c *call) try() decision {
-	e := c.engine
-	if e.closed.Load() {
-		return c.end(c.plan.closing())
+	if c.closed.Load() {
+		return ending(c.plan.closing())
 	}
 	if c.to != nil {
 		return c.tryOnly(c.to)
@@ -122,7 +218,7 @@ func (c *call) try() decision {
 	case m.MaxMessage > 0 && c.size > m.MaxMessage:
 		return c.tooLarge()
 	case len(c.attempts) > 0 && !c.route.allowRetry(c.now()):
-		e.drops.Inc(dropBudget)
+		c.drops.Inc(dropBudget)
 		return c.plan.denied()
 	}
 	return c.attempt(m)
@@ -154,10 +250,10 @@ func (c *call) listed(m *cluster.Member) bool {
 // passed over: the cluster layer may not know yet.
 func (c *call) pick(v *cluster.View) *cluster.Member {
 	r := c.policy
-	r.Exclude = c.plan.exclude(c.excluded[:0])
+	r.Exclude = c.plan.exclude(c.memory.excluded[:0])
 	for range len(v.Members) + 1 {
-		m := c.engine.cfg.Directory.Pick(v, r)
-		if m == nil || c.plan.again || !c.plan.lostPeer(m.Peer) || c.engine.cfg.Links.Link(m.Peer).Session() != 0 {
+		m := c.cfg.Directory.Pick(v, r)
+		if m == nil || c.plan.again || !c.plan.lostPeer(m.Peer) || c.cfg.Links.Link(m.Peer).Session() != 0 {
 			return m
 		}
 		r.Exclude = append(r.Exclude, m.ID)
@@ -165,28 +261,59 @@ func (c *call) pick(v *cluster.View) *cluster.Member {
 	return nil
 }
 
-// now is the engine's clock, asked once between two waits: it costs more than
-// most of what a request does.
+// now is the engine's clock, asked once for each event: it costs more than most
+// of what a request does.
 func (c *call) now() int64 {
 	if c.moment == 0 {
-		c.moment = c.engine.now()
+		c.moment = c.env.now()
 	}
 	return c.moment
 }
 
-// tooLarge ends it: the message is beyond a limit, and was not sent.
-func (c *call) tooLarge() decision {
-	c.engine.drops.Inc(dropTooLarge)
-	return c.end(patterns.ErrTooLarge)
+// arm starts the timer of a pause, in place of an earlier one.
+func (c *call) arm(pause time.Duration) {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.timers++
+	ev := event{what: eventTimer, timer: c.timers}
+	c.timer = c.cfg.Clock.AfterFunc("request.pause", pause, func() { c.post(ev) })
 }
 
-// end is the decision to end.
-func (c *call) end(err error) decision { return ending(err) }
+// resume ends a pause: an attempt that still waits for its link has waited
+// long enough, and who was waited for may have come.
+func (c *call) resume() decision {
+	for _, a := range c.attempts {
+		switch {
+		case a.ended:
+		case a.connecting:
+			a.settle(cluster.OutcomeFailed) // it hangs, which its link will not say for long
+			return a.failed(failedUnreached)
+		case !c.plan.trials[a.number].doubtful:
+			return waiting()
+		}
+	}
+	return trying()
+}
 
-// finish closes the books: whoever still works for this request is told that
-// nobody waits any more.
-func (c *call) finish(ctx context.Context) {
-	e := c.engine
+// tooLarge ends it: the message is beyond a limit, and was not sent.
+func (c *call) tooLarge() decision {
+	c.drops.Inc(dropTooLarge)
+	return ending(patterns.ErrTooLarge)
+}
+
+// limit has the call end at its deadline.
+func (c *call) limit() {
+	left := c.deadline.Sub(c.cfg.Clock.Now())
+	c.lapse = c.cfg.Clock.AfterFunc("request.deadline", left, func() {
+		c.post(event{what: eventStop, err: context.DeadlineExceeded})
+	})
+}
+
+// conclude closes the books: whoever still works for this call is told that
+// nobody waits any more, and the caller that it has an outcome.
+func (c *call) conclude(err error) {
+	c.over, c.err = true, err
 	if c.lapse != nil {
 		c.lapse.Stop()
 	}
@@ -195,47 +322,11 @@ func (c *call) finish(ctx context.Context) {
 	}
 	c.unqueue()
 	for _, a := range c.attempts {
-		if a.ended {
-			continue
-		}
-		over := c.now() >= int64(c.deadline.Sub(e.start))
-		e.pending.take(a.id)
-		sent := c.plan.trials[a.number].sent
-		if sent && !over && a != c.reply {
-			a.cancel()
-		}
-		c.settle(a, c.judge(a, ctx, over))
+		a.abandon()
 	}
-}
-
-// forget lets go of the reply, which somebody else has now.
-func (c *call) forget() {
-	c.answer = patterns.Message{}
-	if c.reply != nil {
-		c.reply.reply = wire.Reply{}
+	c.putRoute(c.route, c.now())
+	if c.cfg.Leaf == nil {
+		c.answer.Attempts = len(c.attempts)
 	}
-}
-
-// judge says what an attempt without an answer tells of its member: nothing,
-// if its peer answers no heartbeats either, for that is the link's to say.
-func (c *call) judge(a *attempt, ctx context.Context, over bool) cluster.Outcome {
-	if over && !c.plan.trials[a.number].doubtful && ctx.Err() != context.Canceled {
-		return cluster.OutcomeFailed
-	}
-	return cluster.OutcomeCancelled
-}
-
-// cancel tells the member that nobody waits. It is a hint, and may get lost.
-func (a *attempt) cancel() {
-	var frame [8]byte
-	_, _ = a.remote.link.Send(overlay.LaneRPC, wire.KindCancel, wire.Cancel{ID: a.id}.AppendTo(frame[:0]))
-}
-
-// report tells how it went.
-func (c *call) report() patterns.Outcome {
-	o := patterns.Outcome{Attempts: len(c.attempts)}
-	if c.reply != nil {
-		o.Member = c.reply.member.ID.String()
-	}
-	return o
+	c.sink.finished(c)
 }

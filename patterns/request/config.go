@@ -47,6 +47,9 @@ type Config struct {
 	// Acceptor accepts tunnels for the members of this node. Default: none
 	// has any.
 	Acceptor Acceptor
+	// Leaf, if not nil, makes this the engine of a program beside a relay.
+	// Directory, Keys, Rand and Incarnation are not needed then.
+	Leaf *Leaf
 	// Seal says when to seal. Default: SealAuto.
 	Seal Seal
 	// Logger is where this package logs; nil = nowhere.
@@ -54,6 +57,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	if c.Leaf != nil {
+		c.Directory = newLeafDirectory(c.Leaf)
+	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}
@@ -61,6 +67,12 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
+	if c.Leaf != nil {
+		if c.Links == nil || c.Clock == nil || c.Exec == nil || c.Leaf.Relay == "" {
+			return errors.New("request: Config of a leaf needs Links, Clock, Exec and the relay's id")
+		}
+		return nil
+	}
 	switch {
 	case c.Links == nil || c.Directory == nil || c.Keys == nil:
 		return errors.New("request: Config needs Links, Directory and Keys")

@@ -23,8 +23,7 @@ const (
 	dropOrphaned                       // thrown away unhandled: the caller's link is lost
 	dropAbandoned                      // a push or broadcast that was accepted: the node closes, or Drain had no more time
 	dropReplyUnsent                    // the reply could not be sent before the deadline
-	dropReplyLate                      // a reply that nobody waits for any more
-	dropReplyForeign                   // a reply from another peer than was asked
+	dropReplyLate                      // a reply that nobody waits for any more, or never did
 	dropReplyBad                       // a reply that is not sealed as it should be
 	dropReplyLarge                     // a reply beyond what its survey takes
 	dropReplyOver                      // a handler's reply that is too large to travel: its caller was told
@@ -39,6 +38,6 @@ func (d dropReason) String() string {
 	return [...]string{
 		"malformed", "no_such_member", "no_method", "unauthorized", "replay", "duplicate", "too_large", "queue_length",
 		"queue_bytes", "workers", "draining", "expired", "cancelled", "orphaned", "abandoned", "reply_unsent", "reply_late",
-		"reply_foreign", "reply_bad", "reply_large", "reply_too_large", "lane_full", "retry_budget", "survey_members",
+		"reply_bad", "reply_large", "reply_too_large", "lane_full", "retry_budget", "survey_members",
 	}[d]
 }

@@ -4,57 +4,24 @@
 package request
 
 import (
-	"math"
-	"sync"
-	"sync/atomic"
-	"time"
+	"context"
 
-	"github.com/libp2p/go-libp2p/core/peer"
-	"go.uber.org/zap"
-
+	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/internal/turn"
-	"github.com/arke-mesh/arke/security"
 )
-
-// never is a time, in ns of the engine's clock, that does not come.
-const never = math.MaxInt64
 
 // Engine is the request pattern of one node: its callers and its members. All
 // methods may be called concurrently.
 type Engine struct {
-	// Immutable after New.
-	cfg    Config
-	self   peer.ID
-	log    *zap.Logger
-	start  time.Time
-	random overlay.RandStream // salts of seals
-
-	// Callers.
-	ids     atomic.Uint64 // the last request id
-	sent    atomic.Uint64
-	retried atomic.Uint64
-	turns   turn.Turns
-	pending pending
-	routes  table[string, *route]
-
-	// Members.
-	members   registry
-	jobs      atomic.Uint64 // the last job's number
-	lastJob   atomic.Int64  // when the last request came
-	lastLeave atomic.Int64  // when the last member began to leave; 0 = none did
-	refusals  atomic.Int64  // that wait for room in a lane
-	draining  atomic.Bool
-
-	remotes table[peer.ID, *remote]
-	drops   drop.Counts[dropReason]
-
-	// Lifecycle.
-	closed   atomic.Bool
-	mu       sync.Mutex
-	sweeping overlay.Timer // guarded by mu; nil while nothing is kept
+	*env
+	peers   *peers
+	calls   *calls
+	members *members
+	upkeep  *sweeper
 }
 
 // New checks cfg and registers with the links; nothing runs yet, and nothing
@@ -65,19 +32,40 @@ func New(cfg Config) (*Engine, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	e := &Engine{
-		cfg:    cfg,
-		self:   cfg.Links.Self(),
-		log:    cfg.Logger.Named("request"),
-		start:  cfg.Clock.Now().Add(-1), // so that 0 is never a time
-		random: cfg.Rand.Stream("request.seal"),
-		drops:  drop.New(dropReasons),
+	n := &env{
+		cfg:   cfg,
+		self:  cfg.Links.Self(),
+		log:   cfg.Logger.Named("request"),
+		start: cfg.Clock.Now().Add(-1), // so that 0 is never a time
+		drops: drop.New(dropReasons),
 	}
+	if cfg.Leaf == nil {
+		n.random = cfg.Rand.Stream("request.seal")
+	}
+	e := &Engine{env: n, upkeep: &sweeper{env: n}}
+	turns := turn.Of(cfg.Exec)
+	e.peers = &peers{env: n, upkeep: e.upkeep}
+	e.calls = &calls{env: n, peers: e.peers, upkeep: e.upkeep, turns: turns}
+	e.members = &members{env: n, peers: e.peers, turns: turns, servers: make(map[cluster.MemberID]*Server)}
+	e.upkeep.tables = []sweepFunc{e.calls.routes.sweep, e.peers.table.sweep}
 	cfg.Links.Subscribe(e.handlePeerEvent)
-	cfg.Links.HandleLent(wire.KindRequest, e.handleRequest)
-	cfg.Links.Handle(wire.KindReply, e.handleReply)
-	cfg.Links.Handle(wire.KindCancel, e.handleCancel)
+	cfg.Links.HandleLent(wire.KindRequest, e.members.handleRequest)
+	cfg.Links.Handle(wire.KindReply, e.calls.handleReply)
+	cfg.Links.Handle(wire.KindCancel, e.members.handleCancel)
 	return e, nil
+}
+
+// handlePeerEvent takes in what happened to a link.
+func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
+	r, ok := e.peers.table.find(ev.Peer)
+	if !ok {
+		return
+	}
+	e.calls.peerEvent(r, ev)
+	if ev.Type == overlay.LinkDown {
+		e.members.orphan(r)
+	}
+	e.peers.put(r, e.now())
 }
 
 // Close ends everything at once: requests under way fail, members are gone,
@@ -85,75 +73,46 @@ func New(cfg Config) (*Engine, error) {
 // not be called by one. It is idempotent.
 func (e *Engine) Close() error {
 	e.closed.Store(true)
-	for _, a := range e.pending.collect(true, func(*attempt) bool { return true }) {
-		e.post(a, event{what: eventClosed, attempt: a})
-	}
-	servers := e.members.all()
-	for _, s := range servers {
-		s.abandon()
-	}
-	for _, s := range servers {
-		<-s.idle
-	}
-	e.mu.Lock()
-	if e.sweeping != nil {
-		e.sweeping.Stop()
-	}
-	e.mu.Unlock()
-	e.routes.sweep(never, 0)
-	e.remotes.sweep(never, 0)
+	e.calls.close()
+	e.members.close()
+	e.upkeep.close()
 	return nil
 }
 
-// now is the engine's clock in ns.
-func (e *Engine) now() int64 { return int64(e.cfg.Clock.Now().Sub(e.start)) }
+// Drain refuses new requests at every member, finishes those that were
+// accepted, and waits until callers have had time to learn that the members
+// left: until then their requests are refused, and so tried elsewhere, instead
+// of lost. Registrations must have been withdrawn before. Requests made here
+// still work, as handlers may need them. If ctx ends before, what is left is
+// ended as Server.Drain does.
+func (e *Engine) Drain(ctx context.Context) error { return e.members.drain(ctx) }
 
-// remote returns what is kept for a peer; putRemote it afterwards.
-func (e *Engine) remote(id peer.ID) *remote {
-	r, created := e.remotes.get(id, func() *remote { return newRemote(id, e.cfg.Links.Link(id)) })
-	if created {
-		e.armSweep()
+// Members lists who serves the cluster, in the order of member ids. Its errors
+// are those of Do. Without a deadline in ctx it has 5 s.
+func (e *Engine) Members(ctx context.Context, name string) ([]patterns.Member, error) {
+	return e.calls.members(ctx, name)
+}
+
+// View returns who serves the cluster: at least one member, and everybody if
+// it says that it is complete, for which it waits a moment. Errors and default
+// deadline are those of Do.
+func (e *Engine) View(ctx context.Context, name string) (*cluster.View, error) {
+	return e.calls.viewOf(ctx, name, completeTime, isComplete)
+}
+
+// Status describes the local members, by cluster, then id.
+func (e *Engine) Status() []MemberStatus {
+	servers := e.members.all()
+	out := make([]MemberStatus, 0, len(servers))
+	for _, s := range servers {
+		out = append(out, s.status())
 	}
-	return r
+	return out
 }
 
-func (e *Engine) putRemote(r *remote, now int64) {
-	e.remotes.put(r, now)
-	if e.closed.Load() {
-		e.remotes.sweep(never, 0)
-	}
-}
+// Calls describes this node as a caller.
+func (e *Engine) Calls() CallStatus { return e.calls.status() }
 
-// armSweep has the tables looked through from time to time while they hold
-// something.
-func (e *Engine) armSweep() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sweeping == nil && !e.closed.Load() {
-		e.sweeping = e.cfg.Clock.AfterFunc("request.sweep", sweepTime, e.sweep)
-	}
-}
-
-func (e *Engine) sweep() {
-	e.mu.Lock()
-	e.sweeping = nil
-	e.mu.Unlock()
-	if e.closed.Load() {
-		return
-	}
-	routes := e.routes.sweep(e.now(), idleTime)
-	remotes := e.remotes.sweep(e.now(), idleTime)
-	if routes || remotes {
-		e.armSweep()
-	}
-}
-
-// post hands an event to the goroutine that waits for the attempt's request.
-func (e *Engine) post(a *attempt, ev event) {
-	e.cfg.Exec.Wake(overlay.ExecKey{Name: "request.event", N: a.id}, func() { a.call.box.put(ev) })
-}
-
-// mustSeal says whether requests to a cluster are sealed.
-func (e *Engine) mustSeal(keys *security.Cluster) bool {
-	return !keys.Derived() || e.cfg.Seal == SealAlways
-}
+// Drops counts what went no further, by reason; reasons that never occurred
+// are left out.
+func (e *Engine) Drops() map[string]uint64 { return e.drops.ByName() }

@@ -148,9 +148,10 @@ func (l *fakeLink) SendLater(lane overlay.Lane, k wire.Kind, sent func(uint64, e
 				return
 			}
 			s, err := l.Send(lane, k, parts...)
-			over = err != overlay.ErrLaneFull
+			left := err != overlay.ErrLaneFull
+			over = left
 			mu.Unlock()
-			if over {
+			if left {
 				sent(s, err)
 				return
 			}

@@ -19,8 +19,8 @@ import (
 // FuzzFrames has a peer send anything, to a node with a member of an open and
 // one of a sealed cluster: nothing panics, and the sealed one never runs.
 func FuzzFrames(f *testing.F) {
-	open := wire.Request{ID: 1, Member: 1, Incarnation: 7, Body: []byte("x")}
-	sealed := wire.Request{ID: 2, Member: 2, Incarnation: 7, Flags: wire.FlagSealed, Body: make([]byte, 100)}
+	open := wire.Request{ID: 1, Member: 1, Incarnation: 7, Tail: tail([]byte("x"))}
+	sealed := wire.Request{ID: 2, Member: 2, Incarnation: 7, Flags: wire.FlagSealed, Tail: make([]byte, 100)}
 	f.Add(uint8(wire.KindRequest), open.AppendTo(nil))
 	f.Add(uint8(wire.KindRequest), sealed.AppendTo(nil))
 	for p := range patterns.PatternTunnel + 1 {
@@ -28,7 +28,7 @@ func FuzzFrames(f *testing.F) {
 		f.Add(uint8(wire.KindRequest), open.AppendTo(nil))
 		f.Add(uint8(wire.KindRequest), sealed.AppendTo(nil))
 	}
-	f.Add(uint8(wire.KindReply), wire.Reply{ID: 1}.AppendTo(nil))
+	f.Add(uint8(wire.KindReply), encodeReply(wire.Reply{ID: 1}, nil))
 	f.Add(uint8(wire.KindCancel), wire.Cancel{ID: 1}.AppendTo(nil))
 	f.Fuzz(func(t *testing.T, kind uint8, frame []byte) {
 		w := newWireless()
@@ -80,8 +80,7 @@ func TestAFloodOfGarbageLeavesHonestTrafficAlone(t *testing.T) {
 	e := w.engine(t)
 	_, err := e.AddMember(1, "geo", patterns.ServiceOf(echo), patterns.Limits{})
 	require.NoError(t, err)
-	honest := wire.Request{ID: 99, Member: 1, Incarnation: 7, Body: []byte("x")}
-	honest.Headers = []wire.Header{{Key: "k", Value: "v"}}
+	honest := wire.Request{ID: 99, Member: 1, Incarnation: 7, Tail: wire.AppendTail(nil, []wire.Header{{Key: "k", Value: "v"}}, []byte("x"))}
 	honest.Deadline = w.LinkTime(time.Now().Add(time.Minute))
 	whole := honest.AppendTo(nil)
 	for n := range whole[:len(whole)-1] {

@@ -4,24 +4,33 @@
 package request
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"runtime/debug"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
 )
 
-// job is one request at its member, from its arrival to its answer.
+// job is one request at its member, from its arrival to its answer. A push or
+// broadcast that was accepted belongs to its member: no link, no deadline and no
+// lack of workers ends it, only the end of the member.
 type job struct {
 	// Immutable once it is offered to the queue.
 	server  *Server
 	remote  *remote
-	id      uint64           // of the request
-	number  uint64           // of the job, on this node
-	seal                     // of the reply
+	id      uint64 // of the request
+	number  uint64 // of the job, on this node
+	sealed  bool   // and so must its reply be
+	binding security.Binding
 	request patterns.Request // the handler's from the moment it runs
+	forward *Delivery        // if the handler is elsewhere
 
 	ticket ticket // owned by the queue
 	ctx    jobContext
@@ -41,11 +50,163 @@ type result struct {
 	tooLarge bool // the handler's reply can't travel
 }
 
+// keeps says whether a message is the member's own affair once its queue has
+// it: its sender is told at once, and does not wait for the handler.
+func keeps(p patterns.Pattern) bool {
+	return p == patterns.PatternPush || p == patterns.PatternBroadcast
+}
+
+// newJob makes the job of a request. Its remote counts as used until it is done.
+func (s *Server) newJob(in *arrival, r patterns.Request) *job {
+	j := &job{
+		server: s, remote: s.peers.get(in.link.Peer()), id: in.request.ID, number: s.jobs.Add(1),
+		sealed: in.sealed, binding: in.binding, request: r,
+	}
+	keep := keeps(r.Pattern) && s.forward == nil
+	j.ctx = jobContext{clock: s.cfg.Clock, deadline: in.deadline, endless: keep}
+	j.ticket = ticket{job: j, size: in.size, deadline: never, keep: keep}
+	if !in.deadline.IsZero() {
+		j.ticket.deadline = int64(in.deadline.Sub(s.start))
+	}
+	if keep {
+		j.request.Deadline = time.Time{}
+	}
+	j.request.From = j.remote.text
+	if o := in.request.Origin; o != nil {
+		j.request.From = s.textOf(o.Peer)
+	}
+	return j
+}
+
 // keeps is described at the function.
 func (j *job) keeps() bool { return j.ticket.keep }
 
-// run calls the handler.
-func (j *job) run() (r result) {
+// offer has the job run, wait, or be refused; then nothing of it is kept.
+func (j *job) offer(now int64) (kept bool) {
+	s := j.server
+	if !j.keeps() && !j.remote.addJob(j) {
+		s.drops.Inc(dropDuplicate) // the first one is answered
+		s.peers.put(j.remote, now)
+		return false
+	}
+	s.mu.Lock()
+	v, expired := s.queue.offer(now, &j.ticket)
+	if j.keeps() && v <= verdictWait {
+		s.accepted++
+		s.kept[j] = struct{}{}
+	}
+	s.mu.Unlock()
+	s.expire(expired)
+	switch no := v.refusal(); {
+	case no != (refusal{}):
+		s.drops.Inc(no.reason)
+		j.refuse(no.outcome)
+		return false
+	case j.forward != nil:
+		s.forward.Deliver(j.forward)
+	case v == verdictRun:
+		j.begin()
+	case j.keeps():
+		j.acknowledge()
+	}
+	return true
+}
+
+// begin has a worker run the job. If there is none in the whole node, the job
+// is refused, and whoever waited behind it comes next.
+func (j *job) begin() {
+	s := j.server
+	if j.run() {
+		if j.keeps() {
+			j.acknowledge()
+		}
+		return
+	}
+	if j.keeps() { // nobody was told
+		s.mu.Lock()
+		s.accepted--
+		delete(s.kept, j)
+		s.mu.Unlock()
+	}
+	j.turnAway()
+	if next := s.next(s.now()); next != nil {
+		next.start()
+	}
+}
+
+// start is begin for a job that has waited.
+func (j *job) start() {
+	for j != nil && !j.run() {
+		if j.keeps() {
+			j.startLater()
+			return
+		}
+		j.turnAway()
+		j = j.server.next(j.server.now())
+	}
+}
+
+// startLater tries again to have an accepted job run that no worker was free for.
+func (j *job) startLater() {
+	s := j.server
+	s.cfg.Clock.AfterFunc("request.worker", workerPause, func() {
+		if !s.closed.Load() {
+			j.start()
+			return
+		}
+		j.forget()
+		j.lose()
+		if next := s.next(s.now()); next != nil {
+			next.start()
+		}
+	})
+}
+
+// run has a worker run the job, if one is free.
+func (j *job) run() bool {
+	s := j.server
+	return s.cfg.Exec.Go(overlay.ExecKey{Name: "request.serve", N: j.number}, func() { s.work(j) })
+}
+
+// turnAway refuses a job because no worker is free.
+func (j *job) turnAway() {
+	j.server.drops.Inc(dropWorkers)
+	j.refuse(wire.OutcomeOverloaded)
+}
+
+// handle runs the handler and answers. It returns the time when the handler
+// had ended.
+func (j *job) handle() (now int64) {
+	s := j.server
+	began := s.now()
+	switch {
+	case !j.over(began):
+	case j.keeps():
+		j.forget()
+		j.lose()
+		return began
+	default: // since the verdict
+		s.drops.Inc(dropCancelled)
+		j.done(began)
+		return began
+	}
+	r := j.call()
+	s.turns.Take("request.done", j.number)
+	now = s.now()
+	if j.keeps() {
+		j.forget()
+		s.mu.Lock()
+		s.handled++
+		s.mu.Unlock()
+	} else {
+		j.answer(r, now, time.Duration(now-began))
+	}
+	j.done(now)
+	return now
+}
+
+// call calls the handler.
+func (j *job) call() (r result) {
 	defer func() {
 		if p := recover(); p != nil {
 			r = remoteError(patterns.CodePanic, fmt.Sprint(p))
@@ -62,8 +223,108 @@ func (j *job) run() (r result) {
 	default:
 		r = newResult(v.Request(&j.ctx, &j.request))
 		if r.tooLarge {
-			j.server.engine.drops.Inc(dropReplyOver)
+			j.server.drops.Inc(dropReplyOver)
 		}
 		return r
 	}
+}
+
+// answer sends the reply. A handler's goroutine may wait for room: that slows
+// the member down, which is what callers who do not read should see.
+func (j *job) answer(r result, now int64, took time.Duration) {
+	s := j.server
+	s.mu.Lock()
+	s.handled++
+	waiting, running := s.queue.waiting, s.queue.running
+	s.mu.Unlock()
+	head, body := s.encode(j.scratch[:0], j.sealed, &j.binding, r, wire.Reply{
+		ID: j.id, Queue: uint32(waiting), Running: uint32(running - 1), ServiceMicros: micros(took),
+	})
+	j.parts[0], j.parts[1] = head, body
+	if !j.over(now) {
+		lane := replyLane(len(head) + len(body))
+		if _, err := j.remote.link.SendWait(&j.ctx, lane, wire.KindReply, j.parts[:]...); err == nil {
+			return
+		}
+	}
+	s.drops.Inc(dropReplyUnsent)
+}
+
+// replyLane is where a reply of that size travels.
+func replyLane(size int) overlay.Lane {
+	if size > wire.MaxPayload {
+		return overlay.LaneBulk
+	}
+	return overlay.LaneRPC
+}
+
+// acknowledge tells the sender that the member has its message.
+func (j *job) acknowledge() {
+	s := j.server
+	m := wire.Reply{ID: j.id}
+	m.Queue, m.Running = s.load()
+	head, body := s.encode(make([]byte, 0, 64), j.sealed, &j.binding, result{outcome: wire.OutcomeReply}, m)
+	s.answer(j.remote.link, overlay.LaneRPC, j.ctx.deadline, head, body)
+}
+
+// refuse answers a job that no handler has seen, and ends it.
+func (j *job) refuse(o wire.Outcome) {
+	m := wire.Reply{ID: j.id, Outcome: o}
+	m.Queue, m.Running = j.server.load()
+	j.server.answerHead(j.remote.link, m, j.ctx.deadline)
+	j.done(j.server.now())
+}
+
+// giveUp takes a job out of its queue: then it never runs, and giveUp is true.
+// Otherwise whoever works at it is told that nobody waits.
+func (j *job) giveUp() (waited bool) {
+	s := j.server
+	if j.forward == nil {
+		s.mu.Lock()
+		waited = s.queue.withdraw(&j.ticket)
+		s.settleLocked()
+		s.mu.Unlock()
+	}
+	if !waited {
+		j.interrupt()
+	}
+	return waited
+}
+
+// interrupt ends the handler's context, wherever the handler is.
+func (j *job) interrupt() {
+	s := j.server
+	if j.forward != nil {
+		j.ctx.end(context.Canceled)
+		s.forward.Cancel(j.forward)
+		return
+	}
+	s.cfg.Exec.Wake(overlay.ExecKey{Name: "request.cancel", N: j.number}, func() { j.ctx.end(context.Canceled) })
+}
+
+// forget notes that an accepted job is over.
+func (j *job) forget() {
+	j.server.mu.Lock()
+	delete(j.server.kept, j)
+	j.server.mu.Unlock()
+}
+
+// lose ends an accepted job that never runs.
+func (j *job) lose() {
+	j.server.drops.Inc(dropAbandoned)
+	j.done(j.server.now())
+}
+
+// over says whether nobody waits for the job any more.
+func (j *job) over(now int64) bool { return j.ticket.deadline <= now || j.ctx.ended() }
+
+// done ends the job's life.
+func (j *job) done(now int64) {
+	j.ctx.end(context.Canceled)
+	j.remote.removeJob(j)
+	j.server.peers.put(j.remote, now)
+}
+
+func micros(d time.Duration) uint32 {
+	return uint32(min(max(d.Microseconds(), 0), math.MaxUint32))
 }

@@ -131,7 +131,8 @@ func TestTheSameAttemptRunsOnce(t *testing.T) {
 	// This test has a broken peer send a request twice while the first runs.
 	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
 		w.member(host, 1, "geo", takes("x", 10*time.Millisecond), patterns.Limits{})
-		frame := wire.Request{ID: 5, Member: 1, Incarnation: 7}.AppendTo(nil)
+		r := wire.Request{ID: 5, Member: 1, Incarnation: 7, Tail: tail(nil)}
+		frame := r.AppendTo(nil)
 		for range 2 {
 			_, err := caller.link(host.id).Send(0, wire.KindRequest, frame)
 			require.NoError(t, err)

@@ -166,6 +166,9 @@ func (p *plan) doubted(i int) decision {
 	return trying()
 }
 
+// trusted takes in that the member of attempt i is heard again.
+func (p *plan) trusted(i int) { p.trials[i].doubtful = false }
+
 // denied takes in that the budget or the bounds allow no other attempt.
 func (p *plan) denied() decision { return p.settle() }
 

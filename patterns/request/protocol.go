@@ -4,10 +4,12 @@
 package request
 
 import (
+	"math"
 	"time"
-
-	"github.com/arke-mesh/arke/security"
 )
+
+// never is a time, in ns of the engine's clock, that does not come.
+const never = math.MaxInt64
 
 // Times of the request pattern.
 const (
@@ -20,6 +22,11 @@ const (
 	// viewPatience bounds the wait for the view of a cluster to change when
 	// every known member has been tried.
 	viewPatience = 2 * time.Second
+	// A written request that may be repeated is tried elsewhere if its member's
+	// connection broke and has not come back after two round trips, within these
+	// bounds.
+	minPatience = 20 * time.Millisecond
+	maxPatience = 60 * time.Millisecond
 	// Between two looks at the view; doubled from the first to the last.
 	firstPause = 10 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
@@ -63,14 +70,4 @@ const (
 
 	// replayMemory is how many sealed requests a member remembers.
 	replayMemory = 16384
-)
-
-// The body of a sealed request is the sender's incarnation, in clear because
-// the receiver needs it to open the rest, and what security.Cluster.Seal made
-// of the encoded headers and the body. In a sealed reply the incarnation is
-// left out: the caller knows its own. The headers of the frame itself are
-// empty.
-const (
-	sealedHead     = 8
-	sealedOverhead = sealedHead + security.SealOverhead
 )

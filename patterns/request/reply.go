@@ -4,113 +4,125 @@
 package request
 
 import (
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// handleReply takes a reply in, on the goroutine that reads the link.
-func (e *Engine) handleReply(l Link, body []byte) {
-	r, err := wire.DecodeReply(body)
-	if err != nil {
-		e.drops.Inc(dropMalformed)
-		return
-	}
-	foreign := false
-	a := e.pending.takeIf(r.ID, func(a *attempt) bool {
-		if foreign = a.remote.id != l.Peer(); foreign {
-			return false
-		}
-		if b := a.call.bytes; b != nil && !b.take(replySize(&r)) {
-			e.drops.Inc(dropReplyLarge)
-			r = wire.Reply{ID: r.ID, Outcome: wire.OutcomeTooLarge, Queue: r.Queue, Running: r.Running}
-		}
-		a.reply, a.arrived = r, e.now()
-		return true
-	})
-	switch {
-	case foreign:
-		e.drops.Inc(dropReplyForeign)
-	case a != nil:
-		e.post(a, event{what: eventReply, attempt: a})
-	case r.Outcome == wire.OutcomeReply || r.Outcome == wire.OutcomeRemoteError:
-		e.drops.Inc(dropReplyLate)
-	}
-}
-
-// replySize is how many bytes of headers and body a reply has.
-func replySize(r *wire.Reply) int {
-	if r.Flags&wire.FlagSealed != 0 {
-		return max(0, len(r.Body)-sealedSize(nil, nil))
-	}
-	return messageSize(r.Headers, r.Body)
-}
-
 // answered takes in the member's answer. The outcomes table of package
 // patterns is this method and plan.ended.
-func (c *call) answered(a *attempt) decision {
+func (a *attempt) answered() decision {
+	c := a.call
+	if c.cfg.Leaf != nil {
+		return a.answeredByRelay()
+	}
 	switch a.reply.Outcome {
 	case wire.OutcomeReply:
-		return c.accept(a)
+		return a.accept()
 	case wire.OutcomeRemoteError:
-		return c.refused(a)
+		return a.refused()
 	case wire.OutcomeOverloaded:
-		return c.failed(a, failedFull)
+		return a.failed(failedFull)
 	case wire.OutcomeDraining:
-		return c.failed(a, failedLeaving)
+		return a.failed(failedLeaving)
 	case wire.OutcomeNoSuchMember:
-		return c.failed(a, failedGone)
+		return a.failed(failedGone)
 	case wire.OutcomeExpired:
-		return c.failed(a, failedLate)
+		return a.failed(failedLate)
 	case wire.OutcomeUnauthorized:
-		return c.final(a, cluster.OutcomeCancelled, patterns.ErrUnauthorized)
+		return a.final(cluster.OutcomeCancelled, patterns.ErrUnauthorized)
 	case wire.OutcomeTooLarge:
-		return c.final(a, cluster.OutcomeCancelled, patterns.ErrTooLarge)
+		return a.final(cluster.OutcomeCancelled, patterns.ErrTooLarge)
 	}
-	return c.failed(a, failedReply) // cancelled, but not by us
+	return a.failed(failedReply) // cancelled, but not by us
 }
 
 // accept makes a reply the outcome.
-func (c *call) accept(a *attempt) decision {
-	m, ok := c.open(a)
-	if !ok {
-		return c.failed(a, failedReply)
+func (a *attempt) accept() decision {
+	c := a.call
+	tail, ok := a.open()
+	if ok && c.raw {
+		c.answer.Tail = tail
+	} else if ok {
+		var err error
+		c.answer.Message, err = messageOf(tail)
+		ok = err == nil
 	}
-	c.answer = m
-	return c.final(a, cluster.OutcomeOK, nil)
+	if !ok {
+		c.drops.Inc(dropReplyBad)
+		return a.failed(failedReply)
+	}
+	return a.final(cluster.OutcomeOK, nil)
 }
 
 // refused makes a remote error the outcome.
-func (c *call) refused(a *attempt) decision {
-	m, ok := c.open(a)
-	if !ok {
-		return c.failed(a, failedReply)
+func (a *attempt) refused() decision {
+	c := a.call
+	tail, ok := a.open()
+	m, err := messageOf(tail)
+	if !ok || err != nil {
+		c.drops.Inc(dropReplyBad)
+		return a.failed(failedReply)
 	}
-	return c.final(a, cluster.OutcomeRemoteError, &patterns.RemoteError{
+	return a.final(cluster.OutcomeRemoteError, &patterns.RemoteError{
 		Cluster: c.route.name, Code: patterns.Code(a.reply.Code), Message: string(m.Body),
 	})
 }
 
-// final ends the request by what the member of a said.
-func (c *call) final(a *attempt, o cluster.Outcome, err error) decision {
-	c.reply = a
-	c.settle(a, o)
-	return c.end(err)
+// answeredByRelay takes in what the relay says became of a leaf's request.
+func (a *attempt) answeredByRelay() decision {
+	c := a.call
+	from := &cluster.Member{Peer: a.remote.id}
+	if f := a.reply.From; f != nil {
+		c.answer.Attempts = int(f.Attempts)
+		from = &cluster.Member{ID: cluster.MemberID(f.Member), Peer: peer.ID(f.Peer)}
+	}
+	a.member = from
+	switch a.reply.Outcome {
+	case wire.OutcomeReply:
+		return a.accept()
+	case wire.OutcomeDraining: // it was not looked at
+		return a.awaitSession()
+	}
+	m, err := messageOf(a.reply.Tail)
+	if err != nil {
+		c.drops.Inc(dropReplyBad)
+	}
+	return a.final(cluster.OutcomeCancelled, patterns.Failure{
+		Outcome: a.reply.Outcome, MaybeRan: a.maybeRan || a.reply.Flags&wire.FlagMaybeRan != 0,
+		Code: a.reply.Code, Text: string(m.Body),
+	}.Err(c.route.name))
 }
 
-// open returns what a reply says. Of a sealed request only a sealed reply
-// counts: anything else is not from who was asked.
-func (c *call) open(a *attempt) (patterns.Message, bool) {
-	r := a.reply
-	if !c.route.seal {
-		return patterns.Message{Headers: wire.ConvertHeaders[patterns.Header](r.Headers), Body: r.Body}, r.Flags&wire.FlagSealed == 0
+// final ends the request by what the member of a said.
+func (a *attempt) final(o cluster.Outcome, err error) decision {
+	c := a.call
+	c.reply = a
+	c.answer.Member, c.answer.Session = a.member, a.session
+	c.answer.Queue, c.answer.Running = int(a.reply.Queue), int(a.reply.Running)
+	c.answer.Service = time.Duration(a.reply.ServiceMicros) * time.Microsecond
+	a.settle(o)
+	a.reply.Tail = nil // somebody else has it now
+	return ending(err)
+}
+
+// open returns the headers and the body of a reply. Of a sealed request only a
+// sealed reply counts: anything else is not from who was asked.
+func (a *attempt) open() (tail []byte, ok bool) {
+	c := a.call
+	sealed := a.reply.Flags&wire.FlagSealed != 0
+	if sealed != c.route.seal {
+		return nil, false
 	}
-	b := c.engine.binding(a)
+	if !sealed {
+		return a.reply.Tail, true
+	}
+	b := a.binding()
 	b.Reply = true
-	headers, body, err := openMessage(c.route.keys, b, r.Body)
-	if err != nil || len(r.Headers) > 0 {
-		c.engine.drops.Inc(dropReplyBad)
-		return patterns.Message{}, false
-	}
-	return patterns.Message{Headers: wire.ConvertHeaders[patterns.Header](headers), Body: body}, true
+	tail, err := c.route.keys.Open(b, a.reply.Tail)
+	return tail, err == nil
 }

@@ -71,14 +71,14 @@ func TestRequestBringsHeadersAndBodyThereAndBack(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 			return patterns.Message{Headers: patterns.Headers{{Key: "b", Value: "2"}}, Body: []byte("yes")}, nil
 		}), patterns.Limits{})
-		var how patterns.Outcome
+		var how patterns.RequestReport
 		asked := patterns.Message{Headers: patterns.Headers{{Key: "a", Value: "1"}}, Body: []byte("where?")}
 		begin := time.Now()
 		reply, err := do(caller, asked, patterns.Report(&how))
 		require.NoError(t, err)
 		require.Equal(t, patterns.Message{Headers: patterns.Headers{{Key: "b", Value: "2"}}, Body: []byte("yes")}, reply)
 		require.Equal(t, 22*time.Millisecond, time.Since(begin), "two ways and the handler")
-		require.Equal(t, patterns.Outcome{Member: "0000000000000009", Attempts: 1}, how)
+		require.Equal(t, patterns.RequestReport{Member: "0000000000000009", Attempts: 1}, how)
 		require.Equal(t, "geo", seen.Cluster)
 		require.Equal(t, caller.id.String(), seen.From)
 		require.True(t, seen.Deadline.Equal(begin.Add(request.DefaultTimeout)))
@@ -332,7 +332,8 @@ func TestLargeMessagesLeaveOnTheBulkLane(t *testing.T) {
 	// This test checks the border between the lanes, in both directions.
 	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
 		w.member(host, 9, "geo", echo, patterns.Limits{})
-		head := wire.Request{}.HeadSize()
+		none := wire.Request{Tail: tail(nil)}
+		head := len(none.AppendTo(nil))
 		for _, size := range []int{0, wire.MaxPayload - head, wire.MaxPayload - head + 1, 1 << 20} {
 			reply, err := do(caller, patterns.Message{Body: make([]byte, size)})
 			require.NoError(t, err)

@@ -6,6 +6,7 @@ package request
 import (
 	"sync"
 
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -38,23 +39,15 @@ func (r *route) allowRetry(now int64) bool {
 	return r.budget.retry(now)
 }
 
-// route returns the route to a cluster; putRoute it afterwards.
-func (e *Engine) route(name string) *route {
-	r, created := e.routes.get(name, func() *route {
-		keys := e.cfg.Keys(name)
-		return &route{
-			name: name, watch: e.cfg.Directory.Watch(name), keys: keys, seal: e.mustSeal(keys),
-		}
-	})
-	if created {
-		e.armSweep()
+// block is what a leaf tells its relay of whom to ask.
+func (r *route) block(q *question) *wire.Route {
+	m := &wire.Route{Policy: uint8(q.policy.Policy), StickyKey: q.policy.StickyKey, Cluster: r.name}
+	if q.wait {
+		m.Options |= wire.RouteWait
 	}
-	return r
-}
-
-func (e *Engine) putRoute(r *route, now int64) {
-	e.routes.put(r, now)
-	if e.closed.Load() {
-		e.routes.sweep(never, 0) // the last one to leave puts the light out
+	if l := q.limits; l != nil {
+		m.Options |= wire.RouteLimits
+		m.MaxReplies, m.MaxBytes = uint32(l.MaxReplies), uint64(l.MaxBytes)
 	}
+	return m
 }

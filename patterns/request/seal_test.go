@@ -186,7 +186,7 @@ func TestOnlyASealedReplyIsBelieved(t *testing.T) {
 	// interrupted, because the handler has run.
 	for name, spoil := range map[string]func([]byte) []byte{
 		"changed":  func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
-		"in clear": func(b []byte) []byte { return wire.Reply{ID: b64(b), Body: []byte("lie")}.AppendTo(nil) },
+		"in clear": func(b []byte) []byte { return encodeReply(wire.Reply{ID: b64(b)}, []byte("lie")) },
 		"another's": func(b []byte) []byte {
 			b[7]++ // of the request before, under this one's id
 			return b

@@ -4,8 +4,10 @@
 package request
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"go.uber.org/zap"
@@ -20,14 +22,17 @@ import (
 // Server is one local member: the shell around its queue. All methods may be
 // called concurrently.
 type Server struct {
+	*members
+
 	// Immutable.
-	engine  *Engine
 	id      cluster.MemberID
 	name    string
 	service patterns.Service
+	forward Forwarder // has the requests in place of service; nil = nobody
+	serves  Serves
 	limits  patterns.Limits
-	keys    *security.Cluster
-	seal    bool // what is not sealed is refused
+	keys    *security.Cluster // nil at a leaf
+	seal    bool              // what is not sealed is refused
 	log     *zap.Logger
 
 	mu      sync.Mutex
@@ -40,14 +45,39 @@ type Server struct {
 	accepted uint64
 
 	// Lifecycle.
-	idle   chan struct{} // closed when it has drained, and is no member any more
-	closed bool          // guarded by mu; idle is being closed
+	idle    chan struct{} // closed when it has drained, and is no member any more
+	drained bool          // guarded by mu; idle is being closed
 }
 
 // AddMember serves member id of the cluster with v, until Drain or
 // Engine.Close. Callers do not know of it yet: registering it is up to the
 // caller of AddMember. The id must be random and not 0.
 func (e *Engine) AddMember(id cluster.MemberID, name string, v patterns.Service, l patterns.Limits) (*Server, error) {
+	s, err := e.members.newServer(id, name, l)
+	if err != nil {
+		return nil, err
+	}
+	s.service, s.serves = v, e.members.servesOf(v)
+	return s, e.members.add(s)
+}
+
+// servesOf returns the patterns that a service implements.
+func (m *members) servesOf(v patterns.Service) (s Serves) {
+	for p, ok := range [...]bool{
+		patterns.PatternRequest:   v.Request != nil,
+		patterns.PatternSurvey:    v.Request != nil,
+		patterns.PatternPush:      v.Push != nil,
+		patterns.PatternBroadcast: v.Broadcast != nil,
+		patterns.PatternTunnel:    v.Tunnel != nil && m.cfg.Acceptor != nil,
+	} {
+		if ok {
+			s |= 1 << p
+		}
+	}
+	return s
+}
+
+func (m *members) newServer(id cluster.MemberID, name string, l patterns.Limits) (*Server, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
@@ -55,29 +85,15 @@ func (e *Engine) AddMember(id cluster.MemberID, name string, v patterns.Service,
 	if err := checkLimits(l); err != nil {
 		return nil, err
 	}
-	keys := e.cfg.Keys(name)
 	s := &Server{
-		engine:  e,
-		id:      id,
-		name:    name,
-		service: v,
-		limits:  l,
-		keys:    keys,
-		seal:    e.mustSeal(keys),
-		log:     e.log.With(zap.String("cluster", name), zap.Stringer("member", id)),
-		queue:   queue{limits: l},
-		kept:    make(map[*job]struct{}),
-		idle:    make(chan struct{}),
+		members: m, id: id, name: name, limits: l, queue: queue{limits: l},
+		log:  m.env.log.With(zap.String("cluster", name), zap.Stringer("member", id)),
+		kept: make(map[*job]struct{}),
+		idle: make(chan struct{}),
 	}
-	if e.closed.Load() || e.draining.Load() {
-		return nil, patterns.ErrClosed
-	}
-	if !e.members.add(s) {
-		return nil, cluster.ErrDuplicate
-	}
-	if e.closed.Load() { // since; Close may have missed it
-		s.abandon()
-		return nil, patterns.ErrClosed
+	if m.cfg.Leaf == nil {
+		s.keys = m.cfg.Keys(name)
+		s.seal = m.mustSeal(s.keys)
 	}
 	return s, nil
 }
@@ -98,13 +114,13 @@ func (s *Server) ID() cluster.MemberID { return s.id }
 // Name is the cluster's.
 func (s *Server) Name() string { return s.name }
 
-// Service is what the member does.
+// Service is what the member does; zero where requests are forwarded.
 func (s *Server) Service() patterns.Service { return s.service }
 
 // Limits are the member's, with defaults filled in.
 func (s *Server) Limits() patterns.Limits { return s.limits }
 
-// Keys are the cluster's.
+// Keys are the cluster's; nil at a leaf.
 func (s *Server) Keys() *security.Cluster { return s.keys }
 
 // Drain refuses new requests, finishes those that were accepted, and removes
@@ -126,7 +142,7 @@ func (s *Server) Drain(ctx context.Context) error {
 
 // drain refuses new requests.
 func (s *Server) drain() {
-	s.engine.lastLeave.Store(max(s.engine.now(), 1))
+	s.lastLeave.Store(max(s.now(), 1))
 	s.mu.Lock()
 	s.queue.drain()
 	s.settleLocked()
@@ -137,35 +153,117 @@ func (s *Server) drain() {
 func (s *Server) abandon() {
 	s.mu.Lock()
 	s.queue.drain()
-	out := s.queue.abandon()
+	var out []*ticket
+	if s.forward == nil { // else they are not here
+		out = s.queue.abandon()
+	}
 	running := s.loseLocked(out)
 	s.settleLocked()
 	s.mu.Unlock()
 	for _, t := range out {
 		if t.keep {
-			s.lose(t.job)
+			t.job.lose()
 			continue
 		}
-		s.engine.drops.Inc(dropDraining)
-		s.refuse(t.job, wire.OutcomeDraining)
+		s.drops.Inc(dropDraining)
+		t.job.refuse(wire.OutcomeDraining)
 	}
-	s.engine.giveUp(s)
+	s.giveUp(s)
 	for _, j := range running {
-		s.engine.interrupt(j)
+		j.interrupt()
 	}
+}
+
+// loseLocked forgets the accepted jobs among those that were taken out of the
+// queue, and returns the others, in their order: they run.
+func (s *Server) loseLocked(out []*ticket) []*job {
+	for _, t := range out {
+		delete(s.kept, t.job)
+	}
+	running := make([]*job, 0, len(s.kept))
+	for j := range s.kept {
+		running = append(running, j)
+	}
+	slices.SortFunc(running, func(a, b *job) int { return cmp.Compare(a.number, b.number) })
+	return running
 }
 
 // settleLocked removes the member when it drains and nothing is left, and tells
 // who waits for that.
 func (s *Server) settleLocked() {
-	if s.closed || !s.queue.draining || !s.queue.idle() {
+	if s.drained || !s.queue.draining || !s.queue.idle() {
 		return
 	}
-	s.closed = true
-	s.engine.cfg.Exec.Wake(overlay.ExecKey{Name: "request.idle", N: uint64(s.id)}, func() {
-		s.engine.members.remove(s)
+	s.drained = true
+	s.cfg.Exec.Wake(overlay.ExecKey{Name: "request.idle", N: uint64(s.id)}, func() {
+		s.remove(s)
 		close(s.idle)
 	})
+}
+
+// work runs the job, and then those that have waited for it to end.
+func (s *Server) work(j *job) {
+	for j != nil {
+		j = s.next(j.handle())
+	}
+}
+
+// next ends a running job's turn and returns who runs in its place.
+func (s *Server) next(now int64) *job {
+	s.mu.Lock()
+	t, expired := s.queue.finish(now)
+	s.settleLocked()
+	s.mu.Unlock()
+	s.expire(expired)
+	if t == nil {
+		return nil
+	}
+	return t.job
+}
+
+// expire answers those who have waited until their deadline.
+func (s *Server) expire(out []*ticket) {
+	for _, t := range out {
+		s.drops.Inc(dropExpired)
+		t.job.refuse(wire.OutcomeExpired)
+	}
+}
+
+// load is what a reply says of the queue.
+func (s *Server) load() (waiting, running uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return uint32(s.queue.waiting), uint32(s.queue.running)
+}
+
+// tell sends a result for which no handler has to run, or to have run, from the
+// goroutine that reads the link. What a tunnel is answered goes before what the
+// tunnel sends.
+func (s *Server) tell(in *arrival, r result) {
+	m := wire.Reply{ID: in.request.ID}
+	m.Queue, m.Running = s.load()
+	lane := overlay.LaneRPC
+	if patterns.Pattern(in.request.Pattern) == patterns.PatternTunnel {
+		lane = overlay.LaneBulk
+	}
+	head, body := s.encode(make([]byte, 0, 64), in.sealed, &in.binding, r, m)
+	s.answer(in.link, lane, in.deadline, head, body)
+}
+
+// encode lays a reply out in two parts, the first one behind dst.
+func (s *Server) encode(dst []byte, sealed bool, b *security.Binding, r result, m wire.Reply) (head, body []byte) {
+	m.Outcome, m.Code = r.outcome, uint32(r.code)
+	headers := wire.ConvertHeaders[wire.Header](r.message.Headers)
+	body = r.message.Body
+	if r.text != "" {
+		body = []byte(r.text)
+	}
+	if sealed && (r.outcome == wire.OutcomeReply || r.outcome == wire.OutcomeRemoteError) {
+		m.Flags |= wire.FlagSealed
+		room := make([]byte, 0, security.SealOverhead+wire.HeadersSize(headers)+len(body))
+		return m.AppendHead(dst), sealMessage(s.keys, s.random, *b, room, headers, body)
+	}
+	return wire.AppendHeaders(m.AppendHead(dst), headers), body
 }
 
 // status describes the member.

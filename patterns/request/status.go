@@ -21,22 +21,3 @@ type CallStatus struct {
 	Sent    uint64 `json:"sent"`    // attempts
 	Retried uint64 `json:"retried"` // of these, not the first of their request
 }
-
-// Status describes the local members, by cluster, then id.
-func (e *Engine) Status() []MemberStatus {
-	servers := e.members.all()
-	out := make([]MemberStatus, 0, len(servers))
-	for _, s := range servers {
-		out = append(out, s.status())
-	}
-	return out
-}
-
-// Calls describes this node as a caller.
-func (e *Engine) Calls() CallStatus {
-	return CallStatus{Pending: e.pending.size(), Sent: e.sent.Load(), Retried: e.retried.Load()}
-}
-
-// Drops counts what went no further, by reason; reasons that never occurred
-// are left out.
-func (e *Engine) Drops() map[string]uint64 { return e.drops.ByName() }

@@ -36,7 +36,7 @@ type Engine struct {
 	numbers  atomic.Uint64 // of all tunnels: the last one
 	handlers atomic.Int64  // that run
 	frames   frames
-	turns    turn.Turns
+	turns    *turn.Turns
 	drops    drop.Counts[dropReason]
 	budget   *credit.Budget
 	table    table
@@ -59,7 +59,7 @@ func New(cfg Config) (*Engine, error) {
 	cfg.Logger = cfg.Logger.Named("tunnel")
 	e := &Engine{
 		cfg: cfg, start: cfg.Clock.Now(),
-		budget: credit.NewBudget(cfg.BufferBytes), drops: drop.New(dropReasons), table: newTable(),
+		budget: credit.NewBudget(cfg.BufferBytes), drops: drop.New(dropReasons), table: newTable(), turns: turn.Of(cfg.Exec),
 	}
 	if cfg.Keys != nil {
 		e.random = cfg.Rand.Stream("tunnel.seal")

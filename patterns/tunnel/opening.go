@@ -13,7 +13,6 @@ import (
 	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/internal/turn"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/security"
 )
@@ -51,7 +50,7 @@ type earlyFrame struct {
 // request; ErrTooMany is returned when this node has as many tunnels as
 // Config.MaxOpen or Config.BufferBytes allow.
 func (e *Engine) Open(ctx context.Context, cluster string, first patterns.Message, o patterns.RequestOptions) (patterns.Tunnel, error) {
-	e.turns.Take(e.cfg.Exec, "tunnel.open", turn.Fingerprint(cluster, first.Body))
+	e.turns.Call("tunnel.open", cluster, first.Body, 0)
 	opening, err := e.begin(cluster, e.budget)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ type port struct {
 func (p *port) base() *port { return p }
 
 // turn is the turn of a goroutine that calls a method of the tunnel.
-func (p *port) turn(name string) { p.engine.turns.Take(p.engine.cfg.Exec, name, p.number) }
+func (p *port) turn(name string) { p.engine.turns.Take(name, p.number) }
 
 func (p *port) wake(name string, f func()) { p.engine.wake(name, p.number, f) }
 

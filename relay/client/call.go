@@ -39,8 +39,8 @@ func (c *Client) Request(ctx context.Context, cluster string, m patterns.Message
 // its answer.
 func (c *Client) askOne(ctx context.Context, answer session.Kind, cluster string, m patterns.Message, opts []patterns.RequestOption, as func(session.Request) session.Frame) (session.Frame, error) {
 	o := patterns.CollectOptions(opts)
-	if o.Outcome != nil {
-		*o.Outcome = patterns.Outcome{}
+	if o.Report != nil {
+		*o.Report = patterns.RequestReport{}
 	}
 	headers, err := c.checked(cluster, m)
 	if err != nil {
@@ -61,23 +61,23 @@ func (c *Client) askOne(ctx context.Context, answer session.Kind, cluster string
 			Body:          body,
 		})
 	})
-	if o.Outcome != nil {
-		*o.Outcome = attempts(f)
+	if o.Report != nil {
+		*o.Report = attempts(f)
 	}
 	return f, err
 }
 
 // attempts returns what an answer says of how it came about.
-func attempts(f session.Frame) patterns.Outcome {
+func attempts(f session.Frame) patterns.RequestReport {
 	switch f := f.(type) {
 	case *session.Reply:
-		return patterns.Outcome{Member: f.Member, Attempts: int(f.Attempts)}
+		return patterns.RequestReport{Member: f.Member, Attempts: int(f.Attempts)}
 	case *session.TunnelReply:
-		return patterns.Outcome{Member: f.Member, Attempts: int(f.Attempts)}
+		return patterns.RequestReport{Member: f.Member, Attempts: int(f.Attempts)}
 	case *openedTunnel:
-		return patterns.Outcome{Member: f.Member, Attempts: int(f.Attempts)}
+		return patterns.RequestReport{Member: f.Member, Attempts: int(f.Attempts)}
 	}
-	return patterns.Outcome{}
+	return patterns.RequestReport{}
 }
 
 // checked returns the headers as they travel, or why the message can't.

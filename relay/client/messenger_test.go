@@ -137,7 +137,7 @@ func TestARequestArrivesAsItWasSent(t *testing.T) {
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	began := time.Now()
-	var outcome patterns.Outcome
+	var outcome patterns.RequestReport
 	_, err := caller.Request(ctx, "geo", patterns.Message{Headers: patterns.Headers{{Key: "k", Value: "v"}}, Body: []byte("hi")},
 		patterns.Report(&outcome))
 	require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestARequestArrivesAsItWasSent(t *testing.T) {
 	require.WithinRange(t, r.Deadline, deadline.Add(-time.Millisecond), deadline.Add(time.Since(began)))
 	require.Equal(t, patterns.Headers{{Key: "k", Value: "v"}}, r.Headers)
 	require.Equal(t, "hi", string(r.Body))
-	require.Equal(t, patterns.Outcome{Member: reg.Member(), Attempts: 1}, outcome)
+	require.Equal(t, patterns.RequestReport{Member: reg.Member(), Attempts: 1}, outcome)
 }
 
 // This test checks messages up to the limit, and one byte beyond each.

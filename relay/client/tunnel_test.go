@@ -76,11 +76,11 @@ func TestATunnelCarriesWholeMessages(t *testing.T) {
 		}()
 		return err
 	}, patterns.Limits{})
-	var how patterns.Outcome
+	var how patterns.RequestReport
 	first := patterns.Message{Headers: patterns.Headers{{Key: "k", Value: "v"}}, Body: []byte("hi")}
 	tn, err := caller.OpenTunnel(t.Context(), "chat", first, patterns.Report(&how))
 	require.NoError(t, err)
-	require.Equal(t, patterns.Outcome{Member: r.Member(), Attempts: 1}, how)
+	require.Equal(t, patterns.RequestReport{Member: r.Member(), Attempts: 1}, how)
 	require.Equal(t, patterns.TunnelInfo{Cluster: "chat", Member: r.Member(), Peer: "peer"}, tn.Info())
 	require.Equal(t, patterns.TunnelInfo{Cluster: "chat", Member: r.Member(), Peer: "peer", Open: first}, <-infos)
 

@@ -42,7 +42,7 @@ func (p *player) send(l *life, r history.Request, w scenario.Work) {
 
 // one sends what goes to one member.
 func (p *player) one(ctx context.Context, l *life, r *history.Request, sent []byte) (err error) {
-	var how patterns.Outcome
+	var how patterns.RequestReport
 	options := []patterns.RequestOption{patterns.Report(&how)}
 	if r.Idempotent {
 		options = append(options, patterns.Idempotent())

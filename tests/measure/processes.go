@@ -100,7 +100,7 @@ func (a *affected) reset() {
 	a.since, a.last = time.Now(), time.Time{}
 }
 
-func (a *affected) note(how patterns.Outcome, err error) {
+func (a *affected) note(how patterns.RequestReport, err error) {
 	if err == nil && how.Attempts <= 1 {
 		return
 	}
@@ -126,7 +126,7 @@ func (a *affected) asks(c *client.Client) func(n int) error {
 	return func(int) error {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		var how patterns.Outcome
+		var how patterns.RequestReport
 		_, err := c.Request(ctx, "work", patterns.Message{}, patterns.Idempotent(), patterns.Report(&how))
 		a.note(how, err)
 		return err

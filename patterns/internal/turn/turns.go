@@ -10,37 +10,50 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 )
 
-// Turns hands out turns. It keeps them for reuse, because one is taken for each
-// message. The zero value is ready; methods may be called concurrently.
-type Turns struct{ pool sync.Pool }
+// Orderer is what an Exec is that decides in which order goroutines of user code
+// go on: the simulator's.
+type Orderer interface {
+	overlay.Exec
+	// OrdersUserCode does nothing.
+	OrdersUserCode()
+}
 
-// one is where a goroutine waits.
-type one struct {
-	wg   sync.WaitGroup
-	done func() // wg.Done
+// Turns hands out turns. Those of nil, which all have in production, are taken at
+// once. Methods may be called concurrently.
+type Turns struct{ exec overlay.Exec }
+
+// Of returns the turns of an Exec: nil unless it is an Orderer.
+func Of(x overlay.Exec) *Turns {
+	if _, ok := x.(Orderer); !ok {
+		return nil
+	}
+	return &Turns{x}
 }
 
 // Take returns in a step of its own, in the order of the key.
-func (p *Turns) Take(x overlay.Exec, name string, n uint64) {
-	t, ok := p.pool.Get().(*one)
-	if !ok {
-		t = &one{}
-		t.done = t.wg.Done
+func (t *Turns) Take(name string, n uint64) {
+	if t == nil {
+		return
 	}
-	t.wg.Add(1)
-	x.Wake(overlay.ExecKey{Name: name, N: n}, t.done)
-	t.wg.Wait()
-	p.pool.Put(t)
+	var wg sync.WaitGroup
+	wg.Add(1)
+	t.exec.Wake(overlay.ExecKey{Name: name, N: n}, wg.Done)
+	wg.Wait()
 }
 
-// Fingerprint tells calls apart that have no number yet: by their name, their
-// body and what more there is. Those that it can't tell apart may as well change
-// places.
-func Fingerprint(name string, body []byte, more ...byte) uint64 {
+// Call is Take for a call that has no number yet: what it is told apart by are
+// its subject, its body and what more there is. Those that are alike may as well
+// change places.
+func (t *Turns) Call(name, subject string, body []byte, more uint64) {
+	if t != nil {
+		t.Take(name, fingerprint(subject, body)^more)
+	}
+}
+
+func fingerprint(subject string, body []byte) uint64 {
 	h := fnv.New64a()
-	h.Write([]byte(name))
+	h.Write([]byte(subject))
 	h.Write([]byte{byte(len(body)), byte(len(body) >> 8), byte(len(body) >> 16)})
-	h.Write(more)
 	h.Write(body[:min(len(body), 64)])
 	return h.Sum64()
 }

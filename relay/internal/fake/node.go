@@ -138,8 +138,8 @@ func (n *Node) attempt(ctx context.Context, cluster string, o patterns.RequestOp
 			return err
 		}
 		tried = append(tried, m)
-		if o.Outcome != nil {
-			*o.Outcome = patterns.Outcome{Member: m.id, Attempts: len(tried)}
+		if o.Report != nil {
+			*o.Report = patterns.RequestReport{Member: m.id, Attempts: len(tried)}
 		}
 		again, err = ask(ctx, m)
 	}

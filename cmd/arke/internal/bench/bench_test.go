@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/bench"
-	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -62,7 +61,7 @@ func TestEveryOutcomeIsCountedByName(t *testing.T) {
 	for key, want := range map[string]float64{
 		"sent": 80, "ok": 40, "unsent": 0,
 		"overloaded": 10, "deadline": 10, "remote_error": 10, "interrupted": 10,
-		"no_member": 0, "unreachable": 0, "unauthorized": 0, "too_large": 0, "cancelled": 0, "closed": 0, "other": 0,
+		"no_members": 0, "unreachable": 0, "unauthorized": 0, "too_large": 0, "cancelled": 0, "closed": 0, "other": 0,
 	} {
 		require.Equal(t, want, got[key], key)
 	}
@@ -93,7 +92,7 @@ func TestWhatCouldNotBeginIsReported(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, result.Sent)
 	require.Equal(t, 48, result.Unsent)
-	require.Equal(t, outcome.Unreachable, result.Commonest())
+	require.Equal(t, patterns.OutcomeUnreachable, result.Commonest())
 }
 
 func TestRequestsBeginAtTheRate(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
+	"github.com/arke-mesh/arke/patterns"
 )
 
 // slowest is the longest latency the histogram tells apart; longer ones count
@@ -22,7 +22,7 @@ type recorder struct {
 	mu sync.Mutex
 	// Guarded by mu.
 	begun    int
-	outcomes [outcome.Count]int
+	outcomes [patterns.OutcomeCount]int
 	members  map[string]int
 	latency  *hdrhistogram.Histogram // µs, of replies
 }
@@ -41,11 +41,11 @@ func (r *recorder) begin() {
 }
 
 func (r *recorder) end(member string, err error, latency time.Duration) {
-	o := outcome.Of(err)
+	o := patterns.OutcomeOf(err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outcomes[o]++
-	if o != outcome.Reply {
+	if o != patterns.OutcomeReply {
 		return
 	}
 	if member != "" {

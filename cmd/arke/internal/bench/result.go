@@ -13,7 +13,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
+	"github.com/arke-mesh/arke/patterns"
 )
 
 // Result is what a run found.
@@ -21,7 +21,7 @@ type Result struct {
 	Sent     int  // requests that began
 	Unsent   int  // requests whose turn never came
 	Stopped  bool // the run was ended early
-	Outcomes [outcome.Count]int
+	Outcomes [patterns.OutcomeCount]int
 	Members  map[string]int // replies of each member
 	Elapsed  time.Duration
 	Latency  Latency // of replies, from the intended start
@@ -64,7 +64,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		OK           int     `json:"ok"`
 		Unsent       int     `json:"unsent"`
 		RemoteError  int     `json:"remote_error"`
-		NoMember     int     `json:"no_member"`
+		NoMembers    int     `json:"no_members"`
 		Overloaded   int     `json:"overloaded"`
 		Unreachable  int     `json:"unreachable"`
 		Deadline     int     `json:"deadline"`
@@ -81,17 +81,18 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		Members map[string]float64 `json:"members"`
 	}{
 		r.Sent, r.OK(), r.Unsent,
-		r.Outcomes[outcome.RemoteError], r.Outcomes[outcome.NoMember], r.Outcomes[outcome.Overloaded],
-		r.Outcomes[outcome.Unreachable], r.Outcomes[outcome.Deadline], r.Outcomes[outcome.Interrupted],
-		r.Outcomes[outcome.Unauthorized], r.Outcomes[outcome.TooLarge], r.Outcomes[outcome.Cancelled],
-		r.Outcomes[outcome.Closed], r.Outcomes[outcome.TooMany], r.Outcomes[outcome.Other],
+		r.Outcomes[patterns.OutcomeRemoteError], r.Outcomes[patterns.OutcomeNoMembers], r.Outcomes[patterns.OutcomeOverloaded],
+		r.Outcomes[patterns.OutcomeUnreachable], r.Outcomes[patterns.OutcomeDeadline], r.Outcomes[patterns.OutcomeInterrupted],
+		r.Outcomes[patterns.OutcomeUnauthorized], r.Outcomes[patterns.OutcomeTooLarge], r.Outcomes[patterns.OutcomeCancelled],
+		r.Outcomes[patterns.OutcomeClosed], r.Outcomes[patterns.OutcomeTooMany],
+		r.Outcomes[patterns.OutcomeOther] + r.Outcomes[patterns.OutcomeTopic] + r.Outcomes[patterns.OutcomeWouldBlock],
 		r.Elapsed.Seconds(), r.PerSecond(), r.Latency, r.Shares(),
 	}
 	return json.Marshal(object)
 }
 
 // OK returns the number of replies.
-func (r Result) OK() int { return r.Outcomes[outcome.Reply] }
+func (r Result) OK() int { return r.Outcomes[patterns.OutcomeReply] }
 
 // PerSecond returns the rate of replies.
 func (r Result) PerSecond() float64 {
@@ -111,11 +112,11 @@ func (r Result) Shares() map[string]float64 {
 }
 
 // Commonest returns the most frequent outcome; a reply if there was none.
-func (r Result) Commonest() outcome.Outcome {
-	best := outcome.Reply
+func (r Result) Commonest() patterns.Outcome {
+	best := patterns.OutcomeReply
 	for o, n := range r.Outcomes {
 		if n > r.Outcomes[best] {
-			best = outcome.Outcome(o)
+			best = patterns.Outcome(o)
 		}
 	}
 	return best
@@ -134,8 +135,8 @@ func (r Result) Write(w io.Writer) error {
 		fmt.Fprintf(t, "unsent\t%d: %s\n", r.Unsent, why)
 	}
 	for o, n := range r.Outcomes {
-		if n > 0 && outcome.Outcome(o) != outcome.Reply {
-			fmt.Fprintf(t, "%s\t%d\n", outcome.Outcome(o), n)
+		if n > 0 && patterns.Outcome(o) != patterns.OutcomeReply {
+			fmt.Fprintf(t, "%s\t%d\n", patterns.Outcome(o), n)
 		}
 	}
 	if r.OK() > 0 {

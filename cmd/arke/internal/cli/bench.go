@@ -145,7 +145,7 @@ func fruitless(result bench.Result, hopeless string) error {
 	}
 	commonest := result.Commonest()
 	return told(&statusError{
-		code: max(commonest.ExitCode(), 1),
+		code: max(patterns.ExitStatus(commonest), 1),
 		text: fmt.Sprintf("%s; the commonest outcome was %s", hopeless, commonest),
 	})
 }
@@ -158,7 +158,7 @@ func (a App) runBenchRequest(ctx context.Context, at *attachment, cluster string
 	defer c.Close()
 	body := flags.body()
 	result, err := a.measure(ctx, flags, func(ctx context.Context, _ int, _ time.Time) (string, error) {
-		var how patterns.Outcome
+		var how patterns.RequestReport
 		opts := []patterns.RequestOption{patterns.Report(&how)}
 		if flags.idempotent {
 			opts = append(opts, patterns.Idempotent())

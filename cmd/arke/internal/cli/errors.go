@@ -13,7 +13,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
 )
@@ -96,22 +95,22 @@ func exitCode(err error) int {
 	case errors.As(err, &usage):
 		return 1
 	}
-	return max(outcomeOf(err).ExitCode(), 1)
+	return max(patterns.ExitStatus(outcomeOf(err)), 1)
 }
 
 // outcomeOf returns the outcome that err stands for, also where no relay could
 // be asked.
-func outcomeOf(err error) outcome.Outcome {
+func outcomeOf(err error) patterns.Outcome {
 	var attach *attachError
 	switch {
 	case errors.Is(err, patterns.ErrUnauthorized):
-		return outcome.Unauthorized
+		return patterns.OutcomeUnauthorized
 	case errors.Is(err, patterns.ErrTooMany):
-		return outcome.TooMany
+		return patterns.OutcomeTooMany
 	case errors.As(err, &attach):
-		return outcome.Unreachable
+		return patterns.OutcomeUnreachable
 	}
-	return outcome.Of(err)
+	return patterns.OutcomeOf(err)
 }
 
 // printable returns text without what would command a terminal: it may come
@@ -150,46 +149,46 @@ func explain(err error) string {
 func explainCall(e *clusterError) string {
 	var remote *patterns.RemoteError
 	var deadline *patterns.DeadlineError
-	switch outcome.Of(e.err) {
-	case outcome.RemoteError:
+	switch patterns.OutcomeOf(e.err) {
+	case patterns.OutcomeRemoteError:
 		if !errors.As(e.err, &remote) {
 			return e.err.Error()
 		}
 		return fmt.Sprintf("%s refused (code %d): %s", e.cluster, remote.Code, remote.Message)
-	case outcome.NoMember:
+	case patterns.OutcomeNoMembers:
 		said := fmt.Sprintf("nobody serves %s: start a member with 'arke serve %s'", e.cluster, e.cluster)
 		if e.one {
 			said += ", or wait for one with --wait"
 		}
 		return said
-	case outcome.Overloaded:
+	case patterns.OutcomeOverloaded:
 		return fmt.Sprintf("all members of %s are busy, no handler ran: try again later, or start more members", e.cluster)
-	case outcome.Unreachable:
+	case patterns.OutcomeUnreachable:
 		if errors.Is(e.err, client.ErrNoRelay) {
 			return fmt.Sprintf("the relay has gone, %s was not asked: start it again with 'arke relay'", e.cluster)
 		}
 		return fmt.Sprintf("no member of %s could be reached, no handler ran: look at the links with 'arke status'", e.cluster)
-	case outcome.Interrupted:
+	case patterns.OutcomeInterrupted:
 		said := fmt.Sprintf("the link to a member of %s was lost before the reply, its handler may have run: ask again if that does no harm", e.cluster)
 		if e.one {
 			said += ", or always with --idempotent"
 		}
 		return said
-	case outcome.Unauthorized:
+	case patterns.OutcomeUnauthorized:
 		return fmt.Sprintf("no right to ask %s: the relay needs the key of this cluster", e.cluster)
-	case outcome.TooLarge:
+	case patterns.OutcomeTooLarge:
 		return fmt.Sprintf("the message is too large for %s, no handler ran: send less at once", e.cluster)
-	case outcome.Deadline:
+	case patterns.OutcomeDeadline:
 		ran := "a handler may have run"
 		if errors.As(e.err, &deadline) && !deadline.MaybeRan {
 			ran = "no handler ran"
 		}
 		return fmt.Sprintf("the deadline passed without a reply from %s, %s: allow more with --timeout", e.cluster, ran)
-	case outcome.Cancelled:
+	case patterns.OutcomeCancelled:
 		return "stopped by a signal"
-	case outcome.Closed:
+	case patterns.OutcomeClosed:
 		return fmt.Sprintf("the relay is shutting down, %s was not asked: ask again when it is back", e.cluster)
-	case outcome.TooMany:
+	case patterns.OutcomeTooMany:
 		return fmt.Sprintf("too much is open at once for another one to %s: look at it with 'arke status'", e.cluster)
 	}
 	return e.err.Error()
@@ -235,21 +234,21 @@ func explainTopicCause(e *topicError) string {
 	case errors.Is(e.err, patterns.ErrTooMany):
 		return fmt.Sprintf("too many subscriptions for another one to %s: look at them with 'arke status'", e.topic)
 	}
-	switch outcome.Of(e.err) {
-	case outcome.Unreachable:
+	switch patterns.OutcomeOf(e.err) {
+	case patterns.OutcomeUnreachable:
 		if errors.Is(e.err, client.ErrNoRelay) {
 			return fmt.Sprintf("the relay has gone, and with it the way to %s: start it again with 'arke relay'", e.topic)
 		}
 		return fmt.Sprintf("nobody who knows the subscribers of %s could be reached: look at the links with 'arke status'", e.topic)
-	case outcome.Unauthorized:
+	case patterns.OutcomeUnauthorized:
 		return fmt.Sprintf("no right to use %s: the relay needs the key of its topics", e.topic)
-	case outcome.TooLarge:
+	case patterns.OutcomeTooLarge:
 		return fmt.Sprintf("the message is too large for %s: send less at once", e.topic)
-	case outcome.Deadline:
+	case patterns.OutcomeDeadline:
 		return fmt.Sprintf("the deadline passed before the message was on its way to the subscribers of %s: allow more with --timeout, or send less", e.topic)
-	case outcome.Cancelled:
+	case patterns.OutcomeCancelled:
 		return "stopped by a signal"
-	case outcome.Closed:
+	case patterns.OutcomeClosed:
 		return fmt.Sprintf("the relay is shutting down: try %s again when it is back", e.topic)
 	}
 	return e.err.Error()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -22,7 +21,7 @@ type missingJSON struct {
 func describeMissing(missing []patterns.Missing) []missingJSON {
 	all := make([]missingJSON, 0, len(missing)) // [] where nobody is missing
 	for _, m := range missing {
-		all = append(all, missingJSON{m.Member, m.Peer, outcome.Of(m.Err).String(), m.Err.Error()})
+		all = append(all, missingJSON{m.Member, m.Peer, patterns.OutcomeOf(m.Err).String(), m.Err.Error()})
 	}
 	return all
 }
@@ -35,19 +34,19 @@ const named = 5
 func incomplete(cluster, did string, count int, missing []patterns.Missing) error {
 	if len(missing) == 0 {
 		return &statusError{
-			code: outcome.Unreachable.ExitCode(),
+			code: patterns.ExitStatus(patterns.OutcomeUnreachable),
 			text: fmt.Sprintf("%d members of %s %s, but there may be others: not everybody who knows them could be asked; try again", count, cluster, did),
 		}
 	}
 	var names []string
 	for _, m := range missing[:min(len(missing), named)] {
-		names = append(names, fmt.Sprintf("%s (%s)", m.Member, outcome.Of(m.Err)))
+		names = append(names, fmt.Sprintf("%s (%s)", m.Member, patterns.OutcomeOf(m.Err)))
 	}
 	if more := len(missing) - named; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return &statusError{
-		code: max(outcome.Of(missing[0].Err).ExitCode(), 1),
+		code: max(patterns.ExitStatus(patterns.OutcomeOf(missing[0].Err)), 1),
 		text: fmt.Sprintf("%d of %d members of %s %s; missing: %s", count, count+len(missing), cluster, did, strings.Join(names, ", ")),
 	}
 }

@@ -32,7 +32,7 @@ accepted), 8 unauthorized, 9 too large, 1 anything else.`,
 	flags.declare(a, cmd)
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
 	cmd.RunE = a.sending(&flags.sendFlags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
-		var how patterns.Outcome
+		var how patterns.RequestReport
 		begin := time.Now()
 		err := c.Push(ctx, cluster, m, flags.options(&how)...)
 		took := time.Since(begin)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
 )
@@ -31,7 +30,7 @@ func (flags *requestFlags) declare(a App, cmd *cobra.Command) {
 	f.BoolVar(&flags.wait, "wait", false, "wait for a first member until the time-out")
 }
 
-func (flags requestFlags) options(how *patterns.Outcome) []patterns.RequestOption {
+func (flags requestFlags) options(how *patterns.RequestReport) []patterns.RequestOption {
 	opts := []patterns.RequestOption{patterns.Report(how)}
 	if flags.idempotent {
 		opts = append(opts, patterns.Idempotent())
@@ -61,7 +60,7 @@ is empty. Exit status: 0 reply, 2 remote error, 3 no member, 4 overloaded,
 	flags.declare(a, cmd)
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
 	cmd.RunE = a.sending(&flags.sendFlags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
-		var how patterns.Outcome
+		var how patterns.RequestReport
 		begin := time.Now()
 		reply, err := c.Request(ctx, cluster, m, flags.options(&how)...)
 		took := time.Since(begin)
@@ -112,8 +111,8 @@ type remoteErrorJSON struct {
 
 // tellOutcome prints how it went as JSON; reply is nil where there is none by
 // nature. It returns err, unless there is worse.
-func (a App) tellOutcome(reply *messageJSON, err error, how patterns.Outcome, took time.Duration) error {
-	came := outcome.Of(err).String()
+func (a App) tellOutcome(reply *messageJSON, err error, how patterns.RequestReport, took time.Duration) error {
+	came := patterns.OutcomeOf(err).String()
 	if err == nil && reply == nil {
 		came = accepted
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/arke-mesh/arke/cmd/arke/internal/outcome"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
 )
@@ -73,7 +72,7 @@ func (s *survey) each(r patterns.SurveyReply) error {
 		s.refused++
 	}
 	if s.asJSON {
-		o := answerJSON{Outcome: outcome.Of(r.Err).String(), Member: r.Member, Peer: r.Peer, Micros: time.Since(s.begin).Microseconds()}
+		o := answerJSON{Outcome: patterns.OutcomeOf(r.Err).String(), Member: r.Member, Peer: r.Peer, Micros: time.Since(s.begin).Microseconds()}
 		if r.Err == nil {
 			o.messageJSON = describeMessage(r.Message.Headers, r.Message.Body)
 		} else {
@@ -107,7 +106,7 @@ func (s *survey) end(r patterns.SurveyResult) error {
 		return told(incomplete(s.cluster, "answered", r.Replies, r.Missing))
 	case r.Replies > 0 && s.refused == r.Replies:
 		return told(&statusError{
-			code: outcome.RemoteError.ExitCode(),
+			code: patterns.ExitStatus(patterns.OutcomeRemoteError),
 			text: fmt.Sprintf("every member of %s refused (%d)", s.cluster, r.Replies),
 		})
 	}

@@ -36,7 +36,7 @@ tunnels, 1 anything else.`,
 	cmd.Flags().Lookup("timeout").Usage = "give up when no tunnel is open after this time"
 	cmd.Flags().Lookup("header").Usage = "a header of the opening, `KEY=VALUE`; may be repeated"
 	cmd.RunE = a.sending(&flags.sendFlags, func(opening context.Context, c *client.Client, cluster string, first patterns.Message) error {
-		t, err := c.OpenTunnel(opening, cluster, first, flags.options(&patterns.Outcome{})...)
+		t, err := c.OpenTunnel(opening, cluster, first, flags.options(&patterns.RequestReport{})...)
 		if err != nil {
 			return &clusterError{cluster: cluster, err: err, one: true}
 		}

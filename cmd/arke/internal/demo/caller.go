@@ -55,7 +55,7 @@ func (c *caller) one(ctx context.Context, n int) {
 	}
 	limited, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	var how patterns.Outcome
+	var how patterns.RequestReport
 	begin := time.Now()
 	reply, err := c.messenger.Request(limited, cluster, patterns.Message{Body: body}, patterns.Idempotent(), patterns.Report(&how))
 	end := time.Now()

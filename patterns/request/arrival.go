@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+)
+
+// arrival is a request that has come, until it is a job, accepted as a tunnel, or
+// refused.
+type arrival struct {
+	link     Link
+	request  wire.Request
+	deadline time.Time // local; zero = none
+	now      int64
+
+	// Set by open.
+	tail    []byte // headers and body
+	size    int    // of them, as limits count
+	sealed  bool
+	binding security.Binding // of the reply, if sealed
+}
+
+// refusal is an answer to a request that no handler has seen, and its reason.
+// The zero refusal is none.
+type refusal struct {
+	outcome wire.Outcome
+	reason  dropReason
+}
+
+// refusal returns what the queue's verdict means for the caller.
+func (v verdict) refusal() refusal {
+	switch v {
+	case refusedDraining:
+		return refusal{wire.OutcomeDraining, dropDraining}
+	case refusedExpired:
+		return refusal{wire.OutcomeExpired, dropExpired}
+	case refusedLength:
+		return refusal{wire.OutcomeOverloaded, dropLength}
+	case refusedBytes:
+		return refusal{wire.OutcomeOverloaded, dropBytes}
+	}
+	return refusal{}
+}
+
+// admit has a request handled, forwarded or refused.
+func (s *Server) admit(in *arrival) (kept bool) {
+	if no := in.open(s); no != (refusal{}) {
+		s.refuse(in, no)
+		return false
+	}
+	p := patterns.Pattern(in.request.Pattern)
+	switch {
+	case !s.serves.Has(p):
+		s.drops.Inc(dropNoMethod)
+		s.tell(in, remoteError(patterns.CodeNoMethod, lacking[p]))
+		return false
+	case s.forward != nil:
+		return s.deliver(in)
+	}
+	headers, body, err := wire.SplitTail(in.tail)
+	if err != nil {
+		s.drops.Inc(dropMalformed)
+		return false
+	}
+	r := patterns.Request{
+		Cluster: s.name, Pattern: p, Headers: wire.ConvertHeaders[patterns.Header](headers), Body: body, Deadline: in.deadline,
+	}
+	if p == patterns.PatternTunnel {
+		s.accept(in, r)
+		return true
+	}
+	return s.newJob(in, r).offer(in.now)
+}
+
+// lacking is what a caller is told whose pattern the member does not implement.
+var lacking = [...]string{
+	patterns.PatternRequest:   "this member answers no requests",
+	patterns.PatternSurvey:    "this member answers no surveys",
+	patterns.PatternPush:      "this member takes no pushes",
+	patterns.PatternBroadcast: "this member takes no broadcasts",
+	patterns.PatternTunnel:    "this member has no tunnels",
+}
+
+// open checks a request's size and right to be handled. Of a cluster whose
+// requests are sealed nothing is looked at that is not.
+func (in *arrival) open(s *Server) refusal {
+	in.sealed = in.request.Flags&wire.FlagSealed != 0
+	if !in.sealed {
+		in.tail = in.request.Tail
+		in.size = tailSize(in.tail)
+		if s.seal {
+			return refusal{wire.OutcomeUnauthorized, dropUnauthorized}
+		}
+		return s.fits(in.size)
+	}
+	if len(in.request.Tail) < sealedHead || s.keys == nil {
+		return refusal{wire.OutcomeUnauthorized, dropUnauthorized}
+	}
+	if no := s.fits(len(in.request.Tail) - sealedOverhead - noHeaders); no != (refusal{}) {
+		return no
+	}
+	return in.unseal(s)
+}
+
+// fits refuses what is larger than the member accepts.
+func (s *Server) fits(size int) refusal {
+	if size > s.limits.MessageBytes {
+		return refusal{wire.OutcomeTooLarge, dropTooLarge}
+	}
+	return refusal{}
+}
+
+// unseal opens a sealed request, once.
+func (in *arrival) unseal(s *Server) (no refusal) {
+	r := &in.request
+	b := security.Binding{
+		Sender:            in.link.Peer(),
+		SenderIncarnation: binary.BigEndian.Uint64(r.Tail),
+		Member:            r.Member,
+		MemberIncarnation: r.Incarnation,
+		RequestID:         r.ID,
+		Pattern:           r.Pattern,
+	}
+	var err error
+	if in.tail, err = s.keys.Open(b, r.Tail[sealedHead:]); err != nil {
+		return refusal{wire.OutcomeUnauthorized, dropUnauthorized}
+	}
+	in.size = tailSize(in.tail)
+	in.binding = b
+	in.binding.Reply = true
+	s.mu.Lock()
+	fresh := s.replays.fresh(replayKey{b.Sender, b.SenderIncarnation, r.ID})
+	s.mu.Unlock()
+	if !fresh {
+		return refusal{wire.OutcomeUnauthorized, dropReplay}
+	}
+	return s.fits(in.size)
+}
+
+// accept has the Acceptor decide about a tunnel.
+func (s *Server) accept(in *arrival, r patterns.Request) {
+	if no := s.openTo(in); no != (refusal{}) {
+		s.refuse(in, no)
+		return
+	}
+	body, err := s.cfg.Acceptor.Accept(Opening{
+		Server: s, From: in.link, RequestID: in.request.ID, SenderIncarnation: in.binding.SenderIncarnation, Sealed: in.sealed,
+		Deadline: in.deadline, Headers: r.Headers, Body: r.Body,
+	})
+	s.tell(in, newResult(patterns.Message{Body: body}, err))
+}
+
+// openTo refuses what waits in no queue if the member leaves, or time is over.
+func (s *Server) openTo(in *arrival) refusal {
+	s.mu.Lock()
+	draining := s.queue.draining
+	s.mu.Unlock()
+	switch {
+	case draining:
+		return refusal{wire.OutcomeDraining, dropDraining}
+	case !in.deadline.IsZero() && !in.deadline.After(s.cfg.Clock.Now()):
+		return refusal{wire.OutcomeExpired, dropExpired}
+	}
+	return refusal{}
+}
+
+// Acceptor decides about tunnels. Accept is called on the goroutine that reads
+// the link, so it must not block, and for each opening once. The body goes to
+// the opener, on lane bulk, so before all that is sent there afterwards. A
+// *patterns.Refusal becomes its outcome, any other error a *RemoteError.
+type Acceptor interface {
+	Accept(o Opening) (body []byte, err error)
+}
+
+// Opening is a tunnel that somebody opens.
+type Opening struct {
+	Server    *Server // of the member that it goes to
+	From      Link
+	RequestID uint64
+	// SenderIncarnation is the opener's if Sealed, which says that it was
+	// sealed under the cluster's key; else 0.
+	SenderIncarnation uint64
+	Sealed            bool
+	Deadline          time.Time // of the opening; zero = none
+	// Headers and Body belong to the Acceptor.
+	Headers patterns.Headers
+	Body    []byte
+}

@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"errors"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+)
+
+// Forwarder has the requests for members that live elsewhere: in the programs
+// beside a relay. Its methods are called on goroutines that read links, so they
+// must not block.
+type Forwarder interface {
+	// Deliver hands a request over that was checked, opened and counted. The
+	// Forwarder owns it until it has called its Answer, which it does exactly
+	// once, if need be within Deliver.
+	Deliver(d *Delivery)
+	// Cancel says that nobody waits for d any more: its caller gave up, or the
+	// session with it has ended, or the member is taken away. d.Answer is due
+	// nevertheless: until then d counts as under way.
+	Cancel(d *Delivery)
+}
+
+// Forward makes f the one that has the requests of member id, until Drain or
+// Close of what it returns, which is as with AddMember: registering it is up to
+// the caller. serves says which patterns the member implements. Size, seal,
+// replay and limits are checked here; there is no queue: what is beyond
+// Concurrency and QueueLength together, or beyond QueueBytes while so many are
+// under way that it would have to wait, is refused as overloaded at once.
+func (e *Engine) Forward(id cluster.MemberID, name string, l patterns.Limits, serves Serves, f Forwarder) (*Server, error) {
+	s, err := e.members.newServer(id, name, l)
+	if err != nil {
+		return nil, err
+	}
+	s.forward, s.serves = f, serves
+	return s, e.members.add(s)
+}
+
+// Serves is a set of patterns, by their bits.
+type Serves uint8
+
+// ServesOf returns the set of those patterns.
+func ServesOf(ps ...patterns.Pattern) (s Serves) {
+	for _, p := range ps {
+		s |= 1 << p
+	}
+	return s
+}
+
+// Has says whether the pattern is in the set.
+func (s Serves) Has(p patterns.Pattern) bool { return s>>p&1 != 0 }
+
+// Delivery is one request for a member that lives elsewhere.
+type Delivery struct {
+	// Immutable.
+	Number     uint64 // unique on this node
+	Server     *Server
+	Pattern    patterns.Pattern
+	Idempotent bool
+	Attempt    uint8     // 0 for the first member that its caller tried
+	Deadline   time.Time // of the caller, in local time; zero = none
+	// Origin is who asks.
+	Origin wire.Origin
+	// Link is the one that it came on, and RequestID the id that it has there:
+	// for tunnels, whose frames follow on it. Session is the link's.
+	Link      Link
+	RequestID uint64
+	Session   uint64
+	// SenderIncarnation is the opener's if Sealed, which says that the request
+	// was sealed under the cluster's key.
+	SenderIncarnation uint64
+	Sealed            bool
+	// Tail is the encoded headers and the body, opened. It belongs to the
+	// Forwarder.
+	Tail []byte
+	Size int // bytes of headers and body, as limits count them
+
+	// Value is the Forwarder's own; nobody else looks at it.
+	Value any
+
+	job      *job
+	queued   bool // a tunnel's opening is in no queue
+	answered bool // guarded by the Server's mu
+}
+
+// From is the origin's peer id.
+func (d *Delivery) From() peer.ID { return peer.ID(d.Origin.Peer) }
+
+// Answer sends the reply: of r it takes Outcome, FlagMaybeRan, Queue, Running,
+// ServiceMicros and Code, and Tail, which must not change until the Delivery's
+// caller can have it, so: not at all. Outcomes that nodes do not say to each
+// other become OutcomeCancelled: what was begun is not known. It does not block
+// and may be called from anywhere; where the lane to the caller is full the reply
+// stands in line. Calls after the first do nothing.
+func (d *Delivery) Answer(r wire.Reply) { d.job.server.answerDelivery(d, r) }
+
+// deliver hands a request over to the Forwarder.
+func (s *Server) deliver(in *arrival) (kept bool) {
+	r := &in.request
+	p := patterns.Pattern(r.Pattern)
+	d := &Delivery{
+		Server: s, Pattern: p, Idempotent: r.Flags&wire.FlagIdempotent != 0, Attempt: r.Attempt, Deadline: in.deadline,
+		Origin: wire.Origin{Peer: string(in.link.Peer()), Incarnation: in.binding.SenderIncarnation, Serial: r.ID},
+		Link:   in.link, RequestID: r.ID, Session: in.link.Session(), Sealed: in.sealed,
+		SenderIncarnation: in.binding.SenderIncarnation, Tail: in.tail, Size: in.size,
+		queued: p != patterns.PatternTunnel,
+	}
+	if !d.queued {
+		if no := s.openTo(in); no != (refusal{}) {
+			s.refuse(in, no)
+			return false
+		}
+	}
+	j := s.newJob(in, patterns.Request{Pattern: p})
+	j.forward, d.job, d.Number = d, j, j.number
+	if d.queued {
+		return j.offer(in.now)
+	}
+	if !j.remote.addJob(j) {
+		s.drops.Inc(dropDuplicate)
+		s.peers.put(j.remote, in.now)
+		return false
+	}
+	s.forward.Deliver(d)
+	return true
+}
+
+// answer is described at Delivery.Answer.
+func (s *Server) answerDelivery(d *Delivery, r wire.Reply) {
+	s.mu.Lock()
+	first := !d.answered
+	d.answered = true
+	s.mu.Unlock()
+	if !first {
+		return
+	}
+	j := d.job
+	if now := s.now(); j.over(now) {
+		s.drops.Inc(dropReplyUnsent)
+		d.over()
+		return
+	}
+	head := s.encodeAnswer(d, &r)
+	lane := replyLane(len(head) + len(r.Tail))
+	if !d.queued {
+		lane = overlay.LaneBulk // before what the tunnel sends
+	}
+	switch _, err := d.Link.Send(lane, wire.KindReply, head, r.Tail); {
+	case errors.Is(err, overlay.ErrLaneFull): // it counts as under way meanwhile
+		s.answerLater(d.Link, lane, d.Deadline, d.over, head, r.Tail)
+		return
+	case err != nil:
+		s.drops.Inc(dropReplyUnsent)
+	}
+	d.over()
+}
+
+// encodeAnswer returns the head of a reply, and seals its tail if it must be.
+func (s *Server) encodeAnswer(d *Delivery, r *wire.Reply) (head []byte) {
+	r.ID, r.From, r.Flags = d.RequestID, nil, r.Flags&wire.FlagMaybeRan
+	if r.Outcome > wire.OutcomeCancelled {
+		r.Outcome = wire.OutcomeCancelled
+	}
+	if r.Tail == nil {
+		r.Tail = emptyTail
+	}
+	if d.Sealed && (r.Outcome == wire.OutcomeReply || r.Outcome == wire.OutcomeRemoteError) {
+		r.Flags |= wire.FlagSealed
+		r.Tail = s.keys.Seal(s.random, d.job.binding, make([]byte, 0, len(r.Tail)+security.SealOverhead), r.Tail)
+	}
+	return r.AppendHead(make([]byte, 0, 64))
+}
+
+// over ends a delivery: it is not under way any more.
+func (d *Delivery) over() {
+	s, j := d.Server, d.job
+	now := s.now()
+	s.mu.Lock()
+	var expired []*ticket
+	if d.queued && j.ticket.place == placeRunning {
+		j.ticket.place = placeDone
+		_, expired = s.queue.finish(now) // who is next in line was handed over long ago
+	} else if d.queued {
+		s.queue.withdraw(&j.ticket)
+	}
+	s.handled++
+	s.settleLocked()
+	s.mu.Unlock()
+	s.expire(expired)
+	j.done(now)
+}

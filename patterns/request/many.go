@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// All is one message for every member of a cluster.
+type All struct {
+	Cluster string
+	Pattern patterns.Pattern
+	// Message is the caller's, who must not change it before AskAll returns.
+	Message patterns.Message
+	// Tail, if not nil, stands in place of Message, as with Ask.
+	Tail []byte
+	// MaxMembers is how many are asked, those with the lowest ids; the others
+	// are missing with ErrTooLarge. 0 = all.
+	MaxMembers int
+	// MaxBytes bounds the bodies and headers of all replies together, whether
+	// they were looked at or not; who replies beyond it is missing with
+	// ErrTooLarge. 0 = no bound.
+	MaxBytes int
+}
+
+// Tally is how an All ended.
+type Tally struct {
+	Missing  []patterns.Missing // in the order of their ids
+	Complete bool               // nobody is missing, and the list of members was whole
+}
+
+// EachFunc takes in what became of one member, with the contracts of Ask; took
+// says that the member is not missing. An error ends everything.
+type EachFunc func(m *cluster.Member, a Answer, err error) (took bool, stop error)
+
+// AskAll asks each member of the cluster once, as Ask with To does, all at the
+// same time, and calls each as they answer or fail: one at a time, on the
+// caller's goroutine. Nobody is waited for longer than until ctx ends, or for
+// 5 s if it has no deadline: who is late is missing. It returns the error of
+// each, or an error of Ask if nobody was asked.
+//
+// A leaf's has its relay do it: each hears of those who answered only, and
+// their Members have an ID and a Peer.
+func (e *Engine) AskAll(ctx context.Context, a All, each EachFunc) (Tally, error) {
+	return e.calls.askAll(ctx, &a, each)
+}
+
+func (k *calls) askAll(ctx context.Context, a *All, each EachFunc) (Tally, error) {
+	q := Ask{Cluster: a.Cluster, Pattern: a.Pattern, Message: a.Message, Tail: a.Tail}
+	size, err := k.check(&q)
+	if err != nil {
+		return Tally{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Tally{}, &patterns.DeadlineError{Cause: err}
+	}
+	if _, limited := ctx.Deadline(); !limited {
+		var cancel context.CancelFunc
+		ctx, cancel = overlay.WithTimeout(ctx, k.cfg.Clock, "request.deadline", DefaultTimeout)
+		defer cancel()
+	}
+	k.turns.Call("request.all", a.Cluster, a.Message.Body, q.salt())
+	f := &fan{calls: k, each: each, waiter: k.waiter(), size: size}
+	if a.MaxBytes > 0 {
+		f.bytes = &room{}
+		f.bytes.left.Store(int64(a.MaxBytes))
+	}
+	f.route = k.route(a.Cluster)
+	defer func() { k.putRoute(f.route, k.now()) }()
+	v, err := k.view(ctx, f.route, completeTime, isComplete)
+	if err != nil {
+		return Tally{}, err
+	}
+	return f.run(ctx, v, q, a.MaxMembers)
+}
+
+// fan is a bundle of calls, one for each member. The caller's goroutine waits
+// for their ends.
+type fan struct {
+	*calls
+	each   EachFunc
+	route  *route
+	bytes  *room // nil = no bound
+	size   int   // of the message
+	waiter *waiter
+	asked  []call
+	open   int  // calls whose end each has not seen
+	over   bool // time is
+	tally  Tally
+
+	mu      sync.Mutex
+	ended   []*call // guarded by mu: ends that each has not seen
+	waiting bool    // guarded by mu: the caller's goroutine does
+}
+
+// finished implements sink.
+func (f *fan) finished(c *call) {
+	f.mu.Lock()
+	f.ended = append(f.ended, c)
+	wake := f.waiting
+	f.waiting = false
+	f.mu.Unlock()
+	if wake {
+		f.waiter.finished(c)
+	}
+}
+
+func (f *fan) run(ctx context.Context, v *cluster.View, q Ask, limit int) (Tally, error) {
+	members := v.Members
+	if limit > 0 && limit < len(members) {
+		for _, m := range members[limit:] {
+			f.drops.Inc(dropUnasked)
+			f.miss(m, patterns.ErrTooLarge)
+		}
+		members = members[:limit]
+	}
+	defer f.stop(context.Canceled) // who still works is told that nobody waits; also if each panics
+	err := f.ask(ctx, members, q)
+	for err == nil && f.open > 0 {
+		if c := f.take(ctx); c != nil {
+			err = f.report(c)
+		}
+	}
+	slices.SortFunc(f.tally.Missing, func(a, b patterns.Missing) int {
+		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Peer, b.Peer))
+	})
+	f.tally.Complete = v.Complete && len(f.tally.Missing) == 0 && err == nil
+	return f.tally, err
+}
+
+// ask sends to everybody before anybody's answer is looked at. It returns an
+// error if nobody could be asked.
+func (f *fan) ask(ctx context.Context, members []*cluster.Member, q Ask) error {
+	f.asked = make([]call, len(members))
+	f.open = len(members)
+	deadline, _ := ctx.Deadline()
+	for i, m := range members {
+		c := &f.asked[i]
+		q.To = m
+		c.init(f.calls, &q, f.size, f)
+		c.route, c.deadline, c.bytes = f.calls.route(q.Cluster), deadline, f.bytes
+		c.post(event{what: eventStart})
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.ended) == len(members) && !slices.ContainsFunc(f.ended, func(c *call) bool { return c.answer.Attempts > 0 }) {
+		return f.ended[0].err
+	}
+	return nil
+}
+
+// take returns a call that has ended. It waits for one; nil if there was none.
+func (f *fan) take(ctx context.Context) *call {
+	f.mu.Lock()
+	if len(f.ended) > 0 {
+		c := f.ended[0]
+		f.ended = f.ended[1:]
+		f.mu.Unlock()
+		return c
+	}
+	f.waiting = true
+	f.mu.Unlock()
+	late := ctx.Done()
+	if f.over {
+		late = nil
+	}
+	select {
+	case <-f.waiter.ended:
+	case <-late:
+		f.over = true
+		f.turns.Take("request.over", f.asked[0].first.id)
+		f.stop(ctx.Err())
+	}
+	return nil
+}
+
+// stop ends the calls that have no outcome yet.
+func (f *fan) stop(cause error) {
+	for i := range f.asked {
+		f.asked[i].post(event{what: eventStop, err: cause})
+	}
+}
+
+// report has each see an outcome.
+func (f *fan) report(c *call) error {
+	f.open--
+	took, stop := f.each(c.to, c.answer, c.err)
+	c.answer.Message, c.answer.Tail = patterns.Message{}, nil // somebody else has it now
+	f.turns.Take("request.each", c.first.id)
+	if stop != nil {
+		return stop
+	}
+	if !took {
+		f.miss(c.to, c.err)
+	}
+	return nil
+}
+
+func (f *fan) miss(m *cluster.Member, err error) {
+	f.tally.Missing = append(f.tally.Missing, patterns.Missing{Member: m.ID.String(), Peer: m.Peer.String(), Err: err})
+}

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"context"
+	"time"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// completeTime is how long View waits, at most and within half of its time,
+// for anchors that can know to have told what they hold: new ones can after
+// 1.5 s.
+const completeTime = 2 * time.Second
+
+// toldTime is how long Members waits for a majority of the anchors to tell what
+// they hold: who looks at a list wants it soon.
+const toldTime = 500 * time.Millisecond
+
+func isTold(v *cluster.View) bool { return v.Told }
+
+func isComplete(v *cluster.View) bool { return v.Complete }
+
+// members is described at Engine.Members.
+func (k *calls) members(ctx context.Context, name string) ([]patterns.Member, error) {
+	v, err := k.viewOf(ctx, name, toldTime, isTold)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]patterns.Member, 0, len(v.Members))
+	for _, m := range v.Members {
+		out = append(out, patterns.Member{
+			ID: m.ID.String(), Peer: m.Peer.String(), Incarnation: m.Incarnation,
+			Zone: m.Zone, Capacity: m.Capacity, State: k.cfg.Directory.State(m),
+		})
+	}
+	return out, nil
+}
+
+// viewOf returns a view that has members. It waits for one that is enough for so
+// long.
+func (k *calls) viewOf(ctx context.Context, name string, patience time.Duration, enough func(*cluster.View) bool) (*cluster.View, error) {
+	if _, err := k.check(&Ask{Cluster: name}); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, &patterns.DeadlineError{Cause: err}
+	}
+	k.turns.Call("request.view", name, nil, 0)
+	r := k.route(name)
+	defer func() { k.putRoute(r, k.now()) }()
+	if _, limited := ctx.Deadline(); !limited {
+		var cancel context.CancelFunc
+		ctx, cancel = overlay.WithTimeout(ctx, k.cfg.Clock, "request.view", DefaultTimeout)
+		defer cancel()
+	}
+	return k.view(ctx, r, patience, enough)
+}
+
+// view is viewOf for a route; ctx has a deadline.
+func (k *calls) view(ctx context.Context, r *route, patience time.Duration, enough func(*cluster.View) bool) (*cluster.View, error) {
+	for {
+		v, err := r.watch.Wait(ctx, false)
+		if err != nil {
+			return nil, viewError(ctx, err)
+		}
+		// Those who were known may have gone meanwhile; whether others are there
+		// is known only if the view says so.
+		if v = k.await(ctx, r.watch, v, patience, enough); len(v.Members) > 0 {
+			return v, nil
+		}
+	}
+}
+
+// await waits a moment for a view that is enough.
+func (k *calls) await(ctx context.Context, w Watch, v *cluster.View, patience time.Duration, enough func(*cluster.View) bool) *cluster.View {
+	if deadline, limited := ctx.Deadline(); limited {
+		patience = min(patience, deadline.Sub(k.cfg.Clock.Now())/2)
+	}
+	for pause, waited := firstPause, time.Duration(0); !enough(v) && waited < patience; waited += pause {
+		if !overlay.Sleep(ctx, k.cfg.Clock, "request.sleep", pause) {
+			break
+		}
+		v = w.View()
+	}
+	return v
+}
