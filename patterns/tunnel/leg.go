@@ -4,7 +4,8 @@
 package tunnel
 
 import (
-	"sync/atomic"
+	"context"
+	"sync"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -37,18 +38,57 @@ type Leg struct {
 	cfg    LegConfig
 	remote *remote
 	budget *credit.Budget
-	open   atomic.Int64
-	closed atomic.Bool
+
+	mu     sync.Mutex // guards what follows
+	open   int
+	closed bool
+	idle   chan struct{} // closed when no tunnel is left; nil = nobody waits
+}
+
+// Status is how many tunnels the client has, those that are being opened included.
+func (l *Leg) Status() (open int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
+}
+
+// Drain refuses new tunnels, and waits until those of the client are over. If ctx
+// ends before, they are interrupted, and ctx's error is returned.
+func (l *Leg) Drain(ctx context.Context) error {
+	l.mu.Lock()
+	l.closed = true
+	if l.idle == nil {
+		if l.idle = make(chan struct{}); l.open == 0 {
+			close(l.idle)
+		}
+	}
+	idle := l.idle
+	l.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+	}
+	for _, t := range l.tunnels() {
+		t.end(wire.CauseLeaving, patterns.ErrClosed)
+	}
+	return ctx.Err()
+}
+
+func (l *Leg) tunnels() []endpoint {
+	return l.engine.table.all(func(p *port) bool { return p.remote == l.remote })
 }
 
 // Close ends all tunnels of the client, for the other sides as interrupted. It is
 // idempotent and does not block.
 func (l *Leg) Close() {
-	l.closed.Store(true)
-	e := l.engine
-	for _, t := range e.table.all(func(p *port) bool { return p.remote == l.remote }) {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	for _, t := range l.tunnels() {
 		t.lose(patterns.ErrInterrupted)
 	}
+	e := l.engine
 	e.table.mu.Lock()
 	delete(e.table.clients, l)
 	e.table.mu.Unlock()
@@ -265,18 +305,23 @@ func splitOpening(e *Engine, tail []byte) (head []byte, m wire.TunnelOpen, err e
 // direction from it.
 func (l *Leg) splice() (*Splice, error) {
 	e := l.engine
+	l.mu.Lock()
+	closed, full := l.closed, l.open >= l.cfg.MaxTunnels
+	if !closed && !full {
+		l.open++
+	}
+	l.mu.Unlock()
 	switch {
-	case l.closed.Load():
+	case closed:
 		return nil, errLeaves
-	case l.open.Add(1) > int64(l.cfg.MaxTunnels):
+	case full:
 		e.drops.Inc(dropTunnels)
-		l.open.Add(-1)
 		return nil, errBusy
 	}
 	size := l.budget.Open()
 	if size == 0 {
 		e.drops.Inc(dropBuffer)
-		l.open.Add(-1)
+		l.leave()
 		return nil, errBusy
 	}
 	s := &Splice{engine: e, leg: l}
@@ -290,5 +335,16 @@ func (l *Leg) splice() (*Splice, error) {
 // unsplice is the reverse.
 func (s *Splice) unsplice() {
 	s.leg.budget.Close(s.junction.flows[clientSide].window.Size())
-	s.leg.open.Add(-1)
+	s.leg.leave()
+}
+
+// leave gives the place of one tunnel back.
+func (l *Leg) leave() {
+	l.mu.Lock()
+	l.open--
+	last := l.open == 0 && l.idle != nil
+	l.mu.Unlock()
+	if last { // since Drain was called there are no new ones
+		l.engine.wake("tunnel.idle", 0, func() { close(l.idle) })
+	}
 }

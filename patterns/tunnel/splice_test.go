@@ -391,7 +391,7 @@ func (s *spliced) requireNothingLeft() {
 	require.Empty(s.t, s.leg.remote.opened)
 	require.Empty(s.t, s.leg.remote.served)
 	require.Zero(s.t, s.leg.budget.Used())
-	require.Zero(s.t, s.leg.open.Load())
+	require.Zero(s.t, s.leg.Status())
 }
 
 func TestASplicedTunnelCarriesMessagesBothWaysAndEndsInGoodOrder(t *testing.T) {
@@ -479,6 +479,12 @@ func TestASplicePassesOnHowATunnelEnds(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			require.ErrorIs(s.t, s.relay.engine.Drain(ctx), context.DeadlineExceeded)
+		}, interrupted, interrupted},
+		"the client is drained": {func(s *spliced, _, _ *Tunnel) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			require.ErrorIs(s.t, s.leg.Drain(ctx), context.DeadlineExceeded)
+			require.NoError(s.t, s.leg.Drain(context.Background()))
 		}, interrupted, interrupted},
 		"the relay stops": {func(s *spliced, _, _ *Tunnel) { s.relay.engine.Stop() }, interrupted, interrupted},
 	} {
