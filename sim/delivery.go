@@ -77,6 +77,11 @@ func (s *stream) receive(d delivery) {
 	}
 	if d.open {
 		c.streams[s.end] = append(c.streams[s.end], s)
+	}
+	switch {
+	case d.open && c.local():
+		p.enter(s)
+	case d.open:
 		p.call(c.ends[1-s.end].host.index, func(h overlay.TransportHandler) { h.HandleStream(s) })
 	}
 	if d.reset != nil {

@@ -104,7 +104,7 @@ func (d *dial) arrive() {
 		d.arriveIn(synRetry)
 		return
 	}
-	if !q.up() || !n.admits(d.p.host, d.to) {
+	if !q.accepts(d.p) {
 		back, ok := n.path(d.to, d.p.host).flight()
 		if !ok {
 			return

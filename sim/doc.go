@@ -78,6 +78,14 @@
 // stream a lost packet is a delay, and one that is lost too often ends the
 // connection. Package link has the table of what is modelled and what is not.
 //
+// # Clients
+//
+// A program that attaches to a node on its machine has a seam of its own
+// (Network.Client) and the node's local socket (ListenLocal, DialLocal): a
+// stream with the manners of a unix socket, refused at once where nobody
+// listens, ended when either process dies. It takes 20 µs and has no link:
+// nothing is lost on it, and what is cut is never a local socket.
+//
 // # Faults
 //
 // Each one is an event of the trace, under the name in quotes, and is over when
@@ -92,6 +100,7 @@
 //	                          acknowledgement, no new data; and no credit, so windows fill up
 //	Clog "clog a to b"        held, not lost, until "unclog a to b"
 //	SetLink "link a b …"      another link, both ways; SetLatency "latency a b …" changes its latency only
+//	Break "break a from b"    connections are reset, as a middlebox or a restarted socket does; both may dial again
 //	Corrupt "corrupt a to b"  a flipped bit in the next delivery: its connection ends, as TLS would end it
 //	Skew "skew a …"           the node's Clock runs too fast or too slow, its wall clock is off
 //	RouterFault "router a …"  the node's Router is slow, stale or wrong

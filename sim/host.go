@@ -35,6 +35,7 @@ type host struct {
 	incarnation uint64
 	paths       map[uint32]*path // that begin here, by the index of their end
 	knownAt     book             // whose routers know it, or did
+	local       bool             // a client's: it has no part in the network
 	paused      bool
 	fault       string   // of the router
 	parked      []*event // of a paused node, in order

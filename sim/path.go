@@ -42,6 +42,9 @@ func (n *Network) path(a, b *host) *path {
 
 // model is what a new path from a to b has.
 func (n *Network) model(a, b *host) link.Model {
+	if a.local || b.local {
+		return link.Model{Latency: localLatency}
+	}
 	m := link.Model{Latency: n.cfg.Latency.Base, Jitter: n.cfg.Latency.Jitter}
 	if n.cfg.Link != nil {
 		m = n.cfg.Link(a.name, b.name)

@@ -36,6 +36,7 @@ type process struct {
 	dials   map[uint32]*dial         // under way, by host
 	peers   map[uint32]*callQueue    // calls of handler
 	book    book                     // whose address it has learned
+	socket  *socket                  // where programs of its machine attach; nil = nowhere
 	router  *router
 	clock   *clock
 	workers int // functions of Exec.Go running or queued
@@ -91,6 +92,9 @@ func (p *process) attach(c *conn, end int) {
 	other := c.ends[1-end].host
 	c.open[end] = true
 	p.conns[other.index] = append(p.conns[other.index], c)
+	if c.local() {
+		return
+	}
 	p.book.add(other)
 	if len(p.conns[other.index]) == 1 {
 		if p.n.cancel(p.downs[other.index]) {
@@ -116,7 +120,7 @@ func (p *process) detach(c *conn, end int) {
 		return
 	}
 	delete(p.conns, other.index)
-	if p.state != stateUp {
+	if p.state != stateUp || c.local() {
 		return // nobody is told any more
 	}
 	p.downs[other.index] = p.n.soon(p.key(kindPeer, other.index, c.number), func() {

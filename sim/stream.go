@@ -196,6 +196,10 @@ func (s *stream) Close() error {
 
 // fail ends both directions at this end.
 func (s *stream) fail(err error) {
+	if err == ErrConnLost && s.c.local() {
+		s.hangUp()
+		return
+	}
 	if err == ErrConnLost {
 		err = &network.StreamError{ErrorCode: network.StreamNoError, Remote: true, TransportError: err}
 	}

@@ -21,7 +21,7 @@ func (n *Network) Tap(t Tap) {
 
 // listen begins to hear what s sends.
 func (s *stream) listen() {
-	if t := s.c.n.tap; t != nil {
+	if t := s.c.n.tap; t != nil && !s.c.local() {
 		s.heard = t(s.c.ends[s.end].host.name, s.c.ends[1-s.end].host.name)
 	}
 }

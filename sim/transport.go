@@ -116,6 +116,7 @@ func (t *transport) Close() error {
 // everywhere; its clock and its Exec keep working so that it can be closed.
 func (p *process) shut(s state) {
 	p.state = s
+	p.socket.close()
 	standing := p.all()
 	if s == stateSilent {
 		p.lost = standing
