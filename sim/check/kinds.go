@@ -28,6 +28,7 @@ func faultKinds() []faultKind {
 		{"degrade", "degrades", "links got worse"},
 		{"skew", "skews", "a node's clock was wrong"},
 		{"corrupt", "corruptions", "a bit flipped"},
+		{"break", "breaks", "connections were reset"},
 		{"router", "router_faults", "a node's router was slow, stale or wrong"},
 		{"flood", "floods", "more requests than usual"},
 	}

@@ -146,7 +146,7 @@ func faultOf(at time.Duration, a scenario.Action) *history.Fault {
 		f.Between = append(f.Between, slices.Clone(side))
 	}
 	switch a.Do {
-	case "corrupt":
+	case "corrupt", "break":
 		f.Until = at
 	case "flood":
 		if a.For > 0 {

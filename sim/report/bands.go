@@ -63,7 +63,7 @@ func looks(do string) string {
 		return "away"
 	case "pause":
 		return "frozen"
-	case "cut", "clog", "degrade", "corrupt":
+	case "cut", "clog", "degrade", "corrupt", "break":
 		return "links"
 	case "start", "restart", "resume", "mend", "unclog", "heal":
 		return "back"

@@ -39,7 +39,7 @@ func (x *expander) bars(timeline []Action) []bar {
 		}
 		b := bar{a, x.s.Duration}
 		switch a.Do {
-		case "corrupt", "heal":
+		case "corrupt", "break", "heal":
 			b.until = a.At
 		case "flood":
 			b.until = a.At + a.For

@@ -45,6 +45,7 @@ func (s Scenario) fields() problems {
 		return c.problems // whatever refers to nodes would fail for this reason
 	}
 	c.index = NewIndex(s)
+	c.clients()
 	if s.Generate == nil || len(s.Nodes) > 0 {
 		c.clusters()
 		c.subscriptions()

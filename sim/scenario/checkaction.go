@@ -37,6 +37,7 @@ func (c *checker) action(path string, a Action) {
 	}
 	c.fields(path, a, info)
 	c.selectors(path+".nodes", a.Nodes)
+	c.nodesOnly(path+".nodes", a.Do, a.Nodes)
 	c.values(path, a)
 	if len(a.Between) > 0 {
 		c.between(path+".between", a)
@@ -143,6 +144,7 @@ func (c *checker) between(path string, a Action) {
 		if len(c.problems) > before {
 			return
 		}
+		c.nodesOnly(fmt.Sprintf("%s[%d]", path, i), a.Do, side)
 		sides[i], _ = c.index.Select(side...)
 	}
 	if a.Do != "partition" && a.Do != "partition-oneway" {

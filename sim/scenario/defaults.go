@@ -36,6 +36,9 @@ func (s Scenario) withDefaults() Scenario {
 	}
 	if len(s.Levels) == 0 {
 		s.Levels = Levels()
+		if s.simOnly() {
+			s.Levels = s.Levels[:1]
+		}
 	}
 	if s.Settle == 0 {
 		s.Settle = DefaultSettle

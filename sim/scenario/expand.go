@@ -161,6 +161,8 @@ func (x *expander) action(path string, a Action) {
 		x.degrade(path, a)
 	case "corrupt":
 		x.corrupt(path, a)
+	case "break":
+		x.breaks(path, a)
 	case "swizzle":
 		x.swizzle(path, a)
 	case "flood":
@@ -178,6 +180,12 @@ func (x *expander) action(path string, a Action) {
 // each does an action to each node, and undoes it after a while.
 func (x *expander) each(path string, a Action, undo string, normal func(*Action)) {
 	nodes := x.pick(a.Nodes)
+	switch {
+	case ofNetwork(a.Do):
+		nodes = x.index.withoutClients(nodes)
+	case a.Do == "silence":
+		nodes = x.powerless(a)
+	}
 	for _, name := range nodes {
 		do := a
 		do.Nodes, do.For, do.Down = []string{name}, 0, 0
@@ -211,16 +219,16 @@ func (x *expander) putBack(path string, a Action) {
 	x.put(path, true, a)
 }
 
-// sides returns the two lists of nodes of an action on links.
+// sides returns the two lists of nodes of an action on links; clients have none.
 func (x *expander) sides(a Action) [][]string {
 	if len(a.Nodes) > 0 {
-		inside := x.pick(a.Nodes)
-		return [][]string{inside, x.others(inside)}
+		inside := x.index.withoutClients(x.pick(a.Nodes))
+		return [][]string{inside, x.index.withoutClients(x.others(inside))}
 	}
-	return [][]string{x.pick(a.Between[0]), x.pick(a.Between[1])}
+	return [][]string{x.index.withoutClients(x.pick(a.Between[0])), x.index.withoutClients(x.pick(a.Between[1]))}
 }
 
-// others are all nodes that are not in the list.
+// others is everybody who is not in the list.
 func (x *expander) others(list []string) []string {
 	in := make(map[string]bool, len(list))
 	for _, name := range list {

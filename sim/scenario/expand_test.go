@@ -117,6 +117,41 @@ func TestActionsExpandToPrimitiveOnes(t *testing.T) {
 	}
 }
 
+func TestActionsHitClientsAndTheirRelays(t *testing.T) {
+	// Clients attach in turn. What is done to links, clocks and power is done to
+	// their relays; the rest can be done to each of them.
+	s := parse(t, base)
+	s.Nodes = append(s.Nodes, scenario.Nodes{Name: "app", Count: 3, Attach: "c"})
+	index := scenario.NewIndex(s)
+	require.Equal(t, []string{"app1", "app3"}, index.Clients("c1"))
+	require.Equal(t, "c2", index.Relay("app2"))
+	require.Empty(t, index.Relay("c2"))
+	for _, tc := range []struct {
+		action string
+		want   []string
+	}{
+		{"{at: 5s, do: crash, nodes: app1, for: 3s}", []string{"5s crash app1", "8s restart app1"}},
+		{"{at: 5s, do: crash, nodes: c1}", []string{"5s crash c1"}},
+		{"{at: 5s, do: pause, nodes: app2, for: 1s}", []string{"5s pause app2", "6s resume app2"}},
+		{"{at: 5s, do: silence, nodes: c1, for: 1s}", []string{
+			"5s silence c1", "5s silence app1", "5s silence app3", "6s restart c1", "6s restart app1", "6s restart app3",
+		}},
+		{"{at: 5s, do: skew, nodes: [c1, app], offset: 1m}", []string{"5s skew c1 1m 0ppm"}},
+		{"{at: 5s, do: partition, nodes: [c, app]}", []string{"5s cut c1,c2>m1,m2,m3,m4,m5,late", "5s cut m1,m2,m3,m4,m5,late>c1,c2"}},
+		{"{at: 5s, do: break, between: [app, c1], every: 1s, for: 2s}", []string{
+			"5s break app1,app2,app3>c1", "6s break app1,app2,app3>c1", "7s break app1,app2,app3>c1",
+		}},
+	} {
+		text := strings.Replace(base, "clusters:", "  - {name: app, count: 3, attach: c}\nclusters:", 1) + "timeline:\n  - " + tc.action + "\n"
+		once := expand(t, text)
+		require.Equal(t, tc.want, lines(once), tc.action)
+		require.Equal(t, []string{"sim"}, once.Levels)
+		again, err := once.Expand()
+		require.NoError(t, err)
+		require.Equal(t, once, again, "expanding twice is expanding once")
+	}
+}
+
 func TestHealEndsWhatStands(t *testing.T) {
 	// Healing is spelled out: a level need not remember what stands, except for
 	// cuts and clogs.

@@ -61,6 +61,9 @@ func (p *page) network() {
 			text = fmt.Sprintf("%s1..%s%d", g.Name, g.Name, g.Count)
 		}
 		text += fmt.Sprintf(" (%d)", max(g.Count, 1))
+		if g.Attach != "" {
+			text += ", clients of " + p.x.index.relays(g)
+		}
 		if g.Zone != "" {
 			text += ", zone " + g.Zone
 		}

@@ -26,15 +26,16 @@ type Scenario struct {
 	Sometimes     []Assertion    `yaml:"sometimes,omitempty" json:"sometimes,omitempty"` // that the run reached what it is about
 }
 
-// Nodes is a group of nodes called <Name>1, <Name>2 and so on; a group of one
-// without Count is called Name itself.
+// Nodes is a group of nodes, or of clients, called <Name>1, <Name>2 and so on; a
+// group of one without Count is called Name itself.
 type Nodes struct {
-	Name  string   `yaml:"name" json:"name"`
-	Count int      `yaml:"count,omitempty" json:"count,omitempty"`
-	Zone  string   `yaml:"zone,omitempty" json:"zone,omitempty"`
-	Start Duration `yaml:"start,omitempty" json:"start,omitempty"` // when the first one starts
-	Every Duration `yaml:"every,omitempty" json:"every,omitempty"` // between two of them; default: all at once
-	Key   string   `yaml:"key,omitempty" json:"key,omitempty"`     // a label: nodes with different labels hold different network keys
+	Name   string   `yaml:"name" json:"name"`
+	Count  int      `yaml:"count,omitempty" json:"count,omitempty"`
+	Attach string   `yaml:"attach,omitempty" json:"attach,omitempty"` // they are clients: the selector of the nodes that are their relays, in turn
+	Zone   string   `yaml:"zone,omitempty" json:"zone,omitempty"`
+	Start  Duration `yaml:"start,omitempty" json:"start,omitempty"` // when the first one starts
+	Every  Duration `yaml:"every,omitempty" json:"every,omitempty"` // between two of them; default: all at once
+	Key    string   `yaml:"key,omitempty" json:"key,omitempty"`     // a label: nodes with different labels hold different network keys
 }
 
 // Cluster is a name that some nodes serve.

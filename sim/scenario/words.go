@@ -36,6 +36,15 @@ func (x *Index) people(names []string) string {
 	return strings.Join(parts, ", ")
 }
 
+// relays says to whom the clients of a group attach.
+func (x *Index) relays(g Nodes) string {
+	nodes, _ := x.Select(g.Attach)
+	if len(nodes) > 1 {
+		return x.people(nodes) + ", in turn"
+	}
+	return x.people(nodes)
+}
+
 // follows says whether b is the next node of a's group.
 func (x *Index) follows(a, b string) bool {
 	i, ok := x.at[a]
@@ -188,6 +197,7 @@ func (x *Index) happens(a Action) string {
 		"clog":    "messages wait on the way from " + from + " to " + to,
 		"unclog":  "what waited arrives, from " + from + " to " + to,
 		"corrupt": "a bit flips on the way from " + from + " to " + to,
+		"break":   "connections are reset between " + from + " and " + to,
 		"heal":    "everything is healed",
 	}
 	return phrases[a.Do]

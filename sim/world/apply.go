@@ -24,6 +24,8 @@ func (w *World) Apply(a scenario.Action) error {
 		w.n.Clog(a.Between[0], a.Between[1], false)
 	case "corrupt":
 		w.n.Corrupt(a.Between[0][0], a.Between[1][0])
+	case "break":
+		w.n.Break(a.Between[0], a.Between[1])
 	case "degrade":
 		w.degrade(a)
 	case "heal":
