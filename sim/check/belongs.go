@@ -30,7 +30,7 @@ func answerer(q *requests, request int, r *history.Request) bool {
 	for _, i := range q.runs[request] {
 		run := &q.h.Runs[i]
 		member := q.h.Tenures[run.Tenure].Member
-		if run.Began <= r.Ended && (r.Member == "" || member == "" || r.Member == member) {
+		if run.Began <= r.Ended && (r.Member == "" || member == "" || q.members.sameSeat(r.Member, run.Tenure)) {
 			return true
 		}
 	}

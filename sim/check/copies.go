@@ -20,7 +20,7 @@ func courses(x *topics) []*course {
 		if !ok {
 			continue
 		}
-		publisher := x.h.Publications[n].Publisher
+		publisher := x.lives.carrier(x.h.Publications[n].Publisher)
 		if out[n] == nil {
 			out[n] = &course{hops: map[string]int{publisher: 0}, sent: make(map[string]int), legs: make(map[[2]string]bool)}
 		}
@@ -60,7 +60,7 @@ func measureCopies(x *topics, s sheet) {
 			continue
 		}
 		for _, name := range labels(p.Work) {
-			of(name).add(way, p.Publisher)
+			of(name).add(way, x.lives.carrier(p.Publisher))
 		}
 	}
 	measureDepth(x, ways, of)
@@ -98,7 +98,7 @@ func measureDepth(x *topics, courses []*course, of func(string) *crowd) {
 			if courses[at] == nil || p.Work == probe {
 				continue
 			}
-			hops, known := courses[at].hops[sub.Node]
+			hops, known := courses[at].hops[x.lives.carrier(sub.Node)]
 			if !known {
 				continue
 			}

@@ -93,6 +93,8 @@ func (x *topics) account(subscription int) map[string]*ledger {
 		switch {
 		case claim == must && came:
 			l.due, l.came = l.due+1, l.came+1
+		case claim == must && x.excused(subscription, p):
+			l.due, l.told = l.due+1, l.told+1
 		case claim == must:
 			l.due, l.example = l.due+1, cmp.Or(l.example, p.Topic+" at "+p.Sent.String())
 		case !came && x.recent(subscription, i):

@@ -18,9 +18,10 @@ type disturbance struct {
 	rules *Rules
 	lives *lives
 
-	bare  map[string]spans // node → while a fault stood
-	grace map[string]spans // node → and for the convergence bound after it
-	skew  map[string]spans // node → while its clock was wrong
+	bare   map[string]spans // node → while a fault stood
+	grace  map[string]spans // node → and for the convergence bound after it
+	orphan map[string]spans // client → while its relay was away, and for that bound after it
+	skew   map[string]spans // node → while its clock was wrong
 
 	endedBy []int         // registration → the fault that ended it, or -1
 	last    time.Duration // when the last fault was over, or the last node was started; at least Start
@@ -29,7 +30,7 @@ type disturbance struct {
 func newDisturbance(m *registrations, r *Rules) *disturbance {
 	d := &disturbance{h: m.h, rules: r, lives: m.lives}
 	d.blameFaults(m)
-	bare, grace, skew := make(map[string][]span), make(map[string][]span), make(map[string][]span)
+	bare, grace, skew, orphan := make(map[string][]span), make(map[string][]span), make(map[string][]span), make(map[string][]span)
 	for i := range d.h.Faults {
 		fault := &d.h.Faults[i]
 		if Undoes(fault) {
@@ -41,6 +42,7 @@ func newDisturbance(m *registrations, r *Rules) *disturbance {
 				skew[node] = append(skew[node], span{fault.At, max(over, d.h.Safety)})
 			}
 		}
+		d.orphans(fault, orphan)
 		if !disturbs(fault.Do) {
 			continue
 		}
@@ -49,7 +51,7 @@ func newDisturbance(m *registrations, r *Rules) *disturbance {
 			grace[node] = append(grace[node], span{fault.At, plus(over, d.rules.Converge)})
 		}
 	}
-	d.bare, d.grace, d.skew = eachMerged(bare), eachMerged(grace), eachMerged(skew)
+	d.bare, d.grace, d.skew, d.orphan = eachMerged(bare), eachMerged(grace), eachMerged(skew), eachMerged(orphan)
 	return d
 }
 
@@ -63,7 +65,7 @@ func eachMerged(lists map[string][]span) map[string]spans {
 
 // hit lists the nodes that a fault hits: everybody, if it does not say.
 func (d *disturbance) hit(fault *history.Fault) []string {
-	nodes := slices.Concat(fault.Nodes, slices.Concat(fault.Between...))
+	nodes := d.lives.withClients(slices.Concat(fault.Nodes, slices.Concat(fault.Between...)))
 	if len(nodes) == 0 {
 		for name := range d.lives.byName {
 			nodes = append(nodes, name)
@@ -76,7 +78,12 @@ func (d *disturbance) hit(fault *history.Fault) []string {
 // pair says whether one of two nodes was disturbed at any time in s, or a
 // disturbance of theirs had been over for less than the convergence bound.
 func (d *disturbance) pair(a, b string, s span) bool {
-	return d.grace[a].touches(s) || d.grace[b].touches(s)
+	return d.node(a, s) || d.node(b, s)
+}
+
+// node is pair for one.
+func (d *disturbance) node(a string, s span) bool {
+	return d.grace[a].touches(s) || d.orphan[a].touches(s)
 }
 
 // standing says whether a fault of one of two nodes stood at any time in s.
@@ -87,7 +94,10 @@ func (d *disturbance) standing(a, b string, s span) bool {
 // excused is how much of s an observer that is disturbed is not held to: what
 // is left is appended to out.
 func (d *disturbance) excused(node string, s span, out []span) []span {
-	return d.grace[node].cut(s, out)
+	for _, rest := range d.grace[node].cut(s, nil) {
+		out = d.orphan[node].cut(rest, out)
+	}
+	return out
 }
 
 // quiet says whether no fault at all began before t.
@@ -118,7 +128,7 @@ func (d *disturbance) blameFaults(m *registrations) {
 			d.last = max(d.last, fault.At, Over(d.h, fault))
 		}
 		if removes(fault.Do) {
-			for _, node := range fault.Nodes {
+			for _, node := range d.lives.withClients(fault.Nodes) {
 				d.blame(m, i, node)
 			}
 		}

@@ -14,14 +14,22 @@ import (
 // lives knows which life of a node was when, and what it held. It never changes
 // after newLives. A life is named by its index in History.Nodes.
 type lives struct {
-	h      *history.History
-	byName map[string][]int // node → its lives, in order
+	h       *history.History
+	byName  map[string][]int    // node → its lives, in order
+	clients map[string][]string // relay → its clients, by name
 }
 
 func newLives(h *history.History) *lives {
-	l := &lives{h: h, byName: make(map[string][]int)}
+	l := &lives{h: h, byName: make(map[string][]int), clients: make(map[string][]string)}
 	for i := range h.Nodes {
-		l.byName[h.Nodes[i].Name] = append(l.byName[h.Nodes[i].Name], i)
+		n := &h.Nodes[i]
+		if n.Relay != "" && len(l.byName[n.Name]) == 0 {
+			l.clients[n.Relay] = append(l.clients[n.Relay], n.Name)
+		}
+		l.byName[n.Name] = append(l.byName[n.Name], i)
+	}
+	for _, list := range l.clients {
+		slices.Sort(list)
 	}
 	for _, list := range l.byName {
 		slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(h.Nodes[a].From, h.Nodes[b].From) })

@@ -49,12 +49,12 @@ func (m *registrations) known(life, tenure int) bool {
 	return m.lives.acquainted(life, m.lives.at(t.Node, t.Asked), t.Cluster)
 }
 
-// lostNode says whether the node of a tenure was lost, not stopped, after a
-// time: what it had accepted is lost with it.
+// lostNode says whether the node of a tenure, or its relay, was lost, not stopped,
+// after a time: what it had accepted is lost with it.
 func (m *registrations) lostNode(tenure int, after time.Duration) bool {
 	t := &m.h.Tenures[tenure]
-	life := m.lives.at(t.Node, t.Asked)
-	return life >= 0 && m.lives.died(life) && m.h.Nodes[life].Until >= after
+	lost := func(life int) bool { return life >= 0 && m.lives.died(life) && m.h.Nodes[life].Until >= after }
+	return lost(m.lives.at(t.Node, t.Asked)) || lost(m.lives.relay(t.Node, after))
 }
 
 // seat is the node of a member, or its id if it has none.
@@ -69,9 +69,11 @@ func (m *registrations) seat(member string) string {
 // before: a sample takes its figures one after the other.
 func (m *registrations) serving(node string, at time.Duration) int {
 	n := 0
-	for _, i := range m.byNode[node] {
-		if serves(&m.h.Tenures[i], at, time.Second) {
-			n++
+	for _, name := range m.lives.withClients([]string{node}) {
+		for _, i := range m.byNode[name] {
+			if serves(&m.h.Tenures[i], at, time.Second) {
+				n++
+			}
 		}
 	}
 	return n

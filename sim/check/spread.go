@@ -63,7 +63,7 @@ func checkAnswers(q *requests, request int, missing map[string]bool, d *docket) 
 func wasAsked(q *requests, request int, member string, before time.Duration) bool {
 	for _, n := range q.runs[request] {
 		run := &q.h.Runs[n]
-		if run.Began <= before && q.h.Tenures[run.Tenure].Member == member {
+		if run.Began <= before && q.members.sameSeat(member, run.Tenure) {
 			return true
 		}
 	}
@@ -86,7 +86,7 @@ func checkCounts(q *requests, request int, missing map[string]bool, d *docket) {
 		ran[tenure] = true
 		if t := &q.h.Tenures[tenure]; !missing[t.Member] {
 			least++
-			nodes[t.Node] = true
+			nodes[q.members.lives.carrier(t.Node)] = true
 		}
 	}
 	most := len(ran) + lostWith(q, r, ran, missing)

@@ -23,6 +23,7 @@ type topics struct {
 	source    []int              // publication → the life that published it
 	got       [][]int            // subscription → its deliveries, in order
 	told      []map[string]*told // subscription → publisher's peer ("" = several) → gaps
+	unknown   [][]time.Duration  // subscription → when it was told that nobody knows how many are missing
 	strays    []int              // deliveries of what nobody published, or without a subscription
 	queues    map[queue][]int    // its subscriptions
 	fits      map[[2]string]bool // pattern, topic
@@ -44,7 +45,7 @@ func newTopics(l *lives, c *disturbance, r *Rules) *topics {
 	x := &topics{
 		h: h, rules: r, lives: l, calm: c,
 		published: make(map[uint64]int, len(h.Publications)), got: make([][]int, len(h.Subscriptions)),
-		told: make([]map[string]*told, len(h.Subscriptions)), queues: make(map[queue][]int),
+		told: make([]map[string]*told, len(h.Subscriptions)), unknown: make([][]time.Duration, len(h.Subscriptions)), queues: make(map[queue][]int),
 		fits: make(map[[2]string]bool), has: make(map[pairing]int, len(h.Deliveries)),
 	}
 	for i := range h.Publications {
@@ -78,6 +79,10 @@ func newTopics(l *lives, c *disturbance, r *Rules) *topics {
 
 func (x *topics) tell(g *history.Gap) {
 	if g.Subscription < 0 || g.Subscription >= len(x.told) {
+		return
+	}
+	if g.Missed == 0 && !g.Exact {
+		x.unknown[g.Subscription] = append(x.unknown[g.Subscription], g.At)
 		return
 	}
 	t := entry(x.told[g.Subscription], g.Peer)
@@ -127,7 +132,7 @@ const dying = 10 * time.Second
 func (x *topics) due(subscription, publication int) claim {
 	s, p := &x.h.Subscriptions[subscription], &x.h.Publications[publication]
 	switch {
-	case s.Asked < 0 || !x.matches(s.Pattern, p.Topic) || s.NoEcho && s.Peer == p.Peer:
+	case s.Asked < 0 || !x.matches(s.Pattern, p.Topic) || s.NoEcho && s.Node == p.Publisher:
 		return never
 	case s.From < 0 || p.Outcome != "published" || p.Lost:
 		return may
@@ -144,7 +149,8 @@ func (x *topics) due(subscription, publication int) claim {
 	if !x.lives.acquainted(life, x.lives.at(s.Node, s.Asked), "") {
 		return may
 	}
-	if x.calm.pair(p.Publisher, s.Node, span{p.Sent, plus(p.Ended, 1)}) {
+	while := span{p.Sent, plus(p.Ended, 1)}
+	if x.calm.node(p.Publisher, while) || x.calm.grace[s.Node].touches(while) || x.unsettled(s, p) {
 		return may
 	}
 	return must

@@ -70,8 +70,8 @@ func checkAstray(x *topics, d *docket) {
 			switch {
 			case !x.matches(sub.Pattern, p.Topic):
 				complain = "which does not match"
-			case sub.NoEcho && sub.Peer == p.Peer:
-				complain = "which its own node published"
+			case sub.NoEcho && sub.Node == p.Publisher:
+				complain = "which it published itself"
 			case g.At < p.Sent:
 				complain = "before it was published"
 			case g.At < sub.Asked || sub.Until >= 0 && g.At > plus(sub.Until, x.rules.Member):

@@ -36,6 +36,7 @@ type History struct {
 // Node is one life of a node.
 type Node struct {
 	Name    string
+	Relay   string // it is a client of this node, whose Zone, Peer, Key and Keys it has
 	Zone    string
 	Peer    string
 	Key     string            // label of its network key

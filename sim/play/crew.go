@@ -4,6 +4,7 @@
 package play
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type crewNode struct {
 	name          string
 	start         time.Duration
 	spec          NodeSpec
+	relay         *crewNode // that it is a client of; nil = it is a node
 	key           string
 	keys          map[string]string  // cluster to label of its explicit key
 	jobs          []scenario.Cluster // that it serves
@@ -46,7 +48,7 @@ type crewNode struct {
 type life struct {
 	Participant
 	index     int         // in the history's nodes
-	tenures   []int       // guarded by crewNode.mu
+	posts     []*post     // guarded by crewNode.mu
 	listeners []*listener // guarded by crewNode.mu
 }
 
@@ -62,10 +64,17 @@ func newCrew(p *player) (*crew, error) {
 				name: name, start: g.Start.D() + time.Duration(i)*g.Every.D(), key: g.Key, factor: 1,
 				spec: NodeSpec{Name: name, Zone: g.Zone, Network: file},
 			}
-			if len(c.nodes) > 0 { // also those whose key differs, and who will be refused
+			if relay := p.index.Relay(name); relay != "" {
+				n.spec.Relay = relay
+			} else if len(c.nodes) > 0 { // also those whose key differs, and who will be refused
 				n.spec.Seeds = []string{c.nodes[0].name}
 			}
 			c.nodes, c.by[name] = append(c.nodes, n), n
+		}
+	}
+	for _, n := range c.nodes {
+		if n.relay = c.by[n.spec.Relay]; n.relay != nil {
+			n.key, n.spec.Zone = n.relay.key, n.relay.spec.Zone
 		}
 	}
 	return c, c.assign()
@@ -106,6 +115,9 @@ func (c *crew) hand(job scenario.Cluster) error {
 		}
 		for _, name := range names {
 			n := c.by[name]
+			if n.relay != nil {
+				continue // its relay holds them
+			}
 			if n.spec.ClusterKeys == nil {
 				n.spec.ClusterKeys, n.keys = make(map[string][]security.KeyVersion), make(map[string]string)
 			}
@@ -123,6 +135,14 @@ func (c *crew) early() []*crewNode {
 
 func (c *crew) late() []*crewNode {
 	return slices.DeleteFunc(slices.Clone(c.nodes), func(n *crewNode) bool { return n.start <= 0 })
+}
+
+// carrier is the node itself, or the relay of a client.
+func (n *crewNode) carrier() *crewNode {
+	if n.relay != nil {
+		return n.relay
+	}
+	return n
 }
 
 // alive returns the node's current life, or nil.
@@ -178,25 +198,28 @@ func (c *crew) start(n *crewNode) {
 	}
 	l := &life{Participant: participant}
 	l.index = c.p.record.born(history.Node{
-		Name: n.name, Zone: n.spec.Zone, Peer: participant.Peer(), Key: n.key, Keys: n.keys, From: c.p.level.Now(), Until: -1,
+		Name: n.name, Relay: n.spec.Relay, Zone: n.spec.Zone, Peer: participant.Peer(), Key: n.key, Keys: n.carrier().keys,
+		From: c.p.level.Now(), Until: -1,
 	})
 	n.leave(l)
 	for _, job := range n.jobs {
 		c.serve(n, l, job)
 	}
 	c.subscribeAll(n, l)
+	if n.relay != nil {
+		c.renew(n, l)
+	}
 }
 
 // serve registers one member.
 func (c *crew) serve(n *crewNode, l *life, job scenario.Cluster) {
 	p := c.p
-	tenure := p.record.asked(history.Tenure{
-		Cluster: job.Name, Serial: job.Limits.Concurrency == 1, Node: n.name, Peer: l.Peer(), Asked: p.level.Now(), From: -1, Leaving: -1, Until: -1,
-	})
+	t := &post{p: p, node: n, job: job, peer: l.Peer(), ended: -1}
+	t.tenure = t.asks(p.level.Now())
 	n.mu.Lock()
-	l.tenures = append(l.tenures, tenure)
+	l.posts = append(l.posts, t)
 	n.mu.Unlock()
-	h, err := p.handler(n, l, job, tenure)
+	h, err := p.handler(l, t)
 	if err != nil {
 		p.fail(err)
 		return
@@ -208,10 +231,10 @@ func (c *crew) serve(n *crewNode, l *life, job scenario.Cluster) {
 		MessageBytes: int(job.Limits.MessageBytes), Capacity: job.Limits.Capacity, Tunnels: job.Limits.Tunnels,
 	})
 	if err != nil {
-		p.record.refused(tenure, err)
+		p.record.refused(t.tenure, err)
 		return
 	}
-	p.record.served(tenure, registration.Member(), p.level.Now())
+	t.taken(registration)
 }
 
 // end takes a node out: drop does it to the node itself, before it is closed.
@@ -220,15 +243,18 @@ func (c *crew) end(n *crewNode, how string, drop func(*life) error) error {
 	if l == nil {
 		return nil
 	}
+	var tenures, subscriptions []int
+	for _, t := range n.posts(l) {
+		tenures = append(tenures, t.now())
+	}
 	n.mu.Lock()
-	tenures := slices.Clone(l.tenures)
-	var subscriptions []int
 	for _, h := range l.listeners {
 		subscriptions = append(subscriptions, h.index)
 	}
 	n.mu.Unlock()
 	c.p.record.leaving(tenures, c.p.level.Now())
 	c.p.record.unsubscribing(subscriptions, c.p.level.Now())
+	c.orphan(n)
 	began := c.p.level.Now()
 	err := drop(l)
 	if how == "stopped" {
@@ -265,9 +291,11 @@ func (c *crew) calm() {
 }
 
 // shut marks who is alive at the end and closes everybody, one after the
-// other.
+// other, clients before their relays.
 func (c *crew) shut() {
-	for _, n := range c.nodes {
+	nodes := slices.Clone(c.nodes)
+	slices.SortStableFunc(nodes, func(a, b *crewNode) int { return cmp.Compare(b.spec.Relay, a.spec.Relay) })
+	for _, n := range nodes {
 		if l := n.enter(true); l != nil {
 			c.p.record.survived(l.index)
 			_ = l.Close()

@@ -17,16 +17,17 @@ import (
 // job is what one member does: it records each run and does what the scenario
 // says.
 type job struct {
-	p      *player
-	node   *crewNode
-	life   *life
-	tenure int
-	spec   scenario.Handler
-	user   patterns.Service // of kind go
+	p    *player
+	node *crewNode
+	life *life
+	post *post
+	spec scenario.Handler
+	user patterns.Service // of kind go
 }
 
-func (p *player) handler(n *crewNode, l *life, c scenario.Cluster, tenure int) (patterns.Handler, error) {
-	j := &job{p: p, node: n, life: l, tenure: tenure, spec: c.Handler}
+func (p *player) handler(l *life, t *post) (patterns.Handler, error) {
+	c := t.job
+	j := &job{p: p, node: t.node, life: l, post: t, spec: c.Handler}
 	if c.Handler.Kind != "go" {
 		return patterns.Service{Request: j.answer, Push: j.take, Broadcast: j.take, Tunnel: j.tunnel}, nil
 	}
@@ -76,7 +77,7 @@ func (j *job) begin(r *patterns.Request) func() {
 	if !r.Deadline.IsZero() {
 		expires = j.p.level.Now() + r.Deadline.Sub(j.life.Now())
 	}
-	run := j.p.record.began(idOf(r.Body), j.tenure, j.p.level.Now(), expires)
+	run := j.p.record.began(idOf(r.Body), j.post.now(), j.p.level.Now(), expires)
 	return func() { j.p.record.finished(run, j.p.level.Now()) }
 }
 

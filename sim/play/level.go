@@ -65,6 +65,7 @@ type NodeSpec struct {
 	Network     security.NetworkFile
 	ClusterKeys map[string][]security.KeyVersion
 	Seeds       []string // names of nodes
+	Relay       string   // it is a client, attached to the node of that name; Network, ClusterKeys and Seeds are its relay's
 }
 
 // Participant is a node as the player uses it, embedded or through a relay.
@@ -75,7 +76,7 @@ type Participant interface {
 	// Within returns a context that ends, with context.DeadlineExceeded, after
 	// d on the node's own clock. Its Deadline is Now plus d.
 	Within(d time.Duration) (context.Context, context.CancelFunc)
-	// Peer is the node's peer id as text.
+	// Peer is the node's peer id as text; a client has its relay's.
 	Peer() string
 	// Status is node.Node's Status.
 	Status(ctx context.Context) (node.Status, error)

@@ -118,7 +118,8 @@ func (p *player) rough() (pairs [][2]string) {
 				continue
 			}
 			for _, member := range c.Members {
-				if l := p.link(o.node, member); l.Loss > 0 || l.Mbps > 0 {
+				from, to := p.crew.by[o.node].carrier().name, p.crew.by[member].carrier().name
+				if l := p.link(from, to); from != to && (l.Loss > 0 || l.Mbps > 0) {
 					pairs = append(pairs, [2]string{o.node, member})
 				}
 			}

@@ -88,6 +88,21 @@ func (r *recorder) leaving(tenures []int, at time.Duration) {
 	}
 }
 
+// ousted notes that a client's member is another one now: its relay had
+// forgotten the one before.
+func (r *recorder) ousted(tenure int, at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Tenures[tenure].Until = at
+}
+
+// over says whether the liveness phase has ended.
+func (r *recorder) over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.h.End > 0
+}
+
 func (r *recorder) died(node int, tenures []int, how string, at time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

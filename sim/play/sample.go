@@ -15,6 +15,9 @@ import (
 func (p *player) sample() {
 	every := max(time.Second, time.Duration(len(p.crew.nodes))*10*time.Millisecond)
 	for _, n := range p.crew.nodes {
+		if n.relay != nil {
+			continue // what it uses of the network is its relay's
+		}
 		p.sampleNode(n, p.level.Now(), every)
 	}
 }

@@ -46,5 +46,5 @@ func (j *job) tunnel(ctx context.Context, t patterns.Tunnel) (err error) {
 // serving records that a handler has a tunnel.
 func (j *job) serving(t patterns.Tunnel) serving {
 	info := t.Info()
-	return j.p.record.serving(idOf(info.Open.Body), j.tenure, j.p.level.Now(), info.Peer)
+	return j.p.record.serving(idOf(info.Open.Body), j.post.now(), j.p.level.Now(), info.Peer)
 }

@@ -88,17 +88,19 @@ const subscribersKnown = time.Second
 func (p *player) joined() bool {
 	about := make(map[*crewNode]bool)
 	for _, n := range p.crew.nodes {
-		about[n] = len(n.subscriptions) > 0
+		about[n.carrier()] = about[n.carrier()] || len(n.subscriptions) > 0
 	}
 	for _, w := range p.scenario.Workload {
 		for _, name := range w.From {
-			about[p.crew.by[name]] = about[p.crew.by[name]] || w.Kind == "publish"
+			n := p.crew.by[name].carrier()
+			about[n] = about[n] || w.Kind == "publish"
 		}
 	}
+	lone := !slices.ContainsFunc(p.crew.nodes[1:], func(n *crewNode) bool { return n.relay == nil })
 	alone := 0
 	for _, n := range p.crew.nodes {
 		l := n.alive()
-		if l == nil || !about[n] || len(p.crew.nodes) == 1 {
+		if l == nil || !about[n] || lone {
 			continue
 		}
 		ctx, cancel := l.Within(lookWithin)
