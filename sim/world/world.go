@@ -60,6 +60,9 @@ func (w *World) Note(node, text string) { w.n.Note(node, text) }
 // Start implements play.Level. A node that was left closed, crashed or
 // silenced starts again as its next incarnation.
 func (w *World) Start(ctx context.Context, spec play.NodeSpec) (play.Participant, error) {
+	if spec.Relay != "" {
+		return nil, fmt.Errorf("%w: clients", play.ErrUnsupported)
+	}
 	p, err := w.create(spec)
 	if err != nil {
 		return nil, err
