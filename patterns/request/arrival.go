@@ -150,9 +150,13 @@ func (s *Server) accept(in *arrival, r patterns.Request) {
 		s.refuse(in, no)
 		return
 	}
+	origin := ""
+	if o := in.request.Origin; o != nil {
+		origin = s.textOf(o.Peer)
+	}
 	body, err := s.cfg.Acceptor.Accept(Opening{
 		Server: s, From: in.link, RequestID: in.request.ID, SenderIncarnation: in.binding.SenderIncarnation, Sealed: in.sealed,
-		Deadline: in.deadline, Headers: r.Headers, Body: r.Body,
+		Origin: origin, Deadline: in.deadline, Headers: r.Headers, Body: r.Body,
 	})
 	s.tell(in, newResult(patterns.Message{Body: body}, err))
 }
@@ -184,6 +188,7 @@ type Opening struct {
 	Server    *Server // of the member that it goes to
 	From      Link
 	RequestID uint64
+	Origin    string // peer id of who opens it, if that is not the link's peer; else empty
 	// SenderIncarnation is the opener's if Sealed, which says that it was
 	// sealed under the cluster's key; else 0.
 	SenderIncarnation uint64

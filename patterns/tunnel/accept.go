@@ -4,6 +4,7 @@
 package tunnel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,13 +31,17 @@ type handler = func(context.Context, patterns.Tunnel) error
 // Accept implements request.Acceptor: it has a handler run for a tunnel that
 // somebody opens, or refuses it.
 func (e *Engine) Accept(o request.Opening) (body []byte, err error) {
-	return e.accept(o.Server.Service().Tunnel, patterns.Message{Headers: o.Headers, Body: o.Body}, o.Deadline, Arrival{
+	info := patterns.TunnelInfo{
+		Cluster: o.Server.Name(), Member: o.Server.ID().String(), Peer: o.Origin,
+		Open: patterns.Message{Headers: o.Headers, Body: o.Body},
+	}
+	return e.accept(o.Server.Service().Tunnel, info, o.Deadline, Arrival{
 		Server: o.Server, Link: o.From, Session: o.From.Session(), SenderIncarnation: o.SenderIncarnation, Sealed: o.Sealed,
 	})
 }
 
-func (e *Engine) accept(h handler, first patterns.Message, deadline time.Time, a Arrival) (body []byte, err error) {
-	m, err := wire.DecodeTunnelOpen(first.Body)
+func (e *Engine) accept(h handler, info patterns.TunnelInfo, deadline time.Time, a Arrival) (body []byte, err error) {
+	m, err := wire.DecodeTunnelOpen(info.Open.Body)
 	if err != nil {
 		e.drops.Inc(dropMalformed)
 		return nil, &patterns.RemoteError{Cluster: a.Server.Name(), Message: err.Error()}
@@ -54,8 +59,7 @@ func (e *Engine) accept(h handler, first patterns.Message, deadline time.Time, a
 	}
 	t := newTunnel(p, window, uint64(m.Credit))
 	t.limit, t.serving = a.Server.Limits().MessageBytes, true
-	first.Body = m.Body
-	t.info = patterns.TunnelInfo{Cluster: a.Server.Name(), Member: a.Server.ID().String(), Peer: p.remote.text, Open: first}
+	t.info, t.info.Open.Body, t.info.Peer = info, m.Body, cmp.Or(info.Peer, p.remote.text)
 	refused := dropReasons
 	if !e.table.add(t) {
 		refused = dropDuplicate

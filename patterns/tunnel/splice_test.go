@@ -303,7 +303,7 @@ func newSpliced(t *testing.T, served, seals bool, change func(c *LegConfig)) *sp
 		if err != nil {
 			return request.Answer{}, err
 		}
-		body, err := s.at.engine.accept(s.handler, patterns.Message{Body: bodyOf(tail)}, time.Time{}, Arrival{
+		body, err := s.at.engine.accept(s.handler, patterns.TunnelInfo{Open: patterns.Message{Body: bodyOf(tail)}}, time.Time{}, Arrival{
 			Server: s.at, Link: s.in, Session: 1, SenderIncarnation: 3, Sealed: seals,
 		})
 		if err != nil {
@@ -320,7 +320,7 @@ func newSpliced(t *testing.T, served, seals bool, change func(c *LegConfig)) *sp
 		if err != nil {
 			return request.Answer{}, err
 		}
-		body, err := s.client.engine.accept(s.handler, patterns.Message{Body: bodyOf(tail)}, time.Time{}, Arrival{
+		body, err := s.client.engine.accept(s.handler, patterns.TunnelInfo{Open: patterns.Message{Body: bodyOf(tail)}}, time.Time{}, Arrival{
 			Server: s.client, Link: s.up, Session: 1,
 		})
 		if err != nil {
@@ -655,7 +655,7 @@ func TestAClientThatIsLostDuringAnOpening(t *testing.T) {
 			s := newSpliced(t, false, false, nil)
 			splice, tail, err := s.leg.Open("pipe", tailOf(wire.TunnelOpen{ID: 5, Credit: 1000}.AppendTo(nil)))
 			require.NoError(t, err)
-			body, err := s.at.engine.accept(s.handler, patterns.Message{Body: bodyOf(tail)}, time.Time{}, Arrival{Server: s.at, Link: s.in, Session: 1})
+			body, err := s.at.engine.accept(s.handler, patterns.TunnelInfo{Open: patterns.Message{Body: bodyOf(tail)}}, time.Time{}, Arrival{Server: s.at, Link: s.in, Session: 1})
 			require.NoError(t, err)
 			s.leg.Close()
 			if answered {
