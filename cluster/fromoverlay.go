@@ -34,7 +34,8 @@ func (n overlayNetwork) Subscribe(f func(PeerEvent)) {
 }
 
 func (n overlayNetwork) Send(to peer.ID, k wire.Kind, body []byte) (uint64, error) {
-	return n.o.Link(to).Send(overlay.LaneCtl, k, body)
+	r, err := n.o.Link(to).Send(overlay.LaneCtl, k, body)
+	return r.Session, err
 }
 
 func (n overlayNetwork) Open(to peer.ID, addrs []string) { n.o.Link(to).Open(addrs) }

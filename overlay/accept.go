@@ -6,12 +6,14 @@ package overlay
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/session"
 )
 
 // inbox is the Overlay as the transport sees it.
@@ -51,13 +53,13 @@ func (o *Overlay) accept(s Stream) {
 		s.Close()
 		return
 	}
-	st := newStream(l, s)
-	err := l.answer(st)
+	c := call{st: newStream(l, s)}
+	err := l.answer(&c)
 	l.answered(s)
-	if err != nil {
-		return
+	if err == nil {
+		l.carry(c.s, c.st, &c.g)
+		s.Close()
 	}
-	st.serve()
 }
 
 // admit makes room for one more stream that has not said Hello. It returns nil
@@ -72,11 +74,11 @@ func (l *Link) admit(s Stream) *Link {
 	}
 	l = l.lock()
 	defer l.unlock()
-	if len(l.callers) >= maxPeerHandshakes || l.o.leaving() {
+	if len(l.known.callers) >= maxPeerHandshakes || l.o.leaving() {
 		l.o.callers.Add(-1)
 		return nil
 	}
-	l.callers = append(l.callers, s)
+	l.known.callers = append(l.known.callers, s)
 	return l
 }
 
@@ -85,29 +87,27 @@ func (l *Link) answered(s Stream) {
 	l.o.callers.Add(-1)
 	l.mu.Lock()
 	defer l.unlock()
-	l.callers = slices.DeleteFunc(l.callers, func(each Stream) bool { return each == s })
+	l.known.callers = slices.DeleteFunc(l.known.callers, func(each Stream) bool { return each == s })
 }
 
-// answer handles the Hello of a stream that the peer opened, and joins it. On
-// an error it has ended the stream.
-func (l *Link) answer(st *stream) error {
-	end := l.o.clock.Now().Add(helloTimeout)
-	st.s.SetReadDeadline(end)
-	st.s.SetWriteDeadline(end)
-	g, err := st.hearHello()
+// answer handles the Hello of a stream that the peer opened, and has it join the
+// link. On an error it has ended the stream.
+func (l *Link) answer(c *call) error {
+	c.st.limit(helloTimeout)
+	g, err := c.st.hearHello()
 	if err == nil {
-		st.hello, st.sample = g, clockSample{got: l.o.now(), remote: g.clock}
-		err = l.enter(st)
+		c.g, c.st.sample = g, session.Sample{Got: l.o.now(), Remote: g.clock}
+		err = l.enter(c)
 	}
 	if err != nil {
-		if lastWords(err) != nil || isTimeout(err) { // else the peer changed its mind
+		if !errors.Is(err, errNotNeeded) && !errors.Is(err, errBusy) && (lastWords(err) != nil || isTimeout(err)) { // else the peer changed its mind
 			l.o.drops.add(dropHandshakeFailed, 1)
 		}
 		l.logRefusal(err)
-		l.o.refuse(st.s, err)
+		l.o.refuse(c.st.s, err)
 		return err
 	}
-	st.unlimit()
+	c.st.unlimit()
 	return nil
 }
 
@@ -121,9 +121,12 @@ func (l *Link) logRefusal(err error) {
 }
 
 func (st *stream) hearHello() (greeting, error) {
-	k, body, err := st.frames.Next()
+	_, k, body, err := st.Frames.Next()
 	if err != nil {
-		return greeting{}, st.ending(err, false)
+		return greeting{}, streamError(err)
+	}
+	if k == wire.KindGoodbye { // the peer changed its mind
+		return greeting{}, errNotNeeded
 	}
 	if k != wire.KindHello {
 		return greeting{}, fmt.Errorf("%w: kind %d instead of hello", ErrProtocol, k)
@@ -131,71 +134,88 @@ func (st *stream) hearHello() (greeting, error) {
 	return decodeHello(body)
 }
 
-// enter joins a stream whose peer has said Hello, if that fits with the
-// streams there are. For an incoming one it sends our Hello.
-func (l *Link) enter(st *stream) error {
+// enter has a stream join whose peer has said Hello, if that fits with what there
+// is, and says Hello on it.
+func (l *Link) enter(c *call) error {
 	for {
 		l.mu.Lock()
 		if l.o.leaving() {
 			l.unlock()
 			return ErrClosed
 		}
-		v, old := l.assess(st)
-		switch v {
-		case verdictStale:
+		if l.joining != nil {
+			l.unlock()
+			return errBusy
+		}
+		what := meet(l.views(&c.g))
+		switch what {
+		case meetStale:
 			l.unlock()
 			return errNotNeeded
-		case verdictDoubt:
-			l.endGreeting() // the old one's reader must not wait for this one
+		case meetStrange:
 			l.unlock()
-			if err := l.resolve(old, st); err != nil {
+			if err := l.resolve(c.st); err != nil {
 				return err
 			}
 			continue // the situation may have changed
-		case verdictReplace:
-			l.fail(old, fmt.Errorf("%w: the peer opened a new stream", ErrLost), codeBroken)
-			l.unlock()
-			continue
 		}
-		return l.complete(st)
+		return l.complete(c, what == meetResume)
 	}
 }
 
-// assess compares st with the streams there are, and returns the verdict that
-// must be acted on first.
-func (l *Link) assess(st *stream) (verdict, *stream) {
-	v, which := verdictJoin, (*stream)(nil)
-	for _, old := range l.streams {
-		if !old.readable() {
-			continue
-		}
-		if each := judge(old.facts(), st.facts()); each > v {
-			v, which = each, old
-		}
+// views is what meet needs to know. mu is held.
+func (l *Link) views(g *greeting) views {
+	v := views{
+		up: l.up(), calling: l.dialing.greeting != nil, first: l.lower,
+		instance: l.known.instance, clock: l.known.clock,
+		theirs: g.session, theirClock: g.clock, them: g.instance,
 	}
-	return v, which
+	if v.up {
+		v.id, v.attached = l.last.Load().ID(), l.last.Load().Attached()
+	}
+	return v
 }
 
-// complete joins st. mu is held, and released. Our Hello is stamped in the
-// same moment, and written before anything else is.
-func (l *Link) complete(st *stream) error {
-	clock := l.o.stamp()
-	l.join(st)
-	if st.outbound {
-		l.unlock()
-		return nil
+// complete has the stream join. mu is held, and released.
+func (l *Link) complete(c *call, resume bool) error {
+	if ours := l.dialing.greeting; ours != nil { // the peer's call comes first
+		l.dialing.greeting = nil
+		l.after.Add(func() { ours.s.Reset(codeSuperseded) })
 	}
-	l.mu.Unlock() // what join decided waits for the Hello
-	hello, err := encodeHello(l.o.instance, clock, l.o.cfg.Agent, l.o.Addrs())
-	if err == nil {
-		err = st.say(hello)
+	l.joining = c.st
+	up, s := l.up(), l.last.Load()
+	l.unlock()
+	var received wire.Counts
+	if up {
+		received = s.Detach()
 	}
 	l.mu.Lock()
-	if err != nil {
-		l.fail(st, writeError(err), codeBroken)
+	if l.o.leaving() || resume && !l.up() { // it has just ended
+		l.joining = nil
+		l.unlock()
+		return errNotNeeded
 	}
+	if !resume {
+		id := c.g.session
+		if !c.g.fresh && id != l.dialing.proposal {
+			id = l.newID()
+		}
+		s, received = l.begin(id, &c.g), wire.Counts{}
+	}
+	c.s = s
+	l.join(c.st, &c.g)
+	clock := l.o.stamp()
 	l.unlock()
-	return nil
+	hello, err := l.o.encodeHello(clock, s.ID(), false, received)
+	if err == nil {
+		err = l.say(c.st, hello)
+	}
+	if err != nil {
+		l.mu.Lock()
+		l.lost(s, c.st, err)
+		l.unlock()
+	}
+	return err
 }
 
 // refuse ends a stream that does not become part of a link, with last words
@@ -218,8 +238,10 @@ func (o *Overlay) refuse(s Stream, cause error) {
 	// Closing at once could overtake the words; wait for the peer's end.
 	var rest [512]byte
 	for range 1024 {
-		if _, err := s.Read(rest[:]); err != nil {
+		if _, err := s.Read(rest[:]); err == io.EOF {
 			return
+		} else if err != nil {
+			break
 		}
 	}
 	s.Reset(refusalCode(cause))
@@ -228,7 +250,7 @@ func (o *Overlay) refuse(s Stream, cause error) {
 // lastWords are the frames that explain a refusal, nil if there is nobody to
 // explain it to.
 func lastWords(cause error) []byte {
-	if errors.Is(cause, ErrLost) || errors.Is(cause, ErrGoodbye) || errors.Is(cause, errNotNeeded) {
+	if errors.Is(cause, ErrLost) || errors.Is(cause, ErrRefused) || errors.Is(cause, ErrGoodbye) {
 		return nil
 	}
 	var words []byte
@@ -238,7 +260,7 @@ func lastWords(cause error) []byte {
 		if err != nil {
 			panic("BUG: notice does not encode: " + err.Error())
 		}
-		words = wire.AppendFrame(words, wire.KindNotice, body)
+		words = wire.AppendFrame(words, wire.LaneCtl, wire.KindNotice, body)
 	}
-	return append(words, encodeGoodbye(refusalCode(cause), cause.Error())...)
+	return session.AppendGoodbye(words, refusalCode(cause), cause.Error(), nil)
 }

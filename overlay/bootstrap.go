@@ -187,12 +187,5 @@ func (s *search) save() {
 func (l *Link) reachable() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.sender == nil {
-		return nil
-	}
-	var first []string
-	if l.sender.outbound {
-		first = []string{l.sender.s.RemoteAddr()}
-	}
-	return mergeAddrs(first, l.sender.hello.addrs)
+	return slices.Clone(l.known.addrs)
 }

@@ -6,7 +6,6 @@ package overlay
 import (
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,29 +24,48 @@ func (r seededRand) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// This test checks every combination of two streams against the sentence
-// that defines it.
-func TestNewStreamIsJudged(t *testing.T) {
+// This test checks every combination of what two sides say about their session
+// against the sentence that defines it.
+func TestHellosAreCompared(t *testing.T) {
 	one, two := instanceID{1}, instanceID{2}
-	for _, c := range []struct {
-		why        string
-		old, fresh streamFacts
-		want       verdict
-	}{
-		{"another instance", streamFacts{false, one, 1}, streamFacts{false, two, 2}, verdictDoubt},
-		{"another instance, which we called", streamFacts{false, one, 1}, streamFacts{true, two, 2}, verdictDoubt},
-		{"the peer opened another one later", streamFacts{false, one, 1}, streamFacts{false, one, 2}, verdictReplace},
-		{"the peer opened this one earlier", streamFacts{false, one, 2}, streamFacts{false, one, 1}, verdictStale},
-		{"it opened its own after it had answered ours", streamFacts{true, one, 1}, streamFacts{false, one, 2}, verdictReplace},
-		{"it opened its own before it answered ours", streamFacts{true, one, 2}, streamFacts{false, one, 1}, verdictJoin},
-		{"it answers ours after it opened its own", streamFacts{false, one, 1}, streamFacts{true, one, 2}, verdictJoin},
-		{"it answered ours, lost it, and opened its own", streamFacts{false, one, 2}, streamFacts{true, one, 1}, verdictStale},
-	} {
-		require.Equal(t, c.want, judge(c.old, c.fresh), c.why)
+	stands := views{up: true, id: 5, instance: one, clock: 10, them: one, theirs: 5, theirClock: 11}
+	change := func(f func(v *views)) views {
+		v := stands
+		f(&v)
+		return v
 	}
-	require.True(t, preferred(true, true) && preferred(false, false))
-	require.False(t, preferred(true, false) || preferred(false, true))
+	for _, c := range []struct {
+		why  string
+		v    views
+		want meeting
+	}{
+		{"nothing is known", views{them: one, theirs: 5, theirClock: 1}, meetBegin},
+		{"a broken session goes on", stands, meetResume},
+		{"and one whose connection only the peer has lost", change(func(v *views) { v.attached = true }), meetResume},
+		{"the peer has given this connection up", change(func(v *views) { v.theirClock = 10 }), meetStale},
+		{"the peer has lost the session", change(func(v *views) { v.theirs = 6 }), meetBegin},
+		{"it was started anew, and nobody speaks for the former one", change(func(v *views) { v.them = two }), meetBegin},
+		{"another process, and the former one may live", change(func(v *views) { v.them, v.attached = two, true }), meetStrange},
+		{"calls cross, ours comes first", change(func(v *views) { v.calling, v.first = true, true }), meetStale},
+		{"calls cross, the peer's comes first", change(func(v *views) { v.calling = true }), meetResume},
+		{"first calls cross, ours comes first", views{them: one, theirClock: 1, calling: true, first: true}, meetStale},
+		{"first calls cross, the peer's comes first", views{them: one, theirClock: 1, calling: true}, meetBegin},
+	} {
+		require.Equal(t, c.want, meet(c.v), c.why)
+	}
 }
+
+// speaker is an overlay as far as Hellos need one.
+func speaker(addrs []string) *Overlay {
+	return &Overlay{instance: instanceID{7}, clock: NewRealClock(), transport: addressed{addrs: addrs}, cfg: Config{Agent: "arke 1.0"}}
+}
+
+type addressed struct {
+	Transport
+	addrs []string
+}
+
+func (a addressed) Addrs() []string { return a.addrs }
 
 // This test checks that a Hello says what was put in, and leaves out what no
 // peer would accept.
@@ -56,19 +74,21 @@ func TestHelloSaysWhoWeAre(t *testing.T) {
 	for range wire.MaxAddrs + 5 {
 		addrs = append(addrs, "/ip4/10.0.0.2/tcp/2")
 	}
-	frame, err := encodeHello(instanceID{7}, 99, "arke 1.0", addrs)
+	frame, err := speaker(addrs).encodeHello(99, 5, true, wire.Counts{1, 2, 3, 4})
 	require.NoError(t, err)
 	g, err := decodeHello(frame[wire.FrameOverhead:])
 	require.NoError(t, err)
 	require.Len(t, g.addrs, wire.MaxAddrs)
 	g.addrs = nil
-	require.Equal(t, greeting{version: 1, instance: instanceID{7}, clock: 99, agent: "arke 1.0"}, g)
+	require.Equal(t, greeting{
+		version: 1, instance: instanceID{7}, clock: 99, agent: "arke 1.0", session: 5, fresh: true, received: wire.Counts{1, 2, 3, 4},
+	}, g)
 }
 
 // FuzzHello checks that no Hello makes the negotiation panic, and that what it
 // accepts keeps the limits.
 func FuzzHello(f *testing.F) {
-	frame, _ := encodeHello(instanceID{7}, 99, "arke 1.0", []string{"/ip4/10.0.0.1/tcp/1"})
+	frame, _ := speaker([]string{"/ip4/10.0.0.1/tcp/1"}).encodeHello(99, 5, true, wire.Counts{1, 2, 3, 4})
 	f.Add(frame[wire.FrameOverhead:])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -117,214 +137,4 @@ func FuzzRemembered(f *testing.F) {
 			require.LessOrEqual(t, len(c.Addrs), maxCandidateAddrs)
 		}
 	})
-}
-
-// livenessRun plays a peer's life against the core with a timer that may be
-// late, and records what the core does, at ms after the beginning.
-type livenessRun struct {
-	core  liveness
-	start time.Time
-	now   time.Time
-	wake  time.Time
-	v     vitals
-	log   []livenessNote
-}
-
-type livenessNote struct {
-	at   int
-	what string
-}
-
-func newLivenessRun(seed uint64) *livenessRun {
-	start := time.Unix(1000, 0)
-	r := &livenessRun{
-		core:  liveness{interval: 400 * time.Millisecond, limit: 10 * time.Second, rand: newSeededRand(seed)},
-		start: start, now: start,
-	}
-	r.core.begin(start)
-	r.v.heard = start
-	return r
-}
-
-func (r *livenessRun) note(what string) {
-	r.log = append(r.log, livenessNote{int(r.now.Sub(r.start) / time.Millisecond), what})
-}
-
-func (r *livenessRun) hold() {
-	r.v.since = r.now
-	if r.wake.IsZero() {
-		r.step()
-	}
-}
-
-func (r *livenessRun) release() { r.v.since = time.Time{} }
-
-func (r *livenessRun) hear() {
-	r.v.heard = r.now
-	if r.core.suspect && r.core.heard(r.now) {
-		r.note("recovered")
-	}
-}
-
-func (r *livenessRun) step() {
-	a := r.core.step(r.now, r.v)
-	for _, each := range []struct {
-		is   bool
-		what string
-	}{{a.suspect, "suspect"}, {a.ping, "ping"}, {a.close, "close"}} {
-		if each.is {
-			r.note(each.what)
-		}
-	}
-	r.wake = a.wake
-}
-
-// until lets time pass up to ms; the timer is late by the given time.
-func (r *livenessRun) until(ms int, late time.Duration) {
-	end := r.start.Add(time.Duration(ms) * time.Millisecond)
-	for !r.wake.IsZero() && !r.wake.Add(late).After(end) {
-		r.now = r.wake.Add(late)
-		r.step()
-	}
-	r.now = end
-}
-
-func (r *livenessRun) count(what string) int {
-	n := 0
-	for _, e := range r.log {
-		if e.what == what {
-			n++
-		}
-	}
-	return n
-}
-
-func (r *livenessRun) first(what string) int {
-	for _, e := range r.log {
-		if e.what == what {
-			return e.at
-		}
-	}
-	return -1
-}
-
-// This test checks the life of a peer that falls silent, with many jitters:
-// asked twice, suspect after three intervals, given up after ten seconds.
-func TestSilentPeerBecomesSuspectAndIsGivenUp(t *testing.T) {
-	for seed := range uint64(200) {
-		r := newLivenessRun(seed)
-		r.hold()
-		r.until(20_000, 0)
-		require.InDelta(t, 400, r.first("ping"), 41)
-		require.Equal(t, 1200, r.first("suspect"))
-		pings := 0
-		for _, e := range r.log {
-			if e.what == "ping" && e.at < 1200 {
-				pings++
-			}
-		}
-		require.GreaterOrEqual(t, pings, 2)
-		require.Equal(t, 10_000, r.first("close"))
-		require.Equal(t, "close", r.log[len(r.log)-1].what)
-		require.Equal(t, 1, r.count("suspect"))
-		require.InDelta(t, 24, r.count("ping"), 3, "asked on, so that a recovery is noticed")
-		require.True(t, r.wake.IsZero())
-	}
-}
-
-// This test checks that bytes within each interval suppress all asking.
-func TestTrafficSuppressesHeartbeats(t *testing.T) {
-	r := newLivenessRun(1)
-	r.hold()
-	for ms := 0; ms < 10_000; ms += 300 {
-		r.until(ms, 0)
-		r.hear()
-	}
-	require.Empty(t, r.log)
-}
-
-// This test checks that nobody's interest means no timer, and that interest
-// in a link that was idle for long counts from its own beginning.
-func TestInterestInAnIdleLinkCountsFromItsBeginning(t *testing.T) {
-	r := newLivenessRun(1)
-	r.until(60_000, 0)
-	require.True(t, r.wake.IsZero())
-	r.hold()
-	r.until(70_000, 0)
-	require.Equal(t, 61_200, r.first("suspect"))
-	require.InDelta(t, 60_400, r.first("ping"), 41)
-
-	r = newLivenessRun(1)
-	r.hold()
-	r.until(200, 0)
-	r.release()
-	r.until(60_000, 0)
-	require.Empty(t, r.log)
-	require.True(t, r.wake.IsZero(), "the timer lapses")
-}
-
-// This test checks that interest which comes and goes faster than the timer is
-// neither forgotten nor dated back.
-func TestInterestMayComeAndGoWhileTheTimerRuns(t *testing.T) {
-	r := newLivenessRun(1)
-	for ms := 0; ms < 5000; ms += 50 {
-		r.until(ms, 0)
-		r.hold()
-		r.until(ms+20, 0)
-		r.release()
-	}
-	r.until(5000, 0)
-	require.Empty(t, r.log)
-	r.hold()
-	r.until(8000, 0)
-	require.Equal(t, 6200, r.first("suspect"))
-}
-
-// This test checks that a node whose own timer ran late suspects nobody, asks
-// at once instead, and judges again from there.
-func TestStalledNodeSuspectsNobody(t *testing.T) {
-	r := newLivenessRun(1)
-	r.hold()
-	r.until(300, 0)
-	r.now = r.start.Add(5 * time.Second) // stopped for 4.7 s
-	r.step()
-	require.Equal(t, []livenessNote{{5000, "ping"}}, r.log)
-	r.until(7000, 0)
-	require.Equal(t, 6200, r.first("suspect"))
-
-	r = newLivenessRun(1)
-	r.hold()
-	r.until(5000, 0)
-	require.Equal(t, 1200, r.first("suspect"))
-	r.now = r.start.Add(30 * time.Second)
-	r.step()
-	require.Equal(t, -1, r.first("close"), "nor gives anybody up")
-	r.until(60_000, 0)
-	require.Equal(t, 40_000, r.first("close"))
-}
-
-// This test checks that a timer that is a little late is not taken for a
-// stall.
-func TestTimerMayBeALittleLate(t *testing.T) {
-	r := newLivenessRun(1)
-	r.hold()
-	r.until(2000, 50*time.Millisecond)
-	require.InDelta(t, 1250, r.first("suspect"), 50)
-}
-
-// This test checks that the first byte ends the suspicion, and the next
-// silence begins another one.
-func TestFirstByteEndsTheSuspicion(t *testing.T) {
-	r := newLivenessRun(1)
-	r.hold()
-	r.until(3000, 0)
-	r.hear()
-	r.until(9000, 0)
-	var notes []livenessNote
-	for _, e := range r.log {
-		if e.what != "ping" {
-			notes = append(notes, e)
-		}
-	}
-	require.Equal(t, []livenessNote{{1200, "suspect"}, {3000, "recovered"}, {4200, "suspect"}}, notes)
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/session"
 )
 
 // logEvery bounds how often one link logs that a peer id is used twice.
@@ -19,10 +20,17 @@ const logEvery = time.Minute
 // doubt is the question whether the peer's older instance is still alive,
 // while a newer one waits at the door.
 type doubt struct {
-	clock    uint64 // in the Beat that asks
-	answered chan struct{}
-	over     chan struct{} // no answer in time
+	answers chan bool // has room for all who may answer: whether it is alive
 }
+
+func (d *doubt) answer(alive bool) {
+	select {
+	case d.answers <- alive:
+	default: // somebody else has
+	}
+}
+
+func (d *doubt) broken() { d.answer(false) }
 
 // duplicateError refuses a stream because the peer id is in use elsewhere.
 type duplicateError struct{ other string }
@@ -40,70 +48,72 @@ var errBusy = errors.New("overlay: another stream of this peer is being judged")
 // means that the old one is gone, and the caller may try again. Otherwise the
 // peer id is used twice: the old one stays and is told, fresh is to be
 // refused.
-func (l *Link) resolve(old, fresh *stream) error {
-	alive, err := l.probe(old)
-	if err != nil {
-		return err
-	}
-	if !alive {
-		l.mu.Lock()
-		l.fail(old, fmt.Errorf("%w, and was started anew", ErrSilent), codeSilent)
+func (l *Link) resolve(fresh *stream) error {
+	l.mu.Lock()
+	if l.doubt != nil {
 		l.unlock()
+		return errBusy
+	}
+	if !l.up() {
+		l.unlock()
+		return nil
+	}
+	s, addr := l.last.Load(), l.known.addr
+	d := &doubt{answers: make(chan bool, 1)}
+	l.doubt = d
+	l.unlock()
+	alive, err := l.probe(s, d)
+	l.mu.Lock()
+	l.doubt = nil
+	l.unlock()
+	switch {
+	case err != nil:
+		return err
+	case !alive:
+		s.Break(fmt.Errorf("%w: the peer was started anew", ErrLost), codeBroken)
+		s.Detach()
 		return nil
 	}
 	if l.mayLog() {
 		l.o.log.Error("two live nodes use the same peer id: was a data directory copied?",
-			zap.Stringer("peer", l.peer), zap.String("addr", old.s.RemoteAddr()),
+			zap.Stringer("peer", l.peer), zap.String("addr", addr),
 			zap.String("other_addr", fresh.s.RemoteAddr()))
 	}
-	l.mu.Lock()
-	l.control(wire.KindNotice, duplicateNotice(fresh.s.RemoteAddr()))
-	l.unlock()
-	return &duplicateError{other: old.s.RemoteAddr()}
+	_ = s.Notify(duplicateNotice(fresh.s.RemoteAddr())) // it encodes
+	return &duplicateError{other: addr}
 }
 
-// probe asks the peer on the session of old for a sign of life. Only the
+// probe asks the peer on the present connection of s for a sign of life. Only the
 // answer to this very question counts: other bytes may have been under way
 // when the old instance died.
-func (l *Link) probe(old *stream) (alive bool, err error) {
-	l.mu.Lock()
-	if l.doubt != nil {
-		l.unlock()
-		return false, errBusy
-	}
-	d := &doubt{clock: l.o.stamp(), answered: make(chan struct{}), over: make(chan struct{})}
-	l.doubt = d
-	l.control(wire.KindBeat, &wire.Beat{Clock: d.clock, WantReply: true})
-	l.unlock()
-
-	timer := l.o.clock.AfterFunc("overlay/doubt", missesAllowed*l.o.cfg.Heartbeat, func() {
-		l.o.wake("overlay/doubt", l.key, func() { close(d.over) })
+func (l *Link) probe(s *session.Session, d *doubt) (alive bool, err error) {
+	s.Ask(l.o.stamp(), func() { l.o.wake("overlay/doubt", l.key, func() { d.answer(true) }) })
+	timer := l.o.clock.AfterFunc("overlay/doubt", s.Patience(), func() {
+		l.o.wake("overlay/doubt", l.key, d.broken)
 	})
+	defer timer.Stop()
 	select {
-	case <-d.answered:
-		alive = true
-	case <-old.drained:
-	case <-d.over:
+	case alive = <-d.answers:
 	case <-l.o.ctx.Done():
 		err = ErrClosed
 	}
-	timer.Stop()
-	l.mu.Lock()
-	l.doubt = nil
-	l.unlock()
 	return alive, err
-}
-
-// answerDoubt notes a Beat that echoes clock. mu is held.
-func (l *Link) answerDoubt(clock uint64) {
-	if d := l.doubt; d != nil && d.clock == clock {
-		d.clock = 0 // once
-		l.wakeLater("overlay/doubt", func() { close(d.answered) })
-	}
 }
 
 func duplicateNotice(other string) *wire.Notice {
 	return &wire.Notice{Topic: wire.Notice_DUPLICATE_PEER_ID, Detail: wire.ClipText(other)}
+}
+
+func (l *Link) logNotice(m *wire.Notice) {
+	if !l.mayLog() {
+		return
+	}
+	log := l.o.log.With(zap.Stringer("peer", l.peer), zap.String("detail", m.GetDetail()))
+	if m.GetTopic() == wire.Notice_DUPLICATE_PEER_ID {
+		log.Error("another live node uses this node's peer id: was the data directory copied?")
+		return
+	}
+	log.Warn("peer sent a notice of unknown topic")
 }
 
 // mayLog says whether a duplicate of this peer was not logged lately.

@@ -3,7 +3,11 @@
 
 package overlay
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/arke-mesh/arke/overlay/session"
+)
 
 // Errors of links. Tell them apart with errors.Is.
 var (
@@ -12,15 +16,20 @@ var (
 
 	// ErrLinkDown is returned by Send and SendWait when the link has no
 	// session, or lost it while SendWait waited. Nothing was sent.
-	ErrLinkDown = errors.New("overlay: link is down")
+	ErrLinkDown = session.ErrDown
 
-	// ErrLaneFull is returned by Send when the lane's bound on queued bytes
-	// would be passed. Nothing was sent; the refusal is counted.
-	ErrLaneFull = errors.New("overlay: lane is full")
+	// ErrRefused is the error of Transport.Open when every known address of the
+	// peer refused the connection, or closed it before anything came: the process
+	// is not there.
+	ErrRefused = errors.New("connection refused")
+
+	// ErrLaneFull is returned by Send when the lane's bound on queued and
+	// unacknowledged bytes would be passed. Nothing was sent; the refusal is counted.
+	ErrLaneFull = session.ErrLaneFull
 
 	// ErrTooLarge is returned by Send and SendWait when the message exceeds
 	// Config.MaxMessage. Nothing was sent.
-	ErrTooLarge = errors.New("overlay: message too large")
+	ErrTooLarge = session.ErrTooLarge
 
 	// ErrVersion is the cause of DialFailed when the two nodes have no link
 	// version in common.
@@ -32,16 +41,17 @@ var (
 
 	// ErrGoodbye is the cause of LinkDown and DialFailed when the peer ended
 	// the link on purpose.
-	ErrGoodbye = errors.New("overlay: peer said goodbye")
+	ErrGoodbye = session.ErrGoodbye
 
-	// ErrSilent is the cause of LinkDown when a peer did not answer
-	// heartbeats for so long that the link was given up.
-	ErrSilent = errors.New("overlay: peer is silent")
+	// ErrSilent is the cause of LinkDown when the peer was not heard for so long
+	// that the session was given up.
+	ErrSilent = session.ErrSilent
 
-	// ErrLost is the cause of LinkDown when a stream of the link broke.
-	ErrLost = errors.New("overlay: link lost")
+	// ErrLost is the cause of LinkDown when a connection broke and the session
+	// could not go on: the process is gone, or does not know the session any more.
+	ErrLost = session.ErrLost
 
 	// ErrProtocol is the cause of LinkDown and DialFailed when the peer sent
 	// what no correct node sends.
-	ErrProtocol = errors.New("overlay: protocol violation by peer")
+	ErrProtocol = session.ErrProtocol
 )

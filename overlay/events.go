@@ -12,8 +12,8 @@ type PeerEventType uint8
 const (
 	LinkUp        PeerEventType = iota + 1 // a session began
 	LinkDown                               // a session ended; Err is the cause
-	LinkSuspect                            // the peer does not answer heartbeats
-	LinkRecovered                          // a suspect peer was heard again
+	LinkSuspect                            // the connection broke, or the peer does not answer heartbeats
+	LinkRecovered                          // the session goes on, the peer was heard again
 	DialFailed                             // an Open did not lead to a session; Err is the cause
 )
 

@@ -59,9 +59,9 @@ func TestHungPeerIsSuspectAndRecovers(t *testing.T) {
 	})
 }
 
-// This test checks the exact moments: suspect 1.2 s after the last byte, given
-// up after 10 s together with the connection, and the next dial succeeds.
-func TestSilentLinkIsGivenUp(t *testing.T) {
+// This test checks the exact moments: suspect 1.2 s after the last byte, the
+// connection given up after 10 s, and the session goes on over the next one.
+func TestSilentConnectionIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newMemNet()
 		a, b := startNode(t, net, low), startNode(t, net, high)
@@ -76,15 +76,40 @@ func TestSilentLinkIsGivenUp(t *testing.T) {
 		require.False(t, l.Suspect())
 		time.Sleep(2 * time.Millisecond)
 		require.True(t, l.Suspect())
-		for l.Up() {
+		for l.Suspect() {
 			time.Sleep(time.Millisecond)
 		}
 		require.InDelta(t, 10, time.Since(began).Seconds(), 0.002)
+		want := []overlay.PeerEventType{overlay.LinkUp, overlay.LinkSuspect, overlay.LinkRecovered}
+		require.Equal(t, want, a.types(high))
+		require.NotContains(t, b.types(low), overlay.LinkDown)
+		require.Len(t, b.transport.open(), 1, "the old connection is closed, too")
+	})
+}
+
+// This test checks that a session ends 15 s after the last byte if no connection
+// carries it, and that the next dial begins another one.
+func TestSilentSessionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		a, b := startNode(t, net, low), startNode(t, net, high)
+		l := a.wait(high)
+		defer l.Hold()()
+		b.send(low, "last byte")
+		synctest.Wait()
+		began := time.Now()
+		a.transport.hang, b.transport.hang = make(chan struct{}), make(chan struct{})
+		a.freeze()
+		for l.Up() {
+			time.Sleep(time.Millisecond)
+		}
+		require.InDelta(t, 15, time.Since(began).Seconds(), 0.002)
 		synctest.Wait()
 		require.ErrorIs(t, a.last(high).Err, overlay.ErrSilent)
 		require.False(t, l.Suspect())
-		require.Equal(t, overlay.LinkDown, b.last(low).Type, "the connection is closed, too")
+		close(a.transport.hang)
 		a.wait(high)
+		close(b.transport.hang)
 	})
 }
 
@@ -111,7 +136,7 @@ func TestOnlyHeldLinksBeat(t *testing.T) {
 		require.InDelta(t, 1.2, time.Since(began).Seconds(), 0.002)
 		release()
 		release()
-		for l.Up() {
+		for l.Suspect() {
 			time.Sleep(time.Millisecond)
 		}
 		require.InDelta(t, 10, time.Since(began).Seconds(), 0.002, "a suspicion is followed to its end")
@@ -157,8 +182,8 @@ func TestLinkTimeTravels(t *testing.T) {
 		now := time.Now()
 		require.WithinDuration(t, now, a.Link(high).LocalTime(b.LinkTime(now)), 0)
 		require.WithinDuration(t, now, b.Link(low).LocalTime(a.LinkTime(now)), 0)
-		require.Equal(t, 60*time.Millisecond, a.Links()[0].RTT)
-		require.Equal(t, 60*time.Millisecond, b.Links()[0].RTT)
+		require.InDelta(t, 60*time.Millisecond, a.Links()[0].RTT, float64(15*time.Millisecond))
+		require.InDelta(t, 60*time.Millisecond, b.Links()[0].RTT, float64(15*time.Millisecond))
 		require.Equal(t, uint64(1), a.LinkTime(time.Time{}))
 		a.Link(high).LocalTime(1<<64 - 1) // absurd, but harmless
 	})

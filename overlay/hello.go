@@ -6,9 +6,11 @@ package overlay
 import (
 	"errors"
 	"fmt"
+	"math"
 	"unicode/utf8"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/session"
 )
 
 // instanceID tells one start of a node from the next, and from another process
@@ -22,19 +24,39 @@ type greeting struct {
 	clock    uint64 // the peer's link clock when it wrote the Hello; grows with each
 	agent    string
 	addrs    []string
+
+	session  uint64 // its id
+	fresh    bool   // the peer begins it
+	received wire.Counts
+	window   [laneCount]int
 }
 
-// encodeHello is the frame that opens a stream in our direction. What is too
-// much for a Hello is left out: it only informs.
-func encodeHello(instance instanceID, clock uint64, agent string, addrs []string) ([]byte, error) {
+// of is what the session has to know of the greeting.
+func (g *greeting) of(s session.Sample) session.Greeting {
+	return session.Greeting{Received: g.received, Window: g.window, Sample: s}
+}
+
+// encodeHello is the frame that opens a stream in our direction, for a session of
+// which so much was received. What is too much for a Hello is left out: it only
+// informs.
+func (o *Overlay) encodeHello(clock, session uint64, fresh bool, received wire.Counts) ([]byte, error) {
 	m := &wire.Hello{
 		VersionMin: wire.LinkVersionMin,
 		VersionMax: wire.LinkVersionMax,
-		Instance:   instance[:],
+		Instance:   o.instance[:],
 		Clock:      clock,
-		Agent:      wire.ClipText(agent),
+		Agent:      wire.ClipText(o.cfg.Agent),
+		Session:    session,
+		Fresh:      fresh,
+		Wall:       o.clock.Now().UnixMilli(),
 	}
-	for _, a := range addrs {
+	if received != (wire.Counts{}) {
+		m.Received = received[:]
+	}
+	for _, n := range o.cfg.LaneBytes {
+		m.Window = append(m.Window, uint32(min(n, math.MaxUint32)))
+	}
+	for _, a := range o.Addrs() {
 		if len(a) > 0 && len(a) <= wire.MaxAddr && utf8.ValidString(a) && len(m.Addrs) < wire.MaxAddrs {
 			m.Addrs = append(m.Addrs, a)
 		}
@@ -43,7 +65,7 @@ func encodeHello(instance instanceID, clock uint64, agent string, addrs []string
 	if err != nil {
 		return nil, err
 	}
-	return wire.AppendFrame(nil, wire.KindHello, body), nil
+	return wire.AppendFrame(nil, wire.LaneCtl, wire.KindHello, body), nil
 }
 
 // decodeHello reads a peer's Hello and negotiates. The error is ErrProtocol or
@@ -58,27 +80,28 @@ func decodeHello(body []byte) (greeting, error) {
 		return greeting{}, fmt.Errorf("%w: the peer speaks %d to %d, this node %d to %d (%q)", ErrVersion,
 			m.GetVersionMin(), m.GetVersionMax(), wire.LinkVersionMin, wire.LinkVersionMax, m.GetAgent())
 	}
-	if m.GetClock() > maxLinkTime {
-		return greeting{}, fmt.Errorf("%w: hello: clock", ErrProtocol)
+	if m.GetClock() > maxLinkTime || m.GetSession() == 0 {
+		return greeting{}, fmt.Errorf("%w: hello: clock or session", ErrProtocol)
 	}
-	g := greeting{version: version, clock: m.GetClock(), agent: m.GetAgent(), addrs: m.GetAddrs()}
+	g := greeting{
+		version: version, clock: m.GetClock(), agent: m.GetAgent(), addrs: m.GetAddrs(),
+		session: m.GetSession(), fresh: m.GetFresh(), received: wire.CountsOf(m.GetReceived()),
+	}
 	copy(g.instance[:], m.GetInstance())
+	for lane, n := range m.GetWindow() {
+		g.window[lane] = int(min(n, math.MaxInt32))
+	}
 	return g, nil
 }
 
-// encodeGoodbye is the last frame of a stream.
-func encodeGoodbye(code uint32, reason string) []byte {
-	body, err := wire.AppendControl(nil, &wire.Goodbye{Code: code, Reason: wire.ClipText(reason)})
-	if err != nil {
-		panic("BUG: goodbye does not encode: " + err.Error())
-	}
-	return wire.AppendFrame(nil, wire.KindGoodbye, body)
-}
-
 // goodbyeError is what a peer's goodbye means for those who wait for the link.
-func goodbyeError(m *wire.Goodbye) error {
+func goodbyeError(code uint32, reason string) error {
 	err := ErrGoodbye
-	switch m.GetCode() {
+	switch code {
+	case codeSuperseded:
+		err = errNotNeeded
+	case codeFull:
+		err = errBusy
 	case codeVersion:
 		err = ErrVersion
 	case codeDuplicate:
@@ -86,7 +109,7 @@ func goodbyeError(m *wire.Goodbye) error {
 	case codeProtocol:
 		err = ErrProtocol
 	}
-	return fmt.Errorf("%w: the peer says %q", err, m.GetReason())
+	return fmt.Errorf("%w: the peer says %q", err, reason)
 }
 
 // refusalCode is what a peer is told whose Hello led to err.

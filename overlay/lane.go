@@ -3,29 +3,16 @@
 
 package overlay
 
+import "github.com/arke-mesh/arke/internal/wire"
+
 // Lane is one ordered queue of a link. A lower number leaves first.
-type Lane uint8
+type Lane = wire.Lane
 
 // The four lanes, by priority.
 const (
-	LaneCtl   Lane = iota // membership, heartbeats, credit
-	LaneRPC               // requests and replies up to 64 KiB
-	LanePub               // broadcast and topics; their order matters
-	LaneBulk              // large messages and tunnels, in frames of at most 64 KiB
-	laneCount = 4
+	LaneCtl   = wire.LaneCtl  // membership, credit
+	LaneRPC   = wire.LaneRPC  // requests and replies up to 64 KiB
+	LanePub   = wire.LanePub  // broadcast and topics; their order matters
+	LaneBulk  = wire.LaneBulk // large messages and tunnels, in frames of at most 64 KiB
+	laneCount = wire.Lanes
 )
-
-// String returns the lane's name as used in flags, logs and metrics.
-func (l Lane) String() string {
-	switch l {
-	case LaneCtl:
-		return "ctl"
-	case LaneRPC:
-		return "rpc"
-	case LanePub:
-		return "pub"
-	case LaneBulk:
-		return "bulk"
-	}
-	return "unknown"
-}

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/after"
+	"github.com/arke-mesh/arke/overlay/session"
 )
 
 // Link is everything between this node and one peer. All methods may be
@@ -26,66 +29,52 @@ type Link struct {
 	key   uint64 // for Exec
 
 	// Read without mu, written under it.
-	number    atomic.Uint64 // of the session; 0 = down
+	last      atomic.Pointer[session.Session] // the present session, or the last one; nil = there was none
+	former    atomic.Pointer[session.Session] // the one before
+	number    atomic.Uint64                   // of the present session; 0 = down
 	suspected atomic.Bool
-	offset    atomic.Int64 // the peer's link clock minus ours, ns
 	forgotten atomic.Bool
-
-	heard   atomic.Int64 // the last byte from the peer, ns on our link clock
-	traffic traffic
+	holders   atomic.Int32
+	traffic   traffic
 
 	// Guarded by mu.
-	mu         sync.Mutex
-	sess       *session
-	cause      error         // why sess ends; set while the readers of its streams finish
-	streams    []*stream     // that have said Hello and are not wholly over, in the order of arrival
-	sender     *stream       // takes from the queue
-	opening    bool          // a dial is under way
-	greeting   chan struct{} // not nil while our Hello on an outgoing stream is not answered
-	callers    []Stream      // incoming streams that have not joined
-	stopDial   func()        // ends the dial under way, if it has come so far
-	waiters    []*waiter     // in Wait
-	doubt      *doubt        // the question whether a stream is still alive
-	channel    uint32        // last number given to a fragmented message
-	peerClock  linkClock     // estimate
-	instance   instanceID    // of the peer, as of the last session
-	agent      string
-	version    uint32
-	downSince  time.Time
-	noticed    time.Time // when a duplicate was logged last
-	effects    []func()  // to do once mu is released, see unlock
-	events     []PeerEvent
-	holders    int
-	interest   time.Time // when holders became positive
-	live       liveness
-	beatTimer  Timer
-	beatNumber uint64 // which timer counts
+	mu      sync.Mutex
+	known   acquaintance
+	dialing dialing
+	outage  outage
+	joining *stream       // is about to carry the session
+	ended   chan struct{} // closed when LinkDown of the present session was reported
+	doubt   *doubt        // the question whether a connection is still alive
+	waiters []*waiter     // in Wait
+	noticed time.Time     // when a duplicate was logged last
+	after   after.List    // to do once mu is released, see unlock
+	events  []PeerEvent
 
 	// Held while events are delivered, so that their order stays.
 	delivering sync.Mutex
 }
 
-// session is the time during which a link loses nothing.
-type session struct {
-	number uint64
-	queue  *sendQueue
-	ended  chan struct{} // closed when LinkDown has been reported
-
-	// Guarded by partsMu: Send must not wait while a large message is copied.
-	partsMu sync.Mutex
-	parts   *reassembly
+// acquaintance is what is known of the peer.
+type acquaintance struct {
+	instance  instanceID
+	clock     uint64 // in its last Hello
+	agent     string
+	version   uint32
+	addr      string   // of the last connection
+	addrs     []string // that it can be reached at
+	downSince time.Time
+	callers   []Stream // incoming streams that have not joined
 }
 
 func newLink(o *Overlay, p peer.ID) *Link {
 	h := fnv.New64a()
 	h.Write([]byte(p))
 	return &Link{
-		o:         o,
-		peer:      p,
-		lower:     o.self < p,
-		key:       h.Sum64(),
-		downSince: o.clock.Now(),
-		live:      liveness{interval: o.cfg.Heartbeat, limit: silenceLimit, rand: o.rand},
+		o:     o,
+		peer:  p,
+		lower: o.self < p,
+		key:   h.Sum64(),
+		known: acquaintance{downSince: o.clock.Now()},
 	}
 }
 
@@ -99,7 +88,8 @@ func (l *Link) Recycle(chunk []byte) { l.o.bodies.Put(chunk) }
 // Up says whether the link has a session.
 func (l *Link) Up() bool { return l.Session() != 0 }
 
-// Suspect says whether the peer leaves heartbeats unanswered.
+// Suspect says whether the connection to the peer is broken, or the peer leaves
+// heartbeats unanswered.
 func (l *Link) Suspect() bool {
 	if l.forgotten.Load() {
 		return l.o.Link(l.peer).Suspect()
@@ -121,9 +111,49 @@ func (l *Link) Session() uint64 {
 // LocalTime converts a time on the peer's link clock to local time, by the
 // best estimate there is.
 func (l *Link) LocalTime(remote uint64) time.Time {
-	local := int64(min(remote, maxLinkTime)) - l.offset.Load()
-	return l.o.epoch.Add(time.Duration(local))
+	local := time.Duration(min(remote, maxLinkTime))
+	if s := l.last.Load(); s != nil {
+		local -= s.Offset()
+	}
+	return l.o.epoch.Add(local)
 }
+
+// RTT is the smoothed round trip to the peer, 0 if it was not measured yet.
+func (l *Link) RTT() time.Duration {
+	if s := l.last.Load(); s != nil {
+		return s.RTT()
+	}
+	return 0
+}
+
+// Hold declares interest in the peer's life: heartbeats run while anybody
+// holds the link. release may be called more than once.
+func (l *Link) Hold() (release func()) {
+	l = l.lock()
+	defer l.release()
+	l.hold(1)
+	released := false // guarded by mu
+	return func() {
+		l.mu.Lock()
+		defer l.release()
+		if !released {
+			released = true
+			l.hold(-1)
+		}
+	}
+}
+
+func (l *Link) hold(n int32) {
+	l.holders.Add(n)
+	if s := l.last.Load(); s != nil {
+		l.after.Add(func() { s.Want(l.held) })
+	}
+}
+
+func (l *Link) held() bool { return l.holders.Load() > 0 }
+
+// up says whether there is a session. mu is held.
+func (l *Link) up() bool { return l.number.Load() != 0 }
 
 // lock locks l, or the link that took its place, and returns which.
 func (l *Link) lock() *Link {
@@ -140,35 +170,28 @@ func (l *Link) lock() *Link {
 // unlock releases mu, then does what was decided under it: nothing that could
 // block, or call back, happens while mu is held.
 func (l *Link) unlock() {
-	effects := l.effects
-	l.effects = nil
 	news := len(l.events) > 0
+	do := l.after
+	l.after = after.List{}
 	l.mu.Unlock()
 	if news {
 		l.deliver()
 	}
-	for _, f := range effects {
-		f()
-	}
+	do.Run()
 }
 
 // release is unlock for what a subscriber may call: it delivers no events, for
 // that may be what is under way. Nothing that ends so may report one.
 func (l *Link) release() {
-	effects := l.effects
-	l.effects = nil
+	do := l.after
+	l.after = after.List{}
 	l.mu.Unlock()
-	for _, f := range effects {
-		f()
-	}
+	do.Run()
 }
-
-// later has f called when mu is released.
-func (l *Link) later(f func()) { l.effects = append(l.effects, f) }
 
 // wakeLater has f wake a goroutine when mu is released.
 func (l *Link) wakeLater(name string, f func()) {
-	l.later(func() { l.o.wake(name, l.key, f) })
+	l.after.Add(func() { l.o.wake(name, l.key, f) })
 }
 
 // report queues an event for delivery when mu is released.

@@ -32,6 +32,7 @@ type LinkStatus struct {
 	Agent   string         `json:"agent,omitempty"`
 	RTT     time.Duration  `json:"rtt_ns,omitempty"`       // 0 = not measured yet
 	Queued  map[string]int `json:"queued_bytes,omitempty"` // by lane, empty lanes left out
+	Kept    map[string]int `json:"kept_bytes,omitempty"`   // sent and not acknowledged, likewise
 
 	// Bytes of frames since the link was first needed, over all its sessions.
 	Sent     ByLane `json:"sent_bytes"`
@@ -90,9 +91,9 @@ func (o *Overlay) forgetLinks() {
 func (l *Link) forget(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	needed := l.sess != nil || l.opening || l.holders > 0 || len(l.callers) > 0 ||
-		len(l.streams) > 0 || len(l.waiters) > 0 || len(l.events) > 0 ||
-		now.Sub(l.downSince) < forgetAfter
+	needed := l.up() || l.dialing.open || l.held() || len(l.known.callers) > 0 ||
+		l.joining != nil || len(l.waiters) > 0 || len(l.events) > 0 ||
+		now.Sub(l.known.downSince) < forgetAfter
 	if !needed {
 		l.forgotten.Store(true)
 	}
@@ -128,23 +129,32 @@ func (l *Link) status() (LinkStatus, bool) {
 	s := LinkStatus{Peer: l.peer.String()}
 	if !l.up() {
 		s.State = "opening"
-		return s, l.opening
+		return s, l.dialing.open
 	}
+	sess := l.last.Load()
 	s.State = "up"
 	if l.suspected.Load() {
 		s.State = "suspect"
 	}
-	s.Addr = l.sender.s.RemoteAddr()
-	s.Session, s.Version, s.Agent = l.sess.number, l.version, l.agent
-	s.RTT = time.Duration(l.peerClock.rtt)
+	s.Addr = l.known.addr
+	s.Session, s.Version, s.Agent = sess.Number(), l.known.version, l.known.agent
+	s.RTT = sess.RTT()
 	s.Sent, s.Received = l.traffic.sums(), l.traffic.received.Load()
 	for lane := range Lane(laneCount) {
-		if n := l.sess.queue.queued(lane); n > 0 {
-			if s.Queued == nil {
-				s.Queued = make(map[string]int)
-			}
-			s.Queued[lane.String()] = n
-		}
+		queued, kept := sess.Load(lane)
+		s.Queued = addLane(s.Queued, lane, queued)
+		s.Kept = addLane(s.Kept, lane, kept)
 	}
 	return s, true
+}
+
+func addLane(m map[string]int, lane Lane, n int) map[string]int {
+	if n == 0 {
+		return m
+	}
+	if m == nil {
+		m = make(map[string]int)
+	}
+	m[lane.String()] = n
+	return m
 }

@@ -122,9 +122,9 @@ func (n *node) wait(p peer.ID) *overlay.Link {
 
 // send sends one small frame.
 func (n *node) send(p peer.ID, body string) uint64 {
-	s, err := n.Link(p).Send(overlay.LaneRPC, kindA, []byte(body))
+	r, err := n.Link(p).Send(overlay.LaneRPC, kindA, []byte(body))
 	require.NoError(n.t, err)
-	return s
+	return r.Session
 }
 
 // bodies lists what was received, in order.

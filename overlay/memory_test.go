@@ -41,7 +41,7 @@ func (n *memNet) draw() time.Duration {
 }
 
 var (
-	errRefused = errors.New("memory: connection refused")
+	errRefused = fmt.Errorf("memory: %w", overlay.ErrRefused)
 	errReset   = errors.New("memory: stream reset")
 )
 
@@ -204,17 +204,13 @@ func (t *memTransport) open() []*memStream {
 	return open
 }
 
-// finished lists the streams of t that ended politely.
-func (t *memTransport) finished() []*memStream {
+// vanish leaves nobody who could be called, nor calls, without a word to those who
+// are connected; back undoes the second.
+func (t *memTransport) vanish() (back func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var finished []*memStream
-	for _, s := range t.streams {
-		if s.in.polite() && s.out.polite() {
-			finished = append(finished, s)
-		}
-	}
-	return finished
+	t.h, t.hang = nil, make(chan struct{})
+	return func() { close(t.hang) }
 }
 
 // memStream is one end of a stream.

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/session"
 )
 
 // FrameHandler handles one frame or reassembled message of link l. It runs on
@@ -46,8 +47,7 @@ type Overlay struct {
 	// Used concurrently.
 	drops     drops
 	traffic   traffic
-	chunks    chunkPool // of queues
-	batches   chunkPool // of writers
+	chunks    session.Pool
 	bodies    wire.Bodies
 	sessions  atomic.Uint64
 	lastStamp atomic.Uint64
@@ -140,7 +140,7 @@ func (o *Overlay) Handle(k wire.Kind, h FrameHandler) {
 
 // HandleLent is Handle for what is often refused: that then costs no memory.
 func (o *Overlay) HandleLent(k wire.Kind, h LentHandler) {
-	if o.started.Load() || o.handlers[k] != nil || k <= wire.KindFragment {
+	if o.started.Load() || o.handlers[k] != nil || k <= wire.KindVoid {
 		panic("BUG: Handle after Start, or twice for one kind, or for a kind of the overlay")
 	}
 	o.handlers[k] = h

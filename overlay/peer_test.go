@@ -26,7 +26,7 @@ func TestUnknownKindsAreSkipped(t *testing.T) {
 		net := newMemNet()
 		a, r := startNode(t, net, low), newRaw(t, net, high)
 		s := r.greet(low)
-		s.send(200, []byte("from the future"))
+		s.send(63, []byte("from the future"))
 		s.send(0, nil)
 		s.send(kindA, []byte("known"))
 		synctest.Wait()
@@ -38,7 +38,7 @@ func TestUnknownKindsAreSkipped(t *testing.T) {
 // This test checks that a peer that sends what no node sends has its stream
 // reset with a code, is counted, and ends only its own link.
 func TestGarbageEndsTheStream(t *testing.T) {
-	frame := func(k wire.Kind, body ...byte) []byte { return wire.AppendFrame(nil, k, body) }
+	frame := func(k wire.Kind, body ...byte) []byte { return wire.AppendFrame(nil, wire.LaneCtl, k, body) }
 	fragment := func(f wire.Fragment) []byte { return frame(wire.KindFragment, f.AppendTo(nil)...) }
 	for name, garbage := range map[string][]byte{
 		"length":                  append(binary.BigEndian.AppendUint32(nil, 1<<31), 1),
@@ -78,9 +78,9 @@ func TestRandomBytesDoNoHarm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	synctest.Test(t, func(t *testing.T) {
 		net := newMemNet()
-		a, r := startNode(t, net, low), newRaw(t, net, high)
+		a, r := startNode(t, net, high), newRaw(t, net, low)
 		for i := range 300 {
-			s := r.dial(low)
+			s := r.dial(high)
 			if i%2 == 0 {
 				s.control(wire.KindHello, r.hello())
 				s.expect(wire.KindHello)
@@ -96,9 +96,9 @@ func TestRandomBytesDoNoHarm(t *testing.T) {
 			s.CloseWrite()
 			s.end()
 		}
-		synctest.Wait()
+		time.Sleep(20 * time.Second) // longer than a session lasts without a connection
 		require.Empty(t, a.transport.open())
-		require.False(t, a.Link(high).Up())
+		require.False(t, a.Link(low).Up())
 	})
 }
 
@@ -242,6 +242,7 @@ func TestRestartedNodeReplacesItsFormerSelf(t *testing.T) {
 		first, second, third := twins(t)
 		first.wait(low)
 		synctest.Wait()
+		defer first.transport.vanish()()
 		for _, s := range first.transport.open() {
 			s.out.freeze()
 			s.in.freeze()
@@ -251,38 +252,12 @@ func TestRestartedNodeReplacesItsFormerSelf(t *testing.T) {
 		second.wait(low)
 		require.Equal(t, 1200*time.Millisecond, time.Since(began))
 		synctest.Wait()
-		require.Equal(t, []overlay.PeerEventType{overlay.LinkUp, overlay.LinkDown, overlay.LinkUp}, third.types(high))
+		require.Equal(t, []overlay.PeerEventType{overlay.LinkUp, overlay.LinkSuspect, overlay.LinkDown, overlay.LinkUp}, third.types(high))
 		require.Greater(t, third.Link(high).Session(), old)
 		third.send(high, "x")
 		synctest.Wait()
 		require.Equal(t, []string{"x"}, second.bodies())
 		require.Empty(t, third.errors())
-	})
-}
-
-// This test checks that the two are told apart even if one calls while the
-// other one is being called: the older one's answer is read meanwhile.
-func TestTwoNodesWithOnePeerIDMayCross(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		b, r := startNode(t, net, high), newRaw(t, net, low)
-		b.Link(low).Open(nil)
-		synctest.Wait()
-		called := r.incoming()
-		called.expect(wire.KindHello)
-		caller := r.greet(high)
-		r.instance = 2
-		called.control(wire.KindHello, r.hello())
-		for question := (&wire.Beat{}); question.GetClock() == 0 || len(b.errors()) == 0; {
-			require.NoError(t, wire.DecodeControl(caller.expect(wire.KindBeat), question))
-			caller.control(wire.KindBeat, &wire.Beat{Clock: 1, Echo: question.GetClock()})
-			synctest.Wait()
-		}
-		caller.expect(wire.KindNotice)
-		called.expect(wire.KindNotice)
-		require.Equal(t, uint32(3), called.goodbye().GetCode())
-		require.True(t, b.Link(low).Up())
-		require.Len(t, b.types(low), 1)
 	})
 }
 
@@ -293,6 +268,7 @@ func TestRestartedNodeIsServedWhenItsFormerStreamBreaks(t *testing.T) {
 		first, second, _ := twins(t)
 		first.wait(low)
 		synctest.Wait()
+		defer first.transport.vanish()()
 		s := first.transport.open()[0]
 		s.in.freeze()
 		s.out.freeze()

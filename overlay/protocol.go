@@ -15,18 +15,17 @@ import (
 const LinkProtocol = "/arke/link/1"
 
 // MaxFrameBody is the largest body that travels as one frame, in bytes. What
-// is larger goes in fragments, on lane bulk.
+// is larger goes in fragments.
 const MaxFrameBody = wire.MaxPayload
 
 // Times of the link protocol that are not configurable.
 const (
-	dialTimeout    = 5 * time.Second  // Open: connection, stream and Hello
-	helloTimeout   = 5 * time.Second  // from a stream's beginning to its Hello
-	byeTimeout     = time.Second      // for the peer to take the last words of a refused stream
-	drainTimeout   = 30 * time.Second // for the peer to finish a stream that was superseded
-	shutdownLimit  = 5 * time.Second  // Shutdown waits no longer for one peer
-	silenceLimit   = 10 * time.Second // a suspect link is closed after
-	connectTimeout = 3 * time.Second  // one dial of a candidate
+	dialTimeout    = 5 * time.Second       // for a connection, and then for Hello
+	helloTimeout   = 5 * time.Second       // from a stream's beginning to its Hello
+	byeTimeout     = time.Second           // for the peer to take the last words of a refused stream
+	busyWait       = 50 * time.Millisecond // for a call of the peer that comes first; doubled each time
+	shutdownLimit  = 5 * time.Second       // Shutdown waits no longer for one peer
+	connectTimeout = 3 * time.Second       // one dial of a candidate
 )
 
 // Bounds of what peers can make this node keep.
@@ -35,6 +34,9 @@ const (
 	maxPeerHandshakes = 4   // the same for one peer
 	maxBeforeHello    = 4   // frames that may come instead of Hello: notices, a goodbye
 )
+
+// maxLinkTime bounds what is believed of a peer's clock: 146 years.
+const maxLinkTime = 1 << 62
 
 // Codes of Goodbye frames and stream resets. Closed list; do not reorder.
 const (
@@ -45,6 +47,6 @@ const (
 	codeTimeout    uint32 = 5 // Hello did not come in time
 	codeSilent     uint32 = 6 // heartbeats were not answered
 	codeFull       uint32 = 7 // a bound on streams is reached
-	codeSuperseded uint32 = 8 // another stream of this link is used instead
-	codeBroken     uint32 = 9 // another stream of this link broke
+	codeSuperseded uint32 = 8 // another connection of this link is used instead
+	codeBroken     uint32 = 9 // the connection broke
 )

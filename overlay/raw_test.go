@@ -77,7 +77,7 @@ func (r *raw) incoming() *rawStream {
 func (r *raw) hello() *wire.Hello {
 	r.clock++
 	return &wire.Hello{
-		VersionMin: 1, VersionMax: 1, Clock: r.clock, Agent: "raw",
+		VersionMin: 1, VersionMax: 1, Clock: r.clock, Agent: "raw", Session: 1<<40 + r.clock, Fresh: true,
 		Instance: []byte{r.instance, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
 	}
 }
@@ -97,14 +97,14 @@ func (s *rawStream) control(k wire.Kind, m proto.Message) {
 }
 
 func (s *rawStream) send(k wire.Kind, body []byte) {
-	_, err := s.Write(wire.AppendFrame(nil, k, body))
+	_, err := s.Write(wire.AppendFrame(nil, wire.LaneCtl, k, body))
 	require.NoError(s.t, err)
 }
 
 // expect reads frames until one of kind k comes; others are skipped.
 func (s *rawStream) expect(k wire.Kind) []byte {
 	for {
-		got, body, err := s.frames.Next()
+		_, got, body, err := s.frames.Next()
 		require.NoError(s.t, err)
 		if got == k {
 			return body
@@ -115,7 +115,7 @@ func (s *rawStream) expect(k wire.Kind) []byte {
 // end reads until the stream ends and returns how.
 func (s *rawStream) end() error {
 	for {
-		if _, _, err := s.frames.Next(); err != nil {
+		if _, _, _, err := s.frames.Next(); err != nil {
 			return err
 		}
 	}

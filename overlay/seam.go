@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/overlay/session"
 )
 
 // Transport reaches peers: it is backed by overlay/p2p (libp2p) in production
@@ -31,7 +33,8 @@ type Transport interface {
 	Connect(ctx context.Context, c Candidate) (peer.ID, error)
 
 	// Open opens a link stream to p, connecting first where necessary;
-	// addrs are further addresses to try, they may be empty.
+	// addrs are further addresses to try, they may be empty. The error is
+	// ErrRefused if every known address refused.
 	Open(ctx context.Context, p peer.ID, addrs []string) (Stream, error)
 
 	// Disconnect closes every connection to p at once.
@@ -107,21 +110,11 @@ type Router interface {
 	OnChange(f func())
 }
 
-// Clock tells and waits. Labels name timers in the simulator, where
-// simultaneous ones fire in the order of (node, label, sequence).
-type Clock interface {
-	// Now includes a monotonic reading; only differences are meaningful.
-	Now() time.Time
-	// AfterFunc calls f once, on a goroutine of its own, after d.
-	AfterFunc(label string, d time.Duration, f func()) Timer
-}
+// Clock tells and waits; see session.Clock.
+type Clock = session.Clock
 
 // Timer is a pending call of Clock.AfterFunc.
-type Timer interface {
-	// Stop prevents the call if it has not begun, and says so. It does not
-	// wait for one that has.
-	Stop() bool
-}
+type Timer = session.Timer
 
 // Rand gives named streams of random numbers, so that in the simulator one
 // use never disturbs another one.
@@ -152,12 +145,8 @@ type Exec interface {
 	Wake(key ExecKey, f func())
 }
 
-// ExecKey orders simultaneous work in the simulator. Name is a constant of
-// the caller, N an id that the core decided (a request's, a member's).
-type ExecKey struct {
-	Name string
-	N    uint64
-}
+// ExecKey orders simultaneous work in the simulator.
+type ExecKey = session.ExecKey
 
 // Seam is everything the overlay needs from outside, in one value.
 type Seam struct {

@@ -3,21 +3,10 @@
 
 package overlay
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // leaving says whether Shutdown or Close has begun.
 func (o *Overlay) leaving() bool { return o.departed.Load() }
-
-// lastWord is why a session ends whose streams have all ended politely.
-func (o *Overlay) lastWord() error {
-	if o.leaving() {
-		return ErrClosed
-	}
-	return fmt.Errorf("%w: no stream is left", ErrLost)
-}
 
 // Shutdown ends all links politely: what is queued is sent, then a goodbye, and
 // the peer's end is waited for, at most until ctx ends and at most five
@@ -52,17 +41,15 @@ func (o *Overlay) Shutdown(ctx context.Context) error {
 func (l *Link) leave() <-chan struct{} {
 	l.mu.Lock()
 	defer l.unlock()
-	if l.stopDial != nil {
-		l.later(l.stopDial)
+	if l.dialing.stop != nil {
+		l.after.Add(l.dialing.stop)
 	}
-	if l.sess == nil || l.suspected.Load() {
+	if !l.up() || l.suspected.Load() {
 		return nil // there is no telling whether a peer that hangs would ever answer
 	}
-	if l.cause == nil && l.sender.farewell == nil {
-		l.sender.farewell = &farewell{code: codeShutdown, reason: "shutting down", flush: true}
-		l.sender.kickLater()
-	}
-	return l.sess.ended
+	s := l.last.Load()
+	l.after.Add(func() { s.Leave(codeShutdown, "shutting down") })
+	return l.ended
 }
 
 // Close ends everything at once and waits for all goroutines. It may be
@@ -89,16 +76,21 @@ func (o *Overlay) Close() error {
 func (l *Link) abandon() {
 	l.mu.Lock()
 	defer l.unlock()
-	if l.stopDial != nil {
-		l.later(l.stopDial)
+	if l.dialing.stop != nil {
+		l.after.Add(l.dialing.stop)
 	}
 	l.disappoint(ErrClosed)
-	for _, s := range l.callers {
-		l.later(func() { s.Reset(codeShutdown) })
+	for _, s := range l.known.callers {
+		l.after.Add(func() { s.Reset(codeShutdown) })
 	}
-	for _, st := range l.streams {
-		l.reset(st, ErrClosed, codeShutdown)
+	s := l.last.Load()
+	switch {
+	case !l.up():
+	case s.Attached():
+		l.after.Add(func() { s.Break(ErrClosed, codeShutdown) }) // lost ends the session
+	case l == l.o.loopback:
+		l.after.Add(s.End)
+	default:
+		l.endSession(ErrClosed)
 	}
-	l.endSession(ErrClosed)
-	l.settle()
 }

@@ -77,7 +77,7 @@ func (c *chatter) event(e overlay.PeerEvent) {
 	// A subscriber may call whatever does not block.
 	e.Link.Hold()()
 	e.Link.Open(nil)
-	e.Link.Send(overlay.LaneRPC, 99, nil)
+	e.Link.Send(overlay.LaneRPC, 62, nil)
 }
 
 func (c *chatter) frame(_ *overlay.Link, f frame) {
@@ -87,7 +87,7 @@ func (c *chatter) frame(_ *overlay.Link, f frame) {
 	if !c.up {
 		c.fault("frame %d without a session", n)
 	}
-	if n <= c.got {
+	if n != c.got+1 {
 		c.fault("frame %d after %d", n, c.got)
 	}
 	c.got = n
@@ -108,15 +108,15 @@ func (c *chatter) chat(ctx context.Context) {
 		c.sent++
 		body := binary.BigEndian.AppendUint64(nil, c.sent)
 		if _, err := l.Send(overlay.LanePub, kindA, body); err != nil {
+			c.sent--
 			l.Wait(ctx, nil)
 		}
 		time.Sleep(4 * time.Millisecond)
 	}
 }
 
-// This test checks, with random delays, breaks and silences, that events
-// alternate with growing sessions, that no frame comes outside a session, twice
-// or out of order, and that the link always comes back.
+// This test checks, with random delays, breaks and silences, that one session
+// goes through all of them, and that every frame comes, once and in order.
 func TestLinksSurviveEverything(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -166,8 +166,8 @@ func survive(t *testing.T, rng *rand.Rand) {
 	cancel()
 	wg.Wait()
 	for _, c := range []*chatter{a, b} {
-		require.Empty(t, c.wrong)
-		require.Greater(t, c.ups, 2)
+		require.Empty(t, c.wrong, "%v", c.eventsOf(c.peer))
+		require.Equal(t, 1, c.ups)
 	}
 	time.Sleep(time.Minute)
 	require.Len(t, a.transport.open(), 1)
@@ -176,11 +176,11 @@ func survive(t *testing.T, rng *rand.Rand) {
 // FuzzReader feeds a node with bytes after a Hello: it must not panic, and
 // must end the stream or go on.
 func FuzzReader(f *testing.F) {
-	f.Add(wire.AppendFrame(nil, kindA, []byte("x")))
-	f.Add(wire.AppendFrame(nil, wire.KindFragment, wire.Fragment{Channel: 1, First: true, Kind: kindA, Total: 9, Payload: []byte("x")}.AppendTo(nil)))
-	f.Add(wire.AppendFrame(nil, wire.KindBeat, []byte{8, 1, 16, 1}))
-	f.Add(wire.AppendFrame(nil, wire.KindGoodbye, []byte{8, 8}))
-	f.Add(wire.AppendFrame(nil, wire.KindNotice, []byte{8, 1}))
+	f.Add(wire.AppendFrame(nil, wire.LaneCtl, kindA, []byte("x")))
+	f.Add(wire.AppendFrame(nil, wire.LaneCtl, wire.KindFragment, wire.Fragment{Channel: 1, First: true, Kind: kindA, Total: 9, Payload: []byte("x")}.AppendTo(nil)))
+	f.Add(wire.AppendFrame(nil, wire.LaneCtl, wire.KindBeat, []byte{8, 1, 16, 1}))
+	f.Add(wire.AppendFrame(nil, wire.LaneCtl, wire.KindGoodbye, []byte{8, 8}))
+	f.Add(wire.AppendFrame(nil, wire.LaneCtl, wire.KindNotice, []byte{8, 1}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			net := newMemNet()
@@ -189,7 +189,7 @@ func FuzzReader(f *testing.F) {
 			s.Write(data)
 			s.CloseWrite()
 			s.end()
-			synctest.Wait()
+			time.Sleep(20 * time.Second) // longer than a session lasts without a connection
 			require.False(t, a.Link(high).Up())
 		})
 	})

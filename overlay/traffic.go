@@ -39,6 +39,7 @@ type Traffic struct {
 	Sent     ByLane // since the overlay was made; handshakes and goodbyes count as ctl
 	Received uint64 // likewise; frames do not say which lane they came on
 	Queued   ByLane // waiting in the lanes of all links now
+	Kept     ByLane // sent on all links and not acknowledged yet
 }
 
 // Traffic tells how much was sent and received on all links together.
@@ -47,18 +48,19 @@ func (o *Overlay) Traffic() Traffic {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	for _, l := range o.links {
-		l.addQueued(&t.Queued)
+		l.addLoad(&t)
 	}
 	return t
 }
 
-func (l *Link) addQueued(sum *ByLane) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.up() {
-		for lane := range sum {
-			sum[lane] += uint64(l.sess.queue.queued(Lane(lane)))
-		}
+func (l *Link) addLoad(t *Traffic) {
+	if l.number.Load() == 0 {
+		return
+	}
+	for lane := range Lane(laneCount) {
+		queued, kept := l.last.Load().Load(lane)
+		t.Queued[lane] += uint64(queued)
+		t.Kept[lane] += uint64(kept)
 	}
 }
 
@@ -75,8 +77,8 @@ func (t *traffic) sums() (b ByLane) {
 	return b
 }
 
-// wrote counts what the stream has taken.
-func (l *Link) wrote(bytes ByLane) {
+// wrote counts what a connection has taken.
+func (l *Link) wrote(bytes [laneCount]uint64) {
 	for lane, n := range bytes {
 		if n > 0 {
 			l.traffic.sent[lane].Add(n)
@@ -85,19 +87,8 @@ func (l *Link) wrote(bytes ByLane) {
 	}
 }
 
-// heardBytes counts what the stream has given.
+// heardBytes counts what a connection has given.
 func (l *Link) heardBytes(n int) {
-	if l != l.o.loopback {
-		l.traffic.received.Add(uint64(n))
-		l.o.traffic.received.Add(uint64(n))
-	}
-}
-
-// say writes a frame of the stream's own beginning or end, past the queue.
-func (st *stream) say(frame []byte) error {
-	if _, err := st.s.Write(frame); err != nil {
-		return writeError(err)
-	}
-	st.l.wrote(ByLane{LaneCtl: uint64(len(frame))})
-	return nil
+	l.traffic.received.Add(uint64(n))
+	l.o.traffic.received.Add(uint64(n))
 }

@@ -3,7 +3,12 @@
 
 package sim
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/arke-mesh/arke/overlay"
+)
 
 // What a simulated transport can fail with. Streams also fail with
 // *network.StreamError and os.ErrDeadlineExceeded, as libp2p's do.
@@ -13,7 +18,7 @@ var (
 	ErrDown = errors.New("sim: node is down")
 
 	// ErrRefused is returned by a dial to a host on which no node listens.
-	ErrRefused = errors.New("sim: connection refused")
+	ErrRefused = fmt.Errorf("sim: %w", overlay.ErrRefused)
 
 	// ErrNoAddress is returned by a dial to a peer whose address is not known
 	// or names nobody.

@@ -20,9 +20,9 @@ func TestSharedBodiesAreApart(t *testing.T) {
 	var stream []byte
 	for i := range count {
 		m := wire.TunnelData{ID: 1, Flags: wire.FlagLast, Payload: bytes.Repeat([]byte{byte(i)}, wire.MaxChunk-i)}
-		stream = wire.AppendFrame(stream, wire.KindTunnelData, m.AppendTo(nil))
+		stream = wire.AppendFrame(stream, wire.LaneRPC, wire.KindTunnelData, m.AppendTo(nil))
 	}
-	stream = wire.AppendFrame(stream, wire.KindRequest, make([]byte, 60<<10))
+	stream = wire.AppendFrame(stream, wire.LaneRPC, wire.KindRequest, make([]byte, 60<<10))
 	var shared wire.Bodies
 	a, b := wire.NewFrameReader(bytes.NewReader(stream)), wire.NewFrameReader(bytes.NewReader(stream))
 	a.Share(&shared)
@@ -32,7 +32,7 @@ func TestSharedBodiesAreApart(t *testing.T) {
 	var kept []byte
 	for i := range 2 * count {
 		r := []*wire.FrameReader{a, b}[i%2]
-		_, body, err := r.Next()
+		_, _, body, err := r.Next()
 		require.NoError(t, err)
 		m, err := wire.DecodeTunnelData(body)
 		require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestSharedBodiesAreApart(t *testing.T) {
 	require.Equal(t, make([]byte, wire.MaxChunk), kept)
 	require.Less(t, len(places), count) // far less, were it not for the race detector
 	shared.Put(make([]byte, 100))       // which is of no use
-	_, body, err := a.Next()
+	_, _, body, err := a.Next()
 	require.NoError(t, err)
 	require.False(t, places[end(body)])
 }

@@ -14,7 +14,10 @@ func Check(m proto.Message) error {
 	case *Hello:
 		return checkHello(m)
 	case *Goodbye:
-		return checkText("goodbye: reason", m.GetReason(), MaxText)
+		return first(
+			checkText("goodbye: reason", m.GetReason(), MaxText),
+			checkCounts("goodbye: handled", m.GetHandled()),
+		)
 	case *Notice:
 		return checkText("notice: detail", m.GetDetail(), MaxText)
 	case *Register:
@@ -49,7 +52,31 @@ func checkHello(m *Hello) error {
 		checkSize("hello: instance", m.GetInstance(), InstanceSize),
 		checkText("hello: agent", m.GetAgent(), MaxText),
 		checkAddrs("hello: addrs", m.GetAddrs()),
+		checkCounts("hello: received", m.GetReceived()),
+		checkWindow("hello: window", m.GetWindow()),
+		checkText("hello: name", m.GetName(), MaxName),
+		checkRange("hello: certificate", len(m.GetCertificate()), 0, MaxCertificate),
 	)
+}
+
+// CountsOf returns the counts in a message that Check has passed; none are zeros.
+func CountsOf(field []uint64) (c Counts) {
+	copy(c[:], field)
+	return c
+}
+
+func checkCounts(what string, counts []uint64) error {
+	if len(counts) != 0 && len(counts) != Lanes {
+		return malformed(what)
+	}
+	return nil
+}
+
+func checkWindow(what string, window []uint32) error {
+	if len(window) != 0 && len(window) != Lanes {
+		return malformed(what)
+	}
+	return nil
 }
 
 func checkRegister(m *Register) error {
@@ -58,6 +85,7 @@ func checkRegister(m *Register) error {
 		checkSize("register: key", m.GetKey(), KeySize),
 		checkSize("register: proof", m.GetProof(), ProofSize),
 		checkRange("register: record", len(m.GetRecord()), 1, MaxRecord),
+		checkRange("register: signature", len(m.GetSignature()), 0, ProofSize),
 	)
 }
 
@@ -115,6 +143,7 @@ func checkRecord(m *Record) error {
 		checkAddrs("record: addrs", m.GetAddrs()),
 		checkText("record: zone", m.GetZone(), MaxZone),
 		checkRange("record: payload", len(m.GetPayload()), 0, MaxLeasePayload),
+		checkRange("record: ephemeral", len(m.GetEphemeral()), 0, KeySize),
 	)
 }
 
@@ -127,6 +156,7 @@ func checkLeases(what string, leases []*Lease) error {
 			checkRange("lease: peer", len(l.GetPeer()), 1, MaxPeerID),
 			checkRange("lease: record", len(l.GetRecord()), 1, MaxRecord),
 			checkSize("lease: proof", l.GetProof(), ProofSize),
+			checkRange("lease: signature", len(l.GetSignature()), 0, ProofSize),
 		)
 		if err != nil {
 			return err

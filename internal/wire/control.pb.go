@@ -131,16 +131,27 @@ func (Notice_Topic) EnumDescriptor() ([]byte, []int) {
 	return file_internal_wire_control_proto_rawDescGZIP(), []int{3, 0}
 }
 
-// Hello is the first frame in each direction of a link stream. Nothing else
-// is sent before the other side's Hello has arrived.
+// Hello is the first frame in each direction of a connection. Nothing else is
+// sent before the other side's Hello has arrived. The side that dialled says
+// which session it has, or proposes a new one; the side that was called answers
+// with the session that the connection carries, which is a new one where it
+// does not know the other.
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	VersionMin    uint32                 `protobuf:"varint,1,opt,name=version_min,json=versionMin,proto3" json:"version_min,omitempty"` // oldest link version the sender speaks
 	VersionMax    uint32                 `protobuf:"varint,2,opt,name=version_max,json=versionMax,proto3" json:"version_max,omitempty"` // newest; the link runs at min(both maxima)
 	Instance      []byte                 `protobuf:"bytes,3,opt,name=instance,proto3" json:"instance,omitempty"`                        // 16 random bytes, drawn at each start of the sender
-	Clock         uint64                 `protobuf:"varint,4,opt,name=clock,proto3" json:"clock,omitempty"`                             // sender's monotonic clock, ns since its start
+	Clock         uint64                 `protobuf:"varint,4,opt,name=clock,proto3" json:"clock,omitempty"`                             // sender's monotonic clock, ns since its start; grows with each Hello
 	Agent         string                 `protobuf:"bytes,5,opt,name=agent,proto3" json:"agent,omitempty"`                              // free text for logs: program and release
 	Addrs         []string               `protobuf:"bytes,6,rep,name=addrs,proto3" json:"addrs,omitempty"`                              // multiaddrs the sender is reachable at
+	Session       uint64                 `protobuf:"varint,7,opt,name=session,proto3" json:"session,omitempty"`                         // id of the session, chosen by one of the two
+	Fresh         bool                   `protobuf:"varint,8,opt,name=fresh,proto3" json:"fresh,omitempty"`                             // the sender begins this session, or has proposed it and heard nothing
+	Received      []uint64               `protobuf:"varint,9,rep,packed,name=received,proto3" json:"received,omitempty"`                // frames received in it, for each of the four lanes; none = 0
+	Wall          int64                  `protobuf:"zigzag64,10,opt,name=wall,proto3" json:"wall,omitempty"`                            // sender's wall clock, ms since 1970 (UTC); 0 = unknown
+	Name          string                 `protobuf:"bytes,11,opt,name=name,proto3" json:"name,omitempty"`                               // what people call the sender
+	Certificate   []byte                 `protobuf:"bytes,12,opt,name=certificate,proto3" json:"certificate,omitempty"`                 // at most 1 KiB
+	Features      uint64                 `protobuf:"varint,13,opt,name=features,proto3" json:"features,omitempty"`                      // bits
+	Window        []uint32               `protobuf:"varint,14,rep,packed,name=window,proto3" json:"window,omitempty"`                   // bytes that the sender keeps at most for each of the four lanes; none = not said
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -217,6 +228,62 @@ func (x *Hello) GetAddrs() []string {
 	return nil
 }
 
+func (x *Hello) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *Hello) GetFresh() bool {
+	if x != nil {
+		return x.Fresh
+	}
+	return false
+}
+
+func (x *Hello) GetReceived() []uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return nil
+}
+
+func (x *Hello) GetWall() int64 {
+	if x != nil {
+		return x.Wall
+	}
+	return 0
+}
+
+func (x *Hello) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Hello) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *Hello) GetFeatures() uint64 {
+	if x != nil {
+		return x.Features
+	}
+	return 0
+}
+
+func (x *Hello) GetWindow() []uint32 {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
 // Beat is a heartbeat. With want_reply the receiver answers at once with a
 // Beat that echoes clock.
 type Beat struct {
@@ -287,11 +354,12 @@ func (x *Beat) GetHeld() uint64 {
 	return 0
 }
 
-// Goodbye announces that the sender will close the link on purpose.
+// Goodbye ends the session on purpose, or refuses a connection.
 type Goodbye struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Code          uint32                 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
 	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Handled       []uint64               `protobuf:"varint,3,rep,packed,name=handled,proto3" json:"handled,omitempty"` // frames handled, for each of the four lanes: what lies beyond was not looked at; none = nothing is said
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -338,6 +406,13 @@ func (x *Goodbye) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Goodbye) GetHandled() []uint64 {
+	if x != nil {
+		return x.Handled
+	}
+	return nil
 }
 
 // Notice tells a peer something it can't see by itself; it is logged there.
@@ -394,7 +469,7 @@ func (x *Notice) GetDetail() string {
 }
 
 // Register asks an anchor to hold a lease for one member. The lease lives as
-// long as the link. Sent by the member's node; answered by Registered.
+// long as the session. Sent by the member's node; answered by Registered.
 type Register struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cid           []byte                 `protobuf:"bytes,1,opt,name=cid,proto3" json:"cid,omitempty"`                  // blinded cluster id, 32 bytes
@@ -404,6 +479,7 @@ type Register struct {
 	Incarnation   uint64                 `protobuf:"varint,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // grows with each start of the node
 	Record        []byte                 `protobuf:"bytes,6,opt,name=record,proto3" json:"record,omitempty"`            // Record, sealed under the cluster key
 	Seq           uint64                 `protobuf:"varint,7,opt,name=seq,proto3" json:"seq,omitempty"`                 // echoed in Registered
+	Signature     []byte                 `protobuf:"bytes,8,opt,name=signature,proto3" json:"signature,omitempty"`      // by the member's node key, at most 64 bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -485,6 +561,13 @@ func (x *Register) GetSeq() uint64 {
 		return x.Seq
 	}
 	return 0
+}
+
+func (x *Register) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
 }
 
 // Registered acknowledges Register.
@@ -618,7 +701,7 @@ func (x *Unregister) GetMember() uint64 {
 }
 
 // Watch asks an anchor for the leases of a cluster: Snapshot parts now, a
-// Delta at each change, until Unwatch or the end of the link. The proof shows
+// Delta at each change, until Unwatch or the end of the session. The proof shows
 // that the watcher holds the cluster key, so outsiders can't enumerate.
 type Watch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -738,9 +821,10 @@ type Lease struct {
 	Peer          []byte                 `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"`
 	Member        uint64                 `protobuf:"varint,2,opt,name=member,proto3" json:"member,omitempty"`
 	Incarnation   uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	Record        []byte                 `protobuf:"bytes,4,opt,name=record,proto3" json:"record,omitempty"`    // sealed, as registered
-	Suspect       bool                   `protobuf:"varint,5,opt,name=suspect,proto3" json:"suspect,omitempty"` // the member's node misses heartbeats at this anchor
-	Proof         []byte                 `protobuf:"bytes,6,opt,name=proof,proto3" json:"proof,omitempty"`      // the member's proof, so that watchers check it too
+	Record        []byte                 `protobuf:"bytes,4,opt,name=record,proto3" json:"record,omitempty"`       // sealed, as registered
+	Suspect       bool                   `protobuf:"varint,5,opt,name=suspect,proto3" json:"suspect,omitempty"`    // the member's node misses heartbeats at this anchor, or its connection broke
+	Proof         []byte                 `protobuf:"bytes,6,opt,name=proof,proto3" json:"proof,omitempty"`         // the member's proof, so that watchers check it too
+	Signature     []byte                 `protobuf:"bytes,7,opt,name=signature,proto3" json:"signature,omitempty"` // as registered
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -813,6 +897,13 @@ func (x *Lease) GetSuspect() bool {
 func (x *Lease) GetProof() []byte {
 	if x != nil {
 		return x.Proof
+	}
+	return nil
+}
+
+func (x *Lease) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
 	}
 	return nil
 }
@@ -1153,6 +1244,7 @@ type Record struct {
 	Capacity      uint32                 `protobuf:"varint,6,opt,name=capacity,proto3" json:"capacity,omitempty"`                       // relative weight; 0 = 1
 	MaxMessage    uint32                 `protobuf:"varint,7,opt,name=max_message,json=maxMessage,proto3" json:"max_message,omitempty"` // bytes
 	Payload       []byte                 `protobuf:"bytes,8,opt,name=payload,proto3" json:"payload,omitempty"`                          // what the layer above tells, e.g. Interests; at most 8,192 bytes
+	Ephemeral     []byte                 `protobuf:"bytes,9,opt,name=ephemeral,proto3" json:"ephemeral,omitempty"`                      // X25519 key, 32 bytes or none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1243,11 +1335,18 @@ func (x *Record) GetPayload() []byte {
 	return nil
 }
 
+func (x *Record) GetEphemeral() []byte {
+	if x != nil {
+		return x.Ephemeral
+	}
+	return nil
+}
+
 var File_internal_wire_control_proto protoreflect.FileDescriptor
 
 const file_internal_wire_control_proto_rawDesc = "" +
 	"\n" +
-	"\x1binternal/wire/control.proto\x12\tarke.wire\"\xa7\x01\n" +
+	"\x1binternal/wire/control.proto\x12\tarke.wire\"\xf1\x02\n" +
 	"\x05Hello\x12\x1f\n" +
 	"\vversion_min\x18\x01 \x01(\rR\n" +
 	"versionMin\x12\x1f\n" +
@@ -1256,22 +1355,32 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\binstance\x18\x03 \x01(\fR\binstance\x12\x14\n" +
 	"\x05clock\x18\x04 \x01(\x04R\x05clock\x12\x14\n" +
 	"\x05agent\x18\x05 \x01(\tR\x05agent\x12\x14\n" +
-	"\x05addrs\x18\x06 \x03(\tR\x05addrs\"c\n" +
+	"\x05addrs\x18\x06 \x03(\tR\x05addrs\x12\x18\n" +
+	"\asession\x18\a \x01(\x04R\asession\x12\x14\n" +
+	"\x05fresh\x18\b \x01(\bR\x05fresh\x12\x1a\n" +
+	"\breceived\x18\t \x03(\x04R\breceived\x12\x12\n" +
+	"\x04wall\x18\n" +
+	" \x01(\x12R\x04wall\x12\x12\n" +
+	"\x04name\x18\v \x01(\tR\x04name\x12 \n" +
+	"\vcertificate\x18\f \x01(\fR\vcertificate\x12\x1a\n" +
+	"\bfeatures\x18\r \x01(\x04R\bfeatures\x12\x16\n" +
+	"\x06window\x18\x0e \x03(\rR\x06window\"c\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05clock\x18\x01 \x01(\x04R\x05clock\x12\x1d\n" +
 	"\n" +
 	"want_reply\x18\x02 \x01(\bR\twantReply\x12\x12\n" +
 	"\x04echo\x18\x03 \x01(\x04R\x04echo\x12\x12\n" +
-	"\x04held\x18\x04 \x01(\x04R\x04held\"5\n" +
+	"\x04held\x18\x04 \x01(\x04R\x04held\"O\n" +
 	"\aGoodbye\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\rR\x04code\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"|\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
+	"\ahandled\x18\x03 \x03(\x04R\ahandled\"|\n" +
 	"\x06Notice\x12-\n" +
 	"\x05topic\x18\x01 \x01(\x0e2\x17.arke.wire.Notice.TopicR\x05topic\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\"+\n" +
 	"\x05Topic\x12\v\n" +
 	"\aUNKNOWN\x10\x00\x12\x15\n" +
-	"\x11DUPLICATE_PEER_ID\x10\x01\"\xa8\x01\n" +
+	"\x11DUPLICATE_PEER_ID\x10\x01\"\xc6\x01\n" +
 	"\bRegister\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -1279,7 +1388,8 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\x06member\x18\x04 \x01(\x04R\x06member\x12 \n" +
 	"\vincarnation\x18\x05 \x01(\x04R\vincarnation\x12\x16\n" +
 	"\x06record\x18\x06 \x01(\fR\x06record\x12\x10\n" +
-	"\x03seq\x18\a \x01(\x04R\x03seq\"\x90\x01\n" +
+	"\x03seq\x18\a \x01(\x04R\x03seq\x12\x1c\n" +
+	"\tsignature\x18\b \x01(\fR\tsignature\"\x90\x01\n" +
 	"\n" +
 	"Registered\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x16\n" +
@@ -1297,14 +1407,15 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\x05proof\x18\x03 \x01(\fR\x05proof\x12\x10\n" +
 	"\x03seq\x18\x04 \x01(\x04R\x03seq\"\x1b\n" +
 	"\aUnwatch\x12\x10\n" +
-	"\x03cid\x18\x01 \x01(\fR\x03cid\"\x9d\x01\n" +
+	"\x03cid\x18\x01 \x01(\fR\x03cid\"\xbb\x01\n" +
 	"\x05Lease\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\fR\x04peer\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12 \n" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x16\n" +
 	"\x06record\x18\x04 \x01(\fR\x06record\x12\x18\n" +
 	"\asuspect\x18\x05 \x01(\bR\asuspect\x12\x14\n" +
-	"\x05proof\x18\x06 \x01(\fR\x05proof\"\xce\x01\n" +
+	"\x05proof\x18\x06 \x01(\fR\x05proof\x12\x1c\n" +
+	"\tsignature\x18\a \x01(\fR\tsignature\"\xce\x01\n" +
 	"\bSnapshot\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12(\n" +
@@ -1331,7 +1442,7 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\asettled\x18\x03 \x01(\bR\asettled\x12\x1d\n" +
 	"\n" +
 	"want_reply\x18\x04 \x01(\bR\twantReply\x12\x18\n" +
-	"\aanchors\x18\x05 \x03(\fR\aanchors\"\xd7\x01\n" +
+	"\aanchors\x18\x05 \x03(\fR\aanchors\"\xf5\x01\n" +
 	"\x06Record\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\fR\x04peer\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12 \n" +
@@ -1341,7 +1452,8 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\bcapacity\x18\x06 \x01(\rR\bcapacity\x12\x1f\n" +
 	"\vmax_message\x18\a \x01(\rR\n" +
 	"maxMessage\x12\x18\n" +
-	"\apayload\x18\b \x01(\fR\apayload*F\n" +
+	"\apayload\x18\b \x01(\fR\apayload\x12\x1c\n" +
+	"\tephemeral\x18\t \x01(\fR\tephemeral*F\n" +
 	"\aRefusal\x12\b\n" +
 	"\x04NONE\x10\x00\x12\r\n" +
 	"\tBAD_PROOF\x10\x01\x12\b\n" +

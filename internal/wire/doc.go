@@ -13,11 +13,11 @@
 //
 // # Stream
 //
-// A link stream is a sequence of frames in each direction.
+// A connection is a sequence of frames in each direction.
 //
 //	bytes  field
 //	4      length of what follows: 1 to 69,632 (MaxFrame)
-//	1      kind (see Kind)
+//	1      head: 64 × lane + kind. Lanes: 0 ctl, 1 rpc, 2 pub, 3 bulk
 //	…      body
 //
 // A receiver skips and counts frames of a kind it does not know. The first
@@ -25,11 +25,34 @@
 // side's Hello has arrived. The link then runs at the newest version both
 // sides speak; if there is none, the sides say Goodbye and close.
 //
+// # Sessions
+//
+// The frames of a session are numbered from 1, for each lane and direction, in the
+// order in which they are sent; numbers are not on the wire. Hello, Beat, Goodbye,
+// Notice and Ack belong to one connection, travel on lane ctl, and are not
+// numbered.
+//
+// A sender keeps what the receiver has not acknowledged. When a connection breaks,
+// the next one begins with Hellos in which each side says how many frames of each
+// lane it has received; each then goes on with the frame behind those. What a
+// sender keeps and has queued in one lane is bounded: a receiver acknowledges in
+// time.
+//
+// # Ack (kind 6)
+//
+//	bytes  field
+//	8 × 4  for each lane: how many frames the sender need not keep any more
+//
+// # Void (kind 7)
+//
+// A frame that was withdrawn before it was sent. It is numbered, and skipped
+// whatever its body is.
+//
 // # Fragment (kind 5)
 //
 // A message of more than 65,536 bytes (MaxPayload), TunnelData excepted, is cut. The fragments of
-// one message are sent in order on one channel; those of different channels
-// may alternate. A channel number is free again after its last fragment.
+// one message are sent in order on one channel and one lane: pub for what belongs
+// there, else bulk; those of different channels may alternate. A channel number is free again after its last fragment.
 //
 //	bytes  field
 //	4      channel

@@ -13,32 +13,48 @@ import (
 const (
 	lengthSize = 4
 	// FrameOverhead is what AppendFrame adds to a body, in bytes: the length
-	// and the kind.
+	// and the head.
 	FrameOverhead = lengthSize + 1
 
 	// A whole frame fits, so that a burst of small frames costs one read
 	// below, and a large one at most two.
 	readBuffer = 72 << 10
+
+	kindBits = 6 // of the head; the others are the lane
+	kindMask = 1<<kindBits - 1
 )
 
 // AppendFrame appends one frame, whose body is the concatenation of parts, and
 // returns the extended slice. It copies the parts. A body of more than
-// MaxFrame-1 bytes is a bug of the caller: it panics.
-func AppendFrame(dst []byte, k Kind, parts ...[]byte) []byte {
+// MaxFrame-1 bytes, or a kind beyond 63, is a bug of the caller: it panics.
+func AppendFrame(dst []byte, lane Lane, k Kind, parts ...[]byte) []byte {
 	n := 1
 	for _, p := range parts {
 		n += len(p)
 	}
-	if n > MaxFrame {
-		panic(fmt.Sprintf("BUG: frame of %d bytes, kind %d", n, k))
+	if n > MaxFrame || k > kindMask || lane >= Lanes {
+		panic(fmt.Sprintf("BUG: frame of %d bytes, kind %d, lane %d", n, k, lane))
 	}
 	dst = binary.BigEndian.AppendUint32(dst, uint32(n))
-	dst = append(dst, byte(k))
+	dst = append(dst, byte(lane)<<kindBits|byte(k))
 	for _, p := range parts {
 		dst = append(dst, p...)
 	}
 	return dst
 }
+
+// FirstFrame returns the kind and the whole length, FrameOverhead included, of
+// the encoded frame that b begins with, and its body. b is what AppendFrame made.
+func FirstFrame(b []byte) (k Kind, body []byte, size int) {
+	size = lengthSize + int(binary.BigEndian.Uint32(b))
+	return Kind(b[lengthSize]) & kindMask, b[FrameOverhead:size], size
+}
+
+// KindOf is the kind in the head of a frame, the byte behind its length.
+func KindOf(head byte) Kind { return Kind(head) & kindMask }
+
+// VoidFrame makes the encoded frame that b begins with one that is skipped.
+func VoidFrame(b []byte) { b[lengthSize] = b[lengthSize]&^kindMask | byte(KindVoid) }
 
 // FrameReader cuts a byte stream into frames. It reads ahead, so nobody else
 // may read from the stream. Not for concurrent use.
@@ -69,19 +85,19 @@ func (r *FrameReader) Recycle(body []byte) { r.spare = body }
 // io.ErrUnexpectedEOF if it ended within one, ErrFrameTooLarge or ErrMalformed
 // if it is no stream of frames, else the reader's. Every error is final: the
 // position in the stream is lost, and Next returns the error again.
-func (r *FrameReader) Next() (Kind, []byte, error) {
+func (r *FrameReader) Next() (Lane, Kind, []byte, error) {
 	if r.err != nil {
-		return 0, nil, r.err
+		return 0, 0, nil, r.err
 	}
-	k, body, err := r.next()
+	lane, k, body, err := r.next()
 	if err != nil {
 		r.err = err
-		return 0, nil, err
+		return 0, 0, nil, err
 	}
-	return k, body, nil
+	return lane, k, body, nil
 }
 
-func (r *FrameReader) next() (Kind, []byte, error) {
+func (r *FrameReader) next() (Lane, Kind, []byte, error) {
 	if r.r.Buffered() == 0 {
 		r.spare = nil
 	}
@@ -90,30 +106,30 @@ func (r *FrameReader) next() (Kind, []byte, error) {
 		// The length is judged even if nothing follows it.
 		switch n := binary.BigEndian.Uint32(head); {
 		case n > MaxFrame:
-			return 0, nil, fmt.Errorf("%w: %d bytes, at most %d", ErrFrameTooLarge, n, MaxFrame)
+			return 0, 0, nil, fmt.Errorf("%w: %d bytes, at most %d", ErrFrameTooLarge, n, MaxFrame)
 		case n == 0:
-			return 0, nil, malformed("frame without a kind")
+			return 0, 0, nil, malformed("frame without a kind")
 		}
 	}
 	if err != nil {
 		if err == io.EOF && len(head) > 0 {
 			err = io.ErrUnexpectedEOF
 		}
-		return 0, nil, err
+		return 0, 0, nil, err
 	}
 	n := binary.BigEndian.Uint32(head)
-	k := Kind(head[lengthSize])
+	lane, k := Lane(head[lengthSize]>>kindBits), Kind(head[lengthSize])&kindMask
 	if _, err := r.r.Discard(FrameOverhead); err != nil {
-		return 0, nil, err
+		return 0, 0, nil, err
 	}
 	body := r.fresh(k, int(n-1))
 	if _, err := io.ReadFull(r.r, body); err != nil {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return 0, nil, err
+		return 0, 0, nil, err
 	}
-	return k, body, nil
+	return lane, k, body, nil
 }
 
 // fresh returns n bytes to read into. A spare that is much longer is not for

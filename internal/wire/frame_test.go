@@ -20,7 +20,7 @@ import (
 // directions, and that what is no frame is refused for the right reason.
 func TestFrameVectors(t *testing.T) {
 	forEachVector(t, "frame.txt", func(t *testing.T, v vector) {
-		kind, body, err := wire.NewFrameReader(bytes.NewReader(v.bytes)).Next()
+		lane, kind, body, err := wire.NewFrameReader(bytes.NewReader(v.bytes)).Next()
 		if want := v.refused(t); want != nil {
 			require.ErrorIs(t, err, want)
 			return
@@ -28,7 +28,8 @@ func TestFrameVectors(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, wire.Kind(v.number(t, "kind", 8)), kind)
 		require.Equal(t, v.hex(t, "body"), body)
-		require.Equal(t, v.bytes, wire.AppendFrame(nil, kind, body))
+		require.Equal(t, wire.Lane(v.number(t, "lane", 8)), lane)
+		require.Equal(t, v.bytes, wire.AppendFrame(nil, lane, kind, body))
 	})
 }
 
@@ -40,7 +41,7 @@ func TestFramesSurviveAnyCutOfTheStream(t *testing.T) {
 		{}, {1}, bytes.Repeat([]byte{2}, 1000), bytes.Repeat([]byte{3}, wire.MaxFrame-1), {}, {4, 5},
 	}
 	for i, b := range bodies {
-		stream = wire.AppendFrame(stream, wire.Kind(i+1), b)
+		stream = wire.AppendFrame(stream, wire.LaneRPC, wire.Kind(i+1), b)
 	}
 	for name, r := range map[string]io.Reader{
 		"at once":           bytes.NewReader(stream),
@@ -53,13 +54,13 @@ func TestFramesSurviveAnyCutOfTheStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fr := wire.NewFrameReader(r)
 			for i, want := range bodies {
-				kind, body, err := fr.Next()
+				_, kind, body, err := fr.Next()
 				require.NoError(t, err)
 				require.Equal(t, wire.Kind(i+1), kind)
 				require.True(t, bytes.Equal(want, body))
 				require.NotNil(t, body)
 			}
-			_, _, err := fr.Next()
+			_, _, _, err := fr.Next()
 			require.Equal(t, io.EOF, err)
 		})
 	}
@@ -83,8 +84,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 // TestPartsOfAFrameAreJoined proves that a body may be given in pieces, so that
 // a payload need not be copied behind its head first.
 func TestPartsOfAFrameAreJoined(t *testing.T) {
-	joined := wire.AppendFrame([]byte("before"), wire.KindReply, []byte("ab"), nil, []byte("c"))
-	require.Equal(t, wire.AppendFrame([]byte("before"), wire.KindReply, []byte("abc")), joined)
+	joined := wire.AppendFrame([]byte("before"), wire.LaneRPC, wire.KindReply, []byte("ab"), nil, []byte("c"))
+	require.Equal(t, wire.AppendFrame([]byte("before"), wire.LaneRPC, wire.KindReply, []byte("abc")), joined)
 }
 
 // TestBodiesBelongToTheCaller proves that no body shares memory with another
@@ -92,12 +93,12 @@ func TestPartsOfAFrameAreJoined(t *testing.T) {
 func TestBodiesBelongToTheCaller(t *testing.T) {
 	var stream []byte
 	for i := range 3 {
-		stream = wire.AppendFrame(stream, wire.KindRequest, bytes.Repeat([]byte{byte(i)}, 10))
+		stream = wire.AppendFrame(stream, wire.LaneRPC, wire.KindRequest, bytes.Repeat([]byte{byte(i)}, 10))
 	}
 	fr := wire.NewFrameReader(bytes.NewReader(stream))
 	var bodies [][]byte
 	for i := range 3 {
-		_, body, err := fr.Next()
+		_, _, body, err := fr.Next()
 		require.NoError(t, err)
 		for _, b := range bodies {
 			_ = append(b, 0xff, 0xff)
@@ -112,7 +113,7 @@ func TestBodiesBelongToTheCaller(t *testing.T) {
 // TestFrameErrorsAreFinal proves that a reader never goes on in the middle of
 // a frame, also not when the stream would have more to give.
 func TestFrameErrorsAreFinal(t *testing.T) {
-	good := wire.AppendFrame(nil, wire.KindBeat)
+	good := wire.AppendFrame(nil, wire.LaneRPC, wire.KindBeat)
 	broken := errors.New("broken")
 	for name, r := range map[string]io.Reader{
 		"too large":     bytes.NewReader(append([]byte{0xff, 0, 0, 0, 1}, good...)),
@@ -122,10 +123,10 @@ func TestFrameErrorsAreFinal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fr := wire.NewFrameReader(r)
-			_, _, err := fr.Next()
+			_, _, _, err := fr.Next()
 			require.Error(t, err)
 			for range 3 {
-				_, _, again := fr.Next()
+				_, _, _, again := fr.Next()
 				require.Equal(t, err, again)
 			}
 		})
@@ -147,7 +148,7 @@ func TestAnOversizedFrameCostsNoMemory(t *testing.T) {
 	result := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _, err := wire.NewFrameReader(bytes.NewReader(hostile)).Next()
+			_, _, _, err := wire.NewFrameReader(bytes.NewReader(hostile)).Next()
 			if err == nil {
 				b.Fatal("accepted")
 			}
@@ -159,8 +160,8 @@ func TestAnOversizedFrameCostsNoMemory(t *testing.T) {
 // TestTooLargeFrameIsABug proves that AppendFrame never writes what the other
 // side must refuse.
 func TestTooLargeFrameIsABug(t *testing.T) {
-	require.NotPanics(t, func() { wire.AppendFrame(nil, wire.KindReply, make([]byte, wire.MaxFrame-1)) })
-	require.Panics(t, func() { wire.AppendFrame(nil, wire.KindReply, make([]byte, wire.MaxFrame)) })
+	require.NotPanics(t, func() { wire.AppendFrame(nil, wire.LaneRPC, wire.KindReply, make([]byte, wire.MaxFrame-1)) })
+	require.Panics(t, func() { wire.AppendFrame(nil, wire.LaneRPC, wire.KindReply, make([]byte, wire.MaxFrame)) })
 }
 
 // TestFramesCostOneAllocation proves the cost of the hot path: the body on
@@ -170,17 +171,17 @@ func TestFramesCostOneAllocation(t *testing.T) {
 	body := make([]byte, 1000)
 	var stream []byte
 	for range runs + 1 {
-		stream = wire.AppendFrame(stream, wire.KindRequest, body)
+		stream = wire.AppendFrame(stream, wire.LaneRPC, wire.KindRequest, body)
 	}
 	fr := wire.NewFrameReader(bytes.NewReader(stream))
 	require.Equal(t, 1.0, testing.AllocsPerRun(runs, func() {
-		if _, _, err := fr.Next(); err != nil {
+		if _, _, _, err := fr.Next(); err != nil {
 			panic(err)
 		}
 	}))
 	buf := make([]byte, 0, 2000)
 	require.Zero(t, testing.AllocsPerRun(runs, func() {
-		buf = wire.AppendFrame(buf[:0], wire.KindRequest, body[:10], body[10:])
+		buf = wire.AppendFrame(buf[:0], wire.LaneRPC, wire.KindRequest, body[:10], body[10:])
 	}))
 }
 
@@ -192,11 +193,11 @@ func FuzzFrameReader(f *testing.F) {
 		fr := wire.NewFrameReader(bytes.NewReader(stream))
 		var again []byte
 		for {
-			kind, body, err := fr.Next()
+			lane, kind, body, err := fr.Next()
 			if err != nil {
 				break
 			}
-			again = wire.AppendFrame(again, kind, body)
+			again = wire.AppendFrame(again, lane, kind, body)
 		}
 		require.True(t, bytes.HasPrefix(stream, again))
 	})
@@ -206,12 +207,12 @@ func BenchmarkFrames(b *testing.B) {
 	for _, size := range []int{16, 1 << 10, 64 << 10} {
 		b.Run(sizeName(size), func(b *testing.B) {
 			body := make([]byte, size)
-			frame := wire.AppendFrame(nil, wire.KindRequest, body)
+			frame := wire.AppendFrame(nil, wire.LaneRPC, wire.KindRequest, body)
 			fr := wire.NewFrameReader(&endless{frame: frame})
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, _, err := fr.Next(); err != nil {
+				if _, _, _, err := fr.Next(); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -3,18 +3,31 @@
 
 package wire
 
-// Kind says what the body of a link frame is. Numbers are never reused or
+// Kind says what the body of a frame is: 1 to 63. Numbers are never reused or
 // reordered; an unknown kind is skipped and counted, so that a newer release
 // can add one.
 type Kind uint8
 
-// Kinds of the overlay itself.
+// Counted says whether frames of kind k belong to the session, are numbered in
+// their lane and go again when a connection broke. The others belong to one
+// connection.
+func (k Kind) Counted() bool {
+	switch k {
+	case KindHello, KindBeat, KindGoodbye, KindNotice, KindAck:
+		return false
+	}
+	return true
+}
+
+// Kinds of the session itself.
 const (
 	KindHello    Kind = 1 // Hello
 	KindBeat     Kind = 2 // Beat
 	KindGoodbye  Kind = 3 // Goodbye
 	KindNotice   Kind = 4 // Notice
 	KindFragment Kind = 5 // part of a message that is larger than one frame
+	KindAck      Kind = 6 // Ack
+	KindVoid     Kind = 7 // was withdrawn before it was sent
 )
 
 // Kinds of the cluster layer, always on lane ctl.
@@ -68,6 +81,10 @@ func (k Kind) String() string {
 		return "notice"
 	case KindFragment:
 		return "fragment"
+	case KindAck:
+		return "ack"
+	case KindVoid:
+		return "void"
 	case KindRegister:
 		return "register"
 	case KindRegistered:

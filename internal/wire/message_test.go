@@ -31,8 +31,8 @@ func TestFragmentVectors(t *testing.T) {
 // TestLargestFragmentFitsAFrame proves that the limits go together.
 func TestLargestFragmentFitsAFrame(t *testing.T) {
 	f := wire.Fragment{First: true, Kind: wire.KindReply, Total: 1 << 20, Payload: make([]byte, wire.MaxPayload)}
-	frame := wire.AppendFrame(nil, wire.KindFragment, f.AppendTo(nil))
-	_, body, err := wire.NewFrameReader(bytes.NewReader(frame)).Next()
+	frame := wire.AppendFrame(nil, wire.LaneRPC, wire.KindFragment, f.AppendTo(nil))
+	_, _, body, err := wire.NewFrameReader(bytes.NewReader(frame)).Next()
 	require.NoError(t, err)
 	_, err = wire.DecodeFragment(body)
 	require.NoError(t, err)

@@ -48,6 +48,8 @@ const (
 	MaxAddrs        = 32 // addresses in one message
 	MaxAddr         = 256
 	MaxText         = 256      // bytes of an agent, a reason, a detail
+	MaxName         = 64       // bytes of a node's name
+	MaxCertificate  = 1 << 10  // bytes of Hello.certificate
 	MaxZone         = 64       // bytes of a zone's name
 	MaxRecord       = 16 << 10 // bytes of a sealed record
 	MaxLeasePayload = 8 << 10  // bytes of a record's payload

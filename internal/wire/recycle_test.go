@@ -19,12 +19,12 @@ import (
 func TestABodyThatIsGivenBackHasTheNextFrame(t *testing.T) {
 	var stream []byte
 	for i, n := range []int{1000, 900, 400, 1000, 1000} {
-		stream = wire.AppendFrame(stream, 7, bytes.Repeat([]byte{byte(i)}, n))
+		stream = wire.AppendFrame(stream, wire.LaneRPC, 7, bytes.Repeat([]byte{byte(i)}, n))
 	}
 	fr := wire.NewFrameReader(bytes.NewReader(stream))
 	next := func(i, n int) []byte {
 		t.Helper()
-		_, body, err := fr.Next()
+		_, _, body, err := fr.Next()
 		require.NoError(t, err)
 		require.Equal(t, bytes.Repeat([]byte{byte(i)}, n), body)
 		return body
@@ -44,12 +44,12 @@ func TestABodyThatIsGivenBackHasTheNextFrame(t *testing.T) {
 // TestAReaderThatWaitsKeepsNothing proves that a stream which has nothing to
 // read does not hold on to a body.
 func TestAReaderThatWaitsKeepsNothing(t *testing.T) {
-	frame := wire.AppendFrame(nil, 7, make([]byte, 1000))
+	frame := wire.AppendFrame(nil, wire.LaneRPC, 7, make([]byte, 1000))
 	fr := wire.NewFrameReader(&pieces{append(frame, frame...), len(frame)})
-	_, body, err := fr.Next()
+	_, _, body, err := fr.Next()
 	require.NoError(t, err)
 	fr.Recycle(body)
-	_, again, err := fr.Next()
+	_, _, again, err := fr.Next()
 	require.NoError(t, err)
 	require.NotSame(t, &body[0], &again[0])
 }

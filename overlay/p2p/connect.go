@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -159,7 +160,13 @@ func explainDial(p peer.ID, err error) error {
 		e := &failed.DialErrors[i]
 		causes = append(causes, fmt.Sprintf("%s: %s", e.Address, oneLine(e.Cause)))
 	}
-	return &dialError{cause: err, text: fmt.Sprintf("p2p: dial %s: %s", p, strings.Join(causes, "; "))}
+	explained := &dialError{cause: err, text: fmt.Sprintf("p2p: dial %s: %s", p, strings.Join(causes, "; "))}
+	if len(failed.DialErrors) > 0 && !slices.ContainsFunc(failed.DialErrors, func(e swarm.TransportError) bool {
+		return !errors.Is(e.Cause, syscall.ECONNREFUSED)
+	}) {
+		return fmt.Errorf("%w: %w", overlay.ErrRefused, explained)
+	}
+	return explained
 }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -95,8 +95,8 @@ func (d deadLink) Suspect() bool                  { return false }
 func (d deadLink) Open([]string)                  {}
 func (d deadLink) Hold() func()                   { return func() {} }
 func (d deadLink) HasRoom(overlay.Lane, int) bool { return false }
-func (d deadLink) Send(overlay.Lane, wire.Kind, ...[]byte) (uint64, error) {
-	return 0, overlay.ErrLinkDown
+func (d deadLink) Send(overlay.Lane, wire.Kind, ...[]byte) (overlay.Receipt, error) {
+	return overlay.Receipt{}, overlay.ErrLinkDown
 }
 
 func (d deadLink) WaitRoom(context.Context, overlay.Lane, int) (func(), error) {

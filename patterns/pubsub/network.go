@@ -30,7 +30,7 @@ type Link interface {
 	Suspect() bool
 	Open(addrs []string)
 	Hold() (release func())
-	Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (session uint64, err error)
+	Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error)
 	HasRoom(lane overlay.Lane, n int) bool
 	WaitRoom(ctx context.Context, lane overlay.Lane, n int) (done func(), err error)
 }

@@ -154,7 +154,7 @@ func (q *pipe) give(incarnation uint64, k wire.Kind, parts ...[]byte) error {
 		}
 	}
 	n, err := q.link.Send(overlay.LanePub, k, parts...)
-	if err == nil && n != q.session {
+	if err == nil && n.Session != q.session {
 		q.cut() // the peer does not know what it is, and takes no notice
 		return overlay.ErrLinkDown
 	}
@@ -169,7 +169,7 @@ func (q *pipe) announce(incarnation uint64) error {
 	switch {
 	case err != nil:
 		return err
-	case q.session != 0 && q.session != n:
+	case q.session != 0 && q.session != n.Session:
 		q.cut()
 		return overlay.ErrLinkDown
 	}
@@ -178,7 +178,7 @@ func (q *pipe) announce(incarnation uint64) error {
 		q.losses++
 		q.kept.forgive()
 	}
-	q.session, q.told = n, incarnation
+	q.session, q.told = n.Session, incarnation
 	return nil
 }
 

@@ -41,12 +41,12 @@ func (t *taped) WaitRoom(ctx context.Context, _ overlay.Lane, _ int) (func(), er
 	return nil, ctx.Err()
 }
 
-func (t *taped) Send(_ overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
+func (t *taped) Send(_ overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
 	switch {
 	case t.session == 0:
-		return 0, overlay.ErrLinkDown
+		return overlay.Receipt{}, overlay.ErrLinkDown
 	case t.room == 0:
-		return 0, overlay.ErrLaneFull
+		return overlay.Receipt{}, overlay.ErrLaneFull
 	}
 	t.room--
 	if t.next != 0 {
@@ -61,7 +61,7 @@ func (t *taped) Send(_ overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, erro
 		body = fmt.Sprintf("from %d for %d", m.First, m.Incarnation)
 	}
 	t.tape = append(t.tape, body)
-	return t.session, nil
+	return overlay.Receipt{Session: t.session}, nil
 }
 
 // said returns what was sent since the last call.
@@ -326,7 +326,9 @@ type swift struct{ deadLink }
 
 func (swift) Session() uint64 { return 1 }
 
-func (swift) Send(overlay.Lane, wire.Kind, ...[]byte) (uint64, error) { return 1, nil }
+func (swift) Send(overlay.Lane, wire.Kind, ...[]byte) (overlay.Receipt, error) {
+	return overlay.Receipt{Session: 1}, nil
+}
 
 func TestKeepingWhatIsSentCostsNoAllocation(t *testing.T) {
 	// This test counts what sending one frame costs, and what taking it in does,

@@ -83,16 +83,16 @@ func (w *wireless) HandleLent(k wire.Kind, h func(request.Link, []byte) bool) {
 
 func (w *wireless) Wait(context.Context, bool) (*cluster.View, error) { return w.view, nil }
 
-func (w *wireless) Send(_ overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
+func (w *wireless) Send(_ overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
 	w.sent(k, parts)
-	return 1, nil
+	return overlay.Receipt{Session: 1}, nil
 }
 
-func (w *wireless) SendWait(_ context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
+func (w *wireless) SendWait(_ context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
 	return w.Send(lane, k, parts...)
 }
 
-func (w *wireless) SendLater(overlay.Lane, wire.Kind, func(uint64, error), ...[]byte) (func() bool, error) {
+func (w *wireless) SendLater(overlay.Lane, wire.Kind, func(overlay.Receipt, error), ...[]byte) (func() bool, error) {
 	panic("no lane is full here")
 }
 

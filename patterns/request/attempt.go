@@ -67,11 +67,11 @@ func (a *attempt) transmit() decision {
 	head, body := a.encode()
 	c.memory.parts[0], c.memory.parts[1] = head, body
 	lane := c.lane(len(head) + len(body))
-	session, err := a.remote.link.Send(lane, wire.KindRequest, c.memory.parts[:]...)
+	r, err := a.remote.link.Send(lane, wire.KindRequest, c.memory.parts[:]...)
 	if errors.Is(err, overlay.ErrLaneFull) && (c.to != nil || c.cfg.Leaf != nil) {
 		return a.standInLine(lane, head, body)
 	}
-	return a.sent(session, err)
+	return a.sent(r.Session, err)
 }
 
 // sent takes in that a request has left, or why it has not.
@@ -96,8 +96,8 @@ func (a *attempt) sent(session uint64, err error) decision {
 // leave it as it is until the call has ended.
 func (a *attempt) standInLine(lane overlay.Lane, head, body []byte) decision {
 	c := a.call
-	withdraw, err := a.remote.link.SendLater(lane, wire.KindRequest, func(session uint64, err error) {
-		c.post(event{what: eventSent, attempt: a, session: session, err: err})
+	withdraw, err := a.remote.link.SendLater(lane, wire.KindRequest, func(r overlay.Receipt, err error) {
+		c.post(event{what: eventSent, attempt: a, session: r.Session, err: err})
 	}, bytes.Clone(head), body)
 	if err != nil {
 		return a.sent(0, err)

@@ -94,7 +94,7 @@ func (l *fakeLink) Open([]string) {
 	})
 }
 
-func (l *fakeLink) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
+func (l *fakeLink) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
 	w := l.n.w
 	w.mu.Lock()
 	if f := l.atSend; f != nil {
@@ -104,22 +104,22 @@ func (l *fakeLink) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64
 	defer w.mu.Unlock()
 	switch {
 	case l.session == 0:
-		return 0, overlay.ErrLinkDown
+		return overlay.Receipt{}, overlay.ErrLinkDown
 	case l.full:
-		return 0, overlay.ErrLaneFull
+		return overlay.Receipt{}, overlay.ErrLaneFull
 	}
 	body := bytes.Join(parts, nil)
 	if l.spoil != nil {
 		if body = l.spoil(k, body); body == nil {
-			return l.session, nil
+			return overlay.Receipt{Session: l.session}, nil
 		}
 	}
 	l.sent, l.lanes = append(l.sent, k), append(l.lanes, lane)
 	l.frames <- fakeFrame{l.session, k, body, time.Now().Add(w.latency)}
-	return l.session, nil
+	return overlay.Receipt{Session: l.session}, nil
 }
 
-func (l *fakeLink) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
+func (l *fakeLink) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
 	for {
 		s, err := l.Send(lane, k, parts...)
 		if err != overlay.ErrLaneFull {
@@ -131,12 +131,12 @@ func (l *fakeLink) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind,
 		select {
 		case <-room:
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return overlay.Receipt{}, ctx.Err()
 		}
 	}
 }
 
-func (l *fakeLink) SendLater(lane overlay.Lane, k wire.Kind, sent func(uint64, error), parts ...[]byte) (func() bool, error) {
+func (l *fakeLink) SendLater(lane overlay.Lane, k wire.Kind, sent func(overlay.Receipt, error), parts ...[]byte) (func() bool, error) {
 	var mu sync.Mutex
 	var over bool
 	ctx, cancel := context.WithCancel(context.Background())

@@ -209,7 +209,7 @@ func (m *members) answerLater(l Link, lane overlay.Lane, deadline time.Time, ove
 		left = min(left, deadline.Sub(m.cfg.Clock.Now()))
 	}
 	r := &lateReply{drops: m.drops, over: over}
-	withdraw, err := l.SendLater(lane, wire.KindReply, func(_ uint64, err error) { r.end(err) }, parts...)
+	withdraw, err := l.SendLater(lane, wire.KindReply, func(_ overlay.Receipt, err error) { r.end(err) }, parts...)
 	if err != nil {
 		r.end(err)
 		return

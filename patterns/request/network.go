@@ -33,9 +33,9 @@ type Link interface {
 	Suspect() bool
 	Open(addrs []string)
 	Hold() (release func())
-	Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (session uint64, err error)
-	SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (session uint64, err error)
-	SendLater(lane overlay.Lane, k wire.Kind, sent func(session uint64, err error), parts ...[]byte) (withdraw func() bool, err error)
+	Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error)
+	SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error)
+	SendLater(lane overlay.Lane, k wire.Kind, sent func(r overlay.Receipt, err error), parts ...[]byte) (withdraw func() bool, err error)
 	LocalTime(remote uint64) time.Time
 }
 

@@ -46,7 +46,7 @@ func (c linkConduit) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) error
 
 // SendLater implements Conduit.
 func (c linkConduit) SendLater(lane overlay.Lane, k wire.Kind, sent func(err error), parts ...[]byte) error {
-	_, err := c.link.SendLater(lane, k, func(_ uint64, err error) { sent(err) }, parts...)
+	_, err := c.link.SendLater(lane, k, func(_ overlay.Receipt, err error) { sent(err) }, parts...)
 	return err
 }
 

@@ -45,7 +45,7 @@ type sentFrame struct {
 // inLine is a frame that stands in line.
 type inLine struct {
 	sentFrame
-	sent func(uint64, error)
+	sent func(overlay.Receipt, error)
 }
 
 // testLink notes what is sent.
@@ -85,11 +85,11 @@ func (l *testLink) Hold() func() {
 	}
 }
 
-func (l *testLink) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
+func (l *testLink) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
 	return l.SendWait(context.Background(), lane, k, parts...)
 }
 
-func (l *testLink) SendLater(lane overlay.Lane, k wire.Kind, sent func(uint64, error), parts ...[]byte) (func() bool, error) {
+func (l *testLink) SendLater(lane overlay.Lane, k wire.Kind, sent func(overlay.Receipt, error), parts ...[]byte) (func() bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.session == 0 {
@@ -103,7 +103,7 @@ func (l *testLink) SendLater(lane overlay.Lane, k wire.Kind, sent func(uint64, e
 	return func() bool { return false }, nil
 }
 
-func (l *testLink) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
+func (l *testLink) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.full {
@@ -113,17 +113,17 @@ func (l *testLink) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind,
 		case <-room:
 		case <-ctx.Done():
 			l.mu.Lock()
-			return 0, ctx.Err()
+			return overlay.Receipt{}, ctx.Err()
 		}
 		l.mu.Lock()
 	}
 	if l.session == 0 {
-		return 0, overlay.ErrLinkDown
+		return overlay.Receipt{}, overlay.ErrLinkDown
 	}
 	if !l.quiet {
 		l.sent = append(l.sent, sentFrame{lane, k, bytes.Join(parts, nil)})
 	}
-	return l.session, nil
+	return overlay.Receipt{Session: l.session}, nil
 }
 
 // fill takes the lanes' room away, empty gives it back.
@@ -145,7 +145,7 @@ func (l *testLink) empty() {
 	session := l.session
 	l.mu.Unlock()
 	for _, f := range line {
-		f.sent(session, nil)
+		f.sent(overlay.Receipt{Session: session}, nil)
 	}
 }
 

@@ -107,7 +107,7 @@ func (c *cable) next() bool {
 	}
 	c.mu.Unlock()
 	for _, p := range placed {
-		p.sent(1, nil)
+		p.sent(overlay.Receipt{Session: 1}, nil)
 	}
 	if f.kind != 0 {
 		c.hear(f.kind, f.body)
@@ -165,7 +165,7 @@ func (s session) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) error {
 }
 
 func (s session) SendLater(lane overlay.Lane, k wire.Kind, sent func(error), parts ...[]byte) error {
-	_, err := s.cable.SendLater(lane, k, func(_ uint64, err error) { sent(err) }, parts...)
+	_, err := s.cable.SendLater(lane, k, func(_ overlay.Receipt, err error) { sent(err) }, parts...)
 	return err
 }
 
@@ -182,25 +182,25 @@ func (c *cable) Hold() func() { return func() {} }
 
 func (c *cable) LocalTime(uint64) time.Time { return time.Time{} }
 
-func (c *cable) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
-	return 1, c.send(lane, k, parts)
+func (c *cable) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
+	return overlay.Receipt{Session: 1}, c.send(lane, k, parts)
 }
 
-func (c *cable) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (uint64, error) {
+func (c *cable) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
 	err := c.send(lane, k, parts)
 	if !errors.Is(err, overlay.ErrLaneFull) || ctx.Err() != nil {
 		if err != nil && ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return 1, err
+		return overlay.Receipt{Session: 1}, err
 	}
 	sent := make(chan struct{})
-	_, _ = c.SendLater(lane, k, func(uint64, error) { close(sent) }, parts...)
+	_, _ = c.SendLater(lane, k, func(overlay.Receipt, error) { close(sent) }, parts...)
 	<-sent
-	return 1, nil
+	return overlay.Receipt{Session: 1}, nil
 }
 
-func (c *cable) SendLater(lane overlay.Lane, k wire.Kind, sent func(uint64, error), parts ...[]byte) (func() bool, error) {
+func (c *cable) SendLater(lane overlay.Lane, k wire.Kind, sent func(overlay.Receipt, error), parts ...[]byte) (func() bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting = append(c.waiting, inLine{sentFrame{lane, k, bytes.Join(parts, nil)}, sent})

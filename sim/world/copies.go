@@ -88,5 +88,5 @@ func (f *frames) begin() {
 }
 
 func (f *frames) wanted() bool {
-	return len(f.head) == wire.FrameOverhead && wire.Kind(f.head[wire.FrameOverhead-1]) == wire.KindPublish
+	return len(f.head) == wire.FrameOverhead && wire.KindOf(f.head[wire.FrameOverhead-1]) == wire.KindPublish
 }

@@ -15,18 +15,18 @@ import (
 // published is the frame of a publication with that id.
 func published(id uint64, flags uint8) []byte {
 	m := wire.Publish{Session: 7, Number: 1, Flags: flags, Topic: "a.b", Body: binary.BigEndian.AppendUint64(nil, id)}
-	return wire.AppendFrame(nil, wire.KindPublish, m.AppendTo(nil))
+	return wire.AppendFrame(nil, wire.LaneCtl, wire.KindPublish, m.AppendTo(nil))
 }
 
 func TestPublicationsAreFoundInAStreamOfFramesHoweverItIsCut(t *testing.T) {
 	// Whatever the pieces are in which a stream is written, each publication
 	// that can be read is found once, in order, and nothing else is.
 	stream := append([]byte{}, published(1, 0)...)
-	stream = wire.AppendFrame(stream, wire.KindHello, []byte("not a publication"))
-	stream = wire.AppendFrame(stream, wire.KindGoodbye)
+	stream = wire.AppendFrame(stream, wire.LaneCtl, wire.KindHello, []byte("not a publication"))
+	stream = wire.AppendFrame(stream, wire.LaneCtl, wire.KindGoodbye)
 	stream = append(stream, published(2, wire.FlagSealed)...)
 	stream = append(stream, published(3, wire.FlagRoot)...)
-	stream = wire.AppendFrame(stream, wire.KindPublish, []byte("nonsense"))
+	stream = wire.AppendFrame(stream, wire.LaneCtl, wire.KindPublish, []byte("nonsense"))
 	stream = append(stream, published(4, 0)...)
 	for _, size := range []int{1, 2, 3, 5, 7, 50, len(stream)} {
 		var f frames

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package overlay
+package session
 
 import "github.com/arke-mesh/arke/internal/wire"
 
 // maxPartials is how many messages of one link may be incomplete at a time:
-// what an honest sender has on its way.
-const maxPartials = maxActive
+// what an honest sender
+// has on its way in lane bulk, and one in lane pub.
+const maxPartials = maxActive + 1
 
 // reassembly puts the fragments of one session together. It keeps at most
 // maxPartials incomplete messages, whose announced sizes sum up to maxBytes at
@@ -30,7 +31,7 @@ type partial struct {
 func newReassembly(maxMessage int) *reassembly {
 	return &reassembly{
 		maxMessage: maxMessage,
-		maxBytes:   2 * maxMessage,
+		maxBytes:   3 * maxMessage,
 		partials:   make(map[uint32]*partial),
 	}
 }
@@ -39,24 +40,24 @@ func newReassembly(maxMessage int) *reassembly {
 // its body, which the caller owns; otherwise the kind is 0. drop says why
 // something was thrown away, if it was. The payload is copied, or becomes the
 // body.
-func (r *reassembly) add(f wire.Fragment) (k wire.Kind, body []byte, drop dropReason) {
+func (r *reassembly) add(f wire.Fragment) (k wire.Kind, body []byte, drop Drop) {
 	p := r.partials[f.Channel]
 	if f.First {
 		if p != nil { // the sender gave that message up without saying so
 			r.remove(f.Channel, p)
-			drop = dropFragmentMismatch
+			drop = DropFragmentMismatch
 		}
-		var refused dropReason
+		var refused Drop
 		if p, refused = r.begin(f); p == nil {
 			return 0, nil, refused
 		}
 	}
 	if p == nil {
-		return 0, nil, dropFragmentOrphan
+		return 0, nil, DropFragmentOrphan
 	}
 	if size := len(p.buf) + len(f.Payload); size > p.total || f.Last != (size == p.total) {
 		r.remove(f.Channel, p)
-		return 0, nil, dropFragmentMismatch
+		return 0, nil, DropFragmentMismatch
 	}
 	if !f.Last {
 		p.append(f.Payload)
@@ -71,19 +72,19 @@ func (r *reassembly) add(f wire.Fragment) (k wire.Kind, body []byte, drop dropRe
 }
 
 // begin makes room for a new message, or refuses it.
-func (r *reassembly) begin(f wire.Fragment) (*partial, dropReason) {
+func (r *reassembly) begin(f wire.Fragment) (*partial, Drop) {
 	// The total is judged as the unsigned number it is: an int may be small.
 	if uint64(f.Total) > uint64(r.maxMessage) {
-		return nil, dropMessageTooLarge
+		return nil, DropMessageTooLarge
 	}
 	total := int(f.Total)
 	if len(r.partials) >= maxPartials || r.bytes+total > r.maxBytes {
-		return nil, dropReassemblyFull
+		return nil, DropReassemblyFull
 	}
 	p := &partial{kind: f.Kind, total: total}
 	r.partials[f.Channel] = p
 	r.bytes += total
-	return p, dropNone
+	return p, DropNone
 }
 
 func (r *reassembly) remove(channel uint32, p *partial) {

@@ -1,9 +1,13 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package overlay
+package session
 
-import "github.com/arke-mesh/arke/internal/wire"
+import (
+	"slices"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
 
 // maxActive is how many large messages of one link are on their way at once;
 // the others wait for their turn. The receiver bounds what it reassembles, so
@@ -17,17 +21,22 @@ const maxActive = 64
 type bulkQueue struct {
 	maxTotal int // bound on the sizes of the active messages together
 
-	ring   []*bulkMessage // active channels; the first has its turn
-	plain  bulkMessage    // small frames; in ring while it has any
-	next   []*bulkMessage // not active yet, in the order of arrival
-	active int            // large messages in ring
-	total  int            // their sizes together
+	ring   []*bulkMessage  // active channels; the first has its turn
+	plain  bulkMessage     // small frames; in ring while it has any
+	next   []*bulkMessage  // not active yet, in the order of arrival
+	active int             // large messages in ring
+	total  int             // their sizes together
+	pushed uint64          // large messages ever
+	lost   map[uint64]bool // once the session has ended: the messages that were certainly not handled
 }
 
 // bulkMessage is one channel: the fragments of a message, one a chunk.
 type bulkMessage struct {
 	chunks chunkList
-	total  int // bytes of the whole message; 0 for the channel of small frames
+	total  int    // bytes of the whole message; 0 for the channel of small frames
+	size   int    // of all frames
+	number uint64 // among the large messages
+	begun  bool   // some of it was taken
 }
 
 // plainChunks is where small frames are appended; the caller appends one.
@@ -38,8 +47,54 @@ func (q *bulkQueue) plainChunks() *chunkList {
 	return &q.plain.chunks
 }
 
-func (q *bulkQueue) push(m *bulkMessage) {
+// push adds a large message and returns its number.
+func (q *bulkQueue) push(m *bulkMessage) uint64 {
+	q.pushed++
+	m.number = q.pushed
+	for c := m.chunks.head; c != nil; c = c.next {
+		c.message = m.number
+	}
 	q.next = append(q.next, m)
+	q.activate()
+	return m.number
+}
+
+// find returns large message number n if all of it is here.
+func (q *bulkQueue) find(n uint64) *bulkMessage {
+	for _, list := range [][]*bulkMessage{q.ring, q.next} {
+		for _, m := range list {
+			if m.number == n && n != 0 && !m.begun {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+// untouched says that nothing of large message number n was taken.
+func (q *bulkQueue) untouched(n uint64) bool { return q.find(n) != nil }
+
+// remove takes out large message number n, if nothing of it was taken.
+func (q *bulkQueue) remove(n uint64) *bulkMessage {
+	m := q.find(n)
+	if m == nil {
+		return nil
+	}
+	isIt := func(each *bulkMessage) bool { return each == m }
+	if was := len(q.ring); was > 0 {
+		if q.ring = slices.DeleteFunc(q.ring, isIt); len(q.ring) < was {
+			q.finished(m)
+			return m
+		}
+	}
+	q.next = slices.DeleteFunc(q.next, isIt)
+	return m
+}
+
+// finished notes that m is in the ring no more.
+func (q *bulkQueue) finished(m *bulkMessage) {
+	q.active--
+	q.total -= m.total
 	q.activate()
 }
 
@@ -59,22 +114,15 @@ func (q *bulkQueue) activate() {
 
 func (q *bulkQueue) empty() bool { return len(q.ring) == 0 }
 
-// peek returns what pop would remove.
-func (q *bulkQueue) peek() *chunk {
+// pop removes a chunk of the channel that has its turn, and passes the turn
+// on; nil if there is none.
+func (q *bulkQueue) pop() *chunk {
 	if len(q.ring) == 0 {
 		return nil
 	}
-	return q.ring[0].chunks.head
-}
-
-// single says that peek returns single frames.
-func (q *bulkQueue) single() bool { return len(q.ring) > 0 && q.ring[0] == &q.plain }
-
-// pop removes a chunk of the channel that has its turn, and passes the turn
-// on.
-func (q *bulkQueue) pop() *chunk {
 	m := q.ring[0]
 	c := m.chunks.pop()
+	m.begun = true
 	copy(q.ring, q.ring[1:]) // at most maxActive+1 pointers
 	if m.chunks.head != nil {
 		q.ring[len(q.ring)-1] = m
@@ -83,9 +131,7 @@ func (q *bulkQueue) pop() *chunk {
 	q.ring[len(q.ring)-1] = nil
 	q.ring = q.ring[:len(q.ring)-1]
 	if m != &q.plain {
-		q.active--
-		q.total -= m.total
-		q.activate()
+		q.finished(m)
 	}
 	return c
 }
@@ -101,8 +147,8 @@ func messageSize(n int) int {
 }
 
 // fragment cuts a message of n bytes, given in parts, into encoded fragments
-// of one channel.
-func fragment(pool *chunkPool, channel uint32, k wire.Kind, n int, parts [][]byte) *bulkMessage {
+// of one channel on a lane.
+func fragment(pool *Pool, lane wire.Lane, channel uint32, k wire.Kind, n int, parts [][]byte) *bulkMessage {
 	m := &bulkMessage{total: n}
 	var head [wire.MaxFragmentHead]byte
 	var pieces [][]byte // reused: the parts of one fragment
@@ -117,11 +163,10 @@ func fragment(pool *chunkPool, channel uint32, k wire.Kind, n int, parts [][]byt
 			Total:   uint32(n),
 		}
 		pieces = rest.next(append(pieces[:0], f.AppendHead(head[:0])), size)
-		c := pool.get()
-		c.b = wire.AppendFrame(c.b, wire.KindFragment, pieces...)
-		if f.Last {
-			c.frames = 1
-		}
+		c := pool.get(largeChunk)
+		c.b = wire.AppendFrame(c.b, lane, wire.KindFragment, pieces...)
+		c.frames, c.account = 1, account(lane)
+		m.size += len(c.b)
 		m.chunks.push(c)
 		left -= size
 	}

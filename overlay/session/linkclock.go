@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package overlay
+package session
 
 // A clock that nobody disciplines drifts by up to 50 ppm; two of them part by
 // twice that. An old estimate is worth less by this fraction of its age.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package overlay
+package session
 
 import "time"
 
@@ -10,12 +10,13 @@ import "time"
 const missesAllowed = 3
 
 // liveness decides when a peer is asked for a sign of life, when it is
-// suspect, and when its link is given up. Pure core: the shell (heartbeat.go)
+// suspect, and when its connection is given up. Pure core: the shell (pulse.go)
 // steps it at the times it asked for, while somebody is interested.
 type liveness struct {
 	interval time.Duration
-	limit    time.Duration // of silence, after which a suspect link is given up
-	rand     RandStream    // for jitter
+	limit    time.Duration // of silence, after which a suspect connection is given up
+	rand     Jitter
+	rtt      time.Duration // smoothed; 0 = none was measured yet
 
 	base     time.Time // silence is counted from here
 	nextPing time.Time
@@ -37,7 +38,7 @@ type livenessActions struct {
 	wake    time.Time // step again at this time; zero = when the interest begins again
 }
 
-// begin resets the core for a new session.
+// begin resets the core for a new connection.
 func (c *liveness) begin(now time.Time) {
 	c.base, c.nextPing, c.due, c.suspect = now, time.Time{}, time.Time{}, false
 }
@@ -72,14 +73,14 @@ func (c *liveness) decide(now time.Time) livenessActions {
 		c.due = time.Time{}
 		return livenessActions{close: true}
 	}
-	if !c.suspect && silence >= missesAllowed*c.interval {
+	if !c.suspect && silence >= c.patience() {
 		c.suspect, a.suspect = true, true
 	}
 	if !now.Before(c.nextPing) {
 		a.ping = true
 		c.nextPing = now.Add(c.jittered())
 	}
-	verdict := c.base.Add(missesAllowed * c.interval)
+	verdict := c.base.Add(c.patience())
 	if c.suspect {
 		verdict = c.base.Add(c.limit)
 	}
@@ -98,6 +99,19 @@ func (c *liveness) heard(now time.Time) bool {
 	c.suspect = false
 	c.base, c.nextPing = now, now.Add(c.jittered())
 	return recovered
+}
+
+// unknownRTT is what is assumed of a peer before its first answer.
+const unknownRTT = time.Second
+
+// patience is how long a peer may be silent before it is suspect: three intervals,
+// or one and the time that the answer to a question takes at the longest.
+func (c *liveness) patience() time.Duration {
+	rtt := c.rtt
+	if rtt == 0 {
+		rtt = unknownRTT
+	}
+	return max(missesAllowed*c.interval, c.interval+3*rtt)
 }
 
 // jittered is the interval ± a tenth, so that links do not beat in step.

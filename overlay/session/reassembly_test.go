@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package overlay
+package session
 
 import (
 	"testing"
@@ -24,19 +24,19 @@ func TestReassemblyRefusesWhatIsWrong(t *testing.T) {
 	const limit = 1000
 	for name, c := range map[string]struct {
 		fragments []wire.Fragment
-		drops     []dropReason
+		drops     []Drop
 		pending   int
 	}{
-		"whole at once":      {[]wire.Fragment{piece(1, true, true, 5, 5)}, []dropReason{dropNone}, 0},
-		"in order":           {[]wire.Fragment{piece(1, true, false, 15, 5), piece(1, false, false, 0, 5), piece(1, false, true, 0, 5)}, []dropReason{0, 0, 0}, 0},
-		"too large":          {[]wire.Fragment{piece(1, true, false, 1001, 5), piece(1, false, true, 0, 5)}, []dropReason{dropMessageTooLarge, dropFragmentOrphan}, 0},
-		"absurdly large":     {[]wire.Fragment{piece(1, true, false, 1<<32-1, 5)}, []dropReason{dropMessageTooLarge}, 0},
-		"more than said":     {[]wire.Fragment{piece(1, true, false, 9, 5), piece(1, false, true, 0, 5)}, []dropReason{0, dropFragmentMismatch}, 0},
-		"less than said":     {[]wire.Fragment{piece(1, true, false, 11, 5), piece(1, false, true, 0, 5)}, []dropReason{0, dropFragmentMismatch}, 0},
-		"all but no last":    {[]wire.Fragment{piece(1, true, false, 10, 5), piece(1, false, false, 0, 5)}, []dropReason{0, dropFragmentMismatch}, 0},
-		"unknown channel":    {[]wire.Fragment{piece(2, false, true, 0, 5)}, []dropReason{dropFragmentOrphan}, 0},
-		"begun twice":        {[]wire.Fragment{piece(1, true, false, 10, 5), piece(1, true, false, 10, 5), piece(1, false, true, 0, 5)}, []dropReason{0, dropFragmentMismatch, 0}, 0},
-		"too much at a time": {[]wire.Fragment{piece(1, true, false, 1000, 5), piece(2, true, false, 1000, 5), piece(3, true, false, 6, 5)}, []dropReason{0, 0, dropReassemblyFull}, 2},
+		"whole at once":      {[]wire.Fragment{piece(1, true, true, 5, 5)}, []Drop{DropNone}, 0},
+		"in order":           {[]wire.Fragment{piece(1, true, false, 15, 5), piece(1, false, false, 0, 5), piece(1, false, true, 0, 5)}, []Drop{0, 0, 0}, 0},
+		"too large":          {[]wire.Fragment{piece(1, true, false, 1001, 5), piece(1, false, true, 0, 5)}, []Drop{DropMessageTooLarge, DropFragmentOrphan}, 0},
+		"absurdly large":     {[]wire.Fragment{piece(1, true, false, 1<<32-1, 5)}, []Drop{DropMessageTooLarge}, 0},
+		"more than said":     {[]wire.Fragment{piece(1, true, false, 9, 5), piece(1, false, true, 0, 5)}, []Drop{0, DropFragmentMismatch}, 0},
+		"less than said":     {[]wire.Fragment{piece(1, true, false, 11, 5), piece(1, false, true, 0, 5)}, []Drop{0, DropFragmentMismatch}, 0},
+		"all but no last":    {[]wire.Fragment{piece(1, true, false, 10, 5), piece(1, false, false, 0, 5)}, []Drop{0, DropFragmentMismatch}, 0},
+		"unknown channel":    {[]wire.Fragment{piece(2, false, true, 0, 5)}, []Drop{DropFragmentOrphan}, 0},
+		"begun twice":        {[]wire.Fragment{piece(1, true, false, 10, 5), piece(1, true, false, 10, 5), piece(1, false, true, 0, 5)}, []Drop{0, DropFragmentMismatch, 0}, 0},
+		"too much at a time": {[]wire.Fragment{piece(1, true, false, 1000, 5), piece(2, true, false, 1000, 5), piece(3, true, false, 1000, 5), piece(4, true, false, 6, 5)}, []Drop{0, 0, 0, DropReassemblyFull}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReassembly(limit)
@@ -60,7 +60,7 @@ func TestReassemblyBoundsTheNumberOfMessages(t *testing.T) {
 		require.Zero(t, drop)
 	}
 	_, _, drop := r.add(piece(maxPartials, true, false, 2, 1))
-	require.Equal(t, dropReassemblyFull, drop)
+	require.Equal(t, DropReassemblyFull, drop)
 	r.add(piece(0, false, true, 0, 1))
 	_, _, drop = r.add(piece(maxPartials, true, false, 2, 1))
 	require.Zero(t, drop)

@@ -1,0 +1,285 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/arke-mesh/arke/internal/after"
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// Codes of Goodbye frames and resets that sessions use. Closed list; do not
+// reorder. A Goodbye may carry others, which are its sender's owner's.
+const (
+	CodeShutdown uint32 = 1 // this side is going away
+	CodeProtocol uint32 = 4 // what was received can't be understood
+	CodeSilent   uint32 = 6 // heartbeats were not answered
+	CodeReplaced uint32 = 8 // another connection is used instead
+	CodeBroken   uint32 = 9 // the connection broke
+)
+
+// attachment is one connection that carries the session. One goroutine reads it,
+// in Run; a second one writes, and has returned before Run does.
+type attachment struct {
+	// Immutable.
+	s    *Session
+	conn *Carrier
+	over chan struct{} // closed when nobody reads or writes any more
+	gone chan struct{} // closed when the writer has returned
+
+	// Guarded by mu.
+	mu     sync.Mutex
+	failed error
+
+	// Owned by the writer.
+	spans []span
+	head  []byte
+	bytes [wire.Lanes]uint64
+}
+
+// fail ends the connection because of cause, the first time.
+func (a *attachment) fail(cause error, code uint32) {
+	a.mu.Lock()
+	if a.failed != nil {
+		a.mu.Unlock()
+		return
+	}
+	a.failed = cause
+	a.mu.Unlock()
+	_ = a.conn.Reset(code)
+	a.s.out.stir()
+}
+
+// end ends what is left of the connection when reading has ended with err.
+func (a *attachment) end(err error) {
+	if !isEnd(err) {
+		a.fail(err, resetCode(err))
+		return
+	}
+	a.mu.Lock()
+	if a.failed == nil {
+		a.failed = err
+	}
+	a.mu.Unlock()
+	a.s.out.stir()
+}
+
+// resetCode is what the peer is told when reading failed with err.
+func resetCode(err error) uint32 {
+	if errors.Is(err, ErrProtocol) {
+		return CodeProtocol
+	}
+	return CodeBroken
+}
+
+// cause is why the connection was ended, nil if it was not.
+func (a *attachment) cause() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failed
+}
+
+// write feeds the connection until it is over: a batch of whatever has the
+// highest priority, as soon as the connection has taken the previous one. What is
+// queued during a write leaves together in the next.
+func (a *attachment) write() {
+	defer a.s.out.wake("session/written", func() { close(a.gone) })
+	b := a.s.out
+	for {
+		last, over := b.next(a)
+		switch {
+		case over:
+			return
+		case last != nil:
+			a.leave(last)
+			return
+		case len(a.spans) == 0 && len(a.head) == 0:
+			select {
+			case <-b.kick:
+			case <-b.cfg.Done: // not even Exec wakes anybody any more
+				return
+			}
+			continue
+		}
+		if err := a.send(); err != nil {
+			a.fail(fmt.Errorf("%w: write: %w", ErrLost, err), CodeBroken)
+			return
+		}
+	}
+}
+
+// batch is memory for what leaves in one Write but is not one run of bytes.
+type batch struct{ b []byte }
+
+// send writes head and the spans at once.
+func (a *attachment) send() error {
+	a.bytes = [wire.Lanes]uint64{wire.LaneCtl: uint64(len(a.head))}
+	for _, s := range a.spans {
+		a.bytes[s.lane] += uint64(len(s.b))
+	}
+	var err error
+	switch {
+	case len(a.spans) == 0:
+		_, err = a.conn.Write(a.head)
+	case len(a.spans) == 1 && len(a.head) == 0:
+		_, err = a.conn.Write(a.spans[0].b)
+	default:
+		err = a.join()
+	}
+	if err == nil {
+		a.s.cfg.wrote(a.bytes)
+	}
+	return err
+}
+
+// join writes what is not one run of bytes.
+func (a *attachment) join() error {
+	pool := &a.s.cfg.Pool.batches
+	joined, ok := pool.Get().(*batch)
+	if !ok {
+		joined = &batch{}
+	}
+	joined.b = append(joined.b[:0], a.head...)
+	for _, s := range a.spans {
+		joined.b = append(joined.b, s.b...)
+	}
+	_, err := a.conn.Write(joined.b)
+	pool.Put(joined)
+	return err
+}
+
+// leave says the last words of this direction. From here on nothing that arrives
+// is handled.
+func (a *attachment) leave(f *farewell) {
+	words := AppendGoodbye(nil, f.code, f.reason, a.s.in.close())
+	if _, err := a.conn.Write(words); err != nil {
+		a.fail(fmt.Errorf("%w: write: %w", ErrLost, err), CodeBroken)
+		return
+	}
+	if err := a.conn.CloseWrite(); err != nil {
+		a.fail(fmt.Errorf("%w: write: %w", ErrLost, err), CodeBroken)
+	}
+}
+
+// AppendGoodbye appends an encoded Goodbye frame. handled may be nil: then
+// nothing is said about what was handled.
+func AppendGoodbye(dst []byte, code uint32, reason string, handled *wire.Counts) []byte {
+	m := &wire.Goodbye{Code: code, Reason: wire.ClipText(reason)}
+	if handled != nil {
+		m.Handled = handled[:]
+	}
+	body, err := wire.AppendControl(nil, m)
+	if err != nil {
+		panic("BUG: goodbye does not encode: " + err.Error())
+	}
+	return wire.AppendFrame(dst, wire.LaneCtl, wire.KindGoodbye, body)
+}
+
+// read hands on what arrives until the connection is over.
+func (a *attachment) read() error {
+	for {
+		lane, k, body, err := a.conn.Frames.Next()
+		if err != nil {
+			return a.ending(err)
+		}
+		kept, err := a.s.in.frame(lane, k, body)
+		if err != nil {
+			return err
+		}
+		if !kept {
+			a.conn.Frames.Recycle(body)
+		}
+	}
+}
+
+// ending says what the end of the byte stream means.
+func (a *attachment) ending(err error) error {
+	switch {
+	case a.cause() != nil:
+		return a.cause()
+	case errors.Is(err, wire.ErrMalformed), errors.Is(err, wire.ErrFrameTooLarge):
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	case a.s.in.closed():
+		return ErrLeft // the peer's end, or whatever it is, is the answer
+	case err == io.EOF:
+		return fmt.Errorf("%w: the peer ended the connection", ErrLost)
+	}
+	return fmt.Errorf("%w: read: %w", ErrLost, err)
+}
+
+// next is what the writer of a does next: write a.head and a.spans, leave, stop,
+// or, if there is nothing, wait for a kick.
+func (b *outbox) next(a *attachment) (last *farewell, over bool) {
+	failed := a.cause() != nil
+	var do after.List
+	defer do.Run() // once mu is released
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(a.spans) > 0 {
+		b.log.wrote() // what was acknowledged meanwhile goes now
+		b.grant(&do)
+	}
+	clear(a.spans)
+	a.spans = a.spans[:0]
+	if failed || b.over {
+		return nil, true
+	}
+	a.head = append(a.head[:0], b.aside...)
+	b.aside = b.aside[:0]
+	a.spans = b.log.take(a.spans, batchLimit)
+	b.acknowledge(a)
+	if b.idle = len(a.spans) == 0 && len(a.head) == 0; b.idle && b.farewell != nil {
+		return b.farewell, false
+	}
+	return nil, false
+}
+
+// acknowledge adds an Ack to what is written, where one is wanted.
+func (b *outbox) acknowledge(a *attachment) {
+	if !b.ack.due && !(b.ack.ride && len(a.spans) > 0) {
+		return
+	}
+	b.ack.ride, b.ack.due = false, false
+	released := a.s.in.released()
+	if released == b.ack.told {
+		return
+	}
+	b.ack.told = released
+	var body [wire.AckSize]byte
+	a.head = wire.AppendFrame(a.head, wire.LaneCtl, wire.KindAck, wire.AppendAck(body[:0], released))
+}
+
+// acked takes the peer's acknowledgement, which may make room.
+func (b *outbox) acked(counts wire.Counts) error {
+	var do after.List
+	b.mu.Lock()
+	ok := b.log.ack(counts)
+	b.grant(&do)
+	b.mu.Unlock()
+	do.Run()
+	if !ok {
+		return fmt.Errorf("%w: acknowledged what was not sent", ErrProtocol)
+	}
+	return nil
+}
+
+// resume has the next connection begin with what the peer has not received. It
+// returns whether anything waits for the peer.
+func (b *outbox) resume(received wire.Counts) (pending bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.aside, b.idle = b.aside[:0], false
+	b.ack = ackState{due: true} // the peer may not know what was acknowledged last
+	if b.over {
+		return false, ErrDown
+	}
+	if !b.log.resume(received) {
+		return false, fmt.Errorf("%w: it can't have received that", ErrProtocol)
+	}
+	return b.log.pending(), nil
+}

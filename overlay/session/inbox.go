@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arke-mesh/arke/internal/fifo"
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// When what was received is acknowledged: with whatever is written anyway once
+// ackRide has passed or a sixteenth of a lane's window has come, and alone after
+// twice that time or with a quarter of a window.
+const (
+	ackRide      = 50 * time.Millisecond
+	ackRideShare = 16
+	ackShare     = 4
+)
+
+// inbox is the receiving half of a session: what has come, what of it the peer
+// need not keep, and messages that are incomplete. It lives as long as the
+// session; frames come from one goroutine at a time, that of the connection.
+type inbox struct {
+	// Immutable after New.
+	cfg   *Config
+	out   *outbox
+	pulse *pulse
+
+	// Owned by whoever reads.
+	own     bool // what comes is our own: nobody has to be told
+	count   wire.Counts
+	parts   *reassembly
+	window  [wire.Lanes]atomic.Int64 // the peer's
+	unasked [wire.Lanes]int          // bytes that have come since the last ack was asked for
+
+	// Used concurrently.
+	received [wire.Lanes]atomic.Uint64
+	let      [wire.Lanes]atomic.Uint64 // released
+	armed    atomic.Bool               // the timer of acknowledgements runs
+	leaving  atomic.Bool               // final is set
+
+	// Guarded by mu.
+	mu      sync.Mutex
+	final   wire.Counts  // what lies beyond is not looked at: our Goodbye says so
+	handled *wire.Counts // what the peer's Goodbye said
+	held    [wire.Lanes]fifo.Queue[arrival]
+}
+
+// arrival is a message that its handler's owner releases.
+type arrival struct {
+	number uint64 // of its last frame
+	bytes  int
+}
+
+func counts(of *[wire.Lanes]atomic.Uint64) (c wire.Counts) {
+	for lane := range c {
+		c[lane] = of[lane].Load()
+	}
+	return c
+}
+
+// released is how far the peer may forget.
+func (i *inbox) released() wire.Counts { return counts(&i.let) }
+
+// attach notes what the peer keeps at most.
+func (i *inbox) attach(window [wire.Lanes]int) {
+	for lane, n := range window {
+		if own := i.cfg.LaneBytes[lane]; n == 0 || n > own {
+			n = own
+		}
+		i.window[lane].Store(int64(n))
+	}
+}
+
+// frame handles one frame, and says whether somebody keeps its body. An error
+// ends the connection.
+func (i *inbox) frame(lane wire.Lane, k wire.Kind, body []byte) (kept bool, err error) {
+	switch k {
+	case wire.KindHello:
+		return false, fmt.Errorf("%w: second hello", ErrProtocol)
+	case wire.KindBeat:
+		return false, i.pulse.beat(body)
+	case wire.KindAck:
+		counts, err := wire.DecodeAck(body)
+		if err != nil {
+			return false, fmt.Errorf("%w: %w", ErrProtocol, err)
+		}
+		return false, i.out.acked(counts)
+	case wire.KindGoodbye:
+		return false, i.goodbye(body)
+	case wire.KindNotice:
+		return false, i.notice(body)
+	}
+	n := i.count[lane] + 1
+	i.count[lane] = n
+	i.received[lane].Store(n)
+	if i.leaving.Load() && i.beyond(lane, n) {
+		return false, nil
+	}
+	switch k {
+	case wire.KindVoid:
+		i.done(lane, n, len(body))
+		return false, nil
+	case wire.KindFragment:
+		return i.fragment(lane, n, body)
+	}
+	return i.message(lane, n, k, body, len(body)), nil
+}
+
+// message gives a whole message to the handler; size is what its last frame took.
+func (i *inbox) message(lane wire.Lane, n uint64, k wire.Kind, body []byte, size int) (kept bool) {
+	if !i.cfg.HoldAcks[lane] {
+		kept = i.cfg.Handler(lane, k, body)
+		i.done(lane, n, size)
+		return kept
+	}
+	i.mu.Lock()
+	i.held[lane].Push(arrival{n, len(body)})
+	i.mu.Unlock()
+	return i.cfg.Handler(lane, k, body)
+}
+
+// fragment keeps only what is a message by itself: the rest is copied.
+func (i *inbox) fragment(lane wire.Lane, n uint64, body []byte) (kept bool, err error) {
+	f, err := wire.DecodeFragment(body)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	k, whole, drop := i.parts.add(f)
+	i.cfg.Dropped(drop, 1)
+	if k == 0 {
+		i.done(lane, n, len(body))
+		return false, nil
+	}
+	if !k.Counted() || k == wire.KindVoid {
+		return false, fmt.Errorf("%w: kind %d in fragments", ErrProtocol, k)
+	}
+	return i.message(lane, n, k, whole, len(body)) && f.First, nil
+}
+
+// done notes that frame n of a lane need not be sent again.
+func (i *inbox) done(lane wire.Lane, n uint64, size int) {
+	if i.cfg.HoldAcks[lane] {
+		i.mu.Lock()
+		if i.held[lane].Len() == 0 {
+			i.let[lane].Store(n)
+		}
+		i.mu.Unlock()
+	} else {
+		i.let[lane].Store(n)
+	}
+	was := i.unasked[lane]
+	i.unasked[lane] = was + size + wire.FrameOverhead
+	i.ask(lane, was, &i.unasked[lane])
+}
+
+// Release acknowledges the n oldest messages of a lane whose acknowledgements
+// are held.
+func (i *inbox) release(lane wire.Lane, n int) {
+	i.mu.Lock()
+	bytes := 0
+	for ; n > 0 && i.held[lane].Len() > 0; n-- {
+		a := i.held[lane].Pop()
+		bytes += a.bytes
+		i.let[lane].Store(a.number)
+	}
+	i.mu.Unlock()
+	i.ask(lane, 0, &bytes)
+}
+
+// ask has the peer told, soon or now, if what has come since was makes that due.
+func (i *inbox) ask(lane wire.Lane, was int, now *int) {
+	if i.own {
+		return
+	}
+	limit := int(i.window[lane].Load())
+	switch {
+	case *now >= limit/ackShare:
+		*now = 0
+		i.out.askAck(true)
+	case was < limit/ackRideShare && *now >= limit/ackRideShare:
+		i.out.askAck(false)
+	}
+	if !i.armed.Load() {
+		i.arm()
+	}
+}
+
+// arm starts the timer of acknowledgements, if it does not run.
+func (i *inbox) arm() {
+	if i.armed.CompareAndSwap(false, true) {
+		i.cfg.Clock.AfterFunc("session/ack", ackRide, i.tick)
+	}
+}
+
+// tick is what the timer calls.
+func (i *inbox) tick() {
+	if i.out.ackLate(i.released) {
+		i.cfg.Clock.AfterFunc("session/ack", ackRide, i.tick)
+		return
+	}
+	i.armed.Store(false)
+	if i.out.ackMissing(i.released) { // since
+		i.arm()
+	}
+}
+
+// askAck has an acknowledgement ride with the next batch, or leave now.
+func (b *outbox) askAck(now bool) {
+	b.mu.Lock()
+	b.ack.ride, b.ack.due = true, b.ack.due || now
+	kicked := now && b.kicked()
+	b.mu.Unlock()
+	if kicked {
+		b.stir()
+	}
+}
+
+// ackMissing says whether the peer was not told everything.
+func (b *outbox) ackMissing(released func() wire.Counts) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.over && b.ack.told != released()
+}
+
+// ackLate asks for an acknowledgement that is missing, more urgently each time,
+// and says whether one was.
+func (b *outbox) ackLate(released func() wire.Counts) bool {
+	if !b.ackMissing(released) {
+		return false
+	}
+	b.mu.Lock()
+	urgent := b.ack.ride
+	b.mu.Unlock()
+	b.askAck(urgent)
+	return true
+}
+
+// goodbye takes the peer's last words.
+func (i *inbox) goodbye(body []byte) error {
+	var m wire.Goodbye
+	if err := wire.DecodeControl(body, &m); err != nil {
+		return fmt.Errorf("%w: goodbye: %w", ErrProtocol, err)
+	}
+	if len(m.GetHandled()) > 0 {
+		handled := wire.CountsOf(m.GetHandled())
+		i.mu.Lock()
+		i.handled = &handled
+		i.mu.Unlock()
+	}
+	return &GoodbyeError{Code: m.GetCode(), Reason: m.GetReason()}
+}
+
+func (i *inbox) notice(body []byte) error {
+	var m wire.Notice
+	if err := wire.DecodeControl(body, &m); err != nil {
+		return fmt.Errorf("%w: notice: %w", ErrProtocol, err)
+	}
+	if i.cfg.Notice != nil {
+		i.cfg.Notice(&m)
+	}
+	return nil
+}
+
+// close has nothing handled from here on, and returns what was.
+func (i *inbox) close() *wire.Counts {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.leaving.Load() {
+		// Whoever reads stores its count first and looks at leaving then: it sees
+		// this, or is counted here. If both, it finds its frame in final.
+		i.leaving.Store(true)
+		i.final = counts(&i.received)
+	}
+	final := i.final
+	return &final
+}
+
+func (i *inbox) closed() bool { return i.leaving.Load() }
+
+// beyond says that frame n comes behind what our Goodbye says was handled.
+func (i *inbox) beyond(lane wire.Lane, n uint64) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return n > i.final[lane]
+}
+
+// lost ends the inbox, and returns what the peer said it had handled.
+func (i *inbox) lost() *wire.Counts {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.handled
+}

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"io"
+
+	"github.com/arke-mesh/arke/internal/after"
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// RunLoop has the session carry what its owner sends to itself: it has the lanes,
+// windows and order of any other, but no connection below. It returns when End is
+// called or Config.Done is closed.
+func (s *Session) RunLoop() error {
+	a := &attachment{s: s, over: make(chan struct{}), gone: make(chan struct{})}
+	a.conn = &Carrier{Conn: &loop{a: a}}
+	a.conn.Frames = wire.NewFrameReader(a.conn)
+	s.in.own = true
+	return a.read()
+}
+
+// loop is a connection to ourselves: reading takes from the queue. Nothing writes.
+type loop struct {
+	Conn // nil: nobody calls the rest
+
+	a    *attachment
+	at   int    // of a.spans
+	rest []byte // of the one before
+}
+
+// Read implements io.Reader.
+func (l *loop) Read(p []byte) (int, error) {
+	for len(l.rest) == 0 {
+		if l.at == len(l.a.spans) && !l.advance() {
+			return 0, io.EOF
+		}
+		l.rest = l.a.spans[l.at].b
+		l.at++
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+// advance waits for the next batch. What the one before had was copied: that is
+// its acknowledgement.
+func (l *loop) advance() bool {
+	b := l.a.s.out
+	b.consumed()
+	for l.at = 0; ; {
+		if _, over := b.next(l.a); over {
+			return false
+		}
+		if len(l.a.spans) > 0 {
+			return true
+		}
+		select {
+		case <-b.kick:
+		case <-b.cfg.Done:
+			return false
+		}
+	}
+}
+
+// consumed notes that what was taken has arrived.
+func (b *outbox) consumed() {
+	var do after.List
+	b.mu.Lock()
+	b.log.wrote()
+	var all wire.Counts
+	for lane := range all {
+		all[lane] = b.log.lanes[lane].taken
+	}
+	b.log.ack(all)
+	b.grant(&do)
+	b.mu.Unlock()
+	do.Run()
+}

@@ -1,0 +1,318 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// maxPoison is how many resumes in a row may bring nothing further before what
+// waits is taken for a frame that breaks connections.
+const maxPoison = 3
+
+// Handler handles one message that has arrived on a lane, whole. It runs on the
+// goroutine that reads the connection, in the order of the lane, and must not
+// block for long: nothing else is read from the peer meanwhile. It says whether
+// it keeps body; if it does not, the next message may come in it.
+type Handler func(lane wire.Lane, k wire.Kind, body []byte) (kept bool)
+
+// Config says what a session needs. Fields without a default are required.
+type Config struct {
+	// Clock, Exec and Rand are the seam. Timers are not waited for: what they do
+	// after End is nothing.
+	Clock Clock
+	Exec  Waker
+	Rand  Jitter
+	// Go runs f on a goroutine that its owner waits for; false means that it does
+	// not because everything ends.
+	Go func(f func()) bool
+	// Done is closed when everything ends at once. May be nil.
+	Done <-chan struct{}
+	// Key is the N of this session's ExecKeys.
+	Key uint64
+
+	// Number is this side's name for the session, in Receipts; ID is the one that
+	// both sides use, in Hello.
+	Number, ID uint64
+	// Epoch is where this side's link clock begins.
+	Epoch time.Time
+
+	// LaneBytes bounds each lane: what is queued and what is not acknowledged
+	// yet, in encoded bytes.
+	LaneBytes [wire.Lanes]int
+	// MaxMessage bounds one message, sent or received, in bytes.
+	MaxMessage int
+	// Beat is the time without a byte after which a peer that somebody wants is
+	// asked for one. 0 = never: then only the connection's end tells.
+	Beat time.Duration
+	// Pool is memory for what is sent; it may be shared.
+	Pool *Pool
+
+	// Handler gets what arrives, of all kinds that are not the session's own.
+	Handler Handler
+	// HoldAcks names lanes whose messages are acknowledged by Release, and not
+	// when Handler returns: so a sender's full window is the receiver's push-back.
+	HoldAcks [wire.Lanes]bool
+	// Notice gets what the peer tells about itself. May be nil.
+	Notice func(m *wire.Notice)
+	// Changed is called after Silent has changed, and after a connection began to
+	// carry the session, without a lock. May be nil.
+	Changed func()
+	// Dropped counts what was dropped. May be nil.
+	Dropped func(why Drop, n int)
+	// Sent counts encoded bytes by lane as they are written. May be nil.
+	Sent func(bytes [wire.Lanes]uint64)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Changed == nil {
+		c.Changed = func() {}
+	}
+	if c.Dropped == nil {
+		c.Dropped = func(Drop, int) {}
+	}
+	if c.Sent == nil {
+		c.Sent = func([wire.Lanes]uint64) {}
+	}
+	if c.Pool == nil {
+		c.Pool = &Pool{}
+	}
+	return c
+}
+
+func (c *Config) wrote(bytes [wire.Lanes]uint64) { c.Sent(bytes) }
+
+// Session is what two sides have while neither forgets the other: four lanes each
+// way on which nothing is lost, whatever connection carries them. All methods may
+// be called concurrently, but Run by one goroutine at a time.
+type Session struct {
+	*outbox // Send, SendWait, SendLater, HasRoom, WaitRoom, Withdraw, Written
+
+	cfg   Config
+	out   *outbox
+	in    *inbox
+	pulse *pulse
+	dead  atomic.Bool
+
+	// Guarded by mu.
+	mu       sync.Mutex
+	current  *attachment
+	progress wire.Counts // what the peer had received at the last resume
+	stuck    int         // resumes in a row that brought nothing further
+}
+
+// New returns a session that no connection carries yet. What is sent waits.
+func New(cfg Config) *Session {
+	s := &Session{cfg: cfg.withDefaults()}
+	c := &s.cfg
+	s.out = &outbox{cfg: c, kick: make(chan struct{}, 1), log: newSendLog(c.LaneBytes, c.MaxMessage, c.Pool)}
+	s.out.nudge = func() {
+		select {
+		case s.out.kick <- struct{}{}:
+		default:
+		}
+	}
+	s.outbox = s.out
+	s.pulse = &pulse{cfg: c, out: s.out, live: liveness{interval: c.Beat, limit: silenceLimit, rand: c.Rand}}
+	s.pulse.idle = func() { s.Break(fmt.Errorf("%w for %v", ErrSilent, silenceLimit), CodeSilent) }
+	s.in = &inbox{cfg: c, out: s.out, pulse: s.pulse, parts: newReassembly(c.MaxMessage)}
+	return s
+}
+
+// Number and ID are those of Config.
+func (s *Session) Number() uint64 { return s.cfg.Number }
+
+// ID is the session's name in Hello.
+func (s *Session) ID() uint64 { return s.cfg.ID }
+
+// Run has c carry the session, and returns when it does not any more. g is what the
+// Hellos have said.
+// Nothing is handled after Run has returned. It has reset c, unless the session
+// ended as agreed; closing c is the caller's.
+//
+// The error says why: ErrLost, ErrProtocol, ErrSilent or ErrReplaced (the session
+// may go on, on another connection), ErrGoodbye or ErrLeft (the session is over),
+// ErrDown (End was called), ErrPoison.
+func (s *Session) Run(c *Carrier, g Greeting) error {
+	a := &attachment{s: s, conn: c, over: make(chan struct{}), gone: make(chan struct{})}
+	if err := s.attach(a, g.Received); err != nil {
+		_ = c.Reset(CodeProtocol)
+		return err
+	}
+	s.in.attach(g.Window)
+	s.pulse.attach(g.Sample)
+	s.cfg.Changed()
+	// The writer begins by Wake: reader and writer must not start in the same
+	// step of the simulator, or what goes into the first batch is chance.
+	s.out.wake("session/start", func() {
+		if !s.cfg.Go(a.write) {
+			close(a.gone)
+		}
+	})
+	s.pulse.started(g.Sample)
+	c.session.Store(s)
+	err := a.read()
+	if cause := a.cause(); cause != nil {
+		err = cause
+	}
+	s.finish(a, err)
+	return err
+}
+
+// attach makes a the connection of the session.
+func (s *Session) attach(a *attachment, theirs wire.Counts) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != nil {
+		panic("BUG: Run without Detach")
+	}
+	pending, err := s.out.resume(theirs)
+	if err != nil {
+		return err
+	}
+	if pending && s.stuck > 0 && theirs == s.progress {
+		s.stuck++
+	} else if s.stuck = 0; pending {
+		s.stuck = 1
+	}
+	if s.progress = theirs; s.stuck > maxPoison {
+		return ErrPoison
+	}
+	s.current = a
+	return nil
+}
+
+// finish ends what is left of a when reading has ended.
+func (s *Session) finish(a *attachment, err error) {
+	a.end(err)
+	select {
+	case <-a.gone:
+	case <-s.cfg.Done: // Wake may have been lost
+	}
+	if isEnd(err) {
+		_ = a.conn.CloseWrite() // a second time, if this side has said goodbye
+	}
+	s.pulse.detach()
+	s.mu.Lock()
+	s.current = nil
+	s.mu.Unlock()
+	s.out.wake("session/over", func() { close(a.over) })
+}
+
+// Break ends the connection, if there is one, because of cause; Run returns it.
+func (s *Session) Break(cause error, code uint32) {
+	s.mu.Lock()
+	a := s.current
+	s.mu.Unlock()
+	if a != nil {
+		a.fail(cause, code)
+	}
+}
+
+// Detach ends the connection, if there is one, waits until its Run handles nothing
+// any more, and returns how many frames were received: what a Hello says. Only
+// then another connection may carry the session.
+func (s *Session) Detach() wire.Counts {
+	s.mu.Lock()
+	a := s.current
+	s.mu.Unlock()
+	if a != nil {
+		a.fail(ErrReplaced, CodeReplaced)
+		select {
+		case <-a.over:
+		case <-s.cfg.Done:
+		}
+	}
+	return s.Received()
+}
+
+// Received is how many frames were received: what a Hello says once no connection
+// carries the session.
+func (s *Session) Received() wire.Counts { return counts(&s.in.received) }
+
+// Leave ends the session on purpose: once everything was sent, the peer is told
+// what was handled and that nothing else will be; Run returns ErrLeft when the
+// peer has ended, too. Without a connection nothing happens.
+func (s *Session) Leave(code uint32, reason string) {
+	b := s.out
+	b.mu.Lock()
+	if b.farewell == nil {
+		b.farewell = &farewell{code: code, reason: reason}
+	}
+	kicked := b.kicked()
+	b.mu.Unlock()
+	if kicked {
+		b.stir()
+	}
+}
+
+// End ends the session at once, with its connection. What was not sent is counted
+// as lost. It does not wait: nothing is handled any more once Run, if it runs, has
+// returned.
+func (s *Session) End() {
+	if s.dead.Swap(true) {
+		return
+	}
+	s.out.end(s.in.lost())
+	s.Break(ErrDown, CodeBroken)
+}
+
+// Release acknowledges the n oldest messages that came on a lane of
+// Config.HoldAcks.
+func (s *Session) Release(lane wire.Lane, n int) { s.in.release(lane, n) }
+
+// Want tells that wanted may say something else now: whether anybody is interested
+// in the peer's life. Heartbeats run while somebody is. wanted must not block.
+func (s *Session) Want(wanted func() bool) { s.pulse.want(wanted) }
+
+// Silent says that the peer leaves heartbeats unanswered.
+func (s *Session) Silent() bool { return s.pulse.suspect.Load() }
+
+// Attached says whether a connection carries the session.
+func (s *Session) Attached() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current != nil
+}
+
+// Heard is when the last byte came from the peer.
+func (s *Session) Heard() time.Time { return s.cfg.Epoch.Add(time.Duration(s.pulse.heard.Load())) }
+
+// RTT is the smoothed round trip to the peer, 0 if it was not measured yet.
+func (s *Session) RTT() time.Duration { return time.Duration(s.pulse.rtt.Load()) }
+
+// Patience is how long a peer may be silent before it is suspect: three times
+// Config.Beat, or more where the round trip is long.
+func (s *Session) Patience() time.Duration { return s.pulse.patience() }
+
+// Offset is how far the peer's link clock is ahead of ours, by the best estimate
+// there is.
+func (s *Session) Offset() time.Duration { return time.Duration(s.pulse.offset.Load()) }
+
+// Ask asks the peer on the present connection for a sign of life, and has answered
+// called when it has answered this very question. clock is this side's link clock,
+// other than in any question before.
+func (s *Session) Ask(clock uint64, answered func()) { s.pulse.ask(clock, answered) }
+
+// Notify tells the peer something that it logs. It is lost if the connection
+// breaks.
+func (s *Session) Notify(m *wire.Notice) error {
+	body, err := wire.AppendControl(nil, m)
+	if err == nil {
+		s.out.put(wire.AppendFrame(nil, wire.LaneCtl, wire.KindNotice, body))
+	}
+	return err
+}
+
+// Load is how many bytes of a lane wait to be sent, and to be acknowledged.
+func (s *Session) Load(lane wire.Lane) (queued, kept int) {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	return s.out.log.queued(lane), s.out.log.kept(lane)
+}
