@@ -25,7 +25,8 @@ const (
 // Config is what New needs. Everything but the limits, Seal and Logger is
 // required; a client, which seals nothing, needs no Keys, Rand and Incarnation.
 type Config struct {
-	// Links reaches the other nodes.
+	// Links reaches the other nodes. Of a client it has one link, to its relay,
+	// which it returns for every peer.
 	Links request.Links
 	// Ask asks a member: request.Engine.Ask. It is not called before Open is.
 	Ask func(ctx context.Context, a request.Ask) (request.Answer, error)

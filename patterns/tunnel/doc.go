@@ -110,20 +110,20 @@
 //
 // # Cost
 //
-// An idle tunnel takes 1.5 KB of heap, both ends together, and no goroutine
-// (TestTenThousandIdleTunnels). A message of one chunk costs no allocation beside
-// the body that the link's reader makes, and none if it is short and for a relay;
-// that of a long chunk is read into again once ReceiveTo has written it, or a relay
-// has passed it on. One tunnel between two nodes on
-// loopback, beside a bare libp2p stream in the same run (go run ./tests/measure
-// -only tunnel; two cores that were busy otherwise, too):
+// An idle tunnel takes 2.2 KB of heap, both ends together, less once its opener has
+// been heard of, and no goroutine (TestTenThousandIdleTunnels). A message of one
+// chunk costs no allocation beside the body that the link's reader makes; that of a
+// long chunk is read into again once ReceiveTo has written it, or a relay has
+// passed it on. One tunnel between two nodes on loopback, beside a bare libp2p
+// stream in the same run (go run ./tests/measure -only tunnel; two cores that were
+// busy otherwise, too):
 //
 //	1 KB messages    262,000 to 526,000 a second, the stream 115,000 to 129,000
 //	64 KiB messages  4,400 to 10,600 a second, the stream 10,900 to 12,800
 //
 // # Goroutines
 //
-// None for a tunnel that is idle, and none of its own but outlets at work.
-// Handlers run on the Exec's workers, Notify's functions on whoever has news. A
-// timer runs while openers have yet to say a word.
+// None of a tunnel's own. Handlers run on the Exec's workers, until they return or
+// detach their tunnels. A timer runs for each tunnel whose opener has yet to say a
+// word.
 package tunnel

@@ -71,7 +71,10 @@ func (e *Engine) Open(ctx context.Context, cluster string, first patterns.Messag
 		return nil, err
 	}
 	t := newTunnel(p, opening.window, uint64(m.Credit))
-	t.info = patterns.TunnelInfo{Cluster: cluster, Member: answer.Member.ID.String(), Peer: answer.Member.Peer.String()}
+	t.info = patterns.TunnelInfo{Cluster: cluster, Member: answer.Member.ID.String(), Peer: p.remote.text}
+	if p.remote.id != answer.Member.Peer { // it is behind a relay
+		t.info.Peer = answer.Member.Peer.String()
+	}
 	if t.limit = answer.Member.MaxMessage; t.limit == 0 {
 		t.limit = patterns.Limits{}.WithDefaults().MessageBytes
 	}

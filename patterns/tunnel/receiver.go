@@ -32,8 +32,7 @@ func (t *Tunnel) Receive(ctx context.Context) (body []byte, err error) {
 			body, whole, err = r.assemble()
 		}
 	}
-	r.pass()
-	t.unlock(true)
+	r.pass(t, "tunnel.receive.next")
 	return body, err
 }
 
@@ -45,8 +44,7 @@ func (t *Tunnel) ReceiveTo(ctx context.Context, w io.Writer) (int64, error) {
 		return 0, err
 	}
 	n, err := r.receiveTo(ctx, w)
-	r.pass()
-	t.unlock(true)
+	r.pass(t, "tunnel.receive.next")
 	return n, err
 }
 

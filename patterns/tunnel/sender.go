@@ -111,8 +111,7 @@ func (s *sender) leave() {
 		t.mu.Lock()
 		t.do |= t.state.told(e)
 	}
-	s.pass()
-	t.unlock(true)
+	s.pass(t, "tunnel.send.next")
 }
 
 // send sends a part of a message, chunk by chunk; last ends the message. begun

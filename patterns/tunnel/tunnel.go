@@ -45,8 +45,8 @@ var _ patterns.TunnelSource = (*Tunnel)(nil)
 // has given credit.
 func newTunnel(p port, window int, given uint64) *Tunnel {
 	t := &Tunnel{port: p, state: state{window: credit.NewWindow(window), out: credit.NewBalance(given)}}
-	t.receiver = receiver{t, newWaiters()}
-	t.sender = sender{t, newWaiters()}
+	t.receiver = receiver{t: t}
+	t.sender = sender{t: t}
 	return t
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/arke-mesh/arke/internal/waitline"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -17,9 +18,10 @@ import (
 // has the turn, in the order they came, and may wait for news. The tunnel's
 // mutex guards it.
 type waiters struct {
-	taken chan struct{} // has room for one: who puts it in has the turn; others stand in line for that
-	wants bool          // who has the turn waits for news
-	bell  *bell         // nil until somebody does
+	taken bool           // somebody has the turn
+	line  *waitline.Line // of the others; nil until there was one
+	wants bool           // who has the turn waits for news
+	bell  *bell          // nil until somebody does
 }
 
 // bell wakes whoever waits for it, or the next one to wait.
@@ -28,43 +30,55 @@ type bell struct {
 	ring func()
 }
 
-func newWaiters() waiters { return waiters{taken: make(chan struct{}, 1)} }
-
 // enter waits for the turn. It returns with the tunnel's mu held, unless it
 // returns an error.
 func (w *waiters) enter(ctx context.Context, t *Tunnel, name string) error {
 	t.turn(name)
+	t.mu.Lock()
+	if w.try() {
+		return nil
+	}
+	if w.line == nil {
+		w.line = &waitline.Line{}
+	}
+	ready := make(chan struct{})
+	place := &waitline.Place{Wake: func() { close(ready) }}
+	w.line.Join(place)
+	t.mu.Unlock()
 	select {
-	case w.taken <- struct{}{}:
+	case <-ready:
 		t.mu.Lock()
 		return nil
-	default:
-	}
-	var err error
-	select {
-	case w.taken <- struct{}{}:
 	case <-ctx.Done():
-		err = late(ctx)
 	}
 	t.turn(name)
-	if err == nil {
-		t.mu.Lock()
+	t.mu.Lock()
+	if w.line.Leave(place) { // it has the turn meanwhile, and an end may rely on it
+		return nil
 	}
-	return err
+	t.mu.Unlock()
+	return late(ctx)
 }
 
 // try takes the turn if that needs no waiting. mu is held, as for pass.
 func (w *waiters) try() bool {
-	select {
-	case w.taken <- struct{}{}:
-		return true
-	default:
-		return false
-	}
+	free := !w.taken
+	w.taken = true
+	return free
 }
 
-// pass lets the next one in.
-func (w *waiters) pass() { <-w.taken }
+// pass gives the turn to the next one, and releases mu.
+func (w *waiters) pass(t *Tunnel, name string) {
+	var next *waitline.Place
+	if w.line != nil {
+		next = w.line.Next(func(int) bool { return true })
+	}
+	w.taken = next != nil
+	t.unlock(true)
+	if next != nil {
+		t.wake(name, next.Wake)
+	}
+}
 
 // wait releases the tunnel's mu until there is news or ctx ends, and returns
 // with it held.

@@ -66,7 +66,7 @@ var layers = []layer{
 	{"overlay/session", []string{"internal/wire", "internal/after", "internal/waitline", "internal/fifo"}, "a session knows connections, and no peers: attached programs have one, too"},
 	{"overlay", []string{"overlay/session", "security", "internal/wire", "internal/drop", "internal/after"}, "links know no cluster, topic or request"},
 	{"cluster", []string{"overlay", "security", "internal/wire", "internal/drop"}, "membership reads no payload and opens no connection"},
-	{"patterns", []string{"cluster", "overlay", "security", "internal/wire", "internal/fifo", "internal/credit", "internal/drop"}, "patterns choose no peers and never touch the host"},
+	{"patterns", []string{"cluster", "overlay", "security", "internal/wire", "internal/fifo", "internal/credit", "internal/drop", "internal/waitline"}, "patterns choose no peers and never touch the host"},
 	{"node", []string{"patterns", "cluster", "overlay", "security", "internal/wire"}, "the composition root"},
 	{"relay/client", []string{"patterns", "internal/wire", "internal/fifo", "relay/internal", "internal/drop"}, "an attached program links no overlay"},
 	{"relay", []string{"node", "patterns", "internal/wire", "internal/fifo", "internal/drop"}, "a session layer over node: what works embedded works attached"},
