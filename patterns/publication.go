@@ -21,8 +21,8 @@ type Gap struct {
 	// several publishers are missing.
 	From string
 	// Missed is how many messages are missing; at most so many if !Exact. 0
-	// then means that nobody knows: a relay was replaced, and how many came to
-	// it went down with it.
+	// then means that nobody knows: a relay was replaced, or a publisher's
+	// process lost, and the count went down with it.
 	Missed uint64
 	Exact  bool
 	Reason GapReason
@@ -37,6 +37,9 @@ const (
 	GapLane  GapReason = "lane"  // a lane on the way was full
 	GapLost  GapReason = "lost"  // a link or a forwarder on the way was lost
 	GapRelay GapReason = "relay" // the relay was lost, or had no room for this client
+	// GapPublisher: the publisher's process, or every way to it, was lost. How
+	// much it had published nobody knows: Missed is 0.
+	GapPublisher GapReason = "publisher"
 )
 
 // Subscriber takes what a subscription gets. Its methods are called one at a

@@ -218,35 +218,41 @@
 //
 //	bytes  field
 //	8      session: random, the source's
-//	2      run: numbering begins anew with each, for one receiver
-//	4      epoch of the path; 0 = the receiver passes it on to nobody
+//	4      run: numbering begins anew with each, for one receiver. The high 16 bits
+//	       are the low ones of the receiver's incarnation: another one is not meant
+//	4      epoch: names the path; 0 = the receiver passes it on to nobody
 //	8      number: counts what the source addressed to the receiver, from 1 to 2^62,
 //	       as all such numbers; 0 = it is not for the receiver itself
 //	2      count of skips, then as often:
 //	2      index of a stop in the path
 //	4      what has been addressed to it on other ways, since this was told last; all
 //	       bits set: the path leads there no longer
-//	1      flags: 2 sealed, 4 root group; others 0
-//	1 …    length and peer id of the source; empty = the sender of the frame
-//	1 …    length and peer id of the publisher; empty = the source
-//	8      in the root group only: the incarnation of the publisher's node
-//	8      in the root group only: counts its messages to the root group, from 1
+//	1      flags: 2 sealed, 4 origin, 8 root group, 16 signed; others 0
+//	1      how many messages there are: 1
+//	1 …    length and peer id of the source; empty = the origin's, or, if there is
+//	       none, the sender's
+//	…      with flag 4, which the root group always has: the origin, as in Request: the
+//	       publisher. Its serial counts, in the root group, what it published there
 //	1 …    length and text of the topic
 //	2      count of picks, then as often:
 //	8      hash of a pattern and a queue
 //	8      hash of the peer id that has the message for that queue
+//	1 …    with flag 16: length and signature, at most 64 bytes
 //	…      headers
 //	…      body: all that is left
 //
 // The hash of a text is 64-bit FNV-1a; that of a pattern and a queue is of the
-// two with a zero byte between them.
+// two with a zero byte between them. More than 65,536 bytes go in fragments on
+// lane pub, in the order of the lane.
 //
 // # PublishMark (kind 49)
 //
 //	bytes  field
 //	8      session
-//	2      run
+//	4      run
 //	8      number of the last message addressed to the receiver
+//	1      flags: 1 the source is lost, and with it how much it had published;
+//	       others 0
 //	1 …    length and peer id of the source; empty = the sender
 //	1 …    length and text of the topics' first word, "*" in the root group
 //
@@ -254,20 +260,22 @@
 //
 //	bytes  field
 //	8      session
-//	2      run
+//	4      run
 //	8      number of the last message addressed to the receiver
-//	4      epoch, at least 1, larger for each new path of the session
-//	1      flags: 4 root group, 8 another part follows; others 0
+//	4      epoch, at least 1: no two paths of a session have the same
+//	1      flags: 8 root group, 32 another part follows; others 0
 //	1 …    length and peer id of the source; empty = the sender
 //	1 …    length and text of the topics' first word, "*" in the root group
 //	2      count of stops, then as often:
 //	1 …    length and peer id
 //	8      incarnation of its lease
-//	2      run
+//	4      run
 //	8      number of the last message addressed to it
 //	1      count of addresses, at most 4, then as often:
 //	1 …    length and text
 //	…      interests
+//
+// A path counts in the session of the link in which it was told.
 //
 // # PathLost (kind 51)
 //
@@ -275,33 +283,6 @@
 //	8      session
 //	4      epoch
 //	1 …    length and peer id of the node that is not reached
-//
-// # PublishPart (kind 52)
-//
-// A Publish of more than 65,536 bytes (MaxPayload) is cut, and not by Fragment:
-// its pieces follow each other on one lane with all else that belongs to topics.
-//
-//	bytes  field
-//	1      flags: 1 first, 2 last; others 0
-//	…      piece: 1 to 65,535 bytes
-//
-// # PublishResume (kind 53)
-//
-// A node numbers the frames of kinds 48 to 52 that it sends to one peer. It says
-// where the numbers go on before the first of them in each session of a link, and
-// where the receiver's incarnation changes. What the peer had not acknowledged
-// when the link broke is sent again; the peer skips what it has had.
-//
-//	bytes  field
-//	8      pipe: random; the numbers begin with 1 for each
-//	8      incarnation of the receiver that the frames are for; 0 = any
-//	8      number of the next frame; at least 1
-//
-// # PublishAck (kind 54)
-//
-//	bytes  field
-//	8      pipe
-//	8      number up to which all frames have arrived
 //
 // # Sealed bodies
 //

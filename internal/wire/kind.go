@@ -59,13 +59,10 @@ const (
 
 // Kinds of topics.
 const (
-	KindPublish       Kind = 48 // Publish, on lane pub
-	KindPublishMark   Kind = 49 // PublishMark, on lane pub
-	KindPath          Kind = 50 // Path, on lane pub
-	KindPathLost      Kind = 51 // PathLost, on lane pub
-	KindPublishPart   Kind = 52 // PublishPart, on lane pub
-	KindPublishResume Kind = 53 // PublishResume, on lane pub
-	KindPublishAck    Kind = 54 // PublishAck, on lane ctl
+	KindPublish     Kind = 48 // Publish, on lane pub
+	KindPublishMark Kind = 49 // PublishMark, on lane pub
+	KindPath        Kind = 50 // Path, on lane pub
+	KindPathLost    Kind = 51 // PathLost, on lane pub
 )
 
 // String returns the kind's name as used in logs and metrics.
@@ -123,12 +120,6 @@ func (k Kind) String() string {
 		return "path"
 	case KindPathLost:
 		return "path_lost"
-	case KindPublishPart:
-		return "publish_part"
-	case KindPublishResume:
-		return "publish_resume"
-	case KindPublishAck:
-		return "publish_ack"
 	}
 	return "unknown"
 }

@@ -6,7 +6,7 @@ package wire
 import "encoding/binary"
 
 // FlagMore in Path.Flags says that another part of the same path follows.
-const FlagMore uint8 = 1 << 3
+const FlagMore uint8 = 1 << 5
 
 // Path makes the receiver a forwarder: it passes the session's messages of
 // that epoch on to the nodes named here. Sent by the publisher's node, or by a
@@ -14,11 +14,11 @@ const FlagMore uint8 = 1 << 3
 // way. Number tells the receiver what PublishMark would.
 type Path struct {
 	Session uint64
-	Run     uint16
+	Run     uint32
 	Number  uint64
-	Epoch   uint32 // grows with each new path of the session; at least 1
+	Epoch   uint32 // no two paths of a session have the same; at least 1
 	Flags   uint8  // FlagRoot, FlagMore
-	Source  string // as in Publish
+	Source  string // as in PublishMark
 	Group   string // the first word of the topics; "*" in the root group
 	Stops   []Stop
 }
@@ -27,14 +27,14 @@ type Path struct {
 type Stop struct {
 	Peer        string
 	Incarnation uint64 // of its lease
-	Run         uint16
+	Run         uint32
 	Number      uint64 // what has been addressed to it before the first message that goes this way
 	Addrs       []string
 	Interests   []Interest
 }
 
 const (
-	stopMin = 1 + 8 + 2 + 8 + 1 + 2
+	stopMin = 1 + 8 + 4 + 8 + 1 + 2
 	// MaxStopAddrs bounds the addresses of one Stop.
 	MaxStopAddrs = 4
 )
@@ -42,7 +42,7 @@ const (
 // AppendTo appends the encoded message.
 func (m *Path) AppendTo(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, m.Session)
-	dst = binary.BigEndian.AppendUint16(dst, m.Run)
+	dst = binary.BigEndian.AppendUint32(dst, m.Run)
 	dst = binary.BigEndian.AppendUint64(dst, m.Number)
 	dst = binary.BigEndian.AppendUint32(dst, m.Epoch)
 	dst = append(dst, m.Flags)
@@ -58,7 +58,7 @@ func (m *Path) AppendTo(dst []byte) []byte {
 func (s *Stop) appendTo(dst []byte) []byte {
 	dst = appendShort(dst, s.Peer)
 	dst = binary.BigEndian.AppendUint64(dst, s.Incarnation)
-	dst = binary.BigEndian.AppendUint16(dst, s.Run)
+	dst = binary.BigEndian.AppendUint32(dst, s.Run)
 	dst = binary.BigEndian.AppendUint64(dst, s.Number)
 	dst = append(dst, byte(len(s.Addrs)))
 	for _, a := range s.Addrs {
@@ -79,7 +79,7 @@ func (s *Stop) Size() int {
 // DecodePath decodes the body of a KindPath frame. It does not alias b.
 func DecodePath(b []byte) (Path, error) {
 	r := reader{b: b}
-	m := Path{Session: r.uint64(), Run: r.uint16(), Number: r.number(), Epoch: r.uint32(), Flags: r.uint8()}
+	m := Path{Session: r.uint64(), Run: r.uint32(), Number: r.number(), Epoch: r.uint32(), Flags: r.uint8()}
 	m.Source, m.Group = r.short(), r.short()
 	n := int(r.uint16())
 	switch {
@@ -106,7 +106,7 @@ func DecodePath(b []byte) (Path, error) {
 }
 
 func decodeStop(r *reader) (Stop, error) {
-	s := Stop{Peer: r.short(), Incarnation: r.uint64(), Run: r.uint16(), Number: r.number()}
+	s := Stop{Peer: r.short(), Incarnation: r.uint64(), Run: r.uint32(), Number: r.number()}
 	addrs := int(r.uint8())
 	if addrs > MaxStopAddrs {
 		return Stop{}, malformed("path: addresses")

@@ -17,11 +17,17 @@ import (
 func TestPublishVectors(t *testing.T) {
 	checkVectors(t, "publish.txt", wire.DecodePublish, (*wire.Publish).AppendTo, func(t *testing.T, v vector, got wire.Publish) wire.Publish {
 		want := wire.Publish{
-			Session: v.number(t, "session", 64), Run: uint16(v.number(t, "run", 16)),
+			Session: v.number(t, "session", 64), Run: uint32(v.number(t, "run", 32)),
 			Epoch: uint32(v.number(t, "epoch", 32)), Number: v.number(t, "number", 64),
-			Flags: uint8(v.number(t, "flags", 8)), Source: v.text("source"), Publisher: v.text("publisher"),
-			Life: v.number(t, "life", 64), Serial: v.number(t, "serial", 64),
-			Topic: v.text("topic"), Headers: v.headers(t), Body: v.hex(t, "body"), Tail: got.Tail,
+			Flags: uint8(v.number(t, "flags", 8)), Batch: uint8(v.number(t, "batch", 8)), Source: v.text("source"),
+			Origin: wire.Origin{
+				Peer: v.text("origin"), Incarnation: v.number(t, "incarnation", 64), Serial: v.number(t, "serial", 64),
+				Networks: v.fields["network"],
+			},
+			Topic: v.text("topic"), Headers: v.headers(t), Body: v.hex(t, "body"), Tail: got.Tail, Content: got.Content,
+		}
+		if text := v.text("signature"); text != "" {
+			want.Signature = []byte(text)
 		}
 		for _, s := range v.fields["skip"] {
 			var skip wire.Skip
@@ -48,8 +54,8 @@ func scan(t *testing.T, s string, into ...any) {
 func TestPublishMarkVectors(t *testing.T) {
 	checkVectors(t, "publishmark.txt", wire.DecodePublishMark, (*wire.PublishMark).AppendTo, func(t *testing.T, v vector, _ wire.PublishMark) wire.PublishMark {
 		return wire.PublishMark{
-			Session: v.number(t, "session", 64), Run: uint16(v.number(t, "run", 16)),
-			Number: v.number(t, "number", 64), Source: v.text("source"), Group: v.text("group"),
+			Session: v.number(t, "session", 64), Run: uint32(v.number(t, "run", 32)),
+			Number: v.number(t, "number", 64), Flags: uint8(v.number(t, "flags", 8)), Source: v.text("source"), Group: v.text("group"),
 		}
 	})
 }
@@ -58,7 +64,7 @@ func TestPublishMarkVectors(t *testing.T) {
 func TestPathVectors(t *testing.T) {
 	checkVectors(t, "path.txt", wire.DecodePath, (*wire.Path).AppendTo, func(t *testing.T, v vector, got wire.Path) wire.Path {
 		want := wire.Path{
-			Session: v.number(t, "session", 64), Run: uint16(v.number(t, "run", 16)), Number: v.number(t, "number", 64),
+			Session: v.number(t, "session", 64), Run: uint32(v.number(t, "run", 32)), Number: v.number(t, "number", 64),
 			Epoch: uint32(v.number(t, "epoch", 32)), Flags: uint8(v.number(t, "flags", 8)),
 			Source: v.text("source"), Group: v.text("group"),
 		}
@@ -85,34 +91,9 @@ func TestPathLostVectors(t *testing.T) {
 	})
 }
 
-// TestPublishPartVectors proves the layout of parts in both directions.
-func TestPublishPartVectors(t *testing.T) {
-	checkVectors(t, "publishpart.txt", wire.DecodePublishPart, (*wire.PublishPart).AppendTo, func(t *testing.T, v vector, _ wire.PublishPart) wire.PublishPart {
-		return wire.PublishPart{Flags: uint8(v.number(t, "flags", 8)), Piece: v.hex(t, "piece")}
-	})
-}
-
-// TestPublishResumeVectors proves the layout of what says which frames follow,
-// in both directions.
-func TestPublishResumeVectors(t *testing.T) {
-	checkVectors(t, "publishresume.txt", wire.DecodePublishResume, (*wire.PublishResume).AppendTo, func(t *testing.T, v vector, _ wire.PublishResume) wire.PublishResume {
-		return wire.PublishResume{
-			Pipe: v.number(t, "pipe", 64), Incarnation: v.number(t, "incarnation", 64), First: v.number(t, "first", 64),
-		}
-	})
-}
-
-// TestPublishAckVectors proves the layout of acknowledgements in both
-// directions.
-func TestPublishAckVectors(t *testing.T) {
-	checkVectors(t, "publishack.txt", wire.DecodePublishAck, (*wire.PublishAck).AppendTo, func(t *testing.T, v vector, _ wire.PublishAck) wire.PublishAck {
-		return wire.PublishAck{Pipe: v.number(t, "pipe", 64), Number: v.number(t, "number", 64)}
-	})
-}
-
 // TestPublicationsCostOneAllocation proves the cost of the hot path: the topic.
 func TestPublicationsCostOneAllocation(t *testing.T) {
-	m := wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "a.b.c", Body: make([]byte, 1000)}
+	m := wire.Publish{Session: 1, Run: 1, Number: 1, Batch: 1, Topic: "a.b.c", Body: make([]byte, 1000)}
 	b, buf := m.AppendTo(nil), make([]byte, 0, 4096)
 	require.Equal(t, 1.0, testing.AllocsPerRun(100, func() { _, _ = wire.DecodePublish(b) }))
 	require.Zero(t, testing.AllocsPerRun(100, func() { buf = m.AppendTo(buf[:0]) }))
@@ -137,19 +118,4 @@ func FuzzDecodePublishMark(f *testing.F) {
 // FuzzDecodePathLost proves the same for lost paths.
 func FuzzDecodePathLost(f *testing.F) {
 	fuzzDecoder(f, "pathlost.txt", wire.DecodePathLost, (*wire.PathLost).AppendTo)
-}
-
-// FuzzDecodePublishPart proves the same for parts.
-func FuzzDecodePublishPart(f *testing.F) {
-	fuzzDecoder(f, "publishpart.txt", wire.DecodePublishPart, (*wire.PublishPart).AppendTo)
-}
-
-// FuzzDecodePublishResume proves the same for what says which frames follow.
-func FuzzDecodePublishResume(f *testing.F) {
-	fuzzDecoder(f, "publishresume.txt", wire.DecodePublishResume, (*wire.PublishResume).AppendTo)
-}
-
-// FuzzDecodePublishAck proves the same for acknowledgements.
-func FuzzDecodePublishAck(f *testing.F) {
-	fuzzDecoder(f, "publishack.txt", wire.DecodePublishAck, (*wire.PublishAck).AppendTo)
 }

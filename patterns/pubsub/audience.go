@@ -5,6 +5,7 @@ package pubsub
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -15,17 +16,17 @@ import (
 // receiver is one node that listens, as its publisher or a forwarder sees it.
 // Its owner's lock guards it.
 type receiver struct {
-	peer      peer.ID
-	hash      uint64
-	addrs     []string
-	interests []wire.Interest
-	// incarnation is that of its lease: what is for it is not for one that is
-	// started later.
-	incarnation uint64
+	peer        peer.ID
+	hash        uint64
+	addrs       []string
+	incarnation uint64 // of its lease
+	interests   []wire.Interest
+	handles     []*interest // of them
 
-	run    uint16
+	run    uint32
 	number uint64 // of the last message addressed to it
-	way    *pipe  // to it; nil = not looked for yet
+	owed   bool   // it has to be told its number: it may be missing the last messages
+	hop    *hop   // nil = it was not used yet
 
 	// Its place in the tree.
 	branch  *branch // nil = it is reached directly
@@ -35,7 +36,6 @@ type receiver struct {
 	// Of the publisher alone.
 	state *attendance
 
-	owed  bool   // it has to be told its number: it may be missing the last messages
 	round uint64 // of the audience, in which it was found last
 }
 
@@ -49,42 +49,74 @@ type interest struct {
 // audience finds the receivers of a topic: a pure core. Its owner's lock guards
 // it.
 type audience struct {
-	index match.Index[*interest]
-	round uint64
-	found []*interest // scratch
+	index    match.Index[*interest]
+	prepared map[string]*way
+	round    uint64
 }
 
+// way is whom the messages of one topic are for. It is valid until somebody's
+// interests change.
+type way struct {
+	interests []*interest
+	receivers []*receiver // each once; nil if there are queues
+	queues    []uint64    // each once
+}
+
+// maxPrepared bounds the topics whose receivers are remembered.
+const maxPrepared = 1024
+
 // add takes in r's interests.
-func (a *audience) add(r *receiver) []*interest {
-	out := make([]*interest, 0, len(r.interests))
+func (a *audience) add(r *receiver) {
+	clear(a.prepared)
 	for _, i := range r.interests {
 		in := &interest{r: r, queue: hashQueue(i.Pattern, i.Queue), weight: int(i.Weight)}
 		a.index.Add(i.Pattern, in)
-		out = append(out, in)
+		r.handles = append(r.handles, in)
 	}
-	return out
 }
 
-// remove takes out what add returned for r.
-func (a *audience) remove(r *receiver, ins []*interest) {
+// remove takes out r's interests, which are forgotten.
+func (a *audience) remove(r *receiver) {
+	clear(a.prepared)
 	for n, i := range r.interests {
-		a.index.Remove(i.Pattern, ins[n])
+		a.index.Remove(i.Pattern, r.handles[n])
 	}
+	r.interests, r.handles = nil, nil
 }
 
-// match finds the interests in the topic. The result is valid until the next
-// call.
-func (a *audience) match(topic string) []*interest {
-	a.found = a.index.Match(topic, a.found[:0])
-	return a.found
+// match returns the way of a topic.
+func (a *audience) match(topic string) *way {
+	if w := a.prepared[topic]; w != nil {
+		return w
+	}
+	w := &way{interests: a.index.Match(topic, nil)}
+	for _, i := range w.interests {
+		if i.queue != 0 && !slices.Contains(w.queues, i.queue) {
+			w.queues = append(w.queues, i.queue)
+		}
+	}
+	if len(w.queues) == 0 {
+		w.receivers = a.receivers(w, nil, "", make([]*receiver, 0, len(w.interests)))
+	}
+	switch {
+	case a.prepared == nil:
+		a.prepared = make(map[string]*way)
+	case len(a.prepared) >= maxPrepared:
+		clear(a.prepared)
+	}
+	a.prepared[strings.Clone(topic)] = w
+	return w
 }
 
-// receivers appends to dst those of the interests' nodes that a message with
-// these picks is for, each once. One of them has got it already, and wants it
-// for its queues only.
-func (a *audience) receivers(ins []*interest, picks []wire.Pick, except peer.ID, dst []*receiver) []*receiver {
+// receivers returns those that a message with these picks is for, each once; in
+// dst, unless they are prepared. One of them has got it already, and wants it for
+// its queues only.
+func (a *audience) receivers(w *way, picks []wire.Pick, except peer.ID, dst []*receiver) []*receiver {
+	if w.receivers != nil && except == "" {
+		return w.receivers
+	}
 	a.round++
-	for _, i := range ins {
+	for _, i := range w.interests {
 		if i.r.round == a.round || i.queue == 0 && i.r.peer == except {
 			continue
 		}
@@ -96,15 +128,3 @@ func (a *audience) receivers(ins []*interest, picks []wire.Pick, except peer.ID,
 	}
 	return dst
 }
-
-// pipe returns the way to r. It is kept, for looking for it takes the lock that
-// all of the node's messages take.
-func (r *receiver) pipe(e *Engine) *pipe {
-	if r.way == nil || r.way.over.Load() {
-		r.way = e.pipe(r.peer)
-	}
-	return r.way
-}
-
-// at is where r is.
-func (r *receiver) at() destination { return destination{r.addrs, r.incarnation} }

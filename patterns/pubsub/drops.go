@@ -13,10 +13,7 @@ const (
 	dropStreams                         // from a publisher too many
 	dropGap                             // given up after the wait, or because too much waits; told to subscribers
 	dropUnsent                          // waited for a link that could not be established
-	dropUnconfirmed                     // sent, but the link was lost before it was acknowledged, and it could not be sent again
-	dropRepeated                        // sent again, but it had arrived; nothing is missing
 	dropEarlier                         // for this node before it was started anew
-	dropUnannounced                     // a frame whose number was not told
 	dropUnreachable                     // for a node that can't be reached now
 	dropLane                            // for a node whose lane is full, after the wait
 	dropForward                         // a forwarder's: the lane to the next node is full, or the link is lost
@@ -32,8 +29,7 @@ const (
 // String returns the reason as used in the status.
 func (d dropReason) String() string {
 	return [...]string{
-		"malformed", "unauthorized", "late", "streams", "gap", "unsent", "unconfirmed", "repeated",
-		"earlier_life", "unannounced", "unreachable", "lane_full",
+		"malformed", "unauthorized", "late", "streams", "gap", "unsent", "earlier_life", "unreachable", "lane_full",
 		"forward", "no_path", "path_refused", "unpicked", "queues", "too_large", "subscriptions",
 	}[d]
 }

@@ -4,74 +4,30 @@
 package pubsub
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
-	"go.uber.org/zap"
 
-	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
-	"github.com/arke-mesh/arke/patterns/internal/turn"
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
 	"github.com/arke-mesh/arke/patterns/pubsub/match"
-	"github.com/arke-mesh/arke/security"
 )
 
-// Engine is the topics of one node: what it publishes, what it listens to, and
-// what it forwards. All methods may be called concurrently.
+// Engine is the topics of one node. It routes: what is published here to
+// publishers, what comes to sources and paths, both to the subscriptions here.
+// All methods may be called concurrently.
 type Engine struct {
-	// Immutable after New.
-	cfg    Config
-	self   peer.ID
-	text   string // self, as subscribers see it
-	hash   uint64 // self, as picks name it
-	log    *zap.Logger
-	start  time.Time
-	random overlay.RandStream // sessions and member ids
-	picks  overlay.RandStream
-	seals  overlay.RandStream
-	hops   overlay.RandStream // ids of pipes
+	*base
+	inboxes    *inbox.Set
+	local      *local
+	publishers *publishers
+	sources    *sources
+	paths      *paths
+	roots      *rootOrders
 
-	ids     atomic.Uint64 // numbers of subscriptions and of those who wait
-	serial  atomic.Uint64 // numbers of sealed messages
-	ranks   atomic.Uint64 // serial of the last message to the root group
-	turns   atomic.Uint64 // of queues, among local subscriptions
-	order   *turn.Turns   // of user code
-	counts  counts
-	drops   drop.Counts[dropReason]
-	inboxes *inbox.Set
-	plain   match.Index[*subscription] // of patterns that begin with a word
-	root    match.Index[*subscription] // of the others
-
-	// Guarded by mu, which is never held while another lock is taken.
-	mu       sync.Mutex
-	subs     map[uint64]*subscription
-	groups   map[string]*group
-	courses  map[string]*course // what is published here, by group
-	streams  map[streamKey]*stream
-	lines    map[peer.ID]*line // of the publishers that the root group hears
-	legs     map[legKey]*legs
-	pipes    map[peer.ID]*pipe
-	inlets   map[peer.ID]*inlet
-	upward   *upward // to the root group's forwarders; nil = nothing is published
-	sweeping overlay.Timer
-	closed   bool
-
-	// Lifecycle.
-	ctx    context.Context //nolint:containedctx // the run context: ends in Close
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-}
-
-// counts is what the status tells beside drops.
-type counts struct {
-	published, copies, received, forwarded, trees atomic.Uint64
+	sweeping overlay.Timer // guarded by base.mu
 }
 
 // New checks cfg and registers with the links; nothing runs yet, and nothing
@@ -86,67 +42,274 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	self := cfg.Links.Self()
-	e := &Engine{
-		cfg: cfg, self: self, text: self.String(), hash: hashNode(string(self)), log: cfg.Logger.Named("pubsub"),
-		start: cfg.Clock.Now().Add(-1), random: cfg.Rand.Stream("pubsub"), picks: cfg.Rand.Stream("pubsub.picks"),
-		seals: cfg.Rand.Stream("pubsub.seal"), hops: cfg.Rand.Stream("pubsub.pipe"), inboxes: set, drops: drop.New(dropReasons), order: turn.Of(cfg.Exec),
-		subs: make(map[uint64]*subscription), groups: make(map[string]*group), courses: make(map[string]*course),
-		streams: make(map[streamKey]*stream), lines: make(map[peer.ID]*line), legs: make(map[legKey]*legs), pipes: make(map[peer.ID]*pipe),
-		inlets: make(map[peer.ID]*inlet),
-	}
-	e.ctx, e.cancel = context.WithCancel(context.Background())
+	b := newBase(cfg)
+	e := &Engine{base: b, inboxes: set, publishers: newPublishers(b), paths: newPaths(b), roots: newRootOrders(b)}
+	e.local = newLocal(b, set, e.publishers)
+	e.sources = newSources(b, e.arrived, e.missing)
 	cfg.Links.Subscribe(e.handlePeerEvent)
-	cfg.Links.Handle(wire.KindPublish, e.numbered(e.handlePublish))
-	cfg.Links.Handle(wire.KindPublishMark, e.numbered(e.handleMark))
-	cfg.Links.Handle(wire.KindPath, e.numbered(e.handlePath))
-	cfg.Links.Handle(wire.KindPathLost, e.numbered(e.handlePathLost))
-	cfg.Links.Handle(wire.KindPublishPart, e.numbered(e.handlePart))
-	cfg.Links.Handle(wire.KindPublishResume, e.handleResume)
-	cfg.Links.Handle(wire.KindPublishAck, e.handleAck)
+	handle(b, wire.KindPublish, wire.DecodePublish, e.handlePublish)
+	handle(b, wire.KindPublishMark, wire.DecodePublishMark, e.handleMark)
+	handle(b, wire.KindPath, wire.DecodePath, e.handlePath)
+	handle(b, wire.KindPathLost, wire.DecodePathLost, e.handlePathLost)
 	return e, nil
 }
 
-// now is the engine's clock in ns; never 0.
-func (e *Engine) now() int64 { return int64(e.cfg.Clock.Now().Sub(e.start)) }
-
-// mustSeal says whether what is published in a group with these keys is sealed.
-func (e *Engine) mustSeal(keys *security.Cluster) bool { return !keys.Derived() || e.cfg.SealAlways }
-
-// after runs f after d, unless the engine closes first; Close waits for f.
-func (e *Engine) after(label string, d time.Duration, f func()) overlay.Timer {
-	return e.cfg.Clock.AfterFunc(label, d, func() {
-		if e.enter() {
-			defer e.wg.Done()
-			f()
+// handle has to called with the frames of a kind that can be decoded.
+func handle[T any](b *base, k wire.Kind, decode func([]byte) (T, error), to func(Link, T, int)) {
+	b.cfg.Links.Handle(k, func(l Link, body []byte) {
+		if m, err := decode(body); err == nil {
+			to(l, m, len(body))
+		} else {
+			b.drops.Inc(dropMalformed)
 		}
 	})
 }
 
-// enter says whether the engine is open, and has Close wait for wg.Done.
-func (e *Engine) enter() bool {
+// handlePublish takes in a message: it is passed on, if this node is a
+// forwarder, and handed to the subscriptions here, if it is for them.
+func (e *Engine) handlePublish(l Link, m wire.Publish, size int) {
+	if m.Batch != 1 || match.CheckTopic(m.Topic) != nil {
+		e.drops.Inc(dropMalformed)
+		return
+	}
+	source, publisher := sourceOf(l, m.Source, m.Origin.Peer), peer.ID(m.Origin.Peer)
+	if m.Source == "" && m.Flags&wire.FlagRoot != 0 && publisher != l.Peer() {
+		e.drops.Inc(dropUnauthorized) // only its publisher may send it up
+		return
+	}
+	if publisher == "" {
+		publisher = source
+	}
+	if m.Epoch > 0 {
+		e.paths.forward(l, source, publisher, &m)
+	}
+	if m.Number == 0 {
+		return
+	}
+	e.counts.received.Add(1)
+	group, _ := match.Group(m.Topic)
+	in := &incoming{message: message{publisher: publisher}, root: m.Flags&wire.FlagRoot != 0, picks: m.Picks}
+	switch {
+	case in.root && m.Source == "": // to be passed on
+		relay := m
+		in.relay, group = &relay, rootForwards
+	case in.root:
+		group, in.rank = rootGroup, rank{m.Origin.Incarnation, m.Origin.Serial}
+	}
+	s := e.source(source, m.Session, m.Run, group)
+	if s == nil {
+		return
+	}
+	if in.relay == nil && !in.read(e.base, s, &m) {
+		e.drops.Inc(dropUnauthorized)
+		return
+	}
+	s.offer(m.Run, m.Number, size, in)
+}
+
+// source returns the source of what is for this node as it is now, or nil.
+func (e *Engine) source(p peer.ID, session uint64, run uint32, group string) *source {
+	if uint16(run>>16) != uint16(e.cfg.Incarnation) {
+		e.drops.Inc(dropEarlier)
+		return nil
+	}
+	s := e.sources.find(sourceKey{p, session}, group)
+	e.armSweep()
+	return s
+}
+
+// handleMark takes in how much has been addressed to this node, or that the
+// source is lost.
+func (e *Engine) handleMark(l Link, m wire.PublishMark, _ int) {
+	source := sourceOf(l, m.Source, "")
+	if m.Flags&wire.FlagGone != 0 {
+		e.paths.gone(l, sourceKey{source, m.Session})
+	}
+	e.told(source, m.Session, m.Run, m.Number, m.Group, m.Flags&wire.FlagGone != 0)
+}
+
+func (e *Engine) told(from peer.ID, session uint64, run uint32, number uint64, group string, gone bool) {
+	if number == 0 {
+		return
+	}
+	if s := e.source(from, session, run, group); s != nil {
+		s.tell(run, number)
+		if gone {
+			s.lost(e.now())
+		}
+	}
+}
+
+// handlePath takes in that this node is a forwarder.
+func (e *Engine) handlePath(l Link, p wire.Path, _ int) {
+	source := sourceOf(l, p.Source, "")
+	e.told(source, p.Session, p.Run, p.Number, p.Group, false)
+	e.paths.take(l, source, &p)
+	e.armSweep()
+}
+
+// handlePathLost takes in that a forwarder is not reached: the source makes
+// another path, forwarders pass it on.
+func (e *Engine) handlePathLost(l Link, m wire.PathLost, _ int) {
+	if !e.publishers.pathLost(&m) {
+		e.paths.passBack(l, &m)
+	}
+}
+
+// sourceOf is whose session it is: of the node that is named, the origin, or the
+// sender.
+func sourceOf(l Link, named, origin string) peer.ID {
+	switch {
+	case named != "":
+		return peer.ID(named)
+	case origin != "":
+		return peer.ID(origin)
+	}
+	return l.Peer()
+}
+
+// handlePeerEvent takes in what happened to a link.
+func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
+	e.publishers.event(ev)
+	e.paths.event(ev)
+	if ev.Type == overlay.LinkDown {
+		e.sources.event(ev)
+	}
+}
+
+// arrived hands a message on whose turn it is.
+func (e *Engine) arrived(s *source, in *incoming) {
+	switch {
+	case in.relay != nil:
+		e.republish(s, in.relay)
+	case in.root:
+		e.roots.deliver(in, e.deliverRoot)
+	default:
+		s.found = e.local.deliver(&in.message, false, in.publisher == e.self, in.picks, s.found)
+	}
+}
+
+func (e *Engine) deliverRoot(in *incoming) {
+	e.local.deliver(&in.message, true, in.publisher == e.self, in.picks, &found{})
+}
+
+// missing tells whom it concerns that messages of a source are missing; 0 =
+// nobody knows how many, because the source itself is lost.
+func (e *Engine) missing(s *source, n uint64) {
+	e.drops.Add(dropGap, n)
+	switch {
+	case n == 0 && s.group == rootForwards:
+		e.local.gap(rootGroup, patterns.Gap{Reason: patterns.GapPublisher})
+		if p := e.publishers.find(rootGroup); p != nil {
+			p.lostSource()
+		}
+	case n == 0:
+		e.local.gap(s.group, patterns.Gap{From: s.text, Reason: patterns.GapPublisher})
+	case s.group == rootForwards:
+		n = min(n, maxRelayedGap)
+		e.local.gap(rootGroup, patterns.Gap{Missed: n, Reason: patterns.GapLost})
+		if p := e.publishers.find(rootGroup); p != nil {
+			p.missed(n)
+		}
+	default:
+		e.local.gap(s.group, patterns.Gap{From: s.text, Missed: n, Exact: true, Reason: patterns.GapLost})
+	}
+}
+
+// armSweep has what is kept looked through from time to time while there is
+// something.
+func (e *Engine) armSweep() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
-		return false
-	}
-	e.wg.Add(1)
-	return true
-}
-
-func (e *Engine) wakeAll(ws []*watcher) {
-	for _, w := range ws {
-		e.cfg.Exec.Wake(overlay.ExecKey{Name: "pubsub.room", N: w.id}, w.wake)
+	if e.sweeping == nil && !e.closed {
+		e.sweeping = e.after("pubsub.sweep", sweepTime, e.sweep)
 	}
 }
 
-// sorted returns the values of a map in the order of their keys, or of what
-// order makes of them.
-func sorted[K comparable, V any, O cmp.Ordered](m map[K]V, order func(V) O) []V {
-	out := make([]V, 0, len(m))
-	for _, v := range m {
-		out = append(out, v)
+// sweep forgets what nobody has used for long.
+func (e *Engine) sweep() {
+	e.mu.Lock()
+	e.sweeping = nil
+	e.mu.Unlock()
+	now := e.now()
+	left := e.publishers.sweep(now) + e.sources.sweep(now, int64(streamTime)) + e.roots.sweep(now) + e.paths.sweep(now)
+	if left > 0 {
+		e.armSweep()
 	}
-	slices.SortFunc(out, func(a, b V) int { return cmp.Compare(order(a), order(b)) })
-	return out
 }
+
+// Drain withdraws this node's leases, waits a moment for what is under way, and
+// ends the subscriptions: what they have is delivered until ctx ends.
+// Publishing still works, as subscribers may need it.
+func (e *Engine) Drain(ctx context.Context) error {
+	groups, subs := e.local.all()
+	for _, g := range groups {
+		g.withdraw()
+	}
+	if len(subs) > 0 {
+		overlay.Sleep(ctx, e.cfg.Clock, "pubsub.sleep", lingerTime)
+	}
+	var err error
+	for _, s := range subs {
+		if e := s.Close(ctx); e != nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// Close ends everything at once and waits. It is idempotent.
+func (e *Engine) Close() error {
+	if e.close() {
+		if e.sweeping != nil {
+			e.sweeping.Stop()
+		}
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		groups, subs := e.local.all()
+		for _, s := range subs {
+			s.end(ended)
+		}
+		e.sources.end()
+		e.publishers.end()
+		e.paths.end()
+		for _, g := range groups {
+			if g.root {
+				g.forward.stop()
+			}
+		}
+		e.inboxes.Close()
+	}
+	e.wg.Wait()
+	return nil
+}
+
+// Status describes the topics of this node. Counts are since the start.
+type Status struct {
+	Subscriptions int    `json:"subscriptions"`
+	Groups        int    `json:"groups"`     // that this node has listened to
+	Publishing    int    `json:"publishing"` // groups that this node publishes in
+	Streams       int    `json:"streams"`    // publishers that are remembered
+	Paths         int    `json:"paths"`      // sessions that are forwarded here
+	Published     uint64 `json:"published"`  // messages
+	Copies        uint64 `json:"copies"`     // of them and of forwarded ones, sent to other nodes
+	Received      uint64 `json:"received"`   // copies from other nodes, for this one
+	Forwarded     uint64 `json:"forwarded"`  // messages that were passed on
+	Trees         uint64 `json:"trees"`      // made for groups that are published in
+
+	Inboxes inbox.SetStatus `json:"inboxes"`
+}
+
+// Status describes the engine now.
+func (e *Engine) Status() Status {
+	groups, subs := e.local.count()
+	return Status{
+		Subscriptions: subs, Groups: groups, Publishing: e.publishers.count(), Streams: e.sources.count(), Paths: e.paths.count(),
+		Published: e.counts.published.Load(), Copies: e.counts.copies.Load(), Received: e.counts.received.Load(),
+		Forwarded: e.counts.forwarded.Load(), Trees: e.counts.trees.Load(), Inboxes: e.inboxes.Status(),
+	}
+}
+
+// Drops counts what went no further, by reason; reasons that never occurred
+// are left out.
+func (e *Engine) Drops() map[string]uint64 { return e.drops.ByName() }

@@ -18,7 +18,7 @@ import (
 // tells publishers.
 type group struct {
 	// Immutable.
-	e    *Engine
+	l    *local
 	name string // the first word, or rootGroup
 	root bool
 	wide string // the cluster
@@ -41,7 +41,7 @@ type group struct {
 	left    bool                     // guarded by mu; the node drains
 	dead    bool                     // guarded by mu; nobody wanted anything, and it is forgotten
 
-	forward *forwarder // of the root group; used by the worker and its timer
+	forward *rootForward // of the root group; used by the worker and its timer
 }
 
 type interestKey struct{ pattern, queue string }
@@ -59,26 +59,17 @@ type joiner struct {
 	done    chan error // has room for one
 }
 
-func newGroup(e *Engine, name string, root bool) *group {
-	g := &group{e: e, name: name, root: root, wide: clusterOf(name), wanted: make(map[interestKey]*want), subs: make(map[uint64]*subscription)}
+func newGroup(l *local, name string, root bool) *group {
+	g := &group{l: l, name: name, root: root, wide: clusterOf(name), wanted: make(map[interestKey]*want), subs: make(map[uint64]*subscription)}
 	g.key = hashNode(g.wide)
 	if root {
-		g.forward = &forwarder{g: g}
+		g.forward = &rootForward{l: l, key: g.key}
 	}
 	return g
 }
 
 // errForgotten says that there is another group of that name by now.
 var errForgotten = errors.New("pubsub: group is forgotten")
-
-// forget removes a group that nobody needs.
-func (e *Engine) forget(g *group) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.groups[g.name] == g {
-		delete(e.groups, g.name)
-	}
-}
 
 // join adds the subscription, and returns when publishers can know.
 func (g *group) join(ctx context.Context, s *subscription) error {
@@ -96,7 +87,7 @@ func (g *group) join(ctx context.Context, s *subscription) error {
 		g.mu.Unlock()
 		return err
 	}
-	g.e.index(g.root).Add(s.pattern, s)
+	g.l.index(g.root).Add(s.pattern, s)
 	g.subs[s.id] = s
 	s.joined.Store(true)
 	return g.waitAndUnlock(ctx, since)
@@ -110,7 +101,7 @@ func (g *group) waitAndUnlock(ctx context.Context, version uint64) error {
 		g.run(start)
 		return nil
 	}
-	j := &joiner{id: g.e.ids.Add(1), version: version, done: make(chan error, 1)}
+	j := &joiner{id: g.l.ids.Add(1), version: version, done: make(chan error, 1)}
 	g.joining = append(g.joining, j)
 	g.mu.Unlock()
 	g.run(start)
@@ -119,7 +110,7 @@ func (g *group) waitAndUnlock(ctx context.Context, version uint64) error {
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-g.e.ctx.Done():
+	case <-g.l.ctx.Done():
 		return patterns.ErrClosed
 	}
 }
@@ -137,7 +128,7 @@ func (g *group) addLocked(k interestKey) (since uint64, err error) {
 	if k.queue != "" {
 		size := interestSize(k)
 		if g.queued+size > maxQueued { // of queues there is no coarser form
-			g.e.drops.Inc(dropSubscriptions)
+			g.l.drops.Inc(dropSubscriptions)
 			return 0, patterns.ErrTooMany
 		}
 		g.queued += size
@@ -145,7 +136,7 @@ func (g *group) addLocked(k interestKey) (since uint64, err error) {
 	w := &want{count: 1}
 	g.wanted[k] = w
 	if k.queue == "" && covered(g.told, k.pattern) && (!g.telling || covered(g.next, k.pattern)) {
-		g.changed = g.e.now()
+		g.changed = g.l.now()
 		return 0, nil // it is within a coarser one
 	}
 	g.changeLocked()
@@ -175,7 +166,7 @@ func (g *group) leave(s *subscription) {
 	if !s.joined.Load() {
 		return
 	}
-	g.e.index(g.root).Remove(s.pattern, s)
+	g.l.index(g.root).Remove(s.pattern, s)
 	g.mu.Lock()
 	delete(g.subs, s.id)
 	if !s.retired {
@@ -204,24 +195,25 @@ func (g *group) removeLocked(k interestKey) {
 
 func (g *group) changeLocked() {
 	g.version++
-	g.changed = g.e.now()
+	g.changed = g.l.now()
 }
 
-// exact says whether what is missing in the group is missing for every
-// subscription: all want the same, and nothing else is sent here, and that for a
-// while.
-func (g *group) exact() bool {
+// members returns the group's subscriptions in the order they came, and whether
+// what is missing in the group is missing for each: all want the same, and
+// nothing else is sent here, and that for a while.
+func (g *group) members() (subs []*subscription, exact bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	subs = sorted(g.subs, func(s *subscription) uint64 { return s.id })
 	if g.root || g.coarse > 0 || len(g.wanted) != 1 {
-		return false
+		return subs, false
 	}
 	for k, w := range g.wanted {
 		if k.queue != "" && w.count > 1 {
-			return false // one of them would have got it
+			return subs, false // one of them would have got it
 		}
 	}
-	return g.e.now()-g.changed > int64(unsureTime)
+	return subs, g.l.now()-g.changed > int64(unsureTime)
 }
 
 func interestSize(k interestKey) int {

@@ -25,11 +25,12 @@ import (
 type lone struct {
 	*Engine
 	handlers map[wire.Kind]func(Link, []byte)
-	link     Link // to every peer; nil = one that is never up
+	links    map[peer.ID]*taped // to others, it is never up
+	quick    map[peer.ID]*quick // in place of those
 }
 
 func newLone(t testing.TB) *lone {
-	l := &lone{handlers: make(map[wire.Kind]func(Link, []byte))}
+	l := &lone{handlers: make(map[wire.Kind]func(Link, []byte)), quick: make(map[peer.ID]*quick)}
 	workers := overlay.NewWorkers(16)
 	network := derived(t)
 	key := security.KeyVersion{Version: 1, Key: security.Key{1}}
@@ -69,22 +70,28 @@ func derived(t testing.TB) *security.Network {
 
 func (l *lone) Self() peer.ID { return "self" }
 func (l *lone) Link(p peer.ID) Link {
-	if l.link != nil {
-		return l.link
+	if link := l.quick[p]; link != nil {
+		return link
+	}
+	if link := l.links[p]; link != nil {
+		return link
 	}
 	return deadLink{p}
 }
 func (l *lone) Handle(k wire.Kind, h func(Link, []byte)) { l.handlers[k] = h }
 func (l *lone) Subscribe(func(overlay.PeerEvent))        {}
 func (l *lone) comes(from string, k wire.Kind, body []byte) {
-	if l.inlets[peer.ID(from)] == nil { // as the peer's pipe would begin
-		first := wire.PublishResume{Pipe: 1, First: 1}
-		l.handlers[wire.KindPublishResume](deadLink{peer.ID(from)}, first.AppendTo(nil))
-	}
 	l.handlers[k](deadLink{peer.ID(from)}, body)
 }
-func (l *lone) dropped(r dropReason) uint64         { return l.Drops()[r.String()] }
-func (l *lone) publish(from string, m wire.Publish) { l.comes(from, wire.KindPublish, m.AppendTo(nil)) }
+func (l *lone) dropped(r dropReason) uint64 { return l.Drops()[r.String()] }
+
+// run1 is the first run for this node as it is now.
+var run1 = wire.MakeRun(1, 1)
+
+func (l *lone) publish(from string, m wire.Publish) {
+	m.Batch = 1
+	l.comes(from, wire.KindPublish, m.AppendTo(nil))
+}
 
 // deadLink is never up.
 type deadLink struct{ p peer.ID }
@@ -113,7 +120,9 @@ func (nobody) Watch(string) Watch                                           { re
 
 type empty struct{}
 
-func (empty) View() *cluster.View { return &cluster.View{Known: true, Empty: true, Complete: true} }
+var nobodyThere = cluster.View{Known: true, Empty: true, Complete: true}
+
+func (empty) View() *cluster.View { return &nobodyThere }
 func (empty) Release()            {}
 
 func (empty) Wait(context.Context, bool) (*cluster.View, error) { return nil, cluster.ErrNoMembers }
@@ -148,26 +157,32 @@ func TestWhatPeersSendIsJudgedAndCounted(t *testing.T) {
 		for k := range l.handlers {
 			l.comes("p", k, []byte("?"))
 		}
-		l.publish("p", wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.*"})
+		l.publish("p", wire.Publish{Session: 1, Run: run1, Number: 1, Topic: "news.*"})
 		require.EqualValues(t, len(l.handlers)+1, l.dropped(dropMalformed))
 
-		l.publish("p", wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: []byte("1")})
+		l.publish("p", wire.Publish{Session: 1, Run: run1, Number: 1, Topic: "news.a", Body: []byte("1")})
 		require.Equal(t, "news.a 1", got.next(t))
-		l.publish("p", wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: []byte("again")})
+		l.publish("p", wire.Publish{Session: 1, Run: run1, Number: 1, Topic: "news.a", Body: []byte("again")})
 		require.EqualValues(t, 1, l.dropped(dropLate))
 
-		l.publish("p", wire.Publish{Session: 2, Run: 1, Number: 1, Topic: "sealed.a", Body: []byte("in clear")})
-		l.publish("p", wire.Publish{Session: 2, Run: 1, Number: 2, Flags: wire.FlagSealed, Topic: "sealed.a", Body: make([]byte, 200)})
-		l.publish("p", wire.Publish{Session: 2, Run: 1, Number: 3, Flags: wire.FlagSealed, Topic: "sealed.a", Body: []byte("short")})
+		l.publish("p", wire.Publish{Session: 2, Run: run1, Number: 1, Topic: "sealed.a", Body: []byte("in clear")})
+		l.publish("p", wire.Publish{Session: 2, Run: run1, Number: 2, Flags: wire.FlagSealed, Topic: "sealed.a", Body: make([]byte, 200)})
+		l.publish("p", wire.Publish{Session: 2, Run: run1, Number: 3, Flags: wire.FlagSealed, Topic: "sealed.a", Body: []byte("short")})
 		require.EqualValues(t, 3, l.dropped(dropUnauthorized))
 
-		l.publish("p", wire.Publish{Session: 3, Run: 1, Number: 1, Epoch: 7, Topic: "news.a", Body: []byte("2")})
+		l.publish("p", wire.Publish{Session: 3, Run: run1, Number: 1, Epoch: 7, Topic: "news.a", Body: []byte("2")})
 		require.EqualValues(t, 1, l.dropped(dropNoPath), "it can't be passed on")
 		require.Equal(t, "news.a 2", got.next(t))
 
+		before := wire.MakeRun(0, 1)
+		l.publish("p", wire.Publish{Session: 5, Run: before, Number: 9, Topic: "news.a", Body: []byte("for an earlier life")})
+		mark := wire.PublishMark{Session: 5, Run: before, Number: 9, Group: "news"}
+		l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
+		require.EqualValues(t, 2, l.dropped(dropEarlier))
+
 		// So much waits behind a hole, and not more.
 		for n := range uint64(maxHeld + 1) {
-			l.publish("q", wire.Publish{Session: 4, Run: 1, Number: n + 2, Topic: "other.a"})
+			l.publish("q", wire.Publish{Session: 4, Run: run1, Number: n + 2, Topic: "other.a"})
 		}
 		require.EqualValues(t, 1, l.dropped(dropGap))
 	})
@@ -178,10 +193,10 @@ func TestStreamsAndPathsAreBounded(t *testing.T) {
 	// more nodes than a forwarder takes.
 	alone(t, func(t *testing.T, l *lone) {
 		for n := range uint64(maxStreams) {
-			l.publish("p", wire.Publish{Session: n, Run: 1, Number: 1, Topic: "news.a"})
+			l.publish("p", wire.Publish{Session: n, Run: run1, Number: 1, Topic: "news.a"})
 		}
 		require.Zero(t, l.dropped(dropStreams))
-		l.publish("p", wire.Publish{Session: maxStreams, Run: 1, Number: 1, Topic: "news.a"})
+		l.publish("p", wire.Publish{Session: maxStreams, Run: run1, Number: 1, Topic: "news.a"})
 		require.EqualValues(t, 1, l.dropped(dropStreams))
 
 		for n := range uint64(maxLegs) {
@@ -197,7 +212,7 @@ func TestStreamsAndPathsAreBounded(t *testing.T) {
 		for part := range maxStops/1024 + 1 {
 			p.Stops = nil
 			for i := range 1024 {
-				p.Stops = append(p.Stops, wire.Stop{Peer: fmt.Sprint(part, " ", i), Run: 1})
+				p.Stops = append(p.Stops, wire.Stop{Peer: fmt.Sprint(part, " ", i), Run: run1})
 			}
 			l.comes("p", wire.KindPath, p.AppendTo(nil))
 		}
@@ -214,14 +229,14 @@ func TestCountsThatWouldOverflowAreRefused(t *testing.T) {
 		_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
 		require.NoError(t, err)
 		for _, number := range []uint64{math.MaxUint64, wire.MaxNumber + 1} {
-			mark := wire.PublishMark{Session: 1, Run: 1, Number: number, Group: "news"}
+			mark := wire.PublishMark{Session: 1, Run: run1, Number: number, Group: "news"}
 			l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
-			l.publish("p", wire.Publish{Session: 1, Run: 1, Number: number, Topic: "news.a"})
-			path := wire.Path{Session: 1, Run: 1, Number: number, Epoch: 1, Group: "news"}
+			l.publish("p", wire.Publish{Session: 1, Run: run1, Number: number, Topic: "news.a"})
+			path := wire.Path{Session: 1, Run: run1, Number: number, Epoch: 1, Group: "news"}
 			l.comes("p", wire.KindPath, path.AppendTo(nil))
 		}
 		require.EqualValues(t, 6, l.dropped(dropMalformed))
-		l.publish("p", wire.Publish{Session: 1, Run: 1, Number: wire.MaxNumber, Topic: "news.a", Body: []byte("last")})
+		l.publish("p", wire.Publish{Session: 1, Run: run1, Number: wire.MaxNumber, Topic: "news.a", Body: []byte("last")})
 		require.Equal(t, fmt.Sprint("gap ", wire.MaxNumber-1), got.next(t))
 		require.Equal(t, "news.a last", got.next(t))
 	})
@@ -235,7 +250,7 @@ func TestNobodyCanSayThatMoreIsMissingInTheRootGroupThanCanBe(t *testing.T) {
 		got := make(catcher, 100)
 		_, err := l.Engine.Subscribe(t.Context(), ">", got, patterns.SubscribeOptions{})
 		require.NoError(t, err)
-		mark := wire.PublishMark{Session: 1, Run: 1, Number: wire.MaxNumber, Group: rootForwards}
+		mark := wire.PublishMark{Session: 1, Run: run1, Number: wire.MaxNumber, Group: rootForwards}
 		l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
 		require.Equal(t, fmt.Sprint("gap ", maxRelayedGap), got.next(t))
 	})
@@ -248,7 +263,7 @@ func TestAPathThatIsToldAnewBeginsAnew(t *testing.T) {
 		part := func(flags uint8, stops ...string) {
 			p := wire.Path{Session: 1, Epoch: 1, Group: "news", Flags: flags}
 			for _, s := range stops {
-				p.Stops = append(p.Stops, wire.Stop{Peer: s, Run: 1})
+				p.Stops = append(p.Stops, wire.Stop{Peer: s, Run: run1})
 			}
 			l.comes("p", wire.KindPath, p.AppendTo(nil))
 		}
@@ -256,7 +271,7 @@ func TestAPathThatIsToldAnewBeginsAnew(t *testing.T) {
 		part(wire.FlagMore, "b", "c") // a has left meanwhile
 		part(0, "d")
 		var stops []string
-		for _, r := range l.leg(legKey{"p", 1}, 1).stops {
+		for _, r := range l.paths.find(sourceKey{"p", 1}, 1).stops {
 			stops = append(stops, string(r.peer))
 		}
 		require.Equal(t, []string{"b", "c", "d"}, stops)
@@ -269,7 +284,7 @@ func TestAPathThatNeverBecomesWholeIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLone(t)
 		for session := range uint64(maxLegs) {
-			p := wire.Path{Session: session, Epoch: 1, Group: "news", Stops: []wire.Stop{{Peer: "a", Run: 1}}}
+			p := wire.Path{Session: session, Epoch: 1, Group: "news", Stops: []wire.Stop{{Peer: "a", Run: run1}}}
 			if session > 0 {
 				p.Flags = wire.FlagMore
 			}
@@ -279,42 +294,6 @@ func TestAPathThatNeverBecomesWholeIsForgotten(t *testing.T) {
 		time.Sleep(streamTime + 2*sweepTime)
 		require.Zero(t, l.Status().Paths)
 		require.NoError(t, l.Close())
-	})
-}
-
-func TestPartsOfALargeMessageAreJudged(t *testing.T) {
-	// This test sends large messages in parts: whole ones arrive, those without
-	// beginning or end are counted, and none grows without bound. What came
-	// before a hole is not part of what comes after it.
-	alone(t, func(t *testing.T, l *lone) {
-		got := make(catcher, 10)
-		_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
-		require.NoError(t, err)
-		m := wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: []byte("whole")}
-		whole := m.AppendTo(nil)
-		part := func(flags uint8, piece []byte) {
-			l.comes("p", wire.KindPublishPart, wire.PublishPart{Flags: flags, Piece: piece}.AppendTo(nil))
-		}
-		part(wire.PartFirst, whole[:5])
-		part(0, whole[5:20])
-		part(wire.PartLast, whole[20:])
-		require.Equal(t, "news.a whole", got.next(t))
-		require.Zero(t, l.dropped(dropMalformed))
-
-		part(0, whole)
-		part(wire.PartLast, whole)
-		require.EqualValues(t, 2, l.dropped(dropMalformed))
-		part(wire.PartFirst, make([]byte, wire.MaxPart))
-		for range maxWhole / wire.MaxPart {
-			part(0, make([]byte, wire.MaxPart))
-		}
-		require.EqualValues(t, 3, l.dropped(dropMalformed))
-		require.Nil(t, l.inlets["p"].large)
-
-		part(wire.PartFirst, whole[:5])
-		l.handleResume(deadLink{"p"}, wire.PublishResume{Pipe: 1, First: 1000}.AppendTo(nil))
-		part(wire.PartLast, whole[5:])
-		require.EqualValues(t, 4, l.dropped(dropMalformed))
 	})
 }
 
@@ -349,14 +328,14 @@ func TestPublishingAndReceivingCostFewAllocations(t *testing.T) {
 		if err := l.Publish(t.Context(), "news.a", m, patterns.PublishOptions{}); err != nil {
 			t.Fatal(err)
 		}
-	}), 5.0)
+	}), 2.0)
 	n := uint64(0)
-	body := (&wire.Publish{Session: 1, Run: 1, Number: 1, Topic: "news.a", Body: m.Body}).AppendTo(nil)
+	body := (&wire.Publish{Session: 1, Run: run1, Number: 1, Batch: 1, Topic: "news.a", Body: m.Body}).AppendTo(nil)
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
 		n++
-		head := wire.Publish{Session: 1, Run: 1, Number: n}
+		head := wire.Publish{Session: 1, Run: run1, Number: n}
 		head.AppendHead(body[:0])
 		l.comes("p", wire.KindPublish, body)
-	}), 4.0)
+	}), 3.0)
 	require.Zero(t, l.dropped(dropLate))
 }

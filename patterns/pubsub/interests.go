@@ -100,6 +100,12 @@ func widen(pattern string, words int) string {
 	return strings.Join(append(parts[:words:words], ">"), ".")
 }
 
+// firstWord names the group of a topic.
+func firstWord(topic string) string {
+	word, _, _ := strings.Cut(topic, ".")
+	return word
+}
+
 // legal drops interests whose patterns are none: they came from others.
 func legal(is []wire.Interest) []wire.Interest {
 	out := is[:0]

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
@@ -112,7 +113,7 @@ func TestAudienceAgreesWithMatching(t *testing.T) {
 		var a audience
 		var rs []*receiver
 		for i := range 20 {
-			x := &receiver{peer: peerID(fmt.Sprint("p", i)), hash: uint64(i + 1)}
+			x := &receiver{peer: peer.ID(fmt.Sprint("p", i)), hash: uint64(i + 1)}
 			for range 1 + r.IntN(4) {
 				in := wire.Interest{Pattern: randomPattern(r, true)}
 				if r.IntN(4) == 0 {

@@ -20,13 +20,13 @@ func TestQueuesBeyondWhatAMessageCanBeForAreCounted(t *testing.T) {
 	for i := range maxPicks + 6 {
 		own = append(own, wire.Interest{Pattern: "w", Queue: fmt.Sprint(i), Weight: 1})
 	}
-	c := l.newCourse("w", false)
-	left := c.send(&outgoing{topic: "w"}, content{}, own[:maxPicks], "")
+	p := newPublisher(l.base, "w", false)
+	left := p.send(&outgoing{topic: "w"}, &content{}, own[:maxPicks], "")
 	require.Empty(t, left)
 	require.Zero(t, l.Drops()["queues"])
 
 	o := &outgoing{topic: "w"}
-	c.send(o, content{}, own, "")
+	p.send(o, &content{}, own, "")
 	require.Len(t, o.picks, maxPicks)
 	require.EqualValues(t, 6, l.Drops()["queues"])
 }

@@ -43,18 +43,14 @@ const (
 	// redialTime passes before a receiver that could not be reached is dialled
 	// again.
 	redialTime = time.Second
-	// keepTime is how long what was sent, or is to be sent, to a node is kept
-	// after the link to it was lost.
+	// keepTime is how long something waits for a link that can't be established.
 	keepTime = 15 * time.Second
-	// doubtTime is how long a link that was lost may take to come back before
-	// another way is looked for.
-	doubtTime = 250 * time.Millisecond
+	// doubtTime is how long the link to the root group's forwarder may be broken
+	// before another one is taken.
+	doubtTime = 3 * time.Second
 	// graceTime is how long a node to which there is a link is sent what its
 	// leases asked for when it is in no view any more.
 	graceTime = time.Second
-	// flushTime passes before what has to be sent again, and has no room, is
-	// tried again.
-	flushTime = 20 * time.Millisecond
 	// rebuildTime is the least time between two trees, unless one is broken.
 	rebuildTime = 500 * time.Millisecond
 	// leaseTime collects changes of what a node listens to.
@@ -75,15 +71,9 @@ const (
 	MaxMessage = 1 << 20
 	// fanOut is how many copies of a message one node sends.
 	fanOut = 16
-	// maxKept bounds what is kept for each peer until it is acknowledged, in
-	// bytes: as much as the lane of its link holds.
-	maxKept = 4 << 20
-	// ackFrames and ackBytes are how much may come before it is acknowledged.
-	ackFrames = 32
-	ackBytes  = 64 << 10
-	// maxWhole bounds a large message that comes in parts, in bytes: content,
-	// headers, picks, skips and names.
-	maxWhole = MaxMessage + 128<<10
+	// maxWaiting bounds what waits for the first session of a link, in bytes; one
+	// message may be larger.
+	maxWaiting = 1 << 20
 	// maxHeld and maxHeldBytes bound what waits behind a hole, for each
 	// publisher.
 	maxHeld      = 4096

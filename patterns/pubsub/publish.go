@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -19,14 +18,14 @@ import (
 // publication is one call of Publish.
 type publication struct {
 	e      *Engine
-	topic  string
 	m      patterns.Message
+	tail   []byte // in place of m
 	origin origin
 	what   content
-	group  *course
-	upward *upward // nil = nothing of it goes to the root group
 	out    outgoing
-	local  *patterns.Publication // as subscriptions on this node see it
+	to     *publisher
+	uplink *uplink  // nil = nothing of it goes to the root group
+	local  *message // as subscriptions on this node see it
 
 	sent    bool
 	left    []*receiver     // who had no room
@@ -36,18 +35,44 @@ type publication struct {
 
 // Publish is patterns.Messenger's.
 func (e *Engine) Publish(ctx context.Context, topic string, m patterns.Message, o patterns.PublishOptions) error {
+	p := publication{m: m}
+	return p.publish(ctx, e, topic, o)
+}
+
+// TryPublish is patterns.Messenger's.
+func (e *Engine) TryPublish(topic string, m patterns.Message, o patterns.PublishOptions) error {
+	p := publication{m: m}
+	return p.try(e, topic, o)
+}
+
+// PublishTail is Publish of headers and body as they travel (see Delivery.Tail),
+// and says how many nodes have the message in their lanes, this one included if
+// it is for subscriptions here. tail is copied before PublishTail returns.
+func (e *Engine) PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
+	p := publication{tail: tail}
+	err = p.publish(ctx, e, topic, o)
+	return p.out.took, err
+}
+
+// TryPublishTail is PublishTail, but returns patterns.ErrWouldBlock where that
+// would wait, and has sent nothing then.
+func (e *Engine) TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
+	p := publication{tail: tail}
+	err = p.try(e, topic, o)
+	return p.out.took, err
+}
+
+func (p *publication) publish(ctx context.Context, e *Engine, topic string, o patterns.PublishOptions) error {
 	if err := ctx.Err(); err != nil {
 		return &patterns.DeadlineError{Cause: err}
 	}
-	p, err := e.newPublication(topic, m, o)
-	if err != nil {
+	if err := p.begin(e, topic, o); err != nil {
 		return err
 	}
-	defer p.end()
-	p.out.patient = true
-	if p.ready() {
+	defer e.publishers.done(p.to)
+	if p.to.ready.Load() && (p.uplink == nil || p.uplink.ready.Load()) {
 		p.send()
-		if p.done() {
+		if len(p.left) == 0 && len(p.blocked) == 0 && !p.above {
 			return nil
 		}
 	}
@@ -65,18 +90,13 @@ func (e *Engine) Publish(ctx context.Context, topic string, m patterns.Message, 
 	return p.finish(ctx)
 }
 
-// TryPublish is patterns.Messenger's.
-func (e *Engine) TryPublish(topic string, m patterns.Message, o patterns.PublishOptions) error {
-	p, err := e.newPublication(topic, m, o)
-	if err != nil {
+func (p *publication) try(e *Engine, topic string, o patterns.PublishOptions) error {
+	if err := p.begin(e, topic, o); err != nil {
 		return err
 	}
-	defer p.end()
-	size := headRoom + len(topic) + wire.HeadersSize(p.what.headers) + len(p.what.body)
-	if !p.group.isReady() || p.group.wouldBlock(topic, size, "") || p.blocksHere() {
-		return patterns.ErrWouldBlock
-	}
-	if p.upward != nil && p.upward.wouldBlock(size) {
+	defer e.publishers.done(p.to)
+	size := p.what.size(topic)
+	if !p.to.ready.Load() || p.to.wouldBlock(topic, size) || p.blocksHere() || p.uplink != nil && p.uplink.wouldBlock(size) {
 		return patterns.ErrWouldBlock
 	}
 	p.send()
@@ -84,68 +104,73 @@ func (e *Engine) TryPublish(topic string, m patterns.Message, o patterns.Publish
 	return nil
 }
 
-func (p *publication) ready() bool {
-	return p.group.isReady() && (p.upward == nil || p.upward.isReady())
+// begin checks the message and takes it in.
+func (p *publication) begin(e *Engine, topic string, o patterns.PublishOptions) error {
+	p.e, p.origin, p.out.topic = e, origin{local: true, client: o.Origin}, topic
+	if err := match.CheckTopic(topic); err != nil {
+		return err
+	}
+	size := 0
+	if p.tail != nil {
+		if _, _, err := wire.DecodeHeaders(p.tail); err != nil {
+			e.drops.Inc(dropTooLarge)
+			return patterns.ErrTooLarge
+		}
+		p.what = content{packed: true, body: p.tail}
+		size = len(p.tail)
+		e.order.Call("pubsub.publish", topic, p.tail, 0)
+	} else {
+		e.order.Call("pubsub.publish", topic, p.m.Body, 0)
+		p.what = content{head: wire.ConvertHeaders[wire.Header](p.m.Headers), body: p.m.Body}
+		if wire.CheckHeaders(p.what.head) != nil {
+			size = MaxMessage
+		}
+		size += wire.HeadersSize(p.what.head) + len(p.m.Body)
+	}
+	if size > MaxMessage+wire.HeadersSize(nil) {
+		e.drops.Inc(dropTooLarge)
+		return patterns.ErrTooLarge
+	}
+	if p.to = e.publishers.use(firstWord(topic), false); p.to == nil {
+		return patterns.ErrClosed
+	}
+	e.armSweep()
+	p.what = e.seal(p.to.keys, topic, p.what)
+	if p.to.keys.Derived() { // else the root group lacks the key
+		p.uplink = e.publishers.toRoot()
+	}
+	return nil
 }
 
 // send sends to whoever has room.
 func (p *publication) send() {
 	p.sent = true
 	p.e.counts.published.Add(1)
-	p.left = p.group.send(&p.out, p.what, p.ownQueues(), "")
-	p.blocked = p.deliverHere()
-	p.above = p.upward != nil && p.upward.put(p) != nil
+	p.left = p.to.send(&p.out, &p.what, p.e.local.queues(p.out.topic, false, p.origin), "")
+	p.deliverHere()
+	p.above = p.uplink != nil && p.uplink.put(p.out.topic, &p.what) != nil
 }
-
-// done says that everybody had room.
-func (p *publication) done() bool { return len(p.left) == 0 && len(p.blocked) == 0 && !p.above }
 
 // giveUp leaves those who had no room without the message.
 func (p *publication) giveUp() {
 	if len(p.left) > 0 {
-		p.group.giveUp(p.left)
+		p.to.giveUp(p.left)
 	}
 	for _, s := range p.blocked {
-		s.inbox.Put(p.published())
+		s.inbox.Put(p.here().unpacked())
 	}
 	if p.above {
-		p.upward.giveUp()
+		p.uplink.giveUp()
 	}
 }
-
-func (e *Engine) newPublication(topic string, m patterns.Message, o patterns.PublishOptions) (*publication, error) {
-	if err := match.CheckTopic(topic); err != nil {
-		return nil, err
-	}
-	e.order.Call("pubsub.publish", topic, m.Body, 0)
-	hs := wire.ConvertHeaders[wire.Header](m.Headers)
-	if err := wire.CheckHeaders(hs); err != nil || wire.HeadersSize(nil)+MaxMessage < wire.HeadersSize(hs)+len(m.Body) {
-		e.drops.Inc(dropTooLarge)
-		return nil, patterns.ErrTooLarge
-	}
-	word, _ := match.Group(topic)
-	c, ok := e.course(word, false)
-	if !ok {
-		return nil, patterns.ErrClosed
-	}
-	what := e.contentOf(c.keys, topic, hs, m.Body)
-	p := &publication{e: e, topic: topic, m: m, origin: origin{local: true, client: o.Origin}, what: what, group: c}
-	p.out = outgoing{topic: topic}
-	if c.keys.Derived() { // else the root group lacks the key
-		p.upward = e.upwards()
-	}
-	return p, nil
-}
-
-func (p *publication) end() { p.e.putCourse(p.group) }
 
 // await waits until the subscribers are known.
 func (p *publication) await(ctx context.Context) error {
-	if err := p.group.await(ctx); err != nil {
+	if err := p.to.await(ctx, p.e.base); err != nil {
 		return err
 	}
-	if p.upward != nil {
-		return p.upward.await(ctx)
+	if p.uplink != nil {
+		return p.uplink.await(ctx, p.e.base)
 	}
 	return nil
 }
@@ -153,16 +178,16 @@ func (p *publication) await(ctx context.Context) error {
 // finish waits for room where there was none.
 func (p *publication) finish(ctx context.Context) error {
 	for len(p.left) > 0 {
-		done, err := p.group.waitRoom(ctx, &p.out, p.left)
+		done, err := p.to.waitRoom(ctx, &p.out, p.left[0])
 		if err != nil {
 			p.giveUp()
 			return p.waitError(ctx, err)
 		}
-		p.left = p.group.again(&p.out, p.left)
+		p.left = p.to.again(&p.out, p.left)
 		done()
 	}
 	if p.above {
-		if err := p.upward.send(ctx, p); err != nil {
+		if err := p.uplink.send(ctx, p.out.topic, &p.what); err != nil {
 			p.above = false // it has given up itself
 			p.giveUp()
 			return p.waitError(ctx, err)
@@ -170,7 +195,7 @@ func (p *publication) finish(ctx context.Context) error {
 	}
 	var err error
 	for _, s := range p.blocked {
-		if e := s.inbox.PutWait(ctx, p.published()); e != nil && !errors.Is(e, patterns.ErrClosed) {
+		if e := s.inbox.PutWait(ctx, p.here().unpacked()); e != nil && !errors.Is(e, patterns.ErrClosed) {
 			err = p.waitError(ctx, e)
 		}
 	}
@@ -187,130 +212,88 @@ func (p *publication) waitError(ctx context.Context, err error) error {
 	return err
 }
 
-// deliverHere hands the message to the subscriptions on this node, and returns
-// those for whose room the publisher has to wait.
-func (p *publication) deliverHere() (blocked []*subscription) {
-	subs := p.subsHere()
+// deliverHere hands the message to the subscriptions on this node, but for those
+// for whose room the publisher has to wait.
+func (p *publication) deliverHere() {
+	subs := p.e.local.published(p.out.topic, p.origin, p.out.picks, nil)
 	if len(subs) == 0 {
-		return nil
+		return
 	}
-	pub := p.published()
+	p.out.took++
+	m := p.here()
+	var f found
 	for _, s := range subs {
-		if !s.inbox.Offer(pub) {
-			blocked = append(blocked, s)
+		switch {
+		case s.outlet != nil:
+			f.out = append(f.out, s)
+		case !s.inbox.Offer(m.unpacked()):
+			p.blocked = append(p.blocked, s)
 		}
 	}
-	return blocked
+	f.flush(m)
 }
 
 func (p *publication) blocksHere() bool {
-	subs := p.plainHere()
-	return len(subs) > 0 && slices.ContainsFunc(subs, func(s *subscription) bool { return s.inbox.Blocks(p.published()) })
+	subs := p.e.local.published(p.out.topic, p.origin, nil, nil)
+	return slices.ContainsFunc(subs, func(s *subscription) bool { return s.inbox != nil && s.inbox.Blocks(p.here().unpacked()) })
 }
 
-// plainHere returns the subscriptions on this node that get every message.
-func (p *publication) plainHere() []*subscription {
-	var out []*subscription
-	for _, root := range []bool{false, true} {
-		for _, s := range p.e.index(root).Match(p.topic, nil) {
-			if s.queue == 0 && !s.echoes(p.origin) {
-				out = append(out, s)
-			}
-		}
-	}
-	return out
-}
-
-// subsHere adds those that were picked of their queues.
-func (p *publication) subsHere() []*subscription {
-	if p.e.plain.Len() == 0 && p.e.root.Len() == 0 {
-		return nil
-	}
-	out := p.plainHere()
-	if len(p.out.picks) > 0 {
-		subs := p.e.plain.Match(p.topic, nil)
-		for _, pick := range p.out.picks {
-			if pick.Node != p.e.hash {
-				continue
-			}
-			if s := p.e.one(subs, pick.Queue, p.origin); s != nil {
-				out = append(out, s)
-			}
-		}
-	}
-	return out
-}
-
-// ownQueues lists the queues on this node that the message is for.
-func (p *publication) ownQueues() []wire.Interest { return p.e.ownQueues(p.topic, false, p.origin) }
-
-func (e *Engine) ownQueues(topic string, root bool, from origin) (out []wire.Interest) {
-	if e.index(root).Len() == 0 {
-		return nil
-	}
-	for _, s := range e.index(root).Match(topic, nil) {
-		if s.queue == 0 || s.echoes(from) {
-			continue
-		}
-		i := slices.IndexFunc(out, func(o wire.Interest) bool { return o.Pattern == s.pattern && o.Queue == s.options.Queue })
-		if i < 0 {
-			out = append(out, wire.Interest{Pattern: s.pattern, Queue: s.options.Queue, Weight: 1})
-		} else {
-			out[i].Weight++
-		}
-	}
-	return out
-}
-
-// published is the message as subscriptions on this node see it; a copy, for
-// the caller keeps its own.
-func (p *publication) published() *patterns.Publication {
+// here is the message as subscriptions on this node see it; a copy, for the
+// caller keeps its own.
+func (p *publication) here() *message {
 	if p.local == nil {
-		p.local = &patterns.Publication{
-			Topic: strings.Clone(p.topic), From: p.e.text, Headers: slices.Clone(p.m.Headers), Body: slices.Clone(p.m.Body),
+		p.local = &message{publisher: p.e.self, pub: patterns.Publication{Topic: strings.Clone(p.out.topic), From: p.e.text}}
+		if p.tail != nil {
+			p.local.tail, p.local.packed = slices.Clone(p.tail), true
+		} else {
+			p.local.pub.Headers, p.local.pub.Body = slices.Clone(p.m.Headers), slices.Clone(p.m.Body)
 		}
 	}
 	return p.local
 }
 
-func (c *course) isReady() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ready
+// waitRoom waits until the first of those who are left over may have room. The
+// caller calls done when it has tried.
+func (p *publisher) waitRoom(ctx context.Context, o *outgoing, r *receiver) (done func(), err error) {
+	p.lock()
+	size := o.size()
+	if o.tree && r.branch != nil && r.branch.epoch <= o.epoch && r.pending != wire.SkipLeft {
+		size += r.branch.pathSize() // a path may have to go before it
+		r = r.branch.head
+	}
+	w := p.stand(ctx, r, size)
+	p.unlock()
+	done, err = w.wait(ctx, p.base)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.away(w)
+	return done, err
 }
 
-// await waits for the first view.
-func (c *course) await(ctx context.Context) error {
-	if c.isReady() {
-		return nil
+// hasRoom says whether a message of that size would be taken for r, on the way
+// that it would have.
+func (p *publisher) hasRoom(r *receiver, size int) bool {
+	if r.branch != nil && r.index >= 0 && r.pending != wire.SkipLeft && !p.hop(r.branch.head).hasRoom(size) {
+		return false
 	}
-	if err := c.e.awaitView(ctx, c.watch); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ready = true
-	return nil
+	return r.branch != nil && r.index >= 0 || p.hop(r).hasRoom(size)
 }
 
-// awaitView waits until the view can be believed, and a moment for it to be
-// complete.
-func (e *Engine) awaitView(ctx context.Context, w Watch) error {
-	_, err := w.Wait(ctx, false)
-	switch {
-	case err == nil || errors.Is(err, cluster.ErrNoMembers):
-	case errors.Is(err, cluster.ErrUnreachable):
-		return patterns.ErrUnreachable
-	case errors.Is(err, cluster.ErrClosed):
-		return patterns.ErrClosed
-	default:
-		return &patterns.DeadlineError{Cause: err}
-	}
-	const pause = completeTime / 20
-	for waited := pause; !w.View().Complete && waited <= completeTime; waited += pause {
-		if !overlay.Sleep(ctx, e.cfg.Clock, "pubsub.sleep", pause) {
-			break
+// wouldBlock says whether send would leave somebody over.
+func (p *publisher) wouldBlock(topic string, size int) bool {
+	p.lock()
+	defer p.unlock()
+	w := p.audience.match(topic)
+	var lacking, served []uint64 // queues
+	for _, in := range w.interests {
+		switch room := in.r.state.gone != 0 || p.hasRoom(in.r, size); {
+		case in.queue == 0 && !room:
+			return true
+		case in.queue != 0 && in.r.state.gone == 0 && room:
+			served = append(served, in.queue)
+		case in.queue != 0 && !room:
+			lacking = append(lacking, in.queue)
 		}
 	}
-	return nil
+	return slices.ContainsFunc(lacking, func(q uint64) bool { return !slices.Contains(served, q) })
 }

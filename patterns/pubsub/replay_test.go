@@ -26,11 +26,12 @@ func (h *hall) forwarders(some int) (names []string) {
 	return names
 }
 
-func TestALongCutFromAForwarderCostsNobodyBehindItAMessage(t *testing.T) {
-	// This test cuts the publisher off from some of its forwarders, for much
-	// longer than those behind them wait for what is missing: they get all of it
-	// on another way, and so do the forwarders, once they are back. Links break,
-	// or say nothing for as long as it takes to give them up.
+func TestALongCutFromAForwarderCostsThoseBehindItLittle(t *testing.T) {
+	// This test cuts the publisher off from some of its forwarders, for longer than
+	// a session lasts: those behind them miss, and are told of, what was sent before
+	// the publisher knew, and what comes then comes on another way. Links break, or
+	// say nothing for as long as it takes to suspect them. Everything adds up.
+	const most = 32 // messages that one behind a forwarder misses: 1.6 s
 	for name, broken := range map[string]bool{"broken": true, "silent": false} {
 		t.Run(name, func(t *testing.T) {
 			model := func(string, string) link.Model { return link.Model{Latency: 10 * time.Millisecond} }
@@ -49,13 +50,20 @@ func TestALongCutFromAForwarderCostsNobodyBehindItAMessage(t *testing.T) {
 				}
 				h.publish("news.world", sent, 3, 2000, 5*time.Millisecond) // on its way
 				n.Partition([]string{"n0"}, cut)
-				h.publish("news.world", sent+3, 300, 2000, 50*time.Millisecond)
-				sent += 303
+				h.publish("news.world", sent+3, 400, 2000, 50*time.Millisecond)
+				sent += 403
 				n.Heal()
 				time.Sleep(15 * time.Second)
 				delivered, reported, slowest := h.check(uint64(sent))
 				t.Logf("delivered %d, reported %d, slowest %v", delivered, reported, slowest)
-				require.Zero(t, reported)
+				behind := 0
+				for i, r := range h.ears[1:] {
+					if missed := r.missed(); !slices.Contains(cut, fmt.Sprint("n", i+1)) {
+						require.LessOrEqual(t, missed, uint64(most), "node %d", i+1)
+						behind += int(min(missed, 1))
+					}
+				}
+				t.Logf("%d nodes behind the forwarders miss something", behind)
 			})
 		})
 	}

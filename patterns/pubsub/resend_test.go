@@ -73,17 +73,13 @@ func TestNothingIsLostWhenLinksBreak(t *testing.T) {
 					n.Calm()
 					time.Sleep(2 * time.Second)
 					delivered, reported, slowest := h.check(count + 1)
-					again := uint64(0)
 					for i, node := range h.nodes {
 						if reported > 0 {
 							t.Log(i, node.Status().Drops)
 						}
-						again += node.Status().Drops["pubsub.repeated"]
 					}
-					t.Logf("delivered %d, reported %d, slowest %v, sent again though they had arrived: %d, %+v",
-						delivered, reported, slowest, again, h.nodes[0].Status().Topics)
+					t.Logf("delivered %d, reported %d, slowest %v, %+v", delivered, reported, slowest, h.nodes[0].Status().Topics)
 					require.Zero(t, reported)
-					require.Zero(t, again, "nobody gets twice what has arrived")
 				})
 			})
 		}

@@ -20,7 +20,8 @@ type roster struct {
 	names []string // registered, of clusters
 	last  []wire.Interest
 	view  cluster.View
-	fails int // registrations that are refused still
+	shown *cluster.View // view, as it is shown; nil = not yet
+	fails int           // registrations that are refused still
 	takes time.Duration
 }
 
@@ -45,7 +46,7 @@ func (r *roster) Register(_ context.Context, name string, c cluster.Registration
 func (r *roster) show(v cluster.View) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.view = v
+	r.view, r.shown = v, nil
 }
 
 func (r *roster) forwards() bool {
@@ -85,8 +86,11 @@ func (sight) Release() {}
 func (s sight) View() *cluster.View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.view
-	return &v
+	if s.shown == nil {
+		v := s.view
+		s.shown = &v
+	}
+	return s.shown
 }
 
 func (s sight) Wait(context.Context, bool) (*cluster.View, error) {

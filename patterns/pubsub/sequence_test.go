@@ -6,7 +6,6 @@ package pubsub
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -130,36 +129,4 @@ func TestOrderCostsNothing(t *testing.T) {
 	s := sequence[*int]{wait: 500, maxHeld: 50, maxBytes: 4000}
 	n := uint64(0)
 	require.Zero(t, testing.AllocsPerRun(100, func() { n++; require.True(t, s.pass(n)) }))
-}
-
-// TestTreesAreBalanced proves the shape: every receiver is in one place, no
-// node has more than fanOut ways out, and paths are as short as can be.
-func TestTreesAreBalanced(t *testing.T) {
-	for _, n := range []int{0, 1, 15, 16, 17, 100, 272, 273, 1000, 5000} {
-		rs := make([]*receiver, n)
-		for i := range rs {
-			rs[i] = &receiver{number: uint64(i)}
-		}
-		seen := make(map[*receiver]bool)
-		deepest := 0
-		var walk func(rs []*receiver, depth int)
-		walk = func(rs []*receiver, depth int) {
-			branches := grow(slices.Clone(rs), fanOut)
-			require.LessOrEqual(t, len(branches), fanOut)
-			for _, b := range branches {
-				require.False(t, seen[b.head])
-				seen[b.head] = true
-				deepest = max(deepest, depth)
-				walk(b.stops, depth+1)
-			}
-		}
-		walk(rs, 1)
-		require.Len(t, seen, n)
-		least := 0
-		for reach, level := 0, 1; reach < n; least++ {
-			level *= fanOut
-			reach += level
-		}
-		require.Equal(t, least, deepest, "%d receivers", n)
-	}
 }

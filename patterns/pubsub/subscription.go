@@ -19,12 +19,14 @@ import (
 // subscription is one pattern that is listened to on this node.
 type subscription struct {
 	// Immutable.
-	e       *Engine
+	l       *local
 	id      uint64
 	pattern string
 	queue   uint64 // 0 = none
 	options patterns.SubscribeOptions
-	inbox   *inbox.Inbox
+	inbox   *inbox.Inbox // nil if it lives elsewhere:
+	outlet  *Outlet
+	remote  uint64 // its id there
 	group   *group
 
 	joined  atomic.Bool // its group has it
@@ -36,6 +38,20 @@ var _ patterns.Subscription = (*subscription)(nil)
 
 // Subscribe is patterns.Messenger's.
 func (e *Engine) Subscribe(ctx context.Context, pattern string, s patterns.Subscriber, o patterns.SubscribeOptions) (patterns.Subscription, error) {
+	sub, err := e.local.newSubscription(ctx, pattern, o)
+	if err != nil {
+		return nil, err
+	}
+	if sub.inbox, err = e.inboxes.New(inbox.Config{Subscriber: s, Options: o, Key: e.ids.Add(1)}); err != nil {
+		return nil, err
+	}
+	if err := sub.join(ctx); err != nil {
+		return nil, err
+	}
+	return sub, nil
+}
+
+func (l *local) newSubscription(ctx context.Context, pattern string, o patterns.SubscribeOptions) (*subscription, error) {
 	if err := match.CheckPattern(pattern); err != nil {
 		return nil, err
 	}
@@ -45,60 +61,26 @@ func (e *Engine) Subscribe(ctx context.Context, pattern string, s patterns.Subsc
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	pattern = strings.Clone(pattern)
-	box, err := e.inboxes.New(inbox.Config{Subscriber: s, Options: o, Key: e.ids.Add(1)})
-	if err != nil {
-		return nil, err
-	}
-	e.order.Call("pubsub.subscribe", pattern, []byte(o.Queue), 0)
-	sub := &subscription{e: e, pattern: pattern, queue: hashQueue(pattern, o.Queue), options: o, inbox: box}
-	err = errForgotten
+	pattern, o.Queue = strings.Clone(pattern), strings.Clone(o.Queue)
+	return &subscription{l: l, pattern: pattern, queue: hashQueue(pattern, o.Queue), options: o}, nil
+}
+
+// join returns when publishers can know of the subscription.
+func (s *subscription) join(ctx context.Context) error {
+	s.l.order.Call("pubsub.subscribe", s.pattern, []byte(s.options.Queue), 0)
+	err := errForgotten
 	for errors.Is(err, errForgotten) {
-		if err := e.admit(sub); err != nil {
-			return nil, err
+		if err := s.l.admit(s); err != nil {
+			return err
 		}
-		err = sub.group.join(ctx, sub)
+		err = s.group.join(ctx, s)
 	}
 	if err != nil {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = sub.Close(ended)
-		return nil, err
+		_ = s.Close(ended)
 	}
-	return sub, nil
-}
-
-// admit makes the subscription one of this node's.
-func (e *Engine) admit(sub *subscription) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.closed:
-		return patterns.ErrClosed
-	case sub.id == 0 && len(e.subs) >= e.cfg.MaxSubscriptions:
-		e.drops.Inc(dropSubscriptions)
-		return patterns.ErrTooMany
-	}
-	name, root := match.Group(sub.pattern)
-	g := e.groups[name]
-	if g == nil {
-		g = newGroup(e, name, root)
-		e.groups[name] = g
-	}
-	if sub.id == 0 {
-		sub.id = e.ids.Add(1)
-	}
-	sub.group = g
-	e.subs[sub.id] = sub
-	return nil
-}
-
-// index is where the subscription is found.
-func (e *Engine) index(root bool) *match.Index[*subscription] {
-	if root {
-		return &e.root
-	}
-	return &e.plain
+	return err
 }
 
 // Pattern implements patterns.Subscription.
@@ -109,18 +91,23 @@ func (s *subscription) Status() patterns.SubscriptionStatus { return s.inbox.Sta
 
 // Close implements patterns.Subscription.
 func (s *subscription) Close(ctx context.Context) error {
-	if !s.closed.CompareAndSwap(false, true) {
-		return s.inbox.Close(ctx)
+	if s.closed.CompareAndSwap(false, true) {
+		s.l.order.Take("pubsub.unsubscribe", s.id)
+		if s.group.retire(ctx, s) {
+			overlay.Sleep(ctx, s.l.cfg.Clock, "pubsub.sleep", lingerTime)
+			s.l.order.Take("pubsub.retired", s.id)
+		}
+		s.group.leave(s)
+		s.l.remove(s)
 	}
-	s.e.order.Take("pubsub.unsubscribe", s.id)
-	if s.group.retire(ctx, s) {
-		overlay.Sleep(ctx, s.e.cfg.Clock, "pubsub.sleep", lingerTime)
-		s.e.order.Take("pubsub.retired", s.id)
+	return s.end(ctx)
+}
+
+// end delivers what waits until ctx ends.
+func (s *subscription) end(ctx context.Context) error {
+	if s.inbox == nil {
+		return nil
 	}
-	s.group.leave(s)
-	s.e.mu.Lock()
-	delete(s.e.subs, s.id)
-	s.e.mu.Unlock()
 	return s.inbox.Close(ctx)
 }
 

@@ -7,6 +7,10 @@
 // It knows no topics, nodes or links: what is put in has been matched. It does
 // not decide who gets a message of a queue group, either.
 //
+// It needs no Engine: a client of a relay makes a Set over its workers (NewSet),
+// one Inbox for each subscription (Set.New), gives it what its relay sends (Put,
+// Gap), and ends it with Inbox.Close and, after all of them, Set.Close.
+//
 // # The way of a message
 //
 //  1. Inbox.Put, on the goroutine that reads the link or publishes, gives it to
@@ -24,7 +28,8 @@
 // The Subscriber is called one at a time, in the order of Put and Gap.
 // Delivered + missed + queued = put + reported as gaps, always. Gaps stand
 // where their messages would have been; those that stand side by side are
-// merged, one for each reason, so that there are few of them. A Subscriber that
+// merged, one for each reason, so that there are few of them; one of unknown size
+// stays inexact. A Subscriber that
 // is slow, or panics, affects its own inbox only, as long as there are fewer
 // slow ones than workers; then it is everybody's bounded queue that drops and
 // counts.

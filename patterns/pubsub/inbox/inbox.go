@@ -78,9 +78,10 @@ func (b *Inbox) putLocked(p *patterns.Publication, size int) (dropped uint64, wh
 	return b.backlog.put(p, size)
 }
 
-// Gap takes in that messages are missing behind those that were put.
+// Gap takes in that messages are missing behind those that were put: 0 of them,
+// if nobody knows how many.
 func (b *Inbox) Gap(g patterns.Gap) {
-	if g.Missed == 0 {
+	if g.Missed == 0 && g.Reason == "" {
 		return
 	}
 	b.mu.Lock()

@@ -35,12 +35,8 @@ func (g *group) run(start bool) {
 }
 
 func (g *group) runAfter(d time.Duration) {
-	g.e.after("pubsub.lease", d, func() {
-		if !g.e.enter() {
-			return
-		}
-		if !g.e.cfg.Exec.Go(overlay.ExecKey{Name: "pubsub.lease", N: g.key}, func() { defer g.e.wg.Done(); g.renew() }) {
-			g.e.wg.Done()
+	g.l.after("pubsub.lease", d, func() {
+		if !g.l.work(overlay.ExecKey{Name: "pubsub.lease", N: g.key}, g.renew) {
 			g.runAfter(leaseTime) // no worker is free
 		}
 	})
@@ -58,7 +54,7 @@ func (g *group) renew() {
 			dead := g.dead
 			g.mu.Unlock()
 			if dead {
-				g.e.forget(g)
+				g.l.forget(g)
 			}
 			return
 		}
@@ -85,7 +81,7 @@ func (g *group) renew() {
 		done := g.doneLocked(version)
 		g.mu.Unlock()
 		for _, j := range done {
-			g.e.cfg.Exec.Wake(overlay.ExecKey{Name: "pubsub.joined", N: j.id}, func() { j.done <- err })
+			g.l.cfg.Exec.Wake(overlay.ExecKey{Name: "pubsub.joined", N: j.id}, func() { j.done <- err })
 		}
 		if err != nil {
 			g.runAfter(redialTime)
@@ -106,7 +102,7 @@ func (g *group) replace(interests []wire.Interest, old cluster.MemberID) (member
 		g.forward.settle(member != 0)
 	}
 	if old != 0 {
-		g.e.cfg.Directory.Unregister(g.wide, old)
+		g.l.cfg.Directory.Unregister(g.wide, old)
 	}
 	return member, nil
 }
@@ -124,14 +120,14 @@ func (g *group) doneLocked(version uint64) (done []*joiner) {
 
 // register makes a lease.
 func (g *group) register(interests []wire.Interest) (cluster.MemberID, error) {
-	member := cluster.MemberID(max(g.e.random.Uint64(), 1))
-	err := g.e.cfg.Directory.Register(g.e.ctx, g.wide, cluster.Registration{
+	member := cluster.MemberID(max(g.l.random.Uint64(), 1))
+	err := g.l.cfg.Directory.Register(g.l.ctx, g.wide, cluster.Registration{
 		Member: member, Payload: wire.AppendInterests(nil, interests),
 	})
 	switch {
 	case err == nil:
 		return member, nil
-	case errors.Is(err, cluster.ErrClosed) || g.e.ctx.Err() != nil:
+	case errors.Is(err, cluster.ErrClosed) || g.l.ctx.Err() != nil:
 		return 0, patterns.ErrClosed
 	}
 	return 0, fmt.Errorf("%w: %w", patterns.ErrUnreachable, err)

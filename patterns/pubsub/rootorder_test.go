@@ -25,8 +25,9 @@ func TestTheRootGroupHearsOnePublisherInOrderThroughTwoForwarders(t *testing.T) 
 		through := func(forwarder, publisher string, life, serial uint64, body string) {
 			numbers[forwarder]++
 			l.publish(forwarder, wire.Publish{
-				Session: 1, Run: 1, Number: numbers[forwarder], Flags: wire.FlagRoot, Publisher: publisher, Life: life, Serial: serial,
-				Topic: "news.a", Body: []byte(body),
+				Session: 1, Run: run1, Number: numbers[forwarder], Flags: wire.FlagRoot | wire.FlagOrigin, Source: forwarder,
+				Origin: wire.Origin{Peer: publisher, Incarnation: life, Serial: serial},
+				Topic:  "news.a", Body: []byte(body),
 			})
 		}
 		through("f", "p", 1, 1, "one")
@@ -51,11 +52,10 @@ func TestPublishersThatTheRootGroupRemembersAreBounded(t *testing.T) {
 	// that are silent for long make room.
 	alone(t, func(t *testing.T, l *lone) {
 		for n := range maxStreams {
-			require.NotNil(t, l.line(peer.ID([]byte{byte(n), byte(n >> 8), byte(n >> 16)})))
+			require.NotNil(t, l.roots.find(peer.ID([]byte{byte(n), byte(n >> 8), byte(n >> 16)})))
 		}
-		l.deliverRoot(&incoming{publisher: "one more", rank: rank{1, 1}}, nil)
+		l.roots.deliver(&incoming{message: message{publisher: "one more"}, rank: rank{1, 1}}, nil)
 		require.EqualValues(t, 1, l.dropped(dropStreams))
-		l.sweepLines(l.now() + int64(streamTime) + 1)
-		require.Empty(t, l.lines)
+		require.Zero(t, l.roots.sweep(l.now()+int64(streamTime)+1))
 	})
 }

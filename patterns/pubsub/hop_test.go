@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// taped is a link that writes down what is sent, and does what the test says.
+type taped struct {
+	peer    peer.ID
+	session uint64
+	room    int // frames that the lane still takes; -1 = any number
+	suspect atomic.Bool
+	dials   int
+	holds   atomic.Int32
+	tape    []string
+}
+
+func (t *taped) Peer() peer.ID                  { return t.peer }
+func (t *taped) Session() uint64                { return t.session }
+func (t *taped) Suspect() bool                  { return t.suspect.Load() }
+func (t *taped) Open([]string)                  { t.dials++ }
+func (t *taped) Hold() func()                   { t.holds.Add(1); return func() { t.holds.Add(-1) } }
+func (t *taped) HasRoom(overlay.Lane, int) bool { return t.session != 0 && t.room != 0 }
+
+func (t *taped) WaitRoom(ctx context.Context, _ overlay.Lane, _ int) (func(), error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (t *taped) Send(_ overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
+	switch {
+	case t.session == 0:
+		return overlay.Receipt{}, overlay.ErrLinkDown
+	case t.room == 0:
+		return overlay.Receipt{}, overlay.ErrLaneFull
+	}
+	t.room--
+	var body []byte
+	for _, p := range parts {
+		body = append(body, p...)
+	}
+	t.tape = append(t.tape, describe(k, body))
+	return overlay.Receipt{Session: t.session}, nil
+}
+
+// describe says what a frame is, in short.
+func describe(k wire.Kind, body []byte) string {
+	switch k {
+	case wire.KindPublish:
+		if m, err := wire.DecodePublish(body); err == nil {
+			s := fmt.Sprintf("%s #%d", m.Body, m.Number)
+			if m.Epoch != 0 {
+				s += fmt.Sprintf(" on %d", m.Epoch)
+			}
+			for _, skip := range m.Skips {
+				s += fmt.Sprintf(" skip %d", skip.Index)
+			}
+			return s
+		}
+	case wire.KindPublishMark:
+		if m, err := wire.DecodePublishMark(body); err == nil {
+			return strings.TrimSuffix(fmt.Sprintf("mark #%d %d", m.Number, m.Flags), " 0")
+		}
+	case wire.KindPath:
+		if p, err := wire.DecodePath(body); err == nil {
+			return fmt.Sprintf("path %d to %d #%d", p.Epoch, len(p.Stops), p.Number)
+		}
+	}
+	return string(body)
+}
+
+// said returns what was sent since the last call.
+func (t *taped) said() []string {
+	out := t.tape
+	t.tape = nil
+	return out
+}
+
+// TestAHopByScript proves what becomes of frames while a link comes, goes, is
+// suspect, or has no room. Each line is an event at its time in ms, and what it
+// leads to.
+func TestAHopByScript(t *testing.T) {
+	link := &taped{peer: "p", room: -1}
+	h := &hop{link: link}
+	now := int64(0)
+	send := func(body string) verdict {
+		return h.send(now, []string{"addr"}, wire.KindPathLost, []byte(body[:1]), []byte(body[1:]), nil)
+	}
+	happens := func(e overlay.PeerEventType, session uint64) int {
+		return h.event(now, overlay.PeerEvent{Type: e, Peer: "p", Session: session})
+	}
+	require.True(t, h.hasRoom(1<<30), "one message is taken, however large")
+	require.Equal(t, sent, send("one"))
+	require.Equal(t, sent, send("two"))
+	require.Equal(t, 1, link.dials)
+	require.EqualValues(t, 1, link.holds.Load(), "so that a node that hangs is noticed")
+	require.False(t, h.hasRoom(maxWaiting))
+	require.Equal(t, full, send(strings.Repeat("x", maxWaiting)))
+
+	link.session = 7
+	require.Equal(t, sent, send("three"), "it stays behind those that wait")
+	require.Empty(t, link.said())
+	require.Zero(t, happens(overlay.LinkUp, 7))
+	require.Equal(t, []string{"one", "two", "three"}, link.said())
+	require.Zero(t, h.losses)
+
+	link.room = 0
+	require.Equal(t, full, send("no room"))
+	require.False(t, h.hasRoom(1))
+	link.suspect.Store(true)
+	require.True(t, h.hasRoom(1), "nobody waits for a suspect node")
+	require.Equal(t, lost, send("without it"))
+	require.EqualValues(t, 1, h.losses)
+	require.False(t, h.sound())
+
+	link.room, link.session = -1, 0
+	link.suspect.Store(false)
+	require.Zero(t, happens(overlay.LinkDown, 7))
+	require.EqualValues(t, 2, h.losses, "what the session had may be lost")
+	require.Equal(t, sent, send("four"))
+	require.Equal(t, 2, link.dials)
+	require.Zero(t, happens(overlay.DialFailed, 0))
+	require.Equal(t, sent, send("five"), "it may be called again for so long")
+	require.Equal(t, 2, link.dials, "but not at once")
+	require.True(t, h.hasRoom(maxWaiting), "nobody waits for it")
+	require.Equal(t, lost, send(strings.Repeat("x", maxWaiting)))
+	now += int64(redialTime)
+	require.Equal(t, sent, send("six"))
+	require.Equal(t, 3, link.dials)
+	now += int64(keepTime)
+	before := h.losses
+	require.Equal(t, 3, happens(overlay.DialFailed, 0))
+	require.Equal(t, before+1, h.losses)
+	now += int64(redialTime)
+	require.Equal(t, sent, send("seven"))
+
+	link.session, link.room = 8, 0
+	require.Equal(t, 1, happens(overlay.LinkUp, 8), "the lane is full of others")
+	link.room = -1
+	require.Equal(t, sent, send("eight"))
+	before = h.losses
+	link.session = 9
+	require.Equal(t, sent, send("nine"))
+	require.Equal(t, before+1, h.losses, "another session, of which we have not heard")
+	require.Zero(t, happens(overlay.LinkDown, 8))
+	require.Equal(t, before+1, h.losses)
+
+	now += int64(idleTime) + 1
+	h.rest(now)
+	require.Zero(t, link.holds.Load())
+}
+
+// BenchmarkHop measures what a frame costs before the link.
+func BenchmarkHop(b *testing.B) {
+	h := &hop{link: &quick{}}
+	body := make([]byte, 1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		h.send(1, nil, wire.KindPublish, body[:30], body[30:], nil)
+	}
+}
+
+// quick is a link that takes everything at once.
+type quick struct{ taped }
+
+func (q *quick) Session() uint64                { return 1 }
+func (q *quick) HasRoom(overlay.Lane, int) bool { return true }
+func (q *quick) Send(overlay.Lane, wire.Kind, ...[]byte) (overlay.Receipt, error) {
+	return overlay.Receipt{Session: 1}, nil
+}

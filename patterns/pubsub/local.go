@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
+	"github.com/arke-mesh/arke/patterns/pubsub/match"
+)
+
+// local is the subscriptions on this node: finding those that a message is for.
+type local struct {
+	*base
+	inboxes    *inbox.Set
+	publishers *publishers // of the root group's forwarder
+
+	plain match.Index[*subscription] // of patterns that begin with a word
+	root  match.Index[*subscription] // of the others
+	turns atomic.Uint64              // of queues
+
+	mu     sync.Mutex
+	subs   map[uint64]*subscription // guarded by mu
+	groups map[string]*group        // guarded by mu
+}
+
+func newLocal(b *base, set *inbox.Set, p *publishers) *local {
+	return &local{base: b, inboxes: set, publishers: p, subs: make(map[uint64]*subscription), groups: make(map[string]*group)}
+}
+
+// admit makes the subscription one of this node's.
+func (l *local) admit(sub *subscription) error {
+	if !l.enter() {
+		return patterns.ErrClosed
+	}
+	defer l.wg.Done()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if sub.id == 0 {
+		if len(l.subs) >= l.cfg.MaxSubscriptions {
+			l.drops.Inc(dropSubscriptions)
+			return patterns.ErrTooMany
+		}
+		sub.id = l.ids.Add(1)
+	}
+	name, root := match.Group(sub.pattern)
+	if sub.group = l.groups[name]; sub.group == nil {
+		sub.group = newGroup(l, name, root)
+		l.groups[name] = sub.group
+	}
+	l.subs[sub.id] = sub
+	return nil
+}
+
+func (l *local) remove(sub *subscription) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.subs, sub.id)
+}
+
+// forget removes a group that nobody needs.
+func (l *local) forget(g *group) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.groups[g.name] == g {
+		delete(l.groups, g.name)
+	}
+}
+
+// all returns the groups and the subscriptions, each in a fixed order.
+func (l *local) all() ([]*group, []*subscription) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return sorted(l.groups, func(g *group) string { return g.name }), sorted(l.subs, func(s *subscription) uint64 { return s.id })
+}
+
+func (l *local) count() (groups, subs int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.groups), len(l.subs)
+}
+
+// index is where a subscription is found.
+func (l *local) index(root bool) *match.Index[*subscription] {
+	if root {
+		return &l.root
+	}
+	return &l.plain
+}
+
+// found is scratch of who delivers: one at a time.
+type found struct {
+	subs []*subscription
+	out  []*subscription // those of outlets
+	ids  []uint64
+}
+
+func (f *found) clear() {
+	clear(f.subs)
+	clear(f.out)
+	f.subs, f.out = f.subs[:0], f.out[:0]
+}
+
+// deliver hands a message that came to the subscriptions here. If it echoes, this
+// node published it: only its queues still want it.
+func (l *local) deliver(m *message, root, echo bool, picks []wire.Pick, f *found) *found {
+	f.subs = l.index(root).Match(m.pub.Topic, f.subs)
+	for _, s := range f.subs {
+		if s.queue == 0 && !echo {
+			s.put(m, f)
+		}
+	}
+	for _, pick := range picks {
+		if pick.Node != l.hash {
+			continue
+		}
+		if s := l.one(f.subs, pick.Queue, origin{}); s != nil {
+			s.put(m, f)
+		} else if echo || !root {
+			l.drops.Inc(dropUnpicked)
+		}
+	}
+	f.flush(m)
+	return f
+}
+
+// put hands a message to an inbox, or notes that it is for an outlet.
+func (s *subscription) put(m *message, f *found) {
+	if s.outlet == nil {
+		s.inbox.Put(m.unpacked())
+	} else {
+		f.out = append(f.out, s)
+	}
+}
+
+// flush hands the message to the outlets, once to each.
+func (f *found) flush(m *message) {
+	if len(f.out) > 0 {
+		d := m.delivery()
+		f.each(func(o *Outlet, ids []uint64) {
+			o.delivered.Add(uint64(len(ids)))
+			o.sink.Deliver(&d, ids)
+		})
+	}
+	f.clear()
+}
+
+// each calls to with the outlets of f.out, in a fixed order, and the ids of
+// their subscriptions.
+func (f *found) each(to func(o *Outlet, ids []uint64)) {
+	slices.SortFunc(f.out, func(a, b *subscription) int {
+		return cmp.Or(cmp.Compare(a.outlet.key, b.outlet.key), cmp.Compare(a.remote, b.remote))
+	})
+	for from := 0; from < len(f.out); {
+		o := f.out[from].outlet
+		f.ids = f.ids[:0]
+		for ; from < len(f.out) && f.out[from].outlet == o; from++ {
+			f.ids = append(f.ids, f.out[from].remote)
+		}
+		to(o, f.ids)
+	}
+}
+
+// one chooses a subscription of a queue, in turns, among those that want what
+// comes from there.
+func (l *local) one(subs []*subscription, queue uint64, from origin) *subscription {
+	n := 0
+	for _, s := range subs {
+		if s.queue == queue && !s.echoes(from) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	n = int(l.turns.Add(1) % uint64(n))
+	for _, s := range subs {
+		if s.queue == queue && !s.echoes(from) {
+			if n == 0 {
+				return s
+			}
+			n--
+		}
+	}
+	return nil
+}
+
+// queues lists the queues here that a message is for.
+func (l *local) queues(topic string, root bool, from origin) (out []wire.Interest) {
+	if l.index(root).Len() == 0 {
+		return nil
+	}
+	for _, s := range l.index(root).Match(topic, nil) {
+		if s.queue == 0 || s.echoes(from) {
+			continue
+		}
+		i := slices.IndexFunc(out, func(o wire.Interest) bool { return o.Pattern == s.pattern && o.Queue == s.options.Queue })
+		if i < 0 {
+			out = append(out, wire.Interest{Pattern: s.pattern, Queue: s.options.Queue, Weight: 1})
+		} else {
+			out[i].Weight++
+		}
+	}
+	return out
+}
+
+// published appends to dst the subscriptions that a message which is published
+// here is for, with those that were picked of their queues.
+func (l *local) published(topic string, from origin, picks []wire.Pick, dst []*subscription) []*subscription {
+	if l.plain.Len() == 0 && l.root.Len() == 0 {
+		return dst
+	}
+	for _, root := range []bool{false, true} {
+		subs := l.index(root).Match(topic, nil)
+		for _, s := range subs {
+			if s.queue == 0 && !s.echoes(from) {
+				dst = append(dst, s)
+			}
+		}
+		for _, pick := range picks {
+			if pick.Node != l.hash || root {
+				continue
+			}
+			if s := l.one(subs, pick.Queue, from); s != nil {
+				dst = append(dst, s)
+			}
+		}
+	}
+	return dst
+}
+
+// gap tells the subscriptions of a group that messages are missing. It stays
+// exact only if what is missing is missing for all of them.
+func (l *local) gap(name string, g patterns.Gap) {
+	l.mu.Lock()
+	group := l.groups[name]
+	l.mu.Unlock()
+	if group == nil {
+		return
+	}
+	subs, exact := group.members()
+	g.Exact = g.Exact && exact
+	if group.root {
+		g.From = ""
+	}
+	var f found
+	for _, s := range subs {
+		if s.outlet == nil {
+			s.inbox.Gap(g)
+		} else {
+			f.out = append(f.out, s)
+		}
+	}
+	f.each(func(o *Outlet, ids []uint64) {
+		o.missed.Add(g.Missed * uint64(len(ids)))
+		o.sink.Gap(g, ids)
+	})
+}

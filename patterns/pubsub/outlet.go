@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// Sink takes what comes for the subscriptions of an Outlet. Its methods are
+// called inline, on the goroutine that reads a link or publishes, and must not
+// block. What comes of one publisher comes one at a time and in order; of
+// several publishers at the same time.
+type Sink interface {
+	// Deliver takes one message for the subscriptions of these ids, in no
+	// order, each once. d and ids are valid during the call only; d.Tail may be
+	// kept.
+	Deliver(d *Delivery, ids []uint64)
+	// Gap takes that messages are missing for these subscriptions.
+	Gap(g patterns.Gap, ids []uint64)
+}
+
+// Delivery is one message as it travels.
+type Delivery struct {
+	Topic string
+	// Publisher is the node that published.
+	Publisher peer.ID
+	// Tail is headers and body, as wire.Publish carries them, opened if they
+	// were sealed. It is shared and must not be changed.
+	Tail []byte
+}
+
+// Outlet is subscriptions that live elsewhere: those of one client of a relay.
+// There is no queue: its Sink is called at once, once for each message, however
+// many of the subscriptions it is for. All methods may be called concurrently.
+type Outlet struct {
+	l      *local
+	sink   Sink
+	origin uint64
+	key    uint64 // order among outlets
+
+	delivered, missed atomic.Uint64
+
+	mu     sync.Mutex
+	subs   map[uint64]*subscription // guarded by mu; a nil one is being made
+	closed bool                     // guarded by mu
+}
+
+// NewOutlet returns an outlet without subscriptions, which costs nothing. origin
+// tells the clients of this node apart, for SubscribeOptions.NoEcho: see
+// patterns.PublishOptions.Origin.
+func (e *Engine) NewOutlet(s Sink, origin uint64) *Outlet {
+	return &Outlet{l: e.local, sink: s, origin: origin, key: e.ids.Add(1), subs: make(map[uint64]*subscription)}
+}
+
+// Subscribe adds a subscription under an id that is the caller's, and returns
+// when it is acknowledged. Of the options Queue and NoEcho are used;
+// OverflowBlock is refused, as there is no queue that could be full: use
+// Engine.Subscribe. Errors are those of Engine.Subscribe, and
+// patterns.ErrTooMany if the id is in use.
+func (o *Outlet) Subscribe(ctx context.Context, id uint64, pattern string, opts patterns.SubscribeOptions) error {
+	if opts.Overflow == patterns.OverflowBlock {
+		return fmt.Errorf("pubsub: subscription %d: an outlet can't block publishers", id)
+	}
+	opts.Origin = o.origin
+	s, err := o.l.newSubscription(ctx, pattern, opts)
+	if err != nil {
+		return err
+	}
+	s.outlet, s.remote = o, id
+	o.mu.Lock()
+	_, used := o.subs[id]
+	closed := o.closed
+	if !used && !closed {
+		o.subs[id] = nil
+	}
+	o.mu.Unlock()
+	switch {
+	case closed:
+		return patterns.ErrClosed
+	case used:
+		return patterns.ErrTooMany
+	}
+	err = s.join(ctx)
+	o.mu.Lock()
+	if closed = o.closed; err == nil && !closed {
+		o.subs[id] = s
+	} else {
+		delete(o.subs, id)
+	}
+	o.mu.Unlock()
+	if err == nil && closed {
+		o.leave(s)
+		return patterns.ErrClosed
+	}
+	return err
+}
+
+// Unsubscribe ends a subscription; one that there is not, or not yet, is no
+// error. The last one of a queue on this node takes what was given to it
+// already, for which Unsubscribe waits about 250 ms, unless ctx has ended.
+func (o *Outlet) Unsubscribe(ctx context.Context, id uint64) {
+	o.mu.Lock()
+	s := o.subs[id]
+	if s != nil {
+		delete(o.subs, id)
+	}
+	o.mu.Unlock()
+	if s != nil {
+		_ = s.Close(ctx)
+	}
+}
+
+// Close ends all subscriptions of the outlet at once. It is idempotent.
+func (o *Outlet) Close() {
+	o.mu.Lock()
+	o.closed = true
+	subs := o.subs
+	o.subs = nil
+	o.mu.Unlock()
+	for _, s := range sorted(subs, (*subscription).order) {
+		if s != nil {
+			o.leave(s)
+		}
+	}
+}
+
+// leave ends a subscription without waiting for anything.
+func (o *Outlet) leave(s *subscription) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = s.Close(ended)
+}
+
+// Status sums over the outlet's subscriptions: messages handed to the Sink, and
+// gaps.
+func (o *Outlet) Status() patterns.SubscriptionStatus {
+	return patterns.SubscriptionStatus{Delivered: o.delivered.Load(), Missed: o.missed.Load()}
+}
+
+// order is the place among an outlet's subscriptions.
+func (s *subscription) order() uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.id
+}

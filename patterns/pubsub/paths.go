@@ -1,0 +1,346 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// paths is what this node forwards, by session. A session has several paths:
+// those that it was told of late, for messages may still come on the older ones.
+type paths struct {
+	*base
+
+	mu  sync.Mutex
+	all map[sourceKey]*pathSet // guarded by mu
+}
+
+type pathSet struct {
+	paths  []*path    // the newest last
+	coming *wire.Path // parts of a path that is not whole
+	told   int64      // when the last part came
+}
+
+// maxPaths bounds the paths of one session.
+const maxPaths = 4
+
+// path is whom this node passes the messages of one path on to.
+type path struct {
+	// Immutable.
+	from   peer.ID // who sends them
+	inside uint64  // the session of the link that it was told in
+	name   uint32  // its epoch
+
+	fanout // its mu guards all below
+	stops  []*receiver
+	found  []*receiver // scratch
+}
+
+func newPaths(b *base) *paths { return &paths{base: b, all: make(map[sourceKey]*pathSet)} }
+
+// take takes in that this node is a forwarder.
+func (t *paths) take(l Link, source peer.ID, p *wire.Path) {
+	k := sourceKey{source, p.Session}
+	now := t.now()
+	t.mu.Lock()
+	of := t.all[k]
+	if of == nil {
+		if len(t.all) >= maxLegs {
+			t.mu.Unlock()
+			t.drops.Inc(dropPath)
+			return
+		}
+		of = &pathSet{}
+		t.all[k] = of
+	}
+	of.told = now
+	if of.coming != nil && of.coming.Epoch == p.Epoch && !begins(p, of.coming) {
+		p.Stops = append(of.coming.Stops, p.Stops...)
+	}
+	of.coming = nil
+	if len(p.Stops) > maxStops {
+		t.mu.Unlock()
+		t.drops.Inc(dropPath)
+		return
+	}
+	if p.Flags&wire.FlagMore != 0 {
+		of.coming = p
+		t.mu.Unlock()
+		return
+	}
+	t.mu.Unlock()
+	g := newPath(t.base, source, l, p)
+	g.mu.Lock() // whoever finds it waits until those behind it are told
+	t.mu.Lock()
+	before := of.follow(g)
+	t.mu.Unlock()
+	for _, o := range before {
+		o.end()
+	}
+	for _, b := range g.tree.branches {
+		g.settle(b.head, 0)
+	}
+	g.unlock()
+}
+
+// follow takes a path into use, and returns those that it takes the place of.
+func (of *pathSet) follow(g *path) (over []*path) {
+	of.paths = slices.DeleteFunc(of.paths, func(o *path) bool {
+		if o.name == g.name {
+			over = append(over, o)
+		}
+		return o.name == g.name
+	})
+	of.paths = append(of.paths, g)
+	slices.SortFunc(of.paths, func(a, b *path) int { return cmp.Compare(a.name, b.name) })
+	if n := len(of.paths) - maxPaths; n > 0 {
+		over = append(over, of.paths[:n]...)
+		of.paths = slices.Delete(of.paths, 0, n)
+	}
+	return over
+}
+
+// begins says whether p is told from the beginning again, because something
+// came between: its stops are among those that came before.
+func begins(p, before *wire.Path) bool {
+	return len(p.Stops) > 0 && slices.ContainsFunc(before.Stops, func(s wire.Stop) bool { return s.Peer == p.Stops[0].Peer })
+}
+
+func newPath(b *base, source peer.ID, l Link, p *wire.Path) *path {
+	g := &path{from: l.Peer(), inside: l.Session(), name: p.Epoch}
+	g.init(b, source, p.Session, p.Group, p.Flags&wire.FlagRoot != 0)
+	g.used, g.patient = g.now, idleTime // later, who is behind it is no matter of ours
+	for _, s := range p.Stops {
+		r := &receiver{
+			peer: peer.ID(s.Peer), hash: hashNode(s.Peer), addrs: s.Addrs, incarnation: s.Incarnation, interests: legal(s.Interests),
+			run: s.Run, number: s.Number,
+		}
+		g.stops = append(g.stops, r)
+		g.audience.add(r)
+	}
+	g.tree.branches = cut(slices.Clone(g.stops), fanOut)
+	for _, b := range g.tree.branches {
+		b.epoch = p.Epoch
+	}
+	return g
+}
+
+// find returns the path of that name, or nil.
+func (t *paths) find(k sourceKey, name uint32) *path {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if of := t.all[k]; of != nil {
+		for _, g := range of.paths {
+			if g.name == name {
+				return g
+			}
+		}
+	}
+	return nil
+}
+
+// each returns all paths in a fixed order.
+func (t *paths) each() (out []*path) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, of := range t.all {
+		out = append(out, of.paths...)
+	}
+	slices.SortFunc(out, func(a, b *path) int {
+		return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.session, b.session), cmp.Compare(b.name, a.name))
+	})
+	return out
+}
+
+func (t *paths) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.all)
+}
+
+// forward passes a message on. It never waits: who has no room sees a gap. What
+// was told in an earlier session of the link counts no more: something may be
+// missing since.
+func (t *paths) forward(l Link, source, publisher peer.ID, m *wire.Publish) {
+	g := t.find(sourceKey{source, m.Session}, m.Epoch)
+	if g == nil || g.from != l.Peer() || g.inside != l.Session() {
+		t.drops.Inc(dropNoPath)
+		t.complain(l.Peer(), m.Session, m.Epoch, t.self)
+		return
+	}
+	g.lock()
+	defer g.unlock()
+	g.used = g.now
+	g.apply(m.Skips)
+	g.counts.forwarded.Add(1)
+	o := &outgoing{topic: m.Topic, picks: m.Picks, tree: true, near: [2][]byte{m.Tail}, far: [2][]byte{m.Tail}}
+	except := publisher
+	if !g.root {
+		except = "" // it is not among the stops
+	}
+	rs := g.audience.receivers(g.audience.match(m.Topic), m.Picks, except, g.found[:0])
+	for _, r := range g.sort(rs, true, nil) {
+		if g.direct(r, o.near) == full {
+			g.leaveOut(r)
+			g.drops.Inc(dropForward)
+		}
+	}
+	for _, b := range g.touched {
+		if g.through(o, b) == full {
+			g.skip(b)
+			g.drops.Add(dropForward, uint64(len(b.matched)))
+		}
+		b.matched = b.matched[:0]
+	}
+}
+
+// passBack passes on, to where the path comes from, that a node is not reached.
+func (t *paths) passBack(l Link, m *wire.PathLost) {
+	for _, g := range t.each() {
+		if g.session == m.Session && g.name == m.Epoch && g.from != l.Peer() {
+			t.complain(g.from, m.Session, m.Epoch, peer.ID(m.Peer))
+			return
+		}
+	}
+}
+
+// complain tells the one before us on a path that somebody is not reached. Where
+// that has no room, the path is told anew sooner or later anyway.
+func (t *paths) complain(to peer.ID, session uint64, epoch uint32, whom peer.ID) {
+	m := wire.PathLost{Session: session, Epoch: epoch, Peer: string(whom)}
+	_, _ = t.cfg.Links.Link(to).Send(overlay.LanePub, wire.KindPathLost, m.AppendTo(nil))
+}
+
+// event takes in what happened to a link.
+func (t *paths) event(ev overlay.PeerEvent) {
+	for _, g := range t.each() {
+		if g.event(ev) {
+			t.complain(g.from, g.session, g.name, ev.Peer)
+		}
+		if ev.Type == overlay.LinkDown && g.from == ev.Peer && g.source == ev.Peer && !orderly(ev.Err) {
+			g.tellGone()
+		}
+	}
+}
+
+// gone passes on that the source of a session is lost.
+func (t *paths) gone(l Link, k sourceKey) {
+	t.mu.Lock()
+	var newest *path
+	if of := t.all[k]; of != nil && len(of.paths) > 0 {
+		newest = of.paths[len(of.paths)-1]
+	}
+	t.mu.Unlock()
+	if newest != nil && newest.from == l.Peer() {
+		newest.tellGone()
+	}
+}
+
+// sweep forgets the paths on which nothing came for long, and says how many
+// sessions are left.
+func (t *paths) sweep(now int64) int {
+	for _, g := range t.each() {
+		g.mu.Lock()
+		idle := now - g.used
+		g.now = now
+		g.rest()
+		g.mu.Unlock()
+		t.mu.Lock()
+		of := t.all[sourceKey{g.source, g.session}]
+		over := of != nil && (idle > int64(streamTime) || idle > int64(idleTime) && g != of.paths[len(of.paths)-1])
+		if over {
+			of.paths = slices.DeleteFunc(of.paths, func(o *path) bool { return o == g })
+		}
+		t.mu.Unlock()
+		if over {
+			g.end()
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, of := range t.all {
+		if len(of.paths) == 0 && now-of.told > int64(streamTime) { // or the rest of the path never came
+			delete(t.all, k)
+		}
+	}
+	return len(t.all)
+}
+
+// end lets go of everything.
+func (t *paths) end() {
+	for _, g := range t.each() {
+		g.end()
+	}
+}
+
+// apply takes in what the stops were sent on other ways.
+func (g *path) apply(skips []wire.Skip) {
+	for _, s := range skips {
+		if int(s.Index) >= len(g.stops) {
+			continue
+		}
+		r := g.stops[s.Index]
+		if s.Add != wire.SkipLeft {
+			r.number += uint64(s.Add)
+			r.passBy(uint64(s.Add))
+			continue
+		}
+		g.audience.remove(r)
+		if r.owed = false; !r.direct() {
+			r.leave()
+		}
+	}
+}
+
+// event takes in what happened to a link, and says whether somebody behind it is
+// not reached. Those are reached directly until there is another path, which
+// takes as long as it takes to tell the source.
+func (g *path) event(ev overlay.PeerEvent) (unreached bool) {
+	g.lock()
+	defer g.unlock()
+	r := g.fanout.event(ev)
+	if r == nil || ev.Type == overlay.LinkUp || ev.Type == overlay.LinkRecovered || !r.leads() {
+		return false
+	}
+	b := r.branch
+	for _, s := range b.stops {
+		if s != nil && s.branch == b {
+			if s.pending != wire.SkipLeft {
+				g.owe(s)
+			}
+			s.uproot()
+		}
+	}
+	b.stops, b.skips, b.known = nil, nil, false
+	return true
+}
+
+// tellGone tells those behind this node that the source is lost.
+func (g *path) tellGone() {
+	g.lock()
+	defer g.unlock()
+	if g.now-g.used > int64(idleTime) {
+		return
+	}
+	for _, r := range g.stops {
+		if len(r.interests) > 0 && r.direct() {
+			g.settle(r, wire.FlagGone)
+		}
+	}
+}
+
+// end lets go of all links.
+func (g *path) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.debts = nil
+	g.fanout.end()
+}

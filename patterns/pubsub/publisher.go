@@ -1,0 +1,371 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"slices"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
+)
+
+// publisher is what this node publishes in one group: who listens, in which
+// tree, and what they were sent. One lock guards all of it.
+type publisher struct {
+	// Immutable.
+	name string // the group
+	keys *security.Cluster
+	listeners
+
+	// Guarded by publishers.mu.
+	users int
+	last  int64
+
+	fanout      // its mu guards all below
+	subscribers subscribers
+	picker      picker
+	alone       []*receiver // scratch
+	found       []*receiver // scratch
+}
+
+func newPublisher(b *base, group string, root bool) *publisher {
+	p := &publisher{name: group, keys: b.cfg.Keys(clusterOf(group))}
+	p.watch = b.cfg.Directory.Watch(clusterOf(group))
+	p.init(b, b.self, b.random.Uint64(), group, root)
+	p.subscribers = newSubscribers(b.self, &p.audience)
+	p.picker = picker{random: b.picks, self: b.hash, live: func(r *receiver) bool {
+		return slices.ContainsFunc(r.state.members, b.cfg.Directory.Live)
+	}}
+	return p
+}
+
+// lock takes mu, and takes in the view there is now.
+func (p *publisher) lock() {
+	p.fanout.lock()
+	for _, c := range p.subscribers.refresh(p.now, p.watch.View()) {
+		p.changed(c)
+	}
+	if n := p.subscribers.malformed; n > 0 {
+		p.drops.Add(dropMalformed, uint64(n))
+		p.subscribers.malformed = 0
+	}
+}
+
+// changed takes in what a view has changed.
+func (p *publisher) changed(c change) {
+	r := c.r
+	switch c.what {
+	case came:
+		p.tree.loose++
+		if r.hop != nil {
+			p.hops[r.peer] = r
+		}
+	case returned:
+		p.hop(r).open(p.now, r.addrs) // it will be told what it missed
+		p.owe(r)
+		if r.branch == nil {
+			p.tree.loose++
+		}
+	case altered: // forwarders before it don't know: it is reached directly until the next tree
+		if !r.direct() {
+			r.leave()
+			p.tree.loose++
+		}
+	case left:
+		switch {
+		case r.branch == nil:
+			p.tree.loose = max(p.tree.loose-1, 0)
+		case r.leads():
+			p.replant(r.branch)
+		default:
+			p.tree.stale = true
+		}
+	case replaced:
+		p.forget(r)
+	}
+}
+
+// forget takes r, which is not among the subscribers any more, out of the tree.
+func (p *publisher) forget(r *receiver) {
+	switch {
+	case r.branch == nil:
+		return
+	case r.index >= 0:
+		if r.pending != wire.SkipLeft {
+			r.leave()
+		}
+	default:
+		p.replant(r.branch)
+	}
+	p.tree.stale = true
+}
+
+// send sends the message to the interested nodes, and picks who has it for its
+// queues, of which own are here. Those whose lane is full are left over.
+func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except peer.ID) (left []*receiver) {
+	p.lock()
+	defer p.unlock()
+	p.use()
+	w := p.audience.match(o.topic)
+	if len(own) > 0 || len(w.queues) > 0 {
+		var beyond int
+		room := func(r *receiver) bool { return p.hasRoom(r, what.size(o.topic)) }
+		if o.picks, beyond = p.picker.pick(w, own, room, o.picks); beyond > 0 {
+			p.drops.Add(dropQueues, uint64(beyond))
+		}
+	}
+	rs := p.audience.receivers(w, o.picks, except, p.found[:0])
+	if len(rs) == 0 {
+		return nil
+	}
+	o.tree = p.present(rs) > fanOut
+	p.prepare(o, what)
+	if o.tree {
+		p.grow()
+		o.epoch = p.tree.epoch
+	}
+	return p.give(o, p.sort(rs, o.tree, p.alone[:0]))
+}
+
+// use begins another session if the last message is so long ago that receivers
+// and forwarders may soon have forgotten this one: a forwarder of the root group
+// has its publisher for as long as it is one.
+func (p *publisher) use() {
+	if p.used != 0 && p.now-p.used > int64(ghostTime) {
+		p.session, p.tree.branches = p.random.Uint64(), nil
+		for _, r := range p.subscribers.receivers {
+			r.number, r.owed = 0, false
+			r.uproot()
+		}
+		p.debts = nil
+	}
+	p.used = p.now
+}
+
+// present counts those who are there.
+func (p *publisher) present(rs []*receiver) (n int) {
+	if len(rs) <= fanOut {
+		return len(rs)
+	}
+	for _, r := range rs {
+		if r.state.gone == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// give sends to some directly, and to those whom sort has put into branches. It
+// returns those whose lane is full.
+func (p *publisher) give(o *outgoing, alone []*receiver) (left []*receiver) {
+	for _, r := range alone {
+		v := lost
+		if p.absent(r) {
+			p.miss(r)
+		} else if v = p.direct(r, o.near); v == full && r.state.gone != 0 { // nobody waits for it
+			p.miss(r)
+		} else if v == full {
+			left = append(left, r)
+		}
+		if v == sent {
+			o.took++
+		}
+	}
+	for _, b := range p.touched {
+		if p.through(o, b) == full {
+			left = append(left, b.matched...)
+		}
+		b.matched = b.matched[:0]
+	}
+	return left
+}
+
+// absent says whether r has left. It is no sign of that if its leases are gone
+// because links broke, ours or those to its anchors: it may be back at once,
+// with the same ones.
+func (p *publisher) absent(r *receiver) bool {
+	if r.state.gone == 0 {
+		return false
+	}
+	l := p.cfg.Links.Link(r.peer)
+	return l.Session() == 0 || !l.Suspect() && p.now-r.state.gone >= int64(graceTime)
+}
+
+// miss gives up a message for a node that is not reached.
+func (p *publisher) miss(r *receiver) {
+	r.number++
+	r.passBy(1)
+	p.count(lost, 1)
+}
+
+// again is distribute for those who are left over. If there is another path to
+// some by now, those before them on it may have the message: they are reached
+// directly.
+func (p *publisher) again(o *outgoing, left []*receiver) []*receiver {
+	p.lock()
+	defer p.unlock()
+	var through, alone []*receiver
+	for _, r := range left {
+		switch {
+		case p.subscribers.receivers[r.peer] != r: // it was started anew meanwhile
+		case o.tree && r.branch != nil && r.branch.epoch <= o.epoch:
+			through = append(through, r)
+		default:
+			if !r.direct() {
+				r.leave()
+				p.tree.loose++
+			}
+			alone = append(alone, r)
+		}
+	}
+	return p.give(o, p.sort(through, true, alone))
+}
+
+// giveUp leaves those who are left over without the message.
+func (p *publisher) giveUp(left []*receiver) {
+	p.lock()
+	defer p.unlock()
+	for _, r := range left {
+		p.leaveOut(r)
+	}
+	p.drops.Add(dropLane, uint64(len(left)))
+}
+
+// missed notes that n messages of others, which were to be passed on to all, are
+// missing: at most so many for each.
+func (p *publisher) missed(n uint64) {
+	p.lock()
+	defer p.unlock()
+	p.use()
+	for _, r := range p.subscribers.sorted() {
+		r.number += n
+		r.passBy(n)
+	}
+	p.tellAll(0)
+}
+
+// lostSource tells everybody that one of those whose messages are passed on is
+// lost.
+func (p *publisher) lostSource() {
+	p.lock()
+	defer p.unlock()
+	p.tellAll(wire.FlagGone)
+}
+
+// tellAll tells everybody its number, or that the source is lost.
+func (p *publisher) tellAll(flags uint8) {
+	for _, r := range p.subscribers.sorted() {
+		if r.state.gone == 0 && r.direct() {
+			p.settle(r, flags)
+		}
+	}
+}
+
+// grow makes a new tree if the one there is not good enough.
+func (p *publisher) grow() {
+	if !p.tree.due(p.now) {
+		return
+	}
+	all := make([]*receiver, 0, len(p.subscribers.receivers))
+	for _, r := range p.subscribers.receivers {
+		all = append(all, r)
+	}
+	p.tree.grow(p.now, all, p.rank, p.hash|1)
+	p.counts.trees.Add(1)
+}
+
+// rank says how good a forwarder r would be, the least being the best: whoever
+// has a link to us, and is not in doubt.
+func (p *publisher) rank(r *receiver) int {
+	l := p.cfg.Links.Link(r.peer)
+	switch {
+	case r.state.gone != 0 || p.subscribers.receivers[r.peer] != r:
+		return outOfTree
+	case l.Suspect() || r.hop != nil && r.hop.waiting.Len() > 0:
+		return outOfTree // what is newer would overtake, on another way, what waits for it
+	case r.state.doubted != 0 && p.now-r.state.doubted < int64(idleTime):
+		return 2
+	case l.Session() == 0:
+		return 1
+	}
+	return 0
+}
+
+// replant makes another path to those of a branch whose head is lost, or could
+// not reach one of them. They are told how far they are.
+func (p *publisher) replant(b *branch) {
+	if fresh := p.tree.replant(b, p.rank, p.hash|1); fresh != nil {
+		p.settle(fresh.head, 0)
+	}
+}
+
+// pathLost makes another path if the one that is lost is of this session, and
+// says whether it is.
+func (p *publisher) pathLost(m *wire.PathLost) bool {
+	p.lock()
+	defer p.unlock()
+	if p.session != m.Session {
+		return false
+	}
+	for _, b := range p.tree.branches {
+		if b.epoch == m.Epoch {
+			if r := p.subscribers.receivers[peer.ID(m.Peer)]; r != nil && r != b.head {
+				r.state.doubted = p.now
+			}
+			p.replant(b)
+			break
+		}
+	}
+	return true
+}
+
+// event takes in what happened to a link. Nobody waits for a node whose link is
+// broken, nor does anybody behind it.
+func (p *publisher) event(ev overlay.PeerEvent) {
+	p.lock()
+	switch r := p.fanout.event(ev); {
+	case r == nil:
+	case r.branch == nil:
+		p.tree.stale = true // it was left out, or is to be
+	case ev.Type != overlay.LinkUp && ev.Type != overlay.LinkRecovered && r.leads():
+		if ev.Type != overlay.LinkSuspect {
+			r.state.doubted = p.now
+		}
+		p.replant(r.branch)
+	}
+	woken := p.waitingFor(ev.Peer)
+	p.unlock()
+	p.wake(woken)
+}
+
+// tidy forgets those who have been gone for long, and says whether anybody has
+// still to be told what it missed.
+func (p *publisher) tidy() (owing bool) {
+	p.lock()
+	defer p.unlock()
+	for _, r := range p.subscribers.sorted() {
+		if r.state.gone != 0 && p.now-r.state.gone > int64(ghostTime) {
+			p.subscribers.remove(r)
+			p.forget(r)
+			if r.hop != nil {
+				r.hop.end()
+				delete(p.hops, r.peer)
+			}
+		}
+		owing = owing || r.owed && r.state.gone == 0
+	}
+	p.rest()
+	return owing
+}
+
+// end lets go of everything.
+func (p *publisher) end() {
+	p.watch.Release()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fanout.end()
+}

@@ -1,0 +1,294 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// stage is an engine that publishes to nodes which the test plays: their links
+// are taped, and all stand.
+type stage struct {
+	*lone
+	nobody
+	links map[peer.ID]*taped
+	view  roster
+	p     *publisher
+}
+
+func newStage(t testing.TB, interests ...[]wire.Interest) *stage {
+	s := &stage{lone: newLone(t), links: make(map[peer.ID]*taped)}
+	var members []*cluster.Member
+	for i, is := range interests {
+		p := peer.ID(fmt.Sprintf("n%02d", i))
+		s.links[p] = &taped{peer: p, session: 1, room: -1}
+		members = append(members, &cluster.Member{
+			ID: cluster.MemberID(i + 1), Peer: p, Incarnation: 1, Payload: wire.AppendInterests(nil, is),
+		})
+	}
+	s.lone.links = s.links
+	s.view.show(cluster.View{Known: true, Complete: true, Members: members})
+	s.cfg.Directory = s
+	s.p = s.publishers.use("news", false)
+	return s
+}
+
+// Watch shows who listens to the group, and that nobody does to others.
+func (s *stage) Watch(name string) Watch {
+	if name == clusterOf("news") {
+		return s.view.Watch(name)
+	}
+	return empty{}
+}
+
+// everybody is n nodes that listen to the same.
+func everybody(n int) (out [][]wire.Interest) {
+	for range n {
+		out = append(out, []wire.Interest{{Pattern: "news.>"}})
+	}
+	return out
+}
+
+func (s *stage) say(t testing.TB, text string) {
+	t.Helper()
+	require.NoError(t, s.Publish(t.Context(), "news.a", patterns.Message{Body: []byte(text)}, patterns.PublishOptions{}))
+}
+
+func (s *stage) happens(e overlay.PeerEventType, p peer.ID) {
+	s.handlePeerEvent(overlay.PeerEvent{Type: e, Peer: p, Session: 1, Err: overlay.ErrLost})
+}
+
+// said is what each node was sent since the last call, of those that were sent
+// something.
+func (s *stage) said() map[peer.ID]string {
+	out := make(map[peer.ID]string)
+	for p, l := range s.links {
+		if said := l.said(); len(said) > 0 {
+			out[p] = strings.Join(said, ", ")
+		}
+	}
+	return out
+}
+
+// leader returns a head with somebody behind it, and that one.
+func (s *stage) leader() (head, stop *receiver) {
+	for _, b := range s.p.tree.branches {
+		if b.forwards() {
+			return b.head, b.stops[0]
+		}
+	}
+	return nil, nil
+}
+
+func TestFewReceiversAreReachedDirectlyAndNumberedEach(t *testing.T) {
+	// This test publishes to two nodes that want different topics: each gets
+	// what it wants, with its own numbers.
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, []wire.Interest{{Pattern: "news.>"}}, []wire.Interest{{Pattern: "news.b"}})
+		s.say(t, "one")
+		require.NoError(t, s.Publish(t.Context(), "news.b", patterns.Message{Body: []byte("two")}, patterns.PublishOptions{}))
+		require.Equal(t, map[peer.ID]string{"n00": "one #1, two #2", "n01": "two #1"}, s.said())
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestAHeadThatIsLostHasAStandIn(t *testing.T) {
+	// This test has 18 nodes listen, so that there is a tree, and breaks the link
+	// to a head with somebody behind it: that one is told by nobody but a path of
+	// its own, the others notice nothing. The head is still sent what is for it.
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, everybody(18)...)
+		s.say(t, "one")
+		require.Len(t, s.said(), fanOut)
+		head, stop := s.leader()
+		s.links[head.peer].suspect.Store(true)
+		s.happens(overlay.LinkSuspect, head.peer)
+		require.Equal(t, map[peer.ID]string{stop.peer: "mark #1"}, s.said(), "it may lack what the head had")
+		s.say(t, "two")
+		said := s.said()
+		require.Equal(t, "two #2", said[head.peer])
+		require.Equal(t, "two #2", said[stop.peer])
+		require.Len(t, said, fanOut+1)
+		require.EqualValues(t, 1, s.Status().Trees)
+
+		s.links[head.peer].suspect.Store(false)
+		s.happens(overlay.LinkRecovered, head.peer)
+		time.Sleep(rebuildTime)
+		s.say(t, "three")
+		require.Len(t, s.said(), fanOut)
+		require.EqualValues(t, 2, s.Status().Trees)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestAForwarderThatCannotReachANodeGetsAnotherPath(t *testing.T) {
+	// This test has a head complain that a node behind it is not reached: there is
+	// a new path to the same nodes, once, with what they have been sent.
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, everybody(3*fanOut)...)
+		s.say(t, "one")
+		head, stop := s.leader()
+		b := head.branch
+		s.said()
+		m := wire.PathLost{Session: s.p.session, Epoch: b.epoch, Peer: string(stop.peer)}
+		s.comes(string(head.peer), wire.KindPathLost, m.AppendTo(nil))
+		s.comes(string(head.peer), wire.KindPathLost, m.AppendTo(nil))
+		said := s.said()
+		require.Len(t, said, 1)
+		for _, text := range said {
+			require.Equal(t, fmt.Sprintf("path %d to 2 #1", s.p.tree.epoch), text)
+		}
+		require.Equal(t, -1, stop.branch.head.index)
+		require.NotEqual(t, stop, stop.branch.head)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestWhatASessionHadIsToldWithTheNextOne(t *testing.T) {
+	// This test ends the session of a link: when there is another one, the node
+	// is told how much it was sent, and the link is dialled until then.
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, everybody(1)...)
+		s.say(t, "one")
+		link := s.links["n00"]
+		link.session = 0
+		s.happens(overlay.LinkDown, "n00")
+		s.said()
+		for range 3 {
+			time.Sleep(2 * redialTime)
+			s.happens(overlay.DialFailed, "n00")
+		}
+		require.GreaterOrEqual(t, link.dials, 3)
+		s.say(t, "two")
+		require.Empty(t, s.said())
+		link.session = 2
+		s.handlePeerEvent(overlay.PeerEvent{Type: overlay.LinkUp, Peer: "n00", Session: 2})
+		require.Equal(t, map[peer.ID]string{"n00": "two #2, mark #2"}, s.said())
+		s.say(t, "three")
+		require.Equal(t, map[peer.ID]string{"n00": "three #3"}, s.said())
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestASuspectNodeHoldsUpNobody(t *testing.T) {
+	// This test publishes to a node without room: the publisher waits, until the
+	// node is suspect. It is told its numbers when it is back.
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, everybody(2)...)
+		s.say(t, "one")
+		link := s.links["n00"]
+		link.room = 0
+		begun := time.Now()
+		time.AfterFunc(time.Second, func() {
+			link.suspect.Store(true)
+			s.happens(overlay.LinkSuspect, "n00")
+		})
+		s.say(t, "two")
+		require.Equal(t, time.Second, time.Since(begun))
+		s.say(t, "three")
+		require.Equal(t, time.Second, time.Since(begun))
+		require.NoError(t, s.TryPublish("news.a", patterns.Message{Body: []byte("four")}, patterns.PublishOptions{}))
+		require.Equal(t, "one #1", s.said()["n00"])
+		link.suspect.Store(false)
+		link.room = -1
+		s.happens(overlay.LinkRecovered, "n00")
+		require.Equal(t, "mark #4", s.said()["n00"])
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestAMemberOfAQueueWithoutRoomHoldsNobodyUp(t *testing.T) {
+	// This test has two nodes share a queue, one of which has no room: the other
+	// gets everything, at once, and TryPublish blocks only if neither has room.
+	synctest.Test(t, func(t *testing.T) {
+		member := []wire.Interest{{Pattern: "news.>", Queue: "q", Weight: 1}}
+		s := newStage(t, member, member)
+		s.say(t, "first")
+		s.said()
+		s.links["n00"].room = 0
+		begun := time.Now()
+		for i := range 20 {
+			s.say(t, fmt.Sprint(i))
+		}
+		require.Zero(t, time.Since(begun))
+		require.Len(t, s.links["n01"].said(), 20)
+		try := func() error {
+			return s.TryPublish("news.a", patterns.Message{}, patterns.PublishOptions{})
+		}
+		require.NoError(t, try())
+		s.links["n01"].room = 0
+		require.ErrorIs(t, try(), patterns.ErrWouldBlock)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestPublishingToManyCostsFewAllocations(t *testing.T) {
+	// This test counts what one message costs before the links, to sixteen nodes
+	// directly and to 60 through a tree: each is given the same bytes.
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for n, most := range map[int]float64{1: 1, 16: 1, 60: 2} {
+		s := newStage(t, everybody(n)...)
+		for p := range s.links {
+			s.lone.quick[p] = &quick{taped{peer: p}}
+		}
+		m := patterns.Message{Body: make([]byte, 1000)}
+		publish := func() {
+			if err := s.Publish(t.Context(), "news.a", m, patterns.PublishOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		publish()
+		require.LessOrEqual(t, testing.AllocsPerRun(100, publish), most, "%d receivers", n)
+	}
+}
+
+// BenchmarkPublish measures a message of 1,000 bytes before the links, to so many
+// nodes.
+func BenchmarkPublish(b *testing.B) {
+	for _, n := range []int{1, 16, 60} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := newStage(b, everybody(n)...)
+			for p := range s.links {
+				s.lone.quick[p] = &quick{taped{peer: p}}
+			}
+			m := patterns.Message{Body: make([]byte, 1000)}
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := s.Publish(b.Context(), "news.a", m, patterns.PublishOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReceive measures a message of 1,000 bytes from the link to the inbox.
+func BenchmarkReceive(b *testing.B) {
+	l := newLone(b)
+	if _, err := l.Engine.Subscribe(b.Context(), "news.>", patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	m := wire.Publish{Session: 1, Run: run1, Batch: 1, Topic: "news.a", Body: make([]byte, 1000)}
+	body := m.AppendTo(nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Number++
+		m.AppendHead(body[:0])
+		l.comes("p", wire.KindPublish, body)
+	}
+}

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// forwarders is how many nodes of the root group pass on to the others.
+const forwarders = 3
+
+// rootForward decides whether this node, which listens to the root group, is one
+// of its forwarders: the first ones in an order that all agree on.
+type rootForward struct {
+	l   *local
+	key uint64 // for Exec
+
+	mu        sync.Mutex
+	active    bool             // guarded by mu; this node is in the root group
+	publisher *publisher       // guarded by mu; to the others; nil = not active
+	member    cluster.MemberID // guarded by mu; of the registration; 0 = none
+	timer     overlay.Timer    // guarded by mu
+	busy      bool             // guarded by mu
+	again     bool             // guarded by mu
+}
+
+// settle takes in whether this node is in the root group now. It may wait for a
+// registration.
+func (f *rootForward) settle(active bool) {
+	f.mu.Lock()
+	f.active = active
+	f.mu.Unlock()
+	f.look()
+}
+
+// look brings the registration up to date.
+func (f *rootForward) look() {
+	f.mu.Lock()
+	if f.busy {
+		f.again = true
+		f.mu.Unlock()
+		return
+	}
+	f.busy = true
+	for {
+		f.again = false
+		active, p, member := f.active, f.publisher, f.member
+		f.mu.Unlock()
+		p, member = f.adjust(active, p, member)
+		f.mu.Lock()
+		f.publisher, f.member = p, member
+		if !f.again {
+			break
+		}
+	}
+	f.busy = false
+	if f.timer != nil {
+		f.timer.Stop()
+		f.timer = nil
+	}
+	f.armLocked()
+	f.mu.Unlock()
+}
+
+// armLocked has the registration looked at again.
+func (f *rootForward) armLocked() {
+	if f.active {
+		f.timer = f.l.after("pubsub.roster", rosterTime, f.lookLater)
+	}
+}
+
+func (f *rootForward) lookLater() {
+	if !f.l.work(overlay.ExecKey{Name: "pubsub.roster", N: f.key}, f.look) { // no worker is free
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.armLocked()
+	}
+}
+
+// stop ends the timer.
+func (f *rootForward) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.active = false
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+}
+
+// adjust registers or withdraws this node as a forwarder.
+func (f *rootForward) adjust(active bool, p *publisher, member cluster.MemberID) (*publisher, cluster.MemberID) {
+	l := f.l
+	wide := clusterOf(rootForwards)
+	if active && p == nil {
+		if p = l.publishers.use(rootGroup, true); p != nil {
+			_ = p.await(l.ctx, l.base) // who forwards must know to whom
+		}
+	}
+	wanted := active && p != nil && f.amongFirst(p, member != 0)
+	switch {
+	case wanted && member == 0:
+		id := cluster.MemberID(max(l.random.Uint64(), 1))
+		if l.cfg.Directory.Register(l.ctx, wide, cluster.Registration{Member: id}) == nil {
+			member = id
+		}
+	case !wanted && member != 0:
+		l.cfg.Directory.Unregister(wide, member)
+		member = 0
+	}
+	if !active && p != nil {
+		l.publishers.done(p)
+		p = nil
+	}
+	return p, member
+}
+
+// amongFirst says whether this node is one of those that forward. As long as it
+// does not know the others, to whom it would have to, it stays what it is.
+func (f *rootForward) amongFirst(p *publisher, is bool) bool {
+	v := p.watch.View()
+	if !v.Known {
+		return is
+	}
+	peers := []peer.ID{f.l.self}
+	for _, m := range v.Members {
+		if !slices.Contains(peers, m.Peer) {
+			peers = append(peers, m.Peer)
+		}
+	}
+	slices.SortFunc(peers, func(a, b peer.ID) int {
+		return cmp.Or(cmp.Compare(hashNode(string(a)), hashNode(string(b))), cmp.Compare(a, b))
+	})
+	return slices.Index(peers, f.l.self) < forwarders
+}
+
+// republish passes a message of source on to the root group.
+func (e *Engine) republish(s *source, m *wire.Publish) {
+	in := &incoming{message: message{publisher: s.key.peer}, root: true, rank: rank{m.Origin.Incarnation, m.Origin.Serial}}
+	readable := in.read(e.base, s, m)
+	p := e.publishers.find(rootGroup)
+	if p == nil {
+		e.drops.Inc(dropNoPath)
+		return
+	}
+	e.counts.forwarded.Add(1)
+	o := &outgoing{topic: m.Topic, origin: m.Origin}
+	c := &content{flags: m.Flags & wire.FlagSealed, packed: true, body: m.Content}
+	if left := p.send(o, c, e.local.queues(m.Topic, true, origin{}), s.key.peer); len(left) > 0 {
+		p.giveUp(left)
+	}
+	if readable {
+		in.picks = o.picks
+		e.roots.deliver(in, e.deliverRoot)
+	}
+}

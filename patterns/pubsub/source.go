@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
+)
+
+// sources are those whose sessions this node hears.
+type sources struct {
+	*base
+	arrived func(s *source, in *incoming)
+	missing func(s *source, n uint64) // 0 = nobody knows how many
+
+	mu  sync.Mutex
+	all map[sourceKey]*source // guarded by mu
+}
+
+func newSources(b *base, arrived func(*source, *incoming), missing func(*source, uint64)) *sources {
+	return &sources{base: b, arrived: arrived, missing: missing, all: make(map[sourceKey]*source)}
+}
+
+// sourceKey names a session.
+type sourceKey struct {
+	peer    peer.ID
+	session uint64
+}
+
+// source is one session of one node, as far as it is for this one: the shell
+// around its sequences. Its lock is never held while a message is delivered.
+type source struct {
+	// Immutable.
+	of    *sources
+	key   sourceKey
+	group string
+	text  string            // the peer, as subscribers see it
+	keys  *security.Cluster // of the group; nil = of each topic's
+	do    func(step[*incoming])
+
+	found *found // scratch of do
+
+	mu    sync.Mutex
+	runs  []run                    // guarded by mu; the last one is not over
+	todo  inOrder[step[*incoming]] // guarded by mu
+	timer overlay.Timer            // guarded by mu; nil = not set
+	due   int64                    // guarded by mu; when it fires
+	last  int64                    // guarded by mu; when something came
+	gone  bool                     // guarded by mu; it was told that the source is lost
+}
+
+// run is what is numbered together. When a source begins to count anew for this
+// node, what it counted before may be under way still: it must not come after
+// what is new.
+type run struct {
+	number uint32
+	seq    sequence[*incoming]
+}
+
+// lookBack is how many runs of one source are remembered.
+const lookBack = 4
+
+// incoming is one message that came.
+type incoming struct {
+	message
+	picks []wire.Pick
+	rank  rank // in the root group
+	root  bool
+	relay *wire.Publish // for the root group's nodes, to be passed on; nil = to subscriptions here
+}
+
+// find returns the source of that key, or nil if there are too many.
+func (t *sources) find(key sourceKey, group string) *source {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.all[key]
+	if s != nil {
+		return s
+	}
+	if len(t.all) >= maxStreams {
+		t.drops.Inc(dropStreams)
+		t.forgetLocked(t.now(), int64(idleTime)) // so that there is room for the next one
+		return nil
+	}
+	s = &source{of: t, key: key, group: group, text: key.peer.String(), last: t.now(), found: &found{}}
+	s.do = s.step
+	if group != rootGroup && group != rootForwards {
+		s.keys = t.cfg.Keys(clusterOf(group))
+	}
+	t.all[key] = s
+	return s
+}
+
+// sweep forgets those who have been silent for so long, and says how many are
+// left.
+func (t *sources) sweep(now, silent int64) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.forgetLocked(now, silent)
+	return len(t.all)
+}
+
+func (t *sources) forgetLocked(now, silent int64) {
+	for k, s := range t.all {
+		s.mu.Lock()
+		if now-s.last > silent {
+			delete(t.all, k)
+			s.stop()
+		}
+		s.mu.Unlock()
+	}
+}
+
+func (t *sources) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.all)
+}
+
+// event takes in that a session of a link has ended: what its peer had published,
+// and not sent, is lost, unless it has said goodbye.
+func (t *sources) event(ev overlay.PeerEvent) {
+	if orderly(ev.Err) {
+		return
+	}
+	t.mu.Lock()
+	var lost []*source
+	for k, s := range t.all {
+		if k.peer == ev.Peer && s.group != rootGroup { // that one is the forwarder's
+			lost = append(lost, s)
+		}
+	}
+	t.mu.Unlock()
+	slices.SortFunc(lost, func(a, b *source) int {
+		if a.key.session < b.key.session {
+			return -1
+		}
+		return 1
+	})
+	for _, s := range lost {
+		s.lost(t.now())
+	}
+}
+
+// orderly says whether the session of a link was ended on purpose.
+func orderly(err error) bool {
+	return errors.Is(err, overlay.ErrGoodbye) || errors.Is(err, overlay.ErrClosed)
+}
+
+// end stops all timers.
+func (t *sources) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.all {
+		s.mu.Lock()
+		s.stop()
+		s.mu.Unlock()
+	}
+}
+
+// offer takes in a message.
+func (s *source) offer(number uint32, count uint64, size int, in *incoming) {
+	s.mu.Lock()
+	s.last, s.gone = s.of.now(), false
+	r, over := s.run(number)
+	switch {
+	case over:
+		s.of.drops.Inc(dropLate)
+		r.seq.tell(s.last, count)
+		s.advance(r)
+	case r.seq.pass(count):
+		s.todo.add(step[*incoming]{item: in})
+	case r.seq.offer(s.last, count, size, in):
+		s.advance(r)
+	default:
+		s.of.drops.Inc(dropLate)
+	}
+	s.todo.run(&s.mu, s.do)
+}
+
+// tell takes in how much has been addressed to this node.
+func (s *source) tell(number uint32, count uint64) {
+	s.mu.Lock()
+	s.last = s.of.now()
+	r, _ := s.run(number)
+	r.seq.tell(s.last, count)
+	s.advance(r)
+	s.todo.run(&s.mu, s.do)
+}
+
+// lost takes in that the source's process is gone, or out of reach: if it was
+// publishing of late, nobody knows what else there was. It is told once.
+func (s *source) lost(now int64) {
+	s.mu.Lock()
+	if !s.gone && now-s.last < int64(idleTime) {
+		s.gone = true
+		s.todo.add(step[*incoming]{})
+	}
+	s.todo.run(&s.mu, s.do)
+}
+
+// expire looks whether a hole has been waited for long enough.
+func (s *source) expire() {
+	s.mu.Lock()
+	s.timer = nil
+	s.advance(&s.runs[len(s.runs)-1])
+	s.todo.run(&s.mu, s.do)
+}
+
+// step does what was decided. The lock is not held.
+func (s *source) step(t step[*incoming]) {
+	if t.item == nil {
+		s.of.missing(s, t.gap)
+	} else {
+		s.of.arrived(s, t.item)
+	}
+}
+
+// run returns the run of that number, and whether it is over. A new one ends
+// those before. mu is held, as for all below.
+func (s *source) run(number uint32) (r *run, over bool) {
+	n := len(s.runs)
+	for i := n - 1; i >= 0; i-- {
+		if s.runs[i].number == number {
+			return &s.runs[i], i < n-1
+		}
+	}
+	fresh := run{number: number, seq: sequence[*incoming]{wait: int64(holeTime), maxHeld: maxHeld, maxBytes: maxHeldBytes}}
+	switch {
+	case n == 0 || int16(uint16(number)-uint16(s.runs[n-1].number)) > 0:
+		if n > 0 {
+			s.retire(&s.runs[n-1])
+		}
+		s.runs = append(s.runs, fresh)
+	default: // it came too late
+		fresh.seq.wait = 0
+		s.runs = slices.Insert(s.runs, 0, fresh)
+		return &s.runs[0], true
+	}
+	if len(s.runs) > lookBack {
+		s.runs = slices.Delete(s.runs, 0, 1)
+	}
+	return &s.runs[len(s.runs)-1], false
+}
+
+// retire hands on what waits; what is missing is not waited for, and what
+// comes later counts as missing, too.
+func (s *source) retire(r *run) {
+	r.seq.wait = 0
+	s.advance(r)
+}
+
+// advance hands on what can go on, and sets the timer for the rest.
+func (s *source) advance(r *run) {
+	now := s.last
+	if r.seq.wait != 0 {
+		now = s.of.now()
+	}
+	s.todo.todo = r.seq.advance(now, s.todo.todo)
+	due, ok := s.runs[len(s.runs)-1].seq.due()
+	if s.timer != nil && (!ok || due != s.due) {
+		s.stop()
+	}
+	if ok && s.timer == nil {
+		s.due = due
+		s.timer = s.of.after("pubsub.hole", max(time.Duration(due-now), 0), s.expire)
+	}
+}
+
+func (s *source) stop() {
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+}
