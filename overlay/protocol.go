@@ -25,7 +25,7 @@ const (
 	byeTimeout     = time.Second           // for the peer to take the last words of a refused stream
 	busyWait       = 50 * time.Millisecond // for a call of the peer that comes first; doubled each time
 	shutdownLimit  = 5 * time.Second       // Shutdown waits no longer for one peer
-	connectTimeout = 3 * time.Second       // one dial of a candidate
+	connectTimeout = 5 * time.Second       // one dial of a candidate
 )
 
 // Bounds of what peers can make this node keep.

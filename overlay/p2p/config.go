@@ -40,7 +40,7 @@ type Config struct {
 	MDNS bool
 
 	// DialTimeout bounds one attempt to reach one address, TCP and TLS
-	// together. Default 3 s.
+	// together. Default 5 s.
 	DialTimeout time.Duration
 
 	// HandshakeTimeout bounds the TLS handshake of an accepted connection;
@@ -83,7 +83,7 @@ type Resolver interface {
 
 func (c Config) withDefaults() Config {
 	if c.DialTimeout == 0 {
-		c.DialTimeout = 3 * time.Second
+		c.DialTimeout = 5 * time.Second
 	}
 	if c.HandshakeTimeout == 0 {
 		c.HandshakeTimeout = 5 * time.Second

@@ -97,8 +97,12 @@ func (p *pulse) started(s Sample) {
 	var do after.List
 	p.mu.Lock()
 	now := p.cfg.Clock.Now()
-	if s.Sent == 0 && s.Remote != 0 {
-		p.ping(&do, now) // the side that was called has not timed an exchange yet
+	if s.Sent != 0 && s.Remote != 0 {
+		// The side that was called has not timed an exchange yet: this answers its
+		// Hello, before anything else that it gets.
+		local := p.cfg.linkTime(now)
+		m := wire.Beat{Clock: local, Echo: s.Remote, Held: local - min(local, s.Got)}
+		do.Add(func() { p.say(&m) })
 	}
 	if p.wanted {
 		p.step(&do, now)
