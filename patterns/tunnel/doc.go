@@ -112,9 +112,9 @@
 //
 // An idle tunnel takes 2.2 KB of heap, both ends together, less once its opener has
 // been heard of, and no goroutine (TestTenThousandIdleTunnels). A message of one
-// chunk costs no allocation beside the body that the link's reader makes; that of a
-// long chunk is read into again once ReceiveTo has written it, or a relay has
-// passed it on. One tunnel between two nodes on loopback, beside a bare libp2p
+// chunk costs no allocation beside the body that the link's reader makes, and none
+// to pass on at a relay; that of a long chunk is read into again once ReceiveTo has
+// written it, or a relay has passed it on. One tunnel between two nodes on loopback, beside a bare libp2p
 // stream in the same run (go run ./tests/measure -only tunnel; two cores that were
 // busy otherwise, too):
 //

@@ -59,12 +59,16 @@ func (j *junction) came(from, n int) (pass bool, err error) {
 }
 
 // left notes that a chunk of that cost has found its room in the lane, and says
-// whether its side is to be told of more credit.
-func (j *junction) left(from, cost int, now func() int64, b *credit.Budget) (tell bool) {
+// whether it is time to resize the window of its side.
+func (j *junction) left(from, cost int) (resize bool) {
 	f := &j.flows[from]
-	if f.window.Read(cost); f.window.Turned() && !j.over {
-		f.window.Resize(now(), b)
-	}
+	f.window.Read(cost)
+	return f.window.Turned() && !j.over
+}
+
+// grant says whether a side is to be told of more credit.
+func (j *junction) grant(from int) (tell bool) {
+	f := &j.flows[from]
 	return !j.over && !f.ended && f.window.GrantUpTo(f.heard)
 }
 

@@ -94,7 +94,8 @@ func play1(j *junction, f []string, inLine bool) string {
 		return told(j.granted(side, uint64(n)), 1-side)
 	}
 	j.inLine = max(0, j.inLine-1) // left
-	tell := n > 0 && j.left(side, n, func() int64 { return 0 }, credit.NewBudget(0))
+	j.left(side, n)
+	tell := j.grant(side)
 	switch {
 	case j.settle():
 		return "over"

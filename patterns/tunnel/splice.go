@@ -97,18 +97,24 @@ func (s *Splice) pass(d *side, w word) (kept bool) {
 		s.left(d, cost, 0)
 		return false
 	}
-	head, payload := bytes.Clone(f.parts[0]), f.parts[1]
-	if kept = far.stream == nil && len(payload) > 0; !kept {
+	return s.passLater(d, w.kind, f, cost)
+}
+
+// passLater has a frame stand in line for room.
+func (s *Splice) passLater(d *side, k wire.Kind, f *frame, cost int) (kept bool) {
+	far, head, payload := d.far(), bytes.Clone(f.parts[0]), f.parts[1]
+	recycle := func([]byte) {}
+	if kept = far.stream == nil && len(payload) > 0; kept {
+		recycle = d.remote.recycle
+	} else {
 		f.sealed = nil // it goes with payload
 	}
 	s.engine.frames.put(f)
 	s.mu.Lock()
 	s.junction.inLine++
 	s.mu.Unlock()
-	far.remote.later(overlay.LaneBulk, w.kind, func(error) {
-		if kept {
-			d.remote.recycle(payload)
-		}
+	far.remote.later(overlay.LaneBulk, k, func(error) {
+		recycle(payload)
 		s.left(d, cost, 1)
 	}, head, payload)
 	return kept
@@ -118,8 +124,11 @@ func (s *Splice) pass(d *side, w word) (kept bool) {
 func (s *Splice) left(d *side, cost, inLine int) {
 	s.mu.Lock()
 	s.junction.inLine -= inLine
-	tell := cost > 0 && s.junction.left(d.which, cost, s.engine.now, s.leg.budget)
-	total := s.junction.flows[d.which].window.Total()
+	window := &s.junction.flows[d.which].window
+	if s.junction.left(d.which, cost) {
+		window.Resize(s.engine.now(), s.leg.budget)
+	}
+	tell, total := s.junction.grant(d.which), window.Total()
 	over := s.junction.settle() || s.junction.over && inLine > 0
 	s.mu.Unlock()
 	if tell {

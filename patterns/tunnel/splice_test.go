@@ -669,3 +669,38 @@ func TestAClientThatIsLostDuringAnOpening(t *testing.T) {
 		})
 	}
 }
+
+// nowhere is a Conduit that takes everything.
+type nowhere struct{}
+
+func (nowhere) Send(overlay.Lane, wire.Kind, ...[]byte) error { return nil }
+
+func (nowhere) SendLater(overlay.Lane, wire.Kind, func(error), ...[]byte) error {
+	panic("BUG: there is room")
+}
+
+func TestPassingOnCostsNoAllocation(t *testing.T) {
+	// This test counts what a chunk costs at a relay, in both directions, credit
+	// included.
+	r := newRig(t, false)
+	r.link.quiet = true
+	leg := r.engine.NewLeg(LegConfig{Conduit: nowhere{}, MaxTunnels: 1, BufferBytes: 1 << 20})
+	splice, tail, err := leg.Open("pipe", tailOf(wire.TunnelOpen{ID: 5, Credit: 1 << 31}.AppendTo(nil)))
+	require.NoError(t, err)
+	o, err := wire.DecodeTunnelOpen(bodyOf(tail))
+	require.NoError(t, err)
+	_, err = splice.Opened(request.Answer{Member: &cluster.Member{ID: 1, Peer: farPeer}, Session: 5}, tailOf(wire.TunnelAccept{Credit: 1 << 31}.AppendTo(nil)))
+	require.NoError(t, err)
+	up := wire.TunnelData{ID: 5, Flags: wire.FlagOpener | wire.FlagLast, Payload: make([]byte, 1000)}.AppendTo(nil)
+	down := wire.TunnelData{ID: o.ID, Flags: wire.FlagLast, Payload: make([]byte, 1000)}.AppendTo(nil)
+	both := testing.AllocsPerRun(2000, func() {
+		leg.Handle(wire.KindTunnelData, up)
+		r.hear(wire.KindTunnelData, down)
+	})
+	if !raceEnabled {
+		require.Less(t, both, 1.0)
+	}
+	require.Empty(t, r.engine.Drops())
+	leg.Close()
+	require.Zero(t, r.engine.Status())
+}

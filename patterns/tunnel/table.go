@@ -55,7 +55,7 @@ func (p *port) wake(name string, f func()) { p.engine.wake(name, p.number, f) }
 func (p *port) sendCredit(total uint64) {
 	f := p.engine.frames.get()
 	p.credit(f, total)
-	p.remote.say(overlay.LaneCtl, wire.KindTunnelCredit, f.parts[0])
+	p.remote.say(overlay.LaneCtl, wire.KindTunnelCredit, f.parts[:1]...)
 	p.engine.frames.put(f)
 }
 
