@@ -199,12 +199,12 @@ func TestStreamsAndPathsAreBounded(t *testing.T) {
 		l.publish("p", wire.Publish{Session: maxStreams, Run: run1, Number: 1, Topic: "news.a"})
 		require.EqualValues(t, 1, l.dropped(dropStreams))
 
-		for n := range uint64(maxLegs) {
+		for n := range uint64(maxForwarded) {
 			p := wire.Path{Session: n, Epoch: 1, Group: "news"}
 			l.comes("p", wire.KindPath, p.AppendTo(nil))
 		}
 		require.Zero(t, l.dropped(dropPath))
-		p := wire.Path{Session: maxLegs, Epoch: 1, Group: "news"}
+		p := wire.Path{Session: maxForwarded, Epoch: 1, Group: "news"}
 		l.comes("p", wire.KindPath, p.AppendTo(nil))
 		require.EqualValues(t, 1, l.dropped(dropPath))
 
@@ -283,14 +283,14 @@ func TestAPathThatNeverBecomesWholeIsForgotten(t *testing.T) {
 	// one that is whole: both are forgotten when they have not been used for long.
 	synctest.Test(t, func(t *testing.T) {
 		l := newLone(t)
-		for session := range uint64(maxLegs) {
+		for session := range uint64(maxForwarded) {
 			p := wire.Path{Session: session, Epoch: 1, Group: "news", Stops: []wire.Stop{{Peer: "a", Run: run1}}}
 			if session > 0 {
 				p.Flags = wire.FlagMore
 			}
 			l.comes("p", wire.KindPath, p.AppendTo(nil))
 		}
-		require.Equal(t, maxLegs, l.Status().Paths)
+		require.Equal(t, maxForwarded, l.Status().Paths)
 		time.Sleep(streamTime + 2*sweepTime)
 		require.Zero(t, l.Status().Paths)
 		require.NoError(t, l.Close())

@@ -53,7 +53,7 @@ func (t *paths) take(l Link, source peer.ID, p *wire.Path) {
 	t.mu.Lock()
 	of := t.all[k]
 	if of == nil {
-		if len(t.all) >= maxLegs {
+		if len(t.all) >= maxForwarded {
 			t.mu.Unlock()
 			t.drops.Inc(dropPath)
 			return

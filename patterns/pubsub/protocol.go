@@ -80,8 +80,8 @@ const (
 	maxHeldBytes = 4 << 20
 	// maxStreams bounds the publishers that are remembered.
 	maxStreams = 1 << 16
-	// maxLegs bounds the paths that this node forwards on.
-	maxLegs = 4096
+	// maxForwarded bounds the sessions that this node forwards.
+	maxForwarded = 4096
 	// maxStops bounds the nodes behind this one on one path.
 	maxStops = 1 << 14
 	// maxPicks bounds the queues that one message is for.
