@@ -65,6 +65,28 @@ func handle[T any](b *base, k wire.Kind, decode func([]byte) (T, error), to func
 	})
 }
 
+// Subscribe is patterns.Messenger's.
+func (e *Engine) Subscribe(ctx context.Context, pattern string, s patterns.Subscriber, o patterns.SubscribeOptions) (patterns.Subscription, error) {
+	sub, err := e.local.newSubscription(ctx, pattern, o)
+	if err != nil {
+		return nil, err
+	}
+	if sub.inbox, err = e.inboxes.New(inbox.Config{Subscriber: s, Options: o, Key: e.ids.Add(1)}); err != nil {
+		return nil, err
+	}
+	if err := sub.join(ctx); err != nil {
+		return nil, err
+	}
+	return sub, nil
+}
+
+// NewOutlet returns an outlet without subscriptions, which costs nothing. origin
+// tells the clients of this node apart, for SubscribeOptions.NoEcho: see
+// patterns.PublishOptions.Origin.
+func (e *Engine) NewOutlet(s Sink, origin uint64) *Outlet {
+	return &Outlet{l: e.local, sink: s, origin: origin, key: e.ids.Add(1), subs: make(map[uint64]*subscription)}
+}
+
 // handlePublish takes in a message: it is passed on, if this node is a
 // forwarder, and handed to the subscriptions here, if it is for them.
 func (e *Engine) handlePublish(l Link, m wire.Publish, size int) {
@@ -191,6 +213,27 @@ func (e *Engine) arrived(s *source, in *incoming) {
 
 func (e *Engine) deliverRoot(in *incoming) {
 	e.local.deliver(&in.message, true, in.publisher == e.self, in.picks, &found{})
+}
+
+// republish passes a message of source on to the root group.
+func (e *Engine) republish(s *source, m *wire.Publish) {
+	in := &incoming{message: message{publisher: s.key.peer}, root: true, rank: rank{m.Origin.Incarnation, m.Origin.Serial}}
+	readable := in.read(e.base, s, m)
+	p := e.publishers.find(rootGroup)
+	if p == nil {
+		e.drops.Inc(dropNoPath)
+		return
+	}
+	e.counts.forwarded.Add(1)
+	o := &outgoing{topic: m.Topic, origin: m.Origin}
+	c := &content{flags: m.Flags & wire.FlagSealed, packed: true, body: m.Content}
+	if left := p.send(o, c, e.local.queues(m.Topic, true, origin{}), s.key.peer); len(left) > 0 {
+		p.giveUp(left)
+	}
+	if readable {
+		in.picks = o.picks
+		e.roots.deliver(in, e.deliverRoot)
+	}
 }
 
 // missing tells whom it concerns that messages of a source are missing; 0 =

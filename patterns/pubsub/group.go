@@ -25,23 +25,28 @@ type group struct {
 	key  uint64 // for Exec
 
 	mu      sync.Mutex
+	lease                            // guarded by mu
 	wanted  map[interestKey]*want    // guarded by mu
 	subs    map[uint64]*subscription // guarded by mu; by their numbers
 	queued  int                      // guarded by mu; bytes of interests of queues
 	version uint64                   // guarded by mu; of wanted
-	acked   uint64                   // guarded by mu; the version that the lease carries
-	told    []wire.Interest          // guarded by mu; what the lease says
 	next    []wire.Interest          // guarded by mu; what the next one will say …
 	telling bool                     // guarded by mu; … which is being registered
-	coarse  int                      // guarded by mu; of so many interests it says less, but more than enough; 0 = of none
 	changed int64                    // guarded by mu; when version changed
 	running bool                     // guarded by mu; a worker renews the lease, or will
-	member  cluster.MemberID         // guarded by mu; of the lease; 0 = none
 	joining []*joiner                // guarded by mu
 	left    bool                     // guarded by mu; the node drains
 	dead    bool                     // guarded by mu; nobody wanted anything, and it is forgotten
 
 	forward *rootForward // of the root group; used by the worker and its timer
+}
+
+// lease is what publishers have been told.
+type lease struct {
+	acked  uint64           // the version that the lease carries
+	told   []wire.Interest  // what the lease says
+	coarse int              // of so many interests it says less, but more than enough; 0 = of none
+	member cluster.MemberID // of the lease; 0 = none
 }
 
 type interestKey struct{ pattern, queue string }

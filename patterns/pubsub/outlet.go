@@ -53,13 +53,6 @@ type Outlet struct {
 	closed bool                     // guarded by mu
 }
 
-// NewOutlet returns an outlet without subscriptions, which costs nothing. origin
-// tells the clients of this node apart, for SubscribeOptions.NoEcho: see
-// patterns.PublishOptions.Origin.
-func (e *Engine) NewOutlet(s Sink, origin uint64) *Outlet {
-	return &Outlet{l: e.local, sink: s, origin: origin, key: e.ids.Add(1), subs: make(map[uint64]*subscription)}
-}
-
 // Subscribe adds a subscription under an id that is the caller's, and returns
 // when it is acknowledged. Of the options Queue and NoEcho are used;
 // OverflowBlock is refused, as there is no queue that could be full: use

@@ -11,7 +11,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 )
 
@@ -140,25 +139,4 @@ func (f *rootForward) amongFirst(p *publisher, is bool) bool {
 		return cmp.Or(cmp.Compare(hashNode(string(a)), hashNode(string(b))), cmp.Compare(a, b))
 	})
 	return slices.Index(peers, f.l.self) < forwarders
-}
-
-// republish passes a message of source on to the root group.
-func (e *Engine) republish(s *source, m *wire.Publish) {
-	in := &incoming{message: message{publisher: s.key.peer}, root: true, rank: rank{m.Origin.Incarnation, m.Origin.Serial}}
-	readable := in.read(e.base, s, m)
-	p := e.publishers.find(rootGroup)
-	if p == nil {
-		e.drops.Inc(dropNoPath)
-		return
-	}
-	e.counts.forwarded.Add(1)
-	o := &outgoing{topic: m.Topic, origin: m.Origin}
-	c := &content{flags: m.Flags & wire.FlagSealed, packed: true, body: m.Content}
-	if left := p.send(o, c, e.local.queues(m.Topic, true, origin{}), s.key.peer); len(left) > 0 {
-		p.giveUp(left)
-	}
-	if readable {
-		in.picks = o.picks
-		e.roots.deliver(in, e.deliverRoot)
-	}
 }

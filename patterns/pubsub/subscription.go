@@ -36,21 +36,6 @@ type subscription struct {
 
 var _ patterns.Subscription = (*subscription)(nil)
 
-// Subscribe is patterns.Messenger's.
-func (e *Engine) Subscribe(ctx context.Context, pattern string, s patterns.Subscriber, o patterns.SubscribeOptions) (patterns.Subscription, error) {
-	sub, err := e.local.newSubscription(ctx, pattern, o)
-	if err != nil {
-		return nil, err
-	}
-	if sub.inbox, err = e.inboxes.New(inbox.Config{Subscriber: s, Options: o, Key: e.ids.Add(1)}); err != nil {
-		return nil, err
-	}
-	if err := sub.join(ctx); err != nil {
-		return nil, err
-	}
-	return sub, nil
-}
-
 func (l *local) newSubscription(ctx context.Context, pattern string, o patterns.SubscribeOptions) (*subscription, error) {
 	if err := match.CheckPattern(pattern); err != nil {
 		return nil, err
