@@ -114,6 +114,14 @@ func (q *bulkQueue) activate() {
 
 func (q *bulkQueue) empty() bool { return len(q.ring) == 0 }
 
+// size is how many bytes pop would return.
+func (q *bulkQueue) size() int {
+	if len(q.ring) == 0 {
+		return 0
+	}
+	return len(q.ring[0].chunks.head.b)
+}
+
 // pop removes a chunk of the channel that has its turn, and passes the turn
 // on; nil if there is none.
 func (q *bulkQueue) pop() *chunk {

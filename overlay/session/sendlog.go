@@ -210,14 +210,14 @@ func (q *sendLog) take(spans []span, limit int) []span {
 	for lane := range q.lanes {
 		g := &q.lanes[lane]
 		for {
-			if wire.Lane(lane) == wire.LaneBulk && g.at == nil {
+			if wire.Lane(lane) == wire.LaneBulk && g.at == nil && (len(spans) == 0 || q.bulk.size() <= room) {
 				if c := q.bulk.pop(); c != nil {
 					g.add(c)
 				}
 			}
 			n := g.unsent()
 			if n == 0 {
-				break // the next lane
+				break // the next lane; of bulk, what does not fit keeps its turn
 			}
 			if n > room && len(spans) > 0 {
 				return spans // nothing of lower priority may fill the gap
