@@ -111,12 +111,12 @@ func (c *jobContext) armLocked() {
 	})
 }
 
-// end ends the context, the first time it is called.
-func (c *jobContext) end(err error) {
+// end ends the context, the first time it is called, and says whether it was.
+func (c *jobContext) end(err error) (first bool) {
 	c.mu.Lock()
 	if c.err != nil {
 		c.mu.Unlock()
-		return
+		return false
 	}
 	c.err = err
 	done, timer, children := c.done, c.timer, c.children
@@ -131,4 +131,5 @@ func (c *jobContext) end(err error) {
 	for _, f := range children {
 		(*f)()
 	}
+	return true
 }

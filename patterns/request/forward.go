@@ -26,7 +26,7 @@ type Forwarder interface {
 	Deliver(d *Delivery)
 	// Cancel says that nobody waits for d any more: its caller gave up, or the
 	// session with it has ended, or the member is taken away. d.Answer is due
-	// nevertheless: until then d counts as under way.
+	// nevertheless: until then d counts as under way, unless its member is gone.
 	Cancel(d *Delivery)
 }
 
@@ -136,11 +136,7 @@ func (s *Server) deliver(in *arrival) (kept bool) {
 
 // answer is described at Delivery.Answer.
 func (s *Server) answerDelivery(d *Delivery, r wire.Reply) {
-	s.mu.Lock()
-	first := !d.answered
-	d.answered = true
-	s.mu.Unlock()
-	if !first {
+	if !d.first() {
 		return
 	}
 	j := d.job
@@ -162,6 +158,16 @@ func (s *Server) answerDelivery(d *Delivery, r wire.Reply) {
 		s.drops.Inc(dropReplyUnsent)
 	}
 	d.over()
+}
+
+// first says whether it was not answered before, once.
+func (d *Delivery) first() bool {
+	s := d.Server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := !d.answered
+	d.answered = true
+	return first
 }
 
 // encodeAnswer returns the head of a reply, and seals its tail if it must be.

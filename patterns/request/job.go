@@ -295,8 +295,9 @@ func (j *job) giveUp() (waited bool) {
 func (j *job) interrupt() {
 	s := j.server
 	if j.forward != nil {
-		j.ctx.end(context.Canceled)
-		s.forward.Cancel(j.forward)
+		if j.ctx.end(context.Canceled) {
+			s.forward.Cancel(j.forward)
+		}
 		return
 	}
 	s.cfg.Exec.Wake(overlay.ExecKey{Name: "request.cancel", N: j.number}, func() { j.ctx.end(context.Canceled) })

@@ -164,6 +164,9 @@ func (m *members) giveUp(s *Server) {
 			if j.server == s {
 				m.answerHead(r.link, wire.Reply{ID: j.id, Outcome: wire.OutcomeCancelled}, j.ctx.deadline)
 				j.interrupt()
+				if j.forward != nil && j.forward.first() {
+					j.forward.over() // nothing runs here that has to be waited for
+				}
 			}
 		}
 	}
