@@ -73,6 +73,7 @@ func (w *wireless) Release()                                                {}
 func (w *wireless) Peer() peer.ID                                           { return w.other }
 func (w *wireless) Session() uint64                                         { return 1 }
 func (w *wireless) Suspect() bool                                           { return false }
+func (w *wireless) Withdraw(overlay.Receipt) bool                           { return false }
 func (w *wireless) Open([]string)                                           {}
 func (w *wireless) Hold() func()                                            { return func() {} }
 func (w *wireless) LocalTime(remote uint64) time.Time                       { return time.Unix(0, int64(remote)) }

@@ -27,13 +27,13 @@ type attempt struct {
 	remote *remote
 
 	// Owned by who handles the call's events.
-	began      int64         // when it was sent last
-	session    uint64        // that it was sent on; 0 = not yet
-	connecting bool          // waits for the link
-	withdraw   func() bool   // while it stands in line for room in the lane; else nil
-	patience   overlay.Timer // runs while its peer is not heard, but not given up; else nil
-	maybeRan   bool          // a leaf's: it was sent in an earlier session, too
-	replied    bool          // the reply may be read
+	began      int64           // when it was sent last
+	receipt    overlay.Receipt // of what was sent; zero = nothing yet
+	connecting bool            // waits for the link
+	withdraw   func() bool     // while it stands in line for room in the lane; else nil
+	patience   overlay.Timer   // runs while its peer is not heard, but not given up; else nil
+	maybeRan   bool            // a leaf's: it was sent in an earlier session, too
+	replied    bool            // the reply may be read
 	ended      bool
 
 	// Written by who takes the attempt out of its remote, before eventReply.
@@ -71,15 +71,15 @@ func (a *attempt) transmit() decision {
 	if errors.Is(err, overlay.ErrLaneFull) && (c.to != nil || c.cfg.Leaf != nil) {
 		return a.standInLine(lane, head, body)
 	}
-	return a.sent(r.Session, err)
+	return a.sent(r, err)
 }
 
 // sent takes in that a request has left, or why it has not.
-func (a *attempt) sent(session uint64, err error) decision {
+func (a *attempt) sent(r overlay.Receipt, err error) decision {
 	c := a.call
 	switch {
 	case err == nil:
-		return a.departed(session)
+		return a.departed(r)
 	case errors.Is(err, overlay.ErrLinkDown):
 		return a.connect()
 	case errors.Is(err, overlay.ErrLaneFull):
@@ -97,19 +97,25 @@ func (a *attempt) sent(session uint64, err error) decision {
 func (a *attempt) standInLine(lane overlay.Lane, head, body []byte) decision {
 	c := a.call
 	withdraw, err := a.remote.link.SendLater(lane, wire.KindRequest, func(r overlay.Receipt, err error) {
-		c.post(event{what: eventSent, attempt: a, session: r.Session, err: err})
+		c.post(event{what: eventSent, attempt: a, receipt: r, err: err})
 	}, bytes.Clone(head), body)
 	if err != nil {
-		return a.sent(0, err)
+		return a.sent(overlay.Receipt{}, err)
 	}
 	a.withdraw = withdraw
 	return waiting()
 }
 
-// unqueue takes back what still stands in line. What has just left has left.
+// unqueue takes back what still stands in line, or was not written yet. What has
+// just left has left.
 func (c *call) unqueue() {
 	for _, a := range c.attempts {
-		if a.withdraw != nil && !a.ended && !a.withdraw() {
+		if a.ended {
+			continue
+		}
+		if a.withdraw == nil {
+			a.unwritten()
+		} else if !a.withdraw() {
 			c.plan.sent(a.number)
 		}
 		a.withdraw = nil
@@ -129,10 +135,10 @@ func (c *call) lane(size int) overlay.Lane {
 
 // departed notes that the request has left on a session. What has happened to the
 // session meanwhile comes as an event.
-func (a *attempt) departed(session uint64) decision {
+func (a *attempt) departed(r overlay.Receipt) decision {
 	c := a.call
 	c.transmitted.Add(1)
-	a.session, a.connecting = session, false
+	a.receipt, a.connecting = r, false
 	c.plan.sent(a.number)
 	if c.idempotent && c.cfg.Leaf == nil && a.remote.link.Suspect() {
 		return c.plan.doubted(a.number)
@@ -159,7 +165,7 @@ func (a *attempt) connect() decision {
 // linkEvent takes in what happened to the attempt's link.
 func (a *attempt) linkEvent(ev event) decision {
 	c := a.call
-	on := a.session != 0 && a.session == ev.session
+	on := a.receipt.Session != 0 && a.receipt.Session == ev.session
 	switch {
 	case a.connecting && ev.what == eventUp:
 		a.connecting = false
@@ -212,8 +218,8 @@ func (a *attempt) interrupted() decision {
 
 // awaitSession has a leaf's attempt sent again in the next session.
 func (a *attempt) awaitSession() decision {
-	old := a.session
-	a.session, a.connecting = 0, true
+	old := a.receipt.Session
+	a.receipt, a.connecting = overlay.Receipt{}, true
 	a.call.plan.trials[a.number].sent = a.maybeRan
 	a.remote.addAttempt(a)
 	if now := a.remote.link.Session(); now != 0 && now != old {
@@ -246,9 +252,15 @@ func (a *attempt) suspect() decision {
 	return waiting()
 }
 
-// unwritten says that it is certain that nobody has, or will, see the attempt: it
-// was taken back from its lane.
-func (a *attempt) unwritten() bool { return false }
+// unwritten takes back what was sent, and says whether it is certain that nobody
+// has seen it or will.
+func (a *attempt) unwritten() bool {
+	if a.receipt.Session == 0 || !a.remote.link.Withdraw(a.receipt) {
+		return false
+	}
+	a.call.plan.trials[a.number].sent = a.maybeRan
+	return true
+}
 
 func (a *attempt) stopPatience() {
 	if a.patience != nil {

@@ -77,7 +77,8 @@ type event struct {
 	what    eventType
 	timer   int32 // of eventTimer: its number
 	attempt *attempt
-	session uint64 // of the link
+	session uint64          // of the link
+	receipt overlay.Receipt // of eventSent
 	err     error
 	reply   *wire.Reply // of eventPart
 }
@@ -94,7 +95,7 @@ const (
 	eventSuspect                   // the peer is not heard, or its connection broke
 	eventHeard                     // it is heard again
 	eventPatience                  // the attempt has waited long enough for that
-	eventSent                      // the attempt that stood in line for its lane has left it: session or err
+	eventSent                      // the attempt that stood in line for its lane has left it: receipt or err
 	eventTimer                     // the call's timer of that number
 	eventStop                      // time is over, or the caller gives up: err
 	eventClosed                    // this node closes
@@ -183,7 +184,7 @@ func (c *call) handle(ev event) decision {
 		c.sink.(partial).replied(c, ev.reply)
 	case eventSent:
 		a.withdraw = nil
-		return a.sent(ev.session, ev.err)
+		return a.sent(ev.receipt, ev.err)
 	case eventTimer:
 		if ev.timer == c.timers {
 			return c.resume()

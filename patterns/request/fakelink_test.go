@@ -38,10 +38,14 @@ type fakeLink struct {
 	lanes   []overlay.Lane
 	spoil   func(wire.Kind, []byte) []byte // changes what is sent
 	atSend  func()                         // called when Send is about to return
+	holds   bool                           // what is sent is not written
+	number  uint64                         // of the last message
+	void    map[uint64]bool                // by number: withdrawn
 }
 
 type fakeFrame struct {
 	session uint64
+	number  uint64
 	kind    wire.Kind
 	body    []byte
 	due     time.Time
@@ -115,8 +119,9 @@ func (l *fakeLink) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (overla
 		}
 	}
 	l.sent, l.lanes = append(l.sent, k), append(l.lanes, lane)
-	l.frames <- fakeFrame{l.session, k, body, time.Now().Add(w.latency)}
-	return overlay.Receipt{Session: l.session}, nil
+	l.number++
+	l.frames <- fakeFrame{l.session, l.number, k, body, time.Now().Add(w.latency)}
+	return overlay.Receipt{Session: l.session, Number: l.number}, nil
 }
 
 func (l *fakeLink) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
@@ -190,17 +195,37 @@ func (l *fakeLink) pump() {
 		}
 		back := peer.link(l.n.id)
 		back.delivering.Lock()
-		if l.Session() == f.session {
+		if l.Session() == f.session && !l.isVoid(f.number) {
 			peer.handlers[f.kind](back, f.body)
 		}
 		back.delivering.Unlock()
 	}
 }
 
+// Withdraw takes back what is on hold.
+func (l *fakeLink) Withdraw(r overlay.Receipt) bool {
+	l.n.w.mu.Lock()
+	defer l.n.w.mu.Unlock()
+	if !l.holds || r.Number == 0 {
+		return false
+	}
+	if l.void == nil {
+		l.void = make(map[uint64]bool)
+	}
+	l.void[r.Number] = true
+	return true
+}
+
 func (l *fakeLink) isFrozen() bool {
 	l.n.w.mu.Lock()
 	defer l.n.w.mu.Unlock()
-	return l.frozen && l.session != 0
+	return (l.frozen || l.holds) && l.session != 0
+}
+
+func (l *fakeLink) isVoid(number uint64) bool {
+	l.n.w.mu.Lock()
+	defer l.n.w.mu.Unlock()
+	return l.void[number]
 }
 
 func (l *fakeLink) event(e overlay.PeerEvent) {

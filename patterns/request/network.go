@@ -36,6 +36,7 @@ type Link interface {
 	Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error)
 	SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error)
 	SendLater(lane overlay.Lane, k wire.Kind, sent func(r overlay.Receipt, err error), parts ...[]byte) (withdraw func() bool, err error)
+	Withdraw(r overlay.Receipt) bool
 	LocalTime(remote uint64) time.Time
 }
 

@@ -162,4 +162,10 @@ func sorted[K cmp.Ordered, V any](m map[K]V) []V {
 
 // patience is how long what may be repeated is left with a peer that is not heard
 // before another one is asked.
-func (r *remote) patience() time.Duration { return 0 }
+func (r *remote) patience() time.Duration {
+	patience := minPatience
+	if l, ok := r.link.(interface{ RTT() time.Duration }); ok {
+		patience = max(patience, 2*l.RTT())
+	}
+	return min(patience, maxPatience)
+}

@@ -102,7 +102,7 @@ func (a *attempt) answeredByRelay() decision {
 func (a *attempt) final(o cluster.Outcome, err error) decision {
 	c := a.call
 	c.reply = a
-	c.answer.Member, c.answer.Session = a.member, a.session
+	c.answer.Member, c.answer.Session = a.member, a.receipt.Session
 	c.answer.Queue, c.answer.Running = int(a.reply.Queue), int(a.reply.Running)
 	c.answer.Service = time.Duration(a.reply.ServiceMicros) * time.Microsecond
 	a.settle(o)

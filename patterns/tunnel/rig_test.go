@@ -66,6 +66,8 @@ func (l *testLink) Suspect() bool { return false }
 
 func (l *testLink) Open([]string) {}
 
+func (l *testLink) Withdraw(overlay.Receipt) bool { return false }
+
 func (l *testLink) LocalTime(uint64) time.Time { return time.Time{} }
 
 func (l *testLink) Session() uint64 {

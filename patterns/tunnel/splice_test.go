@@ -180,6 +180,8 @@ func (c *cable) Open([]string) {}
 
 func (c *cable) Hold() func() { return func() {} }
 
+func (c *cable) Withdraw(overlay.Receipt) bool { return false }
+
 func (c *cable) LocalTime(uint64) time.Time { return time.Time{} }
 
 func (c *cable) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
