@@ -16,7 +16,8 @@
 //  2. The member's node registers with each of them: a sealed record, and a
 //     proof that the sender holds the key (registrar.go, enrolment.go). The
 //     anchor checks the proof, needs no key for that, and holds a lease as long
-//     as the link lives (anchor*.go).
+//     as the session of their link: suspect while its connection is broken, gone
+//     at its end (anchor*.go).
 //  3. A caller's node watches the same anchors: one snapshot from each, then
 //     numbered deltas (lookout.go, sight.go, source.go). It checks every proof
 //     again and opens the records (believe.go).
@@ -44,7 +45,7 @@
 //
 // An anchor says that a cluster is empty with authority only if nobody else
 // may be an anchor in its place, its neighbourhood has been the same for 1.5 s,
-// no lease has ended with a broken link in that time, and a majority of the
+// no lease has ended with its session in that time, and a majority of the
 // anchors, itself included, hold no lease either, and none says it does (they
 // ask each other: anchor_settle.go). A caller believes "empty" from a majority
 // of such anchors, under every valid id. Until then it does not know.

@@ -59,7 +59,7 @@ type PeerEventType uint8
 // The events of a link, with the numbers of overlay.PeerEventType.
 const (
 	PeerUp         = PeerEventType(overlay.LinkUp)        // established, with a new session
-	PeerDown       = PeerEventType(overlay.LinkDown)      // lost; what was held for its session is void
+	PeerDown       = PeerEventType(overlay.LinkDown)      // its session ended; what was held for it is void
 	PeerSuspect    = PeerEventType(overlay.LinkSuspect)   // misses heartbeats
 	PeerRecovered  = PeerEventType(overlay.LinkRecovered) // heard of again
 	PeerDialFailed = PeerEventType(overlay.DialFailed)    // could not be established

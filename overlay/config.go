@@ -32,14 +32,15 @@ type Config struct {
 	// answer makes it suspect. Default 400 ms.
 	Heartbeat time.Duration
 
-	// LaneBytes bounds what waits to be sent, per link and lane, in encoded
-	// bytes. An empty lane takes one message of any legal size. Defaults:
-	// ctl 1 MiB, rpc 4 MiB, pub 4 MiB, bulk 8 MiB; what bulk carries in single
-	// frames, which is tunnels, has 512 KiB of its own, or as much as bulk.
+	// LaneBytes bounds what waits to be sent or acknowledged, per link and lane,
+	// in encoded bytes. A lane with little in it takes one message of any legal
+	// size. Defaults: ctl 1 MiB, rpc 4 MiB, pub 4 MiB, bulk 8 MiB; what bulk
+	// carries in single frames, which is tunnels, has as much of its own, and of
+	// that at most 512 KiB wait to be sent.
 	LaneBytes [laneCount]int
 
 	// MaxMessage bounds one message, sent or received, in bytes. What arrives
-	// in fragments may use twice as much memory per link. Default 16 MiB.
+	// in fragments may use three times as much memory per link. Default 16 MiB.
 	MaxMessage int
 
 	// Agent names program and release in the logs of other nodes. At most 256
