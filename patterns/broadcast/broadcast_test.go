@@ -18,7 +18,7 @@ func TestABroadcastCountsMembersAndNodes(t *testing.T) {
 	// This test checks who counts: members that took it and the nodes they
 	// are on; a member that takes no broadcasts is missing.
 	no := &patterns.RemoteError{Cluster: "geo", Code: patterns.CodeNoMethod}
-	a := &fake.Asker{Outcomes: []fake.Outcome{
+	a := &fake.Asker{Outcomes: []fake.Member{
 		{Node: "a"}, {Node: "a"}, {Node: "b"}, {Node: "c", Err: no}, {Node: "d", Err: patterns.ErrOverloaded},
 	}}
 	e, err := broadcast.New(broadcast.Config{Requests: a})

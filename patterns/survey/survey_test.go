@@ -20,7 +20,7 @@ func TestASurveyHandsOnAnswersAndNamesTheRest(t *testing.T) {
 	// This test checks which outcomes are answers, a remote error among them,
 	// and what is counted.
 	no := &patterns.RemoteError{Cluster: "geo", Code: 100, Message: "no"}
-	a := &fake.Asker{Outcomes: []fake.Outcome{
+	a := &fake.Asker{Outcomes: []fake.Member{
 		{Node: "a", Reply: "one"}, {Node: "a", Err: no}, {Node: "b", Err: patterns.ErrInterrupted},
 	}}
 	e, err := survey.New(survey.Config{Requests: a})
@@ -60,7 +60,7 @@ func TestASurveyHandsOnAnswersAndNamesTheRest(t *testing.T) {
 
 func TestASurveyEndsWithTheErrorOfEach(t *testing.T) {
 	// This test checks the ways to end with an error.
-	a := &fake.Asker{Outcomes: []fake.Outcome{{Reply: "one"}, {Reply: "two"}}}
+	a := &fake.Asker{Outcomes: []fake.Member{{Reply: "one"}, {Reply: "two"}}}
 	e, err := survey.New(survey.Config{Requests: a})
 	require.NoError(t, err)
 	enough := errors.New("enough")

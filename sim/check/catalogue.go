@@ -61,7 +61,7 @@ func requestMetrics() []MetricInfo {
 		{Name: "unreachable", Unit: Count, Meaning: "requests that ended so"},
 		{Name: "interrupted", Unit: Count, Meaning: "requests that ended so"},
 		{Name: "deadline", Unit: Count, Meaning: "requests that ended so"},
-		{Name: "canceled", Unit: Count, Meaning: "requests that ended so"},
+		{Name: "cancelled", Unit: Count, Meaning: "requests that ended so"},
 		{Name: "unauthorized", Unit: Count, Meaning: "requests that ended so"},
 		{Name: "too_large", Unit: Count, Meaning: "requests that ended so"},
 		{Name: "closed", Unit: Count, Meaning: "requests that ended so"},

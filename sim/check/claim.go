@@ -23,7 +23,7 @@ func claimsNoRun(r *history.Request) bool {
 	switch r.Outcome {
 	case "no_members", "overloaded", "unreachable", "unauthorized", "too_large", "closed":
 		return true
-	case "deadline", "canceled":
+	case "deadline", "cancelled":
 		return !r.MaybeRan
 	default:
 		return false

@@ -10,7 +10,7 @@ import "testing"
 func TestOutcomesTellTheTruthAboutHandlers(t *testing.T) {
 	var cases []verdictCase
 	for _, outcome := range []string{
-		"no_members", "overloaded", "unreachable", "unauthorized", "too_large", "closed", "deadline", "canceled",
+		"no_members", "overloaded", "unreachable", "unauthorized", "too_large", "closed", "deadline", "cancelled",
 	} {
 		want := []string{"claim"}
 		if outcome == "no_members" {
@@ -30,7 +30,7 @@ func TestOutcomesTellTheTruthAboutHandlers(t *testing.T) {
 			}},
 		)
 	}
-	for _, outcome := range []string{"interrupted", "other", "deadline", "canceled"} {
+	for _, outcome := range []string{"interrupted", "other", "deadline", "cancelled"} {
 		cases = append(cases, verdictCase{name: outcome + " that may have run", make: func(s *story) {
 			s.Requests[40].Outcome, s.Requests[40].MaybeRan = outcome, true
 		}})

@@ -43,7 +43,7 @@ func TestAnEmptyHistoryHasNoMeasures(t *testing.T) {
 func TestRequestsAreCountedByOutcome(t *testing.T) {
 	s := peace()
 	for i, outcome := range []string{
-		"refused", "no_members", "overloaded", "unreachable", "interrupted", "deadline", "canceled", "unauthorized", "too_large",
+		"refused", "no_members", "overloaded", "unreachable", "interrupted", "deadline", "cancelled", "unauthorized", "too_large",
 		"closed", "wrong_reply", "other", "something new",
 	} {
 		s.Requests[100+i].Outcome = outcome
@@ -56,7 +56,7 @@ func TestRequestsAreCountedByOutcome(t *testing.T) {
 	s.run(1, 1, 2*sec)
 	claims(
 		t, s, "requests == 300", "excused == 1", "refused == 1", "no_members == 1", "overloaded == 1", "unreachable == 1",
-		"interrupted == 1", "deadline == 1", "canceled == 1", "unauthorized == 1", "too_large == 1", "closed == 1",
+		"interrupted == 1", "deadline == 1", "cancelled == 1", "unauthorized == 1", "too_large == 1", "closed == 1",
 		"wrong_reply == 1", "other == 2", "unanswered == 1", "lost == 13", "replies == 285", "probes_lost == 1",
 		"handled == 301", "duplicated == 1",
 	)

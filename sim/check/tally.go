@@ -115,7 +115,7 @@ func failure(outcome string) string {
 // came to what it is for.
 func failures() []string {
 	return []string{
-		"no_members", "overloaded", "unreachable", "interrupted", "deadline", "canceled",
+		"no_members", "overloaded", "unreachable", "interrupted", "deadline", "cancelled",
 		"unauthorized", "too_large", "closed", "wrong_reply", "other",
 	}
 }

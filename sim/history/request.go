@@ -19,11 +19,11 @@ type Request struct {
 	Ended      time.Duration // -1 = it never did
 	Outcomes   int           // how often it ended; 1 is right
 	// Outcome is reply, refused, no_members, overloaded, unreachable,
-	// interrupted, deadline, canceled, unauthorized, too_large, closed,
+	// interrupted, deadline, cancelled, unauthorized, too_large, closed,
 	// wrong_reply, other; of a push accepted instead of reply; of a survey or
 	// a broadcast that asked somebody complete or partial.
 	Outcome  string
-	MaybeRan bool   // deadline and canceled: what the error said
+	MaybeRan bool   // deadline and cancelled: what the error said
 	Detail   string // text of an outcome "other"
 	Attempts int
 	Member   string // that gave the outcome, if known

@@ -6,7 +6,6 @@ package play
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -153,35 +152,18 @@ func idOf(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// outcomeOf names how a request ended, in the words of package history.
+// outcomeOf names how a request ended, in the words of package history: those of
+// patterns.Outcome, but that a handler's error is "refused", and what a request
+// should not end with is "other".
 func outcomeOf(err error) (name string, maybeRan bool, detail string) {
-	var remote *patterns.RemoteError
-	var late *patterns.DeadlineError
-	switch {
-	case err == nil:
+	switch f := patterns.FailureOf(err); f.Outcome {
+	case patterns.OutcomeReply:
 		return "reply", true, ""
-	case errors.As(err, &remote):
+	case patterns.OutcomeRemoteError:
 		return "refused", true, ""
-	case errors.Is(err, context.DeadlineExceeded):
-		return "deadline", !errors.As(err, &late) || late.MaybeRan, ""
-	case errors.Is(err, context.Canceled):
-		return "canceled", !errors.As(err, &late) || late.MaybeRan, ""
+	case patterns.OutcomeTooMany, patterns.OutcomeWouldBlock, patterns.OutcomeTopic, patterns.OutcomeOther:
+		return "other", true, err.Error()
+	default:
+		return f.Outcome.String(), f.MaybeRan, ""
 	}
-	for _, known := range []struct {
-		err  error
-		name string
-	}{
-		{patterns.ErrNoMembers, "no_members"},
-		{patterns.ErrOverloaded, "overloaded"},
-		{patterns.ErrUnreachable, "unreachable"},
-		{patterns.ErrInterrupted, "interrupted"},
-		{patterns.ErrUnauthorized, "unauthorized"},
-		{patterns.ErrTooLarge, "too_large"},
-		{patterns.ErrClosed, "closed"},
-	} {
-		if errors.Is(err, known.err) {
-			return known.name, known.name == "interrupted", ""
-		}
-	}
-	return "other", true, err.Error()
 }

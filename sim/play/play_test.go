@@ -59,7 +59,7 @@ func TestHistoryHasAllThatHappened(t *testing.T) {
 		outcomes[q.Outcome]++
 		require.Equal(t, 1, q.Outcomes, q)
 	}
-	require.Len(t, h.Views, 3*(5+3), "five members, then one unreachable, gone, and back")
+	require.Len(t, h.Views, 3*(5+3)+1, "five members, then one suspect, gone, and back; who had a link to it sees that end, too")
 	require.NotEmpty(t, h.Samples)
 	require.Equal(t, map[string]int{"reply": len(h.Requests)}, outcomes)
 	require.GreaterOrEqual(t, len(h.Runs), len(h.Requests))

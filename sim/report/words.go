@@ -36,7 +36,7 @@ func meaning(outcome string) string {
 		return "the link broke when the handler may have run; not sent again"
 	case "deadline":
 		return "the caller's deadline passed"
-	case "canceled":
+	case "cancelled":
 		return "the caller gave up"
 	case "unauthorized":
 		return "the keys do not fit"

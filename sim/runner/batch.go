@@ -12,7 +12,7 @@ import (
 // Result is how one job of several ended.
 type Result struct {
 	Job     Job
-	Outcome *Outcome // nil if Err is not
+	Outcome *Findings // nil if Err is not
 	Err     error
 }
 

@@ -24,13 +24,13 @@ func TestResultsComeInTheOrderOfTheJobs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				under, most := make(chan int, 1), 0
 				under <- 0
-				exec := func(_ context.Context, job runner.Job, _ func(runner.Progress)) (*runner.Outcome, error) {
+				exec := func(_ context.Context, job runner.Job, _ func(runner.Progress)) (*runner.Findings, error) {
 					n := <-under + 1
 					most = max(most, n)
 					under <- n
 					time.Sleep(time.Duration(10-job.Seed) * time.Second)
 					under <- <-under - 1
-					return &runner.Outcome{}, nil
+					return &runner.Findings{}, nil
 				}
 				var jobs []runner.Job
 				for seed := uint64(1); seed <= 8; seed++ {
@@ -54,7 +54,7 @@ func TestCanceledJobsDoNotBegin(t *testing.T) {
 	// and keeps the others from beginning, and that each has its result.
 	ctx, cancel := context.WithCancel(t.Context())
 	began := 0
-	exec := func(ctx context.Context, _ runner.Job, _ func(runner.Progress)) (*runner.Outcome, error) {
+	exec := func(ctx context.Context, _ runner.Job, _ func(runner.Progress)) (*runner.Findings, error) {
 		began++
 		cancel()
 		<-ctx.Done()

@@ -116,7 +116,7 @@ func (c *child) bubble() {
 }
 
 // play carries out the request: one job, or two that are compared.
-func (c *child) play(t *testing.T) (*Outcome, string, error) {
+func (c *child) play(t *testing.T) (*Findings, string, error) {
 	if len(c.jobs) == 1 && c.jobs[0].Level == LevelStack {
 		o, err := playStack(t, c.jobs[0], c.at)
 		return o, "", err
@@ -133,7 +133,7 @@ func (c *child) play(t *testing.T) (*Outcome, string, error) {
 }
 
 // end sends the last message.
-func (c *child) end(o *Outcome, difference string, err error) {
+func (c *child) end(o *Findings, difference string, err error) {
 	e := &ending{Outcome: o, Difference: difference}
 	if err != nil {
 		e.Outcome, e.Error, e.Level = nil, err.Error(), errors.Is(err, play.ErrUnsupported)

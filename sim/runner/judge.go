@@ -15,8 +15,8 @@ import (
 )
 
 // judge makes an outcome of what a level played.
-func judge(job Job, h *history.History, real time.Duration) *Outcome {
-	o := &Outcome{History: h, Info: About(job)}
+func judge(job Job, h *history.History, real time.Duration) *Findings {
+	o := &Findings{History: h, Info: About(job)}
 	o.Info.Virtual = h.End
 	o.Info.Real = real
 	o.Info.MemoryPeak = peakMemory()

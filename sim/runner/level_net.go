@@ -15,7 +15,7 @@ import (
 
 // playNet plays a job with real processes, which are this program again. It takes
 // root; the error says so.
-func playNet(ctx context.Context, job Job, at *position) (*Outcome, error) {
+func playNet(ctx context.Context, job Job, at *position) (*Findings, error) {
 	if err := netns.Supported(); err != nil {
 		return nil, fmt.Errorf("%w: %w", play.ErrUnsupported, err)
 	}

@@ -21,7 +21,7 @@ import (
 const spare = time.Hour
 
 // playSim plays a job on the simulated network.
-func playSim(t *testing.T, job Job, at *position) (*Outcome, *sim.Trace, error) {
+func playSim(t *testing.T, job Job, at *position) (*Findings, *sim.Trace, error) {
 	s := job.Scenario
 	cfg := sim.Config{
 		Seed:   s.Seed,

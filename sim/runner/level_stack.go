@@ -15,7 +15,7 @@ import (
 )
 
 // playStack plays a job on real libp2p hosts in virtual time.
-func playStack(t *testing.T, job Job, at *position) (*Outcome, error) {
+func playStack(t *testing.T, job Job, at *position) (*Findings, error) {
 	var h *history.History
 	var err error
 	began := time.Now()

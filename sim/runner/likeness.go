@@ -60,7 +60,7 @@ func (l likeness) fits(r Result) (Cause, bool) {
 }
 
 // reached lists the "sometimes" assertions that hold.
-func reached(o *Outcome) []string {
+func reached(o *Findings) []string {
 	var texts []string
 	if o.Verdict == nil {
 		return nil

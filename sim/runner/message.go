@@ -25,7 +25,7 @@ type message struct {
 
 // ending is the last message of a child.
 type ending struct {
-	Outcome    *Outcome
+	Outcome    *Findings
 	Difference string // of the two jobs of a comparison
 	Error      string // why there is no outcome
 	Level      bool   // the error is that the level can't do it

@@ -27,7 +27,7 @@ type Process struct {
 }
 
 // Run is an Executor.
-func (p Process) Run(ctx context.Context, job Job, progress func(Progress)) (*Outcome, error) {
+func (p Process) Run(ctx context.Context, job Job, progress func(Progress)) (*Findings, error) {
 	job, err := job.Prepare()
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ const searches = 3
 // outcome, the first run's, how the two differ. With compare it looks for the
 // event, too.
 func Repeat(exec Executor, compare Comparer) Executor {
-	return func(ctx context.Context, job Job, progress func(Progress)) (*Outcome, error) {
+	return func(ctx context.Context, job Job, progress func(Progress)) (*Findings, error) {
 		first, err := exec(ctx, job, progress)
 		if err != nil {
 			return nil, err
@@ -57,7 +57,7 @@ func search(ctx context.Context, compare Comparer, job Job) (string, error) {
 // Difference says in a few lines how two runs differ, as far as their outcomes
 // tell: by the checkpoints of the running hash, then by what happened. "" = not
 // at all.
-func Difference(a, b *Outcome) string {
+func Difference(a, b *Findings) string {
 	if a.Info.TraceHash == b.Info.TraceHash && a.Info.Events == b.Info.Events {
 		return historyDifference(a.History, b.History)
 	}

@@ -16,16 +16,16 @@ import (
 )
 
 // runs is an executor that returns one outcome after the other.
-func runs(outcomes ...*runner.Outcome) runner.Executor {
-	return func(context.Context, runner.Job, func(runner.Progress)) (*runner.Outcome, error) {
+func runs(outcomes ...*runner.Findings) runner.Executor {
+	return func(context.Context, runner.Job, func(runner.Progress)) (*runner.Findings, error) {
 		o := outcomes[0]
 		outcomes = outcomes[1:]
 		return o, nil
 	}
 }
 
-func traced(hash string, events uint64, checkpoints ...uint64) *runner.Outcome {
-	return &runner.Outcome{Info: report.Info{TraceHash: hash, Events: events, Checkpoints: checkpoints}, History: &history.History{}}
+func traced(hash string, events uint64, checkpoints ...uint64) *runner.Findings {
+	return &runner.Findings{Info: report.Info{TraceHash: hash, Events: events, Checkpoints: checkpoints}, History: &history.History{}}
 }
 
 func TestRepetitionSaysWhereRunsPart(t *testing.T) {
@@ -34,7 +34,7 @@ func TestRepetitionSaysWhereRunsPart(t *testing.T) {
 	other := traced("a", 2500, 7, 8)
 	other.History = &history.History{Start: time.Second, Requests: []history.Request{{ID: 3}}}
 	for name, tc := range map[string]struct {
-		a, b *runner.Outcome
+		a, b *runner.Findings
 		says []string // empty = the runs are the same
 	}{
 		"same":          {traced("a", 2500, 7, 8), traced("a", 2500, 7, 8), nil},

@@ -19,8 +19,8 @@ import (
 
 // judged is an outcome with the results of two assertions, and one request
 // that ended so.
-func judged(lostNone, crashed bool, outcome string) *runner.Outcome {
-	return &runner.Outcome{
+func judged(lostNone, crashed bool, outcome string) *runner.Findings {
+	return &runner.Findings{
 		History: &history.History{Requests: []history.Request{{Outcome: outcome}}},
 		Verdict: &check.Verdict{OK: lostNone && crashed, Assertions: []check.Result{
 			{Text: "lost == 0", Kind: check.Assert, OK: lostNone, Value: "1"},
@@ -32,7 +32,7 @@ func judged(lostNone, crashed bool, outcome string) *runner.Outcome {
 // crashOf is an executor for which requests get lost if and only if m2
 // crashes, and are told that there are no members if there are none.
 func crashOf(node string, runs *int) runner.Executor {
-	return func(_ context.Context, job runner.Job, _ func(runner.Progress)) (*runner.Outcome, error) {
+	return func(_ context.Context, job runner.Job, _ func(runner.Progress)) (*runner.Findings, error) {
 		*runs++
 		hit := slices.ContainsFunc(job.Scenario.Timeline, func(a scenario.Action) bool {
 			return a.Do == "crash" && slices.Contains(a.Nodes, node)
@@ -80,7 +80,7 @@ func TestShrinkKeepsWhatTheFailureNeeds(t *testing.T) {
 // serial keeps an executor from being called by two goroutines at a time.
 func serial(exec runner.Executor) runner.Executor {
 	turn := make(chan struct{}, 1)
-	return func(ctx context.Context, job runner.Job, p func(runner.Progress)) (*runner.Outcome, error) {
+	return func(ctx context.Context, job runner.Job, p func(runner.Progress)) (*runner.Findings, error) {
 		turn <- struct{}{}
 		defer func() { <-turn }()
 		return exec(ctx, job, p)
@@ -91,7 +91,7 @@ func TestShrinkDoesNotSlipToAnotherFailure(t *testing.T) {
 	// This test checks what counts as the same failure: the same assertion is
 	// not enough if requests ended in another way, or if the run does not
 	// reach what the first one did.
-	for name, candidate := range map[string]*runner.Outcome{
+	for name, candidate := range map[string]*runner.Findings{
 		"other outcome": judged(false, true, "no_members"),
 		"not reached":   judged(false, false, "interrupted"),
 		"it passes":     judged(true, true, "reply"),
@@ -117,7 +117,7 @@ func TestShrinkFollowsACrash(t *testing.T) {
 	// This test checks that a scenario under which the program crashes is
 	// made smaller, too.
 	crash := &runner.ChildError{Text: "panic", Crashed: true}
-	exec := func(_ context.Context, job runner.Job, _ func(runner.Progress)) (*runner.Outcome, error) {
+	exec := func(_ context.Context, job runner.Job, _ func(runner.Progress)) (*runner.Findings, error) {
 		if len(job.Scenario.Timeline) > 0 {
 			return nil, crash
 		}
@@ -167,7 +167,7 @@ func TestShrinkNeedsAFailure(t *testing.T) {
 	require.Equal(t, 1, n)
 
 	broken := errors.New("no space left")
-	exec := func(context.Context, runner.Job, func(runner.Progress)) (*runner.Outcome, error) { return nil, broken }
+	exec := func(context.Context, runner.Job, func(runner.Progress)) (*runner.Findings, error) { return nil, broken }
 	_, _, err = runner.Shrink{Candidates: scenario.Smaller, Execute: exec}.Run(t.Context(), failure(t))
 	require.ErrorIs(t, err, broken)
 }

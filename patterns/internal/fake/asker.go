@@ -15,14 +15,14 @@ import (
 
 // Asker reports the outcomes that it was given, one member each.
 type Asker struct {
-	Outcomes []Outcome
+	Outcomes []Member
 	Partial  bool        // the list of members is not whole
 	Err      error       // of AskAll; then nobody is asked
 	Seen     request.All // what was asked last
 }
 
-// Outcome is what became of one member's copy.
-type Outcome struct {
+// Member is what became of one member's copy.
+type Member struct {
 	Node  peer.ID
 	Reply string
 	Err   error

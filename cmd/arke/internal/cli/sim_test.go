@@ -46,7 +46,7 @@ type simBench struct {
 	stdout, stderr bytes.Buffer
 }
 
-func (b *simBench) execute(_ context.Context, job runner.Job, progress func(runner.Progress)) (*runner.Outcome, error) {
+func (b *simBench) execute(_ context.Context, job runner.Job, progress func(runner.Progress)) (*runner.Findings, error) {
 	job, err := job.Prepare()
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (b *simBench) execute(_ context.Context, job runner.Job, progress func(runn
 		return nil, b.err
 	}
 	ok := b.fails == nil || !b.fails(job)
-	o := &runner.Outcome{
+	o := &runner.Findings{
 		Info:    runner.About(job),
 		History: &history.History{End: 3 * time.Second, Nodes: []history.Node{{Name: "m1", From: 0, Until: -1}}},
 		Verdict: &check.Verdict{OK: ok, Assertions: []check.Result{{Text: "lost == 0", Kind: check.Assert, OK: ok, Value: "1"}}},

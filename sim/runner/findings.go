@@ -11,8 +11,8 @@ import (
 	"github.com/arke-mesh/arke/sim/report"
 )
 
-// Outcome is what a run brought. It is never changed once returned.
-type Outcome struct {
+// Findings is what a run brought. It is never changed once returned.
+type Findings struct {
 	Info    report.Info
 	History *history.History
 	Verdict *check.Verdict // nil if Job.Until cut the run short
@@ -37,7 +37,7 @@ func (c Cause) Same(o Cause) bool { return c.Checker == o.Checker && c.Kind == o
 
 // Causes returns why the run fails: violations of the checkers first, then
 // assertions that don't hold. None = it passed.
-func (o *Outcome) Causes() []Cause {
+func (o *Findings) Causes() []Cause {
 	var causes []Cause
 	if o.Verdict == nil {
 		return nil
@@ -64,7 +64,7 @@ func unmet(r check.Result) string {
 }
 
 // OK says whether everything held.
-func (o *Outcome) OK() bool { return o.Verdict == nil || o.Verdict.OK }
+func (o *Findings) OK() bool { return o.Verdict == nil || o.Verdict.OK }
 
 // Progress is how far a run is.
 type Progress struct {
