@@ -135,13 +135,6 @@ func (p *pipe) over() bool {
 	return p.aborted != nil || p.err != nil
 }
 
-// polite says whether the reader has come to the end that the writer made.
-func (p *pipe) polite() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.aborted == nil && p.err != nil
-}
-
 // freeze lets nothing arrive any more; thaw lets all that arrive at once.
 func (p *pipe) freeze() {
 	p.mu.Lock()

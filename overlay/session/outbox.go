@@ -30,7 +30,6 @@ type outbox struct {
 	// Guarded by mu.
 	mu       sync.Mutex
 	log      *sendLog
-	ended    error
 	over     bool // nobody can send any more
 	idle     bool // a writer waits for a kick
 	channel  uint32

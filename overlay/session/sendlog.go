@@ -56,7 +56,6 @@ type sendLog struct {
 	lanes   [wire.Lanes]laneLog
 	bulk    bulkQueue // what lane bulk has not put in order yet
 	windows [accountCount]window
-	taken   [accountCount]int // bytes
 }
 
 // window is the bound of one account: what is queued and what is kept together.
