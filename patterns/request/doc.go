@@ -11,26 +11,28 @@
 // what is their own.
 //
 // It does not choose members (package cluster does), and knows no transport:
-// it sees the layers below through the small interfaces of network.go.
+// it sees the layers below through the small interfaces of network.go. The same
+// engine runs in a node and, as a Leaf, in a program beside a relay.
 //
 // # The way of a request
 //
-//  1. Engine.Ask, on the caller's own goroutine, gets the route to the cluster
-//     (its watch, keys and retry budget), and waits for a view if there is none.
+//  1. Engine.Ask, on the caller's own goroutine, or Engine.Start gets the route to
+//     the cluster (its watch, keys and retry budget), and waits for a view if there
+//     is none.
 //  2. The cluster layer picks a member that the plan does not exclude. An
-//     attempt gets an id, is noted in pending, and leaves on the link's lane
+//     attempt gets an id, is noted at its peer, and leaves on the link's lane
 //     rpc, or on bulk if it is large.
 //  3. At the member the goroutine that reads the link decodes it, checks that it
 //     may be asked (and unseals it), and offers it to the member's queue: it
 //     runs, waits, or is refused at once.
 //  4. A worker calls the handler and sends the reply, waiting for room in the
 //     lane until the request's deadline at most.
-//  5. Back at the caller's node the reader takes the attempt out of pending,
-//     which makes this its only end, and puts the reply into the caller's
-//     mailbox. So do a lost link, a refused dial, a suspect peer and the
-//     deadline.
-//  6. The caller's goroutine takes events from its mailbox and asks the plan:
-//     wait, try another member, pause, or end.
+//  5. Back at the caller's node the reader takes the attempt from its peer, which
+//     makes this its only reply, and brings the call the event. So do a session
+//     that begins or ends, a refused dial, a suspect peer and a timer.
+//  6. Whoever brings an event has the call handle it to its end: the plan decides
+//     whether to wait, to try another member, to pause, or to end. What others bring
+//     meanwhile, the same goroutine handles next. The end wakes who waits.
 //
 // # The other patterns
 //
@@ -38,20 +40,27 @@
 //     opened, and dialled again for two seconds while the member is listed. Where
 //     its lane is full the message stands in line, so that nobody who comes later
 //     takes the room.
-//   - AskAll does that for every member at once: a fan of calls with one mailbox,
-//     looked after on the caller's goroutine. No goroutine is spent on a member.
-//     Replies count against the survey's bound where they arrive.
-//   - A survey is handled as a request. Of a push or broadcast (keep.go) the
-//     sender is told as soon as the queue has it; then it belongs to the member:
-//     it has no deadline, outlives the sender's link, waits for a worker if none
-//     is free, and Drain finishes it. Only Close, or a Drain without the time
-//     for it, ends it: counted as "abandoned".
+//   - AskAll does that for every member at once: a call for each, whose ends come
+//     to the caller's goroutine. No goroutine is spent on a member. Replies count
+//     against the survey's bound where they arrive.
+//   - A survey is handled as a request. Of a push or broadcast the sender is told as
+//     soon as the queue has it; then it belongs to the member: it has no deadline,
+//     outlives the sender's link, waits for a worker if none is free, and Drain
+//     finishes it. Only Close, or a Drain without the time for it, ends it: counted as
+//     "abandoned".
 //   - Broadcasts travel on lane pub, the others on rpc.
 //   - The opening of a tunnel is not queued: unless the member drains, the
 //     Acceptor decides at once, and the answer travels on lane bulk, before what
 //     the tunnel itself sends there.
 //   - Whoever uses a pattern that the member does not implement is told so
 //     (CodeNoMethod), and nothing is queued.
+//
+// # Members that live elsewhere
+//
+// A relay has the requests for its clients' members forwarded (Engine.Forward):
+// they are checked, opened and counted here, and handed on with their tails as
+// they came. There is no queue in between: the member's own engine has one. For
+// its clients' calls a relay uses Start and AskAll with tails.
 //
 // # The cores
 //
@@ -61,19 +70,17 @@
 //
 // # Never twice
 //
-// An attempt is handled at most once, because a link delivers a frame at most
+// An attempt is handled at most once, because a session delivers a frame at most
 // once, and nobody sends an attempt again: a retry is a new attempt, with an id
 // of its own, at the plan's decision. Sealed requests are also remembered, and
 // refused if they come again; see replays for what that is worth.
 //
-// So a lost link is the end of what was sent on it: the member is not asked
-// again, and not asked whether it has seen the attempt. To be able to tell, it
-// would have to remember every attempt of every sender's incarnation, which
-// unsealed requests do not carry, until its deadline; what it began would have
-// to go on although its sender may be gone; and who asks a member that died
-// would learn so only when dialling it had failed, too. Gained would be the
-// calls that outlast the 10 s of silence after which a link is given up, and a
-// link is not given up because it loses packets.
+// A connection that breaks ends nothing: its session goes on when it is back.
+// Until then what was not written is taken back and goes elsewhere; what was
+// written and may be repeated is tried elsewhere after two round trips (20 to
+// 60 ms), the first attempt staying open; what may not be repeated waits. When
+// the session ends, so do its attempts: nobody knows what the member has seen. At
+// the member the jobs of a peer go on until its session ends.
 //
 // # Time
 //
@@ -84,7 +91,8 @@
 //
 // # Goroutines
 //
-// None of its own. Callers use theirs, handlers run on the Exec's workers,
-// frames and events are handled on the overlay's readers, which never block
-// here. One timer runs while anything is kept for a peer or a cluster.
+// None of its own. Handlers run on the Exec's workers, as does the wait for the
+// first view of a call that was started; frames and events are handled on the
+// overlay's readers, which never block here. One timer runs while anything is kept
+// for a peer or a cluster.
 package request
