@@ -35,6 +35,17 @@ func (l *lives) relay(node string, at time.Duration) int {
 	return -1
 }
 
+// gone is when a relay's life began to end: -1 = it did not, or there is none.
+func (l *lives) gone(life int) time.Duration {
+	switch {
+	case life < 0 || l.h.Nodes[life].Until < 0:
+		return -1
+	case l.h.Nodes[life].Leaving > 0:
+		return l.h.Nodes[life].Leaving
+	}
+	return l.h.Nodes[life].Until
+}
+
 // forsaken says whether a client's relay did not come back after a time: nobody
 // is left who could tell it anything.
 func (l *lives) forsaken(node string, after time.Duration) bool {
@@ -65,22 +76,24 @@ func (m *registrations) sameSeat(member string, registration int) bool {
 // published, or went away before it had to have come: then it may be missing, but
 // the subscription is told of a gap when the relay is back.
 func (x *topics) absent(s *history.Subscription, p *history.Publication) bool {
-	life := x.lives.relay(s.Node, p.Sent)
-	return life >= 0 && x.h.Nodes[life].Until >= 0 && x.h.Nodes[life].Until < plus(p.Ended, x.rules.Deliver)
+	gone := x.lives.gone(x.lives.relay(s.Node, p.Sent))
+	return gone >= 0 && gone < plus(p.Ended, x.rules.Deliver)
 }
 
-// excused says whether a subscription that its relay had left was told, after a
-// publication, that nobody knows how many it has missed.
+// excused says whether a subscription that its relay had left was told, since
+// then, that nobody knows how many it has missed.
 func (x *topics) excused(subscription int, p *history.Publication) bool {
-	return x.absent(&x.h.Subscriptions[subscription], p) &&
-		slices.ContainsFunc(x.unknown[subscription], func(at time.Duration) bool { return at >= p.Sent })
+	s := &x.h.Subscriptions[subscription]
+	return x.absent(s, p) && slices.ContainsFunc(x.unknown[subscription], func(at time.Duration) bool {
+		return at >= x.lives.gone(x.lives.relay(s.Node, p.Sent))
+	})
 }
 
 // unsettled says whether relays are why nothing can be demanded of a publication:
 // the publisher's ended soon after it, the subscription's had just come back, so
 // that not everybody knew who listens there, or never did.
 func (x *topics) unsettled(s *history.Subscription, p *history.Publication) bool {
-	if life := x.lives.relay(p.Publisher, p.Sent); life >= 0 && x.h.Nodes[life].Until >= 0 && p.Sent > minus(x.h.Nodes[life].Until, dying) {
+	if life := x.lives.relay(p.Publisher, p.Sent); life >= 0 && x.lives.died(life) && p.Sent > minus(x.h.Nodes[life].Until, dying) {
 		return true
 	}
 	life := x.lives.relay(s.Node, p.Sent)

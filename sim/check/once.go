@@ -44,7 +44,11 @@ func tooOften(q *requests, request int) string {
 		}
 		seen[tenure] = true
 	}
-	// The caller's side does not know its attempts if it was hit or never ended.
+	// The caller's side does not know its attempts if it was hit or never ended, nor
+	// a client all that a relay had made when it died.
+	if relay := q.members.lives.relay(r.Caller, r.Sent); relay >= 0 && q.h.Nodes[relay].Until >= 0 && q.h.Nodes[relay].Until < r.Ended {
+		return ""
+	}
 	if !r.Many() && !r.Lost && r.Ended >= 0 && r.Attempts > 0 && len(runs) > r.Attempts {
 		return fmt.Sprintf("%d times in %d attempts", len(runs), r.Attempts)
 	}

@@ -18,6 +18,7 @@ type reach struct {
 	reasons                 map[string]uint64
 	took, publish, asked    []time.Duration
 	subscriptions, rejected int
+	unknown                 int // gaps of which nobody knows how many messages they are
 }
 
 type reaches map[string]*reach
@@ -106,7 +107,11 @@ func countReasons(x *topics, all reaches) {
 			continue
 		}
 		for _, name := range labels(x.h.Subscriptions[g.Subscription].Name) {
-			all.of(name).reasons[g.Reason] += g.Missed
+			r := all.of(name)
+			r.reasons[g.Reason] += g.Missed
+			if g.Missed == 0 && !g.Exact {
+				r.unknown++
+			}
 		}
 	}
 }
@@ -166,7 +171,7 @@ func (r *reach) measure(s sheet, name string) {
 		"reported": int(r.reported), "unreported": int(r.silent),
 		"subscriptions": r.subscriptions, "subscriptions_failed": r.rejected,
 		"gaps_slow": int(r.reasons["slow"]), "gaps_lane": int(r.reasons["lane"]),
-		"gaps_lost": int(r.reasons["lost"]), "gaps_relay": int(r.reasons["relay"]),
+		"gaps_lost": int(r.reasons["lost"]), "gaps_relay": int(r.reasons["relay"]), "gaps_unknown": r.unknown,
 	} {
 		s.count(named(metric, name), n)
 	}
@@ -206,6 +211,7 @@ func topicMetrics() []MetricInfo {
 			{Name: "gaps_lane", Unit: Count, Meaning: "messages reported as missing because a lane on the way was full"},
 			{Name: "gaps_lost", Unit: Count, Meaning: "messages reported as missing because a link or a forwarder was lost"},
 			{Name: "gaps_relay", Unit: Count, Meaning: "messages reported as missing because of the relay"},
+			{Name: "gaps_unknown", Unit: Count, Meaning: "times that a subscription was told that nobody knows how many messages it has missed: its relay was replaced"},
 			{Name: "subscriptions", Unit: Count, Meaning: "subscriptions that were acknowledged"},
 			{Name: "subscriptions_failed", Unit: Count, Meaning: "subscriptions that failed on a node that lived on"},
 		},

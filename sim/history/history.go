@@ -42,6 +42,7 @@ type Node struct {
 	Key     string            // label of its network key
 	Keys    map[string]string // cluster → label of the explicit key it holds for it, if it holds one
 	From    time.Duration     // Start returned
+	Leaving time.Duration     // it was told to leave, or was lost; -1 or 0 = never
 	Until   time.Duration     // it was stopped, killed or lost; -1 = alive at the end
 	How     string            // stopped, crashed, silenced; "" = alive at the end
 	Correct bool              // it was alive at the end of the liveness phase

@@ -74,7 +74,7 @@ func newCrew(p *player) (*crew, error) {
 	}
 	for _, n := range c.nodes {
 		if n.relay = c.by[n.spec.Relay]; n.relay != nil {
-			n.key, n.spec.Zone = n.relay.key, n.relay.spec.Zone
+			n.key, n.spec.Zone, n.relay.spec.Relays = n.relay.key, n.relay.spec.Zone, true
 		}
 	}
 	return c, c.assign()
@@ -199,14 +199,14 @@ func (c *crew) start(n *crewNode) {
 	l := &life{Participant: participant}
 	l.index = c.p.record.born(history.Node{
 		Name: n.name, Relay: n.spec.Relay, Zone: n.spec.Zone, Peer: participant.Peer(), Key: n.key, Keys: n.carrier().keys,
-		From: c.p.level.Now(), Until: -1,
+		From: c.p.level.Now(), Leaving: -1, Until: -1,
 	})
 	n.leave(l)
 	for _, job := range n.jobs {
 		c.serve(n, l, job)
 	}
 	c.subscribeAll(n, l)
-	if n.relay != nil {
+	if c.p.start > 0 { // else what waits for the start of all would wait for it
 		c.renew(n, l)
 	}
 }
@@ -253,6 +253,7 @@ func (c *crew) end(n *crewNode, how string, drop func(*life) error) error {
 	}
 	n.mu.Unlock()
 	c.p.record.leaving(tenures, c.p.level.Now())
+	c.p.record.departing(l.index, c.p.level.Now())
 	c.p.record.unsubscribing(subscriptions, c.p.level.Now())
 	c.orphan(n)
 	began := c.p.level.Now()

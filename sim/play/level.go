@@ -65,6 +65,7 @@ type NodeSpec struct {
 	Network     security.NetworkFile
 	ClusterKeys map[string][]security.KeyVersion
 	Seeds       []string // names of nodes
+	Relays      bool     // clients attach to it
 	Relay       string   // it is a client, attached to the node of that name; Network, ClusterKeys and Seeds are its relay's
 }
 

@@ -81,7 +81,7 @@ func (t *post) now() int {
 
 // renew looks from time to time whether a client's members are others now.
 func (c *crew) renew(n *crewNode, l *life) {
-	if len(n.jobs) == 0 || n.alive() != l {
+	if n.relay == nil || len(n.jobs) == 0 || l == nil || n.alive() != l {
 		return
 	}
 	for _, t := range n.posts(l) {

@@ -88,6 +88,12 @@ func (r *recorder) leaving(tenures []int, at time.Duration) {
 	}
 }
 
+func (r *recorder) departing(node int, at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Nodes[node].Leaving = at
+}
+
 // ousted notes that a client's member is another one now: its relay had
 // forgotten the one before.
 func (r *recorder) ousted(tenure int, at time.Duration) {

@@ -111,8 +111,12 @@ func (n *crewNode) heard(l *life) []*listener {
 	return append([]*listener(nil), l.listeners...)
 }
 
-// plan plans the subscriptions that begin or end in the safety phase.
+// plan plans what crews do by themselves in the safety phase: subscriptions that
+// begin or end, and looks at the members of clients.
 func (c *crew) plan() {
+	for _, n := range c.nodes {
+		c.renew(n, n.alive())
+	}
 	for i, s := range c.p.scenario.Subscriptions {
 		for _, name := range s.Nodes {
 			n := c.by[name]

@@ -14,7 +14,7 @@ import (
 
 // published is the frame of a publication with that id.
 func published(id uint64, flags uint8) []byte {
-	m := wire.Publish{Session: 7, Number: 1, Flags: flags, Topic: "a.b", Body: binary.BigEndian.AppendUint64(nil, id)}
+	m := wire.Publish{Session: 7, Number: 1, Batch: 1, Flags: flags, Topic: "a.b", Body: binary.BigEndian.AppendUint64(nil, id)}
 	return wire.AppendFrame(nil, wire.LaneCtl, wire.KindPublish, m.AppendTo(nil))
 }
 
@@ -25,7 +25,7 @@ func TestPublicationsAreFoundInAStreamOfFramesHoweverItIsCut(t *testing.T) {
 	stream = wire.AppendFrame(stream, wire.LaneCtl, wire.KindHello, []byte("not a publication"))
 	stream = wire.AppendFrame(stream, wire.LaneCtl, wire.KindGoodbye)
 	stream = append(stream, published(2, wire.FlagSealed)...)
-	stream = append(stream, published(3, wire.FlagRoot)...)
+	stream = append(stream, published(3, wire.FlagRoot|wire.FlagOrigin)...)
 	stream = wire.AppendFrame(stream, wire.LaneCtl, wire.KindPublish, []byte("nonsense"))
 	stream = append(stream, published(4, 0)...)
 	for _, size := range []int{1, 2, 3, 5, 7, 50, len(stream)} {
