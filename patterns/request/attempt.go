@@ -229,17 +229,18 @@ func (a *attempt) awaitSession() decision {
 }
 
 // suspect takes in that the peer is not heard, or that its connection broke. What
-// was not written goes to another member; what was, and may be repeated, after a
-// moment in which the connection may come back. A leaf, and who asks one member
-// only, wait for that: there is nobody else.
+// was not written goes to another member, if there is one; what was, and may be
+// repeated, after a moment in which the connection may come back. A leaf, and who
+// asks one member only, wait for that: there is nobody else.
 func (a *attempt) suspect() decision {
 	c := a.call
-	switch {
-	case c.to != nil || c.cfg.Leaf != nil:
+	if c.to != nil || c.cfg.Leaf != nil {
 		return waiting()
-	case a.unwritten():
-		return a.failed(failedUnreached)
-	case !c.idempotent || a.patience != nil:
+	}
+	if m := c.another(); m != nil && a.unwritten() {
+		return a.moveTo(m)
+	}
+	if !c.idempotent || a.patience != nil {
 		return waiting()
 	}
 	wait := a.remote.patience()
@@ -250,6 +251,20 @@ func (a *attempt) suspect() decision {
 		c.post(event{what: eventPatience, attempt: a})
 	})
 	return waiting()
+}
+
+// moveTo has another member asked in place of one that was sent nothing. Where
+// retries are used up the request goes into the lane again: the connection may
+// come back, so that nobody need hear of it.
+func (a *attempt) moveTo(m *cluster.Member) decision {
+	c := a.call
+	if !c.route.allowRetry(c.now()) {
+		return a.transmit()
+	}
+	if d := a.failed(failedUnreached); d.do != doTry {
+		return d
+	}
+	return c.attempt(m)
 }
 
 // unwritten takes back what was sent, and says whether it is certain that nobody

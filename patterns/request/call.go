@@ -262,6 +262,16 @@ func (c *call) pick(v *cluster.View) *cluster.Member {
 	return nil
 }
 
+// another chooses a member that was not asked yet, nil if there is none that may
+// be.
+func (c *call) another() *cluster.Member {
+	m := c.pick(c.route.watch.View())
+	if m == nil || !c.plan.permits(m.ID) || m.MaxMessage > 0 && c.size > m.MaxMessage {
+		return nil
+	}
+	return m
+}
+
 // now is the engine's clock, asked once for each event: it costs more than most
 // of what a request does.
 func (c *call) now() int64 {

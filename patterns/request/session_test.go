@@ -56,6 +56,25 @@ func TestWhatWasNotWrittenGoesElsewhere(t *testing.T) {
 	}
 }
 
+func TestWhatWasNotWrittenWaitsWhereNobodyElseCanBeAsked(t *testing.T) {
+	// The connection to the only member breaks before a request is written: the
+	// request stays in its lane, and has its reply when the connection is back.
+	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
+		w.member(host, 1, "geo", takes("only", 0), patterns.Limits{})
+		w.set(caller, host, func(l *fakeLink) { l.holds = true })
+		out, _ := start(caller, request.Ask{Cluster: "geo"})
+		time.Sleep(5 * time.Millisecond)
+		w.doubt(caller, host)
+		time.Sleep(time.Second)
+		require.Empty(t, out)
+		w.resume(caller, host)
+		got := <-out
+		require.NoError(t, got.err)
+		require.Equal(t, "only", string(got.answer.Message.Body))
+		require.Equal(t, 1, got.answer.Attempts)
+	})
+}
+
 func TestWhatMayBeRepeatedIsSoonTriedElsewhere(t *testing.T) {
 	// A request was written when the connection broke. 20 ms later another member is
 	// asked; the first attempt stays open, and whoever replies first has answered.
