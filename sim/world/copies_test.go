@@ -15,6 +15,9 @@ import (
 // published is the frame of a publication with that id.
 func published(id uint64, flags uint8) []byte {
 	m := wire.Publish{Session: 7, Number: 1, Batch: 1, Flags: flags, Topic: "a.b", Body: binary.BigEndian.AppendUint64(nil, id)}
+	if flags&wire.FlagOrigin != 0 {
+		m.Origin, m.Source = wire.Origin{Peer: "p", Incarnation: 1, Serial: 1}, "p"
+	}
 	return wire.AppendFrame(nil, wire.LaneCtl, wire.KindPublish, m.AppendTo(nil))
 }
 
