@@ -32,7 +32,7 @@
 //	no member              ErrNoMembers                    no                          optional wait
 //	all busy               ErrOverloaded                   no                          yes, other members
 //	none could be reached  ErrUnreachable                  no                          yes
-//	link lost after        ErrInterrupted                  maybe                       only if marked
+//	process died after     ErrInterrupted                  maybe                       only if marked
 //	sending                                                                            Idempotent
 //	deadline, cancel       context.DeadlineExceeded,       maybe; *DeadlineError       no
 //	                       context.Canceled                says which
