@@ -76,7 +76,7 @@ func (s *Server) admit(in *arrival) (kept bool) {
 		s.accept(in, r)
 		return true
 	}
-	return s.newJob(in, r).offer(in.now)
+	return in.newJob(s, r).offer(in.now)
 }
 
 // lacking is what a caller is told whose pattern the member does not implement.

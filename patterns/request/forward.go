@@ -120,7 +120,7 @@ func (s *Server) deliver(in *arrival) (kept bool) {
 			return false
 		}
 	}
-	j := s.newJob(in, patterns.Request{Pattern: p})
+	j := in.newJob(s, patterns.Request{Pattern: p})
 	j.forward, d.job, d.Number = d, j, j.number
 	if d.queued {
 		return j.offer(in.now)

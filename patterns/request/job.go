@@ -57,7 +57,7 @@ func keeps(p patterns.Pattern) bool {
 }
 
 // newJob makes the job of a request. Its remote counts as used until it is done.
-func (s *Server) newJob(in *arrival, r patterns.Request) *job {
+func (in *arrival) newJob(s *Server, r patterns.Request) *job {
 	j := &job{
 		server: s, remote: s.peers.get(in.link.Peer()), id: in.request.ID, number: s.jobs.Add(1),
 		sealed: in.sealed, binding: in.binding, request: r,
