@@ -148,3 +148,31 @@ func TestAProcessThatIsGoneIsNotWaitedFor(t *testing.T) {
 		require.Equal(t, 12*time.Millisecond, got.after)
 	})
 }
+
+func TestALinkThatKeepsBreakingDoesNotUseUpTheAttempts(t *testing.T) {
+	// Every connection breaks before anything is written: after two attempts that were
+	// taken back the third waits for its connection.
+	inTwo(t, takes("first", 0), func(t *testing.T, w *world, caller, host, other *fakeNode) {
+		third := w.node("third", nil)
+		w.connect(caller, third)
+		w.member(third, 3, "geo", takes("third", 0), patterns.Limits{})
+		hosts := []*fakeNode{host, other, third}
+		for _, n := range hosts {
+			w.set(caller, n, func(l *fakeLink) { l.holds = true })
+		}
+		out, _ := start(caller, request.Ask{Cluster: "geo"})
+		for range 10 {
+			for _, n := range hosts {
+				time.Sleep(5 * time.Millisecond)
+				w.doubt(caller, n)
+			}
+		}
+		time.Sleep(3 * time.Second)
+		require.Empty(t, out)
+		w.resume(caller, third)
+		got := <-out
+		require.NoError(t, got.err)
+		require.Equal(t, "third", string(got.answer.Message.Body))
+		require.Equal(t, 3, got.answer.Attempts)
+	})
+}
