@@ -330,7 +330,8 @@ func (a *attempt) abandon() {
 	}
 	over := c.now() >= int64(c.deadline.Sub(c.start))
 	if c.plan.trials[a.number].sent && !over && a != c.reply {
-		a.cancel()
+		var frame [8]byte // a hint, which may get lost
+		_, _ = a.remote.link.Send(overlay.LaneRPC, wire.KindCancel, wire.Cancel{ID: a.id}.AppendTo(frame[:0]))
 	}
 	// What an attempt without an answer tells of its member: nothing, if its peer
 	// is not heard either, for that is the link's to say.
@@ -339,12 +340,6 @@ func (a *attempt) abandon() {
 		outcome = cluster.OutcomeFailed
 	}
 	a.settle(outcome)
-}
-
-// cancel tells the member that nobody waits. It is a hint, and may get lost.
-func (a *attempt) cancel() {
-	var frame [8]byte
-	_, _ = a.remote.link.Send(overlay.LaneRPC, wire.KindCancel, wire.Cancel{ID: a.id}.AppendTo(frame[:0]))
 }
 
 // encode returns the request in two parts. They are valid until the next call.
