@@ -48,6 +48,11 @@ type (
 		name string
 		what Registration
 	}
+	doubtEvent struct {
+		name   string
+		member MemberID
+		on     bool
+	}
 	unregisterEvent struct {
 		name   string
 		member MemberID
@@ -84,6 +89,10 @@ func (e registerEvent) apply(c *control, now time.Time) {
 	if err := c.registrar.add(now, e.name, e.what); err != nil {
 		c.out.add(registeredAction{e.name, e.what.Member, err})
 	}
+}
+
+func (e doubtEvent) apply(c *control, now time.Time) {
+	c.registrar.doubt(now, e.name, e.member, e.on)
 }
 
 func (e unregisterEvent) apply(c *control, now time.Time) {

@@ -59,7 +59,7 @@ func (s *sight) vote(key leaseKey, incarnation uint64) (alive, suspect bool) {
 	for _, c := range s.sources {
 		if l, ok := c.set[key]; ok && l.incarnation == incarnation {
 			listed++
-			suspect = suspect || (l.suspect && c.fresh)
+			suspect = suspect || ((l.suspect || l.described.suspect) && c.fresh)
 		}
 		if at, ok := c.lost[key]; ok && at >= incarnation && !c.old {
 			lost++

@@ -74,3 +74,8 @@ func (c *Clusters) registered(a registeredAction) {
 
 // Unregister withdraws a member at once. Requests under way reach it still.
 func (c *Clusters) Unregister(name string, m MemberID) { c.inbox.put(unregisterEvent{name, m}) }
+
+// Doubt says whether callers should rather ask others than this member: it lives
+// elsewhere than on this node, which has not heard of it for a while. One that is
+// not registered is no error.
+func (c *Clusters) Doubt(name string, m MemberID, on bool) { c.inbox.put(doubtEvent{name, m, on}) }

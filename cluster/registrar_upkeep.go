@@ -49,12 +49,31 @@ func (r *registrar) readdress(now time.Time) {
 			continue
 		}
 		g.record.addrs = addrs
-		for _, e := range g.enrolments {
-			e.sealed = e.epoch.SealRecord(r.rand, g.record.encode())
-			for _, a := range e.attaches {
-				a.renew(now)
-			}
+		r.renew(now, g)
+	}
+}
+
+// renew has the anchors hold the record as it is now.
+func (r *registrar) renew(now time.Time, g *registration) {
+	for _, e := range g.enrolments {
+		e.sealed = e.epoch.SealRecord(r.rand, g.record.encode())
+		for _, a := range e.attaches {
+			a.renew(now)
 		}
+	}
+}
+
+// doubt takes in that a member is suspect, or no longer is.
+func (r *registrar) doubt(now time.Time, name string, m MemberID, on bool) {
+	i, ok := r.find(name, m)
+	if !ok || r.members[i].record.suspect == on {
+		return
+	}
+	g := r.members[i]
+	g.record.suspect = on
+	r.renew(now, g)
+	for _, e := range g.enrolments {
+		r.advance(now, e)
 	}
 }
 

@@ -17,18 +17,31 @@ import (
 
 // Serve implements patterns.Messenger.
 func (n *Node) Serve(ctx context.Context, name string, h patterns.Handler, limits patterns.Limits) (patterns.Registration, error) {
-	r, err := n.newRegistration(name, h, limits)
+	if h == nil {
+		return nil, errNoHandler
+	}
+	r, err := n.newRegistration(name, func(id cluster.MemberID) (*request.Server, error) {
+		return n.requests.AddMember(id, name, patterns.ServiceOf(h), limits)
+	})
 	if err != nil {
 		return nil, err
 	}
-	err = n.clusters.Register(ctx, name, r.lease())
+	if err := n.register(ctx, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// register has the cluster know the member.
+func (n *Node) register(ctx context.Context, r *registration) error {
+	err := n.clusters.Register(ctx, r.cluster, r.lease())
 	if err == nil {
 		err = n.accepting() // Shutdown may have missed it
 	}
 	if err != nil {
-		return nil, r.abort(err)
+		return r.abort(err)
 	}
-	return r, nil
+	return nil
 }
 
 // accepting returns why the node takes no registrations, if so.
@@ -49,18 +62,15 @@ type registration struct {
 
 // newRegistration makes the member able to answer before anybody can know of
 // it.
-func (n *Node) newRegistration(name string, h patterns.Handler, limits patterns.Limits) (*registration, error) {
+func (n *Node) newRegistration(name string, add func(cluster.MemberID) (*request.Server, error)) (*registration, error) {
 	if err := n.accepting(); err != nil {
 		return nil, err
-	}
-	if h == nil {
-		return nil, errNoHandler
 	}
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
 	id := cluster.MemberID(max(n.ids.Uint64(), 1))
-	s, err := n.requests.AddMember(id, name, patterns.ServiceOf(h), limits)
+	s, err := add(id)
 	if err != nil {
 		return nil, err
 	}

@@ -86,6 +86,8 @@ type PublishOptions struct {
 	// Origin tells the clients of one node apart, for
 	// SubscribeOptions.NoEcho; a relay sets it.
 	Origin uint64
+	// Confirm, if not nil, is filled with how many nodes took the message.
+	Confirm *int
 }
 
 // PublishOption changes one publication.
@@ -98,6 +100,13 @@ func (f publishOption) applyPublish(o *PublishOptions) { f(o) }
 // Origin says on behalf of which client of this node something is published.
 func Origin(n uint64) PublishOption {
 	return publishOption(func(o *PublishOptions) { o.Origin = n })
+}
+
+// Confirm has nodes filled with how many nodes took the message: those with a
+// matching subscription into whose lane it was put, this one included. Through a
+// relay it makes Publish a round trip, whose error is the relay's.
+func Confirm(nodes *int) PublishOption {
+	return publishOption(func(o *PublishOptions) { o.Confirm = nodes })
 }
 
 // CollectPublishOptions applies opts to the zero PublishOptions.

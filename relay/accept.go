@@ -4,8 +4,6 @@
 package relay
 
 import (
-	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +13,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/relay/internal/peercred"
 )
 
@@ -51,6 +50,23 @@ func (r *Relay) accept(l net.Listener) {
 	}
 }
 
+// Attach serves a client whose connection somebody else has accepted, as if it
+// had come over the unix socket, and returns when the connection has ended. It
+// closes conn.
+func (r *Relay) Attach(conn net.Conn) {
+	conn = trusted{conn}
+	if !r.open(conn) {
+		conn.Close()
+		return
+	}
+	r.wg.Add(1)
+	defer r.wg.Done()
+	r.serve(conn)
+}
+
+// trusted is a connection of a process that needs no token.
+type trusted struct{ net.Conn }
+
 // open takes a connection among those that have not said Hello yet.
 func (r *Relay) open(conn net.Conn) bool {
 	r.mu.Lock()
@@ -73,149 +89,243 @@ func (r *Relay) opened(conn net.Conn) {
 	delete(r.opening, conn)
 }
 
+// line is a client's connection as its session uses it.
+type line struct {
+	net.Conn
+	stall time.Duration // that a client may leave the relay waiting in one Write
+}
+
+// Write implements session.Conn.
+func (l *line) Write(p []byte) (int, error) {
+	if err := l.SetWriteDeadline(time.Now().Add(l.stall)); err != nil {
+		return 0, err
+	}
+	return l.Conn.Write(p)
+}
+
+// CloseWrite implements session.Conn.
+func (l *line) CloseWrite() error {
+	closeWrite(l.Conn)
+	return nil
+}
+
+// Reset implements session.Conn. After a violation the client is told why: the
+// connection stays open for that.
+func (l *line) Reset(code uint32) error {
+	if code == session.CodeProtocol {
+		return l.SetDeadline(time.Unix(1, 0))
+	}
+	return l.Close()
+}
+
 // serve is the life of one connection.
 func (r *Relay) serve(conn net.Conn) {
 	defer conn.Close()
-	c, reader, err := r.handshake(conn)
+	carrier := session.NewCarrier(&line{conn, r.cfg.Limits.Stall}, &r.bodies, nil)
+	h, refusal, err := r.greet(conn, carrier.Frames)
+	var c *client
+	var number int
+	if err == nil && refusal == nil {
+		c, number, refusal, err = r.admit(conn, h)
+	}
 	r.opened(conn)
+	if refusal != nil {
+		err = r.refuse(conn, refusal)
+	}
 	if err != nil {
-		r.log.Debug("connection ended before it was a session", zap.Error(err))
+		if c != nil {
+			c.detached(number, err)
+		}
+		r.log.Debug("connection ended before it carried a session", zap.Error(err))
 		return
 	}
 	c.log.Debug("client attached", zap.Bool("local", isLocal(conn)))
-	err = c.run(reader)
-	r.mu.Lock()
-	delete(r.clients, c.id)
-	r.mu.Unlock()
-	close(c.gone)
-	c.log.Debug("client detached", zap.Error(err))
+	err = c.carry(number, carrier, h, r.clock.Now())
+	c.log.Debug("connection of a client ended", zap.Error(err))
+	if errors.Is(err, session.ErrProtocol) {
+		r.say(conn, &wire.LeafGoodbye{Code: wire.EndProtocol, Text: err.Error()})
+	}
 }
 
-// handshake reads the Hello and answers it.
-func (r *Relay) handshake(conn net.Conn) (*client, *session.Reader, error) {
-	if err := conn.SetDeadline(time.Now().Add(r.cfg.Limits.Handshake)); err != nil {
+// greet checks who connects, and reads the Hello.
+func (r *Relay) greet(conn net.Conn, frames *wire.FrameReader) (*wire.LeafHello, *wire.LeafGoodbye, error) {
+	if err := conn.SetReadDeadline(time.Now().Add(r.cfg.Limits.Handshake)); err != nil {
 		return nil, nil, err
 	}
 	if local, ok := conn.(*net.UnixConn); ok {
 		if err := peercred.Check(local, os.Geteuid()); err != nil {
 			r.log.Warn("refused a process of another user", zap.Error(err))
-			return nil, nil, r.refuse(conn, &session.Refused{Reason: session.ReasonUser, Text: err.Error()})
+			return nil, &wire.LeafGoodbye{Code: wire.EndUser, Text: err.Error()}, nil
 		}
 	}
-	reader := session.NewReader(conn, session.MaxHandshake)
-	hello, refusal, err := readHello(reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	if refusal != nil {
-		return nil, nil, r.refuse(conn, refusal)
-	}
-	if isLocal(conn) || sameToken(hello.Token, r.cfg.Token) {
-		r.replace(hello.Resume)
-	}
-	// Before admit: from then on others may set deadlines.
-	if err := conn.SetDeadline(time.Time{}); err != nil {
-		return nil, nil, err
-	}
-	c, refusal := r.admit(conn, hello)
-	if refusal != nil {
-		return nil, nil, r.refuse(conn, refusal)
-	}
-	reader.SetLimit(session.MaxFrame)
-	return c, reader, nil
-}
-
-// readHello returns the first frame, or what to answer to it.
-func readHello(reader *session.Reader) (*session.Hello, *session.Refused, error) {
-	k, body, err := reader.Next()
+	_, k, body, err := frames.Next()
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &session.Refused{Reason: session.ReasonTimeout, Text: "no hello in time"}, nil
-	case errors.Is(err, session.ErrFrameTooLarge):
-		return nil, &session.Refused{Reason: session.ReasonTooLarge, Text: err.Error()}, nil
-	case errors.Is(err, session.ErrMalformed):
-		return nil, &session.Refused{Reason: session.ReasonMalformed, Text: err.Error()}, nil
+		return nil, &wire.LeafGoodbye{Code: wire.EndTimeout, Text: "no hello in time"}, nil
+	case errors.Is(err, wire.ErrFrameTooLarge), errors.Is(err, wire.ErrMalformed):
+		return nil, &wire.LeafGoodbye{Code: wire.EndProtocol, Text: err.Error()}, nil
 	case err != nil:
 		return nil, nil, err
-	case k != session.KindHello:
-		return nil, &session.Refused{Reason: session.ReasonProtocol, Text: "the first frame must be a hello"}, nil
+	case k != wire.KindHello:
+		return nil, &wire.LeafGoodbye{Code: wire.EndProtocol, Text: "the first frame must be a hello"}, nil
 	}
-	f, err := session.Decode(k, body)
+	h, err := wire.DecodeLeafHello(body)
 	if err != nil {
-		return nil, &session.Refused{Reason: session.ReasonMalformed, Text: err.Error()}, nil
+		return nil, &wire.LeafGoodbye{Code: wire.EndProtocol, Text: err.Error()}, nil
 	}
-	return f.(*session.Hello), nil, nil
+	return &h, nil, nil
 }
 
-// admit makes the client one of the attached, unless it is refused.
-func (r *Relay) admit(conn net.Conn, hello *session.Hello) (*client, *session.Refused) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	version, refusal := judge(hello, standing{
-		local:    isLocal(conn),
-		token:    r.cfg.Token,
-		draining: r.state != stateRunning,
-		clients:  len(r.clients),
-		limit:    r.cfg.Limits.Clients,
-	})
+// admit makes the connection one of a client's, unless it is refused, and answers
+// the Hello.
+func (r *Relay) admit(conn net.Conn, h *wire.LeafHello) (c *client, number int, refusal *wire.LeafGoodbye, err error) {
+	version, refusal := judge(h, standing{local: isLocal(conn), token: r.cfg.Token})
 	if refusal != nil {
-		return nil, refusal
+		return nil, 0, refusal, nil
 	}
-	var id session.ID
-	rand.Read(id[:]) // never fails
-	c := newClient(r, conn, id, hello.Client)
-	r.inherit(c, hello.Resume)
-	welcome := &session.Welcome{
-		Version: version, Session: id, Limits: r.cfg.Limits.wire(),
-		Peer: r.cfg.Peer, Relay: r.cfg.Agent,
+	c, number, received, ok := r.resume(h)
+	if !ok {
+		if c, refusal = r.begin(h, c); refusal != nil {
+			return nil, 0, refusal, nil
+		}
+		number, received, _ = c.reattach()
+		h.Received = wire.Counts{} // of another session
 	}
-	if err := c.sender.Send(welcome); err != nil {
-		panic("BUG: an empty queue refuses a welcome: " + err.Error())
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		return c, number, nil, err
 	}
+	return c, number, nil, r.answer(conn, c, version, received)
+}
+
+// resume returns the client as which h comes, if it is known, and whether its
+// session goes on. If it does not, what it had ends first: what it registers next
+// must not stand beside its own old members.
+func (r *Relay) resume(h *wire.LeafHello) (c *client, number int, received wire.Counts, ok bool) {
+	r.mu.Lock()
+	c = r.clients[h.Leaf]
+	r.mu.Unlock()
+	if c == nil {
+		return nil, 0, received, false
+	}
+	if h.Session == c.sess.ID() && h.Instance == c.instance && c.features&wire.FeatureResume != 0 {
+		if number, received, ok = c.reattach(); ok {
+			return c, number, received, true
+		}
+	}
+	if !c.over() {
+		r.count.ended[wire.EndReplaced].Add(1)
+	}
+	c.end(errReplaced)
+	wait, cancel := r.within(r.ctx, r.cfg.Limits.Handshake)
+	defer cancel()
+	select {
+	case <-c.gone:
+	case <-wait.Done():
+	}
+	return c, 0, received, false
+}
+
+// begin makes a client, unless there are too many. before is what it was in its
+// session before, nil if nothing is known of it.
+func (r *Relay) begin(h *wire.LeafHello, before *client) (*client, *wire.LeafGoodbye) {
+	r.mu.Lock()
+	var away *client
+	defer func() {
+		r.mu.Unlock()
+		if away != nil {
+			away.end(errGone)
+		}
+	}()
+	if len(r.clients) >= r.cfg.Limits.Clients {
+		if away = r.longestAway(); away != nil {
+			delete(r.clients, away.id)
+			r.count.ended[wire.EndFull].Add(1)
+		}
+	}
+	switch {
+	case r.state != stateRunning:
+		return nil, &wire.LeafGoodbye{Code: wire.EndShutdown, Text: "the relay is shutting down"}
+	case len(r.clients) >= r.cfg.Limits.Clients:
+		text := fmt.Sprintf("%v: at most %d", ErrTooManyClients, r.cfg.Limits.Clients)
+		return nil, &wire.LeafGoodbye{Code: wire.EndFull, Text: text}
+	}
+	r.last++
+	var id wire.LeafID
+	origin := r.last
+	if before != nil {
+		id, origin = before.id, before.origin
+	} else {
+		r.random.Read(id[:]) // never fails
+	}
+	c := newClient(r, h, id, origin, r.last)
 	r.clients[id] = c
 	r.count.sessions.Add(1)
 	return c, nil
 }
 
-// replace ends the session that the client had before, so that its members do
-// not stand beside those it is about to register.
-func (r *Relay) replace(id session.ID) {
-	r.mu.Lock()
-	old := r.clients[id]
-	r.mu.Unlock()
-	if old == nil {
-		return
+// longestAway returns the client without a connection that was heard least lately:
+// its place is somebody else's before anybody is refused. nil if all have one. The
+// caller holds mu.
+func (r *Relay) longestAway() (first *client) {
+	for _, c := range r.clients {
+		if c.away() && (first == nil || c.sess.Heard().Before(first.sess.Heard())) {
+			first = c
+		}
 	}
-	r.count.ended[session.ReasonReplaced].Add(1)
-	old.end(errReplaced)
-	wait, cancel := context.WithTimeout(r.ctx, r.cfg.Limits.Handshake)
-	defer cancel()
-	select {
-	case <-old.gone:
-	case <-wait.Done():
+	return first
+}
+
+// answer says Hello to the client.
+func (r *Relay) answer(conn net.Conn, c *client, version uint16, received wire.Counts) error {
+	l := &r.cfg.Limits
+	hello := wire.RelayHello{
+		Version: version, Features: c.features, Instance: r.instance, Leaf: c.id, Received: received,
+		Clock: c.linkTime(r.clock.Now()), LargestFrame: wire.MaxFrame, LargestMessage: largestMessage,
+		Registrations: uint32(l.Registrations), Subscriptions: uint32(l.Subscriptions),
+		Calls: uint32(l.Requests), CallBytes: uint64(l.RequestBytes), Peer: r.cfg.Peer, Name: r.cfg.Agent,
 	}
+	if c.features&wire.FeatureResume != 0 {
+		hello.Session = c.sess.ID()
+	}
+	if c.features&wire.FeatureBeats != 0 {
+		hello.BeatMillis = uint32(c.beat / time.Millisecond)
+	}
+	for lane, n := range l.lanes() {
+		hello.LaneBytes[lane] = uint32(n)
+	}
+	return writeFrame(conn, wire.KindHello, hello.AppendTo(nil))
+}
+
+// writeFrame sends one frame that belongs to the connection.
+func writeFrame(conn net.Conn, k wire.Kind, body []byte) error {
+	if err := conn.SetWriteDeadline(time.Now().Add(linger)); err != nil {
+		return err
+	}
+	_, err := conn.Write(wire.AppendFrame(nil, wire.LaneCtl, k, body))
+	return err
 }
 
 // refuse tells the other side why it is turned away, and returns that.
-func (r *Relay) refuse(conn net.Conn, f *session.Refused) error {
-	r.count.refused[f.Reason].Add(1)
-	if f.Reason == session.ReasonToken {
+func (r *Relay) refuse(conn net.Conn, m *wire.LeafGoodbye) error {
+	r.count.refused[m.Code].Add(1)
+	if m.Code == wire.EndToken {
 		r.log.Warn("refused a client with a wrong token")
 	}
-	err := fmt.Errorf("refused (%s): %s", f.Reason, f.Text)
-	b, encodeErr := session.Append(nil, f)
-	if encodeErr != nil {
-		return errors.Join(err, encodeErr)
+	err := fmt.Errorf("refused (%s): %s", m.Code, m.Text)
+	return errors.Join(err, r.say(conn, m))
+}
+
+// say sends a Goodbye, and returns when the other side has had time to read it.
+func (r *Relay) say(conn net.Conn, m *wire.LeafGoodbye) error {
+	if err := writeFrame(conn, wire.KindGoodbye, m.AppendTo(nil)); err != nil {
+		return err
 	}
-	if deadlineErr := conn.SetDeadline(time.Now().Add(linger)); deadlineErr != nil {
-		return errors.Join(err, deadlineErr)
-	}
-	if _, writeErr := conn.Write(b); writeErr != nil {
-		return errors.Join(err, writeErr)
+	if err := conn.SetReadDeadline(time.Now().Add(linger)); err != nil {
+		return err
 	}
 	closeWrite(conn)
 	io.Copy(io.Discard, conn) // until it is read, or nobody reads
-	return err
+	return nil
 }
 
 // closeWrite lets the other side see the end behind what was written.
@@ -226,6 +336,9 @@ func closeWrite(conn net.Conn) {
 }
 
 func isLocal(conn net.Conn) bool {
-	_, ok := conn.(*net.UnixConn)
-	return ok
+	switch conn.(type) {
+	case *net.UnixConn, trusted:
+		return true
+	}
+	return false
 }

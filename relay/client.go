@@ -6,236 +6,293 @@ package relay
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"net"
-	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/session"
+	"github.com/arke-mesh/arke/patterns"
 )
 
-// client is the relay's side of one session. Its reader is the goroutine that
-// runs run, its writer and its calls are of wg. What the node's goroutines do
-// here (see member) is not: the registrations wait for them.
+// awayLimit is how long a session outlives its connection.
+const awayLimit = 15 * time.Second
+
+// client is the relay's side of one session. What comes is handled on the
+// goroutine that reads its connection, which never waits.
 type client struct {
 	// Immutable after newClient.
-	relay   *Relay
-	id      session.ID
-	name    string
-	log     *zap.Logger
-	conn    net.Conn
-	sender  *session.Sender
-	rota    *session.Rota // of what goes behind all that waits in sender
-	tunnels *tunnels
-	topics  *topics
-	origin  uint64 // tells what this client publishes from what others do
-	out     *publisher
+	relay    *Relay
+	id       wire.LeafID
+	origin   uint64 // tells what this client publishes from what others do
+	name     string
+	log      *zap.Logger
+	features wire.Features
+	largest  int // message that it takes, in bytes
+	sess     *session.Session
+	calls    *calls
+	members  *members
+	topics   *topics
+	out      *publisher
+	tunnels  *tunnels
+	late     late
+	attachment
 
 	// Lifecycle.
-	ctx    context.Context // ends with the session, its cause says why
-	cancel context.CancelCauseFunc
+	ctx    context.Context // ends with the session
+	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	gone   chan struct{} // closed when nothing is left of the session
-
-	// Guarded by mu.
-	mu           sync.Mutex
-	quota        quota
-	replies      quota                         // of its requests only: replies that wait for room
-	calls        map[uint64]context.CancelFunc // without a reply
-	members      map[uint64]*member            // by registration
-	deliveries   map[uint64]chan<- *session.Answer
-	lastDelivery uint64
-	busy         int           // calls that run; unlike calls, until the reply is queued
-	draining     bool          // no new registrations
-	stopped      bool          // no new calls
-	idle         chan struct{} // closed when stopped and not busy
+	broken atomic.Bool   // it broke the protocol: nothing is handled any more
 }
 
-func newClient(r *Relay, conn net.Conn, id session.ID, name string) *client {
+// newClient makes the client that said h. number is of its session.
+func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint64) *client {
 	c := &client{
-		relay:      r,
-		id:         id,
-		name:       name,
-		log:        r.log.With(zap.String("client", name)),
-		conn:       conn,
-		sender:     session.NewSender(r.cfg.Limits.QueueBytes, session.MaxFrame),
-		gone:       make(chan struct{}),
-		quota:      quota{limits: r.cfg.Limits},
-		replies:    quota{limits: r.cfg.Limits},
-		calls:      map[uint64]context.CancelFunc{},
-		members:    map[uint64]*member{},
-		deliveries: map[uint64]chan<- *session.Answer{},
-		idle:       make(chan struct{}),
+		relay: r, id: id, origin: origin, name: h.Name,
+		log:      r.log.With(zap.String("client", h.Name)),
+		features: h.Features & wire.AllFeatures,
+		largest:  largestMessage,
+		gone:     make(chan struct{}),
 	}
-	c.rota = session.NewRota(c.sender)
+	if h.LargestMessage > 0 {
+		c.largest = min(int(h.LargestMessage), largestMessage)
+	}
+	c.attachment = attachment{instance: h.Instance, turn: make(chan struct{}, 1)}
+	if c.features&wire.FeatureBeats != 0 {
+		c.beat = time.Duration(h.BeatMillis) * time.Millisecond
+	}
+	c.ctx, c.cancel = context.WithCancel(r.ctx)
+	c.sess = session.New(c.sessionConfig(number))
+	c.calls = newCalls(c)
+	c.members = newMembers(c)
+	c.topics = newTopics(c, origin)
+	c.out = newPublisher(c, origin)
 	c.tunnels = newTunnels(c)
-	c.topics = newTopics(c)
-	c.ctx, c.cancel = context.WithCancelCause(r.ctx)
 	return c
 }
 
-// run reads until the session ends, and returns when all its work has ended
-// and its members are gone.
-func (c *client) run(reader *session.Reader) error {
-	c.tunnels.reuse = reader.Reuse
-	c.wg.Go(c.write)
-	c.end(c.read(reader))
-	c.out.rest()
-	c.tunnels.end()
-	c.wg.Wait()
-	c.topics.end()
-	return context.Cause(c.ctx)
+// sessionConfig is what the session with a client is like.
+func (c *client) sessionConfig(number uint64) session.Config {
+	r := c.relay
+	cfg := session.Config{
+		Clock: r.clock, Exec: r.exec, Rand: r.dice, Key: c.origin,
+		Go:     func(f func()) bool { return c.spawn("relay/write", f) },
+		Number: number, ID: r.random.Uint64() | 1, Epoch: r.epoch,
+		LaneBytes: r.cfg.Limits.lanes(), MaxMessage: largestMessage + messageOverhead, Pool: &r.pool,
+		Beat: c.beat, Leaf: true, Forget: c.features&wire.FeatureResume == 0,
+		Handler: c.handle, Changed: c.changed,
+	}
+	cfg.HoldAcks[wire.LanePub] = true
+	return cfg
 }
 
-// end ends the session at once; the first cause counts. The sender goes first:
-// no call may reply that it was cancelled, because the client did not do that.
+// handle takes one message from the client.
+func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
+	if c.broken.Load() {
+		return false
+	}
+	var err error
+	parked := false
+	switch k {
+	case wire.KindRequest:
+		kept, err = true, c.calls.handleRequest(body)
+	case wire.KindReply:
+		kept, err = true, c.members.handleReply(body)
+	case wire.KindCancel:
+		err = c.calls.handleCancel(body)
+	case wire.KindPublish:
+		kept, err = c.out.handle(body)
+		parked = kept
+	case wire.KindServe:
+		err = c.members.handleServe(body)
+	case wire.KindSubscribe:
+		err = c.topics.handleSubscribe(body)
+	case wire.KindLeave:
+		err = c.handleLeave(body)
+	case wire.KindTunnelData, wire.KindTunnelCredit, wire.KindTunnelEnd, wire.KindTunnelReset:
+		kept, err = c.handleTunnel(k, body)
+	default:
+		c.relay.count.drop(dropUnknownFrame)
+	}
+	if lane == wire.LanePub && !parked {
+		c.sess.Release(wire.LanePub, 1)
+	}
+	if err != nil {
+		c.violated(err)
+	}
+	return kept
+}
+
+// handleLeave ends a registration or a subscription; one that is gone already is
+// what is wanted.
+func (c *client) handleLeave(body []byte) error {
+	f, err := wire.DecodeLeave(body)
+	if err != nil {
+		return malformed(err)
+	}
+	if !c.members.handleLeave(f) && !c.topics.handleLeave(f) {
+		c.done(wire.LanePub, f.ID, nil, 0)
+	}
+	return nil
+}
+
+// handleTunnel takes a frame of a tunnel, or credit for a subscription.
+func (c *client) handleTunnel(k wire.Kind, body []byte) (kept bool, err error) {
+	if k == wire.KindTunnelCredit {
+		if ours, err := c.topics.handleTaken(body); ours {
+			return false, err
+		}
+	}
+	return c.tunnels.handle(k, body)
+}
+
+// violated tells the client what it did wrong, behind all that waits for it, and
+// ends the session.
+func (c *client) violated(err error) {
+	c.broken.Store(true)
+	c.relay.count.ended[wire.EndProtocol].Add(1)
+	c.log.Debug("client broke the protocol, its session ends", zap.Error(err))
+	c.leave(wire.EndProtocol, err.Error(), linger)
+}
+
+// leave ends the session when the client has had all that waits for it, or after
+// so long.
+func (c *client) leave(code wire.EndCode, text string, patience time.Duration) {
+	c.sess.Leave(uint32(code), text)
+	c.relay.clock.AfterFunc("relay/leave", patience, func() { c.end(errGone) })
+}
+
+// reply queues the reply of a call. If there is no room it stands in line: a
+// burst of large replies is no fault of the client. What stands there is bounded
+// like what is under way.
+func (c *client) reply(r wire.Reply) {
+	var buf [128]byte
+	head := r.AppendHead(buf[:0])
+	if c.tooLarge(len(r.Tail)) {
+		c.relay.count.drop(dropBadReply)
+		r = failed(r.ID, patterns.ErrTooLarge)
+		head = r.AppendHead(buf[:0])
+	}
+	_, err := c.sess.Send(wire.LaneRPC, wire.KindReply, head, r.Tail)
+	if errors.Is(err, session.ErrLaneFull) {
+		c.replyLater(&r)
+	}
+}
+
+// replyLater has a reply stand in line. Beyond the limits, something smaller
+// takes its place, because every call has a reply; and who does not read even
+// that loses the session.
+func (c *client) replyLater(r *wire.Reply) {
+	size := len(r.Tail)
+	switch c.late.take(size, &c.relay.cfg.Limits) {
+	case lateLost:
+		c.relay.count.drop(dropSlowReply)
+		*r, size = failed(r.ID, patterns.ErrInterrupted), 0
+	case lateFlood:
+		c.relay.count.ended[wire.EndSilent].Add(1)
+		c.log.Warn("client does not read, its session ends")
+		c.end(errSlow)
+		return
+	}
+	_, err := c.sess.SendLater(wire.LaneRPC, wire.KindReply, func(session.Receipt, error) { c.late.done(size) }, r.AppendHead(nil), r.Tail)
+	if err != nil {
+		c.late.done(size)
+	}
+}
+
+// done queues a Done, or has it stand in line.
+func (c *client) done(lane wire.Lane, id uint64, err error, value uint64) {
+	f := failureOf(err)
+	m := wire.Done{ID: id, Outcome: f.Outcome, Code: f.Code, Value: value, Text: f.Text}
+	if f.MaybeRan {
+		m.Flags = wire.FlagMaybeRan
+	}
+	if err == nil {
+		m.Flags = 0
+	}
+	body := m.AppendTo(nil)
+	if _, err := c.sess.Send(lane, wire.KindDone, body); !errors.Is(err, session.ErrLaneFull) {
+		return
+	}
+	if c.late.take(0, &c.relay.cfg.Limits) == lateFlood {
+		c.end(errSlow)
+		return
+	}
+	if _, err := c.sess.SendLater(lane, wire.KindDone, func(session.Receipt, error) { c.late.done(0) }, body); err != nil {
+		c.late.done(0)
+	}
+}
+
+// tooLarge says that the client does not take so many bytes of a message.
+func (c *client) tooLarge(size int) bool { return size > c.largest }
+
+// now is the relay's time, linkTime what the client is told of t, and localTime
+// the reverse for what the client says.
+func (c *client) now() time.Time { return c.relay.clock.Now() }
+
+func (c *client) linkTime(t time.Time) uint64 {
+	if t.IsZero() {
+		return 0
+	}
+	return uint64(max(1, t.Sub(c.relay.epoch)))
+}
+
+func (c *client) localTime(clock uint64) time.Time {
+	return c.relay.epoch.Add(time.Duration(min(clock, 1<<62)) - c.sess.Offset())
+}
+
+// deadline is when a call ends; zero = the node's default.
+func (c *client) deadline(clock uint64) time.Time {
+	if clock == 0 {
+		return time.Time{}
+	}
+	return c.localTime(clock)
+}
+
+// spawn runs f on a goroutine that the client waits for, unless it can't.
+func (c *client) spawn(name string, f func()) bool {
+	c.wg.Add(1)
+	ok := c.relay.spawn(name, c.origin, func() {
+		defer c.wg.Done()
+		f()
+	})
+	if !ok {
+		c.wg.Done()
+	}
+	return ok
+}
+
+// micros is a time as it travels; 0 = byDefault.
+func micros(v uint64, byDefault time.Duration) time.Duration {
+	if v == 0 {
+		return byDefault
+	}
+	return time.Duration(min(v, 1<<62/1000)) * time.Microsecond
+}
+
+// end ends the session at once; the first cause counts.
 func (c *client) end(cause error) {
-	c.sender.Close()
-	c.cancel(cause)
-	c.conn.Close()
-}
-
-// endSlow ends the session of a client that does not read.
-func (c *client) endSlow() {
-	if c.ctx.Err() != nil {
+	if !c.attachment.finish() {
 		return
 	}
-	c.relay.count.ended[session.ReasonSlow].Add(1)
-	c.log.Warn("client does not read, its session ends", zap.Int("queued", c.sender.Queued()))
-	c.end(errSlow)
-}
-
-func (c *client) write() {
-	err := c.sender.Run(c.conn, c.relay.cfg.Limits.Stall)
-	switch {
-	case err == nil:
-		closeWrite(c.conn)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		c.endSlow()
-	default:
-		c.end(fmt.Errorf("%w: %w", errGone, err))
+	c.log.Debug("client detached", zap.Error(cause))
+	c.sess.End()
+	c.tunnels.end() // before the members leave: they are interrupted
+	c.cancel()
+	if !c.relay.spawn("relay/end", c.origin, c.cleanUp) {
+		c.cleanUp()
 	}
 }
 
-// finish has f sent as the last frame and gives the client some time to read
-// all; then, or when the client closes the connection, the reader ends the
-// session.
-func (c *client) finish(f session.Frame, patience time.Duration) {
-	switch err := c.sender.SendReserved(f); {
-	case errors.Is(err, session.ErrQueueFull):
-		c.endSlow()
-		return
-	case err != nil: // it has had its last frame
-		return
-	}
-	c.sender.Finish()
-	c.conn.SetReadDeadline(time.Now().Add(patience)) // the connection is broken then
-}
-
-// read handles frames until the connection ends or the client breaks the
-// protocol, and says why.
-func (c *client) read(reader *session.Reader) error {
-	for {
-		k, body, err := reader.Next()
-		switch {
-		case errors.Is(err, session.ErrFrameTooLarge):
-			return c.violated(session.ReasonTooLarge, err.Error())
-		case errors.Is(err, session.ErrMalformed):
-			return c.violated(session.ReasonMalformed, err.Error())
-		case err != nil:
-			return fmt.Errorf("%w: %w", errGone, err)
-		}
-		f, err := c.tunnels.decode(k, body)
-		switch {
-		case errors.Is(err, session.ErrUnknownKind) && k.Skippable():
-			c.relay.count.drop(dropUnknownFrame)
-			continue
-		case errors.Is(err, session.ErrUnknownKind):
-			return c.violated(session.ReasonKind, err.Error())
-		case err != nil:
-			return c.violated(session.ReasonMalformed, err.Error())
-		}
-		text := ""
-		if data, ok := f.(*session.TunnelData); ok {
-			var kept bool
-			if kept, text = c.handleTunnelData(data); !kept {
-				reader.Recycle(body)
-			}
-		} else {
-			text = c.handle(f, len(body))
-		}
-		if text != "" {
-			return c.violated(session.ReasonProtocol, text)
-		}
-		if reader.Buffered() == 0 {
-			c.out.rest()
-		}
-	}
-}
-
-// violated tells the client what it did wrong and returns when it has had time
-// to read that.
-func (c *client) violated(reason session.Reason, text string) error {
-	c.relay.count.ended[reason].Add(1)
-	c.log.Debug("client broke the protocol, its session ends", zap.Stringer("reason", reason), zap.String("text", text))
-	c.finish(&session.Error{Reason: reason, Text: text}, linger)
-	io.Copy(io.Discard, c.conn) // until it is read, or nobody reads
-	return errViolated
-}
-
-// handle does what f asks for. A text says how f breaks the protocol.
-func (c *client) handle(f session.Frame, size int) (violation string) {
-	switch f := f.(type) {
-	case *session.Request:
-		return c.handleRequest(f, size)
-	case *session.Answer:
-		return c.handleAnswer(f)
-	case *session.Cancel:
-		c.handleCancel(f)
-	case *session.Register:
-		return c.handleRegister(f)
-	case *session.Unregister:
-		c.handleUnregister(f)
-	case *session.Publish:
-		return c.out.handle(f, size)
-	case *session.Taken:
-		return c.topics.handleTaken(f)
-	case *session.Push:
-		return c.handlePush(f, size)
-	case *session.Broadcast:
-		return c.handleBroadcast(f, size)
-	case *session.Survey:
-		return c.handleSurvey(f, size)
-	case *session.Subscribe:
-		return c.topics.handleSubscribe(f)
-	case *session.Unsubscribe:
-		c.topics.handleUnsubscribe(f)
-	case *session.Members:
-		return c.handleMembers(f, size)
-	case *session.Status:
-		return c.handleStatus(f, size)
-	case *session.OpenTunnel, *session.TunnelCredit, *session.TunnelEnd, *session.TunnelReset:
-		return c.handleTunnel(f, size)
-	case *session.Ping:
-		c.tell(&session.Pong{Token: f.Token})
-	case *session.Pong:
-	case *session.Error:
-		c.log.Debug("client says that the relay broke the protocol", zap.Stringer("reason", f.Reason), zap.String("text", f.Text))
-		c.end(errGone)
-	default:
-		return fmt.Sprintf("a client does not send %s", f.Kind())
-	}
-	return ""
-}
-
-// tell queues a frame that must not be lost; who does not read even so many
-// loses the session.
-func (c *client) tell(f session.Frame) {
-	if err := c.sender.SendReserved(f); errors.Is(err, session.ErrQueueFull) {
-		c.endSlow()
-	}
+// cleanUp ends what the client had, and waits for it.
+func (c *client) cleanUp() {
+	c.calls.endAll()
+	c.members.end()
+	c.topics.end()
+	c.wg.Wait()
+	c.relay.forget(c)
+	close(c.gone)
 }

@@ -12,8 +12,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
-	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/request"
 )
 
 // Config says what a relay is. Node is required, and at least one of Socket
@@ -21,8 +22,8 @@ import (
 type Config struct {
 	// Node is what the clients share. It must be started before the relay and
 	// outlive it; the relay does not close it.
-	Node patterns.Messenger
-	// Status describes the node for Client.Status; the result is encoded as
+	Node Node
+	// Status describes the node for clients that ask; the result is encoded as
 	// JSON. Default: nothing but the relay itself is described.
 	Status func() any
 	// Peer is the node's peer id, which clients are told. Default: "".
@@ -44,6 +45,17 @@ type Config struct {
 	Agent string
 	// Logger is where the relay logs; nil = nowhere.
 	Logger *zap.Logger
+	// Seam replaces clock, randomness and the running of what clients ask for, as
+	// package sim does; Exec outlives the relay. Then neither Socket nor Listen is
+	// required: see Relay.Attach. Default: the machine's.
+	Seam *Seam
+}
+
+// Seam is what a relay needs from outside.
+type Seam struct {
+	Clock overlay.Clock
+	Rand  overlay.Rand
+	Exec  overlay.Exec
 }
 
 // Limits bound what clients may use; zero fields mean the defaults. Each has a
@@ -58,9 +70,10 @@ type Limits struct {
 	// Subscriptions is how many one client may have. Default 4096. One more
 	// fails: ErrTooManySubscriptions.
 	Subscriptions int
-	// PublicationBytes is how many bytes may wait for one client in all of its
-	// subscriptions, besides one message in each. Default 64 MiB. Beyond it
-	// they drop by their policies, and are told of a gap: patterns.GapRelay.
+	// PublicationBytes is how many bytes of publications may wait for one client
+	// until it has read them; what is more is dropped, and told as a gap:
+	// patterns.GapSlow. As many of its own may wait for room at the node; it can
+	// send no more then. Default 16 MiB.
 	PublicationBytes int
 	// Requests is how many calls of one client may be without a reply.
 	// Default 4096. One more fails: ErrTooManyRequests.
@@ -68,18 +81,18 @@ type Limits struct {
 	// RequestBytes is how many bytes such calls may have. Default 64 MiB. One
 	// more fails, unless it is the only one: ErrTooManyBytes.
 	RequestBytes int
-	// QueueBytes is how many bytes may wait until one client reads them.
-	// Default 8 MiB, besides one message of any size. What is more is not
+	// QueueBytes is how many bytes of requests and replies may wait until one
+	// client has read them, and as many again of large ones. Default 8 MiB,
+	// besides one message of any size. A request that finds no room is not
 	// delivered: its caller is told that the member is overloaded.
 	QueueBytes int
 	// Tunnels is how many one client may have open, those to its members
 	// included. Default 16,384. One more fails: ErrTooManyTunnels; or, if
 	// somebody opened it to a member of the client, it is reset.
 	Tunnels int
-	// TunnelBytes is how many bytes from one client may wait in all its
-	// tunnels until the node takes them, and so how much credit it gets. Half
-	// of it is divided among Tunnels (but at most 2 KiB for each), the other
-	// half goes to those that are busy. Default 64 MiB.
+	// TunnelBytes is how many bytes may be under way through the relay in all
+	// tunnels of one client. Default 64 MiB. Each takes 128 KiB of it at first, or
+	// 8 KiB when three quarters are taken, and more while it is busy.
 	TunnelBytes int
 	// Handshake is how long a new connection may take to say Hello. Default
 	// 2 s.
@@ -89,8 +102,8 @@ type Limits struct {
 	Stall time.Duration
 }
 
-// A Register without a time-out may take so long.
-const registerTimeout = 30 * time.Second
+// maxName bounds what the relay calls itself and its node, in bytes.
+const maxName = 255
 
 // handshakes bounds the connections that have not said Hello yet.
 const handshakes = 256
@@ -104,7 +117,7 @@ func (l Limits) withDefaults() Limits {
 	zero(&l.Clients, 256)
 	zero(&l.Registrations, 64)
 	zero(&l.Subscriptions, 4096)
-	zero(&l.PublicationBytes, 64<<20)
+	zero(&l.PublicationBytes, 16<<20)
 	zero(&l.Requests, 4096)
 	zero(&l.RequestBytes, 64<<20)
 	zero(&l.QueueBytes, 8<<20)
@@ -119,16 +132,20 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// wire returns l as a Welcome tells it.
-func (l Limits) wire() session.Limits {
-	return session.Limits{
-		Frame:         session.MaxFrame,
-		Message:       session.MaxMessage,
-		Registrations: uint32(l.Registrations),
-		Subscriptions: uint32(l.Subscriptions),
-		Requests:      uint32(l.Requests),
-		RequestBytes:  uint64(l.RequestBytes),
-	}
+const (
+	// largestMessage bounds body and encoded headers of one message, in bytes.
+	largestMessage = request.MaxMessage
+	// messageOverhead is what frames add to it, at most.
+	messageOverhead = 128 << 10
+)
+
+// lanes returns the windows of a client's session, in both directions.
+func (l Limits) lanes() (bytes [wire.Lanes]int) {
+	bytes[wire.LaneCtl] = max(1<<20, 256*l.Registrations)
+	bytes[wire.LaneRPC] = l.QueueBytes
+	bytes[wire.LanePub] = l.PublicationBytes
+	bytes[wire.LaneBulk] = l.QueueBytes
+	return bytes
 }
 
 func (c Config) withDefaults() Config {
@@ -147,14 +164,14 @@ func (c Config) validate() error {
 	switch {
 	case c.Node == nil:
 		return errors.New("relay: Config.Node is required")
-	case c.Socket == "" && c.Listen == "":
+	case c.Socket == "" && c.Listen == "" && c.Seam == nil:
 		return errors.New("relay: Config.Socket or Config.Listen is required: where shall clients attach?")
 	case c.Listen != "" && c.Token == "":
 		return ErrNoToken
-	case len(c.Token) > session.MaxToken:
-		return fmt.Errorf("relay: Config.Token is longer than %d bytes", session.MaxToken)
-	case len(c.Agent) > session.MaxName || len(c.Peer) > session.MaxName:
-		return fmt.Errorf("relay: Config.Agent or Config.Peer is longer than %d bytes", session.MaxName)
+	case len(c.Token) > wire.MaxToken:
+		return fmt.Errorf("relay: Config.Token is longer than %d bytes", wire.MaxToken)
+	case len(c.Agent) > maxName || len(c.Peer) > maxName:
+		return fmt.Errorf("relay: Config.Agent or Config.Peer is longer than %d bytes", maxName)
 	case min(l.Clients, l.Registrations, l.Subscriptions, l.PublicationBytes, l.Requests, l.RequestBytes, l.QueueBytes, l.Tunnels, l.TunnelBytes) < 1:
 		return errors.New("relay: Config.Limits must be positive")
 	case l.Handshake < 0 || l.Stall < 0:

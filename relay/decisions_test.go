@@ -8,81 +8,86 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// This test checks who is welcomed, and which of several faults is told: what
-// the client can mend first.
+// TestHelloIsJudged proves who is welcomed, and which of several faults is told:
+// what the client can mend first.
 func TestHelloIsJudged(t *testing.T) {
-	fits := session.Hello{MinVersion: 1, MaxVersion: 1}
-	token := session.Hello{MinVersion: 1, MaxVersion: 1, Token: "secret"}
-	tests := []struct {
+	fits := wire.LeafHello{MinVersion: 1, MaxVersion: 1}
+	token := wire.LeafHello{MinVersion: 1, MaxVersion: 1, Token: "secret"}
+	future := wire.LeafHello{MinVersion: 2, MaxVersion: 9}
+	for _, tt := range []struct {
 		name  string
-		hello session.Hello
+		hello wire.LeafHello
 		at    standing
-		want  session.Reason // 0 = welcome
+		want  wire.EndCode // 0 = welcome
 	}{
-		{"local", fits, standing{local: true, limit: 1}, 0},
-		{"local, token not looked at", token, standing{local: true, limit: 1, token: "other"}, 0},
-		{"newer client that still speaks ours", session.Hello{MinVersion: 1, MaxVersion: 9}, standing{local: true, limit: 1}, 0},
-		{"newer client", session.Hello{MinVersion: 2, MaxVersion: 9}, standing{local: true, limit: 1}, session.ReasonVersion},
-		{"no version", session.Hello{}, standing{local: true, limit: 1}, session.ReasonVersion},
-		{"right token", token, standing{token: "secret", limit: 1}, 0},
-		{"wrong token", token, standing{token: "secreT", limit: 1}, session.ReasonToken},
-		{"prefix of the token", token, standing{token: "secrets", limit: 1}, session.ReasonToken},
-		{"no token", fits, standing{token: "secret", limit: 1}, session.ReasonToken},
-		{"no token on either side", fits, standing{limit: 1}, session.ReasonToken},
-		{"draining", fits, standing{local: true, limit: 1, draining: true}, session.ReasonDraining},
-		{"last place", fits, standing{local: true, clients: 7, limit: 8}, 0},
-		{"full", fits, standing{local: true, clients: 8, limit: 8}, session.ReasonClients},
-		{"wrong token at a full relay", token, standing{token: "x", clients: 8, limit: 8}, session.ReasonToken},
-		{"old client with a wrong token", session.Hello{Token: "y"}, standing{token: "x", limit: 1}, session.ReasonVersion},
-	}
-	for _, tt := range tests {
+		{"over the socket", fits, standing{local: true}, 0},
+		{"a wider range", wire.LeafHello{MinVersion: 1, MaxVersion: 9}, standing{local: true}, 0},
+		{"with the token", token, standing{token: "secret"}, 0},
+		{"without it", fits, standing{token: "secret"}, wire.EndToken},
+		{"where there is none", fits, standing{}, wire.EndToken},
+		{"from the future", future, standing{local: true}, wire.EndVersion},
+		{"from the future, without the token", future, standing{token: "secret"}, wire.EndVersion},
+	} {
 		version, refusal := judge(&tt.hello, tt.at)
 		if tt.want == 0 {
 			require.Nil(t, refusal, tt.name)
 			require.Equal(t, uint16(1), version, tt.name)
 			continue
 		}
-		require.NotNil(t, refusal, tt.name)
-		require.Equal(t, tt.want, refusal.Reason, tt.name)
+		require.Equal(t, tt.want, refusal.Code, tt.name)
 		require.NotEmpty(t, refusal.Text, tt.name)
-		require.NotContains(t, refusal.Text, "secret", tt.name)
 	}
 }
 
-// This test checks each limit of a client: the last place is given, one more
-// is not, and a place that was given back is there again.
-func TestQuotaGivesWhatTheLimitsAllow(t *testing.T) {
-	q := quota{limits: Limits{Registrations: 2, Requests: 3, RequestBytes: 100}}
-	require.NoError(t, q.register())
-	require.NoError(t, q.register())
-	require.ErrorIs(t, q.register(), ErrTooManyRegistrations)
-	q.registerDone()
-	require.NoError(t, q.register())
-
-	require.NoError(t, q.request(40))
-	require.NoError(t, q.request(60))
-	require.ErrorIs(t, q.request(1), ErrTooManyBytes)
-	require.NoError(t, q.request(0))
-	require.ErrorIs(t, q.request(0), ErrTooManyRequests)
-	q.requestDone(60)
-	require.NoError(t, q.request(60))
-	q.requestDone(60)
-	q.requestDone(40)
-	q.requestDone(0)
-	require.NoError(t, q.request(1000), "a call that is alone may have any size")
-	q.requestDone(1000)
-	require.Equal(t, quota{limits: q.limits, registrations: 2}, q)
-}
-
-// This test checks that every reason for a drop has a name of its own, since
-// they are the keys of the status.
+// TestEveryDropHasAName proves that the keys of the status are names, each once.
 func TestEveryDropHasAName(t *testing.T) {
-	seen := map[string]bool{"unknown": true}
+	seen := map[string]bool{}
 	for d := range dropCount {
-		require.False(t, seen[d.String()], d.String())
+		require.NotEqual(t, "unknown", d.String())
+		require.False(t, seen[d.String()], d)
 		seen[d.String()] = true
 	}
+	require.Equal(t, "unknown", dropCount.String())
+}
+
+// TestLossesAreToldTogether proves that subscriptions which miss the same are told
+// in one frame, that different reasons are told apart, and that a number is
+// nobody's after it was told.
+func TestLossesAreToldTogether(t *testing.T) {
+	var l losses
+	require.True(t, l.empty())
+	l.add([]uint64{1, 2}, loss{1, true, wire.GapSlow, "p"})
+	l.add([]uint64{1, 2}, loss{2, true, wire.GapSlow, "p"})
+	l.add([]uint64{3}, loss{3, true, wire.GapSlow, "p"})
+	l.add([]uint64{2}, loss{0, false, wire.GapRelay, "q"})
+	l.add([]uint64{3}, loss{1, true, wire.GapSlow, "q"})
+	l.add([]uint64{4}, loss{1, true, wire.GapSlow, "q"})
+	l.forget(4)
+	var told []wire.Gap
+	for !l.empty() {
+		g := l.next()
+		l.told(&g)
+		told = append(told, g)
+	}
+	require.Equal(t, []wire.Gap{
+		{Subscriptions: []uint64{1, 2}, Missed: 3, Exact: true, Reason: wire.GapSlow, Publisher: "p"},
+		{Subscriptions: []uint64{2}, Reason: wire.GapRelay, Publisher: "q"},
+		{Subscriptions: []uint64{3}, Missed: 4, Exact: true, Reason: wire.GapSlow},
+	}, told)
+}
+
+// TestLateAnswersAreBounded proves what becomes of answers that find no room.
+func TestLateAnswersAreBounded(t *testing.T) {
+	limits := &Limits{Requests: 2, RequestBytes: 10 << 10}
+	var l late
+	require.Equal(t, lateWaits, l.take(20<<10, limits), "one that is alone has room")
+	require.Equal(t, lateLost, l.take(2<<10, limits))
+	require.Equal(t, lateWaits, l.take(100, limits), "a small one is not worth replacing")
+	require.Equal(t, lateWaits, l.take(100, limits))
+	require.Equal(t, lateFlood, l.take(100, limits))
+	l.done(20 << 10)
+	require.Equal(t, lateLost, l.take(2<<10, limits), "too many wait")
 }

@@ -6,7 +6,8 @@ package relay
 import (
 	"errors"
 
-	"github.com/arke-mesh/arke/relay/internal/failure"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
 )
 
 var (
@@ -29,34 +30,53 @@ var (
 
 	// ErrTooManyClients is why one more client than Limits.Clients is refused.
 	ErrTooManyClients = errors.New("relay: too many clients")
-
-	// ErrTooManyRegistrations is why one more registration of a client than
-	// Limits.Registrations fails.
-	ErrTooManyRegistrations = failure.ErrTooManyRegistrations
-
-	// ErrTooManySubscriptions is why one more subscription of a client than
-	// Limits.Subscriptions fails. It matches patterns.ErrTooMany.
-	ErrTooManySubscriptions = failure.ErrTooManySubscriptions
-
-	// ErrTooManyRequests is why one more call of a client than
-	// Limits.Requests fails.
-	ErrTooManyRequests = failure.ErrTooManyRequests
-
-	// ErrTooManyTunnels is why one more tunnel of a client than
-	// Limits.Tunnels fails, or one for which Limits.TunnelBytes leaves no
-	// credit.
-	ErrTooManyTunnels = failure.ErrTooManyTunnels
-
-	// ErrTooManyBytes is why a call of a client fails that goes beyond
-	// Limits.RequestBytes.
-	ErrTooManyBytes = failure.ErrTooManyBytes
 )
 
-// Why the session of a client ended; the cause of its context.
+// Limits of a client. Each travels with its code. Calls beyond one are worth
+// another try, so that they match patterns.ErrOverloaded; the others match
+// patterns.ErrTooMany. No handler ran.
+var (
+	// ErrTooManyRegistrations: the client has Limits.Registrations.
+	ErrTooManyRegistrations error = &limitError{"relay: too many registrations of one client", patterns.ErrTooMany, wire.LimitRegistrations}
+	// ErrTooManyRequests: Limits.Requests of its calls have no reply yet.
+	ErrTooManyRequests error = &limitError{"relay: too many requests of one client", patterns.ErrOverloaded, wire.LimitCalls}
+	// ErrTooManyBytes: such calls hold Limits.RequestBytes.
+	ErrTooManyBytes error = &limitError{"relay: too many bytes in requests of one client", patterns.ErrOverloaded, wire.LimitBytes}
+	// ErrTooManyTunnels: Limits.Tunnels are open.
+	ErrTooManyTunnels error = &limitError{"relay: too many tunnels of one client", patterns.ErrTooMany, wire.LimitTunnels}
+	// ErrTooManySubscriptions: the client has Limits.Subscriptions.
+	ErrTooManySubscriptions error = &limitError{"relay: too many subscriptions of one client", patterns.ErrTooMany, wire.LimitSubscriptions}
+)
+
+// limitError is a limit of a client.
+type limitError struct {
+	text  string
+	cause error
+	code  uint32
+}
+
+func (e *limitError) Error() string     { return e.text }
+func (e *limitError) Unwrap() error     { return e.cause }
+func (e *limitError) LimitCode() uint32 { return e.code }
+
+// errDraining is why nobody was asked: another relay may be.
+var errDraining = errors.New("relay: draining")
+
+// violation says how a client broke the protocol. It ends the session.
+type violation struct{ text string }
+
+func (v *violation) Error() string { return "relay: client broke the protocol: " + v.text }
+
+// malformed is the violation of who sends what does not decode.
+func malformed(err error) error { return &violation{err.Error()} }
+
+// undue is the violation of who sends what is not due.
+func undue(text string) error { return &violation{text} }
+
+// Why the session of a client ended.
 var (
 	errGone     = errors.New("relay: client is gone")
 	errSlow     = errors.New("relay: client does not read")
-	errViolated = errors.New("relay: client broke the protocol")
 	errReplaced = errors.New("relay: client came back in a newer session")
 	errClosed   = errors.New("relay: closed")
 )

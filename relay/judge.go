@@ -8,33 +8,26 @@ import (
 	"crypto/subtle"
 	"fmt"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
 )
 
 // standing is what the relay knows when a client knocks.
 type standing struct {
-	local    bool // over the unix socket: its permissions and credentials did
-	token    string
-	draining bool
-	clients  int // attached without the one that knocks
-	limit    int
+	local bool // over the unix socket: its permissions and credentials did
+	token string
 }
 
 // judge decides on a client by its Hello: the version that is spoken, or why
 // it is refused (nil = it is not).
-func judge(h *session.Hello, s standing) (version uint16, refusal *session.Refused) {
-	version, ok := session.PickVersion(h.MinVersion, h.MaxVersion, session.MinVersion, session.MaxVersion)
+func judge(h *wire.LeafHello, s standing) (version uint16, refusal *wire.LeafGoodbye) {
+	version, ok := wire.PickVersion(h.MinVersion, h.MaxVersion)
 	switch {
 	case !ok:
-		return 0, &session.Refused{Reason: session.ReasonVersion, Text: fmt.Sprintf(
+		return 0, &wire.LeafGoodbye{Code: wire.EndVersion, Text: fmt.Sprintf(
 			"this relay speaks versions %d to %d of the protocol, the client %d to %d: update the older one",
-			session.MinVersion, session.MaxVersion, h.MinVersion, h.MaxVersion)}
+			wire.LeafVersionMin, wire.LeafVersionMax, h.MinVersion, h.MaxVersion)}
 	case !s.local && !sameToken(h.Token, s.token):
-		return 0, &session.Refused{Reason: session.ReasonToken, Text: "wrong token: use the one that the relay was started with"}
-	case s.draining:
-		return 0, &session.Refused{Reason: session.ReasonDraining, Text: "the relay is shutting down"}
-	case s.clients >= s.limit:
-		return 0, &session.Refused{Reason: session.ReasonClients, Text: fmt.Sprintf("%v: at most %d", ErrTooManyClients, s.limit)}
+		return 0, &wire.LeafGoodbye{Code: wire.EndToken, Text: "wrong token: use the one that the relay was started with"}
 	}
 	return version, nil
 }

@@ -4,232 +4,188 @@
 package relay_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay"
-	"github.com/arke-mesh/arke/relay/internal/failure"
 )
 
-// This test goes one beyond each limit of a client and sees the named error
-// and its counter; and that the place is there again afterwards.
+// TestOneBeyondALimitIsTheNamedError goes one beyond each limit of a client and
+// sees the named error and its counter; and that the place is there again
+// afterwards.
 func TestOneBeyondALimitIsTheNamedError(t *testing.T) {
-	r, _, cfg := start(t, func(cfg *relay.Config) {
-		cfg.Limits.Registrations = 2
-		cfg.Limits.Requests = 3
-		cfg.Limits.RequestBytes = 10_000
+	play(t, func(cfg *relayConfig) {
+		cfg.Limits.Registrations, cfg.Limits.Requests, cfg.Limits.RequestBytes = 2, 2, 300
+	}, func(t *testing.T, s *stage) {
+		b := s.attach()
+		b.register(1, "geo")
+		b.register(2, "geo")
+		b.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 3, Cluster: "geo", Patterns: 15})
+		d := b.done(3)
+		require.Equal(t, []any{wire.OutcomeTooMany, wire.LimitRegistrations, relay.ErrTooManyRegistrations.Error()}, []any{d.Outcome, d.Code, d.Text})
+
+		caller := s.attach()
+		caller.ask(1, "geo", "")
+		caller.ask(2, "geo", "")
+		caller.ask(3, "geo", "")
+		r := caller.reply()
+		require.Equal(t, []any{uint64(3), wire.OutcomeOverloaded, wire.LimitCalls, relay.ErrTooManyRequests.Error()}, []any{r.ID, r.Outcome, r.Code, bodyOf(t, r.Tail)})
+		b.answer(b.delivery())
+		caller.reply()
+		caller.ask(4, "geo", string(make([]byte, 300)))
+		r = caller.reply()
+		require.Equal(t, []any{uint64(4), wire.OutcomeOverloaded, wire.LimitBytes}, []any{r.ID, r.Outcome, r.Code})
+		b.answer(b.delivery())
+		caller.reply()
+		caller.ask(5, "geo", string(make([]byte, 3000))) // it is alone
+		b.answer(b.delivery())
+		require.Zero(t, caller.reply().Outcome)
+		require.Equal(t, map[string]uint64{
+			"registration.too_many": 1, "request.too_many": 1, "request.too_many_bytes": 1,
+		}, s.relay.Status().Drops)
+		b.send(wire.LaneCtl, wire.KindLeave, wire.Leave{ID: 1})
+		b.done(1)
+		b.register(3, "geo")
 	})
-	b := attach(t, cfg.Socket)
-	b.register(1, "geo")
-	b.register(2, "geo")
-	b.send(&session.Register{ID: 3, Cluster: "geo", Patterns: 15})
-	require.ErrorIs(t, failure.Error(expect[*session.RegisterFailed](b).Failure, "geo"), relay.ErrTooManyRegistrations)
-	b.send(&session.Unregister{ID: 2})
-	expect[*session.Unregistered](b)
-	b.register(2, "geo")
-
-	caller := attach(t, cfg.Socket)
-	ask := func(id uint64, size int) {
-		caller.send(&session.Request{ID: id, Cluster: "geo", Body: make([]byte, size)})
-	}
-	deny := func(id uint64, want error) {
-		reply := expect[*session.Reply](caller)
-		require.Equal(t, id, reply.ID)
-		require.False(t, reply.MaybeRan)
-		require.ErrorIs(t, failure.Error(reply.Failure, "geo"), want)
-	}
-	ask(1, 5000)
-	first := expect[*session.Deliver](b)
-	ask(2, 6000)
-	deny(2, relay.ErrTooManyBytes)
-	ask(2, 100)
-	ask(3, 100)
-	expect[*session.Deliver](b)
-	expect[*session.Deliver](b)
-	ask(4, 0)
-	deny(4, relay.ErrTooManyRequests)
-	caller.send(&session.Members{ID: 5, Cluster: "geo"})
-	require.ErrorIs(t, failure.Error(expect[*session.MembersReply](caller).Failure, "geo"), relay.ErrTooManyRequests)
-
-	b.send(&session.Answer{ID: first.ID})
-	require.Equal(t, uint64(1), expect[*session.Reply](caller).ID)
-	ask(1, 5000)
-	expect[*session.Deliver](b)
-
-	drops := r.Status().Drops
-	require.Equal(t, uint64(1), drops["registration.too_many"])
-	require.Equal(t, uint64(1), drops["request.too_many_bytes"])
-	require.Equal(t, uint64(2), drops["request.too_many"])
 }
 
-// This test has one connection more than may be about to say Hello: it is
-// closed at once and counted, and there is room again when the others have gone.
+// TestOneMuteConnectionTooManyIsCounted has one connection more than may be about
+// to say Hello: it is closed at once and counted, and nobody else waits.
 func TestOneMuteConnectionTooManyIsCounted(t *testing.T) {
-	const handshakes = 256
-	r, _, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.Handshake = patience })
-	mute := make([]*binding, handshakes)
-	for i := range mute {
-		mute[i] = dial(t, "unix", cfg.Socket)
+	r, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.Handshake = time.Minute })
+	attach(t, cfg.Socket)
+	var mute []*binding
+	for range 256 {
+		mute = append(mute, dial(t, "unix", cfg.Socket))
 	}
-	dial(t, "unix", cfg.Socket).expectEnd()
+	last := dial(t, "unix", cfg.Socket)
+	last.read()
+	last.expectEnd()
 	require.Equal(t, map[string]uint64{"handshake.too_many": 1}, r.Status().Drops)
-	mute[0].send(hello())
-	expect[*session.Welcome](mute[0])
+	mute[0].greet(hello())
 	attach(t, cfg.Socket)
 }
 
-// This test publishes a message that no frame of a session holds: its
-// subscription is told of a gap, which is counted, and gets the next one.
-func TestAMessageBeyondAFrameIsAGap(t *testing.T) {
-	r, n, cfg := start(t, nil)
-	b := attach(t, cfg.Socket)
-	b.subscribe(&session.Subscribe{ID: 1, Pattern: "a"})
-	require.NoError(t, n.Publish(t.Context(), "a", patterns.Message{Body: make([]byte, session.MaxMessage+1)}))
-	gap := expect[*session.Gap](b)
-	require.EqualValues(t, 1, gap.Missed)
-	require.True(t, gap.Exact)
-	require.Equal(t, map[string]uint64{"publication.too_large": 1}, r.Status().Drops)
-	require.NoError(t, n.Publish(t.Context(), "a", patterns.Message{Body: []byte("next")}))
-	require.Equal(t, "next", string(expect[*session.Publication](b).Body))
-}
-
-// This test checks that an id which is in use is the client's fault.
+// TestACallsIDIsItsOwn proves that an id which is in use is the client's fault.
 func TestACallsIDIsItsOwn(t *testing.T) {
-	_, _, cfg := start(t, nil)
-	b := attach(t, cfg.Socket)
-	b.register(1, "geo")
-	b.send(&session.Request{ID: 1, Cluster: "geo"}, &session.Request{ID: 1, Cluster: "geo"})
-	for {
-		if f, ok := b.next().(*session.Error); ok {
-			require.Equal(t, session.ReasonProtocol, f.Reason)
-			break
+	play(t, nil, func(t *testing.T, s *stage) {
+		b := s.attach()
+		b.register(1, "geo")
+		b.ask(1, "geo", "")
+		b.ask(1, "geo", "")
+		k, body := b.next()
+		for k != wire.KindGoodbye {
+			k, body = b.next()
 		}
-	}
+		end, err := wire.DecodeLeafGoodbye(body)
+		require.NoError(t, err)
+		require.Contains(t, end.Text, "call 1")
+	})
 }
 
-// This test checks that a client which stops reading is refused what it can't
-// take, with the outcome that sends its callers elsewhere; that nobody else
-// notices; and that its session ends at last.
+// TestASlowClientHurtsNobodyElse proves that a client which stops reading is
+// refused what it can't take, with the outcome that sends its callers elsewhere,
+// that nobody else notices, and that its session ends at last.
 func TestASlowClientHurtsNobodyElse(t *testing.T) {
-	const stall = 3 * time.Second
-	r, n, cfg := start(t, func(cfg *relay.Config) {
-		cfg.Limits.QueueBytes = 1 << 20
-		cfg.Limits.Stall = stall
+	const limit, size, count = 1 << 20, 32 << 10, 100
+	play(t, func(cfg *relayConfig) { cfg.Limits.QueueBytes = limit }, func(t *testing.T, s *stage) {
+		s.serveEcho("fast")
+		slow := s.attachMute()
+		slow.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: "slow", Concurrency: 1000, Patterns: 15})
+		time.Sleep(time.Second)
+		caller, honest := s.attach(), s.attach()
+		for id := range uint64(count) {
+			caller.request(wire.Request{ID: id, Deadline: caller.in(time.Minute), Route: &wire.Route{Cluster: "slow"}, Tail: tail(string(make([]byte, size)))})
+			begin := time.Now()
+			honest.ask(id, "fast", "hi")
+			require.Equal(t, "hi", bodyOf(t, honest.reply().Tail))
+			require.Less(t, time.Since(begin), 10*time.Millisecond)
+		}
+		refused := 0
+		for range count - limit/size {
+			require.Equal(t, wire.OutcomeOverloaded, caller.reply().Outcome)
+			refused++
+		}
+		require.GreaterOrEqual(t, s.relay.Status().Drops["delivery.slow_client"], uint64(refused))
+		for range limit/size - 2 {
+			r := caller.reply()
+			require.Contains(t, []wire.Outcome{wire.OutcomeOverloaded, wire.OutcomeInterrupted, wire.OutcomeUnreachable, wire.OutcomeDeadline}, r.Outcome)
+		}
+		eventually(t, func() bool { return len(s.relay.Status().Clients) == 2 }, "the slow client stays")
+		_, err := s.node.Members(t.Context(), "slow")
+		require.ErrorIs(t, err, patterns.ErrNoMembers)
 	})
-	serveEcho(t, n, "fast")
-	slow := attach(t, cfg.Socket)
-	slow.send(&session.Register{ID: 1, Cluster: "slow", Concurrency: 1000, Patterns: 15})
-	expect[*session.Registered](slow)
+}
 
-	caller, honest := attach(t, cfg.Socket), attach(t, cfg.Socket)
-	const n1, size = 100, 64 << 10
-	full := func() bool {
-		for _, c := range r.Status().Clients {
-			if slices.Contains(c.Clusters, "slow") {
-				return c.Queued+size > 1<<20
+// TestAReplyThatFindsNoRoomIsReportedLost proves that replies wait for a client
+// that reads late, as far as its limits go, and that those beyond are replaced by
+// something smaller that says so: none is dropped without a word.
+func TestAReplyThatFindsNoRoomIsReportedLost(t *testing.T) {
+	play(t, func(cfg *relayConfig) {
+		cfg.Limits.QueueBytes, cfg.Limits.RequestBytes = 1<<20, 2<<20
+	}, func(t *testing.T, s *stage) {
+		s.serveEcho("geo")
+		b := s.attachMute()
+		const calls = 100
+		for id := range uint64(calls) {
+			b.ask(id, "geo", string(make([]byte, 60<<10)))
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.Positive(t, s.relay.Status().Drops["reply.slow_client"])
+		b.read()
+		lost := 0
+		for range calls {
+			r := b.reply()
+			if r.Outcome != 0 {
+				require.Equal(t, wire.OutcomeInterrupted, r.Outcome)
+				require.NotZero(t, r.Flags&wire.FlagMaybeRan)
+				lost++
+			}
+			b.ack()
+		}
+		require.Equal(t, s.relay.Status().Drops["reply.slow_client"], uint64(lost))
+		require.Less(t, lost, calls-30)
+		b.ask(calls, "geo", "and the session goes on")
+		require.Zero(t, b.reply().Outcome)
+	})
+}
+
+// TestAFloodOfCallsHasAnEnd proves that a client which asks for more and more
+// without reading loses its session.
+func TestAFloodOfCallsHasAnEnd(t *testing.T) {
+	play(t, func(cfg *relayConfig) { cfg.Limits.QueueBytes, cfg.Limits.Requests = 1<<16, 100 }, func(t *testing.T, s *stage) {
+		b := s.attachMute()
+		ping := wire.Request{ID: 1, Route: &wire.Route{Cluster: "$what"}, Tail: tail("")}
+		for range 100_000 {
+			if _, err := b.conn.Write(frame(wire.LaneRPC, wire.KindRequest, &ping)); err != nil {
+				break
 			}
 		}
-		return false // it is gone
-	}
-	beside := 0 // replies that the honest one had while the slow one took nothing
-	for id := range uint64(n1) {
-		caller.send(&session.Request{ID: id, Cluster: "slow", Timeout: session.Micros(patience), Body: make([]byte, size)})
-		before := full()
-		honest.send(&session.Request{ID: id, Cluster: "fast", Body: []byte("hi")})
-		require.Equal(t, "hi", string(expect[*session.Reply](honest).Body))
-		if before && full() {
-			beside++
-		}
-	}
-	require.Greater(t, beside, n1/10)
-
-	outcomes := map[session.Outcome]int{}
-	for range n1 {
-		outcomes[expect[*session.Reply](caller).Outcome]++
-	}
-	// What the queue took was lost with the session, the rest was refused.
-	require.Equal(t, n1, outcomes[session.OutcomeOverloaded]+outcomes[session.OutcomeInterrupted], "%v", outcomes)
-	require.Greater(t, outcomes[session.OutcomeOverloaded], 50)
-	require.Equal(t, uint64(outcomes[session.OutcomeOverloaded]), r.Status().Drops["delivery.slow_client"])
-	require.Equal(t, uint64(1), r.Status().Drops["ended.slow"])
-	eventually(t, func() bool { return len(n.Limits("slow")) == 0 }, "the slow member stays")
-}
-
-// This test checks that replies wait for a client that reads late, as far as
-// its limits go, and that those beyond are replaced by something smaller that
-// says so: none is dropped without a word.
-func TestAReplyThatFindsNoRoomIsReportedLost(t *testing.T) {
-	r, n, cfg := start(t, func(cfg *relay.Config) {
-		cfg.Limits.QueueBytes = 1 << 20
-		cfg.Limits.RequestBytes = 2 << 20
+		eventually(t, func() bool { return len(s.relay.Status().Clients) == 0 }, "the flood has no end")
+		require.Equal(t, uint64(1), s.relay.Status().Drops["ended.silent"])
 	})
-	serveEcho(t, n, "geo")
-	b := attach(t, cfg.Socket)
-	const calls = 60
-	for id := range uint64(calls) {
-		b.send(&session.Request{ID: id, Cluster: "geo", Body: make([]byte, 128<<10)})
-		// One after the other, or the limit of requests would hold first.
-		eventually(t, func() bool { return r.Status().Clients[0].Requests == 0 }, "no end")
-	}
-	eventually(t, func() bool { return r.Status().Drops["reply.slow_client"] > 0 }, "no reply is lost")
-	lost := 0
-	for range calls {
-		reply := expect[*session.Reply](b)
-		if reply.Outcome != session.OutcomeReply {
-			require.Equal(t, session.OutcomeInterrupted, reply.Outcome)
-			require.True(t, reply.MaybeRan)
-			lost++
-		}
-	}
-	require.Equal(t, r.Status().Drops["reply.slow_client"], uint64(lost))
-	require.Less(t, lost, calls-10)
-	b.send(&session.Ping{Token: 1}) // and the session goes on
-	expect[*session.Pong](b)
 }
 
-// This test checks that a burst which is larger than the queue, but within the
-// limits, loses nothing in either direction, since its clients do read.
-func TestABurstWithinTheLimitsLosesNothing(t *testing.T) {
-	r, _, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.QueueBytes = 1 << 20 })
-	server, caller := attach(t, cfg.Socket), attach(t, cfg.Socket)
-	const calls = 60
-	server.send(&session.Register{ID: 1, Cluster: "geo", Concurrency: calls, Patterns: 15})
-	expect[*session.Registered](server)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range calls {
-			d := expect[*session.Deliver](server)
-			server.send(&session.Answer{ID: d.ID, Body: d.Body})
-		}
-	}()
-	for id := range uint64(calls) {
-		caller.send(&session.Request{
-			ID: id, Cluster: "geo", Timeout: session.Micros(patience), Body: make([]byte, 256<<10),
-		})
-	}
-	for range calls {
-		require.Zero(t, expect[*session.Reply](caller).Failure)
-	}
-	<-done
-	require.Empty(t, r.Status().Drops)
-}
-
-// This test checks that a client which asks for more and more without reading
-// has an end, too.
-func TestAFloodOfSmallAnswersHasAnEnd(t *testing.T) {
-	r, _, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.QueueBytes = 1 << 16 })
-	b := attach(t, cfg.Socket)
-	pings := frame(t, &session.Ping{}, &session.Ping{}, &session.Ping{}, &session.Ping{})
-	for {
-		if _, err := b.conn.Write(pings); err != nil {
-			break
-		}
-	}
-	eventually(t, func() bool { return r.Status().Drops["ended.slow"] == 1 }, "the flood has no end")
+// TestAPublicationThatIsTooLargeIsAGap proves that a client which takes only
+// small messages is told of the others.
+func TestAPublicationThatIsTooLargeIsAGap(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		h := hello()
+		h.LargestMessage = 1000
+		b := s.dial().greet(h)
+		b.subscribe(wire.Subscribe{ID: 1, Pattern: "a"})
+		s.publish("a", string(make([]byte, 2000)))
+		gap := expect(b, wire.KindGap, wire.DecodeGap)
+		require.Equal(t, []any{uint64(1), true, wire.GapLost}, []any{gap.Missed, gap.Exact, gap.Reason})
+		s.publish("a", "next")
+		require.Equal(t, "next", bodyOf(t, b.publication().Tail))
+		require.Equal(t, map[string]uint64{"publication.too_large": 1}, s.relay.Status().Drops)
+		s.serveEcho("geo")
+		b.ask(1, "geo", string(make([]byte, 2000)))
+		require.Equal(t, wire.OutcomeTooLarge, b.reply().Outcome)
+	})
 }

@@ -6,7 +6,7 @@ package relay
 import (
 	"sync/atomic"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
 )
 
 // drop is a reason why the relay did not do what somebody wanted of it.
@@ -25,12 +25,11 @@ const (
 	dropHandshakeBusy  // a connection came while too many had not said Hello
 	dropTooManyTunnels // a tunnel was refused because its client has so many
 	dropTooManySubscriptions
-	dropLostPush            // a push or broadcast was lost with the session it was accepted for
-	dropSlowPublication     // a message was dropped because its subscription's queue was full
-	dropTooManyPublications // a message was dropped because too many bytes wait for its client
-	dropBadPublication      // a message was dropped because it does not fit into a frame
-	dropInSession           // a message went down with the session that it was for
-	dropSession             // what a broken session missed is not counted: too many are
+	dropRefused         // a request was refused by its client
+	dropAway            // a request was refused because its client's connection is broken
+	dropBadReply        // a reply was dropped because its client does not take so much
+	dropSlowPublication // a message was dropped because too much waits for its client
+	dropBadPublication  // a message was dropped because its client does not take so much
 	dropCount
 )
 
@@ -59,33 +58,56 @@ func (d drop) String() string {
 		return "tunnel.too_many"
 	case dropTooManySubscriptions:
 		return "subscription.too_many"
-	case dropLostPush:
-		return "push.session_lost"
+	case dropRefused:
+		return "delivery.refused"
+	case dropAway:
+		return "delivery.away"
+	case dropBadReply:
+		return "reply.too_large"
 	case dropSlowPublication:
 		return "publication.slow_client"
-	case dropTooManyPublications:
-		return "publication.too_many_bytes"
 	case dropBadPublication:
 		return "publication.too_large"
-	case dropInSession:
-		return "publication.session_lost"
-	case dropSession:
-		return "session.not_kept"
 	}
 	return "unknown"
 }
-
-const reasonCount = int(session.ReasonUnexpected) + 1
 
 // counters count since the start. The zero value is ready.
 type counters struct {
 	sessions atomic.Uint64
 	drops    [dropCount]atomic.Uint64
-	refused  [reasonCount]atomic.Uint64 // connections, by reason
-	ended    [reasonCount]atomic.Uint64 // sessions, by the relay, by reason
+	refused  [wire.EndCodes]atomic.Uint64 // connections, by code
+	ended    [wire.EndCodes]atomic.Uint64 // sessions, by the relay, by code
 }
 
 func (c *counters) drop(d drop) { c.drops[d].Add(1) }
+
+func (c *counters) add(d drop, n int) { c.drops[d].Add(uint64(n)) }
+
+// limit counts err if it is a limit of a client, or that the relay drains.
+func (c *counters) limit(err error) {
+	switch err {
+	case ErrTooManyRequests:
+		c.drop(dropTooManyRequests)
+	case ErrTooManyBytes:
+		c.drop(dropTooManyBytes)
+	case ErrTooManySubscriptions:
+		c.drop(dropTooManySubscriptions)
+	case ErrTooManyRegistrations:
+		c.drop(dropTooManyRegistrations)
+	case ErrTooManyTunnels:
+		c.drop(dropTooManyTunnels)
+	case errDraining:
+		c.drop(dropRequestInDrain)
+	}
+}
+
+// refusal counts that a client refused a request, if it did.
+func (c *counters) refusal(r *wire.Reply) {
+	if r.Outcome != wire.OutcomeReply && r.Outcome != wire.OutcomeRemoteError && r.Outcome != wire.OutcomeCancelled {
+		c.drop(dropRefused)
+	}
+}
 
 // snapshot returns every count that is not zero, by "thing.reason".
 func (c *counters) snapshot() map[string]uint64 {
@@ -98,9 +120,9 @@ func (c *counters) snapshot() map[string]uint64 {
 	for i := range c.drops {
 		add(drop(i).String(), &c.drops[i])
 	}
-	for i := range reasonCount {
-		add("refused."+session.Reason(i).String(), &c.refused[i])
-		add("ended."+session.Reason(i).String(), &c.ended[i])
+	for i := range wire.EndCodes {
+		add("refused."+wire.EndCode(i).String(), &c.refused[i])
+		add("ended."+wire.EndCode(i).String(), &c.ended[i])
 	}
 	return m
 }

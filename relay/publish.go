@@ -6,22 +6,19 @@ package relay
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/fifo"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay/internal/failure"
 )
 
 const (
-	// publishTimeout is what a Publish has that says nothing: package
+	// publishTimeout is what a publication has that says nothing: package
 	// patterns' default.
 	publishTimeout = 5 * time.Second
-	// ackEvery is after how many publishes the client is told at the latest.
-	ackEvery = 256
 	// queues is how many topics may wait for room at the node without waiting
 	// for each other.
 	queues = 64
@@ -29,188 +26,159 @@ const (
 	shared = ""
 )
 
-// publisher is what one client publishes. The reader of the session does it at
-// once where nothing has to wait; a topic that must wait gets a queue, which
+// publisher is what one client publishes. The reader of its connection does it
+// at once where nothing has to wait; a topic that must wait gets a queue, which
 // has a goroutine until it is empty. What is published on one topic stays in
-// order: it goes through the queue as long as there is one.
+// order: it goes through the queue as long as there is one. The client's lane is
+// acknowledged as publications are done, so that its full window is what makes
+// it wait.
 type publisher struct {
 	// Immutable after newPublisher.
-	client  *client
-	options []patterns.PublishOption
-
-	// Owned by the reader.
-	last  uint64 // id of the latest
-	first uint64 // of those that are done and not told yet
-	count uint32
-	open  bool // counts as a call that runs
+	c       *client
+	options patterns.PublishOptions
 
 	busy atomic.Int32 // queues
 
 	// Guarded by mu.
 	mu    sync.Mutex
-	lines map[string][]publish // by topic; none is empty
+	lines map[string]*fifo.Queue[parked] // by topic; none is empty
+	bytes int                            // in all of them
 }
 
-// publish waits in a queue.
-type publish struct {
-	frame    *session.Publish
-	size     int
+// parked waits in a queue.
+type parked struct {
+	wire.LeafPublish
 	deadline time.Time
 }
 
 func newPublisher(c *client, origin uint64) *publisher {
-	return &publisher{
-		client: c, options: []patterns.PublishOption{patterns.Origin(origin)}, lines: map[string][]publish{},
-	}
+	return &publisher{c: c, options: patterns.PublishOptions{Origin: origin}, lines: map[string]*fifo.Queue[parked]{}}
 }
 
-// handle publishes f, or has it wait.
-func (p *publisher) handle(f *session.Publish, size int) (violation string) {
-	if f.ID != p.last+1 {
-		return fmt.Sprintf("publish %d follows %d", f.ID, p.last)
+// handle publishes, or has it wait; kept says that it keeps the body, and will
+// acknowledge the frame.
+func (p *publisher) handle(body []byte) (kept bool, err error) {
+	m, err := wire.DecodeLeafPublish(body)
+	switch {
+	case err != nil:
+		return false, malformed(err)
+	case !p.c.calls.enter():
+		p.c.relay.count.drop(dropRequestInDrain)
+		p.c.done(wire.LaneCtl, m.ID, errDraining, 0)
+		return false, nil
 	}
-	p.last = f.ID
-	if !p.open && !p.client.enter() {
-		p.client.relay.count.drop(dropRequestInDrain)
-		return "" // Goodbye will say that nobody looked at it
-	}
-	p.open = true
-	if p.busy.Load() > 0 && p.follow(f, size) {
-		return ""
-	}
-	switch err := p.client.relay.cfg.Node.TryPublish(f.Topic, messageOf(f), p.options...); {
-	case err == nil:
-		p.succeed(f.ID)
-	case errors.Is(err, patterns.ErrWouldBlock):
-		p.wait(f, size)
-	default:
-		p.flush()
-		p.fail(f.ID, err)
-	}
-	return ""
-}
-
-func messageOf(f *session.Publish) patterns.Message {
-	return patterns.Message{Headers: session.ConvertHeaders[patterns.Header](f.Headers), Body: f.Body}
-}
-
-// succeed notes that a publish is done; the client is told of many at once.
-func (p *publisher) succeed(id uint64) {
-	if p.count > 0 && p.first+uint64(p.count) != id {
-		p.flush()
-	}
-	if p.count == 0 {
-		p.first = id
-	}
-	p.count++
-	if p.count >= ackEvery {
-		p.flush()
-	}
-}
-
-func (p *publisher) flush() {
-	if p.count > 0 {
-		p.client.tell(&session.Published{First: p.first, Count: p.count})
-		p.count = 0
-	}
-}
-
-// rest is called when the reader has nothing more to read for now.
-func (p *publisher) rest() {
-	if !p.open {
-		return
-	}
-	p.flush()
-	p.open = false
-	p.client.done()
-}
-
-func (p *publisher) fail(id uint64, err error) {
-	if p.client.relay.isDraining() && nobodyAsked(err) {
-		err = failure.ErrDraining
-	}
-	p.client.tell(&session.PublishFailed{ID: id, Failure: failure.Of(err)})
-}
-
-// follow puts f behind what waits in its topic's queue, if anything does. While
-// there is a shared queue, topics without one of their own may be in it.
-func (p *publisher) follow(f *session.Publish, size int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, key := range []string{f.Topic, shared} {
-		if len(p.lines[key]) > 0 {
-			p.push(key, f, size)
-			return true
+	if p.busy.Load() > 0 {
+		if handled, kept := p.follow(&m); handled {
+			return kept, nil
 		}
 	}
-	return false
+	nodes, err := p.c.relay.cfg.Node.TryPublishTail(m.Topic, m.Tail, p.options)
+	if errors.Is(err, patterns.ErrWouldBlock) {
+		return p.wait(&m), nil
+	}
+	p.tell(&m, nodes, err)
+	p.c.calls.leave()
+	return false, nil
+}
+
+// tell answers the client, if it wants to know.
+func (p *publisher) tell(m *wire.LeafPublish, nodes int, err error) {
+	if err != nil && p.c.relay.isDraining() && nobodyAsked(err) {
+		err = errDraining
+	}
+	if err != nil || m.ID != 0 {
+		p.c.done(wire.LaneCtl, m.ID, err, uint64(nodes))
+	}
+}
+
+// follow puts m behind what waits in its topic's queue, if anything does. While
+// there is a shared queue, topics without one of their own may be in it.
+func (p *publisher) follow(m *wire.LeafPublish) (handled, kept bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, key := range [...]string{m.Topic, shared} {
+		if p.lines[key] != nil {
+			return true, p.push(key, m)
+		}
+	}
+	return false, false
 }
 
 // wait begins a queue.
-func (p *publisher) wait(f *session.Publish, size int) {
-	p.flush() // those before it are done, and must not wait with it
+func (p *publisher) wait(m *wire.LeafPublish) bool {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	key := f.Topic
+	key := m.Topic
 	if len(p.lines) >= queues {
 		key = shared
 	}
-	if !p.push(key, f, size) {
-		return
-	}
-	p.busy.Add(1)
-	p.client.wg.Go(func() { p.work(key) })
-}
-
-// push takes a place in a queue, within the limits of calls. The caller holds
-// mu.
-func (p *publisher) push(key string, f *session.Publish, size int) bool {
-	c := p.client
-	c.mu.Lock()
-	err := c.quota.request(size)
-	if err == nil {
-		c.busy++
-	}
-	c.mu.Unlock()
-	if err != nil {
-		c.countLimit(err)
-		p.fail(f.ID, err)
+	ok := p.push(key, m)
+	p.mu.Unlock()
+	if !ok {
 		return false
 	}
-	timeout := publishTimeout
-	if f.Timeout > 0 {
-		timeout = session.Duration(f.Timeout)
+	p.busy.Add(1)
+	if !p.c.spawn("relay/publish", func() { p.work(key) }) {
+		p.abandon(key)
 	}
-	p.lines[key] = append(p.lines[key], publish{f, size, time.Now().Add(timeout)})
+	return true
+}
+
+// push takes a place in a queue. A client that keeps to its window always has
+// one. The caller holds mu.
+func (p *publisher) push(key string, m *wire.LeafPublish) bool {
+	size := len(m.Topic) + len(m.Tail)
+	if p.bytes > 0 && p.bytes+size > p.c.relay.cfg.Limits.PublicationBytes {
+		p.c.relay.count.limit(ErrTooManyBytes)
+		p.c.done(wire.LaneCtl, m.ID, ErrTooManyBytes, 0)
+		p.c.calls.leave()
+		return false
+	}
+	deadline := p.c.now().Add(publishTimeout)
+	if m.Deadline != 0 {
+		deadline = p.c.localTime(m.Deadline)
+	}
+	line := p.lines[key]
+	if line == nil {
+		line = &fifo.Queue[parked]{}
+		p.lines[key] = line
+	}
+	line.Push(parked{*m, deadline})
+	p.bytes += size
 	return true
 }
 
 // work publishes what waits in a queue until nothing does. The first one stays
 // in it while it is at it, so that others follow.
 func (p *publisher) work(key string) {
-	c := p.client
-	for {
+	for more := true; more; {
 		p.mu.Lock()
-		next := p.lines[key][0]
+		next := *p.lines[key].First()
 		p.mu.Unlock()
-		ctx, cancel := context.WithDeadline(c.ctx, next.deadline)
-		err := c.relay.cfg.Node.Publish(ctx, next.frame.Topic, messageOf(next.frame), p.options...)
+		ctx, cancel := p.c.within(p.c.ctx, next.deadline.Sub(p.c.now()))
+		nodes, err := p.c.relay.cfg.Node.PublishTail(ctx, next.Topic, next.Tail, p.options)
 		cancel()
-		more := p.pop(key)
-		c.mu.Lock()
-		c.quota.requestDone(next.size)
-		c.mu.Unlock()
-		switch {
-		case c.ctx.Err() != nil: // nobody to tell
-		case err == nil:
-			c.tell(&session.Published{First: next.frame.ID, Count: 1})
-		default:
-			p.fail(next.frame.ID, err)
-		}
-		c.done()
-		if !more {
-			return
-		}
+		more = p.pop(key)
+		p.done(&next, nodes, err)
+	}
+}
+
+// done acknowledges what has waited.
+func (p *publisher) done(m *parked, nodes int, err error) {
+	if p.c.ctx.Err() == nil {
+		p.tell(&m.LeafPublish, nodes, err)
+		p.c.sess.Release(wire.LanePub, 1)
+	}
+	p.c.calls.leave()
+}
+
+// abandon is work for a queue that nobody works on.
+func (p *publisher) abandon(key string) {
+	for more := true; more; {
+		p.mu.Lock()
+		next := *p.lines[key].First()
+		p.mu.Unlock()
+		more = p.pop(key)
+		p.done(&next, 0, patterns.ErrOverloaded)
 	}
 }
 
@@ -219,12 +187,17 @@ func (p *publisher) pop(key string) (more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	line := p.lines[key]
-	line[0] = publish{}
-	if len(line) > 1 {
-		p.lines[key] = line[1:]
+	m := line.Pop()
+	p.bytes -= len(m.Topic) + len(m.Tail)
+	if line.Len() > 0 {
 		return true
 	}
 	delete(p.lines, key)
 	p.busy.Add(-1)
 	return false
+}
+
+// within is context.WithTimeout on the relay's clock.
+func (c *client) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return c.relay.within(ctx, d)
 }

@@ -8,10 +8,14 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -22,11 +26,12 @@ type Relay struct {
 	cfg   Config
 	log   *zap.Logger
 	count counters
+	outside
 
 	// Lifecycle.
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // acceptors and connections
+	wg     sync.WaitGroup // acceptors, connections, and what clients do
 	// draining ends when Shutdown or Close begins.
 	draining      context.Context
 	startDraining context.CancelFunc
@@ -38,9 +43,39 @@ type Relay struct {
 	listeners []net.Listener
 	unlock    func()                // gives the socket's path free; nil = no socket
 	opening   map[net.Conn]struct{} // have not said Hello yet
-	clients   map[session.ID]*client
-	kept      map[session.ID]*kept // of sessions that broke a short while ago
-	origins   uint64               // clients so far
+	clients   map[wire.LeafID]*client
+	last      uint64 // number of the session that began last
+
+	names names
+}
+
+// outside is what a relay has of the world, and memory that its sessions share.
+type outside struct {
+	clock    overlay.Clock
+	exec     overlay.Exec
+	workers  *overlay.Workers // exec, if it is the relay's own; else nil
+	random   overlay.RandStream
+	dice     overlay.RandStream // of what need not be secret
+	epoch    time.Time          // where the relay's link clock begins
+	instance [wire.InstanceSize]byte
+	pool     session.Pool
+	bodies   wire.Bodies
+}
+
+// workers bounds the goroutines that do something for clients besides reading
+// and writing.
+const workers = 1 << 16
+
+func (o *outside) open(s *Seam) {
+	if s != nil {
+		o.clock, o.exec, o.random, o.dice = s.Clock, s.Exec, s.Rand.Stream("relay.ids"), s.Rand.Stream("relay.dice")
+	} else {
+		r := overlay.NewRealRand()
+		o.workers = overlay.NewWorkers(workers)
+		o.clock, o.exec, o.random, o.dice = overlay.NewRealClock(), o.workers, r.Stream("relay.ids"), r.Stream("relay.dice")
+	}
+	o.epoch = o.clock.Now().Add(-time.Second) // no time on the link clock is 0
+	o.random.Read(o.instance[:])              // never fails
 }
 
 // state is where in its life a relay is.
@@ -63,9 +98,9 @@ func New(cfg Config) (*Relay, error) {
 		cfg:     cfg,
 		log:     cfg.Logger.Named("relay"),
 		opening: map[net.Conn]struct{}{},
-		clients: map[session.ID]*client{},
-		kept:    map[session.ID]*kept{},
+		clients: map[wire.LeafID]*client{},
 	}
+	r.outside.open(cfg.Seam)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.draining, r.startDraining = context.WithCancel(r.ctx)
 	return r, nil
@@ -159,7 +194,64 @@ func (r *Relay) Close() error {
 	}
 	r.cancel()
 	r.wg.Wait()
+	if r.workers != nil {
+		return r.workers.Close()
+	}
 	return nil
+}
+
+// forget takes a client out whose session is over.
+func (r *Relay) forget(c *client) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.clients[c.id] == c {
+		delete(r.clients, c.id)
+	}
+}
+
+// spawn runs f on a goroutine that Close waits for, unless it can't.
+func (r *Relay) spawn(name string, key uint64, f func()) bool {
+	r.wg.Add(1)
+	ok := r.exec.Go(overlay.ExecKey{Name: name, N: key}, func() {
+		defer r.wg.Done()
+		f()
+	})
+	if !ok {
+		r.wg.Done()
+	}
+	return ok
+}
+
+// within is context.WithTimeout on the relay's clock.
+func (r *Relay) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return overlay.WithTimeout(ctx, r.clock, "relay/deadline", d)
+}
+
+// names remembers how peer ids are written: it is asked for each message.
+type names struct {
+	mu sync.RWMutex
+	of map[peer.ID]string
+}
+
+// maxNames is how many are remembered.
+const maxNames = 4096
+
+func (r *Relay) nameOf(p peer.ID) string {
+	n := &r.names
+	n.mu.RLock()
+	name, ok := n.of[p]
+	n.mu.RUnlock()
+	if ok || p == "" {
+		return name
+	}
+	name = p.String()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.of == nil || len(n.of) >= maxNames {
+		n.of = map[peer.ID]string{}
+	}
+	n.of[p] = name
+	return name
 }
 
 // isDraining says that Shutdown or Close has begun.

@@ -4,264 +4,321 @@
 package relay_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay"
 )
 
-// This test checks that a request comes to its member as it was sent, and the
-// reply back, whatever its size.
-func TestARequestHasItsReply(t *testing.T) {
-	_, n, cfg := start(t, nil)
-	serveEcho(t, n, "geo")
-	b := attach(t, cfg.Socket)
-	headers := []session.Header{{Key: "k", Value: "v"}, {Key: "k"}}
-	for id, size := range []int{0, 1, 1 << 10, 100 << 10, session.MaxMessage - 64} {
-		body := bytes.Repeat([]byte{byte(id + 1)}, size)
-		b.send(&session.Request{ID: uint64(id), Cluster: "geo", Headers: headers, Body: body})
-		reply := expect[*session.Reply](b)
-		require.Equal(t, uint64(id), reply.ID)
-		require.Zero(t, reply.Failure)
-		require.Equal(t, uint16(1), reply.Attempts)
-		require.Len(t, reply.Member, 16)
-		require.Equal(t, headers, reply.Headers)
-		require.True(t, bytes.Equal(body, reply.Body))
-	}
-}
-
-// This test checks that the options of a request reach the node, and that the
-// waiting for a member is a second request: only that one may be given up.
-func TestOptionsReachTheNode(t *testing.T) {
-	var got []patterns.RequestOptions
-	r, err := relay.New(relay.Config{
-		Socket: t.TempDir() + "/s",
-		Node: &recorder{request: func(ctx context.Context, o patterns.RequestOptions) {
-			_, limited := ctx.Deadline()
-			require.False(t, limited, "the default is the node's")
-			o.Report = nil
-			got = append(got, o)
-		}},
+// TestARequestGoesFromClientToClient proves the whole way, whatever the size: a
+// call of one client is a delivery at another one, and its answer the reply.
+func TestARequestGoesFromClientToClient(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		server, caller := s.attach(), s.attach()
+		server.register(1, "geo")
+		header := wire.Header{Key: "traceparent", Value: "00-1"}
+		for id, text := range []string{"", "hi", strings.Repeat("x", 1<<20-100)} {
+			caller.request(wire.Request{ID: uint64(id), Route: &wire.Route{Cluster: "geo"}, Tail: tail(text, header)})
+			d := server.whole(wire.KindRequest)
+			q, err := wire.DecodeRequest(d)
+			require.NoError(t, err)
+			require.Equal(t, uint64(1), q.Member)
+			require.Equal(t, string(s.node.Self()), q.Origin.Peer)
+			require.Equal(t, tail(text, header), q.Tail)
+			server.answer(q)
+			r, err := wire.DecodeReply(caller.whole(wire.KindReply))
+			require.NoError(t, err)
+			require.Equal(t, uint64(id), r.ID)
+			require.Zero(t, r.Outcome)
+			require.Equal(t, tail(text, header), r.Tail)
+			require.Equal(t, uint8(1), r.From.Attempts)
+			require.NotZero(t, r.From.Member)
+			require.Equal(t, string(s.node.Self()), r.From.Peer)
+		}
 	})
-	require.NoError(t, err)
-	require.NoError(t, r.Start(t.Context()))
-	defer r.Close()
-	b := attach(t, r.Status().Socket)
-	for _, tt := range []struct {
-		sent session.Request
-		want []patterns.RequestOptions
-	}{
-		{session.Request{}, []patterns.RequestOptions{{}}},
-		{session.Request{Idempotent: true}, []patterns.RequestOptions{{Idempotent: true}}},
-		{
-			session.Request{Idempotent: true, WaitForMember: true},
-			[]patterns.RequestOptions{{Idempotent: true}, {Idempotent: true, WaitForMember: true}},
-		},
-		{session.Request{Policy: 1}, []patterns.RequestOptions{{Policy: patterns.PolicyRoundRobin}}},
-		{session.Request{Policy: 2}, []patterns.RequestOptions{{Policy: patterns.PolicyRandom}}},
-		{session.Request{Policy: 3}, []patterns.RequestOptions{{Policy: patterns.PolicyWeighted}}},
-		{session.Request{Policy: 4, StickyKey: "k"}, []patterns.RequestOptions{{Policy: patterns.PolicySticky, StickyKey: "k"}}},
-	} {
-		got = nil
-		b.send(&tt.sent)
-		require.Equal(t, session.OutcomeNoMembers, expect[*session.Reply](b).Outcome)
-		require.Equal(t, tt.want, got)
-	}
 }
 
-// recorder is a node without members that notes how it was asked.
-type recorder struct {
-	patterns.Messenger
-	request func(context.Context, patterns.RequestOptions)
+// TestOptionsReachTheNode proves that a call waits for a first member if it says
+// so, that a sticky key picks always the same one, and that without a member the
+// reply says so.
+func TestOptionsReachTheNode(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		caller := s.attach()
+		caller.ask(1, "geo", "hi")
+		require.Equal(t, wire.OutcomeNoMembers, caller.reply().Outcome)
+		caller.request(wire.Request{ID: 2, Deadline: caller.in(30 * time.Second), Route: &wire.Route{Cluster: "geo", Options: wire.RouteWait}, Tail: tail("hi")})
+		time.Sleep(time.Second)
+		a := s.attach()
+		a.register(1, "geo")
+		a.answer(a.delivery())
+		require.Zero(t, caller.reply().Outcome)
+
+		b := s.attach()
+		b.register(1, "geo")
+		asked := map[*binding]int{}
+		for id := range uint64(5) {
+			caller.request(wire.Request{ID: 10 + id, Route: &wire.Route{Cluster: "geo", Policy: uint8(patterns.PolicySticky), StickyKey: "k"}, Tail: tail("hi")})
+			eventually(t, func() bool { return a.has() || b.has() }, "nobody is asked")
+			for _, m := range []*binding{a, b} {
+				if m.has() {
+					m.answer(m.delivery())
+					asked[m]++
+				}
+			}
+			require.Zero(t, caller.reply().Outcome)
+		}
+		require.Len(t, asked, 1)
+	})
 }
 
-func (r *recorder) Request(ctx context.Context, _ string, _ patterns.Message, opts ...patterns.RequestOption) (patterns.Message, error) {
-	r.request(ctx, patterns.CollectOptions(opts))
-	return patterns.Message{}, patterns.ErrNoMembers
-}
-
-// This test checks that a cancelled request ends at the caller, that the
-// handler hears of it, and that its place is taken until it answers.
+// TestACancellationReachesTheHandler proves that a cancelled call ends at the
+// caller at once, and that the member's client hears of it.
 func TestACancellationReachesTheHandler(t *testing.T) {
-	r, _, cfg := start(t, nil)
-	server, caller := attach(t, cfg.Socket), attach(t, cfg.Socket)
-	server.register(1, "geo")
-	caller.send(&session.Request{ID: 1, Cluster: "geo"})
-	d := expect[*session.Deliver](server)
-	require.Equal(t, uint64(1), d.Registration)
-	require.Equal(t, "peer", d.From)
-	require.Positive(t, d.Remaining)
-
-	caller.send(&session.Cancel{ID: 1}, &session.Cancel{ID: 99})
-	reply := expect[*session.Reply](caller)
-	require.Equal(t, session.OutcomeCancelled, reply.Outcome)
-	require.True(t, reply.MaybeRan)
-	require.Equal(t, d.ID, expect[*session.DeliverCancel](server).ID)
-	clients := r.Status().Clients
-	require.Equal(t, 1, clients[0].Deliveries+clients[1].Deliveries)
-
-	server.send(&session.Answer{ID: d.ID}, &session.Answer{ID: d.ID})
-	server.send(&session.Ping{})
-	expect[*session.Pong](server)
-	eventually(t, func() bool { return r.Status().Drops["answer.late"] == 1 }, "the second answer is late")
+	play(t, nil, func(t *testing.T, s *stage) {
+		server, caller := s.attach(), s.attach()
+		server.register(1, "geo")
+		caller.ask(7, "geo", "hi")
+		d := server.delivery()
+		caller.send(wire.LaneRPC, wire.KindCancel, wire.Cancel{ID: 7})
+		r := caller.reply()
+		require.Equal(t, wire.OutcomeCancelled, r.Outcome)
+		require.NotZero(t, r.Flags&wire.FlagMaybeRan)
+		require.Equal(t, d.ID, expect(server, wire.KindCancel, wire.DecodeCancel).ID)
+		require.Zero(t, s.status("test").Deliveries)
+		server.answer(d)
+		eventually(t, func() bool { return s.relay.Status().Drops["answer.late"] == 1 }, "it is not late")
+		caller.send(wire.LaneRPC, wire.KindCancel, wire.Cancel{ID: 99}) // no error
+		caller.ask(8, "geo", "again")
+		server.answer(server.delivery())
+		require.Zero(t, caller.reply().Outcome)
+	})
 }
 
-// This test checks that a deadline travels, and that what is late is told to
-// both sides.
+// TestADeadlineTravels proves that both sides know when a call is over, on their
+// own clocks.
 func TestADeadlineTravels(t *testing.T) {
-	_, _, cfg := start(t, nil)
-	server, caller := attach(t, cfg.Socket), attach(t, cfg.Socket)
-	server.register(1, "geo")
-	// A busy machine may need more time to deliver it.
-	var d *session.Deliver
-	var reply *session.Reply
-	for timeout := uint64(50_000); d == nil; timeout *= 2 {
-		caller.send(&session.Request{ID: 1, Cluster: "geo", Timeout: timeout})
-		if reply = expect[*session.Reply](caller); !reply.MaybeRan {
-			require.Equal(t, session.OutcomeDeadline, reply.Outcome)
-			continue
-		}
-		d = expect[*session.Deliver](server)
-		require.LessOrEqual(t, d.Remaining, timeout)
-	}
-	require.Equal(t, session.OutcomeDeadline, reply.Outcome)
-	require.True(t, reply.MaybeRan)
-	require.Equal(t, d.ID, expect[*session.DeliverCancel](server).ID)
-	server.send(&session.Answer{ID: d.ID})
+	play(t, nil, func(t *testing.T, s *stage) {
+		server, caller := s.attach(), s.attach()
+		server.register(1, "geo")
+		begin := time.Now()
+		caller.request(wire.Request{ID: 7, Deadline: caller.in(2 * time.Second), Route: &wire.Route{Cluster: "geo"}, Tail: tail("hi")})
+		d := server.delivery()
+		left := time.Duration(d.Deadline - server.relayNow())
+		require.InDelta(t, 2*time.Second, left, float64(50*time.Millisecond))
+		r := caller.reply()
+		require.Equal(t, wire.OutcomeDeadline, r.Outcome)
+		require.NotZero(t, r.Flags&wire.FlagMaybeRan)
+		require.InDelta(t, 2*time.Second, time.Since(begin), float64(50*time.Millisecond))
+	})
 }
 
-// This test checks what a caller gets when the member's client says so, or is
-// gone before, in, and after a request.
+// TestAMemberAnswersForItsClient proves what a caller gets when the member's
+// client says so.
 func TestAMemberAnswersForItsClient(t *testing.T) {
-	tests := []struct {
-		name   string
-		answer session.Failure
-		want   session.Failure
-	}{
-		{
-			"refused",
-			session.Failure{Outcome: session.OutcomeRemoteError, Code: 404, Text: "no such place"},
-			session.Failure{Outcome: session.OutcomeRemoteError, MaybeRan: true, Code: 404, Text: "no such place"},
-		},
-		{"overloaded", session.Failure{Outcome: session.OutcomeOverloaded}, session.Failure{Outcome: session.OutcomeOverloaded}},
-		{
-			"interrupted",
-			session.Failure{Outcome: session.OutcomeInterrupted},
-			session.Failure{Outcome: session.OutcomeInterrupted, MaybeRan: true},
-		},
-		{"too large", session.Failure{Outcome: session.OutcomeTooLarge}, session.Failure{Outcome: session.OutcomeTooLarge}},
-	}
-	_, n, cfg := start(t, nil)
-	server, caller := attach(t, cfg.Socket), attach(t, cfg.Socket)
-	server.register(1, "geo")
-	for _, tt := range tests {
-		caller.send(&session.Request{ID: 1, Cluster: "geo"})
-		server.send(&session.Answer{ID: expect[*session.Deliver](server).ID, Failure: tt.answer})
-		require.Equal(t, tt.want, expect[*session.Reply](caller).Failure, tt.name)
-	}
-
-	caller.send(&session.Request{ID: 1, Cluster: "geo"})
-	expect[*session.Deliver](server)
-	server.conn.Close()
-	require.Equal(t, session.Failure{Outcome: session.OutcomeInterrupted, MaybeRan: true}, expect[*session.Reply](caller).Failure)
-
-	eventually(t, func() bool { return len(n.Limits("geo")) == 0 }, "the member stays without its client")
-	caller.send(&session.Request{ID: 1, Cluster: "geo"})
-	require.Equal(t, session.OutcomeNoMembers, expect[*session.Reply](caller).Outcome)
-}
-
-// This test checks that a request whose member's client is gone goes to
-// another one if, and only if, running it twice does no harm.
-func TestOnlyIdempotentRequestsSurviveALostClient(t *testing.T) {
-	for _, idempotent := range []bool{true, false} {
-		_, n, cfg := start(t, nil)
-		server, caller := attach(t, cfg.Socket), attach(t, cfg.Socket)
+	play(t, nil, func(t *testing.T, s *stage) {
+		server, caller := s.attach(), s.attach()
 		server.register(1, "geo")
-		caller.send(&session.Request{ID: 1, Cluster: "geo", Idempotent: idempotent, Body: []byte("hi")})
-		expect[*session.Deliver](server)
-		serveEcho(t, n, "geo")
-		server.conn.Close()
-		reply := expect[*session.Reply](caller)
-		if idempotent {
-			require.Equal(t, "hi", string(reply.Body))
-			require.Equal(t, uint16(2), reply.Attempts)
-		} else {
-			require.Equal(t, session.OutcomeInterrupted, reply.Outcome)
+		for id, tt := range []struct {
+			says wire.Reply
+			want wire.Outcome
+			text string
+		}{
+			{wire.Reply{Outcome: wire.OutcomeRemoteError, Code: 404, Tail: tail("no such place")}, wire.OutcomeRemoteError, "no such place"},
+			{wire.Reply{Outcome: wire.OutcomeOverloaded, Tail: tail("")}, wire.OutcomeOverloaded, ""},
+			{wire.Reply{Outcome: wire.OutcomeTooLarge, Tail: tail("")}, wire.OutcomeTooLarge, ""},
+			{wire.Reply{Outcome: wire.OutcomeInterrupted, Tail: tail("")}, wire.OutcomeInterrupted, ""},
+		} {
+			caller.ask(uint64(id), "geo", "hi")
+			tt.says.ID = server.delivery().ID
+			server.send(wire.LaneRPC, wire.KindReply, &tt.says)
+			r := caller.reply()
+			require.Equal(t, tt.want, r.Outcome, tt.want)
+			require.Equal(t, tt.says.Code, r.Code)
+			if tt.text != "" {
+				require.Equal(t, tt.text, bodyOf(t, r.Tail))
+			}
 		}
-	}
+		server.send(wire.LaneRPC, wire.KindReply, &wire.Reply{ID: 99999, Tail: tail("")})
+		eventually(t, func() bool { return s.relay.Status().Drops["answer.late"] == 1 }, "not counted")
+	})
 }
 
-// This test checks the list of members and its failures.
+// TestWhatAMemberDoesNotImplementIsRefused proves that nobody is asked then.
+func TestWhatAMemberDoesNotImplementIsRefused(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		server, caller := s.attach(), s.attach()
+		server.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: "geo", Patterns: wire.ServesPushes})
+		server.done(1)
+		caller.ask(1, "geo", "hi")
+		r := caller.reply()
+		require.Equal(t, wire.OutcomeRemoteError, r.Outcome)
+		require.Equal(t, uint32(patterns.CodeNoMethod), r.Code)
+		caller.request(wire.Request{ID: 2, Pattern: uint8(patterns.PatternPush), Route: &wire.Route{Cluster: "geo"}, Tail: tail("hi")})
+		d := server.delivery()
+		require.Equal(t, uint8(patterns.PatternPush), d.Pattern)
+		server.send(wire.LaneRPC, wire.KindReply, &wire.Reply{ID: d.ID, Tail: tail("")})
+		require.Zero(t, caller.reply().Outcome)
+	})
+}
+
+// TestMembersAreListed proves what the two clusters of the relay itself answer.
 func TestMembersAreListed(t *testing.T) {
-	_, n, cfg := start(t, nil)
-	serveEcho(t, n, "geo")
-	b := attach(t, cfg.Socket)
-	b.send(&session.Members{ID: 1, Cluster: "geo"})
-	require.Equal(t, &session.MembersReply{ID: 1, Members: []session.Member{{
-		ID: "0000000000000001", Peer: "peer", Incarnation: 7, Zone: "z", Capacity: 1, State: "live",
-	}}}, expect[*session.MembersReply](b))
-	b.send(&session.Members{ID: 2, Cluster: "nobody"})
-	require.Equal(t, session.OutcomeNoMembers, expect[*session.MembersReply](b).Outcome)
-}
-
-// This test checks that the limits of a registration reach the node, that a
-// failure of its is told, and that its id is free then.
-func TestARegistrationIsTheNodes(t *testing.T) {
-	failing := errors.New("cluster: name is empty")
-	_, n, cfg := start(t, nil)
-	n.ServeError = func(cluster string) error {
-		if cluster == "" {
-			return failing
-		}
-		return nil
-	}
-	b := attach(t, cfg.Socket)
-	b.send(&session.Register{ID: 1, Patterns: 15})
-	failed := expect[*session.RegisterFailed](b)
-	require.Equal(t, session.Failure{Outcome: session.OutcomeFailed, Text: failing.Error()}, failed.Failure)
-	b.send(&session.Register{ID: 1, Concurrency: 2, QueueLength: -1, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6, Cluster: "geo", Patterns: 15})
-	require.Equal(t, "0000000000000001", expect[*session.Registered](b).Member)
-	require.Equal(t, []patterns.Limits{{Concurrency: 2, QueueLength: 0, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6}}, n.Limits("geo"))
-}
-
-// This test checks that leaving is acknowledged after the accepted work is
-// done, at once when asked twice, and always, so that a client need not know
-// whether there is anything to leave.
-func TestLeavingIsAcknowledged(t *testing.T) {
-	_, n, cfg := start(t, nil)
-	server, caller := attach(t, cfg.Socket), attach(t, cfg.Socket)
-	begin := func() uint64 {
+	play(t, func(cfg *relayConfig) {
+		cfg.Status = func() any { return map[string]any{"links": []int{1}} }
+	}, func(t *testing.T, s *stage) {
+		server, caller := s.attach(), s.attach()
 		server.register(1, "geo")
-		caller.send(&session.Request{ID: 1, Cluster: "geo"})
-		return expect[*session.Deliver](server).ID
-	}
+		caller.ask(1, "$members", "geo")
+		var members []patterns.Member
+		require.NoError(t, json.Unmarshal([]byte(bodyOf(t, caller.reply().Tail)), &members))
+		require.Len(t, members, 1)
+		require.Equal(t, s.node.Self().String(), members[0].Peer)
+		caller.ask(2, "$members", "nobody")
+		require.Equal(t, wire.OutcomeNoMembers, caller.reply().Outcome)
+		caller.ask(3, "$what", "")
+		require.Equal(t, wire.OutcomeNoMembers, caller.reply().Outcome)
+		caller.ask(4, "$status", "")
+		var status struct {
+			Links []int
+			Relay struct{ Clients []struct{ Clusters []string } }
+		}
+		require.NoError(t, json.Unmarshal([]byte(bodyOf(t, caller.reply().Tail)), &status))
+		require.Equal(t, []int{1}, status.Links)
+		require.Len(t, status.Relay.Clients, 2)
+		server.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 2, Cluster: "$x", Patterns: 15})
+		require.Equal(t, wire.OutcomeFailed, server.done(2).Outcome)
+	})
+}
 
-	id := begin()
-	server.send(&session.Unregister{ID: 1})
-	eventually(t, func() bool { return len(n.Limits("geo")) == 0 }, "the member leaves first")
-	server.send(&session.Answer{ID: id})
-	require.Equal(t, &session.Unregistered{ID: 1}, expect[*session.Unregistered](server))
-	require.Equal(t, session.OutcomeReply, expect[*session.Reply](caller).Outcome)
+// TestARegistrationIsTheNodes proves that a member has the limits that its client
+// said, that one which fails is told, and that its id is free then.
+func TestARegistrationIsTheNodes(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		server, caller := s.attach(), s.attach()
+		server.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: "topic:x", Patterns: 15})
+		require.NotZero(t, server.done(1).Outcome)
+		server.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: "geo", Patterns: 15, Concurrency: 1, QueueLength: 1, MessageBytes: 100})
+		require.Zero(t, server.done(1).Outcome)
+		caller.ask(1, "geo", strings.Repeat("x", 200))
+		require.Equal(t, wire.OutcomeTooLarge, caller.reply().Outcome)
+		for id := range uint64(3) {
+			caller.ask(10+id, "geo", "hi")
+		}
+		require.Equal(t, wire.OutcomeOverloaded, caller.reply().Outcome, "one is handled, one waits")
+		server.answer(server.delivery())
+		server.answer(server.delivery())
+		require.Zero(t, caller.reply().Outcome)
+		require.Zero(t, caller.reply().Outcome)
+	})
+}
 
-	id = begin()
-	server.send(&session.Unregister{ID: 1, Timeout: 1})
-	require.Equal(t, session.OutcomeDeadline, expect[*session.Unregistered](server).Outcome)
-	server.send(&session.Answer{ID: id})
-	expect[*session.Reply](caller)
+// TestLeavingIsAcknowledged proves that a Leave is answered after the accepted
+// work is done, at once when asked twice, and always, so that a client need not
+// know whether there is anything to leave.
+func TestLeavingIsAcknowledged(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		server, caller := s.attach(), s.attach()
+		server.register(1, "geo")
+		caller.ask(1, "geo", "hi")
+		d := server.delivery()
+		server.send(wire.LaneCtl, wire.KindLeave, wire.Leave{ID: 1})
+		time.Sleep(time.Second)
+		require.False(t, server.has())
+		server.answer(d)
+		require.Zero(t, server.done(1).Outcome)
+		require.Zero(t, caller.reply().Outcome)
+		server.send(wire.LaneCtl, wire.KindLeave, wire.Leave{ID: 1})
+		require.Zero(t, server.done(1).Outcome, "gone already")
 
-	id = begin()
-	server.send(&session.Unregister{ID: 1}, &session.Unregister{ID: 1})
-	require.Equal(t, session.OutcomeCancelled, expect[*session.Unregistered](server).Outcome)
-	server.send(&session.Answer{ID: id})
-	expect[*session.Reply](caller)
+		server.register(1, "geo")
+		caller.ask(2, "geo", "hi")
+		server.delivery()
+		server.send(wire.LaneCtl, wire.KindLeave, wire.Leave{ID: 1})
+		server.send(wire.LaneCtl, wire.KindLeave, wire.Leave{ID: 1})
+		for {
+			k, body := server.next()
+			if k == wire.KindDone {
+				m, err := wire.DecodeDone(body)
+				require.NoError(t, err)
+				require.NotZero(t, m.Outcome)
+				break
+			}
+		}
+		require.NotZero(t, caller.reply().Outcome)
+	})
+}
 
-	server.send(&session.Unregister{ID: 1}, &session.Unregister{ID: 77})
-	require.Equal(t, &session.Unregistered{ID: 1}, expect[*session.Unregistered](server))
-	require.Equal(t, &session.Unregistered{ID: 77}, expect[*session.Unregistered](server))
+// TestASurveyEndsBehindItsReplies proves that each member's answer comes as a
+// reply of its own, and that a summary ends them.
+func TestASurveyEndsBehindItsReplies(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		a, b, caller := s.attach(), s.attach(), s.attach()
+		a.register(1, "geo")
+		b.register(1, "geo")
+		caller.request(wire.Request{
+			ID: 7, Pattern: uint8(patterns.PatternSurvey), Deadline: caller.in(time.Second),
+			Route: &wire.Route{Cluster: "geo"}, Tail: tail("who?"),
+		})
+		a.answer(a.delivery())
+		r := caller.reply()
+		require.NotZero(t, r.Flags&wire.FlagMoreReplies)
+		require.Equal(t, "who?", bodyOf(t, r.Tail))
+		end := caller.reply()
+		require.Zero(t, end.Flags&wire.FlagMoreReplies)
+		sum, err := wire.DecodeSummary([]byte(bodyOf(t, end.Tail)))
+		require.NoError(t, err)
+		require.Equal(t, uint32(1), sum.Members)
+		require.False(t, sum.Complete)
+		require.Len(t, sum.Missing, 1)
+		require.Equal(t, wire.OutcomeDeadline, sum.Missing[0].Outcome)
+		b.delivery()
+	})
+}
+
+// TestABroadcastSaysToHowManyItWent proves the same for broadcasts.
+func TestABroadcastSaysToHowManyItWent(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		a, b, caller := s.attach(), s.attach(), s.attach()
+		a.register(1, "geo")
+		b.register(1, "geo")
+		caller.request(wire.Request{ID: 7, Pattern: uint8(patterns.PatternBroadcast), Route: &wire.Route{Cluster: "geo"}, Tail: tail("hear")})
+		for _, m := range []*binding{a, b} {
+			d := m.delivery()
+			require.Equal(t, uint8(patterns.PatternBroadcast), d.Pattern)
+			m.send(wire.LaneRPC, wire.KindReply, &wire.Reply{ID: d.ID, Tail: tail("")})
+		}
+		sum, err := wire.DecodeSummary([]byte(bodyOf(t, caller.reply().Tail)))
+		require.NoError(t, err)
+		require.Equal(t, wire.Summary{Members: 2, Nodes: 1, Complete: true}, sum)
+	})
+}
+
+// TestClientsOfTwoRelaysReachEachOther proves the same over two nodes.
+func TestClientsOfTwoRelaysReachEachOther(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		other := s.Start("other")
+		r, _ := s.relayOn(other, "other", nil)
+		server, caller := dialTo(t, r).greet(hello()), s.attach()
+		server.register(1, "geo")
+		caller.request(wire.Request{ID: 7, Route: &wire.Route{Cluster: "geo", Options: wire.RouteWait}, Tail: tail("hi")})
+		d := server.delivery()
+		require.Equal(t, string(s.node.Self()), d.Origin.Peer)
+		server.answer(d)
+		reply := caller.reply()
+		require.Equal(t, "hi", bodyOf(t, reply.Tail))
+		require.Equal(t, string(other.Self()), reply.From.Peer)
+
+		_, err := other.Serve(t.Context(), "embedded", patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+			return patterns.Message{Body: r.Body}, nil
+		}), patterns.Limits{})
+		require.NoError(t, err)
+		caller.request(wire.Request{ID: 8, Route: &wire.Route{Cluster: "embedded", Options: wire.RouteWait}, Tail: tail("ho")})
+		require.Equal(t, "ho", bodyOf(t, caller.reply().Tail))
+	})
 }

@@ -4,239 +4,323 @@
 package relay_test
 
 import (
-	"encoding/json"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay"
 )
 
-// This test checks what a Welcome says.
-func TestWelcomeTellsTheLimits(t *testing.T) {
-	_, _, cfg := start(t, nil)
-	a, b := attach(t, cfg.Socket), attach(t, cfg.Socket)
-	require.Equal(t, uint16(1), a.welcome.Version)
-	require.Equal(t, "peer", a.welcome.Peer)
-	require.Equal(t, "arke", a.welcome.Relay)
-	require.Equal(t, session.Limits{
-		Frame: session.MaxFrame, Message: 16 << 20, Registrations: 64, Subscriptions: 4096, Requests: 4096, RequestBytes: 64 << 20,
-	}, a.welcome.Limits)
-	require.False(t, a.welcome.Session.IsZero())
-	require.NotEqual(t, a.welcome.Session, b.welcome.Session)
+// TestTheRelaysHelloTellsTheLimits proves what a client is told, and that each is
+// somebody else.
+func TestTheRelaysHelloTellsTheLimits(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		a, b := s.attach(), s.attach()
+		w := a.welcome
+		require.Equal(t, uint16(1), w.Version)
+		require.Equal(t, wire.AllFeatures, w.Features)
+		require.Equal(t, s.node.Self().String(), w.Peer)
+		require.Equal(t, "arke", w.Name)
+		require.Equal(t, uint32(wire.MaxFrame), w.LargestFrame)
+		require.Equal(t, uint32(16<<20), w.LargestMessage)
+		require.Equal(t, []uint32{64, 4096, 4096}, []uint32{w.Registrations, w.Subscriptions, w.Calls})
+		require.Equal(t, uint64(64<<20), w.CallBytes)
+		require.Equal(t, [4]uint32{1 << 20, 8 << 20, 16 << 20, 8 << 20}, w.LaneBytes)
+		require.NotZero(t, w.Session)
+		require.False(t, w.Leaf.IsZero())
+		require.NotEqual(t, w.Leaf, b.welcome.Leaf)
+		require.NotEqual(t, w.Session, b.welcome.Session)
+		require.Equal(t, w.Instance, b.welcome.Instance)
+	})
 }
 
-// This test checks that a client which can't be welcomed is told why, in words,
-// and that each refusal is counted.
+// TestARefusedClientIsToldWhy proves that a client which can't attach is told so,
+// in words, and that each refusal is counted.
 func TestARefusedClientIsToldWhy(t *testing.T) {
-	r, _, cfg := start(t, func(cfg *relay.Config) {
-		cfg.Listen, cfg.Token = "127.0.0.1:0", "secret"
-		cfg.Limits.Clients = 1
+	play(t, func(cfg *relayConfig) { cfg.Limits.Clients = 1 }, func(t *testing.T, s *stage) {
+		old := hello()
+		old.MinVersion, old.MaxVersion = 7, 9
+		for _, tt := range []struct {
+			name string
+			raw  []byte
+			code wire.EndCode
+			text string
+		}{
+			{"version", frame(wire.LaneCtl, wire.KindHello, &old), wire.EndVersion, "this relay speaks versions 1 to 1 of the protocol, the client 7 to 9"},
+			{"no hello", frame(wire.LaneCtl, wire.KindBeat, &wire.LeafBeat{}), wire.EndProtocol, "hello"},
+			{"not our protocol", []byte("GET / HTTP/1.1\r\n\r\n"), wire.EndProtocol, "too large"},
+			{"not our magic", append([]byte{0, 0, 0, 101, 1}, make([]byte, 100)...), wire.EndProtocol, "magic"},
+			{"mute", []byte{0, 0}, wire.EndTimeout, "no hello in time"},
+		} {
+			b := s.dial()
+			b.read()
+			b.write(tt.raw)
+			end := b.goodbye()
+			require.Equal(t, tt.code, end.Code, tt.name)
+			require.Contains(t, end.Text, tt.text, tt.name)
+			require.Nil(t, end.Handled)
+			b.expectEnd()
+			b.conn.Close()
+		}
+		s.attach()
+		second := s.dial()
+		second.read()
+		h := hello()
+		second.send(wire.LaneCtl, wire.KindHello, &h)
+		end := second.goodbye()
+		require.Equal(t, wire.EndFull, end.Code)
+		require.Contains(t, end.Text, relay.ErrTooManyClients.Error())
+		require.Equal(t, map[string]uint64{
+			"refused.version": 1, "refused.protocol": 3, "refused.timeout": 1, "refused.too_many_clients": 1,
+		}, s.relay.Status().Drops)
 	})
-	huge := append([]byte{0, 0, 0x20, 0, byte(session.KindHello)}, make([]byte, 100)...)
-	tests := []struct {
-		name   string
-		local  bool
-		frame  session.Frame
-		raw    []byte
-		reason session.Reason
-		text   string
-	}{
-		{"version", true, &session.Hello{MinVersion: 7, MaxVersion: 9}, nil, session.ReasonVersion, "this relay speaks versions 1 to 1 of the protocol, the client 7 to 9"},
-		{"no token", false, hello(), nil, session.ReasonToken, "wrong token"},
-		{"wrong token", false, &session.Hello{MinVersion: 1, MaxVersion: 1, Token: "x"}, nil, session.ReasonToken, "wrong token"},
-		{"no hello", true, &session.Ping{}, nil, session.ReasonProtocol, "hello"},
-		{"not our protocol", true, nil, []byte("GET / HTTP/1.1\r\n\r\n"), session.ReasonTooLarge, "too large"},
-		{"not our magic", true, nil, append([]byte{0, 0, 0, 101, 1}, make([]byte, 100)...), session.ReasonMalformed, "magic"},
-		{"too long", true, nil, huge, session.ReasonTooLarge, "at most 4096"},
-	}
-	for _, tt := range tests {
-		b := dial(t, "tcp", r.Addr())
-		if tt.local {
-			b = dial(t, "unix", cfg.Socket)
-		}
-		if tt.frame != nil {
-			b.send(tt.frame)
-		} else {
-			_, err := b.conn.Write(tt.raw)
-			require.NoError(t, err)
-		}
-		refused := expect[*session.Refused](b)
-		require.Equal(t, tt.reason, refused.Reason, tt.name)
-		require.Contains(t, refused.Text, tt.text, tt.name)
-		b.expectEnd()
-		b.conn.Close()
-	}
-
-	b := dial(t, "tcp", r.Addr())
-	b.send(&session.Hello{MinVersion: 1, MaxVersion: 1, Token: "secret"})
-	expect[*session.Welcome](b)
-	second := dial(t, "unix", cfg.Socket)
-	second.send(hello())
-	refused := expect[*session.Refused](second)
-	require.Equal(t, session.ReasonClients, refused.Reason)
-	require.Contains(t, refused.Text, relay.ErrTooManyClients.Error())
-
-	require.Equal(t, map[string]uint64{
-		"refused.version": 1, "refused.token": 2, "refused.protocol": 1, "refused.too_large": 2,
-		"refused.malformed": 1, "refused.too_many_clients": 1,
-	}, r.Status().Drops)
 }
 
-// This test checks that connections which say nothing keep nobody from
-// attaching, and are turned away in time.
-func TestAMuteClientBlocksNobody(t *testing.T) {
-	r, n, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.Handshake = 2 * time.Second })
-	serveEcho(t, n, "geo")
-	var mute []*binding
-	for range 20 {
-		mute = append(mute, dial(t, "unix", cfg.Socket))
-	}
-	_, err := mute[0].conn.Write([]byte{0, 0}) // slow, not only mute
-	require.NoError(t, err)
-
-	b := attach(t, cfg.Socket)
-	b.send(&session.Request{ID: 1, Cluster: "geo", Body: []byte("hi")})
-	require.Equal(t, "hi", string(expect[*session.Reply](b).Body))
-
-	for _, m := range mute {
-		require.Equal(t, session.ReasonTimeout, expect[*session.Refused](m).Reason)
-	}
-	require.Equal(t, uint64(20), r.Status().Drops["refused.timeout"])
-}
-
-// This test checks that each way to break the protocol ends the session with
-// its reason, and is counted.
+// TestABrokenProtocolEndsTheSession proves that each way to break it ends the
+// session, which is told why, and that nothing of it stays.
 func TestABrokenProtocolEndsTheSession(t *testing.T) {
-	r, n, cfg := start(t, nil)
-	serveEcho(t, n, "geo")
-	block := make(chan struct{})
-	t.Cleanup(func() { close(block) })
-	tests := []struct {
-		name   string
-		raw    []byte
-		reason session.Reason
-		text   string
-	}{
-		{"unknown kind", []byte{0, 0, 0, 1, 99}, session.ReasonKind, "99"},
-		{"malformed", []byte{0, 0, 0, 2, byte(session.KindPing), 0}, session.ReasonMalformed, "ping"},
-		{"no kind", []byte{0, 0, 0, 0}, session.ReasonMalformed, "kind"},
-		{"too large", []byte{0xff, 0, 0, 0}, session.ReasonTooLarge, "at most"},
-		{"second hello", frame(t, hello()), session.ReasonProtocol, "does not send hello"},
-		{"a relay's frame", frame(t, &session.Goodbye{}), session.ReasonProtocol, "does not send goodbye"},
-		{"a registration twice", frame(t, &session.Register{ID: 1, Cluster: "a", Patterns: 15}, &session.Register{ID: 1, Cluster: "a"}), session.ReasonProtocol, "registration 1"},
-		{"an answer that is none", frame(t, &session.Answer{ID: 1, Failure: session.Failure{Outcome: session.OutcomeNoMembers}}), session.ReasonProtocol, "can't be no_members"},
-	}
-	for _, tt := range tests {
-		b := attach(t, cfg.Socket)
-		_, err := b.conn.Write(tt.raw)
-		require.NoError(t, err)
-		f := b.next()
-		for f.Kind() == session.KindRegistered {
-			f = b.next()
+	play(t, nil, func(t *testing.T, s *stage) {
+		s.serveEcho("geo")
+		serve := frame(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: "a", Patterns: 15})
+		second := hello()
+		tests := []struct {
+			name string
+			raw  []byte
+			text string
+		}{
+			{"malformed", []byte{0, 0, 0, 2, byte(wire.KindServe), 0}, "serve"},
+			{"malformed request", []byte{0, 0, 0, 2, 1<<6 | byte(wire.KindRequest), 0}, "request"},
+			{"malformed beat", []byte{0, 0, 0, 2, byte(wire.KindBeat), 0}, "beat"},
+			{"no head", []byte{0, 0, 0, 0, 0}, "kind"},
+			{"too large", []byte{0xff, 0, 0, 0, 0}, "at most"},
+			{"second hello", frame(wire.LaneCtl, wire.KindHello, &second), "hello"},
+			{"a request without a route", frame(wire.LaneRPC, wire.KindRequest, &wire.Request{ID: 1, Tail: tail("")}), "route"},
+			{"a registration twice", append(serve, serve...), "id 1 is in use"},
+			{"an id twice", append(frame(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: "a", Patterns: 15}), frame(wire.LaneCtl, wire.KindSubscribe, &wire.Subscribe{ID: 1, Pattern: "a"})...), "id 1 is in use"},
+			{"a reply with a sender", frame(wire.LaneRPC, wire.KindReply, &wire.Reply{ID: 1, From: &wire.From{}, Tail: tail("")}), "reply"},
 		}
-		require.IsType(t, &session.Error{}, f, tt.name)
-		require.Equal(t, tt.reason, f.(*session.Error).Reason, tt.name)
-		require.Contains(t, f.(*session.Error).Text, tt.text, tt.name)
-		b.expectEnd()
-		b.conn.Close()
-	}
-	eventually(t, func() bool { return len(r.Status().Clients) == 0 }, "sessions stay")
-	drops := r.Status().Drops
-	require.Equal(t, uint64(1), drops["ended.unknown_kind"])
-	require.Equal(t, uint64(4), drops["ended.protocol"])
-	require.Equal(t, uint64(2), drops["ended.malformed"])
-	require.Equal(t, uint64(1), drops["ended.too_large"])
-	require.Empty(t, n.Limits("a"), "a member stays without its client")
-}
-
-func frame(t *testing.T, frames ...session.Frame) []byte {
-	t.Helper()
-	var b []byte
-	for _, f := range frames {
-		var err error
-		b, err = session.Append(b, f)
-		require.NoError(t, err)
-	}
-	return b
-}
-
-// This test checks that a frame of a kind that a later version may have, and
-// that says it may be skipped, is.
-func TestASkippableFrameIsSkipped(t *testing.T) {
-	r, _, cfg := start(t, nil)
-	b := attach(t, cfg.Socket)
-	_, err := b.conn.Write([]byte{0, 0, 0, 3, 200, 1, 2})
-	require.NoError(t, err)
-	b.send(&session.Ping{Token: 7})
-	require.Equal(t, uint64(7), expect[*session.Pong](b).Token)
-	require.Equal(t, uint64(1), r.Status().Drops["frame.unknown"])
-}
-
-// This test checks that a client which comes back ends its own earlier session,
-// and that a wrong id ends nobody's.
-func TestAClientThatComesBackReplacesItself(t *testing.T) {
-	r, n, cfg := start(t, nil)
-	old := attach(t, cfg.Socket)
-	old.register(1, "geo")
-	other := attach(t, cfg.Socket)
-	other.register(1, "geo")
-	require.Len(t, n.Limits("geo"), 2)
-
-	back := dial(t, "unix", cfg.Socket)
-	h := hello()
-	h.Resume = old.welcome.Session
-	back.send(h)
-	expect[*session.Welcome](back)
-	require.Len(t, n.Limits("geo"), 1, "gone before the welcome")
-	old.expectEnd()
-	require.Equal(t, uint64(1), r.Status().Drops["ended.replaced"])
-
-	stranger := dial(t, "unix", cfg.Socket)
-	h.Resume = session.ID{1, 2, 3}
-	stranger.send(h)
-	expect[*session.Welcome](stranger)
-	other.send(&session.Ping{Token: 1})
-	expect[*session.Pong](other)
-}
-
-// This test checks that the status has the node's fields and the relay's.
-func TestStatusDescribesNodeAndRelay(t *testing.T) {
-	_, n, cfg := start(t, func(cfg *relay.Config) {
-		cfg.Status = func() any { return map[string]any{"peer": "12D3", "links": []int{1}} }
+		for _, tt := range tests {
+			b := s.attach()
+			b.write(tt.raw)
+			k, body := b.next()
+			for k == wire.KindDone {
+				k, body = b.next()
+			}
+			require.Equal(t, wire.KindGoodbye, k, tt.name)
+			end, err := wire.DecodeLeafGoodbye(body)
+			require.NoError(t, err)
+			require.Equal(t, wire.EndProtocol, end.Code, tt.name)
+			require.Contains(t, end.Text, tt.text, tt.name)
+			b.expectEnd()
+			b.conn.Close()
+		}
+		eventually(t, func() bool { return len(s.relay.Status().Clients) == 0 }, "sessions stay")
+		require.Equal(t, map[string]uint64{"ended.protocol": uint64(len(tests))}, s.relay.Status().Drops)
+		_, err := s.node.Members(t.Context(), "a")
+		require.ErrorIs(t, err, patterns.ErrNoMembers, "a member stays without its client")
 	})
-	serveEcho(t, n, "geo")
-	b := attach(t, cfg.Socket)
-	b.register(1, "b")
-	b.register(2, "a")
-	b.send(&session.Status{ID: 5})
-	reply := expect[*session.StatusReply](b)
-	require.Equal(t, uint64(5), reply.ID)
-	var status struct {
-		Peer  string
-		Links []int
-		Relay relay.Status
-	}
-	require.NoError(t, json.Unmarshal(reply.JSON, &status))
-	require.Equal(t, "12D3", status.Peer)
-	require.Equal(t, []int{1}, status.Links)
-	require.Equal(t, cfg.Socket, status.Relay.Socket)
-	require.Len(t, status.Relay.Clients, 1)
-	require.Equal(t, "test", status.Relay.Clients[0].Name)
-	require.Equal(t, []string{"a", "b"}, status.Relay.Clients[0].Clusters)
 }
 
-// This test checks that a node whose status is no object is no harm.
-func TestAStrangeStatusIsNoHarm(t *testing.T) {
-	for i, strange := range []any{nil, 7, func() {}} {
-		_, _, cfg := start(t, func(cfg *relay.Config) { cfg.Status = func() any { return strange } })
-		b := attach(t, cfg.Socket)
-		b.send(&session.Status{ID: 5})
-		reply := expect[*session.StatusReply](b)
-		require.True(t, strings.HasPrefix(string(reply.JSON), `{"relay":{`), fmt.Sprint(i))
-	}
+// TestAnUnknownFrameIsSkipped proves that a later version may have other kinds.
+func TestAnUnknownFrameIsSkipped(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		s.serveEcho("geo")
+		b := s.attach()
+		b.write([]byte{0, 0, 0, 3, 63, 1, 2})
+		b.ask(1, "geo", "hi")
+		require.Equal(t, "hi", bodyOf(t, b.reply().Tail))
+		require.Equal(t, uint64(1), s.relay.Status().Drops["frame.unknown"])
+	})
+}
+
+// TestABrokenConnectionIsADelay proves that a client which comes back within the
+// time finds its session as it was: what was under way both ways is not lost, and
+// not done twice.
+func TestABrokenConnectionIsADelay(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		server, caller := s.attach(), s.attach()
+		server.register(1, "geo")
+		caller.ask(1, "geo", "written before")
+		d := server.delivery()
+		server.conn.Close()
+		caller.conn.Close()
+		time.Sleep(3 * time.Second)
+
+		server, caller = server.resume(s.dial()), caller.resume(s.dial())
+		server.answer(d)
+		require.Equal(t, "written before", bodyOf(t, caller.reply().Tail))
+		caller.ask(2, "geo", "after")
+		server.answer(server.delivery())
+		require.Equal(t, "after", bodyOf(t, caller.reply().Tail))
+		require.Len(t, s.relay.Status().Clients, 2)
+		require.Equal(t, uint64(2), s.relay.Status().Sessions)
+	})
+}
+
+// TestWhatWasNotReadComesAgain proves that replies which were sent into a
+// connection that broke come on the next one, once.
+func TestWhatWasNotReadComesAgain(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		s.serveEcho("geo")
+		b := s.attach()
+		for id := range uint64(10) {
+			b.ask(id, "geo", "hi")
+		}
+		eventually(t, func() bool { return s.relay.Status().Clients[0].Requests == 0 }, "no end")
+		require.Zero(t, b.counts[wire.LaneRPC], "nothing was looked at")
+		b.conn.Close()
+		b = b.resume(s.dial())
+		for id := range uint64(10) {
+			require.Equal(t, id, b.reply().ID)
+		}
+		b.ask(10, "geo", "hi")
+		require.Equal(t, uint64(10), b.reply().ID)
+	})
+}
+
+// TestWhoIsAwayIsNotAsked proves that the requests of a client whose connection
+// is broken go to others, those that it has not seen and those that may be
+// repeated; and that the third kind ends with its session.
+func TestWhoIsAwayIsNotAsked(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		lost, caller := s.attach(), s.attach()
+		lost.register(1, "geo")
+		ask := func(id uint64, flags uint8) {
+			caller.request(wire.Request{ID: id, Deadline: caller.in(time.Minute), Flags: flags, Route: &wire.Route{Cluster: "geo"}, Tail: tail("hi")})
+		}
+		ask(1, 0)
+		ask(2, wire.FlagIdempotent)
+		require.Equal(t, []uint64{1, 1}, []uint64{lost.delivery().Member, lost.delivery().Member})
+		other := s.attach()
+		other.register(1, "geo")
+		lost.conn.Close()
+		begin := time.Now()
+		ask(3, 0) // may be queued for the one that is lost
+		got := map[string]bool{}
+		for range 2 {
+			d := other.delivery()
+			other.answer(d)
+			got[bodyOf(t, d.Tail)] = true
+		}
+		ids := []uint64{caller.reply().ID, caller.reply().ID}
+		require.ElementsMatch(t, []uint64{2, 3}, ids)
+		require.Less(t, time.Since(begin), 200*time.Millisecond)
+		for id := range uint64(10) { // it is out of rotation
+			ask(10+id, 0)
+			other.answer(other.delivery())
+			require.Zero(t, caller.reply().Outcome)
+		}
+		r := caller.reply()
+		require.Equal(t, uint64(1), r.ID)
+		require.Equal(t, wire.OutcomeInterrupted, r.Outcome)
+		require.NotZero(t, r.Flags&wire.FlagMaybeRan)
+		require.InDelta(t, 15*time.Second, time.Since(begin), float64(time.Second))
+		require.Equal(t, uint64(1), s.relay.Status().Drops["ended.silent"])
+		members, err := s.node.Members(t.Context(), "geo")
+		require.NoError(t, err)
+		require.Len(t, members, 1)
+	})
+}
+
+// TestASilentClientIsSuspect proves that one whose connection stands, and which
+// says nothing although it promised to, is out of rotation, and back with its
+// first word.
+func TestASilentClientIsSuspect(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		h := hello()
+		h.BeatMillis = 400
+		b := s.dial().greet(h)
+		b.register(1, "geo")
+		state := func() string {
+			members, err := s.node.Members(t.Context(), "geo")
+			require.NoError(t, err)
+			return members[0].State
+		}
+		require.Equal(t, "live", state())
+		time.Sleep(4 * time.Second)
+		require.Equal(t, "suspect", state())
+		b.send(wire.LaneCtl, wire.KindBeat, &wire.LeafBeat{Clock: 1})
+		time.Sleep(100 * time.Millisecond)
+		require.Equal(t, "live", state())
+		time.Sleep(20 * time.Second)
+		require.Empty(t, s.relay.Status().Clients, "it said nothing for 15 s")
+	})
+}
+
+// TestAClientThatComesBackReplacesItself proves that one which comes without its
+// session, or as another process, ends what it had before it is answered, and
+// that a wrong id ends nobody's.
+func TestAClientThatComesBackReplacesItself(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		old := s.attach()
+		old.register(1, "geo")
+		other := s.attach()
+		other.register(1, "geo")
+		for i, change := range []func(h *wire.LeafHello){
+			func(h *wire.LeafHello) { h.Session = 0 },
+			func(h *wire.LeafHello) { h.Instance[0]++ },
+		} {
+			h := old.hello
+			h.Leaf, h.Session, h.Received = old.welcome.Leaf, old.welcome.Session, old.counts
+			change(&h)
+			back := s.dial().greet(h)
+			require.Equal(t, old.welcome.Leaf, back.welcome.Leaf)
+			require.NotEqual(t, old.welcome.Session, back.welcome.Session)
+			require.Zero(t, back.welcome.Received)
+			old.expectEnd()
+			require.Equal(t, uint64(i+1), s.relay.Status().Drops["ended.replaced"])
+			back.register(1, "geo")
+			old = back
+		}
+		stranger := hello()
+		stranger.Leaf = wire.LeafID{1, 2, 3}
+		require.NotEqual(t, stranger.Leaf, s.dial().greet(stranger).welcome.Leaf)
+		time.Sleep(time.Second)
+		members, err := s.node.Members(t.Context(), "geo")
+		require.NoError(t, err)
+		require.Len(t, members, 2)
+	})
+}
+
+// TestAGoodbyeEndsTheSession proves that a client which leaves in good order is
+// gone at once.
+func TestAGoodbyeEndsTheSession(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		b := s.attach()
+		b.register(1, "geo")
+		b.send(wire.LaneCtl, wire.KindGoodbye, &wire.LeafGoodbye{Code: wire.EndShutdown})
+		eventually(t, func() bool { return len(s.relay.Status().Clients) == 0 }, "it stays")
+		require.Empty(t, s.relay.Status().Drops)
+	})
+}
+
+// TestAMinimalClientIsServed proves that one which names no feature is served as
+// any other, gets no frame that it need not know, and is forgotten with its
+// connection.
+func TestAMinimalClientIsServed(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		h := wire.LeafHello{MinVersion: 1, MaxVersion: 1, Instance: [16]byte{1}, Clock: 1}
+		server, caller := s.dial().greet(h), s.dial().greet(h)
+		require.Zero(t, server.welcome.Session)
+		require.Zero(t, server.welcome.Features)
+		server.register(1, "geo")
+		for id := range uint64(1000) {
+			caller.ask(id, "geo", "hi")
+			_, k, body := server.nextFrame()
+			require.Equal(t, wire.KindRequest, k)
+			d, err := wire.DecodeRequest(body)
+			require.NoError(t, err)
+			server.answer(d)
+			_, k, _ = caller.nextFrame()
+			require.Equal(t, wire.KindReply, k)
+		}
+		time.Sleep(10 * time.Second)
+		require.False(t, server.has())
+		require.Empty(t, server.ahead)
+		server.conn.Close()
+		eventually(t, func() bool { return len(s.relay.Status().Clients) == 1 }, "it stays")
+	})
 }

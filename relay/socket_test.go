@@ -15,12 +15,11 @@ import (
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay"
-	"github.com/arke-mesh/arke/relay/internal/fake"
 )
 
 func at(t *testing.T, socket string) *relay.Relay {
 	t.Helper()
-	r, err := relay.New(relay.Config{Node: &fake.Node{}, Socket: socket})
+	r, err := relay.New(relay.Config{Node: lone(t), Socket: socket})
 	require.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -29,7 +28,7 @@ func at(t *testing.T, socket string) *relay.Relay {
 // This test checks that nobody else can reach the socket, and that it is gone
 // with the relay.
 func TestTheSocketIsTheUsersOwn(t *testing.T) {
-	r, _, cfg := start(t, nil)
+	r, cfg := start(t, nil)
 	info, err := os.Stat(cfg.Socket)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -130,17 +129,17 @@ func TestAnUnsafePlaceIsRefused(t *testing.T) {
 // is not open to its other users.
 func TestOnlyLoopbackWithATokenIsAccepted(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.com:0", "127.0.0.1"} {
-		_, err := relay.New(relay.Config{Node: &fake.Node{}, Listen: address, Token: "secret"})
+		_, err := relay.New(relay.Config{Node: lone(t), Listen: address, Token: "secret"})
 		require.Error(t, err, address)
 		if address != "127.0.0.1" {
 			require.ErrorIs(t, err, relay.ErrNotLoopback, address)
 		}
 	}
-	_, err := relay.New(relay.Config{Node: &fake.Node{}, Listen: "127.0.0.1:0"})
+	_, err := relay.New(relay.Config{Node: lone(t), Listen: "127.0.0.1:0"})
 	require.ErrorIs(t, err, relay.ErrNoToken)
 
 	for _, address := range []string{"127.0.0.1:0", "localhost:0"} {
-		r, err := relay.New(relay.Config{Node: &fake.Node{}, Listen: address, Token: "secret"})
+		r, err := relay.New(relay.Config{Node: lone(t), Listen: address, Token: "secret"})
 		require.NoError(t, err)
 		require.NoError(t, r.Start(t.Context()))
 		host, _, err := net.SplitHostPort(r.Addr())
@@ -152,7 +151,7 @@ func TestOnlyLoopbackWithATokenIsAccepted(t *testing.T) {
 
 // This test checks what New refuses.
 func TestAConfigWithoutSenseIsRefused(t *testing.T) {
-	n := &fake.Node{}
+	n := lone(t)
 	for name, cfg := range map[string]relay.Config{
 		"no node":        {Socket: "s"},
 		"no place":       {Node: n},
@@ -169,7 +168,7 @@ func TestAConfigWithoutSenseIsRefused(t *testing.T) {
 // This test checks the life of a relay: it starts once, closes twice, and does
 // not come back.
 func TestCloseIsIdempotentAndFinal(t *testing.T) {
-	r, _, cfg := start(t, nil)
+	r, cfg := start(t, nil)
 	require.Error(t, r.Start(t.Context()))
 	b := attach(t, cfg.Socket)
 	require.NoError(t, r.Close())

@@ -4,6 +4,8 @@
 package relay_test
 
 import (
+	"bytes"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"regexp"
@@ -12,44 +14,120 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// This test checks that the specification lists every frame, outcome and
-// reason under its number, and that its constants are the code's.
-func TestTheSpecificationIsComplete(t *testing.T) {
+// page is the text of the specification.
+func page(t *testing.T) string {
+	t.Helper()
 	source, err := os.ReadFile("doc.go")
 	require.NoError(t, err)
-	spec := regexp.MustCompile(`\n//[ \t]*`).ReplaceAllString(string(source), "\n")
+	return regexp.MustCompile(`\n//[ \t]?`).ReplaceAllString(string(source), "\n")
+}
 
-	kinds := 0
-	for k := range session.FirstSkippable {
-		if k.String() == "unknown" {
-			continue
-		}
-		kinds++
-		name := ""
-		for part := range strings.SplitSeq(k.String(), "_") {
-			name += strings.ToUpper(part[:1]) + part[1:]
-		}
-		require.Regexp(t, fmt.Sprintf(`\n%d +%s\b`, k, name), spec)
+// TestThePageIsComplete proves that the page lists every kind of the profile, at
+// most twenty, every outcome and every code, under its number.
+func TestThePageIsComplete(t *testing.T) {
+	text := page(t)
+	kinds := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\n\t?\s?(\d+) ([A-Z]\w+) +(ctl|rpc|pub|bulk|any) `).FindAllStringSubmatch(text, -1) {
+		kinds[m[1]+" "+strings.ToLower(m[2])] = true
 	}
-	require.Len(t, regexp.MustCompile(`\n\d+ +[A-Z]\w+ `).FindAllString(spec, -1), kinds, "a frame that is none")
-
-	for o := session.Outcome(0); o.String() != "unknown"; o++ {
-		require.Regexp(t, fmt.Sprintf(`\n%d %s +[a-z]`, o, strings.ReplaceAll(o.String(), "_", " ")), spec)
-	}
-	for r := session.ReasonMalformed; r <= session.ReasonUnexpected; r++ {
-		require.Regexp(t, fmt.Sprintf(`[ \n]%d [a-z]`, r), spec)
-	}
-	for _, text := range []string{
-		fmt.Sprintf("%q", session.Magic), "this is version 1.", "at most 16,384 bytes", "at most 4,096 bytes long",
-		"token (at most 1,024 bytes)", "client (at most 255)", "cluster (at most 255)",
+	want := map[string]bool{}
+	for _, k := range []wire.Kind{
+		wire.KindHello, wire.KindBeat, wire.KindGoodbye, wire.KindNotice, wire.KindFragment, wire.KindAck, wire.KindVoid,
+		wire.KindRequest, wire.KindReply, wire.KindCancel, wire.KindTunnelData, wire.KindTunnelCredit, wire.KindTunnelEnd,
+		wire.KindTunnelReset, wire.KindPublish, wire.KindServe, wire.KindSubscribe, wire.KindLeave, wire.KindDone, wire.KindGap,
 	} {
-		require.Contains(t, spec, text)
+		want[fmt.Sprintf("%d %s", k, strings.ReplaceAll(k.String(), "_", ""))] = true
 	}
-	require.Equal(t, []int{16384, 4096, 1024, 255, 255, 1, 1}, []int{
-		session.MaxHeaders, session.MaxHandshake, session.MaxToken, session.MaxName, session.MaxCluster,
-		int(session.MinVersion), int(session.MaxVersion),
+	require.Equal(t, want, kinds)
+	require.LessOrEqual(t, len(kinds), 20)
+	for o := wire.Outcome(0); o < wire.OutcomeCount; o++ {
+		require.Regexp(t, fmt.Sprintf(`\b%d %s`, o, strings.ReplaceAll(o.String(), "_", " ")), text)
+	}
+	for _, c := range []wire.EndCode{
+		wire.EndShutdown, wire.EndVersion, wire.EndProtocol, wire.EndTimeout, wire.EndSilent, wire.EndFull, wire.EndReplaced,
+		wire.EndToken, wire.EndUser, wire.EndOther,
+	} {
+		require.Regexp(t, fmt.Sprintf(`\b%d [a-zN]`, c), text)
+	}
+	for _, bound := range []int{wire.MaxFrame, wire.MaxHeaderBytes, wire.MaxToken, wire.MaxPayload} {
+		s := fmt.Sprintf("%d,%03d", bound/1000, bound%1000)
+		require.Contains(t, text, s)
+	}
+}
+
+// TestTheExampleOnThePageIsASession plays the session on the page: what the
+// client says there has the relay answer what the page says.
+func TestTheExampleOnThePageIsASession(t *testing.T) {
+	example := example(t)
+	require.NotEmpty(t, example)
+	play(t, nil, func(t *testing.T, s *stage) {
+		var b *binding
+		for _, line := range example {
+			if line.who == ">" && line.raw[4] == byte(wire.KindHello) {
+				b = s.dial()
+				b.read()
+			}
+			if line.who == ">" {
+				b.write(line.raw)
+				continue
+			}
+			if b.isAtEnd(line) {
+				go s.relay.Shutdown(t.Context())
+			}
+			lane, k, body := b.nextFrame()
+			got := wire.AppendFrame(nil, lane, k, body)
+			require.True(t, line.fits(got), "%s\nwant %s\ngot  %x", line.text, line.pattern, got)
+		}
 	})
+}
+
+// isAtEnd says that line is the relay's notice that it shuts down.
+func (b *binding) isAtEnd(line exampleLine) bool {
+	return bytes.HasPrefix(line.raw[4:], []byte{byte(wire.KindNotice)})
+}
+
+// exampleLine is one frame of the example. Where the pattern has a dot, the digit
+// is the relay's choice.
+type exampleLine struct {
+	who, pattern, text string
+	raw                []byte
+}
+
+func (l exampleLine) fits(got []byte) bool {
+	digits := hex.EncodeToString(got)
+	if len(digits) != len(l.pattern) {
+		return false
+	}
+	for i := range digits {
+		if l.pattern[i] != '.' && l.pattern[i] != digits[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// example reads the session on the page.
+func example(t *testing.T) (lines []exampleLine) {
+	t.Helper()
+	_, text, found := strings.Cut(page(t), "# A session, byte by byte")
+	require.True(t, found)
+	text, _, _ = strings.Cut(text, "\n# ")
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "> "), strings.HasPrefix(line, "< "):
+			lines = append(lines, exampleLine{who: line[:1], text: line[2:]})
+		case len(lines) > 0 && regexp.MustCompile(`^[0-9a-f.]+( [0-9a-f.]+)*$`).MatchString(line):
+			lines[len(lines)-1].pattern += strings.ReplaceAll(line, " ", "")
+		}
+	}
+	for i := range lines {
+		raw, err := hex.DecodeString(strings.ReplaceAll(lines[i].pattern, ".", "0"))
+		require.NoError(t, err, lines[i].text)
+		lines[i].raw = raw
+	}
+	return lines
 }

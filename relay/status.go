@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/internal/wire"
 )
 
 // Status is what a relay says about itself, for people and tools.
@@ -28,11 +30,12 @@ type ClientStatus struct {
 	Requests         int      `json:"requests"`      // calls without a reply
 	RequestBytes     int      `json:"request_bytes"` // of their frames
 	Subscriptions    int      `json:"subscriptions"`
-	PublicationBytes int      `json:"publication_bytes"` // that wait in them
+	PublicationBytes int      `json:"publication_bytes"` // that it has not read
 	Deliveries       int      `json:"deliveries"`        // requests it has not answered
-	Queued           int      `json:"queued"`            // bytes it has not read
+	Queued           int      `json:"queued"`            // bytes that were not sent to it yet
+	Kept             int      `json:"kept"`              // bytes that it has not acknowledged
+	Away             bool     `json:"away,omitempty"`    // no connection carries its session
 	Tunnels          int      `json:"tunnels"`           // that are open
-	TunnelBytes      int      `json:"tunnel_bytes"`      // credit it has in them, and what waits there
 }
 
 // Status describes the relay and its clients, not the node.
@@ -56,23 +59,18 @@ func (r *Relay) Status() Status {
 }
 
 func (c *client) status() ClientStatus {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := ClientStatus{
-		Name:             c.name,
-		Clusters:         make([]string, 0, len(c.members)),
-		Requests:         c.quota.requests,
-		RequestBytes:     c.quota.bytes,
-		Subscriptions:    c.quota.subscriptions,
-		PublicationBytes: int(c.topics.held.Load()),
-		Deliveries:       len(c.deliveries),
-		Queued:           c.sender.Queued(),
+	s := ClientStatus{Name: c.name, Subscriptions: c.topics.count(), Away: !c.sess.Attached()}
+	s.Requests, s.RequestBytes = c.calls.status()
+	s.Clusters, s.Deliveries = c.members.status()
+	s.Tunnels = c.tunnels.leg.Status()
+	for lane := range wire.Lane(wire.Lanes) {
+		queued, kept := c.sess.Load(lane)
+		s.Queued += queued
+		s.Kept += kept
+		if lane == wire.LanePub {
+			s.PublicationBytes = queued + kept
+		}
 	}
-	s.Tunnels, s.TunnelBytes = c.tunnels.count()
-	for _, m := range c.members {
-		s.Clusters = append(s.Clusters, m.cluster)
-	}
-	slices.Sort(s.Clusters)
 	return s
 }
 

@@ -6,259 +6,325 @@ package relay
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
-	"github.com/arke-mesh/arke/relay/internal/failure"
-)
-
-const (
-	// maxWaiters is how many full subscriptions of one client may have
-	// publishers wait.
-	maxWaiters = 64
-	// flushPatience is how long a drain waits for clients to take what their
-	// subscriptions got.
-	flushPatience = 2 * time.Second
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/session"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub"
 )
 
 // topics are the subscriptions of one client. An idle one has no goroutine.
 type topics struct {
-	// Immutable after inherit.
-	client *client
-	before *kept // of the client's previous session; nil = nothing
+	// Immutable after newTopics.
+	c      *client
+	outlet *pubsub.Outlet
 
-	waiters atomic.Int32 // full subscriptions that block
-	held    atomic.Int64 // bytes that wait in all of them
-
-	// Guarded by client.mu.
-	byID map[uint64]*subscription
+	// Guarded by mu.
+	mu      sync.Mutex
+	byID    map[uint64]*subscription
+	lost    losses
+	telling bool // somebody waits for room to tell what is lost
+	waiters int  // full subscriptions that have publishers wait
 }
 
-// subscription is a feed and what the client asked for.
+// subscription is what a client asked for.
 type subscription struct {
-	// Immutable after handleSubscribe.
-	feed *feed
-
-	// Lifecycle.
+	id     uint64
 	ctx    context.Context // when it ends, everything is over at once
 	cancel context.CancelFunc
 	ready  chan struct{} // closed when the Subscribe was answered
-	failed bool          // set before ready is closed: it is gone
+	blocks *blocking     // nil = an ordinary one
 
-	// Guarded by client.mu.
-	leaving bool
-	asked   bool // an Unsubscribed is due
+	// Guarded by topics.mu.
+	failed bool // it was never there
+	asked  bool // a Done for a Leave is due
 }
 
-func newTopics(c *client) *topics {
-	return &topics{client: c, byID: map[uint64]*subscription{}}
+var _ pubsub.Sink = (*topics)(nil)
+
+func newTopics(c *client, origin uint64) *topics {
+	t := &topics{c: c, byID: map[uint64]*subscription{}}
+	t.outlet = c.relay.cfg.Node.Outlet(t, origin)
+	return t
 }
 
-func (t *topics) handleSubscribe(f *session.Subscribe) (violation string) {
-	c := t.client
-	c.mu.Lock()
-	_, duplicate := t.byID[f.ID]
-	err := failure.ErrDraining
-	if !c.draining && !duplicate {
-		err = c.quota.subscribe()
+func (t *topics) handleSubscribe(body []byte) error {
+	f, err := wire.DecodeSubscribe(body)
+	if err != nil {
+		return malformed(err)
 	}
-	if duplicate || err != nil {
-		c.mu.Unlock()
-		if duplicate {
-			return fmt.Sprintf("subscription %d is there already", f.ID)
-		}
-		c.countLimit(err)
-		c.tell(&session.SubscribeFailed{ID: f.ID, Failure: failure.Of(err)})
-		return ""
+	s := &subscription{id: f.ID, ready: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(t.c.ctx)
+	if f.Options&wire.SubscribeBlocks != 0 {
+		s.blocks = newBlocking(t, &f)
 	}
-	s := &subscription{feed: t.before.claim(f), ready: make(chan struct{})}
-	if s.feed == nil {
-		s.feed = newFeed(c, f)
+	err = t.add(s)
+	switch {
+	case err == errDuplicate || t.c.members.has(f.ID):
+		return undue(fmt.Sprintf("id %d is in use", f.ID))
+	case err == nil && !t.c.spawn("relay/subscribe", func() { t.open(s, &f) }):
+		t.forget(s)
+		err = patterns.ErrOverloaded
 	}
-	s.ctx, s.cancel = context.WithCancel(c.ctx)
-	t.byID[f.ID] = s
-	c.mu.Unlock()
-	answer := s.feed.resume(c, f)
-	if s.feed.source != nil { // it goes on at the node
-		t.begin(s, answer)
-		return ""
+	if err != nil {
+		s.cancel()
+		t.c.relay.count.limit(err)
+		t.c.done(wire.LanePub, f.ID, err, 0)
 	}
-	c.wg.Go(func() { t.open(s, f, answer) })
-	return ""
+	return nil
+}
+
+// add takes a place for a subscription.
+func (t *topics) add(s *subscription) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.byID[s.id] != nil:
+		return errDuplicate
+	case t.c.relay.isDraining():
+		return errDraining
+	case len(t.byID) >= t.c.relay.cfg.Limits.Subscriptions:
+		return ErrTooManySubscriptions
+	}
+	t.byID[s.id] = s
+	return nil
+}
+
+// has says that a subscription has the id.
+func (t *topics) has(id uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byID[id] != nil
 }
 
 // open subscribes at the node.
-func (t *topics) open(s *subscription, f *session.Subscribe, answer *session.Subscribed) {
-	timeout := registerTimeout
-	if f.Timeout > 0 {
-		timeout = session.Duration(f.Timeout)
-	}
-	ctx, cancel := context.WithTimeout(s.ctx, timeout)
+func (t *topics) open(s *subscription, f *wire.Subscribe) {
+	ctx, cancel := t.c.within(s.ctx, micros(f.Timeout, registerTimeout))
 	defer cancel()
-	source, err := t.client.relay.cfg.Node.Subscribe(ctx, f.Pattern, s.feed, s.feed.atNode())
+	opts := patterns.SubscribeOptions{Queue: f.Queue, NoEcho: f.Options&wire.SubscribeNoEcho != 0}
+	var err error
+	if s.blocks != nil {
+		err = s.blocks.open(ctx, f.Pattern, opts)
+	} else {
+		err = t.outlet.Subscribe(ctx, f.ID, f.Pattern, opts)
+	}
 	if err == nil {
-		s.feed.source = source
-		t.begin(s, answer)
+		t.c.done(wire.LanePub, s.id, nil, 0)
+		close(s.ready)
 		return
 	}
-	if t.client.relay.isDraining() {
-		err = failure.ErrDraining
+	if t.c.relay.isDraining() {
+		err = errDraining
 	}
-	s.feed.end()
 	asked := t.forget(s)
-	t.client.tell(&session.SubscribeFailed{ID: f.ID, Failure: failure.Of(err)})
+	t.c.done(wire.LanePub, s.id, err, 0)
 	if asked {
-		t.client.tell(&session.Unsubscribed{ID: f.ID})
+		t.c.done(wire.LanePub, s.id, nil, 0)
 	}
-	s.failed = true
 	close(s.ready)
 }
 
-// begin lets the feed go to the client, behind the answer.
-func (t *topics) begin(s *subscription, answer *session.Subscribed) {
-	d := s.feed
-	d.mu.Lock()
-	t.client.tell(answer)
-	d.become(feedLive)
-	d.announce()
-	d.mu.Unlock()
-	close(s.ready)
-}
-
-// forget gives id and place free, and says whether an Unsubscribed is due.
+// forget gives id and place free, and says whether the client waits for the end.
 func (t *topics) forget(s *subscription) (asked bool) {
-	c := t.client
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(t.byID, s.feed.id)
-	c.quota.subscribeDone()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byID, s.id)
+	t.lost.forget(s.id)
+	s.failed = true
 	s.cancel()
 	return s.asked
 }
 
-func (t *topics) handleUnsubscribe(f *session.Unsubscribe) {
-	c := t.client
-	c.mu.Lock()
+// handleLeave ends a subscription; false if there is none of that id.
+func (t *topics) handleLeave(f wire.Leave) bool {
+	t.mu.Lock()
 	s := t.byID[f.ID]
-	again := s != nil && s.asked
-	leaving := s != nil && s.leaving
-	if s != nil {
-		s.asked, s.leaving = true, true
+	if s == nil {
+		t.mu.Unlock()
+		return false
 	}
-	c.mu.Unlock()
-	switch {
-	case s == nil: // gone already, which is what is wanted
-		c.tell(&session.Unsubscribed{ID: f.ID})
-	case again:
+	again := s.asked
+	s.asked = true
+	t.mu.Unlock()
+	if again || !t.c.spawn("relay/unsubscribe", func() { t.close(s, micros(f.Timeout, 0)) }) {
 		s.cancel()
-	case !leaving:
-		c.wg.Go(func() { t.close(s, f.Timeout) })
 	}
+	return true
 }
 
-// close ends a subscription when what waits is delivered, or after so many µs
-// (0 = as long as it needs).
-func (t *topics) close(s *subscription, timeout uint64) {
+// close ends a subscription; what has come for it is in the client's lane.
+func (t *topics) close(s *subscription, patience time.Duration) {
 	select {
 	case <-s.ready:
 	case <-s.ctx.Done():
+		<-s.ready // open sees it, too
 	}
-	if t.isGone(s) {
+	t.mu.Lock()
+	failed := s.failed
+	t.mu.Unlock()
+	if failed {
 		return
 	}
-	ctx, cancel := withTimeout(s.ctx, timeout)
+	ctx, cancel := s.ctx, context.CancelFunc(func() {})
+	if patience > 0 {
+		ctx, cancel = t.c.within(ctx, patience)
+	}
 	defer cancel()
-	err := s.feed.close(ctx)
-	s.feed.end()
-	if t.client.ctx.Err() != nil {
+	var err error
+	if s.blocks != nil {
+		err = s.blocks.close(ctx)
+	} else {
+		t.outlet.Unsubscribe(ctx, s.id)
+	}
+	if t.c.ctx.Err() != nil {
 		return // end sees to it
 	}
 	if t.forget(s) {
-		t.client.tell(&session.Unsubscribed{ID: s.feed.id, Failure: failure.Of(err)})
+		t.c.done(wire.LanePub, s.id, err, 0)
 	}
 }
 
-// isGone says that the subscription was refused.
-func (t *topics) isGone(s *subscription) bool {
-	select {
-	case <-s.ready:
-		return s.failed
-	default:
-		return t.client.ctx.Err() != nil
+// Deliver implements pubsub.Sink: one frame for all of the client's subscriptions
+// that the message is for, or a loss.
+func (t *topics) Deliver(d *pubsub.Delivery, ids []uint64) {
+	publisher := t.c.relay.nameOf(d.Publisher)
+	m := wire.LeafPublication{Publisher: publisher, Topic: d.Topic, Subscriptions: ids}
+	if t.c.tooLarge(len(d.Tail)) {
+		t.c.relay.count.add(dropBadPublication, len(ids))
+		t.miss(ids, loss{1, true, wire.GapLost, publisher})
+		return
+	}
+	var buf [512]byte
+	head := m.AppendHead(buf[:0])
+	t.mu.Lock()
+	err := session.ErrLaneFull
+	if t.lost.empty() {
+		_, err = t.c.sess.Send(wire.LanePub, wire.KindPublish, head, d.Tail)
+	}
+	if err == nil {
+		t.mu.Unlock()
+		return
+	}
+	t.mu.Unlock()
+	if err == session.ErrLaneFull {
+		t.c.relay.count.add(dropSlowPublication, len(ids))
+		t.miss(ids, loss{1, true, wire.GapSlow, publisher})
 	}
 }
 
-func (t *topics) handleTaken(f *session.Taken) (violation string) {
-	t.client.mu.Lock()
-	s := t.byID[f.Subscription]
-	t.client.mu.Unlock()
-	if s == nil {
-		return "" // it crossed the end
-	}
-	if !s.feed.taken(f.Number) {
-		return fmt.Sprintf("subscription %d has not had number %d", f.Subscription, f.Number)
-	}
-	return ""
+// Gap implements pubsub.Sink.
+func (t *topics) Gap(g patterns.Gap, ids []uint64) {
+	t.miss(ids, loss{g.Missed, g.Exact, gapReason(g.Reason), g.From})
 }
 
-// all returns the subscriptions there are.
-func (t *topics) all() []*subscription {
-	t.client.mu.Lock()
-	defer t.client.mu.Unlock()
-	return slices.Collect(maps.Values(t.byID))
+// gapReason returns the reason as it travels.
+func gapReason(r patterns.GapReason) wire.GapReason {
+	switch r {
+	case patterns.GapSlow:
+		return wire.GapSlow
+	case patterns.GapLane:
+		return wire.GapLane
+	case patterns.GapRelay:
+		return wire.GapRelay
+	case "publisher":
+		return wire.GapPublisher
+	}
+	return wire.GapLost
 }
 
-// drain closes every subscription: the client gets what waits for it, or a gap
-// if it is slow. It returns false if ctx ended before.
-func (t *topics) drain(ctx context.Context) bool {
-	var wg sync.WaitGroup
-	for _, s := range t.all() {
-		t.client.mu.Lock()
-		leaving := s.leaving
-		s.leaving = true
-		t.client.mu.Unlock()
-		if leaving {
-			continue
+// miss has the client told of a loss, as soon as there is room: before that,
+// nothing else is sent to its subscriptions.
+func (t *topics) miss(ids []uint64, x loss) {
+	t.mu.Lock()
+	t.lost.add(ids, x)
+	start := !t.tell() && !t.telling
+	t.telling = t.telling || start
+	t.mu.Unlock()
+	if start && !t.c.spawn("relay/gap", t.tellLater) {
+		t.mu.Lock()
+		t.telling = false // the next one tries again
+		t.mu.Unlock()
+	}
+}
+
+// tellRoom is how much room there has to be before a client is told what is lost,
+// in bytes: a gap for each message would help nobody.
+func (t *topics) tellRoom() int { return min(t.c.relay.cfg.Limits.PublicationBytes/4, 1<<20) }
+
+// tell says what is lost, as far as there is room, and whether that is all. The
+// caller holds mu.
+func (t *topics) tell() bool {
+	if !t.c.sess.HasRoom(wire.LanePub, t.tellRoom()) {
+		return false
+	}
+	for !t.lost.empty() {
+		g := t.lost.next()
+		if _, err := t.c.sess.Send(wire.LanePub, wire.KindGap, g.AppendTo(nil)); err != nil {
+			return false
 		}
-		wg.Go(func() {
-			patience, cancel := context.WithTimeout(ctx, flushPatience)
-			defer cancel()
-			defer context.AfterFunc(t.client.ctx, cancel)()
-			select {
-			case <-s.ready:
-			case <-patience.Done():
-			}
-			if t.isGone(s) {
-				return
-			}
-			if err := s.feed.close(patience); err != nil {
-				s.feed.giveUp(ctx)
-			}
-			s.feed.end()
-			t.forget(s)
-		})
+		t.lost.told(&g)
+	}
+	return true
+}
+
+// tellLater tells what is lost once the client has read some of what waits.
+func (t *topics) tellLater() {
+	for {
+		left, err := t.c.sess.WaitRoom(t.c.ctx, wire.LanePub, t.tellRoom())
+		t.mu.Lock()
+		all := err != nil || t.tell()
+		t.telling = !all
+		t.mu.Unlock()
+		if left != nil {
+			left()
+		}
+		if all {
+			return
+		}
+	}
+}
+
+// drain ends every subscription; what has come is in the client's lane.
+func (t *topics) drain() {
+	t.mu.Lock()
+	var list []*subscription
+	for _, s := range t.byID {
+		if !s.asked {
+			s.asked = true
+			list = append(list, s)
+		}
+	}
+	t.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, s := range list {
+		wg.Go(func() { t.close(s, flushPatience) })
 	}
 	wg.Wait()
-	return ctx.Err() == nil
 }
 
-// tooMuch says that so many bytes more are beyond what may wait for the client.
-func (t *topics) tooMuch(size int) bool {
-	return t.held.Load()+int64(size) > int64(t.client.relay.cfg.Limits.PublicationBytes)
-}
-
-// leaves says that the subscription is being closed.
-func (t *topics) leaves(s *subscription) bool {
-	t.client.mu.Lock()
-	defer t.client.mu.Unlock()
-	return s.leaving
-}
-
-// end is after the session: what is not gone yet is kept for a while.
+// end is after the session.
 func (t *topics) end() {
-	t.client.relay.keep(t.client, t.all())
+	t.outlet.Close()
+	t.mu.Lock()
+	list := make([]*subscription, 0, len(t.byID))
+	for _, s := range t.byID {
+		list = append(list, s)
+	}
+	t.mu.Unlock()
+	for _, s := range list {
+		s.cancel()
+		if s.blocks != nil {
+			<-s.ready
+			s.blocks.close(t.c.ctx)
+		}
+	}
+}
+
+// count says how many subscriptions there are.
+func (t *topics) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID)
 }

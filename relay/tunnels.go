@@ -4,178 +4,190 @@
 package relay
 
 import (
+	"errors"
 	"sync"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/patterns/tunnel"
 )
 
-// tunnels are those of one client. No goroutine is theirs: the reader of the
-// session hands chunks to the node, the writer takes them from it.
+// tunnels are those of one client, of both kinds: the node joins each with one on
+// its own links, frame by frame.
 type tunnels struct {
-	// Immutable after newTunnels.
-	client *client
-	rota   *session.Rota
-
-	// Immutable once the session runs. reuse takes the memory of a chunk that came
-	// from the client.
-	reuse func(chunk []byte)
-
-	// Owned by the reader; used up before the next frame is read.
-	came session.TunnelData
-
-	// Owned by the writer; frames are used up before the next one is made.
-	data   session.TunnelData
-	credit session.TunnelCredit
-	gone   []goneChunk // that the sender was given since it has written all
-	copied goneChunk   // the last short one: the sender has a copy when it asks for more
+	c   *client
+	leg *tunnel.Leg
 
 	// Guarded by mu.
-	mu        sync.Mutex
-	allowance allowance
-	byID      map[uint64]*tunnel
-	lastID    uint64
-	refused   error         // why there are no new ones; nil = there are
-	idle      chan struct{} // closed when there are no new ones and none is left
+	mu       sync.Mutex
+	arrivals map[uint64]*arrival // that the client has not answered, by the request's id
 }
 
-// goneChunk is a chunk on its way to the client. The bytes of a long one are its
-// source's again when they are written.
-type goneChunk struct {
-	source patterns.TunnelSource
-	data   []byte
+// arrival is a tunnel that somebody opens to a member of the client.
+type arrival struct {
+	delivery *request.Delivery
+	splice   *tunnel.Splice
 }
 
 func newTunnels(c *client) *tunnels {
-	ts := &tunnels{
-		client:    c,
-		rota:      c.rota,
-		reuse:     func([]byte) {},
-		allowance: newAllowance(c.relay.cfg.Limits),
-		byID:      map[uint64]*tunnel{},
-		idle:      make(chan struct{}),
-	}
-	c.rota.OnWritten(ts.written)
-	return ts
+	t := &tunnels{c: c, arrivals: map[uint64]*arrival{}}
+	t.leg = c.relay.cfg.Node.Leg(tunnel.LegConfig{
+		Conduit: conduit{c}, MaxTunnels: c.relay.cfg.Limits.Tunnels, BufferBytes: c.relay.cfg.Limits.TunnelBytes,
+		Recycle: c.relay.bodies.Put,
+	})
+	return t
 }
 
-// decode decodes a frame from the client. That of a chunk is used up when the
-// next one is read.
-func (ts *tunnels) decode(k session.Kind, body []byte) (session.Frame, error) {
-	if k == session.KindTunnelData {
-		return &ts.came, ts.came.Decode(body)
-	}
-	return session.Decode(k, body)
+// conduit takes the frames of tunnels to a client.
+type conduit struct{ c *client }
+
+// Send implements tunnel.Conduit.
+func (t conduit) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) error {
+	_, err := t.c.sess.Send(lane, k, parts...)
+	return err
 }
 
-// written gives back the bytes of the chunks that have left.
-func (ts *tunnels) written() {
-	ts.recycleCopied()
-	for _, g := range ts.gone {
-		g.source.Recycle(g.data)
-	}
-	clear(ts.gone)
-	ts.gone = ts.gone[:0]
+// SendLater implements tunnel.Conduit.
+func (t conduit) SendLater(lane overlay.Lane, k wire.Kind, sent func(err error), parts ...[]byte) error {
+	_, err := t.c.sess.SendLater(lane, k, func(_ session.Receipt, err error) { sent(err) }, parts...)
+	return err
 }
 
-// goes notes that the sender gets the last of a chunk. What is left of a torn one
-// may be a small part of a large buffer, which it would keep alive.
-func (ts *tunnels) goes(g goneChunk, torn bool) {
-	switch {
-	case cap(g.data) >= session.CopiedBelow:
-		ts.gone = append(ts.gone, g)
-	case !torn:
-		ts.copied = g
+// handle takes a frame of a tunnel.
+func (t *tunnels) handle(k wire.Kind, body []byte) (kept bool, err error) {
+	if t.c.features&wire.FeatureTunnels == 0 {
+		return false, undue("tunnels are a feature that the hello does not name")
 	}
+	if _, _, err := wire.TunnelOf(body); err != nil {
+		return false, malformed(err)
+	}
+	return t.leg.Handle(k, body), nil
 }
 
-// recycleCopied gives back the bytes of the last short chunk.
-func (ts *tunnels) recycleCopied() {
-	if ts.copied.source != nil {
-		ts.copied.source.Recycle(ts.copied.data)
-		ts.copied = goneChunk{}
-	}
-}
-
-// add takes a place for a tunnel; id 0 asks for one of the relay's. It has no
-// tunnel of the node yet (see join), and is mute until it is announced.
-func (ts *tunnels) add(id uint64) (*tunnel, error) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if ts.refused != nil {
-		return nil, ts.refused
-	}
-	window, err := ts.allowance.take()
-	if err != nil {
-		return nil, err
-	}
-	if id == 0 {
-		ts.lastID++
-		id = ts.lastID | session.RelayTunnels
-	}
-	t := &tunnel{all: ts, id: id, intake: intake{given: window, window: window}}
-	ts.byID[id] = t
-	return t, nil
-}
-
-// remove forgets a tunnel that is over. The caller holds t.mu.
-func (ts *tunnels) remove(t *tunnel) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	delete(ts.byID, t.id)
-	ts.allowance.giveBack(t.intake.has())
-	ts.settle()
-}
-
-// settle tells that none is left. The caller holds mu.
-func (ts *tunnels) settle() {
-	if ts.refused == nil || len(ts.byID) > 0 {
+// open opens a tunnel for the client.
+func (t *tunnels) open(k *call) {
+	if t.c.features&wire.FeatureTunnels == 0 {
+		k.fail(errors.New("relay: tunnels are a feature that the hello does not name"))
 		return
 	}
-	select {
-	case <-ts.idle:
+	s, tail, err := t.leg.Open(k.ask.Cluster, k.ask.Tail)
+	if err != nil {
+		if errors.Is(err, patterns.ErrTooMany) {
+			t.c.relay.count.limit(ErrTooManyTunnels)
+			err = ErrTooManyTunnels
+		}
+		k.fail(err)
+		return
+	}
+	k.ask.Tail, k.opened = tail, s
+	k.run()
+}
+
+// opened makes the reply to the opening of a tunnel.
+func (k *call) openedReply(a request.Answer, err error) (wire.Reply, []byte) {
+	var tail []byte
+	if err != nil {
+		k.opened.Abandon()
+	} else {
+		tail, err = k.opened.Opened(a, a.Tail)
+	}
+	return replyOf(k.id, a, k.outcome(err)), tail
+}
+
+// deliver hands the client a tunnel that somebody opens.
+func (t *tunnels) deliver(m *member, d *request.Delivery) {
+	s, tail, err := t.leg.Deliver(tunnel.Arrival{
+		Server: d.Server, Link: d.Link, Session: d.Session, From: d.From(),
+		SenderIncarnation: d.SenderIncarnation, Sealed: d.Sealed, Tail: d.Tail,
+	})
+	if err == nil && t.c.features&wire.FeatureTunnels == 0 {
+		s.Abandon()
+		err = &patterns.RemoteError{Code: patterns.CodeNoMethod, Message: "this member takes no tunnels"}
+	}
+	if err != nil {
+		t.refuse(d, err)
+		return
+	}
+	x := &arrival{d, s}
+	t.mu.Lock()
+	t.arrivals[d.Number] = x
+	t.mu.Unlock()
+	if err := m.pass(d, wire.LaneBulk, tail); err != nil && t.take(d.Number) != nil {
+		s.Abandon()
+		t.c.relay.count.drop(dropSlowDelivery)
+		refuse(d, outcomeOf(err))
+	}
+}
+
+// refuse answers an opening that the client has not seen.
+func (t *tunnels) refuse(d *request.Delivery, err error) {
+	var remote *patterns.RemoteError
+	var refusal *patterns.Refusal
+	switch {
+	case errors.As(err, &remote):
+		d.Answer(wire.Reply{
+			Outcome: wire.OutcomeRemoteError, Code: uint32(remote.Code),
+			Tail: wire.AppendTail(nil, nil, []byte(remote.Message)),
+		})
+	case errors.As(err, &refusal) && errors.Is(refusal.Cause, patterns.ErrClosed):
+		refuse(d, wire.OutcomeDraining)
 	default:
-		close(ts.idle)
+		t.c.relay.count.limit(ErrTooManyTunnels)
+		refuse(d, wire.OutcomeOverloaded)
 	}
 }
 
-// find returns the tunnel; nil if it is over or was never there.
-func (ts *tunnels) find(id uint64) *tunnel {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	return ts.byID[id]
+// take returns an opening that waits for the client, once.
+func (t *tunnels) take(id uint64) *arrival {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x := t.arrivals[id]
+	delete(t.arrivals, id)
+	return x
 }
 
-// known says whether a call may not have that id.
-func (ts *tunnels) known(id uint64) bool { return ts.find(id) != nil }
-
-// refuse takes no new tunnels from now on.
-func (ts *tunnels) refuse(why error) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if ts.refused == nil {
-		ts.refused = why
+// answered passes on what the client says to an opening; false if it is none.
+func (t *tunnels) answered(r *wire.Reply) bool {
+	x := t.take(r.ID)
+	if x == nil {
+		return false
 	}
-	ts.settle()
+	if r.Outcome != wire.OutcomeReply {
+		x.splice.Abandon()
+		t.c.relay.count.refusal(r)
+		x.delivery.Answer(*r)
+		return true
+	}
+	tail, err := x.splice.Served(r.Tail)
+	if err != nil {
+		refuse(x.delivery, wire.OutcomeCancelled)
+		return true
+	}
+	r.Tail = tail
+	x.delivery.Answer(*r)
+	return true
 }
 
-// end interrupts all tunnels, for their client is gone.
-func (ts *tunnels) end() {
-	ts.refuse(errGone)
-	ts.mu.Lock()
-	left := make([]*tunnel, 0, len(ts.byID))
-	for _, t := range ts.byID {
-		left = append(left, t)
-	}
-	ts.mu.Unlock()
-	for _, t := range left {
-		t.abandon()
+// cancel gives up an opening that the client has not answered.
+func (t *tunnels) cancel(d *request.Delivery) {
+	if x := t.take(d.Number); x != nil {
+		x.splice.Abandon()
+		refuse(d, wire.OutcomeCancelled)
 	}
 }
 
-// count returns how many there are, and their credit in bytes.
-func (ts *tunnels) count() (n, bytes int) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	return len(ts.byID), ts.allowance.lent + ts.allowance.open*ts.allowance.sure
+// end is after the session.
+func (t *tunnels) end() {
+	t.mu.Lock()
+	open := t.arrivals
+	t.arrivals = map[uint64]*arrival{}
+	t.mu.Unlock()
+	for _, x := range open {
+		x.splice.Abandon()
+		refuse(x.delivery, wire.OutcomeInterrupted)
+	}
+	t.leg.Close()
 }

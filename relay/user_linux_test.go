@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
 )
 
 // This test checks that a process of another user is refused even where the
@@ -23,7 +23,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be somebody else")
 	}
-	_, _, cfg := start(t, nil)
+	_, cfg := start(t, nil)
 	for dir := filepath.Dir(cfg.Socket); dir != os.TempDir(); dir = filepath.Dir(dir) {
 		require.NoError(t, os.Chmod(dir, 0o755))
 	}
@@ -43,9 +43,10 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	conn := <-conns
 	defer conn.Close()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
-	b := &binding{t: t, conn: conn, reader: session.NewReader(conn, session.MaxFrame)}
-	refused := expect[*session.Refused](b)
-	require.Equal(t, session.ReasonUser, refused.Reason)
+	b := newBinding(t, conn)
+	b.read()
+	refused := b.goodbye()
+	require.Equal(t, wire.EndUser, refused.Code)
 	require.Contains(t, refused.Text, "belongs to user 65534")
 	attach(t, cfg.Socket) // we still may
 }

@@ -14,12 +14,11 @@
 package wire
 
 import (
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
-
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -1245,6 +1244,7 @@ type Record struct {
 	MaxMessage    uint32                 `protobuf:"varint,7,opt,name=max_message,json=maxMessage,proto3" json:"max_message,omitempty"` // bytes
 	Payload       []byte                 `protobuf:"bytes,8,opt,name=payload,proto3" json:"payload,omitempty"`                          // what the layer above tells, e.g. Interests; at most 8,192 bytes
 	Ephemeral     []byte                 `protobuf:"bytes,9,opt,name=ephemeral,proto3" json:"ephemeral,omitempty"`                      // X25519 key, 32 bytes or none
+	Suspect       bool                   `protobuf:"varint,10,opt,name=suspect,proto3" json:"suspect,omitempty"`                        // the member lives elsewhere than on its node, which has not heard of it for a while
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1340,6 +1340,13 @@ func (x *Record) GetEphemeral() []byte {
 		return x.Ephemeral
 	}
 	return nil
+}
+
+func (x *Record) GetSuspect() bool {
+	if x != nil {
+		return x.Suspect
+	}
+	return false
 }
 
 var File_internal_wire_control_proto protoreflect.FileDescriptor
@@ -1442,7 +1449,7 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\asettled\x18\x03 \x01(\bR\asettled\x12\x1d\n" +
 	"\n" +
 	"want_reply\x18\x04 \x01(\bR\twantReply\x12\x18\n" +
-	"\aanchors\x18\x05 \x03(\fR\aanchors\"\xf5\x01\n" +
+	"\aanchors\x18\x05 \x03(\fR\aanchors\"\x8f\x02\n" +
 	"\x06Record\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\fR\x04peer\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12 \n" +
@@ -1453,7 +1460,9 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\vmax_message\x18\a \x01(\rR\n" +
 	"maxMessage\x12\x18\n" +
 	"\apayload\x18\b \x01(\fR\apayload\x12\x1c\n" +
-	"\tephemeral\x18\t \x01(\fR\tephemeral*F\n" +
+	"\tephemeral\x18\t \x01(\fR\tephemeral\x12\x18\n" +
+	"\asuspect\x18\n" +
+	" \x01(\bR\asuspect*F\n" +
 	"\aRefusal\x12\b\n" +
 	"\x04NONE\x10\x00\x12\r\n" +
 	"\tBAD_PROOF\x10\x01\x12\b\n" +
@@ -1473,30 +1482,27 @@ func file_internal_wire_control_proto_rawDescGZIP() []byte {
 	return file_internal_wire_control_proto_rawDescData
 }
 
-var (
-	file_internal_wire_control_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-	file_internal_wire_control_proto_msgTypes  = make([]protoimpl.MessageInfo, 15)
-	file_internal_wire_control_proto_goTypes   = []any{
-		Refusal(0),         // 0: arke.wire.Refusal
-		Notice_Topic(0),    // 1: arke.wire.Notice.Topic
-		(*Hello)(nil),      // 2: arke.wire.Hello
-		(*Beat)(nil),       // 3: arke.wire.Beat
-		(*Goodbye)(nil),    // 4: arke.wire.Goodbye
-		(*Notice)(nil),     // 5: arke.wire.Notice
-		(*Register)(nil),   // 6: arke.wire.Register
-		(*Registered)(nil), // 7: arke.wire.Registered
-		(*Unregister)(nil), // 8: arke.wire.Unregister
-		(*Watch)(nil),      // 9: arke.wire.Watch
-		(*Unwatch)(nil),    // 10: arke.wire.Unwatch
-		(*Lease)(nil),      // 11: arke.wire.Lease
-		(*Snapshot)(nil),   // 12: arke.wire.Snapshot
-		(*Delta)(nil),      // 13: arke.wire.Delta
-		(*LeaseRef)(nil),   // 14: arke.wire.LeaseRef
-		(*Hint)(nil),       // 15: arke.wire.Hint
-		(*Record)(nil),     // 16: arke.wire.Record
-	}
-)
-
+var file_internal_wire_control_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_internal_wire_control_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_internal_wire_control_proto_goTypes = []any{
+	(Refusal)(0),       // 0: arke.wire.Refusal
+	(Notice_Topic)(0),  // 1: arke.wire.Notice.Topic
+	(*Hello)(nil),      // 2: arke.wire.Hello
+	(*Beat)(nil),       // 3: arke.wire.Beat
+	(*Goodbye)(nil),    // 4: arke.wire.Goodbye
+	(*Notice)(nil),     // 5: arke.wire.Notice
+	(*Register)(nil),   // 6: arke.wire.Register
+	(*Registered)(nil), // 7: arke.wire.Registered
+	(*Unregister)(nil), // 8: arke.wire.Unregister
+	(*Watch)(nil),      // 9: arke.wire.Watch
+	(*Unwatch)(nil),    // 10: arke.wire.Unwatch
+	(*Lease)(nil),      // 11: arke.wire.Lease
+	(*Snapshot)(nil),   // 12: arke.wire.Snapshot
+	(*Delta)(nil),      // 13: arke.wire.Delta
+	(*LeaseRef)(nil),   // 14: arke.wire.LeaseRef
+	(*Hint)(nil),       // 15: arke.wire.Hint
+	(*Record)(nil),     // 16: arke.wire.Record
+}
 var file_internal_wire_control_proto_depIdxs = []int32{
 	1,  // 0: arke.wire.Notice.topic:type_name -> arke.wire.Notice.Topic
 	0,  // 1: arke.wire.Registered.refusal:type_name -> arke.wire.Refusal

@@ -120,6 +120,16 @@ func (k Kind) String() string {
 		return "path"
 	case KindPathLost:
 		return "path_lost"
+	case KindServe:
+		return "serve"
+	case KindSubscribe:
+		return "subscribe"
+	case KindLeave:
+		return "leave"
+	case KindDone:
+		return "done"
+	case KindGap:
+		return "gap"
 	}
 	return "unknown"
 }

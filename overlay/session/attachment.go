@@ -95,9 +95,11 @@ func (a *attachment) write() {
 		switch {
 		case over:
 			return
-		case last != nil:
+		case last != nil && a.s.in.closed():
 			a.leave(last)
 			return
+		case last != nil && a.s.in.close():
+			continue // what was handled meanwhile may have been answered
 		case len(a.spans) == 0 && len(a.head) == 0:
 			select {
 			case <-b.kick:
@@ -109,6 +111,9 @@ func (a *attachment) write() {
 		if err := a.send(); err != nil {
 			a.fail(fmt.Errorf("%w: write: %w", ErrLost, err), CodeBroken)
 			return
+		}
+		if b.cfg.Forget {
+			b.consumed()
 		}
 	}
 }
@@ -156,7 +161,8 @@ func (a *attachment) join() error {
 // leave says the last words of this direction. From here on nothing that arrives
 // is handled.
 func (a *attachment) leave(f *farewell) {
-	words := AppendGoodbye(nil, f.code, f.reason, a.s.in.close())
+	handled := counts(&a.s.in.received)
+	words := a.s.cfg.goodbye(f.code, f.reason, &handled)
 	if _, err := a.conn.Write(words); err != nil {
 		a.fail(fmt.Errorf("%w: write: %w", ErrLost, err), CodeBroken)
 		return
@@ -164,20 +170,6 @@ func (a *attachment) leave(f *farewell) {
 	if err := a.conn.CloseWrite(); err != nil {
 		a.fail(fmt.Errorf("%w: write: %w", ErrLost, err), CodeBroken)
 	}
-}
-
-// AppendGoodbye appends an encoded Goodbye frame. handled may be nil: then
-// nothing is said about what was handled.
-func AppendGoodbye(dst []byte, code uint32, reason string, handled *wire.Counts) []byte {
-	m := &wire.Goodbye{Code: code, Reason: wire.ClipText(reason)}
-	if handled != nil {
-		m.Handled = handled[:]
-	}
-	body, err := wire.AppendControl(nil, m)
-	if err != nil {
-		panic("BUG: goodbye does not encode: " + err.Error())
-	}
-	return wire.AppendFrame(dst, wire.LaneCtl, wire.KindGoodbye, body)
 }
 
 // read hands on what arrives until the connection is over.
@@ -241,7 +233,7 @@ func (b *outbox) next(a *attachment) (last *farewell, over bool) {
 
 // acknowledge adds an Ack to what is written, where one is wanted.
 func (b *outbox) acknowledge(a *attachment) {
-	if !b.ack.due && !(b.ack.ride && len(a.spans) > 0) {
+	if b.cfg.Forget || !b.ack.due && !(b.ack.ride && len(a.spans) > 0) {
 		return
 	}
 	b.ack.ride, b.ack.due = false, false

@@ -39,14 +39,13 @@ type inbox struct {
 	unasked [wire.Lanes]int          // bytes that have come since the last ack was asked for
 
 	// Used concurrently.
+	phase    atomic.Uint32
 	received [wire.Lanes]atomic.Uint64
 	let      [wire.Lanes]atomic.Uint64 // released
 	armed    atomic.Bool               // the timer of acknowledgements runs
-	leaving  atomic.Bool               // final is set
 
 	// Guarded by mu.
 	mu      sync.Mutex
-	final   wire.Counts  // what lies beyond is not looked at: our Goodbye says so
 	handled *wire.Counts // what the peer's Goodbye said
 	held    [wire.Lanes]fifo.Queue[arrival]
 }
@@ -96,12 +95,13 @@ func (i *inbox) frame(lane wire.Lane, k wire.Kind, body []byte) (kept bool, err 
 	case wire.KindNotice:
 		return false, i.notice(body)
 	}
+	if !i.enter() {
+		return false, nil
+	}
+	defer i.exit()
 	n := i.count[lane] + 1
 	i.count[lane] = n
 	i.received[lane].Store(n)
-	if i.leaving.Load() && i.beyond(lane, n) {
-		return false, nil
-	}
 	switch k {
 	case wire.KindVoid:
 		i.done(lane, n, len(body))
@@ -175,7 +175,7 @@ func (i *inbox) release(lane wire.Lane, n int) {
 
 // ask has the peer told, soon or now, if what has come since was makes that due.
 func (i *inbox) ask(lane wire.Lane, was int, now *int) {
-	if i.own {
+	if i.own || i.cfg.Forget {
 		return
 	}
 	limit := int(i.window[lane].Load())
@@ -243,52 +243,50 @@ func (b *outbox) ackLate(released func() wire.Counts) bool {
 
 // goodbye takes the peer's last words.
 func (i *inbox) goodbye(body []byte) error {
-	var m wire.Goodbye
-	if err := wire.DecodeControl(body, &m); err != nil {
-		return fmt.Errorf("%w: goodbye: %w", ErrProtocol, err)
-	}
-	if len(m.GetHandled()) > 0 {
-		handled := wire.CountsOf(m.GetHandled())
+	handled, err := i.cfg.heardGoodbye(body)
+	if handled != nil {
 		i.mu.Lock()
-		i.handled = &handled
+		i.handled = handled
 		i.mu.Unlock()
 	}
-	return &GoodbyeError{Code: m.GetCode(), Reason: m.GetReason()}
+	return err
 }
 
 func (i *inbox) notice(body []byte) error {
-	var m wire.Notice
-	if err := wire.DecodeControl(body, &m); err != nil {
-		return fmt.Errorf("%w: notice: %w", ErrProtocol, err)
+	m, err := i.cfg.heardNotice(body)
+	if err == nil && i.cfg.Notice != nil {
+		i.cfg.Notice(m)
 	}
-	if i.cfg.Notice != nil {
-		i.cfg.Notice(&m)
-	}
-	return nil
+	return err
 }
 
-// close has nothing handled from here on, and returns what was.
-func (i *inbox) close() *wire.Counts {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if !i.leaving.Load() {
-		// Whoever reads stores its count first and looks at leaving then: it sees
-		// this, or is counted here. If both, it finds its frame in final.
-		i.leaving.Store(true)
-		i.final = counts(&i.received)
+// Bits of inbox.phase.
+const (
+	phaseBusy    uint32 = 1 << iota // a frame is being handled
+	phaseClosing                    // none is any more once that one is
+	phaseClosed                     // what comes is not looked at, as our Goodbye says
+)
+
+// enter says whether a frame is to be handled; exit follows.
+func (i *inbox) enter() bool {
+	return i.phase.Or(phaseBusy)&phaseClosed == 0
+}
+
+func (i *inbox) exit() {
+	if i.phase.And(^phaseBusy)&phaseClosing != 0 {
+		i.phase.Or(phaseClosed)
+		i.out.stir()
 	}
-	final := i.final
-	return &final
 }
 
-func (i *inbox) closed() bool { return i.leaving.Load() }
-
-// beyond says that frame n comes behind what our Goodbye says was handled.
-func (i *inbox) beyond(lane wire.Lane, n uint64) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return n > i.final[lane]
+// close has nothing handled from here on. It is false while a frame still is; the
+// writer is nudged when that is over: the answer goes out before our Goodbye.
+func (i *inbox) close() bool {
+	i.phase.Or(phaseClosing)
+	return i.phase.CompareAndSwap(phaseClosing, phaseClosing|phaseClosed)
 }
+
+func (i *inbox) closed() bool { return i.phase.Load()&phaseClosed != 0 }
 
 // lost ends the inbox, and returns what the peer said it had handled.
 func (i *inbox) lost() *wire.Counts {

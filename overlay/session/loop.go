@@ -64,7 +64,7 @@ func (l *loop) advance() bool {
 	}
 }
 
-// consumed notes that what was taken has arrived.
+// consumed notes that what was taken has arrived, or need not be kept.
 func (b *outbox) consumed() {
 	var do after.List
 	b.mu.Lock()

@@ -36,6 +36,7 @@ type outbox struct {
 	aside    []byte // encoded frames of the connection itself; they leave first
 	ack      ackState
 	farewell *farewell
+	left     Leftover // since the end
 }
 
 // asideLimit bounds what waits in aside, in bytes: some beats and notices.
@@ -299,6 +300,9 @@ func (b *outbox) end(handled *wire.Counts) {
 		return
 	}
 	b.over = true
+	if b.cfg.Rescue != 0 {
+		b.left = b.log.leftover(b.cfg.Rescue, handled)
+	}
 	messages, waiting := b.log.drop(handled)
 	b.mu.Unlock()
 	b.cfg.Dropped(DropLinkLost, messages)

@@ -217,19 +217,13 @@ func (p *pulse) ping(do *after.List, now time.Time) {
 }
 
 // say sends a Beat; without mu.
-func (p *pulse) say(m *wire.Beat) {
-	body, err := wire.AppendControl(nil, m)
-	if err != nil {
-		panic("BUG: beat does not encode: " + err.Error())
-	}
-	p.out.put(wire.AppendFrame(nil, wire.LaneCtl, wire.KindBeat, body))
-}
+func (p *pulse) say(m *wire.Beat) { p.out.put(p.cfg.beat(m)) }
 
 // beat answers, learns, or both; without mu.
 func (p *pulse) beat(body []byte) error {
-	var m wire.Beat
-	if err := wire.DecodeControl(body, &m); err != nil {
-		return fmt.Errorf("%w: beat: %w", ErrProtocol, err)
+	m, err := p.cfg.heardBeat(body)
+	if err != nil {
+		return err
 	}
 	if m.GetClock() > maxLinkTime || m.GetEcho() > maxLinkTime || m.GetHeld() > maxLinkTime {
 		return fmt.Errorf("%w: beat: clock", ErrProtocol)

@@ -54,11 +54,21 @@ type Config struct {
 	// Pool is memory for what is sent; it may be shared.
 	Pool *Pool
 
+	// Leaf says that this is the session of a client and its relay, whose Beats,
+	// Goodbyes and Notices are laid out by hand. Of a Notice the topic is the code
+	// there.
+	Leaf bool
+	// Forget says that the session ends with its connection: nothing is kept once
+	// it is written, and nothing acknowledged.
+	Forget bool
+
 	// Handler gets what arrives, of all kinds that are not the session's own.
 	Handler Handler
 	// HoldAcks names lanes whose messages are acknowledged by Release, and not
 	// when Handler returns: so a sender's full window is the receiver's push-back.
 	HoldAcks [wire.Lanes]bool
+	// Rescue is the lane whose messages Leftover returns; 0 = none.
+	Rescue wire.Lane
 	// Notice gets what the peer tells about itself. May be nil.
 	Notice func(m *wire.Notice)
 	// Changed is called after Silent has changed, and after a connection began to
@@ -303,9 +313,9 @@ func (s *Session) Ask(clock uint64, answered func()) { s.pulse.ask(clock, answer
 // Notify tells the peer something that it logs. It is lost if the connection
 // breaks.
 func (s *Session) Notify(m *wire.Notice) error {
-	body, err := wire.AppendControl(nil, m)
+	frame, err := s.cfg.notice(m)
 	if err == nil {
-		s.out.put(wire.AppendFrame(nil, wire.LaneCtl, wire.KindNotice, body))
+		s.out.put(frame)
 	}
 	return err
 }

@@ -7,8 +7,6 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/libp2p/go-libp2p/core/peer"
-
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
@@ -36,20 +34,12 @@ func New(cfg Config) (*Engine, error) {
 // request if nobody was asked. The caller keeps m and must not change it before
 // Broadcast returns.
 func (e *Engine) Broadcast(ctx context.Context, name string, m patterns.Message) (patterns.BroadcastResult, error) {
-	var result patterns.BroadcastResult
-	nodes := make(map[peer.ID]struct{})
-	count := func(m *cluster.Member, _ request.Answer, err error) (bool, error) {
-		if err == nil {
-			result.Members++
-			nodes[m.Peer] = struct{}{}
-		}
-		return err == nil, nil
-	}
+	count := func(_ *cluster.Member, _ request.Answer, err error) (bool, error) { return err == nil, nil }
 	t, err := e.cfg.Requests.AskAll(ctx, request.All{Cluster: name, Pattern: patterns.PatternBroadcast, Message: m}, count)
 	if err != nil {
 		return patterns.BroadcastResult{}, err
 	}
-	result.Nodes, result.Missing, result.Complete = len(nodes), t.Missing, t.Complete
+	result := patterns.BroadcastResult{Members: t.Members, Nodes: t.Nodes, Missing: t.Missing, Complete: t.Complete}
 	e.count(result)
 	return result, nil
 }

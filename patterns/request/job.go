@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -34,6 +35,8 @@ type job struct {
 
 	ticket ticket // owned by the queue
 	ctx    jobContext
+
+	orphaned atomic.Bool // the session has ended that it came on
 
 	// Owned by the worker.
 	scratch [64]byte
@@ -187,6 +190,7 @@ func (j *job) handle() (now int64) {
 		return began
 	default: // since the verdict
 		s.drops.Inc(dropCancelled)
+		j.owe()
 		j.done(began)
 		return began
 	}
@@ -248,6 +252,15 @@ func (j *job) answer(r result, now int64, took time.Duration) {
 		}
 	}
 	s.drops.Inc(dropReplyUnsent)
+	j.owe()
+}
+
+// owe tells a leaf's relay that a job is over for which nobody waits any more: it
+// counts what is under way here.
+func (j *job) owe() {
+	if j.server.cfg.Leaf != nil && !j.orphaned.Load() {
+		j.server.answerHead(j.remote.link, wire.Reply{ID: j.id, Outcome: wire.OutcomeCancelled}, time.Time{})
+	}
 }
 
 // replyLane is where a reply of that size travels.

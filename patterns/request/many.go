@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -35,6 +37,8 @@ type All struct {
 type Tally struct {
 	Missing  []patterns.Missing // in the order of their ids
 	Complete bool               // nobody is missing, and the list of members was whole
+	// Members is how many are not missing, Nodes on how many nodes they are.
+	Members, Nodes int
 }
 
 // EachFunc takes in what became of one member, with the contracts of Ask; took
@@ -68,7 +72,10 @@ func (k *calls) askAll(ctx context.Context, a *All, each EachFunc) (Tally, error
 		defer cancel()
 	}
 	k.turns.Call("request.all", a.Cluster, a.Message.Body, q.salt())
-	f := &fan{calls: k, each: each, waiter: k.waiter(), size: size}
+	if k.cfg.Leaf != nil {
+		return k.askRelay(ctx, a, &q, size, each)
+	}
+	f := &fan{calls: k, each: each, waiter: k.waiter(), size: size, nodes: make(map[peer.ID]struct{})}
 	if a.MaxBytes > 0 {
 		f.bytes = &room{}
 		f.bytes.left.Store(int64(a.MaxBytes))
@@ -92,8 +99,9 @@ type fan struct {
 	size   int   // of the message
 	waiter *waiter
 	asked  []call
-	open   int  // calls whose end each has not seen
-	over   bool // time is
+	open   int                  // calls whose end each has not seen
+	over   bool                 // time is
+	nodes  map[peer.ID]struct{} // of those that are not missing
 	tally  Tally
 
 	mu      sync.Mutex
@@ -195,6 +203,11 @@ func (f *fan) report(c *call) error {
 	took, stop := f.each(c.to, c.answer, c.err)
 	c.answer.Message, c.answer.Tail = patterns.Message{}, nil // somebody else has it now
 	f.turns.Take("request.each", c.first.id)
+	if took {
+		f.tally.Members++
+		f.nodes[c.to.Peer] = struct{}{}
+		f.tally.Nodes = len(f.nodes)
+	}
 	if stop != nil {
 		return stop
 	}

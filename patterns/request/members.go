@@ -47,10 +47,18 @@ type origin struct{ id, text string }
 func (m *members) textOf(id string) string {
 	o := m.lastFrom.Load()
 	if o == nil || o.id != id {
-		o = &origin{id, peer.ID(id).String()}
+		o = &origin{id, peerText(id)}
 		m.lastFrom.Store(o)
 	}
 	return o.text
+}
+
+// peerText writes a peer id. A relay tells its clients what is text already.
+func peerText(id string) string {
+	if _, err := peer.Decode(id); err == nil {
+		return id
+	}
+	return peer.ID(id).String()
 }
 
 // add makes a member, unless there is one of that id.
@@ -149,6 +157,7 @@ func (m *members) handleCancel(l Link, frame []byte) {
 // answered. While it lasts, even without a connection, they go on.
 func (m *members) orphan(r *remote) {
 	for _, j := range r.allJobs() {
+		j.orphaned.Store(true)
 		if j.giveUp() {
 			m.drops.Inc(dropOrphaned)
 			j.done(m.now())

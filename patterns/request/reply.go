@@ -6,8 +6,6 @@ package request
 import (
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/peer"
-
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
@@ -76,12 +74,10 @@ func (a *attempt) refused() decision {
 // answeredByRelay takes in what the relay says became of a leaf's request.
 func (a *attempt) answeredByRelay() decision {
 	c := a.call
-	from := &cluster.Member{Peer: a.remote.id}
 	if f := a.reply.From; f != nil {
 		c.answer.Attempts = int(f.Attempts)
-		from = &cluster.Member{ID: cluster.MemberID(f.Member), Peer: peer.ID(f.Peer)}
 	}
-	a.member = from
+	a.member = memberOf(a.reply.From)
 	switch a.reply.Outcome {
 	case wire.OutcomeReply:
 		return a.accept()

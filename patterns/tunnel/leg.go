@@ -256,12 +256,15 @@ func (s *Splice) Served(tail []byte) ([]byte, error) {
 		return nil, patterns.ErrInterrupted
 	}
 	s.mu.Lock()
-	over := s.junction.over
+	over, early := s.junction.over, s.early
 	s.junction.join(nodeSide, uint64(m.Credit))
 	total := s.junction.flows[nodeSide].window.Total()
 	s.mu.Unlock()
 	if over {
 		return nil, patterns.ErrInterrupted
+	}
+	if early != nil {
+		s.reset(&s.sides[clientSide], *early)
 	}
 	answer := wire.TunnelAccept{Credit: uint32(total), Salt: s.salt}
 	return answer.AppendTo(wire.AppendHeaders(nil, nil)), nil

@@ -26,7 +26,9 @@ type Splice struct {
 
 	mu       sync.Mutex
 	junction junction // guarded by mu
-	released bool     // guarded by mu; its windows are given back
+	// early is the client's reset, where it has overtaken its answer; guarded by mu.
+	early    *wire.TunnelReset
+	released bool // guarded by mu; its windows are given back
 }
 
 // side is one side of a Splice.
@@ -141,6 +143,15 @@ func (s *Splice) left(d *side, cost, inLine int) {
 
 // reset passes on that one side has reset the tunnel.
 func (s *Splice) reset(d *side, why wire.TunnelReset) {
+	s.mu.Lock()
+	early := d.which == clientSide && d.flags != 0 && !s.junction.joined && !s.junction.over
+	if early {
+		s.early = &why
+	}
+	s.mu.Unlock()
+	if early {
+		return
+	}
 	var tell [2]*wire.TunnelReset
 	tell[1-d.which] = &why
 	s.close(tell[clientSide], tell[nodeSide])

@@ -7,59 +7,66 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"math/rand/v2"
+	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/broadcast"
+	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
+	"github.com/arke-mesh/arke/patterns/push"
+	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/patterns/survey"
+	"github.com/arke-mesh/arke/patterns/tunnel"
 )
 
 // Client is a program's place at its relay. All methods may be called
 // concurrently.
 type Client struct {
 	// Immutable after New.
-	cfg  Config
-	log  *zap.Logger
-	roll func() float64 // random, in [0, 1); shortens pauses
+	log        *zap.Logger
+	workers    *overlay.Workers // of handlers and subscribers; nil = somebody else's
+	link       *link
+	attacher   *attacher
+	claims     *claims
+	topics     *topics
+	inboxes    *inbox.Set
+	publisher  *publisher
+	requests   *request.Engine
+	surveys    *survey.Engine
+	pushes     *push.Engine
+	broadcasts *broadcast.Engine
+	tunnels    *tunnel.Engine
 
-	// Lifecycle.
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	wg     sync.WaitGroup // the loop, sessions, handlers
-	kick   chan struct{}  // has an element if a roster wants a look
-	out    *outbox        // what is being published
-	count  counters       // used concurrently
+	calls   *gate // who calls something now
+	started atomic.Bool
+	lastID  atomic.Uint64 // of registrations, subscriptions and confirmed publications
 
-	// Guarded by mu.
-	mu       sync.Mutex
-	state    state
-	attached *attachment   // nil = the relay is gone
-	changed  chan struct{} // closed when attached or state changes
-	lastErr  error         // why attached is nil
-	nextID   uint64        // of a registration
-	regs     map[uint64]*registration
-	roster   *roster
-	subs     map[uint64]*subscription
-	topics   *roster       // of subs
-	calls    int           // that have begun and not ended
-	idle     chan struct{} // closed when draining and no calls; nil before
+	mu    sync.Mutex
+	state state                    // guarded by mu
+	regs  map[uint64]*registration // guarded by mu
 }
 
 // state is where in its life a client is.
 type state uint8
 
 const (
-	stateNew      state = iota
-	stateStarting       // within Start
+	stateNew state = iota
+	stateStarting
 	stateRunning
-	stateLeaving  // no new registrations
-	stateDraining // no new calls
+	stateLeaving // takes no registrations and subscriptions
 	stateClosed
 )
+
+// maxWorkers bounds the handlers and subscribers that run at once.
+const maxWorkers = 16384
 
 var _ patterns.Messenger = (*Client)(nil)
 
@@ -69,50 +76,93 @@ func New(cfg Config) (*Client, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &Client{
-		cfg:     cfg,
-		log:     cfg.Logger.Named("client"),
-		roll:    rand.Float64,
-		kick:    make(chan struct{}, 1),
-		changed: make(chan struct{}),
-		regs:    map[uint64]*registration{},
-		roster:  newRoster(),
-		subs:    map[uint64]*subscription{},
-		topics:  newRoster(),
+	seam := Seam{Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand()}
+	var workers *overlay.Workers
+	if cfg.Seam != nil {
+		seam = *cfg.Seam
+	} else {
+		workers = overlay.NewWorkers(maxWorkers)
+		seam.Exec = workers
 	}
-	c.out = newOutbox(c)
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	return c, nil
+	c := &Client{
+		log:     cfg.Logger.Named("client"),
+		workers: workers,
+		link:    newLink(cfg, seam),
+		calls:   newGate(),
+		regs:    map[uint64]*registration{},
+	}
+	c.attacher = newAttacher(c.link, c.log)
+	c.claims = newClaims(c.link, c.log)
+	c.topics = newTopics(c.link)
+	c.publisher = newPublisher(c.link, cfg.Refused)
+	c.attacher.began = func(s *session.Session) { c.publisher.began(s) }
+	c.attacher.attached = func() { c.claims.attached() }
+	c.attacher.ended = func(s *session.Session) {
+		c.publisher.ended(s)
+		c.claims.detached()
+	}
+	c.link.listen(wire.KindDone, c.handleDone)
+	return c, c.assemble()
 }
 
-// Start attaches to the relay. It tries once, until ctx ends or for 3 s; from
-// then on the client re-attaches by itself. Errors are ErrNoRelay, ErrVersion,
-// ErrToken, ErrUser, ErrTooManyClients, ErrRefused, patterns.ErrClosed, and
-// ctx's; after one of them Start may be called again.
+// handleDone takes in what the relay says about what it was asked for.
+func (c *Client) handleDone(frame []byte) (kept bool) {
+	d, err := wire.DecodeDone(frame)
+	if err == nil && (d.ID == 0 || !c.claims.answered(d)) {
+		c.publisher.answered(d)
+	}
+	return false
+}
+
+// assemble makes the engines, which are those of a node, over the one link.
+func (c *Client) assemble() (err error) {
+	clock, exec := c.link.clock, c.link.exec
+	if c.inboxes, err = inbox.NewSet(inbox.SetConfig{Exec: exec, Clock: clock, Workers: maxWorkers / 2, Logger: c.log}); err != nil {
+		return err
+	}
+	if c.tunnels, err = tunnel.New(tunnel.Config{
+		Links: c.link, Clock: clock, Exec: exec, MaxHandlers: maxWorkers / 2, Logger: c.log,
+		Ask: func(ctx context.Context, a request.Ask) (request.Answer, error) { return c.requests.Ask(ctx, a) },
+	}); err != nil {
+		return err
+	}
+	if c.requests, err = request.New(request.Config{
+		Links: c.link, Leaf: &request.Leaf{Relay: relayID}, Clock: clock, Exec: exec, Acceptor: c.tunnels, Logger: c.log,
+	}); err != nil {
+		return err
+	}
+	if c.surveys, err = survey.New(survey.Config{Requests: c.requests}); err != nil {
+		return err
+	}
+	if c.pushes, err = push.New(push.Config{Requests: c.requests}); err != nil {
+		return err
+	}
+	c.broadcasts, err = broadcast.New(broadcast.Config{Requests: c.requests})
+	return err
+}
+
+// Start attaches to the relay. It tries until ctx ends, or for 5 s if ctx has no
+// deadline; from then on the client re-attaches by itself. Errors are ErrNoRelay,
+// ErrVersion, ErrToken, ErrUser, ErrTooManyClients, ErrRefused,
+// patterns.ErrClosed, and context.Canceled; after one of them Start may be called
+// again.
 func (c *Client) Start(ctx context.Context) error {
 	if err := c.become(stateNew, stateStarting); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.ctx, cancel)()
-	a, err := c.dial(ctx, session.ID{})
-	if err != nil {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = overlay.WithTimeout(ctx, c.link.clock, "client/start", defaultTimeout)
+		defer cancel()
+	}
+	if err := c.attacher.start(ctx); err != nil {
 		if closed := c.become(stateStarting, stateNew); closed != nil {
 			return closed
 		}
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state != stateStarting {
-		a.conn.Close()
-		return patterns.ErrClosed
-	}
-	c.state = stateRunning
-	c.attach(a)
-	c.wg.Go(func() { c.loop(a) })
-	return nil
+	c.started.Store(true)
+	return c.become(stateStarting, stateRunning)
 }
 
 // become changes the state, or says why it can't.
@@ -129,103 +179,117 @@ func (c *Client) become(from, to state) error {
 	return errors.New("client: started already")
 }
 
-// attach publishes a session. The caller holds mu.
-func (c *Client) attach(a *attachment) {
-	c.attached = a
-	c.endedLocked(c.out.attach(a))
-	close(c.changed)
-	c.changed = make(chan struct{})
-}
-
-// detach withdraws a session that has ended.
-func (c *Client) detach(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.attached, c.lastErr = nil, err
-	close(c.changed)
-	c.changed = make(chan struct{})
-	c.roster.detached()
-	c.topics.detached()
-}
-
-// current returns the session, for which it waits up to RelayWait. Errors are
-// patterns.ErrUnreachable, patterns.ErrClosed, and a *patterns.DeadlineError;
-// nothing was sent.
-func (c *Client) current(ctx context.Context) (*attachment, error) {
-	var patience <-chan time.Time
-	for {
-		c.mu.Lock()
-		a, changed, state, lastErr := c.attached, c.changed, c.state, c.lastErr
-		c.mu.Unlock()
-		switch {
-		case state == stateClosed:
-			return nil, patterns.ErrClosed
-		case state < stateRunning:
-			return nil, errors.New("client: not started")
-		case a != nil && !a.isOver():
-			return a, nil
-		}
-		if patience == nil {
-			timer := time.NewTimer(c.cfg.RelayWait)
-			defer timer.Stop()
-			patience = timer.C
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, &patterns.DeadlineError{Cause: cause(ctx)}
-		case <-patience:
-			return nil, fmt.Errorf("%w: %w: that at %s has not come back within %v (%v)",
-				patterns.ErrUnreachable, ErrNoRelay, c.cfg.target(), c.cfg.RelayWait, lastErr)
-		}
-	}
-}
-
-// cause is what ended ctx, as package patterns tells it.
-func cause(ctx context.Context) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return context.DeadlineExceeded
-	}
-	return context.Canceled
-}
-
-// begin counts a call, unless the client is closing.
-func (c *Client) begin() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state >= stateDraining {
+// takes says why nothing can be registered, if so. The caller holds mu.
+func (c *Client) takes() error {
+	switch {
+	case c.state >= stateLeaving:
 		return patterns.ErrClosed
+	case c.state < stateRunning:
+		return errNotStarted
 	}
-	c.calls++
 	return nil
 }
 
-func (c *Client) end() { c.ended(1) }
-
-// ended is end for so many.
-func (c *Client) ended(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.endedLocked(n)
-}
-
-func (c *Client) endedLocked(n int) {
-	c.calls -= n
-	if c.calls == 0 && c.idle != nil {
-		close(c.idle)
-		c.idle = nil
+// begin counts a call, which leaves calls when it has ended, unless the client
+// is closing.
+func (c *Client) begin() error {
+	if !c.started.Load() {
+		return errNotStarted
 	}
+	if !c.calls.enter() {
+		return patterns.ErrClosed
+	}
+	return nil
 }
+
+func (c *Client) nextID() uint64 { return c.lastID.Add(1) }
 
 // Status returns what the relay says about itself and its node: one JSON
 // object. Without a deadline in ctx it has 5 s.
 func (c *Client) Status(ctx context.Context) (json.RawMessage, error) {
-	tries := course{idempotent: true}
-	f, err := c.ask(ctx, session.KindStatusReply, "", tries, func(id uint64, _ time.Duration) session.Frame {
-		return &session.Status{ID: id}
-	})
-	if err != nil {
-		return nil, err
+	m, err := c.Request(ctx, statusCluster, patterns.Message{}, patterns.Idempotent())
+	return m.Body, err
+}
+
+// Drops counts what the client itself has refused or lost, by "thing.reason",
+// since New; what never occurred is not in it. What the relay and its node refuse
+// is in Status.
+func (c *Client) Drops() map[string]uint64 { return c.publisher.drops.ByName() }
+
+// Shutdown implements patterns.Messenger. Calls can be made until the members
+// have drained, since their handlers may need them. What was published has been
+// taken by the relay when it returns nil.
+func (c *Client) Shutdown(ctx context.Context) error {
+	errs := c.leave(ctx)
+	idle := c.calls.close()
+	errs = append(errs, c.tunnels.Drain(ctx))
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		errs = append(errs, ctx.Err())
 	}
-	return f.(*session.StatusReply).JSON, nil
+	errs = append(errs, c.publisher.flush(ctx))
+	return errors.Join(firstOf(errs), c.Close())
+}
+
+// leave refuses new registrations and subscriptions, and ends those there are.
+func (c *Client) leave(ctx context.Context) []error {
+	c.mu.Lock()
+	c.state = max(c.state, stateLeaving)
+	regs := slices.Collect(maps.Values(c.regs))
+	c.mu.Unlock()
+	subs := c.topics.all()
+	errs := make([]error, len(regs)+len(subs))
+	var wg sync.WaitGroup
+	for i, r := range regs {
+		wg.Go(func() { errs[i] = r.Close(ctx) })
+	}
+	for i, s := range subs {
+		wg.Go(func() { errs[len(regs)+i] = s.Close(ctx) })
+	}
+	wg.Wait()
+	return errs
+}
+
+// closeTime is how long Close waits for the relay to take what was published.
+const closeTime = 200 * time.Millisecond
+
+// firstOf spares the reader the same error once for each member.
+func firstOf(errs []error) error {
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return errs[i]
+	}
+	return nil
+}
+
+// Close implements patterns.Messenger. Calls that wait get
+// patterns.ErrInterrupted if they may have reached a handler, else
+// patterns.ErrClosed. It waits for handlers and subscribers to return; the
+// handlers' contexts end. Its error says, once, how many messages that Publish
+// took may not have been published: it is patterns.ErrInterrupted.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	first := c.state != stateClosed
+	c.state = stateClosed
+	c.mu.Unlock()
+	c.calls.close()
+	if first && c.started.Load() {
+		ctx, cancel := overlay.WithTimeout(context.Background(), c.link.clock, "client/close", closeTime)
+		_ = c.publisher.flush(ctx) // what is lost is told below
+		cancel()
+	}
+	c.attacher.close()
+	c.claims.close()
+	c.tunnels.Stop() // handlers of requests may wait for one, and those of tunnels for a request
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, s := range c.topics.all() {
+		_ = s.inbox.Close(ended)
+	}
+	c.inboxes.Close()
+	err := errors.Join(c.publisher.close(), c.requests.Close(), c.tunnels.Close())
+	if c.workers != nil {
+		err = errors.Join(err, c.workers.Close())
+	}
+	return err
 }

@@ -4,8 +4,10 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,7 +15,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 )
 
 // Config says where the relay is. Exactly one of Socket and Address is
@@ -33,8 +36,35 @@ type Config struct {
 	// back, before it fails with patterns.ErrUnreachable; the call's own
 	// deadline may end it sooner. Default 2 s.
 	RelayWait time.Duration
+	// Refused, if not nil, is told of each message that Publish or TryPublish had
+	// taken and that was not published after all: why the relay refused it, or
+	// patterns.ErrInterrupted if it was lost with the relay. It must not block.
+	Refused func(err error)
+	// Seam is what the simulator puts in place of time, chance, workers and the
+	// socket. Default: the real ones.
+	Seam *Seam
 	// Logger is where the client logs; nil = nowhere.
 	Logger *zap.Logger
+}
+
+const (
+	// defaultTimeout is that of package patterns.
+	defaultTimeout = 5 * time.Second
+	// maxName bounds names, in bytes.
+	maxName = 255
+	// maxPublication bounds what is published, headers and body, in bytes.
+	maxPublication = 1 << 20
+)
+
+// Seam is what a client needs from outside. All fields are required.
+type Seam struct {
+	Clock overlay.Clock
+	Rand  overlay.Rand
+	// Exec runs handlers and subscribers. It outlives the client.
+	Exec overlay.Exec
+	// Dial connects to the relay; an error that is syscall.ECONNREFUSED says that
+	// nobody listens there.
+	Dial func(ctx context.Context) (net.Conn, error)
 }
 
 // DefaultSocket is where relay and client meet unless told otherwise:
@@ -51,7 +81,7 @@ func DefaultSocket(runtimeDir string) string {
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
 		name := filepath.Base(os.Args[0])
-		c.Name = name[:min(len(name), session.MaxName)]
+		c.Name = name[:min(len(name), maxName)]
 	}
 	if c.RelayWait == 0 {
 		c.RelayWait = 2 * time.Second
@@ -64,18 +94,33 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	switch {
+	case c.Seam != nil && (c.Seam.Clock == nil || c.Seam.Rand == nil || c.Seam.Exec == nil || c.Seam.Dial == nil):
+		return errors.New("client: Config.Seam needs Clock, Rand, Exec and Dial")
+	case c.Seam != nil:
 	case c.Socket == "" && c.Address == "":
 		return errors.New("client: Config.Socket or Config.Address is required: where is the relay? DefaultSocket says where it usually is")
 	case c.Socket != "" && c.Address != "":
 		return errors.New("client: Config.Socket and Config.Address exclude each other")
-	case len(c.Token) > session.MaxToken:
-		return fmt.Errorf("client: Config.Token is longer than %d bytes", session.MaxToken)
-	case len(c.Name) > session.MaxName:
-		return fmt.Errorf("client: Config.Name is longer than %d bytes", session.MaxName)
+	case len(c.Token) > wire.MaxToken:
+		return fmt.Errorf("client: Config.Token is longer than %d bytes", wire.MaxToken)
+	case len(c.Name) > maxName:
+		return fmt.Errorf("client: Config.Name is longer than %d bytes", maxName)
 	case c.RelayWait < 0:
 		return errors.New("client: Config.RelayWait must be positive")
 	}
 	return nil
+}
+
+// connect connects to the relay.
+func (c Config) connect(ctx context.Context) (net.Conn, error) {
+	var d net.Dialer
+	switch {
+	case c.Seam != nil:
+		return c.Seam.Dial(ctx)
+	case c.Socket != "":
+		return d.DialContext(ctx, "unix", c.Socket)
+	}
+	return d.DialContext(ctx, "tcp", c.Address)
 }
 
 // target names the relay for people.

@@ -7,94 +7,103 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/relay/internal/peercred"
 )
 
-// handshakeTime is how long a relay may take to welcome us.
-const handshakeTime = 3 * time.Second
+// connection is one on which the relay has said Hello.
+type connection struct {
+	*session.Carrier
+	conn   net.Conn
+	relay  wire.RelayHello
+	sample session.Sample // of the relay's clock
+}
 
-// dial connects to the relay and shakes hands. resume is the session before,
-// if there was one.
-func (c *Client) dial(ctx context.Context, resume session.ID) (*attachment, error) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
-	defer cancel()
+// dial connects to the relay and exchanges Hellos. now is the link clock.
+func (c Config) dial(ctx context.Context, hello wire.LeafHello, now func() uint64) (*connection, error) {
 	conn, err := c.connect(ctx)
 	if err != nil {
 		return nil, c.noRelay(err)
 	}
 	// The handshake must not outlast ctx.
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	reader := session.NewReader(conn, session.MaxHandshake)
-	welcome, err := c.shake(conn, reader, resume)
+	carrier := session.NewCarrier(session.NetConn(conn), &wire.Bodies{}, nil)
+	answer, err := c.greet(conn, carrier, hello)
 	if !stop() && err == nil {
-		err = ctx.Err()
+		err = c.noRelay(ctx.Err())
 	}
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	reader.SetLimit(int(min(welcome.Limits.Frame, session.MaxFrame)))
-	return newAttachment(c, conn, reader, welcome), nil
+	return &connection{
+		Carrier: carrier, conn: conn, relay: answer,
+		sample: session.Sample{Sent: hello.Clock, Got: now(), Remote: answer.Clock},
+	}, nil
 }
 
-func (c *Client) connect(ctx context.Context) (net.Conn, error) {
-	var d net.Dialer
-	if c.cfg.Socket == "" {
-		return d.DialContext(ctx, "tcp", c.cfg.Address)
-	}
-	return d.DialContext(ctx, "unix", c.cfg.Socket)
-}
-
-// shake says Hello and returns what the relay makes of it.
-func (c *Client) shake(conn net.Conn, reader *session.Reader, resume session.ID) (*session.Welcome, error) {
+// greet says Hello and returns what the relay makes of it.
+func (c Config) greet(conn net.Conn, carrier *session.Carrier, hello wire.LeafHello) (wire.RelayHello, error) {
 	// Root may attach to anybody's relay: whom should it distrust?
 	if local, ok := conn.(*net.UnixConn); ok && os.Geteuid() != 0 {
 		if err := peercred.Check(local, os.Geteuid()); err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrUser, c.cfg.target(), err)
+			return wire.RelayHello{}, fmt.Errorf("%w: %s: %w", ErrUser, c.target(), err)
 		}
 	}
-	hello, err := session.Append(nil, &session.Hello{
-		MinVersion: session.MinVersion,
-		MaxVersion: session.MaxVersion,
-		Resume:     resume,
-		Token:      c.cfg.Token,
-		Client:     c.cfg.Name,
-	})
+	if _, err := conn.Write(wire.AppendFrame(nil, wire.LaneCtl, wire.KindHello, hello.AppendTo(nil))); err != nil {
+		return wire.RelayHello{}, c.noRelay(err)
+	}
+	_, kind, body, err := carrier.Frames.Next()
 	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
+		return wire.RelayHello{}, c.noRelay(err)
 	}
-	if _, err := conn.Write(hello); err != nil {
-		return nil, c.noRelay(err)
-	}
-	k, body, err := reader.Next()
-	if err != nil {
-		return nil, c.noRelay(err)
-	}
-	f, err := session.Decode(k, body)
-	if err != nil {
-		return nil, c.noRelay(err)
-	}
-	switch f := f.(type) {
-	case *session.Welcome:
-		if f.Version < session.MinVersion || f.Version > session.MaxVersion {
-			return nil, fmt.Errorf("%w: version %d", ErrVersion, f.Version)
+	switch kind {
+	case wire.KindHello:
+		answer, err := wire.DecodeRelayHello(body)
+		if err != nil {
+			return wire.RelayHello{}, c.noRelay(err)
 		}
-		return f, nil
-	case *session.Refused:
-		return nil, refused(f)
+		if answer.Version < wire.LeafVersionMin || answer.Version > wire.LeafVersionMax {
+			return wire.RelayHello{}, fmt.Errorf("%w: version %d", ErrVersion, answer.Version)
+		}
+		return answer, nil
+	case wire.KindGoodbye:
+		goodbye, err := wire.DecodeLeafGoodbye(body)
+		if err != nil {
+			return wire.RelayHello{}, c.noRelay(err)
+		}
+		return wire.RelayHello{}, refused(goodbye)
 	}
-	return nil, c.noRelay(fmt.Errorf("it answers with %s", k))
+	return wire.RelayHello{}, c.noRelay(fmt.Errorf("it answers with %s", kind))
 }
 
 // noRelay says in one line what to look at.
-func (c *Client) noRelay(err error) error {
+func (c Config) noRelay(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fmt.Errorf("%w at %s: is 'arke relay' running, and is this where it listens? (%w)", ErrNoRelay, c.cfg.target(), err)
+	return fmt.Errorf("%w at %s: start one with 'arke relay', or say where it listens (%w)", ErrNoRelay, c.target(), err)
+}
+
+// isRefusal says that nobody listens there, or that whoever does closed the
+// connection before a Hello: the process that was there is gone.
+func isRefusal(err error) bool {
+	for _, sign := range []error{syscall.ECONNREFUSED, syscall.ENOENT, syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// isFinal says that another attempt would end the same way.
+func isFinal(err error) bool {
+	return errors.Is(err, ErrVersion) || errors.Is(err, ErrToken) || errors.Is(err, ErrUser) || errors.Is(err, ErrTooManyClients) || errors.Is(err, ErrRefused)
 }

@@ -4,12 +4,12 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay/internal/failure"
 )
 
 // Why Start fails. Once it has succeeded, calls fail with the errors of
@@ -44,36 +44,83 @@ var (
 var (
 	// ErrTooManyRegistrations is returned by Serve. It matches patterns.ErrTooMany
 	// instead.
-	ErrTooManyRegistrations = failure.ErrTooManyRegistrations
+	ErrTooManyRegistrations error = &limitError{"relay: too many registrations of one client", patterns.ErrTooMany}
 
 	// ErrTooManySubscriptions is returned by Subscribe. It matches
 	// patterns.ErrTooMany instead.
-	ErrTooManySubscriptions = failure.ErrTooManySubscriptions
+	ErrTooManySubscriptions error = &limitError{"relay: too many subscriptions of one client", patterns.ErrTooMany}
 
 	// ErrTooManyRequests is returned by Request, Members and Status.
-	ErrTooManyRequests = failure.ErrTooManyRequests
+	ErrTooManyRequests error = &limitError{"relay: too many requests of one client", patterns.ErrOverloaded}
 
 	// ErrTooManyTunnels is returned by OpenTunnel. It matches patterns.ErrTooMany
 	// instead.
-	ErrTooManyTunnels = failure.ErrTooManyTunnels
+	ErrTooManyTunnels error = &limitError{"relay: too many tunnels of one client", patterns.ErrTooMany}
 
 	// ErrTooManyBytes is returned by Request.
-	ErrTooManyBytes = failure.ErrTooManyBytes
+	ErrTooManyBytes error = &limitError{"relay: too many bytes in requests of one client", patterns.ErrOverloaded}
 )
 
+// limitError is a limit of the relay's. It travels as its text.
+type limitError struct {
+	text  string
+	cause error
+}
+
+func (e *limitError) Error() string { return e.text }
+func (e *limitError) Unwrap() error { return e.cause }
+
+// named returns the error for a limit in place of one that only says so.
+func named(err error) error {
+	if !errors.Is(err, patterns.ErrTooMany) && !errors.Is(err, patterns.ErrOverloaded) {
+		return err
+	}
+	text := err.Error()
+	for _, l := range []error{ErrTooManyRegistrations, ErrTooManySubscriptions, ErrTooManyRequests, ErrTooManyTunnels, ErrTooManyBytes} {
+		if text == l.Error() {
+			return l
+		}
+	}
+	return err
+}
+
+// errDraining is what a relay says that shuts down: its successor may be asked.
+var errDraining = errors.New("client: the relay is shutting down")
+
+var errNotStarted = errors.New("client: not started")
+
+// errorOf returns the error of an answer about the cluster or pattern; nil if
+// all is well.
+func errorOf(d wire.Done, name string) error {
+	if d.Outcome == wire.OutcomeDraining {
+		return errDraining
+	}
+	return named(patterns.Failure{
+		Outcome: d.Outcome, MaybeRan: d.Flags&wire.FlagMaybeRan != 0, Code: d.Code, Text: d.Text,
+	}.Err(name))
+}
+
+// cause is what ended ctx, as package patterns tells it.
+func cause(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return context.Canceled
+}
+
 // refused returns the error for a relay's refusal.
-func refused(f *session.Refused) error {
+func refused(f wire.LeafGoodbye) error {
 	err := ErrRefused
-	switch f.Reason {
-	case session.ReasonVersion:
+	switch f.Code {
+	case wire.EndVersion:
 		err = ErrVersion
-	case session.ReasonToken:
+	case wire.EndToken:
 		err = ErrToken
-	case session.ReasonUser:
+	case wire.EndUser:
 		err = ErrUser
-	case session.ReasonClients:
+	case wire.EndFull:
 		err = ErrTooManyClients
-	case session.ReasonDraining:
+	case wire.EndShutdown:
 		err = ErrNoRelay
 	}
 	return fmt.Errorf("%w: %s", err, f.Text)

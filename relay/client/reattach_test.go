@@ -5,9 +5,8 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,79 +14,145 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/relay/client"
 )
 
-// This test checks that a client survives its relay: registrations come back
-// without the program's doing, each with a new member id, and those that were
-// closed do not.
-func TestRegistrationsComeBackWithTheRelay(t *testing.T) {
-	p := newPlace(t)
-	r := p.relay()
-	server, caller := p.client(), p.client()
-	a, b := serve(t, server, "a", echo), serve(t, server, "b", echo)
-	closed := serve(t, server, "c", echo)
-	require.NoError(t, closed.Close(t.Context()))
-	before := a.Member()
-
-	for range 3 {
-		require.NoError(t, r.Close())
-		require.Empty(t, p.node.Limits("a"))
-		r = p.relay()
-		for _, cluster := range []string{"a", "b"} {
-			reply, err := caller.Request(t.Context(), cluster, patterns.Message{Body: []byte("hi")}, patterns.WaitForMember())
-			require.NoError(t, err, cluster)
-			require.Equal(t, "hi", string(reply.Body))
+// This test checks that a connection that breaks is nothing but a delay while the
+// relay lives: requests that may not be repeated get their replies, each is asked
+// once, and nothing is registered again.
+func TestABrokenConnectionIsOnlyADelay(t *testing.T) {
+	d := newDesk(t)
+	d.open()
+	c := d.client()
+	serve(t, c, "geo", echo)
+	var l listener
+	subscribe(t, c, "a", &l, patterns.SubscribeOptions{})
+	stop := make(chan struct{})
+	var cuts sync.WaitGroup
+	cuts.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Duration(2+i%10) * time.Millisecond):
+				d.cut()
+			}
 		}
-		require.Len(t, p.node.Limits("a"), 1)
-		require.Empty(t, p.node.Limits("c"))
+	})
+	const count = 20000
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range count / 4 {
+				body := fmt.Append(nil, w, i)
+				m, err := c.Request(t.Context(), "geo", patterns.Message{Body: body})
+				if err != nil || string(m.Body) != string(body) {
+					t.Errorf("request %s: %q, %v", body, m.Body, err)
+					return
+				}
+				if i%1000 == 0 {
+					d.publish("a", "x", 2)
+				}
+			}
+		})
 	}
-	eventually(t, func() bool { return a.Member() != before }, "the member id is the old one")
-	require.NotEqual(t, a.Member(), b.Member())
+	wg.Wait()
+	close(stop)
+	cuts.Wait()
+	require.Len(t, d.all(wire.KindRequest), count)
+	require.Len(t, d.all(wire.KindServe), 1)
+	require.Len(t, d.all(wire.KindSubscribe), 1)
+	eventually(t, func() bool { return len(l.all()) == 20 }, "not all came")
+	require.Empty(t, l.missed())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t.Logf("%d connections", len(d.hellos))
+	require.Greater(t, len(d.hellos), 3)
 }
 
-// This test checks that a relay which does not take the registration at first
-// is asked again.
-func TestARegistrationThatIsRefusedIsTriedAgain(t *testing.T) {
-	p := newPlace(t)
-	var refuse atomic.Int32
-	p.node.ServeError = func(string) error {
-		if refuse.Add(-1) >= 0 {
-			return patterns.ErrUnreachable
+// This test checks that registrations come back with another relay without the
+// program's doing, each with a new member id, in order, and those that were
+// closed do not.
+func TestRegistrationsComeBackWithTheRelay(t *testing.T) {
+	d := newDesk(t).open()
+	c := d.client()
+	a, b := serve(t, c, "a", echo), serve(t, c, "b", echo)
+	require.NoError(t, serve(t, c, "c", echo).Close(t.Context()))
+	require.NotEqual(t, a.Member(), b.Member())
+	for i := range 3 {
+		d.stop()
+		d.mu.Lock()
+		clear(d.came)
+		d.mu.Unlock()
+		d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
+			if k != wire.KindServe {
+				return false
+			}
+			m, err := wire.DecodeServe(body)
+			d.note(k, m, err)
+			_, err = s.Send(wire.LaneCtl, wire.KindDone, (&wire.Done{ID: m.ID, Value: uint64(i)<<8 + m.ID}).AppendTo(nil))
+			return err == nil
 		}
-		return nil
+		d.open()
+		eventually(t, func() bool { return b.Member() == fmt.Sprintf("%016x", i<<8+2) }, "it does not come back")
+		var names []string
+		for _, m := range d.all(wire.KindServe) {
+			names = append(names, m.(wire.Serve).Cluster)
+		}
+		require.Equal(t, []string{"a", "b"}, names)
 	}
-	r := p.relay()
-	server := p.client()
-	serve(t, server, "geo", echo)
-	refuse.Store(3)
-	require.NoError(t, r.Close())
-	p.relay()
-	eventually(t, func() bool { return len(p.node.Limits("geo")) == 1 }, "the member does not come back")
+}
+
+// This test checks that a relay which does not take something at first is asked
+// again, and that the first refusal of all is the program's.
+func TestWhatTheRelayRefusesIsAskedForAgain(t *testing.T) {
+	d := newDesk(t)
+	var refuse atomic.Int32
+	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
+		if k != wire.KindServe && k != wire.KindSubscribe || refuse.Add(-1) < 0 {
+			return false
+		}
+		m, err := wire.DecodeServe(body)
+		if k == wire.KindSubscribe {
+			var x wire.Subscribe
+			x, err = wire.DecodeSubscribe(body)
+			m.ID = x.ID
+		}
+		_, e := s.Send(wire.LaneCtl, wire.KindDone, (&wire.Done{ID: m.ID, Outcome: wire.OutcomeUnreachable}).AppendTo(nil))
+		return errors.Join(err, e) == nil
+	}
+	d.open()
+	c := d.client()
+	refuse.Store(1)
+	_, err := c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{})
+	require.ErrorIs(t, err, patterns.ErrUnreachable)
+	serve(t, c, "geo", echo)
+	subscribe(t, c, "a", &listener{}, patterns.SubscribeOptions{})
+	refuse.Store(5)
+	d.stop()
+	d.open()
+	eventually(t, func() bool { return len(d.all(wire.KindServe)) == 2 && len(d.all(wire.KindSubscribe)) == 2 }, "they do not come back")
 }
 
 // This test checks what becomes of requests that are under way when the relay
 // dies: those that may run twice are sent again, the others are interrupted.
 func TestOnlyIdempotentRequestsAreSentAgain(t *testing.T) {
-	p := newPlace(t)
-	block := make(chan struct{})
-	handling := make(chan struct{}, 100)
-	var runs atomic.Int32
-	serve(t, p.node, "geo", func(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
-		runs.Add(1)
-		handling <- struct{}{}
-		select {
-		case <-block:
-			return patterns.Message{Body: r.Body}, nil
-		case <-ctx.Done():
-			return patterns.Message{}, ctx.Err()
+	d := newDesk(t)
+	var mute atomic.Bool
+	mute.Store(true)
+	d.answer = func(_ *session.Session, k wire.Kind, body []byte) bool {
+		if k != wire.KindRequest || !mute.Load() {
+			return false
 		}
-	})
-	r := p.relay()
-	c := p.client()
+		m, err := wire.DecodeRequest(body)
+		d.note(k, m, err)
+		return true
+	}
+	d.open()
+	c := d.client()
 	const each = 5
 	var wg sync.WaitGroup
 	errs := make([]error, 2*each)
@@ -104,15 +169,10 @@ func TestOnlyIdempotentRequestsAreSentAgain(t *testing.T) {
 			}
 		})
 	}
-	for range errs {
-		<-handling
-	}
-	require.NoError(t, r.Close())
-	p.relay()
-	for range each {
-		<-handling // the second time
-	}
-	close(block)
+	eventually(t, func() bool { return len(d.all(wire.KindRequest)) == len(errs) }, "not asked")
+	mute.Store(false)
+	d.stop()
+	d.open()
 	wg.Wait()
 	for i, err := range errs {
 		if i < each {
@@ -121,38 +181,38 @@ func TestOnlyIdempotentRequestsAreSentAgain(t *testing.T) {
 			require.ErrorIs(t, err, patterns.ErrInterrupted, i)
 		}
 	}
-	require.Equal(t, int32(3*each), runs.Load())
+	require.Len(t, d.all(wire.KindRequest), 3*each)
 }
 
 // This test checks that calls made while the relay is gone wait for it, and
 // how they end if it does not come back.
 func TestCallsWaitForTheRelay(t *testing.T) {
-	p := newPlace(t)
-	serve(t, p.node, "geo", echo)
-	r := p.relay()
-	c, err := client.New(client.Config{Socket: p.socket, RelayWait: 300 * time.Millisecond})
-	require.NoError(t, err)
-	defer c.Close()
-	require.NoError(t, c.Start(t.Context()))
-	patient := p.client()
-	require.NoError(t, r.Close())
+	d := newDesk(t).open()
+	c := d.client(func(cfg *client.Config) { cfg.RelayWait = 300 * time.Millisecond })
+	patient := d.client()
+	d.stop()
 
 	began := time.Now()
-	_, err = c.Request(t.Context(), "geo", patterns.Message{})
+	_, err := c.Request(t.Context(), "geo", patterns.Message{})
 	require.ErrorIs(t, err, patterns.ErrUnreachable)
-	require.ErrorContains(t, err, p.socket)
+	require.ErrorIs(t, err, client.ErrNoRelay)
+	require.ErrorContains(t, err, d.socket)
 	require.GreaterOrEqual(t, time.Since(began), 300*time.Millisecond)
 	_, err = c.Members(t.Context(), "geo")
 	require.ErrorIs(t, err, patterns.ErrUnreachable)
 	_, err = c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{})
 	require.ErrorIs(t, err, patterns.ErrUnreachable)
+	require.ErrorIs(t, c.Publish(t.Context(), "a", patterns.Message{}), patterns.ErrUnreachable)
+	require.ErrorIs(t, c.TryPublish("a", patterns.Message{}), patterns.ErrWouldBlock)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err = c.Request(ctx, "geo", patterns.Message{})
 	var late *patterns.DeadlineError
+	_, err = c.Request(ctx, "geo", patterns.Message{})
 	require.ErrorAs(t, err, &late)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.False(t, late.MaybeRan)
+	require.ErrorAs(t, c.Publish(ctx, "a", patterns.Message{}), &late)
 	require.False(t, late.MaybeRan)
 
 	asked := make(chan error, 1)
@@ -160,25 +220,20 @@ func TestCallsWaitForTheRelay(t *testing.T) {
 		_, err := patient.Request(t.Context(), "geo", patterns.Message{})
 		asked <- err
 	}()
-	p.relay()
+	d.open()
 	require.NoError(t, <-asked)
 }
 
-// This test checks that a rolling restart loses nothing: clients call each
-// other without pause while their relay is drained and replaced, again and
-// again, and no call fails.
-func TestADrainedRelayFailsNoCall(t *testing.T) {
-	p := newPlace(t)
-	r := p.relay()
-	server, caller := p.client(), p.client()
-	serve(t, server, "geo", func(_ context.Context, q *patterns.Request) (patterns.Message, error) {
-		time.Sleep(time.Millisecond)
-		return patterns.Message{Body: q.Body}, nil
-	})
+// This test checks that a relay which drains fails no call: what it had not looked
+// at when it said goodbye is asked of the next one, although it may not be asked
+// twice.
+func TestWhatADrainingRelayHasNotLookedAtIsAskedAgain(t *testing.T) {
+	d := newDesk(t)
+	d.open()
+	c := d.client()
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	var done atomic.Int64
-	fails := make(chan error, 1000)
 	for range 8 {
 		wg.Go(func() {
 			for {
@@ -187,9 +242,8 @@ func TestADrainedRelayFailsNoCall(t *testing.T) {
 					return
 				default:
 				}
-				// Not idempotent: nothing may be run twice to get there.
-				if _, err := caller.Request(t.Context(), "geo", patterns.Message{}, patterns.WaitForMember()); err != nil {
-					fails <- err
+				if _, err := c.Request(t.Context(), "geo", patterns.Message{}); err != nil {
+					t.Error(err)
 					return
 				}
 				done.Add(1)
@@ -198,142 +252,90 @@ func TestADrainedRelayFailsNoCall(t *testing.T) {
 	}
 	for range 5 {
 		before := done.Load()
-		eventually(t, func() bool { return done.Load() > before+50 || len(fails) > 0 }, "no progress")
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		require.NoError(t, r.Shutdown(ctx))
-		cancel()
-		r = p.relay()
+		eventually(t, func() bool { return done.Load() > before+50 || t.Failed() }, "no progress")
+		d.drain()
+		d.open()
 	}
 	close(stop)
 	wg.Wait()
-	close(fails)
-	for err := range fails {
-		require.NoError(t, err)
-	}
-	require.Empty(t, r.Status().Drops)
+	require.Equal(t, int(done.Load()), len(d.all(wire.KindRequest)), "asked twice")
+}
+
+// drain ends the session in good order, and then the process.
+func (d *desk) drain() {
+	d.t.Helper()
+	eventually(d.t, func() bool { return d.session() != nil && d.session().Attached() }, "the client does not attach")
+	s := d.session()
+	d.mu.Lock()
+	d.listener.Close()
+	d.mu.Unlock()
+	s.Leave(session.CodeShutdown, "draining")
+	eventually(d.t, func() bool { return !s.Attached() }, "the client does not leave")
+	d.stop()
 }
 
 // This test checks that Serve does not fail because the relay is just being
 // drained: the next relay gets the registration.
 func TestServeOutlivesADrain(t *testing.T) {
-	p := newPlace(t)
-	r := p.relay()
-	c := p.client()
-	release := make(chan struct{})
-	handling := make(chan struct{})
-	serve(t, c, "slow", func(context.Context, *patterns.Request) (patterns.Message, error) {
-		close(handling)
-		<-release
-		return patterns.Message{}, nil
-	})
-	asked := make(chan error, 1)
-	go func() {
-		_, err := c.Request(t.Context(), "slow", patterns.Message{})
-		asked <- err
-	}()
-	<-handling
-	ended := make(chan error, 1)
-	go func() { ended <- r.Shutdown(context.Background()) }()
-	eventually(t, func() bool { return r.Status().Draining && len(p.node.Limits("slow")) == 0 }, "no drain")
+	d := newDesk(t)
+	var draining atomic.Bool
+	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
+		if k != wire.KindServe || !draining.Load() {
+			return false
+		}
+		m, err := wire.DecodeServe(body)
+		_, e := s.Send(wire.LaneCtl, wire.KindDone, (&wire.Done{ID: m.ID, Outcome: wire.OutcomeDraining}).AppendTo(nil))
+		return errors.Join(err, e) == nil
+	}
+	d.open()
+	c := d.client()
+	draining.Store(true)
 	served := make(chan error, 1)
 	go func() {
 		_, err := c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{})
 		served <- err
 	}()
-	close(release)
-	require.NoError(t, <-asked, "accepted before the drain")
-	require.NoError(t, <-ended)
-	p.relay()
+	time.Sleep(10 * time.Millisecond) // most likely it was asked; both orders are right
+	d.drain()
+	draining.Store(false)
+	d.open()
 	require.NoError(t, <-served)
-	require.Len(t, p.node.Limits("geo"), 1)
 }
 
 // This test checks that a handler that ignores the end of its session does not
-// keep the client from re-attaching.
+// keep the client from re-attaching, and that its reply goes nowhere.
 func TestASlowHandlerDoesNotDelayReattaching(t *testing.T) {
-	p := newPlace(t)
-	r := p.relay()
-	c := p.client()
-	release := make(chan struct{})
-	handling := make(chan struct{}, 1)
-	serve(t, c, "stubborn", func(context.Context, *patterns.Request) (patterns.Message, error) {
+	d := newDesk(t).open()
+	c := d.client()
+	release, handling, ended := make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
+	r := serve(t, c, "stubborn", func(ctx context.Context, _ *patterns.Request) (patterns.Message, error) {
 		handling <- struct{}{}
+		<-ctx.Done()
+		close(ended)
 		<-release
 		return patterns.Message{}, nil
 	})
-	asked := make(chan error, 1)
-	go func() {
-		_, err := c.Request(t.Context(), "stubborn", patterns.Message{})
-		asked <- err
-	}()
+	id := d.all(wire.KindServe)[0].(wire.Serve).ID
+	d.request(id, 1, "geo")
 	<-handling
-	require.NoError(t, r.Close())
-	require.ErrorIs(t, <-asked, patterns.ErrInterrupted)
-	p.relay()
-	_, err := c.Members(t.Context(), "nobody")
-	require.ErrorIs(t, err, patterns.ErrNoMembers)
-	eventually(t, func() bool { return len(p.node.Limits("stubborn")) == 1 }, "the member does not come back")
+	d.stop()
+	<-ended
+	d.open()
+	_, err := c.Request(t.Context(), "geo", patterns.Message{})
+	require.NoError(t, err)
+	eventually(t, func() bool { return len(d.all(wire.KindServe)) == 2 }, "the member does not come back")
 	close(release)
+	require.NoError(t, r.Close(t.Context()))
+	require.Empty(t, d.all(wire.KindReply))
 }
 
-// This test checks that the session before is not left standing beside the new
-// one when only the client has noticed that it broke.
-func TestNoMemberStaysTwice(t *testing.T) {
-	p := newPlace(t)
-	p.change = func(cfg *relay.Config) { cfg.Limits.Clients = 1 }
-	r := p.relay()
-	c := p.client()
-	serve(t, c, "geo", echo)
-	require.NoError(t, r.Close())
-	r = p.relay()
-	eventually(t, func() bool { return len(p.node.Limits("geo")) == 1 }, "the member does not come back")
-	require.Len(t, r.Status().Clients, 1)
-}
-
-// This test checks that a reply which the relay had sent before it went is
-// taken, although the client has noticed on writing that the relay is gone.
-func TestALastReplyIsNotLost(t *testing.T) {
-	socket := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	require.NoError(t, err)
-	defer l.Close()
-	asked, reply, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	go func() { // a relay that stops reading, and then says one thing more
-		defer close(done)
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		reader := session.NewReader(conn, session.MaxFrame)
-		send := func(f session.Frame) {
-			b, _ := session.Append(nil, f)
-			conn.Write(b)
-		}
-		reader.Next() // hello
-		send(&session.Welcome{Version: 1, Limits: session.Limits{Frame: session.MaxFrame}})
-		reader.Next() // the first request
-		conn.(*net.UnixConn).CloseRead()
-		close(asked)
-		<-reply
-		send(&session.Reply{ID: 1, Body: []byte("ho")})
-	}()
-	c, err := client.New(client.Config{Socket: socket, RelayWait: 20 * time.Millisecond})
-	require.NoError(t, err)
-	defer c.Close()
-	require.NoError(t, c.Start(t.Context()))
-	first := make(chan error, 1)
-	go func() {
-		m, err := c.Request(t.Context(), "geo", patterns.Message{})
-		if err == nil && string(m.Body) != "ho" {
-			err = fmt.Errorf("reply %q", m.Body)
-		}
-		first <- err
-	}()
-	<-asked
-	_, err = c.Request(t.Context(), "geo", patterns.Message{})
-	require.ErrorIs(t, err, patterns.ErrUnreachable, "it can't have been seen")
-	close(reply)
-	require.NoError(t, <-first)
-	<-done
+// request has a registration handle a message.
+func (d *desk) request(registration, id uint64, body string) {
+	d.t.Helper()
+	m := wire.Request{
+		ID: id, Member: registration, Origin: &wire.Origin{Peer: "caller", Incarnation: 1, Serial: id},
+		Tail: wire.AppendTail(nil, nil, []byte(body)),
+	}
+	_, err := d.session().Send(wire.LaneRPC, wire.KindRequest, m.AppendTo(nil))
+	require.NoError(d.t, err)
 }

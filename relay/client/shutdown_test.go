@@ -5,158 +5,178 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns"
 )
 
 // This test checks that Shutdown finishes what handlers have begun, that those
-// may still make calls, and that nothing new is accepted.
+// may still make calls, that nothing new is accepted, and that the relay hears
+// Goodbye.
 func TestShutdownFinishesWhatWasAccepted(t *testing.T) {
-	p := newPlace(t)
-	p.relay()
-	serve(t, p.node, "helper", echo)
-	server, caller := p.client(), p.client()
+	d := newDesk(t)
+	var last atomic.Pointer[wire.Leave]
+	replied := make(chan struct{})
+	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
+		switch k {
+		case wire.KindLeave: // is answered when the member's requests are
+			m, err := wire.DecodeLeave(body)
+			last.Store(&m)
+			return err == nil
+		case wire.KindReply:
+			d.handle(s, k, body)
+			_, err := s.Send(wire.LaneCtl, wire.KindDone, (&wire.Done{ID: last.Load().ID}).AppendTo(nil))
+			close(replied)
+			return err == nil
+		}
+		return false
+	}
+	d.open()
+	c := d.client()
 	handling, release := make(chan struct{}), make(chan struct{})
-	serve(t, server, "geo", func(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
+	serve(t, c, "geo", func(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
 		close(handling)
 		<-release
-		return server.Request(ctx, "helper", patterns.Message{Body: r.Body})
+		return c.Request(ctx, "helper", patterns.Message{Body: r.Body})
 	})
-	asked := make(chan error, 1)
-	go func() {
-		reply, err := caller.Request(t.Context(), "geo", patterns.Message{Body: []byte("hi")})
-		if err == nil && string(reply.Body) != "hi" {
-			panic("wrong reply")
-		}
-		asked <- err
-	}()
+	d.request(1, 7, "hi")
 	<-handling
 	ended := make(chan error, 1)
-	go func() { ended <- server.Shutdown(context.Background()) }()
-	eventually(t, func() bool { return len(p.node.Limits("geo")) == 0 }, "the member does not leave")
-	_, err := server.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{})
+	go func() { ended <- c.Shutdown(t.Context()) }()
+	eventually(t, func() bool { return last.Load() != nil }, "the member does not leave")
+	_, err := c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{})
+	require.ErrorIs(t, err, patterns.ErrClosed)
+	_, err = c.Subscribe(t.Context(), "geo", &listener{}, patterns.SubscribeOptions{})
 	require.ErrorIs(t, err, patterns.ErrClosed)
 	require.Empty(t, ended)
 	close(release)
-	require.NoError(t, <-asked)
+	<-replied
 	require.NoError(t, <-ended)
+	reply := d.all(wire.KindReply)[0].(wire.Reply)
+	require.Equal(t, uint64(7), reply.ID)
+	require.Equal(t, wire.OutcomeReply, reply.Outcome)
 
-	_, err = server.Request(t.Context(), "helper", patterns.Message{})
+	_, err = c.Request(t.Context(), "helper", patterns.Message{})
 	require.ErrorIs(t, err, patterns.ErrClosed)
-	_, err = server.Members(t.Context(), "helper")
+	_, err = c.Members(t.Context(), "helper")
 	require.ErrorIs(t, err, patterns.ErrClosed)
-	_, err = server.Status(t.Context())
-	require.ErrorIs(t, err, patterns.ErrClosed)
-	require.NoError(t, server.Shutdown(t.Context()))
-	require.NoError(t, server.Close())
+	require.ErrorIs(t, c.Publish(t.Context(), "a", patterns.Message{}), patterns.ErrClosed)
+	require.ErrorIs(t, c.TryPublish("a", patterns.Message{}), patterns.ErrClosed)
+	require.NoError(t, c.Shutdown(t.Context()))
+	require.NoError(t, c.Close())
+	require.ErrorIs(t, d.left(), session.ErrGoodbye)
 }
 
-// This test checks that a Shutdown which can't finish ends with its context.
+// This test checks that a Shutdown which can't finish ends with its context, and
+// that the relay is told to end at once what it was told to end in good order.
 func TestShutdownEndsWithItsContext(t *testing.T) {
-	p := newPlace(t)
-	p.relay()
-	server, caller := p.client(), p.client()
-	handling := make(chan struct{})
-	serve(t, server, "geo", func(ctx context.Context, _ *patterns.Request) (patterns.Message, error) {
-		close(handling)
-		<-ctx.Done() // until the session ends
+	d := newDesk(t)
+	var leaves atomic.Int32
+	d.answer = func(_ *session.Session, k wire.Kind, _ []byte) bool {
+		if k == wire.KindLeave {
+			leaves.Add(1)
+		}
+		return k == wire.KindLeave
+	}
+	d.open()
+	c := d.client()
+	ended := make(chan struct{})
+	serve(t, c, "geo", func(ctx context.Context, _ *patterns.Request) (patterns.Message, error) {
+		<-ctx.Done() // until the client closes
+		close(ended)
 		return patterns.Message{}, ctx.Err()
 	})
-	asked := make(chan error, 1)
-	go func() {
-		_, err := caller.Request(t.Context(), "geo", patterns.Message{})
-		asked <- err
-	}()
-	<-handling
+	d.request(1, 7, "hi")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	require.ErrorIs(t, server.Shutdown(ctx), context.DeadlineExceeded)
-	require.Error(t, <-asked)
+	require.ErrorIs(t, c.Shutdown(ctx), context.DeadlineExceeded)
+	<-ended
+	require.Equal(t, int32(2), leaves.Load())
 }
 
 // This test checks that Close ends calls that wait, with the outcome that is
 // true, and that it may be called by many.
 func TestCloseEndsCallsHonestly(t *testing.T) {
-	p := newPlace(t)
-	r := p.relay()
-	handling, release := make(chan struct{}, 1), make(chan struct{})
-	defer close(release)
-	serve(t, p.node, "geo", func(context.Context, *patterns.Request) (patterns.Message, error) {
-		handling <- struct{}{}
-		<-release
-		return patterns.Message{}, nil
-	})
-	for _, idempotent := range []bool{false, true} {
-		c := p.client()
-		asked := make(chan error, 1)
+	d := newDesk(t)
+	asked := make(chan struct{}, 1)
+	d.answer = func(_ *session.Session, k wire.Kind, _ []byte) bool {
+		if k == wire.KindRequest {
+			asked <- struct{}{}
+		}
+		return k == wire.KindRequest
+	}
+	d.open()
+	for _, opts := range [][]patterns.RequestOption{nil, {patterns.Idempotent()}} {
+		c := d.client()
+		outcome := make(chan error, 1)
 		go func() {
-			var opts []patterns.RequestOption
-			if idempotent {
-				opts = append(opts, patterns.Idempotent())
-			}
 			_, err := c.Request(t.Context(), "geo", patterns.Message{}, opts...)
-			asked <- err
+			outcome <- err
 		}()
-		<-handling
+		<-asked
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() { c.Close() })
 		}
 		wg.Wait()
-		require.ErrorIs(t, <-asked, patterns.ErrInterrupted)
+		require.ErrorIs(t, <-outcome, patterns.ErrInterrupted)
 	}
 
-	c := p.client()
-	require.NoError(t, r.Close())
-	asked := make(chan error, 1)
+	c := d.client()
+	d.stop()
+	outcome := make(chan error, 1)
+	eventually(t, func() bool { return errors.Is(c.TryPublish("a", patterns.Message{}), patterns.ErrWouldBlock) }, "the session does not end")
 	go func() {
 		_, err := c.Request(t.Context(), "geo", patterns.Message{})
-		asked <- err
+		outcome <- err
 	}()
 	time.Sleep(10 * time.Millisecond) // most likely it waits now; both orders are right
-	require.NoError(t, c.Close())
-	require.ErrorIs(t, <-asked, patterns.ErrClosed)
+	_ = c.Close()
+	require.ErrorIs(t, <-outcome, patterns.ErrClosed)
 }
 
-// This test checks that a registration's Close is idempotent, drains, ends with
-// its context, and needs no relay.
+// This test checks that a registration's Close is idempotent, ends with its
+// context, and needs no relay.
 func TestARegistrationCanBeClosed(t *testing.T) {
-	p := newPlace(t)
-	r := p.relay()
-	c, caller := p.client(), p.client()
-	handling, release := make(chan struct{}), make(chan struct{})
-	reg := serve(t, c, "geo", func(context.Context, *patterns.Request) (patterns.Message, error) {
-		close(handling)
-		<-release
-		return patterns.Message{}, nil
-	})
+	d := newDesk(t)
+	release, leaving := make(chan struct{}), make(chan struct{})
+	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
+		if m, err := wire.DecodeLeave(body); k == wire.KindLeave && err == nil && m.ID == 1 {
+			close(leaving)
+			d.wg.Go(func() {
+				<-release
+				d.handle(s, k, body)
+			})
+			return true
+		}
+		return false
+	}
+	d.open()
+	c := d.client()
+	reg, other := serve(t, c, "geo", echo), serve(t, c, "other", echo)
 	require.Len(t, reg.Member(), 16)
-	asked := make(chan error, 1)
-	go func() {
-		_, err := caller.Request(t.Context(), "geo", patterns.Message{})
-		asked <- err
-	}()
-	<-handling
 	ended := make(chan error, 1)
 	go func() { ended <- reg.Close(t.Context()) }()
-	eventually(t, func() bool { return len(p.node.Limits("geo")) == 0 }, "the member does not leave")
+	<-leaving
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, reg.Close(ctx), context.DeadlineExceeded, "a second one has a context of its own")
 	close(release)
 	require.NoError(t, <-ended)
-	require.NoError(t, <-asked)
 	require.NoError(t, reg.Close(t.Context()))
 
-	other := serve(t, c, "other", echo)
-	require.NoError(t, r.Close())
+	d.stop()
 	require.NoError(t, other.Close(t.Context()))
-	p.relay()
-	_, err := c.Members(t.Context(), "other")
-	require.ErrorIs(t, err, patterns.ErrNoMembers)
+	d.open()
+	_, err := c.Request(t.Context(), "geo", patterns.Message{})
+	require.NoError(t, err)
+	require.Len(t, d.all(wire.KindServe), 2)
 }

@@ -4,70 +4,70 @@
 package client_test
 
 import (
+	"context"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/relay/client"
 )
 
 // This test checks that a client without a relay says so, where it looked, and
-// what to look at; and that it may try again.
+// what to do; and that it may try again.
 func TestStartSaysThatThereIsNoRelay(t *testing.T) {
-	p := newPlace(t)
-	c, err := client.New(client.Config{Socket: p.socket})
+	d := newDesk(t)
+	c, err := client.New(client.Config{Socket: d.socket})
 	require.NoError(t, err)
 	defer c.Close()
 	_, err = c.Request(t.Context(), "geo", patterns.Message{})
 	require.ErrorContains(t, err, "not started")
+	_, err = c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{})
+	require.ErrorContains(t, err, "not started")
 
-	err = c.Start(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err = c.Start(ctx)
 	require.ErrorIs(t, err, client.ErrNoRelay)
-	require.ErrorContains(t, err, p.socket)
-	require.ErrorContains(t, err, "is 'arke relay' running")
+	require.ErrorContains(t, err, d.socket)
+	require.ErrorContains(t, err, "start one with 'arke relay'")
 	require.NotContains(t, err.Error(), "\n")
 
-	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(p.socket), "file"), nil, 0o600))
-	p.relay()
+	d.open()
 	require.NoError(t, c.Start(t.Context()))
 	require.ErrorContains(t, c.Start(t.Context()), "started already")
 	require.NoError(t, c.Close())
 	require.ErrorIs(t, c.Start(t.Context()), patterns.ErrClosed)
 }
 
-// This test checks that the token is needed, that the right one is enough, and
-// that its text is in no error.
-func TestTheTokenIsNeededOverTCP(t *testing.T) {
-	p := newPlace(t)
-	p.change = func(cfg *relay.Config) { cfg.Listen, cfg.Token = "127.0.0.1:0", "secret-token" }
-	r := p.relay()
-	for _, token := range []string{"", "wrong-token"} {
-		c, err := client.New(client.Config{Address: r.Addr(), Token: token})
-		require.NoError(t, err)
-		err = c.Start(t.Context())
-		require.ErrorIs(t, err, client.ErrToken)
-		require.ErrorIs(t, err, patterns.ErrUnauthorized)
-		require.NotContains(t, err.Error(), "-token")
-		require.NoError(t, c.Close())
-	}
-	c, err := client.New(client.Config{Address: r.Addr(), Token: "secret-token"})
+// This test checks that Start waits for a relay that is being started, within its
+// context.
+func TestStartWaitsForARelayThatIsBeingStarted(t *testing.T) {
+	d := newDesk(t)
+	c, err := client.New(client.Config{Socket: d.socket})
 	require.NoError(t, err)
 	defer c.Close()
-	require.NoError(t, c.Start(t.Context()))
-	serve(t, c, "geo", echo)
-	reply, err := c.Request(t.Context(), "geo", patterns.Message{Body: []byte("hi")})
+	started := make(chan error, 1)
+	go func() { started <- c.Start(t.Context()) }()
+	time.Sleep(50 * time.Millisecond) // most likely it has tried; both orders are right
+	d.open()
+	require.NoError(t, <-started)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	other, err := client.New(client.Config{Socket: filepath.Join(t.TempDir(), "s")})
 	require.NoError(t, err)
-	require.Equal(t, "hi", string(reply.Body))
+	defer other.Close()
+	go func() { started <- other.Start(ctx) }()
+	cancel()
+	require.Error(t, <-started)
 }
 
-// impostor answers every connection at the place with the frame.
+// impostor answers every connection at the place with the bytes.
 func impostor(t *testing.T, socket string, answer []byte) {
 	t.Helper()
 	l, err := net.Listen("unix", socket)
@@ -80,7 +80,7 @@ func impostor(t *testing.T, socket string, answer []byte) {
 			if err != nil {
 				return
 			}
-			conn.Read(make([]byte, session.MaxHandshake))
+			conn.Read(make([]byte, wire.MaxLeafHello))
 			conn.Write(answer)
 			conn.Close()
 		}
@@ -88,39 +88,51 @@ func impostor(t *testing.T, socket string, answer []byte) {
 	t.Cleanup(func() { l.Close(); <-done })
 }
 
-// This test checks that a relay of another release, or something that is no
-// relay, is told apart in words.
+// This test checks that a relay that refuses, one of another release, and
+// something that is no relay, are told apart in words, and that only what may
+// change is tried again.
 func TestStartSaysWhatAnswered(t *testing.T) {
-	encode := func(f session.Frame) []byte {
-		b, err := session.Append(nil, f)
-		require.NoError(t, err)
-		return b
+	goodbye := func(code wire.EndCode, text string) []byte {
+		return wire.AppendFrame(nil, wire.LaneCtl, wire.KindGoodbye, (&wire.LeafGoodbye{Code: code, Text: text}).AppendTo(nil))
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		answer []byte
 		want   error
 		text   string
+		again  bool
 	}{
-		{"refuses our version", encode(&session.Refused{Reason: session.ReasonVersion, Text: "this relay speaks versions 2 to 3"}), client.ErrVersion, "speaks versions 2 to 3"},
-		{"a version we do not know", encode(&session.Welcome{Version: 7}), client.ErrVersion, "version 7"},
-		{"draining", encode(&session.Refused{Reason: session.ReasonDraining, Text: "shutting down"}), client.ErrNoRelay, "shutting down"},
-		{"another user", encode(&session.Refused{Reason: session.ReasonUser, Text: "user 7"}), client.ErrUser, "user 7"},
-		{"another reason", encode(&session.Refused{Reason: 999, Text: "full moon"}), client.ErrRefused, "full moon"},
-		{"another frame", encode(&session.Ping{}), client.ErrNoRelay, "answers with ping"},
-		{"another protocol", []byte("HTTP/1.1 400 Bad Request\r\n\r\n"), client.ErrNoRelay, "too large"},
-		{"nothing", nil, client.ErrNoRelay, "EOF"},
+		{"refuses our version", goodbye(wire.EndVersion, "this relay speaks versions 2 to 3"), client.ErrVersion, "speaks versions 2 to 3", false},
+		{"a version we do not know", wire.AppendFrame(nil, wire.LaneCtl, wire.KindHello, (&wire.RelayHello{Version: 7}).AppendTo(nil)), client.ErrVersion, "version 7", false},
+		{"draining", goodbye(wire.EndShutdown, "shutting down"), client.ErrNoRelay, "shutting down", true},
+		{"another user", goodbye(wire.EndUser, "user 7"), client.ErrUser, "user 7", false},
+		{"wrong token", goodbye(wire.EndToken, "wrong token"), client.ErrToken, "wrong token", false},
+		{"too many", goodbye(wire.EndFull, "3 clients"), client.ErrTooManyClients, "3 clients", false},
+		{"another reason", goodbye(wire.EndOther, "full moon"), client.ErrRefused, "full moon", false},
+		{"another frame", wire.AppendFrame(nil, wire.LaneCtl, wire.KindBeat), client.ErrNoRelay, "answers with beat", true},
+		{"another protocol", []byte("HTTP/1.1 400 Bad Request\r\n\r\n"), client.ErrNoRelay, "too large", true},
+		{"nothing", nil, client.ErrNoRelay, "EOF", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			socket := filepath.Join(t.TempDir(), "s")
+			impostor(t, socket, tt.answer)
+			c, err := client.New(client.Config{Socket: socket})
+			require.NoError(t, err)
+			ctx := t.Context()
+			if tt.again {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, 30*time.Millisecond)
+				defer cancel()
+			}
+			err = c.Start(ctx)
+			require.ErrorIs(t, err, tt.want)
+			require.ErrorContains(t, err, tt.text)
+			require.NoError(t, c.Close())
+		})
 	}
-	for _, tt := range tests {
-		socket := filepath.Join(t.TempDir(), "s")
-		impostor(t, socket, tt.answer)
-		c, err := client.New(client.Config{Socket: socket})
-		require.NoError(t, err)
-		err = c.Start(t.Context())
-		require.ErrorIs(t, err, tt.want, tt.name)
-		require.ErrorContains(t, err, tt.text, tt.name)
-		require.NoError(t, c.Close())
-	}
+	require.ErrorIs(t, client.ErrToken, patterns.ErrUnauthorized)
+	require.ErrorIs(t, client.ErrUser, patterns.ErrUnauthorized)
+	require.ErrorIs(t, client.ErrTooManyClients, patterns.ErrTooMany)
 }
 
 // This test checks what New refuses, and where a client looks by default.
@@ -139,18 +151,33 @@ func TestConfigIsChecked(t *testing.T) {
 	require.Contains(t, client.DefaultSocket(""), "relay.sock")
 }
 
-// This test checks what Serve refuses before it asks the relay.
-func TestServeChecksWhatItIsGiven(t *testing.T) {
-	p := newPlace(t)
-	p.relay()
-	c := p.client()
+// This test checks what Serve and Subscribe refuse before they ask the relay, and
+// what they ask it for.
+func TestWhatIsAskedForIsChecked(t *testing.T) {
+	d := newDesk(t).open()
+	c := d.client()
 	_, err := c.Serve(t.Context(), "geo", nil, patterns.Limits{})
 	require.Error(t, err)
 	_, err = c.Serve(t.Context(), strings.Repeat("x", 256), patterns.HandlerFunc(echo), patterns.Limits{})
 	require.Error(t, err)
 	_, err = c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{Concurrency: -1})
 	require.Error(t, err)
+	_, err = c.Subscribe(t.Context(), "a.>.b", &listener{}, patterns.SubscribeOptions{})
+	require.ErrorIs(t, err, patterns.ErrTopic)
+	_, err = c.Subscribe(t.Context(), "a", nil, patterns.SubscribeOptions{})
+	require.Error(t, err)
+	require.Empty(t, d.all(wire.KindServe))
+	require.Empty(t, d.all(wire.KindSubscribe))
+
 	_, err = c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{Concurrency: 2, QueueLength: -7, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6})
 	require.NoError(t, err)
-	require.Equal(t, []patterns.Limits{{Concurrency: 2, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6}}, p.node.Limits("geo"))
+	f := d.all(wire.KindServe)[0].(wire.Serve)
+	require.Equal(t, wire.Serve{
+		ID: f.ID, Concurrency: 2, QueueLength: -1, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6,
+		Patterns: wire.ServesRequests, Cluster: "geo",
+	}, f)
+	_, err = c.Subscribe(t.Context(), "a.*", &listener{}, patterns.SubscribeOptions{NoEcho: true, Queue: "q", QueueLength: 7})
+	require.NoError(t, err)
+	s := d.all(wire.KindSubscribe)[0].(wire.Subscribe)
+	require.Equal(t, wire.Subscribe{ID: s.ID, Options: wire.SubscribeNoEcho, Queue: "q", Pattern: "a.*"}, s)
 }

@@ -5,141 +5,130 @@ package client
 
 import (
 	"context"
-	"errors"
-	"time"
+	"sync/atomic"
 
-	"go.uber.org/zap"
-
-	"github.com/arke-mesh/arke/internal/wire/session"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay/internal/failure"
+	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
 )
 
-func (c *Client) addSubscription(pattern string, sub patterns.Subscriber, o patterns.SubscribeOptions) (*subscription, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state >= stateLeaving {
-		return nil, patterns.ErrClosed
-	}
-	c.nextID++
-	s := newSubscription(c, c.nextID, pattern, sub, o)
-	c.subs[s.id] = s
-	return s, nil
+// subscription is one pattern, over all sessions. What came waits in its inbox,
+// whose limits are the program's.
+type subscription struct {
+	// Immutable after Subscribe.
+	client  *Client
+	claim   claim
+	pattern string
+	inbox   *inbox.Inbox
+	taker   *taker // nil unless it blocks publishers
+
+	closing  atomic.Bool
+	closed   chan struct{} // closed when Close is done
+	closeErr error         // set before closed is
 }
 
-func (c *Client) removeSubscription(s *subscription) {
+var _ patterns.Subscription = (*subscription)(nil)
+
+func newSubscription(c *Client, pattern string, s patterns.Subscriber, o patterns.SubscribeOptions) (*subscription, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.subs, s.id)
-	c.topics.remove(s.id)
-}
-
-// subscribeFirst subscribes for the first time.
-func (a *attachment) subscribeFirst(ctx context.Context, s *subscription) error {
-	if err := a.subscribe(ctx, s); err != nil {
-		return err
+	if err := c.takes(); err != nil {
+		return nil, err
 	}
-	c := a.client
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s.closing {
-		return patterns.ErrClosed
+	o = o.WithDefaults()
+	sub := &subscription{client: c, pattern: pattern, closed: make(chan struct{})}
+	f := wire.Subscribe{ID: c.nextID(), Queue: o.Queue, Pattern: pattern}
+	if o.NoEcho {
+		f.Options |= wire.SubscribeNoEcho
 	}
-	s.acked = true
-	c.topics.add(s.id, c.attached == a)
-	c.kickRoster()
-	return nil
-}
-
-// subscribe asks the relay for s and waits for its answer.
-func (a *attachment) subscribe(ctx context.Context, s *subscription) error {
-	f, err := a.establish(ctx, a.subCalls, s.id,
-		func() error { return a.sendSubscribe(ctx, s) },
-		&session.Unsubscribe{ID: s.id, Timeout: 1})
+	if o.Overflow == patterns.OverflowBlock {
+		f.Options |= wire.SubscribeBlocks
+		f.Length, f.Bytes = uint32(max(o.QueueLength, 0)), uint32(max(o.QueueBytes, 0))
+		sub.taker = &taker{link: c.link, id: f.ID, subscriber: s, every: uint64(max(o.QueueLength/2, 1))}
+		s = sub.taker
+	}
+	box, err := c.inboxes.New(inbox.Config{Subscriber: s, Options: o, Key: f.ID})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if failed, ok := f.(*session.SubscribeFailed); ok {
-		return failure.Error(failed.Failure, "")
+	sub.inbox = box
+	sub.claim = claim{
+		id: f.ID, name: pattern, kind: wire.KindSubscribe, frame: f.AppendTo(nil),
+		granted: func(wire.Done) {}, lost: sub.lost,
 	}
-	return nil
+	c.topics.add(sub)
+	return sub, nil
 }
 
-// sendSubscribe queues the frame, unless s is closing. It holds the client's mu
-// so that no Unsubscribe overtakes it: the subscription would stay.
-func (a *attachment) sendSubscribe(ctx context.Context, s *subscription) error {
-	c := a.client
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s.closing {
-		return patterns.ErrClosed
+// put is called by the link's reader.
+func (s *subscription) put(p *patterns.Publication) {
+	if s.taker != nil {
+		s.taker.came.Add(1)
 	}
-	f := a.subscribeFrame(s)
-	f.Timeout = remaining(ctx)
-	if err := a.sender.SendReserved(f); err != nil {
-		return errNotSent
-	}
-	return nil
+	s.inbox.Put(p)
 }
 
-// subscribeFrame returns what asks for s. The caller holds client.mu.
-func (a *attachment) subscribeFrame(s *subscription) *session.Subscribe {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := &session.Subscribe{
-		ID:           s.id,
-		NoEcho:       s.options.NoEcho,
-		Resumed:      s.acked,
-		Overflow:     uint8(s.options.Overflow),
-		QueueLength:  uint32(max(s.options.QueueLength-s.window, 1)),
-		QueueBytes:   uint32(max(s.options.QueueBytes-s.windowBytes, 1)),
-		WindowLength: uint32(s.window),
-		WindowBytes:  uint32(s.windowBytes),
-		Queue:        s.options.Queue,
-		Pattern:      s.pattern,
+// lost tells the program that nobody knows what it misses from here on.
+func (s *subscription) lost() {
+	if s.taker != nil {
+		s.taker.before.Store(s.taker.came.Load())
 	}
-	if s.acked {
-		f.Number = s.number
-	}
-	return f
+	s.inbox.Gap(patterns.Gap{Reason: patterns.GapRelay})
 }
 
-// unsubscribe has the relay end s and waits until all of it has come.
-func (a *attachment) unsubscribe(ctx context.Context, s *subscription) error {
-	reply, err := a.withdraw(ctx, a.unsubCalls, s.id, &session.Unsubscribe{ID: s.id, Timeout: remaining(ctx)})
-	if reply == nil {
-		return err
+// Pattern implements patterns.Subscription.
+func (s *subscription) Pattern() string { return s.pattern }
+
+// Status implements patterns.Subscription.
+func (s *subscription) Status() patterns.SubscriptionStatus { return s.inbox.Status() }
+
+// Close implements patterns.Subscription.
+func (s *subscription) Close(ctx context.Context) error {
+	if s.closing.CompareAndSwap(false, true) {
+		// What was sent for it has come when the relay answers.
+		s.closeErr = s.client.claims.end(ctx, &s.claim)
+		s.forget()
+		if err := s.inbox.Close(ctx); s.closeErr == nil {
+			s.closeErr = err
+		}
+		close(s.closed)
 	}
-	return notFinished(reply.(*session.Unsubscribed).Failure)
+	select {
+	case <-s.closed:
+		return s.closeErr
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
-// notFinished is why not everything was delivered; a time that was over is the
-// program's.
-func notFinished(f session.Failure) error {
-	err := failure.Error(f, "")
-	var late *patterns.DeadlineError
-	if errors.As(err, &late) {
-		return late.Cause
-	}
-	return err
+func (s *subscription) forget() { s.client.topics.remove(s) }
+
+// taker is the subscriber of a subscription that blocks publishers: it tells the
+// relay how many messages of its session the program has had.
+type taker struct {
+	link       *link
+	id         uint64
+	subscriber patterns.Subscriber
+	every      uint64 // messages that are told together
+
+	came, taken atomic.Uint64
+	before      atomic.Uint64 // that came in earlier sessions
 }
 
-// subscribeOnce subscribes again, for the roster.
-func (a *attachment) subscribeOnce(s *subscription) {
-	err := a.subscribe(a.ctx, s)
-	c := a.client
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.attached != a {
-		return // the roster has forgotten that it asked
-	}
-	if err != nil {
-		c.log.Warn("can't subscribe again yet", zap.String("pattern", s.pattern), zap.Error(err))
-		c.topics.failed(s.id, time.Now(), c.roll())
-		c.kickRoster()
+// ServePublication implements patterns.Subscriber.
+func (t *taker) ServePublication(p *patterns.Publication) {
+	defer t.tell()
+	t.subscriber.ServePublication(p)
+}
+
+func (t *taker) tell() {
+	n, before := t.taken.Add(1), t.before.Load()
+	if n <= before || n%t.every != 0 {
 		return
 	}
-	if c.topics.registered(s.id) {
-		c.log.Info("subscribed again", zap.String("pattern", s.pattern))
-	}
+	// Where it can't be sent the session is over.
+	_, _ = t.link.Send(wire.LaneCtl, wire.KindTunnelCredit, wire.TunnelCredit{ID: t.id, Total: n - before}.AppendTo(nil))
 }
+
+// ServeGap implements patterns.Subscriber.
+func (t *taker) ServeGap(g patterns.Gap) { t.subscriber.ServeGap(g) }

@@ -14,8 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/relay/client"
 )
 
@@ -71,230 +72,100 @@ func run(first, last int) (list []string) {
 	return list
 }
 
-func publish(t testing.TB, m patterns.Messenger, topic string, first, last int) {
-	t.Helper()
-	for _, body := range run(first, last) {
-		require.NoError(t, m.Publish(t.Context(), topic, patterns.Message{Body: []byte(body)}))
+// bodies returns what was published, in order.
+func (d *desk) bodies() (list []string) {
+	for _, m := range d.all(wire.KindPublish) {
+		_, body, err := wire.SplitTail(m.(wire.LeafPublish).Tail)
+		require.NoError(d.t, err)
+		list = append(list, string(body))
 	}
+	return list
 }
 
-// This test checks that topics attached are what they are embedded, in all
-// four directions, with headers, in order.
-func TestTopicsAreTheSameAttachedAndEmbedded(t *testing.T) {
-	p := newPlace(t)
-	p.relay()
-	a, b := p.client(), p.client()
-	for _, publisher := range []patterns.Messenger{a, p.node} {
-		for _, subscriber := range []patterns.Messenger{b, p.node} {
-			var l listener
-			s := subscribe(t, subscriber, "a.*", &l, patterns.SubscribeOptions{})
-			require.Equal(t, "a.*", s.Pattern())
-			publish(t, publisher, "a.b", 1, 100)
-			publish(t, publisher, "b.b", 1, 1)
-			eventually(t, func() bool { return slices.Equal(l.all(), run(1, 100)) }, "not all came in order")
-			require.Equal(t, uint64(100), s.Status().Delivered)
-			require.NoError(t, s.Close(t.Context()))
-			require.NoError(t, s.Close(t.Context()))
-			publish(t, publisher, "a.b", 1, 1)
-			require.Len(t, l.all(), 100)
-		}
-		require.ErrorIs(t, publisher.Publish(t.Context(), "a.*", patterns.Message{}), patterns.ErrTopic)
-		require.ErrorIs(t, publisher.TryPublish("", patterns.Message{}), patterns.ErrTopic)
-		_, err := publisher.Subscribe(t.Context(), "a.>.b", &listener{}, patterns.SubscribeOptions{})
-		require.ErrorIs(t, err, patterns.ErrTopic)
-	}
+// This test checks that a subscription gets what the relay names it for, with
+// headers, in order, and is told of gaps where they are.
+func TestSubscriptionsGetWhatTheyAreNamedFor(t *testing.T) {
+	d := newDesk(t).open()
+	c := d.client()
 	got := make(chan *patterns.Publication, 1)
-	_, err := b.Subscribe(t.Context(), "h", patterns.SubscriberFunc(func(p *patterns.Publication) { got <- p }), patterns.SubscribeOptions{})
+	_, err := c.Subscribe(t.Context(), "h", patterns.SubscriberFunc(func(p *patterns.Publication) { got <- p }), patterns.SubscribeOptions{})
 	require.NoError(t, err)
-	want := patterns.Headers{{Key: "k", Value: "v"}}
-	require.NoError(t, a.Publish(t.Context(), "h", patterns.Message{Headers: want, Body: []byte("x")}))
-	require.Equal(t, &patterns.Publication{Topic: "h", From: "peer", Headers: want, Body: []byte("x")}, <-got)
+	headers := []wire.Header{{Key: "k", Value: "v"}}
+	m := wire.LeafPublication{Publisher: "pub", Topic: "h", Subscriptions: []uint64{1}}
+	_, err = d.session().Send(wire.LanePub, wire.KindPublish, m.AppendHead(nil), wire.AppendTail(nil, headers, []byte("x")))
+	require.NoError(t, err)
+	require.Equal(t, &patterns.Publication{Topic: "h", From: "pub", Headers: patterns.Headers{{Key: "k", Value: "v"}}, Body: []byte("x")}, <-got)
+
+	var a, b listener
+	subscribe(t, c, "a.*", &a, patterns.SubscribeOptions{})
+	s := subscribe(t, c, "a.>", &b, patterns.SubscribeOptions{})
+	require.Equal(t, "a.>", s.Pattern())
+	for i := range 100 {
+		d.publish("a.b", fmt.Sprint(i+1), 2, 3)
+	}
+	gap := wire.Gap{Subscriptions: []uint64{3}, Missed: 5, Exact: true, Reason: wire.GapLane, Publisher: "pub"}
+	_, err = d.session().Send(wire.LanePub, wire.KindGap, gap.AppendTo(nil))
+	require.NoError(t, err)
+	d.publish("a.b", "101", 3, 99)
+	eventually(t, func() bool { return slices.Equal(b.all(), run(1, 101)) }, "not all came in order")
+	require.Equal(t, run(1, 100), a.all())
+	require.Equal(t, []patterns.Gap{{From: "pub", Missed: 5, Exact: true, Reason: patterns.GapLane}}, b.missed())
+	require.Equal(t, uint64(101), s.Status().Delivered)
+	require.Equal(t, uint64(5), s.Status().Missed)
+	require.NoError(t, s.Close(t.Context()))
+	require.NoError(t, s.Close(t.Context()))
+	d.publish("a.b", "102", 3)
+	_, err = c.Request(t.Context(), "geo", patterns.Message{}) // behind it
+	require.NoError(t, err)
+	require.Len(t, b.all(), 101)
 }
 
-// This test checks that NoEcho leaves out what the client itself publishes, and
-// that members of a queue share.
-func TestEchoAndQueuesAreOfClients(t *testing.T) {
-	p := newPlace(t)
-	p.relay()
-	a, b := p.client(), p.client()
-	var silent, loud listener
-	subscribe(t, a, "x", &silent, patterns.SubscribeOptions{NoEcho: true})
-	subscribe(t, a, "x", &loud, patterns.SubscribeOptions{})
-	publish(t, a, "x", 1, 1)
-	publish(t, b, "x", 2, 2)
-	eventually(t, func() bool { return len(loud.all()) == 2 }, "not all came")
-	eventually(t, func() bool { return slices.Equal(silent.all(), run(2, 2)) }, "an echo")
-
-	var q1, q2 listener
-	subscribe(t, a, "jobs", &q1, patterns.SubscribeOptions{Queue: "workers"})
-	subscribe(t, b, "jobs", &q2, patterns.SubscribeOptions{Queue: "workers"})
-	publish(t, a, "jobs", 1, 100)
-	eventually(t, func() bool { return len(q1.all())+len(q2.all()) == 100 }, "not all came, or twice")
-	require.NotEmpty(t, q1.all())
-	require.NotEmpty(t, q2.all())
+// This test checks that subscriptions come back with the relay, that each is told
+// once that nobody knows what it missed, and that those that were closed do not
+// come back.
+func TestSubscriptionsComeBackWithTheRelay(t *testing.T) {
+	d := newDesk(t).open()
+	c := d.client()
+	var a, b listener
+	subscribe(t, c, "a", &a, patterns.SubscribeOptions{})
+	closed := subscribe(t, c, "b", &b, patterns.SubscribeOptions{})
+	require.NoError(t, closed.Close(t.Context()))
+	d.publish("a", "1", 1)
+	eventually(t, func() bool { return len(a.all()) == 1 }, "it does not come")
+	for i := range 3 {
+		d.stop()
+		d.open()
+		eventually(t, func() bool { return len(d.all(wire.KindSubscribe)) == i+3 }, "it does not come back")
+		d.publish("a", "x", 1)
+		eventually(t, func() bool { return len(a.all()) == i+2 }, "nothing comes")
+		require.Len(t, a.missed(), i+1)
+		require.Equal(t, patterns.Gap{Reason: patterns.GapRelay}, a.missed()[i])
+	}
+	require.Empty(t, b.missed())
 }
 
-// This test checks that TryPublish has many messages under way, in order with
-// those of Publish, and that no more than the window are.
-func TestTryPublishDoesNotWait(t *testing.T) {
-	p := newPlace(t)
-	open := make(chan struct{})
-	p.node.PublishError = func(ctx context.Context, _ string, try bool) error {
-		select {
-		case <-open:
-			return nil
-		default:
-		}
-		if try {
-			return patterns.ErrWouldBlock
-		}
-		select {
-		case <-open:
-			return nil
-		case <-ctx.Done():
-			return &patterns.DeadlineError{Cause: ctx.Err()}
-		}
-	}
-	p.relay()
-	c := p.client()
-	var l listener
-	subscribe(t, p.node, "x", &l, patterns.SubscribeOptions{})
-	n := 0
-	for ; c.TryPublish("x", patterns.Message{Body: fmt.Append(nil, n+1)}) == nil; n++ {
-	}
-	require.Equal(t, 1024, n)
-	require.ErrorIs(t, c.TryPublish("x", patterns.Message{}), patterns.ErrWouldBlock)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	var late *patterns.DeadlineError
-	require.ErrorAs(t, c.Publish(ctx, "x", patterns.Message{}), &late)
-	require.False(t, late.MaybeRan, "there was no room for it")
-	close(open)
-	require.NoError(t, c.Publish(t.Context(), "x", patterns.Message{Body: fmt.Append(nil, n+1)}))
-	eventually(t, func() bool { return slices.Equal(l.all(), run(1, n+1)) }, "not all came in order")
-
-	large := make([]byte, 1<<20)
-	for n = 0; c.TryPublish("y", patterns.Message{Body: large}) == nil && n < 100; n++ {
-	}
-	t.Logf("%d messages of 1 MiB at once", n)
-	require.NoError(t, c.Shutdown(t.Context()), "all of them are published")
-}
-
-// This test checks that a message that TryPublish took and the relay could not
-// publish is not lost without a word.
-func TestWhatTryPublishTookAndLostIsTold(t *testing.T) {
-	p := newPlace(t)
-	var fail atomic.Bool
-	p.node.PublishError = func(context.Context, string, bool) error {
-		if fail.Load() {
-			return patterns.ErrUnreachable
-		}
-		return nil
-	}
-	r := p.relay()
-	c := p.client()
-	fail.Store(true)
-	require.NoError(t, c.TryPublish("x", patterns.Message{}))
-	require.ErrorIs(t, c.Publish(t.Context(), "x", patterns.Message{}), patterns.ErrUnreachable)
-	fail.Store(false)
-	err := c.TryPublish("x", patterns.Message{})
-	require.ErrorIs(t, err, patterns.ErrUnreachable)
-	require.ErrorContains(t, err, "1 messages")
-	require.NoError(t, c.TryPublish("x", patterns.Message{}))
-	require.NoError(t, c.Publish(t.Context(), "x", patterns.Message{}))
-
-	p.node.PublishError = func(ctx context.Context, _ string, try bool) error {
-		if try {
-			return patterns.ErrWouldBlock
-		}
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	require.NoError(t, c.TryPublish("x", patterns.Message{}))
-	published := make(chan error, 1)
-	go func() { published <- c.Publish(t.Context(), "x", patterns.Message{}) }()
-	eventually(t, func() bool { return r.Status().Clients[0].Requests == 2 }, "the relay has not got both")
-	require.NoError(t, r.Close())
-	require.ErrorIs(t, <-published, patterns.ErrInterrupted)
-	require.ErrorIs(t, c.Shutdown(t.Context()), patterns.ErrInterrupted)
-}
-
-// This test checks that relays that are replaced in good order lose nothing of
-// what is being published, whatever way, and keep the order.
-func TestADrainedRelayLosesNoPublish(t *testing.T) {
-	p := newPlace(t)
-	r := p.relay()
-	c := p.client()
-	var l listener
-	subscribe(t, p.node, "x", &l, patterns.SubscribeOptions{QueueLength: 1 << 20})
-	var stop atomic.Bool
-	done := make(chan int)
-	go func() {
-		n := 0
-		for !stop.Load() {
-			m := patterns.Message{Body: fmt.Append(nil, n+1)}
-			if n%100 == 0 {
-				if !assertNoError(t, c.Publish(t.Context(), "x", m)) {
-					break
-				}
-				n++
-				continue
-			}
-			if c.TryPublish("x", m) == nil {
-				n++
-				continue
-			}
-			time.Sleep(100 * time.Microsecond)
-		}
-		done <- n
-	}()
-	for range 4 {
-		before := len(l.all())
-		eventually(t, func() bool { return len(l.all()) > before+500 }, "no progress")
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		require.NoError(t, r.Shutdown(ctx))
-		cancel()
-		r = p.relay()
-	}
-	stop.Store(true)
-	n := <-done
-	require.NoError(t, c.Publish(t.Context(), "x", patterns.Message{Body: fmt.Append(nil, n+1)}))
-	eventually(t, func() bool { return len(l.all()) >= n+1 }, "not all came")
-	require.Equal(t, run(1, n+1), l.all())
-}
-
-func assertNoError(t *testing.T, err error) bool {
-	if err != nil {
-		t.Error(err)
-	}
-	return err == nil
-}
-
-// This test checks that a program that is slow fills its own subscription, by
-// its policy, and is told how much it missed; that another one of the same
-// client is not held up; and that it gets everything when it may block.
+// This test checks that the limits of a subscription are the program's: a slow one
+// fills its own queue, by its policy, is told how much it missed, and holds up no
+// other one.
 func TestASlowSubscriberIsToldOfItsGap(t *testing.T) {
 	for _, overflow := range []patterns.Overflow{patterns.OverflowOldest, patterns.OverflowNewest} {
-		p := newPlace(t)
-		p.relay()
-		c := p.client()
+		d := newDesk(t).open()
+		c := d.client()
 		slow := &listener{hold: make(chan struct{})}
 		var fast listener
 		s := subscribe(t, c, "x", slow, patterns.SubscribeOptions{QueueLength: 20, Overflow: overflow})
 		subscribe(t, c, "x", &fast, patterns.SubscribeOptions{})
-		for i := range 10 {
-			publish(t, p.node, "x", i*20+1, i*20+20)
-			eventually(t, func() bool { return len(fast.all()) == i*20+20 }, "a slow one holds up another one")
+		for i := range 200 {
+			d.publish("x", fmt.Sprint(i+1), 1, 2)
+			eventually(t, func() bool { return slow.calls.Load() == 1 }, "nothing comes")
 		}
+		eventually(t, func() bool { return len(fast.all()) == 200 }, "a slow one holds up another one")
 		close(slow.hold)
-		publish(t, p.node, "x", 201, 201)
 		eventually(t, func() bool {
 			status := s.Status()
-			return status.Delivered+status.Missed == 201
+			return status.Delivered+status.Missed == 200
 		}, "delivered and missed is not what was sent")
-		require.Equal(t, uint64(len(slow.all())), s.Status().Delivered)
-		require.GreaterOrEqual(t, s.Status().Delivered, uint64(20))
-		require.Greater(t, s.Status().Missed, uint64(100))
+		require.Equal(t, uint64(21), s.Status().Delivered, "one with the program, and what waits")
 		for _, g := range slow.missed() {
 			require.Equal(t, patterns.GapSlow, g.Reason)
 			require.True(t, g.Exact)
@@ -302,67 +173,203 @@ func TestASlowSubscriberIsToldOfItsGap(t *testing.T) {
 	}
 }
 
-// This test checks that a subscription that blocks loses nothing of what is
-// published on its node.
-func TestASubscriptionThatBlocksLosesNothing(t *testing.T) {
-	p := newPlace(t)
-	p.relay()
-	c := p.client()
-	var l listener
-	s := subscribe(t, c, "x", &l, patterns.SubscribeOptions{QueueLength: 4, Overflow: patterns.OverflowBlock})
-	publish(t, p.node, "x", 1, 500)
-	eventually(t, func() bool { return slices.Equal(l.all(), run(1, 500)) }, "something is lost")
-	require.Zero(t, s.Status().Missed)
+// This test checks that a subscription that blocks publishers tells the relay how
+// much it may have, and what the program has taken, in each session anew.
+func TestASubscriptionThatBlocksGivesCredit(t *testing.T) {
+	d := newDesk(t).open()
+	c := d.client()
+	l := &listener{hold: make(chan struct{})}
+	subscribe(t, c, "x", l, patterns.SubscribeOptions{QueueLength: 4, QueueBytes: 100, Overflow: patterns.OverflowBlock})
+	f := d.all(wire.KindSubscribe)[0].(wire.Subscribe)
+	require.Equal(t, wire.Subscribe{ID: 1, Options: wire.SubscribeBlocks, Length: 4, Bytes: 100, Pattern: "x"}, f)
+	credits := func() (list []uint64) {
+		for _, m := range d.all(wire.KindTunnelCredit) {
+			require.Equal(t, uint64(1), m.(wire.TunnelCredit).ID)
+			list = append(list, m.(wire.TunnelCredit).Total)
+		}
+		return list
+	}
+	for i := range 4 {
+		d.publish("x", fmt.Sprint(i+1), 1)
+	}
+	eventually(t, func() bool { return l.calls.Load() == 1 }, "nothing comes")
+	require.Empty(t, credits())
+	for range 3 {
+		l.hold <- struct{}{}
+	}
+	eventually(t, func() bool { return slices.Equal(credits(), []uint64{2}) }, "no credit")
+	d.stop()
+	d.open()
+	eventually(t, func() bool { return len(d.all(wire.KindSubscribe)) == 2 }, "it does not come back")
+	close(l.hold) // the fourth is of the session before
+	for i := range 4 {
+		d.publish("x", fmt.Sprint(i+5), 1)
+	}
+	eventually(t, func() bool { return slices.Equal(l.all(), run(1, 8)) }, "not all came")
+	eventually(t, func() bool { return slices.Equal(credits(), []uint64{2, 2, 4}) }, "no credit")
 }
 
 // This test checks that closing delivers what waits, as long as it may.
 func TestClosingASubscriptionDeliversWhatWaits(t *testing.T) {
-	p := newPlace(t)
-	r := p.relay()
-	c := p.client()
+	d := newDesk(t).open()
+	c := d.client()
 	l := &listener{hold: make(chan struct{})}
 	s := subscribe(t, c, "x", l, patterns.SubscribeOptions{QueueLength: 10})
-	publish(t, p.node, "x", 1, 10)
+	for i := range 10 {
+		d.publish("x", fmt.Sprint(i+1), 1)
+	}
+	eventually(t, func() bool { return s.Status().Queued == 9 }, "not all came")
 	closed := make(chan error, 1)
 	go func() { closed <- s.Close(t.Context()) }()
-	eventually(t, func() bool { return len(p.node.Subscriptions()) == 0 }, "it does not begin")
+	eventually(t, func() bool { return len(d.all(wire.KindLeave)) == 1 }, "it does not begin")
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, s.Close(ctx), context.DeadlineExceeded)
 	close(l.hold)
 	require.NoError(t, <-closed)
 	require.Equal(t, run(1, 10), l.all())
-	require.Zero(t, r.Status().Clients[0].Subscriptions)
-
-	stuck := &listener{hold: make(chan struct{})}
-	s = subscribe(t, c, "x", stuck, patterns.SubscribeOptions{QueueLength: 10})
-	publish(t, p.node, "x", 1, 10)
-	eventually(t, func() bool { return stuck.calls.Load() == 1 }, "nothing comes")
-	ctx, cancel = context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, s.Close(ctx), context.DeadlineExceeded)
-	close(stuck.hold)
-	eventually(t, func() bool { return r.Status().Clients[0].Subscriptions == 0 }, "the relay keeps it")
-	eventually(t, func() bool { return len(stuck.all()) == 1 }, "more than what it was at")
 }
 
-// This test checks that one subscription more than the relay allows is the
-// named error, and that Shutdown closes all.
-func TestShutdownEndsSubscriptions(t *testing.T) {
-	p := newPlace(t)
-	p.change = func(cfg *relay.Config) { cfg.Limits.Subscriptions = 3 }
-	p.relay()
-	c := p.client()
-	for range 3 {
-		subscribe(t, c, "x", &listener{}, patterns.SubscribeOptions{})
+// This test checks that Publish returns when the message is on its way, in order
+// with those of TryPublish, and what is refused before.
+func TestPublishReturnsWhenTheMessageIsOnItsWay(t *testing.T) {
+	d := newDesk(t).open()
+	c := d.client()
+	for i := range 100 {
+		m := patterns.Message{Body: fmt.Append(nil, i+1)}
+		if i%2 == 0 {
+			require.NoError(t, c.Publish(t.Context(), "a.b", m))
+		} else {
+			require.NoError(t, c.TryPublish("a.b", m))
+		}
 	}
-	_, err := c.Subscribe(t.Context(), "x", &listener{}, patterns.SubscribeOptions{})
-	require.ErrorIs(t, err, client.ErrTooManySubscriptions)
-	require.ErrorIs(t, err, patterns.ErrTooMany)
-	require.NoError(t, c.Shutdown(t.Context()))
-	require.Empty(t, p.node.Subscriptions())
-	_, err = c.Subscribe(t.Context(), "x", &listener{}, patterns.SubscribeOptions{})
-	require.ErrorIs(t, err, patterns.ErrClosed)
-	require.ErrorIs(t, c.Publish(t.Context(), "x", patterns.Message{}), patterns.ErrClosed)
-	require.ErrorIs(t, c.TryPublish("x", patterns.Message{}), patterns.ErrClosed)
+	eventually(t, func() bool { return slices.Equal(d.bodies(), run(1, 100)) }, "not all came in order")
+	require.ErrorIs(t, c.Publish(t.Context(), "a.*", patterns.Message{}), patterns.ErrTopic)
+	require.ErrorIs(t, c.TryPublish("", patterns.Message{}), patterns.ErrTopic)
+	large := patterns.Message{Body: make([]byte, 1<<20+1)}
+	require.ErrorIs(t, c.Publish(t.Context(), "a", large), patterns.ErrTooLarge)
+	require.ErrorIs(t, c.TryPublish("a", large), patterns.ErrTooLarge)
+	require.Equal(t, map[string]uint64{"publish.too_large": 2}, c.Drops())
+
+	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
+		m, err := wire.DecodeLeafPublish(body)
+		if k == wire.KindPublish && err == nil && m.ID != 0 {
+			done := wire.Done{ID: m.ID, Value: 3}
+			if m.Topic == "bad" {
+				done = wire.Done{ID: m.ID, Outcome: wire.OutcomeUnreachable}
+			}
+			_, err = s.Send(wire.LaneCtl, wire.KindDone, done.AppendTo(nil))
+			return err == nil
+		}
+		return false
+	}
+	var nodes int
+	require.NoError(t, c.Publish(t.Context(), "a", patterns.Message{}, patterns.Confirm(&nodes)))
+	require.Equal(t, 3, nodes)
+	require.ErrorIs(t, c.Publish(t.Context(), "bad", patterns.Message{}, patterns.Confirm(&nodes)), patterns.ErrUnreachable)
+}
+
+// This test checks that a lane that is full holds Publish up, and TryPublish says
+// so, until the relay has taken what is in it.
+func TestAFullLaneHoldsPublishersUp(t *testing.T) {
+	d := newDesk(t)
+	d.lanes = 64 << 10
+	var taking atomic.Bool
+	release := make(chan struct{})
+	d.answer = func(_ *session.Session, k wire.Kind, _ []byte) bool {
+		if k == wire.KindPublish && !taking.Load() {
+			<-release // nothing is acknowledged meanwhile
+		}
+		return false
+	}
+	d.open()
+	c := d.client()
+	n := 0
+	for ; c.TryPublish("x", patterns.Message{Body: fmt.Appendf(nil, "%1000d", n)}) == nil; n++ {
+	}
+	require.InDelta(t, 63, n, 5)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	var late *patterns.DeadlineError
+	require.ErrorAs(t, c.Publish(ctx, "x", patterns.Message{Body: make([]byte, 1000)}), &late)
+	require.False(t, late.MaybeRan, "there was no room for it")
+	require.Equal(t, map[string]uint64{"publish.would_block": 1}, c.Drops())
+	taking.Store(true)
+	close(release)
+	for range 200 {
+		require.NoError(t, c.Publish(t.Context(), "x", patterns.Message{Body: make([]byte, 1000)}))
+	}
+	eventually(t, func() bool { return len(d.bodies()) == n+200 }, "not all came")
+}
+
+// This test checks that relays that are replaced in good order lose nothing of
+// what is being published, whatever way, and keep the order.
+func TestADrainedRelayLosesNoPublish(t *testing.T) {
+	d := newDesk(t).open()
+	c := d.client()
+	var stop atomic.Bool
+	done := make(chan int)
+	go func() {
+		n := 0
+		for !stop.Load() && !t.Failed() {
+			m := patterns.Message{Body: fmt.Append(nil, n+1)}
+			if n%100 == 0 {
+				if err := c.Publish(t.Context(), "x", m); err != nil {
+					t.Error(err)
+					break
+				}
+				n++
+			} else if c.TryPublish("x", m) == nil {
+				n++
+			} else {
+				time.Sleep(100 * time.Microsecond)
+			}
+		}
+		done <- n
+	}()
+	for range 4 {
+		before := len(d.all(wire.KindPublish))
+		eventually(t, func() bool { return len(d.all(wire.KindPublish)) > before+500 }, "no progress")
+		d.drain()
+		d.open()
+	}
+	stop.Store(true)
+	n := <-done
+	require.NoError(t, c.Shutdown(t.Context()), "all of them are published")
+	require.Equal(t, run(1, n), d.bodies())
+	require.Zero(t, c.Drops()["publish.lost"])
+}
+
+// This test checks that a message that was taken and not published is not lost
+// without a word: neither one that the relay refuses later, nor one that is lost
+// with it.
+func TestWhatWasTakenAndNotPublishedIsTold(t *testing.T) {
+	d := newDesk(t)
+	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
+		m, err := wire.DecodeLeafPublish(body)
+		if k != wire.KindPublish || err != nil {
+			return false
+		}
+		if m.Topic == "refused" {
+			_, err = s.Send(wire.LaneCtl, wire.KindDone, (&wire.Done{Outcome: wire.OutcomeUnreachable}).AppendTo(nil))
+		} else {
+			d.note(k, m, nil)
+			time.Sleep(10 * time.Millisecond)
+			d.stop() // before it is acknowledged
+		}
+		return err == nil
+	}
+	d.open()
+	told := make(chan error, 10)
+	c := d.client(func(cfg *client.Config) { cfg.Refused = func(err error) { told <- err } })
+	require.NoError(t, c.TryPublish("refused", patterns.Message{}))
+	require.ErrorIs(t, <-told, patterns.ErrUnreachable)
+	time.Sleep(200 * time.Millisecond) // it is acknowledged, or would count as lost, too
+	require.NoError(t, c.Publish(t.Context(), "lost", patterns.Message{}))
+	require.ErrorIs(t, <-told, patterns.ErrInterrupted)
+	require.Equal(t, map[string]uint64{"publish.refused": 1, "publish.lost": 1}, c.Drops())
+	err := c.Close()
+	require.ErrorIs(t, err, patterns.ErrInterrupted)
+	require.ErrorContains(t, err, "1 messages")
+	require.NoError(t, c.Close(), "told once")
 }

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -68,8 +70,8 @@ var layers = []layer{
 	{"cluster", []string{"overlay", "security", "internal/wire", "internal/drop"}, "membership reads no payload and opens no connection"},
 	{"patterns", []string{"cluster", "overlay", "security", "internal/wire", "internal/fifo", "internal/credit", "internal/drop", "internal/waitline"}, "patterns choose no peers and never touch the host"},
 	{"node", []string{"patterns", "cluster", "overlay", "security", "internal/wire"}, "the composition root"},
-	{"relay/client", []string{"patterns", "internal/wire", "internal/fifo", "relay/internal", "internal/drop"}, "an attached program links no overlay"},
-	{"relay", []string{"node", "patterns", "internal/wire", "internal/fifo", "internal/drop"}, "a session layer over node: what works embedded works attached"},
+	{"relay/client", []string{"patterns", "cluster", "overlay", "internal/wire", "internal/drop", "relay/internal"}, "an attached program runs a node's engines over one session, and no host"},
+	{"relay", []string{"node", "patterns", "cluster", "overlay", "internal/wire", "internal/fifo", "internal/drop", "internal/waitline", "internal/after"}, "it passes frames between sessions and a node: what works embedded works attached"},
 	{"sim/mutation", []string{"sim"}, "it runs the program from outside, one bug after the other"},
 	{"sim/netns", []string{"sim", "relay/client", "node", "patterns", "security"}, "level net attaches to real relays as any program does"},
 	{"sim/stack", []string{"sim", "node", "patterns", "overlay/p2p", "overlay", "security"}, "it runs the production transport on a network of its own"},
@@ -191,12 +193,26 @@ func TestLinkerMayLeaveOutMethods(t *testing.T) {
 	require.NotContains(t, linked(t, "sim/report"), "text/template")
 }
 
-// TestClientLinksNoOverlay checks that a program that attaches to a relay
-// carries neither libp2p nor our own node.
-func TestClientLinksNoOverlay(t *testing.T) {
+// TestAttachedProgramsLinkNoHost checks that a program that attaches to a relay
+// carries no host and no DHT: of libp2p nothing but the vocabulary in core.
+func TestAttachedProgramsLinkNoHost(t *testing.T) {
 	for _, dep := range linked(t, "relay/client") {
-		require.NotContains(t, dep, "libp2p")
 		require.NotEqual(t, module+"node", dep)
-		require.NotEqual(t, module+"overlay", dep)
+		require.NotEqual(t, module+"overlay/p2p", dep)
+		require.NotContains(t, dep, "go-libp2p-kad-dht")
+		if strings.HasPrefix(dep, "github.com/libp2p/go-libp2p") {
+			require.True(t, strings.HasPrefix(dep, "github.com/libp2p/go-libp2p/core/"), "relay/client links %s", dep)
+		}
 	}
+}
+
+// TestAttachedProgramsAreSmall checks the size of one, stripped.
+func TestAttachedProgramsAreSmall(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "attached")
+	out, err := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, module+"examples/attached").CombinedOutput()
+	require.NoError(t, err, string(out))
+	info, err := os.Stat(program)
+	require.NoError(t, err)
+	t.Logf("%.1f MB", float64(info.Size())/1e6)
+	require.Less(t, info.Size(), int64(10e6))
 }

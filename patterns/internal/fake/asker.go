@@ -34,6 +34,7 @@ func (a *Asker) AskAll(_ context.Context, q request.All, each request.EachFunc) 
 	if a.Err != nil {
 		return t, a.Err
 	}
+	nodes := map[peer.ID]bool{}
 	for i, o := range a.Outcomes {
 		m := &cluster.Member{ID: cluster.MemberID(i + 1), Peer: o.Node}
 		took, stop := each(m, request.Answer{Message: patterns.Message{Body: []byte(o.Reply)}, Member: m}, o.Err)
@@ -42,7 +43,10 @@ func (a *Asker) AskAll(_ context.Context, q request.All, each request.EachFunc) 
 		}
 		if !took {
 			t.Missing = append(t.Missing, Missing(i+1, o.Node, o.Err))
+			continue
 		}
+		nodes[o.Node] = true
+		t.Members, t.Nodes = t.Members+1, len(nodes)
 	}
 	t.Complete = !a.Partial && len(t.Missing) == 0
 	return t, nil

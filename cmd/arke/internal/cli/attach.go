@@ -97,12 +97,18 @@ func (t *attachment) attach(ctx context.Context, log *zap.Logger) (*client.Clien
 	return c, nil
 }
 
+// attachTime is how long a command that makes one call waits for a relay that may
+// just be starting.
+const attachTime = time.Second
+
 // within attaches, does what is to be done, and detaches, all of it within the
 // time-out.
 func (t *attachment) within(ctx context.Context, timeout time.Duration, do func(context.Context, *client.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	c, err := t.attach(ctx, nil)
+	attaching, attached := context.WithTimeout(ctx, attachTime)
+	c, err := t.attach(attaching, nil)
+	attached()
 	if err != nil {
 		return err
 	}

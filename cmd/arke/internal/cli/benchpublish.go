@@ -38,8 +38,8 @@ func (a App) benchPublish() *cobra.Command {
 of which attaches to a relay as a program does; so does each publisher.
 
 The rate does not adapt. Two latencies count from the moment a message was
-meant to be published: until it is on its way to the subscribers' nodes, and,
-as "delivery", until each subscriber has it. Copies that subscribers were told
+meant to be published: until it is on its way to the relay, and, as "delivery",
+until each subscriber has it. Copies that subscribers were told
 to be missing are "missed"; those of which nobody heard are "untold", and
 there should be none. Exit status 0 if anything was published, else that of
 the commonest outcome.`,

@@ -31,8 +31,8 @@ func (a App) publish() *cobra.Command {
 dots. That nobody listens is no error.
 
 BODY is the message; - makes each line of standard input a message, in order,
-without its end of line. It ends when the last message is on its way to the
-subscribers' nodes; who misses one there is told so. Exit status: 0 all are
+without its end of line. Each is confirmed: it ends when the last message is on
+its way to the subscribers' nodes; who misses one there is told so. Exit status: 0 all are
 on their way, 5 unreachable, 6 deadline, 8 unauthorized, 9 too large,
 1 anything else.`,
 		Example: `  arke publish weather.berlin.temperature 21.5
@@ -45,7 +45,7 @@ on their way, 5 unreachable, 6 deadline, 8 unauthorized, 9 too large,
 	f.IntVar(&flags.count, "count", 0, "send BODY so many times, or so many lines at most (default once, or all lines)")
 	f.Float64Var(&flags.rate, "rate", 0, "messages per second at most (default no limit)")
 	f.Lookup("timeout").Usage = "give up when one message has waited for so long"
-	f.BoolVar(&flags.asJSON, "json", false, "print how many were sent as one JSON object")
+	f.BoolVar(&flags.asJSON, "json", false, "print how many were sent, and how many nodes took the last, as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		headers, err := parseHeaders(flags.headers)
 		if err == nil {
@@ -105,7 +105,7 @@ func (a App) runPublish(ctx context.Context, topic string, next func() ([]byte, 
 	if isTerminal(a.Stderr) {
 		p.progress = func(sent int) { fmt.Fprintf(a.Stderr, "%d sent\n", sent) }
 	}
-	attaching, cancel := context.WithTimeout(ctx, flags.timeout)
+	attaching, cancel := context.WithTimeout(ctx, min(flags.timeout, attachTime))
 	defer cancel()
 	c, err := flags.relay.attach(attaching, nil)
 	if err == nil {
@@ -124,9 +124,10 @@ func (a App) tellPublished(p *publishing, err error) error {
 	o := struct {
 		Outcome string  `json:"outcome"`
 		Sent    int     `json:"sent"`
+		Nodes   int     `json:"nodes"`
 		Seconds float64 `json:"seconds"`
 		Error   string  `json:"error,omitempty"`
-	}{accepted, p.sent, time.Since(p.begin).Seconds(), ""}
+	}{accepted, p.sent, p.nodes, time.Since(p.begin).Seconds(), ""}
 	if err != nil {
 		o.Outcome, o.Error = outcomeOf(err).String(), err.Error()
 	}
@@ -145,6 +146,7 @@ type publishing struct {
 	progress func(sent int) // nil = none
 	begin    time.Time
 	sent     int
+	nodes    int // that took the last message
 }
 
 func (p *publishing) run(ctx context.Context, m patterns.Messenger) error {
@@ -174,7 +176,7 @@ func (p *publishing) run(ctx context.Context, m patterns.Messenger) error {
 func (p *publishing) one(ctx context.Context, m patterns.Messenger, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, p.flags.timeout)
 	defer cancel()
-	return m.Publish(ctx, p.topic, patterns.Message{Headers: p.headers, Body: body})
+	return m.Publish(ctx, p.topic, patterns.Message{Headers: p.headers, Body: body}, patterns.Confirm(&p.nodes))
 }
 
 // pace waits until the next message may go, and reports false if ctx ended

@@ -1,0 +1,292 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/leaf.txt")
+
+const leafVectors = "testdata/leaf.txt"
+
+const leafIntro = `# Frames between a client and its relay, for whoever writes a binding: who sends
+# it and what it means, then the whole frame in hexadecimal, the length first.
+# Decoding one and encoding the result gives the same bytes.
+`
+
+// Lanes, as the two upper bits of a frame's head.
+const (
+	ctl = iota
+	rpc
+	pub
+)
+
+// message is what can be put into a frame of the client profile.
+type message interface{ AppendTo(dst []byte) []byte }
+
+// leafVector is one frame of the client profile.
+type leafVector struct {
+	meaning string
+	lane    byte
+	kind    wire.Kind
+	message message
+	decode  func([]byte) (message, error)
+}
+
+// decoder makes a decoder of one type one of any.
+func decoder[M any, P interface {
+	*M
+	message
+}](decode func([]byte) (M, error),
+) func([]byte) (message, error) {
+	return func(b []byte) (message, error) {
+		m, err := decode(b)
+		return P(&m), err
+	}
+}
+
+// published gives what has a tail of its own the form of the others.
+type (
+	published   struct{ wire.LeafPublish }
+	publication struct{ wire.LeafPublication }
+)
+
+func (m *published) AppendTo(dst []byte) []byte   { return append(m.AppendHead(dst), m.Tail...) }
+func (m *publication) AppendTo(dst []byte) []byte { return append(m.AppendHead(dst), m.Tail...) }
+
+func decodePublished(b []byte) (published, error) {
+	m, err := wire.DecodeLeafPublish(b)
+	return published{m}, err
+}
+
+func decodePublication(b []byte) (publication, error) {
+	m, err := wire.DecodeLeafPublication(b, nil)
+	return publication{m}, err
+}
+
+func decodeTaken(b []byte) (wire.Taken, error) {
+	m, ours, err := wire.DecodeTaken(b)
+	if err == nil && !ours {
+		err = wire.ErrMalformed
+	}
+	return m, err
+}
+
+func sixteen(first byte) (id [16]byte) {
+	for i := range id {
+		id[i] = first + byte(i)
+	}
+	return id
+}
+
+// tail is headers and body as they travel.
+func tail(body string, headers ...wire.Header) []byte {
+	return append(wire.AppendHeaders(nil, headers), body...)
+}
+
+// leafFrames has every kind of frame that only clients and relays have, and each
+// of its fields not zero at least once.
+func leafFrames() []leafVector {
+	var (
+		leafHello   = decoder(wire.DecodeLeafHello)
+		relayHello  = decoder(wire.DecodeRelayHello)
+		goodbye     = decoder(wire.DecodeLeafGoodbye)
+		notice      = decoder(wire.DecodeLeafNotice)
+		serve       = decoder(wire.DecodeServe)
+		subscribe   = decoder(wire.DecodeSubscribe)
+		leave       = decoder(wire.DecodeLeave)
+		done        = decoder(wire.DecodeDone)
+		gap         = decoder(wire.DecodeGap)
+		publish     = decoder(decodePublished)
+		publication = decoder(decodePublication)
+	)
+	return []leafVector{
+		{
+			"client: hello, versions 1 to 3, no features, instance 1011…1f, fresh, clock 5, name \"geo\", token \"secret\"", ctl, wire.KindHello,
+			&wire.LeafHello{MinVersion: 1, MaxVersion: 3, Instance: sixteen(0x10), Clock: 5, Name: "geo", Token: "secret"}, leafHello,
+		},
+		{
+			"client: hello, version 1, all features, to resume session 7 as client a0a1…af, in which 1, 2, 3 and 4 frames came, a beat every 400 ms, messages up to 1 MiB", ctl, wire.KindHello,
+			&wire.LeafHello{
+				MinVersion: 1, MaxVersion: 1, Features: wire.AllFeatures, Instance: sixteen(0x10), Leaf: sixteen(0xa0), Session: 7,
+				Received: wire.Counts{1, 2, 3, 4}, Clock: 1_000_000_000, BeatMillis: 400, LargestMessage: 1 << 20, Name: "geo",
+			}, leafHello,
+		},
+		{
+			"relay: hello, version 1, features 1 and 2, instance 2021…2f, client a0a1…af, session 7, in which 5, 6, 7 and 8 frames came, and what a client may use", ctl, wire.KindHello,
+			&wire.RelayHello{
+				Version: 1, Features: wire.FeatureResume | wire.FeatureBeats, Instance: sixteen(0x20), Leaf: sixteen(0xa0), Session: 7,
+				Received: wire.Counts{5, 6, 7, 8}, Clock: 2_000_000_000, BeatMillis: 400, LargestFrame: 69632, LargestMessage: 16 << 20,
+				Registrations: 64, Subscriptions: 4096, Calls: 4096, CallBytes: 64 << 20,
+				LaneBytes: [4]uint32{1 << 20, 8 << 20, 8 << 20, 64 << 20}, Peer: "12D3KooWpeer", Name: "arke",
+			}, relayHello,
+		},
+		{"relay: goodbye, no version in common", ctl, wire.KindGoodbye, &wire.LeafGoodbye{Code: wire.EndVersion, Text: "this relay speaks 2 to 3"}, goodbye},
+		{"both: goodbye, it is going away, after 9, 8, 7 and 6 frames were looked at", ctl, wire.KindGoodbye, &wire.LeafGoodbye{Code: wire.EndShutdown, Handled: &wire.Counts{9, 8, 7, 6}}, goodbye},
+		{"relay: notice, it is shutting down", ctl, wire.KindNotice, &wire.LeafNotice{Code: wire.NoticeDraining, Text: "shutting down"}, notice},
+		{"both: beat, at 7 ns, an answer is wanted", ctl, wire.KindBeat, &wire.LeafBeat{WantReply: true, Clock: 7}, decoder(wire.DecodeLeafBeat)},
+		{"both: beat, at 9 ns, the answer to that of 7, 1 ns after it came", ctl, wire.KindBeat, &wire.LeafBeat{Clock: 9, Echo: 7, Held: 1}, decoder(wire.DecodeLeafBeat)},
+		{
+			"client: serve, id 1, within 2 s, 8 at once, no queue, 1 MiB of queue, messages up to 64 KiB, capacity 3, 5 tunnels, requests and pushes, cluster \"geo\"", ctl, wire.KindServe,
+			&wire.Serve{
+				ID: 1, Timeout: 2_000_000, Concurrency: 8, QueueLength: -1, QueueBytes: 1 << 20, MessageBytes: 64 << 10,
+				Capacity: 3, Tunnels: 5, Patterns: wire.ServesRequests | wire.ServesPushes, Cluster: "geo",
+			}, serve,
+		},
+		{"client: serve, id 2, all by default, requests, cluster \"geo\"", ctl, wire.KindServe, &wire.Serve{ID: 2, Patterns: wire.ServesRequests, Cluster: "geo"}, serve},
+		{
+			"client: subscribe, id 3, to \"a.>\" in queue \"q\", within 1 s, not its own, publishers wait when 16 messages or 64 KiB are not taken", ctl, wire.KindSubscribe,
+			&wire.Subscribe{ID: 3, Timeout: 1_000_000, Options: wire.SubscribeNoEcho | wire.SubscribeBlocks, Length: 16, Bytes: 64 << 10, Queue: "q", Pattern: "a.>"}, subscribe,
+		},
+		{"client: subscribe, id 4, to \"a.b\", all by default", ctl, wire.KindSubscribe, &wire.Subscribe{ID: 4, Pattern: "a.b"}, subscribe},
+		{"client: credit, 17 publications for subscription 3 were taken", ctl, wire.KindTunnelCredit, &wire.Taken{ID: 3, Total: 17}, decoder(decodeTaken)},
+		{"client: leave, id 1, accepted requests may take 5 s", ctl, wire.KindLeave, &wire.Leave{ID: 1, Timeout: 5_000_000}, leave},
+		{"relay: done, id 1 is member 00000000000000ff", ctl, wire.KindDone, &wire.Done{ID: 1, Value: 0xff}, done},
+		{
+			"relay: done, id 1, an outcome of 1 with code 404: \"no such place\"; a handler may have run", ctl, wire.KindDone,
+			&wire.Done{ID: 1, Outcome: wire.OutcomeRemoteError, Flags: wire.FlagMaybeRan, Code: 404, Text: "no such place"}, done,
+		},
+		{"client: publish, no answer wanted, on \"a.b\", one header, body \"hi\"", pub, wire.KindPublish, &published{wire.LeafPublish{Topic: "a.b", Tail: tail("hi", wire.Header{Key: "k", Value: "v"})}}, publish},
+		{"client: publish, id 5, until 3 s of its clock, on \"a\", empty", pub, wire.KindPublish, &published{wire.LeafPublish{ID: 5, Deadline: 3_000_000_000, Topic: "a", Tail: tail("")}}, publish},
+		{
+			"relay: publication of peer \"12D3KooWpub\" on \"a.b\" for subscriptions 3 and 4, body \"hi\"", pub, wire.KindPublish,
+			&publicationOf{wire.LeafPublication{Publisher: "12D3KooWpub", Topic: "a.b", Subscriptions: []uint64{3, 4}, Tail: tail("hi")}}, publication,
+		},
+		{"relay: gap of exactly 2 messages of peer \"12D3KooWpub\" in subscriptions 3 and 4, the lane was full", pub, wire.KindGap, &wire.Gap{Subscriptions: []uint64{3, 4}, Missed: 2, Exact: true, Reason: wire.GapLane, Publisher: "12D3KooWpub"}, decoder(wire.DecodeGap)},
+		{"relay: gap of nobody knows how many in subscription 3, the relay is a new one", pub, wire.KindGap, &wire.Gap{Subscriptions: []uint64{3}, Reason: wire.GapRelay}, gap},
+	}
+}
+
+type publicationOf = publication
+
+// leafFrame encodes a whole frame.
+func leafFrame(v leafVector) []byte {
+	body := v.message.AppendTo(nil)
+	b := binary.BigEndian.AppendUint32(nil, uint32(1+len(body)))
+	return append(append(b, v.lane<<6|byte(v.kind)), body...)
+}
+
+// TestLeafVectors proves that no release changes a byte of what another one, or
+// a binding in another language, understands; and that decoding reverses it.
+func TestLeafVectors(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(leafIntro)
+	for _, v := range leafFrames() {
+		b := leafFrame(v)
+		fmt.Fprintf(&text, "\n%s\n%s\n", v.meaning, hex.EncodeToString(b))
+		got, err := v.decode(b[5:])
+		require.NoError(t, err, v.meaning)
+		require.Equal(t, v.message, got, v.meaning)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(leafVectors, []byte(text.String()), 0o644))
+	}
+	want, err := os.ReadFile(leafVectors)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text.String())
+}
+
+// TestSummariesAreWhole proves that what a survey missed comes back as it was.
+func TestSummariesAreWhole(t *testing.T) {
+	for _, m := range []wire.Summary{
+		{},
+		{Members: 3, Nodes: 2, Complete: true},
+		{Members: 1, Missing: []wire.Missing{
+			{Member: 0xff, Peer: "12D3KooWpeer", Outcome: wire.OutcomeOverloaded},
+			{Member: 1, Outcome: wire.OutcomeRemoteError, Flags: wire.FlagMaybeRan, Code: 7, Text: "x"},
+		}},
+	} {
+		got, err := wire.DecodeSummary(m.AppendTo(nil))
+		require.NoError(t, err)
+		require.Equal(t, m, got)
+	}
+}
+
+// TestALaterHelloIsUnderstood proves that a later version may append fields to a
+// Hello, and to nothing else.
+func TestALaterHelloIsUnderstood(t *testing.T) {
+	for _, v := range leafFrames() {
+		switch v.message.(type) {
+		case *published, *publication, *wire.LeafGoodbye, *wire.LeafNotice:
+			continue // they end with what is left
+		}
+		got, err := v.decode(append(v.message.AppendTo(nil), 0))
+		if v.kind == wire.KindHello {
+			require.NoError(t, err, v.meaning)
+			require.Equal(t, v.message, got, v.meaning)
+		} else {
+			require.ErrorIs(t, err, wire.ErrMalformed, v.meaning)
+		}
+	}
+}
+
+// TestLeafFramesThatAreCutAreRefused proves that no field is made up.
+func TestLeafFramesThatAreCutAreRefused(t *testing.T) {
+	for _, v := range leafFrames() {
+		whole := v.message.AppendTo(nil)
+		for n := range min(len(whole), 25) {
+			if m, err := v.decode(whole[:n]); err == nil {
+				require.Equal(t, whole[:n], m.AppendTo(nil), v.meaning)
+			}
+		}
+		_, err := v.decode(nil)
+		require.ErrorIs(t, err, wire.ErrMalformed, v.meaning)
+	}
+}
+
+// TestVersionsOfTheClientProfile proves that the newest common one is picked.
+func TestVersionsOfTheClientProfile(t *testing.T) {
+	for _, tt := range []struct {
+		lowest, highest, want uint16
+		ok                    bool
+	}{{1, 1, 1, true}, {1, 9, 1, true}, {2, 9, 1, false}} {
+		got, ok := wire.PickVersion(tt.lowest, tt.highest)
+		require.Equal(t, tt.ok, ok)
+		if ok {
+			require.Equal(t, tt.want, got)
+		}
+	}
+}
+
+// FuzzLeaf throws bytes at every decoder. What is accepted has one encoding, the
+// bytes that it came from (or, of a Hello, that these begin with).
+func FuzzLeaf(f *testing.F) {
+	frames := leafFrames()
+	for i, v := range frames {
+		f.Add(uint8(i), v.message.AppendTo(nil))
+	}
+	f.Fuzz(func(t *testing.T, i uint8, b []byte) {
+		v := frames[int(i)%len(frames)]
+		m, err := v.decode(b)
+		switch {
+		case err != nil:
+		case v.kind == wire.KindHello:
+			require.True(t, bytes.HasPrefix(b, m.AppendTo(nil)))
+		default:
+			require.Equal(t, b, m.AppendTo(nil))
+		}
+	})
+}
+
+// FuzzSummary is FuzzLeaf for the body of the last reply to a survey.
+func FuzzSummary(f *testing.F) {
+	f.Add((&wire.Summary{Members: 1, Missing: []wire.Missing{{Member: 2, Peer: "p", Text: "x"}}}).AppendTo(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := wire.DecodeSummary(b); err == nil {
+			require.Equal(t, b, m.AppendTo(nil))
+		}
+	})
+}

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/fifo"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// summaryGrace is how long behind its deadline a leaf waits for its relay to say
+// who is missing.
+const summaryGrace = time.Second
+
+// inquiry is a leaf's question to everybody: one call, which its relay answers in
+// parts, and at the end with who is missing.
+type inquiry struct {
+	*calls
+	each   EachFunc
+	waiter *waiter
+	call   call
+
+	mu      sync.Mutex
+	parts   fifo.Queue[*wire.Reply] // guarded by mu: replies that each has not seen
+	over    bool                    // guarded by mu: call has ended
+	waiting bool                    // guarded by mu: the caller's goroutine does
+}
+
+// askRelay is askAll of a leaf. ctx has a deadline.
+func (k *calls) askRelay(ctx context.Context, a *All, q *Ask, size int, each EachFunc) (Tally, error) {
+	f := &inquiry{calls: k, each: each, waiter: k.waiter()}
+	c := &f.call
+	c.init(k, q, size, f)
+	if a.Pattern == patterns.PatternSurvey {
+		c.limits = &patterns.SurveyOptions{MaxReplies: a.MaxMembers, MaxBytes: a.MaxBytes}
+	}
+	c.deadline, _ = ctx.Deadline()
+	c.route = k.route(q.Cluster)
+	late := k.cfg.Clock.AfterFunc("request.summary", c.deadline.Sub(k.cfg.Clock.Now())+summaryGrace, func() {
+		c.post(event{what: eventStop, err: context.DeadlineExceeded})
+	})
+	defer late.Stop()
+	defer c.post(event{what: eventStop, err: context.Canceled}) // also if each panics
+	c.post(event{what: eventStart})
+	cancelled := ctx.Done()
+	for {
+		part, over := f.take()
+		switch {
+		case part != nil:
+			if stop := f.report(q.Cluster, part); stop != nil {
+				return Tally{}, stop
+			}
+			continue
+		case over:
+			return f.end()
+		}
+		select {
+		case <-f.waiter.ended:
+		case <-cancelled:
+			cancelled = nil
+			if ctx.Err() == context.Canceled { // who is late the relay says at the deadline
+				c.post(event{what: eventStop, err: context.Canceled})
+			}
+		}
+	}
+}
+
+// replied implements partial.
+func (f *inquiry) replied(_ *call, r *wire.Reply) { f.tell(func() { f.parts.Push(r) }) }
+
+// finished implements sink.
+func (f *inquiry) finished(*call) { f.tell(func() { f.over = true }) }
+
+// tell has the caller's goroutine look.
+func (f *inquiry) tell(news func()) {
+	f.mu.Lock()
+	news()
+	wake := f.waiting
+	f.waiting = false
+	f.mu.Unlock()
+	if wake {
+		f.waiter.finished(&f.call)
+	}
+}
+
+// take returns what came next: a part, the end, or nothing, for which it is to be
+// waited then.
+func (f *inquiry) take() (part *wire.Reply, over bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.parts.Len() > 0 {
+		return f.parts.Pop(), false
+	}
+	f.waiting = !f.over
+	return nil, f.over
+}
+
+// report has each see a reply.
+func (f *inquiry) report(name string, r *wire.Reply) error {
+	m := memberOf(r.From)
+	message, err := messageOf(r.Tail)
+	if err == nil && r.Outcome != wire.OutcomeReply {
+		err = patterns.Failure{
+			Outcome: r.Outcome, MaybeRan: r.Flags&wire.FlagMaybeRan != 0, Code: r.Code, Text: string(message.Body),
+		}.Err(name)
+		message = patterns.Message{}
+	}
+	_, stop := f.each(m, Answer{Message: message, Member: m, Attempts: 1}, err)
+	return stop
+}
+
+// memberOf is who gave a relay's reply, with an ID and a Peer.
+func memberOf(f *wire.From) *cluster.Member {
+	if f == nil {
+		return &cluster.Member{}
+	}
+	id, err := peer.Decode(f.Peer)
+	if err != nil { // nobody, or a name that is none
+		id = peer.ID(f.Peer)
+	}
+	return &cluster.Member{ID: cluster.MemberID(f.Member), Peer: id}
+}
+
+// end makes the tally of what the relay says at the end.
+func (f *inquiry) end() (Tally, error) {
+	c := &f.call
+	if c.err != nil {
+		return Tally{}, c.err
+	}
+	sum, err := wire.DecodeSummary(c.answer.Message.Body)
+	if c.raw {
+		_, body, tailErr := wire.SplitTail(c.answer.Tail)
+		if err = tailErr; err == nil {
+			sum, err = wire.DecodeSummary(body)
+		}
+	}
+	if err != nil {
+		f.drops.Inc(dropReplyBad)
+		return Tally{}, patterns.ErrInterrupted
+	}
+	t := Tally{Complete: sum.Complete, Members: int(sum.Members), Nodes: int(sum.Nodes)}
+	for i := range sum.Missing {
+		x := &sum.Missing[i]
+		id := cluster.MemberID(x.Member).String()
+		why := patterns.Failure{Outcome: x.Outcome, MaybeRan: x.Flags&wire.FlagMaybeRan != 0, Code: x.Code, Text: x.Text}
+		t.Missing = append(t.Missing, patterns.Missing{Member: id, Peer: x.Peer, Err: why.Err(c.route.name)})
+	}
+	return t, nil
+}

@@ -1,0 +1,295 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/session"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for one thing before it says that it hangs.
+// No promise is about it: on a busy machine everything may take long.
+const patience = time.Minute
+
+// desk is the relay's end as a test scripts it: one client at a time, and every
+// frame answered as a relay without a network would, unless answer says
+// otherwise.
+type desk struct {
+	t      testing.TB
+	socket string
+	// answer, if not nil, sees each message first; true = that was all.
+	answer func(s *session.Session, k wire.Kind, body []byte) bool
+
+	mu       sync.Mutex
+	listener net.Listener        // guarded by mu; nil = nobody listens
+	instance [16]byte            // guarded by mu
+	sess     *session.Session    // guarded by mu
+	conn     net.Conn            // guarded by mu
+	lanes    int                 // guarded by mu; bytes
+	came     map[wire.Kind][]any // guarded by mu; what was asked for, in order
+	hellos   []wire.LeafHello    // guarded by mu
+	last     uint64              // guarded by mu; session
+	ended    error               // guarded by mu; the last connection
+	wg       sync.WaitGroup
+	done     chan struct{}
+}
+
+func newDesk(t testing.TB) *desk {
+	d := &desk{t: t, socket: filepath.Join(t.TempDir(), "relay.sock"), lanes: 1 << 20, came: map[wire.Kind][]any{}, done: make(chan struct{})}
+	t.Cleanup(func() {
+		close(d.done)
+		d.stop()
+		d.wg.Wait()
+	})
+	return d
+}
+
+// open has the desk listen, as a relay that has just been started.
+func (d *desk) open() *desk {
+	d.t.Helper()
+	l, err := net.Listen("unix", d.socket)
+	require.NoError(d.t, err)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rand.Read(d.instance[:])
+	d.listener, d.sess = l, nil
+	d.wg.Go(func() { d.accept(l) })
+	return d
+}
+
+// stop is the death of the relay's process.
+func (d *desk) stop() {
+	d.mu.Lock()
+	l, s := d.listener, d.sess
+	d.listener, d.sess = nil, nil
+	d.mu.Unlock()
+	if l != nil {
+		l.Close()
+	}
+	if s != nil {
+		s.End()
+	}
+	d.cut()
+}
+
+// cut breaks the connection.
+func (d *desk) cut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.conn != nil {
+		d.conn.Close()
+	}
+}
+
+func (d *desk) session() *session.Session {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.sess
+}
+
+// all returns what came of a kind.
+func (d *desk) all(k wire.Kind) []any {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]any(nil), d.came[k]...)
+}
+
+func (d *desk) accept(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		d.wg.Go(func() { d.serve(conn) })
+	}
+}
+
+func (d *desk) serve(conn net.Conn) {
+	defer conn.Close()
+	c := session.NewCarrier(session.NetConn(conn), &wire.Bodies{}, nil)
+	_, k, body, err := c.Frames.Next()
+	if err != nil || k != wire.KindHello {
+		return
+	}
+	hello, err := wire.DecodeLeafHello(body)
+	if err != nil {
+		return
+	}
+	s, answer := d.welcome(conn, &hello)
+	if _, err := conn.Write(wire.AppendFrame(nil, wire.LaneCtl, wire.KindHello, answer.AppendTo(nil))); err != nil {
+		return
+	}
+	err = s.Run(c, session.Greeting{Received: hello.Received, Sample: session.Sample{Got: 1, Remote: hello.Clock}})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = err
+}
+
+// left returns why the last connection ended.
+func (d *desk) left() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ended
+}
+
+func (d *desk) welcome(conn net.Conn, hello *wire.LeafHello) (*session.Session, wire.RelayHello) {
+	d.mu.Lock()
+	old := d.sess
+	d.mu.Unlock()
+	var received wire.Counts
+	if old != nil {
+		received = old.Detach()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hellos = append(d.hellos, *hello)
+	d.conn = conn
+	if old == nil || old.ID() != hello.Session {
+		d.last++
+		d.sess = d.newSession(d.last + uint64(d.instance[0])<<8)
+		received = wire.Counts{}
+	}
+	answer := wire.RelayHello{
+		Version: 1, Features: wire.AllFeatures, Instance: d.instance, Leaf: wire.LeafID{1},
+		Session: d.sess.ID(), Received: received, Clock: 1, LargestFrame: wire.MaxFrame, Peer: "peer", Name: "desk",
+	}
+	for i := range answer.LaneBytes {
+		answer.LaneBytes[i] = uint32(d.lanes)
+	}
+	return d.sess, answer
+}
+
+func (d *desk) newSession(id uint64) *session.Session {
+	var s *session.Session
+	s = session.New(session.Config{
+		Clock: overlay.NewRealClock(), Exec: atOnce{}, Rand: atOnce{},
+		Go:   func(f func()) bool { d.wg.Go(f); return true },
+		Done: d.done, ID: id, Epoch: time.Now().Add(-time.Second),
+		LaneBytes: [wire.Lanes]int{d.lanes, d.lanes, d.lanes, d.lanes}, MaxMessage: 17 << 20, Leaf: true,
+		Handler: func(_ wire.Lane, k wire.Kind, body []byte) bool {
+			if d.answer == nil || !d.answer(s, k, body) {
+				d.handle(s, k, body)
+			}
+			return true
+		},
+	})
+	return s
+}
+
+// handle answers as a relay would.
+func (d *desk) handle(s *session.Session, k wire.Kind, body []byte) {
+	done := func(id uint64) {
+		_, err := s.Send(wire.LaneCtl, wire.KindDone, (&wire.Done{ID: id, Value: id + 0x100}).AppendTo(nil))
+		if err != nil {
+			d.t.Log("desk:", err)
+		}
+	}
+	switch k {
+	case wire.KindServe:
+		m, err := wire.DecodeServe(body)
+		d.note(k, m, err)
+		done(m.ID)
+	case wire.KindSubscribe:
+		m, err := wire.DecodeSubscribe(body)
+		d.note(k, m, err)
+		done(m.ID)
+	case wire.KindLeave:
+		m, err := wire.DecodeLeave(body)
+		d.note(k, m, err)
+		done(m.ID)
+	case wire.KindPublish:
+		m, err := wire.DecodeLeafPublish(body)
+		d.note(k, m, err)
+		if m.ID != 0 {
+			done(m.ID)
+		}
+	case wire.KindRequest:
+		m, err := wire.DecodeRequest(body)
+		d.note(k, m, err)
+		d.reply(s, &wire.Reply{ID: m.ID, From: &wire.From{Attempts: 1, Member: 7, Peer: "peer"}, Tail: m.Tail})
+	case wire.KindReply:
+		m, err := wire.DecodeReply(body)
+		d.note(k, m, err)
+	case wire.KindTunnelCredit:
+		m, err := wire.DecodeTunnelCredit(body)
+		d.note(k, m, err)
+	}
+}
+
+func (d *desk) reply(s *session.Session, r *wire.Reply) {
+	if _, err := s.Send(wire.LaneRPC, wire.KindReply, r.AppendTo(nil)); err != nil {
+		d.t.Log("desk:", err)
+	}
+}
+
+func (d *desk) note(k wire.Kind, m any, err error) {
+	if err != nil {
+		d.t.Error(err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.came[k] = append(d.came[k], m)
+}
+
+// publish sends the client a message for its subscriptions.
+func (d *desk) publish(topic, body string, ids ...uint64) {
+	d.t.Helper()
+	m := wire.LeafPublication{Publisher: "pub", Topic: topic, Subscriptions: ids}
+	_, err := d.session().Send(wire.LanePub, wire.KindPublish, m.AppendHead(nil), wire.AppendTail(nil, nil, []byte(body)))
+	require.NoError(d.t, err)
+}
+
+// client attaches one, which waits for a relay as long as that may take to come.
+func (d *desk) client(change ...func(*client.Config)) *client.Client {
+	d.t.Helper()
+	cfg := client.Config{Socket: d.socket, Name: "test", RelayWait: patience}
+	for _, f := range change {
+		f(&cfg)
+	}
+	c, err := client.New(cfg)
+	require.NoError(d.t, err)
+	require.NoError(d.t, c.Start(d.t.Context()))
+	d.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// atOnce is the seam of a program that runs in real time.
+type atOnce struct{}
+
+func (atOnce) Wake(_ session.ExecKey, f func()) { f() }
+
+func (atOnce) IntN(n int) int { return n / 2 }
+
+func echo(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+	return patterns.Message{Headers: r.Headers, Body: r.Body}, nil
+}
+
+// serve makes m a member of the cluster.
+func serve(t testing.TB, m patterns.Messenger, cluster string, h patterns.HandlerFunc) patterns.Registration {
+	t.Helper()
+	r, err := m.Serve(t.Context(), cluster, h, patterns.Limits{})
+	require.NoError(t, err)
+	return r
+}
+
+func eventually(t testing.TB, what func() bool, text string) {
+	t.Helper()
+	require.Eventually(t, what, patience, time.Millisecond, text)
+}

@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/session"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/request"
+)
+
+// relayID is what the engines call the relay.
+const relayID peer.ID = "relay"
+
+// flushTime is how long flush waits for one answer before it asks again.
+const flushTime = 50 * time.Millisecond
+
+// link is the one link that the engines see: to the relay, in one session after
+// the other. Its attacher keeps it alive.
+type link struct {
+	// Immutable after the engines were made.
+	cfg       Config
+	clock     overlay.Clock
+	exec      overlay.Exec
+	rand      overlay.RandStream
+	epoch     time.Time // where this side's link clock begins
+	handlers  [64]func(body []byte) (kept bool)
+	listeners []func(overlay.PeerEvent)
+
+	session atomic.Pointer[session.Session] // nil = there is none
+	former  atomic.Pointer[session.Session] // that has ended last; nil = none has
+	closed  chan struct{}                   // closed when there won't be any more
+
+	mu       sync.Mutex
+	attached bool          // guarded by mu; a connection carries the session
+	changed  chan struct{} // guarded by mu; closed when attached or session changes
+	lastErr  error         // guarded by mu; why it is not attached
+	waiting  bool          // guarded by mu; the timer of Open runs
+}
+
+var (
+	_ request.Links = (*link)(nil)
+	_ request.Link  = (*link)(nil)
+)
+
+func newLink(cfg Config, seam Seam) *link {
+	return &link{
+		cfg: cfg, clock: seam.Clock, exec: seam.Exec, rand: seam.Rand.Stream("client"),
+		epoch: seam.Clock.Now().Add(-time.Nanosecond), closed: make(chan struct{}), changed: make(chan struct{}),
+	}
+}
+
+// Self implements request.Links: a client has no peer id of its own.
+func (l *link) Self() peer.ID { return "" }
+
+// Link implements request.Links.
+func (l *link) Link(peer.ID) request.Link { return l }
+
+// LinkTime implements request.Links.
+func (l *link) LinkTime(t time.Time) uint64 { return uint64(max(1, t.Sub(l.epoch))) }
+
+// Handle implements request.Links.
+func (l *link) Handle(k wire.Kind, h func(request.Link, []byte)) {
+	l.handlers[k] = func(body []byte) bool {
+		h(l, body)
+		return true
+	}
+}
+
+// HandleLent implements request.Links.
+func (l *link) HandleLent(k wire.Kind, h func(request.Link, []byte) bool) {
+	l.handlers[k] = func(body []byte) bool { return h(l, body) }
+}
+
+// Subscribe implements request.Links.
+func (l *link) Subscribe(f func(overlay.PeerEvent)) { l.listeners = append(l.listeners, f) }
+
+func (l *link) report(t overlay.PeerEventType, number uint64, err error) {
+	for _, f := range l.listeners {
+		f(overlay.PeerEvent{Type: t, Peer: relayID, Session: number, Err: err})
+	}
+}
+
+// listen has h called with each frame of a kind.
+func (l *link) listen(k wire.Kind, h func(frame []byte) (kept bool)) { l.handlers[k] = h }
+
+// handle is what the session calls for each message.
+func (l *link) handle(_ wire.Lane, k wire.Kind, body []byte) (kept bool) {
+	if h := l.handlers[k&63]; h != nil {
+		return h(body)
+	}
+	return false
+}
+
+// Peer implements request.Link.
+func (l *link) Peer() peer.ID { return relayID }
+
+// Session implements request.Link.
+func (l *link) Session() uint64 {
+	if s := l.session.Load(); s != nil {
+		return s.Number()
+	}
+	return 0
+}
+
+// Suspect implements request.Link: whether the relay lives does not change what
+// is asked of it.
+func (l *link) Suspect() bool { return false }
+
+// Hold implements request.Link: the relay's life is always of interest.
+func (l *link) Hold() (release func()) { return func() {} }
+
+// LocalTime implements request.Link.
+func (l *link) LocalTime(remote uint64) time.Time {
+	var offset time.Duration
+	if s := l.session.Load(); s != nil {
+		offset = s.Offset()
+	}
+	return l.epoch.Add(time.Duration(remote) - offset)
+}
+
+// Open implements request.Link. There is nothing to do but to say, after
+// RelayWait, that the relay has not come back.
+func (l *link) Open([]string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting || l.session.Load() != nil {
+		return
+	}
+	l.waiting = true
+	l.clock.AfterFunc("client/wait", l.cfg.RelayWait, func() {
+		l.mu.Lock()
+		l.waiting = false
+		l.mu.Unlock()
+		if l.session.Load() == nil {
+			l.report(overlay.DialFailed, 0, l.gone())
+		}
+	})
+}
+
+// gone says that the relay is; nil while it is not.
+func (l *link) gone() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.attached {
+		return nil
+	}
+	return fmt.Errorf("%w: that at %s has not come back within %v (%v)", ErrNoRelay, l.cfg.target(), l.cfg.RelayWait, l.lastErr)
+}
+
+// down is why nothing can be sent without a session.
+func (l *link) down() error {
+	select {
+	case <-l.closed:
+		return overlay.ErrClosed
+	default:
+		return overlay.ErrLinkDown
+	}
+}
+
+// Send implements request.Link.
+func (l *link) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
+	if s := l.session.Load(); s != nil {
+		return s.Send(lane, k, parts...)
+	}
+	return overlay.Receipt{}, l.down()
+}
+
+// SendWait implements request.Link.
+func (l *link) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
+	if s := l.session.Load(); s != nil {
+		return s.SendWait(ctx, lane, k, parts...)
+	}
+	return overlay.Receipt{}, l.down()
+}
+
+// SendLater implements request.Link.
+func (l *link) SendLater(lane overlay.Lane, k wire.Kind, sent func(overlay.Receipt, error), parts ...[]byte) (withdraw func() bool, err error) {
+	if s := l.session.Load(); s != nil {
+		return s.SendLater(lane, k, sent, parts...)
+	}
+	return nil, l.down()
+}
+
+// Withdraw implements request.Link: of a session that is neither the last nor the
+// one before, nothing is certain.
+func (l *link) Withdraw(r overlay.Receipt) bool {
+	for _, s := range []*session.Session{l.session.Load(), l.former.Load()} {
+		if s != nil && s.Number() == r.Session {
+			return s.Withdraw(r)
+		}
+	}
+	return false
+}
+
+// sendWait sends in whatever session there is, waits for room, and for a session
+// as await does. Errors are those of package patterns.
+func (l *link) sendWait(ctx context.Context, lane wire.Lane, k wire.Kind, parts ...[]byte) error {
+	for {
+		_, err := l.SendWait(ctx, lane, k, parts...)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, overlay.ErrTooLarge):
+			return patterns.ErrTooLarge
+		case errors.Is(err, overlay.ErrClosed):
+			return patterns.ErrClosed
+		case ctx.Err() != nil:
+			return &patterns.DeadlineError{Cause: cause(ctx)}
+		}
+		if _, err = await[struct{}](ctx, l, nil); err != nil {
+			if ctx.Err() != nil {
+				err = &patterns.DeadlineError{Cause: cause(ctx)}
+			}
+			return err
+		}
+	}
+}
+
+// state returns what changes when anything about the relay does, and whether it
+// is there now.
+func (l *link) state() (attached bool, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.attached, l.changed
+}
+
+// change notes that the relay is there, or why it is not.
+func (l *link) change(attached bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.attached, l.lastErr = attached, err
+	changed := l.changed
+	l.changed = make(chan struct{})
+	l.wake("client/changed", 0, func() { close(changed) })
+}
+
+// now is the time, and roll a random number in [0, 1).
+func (l *link) now() time.Time { return l.clock.Now() }
+
+func (l *link) roll() float64 { return float64(l.rand.IntN(1<<20)) / (1 << 20) }
+
+// wake runs f, which signals a goroutine.
+func (l *link) wake(name string, n uint64, f func()) {
+	l.exec.Wake(overlay.ExecKey{Name: name, N: n}, f)
+}
+
+// await waits for an answer of the relay, or for a session if answer is nil: until
+// ctx ends, and no longer than RelayWait while the relay is gone. Errors are ctx's,
+// patterns.ErrUnreachable and patterns.ErrClosed.
+func await[T any](ctx context.Context, l *link, answer <-chan T) (got T, err error) {
+	var patience chan struct{}
+	for {
+		attached, changed := l.state()
+		switch {
+		case attached && answer == nil:
+			return got, nil
+		case attached:
+			patience = nil
+		case patience == nil:
+			patience = make(chan struct{})
+			timer := l.clock.AfterFunc("client/patience", l.cfg.RelayWait, func() { close(patience) })
+			defer timer.Stop()
+		}
+		select {
+		case got = <-answer:
+			return got, nil
+		case <-changed:
+		case <-patience:
+			return got, fmt.Errorf("%w: %w", patterns.ErrUnreachable, l.gone())
+		case <-ctx.Done():
+			return got, ctx.Err()
+		case <-l.closed:
+			return got, patterns.ErrClosed
+		}
+	}
+}

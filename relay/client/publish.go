@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/arke-mesh/arke/internal/drop"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/session"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/match"
+)
+
+// publisher is what a client publishes, over all sessions. All methods may be
+// called concurrently.
+type publisher struct {
+	// Immutable.
+	link    *link
+	drops   drop.Counts[dropReason]
+	refused func(error)
+	unsaid  atomic.Int64 // messages lost, of which Close has to tell
+
+	mu       sync.Mutex
+	confirms map[uint64]chan wire.Done // guarded by mu; who wants to hear of a publication
+	again    []session.Message         // guarded by mu; for the next session: nobody has looked at them
+}
+
+func newPublisher(l *link, refused func(error)) *publisher {
+	return &publisher{link: l, drops: drop.New(dropReasons), refused: refused, confirms: map[uint64]chan wire.Done{}}
+}
+
+// publish sends one message, and waits for room in the lane.
+func (p *publisher) publish(ctx context.Context, id uint64, topic string, m patterns.Message) error {
+	deadline, _ := ctx.Deadline()
+	head, err := p.encode(nil, wire.LeafPublish{ID: id, Deadline: p.link.LinkTime(deadline), Topic: topic}, m)
+	if err != nil {
+		return err
+	}
+	return p.refuse(p.link.sendWait(ctx, wire.LanePub, wire.KindPublish, head, m.Body))
+}
+
+// try is publish without waiting.
+func (p *publisher) try(topic string, m patterns.Message) error {
+	var room [128]byte
+	head, err := p.encode(room[:0], wire.LeafPublish{Topic: topic}, m)
+	if err != nil {
+		return err
+	}
+	_, err = p.link.Send(wire.LanePub, wire.KindPublish, head, m.Body)
+	if errors.Is(err, overlay.ErrLaneFull) || errors.Is(err, overlay.ErrLinkDown) {
+		err = patterns.ErrWouldBlock
+	}
+	return p.refuse(err)
+}
+
+// confirm is publish, and waits for the relay's word.
+func (p *publisher) confirm(ctx context.Context, id uint64, topic string, m patterns.Message) (wire.Done, error) {
+	answer := make(chan wire.Done, 1)
+	p.mu.Lock()
+	p.confirms[id] = answer
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.confirms, id)
+		p.mu.Unlock()
+	}()
+	if err := p.publish(ctx, id, topic, m); err != nil {
+		return wire.Done{}, err
+	}
+	select {
+	case done := <-answer:
+		return done, nil
+	case <-ctx.Done():
+		return wire.Done{}, &patterns.DeadlineError{Cause: cause(ctx), MaybeRan: true}
+	case <-p.link.closed:
+		return wire.Done{}, patterns.ErrInterrupted
+	}
+}
+
+// encode appends what of a message travels before its body, or says why it
+// can't.
+func (p *publisher) encode(dst []byte, f wire.LeafPublish, m patterns.Message) ([]byte, error) {
+	if err := match.CheckTopic(f.Topic); err != nil {
+		return nil, err
+	}
+	headers := wire.ConvertHeaders[wire.Header](m.Headers)
+	if err := wire.CheckHeaders(headers); err != nil {
+		return nil, p.refuse(fmt.Errorf("%w: %v", patterns.ErrTooLarge, err))
+	}
+	n := len(m.Body)
+	if len(headers) > 0 {
+		n += wire.HeadersSize(headers)
+	}
+	if n > maxPublication {
+		return nil, p.refuse(fmt.Errorf("%w: %d bytes with headers, at most %d", patterns.ErrTooLarge, n, maxPublication))
+	}
+	return wire.AppendHeaders(f.AppendHead(dst), headers), nil
+}
+
+// refuse counts err if it is a refusal of the client's own, and returns it.
+func (p *publisher) refuse(err error) error {
+	switch {
+	case errors.Is(err, patterns.ErrTooLarge):
+		p.drops.Inc(dropTooLarge)
+	case errors.Is(err, patterns.ErrWouldBlock):
+		p.drops.Inc(dropWouldBlock)
+	}
+	return err
+}
+
+// answered takes in what became of a publication.
+func (p *publisher) answered(d wire.Done) {
+	p.mu.Lock()
+	answer := p.confirms[d.ID]
+	delete(p.confirms, d.ID)
+	p.mu.Unlock()
+	switch {
+	case answer != nil:
+		p.link.wake("client/confirm", d.ID, func() { answer <- d }) // has room for the only one
+	case d.ID == 0 && d.Outcome == wire.OutcomeDraining:
+		p.lost(dropRefused, patterns.ErrClosed)
+	case d.ID == 0:
+		p.lost(dropRefused, errorOf(d, ""))
+	}
+}
+
+// lost tells the program of a message that it was told to be on its way.
+func (p *publisher) lost(why dropReason, err error) {
+	p.drops.Inc(why)
+	if p.refused != nil {
+		p.refused(err)
+	}
+}
+
+// began makes a session the link's: what the one before certainly did not do goes
+// first.
+func (p *publisher) began(s *session.Session) {
+	p.mu.Lock()
+	var lost []session.Message
+	for _, m := range p.again {
+		if _, err := s.Send(wire.LanePub, m.Kind, m.Body); err != nil { // this relay takes less
+			lost = append(lost, m)
+		}
+	}
+	p.again = nil
+	p.link.session.Store(s)
+	p.mu.Unlock()
+	for _, m := range lost {
+		p.unsure(m)
+	}
+}
+
+// ended ends a session that is over, and keeps what it certainly did not do for
+// the next one.
+func (p *publisher) ended(s *session.Session) {
+	p.mu.Lock()
+	s.End()
+	left := s.Leftover()
+	for _, m := range left.Unhandled {
+		if m.Kind == wire.KindPublish {
+			p.again = append(p.again, m)
+		}
+	}
+	p.mu.Unlock()
+	for _, m := range left.Unknown {
+		if m.Kind == wire.KindPublish || m.Kind == 0 {
+			p.unsure(m)
+		}
+	}
+}
+
+// left says how much the relay has not taken, in messages and bytes.
+func (p *publisher) left() (n int, s *session.Session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s = p.link.session.Load(); s != nil {
+		queued, kept := s.Load(wire.LanePub)
+		n = queued + kept
+	}
+	return n + len(p.again), s
+}
+
+// unsure ends a publication of which nobody knows what became of it.
+func (p *publisher) unsure(m session.Message) {
+	d := wire.Done{Outcome: wire.OutcomeInterrupted, Flags: wire.FlagMaybeRan}
+	if len(m.Body) >= 8 {
+		d.ID = binary.BigEndian.Uint64(m.Body)
+	}
+	if d.ID != 0 {
+		p.answered(d)
+		return
+	}
+	p.unsaid.Add(1)
+	p.lost(dropLost, patterns.ErrInterrupted)
+}
+
+// flush waits until the relay has taken all that was published, as long as the
+// relay is there, or may come back.
+func (p *publisher) flush(ctx context.Context) error {
+	for ctx.Err() == nil {
+		n, s := p.left()
+		if n == 0 {
+			return nil
+		}
+		var answer chan struct{}
+		if s != nil { // what answers comes with an acknowledgement
+			answer = make(chan struct{})
+			s.Ask(p.link.LinkTime(p.link.now()), func() {
+				p.link.wake("client/flush", 0, func() { close(answer) })
+			})
+		}
+		wait, cancel := overlay.WithTimeout(ctx, p.link.clock, "client/flush", flushTime)
+		_, err := await(wait, p.link, answer)
+		cancel()
+		if err != nil && wait.Err() == nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// close ends all that is not published, and returns an error that says how many
+// messages may be lost.
+func (p *publisher) close() error {
+	p.mu.Lock()
+	again := p.again
+	p.again = nil
+	p.mu.Unlock()
+	for _, m := range again {
+		p.unsure(m)
+	}
+	if n := p.unsaid.Swap(0); n > 0 {
+		return fmt.Errorf("%d messages that were taken may not have been published: %w", n, patterns.ErrInterrupted)
+	}
+	return nil
+}

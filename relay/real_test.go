@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package relay_test
+
+import (
+	"crypto/rand"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/relay"
+	"github.com/arke-mesh/arke/security"
+)
+
+// lone returns a node that is not started: enough for who does not use it.
+func lone(t *testing.T) *node.Node {
+	t.Helper()
+	file, err := security.GenerateNetworkFile("test", rand.Reader)
+	require.NoError(t, err)
+	n, err := node.New(node.Config{Network: file, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, NoMDNS: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	return n
+}
+
+// start runs a relay on a real socket, over a node that is not started, until the
+// test ends.
+func start(t *testing.T, change func(*relay.Config)) (*relay.Relay, relay.Config) {
+	t.Helper()
+	return startOn(t, lone(t), change)
+}
+
+// real is start over a node that is.
+func real(t *testing.T) (*relay.Relay, *node.Node, relay.Config) {
+	t.Helper()
+	n := lone(t)
+	require.NoError(t, n.Start(t.Context()))
+	r, cfg := startOn(t, n, nil)
+	return r, n, cfg
+}
+
+func startOn(t *testing.T, n *node.Node, change func(*relay.Config)) (*relay.Relay, relay.Config) {
+	t.Helper()
+	cfg := relay.Config{Node: n, Peer: n.Self().String(), Socket: filepath.Join(t.TempDir(), "arke", "relay.sock")}
+	if change != nil {
+		change(&cfg)
+	}
+	r, err := relay.New(cfg)
+	require.NoError(t, err)
+	require.NoError(t, r.Start(t.Context()))
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r, cfg
+}
+
+// dial connects to a real socket, and says nothing.
+func dial(t *testing.T, network, address string) *binding {
+	t.Helper()
+	conn, err := net.Dial(network, address)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return newBinding(t, conn)
+}
+
+// attach says Hello at a real socket.
+func attach(t *testing.T, socket string) *binding {
+	t.Helper()
+	return dial(t, "unix", socket).greet(hello())
+}
+
+// TestOverTCPATokenIsNeeded proves who may attach there.
+func TestOverTCPATokenIsNeeded(t *testing.T) {
+	r, _ := start(t, func(cfg *relay.Config) { cfg.Listen, cfg.Token = "127.0.0.1:0", "secret" })
+	for _, token := range []string{"", "x"} {
+		b := dial(t, "tcp", r.Addr())
+		h := hello()
+		h.Token = token
+		b.read()
+		b.send(wire.LaneCtl, wire.KindHello, &h)
+		require.Equal(t, wire.EndToken, b.goodbye().Code)
+	}
+	h := hello()
+	h.Token = "secret"
+	dial(t, "tcp", r.Addr()).greet(h)
+	require.Equal(t, map[string]uint64{"refused.token": 2}, r.Status().Drops)
+}

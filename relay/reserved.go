@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"encoding/json"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// The clusters that the relay itself serves.
+const (
+	clusterMembers = "$members" // the body is a cluster's name, the reply a JSON list of patterns.Member
+	clusterStatus  = "$status"  // the reply is a JSON object
+)
+
+// answer answers a call to a reserved cluster.
+func (s *calls) answer(k *call) {
+	work := s.list
+	switch {
+	case k.ask.Pattern != patterns.PatternRequest:
+		k.fail(&patterns.RemoteError{Cluster: k.ask.Cluster, Code: patterns.CodeNoMethod, Message: "a relay answers requests only"})
+		return
+	case k.ask.Cluster == clusterStatus:
+		work = s.describe
+	case k.ask.Cluster != clusterMembers:
+		k.fail(patterns.ErrNoMembers)
+		return
+	}
+	if !s.c.spawn("relay/answer", func() { work(k) }) {
+		k.fail(patterns.ErrOverloaded)
+	}
+}
+
+// describe tells about the node and the relay.
+func (s *calls) describe(k *call) {
+	k.finish(wire.Reply{ID: k.id, From: &wire.From{}}, wire.AppendTail(nil, nil, s.c.relay.describe()))
+}
+
+// list says who serves a cluster.
+func (s *calls) list(k *call) {
+	_, name, err := wire.SplitTail(k.ask.Tail)
+	if err != nil {
+		k.fail(patterns.ErrTooLarge)
+		return
+	}
+	ctx, cancel := s.c.until(k.ask.Deadline)
+	defer cancel()
+	k.cancelWith(cancel)
+	list, err := s.c.relay.cfg.Node.Members(ctx, string(name))
+	if err != nil {
+		k.fail(err)
+		return
+	}
+	body, err := json.Marshal(list)
+	if err != nil {
+		panic("BUG: members have no JSON: " + err.Error())
+	}
+	k.finish(wire.Reply{ID: k.id, From: &wire.From{}}, wire.AppendTail(nil, nil, body))
+}
