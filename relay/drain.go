@@ -29,11 +29,17 @@ func (r *Relay) Shutdown(ctx context.Context) error {
 	var wg sync.WaitGroup
 	var unfinished atomic.Bool
 	for _, c := range clients {
-		wg.Go(func() {
+		wg.Add(1)
+		ok := r.spawn("relay/drain", c.origin, func() {
+			defer wg.Done()
 			if !c.drain(ctx) {
 				unfinished.Store(true)
 			}
 		})
+		if !ok {
+			wg.Done()
+			unfinished.Store(true)
+		}
 	}
 	wg.Wait()
 	err := r.Close()

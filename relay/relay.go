@@ -4,9 +4,11 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -257,11 +259,13 @@ func (r *Relay) nameOf(p peer.ID) string {
 // isDraining says that Shutdown or Close has begun.
 func (r *Relay) isDraining() bool { return r.draining.Err() != nil }
 
-// attached returns the clients there are. The caller holds mu.
+// attached returns the clients there are, in the order in which they came. The
+// caller holds mu.
 func (r *Relay) attached() []*client {
 	clients := make([]*client, 0, len(r.clients))
 	for _, c := range r.clients {
 		clients = append(clients, c)
 	}
+	slices.SortFunc(clients, func(a, b *client) int { return cmp.Compare(a.origin, b.origin) })
 	return clients
 }

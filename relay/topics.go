@@ -4,8 +4,10 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -297,9 +299,17 @@ func (t *topics) drain() {
 		}
 	}
 	t.mu.Unlock()
+	slices.SortFunc(list, func(a, b *subscription) int { return cmp.Compare(a.id, b.id) })
 	var wg sync.WaitGroup
 	for _, s := range list {
-		wg.Go(func() { t.close(s, flushPatience) })
+		wg.Add(1)
+		ok := t.c.spawn("relay/unsubscribe", func() {
+			defer wg.Done()
+			t.close(s, flushPatience)
+		})
+		if !ok { // the session is over
+			wg.Done()
+		}
 	}
 	wg.Wait()
 }
@@ -313,6 +323,7 @@ func (t *topics) end() {
 		list = append(list, s)
 	}
 	t.mu.Unlock()
+	slices.SortFunc(list, func(a, b *subscription) int { return cmp.Compare(a.id, b.id) })
 	for _, s := range list {
 		s.cancel()
 		if s.blocks != nil {

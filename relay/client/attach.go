@@ -22,6 +22,7 @@ const (
 	beat = 400 * time.Millisecond
 	// firstPause is the longest before the first attempt to come back. It doubles,
 	// up to lastPause, with each connection in a row that did not last for stable.
+	// A relay that refuses is asked again as often: on one machine that is cheap.
 	firstPause = 10 * time.Millisecond
 	lastPause  = 200 * time.Millisecond
 	stable     = time.Second
@@ -73,7 +74,10 @@ func (a *attacher) start(ctx context.Context) error {
 	for {
 		c, err := a.dial(ctx)
 		if err == nil {
+			w := a.link.watch()
 			a.wg.Go(func() { a.run(c) })
+			<-w.changed // the session, or its end, is told
+			a.link.unwatch(w)
 			_, err = await[struct{}](context.Background(), a.link, nil) // at once
 			return err
 		}
@@ -170,7 +174,7 @@ func (a *attacher) redial(pause time.Duration) *connection {
 			return c
 		}
 		a.link.change(false, err)
-		pause = shortened(a.outage.Failed(a.link.now(), isRefusal(err)), a.link.roll())
+		pause = shortened(min(a.outage.Failed(a.link.now(), isRefusal(err)), lastPause), a.link.roll())
 	}
 	return nil
 }

@@ -236,19 +236,39 @@ func (c *Client) Shutdown(ctx context.Context) error {
 func (c *Client) leave(ctx context.Context) []error {
 	c.mu.Lock()
 	c.state = max(c.state, stateLeaving)
-	regs := slices.Collect(maps.Values(c.regs))
+	regs := inOrder(c.regs)
 	c.mu.Unlock()
-	subs := c.topics.all()
-	errs := make([]error, len(regs)+len(subs))
-	var wg sync.WaitGroup
-	for i, r := range regs {
-		wg.Go(func() { errs[i] = r.Close(ctx) })
+	ends := make([]func(context.Context) error, 0, len(regs))
+	for _, r := range regs {
+		ends = append(ends, r.Close)
 	}
-	for i, s := range subs {
-		wg.Go(func() { errs[len(regs)+i] = s.Close(ctx) })
+	for _, s := range c.topics.all() {
+		ends = append(ends, s.Close)
+	}
+	errs := make([]error, len(ends))
+	var wg sync.WaitGroup
+	for i, end := range ends {
+		wg.Add(1)
+		ok := c.link.exec.Go(overlay.ExecKey{Name: "client/leave"}, func() {
+			defer wg.Done()
+			errs[i] = end(ctx)
+		})
+		if !ok {
+			wg.Done()
+			errs[i] = patterns.ErrOverloaded
+		}
 	}
 	wg.Wait()
 	return errs
+}
+
+// inOrder returns what a map has by id, in the order of the ids.
+func inOrder[T any](all map[uint64]T) []T {
+	list := make([]T, 0, len(all))
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, all[id])
+	}
+	return list
 }
 
 // closeTime is how long Close waits for the relay to take what was published.

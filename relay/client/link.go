@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,10 +44,11 @@ type link struct {
 	closed  chan struct{}                   // closed when there won't be any more
 
 	mu       sync.Mutex
-	attached bool          // guarded by mu; a connection carries the session
-	changed  chan struct{} // guarded by mu; closed when attached or session changes
-	lastErr  error         // guarded by mu; why it is not attached
-	waiting  bool          // guarded by mu; the timer of Open runs
+	attached bool      // guarded by mu; a connection carries the session
+	waiters  []*waiter // guarded by mu
+	waited   uint64    // guarded by mu; how many there were
+	lastErr  error     // guarded by mu; why it is not attached
+	waiting  bool      // guarded by mu; the timer of Open runs
 }
 
 var (
@@ -57,7 +59,7 @@ var (
 func newLink(cfg Config, seam Seam) *link {
 	return &link{
 		cfg: cfg, clock: seam.Clock, exec: seam.Exec, rand: seam.Rand.Stream("client"),
-		epoch: seam.Clock.Now().Add(-time.Nanosecond), closed: make(chan struct{}), changed: make(chan struct{}),
+		epoch: seam.Clock.Now().Add(-time.Nanosecond), closed: make(chan struct{}),
 	}
 }
 
@@ -228,22 +230,52 @@ func (l *link) sendWait(ctx context.Context, lane wire.Lane, k wire.Kind, parts 
 	}
 }
 
-// state returns what changes when anything about the relay does, and whether it
-// is there now.
-func (l *link) state() (attached bool, changed <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.attached, l.changed
+// waiter is who waits for the relay to come, or to go.
+type waiter struct {
+	n       uint64
+	changed chan struct{} // has room for one
 }
 
-// change notes that the relay is there, or why it is not.
-func (l *link) change(attached bool, err error) {
+// watch tells w from now on when anything about the relay has changed.
+func (l *link) watch() *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.waited++
+	w := &waiter{n: l.waited, changed: make(chan struct{}, 1)}
+	l.waiters = append(l.waiters, w)
+	return w
+}
+
+func (l *link) unwatch(w *waiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.waiters, w); i >= 0 {
+		l.waiters = slices.Delete(l.waiters, i, i+1)
+	}
+}
+
+// here says whether the relay is there now.
+func (l *link) here() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.attached
+}
+
+// change notes that the relay is there, or why it is not, and tells who waits, in
+// the order in which they came.
+func (l *link) change(attached bool, err error) {
+	l.mu.Lock()
 	l.attached, l.lastErr = attached, err
-	changed := l.changed
-	l.changed = make(chan struct{})
-	l.wake("client/changed", 0, func() { close(changed) })
+	waiters := slices.Clone(l.waiters)
+	l.mu.Unlock()
+	for _, w := range waiters {
+		l.wake("client/changed", w.n, func() {
+			select {
+			case w.changed <- struct{}{}:
+			default:
+			}
+		})
+	}
 }
 
 // now is the time, and roll a random number in [0, 1).
@@ -261,8 +293,10 @@ func (l *link) wake(name string, n uint64, f func()) {
 // patterns.ErrUnreachable and patterns.ErrClosed.
 func await[T any](ctx context.Context, l *link, answer <-chan T) (got T, err error) {
 	var patience chan struct{}
+	w := l.watch()
+	defer l.unwatch(w)
 	for {
-		attached, changed := l.state()
+		attached := l.here()
 		switch {
 		case attached && answer == nil:
 			return got, nil
@@ -276,7 +310,7 @@ func await[T any](ctx context.Context, l *link, answer <-chan T) (got T, err err
 		select {
 		case got = <-answer:
 			return got, nil
-		case <-changed:
+		case <-w.changed:
 		case <-patience:
 			return got, fmt.Errorf("%w: %w", patterns.ErrUnreachable, l.gone())
 		case <-ctx.Done():

@@ -4,8 +4,6 @@
 package client
 
 import (
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/arke-mesh/arke/internal/wire"
@@ -43,7 +41,7 @@ func (t *topics) remove(s *subscription) {
 func (t *topics) all() []*subscription {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return slices.Collect(maps.Values(t.subs))
+	return inOrder(t.subs)
 }
 
 // handlePublication takes a message in. It keeps the frame unless it is for
