@@ -32,7 +32,7 @@ type attempt struct {
 	connecting bool            // waits for the link
 	withdraw   func() bool     // while it stands in line for room in the lane; else nil
 	patience   overlay.Timer   // runs while its peer is not heard, but not given up; else nil
-	maybeRan   bool            // a leaf's: it was sent in an earlier session, too
+	earlier    int             // a leaf's: sessions that have ended with it
 	replied    bool            // the reply may be read
 	ended      bool
 
@@ -208,7 +208,9 @@ func (a *attempt) interrupted() decision {
 	unwritten := a.unwritten()
 	switch {
 	case c.cfg.Leaf != nil && (unwritten || c.idempotent):
-		a.maybeRan = a.maybeRan || !unwritten
+		if !unwritten {
+			a.earlier++
+		}
 		return a.awaitSession()
 	case unwritten:
 		return a.failed(failedUnreached)
@@ -220,7 +222,7 @@ func (a *attempt) interrupted() decision {
 func (a *attempt) awaitSession() decision {
 	old := a.receipt.Session
 	a.receipt, a.connecting = overlay.Receipt{}, true
-	a.call.plan.trials[a.number].sent = a.maybeRan
+	a.call.plan.trials[a.number].sent = a.earlier > 0
 	a.remote.addAttempt(a)
 	if now := a.remote.link.Session(); now != 0 && now != old {
 		a.call.post(event{what: eventUp, attempt: a})
@@ -273,7 +275,7 @@ func (a *attempt) unwritten() bool {
 	if a.receipt.Session == 0 || !a.remote.link.Withdraw(a.receipt) {
 		return false
 	}
-	a.call.plan.trials[a.number].sent = a.maybeRan
+	a.call.plan.trials[a.number].sent = a.earlier > 0
 	return true
 }
 

@@ -75,7 +75,7 @@ func (a *attempt) refused() decision {
 func (a *attempt) answeredByRelay() decision {
 	c := a.call
 	if f := a.reply.From; f != nil {
-		c.answer.Attempts = int(f.Attempts)
+		c.answer.Attempts = int(f.Attempts) + a.earlier
 	}
 	a.member = memberOf(a.reply.From)
 	switch a.reply.Outcome {
@@ -89,7 +89,7 @@ func (a *attempt) answeredByRelay() decision {
 		c.drops.Inc(dropReplyBad)
 	}
 	return a.final(cluster.OutcomeCancelled, patterns.Failure{
-		Outcome: a.reply.Outcome, MaybeRan: a.maybeRan || a.reply.Flags&wire.FlagMaybeRan != 0,
+		Outcome: a.reply.Outcome, MaybeRan: a.earlier > 0 || a.reply.Flags&wire.FlagMaybeRan != 0,
 		Code: a.reply.Code, Text: string(m.Body),
 	}.Err(c.route.name))
 }
