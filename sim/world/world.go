@@ -5,12 +5,16 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim"
 	"github.com/arke-mesh/arke/sim/link"
@@ -26,10 +30,11 @@ type World struct {
 	cfg Config
 	t   *testing.T // of Run; nil when a player made it
 
-	mu    sync.Mutex
-	nodes map[string]*participant      // guarded by mu; by name, the last life of each
-	files map[string]*security.Network // guarded by mu; by encoded network file
-	order []string                     // guarded by mu; names as they were first started
+	mu      sync.Mutex
+	nodes   map[string]*participant      // guarded by mu; by name, the last life of each
+	files   map[string]*security.Network // guarded by mu; by encoded network file
+	clients []*attached                  // guarded by mu; all lives
+	order   []string                     // guarded by mu; names as they were first started
 }
 
 var (
@@ -61,17 +66,29 @@ func (w *World) Note(node, text string) { w.n.Note(node, text) }
 // silenced starts again as its next incarnation.
 func (w *World) Start(ctx context.Context, spec play.NodeSpec) (play.Participant, error) {
 	if spec.Relay != "" {
-		return nil, fmt.Errorf("%w: clients", play.ErrUnsupported)
+		return w.attach(ctx, spec)
 	}
 	p, err := w.create(spec)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Node.Start(ctx); err != nil {
+	err = p.Node.Start(ctx)
+	if err == nil && spec.Relays {
+		err = w.open(p, spec.Name)
+	}
+	if err != nil {
 		_ = p.Close()
 		return nil, fmt.Errorf("node %s: %w", spec.Name, err)
 	}
 	return p, nil
+}
+
+// log is where a node or a client logs.
+func (w *World) log(name string) *zap.Logger {
+	if w.cfg.Logger == nil {
+		return nil
+	}
+	return w.cfg.Logger.Named(name)
 }
 
 func (w *World) create(spec play.NodeSpec) (*participant, error) {
@@ -89,9 +106,7 @@ func (w *World) create(spec play.NodeSpec) (*participant, error) {
 		Incarnation: w.n.Incarnation(spec.Name),
 		Heartbeat:   w.cfg.Heartbeat,
 	}
-	if w.cfg.Logger != nil {
-		cfg.Logger = w.cfg.Logger.Named(spec.Name)
-	}
+	cfg.Logger = w.log(spec.Name)
 	for _, name := range spec.Seeds {
 		cfg.Seeds = append(cfg.Seeds, name+":4001")
 	}
@@ -99,7 +114,7 @@ func (w *World) create(spec play.NodeSpec) (*participant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", spec.Name, err)
 	}
-	p := &participant{Node: created, clock: seam.Clock}
+	p := &participant{Node: created, seam: seam}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.nodes[spec.Name] == nil {
@@ -138,8 +153,14 @@ func (w *World) Close() error {
 	for _, name := range w.order {
 		all = append(all, w.nodes[name])
 	}
+	clients := w.clients
 	w.mu.Unlock()
 	var first error
+	for _, c := range clients {
+		if err := c.Close(); err != nil && !errors.Is(err, patterns.ErrInterrupted) && first == nil {
+			first = err
+		}
+	}
 	for _, p := range all {
 		if err := p.Close(); err != nil && first == nil {
 			first = err

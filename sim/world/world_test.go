@@ -56,6 +56,42 @@ func TestScenarioRunsHandlersOfTheProgram(t *testing.T) {
 	require.Equal(t, 300.0, v.Metrics["requests"].Value)
 }
 
+const street = `
+name: street
+duration: 6s
+nodes:
+  - {name: house, count: 3}
+  - {name: till, count: 3, attach: house}
+  - {name: customer, count: 2, attach: house}
+clusters:
+  - {name: pay, members: till, handler: {kind: go, name: till}}
+subscriptions:
+  - {name: radio, nodes: [customer, till1], pattern: "news.>"}
+workload:
+  - {name: buy, from: customer, to: pay, rate: 50, idempotent: true}
+  - {name: news, kind: publish, from: till, to: news.today, rate: 20}
+timeline:
+  - {at: 2s, do: crash, nodes: house2, for: 1s}
+  - {at: 4s, do: break, between: [till1, house1]}
+assert:
+  - lost == 0
+sometimes:
+  - detections >= 1
+  - gaps_unknown >= 1
+`
+
+// This test checks that programs beside relays play in a scenario as nodes do,
+// with handlers of the test's own, and that the run repeats.
+func TestClientsOfRelaysPlay(t *testing.T) {
+	var taken atomic.Int64
+	handlers := map[string]patterns.Handler{"till": till(&taken)}
+	v := world.Play(t, "street.yaml", []byte(street), handlers)
+	require.True(t, v.OK)
+	require.GreaterOrEqual(t, taken.Load(), int64(300))
+	again := world.Play(t, "street.yaml", []byte(street), handlers)
+	require.Equal(t, v.Metrics, again.Metrics)
+}
+
 // This test checks that the same program of nodes and faults is the same run,
 // and that nodes that crash, fall silent and come back are new lives.
 func TestWorldsReplay(t *testing.T) {
