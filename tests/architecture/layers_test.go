@@ -75,7 +75,7 @@ var layers = []layer{
 	{"sim/mutation", []string{"sim"}, "it runs the program from outside, one bug after the other"},
 	{"sim/netns", []string{"sim", "relay/client", "node", "patterns", "security"}, "level net attaches to real relays as any program does"},
 	{"sim/stack", []string{"sim", "node", "patterns", "overlay/p2p", "overlay", "security"}, "it runs the production transport on a network of its own"},
-	{"sim", []string{"node", "patterns", "cluster", "overlay", "security", "internal/wire"}, "a transport behind the seam, and scenarios above node"},
+	{"sim", []string{"relay", "node", "patterns", "cluster", "overlay", "security", "internal/wire"}, "a transport behind the seam, and scenarios above node and relay"},
 	{"cmd/arke", []string{"relay", "node", "patterns", "security", "overlay/p2p", "sim"}, "flags in, calls out; overlay/p2p only to route its logs"},
 	{"examples", []string{"node", "relay/client", "patterns", "security", "sim"}, "examples show what users may use"},
 	{"tests/measure", []string{"node", "relay", "patterns", "security", "overlay", "tests/harness"}, "measurements compare with the layers below"},
