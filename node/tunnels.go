@@ -10,7 +10,7 @@ import (
 )
 
 // OpenTunnel implements patterns.Messenger. Like Request it still works while
-// the node drains. What it returns is a patterns.TunnelSource, too.
+// the node drains.
 func (n *Node) OpenTunnel(ctx context.Context, cluster string, first patterns.Message, opts ...patterns.RequestOption) (patterns.Tunnel, error) {
 	if err := n.reaches(cluster); err != nil {
 		return nil, err

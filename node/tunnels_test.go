@@ -19,14 +19,11 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// detached is a handler that keeps its tunnel without a goroutine, as a relay
-// does.
-func detached(keep func(patterns.TunnelSource)) func(context.Context, patterns.Tunnel) error {
+// detached is a handler that keeps its tunnel without a goroutine.
+func detached(keep func(patterns.Tunnel)) func(context.Context, patterns.Tunnel) error {
 	return func(_ context.Context, t patterns.Tunnel) error {
-		source := t.(patterns.TunnelSource)
-		source.Notify(func() {})
-		source.Detach()
-		keep(source)
+		t.(interface{ Detach() }).Detach()
+		keep(t)
 		return nil
 	}
 }
@@ -55,8 +52,8 @@ func TestTenThousandIdleTunnels(t *testing.T) {
 	network := newNetwork(t)
 	host := start(t, network, nil)
 	caller := start(t, network, nil, host)
-	served := make(chan patterns.TunnelSource, tunnels+1)
-	serve(t, host, "idle", patterns.Service{Tunnel: detached(func(s patterns.TunnelSource) { served <- s })}, patterns.Limits{})
+	served := make(chan patterns.Tunnel, tunnels+1)
+	serve(t, host, "idle", patterns.Service{Tunnel: detached(func(s patterns.Tunnel) { served <- s })}, patterns.Limits{})
 	open := func() patterns.Tunnel {
 		tunnel, err := caller.OpenTunnel(t.Context(), "idle", patterns.Message{}, patterns.WaitForMember())
 		require.NoError(t, err)
@@ -64,7 +61,7 @@ func TestTenThousandIdleTunnels(t *testing.T) {
 		return tunnel
 	}
 	opened := make([]patterns.Tunnel, 0, tunnels)
-	sources := make([]patterns.TunnelSource, 0, tunnels)
+	sources := make([]patterns.Tunnel, 0, tunnels)
 	open() // what the first one costs is not the tunnels'
 	<-served
 	before, goroutines := inUse(), runtime.NumGoroutine()
@@ -73,15 +70,9 @@ func TestTenThousandIdleTunnels(t *testing.T) {
 		sources = append(sources, <-served)
 	}
 	for _, source := range sources {
-		data, last, more, err := source.Take()
-		if len(data) == 0 { // it is on its way
-			until(t, func() bool {
-				data, last, more, err = source.Take()
-				return len(data) > 0
-			})
-		}
-		source.Return(len(data))
-		require.Equal(t, []any{"once", true, true, nil}, []any{string(data), last, more, err})
+		data, err := source.Receive(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "once", string(data))
 	}
 	until(t, func() bool { return runtime.NumGoroutine() < goroutines+200 }) // workers rest after a while
 	each := (inUse() - before) / tunnels
@@ -107,8 +98,8 @@ func TestTenThousandStalledReaders(t *testing.T) {
 	network := newNetwork(t)
 	host := start(t, network, func(c *node.Config) { c.TunnelBytes = budget })
 	caller := start(t, network, nil, host)
-	sources := make(chan patterns.TunnelSource, tunnels)
-	serve(t, host, "stall", patterns.Service{Tunnel: detached(func(s patterns.TunnelSource) { sources <- s })}, patterns.Limits{})
+	sources := make(chan patterns.Tunnel, tunnels)
+	serve(t, host, "stall", patterns.Service{Tunnel: detached(func(s patterns.Tunnel) { sources <- s })}, patterns.Limits{})
 	serve(t, host, "sink", patterns.Service{Tunnel: sink}, patterns.Limits{})
 	beside, err := caller.OpenTunnel(t.Context(), "sink", patterns.Message{}, patterns.WaitForMember())
 	require.NoError(t, err)

@@ -83,30 +83,3 @@ type TunnelError struct {
 func (e *TunnelError) Error() string {
 	return fmt.Sprintf("tunnel reset (code %d): %s", e.Code, e.Message)
 }
-
-// TunnelSource is implemented by tunnels whose owner has no goroutine to spare
-// for each: relays. A Service.Tunnel that has called Detach may return, and the
-// tunnel lives on.
-type TunnelSource interface {
-	Tunnel
-	// Detach lets the handler return without ending the tunnel.
-	Detach()
-	// Notify has f called whenever Take may return something new, Offer may
-	// take something again, or the tunnel has ended; also once at the start if
-	// that is so. Calls don't overlap; f must not block. Once, before the
-	// first Take and Offer.
-	Notify(f func())
-	// Take returns the next chunk that has come, of at most 64 KiB, and
-	// whether it is the last one of its message. It does not give credit back:
-	// Return does. more is false if there is none now. err is as of Receive.
-	Take() (chunk []byte, last, more bool, err error)
-	// Return gives back the credit of n bytes that were taken and are read.
-	Return(n int)
-	// Recycle gives back the memory of a chunk that was taken and that nobody
-	// looks at any more. It is not a duty.
-	Recycle(chunk []byte)
-	// Offer sends a chunk of at most 64 KiB; last ends its message. It
-	// returns ErrWouldBlock if there is not credit for all of it; then it must
-	// be offered again, since a part may have gone. The caller keeps chunk.
-	Offer(chunk []byte, last bool) error
-}

@@ -123,7 +123,7 @@ func expectWord(e *Engine, t *Tunnel, deadline time.Time) {
 			e.drops.Inc(dropSilent)
 			t.breakOff(wire.TunnelReset{Cause: wire.CauseInterrupted}, patterns.ErrInterrupted)
 		}
-		t.unlock(false)
+		t.unlock()
 	})
 }
 

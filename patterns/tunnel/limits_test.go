@@ -52,7 +52,7 @@ func TestTunnelsLeaveWorkersToOthers(t *testing.T) {
 		a, b := s.node("a"), s.node("b", func(c *node.Config) { c.Workers = 8 })
 		s.serve(b, func(ctx context.Context, t patterns.Tunnel) error {
 			if string(t.Info().Open.Body) == "detached" {
-				t.(patterns.TunnelSource).Detach()
+				t.(interface{ Detach() }).Detach()
 				return nil
 			}
 			return wait(ctx, t)

@@ -114,7 +114,7 @@ func (r *receiver) receiveTo(ctx context.Context, w io.Writer) (sum int64, err e
 // writeTo hands data to w without mu.
 func (r *receiver) writeTo(w io.Writer, data []byte, sum int64) (int64, error) {
 	t := r.t
-	t.unlock(true)
+	t.unlock()
 	n, err := 0, error(nil)
 	if len(data) > 0 {
 		n, err = w.Write(data)

@@ -61,7 +61,6 @@ type remote struct {
 	recycle func(chunk []byte) // takes memory that nobody looks at any more
 
 	inLine atomic.Int64 // bytes that stand in line for room in its lanes
-	guests guests
 
 	// Guarded by the table's mu.
 	opened  map[uint64]endpoint // from here, by id
@@ -128,7 +127,6 @@ func (r *remote) later(lane overlay.Lane, k wire.Kind, sent func(error), parts .
 	done := func(err error) {
 		r.inLine.Add(-n)
 		sent(err)
-		r.guests.invite(int(r.inLine.Load()))
 	}
 	if err := r.conduit.SendLater(lane, k, done, parts...); err != nil {
 		done(err)

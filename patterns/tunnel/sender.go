@@ -65,11 +65,11 @@ func (t *Tunnel) TrySend(body []byte) error {
 		err = patterns.ErrWouldBlock
 	}
 	if err != nil {
-		t.unlock(true)
+		t.unlock()
 		return err
 	}
 	t.state.out.Spend(len(body), maxChunk)
-	t.unlock(true)
+	t.unlock()
 	for {
 		n := min(len(body), maxChunk)
 		t.sender.transmitNow(body[:n], n == len(body))
@@ -103,7 +103,7 @@ func (s *sender) leave() {
 	t := s.t
 	for t.state.ends.due() != endingNone {
 		e := t.state.ends.due()
-		t.unlock(true)
+		t.unlock()
 		f := t.engine.frames.get()
 		t.port.codec.end(f, e == endingClosed)
 		s.submit(wire.KindTunnelEnd, f)
@@ -136,7 +136,7 @@ func (s *sender) send(ctx context.Context, body []byte, last, begun bool) error 
 func (s *sender) sendFrom(ctx context.Context, r io.Reader) (sum int64, err error) {
 	t, buf := s.t, make([]byte, maxChunk)
 	for begun := false; ; {
-		t.unlock(true)
+		t.unlock()
 		n, err := r.Read(buf)
 		t.turn("tunnel.send")
 		t.mu.Lock()
@@ -187,7 +187,7 @@ func (s *sender) awaitCredit(ctx context.Context, left int) (n int, err error) {
 // link's lane.
 func (s *sender) transmit(ctx context.Context, body []byte, last bool) error {
 	t := s.t
-	t.unlock(true)
+	t.unlock()
 	f := t.engine.frames.get()
 	t.data(f, body, last)
 	_, err := t.remote.link.SendWait(ctx, overlay.LaneBulk, wire.KindTunnelData, f.parts[:]...)
@@ -239,13 +239,13 @@ func (s *sender) standInLine(k wire.Kind, f *frame) {
 	t := s.t
 	t.mu.Lock()
 	t.state.unsent++
-	t.unlock(true)
+	t.unlock()
 	t.remote.later(overlay.LaneBulk, k, func(err error) {
 		t.mu.Lock()
 		if err != nil {
 			t.do |= t.state.fail(patterns.ErrInterrupted, false)
 		}
 		t.do |= t.state.left()
-		t.unlock(false)
+		t.unlock()
 	}, f.body())
 }

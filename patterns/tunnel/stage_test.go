@@ -57,10 +57,10 @@ func (s *stage) serve(n *node.Node, h func(context.Context, patterns.Tunnel) err
 	return r
 }
 
-func (s *stage) open(n *node.Node, body string, opts ...patterns.RequestOption) patterns.TunnelSource {
+func (s *stage) open(n *node.Node, body string, opts ...patterns.RequestOption) patterns.Tunnel {
 	t, err := n.OpenTunnel(context.Background(), "pipe", patterns.Message{Body: []byte(body)}, opts...)
 	require.NoError(s.t, err)
-	return t.(patterns.TunnelSource)
+	return t
 }
 
 // sealed gives a node an explicit key of "pipe".

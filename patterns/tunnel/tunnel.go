@@ -35,11 +35,10 @@ type Tunnel struct {
 
 	receiver receiver
 	sender   sender
-	source   source
 	life     lifetime // has a mutex of its own
 }
 
-var _ patterns.TunnelSource = (*Tunnel)(nil)
+var _ patterns.Tunnel = (*Tunnel)(nil)
 
 // newTunnel makes a tunnel with a window of that size, to which the other side
 // has given credit.
@@ -73,9 +72,9 @@ func (t *Tunnel) Detach() {
 
 // CloseSend implements patterns.Tunnel.
 func (t *Tunnel) CloseSend() error {
-	t.mine("tunnel.close")
+	t.turn("tunnel.close")
 	t.mu.Lock()
-	defer t.unlock(true)
+	defer t.unlock()
 	if t.state.ends.err == nil {
 		t.do |= t.state.want(endingSend)
 	}
@@ -84,19 +83,19 @@ func (t *Tunnel) CloseSend() error {
 
 // Close implements patterns.Tunnel.
 func (t *Tunnel) Close() error {
-	t.mine("tunnel.close")
+	t.turn("tunnel.close")
 	t.mu.Lock()
 	t.close()
-	t.unlock(true)
+	t.unlock()
 	return nil
 }
 
 // Reset implements patterns.Tunnel.
 func (t *Tunnel) Reset(code patterns.Code, text string) error {
-	t.mine("tunnel.close")
+	t.turn("tunnel.close")
 	t.mu.Lock()
 	t.reset(wire.CauseProgram, code, text)
-	t.unlock(true)
+	t.unlock()
 	return nil
 }
 
@@ -128,14 +127,14 @@ func (t *Tunnel) breakOff(m wire.TunnelReset, err error) {
 func (t *Tunnel) end(cause wire.TunnelCause, err error) {
 	t.mu.Lock()
 	t.breakOff(wire.TunnelReset{Cause: cause}, err)
-	t.unlock(false)
+	t.unlock()
 }
 
 // lose implements endpoint.
 func (t *Tunnel) lose(err error) {
 	t.mu.Lock()
 	t.do |= t.state.fail(err, false)
-	t.unlock(false)
+	t.unlock()
 }
 
 // gone implements endpoint.
@@ -163,13 +162,12 @@ func (t *Tunnel) hear(k wire.Kind, body []byte) (kept bool) {
 	default:
 		kept = k == wire.KindTunnelData && !t.state.over
 	}
-	t.unlock(false)
+	t.unlock()
 	return kept
 }
 
-// unlock releases mu and does what was decided under it. own says that the
-// program here has called, so that its watcher is not called back at once.
-func (t *Tunnel) unlock(own bool) {
+// unlock releases mu and does what was decided under it.
+func (t *Tunnel) unlock() {
 	do := t.do
 	if t.do = 0; do == 0 {
 		t.mu.Unlock()
@@ -182,7 +180,7 @@ func (t *Tunnel) unlock(own bool) {
 	if do&changedOut != 0 {
 		send = t.sender.news()
 	}
-	total, watched := t.state.window.Total(), t.source.watched()
+	total := t.state.window.Total()
 	saying := do&sayEnd != 0 && t.state.ends.due() != endingNone && t.sender.try()
 	t.mu.Unlock()
 
@@ -206,9 +204,6 @@ func (t *Tunnel) unlock(own bool) {
 		t.finish()
 	}
 	t.engine.count(do)
-	if watched && do&(changedIn|changedOut) != 0 {
-		t.tell(own)
-	}
 }
 
 // finish forgets a tunnel that is over; mu is not held.
@@ -248,7 +243,7 @@ func (t *Tunnel) served(err error) {
 	default:
 		t.reset(wire.CauseProgram, patterns.CodeUnknown, err.Error())
 	}
-	t.unlock(false)
+	t.unlock()
 	t.release()
 }
 

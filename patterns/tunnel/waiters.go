@@ -74,7 +74,7 @@ func (w *waiters) pass(t *Tunnel, name string) {
 		next = w.line.Next(func(int) bool { return true })
 	}
 	w.taken = next != nil
-	t.unlock(true)
+	t.unlock()
 	if next != nil {
 		t.wake(name, next.Wake)
 	}
@@ -94,7 +94,7 @@ func (w *waiters) wait(ctx context.Context, t *Tunnel, name string) error {
 		w.bell = b
 	}
 	b := w.bell
-	t.unlock(true)
+	t.unlock()
 	select {
 	case <-b.c:
 		t.mu.Lock()
