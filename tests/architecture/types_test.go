@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package architecture
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A type has one owner. These are its bounds: a type beyond them does the work
+// of several, however short its files are.
+const (
+	maxMethods     = 25
+	maxFields      = 20
+	maxMethodFiles = 3
+)
+
+// shape is how large a type is.
+type shape struct {
+	methods, fields int
+	files           map[string]bool // that hold its methods
+}
+
+func (s shape) String() string {
+	return fmt.Sprintf("%d methods in %d files, %d fields", s.methods, len(s.files), s.fields)
+}
+
+func (s shape) within(limit shape) bool {
+	return s.methods <= limit.methods && s.fields <= limit.fields && len(s.files) <= len(limit.files)
+}
+
+// limit is a shape that serves as a bound.
+func limit(methods, files, fields int) shape {
+	s := shape{methods: methods, fields: fields, files: map[string]bool{}}
+	for i := range files {
+		s.files[fmt.Sprint(i)] = true
+	}
+	return s
+}
+
+// isPlain says whether a struct is data, not an owner: configurations, records
+// of a trace and messages may have as many fields as there are facts.
+func isPlain(name string, s shape) bool {
+	return s.methods <= 4 && (ast.IsExported(name) || strings.HasSuffix(name, "Config"))
+}
+
+// TestTypesHaveOneOwner checks that no type has more than 25 methods, 20
+// fields, or methods in more than three files, but for those in tooLarge, which
+// may only shrink.
+func TestTypesHaveOneOwner(t *testing.T) {
+	types := shapes(t)
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		s := types[name]
+		known, excused := tooLarge[name]
+		switch ok := s.within(limit(maxMethods, maxMethodFiles, maxFields)) || isPlain(path.Ext(name)[1:], s) && s.methods <= maxMethods; {
+		case !excused:
+			require.True(t, ok, "%s has %s: take it apart by what it owns", name, s)
+		case ok:
+			t.Errorf("%s has %s now: take it off the list", name, s)
+		default:
+			require.True(t, s.within(known), "%s has %s: it grew beyond %s", name, s, known)
+		}
+	}
+	for name := range tooLarge {
+		require.Contains(t, types, name, "it is gone: take it off the list")
+	}
+}
+
+// shapes measures every type of the product, by package and name.
+func shapes(t *testing.T) map[string]shape {
+	t.Helper()
+	all := map[string]shape{}
+	sources(t, func(file, text string) {
+		if strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, decl := range parsed.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				addMethod(all, file, d)
+			case *ast.GenDecl:
+				addStructs(all, file, d)
+			}
+		}
+	})
+	return all
+}
+
+func addMethod(all map[string]shape, file string, d *ast.FuncDecl) {
+	if d.Recv == nil {
+		return
+	}
+	of := d.Recv.List[0].Type
+	if star, ok := of.(*ast.StarExpr); ok {
+		of = star.X
+	}
+	switch generic := of.(type) {
+	case *ast.IndexExpr:
+		of = generic.X
+	case *ast.IndexListExpr:
+		of = generic.X
+	}
+	name := path.Dir(file) + "." + of.(*ast.Ident).Name
+	s := all[name]
+	if s.files == nil {
+		s.files = map[string]bool{}
+	}
+	s.files[file] = true
+	s.methods++
+	all[name] = s
+}
+
+func addStructs(all map[string]shape, file string, d *ast.GenDecl) {
+	for _, spec := range d.Specs {
+		of, ok := spec.(*ast.TypeSpec)
+		if !ok {
+			continue
+		}
+		fields, ok := of.Type.(*ast.StructType)
+		if !ok {
+			continue
+		}
+		name := path.Dir(file) + "." + of.Name.Name
+		s := all[name]
+		for _, f := range fields.Fields.List {
+			s.fields += max(len(f.Names), 1)
+		}
+		all[name] = s
+	}
+}
