@@ -6,24 +6,16 @@
 usage: attach.py SOCKET serve CLUSTER COUNT | call CLUSTER TEXT | status
                  subscribe PATTERN COUNT | publish TOPIC TEXT | reattach CLUSTER
 
-It proves that the page suffices: it serves, calls, subscribes, publishes and
-comes back to a session whose connection broke. Standard library only.
+It also comes back to a session whose connection broke. Standard library only.
 """
-import os
-import socket
-import struct
-import sys
-import threading
-import time
+import os, socket, struct, sys, threading, time
 
 HELLO, BEAT, GOODBYE, NOTICE, FRAGMENT, ACK = 1, 2, 3, 4, 5, 6
 REQUEST, REPLY, PUBLISH, SERVE, SUBSCRIBE, DONE = 32, 33, 48, 56, 57, 59
-CTL, RPC, PUB, BULK = range(4)
-RESUME, BEATS = 1, 2
+CTL, RPC, PUB, BULK, RESUME, BEATS = 0, 1, 2, 3, 1, 2
 UNCOUNTED = (HELLO, BEAT, GOODBYE, NOTICE, ACK)
-OUTCOMES = ("reply", "remote error", "overloaded", "no such member", "draining", "expired", "unauthorized", "too large",
-            "cancelled", "no members", "unreachable", "interrupted", "deadline", "closed", "too many", "would block",
-            "topic", "other")
+OUTCOMES = ("reply,remote error,overloaded,no such member,draining,expired,unauthorized,too large,cancelled,no members,"
+            "unreachable,interrupted,deadline,closed,too many,would block,topic,other").split(",")
 
 
 class Failed(Exception):
