@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// publishTimeout is what a publication has that says nothing: package
-	// patterns' default.
+	// publishTimeout is what a publication has that says nothing, from when it is
+	// its turn: package patterns' default.
 	publishTimeout = 5 * time.Second
 	// queues is how many topics may wait for room at the node without waiting
 	// for each other.
@@ -41,18 +41,12 @@ type publisher struct {
 
 	// Guarded by mu.
 	mu    sync.Mutex
-	lines map[string]*fifo.Queue[parked] // by topic; none is empty
-	bytes int                            // in all of them
-}
-
-// parked waits in a queue.
-type parked struct {
-	wire.LeafPublish
-	deadline time.Time
+	lines map[string]*fifo.Queue[wire.LeafPublish] // by topic; none is empty
+	bytes int                                      // in all of them
 }
 
 func newPublisher(c *client, origin uint64) *publisher {
-	return &publisher{c: c, options: patterns.PublishOptions{Origin: origin}, lines: map[string]*fifo.Queue[parked]{}}
+	return &publisher{c: c, options: patterns.PublishOptions{Origin: origin}, lines: map[string]*fifo.Queue[wire.LeafPublish]{}}
 }
 
 // handle publishes, or has it wait; kept says that it keeps the body, and will
@@ -133,16 +127,12 @@ func (p *publisher) push(key string, m *wire.LeafPublish) bool {
 		p.c.calls.leave()
 		return false
 	}
-	deadline := p.c.now().Add(publishTimeout)
-	if m.Deadline != 0 {
-		deadline = p.c.localTime(m.Deadline)
-	}
 	line := p.lines[key]
 	if line == nil {
-		line = &fifo.Queue[parked]{}
+		line = &fifo.Queue[wire.LeafPublish]{}
 		p.lines[key] = line
 	}
-	line.Push(parked{*m, deadline})
+	line.Push(*m)
 	p.bytes += size
 	return true
 }
@@ -154,7 +144,11 @@ func (p *publisher) work(key string) {
 		p.mu.Lock()
 		next := *p.lines[key].First()
 		p.mu.Unlock()
-		ctx, cancel := p.c.within(p.c.ctx, next.deadline.Sub(p.c.now()))
+		patience := publishTimeout
+		if next.Deadline != 0 {
+			patience = p.c.localTime(next.Deadline).Sub(p.c.now())
+		}
+		ctx, cancel := p.c.within(p.c.ctx, patience)
 		nodes, err := p.c.relay.cfg.Node.PublishTail(ctx, next.Topic, next.Tail, p.options)
 		cancel()
 		more = p.pop(key)
@@ -163,9 +157,9 @@ func (p *publisher) work(key string) {
 }
 
 // done acknowledges what has waited.
-func (p *publisher) done(m *parked, nodes int, err error) {
+func (p *publisher) done(m *wire.LeafPublish, nodes int, err error) {
 	if p.c.ctx.Err() == nil {
-		p.tell(&m.LeafPublish, nodes, err)
+		p.tell(m, nodes, err)
 		p.c.sess.Release(wire.LanePub, 1)
 	}
 	p.c.calls.leave()

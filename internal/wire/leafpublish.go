@@ -94,7 +94,7 @@ type LeafPublish struct {
 	// a Done with the id 0 if it was refused; else there is one in any case.
 	ID uint64
 	// Deadline is when the publisher gives up, in ns of the client's link clock;
-	// 0 = 5 s from now.
+	// 0 = 5 s from when it is its turn among those of its topic.
 	Deadline uint64
 	Topic    string // at most 255 bytes
 	// Tail is the headers and the body, encoded: DecodeHeaders reads it.

@@ -39,8 +39,11 @@ func newPublisher(l *link, refused func(error)) *publisher {
 
 // publish sends one message, and waits for room in the lane.
 func (p *publisher) publish(ctx context.Context, id uint64, topic string, m patterns.Message) error {
-	deadline, _ := ctx.Deadline()
-	head, err := p.encode(nil, wire.LeafPublish{ID: id, Deadline: p.link.LinkTime(deadline), Topic: topic}, m)
+	f := wire.LeafPublish{ID: id, Topic: topic}
+	if deadline, limited := ctx.Deadline(); limited && id != 0 {
+		f.Deadline = p.link.LinkTime(deadline)
+	}
+	head, err := p.encode(nil, f, m)
 	if err != nil {
 		return err
 	}
