@@ -108,7 +108,7 @@ func TestSubscriptionsGetWhatTheyAreNamedFor(t *testing.T) {
 	require.NoError(t, err)
 	d.publish("a.b", "101", 3, 99)
 	eventually(t, func() bool { return slices.Equal(b.all(), run(1, 101)) }, "not all came in order")
-	require.Equal(t, run(1, 100), a.all())
+	eventually(t, func() bool { return slices.Equal(a.all(), run(1, 100)) }, "each subscription has its own pace")
 	require.Equal(t, []patterns.Gap{{From: "pub", Missed: 5, Exact: true, Reason: patterns.GapLane}}, b.missed())
 	require.Equal(t, uint64(101), s.Status().Delivered)
 	require.Equal(t, uint64(5), s.Status().Missed)
