@@ -134,13 +134,13 @@ func (r *Relay) serve(conn net.Conn) {
 	}
 	if err != nil {
 		if c != nil {
-			c.detached(number, err)
+			c.conn.detached(number, err)
 		}
 		r.log.Debug("connection ended before it carried a session", zap.Error(err))
 		return
 	}
 	c.log.Debug("client attached", zap.Bool("local", isLocal(conn)))
-	err = c.carry(number, carrier, h, r.clock.Now())
+	err = c.conn.carry(number, carrier, h, r.clock.Now())
 	c.log.Debug("connection of a client ended", zap.Error(err))
 	if errors.Is(err, session.ErrProtocol) {
 		r.say(conn, &wire.LeafGoodbye{Code: wire.EndProtocol, Text: err.Error()})
@@ -188,7 +188,7 @@ func (r *Relay) admit(conn net.Conn, h *wire.LeafHello) (c *client, number int, 
 		if c, refusal = r.begin(h, c); refusal != nil {
 			return nil, 0, refusal, nil
 		}
-		number, received, _ = c.reattach()
+		number, received, _ = c.conn.begin()
 		h.Received = wire.Counts{} // of another session
 	}
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
@@ -207,12 +207,12 @@ func (r *Relay) resume(h *wire.LeafHello) (c *client, number int, received wire.
 	if c == nil {
 		return nil, 0, received, false
 	}
-	if h.Session == c.sess.ID() && h.Instance == c.instance && c.features&wire.FeatureResume != 0 {
-		if number, received, ok = c.reattach(); ok {
+	if h.Session == c.sess.ID() && h.Instance == c.conn.instance && c.features&wire.FeatureResume != 0 {
+		if number, received, ok = c.conn.begin(); ok {
 			return c, number, received, true
 		}
 	}
-	if !c.over() {
+	if !c.conn.over() {
 		r.count.ended[wire.EndReplaced].Add(1)
 	}
 	c.end(errReplaced)
@@ -268,7 +268,7 @@ func (r *Relay) begin(h *wire.LeafHello, before *client) (*client, *wire.LeafGoo
 // caller holds mu.
 func (r *Relay) longestAway() (first *client) {
 	for _, c := range r.clients {
-		if c.away() && (first == nil || c.sess.Heard().Before(first.sess.Heard())) {
+		if c.conn.away() && (first == nil || c.sess.Heard().Before(first.sess.Heard())) {
 			first = c
 		}
 	}
@@ -288,7 +288,7 @@ func (r *Relay) answer(conn net.Conn, c *client, version uint16, received wire.C
 		hello.Session = c.sess.ID()
 	}
 	if c.features&wire.FeatureBeats != 0 {
-		hello.BeatMillis = uint32(c.beat / time.Millisecond)
+		hello.BeatMillis = uint32(c.conn.beat / time.Millisecond)
 	}
 	for lane, n := range l.lanes() {
 		hello.LaneBytes[lane] = uint32(n)

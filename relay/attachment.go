@@ -6,6 +6,7 @@ package relay
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/arke-mesh/arke/internal/wire"
@@ -17,9 +18,12 @@ import (
 // at a time.
 type attachment struct {
 	// Immutable after newClient.
+	c        *client
 	instance [wire.InstanceSize]byte // of the client's process
 	beat     time.Duration           // 0 = only the connection says whether it lives
 	turn     chan struct{}           // has room for the one that attaches
+
+	broken atomic.Bool // the client broke the protocol: nothing is handled any more
 
 	// Guarded by mu.
 	mu       sync.Mutex
@@ -61,96 +65,106 @@ func (a *attachment) away() bool {
 	return a.timer != nil
 }
 
-// reattach takes the session from the connection that carries it, if one does,
+// begin takes the session from the connection that carries it, if one does,
 // and returns the number of the new one and what to say that was received. ok is
 // false if the session has ended.
-func (c *client) reattach() (number int, received wire.Counts, ok bool) {
+func (a *attachment) begin() (number int, received wire.Counts, ok bool) {
 	select {
-	case c.turn <- struct{}{}:
-	case <-c.ctx.Done():
+	case a.turn <- struct{}{}:
+	case <-a.c.ctx.Done():
 		return 0, received, false
 	}
-	defer func() { <-c.turn }()
-	c.mu.Lock()
-	if c.finished {
-		c.mu.Unlock()
+	defer func() { <-a.turn }()
+	a.mu.Lock()
+	if a.finished {
+		a.mu.Unlock()
 		return 0, received, false
 	}
-	c.number++
-	number = c.number
-	c.stop()
-	c.mu.Unlock()
-	return number, c.sess.Detach(), true
+	a.number++
+	number = a.number
+	a.stop()
+	a.mu.Unlock()
+	return number, a.c.sess.Detach(), true
 }
 
 // carry has the connection carry the session until it does not any more.
-func (c *client) carry(number int, carrier *session.Carrier, h *wire.LeafHello, got time.Time) error {
-	c.mu.Lock()
-	current := number == c.number && !c.finished
-	c.carried = c.carried || current
-	c.mu.Unlock()
+func (a *attachment) carry(number int, carrier *session.Carrier, h *wire.LeafHello, got time.Time) error {
+	a.mu.Lock()
+	current := number == a.number && !a.finished
+	a.carried = a.carried || current
+	a.mu.Unlock()
 	if !current {
 		return session.ErrReplaced
 	}
-	sample := session.Sample{Got: c.linkTime(got), Remote: h.Clock}
-	c.members.recover()
-	err := c.sess.Run(carrier, session.Greeting{Received: h.Received, Sample: sample})
-	c.detached(number, err)
+	sample := session.Sample{Got: a.c.linkTime(got), Remote: h.Clock}
+	a.recovered()
+	err := a.c.sess.Run(carrier, session.Greeting{Received: h.Received, Sample: sample})
+	a.detached(number, err)
 	return err
 }
 
 // detached decides what becomes of the session when a connection has ended.
-func (c *client) detached(number int, err error) {
-	ends := c.features&wire.FeatureResume == 0 || c.broken.Load()
+func (a *attachment) detached(number int, err error) {
+	ends := a.c.features&wire.FeatureResume == 0 || a.broken.Load()
 	for _, final := range []error{session.ErrGoodbye, session.ErrLeft, session.ErrDown, session.ErrPoison, session.ErrProtocol} {
 		ends = ends || errors.Is(err, final)
 	}
-	c.mu.Lock()
-	ends = ends || !c.carried // nobody knows of it
+	a.mu.Lock()
+	ends = ends || !a.carried // nobody knows of it
 	switch {
-	case c.finished, number != c.number:
-		c.mu.Unlock()
+	case a.finished, number != a.number:
+		a.mu.Unlock()
 		return
 	case ends:
-		c.mu.Unlock()
+		a.mu.Unlock()
 		if errors.Is(err, session.ErrProtocol) {
-			c.relay.count.ended[wire.EndProtocol].Add(1)
+			a.c.relay.count.ended[wire.EndProtocol].Add(1)
 		}
-		c.end(err)
+		a.c.end(err)
 		return
 	}
 	limit := awayLimit
-	if c.sess.Silent() {
-		limit -= c.now().Sub(c.sess.Heard())
+	if a.c.sess.Silent() {
+		limit -= a.c.now().Sub(a.c.sess.Heard())
 	}
-	c.timer = c.relay.clock.AfterFunc("relay/away", max(limit, 0), func() { c.lapse(number) })
-	c.mu.Unlock()
-	c.missed()
+	a.timer = a.c.relay.clock.AfterFunc("relay/away", max(limit, 0), func() { a.lapse(number) })
+	a.mu.Unlock()
+	a.missed()
 }
 
 // lapse ends the session of a client that has not come back.
-func (c *client) lapse(number int) {
-	c.mu.Lock()
-	current := number == c.number && !c.finished
-	c.mu.Unlock()
+func (a *attachment) lapse(number int) {
+	a.mu.Lock()
+	current := number == a.number && !a.finished
+	a.mu.Unlock()
 	if current {
-		c.relay.count.ended[wire.EndSilent].Add(1)
-		c.end(errGone)
+		a.c.relay.count.ended[wire.EndSilent].Add(1)
+		a.c.end(errGone)
 	}
 }
 
 // changed is called when the client leaves beats unanswered, or no longer does.
-func (c *client) changed() {
-	if c.sess.Silent() {
-		c.missed()
+func (a *attachment) changed() {
+	if a.c.sess.Silent() {
+		a.missed()
 	} else {
-		c.members.recover()
+		a.recovered()
 	}
 }
 
 // missed is called when nothing reaches the client: others are asked, and what is
 // with it is in doubt unless it comes back soon.
-func (c *client) missed() {
-	c.members.suspect()
-	c.relay.clock.AfterFunc("relay/doubt", doubtAfter, c.members.doubt)
+func (a *attachment) missed() {
+	a.c.deliveries.suspect()
+	a.c.relay.clock.AfterFunc("relay/doubt", doubtAfter, func() {
+		if a.c.deliveries.doubt() {
+			a.c.topics.pause(true)
+		}
+	})
+}
+
+// recovered is called when it can be reached again.
+func (a *attachment) recovered() {
+	a.c.deliveries.recover()
+	a.c.topics.pause(false)
 }

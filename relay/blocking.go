@@ -29,8 +29,10 @@ const (
 type blocking struct {
 	t             *topics
 	id            uint64
+	pattern       string
+	options       patterns.SubscribeOptions
 	length, bytes int
-	source        patterns.Subscription // nil before the node has acknowledged it
+	source        patterns.Subscription // not nil once it is open
 
 	// Guarded by mu.
 	mu    sync.Mutex
@@ -40,25 +42,25 @@ type blocking struct {
 	room  chan struct{}   // closed when there may be room; nil = nobody waits
 }
 
-var _ patterns.Subscriber = (*blocking)(nil)
+var (
+	_ place               = (*blocking)(nil)
+	_ patterns.Subscriber = (*blocking)(nil)
+)
 
-func newBlocking(t *topics, f *wire.Subscribe) *blocking {
+func newBlocking(t *topics, f *wire.Subscribe, o patterns.SubscribeOptions) *blocking {
 	limits := patterns.SubscribeOptions{QueueLength: int(f.Length), QueueBytes: int(f.Bytes)}.WithDefaults()
-	return &blocking{t: t, id: f.ID, length: limits.QueueLength, bytes: limits.QueueBytes}
+	o.Overflow, o.QueueLength, o.Origin = patterns.OverflowBlock, 1, t.c.origin
+	return &blocking{t: t, id: f.ID, pattern: f.Pattern, options: o, length: limits.QueueLength, bytes: limits.QueueBytes}
 }
 
-func (b *blocking) open(ctx context.Context, pattern string, o patterns.SubscribeOptions) (err error) {
-	o.Overflow, o.QueueLength, o.Origin = patterns.OverflowBlock, 1, b.t.c.origin
-	b.source, err = b.t.c.relay.cfg.Node.Subscribe(ctx, pattern, b, o)
-	return err
+// open implements place.
+func (b *blocking) open(ctx context.Context) (_ uint64, err error) {
+	b.source, err = b.t.c.relay.cfg.Node.Subscribe(ctx, b.pattern, b, b.options)
+	return 0, err
 }
 
-func (b *blocking) close(ctx context.Context) error {
-	if b.source == nil {
-		return nil
-	}
-	return b.source.Close(ctx)
-}
+// close implements place.
+func (b *blocking) close(ctx context.Context) error { return b.source.Close(ctx) }
 
 // ServePublication takes a message from the node, when there is room for it.
 func (b *blocking) ServePublication(p *patterns.Publication) {
@@ -139,10 +141,7 @@ func (t *topics) handleTaken(body []byte) (ours bool, err error) {
 	case !ours:
 		return false, nil
 	}
-	t.mu.Lock()
-	s := t.byID[m.ID]
-	t.mu.Unlock()
-	if s != nil && s.blocks != nil && !s.blocks.take(m.Total) {
+	if b, ok := t.c.claims.find(m.ID).(*blocking); ok && !b.take(m.Total) {
 		return true, undue("more is taken than was sent")
 	}
 	return true, nil // otherwise it crossed the end

@@ -6,6 +6,8 @@ package relay
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -70,7 +72,7 @@ func (s *calls) handleRequest(body []byte) error {
 		return undue(fmt.Sprintf("call %d is there already", m.ID))
 	case err != nil:
 		s.c.relay.count.limit(err)
-		s.c.reply(failed(m.ID, err))
+		s.c.answers.reply(failed(m.ID, err))
 		return nil
 	}
 	s.start(k, &m)
@@ -212,7 +214,7 @@ func (k *call) finish(r wire.Reply, tail []byte) {
 	if r.Outcome == wire.OutcomeReply {
 		r.Tail = tail
 	}
-	s.c.reply(r)
+	s.c.answers.reply(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy--
@@ -282,8 +284,8 @@ func (s *calls) endAll() { s.end(func(*call) bool { return true }) }
 func (s *calls) end(which func(*call) bool) {
 	var cancels []func()
 	s.mu.Lock()
-	for _, k := range s.open {
-		if which(k) {
+	for _, id := range slices.Sorted(maps.Keys(s.open)) {
+		if k := s.open[id]; which(k) {
 			k.ended = true
 			if k.cancel != nil {
 				cancels = append(cancels, k.cancel)

@@ -5,16 +5,14 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
-	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/request"
 )
 
 // awayLimit is how long a session outlives its connection.
@@ -24,28 +22,28 @@ const awayLimit = 15 * time.Second
 // goroutine that reads its connection, which never waits.
 type client struct {
 	// Immutable after newClient.
-	relay    *Relay
-	id       wire.LeafID
-	origin   uint64 // tells what this client publishes from what others do
-	name     string
-	log      *zap.Logger
-	features wire.Features
-	largest  int // message that it takes, in bytes
-	sess     *session.Session
-	calls    *calls
-	members  *members
-	topics   *topics
-	out      *publisher
-	tunnels  *tunnels
-	late     late
-	attachment
+	relay      *Relay
+	id         wire.LeafID
+	origin     uint64 // tells what this client publishes from what others do
+	name       string
+	log        *zap.Logger
+	features   wire.Features
+	largest    int // message that it takes, in bytes
+	sess       *session.Session
+	calls      *calls
+	claims     *claims
+	deliveries *deliveries
+	topics     *topics
+	out        *publisher
+	tunnels    *tunnels
+	answers    *answers
+	conn       *attachment
 
 	// Lifecycle.
 	ctx    context.Context // ends with the session
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	gone   chan struct{} // closed when nothing is left of the session
-	broken atomic.Bool   // it broke the protocol: nothing is handled any more
 }
 
 // newClient makes the client that said h. number is of its session.
@@ -60,14 +58,16 @@ func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint6
 	if h.LargestMessage > 0 {
 		c.largest = min(int(h.LargestMessage), largestMessage)
 	}
-	c.attachment = attachment{instance: h.Instance, turn: make(chan struct{}, 1)}
+	c.conn = &attachment{c: c, instance: h.Instance, turn: make(chan struct{}, 1)}
 	if c.features&wire.FeatureBeats != 0 {
-		c.beat = time.Duration(h.BeatMillis) * time.Millisecond
+		c.conn.beat = time.Duration(h.BeatMillis) * time.Millisecond
 	}
 	c.ctx, c.cancel = context.WithCancel(r.ctx)
 	c.sess = session.New(c.sessionConfig(number))
+	c.answers = &answers{c: c}
 	c.calls = newCalls(c)
-	c.members = newMembers(c)
+	c.claims = &claims{c: c, byID: map[uint64]*claim{}}
+	c.deliveries = newDeliveries(c)
 	c.topics = newTopics(c, origin)
 	c.out = newPublisher(c, origin)
 	c.tunnels = newTunnels(c)
@@ -82,8 +82,8 @@ func (c *client) sessionConfig(number uint64) session.Config {
 		Go:     func(f func()) bool { return c.spawn("relay/write", f) },
 		Number: number, ID: r.random.Uint64() | 1, Epoch: r.epoch,
 		LaneBytes: r.cfg.Limits.lanes(), MaxMessage: largestMessage + messageOverhead, Pool: &r.pool,
-		Beat: c.beat, Leaf: true, Forget: c.features&wire.FeatureResume == 0,
-		Handler: c.handle, Changed: c.changed,
+		Beat: c.conn.beat, Leaf: true, Forget: c.features&wire.FeatureResume == 0,
+		Handler: c.handle, Changed: c.conn.changed,
 	}
 	cfg.HoldAcks[wire.LanePub] = true
 	return cfg
@@ -91,7 +91,7 @@ func (c *client) sessionConfig(number uint64) session.Config {
 
 // handle takes one message from the client.
 func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
-	if c.broken.Load() {
+	if c.conn.broken.Load() {
 		return false
 	}
 	var err error
@@ -100,18 +100,18 @@ func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
 	case wire.KindRequest:
 		kept, err = true, c.calls.handleRequest(body)
 	case wire.KindReply:
-		kept, err = true, c.members.handleReply(body)
+		kept, err = true, c.deliveries.handleReply(body)
 	case wire.KindCancel:
 		err = c.calls.handleCancel(body)
 	case wire.KindPublish:
 		kept, err = c.out.handle(body)
 		parked = kept
 	case wire.KindServe:
-		err = c.members.handleServe(body)
+		err = c.deliveries.handleServe(body)
 	case wire.KindSubscribe:
 		err = c.topics.handleSubscribe(body)
 	case wire.KindLeave:
-		err = c.handleLeave(body)
+		err = c.claims.handleLeave(body)
 	case wire.KindTunnelData, wire.KindTunnelCredit, wire.KindTunnelEnd, wire.KindTunnelReset:
 		kept, err = c.handleTunnel(k, body)
 	default:
@@ -124,19 +124,6 @@ func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
 		c.violated(err)
 	}
 	return kept
-}
-
-// handleLeave ends a registration or a subscription; one that is gone already is
-// what is wanted.
-func (c *client) handleLeave(body []byte) error {
-	f, err := wire.DecodeLeave(body)
-	if err != nil {
-		return malformed(err)
-	}
-	if !c.members.handleLeave(f) && !c.topics.handleLeave(f) {
-		c.done(wire.LanePub, f.ID, nil, 0)
-	}
-	return nil
 }
 
 // handleTunnel takes a frame of a tunnel, or credit for a subscription.
@@ -152,7 +139,7 @@ func (c *client) handleTunnel(k wire.Kind, body []byte) (kept bool, err error) {
 // violated tells the client what it did wrong, behind all that waits for it, and
 // ends the session.
 func (c *client) violated(err error) {
-	c.broken.Store(true)
+	c.conn.broken.Store(true)
 	c.relay.count.ended[wire.EndProtocol].Add(1)
 	c.log.Debug("client broke the protocol, its session ends", zap.Error(err))
 	c.leave(wire.EndProtocol, err.Error(), linger)
@@ -163,67 +150,6 @@ func (c *client) violated(err error) {
 func (c *client) leave(code wire.EndCode, text string, patience time.Duration) {
 	c.sess.Leave(uint32(code), text)
 	c.relay.clock.AfterFunc("relay/leave", patience, func() { c.end(errGone) })
-}
-
-// reply queues the reply of a call. If there is no room it stands in line: a
-// burst of large replies is no fault of the client. What stands there is bounded
-// like what is under way.
-func (c *client) reply(r wire.Reply) {
-	var buf [128]byte
-	head := r.AppendHead(buf[:0])
-	if c.tooLarge(len(r.Tail)) {
-		c.relay.count.drop(dropBadReply)
-		r = failed(r.ID, patterns.ErrTooLarge)
-		head = r.AppendHead(buf[:0])
-	}
-	_, err := c.sess.Send(wire.LaneRPC, wire.KindReply, head, r.Tail)
-	if errors.Is(err, session.ErrLaneFull) {
-		c.replyLater(&r)
-	}
-}
-
-// replyLater has a reply stand in line. Beyond the limits, something smaller
-// takes its place, because every call has a reply; and who does not read even
-// that loses the session.
-func (c *client) replyLater(r *wire.Reply) {
-	size := len(r.Tail)
-	switch c.late.take(size, &c.relay.cfg.Limits) {
-	case lateLost:
-		c.relay.count.drop(dropSlowReply)
-		*r, size = failed(r.ID, patterns.ErrInterrupted), 0
-	case lateFlood:
-		c.relay.count.ended[wire.EndSilent].Add(1)
-		c.log.Warn("client does not read, its session ends")
-		c.end(errSlow)
-		return
-	}
-	_, err := c.sess.SendLater(wire.LaneRPC, wire.KindReply, func(session.Receipt, error) { c.late.done(size) }, r.AppendHead(nil), r.Tail)
-	if err != nil {
-		c.late.done(size)
-	}
-}
-
-// done queues a Done, or has it stand in line.
-func (c *client) done(lane wire.Lane, id uint64, err error, value uint64) {
-	f := failureOf(err)
-	m := wire.Done{ID: id, Outcome: f.Outcome, Code: f.Code, Value: value, Text: f.Text}
-	if f.MaybeRan {
-		m.Flags = wire.FlagMaybeRan
-	}
-	if err == nil {
-		m.Flags = 0
-	}
-	body := m.AppendTo(nil)
-	if _, err := c.sess.Send(lane, wire.KindDone, body); !errors.Is(err, session.ErrLaneFull) {
-		return
-	}
-	if c.late.take(0, &c.relay.cfg.Limits) == lateFlood {
-		c.end(errSlow)
-		return
-	}
-	if _, err := c.sess.SendLater(lane, wire.KindDone, func(session.Receipt, error) { c.late.done(0) }, body); err != nil {
-		c.late.done(0)
-	}
 }
 
 // tooLarge says that the client does not take so many bytes of a message.
@@ -252,6 +178,14 @@ func (c *client) deadline(clock uint64) time.Time {
 	return c.localTime(clock)
 }
 
+// until is a context of the session that ends at a deadline; zero = 5 s from now.
+func (c *client) until(deadline time.Time) (context.Context, context.CancelFunc) {
+	if deadline.IsZero() {
+		return c.relay.within(c.ctx, request.DefaultTimeout)
+	}
+	return c.relay.within(c.ctx, deadline.Sub(c.now()))
+}
+
 // spawn runs f on a goroutine that the client waits for, unless it can't.
 func (c *client) spawn(name string, f func()) bool {
 	c.wg.Add(1)
@@ -275,7 +209,7 @@ func micros(v uint64, byDefault time.Duration) time.Duration {
 
 // end ends the session at once; the first cause counts.
 func (c *client) end(cause error) {
-	if !c.attachment.finish() {
+	if !c.conn.finish() {
 		return
 	}
 	c.log.Debug("client detached", zap.Error(cause))
@@ -290,8 +224,9 @@ func (c *client) end(cause error) {
 // cleanUp ends what the client had, and waits for it.
 func (c *client) cleanUp() {
 	c.calls.endAll()
-	c.members.end()
-	c.topics.end()
+	c.deliveries.end()
+	c.topics.outlet.Close()
+	c.claims.end()
 	c.wg.Wait()
 	c.relay.forget(c)
 	close(c.gone)

@@ -4,7 +4,10 @@
 package relay
 
 import (
+	"cmp"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/arke-mesh/arke/internal/wire"
@@ -13,6 +16,47 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
 )
+
+// doubtAfter is how long requests stay with a client whose connection broke
+// before they are refused, so that others are asked.
+const doubtAfter = 60 * time.Millisecond
+
+// deliveries are the requests that a client has not answered, and how far it can
+// be reached with others.
+type deliveries struct {
+	c *client
+
+	// Guarded by mu.
+	mu       sync.Mutex
+	open     map[uint64]*request.Delivery
+	members  map[*member]struct{} // that are registered
+	reach    reach
+	sweeping bool // a timer runs
+}
+
+// reach says how a client can be reached.
+type reach uint8
+
+const (
+	attached reach = iota // it reads, as far as anybody knows
+	missing               // not for a moment: what comes waits for it
+	doubted               // not for longer: what comes is refused
+	over                  // never again
+)
+
+func newDeliveries(c *client) *deliveries {
+	return &deliveries{c: c, open: map[uint64]*request.Delivery{}, members: map[*member]struct{}{}}
+}
+
+// registered notes that a cluster knows the member, and says whether the client
+// is missing.
+func (s *deliveries) registered(m *member, reg *node.Forwarded) (suspect bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m.reg = reg
+	s.members[m] = struct{}{}
+	return s.reach != attached
+}
 
 // Deliver implements request.Forwarder: the request goes into the client's lane,
 // or is refused. There is no queue but the lane.
@@ -59,7 +103,7 @@ func (m *member) pass(d *request.Delivery, lane wire.Lane, tail []byte) error {
 	r, err := s.c.sess.Send(lane, wire.KindRequest, head.AppendHead(buf[:0]), tail)
 	if err == nil && d.Pattern != patterns.PatternTunnel {
 		d.Value = r
-		s.deliveries[d.Number] = d
+		s.open[d.Number] = d
 		s.expect(d)
 	}
 	return err
@@ -104,7 +148,7 @@ const sweepEvery = 250 * time.Millisecond
 
 // expect has a delivery end some time after its deadline, whatever the client
 // does. The caller holds mu.
-func (s *members) expect(d *request.Delivery) {
+func (s *deliveries) expect(d *request.Delivery) {
 	if !s.sweeping && !d.Deadline.IsZero() {
 		s.sweeping = true
 		s.c.relay.clock.AfterFunc("relay/sweep", sweepEvery, s.sweep)
@@ -112,22 +156,23 @@ func (s *members) expect(d *request.Delivery) {
 }
 
 // sweep ends the deliveries whose deadline has passed.
-func (s *members) sweep() {
+func (s *deliveries) sweep() {
 	now := s.c.now()
 	var late []*request.Delivery
 	s.mu.Lock()
 	s.sweeping = false
-	for id, d := range s.deliveries {
+	for id, d := range s.open {
 		switch {
 		case d.Deadline.IsZero():
 		case d.Deadline.Before(now):
-			delete(s.deliveries, id)
+			delete(s.open, id)
 			late = append(late, d)
 		default:
 			s.expect(d)
 		}
 	}
 	s.mu.Unlock()
+	slices.SortFunc(late, inOrder)
 	for _, d := range late {
 		refuse(d, wire.OutcomeExpired)
 	}
@@ -140,16 +185,16 @@ func receiptOf(d *request.Delivery) session.Receipt {
 }
 
 // take returns a delivery, once.
-func (s *members) take(id uint64) *request.Delivery {
+func (s *deliveries) take(id uint64) *request.Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := s.deliveries[id]
-	delete(s.deliveries, id)
+	d := s.open[id]
+	delete(s.open, id)
 	return d
 }
 
 // handleReply passes the client's answer on. It keeps the body.
-func (s *members) handleReply(body []byte) error {
+func (s *deliveries) handleReply(body []byte) error {
 	r, err := wire.DecodeReply(body)
 	switch {
 	case err != nil:
@@ -172,17 +217,18 @@ func (s *members) handleReply(body []byte) error {
 
 // suspect is called when the connection broke, or when nothing is heard: callers
 // shall rather ask others.
-func (s *members) suspect() {
+func (s *deliveries) suspect() {
 	s.mark(missing, true)
 }
 
 // doubt refuses what the client has not seen, and what may be repeated: others
-// are asked. What may not waits for the client, or the end of its session.
-func (s *members) doubt() {
+// are asked. What may not waits for the client, or the end of its session. It is
+// false if the client is back.
+func (s *deliveries) doubt() bool {
 	s.mu.Lock()
 	if s.reach != missing {
 		s.mu.Unlock()
-		return
+		return false
 	}
 	s.reach = doubted
 	open := s.sorted()
@@ -199,38 +245,34 @@ func (s *members) doubt() {
 			refuse(d, wire.OutcomeInterrupted)
 		}
 	}
+	return true
 }
 
 // recover is called when the client is back.
-func (s *members) recover() { s.mark(attached, false) }
+func (s *deliveries) recover() { s.mark(attached, false) }
 
 // mark has callers know what became of the client.
-func (s *members) mark(r reach, suspect bool) {
+func (s *deliveries) mark(r reach, suspect bool) {
 	s.mu.Lock()
 	if s.reach == over {
 		s.mu.Unlock()
 		return
 	}
 	s.reach = r
-	var regs []*node.Forwarded
-	for _, m := range s.all() {
-		if m.reg != nil {
-			regs = append(regs, m.reg)
-		}
-	}
+	list := slices.SortedFunc(maps.Keys(s.members), func(a, b *member) int { return cmp.Compare(a.id, b.id) })
 	s.mu.Unlock()
-	for _, reg := range regs {
-		reg.Suspect(suspect)
+	for _, m := range list {
+		m.reg.Suspect(suspect)
 	}
 }
 
 // end is called when the session has ended: what is under way may have been
 // done.
-func (s *members) end() {
+func (s *deliveries) end() {
 	s.mu.Lock()
 	s.reach = over
 	open := s.sorted()
-	clear(s.deliveries)
+	clear(s.open)
 	s.mu.Unlock()
 	for _, d := range open {
 		if s.c.sess.Withdraw(receiptOf(d)) {
@@ -243,11 +285,15 @@ func (s *members) end() {
 
 // sorted returns what is under way, in the order in which it came. The caller
 // holds mu.
-func (s *members) sorted() []*request.Delivery {
-	open := make([]*request.Delivery, 0, len(s.deliveries))
-	for _, d := range s.deliveries {
-		open = append(open, d)
-	}
-	slices.SortFunc(open, func(a, b *request.Delivery) int { return int(int64(a.Number) - int64(b.Number)) })
-	return open
+func (s *deliveries) sorted() []*request.Delivery {
+	return slices.SortedFunc(maps.Values(s.open), inOrder)
+}
+
+func inOrder(a, b *request.Delivery) int { return cmp.Compare(a.Number, b.Number) }
+
+// count says how many there are.
+func (s *deliveries) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
 }

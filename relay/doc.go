@@ -166,8 +166,8 @@
 // The member's requests come as Request with the registration's id in place of the
 // member's, an origin (who asks), and an id of the relay's; from Serve on, and
 // until the Done for Leave. Each has one Reply. A client that has more requests
-// than it can handle or queue answers 2. Cancel says that nobody waits any more;
-// the Reply is due nevertheless. Answer a push or broadcast when it is queued.
+// than it can handle or queue answers 2. After Cancel, or its deadline, nobody waits
+// for the Reply any more. Answer a push or broadcast when it is queued.
 //
 // Leave ends a registration or subscription; Done says that it is over. A second
 // Leave has no answer of its own and ends it at once. One of an id that is not
@@ -220,7 +220,8 @@
 //	away       Hello with session and instance   attached: what was lost is sent again
 //	away       another Hello of the client id    over; then attached in a new session
 //	away       60 ms                             away: requests that the client has not seen, or
-//	                                             that may be repeated, are tried elsewhere
+//	                                             that may be repeated, are tried elsewhere; its
+//	                                             queues' messages go to their other members
 //	away       15 s                              over
 //	draining   all calls, tunnels, members done  over: Goodbye with counts
 //	over                                         members leave, calls are cancelled, tunnels and
@@ -344,7 +345,7 @@
 // # Goroutines
 //
 // One for each listener; for each connection a reader and a writer; one for each
-// registration, for each queue of publications, and while something waits:
-// subscribing, leaving, a survey or broadcast. None for a call, a request, or a
-// tunnel. [Relay.Close] waits for all of them.
+// queue of publications, and while something waits: serving, subscribing, leaving,
+// a survey or broadcast. None for what is registered or subscribed, a call, a
+// request, or a tunnel. [Relay.Close] waits for all of them.
 package relay

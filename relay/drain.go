@@ -58,12 +58,9 @@ func (c *client) drain(ctx context.Context) bool {
 	}
 	c.sess.Notify(&wire.Notice{Topic: wire.Notice_Topic(wire.NoticeDraining), Detail: "the relay is shutting down"})
 	c.calls.drain()
-	for _, m := range c.members.drain() {
-		if !c.await(ctx, m.done) {
-			return false
-		}
+	if !c.claims.drain(ctx, registration, 0) || !c.claims.drain(ctx, subscription, flushPatience) {
+		return false
 	}
-	c.topics.drain()
 	if !c.await(ctx, c.calls.stop()) || c.tunnels.leg.Drain(ctx) != nil {
 		return false
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
@@ -40,14 +39,6 @@ func (s *calls) everybody(k *call, r *wire.Route) {
 		cancel()
 		k.fail(patterns.ErrOverloaded)
 	}
-}
-
-// until is a context of the session that ends at a deadline; zero = 5 s from now.
-func (c *client) until(deadline time.Time) (context.Context, context.CancelFunc) {
-	if deadline.IsZero() {
-		return c.within(c.ctx, request.DefaultTimeout)
-	}
-	return c.within(c.ctx, deadline.Sub(c.now()))
 }
 
 func (q *inquiry) run() {

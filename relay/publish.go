@@ -4,7 +4,6 @@
 package relay
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -58,7 +57,7 @@ func (p *publisher) handle(body []byte) (kept bool, err error) {
 		return false, malformed(err)
 	case !p.c.calls.enter():
 		p.c.relay.count.drop(dropRequestInDrain)
-		p.c.done(wire.LaneCtl, m.ID, errDraining, 0)
+		p.c.answers.done(wire.LaneCtl, m.ID, errDraining, 0)
 		return false, nil
 	}
 	if p.busy.Load() > 0 {
@@ -81,7 +80,7 @@ func (p *publisher) tell(m *wire.LeafPublish, nodes int, err error) {
 		err = errDraining
 	}
 	if err != nil || m.ID != 0 {
-		p.c.done(wire.LaneCtl, m.ID, err, uint64(nodes))
+		p.c.answers.done(wire.LaneCtl, m.ID, err, uint64(nodes))
 	}
 }
 
@@ -123,7 +122,7 @@ func (p *publisher) push(key string, m *wire.LeafPublish) bool {
 	size := len(m.Topic) + len(m.Tail)
 	if p.bytes > 0 && p.bytes+size > p.c.relay.cfg.Limits.PublicationBytes {
 		p.c.relay.count.limit(ErrTooManyBytes)
-		p.c.done(wire.LaneCtl, m.ID, ErrTooManyBytes, 0)
+		p.c.answers.done(wire.LaneCtl, m.ID, ErrTooManyBytes, 0)
 		p.c.calls.leave()
 		return false
 	}
@@ -148,7 +147,7 @@ func (p *publisher) work(key string) {
 		if next.Deadline != 0 {
 			patience = p.c.localTime(next.Deadline).Sub(p.c.now())
 		}
-		ctx, cancel := p.c.within(p.c.ctx, patience)
+		ctx, cancel := p.c.relay.within(p.c.ctx, patience)
 		nodes, err := p.c.relay.cfg.Node.PublishTail(ctx, next.Topic, next.Tail, p.options)
 		cancel()
 		more = p.pop(key)
@@ -189,9 +188,4 @@ func (p *publisher) pop(key string) (more bool) {
 	delete(p.lines, key)
 	p.busy.Add(-1)
 	return false
-}
-
-// within is context.WithTimeout on the relay's clock.
-func (c *client) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return c.relay.within(ctx, d)
 }

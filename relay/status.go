@@ -59,9 +59,15 @@ func (r *Relay) Status() Status {
 }
 
 func (c *client) status() ClientStatus {
-	s := ClientStatus{Name: c.name, Subscriptions: c.topics.count(), Away: !c.sess.Attached()}
+	s := ClientStatus{
+		Name: c.name, Clusters: []string{}, Subscriptions: len(c.claims.all(subscription)),
+		Deliveries: c.deliveries.count(), Away: !c.sess.Attached(),
+	}
+	for _, k := range c.claims.all(registration) {
+		s.Clusters = append(s.Clusters, k.place.(*member).cluster)
+	}
+	slices.Sort(s.Clusters)
 	s.Requests, s.RequestBytes = c.calls.status()
-	s.Clusters, s.Deliveries = c.members.status()
 	s.Tunnels = c.tunnels.leg.Status()
 	for lane := range wire.Lane(wire.Lanes) {
 		queued, kept := c.sess.Load(lane)

@@ -4,20 +4,19 @@
 package relay
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/pubsub"
 )
 
-// topics are the subscriptions of one client. An idle one has no goroutine.
+// topics are what comes for the subscriptions of one client. They have no
+// goroutine.
 type topics struct {
 	// Immutable after newTopics.
 	c      *client
@@ -25,29 +24,15 @@ type topics struct {
 
 	// Guarded by mu.
 	mu      sync.Mutex
-	byID    map[uint64]*subscription
 	lost    losses
 	telling bool // somebody waits for room to tell what is lost
 	waiters int  // full subscriptions that have publishers wait
 }
 
-// subscription is what a client asked for.
-type subscription struct {
-	id     uint64
-	ctx    context.Context // when it ends, everything is over at once
-	cancel context.CancelFunc
-	ready  chan struct{} // closed when the Subscribe was answered
-	blocks *blocking     // nil = an ordinary one
-
-	// Guarded by topics.mu.
-	failed bool // it was never there
-	asked  bool // a Done for a Leave is due
-}
-
 var _ pubsub.Sink = (*topics)(nil)
 
 func newTopics(c *client, origin uint64) *topics {
-	t := &topics{c: c, byID: map[uint64]*subscription{}}
+	t := &topics{c: c}
 	t.outlet = c.relay.cfg.Node.Outlet(t, origin)
 	return t
 }
@@ -57,134 +42,104 @@ func (t *topics) handleSubscribe(body []byte) error {
 	if err != nil {
 		return malformed(err)
 	}
-	s := &subscription{id: f.ID, ready: make(chan struct{})}
-	s.ctx, s.cancel = context.WithCancel(t.c.ctx)
+	o := patterns.SubscribeOptions{Queue: f.Queue, NoEcho: f.Options&wire.SubscribeNoEcho != 0}
+	var p place = &listener{t: t, id: f.ID, pattern: f.Pattern, options: o}
 	if f.Options&wire.SubscribeBlocks != 0 {
-		s.blocks = newBlocking(t, &f)
+		p = newBlocking(t, &f, o)
 	}
-	err = t.add(s)
-	switch {
-	case err == errDuplicate || t.c.members.has(f.ID):
-		return undue(fmt.Sprintf("id %d is in use", f.ID))
-	case err == nil && !t.c.spawn("relay/subscribe", func() { t.open(s, &f) }):
-		t.forget(s)
-		err = patterns.ErrOverloaded
-	}
-	if err != nil {
-		s.cancel()
-		t.c.relay.count.limit(err)
-		t.c.done(wire.LanePub, f.ID, err, 0)
-	}
+	return t.c.claims.begin(f.ID, subscription, f.Timeout, p)
+}
+
+// forget takes out what a subscription has missed that is over.
+func (t *topics) forget(id uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lost.forget(id)
+}
+
+// listener is an ordinary subscription.
+type listener struct {
+	t       *topics
+	id      uint64
+	pattern string
+	options patterns.SubscribeOptions
+
+	// Guarded by mu.
+	mu     sync.Mutex
+	opened bool // it is the client's
+	listen bool // it shall be the node's
+	at     bool // it is
+	busy   bool // somebody sees to that
+}
+
+var _ place = (*listener)(nil)
+
+// open implements place.
+func (l *listener) open(ctx context.Context) (uint64, error) {
+	err := l.t.outlet.Subscribe(ctx, l.id, l.pattern, l.options)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.opened, l.listen, l.at = err == nil, err == nil, err == nil
+	return 0, err
+}
+
+// close implements place: what has come is in the client's lane.
+func (l *listener) close(ctx context.Context) error {
+	l.mu.Lock()
+	l.opened = false
+	l.mu.Unlock()
+	l.t.outlet.Unsubscribe(ctx, l.id)
 	return nil
 }
 
-// add takes a place for a subscription.
-func (t *topics) add(s *subscription) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case t.byID[s.id] != nil:
-		return errDuplicate
-	case t.c.relay.isDraining():
-		return errDraining
-	case len(t.byID) >= t.c.relay.cfg.Limits.Subscriptions:
-		return ErrTooManySubscriptions
-	}
-	t.byID[s.id] = s
-	return nil
-}
-
-// has says that a subscription has the id.
-func (t *topics) has(id uint64) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.byID[id] != nil
-}
-
-// open subscribes at the node.
-func (t *topics) open(s *subscription, f *wire.Subscribe) {
-	ctx, cancel := t.c.within(s.ctx, micros(f.Timeout, registerTimeout))
-	defer cancel()
-	opts := patterns.SubscribeOptions{Queue: f.Queue, NoEcho: f.Options&wire.SubscribeNoEcho != 0}
-	var err error
-	if s.blocks != nil {
-		err = s.blocks.open(ctx, f.Pattern, opts)
-	} else {
-		err = t.outlet.Subscribe(ctx, f.ID, f.Pattern, opts)
-	}
-	if err == nil {
-		t.c.done(wire.LanePub, s.id, nil, 0)
-		close(s.ready)
+// pause has the node give what is for a queue to its other members, as long as
+// the client can't be reached; of other subscriptions nothing is lost meanwhile.
+func (l *listener) pause(on bool) {
+	if l.options.Queue == "" {
 		return
 	}
-	if t.c.relay.isDraining() {
-		err = errDraining
+	l.mu.Lock()
+	l.listen = !on
+	start := l.opened && !l.busy && l.listen != l.at
+	l.busy = l.busy || start
+	l.mu.Unlock()
+	if start && !l.t.c.spawn("relay/pause", l.settle) {
+		l.settle()
 	}
-	asked := t.forget(s)
-	t.c.done(wire.LanePub, s.id, err, 0)
-	if asked {
-		t.c.done(wire.LanePub, s.id, nil, 0)
-	}
-	close(s.ready)
 }
 
-// forget gives id and place free, and says whether the client waits for the end.
-func (t *topics) forget(s *subscription) (asked bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.byID, s.id)
-	t.lost.forget(s.id)
-	s.failed = true
-	s.cancel()
-	return s.asked
+// settle makes the subscription what it shall be.
+func (l *listener) settle() {
+	ended, cancel := context.WithCancel(l.t.c.ctx)
+	cancel()
+	for {
+		l.mu.Lock()
+		l.busy = l.opened && l.listen != l.at && l.t.c.ctx.Err() == nil
+		busy, listen := l.busy, l.listen
+		l.mu.Unlock()
+		switch {
+		case !busy:
+			return
+		case !listen:
+			l.t.outlet.Unsubscribe(ended, l.id)
+		case l.t.outlet.Subscribe(l.t.c.ctx, l.id, l.pattern, l.options) != nil:
+			overlay.Sleep(l.t.c.ctx, l.t.c.relay.clock, "relay/pause", time.Second)
+			continue
+		default: // the others had what came, or nobody
+			l.t.miss([]uint64{l.id}, loss{reason: wire.GapRelay})
+		}
+		l.mu.Lock()
+		l.at = listen
+		l.mu.Unlock()
+	}
 }
 
-// handleLeave ends a subscription; false if there is none of that id.
-func (t *topics) handleLeave(f wire.Leave) bool {
-	t.mu.Lock()
-	s := t.byID[f.ID]
-	if s == nil {
-		t.mu.Unlock()
-		return false
-	}
-	again := s.asked
-	s.asked = true
-	t.mu.Unlock()
-	if again || !t.c.spawn("relay/unsubscribe", func() { t.close(s, micros(f.Timeout, 0)) }) {
-		s.cancel()
-	}
-	return true
-}
-
-// close ends a subscription; what has come for it is in the client's lane.
-func (t *topics) close(s *subscription, patience time.Duration) {
-	select {
-	case <-s.ready:
-	case <-s.ctx.Done():
-		<-s.ready // open sees it, too
-	}
-	t.mu.Lock()
-	failed := s.failed
-	t.mu.Unlock()
-	if failed {
-		return
-	}
-	ctx, cancel := s.ctx, context.CancelFunc(func() {})
-	if patience > 0 {
-		ctx, cancel = t.c.within(ctx, patience)
-	}
-	defer cancel()
-	var err error
-	if s.blocks != nil {
-		err = s.blocks.close(ctx)
-	} else {
-		t.outlet.Unsubscribe(ctx, s.id)
-	}
-	if t.c.ctx.Err() != nil {
-		return // end sees to it
-	}
-	if t.forget(s) {
-		t.c.done(wire.LanePub, s.id, err, 0)
+// pause pauses what is shared with others, or no longer does.
+func (t *topics) pause(on bool) {
+	for _, k := range t.c.claims.all(subscription) {
+		if l, ok := k.place.(*listener); ok {
+			l.pause(on)
+		}
 	}
 }
 
@@ -286,56 +241,4 @@ func (t *topics) tellLater() {
 			return
 		}
 	}
-}
-
-// drain ends every subscription; what has come is in the client's lane.
-func (t *topics) drain() {
-	t.mu.Lock()
-	var list []*subscription
-	for _, s := range t.byID {
-		if !s.asked {
-			s.asked = true
-			list = append(list, s)
-		}
-	}
-	t.mu.Unlock()
-	slices.SortFunc(list, func(a, b *subscription) int { return cmp.Compare(a.id, b.id) })
-	var wg sync.WaitGroup
-	for _, s := range list {
-		wg.Add(1)
-		ok := t.c.spawn("relay/unsubscribe", func() {
-			defer wg.Done()
-			t.close(s, flushPatience)
-		})
-		if !ok { // the session is over
-			wg.Done()
-		}
-	}
-	wg.Wait()
-}
-
-// end is after the session.
-func (t *topics) end() {
-	t.outlet.Close()
-	t.mu.Lock()
-	list := make([]*subscription, 0, len(t.byID))
-	for _, s := range t.byID {
-		list = append(list, s)
-	}
-	t.mu.Unlock()
-	slices.SortFunc(list, func(a, b *subscription) int { return cmp.Compare(a.id, b.id) })
-	for _, s := range list {
-		s.cancel()
-		if s.blocks != nil {
-			<-s.ready
-			s.blocks.close(t.c.ctx)
-		}
-	}
-}
-
-// count says how many subscriptions there are.
-func (t *topics) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.byID)
 }

@@ -293,6 +293,30 @@ func TestWhatABrokenConnectionHeldUpComes(t *testing.T) {
 	})
 }
 
+// TestWhoIsAwayTakesNothingFromItsQueue proves that what is for a queue goes to its
+// other members while one is away, which is told when it is back.
+func TestWhoIsAwayTakesNothingFromItsQueue(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		a, b := s.attach(), s.attach()
+		a.subscribe(wire.Subscribe{ID: 1, Queue: "q", Pattern: "a"})
+		b.subscribe(wire.Subscribe{ID: 1, Queue: "q", Pattern: "a"})
+		a.conn.Close()
+		time.Sleep(time.Second)
+		for i := range 20 {
+			s.publish("a", fmt.Sprint(i))
+			require.Equal(t, fmt.Sprint(i), bodyOf(t, b.publication().Tail))
+		}
+		a = a.resume(s.dial())
+		gap := expect(a, wire.KindGap, wire.DecodeGap)
+		require.Equal(t, wire.Gap{Subscriptions: []uint64{1}, Reason: wire.GapRelay}, gap)
+		time.Sleep(time.Second)
+		b.conn.Close()
+		time.Sleep(time.Second)
+		s.publish("a", "to the other")
+		require.Equal(t, "to the other", bodyOf(t, a.publication().Tail))
+	})
+}
+
 // TestADrainSendsWhatWaits proves that publications which have come are sent
 // before the goodbye.
 func TestADrainSendsWhatWaits(t *testing.T) {

@@ -5,6 +5,8 @@ package relay
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/arke-mesh/arke/internal/wire"
@@ -185,7 +187,8 @@ func (t *tunnels) end() {
 	open := t.arrivals
 	t.arrivals = map[uint64]*arrival{}
 	t.mu.Unlock()
-	for _, x := range open {
+	for _, id := range slices.Sorted(maps.Keys(open)) {
+		x := open[id]
 		x.splice.Abandon()
 		refuse(x.delivery, wire.OutcomeInterrupted)
 	}

@@ -32,6 +32,7 @@ const (
 	ctl = iota
 	rpc
 	pub
+	bulk
 )
 
 // message is what can be put into a frame of the client profile.
@@ -67,6 +68,22 @@ type (
 func (m *published) AppendTo(dst []byte) []byte   { return append(m.AppendHead(dst), m.Tail...) }
 func (m *publication) AppendTo(dst []byte) []byte { return append(m.AppendHead(dst), m.Tail...) }
 
+// acked and empty give the same to what has no message of its own.
+type (
+	acked struct{ wire.Counts }
+	empty struct{ b []byte }
+)
+
+func (m *acked) AppendTo(dst []byte) []byte { return wire.AppendAck(dst, m.Counts) }
+func (m *empty) AppendTo(dst []byte) []byte { return append(dst, m.b...) }
+
+func decodeAcked(b []byte) (acked, error) {
+	counts, err := wire.DecodeAck(b)
+	return acked{counts}, err
+}
+
+func decodeEmpty(b []byte) (empty, error) { return empty{b}, nil }
+
 func decodePublished(b []byte) (published, error) {
 	m, err := wire.DecodeLeafPublish(b)
 	return published{m}, err
@@ -97,8 +114,61 @@ func tail(body string, headers ...wire.Header) []byte {
 	return append(wire.AppendHeaders(nil, headers), body...)
 }
 
-// leafFrames has every kind of frame that only clients and relays have, and each
-// of its fields not zero at least once.
+// allFrames has every kind of the client profile, and what only clients and relays
+// have with each of its fields not zero at least once.
+func allFrames() []leafVector {
+	opening := wire.TunnelOpen{ID: 9, Credit: 65536, Body: []byte("first")}
+	return append(leafFrames(), []leafVector{
+		{"both: the first fragment, on channel 1, of a request of 5 bytes: \"ab\"", bulk, wire.KindFragment, &wire.Fragment{Channel: 1, First: true, Kind: wire.KindRequest, Total: 5, Payload: []byte("ab")}, decoder(wire.DecodeFragment)},
+		{"both: the last fragment of channel 1: \"cde\"", bulk, wire.KindFragment, &wire.Fragment{Channel: 1, Last: true, Payload: []byte("cde")}, decoder(wire.DecodeFragment)},
+		{"both: ack of 1, 2, 3 and 4 frames", ctl, wire.KindAck, &acked{wire.Counts{1, 2, 3, 4}}, decoder(decodeAcked)},
+		{"both: void, in place of a request", rpc, wire.KindVoid, &empty{[]byte{1, 2, 3}}, decoder(decodeEmpty)},
+		{
+			"client: request, id 2, until 3 s of its clock, may run twice, wait for a member, sticky to \"k\", cluster \"geo\", one header, body \"hi\"", rpc, wire.KindRequest,
+			&wire.Request{
+				ID: 2, Deadline: 3_000_000_000, Flags: wire.FlagIdempotent, Tail: tail("hi", wire.Header{Key: "k", Value: "v"}),
+				Route: &wire.Route{Options: wire.RouteWait, Policy: 4, StickyKey: "k", Cluster: "geo"},
+			}, decoder(wire.DecodeRequest),
+		},
+		{
+			"client: survey of cluster \"geo\", id 3, at most 10 replies and 1 MiB of them", rpc, wire.KindRequest,
+			&wire.Request{ID: 3, Pattern: 1, Tail: tail(""), Route: &wire.Route{Options: wire.RouteLimits, Cluster: "geo", MaxReplies: 10, MaxBytes: 1 << 20}}, decoder(wire.DecodeRequest),
+		},
+		{
+			"client: opens tunnel 9 to cluster \"pipe\", with a credit of 65,536 and the first message \"first\"", rpc, wire.KindRequest,
+			&wire.Request{ID: 4, Pattern: 4, Tail: tail(string(opening.AppendTo(nil))), Route: &wire.Route{Cluster: "pipe"}}, decoder(wire.DecodeRequest),
+		},
+		{
+			"relay: request, the relay's id 5, for registration 1, until 4 s of its clock, the second attempt, from peer \"abc\" of incarnation 6, its 7th, through network \"n\", body \"hi\"", rpc, wire.KindRequest,
+			&wire.Request{
+				ID: 5, Member: 1, Deadline: 4_000_000_000, Attempt: 1, Tail: tail("hi"),
+				Origin: &wire.Origin{Peer: "abc", Incarnation: 6, Serial: 7, Networks: []string{"n"}},
+			}, decoder(wire.DecodeRequest),
+		},
+		{"client: reply to 5, 2 wait, 3 run, after 8 µs, body \"ho\"", rpc, wire.KindReply, &wire.Reply{ID: 5, Queue: 2, Running: 3, ServiceMicros: 8, Tail: tail("ho")}, decoder(wire.DecodeReply)},
+		{"client: reply to 5, the handler refused with code 404: \"no\"", rpc, wire.KindReply, &wire.Reply{ID: 5, Outcome: wire.OutcomeRemoteError, Code: 404, Tail: tail("no")}, decoder(wire.DecodeReply)},
+		{
+			"relay: reply to 2, at the first attempt by member 00000000000000ff on peer \"abc\", body \"ho\"", rpc, wire.KindReply,
+			&wire.Reply{ID: 2, Tail: tail("ho"), From: &wire.From{Attempts: 1, Member: 0xff, Peer: "abc"}}, decoder(wire.DecodeReply),
+		},
+		{
+			"relay: reply to survey 3, more follow", rpc, wire.KindReply,
+			&wire.Reply{ID: 3, Flags: wire.FlagMoreReplies, Tail: tail("ho"), From: &wire.From{Attempts: 1, Member: 0xff, Peer: "abc"}}, decoder(wire.DecodeReply),
+		},
+		{
+			"relay: the end of survey 3: 1 has answered, member 00000000000000fe on peer \"12D3KooWpeer\" was late and may have run", rpc, wire.KindReply,
+			&wire.Reply{ID: 3, Tail: tail(string((&wire.Summary{Members: 1, Nodes: 1, Missing: []wire.Missing{{Member: 0xfe, Peer: "12D3KooWpeer", Outcome: wire.OutcomeDeadline, Flags: wire.FlagMaybeRan}}}).AppendTo(nil))), From: &wire.From{}}, decoder(wire.DecodeReply),
+		},
+		{"relay: reply to 2, interrupted after two attempts; a handler may have run", rpc, wire.KindReply, &wire.Reply{ID: 2, Outcome: wire.OutcomeInterrupted, Flags: wire.FlagMaybeRan, Tail: tail(""), From: &wire.From{Attempts: 2}}, decoder(wire.DecodeReply)},
+		{"client: cancel 2", rpc, wire.KindCancel, &wire.Cancel{ID: 2}, decoder(wire.DecodeCancel)},
+		{"both: data of tunnel 9, by its opener, the last chunk of its message: \"x\"", bulk, wire.KindTunnelData, &wire.TunnelData{ID: 9, Flags: 3, Payload: []byte("x")}, decoder(wire.DecodeTunnelData)},
+		{"both: credit of tunnel 9, 100,000 since the beginning", ctl, wire.KindTunnelCredit, &wire.TunnelCredit{ID: 9, Total: 100_000, Seal: []byte{}}, decoder(wire.DecodeTunnelCredit)},
+		{"both: end of tunnel 9, by its opener, who receives no more either", bulk, wire.KindTunnelEnd, &wire.TunnelEnd{ID: 9, Flags: 5, Seal: []byte{}}, decoder(wire.DecodeTunnelEnd)},
+		{"both: reset of tunnel 9, by the program, code 7: \"enough\"", ctl, wire.KindTunnelReset, &wire.TunnelReset{ID: 9, Code: 7, Text: "enough"}, decoder(wire.DecodeTunnelReset)},
+	}...)
+}
+
+// leafFrames has every kind of frame that only clients and relays have.
 func leafFrames() []leafVector {
 	var (
 		leafHello   = decoder(wire.DecodeLeafHello)
@@ -184,7 +254,9 @@ func leafFrame(v leafVector) []byte {
 func TestLeafVectors(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(leafIntro)
-	for _, v := range leafFrames() {
+	kinds := map[wire.Kind]bool{}
+	for _, v := range allFrames() {
+		kinds[v.kind] = true
 		b := leafFrame(v)
 		fmt.Fprintf(&text, "\n%s\n%s\n", v.meaning, hex.EncodeToString(b))
 		got, err := v.decode(b[5:])
@@ -197,6 +269,7 @@ func TestLeafVectors(t *testing.T) {
 	want, err := os.ReadFile(leafVectors)
 	require.NoError(t, err)
 	require.Equal(t, string(want), text.String())
+	require.Len(t, kinds, 20, "a kind has no vector, or there are too many")
 }
 
 // TestSummariesAreWhole proves that what a survey missed comes back as it was.

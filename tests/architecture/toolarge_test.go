@@ -25,7 +25,6 @@ var tooLarge = map[string]shape{
 	"patterns/request.Engine":     limit(14, 5, 5),
 	"patterns/request.calls":      limit(16, 4, 9),
 	"relay.Relay":                 limit(27, 4, 18),
-	"relay.client":                limit(28, 6, 20),
 	"relay/client.link":           limit(29, 1, 16),
 	"sim.Network":                 limit(66, 12, 27),
 	"sim.conn":                    limit(10, 4, 9),
