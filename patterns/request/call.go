@@ -313,9 +313,12 @@ func (c *call) tooLarge() decision {
 	return ending(patterns.ErrTooLarge)
 }
 
-// limit has the call end at its deadline.
+// limit has the call end at its deadline. The lock is for a deadline that is
+// over at once: its event is handled after the timer is noted.
 func (c *call) limit() {
 	left := c.deadline.Sub(c.cfg.Clock.Now())
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.lapse = c.cfg.Clock.AfterFunc("request.deadline", left, func() {
 		c.post(event{what: eventStop, err: context.DeadlineExceeded})
 	})

@@ -16,6 +16,7 @@ const (
 type junction struct {
 	flows  [2]flow // from each side
 	joined bool    // the opening was answered
+	served bool    // by the client: its frames may overtake its answer
 	over   bool
 	inLine int // frames that stand in line for room in a lane
 }
@@ -43,12 +44,18 @@ func (j *junction) join(from int, given uint64) {
 	j.joined = true
 }
 
+// passes says whether frames of one side are passed on. The opener keeps what
+// comes before the answer, so what the client says before is passed on as well.
+func (j *junction) passes(from int) bool {
+	return !j.over && (j.joined || j.served && from == clientSide)
+}
+
 // came takes in a chunk of n bytes. pass says whether to pass it on; an error,
 // how its side has broken the protocol.
 func (j *junction) came(from, n int) (pass bool, err error) {
 	f := &j.flows[from]
 	switch {
-	case j.over || !j.joined:
+	case !j.passes(from):
 		return false, nil
 	case f.ended:
 		return false, errBehindEnd
@@ -89,7 +96,7 @@ func (j *junction) granted(by int, total uint64) (tell bool) {
 // ended notes that a side has ended its direction, and says whether to pass that
 // on.
 func (j *junction) ended(from int) (pass bool) {
-	if j.over || !j.joined {
+	if !j.passes(from) {
 		return false
 	}
 	j.flows[from].ended = true

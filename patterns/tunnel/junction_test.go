@@ -21,6 +21,11 @@ func TestWhatPassesAJunction(t *testing.T) {
 		"nothing before the answer": {
 			"c data 100: kept back", "n credit 99999: kept back", "c end: kept back",
 		},
+		"of a member that is the client's, what overtakes its answer": {
+			"serve c 65536", "c data 100: passed", "c credit 70000: kept back", "n data 100: kept back", "n end: kept back",
+			"c end: passed", "c data 1: data behind the end",
+			"join n 65536", "n data 100: passed", "n end: passed", "c left 164: over",
+		},
 		"credit is end to end": {
 			"join c 65536", "join n 1000",
 			"c data 60000: passed", "c left 60000: nothing", // the node has given no more
@@ -76,8 +81,11 @@ func play1(j *junction, f []string, inLine bool) string {
 		}
 		return "kept back"
 	}
-	if f[0] == "join" {
+	if f[0] == "join" || f[0] == "serve" {
 		j.join(which[f[1]], uint64(n))
+		if f[0] == "serve" {
+			j.joined, j.served = false, true
+		}
 		return ""
 	}
 	side := which[f[0]]

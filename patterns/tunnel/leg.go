@@ -230,7 +230,7 @@ func (s *Splice) serve(m wire.TunnelOpen) error {
 	}
 	s.junction.flows[nodeSide] = newFlow(size, 0)
 	s.junction.join(clientSide, uint64(m.Credit))
-	s.junction.joined = false // until the client has answered
+	s.junction.joined, s.junction.served = false, true // until the client has answered
 	if !e.table.add(&s.sides[nodeSide]) {
 		e.drops.Inc(dropDuplicate)
 		s.leg.budget.Close(size)

@@ -190,9 +190,12 @@ func TestCallsWaitForTheRelay(t *testing.T) {
 	d := newDesk(t).open()
 	c := d.client(func(cfg *client.Config) { cfg.RelayWait = 300 * time.Millisecond })
 	patient := d.client()
-	d.stop()
-
 	began := time.Now()
+	d.stop()
+	eventually(t, func() bool { // what was written before they know may have run
+		return errors.Is(c.TryPublish("a", patterns.Message{}), patterns.ErrWouldBlock) &&
+			errors.Is(patient.TryPublish("a", patterns.Message{}), patterns.ErrWouldBlock)
+	}, "the clients do not notice that the relay is gone")
 	_, err := c.Request(t.Context(), "geo", patterns.Message{})
 	require.ErrorIs(t, err, patterns.ErrUnreachable)
 	require.ErrorIs(t, err, client.ErrNoRelay)
