@@ -4,8 +4,12 @@
 package sim
 
 import (
+	"errors"
+	"fmt"
+	"syscall"
 	"time"
 
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/sim/link"
 )
 
@@ -89,4 +93,67 @@ func (c Config) withDefaults() Config {
 		c.Watchdog = 60 * time.Second
 	}
 	return c
+}
+
+// What a simulated transport can fail with. Streams also fail with
+// *network.StreamError and os.ErrDeadlineExceeded, as libp2p's do.
+var (
+	// ErrDown is returned by every call on the seam of a node that has
+	// crashed, and by those on a closed Transport or Network.
+	ErrDown = errors.New("sim: node is down")
+
+	// ErrRefused is returned by a dial to a host on which no node listens.
+	ErrRefused = fmt.Errorf("sim: %w", overlay.ErrRefused)
+
+	// ErrNoAddress is returned by a dial to a peer whose address is not known
+	// or names nobody.
+	ErrNoAddress = errors.New("sim: no such address")
+
+	// ErrWrongPeer is returned by a dial to an address where another peer
+	// than the expected one answers.
+	ErrWrongPeer = errors.New("sim: another peer at this address")
+
+	// ErrTimeout is returned by a dial that nobody answered.
+	ErrTimeout = errors.New("sim: dial timed out")
+
+	// ErrConnLost is what streams fail with, wrapped in a
+	// *network.StreamError, when the connection below is gone.
+	ErrConnLost = errors.New("sim: connection lost")
+)
+
+// Stats says how a run gets on.
+type Stats struct {
+	Events  uint64        // applied
+	Steps   uint64        // turns of the driver: events, and waits for the next one
+	Queue   int           // events that wait for their time
+	Nodes   int           // that run
+	Paths   int           // between two hosts, each direction
+	Virtual time.Duration // since the network was made
+	Real    time.Duration // since the network was made; differs between runs
+}
+
+// Stats returns the figures of this moment.
+func (n *Network) Stats() Stats {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := Stats{
+		Events: n.trace.Events, Steps: n.steps.Load(), Queue: len(n.queue.events),
+		Virtual: time.Duration(n.now()), Real: realNow() - n.born,
+	}
+	for _, h := range n.hosts {
+		s.Paths += len(h.paths)
+		if h.proc != nil && h.proc.state == stateUp {
+			s.Nodes++
+		}
+	}
+	return s
+}
+
+// realNow is the time outside of the bubble, where time.Now does not look.
+func realNow() time.Duration {
+	var t syscall.Timeval
+	if err := syscall.Gettimeofday(&t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
 }

@@ -5,10 +5,16 @@ package sim
 
 import (
 	"crypto/ed25519"
+	"fmt"
 	"maps"
 	"math"
+	"os"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -260,3 +266,178 @@ func (n *Network) prod() {
 }
 
 const never = math.MaxInt64
+
+// drive is the network's only driver: one event, then quiescence, then what
+// was sent meanwhile.
+func (n *Network) drive() {
+	defer close(n.done)
+	timer := time.NewTimer(0)
+	<-timer.C
+	for {
+		synctest.Wait()
+		n.steps.Add(1)
+		e, wait, stop := n.next()
+		switch {
+		case stop:
+			return
+		case e != nil:
+			e.apply()
+		case wait == never:
+			<-n.poke
+		default:
+			// Sleeping moves the bubble's clock. User code whose own sleep
+			// ends on the way may send: it prods the driver.
+			timer.Reset(time.Duration(wait))
+			select {
+			case <-timer.C:
+			case <-n.poke:
+				timer.Stop()
+			}
+		}
+	}
+}
+
+// next commits what was sent in the last step and returns the event to apply
+// now, or how long to wait for it.
+func (n *Network) next() (e *event, wait int64, stop bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.wakeAt = 0
+	if n.stopped {
+		return nil, 0, true
+	}
+	n.commit()
+	for {
+		first := n.queue.peek()
+		if first == nil {
+			n.wakeAt = never
+			return nil, never, false
+		}
+		// Steps never share an instant: what user code sleeps from here on
+		// ends at instants of its own, too.
+		at := max(first.at, n.last+1)
+		if now := n.now(); now < at {
+			n.wakeAt = at
+			return nil, at - now, false
+		}
+		if at > int64(n.cfg.Limit) {
+			panic("sim: the run goes on beyond Config.Limit; does it wait for something that never happens?")
+		}
+		e := n.queue.pop()
+		if n.paused > 0 && n.park(e) {
+			continue
+		}
+		n.last = at
+		n.trace.add(e, n.cfg.Record)
+		return e, 0, false
+	}
+}
+
+// park puts an event at a paused node aside.
+func (n *Network) park(e *event) bool {
+	h := n.byIndex[e.key.node]
+	if h == nil || !h.paused {
+		return false
+	}
+	e.parked = true
+	h.parked = append(h.parked, e)
+	return true
+}
+
+// outgoing is something with a commit to make when the step is over: a
+// stream's bytes, or a connection's end.
+type outgoing interface {
+	// order is the canonical key by which commits are sorted.
+	order() key
+	// commit turns what was collected into events, drawing from the path's
+	// random stream.
+	commit()
+}
+
+// commit commits everything that was sent since the last step, in key order.
+func (n *Network) commit() {
+	if len(n.dirty) > 1 {
+		slices.SortFunc(n.dirty, func(a, b outgoing) int { return a.order().compare(b.order()) })
+	}
+	// A commit makes nothing else dirty, so the slice can be walked.
+	for i, o := range n.dirty {
+		o.commit()
+		n.dirty[i] = nil
+	}
+	n.dirty = n.dirty[:0]
+}
+
+// Run calls body in a bubble with a started network and returns the trace.
+// body is the scenario: it makes nodes, lets virtual time pass with time.Sleep
+// or Network.Run, injects faults and asserts. It closes the nodes that it
+// made, best with t.Cleanup of the t that it is given; the network closes
+// after that.
+func Run(t *testing.T, cfg Config, body func(t *testing.T, n *Network)) *Trace {
+	t.Helper()
+	var trace *Trace
+	var current atomic.Pointer[Network]
+	stop := watch(cfg.withDefaults().Watchdog, &current)
+	defer stop()
+	synctest.Test(t, func(t *testing.T) {
+		n := New(cfg)
+		current.Store(n)
+		n.Start()
+		t.Cleanup(func() {
+			n.Close()
+			trace = n.Trace()
+			if t.Failed() {
+				t.Logf("sim: seed %d failed within %v and %d events", trace.Seed, trace.End, trace.Events)
+			}
+		})
+		body(t, n)
+	})
+	return trace
+}
+
+// Replay runs body several times with the same Config and fails t with the
+// first event at which a run differs from the first one. It returns the first
+// run's trace.
+func Replay(t *testing.T, cfg Config, runs int, body func(t *testing.T, n *Network)) *Trace {
+	t.Helper()
+	cfg.Record = true
+	first := Run(t, cfg, body)
+	for i := 2; i <= runs && !t.Failed(); i++ {
+		again := Run(t, cfg, body)
+		if diff := first.Diff(again); diff != "" {
+			t.Fatalf("run %d is not a replay of run 1:\n%s", i, diff)
+		}
+	}
+	return first
+}
+
+// watch ends the program, with all stacks, if the network's driver makes no
+// step for so long in real time: then something in the bubble blocks on what
+// the bubble can't see, such as a mutex held by a blocked goroutine. It runs
+// outside of the bubble.
+func watch(limit time.Duration, current *atomic.Pointer[Network]) (stop func()) {
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		var last uint64
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(limit):
+			}
+			n := current.Load()
+			if n == nil {
+				continue
+			}
+			steps := n.steps.Load()
+			if steps == last {
+				stacks := make([]byte, 4<<20)
+				stacks = stacks[:runtime.Stack(stacks, true)]
+				fmt.Fprintf(os.Stderr, "%s\n\n", stacks)
+				panic(fmt.Sprintf("sim: no step for %v of real time; is a mutex held across a wait?", limit))
+			}
+			last = steps
+		}
+	})
+	return func() { close(done); wg.Wait() }
+}

@@ -3,7 +3,16 @@
 
 package sim
 
-import "cmp"
+import (
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/arke-mesh/arke/overlay"
+)
 
 // kind is what an event is about. Among simultaneous events the lower kind
 // comes first.
@@ -180,4 +189,194 @@ func (q *queue) down(i int) {
 		q.swap(i, best)
 		i = best
 	}
+}
+
+// clock implements overlay.Clock: the bubble's time as the host's clock shows
+// it, and timers in the queue.
+type clock struct {
+	p    *process
+	step time.Duration // of the wall clock, when the process began
+}
+
+var _ overlay.Clock = (*clock)(nil)
+
+// Now implements overlay.Clock.
+func (c *clock) Now() time.Time { return c.shown(c.p.n.now()) }
+
+// shown is what the clock shows at an instant.
+func (c *clock) shown(now int64) time.Time {
+	return c.p.n.start.Add(time.Duration(now) + c.step + time.Duration(c.p.host.skew.Load().drifted(now)))
+}
+
+// AfterFunc implements overlay.Clock.
+func (c *clock) AfterFunc(label string, d time.Duration, f func()) overlay.Timer {
+	n := c.p.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	k := c.p.key(kindTimer, 0, 0)
+	k.name = label
+	d = time.Duration(c.p.host.skew.Load().real(int64(d)))
+	return &timer{n: n, event: n.after(d, k, func() { n.user.Go(f) })}
+}
+
+// instant is when the host's clock will show t.
+func (c *clock) instant(t time.Time) int64 {
+	now := c.p.n.now()
+	return now + c.p.host.skew.Load().real(int64(t.Sub(c.shown(now))))
+}
+
+// timer is an event that can be taken back.
+type timer struct {
+	n     *Network
+	event *event
+}
+
+// Stop implements overlay.Timer.
+func (t *timer) Stop() bool {
+	t.n.mu.Lock()
+	defer t.n.mu.Unlock()
+	return t.n.cancel(t.event)
+}
+
+// exec implements overlay.Exec: user code and completions are events with the
+// caller's keys.
+type exec struct{ p *process }
+
+var _ overlay.Exec = (*exec)(nil)
+
+// OrdersUserCode says that goroutines of user code take turns: see package
+// patterns/internal/turn.
+func (x *exec) OrdersUserCode() {}
+
+// Go implements overlay.Exec.
+func (x *exec) Go(k overlay.ExecKey, f func()) bool {
+	p := x.p
+	p.n.mu.Lock()
+	defer p.n.mu.Unlock()
+	if p.state != stateUp || p.n.stopped || p.workers >= p.n.cfg.Workers {
+		return false
+	}
+	p.workers++
+	p.n.soon(x.key(kindGo, k), func() {
+		p.n.user.Go(func() {
+			defer func() {
+				p.n.mu.Lock()
+				p.workers--
+				p.n.mu.Unlock()
+			}()
+			f()
+		})
+	})
+	return true
+}
+
+// Wake implements overlay.Exec.
+func (x *exec) Wake(k overlay.ExecKey, f func()) {
+	n := x.p.n
+	n.mu.Lock()
+	if n.stopped {
+		// Nothing is ordered any more; let the node end.
+		n.mu.Unlock()
+		f()
+		return
+	}
+	n.soon(x.key(kindWake, k), f)
+	n.mu.Unlock()
+}
+
+func (x *exec) key(kind kind, k overlay.ExecKey) key {
+	return key{kind: kind, node: x.p.host.index, n: k.N, name: k.Name}
+}
+
+// pcg is a seeded generator; integers only, so that it gives the same numbers
+// on every architecture. It is not locked.
+type pcg struct{ src rand.PCG }
+
+// newPCG derives a generator from the network's seed and a path of names.
+// Different names give independent generators.
+func newPCG(seed uint64, names ...string) *pcg {
+	hi, lo := mix(offset, seed), mix(^uint64(offset), seed)
+	for _, name := range names {
+		s := sumBytes([]byte(name))
+		hi, lo = mix(hi, s), mix(lo, ^s)
+	}
+	p := &pcg{}
+	p.src.Seed(hi, lo)
+	return p
+}
+
+func (p *pcg) uint64() uint64 { return p.src.Uint64() }
+
+// below returns a number in [0, n) without bias; n must be positive.
+func (p *pcg) below(n uint64) uint64 {
+	hi, lo := bits.Mul64(p.src.Uint64(), n)
+	if lo < n {
+		for reject := -n % n; lo < reject; {
+			hi, lo = bits.Mul64(p.src.Uint64(), n)
+		}
+	}
+	return hi
+}
+
+func (p *pcg) read(b []byte) {
+	var word [8]byte
+	for len(b) > 0 {
+		binary.LittleEndian.PutUint64(word[:], p.src.Uint64())
+		b = b[copy(b, word[:]):]
+	}
+}
+
+// random implements overlay.Rand for one incarnation of a node.
+type random struct {
+	seed  uint64
+	names []string // node, incarnation
+
+	mu      sync.Mutex
+	streams map[string]*randStream // guarded by mu
+}
+
+var _ overlay.Rand = (*random)(nil)
+
+// Stream implements overlay.Rand.
+func (r *random) Stream(name string) overlay.RandStream {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.streams[name]
+	if s == nil {
+		path := append(append([]string{"rand"}, r.names...), name)
+		s = &randStream{gen: newPCG(r.seed, path...)}
+		r.streams[name] = s
+	}
+	return s
+}
+
+// randStream is a pcg that several goroutines may use.
+type randStream struct {
+	mu  sync.Mutex
+	gen *pcg // guarded by mu
+}
+
+// Read implements overlay.RandStream; it fills b and never fails.
+func (s *randStream) Read(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gen.read(b)
+	return len(b), nil
+}
+
+// Uint64 implements overlay.RandStream.
+func (s *randStream) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gen.uint64()
+}
+
+// IntN implements overlay.RandStream.
+func (s *randStream) IntN(n int) int {
+	if n <= 0 {
+		panic("sim: IntN of a number that is not positive")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int(s.gen.below(uint64(n)))
 }

@@ -6,6 +6,7 @@ package sim
 import (
 	"context"
 	"crypto/sha256"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -330,4 +331,142 @@ func ids(list []*place) []peer.ID {
 		out[i] = list[i].id
 	}
 	return out
+}
+
+// What can be wrong with a router.
+const (
+	RouterSlow  = "slow"  // its lookups take Config.DialTimeout longer
+	RouterStale = "stale" // it never forgets a peer, and answers with dead ones, too
+	RouterWrong = "wrong" // it answers with any peers instead of the closest
+)
+
+// RouterFault makes the router of a node, and of those that will run on the
+// same host, misbehave: RouterSlow, RouterStale or RouterWrong; "" ends that.
+// Stale and wrong are also its answers to the lookups of others. It panics if
+// there is no such mode.
+func (n *Network) RouterFault(name, mode string) {
+	switch mode {
+	case "", RouterSlow, RouterStale, RouterWrong:
+	default:
+		panic("sim: no such router fault: " + mode)
+	}
+	n.inject("router "+name+" "+mode, func() { n.host(name).fault = mode })
+}
+
+// aim is the target that the router goes by. A wrong one always takes the same
+// other point for it, so that nothing depends on who asks when.
+func (r *router) aim(target point) point {
+	if r.p.host.fault != RouterWrong {
+		return target
+	}
+	return sha256.Sum256(append(target[:], r.p.host.place.at[:]...))
+}
+
+// remember adds the dead to a stale router's result.
+func (r *router) remember(l lookup, target point, width int) lookup {
+	if r.p.host.fault == RouterStale && len(l.dead) > 0 {
+		l.found = append(l.found, l.dead...)
+		sortByDistance(l.found, target)
+		l.found = l.found[:min(width, len(l.found))]
+		l.dead = nil
+	}
+	return l
+}
+
+// answer is what a peer says to a lookup.
+type answer uint8
+
+const (
+	answered answer = iota
+	refused         // nobody listens there
+	silent          // no answer at all
+)
+
+// lookup is the result of walking through the tables towards a target.
+type lookup struct {
+	found  []*place // closest first, at most width; only such as answered, and the owner
+	asked  []*place // everybody who answered
+	dead   []*place // everybody who did not
+	hung   bool     // at least one of them was silent, not gone
+	rounds int      // of questions asked at the same time
+}
+
+// parallel is how many peers a lookup asks at the same time.
+const parallel = 3
+
+// walk looks for the peers closest to target, from t on, until the closest
+// width it has heard of were asked. ask appends what a peer knows to a list.
+func walk(t *table, target point, width int, ask func([]*place, *place) ([]*place, answer)) lookup {
+	w := walker{target: target, head: target.head(), width: width, self: t.self}
+	w.list = t.nearest(make([]*place, 0, width+bucketSize), target, width)
+	w.asked = make([]*place, 0, width+parallel)
+	var heard []*place
+	for {
+		round := w.round()
+		if len(round) == 0 {
+			w.found = w.list
+			return w.lookup
+		}
+		w.rounds++
+		heard = heard[:0]
+		for _, p := range round {
+			var how answer
+			heard, how = ask(heard, p)
+			w.note(p, how)
+		}
+		for _, p := range heard {
+			w.hear(p)
+		}
+		w.list = w.list[:min(width, len(w.list))]
+	}
+}
+
+// walker is a lookup under way.
+type walker struct {
+	lookup
+	target point
+	head   uint64
+	width  int
+	self   *place
+	list   []*place // the closest ones heard of, sorted
+	next   [parallel]*place
+}
+
+// round picks whom to ask next.
+func (w *walker) round() []*place {
+	round := w.next[:0]
+	for _, p := range w.list {
+		if p != w.self && !slices.Contains(w.asked, p) {
+			if round = append(round, p); len(round) == parallel {
+				break
+			}
+		}
+	}
+	return round
+}
+
+// note takes a peer's answer down.
+func (w *walker) note(p *place, how answer) {
+	if how == answered {
+		w.asked = append(w.asked, p)
+		return
+	}
+	w.dead = append(w.dead, p)
+	w.hung = w.hung || how == silent
+	w.list = slices.DeleteFunc(w.list, func(o *place) bool { return o == p })
+}
+
+// hear adds a peer to the list, if it is among the closest.
+func (w *walker) hear(p *place) {
+	i := len(w.list)
+	for i > 0 && closer(p, w.list[i-1], &w.target, w.head) {
+		i--
+	}
+	if i >= w.width || i > 0 && w.list[i-1] == p || slices.Contains(w.dead, p) {
+		return
+	}
+	if len(w.list) >= w.width {
+		w.list = w.list[:w.width-1]
+	}
+	w.list = slices.Insert(w.list, i, p)
 }

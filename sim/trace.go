@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"iter"
+	"math/bits"
 	"strings"
 	"time"
 )
@@ -164,4 +166,55 @@ func (t *Trace) Diff(o *Trace) string {
 		fmt.Fprintf(&b, " b %s\n", o.line(j))
 	}
 	return b.String()
+}
+
+// book is a set of hosts, a bit for each: with thousands of nodes a map for
+// each of them would be most of the memory.
+type book []uint64
+
+func (b *book) add(h *host) {
+	word := h.number / 64
+	for len(*b) <= word {
+		*b = append(*b, 0)
+	}
+	(*b)[word] |= 1 << (h.number % 64)
+}
+
+// all gives the numbers of the hosts.
+func (b book) all() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i, word := range b {
+			for ; word != 0; word &= word - 1 {
+				if !yield(64*i + bits.TrailingZeros64(word)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (b book) has(h *host) bool {
+	word := h.number / 64
+	return word < len(b) && b[word]>>(h.number%64)&1 == 1
+}
+
+// Tap hears what nodes send. It is called for each direction of each stream,
+// and what it returns is called with each piece that goes out, in the order of
+// events; nil = that direction is of no interest. What is lost on the way was
+// sent. Neither may block, call the network, or keep data.
+type Tap func(from, to string) func(at time.Duration, data []byte)
+
+// Tap has streams that are opened from now on heard. It changes nothing in the
+// run and does not show in the trace. nil = no longer.
+func (n *Network) Tap(t Tap) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tap = t
+}
+
+// listen begins to hear what s sends.
+func (s *stream) listen() {
+	if t := s.c.n.tap; t != nil && !s.c.local() {
+		s.heard = t(s.c.ends[s.end].host.name, s.c.ends[1-s.end].host.name)
+	}
 }

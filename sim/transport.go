@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -162,4 +163,159 @@ func (c *conn) endOf(p *process) int {
 		return 0
 	}
 	return 1
+}
+
+// dial is an attempt of one process to connect to one host. Callers who want
+// the same share it. Guarded by Network.mu.
+type dial struct {
+	p       *process
+	to      *host
+	number  uint64 // of the connection, once it has begun
+	done    bool
+	err     error
+	giveUp  *event
+	waiters []chan struct{} // of every Connect and Open that has waited; closed when it is over
+	waiting int             // of them
+}
+
+// synRetry is how long a dialer waits before it sends a lost SYN again.
+const synRetry = time.Second
+
+// dialTo connects to h and waits for the result. The lock is held, and
+// released while waiting.
+func (p *process) dialTo(ctx context.Context, h *host) error {
+	if p.state != stateUp || p.n.stopped {
+		return ErrDown
+	}
+	d := p.dials[h.index]
+	if d == nil {
+		d = &dial{p: p, to: h}
+		p.dials[h.index] = d
+		p.n.soon(p.key(kindDial, h.index, 0), d.begin)
+	}
+	over := make(chan struct{})
+	d.waiters = append(d.waiters, over)
+	d.waiting++
+	p.n.mu.Unlock()
+	var err error
+	select {
+	case <-over:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	p.n.mu.Lock()
+	if d.waiting--; d.waiting == 0 {
+		d.finish(context.Canceled) // if it is not over
+	}
+	if err != nil {
+		return err
+	}
+	return d.err
+}
+
+// begin sends the SYN. The TCP and TLS handshakes take two round trips; the
+// acceptor has the connection after one and a half.
+func (d *dial) begin() {
+	n := d.p.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if d.done {
+		return
+	}
+	there, back := n.path(d.p.host, d.to), n.path(d.to, d.p.host)
+	there.conns++
+	d.number = there.conns
+	d.giveUp = n.after(n.cfg.DialTimeout, d.p.key(kindGiveUp, d.to.index, d.number), func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		d.finish(ErrTimeout)
+	})
+	var takes time.Duration
+	for _, p := range []*path{there, back, there} {
+		one, ok := p.flight()
+		if !ok {
+			return // it never arrives
+		}
+		takes += one
+	}
+	d.arriveIn(takes)
+}
+
+func (d *dial) arriveIn(wait time.Duration) {
+	k := key{kind: kindSyn, node: d.to.index, peer: d.p.host.index, n: d.number}
+	d.p.n.after(wait, k, d.arrive)
+}
+
+// arrive is the end of the handshake at the accepting host.
+func (d *dial) arrive() {
+	n := d.p.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if d.done || d.p.state != stateUp {
+		return
+	}
+	q := d.to.proc
+	if n.severed(d.p.host, d.to) || q != nil && q.state == stateSilent {
+		d.arriveIn(synRetry)
+		return
+	}
+	if !q.accepts(d.p) {
+		back, ok := n.path(d.to, d.p.host).flight()
+		if !ok {
+			return
+		}
+		n.after(back, d.p.key(kindRefused, d.to.index, d.number), func() {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			d.finish(ErrRefused)
+		})
+		return
+	}
+	c := newConn(d.p, q, d.number)
+	q.attach(c, 1)
+	c.flows[1].send(c.key(kindAnswer, 0, 0), 0, 0, func() { d.answered(c) })
+}
+
+// answered is the end of the handshake at the dialing process.
+func (d *dial) answered(c *conn) {
+	if d.done || d.p.state != stateUp {
+		c.end(0)
+		return
+	}
+	d.p.attach(c, 0)
+	d.finish(nil)
+}
+
+// finish ends the dial and lets its waiters return, one an event. Those that
+// gave up have theirs, too: a node that closes cancels its dials and closes
+// its Transport in the same step, and which comes first must not matter.
+func (d *dial) finish(err error) {
+	if d.done {
+		return
+	}
+	d.done, d.err = true, err
+	delete(d.p.dials, d.to.index)
+	d.p.n.cancel(d.giveUp)
+	for i, over := range d.waiters {
+		d.p.n.soon(d.p.key(kindDialed, d.to.index, d.number<<16|uint64(i)), func() { close(over) })
+	}
+}
+
+// target finds the host that a peer id or addresses lead to.
+func (p *process) target(id peer.ID, addrs []string) (*host, error) {
+	err := ErrNoAddress
+	for _, a := range addrs {
+		h, want := p.n.resolve(a)
+		switch {
+		case h == nil:
+		case id != "" && h.id != id || want != "" && h.id != want:
+			err = ErrWrongPeer
+		default:
+			return h, nil
+		}
+	}
+	if h := p.n.byPeer[id]; h != nil && p.book.has(h) {
+		return h, nil
+	}
+	return nil, err
 }

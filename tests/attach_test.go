@@ -6,12 +6,15 @@ package tests
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -111,4 +114,101 @@ func exists(t *testing.T, path string) {
 		_, err := os.Stat(path)
 		return err
 	})
+}
+
+func TestRelayWithAnotherKeyNeverGetsIn(t *testing.T) {
+	// This test checks that a relay with another network's key is turned away
+	// in the handshake: whoever it dials, it knows of nobody and has no member to ask,
+	// and nobody's status knows of it.
+	scenario(t)
+	net, other := harness.NewNetwork(t), harness.NewNetwork(t)
+	relays := net.Relays(3)
+	relays[0].Serves("echo", "--echo")
+	intruder := other.Relay("x", harness.Seed(relays...))
+
+	// It keeps trying all the time; three seconds are a dozen attempts.
+	harness.Never(t, 3*time.Second, "that the intruder gets in", intruder.KnowsAnybody)
+	intruder.Requests("echo", "let me in").Ends(3)
+	for _, r := range relays {
+		r.Ignores(intruder)
+	}
+	relays[2].Requests("echo", "still here").Gets("still here")
+}
+
+func TestTwoNetworksOnOneMachineStayApart(t *testing.T) {
+	// This test checks that clusters of the same name in two networks have
+	// nothing to do with each other, even if the relays dial each other.
+	scenario(t)
+	one, two := harness.NewNetwork(t), harness.NewNetwork(t)
+	a, b := together(one)
+	c := two.Relay("c", harness.Seed(a, b))
+	d := two.Relay("d", harness.Seed(c, a))
+	harness.Together(t, c, d)
+
+	b.Serves("name", "--exec", "echo one")
+	d.Serves("name", "--exec", "echo two")
+	a.Sees(1, "name")
+	c.Sees(1, "name")
+	for range 5 {
+		a.Requests("name").Gets("one\n")
+		c.Requests("name").Gets("two\n")
+	}
+	for _, pair := range [][2]*harness.Relay{{a, c}, {a, d}, {b, c}, {d, b}} {
+		pair[0].Ignores(pair[1])
+		pair[1].Ignores(pair[0])
+	}
+}
+
+func together(net *harness.Network) (a, b *harness.Relay) {
+	relays := net.Relays(2)
+	return relays[0], relays[1]
+}
+
+// tally is a subscriber that counts.
+type tally struct{ delivered, missed, inexact atomic.Uint64 }
+
+func (s *tally) ServePublication(*patterns.Publication) { s.delivered.Add(1) }
+
+func (s *tally) ServeGap(g patterns.Gap) {
+	s.missed.Add(g.Missed)
+	if !g.Exact {
+		s.inexact.Add(1)
+	}
+}
+
+func TestWhatAClientMissedIsCountedByItsRelay(t *testing.T) {
+	// This test breaks the connection between a subscriber and its relay again
+	// and again while somebody publishes at another relay: what was delivered
+	// and what was told as missing is exactly what was sent.
+	scenario(t)
+	a, b := together(harness.NewNetwork(t))
+	tap := harness.TapSocket(t, a)
+	c, err := client.New(client.Config{Socket: tap.Addr()})
+	require(t, err == nil, err)
+	require(t, c.Start(t.Context()) == nil, "can't attach")
+	t.Cleanup(func() { c.Close() })
+	var got tally
+	s, err := c.Subscribe(t.Context(), "news.>", &got, patterns.SubscribeOptions{})
+	require(t, err == nil, err)
+
+	const count, rounds = 30000, 15
+	publisher := b.Client()
+	for i := range count {
+		if i%(count/rounds) == count/rounds/2 {
+			tap.Cut()
+		}
+		err := publisher.Publish(t.Context(), "news.x", patterns.Message{Body: []byte("hello")})
+		require(t, err == nil, err)
+	}
+	harness.Eventually(t, harness.Patience, "that all is delivered or told", func() error {
+		if n := got.delivered.Load() + got.missed.Load(); n < count {
+			return fmt.Errorf("%d of %d are", n, count)
+		}
+		return nil
+	})
+	t.Logf("%d delivered, %d told as missing", got.delivered.Load(), got.missed.Load())
+	require(t, got.delivered.Load()+got.missed.Load() == count, "delivered and told is not what was sent")
+	require(t, got.inexact.Load() == 0, "not exact")
+	require(t, got.delivered.Load() > 0, "nothing comes")
+	require(t, s.Status().Missed == got.missed.Load(), s.Status())
 }

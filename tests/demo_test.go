@@ -4,6 +4,9 @@
 package tests
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/arke-mesh/arke/tests/harness"
@@ -18,4 +21,103 @@ func TestDemoTellsItsStory(t *testing.T) {
 	require(t, report["requests"].(float64) >= 5000 && report["zones"].(float64) > 500, report)
 	require(t, len(report["members"].(map[string]any)) == 3, report)
 	require(t, report["return_to_serving_ms"].(float64) > 0, report)
+}
+
+func TestBenchMeasuresEveryPattern(t *testing.T) {
+	// This test checks that each measurement does what it was told to, and that
+	// its books balance: nothing is lost without a word.
+	scenario(t)
+	a, b := together(harness.NewNetwork(t))
+	b.Serves("echo", "--echo", "--tunnel-echo")
+	b.Serves("echo", "--echo", "--tunnel-echo")
+	a.Sees(2, "echo")
+	measured := func(args ...string) map[string]any {
+		t.Helper()
+		return object(t, a.Does("bench", append(args, "--duration", "500ms", "--json")...).Ends(0))
+	}
+	surveys := measured("survey", "echo", "--rate", "50")
+	require(t, surveys["sent"] == 25.0 && surveys["ok"] == 25.0, surveys)
+	for _, share := range surveys["members"].(map[string]any) {
+		require(t, share == 1.0, surveys)
+	}
+	require(t, len(surveys["members"].(map[string]any)) == 2, surveys)
+
+	messages := measured("tunnel", "echo", "--rate", "400", "--tunnels", "3", "--size", "2000")
+	require(t, messages["sent"] == 200.0 && messages["ok"] == 200.0 && messages["p50"].(float64) > 0, messages)
+
+	published := measured("publish", "load.test", "--rate", "200", "--publishers", "2", "--subscribers", "3", "--subscriber-socket", b.Socket())
+	require(t, published["sent"] == 100.0 && published["ok"] == 100.0, published)
+	delivery := published["delivery"].(map[string]any)
+	require(t, delivery["expected"] == 300.0 && delivery["delivered"] == 300.0 && delivery["untold"] == 0.0, delivery)
+
+	status := a.Does("status").Ends(0)
+	require(t, strings.Contains(status.Stdout, "100 copies sent") && strings.Contains(status.Stdout, "0 opened here"), status)
+	require(t, strings.Contains(b.Does("status").Ends(0).Stdout, "100 received"), "the other relay's status")
+
+	a.Does("bench", "survey", "nobody", "--rate", "10", "--duration", "200ms").Ends(3).Says("no survey of nobody was complete")
+	a.Does("bench", "tunnel", "nobody", "--rate", "10", "--duration", "200ms").Ends(3).Says("nobody serves nobody")
+}
+
+// fragile loses requests: they may not be repeated, and a member is killed.
+const fragile = `
+name: fragile
+duration: 3s
+settle: 3s
+nodes: [{name: m, count: 3}, {name: by, count: 3}, {name: c}]
+clusters: [{name: echo, members: [m], handler: {kind: slow, work: 20ms}}]
+workload: [{kind: request, from: [c], to: echo, rate: 300}]
+timeline:
+  - {at: 500ms, do: pause, nodes: [by1], for: 200ms}
+  - {at: 1s, do: crash, nodes: [m2], for: 1s}
+assert: [lost == 0]
+sometimes: [crashes == 1]
+`
+
+func TestSimulationReplays(t *testing.T) {
+	// This test checks the simulator from outside: a scenario that comes with
+	// the program, a cheap one, holds and gives the same run twice; one that fails leaves a
+	// file that replays event by event, and shrinks to what it needs.
+	scenario(t)
+	first := object(t, harness.Run(t, "sim", "run", "lonely-member", "--json").Ends(0))
+	second := object(t, harness.Run(t, "sim", "run", "lonely-member", "--json", "--twice").Ends(0))
+	require(t, first["trace_hash"] != "" && first["trace_hash"] == second["trace_hash"], first["trace_hash"])
+	harness.Run(t, "sim", "diff", "lonely-member@1", "lonely-member@2").Ends(13).Says("differ")
+
+	dir := harness.Folder(t)
+	file := filepath.Join(dir, "fragile.yaml")
+	if err := os.WriteFile(file, []byte(fragile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	failed := object(t, harness.Run(t, "sim", "run", file, "--json", "--out", dir).Ends(10).Says("1 run failed"))
+	require(t, failed["ok"] == false, failed)
+	run := filepath.Join(dir, "fragile-sim-1")
+	exists(t, filepath.Join(run, "report.html"))
+	found, err := filepath.Glob(filepath.Join(run, "fail-*.json"))
+	require(t, err == nil && len(found) == 1, found)
+	harness.Run(t, "sim", "replay", found[0]).Ends(10).Says("the same failure, and the run is the same, event by event")
+	harness.Run(t, "sim", "diff", found[0], run).Ends(0)
+
+	small := harness.Run(t, "sim", "shrink", found[0]).Ends(0)
+	require(t, strings.Contains(small.Stdout, "became") && strings.Contains(small.Stdout, "1 action"), small)
+	found, err = filepath.Glob(filepath.Join(run, "fail-*.json"))
+	require(t, err == nil && len(found) == 2, found)
+	for _, f := range found {
+		harness.Run(t, "sim", "replay", f).Ends(10).Says("event by event")
+	}
+}
+
+func TestSimulationEndsWithASignal(t *testing.T) {
+	// This test checks that a run under way ends soon after a signal, and
+	// leaves no process behind: the child goes with its parent.
+	scenario(t)
+	file := filepath.Join(harness.Folder(t), "long.yaml")
+	long := strings.Replace(strings.Replace(fragile, "duration: 3s", "duration: 55m", 1), "rate: 300", "rate: 3000", 1)
+	if err := os.WriteFile(file, []byte(long), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := harness.Command{Args: []string{"sim", "run", file}}.Start(t, "")
+	harness.Eventually(t, harness.Patience, "progress", func() error { return p.Logs("times real time") })
+	if code := p.Terminate(); code != 1 {
+		t.Errorf("status %d", code)
+	}
 }

@@ -11,19 +11,19 @@
 // # How a run is judged
 //
 //  1. The history gets indexes, each with an owner that knows those above it:
-//     lives of nodes (lives.go), registrations of members (registrations.go),
-//     when faults disturbed whom and which of them ended a registration
-//     (disturbance.go), requests and their runs (requests.go), publications and
+//     lives of nodes, registrations of members, when faults disturbed whom and
+//     which of them ended a registration (all in lives.go), requests and their
+//     runs (requests.go), publications and
 //     subscriptions (topics.go). facts.go holds them. What measures or checks is
 //     given the one that it looks at.
 //  2. Every observer's view of every member is compared with the truth, once
-//     (observation.go, sight.go, and alive.go, which defines what a right view
-//     is; ViewHistories tells reports of the same); what follows from it is collected on the way
-//     (viewmeasures.go and the files it names).
-//  3. Metrics are measured (requests.go, latency.go, reroute.go and so on).
+//     (sight.go; alive in facts.go defines what a right view is; ViewHistories
+//     tells reports of the same); what follows from it is collected on the way
+//     (views.go).
+//  3. Metrics are measured (tally.go, topicmeasures.go, resources.go and so on).
 //     catalogue.go lists them all with units and meanings.
-//  4. The checkers report violations (checkers.go), each in a file of its own.
-//  5. Assertions compare metrics with values (assertion.go). A metric for which
+//  4. The checkers report violations (checkers.go lists them).
+//  5. Assertions compare metrics with values (value.go). A metric for which
 //     there is nothing to measure does not exist, and an assertion about it
 //     fails: an experiment that did not happen proves nothing.
 //
@@ -35,7 +35,7 @@
 // without ever sending. It sees the members whose nodes hold its keys. It is
 // wrong about one that is live and that it does not take to be alive, and about
 // one that is dead and that it does. It takes to be alive whom it shows as live
-// or as ejected (alive.go says why).
+// or as ejected (alive says why).
 //
 // A publication is due to a subscription that was acknowledged long enough
 // before for every publisher to know, and that lives long enough after it for a

@@ -4,6 +4,8 @@
 package check
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/arke-mesh/arke/sim/history"
@@ -74,4 +76,410 @@ func (q *requests) latest(r *history.Request) time.Duration {
 		late = plus(late, max(0, minus(r.Deadline, r.Sent))/100)
 	}
 	return plus(r.Deadline, late)
+}
+
+// checkComplete: a survey or a broadcast that is called complete names nobody
+// as missing, and every member that was registered long enough before it began
+// for everybody to know, stayed, and could be reached, has answered it or got
+// it.
+func checkComplete(q *requests, d *docket) {
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
+		if !r.Many() || r.Outcome != "complete" || r.Lost {
+			continue
+		}
+		if len(r.Missing) > 0 {
+			d.add(r.Ended, "%s %d of %s to %s is called complete and names %d missing", r.Kind, r.ID, r.Caller, r.Cluster, len(r.Missing))
+		}
+		for _, tenure := range stableMembers(q, r) {
+			if !wasReached(q, i, tenure) {
+				d.add(r.Ended, "%s %d of %s to %s is called complete, without the member on %s, which was one all the time",
+					r.Kind, r.ID, r.Caller, r.Cluster, q.h.Tenures[tenure].Node)
+			}
+		}
+	}
+}
+
+// stableMembers lists the members that were registered for the bound Known before the
+// request and until it ended, and that nothing disturbed, nor the caller. A
+// member whose node was alone when it registered counts from when another node
+// has shown it.
+func stableMembers(q *requests, r *history.Request) []int {
+	var out []int
+	since := minus(r.Sent, q.rules.Known)
+	life := q.lives.at(r.Caller, r.Sent)
+	for _, i := range q.members.of[r.Cluster] {
+		t := &q.h.Tenures[i]
+		s := truth(t)
+		if shown, seen := q.members.seen[t.Member]; !seen || shown > since {
+			continue
+		}
+		if s.from <= since && s.until > r.Ended && q.members.known(life, i) && !q.calm.pair(r.Caller, t.Node, span{since, plus(r.Ended, 1)}) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// wasReached says whether a member answered a survey, or has a broadcast.
+func wasReached(q *requests, request, tenure int) bool {
+	r := &q.h.Requests[request]
+	if r.Kind == "survey" {
+		for _, a := range r.Answers {
+			if a.Member == q.h.Tenures[tenure].Member {
+				return true
+			}
+		}
+		return false
+	}
+	for _, n := range q.runs[request] {
+		if q.h.Runs[n].Tenure == tenure {
+			return true
+		}
+	}
+	return q.members.lostNode(tenure, r.Sent)
+}
+
+// checkOutcome: every request has exactly one outcome, at the latest so soon
+// after its deadline. Of a caller whose own node was hit only the one outcome
+// is demanded.
+func checkOutcome(q *requests, d *docket) {
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
+		switch {
+		case q.pending(r):
+		case r.Outcomes > 1:
+			d.add(r.Ended, "request %d of %s to %s ended %d times", r.ID, r.Caller, r.Cluster, r.Outcomes)
+		case r.Outcomes < 1 || r.Ended < 0:
+			d.add(r.Deadline, "request %d of %s to %s, sent at %v, never ended", r.ID, r.Caller, r.Cluster, r.Sent)
+		case !r.Lost && r.Ended > q.latest(r):
+			d.add(r.Ended, "request %d of %s to %s ended (%s) %v after its deadline",
+				r.ID, r.Caller, r.Cluster, r.Outcome, minus(r.Ended, r.Deadline))
+		}
+	}
+}
+
+// strained is the tolerance of Rules.Begin where link time can't be measured
+// well: it is wrong by half of the best round trip so far at most, and what is
+// sent again because it was lost, or waits before a bottleneck, makes that long.
+const strained = 2 * time.Second
+
+// checkExpired: a handler is told its request's deadline, which travels in link
+// time, and none begins after it.
+func checkExpired(q *requests, d *docket) {
+	for i, runs := range q.runs {
+		r := &q.h.Requests[i]
+		if r.Kind == "push" || r.Kind == "broadcast" {
+			continue // who sent it was told that it is accepted: from then on it has no deadline
+		}
+		for _, n := range runs {
+			run := &q.h.Runs[n]
+			node := q.h.Tenures[run.Tenure].Node
+			latest := plus(r.Deadline, q.rules.Begin)
+			if run.Began > latest || run.Expires > latest {
+				latest = plus(r.Deadline, linkTimeError(q, r, node, run.Began))
+			}
+			switch {
+			case run.Began > latest:
+				d.add(run.Began, "request %d of %s to %s was begun on %s %v after its deadline",
+					r.ID, r.Caller, r.Cluster, node, minus(run.Began, r.Deadline))
+			case run.Expires >= 0 && run.Began > plus(run.Expires, q.rules.Outcome):
+				d.add(run.Began, "request %d of %s to %s was begun on %s %v after the deadline that it was told",
+					r.ID, r.Caller, r.Cluster, node, minus(run.Began, run.Expires))
+			case run.Expires < 0:
+				d.add(run.Began, "request %d of %s to %s was begun on %s without a deadline", r.ID, r.Caller, r.Cluster, node)
+			case run.Expires > latest:
+				d.add(run.Began, "request %d of %s to %s was begun on %s with a deadline that is %v too late",
+					r.ID, r.Caller, r.Cluster, node, minus(run.Expires, r.Deadline))
+			}
+		}
+	}
+}
+
+// linkTimeError is how wrong link time may be between a caller and a member.
+func linkTimeError(q *requests, r *history.Request, member string, began time.Duration) time.Duration {
+	s := span{r.Sent, max(r.Sent, began)}
+	if q.calm.pair(r.Caller, member, s) || q.calm.skewed(r.Caller, s) || q.calm.skewed(member, s) || q.rough[[2]string{r.Caller, member}] {
+		return max(q.rules.Begin, strained)
+	}
+	return q.rules.Begin
+}
+
+// checkTwice: a subscription gets a publication once at most, and of a queue of
+// subscriptions only one gets it. This holds whatever happens.
+func checkTwice(x *topics, d *docket) {
+	for s, list := range x.got {
+		seen := make(map[uint64]bool, len(list))
+		for _, i := range list {
+			if g := &x.h.Deliveries[i]; seen[g.Publication] {
+				sub := &x.h.Subscriptions[s]
+				d.add(g.At, "subscription %s to %s on %s got publication %d twice", sub.Name, sub.Pattern, sub.Node, g.Publication)
+			}
+			seen[x.h.Deliveries[i].Publication] = true
+		}
+	}
+	for _, q := range x.queueList() {
+		first := make(map[uint64]int)
+		for _, i := range gotBy(x, x.queues[q]) {
+			g := &x.h.Deliveries[i]
+			if s, again := first[g.Publication]; again && s != g.Subscription {
+				d.add(g.At, "of queue %s of %s both %s and %s got publication %d",
+					q.name, q.pattern, x.h.Subscriptions[s].Node, x.h.Subscriptions[g.Subscription].Node, g.Publication)
+			}
+			first[g.Publication] = g.Subscription
+		}
+	}
+}
+
+// gotBy lists what several subscriptions got, by time.
+func gotBy(x *topics, subscriptions []int) []int {
+	var all []int
+	for _, s := range subscriptions {
+		all = append(all, x.got[s]...)
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return compareTimes(x.h.Deliveries[a].At, x.h.Deliveries[b].At) })
+	return all
+}
+
+func compareTimes(a, b time.Duration) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// checkAstray: what a subscription gets was published, by who is said to have
+// done it, on a topic that it asked for, and before.
+func checkAstray(x *topics, d *docket) {
+	for _, i := range x.strays {
+		d.add(x.h.Deliveries[i].At, "publication %d was delivered, and nobody made it", x.h.Deliveries[i].Publication)
+	}
+	for s, list := range x.got {
+		sub := &x.h.Subscriptions[s]
+		for _, i := range list {
+			g := &x.h.Deliveries[i]
+			p := &x.h.Publications[x.published[g.Publication]]
+			complain := ""
+			switch {
+			case !x.matches(sub.Pattern, p.Topic):
+				complain = "which does not match"
+			case sub.NoEcho && sub.Node == p.Publisher:
+				complain = "which it published itself"
+			case g.At < p.Sent:
+				complain = "before it was published"
+			case g.At < sub.Asked || sub.Until >= 0 && g.At > plus(sub.Until, x.rules.Member):
+				complain = "when it was no subscription"
+			case g.Wrong != "":
+				complain = "as " + g.Wrong
+			}
+			if complain != "" {
+				d.add(g.At, "subscription %s to %s on %s got publication %d on %s of %s, %s",
+					sub.Name, sub.Pattern, sub.Node, g.Publication, p.Topic, p.Publisher, complain)
+			}
+		}
+	}
+}
+
+// checkOnce: each attempt of a request runs at most once, and only idempotent
+// requests are attempted again after a handler may have run; what goes to many
+// runs at most once on each. This holds for callers whose own node was hit, too.
+func checkOnce(q *requests, d *docket) {
+	for i, runs := range q.runs {
+		if text := tooOften(q, i); text != "" {
+			var at time.Duration
+			for _, run := range runs {
+				at = max(at, q.h.Runs[run].Began)
+			}
+			r := &q.h.Requests[i]
+			d.add(at, "request %d of %s to %s was handled %s", r.ID, r.Caller, r.Cluster, text)
+		}
+	}
+}
+
+// tooOften says how a request was handled too often, or "".
+func tooOften(q *requests, request int) string {
+	r, runs := &q.h.Requests[request], q.runs[request]
+	if len(runs) < 2 {
+		return ""
+	}
+	if !r.Idempotent && !r.Many() {
+		return fmt.Sprintf("%d times, and is not idempotent", len(runs))
+	}
+	seen := make(map[int]bool, len(runs))
+	for _, run := range runs {
+		tenure := q.h.Runs[run].Tenure
+		// Who was lost while it handled it may be asked again when nobody else
+		// is left, which makes another attempt of it.
+		node := q.h.Tenures[tenure].Node
+		if seen[tenure] && (r.Many() || !q.calm.pair(r.Caller, node, span{r.Sent, q.h.Runs[run].Began})) {
+			return fmt.Sprintf("twice by the member on %s, and nothing parted it from its caller", node)
+		}
+		seen[tenure] = true
+	}
+	// The caller's side does not know its attempts if it was hit or never ended, nor
+	// a client all that a relay had made when it died.
+	if relay := q.members.lives.relay(r.Caller, r.Sent); relay >= 0 && q.h.Nodes[relay].Until >= 0 && q.h.Nodes[relay].Until < r.Ended {
+		return ""
+	}
+	if !r.Many() && !r.Lost && r.Ended >= 0 && r.Attempts > 0 && len(runs) > r.Attempts {
+		return fmt.Sprintf("%d times in %d attempts", len(runs), r.Attempts)
+	}
+	return ""
+}
+
+// checkClaim: no handler ran if the outcome says so. Callers whose own node was
+// hit got their outcome from their own end, which knows nothing.
+func checkClaim(q *requests, d *docket) {
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
+		if r.Lost || len(q.runs[i]) == 0 || !claimsNoRun(r) {
+			continue
+		}
+		run := &q.h.Runs[q.runs[i][0]]
+		d.add(max(r.Ended, run.Began), "request %d of %s to %s ended (%s), which says that no handler ran; one did on %s at %v",
+			r.ID, r.Caller, r.Cluster, r.Outcome, q.h.Tenures[run.Tenure].Node, run.Began)
+	}
+}
+
+func claimsNoRun(r *history.Request) bool {
+	switch r.Outcome {
+	case "no_members", "overloaded", "unreachable", "unauthorized", "too_large", "closed":
+		return true
+	case "deadline", "cancelled":
+		return !r.MaybeRan
+	default:
+		return false
+	}
+}
+
+// checkBelongs: a reply is the one to its request: the player compares bodies,
+// and here it must be that a handler began before the reply came, on the
+// member that is said to have given it. Nothing is handled that nobody asked.
+func checkBelongs(q *requests, d *docket) {
+	for _, run := range q.strays {
+		d.add(q.h.Runs[run].Began, "request %d was handled, and nobody made it", q.h.Runs[run].Request)
+	}
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
+		switch {
+		case r.Outcome == "wrong_reply":
+			d.add(r.Ended, "request %d of %s to %s got the reply of another: %s", r.ID, r.Caller, r.Cluster, r.Detail)
+		case r.Kind != "" && r.Kind != "request": // pushes may be handled later; for those to many see checkSpread
+		case answered(r) && !answerer(q, i, r):
+			d.add(r.Ended, "request %d of %s to %s ended (%s), and no handler of the member that answered had begun",
+				r.ID, r.Caller, r.Cluster, r.Outcome)
+		}
+	}
+}
+
+// answerer says whether a handler ran that can have given the answer.
+func answerer(q *requests, request int, r *history.Request) bool {
+	for _, i := range q.runs[request] {
+		run := &q.h.Runs[i]
+		member := q.h.Tenures[run.Tenure].Member
+		if run.Began <= r.Ended && (r.Member == "" || member == "" || q.members.sameSeat(r.Member, run.Tenure)) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkAccepted: a push that was accepted is handled, once as checkOnce says,
+// and to the end, unless the node that had it was lost. Draining does not lose
+// it.
+func checkAccepted(q *requests, d *docket) {
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
+		if r.Kind != "push" || r.Outcome != "accepted" {
+			continue
+		}
+		if len(q.runs[i]) == 0 {
+			if !lostPush(q, r) {
+				d.add(r.Ended, "push %d of %s to %s was accepted by %s and never handled", r.ID, r.Caller, r.Cluster, q.members.seat(r.Member))
+			}
+			continue
+		}
+		for _, n := range q.runs[i] {
+			if run := &q.h.Runs[n]; run.Ended < 0 && !q.members.lostNode(run.Tenure, run.Began) {
+				d.add(run.Began, "push %d of %s to %s was begun on %s and never finished",
+					r.ID, r.Caller, r.Cluster, q.h.Tenures[run.Tenure].Node)
+			}
+		}
+	}
+}
+
+// lostPush says whether a push may have been lost with its member's node. If
+// nobody knows which one that was, any of the cluster will do.
+func lostPush(q *requests, r *history.Request) bool {
+	if tenure, ok := q.members.named[r.Member]; ok {
+		return q.members.lostNode(tenure, r.Sent)
+	}
+	for _, tenure := range q.members.of[r.Cluster] {
+		if q.members.lostNode(tenure, r.Sent) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkProgress: once everything is healed and had time to settle, every probe
+// to a cluster that has a member is answered.
+func checkProgress(q *requests, d *docket) {
+	settled := plus(q.h.Safety, q.rules.Settle)
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
+		if r.Work != probe || r.Lost || answered(r) || r.Sent < settled || q.pending(r) {
+			continue
+		}
+		if wasServed(q, r) {
+			d.add(r.Sent, "probe %d of %s to %s, sent %v after the faults, was not answered: %s %s",
+				r.ID, r.Caller, r.Cluster, minus(r.Sent, q.h.Safety), r.Outcome, r.Detail)
+		}
+	}
+}
+
+// wasServed says whether a member that the caller can know was live from the time
+// that the request was sent until it ended.
+func wasServed(q *requests, r *history.Request) bool {
+	life := q.lives.at(r.Caller, r.Sent)
+	for _, i := range q.members.of[r.Cluster] {
+		s := truth(&q.h.Tenures[i])
+		if s.from <= r.Sent && s.until > max(r.Sent, r.Ended) && q.members.known(life, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkMember: whoever handles a request serves its cluster then, and holds the
+// caller's keys.
+func checkMember(q *requests, d *docket) {
+	for i, runs := range q.runs {
+		r := &q.h.Requests[i]
+		caller := q.lives.at(r.Caller, r.Sent)
+		for _, n := range runs {
+			run := &q.h.Runs[n]
+			t := &q.h.Tenures[run.Tenure]
+			switch {
+			case t.Cluster != r.Cluster:
+				d.add(run.Began, "request %d of %s to %s was handled by a member of %s on %s",
+					r.ID, r.Caller, r.Cluster, t.Cluster, t.Node)
+			case !serves(t, run.Began, q.rules.Member):
+				d.add(run.Began, "request %d of %s to %s was handled on %s, which was no member then",
+					r.ID, r.Caller, r.Cluster, t.Node)
+			case caller >= 0 && q.lives.at(t.Node, t.Asked) >= 0 && !q.members.known(caller, run.Tenure):
+				d.add(run.Began, "request %d of %s to %s was handled on %s, which holds other keys",
+					r.ID, r.Caller, r.Cluster, t.Node)
+			}
+		}
+	}
+}
+
+// serves says whether requests may reach the member at that time.
+func serves(t *history.Tenure, at, tolerance time.Duration) bool {
+	return plus(at, tolerance) >= t.Asked && (t.Until < 0 || minus(at, tolerance) <= t.Until)
 }

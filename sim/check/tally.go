@@ -4,6 +4,9 @@
 package check
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/arke-mesh/arke/sim/history"
@@ -129,4 +132,272 @@ func (t *tally) measure(s sheet, work string) {
 	s.count(named("attempts_max", work), t.attempts)
 	s.duration(named("late_max", work), t.late)
 	s.share(named("success", work), t.counts["replies"]+t.counts["refused"]+t.counts["accepted"]+t.counts["complete"], t.counts["requests"]-t.counts["excused"])
+}
+
+// latencies are how long replies took: all, and in calm and troubled times.
+type latencies struct{ all, calm, fault []time.Duration }
+
+func (l *latencies) add(took time.Duration, calm bool) {
+	l.all = append(l.all, took)
+	if calm {
+		l.calm = append(l.calm, took)
+	} else {
+		l.fault = append(l.fault, took)
+	}
+}
+
+func measureLatency(q *requests, s sheet) {
+	works, calmly := make(map[string]*latencies), NewCalm(q.h, *q.rules)
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
+		if r.Lost || r.Work == probe || !succeeded(r) || r.Outcome == "refused" {
+			continue
+		}
+		took, calm := minus(r.Ended, r.Sent), calmly.Between(r.Sent, max(r.Sent, r.Ended))
+		for _, work := range labels(r.Work) {
+			entry(works, work).add(took, calm)
+		}
+	}
+	for work, l := range works {
+		s.quantilesOf(work, "latency", l.all)
+		s.quantilesOf(work, "latency_calm", l.calm)
+		s.quantilesOf(work, "latency_fault", l.fault)
+	}
+}
+
+// evenness is by how much the busiest of a group is busier than the mean, of the
+// worst group.
+type evenness struct {
+	worst   float64
+	samples int
+}
+
+// add takes what each of a group got. One alone, and nothing, say nothing.
+func (e *evenness) add(got []int) {
+	sum := 0
+	for _, n := range got {
+		sum += n
+	}
+	if len(got) > 1 && sum > 0 {
+		e.worst = max(e.worst, float64(slices.Max(got))*float64(len(got))/float64(sum))
+		e.samples += len(got)
+	}
+}
+
+func (e *evenness) measure(s sheet, name string) {
+	if e.samples > 0 {
+		s[name] = Metric{Value: e.worst, Unit: Ratio, Samples: e.samples}
+	}
+}
+
+// measureShares finds out how evenly the requests of a cluster were spread.
+func measureShares(q *requests, s sheet) {
+	began := begun(q)
+	slow := make(map[string]bool)
+	best, members := -1.0, 0
+	for i := range q.h.Faults {
+		fault := &q.h.Faults[i]
+		if fault.Do != "slow" || Undoes(fault) {
+			continue
+		}
+		for _, node := range fault.Nodes {
+			slow[node] = true
+			for _, t := range q.members.byNode[node] {
+				part, whole := handled(q.members, began, t, span{fault.At, Over(q.h, fault)})
+				if whole > 0 {
+					best = max(best, 100*float64(part)/float64(whole))
+					members++
+				}
+			}
+		}
+	}
+	if members > 0 {
+		s["slow_share"] = Metric{Value: best, Unit: Percent, Samples: members}
+	}
+	measureBalance(q.members, s, began, slow)
+}
+
+// begun is when handlers began, by tenure, in order.
+func begun(q *requests) [][]time.Duration {
+	out := make([][]time.Duration, len(q.h.Tenures))
+	for i, runs := range q.runs {
+		if q.h.Requests[i].Work == probe {
+			continue
+		}
+		for _, n := range runs {
+			run := &q.h.Runs[n]
+			out[run.Tenure] = append(out[run.Tenure], run.Began)
+		}
+	}
+	for _, list := range out {
+		slices.Sort(list)
+	}
+	return out
+}
+
+func within(sorted []time.Duration, s span) int {
+	from, _ := slices.BinarySearch(sorted, s.from)
+	until, _ := slices.BinarySearch(sorted, s.until)
+	return max(0, until-from)
+}
+
+// handled counts what one member and what its whole cluster handled in s.
+func handled(m *registrations, began [][]time.Duration, tenure int, s span) (part, whole int) {
+	part = within(began[tenure], s.meet(truth(&m.h.Tenures[tenure])))
+	for _, t := range m.of[m.h.Tenures[tenure].Cluster] {
+		whole += within(began[t], s)
+	}
+	return part, whole
+}
+
+func measureBalance(m *registrations, s sheet, began [][]time.Duration, slow map[string]bool) {
+	var e evenness
+	for _, cluster := range slices.Sorted(maps.Keys(m.of)) {
+		var handled []int
+		for _, t := range m.of[cluster] {
+			if live := truth(&m.h.Tenures[t]); live.from > m.h.Start || live.until < m.h.Safety || slow[m.h.Tenures[t].Node] {
+				continue
+			}
+			handled = append(handled, within(began[t], span{m.h.Start, m.h.Safety}))
+		}
+		e.add(handled)
+	}
+	e.measure(s, "balance")
+}
+
+// caller of a cluster.
+type caller struct{ node, cluster string }
+
+// trouble is the requests of one caller that needed more than one attempt or
+// were lost, by the time they were sent.
+type trouble struct {
+	requests []int
+	longest  time.Duration // that one of them took
+}
+
+// measureReroute finds out how long a removed member cost its callers
+// something: of the requests that were under way when it was lost, or sent
+// before the caller noticed, the last one in trouble.
+func measureReroute(q *requests, detected func(fault int, observer string) (time.Duration, bool), s sheet) {
+	m := &reroute{requests: q, detected: detected, bereaved: bereaved(q)}
+	m.measure(s, "")
+	for _, work := range m.works() {
+		m.measure(s, work)
+	}
+}
+
+// reroute measures the requests of one work after another.
+type reroute struct {
+	*requests
+	detected func(fault int, observer string) (time.Duration, bool)
+	bereaved []map[string]bool // fault → the clusters that lost a member by it
+}
+
+func (m *reroute) measure(s sheet, work string) {
+	troubles := m.troubles(work)
+	affected := make(map[int]bool)
+	var ended, sent []time.Duration
+	for fault, clusters := range m.bereaved {
+		if len(clusters) == 0 {
+			continue
+		}
+		at := m.h.Faults[fault].At
+		last := make(map[string]span) // caller's node → its last request that was sent, its last one that ended
+		for c, t := range troubles {
+			if !clusters[c.cluster] {
+				continue
+			}
+			noticed, ok := m.detected(fault, c.node)
+			if !ok {
+				noticed = plus(at, m.rules.Zombie)
+			}
+			m.follow(t, at, noticed, func(request int) {
+				affected[request] = true
+				l := last[c.node]
+				last[c.node] = span{max(l.from, minus(m.h.Requests[request].Sent, at)), max(l.until, minus(m.ended(request), at))}
+			})
+		}
+		for _, l := range last {
+			sent, ended = append(sent, l.from), append(ended, l.until)
+		}
+	}
+	s.count(named("affected", work), len(affected))
+	s.quantilesOf(work, "reroute", ended)
+	s.quantilesOf(work, "misrouted", sent)
+}
+
+// follow calls hit for the requests in trouble that had not ended at one time
+// and were sent before another.
+func (m *reroute) follow(t *trouble, at, noticed time.Duration, hit func(request int)) {
+	i, _ := slices.BinarySearchFunc(t.requests, minus(at, t.longest), func(request int, when time.Duration) int {
+		return cmp.Compare(m.h.Requests[request].Sent, when)
+	})
+	for _, request := range t.requests[i:] {
+		r := &m.h.Requests[request]
+		if r.Sent > noticed {
+			return
+		}
+		if m.ended(request) > at {
+			hit(request)
+		}
+	}
+}
+
+// ended is when a request ended; the run's end if it never did.
+func (m *reroute) ended(request int) time.Duration {
+	r := &m.h.Requests[request]
+	if r.Ended < 0 {
+		return max(r.Sent, m.h.End)
+	}
+	return max(r.Sent, r.Ended)
+}
+
+// works lists the names of the works, in order.
+func (m *reroute) works() []string {
+	names := make(map[string]bool)
+	for i := range m.h.Requests {
+		if name := m.h.Requests[i].Work; name != probe && name != "" {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// troubles finds those of one work, or of all.
+func (m *reroute) troubles(work string) map[caller]*trouble {
+	out := make(map[caller]*trouble)
+	for i := range m.h.Requests {
+		r := &m.h.Requests[i]
+		if r.Lost || r.Work == probe || m.pending(r) || (r.Attempts <= 1 && answered(r)) {
+			continue
+		}
+		if work != "" && r.Work != work {
+			continue
+		}
+		k := caller{r.Caller, r.Cluster}
+		t := entry(out, k)
+		t.requests = append(t.requests, i)
+		t.longest = max(t.longest, minus(m.ended(i), r.Sent))
+	}
+	for _, t := range out {
+		slices.SortStableFunc(t.requests, func(a, b int) int {
+			return cmp.Compare(m.h.Requests[a].Sent, m.h.Requests[b].Sent)
+		})
+	}
+	return out
+}
+
+// bereaved is, by fault, the clusters that lost a member by it.
+func bereaved(q *requests) []map[string]bool {
+	out := make([]map[string]bool, len(q.h.Faults))
+	for i, fault := range q.calm.endedBy {
+		if fault < 0 {
+			continue
+		}
+		if out[fault] == nil {
+			out[fault] = make(map[string]bool)
+		}
+		out[fault][q.h.Tenures[i].Cluster] = true
+	}
+	return out
 }

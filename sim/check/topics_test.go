@@ -6,6 +6,11 @@ package check_test
 import (
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/sim/check"
+	"github.com/arke-mesh/arke/sim/history"
 )
 
 // market is two subscriptions to a.> on m1 and m3, and ten publications of c1
@@ -267,4 +272,149 @@ func TestTopicsAreMeasured(t *testing.T) {
 	q := peace()
 	line(q)
 	claims(t, q, "queue_balance == 1", "delivered == 100%", "deliveries == 9")
+}
+
+// This test checks that what comes out of a tunnel is what went in.
+func TestTunnelsDeliverAPrefixAndAllAfterAGoodEnd(t *testing.T) {
+	broken := func(change func(x *history.Tunnel)) func(s *story) {
+		return func(s *story) {
+			x := s.tunnel(5*sec, "c1", 0)
+			x.Outcome, x.Forth.End, x.Back.End, x.Forth.Closed, x.Back.Closed = "interrupted", false, false, false, false
+			change(x)
+		}
+	}
+	whole := func(change func(x *history.Tunnel)) func(s *story) {
+		return func(s *story) { change(s.tunnel(5*sec, "c1", 0)) }
+	}
+	runCases(t, []verdictCase{
+		{name: "all of it", make: whole(func(*history.Tunnel) {})},
+		{name: "broken, a prefix", make: broken(func(x *history.Tunnel) { x.Forth.Received = 3 })},
+		{name: "broken, one is under way", make: broken(func(x *history.Tunnel) { x.Forth.Tried = 11; x.Forth.Received = 11 })},
+		{name: "broken, more than was sent", make: broken(func(x *history.Tunnel) { x.Forth.Received = 11 }), want: []string{"tunnel"}},
+		{name: "another message", make: broken(func(x *history.Tunnel) { x.Back.Wrong = 1 }), want: []string{"tunnel"}},
+		{name: "the end is missing", make: whole(func(x *history.Tunnel) { x.Forth.Received = 9 }), want: []string{"tunnel"}},
+		{name: "an end that nobody made", make: whole(func(x *history.Tunnel) { x.Back.Closed = false }), want: []string{"tunnel"}},
+		{name: "done without an end", make: whole(func(x *history.Tunnel) { x.Forth.End = false }), want: []string{"tunnel"}},
+		{name: "two handlers", make: whole(func(x *history.Tunnel) { x.Served = append(x.Served, x.Served[0]) }), want: []string{"tunnel"}},
+		{name: "no handler", make: whole(func(x *history.Tunnel) { x.Served = nil }), want: []string{"tunnel"}},
+		{name: "no handler, its node was lost", make: func(s *story) {
+			x := s.tunnel(5*sec, "c1", 1)
+			x.Outcome, x.Served, x.Forth, x.Back = "interrupted", nil, history.Flow{Tried: 1}, history.Flow{}
+			s.crash(5*sec+5*ms, ms)
+		}},
+		{name: "the program's own handler", make: whole(func(x *history.Tunnel) {
+			x.Own, x.Forth, x.Back = true, history.Flow{Tried: 10, Sent: 10}, history.Flow{Received: 100}
+		})},
+	})
+}
+
+// This test checks that tunnels end in time, on both sides, and that credit
+// bounds what is under way.
+func TestTunnelsEndAndAreBounded(t *testing.T) {
+	whole := func(change func(x *history.Tunnel)) func(s *story) {
+		return func(s *story) { change(s.tunnel(5*sec, "c1", 0)) }
+	}
+	runCases(t, []verdictCase{
+		{name: "at the deadline", make: whole(func(x *history.Tunnel) { x.Ended = 10*sec + 5*ms })},
+		{name: "after it", make: whole(func(x *history.Tunnel) { x.Ended = 10*sec + 6*ms }), want: []string{"ended"}},
+		{name: "never", make: whole(func(x *history.Tunnel) { x.Ended = -1 }), want: []string{"ended"}},
+		{name: "the handler stays for a while", make: whole(func(x *history.Tunnel) { x.Served[0].Ended = 17 * sec })},
+		{name: "the handler stays for long", make: whole(func(x *history.Tunnel) { x.Served[0].Ended = 20 * sec }), want: []string{"ended"}},
+		{name: "the handler stays for ever", make: whole(func(x *history.Tunnel) { x.Served[0].Ended = -1 }), want: []string{"ended"}},
+		{name: "the handler's node was lost", make: func(s *story) {
+			s.tunnel(5*sec, "c1", 1).Served[0].Ended = -1
+			s.crash(7*sec, ms)
+		}},
+		{name: "as far ahead as allowed", make: whole(func(x *history.Tunnel) { x.Forth.Ahead = 4<<20 + 64<<10 + 2000 })},
+		{name: "further ahead", make: whole(func(x *history.Tunnel) { x.Back.Ahead = 4<<20 + 64<<10 + 2001 }), want: []string{"ahead"}},
+	})
+}
+
+// This test checks the figures of tunnels.
+func TestTunnelsAreMeasured(t *testing.T) {
+	s := peace()
+	s.tunnel(5*sec, "c1", 0)
+	s.tunnel(6*sec, "c1", 0).Outcome = "interrupted"
+	s.tunnel(7*sec, "c1", 0).Lost = true
+	refused := s.tunnel(8*sec, "c1", 0)
+	refused.Outcome, refused.Opened, refused.Served, refused.Forth, refused.Back = "overloaded", -1, nil, history.Flow{}, history.Flow{}
+	claims(
+		t, s, "tunnels == 4", "tunnels_done == 1", "tunnels_broken == 1", "tunnels_refused == 1", "tunnels_excused == 1",
+		"tunnel_messages == 60", "tunnel_bytes == 60KB", "tunnel_ahead_max{pipe} == 3KB", "tunnel_open_p50 == 10ms",
+		"tunnel_rate_p50{pipe} == 20KB/s", "tunnel_rate_min == 20KB/s",
+	)
+	absent(t, peace(), "tunnels", "tunnel_rate_p50")
+}
+
+// This test checks that the way of a publication is counted link by link, from
+// what was sent, and the copies of its publisher apart from those of others.
+func TestTheWayOfAPublicationIsMeasured(t *testing.T) {
+	s := peace()
+	market(s)
+	for i := range 10 {
+		s.copy(i, "c1", "m2")
+		s.copy(i, "m2", "m1")
+	}
+	for _, to := range []string{"c2", "m3"} {
+		s.copy(3, "c1", to)
+	}
+	s.copy(4, "m1", "m3") // behind two others
+	v := claims(
+		t, s, "tree_depth == 3", "publisher_copies == 3", "publisher_bytes == 450", "forwarder_copies == 1",
+		"tree_depth{ticks} == 3", "tree_depth{desk} == 3", "publisher_copies{ticks} == 3",
+	)
+	require.Equal(t, 12, v.Metrics["tree_depth"].Samples, "where nobody heard how it came, nothing is made up")
+	require.Equal(t, 10, v.Metrics["publisher_copies"].Samples)
+}
+
+// This test checks that a node that gets a publication on two ways counts for
+// the first, and that what comes from nowhere is not followed.
+func TestTheFirstWayCounts(t *testing.T) {
+	s := peace()
+	market(s)
+	s.copy(0, "c1", "m1")
+	s.copy(0, "m2", "m3") // which m2 can't have
+	s.copy(0, "c1", "m2")
+	s.copy(0, "m2", "m1")
+	s.copy(0, "c1", "m1") // again, after the link broke
+	claims(t, s, "tree_depth == 1", "publisher_copies == 2", "publisher_bytes == 450", "forwarder_copies == 2")
+}
+
+// This test checks that probes and what nobody published are left out, and that
+// there is no figure where nobody listened.
+func TestWhatWasNotHeardIsNotMeasured(t *testing.T) {
+	s := peace()
+	market(s)
+	absent(t, s, "tree_depth", "publisher_copies", "publisher_bytes", "forwarder_copies")
+	s.copy(2, "c1", "m1")
+	s.Publications[2].Work = "probe"
+	s.Copies = append(s.Copies, s.Copies[0])
+	s.Copies[1].Publication = 99
+	absent(t, s, "tree_depth", "publisher_copies", "publisher_bytes", "forwarder_copies")
+	require.True(t, s.judge(check.Rules{}).OK)
+}
+
+// This test checks that queues beyond their limits are found.
+func TestQueuesStayWithinLimits(t *testing.T) {
+	sample := func(i int, change func(p *queued)) func(s *story) {
+		return func(s *story) { change(&queued{&s.Samples[i].Queued, &s.Samples[i].Waiting, &s.Samples[i].Running}) }
+	}
+	const m1 = 2 // its first sample
+	runCases(t, []verdictCase{
+		{name: "full lanes", make: sample(m1, func(p *queued) { *p.lanes = [4]uint64{20 << 20, 32 << 20, 32 << 20, 48 << 20} })},
+		{name: "more than full lanes", make: sample(m1, func(p *queued) { p.lanes[0] = 20<<20 + 1 }), want: []string{"queues"}},
+		{name: "a smaller lane", make: sample(m1, func(p *queued) { p.lanes[3] = 17 << 20 }), rules: check.Rules{LaneBytes: [4]uint64{3: 1}}, want: []string{"queues"}},
+		{name: "waiting", make: sample(m1, func(p *queued) { *p.waiting = 1024 })},
+		{name: "too many waiting", make: sample(m1, func(p *queued) { *p.waiting = 1025 }), want: []string{"queues"}},
+		{name: "none may wait", make: sample(m1, func(p *queued) { *p.waiting = 1 }), rules: check.Rules{Waiting: -1}, want: []string{"queues"}},
+		{name: "running", make: sample(m1, func(p *queued) { *p.running = 64 })},
+		{name: "too many running", make: sample(m1, func(p *queued) { *p.running = 65 }), want: []string{"queues"}},
+		{name: "at a node without members", make: sample(0, func(p *queued) { *p.running = 1 }), want: []string{"queues"}},
+	})
+}
+
+// queued is what a case changes of a sample.
+type queued struct {
+	lanes            *[4]uint64
+	waiting, running *int
 }

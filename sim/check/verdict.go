@@ -3,7 +3,17 @@
 
 package check
 
-import "time"
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arke-mesh/arke/sim/history"
+)
 
 // Verdict is what Judge found. It shares nothing with the history.
 type Verdict struct {
@@ -42,4 +52,152 @@ type Violation struct {
 	Checker string        `json:"checker"` // who found it; see Checkers
 	At      time.Duration `json:"at"`      // nanoseconds since the run began
 	Text    string        `json:"text"`
+}
+
+// shownViolations is how many violations WriteText lists.
+const shownViolations = 20
+
+// WriteText writes the verdict for people: every assertion with its value, then
+// the first violations, and how many of them each checker found. It writes once.
+func (v *Verdict) WriteText(w io.Writer) error {
+	var b strings.Builder
+	width := 0
+	for _, a := range v.Assertions {
+		width = max(width, len(a.Text))
+	}
+	for _, a := range v.Assertions {
+		v.writeResult(&b, a, width)
+	}
+	v.writeViolations(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (v *Verdict) writeResult(b *strings.Builder, a Result, width int) {
+	word := "FAIL"
+	if a.OK {
+		word = "PASS"
+	}
+	what := a.Value
+	if a.Reason != "" {
+		what = a.Reason
+	}
+	fmt.Fprintf(b, "%s  %-9s  %-*s  %s\n", word, a.Kind, width, a.Text, what)
+}
+
+func (v *Verdict) writeViolations(b *strings.Builder) {
+	names := slices.Sorted(maps.Keys(v.Counts))
+	if len(names) == 0 {
+		fmt.Fprintf(b, "PASS  checkers   no violations\n")
+		return
+	}
+	total := 0
+	var counts []string
+	for _, name := range names {
+		total += v.Counts[name]
+		counts = append(counts, fmt.Sprintf("%s %d", name, v.Counts[name]))
+	}
+	fmt.Fprintf(b, "FAIL  checkers   %d violations: %s\n", total, strings.Join(counts, ", "))
+	shown := v.Violations[:min(len(v.Violations), shownViolations)]
+	for _, x := range shown {
+		fmt.Fprintf(b, "      %12v  %-9s  %s\n", x.At, x.Checker, x.Text)
+	}
+	if rest := total - len(shown); rest > 0 {
+		fmt.Fprintf(b, "      and %d more\n", rest)
+	}
+}
+
+// keptViolations is how many violations of one checker a verdict lists.
+const keptViolations = 100
+
+// docket collects the violations of one checker.
+type docket struct {
+	checker string
+	total   int
+	list    []Violation
+}
+
+// add notes a violation. At most so many are kept that the earliest are among
+// them if they come roughly in order.
+func (d *docket) add(at time.Duration, format string, args ...any) {
+	d.total++
+	if len(d.list) < 100*keptViolations {
+		d.list = append(d.list, Violation{Checker: d.checker, At: at, Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (d *docket) kept() []Violation {
+	slices.SortFunc(d.list, compareViolations)
+	return d.list[:min(len(d.list), keptViolations)]
+}
+
+func compareViolations(a, b Violation) int {
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Checker, b.Checker), cmp.Compare(a.Text, b.Text))
+}
+
+// Judge measures a run, looks for broken promises and decides the assertions.
+// It changes nothing and keeps nothing of the history, and may be called
+// concurrently.
+func Judge(h *history.History, r Rules) *Verdict {
+	r = r.withDefaults()
+	f := newFacts(h, &r)
+	v := &Verdict{Metrics: make(map[string]Metric), Counts: make(map[string]int)}
+	v.measure(f)
+	v.examine(f)
+	v.decide(Assert, r.Assert)
+	v.decide(Sometimes, r.Sometimes)
+	v.OK = len(v.Violations) == 0 &&
+		!slices.ContainsFunc(v.Assertions, func(a Result) bool { return !a.OK })
+	return v
+}
+
+func (v *Verdict) measure(f *facts) {
+	s := sheet(v.Metrics)
+	measureRequests(f.requests, s)
+	measureLatency(f.requests, s)
+	f.views.measure(s)
+	measureReroute(f.requests, f.views.detected, s)
+	measureResources(f.lives, s)
+	measureFaults(f.calm, s)
+	measureMembers(f.members, s)
+	measureShares(f.requests, s)
+	measureMany(f.requests, s)
+	measureTopics(f.topics, s)
+	measureEgress(f.topics, s)
+	measureCopies(f.topics, s)
+	measureTunnels(f.lives.h, s)
+}
+
+func (v *Verdict) examine(f *facts) {
+	for _, c := range checkers() {
+		d := &docket{checker: c.Name}
+		c.check(f, d)
+		if d.total > 0 {
+			v.Counts[c.Name] = d.total
+			v.Violations = append(v.Violations, d.kept()...)
+		}
+	}
+	slices.SortStableFunc(v.Violations, compareViolations)
+}
+
+func (v *Verdict) decide(kind string, texts []string) {
+	for _, text := range texts {
+		v.Assertions = append(v.Assertions, v.decideOne(kind, text))
+	}
+}
+
+func (v *Verdict) decideOne(kind, text string) Result {
+	r := Result{Text: text, Kind: kind}
+	a, err := ParseAssertion(text)
+	if err != nil {
+		r.Reason = err.Error()
+		return r
+	}
+	m, ok := v.Metrics[a.Metric]
+	if !ok {
+		r.Reason = fmt.Sprintf("there is no %s: nothing in this run could be measured for it", a.Metric)
+		return r
+	}
+	r.Value, r.OK = m.String(), a.Holds(m.Value)
+	return r
 }

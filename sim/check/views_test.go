@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
 )
@@ -161,4 +163,186 @@ func TestSuspicionsAreCounted(t *testing.T) {
 	s = peace()
 	s.crash(10*sec, ms)
 	claims(t, s, "false_suspicions == 0", "false_evictions == 0")
+}
+
+// This test checks what counts as missing and as dead, second by second, while
+// a member joins and is doubted, another leaves, and the observer starts again.
+func TestAViewIsRightIfItTakesExactlyTheLiveToBeAlive(t *testing.T) {
+	s := time.Second
+	view := func(at time.Duration, member, state string) history.View {
+		return history.View{At: at, Node: "c", Cluster: "echo", Member: member, State: state}
+	}
+	h := &history.History{
+		End:   30 * s,
+		Nodes: []history.Node{{Name: "c", Until: 20 * s}, {Name: "c", From: 21 * s, Until: -1}, {Name: "m", Until: -1}},
+		Tenures: []history.Tenure{
+			{Cluster: "echo", Node: "m", Member: "A", Asked: 1 * s, From: 2 * s, Leaving: 12 * s, Until: 13 * s},
+			{Cluster: "echo", Node: "m", Member: "B", Asked: 4 * s, From: 5 * s, Leaving: -1, Until: -1},
+			{Cluster: "echo", Node: "m", Member: "", Asked: 4 * s, From: -1, Leaving: -1, Until: -1, Err: "refused"},
+			{Cluster: "other", Node: "m", Member: "X", From: 2 * s, Leaving: -1, Until: -1},
+		},
+		Views: []history.View{
+			view(3*s, "A", "live"), view(6*s, "B", "live"), view(7*s, "B", "suspect"), view(8*s, "B", "unreachable"), view(9*s, "B", "live"),
+			view(10*s, "B", "ejected"), view(11*s, "B", "live"),
+			view(14*s, "A", "ejected"), view(15*s, "A", "suspect"), view(16*s, "A", ""), view(22*s, "B", "live"),
+		},
+	}
+	all := check.ViewHistories(h)
+	require.Len(t, all, 1)
+	require.Equal(t, []any{"echo", 2, 2}, []any{all[0].Cluster, all[0].Observers, all[0].Members})
+	require.Equal(t, []check.ViewStep{
+		{At: 3 * s, Watching: 1, Right: 1},
+		{At: 5 * s, Watching: 1, Missing: 1}, // B is there, c does not know
+		{At: 6 * s, Watching: 1, Right: 1},
+		{At: 7 * s, Watching: 1, Missing: 1, Suspect: 1}, // it doubts that B lives
+		{At: 8 * s, Watching: 1, Missing: 1, Unreachable: 1},
+		{At: 9 * s, Watching: 1, Right: 1},
+		{At: 10 * s, Watching: 1, Right: 1, Ejected: 1}, // it knows that B lives
+		{At: 11 * s, Watching: 1, Right: 1},
+		{At: 12 * s, Watching: 1, Dead: 1}, // A leaves
+		{At: 14 * s, Watching: 1, Dead: 1, Ejected: 1},
+		{At: 15 * s, Watching: 1, Right: 1, Suspect: 1}, // it doubts, and is right
+		{At: 16 * s, Watching: 1, Right: 1},
+		{At: 20 * s}, // c is not there
+		{At: 22 * s, Watching: 1, Right: 1},
+	}, all[0].Steps)
+}
+
+// This test checks that what is judged and what is drawn agree: a verdict
+// objects to how a view ends exactly if the last step has a wrong one.
+func TestTheVerdictAndTheHistoryOfViewsAgree(t *testing.T) {
+	for _, c := range []struct {
+		live, dead string   // how one view shows a live member in the end, and a dead one
+		want       []string // the checkers that object
+	}{
+		{live: "live", dead: ""},
+		{live: "ejected", dead: "suspect"},
+		{live: "live", dead: "unreachable"},
+		{live: "suspect", dead: "", want: []string{"converge"}},
+		{live: "unreachable", dead: "", want: []string{"converge"}},
+		{live: "live", dead: "live", want: []string{"converge", "zombie"}},
+		{live: "live", dead: "ejected", want: []string{"converge", "zombie"}},
+	} {
+		s := peace()
+		s.crash(10*sec, ms)
+		s.view(20*sec, "c1", "m1", c.live)
+		s.view(20*sec, "c1", "m2", c.dead)
+		require.Equal(t, c.want, found(s.judge(check.Rules{})), "%+v", c)
+		steps := check.ViewHistories(&s.History)[0].Steps
+		last := steps[len(steps)-1]
+		require.Equal(t, 2, last.Watching)
+		require.Equal(t, len(c.want) == 0, last.Right == 2, "%+v", c)
+	}
+}
+
+// This test checks detection, reroute and convergence of one crash, whose times
+// are known.
+func TestACrashIsMeasured(t *testing.T) {
+	s := peace()
+	s.crash(10*sec, 300*ms)
+	s.Views[len(s.Views)-3].At = 10*sec + 200*ms // c2 knows earlier
+	retry := &s.Requests[90]                     // c1, sent at 10 s
+	retry.Attempts, retry.Ended = 2, 10*sec+250*ms
+	lost := &s.Requests[91] // c2, sent at 10.1 s
+	lost.Outcome, lost.MaybeRan, lost.Ended = "interrupted", true, 10*sec+120*ms
+	later := &s.Requests[95] // c2, sent at 10.5 s: it knew
+	later.Attempts = 2
+	early := &s.Requests[80] // c1, sent at 9 s, over before
+	early.Attempts = 2
+	claims(
+		t, s,
+		"crashes == 1", "faults == 1", "silences == 0",
+		"detections == 2", "detection_p50 == 200ms", "detection_p99 == 300ms", "detection_max == 300ms",
+		"affected == 2", "reroute_p50 == 120ms", "reroute_max == 250ms",
+		"misrouted_p50 == 0s", "misrouted_max == 100ms", "affected{load} == 2", "reroute_max{load} == 250ms",
+		"convergence_max == 300ms", "convergence_last == 300ms", "zombie_max == 300ms",
+		"requests == 300", "retried == 3", "attempts_max == 2", "lost == 1", "interrupted == 1", "success < 100%", "success > 99.6%",
+	)
+}
+
+// This test checks that observers that can't know don't count, and those that
+// never learn do.
+func TestDetectionLeavesOutWhoCanNotKnow(t *testing.T) {
+	s := peace()
+	s.crash(10*sec, 300*ms)
+	s.fault(9*sec, 11*sec, "cut", "c1", "m3")
+	claims(t, s, "detections == 1")
+
+	s = peace()
+	s.crash(10*sec, 300*ms)
+	s.Nodes[0].Until, s.Nodes[0].Correct = 10*sec+100*ms, false
+	claims(t, s, "detections == 1")
+
+	s = peace()
+	s.crash(10*sec, sec)
+	s.Views = s.Views[:6]
+	claims(t, s, "detections == 2", "detection_max == 31s", "convergence_max == 31s")
+
+	s = peace()
+	s.crash(10*sec, 300*ms)
+	s.Faults[0].Do = "stop"
+	claims(t, s, "detections == 0", "stops == 1", "convergence_max == 300ms")
+	absent(t, s, "detection_p50", "detection_max", "reroute_p50")
+}
+
+// This test checks that a restart takes until everybody sees the new member,
+// and the heal of a cut until views are right.
+func TestReturnsAndHealsAreMeasured(t *testing.T) {
+	s := peace()
+	s.crash(10*sec, 300*ms)
+	s.fault(12*sec, -1, "restart", "m2")
+	s.Nodes = append(s.Nodes, history.Node{Name: "m2", From: 12100 * ms, Until: -1, Correct: true})
+	again := s.serve("m2", 12200*ms)
+	s.Tenures[again].Member = "m2b"
+	s.view(12350*ms, "c1", "m2b", "live")
+	s.view(12500*ms, "c2", "m2b", "live")
+	claims(
+		t, s, "restarts == 1", "faults == 1", "convergence_max == 400ms", "convergence_p50 == 300ms",
+		"convergence_last == 400ms", "members == 4", "serve_max == 200ms", "register_p50 == 100ms",
+		"seen_p50 == 50ms", "seen_max == 200ms",
+	)
+
+	s = peace()
+	s.fault(10*sec, 20*sec, "cut", "c1", "m1")
+	s.fault(20*sec, 20*sec, "mend", "c1", "m1")
+	s.fault(31*sec, 31*sec, "heal")
+	s.view(11*sec, "c1", "m1", "unreachable")
+	s.view(20700*ms, "c1", "m1", "live")
+	claims(
+		t, s, "faults == 1", "cuts == 1", "convergence_p50 == 700ms", "convergence_max == 700ms",
+		"convergence_last == 700ms", "false_suspicions == 0",
+	)
+	absent(t, s, "detection_p50", "reroute_p50")
+}
+
+// This test checks the borders of calm: what lasts disturbs until it is undone
+// or everything is healed, a node that is taken away at first, what undoes a
+// fault not by itself; and each for a while after that.
+func TestItIsNotCalmNearAFault(t *testing.T) {
+	h := &history.History{Safety: 60 * sec, End: 70 * sec, Faults: []history.Fault{
+		{At: 10 * sec, Until: 12 * sec, Do: "pause"},
+		{At: 14 * sec, Until: 14 * sec, Do: "corrupt"},
+		{At: 30 * sec, Until: -1, Do: "crash"},
+		{At: 40 * sec, Until: 40 * sec, Do: "heal"},
+		{At: 50 * sec, Until: -1, Do: "cut"},
+	}}
+	c := check.NewCalm(h, check.Rules{})
+	require.Equal(t, 5*sec, c.After)
+	for _, x := range []struct {
+		from, until time.Duration
+		calm        bool
+	}{
+		{0, 10 * sec, true},
+		{9 * sec, 10*sec + 1, false},
+		{18 * sec, 20 * sec, false},
+		{19 * sec, 30 * sec, true},
+		{20 * sec, 40 * sec, false},
+		{34 * sec, 34 * sec, false},
+		{35 * sec, 50 * sec, true},
+		{64 * sec, 67 * sec, false},
+		{65 * sec, 67 * sec, true},
+	} {
+		require.Equal(t, x.calm, c.Between(x.from, x.until), "%v", x)
+	}
+	require.Equal(t, 8*sec, check.NewCalm(h, check.LevelRules("net")).After)
 }

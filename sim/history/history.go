@@ -108,3 +108,171 @@ type Sample struct {
 	Leases    int // held as an anchor
 	Evictions uint64
 }
+
+// Request is one request, push, survey or broadcast of the workload, a flood or
+// the probes of the liveness phase, from the caller's side.
+type Request struct {
+	ID         uint64 // unique in the run; the first 8 bytes of its body
+	Kind       string // push, survey, broadcast; "" or request
+	Work       string // name of the workload; "probe" in the liveness phase
+	Caller     string // node
+	Cluster    string
+	Idempotent bool
+	Sent       time.Duration
+	Deadline   time.Duration // since the run began
+	Ended      time.Duration // -1 = it never did
+	Outcomes   int           // how often it ended; 1 is right
+	// Outcome is reply, refused, no_members, overloaded, unreachable,
+	// interrupted, deadline, cancelled, unauthorized, too_large, closed,
+	// wrong_reply, other; of a push accepted instead of reply; of a survey or
+	// a broadcast that asked somebody complete or partial.
+	Outcome  string
+	MaybeRan bool   // deadline and cancelled: what the error said
+	Detail   string // text of an outcome "other"
+	Attempts int
+	Member   string // that gave the outcome, if known
+	Lost     bool   // the caller's own node was stopped, killed, lost or paused meanwhile: it counts for nothing but "has one outcome"
+
+	// Of surveys and broadcasts.
+
+	Answers []Answer // of a survey, as they came
+	Taken   int      // how many members are said to have answered, or to have it in their queues
+	Nodes   int      // of a broadcast: on how many nodes they are said to be
+	Missing []Missing
+}
+
+// Answer is what one member answered to a survey.
+type Answer struct {
+	Member string
+	At     time.Duration
+	Wrong  bool // it belongs to another survey
+}
+
+// Missing is a member that a survey or a broadcast names as missing.
+type Missing struct {
+	Member  string
+	Outcome string // why, in the words of Request.Outcome
+}
+
+// Many says whether it goes to every member.
+func (r *Request) Many() bool { return r.Kind == "survey" || r.Kind == "broadcast" }
+
+// Subscription is one subscription of one life of a node.
+type Subscription struct {
+	Name    string // of the scenario's entry
+	Node    string
+	Peer    string
+	Pattern string
+	Queue   string
+	NoEcho  bool
+	Slow    bool          // it takes its time, or bounds what waits: gaps of its own are to be expected
+	Asked   time.Duration // Subscribe was called
+	From    time.Duration // Subscribe returned; -1 = it failed
+	Leaving time.Duration // it was closed, or its node was told to leave, killed or lost; -1 = never
+	Until   time.Duration // nothing comes any more; -1 = never
+	Err     string        // why it failed
+}
+
+// Publication is one message of a topic, from the publisher's side.
+type Publication struct {
+	ID        uint64 // unique in the run; the first 8 bytes of its body
+	Work      string // name of the workload; "probe" in the liveness phase
+	Publisher string // node
+	Peer      string
+	Topic     string
+	Size      int
+	Sent      time.Duration // Publish was called
+	Deadline  time.Duration
+	Ended     time.Duration // Publish returned; -1 = it never did
+	Outcome   string        // published, or an outcome of requests
+	Detail    string        // text of an outcome "other"
+	Lost      bool          // the publisher's own node was stopped, killed, lost or paused meanwhile
+}
+
+// Copy is one copy of a publication that one node sent to another, in the order
+// in which they were sent. Level sim hears them; those of sealed publications,
+// and of what is cut into fragments, it can't tell.
+type Copy struct {
+	Publication uint64
+	From, To    string // nodes
+	At          time.Duration
+	Bytes       int // of the frame
+}
+
+// Delivery is a publication that a subscription got.
+type Delivery struct {
+	Publication  uint64
+	Subscription int // index into History.Subscriptions
+	At           time.Duration
+	Wrong        string // what it was told wrongly: topic and publisher
+}
+
+// Gap is what a subscription was told of messages that it did not get.
+type Gap struct {
+	Subscription int // index into History.Subscriptions
+	At           time.Duration
+	Peer         string // of the publisher; "" = several
+	Missed       uint64
+	Exact        bool
+	Reason       string // slow, lane, lost, relay
+}
+
+// Tunnel is one tunnel, from both its sides.
+type Tunnel struct {
+	ID       uint64 // unique in the run; the first 8 bytes of what it was opened with
+	Work     string
+	Caller   string // node
+	Cluster  string
+	Size     int           // bytes of a message
+	Messages int           // that the caller wanted to send
+	Sent     time.Duration // OpenTunnel was called
+	Opened   time.Duration // it returned a tunnel; -1 = it did not
+	Deadline time.Duration // when the caller gives it up
+	Ended    time.Duration // the caller had nothing more to do with it; -1 = never
+	// Outcome is done if both directions ended in good order; otherwise how
+	// the caller's side ended: reset, interrupted, deadline, closed, other; or
+	// why it could not be opened, in the words of requests.
+	Outcome string
+	Detail  string // text of an outcome "other"
+	Member  string // to which it was opened
+	Lost    bool   // the caller's own node was stopped, killed, lost or paused meanwhile
+	Own     bool   // the handler is the program's own: what it sent and received is not recorded
+
+	Served []Serving // handlers that had it; one is right
+
+	Forth, Back Flow // to the member, and back to the caller
+}
+
+// Serving is one run of the handler of a tunnel.
+type Serving struct {
+	Tenure int // index into History.Tenures
+	Began  time.Duration
+	Ended  time.Duration // -1 = it did not return
+	Clean  bool          // it read to the end and closed in good order
+	Peer   string        // who it was told has opened it
+}
+
+// Carried is what the tunnels of one work delivered in a tenth of a second, in
+// bytes of whole messages.
+type Carried struct {
+	At          time.Duration // when it began
+	Work        string
+	Forth, Back int64 // to members, and to callers
+}
+
+// CarriedEvery is the length of what one Carried sums up.
+const CarriedEvery = 100 * time.Millisecond
+
+// Flow is one direction of a tunnel. Message n of a tunnel's direction is known
+// by its content.
+type Flow struct {
+	Tried    int  // messages whose sending was begun
+	Sent     int  // messages whose sending succeeded
+	Closed   bool // after them the sender ended the direction in good order
+	Received int  // messages that the receiver got
+	Wrong    int  // how many of them were not the next one that had been sent
+	End      bool // the receiver was told of the good end
+	// Ahead is by how many bytes the sender was ahead of the receiver at most:
+	// handed on and not yet received.
+	Ahead int64
+}

@@ -201,3 +201,187 @@ func (n *Net) list() []*place {
 	}
 	return all
 }
+
+// Config says what runs and where. Binary is required; every other zero value
+// means the default named at the field.
+type Config struct {
+	// Seed decides which packets are lost and how much each is delayed.
+	Seed uint64
+	// Binary is the path of the arke program. Required.
+	Binary string
+	// Dir is where the nodes' data and logs are kept: a folder for each node.
+	// It must not hold those of another run. Default: a temporary folder that
+	// Close removes.
+	Dir string
+	// LogLevel is that of the relays. Default "warn".
+	LogLevel string
+	// Logger is where the level itself logs; nil = nowhere.
+	Logger *zap.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.LogLevel == "" {
+		c.LogLevel = "warn"
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	if c.Binary == "" {
+		return errors.New("netns: Config.Binary is required: where is the arke program?")
+	}
+	if _, err := os.Stat(c.Binary); err != nil {
+		return fmt.Errorf("netns: Config.Binary: %w", err)
+	}
+	return nil
+}
+
+// ErrClosed is returned by Start and Apply after Close.
+var ErrClosed = errors.New("netns: closed")
+
+// unsupported wraps play.ErrUnsupported with a reason.
+func unsupported(why string) error {
+	return fmt.Errorf("%w: net: %s", play.ErrUnsupported, why)
+}
+
+// Stats is what the network did so far.
+type Stats struct {
+	// Packets counts by what became of them: "passed", "lost", "cut" and so
+	// on.
+	Packets map[string]uint64
+	// LateP50 and LateP99 are how much later than asked packets were
+	// delivered, because the machine was busy. At most 10 ms is told apart.
+	LateP50, LateP99 time.Duration
+}
+
+// Stats describes the network.
+func (n *Net) Stats() Stats {
+	late := &n.router.post.late
+	s := Stats{Packets: make(map[string]uint64), LateP50: late.percentile(50), LateP99: late.percentile(99)}
+	for f := range fates {
+		s.Packets[f.String()] = n.router.counts[f].Load()
+	}
+	return s
+}
+
+// drainTime is how long a node that is stopped may take.
+const drainTime = 30 * time.Second
+
+// Apply implements play.Level.
+func (n *Net) Apply(a scenario.Action) error {
+	if n.isClosed() {
+		return ErrClosed
+	}
+	switch a.Do {
+	case "cut", "mend", "clog", "unclog", "corrupt", "degrade":
+		return n.disturb(a)
+	case "heal":
+		return n.heal(false)
+	}
+	for _, name := range a.Nodes {
+		if err := n.strike(name, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// disturb does an action that hits wires.
+func (n *Net) disturb(a scenario.Action) error {
+	if len(a.Between) != 2 || len(a.Between[0]) == 0 || len(a.Between[1]) == 0 {
+		return fmt.Errorf("netns: %s needs two sets of nodes", a.Do)
+	}
+	from, to := a.Between[0], a.Between[1]
+	switch a.Do {
+	case "cut":
+		n.wires.cutOff(from, to, true)
+	case "mend":
+		n.wires.cutOff(from, to, false)
+	case "clog":
+		n.wires.clog(from, to)
+	case "unclog":
+		n.router.resume(n.wires.unclog(from, to))
+	case "corrupt":
+		n.wires.corrupt(from[0], to[0])
+	case "degrade":
+		if a.Link == nil {
+			return errors.New("netns: degrade needs a link")
+		}
+		n.wires.degrade(from, to, modelOf(*a.Link))
+	}
+	return nil
+}
+
+// strike does an action that hits one node.
+func (n *Net) strike(name string, a scenario.Action) error {
+	switch a.Do {
+	case "skew":
+		return unsupported("all processes share the machine's clock")
+	case "router":
+		return unsupported("the router of a real node does what it does")
+	case "stop", "crash", "silence", "pause", "resume":
+	default:
+		return unsupported("action " + a.Do)
+	}
+	p, err := n.known(name)
+	if err != nil {
+		return err
+	}
+	p.take()
+	defer p.give()
+	if p.life == nil {
+		return fmt.Errorf("netns: node %s was never started", name)
+	}
+	switch a.Do {
+	case "stop":
+		return stop(p)
+	case "crash":
+		p.life.process.kill()
+	case "silence":
+		n.wires.power(name, false) // first: nobody may hear that it dies
+		p.life.process.kill()
+		p.vacate()
+	case "pause", "resume":
+		return pause(p, a.Do == "pause")
+	}
+	return nil
+}
+
+// stop drains a node, if the player has not done that already.
+func stop(p *place) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	return p.life.Shutdown(ctx)
+}
+
+// pause stops a node where it is. One that is gone can't be paused, and need
+// not go on.
+func pause(p *place, on bool) error {
+	if err := p.life.process.pause(on); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("netns: node %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// Calm implements play.Level.
+func (n *Net) Calm() error {
+	return n.heal(true)
+}
+
+// heal ends the faults of wires and resumes paused nodes; with calm nothing is
+// lost at random any more, either.
+func (n *Net) heal(calm bool) error {
+	n.router.resume(n.wires.heal(calm))
+	var errs []error
+	for _, p := range n.list() {
+		p.take()
+		if p.alive() {
+			errs = append(errs, pause(p, false))
+		}
+		p.give()
+	}
+	return errors.Join(errs...)
+}

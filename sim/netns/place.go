@@ -5,13 +5,18 @@ package netns
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/sim/play"
 )
@@ -105,4 +110,145 @@ func (p *place) vacate() {
 		p.site.close()
 		p.site = nil
 	}
+}
+
+// port on which every relay listens in its namespace.
+const relayPort = 7400
+
+// maxNodes is how many addresses there are.
+const maxNodes = 250 * 250
+
+// networkMask is that of 10.77.0.0/16, in which the nodes live.
+func networkMask() address { return address{255, 255, 0, 0} }
+
+// addressOf returns the address of the node with that number.
+func addressOf(number int) address {
+	return address{10, 77, byte(number / 250), byte(1 + number%250)}
+}
+
+// seedOf is HOST:PORT at which others find the node with that number.
+func seedOf(number int) string { return fmt.Sprintf("%s:%d", addressOf(number), relayPort) }
+
+// site is a node's place in the network: a ground that is plugged into the
+// router.
+type site struct {
+	router *router
+	addr   address
+	ground *ground
+}
+
+// openSite makes the place of the node with that number. The caller closes it.
+func openSite(r *router, name string, number int) (*site, error) {
+	if number >= maxNodes {
+		return nil, errors.New("netns: too many nodes")
+	}
+	addr := addressOf(number)
+	g, err := newGround(addr, networkMask())
+	if err != nil {
+		return nil, err
+	}
+	r.plug(name, addr, g.tun)
+	return &site{r, addr, g}, nil
+}
+
+// flags are those of a relay that runs there.
+func (s *site) flags() []string {
+	return []string{"--listen", fmt.Sprintf("/ip4/%s/tcp/%d", s.addr, relayPort)}
+}
+
+// start starts a process there.
+func (s *site) start(cmd *exec.Cmd) error { return s.ground.run(cmd.Start) }
+
+// close ends it at once: nothing that runs there sends anything any more.
+func (s *site) close() {
+	s.router.unplug(s.addr)
+	s.ground.close()
+}
+
+// Supported says why this level can't run here, and what to do about it; nil if
+// it can.
+func Supported() error {
+	g, err := newGround(addressOf(0), networkMask())
+	if err != nil {
+		return fmt.Errorf("level net gives each node a network namespace, which takes Linux, root and /dev/net/tun: run it with sudo, "+
+			"or take --level stack or --level sim, which take nothing (%w)", err)
+	}
+	g.close()
+	return nil
+}
+
+// participant is one life of a node: a relay's process and this program's
+// place at it.
+type participant struct {
+	*client.Client
+	process *process
+	peer    string
+}
+
+var _ play.Participant = (*participant)(nil)
+
+// Now implements play.Participant: all nodes share the machine's clock.
+func (p *participant) Now() time.Time { return time.Now() }
+
+// Within implements play.Participant.
+func (p *participant) Within(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), d)
+}
+
+// Peer implements play.Participant.
+func (p *participant) Peer() string { return p.peer }
+
+// Status implements play.Participant.
+func (p *participant) Status(ctx context.Context) (node.Status, error) {
+	var s node.Status
+	text, err := p.Client.Status(ctx)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("netns: the relay's status: %w", err)
+	}
+	return s, nil
+}
+
+// Shutdown drains the client and then its relay, as a service and its relay
+// are restarted in production.
+func (p *participant) Shutdown(ctx context.Context) error {
+	_ = p.process.pause(false) // or it can't drain
+	return errors.Join(p.Client.Shutdown(ctx), p.process.terminate(ctx))
+}
+
+// Close ends the relay and the client at once.
+func (p *participant) Close() error {
+	p.process.kill()
+	return p.Client.Close()
+}
+
+// folderPrefix begins the names of the temporary folders; the process id
+// follows.
+const folderPrefix = "arke-net-"
+
+// newFolder makes a temporary folder of this process, and removes those of
+// processes that are gone. Its path is short: those of sockets in it must have
+// less than about a hundred bytes.
+func newFolder() (string, error) {
+	sweep(os.TempDir())
+	return os.MkdirTemp("", fmt.Sprintf("%s%d-", folderPrefix, os.Getpid()))
+}
+
+// sweep removes what runs left behind that did not come to their end.
+func sweep(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, folderPrefix+"*"))
+	for _, path := range left {
+		text, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), folderPrefix), "-")
+		if pid, err := strconv.Atoi(text); err == nil && !running(pid) {
+			_ = os.RemoveAll(path)
+		}
+	}
+}
+
+// running says whether there may be a process with that id.
+func running(pid int) bool {
+	_, err := os.Stat("/proc/" + strconv.Itoa(pid))
+	return err == nil || !os.IsNotExist(err)
 }

@@ -7,6 +7,7 @@ import (
 	"container/heap"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -130,4 +131,96 @@ func (l *letters) Pop() any {
 	(*l)[last] = letter{}
 	*l = (*l)[:last]
 	return x
+}
+
+// agenda calls functions when it is time, each on a goroutine of its own.
+type agenda struct {
+	begin time.Time
+
+	// Guarded by mu.
+	mu      sync.Mutex
+	number  uint64 // of the last call that was asked for
+	pending map[uint64]*time.Timer
+	closed  bool
+
+	wg sync.WaitGroup // the calls
+}
+
+func newAgenda() *agenda {
+	return &agenda{begin: time.Now(), pending: make(map[uint64]*time.Timer)}
+}
+
+func (a *agenda) now() time.Duration { return time.Since(a.begin) }
+
+// at has f called; after close it does nothing.
+func (a *agenda) at(at time.Duration, f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return
+	}
+	a.number++
+	number := a.number
+	a.pending[number] = time.AfterFunc(at-a.now(), func() {
+		if a.take(number) {
+			defer a.wg.Done()
+			f()
+		}
+	})
+}
+
+// take says whether the call may be made, and counts it.
+func (a *agenda) take(number uint64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return false
+	}
+	delete(a.pending, number)
+	a.wg.Add(1)
+	return true
+}
+
+// close forgets what is not due yet and waits for the calls under way.
+func (a *agenda) close() {
+	a.mu.Lock()
+	a.closed = true
+	for _, t := range a.pending {
+		t.Stop()
+	}
+	clear(a.pending)
+	a.mu.Unlock()
+	a.wg.Wait()
+}
+
+// latenessStep and latenessSteps are the resolution and the range of lateness.
+const (
+	latenessStep  = 10 * time.Microsecond
+	latenessSteps = 1000 // 10 ms; what is later counts as that
+)
+
+// lateness counts how late deliveries were. It may be used concurrently; the
+// zero value is ready.
+type lateness struct {
+	counts [latenessSteps]atomic.Uint64
+}
+
+func (l *lateness) add(late time.Duration) {
+	l.counts[max(0, min(late/latenessStep, latenessSteps-1))].Add(1)
+}
+
+// percentile returns the lateness that so many percent did not exceed; 0 if
+// there were none.
+func (l *lateness) percentile(p uint64) time.Duration {
+	var total uint64
+	for i := range l.counts {
+		total += l.counts[i].Load()
+	}
+	var seen uint64
+	for i := range l.counts {
+		if seen += l.counts[i].Load(); seen > 0 && seen*100 >= total*p {
+			return time.Duration(i+1) * latenessStep
+		}
+	}
+	return 0
 }

@@ -304,3 +304,226 @@ func (c *crew) shut() {
 		}
 	}
 }
+
+// post is a member of one life: one registration. A client's becomes another
+// member, with a tenure of its own, each time that its relay has forgotten it.
+type post struct {
+	// Immutable.
+	p    *player
+	node *crewNode
+	job  scenario.Cluster
+	peer string
+
+	// Guarded by crewNode.mu.
+	registration patterns.Registration // nil until it is acknowledged
+	member       string                // as the registration said last
+	tenure       int
+	ended        time.Duration // when the relay went away; -1 = it is there
+}
+
+// renewEvery is how often the player looks whether a client's members are others.
+const renewEvery = 10 * time.Millisecond
+
+// asks opens the record of a registration.
+func (t *post) asks(at time.Duration) int {
+	return t.p.record.asked(history.Tenure{
+		Cluster: t.job.Name, Serial: t.job.Limits.Concurrency == 1, Node: t.node.name, Peer: t.peer, Asked: at, From: -1, Leaving: -1, Until: -1,
+	})
+}
+
+// taken notes that the registration was acknowledged.
+func (t *post) taken(r patterns.Registration) {
+	t.node.mu.Lock()
+	defer t.node.mu.Unlock()
+	t.registration, t.member = r, r.Member()
+	t.p.record.served(t.tenure, t.member, t.p.level.Now())
+}
+
+// orphaned notes that the relay goes away: the member is none any more.
+func (t *post) orphaned(at time.Duration) {
+	t.node.mu.Lock()
+	defer t.node.mu.Unlock()
+	if t.ended < 0 && t.registration != nil {
+		t.ended = at
+		t.p.record.leaving([]int{t.tenure}, at)
+	}
+}
+
+// now is the tenure that the member has now.
+func (t *post) now() int {
+	t.node.mu.Lock()
+	defer t.node.mu.Unlock()
+	if t.registration == nil || t.node.relay == nil {
+		return t.tenure
+	}
+	member := t.registration.Member()
+	if member == t.member {
+		return t.tenure
+	}
+	at := t.p.level.Now()
+	asked := t.ended
+	if asked < 0 { // the relay was there all the time, and yet has forgotten it
+		asked = max(0, at-renewEvery)
+		t.p.record.leaving([]int{t.tenure}, asked)
+	}
+	t.p.record.ousted(t.tenure, at)
+	t.tenure, t.member, t.ended = t.asks(asked), member, -1
+	t.p.record.served(t.tenure, member, at)
+	return t.tenure
+}
+
+// renew looks from time to time whether a client's members are others now.
+func (c *crew) renew(n *crewNode, l *life) {
+	if n.relay == nil || len(n.jobs) == 0 || l == nil || n.alive() != l {
+		return
+	}
+	for _, t := range n.posts(l) {
+		t.now()
+	}
+	if c.p.record.over() {
+		return
+	}
+	c.p.at(c.p.level.Now()+renewEvery, fmt.Sprint("renew ", n.name), func() { c.renew(n, l) })
+}
+
+// posts are the registrations that a life has made.
+func (n *crewNode) posts(l *life) []*post {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]*post(nil), l.posts...)
+}
+
+// orphan notes for the clients of a relay that it goes away.
+func (c *crew) orphan(relay *crewNode) {
+	at := c.p.level.Now()
+	for _, n := range c.nodes {
+		if l := n.alive(); n.relay == relay && l != nil {
+			for _, t := range n.posts(l) {
+				t.now()
+				t.orphaned(at)
+			}
+		}
+	}
+}
+
+// listener is one subscription of one life of a node.
+type listener struct {
+	p     *player
+	node  *crewNode
+	index int // in the history
+	work  time.Duration
+	open  patterns.Subscription // guarded by crewNode.mu; nil until it is acknowledged
+	entry int                   // of the scenario
+}
+
+// ServePublication implements patterns.Subscriber.
+func (s *listener) ServePublication(got *patterns.Publication) {
+	s.p.record.delivered(s.index, s.p.level.Now(), got)
+	s.node.mu.Lock()
+	factor := s.node.factor
+	s.node.mu.Unlock()
+	if d := s.work * time.Duration(max(1, factor)); d > 0 {
+		time.Sleep(d)
+	}
+}
+
+// ServeGap implements patterns.Subscriber.
+func (s *listener) ServeGap(g patterns.Gap) { s.p.record.gap(s.index, s.p.level.Now(), g) }
+
+// subscribeAll makes the subscriptions that a life has from its start on.
+func (c *crew) subscribeAll(n *crewNode, l *life) {
+	now := c.p.level.Now() - c.p.start
+	for _, i := range n.subscriptions {
+		s := c.p.scenario.Subscriptions[i]
+		began := s.Start == 0 || c.p.start > 0 && s.Start.D() <= now
+		if began && (s.Stop == 0 || c.p.start == 0 || now < s.Stop.D()) {
+			c.subscribe(n, l, i)
+		}
+	}
+}
+
+// subscribe makes one entry's subscriptions of a life.
+func (c *crew) subscribe(n *crewNode, l *life, entry int) {
+	s, p := c.p.scenario.Subscriptions[entry], c.p
+	for range max(1, s.Count) {
+		h := &listener{p: p, node: n, work: s.Work.D(), entry: entry}
+		h.index = p.record.subscribing(history.Subscription{
+			Name: s.Name, Node: n.name, Peer: l.Peer(), Pattern: s.Pattern, Queue: s.Queue, NoEcho: s.NoEcho,
+			Slow: s.Work > 0 || s.QueueLength > 0 || s.QueueBytes > 0, Asked: p.level.Now(), From: -1, Leaving: -1, Until: -1,
+		})
+		n.mu.Lock()
+		l.listeners = append(l.listeners, h)
+		n.mu.Unlock()
+		ctx, cancel := l.Within(subscribeWithin)
+		open, err := l.Subscribe(ctx, s.Pattern, h, optionsOf(s))
+		cancel()
+		if err != nil {
+			p.record.notSubscribed(h.index, err)
+			continue
+		}
+		p.record.subscribed(h.index, p.level.Now())
+		n.mu.Lock()
+		h.open = open
+		n.mu.Unlock()
+	}
+}
+
+func optionsOf(s scenario.Subscription) patterns.SubscribeOptions {
+	return patterns.SubscribeOptions{
+		Queue: s.Queue, NoEcho: s.NoEcho, QueueLength: s.QueueLength, QueueBytes: int(s.QueueBytes),
+		Overflow: map[string]patterns.Overflow{
+			"newest": patterns.OverflowNewest, "block": patterns.OverflowBlock,
+		}[s.Overflow],
+	}
+}
+
+// unsubscribe ends one entry's subscriptions of a node.
+func (c *crew) unsubscribe(n *crewNode, entry int) {
+	l := n.alive()
+	if l == nil {
+		return
+	}
+	for _, h := range n.heard(l) {
+		n.mu.Lock()
+		open := h.open
+		n.mu.Unlock()
+		if h.entry != entry || open == nil {
+			continue
+		}
+		c.p.record.unsubscribing([]int{h.index}, c.p.level.Now())
+		ctx, cancel := l.Within(stopWithin)
+		_ = open.Close(ctx)
+		cancel()
+		c.p.record.unsubscribed([]int{h.index}, c.p.level.Now())
+	}
+}
+
+// heard are the subscriptions that a life has made.
+func (n *crewNode) heard(l *life) []*listener {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]*listener(nil), l.listeners...)
+}
+
+// plan plans what crews do by themselves in the safety phase: subscriptions that
+// begin or end, and looks at the members of clients.
+func (c *crew) plan() {
+	for _, n := range c.nodes {
+		c.renew(n, n.alive())
+	}
+	for i, s := range c.p.scenario.Subscriptions {
+		for _, name := range s.Nodes {
+			n := c.by[name]
+			if s.Start > 0 {
+				c.p.at(c.p.start+s.Start.D(), fmt.Sprintf("subscribe %s %d", name, i), func() {
+					if l := n.alive(); l != nil {
+						c.subscribe(n, l, i)
+					}
+				})
+			}
+			if s.Stop > 0 {
+				c.p.at(c.p.start+s.Stop.D(), fmt.Sprintf("unsubscribe %s %d", name, i), func() { c.unsubscribe(n, i) })
+			}
+		}
+	}
+}

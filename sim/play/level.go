@@ -5,7 +5,13 @@ package play
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"math/rand/v2"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/patterns"
@@ -82,3 +88,71 @@ type Participant interface {
 	// Status is node.Node's Status.
 	Status(ctx context.Context) (node.Status, error)
 }
+
+// Options says how a scenario is played. The zero value is usable.
+type Options struct {
+	// Handlers are those of the program that runs the simulation, by the name
+	// that scenarios use for them (handler: {kind: go, name: …}). They answer
+	// with whatever they like; the player does not look at it.
+	Handlers map[string]patterns.Handler
+	// Until ends the run early, at that time since History.Start. Default: the
+	// scenario's end.
+	Until time.Duration
+	// Progress is called about once a second of the level's time. It must not
+	// block.
+	Progress func(now, end time.Duration)
+	// Logger is where the player logs; nil = nowhere.
+	Logger *zap.Logger
+}
+
+const (
+	stagger         = time.Millisecond       // between the starts of two nodes in the warm-up
+	warmUpLimit     = 60 * time.Second       // for a network to stand
+	warmUpLook      = 50 * time.Millisecond  // between two looks whether it does
+	probeEvery      = 250 * time.Millisecond // of each caller and cluster in the liveness phase
+	probeWithin     = 2 * time.Second        // deadline of a probe
+	stopWithin      = 15 * time.Second       // for a node to drain
+	lookWithin      = 500 * time.Millisecond // for a view that is not known yet
+	graceAtEnd      = 2 * time.Second        // after the last deadline
+	defaultWait     = 5 * time.Second        // deadline of a request
+	defaultBody     = 100                    // bytes
+	defaultMessages = 100                    // of a tunnel
+	subscribeWithin = 10 * time.Second       // for a subscription to be acknowledged
+	defaultCalm     = 10 * time.Second       // liveness phase
+	handlerGrain    = time.Millisecond       // what a handler without work of its own takes when its node is slow
+)
+
+// ErrUnsupported is wrapped by the errors of actions that a level can't do.
+var ErrUnsupported = errors.New("play: not possible at this level")
+
+// network returns the network file that a seed and a label decide. Nodes whose
+// labels differ hold different keys of the same network.
+func network(seed uint64, label string) (security.NetworkFile, error) {
+	file, err := security.GenerateNetworkFile("sim", source(seed, "network", ""))
+	if err != nil || label == "" {
+		return file, err
+	}
+	other, err := security.GenerateNetworkFile("sim", source(seed, "network", label))
+	file.Keys = other.Keys
+	return file, err
+}
+
+// clusterKey returns the explicit key that a label stands for.
+func clusterKey(seed uint64, label string) []security.KeyVersion {
+	k := security.KeyVersion{Version: 1}
+	_, _ = source(seed, "cluster", label).Read(k.Key[:])
+	return []security.KeyVersion{k}
+}
+
+func source(seed uint64, purpose, label string) *rand.ChaCha8 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(purpose + "/" + label))
+	var key [32]byte
+	binary.BigEndian.PutUint64(key[:], seed)
+	binary.BigEndian.PutUint64(key[8:], h.Sum64())
+	return rand.NewChaCha8(key)
+}
+
+func zapNode(name string) zap.Field { return zap.String("node", name) }
+
+func zapError(err error) zap.Field { return zap.Error(err) }

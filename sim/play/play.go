@@ -5,12 +5,17 @@ package play
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/sim/history"
 	"github.com/arke-mesh/arke/sim/scenario"
 )
@@ -194,4 +199,282 @@ func (p *player) failed() error {
 		return nil
 	}
 	return p.errs[0]
+}
+
+// warmUp starts the nodes that exist from the beginning and waits until every
+// caller sees every member, or until nothing changes any more: a scenario may
+// be about nodes that are never let in.
+func (p *player) warmUp(ctx context.Context) error {
+	begun := p.level.Now()
+	early := p.crew.early()
+	for i, n := range early {
+		p.at(begun+time.Duration(i)*stagger, "start "+n.name, func() { p.crew.start(n) })
+	}
+	p.under.Wait()
+	if err := p.failed(); err != nil {
+		return err
+	}
+	for p.level.Now() < begun+warmUpLimit {
+		if p.standing() && p.joined() {
+			if len(p.scenario.Subscriptions) > 0 {
+				p.level.Sleep(p.level.Now() + subscribersKnown)
+			}
+			return nil
+		}
+		p.level.Sleep(p.level.Now() + warmUpLook)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if p.level.Now() > begun+settled && !p.strict() {
+			return nil
+		}
+	}
+	return fmt.Errorf("play: after %v not every caller sees every member", warmUpLimit)
+}
+
+// settled is how long a warm-up lasts in which some are kept out on purpose.
+const settled = 5 * time.Second
+
+// strict says whether everybody must see everybody: all hold the same keys.
+func (p *player) strict() bool {
+	for _, n := range p.crew.nodes {
+		if n.key != "" {
+			return false
+		}
+	}
+	for _, c := range p.scenario.Clusters {
+		if len(c.Keys) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// standing says whether each caller sees as many live members as there are.
+func (p *player) standing() bool {
+	want := make(map[string]int)
+	for _, n := range p.crew.nodes {
+		if n.alive() == nil {
+			continue
+		}
+		for _, job := range n.jobs {
+			want[job.Name]++
+		}
+	}
+	sees := make([]bool, len(p.pairs))
+	for i, o := range p.pairs {
+		p.at(p.level.Now(), "look "+o.node+" "+o.cluster, func() { sees[i] = p.sees(o, want[o.cluster]) })
+	}
+	p.under.Wait()
+	return !slices.Contains(sees, false)
+}
+
+// subscribersKnown is how long a network stands before something is published:
+// a subscription that was acknowledged by a node that was alone then is told to
+// others when it has joined.
+const subscribersKnown = time.Second
+
+// joined says whether each node that lives and has to do with topics has
+// found another one. Only who calls a cluster is known to see others.
+func (p *player) joined() bool {
+	about := make(map[*crewNode]bool)
+	for _, n := range p.crew.nodes {
+		about[n.carrier()] = about[n.carrier()] || len(n.subscriptions) > 0
+	}
+	for _, w := range p.scenario.Workload {
+		for _, name := range w.From {
+			n := p.crew.by[name].carrier()
+			about[n] = about[n] || w.Kind == "publish"
+		}
+	}
+	lone := !slices.ContainsFunc(p.crew.nodes[1:], func(n *crewNode) bool { return n.relay == nil })
+	alone := 0
+	for _, n := range p.crew.nodes {
+		l := n.alive()
+		if l == nil || !about[n] || lone {
+			continue
+		}
+		ctx, cancel := l.Within(lookWithin)
+		status, err := l.Status(ctx)
+		cancel()
+		if err != nil || status.Peers == 0 {
+			alone++
+		}
+	}
+	return alone == 0
+}
+
+// sees says whether a caller, if it lives, sees so many live members.
+func (p *player) sees(o pair, want int) bool {
+	l := p.crew.by[o.node].alive()
+	if l == nil {
+		return true
+	}
+	members, known := p.members(l, o.cluster)
+	live := 0
+	for _, m := range members {
+		if m.State == "live" {
+			live++
+		}
+	}
+	return known && live >= want
+}
+
+// pair is a node and a cluster that it calls.
+type pair struct{ node, cluster string }
+
+// pairsOf lists who calls what, in the scenario's order.
+func pairsOf(s scenario.Scenario) (all []pair) {
+	seen := make(map[pair]bool)
+	add := func(w scenario.Work) {
+		if w.Kind == "publish" { // to a topic
+			return
+		}
+		for _, name := range w.From {
+			if o := (pair{name, w.To}); !seen[o] {
+				seen[o] = true
+				all = append(all, o)
+			}
+		}
+	}
+	for _, w := range s.Workload {
+		add(w)
+	}
+	for _, a := range s.Timeline {
+		if a.Work != nil {
+			add(*a.Work)
+		}
+	}
+	return all
+}
+
+// observer looks from time to time at what one node sees of one cluster.
+type observer struct {
+	p     *player
+	pair  pair
+	node  *crewNode
+	every time.Duration
+	life  *life             // of which seen tells
+	seen  map[string]string // member to state
+	peers map[string]string
+}
+
+// observe starts to look. How often depends on how much there is to look at:
+// about 20,000 members a second of the level's time, but at least every 10 ms
+// and at most every 500 ms.
+func (p *player) observe(o pair) {
+	members := 1
+	for _, c := range p.scenario.Clusters {
+		if c.Name == o.cluster {
+			members = max(1, len(c.Members))
+		}
+	}
+	every := time.Duration(members*len(p.pairs)) * time.Second / 20_000
+	v := &observer{p: p, pair: o, node: p.crew.by[o.node], every: min(max(every, 10*time.Millisecond), 500*time.Millisecond)}
+	v.forget()
+	v.plan(p.level.Now())
+}
+
+func (v *observer) forget() {
+	v.seen, v.peers = make(map[string]string), make(map[string]string)
+}
+
+func (v *observer) plan(at time.Duration) {
+	if at >= v.p.safety+v.p.scenario.Settle.D() {
+		return
+	}
+	v.p.at(at, "look "+v.pair.node+" "+v.pair.cluster, func() {
+		v.look()
+		v.plan(v.p.level.Now() + v.every)
+	})
+}
+
+func (v *observer) look() {
+	l := v.node.alive()
+	if l == nil {
+		return
+	}
+	members, known := v.p.members(l, v.pair.cluster)
+	if !known || v.node.alive() != l {
+		return
+	}
+	now := v.p.level.Now()
+	if l != v.life { // a new life knows nothing of what the last one saw
+		v.life = l
+		v.forget()
+	}
+	var changes []history.View
+	note := func(id, peer, state string) {
+		changes = append(changes, history.View{At: now, Node: v.pair.node, Cluster: v.pair.cluster, Member: id, Peer: peer, State: state})
+	}
+	now2 := make(map[string]bool, len(members))
+	for _, m := range members {
+		now2[m.ID] = true
+		if v.seen[m.ID] != m.State {
+			note(m.ID, m.Peer, m.State)
+			v.seen[m.ID], v.peers[m.ID] = m.State, m.Peer
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(v.seen)) {
+		if !now2[id] {
+			note(id, v.peers[id], "")
+			delete(v.seen, id)
+			delete(v.peers, id)
+		}
+	}
+	v.p.record.views(changes)
+}
+
+// members returns what a node sees of a cluster, and whether it knows.
+func (p *player) members(l *life, cluster string) ([]patterns.Member, bool) {
+	ctx, cancel := l.Within(lookWithin)
+	defer cancel()
+	members, err := l.Members(ctx, cluster)
+	if errors.Is(err, patterns.ErrNoMembers) {
+		return nil, true
+	}
+	return members, err == nil
+}
+
+// sample asks every node from time to time what it uses: each second up to a
+// hundred nodes, less often with more.
+func (p *player) sample() {
+	every := max(time.Second, time.Duration(len(p.crew.nodes))*10*time.Millisecond)
+	for _, n := range p.crew.nodes {
+		if n.relay != nil {
+			continue // what it uses of the network is its relay's
+		}
+		p.sampleNode(n, p.level.Now(), every)
+	}
+}
+
+func (p *player) sampleNode(n *crewNode, at, every time.Duration) {
+	if at > p.safety+p.scenario.Settle.D() {
+		return
+	}
+	p.at(at, "sample "+n.name, func() {
+		if l := n.alive(); l != nil {
+			ctx, cancel := l.Within(time.Second)
+			status, err := l.Status(ctx)
+			cancel()
+			if err == nil {
+				p.record.sample(sampleOf(p.level.Now(), n.name, status))
+			}
+		}
+		p.sampleNode(n, at+every, every)
+	})
+}
+
+func sampleOf(at time.Duration, name string, s node.Status) history.Sample {
+	out := history.Sample{At: at, Node: name, Sent: s.SentBytes, Queued: s.QueuedBytes, Leases: s.Anchors.Leases}
+	for _, l := range s.Links {
+		if l.State != "opening" {
+			out.Links++
+		}
+	}
+	for _, q := range s.Queues {
+		out.Waiting += q.Waiting
+		out.Running += q.Running
+	}
+	return out
 }

@@ -4,9 +4,13 @@
 package play
 
 import (
+	"bytes"
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/sim/history"
 )
 
@@ -180,4 +184,332 @@ func (r *recorder) sample(s history.Sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.h.Samples = append(r.h.Samples, s)
+}
+
+func (r *recorder) subscribing(s history.Subscription) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Subscriptions = append(r.h.Subscriptions, s)
+	return len(r.h.Subscriptions) - 1
+}
+
+func (r *recorder) subscribed(i int, at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Subscriptions[i].From = at
+}
+
+func (r *recorder) notSubscribed(i int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Subscriptions[i].Err = err.Error()
+}
+
+func (r *recorder) unsubscribing(subscriptions []int, at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, i := range subscriptions {
+		if s := &r.h.Subscriptions[i]; s.Leaving < 0 {
+			s.Leaving = at
+		}
+	}
+}
+
+func (r *recorder) unsubscribed(subscriptions []int, at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, i := range subscriptions {
+		if s := &r.h.Subscriptions[i]; s.Until < 0 {
+			s.Until = at
+		}
+	}
+}
+
+func (r *recorder) publishing(p history.Publication) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.publications[p.ID] = len(r.h.Publications)
+	r.h.Publications = append(r.h.Publications, p)
+}
+
+func (r *recorder) published(id uint64, at time.Duration, outcome, detail string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := &r.h.Publications[r.publications[id]]
+	p.Ended, p.Outcome, p.Detail = at, outcome, detail
+}
+
+// copied notes a copy that goes from one node to another.
+func (r *recorder) copied(c history.Copy) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Copies = append(r.h.Copies, c)
+}
+
+// delivered notes what a subscription got.
+func (r *recorder) delivered(subscription int, at time.Duration, got *patterns.Publication) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d := history.Delivery{Publication: idOf(got.Body), Subscription: subscription, At: at}
+	if i, ok := r.publications[d.Publication]; ok {
+		p := &r.h.Publications[i]
+		if p.Topic != got.Topic || p.Peer != got.From || p.Size != len(got.Body) {
+			d.Wrong = got.Topic + " from " + got.From
+		}
+	}
+	r.h.Deliveries = append(r.h.Deliveries, d)
+}
+
+func (r *recorder) gap(subscription int, at time.Duration, g patterns.Gap) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Gaps = append(r.h.Gaps, history.Gap{
+		Subscription: subscription, At: at, Peer: g.From, Missed: g.Missed, Exact: g.Exact, Reason: string(g.Reason),
+	})
+}
+
+// way is a direction of a tunnel.
+type way int
+
+const (
+	forth way = iota // to the member
+	back             // to the caller
+)
+
+// serving is one run of a tunnel's handler.
+type serving struct {
+	tunnel uint64
+	index  int // in history.Tunnel.Served; -1 = of a tunnel that nobody opened
+}
+
+// passage is what is counted of a direction while it runs.
+type passage struct{ sent, received int64 }
+
+func (r *recorder) opening(t history.Tunnel) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tunnels[t.ID] = len(r.h.Tunnels)
+	r.h.Tunnels = append(r.h.Tunnels, t)
+}
+
+// tunnel calls f with the record of a tunnel, if there is one.
+func (r *recorder) tunnel(id uint64, f func(t *history.Tunnel)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i, ok := r.tunnels[id]; ok {
+		f(&r.h.Tunnels[i])
+	}
+}
+
+func (r *recorder) opened(id uint64, member string, at time.Duration) {
+	r.tunnel(id, func(t *history.Tunnel) { t.Opened, t.Member = at, member })
+}
+
+func (r *recorder) arrived(id uint64, outcome, detail string, at time.Duration) {
+	r.tunnel(id, func(t *history.Tunnel) { t.Ended, t.Outcome, t.Detail = at, outcome, detail })
+}
+
+func (r *recorder) serving(id uint64, tenure int, at time.Duration, peer string) serving {
+	v := serving{id, -1}
+	r.tunnel(id, func(t *history.Tunnel) {
+		v.index = len(t.Served)
+		t.Served = append(t.Served, history.Serving{Tenure: tenure, Began: at, Ended: -1, Peer: peer})
+	})
+	return v
+}
+
+func (r *recorder) left(v serving, at time.Duration, clean bool) {
+	r.tunnel(v.tunnel, func(t *history.Tunnel) {
+		if v.index >= 0 {
+			t.Served[v.index].Ended, t.Served[v.index].Clean = at, clean
+		}
+	})
+}
+
+// flow calls f with the record of a direction.
+func (r *recorder) flow(id uint64, w way, f func(t *history.Tunnel, flow *history.Flow, p *passage)) {
+	r.tunnel(id, func(t *history.Tunnel) {
+		key := flowKey{id, w}
+		if r.passages[key] == nil {
+			r.passages[key] = &passage{}
+		}
+		flow := &t.Forth
+		if w == back {
+			flow = &t.Back
+		}
+		f(t, flow, r.passages[key])
+	})
+}
+
+type flowKey struct {
+	tunnel uint64
+	way    way
+}
+
+func (r *recorder) tries(id uint64, w way) {
+	r.flow(id, w, func(_ *history.Tunnel, flow *history.Flow, _ *passage) { flow.Tried++ })
+}
+
+func (r *recorder) sentOne(id uint64, w way) {
+	r.flow(id, w, func(t *history.Tunnel, flow *history.Flow, p *passage) {
+		flow.Sent++
+		p.sent += int64(t.Size)
+		flow.Ahead = max(flow.Ahead, p.sent-p.received)
+	})
+}
+
+func (r *recorder) closed(id uint64, w way) {
+	r.flow(id, w, func(_ *history.Tunnel, flow *history.Flow, _ *passage) { flow.Closed = true })
+}
+
+func (r *recorder) received(id uint64, w way, body []byte, at time.Duration) {
+	r.flow(id, w, func(t *history.Tunnel, flow *history.Flow, p *passage) {
+		if !t.Own && !bytes.Equal(body, content(id, flow.Received, t.Size)) {
+			flow.Wrong++
+		}
+		flow.Received++
+		p.received += int64(len(body))
+		r.carry(t.Work, w, int64(len(body)), at)
+	})
+}
+
+// carriedKey is a work and the beginning of what is summed up.
+type carriedKey struct {
+	work string
+	at   time.Duration
+}
+
+// carry counts what arrived. mu is held.
+func (r *recorder) carry(work string, w way, bytes int64, at time.Duration) {
+	key := carriedKey{work, at.Truncate(history.CarriedEvery)}
+	i, known := r.carried[key]
+	if !known {
+		i = len(r.h.Carried)
+		r.carried[key] = i
+		r.h.Carried = append(r.h.Carried, history.Carried{At: key.at, Work: work})
+	}
+	if w == forth {
+		r.h.Carried[i].Forth += bytes
+	} else {
+		r.h.Carried[i].Back += bytes
+	}
+}
+
+func (r *recorder) end(id uint64, w way) {
+	r.flow(id, w, func(_ *history.Tunnel, flow *history.Flow, _ *passage) { flow.End = true })
+}
+
+// history returns what was recorded, in canonical order.
+func (r *recorder) history(p *player) *history.History {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := &r.h
+	r.sortTenures()
+	r.sortSubscriptions()
+	r.sortTopicsAndTunnels()
+	for i := range h.Requests {
+		q := &h.Requests[i]
+		q.Lost = touched(h, q.Caller, q.Sent, endOr(q.Ended, q.Deadline))
+	}
+	slices.SortStableFunc(h.Nodes, func(a, b history.Node) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortStableFunc(h.Requests, func(a, b history.Request) int {
+		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortStableFunc(h.Runs, func(a, b history.Run) int {
+		return cmp.Or(cmp.Compare(a.Began, b.Began), cmp.Compare(a.Request, b.Request), cmp.Compare(a.Tenure, b.Tenure))
+	})
+	slices.SortStableFunc(h.Views, func(a, b history.View) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Member, b.Member))
+	})
+	slices.SortStableFunc(h.Samples, func(a, b history.Sample) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Node, b.Node))
+	})
+	return h
+}
+
+// sortNamed sorts what others name by its index, and returns the new index of
+// each.
+func sortNamed[T any](all []T, compare func(x, y T) int) (place []int) {
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	before := slices.Clone(all)
+	slices.SortStableFunc(order, func(a, b int) int { return compare(before[a], before[b]) })
+	place = make([]int, len(all))
+	for to, from := range order {
+		all[to], place[from] = before[from], to
+	}
+	return place
+}
+
+// sortTenures puts them in order and follows with the runs that name them.
+func (r *recorder) sortTenures() {
+	place := sortNamed(r.h.Tenures, func(x, y history.Tenure) int {
+		return cmp.Or(cmp.Compare(x.Asked, y.Asked), cmp.Compare(x.Node, y.Node), cmp.Compare(x.Cluster, y.Cluster))
+	})
+	for i := range r.h.Runs {
+		r.h.Runs[i].Tenure = place[r.h.Runs[i].Tenure]
+	}
+	for i := range r.h.Tunnels {
+		served := r.h.Tunnels[i].Served
+		for k := range served {
+			served[k].Tenure = place[served[k].Tenure]
+		}
+	}
+}
+
+// sortSubscriptions puts them in order and follows with what names them. What
+// one subscription got stays in the order in which it came.
+func (r *recorder) sortSubscriptions() {
+	h := &r.h
+	place := sortNamed(h.Subscriptions, func(x, y history.Subscription) int {
+		return cmp.Or(cmp.Compare(x.Asked, y.Asked), cmp.Compare(x.Node, y.Node), cmp.Compare(x.Name, y.Name))
+	})
+	for i := range h.Deliveries {
+		h.Deliveries[i].Subscription = place[h.Deliveries[i].Subscription]
+	}
+	for i := range h.Gaps {
+		h.Gaps[i].Subscription = place[h.Gaps[i].Subscription]
+	}
+	slices.SortStableFunc(h.Deliveries, func(a, b history.Delivery) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Subscription, b.Subscription))
+	})
+	slices.SortStableFunc(h.Gaps, func(a, b history.Gap) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Subscription, b.Subscription))
+	})
+}
+
+func (r *recorder) sortTopicsAndTunnels() {
+	h := &r.h
+	for i := range h.Publications {
+		p := &h.Publications[i]
+		p.Lost = touched(h, p.Publisher, p.Sent, endOr(p.Ended, p.Deadline))
+	}
+	for i := range h.Tunnels {
+		t := &h.Tunnels[i]
+		t.Lost = touched(h, t.Caller, t.Sent, endOr(t.Ended, t.Deadline))
+		slices.SortStableFunc(t.Served, func(a, b history.Serving) int {
+			return cmp.Or(cmp.Compare(a.Began, b.Began), cmp.Compare(a.Tenure, b.Tenure))
+		})
+	}
+	slices.SortStableFunc(h.Publications, func(a, b history.Publication) int {
+		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(h.Carried, func(a, b history.Carried) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Work, b.Work))
+	})
+	slices.SortStableFunc(h.Tunnels, func(a, b history.Tunnel) int {
+		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// endOr is when something ended, or must have.
+func endOr(ended, deadline time.Duration) time.Duration {
+	if ended < 0 {
+		return deadline
+	}
+	return ended
 }

@@ -4,12 +4,15 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
 )
 
@@ -218,4 +221,297 @@ func label(f history.Fault) string {
 		return f.Text
 	}
 	return strings.TrimSpace(f.Do + " " + strings.Join(f.Nodes, ","))
+}
+
+// maxBuckets is into how many stretches of time a run is cut at most, in each
+// of which events are summed up.
+const maxBuckets = 160
+
+// axis is the run's time, cut into buckets.
+type axis struct {
+	end    time.Duration
+	bucket time.Duration
+	n      int // buckets
+}
+
+func newAxis(h *history.History) axis {
+	end := max(h.End, h.Safety, time.Second)
+	bucket := step(end, maxBuckets)
+	return axis{end: end, bucket: bucket, n: int((end + bucket - 1) / bucket)}
+}
+
+// step returns a readable stretch of time that goes at most n times into a span.
+func step(span time.Duration, n int) time.Duration {
+	for unit := time.Millisecond; unit < time.Second; unit *= 10 {
+		for _, f := range []time.Duration{1, 2, 5} {
+			if span/(f*unit) <= time.Duration(n) {
+				return f * unit
+			}
+		}
+	}
+	for unit := time.Second; unit <= time.Hour; unit *= 60 {
+		for _, f := range []time.Duration{1, 2, 5, 10, 15, 30} {
+			if span/(f*unit) <= time.Duration(n) {
+				return f * unit
+			}
+		}
+	}
+	return span / time.Duration(n)
+}
+
+// index returns the bucket of a time.
+func (a axis) index(t time.Duration) int {
+	return min(max(int(t/a.bucket), 0), a.n-1)
+}
+
+// until returns a time in milliseconds; "never", which is negative, is the end.
+func (a axis) until(t time.Duration) float64 {
+	if t < 0 || t > a.end {
+		return millis(a.end)
+	}
+	return millis(t)
+}
+
+// perSecond returns what each bucket has as a rate.
+func (a axis) perSecond(values []float64) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = v / a.bucket.Seconds()
+	}
+	return out
+}
+
+// spread adds an amount to the buckets of a stretch of time.
+func (a axis) spread(buckets []float64, from, to time.Duration, amount float64) {
+	if amount <= 0 {
+		return
+	}
+	first, last := a.index(from), a.index(to)
+	if first == last || to <= from {
+		buckets[last] += amount
+		return
+	}
+	for i := first; i <= last; i++ {
+		lo, hi := max(from, time.Duration(i)*a.bucket), min(to, time.Duration(i+1)*a.bucket)
+		buckets[i] += amount * float64(max(hi-lo, 0)) / float64(to-from)
+	}
+}
+
+// inEffect returns how many bands there were at once, at most, in each bucket.
+func (a axis) inEffect(all []band) []float64 {
+	type edge struct {
+		at   time.Duration
+		step float64
+	}
+	var edges []edge
+	for _, b := range all {
+		edges = append(edges, edge{b.from, 1}, edge{max(b.to, b.from+1), -1})
+	}
+	slices.SortFunc(edges, func(x, y edge) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.step, y.step)) })
+	values, now := make([]float64, a.n), 0.0
+	for i, e := range edges {
+		now += e.step
+		if i+1 == len(edges) || edges[i+1].at == e.at {
+			continue
+		}
+		for b := a.index(e.at); b <= a.index(edges[i+1].at-1); b++ {
+			values[b] = max(values[b], now)
+		}
+	}
+	return values
+}
+
+// shortly is for how long a fault disturbs that takes a node away for good.
+const shortly = 5 * time.Second
+
+// band is a fault as it is drawn, from when to when.
+type band struct {
+	history.Fault
+	from, to  time.Duration
+	disturbed time.Duration // until when it disturbs others
+}
+
+func (b band) point() bool { return b.to <= b.from }
+
+// bands returns the faults to draw. An action that ends another one is not
+// drawn: it is where the other one's band ends.
+func bands(h *history.History) []band {
+	type end struct {
+		at   time.Duration
+		node string
+	}
+	over := map[end]bool{}
+	for _, f := range h.Faults {
+		if f.Until > f.At {
+			for _, n := range f.Nodes {
+				over[end{f.Until, n}] = true
+			}
+		}
+	}
+	var all []band
+	for _, f := range h.Faults {
+		if check.Undoes(&f) && f.Until <= f.At && len(f.Nodes) > 0 &&
+			!slices.ContainsFunc(f.Nodes, func(n string) bool { return !over[end{f.At, n}] }) {
+			continue
+		}
+		over := check.Over(h, &f)
+		b := band{f, f.At, over, over}
+		if f.Until < 0 && over == f.At && !check.Undoes(&f) {
+			b.to, b.disturbed = max(f.At, h.End), min(f.At+shortly, max(f.At, h.End))
+		}
+		all = append(all, b)
+	}
+	slices.SortStableFunc(all, func(a, b band) int { return cmp.Compare(a.from, b.from) })
+	return all
+}
+
+// looks sorts actions into those that look alike.
+func looks(do string) string {
+	switch do {
+	case "crash", "silence", "stop":
+		return "away"
+	case "pause":
+		return "frozen"
+	case "cut", "clog", "degrade", "corrupt", "break":
+		return "links"
+	case "start", "restart", "resume", "mend", "unclog", "heal":
+		return "back"
+	}
+	return "other"
+}
+
+// when says in words when a fault was in effect.
+func when(b band) string {
+	switch {
+	case b.point():
+		return "at " + clock(b.from)
+	case b.Until < 0:
+		return "from " + clock(b.from) + ", never undone"
+	}
+	return "from " + clock(b.from) + " to " + clock(b.to)
+}
+
+// inMillis writes a number of milliseconds as a person would: "250 µs",
+// "1.5 ms", "2 s".
+func inMillis(ms float64) string {
+	switch {
+	case ms <= 0:
+		return "0"
+	case ms < 0.9995:
+		return trim(fmt.Sprintf("%.3g", ms*1000)) + " µs"
+	case ms < 999.5:
+		return trim(fmt.Sprintf("%.3g", ms)) + " ms"
+	case ms < 999_500:
+		return trim(fmt.Sprintf("%.3g", ms/1000)) + " s"
+	}
+	return trim(fmt.Sprintf("%.1f", ms/60000)) + " min"
+}
+
+// amount writes a number with few digits: "950", "12.4 k", "3.1 M".
+func amount(v float64) string {
+	switch {
+	case v < 999.5:
+		return trim(fmt.Sprintf("%.3g", v))
+	case v < 999_500:
+		return trim(fmt.Sprintf("%.1f", v/1e3)) + " k"
+	case v < 999_500_000:
+		return trim(fmt.Sprintf("%.1f", v/1e6)) + " M"
+	}
+	return trim(fmt.Sprintf("%.1f", v/1e9)) + " G"
+}
+
+// size writes a number of bytes: "812 B", "14.2 KB". A KB has 1,000 bytes.
+func size(bytes float64) string {
+	if bytes < 999.5 {
+		return trim(fmt.Sprintf("%.0f", bytes)) + " B"
+	}
+	return strings.Replace(amount(bytes), "k", "K", 1) + "B"
+}
+
+// grouped writes a whole number with its thousands apart: "200,000".
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// plural writes how many there are of something.
+func plural(n int, word string) string {
+	switch {
+	case n == 1:
+		return "1 " + word
+	case strings.HasSuffix(word, "y"):
+		return grouped(n) + " " + strings.TrimSuffix(word, "y") + "ies"
+	case strings.HasSuffix(word, "fe"):
+		return grouped(n) + " " + strings.TrimSuffix(word, "fe") + "ves"
+	}
+	return grouped(n) + " " + word + "s"
+}
+
+// clock writes a time of the run.
+func clock(t time.Duration) string { return fmt.Sprintf("%.3f s", t.Seconds()) }
+
+// ended writes an end, or that there was none.
+func ended(t time.Duration) string {
+	if t < 0 {
+		return "the end"
+	}
+	return clock(t)
+}
+
+// trim takes the zeros off the end of a decimal fraction.
+func trim(s string) string {
+	if !strings.ContainsRune(s, '.') || strings.ContainsRune(s, 'e') {
+		return s
+	}
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+}
+
+// words writes an outcome's name for people.
+func words(outcome string) string {
+	if outcome == none {
+		return "no outcome"
+	}
+	return strings.ReplaceAll(outcome, "_", " ")
+}
+
+// meaning explains an outcome.
+func meaning(outcome string) string {
+	switch outcome {
+	case reply:
+		return "the handler's reply arrived"
+	case "accepted":
+		return "a member's queue has the message"
+	case "complete":
+		return "every member answered, or has the message"
+	case "partial":
+		return "some members did, and the others are named"
+	case "refused":
+		return "the handler ran and returned an error"
+	case "no_members":
+		return "the cluster had no member that the caller knew"
+	case "overloaded":
+		return "every member that was asked had its queue full"
+	case "unreachable":
+		return "no member could be reached; the handler did not run"
+	case "interrupted":
+		return "the link broke when the handler may have run; not sent again"
+	case "deadline":
+		return "the caller's deadline passed"
+	case "cancelled":
+		return "the caller gave up"
+	case "unauthorized":
+		return "the keys do not fit"
+	case "too_large":
+		return "the message is over the limit"
+	case "closed":
+		return "the caller's node was shutting down"
+	case "wrong_reply":
+		return "the reply belongs to another request: a bug"
+	case none:
+		return "the request never ended: a bug"
+	}
+	return ""
 }

@@ -4,6 +4,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -174,4 +177,64 @@ func (c *child) watch(limit time.Duration) {
 		c.out.send(message{End: &ending{Error: text, Crashed: true}})
 		os.Exit(1)
 	}
+}
+
+// request is what a parent sends to its child. Two jobs are to be compared.
+type request struct {
+	Jobs []Job
+}
+
+// message is what a child sends: either how far it is, or, as the last thing,
+// how it ended.
+type message struct {
+	Virtual, Whole time.Duration
+	Events         uint64
+	End            *ending
+}
+
+// ending is the last message of a child.
+type ending struct {
+	Outcome    *Findings
+	Difference string // of the two jobs of a comparison
+	Error      string // why there is no outcome
+	Level      bool   // the error is that the level can't do it
+	Crashed    bool   // the error is that the run hung
+}
+
+// sender writes messages, from any goroutine; nothing follows an ending.
+type sender struct {
+	mu    sync.Mutex
+	enc   *gob.Encoder // guarded by mu, like all below
+	ended bool
+}
+
+func newSender(w io.Writer) *sender { return &sender{enc: gob.NewEncoder(w)} }
+
+func (s *sender) send(m message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	s.ended = m.End != nil
+	// A parent that does not read any more is gone, and the end of standard
+	// input says so better.
+	_ = s.enc.Encode(m)
+}
+
+// peakMemory is the most memory that this process had resident, in bytes; 0 =
+// the system does not tell. It is not taken from rusage: there a process that
+// was just started counts what its parent used.
+func peakMemory() uint64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte("VmHWM:")); ok {
+			kib, _ := strconv.ParseUint(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(rest), []byte("kB")))), 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
 }

@@ -11,6 +11,7 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/arke-mesh/arke/sim/scenario"
 )
@@ -124,4 +125,35 @@ func ParseFailure(name string, data []byte) (Failure, error) {
 		return f, bad(name, errors.New("does not say what failed"))
 	}
 	return f, nil
+}
+
+// stamp is the commit, if the linker was told (make build does); go run and
+// go install of a version know it without.
+var stamp string
+
+// commit is the one that this program was built from, with a + if the files
+// were not those of the commit; "" = unknown.
+func commit() string {
+	if stamp != "" {
+		return stamp
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	var revision, dirty string
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			revision = s.Value
+		case "vcs.modified":
+			if s.Value == "true" {
+				dirty = "+"
+			}
+		}
+	}
+	if revision == "" {
+		return ""
+	}
+	return revision + dirty
 }

@@ -4,12 +4,18 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/sim/check"
+	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/report"
 	"github.com/arke-mesh/arke/sim/scenario"
 )
 
@@ -98,4 +104,101 @@ func (j Job) watchdog() time.Duration {
 		return 2 * time.Minute
 	}
 	return 30 * time.Minute
+}
+
+// ErrScenario is wrapped by Job.Prepare and Load when the scenario or the
+// replay file makes no sense.
+var ErrScenario = errors.New("runner: not a usable scenario")
+
+// ErrLevel is wrapped when a scenario can't be played at the level asked for:
+// its file excludes it, this machine lacks something, or an action is not
+// possible there.
+var ErrLevel = errors.New("runner: not possible at this level")
+
+// ChildError says that a child process ended without an outcome, or with an
+// error of the player.
+type ChildError struct {
+	Text    string // what went wrong, one line
+	Output  []byte // the end of what the child printed: panics, stacks
+	Crashed bool   // it panicked, was killed, or hung, so the scenario shows a bug
+	level   bool
+}
+
+// Error implements error.
+func (e *ChildError) Error() string { return "runner: " + e.Text }
+
+// Unwrap makes errors.Is(err, ErrLevel) true if that is why.
+func (e *ChildError) Unwrap() error {
+	if e.level {
+		return ErrLevel
+	}
+	return nil
+}
+
+// bad wraps ErrScenario around what is wrong with a file.
+func bad(name string, err error) error {
+	return fmt.Errorf("%w: %s: %w", ErrScenario, name, err)
+}
+
+// Executor carries out a job and returns its outcome. It calls progress now
+// and then from one goroutine; progress may be nil. It ends soon when ctx does,
+// with ctx's error.
+type Executor func(ctx context.Context, job Job, progress func(Progress)) (*Findings, error)
+
+// Comparer carries out two jobs at level sim, recorded, and returns a text
+// that names the first event at which their runs differ; "" = they don't.
+type Comparer func(ctx context.Context, a, b Job) (string, error)
+
+// Run carries out a job in a child process of this program, whose main must
+// call ChildMain when it is started with the arguments `sim child`.
+func Run(ctx context.Context, job Job) (*Findings, error) {
+	return Process{}.Run(ctx, job, nil)
+}
+
+// judge makes an outcome of what a level played.
+func judge(job Job, h *history.History, real time.Duration) *Findings {
+	o := &Findings{History: h, Info: About(job)}
+	o.Info.Virtual = h.End
+	o.Info.Real = real
+	o.Info.MemoryPeak = peakMemory()
+	o.Info.Started = true
+	if job.Until == 0 || job.Until >= job.Scenario.Duration.D() {
+		o.Verdict = check.Judge(h, rules(job))
+	}
+	return o
+}
+
+// About is what is known of a prepared job's run before it begins.
+func About(job Job) report.Info {
+	return report.Info{
+		Name: job.Scenario.Name, Seed: job.Seed, Level: job.Level,
+		Commit: commit(), GoVersion: runtime.Version(), Host: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+}
+
+// rules are the scenario's own assertions and limits, and the bounds that
+// package check has for the level.
+func rules(job Job) check.Rules {
+	r := check.LevelRules(job.Level)
+	for i, c := range job.Scenario.Clusters {
+		l := patterns.Limits{Concurrency: c.Limits.Concurrency, QueueLength: c.Limits.QueueLength}.WithDefaults()
+		r.Running = max(r.Running, l.Concurrency)
+		if l.QueueLength == 0 {
+			l.QueueLength = -1 // none may wait
+		}
+		if i == 0 {
+			r.Waiting = l.QueueLength
+		}
+		r.Waiting = max(r.Waiting, l.QueueLength)
+	}
+	r.Assert, r.Sometimes = texts(job.Scenario.Assert), texts(job.Scenario.Sometimes)
+	return r
+}
+
+func texts(all []scenario.Assertion) []string {
+	texts := make([]string, len(all))
+	for i, a := range all {
+		texts[i] = string(a)
+	}
+	return texts
 }

@@ -6,14 +6,19 @@ package runner_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/report"
 	"github.com/arke-mesh/arke/sim/runner"
 )
 
@@ -161,4 +166,130 @@ func TestOutputOfChildrenIsBounded(t *testing.T) {
 	require.ErrorAs(t, err, &child)
 	require.LessOrEqual(t, len(child.Output), 1<<20)
 	require.True(t, strings.HasSuffix(string(child.Output), "the end\n"))
+}
+
+// runs is an executor that returns one outcome after the other.
+func runs(outcomes ...*runner.Findings) runner.Executor {
+	return func(context.Context, runner.Job, func(runner.Progress)) (*runner.Findings, error) {
+		o := outcomes[0]
+		outcomes = outcomes[1:]
+		return o, nil
+	}
+}
+
+func traced(hash string, events uint64, checkpoints ...uint64) *runner.Findings {
+	return &runner.Findings{Info: report.Info{TraceHash: hash, Events: events, Checkpoints: checkpoints}, History: &history.History{}}
+}
+
+func TestRepetitionSaysWhereRunsPart(t *testing.T) {
+	// This test checks that runs are compared by their running hash, event
+	// count and history, and where a difference is looked for.
+	other := traced("a", 2500, 7, 8)
+	other.History = &history.History{Start: time.Second, Requests: []history.Request{{ID: 3}}}
+	for name, tc := range map[string]struct {
+		a, b *runner.Findings
+		says []string // empty = the runs are the same
+	}{
+		"same":          {traced("a", 2500, 7, 8), traced("a", 2500, 7, 8), nil},
+		"last thousand": {traced("a", 2500, 7, 8), traced("b", 2500, 7, 8), []string{"after event 2000", "trace a", "trace b", "exactly here"}},
+		"second":        {traced("a", 2500, 7, 8), traced("b", 2400, 7, 9), []string{"after event 1000", "2400 events", "exactly here"}},
+		"longer":        {traced("a", 1000, 7), traced("a", 1001, 7), []string{"after event 1000", "1001"}},
+		"history":       {traced("a", 2500, 7, 8), other, []string{"Start: 0s against 1s", "Requests: 0 against 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			compared := 0
+			compare := func(context.Context, runner.Job, runner.Job) (string, error) {
+				if compared++; compared < 3 {
+					return "", nil
+				}
+				return "exactly here", nil
+			}
+			o, err := runner.Repeat(runs(tc.a, tc.b), compare)(t.Context(), runner.Job{}, nil)
+			require.NoError(t, err)
+			if len(tc.says) == 0 {
+				require.Empty(t, o.Difference)
+				require.Zero(t, compared)
+				return
+			}
+			for _, text := range tc.says {
+				require.Contains(t, o.Difference, text)
+			}
+			require.Equal(t, 3, compared)
+			require.Empty(t, tc.a.Difference, "outcomes are never changed")
+		})
+	}
+}
+
+func TestRepetitionAdmitsThatItDoesNotKnow(t *testing.T) {
+	// This test checks the text for a difference that hides from recording.
+	compare := func(context.Context, runner.Job, runner.Job) (string, error) { return "", nil }
+	o, err := runner.Repeat(runs(traced("a", 1), traced("b", 1)), compare)(t.Context(), runner.Job{}, nil)
+	require.NoError(t, err)
+	require.Contains(t, o.Difference, "3 recorded repetitions were the same")
+}
+
+func TestResultsComeInTheOrderOfTheJobs(t *testing.T) {
+	// This test checks that no more runs than allowed are under way, that all
+	// of that number are, and that a fast run waits for a slow one before it.
+	for parallel := 1; parallel <= 4; parallel++ {
+		t.Run(fmt.Sprint(parallel), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				under, most := make(chan int, 1), 0
+				under <- 0
+				exec := func(_ context.Context, job runner.Job, _ func(runner.Progress)) (*runner.Findings, error) {
+					n := <-under + 1
+					most = max(most, n)
+					under <- n
+					time.Sleep(time.Duration(10-job.Seed) * time.Second)
+					under <- <-under - 1
+					return &runner.Findings{}, nil
+				}
+				var jobs []runner.Job
+				for seed := uint64(1); seed <= 8; seed++ {
+					jobs = append(jobs, runner.Job{Seed: seed})
+				}
+				var order []uint64
+				runner.All(t.Context(), exec, jobs, parallel, nil, func(i int, r runner.Result) {
+					require.NoError(t, r.Err)
+					require.Equal(t, jobs[i].Seed, r.Job.Seed)
+					order = append(order, r.Job.Seed)
+				})
+				require.Equal(t, []uint64{1, 2, 3, 4, 5, 6, 7, 8}, order)
+				require.Equal(t, parallel, most)
+			})
+		})
+	}
+}
+
+func TestCanceledJobsDoNotBegin(t *testing.T) {
+	// This test checks that the end of the context reaches the run under way
+	// and keeps the others from beginning, and that each has its result.
+	ctx, cancel := context.WithCancel(t.Context())
+	began := 0
+	exec := func(ctx context.Context, _ runner.Job, _ func(runner.Progress)) (*runner.Findings, error) {
+		began++
+		cancel()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	ended := 0
+	runner.All(ctx, exec, make([]runner.Job, 5), 1, nil, func(_ int, r runner.Result) {
+		ended++
+		require.ErrorIs(t, r.Err, context.Canceled)
+		require.Empty(t, r.Causes())
+	})
+	require.Equal(t, 5, ended)
+	require.Equal(t, 1, began)
+}
+
+func TestCrashesAreAReasonToFail(t *testing.T) {
+	// This test checks that a crash is a cause like what a checker finds, and
+	// that an error of another kind is not.
+	crash := runner.Result{Err: &runner.ChildError{Text: "boom", Crashed: true}}
+	require.Equal(t, []runner.Cause{{Checker: "crash", Kind: "crash", Text: "boom"}}, crash.Causes())
+	_, same := crash.FailsLike(runner.Cause{Checker: "crash", Kind: "crash", Text: "another"})
+	require.True(t, same)
+	for _, err := range []error{&runner.ChildError{Text: "no such handler"}, errors.New("no space left")} {
+		require.Empty(t, runner.Result{Err: err}.Causes())
+	}
 }

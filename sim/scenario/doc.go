@@ -7,13 +7,13 @@
 //
 // # The way of a file
 //
-//  1. Parse reads YAML strictly into a Scenario (decode.go) and checks what is
+//  1. Parse reads YAML strictly into a Scenario (parse.go) and checks what is
 //     impossible (check.go, checkaction.go): every error names file, line,
 //     field and reason, and all of them are told at once.
 //  2. Expand draws what the seed decides: with generate: the scenario itself
-//     (generate.go, strikes.go), then the random actions (compound.go). It fills
+//     (generate.go, strikes.go), then the random actions (expand.go). It fills
 //     in defaults, resolves selectors (index.go), replaces compound actions by
-//     primitive ones (expand.go), spells healing out (heal.go), and refuses what
+//     primitive ones, spells healing out, and refuses what
 //     contradicts itself, such as a crash of a node that does not run (lives.go).
 //  3. What comes out is a Scenario too, and expands to itself. A player reads
 //     nothing else.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -206,4 +207,197 @@ func wrap(text string, width int) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// people writes a list of nodes for people: "m1..m5, c1". A whole group is a
+// range, too.
+func (x *Index) people(names []string) string {
+	if len(names) == len(x.names) && len(names) > 1 {
+		return "everybody"
+	}
+	var parts []string
+	for i := 0; i < len(names); {
+		j := i + 1
+		for j < len(names) && x.follows(names[j-1], names[j]) {
+			j++
+		}
+		switch {
+		case j-i > 2:
+			parts = append(parts, names[i]+".."+names[j-1])
+		default:
+			parts = append(parts, names[i:j]...)
+		}
+		i = j
+	}
+	if len(parts) > 8 {
+		parts = append(parts[:6], fmt.Sprintf("… (%d nodes)", len(names)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// relays says to whom the clients of a group attach.
+func (x *Index) relays(g Nodes) string {
+	nodes, _ := x.Select(g.Attach)
+	if len(nodes) > 1 {
+		return x.people(nodes) + ", in turn"
+	}
+	return x.people(nodes)
+}
+
+// follows says whether b is the next node of a's group.
+func (x *Index) follows(a, b string) bool {
+	i, ok := x.at[a]
+	j, ok2 := x.at[b]
+	return ok && ok2 && j == i+1 && x.group[i] == x.group[j]
+}
+
+// selected writes selectors of links for people.
+func selected(selectors []string) string {
+	words := slices.Clone(selectors)
+	for i, w := range words {
+		if w == "*" {
+			words[i] = "everybody"
+		}
+	}
+	return strings.Join(words, " and ")
+}
+
+// model writes the model of a link for people.
+func (l Link) model() string {
+	text := l.Latency.String()
+	if l.Jitter > 0 {
+		text += " to " + (l.Latency + l.Jitter).String()
+	}
+	text += " one way"
+	if l.Loss > 0 {
+		text += ", " + l.Loss.String() + " of packets lost"
+	}
+	if l.Mbps > 0 {
+		text += fmt.Sprintf(", %d Mbit/s with a queue of %v", l.Mbps, l.Queue)
+	}
+	return text
+}
+
+// does says what a handler does.
+func (h Handler) does() string {
+	switch h.Kind {
+	case "slow":
+		if h.Jitter > 0 {
+			return fmt.Sprintf("answers after %v to %v", h.Work, h.Work+h.Jitter)
+		}
+		return fmt.Sprintf("answers after %v", h.Work)
+	case "failing":
+		if h.Every > 1 {
+			return fmt.Sprintf("refuses one of %d with code %d", h.Every, h.Code)
+		}
+		return fmt.Sprintf("refuses everything with code %d", h.Code)
+	case "go":
+		return "is the program's handler " + strconv.Quote(h.Name)
+	}
+	return "echoes"
+}
+
+// sends says what a workload sends.
+func (x *Index) sends(w Work) string {
+	what := map[string]string{
+		"survey": "surveys/s", "push": "pushes/s", "broadcast": "broadcasts/s", "publish": "publications/s", "tunnel": "tunnels/s",
+	}[w.Kind]
+	if what == "" {
+		what = "requests/s"
+	}
+	to := w.To
+	if w.Topics > 0 {
+		to = fmt.Sprintf("%s.1 to .%d", to, w.Topics)
+	}
+	of := w.Size.String()
+	if w.Kind == "tunnel" {
+		of = fmt.Sprintf("%d messages of %v", w.Messages, w.Size)
+		if w.Every > 0 {
+			of += fmt.Sprintf(", one each %v,", w.Every)
+		}
+	}
+	text := fmt.Sprintf("%s %s of %s from %s to %s, deadline %v", rate(w.Rate), what, of, x.people(w.From), to, w.Deadline)
+	if w.Idempotent {
+		text += ", may be repeated"
+	}
+	return text
+}
+
+// listens says what a subscription is.
+func (x *Index) listens(s Subscription) string {
+	text := fmt.Sprintf("%s on %s", s.Pattern, x.people(s.Nodes))
+	if s.Count > 1 {
+		text += fmt.Sprintf(", %d times each", s.Count)
+	}
+	if s.Queue != "" {
+		text += ", one of queue " + s.Queue + " gets each message"
+	}
+	if s.Work > 0 {
+		text += fmt.Sprintf(", takes %v for each", s.Work)
+	}
+	if s.QueueLength > 0 {
+		text += fmt.Sprintf(", %d may wait", s.QueueLength)
+	}
+	if s.Overflow != "" && s.Overflow != Overflows()[0] {
+		text += ", full: " + s.Overflow
+	}
+	if s.NoEcho {
+		text += ", without echo"
+	}
+	if s.Start > 0 {
+		text += fmt.Sprintf(", from %v", s.Start)
+	}
+	if s.Stop > 0 {
+		text += fmt.Sprintf(", until %v", s.Stop)
+	}
+	return text
+}
+
+func rate(r float64) string { return strconv.FormatFloat(r, 'f', -1, 64) }
+
+// happens says what a primitive action does to whom, for people.
+func (x *Index) happens(a Action) string {
+	who := x.people(a.Nodes)
+	var from, to string
+	if len(a.Between) == 2 {
+		from, to = x.people(a.Between[0]), x.people(a.Between[1])
+	}
+	switch a.Do {
+	case "slow":
+		if a.Factor <= 1 {
+			return "handlers of " + who + " take as long as before"
+		}
+		return fmt.Sprintf("handlers of %s take %d times as long", who, a.Factor)
+	case "degrade":
+		return fmt.Sprintf("links between %s and %s: %s", from, to, a.Link.model())
+	case "skew":
+		if a.Offset == 0 && a.Drift == 0 {
+			return "clocks right again: " + who
+		}
+		return fmt.Sprintf("clocks off by %v, drifting by %d ppm: %s", a.Offset, a.Drift, who)
+	case "router":
+		if a.Mode == "" {
+			return "told rightly again who is near: " + who
+		}
+		return fmt.Sprintf("%s answers about who is near: %s", a.Mode, who)
+	case "flood":
+		return a.Work.Name + ": " + x.sends(*a.Work)
+	}
+	phrases := map[string]string{
+		"start":   "start: " + who,
+		"restart": "start again: " + who,
+		"stop":    "shut down: " + who,
+		"crash":   "killed: " + who,
+		"silence": "lost their power: " + who,
+		"pause":   "stand still: " + who,
+		"resume":  "go on: " + who,
+		"cut":     "nothing passes from " + from + " to " + to,
+		"mend":    "messages pass again from " + from + " to " + to,
+		"clog":    "messages wait on the way from " + from + " to " + to,
+		"unclog":  "what waited arrives, from " + from + " to " + to,
+		"corrupt": "a bit flips on the way from " + from + " to " + to,
+		"break":   "connections are reset between " + from + " and " + to,
+		"heal":    "everything is healed",
+	}
+	return phrases[a.Do]
 }

@@ -4,13 +4,18 @@
 package scenario_test
 
 import (
+	"encoding"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/arke-mesh/arke/sim/scenario"
 )
@@ -266,4 +271,167 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, x, again)
 	})
+}
+
+func TestUnitsReadWhatTheyWrite(t *testing.T) {
+	// Each value has one text, and the text gives the value again, in YAML and
+	// JSON too.
+	type file struct {
+		D scenario.Duration
+		S scenario.Share
+		B scenario.Bytes
+	}
+	for _, tc := range []struct {
+		file
+		d, s, b string
+	}{
+		{file{}, "0s", "0%", "0B"},
+		{file{scenario.Duration(90 * time.Second), 15_000, 65_536}, "1m30s", "1.5%", "64KiB"},
+		{file{scenario.Duration(2 * time.Hour), scenario.Whole, 100}, "2h", "100%", "100B"},
+		{file{scenario.Duration(time.Minute), 1, 3 << 20}, "1m", "0.0001%", "3MiB"},
+		{file{-scenario.Duration(10 * time.Minute), 123_456, 2 << 30}, "-10m", "12.3456%", "2GiB"},
+		{file{scenario.Duration(1500 * time.Microsecond), 100, 1_000_000}, "1.5ms", "0.01%", "1000000B"},
+	} {
+		require.Equal(t, []string{tc.d, tc.s, tc.b}, []string{tc.D.String(), tc.S.String(), tc.B.String()})
+		asYAML, err := yaml.Marshal(tc.file)
+		require.NoError(t, err)
+		var again file
+		require.NoError(t, yaml.Unmarshal(asYAML, &again))
+		require.Equal(t, tc.file, again)
+		asJSON, err := json.Marshal(tc.file)
+		require.NoError(t, err)
+		again = file{}
+		require.NoError(t, json.Unmarshal(asJSON, &again))
+		require.Equal(t, tc.file, again)
+	}
+}
+
+func TestUnitsReadOtherForms(t *testing.T) {
+	// What people write for the same values.
+	var b scenario.Bytes
+	for text, want := range map[string]scenario.Bytes{"100": 100, "1KB": 1000, "2MB": 2_000_000, "1GB": 1_000_000_000, "64 KiB": 65_536} {
+		require.NoError(t, b.UnmarshalText([]byte(text)))
+		require.Equal(t, want, b, text)
+	}
+	require.NoError(t, json.Unmarshal([]byte("4096"), &b))
+	require.EqualValues(t, 4096, b)
+	var s scenario.Share
+	require.NoError(t, s.UnmarshalText([]byte("05.50%")))
+	require.EqualValues(t, 55_000, s)
+}
+
+func TestUnitsRefuseNonsense(t *testing.T) {
+	// What is no value of the unit is an error, never a guess.
+	for _, tc := range []struct {
+		v     encoding.TextUnmarshaler
+		texts []string
+	}{
+		{new(scenario.Duration), []string{"", "5", "5 s", "soon", "1e9s", "99999999999h"}},
+		{new(scenario.Share), []string{"", "5", "%", "-1%", ".5%", "5.%", "100.0001%", "1.00001%", "1e1%", "99999999999999999999%"}},
+		{new(scenario.Bytes), []string{"", "B", "-1", "1.5KiB", "5k", "99999999999999999999", "9999999999GiB"}},
+	} {
+		for _, text := range tc.texts {
+			require.Error(t, tc.v.UnmarshalText([]byte(text)), "%T %q", tc.v, text)
+		}
+	}
+}
+
+// busy has a work of every kind.
+const busy = `name: busy
+duration: 20s
+nodes:
+  - {name: m, count: 3}
+  - {name: c, count: 2}
+clusters:
+  - {name: geo, members: [m], limits: {tunnels: 5}}
+subscriptions:
+  - {nodes: m, pattern: "news.>"}
+  - {name: slow, nodes: [m1, c], pattern: "news.*", work: 10ms, queue_length: 20, queue_bytes: 64KiB, overflow: newest, start: 5s, stop: 15s}
+  - {name: shared, nodes: m, pattern: "*.1", count: 2, queue: desk, no_echo: true}
+workload:
+  - {from: c, to: geo, rate: 100}
+  - {kind: survey, from: c, to: geo, rate: 1}
+  - {kind: push, from: c, to: geo, rate: 50, idempotent: true}
+  - {kind: broadcast, from: c, to: geo, rate: 2, name: all}
+  - {kind: publish, from: [c, m1], to: news, topics: 3, rate: 30, size: 1KiB}
+  - {kind: tunnel, from: c1, to: geo, rate: 0.5, messages: 1000, every: 5ms, size: 4KiB, deadline: 10s}
+timeline:
+  - {at: 5s, do: flood, for: 5s, work: {kind: publish, from: m2, to: news.2, rate: 1000}}
+assert: ["delivered{publish5} == 100%", "reported{slow} > 0", "completeness{all} == 100%", "tunnels_done{tunnel6} > 0"]
+`
+
+func TestEveryKindOfWorkIsExplicitAfterExpansion(t *testing.T) {
+	// Names come from the kind and the place in the list; what a file leaves
+	// out is filled in for the kind.
+	s := expand(t, busy)
+	var names []string
+	for _, w := range s.Workload {
+		names = append(names, w.Kind+" "+w.Name)
+	}
+	require.Equal(t, []string{"request request", "survey survey2", "push push3", "broadcast all", "publish publish5", "tunnel tunnel6"}, names)
+	require.Equal(t, scenario.Subscription{
+		Name: "subscription", Nodes: []string{"m1", "m2", "m3"}, Pattern: "news.>", Count: 1, Overflow: "oldest",
+	}, s.Subscriptions[0])
+	require.Equal(t, []string{"m1", "c1", "c2"}, s.Subscriptions[1].Nodes)
+	require.Equal(t, "publish", s.Timeline[0].Work.Kind)
+	require.Zero(t, s.Workload[0].Messages)
+	require.Equal(t, 1000, s.Workload[5].Messages)
+	short := expand(t, strings.Replace(busy, "messages: 1000, ", "", 1))
+	require.Equal(t, scenario.DefaultMessages, short.Workload[5].Messages)
+}
+
+func TestSubscriptionsStayAsTheyAreThroughFiles(t *testing.T) {
+	// The expanded form is a file again, as YAML and as JSON.
+	s := expand(t, busy)
+	for _, encode := range []func(any) ([]byte, error){json.Marshal, yaml.Marshal} {
+		text, err := encode(s)
+		require.NoError(t, err)
+		again, err := scenario.Parse("again", text)
+		require.NoError(t, err)
+		require.Equal(t, s, again)
+	}
+}
+
+func TestFewerSubscriptionsAndMessagesAreSmaller(t *testing.T) {
+	// Shrinking leaves subscriptions out, has fewer of them and shorter tunnels,
+	// and forgets nodes that are gone.
+	s := expand(t, busy)
+	var without, once, shorter, cut bool
+	for _, c := range scenario.Smaller(s) {
+		without = without || len(c.Subscriptions) == 2
+		once = once || len(c.Subscriptions) == 3 && c.Subscriptions[2].Count == 1
+		shorter = shorter || slices.ContainsFunc(c.Workload, func(w scenario.Work) bool { return w.Messages == 100 })
+		cut = cut || c.Duration < 15*scenario.Duration(time.Second) && len(c.Subscriptions) > 1 && c.Subscriptions[1].Stop == c.Duration
+		for _, sub := range c.Subscriptions {
+			require.NotEmpty(t, sub.Nodes)
+		}
+	}
+	require.True(t, without && once && shorter && cut)
+}
+
+func TestGenerateDrawsOtherKindsOfWorkIfTheFileWantsThem(t *testing.T) {
+	// Each kind that is listed comes with some seeds and not with others; without
+	// a list there are requests only, and they are the same with one.
+	seen := map[string]int{}
+	for seed := uint64(1); seed <= 40; seed++ {
+		plain, err := scenario.Generate(seed, scenario.Ranges{})
+		require.NoError(t, err)
+		mixed, err := scenario.Generate(seed, scenario.Ranges{Kinds: scenario.WorkKinds()})
+		require.NoError(t, err)
+		require.Len(t, plain.Workload, 2)
+		require.Equal(t, plain.Workload, mixed.Workload[:2])
+		require.Equal(t, plain.Timeline, mixed.Timeline)
+		_, err = mixed.Expand()
+		require.NoError(t, err)
+		for _, w := range mixed.Workload[2:] {
+			seen[w.Kind]++
+			require.Equal(t, w.Kind == "publish", len(mixed.Subscriptions) > 0 && w.To != mixed.Clusters[0].Name)
+		}
+	}
+	for _, kind := range scenario.WorkKinds()[1:] {
+		require.Greater(t, seen[kind], 5, kind)
+		require.Less(t, seen[kind], 35, kind)
+	}
+	_, err := scenario.Generate(1, scenario.Ranges{Kinds: []string{"publich"}})
+	require.ErrorContains(t, err, `unknown kind "publich"; did you mean publish?`)
 }

@@ -5,6 +5,7 @@ package scenario
 
 import (
 	"slices"
+	"time"
 )
 
 // Smaller returns scenarios that are simpler than s, the boldest first, for
@@ -126,4 +127,245 @@ func (c *candidates) without(faults []fault) {
 			}
 		}
 	})
+}
+
+// fewerNodes makes groups smaller. Actions on nodes that are gone go with them.
+func (c *candidates) fewerNodes() {
+	for g, group := range c.from.Nodes {
+		n := group.Count
+		sizes := []int{0, n / 2, n * 3 / 4, n - 1}
+		for i, left := range sizes {
+			if left < 0 || slices.Index(sizes, left) < i || left == 0 && len(c.from.Nodes) == 1 {
+				continue
+			}
+			c.try(func(s *Scenario) { s.shrink(g, left) })
+		}
+	}
+}
+
+// lessWork leaves workloads out, and sends less.
+func (c *candidates) lessWork() {
+	for i := range c.from.Workload {
+		c.try(func(s *Scenario) { s.Workload = slices.Delete(s.Workload, i, i+1) })
+	}
+	for i, w := range c.from.Workload {
+		for _, rate := range []float64{w.Rate / 10, w.Rate / 2} {
+			if rate >= 1 {
+				c.try(func(s *Scenario) { s.Workload[i].Rate = float64(int64(rate)) })
+			}
+		}
+		if w.Size > DefaultSize {
+			c.try(func(s *Scenario) { s.Workload[i].Size = DefaultSize })
+		}
+		if w.Messages >= 10 {
+			c.try(func(s *Scenario) { s.Workload[i].Messages /= 10 })
+		}
+	}
+	c.fewerSubscriptions()
+}
+
+// fewerSubscriptions leaves subscriptions out.
+func (c *candidates) fewerSubscriptions() {
+	for i, sub := range c.from.Subscriptions {
+		c.try(func(s *Scenario) { s.Subscriptions = slices.Delete(s.Subscriptions, i, i+1) })
+		if sub.Count > 1 {
+			c.try(func(s *Scenario) { s.Subscriptions[i].Count = 1 })
+		}
+	}
+}
+
+// shorter ends the run earlier, and lets it begin later: everything moves
+// towards the beginning.
+func (c *candidates) shorter() {
+	d := c.from.Duration
+	var last Duration
+	for _, a := range c.from.Timeline {
+		last = max(last, a.At+a.For)
+	}
+	for _, end := range []Duration{d / 2, d * 3 / 4, last + Duration(time.Second)} {
+		end = end / Duration(time.Millisecond) * Duration(time.Millisecond)
+		if end >= Duration(time.Second) && end < d {
+			c.try(func(s *Scenario) { s.cut(end) })
+		}
+	}
+	if len(c.from.Timeline) == 0 {
+		return
+	}
+	for _, lead := range []Duration{c.from.Timeline[0].At - Duration(time.Second), c.from.Timeline[0].At / 2} {
+		if lead >= Duration(time.Second) {
+			c.try(func(s *Scenario) { s.advance(lead) })
+		}
+	}
+}
+
+// simplerLinks makes links perfect, or their latency constant.
+func (c *candidates) simplerLinks() {
+	for i, l := range c.from.Links {
+		if l.Jitter > 0 || l.Loss > 0 || l.Mbps > 0 {
+			c.try(func(s *Scenario) { s.Links[i] = Link{Between: l.Between, Latency: l.Latency} })
+		}
+		if l.Jitter > 0 && (l.Loss > 0 || l.Mbps > 0) {
+			c.try(func(s *Scenario) { s.Links[i].Jitter = 0 })
+		}
+		if !l.everywhere() {
+			c.try(func(s *Scenario) { s.Links = slices.Delete(s.Links, i, i+1) })
+		}
+	}
+}
+
+// shrink leaves only the first nodes of a group.
+func (s *Scenario) shrink(g, left int) {
+	group := s.Nodes[g]
+	gone := map[string]bool{}
+	for i, name := range group.Names() {
+		gone[name] = i >= left
+	}
+	s.Nodes[g].Count = left
+	if left <= 1 {
+		s.Nodes[g].Every = 0
+	}
+	if left == 0 {
+		s.Nodes = slices.Delete(s.Nodes, g, g+1)
+	}
+	index := NewIndex(*s)
+	s.Links = slices.DeleteFunc(s.Links, func(l Link) bool {
+		return slices.ContainsFunc(l.Between, func(sel string) bool {
+			_, err := index.Select(sel)
+			return err != nil
+		})
+	})
+	s.forget(gone)
+}
+
+// forget leaves nodes out of everything that names them.
+func (s *Scenario) forget(gone map[string]bool) {
+	only := func(names []string) []string {
+		return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return gone[n] })
+	}
+	for i, cl := range s.Clusters {
+		s.Clusters[i].Members = only(cl.Members)
+		keys := map[string]string{}
+		for name, label := range cl.Keys {
+			if !gone[name] {
+				keys[name] = label
+			}
+		}
+		s.Clusters[i].Keys = keys
+	}
+	for i, sub := range s.Subscriptions {
+		s.Subscriptions[i].Nodes = only(sub.Nodes)
+	}
+	s.Subscriptions = slices.DeleteFunc(s.Subscriptions, func(sub Subscription) bool { return len(sub.Nodes) == 0 })
+	for i, w := range s.Workload {
+		s.Workload[i].From = only(w.From)
+	}
+	s.Workload = slices.DeleteFunc(s.Workload, func(w Work) bool { return len(w.From) == 0 })
+	var timeline []Action
+	for _, a := range s.Timeline {
+		if a, ok := a.without(only); ok {
+			timeline = append(timeline, a)
+		}
+	}
+	s.Timeline = timeline
+}
+
+// without leaves nodes out of an action; ok is false if nothing is left of it.
+func (a Action) without(only func([]string) []string) (_ Action, ok bool) {
+	if len(a.Nodes) > 0 {
+		a.Nodes = only(a.Nodes)
+		if len(a.Nodes) == 0 {
+			return a, false
+		}
+	}
+	if len(a.Between) == 2 {
+		a.Between = [][]string{only(a.Between[0]), only(a.Between[1])}
+		if len(a.Between[0]) == 0 || len(a.Between[1]) == 0 {
+			return a, false
+		}
+	}
+	if a.Work != nil {
+		work := *a.Work
+		work.From = only(work.From)
+		if a.Work = &work; len(work.From) == 0 {
+			return a, false
+		}
+	}
+	return a, true
+}
+
+// cut ends the run at a time. What would happen later does not.
+func (s *Scenario) cut(end Duration) {
+	s.Duration = end
+	s.Timeline = slices.DeleteFunc(s.Timeline, func(a Action) bool { return a.At > end })
+	for i, a := range s.Timeline {
+		if a.Do == "flood" && a.At+a.For > end {
+			work := *a.Work
+			work.Stop = end - a.At
+			s.Timeline[i].Work, s.Timeline[i].For = &work, end-a.At
+		}
+	}
+	s.Timeline = slices.DeleteFunc(s.Timeline, func(a Action) bool { return a.Do == "flood" && a.For <= 0 })
+	for i, w := range s.Workload {
+		s.Workload[i].Stop = min(w.Stop, end)
+	}
+	s.Workload = slices.DeleteFunc(s.Workload, func(w Work) bool { return w.Start >= w.Stop })
+	for i, sub := range s.Subscriptions {
+		s.Subscriptions[i].Stop = min(sub.Stop, end)
+	}
+	s.Subscriptions = slices.DeleteFunc(s.Subscriptions, func(sub Subscription) bool {
+		return sub.Start >= end || sub.Stop > 0 && sub.Start >= sub.Stop
+	})
+}
+
+// advance moves the timeline and the workload towards the beginning.
+func (s *Scenario) advance(by Duration) {
+	s.Duration -= by
+	for i := range s.Timeline {
+		s.Timeline[i].At -= by
+	}
+	for i, w := range s.Workload {
+		s.Workload[i].Start = max(0, w.Start-by)
+		s.Workload[i].Stop = max(0, w.Stop-by)
+	}
+	s.Workload = slices.DeleteFunc(s.Workload, func(w Work) bool { return w.Start >= w.Stop })
+	for i, sub := range s.Subscriptions {
+		s.Subscriptions[i].Start = max(0, sub.Start-by)
+		if sub.Stop > 0 {
+			s.Subscriptions[i].Stop = max(1, sub.Stop-by)
+		}
+	}
+	for i, g := range s.Nodes {
+		s.Nodes[i].Start = max(0, g.Start-by)
+	}
+}
+
+// reworked keeps the claims about works that are still there.
+func (s *Scenario) reworked() {
+	works := s.works()
+	other := func(a Assertion) bool {
+		work := a.work()
+		return work != "" && !slices.Contains(works, work)
+	}
+	s.Assert = slices.DeleteFunc(slices.Clone(s.Assert), other)
+	s.Sometimes = slices.DeleteFunc(slices.Clone(s.Sometimes), other)
+}
+
+// works are the names of everything that is sent or subscribed to, also those
+// that it has by default.
+func (s *Scenario) works() []string {
+	var names []string
+	for i, w := range s.Workload {
+		names = append(names, w.withDefaults(w.called(i), 0).Name)
+	}
+	for i, sub := range s.Subscriptions {
+		names = append(names, sub.withDefaults(i).Name)
+	}
+	floods := 0
+	for _, a := range s.Timeline {
+		if a.Work != nil {
+			names = append(names, a.Work.withDefaults(defaultName("flood", floods), 0).Name)
+			floods++
+		}
+	}
+	return names
 }

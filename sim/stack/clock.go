@@ -4,11 +4,18 @@
 package stack
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/p2p"
 )
 
 // million is what a drift is part of.
@@ -145,4 +152,119 @@ func (t *nodeTimer) Stop() bool {
 	t.timer.Stop()
 	t.of.parked = slices.DeleteFunc(t.of.parked, func(p *nodeTimer) bool { return p == t })
 	return true
+}
+
+// source returns the random numbers that a seed and a path of names decide.
+func source(seed uint64, names ...string) *rand.ChaCha8 {
+	h := sha256.New()
+	_ = binary.Write(h, binary.BigEndian, seed)
+	for _, name := range names {
+		_ = binary.Write(h, binary.BigEndian, uint64(len(name)))
+		h.Write([]byte(name))
+	}
+	return rand.NewChaCha8([32]byte(h.Sum(nil)))
+}
+
+// random is the overlay.Rand of one life of a node.
+type random struct {
+	seed uint64
+	life string
+
+	mu      sync.Mutex
+	streams map[string]*stream // guarded by mu
+}
+
+func newRandom(seed uint64, life string) *random {
+	return &random{seed: seed, life: life, streams: make(map[string]*stream)}
+}
+
+// Stream implements overlay.Rand.
+func (r *random) Stream(name string) overlay.RandStream {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.streams[name]
+	if s == nil {
+		src := source(r.seed, "node", r.life, name)
+		s = &stream{src: src, numbers: rand.New(src)}
+		r.streams[name] = s
+	}
+	return s
+}
+
+// stream is one of its streams.
+type stream struct {
+	mu      sync.Mutex
+	src     *rand.ChaCha8
+	numbers *rand.Rand
+}
+
+// Read implements io.Reader; it never fails.
+func (s *stream) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.src.Read(p)
+}
+
+// Uint64 implements overlay.RandStream.
+func (s *stream) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.src.Uint64()
+}
+
+// IntN implements overlay.RandStream.
+func (s *stream) IntN(n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.numbers.IntN(n)
+}
+
+// transport is a host for a node whose clock may be wrong: deadlines of streams
+// are times of the node's clock, and libp2p, which in production has the same
+// one, lives by the bubble's.
+type transport struct {
+	*p2p.Host
+	clock *clock
+}
+
+var _ overlay.Transport = (*transport)(nil)
+
+// Start implements overlay.Transport.
+func (t *transport) Start(h overlay.TransportHandler) error {
+	return t.Host.Start(&handler{TransportHandler: h, clock: t.clock})
+}
+
+// Open implements overlay.Transport.
+func (t *transport) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Stream, error) {
+	s, err := t.Host.Open(ctx, p, addrs)
+	if err != nil {
+		return nil, err
+	}
+	return &clocked{Stream: s, clock: t.clock}, nil
+}
+
+type handler struct {
+	overlay.TransportHandler
+	clock *clock
+}
+
+// HandleStream implements overlay.TransportHandler.
+func (h *handler) HandleStream(s overlay.Stream) {
+	h.TransportHandler.HandleStream(&clocked{Stream: s, clock: h.clock})
+}
+
+// clocked is a stream whose deadlines are times of a node's clock.
+type clocked struct {
+	overlay.Stream
+	clock *clock
+}
+
+// SetReadDeadline implements overlay.Stream.
+func (c *clocked) SetReadDeadline(t time.Time) error {
+	return c.Stream.SetReadDeadline(c.clock.instant(t))
+}
+
+// SetWriteDeadline implements overlay.Stream.
+func (c *clocked) SetWriteDeadline(t time.Time) error {
+	return c.Stream.SetWriteDeadline(c.clock.instant(t))
 }

@@ -34,7 +34,7 @@
 //  1. TLS writes to an end (conn.go), which waits for its window and, if the
 //     link has a bandwidth, for the bottleneck.
 //  2. The flow (flow.go) asks the link when it arrives, or holds it while the
-//     path (path.go) is blocked.
+//     path (network.go) is blocked.
 //  3. A timer of the bubble delivers it to the other end, where Read finds it.
 //
 // # Bubble

@@ -6,10 +6,15 @@ package world
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"sync"
 	"time"
 
 	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/relay"
+	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/sim/play"
 )
 
@@ -52,4 +57,116 @@ func (p *participant) Close() error {
 		err = p.desk.Close()
 	}
 	return errors.Join(err, p.Node.Close())
+}
+
+// desk is the relay beside a node, for the programs on its machine.
+type desk struct {
+	*relay.Relay
+	socket net.Listener
+	served sync.WaitGroup
+}
+
+// open starts the relay of a node that runs, on its local socket.
+func (w *World) open(p *participant, name string) error {
+	seam := &relay.Seam{Clock: p.seam.Clock, Rand: p.seam.Rand, Exec: p.seam.Exec}
+	made, err := relay.New(relay.Config{Node: p.Node, Peer: p.Peer(), Seam: seam, Logger: w.log(name)})
+	if err != nil {
+		return err
+	}
+	if err := made.Start(context.Background()); err != nil {
+		return err
+	}
+	d := &desk{Relay: made}
+	if d.socket, err = w.n.ListenLocal(name); err != nil {
+		_ = made.Close()
+		return err
+	}
+	p.desk = d
+	d.served.Go(d.accept)
+	return nil
+}
+
+// accept takes programs in until the socket closes.
+func (d *desk) accept() {
+	for {
+		conn, err := d.socket.Accept()
+		if err != nil {
+			return
+		}
+		d.served.Go(func() { d.Attach(conn) })
+	}
+}
+
+// Shutdown drains the relay.
+func (d *desk) Shutdown(ctx context.Context) error {
+	_ = d.socket.Close()
+	err := d.Relay.Shutdown(ctx)
+	d.served.Wait()
+	return err
+}
+
+// Close ends the relay at once.
+func (d *desk) Close() error {
+	_ = d.socket.Close()
+	err := d.Relay.Close()
+	d.served.Wait()
+	return err
+}
+
+// attached is one life of a client.
+type attached struct {
+	*client.Client
+	seam overlay.Seam
+	peer string
+}
+
+var _ play.Participant = (*attached)(nil)
+
+// attachLimit is how long a client may take to find its relay, which may be away.
+const attachLimit = 10 * time.Minute
+
+// attach starts a client.
+func (w *World) attach(ctx context.Context, spec play.NodeSpec) (play.Participant, error) {
+	seam := w.n.Client(spec.Name)
+	made, err := client.New(client.Config{
+		Name: spec.Name, Logger: w.log(spec.Name),
+		Seam: &client.Seam{Clock: seam.Clock, Rand: seam.Rand, Exec: seam.Exec, Dial: func(ctx context.Context) (net.Conn, error) {
+			return w.n.DialLocal(ctx, spec.Name, spec.Relay)
+		}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("client %s: %w", spec.Name, err)
+	}
+	a := &attached{Client: made, seam: seam, peer: w.n.Peer(spec.Relay).String()}
+	ctx, cancel := overlay.WithTimeout(ctx, seam.Clock, "world.attach", attachLimit)
+	defer cancel()
+	if err := made.Start(ctx); err != nil {
+		_ = a.Close()
+		return nil, fmt.Errorf("client %s: %w", spec.Name, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clients = append(w.clients, a)
+	return a, nil
+}
+
+// Now implements play.Participant.
+func (a *attached) Now() time.Time { return a.seam.Clock.Now() }
+
+// Within implements play.Participant.
+func (a *attached) Within(d time.Duration) (context.Context, context.CancelFunc) {
+	return overlay.WithTimeout(context.Background(), a.seam.Clock, "world.within", d)
+}
+
+// Peer implements play.Participant: its relay's.
+func (a *attached) Peer() string { return a.peer }
+
+// Status implements play.Participant. A client has none of a node's.
+func (a *attached) Status(context.Context) (node.Status, error) {
+	return node.Status{}, play.ErrUnsupported
+}
+
+// Close implements patterns.Messenger. The process ends with it.
+func (a *attached) Close() error {
+	return errors.Join(a.Client.Close(), a.seam.Transport.Close())
 }

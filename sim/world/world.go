@@ -5,8 +5,12 @@ package world
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +21,8 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim"
+	"github.com/arke-mesh/arke/sim/check"
+	"github.com/arke-mesh/arke/sim/history"
 	"github.com/arke-mesh/arke/sim/link"
 	"github.com/arke-mesh/arke/sim/play"
 	"github.com/arke-mesh/arke/sim/scenario"
@@ -167,4 +173,224 @@ func (w *World) Close() error {
 		}
 	}
 	return first
+}
+
+// Config describes a world. The zero value is usable.
+type Config struct {
+	// Seed decides the keys of networks and, in Run, everything else.
+	Seed uint64
+	// Net is the simulated network's; Run fills its Seed in. Default: the
+	// defaults of sim.Config.
+	Net sim.Config
+	// Heartbeat is described at node.Config. Default 400 ms.
+	Heartbeat time.Duration
+	// Logger is where the nodes log; nil = nowhere.
+	Logger *zap.Logger
+}
+
+// Run runs body in a bubble, with a world of its own, and returns the trace.
+// The nodes that body adds are closed after it; what they can't do fails t.
+func Run(t *testing.T, cfg Config, body func(w *World)) *sim.Trace {
+	t.Helper()
+	cfg.Net.Seed = cfg.Seed
+	return sim.Run(t, cfg.Net, func(t *testing.T, n *sim.Network) {
+		w := New(n, cfg)
+		w.t = t
+		t.Cleanup(func() {
+			if err := w.Close(); err != nil {
+				t.Errorf("world: %v", err)
+			}
+		})
+		body(w)
+	})
+}
+
+// Network returns the network file that a seed and a label decide: the same
+// each time. Nodes with files of different labels are strangers.
+func Network(seed uint64, label string) (security.NetworkFile, error) {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(label))
+	var key [32]byte
+	binary.BigEndian.PutUint64(key[:], seed)
+	binary.BigEndian.PutUint64(key[8:], h.Sum64())
+	name := label
+	if name == "" {
+		name = "sim"
+	}
+	return security.GenerateNetworkFile(name, rand.NewChaCha8(key))
+}
+
+// Play plays a scenario file's content in a test, with handlers of the
+// program's own: those that the file names by handler: {kind: go, name: …}. It
+// fails t, with what was broken, unless every assertion and every checker
+// holds, and returns the verdict. file is the name that errors have.
+func Play(t *testing.T, file string, content []byte, handlers map[string]patterns.Handler) *check.Verdict {
+	t.Helper()
+	s, err := scenario.Parse(file, content)
+	if err == nil {
+		s, err = s.Expand()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h *history.History
+	sim.Run(t, sim.Config{Seed: s.Seed}, func(_ *testing.T, n *sim.Network) {
+		h, err = play.Play(context.Background(), New(n, Config{Seed: s.Seed}), s, play.Options{Handlers: handlers})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := check.LevelRules("sim")
+	for _, a := range s.Assert {
+		rules.Assert = append(rules.Assert, string(a))
+	}
+	for _, a := range s.Sometimes {
+		rules.Sometimes = append(rules.Sometimes, string(a))
+	}
+	v := check.Judge(h, rules)
+	if !v.OK {
+		var text strings.Builder
+		_ = v.WriteText(&text)
+		t.Errorf("%s, seed %d:\n%s", s.Name, s.Seed, text.String())
+	}
+	return v
+}
+
+// Apply implements play.Level.
+func (w *World) Apply(a scenario.Action) error {
+	switch a.Do {
+	case "cut":
+		w.n.CutOneWay(a.Between[0], a.Between[1])
+	case "mend":
+		w.n.Mend(a.Between[0], a.Between[1])
+	case "clog":
+		w.n.Clog(a.Between[0], a.Between[1], true)
+	case "unclog":
+		w.n.Clog(a.Between[0], a.Between[1], false)
+	case "corrupt":
+		w.n.Corrupt(a.Between[0][0], a.Between[1][0])
+	case "break":
+		w.n.Break(a.Between[0], a.Between[1])
+	case "degrade":
+		w.degrade(a)
+	case "heal":
+		w.n.Heal()
+	default:
+		for _, name := range a.Nodes {
+			if err := w.strike(name, a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// strike does an action that hits one node.
+func (w *World) strike(name string, a scenario.Action) error {
+	switch a.Do {
+	case "stop": // the player has shut it down, its transport is closed
+	case "crash":
+		w.n.Crash(name)
+	case "silence":
+		w.n.Silence(name)
+	case "pause":
+		w.n.Pause(name)
+	case "resume":
+		w.n.Resume(name)
+	case "skew":
+		w.n.Skew(name, a.Offset.D(), a.Drift)
+	case "router":
+		w.n.RouterFault(name, a.Mode)
+	default:
+		return fmt.Errorf("%w: sim: action %q", play.ErrUnsupported, a.Do)
+	}
+	return nil
+}
+
+func (w *World) degrade(a scenario.Action) {
+	m := modelOf(*a.Link)
+	for _, from := range a.Between[0] {
+		for _, to := range a.Between[1] {
+			if from != to {
+				w.n.SetLink(from, to, m)
+			}
+		}
+	}
+}
+
+func modelOf(l scenario.Link) link.Model {
+	return link.Model{Latency: l.Latency.D(), Jitter: l.Jitter.D(), Loss: uint32(l.Loss), Mbps: l.Mbps, Queue: int(l.Queue)}
+}
+
+// Calm implements play.Level.
+func (w *World) Calm() error {
+	w.n.Calm()
+	return nil
+}
+
+// The methods below are for tests: what goes wrong ends the test that Run was
+// given.
+
+// Add starts a node, and returns when it runs. It finds the others through the
+// first one that was added.
+func (w *World) Add(name string) *node.Node {
+	w.t.Helper()
+	file, err := Network(w.cfg.Seed, "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	spec := play.NodeSpec{Name: name, Network: file}
+	w.mu.Lock()
+	if len(w.order) > 0 && w.order[0] != name {
+		spec.Seeds = w.order[:1:1]
+	}
+	w.mu.Unlock()
+	p, err := w.create(spec)
+	if err == nil {
+		err = p.Node.Start(context.Background())
+	}
+	if err != nil {
+		w.t.Fatalf("world: %s: %v", name, err)
+	}
+	return p.Node
+}
+
+// AddMany starts count nodes called prefix1, prefix2 and so on.
+func (w *World) AddMany(prefix string, count int) []*node.Node {
+	w.t.Helper()
+	all := make([]*node.Node, count)
+	for i := range all {
+		all[i] = w.Add(fmt.Sprint(prefix, i+1))
+	}
+	return all
+}
+
+// Node is the node of that name as it was started last.
+func (w *World) Node(name string) *node.Node {
+	w.t.Helper()
+	w.mu.Lock()
+	p := w.nodes[name]
+	w.mu.Unlock()
+	if p == nil {
+		w.t.Fatalf("world: there is no node %q; Add makes it", name)
+	}
+	return p.Node
+}
+
+// Crash kills a node: its connections are reset. Add brings it back.
+func (w *World) Crash(name string) {
+	w.t.Helper()
+	w.n.Crash(name)
+	if err := w.Node(name).Close(); err != nil {
+		w.t.Errorf("world: %s: %v", name, err)
+	}
+}
+
+// Silence takes a node away without a word, as a power loss does.
+func (w *World) Silence(name string) {
+	w.t.Helper()
+	w.n.Silence(name)
+	if err := w.Node(name).Close(); err != nil {
+		w.t.Errorf("world: %s: %v", name, err)
+	}
 }

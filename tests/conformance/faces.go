@@ -5,6 +5,9 @@ package conformance
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -59,4 +62,133 @@ func swallow(r *receiver) func(context.Context, *patterns.Request) {
 	return func(ctx context.Context, q *patterns.Request) {
 		r.take(ctx, patterns.Message{Headers: q.Headers, Body: q.Body})
 	}
+}
+
+type pushes struct{}
+
+func (pushes) name() string     { return "push" }
+func (pushes) promise() promise { return promise{nobody: patterns.ErrNoMembers} }
+
+func (pushes) receive(ctx context.Context, m patterns.Messenger, to string, r *receiver, l patterns.Limits) (closer, error) {
+	return m.Serve(ctx, to, patterns.Service{Push: swallow(r)}, l)
+}
+
+func (pushes) send(ctx context.Context, m patterns.Messenger, to string, msg patterns.Message) error {
+	return m.Push(ctx, to, msg)
+}
+
+type broadcasts struct{}
+
+func (broadcasts) name() string     { return "broadcast" }
+func (broadcasts) promise() promise { return promise{nobody: patterns.ErrNoMembers} }
+
+func (broadcasts) receive(ctx context.Context, m patterns.Messenger, to string, r *receiver, l patterns.Limits) (closer, error) {
+	return m.Serve(ctx, to, patterns.Service{Broadcast: swallow(r)}, l)
+}
+
+func (broadcasts) send(ctx context.Context, m patterns.Messenger, to string, msg patterns.Message) error {
+	result, err := m.Broadcast(ctx, to, msg)
+	if err != nil {
+		return err
+	}
+	return whole(result.Members, result.Missing, result.Complete)
+}
+
+type topics struct{}
+
+func (topics) name() string     { return "publish" }
+func (topics) promise() promise { return promise{topics: true} }
+
+func (topics) receive(ctx context.Context, m patterns.Messenger, to string, r *receiver, l patterns.Limits) (closer, error) {
+	return m.Subscribe(ctx, to+".*", r, patterns.SubscribeOptions{
+		QueueLength: max(l.QueueLength, 0), QueueBytes: l.QueueBytes, Overflow: patterns.OverflowNewest,
+	})
+}
+
+func (topics) send(ctx context.Context, m patterns.Messenger, to string, msg patterns.Message) error {
+	return m.Publish(ctx, to+".news", msg)
+}
+
+type requests struct{ member }
+
+func (requests) name() string { return "request" }
+
+func (requests) receive(ctx context.Context, m patterns.Messenger, to string, r *receiver, l patterns.Limits) (closer, error) {
+	return m.Serve(ctx, to, patterns.Service{Request: echo(r)}, l)
+}
+
+func (requests) send(ctx context.Context, m patterns.Messenger, to string, msg patterns.Message) error {
+	reply, err := m.Request(ctx, to, msg)
+	if err != nil {
+		return err
+	}
+	return same(msg, reply)
+}
+
+type surveys struct{ member }
+
+func (surveys) name() string { return "survey" }
+
+func (surveys) receive(ctx context.Context, m patterns.Messenger, to string, r *receiver, l patterns.Limits) (closer, error) {
+	return m.Serve(ctx, to, patterns.Service{Request: echo(r)}, l)
+}
+
+func (surveys) send(ctx context.Context, m patterns.Messenger, to string, msg patterns.Message) error {
+	var answer error
+	result, err := m.Survey(ctx, to, msg, func(r patterns.SurveyReply) error {
+		if answer = r.Err; answer == nil {
+			answer = same(msg, r.Message)
+		}
+		return nil
+	}, patterns.SurveyOptions{})
+	if err != nil {
+		return err
+	}
+	if answer != nil {
+		return answer
+	}
+	return whole(result.Replies, result.Missing, result.Complete)
+}
+
+// tunnels sends what a tunnel is opened with, and expects it as the tunnel's one
+// message.
+type tunnels struct{ member }
+
+func (tunnels) name() string { return "tunnel" }
+
+func (tunnels) receive(ctx context.Context, m patterns.Messenger, to string, r *receiver, l patterns.Limits) (closer, error) {
+	return m.Serve(ctx, to, patterns.Service{Tunnel: func(ctx context.Context, t patterns.Tunnel) error {
+		first := t.Info().Open
+		r.take(ctx, first)
+		return t.Send(ctx, first.Body)
+	}}, l)
+}
+
+func (tunnels) send(ctx context.Context, m patterns.Messenger, to string, msg patterns.Message) error {
+	t, err := m.OpenTunnel(ctx, to, msg)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	body, err := t.Receive(ctx)
+	if err != nil {
+		t.Reset(patterns.CodeUnknown, "the check is over")
+		return asRemote(to, err)
+	}
+	if err := same(patterns.Message{Body: msg.Body}, patterns.Message{Body: body}); err != nil {
+		return err
+	}
+	if _, err := t.Receive(ctx); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("after the last message comes %w", err)
+	}
+	return nil
+}
+
+// asRemote makes a handler's reset what its refusal would be to a request.
+func asRemote(to string, err error) error {
+	var reset *patterns.TunnelError
+	if errors.As(err, &reset) {
+		return &patterns.RemoteError{Cluster: to, Code: reset.Code, Message: reset.Message}
+	}
+	return err
 }

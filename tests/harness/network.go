@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
+	"time"
 )
 
 // Network is one network under test: a folder with its key.
@@ -75,4 +79,161 @@ func Together(t TB, relays ...*Relay) {
 		}
 		return nil
 	})
+}
+
+// Namespace is a network namespace: a machine of its own as far as the
+// network goes, with nothing but a loopback device that does multicast.
+type Namespace struct {
+	name string
+}
+
+// NewNamespace makes a network namespace, or skips the test where that is
+// not possible.
+func NewNamespace(t TB) *Namespace {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skipf("making a network namespace takes root")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skipf("making a network namespace takes the ip command (package iproute2)")
+	}
+	n := &Namespace{name: fmt.Sprintf("arke-%d", os.Getpid())}
+	if err := ip("netns", "add", n.name); err != nil {
+		t.Skipf("network namespaces are not allowed here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := ip("netns", "delete", n.name); err != nil {
+			t.Logf("%v", err)
+		}
+	})
+	for _, command := range []string{
+		"link set lo up",
+		"link set lo multicast on",
+		"route add 224.0.0.0/4 dev lo",
+		"addr add 10.77.0.1/24 dev lo",
+	} {
+		if err := ip(append([]string{"-n", n.name}, strings.Fields(command)...)...); err != nil {
+			t.Fatalf("%v", err)
+		}
+	}
+	return n
+}
+
+// wrap returns the command line that runs argv inside.
+func (n *Namespace) wrap(argv []string) []string {
+	return append([]string{"ip", "netns", "exec", n.name}, argv...)
+}
+
+func ip(args ...string) error {
+	out, err := exec.Command("ip", args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// Main is what TestMain of a package of scenarios calls: it runs the tests
+// and removes the binary afterwards.
+func Main(m interface{ Run() int }) int {
+	defer RemoveBinary()
+	return m.Run()
+}
+
+// RemoveBinary removes what Binary has built.
+func RemoveBinary() { shared.remove() }
+
+// Binary returns the path of the arke binary under test.
+func Binary(t TB) string {
+	t.Helper()
+	path, err := shared.build()
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return path
+}
+
+// shared is the one thing that all tests of a run share.
+var shared built
+
+// built is a binary that is built when it is first asked for.
+type built struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+func (b *built) build() (string, error) {
+	b.once.Do(func() {
+		var dir string
+		if dir, b.err = os.MkdirTemp("", "arke-bin-"); b.err != nil {
+			return
+		}
+		b.path = filepath.Join(dir, "arke")
+		args := []string{"build", "-o", b.path}
+		if raced {
+			args = append(args, "-race")
+		}
+		out, err := exec.Command("go", append(args, "github.com/arke-mesh/arke/cmd/arke")...).CombinedOutput()
+		if err != nil {
+			b.err = fmt.Errorf("building arke: %w\n%s", err, out)
+		}
+	})
+	return b.path, b.err
+}
+
+func (b *built) remove() {
+	if b.path != "" {
+		os.RemoveAll(filepath.Dir(b.path))
+	}
+}
+
+// TB is what the harness needs of a test; *testing.T is one, and so is a
+// program that measures.
+type TB interface {
+	Helper()
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Skipf(format string, args ...any)
+	Cleanup(f func())
+	Failed() bool
+}
+
+// Patience is how long a story waits for one thing before it says that it hangs:
+// the tests share a small machine, and no promise is about it.
+const Patience = time.Minute
+
+// Look is the pause between two looks of Eventually and Never; more of them
+// would be a load. Looks are the time of a machine that has nothing else to do.
+const Look = 20 * time.Millisecond
+
+// Eventually polls f until it returns nil, and fails the test with f's last
+// error if that takes longer than limit.
+func Eventually(t TB, limit time.Duration, what string, f func() error) {
+	t.Helper()
+	if err := poll(limit, f); err != nil {
+		t.Fatalf("%s did not come true within %s: %v", what, limit, err)
+	}
+}
+
+// Never polls f for the whole time, and fails the test when it returns nil.
+func Never(t TB, limit time.Duration, what string, f func() error) {
+	t.Helper()
+	if poll(limit, f) == nil {
+		t.Fatalf("%s came true, but never should", what)
+	}
+}
+
+func poll(limit time.Duration, f func() error) error {
+	deadline := time.Now().Add(limit)
+	for {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		if !time.Now().Before(deadline) {
+			return fmt.Errorf("at last: %w", err)
+		}
+		time.Sleep(Look)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arke-mesh/arke/patterns"
@@ -325,4 +326,125 @@ func (r *Relay) Ignores(other *Relay) {
 	if strings.Contains(text, other.Peer()) {
 		r.t.Fatalf("relay %s knows of %s: %s", r.name, other.name, text)
 	}
+}
+
+// Does runs `arke` with this command and these arguments at the relay, to its
+// end.
+func (r *Relay) Does(command string, args ...string) Result {
+	r.t.Helper()
+	return Run(r.t, append([]string{command, "--socket", r.socket}, args...)...)
+}
+
+// Reads is Does with a standard input.
+func (r *Relay) Reads(stdin, command string, args ...string) Result {
+	r.t.Helper()
+	return Command{Args: append([]string{command, "--socket", r.socket}, args...), Stdin: stdin}.Run(r.t)
+}
+
+// Subscribes starts `arke subscribe` beside the relay and waits until the
+// subscription is acknowledged.
+func (r *Relay) Subscribes(pattern string, how ...string) *Process {
+	r.t.Helper()
+	args := append([]string{"subscribe", pattern, "--socket", r.socket}, how...)
+	return Command{Args: args}.Start(r.t, "arke subscribe ready")
+}
+
+// Exposes starts `arke expose` beside the relay and waits until the service is
+// a member.
+func (r *Relay) Exposes(cluster, hostPort string) *Process {
+	r.t.Helper()
+	args := []string{"expose", cluster, "--to", "tcp://" + hostPort, "--socket", r.socket}
+	return Command{Args: args}.Start(r.t, "arke expose ready")
+}
+
+// Forwards starts `arke forward` beside the relay; Said is where it listens.
+func (r *Relay) Forwards(cluster string) *Process {
+	r.t.Helper()
+	args := []string{"forward", cluster, "--listen", "127.0.0.1:0", "--socket", r.socket, "--log-level", "info"}
+	return Command{Args: args}.Start(r.t, "arke forward ready ")
+}
+
+// mostUnderWay bounds the requests of a load without an outcome, or a machine that
+// can't keep up with its rate would come to the limits of its clients.
+const mostUnderWay = 2000
+
+// Load sends requests at a steady rate until it is stopped. It is an open
+// loop: a slow answer does not delay the next request, unless 2,000 are slow.
+type Load struct {
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu sync.Mutex
+	// Guarded by mu.
+	begun    int           // requests
+	outcomes map[int]error // of each request, by number
+}
+
+// StartLoad calls do rate times per second, each on a goroutine of its own,
+// with numbers from 0.
+func StartLoad(t TB, rate int, do func(n int) error) *Load {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &Load{stop: cancel, outcomes: make(map[int]error)}
+	l.wg.Go(func() { l.run(ctx, rate, do) })
+	t.Cleanup(func() { l.Stop() })
+	return l
+}
+
+func (l *Load) run(ctx context.Context, rate int, do func(n int) error) {
+	begin := time.Now()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for next := 0; ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		due := int(time.Since(begin).Seconds() * float64(rate))
+		for room := mostUnderWay - l.underWay(); next < due && room > 0; next, room = next+1, room-1 {
+			n := next
+			l.mu.Lock()
+			l.begun++
+			l.mu.Unlock()
+			l.wg.Go(func() { l.one(n, do) })
+		}
+	}
+}
+
+func (l *Load) one(n int, do func(n int) error) {
+	err := do(n)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.outcomes[n] = err
+}
+
+// underWay returns how many requests have begun, and not ended.
+func (l *Load) underWay() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.begun - len(l.outcomes)
+}
+
+// Sent returns how many requests have begun.
+func (l *Load) Sent() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.begun
+}
+
+// Done returns how many requests have ended.
+func (l *Load) Done() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.outcomes)
+}
+
+// Stop ends the load, waits for the last answer, and returns the outcome of
+// each request by its number.
+func (l *Load) Stop() map[int]error {
+	l.stop()
+	l.wg.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.outcomes
 }

@@ -13,10 +13,13 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/arke-mesh/arke/tests/harness"
 )
@@ -61,4 +64,74 @@ func runAll(only string) int {
 		}
 	}
 	return status
+}
+
+// meter is what the harness needs of a test, for a program.
+type meter struct {
+	cleanups []func()
+	failed   bool
+}
+
+var _ harness.TB = (*meter)(nil)
+
+// errFailed unwinds a measurement that can't go on.
+var errFailed = errors.New("failed")
+
+// run runs one measurement and cleans up after it; false if it failed.
+func run(f func(m *meter)) bool {
+	m := new(meter)
+	func() {
+		defer func() {
+			if r := recover(); r != nil && r != errFailed {
+				m.failed = true
+				fmt.Fprintln(os.Stderr, r)
+			}
+		}()
+		f(m)
+	}()
+	for _, c := range slices.Backward(m.cleanups) {
+		c()
+	}
+	return !m.failed
+}
+
+func (m *meter) Helper()                 {}
+func (m *meter) Failed() bool            { return m.failed }
+func (m *meter) Cleanup(f func())        { m.cleanups = append(m.cleanups, f) }
+func (m *meter) Logf(f string, a ...any) { fmt.Fprintf(os.Stderr, f+"\n", a...) }
+
+func (m *meter) Errorf(f string, a ...any) {
+	m.failed = true
+	m.Logf(f, a...)
+}
+
+func (m *meter) Skipf(f string, a ...any) {
+	m.Logf("skipped: "+f, a...)
+	panic(errFailed)
+}
+
+func (m *meter) Fatalf(f string, a ...any) {
+	m.failed = true
+	m.Logf(f, a...)
+	panic(errFailed)
+}
+
+// say prints one line of the table.
+func (m *meter) say(what string, format string, args ...any) {
+	fmt.Printf("  %-52s %s\n", what, fmt.Sprintf(format, args...))
+}
+
+// times prints the distribution of a few durations.
+func (m *meter) times(what string, ds []time.Duration) {
+	if len(ds) == 0 {
+		m.say(what, "none")
+		return
+	}
+	slices.Sort(ds)
+	at := func(q float64) time.Duration { return ds[min(int(q*float64(len(ds))), len(ds)-1)] }
+	unit := time.Millisecond / 10
+	if at(0.5) < time.Millisecond {
+		unit = time.Microsecond / 10
+	}
+	m.say(what, "p50 %s  p99 %s  max %s  (n = %d)", at(0.5).Round(unit), at(0.99).Round(unit), ds[len(ds)-1].Round(unit), len(ds))
 }

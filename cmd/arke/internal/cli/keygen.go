@@ -6,9 +6,13 @@ package cli
 import (
 	"crypto/rand"
 	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"github.com/arke-mesh/arke/cmd/arke/internal/demo"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -46,4 +50,100 @@ func (a App) runKeygen(name, out string) error {
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s: key of the new network %s (id %s)\n", out, file.Name, file.ID)
 	return err
+}
+
+func (a App) version() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of this program",
+		Example: "  arke version --json",
+		Args:    positional(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			return printVersion(a.Stdout, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func printVersion(w io.Writer, asJSON bool) error {
+	v := struct {
+		Version  string `json:"version"`
+		Revision string `json:"revision,omitempty"`
+		Go       string `json:"go"`
+	}{Version: "unknown", Go: runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v.Version = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				v.Revision = s.Value
+			}
+		}
+	}
+	if asJSON {
+		return writeJSON(w, v)
+	}
+	_, err := fmt.Fprintf(w, "arke %s (%s)\n", v.Version, v.Go)
+	return err
+}
+
+func (a App) demo() *cobra.Command {
+	cfg := demo.Config{Executable: a.Executable, Progress: a.Stderr}
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch a network at work while one of its relays is killed",
+		Long: `Watch a network at work while one of its relays is killed.
+
+Three relays, three members that answer questions about the time-zone
+database, and a caller that checks every reply, all on this machine. Halfway
+one relay is killed; later it comes back. Takes less than a minute. Exit
+status 0 only if no reply was wrong and none was lost.`,
+		Example: `  arke demo
+  arke demo --json 2>/dev/null`,
+		Args: positional(0, 0),
+	}
+	f := cmd.Flags()
+	f.IntVar(&cfg.Requests, "requests", 0, "requests to send at least (default 300000)")
+	f.IntVar(&cfg.Concurrency, "concurrency", 0, "requests under way (default 32)")
+	f.BoolVar(&asJSON, "json", false, "print the result as one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		report, err := demo.Run(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			err = writeJSON(a.Stdout, report)
+		} else {
+			err = report.Write(a.Stdout)
+		}
+		if err != nil {
+			return err
+		}
+		return report.Err()
+	}
+	cmd.AddCommand(a.demoMember())
+	return cmd
+}
+
+// demoMember is what the demo's member processes run.
+func (a App) demoMember() *cobra.Command {
+	var name, socket string
+	cmd := &cobra.Command{
+		Use:    "member",
+		Short:  "Be one member of the demo",
+		Hidden: true,
+		Args:   positional(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := a.logger("warn")
+			if err != nil {
+				return err
+			}
+			return demo.ServeMember(cmd.Context(), name, a.Env.socket(socket), a.Stdout, log)
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "zones", "what the member calls itself in its replies")
+	cmd.Flags().StringVar(&socket, "socket", "", "the relay's socket")
+	return cmd
 }

@@ -141,3 +141,233 @@ func remoteOf(err error) *remoteErrorJSON {
 	}
 	return &remoteErrorJSON{remote.Code, remote.Message}
 }
+
+// sendFlags are what the user asked for of anything that sends messages.
+type sendFlags struct {
+	relay   *attachment
+	timeout time.Duration
+	headers []string
+	asJSON  bool // the command that has --json declares it, and says what it prints
+}
+
+// declare adds the flags to cmd.
+func (flags *sendFlags) declare(a App, cmd *cobra.Command) {
+	flags.relay = a.attachFlags(cmd)
+	f := cmd.Flags()
+	f.DurationVar(&flags.timeout, "timeout", 5*time.Second, "give up after this time")
+	f.StringArrayVar(&flags.headers, "header", nil, "a header of the message, `KEY=VALUE`; may be repeated")
+}
+
+func (flags *sendFlags) validate() error {
+	if flags.timeout <= 0 {
+		return fmt.Errorf("--timeout %s is not positive", flags.timeout)
+	}
+	return nil
+}
+
+// send is the part of a command that is its own: it sends m to the cluster,
+// within ctx, and prints what comes of it.
+type send func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error
+
+// sending runs commands that send one message, which is the second argument if
+// there is one, to the cluster that is the first. The time-out is that of the
+// command: attaching is part of it.
+func (a App) sending(flags *sendFlags, do send) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := flags.validate(); err != nil {
+			return misuse(cmd, err)
+		}
+		m, err := a.message(cmd, args[1:], flags.headers)
+		if err != nil {
+			return err
+		}
+		return flags.relay.within(cmd.Context(), flags.timeout, func(ctx context.Context, c *client.Client) error {
+			return do(ctx, c, args[0], m)
+		})
+	}
+}
+
+func (a App) survey() *cobra.Command {
+	var flags sendFlags
+	cmd := &cobra.Command{
+		Use:   "survey CLUSTER [BODY | -]",
+		Short: "Ask every member of a cluster and print the replies as they come",
+		Long: `Ask every member of a cluster and print the replies as they come, each on
+lines of its own. A member that refuses is told on standard error.
+
+With --json, one object for each answer, and at last one with "complete", the
+number of "replies" and who is "missing" and why. Exit status 0 if everybody
+has answered, with a reply or a refusal; 2 if all refused; 3 nobody serves the
+cluster; else that of the first missing member: 4 overloaded, 5 unreachable,
+6 late, 7 interrupted, 8 unauthorized, 9 too large, 1 anything else.`,
+		Example: `  arke survey thermometers 'how warm?' --timeout 1s
+  arke survey workers status --json | jq -c 'select(.body)'`,
+		Args: calling(2),
+	}
+	flags.declare(a, cmd)
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object per answer, and one at the end")
+	cmd.RunE = a.sending(&flags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
+		s := &survey{App: a, cluster: cluster, asJSON: flags.asJSON, begin: time.Now()}
+		result, err := c.Survey(ctx, cluster, m, s.each, patterns.SurveyOptions{})
+		if err != nil {
+			return &clusterError{cluster: cluster, err: err}
+		}
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return ctx.Err()
+		}
+		return s.end(result)
+	})
+	return cmd
+}
+
+// survey prints one survey.
+type survey struct {
+	App
+	cluster string
+	asJSON  bool
+	begin   time.Time
+	refused int
+}
+
+// answerJSON is one member's answer.
+type answerJSON struct {
+	Outcome string `json:"outcome"`
+	Member  string `json:"member"`
+	Peer    string `json:"peer"`
+	Micros  int64  `json:"us"`
+	*messageJSON
+	Remote *remoteErrorJSON `json:"remote,omitempty"`
+}
+
+func (s *survey) each(r patterns.SurveyReply) error {
+	if r.Err != nil {
+		s.refused++
+	}
+	if s.asJSON {
+		o := answerJSON{Outcome: patterns.OutcomeOf(r.Err).String(), Member: r.Member, Peer: r.Peer, Micros: time.Since(s.begin).Microseconds()}
+		if r.Err == nil {
+			o.messageJSON = describeMessage(r.Message.Headers, r.Message.Body)
+		} else {
+			o.Remote = remoteOf(r.Err)
+		}
+		return writeJSON(s.Stdout, o)
+	}
+	if r.Err != nil {
+		fmt.Fprintf(s.Stderr, "arke: member %s: %s\n", r.Member, explainCall(&clusterError{cluster: s.cluster, err: r.Err}))
+		return nil
+	}
+	_, err := s.Stdout.Write(line(r.Message.Body))
+	return err
+}
+
+// end prints how it ended, and returns an error unless all is well.
+func (s *survey) end(r patterns.SurveyResult) error {
+	if s.asJSON {
+		err := writeJSON(s.Stdout, struct {
+			Complete bool          `json:"complete"`
+			Replies  int           `json:"replies"`
+			Missing  []missingJSON `json:"missing"`
+			Micros   int64         `json:"us"`
+		}{r.Complete, r.Replies, describeMissing(r.Missing), time.Since(s.begin).Microseconds()})
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case !r.Complete:
+		return told(incomplete(s.cluster, "answered", r.Replies, r.Missing))
+	case r.Replies > 0 && s.refused == r.Replies:
+		return told(&statusError{
+			code: patterns.ExitStatus(patterns.OutcomeRemoteError),
+			text: fmt.Sprintf("every member of %s refused (%d)", s.cluster, r.Replies),
+		})
+	}
+	return nil
+}
+
+func (a App) push() *cobra.Command {
+	var flags requestFlags
+	cmd := &cobra.Command{
+		Use:   "push CLUSTER [BODY | -]",
+		Short: "Hand a message to one member of a cluster, without a reply",
+		Long: `Hand a message to one member of a cluster, without a reply. It ends when the
+message is in that member's queue; the member's work comes later.
+
+BODY is the message; - reads it from standard input; without it the message
+is empty. Exit status: 0 accepted, 2 the member takes no pushes, 3 no member,
+4 overloaded, 5 unreachable, 6 deadline, 7 interrupted (it may have been
+accepted), 8 unauthorized, 9 too large, 1 anything else.`,
+		Example: `  arke push thumbnails photo-17.jpg
+  arke push orders - --wait --timeout 1m <order.json`,
+		Args: calling(2),
+	}
+	flags.declare(a, cmd)
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
+	cmd.RunE = a.sending(&flags.sendFlags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
+		var how patterns.RequestReport
+		begin := time.Now()
+		err := c.Push(ctx, cluster, m, flags.options(&how)...)
+		took := time.Since(begin)
+		if err != nil {
+			err = &clusterError{cluster: cluster, err: err, one: true}
+		}
+		if flags.asJSON {
+			return a.tellOutcome(nil, err, how, took)
+		}
+		return err
+	})
+	return cmd
+}
+
+func (a App) broadcast() *cobra.Command {
+	var flags sendFlags
+	cmd := &cobra.Command{
+		Use:   "broadcast CLUSTER [BODY | -]",
+		Short: "Hand a message to every member of a cluster, without replies",
+		Long: `Hand a message to every member of a cluster, at most once each, and say how
+many took it. It ends when the message is in their queues; their work comes
+later.
+
+Exit status 0 if everybody took it, 3 if nobody serves the cluster, else that
+of the first missing member: 2 it takes no broadcasts, 4 overloaded,
+5 unreachable, 6 late, 7 interrupted, 8 unauthorized, 9 too large, 1 anything
+else.`,
+		Example: `  arke broadcast caches 'drop user-17'
+  arke broadcast config - --json <config.json`,
+		Args: calling(2),
+	}
+	flags.declare(a, cmd)
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the result as one JSON object")
+	cmd.RunE = a.sending(&flags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
+		begin := time.Now()
+		result, err := c.Broadcast(ctx, cluster, m)
+		if err != nil {
+			return &clusterError{cluster: cluster, err: err}
+		}
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return ctx.Err()
+		}
+		return a.tellBroadcast(cluster, result, flags.asJSON, time.Since(begin))
+	})
+	return cmd
+}
+
+// tellBroadcast prints who took it, and returns an error unless all did.
+func (a App) tellBroadcast(cluster string, result patterns.BroadcastResult, asJSON bool, took time.Duration) error {
+	var err error
+	if asJSON {
+		err = writeJSON(a.Stdout, struct {
+			Complete bool          `json:"complete"`
+			Members  int           `json:"members"`
+			Nodes    int           `json:"nodes"`
+			Missing  []missingJSON `json:"missing"`
+			Micros   int64         `json:"us"`
+		}{result.Complete, result.Members, result.Nodes, describeMissing(result.Missing), took.Microseconds()})
+	} else {
+		_, err = fmt.Fprintf(a.Stdout, "taken by %s on %s\n", plural(result.Members, "member"), plural(result.Nodes, "node"))
+	}
+	if err == nil && !result.Complete {
+		err = told(incomplete(cluster, "took it", result.Members, result.Missing))
+	}
+	return err
+}

@@ -7,11 +7,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/cmd/arke/internal/execute"
+	"github.com/arke-mesh/arke/cmd/arke/internal/tcp"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
 )
 
 // drainTime is how long accepted work may take after the first signal.
@@ -120,4 +129,381 @@ func (a App) runServe(cmd *cobra.Command, at *attachment, cluster string, flags 
 		return fmt.Errorf("some of what %s accepted was not finished: %w", cluster, err)
 	}
 	return nil
+}
+
+// member does the work of arke serve.
+type member struct {
+	flags serveFlags
+	log   *zap.Logger
+
+	mu  sync.Mutex
+	out io.Writer // guarded by mu
+}
+
+// service returns the patterns that the user chose.
+func (m *member) service() patterns.Service {
+	var s patterns.Service
+	command := execute.Handler{Command: m.flags.command}
+	switch {
+	case m.flags.echo:
+		s.Request = echo
+		s.Push = func(_ context.Context, r *patterns.Request) { m.print(line(r.Body)) }
+		s.Broadcast = s.Push
+	case m.flags.command != "":
+		s.Request = command.ServeRequest
+		s.Push = func(ctx context.Context, r *patterns.Request) {
+			result, err := command.ServeRequest(ctx, r)
+			if err != nil {
+				m.log.Warn("the command failed", zap.Stringer("pattern", r.Pattern), zap.Error(err))
+				return
+			}
+			if len(result.Body) > 0 {
+				m.print(line(result.Body))
+			}
+		}
+		s.Broadcast = s.Push
+	}
+	switch {
+	case m.flags.tunnelEcho:
+		s.Tunnel = echoTunnel
+	case m.flags.tunnelCommand != "":
+		s.Tunnel = execute.Tunnel{Command: m.flags.tunnelCommand}.ServeTunnel
+	}
+	return s
+}
+
+// print writes what belongs together in one go. That nobody reads it is not
+// the callers' fault, nor their business.
+func (m *member) print(text []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, _ = m.out.Write(text)
+}
+
+func echo(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+	return patterns.Message{Headers: r.Headers, Body: r.Body}, nil
+}
+
+// echoTunnel sends back each message, of any size, in bounded memory.
+func echoTunnel(ctx context.Context, t patterns.Tunnel) error {
+	for {
+		message, err := t.Receive(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, patterns.ErrTooLarge):
+			err = echoLarge(ctx, t)
+		case err == nil:
+			err = t.Send(ctx, message)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// echoLarge sends a message back while it comes.
+func echoLarge(ctx context.Context, t patterns.Tunnel) error {
+	r, w := io.Pipe()
+	sent := make(chan error, 1)
+	go func() {
+		_, err := t.SendFrom(ctx, r)
+		_ = r.CloseWithError(err)
+		sent <- err
+	}()
+	_, err := t.ReceiveTo(ctx, w)
+	_ = w.CloseWithError(err) // nil is the end of the message
+	return errors.Join(err, <-sent)
+}
+
+// exposeFlags are what the user asked for.
+type exposeFlags struct {
+	to       string
+	limits   patterns.Limits
+	logLevel string
+}
+
+func (a App) expose() *cobra.Command {
+	var flags exposeFlags
+	cmd := &cobra.Command{
+		Use:   "expose CLUSTER --to tcp://HOST:PORT",
+		Short: "Make a TCP service a member of a cluster, until a signal",
+		Long: `Make a TCP service a member of a cluster, until a signal. Each tunnel that is
+opened to the member becomes a connection to the service; 'arke forward' turns
+connections into tunnels elsewhere.
+
+Prints "arke expose ready" when the service is a member. While nothing takes
+connections at HOST:PORT, it is none: it waits for the service, and leaves the
+cluster when the service is gone, so that callers are led to other members.
+SIGTERM or Ctrl-C drains: no new tunnels, those open may end by themselves; a
+second signal ends at once.
+
+Exit status: 0 all connections had ended after a signal, 5 no relay, 6 some
+were cut off after 30 s, 8 unauthorized, 1 anything else.`,
+		Example: `  arke expose db --to tcp://127.0.0.1:5432
+  arke forward --listen 127.0.0.1:5433 db      # on another machine
+  psql --host 127.0.0.1 --port 5433            # there`,
+		Args: calling(1),
+	}
+	attachment := a.attachFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&flags.to, "to", "", "where the service listens, `tcp://HOST:PORT` (required)")
+	f.IntVar(&flags.limits.Tunnels, "tunnels", 0, "connections at once (default 16384)")
+	f.IntVar(&flags.limits.Capacity, "capacity", 0, "weight of this member in balancing (default 1)")
+	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		target, err := flags.target()
+		if err == nil {
+			err = positive(cmd, "tunnels", "capacity")
+		}
+		if err != nil {
+			return misuse(cmd, err)
+		}
+		return a.runExpose(cmd, attachment, args[0], target, flags)
+	}
+	return cmd
+}
+
+// target returns the service's HOST:PORT.
+func (f exposeFlags) target() (string, error) {
+	u, err := url.Parse(f.to)
+	switch {
+	case f.to == "":
+		return "", fmt.Errorf("say which service, with --to tcp://HOST:PORT")
+	case err != nil || u.Scheme != "tcp" || u.Hostname() == "" || u.Port() == "" || u.Host != f.to[len("tcp://"):]:
+		return "", fmt.Errorf("--to %q is not tcp://HOST:PORT", f.to)
+	}
+	if port, err := strconv.Atoi(u.Port()); err != nil || port < 1 || port > 65535 {
+		return "", fmt.Errorf("--to %q: a port is between 1 and 65535", f.to)
+	}
+	return net.JoinHostPort(u.Hostname(), u.Port()), nil
+}
+
+func (a App) runExpose(cmd *cobra.Command, at *attachment, cluster, target string, flags exposeFlags) error {
+	outliveReaders()
+	ctx := cmd.Context()
+	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
+	if err != nil {
+		return err
+	}
+	var ready sync.Once
+	e := tcp.NewExposer(tcp.ExposeConfig{
+		Cluster: cluster,
+		Target:  target,
+		Server:  c,
+		Limits:  flags.limits,
+		Ready:   func() { ready.Do(func() { fmt.Fprintln(a.Stdout, "arke expose ready") }) },
+		Log:     log,
+	})
+	defer e.Close()
+	defer c.Close()
+	if err := e.Run(ctx); err != nil {
+		return &clusterError{cluster: cluster, err: err}
+	}
+	drain, cancel := context.WithTimeout(a.Abort, drainTime)
+	defer cancel()
+	if err := c.Shutdown(drain); err != nil {
+		return fmt.Errorf("some connections of %s were cut off: %w", cluster, err)
+	}
+	return nil
+}
+
+// forwardFlags are what the user asked for.
+type forwardFlags struct {
+	listen   string
+	logLevel string
+}
+
+func (a App) forward() *cobra.Command {
+	var flags forwardFlags
+	cmd := &cobra.Command{
+		Use:   "forward --listen HOST:PORT CLUSTER",
+		Short: "Lead a local port to a cluster, until a signal",
+		Long: `Lead a local port to a cluster, until a signal: each connection gets a tunnel
+of its own to one member, picked by load. The members are services that were
+made so by 'arke expose', or any that take tunnels.
+
+Prints "arke forward ready HOST:PORT" when it listens; port 0 means any free
+one, no host means 127.0.0.1. A connection for which no member can be had is
+reset, with a line on standard error. SIGTERM or Ctrl-C drains: no new
+connections, those open may end by themselves; a second signal ends at once.
+
+Whoever reaches the port uses the cluster, without any key: listen on loopback
+unless that is what you want.
+
+Exit status: 0 all connections had ended after a signal, 5 no relay, 6 some
+were cut off after 30 s, 8 unauthorized, 1 anything else.`,
+		Example: `  arke forward --listen 127.0.0.1:5433 db
+  psql --host 127.0.0.1 --port 5433`,
+		Args: calling(1),
+	}
+	attachment := a.attachFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`HOST:PORT` to listen on")
+	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.runForward(cmd, attachment, args[0], flags)
+	}
+	return cmd
+}
+
+// endpoint returns where to listen, as net.Listen wants to have it.
+func (f forwardFlags) endpoint() (network, address string, err error) {
+	host, port, err := net.SplitHostPort(f.listen)
+	if err != nil {
+		return "", "", fmt.Errorf("--listen %q is not HOST:PORT", f.listen)
+	}
+	if n, err := strconv.Atoi(port); err == nil && (n < 0 || n > 65535) {
+		return "", "", fmt.Errorf("--listen %q: a port is between 0 and 65535", f.listen)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	network = "tcp"
+	if ip := net.ParseIP(host); ip != nil && ip.To4() != nil {
+		network = "tcp4" // or 0.0.0.0 would mean IPv6, too
+	}
+	return network, net.JoinHostPort(host, port), nil
+}
+
+func (a App) runForward(cmd *cobra.Command, at *attachment, cluster string, flags forwardFlags) error {
+	outliveReaders()
+	network, address, err := flags.endpoint()
+	if err != nil {
+		return misuse(cmd, err)
+	}
+	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		return err
+	}
+	addr := l.Addr().(*net.TCPAddr)
+	if !addr.IP.IsLoopback() {
+		fmt.Fprintf(a.Stderr, "arke: warning: %s is not loopback: whoever reaches it uses %s without a key\n", addr, cluster)
+	}
+	f := tcp.NewForwarder(tcp.ForwardConfig{Listener: l.(*net.TCPListener), Cluster: cluster, Opener: c, Log: log})
+	fmt.Fprintf(a.Stdout, "arke forward ready %s\n", addr)
+	err = f.Serve(cmd.Context())
+
+	drain, cancel := context.WithTimeout(a.Abort, drainTime)
+	defer cancel()
+	if cut := f.Shutdown(drain); cut != nil {
+		cut = fmt.Errorf("some connections to %s were cut off: %w", cluster, cut)
+		return errors.Join(err, cut)
+	}
+	return err
+}
+
+func (a App) tunnel() *cobra.Command {
+	var flags requestFlags
+	cmd := &cobra.Command{
+		Use:   "tunnel CLUSTER",
+		Short: "Connect standard input and output with one member",
+		Long: `Connect standard input and output with one member of a cluster: what comes on
+standard input goes to the member, what the member sends goes to standard
+output, unchanged and as it comes. The end of standard input ends that
+direction only; the command ends when the member has ended, too.
+
+Exit status: 0 both have ended in good order, 2 the member reset the tunnel,
+3 no member, 4 overloaded, 5 unreachable, 6 deadline of the opening, 7 the
+link to the member was lost, 8 unauthorized, 9 too large, 14 too many
+tunnels, 1 anything else.`,
+		Example: `  arke serve sort --tunnel-exec sort &
+  arke tunnel sort <words.txt >sorted.txt`,
+		Args: calling(1),
+	}
+	flags.declare(a, cmd)
+	cmd.Flags().Lookup("timeout").Usage = "give up when no tunnel is open after this time"
+	cmd.Flags().Lookup("header").Usage = "a header of the opening, `KEY=VALUE`; may be repeated"
+	cmd.RunE = a.sending(&flags.sendFlags, func(opening context.Context, c *client.Client, cluster string, first patterns.Message) error {
+		t, err := c.OpenTunnel(opening, cluster, first, flags.options(&patterns.RequestReport{})...)
+		if err != nil {
+			return &clusterError{cluster: cluster, err: err, one: true}
+		}
+		if err := a.pipe(cmd.Context(), t); err != nil {
+			_ = t.Reset(patterns.CodeUnknown, "the caller has gone")
+			return &tunnelError{cluster, err}
+		}
+		return nil
+	})
+	return cmd
+}
+
+// pipe connects standard input and output with the tunnel until both
+// directions have ended.
+func (a App) pipe(ctx context.Context, t patterns.Tunnel) error {
+	// Reading a terminal cannot be interrupted: this goroutine may outlive us
+	// until the process ends, which is next.
+	sent := make(chan error, 1)
+	go func() { sent <- sendAll(ctx, t, a.Stdin) }()
+
+	w := &broken{w: a.Stdout}
+	for {
+		_, err := t.ReceiveTo(ctx, w)
+		switch {
+		case err == nil:
+			continue
+		case w.err != nil:
+			return w.err
+		case !errors.Is(err, io.EOF):
+			return err
+		}
+		break
+	}
+	select {
+	case err := <-sent:
+		if !errors.Is(err, patterns.ErrClosed) {
+			return err
+		}
+		// The member takes nothing more; Err says whether that is in order.
+	case <-t.Done():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-t.Done():
+		return t.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pieceBytes is how much of standard input becomes one message at most.
+const pieceBytes = 32 << 10
+
+// sendAll sends what r has, as it comes, and ends that direction.
+func sendAll(ctx context.Context, t patterns.Tunnel, r io.Reader) error {
+	buf := make([]byte, pieceBytes)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if err := t.Send(ctx, buf[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return t.CloseSend()
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// broken remembers why writing failed.
+type broken struct {
+	w   io.Writer
+	err error
+}
+
+func (b *broken) Write(p []byte) (int, error) {
+	n, err := b.w.Write(p)
+	if err != nil {
+		b.err = err
+	}
+	return n, err
 }

@@ -4,9 +4,14 @@
 package demo
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
+	"slices"
 	"sync"
+	"text/tabwriter"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -125,4 +130,82 @@ func since(from, to time.Time) time.Duration {
 		return 0
 	}
 	return to.Sub(from)
+}
+
+// Report is how the demo went.
+type Report struct {
+	Zones    int // zones asked about
+	Requests int
+	Wrong    int // replies that differ from the caller's own computation
+	Lost     int // requests without a reply
+	Retried  int // requests that needed more than one member
+	Members  map[string]int
+	Latency  bench.Latency
+	Affected time.Duration // from the kill to the end of the last request it disturbed
+	Returned time.Duration // from the relay's new start to its member's first reply
+	Elapsed  time.Duration
+
+	first error
+}
+
+// Err says what was wrong, nil if nothing was.
+func (r Report) Err() error {
+	switch {
+	case r.Wrong > 0 || r.Lost > 0:
+		return fmt.Errorf("demo: %d wrong and %d lost of %d requests, the first: %w", r.Wrong, r.Lost, r.Requests, r.first)
+	case r.Returned == 0:
+		return fmt.Errorf("demo: the member beside the killed relay did not serve again within %s", returnTime)
+	}
+	return nil
+}
+
+// MarshalJSON gives one object; times in milliseconds, latencies in
+// microseconds, shares between 0 and 1.
+func (r Report) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Zones    int                `json:"zones"`
+		Requests int                `json:"requests"`
+		Wrong    int                `json:"wrong"`
+		Lost     int                `json:"lost"`
+		Retried  int                `json:"retried"`
+		Members  map[string]float64 `json:"members"`
+		Latency  bench.Latency      `json:"latency_us"`
+		Affected float64            `json:"kill_to_last_affected_ms"`
+		Returned float64            `json:"return_to_serving_ms"`
+		Seconds  float64            `json:"seconds"`
+	}{
+		r.Zones, r.Requests, r.Wrong, r.Lost, r.Retried, r.shares(), r.Latency,
+		millis(r.Affected), millis(r.Returned), r.Elapsed.Seconds(),
+	})
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func (r Report) shares() map[string]float64 {
+	total := 0
+	for _, n := range r.Members {
+		total += n
+	}
+	shares := make(map[string]float64, len(r.Members))
+	for m, n := range r.Members {
+		shares[m] = float64(n) / float64(max(total, 1))
+	}
+	return shares
+}
+
+// Write prints the table.
+func (r Report) Write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "requests\t%d about %d zones in %.1f s\n", r.Requests, r.Zones, r.Elapsed.Seconds())
+	fmt.Fprintf(t, "wrong\t%d\n", r.Wrong)
+	fmt.Fprintf(t, "lost\t%d\n", r.Lost)
+	fmt.Fprintf(t, "retried\t%d\n", r.Retried)
+	shares := r.shares()
+	for _, m := range slices.Sorted(maps.Keys(shares)) {
+		fmt.Fprintf(t, "%s\t%d, %.1f %%\n", m, r.Members[m], 100*shares[m])
+	}
+	fmt.Fprintf(t, "latency\t%s\n", r.Latency)
+	fmt.Fprintf(t, "kill to last affected request\t%.1f ms\n", millis(r.Affected))
+	fmt.Fprintf(t, "relay's return to its member's first reply\t%.1f ms\n", millis(r.Returned))
+	return t.Flush()
 }

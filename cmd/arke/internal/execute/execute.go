@@ -6,7 +6,9 @@ package execute
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"time"
@@ -84,5 +86,122 @@ func (l *limited) Write(p []byte) (int, error) {
 	keep := min(len(p), l.max-l.buf.Len())
 	l.buf.Write(p[:keep])
 	l.lost += len(p) - keep
+	return len(p), nil
+}
+
+// pieceBytes is how much of a command's output becomes one message at most.
+const pieceBytes = 32 << 10
+
+// Tunnel runs one command per tunnel with "sh -c": what the caller sends is
+// the command's standard input, its standard output goes to the caller as it
+// comes.
+//
+// The command sees the end of its input when the caller has sent all; the
+// tunnel ends in good order when the command has closed its output and ends
+// with status 0. Another status resets the tunnel with CodeExit and the first
+// MaxMessage bytes of standard error. When the tunnel ends before, the command
+// and what it started are killed.
+type Tunnel struct {
+	// Command is the shell command.
+	Command string
+}
+
+// ServeTunnel is a patterns.Service's Tunnel.
+func (h Tunnel) ServeTunnel(ctx context.Context, t patterns.Tunnel) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stderr := &limited{max: MaxMessage}
+	cmd := exec.CommandContext(ctx, "sh", "-c", h.Command)
+	cmd.Stderr = stderr
+	cmd.WaitDelay = patience
+	isolate(cmd)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+
+	feeding, stop := context.WithCancel(ctx)
+	defer stop()
+	fed := make(chan struct{})
+	go func() {
+		defer close(fed)
+		if !feed(feeding, t, stdin) && feeding.Err() == nil {
+			cancel() // the caller is gone
+		}
+	}()
+	err = drain(ctx, t, stdout)
+	if err != nil {
+		cancel() // the caller takes nothing more
+	}
+	exit := cmd.Wait() // which closes both pipes
+	switch {
+	case err != nil:
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case exit != nil:
+		refused := refusal(t.Info().Cluster, exit, stderr)
+		_ = t.Reset(refused.Code, refused.Message)
+		err = refused
+	default:
+		// The caller may be in the middle of a message, which nobody wants any
+		// more: to stop receiving there would be a reset.
+		_ = t.Close()
+	}
+	stop()
+	<-fed
+	return err
+}
+
+// feed writes what the caller sends until its end, and reports false if the
+// tunnel ended otherwise. What a command does not want to read is thrown away.
+func feed(ctx context.Context, t patterns.Tunnel, stdin io.WriteCloser) bool {
+	defer stdin.Close()
+	w := &willing{w: stdin}
+	for {
+		_, err := t.ReceiveTo(ctx, w)
+		if errors.Is(err, io.EOF) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
+}
+
+// drain sends what the command prints until it closes its output.
+func drain(ctx context.Context, t patterns.Tunnel, stdout io.Reader) error {
+	buf := make([]byte, pieceBytes)
+	for {
+		n, err := stdout.Read(buf)
+		if n > 0 {
+			if err := t.Send(ctx, buf[:n]); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return nil // its end, or that of the command
+		}
+	}
+}
+
+// willing takes everything, also when nobody reads any more.
+type willing struct {
+	w      io.Writer
+	closed bool
+}
+
+func (w *willing) Write(p []byte) (int, error) {
+	if !w.closed {
+		if _, err := w.w.Write(p); err != nil {
+			w.closed = true
+		}
+	}
 	return len(p), nil
 }

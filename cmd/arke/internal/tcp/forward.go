@@ -116,3 +116,164 @@ func (f *Forwarder) lead(conn *net.TCPConn) {
 		f.cfg.Log.Info("connection reset", from, zap.String("member", t.Info().Member), zap.Error(err))
 	}
 }
+
+// Server registers members; every patterns.Messenger is one.
+type Server interface {
+	Serve(ctx context.Context, cluster string, h patterns.Handler, limits patterns.Limits) (patterns.Registration, error)
+}
+
+// ExposeConfig says what becomes a member of what. Cluster, Target and Server
+// are required.
+type ExposeConfig struct {
+	Cluster string
+	Target  string // HOST:PORT of the service
+	Server  Server
+	Limits  patterns.Limits
+	// DialTime is how long a connection to the service may take; default 5 s.
+	DialTime time.Duration
+	// Pause is how long to wait before a service that was not there is looked
+	// for again; default 1 s.
+	Pause time.Duration
+	// Ready, if not nil, is called after each registration.
+	Ready func()
+	// Log gets a line when the service is gone or back; nil = none.
+	Log *zap.Logger
+}
+
+func (c ExposeConfig) withDefaults() ExposeConfig {
+	if c.DialTime == 0 {
+		c.DialTime = 5 * time.Second
+	}
+	if c.Pause == 0 {
+		c.Pause = time.Second
+	}
+	if c.Ready == nil {
+		c.Ready = func() {}
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	return c
+}
+
+// Exposer makes a TCP service a member of a cluster, while the service is
+// there: when a connection to it fails, and so does the next attempt, the
+// member leaves the cluster until the service is back, so that callers are led
+// to others. Tunnels that are open stay.
+type Exposer struct {
+	// Immutable after NewExposer.
+	cfg     ExposeConfig
+	splicer Splicer
+	failed  chan struct{} // a connection has failed; at most one word
+
+	// Lifecycle: leave ends when the tunnels of members that have left are to
+	// be cut off.
+	leave   context.Context
+	cut     context.CancelFunc
+	leaving sync.WaitGroup
+}
+
+// NewExposer returns an Exposer that does nothing yet.
+func NewExposer(cfg ExposeConfig) *Exposer {
+	e := &Exposer{cfg: cfg.withDefaults(), failed: make(chan struct{}, 1)}
+	e.leave, e.cut = context.WithCancel(context.Background())
+	return e
+}
+
+// Run keeps the service registered until ctx ends or a registration fails.
+// The member and its tunnels stay: whoever owns the Server drains it, and then
+// calls Close.
+func (e *Exposer) Run(ctx context.Context) error {
+	for e.await(ctx) {
+		registration, err := e.cfg.Server.Serve(ctx, e.cfg.Cluster, patterns.Service{Tunnel: e.serve}, e.cfg.Limits)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		e.cfg.Ready()
+		if !e.lost(ctx) {
+			return nil
+		}
+		e.cfg.Log.Warn("the service is gone, its member leaves until it is back", zap.String("service", e.cfg.Target))
+		e.leaving.Go(func() { _ = registration.Close(e.leave) })
+	}
+	return nil
+}
+
+// Close cuts off the tunnels of members that have left before, and waits. It
+// is called after Run has returned.
+func (e *Exposer) Close() {
+	e.cut()
+	e.leaving.Wait()
+}
+
+// await waits until the service takes a connection, and reports false if ctx
+// ended before.
+func (e *Exposer) await(ctx context.Context) bool {
+	for told := false; ctx.Err() == nil; told = true {
+		err := e.probe(ctx)
+		if err == nil {
+			return true
+		}
+		if !told {
+			e.cfg.Log.Warn("no service yet, waiting for it", zap.String("service", e.cfg.Target), zap.String("error", reason(err)))
+		}
+		select {
+		case <-time.After(e.cfg.Pause):
+		case <-ctx.Done():
+		}
+	}
+	return false
+}
+
+// lost waits until the service is gone, and reports false if ctx ended before.
+func (e *Exposer) lost(ctx context.Context) bool {
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-e.failed:
+		}
+		if e.probe(ctx) != nil && ctx.Err() == nil {
+			return true
+		}
+	}
+}
+
+func (e *Exposer) probe(ctx context.Context) error {
+	conn, err := e.dial(ctx)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err
+}
+
+func (e *Exposer) dial(ctx context.Context) (*net.TCPConn, error) {
+	dialer := net.Dialer{Timeout: e.cfg.DialTime}
+	conn, err := dialer.DialContext(ctx, "tcp", e.cfg.Target)
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.TCPConn), nil
+}
+
+// serve has one tunnel.
+func (e *Exposer) serve(ctx context.Context, t patterns.Tunnel) error {
+	conn, err := e.dial(ctx)
+	if err != nil {
+		select {
+		case e.failed <- struct{}{}:
+		default:
+		}
+		return &patterns.RemoteError{Cluster: e.cfg.Cluster, Message: e.cfg.Target + ": " + reason(err)}
+	}
+	// The end of the tunnel says all there is to say, and says it in order;
+	// ctx ends then, too, but does not know whether all was delivered.
+	if err := e.splicer.Splice(context.WithoutCancel(ctx), conn, t); err != nil {
+		e.cfg.Log.Info("connection reset", zap.Error(err))
+		return err
+	}
+	return nil
+}
