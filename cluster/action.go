@@ -4,10 +4,24 @@
 package cluster
 
 import (
+	"time"
+
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/security"
 )
+
+// base is what all cores of a node stand on.
+type base struct {
+	self   peer.ID
+	out    *outbox
+	rng    *prng // jitter
+	drops  drop.Counts[dropReason]
+	peers  *peerTable
+	finder *finder
+	epochs *epochTable
+}
 
 // action is what a core wants done; the loop performs actions in order.
 type action interface{ isAction() }
@@ -66,3 +80,50 @@ type outbox struct{ actions []action }
 func (o *outbox) add(a action) { o.actions = append(o.actions, a) }
 
 func (o *outbox) send(to peer.ID, m message) { o.add(sendAction{to, m}) }
+
+// alarm remembers when a core has to be woken next. Cores lower it as they
+// plan, and recompute it from all their plans once it has rung.
+type alarm struct{ at time.Time }
+
+// plan makes the alarm ring at t or before; zero plans nothing.
+func (a *alarm) plan(t time.Time) {
+	if !t.IsZero() && (a.at.IsZero() || t.Before(a.at)) {
+		a.at = t
+	}
+}
+
+// rings says whether it is time, and if so forgets the plan.
+func (a *alarm) rings(now time.Time) bool {
+	if a.at.IsZero() || now.Before(a.at) {
+		return false
+	}
+	a.at = time.Time{}
+	return true
+}
+
+// due says whether a planned time (zero = none) has come.
+func due(t, now time.Time) bool { return !t.IsZero() && !now.Before(t) }
+
+// check says whether a planned time has come; if not, the alarm rings then.
+func (a *alarm) check(t, now time.Time) bool {
+	if due(t, now) {
+		return true
+	}
+	a.plan(t)
+	return false
+}
+
+// backoff doubles from first up to limit, and adds up to a quarter, so that
+// nodes that failed together do not come back together.
+func backoff(d *prng, failures int, first, limit time.Duration) time.Duration {
+	wait := limit
+	if failures < 20 {
+		wait = min(first<<failures, limit)
+	}
+	return wait + spread(d, wait/4)
+}
+
+// spread returns a random part of width.
+func spread(d *prng, width time.Duration) time.Duration {
+	return time.Duration(d.roll(int(max(width, 1))))
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -18,55 +19,16 @@ import (
 // near this node's, and tells watchers. It needs none of their keys. Whoever
 // comes to the wrong anchor is told the right ones and served all the same.
 type anchor struct {
-	self   peer.ID
-	out    *outbox
-	reach  *reach
-	finder *finder
+	*base
 	verify func(id security.ClusterID, key, proof []byte, p peer.ID) error
 
 	books   map[security.ClusterID]*book
 	guests  map[peer.ID]*guest
 	leases  int
 	watches int
-	bytes   int      // of records
-	touched []*book  // changed since the last flush
-	alarm   alarm    // for books whose authority is in question
-	refused counters // by reason
-}
-
-// book is everything about one cluster id.
-type book struct {
-	cid      security.ClusterID
-	ring     *ring
-	leases   []*held    // by key
-	watchers []*watcher // by peer
-
-	// Since the last flush.
-	touched   bool
-	upserted  []leaseKey
-	removed   []leaseRef
-	resend    bool      // some watcher lost a message
-	announced []peer.ID // the anchors as all were told last
-	settled   bool      // as watchers were told last
-	orphaned  time.Time // when a lease last ended with its link; its member may be back at once
-	consults  bool      // somebody watches and there is no lease: co-anchors are asked
-	opinions  []opinion // theirs, by distance
-	nextCheck time.Time // when authority may change without a message; zero = never
-}
-
-// held is one lease.
-type held struct {
-	lease
-	seq uint64 // of the Register that was acknowledged last
-}
-
-// watcher is one node that watches.
-type watcher struct {
-	peer   peer.ID
-	proof  []byte
-	seq    uint64    // of its Watch
-	number uint64    // of the last Delta
-	gap    time.Time // a message was lost: when to make it watch again; zero = none was
+	bytes   int     // of records
+	touched []*book // changed since the last flush
+	alarm   alarm   // for books whose authority is in question
 }
 
 // guest is what one peer has here.
@@ -77,29 +39,18 @@ type guest struct {
 	incarnation uint64 // the newest seen in its leases
 }
 
-// gapDelay is how long a watcher whose link was full is left alone.
-const gapDelay = 250 * time.Millisecond
-
-func newAnchor(self peer.ID, out *outbox, r *reach, f *finder) *anchor {
-	return &anchor{
-		self: self, out: out, reach: r, finder: f, verify: security.VerifyProof,
-		books: make(map[security.ClusterID]*book), guests: make(map[peer.ID]*guest),
-		refused: make(counters),
-	}
-}
-
-// receive takes in a message from a member's or a watcher's node, or from a
+// receive handles a message from a member's or a watcher's node, or from a
 // co-anchor.
 func (a *anchor) receive(now time.Time, from peer.ID, m message) {
 	switch m := m.(type) {
 	case *registerMsg:
 		a.register(now, from, m)
 	case *unregisterMsg:
-		a.unregister(now, from, m)
+		a.unregister(from, m)
 	case *watchMsg:
 		a.watch(now, from, m)
 	case *unwatchMsg:
-		a.unwatch(now, from, m.cid)
+		a.unwatch(from, m.cid)
 	case *hintMsg:
 		a.hint(now, from, m)
 	}
@@ -109,8 +60,8 @@ func (a *anchor) receive(now time.Time, from peer.ID, m message) {
 func (a *anchor) open(now time.Time, cid security.ClusterID) *book {
 	b := a.books[cid]
 	if b == nil {
-		b = &book{cid: cid, ring: a.finder.use(now, cid)}
-		b.announced = b.ring.anchors
+		set := a.finder.use(now, cid)
+		b = &book{cid: cid, authority: authority{self: a.self, anchorSet: set}, announced: set.anchors}
 		a.books[cid] = b
 	}
 	return b
@@ -130,7 +81,7 @@ func (a *anchor) enter(p peer.ID, b *book) *guest {
 	if g == nil {
 		g = &guest{}
 		a.guests[p] = g
-		a.reach.hold(p)
+		a.peers.hold(p)
 	}
 	if i, ok := slices.BinarySearchFunc(g.cids, b.cid, compareIDs); !ok {
 		g.cids = slices.Insert(g.cids, i, b.cid)
@@ -141,7 +92,7 @@ func (a *anchor) enter(p peer.ID, b *book) *guest {
 // exit notes that p may have nothing in b any more.
 func (a *anchor) exit(p peer.ID, b *book) {
 	g := a.guests[p]
-	if g == nil || b.watcher(p) != nil || b.anyLease(p) {
+	if g == nil || b.watchOf(p) != nil || len(b.of(p)) > 0 {
 		return
 	}
 	if i, ok := slices.BinarySearchFunc(g.cids, b.cid, compareIDs); ok {
@@ -149,7 +100,115 @@ func (a *anchor) exit(p peer.ID, b *book) {
 	}
 	if len(g.cids) == 0 {
 		delete(a.guests, p)
-		a.reach.unhold(p)
+		a.peers.unhold(p)
+	}
+}
+
+// register holds a lease for a member of from's, or says why not.
+func (a *anchor) register(now time.Time, from peer.ID, m *registerMsg) {
+	if refusal := a.admitLease(from, m); refusal != wire.Refusal_NONE {
+		a.drops.Inc(dropRefused.because(refusal))
+		a.out.send(from, &registeredMsg{cid: m.cid, member: m.member, seq: m.seq, refusal: refusal})
+		return
+	}
+	a.dropOlder(from, m.incarnation)
+	b := a.open(now, m.cid)
+	a.put(b, from, m)
+	a.out.send(from, &registeredMsg{cid: m.cid, member: m.member, seq: m.seq, anchors: b.authority.anchorSet.anchors})
+}
+
+// admitLease says whether the lease may be held. Bounds are looked at before
+// the proof is checked, which costs more.
+func (a *anchor) admitLease(from peer.ID, m *registerMsg) wire.Refusal {
+	b, g := a.books[m.cid], a.guests[from]
+	if g != nil && m.incarnation < g.incarnation {
+		return wire.Refusal_STALE
+	}
+	var old *heldLease
+	if b != nil {
+		old = b.lease(leaseKey{from, m.member})
+	}
+	size := a.bytes + len(m.record)
+	if old != nil {
+		size -= len(old.record)
+	} else if a.leases >= maxLeases || (b != nil && len(b.leases) >= maxClusterLeases) ||
+		(g != nil && g.leases >= maxPeerLeases) {
+		return wire.Refusal_FULL
+	}
+	if size > maxRecordBytes {
+		return wire.Refusal_FULL
+	}
+	return a.checkProof(b, from, m.cid, m.key, m.proof)
+}
+
+// checkProof verifies a proof unless the same one of the same peer is known to
+// be good: a node with many members shows it again and again.
+func (a *anchor) checkProof(b *book, from peer.ID, cid security.ClusterID, key, proof []byte) wire.Refusal {
+	if (b == nil || !b.proven(from, proof)) && a.verify(cid, key, proof, from) != nil {
+		return wire.Refusal_BAD_PROOF
+	}
+	return wire.Refusal_NONE
+}
+
+// put makes or replaces the lease.
+func (a *anchor) put(b *book, from peer.ID, m *registerMsg) {
+	key := leaseKey{from, m.member}
+	g := a.enter(from, b)
+	g.incarnation = max(g.incarnation, m.incarnation)
+	l := b.lease(key)
+	fresh := l == nil
+	if fresh {
+		l = &heldLease{}
+		b.insert(l, key)
+		g.leases++
+		a.leases++
+	}
+	same := !fresh && l.incarnation == m.incarnation && bytes.Equal(l.record, m.record)
+	a.bytes += len(m.record) - len(l.record)
+	l.lease = lease{
+		leaseKey: key, incarnation: m.incarnation, record: m.record, proof: m.proof,
+		suspect: a.peers.suspect(from),
+	}
+	l.seq = m.seq
+	if !same {
+		b.upsert(key)
+		a.touch(b)
+	}
+}
+
+// unregister ends one lease.
+func (a *anchor) unregister(from peer.ID, m *unregisterMsg) {
+	b := a.books[m.cid]
+	if b == nil {
+		return
+	}
+	if l := b.lease(leaseKey{from, m.member}); l != nil {
+		a.remove(b, l)
+		a.exit(from, b)
+	}
+}
+
+func (a *anchor) remove(b *book, leases ...*heldLease) {
+	for _, l := range leases {
+		b.remove(l)
+		a.guests[l.peer].leases--
+		a.leases--
+		a.bytes -= len(l.record)
+		a.touch(b)
+	}
+}
+
+// dropOlder ends the leases of p's earlier lives: who registers with a newer
+// incarnation has restarted, whether or not the old link's end was noticed.
+func (a *anchor) dropOlder(p peer.ID, incarnation uint64) {
+	g := a.guests[p]
+	if g == nil || g.leases == 0 || incarnation <= g.incarnation {
+		return
+	}
+	for _, cid := range slices.Clone(g.cids) {
+		b := a.books[cid]
+		a.remove(b, b.of(p)...)
+		a.exit(p, b)
 	}
 }
 
@@ -161,18 +220,16 @@ func (a *anchor) down(now time.Time, p peer.ID) {
 	}
 	for _, cid := range slices.Clone(g.cids) {
 		b := a.books[cid]
-		for _, l := range slices.Clone(b.leases) {
-			if l.peer == p {
-				a.remove(b, l)
-				b.orphaned = now
-			}
+		if leases := b.of(p); len(leases) > 0 {
+			a.remove(b, leases...)
+			b.authority.orphaned = now
 		}
-		a.unwatch(now, p, cid)
+		a.unwatch(p, cid)
 		a.exit(p, b)
 	}
 }
 
-// suspected takes in that p misses heartbeats, or no longer does.
+// suspected notes that p misses heartbeats, or no longer does.
 func (a *anchor) suspected(p peer.ID, on bool) {
 	g := a.guests[p]
 	if g == nil {
@@ -180,8 +237,8 @@ func (a *anchor) suspected(p peer.ID, on bool) {
 	}
 	for _, cid := range g.cids {
 		b := a.books[cid]
-		for _, l := range b.leases {
-			if l.peer == p && l.suspect != on {
+		for _, l := range b.of(p) {
+			if l.suspect != on {
 				l.suspect = on
 				b.upsert(l.leaseKey)
 				a.touch(b)
@@ -190,18 +247,174 @@ func (a *anchor) suspected(p peer.ID, on bool) {
 	}
 }
 
-// ringChanged takes in that the neighbourhood of cid is another one now.
-func (a *anchor) ringChanged(cid security.ClusterID) {
+// watch answers with a snapshot and tells every change from then on. A peer
+// that watches again begins anew.
+func (a *anchor) watch(now time.Time, from peer.ID, m *watchMsg) {
+	if refusal := a.admitWatch(from, m); refusal != wire.Refusal_NONE {
+		a.drops.Inc(dropRefused.because(refusal))
+		a.out.send(from, &snapshotMsg{cid: m.cid, seq: m.seq, refusal: refusal})
+		return
+	}
+	b := a.open(now, m.cid)
+	w := b.watchOf(from)
+	if w == nil {
+		w = &remoteWatch{peer: from}
+		i, _ := b.findWatch(from)
+		b.watchers = slices.Insert(b.watchers, i, w)
+		a.enter(from, b).watches++
+		a.watches++
+	}
+	w.proof, w.seq, w.number, w.gap = m.proof, m.seq, 0, time.Time{}
+	// What others have not been told yet is in the snapshot; telling it again
+	// as a Delta does no harm.
+	b.authority.doubt(now)
+	settled := a.judge(now, b)
+	if len(b.watchers) == 1 {
+		b.settled = settled
+	} else if settled != b.settled {
+		a.touch(b) // the others have to be told
+	}
+	b.snapshot(a.out, w, settled)
+}
+
+func (a *anchor) admitWatch(from peer.ID, m *watchMsg) wire.Refusal {
+	b, g := a.books[m.cid], a.guests[from]
+	if b == nil || b.watchOf(from) == nil {
+		if a.watches >= maxWatches || (b != nil && len(b.watchers) >= maxClusterWatches) ||
+			(g != nil && g.watches >= maxPeerWatches) {
+			return wire.Refusal_FULL
+		}
+	}
+	return a.checkProof(b, from, m.cid, m.key, m.proof)
+}
+
+func (a *anchor) unwatch(from peer.ID, cid security.ClusterID) {
+	b := a.books[cid]
+	if b == nil {
+		return
+	}
+	i, ok := b.findWatch(from)
+	if !ok {
+		return
+	}
+	b.watchers = slices.Delete(b.watchers, i, i+1)
+	a.guests[from].watches--
+	a.watches--
+	a.exit(from, b)
+	a.touch(b)
+}
+
+// sendFailed notes that a message never left. Whoever waits for another one than
+// a Delta or Snapshot asks again.
+func (a *anchor) sendFailed(now time.Time, to peer.ID, m message) {
+	var cid security.ClusterID
+	switch m := m.(type) {
+	case *snapshotMsg:
+		cid = m.cid
+	case *deltaMsg:
+		cid = m.cid
+	default:
+		return
+	}
+	if b := a.books[cid]; b != nil {
+		a.alarm.plan(b.lost(now, to))
+	}
+}
+
+// judge says whether this node may call b's cluster empty, and asks whom it
+// needs for that.
+func (a *anchor) judge(now time.Time, b *book) bool {
+	u := &b.authority
+	if consults := len(b.watchers) > 0 && len(b.leases) == 0; consults != u.consults {
+		u.consults = consults
+		a.finder.connect(now, u.anchorSet, consults)
+	}
+	settled, ask := u.step(now, a.peers.linkUp)
+	for _, p := range ask {
+		a.out.send(p, &hintMsg{cid: b.cid, wantReply: true, anchors: u.anchorSet.anchors})
+	}
+	a.alarm.plan(u.next)
+	return settled
+}
+
+// hint handles what a co-anchor says, and answers. Its anchors may be news
+// here: then the set changes, and with it the ground this node stands on.
+func (a *anchor) hint(now time.Time, from peer.ID, m *hintMsg) {
+	b := a.books[m.cid]
+	a.finder.tell(now, m.cid, from, m.anchors)
+	if m.wantReply {
+		reply := &hintMsg{cid: m.cid}
+		if b != nil {
+			reply.leases, reply.settled, reply.anchors = len(b.leases), b.settled, b.authority.anchorSet.anchors
+		} else {
+			reply.anchors = a.finder.nearest(overlay.Key(m.cid), anchorCount)
+		}
+		a.out.send(from, reply)
+	}
+	if b != nil && b.authority.heard(now, from, m.leases) {
+		a.touch(b)
+	}
+}
+
+// peerChanged notes that the link to p came up or went down: p may be asked
+// now, or what it said is old.
+func (a *anchor) peerChanged(p peer.ID) {
+	for _, b := range ordered(a.books, compareIDs) {
+		if b.authority.forget(p) {
+			a.touch(b)
+		}
+	}
+}
+
+// anchorsChanged notes that the neighbourhood of cid is another one now.
+func (a *anchor) anchorsChanged(cid security.ClusterID) {
 	if b := a.books[cid]; b != nil {
 		a.touch(b)
 	}
 }
 
-func (a *anchor) refuse(reason wire.Refusal) wire.Refusal {
-	if reason != wire.Refusal_NONE {
-		a.refused.add(refusalName(reason))
+// flush tells watchers what changed since the last one. It is called once all
+// events at hand are in, so that changes that come together travel together,
+// and none waits for others.
+func (a *anchor) flush(now time.Time) {
+	a.tick(now)
+	for len(a.touched) > 0 {
+		b := a.touched[0]
+		a.touched = a.touched[1:]
+		b.tell(now, a.out, a.judge(now, b))
+		if b.idle() {
+			a.close(now, b)
+		}
 	}
-	return reason
+	a.touched = nil
 }
 
-func compareIDs(a, b security.ClusterID) int { return bytes.Compare(a[:], b[:]) }
+// close forgets b. Whoever asks soon after a member was lost must not hear
+// "empty" yet: so long it is kept.
+func (a *anchor) close(now time.Time, b *book) {
+	if at := b.authority.orphaned.Add(settleTime); now.Before(at) {
+		b.authority.plan(at)
+		a.alarm.plan(b.authority.next)
+		return
+	}
+	a.finder.leave(b.authority.anchorSet)
+	delete(a.books, b.cid)
+}
+
+// tick looks at the books where something is planned.
+func (a *anchor) tick(now time.Time) {
+	if !a.alarm.rings(now) {
+		return
+	}
+	for _, b := range ordered(a.books, compareIDs) {
+		for _, w := range b.watchers {
+			if a.alarm.check(w.gap, now) {
+				b.resend = true
+				a.touch(b)
+			}
+		}
+		if a.alarm.check(b.authority.next, now) {
+			a.touch(b)
+		}
+	}
+}

@@ -41,7 +41,7 @@ func TestRegistrationIsAcknowledgedAndTold(t *testing.T) {
 		g.from("B", g.register("geo", "B", 5, 1, 10)), "the same again is news to nobody")
 	require.Equal(t, []string{"A: delta 2 {+5@B?} settled=true []"}, g.link(PeerSuspect, "B"))
 	require.Equal(t, []string{"A: delta 3 {+5@B} settled=true []"}, g.link(PeerRecovered, "B"))
-	got := g.from("B", &unregisterMsg{g.stampOf("geo", "B").cid, 5})
+	got := g.from("B", &unregisterMsg{g.epochOf("geo", "B").cid, 5})
 	require.Len(t, only("A: delta 4 {}-5", got), 1)
 }
 
@@ -59,7 +59,7 @@ func TestLeasesAndWatchesEndWithTheLink(t *testing.T) {
 	g.after(settleTime)
 	require.Empty(t, g.c.anchor.books)
 	require.Empty(t, g.c.anchor.guests)
-	require.Empty(t, g.c.finder.rings)
+	require.Empty(t, g.c.finder.sets)
 }
 
 // A node that registers with a newer incarnation has restarted: what it had is
@@ -73,7 +73,7 @@ func TestNewestIncarnationWinsAtTheAnchor(t *testing.T) {
 	require.Len(t, only("A: delta 2 {+7@B}-5", got), 1)
 	require.Equal(t, 1, g.c.anchor.leases)
 	require.Equal(t, []string{"B: registered 5 STALE []"}, g.from("B", g.register("geo", "B", 5, 1, 4)))
-	require.Equal(t, counters{"refused_stale": 1}, g.c.anchor.refused)
+	require.Equal(t, map[string]uint64{"refused_stale": 1}, g.c.drops.ByName())
 }
 
 // Who can't prove to hold the cluster key neither registers nor watches, and
@@ -83,7 +83,7 @@ func TestProofsAreChecked(t *testing.T) {
 	foreign := g.register("geo", "C", 5, 1, 1)
 	require.Equal(t, []string{"B: registered 5 BAD_PROOF []"}, g.from("B", foreign), "C's proof, shown by B")
 	other := g.register("geo", "B", 5, 1, 1)
-	other.cid = g.stampOf("zones", "B").cid
+	other.cid = g.epochOf("zones", "B").cid
 	require.Equal(t, []string{"B: registered 5 BAD_PROOF []"}, g.from("B", other), "the key of another cluster")
 	require.Equal(t, []string{"B: snapshot {} settled=false more=false BAD_PROOF []"},
 		g.from("B", g.watch("geo", "C", 1)))
@@ -105,7 +105,7 @@ func TestBoundsRefuseByName(t *testing.T) {
 	require.Equal(t, []string{"B: registered 9999 FULL []"}, g.from("B", g.register("geo", "B", 9999, 1, 1)))
 	require.Len(t, only("B: registered 7 NONE", g.from("B", g.register("geo", "B", 7, 1, 1))), 1, "who is in may renew")
 	require.Equal(t, maxClusterLeases, g.c.anchor.leases)
-	require.Equal(t, counters{"refused_full": 1}, g.c.anchor.refused)
+	require.Equal(t, map[string]uint64{"refused_full": 1}, g.c.drops.ByName())
 
 	g.c.anchor.watches = maxWatches
 	require.Len(t, only("A: snapshot {} settled=false more=false FULL", g.from("A", g.watch("geo", "A", 1))), 1)
@@ -139,7 +139,7 @@ func TestChangesTravelTogether(t *testing.T) {
 	for m := range MemberID(5) {
 		events = append(events, frameEvent{from: testPeer("B"), msg: g.register("geo", "B", m, 1, uint64(m))})
 	}
-	events = append(events, frameEvent{from: testPeer("B"), msg: &unregisterMsg{g.stampOf("geo", "B").cid, 3}})
+	events = append(events, frameEvent{from: testPeer("B"), msg: &unregisterMsg{g.epochOf("geo", "B").cid, 3}})
 	got := g.do(events...)
 	require.Equal(t, []string{"A: delta 1 {+0@B +1@B +2@B +4@B}-3 settled=true []"}, only("A: delta", got))
 }
@@ -199,7 +199,7 @@ func TestWrongAnchorServesAndRedirects(t *testing.T) {
 func TestLoneAnchorIsSettledAfterAWhile(t *testing.T) {
 	g := newRig(t, "me")
 	g.do(watchEvent{"geo", newPool()})
-	require.Equal(t, "unknown", g.members(g.c.lookout.names["geo"].view))
+	require.Equal(t, "unknown", g.members(g.c.watcher.names["geo"].view))
 	require.Empty(t, only("view", g.after(settleTime-1)))
 	require.Equal(t, []string{"view empty"}, only("view", g.after(1)))
 }
@@ -207,8 +207,8 @@ func TestLoneAnchorIsSettledAfterAWhile(t *testing.T) {
 // An anchor may call a cluster empty only if the neighbourhood has been the
 // same for a while and its co-anchors agree.
 func TestAnchorIsSettledOnlyWithItsCoAnchors(t *testing.T) {
-	cid := func(g *rig) security.ClusterID { return g.stampOf("geo", "me").cid }
-	anchors := func(g *rig) []peer.ID { return g.c.finder.rings[cid(g)].anchors }
+	cid := func(g *rig) security.ClusterID { return g.epochOf("geo", "me").cid }
+	anchors := func(g *rig) []peer.ID { return g.c.finder.sets[cid(g)].anchors }
 	for name, c := range map[string]struct {
 		table   []string
 		answers func(g *rig)
@@ -236,11 +236,11 @@ func TestAnchorIsSettledOnlyWithItsCoAnchors(t *testing.T) {
 			g.up(c.table[1:]...)
 			g.after(time.Minute)
 			g.do(watchEvent{"geo", newPool()})
-			require.False(t, g.c.lookout.names["geo"].view.Known)
+			require.False(t, g.c.watcher.names["geo"].view.Known)
 			c.answers(g)
 			b := g.c.anchor.books[cid(g)]
 			require.NotNil(t, b)
-			require.Equal(t, c.settled, b.settled, "%+v", b.opinions)
+			require.Equal(t, c.settled, b.settled, "%+v", b.authority.opinions)
 		})
 	}
 }
@@ -255,9 +255,9 @@ func TestChangeOfTheNeighbourhoodUnsettles(t *testing.T) {
 	g.do(tableEvent{})
 	require.Equal(t, "unknown", g.members(g.view))
 	g.up("A")
-	cid := g.stampOf("geo", "me").cid
-	g.from("A", &hintMsg{cid: cid, anchors: g.c.finder.rings[cid].anchors})
-	g.from("A", &snapshotMsg{cid: cid, seq: g.c.lookout.seq, settled: true})
+	cid := g.epochOf("geo", "me").cid
+	g.from("A", &hintMsg{cid: cid, anchors: g.c.finder.sets[cid].anchors})
+	g.from("A", &snapshotMsg{cid: cid, seq: g.c.watcher.seq, settled: true})
 	require.Equal(t, "unknown", g.members(g.view))
 	g.after(settleTime - 1)
 	require.Equal(t, "unknown", g.members(g.view))
@@ -275,13 +275,13 @@ func TestBrokenLinkDelaysEmptyButLeavingDoesNot(t *testing.T) {
 		g.table = []string{"me"}
 		g.do(watchEvent{"geo", newPool()})
 		g.from("B", g.register("geo", "B", 5, 1, 1))
-		g.c.finder.rings[g.stampOf("geo", "me").cid].since = g.now.Add(-time.Minute)
+		g.c.finder.sets[g.epochOf("geo", "me").cid].since = g.now.Add(-time.Minute)
 		if broke {
 			g.link(PeerDown, "B")
 			require.Equal(t, "unknown", g.members(g.view))
 			g.after(settleTime)
 		} else {
-			b := g.stampOf("geo", "B")
+			b := g.epochOf("geo", "B")
 			g.from("B", &unregisterMsg{b.cid, 5})
 			require.NotEqual(t, "5@B=live", g.members(g.view))
 			g.link(PeerDown, "B")
@@ -299,7 +299,7 @@ func TestBrokenLinkDelaysEmptyForNewcomers(t *testing.T) {
 	g.from("B", g.register("geo", "B", 5, 1, 1))
 	g.link(PeerDown, "B")
 	g.after(time.Second)
-	g.c.finder.rings[g.stampOf("geo", "me").cid].since = g.now.Add(-time.Minute)
+	g.c.finder.sets[g.epochOf("geo", "me").cid].since = g.now.Add(-time.Minute)
 	g.looksFor("geo")
 	require.Equal(t, "unknown", g.shows())
 	g.after(settleTime - time.Second)
@@ -310,7 +310,7 @@ func TestBrokenLinkDelaysEmptyForNewcomers(t *testing.T) {
 // about, and costs no state.
 func TestHintIsAnsweredWithoutState(t *testing.T) {
 	g := newAnchorRig(t, "me", "A", "B", "C")
-	cid := g.stampOf("geo", "me").cid
+	cid := g.epochOf("geo", "me").cid
 	got := g.from("A", &hintMsg{cid: cid, wantReply: true})
 	require.Len(t, only("A: hint leases=0 want=false [", got), 1)
 	require.Len(t, g.msgs["A"][0].(*hintMsg).anchors, anchorCount)
@@ -324,7 +324,7 @@ func TestAgreementIsAskedForMoreAndMoreRarely(t *testing.T) {
 	g := newRig(t, "me", "A")
 	g.after(time.Minute)
 	g.up("A")
-	cid := g.stampOf("geo", "me").cid
+	cid := g.epochOf("geo", "me").cid
 	g.do(watchEvent{"geo", newPool()})
 	asked := 0
 	for i := range 600 { // ten minutes
@@ -338,7 +338,7 @@ func TestAgreementIsAskedForMoreAndMoreRarely(t *testing.T) {
 			}
 		}
 		g.after(time.Second)
-		require.True(t, g.c.anchor.books[cid].settled, "%d %+v %v", i, g.c.anchor.books[cid].opinions, g.now)
+		require.True(t, g.c.anchor.books[cid].settled, "%d %+v %v", i, g.c.anchor.books[cid].authority.opinions, g.now)
 	}
 	require.Less(t, asked, 40)
 	require.Greater(t, asked, 8)
@@ -348,14 +348,17 @@ func TestAgreementIsAskedForMoreAndMoreRarely(t *testing.T) {
 func TestMessagesWithoutALinkAreDropped(t *testing.T) {
 	g := newRig(t, "me")
 	require.Empty(t, g.from("B", g.register("geo", "B", 5, 1, 1)))
-	require.Equal(t, counters{"frame_without_link": 1}, g.c.drops)
+	require.Equal(t, map[string]uint64{"frame_without_link": 1}, g.c.drops.ByName())
 }
 
-// What is refused has a name for status.
-func TestRefusalsHaveNames(t *testing.T) {
+// What is refused has a name for status, by what and for which cause.
+func TestDropsHaveNames(t *testing.T) {
 	seen := make(map[string]bool)
-	for _, r := range []wire.Refusal{wire.Refusal_BAD_PROOF, wire.Refusal_FULL, wire.Refusal_STALE, wire.Refusal_MALFORMED} {
-		require.False(t, seen[refusalName(r)])
-		seen[refusalName(r)] = true
+	for r := range dropReasons {
+		require.False(t, seen[r.String()], r)
+		seen[r.String()] = true
 	}
+	require.Len(t, seen, 20)
+	require.Equal(t, "watch_refused_stale", dropWatch.because(wire.Refusal_STALE).String())
+	require.Equal(t, "refused_other", dropRefused.because(wire.Refusal_MALFORMED).String())
 }

@@ -7,25 +7,60 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/security"
 )
 
+// book is what an anchor holds of one cluster id: leases, watches, and what the
+// watchers have not been told yet.
+type book struct {
+	cid       security.ClusterID
+	authority authority
+	leases    []*heldLease   // by key
+	watchers  []*remoteWatch // by peer
+
+	// Since the last flush.
+	touched   bool
+	upserted  []leaseKey
+	removed   []leaseRef
+	resend    bool      // some watcher lost a message
+	announced []peer.ID // the anchors as all were told last
+	settled   bool      // as watchers were told last
+}
+
+// heldLease is one lease.
+type heldLease struct {
+	lease
+	seq uint64 // of the Register that was acknowledged last
+}
+
+// remoteWatch is one node that watches.
+type remoteWatch struct {
+	peer   peer.ID
+	proof  []byte
+	seq    uint64    // of its Watch
+	number uint64    // of the last Delta
+	gap    time.Time // a message was lost: when to make it watch again; zero = none was
+}
+
 func (b *book) findLease(k leaseKey) (int, bool) {
-	return slices.BinarySearchFunc(b.leases, k, func(l *held, k leaseKey) int {
+	return slices.BinarySearchFunc(b.leases, k, func(l *heldLease, k leaseKey) int {
 		return compareLeaseKeys(l.leaseKey, k)
 	})
 }
 
 // lease returns the lease of k, or nil.
-func (b *book) lease(k leaseKey) *held {
+func (b *book) lease(k leaseKey) *heldLease {
 	if i, ok := b.findLease(k); ok {
 		return b.leases[i]
 	}
 	return nil
 }
 
-func (b *book) insert(l *held, k leaseKey) {
+func (b *book) insert(l *heldLease, k leaseKey) {
 	i, _ := b.findLease(k)
 	b.leases = slices.Insert(b.leases, i, l)
 }
@@ -40,7 +75,7 @@ func (b *book) upsert(k leaseKey) {
 }
 
 // remove takes l out and has watchers told.
-func (b *book) remove(l *held) {
+func (b *book) remove(l *heldLease) {
 	i, ok := b.findLease(l.leaseKey)
 	if !ok {
 		return
@@ -50,19 +85,25 @@ func (b *book) remove(l *held) {
 	b.removed = append(b.removed, leaseRef{l.leaseKey, l.incarnation})
 }
 
-func (b *book) anyLease(p peer.ID) bool {
-	return slices.ContainsFunc(b.leases, func(l *held) bool { return l.peer == p })
+// of lists the leases of p.
+func (b *book) of(p peer.ID) (leases []*heldLease) {
+	for _, l := range b.leases {
+		if l.peer == p {
+			leases = append(leases, l)
+		}
+	}
+	return leases
 }
 
-func (b *book) findWatcher(p peer.ID) (int, bool) {
-	return slices.BinarySearchFunc(b.watchers, p, func(w *watcher, p peer.ID) int {
+func (b *book) findWatch(p peer.ID) (int, bool) {
+	return slices.BinarySearchFunc(b.watchers, p, func(w *remoteWatch, p peer.ID) int {
 		return cmp.Compare(w.peer, p)
 	})
 }
 
-// watcher returns p's watch, or nil.
-func (b *book) watcher(p peer.ID) *watcher {
-	if i, ok := b.findWatcher(p); ok {
+// watchOf returns p's watch, or nil.
+func (b *book) watchOf(p peer.ID) *remoteWatch {
+	if i, ok := b.findWatch(p); ok {
 		return b.watchers[i]
 	}
 	return nil
@@ -70,22 +111,116 @@ func (b *book) watcher(p peer.ID) *watcher {
 
 // proven says whether this very proof of p's has been checked before.
 func (b *book) proven(p peer.ID, proof []byte) bool {
-	if w := b.watcher(p); w != nil && bytes.Equal(w.proof, proof) {
+	if w := b.watchOf(p); w != nil && bytes.Equal(w.proof, proof) {
 		return true
 	}
-	for _, l := range b.leases {
-		if l.peer == p {
-			return bytes.Equal(l.proof, proof)
-		}
-	}
-	return false
+	i := slices.IndexFunc(b.leases, func(l *heldLease) bool { return l.peer == p })
+	return i >= 0 && bytes.Equal(b.leases[i].proof, proof)
 }
 
-// list returns the leases as messages carry them.
-func (b *book) list() []lease {
-	out := make([]lease, len(b.leases))
+// idle says that nothing is held here.
+func (b *book) idle() bool { return len(b.leases) == 0 && len(b.watchers) == 0 }
+
+// snapshot tells w all there is.
+func (b *book) snapshot(out *outbox, w *remoteWatch, settled bool) {
+	leases := make([]lease, len(b.leases))
 	for i, l := range b.leases {
-		out[i] = l.lease
+		leases[i] = l.lease
 	}
-	return out
+	all := parts(leases)
+	for i, part := range all {
+		out.send(w.peer, &snapshotMsg{
+			cid: b.cid, seq: w.seq, leases: part, more: i < len(all)-1,
+			settled: settled, anchors: b.authority.anchorSet.anchors,
+		})
+	}
 }
+
+// tell sends what changed to whom it concerns. settled is what the authority
+// says now.
+func (b *book) tell(now time.Time, out *outbox, settled bool) {
+	was, anchors := b.settled, b.authority.anchorSet.anchors
+	b.settled = settled
+	// To lose authority matters where there is nobody; elsewhere only to gain it
+	// need be told, to those who want to know whether a list is whole.
+	reanchor := !slices.Equal(b.announced, anchors)
+	b.announced = anchors
+	news := reanchor || settled != was && (settled || len(b.leases) == 0)
+	if len(b.upserted) > 0 || len(b.removed) > 0 || news {
+		b.deltas(out, reanchor)
+	}
+	if reanchor {
+		b.redirect(out)
+	}
+	if b.resend {
+		b.provoke(now, out)
+	}
+	b.touched, b.upserted, b.removed, b.resend = false, nil, nil, false
+}
+
+// deltas sends what changed to every watcher, in as many messages as needed.
+func (b *book) deltas(out *outbox, reanchor bool) {
+	var upserted []lease
+	for _, k := range b.upserted {
+		upserted = append(upserted, b.lease(k).lease)
+	}
+	removed := slices.Collect(slices.Chunk(b.removed, maxPart))
+	groups := parts(upserted)
+	for i := range max(len(groups), len(removed)) {
+		d := deltaMsg{cid: b.cid, settled: b.settled}
+		if i < len(groups) {
+			d.upserted = groups[i]
+		}
+		if i < len(removed) {
+			d.removed = removed[i]
+		}
+		if i == 0 && reanchor {
+			d.anchors = b.announced
+		}
+		for _, w := range b.watchers {
+			w.number++
+			each := d
+			each.seq, each.number = w.seq, w.number
+			out.send(w.peer, &each)
+		}
+	}
+}
+
+// redirect tells each node that has leases here who the anchors are now.
+func (b *book) redirect(out *outbox) {
+	var told []peer.ID
+	for _, l := range b.leases {
+		if !slices.Contains(told, l.peer) {
+			told = append(told, l.peer)
+			out.send(l.peer, &registeredMsg{cid: b.cid, member: l.member, seq: l.seq, anchors: b.announced})
+		}
+	}
+}
+
+// provoke sends a Delta whose number leaves a gap to those who lost a message,
+// so that they watch again.
+func (b *book) provoke(now time.Time, out *outbox) {
+	for _, w := range b.watchers {
+		if due(w.gap, now) {
+			w.gap = time.Time{}
+			w.number++
+			out.send(w.peer, &deltaMsg{cid: b.cid, seq: w.seq, number: w.number, settled: b.settled})
+		}
+	}
+}
+
+// lost notes that a message to a watcher never left. That is a gap, which the
+// next Delta makes it notice, at the latest at the time returned; zero = the gap
+// is known already.
+func (b *book) lost(now time.Time, to peer.ID) (retry time.Time) {
+	w := b.watchOf(to)
+	if w == nil || !w.gap.IsZero() {
+		return time.Time{}
+	}
+	w.gap = now.Add(gapDelay)
+	w.number++ // so that a lost Snapshot leaves a gap as well
+	return w.gap
+}
+
+// gapDelay is how long a watcher whose link was full is left alone.
+const gapDelay = 250 * time.Millisecond

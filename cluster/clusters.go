@@ -12,6 +12,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -27,9 +28,10 @@ type Clusters struct {
 	inbox   *inbox
 	loop    *loop
 	lookups *lookups
+	drops   drop.Counts[dropReason]
 
 	status atomic.Pointer[Status]
-	rings  atomic.Int64 // cluster ids whose neighbourhood is followed
+	sets   atomic.Int64 // cluster ids whose neighbourhood is followed
 
 	mu      sync.Mutex // guards what follows; never held across anything that blocks
 	entries map[string]*entry
@@ -59,6 +61,7 @@ func New(cfg Config) (*Clusters, error) {
 	c := &Clusters{
 		cfg: cfg, seam: seam, start: seam.Clock.Now(), random: seam.Rand.Stream("cluster.pick"),
 		entries: make(map[string]*entry), pending: make(map[pendingKey]chan error), quit: make(chan struct{}),
+		drops: drop.New(dropReasons),
 	}
 	c.status.Store(&Status{})
 	var seed [8]byte
@@ -69,10 +72,10 @@ func New(cfg Config) (*Clusters, error) {
 		control: newControl(c.start, controlConfig{
 			self: cfg.Overlay.Self(), incarnation: cfg.Incarnation, zone: cfg.Zone,
 			addrs: cfg.Overlay.Addrs, nearest: cfg.Overlay.Nearest, keys: cfg.Keys,
-			rand: records, seed: binary.LittleEndian.Uint64(seed[:]),
+			rand: records, seed: binary.LittleEndian.Uint64(seed[:]), drops: c.drops,
 		}),
 	}
-	c.inbox = newInbox(c.loop.wake)
+	c.inbox = newInbox(c.drops, c.loop.wake)
 	c.lookups = newLookups(seam, cfg.Overlay.Closest, func(cid security.ClusterID, peers []peer.ID) {
 		c.inbox.put(lookedUpEvent{cid, peers})
 	})
@@ -120,7 +123,7 @@ func (c *Clusters) tableChanged() {
 	if c.table != nil {
 		return
 	}
-	delay := tableDelay + time.Duration(c.rings.Load())*tableDelayEach
+	delay := tableDelay + time.Duration(c.sets.Load())*tableDelayEach
 	c.table = c.seam.Clock.AfterFunc("cluster.table", delay, func() {
 		c.mu.Lock()
 		c.table = nil
@@ -150,3 +153,74 @@ func (c *Clusters) Done(m *Member, r Result) {
 	m.load.observe(now, r)
 	m.load.pool.refresh(now)
 }
+
+// Registration describes one local member.
+type Registration struct {
+	Member     MemberID // random, new for each registration
+	Capacity   int      // relative weight; 0 = 1
+	MaxMessage int      // bytes of headers and body it accepts
+	// Payload is for the members and callers of the cluster: it is sealed in
+	// the lease, and they find it as Member.Payload. At most MaxPayload bytes,
+	// which must not be changed afterwards.
+	Payload []byte
+}
+
+// Register makes r a member of the cluster and returns when a majority of the
+// anchors that can be reached, at least one, have acknowledged it. If ctx ends
+// before, the member is withdrawn. Errors: ErrName, ErrPayload, ErrDuplicate, ErrNoKeys,
+// ErrRefused, ErrUnregistered, ErrClosed, and ctx's.
+func (c *Clusters) Register(ctx context.Context, name string, r Registration) error {
+	if len(name) == 0 || len(name) > MaxName {
+		return ErrName
+	}
+	if len(r.Payload) > MaxPayload {
+		return ErrPayload
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	key := pendingKey{name, r.Member}
+	done := make(chan error, 1)
+	c.mu.Lock()
+	if c.pending[key] != nil {
+		c.mu.Unlock()
+		return ErrDuplicate
+	}
+	c.pending[key] = done
+	c.mu.Unlock()
+	if !c.inbox.put(registerEvent{name, r}) {
+		return ErrClosed
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-c.quit:
+		return ErrClosed
+	case <-ctx.Done():
+		c.mu.Lock()
+		delete(c.pending, key)
+		c.mu.Unlock()
+		c.Unregister(name, r.Member)
+		return ctx.Err()
+	}
+}
+
+// registered ends the Register call that waits for a.
+func (c *Clusters) registered(a registeredAction) {
+	key := pendingKey{a.name, a.member}
+	c.mu.Lock()
+	done := c.pending[key]
+	delete(c.pending, key)
+	c.mu.Unlock()
+	if done != nil {
+		c.seam.Exec.Wake(overlay.ExecKey{Name: "cluster.register", N: uint64(a.member)}, func() { done <- a.err })
+	}
+}
+
+// Unregister withdraws a member at once. Requests under way reach it still.
+func (c *Clusters) Unregister(name string, m MemberID) { c.inbox.put(unregisterEvent{name, m}) }
+
+// Doubt says whether callers should rather ask others than this member: it lives
+// elsewhere than on this node, which has not heard of it for a while. One that is
+// not registered is no error.
+func (c *Clusters) Doubt(name string, m MemberID, on bool) { c.inbox.put(doubtEvent{name, m, on}) }

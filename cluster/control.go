@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -19,16 +20,11 @@ import (
 // come back with finish at next. It reads the routing table and the node's own
 // addresses through functions; everything else comes in events.
 type control struct {
-	self      peer.ID
-	out       outbox
-	reach     *reach
-	finder    *finder
-	calendar  *calendar
+	*base
 	anchor    *anchor
 	registrar *registrar
-	lookout   *lookout
+	watcher   *watcher
 	strays    []stray
-	drops     counters
 }
 
 // controlConfig is what control needs.
@@ -41,32 +37,33 @@ type controlConfig struct {
 	keys        func(name string) *security.Cluster
 	rand        io.Reader // seals records
 	seed        uint64    // of jitter
+	drops       drop.Counts[dropReason]
 }
 
 func newControl(now time.Time, cfg controlConfig) *control {
-	d := dice(cfg.seed)
-	c := &control{self: cfg.self, drops: make(counters)}
-	out := &c.out
-	c.reach = newReach(cfg.self, &d, out)
-	c.finder = newFinder(now, c.reach, &d, out, cfg.nearest)
-	c.calendar = newCalendar(cfg.self, cfg.keys)
-	c.anchor = newAnchor(cfg.self, out, c.reach, c.finder)
-	c.registrar = &registrar{
-		self: cfg.self, incarnation: cfg.incarnation, zone: cfg.zone, addrs: cfg.addrs, rand: cfg.rand,
-		dice: &d, out: out, reach: c.reach, finder: c.finder, calendar: c.calendar,
-		alone: now.Add(settleTime), enrolled: make(map[enrolmentKey]*enrolment), refused: make(counters),
+	rng, out := prng(cfg.seed), &outbox{}
+	b := &base{self: cfg.self, out: out, rng: &rng, drops: cfg.drops}
+	b.peers = newPeerTable(cfg.self, &rng, out)
+	b.finder = newFinder(now, b.peers, &rng, out, cfg.nearest)
+	b.epochs = &epochTable{self: cfg.self, keys: cfg.keys, terms: make(map[string]*term)}
+	return &control{
+		base: b,
+		anchor: &anchor{
+			base: b, verify: security.VerifyProof,
+			books: make(map[security.ClusterID]*book), guests: make(map[peer.ID]*guest),
+		},
+		registrar: &registrar{
+			base: b, incarnation: cfg.incarnation, zone: cfg.zone, addrs: cfg.addrs, rand: cfg.rand,
+			alone: now.Add(settleTime), byKey: make(map[registrationKey]*registration),
+		},
+		watcher: &watcher{
+			base: b, zone: cfg.zone, verify: security.VerifyProof,
+			names: make(map[string]*watchedCluster), byID: make(map[security.ClusterID]*epochView),
+		},
 	}
-	c.lookout = &lookout{
-		self: cfg.self, zone: cfg.zone,
-		dice: &d, out: out, reach: c.reach, finder: c.finder, calendar: c.calendar,
-		verify: security.VerifyProof,
-		names:  make(map[string]*watched), sights: make(map[security.ClusterID]*sight),
-		rejected: make(counters),
-	}
-	return c
 }
 
-// step takes in one event.
+// step handles one event.
 func (c *control) step(now time.Time, e event) {
 	e.apply(c, now)
 	c.spread(now)
@@ -79,7 +76,7 @@ func (c *control) finish(now time.Time) []action {
 	for {
 		c.tick(now)
 		c.anchor.flush(now)
-		c.lookout.flush(now)
+		c.watcher.flush(now)
 		c.spread(now)
 		if len(c.out.actions) == 0 {
 			return actions
@@ -102,25 +99,23 @@ func (c *control) finish(now time.Time) []action {
 func (c *control) next() time.Time {
 	var first alarm
 	for _, a := range []alarm{
-		c.reach.alarm, c.finder.alarm, c.calendar.alarm, c.anchor.alarm, c.registrar.alarm, c.lookout.alarm,
+		c.peers.alarm, c.finder.alarm, c.epochs.alarm, c.anchor.alarm, c.registrar.alarm, c.watcher.alarm,
 	} {
-		if !a.at.IsZero() {
-			first.plan(a.at)
-		}
+		first.plan(a.at)
 	}
 	return first.at
 }
 
 func (c *control) tick(now time.Time) {
-	c.reach.tick(now)
+	c.peers.tick(now)
 	c.spread(now)
 	c.finder.tick(now)
-	for _, name := range c.calendar.tick(now) {
+	for _, name := range c.epochs.tick(now) {
 		c.registrar.turned(now, name)
-		c.lookout.turned(now, name)
+		c.watcher.turned(now, name)
 	}
 	c.registrar.tick(now)
-	c.lookout.tick(now)
+	c.watcher.tick(now)
 }
 
 // spread tells the cores what reach and finder have concluded, until there is
@@ -128,30 +123,30 @@ func (c *control) tick(now time.Time) {
 func (c *control) spread(now time.Time) {
 	for {
 		switch {
-		case len(c.reach.events) > 0:
-			p := c.reach.events[0]
-			c.reach.events = c.reach.events[1:]
+		case len(c.peers.events) > 0:
+			p := c.peers.events[0]
+			c.peers.events = c.peers.events[1:]
 			c.finder.peerChanged(now, p)
 			c.anchor.peerChanged(p)
 			c.registrar.peerChanged(now, p)
-			c.lookout.peerChanged(now, p)
+			c.watcher.peerChanged(now, p)
 		case len(c.finder.events) > 0:
 			cid := c.finder.events[0]
 			c.finder.events = c.finder.events[1:]
-			c.anchor.ringChanged(cid)
-			c.registrar.ringChanged(now, cid)
-			c.lookout.ringChanged(now, cid)
+			c.anchor.anchorsChanged(cid)
+			c.registrar.anchorsChanged(now, cid)
+			c.watcher.anchorsChanged(now, cid)
 		default:
 			return
 		}
 	}
 }
 
-// receive takes in a message. One from a link that is down is late: what it
+// receive handles a message. One from a link that is down is late: what it
 // asks for would never end.
 func (c *control) receive(now time.Time, from peer.ID, m message) {
-	if c.reach.session(from) == 0 {
-		c.drops.add("frame_without_link")
+	if c.peers.session(from) == 0 {
+		c.drops.Inc(dropNoLink)
 		return
 	}
 	switch m := m.(type) {
@@ -160,10 +155,10 @@ func (c *control) receive(now time.Time, from peer.ID, m message) {
 		c.registrar.registered(now, from, m)
 	case *snapshotMsg:
 		c.tell(now, m.cid, from, m.anchors)
-		c.lookout.snapshot(now, from, m)
+		c.watcher.snapshot(now, from, m)
 	case *deltaMsg:
 		c.tell(now, m.cid, from, m.anchors)
-		c.lookout.delta(now, from, m)
+		c.watcher.delta(now, from, m)
 	default:
 		c.anchor.receive(now, from, m)
 	}
@@ -175,27 +170,167 @@ func (c *control) tell(now time.Time, cid security.ClusterID, from peer.ID, anch
 	}
 }
 
-// link takes in a change of a link.
+// link handles a change of a link.
 func (c *control) link(now time.Time, e PeerEvent) {
 	if e.Peer == c.self {
 		return
 	}
 	switch e.Type {
 	case PeerUp:
-		if c.reach.session(e.Peer) != 0 {
+		if c.peers.session(e.Peer) != 0 {
 			c.link(now, PeerEvent{Type: PeerDown, Peer: e.Peer})
 		}
-		c.reach.up(e.Peer, e.Session)
+		c.peers.up(e.Peer, e.Session)
 		c.spread(now)
 		c.recall(e.Peer, e.Session)
 	case PeerDown:
-		c.reach.down(now, e.Peer)
+		c.peers.down(now, e.Peer)
 		c.anchor.down(now, e.Peer)
 	case PeerSuspect, PeerRecovered:
 		on := e.Type == PeerSuspect
-		c.reach.setSuspect(e.Peer, on)
+		c.peers.setSuspect(e.Peer, on)
 		c.anchor.suspected(e.Peer, on)
 	case PeerDialFailed:
-		c.reach.dialFailed(now, e.Peer)
+		c.peers.dialFailed(now, e.Peer)
+	}
+}
+
+// event is something that happened; control takes them in one at a time.
+type event interface {
+	apply(c *control, now time.Time)
+}
+
+type (
+	// frameEvent: a control message came.
+	frameEvent struct {
+		from peer.ID
+		msg  message
+		size int // of its body, in bytes
+	}
+	// linkEvent: a link changed.
+	linkEvent struct{ PeerEvent }
+	// tableEvent: the routing table changed.
+	tableEvent struct{}
+	// lookedUpEvent: a lookup ended.
+	lookedUpEvent struct {
+		cid   security.ClusterID
+		peers []peer.ID
+	}
+	// unsentEvent: a message never left.
+	unsentEvent struct {
+		to  peer.ID
+		msg message
+	}
+	// sentEvent: a message left in that session of the link.
+	sentEvent struct {
+		to      peer.ID
+		msg     message
+		session uint64
+	}
+	// registerEvent and unregisterEvent: a local member comes or goes.
+	registerEvent struct {
+		name string
+		what Registration
+	}
+	doubtEvent struct {
+		name   string
+		member MemberID
+		on     bool
+	}
+	unregisterEvent struct {
+		name   string
+		member MemberID
+	}
+	// watchEvent, idleEvent and forgetEvent: a cluster is watched, nobody is
+	// interested until then unless it is heard otherwise, it is forgotten.
+	watchEvent struct {
+		name string
+		pool *pool
+	}
+	idleEvent struct {
+		name  string
+		until time.Time
+	}
+	forgetEvent struct{ name string }
+)
+
+func (e frameEvent) apply(c *control, now time.Time) { c.receive(now, e.from, e.msg) }
+
+func (e linkEvent) apply(c *control, now time.Time) { c.link(now, e.PeerEvent) }
+
+func (e tableEvent) apply(c *control, now time.Time) { c.finder.tableChanged(now) }
+
+func (e lookedUpEvent) apply(c *control, now time.Time) { c.finder.lookedUp(now, e.cid, e.peers) }
+
+func (e unsentEvent) apply(c *control, now time.Time) {
+	c.anchor.sendFailed(now, e.to, e.msg)
+	c.registrar.sendFailed(now, e.to, e.msg)
+}
+
+func (e sentEvent) apply(c *control, _ time.Time) { c.sent(e.to, e.msg, e.session) }
+
+func (e registerEvent) apply(c *control, now time.Time) {
+	if err := c.registrar.add(now, e.name, e.what); err != nil {
+		c.out.add(registeredAction{e.name, e.what.Member, err})
+	}
+}
+
+func (e doubtEvent) apply(c *control, now time.Time) {
+	c.registrar.doubt(now, e.name, e.member, e.on)
+}
+
+func (e unregisterEvent) apply(c *control, now time.Time) {
+	c.registrar.remove(now, e.name, e.member)
+}
+
+func (e watchEvent) apply(c *control, now time.Time) { c.watcher.start(now, e.name, e.pool) }
+
+func (e idleEvent) apply(c *control, _ time.Time) { c.watcher.idle(e.name, e.until) }
+
+func (e forgetEvent) apply(c *control, now time.Time) { c.watcher.stop(now, e.name) }
+
+// stray is a Register or Watch that left in a later session of its link than
+// the cores know of: they will hear that the link went down and came up again,
+// and forget that they sent it.
+type stray struct {
+	to      peer.ID
+	session uint64
+	msg     message
+}
+
+// sent notes which session a message left in.
+func (c *control) sent(to peer.ID, m message, session uint64) {
+	if session == c.peers.session(to) {
+		return
+	}
+	switch m.(type) {
+	case *registerMsg, *watchMsg:
+		c.strays = append(c.strays, stray{to, session, m})
+	}
+}
+
+// recall takes back the strays of the session that began, as far as the cores
+// want them no longer.
+func (c *control) recall(p peer.ID, session uint64) {
+	strays := c.strays
+	c.strays = nil
+	for _, s := range strays {
+		if s.to != p {
+			c.strays = append(c.strays, s)
+			continue
+		}
+		if s.session != session {
+			continue // ended with its session
+		}
+		switch m := s.msg.(type) {
+		case *registerMsg:
+			if !c.registrar.attached(m.cid, m.member, p) {
+				c.out.send(p, &unregisterMsg{m.cid, m.member})
+			}
+		case *watchMsg:
+			if !c.watcher.attached(m.cid, p) {
+				c.out.send(p, &unwatchMsg{m.cid})
+			}
+		}
 	}
 }

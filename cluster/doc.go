@@ -11,22 +11,22 @@
 // # How a member becomes known
 //
 //  1. A cluster goes under a blinded id that only holders of its key can
-//     derive; it changes every few hours (calendar.go). The three nodes closest
-//     to the id are its anchors (ring.go, finder.go).
+//     derive; it changes every few hours (epochs.go). The three nodes closest
+//     to the id are its anchors (anchorset.go).
 //  2. The member's node registers with each of them: a sealed record, and a
-//     proof that the sender holds the key (registrar.go, enrolment.go). The
+//     proof that the sender holds the key (registrar.go, registration.go). The
 //     anchor checks the proof, needs no key for that, and holds a lease as long
 //     as the session of their link: suspect while its connection is broken, gone
-//     at its end (anchor*.go).
+//     at its end (anchor.go, book.go).
 //  3. A caller's node watches the same anchors: one snapshot from each, then
-//     numbered deltas (lookout.go, sight.go, source.go). It checks every proof
-//     again and opens the records (believe.go).
-//  4. The view is the union of what the anchors say (fuse.go, merge.go): lost
+//     numbered deltas (watcher.go, epochview.go). It checks every proof again and
+//     opens the records.
+//  4. The view is the union of what the anchors say (mergeviews.go): lost
 //     at one anchor is suspect, lost at a majority is gone, a node's newest
 //     incarnation hides what it was before.
 //  5. Pick chooses from the view by load, latency and zone (pick.go); Done tells
 //     how it went, and slow or failing members are left out for a while
-//     (load.go, observe.go, pool.go).
+//     (health.go).
 //
 // Two nodes apart, a member is known one round trip after it asked; so is a
 // broken link. When the anchors change, members and watchers go over to the new
@@ -47,16 +47,16 @@
 // may be an anchor in its place, its neighbourhood has been the same for 1.5 s,
 // no lease has ended with its session in that time, and a majority of the
 // anchors, itself included, hold no lease either, and none says it does (they
-// ask each other: anchor_settle.go). A caller believes "empty" from a majority
+// ask each other: authority.go). A caller believes "empty" from a majority
 // of such anchors, under every valid id. Until then it does not know.
 //
 // # Cores and shell
 //
 // Every decision is made in cores that have no goroutine, clock or socket:
-// reach, finder, calendar, anchor, registrar, lookout, and control, which joins
-// them (control.go: step takes in an event, finish returns actions). The shell
-// feeds them and performs what they want (loop.go, inbox.go, lookup.go,
-// clusters.go). The health core (load.go, pool.go) is the exception: it is
+// peerTable, finder, epochTable, anchor, authority, registrar, watcher, and control, which joins
+// them (control.go: step handles an event, finish returns actions). The shell
+// feeds them and performs what they want (loop.go,
+// clusters.go, watch.go). The health core (health.go) is the exception: it is
 // shared by all callers, so it consists of atomics and two small mutexes.
 //
 // # Goroutines
@@ -68,7 +68,7 @@
 // # Bounds
 //
 // An anchor holds at most 2,048 leases and 4,096 watches of one cluster id, and
-// bounds for each peer and in all (limits.go); beyond them it refuses by name.
+// bounds for each peer and in all (message.go); beyond them it refuses by name.
 // The inbox bounds frames in all and for each peer; what is dropped there is
 // counted (Status.Drops) and asked for again. A caller of more than 64 members
 // works with a subset of its own for patterns that need one member.

@@ -4,13 +4,17 @@
 package cluster
 
 import (
+	"context"
+	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
 )
 
 // A change of the routing table waits for others: when a node finds the
@@ -46,7 +50,7 @@ func (l *loop) listen(n Network) {
 		n.Handle(k, func(from peer.ID, body []byte) {
 			m, err := decode(k, body)
 			if err != nil {
-				in.drop("malformed")
+				in.drops.Inc(dropMalformed)
 				return
 			}
 			in.put(frameEvent{from, m, len(body)})
@@ -81,7 +85,7 @@ func (l *loop) run(quit <-chan struct{}) {
 	}
 }
 
-// turn takes in all that waits and does what follows from it.
+// turn handles all that is queued and does what follows from it.
 func (l *loop) turn() {
 	now := l.c.seam.Clock.Now()
 	for _, e := range l.c.inbox.take() {
@@ -101,7 +105,7 @@ func (l *loop) turn() {
 		}
 	}
 	l.c.publishStatus(l.control)
-	l.c.rings.Store(int64(len(l.control.finder.rings)))
+	l.c.sets.Store(int64(len(l.control.finder.sets)))
 	l.arm(now)
 }
 
@@ -154,7 +158,7 @@ func (l *loop) send(a sendAction) {
 	switch {
 	case err != nil:
 		l.later = append(l.later, unsentEvent(a))
-	case session != l.control.reach.session(a.to):
+	case session != l.control.peers.session(a.to):
 		l.later = append(l.later, sentEvent{a.to, a.msg, session})
 	}
 }
@@ -167,4 +171,171 @@ func (l *loop) end() {
 	for _, release := range l.holds {
 		release()
 	}
+}
+
+// Bounds of what waits for the control loop. Only frames are bounded: links,
+// lookups and local calls are few by nature, and losing one would matter.
+const (
+	maxInboxFrames  = 1 << 14
+	maxInboxBytes   = 16 << 20
+	maxInboxPerPeer = 1 << 12
+)
+
+// inbox is the queue of the control loop. Frames beyond its bounds are dropped
+// and counted; whoever waits for an answer asks again, and a gap in the deltas
+// is noticed.
+type inbox struct {
+	wake  func() // called after a put into an empty inbox, without locks
+	drops drop.Counts[dropReason]
+
+	mu      sync.Mutex // guards what follows
+	events  []event
+	frames  int
+	bytes   int
+	perPeer map[peer.ID]int
+	table   bool // a tableEvent waits: another one would say nothing new
+	closed  bool
+}
+
+func newInbox(drops drop.Counts[dropReason], wake func()) *inbox {
+	return &inbox{wake: wake, perPeer: make(map[peer.ID]int), drops: drops}
+}
+
+// put adds an event. It reports false once the inbox is closed.
+func (b *inbox) put(e event) bool {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return false
+	}
+	if !b.admit(e) {
+		b.mu.Unlock()
+		return true
+	}
+	b.events = append(b.events, e)
+	first := len(b.events) == 1
+	b.mu.Unlock()
+	if first {
+		b.wake()
+	}
+	return true
+}
+
+// admit says whether e is added, and counts it. Under mu.
+func (b *inbox) admit(e event) bool {
+	switch e := e.(type) {
+	case tableEvent:
+		if b.table {
+			return false
+		}
+		b.table = true
+	case frameEvent:
+		if b.frames >= maxInboxFrames || b.bytes+e.size > maxInboxBytes || b.perPeer[e.from] >= maxInboxPerPeer {
+			b.drops.Inc(dropInboxFull)
+			return false
+		}
+		b.frames++
+		b.bytes += e.size
+		b.perPeer[e.from]++
+	}
+	return true
+}
+
+// take returns everything that waits, in order.
+func (b *inbox) take() []event {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	events := b.events
+	b.events, b.frames, b.bytes, b.table = nil, 0, 0, false
+	clear(b.perPeer)
+	return events
+}
+
+func (b *inbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed, b.events = true, nil
+}
+
+const (
+	lookupTime    = 500 * time.Millisecond // one hung peer must not delay what the others say
+	lookupWorkers = 2
+)
+
+// lookups asks the network who is close to cluster ids, on goroutines of its
+// own. The queue is bounded by the ids in use: each waits at most once.
+type lookups struct {
+	clock   overlay.Clock
+	exec    overlay.Exec
+	closest func(ctx context.Context, key overlay.Key, k int) ([]peer.ID, error)
+	done    func(cid security.ClusterID, peers []peer.ID)
+	rings   []chan struct{} // one for each worker, with room for one
+
+	mu    sync.Mutex // guards what follows
+	queue []security.ClusterID
+	idle  []int // workers that wait for their ring
+}
+
+func newLookups(s overlay.Seam, closest func(context.Context, overlay.Key, int) ([]peer.ID, error),
+	done func(security.ClusterID, []peer.ID),
+) *lookups {
+	l := &lookups{clock: s.Clock, exec: s.Exec, closest: closest, done: done}
+	for i := range lookupWorkers {
+		l.rings = append(l.rings, make(chan struct{}, 1))
+		l.idle = append(l.idle, i)
+	}
+	return l
+}
+
+// add has cid looked up; done is called with the result.
+func (l *lookups) add(cid security.ClusterID) {
+	l.mu.Lock()
+	l.queue = append(l.queue, cid)
+	worker := -1
+	if n := len(l.idle); n > 0 {
+		worker = l.idle[n-1]
+		l.idle = l.idle[:n-1]
+	}
+	l.mu.Unlock()
+	if worker >= 0 {
+		l.exec.Wake(overlay.ExecKey{Name: "cluster.lookup", N: uint64(worker)}, func() { l.rings[worker] <- struct{}{} })
+	}
+}
+
+// run is one worker; it ends with ctx.
+func (l *lookups) run(ctx context.Context, worker int) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.rings[worker]:
+		}
+		for {
+			cid, ok := l.take(worker)
+			if !ok || ctx.Err() != nil {
+				break
+			}
+			l.look(ctx, cid)
+		}
+	}
+}
+
+// take returns the next id, or makes the worker idle.
+func (l *lookups) take(worker int) (security.ClusterID, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
+		l.idle = append(l.idle, worker)
+		return security.ClusterID{}, false
+	}
+	cid := l.queue[0]
+	l.queue = l.queue[1:]
+	return cid, true
+}
+
+func (l *lookups) look(ctx context.Context, cid security.ClusterID) {
+	ctx, cancel := overlay.WithTimeout(ctx, l.clock, "cluster.lookup", lookupTime)
+	defer cancel()
+	peers, _ := l.closest(ctx, overlay.Key(cid), nearestCount) // what was found until an error counts
+	l.done(cid, peers)
 }

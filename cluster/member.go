@@ -56,3 +56,24 @@ func (m *Member) Inflight() int { return int(m.load.inflight.Load()) }
 // own link misses its node), ejected (slow or failing, out of rotation for a
 // while) or unreachable (our own link to it is lost, or it is gone).
 func (m *Member) State() string { return m.load.state().String() }
+
+// View is what a caller knows of a cluster at one moment. It is immutable;
+// what its members carry beside their exported fields is not.
+type View struct {
+	// Members has every member, sorted by id (then by peer).
+	Members []*Member
+	// Known says that Members can be believed: it is not empty, or a majority
+	// of settled anchors said that there is nobody.
+	Known bool
+	// Empty says that the cluster is known to have no member.
+	Empty bool
+	// Told says that a majority of the anchors have told what they hold, also
+	// those that have only just become anchors.
+	Told bool
+	// Complete says that a majority of the anchors that can know everybody
+	// have told, so that nobody is missing who registered a round trip ago.
+	Complete bool
+
+	pool       *pool
+	candidates candidates // whom Pick chooses from
+}

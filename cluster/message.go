@@ -7,6 +7,7 @@ import (
 	"cmp"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/security"
@@ -106,4 +107,211 @@ type lease struct {
 type leaseRef struct {
 	leaseKey
 	incarnation uint64
+}
+
+// Bounds of what one anchor holds for others. Whoever exceeds one is refused
+// by name (wire.Refusal_FULL), never silently.
+const (
+	maxClusterLeases  = 1 << 11  // leases of one cluster id; topics may have many subscribing nodes
+	maxClusterWatches = 1 << 12  // watchers of one cluster id; all publishers watch the root group's forwarders
+	maxLeases         = 1 << 14  // leases in all
+	maxWatches        = 1 << 14  // watches in all
+	maxRecordBytes    = 32 << 20 // sealed records in all
+	maxPeerLeases     = 1 << 12  // leases of one peer
+	maxPeerWatches    = 1 << 12  // watches of one peer
+)
+
+// partBytes bounds the leases in one Snapshot part or Delta, so that other
+// frames of the lane get their turn.
+const partBytes = 32 << 10
+
+// leaseOverhead is about what a lease takes beside its record and peer id.
+const leaseOverhead = 64 + 32
+
+// parts cuts leases so that each part fits a frame. There is at least one.
+func parts(leases []lease) [][]lease {
+	var out [][]lease
+	size, start := 0, 0
+	for i := range leases {
+		n := len(leases[i].record) + len(leases[i].peer) + leaseOverhead
+		if i > start && (size+n > partBytes || i-start == maxPart) {
+			out = append(out, leases[start:i])
+			size, start = 0, i
+		}
+		size += n
+	}
+	return append(out, leases[start:])
+}
+
+// maxPart bounds the leases or references in one message.
+const maxPart = 256
+
+// encode returns the body of a frame. It fails only for what would exceed
+// wire.MaxControl, which the cores' bounds rule out.
+func encode(m message) ([]byte, error) { return wire.AppendControl(nil, toWire(m)) }
+
+func toWire(m message) proto.Message {
+	switch m := m.(type) {
+	case *registerMsg:
+		return &wire.Register{
+			Cid: m.cid[:], Key: m.key, Proof: m.proof, Member: uint64(m.member),
+			Incarnation: m.incarnation, Record: m.record, Seq: m.seq,
+		}
+	case *registeredMsg:
+		return &wire.Registered{
+			Cid: m.cid[:], Member: uint64(m.member), Seq: m.seq,
+			Refusal: m.refusal, Anchors: peersToWire(m.anchors),
+		}
+	case *unregisterMsg:
+		return &wire.Unregister{Cid: m.cid[:], Member: uint64(m.member)}
+	case *watchMsg:
+		return &wire.Watch{Cid: m.cid[:], Key: m.key, Proof: m.proof, Seq: m.seq}
+	case *unwatchMsg:
+		return &wire.Unwatch{Cid: m.cid[:]}
+	case *snapshotMsg:
+		return &wire.Snapshot{
+			Cid: m.cid[:], Seq: m.seq, Leases: leasesToWire(m.leases), More: m.more,
+			Settled: m.settled, Anchors: peersToWire(m.anchors), Refusal: m.refusal,
+		}
+	case *deltaMsg:
+		return &wire.Delta{
+			Cid: m.cid[:], Seq: m.seq, Number: m.number, Upserted: leasesToWire(m.upserted),
+			Removed: refsToWire(m.removed), Settled: m.settled, Anchors: peersToWire(m.anchors),
+		}
+	case *hintMsg:
+		return &wire.Hint{
+			Cid: m.cid[:], Leases: uint32(m.leases), Settled: m.settled,
+			WantReply: m.wantReply, Anchors: peersToWire(m.anchors),
+		}
+	}
+	panic("BUG: unknown control message")
+}
+
+func peersToWire(peers []peer.ID) [][]byte {
+	if len(peers) == 0 {
+		return nil
+	}
+	out := make([][]byte, 0, len(peers))
+	for _, p := range peers[:min(len(peers), wire.MaxAnchors)] {
+		out = append(out, []byte(p))
+	}
+	return out
+}
+
+func leasesToWire(leases []lease) []*wire.Lease {
+	out := make([]*wire.Lease, 0, len(leases))
+	for i := range leases {
+		l := &leases[i]
+		out = append(out, &wire.Lease{
+			Peer: []byte(l.peer), Member: uint64(l.member), Incarnation: l.incarnation,
+			Record: l.record, Suspect: l.suspect, Proof: l.proof,
+		})
+	}
+	return out
+}
+
+func refsToWire(refs []leaseRef) []*wire.LeaseRef {
+	out := make([]*wire.LeaseRef, 0, len(refs))
+	for _, r := range refs {
+		out = append(out, &wire.LeaseRef{
+			Peer: []byte(r.peer), Member: uint64(r.member), Incarnation: r.incarnation,
+		})
+	}
+	return out
+}
+
+// decode reads the body of a frame; nothing in the result aliases it. An error
+// says that the peer is broken or hostile.
+func decode(k wire.Kind, body []byte) (message, error) {
+	switch k {
+	case wire.KindRegister:
+		return decodeAs(body, &wire.Register{}, fromRegister)
+	case wire.KindRegistered:
+		return decodeAs(body, &wire.Registered{}, fromRegistered)
+	case wire.KindUnregister:
+		return decodeAs(body, &wire.Unregister{}, func(m *wire.Unregister) message {
+			return &unregisterMsg{cid: security.ClusterID(m.Cid), member: MemberID(m.Member)}
+		})
+	case wire.KindWatch:
+		return decodeAs(body, &wire.Watch{}, func(m *wire.Watch) message {
+			return &watchMsg{cid: security.ClusterID(m.Cid), key: m.Key, proof: m.Proof, seq: m.Seq}
+		})
+	case wire.KindUnwatch:
+		return decodeAs(body, &wire.Unwatch{}, func(m *wire.Unwatch) message {
+			return &unwatchMsg{cid: security.ClusterID(m.Cid)}
+		})
+	case wire.KindSnapshot:
+		return decodeAs(body, &wire.Snapshot{}, fromSnapshot)
+	case wire.KindDelta:
+		return decodeAs(body, &wire.Delta{}, fromDelta)
+	case wire.KindHint:
+		return decodeAs(body, &wire.Hint{}, fromHint)
+	}
+	panic("BUG: no handler was asked for this kind")
+}
+
+// decodeAs decodes and checks; conversions may rely on lengths afterwards.
+func decodeAs[M proto.Message](body []byte, m M, convert func(M) message) (message, error) {
+	if err := wire.DecodeControl(body, m); err != nil {
+		return nil, err
+	}
+	return convert(m), nil
+}
+
+func fromRegister(m *wire.Register) message {
+	return &registerMsg{
+		cid: security.ClusterID(m.Cid), key: m.Key, proof: m.Proof, member: MemberID(m.Member),
+		incarnation: m.Incarnation, record: m.Record, seq: m.Seq,
+	}
+}
+
+func fromRegistered(m *wire.Registered) message {
+	return &registeredMsg{
+		cid: security.ClusterID(m.Cid), member: MemberID(m.Member), seq: m.Seq,
+		refusal: m.Refusal, anchors: peersFromWire(m.Anchors),
+	}
+}
+
+func fromSnapshot(m *wire.Snapshot) message {
+	return &snapshotMsg{
+		cid: security.ClusterID(m.Cid), seq: m.Seq, leases: leasesFromWire(m.Leases), more: m.More,
+		settled: m.Settled, anchors: peersFromWire(m.Anchors), refusal: m.Refusal,
+	}
+}
+
+func fromDelta(m *wire.Delta) message {
+	d := &deltaMsg{
+		cid: security.ClusterID(m.Cid), seq: m.Seq, number: m.Number, upserted: leasesFromWire(m.Upserted),
+		settled: m.Settled, anchors: peersFromWire(m.Anchors),
+	}
+	for _, r := range m.Removed {
+		d.removed = append(d.removed, leaseRef{leaseKey{peer.ID(r.Peer), MemberID(r.Member)}, r.Incarnation})
+	}
+	return d
+}
+
+func fromHint(m *wire.Hint) message {
+	return &hintMsg{
+		cid: security.ClusterID(m.Cid), leases: int(m.Leases), settled: m.Settled,
+		wantReply: m.WantReply, anchors: peersFromWire(m.Anchors),
+	}
+}
+
+func peersFromWire(peers [][]byte) []peer.ID {
+	var out []peer.ID
+	for _, p := range peers {
+		out = append(out, peer.ID(p))
+	}
+	return out
+}
+
+func leasesFromWire(leases []*wire.Lease) []lease {
+	var out []lease
+	for _, l := range leases {
+		out = append(out, lease{
+			leaseKey:    leaseKey{peer.ID(l.Peer), MemberID(l.Member)},
+			incarnation: l.Incarnation, record: l.Record, proof: l.Proof, suspect: l.Suspect,
+		})
+	}
+	return out
 }

@@ -5,20 +5,47 @@ package cluster
 
 import "github.com/arke-mesh/arke/internal/wire"
 
-// counters counts what was dropped or refused, by reason.
-type counters map[string]uint64
+// dropReason says why a frame was dropped, a lease not believed, or somebody
+// refused. The names are what status shows.
+type dropReason uint8
 
-func (c counters) add(reason string) { c[reason]++ }
+// The reasons. The last three stand for four each, one for each cause of a
+// refusal.
+const (
+	dropMalformed dropReason = iota
+	dropInboxFull
+	dropNoLink // a frame of a link that is down
+	dropDeltaGap
+	dropTooManyLeases
+	dropBadProof
+	dropBadSeal
+	dropBadRecord
+	dropRefused                    // by this node, as an anchor
+	dropRegister = dropRefused + 4 // an anchor refused a member of this node
+	dropWatch    = dropRefused + 8 // an anchor refused a watch
+	dropReasons  = dropRefused + 12
+)
 
-// refusalName names the reason an anchor refuses for, as status shows it.
-func refusalName(r wire.Refusal) string {
-	switch r {
+// String returns the name.
+func (r dropReason) String() string {
+	return [dropReasons]string{
+		"malformed", "inbox_full", "frame_without_link", "delta_gap",
+		"lease_too_many", "lease_bad_proof", "lease_bad_seal", "lease_bad_record",
+		"refused_bad_proof", "refused_full", "refused_stale", "refused_other",
+		"register_refused_bad_proof", "register_refused_full", "register_refused_stale", "register_refused_other",
+		"watch_refused_bad_proof", "watch_refused_full", "watch_refused_stale", "watch_refused_other",
+	}[r]
+}
+
+// because is r, the first of four reasons, with the cause that an anchor gave.
+func (r dropReason) because(cause wire.Refusal) dropReason {
+	switch cause {
 	case wire.Refusal_BAD_PROOF:
-		return "refused_bad_proof"
+		return r
 	case wire.Refusal_FULL:
-		return "refused_full"
+		return r + 1
 	case wire.Refusal_STALE:
-		return "refused_stale"
+		return r + 2
 	}
-	return "refused_other"
+	return r + 3
 }

@@ -3,7 +3,12 @@
 
 package cluster
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
 
 // Policy is a way to choose one member. The numbers are those of
 // patterns.Policy.
@@ -29,7 +34,7 @@ type PickRequest struct {
 type picking struct {
 	now     int64
 	base    int64
-	dice    dice
+	rng     prng
 	exclude []MemberID
 }
 
@@ -38,34 +43,34 @@ type picking struct {
 // suspect, and unreachable only on a first try, so that a link that is being
 // re-established gets its chance.
 func pick(v *View, r PickRequest, now int64, random uint64) *Member {
-	p := picking{now: now, base: v.pool.base.Load(), dice: dice(random), exclude: r.Exclude}
+	p := picking{now: now, base: v.pool.base.Load(), rng: prng(random), exclude: r.Exclude}
 	if r.Policy == PolicySticky {
-		return p.sticky(v.rota.all, r.StickyKey)
+		return p.sticky(v.candidates.all, r.StickyKey)
 	}
-	if m := v.pool.claimProbe(now, v.rota.one, r.Exclude); m != nil {
+	if m := v.pool.claimProbe(now, v.candidates.one, r.Exclude); m != nil {
 		return m
 	}
 	var m *Member
 	switch r.Policy {
 	case PolicyRoundRobin:
-		m = p.from(v.rota.one, int(v.pool.turn.Add(1)%uint64(max(len(v.rota.one), 1))), stateLive)
+		m = p.from(v.candidates.one, int(v.pool.turn.Add(1)%uint64(max(len(v.candidates.one), 1))), stateLive)
 	case PolicyRandom:
-		m = p.random(v.rota.one)
+		m = p.random(v.candidates.one)
 	case PolicyWeighted:
-		m = p.weighted(v.rota.one, v.rota.upTo)
+		m = p.weighted(v.candidates.one, v.candidates.upTo)
 	default:
-		m = p.byLoad(&v.rota)
+		m = p.byLoad(&v.candidates)
 	}
-	if m != nil || len(v.rota.all) == 0 {
+	if m != nil || len(v.candidates.all) == 0 {
 		return m
 	}
 	worst := stateUnreachable
 	if len(r.Exclude) > 0 {
 		worst = stateSuspect
 	}
-	start := p.dice.roll(len(v.rota.all))
+	start := p.rng.roll(len(v.candidates.all))
 	for s := stateLive; s <= worst; s++ {
-		if m := p.from(v.rota.all, start, s); m != nil {
+		if m := p.from(v.candidates.all, start, s); m != nil {
 			return m
 		}
 	}
@@ -74,7 +79,7 @@ func pick(v *View, r PickRequest, now int64, random uint64) *Member {
 
 // byLoad takes the better of two from the own zone; if that one is busy, the
 // better of two from elsewhere competes with it.
-func (p *picking) byLoad(r *rota) *Member {
+func (p *picking) byLoad(r *candidates) *Member {
 	if len(r.near) == 0 {
 		return p.twoChoices(r.far)
 	}
@@ -94,8 +99,8 @@ func (p *picking) twoChoices(list []*Member) *Member {
 	case 1:
 		return p.from(list, 0, stateLive)
 	}
-	i := p.dice.roll(n)
-	j := (i + 1 + p.dice.roll(n-1)) % n
+	i := p.rng.roll(n)
+	j := (i + 1 + p.rng.roll(n-1)) % n
 	a, b := list[i], list[j]
 	if p.fits(a, stateLive) && p.fits(b, stateLive) {
 		return p.better(a, b)
@@ -107,7 +112,7 @@ func (p *picking) twoChoices(list []*Member) *Member {
 }
 
 // better compares costs; either may be nil. Costs that are nearly equal, four
-// to five, leave it to the dice that chose a first.
+// to five, leave it to the draw that chose a first.
 func (p *picking) better(a, b *Member) *Member {
 	switch {
 	case a == nil:
@@ -130,7 +135,7 @@ func (p *picking) from(list []*Member, start int, s state) *Member {
 
 func (p *picking) random(list []*Member) *Member {
 	for range min(len(list), 4) {
-		if m := list[p.dice.roll(len(list))]; p.fits(m, stateLive) {
+		if m := list[p.rng.roll(len(list))]; p.fits(m, stateLive) {
 			return m
 		}
 	}
@@ -139,7 +144,7 @@ func (p *picking) random(list []*Member) *Member {
 
 func (p *picking) weighted(list []*Member, upTo []uint64) *Member {
 	for range min(len(list), 8) {
-		at := uint64(p.dice.roll(int(upTo[len(upTo)-1])))
+		at := uint64(p.rng.roll(int(upTo[len(upTo)-1])))
 		i, exact := slices.BinarySearch(upTo, at)
 		if exact {
 			i++ // upTo[i] is the first weight that no longer belongs to i
@@ -182,4 +187,93 @@ func (p *picking) fits(m *Member, s state) bool {
 
 func excluded(m *Member, exclude []MemberID) bool {
 	return len(exclude) > 0 && slices.Contains(exclude, m.ID)
+}
+
+// candidates is whom Pick chooses from, prepared once for each view.
+type candidates struct {
+	all  []*Member // everybody: sticky keys must not depend on the caller
+	one  []*Member // this caller's subset
+	near []*Member // of one, those in the caller's zone
+	far  []*Member // of one, the others
+	upTo []uint64  // capacities of one, summed up to and including each
+}
+
+func newCandidates(self peer.ID, zone string, members []*Member) candidates {
+	r := candidates{all: members, one: subset(self, members, subsetSize)}
+	sum := uint64(0)
+	for _, m := range r.one {
+		sum += uint64(m.load.capacity)
+		r.upTo = append(r.upTo, sum)
+		if zone != "" && m.Zone == zone {
+			r.near = append(r.near, m)
+		} else {
+			r.far = append(r.far, m)
+		}
+	}
+	return r
+}
+
+// subsetSize is how many members a caller works with for patterns that need
+// one member. Broadcasts and the like reach all.
+const subsetSize = 64
+
+// hashString is 64-bit FNV-1a with a finalizer. The result is part of what
+// callers of all releases agree on (a sticky key finds the same member from
+// everywhere), so it never changes.
+func hashString(s string) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 0x100000001b3
+	}
+	return mix(h)
+}
+
+// affinity is the rendezvous score of a member for a key's hash; the highest
+// one wins. When a member comes or goes, only the keys it wins or won move.
+func affinity(key uint64, m MemberID) uint64 {
+	return mix(key ^ mix(uint64(m)+0x9e3779b97f4a7c15))
+}
+
+// subset returns at most n of the members: those with the highest affinity to
+// this caller, in the order of members. Callers spread evenly, and each keeps
+// its connections when members come and go.
+func subset(self peer.ID, members []*Member, n int) []*Member {
+	if len(members) <= n {
+		return members
+	}
+	key := hashString(string(self))
+	best := slices.Clone(members)
+	slices.SortFunc(best, func(a, b *Member) int {
+		return cmp.Or(
+			cmp.Compare(affinity(key, b.ID), affinity(key, a.ID)),
+			compareMembers(a, b))
+	})
+	best = best[:n:n]
+	slices.SortFunc(best, compareMembers)
+	return best
+}
+
+func compareMembers(a, b *Member) int {
+	return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Peer, b.Peer))
+}
+
+// mix is the finalizer of SplitMix64: every bit of the result depends on every
+// bit of x.
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	x ^= x >> 31
+	return x
+}
+
+// prng draws several numbers from one that the seam gave, so that a pick costs
+// one call of it.
+type prng uint64
+
+// roll returns a number in [0, n).
+func (d *prng) roll(n int) int {
+	*d += 0x9e3779b97f4a7c15
+	return int(mix(uint64(*d)) % uint64(n))
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
 )
 
 const ms = int64(time.Millisecond)
@@ -33,7 +35,7 @@ func crew(n, near int) *View {
 }
 
 func viewOf(p *pool, members []*Member) *View {
-	v := &View{Members: members, Known: true, pool: p, rota: newRota(testPeer("caller"), "near", members)}
+	v := &View{Members: members, Known: true, pool: p, candidates: newCandidates(testPeer("caller"), "near", members)}
 	var loads []*load
 	for _, m := range members {
 		loads = append(loads, m.load)
@@ -43,7 +45,7 @@ func viewOf(p *pool, members []*Member) *View {
 }
 
 // answer has a member serve one request of that duration.
-func (m *Member) answer(now int64, took time.Duration, outcome Outcome) {
+func (m *Member) answer(now int64, took time.Duration, outcome wire.Outcome) {
 	m.Begin()
 	m.load.inflight.Add(-1)
 	m.load.observe(now, Result{Outcome: outcome, Latency: took, Service: took})
@@ -229,7 +231,7 @@ func TestStickyMovesNoMoreKeysThanItMust(t *testing.T) {
 	const keys = 20_000
 	v := crew(10, 3)
 	smaller := viewOf(newPool(), slices.Delete(slices.Clone(v.Members), 4, 5))
-	other := &View{Members: v.Members, pool: v.pool, rota: newRota(testPeer("other"), "far", v.Members)}
+	other := &View{Members: v.Members, pool: v.pool, candidates: newCandidates(testPeer("other"), "far", v.Members)}
 	share := make(map[MemberID]int)
 	for i := range keys {
 		r := PickRequest{Policy: PolicySticky, StickyKey: fmt.Sprint("key", i)}
@@ -265,8 +267,8 @@ func TestStickyLeavesOnlyWhoCanNotBeReached(t *testing.T) {
 // of them evenly, and one member more or less changes one place at most.
 func TestCallersWorkWithASubsetOfLargeClusters(t *testing.T) {
 	v := crew(300, 0)
-	require.Len(t, v.rota.one, subsetSize)
-	require.Len(t, v.rota.all, 300)
+	require.Len(t, v.candidates.one, subsetSize)
+	require.Len(t, v.candidates.all, 300)
 	used := make(map[MemberID]int)
 	for i := range 300 {
 		self := testPeer(fmt.Sprint("caller", i))

@@ -5,12 +5,14 @@ package cluster
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -18,44 +20,38 @@ import (
 // every valid cluster id, with every anchor of it, again whenever a link, an
 // anchor or an epoch changes.
 type registrar struct {
-	self        peer.ID
+	*base
 	incarnation uint64
 	zone        string
 	addrs       func() []string // where this node can be reached now
 	rand        io.Reader
-	dice        *dice
-	out         *outbox
-	reach       *reach
-	finder      *finder
-	calendar    *calendar
 	// alone is when a node that nobody has linked to may believe that it is
 	// the first one of its network. Before, it has just not joined yet.
 	alone time.Time
 
-	members   []*registration // by name, then member
-	enrolled  map[enrolmentKey]*enrolment
+	members   []*localMember // by name, then member
+	byKey     map[registrationKey]*registration
 	farewells []farewell
 	seq       uint64
-	refused   counters  // by reason
 	recheckAt time.Time // when our own addresses are looked at next; zero = no members
 	alarm     alarm
 }
 
-type enrolmentKey struct {
+type registrationKey struct {
 	cid    security.ClusterID
 	member MemberID
 }
 
-// registration is one local member.
-type registration struct {
-	name         string
-	record       record
-	enrolments   []*enrolment // in the order of the name's stamps
-	acknowledged bool         // once: Register has returned
+// localMember is one local member.
+type localMember struct {
+	name          string
+	record        record
+	registrations []*registration // in the order of the name's epochs
+	acknowledged  bool            // once: Register has returned
 }
 
 func (r *registrar) find(name string, m MemberID) (int, bool) {
-	return slices.BinarySearchFunc(r.members, name, func(g *registration, name string) int {
+	return slices.BinarySearchFunc(r.members, name, func(g *localMember, name string) int {
 		return cmp.Or(cmp.Compare(g.name, name), cmp.Compare(g.record.member, m))
 	})
 }
@@ -66,18 +62,18 @@ func (r *registrar) add(now time.Time, name string, d Registration) error {
 	if ok {
 		return ErrDuplicate
 	}
-	g := &registration{name: name, record: record{
+	g := &localMember{name: name, record: record{
 		leaseKey: leaseKey{r.self, d.Member}, incarnation: r.incarnation, addrs: r.addrs(), zone: r.zone,
 		capacity: min(max(d.Capacity, 1), maxCapacity), maxMessage: max(d.MaxMessage, 0),
 		payload: d.Payload,
 	}}
-	stamps := r.calendar.use(now, name)
-	if len(stamps) == 0 {
-		r.calendar.leave(name)
+	epochs := r.epochs.use(now, name)
+	if len(epochs) == 0 {
+		r.epochs.leave(name)
 		return ErrNoKeys
 	}
 	r.members = slices.Insert(r.members, i, g)
-	r.follow(now, g, stamps)
+	r.follow(now, g, epochs)
 	if r.recheckAt.IsZero() {
 		r.planRecheck(now)
 	}
@@ -97,62 +93,52 @@ func (r *registrar) remove(now time.Time, name string, m MemberID) {
 		r.out.add(registeredAction{name, m, ErrUnregistered})
 	}
 	r.follow(now, g, nil)
-	r.calendar.leave(name)
+	r.epochs.leave(name)
 	if len(r.members) == 0 {
 		r.recheckAt = time.Time{}
 	}
 }
 
-// follow makes g's enrolments match the stamps.
-func (r *registrar) follow(now time.Time, g *registration, stamps []stamp) {
-	old := g.enrolments
-	g.enrolments = nil
-	for _, s := range stamps {
-		i := slices.IndexFunc(old, func(e *enrolment) bool { return e.cid == s.cid })
-		if i >= 0 {
-			g.enrolments = append(g.enrolments, old[i])
-			old = slices.Delete(old, i, i+1)
-			continue
-		}
-		e := &enrolment{stamp: s, member: g, ring: r.finder.use(now, s.cid)}
-		e.sealed = s.epoch.SealRecord(r.rand, g.record.encode())
-		r.finder.connect(now, e.ring, true)
-		r.finder.seek(now, e.ring, true)
-		g.enrolments = append(g.enrolments, e)
-		r.enrolled[enrolmentKey{s.cid, g.record.member}] = e
-		r.advance(now, e)
-	}
-	for _, e := range old {
-		r.drop(now, e)
-	}
+// follow makes g's registrations match the epochs.
+func (r *registrar) follow(now time.Time, g *localMember, epochs []epoch) {
+	g.registrations = followEpochs(g.registrations, epochs,
+		func(e *registration) security.ClusterID { return e.cid },
+		func(p epoch) *registration {
+			e := &registration{epoch: p, member: g, anchorSet: r.finder.follow(now, p.cid)}
+			e.sealed = p.keys.SealRecord(r.rand, g.record.encode())
+			r.byKey[registrationKey{p.cid, g.record.member}] = e
+			r.advance(now, e)
+			return e
+		},
+		func(e *registration) { r.drop(now, e) })
 }
 
-// turned takes in that other ids are valid for name.
+// turned notes that other ids are valid for name.
 func (r *registrar) turned(now time.Time, name string) {
-	stamps := r.calendar.stamps(name)
+	epochs := r.epochs.of(name)
 	for _, g := range slices.Clone(r.members) {
 		if g.name == name {
-			r.follow(now, g, stamps)
+			r.follow(now, g, epochs)
 			r.settle(now, g)
 		}
 	}
 }
 
-// ringChanged takes in that the anchors of cid are others now.
-func (r *registrar) ringChanged(now time.Time, cid security.ClusterID) {
-	r.each(now, func(e *enrolment) bool { return e.cid == cid })
+// anchorsChanged notes that the anchors of cid are others now.
+func (r *registrar) anchorsChanged(now time.Time, cid security.ClusterID) {
+	r.each(now, func(e *registration) bool { return e.cid == cid })
 }
 
-// peerChanged takes in that the state of the link to p changed.
+// peerChanged notes that the state of the link to p changed.
 func (r *registrar) peerChanged(now time.Time, p peer.ID) {
-	r.each(now, func(e *enrolment) bool { return e.at(p) != nil })
+	r.each(now, func(e *registration) bool { return e.at(p) != nil })
 }
 
-// each advances the enrolments that fit, in order.
-func (r *registrar) each(now time.Time, fits func(*enrolment) bool) {
+// each advances the registrations that fit, in order.
+func (r *registrar) each(now time.Time, fits func(*registration) bool) {
 	for _, g := range slices.Clone(r.members) {
 		moved := false
-		for _, e := range g.enrolments {
+		for _, e := range g.registrations {
 			if fits(e) {
 				r.advance(now, e)
 				moved = true
@@ -162,4 +148,174 @@ func (r *registrar) each(now time.Time, fits func(*enrolment) bool) {
 			r.settle(now, g)
 		}
 	}
+}
+
+// farewell is an Unregister that found the lane full.
+type farewell struct {
+	to      peer.ID
+	session uint64
+	msg     *unregisterMsg
+	at      time.Time
+}
+
+const farewellRetry = 250 * time.Millisecond
+
+// registered handles an anchor's answer.
+func (r *registrar) registered(now time.Time, from peer.ID, m *registeredMsg) {
+	e := r.byKey[registrationKey{m.cid, m.member}]
+	if e == nil {
+		return
+	}
+	a := e.at(from)
+	if a == nil || m.seq != a.seq || a.state == leaseIdle {
+		return
+	}
+	if m.refusal != wire.Refusal_NONE {
+		r.drops.Inc(dropRegister.because(m.refusal))
+	}
+	a.answered(now, m.refusal, r.rng)
+	r.advance(now, e)
+	r.settle(now, e.member)
+}
+
+// attached says whether the lease is, or is to be, at p.
+func (r *registrar) attached(cid security.ClusterID, m MemberID, p peer.ID) bool {
+	e := r.byKey[registrationKey{cid, m}]
+	return e != nil && e.at(p) != nil
+}
+
+// settle ends the Register call once a majority of the anchors has
+// acknowledged under every valid id, or all have refused. Of a node that may be
+// joining its own word is not enough: those who are asked by others do not know
+// of the member yet.
+func (r *registrar) settle(now time.Time, g *localMember) {
+	if g.acknowledged {
+		return
+	}
+	done := true
+	for _, e := range g.registrations {
+		held, refused, asked, reason := e.tally(r.peers)
+		if asked > 0 && refused == asked {
+			g.acknowledged = true
+			err := fmt.Errorf("%w: %s", ErrRefused, dropRefused.because(reason))
+			r.out.add(registeredAction{g.name, g.record.member, err})
+			r.remove(now, g.name, g.record.member)
+			return
+		}
+		done = done && asked > 0 && held >= majority(asked)
+		if done && now.Before(r.alone) && !e.heldElsewhere(r.self) {
+			done = false
+			r.alarm.plan(r.alone)
+		}
+	}
+	if done {
+		g.acknowledged = true
+		r.out.add(registeredAction{g.name, g.record.member, nil})
+	}
+}
+
+// sendFailed notes that a message never left. Register is sent again
+// anyway; an Unregister that found the lane full must not be forgotten, or the
+// lease would live as long as the link.
+func (r *registrar) sendFailed(now time.Time, to peer.ID, m message) {
+	u, ok := m.(*unregisterMsg)
+	session := r.peers.session(to)
+	if !ok || session == 0 {
+		return
+	}
+	f := farewell{to, session, u, now.Add(farewellRetry)}
+	r.farewells = append(r.farewells, f)
+	r.alarm.plan(f.at)
+}
+
+// tick does what is planned.
+func (r *registrar) tick(now time.Time) {
+	if !r.alarm.rings(now) {
+		return
+	}
+	waiting := r.farewells
+	r.farewells = nil
+	for _, f := range waiting {
+		switch {
+		case r.peers.session(f.to) != f.session: // the lease ended with the link
+		case r.attached(f.msg.cid, f.msg.member, f.to): // it is wanted again
+		case r.alarm.check(f.at, now):
+			r.out.send(f.to, f.msg)
+		default:
+			r.farewells = append(r.farewells, f)
+		}
+	}
+	if due(r.recheckAt, now) {
+		r.readdress(now)
+		r.planRecheck(now)
+	}
+	r.alarm.plan(r.recheckAt)
+	r.each(now, func(*registration) bool { return true })
+}
+
+func (r *registrar) planRecheck(now time.Time) {
+	r.recheckAt = now.Add(recheckFirst + spread(r.rng, recheckSpread))
+	r.alarm.plan(r.recheckAt)
+}
+
+// readdress renews the records if this node's addresses have changed.
+func (r *registrar) readdress(now time.Time) {
+	addrs := r.addrs()
+	for _, g := range r.members {
+		if slices.Equal(g.record.addrs, addrs) {
+			continue
+		}
+		g.record.addrs = addrs
+		r.renew(now, g)
+	}
+}
+
+// renew has the anchors hold the record as it is now.
+func (r *registrar) renew(now time.Time, g *localMember) {
+	for _, e := range g.registrations {
+		e.sealed = e.keys.SealRecord(r.rand, g.record.encode())
+		for _, a := range e.leases {
+			a.renew(now)
+		}
+	}
+}
+
+// doubt notes that a member is suspect, or no longer is.
+func (r *registrar) doubt(now time.Time, name string, m MemberID, on bool) {
+	i, ok := r.find(name, m)
+	if !ok || r.members[i].record.suspect == on {
+		return
+	}
+	g := r.members[i]
+	g.record.suspect = on
+	r.renew(now, g)
+	for _, e := range g.registrations {
+		r.advance(now, e)
+	}
+}
+
+// served counts, for status, the members of each name.
+func (r *registrar) served() []ServedStatus {
+	var out []ServedStatus
+	for _, g := range r.members {
+		if len(out) == 0 || out[len(out)-1].Cluster != g.name {
+			out = append(out, ServedStatus{Cluster: g.name})
+		}
+		s := &out[len(out)-1]
+		s.Members++
+		if g.acknowledged && g.held(r.peers) {
+			s.Acknowledged++
+		}
+	}
+	return out
+}
+
+// held says whether a majority of anchors holds g now, under every id.
+func (g *localMember) held(r *peerTable) bool {
+	for _, e := range g.registrations {
+		if held, _, asked, _ := e.tally(r); asked == 0 || held < majority(asked) {
+			return false
+		}
+	}
+	return true
 }

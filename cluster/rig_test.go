@@ -14,6 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -57,7 +58,7 @@ func newRigNear(t *testing.T, near []string, table ...string) *rig {
 			all = byDistance(security.ClusterID(k), all)
 			return all[:min(n, len(all))]
 		},
-		keys: testKeys, rand: testReader{rand.New(rand.NewPCG(1, 1))}, seed: 1,
+		keys: testKeys, rand: testReader{rand.New(rand.NewPCG(1, 1))}, seed: 1, drops: drop.New(dropReasons),
 	})
 	return g
 }
@@ -71,11 +72,11 @@ func (g *rig) closest(want []string) bool {
 	return true
 }
 
-// stampOf returns what p shows for name's only present id.
-func (g *rig) stampOf(name, p string) stamp {
+// epochOf returns what p shows for name's only present id.
+func (g *rig) epochOf(name, p string) epoch {
 	e := testKeys(name).Epochs(g.now)
 	require.Len(g.t, e, 1)
-	return stamp{epoch: e[0], cid: e[0].ID(), key: e[0].PublicKey(), proof: e[0].Prove(testPeer(p))}
+	return epoch{keys: e[0], cid: e[0].ID(), key: e[0].PublicKey(), proof: e[0].Prove(testPeer(p))}
 }
 
 // nearest returns the given peers in the order of their distance to name's id.
@@ -85,7 +86,7 @@ func (g *rig) nearest(name string, peers ...string) []string {
 		all = append(all, testPeer(p))
 	}
 	var out []string
-	for _, p := range byDistance(g.stampOf(name, "me").cid, all) {
+	for _, p := range byDistance(g.epochOf(name, "me").cid, all) {
 		out = append(out, g.names[p])
 	}
 	return out
@@ -229,24 +230,24 @@ func (g *rig) members(v *View) string {
 
 // lease makes the lease of a member on p's node.
 func (g *rig) lease(name, p string, m MemberID, incarnation uint64) lease {
-	s := g.stampOf(name, p)
+	s := g.epochOf(name, p)
 	r := record{leaseKey: leaseKey{testPeer(p), m}, incarnation: incarnation, zone: "z", capacity: 1}
 	return lease{
 		leaseKey: r.leaseKey, incarnation: incarnation, proof: s.proof,
-		record: s.epoch.SealRecord(testReader{rand.New(rand.NewPCG(uint64(m), incarnation))}, r.encode()),
+		record: s.keys.SealRecord(testReader{rand.New(rand.NewPCG(uint64(m), incarnation))}, r.encode()),
 	}
 }
 
 // register makes p's Register for a member.
 func (g *rig) register(name, p string, m MemberID, incarnation, seq uint64) *registerMsg {
-	s, l := g.stampOf(name, p), g.lease(name, p, m, incarnation)
+	s, l := g.epochOf(name, p), g.lease(name, p, m, incarnation)
 	return &registerMsg{
 		cid: s.cid, key: s.key, proof: s.proof, member: m, incarnation: incarnation, record: l.record, seq: seq,
 	}
 }
 
 func (g *rig) watch(name, p string, seq uint64) *watchMsg {
-	s := g.stampOf(name, p)
+	s := g.epochOf(name, p)
 	return &watchMsg{cid: s.cid, key: s.key, proof: s.proof, seq: seq}
 }
 

@@ -35,15 +35,7 @@ type WatchedStatus struct {
 func (c *Clusters) Status() Status {
 	s := *c.status.Load()
 	s.Served = slices.Clone(s.Served)
-	s.Drops = maps.Clone(s.Drops)
-	if s.Drops == nil {
-		s.Drops = make(map[string]uint64)
-	}
-	c.inbox.mu.Lock()
-	for reason, n := range c.inbox.drops {
-		s.Drops[reason] += n
-	}
-	c.inbox.mu.Unlock()
+	s.Drops = c.drops.ByName()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(c.entries)) {
@@ -55,12 +47,5 @@ func (c *Clusters) Status() Status {
 
 // publishStatus shows what only the control loop knows.
 func (c *Clusters) publishStatus(k *control) {
-	s := &Status{Leases: k.anchor.leases, Watches: k.anchor.watches, Served: k.registrar.served()}
-	s.Drops = make(map[string]uint64)
-	for _, from := range []counters{k.drops, k.anchor.refused, k.registrar.refused, k.lookout.rejected} {
-		for reason, n := range from {
-			s.Drops[reason] += n
-		}
-	}
-	c.status.Store(s)
+	c.status.Store(&Status{Leases: k.anchor.leases, Watches: k.anchor.watches, Served: k.registrar.served()})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -114,7 +115,7 @@ func (w *world) start(n *worldNode) {
 		self: n.id, incarnation: n.incarnation, zone: "z",
 		addrs:   func() []string { return []string{"/ip4/127.0.0.1/tcp/1"} },
 		nearest: func(k overlay.Key, c int) []peer.ID { return n.nearest(security.ClusterID(k), c) },
-		keys:    testKeys, rand: testReader{w.rng}, seed: w.rng.Uint64(),
+		keys:    testKeys, rand: testReader{w.rng}, seed: w.rng.Uint64(), drops: drop.New(dropReasons),
 	})
 	w.meet()
 }

@@ -192,7 +192,7 @@ func (a *attempt) undialed(cause error) decision {
 	if c.cfg.Leaf == nil {
 		return a.failed(failedUnreached)
 	}
-	a.settle(cluster.OutcomeCancelled)
+	a.settle(wire.OutcomeCancelled)
 	switch {
 	case c.plan.mayHaveRun():
 		return ending(patterns.ErrInterrupted)
@@ -289,21 +289,21 @@ func (a *attempt) stopPatience() {
 // failed takes in the end of an attempt that is not the call's.
 func (a *attempt) failed(f failure) decision {
 	c := a.call
-	outcome := cluster.OutcomeFailed
+	outcome := wire.OutcomeFailed
 	switch f {
 	case failedFull, failedLeaving, failedLate:
-		outcome = cluster.OutcomeOverloaded
+		outcome = wire.OutcomeOverloaded
 	case failedUnreached, failedLink:
 		// The link's own state takes the member out of rotation, and brings it
 		// back at the first byte; to eject it besides would keep it out longer.
-		outcome = cluster.OutcomeCancelled
+		outcome = wire.OutcomeCancelled
 	}
 	a.settle(outcome)
 	return c.plan.ended(a.number, f)
 }
 
 // settle closes the books on an attempt: each Begin has its Done.
-func (a *attempt) settle(o cluster.Outcome) {
+func (a *attempt) settle(o wire.Outcome) {
 	c := a.call
 	if a.ended {
 		return
@@ -312,9 +312,7 @@ func (a *attempt) settle(o cluster.Outcome) {
 	a.stopPatience()
 	a.remote.takeAttempt(a.id)
 	r := cluster.Result{Outcome: o, Latency: time.Duration(c.now() - a.began)}
-	if o == cluster.OutcomeOK && c.pattern != patterns.PatternRequest && c.pattern != patterns.PatternSurvey {
-		r.Outcome = cluster.OutcomeAccepted
-	}
+	r.Accepted = o == wire.OutcomeReply && c.pattern != patterns.PatternRequest && c.pattern != patterns.PatternSurvey
 	if a.replied {
 		r.Latency = time.Duration(a.arrived - a.began)
 		r.Queue, r.Running = int(a.reply.Queue), int(a.reply.Running)
@@ -337,9 +335,9 @@ func (a *attempt) abandon() {
 	}
 	// What an attempt without an answer tells of its member: nothing, if its peer
 	// is not heard either, for that is the link's to say.
-	outcome := cluster.OutcomeCancelled
+	outcome := wire.OutcomeCancelled
 	if over && !c.plan.trials[a.number].doubtful && !errors.Is(c.err, context.Canceled) {
-		outcome = cluster.OutcomeFailed
+		outcome = wire.OutcomeFailed
 	}
 	a.settle(outcome)
 }

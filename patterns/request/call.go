@@ -298,7 +298,7 @@ func (c *call) resume() decision {
 		switch {
 		case a.ended:
 		case a.connecting:
-			a.settle(cluster.OutcomeFailed) // it hangs, which its link will not say for long
+			a.settle(wire.OutcomeFailed) // it hangs, which its link will not say for long
 			return a.failed(failedUnreached)
 		case !c.plan.trials[a.number].doubtful:
 			return waiting()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -30,7 +31,7 @@ func TestALostLinkIsNotHeldAgainstTheMember(t *testing.T) {
 		_, err := do(caller, body("x"))
 		require.Equal(t, patterns.ErrInterrupted, err)
 		require.Len(t, w.done, 1)
-		require.Equal(t, cluster.OutcomeCancelled, w.done[0].Outcome)
+		require.Equal(t, wire.OutcomeCancelled, w.done[0].Outcome)
 	})
 }
 
@@ -45,6 +46,6 @@ func TestANodeThatHangsAtTheDoorIsHeldAgainstTheMember(t *testing.T) {
 		defer cancel()
 		_, err := caller.engine.Do(ctx, "geo", body("x"), patterns.RequestOptions{})
 		require.Equal(t, &patterns.DeadlineError{Cause: context.DeadlineExceeded}, err)
-		require.Equal(t, cluster.Result{Outcome: cluster.OutcomeFailed, Latency: time.Second}, w.done[0])
+		require.Equal(t, cluster.Result{Outcome: wire.OutcomeFailed, Latency: time.Second}, w.done[0])
 	})
 }

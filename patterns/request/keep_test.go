@@ -85,7 +85,7 @@ func TestWhatIsAcceptedIsAnsweredBeforeItIsHandled(t *testing.T) {
 			lane = overlay.LanePub
 		}
 		require.Equal(t, []overlay.Lane{lane, lane}, caller.link(host.id).lanes)
-		require.Equal(t, cluster.OutcomeAccepted, w.done[0].Outcome)
+		require.True(t, w.done[0].Accepted)
 	})
 }
 

@@ -6,7 +6,6 @@ package request
 import (
 	"time"
 
-	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -32,9 +31,9 @@ func (a *attempt) answered() decision {
 	case wire.OutcomeExpired:
 		return a.failed(failedLate)
 	case wire.OutcomeUnauthorized:
-		return a.final(cluster.OutcomeCancelled, patterns.ErrUnauthorized)
+		return a.final(wire.OutcomeCancelled, patterns.ErrUnauthorized)
 	case wire.OutcomeTooLarge:
-		return a.final(cluster.OutcomeCancelled, patterns.ErrTooLarge)
+		return a.final(wire.OutcomeCancelled, patterns.ErrTooLarge)
 	}
 	return a.failed(failedReply) // cancelled, but not by us
 }
@@ -54,7 +53,7 @@ func (a *attempt) accept() decision {
 		c.drops.Inc(dropReplyBad)
 		return a.failed(failedReply)
 	}
-	return a.final(cluster.OutcomeOK, nil)
+	return a.final(wire.OutcomeReply, nil)
 }
 
 // refused makes a remote error the outcome.
@@ -66,7 +65,7 @@ func (a *attempt) refused() decision {
 		c.drops.Inc(dropReplyBad)
 		return a.failed(failedReply)
 	}
-	return a.final(cluster.OutcomeRemoteError, &patterns.RemoteError{
+	return a.final(wire.OutcomeRemoteError, &patterns.RemoteError{
 		Cluster: c.route.name, Code: patterns.Code(a.reply.Code), Message: string(m.Body),
 	})
 }
@@ -88,14 +87,14 @@ func (a *attempt) answeredByRelay() decision {
 	if err != nil {
 		c.drops.Inc(dropReplyBad)
 	}
-	return a.final(cluster.OutcomeCancelled, patterns.Failure{
+	return a.final(wire.OutcomeCancelled, patterns.Failure{
 		Outcome: a.reply.Outcome, MaybeRan: a.earlier > 0 || a.reply.Flags&wire.FlagMaybeRan != 0,
 		Code: a.reply.Code, Text: string(m.Body),
 	}.Err(c.route.name))
 }
 
 // final ends the request by what the member of a said.
-func (a *attempt) final(o cluster.Outcome, err error) decision {
+func (a *attempt) final(o wire.Outcome, err error) decision {
 	c := a.call
 	c.reply = a
 	c.answer.Member, c.answer.Session = a.member, a.receipt.Session

@@ -85,7 +85,7 @@ func TestRequestBringsHeadersAndBodyThereAndBack(t *testing.T) {
 		require.Equal(t, asked.Headers, seen.Headers)
 		require.Equal(t, asked.Body, seen.Body)
 		require.Equal(t, []cluster.Result{{
-			Outcome: cluster.OutcomeOK, Latency: 22 * time.Millisecond, Service: 20 * time.Millisecond,
+			Outcome: wire.OutcomeReply, Latency: 22 * time.Millisecond, Service: 20 * time.Millisecond,
 		}}, w.done)
 	})
 }

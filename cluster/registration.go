@@ -21,32 +21,32 @@ const (
 	renewFirst      = 4 * time.Minute // a lease is registered again after this …
 	renewSpread     = 2 * time.Minute // … and at most this more: heals what nobody thought of
 	breakAfter      = 3 * time.Second // an old lease outlives the new ones, until watchers have followed
-	maxOldAttaches  = 6
+	maxOldLeases    = 6
 )
 
-// enrolment is one member under one cluster id.
-type enrolment struct {
-	stamp
-	member   *registration
-	ring     *ring
-	sealed   []byte // the record
-	attaches []*attach
-	breakAt  time.Time // when old attaches are let go; zero = the new ones do not all stand
+// registration is one member under one cluster id.
+type registration struct {
+	epoch
+	member    *localMember
+	anchorSet *anchorSet
+	sealed    []byte // the record
+	leases    []*anchorLease
+	breakAt   time.Time // when old leases are let go; zero = the new ones do not all stand
 }
 
-type attachState uint8
+type leaseState uint8
 
 const (
-	attachIdle    attachState = iota // waits for the link
-	attachSent                       // waits for the answer
-	attachHeld                       // acknowledged
-	attachRefused                    // waits before it asks again
+	leaseIdle    leaseState = iota // waits for the link
+	leaseSent                      // waits for the answer
+	leaseHeld                      // acknowledged
+	leaseRefused                   // waits before it asks again
 )
 
-// attach is one enrolment at one anchor.
-type attach struct {
+// anchorLease is one registration at one anchor.
+type anchorLease struct {
 	peer    peer.ID
-	state   attachState
+	state   leaseState
 	session uint64
 	seq     uint64
 	tries   int
@@ -55,8 +55,8 @@ type attach struct {
 	old     bool // no longer an anchor, or not yet replaced
 }
 
-func (e *enrolment) at(p peer.ID) *attach {
-	for _, a := range e.attaches {
+func (e *registration) at(p peer.ID) *anchorLease {
+	for _, a := range e.leases {
 		if a.peer == p {
 			return a
 		}
@@ -67,16 +67,16 @@ func (e *enrolment) at(p peer.ID) *attach {
 // tally counts the current anchors: those that hold the lease, those that
 // refuse it, and all that can be asked, which excludes those that miss
 // heartbeats.
-func (e *enrolment) tally(r *reach) (held, refused, asked int, reason wire.Refusal) {
-	for _, a := range e.attaches {
+func (e *registration) tally(r *peerTable) (held, refused, asked int, reason wire.Refusal) {
+	for _, a := range e.leases {
 		if a.old || r.suspect(a.peer) {
 			continue
 		}
 		asked++
 		switch a.state {
-		case attachHeld:
+		case leaseHeld:
 			held++
-		case attachRefused:
+		case leaseRefused:
 			refused++
 			reason = a.reason
 		}
@@ -85,44 +85,44 @@ func (e *enrolment) tally(r *reach) (held, refused, asked int, reason wire.Refus
 }
 
 // heldElsewhere says whether an anchor other than this node holds the lease.
-func (e *enrolment) heldElsewhere(self peer.ID) bool {
-	return slices.ContainsFunc(e.attaches, func(a *attach) bool { return a.state == attachHeld && a.peer != self })
+func (e *registration) heldElsewhere(self peer.ID) bool {
+	return slices.ContainsFunc(e.leases, func(a *anchorLease) bool { return a.state == leaseHeld && a.peer != self })
 }
 
-// answered takes in what the anchor said.
-func (a *attach) answered(now time.Time, reason wire.Refusal, d *dice) {
+// answered notes what the anchor said.
+func (a *anchorLease) answered(now time.Time, reason wire.Refusal, d *prng) {
 	if reason == wire.Refusal_NONE {
-		a.state, a.tries = attachHeld, 0
+		a.state, a.tries = leaseHeld, 0
 		a.next = now.Add(renewFirst + spread(d, renewSpread))
 		return
 	}
-	if a.state != attachRefused {
+	if a.state != leaseRefused {
 		a.tries = 0
 	}
-	a.state, a.reason = attachRefused, reason
+	a.state, a.reason = leaseRefused, reason
 	a.next = now.Add(backoff(d, a.tries, refusedFirst, refusedLongest))
 	a.tries++
 }
 
 // renew has the record sent again; the lease stands meanwhile.
-func (a *attach) renew(now time.Time) {
-	if a.state != attachIdle {
+func (a *anchorLease) renew(now time.Time) {
+	if a.state != leaseIdle {
 		a.next, a.tries = now, 0
 	}
 }
 
 // advance does for e whatever can be done now: ask the anchors that have not
 // acknowledged, and let go of those that are none any more.
-func (r *registrar) advance(now time.Time, e *enrolment) {
+func (r *registrar) advance(now time.Time, e *registration) {
 	r.matchAnchors(e)
 	standing := true
-	for _, a := range slices.Clone(e.attaches) {
-		if s := r.reach.session(a.peer); s != a.session {
-			a.session, a.state, a.tries, a.next = s, attachIdle, 0, now
+	for _, a := range slices.Clone(e.leases) {
+		if s := r.peers.session(a.peer); s != a.session {
+			a.session, a.state, a.tries, a.next = s, leaseIdle, 0, now
 		}
 		switch {
 		case a.old:
-			if a.state == attachIdle {
+			if a.state == leaseIdle {
 				r.release(e, a) // the lease ended with the link, or never was
 			}
 			continue
@@ -132,32 +132,32 @@ func (r *registrar) advance(now time.Time, e *enrolment) {
 		if a.session != 0 {
 			r.alarm.plan(a.next)
 		}
-		standing = standing && a.state == attachHeld
+		standing = standing && a.state == leaseHeld
 	}
 	r.breakOld(now, e, standing)
 }
 
 // matchAnchors adds an attach for each new anchor and marks the old ones.
-func (r *registrar) matchAnchors(e *enrolment) {
-	for _, a := range e.attaches {
-		a.old = !e.ring.isAnchor(a.peer)
+func (r *registrar) matchAnchors(e *registration) {
+	for _, a := range e.leases {
+		a.old = !e.anchorSet.isAnchor(a.peer)
 	}
-	for _, p := range e.ring.anchors {
+	for _, p := range e.anchorSet.anchors {
 		if e.at(p) == nil {
-			e.attaches = append(e.attaches, &attach{peer: p})
-			r.reach.hold(p)
+			e.leases = append(e.leases, &anchorLease{peer: p})
+			r.peers.hold(p)
 		}
 	}
 }
 
-func (r *registrar) ask(now time.Time, e *enrolment, a *attach) {
+func (r *registrar) ask(now time.Time, e *registration, a *anchorLease) {
 	r.seq++
 	a.seq = r.seq
-	if a.state == attachIdle {
-		a.state = attachSent
+	if a.state == leaseIdle {
+		a.state = leaseSent
 	}
-	a.next = now.Add(backoff(r.dice, a.tries, registerFirst, registerLongest))
-	if a.state != attachRefused {
+	a.next = now.Add(backoff(r.rng, a.tries, registerFirst, registerLongest))
+	if a.state != leaseRefused {
 		a.tries++
 	}
 	r.out.send(a.peer, &registerMsg{
@@ -166,10 +166,10 @@ func (r *registrar) ask(now time.Time, e *enrolment, a *attach) {
 	})
 }
 
-// breakOld lets go of old attaches once all new ones have stood for a while.
-func (r *registrar) breakOld(now time.Time, e *enrolment, standing bool) {
-	var old []*attach
-	for _, a := range e.attaches {
+// breakOld lets go of old leases once all new ones have stood for a while.
+func (r *registrar) breakOld(now time.Time, e *registration, standing bool) {
+	var old []*anchorLease
+	for _, a := range e.leases {
 		if a.old {
 			old = append(old, a)
 		}
@@ -177,42 +177,38 @@ func (r *registrar) breakOld(now time.Time, e *enrolment, standing bool) {
 	switch {
 	case len(old) == 0 || !standing:
 		e.breakAt = time.Time{}
-		if len(old) > maxOldAttaches {
+		if len(old) > maxOldLeases {
 			r.unregister(e, old[0])
 		}
 	case e.breakAt.IsZero():
 		e.breakAt = now.Add(breakAfter)
 		r.alarm.plan(e.breakAt)
-	case due(e.breakAt, now):
+	case r.alarm.check(e.breakAt, now):
 		for _, a := range old {
 			r.unregister(e, a)
 		}
 		e.breakAt = time.Time{}
-	default:
-		r.alarm.plan(e.breakAt)
 	}
 }
 
 // unregister ends the lease at one anchor.
-func (r *registrar) unregister(e *enrolment, a *attach) {
-	if a.state == attachSent || a.state == attachHeld {
+func (r *registrar) unregister(e *registration, a *anchorLease) {
+	if a.state == leaseSent || a.state == leaseHeld {
 		r.out.send(a.peer, &unregisterMsg{cid: e.cid, member: e.member.record.member})
 	}
 	r.release(e, a)
 }
 
-func (r *registrar) release(e *enrolment, a *attach) {
-	e.attaches = slices.DeleteFunc(e.attaches, func(o *attach) bool { return o == a })
-	r.reach.unhold(a.peer)
+func (r *registrar) release(e *registration, a *anchorLease) {
+	e.leases = slices.DeleteFunc(e.leases, func(o *anchorLease) bool { return o == a })
+	r.peers.unhold(a.peer)
 }
 
-// drop ends the enrolment everywhere.
-func (r *registrar) drop(now time.Time, e *enrolment) {
-	for _, a := range slices.Clone(e.attaches) {
+// drop ends the registration everywhere.
+func (r *registrar) drop(now time.Time, e *registration) {
+	for _, a := range slices.Clone(e.leases) {
 		r.unregister(e, a)
 	}
-	r.finder.seek(now, e.ring, false)
-	r.finder.connect(now, e.ring, false)
-	r.finder.leave(e.ring)
-	delete(r.enrolled, enrolmentKey{e.cid, e.member.record.member})
+	r.finder.unfollow(now, e.anchorSet)
+	delete(r.byKey, registrationKey{e.cid, e.member.record.member})
 }

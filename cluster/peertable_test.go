@@ -11,14 +11,14 @@ import (
 )
 
 type reachRig struct {
-	*reach
+	*peerTable
 	now time.Time
 	out *outbox
 }
 
 func newReachRig() *reachRig {
-	d, out := dice(1), &outbox{}
-	return &reachRig{newReach(testPeer("me"), &d, out), time.Unix(1000, 0), out}
+	d, out := prng(1), &outbox{}
+	return &reachRig{newPeerTable(testPeer("me"), &d, out), time.Unix(1000, 0), out}
 }
 
 // took returns and forgets the actions so far.

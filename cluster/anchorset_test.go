@@ -14,7 +14,7 @@ import (
 
 // anchors returns who anchors name, as far as me knows.
 func (g *rig) anchors(name string) string {
-	return g.peers(g.c.finder.rings[g.stampOf(name, "me").cid].anchors)
+	return g.peers(g.c.finder.sets[g.epochOf(name, "me").cid].anchors)
 }
 
 // looksFor begins to watch name, so that its ring is in use.
@@ -48,7 +48,7 @@ func TestWhoIsBackInTheTableIsDialledAtOnce(t *testing.T) {
 	g := newRig(t, "A", "B", "C", "D")
 	near := g.nearest("geo", "A", "B", "C", "D")
 	g.looksFor("geo")
-	g.do(lookedUpEvent{g.stampOf("geo", "me").cid, []peer.ID{testPeer(near[0])}}) // so that it stays wanted
+	g.do(lookedUpEvent{g.epochOf("geo", "me").cid, []peer.ID{testPeer(near[0])}}) // so that it stays wanted
 	for range 8 {
 		g.link(PeerDialFailed, near[0])
 		g.after(dialLongest)
@@ -70,7 +70,7 @@ func TestHearsayCountsOnceThereIsALink(t *testing.T) {
 	g.looksFor("geo")
 	g.up(near[1])
 	before := g.anchors("geo")
-	cid := g.stampOf("geo", "me").cid
+	cid := g.epochOf("geo", "me").cid
 	got := g.from(near[1], &hintMsg{cid: cid, anchors: []peer.ID{testPeer(near[0])}})
 	require.Contains(t, got, "open "+near[0])
 	require.Equal(t, before, g.anchors("geo"))
@@ -86,7 +86,7 @@ func TestHearsayCountsOnceThereIsALink(t *testing.T) {
 // nobody needs to know.
 func TestLookupsArePlannedWithJitter(t *testing.T) {
 	g := newRig(t, "A", "B", "C")
-	cid := g.stampOf("geo", "me").cid
+	cid := g.epochOf("geo", "me").cid
 	require.Contains(t, g.looksFor("geo"), "lookup")
 	g.table = append(g.table, "D")
 	g.do(tableEvent{})
@@ -107,7 +107,7 @@ func TestLookupsArePlannedWithJitter(t *testing.T) {
 	g.do(lookedUpEvent{cid, nil})
 	g.do(forgetEvent{"geo"})
 	require.Empty(t, only("lookup", g.after(10*time.Minute)))
-	require.Empty(t, g.c.finder.rings)
+	require.Empty(t, g.c.finder.sets)
 }
 
 // What a lookup finds counts although our own table does not know it; an empty
@@ -117,7 +117,7 @@ func TestLookupsFindWhomTheTableDoesNotKnow(t *testing.T) {
 	near := g.nearest("geo", "A", "B", "C", "D")
 	g.table = near[2:]
 	g.looksFor("geo")
-	cid := g.stampOf("geo", "me").cid
+	cid := g.epochOf("geo", "me").cid
 	g.do(lookedUpEvent{cid, []peer.ID{testPeer(near[0]), testPeer(near[1])}})
 	require.Equal(t, near[0]+" "+near[1]+" "+near[2], g.anchors("geo"))
 	g.up(near...)

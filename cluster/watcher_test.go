@@ -24,17 +24,17 @@ func newCaller(t *testing.T) *rig {
 
 // seq returns the number of the watch at p.
 func (g *rig) seq(p string) uint64 {
-	return g.c.lookout.sights[g.stampOf("geo", "me").cid].source(testPeer(p)).seq
+	return g.c.watcher.byID[g.epochOf("geo", "me").cid].at(testPeer(p)).seq
 }
 
 // tells has p send its whole set.
 func (g *rig) tells(p string, settled bool, leases ...lease) []string {
-	return g.from(p, &snapshotMsg{cid: g.stampOf("geo", "me").cid, seq: g.seq(p), leases: leases, settled: settled})
+	return g.from(p, &snapshotMsg{cid: g.epochOf("geo", "me").cid, seq: g.seq(p), leases: leases, settled: settled})
 }
 
 func (g *rig) delta(p string, number uint64, up []lease, down ...leaseRef) []string {
 	return g.from(p, &deltaMsg{
-		cid: g.stampOf("geo", "me").cid, seq: g.seq(p), number: number, upserted: up, removed: down,
+		cid: g.epochOf("geo", "me").cid, seq: g.seq(p), number: number, upserted: up, removed: down,
 	})
 }
 
@@ -43,7 +43,7 @@ func (g *rig) gone(p string, m MemberID) leaseRef {
 }
 
 // shows is the view now.
-func (g *rig) shows() string { return g.members(g.c.lookout.names["geo"].view) }
+func (g *rig) shows() string { return g.members(g.c.watcher.names["geo"].view) }
 
 // One anchor's word is enough to know a member; its node is dialled so that a
 // first request need not wait.
@@ -69,9 +69,9 @@ func TestViewIsCompleteByAMajorityThatCanKnow(t *testing.T) {
 	require.False(t, g.view.Complete)
 	g.tells("C", true, g.lease("geo", "D", 1, 1))
 	require.False(t, g.view.Complete)
-	g.from("A", &deltaMsg{cid: g.stampOf("geo", "me").cid, seq: g.seq("A"), number: 1, settled: true})
+	g.from("A", &deltaMsg{cid: g.epochOf("geo", "me").cid, seq: g.seq("A"), number: 1, settled: true})
 	require.True(t, g.view.Complete)
-	g.from("A", &deltaMsg{cid: g.stampOf("geo", "me").cid, seq: g.seq("A"), number: 2})
+	g.from("A", &deltaMsg{cid: g.epochOf("geo", "me").cid, seq: g.seq("A"), number: 2})
 	g.delta("C", 1, nil)
 	require.True(t, g.view.Complete)
 	g.link(PeerDown, "A")
@@ -96,7 +96,7 @@ func TestEmptyIsBelievedFromAMajorityOfSettledAnchors(t *testing.T) {
 // A snapshot in parts counts when it is whole.
 func TestPartsOfASnapshotCountTogether(t *testing.T) {
 	g := newCaller(t)
-	part := &snapshotMsg{cid: g.stampOf("geo", "me").cid, seq: g.seq("A"), leases: []lease{g.lease("geo", "D", 1, 1)}, more: true}
+	part := &snapshotMsg{cid: g.epochOf("geo", "me").cid, seq: g.seq("A"), leases: []lease{g.lease("geo", "D", 1, 1)}, more: true}
 	g.from("A", part)
 	require.Equal(t, "unknown", g.shows())
 	g.tells("A", true, g.lease("geo", "E", 2, 1))
@@ -126,7 +126,7 @@ func TestLostAtOneIsSuspectAndAtAMajorityGone(t *testing.T) {
 // An anchor that goes on telling after the watch has ended is told again.
 func TestUnwantedDeltaEndsTheWatch(t *testing.T) {
 	g := newCaller(t)
-	d := &deltaMsg{cid: g.stampOf("zones", "me").cid, seq: 1, number: 1}
+	d := &deltaMsg{cid: g.epochOf("zones", "me").cid, seq: 1, number: 1}
 	require.Equal(t, []string{"A: unwatch"}, g.from("A", d))
 }
 
@@ -152,11 +152,11 @@ func TestGapInDeltasIsHealed(t *testing.T) {
 	before := g.seq("A")
 	require.Equal(t, []string{"A: watch"}, only("A:", g.delta("A", 2, nil)))
 	require.Greater(t, g.seq("A"), before)
-	g.from("A", &deltaMsg{cid: g.stampOf("geo", "me").cid, seq: before, number: 3, removed: []leaseRef{g.gone("D", 1)}})
+	g.from("A", &deltaMsg{cid: g.epochOf("geo", "me").cid, seq: before, number: 3, removed: []leaseRef{g.gone("D", 1)}})
 	require.Equal(t, "1@D=live", g.shows())
 	g.tells("A", true, g.lease("geo", "E", 2, 1))
 	require.Equal(t, "2@E=live", g.shows(), "who is missing now was lost in between")
-	require.Equal(t, counters{"delta_gap": 1}, g.c.lookout.rejected)
+	require.Equal(t, map[string]uint64{"delta_gap": 1}, g.c.drops.ByName())
 }
 
 // An anchor's loss loses nobody: what it said stays until another one has
@@ -188,10 +188,10 @@ func TestReplacedAnchorsSetGoesAfterTheNewOnes(t *testing.T) {
 		g.delta(p, 2, []lease{e})
 	}
 	require.Equal(t, "1@E=live", g.shows())
-	s := g.c.lookout.sights[g.stampOf("geo", "me").cid]
-	require.Len(t, s.sources, 4)
+	s := g.c.watcher.byID[g.epochOf("geo", "me").cid]
+	require.Len(t, s.anchorViews, 4)
 	g.tells(near[3], true, e)
-	require.Len(t, s.sources, 3)
+	require.Len(t, s.anchorViews, 3)
 }
 
 // Members that follow the anchors more slowly than we do are not lost.
@@ -268,7 +268,7 @@ func TestNewIncarnationIsTriedAtOnce(t *testing.T) {
 	g.link(PeerDialFailed, "D")
 	g.after(time.Second)
 	require.Equal(t, "1@D=unreachable", g.shows())
-	old := g.c.lookout.names["geo"].view.Members[0]
+	old := g.c.watcher.names["geo"].view.Members[0]
 	require.Equal(t, []string{"open D"}, only("open", g.delta("A", 1, []lease{g.lease("geo", "D", 2, 2)}, g.gone("D", 1))))
 	require.Equal(t, "2@D=live", g.shows())
 	require.Equal(t, "unreachable", old.State(), "and stays so: it is gone")
@@ -294,12 +294,12 @@ func TestForgedLeasesAreNotBelieved(t *testing.T) {
 		"lease_bad_seal":   func(l *lease) { l.record = append([]byte(nil), l.record...); l.record[30] ^= 1 },
 		"lease_bad_record": func(l *lease) { l.member = 9 },
 	} {
-		g.c.lookout.rejected = make(counters)
+		before := g.c.drops.ByName()[reason]
 		l := g.lease("geo", "D", 1, 1)
 		forge(&l)
 		g.tells("A", true, l)
 		require.Equal(t, "unknown", g.shows(), reason)
-		require.Equal(t, counters{reason: 1}, g.c.lookout.rejected)
+		require.Equal(t, before+1, g.c.drops.ByName()[reason])
 		g.after(renewFirst + renewSpread) // it is asked again
 	}
 	l := g.lease("geo", "D", 1, 1)
@@ -311,7 +311,7 @@ func TestForgedLeasesAreNotBelieved(t *testing.T) {
 // A refused watch is tried again later, and has no say meanwhile.
 func TestRefusedWatchIsTriedAgain(t *testing.T) {
 	g := newCaller(t)
-	g.from("A", &snapshotMsg{cid: g.stampOf("geo", "me").cid, seq: g.seq("A"), refusal: wire.Refusal_FULL})
+	g.from("A", &snapshotMsg{cid: g.epochOf("geo", "me").cid, seq: g.seq("A"), refusal: wire.Refusal_FULL})
 	g.tells("B", true)
 	g.tells("C", true)
 	require.Equal(t, "empty", g.shows())
@@ -345,7 +345,7 @@ func TestRestartedAnchorHasLostNobody(t *testing.T) {
 	require.Equal(t, "1@D=live", g.shows())
 }
 
-// The same member is described anew without losing its health; another
+// The same member is verified anew without losing its health; another
 // capacity begins anew.
 func TestHealthOutlivesANewDescription(t *testing.T) {
 	g := newCaller(t)
@@ -353,9 +353,9 @@ func TestHealthOutlivesANewDescription(t *testing.T) {
 	first := g.view.Members[0]
 	first.Begin()
 	l := g.lease("geo", "D", 1, 1)
-	s := g.stampOf("geo", "D")
+	s := g.epochOf("geo", "D")
 	r := record{leaseKey: l.leaseKey, incarnation: 1, zone: "elsewhere", capacity: 1, addrs: []string{"/ip4/1.2.3.4/tcp/5"}}
-	l.record = s.epoch.SealRecord(testReader{rand.New(rand.NewPCG(9, 9))}, r.encode())
+	l.record = s.keys.SealRecord(testReader{rand.New(rand.NewPCG(9, 9))}, r.encode())
 	g.delta("A", 1, []lease{l})
 	second := g.view.Members[0]
 	require.NotSame(t, first, second)
@@ -372,10 +372,10 @@ func TestForgottenWatchLeavesNothingBehind(t *testing.T) {
 	require.Equal(t, []string{"expire geo"}, only("expire", g.after(1)))
 	got := g.do(forgetEvent{"geo"})
 	require.Equal(t, []string{"A: unwatch", "B: unwatch", "C: unwatch"}, sorted(only("", without(got, "hold"))))
-	require.Empty(t, g.c.finder.rings)
-	require.Empty(t, g.c.lookout.sights)
-	require.Empty(t, g.c.calendar.terms)
-	for p, c := range g.c.reach.peers {
+	require.Empty(t, g.c.finder.sets)
+	require.Empty(t, g.c.watcher.byID)
+	require.Empty(t, g.c.epochs.terms)
+	for p, c := range g.c.peers.peers {
 		require.Zero(t, c.wants+c.holds, g.names[p])
 	}
 }

@@ -19,12 +19,12 @@ func sorted(lines []string) []string {
 }
 
 // bruteUnion is the second opinion on fuse, straight from the rules.
-func bruteUnion(sights []*sight) []string {
+func bruteUnion(epochViews []*epochView) []string {
 	var out []string
 	newest := make(map[peer.ID]uint64)
 	keys := make(map[leaseRef]bool)
-	for _, s := range sights {
-		for _, c := range s.sources {
+	for _, s := range epochViews {
+		for _, c := range s.anchorViews {
 			for k, l := range c.set {
 				newest[k.peer] = max(newest[k.peer], l.incarnation)
 				keys[leaseRef{k, l.incarnation}] = true
@@ -36,9 +36,9 @@ func bruteUnion(sights []*sight) []string {
 			continue
 		}
 		alive, suspect := false, false
-		for _, s := range sights {
+		for _, s := range epochViews {
 			lists, lost, doubts := 0, 0, 0
-			for _, c := range s.sources {
+			for _, c := range s.anchorViews {
 				if l, ok := c.set[ref.leaseKey]; ok && l.incarnation == ref.incarnation {
 					lists++
 					if l.suspect && c.fresh {
@@ -49,7 +49,7 @@ func bruteUnion(sights []*sight) []string {
 					lost++
 				}
 			}
-			if lists > 0 && 2*lost <= len(s.ring.anchors) {
+			if lists > 0 && 2*lost <= len(s.anchorSet.anchors) {
 				alive = true
 				suspect = suspect || doubts+lost > 0
 			}
@@ -66,17 +66,17 @@ func bruteUnion(sights []*sight) []string {
 func TestViewIsTheUnionTheRulesSay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for range 3000 {
-		var sights []*sight
+		var epochViews []*epochView
 		for range 1 + rng.IntN(2) {
-			s := &sight{ring: &ring{}}
+			s := &epochView{anchorSet: &anchorSet{}}
 			current := 1 + rng.IntN(3)
 			for i := range current + rng.IntN(3) {
-				c := &source{
+				c := &anchorView{
 					peer: testPeer(fmt.Sprint(i)), old: i >= current, fresh: rng.IntN(3) > 0,
-					set: make(map[leaseKey]listing), lost: make(map[leaseKey]uint64),
+					set: make(map[leaseKey]listed), lost: make(map[leaseKey]uint64),
 				}
 				if !c.old {
-					s.ring.anchors = append(s.ring.anchors, c.peer)
+					s.anchorSet.anchors = append(s.anchorSet.anchors, c.peer)
 				}
 				for range rng.IntN(5) {
 					k := leaseKey{testPeer(string(rune('A' + rng.IntN(3)))), MemberID(rng.IntN(3))}
@@ -88,17 +88,17 @@ func TestViewIsTheUnionTheRulesSay(t *testing.T) {
 						continue
 					}
 					delete(c.lost, k)
-					c.set[k] = listing{&described{record: record{leaseKey: k, incarnation: inc}}, rng.IntN(4) == 0}
+					c.set[k] = listed{&verified{record: record{leaseKey: k, incarnation: inc}}, rng.IntN(4) == 0}
 				}
-				s.sources = append(s.sources, c)
+				s.anchorViews = append(s.anchorViews, c)
 			}
-			sights = append(sights, s)
+			epochViews = append(epochViews, s)
 		}
 		got := []string(nil)
-		for _, f := range fuse(sights) {
+		for _, f := range mergeViews(epochViews) {
 			got = append(got, fmt.Sprint(leaseRef{f.leaseKey, f.incarnation}, f.suspect))
 		}
 		slices.Sort(got)
-		require.Equal(t, bruteUnion(sights), got)
+		require.Equal(t, bruteUnion(epochViews), got)
 	}
 }

@@ -17,19 +17,19 @@ const (
 	dialGiveUp  = 15 * time.Second // an Open without answer counts as failed
 )
 
-// reach is the core that keeps links to the peers this node needs, and knows
+// peerTable is the core that keeps links to the peers this node needs, and knows
 // which of them can be reached. It dials nobody that nobody wants.
-type reach struct {
+type peerTable struct {
 	self   peer.ID
-	dice   *dice
+	rng    *prng
 	out    *outbox
-	peers  map[peer.ID]*contact
+	peers  map[peer.ID]*peerState
 	alarm  alarm
 	events []peer.ID // whose state changed; the control core drains it
 }
 
-// contact is one peer. It is kept while its link is up or somebody needs it.
-type contact struct {
+// peerState is one peer. It is kept while its link is up or somebody needs it.
+type peerState struct {
 	session  uint64 // 0 = down
 	suspect  bool
 	lost     bool // was up, or could not be dialled, and has not come since
@@ -42,13 +42,13 @@ type contact struct {
 	at       time.Time // opening: when to give up; else when to dial again; zero = neither
 }
 
-func newReach(self peer.ID, d *dice, out *outbox) *reach {
-	return &reach{self: self, dice: d, out: out, peers: make(map[peer.ID]*contact)}
+func newPeerTable(self peer.ID, d *prng, out *outbox) *peerTable {
+	return &peerTable{self: self, rng: d, out: out, peers: make(map[peer.ID]*peerState)}
 }
 
 // session returns the session of the link to p, 0 if it is down. The link to
 // oneself is always up.
-func (r *reach) session(p peer.ID) uint64 {
+func (r *peerTable) session(p peer.ID) uint64 {
 	if p == r.self {
 		return 1
 	}
@@ -58,8 +58,11 @@ func (r *reach) session(p peer.ID) uint64 {
 	return 0
 }
 
+// linkUp says whether the link to p has a session.
+func (r *peerTable) linkUp(p peer.ID) bool { return r.session(p) != 0 }
+
 // linked lists the peers whose links are up, in no order.
-func (r *reach) linked() []peer.ID {
+func (r *peerTable) linked() []peer.ID {
 	out := make([]peer.ID, 0, len(r.peers))
 	for p, c := range r.peers {
 		if c.session != 0 {
@@ -70,27 +73,27 @@ func (r *reach) linked() []peer.ID {
 }
 
 // failing says that p could not be dialled and has not been heard of since.
-func (r *reach) failing(p peer.ID) bool {
+func (r *peerTable) failing(p peer.ID) bool {
 	c := r.peers[p]
 	return c != nil && c.session == 0 && c.failures > 0
 }
 
 // lost says that the link to p broke or could not be established.
-func (r *reach) lost(p peer.ID) bool {
+func (r *peerTable) lost(p peer.ID) bool {
 	c := r.peers[p]
 	return c != nil && c.lost
 }
 
 // suspect says that p misses heartbeats.
-func (r *reach) suspect(p peer.ID) bool {
+func (r *peerTable) suspect(p peer.ID) bool {
 	c := r.peers[p]
 	return c != nil && c.suspect
 }
 
-func (r *reach) get(p peer.ID) *contact {
+func (r *peerTable) get(p peer.ID) *peerState {
 	c := r.peers[p]
 	if c == nil {
-		c = &contact{}
+		c = &peerState{}
 		r.peers[p] = c
 	}
 	return c
@@ -98,7 +101,7 @@ func (r *reach) get(p peer.ID) *contact {
 
 // want keeps the link to p up until unwant; calls are counted. addrs help to
 // find p and may be nil.
-func (r *reach) want(now time.Time, p peer.ID, addrs []string) {
+func (r *peerTable) want(now time.Time, p peer.ID, addrs []string) {
 	if p == r.self {
 		return
 	}
@@ -112,7 +115,7 @@ func (r *reach) want(now time.Time, p peer.ID, addrs []string) {
 	}
 }
 
-func (r *reach) unwant(p peer.ID) {
+func (r *peerTable) unwant(p peer.ID) {
 	if c := r.peers[p]; c != nil {
 		c.wants--
 		r.tidy(p, c)
@@ -120,7 +123,7 @@ func (r *reach) unwant(p peer.ID) {
 }
 
 // hold asks for heartbeats until unhold; calls are counted.
-func (r *reach) hold(p peer.ID) {
+func (r *peerTable) hold(p peer.ID) {
 	if p == r.self {
 		return
 	}
@@ -130,7 +133,7 @@ func (r *reach) hold(p peer.ID) {
 	}
 }
 
-func (r *reach) unhold(p peer.ID) {
+func (r *peerTable) unhold(p peer.ID) {
 	c := r.peers[p]
 	if c == nil {
 		return
@@ -142,7 +145,7 @@ func (r *reach) unhold(p peer.ID) {
 }
 
 // learn replaces the addresses that p is dialled at.
-func (r *reach) learn(p peer.ID, addrs []string) {
+func (r *peerTable) learn(p peer.ID, addrs []string) {
 	if c := r.peers[p]; c != nil {
 		c.addrs = addrs
 	}
@@ -150,7 +153,7 @@ func (r *reach) learn(p peer.ID, addrs []string) {
 
 // retry dials p without further delay, unless that was done a moment ago:
 // there is news that p lives. Until the link is up p counts as failing.
-func (r *reach) retry(now time.Time, p peer.ID) {
+func (r *peerTable) retry(now time.Time, p peer.ID) {
 	if c := r.peers[p]; c != nil && !now.Before(c.opened.Add(dialFirst)) {
 		r.again(now, p, c)
 	}
@@ -159,13 +162,13 @@ func (r *reach) retry(now time.Time, p peer.ID) {
 // found dials p, which a lookup has found, without further delay if it could
 // not be dialled just once: whoever joins hears of its anchors before it knows
 // where they are, and the lookup has told.
-func (r *reach) found(now time.Time, p peer.ID) {
+func (r *peerTable) found(now time.Time, p peer.ID) {
 	if c := r.peers[p]; c != nil && c.failures == 1 {
 		r.again(now, p, c)
 	}
 }
 
-func (r *reach) again(now time.Time, p peer.ID, c *contact) {
+func (r *peerTable) again(now time.Time, p peer.ID, c *peerState) {
 	if c.session != 0 || c.wants == 0 || c.opening {
 		return
 	}
@@ -175,23 +178,23 @@ func (r *reach) again(now time.Time, p peer.ID, c *contact) {
 	r.open(now, p, c)
 }
 
-func (r *reach) open(now time.Time, p peer.ID, c *contact) {
+func (r *peerTable) open(now time.Time, p peer.ID, c *peerState) {
 	c.opening, c.opened, c.at = true, now, now.Add(dialGiveUp)
 	r.alarm.plan(c.at)
 	r.out.add(openAction{p, c.addrs})
 }
 
-// up takes in that the link has a new session.
-func (r *reach) up(p peer.ID, session uint64) {
+// up notes that the link has a new session.
+func (r *peerTable) up(p peer.ID, session uint64) {
 	c := r.get(p)
 	c.session, c.suspect, c.lost = session, false, false
 	c.opening, c.failures, c.at = false, 0, time.Time{}
 	r.events = append(r.events, p)
 }
 
-// down takes in that the session ended. A link that is wanted is dialled at
+// down notes that the session ended. A link that is wanted is dialled at
 // once: a broken connection says nothing about the next one.
-func (r *reach) down(now time.Time, p peer.ID) {
+func (r *peerTable) down(now time.Time, p peer.ID) {
 	c := r.peers[p]
 	if c == nil || c.session == 0 {
 		return
@@ -205,24 +208,24 @@ func (r *reach) down(now time.Time, p peer.ID) {
 	}
 }
 
-// setSuspect takes in what the heartbeats say.
-func (r *reach) setSuspect(p peer.ID, on bool) {
+// setSuspect notes what the heartbeats say.
+func (r *peerTable) setSuspect(p peer.ID, on bool) {
 	if c := r.peers[p]; c != nil && c.session != 0 && c.suspect != on {
 		c.suspect = on
 		r.events = append(r.events, p)
 	}
 }
 
-// dialFailed takes in that an Open failed, ours or somebody else's. While a
+// dialFailed notes that an Open failed, ours or somebody else's. While a
 // next try is planned anyway, others do not put it off further.
-func (r *reach) dialFailed(now time.Time, p peer.ID) {
+func (r *peerTable) dialFailed(now time.Time, p peer.ID) {
 	c := r.peers[p]
 	if c == nil || c.session != 0 || (!c.opening && !c.at.IsZero()) {
 		return
 	}
 	c.opening, c.lost, c.at = false, true, time.Time{}
 	if c.wants > 0 {
-		c.at = now.Add(backoff(r.dice, c.failures, dialFirst, dialLongest))
+		c.at = now.Add(backoff(r.rng, c.failures, dialFirst, dialLongest))
 		r.alarm.plan(c.at)
 	}
 	c.failures++
@@ -231,17 +234,14 @@ func (r *reach) dialFailed(now time.Time, p peer.ID) {
 }
 
 // tick dials those whose time has come.
-func (r *reach) tick(now time.Time) {
+func (r *peerTable) tick(now time.Time) {
 	if !r.alarm.rings(now) {
 		return
 	}
 	var ready []peer.ID
 	for p, c := range r.peers {
-		switch {
-		case due(c.at, now):
+		if r.alarm.check(c.at, now) {
 			ready = append(ready, p)
-		case !c.at.IsZero():
-			r.alarm.plan(c.at)
 		}
 	}
 	slices.Sort(ready)
@@ -259,7 +259,7 @@ func (r *reach) tick(now time.Time) {
 }
 
 // tidy forgets a peer that is down and that nobody needs.
-func (r *reach) tidy(p peer.ID, c *contact) {
+func (r *peerTable) tidy(p peer.ID, c *peerState) {
 	if c.session == 0 && c.wants <= 0 && c.holds <= 0 {
 		delete(r.peers, p)
 	}

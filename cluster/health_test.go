@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
 )
 
 // Decay in integers follows the exponential closely, and never rises.
@@ -33,25 +35,25 @@ func TestHalveFollowsTheExponential(t *testing.T) {
 func TestLatencyRisesAtOnceAndFades(t *testing.T) {
 	v := crew(2, 0)
 	m := v.Members[0]
-	m.answer(1, time.Second, OutcomeOK)
+	m.answer(1, time.Second, wire.OutcomeReply)
 	require.Equal(t, firstLatency, m.load.latency.Load(), "the first reply, which paid for the link, counts as the usual")
-	m.answer(2, 101*time.Millisecond, OutcomeOK)
+	m.answer(2, 101*time.Millisecond, wire.OutcomeReply)
 	require.Equal(t, 51*ms, m.load.latency.Load())
 	base := v.pool.base.Load()
 	require.InDelta(t, base+(51*ms-base)/2, m.load.expected(2+latencyHalf, base), float64(ms))
 	require.InDelta(t, base, m.load.expected(2+20*latencyHalf, base), float64(ms))
-	m.answer(2+latencyHalf, 2*time.Millisecond, OutcomeOK)
+	m.answer(2+latencyHalf, 2*time.Millisecond, wire.OutcomeReply)
 	require.InDelta(t, 26*ms, m.load.latency.Load(), float64(2*ms))
 }
 
 // A reported queue is believed, and less so as it grows old.
 func TestReportedQueueFades(t *testing.T) {
 	l := crew(1, 0).Members[0].load
-	l.observe(5, Result{Outcome: OutcomeOK, Queue: 40})
+	l.observe(5, Result{Outcome: wire.OutcomeReply, Queue: 40})
 	require.Equal(t, int64(40), l.waiting(5))
 	require.Equal(t, int64(20), l.waiting(5+queueHalf))
 	require.Zero(t, l.waiting(5+10*queueHalf))
-	l.observe(6, Result{Outcome: OutcomeOverloaded})
+	l.observe(6, Result{Outcome: wire.OutcomeOverloaded})
 	require.Equal(t, int64(overloadQueue), l.waiting(6), "who refuses is full, whatever it says")
 }
 
@@ -70,7 +72,7 @@ func TestSlowMemberIsEjected(t *testing.T) {
 			if m.ID == 3 {
 				took = slow
 			}
-			m.answer(now, took, OutcomeOK)
+			m.answer(now, took, wire.OutcomeReply)
 		}
 		return got
 	}
@@ -80,7 +82,7 @@ func TestSlowMemberIsEjected(t *testing.T) {
 
 	// By load alone the slow one is hardly chosen; make it be, to learn.
 	for range 40 {
-		v.Members[2].answer(now, 50*time.Millisecond, OutcomeOK)
+		v.Members[2].answer(now, 50*time.Millisecond, wire.OutcomeReply)
 	}
 	require.Equal(t, "ejected", v.Members[2].State())
 	got = run(50*time.Millisecond, 10*time.Second)
@@ -99,21 +101,21 @@ func TestFailingMemberIsEjected(t *testing.T) {
 	bad, flaky, fine := v.Members[0], v.Members[1], v.Members[2]
 	for range maxFailures {
 		require.Equal(t, "live", bad.State())
-		bad.answer(1, 0, OutcomeFailed)
+		bad.answer(1, 0, wire.OutcomeFailed)
 	}
 	require.Equal(t, "ejected", bad.State())
 	for i := range 60 {
-		o := OutcomeFailed
+		o := wire.OutcomeFailed
 		if i%3 == 2 {
-			o = OutcomeOK
+			o = wire.OutcomeReply
 		}
 		flaky.answer(1, time.Millisecond, o)
 	}
 	require.Equal(t, "ejected", flaky.State())
 	for i := range 60 {
-		o := OutcomeOK
+		o := wire.OutcomeReply
 		if i%4 == 3 {
-			o = OutcomeFailed
+			o = wire.OutcomeFailed
 		}
 		fine.answer(1, time.Millisecond, o)
 	}
@@ -122,7 +124,7 @@ func TestFailingMemberIsEjected(t *testing.T) {
 
 // Refusals of the application, overload and cancellation eject nobody.
 func TestOnlyFailuresAndSlownessEject(t *testing.T) {
-	for _, o := range []Outcome{OutcomeRemoteError, OutcomeOverloaded, OutcomeCancelled} {
+	for _, o := range []wire.Outcome{wire.OutcomeRemoteError, wire.OutcomeOverloaded, wire.OutcomeCancelled} {
 		v := crew(3, 0)
 		for range 100 {
 			v.Members[0].answer(1, time.Millisecond, o)
@@ -137,7 +139,7 @@ func TestAtMostHalfAreEjected(t *testing.T) {
 		v := crew(n, 0)
 		for _, m := range v.Members {
 			for range 10 {
-				m.answer(1, 0, OutcomeFailed)
+				m.answer(1, 0, wire.OutcomeFailed)
 			}
 		}
 		out := 0
@@ -158,7 +160,7 @@ func TestEjectionGrowsAndIsForgiven(t *testing.T) {
 	now := int64(1)
 	fail := func() int64 {
 		for range maxFailures {
-			m.answer(now, 0, OutcomeFailed)
+			m.answer(now, 0, wire.OutcomeFailed)
 		}
 		return m.load.ejected.Load() - now
 	}
@@ -166,8 +168,8 @@ func TestEjectionGrowsAndIsForgiven(t *testing.T) {
 	for range 7 {
 		require.Equal(t, min(want, ejectMax), fail())
 		now = m.load.ejected.Load()
-		require.Same(t, m, v.pool.claimProbe(now, v.rota.one, nil))
-		m.answer(now, time.Millisecond, OutcomeOK)
+		require.Same(t, m, v.pool.claimProbe(now, v.candidates.one, nil))
+		m.answer(now, time.Millisecond, wire.OutcomeReply)
 		require.Equal(t, "live", m.State())
 		want *= 2
 	}
@@ -181,22 +183,22 @@ func TestOneProbeAtATime(t *testing.T) {
 	v := crew(2, 0)
 	m := v.Members[0]
 	for range maxFailures {
-		m.answer(1, 0, OutcomeFailed)
+		m.answer(1, 0, wire.OutcomeFailed)
 	}
 	end := m.load.ejected.Load()
-	probe := func(now int64) *Member { return v.pool.claimProbe(now, v.rota.one, nil) }
+	probe := func(now int64) *Member { return v.pool.claimProbe(now, v.candidates.one, nil) }
 	require.Nil(t, probe(end-1), "not yet")
 	require.Same(t, m, probe(end))
 	require.Nil(t, probe(end), "one is under way")
 	require.Same(t, m, probe(end+probeFor), "nobody ever said how it went")
-	m.answer(end+probeFor, 0, OutcomeFailed)
+	m.answer(end+probeFor, 0, wire.OutcomeFailed)
 	require.Nil(t, probe(end+probeFor), "it failed: out for longer")
 	again := m.load.ejected.Load()
 	require.Equal(t, end+probeFor+2*ejectBase, again)
 	require.Same(t, m, probe(again))
-	m.answer(again, 0, OutcomeCancelled)
+	m.answer(again, 0, wire.OutcomeCancelled)
 	require.Same(t, m, probe(again), "a cancelled probe proves nothing")
-	m.answer(again, 0, OutcomeOverloaded)
+	m.answer(again, 0, wire.OutcomeOverloaded)
 	require.Equal(t, "live", m.State(), "full, but alive")
 }
 
@@ -209,7 +211,7 @@ func TestHeavyTailDoesNotEject(t *testing.T) {
 		if rng.IntN(10) == 0 {
 			took = time.Second
 		}
-		v.Members[i%4].answer(int64(i)*ms, took, OutcomeOK)
+		v.Members[i%4].answer(int64(i)*ms, took, wire.OutcomeReply)
 	}
 	for _, m := range v.Members {
 		require.Equal(t, "live", m.State())
@@ -228,7 +230,7 @@ func TestPickAndDoneAreSafeTogether(t *testing.T) {
 				m := pick(v, PickRequest{Policy: Policy(rng.IntN(5)), StickyKey: "k"}, now, rng.Uint64())
 				m.Begin()
 				m.load.inflight.Add(-1)
-				m.load.observe(now, Result{Outcome: Outcome(rng.IntN(5)), Latency: time.Duration(rng.IntN(1e7))})
+				m.load.observe(now, Result{Outcome: wire.Outcome(rng.IntN(wire.OutcomeCount)), Latency: time.Duration(rng.IntN(1e7))})
 				v.pool.refresh(now)
 				if i%500 == 0 {
 					v.pool.setLoads(v.pool.loadsForTest())

@@ -1,0 +1,375 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
+)
+
+// Times of lookups.
+const (
+	recheckSoon   = time.Second            // a neighbourhood is looked up again after this and at most as much more, doubled …
+	recheckFirst  = 15 * time.Second       // … up to this each time that a lookup finds what the last one found
+	recheckSpread = 15 * time.Second       // the most that is added to the longest wait
+	lookupDelay   = 300 * time.Millisecond // after a change nearby: others may follow
+	joinDelay     = 20 * time.Millisecond  // the same while no lookup has found anybody: this node is joining
+)
+
+// finder is the core that knows the anchors of every cluster id in use here:
+// the peers closest to it by our own routing table, by lookups, and by what
+// those who anchor it say, without those that can't be reached.
+type finder struct {
+	peers   *peerTable
+	rng     *prng
+	out     *outbox
+	nearest func(key overlay.Key, k int) []peer.ID // reads the routing table
+	sets    map[security.ClusterID]*anchorSet
+	alarm   alarm
+	changed time.Time            // when the routing table last changed, or the node started
+	recent  []linkChange         // of the last settleTime
+	events  []security.ClusterID // whose ring changed; the control core drains it
+}
+
+// linkChange is a peer that came, went, fell silent or spoke again.
+type linkChange struct {
+	peer peer.ID
+	at   time.Time
+}
+
+func newFinder(now time.Time, r *peerTable, d *prng, out *outbox, nearest func(overlay.Key, int) []peer.ID) *finder {
+	return &finder{
+		peers: r, rng: d, out: out, nearest: nearest,
+		sets: make(map[security.ClusterID]*anchorSet), changed: now,
+	}
+}
+
+// use returns the ring of cid and keeps it until leave; calls are counted.
+func (f *finder) use(now time.Time, cid security.ClusterID) *anchorSet {
+	g := f.sets[cid]
+	if g == nil {
+		g = &anchorSet{cid: cid, told: make(map[peer.ID][]peer.ID)}
+		g.local = f.nearest(overlay.Key(cid), nearestCount)
+		g.decide(now, f.peers)
+		g.since = f.unchangedSince(g)
+		f.sets[cid] = g
+	}
+	g.users++
+	return g
+}
+
+// unchangedSince says for how long a new ring has been what it is: as long as
+// neither the table changed, nor a peer nearby came or went that the table does
+// not know, nor one that it knows was lost.
+func (f *finder) unchangedSince(g *anchorSet) time.Time {
+	since := f.changed
+	for _, c := range f.recent {
+		matters := !slices.Contains(g.local, c.peer) || f.peers.failing(c.peer) || f.peers.suspect(c.peer)
+		if matters && c.at.After(since) && g.concerns(c.peer) {
+			since = c.at
+		}
+	}
+	return since
+}
+
+func (f *finder) leave(g *anchorSet) {
+	if g.users--; g.users == 0 {
+		delete(f.sets, g.cid)
+	}
+}
+
+// follow is use, for who keeps links to the anchors and asks the network for
+// them until unfollow.
+func (f *finder) follow(now time.Time, cid security.ClusterID) *anchorSet {
+	g := f.use(now, cid)
+	f.connect(now, g, true)
+	f.seek(now, g, true)
+	return g
+}
+
+func (f *finder) unfollow(now time.Time, g *anchorSet) {
+	f.seek(now, g, false)
+	f.connect(now, g, false)
+	f.leave(g)
+}
+
+// connect keeps links to the anchors up, or no longer; calls are counted.
+func (f *finder) connect(now time.Time, g *anchorSet, on bool) {
+	if on {
+		if g.links++; g.links == 1 {
+			f.reachFor(now, g.near(), nil)
+		}
+	} else if g.links--; g.links == 0 {
+		f.reachFor(now, nil, g.near())
+	}
+}
+
+// seek has the network asked about the neighbourhood from now on, or no
+// longer; calls are counted.
+func (f *finder) seek(now time.Time, g *anchorSet, on bool) {
+	if on {
+		if g.seekers++; g.seekers == 1 {
+			f.planLookup(g, now)
+		}
+	} else if g.seekers--; g.seekers == 0 {
+		g.lookupAt = time.Time{}
+	}
+}
+
+// reachFor moves the interest in links. Barred peers are dialled and listened
+// to as well, so that they come back.
+func (f *finder) reachFor(now time.Time, peers, old []peer.ID) {
+	for _, p := range peers {
+		f.peers.want(now, p, nil)
+		f.peers.hold(p)
+	}
+	for _, p := range old {
+		f.peers.unhold(p)
+		f.peers.unwant(p)
+	}
+}
+
+// update decides anew who anchors g.
+func (f *finder) update(now time.Time, g *anchorSet) {
+	old := g.near()
+	if !g.decide(now, f.peers) {
+		return
+	}
+	if g.links > 0 {
+		f.reachFor(now, g.near(), old)
+	}
+	f.events = append(f.events, g.cid)
+}
+
+// tableChanged notes that the routing table is another one.
+func (f *finder) tableChanged(now time.Time) {
+	f.changed = now
+	for _, g := range ordered(f.sets, compareIDs) {
+		local := f.nearest(overlay.Key(g.cid), nearestCount)
+		if slices.Equal(local, g.local) {
+			continue
+		}
+		old := g.local
+		g.local = local
+		f.update(now, g)
+		for _, p := range local {
+			if !slices.Contains(old, p) { // news that it lives, as after a partition
+				f.peers.retry(now, p)
+			}
+		}
+		if g.seekers > 0 {
+			f.planLookup(g, now.Add(f.delay(g)))
+		}
+	}
+}
+
+// delay is how long a change nearby may be followed by others before the
+// network is asked. Who joins knows nobody yet and has no time to lose: until it
+// has asked, its members are known to the wrong anchors only.
+func (f *finder) delay(g *anchorSet) time.Duration {
+	for _, p := range g.found {
+		if p != f.peers.self {
+			return lookupDelay
+		}
+	}
+	return joinDelay
+}
+
+// peerChanged notes that p can be reached again, or no longer.
+func (f *finder) peerChanged(now time.Time, p peer.ID) {
+	f.recent = slices.DeleteFunc(f.recent, func(c linkChange) bool {
+		return c.peer == p || !now.Before(c.at.Add(settleTime))
+	})
+	f.recent = append(f.recent, linkChange{p, now})
+	for _, g := range ordered(f.sets, compareIDs) {
+		if !g.concerns(p) {
+			continue
+		}
+		if f.peers.session(p) == 0 {
+			delete(g.told, p)
+		}
+		f.update(now, g)
+	}
+}
+
+// tell notes what p, who anchors cid, takes for its anchors.
+func (f *finder) tell(now time.Time, cid security.ClusterID, p peer.ID, anchors []peer.ID) {
+	g := f.sets[cid]
+	if g == nil || p == f.peers.self || slices.Equal(g.told[p], anchors) {
+		return
+	}
+	if g.told[p] == nil && len(g.told) >= 2*nearestCount {
+		return
+	}
+	g.told[p] = anchors[:min(len(anchors), nearestCount)]
+	f.update(now, g)
+}
+
+// lookedUp handles the end of a lookup; what was found before time ran out
+// counts.
+func (f *finder) lookedUp(now time.Time, cid security.ClusterID, peers []peer.ID) {
+	g := f.sets[cid]
+	if g == nil {
+		return
+	}
+	g.looking = false
+	found := peers[:min(len(peers), nearestCount)]
+	g.recheck = min(max(2*g.recheck, recheckSoon), recheckFirst)
+	if len(found) > 0 && !slices.Equal(found, g.found) {
+		g.recheck = recheckSoon
+		g.found = found
+		f.update(now, g)
+		for _, p := range found {
+			f.peers.found(now, p)
+		}
+	}
+	if g.seekers > 0 {
+		// While a network forms, routing tables are incomplete far from home:
+		// the first lookups are worth little.
+		f.planLookup(g, now.Add(g.recheck+spread(f.rng, g.recheck)))
+	}
+}
+
+func (f *finder) planLookup(g *anchorSet, at time.Time) {
+	if g.looking || (!g.lookupAt.IsZero() && g.lookupAt.Before(at)) {
+		return
+	}
+	g.lookupAt = at
+	f.alarm.plan(at)
+}
+
+// tick begins the lookups that are due.
+func (f *finder) tick(now time.Time) {
+	if !f.alarm.rings(now) {
+		return
+	}
+	for _, g := range ordered(f.sets, compareIDs) {
+		if f.alarm.check(g.lookupAt, now) {
+			g.looking, g.lookupAt = true, time.Time{}
+			f.out.add(lookupAction{g.cid})
+		}
+	}
+}
+
+// anchorCount is K: how many nodes anchor a cluster.
+const anchorCount = 3
+
+// nearestCount is how many peers are asked of the router: some of them may
+// turn out to be unreachable.
+const nearestCount = 8
+
+// majority is how many of n are more than half; of none, one.
+func majority(n int) int { return n/2 + 1 }
+
+// anchorSet is what is known of the neighbourhood of one cluster id.
+type anchorSet struct {
+	cid     security.ClusterID
+	anchors []peer.ID // the closest peers, at most anchorCount
+	barred  []peer.ID // peers that would be anchors, but can't be reached, are silent, or only hearsay so far
+	unsure  bool      // some of barred may yet turn out to be there
+	since   time.Time // when anchors last changed
+
+	local []peer.ID             // from our own routing table
+	found []peer.ID             // from the last lookup
+	told  map[peer.ID][]peer.ID // by whom: what others take for the anchors
+
+	users    int           // anchor books, registrations and watches of this id
+	links    int           // of these, those that need links to the anchors
+	seekers  int           // of these, those for whom the network is asked as well
+	looking  bool          // a lookup is under way
+	recheck  time.Duration // from the last lookup to the next, without what chance adds
+	lookupAt time.Time     // when the next one begins; zero = none is planned
+}
+
+// decide recomputes who anchors the cluster, and says whether anything about
+// that has changed. Anchors are chosen by what this node knows itself: its
+// table, its lookups, its links. Whom others name is dialled, and counts once
+// there is a link: if nodes passed on hearsay as their own knowledge, the name
+// of a dead peer would go round for ever. A silent peer is none while it is
+// silent: nobody need wait until its link is given up.
+func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
+	all := slices.Concat(g.local, g.found, r.linked())
+	for _, peers := range g.told {
+		all = append(all, peers...)
+	}
+	var anchors, barred []peer.ID
+	unsure := false
+	for _, p := range byDistance(g.cid, all) {
+		known := slices.Contains(g.local, p) || slices.Contains(g.found, p)
+		switch {
+		case len(anchors) == anchorCount:
+		case !r.suspect(p) && (r.session(p) != 0 || (known && !r.failing(p))):
+			anchors = append(anchors, p)
+		case len(barred) < nearestCount:
+			barred = append(barred, p)
+			unsure = unsure || !r.failing(p)
+		}
+	}
+	if len(anchors) == 0 {
+		// Cut off: members and callers on this node still find each other.
+		anchors, unsure = []peer.ID{r.self}, true
+	}
+	moved := !slices.Equal(anchors, g.anchors)
+	if moved {
+		g.since = now
+	}
+	changed := moved || unsure != g.unsure || !slices.Equal(barred, g.barred)
+	g.anchors, g.barred, g.unsure = anchors, barred, unsure
+	return changed
+}
+
+// near lists the anchors and those who may become anchors.
+func (g *anchorSet) near() []peer.ID { return slices.Concat(g.anchors, g.barred) }
+
+func (g *anchorSet) isAnchor(p peer.ID) bool { return slices.Contains(g.anchors, p) }
+
+// concerns says whether it matters to the ring that p came or went.
+func (g *anchorSet) concerns(p peer.ID) bool {
+	if len(g.anchors) < anchorCount || g.told[p] != nil || slices.Contains(g.anchors, p) || slices.Contains(g.barred, p) {
+		return true
+	}
+	last := g.anchors[len(g.anchors)-1]
+	return byDistance(g.cid, []peer.ID{p, last})[0] == p
+}
+
+// byDistance sorts peers by their distance to a cluster id, as overlay.Key
+// defines it, and drops repetitions. It sorts in place.
+func byDistance(cid security.ClusterID, peers []peer.ID) []peer.ID {
+	type placed struct {
+		peer peer.ID
+		at   [sha256.Size]byte
+	}
+	target := sha256.Sum256(cid[:])
+	all := make([]placed, len(peers))
+	for i, p := range peers {
+		all[i] = placed{p, sha256.Sum256([]byte(p))}
+		for j := range target {
+			all[i].at[j] ^= target[j]
+		}
+	}
+	slices.SortFunc(all, func(a, b placed) int { return bytes.Compare(a.at[:], b.at[:]) })
+	for i := range all {
+		peers[i] = all[i].peer
+	}
+	return slices.Compact(peers) // equal peers have equal distances
+}
+
+func compareIDs(a, b security.ClusterID) int { return bytes.Compare(a[:], b[:]) }
+
+// ordered lists the values of a map in an order that does not depend on it.
+func ordered[K comparable, V any](m map[K]V, compare func(K, K) int) []V {
+	out := make([]V, 0, len(m))
+	for _, k := range slices.SortedFunc(maps.Keys(m), compare) {
+		out = append(out, m[k])
+	}
+	return out
+}

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// Times of authority: an anchor calls a cluster empty only if it can know.
+const (
+	settleTime  = 1500 * time.Millisecond // alone, or with the same neighbours, for so long
+	hintRetry   = 500 * time.Millisecond  // a co-anchor that did not answer is asked again
+	hintRefresh = 3 * time.Second         // an answer is asked for again after this, doubled each time …
+	hintLongest = time.Minute
+	hintGrace   = 3 * time.Second // … and believed for so much longer
+)
+
+// authority decides whether this node may call one cluster empty, and whom it
+// has to ask for that. Pure core: the anchor drives it.
+type authority struct {
+	self      peer.ID
+	anchorSet *anchorSet
+
+	orphaned time.Time // when a lease last ended with its link; its member may be back at once
+	consults bool      // somebody watches and there is no lease: co-anchors are asked
+	opinions []opinion // theirs, by distance
+	next     time.Time // when to step again without news; zero = never
+}
+
+// opinion is what one co-anchor says of a cluster that has no lease here.
+type opinion struct {
+	peer   peer.ID
+	leases int
+	until  time.Time // it is believed; zero = never heard
+
+	asked    time.Time
+	answered bool          // since asked
+	lasts    time.Duration // until it is asked again
+}
+
+// step says whether this node may call the cluster empty, and which co-anchors
+// to ask now so that it can as soon as possible. linked says who can be asked.
+func (u *authority) step(now time.Time, linked func(peer.ID) bool) (settled bool, ask []peer.ID) {
+	u.next = time.Time{}
+	if !u.consults {
+		u.opinions = nil
+		return u.grounded(now), nil
+	}
+	ask = u.consult(now, linked)
+	agree := 1 // this node
+	for _, o := range u.opinions {
+		switch {
+		case !now.Before(o.until):
+		case o.leases > 0:
+			return false, ask
+		default:
+			agree++
+		}
+	}
+	return u.grounded(now) && agree >= majority(len(u.anchorSet.anchors)), ask
+}
+
+// grounded says whether this node is an anchor, knows of nobody else who may be
+// one, and has had the same neighbours for a while; to be alone is a
+// neighbourhood too. A member whose link broke gets as much time to come back.
+// If only time is missing it plans to look again.
+func (u *authority) grounded(now time.Time) bool {
+	if !u.anchorSet.isAnchor(u.self) || u.anchorSet.unsure {
+		return false
+	}
+	from := u.anchorSet.since
+	if u.orphaned.After(from) {
+		from = u.orphaned
+	}
+	if at := from.Add(settleTime); now.Before(at) {
+		u.plan(at)
+		return false
+	}
+	return true
+}
+
+// plan has the authority step again at that time.
+func (u *authority) plan(at time.Time) {
+	if u.next.IsZero() || at.Before(u.next) {
+		u.next = at
+	}
+}
+
+// consult keeps the opinions of the current co-anchors fresh, and returns whom
+// to ask.
+func (u *authority) consult(now time.Time, linked func(peer.ID) bool) (ask []peer.ID) {
+	var opinions []opinion
+	for _, p := range u.anchorSet.anchors {
+		if p == u.self {
+			continue
+		}
+		if o := u.of(p); o != nil {
+			opinions = append(opinions, *o)
+		} else {
+			opinions = append(opinions, opinion{peer: p})
+		}
+	}
+	u.opinions = opinions
+	for i := range u.opinions {
+		o := &u.opinions[i]
+		if !linked(o.peer) {
+			continue // forget comes
+		}
+		wait := hintRetry
+		if o.answered {
+			wait = o.lasts
+		}
+		if at := o.asked.Add(wait); now.Before(at) {
+			u.plan(at)
+			continue
+		}
+		o.asked, o.answered = now, false
+		u.plan(now.Add(hintRetry))
+		ask = append(ask, o.peer)
+	}
+	return ask
+}
+
+// doubt has the co-anchors asked soon again: somebody new wants to know.
+func (u *authority) doubt(now time.Time) {
+	for i := range u.opinions {
+		o := &u.opinions[i]
+		o.lasts = min(o.lasts, hintRefresh)
+		if until := now.Add(hintGrace); o.until.After(until) {
+			o.until = until
+		}
+	}
+}
+
+// heard notes how many leases a co-anchor has. It reports whether that matters.
+func (u *authority) heard(now time.Time, from peer.ID, leases int) bool {
+	o := u.of(from)
+	if o == nil {
+		return false
+	}
+	if !o.answered {
+		o.lasts = min(max(2*o.lasts, hintRefresh), hintLongest)
+	}
+	o.leases, o.until, o.answered = leases, now.Add(o.lasts+hintGrace), true
+	return true
+}
+
+// forget drops what p said: its link came up or went down. It reports whether
+// that matters.
+func (u *authority) forget(p peer.ID) bool {
+	o := u.of(p)
+	if o == nil {
+		return false
+	}
+	*o = opinion{peer: p}
+	return true
+}
+
+func (u *authority) of(p peer.ID) *opinion {
+	for i := range u.opinions {
+		if u.opinions[i].peer == p {
+			return &u.opinions[i]
+		}
+	}
+	return nil
+}

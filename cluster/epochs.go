@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// epochTable is the core that knows under which blinded ids a cluster goes now.
+type epochTable struct {
+	self  peer.ID
+	keys  func(name string) *security.Cluster
+	terms map[string]*term
+	alarm alarm
+}
+
+// term is what is valid for one name.
+type term struct {
+	cluster *security.Cluster
+	epochs  []epoch // newest first
+	until   time.Time
+	users   int
+}
+
+// epoch is one epoch with what this node shows for it, computed once.
+type epoch struct {
+	keys  security.Epoch
+	cid   security.ClusterID
+	key   []byte
+	proof []byte
+}
+
+// use returns what is valid for name, newest first, and follows it until
+// leave; calls are counted.
+func (c *epochTable) use(now time.Time, name string) []epoch {
+	t := c.terms[name]
+	if t == nil {
+		t = &term{cluster: c.keys(name)}
+		c.terms[name] = t
+		c.turn(now, t)
+	}
+	t.users++
+	return t.epochs
+}
+
+func (c *epochTable) leave(name string) {
+	t := c.terms[name]
+	if t.users--; t.users == 0 {
+		delete(c.terms, name)
+	}
+}
+
+// of returns what is valid for a name in use.
+func (c *epochTable) of(name string) []epoch { return c.terms[name].epochs }
+
+// followEpochs makes old match what is valid: in its order, begun where it is new,
+// ended where it is no longer valid.
+func followEpochs[T any](old []T, valid []epoch, id func(T) security.ClusterID, begin func(epoch) T, end func(T)) []T {
+	var now []T
+	for _, e := range valid {
+		if i := slices.IndexFunc(old, func(t T) bool { return id(t) == e.cid }); i >= 0 {
+			now = append(now, old[i])
+			old = slices.Delete(old, i, i+1)
+		} else {
+			now = append(now, begin(e))
+		}
+	}
+	for _, t := range old {
+		end(t)
+	}
+	return now
+}
+
+// tick returns the names, sorted, for which something else is valid now.
+func (c *epochTable) tick(now time.Time) []string {
+	if !c.alarm.rings(now) {
+		return nil
+	}
+	var turned []string
+	for name, t := range c.terms {
+		if now.Before(t.until) {
+			c.alarm.plan(t.until)
+			continue
+		}
+		c.turn(now, t)
+		turned = append(turned, name)
+	}
+	slices.Sort(turned)
+	return turned
+}
+
+func (c *epochTable) turn(now time.Time, t *term) {
+	old := t.epochs
+	t.epochs = nil
+	for _, e := range t.cluster.Epochs(now) {
+		if i := slices.IndexFunc(old, func(o epoch) bool { return o.cid == e.ID() }); i >= 0 {
+			t.epochs = append(t.epochs, old[i])
+		} else {
+			t.epochs = append(t.epochs, epoch{keys: e, cid: e.ID(), key: e.PublicKey(), proof: e.Prove(c.self)})
+		}
+	}
+	t.until = t.cluster.NextChange(now)
+	c.alarm.plan(t.until)
+}

@@ -1,0 +1,372 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/drop"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/security"
+)
+
+// Times of watching.
+const (
+	watchFirst   = time.Second // without a snapshot, ask again after this, doubled each time
+	watchLongest = 15 * time.Second
+	keepOld      = 30 * time.Second // the set of an old anchor that lists somebody nobody else does …
+	keepDead     = 3 * time.Second  // … and of one that can't be reached: time for its members to go elsewhere
+)
+
+// epochView is one watched cluster under one of its ids: what each of its
+// anchors says.
+type epochView struct {
+	verifier
+	of          *watchedCluster
+	anchorSet   *anchorSet
+	anchorViews []*anchorView // current anchors by distance, then old ones
+	told        time.Time     // since when the current anchors have all told; zero = they have not
+}
+
+// advance does for s whatever can be done now: watch the anchors that have not
+// told, and let go of those that are none any more.
+func (k *watcher) advance(now time.Time, s *epochView) {
+	k.matchAnchors(s)
+	told := len(s.anchorSet.anchors) > 0
+	for _, c := range s.anchorViews {
+		if session := k.peers.session(c.peer); session != c.session {
+			// What it said stays until it, or another one, says more.
+			c.session, c.asked, c.fresh, c.settled = session, false, false, false
+			c.coming, c.tries, c.next = nil, 0, now
+		}
+		if c.old {
+			continue
+		}
+		if c.session != 0 {
+			if due(c.next, now) {
+				k.ask(now, s, c)
+			}
+			k.alarm.plan(c.next)
+		}
+		told = told && c.fresh
+	}
+	k.dropOld(now, s, told)
+}
+
+// matchAnchors adds a view for each new anchor, and puts the current ones
+// first, in the order of the ring.
+func (k *watcher) matchAnchors(s *epochView) {
+	for _, c := range s.anchorViews {
+		c.old = !s.anchorSet.isAnchor(c.peer)
+	}
+	var current []*anchorView
+	for _, p := range s.anchorSet.anchors {
+		c := s.at(p)
+		if c == nil {
+			c = &anchorView{peer: p, set: make(map[leaseKey]listed), lost: make(map[leaseKey]uint64)}
+			k.peers.hold(p)
+		}
+		current = append(current, c)
+	}
+	for _, c := range s.anchorViews {
+		if c.old {
+			current = append(current, c)
+		}
+	}
+	s.anchorViews = current
+}
+
+func (k *watcher) ask(now time.Time, s *epochView, c *anchorView) {
+	k.seq++
+	c.seq, c.asked, c.coming = k.seq, true, nil
+	c.next = now.Add(backoff(k.rng, c.tries, watchFirst, watchLongest))
+	c.tries++
+	k.out.send(c.peer, &watchMsg{cid: s.cid, key: s.key, proof: s.proof, seq: c.seq})
+}
+
+// dropOld lets go of old anchors once the new ones have told, and the old ones
+// list nobody else: members may be slower than we are to follow the anchors.
+func (k *watcher) dropOld(now time.Time, s *epochView, told bool) {
+	if !told || !slices.ContainsFunc(s.anchorViews, func(c *anchorView) bool { return c.old }) {
+		s.told = time.Time{}
+		return
+	}
+	if s.told.IsZero() {
+		s.told = now
+	}
+	for _, c := range slices.Clone(s.anchorViews) {
+		if !c.old {
+			continue
+		}
+		until := s.told.Add(keepOld)
+		if c.session == 0 {
+			until = s.told.Add(keepDead)
+		}
+		if due(until, now) || !s.listsMore(c) {
+			k.release(s, c)
+			k.touch(s.of)
+		} else {
+			k.alarm.plan(until)
+		}
+	}
+}
+
+// listsMore says whether c lists anybody whom no current anchor lists.
+func (s *epochView) listsMore(c *anchorView) bool {
+	for key := range c.set {
+		if !slices.ContainsFunc(s.anchorViews, func(o *anchorView) bool {
+			_, ok := o.set[key]
+			return ok && !o.old
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// release ends the watch at one anchor.
+func (k *watcher) release(s *epochView, c *anchorView) {
+	if c.session != 0 && c.seq != 0 {
+		k.out.send(c.peer, &unwatchMsg{s.cid})
+	}
+	s.anchorViews = slices.DeleteFunc(s.anchorViews, func(o *anchorView) bool { return o == c })
+	k.peers.unhold(c.peer)
+}
+
+// anchorView is what one anchor says.
+type anchorView struct {
+	peer    peer.ID
+	session uint64
+	old     bool // no longer an anchor, or not yet replaced
+	asked   bool // a snapshot is awaited
+	fresh   bool // set was told in this session
+	settled bool // the anchor can know that set is all there is
+	seq     uint64
+	number  uint64 // of the last Delta
+	tries   int
+	next    time.Time // when to watch again
+
+	set    map[leaseKey]listed
+	coming map[leaseKey]listed // of the snapshot that is arriving
+	lost   map[leaseKey]uint64 // members it took off the set, with their incarnations
+}
+
+// listed is one member as one anchor lists it.
+type listed struct {
+	*verified
+	suspect bool
+}
+
+func (s *epochView) at(p peer.ID) *anchorView {
+	for _, c := range s.anchorViews {
+		if c.peer == p {
+			return c
+		}
+	}
+	return nil
+}
+
+// snapshot handles one part of what an anchor holds.
+func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
+	s := k.byID[m.cid]
+	if s == nil {
+		return
+	}
+	c := s.at(from)
+	if c == nil || !c.asked || m.seq != c.seq {
+		return
+	}
+	k.touch(s.of)
+	if m.refusal != wire.Refusal_NONE {
+		k.drops.Inc(dropWatch.because(m.refusal))
+		c.asked, c.fresh, c.settled = false, false, false
+		c.next = now.Add(backoff(k.rng, c.tries-1, refusedFirst, refusedLongest)) // ask counted this try
+		k.alarm.plan(c.next)
+		return
+	}
+	if c.coming == nil {
+		c.coming = make(map[leaseKey]listed)
+	}
+	for i := range m.leases {
+		s.list(c.coming, &m.leases[i])
+	}
+	if m.more {
+		return
+	}
+	old := c.set
+	c.replace()
+	k.news(now, c.set, old)
+	c.settled = m.settled
+	c.tries, c.next = 0, now.Add(renewFirst+spread(k.rng, renewSpread))
+	k.advance(now, s)
+}
+
+// news dials the nodes of those who are in set and were not in old: they live,
+// as far as the anchor can see.
+func (k *watcher) news(now time.Time, set, old map[leaseKey]listed) {
+	var fresh []peer.ID
+	for key := range set {
+		if _, ok := old[key]; !ok && k.peers.failing(key.peer) {
+			fresh = append(fresh, key.peer)
+		}
+	}
+	slices.Sort(fresh)
+	for _, p := range slices.Compact(fresh) {
+		k.peers.retry(now, p)
+	}
+}
+
+// replace makes the snapshot that has arrived the set. Whom the anchor had
+// listed in the same session, and no longer does, it has lost; after a new
+// session it may only have lost its memory.
+func (c *anchorView) replace() {
+	if c.fresh {
+		for key, l := range c.set {
+			if _, ok := c.coming[key]; !ok {
+				c.lost[key] = l.incarnation
+			}
+		}
+	} else {
+		clear(c.lost)
+	}
+	for key := range c.coming {
+		delete(c.lost, key)
+	}
+	c.set, c.coming, c.number = c.coming, nil, 0
+	c.asked, c.fresh = false, true
+}
+
+// delta handles a change. After a gap the anchor is asked for everything.
+func (k *watcher) delta(now time.Time, from peer.ID, m *deltaMsg) {
+	if !k.attached(m.cid, from) {
+		k.out.send(from, &unwatchMsg{m.cid}) // the first one may have been lost
+		return
+	}
+	s := k.byID[m.cid]
+	c := s.at(from)
+	if c.asked || !c.fresh || m.seq != c.seq {
+		return
+	}
+	k.touch(s.of)
+	if m.number != c.number+1 {
+		k.drops.Inc(dropDeltaGap)
+		c.settled = false
+		k.ask(now, s, c)
+		k.alarm.plan(c.next)
+		return
+	}
+	c.number, c.settled = m.number, m.settled
+	for i := range m.upserted {
+		l := &m.upserted[i]
+		if old, ok := c.set[l.leaseKey]; !ok || old.incarnation < l.incarnation {
+			k.peers.retry(now, l.peer) // it has just registered there: it lives
+		}
+		s.list(c.set, l)
+		delete(c.lost, l.leaseKey)
+	}
+	for _, r := range m.removed {
+		if l, ok := c.set[r.leaseKey]; ok && l.incarnation <= r.incarnation {
+			delete(c.set, r.leaseKey)
+			c.lost[r.leaseKey] = r.incarnation
+		}
+	}
+	if c.old || len(s.anchorViews) > len(s.anchorSet.anchors) {
+		k.advance(now, s) // an old anchor may be free to go now
+	}
+}
+
+// tidy forgets checks of leases that nobody lists any more.
+func (s *epochView) tidy(members int) {
+	if len(s.known) <= 2*members+64 && len(s.proofs) <= 2*members+64 {
+		return
+	}
+	listed := make(map[leaseKey]bool)
+	peers := make(map[peer.ID]bool)
+	for _, c := range s.anchorViews {
+		for key := range c.set {
+			listed[key], peers[key.peer] = true, true
+		}
+		for key := range c.coming {
+			listed[key], peers[key.peer] = true, true
+		}
+	}
+	for key := range s.known {
+		if !listed[key] {
+			delete(s.known, key)
+		}
+	}
+	for p := range s.proofs {
+		if !peers[p] {
+			delete(s.proofs, p)
+		}
+	}
+	for _, c := range s.anchorViews {
+		for key := range c.lost {
+			if !listed[key] {
+				delete(c.lost, key)
+			}
+		}
+	}
+}
+
+// verifier decides which leases of one cluster id can be believed, and remembers
+// it: three anchors tell the same leases, and one node's proof covers all its
+// members.
+type verifier struct {
+	epoch
+	check  func(id security.ClusterID, key, proof []byte, p peer.ID) error
+	drops  drop.Counts[dropReason]
+	known  map[leaseKey]*verified
+	proofs map[peer.ID][]byte // checked and good
+}
+
+// verified is a lease that was believed: its proof is good, and its record
+// could be opened and is its own.
+type verified struct {
+	record
+	sealed, proof []byte
+}
+
+// list adds l to set if it can be believed.
+func (v *verifier) list(set map[leaseKey]listed, l *lease) {
+	if len(set) >= 2*maxClusterLeases {
+		v.drops.Inc(dropTooManyLeases)
+		return
+	}
+	if d := v.believe(l); d != nil {
+		set[l.leaseKey] = listed{d, l.suspect}
+	}
+}
+
+// believe checks a lease, or remembers that it did.
+func (v *verifier) believe(l *lease) *verified {
+	d := v.known[l.leaseKey]
+	if d != nil && d.incarnation == l.incarnation && bytes.Equal(d.sealed, l.record) && bytes.Equal(d.proof, l.proof) {
+		return d
+	}
+	if !bytes.Equal(v.proofs[l.peer], l.proof) {
+		if v.check(v.cid, v.key, l.proof, l.peer) != nil {
+			v.drops.Inc(dropBadProof)
+			return nil
+		}
+		v.proofs[l.peer] = l.proof
+	}
+	plain, err := v.keys.OpenRecord(l.record)
+	if err != nil {
+		v.drops.Inc(dropBadSeal)
+		return nil
+	}
+	r, err := decodeRecord(plain, l)
+	if err != nil {
+		v.drops.Inc(dropBadRecord)
+		return nil
+	}
+	d = &verified{record: r, sealed: l.record, proof: l.proof}
+	v.known[l.leaseKey] = d
+	return d
+}

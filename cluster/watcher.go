@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// watcher is the core that knows the members of the clusters this node calls:
+// it watches every anchor of every valid id and merges what they say.
+type watcher struct {
+	*base
+	zone   string
+	verify func(id security.ClusterID, key, proof []byte, p peer.ID) error
+
+	names   map[string]*watchedCluster
+	byID    map[security.ClusterID]*epochView
+	touched []*watchedCluster
+	seq     uint64
+	alarm   alarm
+}
+
+// watchedCluster is one cluster.
+type watchedCluster struct {
+	name       string
+	epochViews []*epochView // in the order of the name's epochs: newest first
+	view       *View
+	members    map[leaseKey]*Member // those of view
+	dialled    map[peer.ID]bool     // whose links are kept up, so that a first request need not wait
+	touched    bool
+	lingerAt   time.Time // when the last interest will have ended for long enough; zero = somebody is interested
+}
+
+// lingerTime is how long a watch outlives its last user.
+const lingerTime = 30 * time.Second
+
+// start begins to watch name.
+func (k *watcher) start(now time.Time, name string, p *pool) {
+	w := &watchedCluster{
+		name: name, view: &View{pool: p},
+		members: make(map[leaseKey]*Member), dialled: make(map[peer.ID]bool),
+	}
+	k.names[name] = w
+	k.follow(now, w, k.epochs.use(now, name))
+}
+
+// idle notes that nobody is interested in name for now.
+func (k *watcher) idle(name string, until time.Time) {
+	if w := k.names[name]; w != nil {
+		w.lingerAt = until
+		k.alarm.plan(until)
+	}
+}
+
+// stop forgets name.
+func (k *watcher) stop(now time.Time, name string) {
+	w := k.names[name]
+	if w == nil {
+		return
+	}
+	k.follow(now, w, nil)
+	k.dial(now, w, nil)
+	k.epochs.leave(name)
+	delete(k.names, name)
+	w.view.pool.setLoads(nil)
+}
+
+// follow makes w's epoch views match the epochs.
+func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []epoch) {
+	w.epochViews = followEpochs(w.epochViews, epochs,
+		func(s *epochView) security.ClusterID { return s.cid },
+		func(e epoch) *epochView {
+			s := &epochView{of: w, anchorSet: k.finder.follow(now, e.cid), verifier: verifier{
+				epoch: e, check: k.verify, drops: k.drops,
+				known: make(map[leaseKey]*verified), proofs: make(map[peer.ID][]byte),
+			}}
+			k.byID[e.cid] = s
+			k.advance(now, s)
+			return s
+		},
+		func(s *epochView) {
+			for _, c := range slices.Clone(s.anchorViews) {
+				k.release(s, c)
+			}
+			k.finder.unfollow(now, s.anchorSet)
+			delete(k.byID, s.cid)
+		})
+	k.touch(w)
+}
+
+// turned notes that other ids are valid for name.
+func (k *watcher) turned(now time.Time, name string) {
+	if w := k.names[name]; w != nil {
+		k.follow(now, w, k.epochs.of(name))
+	}
+}
+
+// anchorsChanged notes that the anchors of cid are others now.
+func (k *watcher) anchorsChanged(now time.Time, cid security.ClusterID) {
+	if s := k.byID[cid]; s != nil {
+		k.advance(now, s)
+		k.touch(s.of)
+	}
+}
+
+// peerChanged notes that the state of the link to p changed: it may be an
+// anchor, a member's node, or both.
+func (k *watcher) peerChanged(now time.Time, p peer.ID) {
+	for _, w := range ordered(k.names, strings.Compare) {
+		for _, s := range w.epochViews {
+			if s.at(p) != nil {
+				k.advance(now, s)
+				k.touch(w)
+			}
+		}
+		for _, m := range w.view.Members {
+			if m.Peer == p {
+				k.flagLink(m)
+			}
+		}
+	}
+}
+
+// attached says whether the watch of cid is, or is to be, at p.
+func (k *watcher) attached(cid security.ClusterID, p peer.ID) bool {
+	s := k.byID[cid]
+	return s != nil && s.at(p) != nil
+}
+
+// flagLink shows pickers what our own link to m's node says.
+func (k *watcher) flagLink(m *Member) {
+	m.load.setFlag(flagLinkDown, k.peers.lost(m.Peer))
+	m.load.setFlag(flagLinkSuspect, k.peers.suspect(m.Peer))
+}
+
+// touch has w's view made anew by the next flush.
+func (k *watcher) touch(w *watchedCluster) {
+	if !w.touched {
+		w.touched = true
+		k.touched = append(k.touched, w)
+	}
+}
+
+// tick does what is planned.
+func (k *watcher) tick(now time.Time) {
+	if !k.alarm.rings(now) {
+		return
+	}
+	for _, w := range ordered(k.names, strings.Compare) {
+		if k.alarm.check(w.lingerAt, now) {
+			w.lingerAt = time.Time{}
+			k.out.add(expireAction{w.name})
+		}
+		for _, s := range w.epochViews {
+			k.advance(now, s)
+		}
+	}
+}
+
+// flush makes the views anew of whatever has changed since the last one.
+func (k *watcher) flush(now time.Time) {
+	for len(k.touched) > 0 {
+		w := k.touched[0]
+		k.touched = k.touched[1:]
+		w.touched = false
+		if k.names[w.name] == w {
+			k.refresh(now, w)
+		}
+	}
+	k.touched = nil
+}
+
+// refresh publishes w's view if it is another one now.
+func (k *watcher) refresh(now time.Time, w *watchedCluster) {
+	found := mergeViews(w.epochViews)
+	v := &View{pool: w.view.pool}
+	members := make(map[leaseKey]*Member, len(found))
+	for _, f := range found {
+		m := k.member(w, f)
+		members[f.leaseKey] = m
+		v.Members = append(v.Members, m)
+	}
+	slices.SortFunc(v.Members, compareMembers)
+	v.Empty = len(v.Members) == 0 && believedEmpty(w.epochViews)
+	v.Known = v.Empty || len(v.Members) > 0
+	v.Told = complete(w.epochViews, true)
+	v.Complete = complete(w.epochViews, w.view.Complete)
+	for key, m := range w.members {
+		if members[key] == nil || members[key].load != m.load {
+			m.load.setFlag(flagGone, true)
+		}
+	}
+	w.members = members
+	for _, s := range w.epochViews {
+		s.tidy(len(found))
+	}
+	if slices.Equal(v.Members, w.view.Members) && v.Known == w.view.Known && v.Told == w.view.Told && v.Complete == w.view.Complete {
+		return
+	}
+	v.candidates = newCandidates(k.self, k.zone, v.Members)
+	loads := make([]*load, len(v.Members))
+	for i, m := range v.Members {
+		loads[i] = m.load
+	}
+	v.pool.setLoads(loads)
+	w.view = v
+	k.dial(now, w, v.candidates.one)
+	k.out.add(publishAction{w.name, v})
+}
+
+// member returns the Member for f: the same one as before if nothing about it
+// has changed, with the same health if it is only described differently.
+func (k *watcher) member(w *watchedCluster, f *merged) *Member {
+	old := w.members[f.leaseKey]
+	m := old
+	if old == nil || old.Incarnation != f.incarnation || !old.describes(f.verified) {
+		m = &Member{
+			ID: f.member, Peer: f.peer, Incarnation: f.incarnation, Zone: f.zone,
+			Capacity: f.capacity, MaxMessage: f.maxMessage, Addrs: f.addrs, Payload: f.payload,
+		}
+		if old != nil && old.Incarnation == f.incarnation && old.Capacity == f.capacity {
+			m.load = old.load
+		} else {
+			m.load = newLoad(w.view.pool, f.capacity)
+		}
+	}
+	m.load.setFlag(flagSuspect, f.suspect)
+	k.flagLink(m)
+	return m
+}
+
+func (m *Member) describes(d *verified) bool {
+	return m.Zone == d.zone && m.Capacity == d.capacity && m.MaxMessage == d.maxMessage && slices.Equal(m.Addrs, d.addrs) &&
+		bytes.Equal(m.Payload, d.payload)
+}
+
+// dial keeps links up to the nodes of these members, and no others.
+func (k *watcher) dial(now time.Time, w *watchedCluster, members []*Member) {
+	dialled := make(map[peer.ID]bool, len(members))
+	for _, m := range members {
+		if dialled[m.Peer] {
+			continue
+		}
+		dialled[m.Peer] = true
+		if w.dialled[m.Peer] {
+			k.peers.learn(m.Peer, m.Addrs)
+		} else {
+			k.peers.want(now, m.Peer, m.Addrs)
+		}
+	}
+	var gone []peer.ID
+	for p := range w.dialled {
+		if !dialled[p] {
+			gone = append(gone, p)
+		}
+	}
+	slices.Sort(gone)
+	for _, p := range gone {
+		k.peers.unwant(p)
+	}
+	w.dialled = dialled
+}
