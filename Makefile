@@ -13,11 +13,12 @@ PROTOC_GEN  := google.golang.org/protobuf/cmd/protoc-gen-go
 SOURCES      = $(shell git ls-files --cached --others --exclude-standard '*.go' | grep -v '\.pb\.go$$')
 FUZZTIME    ?= 10s
 BENCH       ?= .
+BENCH_FULL  ?=
 MUTANTS     ?=
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## the stripped binary, in bin/arke
@@ -56,6 +57,10 @@ fuzz: ## every fuzz target for FUZZTIME (10s) each
 .PHONY: bench
 bench: ## the benchmarks beside the code, with allocations
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/... ./security/... ./overlay/... ./cluster/... ./patterns/... ./relay/... ./node/...
+
+.PHONY: bench-peers
+bench-peers: ## Arke beside its peers, about ten minutes; BENCH_FULL=1 for everything: bench/README.md
+	$(MAKE) -C bench deps peers BENCH_FULL=$(BENCH_FULL)
 
 .PHONY: measure
 measure: ## what the design promises, measured with real relays, about three minutes

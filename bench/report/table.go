@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arke-mesh/arke/bench/driver"
+)
+
+// Table prints each workload with its systems: the median of the rounds, the
+// least and the most.
+func Table(w io.Writer, samples []driver.Sample) {
+	for _, work := range names(samples, func(s driver.Sample) string { return s.Workload }) {
+		of := only(samples, func(s driver.Sample) bool { return s.Workload == work })
+		about := work
+		if known, ok := driver.FindWorkload(work); ok {
+			about = known.About
+		}
+		fmt.Fprintf(w, "\n### %s: %s\n\n", work, about)
+		requests := slices.ContainsFunc(of, func(s driver.Sample) bool { return len(s.Latency) > 0 })
+		if requests {
+			fmt.Fprintln(w, "| system | replies/s (min–max) | p50 | p90 | p99 | p99.9 | p99.99 | CPU s per million | peak RSS, MB | others' CPU | what went wrong |")
+			fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|")
+		} else {
+			fmt.Fprintln(w, "| system | delivered/s (min–max) | MB/s | CPU s per million (min–max) | peak RSS, MB | others' CPU | lost, repeated, out of order |")
+			fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
+		}
+		for _, name := range names(of, func(s driver.Sample) string { return s.System }) {
+			row(w, name, only(of, func(s driver.Sample) bool { return s.System == name }), requests)
+		}
+	}
+}
+
+func row(w io.Writer, name string, all []driver.Sample, requests bool) {
+	good := only(all, func(s driver.Sample) bool { return s.Failed == "" })
+	if len(good) == 0 {
+		fmt.Fprintf(w, "| %s | failed: %s |\n", name, all[0].Failed)
+		return
+	}
+	pick := func(f func(driver.Sample) float64) (median, least, most float64) {
+		values := make([]float64, len(good))
+		for i, s := range good {
+			values[i] = f(s)
+		}
+		return spread(values)
+	}
+	rate, low, high := pick(func(s driver.Sample) float64 { return s.Rate })
+	cpu, cpuLow, cpuHigh := pick(func(s driver.Sample) float64 { return s.CPU })
+	peak, _, _ := pick(func(s driver.Sample) float64 { return float64(s.Peak) / 1e6 })
+	others, _, most := pick(func(s driver.Sample) float64 { return 100 * s.Others })
+	fmt.Fprintf(w, "| %s | %s (%s–%s) ", name, count(rate), count(low), count(high))
+	if requests {
+		for _, q := range []float64{50, 90, 99, 99.9, 99.99} {
+			fmt.Fprintf(w, "| %s ", quantile(good, q))
+		}
+		fmt.Fprintf(w, "| %.1f ", cpu)
+	} else {
+		work, _ := driver.FindWorkload(good[0].Workload)
+		fmt.Fprintf(w, "| %.0f | %.2f (%.2f–%.2f) ", rate*float64(work.Bytes)/1e6, cpu, cpuLow, cpuHigh)
+	}
+	fmt.Fprintf(w, "| %.0f | %.0f %% (≤ %.0f) | %s |\n", peak, others, most, wrong(all))
+}
+
+// quantile is the median over the rounds of a percentile, in µs, if at least ten
+// samples are beyond it in each.
+func quantile(samples []driver.Sample, q float64) string {
+	var values []float64
+	for _, s := range samples {
+		h := s.Histogram()
+		if h == nil || float64(h.TotalCount())*(100-q)/100 < leastBeyond {
+			return "–"
+		}
+		values = append(values, float64(h.ValueAtQuantile(q)))
+	}
+	median, _, _ := spread(values)
+	return duration(median)
+}
+
+func duration(nanoseconds float64) string {
+	d := time.Duration(nanoseconds)
+	switch {
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.0f µs", nanoseconds/1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%.1f ms", nanoseconds/1e6)
+	}
+	return fmt.Sprintf("%.2f s", nanoseconds/1e9)
+}
+
+// wrong sums up what did not go well in all rounds.
+func wrong(samples []driver.Sample) string {
+	sum := driver.Sample{Errors: map[string]uint64{}}
+	var notes []string
+	failed, noisy := 0, 0
+	slow, replies := uint64(0), uint64(0)
+	for _, s := range samples {
+		sum.Expected += s.Expected
+		sum.Lost += s.Lost
+		sum.Told += s.Told
+		sum.Duplicated += s.Duplicated
+		sum.Disordered += s.Disordered
+		sum.Damaged += s.Damaged
+		sum.Stalls += s.Stalls
+		sum.Behind += s.Behind
+		for text, n := range s.Errors {
+			sum.Errors[text] += n
+		}
+		if s.Failed != "" {
+			failed++
+		}
+		if s.Noisy {
+			noisy++
+		}
+		for i, n := range s.By {
+			replies += n
+			if i == 0 && len(s.By) > 1 {
+				slow += n
+			}
+		}
+	}
+	if w := sum.Wrong(); w != "" {
+		notes = append(notes, w)
+	}
+	if slow > 0 && replies > 0 {
+		notes = append(notes, fmt.Sprintf("%.0f %% answered by the slow member", 100*float64(slow)/float64(replies)))
+	}
+	if failed > 0 {
+		notes = append(notes, fmt.Sprintf("%d rounds failed", failed))
+	}
+	if noisy > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d rounds noisy", noisy, len(samples)))
+	}
+	if len(notes) == 0 {
+		return "–"
+	}
+	return strings.Join(notes, "; ")
+}
+
+// BarsTable prints the bars with what was measured.
+func BarsTable(w io.Writer, samples []driver.Sample) {
+	printed := false
+	for _, b := range Bars() {
+		v, ok := Judge(b, samples)
+		if !ok {
+			continue
+		}
+		if !printed {
+			printed = true
+			fmt.Fprint(w, "\n## Bars\n\nThe ratio of each round, Arke's to the reference's: median (min–max).\n\n")
+			fmt.Fprintln(w, "| work | metric | system / reference | bar | measured | met |")
+			fmt.Fprintln(w, "|---|---|---|---|---|---|")
+		}
+		met := "**no**"
+		if v.Met() {
+			met = "yes"
+		}
+		fmt.Fprintf(w, "| %s | %s | %s / %s | %s | %.2f (%.2f–%.2f) | %s |\n",
+			b.Work, b.Metric, b.System, b.Reference, b.limit(), v.Median, v.Least, v.Most, met)
+	}
+}
+
+func count(n float64) string {
+	switch {
+	case n >= 1e6:
+		return fmt.Sprintf("%.2f M", n/1e6)
+	case n >= 1e4:
+		return fmt.Sprintf("%.0f k", n/1e3)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1f k", n/1e3)
+	}
+	return fmt.Sprintf("%.0f", n)
+}
+
+// names returns what name says of the samples, each once, in their order.
+func names(samples []driver.Sample, name func(driver.Sample) string) []string {
+	var all []string
+	for _, s := range samples {
+		if n := name(s); !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+func only(samples []driver.Sample, keep func(driver.Sample) bool) []driver.Sample {
+	var kept []driver.Sample
+	for _, s := range samples {
+		if keep(s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
