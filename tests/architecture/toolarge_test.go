@@ -8,7 +8,6 @@ package architecture
 var tooLarge = map[string]shape{
 	"cmd/arke/internal/cli.App":   limit(58, 27, 6),
 	"internal/wire.reader":        limit(17, 6, 2),
-	"node.Node":                   limit(38, 10, 18),
 	"overlay.Link":                limit(69, 11, 23),
 	"overlay.Overlay":             limit(32, 9, 29),
 	"overlay/p2p.Host":            limit(16, 6, 17),
