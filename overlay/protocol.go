@@ -9,9 +9,9 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// LinkProtocol is the protocol id of a link stream. The version inside it
-// only changes when not even Hello can be read any more; otherwise Hello
-// negotiates.
+// LinkProtocol names what connections between nodes carry, in their TLS handshake.
+// The version inside it changes with the multiplexer, and when not even Hello can be
+// read any more; otherwise Hello negotiates.
 const LinkProtocol = "/arke/link/1"
 
 // MaxFrameBody is the largest body that travels as one frame, in bytes. What

@@ -22,8 +22,25 @@ type stream struct {
 }
 
 func newStream(l *Link, s Stream) *stream {
-	return &stream{Carrier: session.NewCarrier(linkConn{s, l}, &l.o.bodies, l.heardBytes), l: l, s: s}
+	return &stream{Carrier: session.NewCarrier(connOf(s, l), &l.o.bodies, l.heardBytes), l: l, s: s}
 }
+
+// connOf returns s as a session uses it.
+func connOf(s Stream, l *Link) session.Conn {
+	if own, ok := s.(session.Owned); ok {
+		return ownedConn{own, l}
+	}
+	return linkConn{s, l}
+}
+
+// ownedConn is linkConn for a stream that is the connection.
+type ownedConn struct {
+	session.Owned
+	l *Link
+}
+
+// Reset implements session.Conn.
+func (c ownedConn) Reset(code uint32) error { return resetFor(c.l, c.Owned, code) }
 
 // linkConn is a stream as a session uses it.
 type linkConn struct {
@@ -31,13 +48,16 @@ type linkConn struct {
 	l *Link
 }
 
-// Reset implements session.Conn. What hangs is the connection below the stream:
-// the next dial must not use it again.
-func (c linkConn) Reset(code uint32) error {
+// Reset implements session.Conn.
+func (c linkConn) Reset(code uint32) error { return resetFor(c.l, c.Stream, code) }
+
+// resetFor resets a stream of l. What hangs is the connection below it: the next dial must
+// not use it again.
+func resetFor(l *Link, s session.Conn, code uint32) error {
 	if code == codeSilent {
-		c.l.o.transport.Disconnect(c.l.peer)
+		l.o.transport.Disconnect(l.peer)
 	}
-	return c.Stream.Reset(code)
+	return s.Reset(code)
 }
 
 // limit gives the stream an end that does not depend on the peer, until unlimit.

@@ -95,7 +95,7 @@ func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
 		return false
 	}
 	var err error
-	waits := false
+	parked := false
 	switch k {
 	case wire.KindRequest:
 		kept, err = true, c.calls.handleRequest(body)
@@ -104,7 +104,8 @@ func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
 	case wire.KindCancel:
 		err = c.calls.handleCancel(body)
 	case wire.KindPublish:
-		waits, err = c.out.handle(body)
+		kept, err = c.out.handle(body)
+		parked = kept
 	case wire.KindServe:
 		err = c.deliveries.handleServe(body)
 	case wire.KindSubscribe:
@@ -116,7 +117,7 @@ func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
 	default:
 		c.relay.count.drop(dropUnknownFrame)
 	}
-	if lane == wire.LanePub && !waits {
+	if lane == wire.LanePub && !parked {
 		c.sess.Release(wire.LanePub, 1)
 	}
 	if err != nil {

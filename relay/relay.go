@@ -62,7 +62,6 @@ type outside struct {
 	instance [wire.InstanceSize]byte
 	pool     session.Pool
 	bodies   wire.Bodies
-	waiting  shelves
 }
 
 // workers bounds the goroutines that do something for clients besides reading

@@ -5,6 +5,8 @@ package wire_test
 
 import (
 	"bytes"
+	"io"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,44 +14,62 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// TestABodyThatIsGivenBackHasTheNextFrame proves that frames which nobody keeps
-// come in the same bytes, as long as they come in a row and are about as long;
-// that nobody gets too little or keeps too much by it; and that what is not
-// given back stays as it is.
-func TestABodyThatIsGivenBackHasTheNextFrame(t *testing.T) {
+// TestFramesThatNobodyKeepsAreReadInPlace proves that a body which is given back
+// costs nothing, that one which is not stays as it is whatever follows, and that
+// frames of its kind are copied from then on: a kept body must not hold on to the
+// whole buffer each time.
+func TestFramesThatNobodyKeepsAreReadInPlace(t *testing.T) {
+	const kept, used = wire.KindPublish, wire.KindRequest
 	var stream []byte
-	for i, n := range []int{1000, 900, 400, 1000, 1000} {
-		stream = wire.AppendFrame(stream, wire.LaneRPC, 7, bytes.Repeat([]byte{byte(i)}, n))
+	for i := range 20_000 {
+		k := used
+		if i%3 == 0 {
+			k = kept
+		}
+		stream = wire.AppendFrame(stream, wire.LaneRPC, k, bytes.Repeat([]byte{byte(i)}, i%1500))
 	}
-	fr := wire.NewFrameReader(bytes.NewReader(stream))
-	next := func(i, n int) []byte {
-		t.Helper()
-		_, _, body, err := fr.Next()
+	fr := wire.NewFrameReader(&pieces{stream, 16 << 10})
+	bodies := make(map[int][]byte)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range 20_000 {
+		_, k, body, err := fr.Next()
 		require.NoError(t, err)
-		require.Equal(t, bytes.Repeat([]byte{byte(i)}, n), body)
-		return body
+		if len(body) != i%1500 || len(body) > 0 && body[0] != byte(i) {
+			require.FailNow(t, "another body", "%d", i)
+		}
+		if k == kept {
+			bodies[i] = body
+			continue
+		}
+		fr.Recycle()
 	}
-	first := next(0, 1000)
-	fr.Recycle(first)
-	second := next(1, 900)
-	require.Same(t, &first[0], &second[0])
-	fr.Recycle(second)
-	require.NotSame(t, &first[0], &next(2, 400)[0], "most of it would lie idle")
-	third := next(3, 1000)
-	require.Same(t, &first[0], &third[0], "it is still there")
-	next(4, 1000)
-	require.Equal(t, bytes.Repeat([]byte{3}, 1000), third)
+	runtime.ReadMemStats(&after)
+	size := 0
+	for i, b := range bodies {
+		size += len(b)
+		require.Equal(t, bytes.Repeat([]byte{byte(i)}, i%1500), b)
+	}
+	require.Less(t, int(after.TotalAlloc-before.TotalAlloc), 2*size, "what was kept, and little more")
 }
 
-// TestAReaderThatWaitsKeepsNothing proves that a stream which has nothing to
-// read does not hold on to a body.
-func TestAReaderThatWaitsKeepsNothing(t *testing.T) {
-	frame := wire.AppendFrame(nil, wire.LaneRPC, 7, make([]byte, 1000))
-	fr := wire.NewFrameReader(&pieces{append(frame, frame...), len(frame)})
-	_, _, body, err := fr.Next()
-	require.NoError(t, err)
-	fr.Recycle(body)
-	_, _, again, err := fr.Next()
-	require.NoError(t, err)
-	require.NotSame(t, &body[0], &again[0])
+// TestAReaderThatWaitsKeepsLittle proves that a stream on which little comes does not
+// hold on to the memory that a burst has needed.
+func TestAReaderThatWaitsKeepsLittle(t *testing.T) {
+	frame := wire.AppendFrame(nil, wire.LaneRPC, wire.KindRequest, make([]byte, 100))
+	burst := bytes.Repeat(frame, 10_000)
+	trickle := bytes.Repeat(frame, 1000)
+	fr := wire.NewFrameReader(io.MultiReader(bytes.NewReader(burst), &pieces{trickle, len(frame)}))
+	for range 10_000 {
+		_, _, _, err := fr.Next()
+		require.NoError(t, err)
+		fr.Recycle()
+	}
+	require.GreaterOrEqual(t, fr.Memory(), 64<<10)
+	for range 1000 {
+		_, _, _, err := fr.Next()
+		require.NoError(t, err)
+		fr.Recycle()
+	}
+	require.LessOrEqual(t, fr.Memory(), 4<<10)
 }

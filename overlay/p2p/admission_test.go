@@ -51,7 +51,7 @@ func TestStrangerSeesNothing(t *testing.T) {
 	n := start(t, newNetwork(t))
 	addr, err := manet.ToNetAddr(ma.StringCast(n.Addrs()[0]))
 	require.NoError(t, err)
-	c, err := tls.Dial("tcp", addr.String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"arke/yamux/1"}})
+	c, err := tls.Dial("tcp", addr.String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{overlay.LinkProtocol}})
 	if err == nil { // the client's half of TLS 1.3 ends before the server has looked
 		_, err = c.Read(make([]byte, 1))
 		c.Close()

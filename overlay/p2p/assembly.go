@@ -24,6 +24,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/p2p/internal/mux"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -40,15 +41,14 @@ const connGrace = time.Minute
 // gets a tracer, so nothing is registered with Prometheus's default
 // registerer. Pitfall "WithDialerForAddr": not used.
 type assembly struct {
-	owner      *Host
-	swarm      *swarm.Swarm
-	host       *basichost.BasicHost
-	conns      *connmgr.BasicConnMgr
-	secure     *securer
-	handshakes *handshakes
-	notifier   *notifier
-	carrying   *carrying
-	links      atomic.Uint64 // numbers protect's tags
+	owner    *Host
+	swarm    *swarm.Swarm
+	host     *basichost.BasicHost
+	conns    *connmgr.BasicConnMgr
+	upgrader *upgrader
+	notifier *notifier
+	carrying *carrying
+	links    atomic.Uint64 // numbers protect's tags
 }
 
 // assemble starts everything. Order matters: what peers see of us is complete
@@ -85,7 +85,6 @@ func (h *Host) assemble(handler overlay.TransportHandler) (_ *assembly, err erro
 	if err != nil {
 		return nil, fmt.Errorf("p2p: %w", err)
 	}
-	x.host.SetStreamHandler(overlay.LinkProtocol, x.acceptStream)
 	if err := h.router.start(x.host, h.cfg.Network.ID()); err != nil {
 		return nil, fmt.Errorf("p2p: %w", err)
 	}
@@ -100,8 +99,8 @@ func (h *Host) assemble(handler overlay.TransportHandler) (_ *assembly, err erro
 func (x *assembly) buildSwarm(bus event.Bus) error {
 	h := x.owner
 	key := h.cfg.Key.Libp2p()
-	var err error
-	if x.secure, err = newSecurer(key, h.self, h.admitted, security.AdmissionOID(), h.counters, h.log); err != nil {
+	secure, err := newSecurer(key, h.self, h.admitted, security.AdmissionOID(), h.counters, h.log)
+	if err != nil {
 		return err
 	}
 	book, err := pstoremem.NewPeerstore()
@@ -127,8 +126,9 @@ func (x *assembly) buildSwarm(bus event.Bus) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("p2p: %w", err), book.Close())
 	}
-	x.handshakes = newHandshakes(h.cfg.MaxHandshakes, h.cfg.HandshakeTimeout, h.counters)
-	t, err := x.newTransport(newUpgrader(x.secure, limits, x.handshakes), limits)
+	hs := newHandshakes(h.cfg.MaxHandshakes, h.cfg.HandshakeTimeout, h.counters)
+	x.upgrader = newUpgrader(secure, limits, hs, x.acceptStream)
+	t, err := x.newTransport(x.upgrader, limits)
 	if err != nil {
 		return fmt.Errorf("p2p: %w", err)
 	}
@@ -189,15 +189,18 @@ func (h *Host) publish(bound []ma.Multiaddr) []ma.Multiaddr {
 	})
 }
 
-// acceptStream takes over an incoming link stream.
-func (x *assembly) acceptStream(inner network.Stream) {
-	s, err := newStream(inner, x.protect(inner.Conn().RemotePeer()))
+// acceptStream takes over an incoming link stream, if its peer may have one more.
+func (x *assembly) acceptStream(inner *mux.Stream, c *muxedConn) {
+	scope, err := x.upgrader.rcmgr.OpenStream(c.secure.remote, network.DirInbound)
 	if err != nil {
-		x.owner.log.DPanic("stream dropped", zap.Error(err))
-		_ = inner.Reset()
+		_ = inner.ResetWithError(network.StreamResourceLimitExceeded)
 		return
 	}
-	x.notifier.stream(s)
+	unprotect := x.protect(c.secure.remote)
+	x.notifier.stream(newStream(inner, c, func() {
+		scope.Done()
+		unprotect()
+	}))
 }
 
 // protect keeps the connection with p from being closed as idle until the
@@ -220,7 +223,7 @@ func (x *assembly) protect(p peer.ID) func() {
 func (x *assembly) close() {
 	// The listeners stay: closing them would be pushed to all peers as "has
 	// no address any more", and they would forget where to find us.
-	x.handshakes.close()
+	x.upgrader.handshakes.close()
 	x.owner.router.close()
 	x.drain()
 	for _, p := range x.swarm.Peers() {
@@ -230,7 +233,7 @@ func (x *assembly) close() {
 	x.notifier.wg.Wait()
 }
 
-// release closes what there is.
+// release closes what there is, and waits.
 func (x *assembly) release() {
 	x.owner.router.close()
 	switch {
@@ -242,5 +245,8 @@ func (x *assembly) release() {
 		if x.conns != nil {
 			_ = x.conns.Close()
 		}
+	}
+	if x.upgrader != nil {
+		x.upgrader.wg.Wait()
 	}
 }

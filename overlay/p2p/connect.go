@@ -64,28 +64,20 @@ func (h *Host) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Str
 		if err != nil {
 			return nil, withCause(err, bad)
 		}
-		inner, err := conn.NewStream(ctx)
+		var c *muxedConn
+		if !conn.As(&c) {
+			return nil, errors.New("p2p: BUG: a connection that is not ours")
+		}
+		inner, err := c.OpenLink()
 		switch {
 		case err == nil:
-			return x.openStream(inner)
+			return newStream(inner, c, x.protect(p)), nil
 		case wasRefused(conn):
 			return nil, fmt.Errorf("%w: %w", ErrRefused, err)
-		case !conn.IsClosed() || attempt == 2:
+		case attempt == 2:
 			return nil, fmt.Errorf("p2p: open stream to %s: %w", p, err)
 		}
 	}
-}
-
-func (x *assembly) openStream(inner network.Stream) (overlay.Stream, error) {
-	err := inner.SetProtocol(overlay.LinkProtocol)
-	if err == nil {
-		var s *stream
-		if s, err = newStream(inner, x.protect(inner.Conn().RemotePeer())); err == nil {
-			return s, nil
-		}
-	}
-	_ = inner.Reset()
-	return nil, err
 }
 
 // connect makes sure of a connection to p that p has agreed to.
@@ -101,7 +93,7 @@ func (x *assembly) connect(ctx context.Context, p peer.ID, addrs []ma.Multiaddr)
 	select {
 	case <-conn.confirmed:
 		return nil
-	case <-conn.gauge.closed:
+	case <-conn.below.Gone():
 		if wasRefused(c) {
 			return fmt.Errorf("%w: %s hung up after the handshake", ErrRefused, p)
 		}

@@ -142,7 +142,7 @@ func (x *assembly) probe(ctx context.Context, addr ma.Multiaddr) (peer.ID, error
 	if err != nil {
 		return "", fmt.Errorf("p2p: dial %s: %w", addr, err)
 	}
-	c, err := x.secure.connect(ctx, raw, "", alpnProbe)
+	c, err := x.upgrader.secure.connect(ctx, raw, "", alpnProbe)
 	if err != nil {
 		return "", fmt.Errorf("p2p: dial %s: %w", addr, err)
 	}

@@ -13,11 +13,13 @@
 //     its owner belongs to the network, and each side checks the other's. Who
 //     has none gets an alert and nothing else: no multiplexer, no identify, no
 //     DHT. (certificate.go, tls.go, upgrader.go)
-//  3. yamux, fixed by the ALPN id. All TLS records of one yamux frame leave in
-//     one system call. (coalesce.go, conn.go)
-//  4. Link streams: protocol overlay.LinkProtocol, opened without waiting for
-//     anything. A Write is handed to yamux only when TCP has taken the one
-//     before it. (stream.go, gauge.go)
+//  3. Multiplexed at once, by our own package mux: the ALPN id says so. The link's
+//     stream is written to TLS by whoever sends and read from it by whoever handles
+//     frames, with nothing between; libp2p's few streams travel beside it.
+//     (upgrader.go)
+//  4. Link streams are no streams of libp2p's swarm: opened without a word, they
+//     exist for the peer with the first bytes. A Write returns when the kernel has
+//     taken it. (stream.go)
 //
 // TLS 1.3 lets the dialler finish before the other side has looked at its
 // certificate. So a dialled peer is reported, and Connect returns, with the

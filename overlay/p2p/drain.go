@@ -4,11 +4,9 @@
 package p2p
 
 import (
-	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-yamux/v5"
+	"github.com/arke-mesh/arke/overlay/p2p/internal/mux"
 )
 
 // drainTime bounds how long Close waits for peers to take what was written.
@@ -19,31 +17,24 @@ const drainTime = 500 * time.Millisecond
 //
 // Pitfall "linger 0": libp2p closes TCP connections with a reset, which
 // discards what the kernel has not sent yet, here, and what has not been read
-// yet, at the peer. So: yamux's farewell goes behind everything queued; with it
-// the TCP stream is ended; and the peer, having read all of it, closes.
+// yet, at the peer. So: the multiplexer's farewell goes behind everything queued;
+// with it the TCP stream is ended; and the peer, having read all of it, closes.
 func (x *assembly) drain() {
-	over := make(chan struct{})
-	timer := time.AfterFunc(drainTime, func() { close(over) })
+	timer := time.NewTimer(drainTime)
 	defer timer.Stop()
-	var wg sync.WaitGroup
+	var gone []<-chan struct{}
 	for _, c := range x.swarm.Conns() {
-		wg.Go(func() { x.farewell(c, over) })
+		var m *mux.Conn
+		if c.As(&m) {
+			m.GoAway()
+			gone = append(gone, m.Done())
+		}
 	}
-	wg.Wait()
-}
-
-// farewell ends one connection in order, unless over is closed first.
-func (x *assembly) farewell(c network.Conn, over <-chan struct{}) {
-	var conn *secureConn
-	var session *yamux.Session
-	if !c.As(&conn) || !c.As(&session) {
-		return
-	}
-	// It may block while the peer takes nothing; the connection's end, at the
-	// latest, ends it.
-	x.owner.wg.Go(func() { _ = session.GoAway() })
-	select {
-	case <-conn.gauge.closed: // by yamux, because the peer has closed
-	case <-over:
+	for _, each := range gone {
+		select {
+		case <-each: // because the peer has closed
+		case <-timer.C:
+			return
+		}
 	}
 }

@@ -29,10 +29,6 @@ var (
 	// Connect for a seed, that can't be understood.
 	ErrBadAddress = errors.New("p2p: bad address")
 
-	// ErrNoLinkProtocol is returned by Read of a stream when the peer does
-	// not speak the link protocol.
-	ErrNoLinkProtocol = errors.New("p2p: peer does not speak the link protocol")
-
 	// errNotAdmitted marks a handshake that this side refused.
 	errNotAdmitted = errors.New("p2p: peer is not admitted to this network")
 

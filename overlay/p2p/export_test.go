@@ -7,17 +7,17 @@ import (
 	"context"
 	"io"
 
-	"github.com/libp2p/go-yamux/v5"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/p2p/internal/mux"
 	"github.com/arke-mesh/arke/security"
 )
 
 // Taken is how many bytes the connection of s has taken, whatever their stream.
-func Taken(s overlay.Stream) uint64 { return s.(*stream).conn.gauge.taken.Load() }
+func Taken(s overlay.Stream) uint64 { return s.(*stream).conn.secure.below.Taken() }
 
 // Knock makes one connection to a host as a peer would, without a host of its
 // own: it gets through the handshake, and does nothing after it.
@@ -35,5 +35,5 @@ func Knock(ctx context.Context, key security.NodeKey, network *security.Network,
 	if err != nil {
 		return nil, err
 	}
-	return yamux.Client(c, muxConfig(), nil)
+	return mux.New(c, c.below, true, func(f func()) { go f() }), nil
 }

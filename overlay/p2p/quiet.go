@@ -10,7 +10,8 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/go-yamux/v5"
+
+	"github.com/arke-mesh/arke/overlay/p2p/internal/mux"
 )
 
 const (
@@ -25,8 +26,8 @@ const (
 //
 // Pitfall "a connection is not a path": libp2p uses a connection as long as it
 // is not closed. After a partition TCP repeats what was lost at ever longer
-// intervals, so for as long again nothing moves, and yamux takes 25 s to
-// notice. Whoever wants something of the peer now would wait for that.
+// intervals, so for as long again nothing moves, and the multiplexer takes 25 s
+// to notice. Whoever wants something of the peer now would wait for that.
 func (x *assembly) dialPeer(ctx context.Context, p peer.ID) (network.Conn, error) {
 	for {
 		c, err := x.swarm.DialPeer(ctx, p)
@@ -42,28 +43,25 @@ func (x *assembly) dialPeer(ctx context.Context, p peer.ID) (network.Conn, error
 // that carry a link are not asked: the overlay's heartbeats watch over them,
 // and a hung peer keeps its own.
 func (x *assembly) answers(ctx context.Context, c network.Conn) bool {
-	var conn *secureConn
-	var session *yamux.Session
-	if !c.As(&conn) || !c.As(&session) || conn.quiet() < quietFor || x.carrying.any(c.RemotePeer()) {
+	var m *mux.Conn
+	if !c.As(&m) || m.Quiet() < quietFor || x.carrying.any(c.RemotePeer()) {
 		return true
 	}
-	pong := make(chan error, 1)
-	x.owner.wg.Go(func() {
-		_, err := session.Ping()
-		pong <- err
-	})
+	pong := m.Ping()
 	timer := time.NewTimer(pongWithin)
 	defer timer.Stop()
 	for asked := time.Now(); ; asked = time.Now() {
 		select {
-		case err := <-pong:
-			return err == nil
+		case <-pong:
+			return true
+		case <-m.Done():
+			return false
 		case <-ctx.Done():
 			return true // nobody knows
 		case <-timer.C:
 		}
 		switch {
-		case conn.quiet() < quietFor:
+		case m.Quiet() < quietFor:
 			return true // something has come since
 		case time.Since(asked) < pongWithin+pongWithin/2:
 			return false

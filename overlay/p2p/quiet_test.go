@@ -92,7 +92,7 @@ func (v *valve) close() {
 
 // This test checks that a connection on which nothing comes back any more, as
 // after a partition, is replaced when somebody wants the peer, although neither
-// TCP nor yamux has noticed.
+// TCP nor the multiplexer has noticed.
 func TestAQuietConnectionMustShowThatItWorks(t *testing.T) {
 	network := newNetwork(t)
 	a, b := start(t, network), start(t, network)

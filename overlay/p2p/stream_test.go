@@ -42,7 +42,7 @@ func TestWriteWaitsForTheConnection(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-		require.Zero(t, n, "not even a small one, although yamux would queue it")
+		require.Zero(t, n, "not even a small one, although the multiplexer could queue it")
 		require.GreaterOrEqual(t, time.Since(begun), 200*time.Millisecond)
 		break
 	}

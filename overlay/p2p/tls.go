@@ -18,13 +18,15 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/p2p/internal/mux"
 )
 
 // What a connection is for is said in the TLS handshake (ALPN), so neither
-// security nor multiplexer costs a round trip of negotiation. A change of
-// multiplexer is another id here.
+// security, multiplexer nor link costs a round trip of negotiation.
 const (
-	alpnLink  = "arke/yamux/1"
+	alpnLink  = overlay.LinkProtocol
 	alpnProbe = "arke/probe/1" // who are you? closed after the handshake
 )
 
@@ -102,7 +104,7 @@ func (s *securer) handshake(ctx context.Context, raw net.Conn, p peer.ID,
 		}
 		return checkCertificate(certs[0], remote, s.admitted, s.oid)
 	}
-	below := &coalescer{Conn: raw}
+	below := mux.NewOutlet(raw)
 	c := side(below, conf)
 	if err := c.HandshakeContext(ctx); err != nil {
 		raw.Close()

@@ -5,58 +5,34 @@ package p2p
 
 import (
 	"context"
-	"io"
-	"time"
+	"sync"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/transport"
-	muxer "github.com/libp2p/go-libp2p/p2p/muxer/yamux"
-	"github.com/libp2p/go-yamux/v5"
 	manet "github.com/multiformats/go-multiaddr/net"
+
+	"github.com/arke-mesh/arke/overlay/p2p/internal/mux"
 )
-
-// maxMuxFrame is the largest yamux frame, header included, in bytes: sixteen
-// TLS records, which with their overhead fit a buffer of 256 KiB.
-const maxMuxFrame = 255 << 10
-
-// muxConfig returns the configuration of yamux for one host.
-//
-// Pitfall "yamux": its defaults write 64 KiB at a time, begin with a window
-// that never grows on a fast network, and print to standard error.
-func muxConfig() *yamux.Config {
-	c := yamux.DefaultConfig()
-	c.MaxMessageSize = maxMuxFrame
-	c.InitialStreamWindowSize = 1 << 20
-	c.MaxStreamWindowSize = 16 << 20
-	c.MaxIncomingStreams = 1024 // per connection; per peer see limits
-	c.ReadBufSize = 0           // TLS buffers
-	c.LogOutput = io.Discard
-	// Pitfall "yamux, keepalive under load": what does not answer a ping, or
-	// take a frame, for this long is closed. Short times close connections of
-	// busy machines and slow lines; to notice a hang is the overlay's task. But
-	// connections without a link have only this: were they asked every 30 s, as
-	// is the default, they would outlive a partition of half a minute, and then
-	// be dead for as long again, while TCP backs off.
-	c.KeepAliveInterval = 10 * time.Second
-	c.ConnectionWriteTimeout = 15 * time.Second
-	return c
-}
 
 // upgrader turns TCP connections into multiplexed connections with admitted
 // peers. Unlike libp2p's it negotiates neither security nor multiplexer, which
 // saves two round trips on every dial: both are fixed in the TLS handshake.
 type upgrader struct {
 	secure     *securer
-	mux        *muxer.Transport
 	rcmgr      network.ResourceManager
 	handshakes *handshakes
+	// accept takes over a link's stream that p has opened.
+	accept func(s *mux.Stream, c *muxedConn)
+
+	// Lifecycle.
+	wg sync.WaitGroup // of what reads connections
 }
 
 var _ transport.Upgrader = (*upgrader)(nil)
 
-func newUpgrader(s *securer, rcmgr network.ResourceManager, hs *handshakes) *upgrader {
-	return &upgrader{secure: s, mux: (*muxer.Transport)(muxConfig()), rcmgr: rcmgr, handshakes: hs}
+func newUpgrader(s *securer, rcmgr network.ResourceManager, hs *handshakes, accept func(*mux.Stream, *muxedConn)) *upgrader {
+	return &upgrader{secure: s, rcmgr: rcmgr, handshakes: hs, accept: accept}
 }
 
 // Upgrade implements transport.Upgrader. It takes over raw and scope.
@@ -82,25 +58,34 @@ func (u *upgrader) Upgrade(ctx context.Context, t transport.Transport, raw manet
 			return nil, err
 		}
 	}
-	m, err := u.mux.NewConn(c, dir == network.DirInbound, nil)
-	if err != nil {
-		c.Close()
-		scope.Done()
-		return nil, err
-	}
-	return &muxedConn{MuxedConn: m, ConnMultiaddrs: raw, ConnSecurity: c, transport: t, scope: scope}, nil
+	m := mux.New(c, c.below, dir == network.DirOutbound, u.wg.Go)
+	return &muxedConn{Conn: m, ConnMultiaddrs: raw, ConnSecurity: c, secure: c, upgrader: u, transport: t, scope: scope}, nil
 }
 
-// muxedConn is what swarm gets of a connection.
+// muxedConn is what swarm gets of a connection. The streams of links are not
+// swarm's: they need no negotiation, and nothing between them and the connection.
 type muxedConn struct {
-	network.MuxedConn
+	*mux.Conn
 	network.ConnMultiaddrs
 	network.ConnSecurity
+	secure    *secureConn
+	upgrader  *upgrader
 	transport transport.Transport
 	scope     network.ConnManagementScope
 }
 
 var _ transport.CapableConn = (*muxedConn)(nil)
+
+// AcceptStream implements network.MuxedConn.
+func (c *muxedConn) AcceptStream() (network.MuxedStream, error) {
+	for {
+		s, err := c.Accept()
+		if err != nil || !s.Link() {
+			return s, err
+		}
+		c.upgrader.accept(s, c)
+	}
+}
 
 // Transport implements transport.CapableConn.
 func (c *muxedConn) Transport() transport.Transport { return c.transport }
@@ -111,20 +96,26 @@ func (c *muxedConn) Scope() network.ConnScope { return c.scope }
 // Close implements network.MuxedConn.
 func (c *muxedConn) Close() error {
 	defer c.scope.Done()
-	return c.MuxedConn.Close()
+	return c.Conn.Close()
 }
 
 // CloseWithError implements network.MuxedConn.
 func (c *muxedConn) CloseWithError(code network.ConnErrorCode) error {
 	defer c.scope.Done()
-	return c.MuxedConn.CloseWithError(code)
+	return c.Conn.CloseWithError(code)
 }
 
-// As gives out the connection below, which Host needs, or what yamux gives.
+// As gives out this connection and those below, which Host needs.
 func (c *muxedConn) As(target any) bool {
-	if t, ok := target.(**secureConn); ok {
-		*t, ok = c.ConnSecurity.(*secureConn)
-		return ok
+	switch t := target.(type) {
+	case **muxedConn:
+		*t = c
+	case **mux.Conn:
+		*t = c.Conn
+	case **secureConn:
+		*t = c.secure
+	default:
+		return false
 	}
-	return c.MuxedConn.As(target)
+	return true
 }

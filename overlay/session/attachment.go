@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/arke-mesh/arke/internal/after"
@@ -39,6 +40,7 @@ type attachment struct {
 	// Owned by the writer.
 	spans []span
 	head  []byte
+	parts [][]byte
 	bytes [wire.Lanes]uint64
 }
 
@@ -84,10 +86,10 @@ func (a *attachment) cause() error {
 	return a.failed
 }
 
-// write feeds the connection until it is over: a batch of whatever has the
+// feed feeds the connection until it is over: a batch of whatever has the
 // highest priority, as soon as the connection has taken the previous one. What is
 // queued during a write leaves together in the next.
-func (a *attachment) write() {
+func (a *attachment) feed() {
 	defer a.s.out.wake("session/written", func() { close(a.gone) })
 	b := a.s.out
 	for {
@@ -124,34 +126,46 @@ type batch struct{ b []byte }
 // send writes head and the spans at once.
 func (a *attachment) send() error {
 	a.bytes = [wire.Lanes]uint64{wire.LaneCtl: uint64(len(a.head))}
+	a.parts = append(a.parts[:0], a.head)
+	size := len(a.head)
 	for _, s := range a.spans {
 		a.bytes[s.lane] += uint64(len(s.b))
+		a.parts = append(a.parts, s.b)
+		size += len(s.b)
 	}
-	var err error
-	switch {
-	case len(a.spans) == 0:
-		_, err = a.conn.Write(a.head)
-	case len(a.spans) == 1 && len(a.head) == 0:
-		_, err = a.conn.Write(a.spans[0].b)
-	default:
-		err = a.join()
-	}
+	err := a.write(size)
+	clear(a.parts)
 	if err == nil {
 		a.s.cfg.wrote(a.bytes)
 	}
 	return err
 }
 
+// write writes parts, which have size bytes.
+func (a *attachment) write(size int) (err error) {
+	switch {
+	case a.conn.own != nil:
+		_, err = a.conn.own.WriteAll(size, a.parts...)
+	case len(a.spans) == 0:
+		_, err = a.conn.Write(a.head)
+	case len(a.spans) == 1 && len(a.head) == 0:
+		_, err = a.conn.Write(a.spans[0].b)
+	default:
+		err = a.join(size)
+	}
+	return err
+}
+
 // join writes what is not one run of bytes.
-func (a *attachment) join() error {
+func (a *attachment) join(size int) error {
 	pool := &a.s.cfg.Pool.batches
 	joined, ok := pool.Get().(*batch)
 	if !ok {
 		joined = &batch{}
 	}
-	joined.b = append(joined.b[:0], a.head...)
-	for _, s := range a.spans {
-		joined.b = append(joined.b, s.b...)
+	joined.b = slices.Grow(joined.b[:0], size)
+	for _, p := range a.parts {
+		joined.b = append(joined.b, p...)
 	}
 	_, err := a.conn.Write(joined.b)
 	pool.Put(joined)
@@ -184,7 +198,7 @@ func (a *attachment) read() error {
 			return err
 		}
 		if !kept {
-			a.conn.Frames.Recycle(body)
+			a.conn.Frames.Recycle()
 		}
 	}
 }

@@ -25,12 +25,24 @@ type Conn interface {
 	Reset(code uint32) error
 }
 
+// Owned is a Conn that is all but the session's own, and lets it save copies and
+// hand-overs.
+type Owned interface {
+	Conn
+	// WriteAll is Write of what parts are together, size bytes.
+	WriteAll(size int, parts ...[]byte) (int, error)
+	// Drive says whether the reader is in Read, or will be soon, from here on: then
+	// nothing need be read ahead for it. The reader calls it.
+	Drive(on bool)
+}
+
 // Carrier is a connection that carries a session, or is to: Hellos are read from
 // Frames before Run is called.
 type Carrier struct {
 	Conn
 	Frames *wire.FrameReader
 
+	own     Owned // Conn, if it is one
 	heard   func(n int)
 	session atomic.Pointer[Session]
 }
@@ -40,6 +52,7 @@ type Carrier struct {
 // tunnels; it may be nil.
 func NewCarrier(c Conn, bodies *wire.Bodies, heard func(n int)) *Carrier {
 	r := &Carrier{Conn: c, heard: heard}
+	r.own, _ = c.(Owned)
 	r.Frames = wire.NewFrameReader(r)
 	r.Frames.Share(bodies)
 	return r
@@ -57,6 +70,15 @@ func (r *Carrier) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// drive has read, which reads until the end, read.
+func (r *Carrier) drive(read func() error) error {
+	if r.own != nil {
+		r.own.Drive(true)
+		defer r.own.Drive(false)
+	}
+	return read()
 }
 
 // NetConn makes a net.Conn a Conn.

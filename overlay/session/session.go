@@ -161,13 +161,13 @@ func (s *Session) Run(c *Carrier, g Greeting) error {
 	// The writer begins by Wake: reader and writer must not start in the same
 	// step of the simulator, or what goes into the first batch is chance.
 	s.out.wake("session/start", func() {
-		if !s.cfg.Go(a.write) {
+		if !s.cfg.Go(a.feed) {
 			close(a.gone)
 		}
 	})
 	s.pulse.started(g.Sample)
 	c.session.Store(s)
-	err := a.read()
+	err := c.drive(a.read)
 	if cause := a.cause(); cause != nil {
 		err = cause
 	}

@@ -9,7 +9,7 @@
 // # What is real, and what is not
 //
 // Everything from the TLS handshake on is production: admission, write
-// coalescing, yamux, swarm, identify, kad-dht and all of Arke. Only the bottom
+// multiplexing, swarm, identify, kad-dht and all of Arke. Only the bottom
 // is replaced (p2p.Config.Sockets): connections are between machines of this
 // package instead of kernels.
 //

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mux
+
+import (
+	"io"
+
+	pool "github.com/libp2p/go-buffer-pool"
+)
+
+// intake reads a connection: frame by frame, whoever leads. Its fields are owned by
+// that goroutine.
+type intake struct {
+	c    *Conn
+	back chan struct{} // has room for one: the lead is given back
+
+	head   [headSize]byte
+	have   int     // bytes of head
+	left   int     // bytes of data that follow
+	target *Stream // whose they are; nil = nobody's
+}
+
+// run reads while no stream leads.
+func (in *intake) run() {
+	for {
+		if err := in.lead(); err != nil {
+			in.c.fail(err)
+			in.c.out.wait()
+			return
+		}
+	}
+}
+
+// lead makes one step, or gives the lead away and gets it back.
+func (in *intake) lead() error {
+	if in.left > 0 && in.c.yield() {
+		select {
+		case <-in.back:
+			return nil
+		case <-in.c.done:
+			return in.c.cause()
+		}
+	}
+	return in.step()
+}
+
+// step reads one head and does what it asks for, or the data that follow it.
+func (in *intake) step() error {
+	if in.left > 0 {
+		return in.body()
+	}
+	h, err := in.next()
+	if err != nil {
+		return err
+	}
+	return in.c.dispatch(h)
+}
+
+// next reads a head. It may be called again after a deadline.
+func (in *intake) next() (head, error) {
+	for in.have < headSize {
+		n, err := in.read(in.head[in.have:])
+		in.have += n
+		if err != nil {
+			if err == io.EOF && in.have > 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return head{}, err
+		}
+	}
+	in.have = 0
+	return parseHead(in.head[:])
+}
+
+// read returns bytes or an error.
+func (in *intake) read(p []byte) (int, error) {
+	n, err := in.c.secure.Read(p)
+	switch {
+	case n > 0:
+		in.c.heard()
+		return n, nil
+	case err == nil:
+		err = io.ErrNoProgress
+	}
+	return 0, err
+}
+
+// body reads the data that follow into the buffer of their stream, if there is one.
+func (in *intake) body() error {
+	b := pool.Get(min(in.left, maxRecord))
+	defer pool.Put(b)
+	for in.left > 0 {
+		n, err := in.read(b[:min(in.left, len(b))])
+		if err != nil {
+			return err
+		}
+		in.left -= n
+		if in.target != nil {
+			in.target.store(b[:n])
+		}
+	}
+	return nil
+}

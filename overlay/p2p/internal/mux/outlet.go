@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mux
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"syscall"
+
+	pool "github.com/libp2p/go-buffer-pool"
+)
+
+// TLS 1.3 adds this much to each record of at most maxRecord bytes.
+const (
+	maxRecord      = 16 << 10
+	recordOverhead = 5 + 1 + 16 // header, inner type, tag
+)
+
+// Outlet stands between TLS and the connection below: it keeps the records that
+// TLS writes until the kernel takes them, so that encrypting never blocks, and
+// nothing that ends a wait tears a record. Until New it only passes on.
+type Outlet struct {
+	net.Conn // below; TLS reads from it
+
+	attempt func(b []byte) (n int, err error) // to write b without waiting
+	taken   *gauge
+
+	// Guarded by mu, which is never held during a write below.
+	mu      sync.Mutex
+	lost    func(error) // told of the first error; nil = the handshake is under way
+	held    bool        // more is coming, and then a push
+	hint    int         // bytes of what is held
+	pending []byte
+	put     uint64 // bytes that were ever pending
+	busy    bool   // somebody writes below
+	ended   bool   // the stream ends when nothing is pending
+	err     error
+
+	// Lifecycle.
+	wg sync.WaitGroup // of drain
+}
+
+// NewOutlet returns the outlet of c, which TLS is to write to and read from.
+func NewOutlet(c net.Conn) *Outlet {
+	return &Outlet{Conn: c, attempt: attemptOf(c), taken: newGauge()}
+}
+
+// attemptOf returns what writes to c without waiting. Where that can't be done it
+// takes nothing.
+func attemptOf(c net.Conn) func([]byte) (int, error) {
+	var raw syscall.RawConn
+	if s, ok := c.(syscall.Conn); ok {
+		raw, _ = s.SyscallConn()
+	}
+	if raw == nil {
+		return func([]byte) (int, error) { return 0, nil }
+	}
+	var b []byte // one goroutine at a time
+	var n int
+	var err error
+	once := func(fd uintptr) bool {
+		n, err = writeOnce(fd, b)
+		return true
+	}
+	return func(p []byte) (int, error) {
+		b, n, err = p, 0, nil
+		failed := raw.Write(once)
+		b = nil
+		if err == nil {
+			err = failed
+		}
+		return max(n, 0), err
+	}
+}
+
+// begin has everything that is written from here on kept until push.
+func (o *Outlet) begin(lost func(error)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lost = lost
+}
+
+// hold announces so many bytes of plaintext, which push follows.
+func (o *Outlet) hold(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held, o.hint = true, n+(n/maxRecord+1)*recordOverhead
+}
+
+// release ends hold. It returns what taken will be when all of it has left.
+func (o *Outlet) release() (mark uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held = false
+	return o.put
+}
+
+// Write implements net.Conn for TLS. TLS also writes on its own account, an alert
+// or a key update, at any time.
+func (o *Outlet) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	if o.lost == nil {
+		o.mu.Unlock()
+		return o.Conn.Write(p)
+	}
+	if o.err != nil || o.ended {
+		err := o.err
+		o.mu.Unlock()
+		return len(p), err
+	}
+	if o.pending == nil {
+		o.pending = pool.Get(max(len(p), o.hint))[:0]
+	}
+	o.pending = append(o.pending, p...)
+	o.put += uint64(len(p))
+	held := o.held
+	o.mu.Unlock()
+	if !held {
+		o.push()
+	}
+	return len(p), nil
+}
+
+// load is how many bytes the kernel has not taken.
+func (o *Outlet) load() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.put - o.taken.taken.Load()
+}
+
+// mark is what taken will be when everything that is pending has left.
+func (o *Outlet) mark() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.put
+}
+
+// push offers to the kernel what is pending. What it does not take at once is
+// written as soon as it does. push does not wait.
+func (o *Outlet) push() {
+	b := o.next(false)
+	for b != nil {
+		n, err := o.attempt(b)
+		if err == nil && n < len(b) {
+			o.taken.add(n)
+			o.later(b, n)
+			return
+		}
+		b = o.wrote(b, n, err)
+	}
+}
+
+// later has b written from n on, by a goroutine of its own.
+func (o *Outlet) later(b []byte, n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		o.wg.Go(func() { o.drain(b, n) })
+	}
+}
+
+// wait returns when nobody writes any more, after Close.
+func (o *Outlet) wait() { o.wg.Wait() }
+
+// drain writes b from n on, and what is pending then, until nothing is.
+func (o *Outlet) drain(b []byte, n int) {
+	for b != nil {
+		m, err := o.Conn.Write(b[n:])
+		b, n = o.wrote(b, m, err), 0
+	}
+}
+
+// wrote notes that n more bytes of b, and so all of it if there is no error, have
+// left, and returns what to write next.
+func (o *Outlet) wrote(b []byte, n int, err error) (next []byte) {
+	o.taken.add(n)
+	if err != nil {
+		o.fail(err)
+		return nil
+	}
+	pool.Put(b)
+	return o.next(true)
+}
+
+// next takes what is pending, to be written by the caller; mine says that it is
+// the one who writes already.
+func (o *Outlet) next(mine bool) (b []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.busy && !mine || o.err != nil {
+		return nil
+	}
+	b, o.pending = o.pending, nil
+	o.busy = b != nil
+	if b == nil && o.ended {
+		o.closeWrite()
+	}
+	return b
+}
+
+// fail notes why nothing can be written any more.
+func (o *Outlet) fail(err error) {
+	o.mu.Lock()
+	first := o.err == nil
+	if first {
+		o.err = err
+	}
+	o.busy, o.pending = false, nil
+	lost := o.lost
+	o.mu.Unlock()
+	o.taken.close()
+	if first && lost != nil {
+		lost(err)
+	}
+}
+
+// end ends the byte stream after what is pending; the peer reads EOF. What is
+// written after it disappears: an error would close the connection, with a reset,
+// although the peer is still reading.
+func (o *Outlet) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended = true; !o.busy && o.pending == nil {
+		o.closeWrite()
+	}
+}
+
+func (o *Outlet) closeWrite() {
+	if half, ok := o.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+}
+
+// Close implements net.Conn.
+func (o *Outlet) Close() error {
+	o.mu.Lock()
+	if o.err == nil {
+		o.err = net.ErrClosed
+	}
+	o.mu.Unlock()
+	o.taken.close()
+	return o.Conn.Close()
+}
+
+// Gone is closed once the connection is.
+func (o *Outlet) Gone() <-chan struct{} { return o.taken.closed }
+
+// Taken is how many bytes, encrypted, the kernel has taken.
+func (o *Outlet) Taken() uint64 { return o.taken.taken.Load() }
+
+// again says whether err means that the kernel has no room now.
+func again(err error) bool { return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR) }
