@@ -13,13 +13,14 @@ import (
 	"github.com/arke-mesh/arke/patterns/tunnel"
 )
 
-// This file is what a relay needs of its node: messages as they travel, which it
+// raw is what a relay needs of its node: messages as they travel, which it
 // neither decodes nor encodes, and calls that do not wait. The contracts are
 // those of the engines.
+type raw struct{ registrations }
 
 // Begin asks one member of a cluster, and does not wait: see
 // request.Engine.Start. Like Request it still works while the node drains.
-func (n *Node) Begin(a request.Ask, done func(request.Answer, error)) (cancel func()) {
+func (n *raw) Begin(a request.Ask, done func(request.Answer, error)) (cancel func()) {
 	if err := n.reaches(a.Cluster); err != nil {
 		done(request.Answer{}, err)
 		return func() {}
@@ -28,7 +29,7 @@ func (n *Node) Begin(a request.Ask, done func(request.Answer, error)) (cancel fu
 }
 
 // Everybody asks each member of a cluster: see request.Engine.AskAll.
-func (n *Node) Everybody(ctx context.Context, a request.All, each request.EachFunc) (request.Tally, error) {
+func (n *raw) Everybody(ctx context.Context, a request.All, each request.EachFunc) (request.Tally, error) {
 	if err := n.reaches(a.Cluster); err != nil {
 		return request.Tally{}, err
 	}
@@ -37,14 +38,11 @@ func (n *Node) Everybody(ctx context.Context, a request.All, each request.EachFu
 
 // Forward is Serve for a member that lives elsewhere: f has its requests, see
 // request.Engine.Forward.
-func (n *Node) Forward(ctx context.Context, name string, serves request.Serves, limits patterns.Limits, f request.Forwarder) (*Forwarded, error) {
-	r, err := n.newRegistration(name, func(id cluster.MemberID) (*request.Server, error) {
+func (n *raw) Forward(ctx context.Context, name string, serves request.Serves, limits patterns.Limits, f request.Forwarder) (*Forwarded, error) {
+	r, err := n.register(ctx, name, func(id cluster.MemberID) (*request.Server, error) {
 		return n.requests.Forward(id, name, limits, serves, f)
 	})
 	if err != nil {
-		return nil, err
-	}
-	if err := n.register(ctx, r); err != nil {
 		return nil, err
 	}
 	return &Forwarded{r}, nil
@@ -58,17 +56,17 @@ func (r *Forwarded) ID() cluster.MemberID { return r.member }
 
 // Suspect tells callers whether they should rather ask other members: the one
 // that lives elsewhere was not heard of for a while. It does not wait.
-func (r *Forwarded) Suspect(on bool) { r.node.clusters.Doubt(r.cluster, r.member, on) }
+func (r *Forwarded) Suspect(on bool) { r.in.clusters.Doubt(r.cluster, r.member, on) }
 
 // Outlet makes a place for subscriptions that live elsewhere: see
 // pubsub.Engine.NewOutlet.
-func (n *Node) Outlet(s pubsub.Sink, origin uint64) *pubsub.Outlet {
+func (n *raw) Outlet(s pubsub.Sink, origin uint64) *pubsub.Outlet {
 	return n.topics.NewOutlet(s, origin)
 }
 
 // PublishTail is Publish of headers and body as they travel, and says how many
 // nodes have the message: see pubsub.Engine.PublishTail.
-func (n *Node) PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
+func (n *raw) PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
 	if err := n.running(); err != nil {
 		return 0, err
 	}
@@ -77,7 +75,7 @@ func (n *Node) PublishTail(ctx context.Context, topic string, tail []byte, o pat
 
 // TryPublishTail is PublishTail, but returns patterns.ErrWouldBlock where that
 // would wait, and has sent nothing then.
-func (n *Node) TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
+func (n *raw) TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
 	if err := n.running(); err != nil {
 		return 0, err
 	}
@@ -86,4 +84,4 @@ func (n *Node) TryPublishTail(topic string, tail []byte, o patterns.PublishOptio
 
 // Leg makes a place for tunnels that are joined here with others: see
 // tunnel.Engine.NewLeg.
-func (n *Node) Leg(c tunnel.LegConfig) *tunnel.Leg { return n.tunnels.NewLeg(c) }
+func (n *raw) Leg(c tunnel.LegConfig) *tunnel.Leg { return n.tunnels.NewLeg(c) }

@@ -5,92 +5,207 @@ package node
 
 import (
 	"context"
+	"errors"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/p2p"
+	"github.com/arke-mesh/arke/patterns/broadcast"
 	"github.com/arke-mesh/arke/patterns/pubsub"
+	"github.com/arke-mesh/arke/patterns/push"
 	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/patterns/survey"
 	"github.com/arke-mesh/arke/patterns/tunnel"
+	"github.com/arke-mesh/arke/security"
 )
 
-func (n *Node) overlayConfig() overlay.Config {
-	return overlay.Config{
-		Seam:         n.outside.Seam,
-		Seeds:        n.cfg.Seeds,
-		RememberFile: n.state.peers(),
-		Heartbeat:    n.cfg.Heartbeat,
-		MaxMessage:   request.MaxMessage + request.MaxOverhead,
-		Agent:        n.cfg.Agent,
-		Logger:       n.cfg.Logger,
-	}
+// layers is what a node consists of.
+type layers struct {
+	cfg         Config
+	state       state
+	outside     outside
+	keys        *keyring
+	incarnation uint64
+	overlay     *overlay.Overlay
+	clusters    *cluster.Clusters
+	requests    *request.Engine
+	surveys     *survey.Engine
+	pushes      *push.Engine
+	broadcasts  *broadcast.Engine
+	topics      *pubsub.Engine
+	tunnels     *tunnel.Engine
 }
 
-func (n *Node) clusterConfig(keys *keyring) cluster.Config {
-	return cluster.Config{
-		Overlay:     cluster.FromOverlay(n.overlay),
-		Keys:        keys.cluster,
-		Zone:        n.cfg.Zone,
-		Incarnation: n.incarnation,
-		Logger:      n.cfg.Logger,
+// assemble makes the layers, from the bottom up. The clusters come before the
+// requests, so that they hear of a lost link first.
+func (l *layers) assemble(network *security.Network) (err error) {
+	if l.outside, err = newOutside(l.cfg, network, l.state); err != nil {
+		return err
 	}
+	if l.incarnation, err = l.incarnate(); err != nil {
+		return err
+	}
+	l.keys = newKeyring(network, l.cfg.ClusterKeys)
+	if l.overlay, err = overlay.New(overlay.Config{
+		Seam: l.outside.Seam, Seeds: l.cfg.Seeds, RememberFile: l.state.peers(), Heartbeat: l.cfg.Heartbeat,
+		MaxMessage: request.MaxMessage + request.MaxOverhead, Agent: l.cfg.Agent, Logger: l.cfg.Logger,
+	}); err != nil {
+		return err
+	}
+	if l.clusters, err = cluster.New(cluster.Config{
+		Overlay: cluster.FromOverlay(l.overlay), Keys: l.keys.cluster, Zone: l.cfg.Zone,
+		Incarnation: l.incarnation, Logger: l.cfg.Logger,
+	}); err != nil {
+		return err
+	}
+	if l.tunnels, err = tunnel.New(l.tunnelConfig()); err != nil {
+		return err
+	}
+	if l.requests, err = request.New(l.requestConfig()); err != nil {
+		return err
+	}
+	if l.topics, err = pubsub.New(l.topicsConfig()); err != nil {
+		return err
+	}
+	if l.surveys, err = survey.New(survey.Config{Requests: l.requests}); err != nil {
+		return err
+	}
+	if l.pushes, err = push.New(push.Config{Requests: l.requests}); err != nil {
+		return err
+	}
+	l.broadcasts, err = broadcast.New(broadcast.Config{Requests: l.requests})
+	return err
 }
 
-func (n *Node) requestConfig(keys *keyring) request.Config {
+func (l *layers) requestConfig() request.Config {
 	return request.Config{
-		Links:       request.FromOverlay(n.overlay),
-		Directory:   request.FromClusters(n.clusters),
-		Keys:        keys.cluster,
-		Clock:       n.outside.Clock,
-		Rand:        n.outside.Rand,
-		Exec:        n.outside.Exec,
-		Incarnation: n.incarnation,
-		Acceptor:    n.tunnels,
-		Seal:        n.cfg.Seal,
-		Logger:      n.cfg.Logger,
+		Links:       request.FromOverlay(l.overlay),
+		Directory:   request.FromClusters(l.clusters),
+		Keys:        l.keys.cluster,
+		Clock:       l.outside.Clock,
+		Rand:        l.outside.Rand,
+		Exec:        l.outside.Exec,
+		Incarnation: l.incarnation,
+		Acceptor:    l.tunnels,
+		Seal:        l.cfg.Seal,
+		Logger:      l.cfg.Logger,
 	}
 }
 
-func (n *Node) tunnelConfig(keys *keyring) tunnel.Config {
+func (l *layers) tunnelConfig() tunnel.Config {
 	return tunnel.Config{
-		Links: request.FromOverlay(n.overlay),
+		Links: request.FromOverlay(l.overlay),
 		// The requests are made after the tunnels, whom they hand openings to.
-		Ask:         func(ctx context.Context, a request.Ask) (request.Answer, error) { return n.requests.Ask(ctx, a) },
-		Keys:        keys.cluster,
-		Clock:       n.outside.Clock,
-		Rand:        n.outside.Rand,
-		Exec:        n.outside.Exec,
-		Incarnation: n.incarnation,
-		Seal:        n.cfg.Seal,
-		BufferBytes: n.cfg.TunnelBytes,
-		MaxOpen:     n.cfg.MaxTunnels,
-		MaxHandlers: n.cfg.Workers - n.cfg.Workers/4,
-		Logger:      n.cfg.Logger,
+		Ask:         func(ctx context.Context, a request.Ask) (request.Answer, error) { return l.requests.Ask(ctx, a) },
+		Keys:        l.keys.cluster,
+		Clock:       l.outside.Clock,
+		Rand:        l.outside.Rand,
+		Exec:        l.outside.Exec,
+		Incarnation: l.incarnation,
+		Seal:        l.cfg.Seal,
+		BufferBytes: l.cfg.TunnelBytes,
+		MaxOpen:     l.cfg.MaxTunnels,
+		MaxHandlers: l.cfg.Workers - l.cfg.Workers/4,
+		Logger:      l.cfg.Logger,
 	}
 }
 
-func (n *Node) topicsConfig(keys *keyring) pubsub.Config {
+func (l *layers) topicsConfig() pubsub.Config {
 	return pubsub.Config{
-		Links:            pubsub.FromOverlay(n.overlay),
-		Directory:        pubsub.FromClusters(n.clusters),
-		Keys:             keys.cluster,
-		Clock:            n.outside.Clock,
-		Rand:             n.outside.Rand,
-		Exec:             n.outside.Exec,
-		Incarnation:      n.incarnation,
-		SealAlways:       n.cfg.Seal == request.SealAlways,
-		MaxSubscriptions: n.cfg.MaxSubscriptions,
-		Logger:           n.cfg.Logger,
+		Links:            pubsub.FromOverlay(l.overlay),
+		Directory:        pubsub.FromClusters(l.clusters),
+		Keys:             l.keys.cluster,
+		Clock:            l.outside.Clock,
+		Rand:             l.outside.Rand,
+		Exec:             l.outside.Exec,
+		Incarnation:      l.incarnation,
+		SealAlways:       l.cfg.Seal == request.SealAlways,
+		MaxSubscriptions: l.cfg.MaxSubscriptions,
+		Logger:           l.cfg.Logger,
 	}
 }
 
 // incarnate returns a number that is larger than at any earlier start of the
 // same node key.
-func (n *Node) incarnate() (uint64, error) {
+func (l *layers) incarnate() (uint64, error) {
 	switch {
-	case n.cfg.Incarnation != 0:
-		return n.cfg.Incarnation, nil
-	case n.cfg.DataDir != "":
-		return n.state.incarnation()
+	case l.cfg.Incarnation != 0:
+		return l.cfg.Incarnation, nil
+	case l.cfg.DataDir != "":
+		return l.state.incarnation()
 	}
-	return uint64(n.outside.Clock.Now().UnixMicro()), nil
+	return uint64(l.outside.Clock.Now().UnixMicro()), nil
+}
+
+// start begins to listen and to look for the network.
+func (l *layers) start(ctx context.Context) error {
+	if err := l.clusters.Start(); err != nil {
+		return err
+	}
+	if err := l.overlay.Start(ctx); err != nil {
+		return err
+	}
+	return l.outside.discover(l.overlay.AddCandidate)
+}
+
+// drain ends the layers in order.
+func (l *layers) drain(ctx context.Context) error {
+	return errors.Join(l.topics.Drain(ctx), l.requests.Drain(ctx), l.tunnels.Drain(ctx), l.overlay.Shutdown(ctx))
+}
+
+// close ends the layers at once, from the top down.
+func (l *layers) close() error {
+	l.tunnels.Stop() // handlers of requests may wait for one, and those of tunnels for a request
+	return errors.Join(
+		l.topics.Close(), l.requests.Close(), l.tunnels.Close(), l.clusters.Close(), l.overlay.Close(), l.outside.close(), l.state.close(),
+	)
+}
+
+// outside is everything below the overlay: the machine and libp2p, or what
+// Config.Seam has in their place.
+type outside struct {
+	overlay.Seam
+	host    *p2p.Host        // nil under Config.Seam
+	workers *overlay.Workers // likewise
+}
+
+// newOutside opens nothing yet.
+func newOutside(cfg Config, network *security.Network, s state) (outside, error) {
+	if cfg.Seam != nil {
+		return outside{Seam: *cfg.Seam}, nil
+	}
+	random := overlay.NewRealRand()
+	key := cfg.NodeKey
+	if key.IsZero() {
+		var err error
+		if key, err = s.key(random.Stream("node.key")); err != nil {
+			return outside{}, err
+		}
+	}
+	host, err := p2p.New(p2p.Config{
+		Key: key, Network: network, Listen: cfg.Listen, Advertise: cfg.Advertise, MDNS: !cfg.NoMDNS, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return outside{}, err
+	}
+	workers := overlay.NewWorkers(cfg.Workers)
+	return outside{host: host, workers: workers, Seam: overlay.Seam{
+		Transport: host, Router: host.Router(), Clock: overlay.NewRealClock(), Rand: random, Exec: workers,
+	}}, nil
+}
+
+// discover looks for nodes on the local network.
+func (o outside) discover(add func(overlay.Candidate)) error {
+	if o.host == nil {
+		return nil
+	}
+	return o.host.StartDiscovery(add)
+}
+
+// close waits for what the workers run. The overlay closes the transport.
+func (o outside) close() error {
+	if o.workers == nil {
+		return nil
+	}
+	return o.workers.Close()
 }

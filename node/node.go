@@ -6,45 +6,24 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/broadcast"
-	"github.com/arke-mesh/arke/patterns/pubsub"
-	"github.com/arke-mesh/arke/patterns/push"
 	"github.com/arke-mesh/arke/patterns/request"
-	"github.com/arke-mesh/arke/patterns/survey"
-	"github.com/arke-mesh/arke/patterns/tunnel"
 	"github.com/arke-mesh/arke/security"
 )
 
 // Node is one participant of the network. All methods may be called
-// concurrently.
+// concurrently. What still works while it drains does so because handlers that
+// finish what they accepted may need it.
 type Node struct {
-	// Immutable after New.
-	cfg         Config
-	incarnation uint64
-	state       state
-	outside     outside
-	overlay     *overlay.Overlay
-	clusters    *cluster.Clusters
-	requests    *request.Engine
-	surveys     *survey.Engine
-	pushes      *push.Engine
-	broadcasts  *broadcast.Engine
-	topics      *pubsub.Engine
-	tunnels     *tunnel.Engine
-	ids         overlay.RandStream // of members
-
-	phase atomic.Uint32 // of the node's life
-
-	mu            sync.Mutex
-	registrations map[cluster.MemberID]*registration // guarded by mu
+	raw
 
 	// Lifecycle.
 	closeOnce sync.Once
@@ -61,6 +40,48 @@ const (
 	phaseClosed
 )
 
+// life says what a node takes in its present phase.
+type life struct{ phase atomic.Uint32 }
+
+// running returns why the node can't be used, if so.
+func (l *life) running() error {
+	switch l.phase.Load() {
+	case phaseNew:
+		return ErrNotStarted
+	case phaseClosed:
+		return patterns.ErrClosed
+	}
+	return nil
+}
+
+// accepting returns why the node takes no registrations, if so.
+func (l *life) accepting() error {
+	if l.phase.Load() == phaseDraining {
+		return patterns.ErrClosed
+	}
+	return l.running()
+}
+
+// reaches returns why nothing can be sent to the cluster, if so.
+func (l *life) reaches(name string) error {
+	if err := l.running(); err != nil {
+		return err
+	}
+	return checkName(name)
+}
+
+// topicPrefix begins the names of the clusters that are groups of topics.
+const topicPrefix = "topic:"
+
+// checkName refuses the names of groups of topics: their members are nodes that
+// subscribe, not services.
+func checkName(name string) error {
+	if strings.HasPrefix(name, topicPrefix) {
+		return fmt.Errorf("%w: %q: names that begin with %q are those of topics", cluster.ErrName, name, topicPrefix)
+	}
+	return nil
+}
+
 // New checks cfg, and opens the data directory: the node needs its key and its
 // incarnation. It starts nothing. Close the node, even if it is never started.
 func New(cfg Config) (*Node, error) {
@@ -76,40 +97,14 @@ func New(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, state: s, registrations: make(map[cluster.MemberID]*registration)}
-	if err := n.assemble(network); err != nil {
+	l := &layers{cfg: cfg, state: s}
+	if err := l.assemble(network); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	return n, nil
-}
-
-// assemble makes the layers, from the bottom up. The clusters come before the
-// requests, so that they hear of a lost link first.
-func (n *Node) assemble(network *security.Network) (err error) {
-	if n.outside, err = newOutside(n.cfg, network, n.state); err != nil {
-		return err
-	}
-	if n.incarnation, err = n.incarnate(); err != nil {
-		return err
-	}
-	keys := newKeyring(network, n.cfg.ClusterKeys)
-	n.ids = n.outside.Rand.Stream("node.members")
-	if n.overlay, err = overlay.New(n.overlayConfig()); err != nil {
-		return err
-	}
-	if n.clusters, err = cluster.New(n.clusterConfig(keys)); err != nil {
-		return err
-	}
-	if n.tunnels, err = tunnel.New(n.tunnelConfig(keys)); err != nil {
-		return err
-	}
-	if n.requests, err = request.New(n.requestConfig(keys)); err != nil {
-		return err
-	}
-	if n.topics, err = pubsub.New(n.topicsConfig(keys)); err != nil {
-		return err
-	}
-	return n.assembleMany()
+	return &Node{raw: raw{registrations{
+		layers: l, life: &life{}, ids: l.outside.Rand.Stream("node.members"),
+		members: make(map[cluster.MemberID]*registration),
+	}}}, nil
 }
 
 // Start begins to listen and to look for the network; ctx bounds only Start
@@ -118,13 +113,7 @@ func (n *Node) Start(ctx context.Context) error {
 	if n.phase.Load() != phaseNew {
 		return errors.New("node: started twice, or closed")
 	}
-	if err := n.clusters.Start(); err != nil {
-		return err
-	}
-	if err := n.overlay.Start(ctx); err != nil {
-		return err
-	}
-	if err := n.outside.discover(n.overlay.AddCandidate); err != nil {
+	if err := n.start(ctx); err != nil {
 		return err
 	}
 	n.phase.CompareAndSwap(phaseNew, phaseRunning)
@@ -145,33 +134,104 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	if !n.phase.CompareAndSwap(phaseRunning, phaseDraining) {
 		return n.Close()
 	}
-	for _, r := range n.allRegistrations() {
-		n.clusters.Unregister(r.cluster, r.member)
-	}
-	return errors.Join(
-		n.topics.Drain(ctx), n.requests.Drain(ctx), n.tunnels.Drain(ctx), n.overlay.Shutdown(ctx), n.Close(),
-	)
+	n.withdraw()
+	return errors.Join(n.drain(ctx), n.Close())
 }
 
 // Close implements patterns.Messenger.
 func (n *Node) Close() error {
 	n.closeOnce.Do(func() {
 		n.phase.Store(phaseClosed)
-		n.tunnels.Stop() // handlers of requests may wait for one, and those of tunnels for a request
-		n.closeErr = errors.Join(
-			n.topics.Close(), n.requests.Close(), n.tunnels.Close(), n.clusters.Close(), n.overlay.Close(), n.outside.close(), n.state.close(),
-		)
+		n.closeErr = n.close()
 	})
 	return n.closeErr
 }
 
-// running returns why the node can't be used, if so.
-func (n *Node) running() error {
-	switch n.phase.Load() {
-	case phaseNew:
-		return ErrNotStarted
-	case phaseClosed:
-		return patterns.ErrClosed
+// Serve implements patterns.Messenger.
+func (n *Node) Serve(ctx context.Context, name string, h patterns.Handler, limits patterns.Limits) (patterns.Registration, error) {
+	if h == nil {
+		return nil, errNoHandler
 	}
-	return nil
+	r, err := n.register(ctx, name, func(id cluster.MemberID) (*request.Server, error) {
+		return n.requests.AddMember(id, name, patterns.ServiceOf(h), limits)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Members implements patterns.Messenger. Without a deadline in ctx it has 5 s.
+func (n *Node) Members(ctx context.Context, cluster string) ([]patterns.Member, error) {
+	if err := n.reaches(cluster); err != nil {
+		return nil, err
+	}
+	return n.requests.Members(ctx, cluster)
+}
+
+// Request implements patterns.Messenger. It still works while the node drains.
+func (n *Node) Request(ctx context.Context, cluster string, m patterns.Message, opts ...patterns.RequestOption) (patterns.Message, error) {
+	if err := n.reaches(cluster); err != nil {
+		return patterns.Message{}, err
+	}
+	return n.requests.Do(ctx, cluster, m, patterns.CollectOptions(opts))
+}
+
+// Survey implements patterns.Messenger. It still works while the node drains.
+func (n *Node) Survey(ctx context.Context, cluster string, m patterns.Message, each func(patterns.SurveyReply) error, o patterns.SurveyOptions) (patterns.SurveyResult, error) {
+	if err := n.reaches(cluster); err != nil {
+		return patterns.SurveyResult{}, err
+	}
+	return n.surveys.Survey(ctx, cluster, m, each, o)
+}
+
+// Broadcast implements patterns.Messenger. It still works while the node drains.
+func (n *Node) Broadcast(ctx context.Context, cluster string, m patterns.Message) (patterns.BroadcastResult, error) {
+	if err := n.reaches(cluster); err != nil {
+		return patterns.BroadcastResult{}, err
+	}
+	return n.broadcasts.Broadcast(ctx, cluster, m)
+}
+
+// Push implements patterns.Messenger. It still works while the node drains.
+func (n *Node) Push(ctx context.Context, cluster string, m patterns.Message, opts ...patterns.RequestOption) error {
+	if err := n.reaches(cluster); err != nil {
+		return err
+	}
+	return n.pushes.Push(ctx, cluster, m, patterns.CollectOptions(opts))
+}
+
+// OpenTunnel implements patterns.Messenger. It still works while the node drains.
+func (n *Node) OpenTunnel(ctx context.Context, cluster string, first patterns.Message, opts ...patterns.RequestOption) (patterns.Tunnel, error) {
+	if err := n.reaches(cluster); err != nil {
+		return nil, err
+	}
+	return n.tunnels.Open(ctx, cluster, first, patterns.CollectOptions(opts))
+}
+
+// Publish implements patterns.Messenger.
+func (n *Node) Publish(ctx context.Context, topic string, m patterns.Message, opts ...patterns.PublishOption) error {
+	if err := n.running(); err != nil {
+		return err
+	}
+	return n.topics.Publish(ctx, topic, m, patterns.CollectPublishOptions(opts))
+}
+
+// TryPublish implements patterns.Messenger.
+func (n *Node) TryPublish(topic string, m patterns.Message, opts ...patterns.PublishOption) error {
+	if err := n.running(); err != nil {
+		return err
+	}
+	return n.topics.TryPublish(topic, m, patterns.CollectPublishOptions(opts))
+}
+
+// Subscribe implements patterns.Messenger.
+func (n *Node) Subscribe(ctx context.Context, pattern string, s patterns.Subscriber, o patterns.SubscribeOptions) (patterns.Subscription, error) {
+	if err := n.accepting(); err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return nil, errNoSubscriber
+	}
+	return n.topics.Subscribe(ctx, pattern, s, o)
 }

@@ -9,81 +9,71 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
 )
 
-// Serve implements patterns.Messenger.
-func (n *Node) Serve(ctx context.Context, name string, h patterns.Handler, limits patterns.Limits) (patterns.Registration, error) {
-	if h == nil {
-		return nil, errNoHandler
-	}
-	r, err := n.newRegistration(name, func(id cluster.MemberID) (*request.Server, error) {
-		return n.requests.AddMember(id, name, patterns.ServiceOf(h), limits)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := n.register(ctx, r); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
+// registrations are the members on this node.
+type registrations struct {
+	*layers
+	*life
+	ids overlay.RandStream // of members
 
-// register has the cluster know the member.
-func (n *Node) register(ctx context.Context, r *registration) error {
-	err := n.clusters.Register(ctx, r.cluster, r.lease())
-	if err == nil {
-		err = n.accepting() // Shutdown may have missed it
-	}
-	if err != nil {
-		return r.abort(err)
-	}
-	return nil
-}
-
-// accepting returns why the node takes no registrations, if so.
-func (n *Node) accepting() error {
-	if n.phase.Load() == phaseDraining {
-		return patterns.ErrClosed
-	}
-	return n.running()
+	mu      sync.Mutex
+	members map[cluster.MemberID]*registration // guarded by mu
 }
 
 // registration is one member on this node.
 type registration struct {
-	node    *Node
+	in      *registrations
 	cluster string
 	member  cluster.MemberID
 	server  *request.Server
 }
 
-// newRegistration makes the member able to answer before anybody can know of
+// register makes a member able to answer, by add, and then has the cluster know
 // it.
-func (n *Node) newRegistration(name string, add func(cluster.MemberID) (*request.Server, error)) (*registration, error) {
-	if err := n.accepting(); err != nil {
+func (s *registrations) register(ctx context.Context, name string, add func(cluster.MemberID) (*request.Server, error)) (*registration, error) {
+	if err := s.accepting(); err != nil {
 		return nil, err
 	}
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	id := cluster.MemberID(max(n.ids.Uint64(), 1))
-	s, err := add(id)
+	id := cluster.MemberID(max(s.ids.Uint64(), 1))
+	server, err := add(id)
 	if err != nil {
 		return nil, err
 	}
-	r := &registration{node: n, cluster: name, member: id, server: s}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.registrations[id] = r
+	r := &registration{in: s, cluster: name, member: id, server: server}
+	s.mu.Lock()
+	s.members[id] = r
+	s.mu.Unlock()
+	l := server.Limits()
+	err = s.clusters.Register(ctx, name, cluster.Registration{Member: id, Capacity: l.Capacity, MaxMessage: l.MessageBytes})
+	if err == nil {
+		err = s.accepting() // Shutdown may have missed it
+	}
+	if err != nil {
+		return nil, r.abort(err)
+	}
 	return r, nil
 }
 
-func (r *registration) lease() cluster.Registration {
-	l := r.server.Limits()
-	return cluster.Registration{Member: r.member, Capacity: l.Capacity, MaxMessage: l.MessageBytes}
+// withdraw ends the leases of all members, in the order of cluster and member.
+func (s *registrations) withdraw() {
+	s.mu.Lock()
+	all := slices.SortedFunc(maps.Values(s.members), func(a, b *registration) int {
+		return cmp.Or(cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.member, b.member))
+	})
+	s.mu.Unlock()
+	for _, r := range all {
+		s.clusters.Unregister(r.cluster, r.member)
+	}
 }
 
 // abort takes back a registration that err kept from being complete.
@@ -102,23 +92,14 @@ func (r *registration) Member() string { return r.member.String() }
 
 // Close implements patterns.Registration.
 func (r *registration) Close(ctx context.Context) error {
-	n := r.node
-	n.clusters.Unregister(r.cluster, r.member)
+	s := r.in
+	s.clusters.Unregister(r.cluster, r.member)
 	err := r.server.Drain(ctx)
-	if e := n.tunnels.DrainMember(ctx, r.member); e != nil {
+	if e := s.tunnels.DrainMember(ctx, r.member); e != nil {
 		err = e
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.registrations, r.member)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.members, r.member)
 	return err
-}
-
-// allRegistrations returns them in the order of cluster and member.
-func (n *Node) allRegistrations() []*registration {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.SortedFunc(maps.Values(n.registrations), func(a, b *registration) int {
-		return cmp.Or(cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.member, b.member))
-	})
 }

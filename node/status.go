@@ -95,7 +95,7 @@ func (n *Node) Status() Status {
 }
 
 // drops puts the layers' counters into one map.
-func (n *Node) drops(clusters map[string]uint64) map[string]uint64 {
+func (n *layers) drops(clusters map[string]uint64) map[string]uint64 {
 	all := make(map[string]uint64)
 	for layer, counts := range map[string]map[string]uint64{
 		"overlay": n.overlay.Drops(), "cluster": clusters, "request": n.requests.Drops(),

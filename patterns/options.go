@@ -74,6 +74,9 @@ func Report(r *RequestReport) RequestOption {
 
 // CollectOptions applies opts to the zero RequestOptions.
 func CollectOptions(opts []RequestOption) RequestOptions {
+	if len(opts) == 0 { // the usual case allocates nothing
+		return RequestOptions{}
+	}
 	var o RequestOptions
 	for _, opt := range opts {
 		opt.apply(&o)
@@ -111,6 +114,9 @@ func Confirm(nodes *int) PublishOption {
 
 // CollectPublishOptions applies opts to the zero PublishOptions.
 func CollectPublishOptions(opts []PublishOption) PublishOptions {
+	if len(opts) == 0 { // the usual case allocates nothing
+		return PublishOptions{}
+	}
 	var o PublishOptions
 	for _, opt := range opts {
 		opt.applyPublish(&o)

@@ -95,7 +95,7 @@ func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
 		return false
 	}
 	var err error
-	parked := false
+	waits := false
 	switch k {
 	case wire.KindRequest:
 		kept, err = true, c.calls.handleRequest(body)
@@ -104,8 +104,7 @@ func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
 	case wire.KindCancel:
 		err = c.calls.handleCancel(body)
 	case wire.KindPublish:
-		kept, err = c.out.handle(body)
-		parked = kept
+		waits, err = c.out.handle(body)
 	case wire.KindServe:
 		err = c.deliveries.handleServe(body)
 	case wire.KindSubscribe:
@@ -117,7 +116,7 @@ func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
 	default:
 		c.relay.count.drop(dropUnknownFrame)
 	}
-	if lane == wire.LanePub && !parked {
+	if lane == wire.LanePub && !waits {
 		c.sess.Release(wire.LanePub, 1)
 	}
 	if err != nil {

@@ -4,20 +4,16 @@
 package relay
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/arke-mesh/arke/internal/fifo"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
 
 const (
-	// publishTimeout is what a publication has that says nothing, from when it is
-	// its turn: package patterns' default.
-	publishTimeout = 5 * time.Second
 	// queues is how many topics may wait for room at the node without waiting
 	// for each other.
 	queues = 64
@@ -36,22 +32,24 @@ type publisher struct {
 	c       *client
 	options patterns.PublishOptions
 
+	known wire.Texts // owned by the reader
+
 	busy atomic.Int32 // queues
 
 	// Guarded by mu.
 	mu    sync.Mutex
-	lines map[string]*fifo.Queue[wire.LeafPublish] // by topic; none is empty
-	bytes int                                      // in all of them
+	lines map[string]*queue // by topic; none is empty
+	bytes int               // in all of them
 }
 
 func newPublisher(c *client, origin uint64) *publisher {
-	return &publisher{c: c, options: patterns.PublishOptions{Origin: origin}, lines: map[string]*fifo.Queue[wire.LeafPublish]{}}
+	return &publisher{c: c, options: patterns.PublishOptions{Origin: origin}, lines: map[string]*queue{}}
 }
 
-// handle publishes, or has it wait; kept says that it keeps the body, and will
-// acknowledge the frame.
-func (p *publisher) handle(body []byte) (kept bool, err error) {
-	m, err := wire.DecodeLeafPublish(body)
+// handle publishes, or has it wait: then it will acknowledge the frame. It does
+// not keep body.
+func (p *publisher) handle(body []byte) (waits bool, err error) {
+	m, err := wire.DecodeLeafPublish(body, &p.known)
 	switch {
 	case err != nil:
 		return false, malformed(err)
@@ -61,8 +59,8 @@ func (p *publisher) handle(body []byte) (kept bool, err error) {
 		return false, nil
 	}
 	if p.busy.Load() > 0 {
-		if handled, kept := p.follow(&m); handled {
-			return kept, nil
+		if handled, waits := p.follow(&m); handled {
+			return waits, nil
 		}
 	}
 	nodes, err := p.c.relay.cfg.Node.TryPublishTail(m.Topic, m.Tail, p.options)
@@ -86,7 +84,7 @@ func (p *publisher) tell(m *wire.LeafPublish, nodes int, err error) {
 
 // follow puts m behind what waits in its topic's queue, if anything does. While
 // there is a shared queue, topics without one of their own may be in it.
-func (p *publisher) follow(m *wire.LeafPublish) (handled, kept bool) {
+func (p *publisher) follow(m *wire.LeafPublish) (handled, waits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, key := range [...]string{m.Topic, shared} {
@@ -128,10 +126,10 @@ func (p *publisher) push(key string, m *wire.LeafPublish) bool {
 	}
 	line := p.lines[key]
 	if line == nil {
-		line = &fifo.Queue[wire.LeafPublish]{}
+		line = &queue{pool: &p.c.relay.waiting}
 		p.lines[key] = line
 	}
-	line.Push(*m)
+	line.push(m)
 	p.bytes += size
 	return true
 }
@@ -140,19 +138,23 @@ func (p *publisher) push(key string, m *wire.LeafPublish) bool {
 // in it while it is at it, so that others follow.
 func (p *publisher) work(key string) {
 	for more := true; more; {
-		p.mu.Lock()
-		next := *p.lines[key].First()
-		p.mu.Unlock()
-		patience := publishTimeout
+		next := p.first(key)
+		ctx, cancel := p.c.ctx, context.CancelFunc(func() {}) // the node's default is as long
 		if next.Deadline != 0 {
-			patience = p.c.localTime(next.Deadline).Sub(p.c.now())
+			ctx, cancel = p.c.relay.within(ctx, p.c.localTime(next.Deadline).Sub(p.c.now()))
 		}
-		ctx, cancel := p.c.relay.within(p.c.ctx, patience)
 		nodes, err := p.c.relay.cfg.Node.PublishTail(ctx, next.Topic, next.Tail, p.options)
 		cancel()
 		more = p.pop(key)
 		p.done(&next, nodes, err)
 	}
+}
+
+// first returns what a queue begins with. Its tail is good until pop.
+func (p *publisher) first(key string) wire.LeafPublish {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return *p.lines[key].first()
 }
 
 // done acknowledges what has waited.
@@ -167,9 +169,7 @@ func (p *publisher) done(m *wire.LeafPublish, nodes int, err error) {
 // abandon is work for a queue that nobody works on.
 func (p *publisher) abandon(key string) {
 	for more := true; more; {
-		p.mu.Lock()
-		next := *p.lines[key].First()
-		p.mu.Unlock()
+		next := p.first(key)
 		more = p.pop(key)
 		p.done(&next, 0, patterns.ErrOverloaded)
 	}
@@ -180,9 +180,8 @@ func (p *publisher) pop(key string) (more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	line := p.lines[key]
-	m := line.Pop()
-	p.bytes -= len(m.Topic) + len(m.Tail)
-	if line.Len() > 0 {
+	p.bytes -= line.pop()
+	if line.len() > 0 {
 		return true
 	}
 	delete(p.lines, key)

@@ -62,6 +62,7 @@ type outside struct {
 	instance [wire.InstanceSize]byte
 	pool     session.Pool
 	bodies   wire.Bodies
+	waiting  shelves
 }
 
 // workers bounds the goroutines that do something for clients besides reading

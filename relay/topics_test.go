@@ -34,13 +34,13 @@ func (b *binding) publication() wire.LeafPublication {
 	b.t.Helper()
 	k, body := b.next()
 	require.Equal(b.t, wire.KindPublish, k, "%s: %q", k, body)
-	m, err := wire.DecodeLeafPublication(body, nil)
+	m, err := wire.DecodeLeafPublication(body, nil, nil)
 	require.NoError(b.t, err)
 	return m
 }
 
 func publicationOf(body []byte) (wire.LeafPublication, error) {
-	return wire.DecodeLeafPublication(body, nil)
+	return wire.DecodeLeafPublication(body, nil, nil)
 }
 
 // hasOf says whether a frame of that kind has come.

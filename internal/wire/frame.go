@@ -22,19 +22,26 @@ const (
 // returns the extended slice. It copies the parts. A body of more than
 // MaxFrame-1 bytes, or a kind beyond 63, is a bug of the caller: it panics.
 func AppendFrame(dst []byte, lane Lane, k Kind, parts ...[]byte) []byte {
-	n := 1
+	n := 0
 	for _, p := range parts {
 		n += len(p)
 	}
-	if n > MaxFrame || k > kindMask || lane >= Lanes {
-		panic(fmt.Sprintf("BUG: frame of %d bytes, kind %d, lane %d", n, k, lane))
-	}
-	dst = binary.BigEndian.AppendUint32(dst, uint32(n))
-	dst = append(dst, byte(lane)<<kindBits|byte(k))
+	dst = AppendFrameHead(dst, lane, k, n)
 	for _, p := range parts {
 		dst = append(dst, p...)
 	}
 	return dst
+}
+
+// AppendFrameHead appends what comes before the body of a frame, which has n
+// bytes.
+func AppendFrameHead(dst []byte, lane Lane, k Kind, n int) []byte {
+	n++
+	if n > MaxFrame || k > kindMask || lane >= Lanes {
+		panic(fmt.Sprintf("BUG: frame of %d bytes, kind %d, lane %d", n, k, lane))
+	}
+	dst = binary.BigEndian.AppendUint32(dst, uint32(n))
+	return append(dst, byte(lane)<<kindBits|byte(k))
 }
 
 // FirstFrame returns the kind and the whole length, FrameOverhead included, of

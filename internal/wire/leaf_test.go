@@ -85,12 +85,12 @@ func decodeAcked(b []byte) (acked, error) {
 func decodeEmpty(b []byte) (empty, error) { return empty{b}, nil }
 
 func decodePublished(b []byte) (published, error) {
-	m, err := wire.DecodeLeafPublish(b)
+	m, err := wire.DecodeLeafPublish(b, nil)
 	return published{m}, err
 }
 
 func decodePublication(b []byte) (publication, error) {
-	m, err := wire.DecodeLeafPublication(b, nil)
+	m, err := wire.DecodeLeafPublication(b, nil, nil)
 	return publication{m}, err
 }
 

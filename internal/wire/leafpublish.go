@@ -109,10 +109,11 @@ func (m *LeafPublish) AppendHead(dst []byte) []byte {
 }
 
 // DecodeLeafPublish decodes the body of a client's KindPublish frame, but not
-// the Tail, which aliases b. Whether the topic is one is not judged.
-func DecodeLeafPublish(b []byte) (LeafPublish, error) {
+// the Tail, which aliases b. Whether the topic is one is not judged. known, if not
+// nil, spares the topic's allocation.
+func DecodeLeafPublish(b []byte, known *Texts) (LeafPublish, error) {
 	r := reader{b: b}
-	m := LeafPublish{ID: r.uint64(), Deadline: r.uint64(), Topic: r.short(), Tail: r.b}
+	m := LeafPublish{ID: r.uint64(), Deadline: r.uint64(), Topic: known.read(&r), Tail: r.b}
 	if r.bad {
 		return LeafPublish{}, malformed("publish: short")
 	}
@@ -138,10 +139,11 @@ func (m *LeafPublication) AppendHead(dst []byte) []byte {
 }
 
 // DecodeLeafPublication decodes the body of a relay's KindPublish frame, but not
-// the Tail, which aliases b. The ids are put into ids, if there is room.
-func DecodeLeafPublication(b []byte, ids []uint64) (LeafPublication, error) {
+// the Tail, which aliases b. The ids are put into ids, if there is room. known, if
+// not nil, spares the allocation of topic and publisher.
+func DecodeLeafPublication(b []byte, ids []uint64, known *Texts) (LeafPublication, error) {
 	r := reader{b: b}
-	m := LeafPublication{Publisher: r.short(), Topic: r.short(), Subscriptions: r.ids(ids)}
+	m := LeafPublication{Publisher: known.read(&r), Topic: known.read(&r), Subscriptions: r.ids(ids)}
 	m.Tail = r.b
 	if r.bad {
 		return LeafPublication{}, malformed("publication: short")

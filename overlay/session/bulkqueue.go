@@ -159,7 +159,6 @@ func messageSize(n int) int {
 func fragment(pool *Pool, lane wire.Lane, channel uint32, k wire.Kind, n int, parts [][]byte) *bulkMessage {
 	m := &bulkMessage{total: n}
 	var head [wire.MaxFragmentHead]byte
-	var pieces [][]byte // reused: the parts of one fragment
 	rest := bytesOf{parts: parts}
 	for left := n; left > 0; {
 		size := min(left, wire.MaxPayload)
@@ -170,9 +169,10 @@ func fragment(pool *Pool, lane wire.Lane, channel uint32, k wire.Kind, n int, pa
 			Kind:    k,
 			Total:   uint32(n),
 		}
-		pieces = rest.next(append(pieces[:0], f.AppendHead(head[:0])), size)
+		h := f.AppendHead(head[:0])
 		c := pool.get(largeChunk)
-		c.b = wire.AppendFrame(c.b, lane, wire.KindFragment, pieces...)
+		c.b = wire.AppendFrameHead(c.b, lane, wire.KindFragment, len(h)+size)
+		c.b = rest.appendTo(append(c.b, h...), size)
 		c.frames, c.account = 1, account(lane)
 		m.size += len(c.b)
 		m.chunks.push(c)
@@ -187,16 +187,16 @@ type bytesOf struct {
 	off   int // into the first of parts
 }
 
-// next appends the next n bytes to dst, as slices of the parts.
-func (b *bytesOf) next(dst [][]byte, n int) [][]byte {
+// appendTo appends the next n bytes to dst.
+func (b *bytesOf) appendTo(dst []byte, n int) []byte {
 	for n > 0 {
 		p := b.parts[0][b.off:]
 		if len(p) > n {
 			b.off += n
-			return append(dst, p[:n])
+			return append(dst, p[:n]...)
 		}
 		b.parts, b.off = b.parts[1:], 0
-		dst = append(dst, p)
+		dst = append(dst, p...)
 		n -= len(p)
 	}
 	return dst

@@ -45,7 +45,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{env: n, upkeep: &sweeper{env: n}}
 	turns := turn.Of(cfg.Exec)
 	e.peers = &peers{env: n, upkeep: e.upkeep}
-	e.calls = &calls{env: n, peers: e.peers, upkeep: e.upkeep, turns: turns, lapses: &lapses{env: n}}
+	e.calls = &calls{env: n, peers: e.peers, upkeep: e.upkeep, turns: turns}
 	e.members = &members{env: n, peers: e.peers, turns: turns, servers: make(map[cluster.MemberID]*Server)}
 	e.upkeep.tables = []sweepFunc{e.calls.routes.sweep, e.peers.table.sweep}
 	cfg.Links.Subscribe(e.handlePeerEvent)
@@ -53,33 +53,6 @@ func New(cfg Config) (*Engine, error) {
 	cfg.Links.Handle(wire.KindReply, e.calls.handleReply)
 	cfg.Links.Handle(wire.KindCancel, e.members.handleCancel)
 	return e, nil
-}
-
-// AddMember serves member id of the cluster with v, until Drain or
-// Engine.Close. Callers do not know of it yet: registering it is up to the
-// caller of AddMember. The id must be random and not 0.
-func (e *Engine) AddMember(id cluster.MemberID, name string, v patterns.Service, l patterns.Limits) (*Server, error) {
-	s, err := e.members.newServer(id, name, l)
-	if err != nil {
-		return nil, err
-	}
-	s.service, s.serves = v, e.members.servesOf(v)
-	return s, e.members.add(s)
-}
-
-// Forward makes f the one that has the requests of member id, until Drain or
-// Close of what it returns, which is as with AddMember: registering it is up to
-// the caller. serves says which patterns the member implements. Size, seal,
-// replay and limits are checked here; there is no queue: what is beyond
-// Concurrency and QueueLength together, or beyond QueueBytes while so many are
-// under way that it would have to wait, is refused as overloaded at once.
-func (e *Engine) Forward(id cluster.MemberID, name string, l patterns.Limits, serves Serves, f Forwarder) (*Server, error) {
-	s, err := e.members.newServer(id, name, l)
-	if err != nil {
-		return nil, err
-	}
-	s.forward, s.serves = f, serves
-	return s, e.members.add(s)
 }
 
 // handlePeerEvent takes in what happened to a link.

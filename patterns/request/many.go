@@ -45,6 +45,18 @@ type Tally struct {
 // says that the member is not missing. An error ends everything.
 type EachFunc func(m *cluster.Member, a Answer, err error) (took bool, stop error)
 
+// AskAll asks each member of the cluster once, as Ask with To does, all at the
+// same time, and calls each as they answer or fail: one at a time, on the
+// caller's goroutine. Nobody is waited for longer than until ctx ends, or for
+// 5 s if it has no deadline: who is late is missing. It returns the error of
+// each, or an error of Ask if nobody was asked.
+//
+// A leaf's has its relay do it: each hears of those who answered only, and
+// their Members have an ID and a Peer.
+func (e *Engine) AskAll(ctx context.Context, a All, each EachFunc) (Tally, error) {
+	return e.calls.askAll(ctx, &a, each)
+}
+
 func (k *calls) askAll(ctx context.Context, a *All, each EachFunc) (Tally, error) {
 	q := Ask{Cluster: a.Cluster, Pattern: a.Pattern, Message: a.Message, Tail: a.Tail}
 	size, err := k.check(&q)
@@ -61,15 +73,14 @@ func (k *calls) askAll(ctx context.Context, a *All, each EachFunc) (Tally, error
 	}
 	k.turns.Call("request.all", a.Cluster, a.Message.Body, q.salt())
 	if k.cfg.Leaf != nil {
-		f := &inquiry{calls: k, each: each, waiter: newWaiter(k.cfg.Exec)}
-		return f.run(ctx, a, &q, size)
+		return k.askRelay(ctx, a, &q, size, each)
 	}
-	f := &fan{calls: k, each: each, waiter: newWaiter(k.cfg.Exec), size: size, nodes: make(map[peer.ID]struct{})}
+	f := &fan{calls: k, each: each, waiter: k.waiter(), size: size, nodes: make(map[peer.ID]struct{})}
 	if a.MaxBytes > 0 {
 		f.bytes = &room{}
 		f.bytes.left.Store(int64(a.MaxBytes))
 	}
-	f.route = k.routeTo(a.Cluster)
+	f.route = k.route(a.Cluster)
 	defer func() { k.putRoute(f.route, k.now()) }()
 	v, err := k.view(ctx, f.route, completeTime, isComplete)
 	if err != nil {
@@ -143,8 +154,8 @@ func (f *fan) ask(ctx context.Context, members []*cluster.Member, q Ask) error {
 		c := &f.asked[i]
 		q.To = m
 		c.init(f.calls, &q, f.size, f)
-		c.route, c.deadline, c.bytes = f.calls.routeTo(q.Cluster), deadline, f.bytes
-		c.post(event{of: c.first.id, what: eventStart})
+		c.route, c.deadline, c.bytes = f.calls.route(q.Cluster), deadline, f.bytes
+		c.post(event{what: eventStart})
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,7 +193,7 @@ func (f *fan) take(ctx context.Context) *call {
 // stop ends the calls that have no outcome yet.
 func (f *fan) stop(cause error) {
 	for i := range f.asked {
-		f.asked[i].post(event{of: f.asked[i].first.id, what: eventStop, err: cause})
+		f.asked[i].post(event{what: eventStop, err: cause})
 	}
 }
 

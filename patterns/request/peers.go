@@ -126,57 +126,28 @@ func (r *remote) addAttempt(a *attempt) {
 	r.mu.Unlock()
 }
 
-func (r *remote) removeAttempt(id uint64) {
-	r.mu.Lock()
-	delete(r.attempts, id)
-	r.mu.Unlock()
-}
-
-// underWay is an attempt that has not ended, and which request of its call it is
-// of: what is found here may be over, and its call another's, before its event
-// comes there.
-type underWay struct {
-	call    *call
-	attempt *attempt
-	of      uint64
-}
-
-// find is called with mu held: what has not left the table is not over yet.
-func (r *remote) find(id uint64) (u underWay, ok bool) {
-	a, ok := r.attempts[id]
-	if ok {
-		u = underWay{a.call, a, a.call.first.id}
-	}
-	return u, ok
-}
-
-// takeAttempt removes the attempt and returns it, if it has not ended. Whoever
+// takeAttempt removes the attempt and returns it; nil if it has ended. Whoever
 // takes it out has its only reply.
-func (r *remote) takeAttempt(id uint64) (u underWay, ok bool) {
+func (r *remote) takeAttempt(id uint64) *attempt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	u, ok = r.find(id)
+	a := r.attempts[id]
 	delete(r.attempts, id)
-	return u, ok
+	return a
 }
 
-// attempt returns the attempt, if it has not ended.
-func (r *remote) attempt(id uint64) (u underWay, ok bool) {
+// attempt returns the attempt; nil if it has ended.
+func (r *remote) attempt(id uint64) *attempt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.find(id)
+	return r.attempts[id]
 }
 
 // allAttempts returns the attempts in the order of their ids.
-func (r *remote) allAttempts() []underWay {
+func (r *remote) allAttempts() []*attempt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := make([]underWay, 0, len(r.attempts))
-	for _, a := range sorted(r.attempts) {
-		u, _ := r.find(a.id)
-		out = append(out, u)
-	}
-	return out
+	return sorted(r.attempts)
 }
 
 // sorted returns the values in the order of their keys, so that what is done

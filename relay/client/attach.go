@@ -78,7 +78,7 @@ func (a *attacher) start(ctx context.Context) error {
 			a.wg.Go(func() { a.run(c) })
 			<-w.changed // the session, or its end, is told
 			a.link.unwatch(w)
-			_, err = await[struct{}](context.Background(), a.link, nil) // at once
+			_, err = await[struct{}](context.Background(), &a.link.presence, nil) // at once
 			return err
 		}
 		if why != nil && ctx.Err() != nil {
@@ -234,6 +234,7 @@ func (a *attacher) begin() *session.Session {
 	})
 	s.Want(func() bool { return true })
 	a.began(s)
+	a.link.patience.end()
 	a.link.report(overlay.LinkUp, s.Number(), nil)
 	a.attached()
 	return s

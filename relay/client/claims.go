@@ -68,7 +68,7 @@ func (s *claims) make(ctx context.Context, c *claim) error {
 	s.renewals.add(c.id)
 	s.pump()
 	s.mu.Unlock()
-	said, err := await(ctx, s.link, first)
+	said, err := await(ctx, &s.link.presence, first)
 	if err == nil {
 		return said
 	}

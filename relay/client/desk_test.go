@@ -215,7 +215,7 @@ func (d *desk) handle(s *session.Session, k wire.Kind, body []byte) {
 		d.note(k, m, err)
 		done(m.ID)
 	case wire.KindPublish:
-		m, err := wire.DecodeLeafPublish(body)
+		m, err := wire.DecodeLeafPublish(body, nil)
 		d.note(k, m, err)
 		if m.ID != 0 {
 			done(m.ID)

@@ -6,9 +6,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,8 +29,6 @@ const flushTime = 50 * time.Millisecond
 type link struct {
 	// Immutable after the engines were made.
 	cfg       Config
-	clock     overlay.Clock
-	exec      overlay.Exec
 	rand      overlay.RandStream
 	epoch     time.Time // where this side's link clock begins
 	handlers  [64]func(body []byte) (kept bool)
@@ -41,14 +36,9 @@ type link struct {
 
 	session atomic.Pointer[session.Session] // nil = there is none
 	former  atomic.Pointer[session.Session] // that has ended last; nil = none has
-	closed  chan struct{}                   // closed when there won't be any more
 
-	mu       sync.Mutex
-	attached bool      // guarded by mu; a connection carries the session
-	waiters  []*waiter // guarded by mu
-	waited   uint64    // guarded by mu; how many there were
-	lastErr  error     // guarded by mu; why it is not attached
-	waiting  bool      // guarded by mu; the timer of Open runs
+	presence
+	patience patience
 }
 
 var (
@@ -58,8 +48,11 @@ var (
 
 func newLink(cfg Config, seam Seam) *link {
 	return &link{
-		cfg: cfg, clock: seam.Clock, exec: seam.Exec, rand: seam.Rand.Stream("client"),
-		epoch: seam.Clock.Now().Add(-time.Nanosecond), closed: make(chan struct{}),
+		cfg: cfg, rand: seam.Rand.Stream("client"),
+		epoch: seam.Clock.Now().Add(-time.Nanosecond),
+		presence: presence{
+			clock: seam.Clock, exec: seam.Exec, limit: cfg.RelayWait, target: cfg.target(), closed: make(chan struct{}),
+		},
 	}
 }
 
@@ -132,33 +125,14 @@ func (l *link) LocalTime(remote uint64) time.Time {
 	return l.epoch.Add(time.Duration(remote) - offset)
 }
 
-// Open implements request.Link. There is nothing to do but to say, after
-// RelayWait, that the relay has not come back.
+// Open implements request.Link: there is nothing to do but to say, once
+// RelayWait has passed, that the relay has not come back.
 func (l *link) Open([]string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waiting || l.session.Load() != nil {
-		return
-	}
-	l.waiting = true
-	l.clock.AfterFunc("client/wait", l.cfg.RelayWait, func() {
-		l.mu.Lock()
-		l.waiting = false
-		l.mu.Unlock()
+	l.patience.begin(l.clock, l.cfg.RelayWait, func() {
 		if l.session.Load() == nil {
 			l.report(overlay.DialFailed, 0, l.gone())
 		}
 	})
-}
-
-// gone says that the relay is; nil while it is not.
-func (l *link) gone() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.attached {
-		return nil
-	}
-	return fmt.Errorf("%w: that at %s has not come back within %v (%v)", ErrNoRelay, l.cfg.target(), l.cfg.RelayWait, l.lastErr)
 }
 
 // down is why nothing can be sent without a session.
@@ -221,60 +195,9 @@ func (l *link) sendWait(ctx context.Context, lane wire.Lane, k wire.Kind, parts 
 		case ctx.Err() != nil:
 			return &patterns.DeadlineError{Cause: cause(ctx)}
 		}
-		if _, err = await[struct{}](ctx, l, nil); err != nil {
-			if ctx.Err() != nil {
-				err = &patterns.DeadlineError{Cause: cause(ctx)}
-			}
+		if err := l.arrival(ctx); err != nil {
 			return err
 		}
-	}
-}
-
-// waiter is who waits for the relay to come, or to go.
-type waiter struct {
-	n       uint64
-	changed chan struct{} // has room for one
-}
-
-// watch tells w from now on when anything about the relay has changed.
-func (l *link) watch() *waiter {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waited++
-	w := &waiter{n: l.waited, changed: make(chan struct{}, 1)}
-	l.waiters = append(l.waiters, w)
-	return w
-}
-
-func (l *link) unwatch(w *waiter) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if i := slices.Index(l.waiters, w); i >= 0 {
-		l.waiters = slices.Delete(l.waiters, i, i+1)
-	}
-}
-
-// here says whether the relay is there now.
-func (l *link) here() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.attached
-}
-
-// change notes that the relay is there, or why it is not, and tells who waits, in
-// the order in which they came.
-func (l *link) change(attached bool, err error) {
-	l.mu.Lock()
-	l.attached, l.lastErr = attached, err
-	waiters := slices.Clone(l.waiters)
-	l.mu.Unlock()
-	for _, w := range waiters {
-		l.wake("client/changed", w.n, func() {
-			select {
-			case w.changed <- struct{}{}:
-			default:
-			}
-		})
 	}
 }
 
@@ -282,41 +205,3 @@ func (l *link) change(attached bool, err error) {
 func (l *link) now() time.Time { return l.clock.Now() }
 
 func (l *link) roll() float64 { return float64(l.rand.IntN(1<<20)) / (1 << 20) }
-
-// wake runs f, which signals a goroutine.
-func (l *link) wake(name string, n uint64, f func()) {
-	l.exec.Wake(overlay.ExecKey{Name: name, N: n}, f)
-}
-
-// await waits for an answer of the relay, or for a session if answer is nil: until
-// ctx ends, and no longer than RelayWait while the relay is gone. Errors are ctx's,
-// patterns.ErrUnreachable and patterns.ErrClosed.
-func await[T any](ctx context.Context, l *link, answer <-chan T) (got T, err error) {
-	var patience chan struct{}
-	w := l.watch()
-	defer l.unwatch(w)
-	for {
-		attached := l.here()
-		switch {
-		case attached && answer == nil:
-			return got, nil
-		case attached:
-			patience = nil
-		case patience == nil:
-			patience = make(chan struct{})
-			timer := l.clock.AfterFunc("client/patience", l.cfg.RelayWait, func() { close(patience) })
-			defer timer.Stop()
-		}
-		select {
-		case got = <-answer:
-			return got, nil
-		case <-w.changed:
-		case <-patience:
-			return got, fmt.Errorf("%w: %w", patterns.ErrUnreachable, l.gone())
-		case <-ctx.Done():
-			return got, ctx.Err()
-		case <-l.closed:
-			return got, patterns.ErrClosed
-		}
-	}
-}

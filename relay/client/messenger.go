@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
@@ -22,7 +21,7 @@ const (
 
 // Request implements patterns.Messenger.
 func (c *Client) Request(ctx context.Context, cluster string, m patterns.Message, opts ...patterns.RequestOption) (reply patterns.Message, err error) {
-	err = c.call(func() (err error) {
+	err = c.call(ctx, func() (err error) {
 		reply, err = c.requests.Do(ctx, cluster, m, patterns.CollectOptions(opts))
 		return err
 	})
@@ -31,7 +30,7 @@ func (c *Client) Request(ctx context.Context, cluster string, m patterns.Message
 
 // Survey implements patterns.Messenger.
 func (c *Client) Survey(ctx context.Context, cluster string, m patterns.Message, each func(patterns.SurveyReply) error, o patterns.SurveyOptions) (result patterns.SurveyResult, err error) {
-	err = c.call(func() (err error) {
+	err = c.call(ctx, func() (err error) {
 		result, err = c.surveys.Survey(ctx, cluster, m, each, o)
 		return err
 	})
@@ -40,12 +39,12 @@ func (c *Client) Survey(ctx context.Context, cluster string, m patterns.Message,
 
 // Push implements patterns.Messenger.
 func (c *Client) Push(ctx context.Context, cluster string, m patterns.Message, opts ...patterns.RequestOption) error {
-	return c.call(func() error { return c.pushes.Push(ctx, cluster, m, patterns.CollectOptions(opts)) })
+	return c.call(ctx, func() error { return c.pushes.Push(ctx, cluster, m, patterns.CollectOptions(opts)) })
 }
 
 // Broadcast implements patterns.Messenger.
 func (c *Client) Broadcast(ctx context.Context, cluster string, m patterns.Message) (result patterns.BroadcastResult, err error) {
-	err = c.call(func() (err error) {
+	err = c.call(ctx, func() (err error) {
 		result, err = c.broadcasts.Broadcast(ctx, cluster, m)
 		return err
 	})
@@ -54,7 +53,7 @@ func (c *Client) Broadcast(ctx context.Context, cluster string, m patterns.Messa
 
 // OpenTunnel implements patterns.Messenger.
 func (c *Client) OpenTunnel(ctx context.Context, cluster string, first patterns.Message, opts ...patterns.RequestOption) (t patterns.Tunnel, err error) {
-	err = c.call(func() (err error) {
+	err = c.call(ctx, func() (err error) {
 		t, err = c.tunnels.Open(ctx, cluster, first, patterns.CollectOptions(opts))
 		return err
 	})
@@ -76,11 +75,16 @@ func (c *Client) Members(ctx context.Context, cluster string) ([]patterns.Member
 
 // call makes one, and says more of the outcome where the relay is what could not
 // be reached.
-func (c *Client) call(f func() error) error {
+func (c *Client) call(ctx context.Context, f func() error) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
 	defer c.calls.leave()
+	if c.link.session.Load() == nil {
+		if err := c.await(ctx); err != nil {
+			return err
+		}
+	}
 	err := f()
 	if errors.Is(err, patterns.ErrUnreachable) && !errors.Is(err, ErrNoRelay) {
 		if gone := c.link.gone(); gone != nil {
@@ -88,6 +92,13 @@ func (c *Client) call(f func() error) error {
 		}
 	}
 	return err
+}
+
+// await waits for a relay that is gone. Each call waits its own time.
+func (c *Client) await(ctx context.Context) error {
+	ctx, cancel := c.link.limited(ctx)
+	defer cancel()
+	return c.link.arrival(ctx)
 }
 
 // Serve implements patterns.Messenger. While the relay is gone it waits for it
@@ -152,18 +163,15 @@ func (c *Client) Publish(ctx context.Context, topic string, m patterns.Message, 
 		return err
 	}
 	defer c.calls.leave()
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = overlay.WithTimeout(ctx, c.link.clock, "client/publish", defaultTimeout)
-		defer cancel()
-	}
 	if ctx.Err() != nil {
 		return &patterns.DeadlineError{Cause: cause(ctx)}
 	}
 	o := patterns.CollectPublishOptions(opts)
 	if o.Confirm == nil {
-		return c.publisher.publish(ctx, 0, topic, m)
+		return c.publisher.publish(ctx, topic, m)
 	}
+	ctx, cancel := c.link.limited(ctx)
+	defer cancel()
 	done, err := c.publisher.confirm(ctx, c.nextID(), topic, m)
 	if err != nil {
 		return err

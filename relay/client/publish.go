@@ -37,22 +37,28 @@ func newPublisher(l *link, refused func(error)) *publisher {
 	return &publisher{link: l, drops: drop.New(dropReasons), refused: refused, confirms: map[uint64]chan wire.Done{}}
 }
 
-// publish sends one message, and waits for room in the lane.
-func (p *publisher) publish(ctx context.Context, id uint64, topic string, m patterns.Message) error {
-	f := wire.LeafPublish{ID: id, Topic: topic}
-	if deadline, limited := ctx.Deadline(); limited && id != 0 {
-		f.Deadline = p.link.LinkTime(deadline)
-	}
-	head, err := p.encode(nil, f, m)
+// headRoom is where what travels before a body is encoded, if it is not long.
+type headRoom [128]byte
+
+// publish sends one message, and waits for room in the lane. Most have it at once:
+// what bounds the wait is made for the others.
+func (p *publisher) publish(ctx context.Context, topic string, m patterns.Message) error {
+	var room headRoom
+	head, err := p.encode(room[:0], wire.LeafPublish{Topic: topic}, m)
 	if err != nil {
 		return err
 	}
+	if _, err = p.link.Send(wire.LanePub, wire.KindPublish, head, m.Body); err == nil {
+		return nil
+	}
+	ctx, cancel := p.link.limited(ctx)
+	defer cancel()
 	return p.refuse(p.link.sendWait(ctx, wire.LanePub, wire.KindPublish, head, m.Body))
 }
 
 // try is publish without waiting.
 func (p *publisher) try(topic string, m patterns.Message) error {
-	var room [128]byte
+	var room headRoom
 	head, err := p.encode(room[:0], wire.LeafPublish{Topic: topic}, m)
 	if err != nil {
 		return err
@@ -75,7 +81,15 @@ func (p *publisher) confirm(ctx context.Context, id uint64, topic string, m patt
 		delete(p.confirms, id)
 		p.mu.Unlock()
 	}()
-	if err := p.publish(ctx, id, topic, m); err != nil {
+	f := wire.LeafPublish{ID: id, Topic: topic}
+	if deadline, limited := ctx.Deadline(); limited {
+		f.Deadline = p.link.LinkTime(deadline)
+	}
+	head, err := p.encode(nil, f, m)
+	if err == nil {
+		err = p.refuse(p.link.sendWait(ctx, wire.LanePub, wire.KindPublish, head, m.Body))
+	}
+	if err != nil {
 		return wire.Done{}, err
 	}
 	select {
@@ -221,7 +235,7 @@ func (p *publisher) flush(ctx context.Context) error {
 			})
 		}
 		wait, cancel := overlay.WithTimeout(ctx, p.link.clock, "client/flush", flushTime)
-		_, err := await(wait, p.link, answer)
+		_, err := await(wait, &p.link.presence, answer)
 		cancel()
 		if err != nil && wait.Err() == nil {
 			return err

@@ -15,7 +15,31 @@ type topics struct {
 	mu   sync.RWMutex
 	subs map[uint64]*subscription // guarded by mu
 
-	ids []uint64 // owned by the link's reader
+	// Owned by the link's reader.
+	ids   []uint64
+	known wire.Texts
+	fresh []patterns.Publication // not used yet
+}
+
+const (
+	// shared is how many publications share an allocation, if they are no longer
+	// than sharedSize: so few bytes that it does not matter that a program which
+	// keeps one of them keeps the others, too.
+	shared     = 8
+	sharedSize = 4 << 10
+)
+
+// publication returns memory for one that came in a frame of n bytes.
+func (t *topics) publication(n int) *patterns.Publication {
+	if n > sharedSize {
+		return &patterns.Publication{}
+	}
+	if len(t.fresh) == 0 {
+		t.fresh = make([]patterns.Publication, shared)
+	}
+	p := &t.fresh[0]
+	t.fresh = t.fresh[1:]
+	return p
 }
 
 func newTopics(l *link) *topics {
@@ -47,7 +71,7 @@ func (t *topics) all() []*subscription {
 // handlePublication takes a message in. It keeps the frame unless it is for
 // nobody any more.
 func (t *topics) handlePublication(frame []byte) (kept bool) {
-	f, err := wire.DecodeLeafPublication(frame, t.ids[:0])
+	f, err := wire.DecodeLeafPublication(frame, t.ids[:0], &t.known)
 	if err != nil {
 		return false
 	}
@@ -56,7 +80,8 @@ func (t *topics) handlePublication(frame []byte) (kept bool) {
 	if err != nil {
 		return false
 	}
-	p := &patterns.Publication{
+	p := t.publication(len(frame))
+	*p = patterns.Publication{
 		Topic: f.Topic, From: f.Publisher, Headers: wire.ConvertHeaders[patterns.Header](headers), Body: body,
 	}
 	t.mu.RLock()

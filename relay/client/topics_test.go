@@ -252,7 +252,7 @@ func TestPublishReturnsWhenTheMessageIsOnItsWay(t *testing.T) {
 	require.Equal(t, map[string]uint64{"publish.too_large": 2}, c.Drops())
 
 	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
-		m, err := wire.DecodeLeafPublish(body)
+		m, err := wire.DecodeLeafPublish(body, nil)
 		if k == wire.KindPublish && err == nil && m.ID != 0 {
 			done := wire.Done{ID: m.ID, Value: 3}
 			if m.Topic == "bad" {
@@ -346,7 +346,7 @@ func TestADrainedRelayLosesNoPublish(t *testing.T) {
 func TestWhatWasTakenAndNotPublishedIsTold(t *testing.T) {
 	d := newDesk(t)
 	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
-		m, err := wire.DecodeLeafPublish(body)
+		m, err := wire.DecodeLeafPublish(body, nil)
 		if k != wire.KindPublish || err != nil {
 			return false
 		}

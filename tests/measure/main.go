@@ -38,6 +38,7 @@ var measurements = []struct {
 	{"idle", "an idle relay in a network of three", idle},
 	{"tunnel", "bytes through one tunnel", tunnels},
 	{"publish", "messages of topics", topics},
+	{"attached", "what one operation through two relays costs", attached},
 	{"memory", "idle tunnels and subscriptions at a relay", memory},
 	{"flood", "ten times as much work as a member can do", flood},
 }
