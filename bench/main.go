@@ -18,17 +18,9 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/bench/driver"
-	"github.com/arke-mesh/arke/bench/worker"
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == "worker" {
-		if err := worker.Run(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -63,6 +55,7 @@ func run() error {
 	flag.IntVar(&plan.Again, "again", 1, "how often a run is made again")
 	flag.Var(others, "arke", "`NAME=DIR`: another tree of Arke; its systems are called arke@NAME and so on; may be repeated")
 	out := flag.String("out", "", "directory for results.md, results.json and plots (default: only the table)")
+	from := flag.String("from", "", "run nothing: report a results.json again, into -out or its tables only")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("what is %q?", flag.Arg(0))
@@ -70,6 +63,9 @@ func run() error {
 	if *list {
 		driver.List(os.Stdout)
 		return nil
+	}
+	if *from != "" {
+		return again(*from, *out)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,24 +37,69 @@ func execute(ctx context.Context, plan driver.Plan, c choice, trees map[string]s
 		return err
 	}
 	plan.Log = os.Stdout
+	if c.systems != "" || c.full {
+		for _, s := range c.described() {
+			if s.Skipped != "" {
+				fmt.Printf("%s is skipped: %s\n", s.Name, s.Skipped)
+			}
+		}
+	}
 	samples := plan.Run(ctx)
+	tables(samples)
+	if out != "" {
+		r := report.Results{Machine: driver.ThisMachine(), Systems: c.described(), Samples: samples}
+		return errors.Join(report.Write(out, r), context.Cause(ctx))
+	}
+	return context.Cause(ctx)
+}
+
+func tables(samples []driver.Sample) {
 	report.Table(os.Stdout, samples)
 	report.BarsTable(os.Stdout, samples)
 	report.TreesTable(os.Stdout, samples)
-	_ = out
-	return context.Cause(ctx)
+}
+
+// again reports what was measured before.
+func again(from, out string) error {
+	r, err := report.Read(from)
+	if err != nil {
+		return err
+	}
+	if out != "" {
+		return report.Write(out, r)
+	}
+	tables(r.Samples)
+	return nil
+}
+
+// described says what each system is, or why it is skipped.
+func (c choice) described() []report.System {
+	var all []report.System
+	for _, s := range system.All() {
+		if !matches(c.systems, s.Name) {
+			continue
+		}
+		d := report.System{Name: s.Name, About: s.About}
+		if s.Missing != nil {
+			if err := s.Missing(); err != nil {
+				d.Skipped = err.Error()
+			}
+		}
+		if d.Skipped == "" && s.Version != nil {
+			d.Version = s.Version()
+		}
+		all = append(all, d)
+	}
+	return all
 }
 
 // build builds the programs of each tree of Arke; "" is this one.
 func build(dir string, trees map[string]string) (map[string]driver.Build, error) {
-	self, err := os.Executable()
+	self, err := driver.BuildTree("", dir, "this")
 	if err != nil {
 		return nil, err
 	}
-	builds := map[string]driver.Build{"": {Worker: self, Arke: filepath.Join(dir, "arke")}}
-	if err := driver.BuildArke("..", builds[""].Arke); err != nil {
-		return nil, err
-	}
+	builds := map[string]driver.Build{"": self}
 	for name, tree := range trees {
 		if builds[name], err = driver.BuildTree(tree, dir, name); err != nil {
 			return nil, err
@@ -93,11 +137,8 @@ func (c choice) jobs(builds map[string]driver.Build) ([]driver.Job, error) {
 
 // entries are a system with each tree of Arke, if it is Arke's and is installed.
 func entries(s system.System, builds map[string]driver.Build) []driver.Entry {
-	if s.Missing != nil {
-		if err := s.Missing(); err != nil {
-			fmt.Printf("%s is skipped: %v\n", s.Name, err)
-			return nil
-		}
+	if s.Missing != nil && s.Missing() != nil {
+		return nil
 	}
 	all := []driver.Entry{{Label: s.Name, System: s, Build: builds[""]}}
 	if !strings.HasPrefix(s.Name, "arke") {

@@ -9,40 +9,53 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 )
 
-// BuildTree builds the programs of a run with the tree of Arke in dir, into a
-// new directory of that name in into. It must be called in this module's folder.
+// BuildTree builds the programs of a run, in a new directory of that name in
+// into: with the tree of Arke in dir, or if that is empty with the one around
+// this module. It must be called in this module's folder.
 func BuildTree(dir, into, name string) (Build, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return Build{}, err
-	}
 	into = filepath.Join(into, name)
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return Build{}, err
 	}
 	b := Build{Worker: filepath.Join(into, "worker"), Arke: filepath.Join(into, "arke")}
+	argv := []string{"go", "build", "-tags", tags(), "-o", b.Worker}
+	if dir == "" {
+		return b, errors.Join(command("", append(argv, "./worker/program")...), buildArke("..", b.Arke))
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Build{}, err
+	}
 	// The same module, but with that tree in place of the one around it.
 	modfile := filepath.Join(into, "go.mod")
-	sums := filepath.Join(into, "go.sum")
 	return b, errors.Join(
-		copyFile("go.mod", modfile), copyFile("go.sum", sums),
+		copyFile("go.mod", modfile), copyFile("go.sum", filepath.Join(into, "go.sum")),
 		command("", "go", "mod", "edit", "-replace", "github.com/arke-mesh/arke="+dir, modfile),
-		command("", "go", "build", "-mod=mod", "-modfile", modfile, "-tags", Tags, "-o", b.Worker, "."),
-		BuildArke(dir, b.Arke),
+		command("", append(argv, "-mod=mod", "-modfile", modfile, "./worker/program")...),
+		buildArke(dir, b.Arke),
 	)
 }
 
-// Tags are the build tags that this program was built with, as far as they
-// matter.
-var Tags = strings.Join(tags, ",")
+// tags are the build tags of this program.
+func tags() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "-tags" {
+			return s.Value
+		}
+	}
+	return ""
+}
 
-var tags []string
-
-// BuildArke builds the program arke of a tree.
-func BuildArke(dir, to string) error {
+// buildArke builds the program arke of a tree.
+func buildArke(dir, to string) error {
 	return command(dir, "go", "build", "-trimpath", "-o", to, "./cmd/arke")
 }
 

@@ -26,7 +26,7 @@ type hand struct {
 
 // hire starts a worker and gives it its job.
 func hire(program string, job worker.Job) (*hand, error) {
-	h := &hand{job: job, cmd: exec.Command(program, "worker"), log: new(tail), words: make(chan worker.Word, 8)}
+	h := &hand{job: job, cmd: exec.Command(program), log: new(tail), words: make(chan worker.Word, 8)}
 	tie(h.cmd)
 	h.cmd.Stderr = h.log
 	in, err := h.cmd.StdinPipe()

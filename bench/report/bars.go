@@ -31,7 +31,7 @@ func (m Metric) of(s driver.Sample) (float64, bool) {
 		return s.CPU, true
 	}
 	q, h := quantiles[m], s.Histogram()
-	if h == nil || float64(h.TotalCount())*(100-q)/100 < leastBeyond {
+	if h == nil || !told(h, q) {
 		return 0, false
 	}
 	return float64(h.ValueAtQuantile(q)), true

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/arke-mesh/arke/bench/driver"
 )
 
@@ -67,19 +69,45 @@ func row(w io.Writer, name string, all []driver.Sample, requests bool) {
 	fmt.Fprintf(w, "| %.0f | %.0f %% (≤ %.0f) | %s |\n", peak, others, most, wrong(all))
 }
 
-// quantile is the median over the rounds of a percentile, in µs, if at least ten
-// samples are beyond it in each.
+// quantile is the median over the rounds of a percentile, if at least ten
+// samples are beyond it in each, or else, with a star, that of all rounds
+// together, if ten are beyond that.
 func quantile(samples []driver.Sample, q float64) string {
 	var values []float64
 	for _, s := range samples {
-		h := s.Histogram()
-		if h == nil || float64(h.TotalCount())*(100-q)/100 < leastBeyond {
-			return "–"
+		if h := s.Histogram(); h != nil && told(h, q) {
+			values = append(values, float64(h.ValueAtQuantile(q)))
 		}
-		values = append(values, float64(h.ValueAtQuantile(q)))
 	}
-	median, _, _ := spread(values)
-	return duration(median)
+	if len(values) == len(samples) {
+		median, _, _ := spread(values)
+		return duration(median)
+	}
+	if all := merged(samples); all != nil && told(all, q) {
+		return duration(float64(all.ValueAtQuantile(q))) + "*"
+	}
+	return "–"
+}
+
+// merged is the histogram of all rounds; nil if there is none.
+func merged(samples []driver.Sample) *hdrhistogram.Histogram {
+	var all *hdrhistogram.Histogram
+	for _, s := range samples {
+		h := s.Histogram()
+		switch {
+		case h == nil:
+		case all == nil:
+			all = h
+		default:
+			all.Merge(h)
+		}
+	}
+	return all
+}
+
+// told says whether enough samples are beyond a percentile.
+func told(h *hdrhistogram.Histogram, q float64) bool {
+	return float64(h.TotalCount())*(100-q)/100 >= leastBeyond
 }
 
 func duration(nanoseconds float64) string {

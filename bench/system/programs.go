@@ -78,20 +78,45 @@ func programMissing(name string) func() error {
 	}
 }
 
+// programField asks a program for its version: what follows prefix.
+func programField(name, prefix string, flags ...string) func() string {
+	return func() string {
+		for _, word := range strings.Fields(ask(name, flags)) {
+			if version, ok := strings.CutPrefix(word, prefix); ok {
+				return version
+			}
+		}
+		return ""
+	}
+}
+
+// packageVersion is that of one of Debian's packages.
+func packageVersion(name string) string {
+	return strings.TrimSpace(ask("dpkg-query", []string{"-W", "-f", "${Version}", name}))
+}
+
+// ask returns what a program prints; "" if it fails.
+func ask(name string, flags []string) string {
+	path, err := Program(name)
+	if err != nil {
+		return ""
+	}
+	out, err := exec.Command(path, flags...).CombinedOutput()
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}
+
 // programVersion asks a program for its version: the last word of the first
 // line.
 func programVersion(name string, flags ...string) func() string {
 	return func() string {
-		path, err := Program(name)
-		if err != nil {
-			return ""
-		}
-		out, err := exec.Command(path, flags...).CombinedOutput()
-		if err != nil {
-			return ""
-		}
-		line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		line, _, _ := strings.Cut(strings.TrimSpace(ask(name, flags)), "\n")
 		words := strings.Fields(line)
+		if len(words) == 0 {
+			return ""
+		}
 		return strings.TrimPrefix(words[len(words)-1], "v")
 	}
 }

@@ -137,7 +137,11 @@ const (
 
 // All returns every system, in the order of the tables.
 func All() []System {
-	return slices.Concat(arkeSystems(), arkeTunnelSystems(), natsSystems(), bareSystems(), libp2pSystems())
+	return slices.Concat(
+		arkeSystems(), arkeTunnelSystems(),
+		natsSystems(), mangosSystems(), zeromqSystems(), nsqSystems(), redisSystems(), rabbitSystems(), zenohSystems(),
+		bareSystems(), libp2pSystems(),
+	)
 }
 
 // Find returns the system of that name.
