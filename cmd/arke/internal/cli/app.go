@@ -46,7 +46,7 @@ type Env struct {
 // Run executes the command that args (without the program's name) ask for and
 // returns the exit status. The first end of ctx asks the command to finish.
 func (a App) Run(ctx context.Context, args []string) int {
-	root := a.root()
+	root := rootCommand(a)
 	root.SetArgs(args)
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
@@ -60,7 +60,7 @@ func (a App) Run(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-func (a App) root() *cobra.Command {
+func rootCommand(a App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "arke",
 		Short: "Messaging by service name, without a broker",
@@ -88,9 +88,9 @@ All other commands talk to the relay on this machine, through its socket:
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(misuse)
 	root.AddCommand(
-		a.keygen(), a.relay(), a.serve(), a.request(), a.survey(), a.push(),
-		a.broadcast(), a.publish(), a.subscribe(), a.tunnel(), a.expose(), a.forward(),
-		a.members(), a.status(), a.bench(), a.demo(), a.sim(), a.version(),
+		keygenCommand(a), relayCommand(a), serveCommand(a), requestCommand(a), surveyCommand(a), pushCommand(a),
+		broadcastCommand(a), publishCommand(a), subscribeCommand(a), tunnelCommand(a), exposeCommand(a), forwardCommand(a),
+		membersCommand(a), statusCommand(a), benchCommand(a), demoCommand(a), simCommand(a), versionCommand(a),
 	)
 	return root
 }

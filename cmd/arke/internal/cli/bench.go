@@ -32,7 +32,7 @@ type benchFlags struct {
 	asJSON      bool
 }
 
-func (a App) bench() *cobra.Command {
+func benchCommand(a App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "bench",
 		Short:   "Measure a cluster or a topic",
@@ -40,11 +40,11 @@ func (a App) bench() *cobra.Command {
 		Args:    positional(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.benchRequest(), a.benchSurvey(), a.benchTunnel(), a.benchPublish())
+	cmd.AddCommand(benchRequestCommand(a), benchSurveyCommand(a), benchTunnelCommand(a), benchPublishCommand(a))
 	return cmd
 }
 
-func (a App) benchRequest() *cobra.Command {
+func benchRequestCommand(a App) *cobra.Command {
 	var flags benchFlags
 	cmd := &cobra.Command{
 		Use:   "request CLUSTER",
@@ -67,7 +67,7 @@ the commonest outcome.`,
 		if err := flags.validate(); err != nil {
 			return misuse(cmd, err)
 		}
-		return a.runBenchRequest(cmd.Context(), attachment, args[0], flags)
+		return runBenchRequest(cmd.Context(), a, attachment, args[0], flags)
 	}
 	return cmd
 }
@@ -108,7 +108,7 @@ func (f benchFlags) body() []byte {
 }
 
 // measure calls do at the rate; each call has its time-out.
-func (a App) measure(ctx context.Context, flags benchFlags, do func(ctx context.Context, n int, intended time.Time) (string, error)) (bench.Result, error) {
+func measure(ctx context.Context, a App, flags benchFlags, do func(ctx context.Context, n int, intended time.Time) (string, error)) (bench.Result, error) {
 	cfg := bench.Config{
 		Rate:        flags.rate,
 		Duration:    flags.duration,
@@ -130,7 +130,7 @@ func (a App) measure(ctx context.Context, flags benchFlags, do func(ctx context.
 }
 
 // tell prints the result, and returns an error if nothing succeeded.
-func (a App) tell(flags benchFlags, result bench.Result, hopeless string) error {
+func tell(a App, flags benchFlags, result bench.Result, hopeless string) error {
 	var err error
 	if flags.asJSON {
 		err = writeJSON(a.Stdout, result)
@@ -155,14 +155,14 @@ func fruitless(result bench.Result, hopeless string) error {
 	})
 }
 
-func (a App) runBenchRequest(ctx context.Context, at *attachment, cluster string, flags benchFlags) error {
+func runBenchRequest(ctx context.Context, a App, at *attachment, cluster string, flags benchFlags) error {
 	c, err := at.attach(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	body := flags.body()
-	result, err := a.measure(ctx, flags, func(ctx context.Context, _ int, _ time.Time) (string, error) {
+	result, err := measure(ctx, a, flags, func(ctx context.Context, _ int, _ time.Time) (string, error) {
 		var how patterns.RequestReport
 		opts := []patterns.RequestOption{patterns.Report(&how)}
 		if flags.idempotent {
@@ -174,7 +174,7 @@ func (a App) runBenchRequest(ctx context.Context, at *attachment, cluster string
 	if err != nil {
 		return err
 	}
-	return a.tell(flags, result, fmt.Sprintf("%s never replied: try 'arke request %s' first", cluster, cluster))
+	return tell(a, flags, result, fmt.Sprintf("%s never replied: try 'arke request %s' first", cluster, cluster))
 }
 
 // benchPublishFlags are what the user asked for beside the usual.
@@ -188,7 +188,7 @@ type benchPublishFlags struct {
 // quiet is how long nothing may come before what is under way is given up.
 const quiet = 2 * time.Second
 
-func (a App) benchPublish() *cobra.Command {
+func benchPublishCommand(a App) *cobra.Command {
 	var flags benchPublishFlags
 	cmd := &cobra.Command{
 		Use:   "publish TOPIC",
@@ -216,7 +216,7 @@ the commonest outcome.`,
 		if err := flags.validate(); err != nil {
 			return misuse(cmd, err)
 		}
-		return a.runBenchPublish(cmd.Context(), attachment, args[0], flags)
+		return runBenchPublish(cmd.Context(), a, attachment, args[0], flags)
 	}
 	return cmd
 }
@@ -233,7 +233,7 @@ func (f benchPublishFlags) validate() error {
 	return f.benchFlags.validate()
 }
 
-func (a App) runBenchPublish(ctx context.Context, at *attachment, topic string, flags benchPublishFlags) error {
+func runBenchPublish(ctx context.Context, a App, at *attachment, topic string, flags benchPublishFlags) error {
 	subscriber := *at
 	if flags.socket != "" {
 		subscriber.socket, subscriber.address = flags.socket, ""
@@ -257,7 +257,7 @@ func (a App) runBenchPublish(ctx context.Context, at *attachment, topic string, 
 	begin := time.Now()
 	measuring, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	result, err := a.measure(measuring, flags.benchFlags, func(ctx context.Context, n int, intended time.Time) (string, error) {
+	result, err := measure(measuring, a, flags.benchFlags, func(ctx context.Context, n int, intended time.Time) (string, error) {
 		body := flags.body()
 		audience.Stamp(body, intended)
 		err := publishers[n%len(publishers)].Publish(ctx, topic, patterns.Message{Body: body})
@@ -274,10 +274,10 @@ func (a App) runBenchPublish(ctx context.Context, at *attachment, topic string, 
 	}
 	expected := uint64(result.OK()) * uint64(flags.subscribers)
 	audience.Await(expected, quiet)
-	return a.tellDelivery(flags, result, audience.Delivery(expected, time.Since(begin)), topic)
+	return tellDelivery(a, flags, result, audience.Delivery(expected, time.Since(begin)), topic)
 }
 
-func (a App) tellDelivery(flags benchPublishFlags, result bench.Result, delivery bench.Delivery, topic string) error {
+func tellDelivery(a App, flags benchPublishFlags, result bench.Result, delivery bench.Delivery, topic string) error {
 	var err error
 	if flags.asJSON {
 		err = writeDelivery(a, result, delivery)
@@ -324,7 +324,7 @@ func closeAll(clients []*client.Client) {
 	}
 }
 
-func (a App) benchSurvey() *cobra.Command {
+func benchSurveyCommand(a App) *cobra.Command {
 	var flags benchFlags
 	cmd := &cobra.Command{
 		Use:   "survey CLUSTER",
@@ -345,12 +345,12 @@ the commonest outcome.`,
 		if err := flags.validate(); err != nil {
 			return misuse(cmd, err)
 		}
-		return a.runBenchSurvey(cmd.Context(), attachment, args[0], flags)
+		return runBenchSurvey(cmd.Context(), a, attachment, args[0], flags)
 	}
 	return cmd
 }
 
-func (a App) runBenchSurvey(ctx context.Context, at *attachment, cluster string, flags benchFlags) error {
+func runBenchSurvey(ctx context.Context, a App, at *attachment, cluster string, flags benchFlags) error {
 	c, err := at.attach(ctx, nil)
 	if err != nil {
 		return err
@@ -359,7 +359,7 @@ func (a App) runBenchSurvey(ctx context.Context, at *attachment, cluster string,
 	body := flags.body()
 	var mu sync.Mutex
 	answered := map[string]int{} // guarded by mu: surveys that each member answered
-	result, err := a.measure(ctx, flags, func(ctx context.Context, _ int, _ time.Time) (string, error) {
+	result, err := measure(ctx, a, flags, func(ctx context.Context, _ int, _ time.Time) (string, error) {
 		var members []string
 		r, err := c.Survey(ctx, cluster, patterns.Message{Body: body}, func(r patterns.SurveyReply) error {
 			members = append(members, r.Member)
@@ -381,7 +381,7 @@ func (a App) runBenchSurvey(ctx context.Context, at *attachment, cluster string,
 		return err
 	}
 	maps.Copy(result.Members, answered)
-	return a.tell(flags, result, fmt.Sprintf("no survey of %s was complete: try 'arke survey %s' first", cluster, cluster))
+	return tell(a, flags, result, fmt.Sprintf("no survey of %s was complete: try 'arke survey %s' first", cluster, cluster))
 }
 
 // lacking returns why a survey is not complete, nil if it is.
@@ -395,7 +395,7 @@ func lacking(r patterns.SurveyResult) error {
 	return patterns.ErrUnreachable
 }
 
-func (a App) benchTunnel() *cobra.Command {
+func benchTunnelCommand(a App) *cobra.Command {
 	var flags benchFlags
 	var tunnels int
 	cmd := &cobra.Command{
@@ -421,12 +421,12 @@ there was any echo, else that of the commonest outcome.`,
 		if err != nil {
 			return misuse(cmd, err)
 		}
-		return a.runBenchTunnel(cmd.Context(), attachment, args[0], tunnels, flags)
+		return runBenchTunnel(cmd.Context(), a, attachment, args[0], tunnels, flags)
 	}
 	return cmd
 }
 
-func (a App) runBenchTunnel(ctx context.Context, at *attachment, cluster string, tunnels int, flags benchFlags) error {
+func runBenchTunnel(ctx context.Context, a App, at *attachment, cluster string, tunnels int, flags benchFlags) error {
 	c, err := at.attach(ctx, nil)
 	if err != nil {
 		return err
@@ -439,13 +439,13 @@ func (a App) runBenchTunnel(ctx context.Context, at *attachment, cluster string,
 		return &clusterError{cluster: cluster, err: err}
 	}
 	body := flags.body()
-	result, err := a.measure(ctx, flags, func(ctx context.Context, n int, _ time.Time) (string, error) {
+	result, err := measure(ctx, a, flags, func(ctx context.Context, n int, _ time.Time) (string, error) {
 		return lines.Do(ctx, n, body)
 	})
 	if err != nil {
 		return err
 	}
-	return a.tell(flags, result, fmt.Sprintf("%s sent nothing back: serve it with 'arke serve %s --tunnel-echo'", cluster, cluster))
+	return tell(a, flags, result, fmt.Sprintf("%s sent nothing back: serve it with 'arke serve %s --tunnel-echo'", cluster, cluster))
 }
 
 // openAll opens the tunnels, each within the time-out, and returns those that

@@ -5,11 +5,17 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"net"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
@@ -106,4 +112,47 @@ func TestHelpSaysHowACommandEnds(t *testing.T) {
 		require.Contains(t, help, "Examples:\n  arke ", command)
 		require.Equal(t, printsJSON, strings.Contains(help, "\n      --json "), command)
 	}
+}
+
+func TestHelpAndTableAgreeOnExitStatuses(t *testing.T) {
+	// This test compares what people read of exit statuses, in the package's
+	// documentation and in the help of each command, with the one table of
+	// outcomes, and with those of the simulator: every status is told, and none
+	// that does not exist.
+	doc, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	_, list, found := strings.Cut(string(doc), "# Exit status\n")
+	require.True(t, found)
+	told := map[int]string{}
+	for _, line := range regexp.MustCompile(`(?m)^//\t(\d+) +(.*)$`).FindAllStringSubmatch(list, -1) {
+		status, err := strconv.Atoi(line[1])
+		require.NoError(t, err)
+		told[status] = line[2]
+	}
+	statuses := map[int]bool{simFailed: true, simFile: true, simLevel: true, simDiffers: true}
+	for o := range patterns.OutcomeCount {
+		statuses[patterns.ExitStatus(patterns.Outcome(o))] = true
+	}
+	require.ElementsMatch(t, slices.Collect(maps.Keys(statuses)), slices.Collect(maps.Keys(told)))
+	for o, means := range meanings() {
+		first, _, _ := strings.Cut(means, " ")
+		require.Contains(t, told[patterns.ExitStatus(o)], first, "status %d", patterns.ExitStatus(o))
+	}
+
+	var walk func(cmd *cobra.Command)
+	number := regexp.MustCompile(`(?:status:? |, |; )(\d+) `)
+	walk = func(cmd *cobra.Command) {
+		if _, said, ok := strings.Cut(cmd.Long, "Exit status"); ok {
+			for _, m := range number.FindAllStringSubmatch("status"+strings.ReplaceAll(said, "\n", " "), -1) {
+				status, err := strconv.Atoi(m[1])
+				require.NoError(t, err)
+				require.True(t, statuses[status], "%s: status %d", cmd.CommandPath(), status)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(rootCommand(App{}))
+	require.Equal(t, "Exit status: 0 done, 3 no member, 6 cut off, 1 anything else.", exits("done", end{patterns.OutcomeNoMembers, ""}, end{patterns.OutcomeDeadline, "cut off"}))
 }

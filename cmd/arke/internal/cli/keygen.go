@@ -16,7 +16,7 @@ import (
 	"github.com/arke-mesh/arke/security"
 )
 
-func (a App) keygen() *cobra.Command {
+func keygenCommand(a App) *cobra.Command {
 	var name, out string
 	cmd := &cobra.Command{
 		Use:   "keygen",
@@ -29,14 +29,14 @@ it goes to standard output.`,
 		Example: `  arke keygen --network home --out home.key
   ARKE_NETWORK="$(arke keygen)" arke relay`,
 		Args: positional(0, 0),
-		RunE: func(*cobra.Command, []string) error { return a.runKeygen(name, out) },
+		RunE: func(*cobra.Command, []string) error { return runKeygen(a, name, out) },
 	}
 	cmd.Flags().StringVar(&name, "network", "arke", "the network's name, for people")
 	cmd.Flags().StringVar(&out, "out", "", "file to create; it must not exist (default standard output)")
 	return cmd
 }
 
-func (a App) runKeygen(name, out string) error {
+func runKeygen(a App, name, out string) error {
 	file, err := security.GenerateNetworkFile(name, rand.Reader)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (a App) runKeygen(name, out string) error {
 	return err
 }
 
-func (a App) version() *cobra.Command {
+func versionCommand(a App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "version",
@@ -88,7 +88,7 @@ func printVersion(w io.Writer, asJSON bool) error {
 	return err
 }
 
-func (a App) demo() *cobra.Command {
+func demoCommand(a App) *cobra.Command {
 	cfg := demo.Config{Executable: a.Executable, Progress: a.Stderr}
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -123,12 +123,12 @@ status 0 only if no reply was wrong and none was lost.`,
 		}
 		return report.Err()
 	}
-	cmd.AddCommand(a.demoMember())
+	cmd.AddCommand(demoMemberCommand(a))
 	return cmd
 }
 
 // demoMember is what the demo's member processes run.
-func (a App) demoMember() *cobra.Command {
+func demoMemberCommand(a App) *cobra.Command {
 	var name, socket string
 	cmd := &cobra.Command{
 		Use:    "member",

@@ -193,7 +193,7 @@ func TestTunnelIsStandardInputAndOutput(t *testing.T) {
 			c := newConsole(strings.Repeat("x", 100_000))
 			caller, member := fake.Pair(1 << 16)
 			ended := make(chan error, 1)
-			go func() { ended <- c.pipe(t.Context(), caller) }()
+			go func() { ended <- pipe(t.Context(), c.App, caller) }()
 			got := 0
 			for {
 				m, err := member.Receive(t.Context())
@@ -233,7 +233,7 @@ func TestTunnelEndsWhenTheMemberWantsNoMore(t *testing.T) {
 		c.Stdin = endless{}
 		caller, member := fake.Pair(1 << 16)
 		ended := make(chan error, 1)
-		go func() { ended <- c.pipe(t.Context(), caller) }()
+		go func() { ended <- pipe(t.Context(), c.App, caller) }()
 		require.NoError(t, member.Send(t.Context(), []byte("enough")))
 		_, err := member.Receive(t.Context())
 		require.NoError(t, err)
@@ -376,7 +376,7 @@ func TestLinesOfStandardInputAreMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &press{}
-			p := newPublishing(newConsole(tc.stdin).bodies(t.Context(), tc.arg, tc.count), 0)
+			p := newPublishing(bodies(t.Context(), newConsole(tc.stdin).App, tc.arg, tc.count), 0)
 			require.NoError(t, p.run(t.Context(), m))
 			require.Equal(t, tc.want, m.bodies)
 			require.Equal(t, len(tc.want), p.sent)
@@ -387,14 +387,14 @@ func TestLinesOfStandardInputAreMessages(t *testing.T) {
 func TestPublishingTellsHowFarItCame(t *testing.T) {
 	// This test checks that a failure in the middle says how many messages went
 	// before, and that a line that cannot be a message is named.
-	p := newPublishing(newConsole("").bodies(t.Context(), "x", 10), 0)
+	p := newPublishing(bodies(t.Context(), newConsole("").App, "x", 10), 0)
 	err := p.run(t.Context(), &press{fails: 4})
 	require.Equal(t, 5, exitCode(err))
 	require.Contains(t, explain(err), "subscribers of a.b")
 	require.Contains(t, explain(err), "3 messages had been sent before")
 
 	long := "short\n" + strings.Repeat("x", maxStdin+1)
-	p = newPublishing(newConsole(long).bodies(t.Context(), "-", 0), 0)
+	p = newPublishing(bodies(t.Context(), newConsole(long).App, "-", 0), 0)
 	err = p.run(t.Context(), &press{})
 	require.ErrorContains(t, err, "line 2 of standard input is too long")
 	require.Equal(t, 9, exitCode(err))
@@ -419,7 +419,7 @@ func TestSignalEndsTheWaitForStandardInput(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := newConsole("")
 	c.Stdin = io.MultiReader(strings.NewReader("one\ntwo\n"), silent{})
-	p := newPublishing(c.bodies(ctx, "-", 0), 0)
+	p := newPublishing(bodies(ctx, c.App, "-", 0), 0)
 	ended := make(chan error, 1)
 	m := &press{took: make(chan struct{})}
 	go func() { ended <- p.run(ctx, m) }()
@@ -434,12 +434,12 @@ func TestSignalEndsTheWaitForStandardInput(t *testing.T) {
 func TestRateIsAnUpperLimit(t *testing.T) {
 	// This test checks that no message goes before its time, and that a signal
 	// ends the wait.
-	p := newPublishing(newConsole("").bodies(t.Context(), "x", 11), 100)
+	p := newPublishing(bodies(t.Context(), newConsole("").App, "x", 11), 100)
 	require.NoError(t, p.run(t.Context(), &press{}))
 	require.GreaterOrEqual(t, time.Since(p.begin), 100*time.Millisecond)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p = newPublishing(newConsole("").bodies(t.Context(), "x", 11), 0.001)
+	p = newPublishing(bodies(t.Context(), newConsole("").App, "x", 11), 0.001)
 	require.ErrorIs(t, p.run(ctx, &press{}), context.Canceled)
 }

@@ -22,7 +22,7 @@ type publishFlags struct {
 	rate  float64
 }
 
-func (a App) publish() *cobra.Command {
+func publishCommand(a App) *cobra.Command {
 	var flags publishFlags
 	cmd := &cobra.Command{
 		Use:   "publish TOPIC (BODY | -)",
@@ -32,9 +32,9 @@ dots. That nobody listens is no error.
 
 BODY is the message; - makes each line of standard input a message, in order,
 without its end of line. Each is confirmed: it ends when the last message is on
-its way to the subscribers' nodes; who misses one there is told so. Exit status: 0 all are
-on their way, 5 unreachable, 6 deadline, 8 unauthorized, 9 too large,
-1 anything else.`,
+its way to the subscribers' nodes; who misses one there is told so.
+
+` + exits("all are on their way", usual(patterns.OutcomeUnreachable, patterns.OutcomeDeadline, patterns.OutcomeUnauthorized, patterns.OutcomeTooLarge)...),
 		Example: `  arke publish weather.berlin.temperature 21.5
   arke publish load.test hello --count 10000 --rate 500
   tail -f access.log | arke publish web.access -`,
@@ -57,13 +57,13 @@ on their way, 5 unreachable, 6 deadline, 8 unauthorized, 9 too large,
 		if err != nil {
 			return misuse(cmd, err)
 		}
-		return a.runPublish(cmd.Context(), args[0], a.bodies(cmd.Context(), args[1], flags.count), headers, flags)
+		return runPublish(cmd.Context(), a, args[0], bodies(cmd.Context(), a, args[1], flags.count), headers, flags)
 	}
 	return cmd
 }
 
 // bodies returns the source of what is to be sent: nil at its end.
-func (a App) bodies(ctx context.Context, arg string, count int) func() ([]byte, error) {
+func bodies(ctx context.Context, a App, arg string, count int) func() ([]byte, error) {
 	sent := 0
 	if arg != "-" {
 		return func() ([]byte, error) {
@@ -100,7 +100,7 @@ func (e *lineError) Error() string {
 
 func (e *lineError) Unwrap() error { return patterns.ErrTooLarge }
 
-func (a App) runPublish(ctx context.Context, topic string, next func() ([]byte, error), headers patterns.Headers, flags publishFlags) error {
+func runPublish(ctx context.Context, a App, topic string, next func() ([]byte, error), headers patterns.Headers, flags publishFlags) error {
 	p := &publishing{topic: topic, next: next, headers: headers, flags: flags, begin: time.Now()}
 	if isTerminal(a.Stderr) {
 		p.progress = func(sent int) { fmt.Fprintf(a.Stderr, "%d sent\n", sent) }
@@ -113,14 +113,14 @@ func (a App) runPublish(ctx context.Context, topic string, next func() ([]byte, 
 		err = p.run(ctx, c)
 	}
 	if flags.asJSON {
-		return a.tellPublished(p, err)
+		return tellPublished(a, p, err)
 	}
 	return err
 }
 
 // tellPublished prints how far it came as JSON. It returns err, unless there is
 // worse.
-func (a App) tellPublished(p *publishing, err error) error {
+func tellPublished(a App, p *publishing, err error) error {
 	o := struct {
 		Outcome string  `json:"outcome"`
 		Sent    int     `json:"sent"`
@@ -202,7 +202,7 @@ type subscribeFlags struct {
 	logLevel string
 }
 
-func (a App) subscribe() *cobra.Command {
+func subscribeCommand(a App) *cobra.Command {
 	var flags subscribeFlags
 	cmd := &cobra.Command{
 		Use:   "subscribe PATTERN",
@@ -220,9 +220,7 @@ is "exact" (if not, it is the most; 0 then means that nobody knows), and the
 same --queue each message goes to one; what had come for one that ends by
 --count goes to nobody, and is counted on standard error.
 
-Exit status: 0 ended by a signal or by --count, 5 no relay, 6 what waited was
-not printed in time after the signal, 8 unauthorized, 14 too many
-subscriptions, 1 anything else.`,
+` + exits("ended by a signal or by --count", staying("what waited was not printed in time after the signal", "too many subscriptions")...),
 		Example: `  arke subscribe 'weather.*.temperature'
   arke subscribe 'orders.>' --queue billing --json
   arke subscribe alarm --count 1 && say alarm`,
@@ -238,12 +236,12 @@ subscriptions, 1 anything else.`,
 		if err := positive(cmd, "count"); err != nil {
 			return misuse(cmd, err)
 		}
-		return a.runSubscribe(cmd, attachment, args[0], flags)
+		return runSubscribe(a, cmd, attachment, args[0], flags)
 	}
 	return cmd
 }
 
-func (a App) runSubscribe(cmd *cobra.Command, at *attachment, pattern string, flags subscribeFlags) error {
+func runSubscribe(a App, cmd *cobra.Command, at *attachment, pattern string, flags subscribeFlags) error {
 	ctx := cmd.Context()
 	c, _, err := a.attachLogging(cmd, at, flags.logLevel)
 	if err != nil {

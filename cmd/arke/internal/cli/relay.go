@@ -26,6 +26,7 @@ import (
 	"github.com/arke-mesh/arke/cmd/arke/internal/collector"
 	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/overlay/p2p"
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/security"
@@ -51,7 +52,7 @@ type relayFlags struct {
 	logLevel     string
 }
 
-func (a App) relay() *cobra.Command {
+func relayCommand(a App) *cobra.Command {
 	var flags relayFlags
 	cmd := &cobra.Command{
 		Use:   "relay --key-file FILE",
@@ -76,13 +77,12 @@ variable GOGC set the collector is as that says; GOMEMLIMIT holds in any case.
 Without --listen it listens on TCP port ` + strconv.Itoa(defaultPort) + ` of every address, or on any free
 port if that one is taken.
 
-Exit status: 0 all was finished after a signal, 6 something was cut off,
-1 anything else.`,
+` + exits("all was finished after a signal", end{patterns.OutcomeDeadline, "something was cut off"}),
 		Example: `  arke relay --dev
   arke relay --key-file home.key
   arke relay --key-file home.key --seed relay-1.example:7400 --data-dir /var/lib/arke`,
 		Args: positional(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRelay(cmd, flags) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runRelay(a, cmd, flags) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.keyFile, "key-file", "", "the network file, made by 'arke keygen'")
@@ -100,7 +100,7 @@ Exit status: 0 all was finished after a signal, 6 something was cut off,
 	return cmd
 }
 
-func (a App) runRelay(cmd *cobra.Command, flags relayFlags) error {
+func runRelay(a App, cmd *cobra.Command, flags relayFlags) error {
 	log, err := a.logger(flags.logLevel)
 	if err != nil {
 		return misuse(cmd, err)
@@ -111,14 +111,14 @@ func (a App) runRelay(cmd *cobra.Command, flags relayFlags) error {
 	if err := flags.validate(); err != nil {
 		return misuse(cmd, err)
 	}
-	network, err := a.network(flags)
+	network, err := network(a, flags)
 	if err != nil {
 		return err
 	}
 	flags.socket = a.Env.socket(flags.socket)
 	p2p.RouteLogs(log)
 	outliveReaders()
-	return a.serveRelay(cmd.Context(), network, flags.withDefaults(), log)
+	return serveRelay(cmd.Context(), a, network, flags.withDefaults(), log)
 }
 
 // validate checks what no layer below can name as well.
@@ -151,7 +151,7 @@ func (f relayFlags) withDefaults() relayFlags {
 }
 
 // network returns the network file that the flags or the environment name.
-func (a App) network(flags relayFlags) (security.NetworkFile, error) {
+func network(a App, flags relayFlags) (security.NetworkFile, error) {
 	switch {
 	case flags.keyFile != "":
 		file, err := security.ReadNetworkFile(flags.keyFile)
@@ -189,7 +189,7 @@ func defaultListen() []string {
 	return addrs
 }
 
-func (a App) serveRelay(ctx context.Context, network security.NetworkFile, flags relayFlags, log *zap.Logger) error {
+func serveRelay(ctx context.Context, a App, network security.NetworkFile, flags relayFlags, log *zap.Logger) error {
 	if a.Env.GOGC == "" {
 		defer collector.Pace()()
 	}
@@ -226,7 +226,7 @@ func (a App) serveRelay(ctx context.Context, network security.NetworkFile, flags
 	if err := r.Start(ctx); err != nil {
 		return err
 	}
-	if err := a.announce(n, flags.socket); err != nil {
+	if err := announce(a, n, flags.socket); err != nil {
 		return err
 	}
 
@@ -240,7 +240,7 @@ func (a App) serveRelay(ctx context.Context, network security.NetworkFile, flags
 }
 
 // announce prints the line that scripts wait for.
-func (a App) announce(n *node.Node, socket string) error {
+func announce(a App, n *node.Node, socket string) error {
 	status := n.Status()
 	ready := struct {
 		Peer   string   `json:"peer"`
@@ -258,7 +258,7 @@ func (a App) announce(n *node.Node, socket string) error {
 	return err
 }
 
-func (a App) status() *cobra.Command {
+func statusCommand(a App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -266,7 +266,7 @@ func (a App) status() *cobra.Command {
 		Long: `Show the relay: its peers, links, clusters, clients, queues, and drops. Counters
 begin with the relay; --json has more of them.
 
-Exit status: 0 it answered, 5 no relay, 8 unauthorized, 1 anything else.`,
+` + exits("it answered", end{patterns.OutcomeUnreachable, "no relay"}, end{patterns.OutcomeUnauthorized, ""}),
 		Example: `  arke status
   arke status --json | jq '.links[].peer'`,
 		Args: positional(0, 0),
@@ -275,13 +275,13 @@ Exit status: 0 it answered, 5 no relay, 8 unauthorized, 1 anything else.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return attachment.within(cmd.Context(), patience, func(ctx context.Context, c *client.Client) error {
-			return a.showStatus(ctx, c, asJSON)
+			return showStatus(ctx, a, c, asJSON)
 		})
 	}
 	return cmd
 }
 
-func (a App) showStatus(ctx context.Context, c *client.Client, asJSON bool) error {
+func showStatus(ctx context.Context, a App, c *client.Client, asJSON bool) error {
 	raw, err := c.Status(ctx)
 	if err != nil {
 		return err
@@ -422,7 +422,7 @@ func dash(s string) string {
 // patience bounds the questions to the relay that have no flag for it.
 const patience = 5 * time.Second
 
-func (a App) members() *cobra.Command {
+func membersCommand(a App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "members CLUSTER",
@@ -430,8 +430,8 @@ func (a App) members() *cobra.Command {
 		Long: `List who serves a cluster now, as its callers on this machine see it.
 
 A state other than live means that callers leave the member out for a while.
-Exit status: 0 there are some, 3 nobody serves it, 5 unreachable,
-8 unauthorized, 1 anything else.`,
+
+` + exits("there are some", end{patterns.OutcomeNoMembers, "nobody serves it"}, end{patterns.OutcomeUnreachable, ""}, end{patterns.OutcomeUnauthorized, ""}),
 		Example: `  arke members zones
   arke members zones --json | jq -r .peer`,
 		Args: calling(1),
@@ -440,7 +440,7 @@ Exit status: 0 there are some, 3 nobody serves it, 5 unreachable,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per member")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return attachment.within(cmd.Context(), patience, func(ctx context.Context, c *client.Client) error {
-			return a.listMembers(ctx, c, args[0], asJSON)
+			return listMembers(ctx, a, c, args[0], asJSON)
 		})
 	}
 	return cmd
@@ -456,7 +456,7 @@ type memberJSON struct {
 	State       string `json:"state"`
 }
 
-func (a App) listMembers(ctx context.Context, c *client.Client, cluster string, asJSON bool) error {
+func listMembers(ctx context.Context, a App, c *client.Client, cluster string, asJSON bool) error {
 	members, err := c.Members(ctx, cluster)
 	if err != nil {
 		return &clusterError{cluster: cluster, err: err}

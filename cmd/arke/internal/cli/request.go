@@ -41,7 +41,7 @@ func (flags requestFlags) options(how *patterns.RequestReport) []patterns.Reques
 	return opts
 }
 
-func (a App) request() *cobra.Command {
+func requestCommand(a App) *cobra.Command {
 	var flags requestFlags
 	cmd := &cobra.Command{
 		Use:   "request CLUSTER [BODY | -]",
@@ -49,9 +49,9 @@ func (a App) request() *cobra.Command {
 		Long: `Ask one member of a cluster and print its reply, byte for byte.
 
 BODY is the message; - reads it from standard input; without it the message
-is empty. Exit status: 0 reply, 2 remote error, 3 no member, 4 overloaded,
-5 unreachable, 6 deadline, 7 interrupted, 8 unauthorized, 9 too large,
-1 anything else.`,
+is empty.
+
+` + exits("reply", calls()...),
 		Example: `  arke request greeting world
   arke request zones '{"transitions":"Europe/Berlin","year":2024}' --json
   arke request resize - --header width=640 --timeout 30s <photo.jpg >small.jpg`,
@@ -69,17 +69,17 @@ is empty. Exit status: 0 reply, 2 remote error, 3 no member, 4 overloaded,
 		}
 		switch {
 		case flags.asJSON:
-			return a.tellOutcome(describeMessage(reply.Headers, reply.Body), err, how, took)
+			return tellOutcome(a, describeMessage(reply.Headers, reply.Body), err, how, took)
 		case err != nil:
 			return err
 		}
-		return a.printReply(reply.Body)
+		return printReply(a, reply.Body)
 	})
 	return cmd
 }
 
 // printReply writes the bytes, and ends the line where a person reads them.
-func (a App) printReply(body []byte) error {
+func printReply(a App, body []byte) error {
 	if _, err := a.Stdout.Write(body); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ type remoteErrorJSON struct {
 
 // tellOutcome prints how it went as JSON; reply is nil where there is none by
 // nature. It returns err, unless there is worse.
-func (a App) tellOutcome(reply *messageJSON, err error, how patterns.RequestReport, took time.Duration) error {
+func tellOutcome(a App, reply *messageJSON, err error, how patterns.RequestReport, took time.Duration) error {
 	came := patterns.OutcomeOf(err).String()
 	if err == nil && reply == nil {
 		came = accepted
@@ -187,7 +187,7 @@ func (a App) sending(flags *sendFlags, do send) func(*cobra.Command, []string) e
 	}
 }
 
-func (a App) survey() *cobra.Command {
+func surveyCommand(a App) *cobra.Command {
 	var flags sendFlags
 	cmd := &cobra.Command{
 		Use:   "survey CLUSTER [BODY | -]",
@@ -196,10 +196,11 @@ func (a App) survey() *cobra.Command {
 lines of its own. A member that refuses is told on standard error.
 
 With --json, one object for each answer, and at last one with "complete", the
-number of "replies" and who is "missing" and why. Exit status 0 if everybody
-has answered, with a reply or a refusal; 2 if all refused; 3 nobody serves the
-cluster; else that of the first missing member: 4 overloaded, 5 unreachable,
-6 late, 7 interrupted, 8 unauthorized, 9 too large, 1 anything else.`,
+number of "replies" and who is "missing" and why.
+
+` + exits("everybody has answered, with a reply or a refusal", calls(end{patterns.OutcomeRemoteError, "all refused"},
+			end{patterns.OutcomeNoMembers, "nobody serves the cluster"}, end{patterns.OutcomeDeadline, "late"})...) + `
+Where several are missing it is that of the first.`,
 		Example: `  arke survey thermometers 'how warm?' --timeout 1s
   arke survey workers status --json | jq -c 'select(.body)'`,
 		Args: calling(2),
@@ -285,7 +286,7 @@ func (s *survey) end(r patterns.SurveyResult) error {
 	return nil
 }
 
-func (a App) push() *cobra.Command {
+func pushCommand(a App) *cobra.Command {
 	var flags requestFlags
 	cmd := &cobra.Command{
 		Use:   "push CLUSTER [BODY | -]",
@@ -294,9 +295,10 @@ func (a App) push() *cobra.Command {
 message is in that member's queue; the member's work comes later.
 
 BODY is the message; - reads it from standard input; without it the message
-is empty. Exit status: 0 accepted, 2 the member takes no pushes, 3 no member,
-4 overloaded, 5 unreachable, 6 deadline, 7 interrupted (it may have been
-accepted), 8 unauthorized, 9 too large, 1 anything else.`,
+is empty.
+
+` + exits("accepted", calls(end{patterns.OutcomeRemoteError, "the member takes no pushes"},
+			end{patterns.OutcomeInterrupted, "interrupted (it may have been accepted)"})...),
 		Example: `  arke push thumbnails photo-17.jpg
   arke push orders - --wait --timeout 1m <order.json`,
 		Args: calling(2),
@@ -312,14 +314,14 @@ accepted), 8 unauthorized, 9 too large, 1 anything else.`,
 			err = &clusterError{cluster: cluster, err: err, one: true}
 		}
 		if flags.asJSON {
-			return a.tellOutcome(nil, err, how, took)
+			return tellOutcome(a, nil, err, how, took)
 		}
 		return err
 	})
 	return cmd
 }
 
-func (a App) broadcast() *cobra.Command {
+func broadcastCommand(a App) *cobra.Command {
 	var flags sendFlags
 	cmd := &cobra.Command{
 		Use:   "broadcast CLUSTER [BODY | -]",
@@ -328,10 +330,9 @@ func (a App) broadcast() *cobra.Command {
 many took it. It ends when the message is in their queues; their work comes
 later.
 
-Exit status 0 if everybody took it, 3 if nobody serves the cluster, else that
-of the first missing member: 2 it takes no broadcasts, 4 overloaded,
-5 unreachable, 6 late, 7 interrupted, 8 unauthorized, 9 too large, 1 anything
-else.`,
+` + exits("everybody took it", calls(end{patterns.OutcomeRemoteError, "a member takes no broadcasts"},
+			end{patterns.OutcomeNoMembers, "nobody serves the cluster"}, end{patterns.OutcomeDeadline, "late"})...) + `
+Where several are missing it is that of the first.`,
 		Example: `  arke broadcast caches 'drop user-17'
   arke broadcast config - --json <config.json`,
 		Args: calling(2),
@@ -347,13 +348,13 @@ else.`,
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return ctx.Err()
 		}
-		return a.tellBroadcast(cluster, result, flags.asJSON, time.Since(begin))
+		return tellBroadcast(a, cluster, result, flags.asJSON, time.Since(begin))
 	})
 	return cmd
 }
 
 // tellBroadcast prints who took it, and returns an error unless all did.
-func (a App) tellBroadcast(cluster string, result patterns.BroadcastResult, asJSON bool, took time.Duration) error {
+func tellBroadcast(a App, cluster string, result patterns.BroadcastResult, asJSON bool, took time.Duration) error {
 	var err error
 	if asJSON {
 		err = writeJSON(a.Stdout, struct {

@@ -36,7 +36,7 @@ type serveFlags struct {
 	logLevel      string
 }
 
-func (a App) serve() *cobra.Command {
+func serveCommand(a App) *cobra.Command {
 	var flags serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve CLUSTER (--echo | --exec CMD | --tunnel-echo | --tunnel-exec CMD)",
@@ -63,9 +63,7 @@ Prints "arke serve ready" when the registration is acknowledged. If the relay
 restarts, the member registers again by itself. SIGTERM or Ctrl-C drains: no
 new requests, those accepted are finished; a second signal ends at once.
 
-Exit status: 0 all was finished after a signal, 5 no relay, 6 something was
-cut off after 30 s, 8 unauthorized, 14 too many members of one
-program, 1 anything else.`,
+` + exits("all was finished after a signal", staying("something was cut off after 30 s", "too many members of one program")...),
 		Example: `  arke serve echo --echo --tunnel-echo
   arke serve count --exec 'wc -c' --concurrency 4
   arke serve sort --tunnel-exec sort`,
@@ -90,7 +88,7 @@ program, 1 anything else.`,
 		if err != nil {
 			return misuse(cmd, err)
 		}
-		return a.runServe(cmd, attachment, args[0], flags)
+		return runServe(a, cmd, attachment, args[0], flags)
 	}
 	return cmd
 }
@@ -108,7 +106,7 @@ func (f serveFlags) validate() error {
 	return nil
 }
 
-func (a App) runServe(cmd *cobra.Command, at *attachment, cluster string, flags serveFlags) error {
+func runServe(a App, cmd *cobra.Command, at *attachment, cluster string, flags serveFlags) error {
 	outliveReaders()
 	ctx := cmd.Context()
 	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
@@ -223,7 +221,7 @@ type exposeFlags struct {
 	logLevel string
 }
 
-func (a App) expose() *cobra.Command {
+func exposeCommand(a App) *cobra.Command {
 	var flags exposeFlags
 	cmd := &cobra.Command{
 		Use:   "expose CLUSTER --to tcp://HOST:PORT",
@@ -238,8 +236,7 @@ cluster when the service is gone, so that callers are led to other members.
 SIGTERM or Ctrl-C drains: no new tunnels, those open may end by themselves; a
 second signal ends at once.
 
-Exit status: 0 all connections had ended after a signal, 5 no relay, 6 some
-were cut off after 30 s, 8 unauthorized, 1 anything else.`,
+` + exits("all connections had ended after a signal", staying("some were cut off after 30 s", "")...),
 		Example: `  arke expose db --to tcp://127.0.0.1:5432
   arke forward --listen 127.0.0.1:5433 db      # on another machine
   psql --host 127.0.0.1 --port 5433            # there`,
@@ -259,7 +256,7 @@ were cut off after 30 s, 8 unauthorized, 1 anything else.`,
 		if err != nil {
 			return misuse(cmd, err)
 		}
-		return a.runExpose(cmd, attachment, args[0], target, flags)
+		return runExpose(a, cmd, attachment, args[0], target, flags)
 	}
 	return cmd
 }
@@ -279,7 +276,7 @@ func (f exposeFlags) target() (string, error) {
 	return net.JoinHostPort(u.Hostname(), u.Port()), nil
 }
 
-func (a App) runExpose(cmd *cobra.Command, at *attachment, cluster, target string, flags exposeFlags) error {
+func runExpose(a App, cmd *cobra.Command, at *attachment, cluster, target string, flags exposeFlags) error {
 	outliveReaders()
 	ctx := cmd.Context()
 	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
@@ -314,7 +311,7 @@ type forwardFlags struct {
 	logLevel string
 }
 
-func (a App) forward() *cobra.Command {
+func forwardCommand(a App) *cobra.Command {
 	var flags forwardFlags
 	cmd := &cobra.Command{
 		Use:   "forward --listen HOST:PORT CLUSTER",
@@ -331,8 +328,7 @@ connections, those open may end by themselves; a second signal ends at once.
 Whoever reaches the port uses the cluster, without any key: listen on loopback
 unless that is what you want.
 
-Exit status: 0 all connections had ended after a signal, 5 no relay, 6 some
-were cut off after 30 s, 8 unauthorized, 1 anything else.`,
+` + exits("all connections had ended after a signal", staying("some were cut off after 30 s", "")...),
 		Example: `  arke forward --listen 127.0.0.1:5433 db
   psql --host 127.0.0.1 --port 5433`,
 		Args: calling(1),
@@ -342,7 +338,7 @@ were cut off after 30 s, 8 unauthorized, 1 anything else.`,
 	f.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`HOST:PORT` to listen on")
 	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.runForward(cmd, attachment, args[0], flags)
+		return runForward(a, cmd, attachment, args[0], flags)
 	}
 	return cmd
 }
@@ -366,7 +362,7 @@ func (f forwardFlags) endpoint() (network, address string, err error) {
 	return network, net.JoinHostPort(host, port), nil
 }
 
-func (a App) runForward(cmd *cobra.Command, at *attachment, cluster string, flags forwardFlags) error {
+func runForward(a App, cmd *cobra.Command, at *attachment, cluster string, flags forwardFlags) error {
 	outliveReaders()
 	network, address, err := flags.endpoint()
 	if err != nil {
@@ -398,7 +394,7 @@ func (a App) runForward(cmd *cobra.Command, at *attachment, cluster string, flag
 	return err
 }
 
-func (a App) tunnel() *cobra.Command {
+func tunnelCommand(a App) *cobra.Command {
 	var flags requestFlags
 	cmd := &cobra.Command{
 		Use:   "tunnel CLUSTER",
@@ -408,10 +404,9 @@ standard input goes to the member, what the member sends goes to standard
 output, unchanged and as it comes. The end of standard input ends that
 direction only; the command ends when the member has ended, too.
 
-Exit status: 0 both have ended in good order, 2 the member reset the tunnel,
-3 no member, 4 overloaded, 5 unreachable, 6 deadline of the opening, 7 the
-link to the member was lost, 8 unauthorized, 9 too large, 14 too many
-tunnels, 1 anything else.`,
+` + exits("both have ended in good order", calls(end{patterns.OutcomeRemoteError, "the member reset the tunnel"},
+			end{patterns.OutcomeDeadline, "deadline of the opening"}, end{patterns.OutcomeInterrupted, "the link to the member was lost"},
+			end{patterns.OutcomeTooMany, "too many tunnels"})...),
 		Example: `  arke serve sort --tunnel-exec sort &
   arke tunnel sort <words.txt >sorted.txt`,
 		Args: calling(1),
@@ -424,7 +419,7 @@ tunnels, 1 anything else.`,
 		if err != nil {
 			return &clusterError{cluster: cluster, err: err, one: true}
 		}
-		if err := a.pipe(cmd.Context(), t); err != nil {
+		if err := pipe(cmd.Context(), a, t); err != nil {
 			_ = t.Reset(patterns.CodeUnknown, "the caller has gone")
 			return &tunnelError{cluster, err}
 		}
@@ -435,7 +430,7 @@ tunnels, 1 anything else.`,
 
 // pipe connects standard input and output with the tunnel until both
 // directions have ended.
-func (a App) pipe(ctx context.Context, t patterns.Tunnel) error {
+func pipe(ctx context.Context, a App, t patterns.Tunnel) error {
 	// Reading a terminal cannot be interrupted: this goroutine may outlive us
 	// until the process ends, which is next.
 	sent := make(chan error, 1)

@@ -38,7 +38,7 @@ type sims struct {
 	compare runner.Comparer
 }
 
-func (a App) sim() *cobra.Command {
+func simCommand(a App) *cobra.Command {
 	process := runner.Process{Command: []string{a.Executable, "sim", "child"}}
 	return sims{App: a, execute: process.Run, compare: process.Compare}.command()
 }
