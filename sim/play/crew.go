@@ -197,7 +197,7 @@ func (c *crew) start(n *crewNode) {
 		return
 	}
 	l := &life{Participant: participant}
-	l.index = c.p.record.born(history.Node{
+	l.index = add(c.p.record, &c.p.record.h.Nodes, history.Node{
 		Name: n.name, Relay: n.spec.Relay, Zone: n.spec.Zone, Peer: participant.Peer(), Key: n.key, Keys: n.carrier().keys,
 		From: c.p.level.Now(), Leaving: -1, Until: -1,
 	})
@@ -219,7 +219,7 @@ func (c *crew) serve(n *crewNode, l *life, job scenario.Cluster) {
 	n.mu.Lock()
 	l.posts = append(l.posts, t)
 	n.mu.Unlock()
-	h, err := p.handler(l, t)
+	h, err := newHandler(p, l, t)
 	if err != nil {
 		p.fail(err)
 		return
@@ -231,7 +231,7 @@ func (c *crew) serve(n *crewNode, l *life, job scenario.Cluster) {
 		MessageBytes: int(job.Limits.MessageBytes), Capacity: job.Limits.Capacity, Tunnels: job.Limits.Tunnels,
 	})
 	if err != nil {
-		p.record.refused(t.tenure, err)
+		p.record.note(func(h *history.History) { h.Tenures[t.tenure].Err = err.Error() })
 		return
 	}
 	t.taken(registration)
@@ -252,16 +252,22 @@ func (c *crew) end(n *crewNode, how string, drop func(*life) error) error {
 		subscriptions = append(subscriptions, h.index)
 	}
 	n.mu.Unlock()
-	c.p.record.leaving(tenures, c.p.level.Now())
-	c.p.record.departing(l.index, c.p.level.Now())
-	c.p.record.unsubscribing(subscriptions, c.p.level.Now())
+	now := c.p.level.Now()
+	c.p.record.leaving(tenures, now)
+	c.p.record.note(func(h *history.History) { h.Nodes[l.index].Leaving = now })
+	c.p.record.unsubscribing(subscriptions, now)
 	c.orphan(n)
 	began := c.p.level.Now()
 	err := drop(l)
 	if how == "stopped" {
 		began = c.p.level.Now() // it could work until it was done
 	}
-	c.p.record.died(l.index, tenures, how, began)
+	c.p.record.note(func(h *history.History) {
+		h.Nodes[l.index].Until, h.Nodes[l.index].How = began, how
+		for _, t := range tenures {
+			h.Tenures[t].Until = began
+		}
+	})
 	c.p.record.unsubscribed(subscriptions, began)
 	if closeErr := l.Close(); err == nil && closeErr != nil && !errors.Is(closeErr, patterns.ErrClosed) {
 		c.p.log.Debug("close", zapNode(n.name), zapError(closeErr))
@@ -298,7 +304,7 @@ func (c *crew) shut() {
 	slices.SortStableFunc(nodes, func(a, b *crewNode) int { return cmp.Compare(b.spec.Relay, a.spec.Relay) })
 	for _, n := range nodes {
 		if l := n.enter(true); l != nil {
-			c.p.record.survived(l.index)
+			c.p.record.note(func(h *history.History) { h.Nodes[l.index].Correct = true })
 			_ = l.Close()
 			n.leave(nil)
 		}
@@ -326,7 +332,7 @@ const renewEvery = 10 * time.Millisecond
 
 // asks opens the record of a registration.
 func (t *post) asks(at time.Duration) int {
-	return t.p.record.asked(history.Tenure{
+	return add(t.p.record, &t.p.record.h.Tenures, history.Tenure{
 		Cluster: t.job.Name, Serial: t.job.Limits.Concurrency == 1, Node: t.node.name, Peer: t.peer, Asked: at, From: -1, Leaving: -1, Until: -1,
 	})
 }
@@ -335,8 +341,14 @@ func (t *post) asks(at time.Duration) int {
 func (t *post) taken(r patterns.Registration) {
 	t.node.mu.Lock()
 	defer t.node.mu.Unlock()
-	t.registration, t.member = r, r.Member()
-	t.p.record.served(t.tenure, t.member, t.p.level.Now())
+	t.registration = r
+	t.serves(r.Member(), t.p.level.Now())
+}
+
+// serves notes which member the registration is now.
+func (t *post) serves(member string, at time.Duration) {
+	t.member = member
+	t.p.record.note(func(h *history.History) { h.Tenures[t.tenure].Member, h.Tenures[t.tenure].From = member, at })
 }
 
 // orphaned notes that the relay goes away: the member is none any more.
@@ -366,9 +378,10 @@ func (t *post) now() int {
 		asked = max(0, at-renewEvery)
 		t.p.record.leaving([]int{t.tenure}, asked)
 	}
-	t.p.record.ousted(t.tenure, at)
-	t.tenure, t.member, t.ended = t.asks(asked), member, -1
-	t.p.record.served(t.tenure, member, at)
+	// Its relay has forgotten the member before.
+	t.p.record.note(func(h *history.History) { h.Tenures[t.tenure].Until = at })
+	t.tenure, t.ended = t.asks(asked), -1
+	t.serves(member, at)
 	return t.tenure
 }
 
@@ -428,7 +441,11 @@ func (s *listener) ServePublication(got *patterns.Publication) {
 }
 
 // ServeGap implements patterns.Subscriber.
-func (s *listener) ServeGap(g patterns.Gap) { s.p.record.gap(s.index, s.p.level.Now(), g) }
+func (s *listener) ServeGap(g patterns.Gap) {
+	add(s.p.record, &s.p.record.h.Gaps, history.Gap{
+		Subscription: s.index, At: s.p.level.Now(), Peer: g.From, Missed: g.Missed, Exact: g.Exact, Reason: string(g.Reason),
+	})
+}
 
 // subscribeAll makes the subscriptions that a life has from its start on.
 func (c *crew) subscribeAll(n *crewNode, l *life) {
@@ -447,7 +464,7 @@ func (c *crew) subscribe(n *crewNode, l *life, entry int) {
 	s, p := c.p.scenario.Subscriptions[entry], c.p
 	for range max(1, s.Count) {
 		h := &listener{p: p, node: n, work: s.Work.D(), entry: entry}
-		h.index = p.record.subscribing(history.Subscription{
+		h.index = add(p.record, &p.record.h.Subscriptions, history.Subscription{
 			Name: s.Name, Node: n.name, Peer: l.Peer(), Pattern: s.Pattern, Queue: s.Queue, NoEcho: s.NoEcho,
 			Slow: s.Work > 0 || s.QueueLength > 0 || s.QueueBytes > 0, Asked: p.level.Now(), From: -1, Leaving: -1, Until: -1,
 		})
@@ -458,10 +475,11 @@ func (c *crew) subscribe(n *crewNode, l *life, entry int) {
 		open, err := l.Subscribe(ctx, s.Pattern, h, optionsOf(s))
 		cancel()
 		if err != nil {
-			p.record.notSubscribed(h.index, err)
+			p.record.note(func(all *history.History) { all.Subscriptions[h.index].Err = err.Error() })
 			continue
 		}
-		p.record.subscribed(h.index, p.level.Now())
+		now := p.level.Now()
+		p.record.note(func(all *history.History) { all.Subscriptions[h.index].From = now })
 		n.mu.Lock()
 		h.open = open
 		n.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/sim/history"
 	"github.com/arke-mesh/arke/sim/scenario"
 )
 
@@ -26,7 +27,7 @@ type job struct {
 	user patterns.Service // of kind go
 }
 
-func (p *player) handler(l *life, t *post) (patterns.Handler, error) {
+func newHandler(p *player, l *life, t *post) (patterns.Handler, error) {
 	c := t.job
 	j := &job{p: p, node: t.node, life: l, post: t, spec: c.Handler}
 	if c.Handler.Kind != "go" {
@@ -65,7 +66,7 @@ func (j *job) recorded() patterns.Service {
 	if u.Tunnel != nil {
 		s.Tunnel = func(ctx context.Context, t patterns.Tunnel) (err error) {
 			v := j.serving(t)
-			defer func() { j.p.record.left(v, j.p.level.Now(), err == nil) }()
+			defer func() { j.p.record.tunnels.left(v, j.p.level.Now(), err == nil) }()
 			return u.Tunnel(ctx, t)
 		}
 	}
@@ -78,8 +79,11 @@ func (j *job) begin(r *patterns.Request) func() {
 	if !r.Deadline.IsZero() {
 		expires = j.p.level.Now() + r.Deadline.Sub(j.life.Now())
 	}
-	run := j.p.record.began(idOf(r.Body), j.post.now(), j.p.level.Now(), expires)
-	return func() { j.p.record.finished(run, j.p.level.Now()) }
+	run := add(j.p.record, &j.p.record.h.Runs, history.Run{Request: idOf(r.Body), Tenure: j.post.now(), Began: j.p.level.Now(), Ended: -1, Expires: expires})
+	return func() {
+		now := j.p.level.Now()
+		j.p.record.note(func(h *history.History) { h.Runs[run].Ended = now })
+	}
 }
 
 // answer takes requests and surveys.
@@ -175,34 +179,34 @@ func outcomeOf(err error) (name string, maybeRan bool, detail string) {
 func (j *job) tunnel(ctx context.Context, t patterns.Tunnel) (err error) {
 	v := j.serving(t)
 	id := v.tunnel
-	defer func() { j.p.record.left(v, j.p.level.Now(), err == nil) }()
+	defer func() { j.p.record.tunnels.left(v, j.p.level.Now(), err == nil) }()
 	if err := j.refuses(id); err != nil {
 		return err
 	}
 	for {
 		body, err := t.Receive(ctx)
 		if errors.Is(err, io.EOF) {
-			j.p.record.end(id, forth)
-			j.p.record.closed(id, back)
+			j.p.record.tunnels.end(id, forth)
+			j.p.record.tunnels.closed(id, back)
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		j.p.record.received(id, forth, body, j.p.level.Now())
+		j.p.record.tunnels.received(id, forth, body, j.p.level.Now())
 		if d := j.takes(id); d > 0 {
 			time.Sleep(d)
 		}
-		j.p.record.tries(id, back)
+		j.p.record.tunnels.tries(id, back)
 		if err := t.Send(ctx, body); err != nil {
 			return err
 		}
-		j.p.record.sentOne(id, back)
+		j.p.record.tunnels.sentOne(id, back)
 	}
 }
 
 // serving records that a handler has a tunnel.
 func (j *job) serving(t patterns.Tunnel) serving {
 	info := t.Info()
-	return j.p.record.serving(idOf(info.Open.Body), j.post.now(), j.p.level.Now(), info.Peer)
+	return j.p.record.tunnels.serving(idOf(info.Open.Body), j.post.now(), j.p.level.Now(), info.Peer)
 }

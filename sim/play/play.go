@@ -75,16 +75,17 @@ func newPlayer(l Level, s scenario.Scenario, o Options) (*player, error) {
 
 func (p *player) run(ctx context.Context) error {
 	p.level.SetLinks(p.link)
-	p.record.rough(p.rough())
+	rough := p.rough()
+	p.record.note(func(h *history.History) { h.Rough = rough })
 	if w, ok := p.level.(Witness); ok && publishes(p.scenario) {
-		w.Copies(p.record.copied)
+		w.Copies(func(c history.Copy) { add(p.record, &p.record.h.Copies, c) })
 	}
-	if err := p.warmUp(ctx); err != nil {
+	if err := (warmUp{p}).wait(ctx); err != nil {
 		return err
 	}
 	p.start = p.level.Now()
 	p.safety = p.start + p.scenario.Duration.D()
-	p.record.phases(p.start, p.safety)
+	p.record.note(func(h *history.History) { h.Start, h.Safety = p.start, p.safety })
 	if until := p.start + p.options.Until; p.options.Until > 0 && until < p.safety {
 		p.safety = until
 	}
@@ -179,7 +180,8 @@ func (p *player) pass(ctx context.Context, until time.Duration) error {
 
 // finish waits for what is under way.
 func (p *player) finish() error {
-	p.record.ended(p.level.Now())
+	now := p.level.Now()
+	p.record.note(func(h *history.History) { h.End = now })
 	p.level.Sleep(p.record.lastDeadline(p.level.Now()) + graceAtEnd)
 	p.crew.shut()
 	p.under.Wait()
@@ -201,10 +203,13 @@ func (p *player) failed() error {
 	return p.errs[0]
 }
 
-// warmUp starts the nodes that exist from the beginning and waits until every
+// warmUp is what a player does before the scenario begins.
+type warmUp struct{ *player }
+
+// wait starts the nodes that exist from the beginning and waits until every
 // caller sees every member, or until nothing changes any more: a scenario may
 // be about nodes that are never let in.
-func (p *player) warmUp(ctx context.Context) error {
+func (p warmUp) wait(ctx context.Context) error {
 	begun := p.level.Now()
 	early := p.crew.early()
 	for i, n := range early {
@@ -236,7 +241,7 @@ func (p *player) warmUp(ctx context.Context) error {
 const settled = 5 * time.Second
 
 // strict says whether everybody must see everybody: all hold the same keys.
-func (p *player) strict() bool {
+func (p warmUp) strict() bool {
 	for _, n := range p.crew.nodes {
 		if n.key != "" {
 			return false
@@ -251,7 +256,7 @@ func (p *player) strict() bool {
 }
 
 // standing says whether each caller sees as many live members as there are.
-func (p *player) standing() bool {
+func (p warmUp) standing() bool {
 	want := make(map[string]int)
 	for _, n := range p.crew.nodes {
 		if n.alive() == nil {
@@ -276,7 +281,7 @@ const subscribersKnown = time.Second
 
 // joined says whether each node that lives and has to do with topics has
 // found another one. Only who calls a cluster is known to see others.
-func (p *player) joined() bool {
+func (p warmUp) joined() bool {
 	about := make(map[*crewNode]bool)
 	for _, n := range p.crew.nodes {
 		about[n.carrier()] = about[n.carrier()] || len(n.subscriptions) > 0
@@ -305,7 +310,7 @@ func (p *player) joined() bool {
 }
 
 // sees says whether a caller, if it lives, sees so many live members.
-func (p *player) sees(o pair, want int) bool {
+func (p warmUp) sees(o pair, want int) bool {
 	l := p.crew.by[o.node].alive()
 	if l == nil {
 		return true
@@ -422,7 +427,7 @@ func (v *observer) look() {
 			delete(v.peers, id)
 		}
 	}
-	v.p.record.views(changes)
+	v.p.record.note(func(h *history.History) { h.Views = append(h.Views, changes...) })
 }
 
 // members returns what a node sees of a cluster, and whether it knows.
@@ -458,7 +463,7 @@ func (p *player) sampleNode(n *crewNode, at, every time.Duration) {
 			status, err := l.Status(ctx)
 			cancel()
 			if err == nil {
-				p.record.sample(sampleOf(p.level.Now(), n.name, status))
+				add(p.record, &p.record.h.Samples, sampleOf(p.level.Now(), n.name, status))
 			}
 		}
 		p.sampleNode(n, at+every, every)

@@ -19,69 +19,31 @@ import (
 type recorder struct {
 	mu           sync.Mutex
 	h            history.History
-	requests     map[uint64]int       // guarded by mu; id to index
-	open         []openFault          // guarded by mu
-	publications map[uint64]int       // guarded by mu; id to index
-	tunnels      map[uint64]int       // guarded by mu; id to index
-	passages     map[flowKey]*passage // guarded by mu
-	carried      map[carriedKey]int   // guarded by mu; to index
+	requests     map[uint64]int // guarded by mu; id to index
+	open         []openFault    // guarded by mu
+	publications map[uint64]int // guarded by mu; id to index
+	tunnels      tunnels
 }
 
 func newRecorder() *recorder {
-	return &recorder{
-		requests: make(map[uint64]int), publications: make(map[uint64]int), tunnels: make(map[uint64]int), passages: make(map[flowKey]*passage),
-		carried: make(map[carriedKey]int),
-	}
+	r := &recorder{requests: make(map[uint64]int), publications: make(map[uint64]int)}
+	r.tunnels = tunnels{r: r, index: make(map[uint64]int), passages: make(map[flowKey]*passage), carried: make(map[carriedKey]int)}
+	return r
 }
 
-func (r *recorder) phases(start, safety time.Duration) {
+// note has f change the history.
+func (r *recorder) note(f func(h *history.History)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.h.Start, r.h.Safety = start, safety
+	f(&r.h)
 }
 
-func (r *recorder) rough(pairs [][2]string) {
+// add puts something at the end of one of r's lists and returns its index there.
+func add[T any](r *recorder, list *[]T, one T) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.h.Rough = pairs
-}
-
-func (r *recorder) ended(at time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.End = at
-}
-
-func (r *recorder) born(n history.Node) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Nodes = append(r.h.Nodes, n)
-	return len(r.h.Nodes) - 1
-}
-
-func (r *recorder) survived(node int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Nodes[node].Correct = true
-}
-
-func (r *recorder) asked(t history.Tenure) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Tenures = append(r.h.Tenures, t)
-	return len(r.h.Tenures) - 1
-}
-
-func (r *recorder) served(tenure int, member string, at time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Tenures[tenure].Member, r.h.Tenures[tenure].From = member, at
-}
-
-func (r *recorder) refused(tenure int, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Tenures[tenure].Err = err.Error()
+	*list = append(*list, one)
+	return len(*list) - 1
 }
 
 func (r *recorder) leaving(tenures []int, at time.Duration) {
@@ -92,34 +54,11 @@ func (r *recorder) leaving(tenures []int, at time.Duration) {
 	}
 }
 
-func (r *recorder) departing(node int, at time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Nodes[node].Leaving = at
-}
-
-// ousted notes that a client's member is another one now: its relay had
-// forgotten the one before.
-func (r *recorder) ousted(tenure int, at time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Tenures[tenure].Until = at
-}
-
 // over says whether the liveness phase has ended.
 func (r *recorder) over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.h.End > 0
-}
-
-func (r *recorder) died(node int, tenures []int, how string, at time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Nodes[node].Until, r.h.Nodes[node].How = at, how
-	for _, t := range tenures {
-		r.h.Tenures[t].Until = at
-	}
 }
 
 func (r *recorder) sent(q history.Request) {
@@ -161,50 +100,6 @@ func (r *recorder) lastDeadline(now time.Duration) time.Duration {
 	return last
 }
 
-func (r *recorder) began(request uint64, tenure int, at, expires time.Duration) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Runs = append(r.h.Runs, history.Run{Request: request, Tenure: tenure, Began: at, Ended: -1, Expires: expires})
-	return len(r.h.Runs) - 1
-}
-
-func (r *recorder) finished(run int, at time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Runs[run].Ended = at
-}
-
-func (r *recorder) views(changes []history.View) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Views = append(r.h.Views, changes...)
-}
-
-func (r *recorder) sample(s history.Sample) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Samples = append(r.h.Samples, s)
-}
-
-func (r *recorder) subscribing(s history.Subscription) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Subscriptions = append(r.h.Subscriptions, s)
-	return len(r.h.Subscriptions) - 1
-}
-
-func (r *recorder) subscribed(i int, at time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Subscriptions[i].From = at
-}
-
-func (r *recorder) notSubscribed(i int, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Subscriptions[i].Err = err.Error()
-}
-
 func (r *recorder) unsubscribing(subscriptions []int, at time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -239,13 +134,6 @@ func (r *recorder) published(id uint64, at time.Duration, outcome, detail string
 	p.Ended, p.Outcome, p.Detail = at, outcome, detail
 }
 
-// copied notes a copy that goes from one node to another.
-func (r *recorder) copied(c history.Copy) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Copies = append(r.h.Copies, c)
-}
-
 // delivered notes what a subscription got.
 func (r *recorder) delivered(subscription int, at time.Duration, got *patterns.Publication) {
 	r.mu.Lock()
@@ -258,145 +146,6 @@ func (r *recorder) delivered(subscription int, at time.Duration, got *patterns.P
 		}
 	}
 	r.h.Deliveries = append(r.h.Deliveries, d)
-}
-
-func (r *recorder) gap(subscription int, at time.Duration, g patterns.Gap) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.h.Gaps = append(r.h.Gaps, history.Gap{
-		Subscription: subscription, At: at, Peer: g.From, Missed: g.Missed, Exact: g.Exact, Reason: string(g.Reason),
-	})
-}
-
-// way is a direction of a tunnel.
-type way int
-
-const (
-	forth way = iota // to the member
-	back             // to the caller
-)
-
-// serving is one run of a tunnel's handler.
-type serving struct {
-	tunnel uint64
-	index  int // in history.Tunnel.Served; -1 = of a tunnel that nobody opened
-}
-
-// passage is what is counted of a direction while it runs.
-type passage struct{ sent, received int64 }
-
-func (r *recorder) opening(t history.Tunnel) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.tunnels[t.ID] = len(r.h.Tunnels)
-	r.h.Tunnels = append(r.h.Tunnels, t)
-}
-
-// tunnel calls f with the record of a tunnel, if there is one.
-func (r *recorder) tunnel(id uint64, f func(t *history.Tunnel)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if i, ok := r.tunnels[id]; ok {
-		f(&r.h.Tunnels[i])
-	}
-}
-
-func (r *recorder) opened(id uint64, member string, at time.Duration) {
-	r.tunnel(id, func(t *history.Tunnel) { t.Opened, t.Member = at, member })
-}
-
-func (r *recorder) arrived(id uint64, outcome, detail string, at time.Duration) {
-	r.tunnel(id, func(t *history.Tunnel) { t.Ended, t.Outcome, t.Detail = at, outcome, detail })
-}
-
-func (r *recorder) serving(id uint64, tenure int, at time.Duration, peer string) serving {
-	v := serving{id, -1}
-	r.tunnel(id, func(t *history.Tunnel) {
-		v.index = len(t.Served)
-		t.Served = append(t.Served, history.Serving{Tenure: tenure, Began: at, Ended: -1, Peer: peer})
-	})
-	return v
-}
-
-func (r *recorder) left(v serving, at time.Duration, clean bool) {
-	r.tunnel(v.tunnel, func(t *history.Tunnel) {
-		if v.index >= 0 {
-			t.Served[v.index].Ended, t.Served[v.index].Clean = at, clean
-		}
-	})
-}
-
-// flow calls f with the record of a direction.
-func (r *recorder) flow(id uint64, w way, f func(t *history.Tunnel, flow *history.Flow, p *passage)) {
-	r.tunnel(id, func(t *history.Tunnel) {
-		key := flowKey{id, w}
-		if r.passages[key] == nil {
-			r.passages[key] = &passage{}
-		}
-		flow := &t.Forth
-		if w == back {
-			flow = &t.Back
-		}
-		f(t, flow, r.passages[key])
-	})
-}
-
-type flowKey struct {
-	tunnel uint64
-	way    way
-}
-
-func (r *recorder) tries(id uint64, w way) {
-	r.flow(id, w, func(_ *history.Tunnel, flow *history.Flow, _ *passage) { flow.Tried++ })
-}
-
-func (r *recorder) sentOne(id uint64, w way) {
-	r.flow(id, w, func(t *history.Tunnel, flow *history.Flow, p *passage) {
-		flow.Sent++
-		p.sent += int64(t.Size)
-		flow.Ahead = max(flow.Ahead, p.sent-p.received)
-	})
-}
-
-func (r *recorder) closed(id uint64, w way) {
-	r.flow(id, w, func(_ *history.Tunnel, flow *history.Flow, _ *passage) { flow.Closed = true })
-}
-
-func (r *recorder) received(id uint64, w way, body []byte, at time.Duration) {
-	r.flow(id, w, func(t *history.Tunnel, flow *history.Flow, p *passage) {
-		if !t.Own && !bytes.Equal(body, content(id, flow.Received, t.Size)) {
-			flow.Wrong++
-		}
-		flow.Received++
-		p.received += int64(len(body))
-		r.carry(t.Work, w, int64(len(body)), at)
-	})
-}
-
-// carriedKey is a work and the beginning of what is summed up.
-type carriedKey struct {
-	work string
-	at   time.Duration
-}
-
-// carry counts what arrived. mu is held.
-func (r *recorder) carry(work string, w way, bytes int64, at time.Duration) {
-	key := carriedKey{work, at.Truncate(history.CarriedEvery)}
-	i, known := r.carried[key]
-	if !known {
-		i = len(r.h.Carried)
-		r.carried[key] = i
-		r.h.Carried = append(r.h.Carried, history.Carried{At: key.at, Work: work})
-	}
-	if w == forth {
-		r.h.Carried[i].Forth += bytes
-	} else {
-		r.h.Carried[i].Back += bytes
-	}
-}
-
-func (r *recorder) end(id uint64, w way) {
-	r.flow(id, w, func(_ *history.Tunnel, flow *history.Flow, _ *passage) { flow.End = true })
 }
 
 // history returns what was recorded, in canonical order.
@@ -512,4 +261,146 @@ func endOr(ended, deadline time.Duration) time.Duration {
 		return deadline
 	}
 	return ended
+}
+
+// way is a direction of a tunnel.
+type way int
+
+const (
+	forth way = iota // to the member
+	back             // to the caller
+)
+
+// serving is one run of a tunnel's handler.
+type serving struct {
+	tunnel uint64
+	index  int // in history.Tunnel.Served; -1 = of a tunnel that nobody opened
+}
+
+// passage is what is counted of a direction while it runs.
+type passage struct{ sent, received int64 }
+
+// tunnels is the recorder's part that writes what tunnels do. Its methods may be
+// called concurrently; none blocks.
+type tunnels struct {
+	r *recorder
+
+	// Guarded by r.mu.
+	index    map[uint64]int // id to index
+	passages map[flowKey]*passage
+	carried  map[carriedKey]int // to index
+}
+
+func (x *tunnels) opening(t history.Tunnel) {
+	x.r.mu.Lock()
+	defer x.r.mu.Unlock()
+	x.index[t.ID] = len(x.r.h.Tunnels)
+	x.r.h.Tunnels = append(x.r.h.Tunnels, t)
+}
+
+// tunnel calls f with the record of a tunnel, if there is one.
+func (x *tunnels) tunnel(id uint64, f func(t *history.Tunnel)) {
+	x.r.mu.Lock()
+	defer x.r.mu.Unlock()
+	if i, ok := x.index[id]; ok {
+		f(&x.r.h.Tunnels[i])
+	}
+}
+
+func (x *tunnels) opened(id uint64, member string, at time.Duration) {
+	x.tunnel(id, func(t *history.Tunnel) { t.Opened, t.Member = at, member })
+}
+
+func (x *tunnels) arrived(id uint64, outcome, detail string, at time.Duration) {
+	x.tunnel(id, func(t *history.Tunnel) { t.Ended, t.Outcome, t.Detail = at, outcome, detail })
+}
+
+func (x *tunnels) serving(id uint64, tenure int, at time.Duration, peer string) serving {
+	v := serving{id, -1}
+	x.tunnel(id, func(t *history.Tunnel) {
+		v.index = len(t.Served)
+		t.Served = append(t.Served, history.Serving{Tenure: tenure, Began: at, Ended: -1, Peer: peer})
+	})
+	return v
+}
+
+func (x *tunnels) left(v serving, at time.Duration, clean bool) {
+	x.tunnel(v.tunnel, func(t *history.Tunnel) {
+		if v.index >= 0 {
+			t.Served[v.index].Ended, t.Served[v.index].Clean = at, clean
+		}
+	})
+}
+
+// flow calls f with the record of a direction.
+func (x *tunnels) flow(id uint64, w way, f func(t *history.Tunnel, flow *history.Flow, p *passage)) {
+	x.tunnel(id, func(t *history.Tunnel) {
+		key := flowKey{id, w}
+		if x.passages[key] == nil {
+			x.passages[key] = &passage{}
+		}
+		flow := &t.Forth
+		if w == back {
+			flow = &t.Back
+		}
+		f(t, flow, x.passages[key])
+	})
+}
+
+type flowKey struct {
+	tunnel uint64
+	way    way
+}
+
+func (x *tunnels) tries(id uint64, w way) {
+	x.flow(id, w, func(_ *history.Tunnel, flow *history.Flow, _ *passage) { flow.Tried++ })
+}
+
+func (x *tunnels) sentOne(id uint64, w way) {
+	x.flow(id, w, func(t *history.Tunnel, flow *history.Flow, p *passage) {
+		flow.Sent++
+		p.sent += int64(t.Size)
+		flow.Ahead = max(flow.Ahead, p.sent-p.received)
+	})
+}
+
+func (x *tunnels) closed(id uint64, w way) {
+	x.flow(id, w, func(_ *history.Tunnel, flow *history.Flow, _ *passage) { flow.Closed = true })
+}
+
+func (x *tunnels) received(id uint64, w way, body []byte, at time.Duration) {
+	x.flow(id, w, func(t *history.Tunnel, flow *history.Flow, p *passage) {
+		if !t.Own && !bytes.Equal(body, content(id, flow.Received, t.Size)) {
+			flow.Wrong++
+		}
+		flow.Received++
+		p.received += int64(len(body))
+		x.carry(t.Work, w, int64(len(body)), at)
+	})
+}
+
+// carriedKey is a work and the beginning of what is summed up.
+type carriedKey struct {
+	work string
+	at   time.Duration
+}
+
+// carry counts what arrived. r.mu is held.
+func (x *tunnels) carry(work string, w way, bytes int64, at time.Duration) {
+	key := carriedKey{work, at.Truncate(history.CarriedEvery)}
+	i, known := x.carried[key]
+	if !known {
+		i = len(x.r.h.Carried)
+		x.carried[key] = i
+		x.r.h.Carried = append(x.r.h.Carried, history.Carried{At: key.at, Work: work})
+	}
+	if w == forth {
+		x.r.h.Carried[i].Forth += bytes
+	} else {
+		x.r.h.Carried[i].Back += bytes
+	}
+}
+
+func (x *tunnels) end(id uint64, w way) {
+	x.flow(id, w, func(_ *history.Tunnel, flow *history.Flow, _ *passage) { flow.End = true })
 }

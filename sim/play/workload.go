@@ -28,7 +28,7 @@ const (
 // stream is one workload under way: a request each interval, by one caller
 // after the other.
 type stream struct {
-	p        *player
+	p        sender
 	index    int
 	name     string
 	callers  []*crewNode
@@ -40,7 +40,7 @@ type stream struct {
 
 // work plans a workload whose times count from zero.
 func (p *player) work(index int, w scenario.Work, zero time.Duration) {
-	s := &stream{p: p, index: index, name: w.Name, spec: w, begin: zero + w.Start.D(), end: p.safety}
+	s := &stream{p: sender{p}, index: index, name: w.Name, spec: w, begin: zero + w.Start.D(), end: p.safety}
 	if s.name == "" {
 		s.name = fmt.Sprint("work", index+1)
 	}
@@ -110,7 +110,7 @@ func (p *player) probe() {
 	next := workProbe
 	begin := func(node string, w scenario.Work) {
 		s := &stream{
-			p: p, index: next, name: "probe", callers: []*crewNode{p.crew.by[node]}, begin: p.level.Now(), end: end, interval: probeEvery, spec: w,
+			p: sender{p}, index: next, name: "probe", callers: []*crewNode{p.crew.by[node]}, begin: p.level.Now(), end: end, interval: probeEvery, spec: w,
 		}
 		s.plan(0)
 		next++
@@ -128,8 +128,11 @@ func (p *player) probe() {
 	}
 }
 
+// sender is what a player does for its workloads.
+type sender struct{ *player }
+
 // send sends one request, push, survey or broadcast and waits for its outcome.
-func (p *player) send(l *life, r history.Request, w scenario.Work) {
+func (p sender) send(l *life, r history.Request, w scenario.Work) {
 	wait := orWait(w)
 	r.Sent = p.level.Now()
 	r.Deadline = r.Sent + wait
@@ -155,7 +158,7 @@ func (p *player) send(l *life, r history.Request, w scenario.Work) {
 }
 
 // one sends what goes to one member.
-func (p *player) one(ctx context.Context, l *life, r *history.Request, sent []byte) (err error) {
+func (p sender) one(ctx context.Context, l *life, r *history.Request, sent []byte) (err error) {
 	var how patterns.RequestReport
 	options := []patterns.RequestOption{patterns.Report(&how)}
 	if r.Idempotent {
@@ -174,7 +177,7 @@ func (p *player) one(ctx context.Context, l *life, r *history.Request, sent []by
 	return err
 }
 
-func (p *player) survey(ctx context.Context, l *life, r *history.Request, sent []byte) error {
+func (p sender) survey(ctx context.Context, l *life, r *history.Request, sent []byte) error {
 	var mu sync.Mutex
 	custom := p.crew.custom(r.Cluster)
 	var answers []history.Answer
@@ -193,7 +196,7 @@ func (p *player) survey(ctx context.Context, l *life, r *history.Request, sent [
 	return err
 }
 
-func (p *player) broadcast(ctx context.Context, l *life, r *history.Request, sent []byte) error {
+func (p sender) broadcast(ctx context.Context, l *life, r *history.Request, sent []byte) error {
 	result, err := l.Broadcast(ctx, r.Cluster, patterns.Message{Body: sent})
 	r.Taken, r.Nodes, r.Missing = result.Members, result.Nodes, missing(result.Missing)
 	r.Outcome, r.MaybeRan = wholeness(result.Complete), true
@@ -217,7 +220,7 @@ func missing(list []patterns.Missing) []history.Missing {
 }
 
 // publish publishes one message.
-func (p *player) publish(l *life, h history.Publication, w scenario.Work) {
+func (p sender) publish(l *life, h history.Publication, w scenario.Work) {
 	wait := orWait(w)
 	h.Peer, h.Size, h.Sent, h.Ended = l.Peer(), max(8, orSize(w)), p.level.Now(), -1
 	h.Deadline = h.Sent + wait
@@ -262,22 +265,22 @@ type journey struct {
 
 // travel opens a tunnel, sends what the work says, receives what comes back,
 // and waits for the end.
-func (p *player) travel(l *life, t history.Tunnel, w scenario.Work) {
+func (p sender) travel(l *life, t history.Tunnel, w scenario.Work) {
 	wait := orWait(w)
 	t.Sent, t.Size, t.Messages = p.level.Now(), orSize(w), w.Messages
 	if t.Messages == 0 {
 		t.Messages = defaultMessages
 	}
 	t.Deadline, t.Opened, t.Ended, t.Own = t.Sent+wait, -1, -1, p.crew.custom(t.Cluster)
-	p.record.opening(t)
+	p.record.tunnels.opening(t)
 	ctx, cancel := l.Within(wait)
 	defer cancel()
-	j := &journey{p: p, life: l, spec: w, record: t, ctx: ctx, sent: make(chan struct{})}
+	j := &journey{p: p.player, life: l, spec: w, record: t, ctx: ctx, sent: make(chan struct{})}
 	at := time.Duration(-1)
 	tunnel, err := l.OpenTunnel(ctx, t.Cluster, patterns.Message{Body: body(t.ID, 8)})
 	if err == nil {
 		j.tunnel = tunnel
-		p.record.opened(t.ID, tunnel.Info().Member, p.level.Now())
+		p.record.tunnels.opened(t.ID, tunnel.Info().Member, p.level.Now())
 		p.at(p.level.Now(), fmt.Sprintf("%s %x", t.Work, t.ID), func() { j.send(0) })
 		if err = j.receive(); err != nil { // then sending is over, too
 			_ = tunnel.Reset(patterns.CodeUnknown, "the caller gives up")
@@ -290,7 +293,7 @@ func (p *player) travel(l *life, t history.Tunnel, w scenario.Work) {
 		at = p.level.Now()
 	}
 	outcome, detail := ending(err)
-	p.record.arrived(t.ID, outcome, detail, at)
+	p.record.tunnels.arrived(t.ID, outcome, detail, at)
 	p.level.Note(t.Caller, fmt.Sprintf("%x %s", t.ID, outcome))
 }
 
@@ -298,20 +301,20 @@ func (p *player) travel(l *life, t history.Tunnel, w scenario.Work) {
 func (j *journey) send(n int) {
 	id := j.record.ID
 	for ; n < j.record.Messages; n++ {
-		j.p.record.tries(id, forth)
+		j.p.record.tunnels.tries(id, forth)
 		if err := j.tunnel.Send(j.ctx, content(id, n, j.record.Size)); err != nil {
 			j.sendErr = err
 			close(j.sent)
 			return
 		}
-		j.p.record.sentOne(id, forth)
+		j.p.record.tunnels.sentOne(id, forth)
 		if every := j.spec.Every.D(); every > 0 && n+1 < j.record.Messages {
 			j.p.at(j.p.level.Now()+every, fmt.Sprintf("%s %x", j.record.Work, id), func() { j.send(n + 1) })
 			return
 		}
 	}
 	if j.sendErr = j.tunnel.CloseSend(); j.sendErr == nil {
-		j.p.record.closed(id, forth)
+		j.p.record.tunnels.closed(id, forth)
 	}
 	close(j.sent)
 }
@@ -322,12 +325,12 @@ func (j *journey) receive() error {
 		body, err := j.tunnel.Receive(j.ctx)
 		switch {
 		case errors.Is(err, io.EOF):
-			j.p.record.end(j.record.ID, back)
+			j.p.record.tunnels.end(j.record.ID, back)
 			return nil
 		case err != nil:
 			return err
 		}
-		j.p.record.received(j.record.ID, back, body, j.p.level.Now())
+		j.p.record.tunnels.received(j.record.ID, back, body, j.p.level.Now())
 	}
 }
 

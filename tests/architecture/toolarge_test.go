@@ -19,8 +19,6 @@ var tooLarge = map[string]shape{
 	"relay.Relay":                 limit(27, 4, 18),
 	"sim.Network":                 limit(66, 12, 27),
 	"sim.stream":                  limit(24, 4, 24),
-	"sim/play.player":             limit(31, 10, 13),
-	"sim/play.recorder":           limit(50, 5, 8),
 	"sim/report.Report":           limit(7, 3, 40),
 	"sim/scenario.Scenario":       limit(15, 7, 15),
 	"sim/scenario.checker":        limit(28, 6, 3),
