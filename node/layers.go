@@ -67,14 +67,8 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	if l.topics, err = pubsub.New(l.topicsConfig()); err != nil {
 		return err
 	}
-	if l.surveys, err = survey.New(survey.Config{Requests: l.requests}); err != nil {
-		return err
-	}
-	if l.pushes, err = push.New(push.Config{Requests: l.requests}); err != nil {
-		return err
-	}
-	l.broadcasts, err = broadcast.New(broadcast.Config{Requests: l.requests})
-	return err
+	l.surveys, l.pushes, l.broadcasts = survey.New(l.requests), push.New(l.requests), broadcast.New(l.requests)
+	return nil
 }
 
 func (l *layers) requestConfig() request.Config {

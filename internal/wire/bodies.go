@@ -32,6 +32,7 @@ func (b *Bodies) get(n int) []byte {
 // come from Bodies is most likely too short, and left alone.
 func (b *Bodies) Put(body []byte) {
 	if cap(body) > tunnelHeadSize+MaxChunk && cap(body) <= sharedSize {
-		b.p.Put(&body)
+		kept := body // what is not kept costs no memory
+		b.p.Put(&kept)
 	}
 }

@@ -21,8 +21,7 @@ func TestABroadcastCountsMembersAndNodes(t *testing.T) {
 	a := &fake.Asker{Outcomes: []fake.Member{
 		{Node: "a"}, {Node: "a"}, {Node: "b"}, {Node: "c", Err: no}, {Node: "d", Err: patterns.ErrOverloaded},
 	}}
-	e, err := broadcast.New(broadcast.Config{Requests: a})
-	require.NoError(t, err)
+	e := broadcast.New(a)
 	m := patterns.Message{Body: []byte("x")}
 	result, err := e.Broadcast(t.Context(), "geo", m)
 	require.NoError(t, err)
@@ -44,10 +43,4 @@ func TestABroadcastCountsMembersAndNodes(t *testing.T) {
 	a.Err = patterns.ErrNoMembers
 	_, err = e.Broadcast(t.Context(), "geo", m)
 	require.Equal(t, patterns.ErrNoMembers, err)
-}
-
-func TestConfigIsChecked(t *testing.T) {
-	// This test leaves out what is required.
-	_, err := broadcast.New(broadcast.Config{})
-	require.ErrorContains(t, err, "broadcast: ")
 }

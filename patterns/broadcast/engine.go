@@ -15,18 +15,13 @@ import (
 // Engine sends the broadcasts of one node. All methods may be called
 // concurrently. It needs no closing: it ends with the request engine.
 type Engine struct {
-	cfg Config
+	requests request.Asker
 
 	sent, complete, accepted, missing atomic.Uint64
 }
 
-// New checks cfg. Nothing runs, and nothing needs to be started.
-func New(cfg Config) (*Engine, error) {
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
-	return &Engine{cfg: cfg}, nil
-}
+// New returns the engine whose broadcasts r carries.
+func New(r request.Asker) *Engine { return &Engine{requests: r} }
 
 // Broadcast sends m to every member of the cluster and returns when all have
 // taken it, failed, or are late: by ctx, or after 5 s if it has no deadline.
@@ -35,7 +30,7 @@ func New(cfg Config) (*Engine, error) {
 // Broadcast returns.
 func (e *Engine) Broadcast(ctx context.Context, name string, m patterns.Message) (patterns.BroadcastResult, error) {
 	count := func(_ *cluster.Member, _ request.Answer, err error) (bool, error) { return err == nil, nil }
-	t, err := e.cfg.Requests.AskAll(ctx, request.All{Cluster: name, Pattern: patterns.PatternBroadcast, Message: m}, count)
+	t, err := e.requests.AskAll(ctx, request.All{Cluster: name, Pattern: patterns.PatternBroadcast, Message: m}, count)
 	if err != nil {
 		return patterns.BroadcastResult{}, err
 	}

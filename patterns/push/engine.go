@@ -14,24 +14,19 @@ import (
 // Engine sends the pushes of one node. All methods may be called concurrently.
 // It needs no closing: it ends with the request engine.
 type Engine struct {
-	cfg Config
+	requests request.Asker
 
 	accepted, failed atomic.Uint64
 }
 
-// New checks cfg. Nothing runs, and nothing needs to be started.
-func New(cfg Config) (*Engine, error) {
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
-	return &Engine{cfg: cfg}, nil
-}
+// New returns the engine whose pushes r carries.
+func New(r request.Asker) *Engine { return &Engine{requests: r} }
 
 // Push sends m to one member of the cluster and returns when that member's
 // queue has it. Errors, options and default deadline are those of a request.
 // The caller keeps m and must not change it before Push returns.
 func (e *Engine) Push(ctx context.Context, cluster string, m patterns.Message, o patterns.RequestOptions) error {
-	_, err := e.cfg.Requests.Ask(ctx, request.Ask{
+	_, err := e.requests.Ask(ctx, request.Ask{
 		Cluster: cluster, Pattern: patterns.PatternPush, Message: m, Options: o,
 	})
 	if err != nil {

@@ -49,6 +49,15 @@ type Answer struct {
 	Service        time.Duration
 }
 
+// Asker is what the patterns stand upon that send a message to one member, or to
+// all; *Engine is one.
+type Asker interface {
+	Ask(ctx context.Context, a Ask) (Answer, error)
+	AskAll(ctx context.Context, a All, each EachFunc) (Tally, error)
+}
+
+var _ Asker = (*Engine)(nil)
+
 // Do is Ask for a request.
 func (e *Engine) Do(ctx context.Context, name string, m patterns.Message, o patterns.RequestOptions) (patterns.Message, error) {
 	a, err := e.Ask(ctx, Ask{Cluster: name, Message: m, Options: o})

@@ -107,7 +107,12 @@ func (d *Delivery) Answer(r wire.Reply) { d.job.server.answerDelivery(d, r) }
 func (s *Server) deliver(in *arrival) (kept bool) {
 	r := &in.request
 	p := patterns.Pattern(r.Pattern)
-	d := &Delivery{
+	both := &struct { // in one piece
+		d Delivery
+		j job
+	}{}
+	d, j := &both.d, &both.j
+	*d = Delivery{
 		Server: s, Pattern: p, Idempotent: r.Flags&wire.FlagIdempotent != 0, Attempt: r.Attempt, Deadline: in.deadline,
 		Origin: wire.Origin{Peer: string(in.link.Peer()), Incarnation: in.binding.SenderIncarnation, Serial: r.ID},
 		Link:   in.link, RequestID: r.ID, Session: in.link.Session(), Sealed: in.sealed,
@@ -120,7 +125,7 @@ func (s *Server) deliver(in *arrival) (kept bool) {
 			return false
 		}
 	}
-	j := in.newJob(s, patterns.Request{Pattern: p})
+	in.fill(j, s, patterns.Request{Pattern: p})
 	j.forward, d.job, d.Number = d, j, j.number
 	if d.queued {
 		return j.offer(in.now)
@@ -150,9 +155,10 @@ func (s *Server) answerDelivery(d *Delivery, r wire.Reply) {
 	if !d.queued {
 		lane = overlay.LaneBulk // before what the tunnel sends
 	}
-	switch _, err := d.Link.Send(lane, wire.KindReply, head, r.Tail); {
+	j.parts[0], j.parts[1] = head, r.Tail
+	switch _, err := d.Link.Send(lane, wire.KindReply, j.parts[:]...); {
 	case errors.Is(err, overlay.ErrLaneFull): // it counts as under way meanwhile
-		s.answerLater(d.Link, lane, d.Deadline, d.over, head, r.Tail)
+		s.answerLater(d.Link, lane, d.Deadline, d.over, j.parts[:]...)
 		return
 	case err != nil:
 		s.drops.Inc(dropReplyUnsent)
@@ -183,7 +189,7 @@ func (s *Server) encodeAnswer(d *Delivery, r *wire.Reply) (head []byte) {
 		r.Flags |= wire.FlagSealed
 		r.Tail = s.keys.Seal(s.random, d.job.binding, make([]byte, 0, len(r.Tail)+security.SealOverhead), r.Tail)
 	}
-	return r.AppendHead(make([]byte, 0, 64))
+	return r.AppendHead(d.job.scratch[:0])
 }
 
 // over ends a delivery: it is not under way any more.

@@ -38,7 +38,7 @@ type job struct {
 
 	orphaned atomic.Bool // the session has ended that it came on
 
-	// Owned by the worker.
+	// Owned by who answers.
 	scratch [64]byte
 	parts   [2][]byte
 }
@@ -61,12 +61,16 @@ func keeps(p patterns.Pattern) bool {
 
 // newJob makes the job of a request. Its remote counts as used until it is done.
 func (in *arrival) newJob(s *Server, r patterns.Request) *job {
-	j := &job{
-		server: s, remote: s.peers.get(in.link.Peer()), id: in.request.ID, number: s.jobs.Add(1),
-		sealed: in.sealed, binding: in.binding, request: r,
-	}
+	j := &job{}
+	in.fill(j, s, r)
+	return j
+}
+
+func (in *arrival) fill(j *job, s *Server, r patterns.Request) {
+	j.server, j.remote, j.id, j.number = s, s.peers.get(in.link.Peer()), in.request.ID, s.jobs.Add(1)
+	j.sealed, j.binding, j.request = in.sealed, in.binding, r
 	keep := keeps(r.Pattern) && s.forward == nil
-	j.ctx = jobContext{clock: s.cfg.Clock, deadline: in.deadline, endless: keep}
+	j.ctx.clock, j.ctx.deadline, j.ctx.endless = s.cfg.Clock, in.deadline, keep
 	j.ticket = ticket{job: j, size: in.size, deadline: never, keep: keep}
 	if !in.deadline.IsZero() {
 		j.ticket.deadline = int64(in.deadline.Sub(s.start))
@@ -78,7 +82,6 @@ func (in *arrival) newJob(s *Server, r patterns.Request) *job {
 	if o := in.request.Origin; o != nil {
 		j.request.From = s.textOf(o.Peer)
 	}
-	return j
 }
 
 // keeps is described at the function.

@@ -17,18 +17,13 @@ import (
 // Engine makes the surveys of one node. All methods may be called concurrently.
 // It needs no closing: it ends with the request engine.
 type Engine struct {
-	cfg Config
+	requests request.Asker
 
 	made, complete, replies, missing atomic.Uint64
 }
 
-// New checks cfg. Nothing runs, and nothing needs to be started.
-func New(cfg Config) (*Engine, error) {
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
-	return &Engine{cfg: cfg}, nil
-}
+// New returns the engine whose surveys r carries.
+func New(r request.Asker) *Engine { return &Engine{requests: r} }
 
 // Survey sends m to every member of the cluster and calls each, one at a time
 // and on the caller's goroutine, with every answer as it comes. It ends when
@@ -54,7 +49,7 @@ func (e *Engine) Survey(ctx context.Context, name string, m patterns.Message, ea
 		}
 		return true, each(patterns.SurveyReply{Member: m.ID.String(), Peer: m.Peer.String(), Message: a.Message, Err: err})
 	}
-	t, err := e.cfg.Requests.AskAll(ctx, request.All{
+	t, err := e.requests.AskAll(ctx, request.All{
 		Cluster: name, Pattern: patterns.PatternSurvey, Message: m, MaxMembers: o.MaxReplies, MaxBytes: o.MaxBytes,
 	}, reply)
 	result.Missing, result.Complete = t.Missing, t.Complete

@@ -23,8 +23,7 @@ func TestASurveyHandsOnAnswersAndNamesTheRest(t *testing.T) {
 	a := &fake.Asker{Outcomes: []fake.Member{
 		{Node: "a", Reply: "one"}, {Node: "a", Err: no}, {Node: "b", Err: patterns.ErrInterrupted},
 	}}
-	e, err := survey.New(survey.Config{Requests: a})
-	require.NoError(t, err)
+	e := survey.New(a)
 	m := patterns.Message{Body: []byte("?")}
 	var got []patterns.SurveyReply
 	each := func(r patterns.SurveyReply) error {
@@ -61,8 +60,7 @@ func TestASurveyHandsOnAnswersAndNamesTheRest(t *testing.T) {
 func TestASurveyEndsWithTheErrorOfEach(t *testing.T) {
 	// This test checks the ways to end with an error.
 	a := &fake.Asker{Outcomes: []fake.Member{{Reply: "one"}, {Reply: "two"}}}
-	e, err := survey.New(survey.Config{Requests: a})
-	require.NoError(t, err)
+	e := survey.New(a)
 	enough := errors.New("enough")
 	each := func(patterns.SurveyReply) error { return enough }
 	result, err := e.Survey(t.Context(), "geo", patterns.Message{}, each, patterns.SurveyOptions{})
@@ -75,10 +73,4 @@ func TestASurveyEndsWithTheErrorOfEach(t *testing.T) {
 		_, err = e.Survey(t.Context(), "geo", patterns.Message{}, each, o)
 		require.ErrorContains(t, err, "survey: ")
 	}
-}
-
-func TestConfigIsChecked(t *testing.T) {
-	// This test leaves out what is required.
-	_, err := survey.New(survey.Config{})
-	require.ErrorContains(t, err, "survey: ")
 }

@@ -55,7 +55,9 @@ func (r *receiver) assemble() ([]byte, bool, error) {
 		return nil, false, err
 	}
 	r.consumed(cost)
-	r.t.remote.recycle(spare)
+	if spare != nil {
+		r.t.remote.recycle(spare)
+	}
 	return body, whole, nil
 }
 

@@ -131,14 +131,8 @@ func (c *Client) assemble() (err error) {
 	}); err != nil {
 		return err
 	}
-	if c.surveys, err = survey.New(survey.Config{Requests: c.requests}); err != nil {
-		return err
-	}
-	if c.pushes, err = push.New(push.Config{Requests: c.requests}); err != nil {
-		return err
-	}
-	c.broadcasts, err = broadcast.New(broadcast.Config{Requests: c.requests})
-	return err
+	c.surveys, c.pushes, c.broadcasts = survey.New(c.requests), push.New(c.requests), broadcast.New(c.requests)
+	return nil
 }
 
 // Start attaches to the relay. It tries until ctx ends, or for 5 s if ctx has no

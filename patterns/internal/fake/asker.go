@@ -15,6 +15,8 @@ import (
 
 // Asker reports the outcomes that it was given, one member each.
 type Asker struct {
+	request.Asker // nil: nobody is asked alone
+
 	Outcomes []Member
 	Partial  bool        // the list of members is not whole
 	Err      error       // of AskAll; then nobody is asked
