@@ -122,11 +122,14 @@ func memberOf(f *wire.From) *cluster.Member {
 	if f == nil {
 		return &cluster.Member{}
 	}
-	id, err := peer.Decode(f.Peer)
-	if err != nil { // nobody, or a name that is none
-		id = peer.ID(f.Peer)
+	m := &cluster.Member{ID: cluster.MemberID(f.Member), Peer: peer.ID(f.Peer)}
+	if f.Peer == "" || f.Peer[0] < ' ' { // nobody, or an id as it is
+		return m
 	}
-	return &cluster.Member{ID: cluster.MemberID(f.Member), Peer: id}
+	if id, err := peer.Decode(f.Peer); err == nil { // its text
+		m.Peer = id
+	}
+	return m
 }
 
 // end makes the tally of what the relay says at the end.
