@@ -21,12 +21,13 @@ const (
 	PolicyRandom                   // all alike
 	PolicyWeighted                 // random, in proportion to capacity
 	PolicySticky                   // rendezvous hash of the key
+	PolicyMember                   // the member whose id is the key, and no other
 )
 
 // PickRequest says how to choose.
 type PickRequest struct {
 	Policy    Policy
-	StickyKey string     // for PolicySticky
+	StickyKey string     // for PolicySticky and PolicyMember
 	Exclude   []MemberID // tried before; never chosen
 }
 
@@ -44,8 +45,11 @@ type picking struct {
 // re-established gets its chance.
 func pick(v *View, r PickRequest, now int64, random uint64) *Member {
 	p := picking{now: now, base: v.pool.base.Load(), rng: prng(random), exclude: r.Exclude}
-	if r.Policy == PolicySticky {
+	switch r.Policy {
+	case PolicySticky:
 		return p.sticky(v.candidates.all, r.StickyKey)
+	case PolicyMember:
+		return p.named(v.Members, r.StickyKey)
 	}
 	if m := v.pool.claimProbe(now, v.candidates.one, r.Exclude); m != nil {
 		return m
@@ -176,6 +180,20 @@ func (p *picking) sticky(all []*Member, key string) *Member {
 		}
 		if worst == stateSuspect && len(p.exclude) > 0 {
 			return nil
+		}
+	}
+	return nil
+}
+
+// named returns the member of that id, in whatever state it is.
+func (p *picking) named(all []*Member, key string) *Member {
+	id, err := ParseMemberID(key)
+	if err != nil || slices.Contains(p.exclude, id) {
+		return nil
+	}
+	for _, m := range all {
+		if m.ID == id {
+			return m
 		}
 	}
 	return nil

@@ -157,6 +157,21 @@ func TestExcludedMembersAreNeverChosen(t *testing.T) {
 	}
 }
 
+// Who is named is chosen in whatever state, and nobody else in its place.
+func TestMemberPolicyTakesTheOneThatIsNamed(t *testing.T) {
+	v := crew(4, 2)
+	v.Members[2].load.setFlag(flagSuspect, true)
+	r := PickRequest{Policy: PolicyMember, StickyKey: MemberID(3).String()}
+	require.Equal(t, map[MemberID]int{3: 50}, shares(v, r, 1, 50))
+	for _, nobody := range []PickRequest{
+		{Policy: PolicyMember, StickyKey: MemberID(3).String(), Exclude: []MemberID{3}},
+		{Policy: PolicyMember, StickyKey: MemberID(9).String()},
+		{Policy: PolicyMember, StickyKey: "not an id"},
+	} {
+		require.Empty(t, shares(v, nobody, 1, 10))
+	}
+}
+
 // Members out of rotation are a last resort, in the order of hope.
 func TestMembersOutOfRotationAreALastResort(t *testing.T) {
 	for policy := PolicyLoad; policy <= PolicyWeighted; policy++ {

@@ -17,47 +17,47 @@ import (
 var (
 	// ErrNoMembers is returned when a majority of settled anchors say that
 	// the cluster has no member. No handler ran.
-	ErrNoMembers = errors.New("patterns: cluster has no members")
+	ErrNoMembers = errors.New("arke: cluster has no members")
 
 	// ErrOverloaded is returned when every member that was asked refused
 	// because its queue is full. No handler ran.
-	ErrOverloaded = errors.New("patterns: all members busy")
+	ErrOverloaded = errors.New("arke: all members busy")
 
 	// ErrUnreachable is returned when members may exist but none could be
 	// reached, or nobody who can know could be asked. No handler ran.
-	ErrUnreachable = errors.New("patterns: no member could be reached")
+	ErrUnreachable = errors.New("arke: no member could be reached")
 
 	// ErrInterrupted is returned when the link to the member was lost after
 	// the request had been sent and before the reply came. A handler may have
 	// run.
-	ErrInterrupted = errors.New("patterns: link lost before the reply")
+	ErrInterrupted = errors.New("arke: link lost before the reply")
 
 	// ErrUnauthorized is returned when the caller has no right to ask this
 	// cluster. No handler ran.
-	ErrUnauthorized = errors.New("patterns: not authorized")
+	ErrUnauthorized = errors.New("arke: not authorized")
 
 	// ErrTooLarge is returned when a message exceeds a limit. No handler ran.
-	ErrTooLarge = errors.New("patterns: message too large")
+	ErrTooLarge = errors.New("arke: message too large")
 
 	// ErrClosed is returned after Shutdown or Close has begun. No handler ran.
 	// A node's requests still work while its Shutdown drains: handlers that
 	// finish what they accepted may need them.
-	ErrClosed = errors.New("patterns: closed")
+	ErrClosed = errors.New("arke: closed")
 
 	// ErrWouldBlock is returned by what does not wait: TryPublish while a
 	// lane is full or the subscribers are not known yet, and
 	// Tunnel.TrySend without credit. Nothing was sent.
-	ErrWouldBlock = errors.New("patterns: would have to wait")
+	ErrWouldBlock = errors.New("arke: would have to wait")
 
 	// ErrTopic is returned for a topic or a pattern that is none. Topics are
 	// words of 1 or more bytes joined by dots, at most 255 bytes in all, none
 	// of them "*" or ">". In patterns "*" stands for one word and ">", at the
 	// end, for one or more.
-	ErrTopic = errors.New("patterns: not a topic or pattern")
+	ErrTopic = errors.New("arke: not a topic or pattern")
 
 	// ErrTooMany is returned when there are as many subscriptions, tunnels
 	// or registrations already as the limits of this node or client allow.
-	ErrTooMany = errors.New("patterns: too many open at once")
+	ErrTooMany = errors.New("arke: too many open at once")
 )
 
 // Code classifies a RemoteError. Numbers below 100 are Arke's, the others are
@@ -70,6 +70,8 @@ const (
 	CodePanic    Code = 1 // the handler panicked; the message has the panic's text
 	CodeExit     Code = 2 // an executed command exited with a non-zero status
 	CodeNoMethod Code = 3 // the member does not implement this pattern
+
+	CodeMalformed Code = 4 // the handler could not decode the message
 )
 
 // RemoteError says that a member's handler ran and refused. A handler returns
@@ -99,9 +101,9 @@ type Refusal struct {
 // Error implements error.
 func (e *Refusal) Error() string {
 	if e.Cause == nil {
-		return "patterns: refused"
+		return "arke: refused"
 	}
-	return "patterns: refused: " + e.Cause.Error()
+	return "arke: refused: " + e.Cause.Error()
 }
 
 // Unwrap returns the cause.

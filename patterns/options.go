@@ -14,7 +14,7 @@ type RequestOptions struct {
 	WaitForMember bool
 	// Policy chooses among live members.
 	Policy Policy
-	// StickyKey selects the member under PolicySticky.
+	// StickyKey selects the member under PolicySticky and PolicyMember.
 	StickyKey string
 	// Report, if not nil, is filled with how the request went.
 	Report *RequestReport
@@ -31,6 +31,7 @@ const (
 	PolicyRandom
 	PolicyWeighted // random, in proportion to capacity
 	PolicySticky   // rendezvous hash of StickyKey
+	PolicyMember   // the member whose id is StickyKey, and no other
 )
 
 // RequestReport tells how a request went, for tools and tests.
@@ -65,6 +66,11 @@ func WithPolicy(p Policy) RequestOption {
 // Sticky sends requests with the same key to the same member while it lives.
 func Sticky(key string) RequestOption {
 	return requestOption(func(o *RequestOptions) { o.Policy, o.StickyKey = PolicySticky, key })
+}
+
+// ToMember asks the member of that id, 16 hexadecimal digits, and no other.
+func ToMember(id string) RequestOption {
+	return requestOption(func(o *RequestOptions) { o.Policy, o.StickyKey = PolicyMember, id })
 }
 
 // Report has r filled with how the request went.

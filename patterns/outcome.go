@@ -154,7 +154,7 @@ func (f Failure) Err(cluster string) error {
 	base := entryOf(f.Outcome).err
 	switch {
 	case base == nil && f.Text == "":
-		return errors.New("patterns: failed for a reason this version does not know: " + f.Outcome.String())
+		return errors.New("arke: failed for a reason this version does not know: " + f.Outcome.String())
 	case base == nil:
 		return errors.New(f.Text)
 	case f.Text == "" || f.Text == base.Error():

@@ -69,17 +69,28 @@ var layers = []layer{
 	{"overlay", []string{"overlay/session", "security", "internal/wire", "internal/drop", "internal/after"}, "links know no cluster, topic or request"},
 	{"cluster", []string{"overlay", "security", "internal/wire", "internal/drop"}, "membership reads no payload and opens no connection"},
 	{"patterns", []string{"cluster", "overlay", "security", "internal/wire", "internal/fifo", "internal/credit", "internal/drop", "internal/waitline"}, "patterns choose no peers and never touch the host"},
-	{"node", []string{"patterns", "cluster", "overlay", "security", "internal/wire"}, "the composition root"},
+	{"node", []string{".", "patterns", "cluster", "overlay", "security", "internal/wire", "internal/door", "internal/zapslog"}, "the composition root; Join returns what users hold"},
 	{"relay/client", []string{"patterns", "cluster", "overlay", "internal/wire", "internal/drop", "relay/internal"}, "an attached program runs a node's engines over one session, and no host"},
 	{"relay", []string{"node", "patterns", "cluster", "overlay", "internal/wire", "internal/fifo", "internal/drop", "internal/waitline", "internal/after"}, "it passes frames between sessions and a node: what works embedded works attached"},
+	{"internal/zapslog", nil, "two ways to log meet there"},
+	{"internal/door", []string{"relay/client", "patterns"}, "what the options of package arke set, for it and for node.Join"},
+	{".", []string{"relay/client", "patterns", "internal/door", "internal/zapslog"}, "what users import: it attaches, and links no node"},
 	{"sim/mutation", []string{"sim"}, "it runs the program from outside, one bug after the other"},
 	{"sim/netns", []string{"sim", "relay/client", "node", "patterns", "security"}, "level net attaches to real relays as any program does"},
 	{"sim/stack", []string{"sim", "node", "patterns", "overlay/p2p", "overlay", "security"}, "it runs the production transport on a network of its own"},
 	{"sim", []string{"relay", "node", "patterns", "cluster", "overlay", "security", "internal/wire"}, "a transport behind the seam, and scenarios above node and relay"},
 	{"cmd/arke", []string{"relay", "node", "patterns", "security", "overlay/p2p", "sim"}, "flags in, calls out; overlay/p2p only to route its logs"},
-	{"examples", []string{"node", "relay/client", "patterns", "security", "sim"}, "examples show what users may use"},
+	{"examples", []string{".", "node", "relay/client", "patterns", "security", "sim"}, "examples show what users may use"},
 	{"tests/measure", []string{"node", "relay", "patterns", "security", "overlay", "tests/harness"}, "measurements compare with the layers below"},
 	{"tests", []string{"relay/client", "patterns"}, "black-box tests know the binary and the client only"},
+}
+
+// folderOf returns the folder of one of our packages: "." is the module's root.
+func folderOf(importPath string) (folder string, ours bool) {
+	if importPath+"/" == module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, module)
 }
 
 // within says whether the path is the folder or lies below it.
@@ -100,11 +111,11 @@ func ruleOf(path string) (layer, bool) {
 // every package belongs to a layer.
 func TestLayers(t *testing.T) {
 	for _, p := range list(t) {
-		path := strings.TrimPrefix(p.ImportPath, module)
+		path, _ := folderOf(p.ImportPath)
 		rule, ok := ruleOf(path)
 		require.True(t, ok, "%s belongs to no layer: add it to the table, with a reason", path)
 		for _, imported := range p.Imports {
-			target, ours := strings.CutPrefix(imported, module)
+			target, ours := folderOf(imported)
 			if !ours || within(target, rule.folder) && rule.folder != "patterns" {
 				continue
 			}
@@ -167,7 +178,7 @@ func TestOnlyP2PImportsLibp2pBeyondCore(t *testing.T) {
 // linked lists what a program of ours links.
 func linked(t *testing.T, pkg string) []string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-deps", module+pkg).Output()
+	out, err := exec.Command("go", "list", "-deps", strings.TrimSuffix(module+strings.TrimPrefix(pkg, "."), "/")).Output()
 	require.NoError(t, err)
 	return strings.Fields(string(out))
 }
@@ -196,12 +207,12 @@ func TestLinkerMayLeaveOutMethods(t *testing.T) {
 // TestAttachedProgramsLinkNoHost checks that a program that attaches to a relay
 // carries no host and no DHT: of libp2p nothing but the vocabulary in core.
 func TestAttachedProgramsLinkNoHost(t *testing.T) {
-	for _, dep := range linked(t, "relay/client") {
+	for _, dep := range append(linked(t, "."), linked(t, "examples/attached")...) {
 		require.NotEqual(t, module+"node", dep)
 		require.NotEqual(t, module+"overlay/p2p", dep)
 		require.NotContains(t, dep, "go-libp2p-kad-dht")
 		if strings.HasPrefix(dep, "github.com/libp2p/go-libp2p") {
-			require.True(t, strings.HasPrefix(dep, "github.com/libp2p/go-libp2p/core/"), "relay/client links %s", dep)
+			require.True(t, strings.HasPrefix(dep, "github.com/libp2p/go-libp2p/core/"), "package arke links %s", dep)
 		}
 	}
 }

@@ -222,7 +222,7 @@ func explainTopic(e *topicError) string {
 
 // why returns what is wrong with a topic, without the name of the package.
 func why(err error) string {
-	return strings.TrimPrefix(err.Error(), "patterns: ")
+	return strings.TrimPrefix(err.Error(), "arke: ")
 }
 
 func explainTopicCause(e *topicError) string {

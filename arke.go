@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arke
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/arke-mesh/arke/internal/zapslog"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
+)
+
+// Conn is a program's connection to an Arke network. It is attached to a relay
+// on the same machine (Attach), or a node of its own (package node, Join). Its
+// methods do the same either way. All of them may be called concurrently.
+//
+// Every call that takes a context ends when the context does, and returns a
+// *DeadlineError then. Calls without a deadline have one of 5 s.
+type Conn struct {
+	// Immutable after Attach.
+	m     patterns.Messenger
+	addrs []string
+
+	work sync.WaitGroup // members that leave after their listener was closed
+
+	mu     sync.Mutex
+	loops  map[*Subscription]bool // guarded by mu; those that a loop reads
+	doors  map[*listener]bool     // guarded by mu; those that are open
+	closed bool                   // guarded by mu
+}
+
+// machineSocket is where a relay of the whole machine listens.
+const machineSocket = "/run/arke/relay.sock"
+
+// Attach connects the program to the relay on its machine. It tries until ctx
+// ends, or for 5 s if ctx has no deadline. From then on it reconnects by itself:
+// it serves and subscribes again, and calls wait for the relay for a while (see
+// RelayWait).
+//
+// Errors match ErrNoRelay, ErrVersion, ErrUnauthorized, ErrTooMany, ErrRefused or
+// context.Canceled.
+func Attach(ctx context.Context, opts ...AttachOption) (*Conn, error) {
+	o := collect(opts)
+	if o.Via != nil {
+		return newConn(o.Via, o.Addrs), nil
+	}
+	if o.Client.Socket == "" && o.Client.Address == "" && o.Client.Seam == nil {
+		o.Client.Socket = defaultSocket(os.Getenv)
+	}
+	o.Client.Logger = zapslog.New(o.Logger)
+	c, err := client.New(o.Client)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(ctx); err != nil {
+		_ = c.Close() // it has done nothing yet
+		return nil, outward(err)
+	}
+	return newConn(c, nil), nil
+}
+
+// defaultSocket is where a relay may be: where the environment says, in the
+// user's directory, or, if nothing is there, in the machine's.
+func defaultSocket(env func(string) string) string {
+	if said := env("ARKE_SOCKET"); said != "" {
+		return said
+	}
+	user := client.DefaultSocket(env("XDG_RUNTIME_DIR"))
+	if exists(user) || !exists(machineSocket) {
+		return user
+	}
+	return machineSocket
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func newConn(m patterns.Messenger, addrs []string) *Conn {
+	return &Conn{m: m, addrs: addrs, loops: map[*Subscription]bool{}, doors: map[*listener]bool{}}
+}
+
+// Addrs are the addresses at which other nodes find this one, to be given to
+// them as seeds. An attached program has none. The caller owns the slice.
+func (c *Conn) Addrs() []string { return slices.Clone(c.addrs) }
+
+// Shutdown ends the Conn in order: its members leave their clusters, what was
+// accepted is finished, subscriptions deliver what they have, tunnels end. When
+// ctx ends, the rest is cut short and ctx's error returned. Nobody loses a
+// request to a program that shuts down.
+func (c *Conn) Shutdown(ctx context.Context) error {
+	loops, doors := c.close()
+	var wg sync.WaitGroup
+	for _, s := range loops {
+		wg.Go(func() { _ = s.Close(ctx) })
+	}
+	for _, l := range doors {
+		_ = l.Close()
+	}
+	wg.Wait()
+	err := c.m.Shutdown(ctx)
+	c.work.Wait()
+	return outward(err)
+}
+
+// Close ends everything at once and waits for handlers to return. A handler
+// must not call it. A second call does nothing.
+//
+// The error of an attached program matches ErrInterrupted if messages that
+// Publish took may not have been published.
+func (c *Conn) Close() error {
+	loops, doors := c.close()
+	for _, s := range loops {
+		s.loop.abandon()
+	}
+	for _, l := range doors {
+		_ = l.Close()
+	}
+	err := c.m.Close()
+	c.work.Wait()
+	for _, s := range loops {
+		s.loop.end()
+	}
+	return outward(err)
+}
+
+// close refuses new loops and listeners, and returns those that there are.
+func (c *Conn) close() (loops []*Subscription, doors []*listener) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for s := range c.loops {
+		loops = append(loops, s)
+	}
+	for l := range c.doors {
+		doors = append(doors, l)
+	}
+	return loops, doors
+}

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arke
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/tunnel/conn"
+)
+
+// Listen makes the program a member of the cluster that accepts connections. A
+// net/http or gRPC server can serve the listener as it is. Close lets the member
+// leave the cluster; connections that were accepted go on. Addr is the cluster's
+// name, of the network "arke".
+//
+// Listen has 5 s. Its errors are those of Serve.
+func (c *Conn) Listen(cluster string, opts ...ServeOption) (net.Listener, error) {
+	l := &listener{conn: c, cluster: cluster, came: make(chan net.Conn), shut: make(chan struct{})}
+	r, err := c.Serve(context.Background(), cluster, Service{Tunnel: l.take}, opts...)
+	if err != nil {
+		return nil, err
+	}
+	l.member = r
+	c.mu.Lock()
+	late := c.closed
+	if !late {
+		c.doors[l] = true
+	}
+	c.mu.Unlock()
+	if late {
+		_ = l.Close()
+		return nil, ErrClosed
+	}
+	return l, nil
+}
+
+// Dial connects to one member of the cluster, as OpenTunnel does. ctx bounds only
+// the connecting. Who accepts is a program that listens (Listen), or any TCP
+// service behind `arke expose`.
+func (c *Conn) Dial(ctx context.Context, cluster string, opts ...RequestOption) (net.Conn, error) {
+	t, err := c.m.OpenTunnel(ctx, cluster, patterns.Message{}, collect(opts).inner...)
+	if err != nil {
+		return nil, outward(err)
+	}
+	return &stream{conn.New(t)}, nil
+}
+
+// stream is a tunnel as a net.Conn, with this package's errors.
+type stream struct{ *conn.Conn }
+
+// Read implements net.Conn.
+func (s *stream) Read(b []byte) (int, error) {
+	n, err := s.Conn.Read(b)
+	return n, outward(err)
+}
+
+// Write implements net.Conn.
+func (s *stream) Write(b []byte) (int, error) {
+	n, err := s.Conn.Write(b)
+	return n, outward(err)
+}
+
+// listener is a member that accepts connections.
+type listener struct {
+	conn    *Conn
+	cluster string
+	member  *Registration
+	came    chan net.Conn // unbuffered
+	once    sync.Once
+	shut    chan struct{} // closed: nothing is accepted any more
+}
+
+// take has one tunnel, for as long as it lasts.
+func (l *listener) take(ctx context.Context, t *Tunnel) error {
+	s := &stream{conn.New(t.inner)}
+	select {
+	case l.came <- s:
+		<-ctx.Done()
+		return nil
+	case <-l.shut:
+		return &RemoteError{Cluster: l.cluster, Message: "the listener is closed"}
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case s := <-l.came:
+		return s, nil
+	case <-l.shut:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener. The connections that were accepted outlive it,
+// and so does the registration, which waits for them.
+func (l *listener) Close() error {
+	l.once.Do(func() {
+		close(l.shut)
+		l.conn.mu.Lock()
+		defer l.conn.mu.Unlock()
+		delete(l.conn.doors, l)
+		l.conn.work.Go(func() { _ = l.member.Close(context.Background()) })
+	})
+	return nil
+}
+
+// Addr implements net.Listener.
+func (l *listener) Addr() net.Addr { return address(l.cluster) }
+
+// address is the name of a cluster as a net.Addr.
+type address string
+
+// Network implements net.Addr.
+func (address) Network() string { return "arke" }
+
+// String implements net.Addr.
+func (a address) String() string { return string(a) }

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/arke-mesh/arke"
+	"github.com/arke-mesh/arke/internal/door"
+	"github.com/arke-mesh/arke/internal/zapslog"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
+)
+
+// JoinOption changes the node that Join makes.
+type JoinOption func(*joining)
+
+// joining is what the options of Join set.
+type joining struct {
+	cfg    Config
+	logger *slog.Logger
+	err    error // of the first option that failed
+}
+
+func (j *joining) fail(err error) {
+	if j.err == nil {
+		j.err = err
+	}
+}
+
+// NetworkFile names the file that everybody in the network holds. The command
+// `arke keygen` makes one. Either NetworkFile or NetworkText is required.
+func NetworkFile(path string) JoinOption {
+	return func(j *joining) {
+		file, err := security.ReadNetworkFile(path)
+		if err != nil {
+			j.fail(err)
+		}
+		j.cfg.Network = file
+	}
+}
+
+// NetworkText is the content of a network file, for programs that keep it
+// elsewhere.
+func NetworkText(content []byte) JoinOption {
+	return func(j *joining) {
+		file, err := security.ParseNetworkFile(content)
+		if err != nil {
+			j.fail(err)
+		}
+		j.cfg.Network = file
+	}
+}
+
+// NewNetwork makes a network with a random key and returns the content of its
+// file. The name is for people.
+func NewNetwork(name string) ([]byte, error) {
+	file, err := security.GenerateNetworkFile(name, overlay.NewRealRand().Stream("network"))
+	if err != nil {
+		return nil, err
+	}
+	return file.Encode(), nil
+}
+
+// Listen says where to listen: as "host:port" or multiaddrs. Default: a free TCP
+// port on every interface.
+func Listen(addrs ...string) JoinOption {
+	return func(j *joining) { j.cfg.Listen = addrs }
+}
+
+// Advertise says at which addresses others reach this node, if those are not
+// the ones on which it listens: behind NAT, or in a container.
+func Advertise(addrs ...string) JoinOption {
+	return func(j *joining) { j.cfg.Advertise = addrs }
+}
+
+// Seeds are addresses of other nodes, as "host:port" or multiaddrs. The node
+// finds the network through them. On one local network they are not needed. See
+// arke.Conn.Addrs.
+func Seeds(addrs ...string) JoinOption {
+	return func(j *joining) { j.cfg.Seeds = append(j.cfg.Seeds, addrs...) }
+}
+
+// NoMDNS does not look for nodes on the local network.
+func NoMDNS() JoinOption {
+	return func(j *joining) { j.cfg.NoMDNS = true }
+}
+
+// DataDir keeps the node's key and the peers it knew in a directory, so that
+// it is the same peer after a restart and finds the network again. Default:
+// nothing is kept.
+func DataDir(path string) JoinOption {
+	return func(j *joining) { j.cfg.DataDir = path }
+}
+
+// Zone says where the node runs. Members in the caller's zone come first. At
+// most 64 bytes. Default: none.
+func Zone(name string) JoinOption {
+	return func(j *joining) { j.cfg.Zone = name }
+}
+
+// ClusterKeys gives a cluster keys of its own: 32 random bytes each, the oldest
+// first. Only who holds them can serve the cluster, call it, or read what is
+// sent to it. Without it a cluster's key is derived from the network's.
+func ClusterKeys(cluster string, keys ...[32]byte) JoinOption {
+	return func(j *joining) {
+		if j.cfg.ClusterKeys == nil {
+			j.cfg.ClusterKeys = map[string][]security.KeyVersion{}
+		}
+		var versions []security.KeyVersion
+		for i, key := range keys {
+			versions = append(versions, security.KeyVersion{Version: uint32(i + 1), Key: security.Key(key)})
+		}
+		j.cfg.ClusterKeys[cluster] = versions
+	}
+}
+
+// LogTo says where to log. Default: nowhere.
+func LogTo(l *slog.Logger) JoinOption {
+	return func(j *joining) { j.logger = l }
+}
+
+// Join makes the program a node of the network and returns when it runs. It
+// looks for other nodes from then on; a network of one is a network, too. ctx
+// bounds only Join itself.
+func Join(ctx context.Context, opts ...JoinOption) (*arke.Conn, error) {
+	var j joining
+	for _, o := range opts {
+		o(&j)
+	}
+	switch {
+	case j.err != nil:
+		return nil, j.err
+	case len(j.cfg.Network.Keys) == 0:
+		return nil, errors.New("node: Join needs a network: NetworkFile names its file, `arke keygen` makes one")
+	}
+	j.cfg.Logger = zapslog.New(j.logger)
+	n, err := New(j.cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.Start(ctx); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	var addrs []string
+	for _, a := range n.Addrs() {
+		addrs = append(addrs, a+"/p2p/"+n.Self().String())
+	}
+	return arke.Attach(ctx, func(o *door.Options) { o.Via, o.Addrs = n, addrs })
+}

@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arke
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/arke-mesh/arke/internal/door"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// AttachOption changes how Attach finds the relay and what it tells it.
+type AttachOption func(*door.Options)
+
+// Socket names the relay's unix socket. Default: the environment variable
+// ARKE_SOCKET; else the user's, arke/relay.sock in $XDG_RUNTIME_DIR; else, if
+// that does not exist, the machine's, /run/arke/relay.sock.
+func Socket(path string) AttachOption {
+	return func(o *door.Options) { o.Client.Socket = path }
+}
+
+// Address names a relay that listens on loopback TCP, as "host:port", and the
+// token that it was started with.
+func Address(hostPort, token string) AttachOption {
+	return func(o *door.Options) { o.Client.Address, o.Client.Token = hostPort, token }
+}
+
+// Name is what the program is called in the relay's logs and status, in at most
+// 255 bytes. Default: the name of the executable.
+func Name(name string) AttachOption {
+	return func(o *door.Options) { o.Client.Name = name }
+}
+
+// RelayWait is how long a call waits for a relay that is away before it fails
+// with ErrUnreachable. The call's own deadline may end it sooner. Default 2 s.
+func RelayWait(d time.Duration) AttachOption {
+	return func(o *door.Options) { o.Client.RelayWait = d }
+}
+
+// OnLost has f called for each message that Publish or TryPublish took and that
+// was not published after all: with the relay's reason, or with ErrInterrupted
+// if the message was lost with the relay. f must not block.
+func OnLost(f func(error)) AttachOption {
+	return func(o *door.Options) { o.Client.Refused = func(err error) { f(outward(err)) } }
+}
+
+// LogTo says where to log. Default: nowhere.
+func LogTo(l *slog.Logger) AttachOption {
+	return func(o *door.Options) { o.Logger = l }
+}
+
+// ServeOption sets a limit of one member. What exceeds a limit is refused at
+// once, with ErrOverloaded or ErrTooLarge at the caller, and counted.
+type ServeOption func(*serveOptions)
+
+type serveOptions struct{ limits patterns.Limits }
+
+// Concurrency bounds the handlers that run at once. Default 64.
+func Concurrency(n int) ServeOption {
+	return func(o *serveOptions) { o.limits.Concurrency = n }
+}
+
+// QueueLength bounds the requests that wait for a handler. Default 1,024. A
+// negative number means that none may wait.
+func QueueLength(n int) ServeOption {
+	return func(o *serveOptions) { o.limits.QueueLength = n }
+}
+
+// QueueBytes bounds the requests that wait for a handler, in bytes. Default
+// 16 MiB.
+func QueueBytes(n int) ServeOption {
+	return func(o *serveOptions) { o.limits.QueueBytes = n }
+}
+
+// MaxMessage bounds one message with its headers, in bytes. Default 1 MiB, at
+// most 16 MiB.
+func MaxMessage(n int) ServeOption {
+	return func(o *serveOptions) { o.limits.MessageBytes = n }
+}
+
+// Tunnels bounds the open tunnels. Default 16,384. A negative number means none.
+func Tunnels(n int) ServeOption {
+	return func(o *serveOptions) { o.limits.Tunnels = n }
+}
+
+// Capacity is the member's weight in balancing. A member of capacity 2 gets
+// twice the work of one with the default, 1.
+func Capacity(n int) ServeOption {
+	return func(o *serveOptions) { o.limits.Capacity = n }
+}
+
+// RequestOption changes one request, push, tunnel or connection.
+type RequestOption func(*requestOptions)
+
+type requestOptions struct{ inner []patterns.RequestOption }
+
+func (o *requestOptions) add(one patterns.RequestOption) { o.inner = append(o.inner, one) }
+
+// Idempotent says that it does no harm to handle the request twice. Arke may
+// then ask another member when it loses the first one after sending.
+func Idempotent() RequestOption {
+	return func(o *requestOptions) { o.add(patterns.Idempotent()) }
+}
+
+// WaitForMember waits for a first member until the deadline, where the call
+// would end with ErrNoMembers otherwise.
+func WaitForMember() RequestOption {
+	return func(o *requestOptions) { o.add(patterns.WaitForMember()) }
+}
+
+// Policy is a way to choose a member.
+type Policy uint8
+
+// The policies.
+const (
+	// PolicyLoad takes the better of two random members, by load and latency.
+	// Members in the caller's zone come first. It is the default.
+	PolicyLoad = Policy(patterns.PolicyLoad)
+	// PolicyRoundRobin takes one member after the other.
+	PolicyRoundRobin = Policy(patterns.PolicyRoundRobin)
+	// PolicyRandom takes a random member.
+	PolicyRandom = Policy(patterns.PolicyRandom)
+	// PolicyWeighted takes a random member, in proportion to capacity.
+	PolicyWeighted = Policy(patterns.PolicyWeighted)
+)
+
+// Choose chooses the member by p.
+func Choose(p Policy) RequestOption {
+	return func(o *requestOptions) { o.add(patterns.WithPolicy(patterns.Policy(p))) }
+}
+
+// Sticky sends everything with the same key to the same member while it lives.
+// The key has at most 255 bytes.
+func Sticky(key string) RequestOption {
+	return func(o *requestOptions) { o.add(patterns.Sticky(key)) }
+}
+
+// ToMember asks the member of that id and no other. See Conn.Members. If the
+// member is gone, the call ends with ErrNoMembers or ErrUnreachable.
+func ToMember(id string) RequestOption {
+	return func(o *requestOptions) { o.add(patterns.ToMember(id)) }
+}
+
+// Report says how a call went.
+type Report struct {
+	Member   string // id of the member that gave the outcome; "" if none did
+	Attempts int    // members tried
+}
+
+// ReportTo fills r when the call ends.
+func ReportTo(r *Report) RequestOption {
+	return func(o *requestOptions) { o.add(patterns.Report((*patterns.RequestReport)(r))) }
+}
+
+// SurveyOption changes one survey.
+type SurveyOption func(*surveyOptions)
+
+type surveyOptions struct {
+	each   func(SurveyReply) error
+	limits patterns.SurveyOptions
+}
+
+// Each has f called with every reply as it comes, one at a time. The result
+// does not collect the replies then. If f returns an error, the survey ends with
+// that error.
+func Each(f func(SurveyReply) error) SurveyOption {
+	return func(o *surveyOptions) { o.each = f }
+}
+
+// MaxReplies bounds how many members are asked. Default 4,096. The others are
+// missing with ErrTooLarge.
+func MaxReplies(n int) SurveyOption {
+	return func(o *surveyOptions) { o.limits.MaxReplies = n }
+}
+
+// MaxReplyBytes bounds all replies together, in bytes. Default 64 MiB. The
+// replies that do not fit are missing with ErrTooLarge.
+func MaxReplyBytes(n int) SurveyOption {
+	return func(o *surveyOptions) { o.limits.MaxBytes = n }
+}
+
+// PublishOption changes one publication.
+type PublishOption func(*publishOptions)
+
+type publishOptions struct{ inner []patterns.PublishOption }
+
+// Confirm sets nodes to the number of nodes that took the message. Without it,
+// Publish through a relay does not wait for an answer of the relay.
+func Confirm(nodes *int) PublishOption {
+	return func(o *publishOptions) { o.inner = append(o.inner, patterns.Confirm(nodes)) }
+}
+
+// SubscribeOption changes one subscription.
+type SubscribeOption func(*subscribeOptions)
+
+type subscribeOptions struct {
+	inner patterns.SubscribeOptions
+	gap   func(Gap)
+}
+
+// QueueGroup makes the subscription one of a group with that name: each message
+// goes to one subscription of the group, on any node. All of them must have the
+// same pattern.
+func QueueGroup(name string) SubscribeOption {
+	return func(o *subscribeOptions) { o.inner.Queue = name }
+}
+
+// NoEcho leaves out what the same Conn publishes.
+func NoEcho() SubscribeOption {
+	return func(o *subscribeOptions) { o.inner.NoEcho = true }
+}
+
+// Buffer bounds the messages that wait for the subscriber, in messages and in
+// bytes. Default 4,096 and 16 MiB; 0 means the default. A message that is alone
+// has room whatever its size.
+func Buffer(messages, bytes int) SubscribeOption {
+	return func(o *subscribeOptions) { o.inner.QueueLength, o.inner.QueueBytes = messages, bytes }
+}
+
+// Overflow says what happens to a message when the buffer is full.
+type Overflow uint8
+
+// The policies of a full buffer.
+const (
+	// DropOldest drops the message that has waited longest. It is the default.
+	DropOldest = Overflow(patterns.OverflowOldest)
+	// DropNewest drops the message that comes.
+	DropNewest = Overflow(patterns.OverflowNewest)
+	// BlockPublishers lets publishers on the same node wait until there is
+	// room. What comes from other nodes is dropped.
+	BlockPublishers = Overflow(patterns.OverflowBlock)
+)
+
+// WhenFull says what happens to a message when the buffer is full.
+func WhenFull(o Overflow) SubscribeOption {
+	return func(s *subscribeOptions) { s.inner.Overflow = patterns.Overflow(o) }
+}
+
+// OnGap has f called where messages are missing: after the message before the
+// gap and before the message after it. The subscriber's function or loop does
+// not run meanwhile.
+func OnGap(f func(Gap)) SubscribeOption {
+	return func(o *subscribeOptions) { o.gap = f }
+}
+
+// collect applies options.
+func collect[T any, O ~func(*T)](opts []O) T {
+	var all T
+	for _, o := range opts {
+		o(&all)
+	}
+	return all
+}

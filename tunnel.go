@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arke
+
+import (
+	"context"
+	"io"
+
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// Tunnel is an ordered stream of messages in both directions between a caller
+// and one member. Messages may have any size. Who reads slowly slows the writer
+// down. Conn.Dial and Conn.Listen give a net.Conn instead, for a stream of bytes.
+//
+// One goroutine may send while another receives. Several that send, or several
+// that receive, take turns message by message.
+type Tunnel struct{ inner patterns.Tunnel }
+
+// TunnelInfo describes a tunnel.
+type TunnelInfo struct {
+	Cluster string
+	Member  string // id of the member
+	Peer    string // id of the node at the other side
+	// Open is the message with which the tunnel was opened. Only the member
+	// has it.
+	Open Message
+}
+
+// Info describes the tunnel.
+func (t *Tunnel) Info() TunnelInfo {
+	i := t.inner.Info()
+	return TunnelInfo{Cluster: i.Cluster, Member: i.Member, Peer: i.Peer, Open: outerMessage(i.Open)}
+}
+
+// Send sends one message and returns when all of it was handed on. The caller
+// keeps body. If the other side does not read, Send waits until ctx ends. If part
+// of the message was sent by then, the tunnel is reset.
+func (t *Tunnel) Send(ctx context.Context, body []byte) error {
+	return outward(t.inner.Send(ctx, body))
+}
+
+// TrySend is Send, but returns ErrWouldBlock where Send would wait. Nothing was
+// sent then.
+func (t *Tunnel) TrySend(body []byte) error { return outward(t.inner.TrySend(body)) }
+
+// SendFrom sends what r has, up to io.EOF, as one message. Memory is bounded. If
+// r fails, the tunnel is reset.
+func (t *Tunnel) SendFrom(ctx context.Context, r io.Reader) (int64, error) {
+	n, err := t.inner.SendFrom(ctx, r)
+	return n, outward(err)
+}
+
+// Receive returns the next message, which the caller owns. A message that is
+// larger than MaxMessage is ErrTooLarge; it stays, and ReceiveTo can read it.
+//
+// The error is io.EOF after the last message of a side that closed in order,
+// io.ErrUnexpectedEOF in the middle of a message, *TunnelError after a reset,
+// ErrInterrupted when the other node was lost, and ErrClosed after Close.
+func (t *Tunnel) Receive(ctx context.Context) ([]byte, error) {
+	body, err := t.inner.Receive(ctx)
+	return body, outward(err)
+}
+
+// ReceiveTo writes the next message to w as it comes and returns its length.
+// Memory is bounded. If w fails, the tunnel is reset.
+func (t *Tunnel) ReceiveTo(ctx context.Context, w io.Writer) (int64, error) {
+	n, err := t.inner.ReceiveTo(ctx, w)
+	return n, outward(err)
+}
+
+// CloseSend ends this direction after all that was sent. The other side receives
+// io.EOF. Receiving goes on.
+func (t *Tunnel) CloseSend() error { return outward(t.inner.CloseSend()) }
+
+// Reset ends both directions at once. The other side gets a *TunnelError with
+// code and text.
+func (t *Tunnel) Reset(code Code, text string) error {
+	return outward(t.inner.Reset(patterns.Code(code), text))
+}
+
+// Close is CloseSend, and drops what still comes. It does not wait. A second
+// call does nothing.
+func (t *Tunnel) Close() error { return outward(t.inner.Close()) }
+
+// Done is closed when both directions have ended.
+func (t *Tunnel) Done() <-chan struct{} { return t.inner.Done() }
+
+// Err says how the tunnel ended, once Done is closed: nil if in order.
+func (t *Tunnel) Err() error { return outward(t.inner.Err()) }

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arke
+
+import (
+	"context"
+	"errors"
+
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// Registration is one member of a cluster. Methods may be called concurrently.
+type Registration struct{ inner patterns.Registration }
+
+// ID is the id of the member: 16 hexadecimal digits, new at each Serve.
+func (r *Registration) ID() string { return r.inner.Member() }
+
+// Close lets the member leave: callers ask others, and what the member accepted
+// is finished until ctx ends. A second call does nothing.
+func (r *Registration) Close(ctx context.Context) error { return outward(r.inner.Close(ctx)) }
+
+// Serve makes h a member of the cluster: a handler for what others send to that
+// name. It returns when the network knows of the member; ctx bounds only that.
+// The member stays until the registration or the Conn is closed. A program may
+// serve the same cluster several times.
+//
+// Errors match ErrTooMany, ErrUnauthorized, ErrUnreachable, ErrClosed or ctx's.
+func (c *Conn) Serve(ctx context.Context, cluster string, h Handler, opts ...ServeOption) (*Registration, error) {
+	if h == nil {
+		return nil, errors.New("arke: Serve needs a handler")
+	}
+	r, err := c.m.Serve(ctx, cluster, innerService(h), collect(opts).limits)
+	if err != nil {
+		return nil, outward(err)
+	}
+	return &Registration{r}, nil
+}
+
+// Request sends m to one member of the cluster and returns its reply. Every
+// request has exactly one outcome; the package documentation lists them. m must
+// not change before Request returns. The caller owns the reply.
+func (c *Conn) Request(ctx context.Context, cluster string, m Message, opts ...RequestOption) (Message, error) {
+	reply, err := c.m.Request(ctx, cluster, innerMessage(m), collect(opts).inner...)
+	return outerMessage(reply), outward(err)
+}
+
+// Survey sends m to every member of the cluster and returns the replies. It ends
+// when everybody has answered, or when ctx does: that is no error, the result
+// then says who is missing. With the option Each, the replies are handed over as
+// they come.
+//
+// If nobody was asked, the error matches ErrNoMembers, ErrUnreachable,
+// ErrTooLarge or ErrClosed. An error of Each's function is returned as it is.
+func (c *Conn) Survey(ctx context.Context, cluster string, m Message, opts ...SurveyOption) (SurveyResult, error) {
+	o := collect(opts)
+	var result SurveyResult
+	each := func(r patterns.SurveyReply) error {
+		reply := SurveyReply{Member: r.Member, Peer: r.Peer, Message: outerMessage(r.Message), Err: outward(r.Err)}
+		if o.each != nil {
+			return o.each(reply)
+		}
+		result.Replies = append(result.Replies, reply)
+		return nil
+	}
+	r, err := c.m.Survey(ctx, cluster, innerMessage(m), each, o.limits)
+	result.Count, result.Missing, result.Complete = r.Replies, outerMissing(r.Missing), r.Complete
+	return result, outward(err)
+}
+
+// Push sends m to one member of the cluster and returns when the member's queue
+// has it. There is no reply. Errors are those of Request.
+func (c *Conn) Push(ctx context.Context, cluster string, m Message, opts ...RequestOption) error {
+	return outward(c.m.Push(ctx, cluster, innerMessage(m), collect(opts).inner...))
+}
+
+// Broadcast sends m to every member of the cluster, at most once each. It
+// returns when all have taken it, failed, or are late. Broadcasts that one
+// caller sends one after the other arrive in that order. Errors are those of
+// Survey.
+func (c *Conn) Broadcast(ctx context.Context, cluster string, m Message) (BroadcastResult, error) {
+	r, err := c.m.Broadcast(ctx, cluster, innerMessage(m))
+	return BroadcastResult{Members: r.Members, Nodes: r.Nodes, Missing: outerMissing(r.Missing), Complete: r.Complete}, outward(err)
+}
+
+// Publish sends m to every subscription whose pattern matches the topic. It
+// returns when the message is on its way; if that takes room that is not there,
+// it waits until ctx ends. It is no error that nobody listens; Confirm says how
+// many do. Headers and body have at most 1 MiB.
+//
+// Errors match ErrTopic, ErrTooLarge, ErrUnreachable, ErrUnauthorized, ErrClosed
+// or ctx's.
+func (c *Conn) Publish(ctx context.Context, topic string, m Message, opts ...PublishOption) error {
+	return outward(c.m.Publish(ctx, topic, innerMessage(m), collect(opts).inner...))
+}
+
+// TryPublish is Publish, but returns ErrWouldBlock where Publish would wait.
+// Nothing was sent then.
+func (c *Conn) TryPublish(topic string, m Message, opts ...PublishOption) error {
+	return outward(c.m.TryPublish(topic, innerMessage(m), collect(opts).inner...))
+}
+
+// Subscribe listens to the topics that match the pattern. Read the messages with
+// a loop over Subscription.Messages. It returns when the network knows of the
+// subscription: what is published afterwards arrives. ctx bounds only that.
+//
+// Errors match ErrTopic, ErrTooMany, ErrUnreachable, ErrClosed or ctx's.
+func (c *Conn) Subscribe(ctx context.Context, pattern string, opts ...SubscribeOption) (*Subscription, error) {
+	o := collect(opts)
+	l := newLoop()
+	inner, err := c.m.Subscribe(ctx, pattern, l, o.inner)
+	if err != nil {
+		return nil, outward(err)
+	}
+	s := &Subscription{inner: inner, conn: c, loop: l, gap: o.gap}
+	c.mu.Lock()
+	late := c.closed
+	if !late {
+		c.loops[s] = true
+	}
+	c.mu.Unlock()
+	if late {
+		_ = s.Close(ctx)
+		return nil, ErrClosed
+	}
+	return s, nil
+}
+
+// SubscribeFunc is Subscribe, but calls f with each message, in order and one at
+// a time.
+func (c *Conn) SubscribeFunc(ctx context.Context, pattern string, f func(Publication), opts ...SubscribeOption) (*Subscription, error) {
+	if f == nil {
+		return nil, errors.New("arke: SubscribeFunc needs a function")
+	}
+	o := collect(opts)
+	inner, err := c.m.Subscribe(ctx, pattern, &calls{f, o.gap}, o.inner)
+	if err != nil {
+		return nil, outward(err)
+	}
+	return &Subscription{inner: inner, conn: c}, nil
+}
+
+// OpenTunnel opens a tunnel to one member of the cluster. The member finds first
+// in TunnelInfo.Open. It returns when the member has accepted the tunnel; ctx
+// bounds only that. Errors are those of Request.
+func (c *Conn) OpenTunnel(ctx context.Context, cluster string, first Message, opts ...RequestOption) (*Tunnel, error) {
+	t, err := c.m.OpenTunnel(ctx, cluster, innerMessage(first), collect(opts).inner...)
+	if err != nil {
+		return nil, outward(err)
+	}
+	return &Tunnel{t}, nil
+}
+
+// Members lists who serves the cluster now, by id. The error is ErrNoMembers if
+// nobody does, or ErrUnreachable if nobody could be asked.
+func (c *Conn) Members(ctx context.Context, cluster string) ([]Member, error) {
+	all, err := c.m.Members(ctx, cluster)
+	members := make([]Member, 0, len(all))
+	for _, m := range all {
+		members = append(members, Member(m))
+	}
+	return members, outward(err)
+}
