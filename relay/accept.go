@@ -140,7 +140,7 @@ func (r *Relay) serve(conn net.Conn) {
 		return
 	}
 	c.log.Debug("client attached", zap.Bool("local", isLocal(conn)))
-	err = c.conn.carry(number, carrier, h, r.clock.Now())
+	err = c.conn.carry(number, carrier, h, r.clock.Now(), processOf(conn))
 	c.log.Debug("connection of a client ended", zap.Error(err))
 	if errors.Is(err, session.ErrProtocol) {
 		r.say(conn, &wire.LeafGoodbye{Code: wire.EndProtocol, Text: err.Error()})
@@ -333,6 +333,23 @@ func closeWrite(conn net.Conn) {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
 		half.CloseWrite() // it is gone then, which is no worse
 	}
+}
+
+// mortal is a connection that knows whether the process at its other end has
+// ended.
+type mortal interface{ PeerGone() bool }
+
+func processOf(conn net.Conn) process {
+	p := process{local: isLocal(conn)}
+	switch c := conn.(type) {
+	case *net.UnixConn:
+		p.gone = peercred.Gone(c)
+	case trusted:
+		if m, ok := c.Conn.(mortal); ok {
+			p.gone = m.PeerGone
+		}
+	}
+	return p
 }
 
 func isLocal(conn net.Conn) bool {

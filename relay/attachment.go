@@ -31,7 +31,25 @@ type attachment struct {
 	carried  bool
 	finished bool
 	timer    overlay.Timer
+	process  process
 }
+
+// process is what is known of the process at the other end of a connection.
+type process struct {
+	local bool        // it came over the socket
+	gone  func() bool // says that it has ended; nil = nobody can tell
+}
+
+const (
+	// awayLimit is how long a session outlives its connection, and unseenLimit
+	// how long on TCP, where nobody can tell whether the client's process lives.
+	awayLimit   = 15 * time.Second
+	unseenLimit = 5 * time.Second
+)
+
+// looks are the pauses between looks at whether the process of a client whose
+// connection broke has ended: the system closes its sockets a moment before that.
+var looks = [...]time.Duration{time.Millisecond, 4 * time.Millisecond, 15 * time.Millisecond, 40 * time.Millisecond}
 
 // finish ends the session for ever; false if it has ended already.
 func (a *attachment) finish() bool {
@@ -88,10 +106,13 @@ func (a *attachment) begin() (number int, received wire.Counts, ok bool) {
 }
 
 // carry has the connection carry the session until it does not any more.
-func (a *attachment) carry(number int, carrier *session.Carrier, h *wire.LeafHello, got time.Time) error {
+func (a *attachment) carry(number int, carrier *session.Carrier, h *wire.LeafHello, got time.Time, p process) error {
 	a.mu.Lock()
 	current := number == a.number && !a.finished
 	a.carried = a.carried || current
+	if current {
+		a.process = p
+	}
 	a.mu.Unlock()
 	if !current {
 		return session.ErrReplaced
@@ -124,12 +145,32 @@ func (a *attachment) detached(number int, err error) {
 		return
 	}
 	limit := awayLimit
+	if !a.process.local {
+		limit = unseenLimit
+	}
 	if a.c.sess.Silent() {
 		limit -= a.c.now().Sub(a.c.sess.Heard())
 	}
 	a.timer = a.c.relay.clock.AfterFunc("relay/away", max(limit, 0), func() { a.lapse(number) })
 	a.mu.Unlock()
 	a.missed()
+	a.look(number, 0)
+}
+
+// look ends the session of a client whose process has ended, at the latest some
+// time after its connection has.
+func (a *attachment) look(number, times int) {
+	a.mu.Lock()
+	current, gone := number == a.number && !a.finished, a.process.gone
+	a.mu.Unlock()
+	switch {
+	case !current || gone == nil:
+	case gone():
+		a.c.relay.count.ended[wire.EndSilent].Add(1)
+		a.c.end(errGone)
+	case times < len(looks):
+		a.c.relay.clock.AfterFunc("relay/look", looks[times], func() { a.look(number, times+1) })
+	}
 }
 
 // lapse ends the session of a client that has not come back.

@@ -15,9 +15,6 @@ import (
 	"github.com/arke-mesh/arke/patterns/request"
 )
 
-// awayLimit is how long a session outlives its connection.
-const awayLimit = 15 * time.Second
-
 // client is the relay's side of one session. What comes is handled on the
 // goroutine that reads its connection, which never waits.
 type client struct {

@@ -110,9 +110,10 @@
 // Hello with its id, session and how many frames of each lane it has received. If
 // the relay answers with the same session, both send again what the other has not
 // received, and all is as if nothing had happened. If not, the session is a new
-// one: see Duties. The session outlives its connection for 15 s, in which its
-// members are out of rotation, and ends at once with another instance (16 random
-// bytes of the process) or a fresh Hello of the same client id. Keep that secret.
+// one: see Duties. The session outlives its connection for 15 s (5 s on TCP), in
+// which its members are out of rotation, and ends at once with the process, which
+// can be seen over the socket on Linux, with another instance (16 random bytes of
+// it) or a fresh Hello of the same client id. Keep that secret.
 //
 // Lane pub of a client is acknowledged when a publication was handed on: a client
 // that keeps to the lane's bytes is slowed down, and never refused for that.
@@ -222,7 +223,8 @@
 //	away       60 ms                             away: requests that the client has not seen, or
 //	                                             that may be repeated, are tried elsewhere; its
 //	                                             queues' messages go to their other members
-//	away       15 s                              over
+//	away       the process has ended             over
+//	away       15 s, or 5 s                      over
 //	draining   all calls, tunnels, members done  over: Goodbye with counts
 //	over                                         members leave, calls are cancelled, tunnels and
 //	                                             requests without a reply are interrupted

@@ -258,6 +258,18 @@ func (n *Network) DialLocal(ctx context.Context, from, to string) (net.Conn, err
 // conn.
 type local struct{ *stream }
 
+// PeerGone says that the process at the other end has ended, as the system knows
+// of two processes of one machine.
+func (l *local) PeerGone() bool {
+	l.stream.c.n.mu.Lock()
+	defer l.stream.c.n.mu.Unlock()
+	switch l.stream.c.ends[1-l.stream.end].state {
+	case stateUp, stateSilent:
+		return false
+	}
+	return true
+}
+
 var _ net.Conn = (*local)(nil)
 
 // Close implements net.Conn.

@@ -22,3 +22,8 @@ func Check(c *net.UnixConn, self int) error {
 	}
 	return fmt.Errorf("the process at the other end belongs to user %d, this one to user %d", uid, self)
 }
+
+// Gone returns what says whether the process that connected c has ended, a moment
+// after it has; nil where that can't be told. Of a pid that another process got
+// meanwhile it says no.
+func Gone(c *net.UnixConn) func() bool { return gone(c) }

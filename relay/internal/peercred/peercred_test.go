@@ -6,9 +6,11 @@ package peercred_test
 import (
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,4 +43,33 @@ func TestTheSocketKnowsItsUser(t *testing.T) {
 			require.ErrorContains(t, err, "belongs to user")
 		}
 	}
+}
+
+// TestTheSocketKnowsWhenItsProcessHasEnded proves that a process that was killed is
+// known to be gone, also while its parent does not know yet, and one that lives is
+// not.
+func TestTheSocketKnowsWhenItsProcessHasEnded(t *testing.T) {
+	if path := os.Getenv("PEERCRED_TEST_SOCKET"); path != "" { // this is the other process
+		_, _ = net.Dial("unix", path)
+		select {}
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("this system does not tell")
+	}
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	require.NoError(t, err)
+	defer l.Close()
+	other := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	other.Env = append(os.Environ(), "PEERCRED_TEST_SOCKET="+l.Addr().String())
+	require.NoError(t, other.Start())
+	server, err := l.Accept()
+	require.NoError(t, err)
+	defer server.Close()
+	gone := peercred.Gone(server.(*net.UnixConn))
+	require.NotNil(t, gone)
+	require.False(t, gone())
+	require.NoError(t, other.Process.Kill())
+	require.Eventually(t, gone, 10*time.Second, time.Millisecond, "nobody has waited for it yet")
+	_ = other.Wait() // it was killed
+	require.True(t, gone())
 }
