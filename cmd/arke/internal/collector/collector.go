@@ -8,32 +8,49 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
+	"time"
 )
 
 const (
 	// garbage is how many bytes may always gather: less would have a relay
-	// with little in use look through it all the time.
-	garbage = 4 << 20
-	// least and most bound the percentage of what is in use. Less than a
-	// fifth costs more processor time than the memory is worth; the most is
-	// Go's default.
-	least, most = 20, 100
+	// with little in use look through it all the time. While there is much to do
+	// it is more: else a relay that passes 1 GB on would look a hundred times.
+	garbage     = 4 << 20
+	busyGarbage = 32 << 20
+	// There is much to do from when garbage has gathered in less than busyFrom,
+	// until it takes longer than busyUntil.
+	busyFrom, busyUntil = 250 * time.Millisecond, 2 * time.Second
+	// least is what may gather in percent of what is in use: less than a fifth
+	// costs more processor time than the memory is worth.
+	least = 20
+	// normal is Go's default, from which it counts below 4 MiB.
+	normal = 100
 )
 
 // percent returns how much garbage may gather while so many bytes are in use,
 // in percent of them, as GOGC counts it.
-func percent(inUse uint64) int {
-	if inUse <= garbage {
-		return most
+func percent(inUse uint64, busy bool) int {
+	may := uint64(garbage)
+	if busy {
+		may = busyGarbage
 	}
-	return max(least, int(garbage*100/inUse))
+	return max(least, int(may*100/max(inUse, garbage)))
+}
+
+// isBusy says whether there is much to do, if there was, and so long has passed
+// since the last collection.
+func isBusy(was bool, passed time.Duration) bool {
+	if was {
+		return passed < busyUntil
+	}
+	return passed < busyFrom
 }
 
 // Pace paces the collector until stop is called, which brings back the setting
 // from before. One at a time in a process.
 func Pace() (stop func()) {
-	p := &pacer{inUse: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}, now: most}
-	p.before = debug.SetGCPercent(most)
+	p := &pacer{inUse: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}, now: normal, last: time.Now()}
+	p.before = debug.SetGCPercent(normal)
 	p.wait()
 	return p.stop
 }
@@ -45,6 +62,8 @@ type pacer struct {
 	mu      sync.Mutex
 	inUse   []metrics.Sample // guarded by mu, as all below
 	now     int
+	busy    bool
+	last    time.Time // of the last collection
 	stopped bool
 }
 
@@ -61,7 +80,9 @@ func (p *pacer) look() {
 		return
 	}
 	metrics.Read(p.inUse)
-	if want := percent(p.inUse[0].Value.Uint64()); want != p.now {
+	now := time.Now()
+	p.busy, p.last = isBusy(p.busy, now.Sub(p.last)), now
+	if want := percent(p.inUse[0].Value.Uint64(), p.busy); want != p.now {
 		p.now = want
 		debug.SetGCPercent(want)
 	}
