@@ -55,9 +55,9 @@ func TestHellosAreCompared(t *testing.T) {
 	}
 }
 
-// speaker is an overlay as far as Hellos need one.
-func speaker(addrs []string) *Overlay {
-	return &Overlay{instance: instanceID{7}, clock: NewRealClock(), transport: addressed{addrs: addrs}, cfg: Config{Agent: "arke 1.0"}}
+// speaker is what Hellos need of an overlay.
+func speaker(addrs []string) *base {
+	return &base{instance: instanceID{7}, clock: NewRealClock(), transport: addressed{addrs: addrs}, cfg: Config{Agent: "arke 1.0"}}
 }
 
 type addressed struct {

@@ -16,7 +16,7 @@
 // (package session) that goes from one stream to the next: its doc.go tells the way
 // of a message. Each direction of a stream begins with Hello (hello.go), which
 // negotiates the version, names the session and says how much of it was received.
-// What a Hello means is decided in meet (life.go): if both sides dial at the same
+// What a Hello means is decided in meet (hello.go): if both sides dial at the same
 // time, the stream of the lower peer id is used; otherwise a later Hello takes the
 // session over.
 //
@@ -52,6 +52,8 @@
 // # Cores
 //
 // Decisions are in types without goroutine, lock or clock, each with a test of
-// its own: meet, candidates (with patrol.go), addressBook, and those of package
-// session.
+// its own: meet (what a Hello means), reconnect (when a peer is dialled, when a
+// session is given up), candidates, addressBook, and those of package session.
+// Link drives the first two: sessions is what others use of it, stream what a
+// connection does until it has joined.
 package overlay

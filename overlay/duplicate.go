@@ -6,16 +6,15 @@ package overlay
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
 )
-
-// logEvery bounds how often one link logs that a peer id is used twice.
-const logEvery = time.Minute
 
 // doubt is the question whether the peer's older instance is still alive,
 // while a newer one waits at the door.
@@ -44,11 +43,11 @@ func (e *duplicateError) Unwrap() error { return ErrDuplicate }
 // errBusy refuses a stream that comes while another one's case is open.
 var errBusy = errors.New("overlay: another stream of this peer is being judged")
 
-// resolve finds out what it means that another instance of the peer came. nil
-// means that the old one is gone, and the caller may try again. Otherwise the
-// peer id is used twice: the old one stays and is told, fresh is to be
-// refused.
-func (l *Link) resolve(fresh *stream) error {
+// resolve finds out what it means that another instance of the peer came on st.
+// nil means that the old one is gone, and the caller may try again. Otherwise the
+// peer id is used twice: the old one stays and is told, st is to be refused.
+func (st *stream) resolve() error {
+	l := st.l
 	l.mu.Lock()
 	if l.doubt != nil {
 		l.unlock()
@@ -62,7 +61,7 @@ func (l *Link) resolve(fresh *stream) error {
 	d := &doubt{answers: make(chan bool, 1)}
 	l.doubt = d
 	l.unlock()
-	alive, err := l.probe(s, d)
+	alive, err := st.probe(s, d)
 	l.mu.Lock()
 	l.doubt = nil
 	l.unlock()
@@ -74,27 +73,27 @@ func (l *Link) resolve(fresh *stream) error {
 		s.Detach()
 		return nil
 	}
-	if l.mayLog() {
-		l.o.log.Error("two live nodes use the same peer id: was a data directory copied?",
-			zap.Stringer("peer", l.peer), zap.String("addr", addr),
-			zap.String("other_addr", fresh.s.RemoteAddr()))
-	}
-	_ = s.Notify(duplicateNotice(fresh.s.RemoteAddr())) // it encodes
+	l.notices.log(func(log *zap.Logger) {
+		log.Error("two live nodes use the same peer id: was a data directory copied?",
+			zap.String("addr", addr), zap.String("other_addr", st.s.RemoteAddr()))
+	})
+	_ = s.Notify(duplicateNotice(st.s.RemoteAddr())) // it encodes
 	return &duplicateError{other: addr}
 }
 
 // probe asks the peer on the present connection of s for a sign of life. Only the
 // answer to this very question counts: other bytes may have been under way
 // when the old instance died.
-func (l *Link) probe(s *session.Session, d *doubt) (alive bool, err error) {
-	s.Ask(l.o.stamp(), func() { l.o.wake("overlay/doubt", l.key, func() { d.answer(true) }) })
-	timer := l.o.clock.AfterFunc("overlay/doubt", s.Patience(), func() {
-		l.o.wake("overlay/doubt", l.key, d.broken)
+func (st *stream) probe(s *session.Session, d *doubt) (alive bool, err error) {
+	o, key := st.l.o, st.l.key
+	s.Ask(o.stamp(), func() { o.wake("overlay/doubt", key, func() { d.answer(true) }) })
+	timer := o.clock.AfterFunc("overlay/doubt", s.Patience(), func() {
+		o.wake("overlay/doubt", key, d.broken)
 	})
 	defer timer.Stop()
 	select {
 	case alive = <-d.answers:
-	case <-l.o.ctx.Done():
+	case <-o.ctx.Done():
 		err = ErrClosed
 	}
 	return alive, err
@@ -104,26 +103,40 @@ func duplicateNotice(other string) *wire.Notice {
 	return &wire.Notice{Topic: wire.Notice_DUPLICATE_PEER_ID, Detail: wire.ClipText(other)}
 }
 
-func (l *Link) logNotice(m *wire.Notice) {
-	if !l.mayLog() {
-		return
-	}
-	log := l.o.log.With(zap.Stringer("peer", l.peer), zap.String("detail", m.GetDetail()))
-	if m.GetTopic() == wire.Notice_DUPLICATE_PEER_ID {
-		log.Error("another live node uses this node's peer id: was the data directory copied?")
-		return
-	}
-	log.Warn("peer sent a notice of unknown topic")
+// logEvery bounds how often what one peer can cause is logged.
+const logEvery = time.Minute
+
+// noticeLog logs what concerns one peer and many may have to be told of: not more
+// than once a minute.
+type noticeLog struct {
+	base *base
+	peer peer.ID
+
+	mu   sync.Mutex
+	last time.Time // guarded by mu
 }
 
-// mayLog says whether a duplicate of this peer was not logged lately.
-func (l *Link) mayLog() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.o.clock.Now()
-	if !l.noticed.IsZero() && now.Sub(l.noticed) < logEvery {
+// log calls f with a log that names the peer, unless something was logged lately.
+func (n *noticeLog) log(f func(*zap.Logger)) (logged bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.base.clock.Now()
+	if !n.last.IsZero() && now.Sub(n.last) < logEvery {
 		return false
 	}
-	l.noticed = now
+	n.last = now
+	f(n.base.log.With(zap.Stringer("peer", n.peer)))
 	return true
+}
+
+// tell logs a notice of the peer's.
+func (n *noticeLog) tell(m *wire.Notice) {
+	n.log(func(log *zap.Logger) {
+		log = log.With(zap.String("detail", m.GetDetail()))
+		if m.GetTopic() == wire.Notice_DUPLICATE_PEER_ID {
+			log.Error("another live node uses this node's peer id: was the data directory copied?")
+			return
+		}
+		log.Warn("peer sent a notice of unknown topic")
+	})
 }

@@ -3,7 +3,11 @@
 
 package overlay
 
-import "github.com/libp2p/go-libp2p/core/peer"
+import (
+	"sync"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
 
 // PeerEventType says what happened to a link.
 type PeerEventType uint8
@@ -46,4 +50,38 @@ type PeerEvent struct {
 	Session uint64
 	// Err is the cause of LinkDown and DialFailed, otherwise nil.
 	Err error
+}
+
+// announcer hands the events of one link to the subscribers, in order.
+type announcer struct {
+	mu     sync.Mutex
+	events []PeerEvent // guarded by mu
+
+	delivering sync.Mutex // held while events are delivered, so that their order stays
+}
+
+func (a *announcer) add(e PeerEvent) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.events = append(a.events, e)
+}
+
+func (a *announcer) waiting() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.events) > 0
+}
+
+// deliver hands on what is queued. When it returns, those events that were queued
+// before the call have been delivered.
+func (a *announcer) deliver(publish func(PeerEvent)) {
+	a.delivering.Lock()
+	defer a.delivering.Unlock()
+	for a.waiting() {
+		a.mu.Lock()
+		e := a.events[0]
+		a.events = a.events[1:]
+		a.mu.Unlock()
+		publish(e)
+	}
 }

@@ -39,33 +39,33 @@ func (g *greeting) of(s session.Sample) session.Greeting {
 // encodeHello is the frame that opens a stream in our direction, for a session of
 // which so much was received. What is too much for a Hello is left out: it only
 // informs.
-func (o *Overlay) encodeHello(clock, session uint64, fresh bool, received wire.Counts) ([]byte, error) {
+func (b *base) encodeHello(clock, session uint64, fresh bool, received wire.Counts) ([]byte, error) {
 	m := &wire.Hello{
 		VersionMin: wire.LinkVersionMin,
 		VersionMax: wire.LinkVersionMax,
-		Instance:   o.instance[:],
+		Instance:   b.instance[:],
 		Clock:      clock,
-		Agent:      wire.ClipText(o.cfg.Agent),
+		Agent:      wire.ClipText(b.cfg.Agent),
 		Session:    session,
 		Fresh:      fresh,
-		Wall:       o.clock.Now().UnixMilli(),
+		Wall:       b.clock.Now().UnixMilli(),
 	}
 	if received != (wire.Counts{}) {
 		m.Received = received[:]
 	}
-	for _, n := range o.cfg.LaneBytes {
+	for _, n := range b.cfg.LaneBytes {
 		m.Window = append(m.Window, uint32(min(n, math.MaxUint32)))
 	}
-	for _, a := range o.Addrs() {
+	for _, a := range b.transport.Addrs() {
 		if len(a) > 0 && len(a) <= wire.MaxAddr && utf8.ValidString(a) && len(m.Addrs) < wire.MaxAddrs {
 			m.Addrs = append(m.Addrs, a)
 		}
 	}
-	body, err := wire.AppendControl(nil, m)
+	frame, err := wire.AppendControl(nil, m)
 	if err != nil {
 		return nil, err
 	}
-	return wire.AppendFrame(nil, wire.LaneCtl, wire.KindHello, body), nil
+	return wire.AppendFrame(nil, wire.LaneCtl, wire.KindHello, frame), nil
 }
 
 // decodeHello reads a peer's Hello and negotiates. The error is ErrProtocol or
@@ -92,6 +92,74 @@ func decodeHello(body []byte) (greeting, error) {
 		g.window[lane] = int(min(n, math.MaxInt32))
 	}
 	return g, nil
+}
+
+// acquaintance is what a link knows of its peer.
+type acquaintance struct {
+	instance instanceID
+	clock    uint64 // in its last Hello
+	agent    string
+	version  uint32
+	addr     string   // of the last connection
+	addrs    []string // that it can be reached at
+}
+
+// meet notes the instance that a new session is with.
+func (a *acquaintance) meet(g *greeting) {
+	if a.instance != g.instance {
+		a.clock = 0
+	}
+	a.instance = g.instance
+}
+
+// learn notes what the peer said in the Hello of a connection.
+func (a *acquaintance) learn(s Stream, g *greeting) {
+	a.clock, a.agent, a.version = g.clock, g.agent, g.version
+	a.addr, a.addrs = s.RemoteAddr(), g.addrs
+	if s.Outbound() {
+		a.addrs = mergeAddrs([]string{a.addr}, g.addrs)
+	}
+}
+
+// meeting is what a Hello exchange means.
+type meeting uint8
+
+const (
+	meetBegin   meeting = iota + 1 // a session begins; one that stood has ended
+	meetResume                     // the session that stands goes on
+	meetStale                      // the Hello is older than what we know, or ours comes first
+	meetStrange                    // another process, while a connection to the former one stands
+)
+
+// views is what the two sides say about their session.
+type views struct {
+	up         bool // we have one …
+	attached   bool // … that a connection carries
+	calling    bool // we have said Hello on another connection, and wait for the answer
+	first      bool // our calls come before the peer's
+	id         uint64
+	instance   instanceID // of the peer, as we know it
+	clock      uint64     // in the last Hello that we know from it
+	theirs     uint64
+	theirClock uint64
+	them       instanceID
+}
+
+// meet decides what the Hello of a peer that calls means. Hello clocks of one
+// instance grow with each Hello: an older one was under way for long, and the peer
+// has given its connection up. Two calls that cross are seen by both sides: they
+// take the one of the lower peer id.
+func meet(v views) meeting {
+	same := v.them == v.instance
+	switch {
+	case same && v.theirClock <= v.clock, v.calling && v.first:
+		return meetStale
+	case v.up && !same && v.attached:
+		return meetStrange
+	case v.up && same && v.theirs == v.id:
+		return meetResume
+	}
+	return meetBegin
 }
 
 // goodbyeError is what a peer's goodbye means for those who wait for the link.

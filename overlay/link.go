@@ -4,7 +4,11 @@
 package overlay
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"hash/fnv"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/after"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
 )
 
@@ -22,71 +27,67 @@ import (
 // its methods then work on the one that Overlay.Link returns, so a *Link may
 // be kept, but compare peers, not pointers.
 type Link struct {
-	// Immutable after newLink.
-	o     *Overlay
-	peer  peer.ID
-	lower bool   // this node's id is the lower one
-	key   uint64 // for Exec
+	sessions
 
-	// Read without mu, written under it.
-	last      atomic.Pointer[session.Session] // the present session, or the last one; nil = there was none
-	former    atomic.Pointer[session.Session] // the one before
-	number    atomic.Uint64                   // of the present session; 0 = down
-	suspected atomic.Bool
-	forgotten atomic.Bool
-	holders   atomic.Int32
-	traffic   traffic
+	// Immutable after newLink.
+	key uint64 // for Exec
+
+	suspected atomic.Bool // read without mu, written under it
+	holders   holders     // likewise
+	notices   noticeLog
+	events    announcer
 
 	// Guarded by mu.
-	mu      sync.Mutex
-	known   acquaintance
-	dialing dialing
-	outage  outage
-	joining *stream       // is about to carry the session
-	ended   chan struct{} // closed when LinkDown of the present session was reported
-	doubt   *doubt        // the question whether a connection is still alive
-	waiters []*waiter     // in Wait
-	noticed time.Time     // when a duplicate was logged last
-	after   after.List    // to do once mu is released, see unlock
-	events  []PeerEvent
-
-	// Held while events are delivered, so that their order stays.
-	delivering sync.Mutex
+	mu        sync.Mutex
+	known     acquaintance
+	reconnect reconnect
+	planned   planned
+	dialing   dialing
+	joining   *stream       // is about to carry the session
+	callers   []Stream      // incoming ones that have not joined
+	ended     chan struct{} // closed when LinkDown of the present session was reported
+	downSince time.Time
+	doubt     *doubt    // the question whether a connection is still alive
+	waiters   []*waiter // in Wait
+	after     after.List
 }
 
-// acquaintance is what is known of the peer.
-type acquaintance struct {
-	instance  instanceID
-	clock     uint64 // in its last Hello
-	agent     string
-	version   uint32
-	addr      string   // of the last connection
-	addrs     []string // that it can be reached at
-	downSince time.Time
-	callers   []Stream // incoming streams that have not joined
+// planned are the timers of an outage.
+type planned struct {
+	number uint64 // which count
+	end    Timer
+}
+
+// stop makes the timers that are running, if any, count no more.
+func (p *planned) stop() {
+	p.number++
+	if p.end != nil {
+		p.end.Stop()
+		p.end = nil
+	}
+}
+
+// holders are how many hold a link.
+type holders struct{ atomic.Int32 }
+
+func (h *holders) any() bool { return h.Load() > 0 }
+
+// waiter is a caller of Wait.
+type waiter struct {
+	done    chan struct{}
+	session uint64
+	err     error
 }
 
 func newLink(o *Overlay, p peer.ID) *Link {
 	h := fnv.New64a()
 	h.Write([]byte(p))
-	return &Link{
-		o:     o,
-		peer:  p,
-		lower: o.self < p,
-		key:   h.Sum64(),
-		known: acquaintance{downSince: o.clock.Now()},
-	}
+	l := &Link{key: h.Sum64(), downSince: o.clock.Now()}
+	l.o, l.peer = o, p
+	l.reconnect.jitter = o.rand.IntN
+	l.notices = noticeLog{base: o.base, peer: p}
+	return l
 }
-
-// Peer is the authenticated id of the other node.
-func (l *Link) Peer() peer.ID { return l.peer }
-
-// Recycle takes back the chunk of a TunnelData frame that a handler was given and
-// nobody uses any more. It is not a duty.
-func (l *Link) Recycle(chunk []byte) { l.o.bodies.Put(chunk) }
-
-// Up says whether the link has a session.
-func (l *Link) Up() bool { return l.Session() != 0 }
 
 // Suspect says whether the connection to the peer is broken, or the peer leaves
 // heartbeats unanswered.
@@ -95,35 +96,6 @@ func (l *Link) Suspect() bool {
 		return l.o.Link(l.peer).Suspect()
 	}
 	return l.suspected.Load()
-}
-
-// Session is the number of the current session, 0 if there is none. Numbers
-// are never used twice by one Overlay. A new number means that frames may
-// have been lost.
-func (l *Link) Session() uint64 {
-	n := l.number.Load()
-	if n == 0 && l.forgotten.Load() {
-		return l.o.Link(l.peer).Session()
-	}
-	return n
-}
-
-// LocalTime converts a time on the peer's link clock to local time, by the
-// best estimate there is.
-func (l *Link) LocalTime(remote uint64) time.Time {
-	local := time.Duration(min(remote, maxLinkTime))
-	if s := l.last.Load(); s != nil {
-		local -= s.Offset()
-	}
-	return l.o.epoch.Add(local)
-}
-
-// RTT is the smoothed round trip to the peer, 0 if it was not measured yet.
-func (l *Link) RTT() time.Duration {
-	if s := l.last.Load(); s != nil {
-		return s.RTT()
-	}
-	return 0
 }
 
 // Hold declares interest in the peer's life: heartbeats run while anybody
@@ -146,14 +118,50 @@ func (l *Link) Hold() (release func()) {
 func (l *Link) hold(n int32) {
 	l.holders.Add(n)
 	if s := l.last.Load(); s != nil {
-		l.after.Add(func() { s.Want(l.held) })
+		l.after.Add(func() { s.Want(l.holders.any) })
 	}
 }
 
-func (l *Link) held() bool { return l.holders.Load() > 0 }
+// Open begins to establish the link, in the background; addrs are further
+// addresses to try. It does nothing if the link is up, broken or not, or being opened. The
+// result comes as a PeerEvent, LinkUp or DialFailed; none comes after
+// Shutdown has begun.
+func (l *Link) Open(addrs []string) {
+	l = l.lock()
+	defer l.release()
+	if !l.up() {
+		l.open(addrs)
+	}
+}
 
-// up says whether there is a session. mu is held.
-func (l *Link) up() bool { return l.number.Load() != 0 }
+// Wait is Open, and waits for the session until ctx ends.
+func (l *Link) Wait(ctx context.Context, addrs []string) (uint64, error) {
+	l = l.lock()
+	if l.up() {
+		defer l.release()
+		return l.number.Load(), nil
+	}
+	if l.o.leaving() {
+		defer l.release()
+		return 0, ErrClosed
+	}
+	w := &waiter{done: make(chan struct{})}
+	l.waiters = append(l.waiters, w)
+	l.open(addrs)
+	l.release()
+
+	select {
+	case <-w.done:
+		return w.session, w.err
+	case <-ctx.Done():
+		l.mu.Lock()
+		l.waiters = slices.DeleteFunc(l.waiters, func(each *waiter) bool { return each == w })
+		l.mu.Unlock()
+		return 0, ctx.Err()
+	case <-l.o.ctx.Done():
+		return 0, ErrClosed
+	}
+}
 
 // lock locks l, or the link that took its place, and returns which.
 func (l *Link) lock() *Link {
@@ -170,12 +178,11 @@ func (l *Link) lock() *Link {
 // unlock releases mu, then does what was decided under it: nothing that could
 // block, or call back, happens while mu is held.
 func (l *Link) unlock() {
-	news := len(l.events) > 0
-	do := l.after
+	do, news := l.after, l.events.waiting()
 	l.after = after.List{}
 	l.mu.Unlock()
 	if news {
-		l.deliver()
+		l.events.deliver(l.o.publish)
 	}
 	do.Run()
 }
@@ -196,23 +203,204 @@ func (l *Link) wakeLater(name string, f func()) {
 
 // report queues an event for delivery when mu is released.
 func (l *Link) report(t PeerEventType, session uint64, err error) {
-	l.events = append(l.events, PeerEvent{Type: t, Peer: l.peer, Link: l, Session: session, Err: err})
+	l.events.add(PeerEvent{Type: t, Peer: l.peer, Link: l, Session: session, Err: err})
 }
 
-// deliver hands events to the subscribers, in order. When it returns, those
-// that were queued before the call have been delivered.
-func (l *Link) deliver() {
-	l.delivering.Lock()
-	defer l.delivering.Unlock()
-	for {
+// What follows is the life of a session: it begins when two nodes that have none
+// say Hello, goes on over one connection after the other, and ends when it can't
+// go on. Methods are called with mu held unless they say otherwise.
+
+func (l *Link) state() linkState {
+	return linkState{up: l.up(), attached: l.attached(), joining: l.joining != nil, leaving: l.o.leaving()}
+}
+
+// begin starts a session with the peer that said g.
+func (l *Link) begin(id uint64, g *greeting) *session.Session {
+	l.end(fmt.Errorf("%w: the peer knows nothing of the session", ErrLost))
+	s := l.newSession(id)
+	l.known.meet(g)
+	l.former.Store(l.last.Load())
+	l.last.Store(s)
+	l.number.Store(s.Number())
+	l.suspected.Store(false)
+	l.ended = make(chan struct{})
+	l.dialing.proposal = 0
+	l.report(LinkUp, s.Number(), nil)
+	l.tell(s.Number(), nil)
+	if l.holders.any() {
+		l.after.Add(func() { s.Want(l.holders.any) })
+	}
+	return s
+}
+
+// newSession needs no lock.
+func (l *Link) newSession(id uint64) *session.Session {
+	o := l.o
+	return session.New(session.Config{
+		Clock: gatedClock{o.base}, Exec: o.cfg.Seam.Exec, Rand: o.rand, Go: o.gate.spawn, Done: o.ctx.Done(),
+		Key: l.key, Number: o.nextSession(), ID: id, Epoch: o.epoch,
+		LaneBytes: o.cfg.LaneBytes, MaxMessage: o.cfg.MaxMessage, Beat: o.cfg.Heartbeat, Pool: &o.chunks,
+		Handler: func(_ wire.Lane, k wire.Kind, body []byte) bool { return o.handle(l, k, body) },
+		Notice:  l.notices.tell,
+		Changed: l.changed,
+		Dropped: func(why session.Drop, n int) { o.drops.Add(dropReason(why), uint64(n)) },
+		Sent:    l.wrote,
+	})
+}
+
+// end ends the session. Nothing of it is handled any more: the connection that
+// carried it has been left.
+func (l *Link) end(cause error) {
+	if !l.up() {
+		return
+	}
+	s := l.last.Load()
+	l.number.Store(0)
+	l.suspected.Store(false)
+	l.planned.stop()
+	l.report(LinkDown, s.Number(), cause)
+	ended := l.ended
+	l.wakeLater("overlay/ended", func() { close(ended) })
+	l.after.Add(s.End)
+	l.downSince = l.o.clock.Now()
+}
+
+// tell ends the wait of those in Wait.
+func (l *Link) tell(session uint64, err error) {
+	for _, w := range l.waiters {
+		w.session, w.err = session, err
+		l.wakeLater("overlay/wait", func() { close(w.done) })
+	}
+	l.waiters = nil
+}
+
+// changed looks whether the peer is suspect; without mu.
+func (l *Link) changed() {
+	l.mu.Lock()
+	defer l.unlock()
+	if !l.up() {
+		return
+	}
+	attached := l.attached()
+	if attached {
+		l.joining = nil
+		l.planned.stop()
+	}
+	l.suspect(!attached || l.last.Load().Silent())
+}
+
+func (l *Link) suspect(on bool) {
+	switch was := l.suspected.Swap(on); {
+	case on && !was:
+		l.report(LinkSuspect, l.number.Load(), nil)
+	case was && !on:
+		l.report(LinkRecovered, l.number.Load(), nil)
+	}
+}
+
+// lost notes why st does not carry s any more.
+func (l *Link) lost(s *session.Session, st *stream, err error) {
+	if l.joining == st {
+		l.joining = nil
+	}
+	if d := l.doubt; d != nil {
+		l.wakeLater("overlay/doubt", d.broken)
+	}
+	if errors.Is(err, ErrProtocol) {
+		l.o.drops.Inc(dropReason(session.DropMalformed))
+	}
+	if !l.up() || l.last.Load() != s || errors.Is(err, session.ErrReplaced) {
+		return // whoever replaced it goes on
+	}
+	l.do(l.reconnect.broke(l.state(), err, s.Heard()))
+}
+
+// do carries out what was decided.
+func (l *Link) do(d decision) {
+	if d.end != nil {
+		l.end(d.end)
+	}
+	if d.failed != nil {
+		l.report(DialFailed, 0, d.failed)
+	}
+	if d.tell != nil {
+		l.tell(0, d.tell)
+	}
+	if d.stop && l.dialing.stop != nil {
+		l.after.Add(l.dialing.stop)
+	}
+	if d.suspect {
+		l.suspect(true)
+		l.planned.stop()
+		l.planned.end = l.plan("overlay/outage", max(0, l.reconnect.Left(l.o.clock.Now())), func() {
+			l.do(l.reconnect.late(l.state()))
+		})
+	}
+	if d.dial {
+		l.open(nil)
+	}
+	if d.dialIn > 0 {
+		l.plan("overlay/redial", d.dialIn, func() { l.open(nil) })
+	}
+}
+
+// plan has f called, with mu, unless the outage is over by then.
+func (l *Link) plan(label string, in time.Duration, f func()) Timer {
+	number := l.planned.number
+	return l.o.after(label, in, func() {
 		l.mu.Lock()
-		if len(l.events) == 0 {
-			l.mu.Unlock()
-			return
+		defer l.unlock()
+		if number == l.planned.number {
+			f()
 		}
-		e := l.events[0]
-		l.events = l.events[1:]
-		l.mu.Unlock()
-		l.o.publish(e)
+	})
+}
+
+// forget gives the link up if nobody needs it; without mu.
+func (l *Link) forget(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	needed := l.up() || l.reconnect.dialing || l.holders.any() || len(l.callers) > 0 ||
+		l.joining != nil || len(l.waiters) > 0 || l.events.waiting() ||
+		now.Sub(l.downSince) < forgetAfter
+	if !needed {
+		l.forgotten.Store(true)
+	}
+	return !needed
+}
+
+// leave has the link say goodbye when its queue is empty. The channel is
+// closed when it is down; nil means that it is already, or may as well be.
+// Without mu.
+func (l *Link) leave() <-chan struct{} {
+	l.mu.Lock()
+	defer l.unlock()
+	l.do(decision{stop: true})
+	if !l.up() || l.suspected.Load() {
+		return nil // there is no telling whether a peer that hangs would ever answer
+	}
+	s := l.last.Load()
+	l.after.Add(func() { s.Leave(codeShutdown, "shutting down") })
+	return l.ended
+}
+
+// abandon ends the link at once; without mu.
+func (l *Link) abandon() {
+	l.mu.Lock()
+	defer l.unlock()
+	l.do(decision{stop: true})
+	l.do(decision{tell: ErrClosed})
+	for _, s := range l.callers {
+		l.after.Add(func() { s.Reset(codeShutdown) })
+	}
+	s := l.last.Load()
+	switch {
+	case !l.up():
+	case s.Attached():
+		l.after.Add(func() { s.Break(ErrClosed, codeShutdown) }) // lost ends the session
+	case l == l.o.loopback:
+		l.after.Add(s.End)
+	default:
+		l.end(ErrClosed)
 	}
 }

@@ -4,8 +4,10 @@
 package overlay
 
 import (
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -39,122 +41,87 @@ type LinkStatus struct {
 	Received uint64 `json:"received_bytes"`
 }
 
-// Link returns the link to p. It never returns nil and does not dial. The link
-// to this node itself is always up, with session 1.
-func (o *Overlay) Link(p peer.ID) *Link {
-	if p == o.self {
-		return o.loopback
-	}
-	o.mu.RLock()
-	l := o.links[p]
-	o.mu.RUnlock()
+// linkTable has the links of an overlay. Methods may be called concurrently.
+type linkTable struct {
+	o *Overlay
+
+	// Guarded by mu.
+	mu     sync.RWMutex
+	all    map[peer.ID]*Link
+	lookAt int // size at which to look for those to forget
+}
+
+// get returns the link to p, and makes one if need be.
+func (t *linkTable) get(p peer.ID) *Link {
+	t.mu.RLock()
+	l := t.all[p]
+	t.mu.RUnlock()
 	if l != nil {
 		return l
 	}
-	fresh := newLink(o, p)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if l := o.links[p]; l != nil {
+	fresh := newLink(t.o, p)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if l := t.all[p]; l != nil {
 		return l
 	}
-	if len(o.links) >= o.lookAt {
-		o.forgetLinks()
-		o.lookAt = max(minLinks, 2*len(o.links))
+	if len(t.all) >= t.lookAt {
+		t.forget()
+		t.lookAt = max(minLinks, 2*len(t.all))
 	}
-	o.links[p] = fresh
+	t.all[p] = fresh
 	return fresh
 }
 
-// linkOfCaller is Link for a peer that calls; nil if there are too many.
-func (o *Overlay) linkOfCaller(p peer.ID) *Link {
-	o.mu.RLock()
-	full := len(o.links) >= maxLinks && o.links[p] == nil
-	o.mu.RUnlock()
+// ofCaller is get for a peer that calls; nil if there are too many.
+func (t *linkTable) ofCaller(p peer.ID) *Link {
+	t.mu.RLock()
+	full := len(t.all) >= maxLinks && t.all[p] == nil
+	t.mu.RUnlock()
 	if full {
 		return nil
 	}
-	return o.Link(p)
+	return t.get(p)
 }
 
-// forgetLinks removes the links that nobody needs, so that a node that lives
-// long in a network with much change does not grow. o.mu is held.
-func (o *Overlay) forgetLinks() {
-	now := o.clock.Now()
-	for p, l := range o.links {
+// forget removes the links that nobody needs, so that a node that lives long in a
+// network with much change does not grow. mu is held.
+func (t *linkTable) forget() {
+	now := t.o.clock.Now()
+	for p, l := range t.all {
 		if l.forget(now) {
-			delete(o.links, p)
+			delete(t.all, p)
 		}
 	}
 }
 
-// forget gives the link up if nobody needs it.
-func (l *Link) forget(now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	needed := l.up() || l.dialing.open || l.held() || len(l.known.callers) > 0 ||
-		l.joining != nil || len(l.waiters) > 0 || len(l.events) > 0 ||
-		now.Sub(l.known.downSince) < forgetAfter
-	if !needed {
-		l.forgotten.Store(true)
-	}
-	return !needed
-}
-
-// allLinks lists the links to other nodes, by peer id.
-func (o *Overlay) allLinks() []*Link {
-	o.mu.RLock()
-	links := make([]*Link, 0, len(o.links))
-	for _, l := range o.links {
-		links = append(links, l)
-	}
-	o.mu.RUnlock()
+// sorted lists the links, by peer id.
+func (t *linkTable) sorted() []*Link {
+	t.mu.RLock()
+	links := slices.Collect(maps.Values(t.all))
+	t.mu.RUnlock()
 	slices.SortFunc(links, func(a, b *Link) int { return strings.Compare(string(a.peer), string(b.peer)) })
 	return links
 }
 
-// Links describes all links that are up or being opened, by peer id.
-func (o *Overlay) Links() []LinkStatus {
-	var all []LinkStatus
-	for _, l := range o.allLinks() {
-		if s, ok := l.status(); ok {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
-func (l *Link) status() (LinkStatus, bool) {
+// describe returns the status of a link that is up or being opened.
+func describe(l *Link) (LinkStatus, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := LinkStatus{Peer: l.peer.String()}
 	if !l.up() {
 		s.State = "opening"
-		return s, l.dialing.open
+		return s, l.reconnect.dialing
 	}
-	sess := l.last.Load()
 	s.State = "up"
 	if l.suspected.Load() {
 		s.State = "suspect"
 	}
 	s.Addr = l.known.addr
-	s.Session, s.Version, s.Agent = sess.Number(), l.known.version, l.known.agent
-	s.RTT = sess.RTT()
+	s.Session, s.Version, s.Agent = l.number.Load(), l.known.version, l.known.agent
+	s.RTT = l.RTT()
 	s.Sent, s.Received = l.traffic.sums(), l.traffic.received.Load()
-	for lane := range Lane(laneCount) {
-		queued, kept := sess.Load(lane)
-		s.Queued = addLane(s.Queued, lane, queued)
-		s.Kept = addLane(s.Kept, lane, kept)
-	}
+	queued, kept := l.load()
+	s.Queued, s.Kept = queued.present(), kept.present()
 	return s, true
-}
-
-func addLane(m map[string]int, lane Lane, n int) map[string]int {
-	if n == 0 {
-		return m
-	}
-	if m == nil {
-		m = make(map[string]int)
-	}
-	m[lane.String()] = n
-	return m
 }

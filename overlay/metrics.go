@@ -3,11 +3,7 @@
 
 package overlay
 
-import (
-	"sync/atomic"
-
-	"github.com/arke-mesh/arke/overlay/session"
-)
+import "github.com/arke-mesh/arke/overlay/session"
 
 // dropReason says why something was dropped: a session.Drop, or one of the
 // overlay's own. The names are what status shows.
@@ -31,24 +27,4 @@ func (r dropReason) String() string {
 		return "candidate_forgotten"
 	}
 	return session.Drop(r).String()
-}
-
-// drops counts by reason. It may be used concurrently.
-type drops [dropReasons]atomic.Uint64
-
-func (d *drops) add(r dropReason, n int) {
-	if r != dropReason(session.DropNone) && n > 0 {
-		d[r].Add(uint64(n))
-	}
-}
-
-// counts returns what occurred at least once.
-func (d *drops) counts() map[string]uint64 {
-	m := make(map[string]uint64)
-	for r := dropReason(session.DropNone) + 1; r < dropReasons; r++ {
-		if n := d[r].Load(); n > 0 {
-			m[r.String()] = n
-		}
-	}
-	return m
 }

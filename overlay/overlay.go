@@ -7,11 +7,11 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
 )
@@ -28,42 +28,18 @@ type LentHandler func(l *Link, body []byte) (kept bool)
 // Overlay is this node's place in the network: its links to other nodes and
 // the search for them. All methods may be called concurrently.
 type Overlay struct {
-	// Immutable after New.
-	cfg       Config
-	self      peer.ID
-	transport Transport
-	clock     Clock
-	rand      RandStream
-	log       *zap.Logger
-	epoch     time.Time  // where the link clock begins
-	instance  instanceID // of this start
-	loopback  *Link
-	search    *search
+	*base
+	links    linkTable
+	loopback *Link
+	search   *search
+	callers  atomic.Int32 // incoming streams that have not joined
 
 	// Immutable after Start.
 	handlers    [256]LentHandler
 	subscribers []func(PeerEvent)
 
-	// Used concurrently.
-	drops     drops
-	traffic   traffic
-	chunks    session.Pool
-	bodies    wire.Bodies
-	sessions  atomic.Uint64
-	lastStamp atomic.Uint64
-	callers   atomic.Int32 // incoming streams that have not joined
-
-	// Guarded by mu.
-	mu     sync.RWMutex
-	links  map[peer.ID]*Link
-	lookAt int // size of links at which to look for those to forget
-
 	// Lifecycle.
-	ctx      context.Context //nolint:containedctx // the run context: ends in Close
-	cancel   context.CancelCauseFunc
-	gate     gate
 	started  atomic.Bool
-	departed atomic.Bool // Shutdown or Close has begun
 	closing  sync.Once
 	closeErr error
 }
@@ -74,7 +50,7 @@ func New(cfg Config) (*Overlay, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	o := &Overlay{
+	o := &Overlay{base: &base{
 		cfg:       cfg,
 		self:      cfg.Seam.Transport.Self(),
 		transport: cfg.Seam.Transport,
@@ -82,14 +58,27 @@ func New(cfg Config) (*Overlay, error) {
 		rand:      cfg.Seam.Rand.Stream("overlay"),
 		log:       cfg.Logger.Named("overlay"),
 		epoch:     cfg.Seam.Clock.Now().Add(-1), // so that 0 is never a time
-		links:     make(map[peer.ID]*Link),
-		lookAt:    minLinks,
-	}
+		drops:     drop.New(dropReasons),
+	}}
 	o.ctx, o.cancel = context.WithCancelCause(context.Background())
 	o.rand.Read(o.instance[:]) // never fails
+	o.links = linkTable{o: o, all: make(map[peer.ID]*Link), lookAt: minLinks}
 	o.loopback = newLoopback(o)
-	o.search = newSearch(o)
+	o.search = newSearch(o.base)
 	return o, nil
+}
+
+// selfSession is the session of the link to ourselves: the first number.
+const selfSession = 1
+
+// newLoopback returns the link to ourselves. It has the lanes, bounds and
+// order of any link, but no connection below: its reader takes what its queue has.
+func newLoopback(o *Overlay) *Link {
+	l := newLink(o, o.self)
+	s := l.newSession(selfSession)
+	l.last.Store(s)
+	l.number.Store(s.Number())
+	return l
 }
 
 // Start begins to accept links and to look for peers. ctx bounds only Start
@@ -112,6 +101,34 @@ func (o *Overlay) Start(ctx context.Context) error {
 	return nil
 }
 
+// serveLoopback hands on what this node sends to itself, until the overlay
+// closes.
+func (o *Overlay) serveLoopback() {
+	if err := o.loopback.last.Load().RunLoop(); err != nil && !o.leaving() {
+		panic("BUG: link to ourselves: " + err.Error())
+	}
+}
+
+// inbox is the Overlay as the transport sees it.
+type inbox struct{ o *Overlay }
+
+var _ TransportHandler = inbox{}
+
+// HandleStream implements TransportHandler.
+func (i inbox) HandleStream(s Stream) {
+	if i.o.leaving() || !i.o.gate.spawn(func() { i.o.accept(s) }) {
+		s.Reset(codeShutdown)
+		s.Close()
+	}
+}
+
+// PeerUp implements TransportHandler.
+func (i inbox) PeerUp(p peer.ID) { i.o.search.up(p) }
+
+// PeerDown implements TransportHandler. The streams of a link fail by
+// themselves, and it may come late: only the search for peers is told.
+func (i inbox) PeerDown(p peer.ID) { i.o.search.down(p) }
+
 // Self is this node's peer id.
 func (o *Overlay) Self() peer.ID { return o.self }
 
@@ -128,6 +145,43 @@ func (o *Overlay) Seam() Seam { return o.cfg.Seam }
 // AddCandidate names a node that might be reached. It never blocks; of too
 // many candidates, old ones are forgotten, and counted.
 func (o *Overlay) AddCandidate(c Candidate) { o.search.add(c) }
+
+// Link returns the link to p. It never returns nil and does not dial. The link
+// to this node itself is always up, with session 1.
+func (o *Overlay) Link(p peer.ID) *Link {
+	if p == o.self {
+		return o.loopback
+	}
+	return o.links.get(p)
+}
+
+// Links describes all links that are up or being opened, by peer id.
+func (o *Overlay) Links() []LinkStatus {
+	var all []LinkStatus
+	for _, l := range o.links.sorted() {
+		if s, ok := describe(l); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// Traffic tells how much was sent and received on all links together.
+func (o *Overlay) Traffic() Traffic {
+	t := Traffic{Sent: o.traffic.sums(), Received: o.traffic.received.Load()}
+	for _, l := range o.links.sorted() {
+		queued, kept := l.load()
+		for lane := range queued {
+			t.Queued[lane] += queued[lane]
+			t.Kept[lane] += kept[lane]
+		}
+	}
+	return t
+}
+
+// Drops counts what was dropped, by reason; reasons that never occurred are
+// left out.
+func (o *Overlay) Drops() map[string]uint64 { return o.drops.ByName() }
 
 // Handle sets the handler for frames of kind k. Only before Start, once per
 // kind.
@@ -146,6 +200,15 @@ func (o *Overlay) HandleLent(k wire.Kind, h LentHandler) {
 	o.handlers[k] = h
 }
 
+// handle gives a message to whoever wants its kind.
+func (o *Overlay) handle(l *Link, k wire.Kind, body []byte) (kept bool) {
+	if h := o.handlers[k]; h != nil {
+		return h(l, body)
+	}
+	o.drops.Inc(dropReason(session.DropUnknownKind))
+	return false
+}
+
 // Subscribe has f called for each event of each link but the one to this node
 // itself. f must not block, and must not wait for another event of the same
 // link. Only before Start.
@@ -161,49 +224,59 @@ func (o *Overlay) publish(e PeerEvent) {
 	o.log.Debug("link event", zap.Stringer("event", e.Type), zap.Stringer("peer", e.Peer),
 		zap.Uint64("session", e.Session), zap.Error(e.Err))
 	if e.Type == LinkUp {
-		o.search.met(e.Link)
+		e.Link.mu.Lock()
+		addrs := e.Link.known.addrs // best first; never changed, only replaced
+		e.Link.mu.Unlock()
+		o.search.met(e.Peer, addrs)
 	}
 	for _, f := range o.subscribers {
 		f(e)
 	}
 }
 
-// Drops counts what was dropped, by reason; reasons that never occurred are
-// left out.
-func (o *Overlay) Drops() map[string]uint64 { return o.drops.counts() }
-
-// LinkTime expresses t on this node's link clock: nanoseconds since the
-// overlay was made, at least 1, so that 0 can mean none. It is what goes on
-// the wire.
-func (o *Overlay) LinkTime(t time.Time) uint64 { return uint64(max(1, t.Sub(o.epoch))) }
-
-func (o *Overlay) now() uint64 { return o.LinkTime(o.clock.Now()) }
-
-// stamp is the link clock for a Hello or a question: now, but later than every
-// stamp before.
-func (o *Overlay) stamp() uint64 {
-	for {
-		last := o.lastStamp.Load()
-		next := max(o.now(), last+1)
-		if o.lastStamp.CompareAndSwap(last, next) {
-			return next
+// Shutdown ends all links politely: what is queued is sent, then a goodbye, and
+// the peer's end is waited for, at most until ctx ends and at most five
+// seconds; peers that hang already are not waited for. Then it closes. The
+// error is ctx's, if it ended first, or Close's.
+func (o *Overlay) Shutdown(ctx context.Context) error {
+	o.departed.Store(true)
+	o.search.stop()
+	limited, cancel := WithTimeout(ctx, o.clock, "overlay/shutdown", shutdownLimit)
+	defer cancel()
+	var ended []<-chan struct{}
+	for _, l := range o.links.sorted() {
+		if c := l.leave(); c != nil {
+			ended = append(ended, c)
 		}
 	}
-}
-
-func (o *Overlay) nextSession() uint64 { return o.sessions.Add(1) }
-
-// wake runs f, which signals a goroutine, by the seam's rules.
-func (o *Overlay) wake(name string, n uint64, f func()) {
-	o.cfg.Seam.Exec.Wake(ExecKey{Name: name, N: n}, f)
-}
-
-// after runs f after d, unless the overlay closes first; Close waits for f.
-func (o *Overlay) after(label string, d time.Duration, f func()) Timer {
-	return o.clock.AfterFunc(label, d, func() {
-		if o.gate.enter() {
-			defer o.gate.leave()
-			f()
+	for _, c := range ended {
+		select {
+		case <-c:
+		case <-limited.Done():
 		}
+	}
+	err := ctx.Err()
+	if closeErr := o.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// Close ends everything at once and waits for all goroutines. It may be
+// called more than once.
+func (o *Overlay) Close() error {
+	o.departed.Store(true)
+	o.closing.Do(func() {
+		o.search.stop()
+		for _, l := range append(o.links.sorted(), o.loopback) {
+			l.abandon()
+		}
+		o.cancel(ErrClosed)
+		if o.started.Load() {
+			o.closeErr = o.transport.Close()
+		}
+		o.gate.close()
+		o.search.save()
 	})
+	return o.closeErr
 }

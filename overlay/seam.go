@@ -10,6 +10,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
 )
 
@@ -156,3 +157,35 @@ type Seam struct {
 	Rand      Rand
 	Exec      Exec
 }
+
+// Source says where a candidate came from.
+type Source uint8
+
+// The sources of candidates.
+const (
+	SourceSeed       Source = iota + 1 // configured; may be a DNS name or lack a peer id
+	SourceLAN                          // mDNS
+	SourceRemembered                   // known from last time, from the data directory
+	SourcePeer                         // named by a peer, or a peer that was lost
+)
+
+// Candidate is a node that might be reached. Peer is empty for a seed that
+// names only an address. Addrs are multiaddrs as text; a seed may also be
+// "host:port".
+type Candidate struct {
+	Peer   peer.ID
+	Addrs  []string
+	Source Source
+}
+
+// Lane is one ordered queue of a link. A lower number leaves first.
+type Lane = wire.Lane
+
+// The four lanes, by priority.
+const (
+	LaneCtl   = wire.LaneCtl  // membership, credit
+	LaneRPC   = wire.LaneRPC  // requests and replies up to 64 KiB
+	LanePub   = wire.LanePub  // broadcast and topics; their order matters
+	LaneBulk  = wire.LaneBulk // large messages and tunnels, in frames of at most 64 KiB
+	laneCount = wire.Lanes
+)

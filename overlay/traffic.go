@@ -33,6 +33,20 @@ func (b *ByLane) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// present lists the lanes with something, by name; nil = none.
+func (b ByLane) present() map[string]int {
+	var m map[string]int
+	for lane, n := range b {
+		if n > 0 {
+			if m == nil {
+				m = make(map[string]int)
+			}
+			m[Lane(lane).String()] = int(n)
+		}
+	}
+	return m
+}
+
 // Traffic is how much a node has sent and received, in bytes of frames: what
 // TLS, the muxer and TCP add is not in it, nor what a node sends to itself.
 type Traffic struct {
@@ -40,28 +54,6 @@ type Traffic struct {
 	Received uint64 // likewise; frames do not say which lane they came on
 	Queued   ByLane // waiting in the lanes of all links now
 	Kept     ByLane // sent on all links and not acknowledged yet
-}
-
-// Traffic tells how much was sent and received on all links together.
-func (o *Overlay) Traffic() Traffic {
-	t := Traffic{Sent: o.traffic.sums(), Received: o.traffic.received.Load()}
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	for _, l := range o.links {
-		l.addLoad(&t)
-	}
-	return t
-}
-
-func (l *Link) addLoad(t *Traffic) {
-	if l.number.Load() == 0 {
-		return
-	}
-	for lane := range Lane(laneCount) {
-		queued, kept := l.last.Load().Load(lane)
-		t.Queued[lane] += uint64(queued)
-		t.Kept[lane] += uint64(kept)
-	}
 }
 
 // traffic counts bytes. It may be used concurrently.
@@ -75,20 +67,4 @@ func (t *traffic) sums() (b ByLane) {
 		b[lane] = t.sent[lane].Load()
 	}
 	return b
-}
-
-// wrote counts what a connection has taken.
-func (l *Link) wrote(bytes [laneCount]uint64) {
-	for lane, n := range bytes {
-		if n > 0 {
-			l.traffic.sent[lane].Add(n)
-			l.o.traffic.sent[lane].Add(n)
-		}
-	}
-}
-
-// heardBytes counts what a connection has given.
-func (l *Link) heardBytes(n int) {
-	l.traffic.received.Add(uint64(n))
-	l.o.traffic.received.Add(uint64(n))
 }

@@ -7,7 +7,17 @@ import (
 	"crypto/rand"
 	mathrand "math/rand/v2"
 	"sync"
+	"time"
 )
+
+type realClock struct{}
+
+// NewRealClock returns the wall clock of this machine.
+func NewRealClock() Clock { return realClock{} }
+
+func (realClock) Now() time.Time { return time.Now() }
+
+func (realClock) AfterFunc(_ string, d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
 // NewRealRand returns unpredictable randomness: Read comes from the operating
 // system, numbers from generators that it seeds.
