@@ -245,8 +245,7 @@ func (st *stream) join(s *session.Session) {
 
 // carry has the stream, which has joined, carry the session until it is over.
 func (st *stream) carry() {
-	g := &st.greeting
-	err := st.session.Run(st.Carrier, session.Greeting{Received: g.received, Window: g.window, Sample: st.sample})
+	err := st.session.Run(st.Carrier, st.greeting.of(st.sample))
 	st.l.mu.Lock()
 	st.l.lost(st.session, st, err)
 	st.l.unlock()
