@@ -88,7 +88,7 @@ func newPage(r *Report) (*page, error) {
 	if r.OK {
 		p.Verdict = "PASSED"
 	}
-	p.Lead, p.Facts = r.lead(), r.facts()
+	p.Lead, p.Facts = lead(r), facts(r)
 	p.Claims = slices.Clone(r.Assertions)
 	slices.SortStableFunc(p.Claims, func(a, b check.Result) int { return truth(a.OK) - truth(b.OK) })
 	p.tables()
@@ -96,7 +96,7 @@ func newPage(r *Report) (*page, error) {
 }
 
 // lead sums the run up in a sentence.
-func (r *Report) lead() string {
+func lead(r *Report) string {
 	var parts []string
 	failed := 0
 	for _, a := range r.Assertions {
@@ -115,12 +115,12 @@ func (r *Report) lead() string {
 	if r.Requests > 0 {
 		parts = append(parts, fmt.Sprintf("%s of %s were answered with a reply", grouped(r.Outcomes[reply]), plural(r.Requests, "request")))
 	}
-	parts = append(parts, r.carried()...)
+	parts = append(parts, carried(r)...)
 	parts = append(parts, plural(r.Nodes, "node")+", "+plural(len(r.Faults), "fault"))
 	return strings.Join(parts, "; ") + "."
 }
 
-func (r *Report) facts() []fact {
+func facts(r *Report) []fact {
 	orDash := func(s string) string { return cmp.Or(s, "–") }
 	all := []fact{
 		{"level", orDash(r.Level)},
@@ -153,7 +153,7 @@ func truth(b bool) int {
 }
 
 // carried says in the lead what was published and tunnelled.
-func (r *Report) carried() (parts []string) {
+func carried(r *Report) (parts []string) {
 	count := func(metric string) int { return int(r.Metrics[metric].Value) }
 	if n := count("published"); n > 0 {
 		parts = append(parts, fmt.Sprintf("%s made %s, and %s were reported as missing",

@@ -74,7 +74,7 @@ func Summarize(reports []*Report) *Summary {
 		s.Runs = append(s.Runs, Brief{Seed: r.Seed, OK: r.OK, TraceHash: r.TraceHash, Requests: r.Requests, RealSeconds: r.RealSeconds})
 		if !r.OK {
 			s.OK = false
-			s.Failed = append(s.Failed, Failure{Seed: r.Seed, Reasons: r.reasons(), Replay: r.Replay})
+			s.Failed = append(s.Failed, Failure{Seed: r.Seed, Reasons: reasons(r), Replay: r.Replay})
 		}
 		for name, n := range r.Outcomes {
 			s.Outcomes[name] += n
@@ -115,7 +115,7 @@ func spread(all []reading) Spread {
 }
 
 // reasons are why a run is not ok, in the order of their weight.
-func (r *Report) reasons() []string {
+func reasons(r *Report) []string {
 	var all []string
 	if r.Error != "" {
 		all = append(all, r.Error)

@@ -5,6 +5,7 @@ package scenario
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,10 +49,14 @@ func (s Scenario) fields() problems {
 	c.clients()
 	if s.Generate == nil || len(s.Nodes) > 0 {
 		c.clusters()
-		c.subscriptions()
+		for i, s := range c.s.Subscriptions {
+			c.subscription(fmt.Sprintf("subscriptions[%d]", i), s)
+		}
 		c.links()
 		c.workload()
-		c.timeline()
+		for i, a := range c.s.Timeline {
+			c.action(fmt.Sprintf("timeline[%d]", i), a)
+		}
 	}
 	c.ranges()
 	c.assertions()
@@ -79,9 +84,7 @@ func (c *checker) head() {
 	}
 	for i, l := range s.Levels {
 		path := fmt.Sprintf("levels[%d]", i)
-		if !slices.Contains(Levels(), l) {
-			c.add(path, "unknown level %q%s", short(l), hint(l, Levels()))
-		} else if slices.Index(s.Levels, l) < i {
+		if c.word(path, "level", l, Levels()) && slices.Index(s.Levels, l) < i {
 			c.add(path, "%q is given twice", l)
 		}
 	}
@@ -125,14 +128,12 @@ func (c *checker) group(path string, g Nodes) {
 	if !nameForm.MatchString(g.Name) {
 		c.add(path+".name", "%q is not a name; use lower-case letters, digits and -, 40 at most", short(g.Name))
 	}
-	if g.Count < 0 || g.Count > MaxNodes {
-		c.add(path+".count", "%d is not between 1 and %d", g.Count, MaxNodes)
+	c.number(path+".count", g.Count, 1, MaxNodes)
+	if g.Zone != "" {
+		c.label(path+".zone", "name", g.Zone)
 	}
-	if g.Zone != "" && !labelForm.MatchString(g.Zone) {
-		c.add(path+".zone", "%q is not a name; use lower-case letters, digits, '.', '_' and -", short(g.Zone))
-	}
-	if g.Key != "" && !labelForm.MatchString(g.Key) {
-		c.add(path+".key", "%q is not a label; use lower-case letters, digits, '.', '_' and -", short(g.Key))
+	if g.Key != "" {
+		c.label(path+".key", "label", g.Key)
 	}
 	c.span(path+".start", g.Start)
 	c.span(path+".every", g.Every)
@@ -144,16 +145,6 @@ func (c *checker) group(path string, g Nodes) {
 	}
 	if last := g.Start + Duration(max(g.Count-1, 0))*g.Every; last > c.s.Duration {
 		c.add(path, "the last node starts at %v, after the end at %v", last, c.s.Duration)
-	}
-}
-
-// span checks a length of time that may be zero.
-func (c *checker) span(path string, d Duration) {
-	switch {
-	case d < 0:
-		c.add(path, "%v is negative", d)
-	case d > MaxDuration:
-		c.add(path, "%v is longer than %v", d, MaxDuration)
 	}
 }
 
@@ -178,20 +169,22 @@ func (c *checker) clusters() {
 		names[cl.Name] = i
 		c.selectors(path+".members", cl.Members)
 		c.handler(path+".handler", cl.Handler)
-		c.limits(path+".limits", cl.Limits)
+		c.natural(path+".limits.concurrency", cl.Limits.Concurrency)
+		c.natural(path+".limits.queue_length", cl.Limits.QueueLength)
+		c.natural(path+".limits.capacity", cl.Limits.Capacity)
+		c.natural(path+".limits.tunnels", cl.Limits.Tunnels)
 		for _, sel := range sortedKeys(cl.Keys) {
 			if _, err := c.index.Select(sel); err != nil {
 				c.add(join(path+".keys", sel), "%v", err)
-			} else if !labelForm.MatchString(cl.Keys[sel]) {
-				c.add(join(path+".keys", sel), "%q is not a label; use lower-case letters, digits, '.', '_' and -", short(cl.Keys[sel]))
+			} else {
+				c.label(join(path+".keys", sel), "label", cl.Keys[sel])
 			}
 		}
 	}
 }
 
 func (c *checker) handler(path string, h Handler) {
-	if !slices.Contains(handlerKinds(), h.Kind) && h.Kind != "" {
-		c.add(path+".kind", "unknown handler %q%s", short(h.Kind), hint(h.Kind, handlerKinds()))
+	if h.Kind != "" && !c.word(path+".kind", "handler", h.Kind, handlerKinds()) {
 		return
 	}
 	c.span(path+".work", h.Work)
@@ -222,22 +215,6 @@ func (c *checker) handler(path string, h Handler) {
 
 func handlerKinds() []string { return []string{"echo", "slow", "failing", "go"} }
 
-func (c *checker) limits(path string, l Limits) {
-	for _, f := range []struct {
-		name  string
-		value int
-	}{
-		{"concurrency", l.Concurrency},
-		{"queue_length", l.QueueLength},
-		{"capacity", l.Capacity},
-		{"tunnels", l.Tunnels},
-	} {
-		if f.value < 0 {
-			c.add(path+"."+f.name, "%d is negative", f.value)
-		}
-	}
-}
-
 func (c *checker) links() {
 	for i, l := range c.s.Links {
 		path := fmt.Sprintf("links[%d]", i)
@@ -256,9 +233,7 @@ func (c *checker) link(path string, l Link) {
 	if l.Loss > Whole {
 		c.add(path+".loss", "%v is more than everything", l.Loss)
 	}
-	if l.Mbps < 0 || l.Mbps > 1_000_000 {
-		c.add(path+".mbps", "%d is not between 1 and 1000000", l.Mbps)
-	}
+	c.number(path+".mbps", l.Mbps, 1, 1_000_000)
 	if l.Queue < 0 || l.Queue > 0 && l.Mbps == 0 {
 		c.add(path+".queue", "means something with mbps only: there is no queue without a bottleneck")
 	}
@@ -290,8 +265,190 @@ func (c *checker) assertion(path string, a Assertion) {
 		c.add(path, "%s", strings.TrimPrefix(err.Error(), "check: "))
 		return
 	}
-	works := c.s.works()
-	if work := a.work(); work != "" && !slices.Contains(works, work) {
-		c.add(path, "no workload or subscription is called %q%s", short(work), hint(work, works))
+	names := works(&c.s)
+	if work := a.work(); work != "" && !slices.Contains(names, work) {
+		c.add(path, "no workload or subscription is called %q%s", short(work), hint(work, names))
+	}
+}
+
+// WorkKinds are what a workload may send, the default first.
+func WorkKinds() []string {
+	return []string{"request", "survey", "push", "broadcast", "publish", "tunnel"}
+}
+
+// What a workload may be at most.
+const (
+	MaxTopics   = 100_000
+	MaxMessages = 10_000_000
+)
+
+func (c *checker) workload() {
+	names := map[string]string{}
+	for i, w := range c.s.Workload {
+		path := fmt.Sprintf("workload[%d]", i)
+		c.work(path, w, c.s.Duration)
+		c.workName(path, w.Name, names)
+	}
+	for i, a := range c.s.Timeline {
+		if a.Work != nil {
+			c.workName(fmt.Sprintf("timeline[%d].work", i), a.Work.Name, names)
+		}
+	}
+	for i, s := range c.s.Subscriptions {
+		c.workName(fmt.Sprintf("subscriptions[%d]", i), s.Name, names)
+	}
+}
+
+func (c *checker) workName(path, name string, names map[string]string) {
+	switch {
+	case name == "":
+		return
+	case name == "probe":
+		c.add(path+".name", `"probe" is the name of what the liveness phase sends`)
+	case !labelForm.MatchString(name):
+		c.add(path+".name", "%q is not a name; use lower-case letters, digits, '.', '_' and -", short(name))
+	case names[name] != "":
+		c.add(path+".name", "%q is the name of %s already", name, names[name])
+	}
+	names[name] = path
+}
+
+func (c *checker) work(path string, w Work, end Duration) {
+	if w.Kind != "" {
+		c.word(path+".kind", "kind", w.Kind, WorkKinds())
+	}
+	c.workFields(path, w)
+	if len(w.From) == 0 {
+		c.add(path, "needs from: who sends")
+	}
+	c.selectors(path+".from", w.From)
+	c.workTo(path, w)
+	if !(w.Rate > 0 && w.Rate <= MaxRate) || math.IsNaN(w.Rate) {
+		c.add(path+".rate", "%v is not between 0 and %d per second", w.Rate, MaxRate)
+	}
+	if w.Size < 0 || w.Size > 0 && w.Size < 8 || w.Size > 64<<20 {
+		c.add(path+".size", "%v is not between 8B, for the number of the request, and 64MiB", w.Size)
+	}
+	c.span(path+".deadline", w.Deadline)
+	c.span(path+".start", w.Start)
+	c.span(path+".stop", w.Stop)
+	if end > 0 && w.Stop > end {
+		c.add(path+".stop", "%v is after the end at %v", w.Stop, end)
+	}
+	if stop := max(w.Stop, 0); end > 0 && w.Start >= 0 && (stop > 0 && w.Start >= stop || w.Start >= end) {
+		c.add(path+".start", "%v is not before it stops", w.Start)
+	}
+}
+
+// workFields checks the fields that only some kinds have.
+func (c *checker) workFields(path string, w Work) {
+	kind := w.Kind
+	if kind == "" {
+		kind = WorkKinds()[0]
+	}
+	for _, f := range []struct {
+		name  string
+		kinds []string
+		set   bool
+	}{
+		{"topics", []string{"publish"}, w.Topics != 0},
+		{"messages", []string{"tunnel"}, w.Messages != 0},
+		{"every", []string{"tunnel"}, w.Every != 0},
+		{"idempotent", []string{"request", "push"}, w.Idempotent},
+	} {
+		if f.set && !slices.Contains(f.kinds, kind) {
+			c.add(path+"."+f.name, "means nothing for a %s; it is for %s", kind, strings.Join(f.kinds, " and "))
+		}
+	}
+	c.number(path+".topics", w.Topics, 1, MaxTopics)
+	c.number(path+".messages", w.Messages, 1, MaxMessages)
+	c.span(path+".every", w.Every)
+}
+
+// workTo checks whom something is sent to.
+func (c *checker) workTo(path string, w Work) {
+	if w.Kind == "publish" {
+		if w.To == "" {
+			c.add(path, "needs to: a topic")
+		} else if why := badTopic(w.To); why != "" {
+			c.add(path+".to", "%q is no topic: %s", short(w.To), why)
+		}
+		return
+	}
+	clusters := make([]string, len(c.s.Clusters))
+	for i, cl := range c.s.Clusters {
+		clusters[i] = cl.Name
+	}
+	if w.To == "" {
+		c.add(path, "needs to: a cluster")
+	} else if !slices.Contains(clusters, w.To) {
+		c.add(path+".to", "no cluster is called %q%s", short(w.To), hint(w.To, clusters))
+	}
+}
+
+// Subscription is a pattern that some nodes subscribe to, each of them Count
+// times. A node that comes back subscribes again.
+type Subscription struct {
+	Name        string   `yaml:"name,omitempty" json:"name,omitempty"`
+	Nodes       []string `yaml:"nodes" json:"nodes"`                                   // selectors
+	Pattern     string   `yaml:"pattern" json:"pattern"`                               // of topics
+	Count       int      `yaml:"count,omitempty" json:"count,omitempty"`               // on each node; default 1
+	Queue       string   `yaml:"queue,omitempty" json:"queue,omitempty"`               // each message goes to one of the queue
+	NoEcho      bool     `yaml:"no_echo,omitempty" json:"no_echo,omitempty"`           // without what its own node publishes
+	Work        Duration `yaml:"work,omitempty" json:"work,omitempty"`                 // how long it takes for a message; default none
+	QueueLength int      `yaml:"queue_length,omitempty" json:"queue_length,omitempty"` // default: Arke's, as the next two
+	QueueBytes  Bytes    `yaml:"queue_bytes,omitempty" json:"queue_bytes,omitempty"`
+	Overflow    string   `yaml:"overflow,omitempty" json:"overflow,omitempty"` // oldest (default), newest or block
+	Start       Duration `yaml:"start,omitempty" json:"start,omitempty"`       // default: before the workload begins
+	Stop        Duration `yaml:"stop,omitempty" json:"stop,omitempty"`         // default: never
+}
+
+// MaxSubscriptions is how many subscriptions a scenario may have on one node.
+const MaxSubscriptions = 100_000
+
+// Overflows are what a full subscription may do, the default first.
+func Overflows() []string { return []string{"oldest", "newest", "block"} }
+
+func (s Subscription) withDefaults(i int) Subscription {
+	if s.Name == "" {
+		s.Name = defaultName("subscription", i)
+	}
+	if s.Count == 0 {
+		s.Count = 1
+	}
+	if s.Overflow == "" {
+		s.Overflow = Overflows()[0]
+	}
+	return s
+}
+
+func (c *checker) subscription(path string, s Subscription) {
+	if len(s.Nodes) == 0 {
+		c.add(path, "needs nodes: who subscribes")
+	}
+	c.selectors(path+".nodes", s.Nodes)
+	if s.Pattern == "" {
+		c.add(path, "needs a pattern")
+	} else if why := badPattern(s.Pattern); why != "" {
+		c.add(path+".pattern", "%q is no pattern: %s", short(s.Pattern), why)
+	}
+	if s.Queue != "" {
+		c.label(path+".queue", "name", s.Queue)
+	}
+	c.number(path+".count", s.Count, 1, MaxSubscriptions)
+	c.natural(path+".queue_length", s.QueueLength)
+	if s.Overflow != "" {
+		c.word(path+".overflow", "policy", s.Overflow, Overflows())
+	}
+	c.span(path+".work", s.Work)
+	c.span(path+".start", s.Start)
+	c.span(path+".stop", s.Stop)
+	end := c.s.Duration
+	switch {
+	case end <= 0:
+	case s.Stop > end:
+		c.add(path+".stop", "%v is after the end at %v", s.Stop, end)
+	case s.Start >= end, s.Stop > 0 && s.Start >= s.Stop:
+		c.add(path+".start", "%v is not before it stops", s.Start)
 	}
 }

@@ -13,12 +13,6 @@ import (
 // maxSkew is how far a clock may be off.
 const maxSkew = Duration(366 * 24 * time.Hour)
 
-func (c *checker) timeline() {
-	for i, a := range c.s.Timeline {
-		c.action(fmt.Sprintf("timeline[%d]", i), a)
-	}
-}
-
 func (c *checker) action(path string, a Action) {
 	switch {
 	case a.At < 0:
@@ -27,12 +21,12 @@ func (c *checker) action(path string, a Action) {
 		c.add(path+".at", "%v is after the end at %v", a.At, c.s.Duration)
 	}
 	info, ok := actionInfo(a.Do)
-	if !ok {
-		if a.Do == "" {
-			c.add(path, "needs do: what happens")
-		} else {
-			c.add(path+".do", "unknown action %q%s", short(a.Do), hint(a.Do, actionNames()))
-		}
+	switch {
+	case a.Do == "":
+		c.add(path, "needs do: what happens")
+		return
+	case !ok:
+		c.word(path+".do", "action", a.Do, actionNames())
 		return
 	}
 	c.fields(path, a, info)
@@ -93,9 +87,7 @@ func (c *checker) values(path string, a Action) {
 	c.span(path+".for", a.For)
 	c.span(path+".every", a.Every)
 	c.span(path+".down", a.Down)
-	if a.Factor < 0 || a.Factor > 1_000_000 {
-		c.add(path+".factor", "%d is not between 1 and 1000000", a.Factor)
-	}
+	c.number(path+".factor", a.Factor, 1, 1_000_000)
 	if a.Offset > maxSkew || a.Offset < -maxSkew {
 		c.add(path+".offset", "%v is more than a year", a.Offset)
 	}
@@ -105,8 +97,8 @@ func (c *checker) values(path string, a Action) {
 	if a.Share > Whole {
 		c.add(path+".share", "%v is more than everything", a.Share)
 	}
-	if a.Mode != "" && !slices.Contains(routerModes(), a.Mode) {
-		c.add(path+".mode", "unknown mode %q%s", short(a.Mode), hint(a.Mode, routerModes()))
+	if a.Mode != "" {
+		c.word(path+".mode", "mode", a.Mode, routerModes())
 	}
 	if a.Link != nil {
 		if len(a.Link.Between) > 0 {
@@ -167,4 +159,136 @@ func common(a, b []string) string {
 		}
 	}
 	return ""
+}
+
+// Relay returns the node to which a client is attached; "" for a node. The
+// clients of a group attach to the nodes of theirs in turn.
+func (x *Index) Relay(name string) string {
+	group, before, ok := x.Group(name)
+	if !ok || group.Attach == "" {
+		return ""
+	}
+	relays, err := x.Select(group.Attach)
+	if err != nil {
+		return ""
+	}
+	return relays[before%len(relays)]
+}
+
+// Clients returns the clients that attach to a node, in the order of the file.
+func (x *Index) Clients(relay string) []string {
+	var all []string
+	for _, g := range x.nodes {
+		if g.Attach == "" {
+			continue
+		}
+		for _, name := range g.Names() {
+			if x.Relay(name) == relay {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// withoutClients leaves the clients out of a list.
+func (x *Index) withoutClients(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return x.Relay(name) != "" })
+}
+
+// simOnly says whether a scenario has something that only level sim can do.
+func simOnly(s Scenario) bool {
+	return slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Attach != "" }) ||
+		slices.ContainsFunc(s.Timeline, func(a Action) bool { return a.Do == "break" })
+}
+
+// clients checks the groups of clients.
+func (c *checker) clients() {
+	for i, g := range c.s.Nodes {
+		if g.Attach == "" {
+			continue
+		}
+		path := fmt.Sprintf("nodes[%d]", i)
+		relays, err := c.index.Select(g.Attach)
+		if err != nil {
+			c.add(path+".attach", "%v", err)
+			continue
+		}
+		for _, relay := range relays {
+			if group, _, _ := c.index.Group(relay); group.Attach != "" {
+				c.add(path+".attach", "%s is a client itself; clients attach to nodes", relay)
+				break
+			}
+		}
+		if g.Zone != "" || g.Key != "" {
+			c.add(path, "a client has the zone and the keys of its relay: leave zone and key out")
+		}
+	}
+	for i, l := range c.s.Levels {
+		if simOnly(c.s) && l != Levels()[0] {
+			c.add(fmt.Sprintf("levels[%d]", i), "clients, and connections that break, are at level %s only", Levels()[0])
+		}
+	}
+}
+
+// ofNetwork are the actions on what a client has not got: links, a clock and
+// neighbours of its own.
+func ofNetwork(do string) bool {
+	return slices.Contains([]string{
+		"cut", "mend", "clog", "unclog", "degrade", "corrupt", "partition", "partition-oneway", "swizzle", "skew", "router",
+	}, do)
+}
+
+// nodesOnly checks that an action on the network hits more than clients.
+func (c *checker) nodesOnly(path, do string, selectors []string) {
+	names, err := c.index.Select(selectors...)
+	if err == nil && ofNetwork(do) && len(names) > 0 && len(c.index.withoutClients(names)) == 0 {
+		c.add(path, "%s is a client: it has no links and no clock of its own; name its relay", names[0])
+	}
+	if do != "silence" || err != nil {
+		return
+	}
+	for _, name := range names {
+		if relay := c.index.Relay(name); relay != "" && !slices.Contains(names, relay) && !silenced(c.s.Timeline, c.index, relay) {
+			c.add(path, "%s is a client: it loses its power with its relay only; crash it, or name %s", name, relay)
+		}
+	}
+}
+
+// silenced says whether some action silences a node.
+func silenced(timeline []Action, index *Index, name string) bool {
+	return slices.ContainsFunc(timeline, func(a Action) bool {
+		names, _ := index.Select(a.Nodes...)
+		return a.Do == "silence" && slices.Contains(names, name)
+	})
+}
+
+// powerless are the nodes of an action that cuts the power, and the clients on
+// their machines which no action of that time names.
+func (x *expander) powerless(a Action) []string {
+	nodes := x.pick(a.Nodes)
+	named := slices.Clone(nodes)
+	for _, other := range x.s.Timeline {
+		if other.Do == a.Do && other.At == a.At {
+			named = append(named, x.pick(other.Nodes)...)
+		}
+	}
+	for _, relay := range x.index.withoutClients(nodes) {
+		for _, client := range x.index.Clients(relay) {
+			if !slices.Contains(named, client) {
+				nodes = append(nodes, client)
+			}
+		}
+	}
+	return nodes
+}
+
+// breaks resets connections, once or every so long.
+func (x *expander) breaks(path string, a Action) {
+	for at := a.At; ; at += a.Every {
+		x.put(path, false, Action{At: at, Do: "break", Between: [][]string{x.pick(a.Between[0]), x.pick(a.Between[1])}})
+		if a.Every == 0 || at+a.Every > a.At+a.For || len(x.steps) > MaxActions {
+			return
+		}
+	}
 }

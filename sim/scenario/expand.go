@@ -35,10 +35,15 @@ type step struct {
 	auto bool   // it undoes something by itself, and need not if that is undone already
 }
 
+// network is what a timeline is about: a scenario and its names.
+type network struct {
+	s     Scenario
+	index *Index
+}
+
 // expander turns a timeline into steps.
 type expander struct {
-	s      Scenario
-	index  *Index
+	network
 	steps  []step
 	floods int
 	problems
@@ -47,10 +52,10 @@ type expander struct {
 // expand is Expand for a scenario whose fields are checked.
 func (s Scenario) expand() (Scenario, problems) {
 	if s.Generate != nil {
-		s = s.generate()
+		s = generated(s)
 	}
-	s = s.withDefaults()
-	x := &expander{s: s, index: NewIndex(s)}
+	s = filledIn(s)
+	x := &expander{network: network{s, NewIndex(s)}}
 	x.names()
 	var random []int
 	for i, a := range s.Timeline {
@@ -64,7 +69,7 @@ func (s Scenario) expand() (Scenario, problems) {
 		x.churn(fmt.Sprintf("timeline[%d]", i), s.Timeline[i])
 	}
 	x.order()
-	x.heals()
+	x.heal()
 	if len(x.problems) == 0 && len(x.steps) > MaxActions {
 		x.add("timeline", "expands to %d actions, more than %d", len(x.steps), MaxActions)
 	}
@@ -392,7 +397,7 @@ type part struct {
 }
 
 // byLink splits the links between two sides by their model in the file.
-func (x *expander) byLink(sides [][]string) []part {
+func (x *network) byLink(sides [][]string) []part {
 	models := map[int]bool{}
 	each := make([]map[int][]string, len(sides[0])) // of each first node: model → second nodes
 	for i, a := range sides[0] {

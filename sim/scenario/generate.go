@@ -27,7 +27,7 @@ func Generate(seed uint64, r Ranges) (Scenario, error) {
 	if found := s.check(); len(found) > 0 {
 		return Scenario{}, found.err()
 	}
-	return s.generate(), nil
+	return generated(s), nil
 }
 
 // generator draws what a scenario leaves out.
@@ -41,7 +41,7 @@ type generator struct {
 }
 
 // generate draws what the scenario leaves out; what it has is kept.
-func (s Scenario) generate() Scenario {
+func generated(s Scenario) Scenario {
 	g := &generator{s: s, r: s.Generate.withDefaults(), away: absences{}}
 	g.s.Generate = nil
 	if g.s.Seed == 0 {

@@ -154,27 +154,28 @@ func (a absences) free(name string, from, until Duration) bool {
 // wounds are the faults that stand at some point of the timeline and that
 // "heal" has to end one by one; cuts and clogs it ends by itself.
 type wounds struct {
+	*network
 	paused, skewed, misled map[string]bool
 	degraded               map[[2]string]bool // links, the node that comes first in the file first
 }
 
-// heals puts what ends the faults that stand before each "heal". So every
+// heal puts what ends the faults that stand before each "heal". So every
 // level heals the same, and expanding again finds nothing to add.
-func (x *expander) heals() {
-	w := wounds{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[[2]string]bool{}}
+func (x *expander) heal() {
+	w := wounds{&x.network, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[[2]string]bool{}}
 	var all []step
 	for _, st := range x.steps {
 		if st.Do == "heal" {
-			all = append(all, x.cure(&w, st)...)
+			all = append(all, w.cure(st)...)
 		}
 		all = append(all, st)
-		x.wound(&w, st)
+		w.wound(st)
 	}
 	x.steps = all
 }
 
 // wound notes what a step does.
-func (x *expander) wound(w *wounds, st step) {
+func (w *wounds) wound(st step) {
 	for _, name := range st.Nodes {
 		switch st.Do {
 		case "pause":
@@ -190,8 +191,8 @@ func (x *expander) wound(w *wounds, st step) {
 	if st.Do != "degrade" {
 		return
 	}
-	for _, link := range x.ordered(st.Between) {
-		set(w.degraded, link, !st.Link.like(x.s.Links[x.index.link(link[0], link[1])]))
+	for _, link := range w.ordered(st.Between) {
+		set(w.degraded, link, !st.Link.like(w.s.Links[w.index.link(link[0], link[1])]))
 	}
 }
 
@@ -209,7 +210,7 @@ func set[K comparable](m map[K]bool, k K, on bool) {
 }
 
 // ordered are the links between two sides.
-func (x *expander) ordered(sides [][]string) [][2]string {
+func (x *network) ordered(sides [][]string) [][2]string {
 	var links [][2]string
 	for _, a := range sides[0] {
 		for _, b := range sides[1] {
@@ -227,7 +228,7 @@ func (x *expander) ordered(sides [][]string) [][2]string {
 }
 
 // cure ends everything that stands.
-func (x *expander) cure(w *wounds, heal step) []step {
+func (w *wounds) cure(heal step) []step {
 	if len(w.paused)+len(w.skewed)+len(w.misled)+len(w.degraded) == 0 {
 		return nil
 	}
@@ -236,7 +237,7 @@ func (x *expander) cure(w *wounds, heal step) []step {
 		a.At = heal.At
 		steps = append(steps, step{a, heal.path, true})
 	}
-	for _, name := range x.index.Names() {
+	for _, name := range w.index.Names() {
 		one := []string{name}
 		if w.paused[name] {
 			undo(Action{Do: "resume", Nodes: one})
@@ -247,31 +248,31 @@ func (x *expander) cure(w *wounds, heal step) []step {
 		if w.misled[name] {
 			undo(Action{Do: "router", Nodes: one})
 		}
-		for l, to := range x.degradedFrom(w, name) {
+		for l, to := range w.degradedFrom(name) {
 			if len(to) == 0 {
 				continue
 			}
-			model := x.s.Links[l]
+			model := w.s.Links[l]
 			model.Between = nil
 			undo(Action{Do: "degrade", Between: [][]string{one, to}, Link: &model})
 		}
 	}
 	for _, st := range steps {
-		x.wound(w, st)
+		w.wound(st)
 	}
 	return steps
 }
 
 // degradedFrom are the later nodes to which a node's links are degraded, by
 // the model that they have in the file.
-func (x *expander) degradedFrom(w *wounds, name string) [][]string {
+func (w *wounds) degradedFrom(name string) [][]string {
 	if len(w.degraded) == 0 {
 		return nil
 	}
-	to := make([][]string, len(x.s.Links))
-	for _, other := range x.index.Names()[x.index.at[name]+1:] {
+	to := make([][]string, len(w.s.Links))
+	for _, other := range w.index.Names()[w.index.at[name]+1:] {
 		if w.degraded[[2]string{name, other}] {
-			l := x.index.link(name, other)
+			l := w.index.link(name, other)
 			to[l] = append(to[l], other)
 		}
 	}

@@ -370,6 +370,46 @@ func (p *problems) add(path, format string, args ...any) {
 	*p = append(*p, Problem{Path: path, Reason: fmt.Sprintf(format, args...)})
 }
 
+// span checks a length of time that may be zero.
+func (p *problems) span(path string, d Duration) {
+	switch {
+	case d < 0:
+		p.add(path, "%v is negative", d)
+	case d > MaxDuration:
+		p.add(path, "%v is longer than %v", d, MaxDuration)
+	}
+}
+
+// number checks a number that may be left out, which is zero.
+func (p *problems) number(path string, v, least, most int) {
+	if v != 0 && (v < least || v > most) {
+		p.add(path, "%d is not between %d and %d", v, least, most)
+	}
+}
+
+// natural checks a number that must not be negative.
+func (p *problems) natural(path string, v int) {
+	if v < 0 {
+		p.add(path, "%d is negative", v)
+	}
+}
+
+// label checks a name; what is "name" or "label".
+func (p *problems) label(path, what, name string) {
+	if !labelForm.MatchString(name) {
+		p.add(path, "%q is not a %s; use lower-case letters, digits, '.', '_' and -", short(name), what)
+	}
+}
+
+// word checks that a word is known; what is the kind of word.
+func (p *problems) word(path, what, word string, known []string) bool {
+	ok := slices.Contains(known, word)
+	if !ok {
+		p.add(path, "unknown %s %q%s", what, short(word), hint(word, known))
+	}
+	return ok
+}
+
 // err returns nil if there is no problem.
 func (p problems) err() error {
 	if len(p) == 0 {

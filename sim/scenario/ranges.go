@@ -7,7 +7,6 @@ import (
 	"encoding"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -179,14 +178,10 @@ func (c *checker) ranges() {
 	}
 	r := c.s.Generate.withDefaults()
 	for i, f := range r.Faults {
-		if !slices.Contains(FaultKinds(), f) {
-			c.add(fmt.Sprintf("generate.faults[%d]", i), "unknown kind of fault %q%s", short(f), hint(f, FaultKinds()))
-		}
+		c.word(fmt.Sprintf("generate.faults[%d]", i), "kind of fault", f, FaultKinds())
 	}
 	for i, k := range r.Kinds {
-		if !slices.Contains(WorkKinds(), k) {
-			c.add(fmt.Sprintf("generate.kinds[%d]", i), "unknown kind %q%s", short(k), hint(k, WorkKinds()))
-		}
+		c.word(fmt.Sprintf("generate.kinds[%d]", i), "kind", k, WorkKinds())
 	}
 	c.span("generate.calm", r.Calm)
 	for _, f := range []struct {

@@ -3,6 +3,12 @@
 
 package scenario
 
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
 // Scenario is one experiment: a network, what is done to it, what is asked of
 // it, and what must hold. It is what a file contains. The same type is also
 // the expanded form (Expand), in which every name is a node's and every action
@@ -97,7 +103,7 @@ type Work struct {
 }
 
 // Action is one entry of the timeline. Which fields it needs depends on Do;
-// actions.go has the table.
+// Actions has the table.
 type Action struct {
 	At      Duration   `yaml:"at" json:"at"`
 	Do      string     `yaml:"do" json:"do"`
@@ -118,3 +124,219 @@ type Action struct {
 // Assertion is a claim about a run's metrics: "lost == 0", "reroute_p99 <
 // 100ms". Package check has the metrics.
 type Assertion string
+
+// ActionInfo describes one word that `do:` may have.
+type ActionInfo struct {
+	Name     string
+	About    string   // a sentence
+	Needs    []string // fields it must have; "a or b" = exactly one of the two
+	Takes    []string // fields it may have; "a or b" = at most one of the two
+	Compound bool     // it is never part of an expanded scenario
+}
+
+// Actions returns every action, in the order of the documentation.
+func Actions() []ActionInfo {
+	nodes, between := []string{"nodes"}, []string{"between"}
+	return []ActionInfo{
+		{"start", "Starts nodes that have not run yet; their group's start no longer counts.", nodes, nil, false},
+		{"restart", "Starts nodes that were stopped, crashed or silenced, each with a new incarnation.", nodes, nil, false},
+		{"stop", "Shuts nodes down gracefully: they leave, finish what they accepted, and go.", nodes, []string{"for or down"}, false},
+		{"crash", "Kills the processes: peers see their connections reset at once.", nodes, []string{"for or down"}, false},
+		{"silence", "Cuts the power: peers see nothing at all. The clients on the machine of a relay are lost with it.", nodes, []string{"for or down"}, false},
+		{"pause", "Stops the nodes while their clocks run, as a stalled machine does; of a relay and its clients only those that are named.", nodes, []string{"for"}, false},
+		{"resume", "Lets paused nodes go on.", nodes, nil, false},
+		{"slow", "Makes the handlers of the nodes take factor times as long; 1 is normal.", []string{"nodes", "factor"}, []string{"for"}, false},
+		{"cut", "Nothing passes from the first nodes to the second; what was under way arrives.", between, []string{"for"}, false},
+		{"mend", "Ends a cut from the first nodes to the second.", between, nil, false},
+		{"clog", "Nothing passes from the first nodes to the second meanwhile, and nothing is lost: it waits.", between, []string{"for"}, false},
+		{"unclog", "Ends a clog from the first nodes to the second.", between, nil, false},
+		{"degrade", "Replaces the model of the links between the nodes, both ways; undone, they are as the file has them.", []string{"between", "link"}, []string{"for"}, false},
+		{"skew", "Sets the clocks of the nodes off by offset and lets them drift; with neither they are right again.", nodes, []string{"offset", "drift", "for"}, false},
+		{"corrupt", "Flips a bit in the next frame from one of the first nodes to one of the second; with every, another pair each time.", between, []string{"every", "for"}, false},
+		{"break", "Resets the connections between the first nodes and the second, once or every so long; between a client and its relay it is the local socket. Both ends may connect again at once. Level sim only.", between, []string{"every", "for"}, false},
+		{"router", "Makes what nodes are told about who is near slow, stale or wrong (mode); without a mode it is right again.", nodes, []string{"mode", "for"}, false},
+		{"flood", "Sends a second workload for a while.", []string{"work"}, []string{"for"}, false},
+		{"heal", "Ends every cut, clog, degradation, pause, skew and router fault.", nil, nil, false},
+		{"partition", "Cuts both ways between the first nodes and the second, or between the nodes and all others.", []string{"between or nodes"}, []string{"for"}, true},
+		{"partition-oneway", "Cuts from the first nodes to the second; the other way stays open.", between, []string{"for"}, true},
+		{"swizzle", "Cuts the links between the nodes one by one in random order, every so long, and mends them in another random order after a while (for).", between, []string{"every", "for"}, true},
+		{"churn", "A share of the nodes per minute leaves, half of them with a crash, and comes back; at random times.", []string{"nodes", "share", "for"}, []string{"down"}, true},
+		{"rolling-restart", "Shuts the nodes down and starts them again, one after the other.", nodes, []string{"every", "down"}, true},
+		{"mass-restart", "Crashes all the nodes at once and starts them all at once.", nodes, []string{"down"}, true},
+	}
+}
+
+// actionNames are the names of Actions.
+func actionNames() []string {
+	all := Actions()
+	names := make([]string, len(all))
+	for i, a := range all {
+		names[i] = a.Name
+	}
+	return names
+}
+
+// actionInfo looks an action up.
+func actionInfo(name string) (ActionInfo, bool) {
+	all := Actions()
+	i := slices.IndexFunc(all, func(a ActionInfo) bool { return a.Name == name })
+	if i < 0 {
+		return ActionInfo{}, false
+	}
+	return all[i], true
+}
+
+// given lists the fields of an action that a file has set, besides at and do,
+// in the order of the type.
+func (a Action) given() []string {
+	var fields []string
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"nodes", len(a.Nodes) > 0},
+		{"between", len(a.Between) > 0},
+		{"for", a.For != 0},
+		{"every", a.Every != 0},
+		{"down", a.Down != 0},
+		{"factor", a.Factor != 0},
+		{"offset", a.Offset != 0},
+		{"drift", a.Drift != 0},
+		{"share", a.Share != 0},
+		{"mode", a.Mode != ""},
+		{"link", a.Link != nil},
+		{"work", a.Work != nil},
+	} {
+		if f.set {
+			fields = append(fields, f.name)
+		}
+	}
+	return fields
+}
+
+// What a file leaves out.
+const (
+	DefaultSeed     = 1
+	DefaultSettle   = Duration(10 * time.Second)
+	DefaultLatency  = Duration(5 * time.Millisecond)
+	DefaultJitter   = Duration(time.Millisecond) // of links without a latency of their own
+	DefaultQueue    = Bytes(256 << 10)
+	DefaultSize     = Bytes(100)
+	DefaultDeadline = Duration(5 * time.Second)
+	DefaultMessages = 100 // of a tunnel
+	DefaultCode     = 500
+	DefaultDown     = Duration(time.Second)            // of restarts and churn
+	DefaultEvery    = Duration(2 * time.Second)        // between the nodes of a rolling restart
+	DefaultSwizzle  = Duration(100 * time.Millisecond) // between the links of a swizzle
+)
+
+// Levels are where scenarios run, the default one first.
+func Levels() []string { return []string{"sim", "stack", "net"} }
+
+// filledIn returns a copy in which everything that a file may leave out is
+// explicit. It shares no slice that it changes with s.
+func filledIn(s Scenario) Scenario {
+	if s.Seed == 0 {
+		s.Seed = DefaultSeed
+	}
+	if len(s.Levels) == 0 {
+		s.Levels = Levels()
+		if simOnly(s) {
+			s.Levels = s.Levels[:1]
+		}
+	}
+	if s.Settle == 0 {
+		s.Settle = DefaultSettle
+	}
+	s.Links = slices.Clone(s.Links)
+	if !slices.ContainsFunc(s.Links, Link.everywhere) {
+		s.Links = append(s.Links, Link{Between: []string{"*", "*"}})
+	}
+	for i, l := range s.Links {
+		s.Links[i] = l.withDefaults()
+	}
+	s.Clusters = slices.Clone(s.Clusters)
+	for i, c := range s.Clusters {
+		s.Clusters[i].Handler = c.Handler.withDefaults()
+	}
+	s.Subscriptions = slices.Clone(s.Subscriptions)
+	for i, sub := range s.Subscriptions {
+		s.Subscriptions[i] = sub.withDefaults(i)
+	}
+	s.Workload = slices.Clone(s.Workload)
+	for i, w := range s.Workload {
+		s.Workload[i] = w.withDefaults(w.called(i), s.Duration)
+	}
+	return s
+}
+
+func (l Link) everywhere() bool {
+	return len(l.Between) == 2 && l.Between[0] == "*" && l.Between[1] == "*"
+}
+
+func (l Link) withDefaults() Link {
+	if l.Latency == 0 {
+		l.Latency = DefaultLatency
+		if l.Jitter == 0 {
+			l.Jitter = DefaultJitter
+		}
+	}
+	if l.Mbps > 0 && l.Queue == 0 {
+		l.Queue = DefaultQueue
+	}
+	return l
+}
+
+func (h Handler) withDefaults() Handler {
+	switch h.Kind {
+	case "":
+		h.Kind = "echo"
+	case "failing":
+		if h.Every == 0 {
+			h.Every = 1
+		}
+		if h.Code == 0 {
+			h.Code = DefaultCode
+		}
+	}
+	return h
+}
+
+// called is the name of a workload that has none of its own.
+func (w Work) called(i int) string {
+	if w.Kind == "" {
+		return defaultName(WorkKinds()[0], i)
+	}
+	return defaultName(w.Kind, i)
+}
+
+func (w Work) withDefaults(name string, stop Duration) Work {
+	if w.Name == "" {
+		w.Name = name
+	}
+	if w.Kind == "" {
+		w.Kind = WorkKinds()[0]
+	}
+	if w.Kind == "tunnel" && w.Messages == 0 {
+		w.Messages = DefaultMessages
+	}
+	if w.Size == 0 {
+		w.Size = DefaultSize
+	}
+	if w.Deadline == 0 {
+		w.Deadline = DefaultDeadline
+	}
+	if w.Stop == 0 {
+		w.Stop = stop
+	}
+	return w
+}
+
+// defaultName names the first thing of a kind after the kind, the others with
+// a number behind it.
+func defaultName(kind string, i int) string {
+	if i == 0 {
+		return kind
+	}
+	return kind + strconv.Itoa(i+1)
+}

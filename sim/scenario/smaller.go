@@ -48,7 +48,7 @@ func (c *candidates) try(change func(s *Scenario)) {
 	s.Workload = slices.Clone(s.Workload)
 	s.Timeline = slices.Clone(s.Timeline)
 	change(&s)
-	s.reworked()
+	reworked(&s)
 	if x, err := s.Expand(); err == nil {
 		c.list = append(c.list, x)
 	}
@@ -64,7 +64,7 @@ type fault []int
 
 // faults splits a timeline into its faults.
 func (c *candidates) faults() []fault {
-	x := &expander{s: c.from, index: c.index}
+	x := &network{s: c.from, index: c.index}
 	var all []fault
 	var bars []bar // of each fault, its first action
 	var open []bool
@@ -138,7 +138,7 @@ func (c *candidates) fewerNodes() {
 			if left < 0 || slices.Index(sizes, left) < i || left == 0 && len(c.from.Nodes) == 1 {
 				continue
 			}
-			c.try(func(s *Scenario) { s.shrink(g, left) })
+			c.try(func(s *Scenario) { shrink(s, g, left) })
 		}
 	}
 }
@@ -185,7 +185,7 @@ func (c *candidates) shorter() {
 	for _, end := range []Duration{d / 2, d * 3 / 4, last + Duration(time.Second)} {
 		end = end / Duration(time.Millisecond) * Duration(time.Millisecond)
 		if end >= Duration(time.Second) && end < d {
-			c.try(func(s *Scenario) { s.cut(end) })
+			c.try(func(s *Scenario) { cut(s, end) })
 		}
 	}
 	if len(c.from.Timeline) == 0 {
@@ -193,7 +193,7 @@ func (c *candidates) shorter() {
 	}
 	for _, lead := range []Duration{c.from.Timeline[0].At - Duration(time.Second), c.from.Timeline[0].At / 2} {
 		if lead >= Duration(time.Second) {
-			c.try(func(s *Scenario) { s.advance(lead) })
+			c.try(func(s *Scenario) { advance(s, lead) })
 		}
 	}
 }
@@ -214,7 +214,7 @@ func (c *candidates) simplerLinks() {
 }
 
 // shrink leaves only the first nodes of a group.
-func (s *Scenario) shrink(g, left int) {
+func shrink(s *Scenario, g, left int) {
 	group := s.Nodes[g]
 	gone := map[string]bool{}
 	for i, name := range group.Names() {
@@ -234,11 +234,11 @@ func (s *Scenario) shrink(g, left int) {
 			return err != nil
 		})
 	})
-	s.forget(gone)
+	forget(s, gone)
 }
 
 // forget leaves nodes out of everything that names them.
-func (s *Scenario) forget(gone map[string]bool) {
+func forget(s *Scenario, gone map[string]bool) {
 	only := func(names []string) []string {
 		return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return gone[n] })
 	}
@@ -294,7 +294,7 @@ func (a Action) without(only func([]string) []string) (_ Action, ok bool) {
 }
 
 // cut ends the run at a time. What would happen later does not.
-func (s *Scenario) cut(end Duration) {
+func cut(s *Scenario, end Duration) {
 	s.Duration = end
 	s.Timeline = slices.DeleteFunc(s.Timeline, func(a Action) bool { return a.At > end })
 	for i, a := range s.Timeline {
@@ -318,7 +318,7 @@ func (s *Scenario) cut(end Duration) {
 }
 
 // advance moves the timeline and the workload towards the beginning.
-func (s *Scenario) advance(by Duration) {
+func advance(s *Scenario, by Duration) {
 	s.Duration -= by
 	for i := range s.Timeline {
 		s.Timeline[i].At -= by
@@ -340,11 +340,11 @@ func (s *Scenario) advance(by Duration) {
 }
 
 // reworked keeps the claims about works that are still there.
-func (s *Scenario) reworked() {
-	works := s.works()
+func reworked(s *Scenario) {
+	names := works(s)
 	other := func(a Assertion) bool {
 		work := a.work()
-		return work != "" && !slices.Contains(works, work)
+		return work != "" && !slices.Contains(names, work)
 	}
 	s.Assert = slices.DeleteFunc(slices.Clone(s.Assert), other)
 	s.Sometimes = slices.DeleteFunc(slices.Clone(s.Sometimes), other)
@@ -352,7 +352,7 @@ func (s *Scenario) reworked() {
 
 // works are the names of everything that is sent or subscribed to, also those
 // that it has by default.
-func (s *Scenario) works() []string {
+func works(s *Scenario) []string {
 	var names []string
 	for i, w := range s.Workload {
 		names = append(names, w.withDefaults(w.called(i), 0).Name)

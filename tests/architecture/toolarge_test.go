@@ -17,10 +17,6 @@ var tooLarge = map[string]shape{
 	"relay.Relay":                 limit(27, 4, 18),
 	"sim.Network":                 limit(66, 12, 27),
 	"sim.stream":                  limit(24, 4, 24),
-	"sim/report.Report":           limit(7, 3, 40),
-	"sim/scenario.Scenario":       limit(15, 7, 15),
-	"sim/scenario.checker":        limit(28, 6, 3),
-	"sim/scenario.expander":       limit(33, 6, 5),
 	"tests/harness.Relay":         limit(27, 2, 8),
 	"tests/measure.meter":         limit(24, 7, 2),
 }
