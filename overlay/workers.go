@@ -3,21 +3,30 @@
 
 package overlay
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/arke-mesh/arke/internal/fifo"
+)
 
 // idleWorkers is how many goroutines Workers keeps for reuse. A goroutine
 // that has run user code has a grown stack, which is worth keeping.
 const idleWorkers = 64
 
-// Workers is the production Exec: a bounded number of goroutines.
+// Workers is the production Exec: a bounded number of goroutines. Functions wait
+// in one line for the worker that is woken for them, or for one that comes free
+// before: while they are short, a few workers run them all, and few are woken.
 type Workers struct {
 	// Immutable after NewWorkers.
 	max int
 
 	// Guarded by mu.
 	mu      sync.Mutex
-	idle    []chan func() // last in, first out: warm stacks first
-	running int           // goroutines, idle ones included
+	line    fifo.Queue[func()]
+	busy    int             // workers that run a function
+	idle    []chan struct{} // of those that wait; last in, first out: warm stacks first
+	running int             // goroutines, idle ones included
+	coming  bool            // one was woken, or begun, and has not looked at the line yet
 	closed  bool
 
 	// Lifecycle.
@@ -33,27 +42,35 @@ func NewWorkers(limit int) *Workers { return &Workers{max: limit} }
 func (w *Workers) Go(_ ExecKey, f func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
+	if w.closed || w.busy+w.line.Len() >= w.max {
 		return false
 	}
+	w.line.Push(f)
+	w.call()
+	return true
+}
+
+// call has another worker come while anything is in line, one at a time: each that
+// comes calls the next. mu is held.
+func (w *Workers) call() {
+	if w.coming || w.line.Len() == 0 {
+		return
+	}
+	w.coming = true
 	if n := len(w.idle); n > 0 {
 		next := w.idle[n-1]
 		w.idle = w.idle[:n-1]
-		next <- f // has room: an idle worker's channel is empty
-		return true
-	}
-	if w.running >= w.max {
-		return false
+		next <- struct{}{} // has room: an idle worker's channel is empty
+		return
 	}
 	w.running++
-	w.wg.Go(func() { w.work(f) })
-	return true
+	w.wg.Go(w.work)
 }
 
 // Wake implements Exec: f runs at once, on the caller's goroutine.
 func (w *Workers) Wake(_ ExecKey, f func()) { f() }
 
-// Close refuses further work and waits for what runs.
+// Close refuses further work and waits for what runs, or is in line.
 func (w *Workers) Close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -67,27 +84,31 @@ func (w *Workers) Close() error {
 	return nil
 }
 
-// work runs f, and then whatever Go hands to this goroutine, until it is not
-// needed any more.
-func (w *Workers) work(f func()) {
-	next := make(chan func(), 1)
-	for ok := true; ok; f, ok = <-next {
-		f()
-		if !w.rest(next) {
+// work runs what is in line until this goroutine is not needed any more.
+func (w *Workers) work() {
+	called := make(chan struct{}, 1)
+	w.mu.Lock()
+	for {
+		w.coming = false
+		for w.line.Len() > 0 {
+			f := w.line.Pop()
+			w.busy++
+			w.call()
+			w.mu.Unlock()
+			f()
+			w.mu.Lock()
+			w.busy--
+		}
+		if w.closed || len(w.idle) >= idleWorkers {
+			w.running--
+			w.mu.Unlock()
 			return
 		}
+		w.idle = append(w.idle, called)
+		w.mu.Unlock()
+		if _, ok := <-called; !ok {
+			return
+		}
+		w.mu.Lock()
 	}
-}
-
-// rest makes the worker with channel next available, or says that it shall
-// end.
-func (w *Workers) rest(next chan func()) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed || len(w.idle) >= idleWorkers {
-		w.running--
-		return false
-	}
-	w.idle = append(w.idle, next)
-	return true
 }

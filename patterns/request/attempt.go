@@ -96,8 +96,9 @@ func (a *attempt) sent(r overlay.Receipt, err error) decision {
 // leave it as it is until the call has ended.
 func (a *attempt) standInLine(lane overlay.Lane, head, body []byte) decision {
 	c := a.call
+	of := c.first.id
 	withdraw, err := a.remote.link.SendLater(lane, wire.KindRequest, func(r overlay.Receipt, err error) {
-		c.post(event{what: eventSent, attempt: a, receipt: r, err: err})
+		c.post(event{of: of, what: eventSent, attempt: a, receipt: r, err: err})
 	}, bytes.Clone(head), body)
 	if err != nil {
 		return a.sent(overlay.Receipt{}, err)
@@ -154,7 +155,7 @@ func (a *attempt) connect() decision {
 	a.remote.link.Open(a.member.Addrs)
 	switch {
 	case a.remote.link.Session() != 0: // since: Open had nothing to do, so that no event may come
-		c.post(event{what: eventUp, attempt: a})
+		c.post(event{of: c.first.id, what: eventUp, attempt: a})
 		return waiting()
 	case c.cfg.Leaf != nil:
 		return waiting()
@@ -225,7 +226,7 @@ func (a *attempt) awaitSession() decision {
 	a.call.plan.trials[a.number].sent = a.earlier > 0
 	a.remote.addAttempt(a)
 	if now := a.remote.link.Session(); now != 0 && now != old {
-		a.call.post(event{what: eventUp, attempt: a})
+		a.call.post(event{of: a.call.first.id, what: eventUp, attempt: a})
 	}
 	return waiting()
 }
@@ -249,8 +250,9 @@ func (a *attempt) suspect() decision {
 	if wait <= 0 {
 		return c.plan.doubted(a.number)
 	}
+	of := c.first.id
 	a.patience = c.cfg.Clock.AfterFunc("request.patience", wait, func() {
-		c.post(event{what: eventPatience, attempt: a})
+		c.post(event{of: of, what: eventPatience, attempt: a})
 	})
 	return waiting()
 }
@@ -310,7 +312,7 @@ func (a *attempt) settle(o wire.Outcome) {
 	}
 	a.ended = true
 	a.stopPatience()
-	a.remote.takeAttempt(a.id)
+	a.remote.removeAttempt(a.id)
 	r := cluster.Result{Outcome: o, Latency: time.Duration(c.now() - a.began)}
 	r.Accepted = o == wire.OutcomeReply && c.pattern != patterns.PatternRequest && c.pattern != patterns.PatternSurvey
 	if a.replied {

@@ -4,12 +4,12 @@
 package request
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/fifo"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -18,21 +18,33 @@ import (
 // call is one request of a caller: the shell around a plan. It has no goroutine:
 // whoever brings an event, the reader of a link, a timer, the caller, handles it
 // to its end, and what others bring meanwhile.
+//
+// It is used again for another request. Who brings an event says which one it is
+// meant for, so that what comes too late does not touch the next one.
 type call struct {
 	*calls
+	*waiter // nil until a goroutine waits
+
+	mu     sync.Mutex
+	number uint64            // guarded by mu: of the request, which is that of its first attempt; 0 = none
+	busy   bool              // guarded by mu: somebody handles events
+	spare  bool              // guarded by mu: it is for another request when nobody is busy any more
+	queue  fifo.Queue[event] // guarded by mu: what others have brought meanwhile
+
+	asking
+}
+
+// asking is what a call has of one request only.
+type asking struct {
 	question
 	sink  sink
 	route *route
-
-	mu    sync.Mutex
-	busy  bool    // guarded by mu: somebody handles events
-	queue []event // guarded by mu: what others have brought meanwhile
 
 	// Owned by who handles events.
 	plan     plan
 	attempts []*attempt
 	first    attempt       // the one that most requests need
-	lapse    overlay.Timer // ends the request; nil if somebody else does
+	lapse    lapse         // in place if nobody else ends the request
 	timer    overlay.Timer // ends a pause
 	timers   int32         // number of the latest
 	moment   int64         // the time, if it was asked for since the event came; else 0
@@ -74,6 +86,7 @@ type partial interface{ replied(c *call, r *wire.Reply) }
 
 // event is one thing that happened to a call.
 type event struct {
+	of      uint64 // the request that it is meant for
 	what    eventType
 	timer   int32 // of eventTimer: its number
 	attempt *attempt
@@ -118,13 +131,40 @@ func (c *call) init(k *calls, a *Ask, size int, s sink) {
 	c.plan.init(c.idempotent, c.wait)
 	c.attempts = c.memory.attempts[:0]
 	c.first.id = k.ids.Add(1)
+	c.mu.Lock()
+	c.number = c.first.id
+	c.mu.Unlock()
 }
 
 // post has the event handled: now, by the caller, or by who handles another one.
 func (c *call) post(ev event) {
 	c.mu.Lock()
+	if c.number != ev.of {
+		c.mu.Unlock() // that request is over
+		return
+	}
+	c.bring(ev)
+}
+
+// deliver is post for the reply to an attempt.
+func (c *call) deliver(of uint64, a *attempt, r *wire.Reply, now int64) {
+	c.mu.Lock()
+	if c.number != of {
+		c.mu.Unlock()
+		return
+	}
+	a.reply, a.arrived = *r, now
+	if b := c.bytes; b != nil && !b.take(replySize(r)) {
+		c.drops.Inc(dropReplyLarge)
+		a.reply = wire.Reply{ID: r.ID, Outcome: wire.OutcomeTooLarge, Queue: r.Queue, Running: r.Running}
+	}
+	c.bring(event{what: eventReply, attempt: a})
+}
+
+// bring is post for an event that is meant for this request; it releases mu.
+func (c *call) bring(ev event) {
 	if c.busy {
-		c.queue = append(c.queue, ev)
+		c.queue.Push(ev)
 		c.mu.Unlock()
 		return
 	}
@@ -141,14 +181,34 @@ func (c *call) post(ev event) {
 // next returns what was brought meanwhile.
 func (c *call) next() (ev event, ok bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.queue) == 0 {
-		c.busy = false
-		return event{}, false
+	if c.queue.Len() > 0 {
+		ev = c.queue.Pop()
+		c.mu.Unlock()
+		return ev, true
 	}
-	ev = c.queue[0]
-	c.queue = slices.Delete(c.queue, 0, 1)
-	return ev, true
+	spare := c.spare
+	c.busy, c.spare = false, false
+	c.mu.Unlock()
+	if spare {
+		c.recycle()
+	}
+	return event{}, false
+}
+
+// release is called once the request is over and nobody needs what became of it.
+func (c *call) release() {
+	c.mu.Lock()
+	busy := c.busy
+	c.number, c.spare = 0, busy
+	c.mu.Unlock()
+	if !busy {
+		c.recycle()
+	}
+}
+
+func (c *call) recycle() {
+	c.asking = asking{}
+	c.calls.spare.Put(c)
 }
 
 // act does what the plan wants done.
@@ -287,8 +347,8 @@ func (c *call) arm(pause time.Duration) {
 		c.timer.Stop()
 	}
 	c.timers++
-	ev := event{what: eventTimer, timer: c.timers}
-	c.timer = c.cfg.Clock.AfterFunc("request.pause", pause, func() { c.post(ev) })
+	n, of := c.timers, c.first.id
+	c.timer = c.cfg.Clock.AfterFunc("request.pause", pause, func() { c.post(event{of: of, what: eventTimer, timer: n}) })
 }
 
 // resume ends a pause: an attempt that still waits for its link has waited
@@ -313,23 +373,12 @@ func (c *call) tooLarge() decision {
 	return ending(patterns.ErrTooLarge)
 }
 
-// limit has the call end at its deadline. The lock is for a deadline that is
-// over at once: its event is handled after the timer is noted.
-func (c *call) limit() {
-	left := c.deadline.Sub(c.cfg.Clock.Now())
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lapse = c.cfg.Clock.AfterFunc("request.deadline", left, func() {
-		c.post(event{what: eventStop, err: context.DeadlineExceeded})
-	})
-}
-
 // conclude closes the books: whoever still works for this call is told that
 // nobody waits any more, and the caller that it has an outcome.
 func (c *call) conclude(err error) {
 	c.over, c.err = true, err
-	if c.lapse != nil {
-		c.lapse.Stop()
+	if c.lapse.call != nil {
+		c.lapses.remove(&c.lapse)
 	}
 	if c.timer != nil {
 		c.timer.Stop()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
@@ -27,7 +28,8 @@ type calls struct {
 	ids         atomic.Uint64 // the last request id
 	transmitted atomic.Uint64
 	retried     atomic.Uint64
-	waiters     sync.Pool // of *waiter
+	spare       sync.Pool // of *call
+	lapses      *lapses
 }
 
 // waiter is where a goroutine waits for its call to end.
@@ -42,11 +44,8 @@ func (w *waiter) finished(c *call) {
 	w.exec.Wake(overlay.ExecKey{Name: "request.answer", N: c.first.id}, w.wake)
 }
 
-func (k *calls) waiter() *waiter {
-	if w, ok := k.waiters.Get().(*waiter); ok {
-		return w
-	}
-	w := &waiter{exec: k.cfg.Exec, ended: make(chan struct{}, 1)}
+func newWaiter(x overlay.Exec) *waiter {
+	w := &waiter{exec: x, ended: make(chan struct{}, 1)}
 	w.wake = func() { w.ended <- struct{}{} }
 	return w
 }
@@ -55,7 +54,18 @@ func (k *calls) waiter() *waiter {
 type told func(Answer, error)
 
 // finished implements sink.
-func (f told) finished(c *call) { f(c.answer, c.err) }
+func (f told) finished(c *call) {
+	f(c.answer, c.err)
+	c.release()
+}
+
+// call returns one that is nobody's.
+func (k *calls) call() *call {
+	if c, ok := k.spare.Get().(*call); ok {
+		return c
+	}
+	return &call{}
+}
 
 // ask is described at Engine.Ask.
 func (k *calls) ask(ctx context.Context, a *Ask) (Answer, error) {
@@ -67,29 +77,33 @@ func (k *calls) ask(ctx context.Context, a *Ask) (Answer, error) {
 		return Answer{}, &patterns.DeadlineError{Cause: err}
 	}
 	k.turns.Call("request.call", a.Cluster, a.Message.Body, a.salt())
-	w, c := k.waiter(), &call{}
-	c.init(k, a, size, w)
+	c := k.call()
+	if c.waiter == nil {
+		c.waiter = newWaiter(k.cfg.Exec)
+	}
+	c.init(k, a, size, c.waiter)
 	var limited bool
 	if c.deadline, limited = ctx.Deadline(); !limited {
 		c.deadline = k.cfg.Clock.Now().Add(DefaultTimeout)
 	}
-	c.route = k.route(a.Cluster)
+	c.route = k.routeTo(a.Cluster)
 	if c.to == nil && len(c.route.watch.View().Members) == 0 {
-		err = c.look(ctx)
+		err = k.look(ctx, c.route, c.wait, c.deadline)
 	}
 	if !limited {
-		c.limit()
+		k.lapses.add(c)
 	}
-	c.post(event{what: eventStart, err: err})
+	c.post(event{of: c.first.id, what: eventStart, err: err})
 	select {
-	case <-w.ended:
+	case <-c.ended:
 	case <-ctx.Done():
 		k.turns.Take("request.over", c.first.id)
-		c.post(event{what: eventStop, err: ctx.Err()})
-		<-w.ended
+		c.post(event{of: c.first.id, what: eventStop, err: ctx.Err()})
+		<-c.ended
 	}
-	k.waiters.Put(w)
-	return c.answer, c.err
+	answer, err := c.answer, c.err
+	c.release()
+	return answer, err
 }
 
 // begin is described at Engine.Start.
@@ -99,50 +113,51 @@ func (k *calls) begin(a *Ask, done func(Answer, error)) (cancel func()) {
 		done(Answer{}, err)
 		return func() {}
 	}
-	c := &call{}
+	c := k.call()
 	c.init(k, a, size, told(done))
 	if c.deadline = a.Deadline; c.deadline.IsZero() {
 		c.deadline = k.cfg.Clock.Now().Add(DefaultTimeout)
 	}
-	c.route = k.route(a.Cluster)
-	c.limit()
+	c.route = k.routeTo(a.Cluster)
+	k.lapses.add(c)
+	of := c.first.id
+	giveUp := func() { c.post(event{of: of, what: eventStop, err: context.Canceled}) }
 	if c.to != nil || len(c.route.watch.View().Members) > 0 {
-		c.post(event{what: eventStart})
-		return c.giveUp
+		c.post(event{of: of, what: eventStart})
+		return giveUp
 	}
-	return c.startLooking()
+	stop := c.startLooking()
+	return func() {
+		giveUp()
+		stop()
+	}
 }
-
-// giveUp ends a call for its caller.
-func (c *call) giveUp() { c.post(event{what: eventStop, err: context.Canceled}) }
 
 // startLooking has a worker wait for a view that has members.
-func (c *call) startLooking() (cancel func()) {
+func (c *call) startLooking() (stop func()) {
+	k, of, wait, deadline := c.calls, c.first.id, c.wait, c.deadline
 	ctx, stop := context.WithCancel(context.Background())
-	r := c.calls.route(c.route.name) // for as long as the worker looks at it
+	r := k.routeTo(c.route.name) // for as long as the worker looks at it
 	look := func() {
-		err := c.look(ctx)
+		err := k.look(ctx, r, wait, deadline)
 		stop()
-		c.putRoute(r, c.env.now())
-		c.post(event{what: eventStart, err: err})
+		k.putRoute(r, k.now())
+		c.post(event{of: of, what: eventStart, err: err})
 	}
-	if !c.cfg.Exec.Go(overlay.ExecKey{Name: "request.look", N: c.first.id}, look) {
+	if !k.cfg.Exec.Go(overlay.ExecKey{Name: "request.look", N: of}, look) {
 		stop()
-		c.putRoute(r, c.env.now())
-		c.drops.Inc(dropWorkers)
-		c.post(event{what: eventStart, err: patterns.ErrOverloaded})
+		k.putRoute(r, k.now())
+		k.drops.Inc(dropWorkers)
+		c.post(event{of: of, what: eventStart, err: patterns.ErrOverloaded})
 	}
-	return func() {
-		c.giveUp()
-		stop()
-	}
+	return stop
 }
 
-// look waits for a view that has members, until the call's deadline at most.
-func (c *call) look(ctx context.Context) error {
-	ctx, cancel := overlay.WithTimeout(ctx, c.cfg.Clock, "request.view", c.deadline.Sub(c.cfg.Clock.Now()))
+// look waits for a view that has members, until deadline at most.
+func (k *calls) look(ctx context.Context, r *route, wait bool, deadline time.Time) error {
+	ctx, cancel := overlay.WithTimeout(ctx, k.cfg.Clock, "request.view", deadline.Sub(k.cfg.Clock.Now()))
 	defer cancel()
-	if _, err := c.route.watch.Wait(ctx, c.wait); err != nil {
+	if _, err := r.watch.Wait(ctx, wait); err != nil {
 		return viewError(ctx, err)
 	}
 	return nil
@@ -184,22 +199,15 @@ func (k *calls) handleReply(l Link, body []byte) {
 // hear finds whom a reply is for.
 func (k *calls) hear(from *remote, r *wire.Reply, now int64) {
 	if r.Flags&wire.FlagMoreReplies != 0 {
-		if a := from.attempt(r.ID); a != nil && k.cfg.Leaf != nil {
+		if u, ok := from.attempt(r.ID); ok && k.cfg.Leaf != nil {
 			part := *r
-			a.call.post(event{what: eventPart, attempt: a, reply: &part})
+			u.call.post(event{of: u.of, what: eventPart, attempt: u.attempt, reply: &part})
 		}
 		return
 	}
-	a := from.takeAttempt(r.ID)
-	switch {
-	case a != nil:
-		if b := a.call.bytes; b != nil && !b.take(replySize(r)) {
-			k.drops.Inc(dropReplyLarge)
-			*r = wire.Reply{ID: r.ID, Outcome: wire.OutcomeTooLarge, Queue: r.Queue, Running: r.Running}
-		}
-		a.reply, a.arrived = *r, now
-		a.call.post(event{what: eventReply, attempt: a})
-	case r.Outcome == wire.OutcomeReply || r.Outcome == wire.OutcomeRemoteError:
+	if u, ok := from.takeAttempt(r.ID); ok {
+		u.call.deliver(u.of, u.attempt, r, now)
+	} else if r.Outcome == wire.OutcomeReply || r.Outcome == wire.OutcomeRemoteError {
 		k.drops.Inc(dropReplyLate)
 	}
 }
@@ -227,18 +235,20 @@ func (k *calls) peerEvent(r *remote, ev overlay.PeerEvent) {
 	case overlay.DialFailed:
 		e.what = eventUndialed
 	}
-	for _, e.attempt = range r.allAttempts() {
-		e.attempt.call.post(e)
+	for _, u := range r.allAttempts() {
+		e.of, e.attempt = u.of, u.attempt
+		u.call.post(e)
 	}
 }
 
 // close ends all that is under way.
 func (k *calls) close() {
 	for _, r := range k.peers.table.all() {
-		for _, a := range r.allAttempts() {
-			a.call.post(event{what: eventClosed})
+		for _, u := range r.allAttempts() {
+			u.call.post(event{of: u.of, what: eventClosed})
 		}
 	}
+	k.lapses.close()
 }
 
 func (k *calls) status() CallStatus {
@@ -279,8 +289,8 @@ func (r *room) take(n int) bool {
 	return false
 }
 
-// route returns the route to a cluster; putRoute it afterwards.
-func (k *calls) route(name string) *route {
+// routeTo returns the route to a cluster; putRoute it afterwards.
+func (k *calls) routeTo(name string) *route {
 	r, created := k.routes.get(name, func() *route {
 		keys := k.keys(name)
 		return &route{name: name, watch: k.cfg.Directory.Watch(name), keys: keys, seal: k.mustSeal(keys)}

@@ -170,8 +170,32 @@ func (j *job) startLater() {
 
 // run has a worker run the job, if one is free.
 func (j *job) run() bool {
-	s := j.server
-	return s.cfg.Exec.Go(overlay.ExecKey{Name: "request.serve", N: j.number}, func() { s.work(j) })
+	m := j.server.members
+	r, ok := m.runs.Get().(*run)
+	if !ok {
+		r = &run{}
+		r.f = func() { r.work(m) }
+	}
+	r.job = j
+	if m.cfg.Exec.Go(overlay.ExecKey{Name: "request.serve", N: j.number}, r.f) {
+		return true
+	}
+	r.job = nil
+	m.runs.Put(r)
+	return false
+}
+
+// run is what a worker is handed: a function that exists already.
+type run struct {
+	job *job
+	f   func()
+}
+
+func (r *run) work(m *members) {
+	j := r.job
+	r.job = nil
+	m.runs.Put(r)
+	j.server.work(j)
 }
 
 // turnAway refuses a job because no worker is free.

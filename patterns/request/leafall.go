@@ -36,20 +36,20 @@ type inquiry struct {
 
 // askRelay is askAll of a leaf. ctx has a deadline.
 func (k *calls) askRelay(ctx context.Context, a *All, q *Ask, size int, each EachFunc) (Tally, error) {
-	f := &inquiry{calls: k, each: each, waiter: k.waiter()}
+	f := &inquiry{calls: k, each: each, waiter: newWaiter(k.cfg.Exec)}
 	c := &f.call
 	c.init(k, q, size, f)
 	if a.Pattern == patterns.PatternSurvey {
 		c.limits = &patterns.SurveyOptions{MaxReplies: a.MaxMembers, MaxBytes: a.MaxBytes}
 	}
 	c.deadline, _ = ctx.Deadline()
-	c.route = k.route(q.Cluster)
+	c.route = k.routeTo(q.Cluster)
 	late := k.cfg.Clock.AfterFunc("request.summary", c.deadline.Sub(k.cfg.Clock.Now())+summaryGrace, func() {
-		c.post(event{what: eventStop, err: context.DeadlineExceeded})
+		c.post(event{of: c.first.id, what: eventStop, err: context.DeadlineExceeded})
 	})
 	defer late.Stop()
-	defer c.post(event{what: eventStop, err: context.Canceled}) // also if each panics
-	c.post(event{what: eventStart})
+	defer c.post(event{of: c.first.id, what: eventStop, err: context.Canceled}) // also if each panics
+	c.post(event{of: c.first.id, what: eventStart})
 	cancelled := ctx.Done()
 	for {
 		part, over := f.take()
@@ -67,7 +67,7 @@ func (k *calls) askRelay(ctx context.Context, a *All, q *Ask, size int, each Eac
 		case <-cancelled:
 			cancelled = nil
 			if ctx.Err() == context.Canceled { // who is late the relay says at the deadline
-				c.post(event{what: eventStop, err: context.Canceled})
+				c.post(event{of: c.first.id, what: eventStop, err: context.Canceled})
 			}
 		}
 	}

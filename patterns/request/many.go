@@ -75,12 +75,12 @@ func (k *calls) askAll(ctx context.Context, a *All, each EachFunc) (Tally, error
 	if k.cfg.Leaf != nil {
 		return k.askRelay(ctx, a, &q, size, each)
 	}
-	f := &fan{calls: k, each: each, waiter: k.waiter(), size: size, nodes: make(map[peer.ID]struct{})}
+	f := &fan{calls: k, each: each, waiter: newWaiter(k.cfg.Exec), size: size, nodes: make(map[peer.ID]struct{})}
 	if a.MaxBytes > 0 {
 		f.bytes = &room{}
 		f.bytes.left.Store(int64(a.MaxBytes))
 	}
-	f.route = k.route(a.Cluster)
+	f.route = k.routeTo(a.Cluster)
 	defer func() { k.putRoute(f.route, k.now()) }()
 	v, err := k.view(ctx, f.route, completeTime, isComplete)
 	if err != nil {
@@ -154,8 +154,8 @@ func (f *fan) ask(ctx context.Context, members []*cluster.Member, q Ask) error {
 		c := &f.asked[i]
 		q.To = m
 		c.init(f.calls, &q, f.size, f)
-		c.route, c.deadline, c.bytes = f.calls.route(q.Cluster), deadline, f.bytes
-		c.post(event{what: eventStart})
+		c.route, c.deadline, c.bytes = f.calls.routeTo(q.Cluster), deadline, f.bytes
+		c.post(event{of: c.first.id, what: eventStart})
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,7 +193,7 @@ func (f *fan) take(ctx context.Context) *call {
 // stop ends the calls that have no outcome yet.
 func (f *fan) stop(cause error) {
 	for i := range f.asked {
-		f.asked[i].post(event{what: eventStop, err: cause})
+		f.asked[i].post(event{of: f.asked[i].first.id, what: eventStop, err: cause})
 	}
 }
 

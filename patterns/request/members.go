@@ -31,6 +31,7 @@ type members struct {
 	mu      sync.RWMutex
 	servers map[cluster.MemberID]*Server // guarded by mu
 
+	runs      sync.Pool     // of *run
 	jobs      atomic.Uint64 // the last job's number
 	lastJob   atomic.Int64  // when the last request came
 	lastLeave atomic.Int64  // when the last member began to leave; 0 = none did

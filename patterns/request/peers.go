@@ -126,28 +126,57 @@ func (r *remote) addAttempt(a *attempt) {
 	r.mu.Unlock()
 }
 
-// takeAttempt removes the attempt and returns it; nil if it has ended. Whoever
-// takes it out has its only reply.
-func (r *remote) takeAttempt(id uint64) *attempt {
+func (r *remote) removeAttempt(id uint64) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	a := r.attempts[id]
 	delete(r.attempts, id)
-	return a
+	r.mu.Unlock()
 }
 
-// attempt returns the attempt; nil if it has ended.
-func (r *remote) attempt(id uint64) *attempt {
+// underWay is an attempt that has not ended, and which request of its call it is
+// of: what is found here may be over, and its call another's, before its event
+// comes there.
+type underWay struct {
+	call    *call
+	attempt *attempt
+	of      uint64
+}
+
+// find is called with mu held: what has not left the table is not over yet.
+func (r *remote) find(id uint64) (u underWay, ok bool) {
+	a, ok := r.attempts[id]
+	if ok {
+		u = underWay{a.call, a, a.call.first.id}
+	}
+	return u, ok
+}
+
+// takeAttempt removes the attempt and returns it, if it has not ended. Whoever
+// takes it out has its only reply.
+func (r *remote) takeAttempt(id uint64) (u underWay, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.attempts[id]
+	u, ok = r.find(id)
+	delete(r.attempts, id)
+	return u, ok
+}
+
+// attempt returns the attempt, if it has not ended.
+func (r *remote) attempt(id uint64) (u underWay, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.find(id)
 }
 
 // allAttempts returns the attempts in the order of their ids.
-func (r *remote) allAttempts() []*attempt {
+func (r *remote) allAttempts() []underWay {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return sorted(r.attempts)
+	out := make([]underWay, 0, len(r.attempts))
+	for _, a := range sorted(r.attempts) {
+		u, _ := r.find(a.id)
+		out = append(out, u)
+	}
+	return out
 }
 
 // sorted returns the values in the order of their keys, so that what is done

@@ -14,11 +14,12 @@ import (
 
 // newResult turns what a handler returned into what the caller is told.
 func newResult(m patterns.Message, err error) result {
+	if err == nil {
+		return checkReply(m)
+	}
 	var refusal *patterns.Refusal
 	var remote *patterns.RemoteError
 	switch {
-	case err == nil:
-		return checkReply(m)
 	case errors.As(err, &refusal):
 		return result{outcome: refusalOutcome(refusal.Cause)}
 	case errors.As(err, &remote):

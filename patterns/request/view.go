@@ -51,7 +51,7 @@ func (k *calls) viewOf(ctx context.Context, name string, patience time.Duration,
 		return nil, &patterns.DeadlineError{Cause: err}
 	}
 	k.turns.Call("request.view", name, nil, 0)
-	r := k.route(name)
+	r := k.routeTo(name)
 	defer func() { k.putRoute(r, k.now()) }()
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
