@@ -88,6 +88,18 @@ func (e *Engine) Start(a Ask, done func(Answer, error)) (cancel func()) {
 	return e.calls.begin(&a, done)
 }
 
+// AskAll asks each member of the cluster once, as Ask with To does, all at the
+// same time, and calls each as they answer or fail: one at a time, on the
+// caller's goroutine. Nobody is waited for longer than until ctx ends, or for
+// 5 s if it has no deadline: who is late is missing. It returns the error of
+// each, or an error of Ask if nobody was asked.
+//
+// A leaf's has its relay do it: each hears of those who answered only, and
+// their Members have an ID and a Peer.
+func (e *Engine) AskAll(ctx context.Context, a All, each EachFunc) (Tally, error) {
+	return e.calls.askAll(ctx, &a, each)
+}
+
 // report tells how it went.
 func (a *Answer) report() patterns.RequestReport {
 	r := patterns.RequestReport{Attempts: a.Attempts}

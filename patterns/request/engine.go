@@ -55,6 +55,33 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
+// AddMember serves member id of the cluster with v, until Drain or
+// Engine.Close. Callers do not know of it yet: registering it is up to the
+// caller of AddMember. The id must be random and not 0.
+func (e *Engine) AddMember(id cluster.MemberID, name string, v patterns.Service, l patterns.Limits) (*Server, error) {
+	s, err := e.members.newServer(id, name, l)
+	if err != nil {
+		return nil, err
+	}
+	s.service, s.serves = v, e.members.servesOf(v)
+	return s, e.members.add(s)
+}
+
+// Forward makes f the one that has the requests of member id, until Drain or
+// Close of what it returns, which is as with AddMember: registering it is up to
+// the caller. serves says which patterns the member implements. Size, seal,
+// replay and limits are checked here; there is no queue: what is beyond
+// Concurrency and QueueLength together, or beyond QueueBytes while so many are
+// under way that it would have to wait, is refused as overloaded at once.
+func (e *Engine) Forward(id cluster.MemberID, name string, l patterns.Limits, serves Serves, f Forwarder) (*Server, error) {
+	s, err := e.members.newServer(id, name, l)
+	if err != nil {
+		return nil, err
+	}
+	s.forward, s.serves = f, serves
+	return s, e.members.add(s)
+}
+
 // handlePeerEvent takes in what happened to a link.
 func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
 	r, ok := e.peers.table.find(ev.Peer)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -28,21 +27,6 @@ type Forwarder interface {
 	// session with it has ended, or the member is taken away. d.Answer is due
 	// nevertheless: until then d counts as under way, unless its member is gone.
 	Cancel(d *Delivery)
-}
-
-// Forward makes f the one that has the requests of member id, until Drain or
-// Close of what it returns, which is as with AddMember: registering it is up to
-// the caller. serves says which patterns the member implements. Size, seal,
-// replay and limits are checked here; there is no queue: what is beyond
-// Concurrency and QueueLength together, or beyond QueueBytes while so many are
-// under way that it would have to wait, is refused as overloaded at once.
-func (e *Engine) Forward(id cluster.MemberID, name string, l patterns.Limits, serves Serves, f Forwarder) (*Server, error) {
-	s, err := e.members.newServer(id, name, l)
-	if err != nil {
-		return nil, err
-	}
-	s.forward, s.serves = f, serves
-	return s, e.members.add(s)
 }
 
 // Serves is a set of patterns, by their bits.

@@ -34,10 +34,9 @@ type inquiry struct {
 	waiting bool                    // guarded by mu: the caller's goroutine does
 }
 
-// askRelay is askAll of a leaf. ctx has a deadline.
-func (k *calls) askRelay(ctx context.Context, a *All, q *Ask, size int, each EachFunc) (Tally, error) {
-	f := &inquiry{calls: k, each: each, waiter: newWaiter(k.cfg.Exec)}
-	c := &f.call
+// run is askAll of a leaf. ctx has a deadline.
+func (f *inquiry) run(ctx context.Context, a *All, q *Ask, size int) (Tally, error) {
+	k, c := f.calls, &f.call
 	c.init(k, q, size, f)
 	if a.Pattern == patterns.PatternSurvey {
 		c.limits = &patterns.SurveyOptions{MaxReplies: a.MaxMembers, MaxBytes: a.MaxBytes}

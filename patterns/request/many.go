@@ -45,18 +45,6 @@ type Tally struct {
 // says that the member is not missing. An error ends everything.
 type EachFunc func(m *cluster.Member, a Answer, err error) (took bool, stop error)
 
-// AskAll asks each member of the cluster once, as Ask with To does, all at the
-// same time, and calls each as they answer or fail: one at a time, on the
-// caller's goroutine. Nobody is waited for longer than until ctx ends, or for
-// 5 s if it has no deadline: who is late is missing. It returns the error of
-// each, or an error of Ask if nobody was asked.
-//
-// A leaf's has its relay do it: each hears of those who answered only, and
-// their Members have an ID and a Peer.
-func (e *Engine) AskAll(ctx context.Context, a All, each EachFunc) (Tally, error) {
-	return e.calls.askAll(ctx, &a, each)
-}
-
 func (k *calls) askAll(ctx context.Context, a *All, each EachFunc) (Tally, error) {
 	q := Ask{Cluster: a.Cluster, Pattern: a.Pattern, Message: a.Message, Tail: a.Tail}
 	size, err := k.check(&q)
@@ -73,7 +61,8 @@ func (k *calls) askAll(ctx context.Context, a *All, each EachFunc) (Tally, error
 	}
 	k.turns.Call("request.all", a.Cluster, a.Message.Body, q.salt())
 	if k.cfg.Leaf != nil {
-		return k.askRelay(ctx, a, &q, size, each)
+		f := &inquiry{calls: k, each: each, waiter: newWaiter(k.cfg.Exec)}
+		return f.run(ctx, a, &q, size)
 	}
 	f := &fan{calls: k, each: each, waiter: newWaiter(k.cfg.Exec), size: size, nodes: make(map[peer.ID]struct{})}
 	if a.MaxBytes > 0 {

@@ -49,18 +49,6 @@ type Server struct {
 	drained bool          // guarded by mu; idle is being closed
 }
 
-// AddMember serves member id of the cluster with v, until Drain or
-// Engine.Close. Callers do not know of it yet: registering it is up to the
-// caller of AddMember. The id must be random and not 0.
-func (e *Engine) AddMember(id cluster.MemberID, name string, v patterns.Service, l patterns.Limits) (*Server, error) {
-	s, err := e.members.newServer(id, name, l)
-	if err != nil {
-		return nil, err
-	}
-	s.service, s.serves = v, e.members.servesOf(v)
-	return s, e.members.add(s)
-}
-
 // servesOf returns the patterns that a service implements.
 func (m *members) servesOf(v patterns.Service) (s Serves) {
 	for p, ok := range [...]bool{

@@ -66,7 +66,7 @@ var layers = []layer{
 	{"security", nil, "keys and proofs are a library: no network, no state of others"},
 	{"overlay/p2p", []string{"overlay", "security", "internal/wire"}, "the production transport stands behind the seam"},
 	{"overlay/session", []string{"internal/wire", "internal/after", "internal/waitline", "internal/fifo"}, "a session knows connections, and no peers: attached programs have one, too"},
-	{"overlay", []string{"overlay/session", "security", "internal/wire", "internal/drop", "internal/after"}, "links know no cluster, topic or request"},
+	{"overlay", []string{"overlay/session", "security", "internal/wire", "internal/drop", "internal/after", "internal/fifo"}, "links know no cluster, topic or request"},
 	{"cluster", []string{"overlay", "security", "internal/wire", "internal/drop"}, "membership reads no payload and opens no connection"},
 	{"patterns", []string{"cluster", "overlay", "security", "internal/wire", "internal/fifo", "internal/credit", "internal/drop", "internal/waitline"}, "patterns choose no peers and never touch the host"},
 	{"node", []string{".", "patterns", "cluster", "overlay", "security", "internal/wire", "internal/door", "internal/zapslog"}, "the composition root; Join returns what users hold"},
