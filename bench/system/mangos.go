@@ -25,7 +25,6 @@ func mangosSystems() []System {
 }
 
 type mangosSeat struct {
-	lacks
 	setup  Setup
 	addr   string
 	socket mangos.Socket

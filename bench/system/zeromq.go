@@ -29,7 +29,6 @@ func zeromqSystems() []System {
 func joinZeroMQ(setup Setup) (Seat, error) { return &zeromqSeat{setup: setup}, nil }
 
 type zeromqSeat struct {
-	lacks
 	setup Setup
 	addr  string
 }

@@ -81,6 +81,7 @@ var layers = []layer{
 	{"sim", []string{"relay", "node", "patterns", "cluster", "overlay", "security", "internal/wire"}, "a transport behind the seam, and scenarios above node and relay"},
 	{"cmd/arke", []string{"relay", "node", "patterns", "security", "overlay/p2p", "sim"}, "flags in, calls out; overlay/p2p only to route its logs"},
 	{"examples", []string{".", "node", "relay/client", "patterns", "security", "sim"}, "examples show what users may use"},
+	{"tests/counts", []string{"node", "relay", "patterns", "security"}, "it counts what programs cost that embed a node, or are attached"},
 	{"tests/measure", []string{"node", "relay", "patterns", "security", "overlay", "tests/harness"}, "measurements compare with the layers below"},
 	{"tests", []string{"relay/client", "patterns"}, "black-box tests know the binary and the client only"},
 }

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package counts
+
+// cost is what one process may do for one message, on average.
+type cost struct {
+	allocations float64 // objects on the heap
+	calls       float64 // system calls that read or write
+	wakes       float64 // times that one of its threads waited and was woken
+	overhead    float64 // bytes of frames to other nodes, beyond the 1,024 of the body; of nodes only
+}
+
+// bounds is the guard: what each work may cost each process that it passes. To
+// tighten it after an improvement run
+//
+//	go test ./tests/counts -v
+//
+// which prints what was counted beside each bound, and lower the bound to about
+// what was counted and a fifth; calls and wakes of streams, which depend on how
+// busy the machine is, to twice that.
+var bounds = map[string]map[string]cost{
+	"topic, embedded": {
+		"publisher":  {allocations: 1.3, calls: 0.1, wakes: 0.1, overhead: 50},
+		"subscriber": {allocations: 3.6, calls: 0.15, wakes: 0.1, overhead: 1},
+	},
+	"topic, two relays": {
+		"publisher":  {allocations: 0.2, calls: 0.1, wakes: 0.15},
+		"near relay": {allocations: 1.3, calls: 0.15, wakes: 0.25, overhead: 50},
+		"far relay":  {allocations: 4.8, calls: 0.25, wakes: 0.25, overhead: 1},
+		"subscriber": {allocations: 1.6, calls: 0.25, wakes: 0.25},
+	},
+	"tunnel, embedded": {
+		"sender":   {allocations: 0.2, calls: 0.1, wakes: 0.1, overhead: 16},
+		"receiver": {allocations: 2.5, calls: 0.15, wakes: 0.15, overhead: 1},
+	},
+	"request, embedded": {
+		"caller": {allocations: 8.5, calls: 4.5, wakes: 5, overhead: 48},
+		"member": {allocations: 7.5, calls: 4.5, wakes: 5, overhead: 38},
+	},
+	"64 requests at once, embedded": {
+		"caller": {allocations: 7.5, calls: 2, wakes: 0.5, overhead: 48},
+		"member": {allocations: 6.5, calls: 2, wakes: 0.5, overhead: 38},
+	},
+	"request, two relays": {
+		"caller":     {allocations: 22, calls: 5, wakes: 6},
+		"near relay": {allocations: 15, calls: 9, wakes: 8, overhead: 48},
+		"far relay":  {allocations: 10, calls: 9, wakes: 8, overhead: 38},
+		"member":     {allocations: 8.5, calls: 5, wakes: 6},
+	},
+}
