@@ -27,7 +27,7 @@ func build(t *testing.T, pkg string) string {
 }
 
 // TestProgramOfTheReadmeCompiles checks that what people copy first is a program,
-// and stays one when the lines that make a node become the one that attaches.
+// and stays one when the line that attaches becomes the one that makes a node.
 func TestProgramOfTheReadmeCompiles(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
@@ -38,12 +38,12 @@ func TestProgramOfTheReadmeCompiles(t *testing.T) {
 		}
 	}
 	require.Len(t, blocks, 2)
-	embedded, attach := blocks[0], blocks[1]
-	begin, end := strings.Index(embedded, "\tnetwork, err :="), strings.Index(embedded, "\tmust(n.Start")
-	require.True(t, 0 < begin && begin < end)
-	attached := embedded[:begin] + attach + "\tmust(err)\n" + embedded[end:]
-	attached = strings.Replace(attached, `"github.com/arke-mesh/arke/node"`, `"github.com/arke-mesh/arke/relay/client"`, 1)
-	attached = strings.Replace(attached, "\t\"github.com/arke-mesh/arke/security\"\n", "\t\"os\"\n", 1)
+	attached, join := blocks[0], blocks[1]
+	begin := strings.Index(attached, "\tc, err := arke.Attach")
+	require.Positive(t, begin)
+	end := begin + strings.Index(attached[begin:], "\n") + 1
+	embedded := attached[:begin] + join + attached[end:]
+	embedded = strings.Replace(embedded, "arke-mesh/arke\"\n", "arke-mesh/arke\"\n\t\"github.com/arke-mesh/arke/node\"\n", 1)
 	for _, program := range []string{embedded, attached} {
 		file := filepath.Join(t.TempDir(), "main.go")
 		require.NoError(t, os.WriteFile(file, []byte(program), 0o600))
@@ -95,6 +95,22 @@ func TestEmbeddedGreetsAndIsRefused(t *testing.T) {
 func TestAttachedAsksItsOwnCluster(t *testing.T) {
 	got := run(t, build(t, "./attached"), devRelay(t))
 	require.Equal(t, "2026-01-01T00:00:00Z\nmembers tried: 1\n", got)
+}
+
+// TestHTTPIsServedByName checks that two web servers share a cluster, and that a
+// client finds one of them by its name.
+func TestHTTPIsServedByName(t *testing.T) {
+	dir, program := devRelay(t), build(t, "./http")
+	for range 2 {
+		server := exec.Command(program, "serve")
+		server.Env = append(os.Environ(), "ARKE_SOCKET=", "XDG_RUNTIME_DIR="+dir)
+		require.NoError(t, server.Start())
+		t.Cleanup(func() {
+			require.NoError(t, server.Process.Signal(syscall.SIGTERM))
+			require.NoError(t, server.Wait())
+		})
+	}
+	require.Regexp(t, `^process \d+ says: GET /some/path\n$`, run(t, program, dir, "get", "/some/path"))
 }
 
 // TestEveryPatternBesideARelay checks that the examples of the other patterns

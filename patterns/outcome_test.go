@@ -131,11 +131,11 @@ func TestTheReadmeSaysTheSame(t *testing.T) {
 	text, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	errs := map[string]error{
-		"nil": nil, "*patterns.RemoteError": &patterns.RemoteError{}, "patterns.ErrNoMembers": patterns.ErrNoMembers,
-		"patterns.ErrOverloaded": patterns.ErrOverloaded, "patterns.ErrUnreachable": patterns.ErrUnreachable,
-		"context.DeadlineExceeded": context.DeadlineExceeded, "patterns.ErrInterrupted": patterns.ErrInterrupted,
-		"patterns.ErrUnauthorized": patterns.ErrUnauthorized, "patterns.ErrTooLarge": patterns.ErrTooLarge,
-		"patterns.ErrTooMany": patterns.ErrTooMany, "patterns.ErrClosed": patterns.ErrClosed,
+		"nil": nil, "*arke.RemoteError": &patterns.RemoteError{}, "arke.ErrNoMembers": patterns.ErrNoMembers,
+		"arke.ErrOverloaded": patterns.ErrOverloaded, "arke.ErrUnreachable": patterns.ErrUnreachable,
+		"context.DeadlineExceeded": context.DeadlineExceeded, "arke.ErrInterrupted": patterns.ErrInterrupted,
+		"arke.ErrUnauthorized": patterns.ErrUnauthorized, "arke.ErrTooLarge": patterns.ErrTooLarge,
+		"arke.ErrTooMany": patterns.ErrTooMany, "arke.ErrClosed": patterns.ErrClosed,
 	}
 	_, table, found := strings.Cut(string(text), "| outcome | in Go |")
 	require.True(t, found)

@@ -12,54 +12,43 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"log"
-	"os"
 	"time"
 
-	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay/client"
+	"github.com/arke-mesh/arke"
 )
 
 func main() {
-	socket := flag.String("socket", cmp.Or(os.Getenv("ARKE_SOCKET"), client.DefaultSocket(os.Getenv("XDG_RUNTIME_DIR"))), "the relay's socket")
-	flag.Parse()
-	if err := run(*socket); err != nil {
+	if err := run(); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(socket string) error {
+func run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-
-	app, err := client.New(client.Config{Socket: socket})
+	c, err := arke.Attach(ctx)
 	if err != nil {
 		return err
 	}
-	if err := app.Start(ctx); err != nil {
-		return err
-	}
-	defer app.Close()
+	defer c.Close()
 
-	tell := func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+	tell := func(_ context.Context, r *arke.Request) (arke.Message, error) {
 		zone, err := time.LoadLocation(string(r.Body))
 		if err != nil {
-			return patterns.Message{}, err // the caller gets it as a *patterns.RemoteError
+			return arke.Message{}, err // the caller gets it as an *arke.RemoteError
 		}
 		midnight := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
-		return patterns.Message{Body: []byte(midnight.In(zone).Format(time.RFC3339))}, nil
+		return arke.Message{Body: []byte(midnight.In(zone).Format(time.RFC3339))}, nil
 	}
-	if _, err := app.Serve(ctx, "clock", patterns.HandlerFunc(tell), patterns.Limits{Concurrency: 8}); err != nil {
+	if _, err := c.Serve(ctx, "clock", arke.HandlerFunc(tell), arke.Concurrency(8)); err != nil {
 		return err
 	}
 
-	var how patterns.RequestReport
-	reply, err := app.Request(ctx, "clock", patterns.Message{Body: []byte("UTC")},
-		patterns.Idempotent(), patterns.Report(&how))
+	var how arke.Report
+	reply, err := c.Request(ctx, "clock", arke.Message{Body: []byte("UTC")}, arke.Idempotent(), arke.ReportTo(&how))
 	if err != nil {
 		return err
 	}

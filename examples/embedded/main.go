@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Embedded: two programs' worth of Arke in one process. One node serves the
-// cluster "greeter", the other one asks it, without knowing where it is.
+// Embedded: two nodes in one process. One serves the cluster "greeter", the
+// other asks it by name.
 //
 // To run:
 //
@@ -11,15 +11,13 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log"
 	"time"
 
+	"github.com/arke-mesh/arke"
 	"github.com/arke-mesh/arke/node"
-	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/security"
 )
 
 func main() {
@@ -33,56 +31,47 @@ func run() error {
 	defer cancel()
 
 	// One key makes a network. Usually it is a file: `arke keygen`.
-	network, err := security.GenerateNetworkFile("example", rand.Reader)
+	network, err := node.NewNetwork("example")
 	if err != nil {
 		return err
 	}
-	alice, err := start(ctx, network)
+	alice, err := join(ctx, network)
 	if err != nil {
 		return err
 	}
 	defer alice.Close()
-	bob, err := start(ctx, network, alice.Status().Addrs...)
+	bob, err := join(ctx, network, alice.Addrs()...)
 	if err != nil {
 		return err
 	}
 	defer bob.Close()
 
-	greet := func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+	greet := func(_ context.Context, r *arke.Request) (arke.Message, error) {
 		if len(r.Body) == 0 {
-			return patterns.Message{}, errors.New("whom shall I greet?")
+			return arke.Message{}, errors.New("whom shall I greet?")
 		}
-		return patterns.Message{Body: append([]byte("hello, "), r.Body...)}, nil
+		return arke.Message{Body: append([]byte("hello, "), r.Body...)}, nil
 	}
-	if _, err := bob.Serve(ctx, "greeter", patterns.HandlerFunc(greet), patterns.Limits{}); err != nil {
+	if _, err := bob.Serve(ctx, "greeter", arke.HandlerFunc(greet)); err != nil {
 		return err
 	}
 
-	reply, err := alice.Request(ctx, "greeter", patterns.Message{Body: []byte("world")})
+	reply, err := alice.Request(ctx, "greeter", arke.Message{Body: []byte("world")})
 	if err != nil {
 		return err
 	}
 	fmt.Println(string(reply.Body))
 
 	// What goes wrong has a type: this handler ran, and refused.
-	var refused *patterns.RemoteError
-	_, err = alice.Request(ctx, "greeter", patterns.Message{})
+	var refused *arke.RemoteError
+	_, err = alice.Request(ctx, "greeter", arke.Message{})
 	if errors.As(err, &refused) {
 		fmt.Println("refused:", refused.Message)
 	}
 	return nil
 }
 
-// start starts a node on loopback; seeds are where it finds the others.
-func start(ctx context.Context, network security.NetworkFile, seeds ...string) (*node.Node, error) {
-	n, err := node.New(node.Config{
-		Network: network,
-		Listen:  []string{"/ip4/127.0.0.1/tcp/0"},
-		Seeds:   seeds,
-		NoMDNS:  true,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return n, n.Start(ctx)
+// join makes a node on loopback. Seeds are where it finds the others.
+func join(ctx context.Context, network []byte, seeds ...string) (*arke.Conn, error) {
+	return node.Join(ctx, node.NetworkText(network), node.Listen("127.0.0.1:0"), node.NoMDNS(), node.Seeds(seeds...))
 }

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arkehttp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/arke-mesh/arke"
+)
+
+const (
+	// attempts is how often a request is tried at most.
+	attempts = 3
+	// budget is how many requests may be tried again at once, and share is how
+	// many of those that follow.
+	budget = 100
+	share  = 0.2
+)
+
+// Transport is an http.RoundTripper whose hosts are clusters.
+type Transport struct {
+	// Immutable.
+	conn *arke.Conn
+	opts []arke.RequestOption
+	http http.Transport
+
+	mu    sync.Mutex
+	spare float64 // guarded by mu; requests that may be tried again
+}
+
+var _ http.RoundTripper = (*Transport)(nil)
+
+// NewTransport returns a Transport that reaches clusters through c. The options
+// hold for each request; arke.Idempotent follows from its method.
+func NewTransport(c *arke.Conn, opts ...arke.RequestOption) *Transport {
+	t := &Transport{conn: c, opts: opts, spare: budget}
+	t.http.DisableKeepAlives = true // one pick for each request
+	t.http.DialContext = t.dial
+	return t
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.earn()
+	for attempt := 1; ; attempt++ {
+		resp, err := t.http.RoundTrip(r)
+		if err == nil || attempt == attempts || !again(r, err) || !t.spend() {
+			return resp, err
+		}
+		next := r.Clone(r.Context())
+		if r.GetBody != nil {
+			body, bodyErr := r.GetBody()
+			if bodyErr != nil {
+				return nil, err
+			}
+			next.Body = body
+		}
+		r = next
+	}
+}
+
+// again says whether the request may be tried again after err.
+func again(r *http.Request, err error) bool {
+	if r.Context().Err() != nil || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
+		return false
+	}
+	switch {
+	case errors.Is(err, arke.ErrUnreachable), errors.Is(err, arke.ErrOverloaded):
+		return true // Arke tried other members, and no handler ran
+	case errors.Is(err, arke.ErrInterrupted):
+		return isIdempotent(r)
+	}
+	return false
+}
+
+// isIdempotent says whether it does no harm to handle the request twice.
+func isIdempotent(r *http.Request) bool {
+	switch r.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return r.Header.Get("Idempotency-Key") != ""
+}
+
+// dial opens the connection of one request.
+func (t *Transport) dial(ctx context.Context, _, hostPort string) (net.Conn, error) {
+	cluster, _, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return nil, err
+	}
+	// Nothing of the request is sent yet: to open a connection twice does no harm.
+	return t.conn.Dial(ctx, cluster, append([]arke.RequestOption{arke.Idempotent()}, t.opts...)...)
+}
+
+func (t *Transport) earn() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spare = min(t.spare+share, budget)
+}
+
+func (t *Transport) spend() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.spare < 1 {
+		return false
+	}
+	t.spare--
+	return true
+}
