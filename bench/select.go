@@ -120,7 +120,8 @@ func (c choice) jobs(builds map[string]driver.Build) ([]driver.Job, error) {
 		job := driver.Job{Work: w}
 		for _, s := range system.All() {
 			asked := c.systems != "" && matches(c.systems, s.Name) && (c.work != "" || c.full || bars[w.Name] != nil)
-			usual := c.systems == "" && (c.full || slices.Contains(bars[w.Name], s.Name))
+			// Half of what the slowest carries is to be that of the two compared.
+			usual := c.systems == "" && (c.full && w.HalfOf == "" || slices.Contains(bars[w.Name], s.Name))
 			if (asked || usual) && w.Suits(s) {
 				job.Among = append(job.Among, entries(s, builds)...)
 			}

@@ -113,9 +113,23 @@ func Run(build Build, sys system.System, work Workload, times Times) (s Sample) 
 		r.window = work.window()
 	}
 	if err := r.do(&s, times); err != nil {
-		s.Failed = err.Error()
+		s.Failed = errors.Join(r.failure(), err).Error()
 	}
 	return s
+}
+
+// failure is what a worker has said while another one was listened to.
+func (r *run) failure() error {
+	for _, h := range r.workers {
+		select {
+		case w := <-h.words:
+			if w.Is == "failed" {
+				return errors.New(string(h.job.Role) + ": " + w.Error)
+			}
+		default:
+		}
+	}
+	return nil
 }
 
 func (r *run) close() {

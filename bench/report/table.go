@@ -42,7 +42,7 @@ func Table(w io.Writer, samples []driver.Sample) {
 func row(w io.Writer, name string, all []driver.Sample, requests bool) {
 	good := only(all, func(s driver.Sample) bool { return s.Failed == "" })
 	if len(good) == 0 {
-		fmt.Fprintf(w, "| %s | failed: %s |\n", name, all[0].Failed)
+		fmt.Fprintf(w, "| %s | failed: %s |\n", name, strings.ReplaceAll(all[0].Failed, "\n", "; "))
 		return
 	}
 	pick := func(f func(driver.Sample) float64) (median, least, most float64) {

@@ -25,7 +25,9 @@ func arkeSystems() []System {
 		Topics: true, Requests: true, Balances: true, Credit: true,
 		Version: arkeVersion, Start: arkeNetwork, Join: joinArke,
 	}
-	relay, relays := arke, arke
+	relay := arke
+	relay.Served = true
+	relays := relay
 	relay.Name, relay.About = "arke-relay", "programs beside one relay (unix socket)"
 	relay.Start, relay.Join = arkeRelays(1), joinRelay
 	relays.Name, relays.About = "arke-2relays", "program → relay → relay → program, TLS 1.3 between the relays"

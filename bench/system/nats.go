@@ -18,7 +18,7 @@ import (
 // cluster with publishers at the first and subscribers at the second.
 func natsSystems() []System {
 	plain := System{
-		Name: "nats", About: "one nats-server, plain TCP", Credit: true, Topics: true, Requests: true, Balances: true,
+		Name: "nats", About: "one nats-server, plain TCP", Credit: true, Topics: true, Requests: true, Balances: true, Served: true,
 		Version: programVersion("nats-server", "--version"), Missing: programMissing("nats-server"),
 		Start: startNATS(1, false), Join: joinNATS,
 	}

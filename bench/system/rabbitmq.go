@@ -19,7 +19,7 @@ import (
 func rabbitSystems() []System {
 	return []System{{
 		Name: "rabbitmq", About: "one rabbitmq-server, plain TCP, transient messages, automatic acknowledgement; requests by direct reply-to",
-		Credit: true, Topics: true, Requests: true, Balances: true,
+		Credit: true, Topics: true, Requests: true, Balances: true, Served: true,
 		Version: func() string { return packageVersion("rabbitmq-server") }, Missing: programMissing(rabbitProgram),
 		Start: startRabbit, Join: joinRabbit,
 	}}

@@ -32,6 +32,8 @@ type System struct {
 	Topics, Requests, Tunnels bool
 	// Balances says that requests are spread over several responders.
 	Balances bool
+	// Served says that programs are clients of a server or a relay.
+	Served bool
 
 	// Start starts what runs beside the programs under test, and returns the
 	// addresses of it for Setup.Servers. nil = nothing runs beside them.

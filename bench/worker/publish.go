@@ -69,7 +69,13 @@ func publish(t *talk, sys system.System, job Job) error {
 		return err
 	}
 	stop, probed := make(chan struct{}), make(chan error, 1)
-	go func() { probed <- probeAll(publishers, stop) }()
+	go func() {
+		err := probeAll(publishers, stop)
+		if err != nil { // nobody would hear of it otherwise: the driver waits for subscribers
+			_ = t.say(Word{Is: "failed", Error: err.Error()})
+		}
+		probed <- err
+	}()
 	order, err := t.hear("go")
 	close(stop)
 	if err := errors.Join(err, <-probed); err != nil {
