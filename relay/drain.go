@@ -5,49 +5,9 @@ package relay
 
 import (
 	"context"
-	"errors"
-	"sync"
-	"sync/atomic"
 
 	"github.com/arke-mesh/arke/internal/wire"
 )
-
-// Shutdown drains: no client can attach any more and another relay may take
-// the socket; every member leaves its cluster; what was accepted is finished;
-// every client is told what was looked at. Then it closes. If ctx ends first, it
-// closes at once and returns ctx's error.
-func (r *Relay) Shutdown(ctx context.Context) error {
-	r.mu.Lock()
-	if r.state == stateRunning {
-		r.state = stateDraining
-	}
-	r.unlisten()
-	clients := r.attached()
-	r.mu.Unlock()
-	r.startDraining() // before any member leaves
-
-	var wg sync.WaitGroup
-	var unfinished atomic.Bool
-	for _, c := range clients {
-		wg.Add(1)
-		ok := r.spawn("relay/drain", c.origin, func() {
-			defer wg.Done()
-			if !c.drain(ctx) {
-				unfinished.Store(true)
-			}
-		})
-		if !ok {
-			wg.Done()
-			unfinished.Store(true)
-		}
-	}
-	wg.Wait()
-	err := r.Close()
-	if unfinished.Load() {
-		err = errors.Join(ctx.Err(), err)
-	}
-	return err
-}
 
 // drain finishes a session. It returns true when the session is gone, false if
 // ctx ended before.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -176,6 +177,43 @@ func (r *Relay) Addr() string {
 	return r.address
 }
 
+// Shutdown drains: no client can attach any more and another relay may take
+// the socket; every member leaves its cluster; what was accepted is finished;
+// every client is told what was looked at. Then it closes. If ctx ends first, it
+// closes at once and returns ctx's error.
+func (r *Relay) Shutdown(ctx context.Context) error {
+	r.mu.Lock()
+	if r.state == stateRunning {
+		r.state = stateDraining
+	}
+	r.unlisten()
+	clients := r.attached()
+	r.mu.Unlock()
+	r.startDraining() // before any member leaves
+
+	var wg sync.WaitGroup
+	var unfinished atomic.Bool
+	for _, c := range clients {
+		wg.Add(1)
+		ok := r.spawn("relay/drain", c.origin, func() {
+			defer wg.Done()
+			if !c.drain(ctx) {
+				unfinished.Store(true)
+			}
+		})
+		if !ok {
+			wg.Done()
+			unfinished.Store(true)
+		}
+	}
+	wg.Wait()
+	err := r.Close()
+	if unfinished.Load() {
+		err = errors.Join(ctx.Err(), err)
+	}
+	return err
+}
+
 // Close ends everything at once: clients see a broken connection. It waits for
 // all that the relay runs, and is idempotent.
 func (r *Relay) Close() error {
@@ -226,8 +264,8 @@ func (r *Relay) spawn(name string, key uint64, f func()) bool {
 }
 
 // within is context.WithTimeout on the relay's clock.
-func (r *Relay) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return overlay.WithTimeout(ctx, r.clock, "relay/deadline", d)
+func (o *outside) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return overlay.WithTimeout(ctx, o.clock, "relay/deadline", d)
 }
 
 // names remembers how peer ids are written: it is asked for each message.
@@ -239,8 +277,8 @@ type names struct {
 // maxNames is how many are remembered.
 const maxNames = 4096
 
-func (r *Relay) nameOf(p peer.ID) string {
-	n := &r.names
+// name returns how p is written.
+func (n *names) name(p peer.ID) string {
 	n.mu.RLock()
 	name, ok := n.of[p]
 	n.mu.RUnlock()

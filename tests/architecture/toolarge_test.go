@@ -12,7 +12,6 @@ var tooLarge = map[string]shape{
 	"overlay/session.Config":      limit(10, 3, 22),
 	"overlay/session.outbox":      limit(26, 5, 12),
 	"patterns/pubsub/inbox.Inbox": limit(19, 4, 10),
-	"relay.Relay":                 limit(27, 4, 18),
 	"sim.Network":                 limit(66, 12, 27),
 	"sim.stream":                  limit(24, 4, 24),
 	"tests/harness.Relay":         limit(27, 2, 8),
