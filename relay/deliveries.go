@@ -21,6 +21,9 @@ import (
 // before they are refused, so that others are asked.
 const doubtAfter = 60 * time.Millisecond
 
+// othersTime bounds the look at who else is in a cluster.
+const othersTime = time.Second
+
 // deliveries are the requests that a client has not answered, and how far it can
 // be reached with others.
 type deliveries struct {
@@ -40,7 +43,7 @@ type reach uint8
 const (
 	attached reach = iota // it reads, as far as anybody knows
 	missing               // not for a moment: what comes waits for it
-	doubted               // not for longer: what comes is refused
+	doubted               // not for longer: what others may be asked for is refused
 	over                  // never again
 )
 
@@ -70,14 +73,8 @@ func (m *member) Deliver(d *request.Delivery) {
 		s.c.tunnels.deliver(m, d)
 		return
 	}
-	s.mu.Lock()
-	doubted := s.reach >= doubted
-	s.mu.Unlock()
-	if doubted {
-		s.c.relay.count.drop(dropAway)
-		refuse(d, wire.OutcomeDraining)
-		return
-	}
+	// While the client is doubted, too: callers know that it is, and who asks it
+	// nevertheless has nobody better.
 	if err := m.pass(d, wire.LaneRPC, d.Tail); err != nil {
 		s.c.relay.count.drop(dropSlowDelivery)
 		refuse(d, outcomeOf(err))
@@ -102,7 +99,7 @@ func (m *member) pass(d *request.Delivery, lane wire.Lane, tail []byte) error {
 	}
 	r, err := s.c.sess.Send(lane, wire.KindRequest, head.AppendHead(buf[:0]), tail)
 	if err == nil && d.Pattern != patterns.PatternTunnel {
-		d.Value = r
+		d.Value = held{r, m.cluster}
 		s.open[d.Number] = d
 		s.expect(d)
 	}
@@ -136,7 +133,7 @@ func (m *member) Cancel(d *request.Delivery) {
 	if s.take(d.Number) == nil {
 		return
 	}
-	if !s.c.sess.Withdraw(receiptOf(d)) {
+	if !s.c.sess.Withdraw(heldOf(d).receipt) {
 		// A hint: without room it is not told.
 		s.c.sess.Send(wire.LaneRPC, wire.KindCancel, wire.Cancel{ID: d.Number}.AppendTo(nil))
 	}
@@ -178,10 +175,15 @@ func (s *deliveries) sweep() {
 	}
 }
 
-// receiptOf is what the client's lane gave for a delivery.
-func receiptOf(d *request.Delivery) session.Receipt {
-	r, _ := d.Value.(session.Receipt)
-	return r
+// held is what the relay knows of a delivery.
+type held struct {
+	receipt session.Receipt // what the client's lane gave for it
+	cluster string
+}
+
+func heldOf(d *request.Delivery) held {
+	h, _ := d.Value.(held)
+	return h
 }
 
 // take returns a delivery, once.
@@ -221,21 +223,48 @@ func (s *deliveries) suspect() {
 	s.mark(missing, true)
 }
 
-// doubt refuses what the client has not seen, and what may be repeated: others
-// are asked. What may not waits for the client, or the end of its session. It is
-// false if the client is back.
+// doubt has others asked for what the client has not seen, and what may be
+// repeated, where there are others. What may not, or was refused elsewhere, waits
+// for the client, or the end of its session. It is false if the client is back.
 func (s *deliveries) doubt() bool {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.reach != missing {
-		s.mu.Unlock()
 		return false
 	}
 	s.reach = doubted
+	if len(s.open) > 0 && !s.c.spawn("relay/doubt", s.moveOn) {
+		s.c.log.Debug("nobody can see whether there are others to ask")
+	}
+	return true
+}
+
+// moveOn refuses what others can be asked for.
+func (s *deliveries) moveOn() {
+	s.mu.Lock()
 	open := s.sorted()
 	s.mu.Unlock()
+	others := map[string]bool{} // by cluster
 	for _, d := range open {
+		if d.Pattern == patterns.PatternSurvey || d.Pattern == patterns.PatternBroadcast {
+			continue // each is for this member
+		}
+		cluster := heldOf(d).cluster
+		is, known := others[cluster]
+		if !known {
+			is = s.othersIn(cluster)
+			others[cluster] = is
+		}
+		if !is || d.Attempt > 0 { // or all could refuse what all doubt for a moment
+			continue
+		}
+		s.mu.Lock()
+		back := s.reach != doubted
+		s.mu.Unlock()
 		switch {
-		case s.c.sess.Withdraw(receiptOf(d)):
+		case back:
+			return
+		case s.c.sess.Withdraw(heldOf(d).receipt):
 			if s.take(d.Number) != nil {
 				s.c.relay.count.drop(dropAway)
 				refuse(d, wire.OutcomeDraining)
@@ -245,7 +274,14 @@ func (s *deliveries) doubt() bool {
 			refuse(d, wire.OutcomeInterrupted)
 		}
 	}
-	return true
+}
+
+// othersIn says whether a cluster has members that nobody doubts.
+func (s *deliveries) othersIn(cluster string) bool {
+	ctx, cancel := s.c.relay.within(s.c.ctx, othersTime)
+	defer cancel()
+	members, err := s.c.relay.cfg.Node.Members(ctx, cluster)
+	return err == nil && slices.ContainsFunc(members, func(m patterns.Member) bool { return m.State == "live" })
 }
 
 // recover is called when the client is back.
@@ -275,7 +311,7 @@ func (s *deliveries) end() {
 	clear(s.open)
 	s.mu.Unlock()
 	for _, d := range open {
-		if s.c.sess.Withdraw(receiptOf(d)) {
+		if s.c.sess.Withdraw(heldOf(d).receipt) {
 			refuse(d, wire.OutcomeDraining)
 		} else {
 			refuse(d, wire.OutcomeInterrupted)

@@ -221,8 +221,9 @@
 //	away       Hello with session and instance   attached: what was lost is sent again
 //	away       another Hello of the client id    over; then attached in a new session
 //	away       60 ms                             away: requests that the client has not seen, or
-//	                                             that may be repeated, are tried elsewhere; its
-//	                                             queues' messages go to their other members
+//	                                             that may be repeated, are tried elsewhere if
+//	                                             their callers know somebody else; its queues'
+//	                                             messages go to their other members
 //	away       the process has ended             over
 //	away       15 s, or 5 s                      over
 //	draining   all calls, tunnels, members done  over: Goodbye with counts
