@@ -37,6 +37,11 @@ test: ## every test, with the race detector
 short: ## the tests beside the code only, no processes
 	go test -race -short ./...
 
+.PHONY: grpc
+grpc: ## the tests of arkegrpc and its example, which are modules of their own
+	cd arkegrpc && go vet ./... && go test -race ./...
+	cd examples/grpc && go vet ./...
+
 .PHONY: lint
 lint: ## gofumpt, vet, staticcheck
 	@bad=$$($(GOFUMPT) -l $(SOURCES)); if [ -n "$$bad" ]; then echo "not formatted (make format mends it):"; echo "$$bad"; exit 1; fi
