@@ -85,7 +85,7 @@
 // # Time
 //
 // The deadline travels on the sender's link clock and is turned into local time
-// by the receiver's link, so no wall clock is trusted. A caller's own timer
+// by the receiver's link, so no wall clock is trusted. The caller's own clock
 // ends its request whatever the member does; the member throws away what it has
 // not begun by then, and ends the context of what it has.
 //
@@ -94,5 +94,5 @@
 // None of its own. Handlers run on the Exec's workers, as does the wait for the
 // first view of a call that was started; frames and events are handled on the
 // overlay's readers, which never block here. One timer runs while anything is kept
-// for a peer or a cluster.
+// for a peer or a cluster, and one for the deadlines of all calls together.
 package request
