@@ -119,10 +119,11 @@ func (w Workload) Suits(s system.System) bool {
 }
 
 // The credit window where a system has no back-pressure: in messages, but in
-// bytes no more than what fits the queues of all of them.
+// bytes no more than what fits the queues of all of them with their heads: the
+// smallest is the 16 MiB that a relay of Arke's keeps for a client.
 const (
 	windowMessages = 16384
-	windowBytes    = 16 << 20
+	windowBytes    = 8 << 20
 )
 
 func (w Workload) window() int { return min(windowMessages, windowBytes/w.Bytes) }
