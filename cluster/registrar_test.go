@@ -163,6 +163,29 @@ func TestOldLeaseIsGivenUpAfterTheNewOneStands(t *testing.T) {
 	}, without(g.do(unregisterEvent{"geo", 1}), "hold"))
 }
 
+// Over a long way the old lease outlives the new one for longer: watchers have as
+// far to go to the new anchor.
+func TestOldLeaseIsKeptForAsLongAsTheWayTakes(t *testing.T) {
+	all := []string{"A", "B", "C", "D"}
+	g := newRig(t, all...)
+	near := g.nearest("geo", all...)
+	g.table = near[1:]
+	g.up(near[1:]...)
+	g.joins("geo", 1)
+	sent, last, trip := g.msgs, near[3], 800*time.Millisecond
+	g.after(trip)
+	for _, p := range near[1:] {
+		g.msgs = sent
+		g.grant(p, wire.Refusal_NONE)
+	}
+	g.table = near
+	g.do(tableEvent{})
+	g.up(near[0])
+	require.Empty(t, only(last, g.grant(near[0], wire.Refusal_NONE)))
+	require.Empty(t, only(last, g.after(breakTrips*trip-1)))
+	require.Equal(t, []string{last + ": unregister 1"}, only(last, g.after(1)))
+}
+
 func without(lines []string, prefix string) []string {
 	var out []string
 	for _, l := range lines {

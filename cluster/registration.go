@@ -20,7 +20,8 @@ const (
 	refusedLongest  = time.Minute
 	renewFirst      = 4 * time.Minute // a lease is registered again after this …
 	renewSpread     = 2 * time.Minute // … and at most this more: heals what nobody thought of
-	breakAfter      = 3 * time.Second // an old lease outlives the new ones, until watchers have followed
+	breakAfter      = 3 * time.Second // an old lease outlives the new ones at least so long, until watchers have followed …
+	breakTrips      = 8               // … or so many round trips to the anchor that is farthest away
 	maxOldLeases    = 6
 )
 
@@ -50,7 +51,9 @@ type anchorLease struct {
 	session uint64
 	seq     uint64
 	tries   int
-	next    time.Time // when to send again; zero = when the link is up
+	sent    time.Time     // the last Register
+	trip    time.Duration // until it was answered
+	next    time.Time     // when to send again; zero = when the link is up
 	reason  wire.Refusal
 	old     bool // no longer an anchor, or not yet replaced
 }
@@ -91,6 +94,7 @@ func (e *registration) heldElsewhere(self peer.ID) bool {
 
 // answered notes what the anchor said.
 func (a *anchorLease) answered(now time.Time, reason wire.Refusal, d *prng) {
+	a.trip = now.Sub(a.sent)
 	if reason == wire.Refusal_NONE {
 		a.state, a.tries = leaseHeld, 0
 		a.next = now.Add(renewFirst + spread(d, renewSpread))
@@ -152,7 +156,7 @@ func (r *registrar) matchAnchors(e *registration) {
 
 func (r *registrar) ask(now time.Time, e *registration, a *anchorLease) {
 	r.seq++
-	a.seq = r.seq
+	a.seq, a.sent = r.seq, now
 	if a.state == leaseIdle {
 		a.state = leaseSent
 	}
@@ -169,7 +173,9 @@ func (r *registrar) ask(now time.Time, e *registration, a *anchorLease) {
 // breakOld lets go of old leases once all new ones have stood for a while.
 func (r *registrar) breakOld(now time.Time, e *registration, standing bool) {
 	var old []*anchorLease
+	wait := breakAfter
 	for _, a := range e.leases {
+		wait = max(wait, breakTrips*a.trip)
 		if a.old {
 			old = append(old, a)
 		}
@@ -181,7 +187,7 @@ func (r *registrar) breakOld(now time.Time, e *registration, standing bool) {
 			r.unregister(e, old[0])
 		}
 	case e.breakAt.IsZero():
-		e.breakAt = now.Add(breakAfter)
+		e.breakAt = now.Add(wait)
 		r.alarm.plan(e.breakAt)
 	case r.alarm.check(e.breakAt, now):
 		for _, a := range old {

@@ -19,8 +19,7 @@ var (
 	ErrLinkDown = session.ErrDown
 
 	// ErrRefused is the error of Transport.Open when every known address of the
-	// peer refused the connection, or closed it before anything came: the process
-	// is not there.
+	// peer refused the connection: the process is not there.
 	ErrRefused = errors.New("connection refused")
 
 	// ErrLaneFull is returned by Send when the lane's bound on queued and

@@ -20,6 +20,9 @@ import (
 // errNotNeeded ends a dial that the peer's own was faster than.
 var errNotNeeded = errors.New("overlay: link is up already")
 
+// errHungUp is the error of a dial that was taken, and ended before Hello.
+var errHungUp = errors.New("it hung up before hello")
+
 // stream is a stream of the transport on its way to carrying a session: Hello
 // goes to and fro on it, and then it joins the link.
 type stream struct {
@@ -123,7 +126,7 @@ func (o *Overlay) admit(s Stream) *Link {
 // answer handles the Hello of a stream that the peer opened, and has it join the
 // link. On an error it has ended the stream.
 func (st *stream) answer() error {
-	st.limit(helloTimeout)
+	st.limit(st.l.atLeast(helloTimeout))
 	g, err := st.hearHello()
 	if err == nil {
 		st.greeting, st.sample = g, session.Sample{Got: st.l.o.now(), Remote: g.clock}
@@ -283,7 +286,7 @@ type dialer struct {
 
 // dial opens a stream and serves it to its end.
 func (l dialer) dial() {
-	ctx, cancel := WithTimeout(l.o.ctx, l.o.clock, "overlay/dial", dialTimeout)
+	ctx, cancel := WithTimeout(l.o.ctx, l.o.clock, "overlay/dial", l.atLeast(dialTimeout))
 	defer cancel()
 	var st *stream
 	var err error
@@ -316,12 +319,15 @@ func (l *Link) dialled(err error) {
 
 // call opens a stream and says Hello. The stream may be nil on an error.
 func (l dialer) call() (*stream, error) {
-	ctx, cancel := WithTimeout(l.o.ctx, l.o.clock, "overlay/open", dialTimeout)
-	defer func() { cancel() }()
+	connect, hello := l.atLeast(dialTimeout), l.atLeast(helloTimeout)
+	ctx, cancel := WithTimeout(l.o.ctx, l.o.clock, "overlay/call", connect+hello)
+	defer cancel()
 	l.mu.Lock()
 	l.dialing.stop = cancel
 	l.mu.Unlock()
-	s, err := l.o.transport.Open(ctx, l.peer, l.addrs)
+	opening, opened := WithTimeout(ctx, l.o.clock, "overlay/open", connect)
+	s, err := l.o.transport.Open(opening, l.peer, l.addrs)
+	opened()
 	if err != nil {
 		return nil, err
 	}
@@ -384,7 +390,7 @@ func (st *stream) greet() error {
 
 // exchange sends our Hello and waits for the peer's.
 func (st *stream) exchange(clock, id uint64, fresh bool, received wire.Counts) (greeting, error) {
-	st.limit(helloTimeout)
+	st.limit(st.l.atLeast(helloTimeout))
 	defer st.limit(0)
 	if err := st.say(clock, id, fresh, received); err != nil {
 		return greeting{}, err
@@ -392,8 +398,8 @@ func (st *stream) exchange(clock, id uint64, fresh bool, received wire.Counts) (
 	for range maxBeforeHello {
 		_, k, body, err := st.Frames.Next()
 		switch {
-		case err != nil && !isTimeout(err) && !errors.Is(err, wire.ErrMalformed) && !errors.Is(err, wire.ErrFrameTooLarge):
-			return greeting{}, fmt.Errorf("%w: it closed the stream: %w", ErrRefused, err)
+		case err != nil && !isTimeout(err) && !errors.Is(streamError(err), ErrProtocol):
+			return greeting{}, fmt.Errorf("%w: %w: %w", ErrLost, errHungUp, err)
 		case err != nil:
 			return greeting{}, streamError(err)
 		}

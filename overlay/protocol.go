@@ -20,8 +20,8 @@ const MaxFrameBody = wire.MaxPayload
 
 // Times of the link protocol that are not configurable.
 const (
-	dialTimeout    = 5 * time.Second       // for a connection, and then for Hello
-	helloTimeout   = 5 * time.Second       // from a stream's beginning to its Hello
+	dialTimeout    = 5 * time.Second       // for a connection; longer over long ways
+	helloTimeout   = 5 * time.Second       // from a stream's beginning to its Hello; likewise
 	byeTimeout     = time.Second           // for the peer to take the last words of a refused stream
 	busyWait       = 50 * time.Millisecond // for a call of the peer that comes first; doubled each time
 	shutdownLimit  = 5 * time.Second       // Shutdown waits no longer for one peer

@@ -18,6 +18,7 @@ type reconnect struct {
 
 	dialing bool // a dial is under way …
 	saves   bool // … that is to save a session
+	doubted bool // the last dial said that the process is gone
 	jitter  func(n int) int
 }
 
@@ -65,6 +66,7 @@ func (r *reconnect) broke(s linkState, err error, heard time.Time) decision {
 		return decision{}
 	}
 	r.Begin(heard)
+	r.doubted = false
 	return decision{suspect: true, dial: true}
 }
 
@@ -89,14 +91,18 @@ func (r *reconnect) dialled(now time.Time, s linkState, err error) decision {
 	return decision{failed: err, tell: err}
 }
 
-// again decides after a dial that was to save the session.
+// again decides after a dial that was to save the session. The process is gone if
+// two dials in a row say so, and the second one because nobody listens there: a
+// peer that takes connections and hangs up before Hello may have died just now,
+// but if it does so again it lives, and has too many of them.
 func (r *reconnect) again(now time.Time, err error) decision {
 	for _, final := range []error{ErrGoodbye, ErrVersion, ErrDuplicate, ErrProtocol} {
 		if errors.Is(err, final) {
 			return giveUp(err)
 		}
 	}
-	wait := r.Failed(now, errors.Is(err, ErrRefused))
+	r.doubted = errors.Is(err, ErrRefused) || errors.Is(err, errHungUp) && !r.doubted
+	wait := r.Failed(now, r.doubted)
 	if r.Gone() {
 		return giveUp(fmt.Errorf("%w: the process is gone", ErrLost))
 	}

@@ -116,6 +116,17 @@ func TestASessionIsSavedUntilItsProcessIsGone(t *testing.T) {
 
 	s = newScript(upAndRuns)
 	s.broke(errReset)
+	require.Equal(t, "dial in 20ms", s.dialled(time.Millisecond, errHungUp), "it was taken by whom the kernel has not buried yet")
+	require.Contains(t, s.dialled(20*time.Millisecond, ErrRefused), "the process is gone")
+
+	s = newScript(upAndRuns)
+	s.broke(errReset)
+	for range 9 {
+		require.Contains(t, s.dialled(time.Second, errHungUp), "dial in", "who takes connections lives")
+	}
+
+	s = newScript(upAndRuns)
+	s.broke(errReset)
 	for range 9 {
 		require.Contains(t, s.dialled(time.Second, errNoAnswer), "dial in")
 	}

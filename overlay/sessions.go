@@ -72,6 +72,14 @@ func (s *sessions) RTT() time.Duration {
 	return 0
 }
 
+// dialTrips is how many round trips a connection, and then a Hello, has at the
+// least: TCP and TLS take three, and one may have to be sent again.
+const dialTrips = 6
+
+// atLeast is a time limit for the peer to answer a dial in: longer than usual where
+// the way to it was measured to be long.
+func (s *sessions) atLeast(usual time.Duration) time.Duration { return max(usual, dialTrips*s.RTT()) }
+
 // up says whether there is a session; with Link.mu it stays so.
 func (s *sessions) up() bool { return s.number.Load() != 0 }
 
