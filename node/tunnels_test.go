@@ -6,6 +6,7 @@ package node_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -184,4 +185,17 @@ func (counting) Read(b []byte) (int, error) {
 		b[i] = byte(i)
 	}
 	return len(b), nil
+}
+
+// sink reads a tunnel to its end and says how much came.
+func sink(ctx context.Context, t patterns.Tunnel) error {
+	for sum := 0; ; {
+		body, err := t.Receive(ctx)
+		if errors.Is(err, io.EOF) {
+			return t.Send(ctx, fmt.Append(nil, sum))
+		} else if err != nil {
+			return err
+		}
+		sum += len(body)
+	}
 }

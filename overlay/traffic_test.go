@@ -4,6 +4,7 @@
 package overlay_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -92,4 +93,104 @@ func TestByLaneIsAnObjectInJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(`{"rpc":5,"later":6}`), &got))
 	require.Equal(t, overlay.ByLane{0, 5, 0, 0}, got)
 	require.Error(t, json.Unmarshal([]byte(`[1,2,3,4]`), &got))
+}
+
+// This test goes one message over the bound of each lane: the named error, and
+// the counter of that lane only; the other lanes have room of their own.
+func TestOneMessageMoreThanALaneTakesIsCounted(t *testing.T) {
+	for lane, reason := range map[overlay.Lane]string{
+		overlay.LaneCtl: "lane_full_ctl", overlay.LaneRPC: "lane_full_rpc",
+		overlay.LanePub: "lane_full_pub", overlay.LaneBulk: "lane_full_bulk",
+	} {
+		t.Run(lane.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				net := newMemNet()
+				a, b := startNode(t, net, low, func(c *overlay.Config) { c.LaneBytes[lane] = 1000 }), startNode(t, net, high)
+				l := a.wait(high)
+				synctest.Wait()
+				a.transport.open()[0].out.freeze()
+				body := make([]byte, 300)
+				took := 0
+				var err error
+				for ; took < 10; took++ {
+					_, err = l.Send(lane, kindA, body)
+					synctest.Wait()
+					if err != nil {
+						break
+					}
+				}
+				require.ErrorIs(t, err, overlay.ErrLaneFull)
+				require.GreaterOrEqual(t, took, 3)
+				require.Equal(t, map[string]uint64{reason: 1}, a.Drops())
+				for other := range overlay.LaneBulk + 1 {
+					if other != lane {
+						_, err := l.Send(other, kindA, body)
+						require.NoError(t, err)
+					}
+				}
+				require.NoError(t, a.Close())
+				require.NoError(t, b.Close())
+			})
+		})
+	}
+}
+
+// TestWhatAHandlerKeepsStaysAsItIs proves that a handler which keeps some
+// messages and not others, small ones and such as come in fragments, has those
+// that it keeps for itself.
+func TestWhatAHandlerKeepsStaysAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const count = 250
+		net := newMemNet()
+		a, b := startNode(t, net, low), newNode(t, net, high)
+		var kept [][]byte
+		b.HandleLent(wire.KindCancel, func(_ *overlay.Link, body []byte) bool {
+			keep := body[0]%3 == 0
+			if keep {
+				kept = append(kept, body)
+			}
+			return keep
+		})
+		b.start()
+		l := a.wait(high)
+		sizes := []int{100, 3000, 60_000, 100_000}
+		for i := range count {
+			body := bytes.Repeat([]byte{byte(i)}, sizes[i%len(sizes)])
+			_, err := l.SendWait(t.Context(), overlay.LaneRPC, wire.KindCancel, body)
+			require.NoError(t, err)
+		}
+		synctest.Wait()
+		require.Len(t, kept, count/3+1)
+		for _, body := range kept {
+			require.Equal(t, bytes.Repeat(body[:1], len(body)), body)
+		}
+	})
+}
+
+// This test sends one byte more than this node may send, and than the peer may
+// receive: the named error for one, the peer's counter for the other; what fits
+// arrives before and after.
+func TestOneByteMoreThanAMessageMayHave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bound := func(n int) func(*overlay.Config) {
+			return func(c *overlay.Config) { c.MaxMessage = n }
+		}
+		net := newMemNet()
+		a, b := startNode(t, net, low, bound(300_000)), startNode(t, net, high, bound(200_000))
+		l := a.wait(high)
+		for _, n := range []int{200_000, 300_001, 200_001, 200_000} {
+			_, err := l.Send(overlay.LaneRPC, kindA, make([]byte, n))
+			if n > 300_000 {
+				require.ErrorIs(t, err, overlay.ErrTooLarge)
+				_, err = l.SendWait(t.Context(), overlay.LaneRPC, kindA, make([]byte, n))
+				require.ErrorIs(t, err, overlay.ErrTooLarge)
+			} else {
+				require.NoError(t, err)
+			}
+			synctest.Wait()
+		}
+		require.Len(t, b.bodies(), 2)
+		require.Empty(t, a.Drops(), "who sends counts what he does not send")
+		require.EqualValues(t, 1, b.Drops()["message_too_large"])
+	})
 }
