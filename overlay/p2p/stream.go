@@ -61,6 +61,12 @@ func (s *stream) WriteAll(size int, parts ...[]byte) (int, error) {
 	return n, s.explain(err)
 }
 
+// TryWrite is WriteAll that never waits; false means that it has done nothing.
+func (s *stream) TryWrite(size int, parts ...[]byte) (bool, error) {
+	done, err := s.inner.TryWrite(size, parts...)
+	return done, s.explain(err)
+}
+
 // CloseWrite implements overlay.Stream.
 func (s *stream) CloseWrite() error { return s.explain(s.inner.CloseWrite()) }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -37,7 +38,7 @@ type attachment struct {
 	mu     sync.Mutex
 	failed error
 
-	// Owned by the writer.
+	// Owned by the writer, or by who writes in its place.
 	spans []span
 	head  []byte
 	parts [][]byte
@@ -93,18 +94,21 @@ func (a *attachment) feed() {
 	defer a.s.out.wake("session/written", func() { close(a.gone) })
 	b := a.s.out
 	for {
-		last, over := b.next(a)
+		step, last := b.next(a)
 		switch {
-		case over:
+		case step == stepStop:
 			return
-		case last != nil && a.s.in.closed():
+		case step == stepLeave && a.s.in.closed():
 			a.leave(last)
 			return
-		case last != nil && a.s.in.close():
+		case step == stepLeave && a.s.in.close():
 			continue // what was handled meanwhile may have been answered
-		case len(a.spans) == 0 && len(a.head) == 0:
+		case step != stepWrite:
 			select {
 			case <-b.kick:
+				if a.conn.own != nil {
+					runtime.Gosched() // who is about to send, too, does so first
+				}
 			case <-b.cfg.Done: // not even Exec wakes anybody any more
 				return
 			}
@@ -125,20 +129,30 @@ type batch struct{ b []byte }
 
 // send writes head and the spans at once.
 func (a *attachment) send() error {
+	err := a.write(a.gather())
+	a.sent(err == nil)
+	return err
+}
+
+// gather puts what is to be written into parts, and returns its size.
+func (a *attachment) gather() (size int) {
 	a.bytes = [wire.Lanes]uint64{wire.LaneCtl: uint64(len(a.head))}
 	a.parts = append(a.parts[:0], a.head)
-	size := len(a.head)
+	size = len(a.head)
 	for _, s := range a.spans {
 		a.bytes[s.lane] += uint64(len(s.b))
 		a.parts = append(a.parts, s.b)
 		size += len(s.b)
 	}
-	err := a.write(size)
+	return size
+}
+
+// sent notes that parts were written, or not.
+func (a *attachment) sent(all bool) {
 	clear(a.parts)
-	if err == nil {
+	if all {
 		a.s.cfg.wrote(a.bytes)
 	}
-	return err
 }
 
 // write writes parts, which have size bytes.
@@ -218,31 +232,57 @@ func (a *attachment) ending(err error) error {
 	return fmt.Errorf("%w: read: %w", ErrLost, err)
 }
 
-// next is what the writer of a does next: write a.head and a.spans, leave, stop,
-// or, if there is nothing, wait for a kick.
-func (b *outbox) next(a *attachment) (last *farewell, over bool) {
+// step is what the writer does next.
+type step uint8
+
+const (
+	stepWait  step = iota // for a kick
+	stepWrite             // head and spans
+	stepLeave
+	stepStop
+)
+
+// next is what the writer of a does next.
+func (b *outbox) next(a *attachment) (do step, last *farewell) {
 	failed := a.cause() != nil
-	var do after.List
-	defer do.Run() // once mu is released
+	var after after.List
+	defer after.Run() // once mu is released
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.inline {
+		b.again = true
+		return stepWait, nil
+	}
+	if failed || b.over {
+		b.direct = nil
+		return stepStop, nil
+	}
+	if b.loaded {
+		b.loaded = false
+		return stepWrite, nil
+	}
 	if len(a.spans) > 0 {
 		b.log.wrote() // what was acknowledged meanwhile goes now
-		b.grant(&do)
+		b.grant(&after)
+		b.noteWrite(a)
 	}
+	b.load(a)
+	if b.idle = len(a.spans) == 0 && len(a.head) == 0; !b.idle {
+		return stepWrite, nil
+	}
+	if b.farewell != nil {
+		return stepLeave, b.farewell
+	}
+	return stepWait, nil
+}
+
+// load takes what shall be written next. mu is held.
+func (b *outbox) load(a *attachment) {
 	clear(a.spans)
-	a.spans = a.spans[:0]
-	if failed || b.over {
-		return nil, true
-	}
 	a.head = append(a.head[:0], b.aside...)
 	b.aside = b.aside[:0]
-	a.spans = b.log.take(a.spans, batchLimit)
+	a.spans = b.log.take(a.spans[:0], batchLimit)
 	b.acknowledge(a)
-	if b.idle = len(a.spans) == 0 && len(a.head) == 0; b.idle && b.farewell != nil {
-		return b.farewell, false
-	}
-	return nil, false
 }
 
 // acknowledge adds an Ack to what is written, where one is wanted.
@@ -276,16 +316,19 @@ func (b *outbox) acked(counts wire.Counts) error {
 
 // resume has the next connection begin with what the peer has not received. It
 // returns whether anything waits for the peer.
-func (b *outbox) resume(received wire.Counts) (pending bool, err error) {
+func (b *outbox) resume(received wire.Counts, a *attachment) (pending bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.aside, b.idle = b.aside[:0], false
+	b.aside, b.idle, b.loaded = b.aside[:0], false, false
 	b.ack = ackState{due: true} // the peer may not know what was acknowledged last
 	if b.over {
 		return false, ErrDown
 	}
 	if !b.log.resume(received) {
 		return false, fmt.Errorf("%w: it can't have received that", ErrProtocol)
+	}
+	if b.direct = nil; a.conn.own != nil && !b.cfg.Forget {
+		b.direct = a
 	}
 	return b.log.pending(), nil
 }

@@ -50,10 +50,10 @@ func (l *loop) advance() bool {
 	b := l.a.s.out
 	b.consumed()
 	for l.at = 0; ; {
-		if _, over := b.next(l.a); over {
+		switch step, _ := b.next(l.a); step {
+		case stepStop:
 			return false
-		}
-		if len(l.a.spans) > 0 {
+		case stepWrite:
 			return true
 		}
 		select {

@@ -6,6 +6,7 @@ package session
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/internal/waitline"
@@ -30,8 +31,13 @@ type outbox struct {
 	// Guarded by mu.
 	mu       sync.Mutex
 	log      *sendLog
-	over     bool // nobody can send any more
-	idle     bool // a writer waits for a kick
+	over     bool        // nobody can send any more
+	idle     bool        // a writer waits for a kick
+	direct   *attachment // where a sender may write by itself; nil = nowhere
+	inline   bool        // one does; the writer must not …
+	again    bool        // … and wanted to
+	loaded   bool        // what it was to write is left to the writer
+	wrote    time.Time   // when something was written last, where direct is set
 	channel  uint32
 	aside    []byte // encoded frames of the connection itself; they leave first
 	ack      ackState
@@ -113,6 +119,12 @@ func (b *outbox) push(lane wire.Lane, acc account, k wire.Kind, n, size int, par
 	}
 	r := Receipt{Session: b.cfg.Number, Lane: lane, Number: b.log.push(lane, acc, k, size, parts)}
 	kicked := b.kicked()
+	if kicked && b.mayWrite() {
+		a := b.direct
+		b.mu.Unlock()
+		b.writeInline(a)
+		return r, nil
+	}
 	b.mu.Unlock()
 	if kicked {
 		b.stir()

@@ -31,6 +31,9 @@ type Owned interface {
 	Conn
 	// WriteAll is Write of what parts are together, size bytes.
 	WriteAll(size int, parts ...[]byte) (int, error)
+	// TryWrite is WriteAll that never waits. false means that it has done nothing,
+	// because what was written before is still under way.
+	TryWrite(size int, parts ...[]byte) (bool, error)
 	// Drive says whether the reader is in Read, or will be soon, from here on: then
 	// nothing need be read ahead for it. The reader calls it.
 	Drive(on bool)

@@ -182,7 +182,7 @@ func (s *Session) attach(a *attachment, theirs wire.Counts) error {
 	if s.current != nil {
 		panic("BUG: Run without Detach")
 	}
-	pending, err := s.out.resume(theirs)
+	pending, err := s.out.resume(theirs, a)
 	if err != nil {
 		return err
 	}
