@@ -117,7 +117,8 @@ func (s *stream) consume(count int) {
 
 // Write implements overlay.Stream. It waits while a whole window is under way,
 // or while what was written before waits for the path's bottleneck, and then
-// takes all of b.
+// takes all of b: the buffer below the writer holds one Write, besides what is in the
+// queue before the bottleneck.
 func (s *stream) Write(b []byte) (int, error) {
 	s.c.n.mu.Lock()
 	defer s.c.n.mu.Unlock()
@@ -130,7 +131,7 @@ func (s *stream) Write(b []byte) (int, error) {
 			return 0, io.ErrClosedPipe
 		case s.writeBy.over():
 			return 0, os.ErrDeadlineExceeded
-		case s.flying < s.c.n.cfg.Window && s.parcel == nil:
+		case s.flying < s.c.n.cfg.Window && s.parcel == nil && (len(s.out) == 0 || !s.c.path(s.end).narrow()):
 			s.flying += len(b)
 			s.out = append(s.out, b...)
 			if len(b) > 0 {
@@ -282,6 +283,9 @@ func (s *stream) commit() {
 	if d.open || len(d.data) > 0 || d.end || d.reset != nil {
 		if p := c.path(s.end); p.narrow() {
 			p.ship(s, d)
+			if s.parcel == nil {
+				s.wake(&s.writeBy)
+			}
 		} else {
 			s.dispatch(d)
 		}

@@ -11,9 +11,12 @@ import (
 )
 
 // maxUnsent bounds what the kernel takes from us before the line has taken it,
-// in bytes. The kernel would buffer megabytes for a slow line, and what is in
-// its buffer has no priority any more.
-const maxUnsent = 128 << 10
+// in bytes, and so does minUnsent where the line is slow. The kernel would buffer
+// megabytes for a slow line, and what is in its buffer has no priority any more.
+const (
+	maxUnsent = 128 << 10
+	minUnsent = 4 << 10
+)
 
 // longestWait bounds how long the kernel waits before it repeats what was lost,
 // in milliseconds; 1,000 is the least that can be asked for. It doubles its
@@ -53,4 +56,17 @@ func setOptions(c manet.Conn) {
 			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, option, value)
 		}
 	})
+}
+
+// setUnsent changes the bound on what the kernel takes before the line has.
+func setUnsent(c any, bytes int) {
+	raw, ok := c.(syscall.Conn)
+	if !ok {
+		return
+	}
+	if control, err := raw.SyscallConn(); err == nil {
+		_ = control.Control(func(fd uintptr) {
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, min(max(bytes, minUnsent), maxUnsent))
+		})
+	}
 }

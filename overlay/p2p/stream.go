@@ -67,6 +67,9 @@ func (s *stream) TryWrite(size int, parts ...[]byte) (bool, error) {
 	return done, s.explain(err)
 }
 
+// Unsent implements session.Owned.
+func (s *stream) Unsent(bytes int) { setUnsent(s.conn.ConnMultiaddrs, bytes) }
+
 // CloseWrite implements overlay.Stream.
 func (s *stream) CloseWrite() error { return s.explain(s.inner.CloseWrite()) }
 

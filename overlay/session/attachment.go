@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/internal/wire"
@@ -42,6 +43,10 @@ type attachment struct {
 	spans []span
 	head  []byte
 	parts [][]byte
+	size  int           // of parts
+	took  time.Duration // the Write before
+	limit int           // of a batch
+	told  int           // the limit that the connection knows
 	bytes [wire.Lanes]uint64
 }
 
@@ -94,7 +99,7 @@ func (a *attachment) feed() {
 	defer a.s.out.wake("session/written", func() { close(a.gone) })
 	b := a.s.out
 	for {
-		step, last := b.next(a)
+		step, last := a.next()
 		switch {
 		case step == stepStop:
 			return
@@ -114,7 +119,7 @@ func (a *attachment) feed() {
 			}
 			continue
 		}
-		if err := a.send(); err != nil {
+		if err := a.timed(a.send); err != nil {
 			a.fail(fmt.Errorf("%w: write: %w", ErrLost, err), CodeBroken)
 			return
 		}
@@ -127,24 +132,36 @@ func (a *attachment) feed() {
 // batch is memory for what leaves in one Write but is not one run of bytes.
 type batch struct{ b []byte }
 
+// timed times a Write, for pace.
+func (a *attachment) timed(write func() error) error {
+	if own := a.conn.own; own != nil && (a.limit > 2*a.told || a.limit < a.told/2) {
+		a.told = a.limit
+		own.Unsent(2 * a.limit)
+	}
+	begun := a.s.cfg.Clock.Now()
+	err := write()
+	a.took = a.s.cfg.Clock.Now().Sub(begun)
+	return err
+}
+
 // send writes head and the spans at once.
 func (a *attachment) send() error {
-	err := a.write(a.gather())
+	a.gather()
+	err := a.write(a.size)
 	a.sent(err == nil)
 	return err
 }
 
-// gather puts what is to be written into parts, and returns its size.
-func (a *attachment) gather() (size int) {
+// gather puts what is to be written into parts.
+func (a *attachment) gather() {
 	a.bytes = [wire.Lanes]uint64{wire.LaneCtl: uint64(len(a.head))}
 	a.parts = append(a.parts[:0], a.head)
-	size = len(a.head)
+	a.size = len(a.head)
 	for _, s := range a.spans {
 		a.bytes[s.lane] += uint64(len(s.b))
 		a.parts = append(a.parts, s.b)
-		size += len(s.b)
+		a.size += len(s.b)
 	}
-	return size
 }
 
 // sent notes that parts were written, or not.
@@ -242,51 +259,58 @@ const (
 	stepStop
 )
 
-// next is what the writer of a does next.
-func (b *outbox) next(a *attachment) (do step, last *farewell) {
+// next is what the writer does next.
+func (a *attachment) next() (do step, last *farewell) {
 	failed := a.cause() != nil
+	b := a.s.out
 	var after after.List
 	defer after.Run() // once mu is released
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.inline {
-		b.again = true
+	w := &b.writer
+	if w.inline {
+		w.again = true
 		return stepWait, nil
 	}
 	if failed || b.over {
-		b.direct = nil
+		w.direct = nil
 		return stepStop, nil
 	}
-	if b.loaded {
-		b.loaded = false
+	if w.loaded {
+		w.loaded = false
 		return stepWrite, nil
 	}
 	if len(a.spans) > 0 {
 		b.log.wrote() // what was acknowledged meanwhile goes now
 		b.grant(&after)
-		b.noteWrite(a)
+		a.noteWrite()
+		w.pace.wrote(a.size, a.took)
+		a.limit = w.pace.limit
 	}
-	b.load(a)
-	if b.idle = len(a.spans) == 0 && len(a.head) == 0; !b.idle {
+	a.load()
+	if w.idle = len(a.spans) == 0 && len(a.head) == 0; !w.idle {
 		return stepWrite, nil
 	}
+	w.pace.paused()
 	if b.farewell != nil {
 		return stepLeave, b.farewell
 	}
 	return stepWait, nil
 }
 
-// load takes what shall be written next. mu is held.
-func (b *outbox) load(a *attachment) {
+// load takes what shall be written next. outbox.mu is held, as below.
+func (a *attachment) load() {
+	b := a.s.out
 	clear(a.spans)
 	a.head = append(a.head[:0], b.aside...)
 	b.aside = b.aside[:0]
-	a.spans = b.log.take(a.spans[:0], batchLimit)
-	b.acknowledge(a)
+	a.spans = b.log.take(a.spans[:0], b.writer.pace.limit)
+	a.acknowledge()
 }
 
 // acknowledge adds an Ack to what is written, where one is wanted.
-func (b *outbox) acknowledge(a *attachment) {
+func (a *attachment) acknowledge() {
+	b := a.s.out
 	if b.cfg.Forget || !b.ack.due && !(b.ack.ride && len(a.spans) > 0) {
 		return
 	}
@@ -319,7 +343,7 @@ func (b *outbox) acked(counts wire.Counts) error {
 func (b *outbox) resume(received wire.Counts, a *attachment) (pending bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.aside, b.idle, b.loaded = b.aside[:0], false, false
+	b.aside, b.writer = b.aside[:0], writer{pace: newPace()}
 	b.ack = ackState{due: true} // the peer may not know what was acknowledged last
 	if b.over {
 		return false, ErrDown
@@ -327,8 +351,8 @@ func (b *outbox) resume(received wire.Counts, a *attachment) (pending bool, err 
 	if !b.log.resume(received) {
 		return false, fmt.Errorf("%w: it can't have received that", ErrProtocol)
 	}
-	if b.direct = nil; a.conn.own != nil && !b.cfg.Forget {
-		b.direct = a
+	if a.conn.own != nil && !b.cfg.Forget {
+		b.writer.direct = a
 	}
 	return b.log.pending(), nil
 }

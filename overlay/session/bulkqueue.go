@@ -181,6 +181,29 @@ func fragment(pool *Pool, lane wire.Lane, channel uint32, k wire.Kind, n int, pa
 	return m
 }
 
+// refragment cuts the one fragment in c into shorter ones, of about limit bytes each.
+// They fit into one chunk: it has 4 KiB more than a fragment of 64 KiB needs.
+func refragment(pool *Pool, c *chunk, limit int) *chunk {
+	_, body, _ := wire.FirstFrame(c.b)
+	whole, err := wire.DecodeFragment(body)
+	if err != nil {
+		panic("BUG: our own fragment: " + err.Error())
+	}
+	finer := pool.get(largeChunk)
+	finer.account, finer.message = c.account, c.message
+	payload := max(limit, wire.MaxPayload/64)
+	for left := whole.Payload; len(left) > 0; finer.frames++ {
+		n := min(len(left), payload)
+		f := whole
+		f.First = whole.First && finer.frames == 0
+		f.Last = whole.Last && n == len(left)
+		var head [wire.MaxFragmentHead]byte
+		finer.b = wire.AppendFrame(finer.b, wire.LaneBulk, wire.KindFragment, f.AppendHead(head[:0]), left[:n])
+		left = left[n:]
+	}
+	return finer
+}
+
 // bytesOf walks over the concatenation of parts.
 type bytesOf struct {
 	parts [][]byte

@@ -16,47 +16,61 @@ import (
 // while the next one gathers.
 const inlineAfter = 3 * time.Microsecond
 
+// writer is what senders have to know about the writer of the connection.
+type writer struct {
+	idle   bool        // it waits for a kick
+	direct *attachment // where a sender may write by itself; nil = nowhere
+	inline bool        // one does; the writer must not …
+	again  bool        // … and wanted to
+	loaded bool        // what it was to write is left to the writer
+	wrote  time.Time   // when something was written last, where direct is set
+	pace   pace
+}
+
 // mayWrite says whether the caller, who has just queued something while the writer
-// is idle, is to write it. If so it is the writer until it has called writeInline. mu
-// is held.
-func (b *outbox) mayWrite() bool {
-	if b.direct == nil || b.farewell != nil || b.cfg.Clock.Now().Sub(b.wrote) < inlineAfter {
+// is idle, is to write it. If so it is the writer until it has called writeInline.
+// outbox.mu is held.
+func (a *attachment) mayWrite() bool {
+	b := a.s.out
+	if b.farewell != nil || b.cfg.Clock.Now().Sub(b.writer.wrote) < inlineAfter {
 		return false
 	}
-	b.inline = true
-	b.load(b.direct)
+	b.writer.inline = true
+	a.load()
 	return true
 }
 
-// noteWrite notes that something was written. mu is held.
-func (b *outbox) noteWrite(a *attachment) {
+// noteWrite notes that something was written. outbox.mu is held.
+func (a *attachment) noteWrite() {
 	if a.conn.own != nil {
-		b.wrote = b.cfg.Clock.Now()
+		a.s.out.writer.wrote = a.s.cfg.Clock.Now()
 	}
 }
 
 // writeInline writes what was loaded, if the connection takes it without waiting:
-// what it does not take at once it writes by itself. Else the writer does. mu is not
-// held.
-func (b *outbox) writeInline(a *attachment) {
-	ok, err := a.conn.own.TryWrite(a.gather(), a.parts...)
+// what it does not take at once it writes by itself. Else the writer does.
+func (a *attachment) writeInline() {
+	a.gather()
+	ok, err := a.conn.own.TryWrite(a.size, a.parts...)
 	a.sent(ok && err == nil)
 	if err != nil {
 		a.fail(fmt.Errorf("%w: write: %w", ErrLost, err), CodeBroken)
 	}
+	b := a.s.out
 	var do after.List
 	b.mu.Lock()
-	b.inline = false
+	w := &b.writer
+	w.inline = false
 	if ok {
 		b.log.wrote()
 		b.grant(&do)
 		clear(a.spans)
 		a.spans, a.head = a.spans[:0], a.head[:0]
-		b.noteWrite(a)
+		a.noteWrite()
 	}
-	b.loaded = !ok
-	more := b.loaded || b.again || b.over || !b.log.empty() || len(b.aside) > 0 || b.ack.due || b.farewell != nil
-	b.idle, b.again = !more, false
+	w.loaded = !ok
+	more := w.loaded || w.again || b.over || !b.log.empty() || len(b.aside) > 0 || b.ack.due || b.farewell != nil
+	w.idle, w.again = !more, false
 	b.mu.Unlock()
 	do.Run()
 	if more {

@@ -28,6 +28,8 @@ type owned struct {
 
 func (o *owned) Drive(on bool) { o.driven.Store(on) }
 
+func (o *owned) Unsent(int) {}
+
 func (o *owned) WriteAll(size int, parts ...[]byte) (int, error) {
 	o.writes.Add(1)
 	return o.put(parts)

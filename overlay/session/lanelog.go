@@ -71,12 +71,32 @@ func (g *laneLog) unsent() int {
 	return len(g.at.b) - g.off
 }
 
-// take hands out what is to be sent next of one chunk.
-func (g *laneLog) take() span {
+// fitting is how many bytes of whole frames, of what is to be sent next, are at most
+// room; one frame, if least is set, however long.
+func (g *laneLog) fitting(room int, least bool) (n int) {
+	for b := g.at.b[g.off:]; n < len(b); {
+		_, _, size := wire.FirstFrame(b[n:])
+		if n+size > room && (n > 0 || !least) {
+			break
+		}
+		n += size
+	}
+	return n
+}
+
+// take hands out the next n bytes, whole frames of one chunk.
+func (g *laneLog) take(n int) span {
 	c := g.at
-	s := span{b: c.b[g.off:len(c.b):len(c.b)], account: c.account}
-	g.taken = c.last()
-	g.at, g.off = c.next, 0
+	s := span{b: c.b[g.off : g.off+n : g.off+n], account: c.account}
+	if g.off += n; g.off == len(c.b) {
+		g.taken = c.last()
+		g.at, g.off = c.next, 0
+		return s
+	}
+	for b := s.b; len(b) > 0; g.taken++ {
+		_, _, size := wire.FirstFrame(b)
+		b = b[size:]
+	}
 	return s
 }
 

@@ -50,7 +50,7 @@ func (l *loop) advance() bool {
 	b := l.a.s.out
 	b.consumed()
 	for l.at = 0; ; {
-		switch step, _ := b.next(l.a); step {
+		switch step, _ := l.a.next(); step {
 		case stepStop:
 			return false
 		case stepWrite:

@@ -6,7 +6,6 @@ package session
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/internal/waitline"
@@ -31,13 +30,8 @@ type outbox struct {
 	// Guarded by mu.
 	mu       sync.Mutex
 	log      *sendLog
-	over     bool        // nobody can send any more
-	idle     bool        // a writer waits for a kick
-	direct   *attachment // where a sender may write by itself; nil = nowhere
-	inline   bool        // one does; the writer must not …
-	again    bool        // … and wanted to
-	loaded   bool        // what it was to write is left to the writer
-	wrote    time.Time   // when something was written last, where direct is set
+	over     bool // nobody can send any more
+	writer   writer
 	channel  uint32
 	aside    []byte // encoded frames of the connection itself; they leave first
 	ack      ackState
@@ -67,8 +61,8 @@ func (b *outbox) wake(name string, f func()) {
 
 // kicked says, under mu, whether the writer has to be nudged once mu is released.
 func (b *outbox) kicked() bool {
-	idle := b.idle
-	b.idle = false
+	idle := b.writer.idle
+	b.writer.idle = false
 	return idle
 }
 
@@ -119,10 +113,9 @@ func (b *outbox) push(lane wire.Lane, acc account, k wire.Kind, n, size int, par
 	}
 	r := Receipt{Session: b.cfg.Number, Lane: lane, Number: b.log.push(lane, acc, k, size, parts)}
 	kicked := b.kicked()
-	if kicked && b.mayWrite() {
-		a := b.direct
+	if a := b.writer.direct; kicked && a != nil && a.mayWrite() {
 		b.mu.Unlock()
-		b.writeInline(a)
+		a.writeInline()
 		return r, nil
 	}
 	b.mu.Unlock()

@@ -34,6 +34,9 @@ type Owned interface {
 	// TryWrite is WriteAll that never waits. false means that it has done nothing,
 	// because what was written before is still under way.
 	TryWrite(size int, parts ...[]byte) (bool, error)
+	// Unsent bounds what is taken from us before the line has taken it, in bytes. It
+	// is a wish, and follows the speed of the line.
+	Unsent(bytes int)
 	// Drive says whether the reader is in Read, or will be soon, from here on: then
 	// nothing need be read ahead for it. The reader calls it.
 	Drive(on bool)

@@ -8,10 +8,6 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// batchLimit is the most that is handed to the connection in one Write, in
-// bytes. While it is under way nothing overtakes it.
-const batchLimit = 256 << 10
-
 // account is whose window a frame counts in: its lane's, but for single frames of
 // lane bulk. Those are tunnels: many senders, each with little, that would leave
 // no room for large messages. So they have a window, and an order of waiting, of
@@ -203,7 +199,8 @@ func (q *sendLog) empty() bool {
 }
 
 // take appends to spans what shall be sent next, by priority, at most limit bytes
-// (more only if the first chunk alone has more).
+// (more only if the first frame alone has more). Where the limit is small, chunks are
+// cut between their frames, and large messages into smaller fragments.
 func (q *sendLog) take(spans []span, limit int) []span {
 	room := limit
 	for lane := range q.lanes {
@@ -211,17 +208,20 @@ func (q *sendLog) take(spans []span, limit int) []span {
 		for {
 			if wire.Lane(lane) == wire.LaneBulk && g.at == nil && (len(spans) == 0 || q.bulk.size() <= room) {
 				if c := q.bulk.pop(); c != nil {
-					g.add(c)
+					g.add(q.refined(c, limit))
 				}
 			}
 			n := g.unsent()
 			if n == 0 {
 				break // the next lane; of bulk, what does not fit keeps its turn
 			}
-			if n > room && len(spans) > 0 {
+			if n > room && limit < chunkFill {
+				n = g.fitting(room, len(spans) == 0)
+			}
+			if n == 0 || n > room && len(spans) > 0 {
 				return spans // nothing of lower priority may fill the gap
 			}
-			s := g.take()
+			s := g.take(n)
 			s.lane = wire.Lane(lane)
 			w := &q.windows[s.account]
 			w.queued -= n
@@ -231,6 +231,18 @@ func (q *sendLog) take(spans []span, limit int) []span {
 		}
 	}
 	return spans
+}
+
+// refined returns a chunk of lane bulk whose fragments are not longer than limit, if it
+// is a fragment that is.
+func (q *sendLog) refined(c *chunk, limit int) *chunk {
+	if c.message == 0 || len(c.b) <= 2*limit {
+		return c
+	}
+	finer := refragment(q.pool, c, limit)
+	q.windows[c.account].queued += len(finer.b) - len(c.b)
+	q.pool.put(c)
+	return finer
 }
 
 // wrote notes that all that take returned has been written.

@@ -303,7 +303,7 @@ func TestSenderStaysWithinTheReceiversBounds(t *testing.T) {
 				sent++
 			}
 		}
-		for _, s := range q.take(nil, batchLimit) {
+		for _, s := range q.take(nil, batchLeast<<rng.IntN(9)) {
 			for b := s.b; len(b) > 0; {
 				_, body, size := wire.FirstFrame(b)
 				b = b[size:]

@@ -121,7 +121,7 @@ type Session struct {
 func New(cfg Config) *Session {
 	s := &Session{cfg: cfg.withDefaults()}
 	c := &s.cfg
-	s.out = &outbox{cfg: c, kick: make(chan struct{}, 1), log: newSendLog(c.LaneBytes, c.MaxMessage, c.Pool)}
+	s.out = &outbox{cfg: c, kick: make(chan struct{}, 1), log: newSendLog(c.LaneBytes, c.MaxMessage, c.Pool), writer: writer{pace: pace{limit: batchLimit}}}
 	s.out.nudge = func() {
 		select {
 		case s.out.kick <- struct{}{}:
