@@ -132,23 +132,6 @@ type Stats struct {
 	Real    time.Duration // since the network was made; differs between runs
 }
 
-// Stats returns the figures of this moment.
-func (n *Network) Stats() Stats {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	s := Stats{
-		Events: n.trace.Events, Steps: n.steps.Load(), Queue: len(n.queue.events),
-		Virtual: time.Duration(n.now()), Real: realNow() - n.born,
-	}
-	for _, h := range n.hosts {
-		s.Paths += len(h.paths)
-		if h.proc != nil && h.proc.state == stateUp {
-			s.Nodes++
-		}
-	}
-	return s
-}
-
 // realNow is the time outside of the bubble, where time.Now does not look.
 func realNow() time.Duration {
 	var t syscall.Timeval

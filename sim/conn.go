@@ -10,7 +10,6 @@ import (
 	"math"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -325,26 +324,4 @@ func (s *stream) hangUp() {
 		s.wake(&s.writeBy)
 	}
 	s.settle()
-}
-
-// Break resets every connection between a node of a and one of b; those of a
-// client are the ones through its local socket. Both ends may connect again at
-// once.
-func (n *Network) Break(a, b []string) {
-	n.inject("break "+strings.Join(a, ",")+" from "+strings.Join(b, ","), func() {
-		for _, from := range a {
-			for _, to := range b {
-				n.breakAll(n.host(from), n.host(to))
-			}
-		}
-	})
-}
-
-func (n *Network) breakAll(a, b *host) {
-	if a.proc == nil || a == b {
-		return
-	}
-	for _, c := range slices.Clone(a.proc.conns[b.index]) {
-		c.breakEnd(c.endOf(a.proc), ErrConnLost, true)
-	}
 }

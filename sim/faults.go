@@ -11,39 +11,162 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/sim/link"
 )
 
-// inject applies f as an event of its own and returns when that is done, so
-// that a fault has a place in the trace. f is called with the lock held.
-func (n *Network) inject(name string, f func()) {
-	done := make(chan struct{})
-	n.mu.Lock()
-	if n.stopped {
-		f()
-		n.mu.Unlock()
-		return
-	}
-	n.soon(key{kind: kindScenario, name: name}, func() {
-		n.mu.Lock()
-		f()
-		n.mu.Unlock()
-		close(done)
-	})
-	n.mu.Unlock()
-	<-done
-}
+// faults is what is done to a network on purpose. Each is an event of its own.
+type faults struct{ n *Network }
 
 // Crash kills the node: its connections are reset and its peers see that one
 // latency later. Its own code keeps running, cut off from everything and with
 // no new work, until it is closed.
-func (n *Network) Crash(name string) {
-	n.inject("crash "+name, func() { n.host(name).kill(stateClosed) })
+func (f faults) Crash(name string) {
+	f.n.inject("crash "+name, func() { f.n.host(name).kill(stateClosed) })
 }
 
 // Silence takes the node away without a word, as a power loss does: its peers
 // notice nothing until they miss it, at the latest after Config.DeadAfter.
-func (n *Network) Silence(name string) {
-	n.inject("silence "+name, func() { n.host(name).kill(stateSilent) })
+func (f faults) Silence(name string) {
+	f.n.inject("silence "+name, func() { f.n.host(name).kill(stateSilent) })
+}
+
+// Pause stops the node while time goes on, as a stopped virtual machine:
+// nothing arrives, no timer fires, no handler starts. Handlers that run
+// already and sleep by themselves are not held.
+func (f faults) Pause(name string) {
+	f.n.inject("pause "+name, func() { f.n.host(name).pause() })
+}
+
+// Resume lets a paused node go on with everything that it missed.
+func (f faults) Resume(name string) {
+	f.n.inject("resume "+name, func() { f.n.host(name).resume() })
+}
+
+// Corrupt flips a bit in the next delivery from one node to the other. TLS
+// notices: the connection ends at the receiver, and then at the sender.
+func (f faults) Corrupt(from, to string) {
+	f.n.inject("corrupt "+from+" to "+to, func() { f.n.path(f.n.host(from), f.n.host(to)).corrupt++ })
+}
+
+// Calm ends every fault that lasts: it heals all paths, resumes paused nodes,
+// sets clocks and routers right, and ends random losses. Links keep their
+// latency and bandwidth; what is lost or down stays so.
+func (f faults) Calm() {
+	f.n.inject("calm", func() {
+		f.n.heal()
+		for _, h := range f.n.hosts {
+			h.resume()
+			h.skew.Store(h.skew.Load().next(f.n.now(), 0, 0))
+			h.fault = ""
+			for _, p := range h.paths {
+				m := p.link.Model()
+				m.Loss = 0
+				p.link.SetModel(m)
+				p.corrupt = 0
+			}
+		}
+		f.n.calm = true
+	})
+}
+
+// Skew changes the clock of a node, which is Clock of its Seam: Now and timers.
+// From now on it is driftPPM millionths too fast, or too slow if that is
+// negative; timers that are set already keep their time. The wall clock is
+// ahead by offset, or behind. As in a real process, where Go's monotonic clock
+// measures differences, no step of the wall clock is seen between two calls of
+// Now: a node has the offset that its host had when its Seam was made. Zeros
+// end both.
+func (f faults) Skew(name string, offset time.Duration, driftPPM int) {
+	f.n.inject(fmt.Sprintf("skew %s %v %+d ppm", name, offset, driftPPM), func() {
+		h := f.n.host(name)
+		h.skew.Store(h.skew.Load().next(f.n.now(), offset, int64(driftPPM)))
+	})
+}
+
+// Partition cuts every path between a node of a and one of b, in both
+// directions: a black hole. What is on its way is lost, and sent again after
+// Heal or Mend as TCP does it, at the next of its retransmissions: within a
+// second, as package p2p asks of the kernel.
+func (f faults) Partition(a, b []string) {
+	f.n.inject("partition "+strings.Join(a, ",")+" from "+strings.Join(b, ","), func() {
+		f.n.block(a, b, false, true)
+		f.n.block(b, a, false, true)
+	})
+}
+
+// CutOneWay cuts every path from a node of from to one of to. The other way
+// works for as long as a sender does without acknowledgements, which is about
+// link.MinRTO; what is sent later waits for Mend as well. New connections need
+// both ways.
+func (f faults) CutOneWay(from, to []string) {
+	f.n.inject("cut "+strings.Join(from, ",")+" to "+strings.Join(to, ","), func() { f.n.block(from, to, false, true) })
+}
+
+// Mend ends the cut of every path from a node of from to one of to.
+func (f faults) Mend(from, to []string) {
+	f.n.inject("mend "+strings.Join(from, ",")+" to "+strings.Join(to, ","), func() { f.n.block(from, to, false, false) })
+}
+
+// Clog holds everything that arrives on the paths from a node of from to one of
+// to, until it is called again with on unset; then all of it arrives, in
+// order. Nothing is lost and nothing breaks, except for connections on which
+// that lasts for Config.DeadAfter. New ones are not made meanwhile.
+func (f faults) Clog(from, to []string, on bool) {
+	name := "clog "
+	if !on {
+		name = "unclog "
+	}
+	f.n.inject(name+strings.Join(from, ",")+" to "+strings.Join(to, ","), func() { f.n.block(from, to, true, on) })
+}
+
+// Heal mends every path: it ends all of Partition, CutOneWay and Clog.
+func (f faults) Heal() { f.n.inject("heal", f.n.heal) }
+
+// SetLatency changes the latency between two nodes in both directions, and
+// nothing else of their link. What is on its way keeps the old one.
+func (f faults) SetLatency(a, b string, l Latency) {
+	f.n.inject("latency "+a+" "+b+" "+l.Base.String()+" "+l.Jitter.String(), func() {
+		f.n.bothWays(a, b, func(p *path) {
+			m := p.link.Model()
+			m.Latency, m.Jitter = l.Base, l.Jitter
+			p.link.SetModel(m)
+		})
+	})
+}
+
+// SetLink changes the link between two nodes in both directions. What is on
+// its way, or in the bottleneck's queue, arrives as before.
+func (f faults) SetLink(a, b string, m link.Model) {
+	f.n.inject("link "+a+" "+b+" "+m.String(), func() {
+		f.n.bothWays(a, b, func(p *path) { p.link.SetModel(m) })
+	})
+}
+
+// RouterFault makes the router of a node, and of those that will run on the
+// same host, misbehave: RouterSlow, RouterStale or RouterWrong; "" ends that.
+// Stale and wrong are also its answers to the lookups of others. It panics if
+// there is no such mode.
+func (f faults) RouterFault(name, mode string) {
+	switch mode {
+	case "", RouterSlow, RouterStale, RouterWrong:
+	default:
+		panic("sim: no such router fault: " + mode)
+	}
+	f.n.inject("router "+name+" "+mode, func() { f.n.host(name).fault = mode })
+}
+
+// Break resets every connection between a node of a and one of b; those of a
+// client are the ones through its local socket. Both ends may connect again at
+// once.
+func (f faults) Break(a, b []string) {
+	f.n.inject("break "+strings.Join(a, ",")+" from "+strings.Join(b, ","), func() {
+		for _, from := range a {
+			for _, to := range b {
+				f.n.breakAll(f.n.host(from), f.n.host(to))
+			}
+		}
+	})
 }
 
 // kill ends the process that runs on the host.
@@ -53,18 +176,6 @@ func (h *host) kill(s state) {
 	}
 	h.resume() // nothing must keep the lost code from being closed
 	h.proc.shut(s)
-}
-
-// Pause stops the node while time goes on, as a stopped virtual machine:
-// nothing arrives, no timer fires, no handler starts. Handlers that run
-// already and sleep by themselves are not held.
-func (n *Network) Pause(name string) {
-	n.inject("pause "+name, func() { n.host(name).pause() })
-}
-
-// Resume lets a paused node go on with everything that it missed.
-func (n *Network) Resume(name string) {
-	n.inject("resume "+name, func() { n.host(name).resume() })
 }
 
 func (h *host) pause() {
@@ -86,33 +197,6 @@ func (h *host) resume() {
 		}
 	}
 	h.parked = nil
-}
-
-// Corrupt flips a bit in the next delivery from one node to the other. TLS
-// notices: the connection ends at the receiver, and then at the sender.
-func (n *Network) Corrupt(from, to string) {
-	n.inject("corrupt "+from+" to "+to, func() { n.path(n.host(from), n.host(to)).corrupt++ })
-}
-
-// Calm ends every fault that lasts: it heals all paths, resumes paused nodes,
-// sets clocks and routers right, and ends random losses. Links keep their
-// latency and bandwidth; what is lost or down stays so.
-func (n *Network) Calm() {
-	n.inject("calm", func() {
-		n.heal()
-		for _, h := range n.hosts {
-			h.resume()
-			h.skew.Store(h.skew.Load().next(n.now(), 0, 0))
-			h.fault = ""
-			for _, p := range h.paths {
-				m := p.link.Model()
-				m.Loss = 0
-				p.link.SetModel(m)
-				p.corrupt = 0
-			}
-		}
-		n.calm = true
-	})
 }
 
 // million is what a drift is part of.
@@ -156,20 +240,6 @@ func part(n, num, den int64) int64 {
 	return p
 }
 
-// Skew changes the clock of a node, which is Clock of its Seam: Now and timers.
-// From now on it is driftPPM millionths too fast, or too slow if that is
-// negative; timers that are set already keep their time. The wall clock is
-// ahead by offset, or behind. As in a real process, where Go's monotonic clock
-// measures differences, no step of the wall clock is seen between two calls of
-// Now: a node has the offset that its host had when its Seam was made. Zeros
-// end both.
-func (n *Network) Skew(name string, offset time.Duration, driftPPM int) {
-	n.inject(fmt.Sprintf("skew %s %v %+d ppm", name, offset, driftPPM), func() {
-		h := n.host(name)
-		h.skew.Store(h.skew.Load().next(n.now(), offset, int64(driftPPM)))
-	})
-}
-
 // rule says for two sets of hosts which of the paths between them that do not
 // exist yet are blocked: the last rule that fits decides.
 type rule struct {
@@ -180,121 +250,6 @@ type rule struct {
 
 // fewPaths is how many paths are made rather than ruled.
 const fewPaths = 64
-
-// ruled applies the rules to a new path.
-func (n *Network) ruled(a, b *host) (cut, clogged bool) {
-	for _, r := range n.rules {
-		switch {
-		case !r.from[a.index] || !r.to[b.index]:
-		case r.clog:
-			clogged = r.on
-		default:
-			cut = r.on
-		}
-	}
-	return cut, clogged
-}
-
-// severed reports whether nothing passes between two hosts, one way or the
-// other: both are needed for a connection. It makes no path.
-func (n *Network) severed(a, b *host) bool {
-	if n.blocks == 0 && len(n.rules) == 0 {
-		return false
-	}
-	return n.deadEnd(a, b) || n.deadEnd(b, a)
-}
-
-func (n *Network) deadEnd(a, b *host) bool {
-	if p := a.paths[b.index]; p != nil {
-		return p.blocked()
-	}
-	cut, clogged := n.ruled(a, b)
-	return cut || clogged
-}
-
-// Partition cuts every path between a node of a and one of b, in both
-// directions: a black hole. What is on its way is lost, and sent again after
-// Heal or Mend as TCP does it, at the next of its retransmissions: within a
-// second, as package p2p asks of the kernel.
-func (n *Network) Partition(a, b []string) {
-	n.inject("partition "+strings.Join(a, ",")+" from "+strings.Join(b, ","), func() {
-		n.block(a, b, false, true)
-		n.block(b, a, false, true)
-	})
-}
-
-// CutOneWay cuts every path from a node of from to one of to. The other way
-// works for as long as a sender does without acknowledgements, which is about
-// link.MinRTO; what is sent later waits for Mend as well. New connections need
-// both ways.
-func (n *Network) CutOneWay(from, to []string) {
-	n.inject("cut "+strings.Join(from, ",")+" to "+strings.Join(to, ","), func() { n.block(from, to, false, true) })
-}
-
-// Mend ends the cut of every path from a node of from to one of to.
-func (n *Network) Mend(from, to []string) {
-	n.inject("mend "+strings.Join(from, ",")+" to "+strings.Join(to, ","), func() { n.block(from, to, false, false) })
-}
-
-// Clog holds everything that arrives on the paths from a node of from to one of
-// to, until it is called again with on unset; then all of it arrives, in
-// order. Nothing is lost and nothing breaks, except for connections on which
-// that lasts for Config.DeadAfter. New ones are not made meanwhile.
-func (n *Network) Clog(from, to []string, on bool) {
-	name := "clog "
-	if !on {
-		name = "unclog "
-	}
-	n.inject(name+strings.Join(from, ",")+" to "+strings.Join(to, ","), func() { n.block(from, to, true, on) })
-}
-
-// Heal mends every path: it ends all of Partition, CutOneWay and Clog.
-func (n *Network) Heal() { n.inject("heal", n.heal) }
-
-func (n *Network) heal() {
-	n.rules = nil
-	if n.blocks == 0 {
-		return
-	}
-	for _, h := range n.hosts {
-		for _, p := range h.sortedPaths() {
-			p.block(false, false)
-			p.block(true, false)
-		}
-	}
-}
-
-// block blocks or frees the paths from one set of nodes to another one.
-func (n *Network) block(from, to []string, clog, on bool) {
-	few := len(from)*len(to) <= fewPaths
-	r := rule{from: n.indexes(from), to: n.indexes(to), clog: clog, on: on}
-	for _, index := range slices.Sorted(maps.Keys(r.from)) {
-		a := n.byIndex[index]
-		if few {
-			for _, name := range to {
-				if b := n.host(name); a != b {
-					n.path(a, b)
-				}
-			}
-		}
-		for _, p := range a.sortedPaths() {
-			if r.to[p.to.index] {
-				p.block(clog, on)
-			}
-		}
-	}
-	if !few {
-		n.rules = append(n.rules, r)
-	}
-}
-
-func (n *Network) indexes(names []string) map[uint32]bool {
-	set := make(map[uint32]bool, len(names))
-	for _, name := range names {
-		set[n.host(name).index] = true
-	}
-	return set
-}
 
 func (h *host) sortedPaths() []*path {
 	list := make([]*path, 0, len(h.paths))
@@ -361,36 +316,8 @@ type Admission interface {
 	CheckAdmission(p peer.ID, proof []byte) error
 }
 
-// SetAdmission says what the node of that name shows and demands when it
-// connects or is connected to: a connection stands only if each end accepts
-// the other's proof. Nodes without one accept everybody and are accepted by
-// everybody. It holds from the next dial on. A proof is checked once for each
-// Admission and peer: nodes of one network should share one.
-func (n *Network) SetAdmission(name string, a Admission) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.host(name).admission = a
-}
-
-// admits says whether both ends of a new connection accept each other.
-func (n *Network) admits(a, b *host) bool { return n.accepts(a, b) && n.accepts(b, a) }
-
 // proven names a proof that was checked.
 type proven struct {
 	by, of Admission
 	id     peer.ID
-}
-
-// accepts says whether one end accepts the other's proof.
-func (n *Network) accepts(one, other *host) bool {
-	if one.admission == nil || other.admission == nil {
-		return true
-	}
-	k := proven{by: one.admission, of: other.admission, id: other.id}
-	ok, known := n.proofs[k]
-	if !known {
-		ok = one.admission.CheckAdmission(other.id, other.admission.Admit(other.id)) == nil
-		n.proofs[k] = ok
-	}
-	return ok
 }

@@ -6,11 +6,8 @@ package sim
 import (
 	"crypto/ed25519"
 	"fmt"
-	"maps"
-	"math"
 	"os"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,24 +25,14 @@ import (
 // any goroutine of the bubble, once Start was.
 type Network struct {
 	// Immutable after New.
-	cfg   Config
-	start time.Time
-	born  time.Duration // in real time
+	cfg  Config
+	born time.Duration // in real time
 
-	// Lifecycle.
-	poke chan struct{}  // wakes the driver from its sleep
-	done chan struct{}  // closed when the driver has ended
-	user sync.WaitGroup // what the driver started: timers, handlers, scenario
+	driver
+	paths
+	faults
 
-	steps atomic.Uint64 // turns of the driver, for the watchdog
-
-	mu       sync.Mutex
-	queue    queue                  // guarded by mu, like all below
-	dirty    []outgoing             // has something to commit when the step is over
-	last     int64                  // when the last event was applied
-	wakeAt   int64                  // until when the driver sleeps; 0 = it does not
-	stopped  bool                   // Close has begun
-	trace    Trace                  //
+	// Guarded by mu.
 	hosts    []*host                // in the order of their index
 	numbered []*host                // by their number
 	paused   int                    // how many of them are
@@ -53,9 +40,6 @@ type Network struct {
 	byName   map[string]*host       //
 	byPeer   map[peer.ID]*host      //
 	byAddr   map[string]*host       // multiaddr, ip:port, name:port
-	blocks   int                    // paths that are blocked
-	rules    []rule                 // for paths to come
-	calm     bool                   // paths to come lose nothing
 	blocked  map[*deadline]struct{} // Reads and Writes that wait
 	proofs   map[proven]bool        // of admission, that were checked
 	tap      Tap                    // hears what streams send
@@ -65,11 +49,7 @@ type Network struct {
 func New(cfg Config) *Network {
 	n := &Network{
 		cfg:     cfg.withDefaults(),
-		start:   time.Now(),
 		born:    realNow(),
-		poke:    make(chan struct{}, 1),
-		done:    make(chan struct{}),
-		last:    -1,
 		byIndex: make(map[uint32]*host),
 		byName:  make(map[string]*host),
 		byPeer:  make(map[peer.ID]*host),
@@ -77,12 +57,12 @@ func New(cfg Config) *Network {
 		blocked: make(map[*deadline]struct{}),
 		proofs:  make(map[proven]bool),
 	}
+	n.paths.n, n.faults.n = n, n
+	n.start, n.poke, n.done, n.last = time.Now(), make(chan struct{}, 1), make(chan struct{}), -1
+	n.limit, n.record, n.park = int64(n.cfg.Limit), n.cfg.Record, n.parks
 	n.trace = Trace{Seed: cfg.Seed, Hash: mix(offset, cfg.Seed), names: make(map[uint32]string)}
 	return n
 }
-
-// Start starts the driver. Events happen from now on.
-func (n *Network) Start() { go n.drive() }
 
 // Close stops the driver and waits for it and for every function it started.
 // Calls that still block on the network return with an error; nothing happens
@@ -169,172 +149,11 @@ func (n *Network) PrivateKey(name string) ed25519.PrivateKey {
 	return n.host(name).private
 }
 
-// Trace returns what has happened so far.
-func (n *Network) Trace() *Trace {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	t := n.trace
-	t.names = maps.Clone(t.names)
-	return &t
-}
-
-// Hash returns the running hash of the trace.
-func (n *Network) Hash() uint64 { return n.Trace().Hash }
-
-// Elapsed returns the virtual time since the network was made.
-func (n *Network) Elapsed() time.Duration { return time.Duration(n.now()) }
-
-// Run lets virtual time pass until so much of it has elapsed since the network
-// was made. It is time.Sleep in other words.
-func (n *Network) Run(until time.Duration) { time.Sleep(until - n.Elapsed()) }
-
-// At has f called on a goroutine of its own when so much virtual time has
-// elapsed. Simultaneous calls happen in the order of name; the same name may
-// be used again.
-func (n *Network) At(at time.Duration, name string, f func()) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.push(&event{at: max(int64(at), n.now()), key: key{kind: kindScenario, name: name}, apply: func() { n.user.Go(f) }})
-}
-
-// Go starts f on a goroutine of its own, in a step of its own and thus at an
-// instant of its own, as soon as what happens now is over.
-func (n *Network) Go(name string, f func()) { n.At(0, name, f) }
-
-// Note puts a text into the trace, so that a run's results become part of
-// what is compared.
-func (n *Network) Note(name, text string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.push(&event{
-		at: n.now(), key: key{kind: kindNote, name: name + ": " + text}, apply: func() {},
-	})
-}
-
-// now is the virtual time in ns.
-func (n *Network) now() int64 { return int64(time.Since(n.start)) }
-
-// push queues e. The lock is held.
-func (n *Network) push(e *event) *event {
-	if n.stopped {
-		e.pos = -1
-		return e
-	}
-	n.queue.push(e)
-	if e.at < n.wakeAt {
-		n.prod()
-	}
-	return e
-}
-
-// soon queues an event for this instant.
-func (n *Network) soon(k key, apply func()) *event {
-	return n.push(&event{at: n.now(), key: k, apply: apply})
-}
-
-// after queues an event.
-func (n *Network) after(d time.Duration, k key, apply func()) *event {
-	return n.push(&event{at: n.now() + int64(max(0, d)), key: k, apply: apply})
-}
-
-// cancel takes e out of the queue and reports whether that came in time.
-func (n *Network) cancel(e *event) bool {
-	if e == nil {
+// parks puts an event at a paused node aside.
+func (n *Network) parks(e *event) bool {
+	if n.paused == 0 {
 		return false
 	}
-	if e.parked && !e.dropped {
-		e.dropped = true
-		return true
-	}
-	return n.queue.remove(e)
-}
-
-// send has o committed when the step is over.
-func (n *Network) send(o outgoing) {
-	n.dirty = append(n.dirty, o)
-	if n.wakeAt > 0 {
-		n.prod()
-	}
-}
-
-// prod ends the driver's sleep.
-func (n *Network) prod() {
-	select {
-	case n.poke <- struct{}{}:
-	default:
-	}
-}
-
-const never = math.MaxInt64
-
-// drive is the network's only driver: one event, then quiescence, then what
-// was sent meanwhile.
-func (n *Network) drive() {
-	defer close(n.done)
-	timer := time.NewTimer(0)
-	<-timer.C
-	for {
-		synctest.Wait()
-		n.steps.Add(1)
-		e, wait, stop := n.next()
-		switch {
-		case stop:
-			return
-		case e != nil:
-			e.apply()
-		case wait == never:
-			<-n.poke
-		default:
-			// Sleeping moves the bubble's clock. User code whose own sleep
-			// ends on the way may send: it prods the driver.
-			timer.Reset(time.Duration(wait))
-			select {
-			case <-timer.C:
-			case <-n.poke:
-				timer.Stop()
-			}
-		}
-	}
-}
-
-// next commits what was sent in the last step and returns the event to apply
-// now, or how long to wait for it.
-func (n *Network) next() (e *event, wait int64, stop bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.wakeAt = 0
-	if n.stopped {
-		return nil, 0, true
-	}
-	n.commit()
-	for {
-		first := n.queue.peek()
-		if first == nil {
-			n.wakeAt = never
-			return nil, never, false
-		}
-		// Steps never share an instant: what user code sleeps from here on
-		// ends at instants of its own, too.
-		at := max(first.at, n.last+1)
-		if now := n.now(); now < at {
-			n.wakeAt = at
-			return nil, at - now, false
-		}
-		if at > int64(n.cfg.Limit) {
-			panic("sim: the run goes on beyond Config.Limit; does it wait for something that never happens?")
-		}
-		e := n.queue.pop()
-		if n.paused > 0 && n.park(e) {
-			continue
-		}
-		n.last = at
-		n.trace.add(e, n.cfg.Record)
-		return e, 0, false
-	}
-}
-
-// park puts an event at a paused node aside.
-func (n *Network) park(e *event) bool {
 	h := n.byIndex[e.key.node]
 	if h == nil || !h.paused {
 		return false
@@ -344,27 +163,57 @@ func (n *Network) park(e *event) bool {
 	return true
 }
 
-// outgoing is something with a commit to make when the step is over: a
-// stream's bytes, or a connection's end.
-type outgoing interface {
-	// order is the canonical key by which commits are sorted.
-	order() key
-	// commit turns what was collected into events, drawing from the path's
-	// random stream.
-	commit()
+// SetAdmission says what the node of that name shows and demands when it
+// connects or is connected to: a connection stands only if each end accepts
+// the other's proof. Nodes without one accept everybody and are accepted by
+// everybody. It holds from the next dial on. A proof is checked once for each
+// Admission and peer: nodes of one network should share one.
+func (n *Network) SetAdmission(name string, a Admission) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.host(name).admission = a
 }
 
-// commit commits everything that was sent since the last step, in key order.
-func (n *Network) commit() {
-	if len(n.dirty) > 1 {
-		slices.SortFunc(n.dirty, func(a, b outgoing) int { return a.order().compare(b.order()) })
+// admits says whether both ends of a new connection accept each other.
+func (n *Network) admits(a, b *host) bool { return n.accepts(a, b) && n.accepts(b, a) }
+
+// accepts says whether one end accepts the other's proof.
+func (n *Network) accepts(one, other *host) bool {
+	if one.admission == nil || other.admission == nil {
+		return true
 	}
-	// A commit makes nothing else dirty, so the slice can be walked.
-	for i, o := range n.dirty {
-		o.commit()
-		n.dirty[i] = nil
+	k := proven{by: one.admission, of: other.admission, id: other.id}
+	ok, known := n.proofs[k]
+	if !known {
+		ok = one.admission.CheckAdmission(other.id, other.admission.Admit(other.id)) == nil
+		n.proofs[k] = ok
 	}
-	n.dirty = n.dirty[:0]
+	return ok
+}
+
+// Stats returns the figures of this moment.
+func (n *Network) Stats() Stats {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := Stats{
+		Events: n.trace.Events, Steps: n.steps.Load(), Queue: len(n.queue.events),
+		Virtual: time.Duration(n.now()), Real: realNow() - n.born,
+	}
+	for _, h := range n.hosts {
+		s.Paths += len(h.paths)
+		if h.proc != nil && h.proc.state == stateUp {
+			s.Nodes++
+		}
+	}
+	return s
+}
+
+// Tap has streams that are opened from now on heard. It changes nothing in the
+// run and does not show in the trace. nil = no longer.
+func (n *Network) Tap(t Tap) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tap = t
 }
 
 // Run calls body in a bubble with a started network and returns the trace.

@@ -4,11 +4,21 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/arke-mesh/arke/sim/link"
 )
+
+// paths are those of the network: what they are like and what blocks those that
+// do not exist yet. Guarded by Network.mu.
+type paths struct {
+	n      *Network
+	blocks int    // paths that are blocked
+	rules  []rule // for paths to come
+	calm   bool   // paths to come lose nothing
+}
 
 // path is one direction between two hosts: its link, what blocks it, and what
 // waits for that to end or for the bottleneck. Guarded by Network.mu.
@@ -26,52 +36,6 @@ type path struct {
 	pump     *event // the next parcel's turn
 }
 
-// path returns the path from a to b.
-func (n *Network) path(a, b *host) *path {
-	p := a.paths[b.index]
-	if p == nil {
-		p = &path{n: n, from: a, to: b, link: link.NewDirection(n.model(a, b), n.cfg.Seed, a.name, b.name)}
-		p.cut, p.clogged = n.ruled(a, b)
-		p.since = n.now()
-		if p.blocked() {
-			n.blocks++
-		}
-		a.paths[b.index] = p
-	}
-	return p
-}
-
-// model is what a new path from a to b has.
-func (n *Network) model(a, b *host) link.Model {
-	if a.local || b.local {
-		return link.Model{Latency: localLatency}
-	}
-	m := link.Model{Latency: n.cfg.Latency.Base, Jitter: n.cfg.Latency.Jitter}
-	if n.cfg.Link != nil {
-		m = n.cfg.Link(a.name, b.name)
-	}
-	if n.calm {
-		m.Loss = 0
-	}
-	return m
-}
-
-// SetLinks says how links behave that no node has used yet, in the place of
-// Config.Link. of must not block.
-func (n *Network) SetLinks(of func(from, to string) link.Model) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.cfg.Link = of
-}
-
-// modelled is the model of the path from a to b, which need not exist.
-func (n *Network) modelled(a, b *host) link.Model {
-	if p := a.paths[b.index]; p != nil {
-		return p.link.Model()
-	}
-	return n.model(a, b)
-}
-
 // blocked reports whether nothing passes.
 func (p *path) blocked() bool { return p.cut || p.clogged }
 
@@ -80,32 +44,6 @@ func (p *path) blocked() bool { return p.cut || p.clogged }
 func (p *path) flight() (time.Duration, bool) {
 	takes, broken := p.link.Flight()
 	return takes, !broken
-}
-
-// SetLatency changes the latency between two nodes in both directions, and
-// nothing else of their link. What is on its way keeps the old one.
-func (n *Network) SetLatency(a, b string, l Latency) {
-	n.inject("latency "+a+" "+b+" "+l.Base.String()+" "+l.Jitter.String(), func() {
-		n.bothWays(a, b, func(p *path) {
-			m := p.link.Model()
-			m.Latency, m.Jitter = l.Base, l.Jitter
-			p.link.SetModel(m)
-		})
-	})
-}
-
-// SetLink changes the link between two nodes in both directions. What is on
-// its way, or in the bottleneck's queue, arrives as before.
-func (n *Network) SetLink(a, b string, m link.Model) {
-	n.inject("link "+a+" "+b+" "+m.String(), func() {
-		n.bothWays(a, b, func(p *path) { p.link.SetModel(m) })
-	})
-}
-
-func (n *Network) bothWays(a, b string, f func(*path)) {
-	ha, hb := n.host(a), n.host(b)
-	f(n.path(ha, hb))
-	f(n.path(hb, ha))
 }
 
 // parcel is what one stream wants to send on a path whose bottleneck is busy.
@@ -369,4 +307,141 @@ func (f *flow) giveUp(at int64) {
 		f.c.ended[f.end] = false // what told of it may be what was lost
 		f.c.end(f.end)
 	}})
+}
+
+// path returns the path from a to b.
+func (x *paths) path(a, b *host) *path {
+	p := a.paths[b.index]
+	if p == nil {
+		p = &path{n: x.n, from: a, to: b, link: link.NewDirection(x.model(a, b), x.n.cfg.Seed, a.name, b.name)}
+		p.cut, p.clogged = x.ruled(a, b)
+		p.since = x.n.now()
+		if p.blocked() {
+			x.blocks++
+		}
+		a.paths[b.index] = p
+	}
+	return p
+}
+
+// model is what a new path from a to b has.
+func (x *paths) model(a, b *host) link.Model {
+	if a.local || b.local {
+		return link.Model{Latency: localLatency}
+	}
+	m := link.Model{Latency: x.n.cfg.Latency.Base, Jitter: x.n.cfg.Latency.Jitter}
+	if x.n.cfg.Link != nil {
+		m = x.n.cfg.Link(a.name, b.name)
+	}
+	if x.calm {
+		m.Loss = 0
+	}
+	return m
+}
+
+// SetLinks says how links behave that no node has used yet, in the place of
+// Config.Link. of must not block.
+func (x *paths) SetLinks(of func(from, to string) link.Model) {
+	x.n.mu.Lock()
+	defer x.n.mu.Unlock()
+	x.n.cfg.Link = of
+}
+
+// modelled is the model of the path from a to b, which need not exist.
+func (x *paths) modelled(a, b *host) link.Model {
+	if p := a.paths[b.index]; p != nil {
+		return p.link.Model()
+	}
+	return x.model(a, b)
+}
+
+func (x *paths) bothWays(a, b string, f func(*path)) {
+	ha, hb := x.n.host(a), x.n.host(b)
+	f(x.path(ha, hb))
+	f(x.path(hb, ha))
+}
+
+// ruled applies the rules to a new path.
+func (x *paths) ruled(a, b *host) (cut, clogged bool) {
+	for _, r := range x.rules {
+		switch {
+		case !r.from[a.index] || !r.to[b.index]:
+		case r.clog:
+			clogged = r.on
+		default:
+			cut = r.on
+		}
+	}
+	return cut, clogged
+}
+
+// severed reports whether nothing passes between two hosts, one way or the
+// other: both are needed for a connection. It makes no path.
+func (x *paths) severed(a, b *host) bool {
+	if x.blocks == 0 && len(x.rules) == 0 {
+		return false
+	}
+	return x.deadEnd(a, b) || x.deadEnd(b, a)
+}
+
+func (x *paths) deadEnd(a, b *host) bool {
+	if p := a.paths[b.index]; p != nil {
+		return p.blocked()
+	}
+	cut, clogged := x.ruled(a, b)
+	return cut || clogged
+}
+
+func (x *paths) heal() {
+	x.rules = nil
+	if x.blocks == 0 {
+		return
+	}
+	for _, h := range x.n.hosts {
+		for _, p := range h.sortedPaths() {
+			p.block(false, false)
+			p.block(true, false)
+		}
+	}
+}
+
+// block blocks or frees the paths from one set of nodes to another one.
+func (x *paths) block(from, to []string, clog, on bool) {
+	few := len(from)*len(to) <= fewPaths
+	r := rule{from: x.indexes(from), to: x.indexes(to), clog: clog, on: on}
+	for _, index := range slices.Sorted(maps.Keys(r.from)) {
+		a := x.n.byIndex[index]
+		if few {
+			for _, name := range to {
+				if b := x.n.host(name); a != b {
+					x.path(a, b)
+				}
+			}
+		}
+		for _, p := range a.sortedPaths() {
+			if r.to[p.to.index] {
+				p.block(clog, on)
+			}
+		}
+	}
+	if !few {
+		x.rules = append(x.rules, r)
+	}
+}
+
+func (x *paths) indexes(names []string) map[uint32]bool {
+	set := make(map[uint32]bool, len(names))
+	for _, name := range names {
+		set[x.n.host(name).index] = true
+	}
+	return set
+}
+
+func (x *paths) breakAll(a, b *host) {
+	if a.proc == nil || a == b {
+		return
+	}
+	for _, c := range slices.Clone(a.proc.conns[b.index]) {
+		c.breakEnd(c.endOf(a.proc), ErrConnLost, true)
+	}
 }

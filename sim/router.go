@@ -340,19 +340,6 @@ const (
 	RouterWrong = "wrong" // it answers with any peers instead of the closest
 )
 
-// RouterFault makes the router of a node, and of those that will run on the
-// same host, misbehave: RouterSlow, RouterStale or RouterWrong; "" ends that.
-// Stale and wrong are also its answers to the lookups of others. It panics if
-// there is no such mode.
-func (n *Network) RouterFault(name, mode string) {
-	switch mode {
-	case "", RouterSlow, RouterStale, RouterWrong:
-	default:
-		panic("sim: no such router fault: " + mode)
-	}
-	n.inject("router "+name+" "+mode, func() { n.host(name).fault = mode })
-}
-
 // aim is the target that the router goes by. A wrong one always takes the same
 // other point for it, so that nothing depends on who asks when.
 func (r *router) aim(target point) point {

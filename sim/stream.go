@@ -25,12 +25,7 @@ type stream struct {
 	other    *stream
 	heard    func(at time.Duration, data []byte) // the tap of what is sent here, or nil
 
-	unread   []byte // arrived
-	ended    bool   // and nothing will follow
-	readErr  error
-	consumed int // bytes read and not yet credited to the sender
-	readable *sync.Cond
-	readBy   deadline
+	inbound
 
 	out      []byte // written in this step
 	opening  bool   // the other end has not been told of the stream
@@ -45,6 +40,16 @@ type stream struct {
 	writeBy  deadline
 
 	dirty bool // is in Network.dirty
+}
+
+// inbound is the reader's part of a stream.
+type inbound struct {
+	unread   []byte // arrived
+	ended    bool   // and nothing will follow
+	readErr  error
+	consumed int // bytes read and not yet credited to the sender
+	readable *sync.Cond
+	readBy   deadline
 }
 
 var _ overlay.Stream = (*stream)(nil)

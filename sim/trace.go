@@ -204,14 +204,6 @@ func (b book) has(h *host) bool {
 // sent. Neither may block, call the network, or keep data.
 type Tap func(from, to string) func(at time.Duration, data []byte)
 
-// Tap has streams that are opened from now on heard. It changes nothing in the
-// run and does not show in the trace. nil = no longer.
-func (n *Network) Tap(t Tap) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.tap = t
-}
-
 // listen begins to hear what s sends.
 func (s *stream) listen() {
 	if t := s.c.n.tap; t != nil && !s.c.local() {

@@ -38,7 +38,7 @@ func TestClientSurvivesItsRelaysRestart(t *testing.T) {
 		t.Error("a request without a relay was answered")
 	}
 	a.Forget()
-	a.RestartWith(harness.Seed(b))
+	a.Restart(harness.Seed(b))
 
 	harness.Eventually(t, harness.Patience, "that the caller is attached again", func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -262,7 +262,7 @@ func TestForwardSurvivesItsRelay(t *testing.T) {
 		r.Kill()
 		if r == a {
 			r.Forget()
-			r.RestartWith(harness.Seed(b))
+			r.Restart(harness.Seed(b))
 		} else {
 			r.Restart()
 		}

@@ -12,8 +12,4 @@ var tooLarge = map[string]shape{
 	"overlay/session.Config":      limit(10, 3, 22),
 	"overlay/session.outbox":      limit(26, 5, 12),
 	"patterns/pubsub/inbox.Inbox": limit(19, 4, 10),
-	"sim.Network":                 limit(66, 12, 27),
-	"sim.stream":                  limit(24, 4, 24),
-	"tests/harness.Relay":         limit(27, 2, 8),
-	"tests/measure.meter":         limit(24, 7, 2),
 }

@@ -88,14 +88,9 @@ func (n *Network) Relay(name string, options ...RelayOption) *Relay {
 	for _, o := range options {
 		o(&r.cfg)
 	}
-	r.start()
-	return r
-}
-
-func (r *Relay) start() {
-	r.t.Helper()
 	r.launch()
 	r.await()
+	return r
 }
 
 // launch starts the process and does not wait.
@@ -132,11 +127,15 @@ func (r *Relay) await() {
 	r.cfg.listen, _, _ = strings.Cut(r.ready.Addrs[0], "/p2p/")
 }
 
-// Restart starts the relay again with the same flags, at the same address,
-// and waits until it serves. The old run must have ended.
-func (r *Relay) Restart() {
+// Restart starts the relay again with the same flags and these options, at the
+// same address, and waits until it serves. The old run must have ended.
+func (r *Relay) Restart(options ...RelayOption) {
 	r.t.Helper()
-	r.start()
+	for _, o := range options {
+		o(&r.cfg)
+	}
+	r.launch()
+	r.await()
 }
 
 // RestartAll starts all of them again, at the same time.
@@ -305,15 +304,6 @@ func (r *Relay) Sees(count int, cluster string) {
 		}
 		return err
 	})
-}
-
-// RestartWith is Restart with more options.
-func (r *Relay) RestartWith(options ...RelayOption) {
-	r.t.Helper()
-	for _, o := range options {
-		o(&r.cfg)
-	}
-	r.start()
 }
 
 // Ignores fails the test if the relay's status names the other's peer id.

@@ -37,7 +37,7 @@ func flood(m *meter) {
 	limits := patterns.Limits{Concurrency: 4, QueueBytes: floodQueue, QueueLength: 1 << 20} // 400 requests a second
 	_, err := slow.Serve(context.Background(), "slow", work, limits)
 	m.must(err)
-	m.serve(relays[1], "echo")
+	serve(m, relays[1], "echo")
 	relays[0].Sees(1, "slow")
 	relays[0].Sees(1, "echo")
 	honest := asks(relays[0].Client())

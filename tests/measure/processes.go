@@ -22,7 +22,7 @@ var echo = patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (pa
 	return patterns.Message{Body: r.Body}, nil
 })
 
-func (m *meter) serve(r *harness.Relay, cluster string) {
+func serve(m *meter, r *harness.Relay, cluster string) {
 	if _, err := r.Client().Serve(context.Background(), cluster, echo, patterns.Limits{}); err != nil {
 		m.Fatalf("%v", err)
 	}
@@ -33,7 +33,7 @@ func (m *meter) serve(r *harness.Relay, cluster string) {
 func join(m *meter) {
 	network := harness.NewNetwork(m)
 	relays := network.Relays(2)
-	m.serve(relays[1], "echo")
+	serve(m, relays[1], "echo")
 	relays[0].Sees(1, "echo")
 	var ready, served []time.Duration
 	for i := range rounds {
@@ -138,7 +138,7 @@ func (a *affected) asks(c *client.Client) func(n int) error {
 func kill(m *meter) {
 	relays := harness.NewNetwork(m).Relays(3, harness.Remembering())
 	for _, r := range relays {
-		m.serve(r, "work")
+		serve(m, r, "work")
 	}
 	relays[0].Sees(3, "work")
 	trouble := &affected{errors: map[string]int{}}
@@ -166,7 +166,7 @@ func kill(m *meter) {
 func stop(m *meter) {
 	relays := harness.NewNetwork(m).Relays(3)
 	for _, r := range relays {
-		m.serve(r, "work")
+		serve(m, r, "work")
 	}
 	relays[0].Sees(3, "work")
 	trouble := &affected{errors: map[string]int{}}
@@ -177,12 +177,12 @@ func stop(m *meter) {
 		wait(time.Second)
 		begin := time.Now()
 		victim.Pause()
-		m.until("out of rotation", relays[0], victim, func(state string) bool { return state != "live" })
+		until(m, "out of rotation", relays[0], victim, func(state string) bool { return state != "live" })
 		out = append(out, time.Since(begin))
 		wait(time.Second)
 		begin = time.Now()
 		victim.Continue()
-		m.until("in rotation", relays[0], victim, func(state string) bool { return state == "live" })
+		until(m, "in rotation", relays[0], victim, func(state string) bool { return state == "live" })
 		in = append(in, time.Since(begin))
 	}
 	outcomes := load.Stop()
@@ -192,7 +192,7 @@ func stop(m *meter) {
 }
 
 // until waits until the state of the member at host is right.
-func (m *meter) until(what string, viewer, host *harness.Relay, right func(state string) bool) {
+func until(m *meter, what string, viewer, host *harness.Relay, right func(state string) bool) {
 	harness.Eventually(m, 20*time.Second, what, func() error {
 		members, err := viewer.Members("work")
 		if err != nil {

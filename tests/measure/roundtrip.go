@@ -83,7 +83,7 @@ func asks(caller patterns.Messenger) func() error {
 
 func (m *meter) relayed() func() error {
 	relays := harness.NewNetwork(m).Relays(2)
-	m.serve(relays[1], "echo")
+	serve(m, relays[1], "echo")
 	relays[0].Sees(1, "echo")
 	return asks(relays[0].Client())
 }

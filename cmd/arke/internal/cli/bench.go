@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type benchFlags struct {
 	concurrency int
 	timeout     time.Duration
 	idempotent  bool
+	tunnels     int // of a measurement of tunnels, else 1
 	asJSON      bool
 }
 
@@ -59,21 +61,27 @@ the commonest outcome.`,
   arke bench request echo --rate 2000 --duration 10s --size 1024 --json`,
 		Args: calling(1),
 	}
-	attachment := a.attachFlags(cmd)
 	f := cmd.Flags()
 	flags.declare(f, "request")
 	f.BoolVar(&flags.idempotent, "idempotent", false, "handling a request twice does no harm: retry if the link is lost")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := flags.validate(); err != nil {
-			return misuse(cmd, err)
-		}
-		return runBenchRequest(cmd.Context(), a, attachment, args[0], flags)
-	}
+	cmd.RunE = flags.measuring(a, cmd, "CLUSTER never replied: try 'arke request CLUSTER' first", func(ctx context.Context, c *client.Client, cluster string) (bench.Result, error) {
+		body := flags.body()
+		return measure(ctx, a, flags, func(ctx context.Context, _ int, _ time.Time) (string, error) {
+			var how patterns.RequestReport
+			opts := []patterns.RequestOption{patterns.Report(&how)}
+			if flags.idempotent {
+				opts = append(opts, patterns.Idempotent())
+			}
+			_, err := c.Request(ctx, cluster, patterns.Message{Body: body}, opts...)
+			return how.Member, err
+		})
+	})
 	return cmd
 }
 
 // declare adds the flags of every measurement; what is the thing that is done.
 func (f *benchFlags) declare(set *pflag.FlagSet, what string) {
+	f.tunnels = 1
 	set.Float64Var(&f.rate, "rate", 0, what+"s that begin per second (required)")
 	set.DurationVar(&f.duration, "duration", 0, "how long "+what+"s begin (required)")
 	set.IntVar(&f.size, "size", 64, "bytes of each message")
@@ -94,6 +102,8 @@ func (f benchFlags) validate() error {
 		return errors.New("--concurrency must be at least 1")
 	case f.timeout <= 0:
 		return errors.New("--timeout must be positive, like 5s")
+	case f.tunnels < 1:
+		return errors.New("--tunnels must be at least 1")
 	}
 	return nil
 }
@@ -155,26 +165,25 @@ func fruitless(result bench.Result, hopeless string) error {
 	})
 }
 
-func runBenchRequest(ctx context.Context, a App, at *attachment, cluster string, flags benchFlags) error {
-	c, err := at.attach(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	body := flags.body()
-	result, err := measure(ctx, a, flags, func(ctx context.Context, _ int, _ time.Time) (string, error) {
-		var how patterns.RequestReport
-		opts := []patterns.RequestOption{patterns.Report(&how)}
-		if flags.idempotent {
-			opts = append(opts, patterns.Idempotent())
+// measuring runs a measurement of a cluster through one client; hopeless is what
+// is said if nothing succeeded, of CLUSTER.
+func (f *benchFlags) measuring(a App, cmd *cobra.Command, hopeless string, do func(context.Context, *client.Client, string) (bench.Result, error)) func(*cobra.Command, []string) error {
+	at := a.attachFlags(cmd)
+	return func(cmd *cobra.Command, args []string) error {
+		if err := f.validate(); err != nil {
+			return misuse(cmd, err)
 		}
-		_, err := c.Request(ctx, cluster, patterns.Message{Body: body}, opts...)
-		return how.Member, err
-	})
-	if err != nil {
-		return err
+		c, err := at.attach(cmd.Context(), nil)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		result, err := do(cmd.Context(), c, args[0])
+		if err != nil {
+			return err
+		}
+		return tell(a, *f, result, strings.ReplaceAll(hopeless, "CLUSTER", args[0]))
 	}
-	return tell(a, flags, result, fmt.Sprintf("%s never replied: try 'arke request %s' first", cluster, cluster))
 }
 
 // benchPublishFlags are what the user asked for beside the usual.
@@ -339,49 +348,35 @@ the commonest outcome.`,
   arke bench survey echo --rate 200 --duration 10s`,
 		Args: calling(1),
 	}
-	attachment := a.attachFlags(cmd)
 	flags.declare(cmd.Flags(), "survey")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := flags.validate(); err != nil {
-			return misuse(cmd, err)
-		}
-		return runBenchSurvey(cmd.Context(), a, attachment, args[0], flags)
-	}
-	return cmd
-}
-
-func runBenchSurvey(ctx context.Context, a App, at *attachment, cluster string, flags benchFlags) error {
-	c, err := at.attach(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	body := flags.body()
-	var mu sync.Mutex
-	answered := map[string]int{} // guarded by mu: surveys that each member answered
-	result, err := measure(ctx, a, flags, func(ctx context.Context, _ int, _ time.Time) (string, error) {
-		var members []string
-		r, err := c.Survey(ctx, cluster, patterns.Message{Body: body}, func(r patterns.SurveyReply) error {
-			members = append(members, r.Member)
-			return r.Err
-		}, patterns.SurveyOptions{})
-		if err == nil {
-			err = lacking(r)
-		}
-		if err == nil {
-			mu.Lock()
-			defer mu.Unlock()
-			for _, m := range members {
-				answered[m]++
+	cmd.RunE = flags.measuring(a, cmd, "no survey of CLUSTER was complete: try 'arke survey CLUSTER' first", func(ctx context.Context, c *client.Client, cluster string) (bench.Result, error) {
+		body := flags.body()
+		var mu sync.Mutex
+		answered := map[string]int{} // guarded by mu: surveys that each member answered
+		result, err := measure(ctx, a, flags, func(ctx context.Context, _ int, _ time.Time) (string, error) {
+			var members []string
+			r, err := c.Survey(ctx, cluster, patterns.Message{Body: body}, func(r patterns.SurveyReply) error {
+				members = append(members, r.Member)
+				return r.Err
+			}, patterns.SurveyOptions{})
+			if err == nil {
+				err = lacking(r)
 			}
+			if err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, m := range members {
+					answered[m]++
+				}
+			}
+			return "", err
+		})
+		if err == nil {
+			maps.Copy(result.Members, answered)
 		}
-		return "", err
+		return result, err
 	})
-	if err != nil {
-		return err
-	}
-	maps.Copy(result.Members, answered)
-	return tell(a, flags, result, fmt.Sprintf("no survey of %s was complete: try 'arke survey %s' first", cluster, cluster))
+	return cmd
 }
 
 // lacking returns why a survey is not complete, nil if it is.
@@ -397,7 +392,6 @@ func lacking(r patterns.SurveyResult) error {
 
 func benchTunnelCommand(a App) *cobra.Command {
 	var flags benchFlags
-	var tunnels int
 	cmd := &cobra.Command{
 		Use:   "tunnel CLUSTER",
 		Short: "Send messages through tunnels at a fixed rate and report their echoes",
@@ -410,42 +404,21 @@ there was any echo, else that of the commonest outcome.`,
   arke bench tunnel echo --rate 5000 --duration 10s --size 1024 --tunnels 8`,
 		Args: calling(1),
 	}
-	attachment := a.attachFlags(cmd)
 	flags.declare(cmd.Flags(), "message")
-	cmd.Flags().IntVar(&tunnels, "tunnels", 1, "tunnels to open")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := flags.validate()
-		if err == nil && tunnels < 1 {
-			err = errors.New("--tunnels must be at least 1")
-		}
+	cmd.Flags().IntVar(&flags.tunnels, "tunnels", 1, "tunnels to open")
+	cmd.RunE = flags.measuring(a, cmd, "CLUSTER sent nothing back: serve it with 'arke serve CLUSTER --tunnel-echo'", func(ctx context.Context, c *client.Client, cluster string) (bench.Result, error) {
+		opened, err := openAll(ctx, c, cluster, flags.tunnels, flags.timeout)
+		lines := bench.NewLines(opened)
+		defer lines.Close()
 		if err != nil {
-			return misuse(cmd, err)
+			return bench.Result{}, &clusterError{cluster: cluster, err: err}
 		}
-		return runBenchTunnel(cmd.Context(), a, attachment, args[0], tunnels, flags)
-	}
-	return cmd
-}
-
-func runBenchTunnel(ctx context.Context, a App, at *attachment, cluster string, tunnels int, flags benchFlags) error {
-	c, err := at.attach(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	opened, err := openAll(ctx, c, cluster, tunnels, flags.timeout)
-	lines := bench.NewLines(opened)
-	defer lines.Close()
-	if err != nil {
-		return &clusterError{cluster: cluster, err: err}
-	}
-	body := flags.body()
-	result, err := measure(ctx, a, flags, func(ctx context.Context, n int, _ time.Time) (string, error) {
-		return lines.Do(ctx, n, body)
+		body := flags.body()
+		return measure(ctx, a, flags, func(ctx context.Context, n int, _ time.Time) (string, error) {
+			return lines.Do(ctx, n, body)
+		})
 	})
-	if err != nil {
-		return err
-	}
-	return tell(a, flags, result, fmt.Sprintf("%s sent nothing back: serve it with 'arke serve %s --tunnel-echo'", cluster, cluster))
+	return cmd
 }
 
 // openAll opens the tunnels, each within the time-out, and returns those that
