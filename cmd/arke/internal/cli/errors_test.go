@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -26,22 +27,30 @@ func TestFailureWithJSONIsAnObject(t *testing.T) {
 	// This test runs every command that talks to a relay and has --json where
 	// there is none: programs read how it failed where they read the rest.
 	none := filepath.Join(t.TempDir(), "none.sock")
-	for _, command := range []string{
+	commands := []string{
 		"request x", "survey x", "push x", "broadcast x", "publish a b", "subscribe a", "members x", "status",
 		"bench request x --rate 1 --duration 1s", "bench survey x --rate 1 --duration 1s",
 		"bench tunnel x --rate 1 --duration 1s", "bench publish a --rate 1 --duration 1s",
-	} {
-		c := newConsole("")
-		require.Equal(t, 5, c.Run(t.Context(), append(strings.Fields(command), "--json", "--socket", none)), command)
-		objects := c.objects(t)
+	}
+	// All at once: each waits for a relay that may just be starting.
+	plain, asJSON := make([]*console, len(commands)), make([]*console, len(commands))
+	codes := make([]int, 2*len(commands))
+	var all sync.WaitGroup
+	for i, command := range commands {
+		plain[i], asJSON[i] = newConsole(""), newConsole("")
+		args := append(strings.Fields(command), "--socket", none)
+		all.Go(func() { codes[2*i] = plain[i].Run(t.Context(), args) })
+		all.Go(func() { codes[2*i+1] = asJSON[i].Run(t.Context(), append(slices.Clone(args), "--json")) })
+	}
+	all.Wait()
+	for i, command := range commands {
+		require.Equal(t, []int{5, 5}, codes[2*i:2*i+2], command)
+		require.Empty(t, plain[i].out.String(), command)
+		objects := asJSON[i].objects(t)
 		require.Len(t, objects, 1, command)
 		require.Equal(t, "unreachable", objects[0]["outcome"], command)
 		require.Contains(t, objects[0]["error"], none, command)
-		require.Contains(t, c.err.String(), "arke: no relay at", command)
-
-		c = newConsole("")
-		require.Equal(t, 5, c.Run(t.Context(), append(strings.Fields(command), "--socket", none)), command)
-		require.Empty(t, c.out.String(), command)
+		require.Contains(t, asJSON[i].err.String(), "arke: no relay at", command)
 	}
 }
 
