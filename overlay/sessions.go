@@ -131,6 +131,16 @@ func (s *sessions) Send(lane Lane, k wire.Kind, parts ...[]byte) (Receipt, error
 	return now.Send(lane, k, parts...)
 }
 
+// Extend adds parts to the end of the message that r names, so that what comes
+// while the connection is busy travels together. That is done only as long as
+// nothing of the message was sent, it is the last one of its lane, it stays in one
+// frame, and the lane has room; false means that nothing was done, and is no loss:
+// the next Send says why. It copies parts.
+func (s *sessions) Extend(r Receipt, parts ...[]byte) bool {
+	last := s.last.Load()
+	return last != nil && !s.o.leaving() && session.Extend(last, r, parts...)
+}
+
 // SendWait is Send, but waits for room in the lane until ctx ends. It fails
 // with ErrLinkDown when the session ends meanwhile.
 func (s *sessions) SendWait(ctx context.Context, lane Lane, k wire.Kind, parts ...[]byte) (Receipt, error) {

@@ -213,33 +213,45 @@
 //
 // # Publish (kind 48)
 //
-// The head (up to the skips) is the receiver's own; the tail is the same for
-// all, and passed on as it came.
+// One message, or several that follow each other: what comes while a connection is
+// busy shares a frame. The head (up to the skips) is the receiver's own; the tail is
+// the same for all, and passed on as it came.
 //
 //	bytes  field
 //	8      session: random, the source's
 //	4      run: numbering begins anew with each, for one receiver. The high 16 bits
 //	       are the low ones of the receiver's incarnation: another one is not meant
 //	4      epoch: names the path; 0 = the receiver passes it on to nobody
-//	8      number: counts what the source addressed to the receiver, from 1 to 2^62,
-//	       as all such numbers; 0 = it is not for the receiver itself
+//	8      number of the first message; the next ones have those that follow. It
+//	       counts what the source addressed to the receiver, from 1 to 2^62, as all
+//	       such numbers; 0 = none is for the receiver itself
 //	2      count of skips, then as often:
 //	2      index of a stop in the path
 //	4      what has been addressed to it on other ways, since this was told last; all
 //	       bits set: the path leads there no longer
 //	1      flags: 2 sealed, 4 origin, 8 root group, 16 signed; others 0
-//	1      how many messages there are: 1
 //	1 …    length and peer id of the source; empty = the origin's, or, if there is
 //	       none, the sender's
 //	…      with flag 4, which the root group always has: the origin, as in Request: the
-//	       publisher. Its serial counts, in the root group, what it published there
-//	1 …    length and text of the topic
-//	2      count of picks, then as often:
+//	       publisher. Its serial counts, in the root group, what it published there:
+//	       that of the first message; the next ones have those that follow
+//	1 …    with flag 16: length and signature, at most 64 bytes
+//	…      messages to the end of the frame, at least one; more than one have at most
+//	       65,536 bytes together
+//
+// Each message:
+//
+//	bytes  field
+//	4      length of what follows of it
+//	1      flags: 1 it names its topic, as the first one must; others 0
+//	1 …    with flag 1: length and text of the topic, else it and the picks are those
+//	       of the message before. In the root group topics may differ in their first
+//	       words
+//	2      with flag 1: count of picks, then as often:
 //	8      hash of a pattern and a queue
 //	8      hash of the peer id that has the message for that queue
-//	1 …    with flag 16: length and signature, at most 64 bytes
 //	…      headers
-//	…      body: all that is left
+//	…      body: all that is left of it
 //
 // The hash of a text is 64-bit FNV-1a; that of a pattern and a queue is of the
 // two with a zero byte between them. More than 65,536 bytes go in fragments on

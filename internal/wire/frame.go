@@ -44,6 +44,16 @@ func AppendFrameHead(dst []byte, lane Lane, k Kind, n int) []byte {
 	return append(dst, byte(lane)<<kindBits|byte(k))
 }
 
+// ExtendFrame appends parts to the body of the encoded frame that begins at dst[at]
+// and is the last in dst. The body must stay within MaxFrame-1 bytes.
+func ExtendFrame(dst []byte, at int, parts ...[]byte) []byte {
+	for _, p := range parts {
+		dst = append(dst, p...)
+	}
+	binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-lengthSize))
+	return dst
+}
+
 // FirstFrame returns the kind and the whole length, FrameOverhead included, of
 // the encoded frame that b begins with, and its body. b is what AppendFrame made.
 func FirstFrame(b []byte) (k Kind, body []byte, size int) {

@@ -19,13 +19,12 @@ const MaxNumber = 1 << 62
 // MaxSignature bounds the signature of a publication, in bytes.
 const MaxSignature = 64
 
-const (
-	skipSize = 2 + 4
-	pickSize = 8 + 8
-)
+const skipSize = 2 + 4
 
-// Publish carries one message of a topic to one node, and through it to those
-// behind it in a tree. Sent by the publisher's node, or by a forwarder.
+// Publish carries one message of a group to one node, and through it to those
+// behind it in a tree, or several that follow each other: what comes while the
+// connection is busy shares a frame. Sent by the publisher's node, or by a
+// forwarder.
 //
 // The head is different for each receiver; the tail is the same for all, and
 // passed on as it came.
@@ -38,32 +37,31 @@ type Publish struct {
 	// nobody.
 	Epoch uint32
 	// Number counts from 1 what the source addressed to the receiver in this
-	// session and run, to MaxNumber; 0 = the message is not for the receiver
-	// itself.
+	// session and run, to MaxNumber: it is that of the first message, and the
+	// others have those that follow. 0 = none is for the receiver itself.
 	Number uint64
 	// Skips are counts that nodes behind the receiver have been sent on
 	// another way.
 	Skips []Skip
 
 	Flags uint8 // FlagSealed, FlagOrigin, FlagRoot, FlagSigned
-	// Batch is how many messages the body holds. Only 1 has a meaning yet.
-	Batch uint8
 	// Source is the peer id of the node whose session it is; "" = that of the
 	// origin, or, if there is none, the sender of the frame.
 	Source string
 	// Origin is the publisher's node, with FlagOrigin; without it that is the
-	// source. In the root group, where it is always there, Serial counts from 1
-	// what the node publishes.
+	// source. Its Serial is the first message's, and the others have those that
+	// follow. In the root group, where it is always there, it counts from 1 what
+	// the node publishes.
 	Origin    Origin
-	Topic     string
-	Picks     []Pick // which node has the message for a queue
 	Signature []byte // with FlagSigned; not filled yet
-	Headers   []Header
-	Body      []byte
+	// Messages are the messages, encoded: at least one. More than one have at most
+	// MaxPayload bytes together.
+	Messages Messages
 
-	// Tail is everything from Flags on, as it came, and Content what is in it
-	// from the headers on. Only decoders fill them.
-	Tail, Content []byte
+	// Tail is everything from Flags on, as it came, Count how many messages there
+	// are, and Named how many of them name their topic. Only decoders fill them.
+	Tail         []byte
+	Count, Named int
 }
 
 // Skip says that the node of that index in the Path has been sent so many
@@ -105,18 +103,12 @@ func (m *Publish) AppendHead(dst []byte) []byte {
 	return dst
 }
 
-// AppendTail appends the rest but headers and body.
+// AppendTail appends the rest but the messages.
 func (m *Publish) AppendTail(dst []byte) []byte {
-	dst = append(dst, m.Flags, m.Batch)
+	dst = append(dst, m.Flags)
 	dst = appendShort(dst, m.Source)
 	if m.Flags&FlagOrigin != 0 {
 		dst = m.Origin.appendTo(dst)
-	}
-	dst = appendShort(dst, m.Topic)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(m.Picks)))
-	for _, p := range m.Picks {
-		dst = binary.BigEndian.AppendUint64(dst, p.Queue)
-		dst = binary.BigEndian.AppendUint64(dst, p.Node)
 	}
 	if m.Flags&FlagSigned != 0 {
 		dst = appendShort(dst, string(m.Signature))
@@ -124,26 +116,24 @@ func (m *Publish) AppendTail(dst []byte) []byte {
 	return dst
 }
 
-// AppendTo appends the encoded message. Headers must pass CheckHeaders.
+// AppendTo appends the encoded message.
 func (m *Publish) AppendTo(dst []byte) []byte {
-	return append(AppendHeaders(m.AppendTail(m.AppendHead(dst)), m.Headers), m.Body...)
+	return append(m.AppendTail(m.AppendHead(dst)), m.Messages...)
 }
 
-// DecodePublish decodes the body of a KindPublish frame. Signature, Body, Tail
-// and Content alias b, the rest does not. Whether the topic is one is not
-// judged.
+// DecodePublish decodes the body of a KindPublish frame. Signature, Messages and
+// Tail alias b, the rest does not. The messages are whole and of a legal form;
+// whether their topics are some is not judged.
 func DecodePublish(b []byte) (Publish, error) {
 	r := reader{b: b}
 	m := Publish{Session: r.uint64(), Run: r.uint32(), Epoch: r.uint32(), Number: r.number()}
 	m.Skips = r.skips()
 	m.Tail = r.b
-	m.Flags, m.Batch = r.uint8(), r.uint8()
+	m.Flags = r.uint8()
 	m.Source = r.short()
 	if m.Flags&FlagOrigin != 0 {
 		m.Origin = *r.origin()
 	}
-	m.Topic = r.short()
-	m.Picks = r.picks()
 	if m.Flags&FlagSigned != 0 {
 		m.Signature = r.bytes(int(r.uint8()))
 	}
@@ -154,17 +144,29 @@ func DecodePublish(b []byte) (Publish, error) {
 		return Publish{}, malformed("publish: unknown flag")
 	case m.Flags&FlagRoot != 0 && m.Flags&FlagOrigin == 0:
 		return Publish{}, malformed("publish: no origin")
-	case m.Batch == 0:
-		return Publish{}, malformed("publish: batch")
 	case len(m.Source) > MaxPeerID || len(m.Signature) > MaxSignature:
 		return Publish{}, malformed("publish: peer")
 	}
-	m.Content = r.b
+	m.Messages = r.b
 	var err error
-	if m.Headers, m.Body, err = DecodeHeaders(r.b); err != nil {
+	if m.Count, m.Named, err = m.Messages.check(); err != nil {
 		return Publish{}, err
 	}
+	more := uint64(m.Count - 1)
+	if m.Number+more > MaxNumber || m.Origin.Serial+more < more {
+		return Publish{}, malformed("publish: number")
+	}
 	return m, nil
+}
+
+// Cut is rest.Cut, of what is left of the message's own Messages.
+func (m *Publish) Cut(rest *Messages) (first Message, same Messages, count int) {
+	if m.Named != 1 {
+		return rest.Cut()
+	}
+	same, *rest = *rest, nil
+	all := same
+	return all.Next(Message{}), same, m.Count
 }
 
 func (r *reader) number() uint64 {
@@ -182,19 +184,6 @@ func (r *reader) skips() []Skip {
 	out := make([]Skip, n)
 	for i := range out {
 		out[i] = Skip{Index: r.uint16(), Add: r.uint32()}
-	}
-	return out
-}
-
-func (r *reader) picks() []Pick {
-	n := int(r.uint16())
-	if n == 0 || n*pickSize > len(r.b) {
-		r.bad = r.bad || n > 0
-		return nil
-	}
-	out := make([]Pick, n)
-	for i := range out {
-		out[i] = Pick{Queue: r.uint64(), Node: r.uint64()}
 	}
 	return out
 }

@@ -15,8 +15,9 @@ import "github.com/arke-mesh/arke/internal/wire"
 // sent again. Pure: no lock, goroutine or clock.
 type laneLog struct {
 	chunkList
-	at  *chunk // where sending goes on; nil = all is sent
-	off int    // bytes of it that are sent
+	at   *chunk // where sending goes on; nil = all is sent
+	off  int    // bytes of it that are sent
+	last int    // where in tail the frame begins that was appended last
 
 	pushed  uint64 // frames that have a number
 	taken   uint64 // of these, handed to the connection
@@ -43,6 +44,7 @@ func (g *laneLog) append(pool *Pool, acc account, size int) *chunk {
 	}
 	g.pushed++
 	c.frames++
+	g.last = len(c.b)
 	return c
 }
 

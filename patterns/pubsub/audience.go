@@ -52,11 +52,13 @@ type audience struct {
 	index    match.Index[*interest]
 	prepared map[string]*way
 	round    uint64
+	version  uint64 // counts the times when what is prepared was forgotten
 }
 
 // way is whom the messages of one topic are for. It is valid until somebody's
 // interests change.
 type way struct {
+	topic     string
 	interests []*interest
 	receivers []*receiver // each once; nil if there are queues
 	queues    []uint64    // each once
@@ -67,7 +69,7 @@ const maxPrepared = 1024
 
 // add takes in r's interests.
 func (a *audience) add(r *receiver) {
-	clear(a.prepared)
+	a.forget()
 	for _, i := range r.interests {
 		in := &interest{r: r, queue: hashQueue(i.Pattern, i.Queue), weight: int(i.Weight)}
 		a.index.Add(i.Pattern, in)
@@ -77,19 +79,36 @@ func (a *audience) add(r *receiver) {
 
 // remove takes out r's interests, which are forgotten.
 func (a *audience) remove(r *receiver) {
-	clear(a.prepared)
+	a.forget()
 	for n, i := range r.interests {
 		a.index.Remove(i.Pattern, r.handles[n])
 	}
 	r.interests, r.handles = nil, nil
 }
 
+// forget forgets what is prepared, which is not true any more.
+func (a *audience) forget() {
+	a.version++
+	clear(a.prepared)
+}
+
+// matchBytes is match for a topic that is no string yet.
+func (a *audience) matchBytes(topic []byte) *way {
+	if w := a.prepared[string(topic)]; w != nil {
+		return w
+	}
+	return a.match(string(topic))
+}
+
+// hasQueues says whether messages of a topic are for queues.
+func (a *audience) hasQueues(topic string) bool { return len(a.match(topic).queues) > 0 }
+
 // match returns the way of a topic.
 func (a *audience) match(topic string) *way {
 	if w := a.prepared[topic]; w != nil {
 		return w
 	}
-	w := &way{interests: a.index.Match(topic, nil)}
+	w := &way{topic: strings.Clone(topic), interests: a.index.Match(topic, nil)}
 	for _, i := range w.interests {
 		if i.queue != 0 && !slices.Contains(w.queues, i.queue) {
 			w.queues = append(w.queues, i.queue)
@@ -102,9 +121,9 @@ func (a *audience) match(topic string) *way {
 	case a.prepared == nil:
 		a.prepared = make(map[string]*way)
 	case len(a.prepared) >= maxPrepared:
-		clear(a.prepared)
+		a.forget()
 	}
-	a.prepared[strings.Clone(topic)] = w
+	a.prepared[w.topic] = w
 	return w
 }
 

@@ -5,6 +5,8 @@ package pubsub
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -12,7 +14,6 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
 // Engine is the topics of one node. It routes: what is published here to
@@ -26,8 +27,10 @@ type Engine struct {
 	sources    *sources
 	paths      *paths
 	roots      *rootOrders
+	calls      sync.Pool // of *publication
 
 	sweeping overlay.Timer // guarded by base.mu
+	armed    atomic.Bool   // it is set, or the engine is closed
 }
 
 // New checks cfg and registers with the links; nothing runs yet, and nothing
@@ -43,9 +46,11 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	b := newBase(cfg)
-	e := &Engine{base: b, inboxes: set, publishers: newPublishers(b), paths: newPaths(b), roots: newRootOrders(b)}
+	e := &Engine{base: b, inboxes: set, publishers: newPublishers(b), paths: newPaths(b)}
+	e.calls.New = func() any { return &publication{} }
 	e.local = newLocal(b, set, e.publishers)
-	e.sources = newSources(b, e.arrived, e.missing)
+	e.roots = newRootOrders(b, e.local)
+	e.sources = newSources(b, e.local, e.arrived, e.missing)
 	cfg.Links.Subscribe(e.handlePeerEvent)
 	handle(b, wire.KindPublish, wire.DecodePublish, e.handlePublish)
 	handle(b, wire.KindPublishMark, wire.DecodePublishMark, e.handleMark)
@@ -55,13 +60,13 @@ func New(cfg Config) (*Engine, error) {
 }
 
 // handle has to called with the frames of a kind that can be decoded.
-func handle[T any](b *base, k wire.Kind, decode func([]byte) (T, error), to func(Link, T, int)) {
-	b.cfg.Links.Handle(k, func(l Link, body []byte) {
+func handle[T any](b *base, k wire.Kind, decode func([]byte) (T, error), to func(Link, T, int) (kept bool)) {
+	b.cfg.Links.Handle(k, func(l Link, body []byte) (kept bool) {
 		if m, err := decode(body); err == nil {
-			to(l, m, len(body))
-		} else {
-			b.drops.Inc(dropMalformed)
+			return to(l, m, len(body))
 		}
+		b.drops.Inc(dropMalformed)
+		return false
 	})
 }
 
@@ -87,17 +92,22 @@ func (e *Engine) NewOutlet(s Sink, origin uint64) *Outlet {
 	return &Outlet{l: e.local, sink: s, origin: origin, key: e.ids.Add(1), subs: make(map[uint64]*subscription)}
 }
 
-// handlePublish takes in a message: it is passed on, if this node is a
-// forwarder, and handed to the subscriptions here, if it is for them.
-func (e *Engine) handlePublish(l Link, m wire.Publish, size int) {
-	if m.Batch != 1 || match.CheckTopic(m.Topic) != nil {
+// keptFrom is how long a frame has to be, in bytes, to be kept in place of a copy
+// of the one message that it carries.
+const keptFrom = 16 << 10
+
+// handlePublish takes in messages: they are passed on, if this node is a
+// forwarder, and handed to the subscriptions here, if they are for them.
+func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
+	group, ok := e.local.groupOf(&m)
+	if !ok {
 		e.drops.Inc(dropMalformed)
-		return
+		return false
 	}
 	source, publisher := sourceOf(l, m.Source, m.Origin.Peer), peer.ID(m.Origin.Peer)
 	if m.Source == "" && m.Flags&wire.FlagRoot != 0 && publisher != l.Peer() {
 		e.drops.Inc(dropUnauthorized) // only its publisher may send it up
-		return
+		return false
 	}
 	if publisher == "" {
 		publisher = source
@@ -106,27 +116,27 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) {
 		e.paths.forward(l, source, publisher, &m)
 	}
 	if m.Number == 0 {
-		return
+		return false
 	}
-	e.counts.received.Add(1)
-	group, _ := match.Group(m.Topic)
-	in := &incoming{message: message{publisher: publisher}, root: m.Flags&wire.FlagRoot != 0, picks: m.Picks}
+	e.counts.received.Add(uint64(m.Count))
+	in := incoming{publisher: publisher, m: m, root: m.Flags&wire.FlagRoot != 0}
+	in.lent = m.Count > 1 || size < keptFrom
 	switch {
-	case in.root && m.Source == "": // to be passed on
-		relay := m
-		in.relay, group = &relay, rootForwards
+	case in.root && m.Source == "":
+		in.relay, group = true, rootForwards
 	case in.root:
-		group, in.rank = rootGroup, rank{m.Origin.Incarnation, m.Origin.Serial}
+		group = rootGroup
 	}
 	s := e.source(source, m.Session, m.Run, group)
 	if s == nil {
-		return
+		return false
 	}
-	if in.relay == nil && !in.read(e.base, s, &m) {
-		e.drops.Inc(dropUnauthorized)
-		return
+	if !in.relay && !e.unseal(&in, s.keys) {
+		e.drops.Add(dropUnauthorized, uint64(m.Count))
+		return false
 	}
 	s.offer(m.Run, m.Number, size, in)
+	return m.Count == 1 && size >= keptFrom
 }
 
 // source returns the source of what is for this node as it is now, or nil.
@@ -142,12 +152,13 @@ func (e *Engine) source(p peer.ID, session uint64, run uint32, group string) *so
 
 // handleMark takes in how much has been addressed to this node, or that the
 // source is lost.
-func (e *Engine) handleMark(l Link, m wire.PublishMark, _ int) {
+func (e *Engine) handleMark(l Link, m wire.PublishMark, _ int) (kept bool) {
 	source := sourceOf(l, m.Source, "")
 	if m.Flags&wire.FlagGone != 0 {
 		e.paths.gone(l, sourceKey{source, m.Session})
 	}
 	e.told(source, m.Session, m.Run, m.Number, m.Group, m.Flags&wire.FlagGone != 0)
+	return false
 }
 
 func (e *Engine) told(from peer.ID, session uint64, run uint32, number uint64, group string, gone bool) {
@@ -163,19 +174,21 @@ func (e *Engine) told(from peer.ID, session uint64, run uint32, number uint64, g
 }
 
 // handlePath takes in that this node is a forwarder.
-func (e *Engine) handlePath(l Link, p wire.Path, _ int) {
+func (e *Engine) handlePath(l Link, p wire.Path, _ int) (kept bool) {
 	source := sourceOf(l, p.Source, "")
 	e.told(source, p.Session, p.Run, p.Number, p.Group, false)
 	e.paths.take(l, source, &p)
 	e.armSweep()
+	return false
 }
 
 // handlePathLost takes in that a forwarder is not reached: the source makes
 // another path, forwarders pass it on.
-func (e *Engine) handlePathLost(l Link, m wire.PathLost, _ int) {
+func (e *Engine) handlePathLost(l Link, m wire.PathLost, _ int) (kept bool) {
 	if !e.publishers.pathLost(&m) {
 		e.paths.passBack(l, &m)
 	}
+	return false
 }
 
 // sourceOf is whose session it is: of the node that is named, the origin, or the
@@ -199,40 +212,80 @@ func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
 	}
 }
 
-// arrived hands a message on whose turn it is.
+// arrived hands messages on whose turn it is.
 func (e *Engine) arrived(s *source, in *incoming) {
 	switch {
-	case in.relay != nil:
-		e.republish(s, in.relay)
+	case in.relay:
+		e.republish(in)
 	case in.root:
-		e.roots.deliver(in, e.deliverRoot)
+		e.roots.deliver(in)
 	default:
-		s.found = e.local.deliver(&in.message, false, in.publisher == e.self, in.picks, s.found)
+		s.into.deliver(in, in.publisher == e.self)
 	}
 }
 
-func (e *Engine) deliverRoot(in *incoming) {
-	e.local.deliver(&in.message, true, in.publisher == e.self, in.picks, &found{})
-}
-
-// republish passes a message of source on to the root group.
-func (e *Engine) republish(s *source, m *wire.Publish) {
-	in := &incoming{message: message{publisher: s.key.peer}, root: true, rank: rank{m.Origin.Incarnation, m.Origin.Serial}}
-	readable := in.read(e.base, s, m)
+// republish passes messages of a publisher on to the root group.
+func (e *Engine) republish(in *incoming) {
 	p := e.publishers.find(rootGroup)
 	if p == nil {
-		e.drops.Inc(dropNoPath)
+		e.drops.Add(dropNoPath, uint64(in.m.Count-in.skip))
 		return
 	}
-	e.counts.forwarded.Add(1)
-	o := &outgoing{topic: m.Topic, origin: m.Origin}
-	c := &content{flags: m.Flags & wire.FlagSealed, packed: true, body: m.Content}
-	if left := p.send(o, c, e.local.queues(m.Topic, true, origin{}), s.key.peer); len(left) > 0 {
-		p.giveUp(left)
+	e.counts.forwarded.Add(uint64(in.m.Count - in.skip))
+	skip := in.skip
+	for rest := in.m.Messages; len(rest) > 0; {
+		part := *in
+		first, run, count := in.m.Cut(&rest)
+		in.m.Origin.Serial += uint64(count)
+		if part.relay, part.skip = false, min(skip, count); skip >= count {
+			skip -= count
+			continue
+		}
+		skip = 0
+		e.pass(p, &part, first, run, count)
 	}
-	if readable {
+}
+
+// pass passes on messages that have the topic of the first one, and delivers them
+// here. Who has them for queues is picked for each.
+func (e *Engine) pass(p *publisher, in *incoming, first wire.Message, run wire.Messages, count int) {
+	topic := string(first.Topic)
+	own := e.local.queues(topic, true, origin{})
+	o := outgoing{topic: topic}
+	c := content{flags: in.m.Flags & wire.FlagSealed}
+	p.lock()
+	queues := len(own) > 0 || p.audience.hasQueues(topic)
+	p.unlock()
+	if in.skip == 0 && !queues {
+		c.messages, c.count = run, count
+		e.passAll(p, in, &o, &c, own)
+		return
+	}
+	var head []byte
+	for m := first; count > 0; count-- {
+		m = run.Next(m)
+		if in.skip--; in.skip < 0 {
+			head = append(wire.AppendMessage(head[:0], topic, nil, len(m.Content)), m.Content...)
+			next := *in
+			next.skip, next.m.Messages, next.m.Count, next.lent = 0, head, 1, true
+			c.packed, c.body = true, m.Content
+			e.passAll(p, &next, &o, &c, own)
+		}
+		in.m.Origin.Serial++
+	}
+}
+
+func (e *Engine) passAll(p *publisher, in *incoming, o *outgoing, c *content, own []wire.Interest) {
+	o.origin = in.m.Origin
+	if left, _ := p.send(o, c, own, in.publisher, forced); len(left) > 0 {
+		p.giveUp(left, o.count)
+	}
+	if c.messages != nil {
+		in.m.Messages, in.m.Count, in.m.Named = c.messages, c.count, 1
+	}
+	if e.unseal(in, nil) {
 		in.picks = o.picks
-		e.roots.deliver(in, e.deliverRoot)
+		e.roots.deliver(in)
 	}
 }
 
@@ -244,7 +297,7 @@ func (e *Engine) missing(s *source, n uint64) {
 	case n == 0 && s.group == rootForwards:
 		e.local.gap(rootGroup, patterns.Gap{Reason: patterns.GapPublisher})
 		if p := e.publishers.find(rootGroup); p != nil {
-			p.lostSource()
+			p.missed(0)
 		}
 	case n == 0:
 		e.local.gap(s.group, patterns.Gap{From: s.text, Reason: patterns.GapPublisher})
@@ -262,17 +315,22 @@ func (e *Engine) missing(s *source, n uint64) {
 // armSweep has what is kept looked through from time to time while there is
 // something.
 func (e *Engine) armSweep() {
+	if e.armed.Load() {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sweeping == nil && !e.closed {
 		e.sweeping = e.after("pubsub.sweep", sweepTime, e.sweep)
 	}
+	e.armed.Store(true)
 }
 
 // sweep forgets what nobody has used for long.
 func (e *Engine) sweep() {
 	e.mu.Lock()
 	e.sweeping = nil
+	e.armed.Store(false)
 	e.mu.Unlock()
 	now := e.now()
 	left := e.publishers.sweep(now) + e.sources.sweep(now, int64(streamTime)) + e.roots.sweep(now) + e.paths.sweep(now)

@@ -4,6 +4,7 @@
 package pubsub
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +25,8 @@ type fanout struct {
 	patient time.Duration // how long after the last message debts are still paid
 
 	mu      sync.Mutex // guards the owner, too, and all below
-	now     int64      // as of lock
+	now     int64      // as of lock, or a moment before enter
+	ticked  bool       // it is as of now
 	used    int64      // when something was addressed to somebody; 0 = never
 	session uint64
 
@@ -34,11 +36,12 @@ type fanout struct {
 
 	debts   []*receiver // who are owed their number
 	paying  bool        // a timer is set
-	waiters []*waiter
+	waiters waiters
 
+	fresh   int       // frames that were begun
 	touched []*branch // scratch, as all below
-	head    []byte
 	skips   []wire.Skip
+	encoder encoder
 }
 
 func (f *fanout) init(b *base, source peer.ID, session uint64, group string, root bool) {
@@ -49,8 +52,11 @@ func (f *fanout) init(b *base, source peer.ID, session uint64, group string, roo
 // lock takes mu, and notes the time.
 func (f *fanout) lock() {
 	f.mu.Lock()
-	f.now = f.base.now()
+	f.tick()
 }
+
+// tick looks at the clock.
+func (f *fanout) tick() { f.now, f.ticked = f.base.now(), true }
 
 // unlock releases mu; what is owed is paid later.
 func (f *fanout) unlock() {
@@ -69,45 +75,73 @@ func (f *fanout) unlock() {
 	f.mu.Unlock()
 }
 
-// outgoing is one message on its way out.
+// outgoing is one message on its way out, or several that are passed on and have
+// the same topic and picks.
 type outgoing struct {
-	topic  string
-	origin wire.Origin // where it is told
-	picks  []wire.Pick
-	tree   bool   // it goes through the tree
-	epoch  uint32 // of the newest branch when it was sent first
-	took   int    // receivers that have it in their lanes, or those before them
+	topic string
+	route *route // of the topic, if it is published here
+	picks []wire.Pick
+	own   [2]wire.Pick // room for picks
+	tree  bool         // it goes through the tree
+	epoch uint32       // of the newest branch when it was sent first
+	// origin is the publisher, where it is told; of the first message.
+	origin wire.Origin
+	took   int // receivers that have it in their lanes, or those before them
 
-	near [2][]byte // tail and body, from the source itself
-	far  [2][]byte // the same, with the source named
+	count     int
+	near, far label     // what a frame says of them: from the source itself, or with the source named
+	named     [2][]byte // the messages; the first one names the topic
+	after     [2][]byte // the same, behind one with the same topic and picks; nil = named
+	length    int       // of named
 }
 
-func (o *outgoing) size() int { return 96 + len(o.near[0]) + len(o.near[1]) }
+// label is what a frame says of its messages to all receivers.
+type label struct {
+	flags     uint8
+	source    string
+	origin    wire.Origin
+	signature []byte
+}
 
-// prepare encodes the message for all its receivers.
-func (f *fanout) prepare(o *outgoing, c *content) {
-	p := wire.Publish{Flags: c.flags, Batch: 1, Topic: o.topic, Picks: o.picks, Origin: o.origin}
+// labelOf is the label of messages that came.
+func labelOf(m *wire.Publish) label { return label{m.Flags, m.Source, m.Origin, m.Signature} }
+
+// size is about how many bytes the message has in a frame.
+func (o *outgoing) size() int { return 96 + o.length }
+
+// prepare encodes the message for all its receivers. It is valid until the next
+// one is prepared.
+func (f *fanout) prepare(o *outgoing, c *content, origin wire.Origin) {
+	o.count = 1
+	o.near = label{flags: c.flags, origin: origin}
 	if f.root {
-		p.Flags |= wire.FlagRoot | wire.FlagOrigin
-		if o.origin.Peer != string(f.source) || f.group == rootGroup {
-			p.Source = string(f.source)
+		o.near.flags |= wire.FlagRoot | wire.FlagOrigin
+		if origin.Peer != string(f.source) || f.group == rootGroup {
+			o.near.source = string(f.source)
 		}
 	}
-	encode := func() [2][]byte {
-		n := 160 + len(o.topic) + 16*len(o.picks) + wire.HeadersSize(c.head)
-		if p.Flags&wire.FlagOrigin == 0 {
-			n -= 96
-		}
-		return [2][]byte{c.appendHeaders(p.AppendTail(make([]byte, 0, n))), c.body}
-	}
-	if o.near = encode(); o.tree {
-		o.far = o.near
-		if !f.root {
-			p.Flags |= wire.FlagOrigin
-			p.Origin = wire.Origin{Peer: string(f.source), Incarnation: f.cfg.Incarnation, Serial: c.serial}
-			o.far = encode()
+	if o.tree {
+		if o.far = o.near; !f.root {
+			o.far.flags |= wire.FlagOrigin
+			o.far.origin = wire.Origin{Peer: string(f.source), Incarnation: f.cfg.Incarnation}
 		}
 	}
+	if c.messages != nil {
+		o.count, o.named, o.after, o.length = c.count, [2][]byte{c.messages}, [2][]byte{}, len(c.messages)
+		return
+	}
+	f.encoder.message(o, c)
+}
+
+// encoder is memory for what is sent.
+type encoder struct{ head, named, behind []byte }
+
+// message encodes a message for those who get it alone, and behind others.
+func (e *encoder) message(o *outgoing, c *content) {
+	n := c.length()
+	e.behind = c.appendHeaders(wire.AppendMessage(e.behind[:0], "", nil, n))
+	e.named = c.appendHeaders(wire.AppendMessage(e.named[:0], o.topic, o.picks, n))
+	o.named, o.after, o.length = [2][]byte{e.named, c.body}, [2][]byte{e.behind, c.body}, len(e.named)+len(c.body)
 }
 
 // hop returns the way to r.
@@ -123,20 +157,71 @@ func (f *fanout) send(r *receiver, k wire.Kind, a, b, c []byte) verdict {
 	return f.hop(r).send(f.now, r.addrs, k, a, b, c)
 }
 
+// follows is what messages with the label are for r, where they may be added to
+// others.
+func (t *label) follows(session uint64, r *receiver, epoch uint32, number uint64) following {
+	return following{
+		session: session, run: r.run, epoch: epoch, number: number,
+		flags: t.flags, origin: t.origin.Peer, incarnation: t.origin.Incarnation, serial: t.origin.Serial,
+	}
+}
+
+// join adds the message to what has been sent to r already, if that still waits.
+func (f *fanout) join(r *receiver, o *outgoing, is following) bool {
+	h := f.hop(r)
+	parts := o.named
+	if o.after[0] != nil && h.grow.topic == o.topic && slices.Equal(h.grow.picks, o.picks) {
+		parts = o.after
+	}
+	if !h.extend(f.now, is, o.count, parts[0], parts[1]) {
+		return false
+	}
+	h.grow.topic = o.topic
+	if !slices.Equal(h.grow.picks, o.picks) {
+		h.grow.picks = append(h.grow.picks[:0], o.picks...)
+	}
+	return true
+}
+
+// put sends the message to r: behind others that wait, or in a frame of its own.
+func (f *fanout) put(r *receiver, o *outgoing, t *label, epoch uint32, number uint64, skips []wire.Skip) verdict {
+	is := t.follows(f.session, r, epoch, number)
+	if len(skips) == 0 && f.join(r, o, is) {
+		return sent
+	}
+	if !f.ticked {
+		f.tick()
+	}
+	f.fresh++
+	m := wire.Publish{
+		Session: f.session, Run: r.run, Epoch: epoch, Number: number, Skips: skips,
+		Flags: t.flags, Source: t.source, Origin: t.origin, Signature: t.signature,
+	}
+	f.encoder.head = m.AppendTail(m.AppendHead(f.encoder.head[:0]))
+	v := f.send(r, wire.KindPublish, f.encoder.head, o.named[0], o.named[1])
+	if v == sent {
+		r.hop.begun(is, o.count, o.topic, o.picks)
+	}
+	return v
+}
+
 // direct sends to one receiver alone.
-func (f *fanout) direct(r *receiver, parts [2][]byte) verdict {
-	m := wire.Publish{Session: f.session, Run: r.run, Number: r.number + 1}
-	f.head = m.AppendHead(f.head[:0])
-	v := f.send(r, wire.KindPublish, f.head, parts[0], parts[1])
+func (f *fanout) direct(r *receiver, o *outgoing) verdict {
+	v := f.put(r, o, &o.near, 0, r.number+1, nil)
 	if v != full {
-		r.number++
-		r.passBy(1)
-		f.count(v, 1)
+		f.addressed(r, o)
+		f.count(v, o.count)
 	}
 	if v == lost {
 		f.owe(r)
 	}
 	return v
+}
+
+// addressed notes that the message was addressed to r on our own link.
+func (f *fanout) addressed(r *receiver, o *outgoing) {
+	r.number += uint64(o.count)
+	r.passBy(uint64(o.count))
 }
 
 // through sends to those of a branch that are in b.matched.
@@ -145,58 +230,58 @@ func (f *fanout) through(o *outgoing, b *branch) verdict {
 	if b.forwards() && (!b.known || b.told != h.losses || len(b.skips) > maxSkips) {
 		if v := f.tell(b); v != sent {
 			if v == lost {
-				f.pass(b)
+				f.pass(b, o.count)
 			}
 			return v
 		}
 	}
-	m := wire.Publish{Session: f.session, Run: b.head.run}
-	parts := o.near
+	t, epoch, number := &o.near, uint32(0), uint64(0)
+	f.skips = f.skips[:0]
 	if b.forwards() {
-		f.skips = b.skipList(f.skips[:0])
-		m.Epoch, m.Skips, parts = b.epoch, f.skips, o.far
+		f.skips = b.skipList(f.skips)
+		t, epoch = &o.far, b.epoch
 	}
 	if b.matchesHead() {
-		m.Number = b.head.number + 1
+		number = b.head.number + 1
 	}
-	f.head = m.AppendHead(f.head[:0])
-	v := f.send(b.head, wire.KindPublish, f.head, parts[0], parts[1])
+	v := f.put(b.head, o, t, epoch, number, f.skips)
 	switch v {
 	case sent:
 		for _, r := range b.matched {
-			r.number++
+			r.number += uint64(o.count)
 		}
 		b.clearSkips()
 		o.took += len(b.matched)
-		f.count(v, 1)
+		f.count(v, o.count)
 	case lost:
-		f.pass(b)
+		f.pass(b, o.count)
 	}
 	return v
 }
 
-// pass gives up a message for those of a branch: they will see that it is
+// pass gives up n messages for those of a branch: they will see that it is
 // missing. The head has to be told anew how far they are.
-func (f *fanout) pass(b *branch) {
+func (f *fanout) pass(b *branch, n int) {
 	for _, r := range b.matched {
-		r.number++
+		r.number += uint64(n)
 	}
 	b.known = false
 	f.owe(b.head)
-	f.count(lost, len(b.matched))
+	f.count(lost, n*len(b.matched))
 }
 
-// skip gives up a message for those of a branch whose lane is full.
-func (f *fanout) skip(b *branch) {
+// skip gives up n messages for those of a branch whose lane is full.
+func (f *fanout) skip(b *branch, n int) {
 	for _, r := range b.matched {
-		f.leaveOut(r)
+		f.leaveOut(r, n)
 	}
 }
 
-// leaveOut leaves one without the message that is being sent: it will see a gap.
-func (f *fanout) leaveOut(r *receiver) {
-	r.number++
-	r.passBy(1)
+// leaveOut leaves one without the n messages that are being sent: it will see a
+// gap.
+func (f *fanout) leaveOut(r *receiver, n int) {
+	r.number += uint64(n)
+	r.passBy(uint64(n))
 	f.owe(r)
 }
 

@@ -38,7 +38,40 @@ type hop struct {
 	bytes   int   // of waiting
 	since   int64 // when the first one of them came
 
-	parts [3][]byte // scratch
+	last  overlay.Receipt // of the frame that was given to the link last
+	grow  growing         // what that one is, if messages can be added to it
+	parts [3][]byte       // scratch
+}
+
+// growing is a frame of messages while others may be added to it: those that come
+// until the link has sent what is before it share it.
+type growing struct {
+	next  following
+	topic string // of the last message
+	picks []wire.Pick
+	count int // messages that were added
+}
+
+// following is what the next message has to be if it is to be added.
+type following struct {
+	session     uint64
+	run, epoch  uint32
+	number      uint64 // 0 = they are not for the receiver itself; no frame has this and session 0
+	flags       uint8
+	origin      string
+	incarnation uint64
+	serial      uint64
+}
+
+// after is what follows n messages of which f is the first.
+func (f following) after(n int) following {
+	if f.number > 0 {
+		f.number += uint64(n)
+	}
+	if f.flags&wire.FlagRoot != 0 {
+		f.serial += uint64(n)
+	}
+	return f
 }
 
 // frame is one that waits for a link.
@@ -47,10 +80,34 @@ type frame struct {
 	body []byte
 }
 
+// extend adds a message to the frame that was sent last, if it is one that it can
+// follow, and if the link has not taken that yet.
+func (h *hop) extend(now int64, is following, n int, a, b []byte) bool {
+	if h.grow.next != is || h.last.Number == 0 || h.waiting.Len() > 0 {
+		return false
+	}
+	h.parts[0], h.parts[1] = a, b
+	ok := h.link.Extend(h.last, h.parts[:2]...)
+	h.parts[0], h.parts[1] = nil, nil
+	if !ok {
+		h.last = overlay.Receipt{}
+		return false
+	}
+	h.used = now
+	h.grow.next = is.after(n)
+	h.grow.count++
+	return true
+}
+
+// begun notes that the frame that was sent begins with these n messages.
+func (h *hop) begun(is following, n int, topic string, picks []wire.Pick) {
+	h.grow = growing{next: is.after(n), topic: topic, picks: append(h.grow.picks[:0], picks...)}
+}
+
 // send puts a frame into the lane, or keeps it while a link is being
 // established. It never blocks.
 func (h *hop) send(now int64, addrs []string, k wire.Kind, a, b, c []byte) verdict {
-	h.used = now
+	h.used, h.last, h.grow.next = now, overlay.Receipt{}, following{}
 	if h.release == nil { // so that a node that hangs is noticed
 		h.release = h.link.Hold()
 	}
@@ -87,7 +144,7 @@ func (h *hop) put(k wire.Kind, parts [][]byte) (v verdict, down bool) {
 		if h.session != 0 && h.session != receipt.Session {
 			h.losses++ // the event of that will be here at once
 		}
-		h.session = receipt.Session
+		h.session, h.last = receipt.Session, receipt
 		return sent, false
 	case errors.Is(err, overlay.ErrLinkDown):
 		return lost, true
@@ -119,6 +176,7 @@ func (h *hop) event(now int64, ev overlay.PeerEvent) (dropped int) {
 			}
 			h.bytes -= len(h.waiting.Pop().body)
 		}
+		h.last = overlay.Receipt{} // it may be another kind of frame
 	case overlay.LinkDown:
 		if h.session != 0 && h.session != ev.Session {
 			return 0 // the next one stands already

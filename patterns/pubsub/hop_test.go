@@ -6,7 +6,9 @@ package pubsub
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -19,6 +21,7 @@ import (
 
 // taped is a link that writes down what is sent, and does what the test says.
 type taped struct {
+	mu      sync.Mutex // of what is used while another goroutine publishes
 	peer    peer.ID
 	session uint64
 	room    int // frames that the lane still takes; -1 = any number
@@ -26,21 +29,38 @@ type taped struct {
 	dials   int
 	holds   atomic.Int32
 	tape    []string
+	gathers bool          // the lane is busy: what comes may be added to the last frame
+	frames  int           // ever
+	last    []byte        // frame
+	roomy   chan struct{} // closed when the lane has room again; see full
 }
 
-func (t *taped) Peer() peer.ID                  { return t.peer }
-func (t *taped) Session() uint64                { return t.session }
-func (t *taped) Suspect() bool                  { return t.suspect.Load() }
-func (t *taped) Open([]string)                  { t.dials++ }
-func (t *taped) Hold() func()                   { t.holds.Add(1); return func() { t.holds.Add(-1) } }
-func (t *taped) HasRoom(overlay.Lane, int) bool { return t.session != 0 && t.room != 0 }
+func (t *taped) Peer() peer.ID   { return t.peer }
+func (t *taped) Session() uint64 { return t.session }
+func (t *taped) Suspect() bool   { return t.suspect.Load() }
+func (t *taped) Open([]string)   { t.dials++ }
+func (t *taped) Hold() func()    { t.holds.Add(1); return func() { t.holds.Add(-1) } }
+func (t *taped) HasRoom(overlay.Lane, int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session != 0 && t.room != 0
+}
 
 func (t *taped) WaitRoom(ctx context.Context, _ overlay.Lane, _ int) (func(), error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
+	t.mu.Lock()
+	roomy := t.roomy
+	t.mu.Unlock()
+	select {
+	case <-roomy:
+		return func() {}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (t *taped) Send(_ overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch {
 	case t.session == 0:
 		return overlay.Receipt{}, overlay.ErrLinkDown
@@ -53,7 +73,22 @@ func (t *taped) Send(_ overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Rece
 		body = append(body, p...)
 	}
 	t.tape = append(t.tape, describe(k, body))
-	return overlay.Receipt{Session: t.session}, nil
+	t.last = body
+	t.frames++
+	return overlay.Receipt{Session: t.session, Number: uint64(t.frames)}, nil
+}
+
+// Extend adds to the last frame as long as the test has it gather, and has not
+// looked at what was said.
+func (t *taped) Extend(r overlay.Receipt, parts ...[]byte) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.gathers || len(t.tape) == 0 || r.Number != uint64(t.frames) || r.Session != t.session || t.room == 0 {
+		return false
+	}
+	t.last = slices.Concat(append([][]byte{t.last}, parts...)...)
+	t.tape[len(t.tape)-1] = describe(wire.KindPublish, t.last)
+	return true
 }
 
 // describe says what a frame is, in short.
@@ -61,7 +96,14 @@ func describe(k wire.Kind, body []byte) string {
 	switch k {
 	case wire.KindPublish:
 		if m, err := wire.DecodePublish(body); err == nil {
-			s := fmt.Sprintf("%s #%d", m.Body, m.Number)
+			s, number, last := "", m.Number, wire.Message{}
+			for rest := m.Messages; len(rest) > 0; number++ {
+				last = rest.Next(last)
+				s += fmt.Sprintf("%s #%d", last.Content[2:], number) // without headers
+				if len(rest) > 0 {
+					s += " + "
+				}
+			}
 			if m.Epoch != 0 {
 				s += fmt.Sprintf(" on %d", m.Epoch)
 			}
@@ -84,6 +126,8 @@ func describe(k wire.Kind, body []byte) string {
 
 // said returns what was sent since the last call.
 func (t *taped) said() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	out := t.tape
 	t.tape = nil
 	return out
@@ -176,8 +220,9 @@ func BenchmarkHop(b *testing.B) {
 // quick is a link that takes everything at once.
 type quick struct{ taped }
 
-func (q *quick) Session() uint64                { return 1 }
-func (q *quick) HasRoom(overlay.Lane, int) bool { return true }
+func (q *quick) Session() uint64                        { return 1 }
+func (q *quick) HasRoom(overlay.Lane, int) bool         { return true }
+func (q *quick) Extend(overlay.Receipt, ...[]byte) bool { return false }
 func (q *quick) Send(overlay.Lane, wire.Kind, ...[]byte) (overlay.Receipt, error) {
 	return overlay.Receipt{Session: 1}, nil
 }

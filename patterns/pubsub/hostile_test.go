@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,13 +25,13 @@ import (
 // lone is an engine whose links lead nowhere: the test plays the peers.
 type lone struct {
 	*Engine
-	handlers map[wire.Kind]func(Link, []byte)
+	handlers map[wire.Kind]func(Link, []byte) bool
 	links    map[peer.ID]*taped // to others, it is never up
 	quick    map[peer.ID]*quick // in place of those
 }
 
 func newLone(t testing.TB) *lone {
-	l := &lone{handlers: make(map[wire.Kind]func(Link, []byte)), quick: make(map[peer.ID]*quick)}
+	l := &lone{handlers: make(map[wire.Kind]func(Link, []byte) bool), quick: make(map[peer.ID]*quick)}
 	workers := overlay.NewWorkers(16)
 	network := derived(t)
 	key := security.KeyVersion{Version: 1, Key: security.Key{1}}
@@ -78,8 +79,8 @@ func (l *lone) Link(p peer.ID) Link {
 	}
 	return deadLink{p}
 }
-func (l *lone) Handle(k wire.Kind, h func(Link, []byte)) { l.handlers[k] = h }
-func (l *lone) Subscribe(func(overlay.PeerEvent))        {}
+func (l *lone) Handle(k wire.Kind, h func(Link, []byte) bool) { l.handlers[k] = h }
+func (l *lone) Subscribe(func(overlay.PeerEvent))             {}
 func (l *lone) comes(from string, k wire.Kind, body []byte) {
 	l.handlers[k](deadLink{peer.ID(from)}, body)
 }
@@ -88,20 +89,38 @@ func (l *lone) dropped(r dropReason) uint64 { return l.Drops()[r.String()] }
 // run1 is the first run for this node as it is now.
 var run1 = wire.MakeRun(1, 1)
 
-func (l *lone) publish(from string, m wire.Publish) {
-	m.Batch = 1
-	l.comes(from, wire.KindPublish, m.AppendTo(nil))
+// single is a frame with one message.
+type single struct {
+	wire.Publish
+	Topic   string
+	Picks   []wire.Pick
+	Headers []wire.Header
+	Body    []byte
 }
+
+func (s single) frame() []byte {
+	s.Messages = nil
+	return append(s.AppendTo(nil), oneMessage(s.Topic, s.Picks, s.Headers, s.Body)...)
+}
+
+// oneMessage is a message as it is in a frame.
+func oneMessage(topic string, picks []wire.Pick, hs []wire.Header, body []byte) []byte {
+	tail := append(wire.AppendHeaders(nil, hs), body...)
+	return append(wire.AppendMessage(nil, topic, picks, len(tail)), tail...)
+}
+
+func (l *lone) publish(from string, m single) { l.comes(from, wire.KindPublish, m.frame()) }
 
 // deadLink is never up.
 type deadLink struct{ p peer.ID }
 
-func (d deadLink) Peer() peer.ID                  { return d.p }
-func (d deadLink) Session() uint64                { return 0 }
-func (d deadLink) Suspect() bool                  { return false }
-func (d deadLink) Open([]string)                  {}
-func (d deadLink) Hold() func()                   { return func() {} }
-func (d deadLink) HasRoom(overlay.Lane, int) bool { return false }
+func (d deadLink) Peer() peer.ID                          { return d.p }
+func (d deadLink) Session() uint64                        { return 0 }
+func (d deadLink) Suspect() bool                          { return false }
+func (d deadLink) Open([]string)                          {}
+func (d deadLink) Hold() func()                           { return func() {} }
+func (d deadLink) HasRoom(overlay.Lane, int) bool         { return false }
+func (d deadLink) Extend(overlay.Receipt, ...[]byte) bool { return false }
 func (d deadLink) Send(overlay.Lane, wire.Kind, ...[]byte) (overlay.Receipt, error) {
 	return overlay.Receipt{}, overlay.ErrLinkDown
 }
@@ -157,32 +176,32 @@ func TestWhatPeersSendIsJudgedAndCounted(t *testing.T) {
 		for k := range l.handlers {
 			l.comes("p", k, []byte("?"))
 		}
-		l.publish("p", wire.Publish{Session: 1, Run: run1, Number: 1, Topic: "news.*"})
+		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 1}, Topic: "news.*"})
 		require.EqualValues(t, len(l.handlers)+1, l.dropped(dropMalformed))
 
-		l.publish("p", wire.Publish{Session: 1, Run: run1, Number: 1, Topic: "news.a", Body: []byte("1")})
+		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 1}, Topic: "news.a", Body: []byte("1")})
 		require.Equal(t, "news.a 1", got.next(t))
-		l.publish("p", wire.Publish{Session: 1, Run: run1, Number: 1, Topic: "news.a", Body: []byte("again")})
+		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 1}, Topic: "news.a", Body: []byte("again")})
 		require.EqualValues(t, 1, l.dropped(dropLate))
 
-		l.publish("p", wire.Publish{Session: 2, Run: run1, Number: 1, Topic: "sealed.a", Body: []byte("in clear")})
-		l.publish("p", wire.Publish{Session: 2, Run: run1, Number: 2, Flags: wire.FlagSealed, Topic: "sealed.a", Body: make([]byte, 200)})
-		l.publish("p", wire.Publish{Session: 2, Run: run1, Number: 3, Flags: wire.FlagSealed, Topic: "sealed.a", Body: []byte("short")})
+		l.publish("p", single{Publish: wire.Publish{Session: 2, Run: run1, Number: 1}, Topic: "sealed.a", Body: []byte("in clear")})
+		l.publish("p", single{Publish: wire.Publish{Session: 2, Run: run1, Number: 2, Flags: wire.FlagSealed}, Topic: "sealed.a", Body: make([]byte, 200)})
+		l.publish("p", single{Publish: wire.Publish{Session: 2, Run: run1, Number: 3, Flags: wire.FlagSealed}, Topic: "sealed.a", Body: []byte("short")})
 		require.EqualValues(t, 3, l.dropped(dropUnauthorized))
 
-		l.publish("p", wire.Publish{Session: 3, Run: run1, Number: 1, Epoch: 7, Topic: "news.a", Body: []byte("2")})
+		l.publish("p", single{Publish: wire.Publish{Session: 3, Run: run1, Number: 1, Epoch: 7}, Topic: "news.a", Body: []byte("2")})
 		require.EqualValues(t, 1, l.dropped(dropNoPath), "it can't be passed on")
 		require.Equal(t, "news.a 2", got.next(t))
 
 		before := wire.MakeRun(0, 1)
-		l.publish("p", wire.Publish{Session: 5, Run: before, Number: 9, Topic: "news.a", Body: []byte("for an earlier life")})
+		l.publish("p", single{Publish: wire.Publish{Session: 5, Run: before, Number: 9}, Topic: "news.a", Body: []byte("for an earlier life")})
 		mark := wire.PublishMark{Session: 5, Run: before, Number: 9, Group: "news"}
 		l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
 		require.EqualValues(t, 2, l.dropped(dropEarlier))
 
 		// So much waits behind a hole, and not more.
 		for n := range uint64(maxHeld + 1) {
-			l.publish("q", wire.Publish{Session: 4, Run: run1, Number: n + 2, Topic: "other.a"})
+			l.publish("q", single{Publish: wire.Publish{Session: 4, Run: run1, Number: n + 2}, Topic: "other.a"})
 		}
 		require.EqualValues(t, 1, l.dropped(dropGap))
 	})
@@ -193,10 +212,10 @@ func TestStreamsAndPathsAreBounded(t *testing.T) {
 	// more nodes than a forwarder takes.
 	alone(t, func(t *testing.T, l *lone) {
 		for n := range uint64(maxStreams) {
-			l.publish("p", wire.Publish{Session: n, Run: run1, Number: 1, Topic: "news.a"})
+			l.publish("p", single{Publish: wire.Publish{Session: n, Run: run1, Number: 1}, Topic: "news.a"})
 		}
 		require.Zero(t, l.dropped(dropStreams))
-		l.publish("p", wire.Publish{Session: maxStreams, Run: run1, Number: 1, Topic: "news.a"})
+		l.publish("p", single{Publish: wire.Publish{Session: maxStreams, Run: run1, Number: 1}, Topic: "news.a"})
 		require.EqualValues(t, 1, l.dropped(dropStreams))
 
 		for n := range uint64(maxForwarded) {
@@ -231,12 +250,12 @@ func TestCountsThatWouldOverflowAreRefused(t *testing.T) {
 		for _, number := range []uint64{math.MaxUint64, wire.MaxNumber + 1} {
 			mark := wire.PublishMark{Session: 1, Run: run1, Number: number, Group: "news"}
 			l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
-			l.publish("p", wire.Publish{Session: 1, Run: run1, Number: number, Topic: "news.a"})
+			l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: number}, Topic: "news.a"})
 			path := wire.Path{Session: 1, Run: run1, Number: number, Epoch: 1, Group: "news"}
 			l.comes("p", wire.KindPath, path.AppendTo(nil))
 		}
 		require.EqualValues(t, 6, l.dropped(dropMalformed))
-		l.publish("p", wire.Publish{Session: 1, Run: run1, Number: wire.MaxNumber, Topic: "news.a", Body: []byte("last")})
+		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: wire.MaxNumber}, Topic: "news.a", Body: []byte("last")})
 		require.Equal(t, fmt.Sprint("gap ", wire.MaxNumber-1), got.next(t))
 		require.Equal(t, "news.a last", got.next(t))
 	})
@@ -328,14 +347,27 @@ func TestPublishingAndReceivingCostFewAllocations(t *testing.T) {
 		if err := l.Publish(t.Context(), "news.a", m, patterns.PublishOptions{}); err != nil {
 			t.Fatal(err)
 		}
-	}), 2.0)
-	n := uint64(0)
-	body := (&wire.Publish{Session: 1, Run: run1, Number: 1, Batch: 1, Topic: "news.a", Body: m.Body}).AppendTo(nil)
+	}), 0.0)
+	n, from := uint64(0), Link(deadLink{"p"})
+	body := single{Publish: wire.Publish{Session: 1, Run: run1, Number: 1}, Topic: "news.a", Body: m.Body}.frame()
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
 		n++
 		head := wire.Publish{Session: 1, Run: run1, Number: n}
 		head.AppendHead(body[:0])
-		l.comes("p", wire.KindPublish, body)
-	}), 3.0)
+		l.handlers[wire.KindPublish](from, body)
+	}), 0.0)
+	require.Zero(t, l.dropped(dropLate))
+
+	// For a subscription there is one copy of all that is in a frame, and one list.
+	_, err := l.Engine.Subscribe(t.Context(), "news.>", patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{})
+	require.NoError(t, err)
+	body = severalOf(wire.Publish{Session: 2, Run: run1}, "news.a", slices.Repeat([]string{"a message"}, 20)...)
+	n = 1
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+		head := wire.Publish{Session: 2, Run: run1, Number: n}
+		head.AppendHead(body[:0])
+		l.handlers[wire.KindPublish](from, body)
+		n += 20
+	}), 6.0, "with those of the worker that calls it")
 	require.Zero(t, l.dropped(dropLate))
 }

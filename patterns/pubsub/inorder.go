@@ -15,6 +15,17 @@ type inOrder[T any] struct {
 
 func (o *inOrder[T]) add(v T) { o.todo = append(o.todo, v) }
 
+// claim says whether the caller may do something at once, because nothing is
+// before it; finish follows, in place of run. It is called with the owner's lock
+// held.
+func (o *inOrder[T]) claim() bool {
+	if o.busy || len(o.todo) > 0 {
+		return false
+	}
+	o.busy = true
+	return true
+}
+
 // run does what there is to do. It is called with the owner's lock held, and
 // releases it.
 func (o *inOrder[T]) run(mu *sync.Mutex, do func(T)) {
@@ -23,6 +34,11 @@ func (o *inOrder[T]) run(mu *sync.Mutex, do func(T)) {
 		return
 	}
 	o.busy = true
+	o.finish(mu, do)
+}
+
+// finish is run after claim.
+func (o *inOrder[T]) finish(mu *sync.Mutex, do func(T)) {
 	for len(o.todo) > 0 {
 		now := o.todo
 		o.todo = o.spare[:0]

@@ -4,7 +4,6 @@
 package pubsub
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -28,6 +27,8 @@ type local struct {
 	mu     sync.Mutex
 	subs   map[uint64]*subscription // guarded by mu
 	groups map[string]*group        // guarded by mu
+
+	answers answers
 }
 
 func newLocal(b *base, set *inbox.Set, p *publishers) *local {
@@ -86,85 +87,15 @@ func (l *local) count() (groups, subs int) {
 	return len(l.groups), len(l.subs)
 }
 
+// any says whether there are subscriptions.
+func (l *local) any() bool { return l.plain.Len() > 0 || l.root.Len() > 0 }
+
 // index is where a subscription is found.
 func (l *local) index(root bool) *match.Index[*subscription] {
 	if root {
 		return &l.root
 	}
 	return &l.plain
-}
-
-// found is scratch of who delivers: one at a time.
-type found struct {
-	subs []*subscription
-	out  []*subscription // those of outlets
-	ids  []uint64
-}
-
-func (f *found) clear() {
-	clear(f.subs)
-	clear(f.out)
-	f.subs, f.out = f.subs[:0], f.out[:0]
-}
-
-// deliver hands a message that came to the subscriptions here. If it echoes, this
-// node published it: only its queues still want it.
-func (l *local) deliver(m *message, root, echo bool, picks []wire.Pick, f *found) *found {
-	f.subs = l.index(root).Match(m.pub.Topic, f.subs)
-	for _, s := range f.subs {
-		if s.queue == 0 && !echo {
-			s.put(m, f)
-		}
-	}
-	for _, pick := range picks {
-		if pick.Node != l.hash {
-			continue
-		}
-		if s := l.one(f.subs, pick.Queue, origin{}); s != nil {
-			s.put(m, f)
-		} else if echo || !root {
-			l.drops.Inc(dropUnpicked)
-		}
-	}
-	f.flush(m)
-	return f
-}
-
-// put hands a message to an inbox, or notes that it is for an outlet.
-func (s *subscription) put(m *message, f *found) {
-	if s.outlet == nil {
-		s.inbox.Put(m.unpacked())
-	} else {
-		f.out = append(f.out, s)
-	}
-}
-
-// flush hands the message to the outlets, once to each.
-func (f *found) flush(m *message) {
-	if len(f.out) > 0 {
-		d := m.delivery()
-		f.each(func(o *Outlet, ids []uint64) {
-			o.delivered.Add(uint64(len(ids)))
-			o.sink.Deliver(&d, ids)
-		})
-	}
-	f.clear()
-}
-
-// each calls to with the outlets of f.out, in a fixed order, and the ids of
-// their subscriptions.
-func (f *found) each(to func(o *Outlet, ids []uint64)) {
-	slices.SortFunc(f.out, func(a, b *subscription) int {
-		return cmp.Or(cmp.Compare(a.outlet.key, b.outlet.key), cmp.Compare(a.remote, b.remote))
-	})
-	for from := 0; from < len(f.out); {
-		o := f.out[from].outlet
-		f.ids = f.ids[:0]
-		for ; from < len(f.out) && f.out[from].outlet == o; from++ {
-			f.ids = append(f.ids, f.out[from].remote)
-		}
-		to(o, f.ids)
-	}
 }
 
 // one chooses a subscription of a queue, in turns, among those that want what
@@ -196,7 +127,7 @@ func (l *local) queues(topic string, root bool, from origin) (out []wire.Interes
 	if l.index(root).Len() == 0 {
 		return nil
 	}
-	for _, s := range l.index(root).Match(topic, nil) {
+	for _, s := range l.answer(topic).of(root) {
 		if s.queue == 0 || s.echoes(from) {
 			continue
 		}
@@ -213,11 +144,9 @@ func (l *local) queues(topic string, root bool, from origin) (out []wire.Interes
 // published appends to dst the subscriptions that a message which is published
 // here is for, with those that were picked of their queues.
 func (l *local) published(topic string, from origin, picks []wire.Pick, dst []*subscription) []*subscription {
-	if l.plain.Len() == 0 && l.root.Len() == 0 {
-		return dst
-	}
+	a := l.answer(topic)
 	for _, root := range []bool{false, true} {
-		subs := l.index(root).Match(topic, nil)
+		subs := a.of(root)
 		for _, s := range subs {
 			if s.queue == 0 && !s.echoes(from) {
 				dst = append(dst, s)
@@ -249,15 +178,15 @@ func (l *local) gap(name string, g patterns.Gap) {
 	if group.root {
 		g.From = ""
 	}
-	var f found
+	var o outlets
 	for _, s := range subs {
 		if s.outlet == nil {
 			s.inbox.Gap(g)
 		} else {
-			f.out = append(f.out, s)
+			o.subs = append(o.subs, s)
 		}
 	}
-	f.each(func(o *Outlet, ids []uint64) {
+	o.each(func(o *Outlet, ids []uint64) {
 		o.missed.Add(g.Missed * uint64(len(ids)))
 		o.sink.Gap(g, ids)
 	})

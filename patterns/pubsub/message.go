@@ -4,6 +4,7 @@
 package pubsub
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -44,10 +45,21 @@ func (m *message) delivery() Delivery {
 // content is what is published, as it goes on the wire.
 type content struct {
 	flags  uint8
-	serial uint64
 	head   []wire.Header // with body; not if packed
 	body   []byte
 	packed bool // body begins with the headers
+
+	// messages is, in place of all of it, so many that came from elsewhere.
+	messages wire.Messages
+	count    int
+}
+
+// length is how many bytes headers and body have.
+func (c *content) length() int {
+	if c.packed {
+		return len(c.body)
+	}
+	return wire.HeadersSize(c.head) + len(c.body)
 }
 
 // append appends all but the body.
@@ -61,67 +73,73 @@ func (c *content) appendHeaders(dst []byte) []byte {
 // size is about how many bytes the message has in a frame.
 func (c *content) size(topic string) int {
 	const heads = 96
-	return heads + len(topic) + wire.HeadersSize(c.head) + len(c.body)
+	return heads + len(topic) + wire.HeadersSize(c.head) + len(c.body) + len(c.messages)
 }
 
-// seal seals a message where that is due.
+// seal seals a message.
 func (b *base) seal(keys *security.Cluster, topic string, c content) content {
-	c.serial = b.serial.Add(1)
-	if !b.mustSeal(keys) {
-		return c
-	}
+	serial := b.serial.Add(1)
 	plain := make([]byte, 0, c.size(topic))
 	plain = append(append(plain, byte(len(topic))), topic...)
 	plain = append(c.appendHeaders(plain), c.body...)
 	sealed := make([]byte, 0, 16+security.SealOverhead+len(plain))
 	sealed = binary.BigEndian.AppendUint64(sealed, b.cfg.Incarnation)
-	sealed = binary.BigEndian.AppendUint64(sealed, c.serial)
-	binding := security.Binding{Sender: b.self, SenderIncarnation: b.cfg.Incarnation, RequestID: c.serial}
-	return content{flags: wire.FlagSealed, serial: c.serial, body: keys.Seal(b.seals, binding, sealed, plain)}
+	sealed = binary.BigEndian.AppendUint64(sealed, serial)
+	binding := security.Binding{Sender: b.self, SenderIncarnation: b.cfg.Incarnation, RequestID: serial}
+	return content{flags: wire.FlagSealed, body: keys.Seal(b.seals, binding, sealed, plain)}
 }
 
-// read fills in what subscriptions see, or returns false if the message is not
-// sealed as it has to be.
-func (in *incoming) read(b *base, s *source, m *wire.Publish) bool {
-	keys := s.keys
-	if keys == nil {
-		keys = b.cfg.Keys(clusterOf(firstWord(m.Topic)))
+// unseal opens what is sealed, or returns false if something is not sealed as it
+// has to be. keys are those of the group; nil = of each topic's.
+func (b *base) unseal(in *incoming, keys *security.Cluster) bool {
+	sealed := in.m.Flags&wire.FlagSealed != 0
+	var opened wire.Messages
+	for rest := in.m.Messages; len(rest) > 0; {
+		first, run, count := in.m.Cut(&rest)
+		of := keys
+		if of == nil {
+			of = b.cfg.Keys(clusterOf(firstWord(string(first.Topic))))
+		}
+		if !sealed {
+			if b.mustSeal(of) {
+				return false
+			}
+			continue
+		}
+		topic, picks := string(first.Topic), first.Picks.AppendTo(nil)
+		for m := first; count > 0; count-- {
+			m = run.Next(m)
+			content, ok := open(of, in.publisher, first.Topic, m.Content)
+			if !ok {
+				return false
+			}
+			opened = append(wire.AppendMessage(opened, topic, picks, len(content)), content...)
+			topic, picks = "", nil // as before
+		}
 	}
-	hs, body, tail := m.Headers, m.Body, m.Content
-	if m.Flags&wire.FlagSealed == 0 {
-		if b.mustSeal(keys) {
-			return false
-		}
-	} else {
-		var ok bool
-		if tail, ok = open(keys, in.publisher, m); !ok {
-			return false
-		}
-		var err error
-		if hs, body, err = wire.DecodeHeaders(tail); err != nil {
-			return false
-		}
-	}
-	in.tail = tail
-	in.pub = patterns.Publication{Topic: m.Topic, From: s.text, Headers: wire.ConvertHeaders[patterns.Header](hs), Body: body}
-	if in.publisher != s.key.peer {
-		in.pub.From = in.publisher.String()
+	if sealed {
+		in.m.Messages, in.lent = opened, false
 	}
 	return true
 }
 
-// open returns headers and body of a sealed message.
-func open(keys *security.Cluster, publisher peer.ID, m *wire.Publish) (tail []byte, ok bool) {
-	if len(m.Body) < 16 {
+// open returns headers and body of the content of a sealed message, which begins
+// with headers, too: none.
+func open(keys *security.Cluster, publisher peer.ID, topic, content []byte) (tail []byte, ok bool) {
+	_, body, err := wire.DecodeHeaders(content)
+	if err != nil || len(body) < 16 {
 		return nil, false
 	}
 	binding := security.Binding{
-		Sender: publisher, SenderIncarnation: binary.BigEndian.Uint64(m.Body), RequestID: binary.BigEndian.Uint64(m.Body[8:]),
+		Sender: publisher, SenderIncarnation: binary.BigEndian.Uint64(body), RequestID: binary.BigEndian.Uint64(body[8:]),
 	}
-	plain, err := keys.Open(binding, m.Body[16:])
+	plain, err := keys.Open(binding, body[16:])
 	if err != nil || len(plain) < 1 || len(plain) < 1+int(plain[0]) {
 		return nil, false
 	}
-	topic, tail := string(plain[1:1+plain[0]]), plain[1+plain[0]:]
-	return tail, topic == m.Topic // else a forwarder changed it
+	told, tail := plain[1:1+plain[0]], plain[1+plain[0]:]
+	if _, _, err := wire.DecodeHeaders(tail); err != nil {
+		return nil, false
+	}
+	return tail, bytes.Equal(told, topic) // else a forwarder changed it
 }

@@ -19,7 +19,8 @@ import (
 type Links interface {
 	Self() peer.ID
 	Link(p peer.ID) Link
-	Handle(k wire.Kind, h func(l Link, body []byte))
+	// Handle has h called with frames, whose body is h's if it says so.
+	Handle(k wire.Kind, h func(l Link, body []byte) (kept bool))
 	Subscribe(f func(overlay.PeerEvent))
 }
 
@@ -31,6 +32,7 @@ type Link interface {
 	Open(addrs []string)
 	Hold() (release func())
 	Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error)
+	Extend(r overlay.Receipt, parts ...[]byte) bool
 	HasRoom(lane overlay.Lane, n int) bool
 	WaitRoom(ctx context.Context, lane overlay.Lane, n int) (done func(), err error)
 }
@@ -65,8 +67,8 @@ func FromOverlay(o *overlay.Overlay) Links { return links{o} }
 
 func (l links) Link(p peer.ID) Link { return l.Overlay.Link(p) }
 
-func (l links) Handle(k wire.Kind, h func(Link, []byte)) {
-	l.Overlay.Handle(k, func(from *overlay.Link, body []byte) { h(from, body) })
+func (l links) Handle(k wire.Kind, h func(Link, []byte) bool) {
+	l.Overlay.HandleLent(k, func(from *overlay.Link, body []byte) bool { return h(from, body) })
 }
 
 // directory makes clusters a Directory, likewise.

@@ -20,8 +20,7 @@ import (
 // several publishers at the same time.
 type Sink interface {
 	// Deliver takes one message for the subscriptions of these ids, in no
-	// order, each once. d and ids are valid during the call only; d.Tail may be
-	// kept.
+	// order, each once. d, its Tail, and ids are valid during the call only.
 	Deliver(d *Delivery, ids []uint64)
 	// Gap takes that messages are missing for these subscriptions.
 	Gap(g patterns.Gap, ids []uint64)

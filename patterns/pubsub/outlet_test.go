@@ -58,7 +58,7 @@ func TestAnOutletGetsOneCallForEachMessage(t *testing.T) {
 		_, err := l.Engine.Subscribe(t.Context(), "news.a", got, patterns.SubscribeOptions{})
 		require.NoError(t, err)
 
-		l.publish("p", wire.Publish{Session: 1, Run: run1, Number: 1, Topic: "news.a", Body: []byte("x"), Headers: []wire.Header{{Key: "k"}}})
+		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 1}, Topic: "news.a", Body: []byte("x"), Headers: []wire.Header{{Key: "k"}}})
 		require.Equal(t, []string{"news.a of p: x 1 [5 6] <nil>"}, one.said())
 		require.Equal(t, []string{"news.a of p: x 1 [5] <nil>"}, two.said())
 		require.Equal(t, "news.a x", got.next(t))
@@ -77,7 +77,7 @@ func TestAnOutletGetsOneCallForEachMessage(t *testing.T) {
 		one.said()
 		two.said()
 		out.Unsubscribe(t.Context(), 5)
-		l.publish("p", wire.Publish{Session: 1, Run: run1, Number: 3, Topic: "news.c"})
+		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 3}, Topic: "news.c"})
 		mark := wire.PublishMark{Session: 1, Run: run1, Number: 3, Group: "news"}
 		l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
 		l.sources.find(sourceKey{"p", 1}, "news").retireAll()

@@ -42,6 +42,7 @@ type path struct {
 	fanout // its mu guards all below
 	stops  []*receiver
 	found  []*receiver // scratch
+	picks  []wire.Pick // scratch
 }
 
 func newPaths(b *base) *paths { return &paths{base: b, all: make(map[sourceKey]*pathSet)} }
@@ -166,13 +167,13 @@ func (t *paths) count() int {
 	return len(t.all)
 }
 
-// forward passes a message on. It never waits: who has no room sees a gap. What
-// was told in an earlier session of the link counts no more: something may be
-// missing since.
+// forward passes messages on, as they came. It never waits: who has no room sees
+// a gap. What was told in an earlier session of the link counts no more: something
+// may be missing since.
 func (t *paths) forward(l Link, source, publisher peer.ID, m *wire.Publish) {
 	g := t.find(sourceKey{source, m.Session}, m.Epoch)
 	if g == nil || g.from != l.Peer() || g.inside != l.Session() {
-		t.drops.Inc(dropNoPath)
+		t.drops.Add(dropNoPath, uint64(m.Count))
 		t.complain(l.Peer(), m.Session, m.Epoch, t.self)
 		return
 	}
@@ -180,23 +181,39 @@ func (t *paths) forward(l Link, source, publisher peer.ID, m *wire.Publish) {
 	defer g.unlock()
 	g.used = g.now
 	g.apply(m.Skips)
-	g.counts.forwarded.Add(1)
-	o := &outgoing{topic: m.Topic, picks: m.Picks, tree: true, near: [2][]byte{m.Tail}, far: [2][]byte{m.Tail}}
+	g.counts.forwarded.Add(uint64(m.Count))
 	except := publisher
 	if !g.root {
 		except = "" // it is not among the stops
 	}
-	rs := g.audience.receivers(g.audience.match(m.Topic), m.Picks, except, g.found[:0])
+	o := outgoing{tree: true, near: labelOf(m), far: labelOf(m)}
+	for rest := m.Messages; len(rest) > 0; {
+		first, run, count := m.Cut(&rest)
+		o.count, o.named[0], o.length = count, run, len(run)
+		g.passOn(&o, first, except)
+		if g.root {
+			o.near.origin.Serial += uint64(count)
+			o.far.origin.Serial += uint64(count)
+		}
+	}
+}
+
+// passOn passes on messages that have the topic and the picks of the first one.
+func (g *path) passOn(o *outgoing, first wire.Message, except peer.ID) {
+	w := g.audience.matchBytes(first.Topic)
+	g.picks = first.Picks.AppendTo(g.picks[:0])
+	o.topic, o.picks = w.topic, g.picks
+	rs := g.audience.receivers(w, o.picks, except, g.found[:0])
 	for _, r := range g.sort(rs, true, nil) {
-		if g.direct(r, o.near) == full {
-			g.leaveOut(r)
-			g.drops.Inc(dropForward)
+		if g.direct(r, o) == full {
+			g.leaveOut(r, o.count)
+			g.drops.Add(dropForward, uint64(o.count))
 		}
 	}
 	for _, b := range g.touched {
 		if g.through(o, b) == full {
-			g.skip(b)
-			g.drops.Add(dropForward, uint64(len(b.matched)))
+			g.skip(b, o.count)
+			g.drops.Add(dropForward, uint64(o.count*len(b.matched)))
 		}
 		b.matched = b.matched[:0]
 	}

@@ -18,6 +18,7 @@ type picker struct {
 	self   uint64
 	live   func(*receiver) bool
 	nodes  []candidate // scratch
+	fit    []candidate // scratch: those of nodes that have room
 	queues []uint64    // scratch
 }
 
@@ -27,8 +28,9 @@ type candidate struct {
 }
 
 // pick appends to dst a pick for each queue among those who listen and this
-// node's own, and says for how many of them a message had no room.
-func (p *picker) pick(w *way, own []wire.Interest, room func(*receiver) bool, dst []wire.Pick) (picks []wire.Pick, beyond int) {
+// node's own, and says for how many of them a message had no room. lacking is the
+// members of the first queue none of which has room in its lane.
+func (p *picker) pick(w *way, own []wire.Interest, room func(*receiver) bool, dst []wire.Pick) (picks []wire.Pick, lacking []*receiver, beyond int) {
 	p.queues = append(p.queues[:0], w.queues...)
 	for _, i := range own {
 		if q := hashQueue(i.Pattern, i.Queue); !slices.Contains(p.queues, q) {
@@ -36,7 +38,10 @@ func (p *picker) pick(w *way, own []wire.Interest, room func(*receiver) bool, ds
 		}
 	}
 	for _, q := range p.queues {
-		node, ok := p.choose(q, w, own, room)
+		node, without, ok := p.choose(q, w, own, room)
+		if lacking == nil {
+			lacking = without
+		}
 		switch {
 		case !ok:
 		case len(dst) < maxPicks:
@@ -45,29 +50,38 @@ func (p *picker) pick(w *way, own []wire.Interest, room func(*receiver) bool, ds
 			beyond++
 		}
 	}
-	return dst, beyond
+	return dst, lacking, beyond
 }
 
 // choose draws one that is live, or, if that has no room, one of those that have;
-// if there is none, the one that was drawn.
-func (p *picker) choose(q uint64, w *way, own []wire.Interest, room func(*receiver) bool) (node uint64, ok bool) {
+// if there is none, the one that was drawn, and says who all lack room.
+func (p *picker) choose(q uint64, w *way, own []wire.Interest, room func(*receiver) bool) (node uint64, lacking []*receiver, ok bool) {
 	p.candidates(q, w, own, p.live)
 	if len(p.nodes) == 0 {
 		p.candidates(q, w, own, func(*receiver) bool { return true })
 	}
 	if len(p.nodes) == 0 {
-		return 0, false
+		return 0, nil, false
 	}
-	first := p.draw()
-	if first != nil && !room(first) {
-		if p.nodes = slices.DeleteFunc(p.nodes, func(c candidate) bool { return c.r != nil && !room(c.r) }); len(p.nodes) > 0 {
-			first = p.draw()
+	drawn := p.draw(p.nodes)
+	if drawn != nil && !room(drawn) {
+		p.fit = p.fit[:0]
+		for _, c := range p.nodes {
+			if c.r == nil || room(c.r) {
+				p.fit = append(p.fit, c)
+			} else {
+				lacking = append(lacking, c.r)
+			}
 		}
+		if len(p.fit) == 0 {
+			return drawn.hash, lacking, true
+		}
+		drawn = p.draw(p.fit)
 	}
-	if first == nil {
-		return p.self, true
+	if drawn == nil {
+		return p.self, nil, true
 	}
-	return first.hash, true
+	return drawn.hash, nil, true
 }
 
 // candidates lists who has the queue.
@@ -85,13 +99,13 @@ func (p *picker) candidates(q uint64, w *way, own []wire.Interest, usable func(*
 	}
 }
 
-func (p *picker) draw() *receiver {
+func (p *picker) draw(from []candidate) *receiver {
 	total := 0
-	for _, c := range p.nodes {
+	for _, c := range from {
 		total += c.weight
 	}
 	n := p.random.IntN(total)
-	for _, c := range p.nodes {
+	for _, c := range from {
 		if n -= c.weight; n < 0 {
 			return c.r
 		}

@@ -21,12 +21,13 @@ func TestQueuesBeyondWhatAMessageCanBeForAreCounted(t *testing.T) {
 		own = append(own, wire.Interest{Pattern: "w", Queue: fmt.Sprint(i), Weight: 1})
 	}
 	p := newPublisher(l.base, "w", false)
-	left := p.send(&outgoing{topic: "w"}, &content{}, own[:maxPicks], "")
+	left, lacking := p.send(&outgoing{topic: "w"}, &content{}, own[:maxPicks], "", waits)
 	require.Empty(t, left)
+	require.Empty(t, lacking)
 	require.Zero(t, l.Drops()["queues"])
 
 	o := &outgoing{topic: "w"}
-	p.send(o, &content{}, own, "")
+	p.send(o, &content{}, own, "", waits)
 	require.Len(t, o.picks, maxPicks)
 	require.EqualValues(t, 6, l.Drops()["queues"])
 }

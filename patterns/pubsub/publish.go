@@ -12,7 +12,6 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
 // publication is one call of Publish.
@@ -28,6 +27,7 @@ type publication struct {
 	local  *message // as subscriptions on this node see it
 
 	sent    bool
+	lacking []*receiver     // nothing was sent, because none of these has room
 	left    []*receiver     // who had no room
 	blocked []*subscription // on this node, likewise
 	above   bool            // the forwarder of the root group had no room
@@ -35,31 +35,49 @@ type publication struct {
 
 // Publish is patterns.Messenger's.
 func (e *Engine) Publish(ctx context.Context, topic string, m patterns.Message, o patterns.PublishOptions) error {
-	p := publication{m: m}
-	return p.publish(ctx, e, topic, o)
+	p := e.calls.Get().(*publication)
+	p.m = m
+	err := p.publish(ctx, e, topic, o)
+	e.finished(p)
+	return err
 }
 
 // TryPublish is patterns.Messenger's.
 func (e *Engine) TryPublish(topic string, m patterns.Message, o patterns.PublishOptions) error {
-	p := publication{m: m}
-	return p.try(e, topic, o)
+	p := e.calls.Get().(*publication)
+	p.m = m
+	err := p.try(e, topic, o)
+	e.finished(p)
+	return err
 }
 
 // PublishTail is Publish of headers and body as they travel (see Delivery.Tail),
 // and says how many nodes have the message in their lanes, this one included if
 // it is for subscriptions here. tail is copied before PublishTail returns.
 func (e *Engine) PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
-	p := publication{tail: tail}
+	p := e.calls.Get().(*publication)
+	p.tail = tail
 	err = p.publish(ctx, e, topic, o)
-	return p.out.took, err
+	nodes = p.out.took
+	e.finished(p)
+	return nodes, err
 }
 
 // TryPublishTail is PublishTail, but returns patterns.ErrWouldBlock where that
 // would wait, and has sent nothing then.
 func (e *Engine) TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
-	p := publication{tail: tail}
+	p := e.calls.Get().(*publication)
+	p.tail = tail
 	err = p.try(e, topic, o)
-	return p.out.took, err
+	nodes = p.out.took
+	e.finished(p)
+	return nodes, err
+}
+
+// finished lets the next call have p.
+func (e *Engine) finished(p *publication) {
+	*p = publication{}
+	e.calls.Put(p)
 }
 
 func (p *publication) publish(ctx context.Context, e *Engine, topic string, o patterns.PublishOptions) error {
@@ -70,22 +88,32 @@ func (p *publication) publish(ctx context.Context, e *Engine, topic string, o pa
 		return err
 	}
 	defer e.publishers.done(p.to)
-	if p.to.ready.Load() && (p.uplink == nil || p.uplink.ready.Load()) {
-		p.send()
-		if len(p.left) == 0 && len(p.blocked) == 0 && !p.above {
+	if p.ready() {
+		p.send(waits)
+		if p.sent && len(p.left) == 0 && len(p.blocked) == 0 && !p.above {
 			return nil
 		}
 	}
+	return p.slowly(ctx)
+}
+
+// ready says whether those who listen are known.
+func (p *publication) ready() bool {
+	return p.to.ready.Load() && (p.uplink == nil || p.uplink.ready.Load())
+}
+
+// slowly is publish where something has to be waited for.
+func (p *publication) slowly(ctx context.Context) error {
 	if _, limited := ctx.Deadline(); !limited { // it costs something, and is seldom needed
 		var cancel context.CancelFunc
-		ctx, cancel = overlay.WithTimeout(ctx, e.cfg.Clock, "pubsub.publish", defaultTimeout)
+		ctx, cancel = overlay.WithTimeout(ctx, p.e.cfg.Clock, "pubsub.publish", defaultTimeout)
 		defer cancel()
 	}
-	if !p.sent {
+	if !p.ready() {
 		if err := p.await(ctx); err != nil {
 			return err
 		}
-		p.send()
+		p.send(waits)
 	}
 	return p.finish(ctx)
 }
@@ -95,66 +123,84 @@ func (p *publication) try(e *Engine, topic string, o patterns.PublishOptions) er
 		return err
 	}
 	defer e.publishers.done(p.to)
-	size := p.what.size(topic)
-	if !p.to.ready.Load() || p.to.wouldBlock(topic, size) || p.blocksHere() || p.uplink != nil && p.uplink.wouldBlock(size) {
+	if !p.ready() || p.blocksHere() || p.uplink != nil && p.uplink.wouldBlock(p.what.size(topic)) {
 		return patterns.ErrWouldBlock
 	}
-	p.send()
+	if p.send(tries); !p.sent {
+		return patterns.ErrWouldBlock
+	}
 	p.giveUp() // where somebody else took the room: there will be a gap
 	return nil
 }
 
 // begin checks the message and takes it in.
 func (p *publication) begin(e *Engine, topic string, o patterns.PublishOptions) error {
-	p.e, p.origin, p.out.topic = e, origin{local: true, client: o.Origin}, topic
-	if err := match.CheckTopic(topic); err != nil {
-		return err
-	}
-	size := 0
+	p.e, p.origin = e, origin{local: true, client: o.Origin}
 	if p.tail != nil {
-		if _, _, err := wire.DecodeHeaders(p.tail); err != nil {
-			e.drops.Inc(dropTooLarge)
-			return patterns.ErrTooLarge
-		}
-		p.what = content{packed: true, body: p.tail}
-		size = len(p.tail)
 		e.order.Call("pubsub.publish", topic, p.tail, 0)
 	} else {
 		e.order.Call("pubsub.publish", topic, p.m.Body, 0)
-		p.what = content{head: wire.ConvertHeaders[wire.Header](p.m.Headers), body: p.m.Body}
-		if wire.CheckHeaders(p.what.head) != nil {
-			size = MaxMessage
-		}
-		size += wire.HeadersSize(p.what.head) + len(p.m.Body)
 	}
-	if size > MaxMessage+wire.HeadersSize(nil) {
+	r, up, err := e.publishers.begin(topic)
+	if err != nil {
+		return err
+	}
+	p.to, p.out.topic, p.out.route = r.to, r.topic, r
+	if err := p.pack(); err != nil {
+		e.publishers.done(p.to)
 		e.drops.Inc(dropTooLarge)
-		return patterns.ErrTooLarge
-	}
-	if p.to = e.publishers.use(firstWord(topic), false); p.to == nil {
-		return patterns.ErrClosed
+		return err
 	}
 	e.armSweep()
-	p.what = e.seal(p.to.keys, topic, p.what)
-	if p.to.keys.Derived() { // else the root group lacks the key
-		p.uplink = e.publishers.toRoot()
+	if p.to.keys.Derived() {
+		p.uplink = up
+	}
+	if e.mustSeal(p.to.keys) {
+		p.what = e.seal(p.to.keys, topic, p.what)
+	}
+	return nil
+}
+
+// pack checks what is published.
+func (p *publication) pack() error {
+	size := len(p.tail)
+	if p.tail != nil {
+		if _, _, err := wire.DecodeHeaders(p.tail); err != nil {
+			return patterns.ErrTooLarge
+		}
+		p.what = content{packed: true, body: p.tail}
+	} else {
+		p.what = content{head: wire.ConvertHeaders[wire.Header](p.m.Headers), body: p.m.Body}
+		if wire.CheckHeaders(p.what.head) != nil {
+			return patterns.ErrTooLarge
+		}
+		size = wire.HeadersSize(p.what.head) + len(p.m.Body)
+	}
+	if size > MaxMessage+wire.HeadersSize(nil) {
+		return patterns.ErrTooLarge
 	}
 	return nil
 }
 
 // send sends to whoever has room.
-func (p *publication) send() {
-	p.sent = true
+func (p *publication) send(m mode) {
+	var own []wire.Interest
+	if p.e.local.any() {
+		own = p.e.local.queues(p.out.topic, false, p.origin)
+	}
+	p.left, p.lacking = p.to.send(&p.out, &p.what, own, "", m)
+	if p.sent = p.lacking == nil; !p.sent {
+		return
+	}
 	p.e.counts.published.Add(1)
-	p.left = p.to.send(&p.out, &p.what, p.e.local.queues(p.out.topic, false, p.origin), "")
 	p.deliverHere()
-	p.above = p.uplink != nil && p.uplink.put(p.out.topic, &p.what) != nil
+	p.above = p.uplink != nil && p.uplink.put(p.to.last.Load(), p.out.topic, &p.what) != nil
 }
 
 // giveUp leaves those who had no room without the message.
 func (p *publication) giveUp() {
 	if len(p.left) > 0 {
-		p.to.giveUp(p.left)
+		p.to.giveUp(p.left, 1)
 	}
 	for _, s := range p.blocked {
 		s.inbox.Put(p.here().unpacked())
@@ -177,13 +223,23 @@ func (p *publication) await(ctx context.Context) error {
 
 // finish waits for room where there was none.
 func (p *publication) finish(ctx context.Context) error {
+	for !p.sent {
+		done, err := p.to.waitRoom(ctx, &p.out, p.what.size(p.out.topic), false, p.lacking)
+		if err != nil {
+			p.send(forced)
+			p.giveUp()
+			return p.waitError(ctx, err)
+		}
+		p.send(waits)
+		done()
+	}
 	for len(p.left) > 0 {
-		done, err := p.to.waitRoom(ctx, &p.out, p.left[0])
+		done, err := p.to.waitRoom(ctx, &p.out, p.out.size(), true, p.left[:1])
 		if err != nil {
 			p.giveUp()
 			return p.waitError(ctx, err)
 		}
-		p.left = p.to.again(&p.out, p.left)
+		p.left = p.to.again(&p.out, &p.what, p.left)
 		done()
 	}
 	if p.above {
@@ -215,25 +271,34 @@ func (p *publication) waitError(ctx context.Context, err error) error {
 // deliverHere hands the message to the subscriptions on this node, but for those
 // for whose room the publisher has to wait.
 func (p *publication) deliverHere() {
+	if !p.e.local.any() {
+		return
+	}
 	subs := p.e.local.published(p.out.topic, p.origin, p.out.picks, nil)
 	if len(subs) == 0 {
 		return
 	}
 	p.out.took++
 	m := p.here()
-	var f found
+	var out outlets
 	for _, s := range subs {
 		switch {
 		case s.outlet != nil:
-			f.out = append(f.out, s)
+			out.subs = append(out.subs, s)
 		case !s.inbox.Offer(m.unpacked()):
 			p.blocked = append(p.blocked, s)
 		}
 	}
-	f.flush(m)
+	if len(out.subs) > 0 {
+		d := m.delivery()
+		out.deliver(&d)
+	}
 }
 
 func (p *publication) blocksHere() bool {
+	if !p.e.local.any() {
+		return false
+	}
 	subs := p.e.local.published(p.out.topic, p.origin, nil, nil)
 	return slices.ContainsFunc(subs, func(s *subscription) bool { return s.inbox != nil && s.inbox.Blocks(p.here().unpacked()) })
 }
@@ -252,21 +317,26 @@ func (p *publication) here() *message {
 	return p.local
 }
 
-// waitRoom waits until the first of those who are left over may have room. The
-// caller calls done when it has tried.
-func (p *publisher) waitRoom(ctx context.Context, o *outgoing, r *receiver) (done func(), err error) {
+// waitRoom waits until one of these may have room for a message, of which others
+// have their copies if it was sent. The caller calls done when it has tried.
+func (p *publisher) waitRoom(ctx context.Context, o *outgoing, size int, sent bool, rs []*receiver) (done func(), err error) {
+	var first race
 	p.lock()
-	size := o.size()
-	if o.tree && r.branch != nil && r.branch.epoch <= o.epoch && r.pending != wire.SkipLeft {
-		size += r.branch.pathSize() // a path may have to go before it
-		r = r.branch.head
+	for _, r := range rs {
+		n := size
+		if r.branch != nil && r.pending != wire.SkipLeft && (!sent || o.tree && r.branch.epoch <= o.epoch) {
+			n += r.branch.pathSize() // a path may have to go before it
+			r = r.branch.head
+		}
+		first.waiters = append(first.waiters, p.stand(ctx, r, n))
 	}
-	w := p.stand(ctx, r, size)
 	p.unlock()
-	done, err = w.wait(ctx, p.base)
+	done, err = first.run(ctx, p.base)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.away(w)
+	for _, w := range first.waiters {
+		p.waiters.away(w)
+	}
 	return done, err
 }
 
@@ -277,23 +347,4 @@ func (p *publisher) hasRoom(r *receiver, size int) bool {
 		return false
 	}
 	return r.branch != nil && r.index >= 0 || p.hop(r).hasRoom(size)
-}
-
-// wouldBlock says whether send would leave somebody over.
-func (p *publisher) wouldBlock(topic string, size int) bool {
-	p.lock()
-	defer p.unlock()
-	w := p.audience.match(topic)
-	var lacking, served []uint64 // queues
-	for _, in := range w.interests {
-		switch room := in.r.state.gone != 0 || p.hasRoom(in.r, size); {
-		case in.queue == 0 && !room:
-			return true
-		case in.queue != 0 && in.r.state.gone == 0 && room:
-			served = append(served, in.queue)
-		case in.queue != 0 && !room:
-			lacking = append(lacking, in.queue)
-		}
-	}
-	return slices.ContainsFunc(lacking, func(q uint64) bool { return !slices.Contains(served, q) })
 }

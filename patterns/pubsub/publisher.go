@@ -5,6 +5,7 @@ package pubsub
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -21,9 +22,8 @@ type publisher struct {
 	keys *security.Cluster
 	listeners
 
-	// Guarded by publishers.mu.
-	users int
-	last  int64
+	users atomic.Int32 // made more under publishers.mu
+	last  atomic.Int64 // when it was used, or a moment before
 
 	fanout      // its mu guards all below
 	subscribers subscribers
@@ -35,6 +35,7 @@ type publisher struct {
 func newPublisher(b *base, group string, root bool) *publisher {
 	p := &publisher{name: group, keys: b.cfg.Keys(clusterOf(group))}
 	p.watch = b.cfg.Directory.Watch(clusterOf(group))
+	p.last.Store(b.now())
 	p.init(b, b.self, b.random.Uint64(), group, root)
 	p.subscribers = newSubscribers(b.self, &p.audience)
 	p.picker = picker{random: b.picks, self: b.hash, live: func(r *receiver) bool {
@@ -46,6 +47,21 @@ func newPublisher(b *base, group string, root bool) *publisher {
 // lock takes mu, and takes in the view there is now.
 func (p *publisher) lock() {
 	p.fanout.lock()
+	p.refresh()
+}
+
+// enter is lock for what is done for each message: it looks at the clock only if
+// the last message was not added to others that were under way.
+func (p *publisher) enter() {
+	p.mu.Lock()
+	if p.ticked = false; p.fresh > 0 || p.watch.View() != p.subscribers.view {
+		p.tick()
+		p.refresh()
+	}
+	p.fresh = 0
+}
+
+func (p *publisher) refresh() {
 	for _, c := range p.subscribers.refresh(p.now, p.watch.View()) {
 		p.changed(c)
 	}
@@ -104,31 +120,91 @@ func (p *publisher) forget(r *receiver) {
 	p.tree.stale = true
 }
 
+// mode says what send does where there is no room.
+type mode uint8
+
+const (
+	waits  mode = iota // nothing, if the message is for a queue no member of which has room; the caller waits for one
+	tries              // nothing, if anybody lacks room
+	forced             // what it can
+)
+
 // send sends the message to the interested nodes, and picks who has it for its
-// queues, of which own are here. Those whose lane is full are left over.
-func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except peer.ID) (left []*receiver) {
-	p.lock()
+// queues, of which own are here. Those whose lane is full are left over. If it did
+// nothing for want of room, lacking is who lacks it: the first of them that has it
+// again is enough.
+func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except peer.ID, m mode) (left, lacking []*receiver) {
+	p.enter()
 	defer p.unlock()
-	p.use()
-	w := p.audience.match(o.topic)
-	if len(own) > 0 || len(w.queues) > 0 {
-		var beyond int
-		room := func(r *receiver) bool { return p.hasRoom(r, what.size(o.topic)) }
-		if o.picks, beyond = p.picker.pick(w, own, room, o.picks); beyond > 0 {
-			p.drops.Add(dropQueues, uint64(beyond))
+	for {
+		p.use()
+		w := o.route.of(&p.audience, o.topic)
+		if !p.ticked && len(own)+len(w.queues) > 0 {
+			p.tick() // picks are drawn once
+			continue
 		}
+		if lacking = p.pick(w, o, what, own, m); lacking != nil {
+			return nil, lacking
+		}
+		rs := p.audience.receivers(w, o.picks, except, p.found[:0])
+		switch {
+		case len(rs) == 0 && p.ticked:
+			return nil, nil
+		case len(rs) == 0:
+			p.tick()
+			continue
+		}
+		o.tree = present(rs) > fanOut
+		p.prepare(o, what, o.origin)
+		if !p.ticked && (o.tree || !p.joins(rs[0], o)) {
+			p.tick() // what was decided so far may not be true any more
+			continue
+		}
+		if o.tree {
+			p.grow()
+			o.epoch = p.tree.epoch
+			p.fresh++
+		} else if !p.ticked {
+			rs = rs[1:]
+		}
+		return p.give(o, p.sort(rs, o.tree, p.alone[:0])), nil
 	}
-	rs := p.audience.receivers(w, o.picks, except, p.found[:0])
-	if len(rs) == 0 {
+}
+
+// joins adds the message to what is under way to r, if that can be.
+func (p *publisher) joins(r *receiver, o *outgoing) bool {
+	if r.state.gone != 0 || !p.join(r, o, o.near.follows(p.session, r, 0, r.number+1)) {
+		return false
+	}
+	p.addressed(r, o)
+	p.count(sent, o.count)
+	o.took++
+	return true
+}
+
+// pick picks who has the message for its queues. It returns who lacks room, if
+// that is to be waited for.
+func (p *publisher) pick(w *way, o *outgoing, what *content, own []wire.Interest, m mode) (lacking []*receiver) {
+	if len(own) == 0 && len(w.queues) == 0 && m != tries {
 		return nil
 	}
-	o.tree = p.present(rs) > fanOut
-	p.prepare(o, what)
-	if o.tree {
-		p.grow()
-		o.epoch = p.tree.epoch
+	room := func(r *receiver) bool { return r.state.gone != 0 || p.hasRoom(r, what.size(o.topic)) }
+	if m == tries {
+		for _, in := range w.interests {
+			if in.queue == 0 && !room(in.r) {
+				return []*receiver{in.r}
+			}
+		}
 	}
-	return p.give(o, p.sort(rs, o.tree, p.alone[:0]))
+	picks, lacking, beyond := p.picker.pick(w, own, room, o.own[:0])
+	if lacking != nil && m != forced {
+		return lacking
+	}
+	o.picks = picks
+	if beyond > 0 {
+		p.drops.Add(dropQueues, uint64(beyond))
+	}
+	return nil
 }
 
 // use begins another session if the last message is so long ago that receivers
@@ -144,10 +220,11 @@ func (p *publisher) use() {
 		p.debts = nil
 	}
 	p.used = p.now
+	p.last.Store(p.now)
 }
 
 // present counts those who are there.
-func (p *publisher) present(rs []*receiver) (n int) {
+func present(rs []*receiver) (n int) {
 	if len(rs) <= fanOut {
 		return len(rs)
 	}
@@ -165,9 +242,9 @@ func (p *publisher) give(o *outgoing, alone []*receiver) (left []*receiver) {
 	for _, r := range alone {
 		v := lost
 		if p.absent(r) {
-			p.miss(r)
-		} else if v = p.direct(r, o.near); v == full && r.state.gone != 0 { // nobody waits for it
-			p.miss(r)
+			p.miss(r, o.count)
+		} else if v = p.direct(r, o); v == full && r.state.gone != 0 { // nobody waits for it
+			p.miss(r, o.count)
 		} else if v == full {
 			left = append(left, r)
 		}
@@ -195,19 +272,20 @@ func (p *publisher) absent(r *receiver) bool {
 	return l.Session() == 0 || !l.Suspect() && p.now-r.state.gone >= int64(graceTime)
 }
 
-// miss gives up a message for a node that is not reached.
-func (p *publisher) miss(r *receiver) {
-	r.number++
-	r.passBy(1)
-	p.count(lost, 1)
+// miss gives up n messages for a node that is not reached.
+func (p *publisher) miss(r *receiver, n int) {
+	r.number += uint64(n)
+	r.passBy(uint64(n))
+	p.count(lost, n)
 }
 
-// again is distribute for those who are left over. If there is another path to
+// again is send for those who are left over. If there is another path to
 // some by now, those before them on it may have the message: they are reached
 // directly.
-func (p *publisher) again(o *outgoing, left []*receiver) []*receiver {
+func (p *publisher) again(o *outgoing, what *content, left []*receiver) []*receiver {
 	p.lock()
 	defer p.unlock()
+	p.prepare(o, what, o.origin)
 	var through, alone []*receiver
 	for _, r := range left {
 		switch {
@@ -225,35 +303,32 @@ func (p *publisher) again(o *outgoing, left []*receiver) []*receiver {
 	return p.give(o, p.sort(through, true, alone))
 }
 
-// giveUp leaves those who are left over without the message.
-func (p *publisher) giveUp(left []*receiver) {
+// giveUp leaves those who are left over without n messages.
+func (p *publisher) giveUp(left []*receiver, n int) {
 	p.lock()
 	defer p.unlock()
 	for _, r := range left {
-		p.leaveOut(r)
+		p.leaveOut(r, n)
 	}
-	p.drops.Add(dropLane, uint64(len(left)))
+	p.drops.Add(dropLane, uint64(n*len(left)))
 }
 
 // missed notes that n messages of others, which were to be passed on to all, are
-// missing: at most so many for each.
+// missing: at most so many for each. 0 = their source is lost, and nobody knows how
+// many.
 func (p *publisher) missed(n uint64) {
 	p.lock()
 	defer p.unlock()
+	if n == 0 {
+		p.tellAll(wire.FlagGone)
+		return
+	}
 	p.use()
 	for _, r := range p.subscribers.sorted() {
 		r.number += n
 		r.passBy(n)
 	}
 	p.tellAll(0)
-}
-
-// lostSource tells everybody that one of those whose messages are passed on is
-// lost.
-func (p *publisher) lostSource() {
-	p.lock()
-	defer p.unlock()
-	p.tellAll(wire.FlagGone)
 }
 
 // tellAll tells everybody its number, or that the source is lost.
@@ -337,7 +412,7 @@ func (p *publisher) event(ev overlay.PeerEvent) {
 		}
 		p.replant(r.branch)
 	}
-	woken := p.waitingFor(ev.Peer)
+	woken := p.waiters.of(ev.Peer)
 	p.unlock()
 	p.wake(woken)
 }

@@ -6,16 +6,15 @@ package pubsub
 import (
 	"context"
 	"errors"
-	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
 // publishers is what this node publishes, by group.
@@ -24,12 +23,73 @@ type publishers struct {
 
 	mu     sync.Mutex
 	all    map[string]*publisher // guarded by mu
+	routes map[string]*route     // guarded by mu; by topic; at most maxPrepared
 	uplink *uplink               // guarded by mu; nil = nothing is published
 	closed bool                  // guarded by mu
 }
 
 func newPublishers(b *base) *publishers {
-	return &publishers{base: b, all: make(map[string]*publisher)}
+	return &publishers{base: b, all: make(map[string]*publisher), routes: make(map[string]*route)}
+}
+
+// route is what is known of a topic that is published on, which is legal.
+type route struct {
+	topic   string
+	to      *publisher
+	way     *way   // guarded by to.mu
+	version uint64 // guarded by to.mu; of the audience that way is of
+}
+
+// of returns the way of a topic; r may be nil. The lock of whoever has the audience
+// is held.
+func (r *route) of(a *audience, topic string) *way {
+	if r == nil {
+		return a.match(topic)
+	}
+	if r.way == nil || r.version != a.version {
+		r.way = a.match(topic)
+		r.version = a.version // as match may have changed it
+	}
+	return r.way
+}
+
+// begin returns the route of a topic, and, where the root group may hear it, the
+// way there. done it afterwards.
+func (t *publishers) begin(topic string) (r *route, up *uplink, err error) {
+	t.mu.Lock()
+	if r = t.routes[topic]; r != nil {
+		r.to.users.Add(1)
+		up = t.uplink
+		t.mu.Unlock()
+		if up != nil || !r.to.keys.Derived() {
+			return r, up, nil
+		}
+		t.done(r.to)
+	} else {
+		t.mu.Unlock()
+	}
+	if err := match.CheckTopic(topic); err != nil {
+		return nil, nil, err
+	}
+	topic = strings.Clone(topic)
+	r = &route{topic: topic, to: t.use(firstWord(topic), false)}
+	if r.to == nil {
+		return nil, nil, patterns.ErrClosed
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		r.to.users.Add(-1)
+		return nil, nil, patterns.ErrClosed
+	}
+	if len(t.routes) >= maxPrepared {
+		clear(t.routes)
+	}
+	t.routes[topic] = r
+	if t.uplink == nil && r.to.keys.Derived() { // else the root group lacks the key
+		t.uplink = newUplink(t.base)
+	}
+	return r, t.uplink, nil
 }
 
 // use returns the publisher of a group, or nil if the engine is closed. done it
@@ -45,35 +105,17 @@ func (t *publishers) use(group string, root bool) *publisher {
 		p = newPublisher(t.base, group, root)
 		t.all[group] = p
 	}
-	p.users++
+	p.users.Add(1)
 	return p
 }
 
-func (t *publishers) done(p *publisher) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p.users--
-	p.last = t.now()
-}
+func (t *publishers) done(p *publisher) { p.users.Add(-1) }
 
 // find returns the publisher of a group, or nil if there is none.
 func (t *publishers) find(group string) *publisher {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.all[group]
-}
-
-// toRoot returns the way to the root group, or nil if the engine is closed.
-func (t *publishers) toRoot() *uplink {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.uplink == nil && !t.closed {
-		t.uplink = newUplink(t.base)
-	}
-	if t.uplink != nil {
-		t.uplink.last = t.now()
-	}
-	return t.uplink
 }
 
 // each returns the publishers in a fixed order.
@@ -118,19 +160,27 @@ func (t *publishers) sweep(now int64) (count int) {
 	for _, p := range t.each() {
 		owing := p.tidy()
 		t.mu.Lock()
-		idle := now - p.last
-		over := p.users == 0 && (idle > int64(ghostTime) || idle > int64(idleTime) && !owing)
+		idle := now - p.last.Load()
+		over := p.users.Load() == 0 && (idle > int64(ghostTime) || idle > int64(idleTime) && !owing)
 		if over {
 			delete(t.all, p.name)
+			clear(t.routes)
 		}
 		t.mu.Unlock()
 		if over {
 			p.end()
 		}
 	}
+	return t.sweepUplink(now)
+}
+
+func (t *publishers) sweepUplink(now int64) (count int) {
 	t.mu.Lock()
 	u := t.uplink
-	over := u != nil && now-u.last > int64(idleTime)
+	over := u != nil && now-u.last.Load() > int64(idleTime)
+	for _, p := range t.all {
+		over = over && (p.root || p.users.Load() == 0) // whoever uses it uses a publisher
+	}
 	if over {
 		t.uplink = nil
 	}
@@ -149,7 +199,7 @@ func (t *publishers) sweep(now int64) (count int) {
 func (t *publishers) end() {
 	t.mu.Lock()
 	all, u := t.all, t.uplink
-	t.all, t.uplink, t.closed = nil, nil, true
+	t.all, t.routes, t.uplink, t.closed = nil, nil, nil, true
 	t.mu.Unlock()
 	for _, p := range all {
 		p.end()
@@ -188,74 +238,4 @@ func (l *listeners) await(ctx context.Context, b *base) error {
 	}
 	l.ready.Store(true)
 	return nil
-}
-
-// waiter is a goroutine that publishes, and waits for a link: for room in its
-// lane, or for what happens to it next.
-type waiter struct {
-	id     uint64
-	peer   peer.ID
-	link   Link
-	inLane bool // its lane has no room; else there is no session
-	size   int
-	ctx    context.Context //nolint:containedctx // ends with the wait
-	wake   context.CancelFunc
-}
-
-// stand notes that somebody waits for the way to r. The owner's lock is held.
-func (f *fanout) stand(ctx context.Context, r *receiver, size int) *waiter {
-	h := f.hop(r)
-	w := &waiter{id: f.ids.Add(1), peer: r.peer, link: h.link, inLane: h.waiting.Len() == 0 && h.link.Session() != 0, size: size}
-	w.ctx, w.wake = context.WithCancel(ctx)
-	f.waiters = append(f.waiters, w)
-	return w
-}
-
-// away takes out who has waited. The owner's lock is held.
-func (f *fanout) away(w *waiter) {
-	w.wake()
-	f.waiters = slices.DeleteFunc(f.waiters, func(o *waiter) bool { return o == w })
-}
-
-// waitingFor returns who waits for p. The owner's lock is held.
-func (f *fanout) waitingFor(p peer.ID) (ws []*waiter) {
-	for _, w := range f.waiters {
-		if w.peer == p {
-			ws = append(ws, w)
-		}
-	}
-	return ws
-}
-
-// wake has those who wait look again.
-func (b *base) wake(ws []*waiter) {
-	for _, w := range ws {
-		b.cfg.Exec.Wake(overlay.ExecKey{Name: "pubsub.room", N: w.id}, w.wake)
-	}
-}
-
-// wait returns when there may be room, or ctx ends. Others who wait for the lane
-// come next when the caller calls done.
-func (w *waiter) wait(ctx context.Context, b *base) (done func(), err error) {
-	done = func() {}
-	switch {
-	case w.link.Suspect(): // nobody waits for it
-	case w.inLane:
-		if d, err := w.link.WaitRoom(w.ctx, overlay.LanePub, w.size); err == nil { // else the next send sees why
-			done = d
-		}
-	default:
-		select {
-		case <-w.ctx.Done():
-		case <-b.ctx.Done():
-		}
-	}
-	if err = ctx.Err(); b.ctx.Err() != nil {
-		err = overlay.ErrClosed
-	}
-	if err != nil {
-		done()
-		return nil, err
-	}
-	return done, nil
 }

@@ -26,6 +26,8 @@ func (r rank) after(o rank) bool {
 // by publisher.
 type rootOrders struct {
 	*base
+	local *local
+
 	mu  sync.Mutex
 	all map[peer.ID]*rootOrder // guarded by mu
 }
@@ -37,10 +39,13 @@ type rootOrder struct {
 	newest rank               // guarded by mu; delivered
 	last   int64              // guarded by mu
 	todo   inOrder[*incoming] // guarded by mu
+
+	do   func(*incoming)
+	into delivery // owned by who delivers
 }
 
-func newRootOrders(b *base) *rootOrders {
-	return &rootOrders{base: b, all: make(map[peer.ID]*rootOrder)}
+func newRootOrders(b *base, l *local) *rootOrders {
+	return &rootOrders{base: b, local: l, all: make(map[peer.ID]*rootOrder)}
 }
 
 // find returns the publisher's, or nil if there are too many.
@@ -49,28 +54,54 @@ func (t *rootOrders) find(publisher peer.ID) *rootOrder {
 	defer t.mu.Unlock()
 	o := t.all[publisher]
 	if o == nil && len(t.all) < maxStreams {
-		o = &rootOrder{last: t.now()}
+		o = &rootOrder{last: t.now(), into: delivery{of: t.local}}
+		o.do = func(in *incoming) { t.deliverTo(o, in) }
 		t.all[publisher] = o
 	}
 	return o
 }
 
-// deliver calls to with the message, unless a newer one has been delivered.
-func (t *rootOrders) deliver(in *incoming, to func(*incoming)) {
+// deliver calls to with the messages, but for those than which a newer one has
+// been delivered.
+func (t *rootOrders) deliver(in *incoming) {
 	o := t.find(in.publisher)
 	if o == nil {
-		t.drops.Inc(dropStreams)
+		t.drops.Add(dropStreams, uint64(in.m.Count-in.skip))
 		return
 	}
+	first := in.rank()
+	last := rank{first.life, first.serial + uint64(in.m.Count) - 1}
 	o.mu.Lock()
 	o.last = t.now()
-	if in.rank.after(o.newest) {
-		o.newest = in.rank
-		o.todo.add(in)
-	} else {
-		t.drops.Inc(dropLate)
+	late := 0
+	switch {
+	case !last.after(o.newest):
+		late = in.m.Count
+	case !first.after(o.newest):
+		late = int(o.newest.serial - first.serial + 1)
 	}
-	o.todo.run(&o.mu, to)
+	if late > in.skip {
+		t.drops.Add(dropLate, uint64(late-in.skip))
+		in.skip = late
+	}
+	switch {
+	case late == in.m.Count:
+	case o.todo.claim():
+		o.newest = last
+		o.mu.Unlock()
+		t.deliverTo(o, in)
+		o.mu.Lock()
+		o.todo.finish(&o.mu, o.do)
+		return
+	default:
+		o.newest = last
+		o.todo.add(in.keep())
+	}
+	o.todo.run(&o.mu, o.do)
+}
+
+func (t *rootOrders) deliverTo(o *rootOrder, in *incoming) {
+	o.into.deliver(in, in.publisher == t.self)
 }
 
 // sweep forgets the publishers that have been silent for long, and says how many

@@ -24,11 +24,7 @@ func TestTheRootGroupHearsOnePublisherInOrderThroughTwoForwarders(t *testing.T) 
 		numbers := map[string]uint64{}
 		through := func(forwarder, publisher string, life, serial uint64, body string) {
 			numbers[forwarder]++
-			l.publish(forwarder, wire.Publish{
-				Session: 1, Run: run1, Number: numbers[forwarder], Flags: wire.FlagRoot | wire.FlagOrigin, Source: forwarder,
-				Origin: wire.Origin{Peer: publisher, Incarnation: life, Serial: serial},
-				Topic:  "news.a", Body: []byte(body),
-			})
+			l.publish(forwarder, single{Publish: wire.Publish{Session: 1, Run: run1, Number: numbers[forwarder], Flags: wire.FlagRoot | wire.FlagOrigin, Source: forwarder, Origin: wire.Origin{Peer: publisher, Incarnation: life, Serial: serial}}, Topic: "news.a", Body: []byte(body)})
 		}
 		through("f", "p", 1, 1, "one")
 		through("g", "p", 1, 4, "four")
@@ -54,7 +50,7 @@ func TestPublishersThatTheRootGroupRemembersAreBounded(t *testing.T) {
 		for n := range maxStreams {
 			require.NotNil(t, l.roots.find(peer.ID([]byte{byte(n), byte(n >> 8), byte(n >> 16)})))
 		}
-		l.roots.deliver(&incoming{message: message{publisher: "one more"}, rank: rank{1, 1}}, nil)
+		l.roots.deliver(&incoming{publisher: "one more", m: wire.Publish{Count: 1}})
 		require.EqualValues(t, 1, l.dropped(dropStreams))
 		require.Zero(t, l.roots.sweep(l.now()+int64(streamTime)+1))
 	})

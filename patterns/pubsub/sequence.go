@@ -6,39 +6,44 @@ package pubsub
 import "sort"
 
 // sequence puts what one source addressed to this node into order: a pure
-// core. Numbers begin with 1. What is missing is waited for, then given up as a
-// gap; what comes after that is late.
+// core. Numbers begin with 1; what comes has one, or several that follow each
+// other. What is missing is waited for, then given up as a gap; what comes after
+// that is late.
 type sequence[T any] struct {
 	wait     int64 // ns that a hole is waited for
-	maxHeld  int   // messages kept behind a hole
+	maxHeld  int   // arrivals kept behind a hole
 	maxBytes int   // bytes of them
 
 	next   uint64 // first number that is neither handed on nor given up; 0 counts as 1
 	held   []arrival[T]
 	bytes  int
+	late   uint64 // numbers that came when they had been handed on or given up
 	told   uint64 // everything up to here has been addressed to us
 	toldAt int64
 }
 
-// arrival is a message that waits for those before it.
+// arrival is what has come and waits for what is before it.
 type arrival[T any] struct {
 	number uint64
+	count  uint64
 	at     int64
 	size   int
 	item   T
 }
 
-// step is one thing that goes on: a message, or a gap in the place of some.
+// step is one thing that goes on: what has come, or a gap in the place of some.
 type step[T any] struct {
 	item T
+	skip int    // of the item's first messages: they are late
 	gap  uint64 // messages; 0 = item is there
 }
 
 func (s *sequence[T]) begin() uint64 { return max(s.next, 1) }
 
-// offer takes in a message. It refuses what is late or was there before.
-func (s *sequence[T]) offer(now int64, number uint64, size int, item T) bool {
-	if number < s.begin() {
+// offer takes in what has count numbers from number on. What is late, or was there
+// before, is refused, or counted when its turn comes.
+func (s *sequence[T]) offer(now int64, number, count uint64, size int, item T) bool {
+	if number+count <= s.begin() {
 		return false
 	}
 	i := len(s.held)
@@ -50,18 +55,18 @@ func (s *sequence[T]) offer(now int64, number uint64, size int, item T) bool {
 	}
 	s.held = append(s.held, arrival[T]{})
 	copy(s.held[i+1:], s.held[i:])
-	s.held[i] = arrival[T]{number, now, size, item}
+	s.held[i] = arrival[T]{number, count, now, size, item}
 	s.bytes += size
 	return true
 }
 
-// pass takes in a message on whose turn it is while nothing else waits: the way
-// of nearly all of them. It says whether the message can go on at once.
-func (s *sequence[T]) pass(number uint64) bool {
-	if number != s.begin() || len(s.held) > 0 || s.told > number {
+// pass takes in what comes when its turn is, while nothing else waits: the way of
+// nearly everything. It says whether it can go on at once.
+func (s *sequence[T]) pass(number, count uint64) bool {
+	if number != s.begin() || len(s.held) > 0 || s.told >= number+count {
 		return false
 	}
-	s.next = number + 1
+	s.next = number + count
 	return true
 }
 
@@ -76,10 +81,14 @@ func (s *sequence[T]) tell(now int64, number uint64) {
 func (s *sequence[T]) advance(now int64, dst []step[T]) []step[T] {
 	s.next = s.begin()
 	for {
-		if len(s.held) > 0 && s.held[0].number == s.next {
+		if len(s.held) > 0 && s.held[0].number <= s.next {
 			first := s.pop()
-			dst = append(dst, step[T]{item: first.item})
-			s.next++
+			late := min(s.next-first.number, first.count)
+			s.late += late
+			if late < first.count {
+				dst = append(dst, step[T]{item: first.item, skip: int(late)})
+				s.next = first.number + first.count
+			}
 			continue
 		}
 		since, ok := s.missingSince()

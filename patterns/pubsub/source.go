@@ -19,6 +19,7 @@ import (
 // sources are those whose sessions this node hears.
 type sources struct {
 	*base
+	local   *local
 	arrived func(s *source, in *incoming)
 	missing func(s *source, n uint64) // 0 = nobody knows how many
 
@@ -26,8 +27,8 @@ type sources struct {
 	all map[sourceKey]*source // guarded by mu
 }
 
-func newSources(b *base, arrived func(*source, *incoming), missing func(*source, uint64)) *sources {
-	return &sources{base: b, arrived: arrived, missing: missing, all: make(map[sourceKey]*source)}
+func newSources(b *base, l *local, arrived func(*source, *incoming), missing func(*source, uint64)) *sources {
+	return &sources{base: b, local: l, arrived: arrived, missing: missing, all: make(map[sourceKey]*source)}
 }
 
 // sourceKey names a session.
@@ -47,7 +48,9 @@ type source struct {
 	keys  *security.Cluster // of the group; nil = of each topic's
 	do    func(step[*incoming])
 
-	found *found // scratch of do
+	// Owned by who delivers.
+	now  incoming // what is delivered at once
+	into delivery
 
 	mu    sync.Mutex
 	runs  []run                    // guarded by mu; the last one is not over
@@ -69,14 +72,30 @@ type run struct {
 // lookBack is how many runs of one source are remembered.
 const lookBack = 4
 
-// incoming is one message that came.
+// incoming is the messages of one frame that came.
 type incoming struct {
-	message
-	picks []wire.Pick
-	rank  rank // in the root group
-	root  bool
-	relay *wire.Publish // for the root group's nodes, to be passed on; nil = to subscriptions here
+	publisher peer.ID
+	m         wire.Publish
+	lent      bool // the memory of its messages is somebody else's
+	root      bool // of the root group
+	relay     bool // to be passed on to its nodes; else to subscriptions here
+	skip      int  // of the first messages: they are late
+
+	picks []wire.Pick // in place of the messages' own, of one that is passed on
 }
+
+// keep returns what can be kept.
+func (in *incoming) keep() *incoming {
+	c := *in
+	c.m.Tail, c.m.Skips = nil, nil
+	if c.lent {
+		c.m.Messages, c.lent = slices.Clone(c.m.Messages), false
+	}
+	return &c
+}
+
+// rank is the place of the first message among those of its publisher.
+func (in *incoming) rank() rank { return rank{in.m.Origin.Incarnation, in.m.Origin.Serial} }
 
 // find returns the source of that key, or nil if there are too many.
 func (t *sources) find(key sourceKey, group string) *source {
@@ -91,7 +110,8 @@ func (t *sources) find(key sourceKey, group string) *source {
 		t.forgetLocked(t.now(), int64(idleTime)) // so that there is room for the next one
 		return nil
 	}
-	s = &source{of: t, key: key, group: group, text: key.peer.String(), last: t.now(), found: &found{}}
+	s = &source{of: t, key: key, group: group, text: key.peer.String(), last: t.now()}
+	s.into.of = t.local
 	s.do = s.step
 	if group != rootGroup && group != rootForwards {
 		s.keys = t.cfg.Keys(clusterOf(group))
@@ -167,22 +187,32 @@ func (t *sources) end() {
 	}
 }
 
-// offer takes in a message.
-func (s *source) offer(number uint32, count uint64, size int, in *incoming) {
+// offer takes in messages, which have the numbers from first on, and size bytes.
+func (s *source) offer(number uint32, first uint64, size int, in incoming) {
+	count := uint64(in.m.Count)
 	s.mu.Lock()
 	s.last, s.gone = s.of.now(), false
 	r, over := s.run(number)
 	switch {
 	case over:
-		s.of.drops.Inc(dropLate)
-		r.seq.tell(s.last, count)
+		s.of.drops.Add(dropLate, count)
+		r.seq.tell(s.last, first+count-1)
 		s.advance(r)
-	case r.seq.pass(count):
-		s.todo.add(step[*incoming]{item: in})
-	case r.seq.offer(s.last, count, size, in):
+	case r.seq.pass(first, count):
+		if s.todo.claim() {
+			s.mu.Unlock()
+			s.now = in
+			s.of.arrived(s, &s.now)
+			s.now.m = wire.Publish{}
+			s.mu.Lock()
+			s.todo.finish(&s.mu, s.do)
+			return
+		}
+		s.todo.add(step[*incoming]{item: in.keep()})
+	case r.seq.offer(s.last, first, count, size, in.keep()):
 		s.advance(r)
 	default:
-		s.of.drops.Inc(dropLate)
+		s.of.drops.Add(dropLate, count)
 	}
 	s.todo.run(&s.mu, s.do)
 }
@@ -221,6 +251,7 @@ func (s *source) step(t step[*incoming]) {
 	if t.item == nil {
 		s.of.missing(s, t.gap)
 	} else {
+		t.item.skip = t.skip
 		s.of.arrived(s, t.item)
 	}
 }
@@ -266,6 +297,10 @@ func (s *source) advance(r *run) {
 		now = s.of.now()
 	}
 	s.todo.todo = r.seq.advance(now, s.todo.todo)
+	if r.seq.late > 0 {
+		s.of.drops.Add(dropLate, r.seq.late)
+		r.seq.late = 0
+	}
 	due, ok := s.runs[len(s.runs)-1].seq.due()
 	if s.timer != nil && (!ok || due != s.due) {
 		s.stop()

@@ -6,6 +6,7 @@ package pubsub
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -19,10 +20,11 @@ import (
 // wildcard. So no publisher has to know them.
 type uplink struct {
 	listeners
-	last int64 // guarded by publishers.mu
+	last atomic.Int64 // when it was used
 
-	fanout            // its mu guards all below
-	to      *receiver // nil = nobody
+	fanout                // its mu guards all below
+	to      *receiver     // nil = nobody
+	view    *cluster.View // that it was chosen by
 	run     uint16
 	rank    uint64  // serial of the last message
 	avoid   peer.ID // was lost
@@ -31,11 +33,13 @@ type uplink struct {
 	since   int64   // when old and young changed places last
 	old     uint64  // messages of the time before
 	young   uint64  // messages since
+	out     outgoing
 }
 
 func newUplink(b *base) *uplink {
 	u := &uplink{}
 	u.watch = b.cfg.Directory.Watch(clusterOf(rootForwards))
+	u.last.Store(b.now())
 	u.init(b, b.self, b.random.Uint64(), rootForwards, true)
 	return u
 }
@@ -118,19 +122,27 @@ func (u *uplink) age() {
 	u.old, u.young, u.since = u.young, 0, u.now
 }
 
-// put sends one copy, and returns where it had no room.
-func (u *uplink) put(topic string, c *content) *receiver {
-	u.lock()
+// put sends one copy, and returns where it had no room. now is about what the
+// time is.
+func (u *uplink) put(now int64, topic string, c *content) *receiver {
+	u.mu.Lock()
 	defer u.unlock()
-	r := u.choose()
+	u.now, u.ticked = max(now, u.now), true
+	u.last.Store(u.now)
+	r := u.to
+	if v := u.watch.View(); v != u.view || r != nil && (r.hop == nil || !r.hop.sound()) {
+		r = u.choose()
+		u.view = v
+	}
 	if r == nil {
 		u.without = u.recent() + 1
 		return nil
 	}
 	u.used = u.now
-	o := outgoing{topic: topic, origin: wire.Origin{Peer: string(u.self), Incarnation: u.cfg.Incarnation, Serial: u.rank + 1}}
-	u.prepare(&o, c)
-	if u.direct(r, o.near) == full {
+	o := &u.out
+	o.topic = topic
+	u.prepare(o, c, wire.Origin{Peer: string(u.self), Incarnation: u.cfg.Incarnation, Serial: u.rank + 1})
+	if u.direct(r, o) == full {
 		return r
 	}
 	u.rank++
@@ -143,7 +155,7 @@ func (u *uplink) put(topic string, c *content) *receiver {
 func (u *uplink) send(ctx context.Context, topic string, c *content) error {
 	done := func() {}
 	for {
-		r := u.put(topic, c)
+		r := u.put(u.base.now(), topic, c)
 		done()
 		if r == nil {
 			return nil
@@ -154,7 +166,7 @@ func (u *uplink) send(ctx context.Context, topic string, c *content) error {
 		var err error
 		done, err = w.wait(ctx, u.base)
 		u.lock()
-		u.away(w)
+		u.waiters.away(w)
 		u.unlock()
 		if err != nil {
 			u.giveUp()
@@ -201,7 +213,7 @@ func (u *uplink) event(ev overlay.PeerEvent) {
 			}
 		})
 	}
-	woken := u.waitingFor(ev.Peer)
+	woken := u.waiters.of(ev.Peer)
 	u.unlock()
 	u.wake(woken)
 }

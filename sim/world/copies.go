@@ -18,22 +18,30 @@ func (w *World) Copies(note func(history.Copy)) {
 		var f frames
 		return func(at time.Duration, data []byte) {
 			f.feed(data, func(body []byte) {
-				if id, ok := publicationOf(body); ok {
-					note(history.Copy{Publication: id, From: from, To: to, At: at, Bytes: wire.FrameOverhead + len(body)})
-				}
+				publicationsOf(body, func(id uint64, bytes int) {
+					note(history.Copy{Publication: id, From: from, To: to, At: at, Bytes: bytes})
+				})
 			})
 		}
 	})
 }
 
-// publicationOf is the id in the first bytes of what is published, if they can
-// be read.
-func publicationOf(body []byte) (uint64, bool) {
+// publicationsOf calls each with the ids in the first bytes of what is published, if
+// they can be read, and how many bytes of the frame are each one's: what is not a
+// message is the first one's.
+func publicationsOf(body []byte, each func(id uint64, bytes int)) {
 	m, err := wire.DecodePublish(body)
-	if err != nil || m.Flags&wire.FlagSealed != 0 || len(m.Body) < 8 {
-		return 0, false
+	if err != nil || m.Flags&wire.FlagSealed != 0 {
+		return
 	}
-	return binary.BigEndian.Uint64(m.Body), true
+	head, last := wire.FrameOverhead+len(body)-len(m.Messages), wire.Message{}
+	for rest := m.Messages; len(rest) > 0; head = 0 {
+		before := len(rest)
+		last = rest.Next(last)
+		if _, text, err := wire.DecodeHeaders(last.Content); err == nil && len(text) >= 8 {
+			each(binary.BigEndian.Uint64(text), head+before-len(rest))
+		}
+	}
 }
 
 // frames cuts what a stream sends, which comes in arbitrary pieces, into

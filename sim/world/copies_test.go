@@ -12,11 +12,16 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// published is the frame of a publication with that id.
+// published is the frame of a publication with that id, and of more
+// behind it if that is more than 1.
 func published(id uint64, flags uint8) []byte {
-	m := wire.Publish{Session: 7, Number: 1, Batch: 1, Flags: flags, Topic: "a.b", Body: binary.BigEndian.AppendUint64(nil, id)}
+	m := wire.Publish{Session: 7, Number: 1, Flags: flags}
 	if flags&wire.FlagOrigin != 0 {
 		m.Origin, m.Source = wire.Origin{Peer: "p", Incarnation: 1, Serial: 1}, "p"
+	}
+	for i, topic := range []string{"a.b", "", ""}[:min(id, 3)] {
+		content := binary.BigEndian.AppendUint64([]byte{0, 0}, id+uint64(i)*100)
+		m.Messages = append(wire.AppendMessage(m.Messages, topic, nil, len(content)), content...)
 	}
 	return wire.AppendFrame(nil, wire.LaneCtl, wire.KindPublish, m.AppendTo(nil))
 }
@@ -34,16 +39,16 @@ func TestPublicationsAreFoundInAStreamOfFramesHoweverItIsCut(t *testing.T) {
 	for _, size := range []int{1, 2, 3, 5, 7, 50, len(stream)} {
 		var f frames
 		var found []uint64
+		bytes := 0
 		for rest := stream; len(rest) > 0; {
 			n := min(size, len(rest))
 			f.feed(rest[:n], func(body []byte) {
-				if id, ok := publicationOf(body); ok {
-					found = append(found, id)
-				}
+				publicationsOf(body, func(id uint64, n int) { found, bytes = append(found, id), bytes+n })
 			})
 			rest = rest[n:]
 		}
-		require.Equal(t, []uint64{1, 3, 4}, found, "in pieces of %d bytes", size)
+		require.Equal(t, []uint64{1, 3, 103, 203, 4, 104, 204}, found, "in pieces of %d bytes", size)
+		require.Equal(t, len(published(1, 0))+len(published(3, wire.FlagRoot|wire.FlagOrigin))+len(published(4, 0)), bytes)
 	}
 }
 

@@ -38,7 +38,7 @@ func (b *Inbox) Close(ctx context.Context) error {
 
 // giveOver drops what Close can't wait for any more.
 func (b *Inbox) giveOver(ctx context.Context) error {
-	newTurn().take(b.set.exec, "inbox.giveover", b.key)
+	b.set.order.Take("inbox.giveover", b.key)
 	b.mu.Lock()
 	over := !b.busy && b.backlog.empty()
 	n := b.backlog.abandon()

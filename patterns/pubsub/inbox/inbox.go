@@ -4,7 +4,10 @@
 package inbox
 
 import (
+	"runtime/debug"
 	"sync"
+
+	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -34,6 +37,41 @@ type Inbox struct {
 // drops what the policy says and leaves a gap. p is shared and must not change
 // any more.
 func (b *Inbox) Put(p *patterns.Publication) { b.put(p, false) }
+
+// PutAll is Put for several, in their order.
+func (b *Inbox) PutAll(ps []patterns.Publication) {
+	for len(ps) > 0 {
+		n := min(len(ps), lockedPuts)
+		b.putAll(ps[:n])
+		ps = ps[n:]
+	}
+}
+
+// lockedPuts is how many are put under one lock: the worker may want it.
+const lockedPuts = 64
+
+func (b *Inbox) putAll(ps []patterns.Publication) {
+	var dropped [dropReasons]uint64
+	b.mu.Lock()
+	for i := range ps {
+		if b.closing {
+			dropped[dropLate]++
+			continue
+		}
+		n, why := b.putLocked(&ps[i], sizeOf(&ps[i]))
+		dropped[why] += n
+	}
+	start := b.startLocked()
+	b.mu.Unlock()
+	for why, n := range dropped {
+		if n > 0 {
+			b.set.drops.Add(dropReason(why), n)
+		}
+	}
+	if start {
+		b.set.start(b, false)
+	}
+}
 
 // Offer is Put, but leaves everything as it is and returns false where PutWait
 // would have to wait.
@@ -139,5 +177,22 @@ func (b *Inbox) settleLocked() {
 		idle := b.idle
 		b.idle = nil
 		b.set.exec.Wake(overlay.ExecKey{Name: "inbox.idle", N: b.key}, func() { close(idle) })
+	}
+}
+
+// deliver calls the subscriber.
+func (b *Inbox) deliver(p *patterns.Publication, g *gaps) {
+	defer func() {
+		if r := recover(); r != nil {
+			b.set.panics.Add(1)
+			b.set.log.Error("subscriber panicked", zap.Uint64("subscription", b.key), zap.Any("panic", r), zap.ByteString("stack", debug.Stack()))
+		}
+	}()
+	if p != nil {
+		b.subscriber.ServePublication(p)
+		return
+	}
+	for _, gap := range *g {
+		b.subscriber.ServeGap(gap)
 	}
 }

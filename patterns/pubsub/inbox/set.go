@@ -4,7 +4,6 @@
 package inbox
 
 import (
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/overlay"
-	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/internal/turn"
 )
 
 const (
@@ -32,6 +31,7 @@ type Set struct {
 	exec    overlay.Exec
 	clock   overlay.Clock
 	workers int
+	order   *turn.Turns // of workers: in the simulator, where several come at one instant
 	log     *zap.Logger
 
 	drops  drop.Counts[dropReason]
@@ -50,7 +50,7 @@ func NewSet(c SetConfig) (*Set, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Set{exec: c.Exec, clock: c.Clock, workers: c.Workers, log: c.Logger.Named("inbox"), drops: drop.New(dropReasons)}, nil
+	return &Set{exec: c.Exec, clock: c.Clock, workers: c.Workers, order: turn.Of(c.Exec), log: c.Logger.Named("inbox"), drops: drop.New(dropReasons)}, nil
 }
 
 // New returns an empty inbox, which costs memory and nothing else until
@@ -137,22 +137,21 @@ func (s *Set) again() {
 
 // work is one worker: it serves b, and then whoever stands in line.
 func (s *Set) work(b *Inbox) {
-	t := newTurn()
 	for b != nil {
-		b = s.serve(b, t)
+		b = s.serve(b)
 	}
 }
 
 // serve delivers what b has until nothing is left, or others had to wait long
 // enough. It returns who is next.
-func (s *Set) serve(b *Inbox, t *turn) (next *Inbox) {
+func (s *Set) serve(b *Inbox) (next *Inbox) {
 	for n := 1; ; n++ {
 		p, g := b.take()
 		if p == nil && g == nil {
 			return s.leave()
 		}
 		b.deliver(p, g)
-		t.take(s.exec, "inbox.next", b.key)
+		s.order.Take("inbox.next", b.key)
 		if n%batch == 0 {
 			if next := s.swap(b); next != b {
 				return next
@@ -179,21 +178,4 @@ func (s *Set) swap(b *Inbox) *Inbox {
 	defer s.mu.Unlock()
 	s.line.push(b)
 	return s.line.pop()
-}
-
-// deliver calls the subscriber.
-func (b *Inbox) deliver(p *patterns.Publication, g *gaps) {
-	defer func() {
-		if r := recover(); r != nil {
-			b.set.panics.Add(1)
-			b.set.log.Error("subscriber panicked", zap.Uint64("subscription", b.key), zap.Any("panic", r), zap.ByteString("stack", debug.Stack()))
-		}
-	}()
-	if p != nil {
-		b.subscriber.ServePublication(p)
-		return
-	}
-	for _, gap := range *g {
-		b.subscriber.ServeGap(gap)
-	}
 }

@@ -128,7 +128,7 @@ func (b *Inbox) PutWait(ctx context.Context, p *patterns.Publication) error {
 
 // giveUp ends a publisher's waiting, unless it is over already.
 func (b *Inbox) giveUp(ctx context.Context, w *waiter) error {
-	newTurn().take(b.set.exec, "inbox.giveup", w.key)
+	b.set.order.Take("inbox.giveup", w.key)
 	b.mu.Lock()
 	if w.done {
 		b.mu.Unlock()

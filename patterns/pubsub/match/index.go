@@ -16,8 +16,9 @@ import (
 // A Match that runs at the same time as an Add or a Remove sees it or does not;
 // of two such changes it may see either one alone.
 type Index[V comparable] struct {
-	root atomic.Pointer[trie[V]] // nil at first
-	len  atomic.Int64
+	root    atomic.Pointer[trie[V]] // nil at first
+	len     atomic.Int64
+	changes atomic.Uint64
 
 	mu sync.Mutex // held by writers
 }
@@ -40,6 +41,7 @@ func (x *Index[V]) Add(pattern string, v V) {
 	}
 	t.top.add(t.seed, pattern, v)
 	x.len.Add(1)
+	x.changes.Add(1)
 }
 
 // Remove removes one v from the pattern; if there is none, it does nothing.
@@ -48,6 +50,7 @@ func (x *Index[V]) Remove(pattern string, v V) {
 	defer x.mu.Unlock()
 	if t := x.root.Load(); t != nil && t.top.remove(t.seed, pattern, v) {
 		x.len.Add(-1)
+		x.changes.Add(1)
 	}
 }
 
@@ -69,3 +72,7 @@ func (x *Index[V]) Match(topic string, dst []V) []V {
 
 // Len returns how many values there are, under all patterns together.
 func (x *Index[V]) Len() int { return int(x.len.Load()) }
+
+// Changes counts what Add and Remove have changed: what Match returned after it was
+// read is right as long as it is the same.
+func (x *Index[V]) Changes() uint64 { return x.changes.Load() }

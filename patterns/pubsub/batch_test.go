@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// severalOf is a frame with messages of one topic.
+func severalOf(m wire.Publish, topic string, bodies ...string) []byte {
+	for i, body := range bodies {
+		if i > 0 {
+			topic = ""
+		}
+		m.Messages = append(m.Messages, oneMessage(topic, nil, nil, []byte(body))...)
+	}
+	return m.AppendTo(nil)
+}
+
+func TestWhatComesWhileTheLinkIsBusySharesAFrame(t *testing.T) {
+	// This test publishes while links take nothing: the first message goes at once,
+	// in a frame of its own, and the next ones are added to it, with the numbers
+	// that follow, whatever their topic is. Nothing is added behind another frame,
+	// where numbers do not follow each other, or when the link has taken the frame.
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, []wire.Interest{{Pattern: "news.>"}}, []wire.Interest{{Pattern: "news.a"}})
+		one, two := s.links["n00"], s.links["n01"]
+		one.gathers, two.gathers = true, true
+		publish := func(topic, text string) {
+			require.NoError(t, s.Publish(t.Context(), topic, patterns.Message{Body: []byte(text)}, patterns.PublishOptions{}))
+		}
+		publish("news.a", "one")
+		require.Equal(t, []string{"one #1"}, one.tape, "nobody waits for others")
+		publish("news.a", "two")
+		publish("news.b", "three")
+		publish("news.a", "four")
+		require.Equal(t, []string{"one #1 + two #2 + three #3 + four #4"}, one.said())
+		require.Equal(t, []string{"one #1 + two #2 + four #3"}, two.said())
+
+		one.gathers = false
+		publish("news.a", "five")
+		one.gathers = true
+		publish("news.a", "six")
+		require.Equal(t, []string{"five #5 + six #6"}, one.said())
+		s.p.mu.Lock()
+		s.p.settle(s.p.subscribers.receivers["n00"], 0)
+		s.p.mu.Unlock()
+		publish("news.a", "seven")
+		require.Equal(t, []string{"mark #6", "seven #7"}, one.said())
+
+		two.room = 0
+		ended, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.Error(t, s.Publish(ended, "news.a", patterns.Message{Body: []byte("eight")}, patterns.PublishOptions{}))
+		two.room = -1
+		publish("news.a", "nine")
+		require.Equal(t, []string{"five #4 + six #5 + seven #6", "nine #8"}, two.said(), "it has not had number 7")
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestATreeTakesSeveralMessagesInAFrame(t *testing.T) {
+	// This test publishes to many while links take nothing: each head gets one
+	// frame, and passes it on as it came.
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, everybody(18)...)
+		for _, l := range s.links {
+			l.gathers = true
+		}
+		for i := range 3 {
+			s.say(t, fmt.Sprint(i))
+		}
+		passed := 0
+		for p, said := range s.said() {
+			if _, after, told := strings.Cut(said, "path "); told {
+				_, said, _ = strings.Cut(after, ", ")
+				passed++
+			}
+			messages, _, _ := strings.Cut(said, " on ")
+			require.Equal(t, "0 #1 + 1 #2 + 2 #3", messages, p)
+		}
+		require.Equal(t, 18-fanOut, passed)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestAForwarderPassesSeveralMessagesOnAsTheyCame(t *testing.T) {
+	// This test gives a forwarder a frame of messages on two topics: who wants both
+	// gets them with the numbers that follow, who wants one gets that one, and the
+	// node behind a node that is sent nothing itself gets its own.
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t)
+		l.links = map[peer.ID]*taped{}
+		path := wire.Path{Session: 1, Run: run1, Epoch: 7, Group: "news", Source: "source"}
+		for i, pattern := range []string{"news.>", "news.b"} {
+			p := peer.ID(fmt.Sprint("n", i))
+			l.links[p] = &taped{peer: p, session: 1, room: -1, gathers: true}
+			path.Stops = append(path.Stops, wire.Stop{Peer: string(p), Run: run1, Number: 10, Interests: []wire.Interest{{Pattern: pattern}}})
+		}
+		l.comes("p", wire.KindPath, path.AppendTo(nil))
+		for _, link := range l.links {
+			link.said()
+		}
+		m := wire.Publish{Session: 1, Run: run1, Epoch: 7, Flags: wire.FlagOrigin, Origin: wire.Origin{Peer: "source", Incarnation: 1}}
+		for i, topic := range []string{"news.a", "", "news.b", "news.a"} {
+			m.Messages = append(m.Messages, oneMessage(topic, nil, nil, []byte(fmt.Sprint(i)))...)
+		}
+		l.comes("p", wire.KindPublish, m.AppendTo(nil))
+		require.Equal(t, []string{"0 #11 + 1 #12 + 2 #13 + 3 #14"}, l.links["n0"].said())
+		require.Equal(t, []string{"2 #11"}, l.links["n1"].said())
+		require.EqualValues(t, 4, l.Status().Forwarded)
+		require.EqualValues(t, 5, l.Status().Copies)
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestMessagesOfOneFrameAreDeliveredInOrder(t *testing.T) {
+	// This test plays a publisher that puts several messages into a frame, in
+	// order, too late in part, and before others: subscriptions and outlets get
+	// each once, and in order, and what they get stays what it is when the memory
+	// of the frame is used again.
+	alone(t, func(t *testing.T, l *lone) {
+		got := make(catcher, 100)
+		_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
+		require.NoError(t, err)
+		_, sink := l.outlet(t, 1, map[uint64]string{5: "news.a"}, patterns.SubscribeOptions{})
+		comes := func(number uint64, bodies ...string) {
+			b := severalOf(wire.Publish{Session: 1, Run: run1, Number: number}, "news.a", bodies...)
+			l.comes("p", wire.KindPublish, b)
+			clear(b)
+		}
+		comes(1, "1", "2", "3")
+		comes(7, "7", "8")
+		comes(4, "4", "5")
+		comes(5, "5 again", "6")
+		var want, said []string
+		for n := range 8 {
+			want = append(want, fmt.Sprint("news.a ", n+1))
+			said = append(said, fmt.Sprintf("news.a of p: %d 0 [5] <nil>", n+1))
+		}
+		for _, text := range want {
+			require.Equal(t, text, got.next(t))
+		}
+		require.Equal(t, said, sink.said())
+		require.EqualValues(t, 1, l.dropped(dropLate))
+		require.EqualValues(t, 9, l.Status().Received)
+	})
+}
+
+func TestAFrameWithATopicThatIsNoneOrOfAnotherGroupIsRefused(t *testing.T) {
+	// This test hides a message behind one that is good: nothing of the frame is
+	// delivered, for its source would be in two groups.
+	alone(t, func(t *testing.T, l *lone) {
+		got := make(catcher, 100)
+		for _, pattern := range []string{"news.>", "other.>"} {
+			_, err := l.Engine.Subscribe(t.Context(), pattern, got, patterns.SubscribeOptions{})
+			require.NoError(t, err)
+		}
+		for i, topic := range []string{"other.a", "news.*", "news..a"} {
+			m := wire.Publish{Session: 1, Run: run1, Number: 1}
+			m.Messages = append(oneMessage("news.a", nil, nil, nil), oneMessage(topic, nil, nil, nil)...)
+			l.comes("p", wire.KindPublish, m.AppendTo(nil))
+			require.EqualValues(t, i+1, l.dropped(dropMalformed))
+		}
+		require.Empty(t, got)
+	})
+}
+
+func TestTheFirstMemberOfAQueueThatHasRoomGetsTheMessage(t *testing.T) {
+	// This test has two nodes share a queue, neither of which has room: the
+	// publisher waits, and the first one that has room again gets the message,
+	// whichever would have been drawn. Others are sent it then, too. If none has
+	// room in time, one of them is told of a gap.
+	synctest.Test(t, func(t *testing.T) {
+		member := []wire.Interest{{Pattern: "news.>", Queue: "q", Weight: 1}}
+		s := newStage(t, member, member, []wire.Interest{{Pattern: "news.>"}})
+		s.say(t, "first")
+		s.said()
+		for round := range 20 {
+			for _, p := range []peer.ID{"n00", "n01"} {
+				s.links[p].full(true)
+			}
+			free := peer.ID(fmt.Sprintf("n%02d", round%2))
+			begun := time.Now()
+			time.AfterFunc(time.Second, func() { s.links[free].full(false) })
+			s.say(t, "x")
+			require.Equal(t, time.Second, time.Since(begun))
+			said := s.said()
+			require.Len(t, said, 2)
+			require.Contains(t, said, free)
+			require.Contains(t, said, peer.ID("n02"))
+		}
+		for _, p := range []peer.ID{"n00", "n01"} {
+			s.links[p].full(true)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := s.Publish(ctx, "news.a", patterns.Message{Body: []byte("late")}, patterns.PublishOptions{})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Contains(t, s.said()["n02"], "late")
+		require.EqualValues(t, 1, s.dropped(dropLane))
+		require.ErrorIs(t, s.TryPublish("news.a", patterns.Message{}, patterns.PublishOptions{}), patterns.ErrWouldBlock)
+		require.Empty(t, s.said())
+		for _, p := range []peer.ID{"n00", "n01"} {
+			s.links[p].full(false)
+		}
+		time.Sleep(2 * holeTime)
+		require.Len(t, s.said(), 1, "one is told")
+		require.NoError(t, s.Close())
+	})
+}
+
+// full says whether the lane takes nothing, and lets go who waits for it.
+func (t *taped) full(is bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.room = -1; is {
+		t.room, t.roomy = 0, make(chan struct{})
+	} else if t.roomy != nil {
+		close(t.roomy)
+		t.roomy = nil
+	}
+}

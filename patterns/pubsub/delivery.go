@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// delivery hands messages that came to the subscriptions here. It is scratch of
+// who delivers: one at a time.
+type delivery struct {
+	of    *local
+	from  peer.ID
+	text  string          // from, as subscriptions see it
+	every []*subscription // the inboxes that have all messages of a topic
+	picks []wire.Pick
+	mine  []uint64 // the queues that this node has them for
+	out   outlets
+	all   []*subscription // the outlets' that have all messages of a topic
+	sink  Delivery
+}
+
+// deliver hands on messages whose turn it is. If they echo, this node published
+// them: only its queues still want them.
+func (d *delivery) deliver(in *incoming, echo bool) {
+	if d.from != in.publisher || d.text == "" {
+		d.from, d.text = in.publisher, in.publisher.String()
+	}
+	d.sink.Publisher = in.publisher
+	skip := in.skip
+	for rest := in.m.Messages; len(rest) > 0; {
+		first, run, count := in.m.Cut(&rest)
+		if skip >= count {
+			skip -= count
+			continue
+		}
+		d.picks = append(first.Picks.AppendTo(d.picks[:0]), in.picks...)
+		d.run(in, first, run, count, skip, echo)
+		skip = 0
+	}
+}
+
+// run hands on messages with the topic of the first one, but for those to skip.
+func (d *delivery) run(in *incoming, first wire.Message, run wire.Messages, count, skip int, echo bool) {
+	a := d.of.answerFor(first.Topic)
+	subs := a.of(in.root)
+	d.every, d.all, d.mine = d.every[:0], d.all[:0], d.mine[:0]
+	for _, s := range subs {
+		switch {
+		case s.queue != 0 || echo:
+		case s.outlet != nil:
+			d.all = append(d.all, s)
+		default:
+			d.every = append(d.every, s)
+		}
+	}
+	for _, p := range d.picks {
+		if p.Node == d.of.hash {
+			d.mine = append(d.mine, p.Queue)
+		}
+	}
+	if len(d.every) == 0 && len(d.all) == 0 && len(d.mine) == 0 {
+		return
+	}
+	var pubs []patterns.Publication
+	if len(d.every) > 0 || len(d.mine) > 0 {
+		pubs = publications(in.lent, a.topic, d.text, first, run, count, skip)
+	}
+	for _, s := range d.every {
+		s.inbox.PutAll(pubs)
+	}
+	if len(d.all) > 0 || len(d.mine) > 0 {
+		d.each(in, a, first, run, skip, pubs, echo)
+	}
+	clear(d.every)
+	clear(d.all)
+}
+
+// each hands on the messages of a run, but for those to skip, one by one: to
+// outlets, and to one subscription of each queue.
+func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messages, skip int, pubs []patterns.Publication, echo bool) {
+	d.sink.Topic = a.topic
+	for len(run) > 0 {
+		m = run.Next(m)
+		if skip > 0 {
+			skip--
+			continue
+		}
+		d.out.subs = append(d.out.subs, d.all...)
+		for _, q := range d.mine {
+			switch s := d.of.one(a.of(in.root), q, origin{}); {
+			case s == nil && (echo || !in.root):
+				d.of.drops.Inc(dropUnpicked)
+			case s == nil:
+			case s.outlet == nil:
+				s.inbox.Put(&pubs[0])
+			default:
+				d.out.subs = append(d.out.subs, s)
+			}
+		}
+		if len(pubs) > 0 {
+			pubs = pubs[1:]
+		}
+		if len(d.out.subs) > 0 {
+			d.sink.Tail = m.Content
+			d.out.deliver(&d.sink)
+		}
+	}
+	d.sink.Tail = nil
+}
+
+// publications returns what subscriptions get of the messages of a run, but for
+// those to skip. It is in memory of its own: one copy for all of them.
+func publications(lent bool, topic, from string, m wire.Message, run wire.Messages, count, skip int) []patterns.Publication {
+	pubs := make([]patterns.Publication, 0, count-skip)
+	var room []byte
+	if lent {
+		room = make([]byte, 0, len(run))
+	}
+	for len(run) > 0 {
+		m = run.Next(m)
+		if skip > 0 {
+			skip--
+			continue
+		}
+		head, body, _ := wire.DecodeHeaders(m.Content) // it was checked
+		if lent {
+			at := len(room)
+			room = append(room, body...)
+			body = room[at:len(room):len(room)]
+		}
+		pubs = append(pubs, patterns.Publication{Topic: topic, From: from, Headers: wire.ConvertHeaders[patterns.Header](head), Body: body})
+	}
+	return pubs
+}
+
+// outlets is some subscriptions of outlets. It is scratch of who delivers.
+type outlets struct {
+	subs []*subscription
+	ids  []uint64
+}
+
+// deliver hands a message to the outlets, once to each, and forgets them.
+func (o *outlets) deliver(d *Delivery) {
+	o.each(func(to *Outlet, ids []uint64) {
+		to.delivered.Add(uint64(len(ids)))
+		to.sink.Deliver(d, ids)
+	})
+	clear(o.subs)
+	o.subs = o.subs[:0]
+}
+
+// each calls to with the outlets, in a fixed order, and the ids of their
+// subscriptions.
+func (o *outlets) each(to func(o *Outlet, ids []uint64)) {
+	if len(o.subs) > 1 {
+		slices.SortFunc(o.subs, func(a, b *subscription) int {
+			return cmp.Or(cmp.Compare(a.outlet.key, b.outlet.key), cmp.Compare(a.remote, b.remote))
+		})
+	}
+	for from := 0; from < len(o.subs); {
+		at := o.subs[from].outlet
+		o.ids = o.ids[:0]
+		for ; from < len(o.subs) && o.subs[from].outlet == at; from++ {
+			o.ids = append(o.ids, o.subs[from].remote)
+		}
+		to(at, o.ids)
+	}
+}
