@@ -32,20 +32,20 @@ var bounds = map[string]map[string]cost{
 	},
 	"tunnel, embedded": {
 		"sender":   {allocations: 0.2, calls: 0.1, wakes: 0.1, overhead: 16},
-		"receiver": {allocations: 2.5, calls: 0.15, wakes: 0.15, overhead: 1},
+		"receiver": {allocations: 1.4, calls: 0.15, wakes: 0.15, overhead: 1},
 	},
 	"request, embedded": {
-		"caller": {allocations: 8.5, calls: 4.5, wakes: 5, overhead: 48},
-		"member": {allocations: 7.5, calls: 4.5, wakes: 5, overhead: 38},
+		"caller": {allocations: 5, calls: 4.5, wakes: 5, overhead: 48},
+		"member": {allocations: 3.9, calls: 4.5, wakes: 5, overhead: 38},
 	},
 	"64 requests at once, embedded": {
-		"caller": {allocations: 7.5, calls: 2, wakes: 0.5, overhead: 48},
-		"member": {allocations: 6.5, calls: 2, wakes: 0.5, overhead: 38},
+		"caller": {allocations: 3.8, calls: 2, wakes: 0.5, overhead: 48},
+		"member": {allocations: 2.8, calls: 2, wakes: 0.5, overhead: 38},
 	},
 	"request, two relays": {
-		"caller":     {allocations: 22, calls: 5, wakes: 6},
-		"near relay": {allocations: 15, calls: 9, wakes: 8, overhead: 48},
-		"far relay":  {allocations: 10, calls: 9, wakes: 8, overhead: 38},
-		"member":     {allocations: 8.5, calls: 5, wakes: 6},
+		"caller":     {allocations: 7.5, calls: 5, wakes: 6},
+		"near relay": {allocations: 11.2, calls: 9, wakes: 8, overhead: 48},
+		"far relay":  {allocations: 6.5, calls: 9, wakes: 8, overhead: 38},
+		"member":     {allocations: 5, calls: 5, wakes: 6},
 	},
 }
