@@ -51,8 +51,10 @@ type sendLog struct {
 	pool    *Pool
 	lanes   [wire.Lanes]laneLog
 	bulk    bulkQueue // what lane bulk has not put in order yet
-	windows [accountCount]window
+	windows windows
 }
+
+type windows [accountCount]window
 
 // window is the bound of one account: what is queued and what is kept together.
 type window struct {
@@ -165,15 +167,17 @@ func (q *sendLog) pushMessage(lane wire.Lane, m *bulkMessage) uint64 {
 // queued and kept are how many bytes of a lane wait to be sent, and to be
 // acknowledged.
 func (q *sendLog) queued(lane wire.Lane) int {
-	return q.sum(lane, func(w *window) int { return w.queued })
+	return q.windows.sum(lane, func(w *window) int { return w.queued })
 }
 
-func (q *sendLog) kept(lane wire.Lane) int { return q.sum(lane, func(w *window) int { return w.kept }) }
+func (q *sendLog) kept(lane wire.Lane) int {
+	return q.windows.sum(lane, func(w *window) int { return w.kept })
+}
 
-func (q *sendLog) sum(lane wire.Lane, of func(*window) int) int {
-	n := of(&q.windows[lane])
+func (w *windows) sum(lane wire.Lane, of func(*window) int) int {
+	n := of(&w[lane])
 	if lane == wire.LaneBulk {
-		n += of(&q.windows[singles])
+		n += of(&w[singles])
 	}
 	return n
 }
