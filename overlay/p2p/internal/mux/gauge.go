@@ -56,16 +56,6 @@ func (g *gauge) add(n int) {
 // close wakes everybody.
 func (g *gauge) close() { g.closeOnce.Do(func() { close(g.closed) }) }
 
-// over says whether the connection is closed.
-func (g *gauge) over() bool {
-	select {
-	case <-g.closed:
-		return true
-	default:
-		return false
-	}
-}
-
 // wait blocks until count bytes were taken, the connection is closed, or one
 // of the two channels is. It reports whether the count was reached.
 func (g *gauge) wait(w *waiter, count uint64, a, b <-chan struct{}) bool {
