@@ -71,7 +71,7 @@ at most, while its programs wait for a relay to come back; a second signal ends
 at once.
 
 Its memory follows what waits in its queues, each of which has a limit, and a
-fifth more, or 4 MiB (32 MiB while there is much to do), which Go's collector has
+fifth more, or 4 MiB (8 MiB while there is much to do), which Go's collector has
 not taken back yet. With the variable GOGC set the collector is as that says; GOMEMLIMIT holds in any case.
 
 Without --listen it listens on TCP port ` + strconv.Itoa(defaultPort) + ` of every address, or on any free

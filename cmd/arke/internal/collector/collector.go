@@ -16,7 +16,7 @@ const (
 	// with little in use look through it all the time. While there is much to do
 	// it is more: else a relay that passes 1 GB on would look a hundred times.
 	garbage     = 4 << 20
-	busyGarbage = 32 << 20
+	busyGarbage = 8 << 20
 	// There is much to do from when garbage has gathered in less than busyFrom,
 	// until it takes longer than busyUntil.
 	busyFrom, busyUntil = 250 * time.Millisecond, 2 * time.Second

@@ -15,19 +15,19 @@ import (
 
 func TestGarbageIsBoundedByWhatIsInUse(t *testing.T) {
 	// This test checks how much garbage may gather: as Go has it while little
-	// is in use, then 4 MiB, or 32 while there is much to do, then a fifth.
+	// is in use, then 4 MiB, or 8 while there is much to do, then a fifth.
 	for _, tc := range []struct {
 		inUse      uint64
 		idle, busy int
 	}{
-		{0, 100, 800},
-		{1 << 20, 100, 800},
-		{4 << 20, 100, 800},
-		{5 << 20, 80, 640},
-		{8 << 20, 50, 400},
-		{16 << 20, 25, 200},
-		{20 << 20, 20, 160},
-		{21 << 20, 20, 152},
+		{0, 100, 200},
+		{1 << 20, 100, 200},
+		{4 << 20, 100, 200},
+		{5 << 20, 80, 160},
+		{8 << 20, 50, 100},
+		{16 << 20, 25, 50},
+		{20 << 20, 20, 40},
+		{21 << 20, 20, 38},
 		{160 << 20, 20, 20},
 		{100 << 30, 20, 20},
 	} {
@@ -63,7 +63,7 @@ func TestThePaceFollowsTheHeap(t *testing.T) {
 	settles(func(now uint64) bool { return now < 60 })
 	runtime.KeepAlive(held)
 	held = nil
-	settles(func(now uint64) bool { return now > 2*normal })
+	settles(func(now uint64) bool { return now > normal })
 	stop()
 	stop()
 	runtime.GC()

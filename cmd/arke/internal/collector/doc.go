@@ -9,7 +9,7 @@
 // messages would take twice their limits. Here garbage may gather up to 4 MiB,
 // or up to a fifth of what is in use where that is more. While it gathers so
 // quickly that a relay with little in use would be looked through several times
-// a second, up to 32 MiB may gather; an idle relay has none of that.
+// a second, up to 8 MiB may gather; an idle relay has none of that.
 //
 // What is in use changes, so the pace is set anew after each collection: an
 // object that nobody holds is collected, and its clean-up looks. There is no
