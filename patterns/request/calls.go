@@ -119,10 +119,10 @@ func (k *calls) begin(a *Ask, done func(Answer, error)) (cancel func()) {
 		c.deadline = k.cfg.Clock.Now().Add(DefaultTimeout)
 	}
 	c.route = k.routeTo(a.Cluster)
-	k.lapses.add(c)
 	of := c.first.id
 	giveUp := func() { c.post(event{of: of, what: eventStop, err: context.Canceled}) }
 	if c.to != nil || len(c.route.watch.View().Members) > 0 {
+		k.lapses.add(c) // from here on c may be over, and somebody else's
 		c.post(event{of: of, what: eventStart})
 		return giveUp
 	}
@@ -144,6 +144,7 @@ func (c *call) startLooking() (stop func()) {
 		k.putRoute(r, k.now())
 		c.post(event{of: of, what: eventStart, err: err})
 	}
+	k.lapses.add(c) // from here on c may be over, and somebody else's
 	if !k.cfg.Exec.Go(overlay.ExecKey{Name: "request.look", N: of}, look) {
 		stop()
 		k.putRoute(r, k.now())

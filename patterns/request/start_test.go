@@ -161,3 +161,24 @@ func inWorldWith(t *testing.T, seal request.Seal, f func(t *testing.T, w *world,
 		f(t, w, caller, host)
 	})
 }
+
+func TestAStartedCallMayBeOverAtOnce(t *testing.T) {
+	// The deadline of a call may end it before Start returns, whether members are
+	// known or not: each has one outcome, and none gets another's.
+	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
+		w.member(host, 1, "geo", echo, patterns.Limits{})
+		for _, to := range []string{"geo", "nobody"} {
+			const calls = 500
+			outcomes := make(chan error, 2*calls)
+			for range calls {
+				ask := request.Ask{Cluster: to, Deadline: time.Now().Add(-time.Millisecond)}
+				caller.engine.Start(ask, func(_ request.Answer, err error) { outcomes <- err })
+			}
+			for range calls {
+				require.Error(t, <-outcomes, to)
+			}
+			time.Sleep(time.Second)
+			require.Empty(t, outcomes, to)
+		}
+	})
+}
