@@ -8,8 +8,8 @@ import (
 	"net"
 	"sync"
 
+	"github.com/arke-mesh/arke/internal/conn"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/tunnel/conn"
 )
 
 // Listen makes the program a member of the cluster that accepts connections. A

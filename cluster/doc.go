@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster turns a cluster's name into its live members, and chooses
-// among them. It registers the members of this node, anchors clusters for
-// others, and watches the clusters that this node calls.
+// Package cluster, an inner part of Arke that makes no promise to users, turns
+// a cluster's name into its live members, and chooses among them. It registers
+// the members of this node, anchors clusters for others, and watches the
+// clusters that this node calls.
 //
 // It reads no payload, knows no pattern (what a request is, how often it is
 // tried again) and opens no connection itself: links come from below.

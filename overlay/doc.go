@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package overlay connects this node with others: links that carry frames in
-// four lanes, heartbeats on those that somebody cares about, and a search for
-// peers that never quite ends. It does not know what a cluster, a topic or a
-// request is, and it does not decide whom to talk to: upper layers open links
-// to the peers they need.
+// Package overlay, an inner part of Arke that makes no promise to users,
+// connects this node with others: links that carry frames in four lanes,
+// heartbeats on those that somebody cares about, and a search for peers that
+// never quite ends. It does not know what a cluster, a topic or a request is,
+// and it does not decide whom to talk to: upper layers open links to the peers
+// they need.
 //
 // The package is written against the five interfaces of seam.go. In production
 // package overlay/p2p (libp2p) stands below, in simulation package sim.

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package patterns is the vocabulary of messaging: what a program says, hears
-// and may rely on, whether it embeds a node or is attached to a relay. It has
-// no behaviour; each pattern is a sub-package, and package node and
-// relay/client implement [Messenger].
+// Package patterns, an inner part of Arke that makes no promise to users, is
+// the vocabulary of messaging: what a program says, hears and may rely on,
+// whether it embeds a node or is attached to a relay. It has no behaviour; each
+// pattern is a sub-package, and package node and relay/client implement
+// [Messenger].
 //
 // # Guarantees
 //

@@ -11,7 +11,7 @@ import (
 
 // Tunnel is an ordered, flow-controlled stream of messages in both directions
 // between a caller and one member. A side that does not receive slows the other
-// one down: its sends wait for credit. Package patterns/tunnel/conn makes a
+// one down: its sends wait for credit. Package internal/conn makes a
 // net.Conn of one, for what wants a stream of bytes.
 //
 // One goroutine may send while another receives; several that send, or several

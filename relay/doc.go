@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package relay is the daemon beside a service: programs on this machine, in
-// any language, attach to it and share one node. It has sockets, says who may
-// attach and how much each may use, picks members for its clients' calls, and
-// passes frames on. It knows no network and looks into no message.
+// Package relay, an inner part of Arke that makes no promise to users, is the
+// daemon beside a service: programs on this machine, in any language, attach to
+// it and share one node. It has sockets, says who may attach and how much each
+// may use, picks members for its clients' calls, and passes frames on. It knows
+// no network and looks into no message.
 //
 // This page specifies the client profile of the protocol, enough to write a
 // binding from. Package relay/client is the one for Go, tests/attach.py one in

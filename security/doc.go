@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package security holds the keys of Arke and everything that is made from
-// them: node identity, admission to a network, blinded cluster ids, proofs of
-// membership, sealed records, sealed payloads and sealed streams.
+// Package security, an inner part of Arke that makes no promise to users, holds
+// the keys of Arke and everything that is made from them: node identity,
+// admission to a network, blinded cluster ids, proofs of membership, sealed
+// records, sealed payloads and sealed streams.
 //
 // It computes. It starts no goroutine, opens no connection, knows no clock and
 // no source of randomness but those it is given, and invents no primitive:

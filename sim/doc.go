@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sim is a network that replays: it puts the five seam interfaces of
-// package overlay on one seeded queue of events in virtual time, so that the
-// real overlay, cluster, pattern and handler code above runs unchanged and two
-// runs can be compared event by event.
+// Package sim, an inner part of Arke that makes no promise to users, is a
+// network that replays: it puts the five seam interfaces of package overlay on
+// one seeded queue of events in virtual time, so that the real overlay,
+// cluster, pattern and handler code above runs unchanged and two runs can be
+// compared event by event.
 //
 // It is not a model of the code above the seam, and it does not run libp2p:
 // handshakes, multiplexing and the DHT are replaced by their visible effects

@@ -245,7 +245,7 @@ type exec struct{ p *process }
 var _ overlay.Exec = (*exec)(nil)
 
 // OrdersUserCode says that goroutines of user code take turns: see package
-// patterns/internal/turn.
+// internal/turn.
 func (x *exec) OrdersUserCode() {}
 
 // Go implements overlay.Exec.

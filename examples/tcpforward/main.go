@@ -22,8 +22,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/arke-mesh/arke/internal/conn"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/tunnel/conn"
 	"github.com/arke-mesh/arke/relay/client"
 )
 

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package p2p puts libp2p behind the overlay's seam: Host is an
-// overlay.Transport, Host.Router an overlay.Router. It is the only package that
-// knows libp2p beyond its core packages, and it knows nothing of frames, lanes
-// or clusters.
+// Package p2p, an inner part of Arke that makes no promise to users, puts
+// libp2p behind the overlay's seam: Host is an overlay.Transport, Host.Router
+// an overlay.Router. It is the only package that knows libp2p beyond its core
+// packages, and it knows nothing of frames, lanes or clusters.
 //
 // # Connections
 //

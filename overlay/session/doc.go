@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package session is what two programs have while neither forgets the other: four
-// lanes each way on which nothing is lost or doubled, whatever connection carries
-// them at the moment. Two nodes have one (package overlay finds the peer, dials,
-// and says Hello), and so have a relay and a program that is attached to it.
+// Package session, an inner part of Arke that makes no promise to users, is
+// what two programs have while neither forgets the other: four lanes each way
+// on which nothing is lost or doubled, whatever connection carries them at the
+// moment. Two nodes have one (package overlay finds the peer, dials, and says
+// Hello), and so have a relay and a program that is attached to it.
 //
 // It knows no peers, no TLS, no libp2p: a connection is a [Conn], a stream of
 // bytes. The Hellos, how one dials and what a session is called are its owner's.

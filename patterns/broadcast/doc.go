@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package broadcast is the broadcast pattern: one message to every member of a
-// cluster, at most once each. Its sender learns how many have it, and who has
-// not.
+// Package broadcast, an inner part of Arke that makes no promise to users, is
+// the broadcast pattern: one message to every member of a cluster, at most once
+// each. Its sender learns how many have it, and who has not.
 //
 // It does not find members or travel: that is package request, of which a copy
 // is one kind of message. It has no forwarders: each copy goes to its member's

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
 // answers is what the indexes of the subscriptions here have answered of late, by

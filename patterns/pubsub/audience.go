@@ -9,8 +9,8 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
 // receiver is one node that listens, as its publisher or a forwarder sees it.

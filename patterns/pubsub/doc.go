@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pubsub is topics: messages to everybody who listens to a pattern. It
-// is all three parts of a node in it: publisher, receiver, and forwarder for
-// others. Package patterns has the promises.
+// Package pubsub, an inner part of Arke that makes no promise to users, is
+// topics: messages to everybody who listens to a pattern. It is all three parts
+// of a node in it: publisher, receiver, and forwarder for others. Package
+// patterns has the promises.
 //
 // It does not match patterns (package match) or queue for a subscriber (package
 // inbox), keeps no membership (package cluster), and sees links through the

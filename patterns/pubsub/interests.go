@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
 // maxPayload bounds the interests that a lease carries, in bytes.

@@ -13,8 +13,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
 // randomPattern has few words, so that patterns meet.

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/arke-mesh/arke/internal/inbox"
+	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
 // local is the subscriptions on this node: finding those that a message is for.

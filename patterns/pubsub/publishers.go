@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
 // publishers is what this node publishes, by group.

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/arke-mesh/arke/internal/inbox"
+	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
 // subscription is one pattern that is listened to on this node.

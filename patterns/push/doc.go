@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package push is the push pattern: one message to one member of a cluster,
-// and no reply. Its sender learns that the member's queue has it.
+// Package push, an inner part of Arke that makes no promise to users, is the
+// push pattern: one message to one member of a cluster, and no reply. Its
+// sender learns that the member's queue has it.
 //
 // It does not choose members, retry or travel: that is package request, of
 // which a push is one kind of message.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/turn"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/internal/turn"
 )
 
 // calls is the callers' half of an engine: what this node asks of others.

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package request is the request pattern: one message to one member of a
-// cluster, one outcome back. It is both halves of it: the callers of a node and
-// its members. Package patterns has the promises and the table of outcomes.
+// Package request, an inner part of Arke that makes no promise to users, is the
+// request pattern: one message to one member of a cluster, one outcome back. It
+// is both halves of it: the callers of a node and its members. Package patterns
+// has the promises and the table of outcomes.
 //
 // The patterns that address a cluster stand upon it: a survey is a request to
 // every member, pushes, broadcasts and the openings of tunnels are messages of

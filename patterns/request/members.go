@@ -16,10 +16,10 @@ import (
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/drop"
+	"github.com/arke-mesh/arke/internal/turn"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/internal/turn"
 )
 
 // members is the members' half of an engine: what others ask of this node.

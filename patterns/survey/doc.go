@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package survey is the survey pattern: one message to every member of a
-// cluster, whose replies are handed on as they come. It ends with "complete",
-// or with the names of those who did not answer, and why.
+// Package survey, an inner part of Arke that makes no promise to users, is the
+// survey pattern: one message to every member of a cluster, whose replies are
+// handed on as they come. It ends with "complete", or with the names of those
+// who did not answer, and why.
 //
 // It does not find members or travel: that is package request. At the member a
 // survey is a request: the same queue, limits and handler.

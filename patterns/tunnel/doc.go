@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tunnel is the tunnel pattern: an ordered stream of messages in both
-// directions between a caller and one member, at the pace of whoever receives.
-// Package patterns has the promises. It is not a transport: it does not choose
-// members, and asks for one as a request does (package request); it opens no
-// streams below, but shares the links that all patterns share.
+// Package tunnel, an inner part of Arke that makes no promise to users, is the
+// tunnel pattern: an ordered stream of messages in both directions between a
+// caller and one member, at the pace of whoever receives. Package patterns has
+// the promises. It is not a transport: it does not choose members, and asks for
+// one as a request does (package request); it opens no streams below, but
+// shares the links that all patterns share.
 //
 // # The parts
 //

@@ -15,12 +15,12 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/broadcast"
-	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
 	"github.com/arke-mesh/arke/patterns/push"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/patterns/survey"

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package client attaches a program to the relay on its machine. A [Client] is
-// a patterns.Messenger like an embedded node, with the same outcomes and the
-// same errors, so that a program switches by one line. It runs a node's pattern
-// engines, as a leaf: over one session (package overlay/session) whose other end
-// is the relay, which picks, and speaks to the network. Package relay specifies
-// the protocol.
+// Package client, an inner part of Arke that makes no promise to users,
+// attaches a program to the relay on its machine. A [Client] is a
+// patterns.Messenger like an embedded node, with the same outcomes and the same
+// errors, so that a program switches by one line. It runs a node's pattern
+// engines, as a leaf: over one session (package overlay/session) whose other
+// end is the relay, which picks, and speaks to the network. Package relay
+// specifies the protocol.
 //
 // # When a connection breaks, and when the relay is gone
 //

@@ -9,8 +9,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
 // Clusters that are the relay itself.

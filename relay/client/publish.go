@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 
 	"github.com/arke-mesh/arke/internal/drop"
+	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
 // publisher is what a client publishes, over all sessions. All methods may be

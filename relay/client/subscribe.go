@@ -7,9 +7,9 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
 )
 
 // subscription is one pattern, over all sessions. What came waits in its inbox,

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package check judges a run: it measures a history, looks for broken promises
-// and decides what a scenario asserts. It is pure: the same history and rules
-// give the same verdict, and nothing in a history can make it panic.
+// Package check, an inner part of Arke that makes no promise to users, judges a
+// run: it measures a history, looks for broken promises and decides what a
+// scenario asserts. It is pure: the same history and rules give the same
+// verdict, and nothing in a history can make it panic.
 //
 // It does not run anything, reads no scenario, and knows nothing about how a
 // level works: what differs between levels is bounds (Rules).

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package link is the model of a link between two nodes that every level of
-// the simulator shares: given when something is sent and how long it is, it
-// says when it arrives. It is a pure core: no goroutine, no clock, no lock, no
-// floating point; equal calls on equal directions give equal answers on every
-// architecture.
+// Package link, an inner part of Arke that makes no promise to users, is the
+// model of a link between two nodes that every level of the simulator shares:
+// given when something is sent and how long it is, it says when it arrives. It
+// is a pure core: no goroutine, no clock, no lock, no floating point; equal
+// calls on equal directions give equal answers on every architecture.
 //
 // It is not a network: it knows neither who is cut off from whom nor what is
 // inside of a packet, and it holds no data.

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mutation measures how much the shipped scenarios would notice: the
-// share of hand-made bugs that they catch.
+// Package mutation, an inner part of Arke that makes no promise to users,
+// measures how much the shipped scenarios would notice: the share of hand-made
+// bugs that they catch.
 //
 // It is not a test of the product; the scenarios are. It tests them. Nothing of
 // it is in the product: the bugs are patches, applied while a program is built

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package play runs an expanded scenario on a level and returns what happened.
-// Levels are package world (simulated network), package stack (real libp2p in
-// virtual time) and package netns (real processes); play does not know which.
+// Package play, an inner part of Arke that makes no promise to users, runs an
+// expanded scenario on a level and returns what happened. Levels are package
+// world (simulated network), package stack (real libp2p in virtual time) and
+// package netns (real processes); play does not know which.
 //
 // It judges nothing: package check does.
 //

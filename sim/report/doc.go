@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report turns a run into something to read: JSON for programs, a page
-// for people, and a summary of many seeds.
+// Package report, an inner part of Arke that makes no promise to users, turns a
+// run into something to read: JSON for programs, a page for people, and a
+// summary of many seeds.
 //
 // It judges nothing (package check does) and runs nothing. It is pure: equal
 // input gives equal bytes. It starts no goroutines. A Report may be used by

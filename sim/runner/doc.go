@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runner runs scenarios and looks into what they show: it carries out
-// jobs, several at a time, keeps what failed in a file that replays, makes
-// failures smaller, and finds where two runs part.
+// Package runner, an inner part of Arke that makes no promise to users, runs
+// scenarios and looks into what they show: it carries out jobs, several at a
+// time, keeps what failed in a file that replays, makes failures smaller, and
+// finds where two runs part.
 //
 // It neither plays (package play) nor judges (package check), and it knows no
 // command line.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/arke-mesh/arke/sim"
 	"github.com/arke-mesh/arke/sim/history"
-	"github.com/arke-mesh/arke/sim/netns"
+	"github.com/arke-mesh/arke/sim/internal/netns"
+	"github.com/arke-mesh/arke/sim/internal/stack"
 	"github.com/arke-mesh/arke/sim/play"
-	"github.com/arke-mesh/arke/sim/stack"
 	"github.com/arke-mesh/arke/sim/world"
 )
 

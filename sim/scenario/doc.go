@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scenario is the format of experiments: read, validate, expand,
-// explain, generate, make smaller. It is data about a network and knows nothing
-// that runs: package play does that, package check judges it.
+// Package scenario, an inner part of Arke that makes no promise to users, is
+// the format of experiments: read, validate, expand, explain, generate, make
+// smaller. It is data about a network and knows nothing that runs: package play
+// does that, package check judges it.
 //
 // # The way of a file
 //

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package world is level sim: whole nodes, with everything above the seam as
-// in production, on the simulated network of package sim. The player drives it
-// as a level, and a Go test drives it by hand.
+// Package world, an inner part of Arke that makes no promise to users, is level
+// sim: whole nodes, with everything above the seam as in production, on the
+// simulated network of package sim. The player drives it as a level, and a Go
+// test drives it by hand.
 //
 // It is not a model of a node: it makes real ones (package node) and gives
 // them the simulated seam.

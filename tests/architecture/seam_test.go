@@ -31,7 +31,7 @@ var seamFiles = map[string]bool{
 	"overlay/machine.go": true,
 	"node/seam.go":       true, // makes the real seam, and the node key before it
 
-	"patterns/tunnel/conn/deadline.go": true, // a net.Conn's deadlines are on the machine's clock
+	"internal/conn/deadline.go": true, // a net.Conn's deadlines are on the machine's clock
 }
 
 // TestTimeAndRandomnessComeThroughTheSeam checks that the simulator controls
@@ -51,7 +51,7 @@ func TestTimeAndRandomnessComeThroughTheSeam(t *testing.T) {
 }
 
 func simulated(path string) bool {
-	for _, folder := range []string{"security", "overlay", "cluster", "patterns", "node"} {
+	for _, folder := range []string{"security", "overlay", "cluster", "patterns", "node", "internal/match", "internal/inbox", "internal/conn", "internal/turn"} {
 		if within(path, folder) {
 			return !within(path, "overlay/p2p")
 		}

@@ -29,10 +29,10 @@ func simLadder() []simRung {
 		{"sim/scenarios", []string{"sim/scenario"}, "files"},
 		{"sim/play", []string{"sim/scenario", "sim/history", "sim/link"}, "the player does not know which level it plays on"},
 		{"sim/world", []string{"sim", "sim/play", "sim/scenario", "sim/link", "sim/check", "sim/history"}, "a level, and the library for tests: its Play judges what happened"},
-		{"sim/stack", []string{"sim/play", "sim/scenario", "sim/link"}, "a level, without the simulated network"},
-		{"sim/netns", []string{"sim/play", "sim/scenario", "sim/link"}, "a level, without the simulated network"},
+		{"sim/internal/stack", []string{"sim/play", "sim/scenario", "sim/link"}, "a level, without the simulated network"},
+		{"sim/internal/netns", []string{"sim/play", "sim/scenario", "sim/link"}, "a level, without the simulated network"},
 		{"sim/report", []string{"sim/check", "sim/history", "sim/scenario"}, "a report is made of data; it runs nothing"},
-		{"sim/runner", []string{"sim", "sim/check", "sim/history", "sim/scenario", "sim/play", "sim/report", "sim/world", "sim/stack", "sim/netns"}, "it brings all of it together, and is the only one that does"},
+		{"sim/runner", []string{"sim", "sim/check", "sim/history", "sim/scenario", "sim/play", "sim/report", "sim/world", "sim/internal/stack", "sim/internal/netns"}, "it brings all of it together, and is the only one that does"},
 		{"sim/mutation", []string{"sim/check", "sim/report", "sim/scenarios"}, "it runs the program from outside"},
 	}
 }

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conformance is one list of promises that all six patterns keep, and
-// that programs may rely on whether they embed a node or are attached to a
-// relay.
+// Package conformance, an inner part of Arke that makes no promise to users, is
+// one list of promises that all six patterns keep, and that programs may rely
+// on whether they embed a node or are attached to a relay.
 //
 // It is not where a pattern's own promises are tested: those are beside its
 // code. What is here is what they have in common: that a message comes as it was

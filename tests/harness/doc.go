@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package harness runs the real arke binary for black-box tests: it starts,
-// kills, pauses and restarts processes, waits for what they print, and shows
-// their logs when a test fails.
+// Package harness, an inner part of Arke that makes no promise to users, runs
+// the real arke binary for black-box tests: it starts, kills, pauses and
+// restarts processes, waits for what they print, and shows their logs when a
+// test fails.
 //
 // A scenario reads as a story:
 //

@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/arke-mesh/arke/internal/conn"
 	"github.com/arke-mesh/arke/internal/simnet"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/tunnel/conn"
 	"github.com/arke-mesh/arke/sim"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
+	"github.com/arke-mesh/arke/internal/match"
 )
 
 func TestNothingMatchesInAnEmptyIndex(t *testing.T) {

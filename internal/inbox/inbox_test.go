@@ -17,9 +17,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
 )
 
 func TestMessagesAndGapsComeInOrderOneAtATime(t *testing.T) {

@@ -3,7 +3,7 @@
 
 package match_test
 
-import "github.com/arke-mesh/arke/patterns/pubsub/match"
+import "github.com/arke-mesh/arke/internal/match"
 
 // structure is what the five ways to match have in common.
 type structure interface {

@@ -26,10 +26,10 @@ import (
 	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/internal/stack"
 	"github.com/arke-mesh/arke/sim/play"
 	"github.com/arke-mesh/arke/sim/scenario"
 	"github.com/arke-mesh/arke/sim/scenarios"
-	"github.com/arke-mesh/arke/sim/stack"
 )
 
 // hangs is how much real time virtual time may stand still, in a process that

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
+	"github.com/arke-mesh/arke/internal/match"
 )
 
 func FuzzPatternsAndTopics(f *testing.F) {

@@ -35,7 +35,7 @@
 //
 // Nanoseconds per operation, over all goroutines together, on two cores of an
 // AMD EPYC with Go 1.26 (go test -run xxx -bench 'Match|Memory' -benchtime 100ms
-// ./patterns/pubsub/match). An operation is one Match or, of the writes, one
+// ./internal/match). An operation is one Match or, of the writes, one
 // Remove with the Add of the same. Patterns have five words, every fifth has
 // wildcards; a topic matches 1.1 patterns of 1,000, and 15 of 100,000.
 //

@@ -36,7 +36,7 @@
 //
 // From Put to the Subscriber takes 47 ns on one core of an AMD EPYC while
 // messages wait (a channel and a goroutine: 31 ns), and 0.5 µs if a worker is
-// woken for each (go test -run xxx -bench Put ./patterns/pubsub/inbox).
+// woken for each (go test -run xxx -bench Put ./internal/inbox).
 //
 // # Goroutines
 //

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
 )
 
 func TestTopicsAndPatternsAreCheckedByTheSameRules(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/sim/internal/stack"
 	"github.com/arke-mesh/arke/sim/play"
 	"github.com/arke-mesh/arke/sim/scenario"
-	"github.com/arke-mesh/arke/sim/stack"
 )
 
 func TestTwoConvergedHalvesFindEachOtherAgain(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
 )
 
 // A client of a relay queues what its relay sends it, without an Engine.

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/nettest"
 
+	"github.com/arke-mesh/arke/internal/conn"
 	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/tunnel/conn"
 	"github.com/arke-mesh/arke/security"
 )
 

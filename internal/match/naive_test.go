@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
+	"github.com/arke-mesh/arke/internal/match"
 )
 
 // naive is a list of patterns that is gone through from end to end: adding

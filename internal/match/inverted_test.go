@@ -6,7 +6,7 @@ package match_test
 import (
 	"sync"
 
-	"github.com/arke-mesh/arke/patterns/pubsub/match"
+	"github.com/arke-mesh/arke/internal/match"
 )
 
 // knownTopics bounds how many topics an inverted bitmap keeps.

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/drop"
+	"github.com/arke-mesh/arke/internal/turn"
 	"github.com/arke-mesh/arke/overlay"
-	"github.com/arke-mesh/arke/patterns/internal/turn"
 )
 
 const (

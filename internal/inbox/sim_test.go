@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/pubsub/inbox"
 	"github.com/arke-mesh/arke/sim"
 )
 
