@@ -176,10 +176,9 @@ func About(job Job) report.Info {
 	}
 }
 
-// rules are the scenario's own assertions and limits, and the bounds that
-// package check has for the level.
+// rules are those of the scenario at the level, with the limits of its clusters.
 func rules(job Job) check.Rules {
-	r := check.LevelRules(job.Level)
+	r := job.Scenario.Rules(job.Level)
 	for i, c := range job.Scenario.Clusters {
 		l := patterns.Limits{Concurrency: c.Limits.Concurrency, QueueLength: c.Limits.QueueLength}.WithDefaults()
 		r.Running = max(r.Running, l.Concurrency)
@@ -191,14 +190,5 @@ func rules(job Job) check.Rules {
 		}
 		r.Waiting = max(r.Waiting, l.QueueLength)
 	}
-	r.Assert, r.Sometimes = texts(job.Scenario.Assert), texts(job.Scenario.Sometimes)
 	return r
-}
-
-func texts(all []scenario.Assertion) []string {
-	texts := make([]string, len(all))
-	for i, a := range all {
-		texts[i] = string(a)
-	}
-	return texts
 }

@@ -452,3 +452,19 @@ func (c *checker) subscription(path string, s Subscription) {
 		c.add(path+".start", "%v is not before it stops", s.Start)
 	}
 }
+
+// Rules are what a run of the scenario at a level is judged by: the bounds that
+// package check has for it, and the scenario's own assertions.
+func (s *Scenario) Rules(level string) check.Rules {
+	r := check.LevelRules(level)
+	r.Assert, r.Sometimes = texts(s.Assert), texts(s.Sometimes)
+	return r
+}
+
+func texts(all []Assertion) []string {
+	texts := make([]string, len(all))
+	for i, a := range all {
+		texts[i] = string(a)
+	}
+	return texts
+}

@@ -240,14 +240,7 @@ func Play(t *testing.T, file string, content []byte, handlers map[string]pattern
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules := check.LevelRules("sim")
-	for _, a := range s.Assert {
-		rules.Assert = append(rules.Assert, string(a))
-	}
-	for _, a := range s.Sometimes {
-		rules.Sometimes = append(rules.Sometimes, string(a))
-	}
-	v := check.Judge(h, rules)
+	v := check.Judge(h, s.Rules("sim"))
 	if !v.OK {
 		var text strings.Builder
 		_ = v.WriteText(&text)

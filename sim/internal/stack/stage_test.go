@@ -307,14 +307,7 @@ func TestShippedScenarios(t *testing.T) {
 	begun := time.Now()
 	h := played(t, s, 1)
 	t.Log("virtual", h.End, "real", time.Since(begun), "requests", len(h.Requests))
-	rules := check.LevelRules("stack")
-	for _, a := range s.Assert {
-		rules.Assert = append(rules.Assert, string(a))
-	}
-	for _, a := range s.Sometimes {
-		rules.Sometimes = append(rules.Sometimes, string(a))
-	}
-	v := check.Judge(h, rules)
+	v := check.Judge(h, s.Rules("stack"))
 	for _, a := range v.Assertions {
 		t.Log(a.OK, a.Kind, a.Text, a.Value)
 	}
