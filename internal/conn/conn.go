@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/arke-mesh/arke/internal/deadline"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -31,7 +32,7 @@ type Conn struct {
 
 	writing sync.Mutex // held by the Write under way
 
-	read, write deadline
+	read, write deadline.Deadline
 	closed      atomic.Bool
 }
 
@@ -46,10 +47,7 @@ type partSender interface {
 
 // New returns t as a net.Conn. Nobody else should use t from then on.
 func New(t patterns.Tunnel) *Conn {
-	c := &Conn{tunnel: t}
-	c.read.init()
-	c.write.init()
-	return c
+	return &Conn{tunnel: t}
 }
 
 // Read implements net.Conn.
@@ -61,11 +59,11 @@ func (c *Conn) Read(b []byte) (int, error) {
 		return 0, net.ErrClosed
 	case len(b) == 0:
 		return 0, nil
-	case c.read.passed():
+	case c.read.Passed():
 		return 0, os.ErrDeadlineExceeded
 	}
 	for len(c.rest) == 0 {
-		body, err := c.tunnel.Receive(c.read.context())
+		body, err := c.tunnel.Receive(until{c.read.Done()})
 		if err != nil {
 			return 0, c.judge(err)
 		}
@@ -86,7 +84,7 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 		switch {
 		case c.closed.Load():
 			return n, net.ErrClosed
-		case c.write.passed():
+		case c.write.Passed():
 			return n, os.ErrDeadlineExceeded
 		case n == len(b):
 			return n, nil
@@ -104,9 +102,9 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 // send sends the piece, or a part of it.
 func (c *Conn) send(piece []byte) (int, error) {
 	if t, ok := c.tunnel.(partSender); ok {
-		return t.SendPart(c.write.context(), piece)
+		return t.SendPart(until{c.write.Done()}, piece)
 	}
-	if err := c.tunnel.Send(c.write.context(), piece); err != nil {
+	if err := c.tunnel.Send(until{c.write.Done()}, piece); err != nil {
 		return 0, err
 	}
 	return len(piece), nil
@@ -133,8 +131,8 @@ func (c *Conn) CloseWrite() error { return c.tunnel.CloseSend() }
 // Read or Write under way ends.
 func (c *Conn) Close() error {
 	c.closed.Store(true)
-	c.read.end()
-	c.write.end()
+	c.read.End()
+	c.write.End()
 	return c.tunnel.Close()
 }
 
@@ -157,10 +155,10 @@ func (c *Conn) SetDeadline(t time.Time) error {
 }
 
 // SetReadDeadline implements net.Conn.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.read.set(t) }
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.read.Set(t) }
 
 // SetWriteDeadline implements net.Conn.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.write.set(t) }
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.write.Set(t) }
 
 // addr is a net.Addr of a tunnel.
 type addr patterns.TunnelInfo

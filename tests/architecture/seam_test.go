@@ -30,8 +30,6 @@ var forbidden = map[string][]string{
 var seamFiles = map[string]bool{
 	"overlay/machine.go": true,
 	"node/seam.go":       true, // makes the real seam, and the node key before it
-
-	"internal/conn/deadline.go": true, // a net.Conn's deadlines are on the machine's clock
 }
 
 // TestTimeAndRandomnessComeThroughTheSeam checks that the simulator controls

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/arke-mesh/arke/internal/deadline"
 )
 
 // How many bytes of a stream may have come that nobody has read; of a link's that
@@ -23,7 +25,7 @@ const (
 type inflow struct {
 	s        *Stream
 	readable chan struct{} // has room for one: look again
-	reads    *deadline
+	reads    deadline.Deadline
 
 	// Owned by the reader; set by who yields the lead to it while it waits.
 	leading bool
@@ -74,7 +76,7 @@ func (f *inflow) Read(p []byte) (int, error) {
 		late := false
 		select {
 		case <-f.readable:
-		case <-f.reads.passed():
+		case <-f.reads.Done():
 			late = true
 		case <-f.s.conn.done:
 		}
@@ -221,7 +223,7 @@ func (f *inflow) CloseRead() error {
 
 // SetReadDeadline implements network.MuxedStream.
 func (f *inflow) SetReadDeadline(t time.Time) error {
-	f.reads.set(t)
+	_ = f.reads.Set(t)
 	c := f.s.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()

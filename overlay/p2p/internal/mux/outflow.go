@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/arke-mesh/arke/internal/deadline"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 type outflow struct {
 	s        *Stream
 	writable chan struct{} // has room for one: look again
-	writes   *deadline
+	writes   deadline.Deadline
 
 	// Held by who writes: libp2p allows two at a time.
 	lock  sync.Mutex
@@ -55,7 +57,7 @@ func (f *outflow) WriteAll(size int, parts ...[]byte) (n int, err error) {
 		}
 		out.push()
 		n += m
-		if !out.taken.wait(f.place, mark, f.writes.passed(), f.s.over) {
+		if !out.taken.wait(f.place, mark, f.writes.Done(), f.s.over) {
 			if err := f.broken(); err != nil {
 				return n, err
 			}
@@ -94,7 +96,7 @@ func (f *outflow) TryWrite(size int, parts ...[]byte) (bool, error) {
 // least one byte, and returns how many of want may be written.
 func (f *outflow) reserve(want int) (int, error) {
 	c := f.s.conn
-	if !c.out.taken.wait(f.place, c.out.mark(), f.writes.passed(), f.s.over) {
+	if !c.out.taken.wait(f.place, c.out.mark(), f.writes.Done(), f.s.over) {
 		if err := f.broken(); err != nil {
 			return 0, err
 		}
@@ -118,7 +120,7 @@ func (f *outflow) reserve(want int) (int, error) {
 		}
 		select {
 		case <-f.writable:
-		case <-f.writes.passed():
+		case <-f.writes.Done():
 			return 0, os.ErrDeadlineExceeded
 		case <-f.s.over:
 		case <-c.done:
@@ -160,6 +162,5 @@ func (f *outflow) CloseWrite() error {
 
 // SetWriteDeadline implements network.MuxedStream.
 func (f *outflow) SetWriteDeadline(t time.Time) error {
-	f.writes.set(t)
-	return nil
+	return f.writes.Set(t)
 }

@@ -39,8 +39,8 @@ func newStream(c *Conn, id uint32, link bool) *Stream {
 	if link {
 		window = linkWindow
 	}
-	s.inflow = inflow{s: s, readable: make(chan struct{}, 1), reads: newDeadline(), window: window, allowed: window}
-	s.outflow = outflow{s: s, writable: make(chan struct{}, 1), writes: newDeadline(), place: newWaiter(), credit: int64(window)}
+	s.inflow = inflow{s: s, readable: make(chan struct{}, 1), window: window, allowed: window}
+	s.outflow = outflow{s: s, writable: make(chan struct{}, 1), place: newWaiter(), credit: int64(window)}
 	return s
 }
 
@@ -76,8 +76,8 @@ func (s *Stream) end(err error) {
 	s.err = err
 	s.buf = buffer{}
 	close(s.over)
-	s.reads.stop()
-	s.writes.stop()
+	_ = s.reads.Set(time.Time{})
+	_ = s.writes.Set(time.Time{})
 	s.interrupt()
 }
 
