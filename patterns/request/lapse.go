@@ -4,6 +4,7 @@
 package request
 
 import (
+	"container/heap"
 	"context"
 	"sync"
 	"time"
@@ -101,58 +102,46 @@ func (l *lapse) before(m *lapse) bool {
 	return l.at < m.at || l.at == m.at && l.number < m.number
 }
 
-// deadlines is a heap, the earliest first: a pure core.
+// deadlines is a heap of container/heap, the earliest first, then the lowest
+// number: a pure core.
 type deadlines []*lapse
 
-func (d *deadlines) push(l *lapse) {
-	*d = append(*d, l)
-	d.rise(len(*d)-1, l)
-}
+func (d *deadlines) push(l *lapse) { heap.Push(d, l) }
 
 // remove takes l out if it is there.
 func (d *deadlines) remove(l *lapse) {
-	i := l.place - 1
-	if i < 0 {
-		return
+	if l.place > 0 {
+		heap.Remove(d, l.place-1)
 	}
-	l.place = 0
+}
+
+// Len implements heap.Interface.
+func (d *deadlines) Len() int { return len(*d) }
+
+// Less implements heap.Interface.
+func (d *deadlines) Less(i, j int) bool {
+	return (*d)[i].before((*d)[j])
+}
+
+// Swap implements heap.Interface.
+func (d *deadlines) Swap(i, j int) {
+	(*d)[i], (*d)[j] = (*d)[j], (*d)[i]
+	(*d)[i].place, (*d)[j].place = i+1, j+1
+}
+
+// Push implements heap.Interface.
+func (d *deadlines) Push(x any) {
+	l := x.(*lapse)
+	*d = append(*d, l)
+	l.place = len(*d)
+}
+
+// Pop implements heap.Interface.
+func (d *deadlines) Pop() any {
 	last := len(*d) - 1
-	moved := (*d)[last]
+	l := (*d)[last]
 	(*d)[last] = nil
 	*d = (*d)[:last]
-	if i == last {
-		return
-	}
-	if i > 0 && moved.before((*d)[(i-1)/2]) {
-		d.rise(i, moved)
-		return
-	}
-	d.sink(i, moved)
+	l.place = 0
+	return l
 }
-
-// rise puts l at i, or where it belongs nearer to the first.
-func (d *deadlines) rise(i int, l *lapse) {
-	for i > 0 && l.before((*d)[(i-1)/2]) {
-		d.put(i, (*d)[(i-1)/2])
-		i = (i - 1) / 2
-	}
-	d.put(i, l)
-}
-
-// sink puts l at i, or where it belongs further from the first.
-func (d *deadlines) sink(i int, l *lapse) {
-	for {
-		next := 2*i + 1
-		if next+1 < len(*d) && (*d)[next+1].before((*d)[next]) {
-			next++
-		}
-		if next >= len(*d) || !(*d)[next].before(l) {
-			break
-		}
-		d.put(i, (*d)[next])
-		i = next
-	}
-	d.put(i, l)
-}
-
-func (d *deadlines) put(i int, l *lapse) { (*d)[i], l.place = l, i+1 }
