@@ -129,6 +129,17 @@ func (c *Conn) Close() error {
 	return outward(err)
 }
 
+// note runs f, which notes a new loop or listener, unless the Conn is closed. It
+// reports whether it did.
+func (c *Conn) note(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		f()
+	}
+	return !c.closed
+}
+
 // close refuses new loops and listeners, and returns those that there are.
 func (c *Conn) close() (loops []*Subscription, doors []*listener) {
 	c.mu.Lock()

@@ -6,46 +6,25 @@ package arke
 import (
 	"context"
 
+	"github.com/arke-mesh/arke/internal/wire/header"
 	"github.com/arke-mesh/arke/patterns"
 )
 
 // The functions below turn this package's types into those of the layers below
 // and back. Bodies are shared, never copied.
 
-func innerHeaders(h Headers) patterns.Headers {
-	if len(h) == 0 {
-		return nil
-	}
-	in := make(patterns.Headers, len(h))
-	for i := range h {
-		in[i] = patterns.Header(h[i])
-	}
-	return in
-}
-
-func outerHeaders(h patterns.Headers) Headers {
-	if len(h) == 0 {
-		return nil
-	}
-	out := make(Headers, len(h))
-	for i := range h {
-		out[i] = Header(h[i])
-	}
-	return out
-}
-
 func innerMessage(m Message) patterns.Message {
-	return patterns.Message{Headers: innerHeaders(m.Headers), Body: m.Body}
+	return patterns.Message{Headers: header.Convert[patterns.Header](m.Headers), Body: m.Body}
 }
 
 func outerMessage(m patterns.Message) Message {
-	return Message{Headers: outerHeaders(m.Headers), Body: m.Body}
+	return Message{Headers: header.Convert[Header](m.Headers), Body: m.Body}
 }
 
 func outerRequest(r *patterns.Request) *Request {
 	return &Request{
 		Cluster: r.Cluster, From: r.From, Pattern: Pattern(r.Pattern), Deadline: r.Deadline,
-		Headers: outerHeaders(r.Headers), Body: r.Body,
+		Headers: header.Convert[Header](r.Headers), Body: r.Body,
 	}
 }
 

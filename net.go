@@ -25,13 +25,7 @@ func (c *Conn) Listen(cluster string, opts ...ServeOption) (net.Listener, error)
 		return nil, err
 	}
 	l.member = r
-	c.mu.Lock()
-	late := c.closed
-	if !late {
-		c.doors[l] = true
-	}
-	c.mu.Unlock()
-	if late {
+	if !c.note(func() { c.doors[l] = true }) {
 		_ = l.Close()
 		return nil, ErrClosed
 	}

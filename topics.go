@@ -8,6 +8,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/arke-mesh/arke/internal/wire/header"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -138,7 +139,7 @@ func (c *calls) ServeGap(g patterns.Gap) {
 }
 
 func outerPublication(p *patterns.Publication) Publication {
-	return Publication{Topic: p.Topic, From: p.From, Headers: outerHeaders(p.Headers), Body: p.Body}
+	return Publication{Topic: p.Topic, From: p.From, Headers: header.Convert[Header](p.Headers), Body: p.Body}
 }
 
 func outerGap(g patterns.Gap) Gap {

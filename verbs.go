@@ -113,13 +113,7 @@ func (c *Conn) Subscribe(ctx context.Context, pattern string, opts ...SubscribeO
 		return nil, outward(err)
 	}
 	s := &Subscription{inner: inner, conn: c, loop: l, gap: o.gap}
-	c.mu.Lock()
-	late := c.closed
-	if !late {
-		c.loops[s] = true
-	}
-	c.mu.Unlock()
-	if late {
+	if !c.note(func() { c.loops[s] = true }) {
 		_ = s.Close(ctx)
 		return nil, ErrClosed
 	}
