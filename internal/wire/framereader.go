@@ -38,6 +38,7 @@ type FrameReader struct {
 
 	last  Kind                // of the frame that was returned last …
 	lies  bool                // … which lies in buf, and was not given back
+	lent  []byte              // … or is of bodies
 	keeps [kindMask + 1]uint8 // by kind: frames that are to be copied
 }
 
@@ -50,7 +51,12 @@ func (r *FrameReader) Share(b *Bodies) { r.bodies = b }
 
 // Recycle says that nobody uses the body that Next has returned last any more. Who
 // does not call it keeps the body.
-func (r *FrameReader) Recycle() { r.lies = false }
+func (r *FrameReader) Recycle() {
+	if r.lies = false; r.lent != nil {
+		r.bodies.Put(r.lent)
+		r.lent = nil
+	}
+}
 
 // Next returns the next frame. The body belongs to the caller, until Recycle; it is
 // never nil, but may be empty.
@@ -82,7 +88,7 @@ func (r *FrameReader) next() (Lane, Kind, []byte, error) {
 	head := r.buf[r.from+lengthSize]
 	lane, k := Lane(head>>kindBits), Kind(head)&kindMask
 	r.from += FrameOverhead
-	r.last = k
+	r.last, r.lent = k, nil
 	shared := k == KindTunnelData && n >= sharedFrom && r.bodies != nil
 	if !shared && r.keeps[k] == 0 {
 		err := r.fill(n)
@@ -97,6 +103,7 @@ func (r *FrameReader) next() (Lane, Kind, []byte, error) {
 	var body []byte
 	if shared {
 		body = r.bodies.get(n)
+		r.lent = body
 	} else {
 		r.keeps[k]--
 		body = make([]byte, n)

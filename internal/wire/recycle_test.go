@@ -73,3 +73,33 @@ func TestAReaderThatWaitsKeepsLittle(t *testing.T) {
 	}
 	require.LessOrEqual(t, fr.Memory(), 4<<10)
 }
+
+// TestALongChunkIsReadIntoAgain proves that the memory of a long chunk of a tunnel
+// which nobody keeps serves for the next one, as at a relay that passes it on, and
+// that one which is kept stays as it is.
+func TestALongChunkIsReadIntoAgain(t *testing.T) {
+	const count, size = 400, 64 << 10
+	var stream []byte
+	for i := range count {
+		stream = wire.AppendFrame(stream, wire.LaneBulk, wire.KindTunnelData, bytes.Repeat([]byte{byte(i)}, size))
+	}
+	fr := wire.NewFrameReader(bytes.NewReader(stream))
+	fr.Share(&wire.Bodies{})
+	var kept []byte
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range count {
+		_, _, body, err := fr.Next()
+		require.NoError(t, err)
+		require.Equal(t, []any{size, byte(i), byte(i)}, []any{len(body), body[0], body[size-1]})
+		if i == count/2 {
+			kept = body
+			continue
+		}
+		fr.Recycle()
+	}
+	runtime.ReadMemStats(&after)
+	require.Equal(t, bytes.Repeat([]byte{count / 2}, size), kept)
+	// The race detector has a sync.Pool forget a quarter.
+	require.Less(t, int(after.TotalAlloc-before.TotalAlloc), count/2*size)
+}
