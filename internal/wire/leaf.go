@@ -107,7 +107,7 @@ func DecodeLeafHello(b []byte) (LeafHello, error) {
 	copy(m.Instance[:], r.bytes(len(m.Instance)))
 	copy(m.Leaf[:], r.bytes(len(m.Leaf)))
 	m.Session = r.uint64()
-	m.Received = r.counts()
+	m.Received = readCounts(&r)
 	m.Clock, m.BeatMillis, m.LargestMessage = r.uint64(), r.uint32(), r.uint32()
 	m.Name = r.short()
 	m.Token = r.text(MaxToken)
@@ -178,7 +178,7 @@ func DecodeRelayHello(b []byte) (RelayHello, error) {
 	copy(m.Instance[:], r.bytes(len(m.Instance)))
 	copy(m.Leaf[:], r.bytes(len(m.Leaf)))
 	m.Session = r.uint64()
-	m.Received = r.counts()
+	m.Received = readCounts(&r)
 	m.Clock, m.BeatMillis = r.uint64(), r.uint32()
 	m.LargestFrame, m.LargestMessage = r.uint32(), r.uint32()
 	m.Registrations, m.Subscriptions = r.uint32(), r.uint32()
@@ -207,39 +207,11 @@ func appendCounts(dst []byte, counts Counts) []byte {
 	return dst
 }
 
-func (r *reader) counts() (counts Counts) {
+func readCounts(r *reader) (counts Counts) {
 	for i := range counts {
 		counts[i] = r.uint64()
 	}
 	return counts
-}
-
-// text reads a text of at most limit bytes with its length in two bytes before
-// it. It does not alias.
-func (r *reader) text(limit int) string {
-	n := int(r.uint16())
-	if n > limit {
-		r.bad = true
-	}
-	return string(r.bytes(n))
-}
-
-// rest reads all that is left as a text of at most limit bytes.
-func (r *reader) rest(limit int) string {
-	if len(r.b) > limit {
-		r.bad = true
-	}
-	return string(r.bytes(len(r.b)))
-}
-
-// appendText appends a text of at most limit bytes. Who may say something that
-// is longer cuts it with CutText; anything else is a bug of the caller.
-func appendText(dst []byte, s string, limit int) []byte {
-	if len(s) > limit {
-		panic("BUG: text beyond its limit")
-	}
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(s)))
-	return append(dst, s...)
 }
 
 // CutText returns the first MaxLeafText bytes of s, at the end of a letter.

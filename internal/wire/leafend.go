@@ -75,7 +75,7 @@ func DecodeLeafGoodbye(b []byte) (LeafGoodbye, error) {
 	r := reader{b: b}
 	m := LeafGoodbye{Code: EndCode(r.uint8())}
 	if r.bool() {
-		handled := r.counts()
+		handled := readCounts(&r)
 		m.Handled = &handled
 	}
 	m.Text = r.rest(MaxLeafText)

@@ -210,17 +210,3 @@ func appendIDs(dst []byte, ids []uint64) []byte {
 	}
 	return dst
 }
-
-// ids reads what appendIDs has written, into dst if there is room.
-func (r *reader) ids(dst []uint64) []uint64 {
-	n := int(r.uint16())
-	if n == 0 || n*8 > len(r.b) {
-		r.bad = true
-		return nil
-	}
-	dst = dst[:0]
-	for range n {
-		dst = append(dst, r.uint64())
-	}
-	return dst
-}

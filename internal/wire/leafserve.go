@@ -204,17 +204,3 @@ func DecodeSummary(b []byte) (Summary, error) {
 	}
 	return m, nil
 }
-
-func appendBool(dst []byte, v bool) []byte {
-	if v {
-		return append(dst, 1)
-	}
-	return append(dst, 0)
-}
-
-// bool reads a byte that is 0 or 1.
-func (r *reader) bool() bool {
-	v := r.uint8()
-	r.bad = r.bad || v > 1
-	return v == 1
-}

@@ -127,12 +127,12 @@ func (m *Publish) AppendTo(dst []byte) []byte {
 func DecodePublish(b []byte) (Publish, error) {
 	r := reader{b: b}
 	m := Publish{Session: r.uint64(), Run: r.uint32(), Epoch: r.uint32(), Number: r.number()}
-	m.Skips = r.skips()
+	m.Skips = readSkips(&r)
 	m.Tail = r.b
 	m.Flags = r.uint8()
 	m.Source = r.short()
 	if m.Flags&FlagOrigin != 0 {
-		m.Origin = *r.origin()
+		m.Origin = *readOrigin(&r)
 	}
 	if m.Flags&FlagSigned != 0 {
 		m.Signature = r.bytes(int(r.uint8()))
@@ -169,13 +169,7 @@ func (m *Publish) Cut(rest *Messages) (first Message, same Messages, count int) 
 	return all.Next(Message{}), same, m.Count
 }
 
-func (r *reader) number() uint64 {
-	n := r.uint64()
-	r.bad = r.bad || n > MaxNumber
-	return n
-}
-
-func (r *reader) skips() []Skip {
+func readSkips(r *reader) []Skip {
 	n := int(r.uint16())
 	if n == 0 || n*skipSize > len(r.b) {
 		r.bad = r.bad || n > 0

@@ -53,6 +53,59 @@ func (r *reader) uint64() uint64 {
 // short reads a text with its length in one byte before it. It does not alias.
 func (r *reader) short() string { return string(r.bytes(int(r.uint8()))) }
 
+// bool reads a byte that is 0 or 1.
+func (r *reader) bool() bool {
+	v := r.uint8()
+	r.bad = r.bad || v > 1
+	return v == 1
+}
+
+// number reads a number of at most MaxNumber.
+func (r *reader) number() uint64 {
+	n := r.uint64()
+	r.bad = r.bad || n > MaxNumber
+	return n
+}
+
+// name reads a text of 1 to limit bytes.
+func (r *reader) name(limit int) string {
+	s := r.short()
+	r.bad = r.bad || s == "" || len(s) > limit
+	return s
+}
+
+// text reads a text of at most limit bytes with its length in two bytes before
+// it. It does not alias.
+func (r *reader) text(limit int) string {
+	n := int(r.uint16())
+	if n > limit {
+		r.bad = true
+	}
+	return string(r.bytes(n))
+}
+
+// rest reads all that is left as a text of at most limit bytes.
+func (r *reader) rest(limit int) string {
+	if len(r.b) > limit {
+		r.bad = true
+	}
+	return string(r.bytes(len(r.b)))
+}
+
+// ids reads what appendIDs has written, into dst if there is room.
+func (r *reader) ids(dst []uint64) []uint64 {
+	n := int(r.uint16())
+	if n == 0 || n*8 > len(r.b) {
+		r.bad = true
+		return nil
+	}
+	dst = dst[:0]
+	for range n {
+		dst = append(dst, r.uint64())
+	}
+	return dst
+}
+
 // appendShort appends a text of at most 255 bytes. A longer one is a bug of
 // the caller: cut short, it would mean something else.
 func appendShort(dst []byte, s string) []byte {
@@ -61,4 +114,21 @@ func appendShort(dst []byte, s string) []byte {
 	}
 	dst = append(dst, byte(len(s)))
 	return append(dst, s...)
+}
+
+// appendText appends a text of at most limit bytes. Who may say something that
+// is longer cuts it with CutText; anything else is a bug of the caller.
+func appendText(dst []byte, s string, limit int) []byte {
+	if len(s) > limit {
+		panic("BUG: text beyond its limit")
+	}
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(s)))
+	return append(dst, s...)
+}
+
+func appendBool(dst []byte, v bool) []byte {
+	if v {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
 }

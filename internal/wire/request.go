@@ -141,10 +141,10 @@ func DecodeRequest(b []byte) (Request, error) {
 func (m Request) decodeBlocks() (Request, error) {
 	r := reader{b: m.Tail}
 	if m.Flags&FlagOrigin != 0 {
-		m.Origin = r.origin()
+		m.Origin = readOrigin(&r)
 	}
 	if m.Flags&FlagRoute != 0 {
-		m.Route = r.route()
+		m.Route = readRoute(&r)
 		r.bad = r.bad || m.Member != 0 || m.Incarnation != 0
 	}
 	if r.bad {
@@ -166,8 +166,8 @@ func (o *Origin) appendTo(dst []byte) []byte {
 	return dst
 }
 
-// origin reads what Origin.appendTo wrote.
-func (r *reader) origin() *Origin {
+// readOrigin reads what Origin.appendTo wrote.
+func readOrigin(r *reader) *Origin {
 	o := &Origin{Peer: r.name(MaxPeerID), Incarnation: r.uint64(), Serial: r.uint64()}
 	n := int(r.uint8())
 	r.bad = r.bad || n > MaxNetworks
@@ -175,13 +175,6 @@ func (r *reader) origin() *Origin {
 		o.Networks = append(o.Networks, r.name(MaxNetworkID))
 	}
 	return o
-}
-
-// name reads a text of 1 to limit bytes.
-func (r *reader) name(limit int) string {
-	s := r.short()
-	r.bad = r.bad || s == "" || len(s) > limit
-	return s
 }
 
 func (m *Route) appendTo(dst []byte) []byte {
@@ -195,8 +188,8 @@ func (m *Route) appendTo(dst []byte) []byte {
 	return dst
 }
 
-// route reads what Route.appendTo wrote.
-func (r *reader) route() *Route {
+// readRoute reads what Route.appendTo wrote.
+func readRoute(r *reader) *Route {
 	m := &Route{Options: r.uint8(), Policy: r.uint8(), StickyKey: r.short(), Cluster: r.name(MaxCluster)}
 	if m.Options&RouteLimits != 0 {
 		m.MaxReplies, m.MaxBytes = r.uint32(), r.uint64()
