@@ -48,8 +48,10 @@ func TestExitCodeTellsTheOutcome(t *testing.T) {
 		Args:  []string{"request", "echo", "-", "--socket", a.Socket()},
 		Stdin: strings.Repeat("x", 2<<20),
 	}
-	large.Run(t).Ends(9).Says("too large")
+	large.Run(t).Ends(9).Says("2 MiB is too large for echo", "takes 1 MiB", "--message-bytes", "arke tunnel echo")
 	large.Stdin = "from standard input\n"
+	large.Run(t).Gets("from standard input\n")
+	large.Args = []string{"request", "echo", "--socket", a.Socket()} // a pipe is read without "-", too
 	large.Run(t).Gets("from standard input\n")
 
 	harness.Run(t, "request", "echo", "x", "--socket", filepath.Join(harness.Folder(t), "none")).
@@ -369,6 +371,34 @@ func TestHelpHasAnExample(t *testing.T) {
 			t.Errorf("%s has no example", result)
 		}
 	}
+}
+
+func TestNamesOfClustersAreCompleted(t *testing.T) {
+	// This test checks what the shell offers after arke request: the clusters
+	// that are served or called through the relay, and no topics.
+	scenario(t)
+	a := harness.NewNetwork(t).Relay("a")
+	a.Serves("geo", "--echo")
+	a.Serves("other", "--tunnel-echo")
+	a.Does("publish", "weather.berlin", "1").Ends(0)
+	a.Requests("nobody", "x").Ends(3)
+	offered := harness.Run(t, "__complete", "request", "--socket", a.Socket(), "").Ends(0)
+	if want := "geo\nnobody\nother\n:4\n"; offered.Stdout != want {
+		t.Errorf("%s: want %q", offered, want)
+	}
+}
+
+func TestPublishingToNobodyIsTold(t *testing.T) {
+	// This test checks that publish says so when nobody listens, that --need
+	// makes it a failure, and that a negative number is a message.
+	scenario(t)
+	a, b := together(harness.NewNetwork(t))
+	a.Does("publish", "sea.level", "-5").Ends(0).Says("nobody listens to sea.level", "went to nobody")
+	a.Does("publish", "sea.level", "-5", "--need", "1").Ends(3).Says("0 nodes took message 1 of sea.level", "arke subscribe sea.level")
+	listener := harness.Command{Args: []string{"subscribe", "sea.*", "--raw=false", "--socket", b.Socket()}}.Start(t, "arke subscribe ready")
+	a.Does("publish", "sea.level", "-5", "--need", "1").Gets("")
+	harness.Eventually(t, harness.Patience, "the message", func() error { return listener.Logs("sea.level: -5") })
+	a.Does("publish", "sea.level", "-6", "--need", "2").Ends(3).Says("1 node took", "--need is 2")
 }
 
 func TestServiceOutlivesTheReaderOfItsOutput(t *testing.T) {

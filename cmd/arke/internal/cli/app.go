@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -34,6 +33,17 @@ type App struct {
 	Abort context.Context
 }
 
+// drainTime is how long accepted work may take after the first signal.
+const drainTime = 30 * time.Second
+
+// drain finishes, after the first signal, what a command accepted; a second
+// signal cuts that short.
+func (a App) drain(finish func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(a.Abort, drainTime)
+	defer cancel()
+	return finish(ctx)
+}
+
 // Env holds the environment variables that mean something to Arke.
 type Env struct {
 	Network    string // ARKE_NETWORK: the content of a network file
@@ -46,8 +56,9 @@ type Env struct {
 // Run executes the command that args (without the program's name) ask for and
 // returns the exit status. The first end of ctx asks the command to finish.
 func (a App) Run(ctx context.Context, args []string) int {
+	a.Stderr = guard{a.Stderr}
 	root := rootCommand(a)
-	root.SetArgs(args)
+	root.SetArgs(separated(root, args))
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
@@ -55,8 +66,8 @@ func (a App) Run(ctx context.Context, args []string) int {
 	if err == nil {
 		return 0
 	}
-	a.tellFailure(cmd, err)
-	fmt.Fprintln(a.Stderr, "arke: "+printable(explain(err)))
+	tellFailure(a.Stdout, cmd, args, err)
+	fmt.Fprintln(a.Stderr, "arke: "+explain(err))
 	return exitCode(err)
 }
 
@@ -77,82 +88,17 @@ All other commands talk to the relay on this machine, through its socket:
 --socket PATH, or the environment variable ARKE_SOCKET.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return misuse(cmd, fmt.Errorf("unknown command %q", args[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          subcommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(misuse)
+	root.CompletionOptions.DisableDefaultCmd = true // ours has examples
+	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(
 		keygenCommand(a), relayCommand(a), serveCommand(a), requestCommand(a), surveyCommand(a), pushCommand(a),
 		broadcastCommand(a), publishCommand(a), subscribeCommand(a), tunnelCommand(a), exposeCommand(a), forwardCommand(a),
-		membersCommand(a), statusCommand(a), benchCommand(a), demoCommand(a), simCommand(a), versionCommand(a),
+		membersCommand(a), statusCommand(a), benchCommand(a), demoCommand(a), simCommand(a), completionCommand(a), manCommand(a), versionCommand(a),
 	)
 	return root
-}
-
-// misuse marks err as wrong usage of cmd.
-func misuse(cmd *cobra.Command, err error) error {
-	return &usageError{command: cmd.CommandPath(), err: err}
-}
-
-// usageError says that the arguments make no sense.
-type usageError struct {
-	command string
-	err     error
-}
-
-func (e *usageError) Error() string {
-	return fmt.Sprintf("%v: see '%s --help'", e.err, e.command)
-}
-
-func (e *usageError) Unwrap() error { return e.err }
-
-// positive returns an error if one of the flags, which are numbers, is given and
-// is not greater than zero: the zero that stands for a default is not for users.
-func positive(cmd *cobra.Command, names ...string) error {
-	for _, name := range names {
-		f := cmd.Flags().Lookup(name)
-		if n, err := strconv.ParseFloat(f.Value.String(), 64); f.Changed && (err != nil || !(n > 0)) {
-			return fmt.Errorf("--%s must be greater than 0", name)
-		}
-	}
-	return nil
-}
-
-// maxName bounds the name of a cluster.
-const maxName = 255
-
-// calling checks the arguments of a command the first of which is a cluster.
-func calling(most int) cobra.PositionalArgs {
-	number := positional(1, most, "CLUSTER")
-	return func(cmd *cobra.Command, args []string) error {
-		if err := number(cmd, args); err != nil {
-			return err
-		}
-		if n := len(args[0]); n < 1 || n > maxName {
-			return misuse(cmd, fmt.Errorf("CLUSTER has %s: a name has 1 to %d", plural(n, "byte"), maxName))
-		}
-		return nil
-	}
-}
-
-// positional checks the number of arguments and names, in the error, those that
-// are missing.
-func positional(least, most int, names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < least:
-			return misuse(cmd, errors.New("missing "+strings.Join(names[len(args):], " and ")))
-		case len(args) > most:
-			return misuse(cmd, fmt.Errorf("unexpected argument %q", args[most]))
-		}
-		return nil
-	}
 }
 
 // attachment holds the flags that say where the relay is.
@@ -167,6 +113,9 @@ type attachment struct {
 // attachFlags adds the flags to cmd.
 func (a App) attachFlags(cmd *cobra.Command) *attachment {
 	t := &attachment{env: a.Env, name: "arke " + cmd.Name()}
+	if strings.Contains(cmd.Use, "CLUSTER") {
+		cmd.ValidArgsFunction = t.completeCluster
+	}
 	f := cmd.Flags()
 	f.StringVar(&t.socket, "socket", "", "the relay's socket (default $ARKE_SOCKET, else the relay's own default)")
 	f.StringVar(&t.address, "address", "", "the relay's loopback TCP address, instead of the socket")

@@ -39,7 +39,7 @@ func benchCommand(a App) *cobra.Command {
 		Use:     "bench",
 		Short:   "Measure a cluster or a topic",
 		Example: "  arke bench request zones --rate 1000 --duration 10s",
-		Args:    positional(0, 0),
+		Args:    subcommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(benchRequestCommand(a), benchSurveyCommand(a), benchTunnelCommand(a), benchPublishCommand(a))
@@ -96,8 +96,8 @@ func (f benchFlags) validate() error {
 		return errors.New("--rate must be a positive number per second")
 	case f.duration <= 0:
 		return errors.New("--duration must be positive, like 10s")
-	case f.size < 0 || f.size > maxStdin-1:
-		return fmt.Errorf("--size must be between 0 and %d bytes", maxStdin-1)
+	case f.size < 0 || f.size > mostBytes:
+		return fmt.Errorf("--size must be between 0 and %d bytes", mostBytes)
 	case f.concurrency < 1:
 		return errors.New("--concurrency must be at least 1")
 	case f.timeout <= 0:

@@ -20,17 +20,21 @@
 //
 // # Output
 //
-// What a command was asked for goes to standard output: a reply's bytes
-// unchanged, a table, or with --json one JSON object per line. Progress and
-// logs go to standard error, and so does the one line that says what went
-// wrong and what to do next.
+// What a command was asked for goes to standard output: bodies, a table, or
+// with --json one JSON object per line. Progress and logs go to standard error,
+// and so does the one line that says what went wrong and what to do next.
+//
+// Bodies are unchanged in a pipe. On a terminal their control characters are
+// escaped, and those of subscribe and survey have the topic or the member before
+// them. --raw and --raw=false choose. Names, errors and logs of other programs
+// are escaped always (escaped).
 //
 // With --json a failure is an object on standard output, too: either the
 // command's own, or one with "outcome" and "error". Outcomes are named as package
 // outcome does; "accepted" is that of what went well and has no reply by nature.
 // Members are "member", nodes "peer"; times are in microseconds, "us", of whole
-// runs in "seconds"; a body that is no text is "body_base64". Wrong usage is told
-// on standard error only.
+// runs in "seconds"; a body that is no text is "body_base64". The outcome of
+// arguments that make no sense is "usage".
 //
 // # Exit status
 //

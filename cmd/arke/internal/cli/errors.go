@@ -10,8 +10,6 @@ import (
 	"os"
 	"strings"
 	"syscall"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
@@ -29,6 +27,7 @@ func (e *statusError) Error() string { return e.text }
 type clusterError struct {
 	cluster string
 	one     bool // the command is for one member: it has --wait and --idempotent
+	size    int  // of the message that was sent
 	err     error
 }
 
@@ -49,6 +48,7 @@ type topicError struct {
 	topic   string
 	pattern bool // it is a pattern that was subscribed to
 	sent    int  // messages that were published before
+	size    int  // of the message that was not
 	err     error
 }
 
@@ -113,17 +113,6 @@ func outcomeOf(err error) patterns.Outcome {
 	return patterns.OutcomeOf(err)
 }
 
-// printable returns text without what would command a terminal: it may come
-// from another program.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return utf8.RuneError
-		}
-		return r
-	}, text)
-}
-
 // explain turns err into one line that says what happened and what to do.
 func explain(err error) string {
 	var call *clusterError
@@ -177,7 +166,7 @@ func explainCall(e *clusterError) string {
 	case patterns.OutcomeUnauthorized:
 		return fmt.Sprintf("no right to ask %s: the relay needs the key of this cluster", e.cluster)
 	case patterns.OutcomeTooLarge:
-		return fmt.Sprintf("the message is too large for %s, no handler ran: send less at once", e.cluster)
+		return explainSize(e)
 	case patterns.OutcomeDeadline:
 		ran := "a handler may have run"
 		if errors.As(e.err, &deadline) && !deadline.MaybeRan {
@@ -192,6 +181,17 @@ func explainCall(e *clusterError) string {
 		return fmt.Sprintf("too much is open at once for another one to %s: look at it with 'arke status'", e.cluster)
 	}
 	return e.err.Error()
+}
+
+// explainSize says what is too large, how much may be sent, and what to do.
+func explainSize(e *clusterError) string {
+	const way = "send less at once, or send it through 'arke tunnel %s'"
+	if e.size > topicBytes {
+		return fmt.Sprintf("the message of %s is too large for %s, no handler ran: a member takes %s, with headers, or what its --message-bytes says (%s at most); "+way,
+			sizeText(e.size), e.cluster, sizeText(topicBytes), sizeText(mostBytes), e.cluster)
+	}
+	return fmt.Sprintf("the message of %s, its headers, or the reply is too large for %s: a member takes %s, or what its --message-bytes says, and a reply has %s at most; "+way,
+		sizeText(e.size), e.cluster, sizeText(topicBytes), sizeText(mostBytes), e.cluster)
 }
 
 // explainTunnel says why an open tunnel has ended.
@@ -243,7 +243,11 @@ func explainTopicCause(e *topicError) string {
 	case patterns.OutcomeUnauthorized:
 		return fmt.Sprintf("no right to use %s: the relay needs the key of its topics", e.topic)
 	case patterns.OutcomeTooLarge:
-		return fmt.Sprintf("the message is too large for %s: send less at once", e.topic)
+		if e.size <= topicBytes { // or it has a line of standard input, which is named
+			return why(e.err)
+		}
+		return fmt.Sprintf("the message of %s is too large for %s: a topic takes %s, with headers; send it in parts, or through 'arke tunnel'",
+			sizeText(e.size), e.topic, sizeText(topicBytes))
 	case patterns.OutcomeDeadline:
 		return fmt.Sprintf("the deadline passed before the message was on its way to the subscribers of %s: allow more with --timeout, or send less", e.topic)
 	case patterns.OutcomeCancelled:

@@ -80,13 +80,6 @@ func TestRelayThatHangsIsNotCalledMissing(t *testing.T) {
 	<-slow
 }
 
-func TestWrongUsageIsNoJSON(t *testing.T) {
-	// This test checks that who mistypes reads it on standard error only.
-	c := newConsole("")
-	require.Equal(t, 1, c.Run(t.Context(), []string{"survey", "x", "--json", "--timeout", "-1s"}))
-	require.Empty(t, c.out.String())
-}
-
 func TestAdviceNamesFlagsThatTheCommandHas(t *testing.T) {
 	// This test checks that what is said to do next can be done.
 	for err, flag := range map[error]string{patterns.ErrNoMembers: "--wait", patterns.ErrInterrupted: "--idempotent"} {
@@ -98,12 +91,6 @@ func TestAdviceNamesFlagsThatTheCommandHas(t *testing.T) {
 		require.Equal(t, 5, exitCode(err))
 		require.Contains(t, explain(err), "start it again with 'arke relay'")
 	}
-}
-
-func TestMessagesOfOthersCommandNoTerminal(t *testing.T) {
-	// This test checks that a member's refusal cannot colour or clear a screen.
-	refusal := &patterns.RemoteError{Cluster: "geo", Code: 2, Message: "\x1b[2Jgone\nwhy\tso"}
-	require.Equal(t, "geo refused (code 2): \uFFFD[2Jgone\nwhy\tso", printable(explain(&clusterError{cluster: "geo", err: refusal})))
 }
 
 func TestHelpSaysHowACommandEnds(t *testing.T) {

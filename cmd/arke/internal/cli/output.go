@@ -4,13 +4,11 @@
 package cli
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -46,83 +44,24 @@ func told(err error) error {
 	return &toldError{err}
 }
 
-// tellFailure prints err where cmd talks to a relay, was asked for JSON, and has
-// not told it in an object of its own.
-func (a App) tellFailure(cmd *cobra.Command, err error) {
-	asJSON := cmd.Flags().Lookup("json")
-	if asJSON == nil || asJSON.Value.String() != "true" || cmd.Flags().Lookup("token") == nil {
-		return
-	}
+// usage is the outcome of arguments that make no sense.
+const usage = "usage"
+
+// tellFailure prints err where JSON was asked for, unless an object of the
+// command's own has told it. That the arguments make no sense is told by every
+// command, the rest by those that talk to a relay.
+func tellFailure(stdout io.Writer, cmd *cobra.Command, args []string, err error) {
 	var already *toldError
-	var usage *usageError
-	if errors.As(err, &already) || errors.As(err, &usage) {
-		return
-	}
-	_ = writeJSON(a.Stdout, failureJSON{outcomeOf(err).String(), err.Error()})
-}
-
-// isTerminal says whether a person looks at w.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	stat, err := f.Stat()
-	return err == nil && stat.Mode()&os.ModeCharDevice != 0
-}
-
-// maxStdin bounds what is read from standard input: the largest message that
-// any member may accept, and one byte more, so that more is refused.
-const maxStdin = 16<<20 + 1
-
-// message returns what the arguments after the first, if any, and the headers
-// stand for.
-func (a App) message(cmd *cobra.Command, args, headers []string) (patterns.Message, error) {
-	var m patterns.Message
-	var err error
-	if m.Headers, err = parseHeaders(headers); err != nil {
-		return m, misuse(cmd, err)
-	}
-	if len(args) > 0 {
-		m.Body, err = a.body(cmd.Context(), args[0])
-	}
-	return m, err
-}
-
-// body returns the message that the argument stands for.
-func (a App) body(ctx context.Context, arg string) ([]byte, error) {
-	if arg != "-" {
-		return []byte(arg), nil
-	}
-	body, err := io.ReadAll(io.LimitReader(a.input(ctx), maxStdin))
-	if err != nil {
-		return nil, fmt.Errorf("reading the message from standard input: %w", err)
-	}
-	return body, nil
-}
-
-// input is standard input until ctx ends. Reading a terminal or a pipe cannot be
-// interrupted: the goroutine that does may outlive us until the process ends.
-func (a App) input(ctx context.Context) io.Reader {
-	r, w := io.Pipe()
-	go func() {
-		_, err := io.Copy(w, a.Stdin)
-		_ = w.CloseWithError(err)
-	}()
-	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
-	return r
-}
-
-func parseHeaders(flags []string) (patterns.Headers, error) {
-	var headers patterns.Headers
-	for _, f := range flags {
-		key, value, ok := strings.Cut(f, "=")
-		if !ok || key == "" {
-			return nil, fmt.Errorf("--header %q is not KEY=VALUE", f)
+	var misused *usageError
+	switch asJSON := cmd.Flags().Lookup("json"); {
+	case errors.As(err, &already):
+	case errors.As(err, &misused):
+		if wantsJSON(args) {
+			_ = writeJSON(stdout, failureJSON{usage, err.Error()})
 		}
-		headers = append(headers, patterns.Header{Key: key, Value: value})
+	case asJSON != nil && asJSON.Value.String() == "true" && cmd.Flags().Lookup("socket") != nil:
+		_ = writeJSON(stdout, failureJSON{outcomeOf(err).String(), err.Error()})
 	}
-	return headers, nil
 }
 
 // messageJSON is a message as a part of an object.
@@ -157,6 +96,18 @@ func line(body []byte) []byte {
 		return body
 	}
 	return append(body[:len(body):len(body)], '\n')
+}
+
+// rawHelp explains --raw of what prints messages of several senders.
+const rawHelp = "print bodies only, as they are (default if standard output is no terminal)"
+
+// said prints what somebody sent, with a name before it unless raw.
+func said(w io.Writer, name string, body []byte, raw bool) error {
+	if !raw {
+		body = []byte(oneLine(name) + ": " + printable(string(body)))
+	}
+	_, err := w.Write(line(body))
+	return err
 }
 
 // missingJSON is a member that was not reached or did not answer.

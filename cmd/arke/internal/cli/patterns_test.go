@@ -70,7 +70,7 @@ func TestSurveyTellsWhoAnsweredAndWhoIsMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, asJSON := range []bool{false, true} {
 				c := newConsole("")
-				s := &survey{App: c.App, cluster: "geo", asJSON: asJSON, begin: time.Now()}
+				s := &survey{App: c.App, cluster: "geo", raw: true, asJSON: asJSON, begin: time.Now()}
 				for _, a := range tc.answers {
 					require.NoError(t, s.each(a))
 				}
@@ -127,7 +127,7 @@ func TestSubscriptionIsPrinted(t *testing.T) {
 		p.ServeGap(gap)
 	}
 	c := newConsole("")
-	feed(&printer{App: c.App, flags: subscribeFlags{count: 2}, ended: make(chan struct{})})
+	feed(&printer{App: c.App, flags: subscribeFlags{count: 2, raw: true}, ended: make(chan struct{})})
 	require.Equal(t, "one\n\xff\n", c.out.String())
 	require.Equal(t, "arke: at most 12 messages are missing here (slow)\narke: 12 messages are missing here (slow)\n", c.err.String())
 
@@ -261,7 +261,7 @@ func TestMemberTakesWhatItWasToldTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newConsole("")
 			require.NoError(t, tc.flags.validate())
-			s := (&member{flags: tc.flags, out: &c.out, log: zap.NewNop()}).service()
+			s := (&member{flags: tc.flags, raw: true, out: &c.out, log: zap.NewNop()}).service()
 			require.Equal(t, tc.messages, s.Request != nil && s.Push != nil && s.Broadcast != nil)
 			require.Equal(t, tc.tunnel, s.Tunnel != nil)
 			if tc.messages {
@@ -323,11 +323,11 @@ func TestTopicErrorsSayWhatToDo(t *testing.T) {
 		{patterns.ErrTooMany, true, 14, "too many subscriptions"},
 		{patterns.ErrUnreachable, false, 5, "arke status"},
 		{patterns.ErrUnauthorized, false, 8, "key"},
-		{patterns.ErrTooLarge, false, 9, "send less"},
+		{patterns.ErrTooLarge, false, 9, "a topic takes 1 MiB"},
 		{&patterns.DeadlineError{Cause: context.DeadlineExceeded}, false, 6, "--timeout"},
 		{patterns.ErrClosed, false, 1, "shutting down"},
 	} {
-		err := &topicError{topic: "a.b", pattern: tc.pattern, err: tc.err}
+		err := &topicError{topic: "a.b", pattern: tc.pattern, size: 2 << 20, err: tc.err}
 		require.Equal(t, tc.code, exitCode(err), tc.err)
 		require.Contains(t, explain(err), tc.says)
 	}
@@ -338,18 +338,28 @@ type press struct {
 	patterns.Messenger
 	bodies []string
 	fails  int           // at this message; 0 = never
+	nodes  int           // that take each
 	took   chan struct{} // has one for each; nil = nobody waits
 }
 
-func (p *press) Publish(_ context.Context, _ string, m patterns.Message, _ ...patterns.PublishOption) error {
+func (p *press) Publish(_ context.Context, _ string, m patterns.Message, opts ...patterns.PublishOption) error {
 	if p.fails > 0 && len(p.bodies)+1 == p.fails {
 		return patterns.ErrUnreachable
 	}
 	p.bodies = append(p.bodies, string(m.Body))
+	*patterns.CollectPublishOptions(opts).Confirm = p.nodes
 	if p.took != nil {
 		p.took <- struct{}{}
 	}
 	return nil
+}
+
+// messages returns what the command publishes for an argument.
+func (c *console) messages(t *testing.T, arg string, count int) func() ([]byte, error) {
+	t.Helper()
+	s, err := c.source([]string{arg}, &sendFlags{})
+	require.NoError(t, err)
+	return c.each(t.Context(), s, count)
 }
 
 // newPublishing publishes what next gives, until a message takes a second.
@@ -376,7 +386,7 @@ func TestLinesOfStandardInputAreMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &press{}
-			p := newPublishing(bodies(t.Context(), newConsole(tc.stdin).App, tc.arg, tc.count), 0)
+			p := newPublishing(newConsole(tc.stdin).messages(t, tc.arg, tc.count), 0)
 			require.NoError(t, p.run(t.Context(), m))
 			require.Equal(t, tc.want, m.bodies)
 			require.Equal(t, len(tc.want), p.sent)
@@ -387,14 +397,14 @@ func TestLinesOfStandardInputAreMessages(t *testing.T) {
 func TestPublishingTellsHowFarItCame(t *testing.T) {
 	// This test checks that a failure in the middle says how many messages went
 	// before, and that a line that cannot be a message is named.
-	p := newPublishing(bodies(t.Context(), newConsole("").App, "x", 10), 0)
+	p := newPublishing(newConsole("").messages(t, "x", 10), 0)
 	err := p.run(t.Context(), &press{fails: 4})
 	require.Equal(t, 5, exitCode(err))
 	require.Contains(t, explain(err), "subscribers of a.b")
 	require.Contains(t, explain(err), "3 messages had been sent before")
 
-	long := "short\n" + strings.Repeat("x", maxStdin+1)
-	p = newPublishing(bodies(t.Context(), newConsole(long).App, "-", 0), 0)
+	long := "short\n" + strings.Repeat("x", maxBody+1)
+	p = newPublishing(newConsole(long).messages(t, "-", 0), 0)
 	err = p.run(t.Context(), &press{})
 	require.ErrorContains(t, err, "line 2 of standard input is too long")
 	require.Equal(t, 9, exitCode(err))
@@ -419,7 +429,7 @@ func TestSignalEndsTheWaitForStandardInput(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := newConsole("")
 	c.Stdin = io.MultiReader(strings.NewReader("one\ntwo\n"), silent{})
-	p := newPublishing(bodies(ctx, c.App, "-", 0), 0)
+	p := newPublishing(c.each(ctx, source{stdin: true}, 0), 0)
 	ended := make(chan error, 1)
 	m := &press{took: make(chan struct{})}
 	go func() { ended <- p.run(ctx, m) }()
@@ -434,12 +444,12 @@ func TestSignalEndsTheWaitForStandardInput(t *testing.T) {
 func TestRateIsAnUpperLimit(t *testing.T) {
 	// This test checks that no message goes before its time, and that a signal
 	// ends the wait.
-	p := newPublishing(bodies(t.Context(), newConsole("").App, "x", 11), 100)
+	p := newPublishing(newConsole("").messages(t, "x", 11), 100)
 	require.NoError(t, p.run(t.Context(), &press{}))
 	require.GreaterOrEqual(t, time.Since(p.begin), 100*time.Millisecond)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p = newPublishing(bodies(t.Context(), newConsole("").App, "x", 11), 0.001)
+	p = newPublishing(newConsole("").messages(t, "x", 11), 0.001)
 	require.ErrorIs(t, p.run(ctx, &press{}), context.Canceled)
 }

@@ -4,7 +4,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -20,36 +19,54 @@ type publishFlags struct {
 	sendFlags
 	count int
 	rate  float64
+	need  int
 }
 
 func publishCommand(a App) *cobra.Command {
 	var flags publishFlags
 	cmd := &cobra.Command{
-		Use:   "publish TOPIC (BODY | -)",
+		Use:   "publish TOPIC (BODY | @FILE | -)",
 		Short: "Send messages to whoever subscribes to a topic",
 		Long: `Send messages to whoever subscribes to a topic. A topic is words joined by
-dots. That nobody listens is no error.
+dots.
 
-BODY is the message; - makes each line of standard input a message, in order,
-without its end of line. Each is confirmed: it ends when the last message is on
-its way to the subscribers' nodes; who misses one there is told so.
+BODY is the message. @FILE or --file FILE reads it from a file; text that
+begins with @ is written @@. With - each line of standard input is a message,
+in order, without its end of line. The command ends when the last message is
+on its way to the nodes of the subscribers.
 
-` + exits("all are on their way", usual(patterns.OutcomeUnreachable, patterns.OutcomeDeadline, patterns.OutcomeUnauthorized, patterns.OutcomeTooLarge)...),
+If nobody listens, standard error says so. With --need N that is a failure:
+the command ends at the first message that fewer than N nodes take.
+
+` + exits("all are on their way", append([]end{{patterns.OutcomeNoMembers, "fewer than --need nodes took a message"}},
+			usual(patterns.OutcomeUnreachable, patterns.OutcomeDeadline, patterns.OutcomeUnauthorized, patterns.OutcomeTooLarge)...)...),
 		Example: `  arke publish weather.berlin.temperature 21.5
+  arke publish orders.new @order.json --need 1
   arke publish load.test hello --count 10000 --rate 500
   tail -f access.log | arke publish web.access -`,
-		Args: positional(2, 2, "TOPIC", "BODY"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && flags.file == "" {
+				return misuse(cmd, errors.New("missing BODY (- publishes each line of standard input)"))
+			}
+			return positional(1, 2, "TOPIC and BODY")(cmd, args)
+		},
 	}
 	flags.declare(a, cmd)
+	flags.declareFile(cmd)
 	f := cmd.Flags()
 	f.IntVar(&flags.count, "count", 0, "send BODY so many times, or so many lines at most (default once, or all lines)")
 	f.Float64Var(&flags.rate, "rate", 0, "messages per second at most (default no limit)")
+	f.IntVar(&flags.need, "need", 0, "fail if fewer than so many `N`odes take a message (default 0)")
 	f.Lookup("timeout").Usage = "give up when one message has waited for so long"
 	f.BoolVar(&flags.asJSON, "json", false, "print how many were sent, and how many nodes took the last, as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		headers, err := parseHeaders(flags.headers)
+		var from source
 		if err == nil {
-			err = positive(cmd, "count", "rate")
+			from, err = a.source(args[1:], &flags.sendFlags)
+		}
+		if err == nil {
+			err = positive(cmd, "count", "rate", "need")
 		}
 		if err == nil {
 			err = flags.sendFlags.validate()
@@ -57,48 +74,10 @@ its way to the subscribers' nodes; who misses one there is told so.
 		if err != nil {
 			return misuse(cmd, err)
 		}
-		return runPublish(cmd.Context(), a, args[0], bodies(cmd.Context(), a, args[1], flags.count), headers, flags)
+		return runPublish(cmd.Context(), a, args[0], a.each(cmd.Context(), from, flags.count), headers, flags)
 	}
 	return cmd
 }
-
-// bodies returns the source of what is to be sent: nil at its end.
-func bodies(ctx context.Context, a App, arg string, count int) func() ([]byte, error) {
-	sent := 0
-	if arg != "-" {
-		return func() ([]byte, error) {
-			if sent++; sent > max(count, 1) {
-				return nil, nil
-			}
-			return []byte(arg), nil
-		}
-	}
-	lines := bufio.NewScanner(a.input(ctx))
-	lines.Buffer(nil, maxStdin)
-	return func() ([]byte, error) {
-		if sent++; count > 0 && sent > count {
-			return nil, nil
-		}
-		switch {
-		case lines.Scan():
-			return append([]byte{}, lines.Bytes()...), nil
-		case errors.Is(lines.Err(), bufio.ErrTooLong):
-			return nil, &lineError{sent}
-		case lines.Err() != nil:
-			return nil, fmt.Errorf("reading standard input: %w", lines.Err())
-		}
-		return nil, nil
-	}
-}
-
-// lineError says that a line of standard input is longer than any message.
-type lineError struct{ line int }
-
-func (e *lineError) Error() string {
-	return fmt.Sprintf("line %d of standard input is too long: a message has at most 1 MiB, with its headers", e.line)
-}
-
-func (e *lineError) Unwrap() error { return patterns.ErrTooLarge }
 
 func runPublish(ctx context.Context, a App, topic string, next func() ([]byte, error), headers patterns.Headers, flags publishFlags) error {
 	p := &publishing{topic: topic, next: next, headers: headers, flags: flags, begin: time.Now()}
@@ -111,6 +90,9 @@ func runPublish(ctx context.Context, a App, topic string, next func() ([]byte, e
 	if err == nil {
 		defer c.Close()
 		err = p.run(ctx, c)
+	}
+	if p.unheard > 0 && err == nil {
+		fmt.Fprintf(a.Stderr, "arke: nobody listens to %s: %s\n", topic, p.lost())
 	}
 	if flags.asJSON {
 		return tellPublished(a, p, err)
@@ -125,9 +107,10 @@ func tellPublished(a App, p *publishing, err error) error {
 		Outcome string  `json:"outcome"`
 		Sent    int     `json:"sent"`
 		Nodes   int     `json:"nodes"`
+		Unheard int     `json:"unheard"`
 		Seconds float64 `json:"seconds"`
 		Error   string  `json:"error,omitempty"`
-	}{accepted, p.sent, p.nodes, time.Since(p.begin).Seconds(), ""}
+	}{accepted, p.sent, p.nodes, p.unheard, time.Since(p.begin).Seconds(), ""}
 	if err != nil {
 		o.Outcome, o.Error = outcomeOf(err).String(), err.Error()
 	}
@@ -147,6 +130,18 @@ type publishing struct {
 	begin    time.Time
 	sent     int
 	nodes    int // that took the last message
+	unheard  int // messages that no node took
+}
+
+// lost says how many messages nobody got.
+func (p *publishing) lost() string {
+	switch {
+	case p.sent == 1:
+		return "the message went to nobody"
+	case p.unheard == p.sent:
+		return fmt.Sprintf("all %d messages went to nobody", p.sent)
+	}
+	return fmt.Sprintf("%d of %d messages went to nobody", p.unheard, p.sent)
 }
 
 func (p *publishing) run(ctx context.Context, m patterns.Messenger) error {
@@ -163,9 +158,19 @@ func (p *publishing) run(ctx context.Context, m patterns.Messenger) error {
 			return err
 		}
 		if err := p.one(ctx, m, body); err != nil {
-			return &topicError{topic: p.topic, sent: p.sent, err: err}
+			size := messageSize(patterns.Message{Headers: p.headers, Body: body})
+			return &topicError{topic: p.topic, sent: p.sent, size: size, err: err}
 		}
 		p.sent++
+		if p.nodes == 0 {
+			p.unheard++
+		}
+		if p.nodes < p.flags.need {
+			return &statusError{
+				code: patterns.ExitStatus(patterns.OutcomeNoMembers),
+				text: fmt.Sprintf("%s took message %d of %s, --need is %d: start subscribers, with 'arke subscribe %s'", plural(p.nodes, "node"), p.sent, p.topic, p.flags.need, p.topic),
+			}
+		}
 		if p.progress != nil && time.Since(told) > time.Second {
 			told = time.Now()
 			p.progress(p.sent)
@@ -176,6 +181,7 @@ func (p *publishing) run(ctx context.Context, m patterns.Messenger) error {
 func (p *publishing) one(ctx context.Context, m patterns.Messenger, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, p.flags.timeout)
 	defer cancel()
+	p.nodes = 0
 	return m.Publish(ctx, p.topic, patterns.Message{Headers: p.headers, Body: body}, patterns.Confirm(&p.nodes))
 }
 
@@ -198,6 +204,7 @@ func (p *publishing) pace(ctx context.Context) bool {
 type subscribeFlags struct {
 	queue    string
 	count    int
+	raw      bool
 	asJSON   bool
 	logLevel string
 }
@@ -207,9 +214,13 @@ func subscribeCommand(a App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "subscribe PATTERN",
 		Short: "Print what is published on topics, until a signal",
-		Long: `Print what is published on the topics that match a pattern, each message on
-lines of its own, until a signal. In patterns * stands for one word and >, at
-the end, for one or more; quote them, or the shell reads them.
+		Long: `Print what is published on the topics that match a pattern, until a signal. In
+patterns * stands for one word and >, at the end, for one or more. Quote them,
+or the shell reads them.
+
+On a terminal each message is printed as "topic: body", with control characters
+escaped. In a pipe the bodies are printed as they are, each on lines of its own.
+--raw and --raw=false choose.
 
 Prints "arke subscribe ready" to standard error when the subscription is
 acknowledged. If the relay restarts, it subscribes again by itself. Messages
@@ -230,6 +241,7 @@ same --queue each message goes to one; what had come for one that ends by
 	f := cmd.Flags()
 	f.StringVar(&flags.queue, "queue", "", "share the messages with the other subscribers of this `GROUP`")
 	f.IntVar(&flags.count, "count", 0, "end after so many messages (default never)")
+	f.BoolVar(&flags.raw, "raw", !isTerminal(a.Stdout), rawHelp)
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object per message and per gap")
 	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -261,9 +273,7 @@ func runSubscribe(a App, cmd *cobra.Command, at *attachment, pattern string, fla
 		}
 	case <-ctx.Done():
 	}
-	drain, cancel := context.WithTimeout(a.Abort, drainTime)
-	defer cancel()
-	if err := s.Close(drain); err != nil && !errors.Is(err, patterns.ErrClosed) {
+	if err := a.drain(s.Close); err != nil && !errors.Is(err, patterns.ErrClosed) {
 		return fmt.Errorf("some messages of %s were not printed: %w", pattern, err)
 	}
 	if p.surplus > 0 && flags.queue != "" {
@@ -307,7 +317,7 @@ func (p *printer) ServePublication(m *patterns.Publication) {
 	if p.flags.asJSON {
 		p.err = writeJSON(p.Stdout, publicationJSON{m.Topic, m.From, describeMessage(m.Headers, m.Body)})
 	} else {
-		_, p.err = p.Stdout.Write(line(m.Body))
+		p.err = said(p.Stdout, m.Topic, m.Body, p.flags.raw)
 	}
 	if p.count++; p.err != nil || p.count == p.flags.count {
 		close(p.ended)

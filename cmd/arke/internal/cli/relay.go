@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net"
@@ -17,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -231,9 +229,8 @@ func serveRelay(ctx context.Context, a App, network security.NetworkFile, flags 
 	}
 
 	<-ctx.Done()
-	drain, cancel := context.WithTimeout(a.Abort, drainTime)
-	defer cancel()
-	if err := errors.Join(r.Shutdown(drain), n.Shutdown(drain)); err != nil {
+	err = a.drain(func(ctx context.Context) error { return errors.Join(r.Shutdown(ctx), n.Shutdown(ctx)) })
+	if err != nil {
 		return fmt.Errorf("some of what was under way was cut off: %w", err)
 	}
 	return nil
@@ -293,9 +290,9 @@ func showStatus(ctx context.Context, a App, c *client.Client, asJSON bool) error
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return fmt.Errorf("the relay's status makes no sense, is it of another version? %w", err)
 	}
-	t := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	t := newTable(a.Stdout)
 	s.write(t)
-	return t.Flush()
+	return t.flush()
 }
 
 // relayStatus is what a relay says about itself and its node.
@@ -305,7 +302,7 @@ type relayStatus struct {
 }
 
 // write prints everything for people, leaving out what is empty.
-func (s relayStatus) write(t io.Writer) {
+func (s relayStatus) write(t table) {
 	s.writeNode(t)
 	s.writeLinks(t)
 	s.writeClusters(t)
@@ -313,26 +310,25 @@ func (s relayStatus) write(t io.Writer) {
 	s.writeDrops(t)
 }
 
-func (s relayStatus) writeNode(t io.Writer) {
-	fmt.Fprintf(t, "peer\t%s\n", s.Peer)
-	fmt.Fprintf(t, "network\t%s (id %s)\n", s.Network, s.NetworkID)
-	fmt.Fprintf(t, "state\t%s\n", s.State)
+func (s relayStatus) writeNode(t table) {
+	t.row("peer", s.Peer)
+	t.row("network", fmt.Sprintf("%s (id %s)", s.Network, s.NetworkID))
+	t.row("state", s.State)
 	if s.Zone != "" {
-		fmt.Fprintf(t, "zone\t%s\n", s.Zone)
+		t.row("zone", s.Zone)
 	}
-	fmt.Fprintf(t, "socket\t%s\n", s.Relay.Socket)
+	t.row("socket", s.Relay.Socket)
 	if s.Relay.Listen != "" {
-		fmt.Fprintf(t, "clients at\t%s\n", s.Relay.Listen)
+		t.row("clients at", s.Relay.Listen)
 	}
 	for _, addr := range s.Addrs {
-		fmt.Fprintf(t, "address\t%s\n", addr)
+		t.row("address", addr)
 	}
-	fmt.Fprintf(t, "peers\t%s\n", s.peers())
-	fmt.Fprintf(t, "anchor of\t%d leases, %d watches\n", s.Anchors.Leases, s.Anchors.Watches)
-	fmt.Fprintf(t, "requests\t%d sent, %d of them retries, %d pending\n", s.Requests.Sent, s.Requests.Retried, s.Requests.Pending)
-	fmt.Fprintf(t, "topics\t%d subscriptions; %d published, %d copies sent, %d received\n",
-		s.Topics.Subscriptions, s.Topics.Published, s.Topics.Copies, s.Topics.Received)
-	fmt.Fprintf(t, "tunnels\t%d opened here, %d served, %d bytes of buffers\n", s.Tunnels.Opened, s.Tunnels.Served, s.Tunnels.BufferBytes)
+	t.row("peers", s.peers())
+	t.row("anchor of", fmt.Sprintf("%d leases, %d watches", s.Anchors.Leases, s.Anchors.Watches))
+	t.row("requests", fmt.Sprintf("%d sent, %d of them retries, %d pending", s.Requests.Sent, s.Requests.Retried, s.Requests.Pending))
+	t.row("topics", fmt.Sprintf("%d subscriptions; %d published, %d copies sent, %d received", s.Topics.Subscriptions, s.Topics.Published, s.Topics.Copies, s.Topics.Received))
+	t.row("tunnels", fmt.Sprintf("%d opened here, %d served, %d bytes of buffers", s.Tunnels.Opened, s.Tunnels.Served, s.Tunnels.BufferBytes))
 }
 
 // peers says how many other nodes are known.
@@ -346,46 +342,51 @@ func (s relayStatus) peers() string {
 	return fmt.Sprintf("%d known", s.Peers)
 }
 
-func (s relayStatus) writeLinks(t io.Writer) {
+func (s relayStatus) writeLinks(t table) {
 	if len(s.Links) == 0 {
 		return
 	}
-	fmt.Fprintln(t, "\nLINK TO\tSTATE\tRTT\tQUEUED\tADDRESS")
+	t.gap()
+	t.row("LINK TO", "STATE", "RTT", "QUEUED", "ADDRESS")
 	for _, l := range s.Links {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", l.Peer, l.State, l.RTT.Round(time.Microsecond), counts(l.Queued), l.Addr)
+		t.row(l.Peer, l.State, l.RTT.Round(time.Microsecond), counts(l.Queued), l.Addr)
 	}
 }
 
-func (s relayStatus) writeClusters(t io.Writer) {
+func (s relayStatus) writeClusters(t table) {
 	if len(s.Queues) > 0 {
-		fmt.Fprintln(t, "\nSERVES\tMEMBER\tRUNNING\tWAITING\tHANDLED")
+		t.gap()
+		t.row("SERVES", "MEMBER", "RUNNING", "WAITING", "HANDLED")
 		for _, q := range s.Queues {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%d (%d bytes)\t%d\n", q.Cluster, q.Member, q.Running, q.Waiting, q.Bytes, q.Handled)
+			t.row(q.Cluster, q.Member, q.Running, fmt.Sprintf("%d (%d bytes)", q.Waiting, q.Bytes), q.Handled)
 		}
 	}
 	if len(s.Watches) > 0 {
-		fmt.Fprintln(t, "\nCALLS\tMEMBERS")
+		t.gap()
+		t.row("CALLS", "MEMBERS")
 		for _, w := range s.Watches {
-			fmt.Fprintf(t, "%s\t%d\n", w.Cluster, w.Members)
+			t.row(w.Cluster, w.Members)
 		}
 	}
 }
 
-func (s relayStatus) writeClients(t io.Writer) {
-	fmt.Fprintln(t, "\nCLIENT\tSERVES\tREQUESTS\tDELIVERIES\tSUBSCRIPTIONS\tTUNNELS\tUNREAD BYTES")
+func (s relayStatus) writeClients(t table) {
+	t.gap()
+	t.row("CLIENT", "SERVES", "REQUESTS", "DELIVERIES", "SUBSCRIPTIONS", "TUNNELS", "UNREAD BYTES")
 	for _, c := range s.Relay.Clients {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", c.Name, dash(strings.Join(c.Clusters, " ")), c.Requests, c.Deliveries, c.Subscriptions, c.Tunnels, c.Queued)
+		t.row(c.Name, dash(strings.Join(c.Clusters, " ")), c.Requests, c.Deliveries, c.Subscriptions, c.Tunnels, c.Queued)
 	}
 }
 
-func (s relayStatus) writeDrops(t io.Writer) {
+func (s relayStatus) writeDrops(t table) {
 	drops := s.drops()
 	if len(drops) == 0 {
 		return
 	}
-	fmt.Fprintln(t, "\nDROPPED\tCOUNT")
+	t.gap()
+	t.row("DROPPED", "COUNT")
 	for _, reason := range slices.Sorted(maps.Keys(drops)) {
-		fmt.Fprintf(t, "%s\t%d\n", reason, drops[reason])
+		t.row(reason, drops[reason])
 	}
 }
 
@@ -470,10 +471,10 @@ func listMembers(ctx context.Context, a App, c *client.Client, cluster string, a
 		}
 		return nil
 	}
-	t := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "MEMBER\tSTATE\tZONE\tCAPACITY\tPEER")
+	t := newTable(a.Stdout)
+	t.row("MEMBER", "STATE", "ZONE", "CAPACITY", "PEER")
 	for _, m := range members {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", m.ID, m.State, dash(m.Zone), m.Capacity, m.Peer)
+		t.row(m.ID, m.State, dash(m.Zone), m.Capacity, m.Peer)
 	}
-	return t.Flush()
+	return t.flush()
 }

@@ -43,21 +43,25 @@ func (flags requestFlags) options(how *patterns.RequestReport) []patterns.Reques
 
 func requestCommand(a App) *cobra.Command {
 	var flags requestFlags
+	var raw bool
 	cmd := &cobra.Command{
-		Use:   "request CLUSTER [BODY | -]",
+		Use:   "request CLUSTER [BODY | @FILE | -]",
 		Short: "Ask one member of a cluster and print its reply",
-		Long: `Ask one member of a cluster and print its reply, byte for byte.
+		Long: `Ask one member of a cluster and print its reply. On a terminal control
+characters in it are escaped, unless --raw is given. Elsewhere it is printed
+byte for byte.
 
-BODY is the message; - reads it from standard input; without it the message
-is empty.
+` + bodyHelp + `
 
 ` + exits("reply", calls()...),
 		Example: `  arke request greeting world
   arke request zones '{"transitions":"Europe/Berlin","year":2024}' --json
-  arke request resize - --header width=640 --timeout 30s <photo.jpg >small.jpg`,
+  arke request resize @photo.jpg --header width=640 --timeout 30s >small.jpg`,
 		Args: calling(2),
 	}
 	flags.declare(a, cmd)
+	flags.declareFile(cmd)
+	cmd.Flags().BoolVar(&raw, "raw", !isTerminal(a.Stdout), "print the reply as it is (default if standard output is no terminal)")
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
 	cmd.RunE = a.sending(&flags.sendFlags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
 		var how patterns.RequestReport
@@ -73,13 +77,16 @@ is empty.
 		case err != nil:
 			return err
 		}
-		return printReply(a, reply.Body)
+		return printReply(a, reply.Body, raw)
 	})
 	return cmd
 }
 
 // printReply writes the bytes, and ends the line where a person reads them.
-func printReply(a App, body []byte) error {
+func printReply(a App, body []byte, raw bool) error {
+	if !raw {
+		body = []byte(printable(string(body)))
+	}
 	if _, err := a.Stdout.Write(body); err != nil {
 		return err
 	}
@@ -147,6 +154,7 @@ type sendFlags struct {
 	relay   *attachment
 	timeout time.Duration
 	headers []string
+	file    string
 	asJSON  bool // the command that has --json declares it, and says what it prints
 }
 
@@ -156,6 +164,11 @@ func (flags *sendFlags) declare(a App, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.DurationVar(&flags.timeout, "timeout", 5*time.Second, "give up after this time")
 	f.StringArrayVar(&flags.headers, "header", nil, "a header of the message, `KEY=VALUE`; may be repeated")
+}
+
+// declareFile adds --file, for commands that have a BODY.
+func (flags *sendFlags) declareFile(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&flags.file, "file", "", "read the message from this `FILE`; - is standard input")
 }
 
 func (flags *sendFlags) validate() error {
@@ -169,31 +182,49 @@ func (flags *sendFlags) validate() error {
 // within ctx, and prints what comes of it.
 type send func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error
 
-// sending runs commands that send one message, which is the second argument if
-// there is one, to the cluster that is the first. The time-out is that of the
-// command: attaching is part of it.
+// sending runs commands that send one message to the cluster that is the first
+// argument; those with --file have a BODY. The time-out is that of the command:
+// attaching is part of it.
 func (a App) sending(flags *sendFlags, do send) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := flags.validate(); err != nil {
 			return misuse(cmd, err)
 		}
-		m, err := a.message(cmd, args[1:], flags.headers)
+		var m patterns.Message
+		var err error
+		if cmd.Flags().Lookup("file") != nil {
+			m, err = a.message(cmd, args[1:], flags)
+		} else if m.Headers, err = parseHeaders(flags.headers); err != nil {
+			err = misuse(cmd, err)
+		}
 		if err != nil {
 			return err
 		}
-		return flags.relay.within(cmd.Context(), flags.timeout, func(ctx context.Context, c *client.Client) error {
+		err = flags.relay.within(cmd.Context(), flags.timeout, func(ctx context.Context, c *client.Client) error {
 			return do(ctx, c, args[0], m)
 		})
+		var call *clusterError
+		if errors.As(err, &call) {
+			call.size = messageSize(m)
+		}
+		return err
 	}
 }
 
 func surveyCommand(a App) *cobra.Command {
 	var flags sendFlags
+	var raw bool
 	cmd := &cobra.Command{
-		Use:   "survey CLUSTER [BODY | -]",
+		Use:   "survey CLUSTER [BODY | @FILE | -]",
 		Short: "Ask every member of a cluster and print the replies as they come",
-		Long: `Ask every member of a cluster and print the replies as they come, each on
-lines of its own. A member that refuses is told on standard error.
+		Long: `Ask every member of a cluster and print the replies as they come. Standard
+error names each member that refuses.
+
+On a terminal each reply is printed as "member: body", with control characters
+escaped. In a pipe the bodies are printed as they are, each on lines of its own.
+--raw and --raw=false choose.
+
+` + bodyHelp + `
 
 With --json, one object for each answer, and at last one with "complete", the
 number of "replies" and who is "missing" and why.
@@ -206,9 +237,11 @@ Where several are missing it is that of the first.`,
 		Args: calling(2),
 	}
 	flags.declare(a, cmd)
+	flags.declareFile(cmd)
+	cmd.Flags().BoolVar(&raw, "raw", !isTerminal(a.Stdout), rawHelp)
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object per answer, and one at the end")
 	cmd.RunE = a.sending(&flags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
-		s := &survey{App: a, cluster: cluster, asJSON: flags.asJSON, begin: time.Now()}
+		s := &survey{App: a, cluster: cluster, raw: raw, asJSON: flags.asJSON, begin: time.Now()}
 		result, err := c.Survey(ctx, cluster, m, s.each, patterns.SurveyOptions{})
 		if err != nil {
 			return &clusterError{cluster: cluster, err: err}
@@ -225,6 +258,7 @@ Where several are missing it is that of the first.`,
 type survey struct {
 	App
 	cluster string
+	raw     bool
 	asJSON  bool
 	begin   time.Time
 	refused int
@@ -257,8 +291,7 @@ func (s *survey) each(r patterns.SurveyReply) error {
 		fmt.Fprintf(s.Stderr, "arke: member %s: %s\n", r.Member, explainCall(&clusterError{cluster: s.cluster, err: r.Err}))
 		return nil
 	}
-	_, err := s.Stdout.Write(line(r.Message.Body))
-	return err
+	return said(s.Stdout, r.Member, r.Message.Body, s.raw)
 }
 
 // end prints how it ended, and returns an error unless all is well.
@@ -289,21 +322,21 @@ func (s *survey) end(r patterns.SurveyResult) error {
 func pushCommand(a App) *cobra.Command {
 	var flags requestFlags
 	cmd := &cobra.Command{
-		Use:   "push CLUSTER [BODY | -]",
+		Use:   "push CLUSTER [BODY | @FILE | -]",
 		Short: "Hand a message to one member of a cluster, without a reply",
-		Long: `Hand a message to one member of a cluster, without a reply. It ends when the
-message is in that member's queue; the member's work comes later.
+		Long: `Hand a message to one member of a cluster, without a reply. The command ends
+when the message is in that member's queue. The member's work comes later.
 
-BODY is the message; - reads it from standard input; without it the message
-is empty.
+` + bodyHelp + `
 
 ` + exits("accepted", calls(end{patterns.OutcomeRemoteError, "the member takes no pushes"},
 			end{patterns.OutcomeInterrupted, "interrupted (it may have been accepted)"})...),
 		Example: `  arke push thumbnails photo-17.jpg
-  arke push orders - --wait --timeout 1m <order.json`,
+  arke push orders @order.json --wait --timeout 1m`,
 		Args: calling(2),
 	}
 	flags.declare(a, cmd)
+	flags.declareFile(cmd)
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
 	cmd.RunE = a.sending(&flags.sendFlags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
 		var how patterns.RequestReport
@@ -324,20 +357,23 @@ is empty.
 func broadcastCommand(a App) *cobra.Command {
 	var flags sendFlags
 	cmd := &cobra.Command{
-		Use:   "broadcast CLUSTER [BODY | -]",
+		Use:   "broadcast CLUSTER [BODY | @FILE | -]",
 		Short: "Hand a message to every member of a cluster, without replies",
 		Long: `Hand a message to every member of a cluster, at most once each, and say how
-many took it. It ends when the message is in their queues; their work comes
-later.
+many took it. The command ends when the message is in their queues. Their work
+comes later.
+
+` + bodyHelp + `
 
 ` + exits("everybody took it", calls(end{patterns.OutcomeRemoteError, "a member takes no broadcasts"},
 			end{patterns.OutcomeNoMembers, "nobody serves the cluster"}, end{patterns.OutcomeDeadline, "late"})...) + `
 Where several are missing it is that of the first.`,
 		Example: `  arke broadcast caches 'drop user-17'
-  arke broadcast config - --json <config.json`,
+  arke broadcast config --file config.json --json`,
 		Args: calling(2),
 	}
 	flags.declare(a, cmd)
+	flags.declareFile(cmd)
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the result as one JSON object")
 	cmd.RunE = a.sending(&flags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
 		begin := time.Now()

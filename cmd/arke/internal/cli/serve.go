@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -22,9 +21,6 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
 )
-
-// drainTime is how long accepted work may take after the first signal.
-const drainTime = 30 * time.Second
 
 // serveFlags are what the user asked for.
 type serveFlags struct {
@@ -77,13 +73,14 @@ new requests, those accepted are finished; a second signal ends at once.
 	f.StringVar(&flags.tunnelCommand, "tunnel-exec", "", "run this shell `CMD` for each tunnel")
 	f.IntVar(&flags.limits.Concurrency, "concurrency", 0, "messages handled at once (default 64)")
 	f.IntVar(&flags.limits.QueueLength, "queue", 0, "messages waiting at most; -1 = none (default 1024)")
+	f.IntVar(&flags.limits.MessageBytes, "message-bytes", 0, "bytes of one message, with headers, at most; 16777216 is the most (default 1048576)")
 	f.IntVar(&flags.limits.Tunnels, "tunnels", 0, "open tunnels at most (default 16384)")
 	f.IntVar(&flags.limits.Capacity, "capacity", 0, "weight of this member in balancing (default 1)")
 	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := flags.validate()
 		if err == nil {
-			err = positive(cmd, "concurrency", "tunnels", "capacity")
+			err = positive(cmd, "concurrency", "message-bytes", "tunnels", "capacity")
 		}
 		if err != nil {
 			return misuse(cmd, err)
@@ -114,16 +111,14 @@ func runServe(a App, cmd *cobra.Command, at *attachment, cluster string, flags s
 		return err
 	}
 	defer c.Close()
-	m := &member{flags: flags, out: a.Stdout, log: log}
+	m := &member{flags: flags, raw: !isTerminal(a.Stdout), out: a.Stdout, log: log}
 	if _, err := c.Serve(ctx, cluster, m.service(), flags.limits); err != nil {
 		return &clusterError{cluster: cluster, err: err}
 	}
 	m.print([]byte("arke serve ready\n"))
 
 	<-ctx.Done()
-	drain, cancel := context.WithTimeout(a.Abort, drainTime)
-	defer cancel()
-	if err := c.Shutdown(drain); err != nil {
+	if err := a.drain(c.Shutdown); err != nil {
 		return fmt.Errorf("some of what %s accepted was not finished: %w", cluster, err)
 	}
 	return nil
@@ -132,6 +127,7 @@ func runServe(a App, cmd *cobra.Command, at *attachment, cluster string, flags s
 // member does the work of arke serve.
 type member struct {
 	flags serveFlags
+	raw   bool // messages are printed as they are
 	log   *zap.Logger
 
 	mu  sync.Mutex
@@ -145,7 +141,7 @@ func (m *member) service() patterns.Service {
 	switch {
 	case m.flags.echo:
 		s.Request = echo
-		s.Push = func(_ context.Context, r *patterns.Request) { m.print(line(r.Body)) }
+		s.Push = func(_ context.Context, r *patterns.Request) { m.show(r.Body) }
 		s.Broadcast = s.Push
 	case m.flags.command != "":
 		s.Request = command.ServeRequest
@@ -156,7 +152,7 @@ func (m *member) service() patterns.Service {
 				return
 			}
 			if len(result.Body) > 0 {
-				m.print(line(result.Body))
+				m.show(result.Body)
 			}
 		}
 		s.Broadcast = s.Push
@@ -168,6 +164,14 @@ func (m *member) service() patterns.Service {
 		s.Tunnel = execute.Tunnel{Command: m.flags.tunnelCommand}.ServeTunnel
 	}
 	return s
+}
+
+// show prints a message.
+func (m *member) show(body []byte) {
+	if !m.raw {
+		body = []byte(printable(string(body)))
+	}
+	m.print(line(body))
 }
 
 // print writes what belongs together in one go. That nobody reads it is not
@@ -297,9 +301,7 @@ func runExpose(a App, cmd *cobra.Command, at *attachment, cluster, target string
 	if err := e.Run(ctx); err != nil {
 		return &clusterError{cluster: cluster, err: err}
 	}
-	drain, cancel := context.WithTimeout(a.Abort, drainTime)
-	defer cancel()
-	if err := c.Shutdown(drain); err != nil {
+	if err := a.drain(c.Shutdown); err != nil {
 		return fmt.Errorf("some connections of %s were cut off: %w", cluster, err)
 	}
 	return nil
@@ -385,9 +387,7 @@ func runForward(a App, cmd *cobra.Command, at *attachment, cluster string, flags
 	fmt.Fprintf(a.Stdout, "arke forward ready %s\n", addr)
 	err = f.Serve(cmd.Context())
 
-	drain, cancel := context.WithTimeout(a.Abort, drainTime)
-	defer cancel()
-	if cut := f.Shutdown(drain); cut != nil {
+	if cut := a.drain(f.Shutdown); cut != nil {
 		cut = fmt.Errorf("some connections to %s were cut off: %w", cluster, cut)
 		return errors.Join(err, cut)
 	}

@@ -63,12 +63,7 @@ found something, 11 a file makes no sense, 12 not possible at this level or on
 this machine, 13 two runs differ, 1 anything else.`,
 		Example: `  arke sim run member-crash
   arke sim run my-scenario.yaml --seeds 1..20 --out results`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return misuse(cmd, errors.New("unknown command \""+args[0]+"\""))
-			}
-			return nil
-		},
+		Args: subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(s.run(), s.replay(), s.shrink(), s.diff(), s.explain(), s.list(), s.format(), s.child())
@@ -193,8 +188,9 @@ func (s sims) explain() *cobra.Command {
 	var seed uint64
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "explain FILE",
-		Short: "Tell a scenario in words and as a timeline",
+		Use:               "explain FILE",
+		ValidArgsFunction: completeScenario,
+		Short:             "Tell a scenario in words and as a timeline",
 		Long: `Tell a scenario in words and as a timeline.
 
 FILE is a scenario file or the name of a scenario that comes with the program.

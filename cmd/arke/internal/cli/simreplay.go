@@ -314,9 +314,6 @@ exec "${ARKE:-arke}" sim run %s --level %s "$@"
 `, oneLine(job.Scenario.Name), job.Seed, job.Level, oneLine(file), commit, r.GoVersion, r.Host, scenarioFile, job.Level)
 }
 
-// oneLine keeps a name from ending a comment.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
 func writeSimSummary(dir string, sum *report.Summary) error {
 	name := fmt.Sprintf("%s-%s.json", safeName(sum.Name), sum.Level)
 	return writeTo(filepath.Join(dir, name), sum.WriteJSON)

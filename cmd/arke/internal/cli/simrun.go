@@ -35,8 +35,9 @@ type simRunFlags struct {
 func (s sims) run() *cobra.Command {
 	var flags simRunFlags
 	cmd := &cobra.Command{
-		Use:   "run FILE...",
-		Short: "Run scenarios and say whether everything held",
+		Use:               "run FILE...",
+		ValidArgsFunction: completeScenario,
+		Short:             "Run scenarios and say whether everything held",
 		Long: `Run scenarios and say whether everything held.
 
 FILE is a scenario file, or the name of a scenario that comes with the program
