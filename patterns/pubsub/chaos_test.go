@@ -52,12 +52,13 @@ func TestDeliveredAndReportedIsSentWhateverBreaks(t *testing.T) {
 	// so that what one node gets comes directly and through trees, while links
 	// break, nodes hang and packets are lost: each message comes in order and
 	// once, or is reported.
+	t.Parallel()
 	for seed := range *chaosSeeds {
 		lossy := func(string, string) link.Model {
 			return link.Model{Latency: 5 * time.Millisecond, Jitter: 3 * time.Millisecond, Loss: 10_000}
 		}
 		sim.Run(t, sim.Config{Seed: uint64(seed), Link: lossy}, func(t *testing.T, n *sim.Network) {
-			const nodes, few, count = 40, 7, 600
+			const nodes, few, count = 28, 7, 600
 			h := newHall(t, n, nodes)
 			for i := few + 1; i <= nodes; i++ {
 				h.ears[i].rank = 16

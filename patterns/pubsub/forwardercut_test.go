@@ -26,9 +26,13 @@ func (h *hall) forwarders(some int) (names []string) {
 	return names
 }
 
-// mostBehind is how many messages one behind a lost forwarder may miss: 1.6 s of
-// them. A silent node is suspect after 1.2 s; then there is another way.
-const mostBehind = 32
+// pause is what is between two messages here, and mostBehind how many of them one
+// behind a lost forwarder may miss: 1.6 s of them. A silent node is suspect after
+// 1.2 s; then there is another way.
+const (
+	pause      = 100 * time.Millisecond
+	mostBehind = 16
+)
 
 func TestALongCutFromAForwarderCostsThoseBehindItLittle(t *testing.T) {
 	// This test cuts the publisher off from some of its forwarders, for longer than
@@ -37,9 +41,10 @@ func TestALongCutFromAForwarderCostsThoseBehindItLittle(t *testing.T) {
 	// say nothing for as long as it takes to suspect them. Everything adds up.
 	for name, broken := range map[string]bool{"broken": true, "silent": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			model := func(string, string) link.Model { return link.Model{Latency: 10 * time.Millisecond} }
 			sim.Run(t, sim.Config{Seed: 3, Link: model}, func(t *testing.T, n *sim.Network) {
-				const audience = 60
+				const audience = 40
 				h := newHall(t, n, audience)
 				h.listen(1, audience, "news.>")
 				time.Sleep(3 * time.Second)
@@ -53,8 +58,8 @@ func TestALongCutFromAForwarderCostsThoseBehindItLittle(t *testing.T) {
 				}
 				h.publish("news.world", sent, 3, 2000, 5*time.Millisecond) // on its way
 				n.Partition([]string{"n0"}, cut)
-				h.publish("news.world", sent+3, 400, 2000, 50*time.Millisecond)
-				sent += 403
+				h.publish("news.world", sent+3, 200, 2000, pause)
+				sent += 203
 				n.Heal()
 				time.Sleep(15 * time.Second)
 				delivered, reported, slowest := h.check(uint64(sent))
@@ -81,7 +86,7 @@ func TestALongCutBetweenForwardersCostsThoseBehindThemLittle(t *testing.T) {
 	}
 	near := func(string, string) link.Model { return link.Model{Latency: 2 * time.Millisecond} }
 	sim.Run(t, sim.Config{Seed: 4, Link: near}, func(t *testing.T, n *sim.Network) {
-		const audience, count = 300, 100
+		const audience, count = 300, 50
 		h := newHall(t, n, audience)
 		h.listen(1, audience, "news.>")
 		time.Sleep(3 * time.Second)
@@ -103,7 +108,7 @@ func TestALongCutBetweenForwardersCostsThoseBehindThemLittle(t *testing.T) {
 		}
 		h.publish("news.world", 1, 1, 1000, 7*time.Millisecond)
 		n.Partition(first, second[:2])
-		h.publish("news.world", 2, count, 1000, 50*time.Millisecond)
+		h.publish("news.world", 2, count, 1000, pause)
 		n.Heal()
 		time.Sleep(15 * time.Second)
 		for i, r := range h.ears {

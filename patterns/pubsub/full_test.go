@@ -141,8 +141,9 @@ func TestAForwarderWithoutRoomLosesForOneOnly(t *testing.T) {
 	// This test gives one node behind a forwarder a thin line: it misses what
 	// does not fit into the forwarder's lane, and is told how much; the
 	// publisher and all others do not notice.
+	t.Parallel()
 	sim.Run(t, sim.Config{Seed: 4}, func(t *testing.T, n *sim.Network) {
-		const audience, count, size = 40, 1000, 8000 // each head has somebody behind it
+		const audience, count, size = 33, 300, 32_000 // each head has somebody behind it
 		h := newHall(t, n, audience)
 		h.listen(1, audience, "news.>")
 		time.Sleep(3 * time.Second)

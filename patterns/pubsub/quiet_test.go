@@ -25,6 +25,7 @@ func TestWhoHearsNothingForLongMissesNothing(t *testing.T) {
 		"root group": {4, ">"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			sim.Run(t, sim.Config{Seed: 11}, func(t *testing.T, n *sim.Network) {
 				const count = 5
 				h := newHall(t, n, c.audience)

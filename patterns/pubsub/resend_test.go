@@ -36,11 +36,12 @@ func TestNothingIsLostWhenLinksBreak(t *testing.T) {
 		every    time.Duration
 	}{
 		"direct":         {audience: 3, pattern: "news.>", every: 100 * time.Millisecond},
-		"through a tree": {audience: 40, pattern: "news.>", every: 50 * time.Millisecond},
-		"root group":     {audience: 30, pattern: ">", every: 50 * time.Millisecond},
+		"through a tree": {audience: 28, pattern: "news.>", every: 50 * time.Millisecond},
+		"root group":     {audience: 20, pattern: ">", every: 50 * time.Millisecond},
 	} {
 		for seed := range *chaosSeeds {
 			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
+				t.Parallel()
 				model := func(string, string) link.Model {
 					return link.Model{Latency: 5 * time.Millisecond, Jitter: 3 * time.Millisecond}
 				}

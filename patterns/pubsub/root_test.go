@@ -70,8 +70,9 @@ func TestTheLossOfARootForwarderIsReportedAsAnUpperBound(t *testing.T) {
 	// while messages come: who lives gets each message at most once and in
 	// order, and what is missing is within what is reported. Twice, with the
 	// same trace.
+	t.Parallel()
 	sim.Replay(t, sim.Config{Seed: 4}, 2, func(t *testing.T, n *sim.Network) {
-		const audience, count = 30, 300
+		const audience, count = 20, 300
 		h := newHall(t, n, audience)
 		h.listen(1, audience, ">")
 		time.Sleep(3 * time.Second)
@@ -114,8 +115,9 @@ func TestSubscriptionsComeAndGo(t *testing.T) {
 	// of their own and of queues, while others stay: who stays gets everything,
 	// who comes gets everything from when Subscribe returned until Close was
 	// called, and nothing is reported missing. Twice, with the same trace.
+	t.Parallel()
 	sim.Replay(t, sim.Config{Seed: 8}, 2, func(t *testing.T, n *sim.Network) {
-		const audience, count = 30, 300
+		const audience, count = 20, 300
 		h := newHall(t, n, audience)
 		h.listen(1, audience, "news.x.*.y")
 		time.Sleep(3 * time.Second)

@@ -22,7 +22,7 @@ import (
 	"github.com/arke-mesh/arke/sim"
 )
 
-var subscribers = flag.Int("subscribers", 60, "nodes that listen, in the simulation of a large audience")
+var subscribers = flag.Int("subscribers", 40, "nodes that listen, in the simulation of a large audience")
 
 // hall is a simulated network: node 0 publishes, the others listen.
 type hall struct {
@@ -167,6 +167,7 @@ func (h *hall) check(sent uint64) (delivered, reported uint64, slowest time.Dura
 func TestALargeAudienceCostsThePublisherSixteenCopies(t *testing.T) {
 	// This test checks that everybody gets everything in order, and that a
 	// publisher's bytes stay bounded while its audience grows.
+	t.Parallel()
 	audiences := []int{10, *subscribers}
 	if *subscribers > 100 {
 		audiences = []int{10, 100, *subscribers}
@@ -242,12 +243,14 @@ func crashes(t *testing.T, n *sim.Network, audience int, forwarders bool) {
 func TestCrashesOfLeavesCostNobodyElseAMessage(t *testing.T) {
 	// This test crashes nodes that forward to nobody: all others get
 	// everything.
+	t.Parallel()
 	sim.Run(t, sim.Config{Seed: 5}, func(t *testing.T, n *sim.Network) { crashes(t, n, *subscribers, false) })
 }
 
 func TestCrashesOfForwardersAreReportedWithTheirSize(t *testing.T) {
 	// This test crashes forwarders: whoever lives gets, or is told of, exactly
 	// what was sent. Twice, with the same trace.
+	t.Parallel()
 	sim.Replay(t, sim.Config{Seed: 6}, 2, func(t *testing.T, n *sim.Network) { crashes(t, n, min(*subscribers, 200), true) })
 	if *subscribers > 200 {
 		sim.Run(t, sim.Config{Seed: 7}, func(t *testing.T, n *sim.Network) { crashes(t, n, *subscribers, true) })
