@@ -17,14 +17,15 @@ func Extend(s *Session, r Receipt, parts ...[]byte) bool {
 		return false
 	}
 	b.mu.Lock()
-	done := !b.over && b.log.extend(r.Lane, r.Number, n, parts)
+	done := !b.over && b.log.extend(r.Lane, r.Number, n, b.writer.pace.limit, parts)
 	b.mu.Unlock()
 	return done // whoever sent the message has told the writer of it
 }
 
-// extend adds n bytes, parts, to frame number of a lane.
-func (q *sendLog) extend(lane wire.Lane, number uint64, n int, parts [][]byte) bool {
-	c := q.lanes[lane].growing(number, n)
+// extend adds n bytes, parts, to frame number of a lane, which must not get longer
+// than limit: on a slow link it would hold up others.
+func (q *sendLog) extend(lane wire.Lane, number uint64, n, limit int, parts [][]byte) bool {
+	c := q.lanes[lane].growing(number, n, min(limit, wire.MaxPayload))
 	if c == nil || !q.reserve(account(lane), n) {
 		return false
 	}
@@ -34,13 +35,13 @@ func (q *sendLog) extend(lane wire.Lane, number uint64, n int, parts [][]byte) b
 }
 
 // growing returns the chunk of frame number, if that is the last one, was not sent,
-// and may have n bytes more; or nil.
-func (g *laneLog) growing(number uint64, n int) *chunk {
+// and may have n bytes more and is not longer than limit then; or nil.
+func (g *laneLog) growing(number uint64, n, limit int) *chunk {
 	c := g.tail
 	if number != g.pushed || number <= g.taken || c == nil || !c.room(n) {
 		return nil
 	}
-	if len(c.b)-g.last-wire.FrameOverhead+n > wire.MaxPayload || wire.KindOf(c.b[g.last+wire.FrameOverhead-1]) == wire.KindVoid {
+	if len(c.b)-g.last-wire.FrameOverhead+n > limit || wire.KindOf(c.b[g.last+wire.FrameOverhead-1]) == wire.KindVoid {
 		return nil
 	}
 	return c

@@ -15,7 +15,7 @@ import (
 
 // more adds to frame number of lane pub.
 func (q *sendLog) more(number uint64, body string) bool {
-	return q.extend(wire.LanePub, number, len(body), [][]byte{[]byte(body)})
+	return q.extend(wire.LanePub, number, len(body), wire.MaxFrame, [][]byte{[]byte(body)})
 }
 
 func TestOnlyTheLastFrameThatWasNotSentIsExtended(t *testing.T) {
@@ -53,6 +53,7 @@ func TestOnlyTheLastFrameThatWasNotSentIsExtended(t *testing.T) {
 	require.True(t, q.put(wire.LanePub, 0, strings.Repeat("x", 30_000)))
 	require.False(t, q.more(6, strings.Repeat("y", 10_000)), "the window is full")
 	require.True(t, q.more(6, "y"))
+	require.False(t, q.extend(wire.LanePub, 6, 1, 30_000, [][]byte{{'y'}}), "the link is too slow for longer ones")
 }
 
 func TestExtendedFramesKeepTheAccount(t *testing.T) {
