@@ -32,13 +32,13 @@ type inbox struct {
 	pulse *pulse
 
 	// Owned by whoever reads.
-	own     bool // what comes is our own: nobody has to be told
-	count   wire.Counts
-	parts   *reassembly
-	window  [wire.Lanes]atomic.Int64 // the peer's
-	unasked [wire.Lanes]int          // bytes that have come since the last ack was asked for
+	own   bool // what comes is our own: nobody has to be told
+	count wire.Counts
+	parts *reassembly
 
 	// Used concurrently.
+	window   [wire.Lanes]atomic.Int64 // the peer's
+	unasked  [wire.Lanes]atomic.Int64 // bytes that are done since the last ack was asked for
 	phase    atomic.Uint32
 	received [wire.Lanes]atomic.Uint64
 	let      [wire.Lanes]atomic.Uint64 // released
@@ -154,9 +154,7 @@ func (i *inbox) done(lane wire.Lane, n uint64, size int) {
 	} else {
 		i.let[lane].Store(n)
 	}
-	was := i.unasked[lane]
-	i.unasked[lane] = was + size + wire.FrameOverhead
-	i.ask(lane, was, &i.unasked[lane])
+	i.ask(lane, size+wire.FrameOverhead)
 }
 
 // Release acknowledges the n oldest messages of a lane whose acknowledgements
@@ -166,24 +164,25 @@ func (i *inbox) release(lane wire.Lane, n int) {
 	bytes := 0
 	for ; n > 0 && i.held[lane].Len() > 0; n-- {
 		a := i.held[lane].Pop()
-		bytes += a.bytes
+		bytes += a.bytes + wire.FrameOverhead
 		i.let[lane].Store(a.number)
 	}
 	i.mu.Unlock()
-	i.ask(lane, 0, &bytes)
+	i.ask(lane, bytes)
 }
 
-// ask has the peer told, soon or now, if what has come since was makes that due.
-func (i *inbox) ask(lane wire.Lane, was int, now *int) {
+// ask has the peer told, soon or now, if n bytes more that are done make that due.
+func (i *inbox) ask(lane wire.Lane, n int) {
 	if i.own || i.cfg.Forget {
 		return
 	}
-	limit := int(i.window[lane].Load())
-	switch {
-	case *now >= limit/ackShare:
-		*now = 0
+	limit := i.window[lane].Load()
+	now := i.unasked[lane].Add(int64(n))
+	switch was := now - int64(n); {
+	case now >= limit/ackShare:
+		i.unasked[lane].Add(-now)
 		i.out.askAck(true)
-	case was < limit/ackRideShare && *now >= limit/ackRideShare:
+	case was < limit/ackRideShare && now >= limit/ackRideShare:
 		i.out.askAck(false)
 	}
 	if !i.armed.Load() {

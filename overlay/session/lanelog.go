@@ -28,12 +28,14 @@ type laneLog struct {
 // empty says that everything was sent.
 func (g *laneLog) empty() bool { return g.at == nil }
 
-// append adds an encoded frame's room: the chunk to append size bytes to.
-func (g *laneLog) append(pool *Pool, acc account, size int) *chunk {
+// append adds an encoded frame's room: the chunk to append size bytes to. window is
+// the limit of what is kept: chunks are a small part of it, because a chunk is kept
+// until all of it is acknowledged.
+func (g *laneLog) append(pool *Pool, acc account, size, window int) *chunk {
 	c := g.tail
 	if c == nil || !c.room(size) || len(c.b) >= chunkFill || c.account != acc || c.message != 0 {
 		capacity := size
-		if g.tail != nil { // it is not a trickle
+		if g.tail != nil && window >= 8*largeChunk { // it is not a trickle
 			capacity = largeChunk
 		}
 		c = pool.get(capacity)

@@ -133,7 +133,7 @@ func (q *sendLog) push(lane wire.Lane, acc account, k wire.Kind, size int, parts
 		c.frames++
 		return 0
 	}
-	c := g.append(q.pool, acc, size)
+	c := g.append(q.pool, acc, size, q.windows[acc].limit)
 	c.b = wire.AppendFrame(c.b, lane, k, parts...)
 	if acc == singles {
 		return 0

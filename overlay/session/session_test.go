@@ -295,6 +295,45 @@ func TestHeldAcksAreTheReceiversPushBack(t *testing.T) {
 	}, small)
 }
 
+// TestAFullWindowNeverWaitsForATimer proves that whoever waits for room goes on as
+// soon as the peer has done something, whatever releases it: ten windows leave
+// without any time passing.
+func TestAFullWindowNeverWaitsForATimer(t *testing.T) {
+	release := func(s *session.Session, n int) { s.Release(wire.LanePub, n) }
+	for name, c := range map[string]struct {
+		held bool
+		done func(b *end, n int) // what the handler does with its n-th message
+	}{
+		"the handler's return": {false, func(*end, int) {}},
+		"one by one":           {true, func(b *end, _ int) { release(b.Session, 1) }},
+		"one by one, later":    {true, func(b *end, _ int) { b.wg.Go(func() { release(b.Session, 1) }) }},
+		"many at once": {true, func(b *end, n int) {
+			if n%16 == 0 {
+				release(b.Session, 16)
+			}
+		}},
+	} {
+		for _, window := range []int{64 << 10, 1 << 20} {
+			change := func(cfg *session.Config) {
+				cfg.LaneBytes[wire.LanePub] = window
+				cfg.HoldAcks[wire.LanePub] = c.held
+			}
+			pair(t, func(t *testing.T, a, b *end) {
+				n := 0
+				b.handler = func(wire.Lane, wire.Kind, []byte) bool { n++; c.done(b, n); return false }
+				connect(a, b)
+				synctest.Wait()
+				began := time.Now()
+				for range 10 * window / 1000 {
+					_, err := a.SendWait(t.Context(), wire.LanePub, wire.KindPublish, make([]byte, 1000))
+					require.NoError(t, err)
+				}
+				require.Zero(t, time.Since(began), "%s, %d bytes", name, window)
+			}, change)
+		}
+	}
+}
+
 // TestASilentPeerIsSuspectByItsRoundTrip proves that patience follows the round
 // trip, and that a connection that stays silent is given up.
 func TestASilentPeerIsSuspectByItsRoundTrip(t *testing.T) {
