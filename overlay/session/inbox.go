@@ -180,7 +180,7 @@ func (i *inbox) ask(lane wire.Lane, n int) {
 	now := i.unasked[lane].Add(int64(n))
 	switch was := now - int64(n); {
 	case now >= limit/ackShare:
-		i.unasked[lane].Add(-now)
+		i.unasked[lane].Store(0) // the ack tells all that is done by then
 		i.out.askAck(true)
 	case was < limit/ackRideShare && now >= limit/ackRideShare:
 		i.out.askAck(false)
