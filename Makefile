@@ -61,7 +61,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s) each
 
 .PHONY: bench
 bench: ## the benchmarks beside the code, with allocations
-	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/... ./security/... ./overlay/... ./cluster/... ./patterns/... ./relay/... ./node/...
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/... ./security/... ./overlay/... ./cluster/... ./patterns/... ./relay/...
 
 .PHONY: bench-peers
 bench-peers: ## Arke beside its peers, about ten minutes; BENCH_FULL=1 for everything: bench/README.md

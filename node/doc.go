@@ -1,48 +1,29 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package node is one participant of an Arke network and the way to embed one:
-// it puts the layers together and hands calls down. It has no protocol logic
-// of its own.
+// Package node makes a program a node of an Arke network: it serves and calls
+// like an attached program, and needs no relay.
 //
-// A program that runs beside a relay uses package relay/client instead; both
-// implement patterns.Messenger.
+//	c, err := node.Join(ctx, node.NetworkFile("prod.arke"))
 //
-// # Life
+// Join returns the same *arke.Conn as arke.Attach does. Package arke documents
+// what to do with it. A program that only attaches does not import this package,
+// so that it links neither libp2p's host nor the DHT.
 //
-// [New] checks the configuration, opens the data directory and starts nothing.
-// [Node.Start] listens and looks for the network. From then on a node serves
-// and calls; it also routes, and keeps leases for clusters that are none of its
-// business, as every node does.
+// # The network's file
 //
-// [Node.Shutdown] leaves in order, so that nobody loses a request:
+// Whoever holds the file of a network can join it. The command `arke keygen`
+// makes one, and so does NewNetwork. Keep it as secret as a password.
 //
-//  1. New registrations are refused, and the leases of all members withdrawn.
-//  2. The leases of subscriptions are withdrawn; a quarter of a second later
-//     the subscriptions end, after what they have is delivered.
-//  3. Members refuse new requests, and whatever else is sent to them, as
-//     draining, which makes callers try another one; what was accepted is
-//     finished, pushes and broadcasts too. What is sent from here still works,
-//     as handlers may need it.
-//  4. The node stays until callers have stopped to send, a quarter of a second
-//     at least, two at most.
-//  5. Handlers of tunnels return. Tunnels that were opened here have until then,
-//     too, to end.
-//  6. The links say goodbye, after what is queued on them was sent.
-//  7. Close.
+// # How nodes find each other
 //
-// [Node.Close] ends everything at once, from the top down: requests and
-// handlers, clusters, links and transport, workers, data directory. It waits
-// for handlers to return, so it must not be called by one.
+// On one local network they need no configuration: multicast DNS is on unless
+// NoMDNS says otherwise. Elsewhere Seeds names one or two nodes that run. With
+// DataDir a node remembers the others, and is the same node after a restart. A
+// network of one node is a network, too.
 //
-// # Data directory
+// # What a node costs
 //
-//	lock         held while a node uses the directory; a second one is refused
-//	node.key     the node's identity, mode 0600
-//	incarnation  counts the starts; written before the node can be seen
-//	peers.json   the peers known last
-//
-// # Goroutines
-//
-// None of its own. Handlers run on workers, at most Config.Workers at once.
+// A node also routes for others, and keeps a part of the directory of who serves
+// what. Handlers run on at most 16,384 goroutines at once.
 package node

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arke-mesh/arke"
 	"github.com/arke-mesh/arke/internal/door"
+	inner "github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/zapslog"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
@@ -20,7 +21,7 @@ type JoinOption func(*joining)
 
 // joining is what the options of Join set.
 type joining struct {
-	cfg    Config
+	cfg    inner.Config
 	logger *slog.Logger
 	err    error // of the first option that failed
 }
@@ -138,7 +139,7 @@ func Join(ctx context.Context, opts ...JoinOption) (*arke.Conn, error) {
 		return nil, errors.New("node: Join needs a network: NetworkFile names its file, `arke keygen` makes one")
 	}
 	j.cfg.Logger = zapslog.New(j.logger)
-	n, err := New(j.cfg)
+	n, err := inner.New(j.cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"

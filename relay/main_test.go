@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/simnet"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/sim"

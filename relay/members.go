@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
 )

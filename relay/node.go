@@ -6,7 +6,7 @@ package relay
 import (
 	"context"
 
-	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/patterns/request"

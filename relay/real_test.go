@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/security"
 )

@@ -4,6 +4,8 @@
 package driver
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -32,11 +34,41 @@ func BuildTree(dir, into, name string) (Build, error) {
 	}
 	// The same module, but with that tree in place of the one around it.
 	modfile := filepath.Join(into, "go.mod")
+	older, err := nodeWhereItWas(dir, into)
+	if err != nil {
+		return Build{}, err
+	}
+	argv = append(argv, older...)
 	return b, errors.Join(
 		copyFile("go.mod", modfile), copyFile("go.sum", filepath.Join(into, "go.sum")),
 		command("", "go", "mod", "edit", "-replace", "github.com/arke-mesh/arke="+dir, modfile),
 		command("", append(argv, "-mod=mod", "-modfile", modfile, "./worker/program")...),
 		buildArke(dir, b.Arke),
+	)
+}
+
+// nodeWhereItWas returns the flags that build this module with a tree whose nodes
+// are still in package node, from which they moved to internal/node.
+func nodeWhereItWas(dir, into string) (flags []string, err error) {
+	if _, err := os.Stat(filepath.Join(dir, "internal", "node")); err == nil {
+		return nil, nil
+	}
+	source, err := filepath.Abs(filepath.Join("system", "arke.go"))
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(source)
+	if err != nil {
+		return nil, err
+	}
+	older, overlay := filepath.Join(into, "arke.go"), filepath.Join(into, "overlay.json")
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {source: older}})
+	if err != nil {
+		return nil, err
+	}
+	return []string{"-overlay", overlay}, errors.Join(
+		os.WriteFile(older, bytes.ReplaceAll(text, []byte("/arke/internal/node\""), []byte("/arke/node\"")), 0o644),
+		os.WriteFile(overlay, replace, 0o644),
 	)
 }
 

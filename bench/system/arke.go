@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/security"

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/nettest"
 
 	"github.com/arke-mesh/arke/internal/conn"
-	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 )

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/simnet"
-	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/sim"
 )

@@ -67,29 +67,30 @@ var layers = []layer{
 	{"internal/turn", []string{"overlay"}, "whoever is called by user code takes turns in the simulator"},
 	{"internal/inbox", []string{"patterns", "overlay", "internal/drop", "internal/fifo", "internal/turn"}, "the queue of one subscription, of a node and of an attached program"},
 	{"internal/conn", []string{"patterns", "internal/deadline"}, "a tunnel as a net.Conn; it links neither a node nor a client"},
-	{"internal/simnet", []string{"sim", "node", "security"}, "nodes on a simulated network; tests only import it"},
+	{"internal/simnet", []string{"sim", "internal/node", "security"}, "nodes on a simulated network; tests only import it"},
 	{"security", nil, "keys and proofs are a library: no network, no state of others"},
 	{"overlay/p2p", []string{"overlay", "security", "internal/wire", "internal/deadline"}, "the production transport stands behind the seam"},
 	{"overlay/session", []string{"internal/wire", "internal/after", "internal/waitline", "internal/fifo"}, "a session knows connections, and no peers: attached programs have one, too"},
 	{"overlay", []string{"overlay/session", "security", "internal/wire", "internal/drop", "internal/after", "internal/fifo"}, "links know no cluster, topic or request"},
 	{"cluster", []string{"overlay", "security", "internal/wire", "internal/drop"}, "membership reads no payload and opens no connection"},
 	{"patterns", []string{"cluster", "overlay", "security", "internal/wire", "internal/fifo", "internal/credit", "internal/drop", "internal/waitline", "internal/match", "internal/inbox", "internal/turn"}, "patterns choose no peers and never touch the host"},
-	{"node", []string{".", "patterns", "cluster", "overlay", "security", "internal/wire", "internal/door", "internal/zapslog"}, "the composition root; Join returns what users hold"},
+	{"internal/node", []string{"patterns", "cluster", "overlay", "security", "internal/wire"}, "the composition root"},
+	{"node", []string{".", "internal/node", "overlay", "security", "internal/door", "internal/zapslog"}, "what users import to embed a node"},
 	{"relay/client", []string{"patterns", "cluster", "overlay", "internal/wire", "internal/drop", "internal/match", "internal/inbox", "internal/turn", "relay/internal"}, "an attached program runs a node's engines over one session, and no host"},
-	{"relay", []string{"node", "patterns", "cluster", "overlay", "internal/wire", "internal/fifo", "internal/drop", "internal/waitline", "internal/after"}, "it passes frames between sessions and a node: what works embedded works attached"},
+	{"relay", []string{"internal/node", "patterns", "cluster", "overlay", "internal/wire", "internal/fifo", "internal/drop", "internal/waitline", "internal/after"}, "it passes frames between sessions and a node: what works embedded works attached"},
 	{"internal/zapslog", nil, "two ways to log meet there"},
 	{"internal/door", []string{"relay/client", "patterns"}, "what the options of package arke set, for it and for node.Join"},
 	{".", []string{"relay/client", "patterns", "internal/door", "internal/conn", "internal/zapslog", "internal/wire/header"}, "what users import: it attaches, and links no node"},
 	{"arkehttp", []string{"."}, "HTTP over what users import, and nothing else"},
 	{"arketest", []string{".", "sim", "security", "internal/door", "internal/zapslog"}, "package arke on the simulated network"},
 	{"sim/mutation", []string{"sim"}, "it runs the program from outside, one bug after the other"},
-	{"sim/internal/netns", []string{"sim", "relay/client", "node", "patterns", "security"}, "level net attaches to real relays as any program does"},
-	{"sim/internal/stack", []string{"sim", "node", "patterns", "overlay/p2p", "overlay", "security"}, "it runs the production transport on a network of its own"},
-	{"sim", []string{"relay", "node", "patterns", "cluster", "overlay", "security", "internal/wire"}, "a transport behind the seam, and scenarios above node and relay"},
-	{"cmd/arke", []string{"relay", "node", "patterns", "security", "overlay/p2p", "sim"}, "flags in, calls out; overlay/p2p only to route its logs"},
+	{"sim/internal/netns", []string{"sim", "relay/client", "internal/node", "patterns", "security"}, "level net attaches to real relays as any program does"},
+	{"sim/internal/stack", []string{"sim", "internal/node", "patterns", "overlay/p2p", "overlay", "security"}, "it runs the production transport on a network of its own"},
+	{"sim", []string{"relay", "internal/node", "patterns", "cluster", "overlay", "security", "internal/wire"}, "a transport behind the seam, and scenarios above node and relay"},
+	{"cmd/arke", []string{"relay", "internal/node", "patterns", "security", "overlay/p2p", "sim"}, "flags in, calls out; overlay/p2p only to route its logs"},
 	{"examples", []string{".", "internal/conn", "arkehttp", "node", "relay/client", "patterns", "security", "sim"}, "examples show what users may use"},
-	{"tests/counts", []string{"node", "relay", "patterns", "security"}, "it counts what programs cost that embed a node, or are attached"},
-	{"tests/measure", []string{"node", "relay", "patterns", "security", "overlay", "tests/harness"}, "measurements compare with the layers below"},
+	{"tests/counts", []string{"internal/node", "relay", "patterns", "security"}, "it counts what programs cost that embed a node, or are attached"},
+	{"tests/measure", []string{"internal/node", "relay", "patterns", "security", "overlay", "tests/harness"}, "measurements compare with the layers below"},
 	{"tests", []string{"relay/client", "patterns"}, "black-box tests know the binary and the client only"},
 }
 
@@ -142,7 +143,7 @@ func allowed(rule layer, path, target string) bool {
 		}
 		// overlay/p2p is a layer of its own inside overlay's folder.
 		if within(target, "overlay/p2p") && folder != "overlay/p2p" {
-			return rule.folder == "node"
+			return rule.folder == "internal/node"
 		}
 		return true
 	}
@@ -217,6 +218,7 @@ func TestLinkerMayLeaveOutMethods(t *testing.T) {
 func TestAttachedProgramsLinkNoHost(t *testing.T) {
 	for _, dep := range append(linked(t, "."), linked(t, "examples/attached")...) {
 		require.NotEqual(t, module+"node", dep)
+		require.NotEqual(t, module+"internal/node", dep)
 		require.NotEqual(t, module+"overlay/p2p", dep)
 		require.NotContains(t, dep, "go-libp2p-kad-dht")
 		if strings.HasPrefix(dep, "github.com/libp2p/go-libp2p") {

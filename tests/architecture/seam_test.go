@@ -29,7 +29,6 @@ var forbidden = map[string][]string{
 // may not.
 var seamFiles = map[string]bool{
 	"overlay/machine.go": true,
-	"node/seam.go":       true, // makes the real seam, and the node key before it
 }
 
 // TestTimeAndRandomnessComeThroughTheSeam checks that the simulator controls
@@ -49,7 +48,7 @@ func TestTimeAndRandomnessComeThroughTheSeam(t *testing.T) {
 }
 
 func simulated(path string) bool {
-	for _, folder := range []string{"security", "overlay", "cluster", "patterns", "node", "internal/match", "internal/inbox", "internal/conn", "internal/turn"} {
+	for _, folder := range []string{"security", "overlay", "cluster", "patterns", "node", "internal/node", "internal/match", "internal/inbox", "internal/conn", "internal/turn"} {
 		if within(path, folder) {
 			return !within(path, "overlay/p2p")
 		}

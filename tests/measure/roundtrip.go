@@ -23,7 +23,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
 
-	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/tests/harness"

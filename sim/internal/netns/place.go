@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/sim/play"
 )

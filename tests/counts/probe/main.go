@@ -24,7 +24,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/relay/client"

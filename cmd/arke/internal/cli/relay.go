@@ -22,7 +22,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/collector"
-	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay"

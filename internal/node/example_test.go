@@ -11,7 +11,7 @@ import (
 	"log"
 	"time"
 
-	"github.com/arke-mesh/arke/node"
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 )
