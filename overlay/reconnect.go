@@ -18,7 +18,6 @@ type reconnect struct {
 
 	dialing bool // a dial is under way …
 	saves   bool // … that is to save a session
-	doubted bool // the last dial said that the process is gone
 	jitter  func(n int) int
 }
 
@@ -66,7 +65,6 @@ func (r *reconnect) broke(s linkState, err error, heard time.Time) decision {
 		return decision{}
 	}
 	r.Begin(heard)
-	r.doubted = false
 	return decision{suspect: true, dial: true}
 }
 
@@ -91,22 +89,28 @@ func (r *reconnect) dialled(now time.Time, s linkState, err error) decision {
 	return decision{failed: err, tell: err}
 }
 
-// again decides after a dial that was to save the session. The process is gone if
-// two dials in a row say so, and the second one because nobody listens there: a
-// peer that takes connections and hangs up before Hello may have died just now,
-// but if it does so again it lives, and has too many of them.
+// again decides after a dial that was to save the session.
 func (r *reconnect) again(now time.Time, err error) decision {
 	for _, final := range []error{ErrGoodbye, ErrVersion, ErrDuplicate, ErrProtocol} {
 		if errors.Is(err, final) {
 			return giveUp(err)
 		}
 	}
-	r.doubted = errors.Is(err, ErrRefused) || errors.Is(err, errHungUp) && !r.doubted
-	wait := r.Failed(now, r.doubted)
+	wait := r.Failed(now, failureOf(err))
 	if r.Gone() {
 		return giveUp(fmt.Errorf("%w: the process is gone", ErrLost))
 	}
 	return decision{dialIn: wait + wait/100*time.Duration(r.jitter(26))}
+}
+
+func failureOf(err error) session.Failure {
+	switch {
+	case errors.Is(err, ErrRefused):
+		return session.Refused
+	case errors.Is(err, errHungUp):
+		return session.HungUp
+	}
+	return session.Unreached
 }
 
 // giveUp ends a session that no connection carries.

@@ -15,12 +15,23 @@ const (
 	lastRetry  = time.Second           // … up to this
 )
 
+// Failure is how a dial failed.
+type Failure uint8
+
+// The failures.
+const (
+	Unreached Failure = iota // it says nothing about the process
+	Refused                  // nobody listens: every known address refused
+	HungUp                   // the connection was taken, and closed before Hello
+)
+
 // Outage decides what becomes of a session that no connection carries: when to
 // dial again, and when it is over. The zero value is ready; Begin starts it. Pure:
 // no lock, goroutine or clock.
 type Outage struct {
 	until   time.Time
 	retry   time.Duration
+	doubted bool      // the last dial said that the process is gone
 	refused time.Time // the last refusal that counts; zero = none
 	gone    bool
 }
@@ -30,12 +41,15 @@ func (o *Outage) Begin(heard time.Time) {
 	*o = Outage{until: heard.Add(OutageLimit), retry: firstRetry}
 }
 
-// Failed notes that a dial failed. refused says that the process is not there:
-// every known address refused, or closed the connection before Hello. It returns
-// in how long to dial again, give or take a quarter that the caller draws.
-func (o *Outage) Failed(now time.Time, refused bool) (wait time.Duration) {
+// Failed notes that a dial failed, and returns in how long to dial again, give or
+// take a quarter that the caller draws. The process is gone if two dials in a row say
+// so, and the second one because nobody listens: who takes connections and hangs up
+// may have died just now, but if that happens again it lives, or the connections
+// break on the way.
+func (o *Outage) Failed(now time.Time, how Failure) (wait time.Duration) {
+	o.doubted = how == Refused || how == HungUp && !o.doubted
 	switch {
-	case !refused:
+	case !o.doubted:
 		o.refused = time.Time{}
 	case o.refused.IsZero():
 		o.refused = now
@@ -47,7 +61,7 @@ func (o *Outage) Failed(now time.Time, refused bool) (wait time.Duration) {
 	return wait
 }
 
-// Gone says that the process is gone: it was refused twice in a row.
+// Gone says that the process is gone.
 func (o *Outage) Gone() bool { return o.gone }
 
 // Over says that the session ends, and Left in how long it does if nothing

@@ -15,12 +15,12 @@ import (
 // TestOutageEndsWhenTheProcessIsGoneOrForgotten proves when a session that no
 // connection carries is over, and that it is dialled less and less often.
 func TestOutageEndsWhenTheProcessIsGoneOrForgotten(t *testing.T) {
-	const refused, other = true, false
+	const refused, other, hungUp = session.Refused, session.Unreached, session.HungUp
 	ms := time.Millisecond
 	start := time.Unix(100, 0)
 	type dial struct {
-		at      time.Duration
-		refused bool
+		at  time.Duration
+		how session.Failure
 	}
 	for _, c := range []struct {
 		why   string
@@ -32,12 +32,15 @@ func TestOutageEndsWhenTheProcessIsGoneOrForgotten(t *testing.T) {
 		{"twice", []dial{{0, refused}, {20 * ms, refused}}, true},
 		{"the one in between does not count", []dial{{0, refused}, {10 * ms, refused}, {20 * ms, refused}}, true},
 		{"somebody was there in between", []dial{{0, refused}, {20 * ms, other}, {60 * ms, refused}}, false},
+		{"it died when it had taken a connection", []dial{{0, hungUp}, {20 * ms, refused}}, true},
+		{"who takes connections lives", []dial{{0, hungUp}, {20 * ms, hungUp}, {60 * ms, hungUp}, {140 * ms, hungUp}}, false},
+		{"somebody takes them again", []dial{{0, refused}, {20 * ms, hungUp}, {60 * ms, hungUp}}, false},
 		{"nobody answers", []dial{{0, other}, {time.Second, other}, {9 * time.Second, other}}, false},
 	} {
 		var o session.Outage
 		o.Begin(start)
 		for _, d := range c.dials {
-			o.Failed(start.Add(d.at), d.refused)
+			o.Failed(start.Add(d.at), d.how)
 		}
 		require.Equal(t, c.gone, o.Gone(), c.why)
 		require.Equal(t, c.gone, o.Over(start.Add(10*time.Second)), c.why)

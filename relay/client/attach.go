@@ -85,7 +85,7 @@ func (a *attacher) start(ctx context.Context) error {
 			err = why // which says more than that time is over
 		}
 		why = err
-		pause := a.outage.Failed(a.link.now(), isRefusal(err))
+		pause := a.outage.Failed(a.link.now(), failureOf(err))
 		if isFinal(err) || errors.Is(err, context.Canceled) || !a.rest(ctx, shortened(pause, a.link.roll())) {
 			return err
 		}
@@ -174,7 +174,7 @@ func (a *attacher) redial(pause time.Duration) *connection {
 			return c
 		}
 		a.link.change(false, err)
-		pause = shortened(min(a.outage.Failed(a.link.now(), isRefusal(err)), lastPause), a.link.roll())
+		pause = shortened(min(a.outage.Failed(a.link.now(), failureOf(err)), lastPause), a.link.roll())
 	}
 	return nil
 }

@@ -43,6 +43,7 @@ type desk struct {
 	sess     *session.Session    // guarded by mu
 	conn     net.Conn            // guarded by mu
 	lanes    int                 // guarded by mu; bytes
+	hangUps  int                 // guarded by mu; on so many connections, when their Hello has come
 	came     map[wire.Kind][]any // guarded by mu; what was asked for, in order
 	hellos   []wire.LeafHello    // guarded by mu
 	last     uint64              // guarded by mu; session
@@ -132,6 +133,9 @@ func (d *desk) serve(conn net.Conn) {
 	if err != nil {
 		return
 	}
+	if d.hangsUp() {
+		return
+	}
 	s, answer := d.welcome(conn, &hello)
 	if _, err := conn.Write(wire.AppendFrame(nil, wire.LaneCtl, wire.KindHello, answer.AppendTo(nil))); err != nil {
 		return
@@ -140,6 +144,14 @@ func (d *desk) serve(conn net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ended = err
+}
+
+// hangsUp counts a connection on which the Hello is not answered.
+func (d *desk) hangsUp() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hangUps--
+	return d.hangUps >= 0
 }
 
 // left returns why the last connection ended.

@@ -92,15 +92,19 @@ func (c Config) noRelay(err error) error {
 	return fmt.Errorf("%w at %s: start one with 'arke relay', or say where it listens (%w)", ErrNoRelay, c.target(), err)
 }
 
-// isRefusal says that nobody listens there, or that whoever does closed the
-// connection before a Hello: the process that was there is gone.
-func isRefusal(err error) bool {
-	for _, sign := range []error{syscall.ECONNREFUSED, syscall.ENOENT, syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF} {
+// failureOf says what the error of a dial means.
+func failureOf(err error) session.Failure {
+	for _, sign := range []error{syscall.ECONNREFUSED, syscall.ENOENT} {
 		if errors.Is(err, sign) {
-			return true
+			return session.Refused
 		}
 	}
-	return false
+	for _, sign := range []error{syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF} {
+		if errors.Is(err, sign) {
+			return session.HungUp
+		}
+	}
+	return session.Unreached
 }
 
 // isFinal says that another attempt would end the same way.

@@ -73,6 +73,27 @@ func TestABrokenConnectionIsOnlyADelay(t *testing.T) {
 	require.Greater(t, len(d.hellos), 3)
 }
 
+// This test checks that a relay which hangs up again and again before it says Hello
+// is not taken for one that has died: nobody is told of a gap, and the session goes
+// on.
+func TestARelayThatHangsUpIsNotGone(t *testing.T) {
+	d := newDesk(t).open()
+	c := d.client()
+	var l listener
+	subscribe(t, c, "a", &l, patterns.SubscribeOptions{})
+	d.mu.Lock()
+	d.hangUps = 5
+	d.mu.Unlock()
+	d.cut()
+	d.publish("a", "x", 1)
+	eventually(t, func() bool { return len(l.all()) == 1 }, "it does not come")
+	require.Empty(t, l.missed())
+	require.Len(t, d.all(wire.KindSubscribe), 1)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	require.Negative(t, d.hangUps, "all of them were reached")
+}
+
 // This test checks that registrations come back with another relay without the
 // program's doing, each with a new member id, in order, and those that were
 // closed do not.
