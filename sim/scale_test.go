@@ -5,12 +5,19 @@ package sim_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/sim"
@@ -31,9 +38,11 @@ func BenchmarkScale(b *testing.B) {
 	})
 }
 
-// shares are figures of one node each.
+// shares are figures of one node each; of processor time and memory all have the
+// same share.
 type shares struct {
-	control, perPeer, links, leases, watches []float64
+	control, frames, perPeer, links, leases, watches []float64
+	cpu, memory                                      float64
 }
 
 const (
@@ -47,20 +56,68 @@ const (
 func (m *shares) measure(count int) func(*testing.T, *sim.Network) {
 	return func(t *testing.T, n *sim.Network) {
 		s := newStory(t, n, count)
+		heard := controlFrames{sent: make(map[string]*atomic.Uint64, count)}
+		for i := range count {
+			heard.sent[name(i)] = new(atomic.Uint64)
+		}
+		n.Tap(heard.tap)
 		s.start(0)
 		for i := 1; i < count; i++ {
 			n.Go(name(i), func() { s.start(i); s.works(i) })
 		}
 		n.Run(scaleJoin)
-		before := make([]uint64, count)
+		before, frames := make([]uint64, count), make([]uint64, count)
 		for i := range count {
 			before[i] = s.node(i).Status().SentBytes[overlay.LaneCtl]
+			frames[i] = heard.sent[name(i)].Load()
 		}
+		spent := processorTime(t)
 		n.Run(scaleJoin + scaleSpan)
+		m.cpu = (processorTime(t) - spent).Seconds() / scaleSpan.Seconds() / float64(count)
 		for i := range count {
 			m.add(s.node(i).Status(), before[i])
+			m.frames = append(m.frames, float64(heard.sent[name(i)].Load()-frames[i])/scaleSpan.Seconds())
+		}
+		runtime.GC()
+		var used runtime.MemStats
+		runtime.ReadMemStats(&used)
+		m.memory = float64(used.HeapAlloc+used.StackInuse) / float64(count)
+	}
+}
+
+// controlFrames counts the frames of lane ctl in what nodes send to each other.
+type controlFrames struct {
+	sent map[string]*atomic.Uint64 // by node
+}
+
+func (c *controlFrames) tap(from, _ string) func(time.Duration, []byte) {
+	sent, head, left := c.sent[from], make([]byte, 0, wire.FrameOverhead), 0
+	return func(_ time.Duration, data []byte) {
+		for len(data) > 0 {
+			if left > 0 {
+				n := min(left, len(data))
+				data, left = data[n:], left-n
+				continue
+			}
+			n := min(wire.FrameOverhead-len(head), len(data))
+			head, data = append(head, data[:n]...), data[n:]
+			if len(head) < wire.FrameOverhead {
+				return
+			}
+			left = int(binary.BigEndian.Uint32(head)) - 1
+			if wire.Lane(head[wire.FrameOverhead-1]>>6) == wire.LaneCtl { // the kind has the other bits
+				sent.Add(1)
+			}
+			head = head[:0]
 		}
 	}
+}
+
+// processorTime is what this process has used.
+func processorTime(t *testing.T) time.Duration {
+	var used syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // works has node i serve its cluster, and every tenth ask another one until the
@@ -94,11 +151,14 @@ func (m *shares) add(now node.Status, before uint64) {
 }
 
 func (m *shares) report(b *testing.B) {
+	b.ReportMetric(m.cpu*1e6, "cpu-µs/s/node")
+	b.ReportMetric(m.memory/1024, "KB/node")
 	for _, f := range []struct {
 		unit string
 		of   []float64
 	}{
 		{"control-B/s", m.control},
+		{"control-frames/s", m.frames},
 		{"control-B/s/peer", m.perPeer},
 		{"links", m.links},
 		{"leases", m.leases},
