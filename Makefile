@@ -26,7 +26,7 @@ build: ## the stripped binary, in bin/arke
 	go build -trimpath -ldflags '-s -w -X github.com/arke-mesh/arke/sim/runner.stamp=$(COMMIT)' -o bin/arke ./cmd/arke
 
 .PHONY: demo
-demo: build ## three relays, a cluster of three members, one killed and brought back, under a minute
+demo: build ## three relays, a cluster of three members, one killed and brought back, in 20 s
 	./bin/arke demo
 
 .PHONY: test

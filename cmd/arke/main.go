@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command arke runs the relay and talks to it.
 package main
 
 import (

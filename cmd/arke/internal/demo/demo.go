@@ -23,7 +23,7 @@ import (
 
 const (
 	size       = 3                // relays, and members
-	absence    = 3 * time.Second  // how long the killed relay is away
+	absence    = 3 * time.Second  // how long the killed relay is away at most
 	returnTime = 20 * time.Second // until its member must serve again
 	assembly   = 10 * time.Second // until the caller must see all members
 )
@@ -32,8 +32,9 @@ const (
 type Config struct {
 	// Executable is the arke binary.
 	Executable string
-	// Requests is how many requests to send at least; default 300,000.
-	Requests int
+	// Duration is how long the caller asks, unless the killed relay's return
+	// takes longer; default 14 s. The relay is killed after a third of it.
+	Duration time.Duration
 	// Concurrency is the number of requests under way; default 32.
 	Concurrency int
 	// Progress is told what happens, one line each; nil = nothing.
@@ -41,8 +42,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Requests == 0 {
-		c.Requests = 300_000
+	if c.Duration == 0 {
+		c.Duration = 14 * time.Second
 	}
 	if c.Concurrency == 0 {
 		c.Concurrency = 32
@@ -66,7 +67,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 		return Report{}, err
 	}
 	defer crew.dismiss()
-	s := &story{cfg: cfg, crew: crew, begin: begin, tally: newTally(memberName(size))}
+	s := &story{cfg: cfg, crew: crew, begin: begin, tally: newTally(memberName(size), begin)}
 	if err := s.tell(ctx); err != nil {
 		return Report{}, err
 	}
@@ -110,6 +111,7 @@ func (s *story) tell(ctx context.Context) error {
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	s.tally.start()
 	names := zones.Names()
 	caller := &caller{messenger: c, names: names, oracle: zones.NewOracle(names), tally: s.tally}
 	over := make(chan struct{})
@@ -122,8 +124,8 @@ func (s *story) tell(ctx context.Context) error {
 			cancel(err)
 		}
 	})
-	caller.ask(ctx, s.cfg.Concurrency, func(asked int) bool {
-		return asked >= s.cfg.Requests && closed(accident)
+	caller.ask(ctx, s.cfg.Concurrency, func() bool {
+		return time.Since(s.tally.begin) >= s.cfg.Duration && closed(accident)
 	})
 	close(over)
 	chronicle.Wait()
@@ -156,11 +158,10 @@ func (s *story) waitMembers(ctx context.Context, c patterns.Messenger) error {
 	}
 }
 
-// accident kills the last relay when half of the requests are done, starts it
-// again, and waits until its member serves. The end of ctx ends it early.
+// accident kills the last relay after a third of the time, starts it again, and
+// waits until its member serves. The end of ctx ends it early.
 func (s *story) accident(ctx context.Context) error {
-	half := func() bool { n, _, _, _ := s.tally.progress(); return n >= s.cfg.Requests/2 }
-	if !wait(ctx, half) {
+	if !wait(ctx, func() bool { return time.Since(s.tally.begin) >= s.cfg.Duration/3 }) {
 		return nil
 	}
 	s.say("relay %d is killed with SIGKILL", size)
@@ -168,7 +169,7 @@ func (s *story) accident(ctx context.Context) error {
 	s.crew.relays[size-1].kill()
 
 	away := time.Now()
-	if !wait(ctx, func() bool { return time.Since(away) >= absence }) {
+	if !wait(ctx, func() bool { return time.Since(away) >= min(absence, s.cfg.Duration/4) }) {
 		return nil
 	}
 	s.say("relay %d is started again", size)
@@ -206,7 +207,7 @@ func (s *story) report(over <-chan struct{}) {
 		select {
 		case <-tick.C:
 			n, wrong, lost, _ := s.tally.progress()
-			s.say("%7d of %d requests, %d per second, wrong %d, lost %d", n, s.cfg.Requests, n-last, wrong, lost)
+			s.say("%7d requests, %d per second, wrong %d, lost %d", n, n-last, wrong, lost)
 			last = n
 		case <-over:
 			return
@@ -228,16 +229,12 @@ type caller struct {
 
 // ask asks from so many goroutines until enough says so or ctx ends, and
 // waits for the last reply.
-func (c *caller) ask(ctx context.Context, goroutines int, enough func(asked int) bool) {
+func (c *caller) ask(ctx context.Context, goroutines int, enough func() bool) {
 	var wg sync.WaitGroup
 	for range goroutines {
 		wg.Go(func() {
-			for ctx.Err() == nil {
-				n := int(c.next.Add(1)) - 1
-				if enough(n) {
-					return
-				}
-				c.one(ctx, n)
+			for ctx.Err() == nil && !enough() {
+				c.one(ctx, int(c.next.Add(1))-1)
 			}
 		})
 	}

@@ -10,10 +10,11 @@
 //     cluster "zones": questions about the IANA time-zone database.
 //  3. This process attaches to relay 1 and asks, about every zone, and
 //     compares each reply with its own computation (package zones).
-//  4. Halfway relay 3 is killed with SIGKILL. Its member is cut off.
+//  4. After a third of the time relay 3 is killed with SIGKILL. Its member is cut
+//     off.
 //  5. Three seconds later it is started again with the data it had. Its
 //     member attaches again by itself and serves.
-//  6. A table tells what the caller saw of all that.
+//  6. A time line and a table tell what the caller saw of all that.
 //
 // However the demo ends, it leaves no process and no file behind.
 package demo

@@ -40,8 +40,10 @@ type tally struct {
 	retried  int
 	first    error // the first thing that was wrong or lost
 	shares   map[string]int
+	line     *timeline
 	latency  *hdrhistogram.Histogram // µs
 
+	begin    time.Time // immutable after start
 	victim   string    // member beside the relay that is killed
 	killed   time.Time // zero = not yet
 	affected time.Time // end of the last request that the kill disturbed
@@ -49,17 +51,26 @@ type tally struct {
 	returned time.Time // end of the first request that the victim answered then
 }
 
-func newTally(victim string) *tally {
+func newTally(victim string, begin time.Time) *tally {
 	return &tally{
+		begin:   begin,
 		shares:  make(map[string]int),
+		line:    newTimeline(begin),
 		latency: hdrhistogram.New(1, time.Minute.Microseconds(), 3),
 		victim:  victim,
 	}
 }
 
+// start notes that the caller begins to ask.
+func (t *tally) start() {
+	t.begin = time.Now()
+	t.line = newTimeline(t.begin)
+}
+
 func (t *tally) add(a answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.line.add(a)
 	t.requests++
 	// In range by construction, so there is no error to handle.
 	_ = t.latency.RecordValue(min(max(a.end.Sub(a.begin), time.Microsecond), time.Minute).Microseconds())
@@ -120,6 +131,7 @@ func (t *tally) report() Report {
 		Latency:  bench.Summarize(t.latency),
 		Affected: since(t.killed, t.affected),
 		Returned: since(t.restart, t.returned),
+		Picture:  t.line.picture(t.victim, t.killed, t.restart),
 		first:    t.first,
 	}
 }
@@ -144,6 +156,7 @@ type Report struct {
 	Affected time.Duration // from the kill to the end of the last request it disturbed
 	Returned time.Duration // from the relay's new start to its member's first reply
 	Elapsed  time.Duration
+	Picture  []string // the time line, for people
 
 	first error
 }
@@ -195,8 +208,13 @@ func (r Report) shares() map[string]float64 {
 
 // Write prints the table.
 func (r Report) Write(w io.Writer) error {
+	for _, line := range r.Picture {
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "requests\t%d about %d zones in %.1f s\n", r.Requests, r.Zones, r.Elapsed.Seconds())
+	fmt.Fprintf(t, "\nrequests\t%d about %d zones in %.1f s\n", r.Requests, r.Zones, r.Elapsed.Seconds())
 	fmt.Fprintf(t, "wrong\t%d\n", r.Wrong)
 	fmt.Fprintf(t, "lost\t%d\n", r.Lost)
 	fmt.Fprintf(t, "retried\t%d\n", r.Retried)

@@ -17,7 +17,7 @@ func TestTallyFindsTheMomentsOfTheStory(t *testing.T) {
 	// This test checks what counts as affected by the kill (a retry or a loss
 	// that ends between the kill and the return) and as the member's return
 	// (its first reply to a request that began after the relay's new start).
-	tally := newTally("zones-3")
+	tally := newTally("zones-3", time.Now())
 	begin := time.Now()
 	at := func(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecond) }
 	reply := func(member string, attempts, from, to int) {
@@ -48,7 +48,7 @@ func TestReportFailsIfAnythingWasWrongOrLost(t *testing.T) {
 	// This test checks what the demo's exit status depends on.
 	now := time.Now()
 	fill := func(a answer) Report {
-		tally := newTally("zones-3")
+		tally := newTally("zones-3", time.Now())
 		tally.killed, tally.restart = now, now
 		tally.add(answer{member: "zones-3", attempts: 1, begin: now.Add(1), end: now.Add(2)})
 		a.begin, a.end = now, now
@@ -58,13 +58,13 @@ func TestReportFailsIfAnythingWasWrongOrLost(t *testing.T) {
 	require.NoError(t, fill(answer{member: "zones-1"}).Err())
 	require.ErrorContains(t, fill(answer{err: errors.New("no luck")}).Err(), "0 wrong and 1 lost of 2 requests, the first: no luck")
 	require.ErrorContains(t, fill(answer{member: "zones-1", wrong: errors.New("bad reply")}).Err(), "bad reply")
-	require.ErrorContains(t, newTally("zones-3").report().Err(), "did not serve again")
+	require.ErrorContains(t, newTally("zones-3", time.Now()).report().Err(), "did not serve again")
 }
 
 func TestReportHasEveryFigure(t *testing.T) {
 	// This test checks the names in the JSON, and that the table has a line
 	// for each member.
-	tally := newTally("zones-3")
+	tally := newTally("zones-3", time.Now())
 	now := time.Now()
 	tally.add(answer{member: "zones-1", begin: now, end: now.Add(time.Millisecond)})
 	tally.add(answer{member: "zones-2", begin: now, end: now.Add(time.Millisecond)})
