@@ -41,6 +41,7 @@ short: ## the tests beside the code only, no processes
 grpc: ## the tests of arkegrpc and its example, which are modules of their own
 	cd arkegrpc && go vet ./... && go test -race ./...
 	cd examples/grpc && go vet ./...
+	go test ./tests/architecture -run PublicAPI -grpc
 
 .PHONY: lint
 lint: ## gofumpt, vet, staticcheck

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/arke-mesh/arke/internal/zapslog"
+	"github.com/arke-mesh/arke/internal/door"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
 )
@@ -33,9 +33,6 @@ type Conn struct {
 	closed bool                   // guarded by mu
 }
 
-// machineSocket is where a relay of the whole machine listens.
-const machineSocket = "/run/arke/relay.sock"
-
 // Attach connects the program to the relay on its machine. It tries until ctx
 // ends, or for 5 s if ctx has no deadline. From then on it reconnects by itself:
 // it serves and subscribes again, and calls wait for the relay for a while (see
@@ -44,15 +41,18 @@ const machineSocket = "/run/arke/relay.sock"
 // Errors match ErrNoRelay, ErrVersion, ErrUnauthorized, ErrTooMany, ErrRefused or
 // context.Canceled.
 func Attach(ctx context.Context, opts ...AttachOption) (*Conn, error) {
-	o := collect(opts)
-	if o.Via != nil {
-		return newConn(o.Via, o.Addrs), nil
+	var o attachOptions
+	for _, opt := range opts {
+		if by, ok := opt.(interface{ Inner() door.Joined }); ok { // node.Join
+			joined := by.Inner()
+			return newConn(joined.Messenger, joined.Addrs), nil
+		}
+		opt.set(&o)
 	}
-	if o.Client.Socket == "" && o.Client.Address == "" && o.Client.Seam == nil {
-		o.Client.Socket = defaultSocket(os.Getenv)
+	if o.client.Socket == "" && o.client.Address == "" {
+		o.client.Socket = client.FindSocket(os.Getenv("ARKE_SOCKET"), os.Getenv("XDG_RUNTIME_DIR"))
 	}
-	o.Client.Logger = zapslog.New(o.Logger)
-	c, err := client.New(o.Client)
+	c, err := client.New(o.client)
 	if err != nil {
 		return nil, err
 	}
@@ -61,24 +61,6 @@ func Attach(ctx context.Context, opts ...AttachOption) (*Conn, error) {
 		return nil, outward(err)
 	}
 	return newConn(c, nil), nil
-}
-
-// defaultSocket is where a relay may be: where the environment says, in the
-// user's directory, or, if nothing is there, in the machine's.
-func defaultSocket(env func(string) string) string {
-	if said := env("ARKE_SOCKET"); said != "" {
-		return said
-	}
-	user := client.DefaultSocket(env("XDG_RUNTIME_DIR"))
-	if exists(user) || !exists(machineSocket) {
-		return user
-	}
-	return machineSocket
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 func newConn(m patterns.Messenger, addrs []string) *Conn {

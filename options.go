@@ -7,48 +7,55 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/arke-mesh/arke/internal/door"
+	"github.com/arke-mesh/arke/internal/zapslog"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
 )
 
 // AttachOption changes how Attach finds the relay and what it tells it.
-type AttachOption func(*door.Options)
+type AttachOption interface{ set(*attachOptions) }
+
+type attachOptions struct{ client client.Config }
+
+type attachOption func(*attachOptions)
+
+func (f attachOption) set(o *attachOptions) { f(o) }
 
 // Socket names the relay's unix socket. Default: the environment variable
 // ARKE_SOCKET; else the user's, arke/relay.sock in $XDG_RUNTIME_DIR; else, if
 // that does not exist, the machine's, /run/arke/relay.sock.
 func Socket(path string) AttachOption {
-	return func(o *door.Options) { o.Client.Socket = path }
+	return attachOption(func(o *attachOptions) { o.client.Socket = path })
 }
 
 // Address names a relay that listens on loopback TCP, as "host:port", and the
 // token that it was started with.
 func Address(hostPort, token string) AttachOption {
-	return func(o *door.Options) { o.Client.Address, o.Client.Token = hostPort, token }
+	return attachOption(func(o *attachOptions) { o.client.Address, o.client.Token = hostPort, token })
 }
 
 // Name is what the program is called in the relay's logs and status, in at most
 // 255 bytes. Default: the name of the executable.
 func Name(name string) AttachOption {
-	return func(o *door.Options) { o.Client.Name = name }
+	return attachOption(func(o *attachOptions) { o.client.Name = name })
 }
 
 // RelayWait is how long a call waits for a relay that is away before it fails
 // with ErrUnreachable. The call's own deadline may end it sooner. Default 2 s.
 func RelayWait(d time.Duration) AttachOption {
-	return func(o *door.Options) { o.Client.RelayWait = d }
+	return attachOption(func(o *attachOptions) { o.client.RelayWait = d })
 }
 
 // OnLost has f called for each message that Publish or TryPublish took and that
 // was not published after all: with the relay's reason, or with ErrInterrupted
 // if the message was lost with the relay. f must not block.
 func OnLost(f func(error)) AttachOption {
-	return func(o *door.Options) { o.Client.Refused = func(err error) { f(outward(err)) } }
+	return attachOption(func(o *attachOptions) { o.client.Refused = func(err error) { f(outward(err)) } })
 }
 
 // LogTo says where to log. Default: nowhere.
 func LogTo(l *slog.Logger) AttachOption {
-	return func(o *door.Options) { o.Logger = l }
+	return attachOption(func(o *attachOptions) { o.client.Logger = zapslog.New(l) })
 }
 
 // ServeOption sets a limit of one member. What exceeds a limit is refused at

@@ -147,7 +147,7 @@ func (n *Network) start(spec play.NodeSpec) *arke.Conn {
 	if err != nil {
 		n.t.Fatalf("arketest: %s: %v", spec.Name, err)
 	}
-	c, err := arke.Attach(context.Background(), func(o *door.Options) { o.Via = p })
+	c, err := arke.Attach(context.Background(), joined{Joined: door.Joined{Messenger: p}})
 	if err != nil {
 		n.t.Fatalf("arketest: %s: %v", spec.Name, err)
 	}
@@ -161,6 +161,12 @@ func (n *Network) start(spec play.NodeSpec) *arke.Conn {
 	}
 	n.conns[spec.Name] = c
 	return c
+}
+
+// joined makes arke.Attach return a Conn on a program that runs already.
+type joined struct {
+	arke.AttachOption
+	door.Joined
 }
 
 // Conn is that of the program of that name, as it was started last.

@@ -150,5 +150,11 @@ func Join(ctx context.Context, opts ...JoinOption) (*arke.Conn, error) {
 	for _, a := range n.Addrs() {
 		addrs = append(addrs, a+"/p2p/"+n.Self().String())
 	}
-	return arke.Attach(ctx, func(o *door.Options) { o.Via, o.Addrs = n, addrs })
+	return arke.Attach(ctx, joined{Joined: door.Joined{Messenger: n, Addrs: addrs}})
+}
+
+// joined makes arke.Attach return a Conn on a node.
+type joined struct {
+	arke.AttachOption
+	door.Joined
 }

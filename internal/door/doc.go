@@ -1,28 +1,20 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package door is the far side of package arke's options: what they set. With
-// it package node gives a node to arke.Attach, although package arke imports
-// no node. Programs have no use for it.
+// Package door is how node.Join hands its node to package arke, which imports no
+// node: as an option of arke.Attach that only packages of this module can make.
 package door
 
-import (
-	"log/slog"
+import "github.com/arke-mesh/arke/patterns"
 
-	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay/client"
-)
-
-// Options is what the options of arke.Attach set.
-type Options struct {
-	// Client says where the relay is.
-	Client client.Config
-	// Logger is where the client logs; nil = nowhere.
-	Logger *slog.Logger
-
-	// Via, if not nil, is a messenger that runs already. Nothing is attached
-	// then, and the other fields have no meaning.
-	Via patterns.Messenger
-	// Addrs are the addresses of Via, if it is a node.
+// Joined is a messenger that runs already. An option of arke.Attach that embeds
+// it, beside a nil arke.AttachOption, makes Attach return a Conn on it; all
+// other options have no meaning then.
+type Joined struct {
+	Messenger patterns.Messenger
+	// Addrs are the addresses of the messenger, if it is a node.
 	Addrs []string
 }
+
+// Inner returns j.
+func (j Joined) Inner() Joined { return j }

@@ -78,6 +78,29 @@ func DefaultSocket(runtimeDir string) string {
 	return filepath.Join(os.TempDir(), "arke-"+strconv.Itoa(os.Getuid()), "relay.sock")
 }
 
+// machineSocket is where a relay of the whole machine listens.
+const machineSocket = "/run/arke/relay.sock"
+
+// FindSocket is where programs look for a relay: where they were told to (said,
+// the environment variable ARKE_SOCKET), else in the user's runtime directory
+// (DefaultSocket), else, if nothing is there, where a relay of the whole machine
+// listens: /run/arke/relay.sock.
+func FindSocket(said, runtimeDir string) string {
+	if said != "" {
+		return said
+	}
+	user := DefaultSocket(runtimeDir)
+	if exists(user) || !exists(machineSocket) {
+		return user
+	}
+	return machineSocket
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
 		name := filepath.Base(os.Args[0])

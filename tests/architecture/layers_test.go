@@ -79,7 +79,7 @@ var layers = []layer{
 	{"relay/client", []string{"patterns", "cluster", "overlay", "internal/wire", "internal/drop", "internal/match", "internal/inbox", "internal/turn", "relay/internal"}, "an attached program runs a node's engines over one session, and no host"},
 	{"relay", []string{"internal/node", "patterns", "cluster", "overlay", "internal/wire", "internal/fifo", "internal/drop", "internal/waitline", "internal/after"}, "it passes frames between sessions and a node: what works embedded works attached"},
 	{"internal/zapslog", nil, "two ways to log meet there"},
-	{"internal/door", []string{"relay/client", "patterns"}, "what the options of package arke set, for it and for node.Join"},
+	{"internal/door", []string{"patterns"}, "how node.Join hands its node to package arke"},
 	{".", []string{"relay/client", "patterns", "internal/door", "internal/conn", "internal/zapslog", "internal/wire/header"}, "what users import: it attaches, and links no node"},
 	{"arkehttp", []string{"."}, "HTTP over what users import, and nothing else"},
 	{"arketest", []string{".", "sim", "security", "internal/door", "internal/zapslog"}, "package arke on the simulated network"},

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +118,7 @@ func (a App) attachFlags(cmd *cobra.Command) *attachment {
 		cmd.ValidArgsFunction = t.completeCluster
 	}
 	f := cmd.Flags()
-	f.StringVar(&t.socket, "socket", "", "the relay's socket (default $ARKE_SOCKET, else the relay's own default)")
+	f.StringVar(&t.socket, "socket", "", "the relay's socket (default $ARKE_SOCKET, else the user's, else the machine's)")
 	f.StringVar(&t.address, "address", "", "the relay's loopback TCP address, instead of the socket")
 	f.StringVar(&t.token, "token", "", "the token that goes with --address (default $ARKE_TOKEN)")
 	return t
@@ -127,7 +128,7 @@ func (t *attachment) target() string {
 	if t.address != "" {
 		return t.address
 	}
-	return t.env.socket(t.socket)
+	return cmp.Or(t.socket, client.FindSocket(t.env.Socket, t.env.RuntimeDir))
 }
 
 // socket returns the socket's path: the flag, the environment, the default.
