@@ -16,6 +16,12 @@ BENCH       ?= .
 BENCH_FULL  ?=
 MUTANTS     ?=
 
+# Tests that take long because they run the same thing many times, or large
+# networks for minutes: make slow. Everything else is make test. CI runs both.
+SLOW = TestTwoConvergedHalvesFindEachOtherAgain|TestWholeNodesReplayUnderEveryFault|TestFiftyNodesReplay|TestEveryFaultReplays|TestOverlaysReplay|TestRunsReplayWithJitter|TestSimulationReplays
+# No vet (make lint does it) and no debugger's tables: linking is a third of the work.
+GOTEST = go test -race -vet=off -ldflags=-w -shuffle=on -timeout 9m
+
 .PHONY: help
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,8 +36,12 @@ demo: build ## three relays, a cluster of three members, one killed and brought 
 	./bin/arke demo
 
 .PHONY: test
-test: ## every test, with the race detector
-	go test -race -shuffle=on -timeout 9m ./...
+test: ## the tests, with the race detector, in about six minutes on two cores
+	$(GOTEST) -p 3 -skip '^($(SLOW))$$' ./...
+
+.PHONY: slow
+slow: ## the long tests that make test leaves out
+	$(GOTEST) -run '^($(SLOW))$$' ./sim/... ./tests
 
 .PHONY: short
 short: ## the tests beside the code only, no processes

@@ -26,25 +26,23 @@ func build(t *testing.T, pkg string) string {
 	return program
 }
 
-// TestProgramOfTheReadmeCompiles checks that what people copy first is a program,
-// and stays one when the line that attaches becomes the one that makes a node.
+// TestProgramOfTheReadmeCompiles checks that what people copy first compiles, and
+// still does when the call that attaches becomes the one that the README names
+// for a node.
 func TestProgramOfTheReadmeCompiles(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
-	var blocks []string
-	for i, part := range strings.Split(string(readme), "```") {
-		if text, ok := strings.CutPrefix(part, "go\n"); ok && i%2 == 1 {
-			blocks = append(blocks, text)
-		}
-	}
-	require.Len(t, blocks, 2)
-	attached, join := blocks[0], blocks[1]
-	begin := strings.Index(attached, "\tc, err := arke.Attach")
-	require.Positive(t, begin)
-	end := begin + strings.Index(attached[begin:], "\n") + 1
-	embedded := attached[:begin] + join + attached[end:]
-	embedded = strings.Replace(embedded, "arke-mesh/arke\"\n", "arke-mesh/arke\"\n\t\"github.com/arke-mesh/arke/node\"\n", 1)
-	for _, program := range []string{embedded, attached} {
+	_, rest, _ := strings.Cut(string(readme), "```go\n")
+	body, rest, found := strings.Cut(rest, "```")
+	require.True(t, found)
+	const join = `node.Join(ctx, node.NetworkFile("prod.arke"))`
+	require.Contains(t, rest, join)
+	require.Contains(t, body, "arke.Attach(ctx)")
+	for _, in := range []struct{ imports, body string }{
+		{`"context"; "fmt"; "github.com/arke-mesh/arke"`, body},
+		{`"context"; "fmt"; "github.com/arke-mesh/arke"; "github.com/arke-mesh/arke/node"`, strings.Replace(body, "arke.Attach(ctx)", join, 1)},
+	} {
+		program := "package main\nimport (" + in.imports + ")\nfunc run(ctx context.Context) error {\n" + in.body + "return err\n}\nfunc main() { _ = run(context.Background()) }\n"
 		file := filepath.Join(t.TempDir(), "main.go")
 		require.NoError(t, os.WriteFile(file, []byte(program), 0o600))
 		build(t, file)

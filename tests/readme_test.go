@@ -80,3 +80,33 @@ func read(t *testing.T, file string) string {
 	}
 	return string(text)
 }
+
+func TestSlowTestsAreRunByCI(t *testing.T) {
+	// This test checks the list of tests that make test leaves out: each exists,
+	// where make slow looks for it, and CI calls that.
+	_, list, found := strings.Cut(read(t, "../Makefile"), "\nSLOW = ")
+	if !found {
+		t.Fatal("the Makefile has no list of slow tests")
+	}
+	list, _, _ = strings.Cut(list, "\n")
+	var sources strings.Builder
+	for _, folder := range []string{"../sim", "."} {
+		err := filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+			if strings.HasSuffix(path, "_test.go") {
+				sources.WriteString(read(t, path))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range strings.SplitSeq(list, "|") {
+		if n := strings.Count(sources.String(), "\nfunc "+name+"(t *testing.T) {"); n != 1 {
+			t.Errorf("there are %d tests %s", n, name)
+		}
+	}
+	if !regexp.MustCompile(`(?m)^make .*\btest slow\b`).MatchString(read(t, "../.ci/run")) {
+		t.Error("CI does not run make test slow")
+	}
+}
