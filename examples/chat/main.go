@@ -11,30 +11,21 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log"
-	"os"
 	"sync"
 	"time"
 
-	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay/client"
+	"github.com/arke-mesh/arke"
 )
 
 func main() {
-	socket := flag.String("socket", cmp.Or(os.Getenv("ARKE_SOCKET"), client.DefaultSocket(os.Getenv("XDG_RUNTIME_DIR"))), "the relay's socket")
-	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	app, err := client.New(client.Config{Socket: *socket})
-	if err == nil {
-		err = app.Start(ctx)
-	}
+	app, err := arke.Attach(ctx)
 	if err == nil {
 		err = run(ctx, app)
 		app.Close()
@@ -45,10 +36,10 @@ func main() {
 }
 
 // room passes on what is said.
-type room struct{ guests sync.Map } // patterns.Tunnel → true
+type room struct{ guests sync.Map } // *arke.Tunnel → true
 
 // serve has one guest's tunnel until he leaves.
-func (r *room) serve(ctx context.Context, t patterns.Tunnel) error {
+func (r *room) serve(ctx context.Context, t *arke.Tunnel) error {
 	name := string(t.Info().Open.Body)
 	r.guests.Store(t, true)
 	defer r.guests.Delete(t)
@@ -64,20 +55,20 @@ func (r *room) serve(ctx context.Context, t patterns.Tunnel) error {
 		}
 		r.guests.Range(func(guest, _ any) bool {
 			if guest != t {
-				_ = guest.(patterns.Tunnel).TrySend(fmt.Appendf(nil, "%s: %s", name, said)) // who does not read misses it
+				_ = guest.(*arke.Tunnel).TrySend(fmt.Appendf(nil, "%s: %s", name, said)) // who does not read misses it
 			}
 			return true
 		})
 	}
 }
 
-func run(ctx context.Context, app *client.Client) error {
-	if _, err := app.Serve(ctx, "chat", patterns.Service{Tunnel: new(room).serve}, patterns.Limits{}); err != nil {
+func run(ctx context.Context, app *arke.Conn) error {
+	if _, err := app.Serve(ctx, "chat", arke.Service{Tunnel: new(room).serve}); err != nil {
 		return err
 	}
-	var guests []patterns.Tunnel
+	var guests []*arke.Tunnel
 	for _, name := range []string{"Ann", "Ben"} {
-		t, err := app.OpenTunnel(ctx, "chat", patterns.Message{Body: []byte(name)})
+		t, err := app.OpenTunnel(ctx, "chat", arke.Message{Body: []byte(name)})
 		if err != nil {
 			return err
 		}

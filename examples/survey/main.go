@@ -11,18 +11,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"log"
-	"os"
 	"time"
 
-	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay/client"
+	"github.com/arke-mesh/arke"
 )
 
 type offer struct {
@@ -31,21 +27,16 @@ type offer struct {
 }
 
 func main() {
-	socket := flag.String("socket", cmp.Or(os.Getenv("ARKE_SOCKET"), client.DefaultSocket(os.Getenv("XDG_RUNTIME_DIR"))), "the relay's socket")
-	flag.Parse()
-	if err := run(*socket); err != nil {
+	if err := run(); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(socket string) error {
+func run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	app, err := client.New(client.Config{Socket: socket})
+	app, err := arke.Attach(ctx)
 	if err != nil {
-		return err
-	}
-	if err := app.Start(ctx); err != nil {
 		return err
 	}
 	defer app.Close()
@@ -57,9 +48,9 @@ func run(socket string) error {
 	}
 
 	var best *offer
-	result, err := app.Survey(ctx, "shops", patterns.Message{Body: []byte("a lamp")}, func(r patterns.SurveyReply) error {
+	result, err := app.Survey(ctx, "shops", arke.Message{Body: []byte("a lamp")}, arke.Each(func(r arke.SurveyReply) error {
 		if r.Err != nil {
-			fmt.Println("not here:", r.Err.(*patterns.RemoteError).Message)
+			fmt.Println("not here:", r.Err.(*arke.RemoteError).Message)
 			return nil
 		}
 		var o offer
@@ -70,11 +61,11 @@ func run(socket string) error {
 			best = &o
 		}
 		return nil
-	}, patterns.SurveyOptions{})
+	}))
 	if err != nil {
 		return err
 	}
-	fmt.Printf("best of %d answers: %s asks %d\n", result.Replies, best.Shop, best.Price)
+	fmt.Printf("best of %d answers: %s asks %d\n", result.Count, best.Shop, best.Price)
 	fmt.Println("everybody answered:", result.Complete)
 	for _, m := range result.Missing {
 		fmt.Println("missing:", m.Member, m.Err)
@@ -83,14 +74,14 @@ func run(socket string) error {
 }
 
 // open opens a shop. What it has not got costs 0.
-func open(ctx context.Context, app *client.Client, shop string, price int) error {
-	sell := func(_ context.Context, _ *patterns.Request) (patterns.Message, error) {
+func open(ctx context.Context, app *arke.Conn, shop string, price int) error {
+	sell := func(_ context.Context, _ *arke.Request) (arke.Message, error) {
 		if price == 0 {
-			return patterns.Message{}, errors.New("sold out")
+			return arke.Message{}, errors.New("sold out")
 		}
 		body, err := json.Marshal(offer{shop, price})
-		return patterns.Message{Body: body}, err
+		return arke.Message{Body: body}, err
 	}
-	_, err := app.Serve(ctx, "shops", patterns.HandlerFunc(sell), patterns.Limits{})
+	_, err := app.Serve(ctx, "shops", arke.HandlerFunc(sell))
 	return err
 }

@@ -11,9 +11,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -22,40 +20,36 @@ import (
 	"sync"
 	"time"
 
-	"github.com/arke-mesh/arke/internal/conn"
-	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay/client"
+	"github.com/arke-mesh/arke"
 )
 
 func main() {
-	socket := flag.String("socket", cmp.Or(os.Getenv("ARKE_SOCKET"), client.DefaultSocket(os.Getenv("XDG_RUNTIME_DIR"))), "the relay's socket")
-	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	app, err := client.New(client.Config{Socket: *socket})
+	app, err := arke.Attach(ctx)
 	must(err)
-	must(app.Start(ctx))
 	defer app.Close()
 
-	service := listen(func(c net.Conn) { io.Copy(c, c) })
-	defer service.Close()
-	expose := func(_ context.Context, t patterns.Tunnel) error {
-		tcp, err := net.Dial("tcp", service.Addr().String())
-		if err != nil {
-			return err // resets the tunnel with this text
-		}
-		defer tcp.Close()
-		join(tcp, conn.New(t))
-		return nil
-	}
-	_, err = app.Serve(ctx, "echo", patterns.Service{Tunnel: expose}, patterns.Limits{})
+	// The service, which knows nothing of Arke, and a member that leads to it.
+	service, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)
-	port := listen(func(tcp net.Conn) {
-		if t, err := app.OpenTunnel(ctx, "echo", patterns.Message{}); err == nil {
-			join(conn.New(t), tcp)
+	serve(service, func(c net.Conn) { io.Copy(c, c) })
+	member, err := app.Listen("echo")
+	must(err)
+	serve(member, func(c net.Conn) {
+		if tcp, err := net.Dial("tcp", service.Addr().String()); err == nil {
+			join(tcp, c)
 		}
 	})
-	defer port.Close()
+
+	// A port that leads to some member.
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	must(err)
+	serve(port, func(tcp net.Conn) {
+		if c, err := app.Dial(ctx, "echo"); err == nil {
+			join(c, tcp)
+		}
+	})
 
 	tcp, err := net.Dial("tcp", port.Addr().String())
 	must(err)
@@ -71,24 +65,22 @@ func must(err error) {
 	}
 }
 
-// listen serves connections on a free port of this machine.
-func listen(serve func(net.Conn)) net.Listener {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(err)
+// serve has f called for each connection.
+func serve(l net.Listener, f func(net.Conn)) {
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go func() { defer c.Close(); serve(c) }()
+			go func() { defer c.Close(); f(c) }()
 		}
 	}()
-	return l
 }
 
 // join copies both ways; the end of one way is passed on as such.
 func join(a, b net.Conn) {
+	defer a.Close()
 	var ways sync.WaitGroup
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
 		ways.Go(func() {

@@ -11,23 +11,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"log"
-	"os"
 	"sync/atomic"
 	"time"
 
-	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay/client"
+	"github.com/arke-mesh/arke"
 )
 
 func main() {
-	socket := flag.String("socket", cmp.Or(os.Getenv("ARKE_SOCKET"), client.DefaultSocket(os.Getenv("XDG_RUNTIME_DIR"))), "the relay's socket")
-	flag.Parse()
-	if err := run(*socket); err != nil {
+	if err := run(); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -40,23 +34,20 @@ type listener struct {
 	want   int64
 }
 
-func (l *listener) ServePublication(p *patterns.Publication) {
+func (l *listener) hear(arke.Publication) {
 	if l.heard.Add(1) == l.want {
 		close(l.enough)
 	}
 }
 
-// ServeGap is called in the place of what is missing: nothing is lost silently.
-func (l *listener) ServeGap(g patterns.Gap) { l.missed.Add(g.Missed) }
+// miss is called where messages are missing: nothing is lost silently.
+func (l *listener) miss(g arke.Gap) { l.missed.Add(g.Missed) }
 
-func run(socket string) error {
+func run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	app, err := client.New(client.Config{Socket: socket})
+	app, err := arke.Attach(ctx)
 	if err != nil {
-		return err
-	}
-	if err := app.Start(ctx); err != nil {
 		return err
 	}
 	defer app.Close()
@@ -70,13 +61,13 @@ func run(socket string) error {
 	listeners := make([]*listener, len(interests))
 	for i, in := range interests {
 		listeners[i] = &listener{enough: make(chan struct{}), want: each * in.rooms}
-		if _, err := app.Subscribe(ctx, in.pattern, listeners[i], patterns.SubscribeOptions{}); err != nil {
+		if _, err := app.SubscribeFunc(ctx, in.pattern, listeners[i].hear, arke.OnGap(listeners[i].miss)); err != nil {
 			return err
 		}
 	}
 	for i := range each {
 		for _, room := range rooms {
-			if err := app.Publish(ctx, room, patterns.Message{Body: fmt.Appendf(nil, "%d °C", 18+i%5)}); err != nil {
+			if err := app.Publish(ctx, room, arke.Message{Body: fmt.Appendf(nil, "%d °C", 18+i%5)}); err != nil {
 				return err
 			}
 		}

@@ -12,36 +12,27 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log"
-	"os"
 	"sync"
 	"time"
 
-	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay/client"
+	"github.com/arke-mesh/arke"
 )
 
 func main() {
-	socket := flag.String("socket", cmp.Or(os.Getenv("ARKE_SOCKET"), client.DefaultSocket(os.Getenv("XDG_RUNTIME_DIR"))), "the relay's socket")
-	flag.Parse()
-	if err := run(*socket); err != nil {
+	if err := run(); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(socket string) error {
+func run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	app, err := client.New(client.Config{Socket: socket})
+	app, err := arke.Attach(ctx)
 	if err != nil {
-		return err
-	}
-	if err := app.Start(ctx); err != nil {
 		return err
 	}
 	defer app.Close()
@@ -50,13 +41,12 @@ func run(socket string) error {
 	var done sync.WaitGroup
 	done.Add(jobs)
 	for range workers {
-		work := patterns.Service{Push: func(context.Context, *patterns.Request) {
+		work := arke.Service{Push: func(context.Context, *arke.Request) {
 			time.Sleep(time.Millisecond)
 			done.Done()
 		}}
 		// One job at a time, and five that wait: then this worker is full.
-		limits := patterns.Limits{Concurrency: 1, QueueLength: 5}
-		if _, err := app.Serve(ctx, "workers", work, limits); err != nil {
+		if _, err := app.Serve(ctx, "workers", work, arke.Concurrency(1), arke.QueueLength(5)); err != nil {
 			return err
 		}
 	}
@@ -72,10 +62,10 @@ func run(socket string) error {
 
 // push waits for room when every worker is full. The producer decides what to
 // do then; this one is patient.
-func push(ctx context.Context, app *client.Client, job []byte) error {
+func push(ctx context.Context, app *arke.Conn, job []byte) error {
 	for {
-		err := app.Push(ctx, "workers", patterns.Message{Body: job})
-		if !errors.Is(err, patterns.ErrOverloaded) {
+		err := app.Push(ctx, "workers", arke.Message{Body: job})
+		if !errors.Is(err, arke.ErrOverloaded) {
 			return err
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -88,7 +88,7 @@ var layers = []layer{
 	{"sim/internal/stack", []string{"sim", "internal/node", "patterns", "overlay/p2p", "overlay", "security"}, "it runs the production transport on a network of its own"},
 	{"sim", []string{"relay", "internal/node", "patterns", "cluster", "overlay", "security", "internal/wire"}, "a transport behind the seam, and scenarios above node and relay"},
 	{"cmd/arke", []string{"relay", "internal/node", "patterns", "security", "overlay/p2p", "sim"}, "flags in, calls out; overlay/p2p only to route its logs"},
-	{"examples", []string{".", "internal/conn", "arkehttp", "node", "relay/client", "patterns", "security", "sim"}, "examples show what users may use"},
+	{"examples", []string{".", "arkehttp", "arketest", "node"}, "examples show what users may use"},
 	{"tests/counts", []string{"internal/node", "relay", "patterns", "security"}, "it counts what programs cost that embed a node, or are attached"},
 	{"tests/measure", []string{"internal/node", "relay", "patterns", "security", "overlay", "tests/harness"}, "measurements compare with the layers below"},
 	{"tests", []string{"relay/client", "patterns"}, "black-box tests know the binary and the client only"},
