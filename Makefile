@@ -59,6 +59,10 @@ lint: ## gofumpt, vet, staticcheck
 	go vet ./...
 	$(STATICCHECK) ./...
 
+.PHONY: golangci
+golangci: ## the linters of .golangci.yml, as editors run them
+	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.5.0 run ./...
+
 .PHONY: format
 format: ## gofumpt, in place
 	$(GOFUMPT) -w $(SOURCES)
