@@ -28,7 +28,7 @@ func AdmissionOID() asn1.ObjectIdentifier {
 // each accepted key, newest first, so that peers who do not have the newest
 // one yet, or who no longer accept the other one, both admit p.
 //
-// It is public: whoever connects to p sees it. It is good for p only.
+// It is no secret: every peer of p sees it. It is good for p only.
 func (n *Network) Admit(p peer.ID) []byte {
 	b := make([]byte, 0, admissionHeadSize+len(n.keys)*admissionEntrySize)
 	b = append(b, admissionFormat, byte(len(n.keys)))

@@ -16,6 +16,7 @@
 //	node key (Ed25519)           one node        peer id, TLS
 //	network key (32 bytes)       all nodes       Network
 //	├─ admission key (Ed25519)                   Network.Admit
+//	├─ stranger key                              Network.Greet
 //	└─ derived cluster key, by name              Network.Cluster
 //	cluster key (32 bytes)       members,callers Cluster, derived or explicit
 //	├─ route key                                 where a cluster is found
@@ -51,6 +52,11 @@
 //	4 bytes   version of the network key, big-endian
 //	64 bytes  Ed25519 signature over network id, version and peer id
 //
+// Greeting, in front of a dialler's first TLS record: 32 bytes, HMAC-SHA-256 of the
+// record by the stranger key; with two accepted keys the first 16 of the newest
+// one's and the last 16 of the other's. No clock is involved, and no key has a time
+// at which it ends: a node whose clock is wrong gets as far as being told.
+//
 // Proof of membership: 64 bytes, an Ed25519 signature by the epoch key over
 // cluster id and peer id. The cluster id is the hash of the epoch key's public
 // half. For records see Epoch.SealRecord, for payloads Cluster.Seal, for
@@ -61,10 +67,23 @@
 //
 // An attacker who can watch and change all traffic, but has no key, can
 //
-//   - see which addresses talk, when and how much; on a LAN, by mDNS, peer ids
-//     and a label that is the same for all nodes of a network;
-//   - connect, learn a node's peer id and its admission extension (two
-//     signatures and the versions of the keys), and cost it a handshake;
+//   - see which addresses talk, when and how much, and that they talk Arke (the
+//     dialler's ClientHello says so); on a LAN, by mDNS, peer ids and a label that
+//     is the same for all nodes of a network;
+//   - connect. Without a greeting it hears no byte, not even an alert, and learns
+//     nothing: neither a peer id nor that this is Arke. It costs two hashes. (Test
+//     TestStrangersHearNothing of overlay/p2p.) Silent connections have a few
+//     thousand places of their own, shared fairly between sources (an IPv4 /24 or
+//     an IPv6 /48), out of which one at random goes when they are full; they take
+//     no place of any other connection, and no processor time that a node's own
+//     connections need (TestSilentStrangersDoNotKeepPeersOut, TestDoorIsFairToSources;
+//     figures by `go run ./tests/measure -only strangers`). With more sources, and
+//     more connections a second, than there are places in a round trip, it does
+//     delay joins;
+//   - play back a greeting that it has recorded. That costs one handshake, which
+//     it can't finish, once as long as 65,536 others have not come after it, and
+//     again after a restart; the answer is encrypted for the true dialler, and
+//     shows it that this is TLS (TestReplayedGreetingsHearNothing);
 //   - cut or delay connections.
 //
 // It can't pass the handshake, so it sees no id, name or message, and never
@@ -95,9 +114,10 @@
 // member there. A cluster's key without a network key opens nothing but what
 // was recorded outside links.
 //
-// Who has a node's key can be that node. It does not need the network key: the
-// node's own admission is public and good for its peer id, until both of the
-// key versions it is signed with are gone. It has no cluster key by that, so it
+// Who has a node's key, and no network key, can accept connections as that node, but
+// dial nobody: its admission is shown to every peer and good for its id, until both
+// of the key versions it is signed with are gone, but it can't greet. With a network
+// key it can be that node. It has no cluster key by that, so it
 // can call and serve nothing; it can be an anchor. The true node notices a
 // second one with its id. With the key of one end, links of the past can't be
 // read, links of the future can be intercepted.

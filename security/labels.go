@@ -15,6 +15,7 @@ import (
 const (
 	labelAdmissionKey = "arke/1 admission key"  // network key -> Ed25519 seed
 	labelAdmission    = "arke/1 admission"      // what that key signs
+	labelStrangerKey  = "arke/1 stranger key"   // network key -> HMAC key of greetings
 	labelPublic       = "arke/1 public label"   // network id -> Label
 	labelClusterKey   = "arke/1 cluster key"    // network key, name -> cluster key
 	labelRouteKey     = "arke/1 route key"      // cluster key -> route key

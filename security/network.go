@@ -25,6 +25,7 @@ type networkKey struct {
 	version   uint32
 	key       Key
 	admission ed25519.PrivateKey
+	stranger  []byte // makes greetings
 }
 
 // NewNetwork derives what a network's node needs. It returns ErrBadFile or
@@ -36,7 +37,8 @@ func NewNetwork(f NetworkFile) (*Network, error) {
 	n := &Network{name: f.Name, id: f.ID}
 	for _, k := range valid(f.Keys) {
 		seed := derive(ed25519.SeedSize, k.Key[:], f.ID[:], labelAdmissionKey)
-		n.keys = append(n.keys, hide(&networkKey{k.Version, k.Key, ed25519.NewKeyFromSeed(seed)}))
+		stranger := derive(len(Key{}), k.Key[:], f.ID[:], labelStrangerKey)
+		n.keys = append(n.keys, hide(&networkKey{k.Version, k.Key, ed25519.NewKeyFromSeed(seed), stranger}))
 	}
 	return n, nil
 }

@@ -51,6 +51,8 @@ func TestFormatsAgreeWithASecondImplementation(t *testing.T) {
 	require.Equal(t, vectors["label mdns"], n.Label("mdns"))
 	require.Equal(t, vectors["admission"], n.Admit(p))
 	require.NoError(t, n.CheckAdmission(p, vectors["admission"]))
+	greeting := n.Greet([]byte("hello"))
+	require.Equal(t, vectors["greeting"], greeting[:])
 
 	c := n.Cluster("geo")
 	epochs := c.Epochs(noon)
@@ -146,6 +148,6 @@ func readVectors(t *testing.T) map[string][]byte {
 		require.NoError(t, err, name)
 		out[name] = b
 	}
-	require.Len(t, out, 22)
+	require.Len(t, out, 23)
 	return out
 }

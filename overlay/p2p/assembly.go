@@ -126,8 +126,7 @@ func (x *assembly) buildSwarm(bus event.Bus) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("p2p: %w", err), book.Close())
 	}
-	hs := newHandshakes(h.cfg.MaxHandshakes, h.cfg.HandshakeTimeout, h.counters)
-	x.upgrader = newUpgrader(secure, limits, hs, x.acceptStream)
+	x.upgrader = newUpgrader(secure, limits, newDoorkeeper(h.cfg, h.counters), x.acceptStream)
 	t, err := x.newTransport(x.upgrader, limits)
 	if err != nil {
 		return fmt.Errorf("p2p: %w", err)
@@ -223,7 +222,7 @@ func (x *assembly) protect(p peer.ID) func() {
 func (x *assembly) close() {
 	// The listeners stay: closing them would be pushed to all peers as "has
 	// no address any more", and they would forget where to find us.
-	x.upgrader.handshakes.close()
+	x.upgrader.door.close()
 	x.owner.router.close()
 	x.drain()
 	for _, p := range x.swarm.Peers() {
@@ -236,6 +235,9 @@ func (x *assembly) close() {
 // release closes what there is, and waits.
 func (x *assembly) release() {
 	x.owner.router.close()
+	if x.upgrader != nil {
+		x.upgrader.door.close() // the listeners wait for their guests
+	}
 	switch {
 	case x.host != nil:
 		_ = x.host.Close() // closes the swarm, the book and conns too

@@ -15,6 +15,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+
+	"github.com/arke-mesh/arke/security"
 )
 
 // admission decides who belongs to the network; *security.Network does.
@@ -23,6 +25,10 @@ type admission interface {
 	Admit(p peer.ID) []byte
 	// CheckAdmission verifies what Admit returned elsewhere.
 	CheckAdmission(p peer.ID, proof []byte) error
+	// Greet returns what shows, before anything else is said, that a key of
+	// the network is held; CheckGreeting verifies it.
+	Greet(hello []byte) [security.GreetingSize]byte
+	CheckGreeting(greeting, hello []byte) (mark uint64, ok bool)
 }
 
 // newIdentity makes the TLS identity of this node: libp2p's certificate with

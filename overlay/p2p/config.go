@@ -43,12 +43,19 @@ type Config struct {
 	// together. Default 5 s.
 	DialTimeout time.Duration
 
-	// HandshakeTimeout bounds the TLS handshake of an accepted connection;
-	// under pressure they get less. Default 5 s.
+	// HandshakeTimeout bounds the time from an accepted connection to the end
+	// of its TLS handshake; under pressure they get less. Default 5 s.
 	HandshakeTimeout time.Duration
 
-	// MaxHandshakes bounds the handshakes of accepted connections that run at
-	// a time. More wait in the kernel. Default 256.
+	// MaxWaiting bounds the accepted connections that have not shown yet that
+	// they hold a key, and, apart from these, those that have and whose
+	// handshakes have not begun. They cost about 5 KB and 10 KB each. When
+	// there are more, one of the source that has most is closed. Default 4096,
+	// and never more than a quarter of the files that the process may open.
+	MaxWaiting int
+
+	// MaxHandshakes bounds the handshakes of accepted connections under way at
+	// a time. Default 256.
 	MaxHandshakes int
 
 	// MaxConns bounds connections in all; idle ones are closed from three
@@ -92,6 +99,7 @@ func (c Config) withDefaults() Config {
 		field *int
 		value int
 	}{
+		{&c.MaxWaiting, 4096},
 		{&c.MaxHandshakes, 256},
 		{&c.MaxConns, 4096},
 		{&c.MaxConnsPerPeer, 8},
@@ -126,7 +134,7 @@ func (c Config) validate() error {
 		}
 	}
 	for name, n := range map[string]int{
-		"MaxHandshakes": c.MaxHandshakes, "MaxConns": c.MaxConns,
+		"MaxWaiting": c.MaxWaiting, "MaxHandshakes": c.MaxHandshakes, "MaxConns": c.MaxConns,
 		"MaxConnsPerPeer": c.MaxConnsPerPeer, "MaxStreamsPerPeer": c.MaxStreamsPerPeer,
 	} {
 		if n < 0 {

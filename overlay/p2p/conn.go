@@ -57,6 +57,15 @@ func (c *secureConn) lost(err error) {
 	}
 }
 
+// refusedBy says whether err, of this connection, is the peer's refusal. A write may
+// run into it before a read does.
+func (c *secureConn) refusedBy(err error) bool {
+	if hungUp(err) {
+		c.lost(err)
+	}
+	return c.refused.Load()
+}
+
 // Read implements net.Conn.
 func (c *secureConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)

@@ -9,15 +9,20 @@
 // # Connections
 //
 //  1. TCP only: a killed peer is seen within milliseconds.
-//  2. TLS 1.3 at once, without negotiation. Each certificate carries proof that
-//     its owner belongs to the network, and each side checks the other's. Who
-//     has none gets an alert and nothing else: no multiplexer, no identify, no
-//     DHT. (certificate.go, tls.go, upgrader.go)
-//  3. Multiplexed at once, by our own package mux: the ALPN id says so. The link's
+//  2. The dialler greets: with its first TLS record goes a MAC of it, by a key
+//     that all nodes of the network have. Until that is checked the acceptor says
+//     nothing, holds little, and computes two hashes. Who waits, who is sent away
+//     and who is worked on is decided by a door. (greeting.go, door.go, crowd.go;
+//     doorkeeper.go drives them)
+//  3. TLS 1.3 without negotiation. Each certificate carries proof that its owner
+//     belongs to the network, and each side checks the other's. Who has none gets
+//     an alert and nothing else: no multiplexer, no identify, no DHT.
+//     (certificate.go, tls.go, upgrader.go)
+//  4. Multiplexed at once, by our own package mux: the ALPN id says so. The link's
 //     stream is written to TLS by whoever sends and read from it by whoever handles
 //     frames, with nothing between; libp2p's few streams travel beside it.
 //     (upgrader.go)
-//  4. Link streams are no streams of libp2p's swarm: opened without a word, they
+//  5. Link streams are no streams of libp2p's swarm: opened without a word, they
 //     exist for the peer with the first bytes. A Write returns when the kernel has
 //     taken it. (stream.go)
 //

@@ -16,10 +16,10 @@ var (
 	// every node names each of them, so this is no failure.
 	ErrSelf = errors.New("p2p: that is this node itself")
 
-	// ErrRefused is returned by Connect and Open when a handshake ended
-	// because one side does not admit the other one: they hold different
-	// network keys.
-	ErrRefused = errors.New("p2p: not admitted: the two nodes hold different network keys")
+	// ErrRefused is returned by Connect and Open when one side does not admit
+	// the other one, because they hold different network keys, or when what
+	// listens there hung up without a word, as nodes do then.
+	ErrRefused = errors.New("p2p: not admitted")
 
 	// ErrNoAddress is returned by Connect and Open when none of the addresses
 	// can be used, or none is known.
@@ -31,6 +31,15 @@ var (
 
 	// errNotAdmitted marks a handshake that this side refused.
 	errNotAdmitted = errors.New("p2p: peer is not admitted to this network")
+
+	// errSilent is why a dialler gives up that has not heard a byte. It holds
+	// another key, or has met what is no node; or one that is too busy.
+	errSilent = errors.New("closed without a word: another network key, or not Arke")
+
+	// errStranger refuses an accepted connection before anything was said on
+	// it, and errSentAway one that others need the place of.
+	errStranger = errors.New("p2p: no greeting by a key of this network")
+	errSentAway = errors.New("p2p: sent away")
 
 	// errProbe ends the upgrade of a connection whose opener only asked who
 	// is here. It is not a failure.

@@ -19,7 +19,7 @@ import (
 // tests pass, and a LAN behind one NAT or a Kubernetes node does not work.
 // Pitfall "resource manager, counts": its other limits are small numbers that
 // depend on the machine's memory and show as stream resets only. So nothing of
-// it is used. Who is not admitted costs one handshake (see handshakes);
+// it is used. Who is not admitted is the door's affair;
 // admitted peers are limited here by count, and each refusal is counted by
 // name.
 type limits struct {

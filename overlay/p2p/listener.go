@@ -19,10 +19,9 @@ import (
 // as too many open files.
 const acceptPause = 20 * time.Millisecond
 
-// GateMaListener implements transport.Upgrader: connections are counted as
-// soon as they are accepted.
+// GateMaListener implements transport.Upgrader. Nothing is counted yet: see admit.
 func (u *upgrader) GateMaListener(l manet.Listener) transport.GatedMaListener {
-	return &countedListener{l, u.rcmgr}
+	return plainListener{l}
 }
 
 // UpgradeListener implements transport.Upgrader.
@@ -46,29 +45,17 @@ func (u *upgrader) UpgradeGatedMaListener(t transport.Transport, l transport.Gat
 	return x
 }
 
-// countedListener counts what it accepts.
-type countedListener struct {
-	manet.Listener
-	rcmgr network.ResourceManager
-}
+// plainListener counts nothing.
+type plainListener struct{ manet.Listener }
 
 // Accept implements transport.GatedMaListener.
-func (l *countedListener) Accept() (manet.Conn, network.ConnManagementScope, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, nil, err
-		}
-		scope, err := l.rcmgr.OpenConnection(network.DirInbound, true, c.RemoteMultiaddr())
-		if err == nil {
-			return c, scope, nil
-		}
-		c.Close()
-	}
+func (l plainListener) Accept() (manet.Conn, network.ConnManagementScope, error) {
+	c, err := l.Listener.Accept()
+	return c, nil, err
 }
 
-// listener runs the handshakes of what it accepts, each on a goroutine of its
-// own, and hands over the connections that result.
+// listener takes what it accepts through the door, each connection on a goroutine of
+// its own, and hands over those that were admitted.
 type listener struct {
 	transport.GatedMaListener
 	upgrader  *upgrader
@@ -86,7 +73,7 @@ var _ transport.Listener = (*listener)(nil)
 func (l *listener) loop() {
 	defer l.cancel()
 	for {
-		c, scope, err := l.GatedMaListener.Accept()
+		c, _, err := l.GatedMaListener.Accept()
 		if err != nil {
 			if l.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
@@ -94,20 +81,21 @@ func (l *listener) loop() {
 			l.pause()
 			continue
 		}
-		// While there is no place this loop waits, and the rest in the kernel.
-		ctx, done, err := l.upgrader.handshakes.begin(l.ctx)
-		if err != nil {
+		g := l.upgrader.door.enter(c)
+		if g == nil {
 			c.Close()
-			scope.Done()
 			continue
 		}
-		l.wg.Go(func() {
-			conn, err := l.upgrader.Upgrade(ctx, l.transport, c, network.DirInbound, "", scope)
-			done()
-			if err == nil {
-				l.deliver(conn)
-			}
-		})
+		l.wg.Go(func() { l.receive(c, g) })
+	}
+}
+
+// receive has a connection admitted.
+func (l *listener) receive(c manet.Conn, g *guest) {
+	conn, err := l.upgrader.admit(l.ctx, l.transport, c, g)
+	g.leave()
+	if err == nil {
+		l.deliver(conn)
 	}
 }
 

@@ -10,8 +10,13 @@ import "sync/atomic"
 type counter uint8
 
 const (
-	countRefused          counter = iota // handshakes in which we did not admit the peer
+	countStranger         counter = iota // accepted connections without a good greeting
+	countStrangerSilent                  // accepted connections that did not finish theirs in time
+	countStrangerEvicted                 // accepted connections that had no time to, because of others
+	countReplay                          // greetings that had come before
+	countRefused                         // handshakes in which we did not admit the peer
 	countRefusedByOther                  // handshakes that the peer ended with an alert
+	countSilent                          // dialled connections that were closed without a word
 	countHandshake                       // handshakes that failed for another reason
 	countHandshakeEvicted                // handshakes cut short because others waited
 	countProbe                           // accepted connections that only asked for our id
@@ -26,8 +31,13 @@ const (
 )
 
 var counterNames = [counterCount]string{
+	countStranger:         "stranger",
+	countStrangerSilent:   "stranger_silent",
+	countStrangerEvicted:  "stranger_evicted",
+	countReplay:           "stranger_replay",
 	countRefused:          "handshake_refused",
 	countRefusedByOther:   "handshake_refused_by_peer",
+	countSilent:           "closed_in_silence",
 	countHandshake:        "handshake_failed",
 	countHandshakeEvicted: "handshake_evicted",
 	countProbe:            "probes",

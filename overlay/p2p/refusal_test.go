@@ -6,6 +6,8 @@ package p2p
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"sync"
 	"testing"
@@ -19,15 +21,24 @@ import (
 	"github.com/arke-mesh/arke/security"
 )
 
+// anyGreeting takes every greeting.
+type anyGreeting struct{}
+
+func (anyGreeting) Greet([]byte) (g [security.GreetingSize]byte) { return g }
+func (anyGreeting) CheckGreeting(_, hello []byte) (uint64, bool) {
+	sum := sha256.Sum256(hello)
+	return binary.BigEndian.Uint64(sum[:]), true
+}
+
 // oneSided admits everybody but is admitted by nobody who looks: as a node
 // whose key has been taken out of use, or a liar.
-type oneSided struct{}
+type oneSided struct{ anyGreeting }
 
 func (oneSided) Admit(peer.ID) []byte                 { return []byte("no proof") }
 func (oneSided) CheckAdmission(peer.ID, []byte) error { return nil }
 
 // strict refuses what oneSided shows.
-type strict struct{}
+type strict struct{ anyGreeting }
 
 func (strict) Admit(peer.ID) []byte { return nil }
 func (strict) CheckAdmission(_ peer.ID, proof []byte) error {
@@ -38,11 +49,14 @@ func (strict) CheckAdmission(_ peer.ID, proof []byte) error {
 }
 
 // undecided refuses everybody, but only once it is closed.
-type undecided chan struct{}
+type undecided struct {
+	anyGreeting
+	decided chan struct{}
+}
 
 func (undecided) Admit(peer.ID) []byte { return nil }
 func (u undecided) CheckAdmission(peer.ID, []byte) error {
-	<-u
+	<-u.decided
 	return errors.New("not one of us")
 }
 
@@ -99,10 +113,10 @@ func TestRefusalAfterOurHalfOfTheHandshake(t *testing.T) {
 // yet counts for nothing when somebody connects to the address alone: libp2p
 // calls such a peer connected, before its refusal and for a moment after it.
 func TestConnectDoesNotTrustAConnectionThatIsNotConfirmed(t *testing.T) {
-	decided := make(undecided)
+	decided := undecided{decided: make(chan struct{})}
 	a, _ := startWith(t, oneSided{})
 	b, _ := startWith(t, decided)
-	decide := sync.OnceFunc(func() { close(decided) })
+	decide := sync.OnceFunc(func() { close(decided.decided) })
 	t.Cleanup(decide) // also after a failure: b could not be closed otherwise
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

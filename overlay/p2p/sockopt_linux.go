@@ -4,6 +4,7 @@
 package p2p
 
 import (
+	"math"
 	"syscall"
 
 	manet "github.com/multiformats/go-multiaddr/net"
@@ -56,6 +57,16 @@ func setOptions(c manet.Conn) {
 			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, option, value)
 		}
 	})
+}
+
+// waitingLimit is how many connections may wait at the door, so that strangers leave
+// files for everybody else.
+func waitingLimit() int {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return math.MaxInt
+	}
+	return int(min(max(l.Cur/4, 16), math.MaxInt))
 }
 
 // setUnsent changes the bound on what the kernel takes before the line has.

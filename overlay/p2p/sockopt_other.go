@@ -12,3 +12,7 @@ func setOptions(manet.Conn) {}
 
 // setUnsent likewise.
 func setUnsent(any, int) {}
+
+// waitingLimit is how many connections may wait at the door: where nobody says how
+// many files there may be, a number that every system has.
+func waitingLimit() int { return 256 }

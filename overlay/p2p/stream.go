@@ -109,7 +109,7 @@ func (s *stream) explain(err error) error {
 		return err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return os.ErrDeadlineExceeded
-	case s.conn.secure.refused.Load():
+	case s.conn.secure.refusedBy(err):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return fmt.Errorf("p2p: stream: %w", err)

@@ -10,8 +10,10 @@ import (
 	"encoding/asn1"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -61,16 +63,22 @@ func newSecurer(key crypto.PrivKey, self peer.ID, net admission, oid asn1.Object
 	}, nil
 }
 
-// accept runs the handshake of an accepted connection. It takes over raw, and
-// closes it on error. A probe gives errProbe.
-func (s *securer) accept(ctx context.Context, raw net.Conn) (*secureConn, error) {
-	c, err := s.handshake(ctx, raw, "", tls.Server, alpnLink, alpnProbe)
-	if err == nil && c.ConnectionState().NegotiatedProtocol == alpnProbe {
+// accept runs the handshake of an accepted connection that has greeted with hello.
+// It takes over raw, and closes it on error. A probe gives errProbe.
+func (s *securer) accept(ctx context.Context, raw net.Conn, hello []byte, g *guest) (*secureConn, error) {
+	below := mux.NewOutlet(raw)
+	a := &accepting{Outlet: below, hello: hello, ctx: ctx, guest: g}
+	c, err := s.handshake(ctx, below, "", func(conf *tls.Config) *tls.Conn { return tls.Server(a, conf) }, alpnLink, alpnProbe)
+	if err != nil {
+		return nil, s.explain(ctx, raw, err)
+	}
+	a.ctx, a.guest = nil, nil
+	if c.ConnectionState().NegotiatedProtocol == alpnProbe {
 		s.counters.add(countProbe)
 		c.Close()
 		return nil, errProbe
 	}
-	return c, err
+	return c, nil
 }
 
 // connect runs the handshake of a connection to p, or to whoever is there if p
@@ -79,11 +87,27 @@ func (s *securer) accept(ctx context.Context, raw net.Conn) (*secureConn, error)
 // The peer checks our certificate only after this has returned: whether we are
 // admitted is known with the first byte it sends, see secureConn.confirmed.
 func (s *securer) connect(ctx context.Context, raw net.Conn, p peer.ID, alpn string) (*secureConn, error) {
-	return s.handshake(ctx, raw, p, tls.Client, alpn)
+	below := mux.NewOutlet(raw)
+	d := &dialling{Outlet: below, greet: s.admitted.Greet}
+	c, err := s.handshake(ctx, below, p, func(conf *tls.Config) *tls.Conn { return tls.Client(d, conf) }, alpn)
+	switch {
+	case err == nil:
+		return c, nil
+	case !d.heard && hungUp(err) && ctx.Err() == nil:
+		s.counters.add(countSilent)
+		return nil, fmt.Errorf("%w: %s %w", ErrRefused, raw.RemoteAddr(), errSilent)
+	}
+	return nil, s.explain(ctx, raw, err)
 }
 
-func (s *securer) handshake(ctx context.Context, raw net.Conn, p peer.ID,
-	side func(net.Conn, *tls.Config) *tls.Conn, alpn ...string,
+// hungUp says whether err is the end of a connection that the other side has closed.
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// handshake runs a handshake above below, which it closes on error.
+func (s *securer) handshake(ctx context.Context, below *mux.Outlet, p peer.ID,
+	side func(*tls.Config) *tls.Conn, alpn ...string,
 ) (*secureConn, error) {
 	var key crypto.PubKey
 	var remote peer.ID
@@ -104,15 +128,13 @@ func (s *securer) handshake(ctx context.Context, raw net.Conn, p peer.ID,
 		}
 		return checkCertificate(certs[0], remote, s.admitted, s.oid)
 	}
-	below := mux.NewOutlet(raw)
-	c := side(below, conf)
+	c := side(conf)
 	if err := c.HandshakeContext(ctx); err != nil {
-		raw.Close()
-		return nil, s.explain(ctx, raw, err)
+		below.Close()
+		return nil, err
 	}
 	if c.ConnectionState().NegotiatedProtocol == "" {
-		raw.Close()
-		s.counters.add(countHandshake)
+		below.Close()
 		return nil, errors.New("p2p: handshake without a protocol")
 	}
 	return newSecureConn(c, below, s.self, remote, key), nil
@@ -125,10 +147,7 @@ func (s *securer) explain(ctx context.Context, raw net.Conn, err error) error {
 	switch {
 	case errors.Is(err, errNotAdmitted):
 		s.counters.add(countRefused)
-		if now, last := time.Now().Unix(), s.said.Load(); now-last >= sayEvery && s.said.CompareAndSwap(last, now) {
-			s.log.Warn("a node that is not of this network was refused",
-				zap.Stringer("address", raw.RemoteAddr()), zap.Error(err))
-		}
+		s.warn("a node that is not of this network was refused", raw, err)
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case errors.As(err, &alert) && alert.Op == "remote error" && alert.Err.Error() == alertBadCertificate:
 		s.counters.add(countRefusedByOther)
@@ -139,4 +158,11 @@ func (s *securer) explain(ctx context.Context, raw net.Conn, err error) error {
 		return ctx.Err()
 	}
 	return fmt.Errorf("p2p: handshake: %w", err)
+}
+
+// warn says that somebody was refused, once in a while.
+func (s *securer) warn(what string, c net.Conn, why error) {
+	if now, last := time.Now().Unix(), s.said.Load(); now-last >= sayEvery && s.said.CompareAndSwap(last, now) {
+		s.log.Warn(what, zap.Stringer("address", c.RemoteAddr()), zap.Error(why))
+	}
 }

@@ -19,9 +19,9 @@ import (
 // peers. Unlike libp2p's it negotiates neither security nor multiplexer, which
 // saves two round trips on every dial: both are fixed in the TLS handshake.
 type upgrader struct {
-	secure     *securer
-	rcmgr      network.ResourceManager
-	handshakes *handshakes
+	secure *securer
+	rcmgr  network.ResourceManager
+	door   *doorkeeper
 	// accept takes over a link's stream that p has opened.
 	accept func(s *mux.Stream, c *muxedConn)
 
@@ -31,26 +31,56 @@ type upgrader struct {
 
 var _ transport.Upgrader = (*upgrader)(nil)
 
-func newUpgrader(s *securer, rcmgr network.ResourceManager, hs *handshakes, accept func(*mux.Stream, *muxedConn)) *upgrader {
-	return &upgrader{secure: s, rcmgr: rcmgr, handshakes: hs, accept: accept}
+func newUpgrader(s *securer, rcmgr network.ResourceManager, door *doorkeeper, accept func(*mux.Stream, *muxedConn)) *upgrader {
+	return &upgrader{secure: s, rcmgr: rcmgr, door: door, accept: accept}
 }
 
-// Upgrade implements transport.Upgrader. It takes over raw and scope.
+// Upgrade implements transport.Upgrader for connections that were dialled. It takes
+// over raw and scope.
 func (u *upgrader) Upgrade(ctx context.Context, t transport.Transport, raw manet.Conn,
-	dir network.Direction, p peer.ID, scope network.ConnManagementScope,
+	_ network.Direction, p peer.ID, scope network.ConnManagementScope,
 ) (transport.CapableConn, error) {
 	setOptions(raw)
-	var c *secureConn
-	var err error
-	if dir == network.DirInbound {
-		c, err = u.secure.accept(ctx, raw)
-	} else {
-		c, err = u.secure.connect(ctx, raw, p, alpnLink)
-	}
+	c, err := u.secure.connect(ctx, raw, p, alpnLink)
 	if err != nil {
 		scope.Done()
 		return nil, err
 	}
+	return u.multiplex(t, raw, c, true, scope)
+}
+
+// admit is Upgrade for a connection that was accepted. It takes over raw. Before the
+// greeting is checked it counts nowhere but at the door.
+func (u *upgrader) admit(ctx context.Context, t transport.Transport, raw manet.Conn, g *guest) (transport.CapableConn, error) {
+	hello, mark, err := u.secure.readGreeting(g)
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
+	ctx, cancel := context.WithDeadline(ctx, g.by)
+	defer cancel()
+	if err := g.greeted(ctx, mark); err != nil {
+		raw.Close()
+		return nil, err
+	}
+	scope, err := u.rcmgr.OpenConnection(network.DirInbound, true, raw.RemoteMultiaddr())
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
+	setOptions(raw)
+	c, err := u.secure.accept(ctx, raw, hello, g)
+	if err != nil {
+		scope.Done()
+		return nil, err
+	}
+	return u.multiplex(t, raw, c, false, scope)
+}
+
+// multiplex has the streams of a connection begin.
+func (u *upgrader) multiplex(t transport.Transport, raw manet.Conn, c *secureConn, dialled bool,
+	scope network.ConnManagementScope,
+) (transport.CapableConn, error) {
 	if scope.PeerScope() == nil {
 		if err := scope.SetPeer(c.remote); err != nil {
 			c.Close()
@@ -58,7 +88,7 @@ func (u *upgrader) Upgrade(ctx context.Context, t transport.Transport, raw manet
 			return nil, err
 		}
 	}
-	m := mux.New(c, c.below, dir == network.DirOutbound, u.wg.Go)
+	m := mux.New(c, c.below, dialled, u.wg.Go)
 	return &muxedConn{Conn: m, ConnMultiaddrs: raw, ConnSecurity: c, secure: c, upgrader: u, transport: t, scope: scope}, nil
 }
 

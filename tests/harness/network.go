@@ -30,6 +30,9 @@ func NewNetwork(t TB) *Network {
 	return n
 }
 
+// Key returns the path of the network file.
+func (n *Network) Key() string { return n.key }
+
 // Folder makes a folder of a short name that lives as long as the test.
 func Folder(t TB) string {
 	t.Helper()

@@ -40,12 +40,20 @@ var measurements = []struct {
 	{"publish", "messages of topics", topics},
 	{"attached", "what one operation through two relays costs", attached},
 	{"memory", "idle tunnels and subscriptions at a relay", memory},
+	{"strangers", "joins and requests beside those who hold no key", strangers},
 	{"flood", "ten times as much work as a member can do", flood},
 }
 
 func main() {
+	part := flag.Bool("part", false, "run a part of a measurement, in a process of its own; for this program itself")
 	only := flag.String("only", "", "measurements to run, separated by commas (default all)")
 	flag.Parse()
+	if *part {
+		if err := runPart(flag.Args()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		return
+	}
 	status := runAll(*only)
 	harness.RemoveBinary()
 	os.Exit(status)
