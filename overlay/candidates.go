@@ -14,8 +14,10 @@ import (
 const (
 	maxCandidates     = 256
 	maxLost           = 32 // lost peers that are dialled for ever
+	maxLAN            = 64 // candidates that anybody on the local network can announce
 	maxCandidateAddrs = 16
 	maxDials          = 4 // at a time
+	maxLANDials       = 2 // of them to what the local network has announced
 
 	backoffFirst = 250 * time.Millisecond
 	backoffLast  = 5 * time.Second
@@ -42,7 +44,7 @@ type candidates struct {
 
 	list      []*candidate // in order of arrival
 	connected map[peer.ID]bool
-	dialing   int
+	dialing   int // dials under way
 	lastID    uint64
 	forgotten int // candidates given up for newer ones; the shell takes it
 
@@ -82,7 +84,11 @@ func (cs *candidates) add(now time.Time, c Candidate) {
 		return
 	}
 	if known := cs.find(c); known != nil {
-		known.addrs = mergeAddrs(c.Addrs, known.addrs)
+		if c.Source == SourceLAN && !known.announced() {
+			known.addrs = mergeAddrs(known.addrs, c.Addrs)
+		} else {
+			known.addrs = mergeAddrs(c.Addrs, known.addrs)
+		}
 		if c.Source == SourceSeed {
 			known.source = SourceSeed
 		}
@@ -222,21 +228,44 @@ func (cs *candidates) backoff(n int) time.Duration {
 	return min(d, backoffLast)
 }
 
+// announced says whether nobody but the local network has spoken of c. Anybody there
+// can say anything, so that what it says takes no place of others.
+func (c *candidate) announced() bool { return c.source == SourceLAN && !c.lost }
+
+// crowded says whether there are dials enough to those announced.
+func (cs *candidates) crowded() bool {
+	return cs.count(func(c *candidate) bool { return c.announced() && c.dialing }) >= maxLANDials
+}
+
+// insert adds c. If there are too many one of the others goes.
 func (cs *candidates) insert(c *candidate) {
-	if len(cs.list) >= maxCandidates {
-		i := slices.IndexFunc(cs.list, func(c *candidate) bool {
-			return c.source != SourceSeed && !c.lost && !c.dialing
-		})
+	if len(cs.list) >= maxCandidates || c.announced() && cs.count((*candidate).announced) >= maxLAN {
+		i := slices.IndexFunc(cs.list, func(old *candidate) bool { return old.announced() && !old.dialing })
+		if i < 0 && !c.announced() {
+			i = slices.IndexFunc(cs.list, func(old *candidate) bool {
+				return old.source != SourceSeed && !old.lost && !old.dialing
+			})
+		}
+		cs.forgotten++
 		if i < 0 {
-			cs.forgotten++ // full of what must be kept: the new one goes
-			return
+			return // full of what must be kept: the new one goes
 		}
 		cs.list = slices.Delete(cs.list, i, i+1)
-		cs.forgotten++
 	}
 	cs.lastID++
 	c.id = cs.lastID
 	cs.list = append(cs.list, c)
+}
+
+// count is how many candidates there are of a kind.
+func (cs *candidates) count(kind func(c *candidate) bool) int {
+	n := 0
+	for _, c := range cs.list {
+		if kind(c) {
+			n++
+		}
+	}
+	return n
 }
 
 // trimLost forgets the peer that was lost first, if there are too many.
@@ -298,6 +327,9 @@ func (cs *candidates) poll(now time.Time) (dials []dial, wake time.Time) {
 	for _, c := range ready {
 		if cs.dialing >= maxDials {
 			break // polled again when a dial ends
+		}
+		if c.announced() && cs.crowded() {
+			continue
 		}
 		dials = append(dials, cs.begin(now, c))
 	}
@@ -365,9 +397,10 @@ func (cs *candidates) wake(now time.Time) time.Time {
 			wake = t
 		}
 	}
+	crowded := cs.crowded()
 	for _, c := range cs.list {
 		switch {
-		case !cs.wanted(c):
+		case !cs.wanted(c) || crowded && c.announced():
 		case !c.next.IsZero():
 			sooner(c.next)
 		case now.Sub(c.since) >= patrolFor:

@@ -259,7 +259,7 @@ func TestSearchIsBounded(t *testing.T) {
 	r := newSearchRun(t)
 	r.add("", "seed", SourceSeed)
 	for i := range 1000 {
-		r.add(peerNumber(i), fmt.Sprint("addr", i), SourceLAN)
+		r.add(peerNumber(i), fmt.Sprint("addr", i), SourceRemembered)
 	}
 	require.Len(t, r.core.list, maxCandidates)
 	require.Equal(t, 1001-maxCandidates, r.core.forgotten)
@@ -288,6 +288,47 @@ func TestSearchIsBounded(t *testing.T) {
 		r.now = r.now.Add(time.Second)
 	}
 	require.LessOrEqual(t, len(r.core.find(Candidate{Peer: "many"}).addrs), maxCandidateAddrs)
+}
+
+// This test checks that what anybody on the local network can announce takes no
+// place of other candidates, nor all dials, nor the addresses of a peer that is known.
+func TestAnnouncementsPushNobodyOut(t *testing.T) {
+	r := newSearchRun(t)
+	r.core.up("friend") // so that a search is not all there is
+	for i := range 190 {
+		r.core.add(r.now, Candidate{Peer: peerNumber(i), Addrs: []string{fmt.Sprint("true", i)}, Source: SourceRemembered})
+	}
+	announce := func(from, to int) {
+		for i := from; i < to; i++ {
+			r.core.add(r.now, Candidate{Peer: peerNumber(i), Addrs: []string{fmt.Sprint("said", i)}, Source: SourceLAN})
+		}
+	}
+	announce(1000, 2000)
+	require.Len(t, r.core.list, 190+maxLAN)
+	for i := range 100 {
+		r.core.add(r.now, Candidate{Peer: peerNumber(0), Addrs: []string{fmt.Sprint("false", i)}, Source: SourceLAN})
+	}
+	require.Equal(t, "true0", r.core.list[0].addrs[0])
+
+	r.reach["true189"] = peerNumber(189)
+	for range 60 {
+		announce(2000, 2100)
+		r.poll()
+		busy := 0
+		for _, b := range r.busy {
+			if b.dial.candidate.Source == SourceLAN {
+				busy++
+			}
+		}
+		require.LessOrEqual(t, busy, maxLANDials)
+		r.until(r.now.Sub(r.start) + 20*time.Millisecond)
+	}
+	require.True(t, r.core.connected[peerNumber(189)])
+	r.reach["said3000"] = peerNumber(3000)
+	announce(3000, 3001)
+	r.poll()
+	r.until(r.now.Sub(r.start) + time.Minute)
+	require.True(t, r.core.connected[peerNumber(3000)], "they are dialled as well")
 }
 
 // This test checks that a connection which ends right after a dial is not

@@ -84,6 +84,11 @@
 //     it can't finish, once as long as 65,536 others have not come after it, and
 //     again after a restart; the answer is encrypted for the true dialler, and
 //     shows it that this is TLS (TestReplayedGreetingsHearNothing);
+//   - on a LAN, have nodes dial addresses of that LAN, two at a time: none of
+//     loopback, of another network, or beyond the link
+//     (TestNeighboursSpeakForTheirNetworkOnly), and it takes no place, no dial and
+//     no address of a candidate that is known otherwise
+//     (TestAnnouncementsPushNobodyOut of overlay);
 //   - cut or delay connections.
 //
 // It can't pass the handshake, so it sees no id, name or message, and never

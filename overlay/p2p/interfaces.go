@@ -6,6 +6,7 @@ package p2p
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -13,10 +14,11 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// place is a network interface and the addresses at which this node can be
-// reached through it.
+// place is a network interface, the networks on its link, and the addresses at
+// which this node can be reached through it.
 type place struct {
 	iface net.Interface
+	nets  []netip.Prefix
 	addrs []ma.Multiaddr
 }
 
@@ -36,7 +38,7 @@ func places(bound []ma.Multiaddr) ([]place, error) {
 			continue // it has just gone
 		}
 		if at := reachedThrough(addrs, bound); usable(iface.Flags) && len(at) > 0 {
-			found = append(found, place{iface, at})
+			found = append(found, place{iface, networksOf(addrs), at})
 		}
 	}
 	loopback := func(p place) bool { return p.iface.Flags&net.FlagLoopback != 0 }
@@ -60,6 +62,52 @@ func reachedThrough(iface []net.Addr, bound []ma.Multiaddr) []ma.Multiaddr {
 		return err == nil && !manet.IsIP6LinkLocal(a) && slices.ContainsFunc(iface, func(x net.Addr) bool {
 			n, ok := x.(*net.IPNet)
 			return ok && n.IP.Equal(tcp.IP)
+		})
+	})
+}
+
+// networksOf is what the addresses of an interface say is on its link.
+func networksOf(iface []net.Addr) []netip.Prefix {
+	var nets []netip.Prefix
+	for _, a := range iface {
+		n, ok := a.(*net.IPNet)
+		if !ok {
+			continue
+		}
+		addr, ok := netip.AddrFromSlice(n.IP)
+		if !ok {
+			continue
+		}
+		ones, _ := n.Mask.Size()
+		if p, err := addr.Unmap().Prefix(ones); err == nil {
+			nets = append(nets, p)
+		}
+	}
+	return nets
+}
+
+// believable returns those of addrs that somebody at from may be reached at through
+// p: they are on the link, and, if they are of one family, in a network of from. So
+// a neighbour can't have nodes dial where it could not itself be; loopback is on no
+// link but loopback's own. There every sender is this machine, which sometimes gives
+// no address of its own.
+func (p place) believable(from netip.Addr, addrs []string) []string {
+	local := p.iface.Flags&net.FlagLoopback != 0
+	if !local && !slices.ContainsFunc(p.nets, func(n netip.Prefix) bool { return n.Contains(from) }) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(addrs), func(text string) bool {
+		a, err := ma.NewMultiaddr(text)
+		if err != nil {
+			return true
+		}
+		tcp, err := toTCPAddr(a)
+		if err != nil {
+			return true
+		}
+		addr := tcp.AddrPort().Addr().Unmap()
+		return !slices.ContainsFunc(p.nets, func(n netip.Prefix) bool {
+			return n.Contains(addr) && (local || addr.Is6() || from.Is6() || n.Contains(from))
 		})
 	})
 }

@@ -6,6 +6,7 @@ package p2p
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -24,6 +25,9 @@ const (
 	// unless its addresses change; maxFound is for how many that is known.
 	repeatGap = 10 * time.Second
 	maxFound  = 1024
+	// maxFoundBy bounds the nodes reported by what one address has said within
+	// repeatGap: a machine may have many, but none may have all attention.
+	maxFoundBy = 32
 )
 
 // StartDiscovery looks for nodes of this network on the local network, if
@@ -71,6 +75,7 @@ type discovery struct {
 	socket  *multicast // nil while there is no interface to use
 	failed  bool       // the last attempt to open it failed; logged once
 	found   map[peer.ID]finding
+	shares  shares
 	scanned time.Time
 }
 
@@ -199,10 +204,48 @@ func (d *discovery) hear(r received) {
 		d.pace.asked(now, r.iface)
 	}
 	for _, c := range h.found {
-		if c.Peer != d.host.self && d.fresh(now, c) && d.node.swarm.Connectedness(c.Peer) != network.Connected {
-			d.add(c)
+		said := len(c.Addrs)
+		c.Addrs = d.believable(r, c.Addrs)
+		for range said - len(c.Addrs) {
+			d.host.counters.add(countMDNSElsewhere)
+		}
+		if c.Peer == d.host.self || len(c.Addrs) == 0 || d.node.swarm.Connectedness(c.Peer) == network.Connected || !d.fresh(now, c) {
+			continue
+		}
+		if !d.shares.take(now, r.from) {
+			d.host.counters.add(countMDNSShare)
+			continue
+		}
+		d.add(c)
+	}
+}
+
+// believable returns those of addrs that who sent r may be at.
+func (d *discovery) believable(r received, addrs []string) []string {
+	for _, p := range d.places {
+		if p.iface.Index == r.iface {
+			return p.believable(r.from, addrs)
 		}
 	}
+	return nil
+}
+
+// shares counts what addresses have said.
+type shares struct {
+	since time.Time
+	taken map[netip.Addr]int
+}
+
+// take says whether from may have one more node reported.
+func (s *shares) take(now time.Time, from netip.Addr) bool {
+	if now.Sub(s.since) >= repeatGap || len(s.taken) >= maxFound {
+		s.since, s.taken = now, make(map[netip.Addr]int)
+	}
+	if s.taken[from] >= maxFoundBy {
+		return false
+	}
+	s.taken[from]++
+	return true
 }
 
 // fresh says whether c is worth a report.

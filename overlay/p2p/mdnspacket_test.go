@@ -6,8 +6,11 @@ package p2p
 import (
 	"crypto/rand"
 	"fmt"
+	"net"
+	"net/netip"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/miekg/dns"
@@ -94,6 +97,55 @@ func TestBadAnnouncementsAreRefused(t *testing.T) {
 	c, err := candidateFrom(many)
 	require.NoError(t, err)
 	require.Len(t, c.Addrs, maxNamedAddrs)
+}
+
+// This test checks that of what a neighbour announces only that is believed which
+// it could be at itself: addresses on the link, of its own network. Nobody has nodes
+// knock at other programs of the same machine, or at somebody far away.
+func TestNeighboursSpeakForTheirNetworkOnly(t *testing.T) {
+	at := func(nets ...string) (p place) {
+		for _, n := range nets {
+			p.nets = append(p.nets, netip.MustParsePrefix(n).Masked())
+		}
+		return p
+	}
+	bare := at("127.0.0.1/8", "::1/128")
+	bare.iface.Flags = net.FlagLoopback
+	lan := at("192.168.0.7/24", "10.1.2.3/8", "fd00::7/64", "fe80::7/64")
+	for _, c := range []struct {
+		name  string
+		place place
+		from  string
+		said  []string
+		left  []string
+	}{
+		{
+			"its own network", lan, "192.168.0.2",
+			[]string{"/ip4/192.168.0.2/tcp/4077", "/ip6/fd00::2/tcp/4077"},
+			[]string{"/ip4/192.168.0.2/tcp/4077", "/ip6/fd00::2/tcp/4077"},
+		},
+		{"this machine", lan, "192.168.0.2", []string{"/ip4/127.0.0.1/tcp/22", "/ip6/::1/tcp/22"}, nil},
+		{"not on the link", lan, "192.168.0.2", []string{"/ip4/192.0.2.1/tcp/443", "/ip6/2001:db8::1/tcp/443"}, nil},
+		{"another network of the link", lan, "192.168.0.2", []string{"/ip4/10.0.0.1/tcp/4077", "/ip4/192.168.0.3/tcp/1"}, []string{"/ip4/192.168.0.3/tcp/1"}},
+		{"by link-local", lan, "fe80::2", []string{"/ip4/10.0.0.1/tcp/1", "/ip6/fd00::2/tcp/1", "/ip6/fd01::2/tcp/1"}, []string{"/ip4/10.0.0.1/tcp/1", "/ip6/fd00::2/tcp/1"}},
+		{"a sender from elsewhere", lan, "192.0.2.1", []string{"/ip4/192.168.0.2/tcp/4077"}, nil},
+		{"nobody", lan, "", []string{"/ip4/192.168.0.2/tcp/4077"}, nil},
+		{"bare loopback", bare, "0.0.0.0", []string{"/ip4/127.0.0.1/tcp/4077", "/ip4/192.168.0.2/tcp/1"}, []string{"/ip4/127.0.0.1/tcp/4077"}},
+	} {
+		from, _ := netip.ParseAddr(c.from)
+		require.ElementsMatch(t, c.left, c.place.believable(from, c.said), c.name)
+	}
+}
+
+// This test checks that one address can't have any number of nodes reported.
+func TestSharesOfTheLocalNetwork(t *testing.T) {
+	var s shares
+	now, loud, other := time.Unix(100, 0), netip.MustParseAddr("192.168.0.2"), netip.MustParseAddr("192.168.0.3")
+	for i := range 1000 {
+		require.Equal(t, i < maxFoundBy, s.take(now, loud))
+	}
+	require.True(t, s.take(now, other))
+	require.True(t, s.take(now.Add(repeatGap), loud))
 }
 
 // This test checks the service's name: its form, that it is the same on all

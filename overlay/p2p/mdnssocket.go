@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -21,10 +22,11 @@ const mdnsPort = 5353
 func mdnsGroup4() *net.UDPAddr { return &net.UDPAddr{IP: net.IPv4(224, 0, 0, 251), Port: mdnsPort} }
 func mdnsGroup6() *net.UDPAddr { return &net.UDPAddr{IP: net.ParseIP("ff02::fb"), Port: mdnsPort} }
 
-// received is a packet and the interface that it came through.
+// received is a packet, the interface that it came through, and who sent it.
 type received struct {
 	packet []byte
 	iface  int
+	from   netip.Addr
 }
 
 // multicast sends and receives on a fixed set of interfaces, with IPv4 and
@@ -51,23 +53,23 @@ func openMulticast(ifaces []net.Interface, to chan<- received) (*multicast, erro
 	}
 	if m.v4 != nil {
 		m.wg.Go(func() {
-			m.read(to, func(b []byte) (int, int, error) {
-				n, cm, _, err := m.v4.ReadFrom(b)
+			m.read(to, func(b []byte) (int, int, net.Addr, error) {
+				n, cm, from, err := m.v4.ReadFrom(b)
 				if cm == nil {
-					return n, 0, err
+					return n, 0, from, err
 				}
-				return n, cm.IfIndex, err
+				return n, cm.IfIndex, from, err
 			})
 		})
 	}
 	if m.v6 != nil {
 		m.wg.Go(func() {
-			m.read(to, func(b []byte) (int, int, error) {
-				n, cm, _, err := m.v6.ReadFrom(b)
+			m.read(to, func(b []byte) (int, int, net.Addr, error) {
+				n, cm, from, err := m.v6.ReadFrom(b)
 				if cm == nil {
-					return n, 0, err
+					return n, 0, from, err
 				}
-				return n, cm.IfIndex, err
+				return n, cm.IfIndex, from, err
 			})
 		})
 	}
@@ -150,10 +152,10 @@ func (m *multicast) send(packet []byte, iface int) error {
 // read passes packets on until the sockets are closed. What came through
 // another interface is none of ours; what nobody has time for is dropped, it
 // will be said again.
-func (m *multicast) read(to chan<- received, next func([]byte) (n, iface int, _ error)) {
+func (m *multicast) read(to chan<- received, next func([]byte) (n, iface int, from net.Addr, _ error)) {
 	buf := make([]byte, 9000)
 	for {
-		n, iface, err := next(buf)
+		n, iface, from, err := next(buf)
 		select {
 		case <-m.closed:
 			return
@@ -164,11 +166,20 @@ func (m *multicast) read(to chan<- received, next func([]byte) (n, iface int, _ 
 			time.Sleep(acceptPause) // such as an interface that is going down
 		case slices.Contains(m.ifaces, iface):
 			select {
-			case to <- received{slices.Clone(buf[:n]), iface}:
+			case to <- received{slices.Clone(buf[:n]), iface, addrOf(from)}:
 			default:
 			}
 		}
 	}
+}
+
+// addrOf is the IP address of who sent a packet.
+func addrOf(a net.Addr) netip.Addr {
+	udp, ok := a.(*net.UDPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return udp.AddrPort().Addr().Unmap().WithZone("")
 }
 
 // close leaves the group and waits for the readers.
