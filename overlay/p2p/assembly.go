@@ -127,11 +127,7 @@ func (x *assembly) buildSwarm(bus event.Bus) error {
 		return errors.Join(fmt.Errorf("p2p: %w", err), book.Close())
 	}
 	x.upgrader = newUpgrader(secure, limits, newDoorkeeper(h.cfg, h.counters), x.acceptStream)
-	t, err := x.newTransport(x.upgrader, limits)
-	if err != nil {
-		return fmt.Errorf("p2p: %w", err)
-	}
-	if err := x.swarm.AddTransport(t); err != nil {
+	if err := x.swarm.AddTransport(&tcpTransport{owner: h, upgrader: x.upgrader, limits: limits}); err != nil {
 		return fmt.Errorf("p2p: %w", err)
 	}
 	return nil

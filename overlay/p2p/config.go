@@ -109,6 +109,9 @@ func (c Config) withDefaults() Config {
 			*d.field = d.value
 		}
 	}
+	if c.Sockets == nil {
+		c.Sockets = machine{}
+	}
 	if c.Resolver == nil {
 		c.Resolver = net.DefaultResolver
 	}

@@ -10,56 +10,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/transport"
-	manet "github.com/multiformats/go-multiaddr/net"
+	ma "github.com/multiformats/go-multiaddr"
 )
 
 // acceptPause is how long a listener rests after an error that passes, such
 // as too many open files.
 const acceptPause = 20 * time.Millisecond
 
-// GateMaListener implements transport.Upgrader. Nothing is counted yet: see admit.
-func (u *upgrader) GateMaListener(l manet.Listener) transport.GatedMaListener {
-	return plainListener{l}
-}
-
-// UpgradeListener implements transport.Upgrader.
-func (u *upgrader) UpgradeListener(t transport.Transport, l manet.Listener) transport.Listener {
-	return u.UpgradeGatedMaListener(t, u.GateMaListener(l))
-}
-
-// UpgradeGatedMaListener implements transport.Upgrader. It takes over l and
-// begins to accept.
-func (u *upgrader) UpgradeGatedMaListener(t transport.Transport, l transport.GatedMaListener) transport.Listener {
-	ctx, cancel := context.WithCancel(context.Background())
-	x := &listener{
-		GatedMaListener: l,
-		upgrader:        u,
-		transport:       t,
-		ready:           make(chan transport.CapableConn),
-		ctx:             ctx,
-		cancel:          cancel,
-	}
-	x.wg.Go(x.loop)
-	return x
-}
-
-// plainListener counts nothing.
-type plainListener struct{ manet.Listener }
-
-// Accept implements transport.GatedMaListener.
-func (l plainListener) Accept() (manet.Conn, network.ConnManagementScope, error) {
-	c, err := l.Listener.Accept()
-	return c, nil, err
-}
-
 // listener takes what it accepts through the door, each connection on a goroutine of
 // its own, and hands over those that were admitted.
 type listener struct {
-	transport.GatedMaListener
-	upgrader  *upgrader
-	transport transport.Transport
+	net.Listener
+	at        ma.Multiaddr
+	transport *tcpTransport
 	ready     chan transport.CapableConn
 
 	// Lifecycle. ctx ends with Close.
@@ -70,10 +34,18 @@ type listener struct {
 
 var _ transport.Listener = (*listener)(nil)
 
+// newListener takes over l, which is bound to at, and begins to accept.
+func newListener(t *tcpTransport, l net.Listener, at ma.Multiaddr) *listener {
+	ctx, cancel := context.WithCancel(context.Background())
+	x := &listener{Listener: l, at: at, transport: t, ready: make(chan transport.CapableConn), ctx: ctx, cancel: cancel}
+	x.wg.Go(x.loop)
+	return x
+}
+
 func (l *listener) loop() {
 	defer l.cancel()
 	for {
-		c, _, err := l.GatedMaListener.Accept()
+		c, err := l.Listener.Accept()
 		if err != nil {
 			if l.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
@@ -81,18 +53,19 @@ func (l *listener) loop() {
 			l.pause()
 			continue
 		}
-		g := l.upgrader.door.enter(c)
+		noLinger(c)
+		g := l.transport.upgrader.door.enter(c)
 		if g == nil {
 			c.Close()
 			continue
 		}
-		l.wg.Go(func() { l.receive(c, g) })
+		l.wg.Go(func() { l.receive(g) })
 	}
 }
 
 // receive has a connection admitted.
-func (l *listener) receive(c manet.Conn, g *guest) {
-	conn, err := l.upgrader.admit(l.ctx, l.transport, c, g)
+func (l *listener) receive(g *guest) {
+	conn, err := l.transport.upgrader.accepted(l.ctx, l.transport, g)
 	g.leave()
 	if err == nil {
 		l.deliver(conn)
@@ -117,6 +90,9 @@ func (l *listener) deliver(c transport.CapableConn) {
 	}
 }
 
+// Multiaddr implements transport.Listener.
+func (l *listener) Multiaddr() ma.Multiaddr { return l.at }
+
 // Accept implements transport.Listener.
 func (l *listener) Accept() (transport.CapableConn, error) {
 	for {
@@ -135,7 +111,7 @@ func (l *listener) Accept() (transport.CapableConn, error) {
 // Close implements transport.Listener. It ends the handshakes under way and
 // waits for them.
 func (l *listener) Close() error {
-	err := l.GatedMaListener.Close()
+	err := l.Listener.Close()
 	l.cancel()
 	l.wg.Wait()
 	return err

@@ -7,17 +7,17 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/transport"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
 // Sockets is a network in place of the machine's TCP. Everything above it,
-// from the TLS handshake on, stays as it is in production.
+// from the greeting on, stays as it is in production.
 //
 // Connections are net.Conns whose addresses are *net.TCPAddr; all their methods
 // may be called concurrently. Close discards what was not sent, and the peer
@@ -34,36 +34,60 @@ type Sockets interface {
 	Listen(addr string) (net.Listener, error)
 }
 
-// newTransport returns what libp2p dials and listens with.
-func (x *assembly) newTransport(u transport.Upgrader, limits network.ResourceManager) (transport.Transport, error) {
-	h := x.owner
-	t, err := tcp.NewTCPTransport(u, limits, nil,
-		tcp.WithConnectionTimeout(h.cfg.DialTimeout),
-		// Pitfall "simultaneous dials": with port reuse two nodes that dial
-		// each other make one TCP connection with two openers, which fails on
-		// LANs; and two programs could listen at one port unnoticed.
-		tcp.DisableReuseport(),
-	)
-	if err != nil || h.cfg.Sockets == nil {
-		return t, err
+// machine is the TCP of this machine.
+//
+// Pitfall "simultaneous dials": libp2p's transport shares ports. Then two nodes that
+// dial each other make one TCP connection with two openers, which fails on LANs; and
+// two programs could listen at one port unnoticed.
+type machine struct{}
+
+// Dial implements Sockets.
+func (machine) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err == nil {
+		noLinger(c)
 	}
-	return &socketTransport{tcp: t, owner: h, upgrader: u, limits: limits}, nil
+	return c, err
 }
 
-// socketTransport is libp2p's TCP transport on Config.Sockets. The original
-// takes a dialer too, but no listener, and logs an error for each connection
-// that is not the kernel's.
-type socketTransport struct {
-	tcp      *tcp.TcpTransport // says what can be dialled
+// Listen implements Sockets.
+func (machine) Listen(addr string) (net.Listener, error) {
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadAddress, err)
+	}
+	family := "tcp6" // each listener has a family of its own
+	if at.Addr().Unmap().Is4() {
+		family = "tcp4"
+	}
+	// Options are for who has greeted: for the others each costs as much as all we
+	// do about them.
+	quick := net.ListenConfig{KeepAlive: -1}
+	return quick.Listen(context.Background(), family, addr)
+}
+
+// noLinger has Close discard what was not sent, and leave nothing in the kernel.
+func noLinger(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+}
+
+// tcpTransport dials and listens for swarm.
+//
+// That of libp2p converts the addresses of every connection that it accepts, and sets
+// options on it, before anybody has asked who it is: half of what a stranger cost.
+type tcpTransport struct {
 	owner    *Host
-	upgrader transport.Upgrader
+	upgrader *upgrader
 	limits   network.ResourceManager
 }
 
-var _ transport.Transport = (*socketTransport)(nil)
+var _ transport.Transport = (*tcpTransport)(nil)
 
 // Dial implements transport.Transport.
-func (t *socketTransport) Dial(ctx context.Context, addr ma.Multiaddr, p peer.ID) (transport.CapableConn, error) {
+func (t *tcpTransport) Dial(ctx context.Context, addr ma.Multiaddr, p peer.ID) (transport.CapableConn, error) {
 	scope, err := t.limits.OpenConnection(network.DirOutbound, true, addr)
 	if err != nil {
 		return nil, err
@@ -76,7 +100,7 @@ func (t *socketTransport) Dial(ctx context.Context, addr ma.Multiaddr, p peer.ID
 	return c, nil
 }
 
-func (t *socketTransport) dial(ctx context.Context, addr ma.Multiaddr, p peer.ID,
+func (t *tcpTransport) dial(ctx context.Context, addr ma.Multiaddr, p peer.ID,
 	scope network.ConnManagementScope,
 ) (transport.CapableConn, error) {
 	if err := scope.SetPeer(p); err != nil {
@@ -88,11 +112,11 @@ func (t *socketTransport) dial(ctx context.Context, addr ma.Multiaddr, p peer.ID
 	if err != nil {
 		return nil, err
 	}
-	return t.upgrader.Upgrade(ctx, t, raw, network.DirOutbound, p, scope)
+	return t.upgrader.dialled(ctx, t, raw, p, scope)
 }
 
 // Listen implements transport.Transport.
-func (t *socketTransport) Listen(addr ma.Multiaddr) (transport.Listener, error) {
+func (t *tcpTransport) Listen(addr ma.Multiaddr) (transport.Listener, error) {
 	at, err := toTCPAddr(addr)
 	if err != nil {
 		return nil, err
@@ -101,29 +125,28 @@ func (t *socketTransport) Listen(addr ma.Multiaddr) (transport.Listener, error) 
 	if err != nil {
 		return nil, err
 	}
-	wrapped, err := manet.WrapNetListener(l)
+	bound, err := manet.FromNetAddr(l.Addr())
 	if err != nil {
 		_ = l.Close()
 		return nil, fmt.Errorf("p2p: listener: %w", err)
 	}
-	return t.upgrader.UpgradeGatedMaListener(t, t.upgrader.GateMaListener(wrapped)), nil
+	return newListener(t, l, bound), nil
 }
 
 // CanDial implements transport.Transport.
-func (t *socketTransport) CanDial(addr ma.Multiaddr) bool { return t.tcp.CanDial(addr) }
+func (t *tcpTransport) CanDial(addr ma.Multiaddr) bool {
+	_, err := toTCPAddr(addr)
+	return err == nil
+}
 
 // Protocols implements transport.Transport.
-func (t *socketTransport) Protocols() []int { return t.tcp.Protocols() }
+func (t *tcpTransport) Protocols() []int { return []int{ma.P_TCP} }
 
 // Proxy implements transport.Transport.
-func (t *socketTransport) Proxy() bool { return t.tcp.Proxy() }
+func (t *tcpTransport) Proxy() bool { return false }
 
 // dialRaw opens a connection to addr without a handshake.
 func (h *Host) dialRaw(ctx context.Context, addr ma.Multiaddr) (manet.Conn, error) {
-	if h.cfg.Sockets == nil {
-		var d manet.Dialer
-		return d.DialContext(ctx, addr)
-	}
 	at, err := toTCPAddr(addr)
 	if err != nil {
 		return nil, err

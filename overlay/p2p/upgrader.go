@@ -5,6 +5,7 @@ package p2p
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -29,16 +30,13 @@ type upgrader struct {
 	wg sync.WaitGroup // of what reads connections
 }
 
-var _ transport.Upgrader = (*upgrader)(nil)
-
 func newUpgrader(s *securer, rcmgr network.ResourceManager, door *doorkeeper, accept func(*mux.Stream, *muxedConn)) *upgrader {
 	return &upgrader{secure: s, rcmgr: rcmgr, door: door, accept: accept}
 }
 
-// Upgrade implements transport.Upgrader for connections that were dialled. It takes
-// over raw and scope.
-func (u *upgrader) Upgrade(ctx context.Context, t transport.Transport, raw manet.Conn,
-	_ network.Direction, p peer.ID, scope network.ConnManagementScope,
+// dialled has a connection to p that was dialled. It takes over raw and scope.
+func (u *upgrader) dialled(ctx context.Context, t transport.Transport, raw manet.Conn, p peer.ID,
+	scope network.ConnManagementScope,
 ) (transport.CapableConn, error) {
 	setOptions(raw)
 	c, err := u.secure.connect(ctx, raw, p, alpnLink)
@@ -49,23 +47,29 @@ func (u *upgrader) Upgrade(ctx context.Context, t transport.Transport, raw manet
 	return u.multiplex(t, raw, c, true, scope)
 }
 
-// admit is Upgrade for a connection that was accepted. It takes over raw. Before the
-// greeting is checked it counts nowhere but at the door.
-func (u *upgrader) admit(ctx context.Context, t transport.Transport, raw manet.Conn, g *guest) (transport.CapableConn, error) {
+// accepted is dialled for a connection that was accepted. It takes over the guest's.
+// Before the greeting is checked it counts nowhere but at the door.
+func (u *upgrader) accepted(ctx context.Context, t transport.Transport, g *guest) (_ transport.CapableConn, err error) {
+	defer func() {
+		if err != nil {
+			_ = g.conn.Close()
+		}
+	}()
 	hello, mark, err := u.secure.readGreeting(g)
 	if err != nil {
-		raw.Close()
 		return nil, err
 	}
 	ctx, cancel := context.WithDeadline(ctx, g.by)
 	defer cancel()
 	if err := g.greeted(ctx, mark); err != nil {
-		raw.Close()
 		return nil, err
+	}
+	raw, err := manet.WrapNetConn(g.conn)
+	if err != nil {
+		return nil, fmt.Errorf("p2p: accept: %w", err)
 	}
 	scope, err := u.rcmgr.OpenConnection(network.DirInbound, true, raw.RemoteMultiaddr())
 	if err != nil {
-		raw.Close()
 		return nil, err
 	}
 	setOptions(raw)
