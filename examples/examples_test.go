@@ -40,7 +40,7 @@ func TestProgramOfTheReadmeCompiles(t *testing.T) {
 	require.Contains(t, body, "arke.Attach(ctx)")
 	for _, in := range []struct{ imports, body string }{
 		{`"context"; "fmt"; "github.com/arke-mesh/arke"`, body},
-		{`"context"; "fmt"; "github.com/arke-mesh/arke"; "github.com/arke-mesh/arke/internal/node"`, strings.Replace(body, "arke.Attach(ctx)", join, 1)},
+		{`"context"; "fmt"; "github.com/arke-mesh/arke"; "github.com/arke-mesh/arke/node"`, strings.Replace(body, "arke.Attach(ctx)", join, 1)},
 	} {
 		program := "package main\nimport (" + in.imports + ")\nfunc run(ctx context.Context) error {\n" + in.body + "return err\n}\nfunc main() { _ = run(context.Background()) }\n"
 		file := filepath.Join(t.TempDir(), "main.go")
