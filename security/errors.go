@@ -6,9 +6,17 @@ package security
 import "errors"
 
 var (
-	// ErrLooseMode is returned by ReadNetworkFile and LoadNodeKey for a file
-	// that others than its owner may read or write.
-	ErrLooseMode = errors.New("security: key file is open to others, its mode must be 0600")
+	// ErrLooseMode is returned for a file with a secret that is open to others.
+	ErrLooseMode = errors.New("security: key file is open to others, its mode must be 0600, 0400, or 0440 with a group of this process")
+
+	// ErrForeignOwner is returned for a file with a secret, or a directory of
+	// them, that belongs to somebody else than this user and root, who could
+	// change it.
+	ErrForeignOwner = errors.New("security: secrets must belong to this user or to root")
+
+	// ErrLooseDirectory is returned for a directory of secrets that others may
+	// write to.
+	ErrLooseDirectory = errors.New("security: a directory of secrets must be writable for its owner only")
 
 	// ErrBadFile is returned for a network file or node key file that does
 	// not follow its format. The text names the line and what to do.

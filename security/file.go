@@ -15,8 +15,14 @@ import (
 // maxFile bounds what is read from a key file, in bytes.
 const maxFile = 64 << 10
 
-// readSecretFile reads a file that only its owner may read and write. It looks
-// at the mode of the open file, so it can't be swapped in between.
+// ReadSecretFile reads a file of at most 64 KiB that nobody else may read or
+// write. It belongs to this user or to root, and has mode 0600 or 0400, or it
+// has mode 0440 and a group of this process. Errors are
+// ErrLooseMode, ErrForeignOwner, ErrBadFile, and those of package os.
+func ReadSecretFile(path string) ([]byte, error) { return readSecretFile(path) }
+
+// readSecretFile looks at owner and mode of the open file, so it can't be swapped
+// in between.
 func readSecretFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -30,8 +36,8 @@ func readSecretFile(path string) ([]byte, error) {
 	if info.IsDir() {
 		return nil, fmt.Errorf("%w: %s is a directory: name the file in it", ErrBadFile, path)
 	}
-	if mode := info.Mode().Perm(); mode&^0o600 != 0 {
-		return nil, fmt.Errorf("%w, but %s has %04o: run `chmod 600 %s`", ErrLooseMode, path, mode, shellQuote(path))
+	if err := checkSecret(path, info.Mode().Perm(), ownerOf(info)); err != nil {
+		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
@@ -41,6 +47,38 @@ func readSecretFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s is too large to be one: name another file", ErrBadFile, path)
 	}
 	return data, nil
+}
+
+// checkSecret refuses a file that others can read or change.
+func checkSecret(path string, mode fs.FileMode, o owner) error {
+	switch {
+	case o.foreign:
+		return fmt.Errorf("%w, but %s belongs to user %d: copy it, or run `chown %d %s`", ErrForeignOwner, path, o.uid, os.Geteuid(), shellQuote(path))
+	case mode&^0o600 == 0, o.group && mode&^0o440 == 0:
+		return nil
+	}
+	return fmt.Errorf("%w, but %s has %04o: run `chmod 600 %s`", ErrLooseMode, path, mode, shellQuote(path))
+}
+
+// CheckDirectory refuses a directory for secrets that others can change: it
+// belongs to this user or to root, and only its owner may write to it. Errors are
+// ErrForeignOwner, ErrLooseDirectory, and those of package os.
+func CheckDirectory(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return checkDirectory(path, info.Mode().Perm(), ownerOf(info))
+}
+
+func checkDirectory(path string, mode fs.FileMode, o owner) error {
+	switch {
+	case o.foreign:
+		return fmt.Errorf("%w, but %s belongs to user %d: choose another directory, or run `chown %d %s`", ErrForeignOwner, path, o.uid, os.Geteuid(), shellQuote(path))
+	case mode&0o022 != 0:
+		return fmt.Errorf("%w, but %s has %04o: run `chmod go-w %s`", ErrLooseDirectory, path, mode, shellQuote(path))
+	}
+	return nil
 }
 
 // writeSecretFile creates a file of mode 0600 that did not exist before.

@@ -165,7 +165,7 @@ func (f NetworkFile) Encode() []byte {
 	return b
 }
 
-// ReadNetworkFile reads and parses a file. It returns ErrLooseMode unless the
+// ReadNetworkFile reads and parses a file. It returns ErrForeignOwner or ErrLooseMode unless the
 // file's mode is 0600 or stricter.
 func ReadNetworkFile(path string) (NetworkFile, error) {
 	data, err := readSecretFile(path)

@@ -184,6 +184,11 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 	short := file("short", string(good[:len(good)-8]), 0o600)
 	empty := file("empty", "", 0o600)
 	plain := file("plain", "not a socket", 0o600)
+	shortToken, token := file("short-token", "too short", 0o600), file("token", "sixteen bytes or more", 0o600)
+	open := filepath.Join(dir, "open")
+	if err := errors.Join(os.Mkdir(open, 0o700), os.Chmod(open, 0o777)); err != nil {
+		t.Fatal(err)
+	}
 
 	for _, tc := range []struct {
 		args []string
@@ -203,8 +208,13 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		{[]string{"relay", "--dev", "--advertise", "there", "--socket", filepath.Join(dir, "s1")}, []string{"there"}},
 		{[]string{"relay", "--dev", "--seed", "", "--socket", filepath.Join(dir, "s2")}, []string{"--seed is empty"}},
 		{[]string{"relay", "--dev", "--seed", "there", "--socket", filepath.Join(dir, "s2")}, []string{"Seeds", "there", "host:port"}},
-		{[]string{"relay", "--dev", "--client-listen", "127.0.0.1:0"}, []string{"--token"}},
-		{[]string{"relay", "--dev", "--client-listen", "0.0.0.0:0", "--token", "x", "--socket", filepath.Join(dir, "s3")}, []string{"loopback"}},
+		{[]string{"relay", "--dev", "--client-listen", "127.0.0.1:0"}, []string{"--token-file", "ARKE_TOKEN"}},
+		{[]string{"relay", "--dev", "--client-listen", "127.0.0.1:0", "--token-file", shortToken}, []string{"9 bytes", "16"}},
+		{[]string{"relay", "--dev", "--token-file", shortToken}, []string{"--client-listen"}},
+		{[]string{"relay", "--dev", "--client-listen", "0.0.0.0:0", "--token-file", token, "--socket", filepath.Join(dir, "s3")}, []string{"loopback"}},
+		{[]string{"relay", "--dev", "--data-dir", open, "--socket", filepath.Join(dir, "s4")}, []string{"chmod go-w " + open}},
+		{[]string{"request", "x", "--address", "127.0.0.1:1", "--token-file", dir + "/none"}, []string{"no token file"}},
+		{[]string{"serve", "x", "--echo", "--env", "ARKE_NETWORK"}, []string{"--env", "never"}},
 		{[]string{"relay", "--dev", "--socket", plain}, []string{plain}},
 		{[]string{"relay", "--dev", "--socket", filepath.Join(dir, strings.Repeat("long", 40))}, []string{"long"}},
 		{[]string{"keygen", "--out", key}, []string{key, "exists"}},
@@ -307,10 +317,10 @@ func TestSocketInUseIsRefused(t *testing.T) {
 
 func TestTokenGuardsTheTCPAddress(t *testing.T) {
 	// This test checks that a program can attach over loopback TCP with the
-	// token of the relay, and with no other.
+	// token of the relay, and with no other, and that no command line has it.
 	scenario(t)
-	port := harness.FreePort(t)
-	a := harness.NewNetwork(t).Relay("a", harness.Flags("--client-listen", port, "--token", "open sesame"))
+	port, token := harness.FreePort(t), secret(t, "open sesame, please\n")
+	a := harness.NewNetwork(t).Relay("a", harness.Flags("--client-listen", port, "--token-file", token))
 	a.Serves("echo", "--echo")
 	a.Sees(1, "echo")
 	ask := func(token string) harness.Result {
@@ -319,10 +329,54 @@ func TestTokenGuardsTheTCPAddress(t *testing.T) {
 			Env:  []string{"ARKE_TOKEN=" + token},
 		}.Run(t)
 	}
-	ask("open sesame").Gets("hi")
-	ask("guess").Ends(8).Says("token")
+	ask("open sesame, please").Gets("hi")
+	ask("open sesame, now!!!").Ends(8).Says("token")
 	ask("").Ends(8).Says("token")
-	harness.Run(t, "request", "echo", "hi", "--address", port, "--token", "open sesame").Gets("hi")
+	harness.Run(t, "request", "echo", "hi", "--address", port, "--token-file", token).Gets("hi")
+	if err := os.Chmod(token, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	harness.Run(t, "request", "echo", "hi", "--address", port, "--token-file", token).Ends(1).Says("open to others", "chmod 600")
+}
+
+// secret makes a file that only we may read.
+func secret(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(harness.Folder(t), "token")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestCommandsOfMembersGetNoSecrets(t *testing.T) {
+	// This test serves with a command in whose reach the network's key and the
+	// token once were, and looks at all that it can see of its environment.
+	scenario(t)
+	a := harness.NewNetwork(t).Relay("a")
+	serve := harness.Command{
+		Args: []string{"serve", "env", "--exec", "env", "--env", "MODE=fast", "--env", "DB", "--socket", a.Socket()},
+		Env:  []string{"ARKE_NETWORK=the key", "ARKE_TOKEN=open sesame, please", "AWS_SECRET=x", "DB=postgres"},
+	}
+	serve.Start(t, "arke serve ready")
+	a.Sees(1, "env")
+	got := a.Requests("env", "x", "--header", "content-type=text/plain", "--timeout", "20s").Ends(0).Stdout
+	for _, want := range []string{"MODE=fast\n", "DB=postgres\n", "PATH=", "ARKE_PATTERN=request\n", "ARKE_HEADER_CONTENT_TYPE=text/plain\n", "ARKE_DEADLINE_MS=1"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the command has no %q in:\n%s", want, got)
+		}
+	}
+	member := object(t, a.Does("members", "env", "--json").Ends(0))
+	for _, want := range []string{"ARKE_MEMBER=" + member["member"].(string), "ARKE_CALLER=" + member["peer"].(string)} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the command has no %q in:\n%s", want, got)
+		}
+	}
+	for _, never := range []string{"ARKE_NETWORK", "ARKE_TOKEN", "AWS_SECRET", "the key", "sesame"} {
+		if strings.Contains(got, never) {
+			t.Errorf("the command has %q", never)
+		}
+	}
 }
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {

@@ -39,6 +39,9 @@ func openState(dir string) (state, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return state{}, fmt.Errorf("node: data directory: %w", err)
 	}
+	if err := security.CheckDirectory(dir); err != nil {
+		return state{}, fmt.Errorf("node: data directory: %w", err)
+	}
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return state{}, fmt.Errorf("node: data directory: %w", err)

@@ -14,6 +14,22 @@ import (
 	"github.com/arke-mesh/arke/security"
 )
 
+func TestADataDirectoryThatOthersCanWriteIsRefused(t *testing.T) {
+	// This test checks that nobody else can put a key of his own in place of the
+	// node's, nor take it away.
+	for _, mode := range []os.FileMode{0o777, 0o770, 0o722, 0o707} {
+		dir := filepath.Join(t.TempDir(), "data")
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		require.NoError(t, os.Chmod(dir, mode))
+		_, err := openState(dir)
+		require.ErrorIs(t, err, security.ErrLooseDirectory, "%04o", mode)
+		require.ErrorContains(t, err, "chmod go-w "+dir)
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, entries)
+	}
+}
+
 func TestTheDataDirectoryMakesARestartedNodeTheSamePeer(t *testing.T) {
 	// This test opens a data directory three times: the key stays, the
 	// incarnation grows, and no file is open to others.

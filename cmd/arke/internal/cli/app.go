@@ -28,6 +28,8 @@ type App struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Env    Env
+	// Environ is the whole environment but for its secrets, KEY=VALUE each.
+	Environ []string
 	// Executable is the path of the running binary; the demo starts it again.
 	Executable string
 	// Abort ends when a drain that is under way is to be cut short.
@@ -108,7 +110,7 @@ type attachment struct {
 	name    string // what we call ourselves in the relay's status
 	socket  string
 	address string
-	token   string
+	token   secretFlag
 }
 
 // attachFlags adds the flags to cmd.
@@ -120,7 +122,7 @@ func (a App) attachFlags(cmd *cobra.Command) *attachment {
 	f := cmd.Flags()
 	f.StringVar(&t.socket, "socket", "", "the relay's socket (default $ARKE_SOCKET, else the user's, else the machine's)")
 	f.StringVar(&t.address, "address", "", "the relay's loopback TCP address, instead of the socket")
-	f.StringVar(&t.token, "token", "", "the token that goes with --address (default $ARKE_TOKEN)")
+	t.token.declare(f, "the `FILE` with the token that goes with --address (default $ARKE_TOKEN)")
 	return t
 }
 
@@ -142,14 +144,6 @@ func (e Env) socket(flag string) string {
 	return client.DefaultSocket(e.RuntimeDir)
 }
 
-// token returns what programs show at a relay's TCP address.
-func (e Env) token(flag string) string {
-	if flag != "" {
-		return flag
-	}
-	return e.Token
-}
-
 // attachLogging connects a command that stays until a signal, which therefore
 // logs: at the level of its flag. The caller closes the client.
 func (a App) attachLogging(cmd *cobra.Command, t *attachment, level string) (*client.Client, *zap.Logger, error) {
@@ -168,7 +162,11 @@ func (t *attachment) attach(ctx context.Context, log *zap.Logger) (*client.Clien
 	}
 	cfg := client.Config{Name: t.name, Logger: log}
 	if t.address != "" {
-		cfg.Address, cfg.Token = t.address, t.env.token(t.token)
+		cfg.Address = t.address
+		var err error
+		if cfg.Token, err = t.token.read(t.env.Token); err != nil {
+			return nil, err
+		}
 	} else {
 		cfg.Socket = t.target()
 	}

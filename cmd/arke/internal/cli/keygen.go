@@ -25,8 +25,9 @@ func keygenCommand(a App) *cobra.Command {
 		Long: `Make a network file with a new network id and a new random key.
 
 Whoever holds the file can join the network, so treat it as a secret: with
---out it gets the mode 0600, and a relay refuses a looser one. Without --out
-it goes to standard output.`,
+--out it gets the mode 0600. A relay reads only a file that belongs to its own
+user or to root, with the mode 0600 or 0400, or 0440 if the group is one of the
+relay's. Without --out the file goes to standard output.`,
 		Example: `  arke keygen --network home --out home.key
   ARKE_NETWORK="$(arke keygen)" arke relay`,
 		Args: positional(0, 0),

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -247,6 +248,8 @@ func TestTunnelEndsWhenTheMemberWantsNoMore(t *testing.T) {
 
 func TestMemberTakesWhatItWasToldTo(t *testing.T) {
 	// This test checks which patterns each choice serves, and where pushes go.
+	closed := make(chan struct{})
+	close(closed)
 	for name, tc := range map[string]struct {
 		flags            serveFlags
 		messages, tunnel bool
@@ -261,7 +264,7 @@ func TestMemberTakesWhatItWasToldTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newConsole("")
 			require.NoError(t, tc.flags.validate())
-			s := (&member{flags: tc.flags, raw: true, out: &c.out, log: zap.NewNop()}).service()
+			s := (&member{flags: tc.flags, env: []string{"PATH=" + os.Getenv("PATH")}, registered: closed, raw: true, out: &c.out, log: zap.NewNop()}).service()
 			require.Equal(t, tc.messages, s.Request != nil && s.Push != nil && s.Broadcast != nil)
 			require.Equal(t, tc.tunnel, s.Tunnel != nil)
 			if tc.messages {

@@ -42,7 +42,7 @@ type relayFlags struct {
 	seeds        []string
 	socket       string
 	clientListen string
-	token        string
+	token        secretFlag
 	dataDir      string
 	zone         string
 	noMDNS       bool
@@ -88,8 +88,8 @@ port if that one is taken.
 	f.StringArrayVar(&flags.advertise, "advertise", nil, "`MULTIADDR` others reach this relay at, where it differs; may be repeated")
 	f.StringArrayVar(&flags.seeds, "seed", nil, "`ADDR` of a node of the network, a multiaddr or HOST:PORT; may be repeated")
 	f.StringVar(&flags.socket, "socket", "", "unix socket for programs (default $ARKE_SOCKET, else in the user's runtime directory)")
-	f.StringVar(&flags.clientListen, "client-listen", "", "also accept programs on this loopback `HOST:PORT`; needs --token")
-	f.StringVar(&flags.token, "token", "", "what programs must show at --client-listen (default $ARKE_TOKEN)")
+	f.StringVar(&flags.clientListen, "client-listen", "", "also accept programs on this loopback `HOST:PORT`; needs --token-file or $ARKE_TOKEN")
+	flags.token.declare(f, "the `FILE` with what programs must show at --client-listen, 16 bytes at least (default $ARKE_TOKEN)")
 	f.StringVar(&flags.dataDir, "data-dir", "", "directory for the node's key and its remembered peers")
 	f.StringVar(&flags.zone, "zone", "", "where this relay is; callers prefer members of their own zone")
 	f.BoolVar(&flags.noMDNS, "no-mdns", false, "do not look for peers on the local network")
@@ -103,10 +103,11 @@ func runRelay(a App, cmd *cobra.Command, flags relayFlags) error {
 	if err != nil {
 		return misuse(cmd, err)
 	}
-	if flags.clientListen != "" {
-		flags.token = a.Env.token(flags.token)
-	}
 	if err := flags.validate(); err != nil {
+		return misuse(cmd, err)
+	}
+	token, err := flags.readToken(a.Env.Token)
+	if err != nil {
 		return misuse(cmd, err)
 	}
 	network, err := network(a, flags)
@@ -116,13 +117,13 @@ func runRelay(a App, cmd *cobra.Command, flags relayFlags) error {
 	flags.socket = a.Env.socket(flags.socket)
 	p2p.RouteLogs(log)
 	outliveReaders()
-	return serveRelay(cmd.Context(), a, network, flags.withDefaults(), log)
+	return serveRelay(cmd.Context(), a, network, flags.withDefaults(), token, log)
 }
 
 // validate checks what no layer below can name as well.
 func (f relayFlags) validate() error {
-	if (f.clientListen == "") != (f.token == "") {
-		return errors.New("--client-listen and --token go together")
+	if f.clientListen == "" && f.token.file != "" {
+		return errors.New("--token-file goes with --client-listen")
 	}
 	for _, list := range []struct {
 		flag   string
@@ -133,6 +134,27 @@ func (f relayFlags) validate() error {
 		}
 	}
 	return nil
+}
+
+// leastToken is how many bytes a token has at least: whoever reaches the port may
+// try one after the other.
+const leastToken = 16
+
+// readToken returns what programs must show at the TCP address, if there is one.
+func (f relayFlags) readToken(env string) (string, error) {
+	if f.clientListen == "" {
+		return "", nil
+	}
+	token, err := f.token.read(env)
+	switch {
+	case err != nil:
+		return "", err
+	case token == "":
+		return "", errors.New("--client-listen needs --token-file FILE or ARKE_TOKEN: every user of this machine can reach the port")
+	case len(token) < leastToken:
+		return "", fmt.Errorf("the token has %s, at least %d are required: make one with 'head -c 24 /dev/urandom | base64'", plural(len(token), "byte"), leastToken)
+	}
+	return token, nil
 }
 
 // withDefaults fills in where to listen.
@@ -187,7 +209,7 @@ func defaultListen() []string {
 	return addrs
 }
 
-func serveRelay(ctx context.Context, a App, network security.NetworkFile, flags relayFlags, log *zap.Logger) error {
+func serveRelay(ctx context.Context, a App, network security.NetworkFile, flags relayFlags, token string, log *zap.Logger) error {
 	if a.Env.GOGC == "" {
 		defer collector.Pace()()
 	}
@@ -211,7 +233,7 @@ func serveRelay(ctx context.Context, a App, network security.NetworkFile, flags 
 		Peer:   n.Self().String(),
 		Socket: flags.socket,
 		Listen: flags.clientListen,
-		Token:  flags.token,
+		Token:  token,
 		Logger: log,
 	})
 	if err != nil {

@@ -28,6 +28,7 @@ type serveFlags struct {
 	command       string
 	tunnelEcho    bool
 	tunnelCommand string
+	env           []string // --env
 	limits        patterns.Limits
 	logLevel      string
 }
@@ -46,8 +47,13 @@ Surveys are answered as requests are.
 
 Pushes and broadcasts, which have no reply, are printed to standard output,
 each on lines of its own; with --exec they run the command, and what it prints
-goes there instead. The command finds in ARKE_PATTERN whether it is for a
-request, survey, push or broadcast.
+goes there instead.
+
+A command finds in its environment what the message came with: ARKE_PATTERN
+(request, survey, push, broadcast, or tunnel), ARKE_MEMBER, ARKE_CALLER,
+ARKE_DEADLINE_MS, and ARKE_HEADER_NAME for each header "name". Of our own
+environment it gets PATH, HOME, USER, SHELL, LANG, LC_*, TZ, TERM, TMPDIR and
+the like, and what --env names. It never gets the network's key or a token.
 
 --tunnel-echo sends back what comes through a tunnel. --tunnel-exec runs a
 shell command for each tunnel: what the caller sends is its standard input,
@@ -71,6 +77,7 @@ new requests, those accepted are finished; a second signal ends at once.
 	f.StringVar(&flags.command, "exec", "", "run this shell `CMD` for each message")
 	f.BoolVar(&flags.tunnelEcho, "tunnel-echo", false, "send back what comes through a tunnel")
 	f.StringVar(&flags.tunnelCommand, "tunnel-exec", "", "run this shell `CMD` for each tunnel")
+	f.StringArrayVar(&flags.env, "env", nil, "also give commands the variable `NAME`, or NAME=VALUE; may be repeated")
 	f.IntVar(&flags.limits.Concurrency, "concurrency", 0, "messages handled at once (default 64)")
 	f.IntVar(&flags.limits.QueueLength, "queue", 0, "messages waiting at most; -1 = none (default 1024)")
 	f.IntVar(&flags.limits.MessageBytes, "message-bytes", 0, "bytes of one message, with headers, at most; 16777216 is the most (default 1048576)")
@@ -79,13 +86,17 @@ new requests, those accepted are finished; a second signal ends at once.
 	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := flags.validate()
+		var env []string
+		if err == nil {
+			env, err = execute.Environment(a.Environ, flags.env)
+		}
 		if err == nil {
 			err = positive(cmd, "concurrency", "message-bytes", "tunnels", "capacity")
 		}
 		if err != nil {
 			return misuse(cmd, err)
 		}
-		return runServe(a, cmd, attachment, args[0], flags)
+		return runServe(a, cmd, attachment, args[0], flags, env)
 	}
 	return cmd
 }
@@ -103,7 +114,7 @@ func (f serveFlags) validate() error {
 	return nil
 }
 
-func runServe(a App, cmd *cobra.Command, at *attachment, cluster string, flags serveFlags) error {
+func runServe(a App, cmd *cobra.Command, at *attachment, cluster string, flags serveFlags, env []string) error {
 	outliveReaders()
 	ctx := cmd.Context()
 	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
@@ -111,8 +122,10 @@ func runServe(a App, cmd *cobra.Command, at *attachment, cluster string, flags s
 		return err
 	}
 	defer c.Close()
-	m := &member{flags: flags, raw: !isTerminal(a.Stdout), out: a.Stdout, log: log}
-	if _, err := c.Serve(ctx, cluster, m.service(), flags.limits); err != nil {
+	m := &member{flags: flags, env: env, raw: !isTerminal(a.Stdout), out: a.Stdout, log: log, registered: make(chan struct{})}
+	m.registration, err = c.Serve(ctx, cluster, m.service(), flags.limits)
+	close(m.registered)
+	if err != nil {
 		return &clusterError{cluster: cluster, err: err}
 	}
 	m.print([]byte("arke serve ready\n"))
@@ -127,17 +140,30 @@ func runServe(a App, cmd *cobra.Command, at *attachment, cluster string, flags s
 // member does the work of arke serve.
 type member struct {
 	flags serveFlags
-	raw   bool // messages are printed as they are
+	env   []string // of commands
+	raw   bool     // messages are printed as they are
 	log   *zap.Logger
+
+	registered   chan struct{}         // closed when registration is set, or none is to be had
+	registration patterns.Registration // read after registered
 
 	mu  sync.Mutex
 	out io.Writer // guarded by mu
 }
 
+// id returns that of the member. A relay that comes back gives it a new one.
+func (m *member) id() string {
+	<-m.registered // a first request may be faster than the news of it
+	if m.registration == nil {
+		return ""
+	}
+	return m.registration.Member()
+}
+
 // service returns the patterns that the user chose.
 func (m *member) service() patterns.Service {
 	var s patterns.Service
-	command := execute.Handler{Command: m.flags.command}
+	command := execute.Handler{Command: m.flags.command, Env: m.env, Member: m.id}
 	switch {
 	case m.flags.echo:
 		s.Request = echo
@@ -161,7 +187,7 @@ func (m *member) service() patterns.Service {
 	case m.flags.tunnelEcho:
 		s.Tunnel = echoTunnel
 	case m.flags.tunnelCommand != "":
-		s.Tunnel = execute.Tunnel{Command: m.flags.tunnelCommand}.ServeTunnel
+		s.Tunnel = execute.Tunnel{Command: m.flags.tunnelCommand, Env: m.env}.ServeTunnel
 	}
 	return s
 }

@@ -12,7 +12,9 @@
 //     comes; what the command does not want to read is thrown away.
 //  3. Its standard output, at most MaxReply bytes, is the reply; or each read of
 //     it, at most 32 KiB, is one message of the tunnel.
-//  4. Status 0 is success. Any other is a remote error, or a reset, with the
+//  4. Its environment is a short list of ours and what it is told of the message
+//     (environment.go). It never has the network's key or a token.
+//  5. Status 0 is success. Any other is a remote error, or a reset, with the
 //     beginning of standard error as its text.
 //
 // When the context ends, or the tunnel, the command is killed, with its group.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,19 +34,27 @@ const (
 type Handler struct {
 	// Command is the shell command.
 	Command string
+	// Env is the command's environment, see Environment, to which is added what
+	// it is told of the request.
+	Env []string
+	// Member returns the id of this member; nil = it has none.
+	Member func() string
 }
 
 var _ patterns.Handler = Handler{}
 
-// ServeRequest implements patterns.Handler. The command finds in ARKE_PATTERN
-// how the message was sent: "request", "survey", "push" or "broadcast".
+// ServeRequest implements patterns.Handler.
 func (h Handler) ServeRequest(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
 	stdout := &limited{max: MaxReply}
 	stderr := &limited{max: MaxMessage}
 	cmd := exec.CommandContext(ctx, "sh", "-c", h.Command)
 	cmd.Stdin = bytes.NewReader(r.Body)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.Env = append(cmd.Environ(), "ARKE_PATTERN="+r.Pattern.String())
+	about := occasion{pattern: r.Pattern, caller: r.From, deadline: r.Deadline, headers: r.Headers}
+	if h.Member != nil {
+		about.member = h.Member()
+	}
+	cmd.Env = append(slices.Clip(h.Env), about.variables(time.Now())...)
 	cmd.WaitDelay = patience
 	isolate(cmd)
 
@@ -104,6 +113,9 @@ const pieceBytes = 32 << 10
 type Tunnel struct {
 	// Command is the shell command.
 	Command string
+	// Env is the command's environment, see Environment, to which is added what
+	// it is told of the tunnel.
+	Env []string
 }
 
 // ServeTunnel is a patterns.Service's Tunnel.
@@ -113,6 +125,9 @@ func (h Tunnel) ServeTunnel(ctx context.Context, t patterns.Tunnel) error {
 	stderr := &limited{max: MaxMessage}
 	cmd := exec.CommandContext(ctx, "sh", "-c", h.Command)
 	cmd.Stderr = stderr
+	info := t.Info()
+	about := occasion{pattern: patterns.PatternTunnel, member: info.Member, caller: info.Peer, headers: info.Open.Headers}
+	cmd.Env = append(slices.Clip(h.Env), about.variables(time.Now())...)
 	cmd.WaitDelay = patience
 	isolate(cmd)
 	stdin, err := cmd.StdinPipe()
