@@ -260,6 +260,26 @@ func ExampleConn_Members() {
 	// b live
 }
 
+// Watch follows who serves a cluster.
+func ExampleConn_Watch() {
+	ctx, server, caller := context.Background(), pair()[0], pair()[1]
+	member, err := server.Serve(ctx, "watched", arke.Service{Push: func(context.Context, *arke.Request) {}})
+	must(err)
+	await(caller, "watched", 1)
+	for members, err := range caller.Watch(ctx, "watched") {
+		if errors.Is(err, arke.ErrNoMembers) {
+			fmt.Println("nobody")
+			break
+		}
+		must(err)
+		fmt.Println(len(members), "member")
+		must(member.Close(ctx))
+	}
+	// Output:
+	// 1 member
+	// nobody
+}
+
 // A server of package net/http is a member as it is.
 func ExampleConn_Listen() {
 	ctx, server := context.Background(), pair()[0]

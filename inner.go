@@ -39,6 +39,14 @@ func outerMissing(all []patterns.Missing) []Missing {
 	return out
 }
 
+func outerMembers(all []patterns.Member) []Member {
+	members := make([]Member, 0, len(all))
+	for _, m := range all {
+		members = append(members, Member(m))
+	}
+	return members
+}
+
 // innerService returns h as the layers below know one.
 func innerService(h Handler) patterns.Service {
 	s := serviceOf(h)

@@ -6,6 +6,7 @@ package arke
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -145,13 +146,37 @@ func (c *Conn) OpenTunnel(ctx context.Context, cluster string, first Message, op
 	return &Tunnel{t}, nil
 }
 
+// Watch returns who serves the cluster, now and after each change, for a loop:
+//
+//	for members, err := range c.Watch(ctx, "geo") {
+//		…
+//	}
+//
+// Changes come within about 100 ms. The error is ErrNoMembers while nobody serves
+// the cluster, and ErrUnreachable while nobody can be asked; the loop goes on after
+// both. It ends when ctx does, or after any other error.
+func (c *Conn) Watch(ctx context.Context, cluster string) iter.Seq2[[]Member, error] {
+	return func(yield func([]Member, error) bool) {
+		for version := ""; ; {
+			all, err := c.m.MembersAfter(ctx, cluster, version)
+			if ctx.Err() != nil {
+				return
+			}
+			now := patterns.VersionOf(all, err)
+			if now == version {
+				continue
+			}
+			version = now
+			if !yield(outerMembers(all), outward(err)) || err != nil && !errors.Is(err, ErrNoMembers) && !errors.Is(err, ErrUnreachable) {
+				return
+			}
+		}
+	}
+}
+
 // Members lists who serves the cluster now, by id. The error is ErrNoMembers if
 // nobody does, or ErrUnreachable if nobody could be asked.
 func (c *Conn) Members(ctx context.Context, cluster string) ([]Member, error) {
 	all, err := c.m.Members(ctx, cluster)
-	members := make([]Member, 0, len(all))
-	for _, m := range all {
-		members = append(members, Member(m))
-	}
-	return members, outward(err)
+	return outerMembers(all), outward(err)
 }

@@ -10,7 +10,6 @@ import (
 	"net"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/balancer"
@@ -26,9 +25,6 @@ const Scheme = "arke"
 
 // policy is the name of the balancer.
 const policy = "arke_fewer_calls"
-
-// period is how often the resolver asks who the members are.
-const period = time.Second
 
 func init() { // gRPC finds balancers by name in a registry of its own
 	balancer.Register(base.NewBalancerBuilder(policy, pickers{}, base.Config{HealthCheck: true}))
@@ -65,7 +61,7 @@ func (b *builder) Build(t resolver.Target, cc resolver.ClientConn, _ resolver.Bu
 		return nil, errors.New("arkegrpc: no cluster in the target: write arke:///NAME")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &watcher{conn: b.conn, cluster: t.Endpoint(), to: cc, now: make(chan struct{}, 1), cancel: cancel, done: make(chan struct{})}
+	w := &watcher{conn: b.conn, cluster: t.Endpoint(), to: cc, cancel: cancel, done: make(chan struct{})}
 	go w.run(ctx)
 	return w, nil
 }
@@ -77,18 +73,12 @@ type watcher struct {
 	conn    *arke.Conn
 	cluster string
 	to      resolver.ClientConn
-	now     chan struct{} // look at once
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when run has returned
 }
 
-// ResolveNow implements resolver.Resolver.
-func (w *watcher) ResolveNow(resolver.ResolveNowOptions) {
-	select {
-	case w.now <- struct{}{}:
-	default:
-	}
-}
+// ResolveNow implements resolver.Resolver. The watch tells without being asked.
+func (*watcher) ResolveNow(resolver.ResolveNowOptions) {}
 
 // Close implements resolver.Resolver.
 func (w *watcher) Close() {
@@ -98,40 +88,17 @@ func (w *watcher) Close() {
 
 func (w *watcher) run(ctx context.Context) {
 	defer close(w.done)
-	ticks := time.NewTicker(period)
-	defer ticks.Stop()
-	for {
-		w.look(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
-		case <-w.now:
-			// gRPC asks for it once for each connection that fails.
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(period / 10):
-			}
+	for members, err := range w.conn.Watch(ctx, w.cluster) {
+		if err != nil {
+			w.to.ReportError(err)
+			continue
 		}
+		var state resolver.State
+		for _, m := range members {
+			state.Addresses = append(state.Addresses, resolver.Address{Addr: m.ID + "@" + w.cluster, ServerName: w.cluster})
+		}
+		_ = w.to.UpdateState(state) // what it can't use it reports itself
 	}
-}
-
-// look hands over the members that there are now.
-func (w *watcher) look(ctx context.Context) {
-	members, err := w.conn.Members(ctx, w.cluster)
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		w.to.ReportError(err)
-		return
-	}
-	var state resolver.State
-	for _, m := range members {
-		state.Addresses = append(state.Addresses, resolver.Address{Addr: m.ID + "@" + w.cluster, ServerName: w.cluster})
-	}
-	_ = w.to.UpdateState(state) // gRPC asks again if it can't use it
 }
 
 // pickers implements base.PickerBuilder.

@@ -13,8 +13,7 @@
 //
 // # The way of a call
 //
-//  1. A resolver asks Arke once a second who the members of the cluster are, and
-//     at once when a connection is lost.
+//  1. A resolver watches who the members of the cluster are (arke.Conn.Watch).
 //  2. gRPC keeps one connection to each member.
 //  3. A balancer takes, for each call, the better of two random connections: the
 //     one with fewer calls under way.

@@ -155,6 +155,52 @@ func TestEveryVerbWorksInASimulatedNetwork(t *testing.T) {
 	})
 }
 
+func TestAWatchTellsOfMembersThatComeAndGo(t *testing.T) {
+	// This test watches a cluster from an embedded program and from an attached
+	// one: nobody, one member, two, and one again within two seconds after a crash.
+	for _, attached := range []bool{false, true} {
+		arketest.Run(t, func(t *testing.T, n *arketest.Network) {
+			watcher := n.Relay("relay")
+			if attached {
+				watcher = n.Attach("app", "relay")
+			}
+			time.Sleep(5 * time.Second) // until it can be known that there is nobody
+			ctx := context.Background()
+			serve := func(name string) {
+				_, err := n.Join(name).Serve(ctx, "geo", arke.HandlerFunc(whereIs))
+				require.NoError(t, err)
+			}
+			steps := []func(){
+				func() { serve("geo-1") }, func() { serve("geo-2") }, func() { n.Crash("geo-1") },
+			}
+			var last time.Duration // when the last step was
+			var seen []int
+			for members, err := range watcher.Watch(ctx, "geo") {
+				if err != nil {
+					require.ErrorIs(t, err, arke.ErrNoMembers)
+				}
+				live := 0
+				for _, m := range members {
+					if m.State == "live" {
+						live++
+					}
+				}
+				if len(seen) > 0 && seen[len(seen)-1] == live {
+					continue // something else has changed
+				}
+				require.Less(t, n.Elapsed()-last, 7*time.Second)
+				if seen = append(seen, live); len(seen) > len(steps) {
+					break
+				}
+				last = n.Elapsed()
+				n.Go(fmt.Sprint("step ", len(seen)), steps[len(seen)-1])
+			}
+			require.Less(t, n.Elapsed()-last, 2*time.Second)
+			require.Equal(t, []int{0, 1, 2, 1}, seen)
+		})
+	}
+}
+
 func everyVerb(t *testing.T, ctx context.Context, member, caller *arke.Conn) {
 	t.Helper()
 	took := make(chan string, 2)

@@ -3,7 +3,12 @@
 
 package patterns
 
-import "context"
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+)
 
 // Messenger is what a program needs of Arke. An embedded *node.Node and an
 // attached *client.Client both are one, so that a program changes one line to
@@ -67,6 +72,11 @@ type Messenger interface {
 	// It returns ErrNoMembers or ErrUnreachable as Request would.
 	Members(ctx context.Context, cluster string) ([]Member, error)
 
+	// MembersAfter is Members, but waits for half of its time until the list, or
+	// the error, is another than the one that version stands for (VersionOf); ""
+	// stands for none.
+	MembersAfter(ctx context.Context, cluster, version string) ([]Member, error)
+
 	// Shutdown drains: it leaves its clusters, ends its subscriptions,
 	// finishes what was accepted until ctx ends (tunnels too: their handlers
 	// return, and those that were opened here end), then closes.
@@ -74,6 +84,22 @@ type Messenger interface {
 
 	// Close ends everything at once. It is idempotent and waits.
 	Close() error
+}
+
+// HeaderVersion is the header of a request for a list of members that has
+// MembersAfter's version.
+const HeaderVersion = "version"
+
+// VersionOf is a text that differs for different results of Members.
+func VersionOf(all []Member, err error) string {
+	if err != nil {
+		return OutcomeOf(err).String()
+	}
+	h := fnv.New128a()
+	for _, m := range all {
+		fmt.Fprintf(h, "%s %s %d %q %d %s\n", m.ID, m.Peer, m.Incarnation, m.Zone, m.Capacity, m.State)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Registration is one member of a cluster.

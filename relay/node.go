@@ -24,6 +24,7 @@ type Node interface {
 	Everybody(ctx context.Context, a request.All, each request.EachFunc) (request.Tally, error)
 	// Members is that of patterns.Messenger.
 	Members(ctx context.Context, cluster string) ([]patterns.Member, error)
+	MembersAfter(ctx context.Context, cluster, version string) ([]patterns.Member, error)
 
 	// Forward registers a member that lives elsewhere, as Messenger.Serve does.
 	Forward(ctx context.Context, cluster string, serves request.Serves, l patterns.Limits, f request.Forwarder) (*node.Forwarded, error)

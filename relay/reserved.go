@@ -41,7 +41,7 @@ func (s *calls) describe(k *call) {
 
 // list says who serves a cluster.
 func (s *calls) list(k *call) {
-	_, name, err := wire.SplitTail(k.ask.Tail)
+	headers, name, err := wire.SplitTail(k.ask.Tail)
 	if err != nil {
 		k.fail(patterns.ErrTooLarge)
 		return
@@ -49,7 +49,8 @@ func (s *calls) list(k *call) {
 	ctx, cancel := s.c.until(k.ask.Deadline)
 	defer cancel()
 	k.cancelWith(cancel)
-	list, err := s.c.relay.cfg.Node.Members(ctx, string(name))
+	version := patterns.Headers(wire.ConvertHeaders[patterns.Header](headers)).Get(patterns.HeaderVersion)
+	list, err := s.c.relay.cfg.Node.MembersAfter(ctx, string(name), version)
 	if err != nil {
 		k.fail(err)
 		return

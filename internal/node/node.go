@@ -169,6 +169,14 @@ func (n *Node) Members(ctx context.Context, cluster string) ([]patterns.Member, 
 	return n.requests.Members(ctx, cluster)
 }
 
+// MembersAfter implements patterns.Messenger. Without a deadline in ctx it has 5 s.
+func (n *Node) MembersAfter(ctx context.Context, cluster, version string) ([]patterns.Member, error) {
+	if err := n.reaches(cluster); err != nil {
+		return nil, err
+	}
+	return n.requests.MembersAfter(ctx, cluster, version)
+}
+
 // Request implements patterns.Messenger. It still works while the node drains.
 func (n *Node) Request(ctx context.Context, cluster string, m patterns.Message, opts ...patterns.RequestOption) (patterns.Message, error) {
 	if err := n.reaches(cluster); err != nil {

@@ -120,6 +120,11 @@ func (e *Engine) Members(ctx context.Context, name string) ([]patterns.Member, e
 	return e.calls.members(ctx, name)
 }
 
+// MembersAfter is described at patterns.Messenger.
+func (e *Engine) MembersAfter(ctx context.Context, name, version string) ([]patterns.Member, error) {
+	return e.calls.membersAfter(ctx, name, version)
+}
+
 // View returns who serves the cluster: at least one member, and everybody if
 // it says that it is complete, for which it waits a moment. Errors and default
 // deadline are those of Do.

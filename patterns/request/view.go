@@ -41,6 +41,28 @@ func (k *calls) members(ctx context.Context, name string) ([]patterns.Member, er
 	return out, nil
 }
 
+// lookTime is how often membersAfter looks at what this node knows. It asks nobody:
+// changes are pushed, but who is suspect or ejected is decided here.
+const lookTime = 100 * time.Millisecond
+
+// membersAfter is described at patterns.Messenger.
+func (k *calls) membersAfter(ctx context.Context, name, version string) ([]patterns.Member, error) {
+	if _, limited := ctx.Deadline(); !limited {
+		var cancel context.CancelFunc
+		ctx, cancel = overlay.WithTimeout(ctx, k.cfg.Clock, "request.view", DefaultTimeout)
+		defer cancel()
+	}
+	deadline, _ := ctx.Deadline()
+	enough := deadline.Add(-deadline.Sub(k.cfg.Clock.Now()) / 2)
+	for {
+		all, err := k.members(ctx, name)
+		if patterns.VersionOf(all, err) != version || !k.cfg.Clock.Now().Before(enough) || k.closed.Load() ||
+			!overlay.Sleep(ctx, k.cfg.Clock, "request.sleep", lookTime) {
+			return all, err
+		}
+	}
+}
+
 // viewOf returns a view that has members. It waits for one that is enough for so
 // long.
 func (k *calls) viewOf(ctx context.Context, name string, patience time.Duration, enough func(*cluster.View) bool) (*cluster.View, error) {

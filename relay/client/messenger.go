@@ -62,7 +62,16 @@ func (c *Client) OpenTunnel(ctx context.Context, cluster string, first patterns.
 
 // Members implements patterns.Messenger.
 func (c *Client) Members(ctx context.Context, cluster string) ([]patterns.Member, error) {
-	m, err := c.Request(ctx, membersCluster, patterns.Message{Body: []byte(cluster)}, patterns.Idempotent())
+	return c.MembersAfter(ctx, cluster, "")
+}
+
+// MembersAfter implements patterns.Messenger.
+func (c *Client) MembersAfter(ctx context.Context, cluster, version string) ([]patterns.Member, error) {
+	ask := patterns.Message{Body: []byte(cluster)}
+	if version != "" {
+		ask.Headers = patterns.Headers{{Key: patterns.HeaderVersion, Value: version}}
+	}
+	m, err := c.Request(ctx, membersCluster, ask, patterns.Idempotent())
 	if err != nil {
 		return nil, err
 	}
