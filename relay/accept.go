@@ -95,9 +95,20 @@ type line struct {
 	stall time.Duration // that a client may leave the relay waiting in one Write
 }
 
+func newLine(conn net.Conn, stall time.Duration) session.Conn {
+	l := &line{conn, stall}
+	if s := session.NewSocket(conn, l.begin); s != nil {
+		return socketLine{s, l}
+	}
+	return l
+}
+
+// begin begins the time that a Write may take.
+func (l *line) begin() error { return l.SetWriteDeadline(time.Now().Add(l.stall)) }
+
 // Write implements session.Conn.
 func (l *line) Write(p []byte) (int, error) {
-	if err := l.SetWriteDeadline(time.Now().Add(l.stall)); err != nil {
+	if err := l.begin(); err != nil {
 		return 0, err
 	}
 	return l.Conn.Write(p)
@@ -118,10 +129,22 @@ func (l *line) Reset(code uint32) error {
 	return l.Close()
 }
 
+// socketLine is a line that is a socket.
+type socketLine struct {
+	*session.Socket
+	line *line
+}
+
+// CloseWrite implements session.Conn.
+func (l socketLine) CloseWrite() error { return l.line.CloseWrite() }
+
+// Reset implements session.Conn.
+func (l socketLine) Reset(code uint32) error { return l.line.Reset(code) }
+
 // serve is the life of one connection.
 func (r *Relay) serve(conn net.Conn) {
 	defer conn.Close()
-	carrier := session.NewCarrier(&line{conn, r.cfg.Limits.Stall}, &r.bodies, nil)
+	carrier := session.NewCarrier(newLine(conn, r.cfg.Limits.Stall), &r.bodies, nil)
 	h, refusal, err := r.greet(conn, carrier.Frames)
 	var c *client
 	var number int

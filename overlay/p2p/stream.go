@@ -61,10 +61,12 @@ func (s *stream) WriteAll(size int, parts ...[]byte) (int, error) {
 	return n, s.explain(err)
 }
 
-// TryWrite is WriteAll that never waits; false means that it has done nothing.
-func (s *stream) TryWrite(size int, parts ...[]byte) (bool, error) {
-	done, err := s.inner.TryWrite(size, parts...)
-	return done, s.explain(err)
+// TryWrite implements session.Owned: all or nothing.
+func (s *stream) TryWrite(size int, parts ...[]byte) (int, error) {
+	if done, err := s.inner.TryWrite(size, parts...); !done || err != nil {
+		return 0, s.explain(err)
+	}
+	return size, nil
 }
 
 // Unsent implements session.Owned.

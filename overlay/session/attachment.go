@@ -44,6 +44,7 @@ type attachment struct {
 	head  []byte
 	parts [][]byte
 	size  int           // of parts
+	ahead int           // bytes of what is to be written that have been written
 	took  time.Duration // the Write before
 	limit int           // of a batch
 	told  int           // the limit that the connection knows
@@ -147,6 +148,8 @@ func (a *attachment) timed(write func() error) error {
 // send writes head and the spans at once.
 func (a *attachment) send() error {
 	a.gather()
+	a.skip(a.ahead)
+	a.ahead = 0
 	err := a.write(a.size)
 	a.sent(err == nil)
 	return err
@@ -161,6 +164,15 @@ func (a *attachment) gather() {
 		a.bytes[s.lane] += uint64(len(s.b))
 		a.parts = append(a.parts, s.b)
 		a.size += len(s.b)
+	}
+}
+
+// skip takes the first n bytes out of parts.
+func (a *attachment) skip(n int) {
+	a.size -= n
+	for i, p := range a.parts {
+		m := min(n, len(p))
+		a.parts[i], n = p[m:], n-m
 	}
 }
 

@@ -51,8 +51,9 @@ func (a *attachment) noteWrite() {
 // what it does not take at once it writes by itself. Else the writer does.
 func (a *attachment) writeInline() {
 	a.gather()
-	ok, err := a.conn.own.TryWrite(a.size, a.parts...)
-	a.sent(ok && err == nil)
+	n, err := a.conn.own.TryWrite(a.size, a.parts...)
+	ok := err == nil && n == a.size
+	a.sent(ok)
 	if err != nil {
 		a.fail(fmt.Errorf("%w: write: %w", ErrLost, err), CodeBroken)
 	}
@@ -61,7 +62,9 @@ func (a *attachment) writeInline() {
 	b.mu.Lock()
 	w := &b.writer
 	w.inline = false
+	a.ahead = n
 	if ok {
+		a.ahead = 0
 		b.log.wrote()
 		b.grant(&do)
 		clear(a.spans)

@@ -29,11 +29,12 @@ type Conn interface {
 // hand-overs.
 type Owned interface {
 	Conn
-	// WriteAll is Write of what parts are together, size bytes.
+	// WriteAll is Write of what parts are together, size bytes. It may change parts,
+	// but not what is in them.
 	WriteAll(size int, parts ...[]byte) (int, error)
-	// TryWrite is WriteAll that never waits. false means that it has done nothing,
-	// because what was written before is still under way.
-	TryWrite(size int, parts ...[]byte) (bool, error)
+	// TryWrite writes the first n bytes, as much as can be written without waiting;
+	// the caller has the rest written by WriteAll.
+	TryWrite(size int, parts ...[]byte) (n int, err error)
 	// Unsent bounds what is taken from us before the line has taken it, in bytes. It
 	// is a wish, and follows the speed of the line.
 	Unsent(bytes int)
@@ -87,8 +88,13 @@ func (r *Carrier) drive(read func() error) error {
 	return read()
 }
 
-// NetConn makes a net.Conn a Conn.
-func NetConn(c net.Conn) Conn { return netConn{c} }
+// NetConn makes a net.Conn a Conn, and a socket an Owned one.
+func NetConn(c net.Conn) Conn {
+	if s := NewSocket(c, nil); s != nil {
+		return s
+	}
+	return netConn{c}
+}
 
 type netConn struct{ net.Conn }
 

@@ -4,12 +4,12 @@
 package mux
 
 import (
-	"errors"
 	"net"
 	"sync"
-	"syscall"
 
 	pool "github.com/libp2p/go-buffer-pool"
+
+	"github.com/arke-mesh/arke/internal/nowait"
 )
 
 // TLS 1.3 adds this much to each record of at most maxRecord bytes.
@@ -24,8 +24,8 @@ const (
 type Outlet struct {
 	net.Conn // below; TLS reads from it
 
-	attempt func(b []byte) (n int, err error) // to write b without waiting
-	taken   *gauge
+	now   *nowait.Writer // held by who is busy
+	taken *gauge
 
 	// Guarded by mu, which is never held during a write below.
 	mu      sync.Mutex
@@ -44,35 +44,7 @@ type Outlet struct {
 
 // NewOutlet returns the outlet of c, which TLS is to write to and read from.
 func NewOutlet(c net.Conn) *Outlet {
-	return &Outlet{Conn: c, attempt: attemptOf(c), taken: newGauge()}
-}
-
-// attemptOf returns what writes to c without waiting. Where that can't be done it
-// takes nothing.
-func attemptOf(c net.Conn) func([]byte) (int, error) {
-	var raw syscall.RawConn
-	if s, ok := c.(syscall.Conn); ok {
-		raw, _ = s.SyscallConn()
-	}
-	if raw == nil {
-		return func([]byte) (int, error) { return 0, nil }
-	}
-	var b []byte // one goroutine at a time
-	var n int
-	var err error
-	once := func(fd uintptr) bool {
-		n, err = writeOnce(fd, b)
-		return true
-	}
-	return func(p []byte) (int, error) {
-		b, n, err = p, 0, nil
-		failed := raw.Write(once)
-		b = nil
-		if err == nil {
-			err = failed
-		}
-		return max(n, 0), err
-	}
+	return &Outlet{Conn: c, now: nowait.New(c), taken: newGauge()}
 }
 
 // begin has everything that is written from here on kept until push.
@@ -142,7 +114,7 @@ func (o *Outlet) mark() uint64 {
 func (o *Outlet) push() {
 	b := o.next(false)
 	for b != nil {
-		n, err := o.attempt(b)
+		n, err := o.now.Write(b)
 		if err == nil && n < len(b) {
 			o.taken.add(n)
 			o.later(b, n)
@@ -249,6 +221,3 @@ func (o *Outlet) Gone() <-chan struct{} { return o.taken.closed }
 
 // Taken is how many bytes, encrypted, the kernel has taken.
 func (o *Outlet) Taken() uint64 { return o.taken.taken.Load() }
-
-// again says whether err means that the kernel has no room now.
-func again(err error) bool { return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR) }

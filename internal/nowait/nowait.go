@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package nowait writes to a socket what the kernel takes at once, so that whoever
+// has something to send can write it without ever being held up.
+package nowait
+
+import (
+	"errors"
+	"net"
+	"os"
+	"syscall"
+)
+
+// Writer writes to a connection without waiting. Not for concurrent use.
+type Writer struct {
+	raw     syscall.RawConn
+	attempt func(fd uintptr) bool // made once: it is called for each write
+
+	b   []byte
+	n   int
+	err error
+}
+
+// New returns a Writer to c, or nil if c is no socket of the operating system.
+func New(c net.Conn) *Writer {
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	w := &Writer{raw: raw}
+	w.attempt = func(fd uintptr) bool {
+		w.n, w.err = once(fd, w.b)
+		return true
+	}
+	return w
+}
+
+// Write writes the first n bytes of b: as much as the kernel takes at once, which
+// may be nothing. Where the operating system can't do that, and after c's write
+// deadline, it is nothing, and no error. A nil Writer writes nothing.
+func (w *Writer) Write(b []byte) (n int, err error) {
+	if w == nil {
+		return 0, nil
+	}
+	w.b, w.n, w.err = b, 0, nil
+	err = w.raw.Write(w.attempt)
+	w.b = nil
+	if w.err != nil {
+		err = w.err
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = nil
+	}
+	return max(w.n, 0), err
+}

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package nowait
+
+import (
+	"errors"
+	"syscall"
+)
+
+// once makes one attempt on a socket that does not block.
+func once(fd uintptr, b []byte) (int, error) {
+	n, err := syscall.Write(int(fd), b)
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR) {
+		return 0, nil
+	}
+	return n, err
+}
