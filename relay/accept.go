@@ -16,6 +16,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/relay/internal/peercred"
+	"github.com/arke-mesh/arke/relay/internal/unixsock"
 )
 
 const (
@@ -32,6 +33,9 @@ const (
 func (r *Relay) accept(l net.Listener) {
 	for {
 		conn, err := l.Accept()
+		if err == nil {
+			conn = unixsock.Quiet(conn)
+		}
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
@@ -175,7 +179,7 @@ func (r *Relay) greet(conn net.Conn, frames *wire.FrameReader) (*wire.LeafHello,
 	if err := conn.SetReadDeadline(time.Now().Add(r.cfg.Limits.Handshake)); err != nil {
 		return nil, nil, err
 	}
-	if local, ok := conn.(*net.UnixConn); ok {
+	if local, ok := unixsock.Of(conn); ok {
 		if err := peercred.Check(local, os.Geteuid()); err != nil {
 			r.log.Warn("refused a process of another user", zap.Error(err))
 			return nil, &wire.LeafGoodbye{Code: wire.EndUser, Text: err.Error()}, nil
@@ -364,10 +368,10 @@ type mortal interface{ PeerGone() bool }
 
 func processOf(conn net.Conn) process {
 	p := process{local: isLocal(conn)}
-	switch c := conn.(type) {
-	case *net.UnixConn:
-		p.gone = peercred.Gone(c)
-	case trusted:
+	if s, ok := unixsock.Of(conn); ok {
+		p.gone = peercred.Gone(s)
+	}
+	if c, ok := conn.(trusted); ok {
 		if m, ok := c.Conn.(mortal); ok {
 			p.gone = m.PeerGone
 		}
@@ -376,9 +380,7 @@ func processOf(conn net.Conn) process {
 }
 
 func isLocal(conn net.Conn) bool {
-	switch conn.(type) {
-	case *net.UnixConn, trusted:
-		return true
-	}
-	return false
+	_, local := unixsock.Of(conn)
+	_, trusts := conn.(trusted)
+	return local || trusts
 }

@@ -21,6 +21,12 @@ type Socket struct {
 	joined []byte
 }
 
+// vectored is a connection that package net does not know and that writes many parts
+// at once. It may change parts, but not what is in them.
+type vectored interface {
+	WriteParts(parts net.Buffers) (int64, error)
+}
+
 // gatherLimit is how much is copied to be tried at once, in bytes.
 const gatherLimit = 16 << 10
 
@@ -53,6 +59,10 @@ func (s *Socket) WriteAll(size int, parts ...[]byte) (int, error) {
 		if err := s.patient(); err != nil {
 			return 0, err
 		}
+	}
+	if c, ok := s.Conn.(vectored); ok {
+		n, err := c.WriteParts(parts)
+		return int(n), err
 	}
 	s.vector = parts
 	n, err := s.vector.WriteTo(s.Conn)

@@ -81,7 +81,7 @@ func (a *attacher) start(ctx context.Context) error {
 			_, err = await[struct{}](context.Background(), &a.link.presence, nil) // at once
 			return err
 		}
-		if why != nil && ctx.Err() != nil {
+		if why != nil && a.late(ctx) {
 			err = why // which says more than that time is over
 		}
 		why = err
@@ -90,6 +90,13 @@ func (a *attacher) start(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// late says whether ctx is over. A dial may fail because of its deadline a moment
+// before it knows.
+func (a *attacher) late(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return ctx.Err() != nil || limited && !a.link.now().Before(deadline)
 }
 
 // close ends everything, and waits. The relay hears of it, if it is there.

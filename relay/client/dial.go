@@ -16,6 +16,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/relay/internal/peercred"
+	"github.com/arke-mesh/arke/relay/internal/unixsock"
 )
 
 // connection is one on which the relay has said Hello.
@@ -32,6 +33,7 @@ func (c Config) dial(ctx context.Context, hello wire.LeafHello, now func() uint6
 	if err != nil {
 		return nil, c.noRelay(err)
 	}
+	conn = unixsock.Quiet(conn)
 	// The handshake must not outlast ctx.
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	carrier := session.NewCarrier(session.NetConn(conn), &wire.Bodies{}, nil)
@@ -52,7 +54,7 @@ func (c Config) dial(ctx context.Context, hello wire.LeafHello, now func() uint6
 // greet says Hello and returns what the relay makes of it.
 func (c Config) greet(conn net.Conn, carrier *session.Carrier, hello wire.LeafHello) (wire.RelayHello, error) {
 	// Root may attach to anybody's relay: whom should it distrust?
-	if local, ok := conn.(*net.UnixConn); ok && os.Geteuid() != 0 {
+	if local, ok := unixsock.Of(conn); ok && os.Geteuid() != 0 {
 		if err := peercred.Check(local, os.Geteuid()); err != nil {
 			return wire.RelayHello{}, fmt.Errorf("%w: %s: %w", ErrUser, c.target(), err)
 		}

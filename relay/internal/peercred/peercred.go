@@ -5,14 +5,14 @@ package peercred
 
 import (
 	"fmt"
-	"net"
+	"syscall"
 )
 
 // Check returns an error that says whose process is at the other end of c,
 // unless it is that of self, the effective user of this process, or root's.
 // Where the system can't tell, Check finds nothing wrong: the permissions of
 // the socket and of its directory have to do.
-func Check(c *net.UnixConn, self int) error {
+func Check(c syscall.Conn, self int) error {
 	uid, ok, err := lookUp(c)
 	if err != nil {
 		return fmt.Errorf("who is at the other end: %w", err)
@@ -26,4 +26,4 @@ func Check(c *net.UnixConn, self int) error {
 // Gone returns what says whether the process that connected c has ended, a moment
 // after it has; nil where that can't be told. Of a pid that another process got
 // meanwhile it says no.
-func Gone(c *net.UnixConn) func() bool { return gone(c) }
+func Gone(c syscall.Conn) func() bool { return gone(c) }

@@ -8,13 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"syscall"
 )
 
 // lookUp returns the user of the process that connected, or that listened.
-func lookUp(c *net.UnixConn) (uid int, ok bool, err error) {
+func lookUp(c syscall.Conn) (uid int, ok bool, err error) {
 	cred, err := credentials(c)
 	if err != nil {
 		return 0, false, err
@@ -24,7 +23,7 @@ func lookUp(c *net.UnixConn) (uid int, ok bool, err error) {
 
 // gone returns what says whether the process that connected has ended; nil if it
 // can't be seen from here, as from another container.
-func gone(c *net.UnixConn) func() bool {
+func gone(c syscall.Conn) func() bool {
 	cred, err := credentials(c)
 	if err != nil || cred.Pid <= 0 {
 		return nil
@@ -46,7 +45,7 @@ func gone(c *net.UnixConn) func() bool {
 }
 
 // credentials are those that the process had when it connected, or listened.
-func credentials(c *net.UnixConn) (*syscall.Ucred, error) {
+func credentials(c syscall.Conn) (*syscall.Ucred, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return nil, err
