@@ -43,9 +43,9 @@ var bounds = map[string]map[string]cost{
 		"member": {allocations: 2.8, calls: 2, wakes: 0.5, overhead: 38},
 	},
 	"request, two relays": {
-		"caller":     {allocations: 7.5, calls: 5, wakes: 6},
-		"near relay": {allocations: 11.2, calls: 9, wakes: 8, overhead: 48},
-		"far relay":  {allocations: 6.5, calls: 9, wakes: 8, overhead: 38},
-		"member":     {allocations: 5, calls: 5, wakes: 6},
+		"caller":     {allocations: 7.5, calls: 4.5, wakes: 4.5},
+		"near relay": {allocations: 11.2, calls: 7.5, wakes: 4.5, overhead: 48},
+		"far relay":  {allocations: 6.5, calls: 7.5, wakes: 4.5, overhead: 38},
+		"member":     {allocations: 5, calls: 4.5, wakes: 4.5},
 	},
 }
