@@ -34,6 +34,7 @@ type peerState struct {
 	suspect  bool
 	lost     bool // was up, or could not be dialled, and has not come since
 	addrs    []string
+	located  bool // addrs came while it was being dialled without
 	wants    int // users that want the link up
 	holds    int // users that want heartbeats
 	opening  bool
@@ -108,7 +109,7 @@ func (r *peerTable) want(now time.Time, p peer.ID, addrs []string) {
 	c := r.get(p)
 	c.wants++
 	if addrs != nil {
-		c.addrs = addrs
+		r.learn(now, p, addrs)
 	}
 	if c.session == 0 && c.at.IsZero() {
 		r.open(now, p, c)
@@ -144,10 +145,21 @@ func (r *peerTable) unhold(p peer.ID) {
 	r.tidy(p, c)
 }
 
-// learn replaces the addresses that p is dialled at.
-func (r *peerTable) learn(p peer.ID, addrs []string) {
-	if c := r.peers[p]; c != nil {
-		c.addrs = addrs
+// learn replaces the addresses that p is dialled at. Dials that did not know any say
+// nothing about p: it is dialled at once, or when the one under way has failed.
+func (r *peerTable) learn(now time.Time, p peer.ID, addrs []string) {
+	c := r.peers[p]
+	if c == nil {
+		return
+	}
+	first := len(c.addrs) == 0 && len(addrs) > 0
+	c.addrs = addrs
+	switch {
+	case !first || c.session != 0:
+	case c.opening:
+		c.located = true
+	case c.failures > 0:
+		r.again(now, p, c)
 	}
 }
 
@@ -179,7 +191,7 @@ func (r *peerTable) again(now time.Time, p peer.ID, c *peerState) {
 }
 
 func (r *peerTable) open(now time.Time, p peer.ID, c *peerState) {
-	c.opening, c.opened, c.at = true, now, now.Add(dialGiveUp)
+	c.opening, c.opened, c.located, c.at = true, now, false, now.Add(dialGiveUp)
 	r.alarm.plan(c.at)
 	r.out.add(openAction{p, c.addrs})
 }
@@ -221,6 +233,10 @@ func (r *peerTable) setSuspect(p peer.ID, on bool) {
 func (r *peerTable) dialFailed(now time.Time, p peer.ID) {
 	c := r.peers[p]
 	if c == nil || c.session != 0 || (!c.opening && !c.at.IsZero()) {
+		return
+	}
+	if c.located && c.wants > 0 {
+		r.open(now, p, c)
 		return
 	}
 	c.opening, c.lost, c.at = false, true, time.Time{}

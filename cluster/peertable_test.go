@@ -75,6 +75,39 @@ func TestWhoALookupFindsIsDialledAtOnce(t *testing.T) {
 	require.Empty(t, r.took(), "nobody wants it")
 }
 
+// Dials of a peer whose addresses nobody knew say nothing about it: once they are
+// known it is dialled at once, and is not lost until that has failed.
+func TestWhoseAddressesWereNotKnownIsNotLost(t *testing.T) {
+	r, p, addrs := newReachRig(), testPeer("A"), []string{"addr"}
+	r.want(r.now, p, nil)
+	for range 5 {
+		r.dialFailed(r.now, p)
+		r.now = r.now.Add(dialLongest)
+		r.tick(r.now)
+	}
+	r.took()
+	r.want(r.now, p, addrs)
+	require.Empty(t, r.took(), "one dial at a time")
+	r.dialFailed(r.now, p)
+	require.Equal(t, []action{openAction{p, addrs}}, r.took())
+	r.dialFailed(r.now, p)
+	require.True(t, r.lost(p))
+	require.Empty(t, r.took(), "now it has had its chance")
+
+	q := testPeer("B")
+	r.want(r.now, q, nil)
+	r.dialFailed(r.now, q)
+	require.True(t, r.lost(q))
+	r.took()
+	r.learn(r.now, q, addrs)
+	require.Equal(t, []action{openAction{q, addrs}}, r.took())
+	require.False(t, r.lost(q))
+	r.learn(r.now, q, []string{"another"})
+	r.dialFailed(r.now, q)
+	require.Empty(t, r.took())
+	require.True(t, r.lost(q))
+}
+
 // A dial that is never answered counts as failed in the end.
 func TestDialWithoutAnswerIsGivenUp(t *testing.T) {
 	r, p := newReachRig(), testPeer("A")

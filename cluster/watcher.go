@@ -251,7 +251,7 @@ func (k *watcher) dial(now time.Time, w *watchedCluster, members []*Member) {
 		}
 		dialled[m.Peer] = true
 		if w.dialled[m.Peer] {
-			k.peers.learn(m.Peer, m.Addrs)
+			k.peers.learn(now, m.Peer, m.Addrs)
 		} else {
 			k.peers.want(now, m.Peer, m.Addrs)
 		}
