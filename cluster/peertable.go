@@ -35,8 +35,8 @@ type peerState struct {
 	lost     bool // was up, or could not be dialled, and has not come since
 	addrs    []string
 	located  bool // addrs came while it was being dialled without
-	wants    int // users that want the link up
-	holds    int // users that want heartbeats
+	wants    int  // users that want the link up
+	holds    int  // users that want heartbeats
 	opening  bool
 	opened   time.Time // when it was dialled last
 	failures int       // dials in a row

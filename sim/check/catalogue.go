@@ -130,6 +130,8 @@ func resourceMetrics() []MetricInfo {
 		{Name: "waiting_max", Unit: Count, Meaning: "requests that waited at a node at most"},
 		{Name: "running_max", Unit: Count, Meaning: "handlers that ran at a node at most"},
 		{Name: "links_max", Unit: Count, Meaning: "links that stood, of the node that had most; a suspect one stands"},
+		{Name: "held_max", Unit: Bytes, Meaning: "bytes that a relay held for one of its clients at most: what it had not sent to it, and what the client had not acknowledged"},
+		{Name: "held_calm_max", Unit: Bytes, Meaning: "the same, of clients that nothing disturbed"},
 		{Name: "leases_max", Unit: Count, Meaning: "leases that a node held as an anchor at most"},
 	}
 }

@@ -48,6 +48,7 @@ func checkers() []checker {
 		{Checker{"ended", "a tunnel ends, on both sides, in time"}, func(f *facts, d *docket) { checkEnded(f.calm, f.members, d) }},
 		{Checker{"ahead", "who sends into a tunnel is never further ahead of who receives than the credit allows"}, func(f *facts, d *docket) { checkAhead(f.calm, d) }},
 		{Checker{"queues", "what waits and runs stays within its limits"}, func(f *facts, d *docket) { checkQueues(f.members, f.calm.rules, d) }},
+		{Checker{"held", "what a relay holds for one client stays within that client's limits"}, func(f *facts, d *docket) { checkHeld(f.calm, d) }},
 		{Checker{"converge", "after the last fault, every correct observer soon sees exactly the live members, until the end"}, func(f *facts, d *docket) { checkConverge(f.views, d) }},
 		{Checker{"zombie", "no undisturbed observer takes a dead member to be alive for long"}, func(f *facts, d *docket) { checkZombie(f.views, d) }},
 		{Checker{"forgotten", "no live member is missing from a correct observer's view for good"}, func(f *facts, d *docket) { checkForgotten(f.views, d) }},

@@ -129,6 +129,7 @@ func TestEveryMetricIsInTheCatalogue(t *testing.T) {
 	s.copy(0, "c1", "m1")
 	s.copy(0, "m1", "m3")
 	s.tunnel(6*sec, "c1", 0)
+	s.Samples[0].Held = []history.Held{{Client: "app", Bytes: 1}}
 	measured := s.judge(check.Rules{}).Metrics
 	known := make(map[string]check.Unit)
 	for _, m := range check.Metrics() {

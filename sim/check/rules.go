@@ -65,6 +65,10 @@ type Rules struct {
 	// size.
 	LaneBytes [4]uint64
 
+	// HeldBytes bounds what a relay holds for one client, and one message more.
+	// Default: the sum of a relay's lanes, 41 MiB.
+	HeldBytes uint64
+
 	// Waiting bounds the requests that wait at a node, for each of its members.
 	// Default 1024; negative = none may.
 	Waiting int
@@ -113,6 +117,9 @@ func (r Rules) withDefaults() Rules {
 		if r.LaneBytes[i] == 0 {
 			r.LaneBytes[i] = d
 		}
+	}
+	if r.HeldBytes == 0 {
+		r.HeldBytes = 41 << 20
 	}
 	if r.Ahead <= 0 {
 		r.Ahead = 4<<20 + 64<<10

@@ -409,6 +409,8 @@ func TestQueuesStayWithinLimits(t *testing.T) {
 		{name: "none may wait", make: sample(m1, func(p *queued) { *p.waiting = 1 }), rules: check.Rules{Waiting: -1}, want: []string{"queues"}},
 		{name: "running", make: sample(m1, func(p *queued) { *p.running = 64 })},
 		{name: "too many running", make: sample(m1, func(p *queued) { *p.running = 65 }), want: []string{"queues"}},
+		{name: "held for a client", make: func(s *story) { s.Samples[m1].Held = []history.Held{{Client: "app", Bytes: 57 << 20}} }},
+		{name: "too much held for a client", make: func(s *story) { s.Samples[m1].Held = []history.Held{{Client: "app", Bytes: 57<<20 + 1}} }, want: []string{"held"}},
 		{name: "at a node without members", make: sample(0, func(p *queued) { *p.running = 1 }), want: []string{"queues"}},
 	})
 }

@@ -158,6 +158,7 @@ func (v *Verdict) measure(f *facts) {
 	f.views.measure(s)
 	measureReroute(f.requests, f.views.detected, s)
 	measureResources(f.lives, s)
+	measureHeld(f.calm, s)
 	measureFaults(f.calm, s)
 	measureMembers(f.members, s)
 	measureShares(f.requests, s)

@@ -107,6 +107,13 @@ type Sample struct {
 	Links     int
 	Leases    int // held as an anchor
 	Evictions uint64
+	Held      []Held // by a relay, for its clients
+}
+
+// Held is what a relay held for one client.
+type Held struct {
+	Client string
+	Bytes  uint64 // not sent to it, or not acknowledged by it
 }
 
 // Request is one request, push, survey or broadcast of the workload, a flood or

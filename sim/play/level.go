@@ -89,6 +89,12 @@ type Participant interface {
 	Status(ctx context.Context) (node.Status, error)
 }
 
+// Holder is a Participant beside which a relay runs, and may say what that holds.
+type Holder interface {
+	// Held is what the relay holds for each client.
+	Held() []history.Held
+}
+
 // Options says how a scenario is played. The zero value is usable.
 type Options struct {
 	// Handlers are those of the program that runs the simulation, by the name

@@ -463,7 +463,11 @@ func (p *player) sampleNode(n *crewNode, at, every time.Duration) {
 			status, err := l.Status(ctx)
 			cancel()
 			if err == nil {
-				add(p.record, &p.record.h.Samples, sampleOf(p.level.Now(), n.name, status))
+				s := sampleOf(p.level.Now(), n.name, status)
+				if holder, ok := l.Participant.(Holder); ok {
+					s.Held = holder.Held()
+				}
+				add(p.record, &p.record.h.Samples, s)
 			}
 		}
 		p.sampleNode(n, at+every, every)

@@ -53,6 +53,7 @@ func generated(s Scenario) Scenario {
 	}
 	if len(g.s.Nodes) == 0 {
 		g.nodes(r)
+		g.clients(g.r.Clients.draw(g.stream("clients")))
 		if len(g.s.Links) == 0 {
 			g.links(g.stream("links"))
 		}
@@ -99,6 +100,22 @@ func (g *generator) nodes(r stream) {
 			if !slices.Contains(g.zones, zone) {
 				g.zones = append(g.zones, zone)
 			}
+		}
+	}
+}
+
+// clients attaches so many programs to the bystanders of the first zone that has
+// some, or to members.
+func (g *generator) clients(count int) {
+	relays := g.s.Nodes[0].Name
+	for _, n := range slices.Backward(g.s.Nodes) {
+		if n.Name[0] == 'b' {
+			relays = n.Name
+		}
+	}
+	for i, kind := range []string{"m", "c"} {
+		if n := (count + 1 - i) / 2; n > 0 {
+			g.s.Nodes = append(g.s.Nodes, Nodes{Name: kind + "-app-", Count: n, Attach: relays})
 		}
 	}
 }
@@ -163,7 +180,7 @@ func (g *generator) service(r stream) {
 	index := NewIndex(g.s)
 	for _, c := range g.s.Clusters {
 		names, _ := index.Select(c.Members...)
-		g.members = append(g.members, names...)
+		g.members = append(g.members, index.withoutClients(names)...)
 	}
 	for _, name := range index.Names() {
 		if !slices.Contains(g.members, name) {

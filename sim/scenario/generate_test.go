@@ -63,6 +63,44 @@ func TestSeedsGenerateDifferentScenariosWithinTheRanges(t *testing.T) {
 	}
 }
 
+func TestSeedsAttachClientsAndTakeTheirRelaysAway(t *testing.T) {
+	// With clients the result is valid too, and together the seeds crash relays
+	// and clients, bring both back, and cut the power of a relay with its clients,
+	// but never of a client alone.
+	ranges := scenario.Ranges{Clients: scenario.Counts{Min: 2, Max: 6}, Faults: []string{"crash", "silence", "stop", "pause", "partition"}}
+	reached := map[string]int{}
+	for seed := uint64(1); seed <= 200; seed++ {
+		s, err := scenario.Generate(seed, ranges)
+		require.NoError(t, err)
+		x, err := s.Expand()
+		require.NoError(t, err, "seed %d", seed)
+		index := scenario.NewIndex(x)
+		clients := 0
+		for _, name := range index.Names() {
+			if index.Relay(name) != "" {
+				clients++
+			}
+		}
+		require.GreaterOrEqual(t, clients, 2)
+		require.LessOrEqual(t, clients, 6)
+		for _, a := range x.Timeline {
+			for _, name := range a.Nodes {
+				switch {
+				case index.Relay(name) != "":
+					reached["client "+a.Do]++
+				case len(index.Clients(name)) > 0:
+					reached["relay "+a.Do]++
+				}
+			}
+		}
+	}
+	for _, what := range []string{
+		"client crash", "client stop", "client pause", "client restart", "relay crash", "relay stop", "relay silence", "relay restart",
+	} {
+		require.Greater(t, reached[what], 5, what)
+	}
+}
+
 func TestOneMemberAlwaysStays(t *testing.T) {
 	// Generated faults of nodes never take every member away at once: there
 	// would be nothing left to demand.

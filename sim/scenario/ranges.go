@@ -18,6 +18,7 @@ type Ranges struct {
 	Members    Counts    `yaml:"members,omitempty" json:"members,omitzero"`       // nodes that serve; default 3..8
 	Callers    Counts    `yaml:"callers,omitempty" json:"callers,omitzero"`       // nodes that ask; default 2..5
 	Bystanders Counts    `yaml:"bystanders,omitempty" json:"bystanders,omitzero"` // other nodes; default 2..10
+	Clients    Counts    `yaml:"clients,omitempty" json:"clients,omitzero"`       // attached to bystanders, half of them serve; default none
 	Kinds      []string  `yaml:"kinds,omitempty" json:"kinds,omitempty"`          // of work, a random subset of them; default request
 	Zones      Counts    `yaml:"zones,omitempty" json:"zones,omitzero"`           // over which they are spread; default 1..3
 	Duration   Durations `yaml:"duration,omitempty" json:"duration,omitzero"`     // default 20s..40s
@@ -192,6 +193,7 @@ func (c *checker) ranges() {
 		{"members", r.Members, 1, 10_000},
 		{"callers", r.Callers, 1, 10_000},
 		{"bystanders", r.Bystanders, 0, 100_000 - 20_000},
+		{"clients", r.Clients, 0, 1000},
 		{"zones", r.Zones, 1, 100},
 		{"rate", r.Rate, 1, MaxRate},
 		{"mbps", r.Mbps, 0, 1_000_000},

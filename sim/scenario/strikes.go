@@ -46,7 +46,7 @@ func (g *generator) strike(r stream, kind string, at, last Duration) (a Action, 
 	a = Action{At: at, Do: kind, For: last}
 	switch kind {
 	case "crash", "silence", "stop", "pause":
-		a.Nodes = g.victims(r, at, at+last, kind == "pause")
+		a.Nodes = g.victims(r, at, at+last, kind)
 	case "slow":
 		a.Nodes, a.Factor = g.some(r, g.members, 2), int(r.between(2, 20))
 	case "skew":
@@ -131,7 +131,11 @@ func (g *generator) halves(r stream) (first, second []string) {
 	return g.inOrder(first), g.inOrder(second)
 }
 
-func (g *generator) everybody() []string { return NewIndex(g.s).Names() }
+// everybody are the nodes; clients have no links and no clocks.
+func (g *generator) everybody() []string {
+	index := NewIndex(g.s)
+	return index.withoutClients(index.Names())
+}
 
 // inOrder sorts nodes as the file has them.
 func (g *generator) inOrder(names []string) []string {
@@ -157,10 +161,14 @@ func (g *generator) some(r stream, names []string, most int) []string {
 
 // victims draws nodes that nothing else takes away at that time. At least one
 // member always stays.
-func (g *generator) victims(r stream, from, until Duration, paused bool) []string {
+func (g *generator) victims(r stream, from, until Duration, kind string) []string {
+	index := NewIndex(g.s)
 	pool := g.members
-	if r.chance(3) || len(g.members) == 1 && !paused {
+	if r.chance(3) || len(g.members) == 1 && kind != "pause" {
 		pool = g.others
+	}
+	if kind == "silence" { // clients lose their power with their relays
+		pool = index.withoutClients(pool)
 	}
 	free := 0
 	for _, name := range g.members {
@@ -174,6 +182,12 @@ func (g *generator) victims(r stream, from, until Duration, paused bool) []strin
 		if member && free <= 1 {
 			continue
 		}
+		if relay := index.Relay(name); relay != "" && !g.away.free(relay, from, until) {
+			continue
+		}
+		if !g.present(index.Clients(name), from, until) {
+			continue
+		}
 		if g.away.take(name, from, until) {
 			taken = append(taken, name)
 			if member {
@@ -182,4 +196,10 @@ func (g *generator) victims(r stream, from, until Duration, paused bool) []strin
 		}
 	}
 	return taken
+}
+
+// present says whether nothing takes any of these clients away at that time: what
+// becomes of a relay concerns them.
+func (g *generator) present(clients []string, from, until Duration) bool {
+	return !slices.ContainsFunc(clients, func(name string) bool { return !g.away.free(name, from, until) })
 }

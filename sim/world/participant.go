@@ -15,6 +15,7 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/relay/client"
+	"github.com/arke-mesh/arke/sim/history"
 	"github.com/arke-mesh/arke/sim/play"
 )
 
@@ -25,7 +26,10 @@ type participant struct {
 	desk *desk // nil = no program attaches to it
 }
 
-var _ play.Participant = (*participant)(nil)
+var (
+	_ play.Participant = (*participant)(nil)
+	_ play.Holder      = (*participant)(nil)
+)
 
 // Now implements play.Participant.
 func (p *participant) Now() time.Time { return p.seam.Clock.Now() }
@@ -40,6 +44,17 @@ func (p *participant) Peer() string { return p.Self().String() }
 
 // Status implements play.Participant.
 func (p *participant) Status(context.Context) (node.Status, error) { return p.Node.Status(), nil }
+
+// Held implements play.Holder.
+func (p *participant) Held() (out []history.Held) {
+	if p.desk == nil {
+		return nil
+	}
+	for _, c := range p.desk.Status().Clients {
+		out = append(out, history.Held{Client: c.Name, Bytes: uint64(c.Queued + c.Kept)})
+	}
+	return out
+}
 
 // Shutdown implements patterns.Messenger: the relay drains, then the node.
 func (p *participant) Shutdown(ctx context.Context) error {
