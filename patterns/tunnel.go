@@ -40,9 +40,10 @@ type Tunnel interface {
 	// memory. If r fails, the tunnel is reset.
 	SendFrom(ctx context.Context, r io.Reader) (int64, error)
 
-	// Receive returns the next message, which the caller owns. One of more
-	// than Limits.MessageBytes is ErrTooLarge, stays, and can be had with
-	// ReceiveTo.
+	// Receive returns the next message, which the caller owns. Small ones that
+	// came together share memory, up to 64 KiB: who keeps few of many for long
+	// clones them. One of more than Limits.MessageBytes is ErrTooLarge, stays,
+	// and can be had with ReceiveTo.
 	Receive(ctx context.Context) ([]byte, error)
 	// ReceiveTo writes the next message to w as it comes, in bounded memory,
 	// and returns its length. If w fails, the tunnel is reset.

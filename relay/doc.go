@@ -56,7 +56,7 @@
 //	33 Reply        rpc   both    u64 id, u8 outcome, u8 flags, u32 waiting, u32 running,
 //	                              u32 service in µs, u32 code, [from], headers, body or text
 //	34 Cancel       rpc   both    u64 id
-//	40 TunnelData   bulk  both    u64 id, u8 1 = opener + 2 = last of its message, chunk
+//	40 TunnelData   bulk  both    u64 id, u8 1 = opener + 2 = last of its message + 32 = several, chunk
 //	41 TunnelCredit ctl   both    u64 id, u8 1 = opener or 16 = subscription, u64 total
 //	42 TunnelEnd    bulk  both    u64 id, u8 1 = opener + 4 = closed
 //	43 TunnelReset  ctl   both    u64 id, u8 1 = opener, u8 cause, u32 code, text
@@ -203,7 +203,8 @@
 // all its frames.
 //
 // A message is one or more chunks of at most 65,536 bytes, the last one with flag
-// 2. A chunk uses up credit: its length, but at least 64; nobody sends more than he
+// 2. With flag 32, beside 2, a chunk is several whole messages, each behind its length
+// in 2 bytes; it comes only behind whole messages. A chunk uses up credit: its length, but at least 64; nobody sends more than he
 // has. TunnelCredit says how much was given since the beginning, the first
 // included. TunnelEnd ends the sender's direction, behind its data; with flag 4 it
 // does not receive either, and the other side ends, too. TunnelReset ends both at

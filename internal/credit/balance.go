@@ -47,6 +47,9 @@ func (b *Balance) Spend(n, chunk int) bool {
 	return true
 }
 
+// Take uses up so much credit, which there is.
+func (b *Balance) Take(cost int) { b.left -= cost }
+
 // Piece uses up the credit of one chunk of the next left bytes of a message, of
 // at most chunk bytes, and returns its length. ok is false if the sender has to
 // wait for more credit. A message without bytes is one empty chunk.

@@ -177,8 +177,13 @@
 //
 //	bytes  field
 //	8      id
-//	1      flags: 1 from the opener, 2 last chunk of its message; others 0
+//	1      flags: 1 from the opener, 2 last chunk of its message, 32 several
+//	       messages; others 0
 //	…      chunk: at most 65,552 bytes (MaxChunk), empty only if it is the last
+//
+// With flag 32, which comes with flag 2, the chunk is one or more whole messages,
+// each behind its length in 2 bytes: small ones that wait for a busy link share a
+// frame. The length counts as the chunk does.
 //
 // # TunnelCredit (kind 41)
 //

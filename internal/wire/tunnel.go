@@ -17,6 +17,9 @@ const (
 	FlagClosed uint8 = 1 << 2
 	// FlagSealedReset, in TunnelReset: why is sealed.
 	FlagSealedReset uint8 = 1 << 3
+	// FlagSeveral, in TunnelData with FlagLast: the chunk is whole messages, one
+	// behind the other, each behind its length.
+	FlagSeveral uint8 = 1 << 5
 )
 
 const (
@@ -29,6 +32,8 @@ const (
 	TunnelHeadSize = tunnelHeadSize
 	// TunnelCreditSize is the length of a TunnelCredit that is not sealed.
 	TunnelCreditSize = tunnelHeadSize + creditSize
+	// TunnelLength is what AppendTunnelLength appends, in bytes.
+	TunnelLength = 2
 	// MaxTunnelText bounds the text of a TunnelReset, in bytes.
 	MaxTunnelText = 1 << 10
 	// maxStreamHead bounds what a TunnelOpen says of its sealing.
@@ -91,7 +96,7 @@ func DecodeTunnelAccept(b []byte) (TunnelAccept, error) {
 // TunnelData is a chunk of a message, on lane bulk.
 type TunnelData struct {
 	ID      uint64
-	Flags   uint8  // FlagOpener, FlagLast
+	Flags   uint8  // FlagOpener, FlagLast, FlagSeveral
 	Payload []byte // at most MaxChunk bytes; empty only with FlagLast
 }
 
@@ -104,14 +109,42 @@ func (m TunnelData) AppendTo(dst []byte) []byte { return append(m.AppendHead(dst
 // DecodeTunnelData decodes the body of a KindTunnelData frame. Payload aliases
 // b.
 func DecodeTunnelData(b []byte) (TunnelData, error) {
-	id, flags, rest, err := decodeTunnelHead(b, FlagOpener|FlagLast)
+	id, flags, rest, err := decodeTunnelHead(b, FlagOpener|FlagLast|FlagSeveral)
 	if err != nil {
 		return TunnelData{}, err
 	}
-	if len(rest) > MaxChunk || len(rest) == 0 && flags&FlagLast == 0 {
+	if len(rest) > MaxChunk || len(rest) == 0 && flags&FlagLast == 0 || flags&(FlagLast|FlagSeveral) == FlagSeveral {
 		return TunnelData{}, malformed("tunnel data: length")
 	}
 	return TunnelData{ID: id, Flags: flags, Payload: rest}, nil
+}
+
+// AppendTunnelLength appends what a message of n bytes, at most 65,535, has before
+// it in a chunk of several.
+func AppendTunnelLength(dst []byte, n int) []byte {
+	return binary.BigEndian.AppendUint16(dst, uint16(n))
+}
+
+// CheckTunnelMessages judges the chunk of a TunnelData with FlagSeveral, opened if
+// the tunnel is sealed.
+func CheckTunnelMessages(chunk []byte) error {
+	if len(chunk) == 0 {
+		return malformed("tunnel data: no message")
+	}
+	for len(chunk) > 0 {
+		if len(chunk) < TunnelLength || len(chunk) < TunnelLength+int(binary.BigEndian.Uint16(chunk)) {
+			return malformed("tunnel data: a message is not whole")
+		}
+		_, chunk = FirstTunnelMessage(chunk)
+	}
+	return nil
+}
+
+// FirstTunnelMessage splits off the first message of a chunk of several, which was
+// checked.
+func FirstTunnelMessage(chunk []byte) (body, rest []byte) {
+	n := TunnelLength + int(binary.BigEndian.Uint16(chunk))
+	return chunk[TunnelLength:n:n], chunk[n:]
 }
 
 func appendTunnelHead(dst []byte, id uint64, flags uint8) []byte {

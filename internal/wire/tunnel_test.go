@@ -97,6 +97,15 @@ func TestTunnelFramesCostNoAllocation(t *testing.T) {
 func FuzzDecodeTunnel(f *testing.F) {
 	seedWith(f, "tunnel.txt")
 	f.Fuzz(func(t *testing.T, b []byte) {
+		if wire.CheckTunnelMessages(b) == nil {
+			var again []byte
+			for rest := b; len(rest) > 0; {
+				var body []byte
+				body, rest = wire.FirstTunnelMessage(rest)
+				again = append(wire.AppendTunnelLength(again, len(body)), body...)
+			}
+			require.Equal(t, b, again)
+		}
 		for name, decode := range tunnelLayouts {
 			if _, again, err := decode(b); err == nil {
 				require.Equal(t, b, again, name)

@@ -13,7 +13,7 @@ import "github.com/arke-mesh/arke/internal/wire"
 func Extend(s *Session, r Receipt, parts ...[]byte) bool {
 	b := s.out
 	n, err := b.measure(parts)
-	if err != nil || r.Session != b.cfg.Number || r.Number == 0 || r.Lane == wire.LaneBulk {
+	if err != nil || r.Session != b.cfg.Number || r.Number == 0 {
 		return false
 	}
 	b.mu.Lock()
@@ -25,24 +25,48 @@ func Extend(s *Session, r Receipt, parts ...[]byte) bool {
 // extend adds n bytes, parts, to frame number of a lane, which must not get longer
 // than limit: on a slow link it would hold up others.
 func (q *sendLog) extend(lane wire.Lane, number uint64, n, limit int, parts [][]byte) bool {
-	c := q.lanes[lane].growing(number, n, min(limit, wire.MaxPayload))
-	if c == nil || !q.reserve(account(lane), n) {
+	g, acc, longest := &q.lanes[lane], account(lane), wire.MaxPayload
+	c, at, waits := g.tail, g.last, false
+	if y := &q.youngest; lane == wire.LaneBulk {
+		if number != y.name() {
+			return false
+		}
+		number, acc, longest = y.number, singles, longest+frameSlack
+		c, at, waits = y.c, y.at, number == 0 && y.c == q.bulk.plain.chunks.tail
+	}
+	if c == nil || !waits && !g.unsentLast(number) || !c.grows(at, n, min(limit, longest)) || !q.reserve(acc, n) {
 		return false
 	}
-	q.windows[lane].promised -= n
-	c.b = wire.ExtendFrame(c.b, q.lanes[lane].last, parts...)
+	q.windows[acc].promised -= n
+	c.b = wire.ExtendFrame(c.b, at, parts...)
 	return true
 }
 
-// growing returns the chunk of frame number, if that is the last one, was not sent,
-// and may have n bytes more and is not longer than limit then; or nil.
-func (g *laneLog) growing(number uint64, n, limit int) *chunk {
-	c := g.tail
-	if number != g.pushed || number <= g.taken || c == nil || !c.room(n) {
-		return nil
-	}
-	if len(c.b)-g.last-wire.FrameOverhead+n > limit || wire.KindOf(c.b[g.last+wire.FrameOverhead-1]) == wire.KindVoid {
-		return nil
-	}
-	return c
+// unsentLast says whether frame number is the last one, and was not sent.
+func (g *laneLog) unsentLast(number uint64) bool { return number == g.pushed && number > g.taken }
+
+// grows says whether the frame at the end of the chunk, which begins at at, may have n
+// bytes more, up to limit.
+func (c *chunk) grows(at, n, limit int) bool {
+	return c.room(n) && len(c.b)-at-wire.FrameOverhead+n <= limit &&
+		wire.KindOf(c.b[at+wire.FrameOverhead-1]) != wire.KindVoid
 }
+
+// youngest is the single frame of lane bulk that was pushed last.
+type youngest struct {
+	c      *chunk
+	at     int    // where it begins there
+	number uint64 // in the lane; 0 = it waited for its turn then
+	count  uint64 // of all there were
+}
+
+// aSingle marks names of single frames of lane bulk, which are no numbers.
+const aSingle = 1 << 63
+
+// is notes a new one and returns its name.
+func (y *youngest) is(c *chunk, at int, number uint64) uint64 {
+	*y = youngest{c, at, number, y.count + 1}
+	return y.name()
+}
+
+func (y *youngest) name() uint64 { return y.count | aSingle }

@@ -56,6 +56,46 @@ func TestOnlyTheLastFrameThatWasNotSentIsExtended(t *testing.T) {
 	require.False(t, q.extend(wire.LanePub, 6, 1, 30_000, [][]byte{{'y'}}), "the link is too slow for longer ones")
 }
 
+func TestASingleFrameOfLaneBulkGrowsWhileItIsTheLast(t *testing.T) {
+	// This test adds to single frames of lane bulk, which go behind what is in order
+	// already, or wait for their turn beside large messages: while one is the last
+	// of them, and was not sent, it grows.
+	q := testLog(1 << 20)
+	single := func(body string) uint64 {
+		_, acc, size := place(wire.LaneBulk, len(body))
+		require.True(t, q.reserve(acc, size))
+		return q.push(wire.LaneBulk, acc, wire.KindRequest, size, [][]byte{[]byte(body)})
+	}
+	grows := func(number uint64, body string) bool {
+		return q.extend(wire.LaneBulk, number, len(body), wire.MaxFrame, [][]byte{[]byte(body)})
+	}
+	one := single("one")
+	require.True(t, grows(one, "+"))
+	two := single("two")
+	require.False(t, grows(one, "?"), "it is not the last one")
+	require.True(t, grows(two, "+"))
+	require.Equal(t, []string{"one+", "two+"}, q.next(t, batchLimit))
+	require.False(t, grows(two, "?"), "it was sent")
+
+	large := strings.Repeat("x", 200_000)
+	require.True(t, q.put(wire.LaneBulk, 1, large))
+	three := single("three")
+	require.True(t, grows(three, "+"))
+	q.next(t, chunkFill)
+	require.True(t, grows(three, "+"), "it waits for its turn")
+	require.Contains(t, q.next(t, 1<<20), "three++")
+	require.False(t, grows(three, "?"))
+	four := single("four")
+	require.True(t, q.put(wire.LaneBulk, 2, large))
+	require.False(t, grows(four, strings.Repeat("y", 1<<20)), "it stays a frame")
+	q.next(t, 1<<20)
+	require.False(t, grows(four, "?"))
+	q.next(t, 1<<20)
+	q.ackAll()
+	w := q.windows[singles]
+	require.Zero(t, w.queued+w.kept+w.promised)
+}
+
 func TestExtendedFramesKeepTheAccount(t *testing.T) {
 	// This test puts, extends, sends, acknowledges, and breaks connections at
 	// random: what arrives is what was put and added, in order, and in the end no

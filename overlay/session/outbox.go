@@ -15,7 +15,7 @@ import (
 // Receipt names a message that was queued: Withdraw and Written understand it.
 type Receipt struct {
 	Session uint64 // Config.Number of its session
-	Number  uint64 // in its lane; 0 = it can't be asked for (single frames of lane bulk)
+	Number  uint64 // in its lane; single frames of lane bulk can't be asked for, only extended
 	Lane    wire.Lane
 }
 

@@ -48,10 +48,11 @@ func place(lane wire.Lane, n int) (l wire.Lane, acc account, size int) {
 // acknowledged it: four lanes, each bounded in bytes. take hands frames out by
 // priority. Pure: no lock, goroutine or clock.
 type sendLog struct {
-	pool    *Pool
-	lanes   [wire.Lanes]laneLog
-	bulk    bulkQueue // what lane bulk has not put in order yet
-	windows windows
+	pool     *Pool
+	lanes    [wire.Lanes]laneLog
+	bulk     bulkQueue // what lane bulk has not put in order yet
+	windows  windows
+	youngest youngest // of single frames of lane bulk
 }
 
 type windows [accountCount]window
@@ -116,8 +117,9 @@ func (q *sendLog) unreserve(acc account, size int) {
 	q.windows[acc].promised -= size
 }
 
-// push appends one frame, for which room was reserved, and returns its number; 0
-// for single frames of lane bulk, which may have none yet. It copies parts.
+// push appends one frame, for which room was reserved, and returns its number; that
+// of single frames of lane bulk, which may have none yet, only extend understands. It
+// copies parts.
 func (q *sendLog) push(lane wire.Lane, acc account, k wire.Kind, size int, parts [][]byte) uint64 {
 	q.windows[acc].promised -= size
 	g := &q.lanes[lane]
@@ -129,14 +131,15 @@ func (q *sendLog) push(lane wire.Lane, acc account, k wire.Kind, size int, parts
 			c.account = singles
 			list.push(c)
 		}
+		at := len(c.b)
 		c.b = wire.AppendFrame(c.b, lane, k, parts...)
 		c.frames++
-		return 0
+		return q.youngest.is(c, at, 0)
 	}
 	c := g.append(q.pool, acc, size, q.windows[acc].limit)
 	c.b = wire.AppendFrame(c.b, lane, k, parts...)
 	if acc == singles {
-		return 0
+		return q.youngest.is(c, g.last, g.pushed)
 	}
 	return g.pushed
 }

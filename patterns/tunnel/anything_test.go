@@ -75,6 +75,13 @@ func saysAnything(r *rig, rng *rand.Rand, id uint64) {
 		k, body = wire.KindTunnelEnd, wire.TunnelEnd{ID: id, Flags: []uint8{0, wire.FlagClosed}[rng.IntN(2)]}.AppendTo(nil)
 	case 2:
 		k, body = wire.KindTunnelReset, wire.TunnelReset{ID: id, Cause: wire.TunnelCause(rng.IntN(5)), Text: "enough"}.AppendTo(nil)
+	case 3:
+		m := wire.TunnelData{ID: id, Flags: wire.FlagLast | wire.FlagSeveral}
+		for range 1 + rng.IntN(5) {
+			n := rng.IntN(1000)
+			m.Payload = append(wire.AppendTunnelLength(m.Payload, n), make([]byte, n)...)
+		}
+		k, body = wire.KindTunnelData, m.AppendTo(nil)
 	default:
 		k, body = wire.KindTunnelData, wire.TunnelData{
 			ID: id, Flags: []uint8{0, wire.FlagLast}[rng.IntN(2)], Payload: make([]byte, 1+rng.IntN(8000)),

@@ -24,7 +24,7 @@ type codec struct {
 // allocate and an idle tunnel has none.
 type frame struct {
 	head   [wire.TunnelCreditSize + security.StreamOverhead]byte
-	parts  [2][]byte
+	parts  [2][]byte // head and payload
 	sealed []byte
 }
 
@@ -46,14 +46,31 @@ func (p *frames) put(f *frame) {
 // body is a copy of what the frame carries.
 func (f *frame) body() []byte { return bytes.Join(f.parts[:], nil) }
 
-// data lays out a chunk.
-func (c *codec) data(f *frame, body []byte, last bool) {
-	m := wire.TunnelData{ID: c.id, Flags: c.flags}
-	if last {
-		m.Flags |= wire.FlagLast
-	}
+// data lays out a chunk. flags: wire.FlagLast, wire.FlagSeveral, or none.
+func (c *codec) data(f *frame, body []byte, flags uint8) {
+	m := wire.TunnelData{ID: c.id, Flags: c.flags | flags}
 	f.parts[0] = m.AppendHead(f.head[:0])
 	f.parts[1] = c.seal(f, body, m.Flags)
+}
+
+// whole lays out a message as the first of several in its chunk, not sealed.
+func (c *codec) whole(f *frame, body []byte) {
+	c.data(f, body, wire.FlagLast|wire.FlagSeveral)
+	f.parts[0] = wire.AppendTunnelLength(f.parts[0], len(body))
+}
+
+// next lays out what is added to that chunk for one more.
+func (c *codec) next(f *frame, body []byte) {
+	f.parts[0] = wire.AppendTunnelLength(f.head[:0], len(body))
+	f.parts[1] = body
+}
+
+// flagsOf are those of a chunk that is the last of its message, or not.
+func flagsOf(last bool) uint8 {
+	if last {
+		return wire.FlagLast
+	}
+	return 0
 }
 
 // end lays out the end of this direction.
@@ -100,7 +117,7 @@ func (c *codec) seal(f *frame, body []byte, flags uint8) []byte {
 type word struct {
 	kind   wire.Kind
 	data   []byte            // a chunk; it aliases the frame
-	last   bool              // of its message
+	flags  uint8             // of a chunk: wire.FlagLast, wire.FlagSeveral
 	total  uint64            // all the credit so far
 	closed bool              // it ends, and does not receive any more either
 	reset  *wire.TunnelReset // why
@@ -114,8 +131,11 @@ func (c *codec) read(k wire.Kind, body []byte) (w word, err error) {
 	case wire.KindTunnelData:
 		var m wire.TunnelData
 		if m, err = wire.DecodeTunnelData(body); err == nil {
-			w.last = m.Flags&wire.FlagLast != 0
+			w.flags = m.Flags &^ wire.FlagOpener
 			w.data, err = c.open(m.Payload, m.Flags)
+		}
+		if err == nil && m.Flags&wire.FlagSeveral != 0 {
+			err = wire.CheckTunnelMessages(w.data)
 		}
 	case wire.KindTunnelCredit:
 		var m wire.TunnelCredit

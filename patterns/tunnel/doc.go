@@ -24,12 +24,14 @@
 //  1. Send takes the senders' turn, waits for credit, and cuts the body into
 //     chunks that fit a frame and the credit. A sealed tunnel seals each. The
 //     chunk goes to lane bulk of the link, whose room is granted in the order of
-//     asking: tunnels take turns.
+//     asking: tunnels take turns. A message of up to 16 KiB that finds the one
+//     before still waiting there shares a frame with those that follow, unless
+//     the tunnel is sealed.
 //  2. What can't wait (TrySend, ends, credit, resets) stands in line for room
 //     without a goroutine, bounded per peer.
 //  3. At the other side the goroutine that reads the link finds the tunnel and
 //     puts the chunk into its queue, if there was credit for it. A message of one
-//     chunk is never copied.
+//     chunk, or of a frame of several, is never copied.
 //  4. Receive takes chunks until the message is whole, ReceiveTo hands on each as
 //     it comes. What was taken is given back as credit, a quarter of a window at
 //     a time. A window whose reader keeps up doubles, as far as the budget goes.

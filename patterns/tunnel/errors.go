@@ -14,6 +14,7 @@ import (
 var (
 	errNoCredit  = errors.New("more data than credit")
 	errBehindEnd = errors.New("data behind the end")
+	errWithin    = errors.New("several messages within one")
 	errNotSealed = errors.New("a sealed reset of a tunnel that is not")
 )
 

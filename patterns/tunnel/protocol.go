@@ -16,6 +16,9 @@ const (
 	// maxChunk is the longest part of a message in one frame, sealed or not, in
 	// bytes.
 	maxChunk = wire.MaxChunk - security.StreamOverhead
+	// smallMessage is up to how many bytes a message may share a frame with
+	// others.
+	smallMessage = 16 << 10
 	// lineBytes is what may stand in line for room in a link's lanes, for all
 	// tunnels whose programs can't wait themselves together.
 	lineBytes = 1 << 20

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 
-	"github.com/arke-mesh/arke/internal/credit"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -101,16 +100,41 @@ func (r *receiver) receiveTo(ctx context.Context, w io.Writer) (sum int64, err e
 		if err := r.more(ctx); err != nil {
 			return sum, r.torn(err, begun)
 		}
+		if first := t.state.in.First(); first.several {
+			return r.writeOne(w, first, sum)
+		}
 		c := t.state.in.Pop()
 		if sum, err = r.writeTo(w, c.data, sum); err != nil {
 			return sum, err
 		}
-		r.consumed(credit.Cost(len(c.data)))
+		r.consumed(int(c.cost))
 		t.remote.recycle(c.data)
 		if begun = true; c.last {
 			return sum, nil
 		}
 	}
+}
+
+// writeOne is receiveTo for a message that came among several.
+func (r *receiver) writeOne(w io.Writer, first *chunk, sum int64) (int64, error) {
+	t := r.t
+	body, cost, over := first.cut()
+	spare := first.data
+	if first.lent || !over {
+		spare = nil
+	}
+	if over {
+		t.state.in.Pop()
+	}
+	sum, err := r.writeTo(w, body, sum)
+	if err != nil {
+		return sum, err
+	}
+	r.consumed(cost)
+	if spare != nil {
+		t.remote.recycle(spare)
+	}
+	return sum, nil
 }
 
 // writeTo hands data to w without mu.

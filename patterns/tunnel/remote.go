@@ -58,7 +58,8 @@ type remote struct {
 	text    string       // id, as programs see it
 	link    request.Link // nil if it is a client
 	conduit Conduit
-	recycle func(chunk []byte) // takes memory that nobody looks at any more
+	recycle func(chunk []byte)                            // takes memory that nobody looks at any more
+	extend  func(r overlay.Receipt, parts ...[]byte) bool // adds to a frame; nil = that can't be done
 
 	inLine atomic.Int64 // bytes that stand in line for room in its lanes
 
@@ -82,12 +83,20 @@ func newRemote(c Conduit, recycle func([]byte)) *remote {
 // recycler is a link that reads into the memory of chunks again.
 type recycler interface{ Recycle(chunk []byte) }
 
+// gatherer is a link that can add to a frame which it has not taken.
+type gatherer interface {
+	Extend(r overlay.Receipt, parts ...[]byte) bool
+}
+
 func newPeer(l request.Link, atOnce context.Context) *remote {
 	var recycle func([]byte)
 	if l, ok := l.(recycler); ok {
 		recycle = l.Recycle
 	}
 	r := newRemote(linkConduit{l, atOnce}, recycle)
+	if l, ok := l.(gatherer); ok {
+		r.extend = l.Extend
+	}
 	r.link, r.id, r.text = l, l.Peer(), l.Peer().String()
 	return r
 }

@@ -28,6 +28,7 @@ type rig struct {
 	t      testing.TB
 	engine *Engine
 	link   *testLink
+	over   request.Link // what the engine has instead of link, if not nil
 	hears  map[wire.Kind]func(request.Link, []byte)
 	events func(overlay.PeerEvent)
 	keys   *security.Cluster
@@ -163,7 +164,12 @@ func (l *testLink) frames() []sentFrame {
 // rig implements request.Links.
 func (r *rig) Self() peer.ID { return "opener" }
 
-func (r *rig) Link(peer.ID) request.Link { return r.link }
+func (r *rig) Link(peer.ID) request.Link {
+	if r.over != nil {
+		return r.over
+	}
+	return r.link
+}
 
 func (r *rig) LinkTime(time.Time) uint64 { return 0 }
 

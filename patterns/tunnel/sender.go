@@ -22,6 +22,16 @@ const errTorn = "the sender gave up in the middle of a message"
 type sender struct {
 	t *Tunnel
 	waiters
+	open gathering // its turn guards it
+}
+
+// gathering is the frame that was sent last. Small messages that find the one before
+// still waiting begin a frame of several, to which others are added as long as the
+// link is busy.
+type gathering struct {
+	frame overlay.Receipt // its zero value names none
+	size  int             // of its chunk, if that is of several; else 0
+	busy  bool            // the next small message begins a frame of several
 }
 
 // Send implements patterns.Tunnel.
@@ -38,7 +48,7 @@ func (t *Tunnel) SendPart(ctx context.Context, body []byte) (n int, err error) {
 		if n, err = t.sender.awaitCredit(ctx, len(body)); err != nil {
 			return err
 		}
-		return t.sender.transmit(ctx, body[:n], true)
+		return t.sender.transmit(ctx, body[:n], wire.FlagLast)
 	})
 	if err != nil {
 		return 0, err
@@ -61,6 +71,10 @@ func (t *Tunnel) TrySend(body []byte) error {
 	t.turn("tunnel.send")
 	t.mu.Lock()
 	err := t.state.maySend()
+	if err == nil && !t.sender.taken && t.sender.add(body) {
+		t.unlock()
+		return nil
+	}
 	if err == nil && (credit.CostOf(len(body), maxChunk) > t.state.out.Left() || !t.remote.room(len(body)) || !t.sender.try()) {
 		err = patterns.ErrWouldBlock
 	}
@@ -72,7 +86,7 @@ func (t *Tunnel) TrySend(body []byte) error {
 	t.unlock()
 	for {
 		n := min(len(body), maxChunk)
-		t.sender.transmitNow(body[:n], n == len(body))
+		t.sender.transmitNow(body[:n], flagsOf(n == len(body)))
 		if body = body[n:]; len(body) == 0 {
 			break
 		}
@@ -117,12 +131,20 @@ func (s *sender) leave() {
 // send sends a part of a message, chunk by chunk; last ends the message. begun
 // says that a part of it has gone before.
 func (s *sender) send(ctx context.Context, body []byte, last, begun bool) error {
+	if last && !begun {
+		if s.add(body) {
+			return nil
+		}
+		if s.begins(body) {
+			return s.transmit(ctx, body, wire.FlagLast|wire.FlagSeveral)
+		}
+	}
 	for {
 		n, err := s.awaitCredit(ctx, len(body))
 		if err == nil {
 			chunk := body[:n]
 			body = body[n:]
-			err = s.transmit(ctx, chunk, last && len(body) == 0)
+			err = s.transmit(ctx, chunk, flagsOf(last && len(body) == 0))
 		}
 		if err != nil {
 			return s.torn(err, begun)
@@ -183,14 +205,58 @@ func (s *sender) awaitCredit(ctx context.Context, left int) (n int, err error) {
 	}
 }
 
+// add adds a small message to the frame that was sent last, if the link has not
+// taken that yet and there is credit. It waits for nothing, and so holds mu
+// throughout.
+func (s *sender) add(body []byte) bool {
+	t, o := s.t, &s.open
+	if o.frame.Number == 0 || len(body) > smallMessage || t.stream != nil || t.remote.extend == nil {
+		return false
+	}
+	if o.size == 0 {
+		o.busy = t.remote.extend(o.frame)
+		return false
+	}
+	size := o.size + wire.TunnelLength + len(body)
+	cost := credit.Cost(size) - credit.Cost(o.size)
+	if size > maxChunk || cost > t.state.out.Left() {
+		return false
+	}
+	f := t.engine.frames.get()
+	t.next(f, body)
+	done := t.remote.extend(o.frame, f.parts[:]...)
+	t.engine.frames.put(f)
+	if done {
+		t.state.out.Take(cost)
+		o.size, o.busy = size, true
+	}
+	return done
+}
+
+// begins says whether a message is sent as the first of several in its frame, and
+// takes the credit for that.
+func (s *sender) begins(body []byte) bool {
+	return s.open.busy && len(body) <= smallMessage && s.t.state.out.Spend(wire.TunnelLength+len(body), maxChunk)
+}
+
 // transmit sends a chunk for which there is credit, waiting for room in the
 // link's lane.
-func (s *sender) transmit(ctx context.Context, body []byte, last bool) error {
+func (s *sender) transmit(ctx context.Context, body []byte, flags uint8) error {
 	t := s.t
 	t.unlock()
 	f := t.engine.frames.get()
-	t.data(f, body, last)
-	_, err := t.remote.link.SendWait(ctx, overlay.LaneBulk, wire.KindTunnelData, f.parts[:]...)
+	size, several := len(body), flags&wire.FlagSeveral != 0
+	if several {
+		size += wire.TunnelLength
+		t.whole(f, body)
+	} else {
+		t.data(f, body, flags)
+	}
+	receipt, err := t.remote.link.SendWait(ctx, overlay.LaneBulk, wire.KindTunnelData, f.parts[:]...)
+	s.open = gathering{frame: receipt}
+	if several {
+		s.open.size = size
+	}
 	gaveUp := err != nil && ctx.Err() != nil
 	if gaveUp && t.stream != nil { // it has a number, so it has to go
 		s.standInLine(wire.KindTunnelData, f)
@@ -207,7 +273,7 @@ func (s *sender) transmit(ctx context.Context, body []byte, last bool) error {
 	case errors.Is(err, overlay.ErrClosed):
 		t.do |= t.state.fail(patterns.ErrClosed, false)
 	case gaveUp && !errors.Is(err, overlay.ErrLinkDown):
-		t.state.out.Refund(len(body))
+		t.state.out.Refund(size)
 		return late(ctx)
 	default:
 		t.do |= t.state.fail(patterns.ErrInterrupted, false)
@@ -217,9 +283,10 @@ func (s *sender) transmit(ctx context.Context, body []byte, last bool) error {
 
 // transmitNow sends a chunk for which there is credit, or has it stand in line.
 // mu is not held, as for all below.
-func (s *sender) transmitNow(body []byte, last bool) {
+func (s *sender) transmitNow(body []byte, flags uint8) {
 	f := s.t.engine.frames.get()
-	s.t.data(f, body, last)
+	s.open = gathering{}
+	s.t.data(f, body, flags)
 	s.submit(wire.KindTunnelData, f)
 	s.t.engine.frames.put(f)
 }

@@ -88,7 +88,7 @@ func (d *side) hear(k wire.Kind, body []byte) (kept bool) {
 func (s *Splice) pass(d *side, w word) (kept bool) {
 	far, f, cost := d.far(), s.engine.frames.get(), 0
 	if w.kind == wire.KindTunnelData {
-		far.data(f, w.data, w.last)
+		far.data(f, w.data, w.flags)
 		cost = credit.Cost(len(w.data))
 	} else {
 		far.port.codec.end(f, w.closed)

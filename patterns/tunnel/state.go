@@ -35,6 +35,7 @@ type state struct {
 	window credit.Window
 	out    credit.Balance
 	in     fifo.Queue[chunk] // came and was not read; its bound is the window
+	within bool              // what came last was not the end of its message
 	part   []byte            // the beginning of a message that is not whole
 	parted bool              // there is one, however short
 	unsent int               // frames that stand in line for room in the lane
@@ -42,10 +43,36 @@ type state struct {
 	over   bool              // both directions have ended
 }
 
-// chunk is a part of a message that came.
+// chunk is a part of a message that came, or several messages.
 type chunk struct {
-	data []byte
-	last bool // of its message
+	data    []byte
+	from    int32 // of several: where the next one begins
+	cost    int32 // what was not read of it has cost
+	last    bool  // of its message
+	several bool
+	lent    bool // a program has messages of it
+}
+
+// next is how many bytes the next message, or the next part of one, has.
+func (c *chunk) next() int {
+	if !c.several {
+		return len(c.data)
+	}
+	body, _ := wire.FirstTunnelMessage(c.data[c.from:])
+	return len(body)
+}
+
+// cut takes the next message from a chunk of several, and says what it cost and
+// whether it was the last one.
+func (c *chunk) cut() (body []byte, cost int, over bool) {
+	body, rest := wire.FirstTunnelMessage(c.data[c.from:])
+	if over = len(rest) == 0; over {
+		return body, int(c.cost), true
+	}
+	n := int32(wire.TunnelLength + len(body))
+	c.from += n
+	c.cost -= n
+	return body, int(n), false
 }
 
 // hear takes in what the other side says. opener: this end has opened the
@@ -83,10 +110,16 @@ func (s *state) came(w word) (todo, error) {
 		return countLate, nil
 	case s.ends.heard > endingNone:
 		return 0, errBehindEnd
+	case s.within && w.flags&wire.FlagSeveral != 0:
+		return 0, errWithin
 	case !s.window.Came(len(w.data)):
 		return 0, errNoCredit
 	}
-	s.in.Push(chunk{w.data, w.last})
+	s.within = w.flags&wire.FlagLast == 0
+	s.in.Push(chunk{
+		data: w.data, cost: int32(credit.Cost(len(w.data))),
+		last: w.flags&wire.FlagLast != 0, several: w.flags&wire.FlagSeveral != 0,
+	})
 	return changedIn, nil
 }
 
@@ -138,12 +171,20 @@ func (s *state) next() error {
 // and returns that if it is whole. spare is the chunk's memory, if the message
 // does not have it.
 func (s *state) assemble(limit int) (body []byte, whole bool, cost int, spare []byte, err error) {
-	c := *s.in.First()
-	if len(s.part)+len(c.data) > limit {
+	first := s.in.First()
+	if n := first.next(); len(s.part)+n > limit {
 		return nil, false, 0, nil, fmt.Errorf("%w: the message has more than %d bytes: use ReceiveTo", patterns.ErrTooLarge, limit)
 	}
-	s.in.Pop()
-	cost = credit.Cost(len(c.data))
+	if first.several {
+		first.lent = true
+		body, cost, over := first.cut()
+		if over {
+			s.in.Pop()
+		}
+		return body, true, cost, nil, nil
+	}
+	c := s.in.Pop()
+	cost = int(c.cost)
 	if c.last && !s.parted {
 		return c.data, true, cost, nil, nil
 	}
@@ -226,7 +267,7 @@ func (s *state) fail(err error, drop bool) todo {
 // drop throws away what was not received, and returns what it cost.
 func (s *state) drop() (cost int) {
 	for s.in.Len() > 0 {
-		cost += credit.Cost(len(s.in.Pop().data))
+		cost += int(s.in.Pop().cost)
 	}
 	s.takePart()
 	return cost

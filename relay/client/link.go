@@ -161,6 +161,12 @@ func (l *link) SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, par
 	return overlay.Receipt{}, l.down()
 }
 
+// Extend adds to a frame that the session has not sent, as an overlay's link does.
+func (l *link) Extend(r overlay.Receipt, parts ...[]byte) bool {
+	s := l.session.Load()
+	return s != nil && session.Extend(s, r, parts...)
+}
+
 // SendLater implements request.Link.
 func (l *link) SendLater(lane overlay.Lane, k wire.Kind, sent func(overlay.Receipt, error), parts ...[]byte) (withdraw func() bool, err error) {
 	if s := l.session.Load(); s != nil {
