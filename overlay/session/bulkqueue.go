@@ -181,25 +181,60 @@ func fragment(pool *Pool, lane wire.Lane, channel uint32, k wire.Kind, n int, pa
 	return m
 }
 
-// refragment cuts the one fragment in c into shorter ones, of about limit bytes each.
-// They fit into one chunk: it has 4 KiB more than a fragment of 64 KiB needs.
-func refragment(pool *Pool, c *chunk, limit int) *chunk {
-	_, body, _ := wire.FirstFrame(c.b)
-	whole, err := wire.DecodeFragment(body)
-	if err != nil {
-		panic("BUG: our own fragment: " + err.Error())
+// cutChannel is the channel of single frames that are cut: one is whole before the
+// next one begins. Those of large messages are counted from 1.
+const cutChannel = 0
+
+// longestFrame is the length of the longest frame in b.
+func longestFrame(b []byte) (longest int) {
+	for len(b) > 0 {
+		_, _, size := wire.FirstFrame(b)
+		longest = max(longest, size)
+		b = b[size:]
 	}
-	finer := pool.get(largeChunk)
-	finer.account, finer.message = c.account, c.message
-	payload := max(limit, wire.MaxPayload/64)
-	for left := whole.Payload; len(left) > 0; finer.frames++ {
-		n := min(len(left), payload)
-		f := whole
-		f.First = whole.First && finer.frames == 0
-		f.Last = whole.Last && n == len(left)
-		var head [wire.MaxFragmentHead]byte
-		finer.b = wire.AppendFrame(finer.b, wire.LaneBulk, wire.KindFragment, f.AppendHead(head[:0]), left[:n])
-		left = left[n:]
+	return longest
+}
+
+// refined returns the frames in c, those that are longer than limit cut into
+// fragments of about half of that each.
+func refined(pool *Pool, c *chunk, limit int) (finer chunkList) {
+	add := func(k wire.Kind, parts ...[]byte) {
+		n := wire.FrameOverhead
+		for _, p := range parts {
+			n += len(p)
+		}
+		if finer.tail == nil || !finer.tail.room(n) {
+			part := pool.get(largeChunk)
+			part.account, part.message = c.account, c.message
+			finer.push(part)
+		}
+		finer.tail.b = wire.AppendFrame(finer.tail.b, wire.LaneBulk, k, parts...)
+		finer.tail.frames++
+	}
+	payload := max(limit/2, wire.MaxPayload/64)
+	for b := c.b; len(b) > 0; {
+		k, body, size := wire.FirstFrame(b)
+		b = b[size:]
+		if size <= limit {
+			add(k, body)
+			continue
+		}
+		whole := wire.Fragment{Channel: cutChannel, First: true, Last: true, Kind: k, Total: uint32(len(body)), Payload: body}
+		if k == wire.KindFragment {
+			var err error
+			if whole, err = wire.DecodeFragment(body); err != nil {
+				panic("BUG: our own fragment: " + err.Error())
+			}
+		}
+		for left := whole.Payload; len(left) > 0; {
+			n := min(len(left), payload)
+			f := whole
+			f.First = whole.First && len(left) == len(whole.Payload)
+			f.Last = whole.Last && n == len(left)
+			var head [wire.MaxFragmentHead]byte
+			add(wire.KindFragment, f.AppendHead(head[:0]), left[:n])
+			left = left[n:]
+		}
 	}
 	return finer
 }

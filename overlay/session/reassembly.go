@@ -7,8 +7,8 @@ import "github.com/arke-mesh/arke/internal/wire"
 
 // maxPartials is how many messages of one link may be incomplete at a time:
 // what an honest sender
-// has on its way in lane bulk, and one in lane pub.
-const maxPartials = maxActive + 1
+// has on its way in lane bulk, a single frame there that is cut, and one in lane pub.
+const maxPartials = maxActive + 2
 
 // reassembly puts the fragments of one session together. It keeps at most
 // maxPartials incomplete messages, whose announced sizes sum up to maxBytes at

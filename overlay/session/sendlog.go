@@ -53,6 +53,7 @@ type sendLog struct {
 	bulk     bulkQueue // what lane bulk has not put in order yet
 	windows  windows
 	youngest youngest // of single frames of lane bulk
+	batch    int      // the limit of the last one taken; 0 = none was
 }
 
 type windows [accountCount]window
@@ -68,7 +69,9 @@ type window struct {
 }
 
 func newSendLog(limits [wire.Lanes]int, maxMessage int, pool *Pool) *sendLog {
-	q := &sendLog{pool: pool, bulk: bulkQueue{maxTotal: 2 * maxMessage}}
+	// The receiver reassembles three of the longest: one is for lane pub, and a single
+	// frame that is cut has room beside the two.
+	q := &sendLog{pool: pool, bulk: bulkQueue{maxTotal: 2*maxMessage - wire.MaxFrame}}
 	for lane, limit := range limits {
 		q.windows[lane].limit, q.windows[lane].unsent = limit, limit
 	}
@@ -145,9 +148,10 @@ func (q *sendLog) push(lane wire.Lane, acc account, k wire.Kind, size int, parts
 }
 
 // direct says whether a single frame of lane bulk may go behind what is in order
-// already: nothing takes turns, and what is before it is one chunk at most.
+// already: nothing takes turns, what is before it is one chunk at most, and it is not
+// to be cut.
 func (q *sendLog) direct(g *laneLog, size int) bool {
-	if !q.bulk.empty() {
+	if !q.bulk.empty() || q.batch > 0 && size > q.batch {
 		return false
 	}
 	return g.at == nil || g.at == g.tail && g.tail.account == singles && g.tail.room(size) && len(g.tail.b) < chunkFill
@@ -210,12 +214,13 @@ func (q *sendLog) empty() bool {
 // cut between their frames, and large messages into smaller fragments.
 func (q *sendLog) take(spans []span, limit int) []span {
 	room := limit
+	q.batch = limit
 	for lane := range q.lanes {
 		g := &q.lanes[lane]
 		for {
 			if wire.Lane(lane) == wire.LaneBulk && g.at == nil && (len(spans) == 0 || q.bulk.size() <= room) {
 				if c := q.bulk.pop(); c != nil {
-					g.add(q.refined(c, limit))
+					q.order(g, c, limit)
 				}
 			}
 			n := g.unsent()
@@ -240,16 +245,21 @@ func (q *sendLog) take(spans []span, limit int) []span {
 	return spans
 }
 
-// refined returns a chunk of lane bulk whose fragments are not longer than limit, if it
-// is a fragment that is.
-func (q *sendLog) refined(c *chunk, limit int) *chunk {
-	if c.message == 0 || len(c.b) <= 2*limit {
-		return c
+// order puts a chunk of lane bulk in order. Where its frames are longer than
+// limit they are cut, so that nothing has to wait for a whole one.
+func (q *sendLog) order(g *laneLog, c *chunk, limit int) {
+	if len(c.b) <= limit || longestFrame(c.b) <= limit {
+		g.add(c)
+		return
 	}
-	finer := refragment(q.pool, c, limit)
-	q.windows[c.account].queued += len(finer.b) - len(c.b)
+	finer := refined(q.pool, c, limit)
+	for finer.head != nil {
+		part := finer.pop()
+		q.windows[c.account].queued += len(part.b)
+		g.add(part)
+	}
+	q.windows[c.account].queued -= len(c.b)
 	q.pool.put(c)
-	return finer
 }
 
 // wrote notes that all that take returned has been written.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -456,6 +457,20 @@ func TestEverythingArrivesOnceOverAnyBreaks(t *testing.T) {
 		q := testLog(20_000)
 		var sent, got [wire.Lanes][]string
 		var received wire.Counts
+		part := ""
+		arrive := func(lane wire.Lane, k wire.Kind, body []byte) {
+			text := string(body)
+			if k == wire.KindFragment { // a frame of lane bulk that was cut
+				f, err := wire.DecodeFragment(body)
+				require.NoError(t, err)
+				require.Equal(t, f.First, part == "")
+				if part += string(f.Payload); !f.Last {
+					return
+				}
+				text, part = part, ""
+			}
+			got[lane] = append(got[lane], text)
+		}
 		for step := range 2000 {
 			lane := wire.Lane(rng.IntN(wire.Lanes))
 			body := fmt.Sprint(step, string(make([]byte, rng.IntN(2000))))
@@ -467,12 +482,12 @@ func TestEverythingArrivesOnceOverAnyBreaks(t *testing.T) {
 			}
 			for _, s := range q.take(nil, 1+rng.IntN(30_000)) {
 				for b := s.b; len(b) > 0; {
-					_, body, size := wire.FirstFrame(b)
+					k, body, size := wire.FirstFrame(b)
 					if b = b[size:]; rng.IntN(30) == 0 {
 						break // the connection breaks here
 					}
 					received[s.lane]++
-					got[s.lane] = append(got[s.lane], string(body))
+					arrive(s.lane, k, body)
 				}
 				if received[s.lane] != q.lanes[s.lane].taken {
 					break
@@ -491,9 +506,9 @@ func TestEverythingArrivesOnceOverAnyBreaks(t *testing.T) {
 		for !q.empty() {
 			for _, s := range q.take(nil, batchLimit) {
 				for b := s.b; len(b) > 0; {
-					_, body, size := wire.FirstFrame(b)
+					k, body, size := wire.FirstFrame(b)
 					b = b[size:]
-					got[s.lane] = append(got[s.lane], string(body))
+					arrive(s.lane, k, body)
 				}
 			}
 		}
@@ -530,4 +545,53 @@ func BenchmarkQueue(b *testing.B) {
 			q.ackAll()
 		}
 	}
+}
+
+func TestLongSingleFramesAreCutOnASlowLine(t *testing.T) {
+	// This test sends frames of a tunnel where a batch is short: long ones are cut
+	// into fragments of about a batch, short ones behind them stay whole and in
+	// order, a request comes between the fragments, and the account stays exact.
+	const limit = 4000
+	q := testLog(1 << 20)
+	require.True(t, q.put(wire.LaneBulk, 0, "first"))
+	require.Equal(t, []string{"first"}, q.next(t, limit), "the line is found to be slow")
+	long := strings.Repeat("x", wire.MaxPayload+9)
+	for range 3 {
+		require.True(t, q.put(wire.LaneBulk, 0, long))
+		require.True(t, q.put(wire.LaneBulk, 0, "short"))
+	}
+	r := newReassembly(1 << 20)
+	var got []string
+	urgent := 0
+	for !q.empty() {
+		if urgent++; urgent == 10 {
+			require.True(t, q.put(wire.LaneRPC, 0, "urgent"))
+		}
+		spans := q.take(nil, limit)
+		n := 0
+		for _, s := range spans {
+			n += len(s.b)
+			for b := s.b; len(b) > 0; {
+				k, body, size := wire.FirstFrame(b)
+				b = b[size:]
+				if k == wire.KindFragment {
+					f, err := wire.DecodeFragment(body)
+					require.NoError(t, err)
+					whole, bytes, drop := r.add(f)
+					require.Zero(t, drop)
+					if whole == 0 {
+						continue
+					}
+					body = bytes
+				}
+				got = append(got, string(body[:min(len(body), 6)])+fmt.Sprint(len(body)))
+			}
+		}
+		require.LessOrEqual(t, n, limit)
+		q.wrote()
+	}
+	x := fmt.Sprint("xxxxxx", len(long))
+	require.Equal(t, []string{"urgent6", x, "short5", x, "short5", x, "short5"}, got)
+	q.ackAll()
+	require.Zero(t, q.windows[singles].queued+q.windows[singles].kept+q.windows[singles].promised)
 }
