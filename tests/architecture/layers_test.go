@@ -92,6 +92,7 @@ var layers = []layer{
 	{"examples", []string{".", "arkehttp", "arketest", "node"}, "examples show what users may use"},
 	{"tests/counts", []string{"internal/node", "relay", "patterns", "security"}, "it counts what programs cost that embed a node, or are attached"},
 	{"tests/measure", []string{"internal/node", "relay", "patterns", "security", "overlay", "tests/harness"}, "measurements compare with the layers below"},
+	{"tests/conformance", []string{"."}, "the promises are those of the public API"},
 	{"tests", []string{"relay/client", "patterns"}, "black-box tests know the binary and the client only"},
 }
 

@@ -5,69 +5,69 @@ package conformance_test
 
 import (
 	"context"
-	"crypto/rand"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/internal/node"
-	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke"
+	inner "github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/relay"
-	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/tests/conformance"
 )
 
 // country is a network on loopback.
 type country struct {
-	network security.NetworkFile
-	first   *node.Node
+	network []byte
+	seeds   []string // the addresses of the first node
 }
 
 func newCountry(t *testing.T) *country {
-	f, err := security.GenerateNetworkFile("test", rand.Reader)
+	network, err := node.NewNetwork("test")
 	require.NoError(t, err)
-	return &country{network: f}
+	return &country{network: network}
 }
 
-// embedded starts a node.
-func (c *country) embedded(t *testing.T) patterns.Messenger { return c.node(t) }
-
-func (c *country) node(t *testing.T) *node.Node {
+// embedded starts a program that is a node.
+func (c *country) embedded(t *testing.T) *arke.Conn {
 	t.Helper()
-	cfg := node.Config{Network: c.network, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, NoMDNS: true}
-	if c.first != nil {
-		cfg.Seeds = []string{c.first.Addrs()[0] + "/p2p/" + c.first.Self().String()}
-	}
-	n, err := node.New(cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	require.NoError(t, n.Start(ctx))
-	if c.first == nil {
-		c.first = n
-	}
+	n, err := node.Join(ctx, node.NetworkText(c.network), node.Listen("127.0.0.1:0"), node.NoMDNS(), node.Seeds(c.seeds...))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	c.seed(n.Addrs())
 	return n
 }
 
-// attached starts a node, a relay on it, and a client of that.
-func (c *country) attached(t *testing.T) patterns.Messenger {
+func (c *country) seed(addrs []string) {
+	if c.seeds == nil {
+		c.seeds = addrs
+	}
+}
+
+// attached starts a relay with a node, and a program beside it.
+func (c *country) attached(t *testing.T) *arke.Conn {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	network, err := security.ParseNetworkFile(c.network)
+	require.NoError(t, err)
+	n, err := inner.New(inner.Config{Network: network, Listen: []string{"127.0.0.1:0"}, NoMDNS: true, Seeds: c.seeds})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Start(ctx))
+	c.seed([]string{n.Addrs()[0] + "/p2p/" + n.Self().String()})
 	socket := filepath.Join(t.TempDir(), "relay.sock")
-	r, err := relay.New(relay.Config{Node: c.node(t), Socket: socket})
+	r, err := relay.New(relay.Config{Node: n, Socket: socket})
 	require.NoError(t, err)
 	require.NoError(t, r.Start(context.Background()))
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	a, err := client.New(client.Config{Socket: socket, Name: "test"})
+	a, err := arke.Attach(ctx, arke.Socket(socket), arke.Name("test"))
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	// On a busy machine one attempt to attach may take longer than it may.
-	require.EventuallyWithT(t, func(c *assert.CollectT) { require.NoError(c, a.Start(ctx)) }, time.Minute, 20*time.Millisecond)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	return a
 }
@@ -79,7 +79,7 @@ func TestPatternsKeepTheirPromisesEmbeddedAndAttached(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
-	type kind = func(*country, *testing.T) patterns.Messenger
+	type kind = func(*country, *testing.T) *arke.Conn
 	for _, c := range []struct {
 		name           string
 		caller, member kind
@@ -94,7 +94,7 @@ func TestPatternsKeepTheirPromisesEmbeddedAndAttached(t *testing.T) {
 			conformance.Verify(t, conformance.Place{
 				Caller:  c.caller(land, t),
 				Member:  c.member(land, t),
-				Another: func(t *testing.T) patterns.Messenger { return c.caller(land, t) },
+				Another: func(t *testing.T) *arke.Conn { return c.caller(land, t) },
 			})
 		})
 	}

@@ -9,6 +9,8 @@
 // code. What is here is what they have in common: that a message comes as it was
 // sent, and which error says what when it can't.
 //
+// It uses package arke only, as users do: both kinds of programs hold a *arke.Conn.
+//
 //  1. A test makes a [Place]: two programs that reach each other, and a way to
 //     start more.
 //  2. [Verify] goes through the list with each pattern, first while nobody comes

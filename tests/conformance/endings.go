@@ -9,19 +9,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke"
 )
 
 // verifyCancelledBefore sends with a context that was cancelled: no handler
 // runs.
 func verifyCancelledBefore(t *trial) {
 	r := newReceiver(true)
-	t.receive(r, patterns.Limits{})
-	require.NoError(t, t.send(t.context(), patterns.Message{})) // that there is a way is known
+	t.receive(r, limits{})
+	require.NoError(t, t.send(t.context(), arke.Message{})) // that there is a way is known
 	await(t, r.entered)
 	ctx, cancel := context.WithCancel(t.context())
 	cancel()
-	err := t.send(ctx, patterns.Message{})
+	err := t.send(ctx, arke.Message{})
 	require.ErrorIs(t, err, context.Canceled)
 	requireNotRun(t, err)
 	t.quiet(r)
@@ -30,12 +30,12 @@ func verifyCancelledBefore(t *trial) {
 // verifyDeadlineBefore sends when it is too late already: no handler runs.
 func verifyDeadlineBefore(t *trial) {
 	r := newReceiver(true)
-	t.receive(r, patterns.Limits{})
-	require.NoError(t, t.send(t.context(), patterns.Message{}))
+	t.receive(r, limits{})
+	require.NoError(t, t.send(t.context(), arke.Message{}))
 	await(t, r.entered)
 	ctx, cancel := context.WithDeadline(t.context(), time.Now().Add(-time.Second))
 	defer cancel()
-	err := t.send(ctx, patterns.Message{})
+	err := t.send(ctx, arke.Message{})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	requireNotRun(t, err)
 	t.quiet(r)
@@ -44,7 +44,7 @@ func verifyDeadlineBefore(t *trial) {
 // requireNotRun checks that the error says that no handler can have run.
 func requireNotRun(t *trial, err error) {
 	t.Helper()
-	var late *patterns.DeadlineError
+	var late *arke.DeadlineError
 	require.ErrorAs(t, err, &late)
 	require.False(t, late.MaybeRan)
 }
@@ -53,10 +53,10 @@ func requireNotRun(t *trial, err error) {
 // answer does not wait any longer.
 func verifyCancelledMeanwhile(t *trial) {
 	r := newReceiver(false)
-	t.receive(r, patterns.Limits{})
+	t.receive(r, limits{})
 	ctx, cancel := context.WithCancel(t.context())
 	defer cancel()
-	outcome := t.sending(ctx, patterns.Message{Body: []byte("1")})
+	outcome := t.sending(ctx, arke.Message{Body: []byte("1")})
 	t.comes(r, outcome)
 	meanwhile(t, r, outcome, context.Canceled, cancel)
 }
@@ -64,11 +64,11 @@ func verifyCancelledMeanwhile(t *trial) {
 // verifyDeadlineMeanwhile has the deadline pass while the handler runs.
 func verifyDeadlineMeanwhile(t *trial) {
 	r := newReceiver(false)
-	t.receive(r, patterns.Limits{})
+	t.receive(r, limits{})
 	for span := 20 * little; ; span *= 2 {
 		ctx, cancel := context.WithTimeout(t.context(), span)
 		defer cancel()
-		outcome := t.sending(ctx, patterns.Message{Body: []byte("1")})
+		outcome := t.sending(ctx, arke.Message{Body: []byte("1")})
 		select {
 		case <-r.entered:
 		case err := <-outcome:
@@ -101,8 +101,8 @@ func meanwhile(t *trial, r *receiver, outcome chan error, want error, end func()
 // that is finished, and nobody is there afterwards.
 func verifyDrained(t *trial) {
 	r := newReceiver(false)
-	c := t.receive(r, patterns.Limits{})
-	outcome := t.sending(t.context(), patterns.Message{Body: []byte("1")})
+	c := t.receive(r, limits{})
+	outcome := t.sending(t.context(), arke.Message{Body: []byte("1")})
 	t.comes(r, outcome)
 	closed := make(chan error, 1)
 	ctx := t.context()
@@ -117,7 +117,7 @@ func verifyDrained(t *trial) {
 	require.NoError(t, await(t, outcome))
 	t.isDone(r, 1)
 	want := t.face.promise().nobody
-	require.Eventually(t, func() bool { return sameError(t.send(ctx, patterns.Message{}), want) }, patience, tick)
+	require.Eventually(t, func() bool { return sameError(t.send(ctx, arke.Message{}), want) }, patience, tick)
 	t.quiet(r)
 	require.NoError(t, c.Close(ctx), "again")
 }
@@ -136,10 +136,10 @@ func verifyClosed(t *trial) {
 func verifyShutDown(t *trial) {
 	m := t.Another(t.T)
 	r := newReceiver(false)
-	_, err := t.face.receive(t.context(), m, t.to, r, patterns.Limits{})
+	_, err := t.face.receive(t.context(), m, t.to, r, limits{})
 	require.NoError(t, err)
 	t.isKnown(m)
-	outcome := t.sending(t.context(), patterns.Message{Body: []byte("1")})
+	outcome := t.sending(t.context(), arke.Message{Body: []byte("1")})
 	t.comes(r, outcome)
 	down := make(chan error, 1)
 	ctx := t.context()
@@ -156,9 +156,9 @@ func verifyShutDown(t *trial) {
 	requireClosed(t, m)
 }
 
-func requireClosed(t *trial, m patterns.Messenger) {
+func requireClosed(t *trial, m *arke.Conn) {
 	t.Helper()
-	require.ErrorIs(t, t.face.send(t.context(), m, t.to, patterns.Message{}), patterns.ErrClosed)
-	_, err := t.face.receive(t.context(), m, t.to, newReceiver(true), patterns.Limits{})
-	require.ErrorIs(t, err, patterns.ErrClosed)
+	require.ErrorIs(t, t.face.send(t.context(), m, t.to, arke.Message{}), arke.ErrClosed)
+	_, err := t.face.receive(t.context(), m, t.to, newReceiver(true), limits{})
+	require.ErrorIs(t, err, arke.ErrClosed)
 }

@@ -9,20 +9,20 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke"
 )
 
 // face is one pattern, as all of them look from afar.
 type face interface {
 	name() string
-	// promise is what differs between patterns.
+	// promise is what differs between arke.
 	promise() promise
 	// receive has r take what is sent to that name, as l allows, until it is
 	// closed.
-	receive(ctx context.Context, m patterns.Messenger, to string, r *receiver, l patterns.Limits) (closer, error)
+	receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error)
 	// send sends one message and says what became of it. If the pattern has
 	// answers, it waits for the one, which must be the message itself.
-	send(ctx context.Context, m patterns.Messenger, to string, msg patterns.Message) error
+	send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error
 }
 
 // promise is what a pattern does where patterns differ.
@@ -32,6 +32,16 @@ type promise struct {
 	// topics: who receives is not known to the sender, who is told nothing of
 	// how they fare.
 	topics bool
+}
+
+// limits are those of a receiver; 0 means the default.
+type limits struct{ Concurrency, QueueLength, QueueBytes, MessageBytes, Tunnels int }
+
+func (l limits) options() []arke.ServeOption {
+	return []arke.ServeOption{
+		arke.Concurrency(l.Concurrency), arke.QueueLength(l.QueueLength), arke.QueueBytes(l.QueueBytes),
+		arke.MaxMessage(l.MessageBytes), arke.Tunnels(l.Tunnels),
+	}
 }
 
 // closer is a registration or a subscription.
@@ -46,47 +56,47 @@ func faces() []face {
 // member is what the patterns have in common that go to members.
 type member struct{}
 
-func (member) promise() promise { return promise{answers: true, nobody: patterns.ErrNoMembers} }
+func (member) promise() promise { return promise{answers: true, nobody: arke.ErrNoMembers} }
 
 // echo answers requests and surveys.
-func echo(r *receiver) func(context.Context, *patterns.Request) (patterns.Message, error) {
-	return func(ctx context.Context, q *patterns.Request) (patterns.Message, error) {
-		m := patterns.Message{Headers: q.Headers, Body: q.Body}
+func echo(r *receiver) func(context.Context, *arke.Request) (arke.Message, error) {
+	return func(ctx context.Context, q *arke.Request) (arke.Message, error) {
+		m := arke.Message{Headers: q.Headers, Body: q.Body}
 		r.take(ctx, m)
 		return m, nil
 	}
 }
 
 // swallow takes pushes and broadcasts.
-func swallow(r *receiver) func(context.Context, *patterns.Request) {
-	return func(ctx context.Context, q *patterns.Request) {
-		r.take(ctx, patterns.Message{Headers: q.Headers, Body: q.Body})
+func swallow(r *receiver) func(context.Context, *arke.Request) {
+	return func(ctx context.Context, q *arke.Request) {
+		r.take(ctx, arke.Message{Headers: q.Headers, Body: q.Body})
 	}
 }
 
 type pushes struct{}
 
 func (pushes) name() string     { return "push" }
-func (pushes) promise() promise { return promise{nobody: patterns.ErrNoMembers} }
+func (pushes) promise() promise { return promise{nobody: arke.ErrNoMembers} }
 
-func (pushes) receive(ctx context.Context, m patterns.Messenger, to string, r *receiver, l patterns.Limits) (closer, error) {
-	return m.Serve(ctx, to, patterns.Service{Push: swallow(r)}, l)
+func (pushes) receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
+	return m.Serve(ctx, to, arke.Service{Push: swallow(r)}, l.options()...)
 }
 
-func (pushes) send(ctx context.Context, m patterns.Messenger, to string, msg patterns.Message) error {
+func (pushes) send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
 	return m.Push(ctx, to, msg)
 }
 
 type broadcasts struct{}
 
 func (broadcasts) name() string     { return "broadcast" }
-func (broadcasts) promise() promise { return promise{nobody: patterns.ErrNoMembers} }
+func (broadcasts) promise() promise { return promise{nobody: arke.ErrNoMembers} }
 
-func (broadcasts) receive(ctx context.Context, m patterns.Messenger, to string, r *receiver, l patterns.Limits) (closer, error) {
-	return m.Serve(ctx, to, patterns.Service{Broadcast: swallow(r)}, l)
+func (broadcasts) receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
+	return m.Serve(ctx, to, arke.Service{Broadcast: swallow(r)}, l.options()...)
 }
 
-func (broadcasts) send(ctx context.Context, m patterns.Messenger, to string, msg patterns.Message) error {
+func (broadcasts) send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
 	result, err := m.Broadcast(ctx, to, msg)
 	if err != nil {
 		return err
@@ -99,13 +109,11 @@ type topics struct{}
 func (topics) name() string     { return "publish" }
 func (topics) promise() promise { return promise{topics: true} }
 
-func (topics) receive(ctx context.Context, m patterns.Messenger, to string, r *receiver, l patterns.Limits) (closer, error) {
-	return m.Subscribe(ctx, to+".*", r, patterns.SubscribeOptions{
-		QueueLength: max(l.QueueLength, 0), QueueBytes: l.QueueBytes, Overflow: patterns.OverflowNewest,
-	})
+func (topics) receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
+	return m.SubscribeFunc(ctx, to+".*", r.hear, arke.OnGap(r.miss), arke.Buffer(max(l.QueueLength, 0), l.QueueBytes), arke.WhenFull(arke.DropNewest))
 }
 
-func (topics) send(ctx context.Context, m patterns.Messenger, to string, msg patterns.Message) error {
+func (topics) send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
 	return m.Publish(ctx, to+".news", msg)
 }
 
@@ -113,11 +121,11 @@ type requests struct{ member }
 
 func (requests) name() string { return "request" }
 
-func (requests) receive(ctx context.Context, m patterns.Messenger, to string, r *receiver, l patterns.Limits) (closer, error) {
-	return m.Serve(ctx, to, patterns.Service{Request: echo(r)}, l)
+func (requests) receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
+	return m.Serve(ctx, to, arke.Service{Request: echo(r)}, l.options()...)
 }
 
-func (requests) send(ctx context.Context, m patterns.Messenger, to string, msg patterns.Message) error {
+func (requests) send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
 	reply, err := m.Request(ctx, to, msg)
 	if err != nil {
 		return err
@@ -129,25 +137,25 @@ type surveys struct{ member }
 
 func (surveys) name() string { return "survey" }
 
-func (surveys) receive(ctx context.Context, m patterns.Messenger, to string, r *receiver, l patterns.Limits) (closer, error) {
-	return m.Serve(ctx, to, patterns.Service{Request: echo(r)}, l)
+func (surveys) receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
+	return m.Serve(ctx, to, arke.Service{Request: echo(r)}, l.options()...)
 }
 
-func (surveys) send(ctx context.Context, m patterns.Messenger, to string, msg patterns.Message) error {
+func (surveys) send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
 	var answer error
-	result, err := m.Survey(ctx, to, msg, func(r patterns.SurveyReply) error {
+	result, err := m.Survey(ctx, to, msg, arke.Each(func(r arke.SurveyReply) error {
 		if answer = r.Err; answer == nil {
 			answer = same(msg, r.Message)
 		}
 		return nil
-	}, patterns.SurveyOptions{})
+	}))
 	if err != nil {
 		return err
 	}
 	if answer != nil {
 		return answer
 	}
-	return whole(result.Replies, result.Missing, result.Complete)
+	return whole(result.Count, result.Missing, result.Complete)
 }
 
 // tunnels sends what a tunnel is opened with, and expects it as the tunnel's one
@@ -156,15 +164,15 @@ type tunnels struct{ member }
 
 func (tunnels) name() string { return "tunnel" }
 
-func (tunnels) receive(ctx context.Context, m patterns.Messenger, to string, r *receiver, l patterns.Limits) (closer, error) {
-	return m.Serve(ctx, to, patterns.Service{Tunnel: func(ctx context.Context, t patterns.Tunnel) error {
+func (tunnels) receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
+	return m.Serve(ctx, to, arke.Service{Tunnel: func(ctx context.Context, t *arke.Tunnel) error {
 		first := t.Info().Open
 		r.take(ctx, first)
 		return t.Send(ctx, first.Body)
-	}}, l)
+	}}, l.options()...)
 }
 
-func (tunnels) send(ctx context.Context, m patterns.Messenger, to string, msg patterns.Message) error {
+func (tunnels) send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
 	t, err := m.OpenTunnel(ctx, to, msg)
 	if err != nil {
 		return err
@@ -172,10 +180,10 @@ func (tunnels) send(ctx context.Context, m patterns.Messenger, to string, msg pa
 	defer t.Close()
 	body, err := t.Receive(ctx)
 	if err != nil {
-		t.Reset(patterns.CodeUnknown, "the check is over")
+		t.Reset(arke.CodeUnknown, "the check is over")
 		return asRemote(to, err)
 	}
-	if err := same(patterns.Message{Body: msg.Body}, patterns.Message{Body: body}); err != nil {
+	if err := same(arke.Message{Body: msg.Body}, arke.Message{Body: body}); err != nil {
 		return err
 	}
 	if _, err := t.Receive(ctx); !errors.Is(err, io.EOF) {
@@ -186,9 +194,9 @@ func (tunnels) send(ctx context.Context, m patterns.Messenger, to string, msg pa
 
 // asRemote makes a handler's reset what its refusal would be to a request.
 func asRemote(to string, err error) error {
-	var reset *patterns.TunnelError
+	var reset *arke.TunnelError
 	if errors.As(err, &reset) {
-		return &patterns.RemoteError{Cluster: to, Code: reset.Code, Message: reset.Message}
+		return &arke.RemoteError{Cluster: to, Code: reset.Code, Message: reset.Message}
 	}
 	return err
 }

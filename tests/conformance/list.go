@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke"
 )
 
 // check is one line of the list.
@@ -52,8 +52,8 @@ func leaving() []check {
 // verifyEmptyBody checks that a message may have nothing in it.
 func verifyEmptyBody(t *trial) {
 	r := newReceiver(true)
-	t.receive(r, patterns.Limits{})
-	require.NoError(t, t.send(t.context(), patterns.Message{}))
+	t.receive(r, limits{})
+	require.NoError(t, t.send(t.context(), arke.Message{}))
 	got := await(t, r.entered)
 	require.Empty(t, got.Body)
 	require.Empty(t, got.Headers)
@@ -63,8 +63,8 @@ func verifyEmptyBody(t *trial) {
 // those that repeat, and empty values.
 func verifyHeadersKept(t *trial) {
 	r := newReceiver(true)
-	t.receive(r, patterns.Limits{})
-	m := patterns.Message{Body: []byte("x"), Headers: patterns.Headers{
+	t.receive(r, limits{})
+	m := arke.Message{Body: []byte("x"), Headers: arke.Headers{
 		{Key: "traceparent", Value: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
 		{Key: "b", Value: "1"},
 		{Key: "a", Value: "2"},
@@ -79,12 +79,12 @@ func verifyHeadersKept(t *trial) {
 // verifyHeadersTooLarge goes over the limits on all headers and on one key.
 func verifyHeadersTooLarge(t *trial) {
 	r := newReceiver(true)
-	t.receive(r, patterns.Limits{})
-	for _, h := range []patterns.Header{
-		{Key: "k", Value: strings.Repeat("v", patterns.MaxHeaderBytes)},
+	t.receive(r, limits{})
+	for _, h := range []arke.Header{
+		{Key: "k", Value: strings.Repeat("v", arke.MaxHeaderBytes)},
 		{Key: strings.Repeat("k", 256)},
 	} {
-		require.ErrorIs(t, t.send(t.context(), patterns.Message{Headers: patterns.Headers{h}}), patterns.ErrTooLarge)
+		require.ErrorIs(t, t.send(t.context(), arke.Message{Headers: arke.Headers{h}}), arke.ErrTooLarge)
 	}
 	t.quiet(r)
 }
@@ -93,13 +93,13 @@ func verifyHeadersTooLarge(t *trial) {
 // topics, which have no such limit, over that of all of Arke.
 func verifyMessageTooLarge(t *trial) {
 	r := newReceiver(true)
-	l := patterns.Limits{MessageBytes: 1000}
+	l := limits{MessageBytes: 1000}
 	over := l.MessageBytes + 1
 	if t.face.promise().topics {
 		over = 16<<20 + 1
 	}
 	t.receive(r, l)
-	require.ErrorIs(t, t.send(t.context(), patterns.Message{Body: make([]byte, over)}), patterns.ErrTooLarge)
+	require.ErrorIs(t, t.send(t.context(), arke.Message{Body: make([]byte, over)}), arke.ErrTooLarge)
 	t.quiet(r)
 }
 
@@ -108,12 +108,12 @@ func verifyMessageTooLarge(t *trial) {
 func verifyOneTooMany(t *trial) {
 	r := newReceiver(false)
 	if t.face.promise().topics {
-		t.receive(r, patterns.Limits{QueueLength: 1})
+		t.receive(r, limits{QueueLength: 1})
 		beside := newReceiver(true)
-		t.receive(beside, patterns.Limits{})
+		t.receive(beside, limits{})
 		const sent = 4
 		for i := range sent { // one is with the handler, one waits, one is too many
-			require.NoError(t, t.send(t.context(), patterns.Message{Body: []byte{byte(i)}}))
+			require.NoError(t, t.send(t.context(), arke.Message{Body: []byte{byte(i)}}))
 			await(t, beside.entered)
 			if i == 0 {
 				await(t, r.entered)
@@ -125,17 +125,17 @@ func verifyOneTooMany(t *trial) {
 			got, gaps := r.done()
 			for _, g := range gaps {
 				require.True(t, g.Exact)
-				require.Equal(t, patterns.GapSlow, g.Reason)
+				require.Equal(t, arke.GapSlow, g.Reason)
 				got += int(g.Missed)
 			}
 			return got == sent && len(gaps) > 0
 		}, patience, tick)
 		return
 	}
-	t.receive(r, patterns.Limits{Concurrency: 1, QueueLength: -1, Tunnels: 1})
-	first := t.sending(t.context(), patterns.Message{Body: []byte("1")})
+	t.receive(r, limits{Concurrency: 1, QueueLength: -1, Tunnels: 1})
+	first := t.sending(t.context(), arke.Message{Body: []byte("1")})
 	t.comes(r, first)
-	require.ErrorIs(t, t.send(t.context(), patterns.Message{Body: []byte("2")}), patterns.ErrOverloaded)
+	require.ErrorIs(t, t.send(t.context(), arke.Message{Body: []byte("2")}), arke.ErrOverloaded)
 	r.open()
 	require.NoError(t, await(t, first))
 	t.isDone(r, 1)
@@ -144,20 +144,20 @@ func verifyOneTooMany(t *trial) {
 // verifyNobody sends to a name that nobody has.
 func verifyNobody(t *trial) {
 	if want := t.face.promise().nobody; want != nil {
-		require.ErrorIs(t, t.send(t.context(), patterns.Message{}), want)
+		require.ErrorIs(t, t.send(t.context(), arke.Message{}), want)
 		return
 	}
-	require.NoError(t, t.send(t.context(), patterns.Message{}))
+	require.NoError(t, t.send(t.context(), arke.Message{}))
 }
 
 // verifyNilHandler checks that nothing is not taken for a handler.
 func verifyNilHandler(t *trial) {
 	if t.face.promise().topics {
-		_, err := t.Member.Subscribe(t.context(), t.to, nil, patterns.SubscribeOptions{})
+		_, err := t.Member.SubscribeFunc(t.context(), t.to, nil)
 		require.Error(t, err)
 		return
 	}
-	_, err := t.Member.Serve(t.context(), t.to, nil, patterns.Limits{})
+	_, err := t.Member.Serve(t.context(), t.to, nil)
 	require.Error(t, err)
 }
 
@@ -171,13 +171,13 @@ func verifyNoMethod(t *trial) {
 		other = requests{}
 	}
 	r := newReceiver(true)
-	c, err := other.receive(t.context(), t.Member, t.to, r, patterns.Limits{})
+	c, err := other.receive(t.context(), t.Member, t.to, r, limits{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
 	t.isListed()
-	var remote *patterns.RemoteError
-	require.ErrorAs(t, t.send(t.context(), patterns.Message{}), &remote)
-	require.Equal(t, patterns.CodeNoMethod, remote.Code)
+	var remote *arke.RemoteError
+	require.ErrorAs(t, t.send(t.context(), arke.Message{}), &remote)
+	require.Equal(t, arke.CodeNoMethod, remote.Code)
 	require.Equal(t, t.to, remote.Cluster)
 	t.quiet(r)
 }
@@ -187,17 +187,17 @@ func verifyNoMethod(t *trial) {
 func verifyPanic(t *trial) {
 	r := newReceiver(true)
 	r.panics.Store(true)
-	t.receive(r, patterns.Limits{})
-	err := t.send(t.context(), patterns.Message{Body: []byte("1")})
+	t.receive(r, limits{})
+	err := t.send(t.context(), arke.Message{Body: []byte("1")})
 	if t.face.promise().answers {
-		var remote *patterns.RemoteError
+		var remote *arke.RemoteError
 		require.ErrorAs(t, err, &remote)
-		require.Equal(t, patterns.CodePanic, remote.Code)
+		require.Equal(t, arke.CodePanic, remote.Code)
 	} else {
 		require.NoError(t, err)
 	}
 	await(t, r.entered)
-	require.NoError(t, t.send(t.context(), patterns.Message{Body: []byte("2")}))
+	require.NoError(t, t.send(t.context(), arke.Message{Body: []byte("2")}))
 	require.Equal(t, []byte("2"), await(t, r.entered).Body)
 }
 
@@ -212,10 +212,10 @@ const (
 // Place is where programs meet.
 type Place struct {
 	// Caller and Member are two programs in one network.
-	Caller, Member patterns.Messenger
+	Caller, Member *arke.Conn
 	// Another starts one more, of the caller's kind, for a check to close. It
 	// ends with t at the latest.
-	Another func(t *testing.T) patterns.Messenger
+	Another func(t *testing.T) *arke.Conn
 }
 
 // Verify goes through the list with every pattern: first while the network is
@@ -244,7 +244,7 @@ func settle(t *testing.T, p Place) {
 	require.Eventually(t, func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		_, err := p.Caller.Request(ctx, "nobody", patterns.Message{})
-		return errors.Is(err, patterns.ErrNoMembers)
+		_, err := p.Caller.Request(ctx, "nobody", arke.Message{})
+		return errors.Is(err, arke.ErrNoMembers)
 	}, patience, tick)
 }

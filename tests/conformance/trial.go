@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke"
 )
 
 // trial is one check of one pattern.
@@ -36,7 +36,7 @@ func (t *trial) context() context.Context {
 }
 
 // receive has r take what is sent to the trial's name.
-func (t *trial) receive(r *receiver, l patterns.Limits) closer {
+func (t *trial) receive(r *receiver, l limits) closer {
 	t.Helper()
 	c, err := t.face.receive(t.context(), t.Member, t.to, r, l)
 	require.NoError(t, err)
@@ -65,32 +65,32 @@ func (t *trial) isListed() {
 }
 
 // send sends from the caller.
-func (t *trial) send(ctx context.Context, m patterns.Message) error {
+func (t *trial) send(ctx context.Context, m arke.Message) error {
 	return t.face.send(ctx, t.Caller, t.to, m)
 }
 
 // isKnown waits until the caller knows of m, which has only just joined: the
 // anchors that are older than it may not have heard of it when its registration
 // or subscription is acknowledged.
-func (t *trial) isKnown(m patterns.Messenger) {
+func (t *trial) isKnown(m *arke.Conn) {
 	t.Helper()
 	if !t.face.promise().topics {
 		t.isListed()
 		return
 	}
 	probe := newReceiver(true)
-	s, err := m.Subscribe(t.context(), t.to+".probe.*", probe, patterns.SubscribeOptions{})
+	s, err := m.SubscribeFunc(t.context(), t.to+".probe.*", probe.hear)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		// With programs coming and going nobody may know who is there.
-		_ = t.Caller.Publish(t.context(), t.to+".probe.x", patterns.Message{})
+		_ = t.Caller.Publish(t.context(), t.to+".probe.x", arke.Message{})
 		return len(probe.entered) > 0
 	}, patience, little)
 	require.NoError(t, s.Close(t.context()))
 }
 
 // sending sends in the background.
-func (t *trial) sending(ctx context.Context, m patterns.Message) (outcome chan error) {
+func (t *trial) sending(ctx context.Context, m arke.Message) (outcome chan error) {
 	c := make(chan error, 1)
 	go func() { c <- t.send(ctx, m) }()
 	return c
@@ -138,7 +138,7 @@ func (t *trial) isDone(r *receiver, n int) {
 }
 
 // same says how two messages differ.
-func same(want, got patterns.Message) error {
+func same(want, got arke.Message) error {
 	if !bytes.Equal(want.Body, got.Body) {
 		return fmt.Errorf("the body has %d bytes, and not the %d that were sent", len(got.Body), len(want.Body))
 	}
@@ -151,7 +151,7 @@ func same(want, got patterns.Message) error {
 // whole returns the outcome of what goes to every member, where there is one.
 // Whether the list of members was known to be whole depends on how long the
 // network has been quiet.
-func whole(took int, missing []patterns.Missing, complete bool) error {
+func whole(took int, missing []arke.Missing, complete bool) error {
 	switch {
 	case complete && len(missing) > 0:
 		return fmt.Errorf("it is complete, and somebody is missing: %w", missing[0].Err)
@@ -173,20 +173,20 @@ func sameError(err, want error) bool {
 // receiver is what a check has at the other end: it writes down each message,
 // and is done with it when the gate is open.
 type receiver struct {
-	gate    chan struct{}         // closed = open
-	entered chan patterns.Message // each message, when it comes
-	panics  atomic.Bool           // the next one
+	gate    chan struct{}     // closed = open
+	entered chan arke.Message // each message, when it comes
+	panics  atomic.Bool       // the next one
 
 	once sync.Once
 
 	mu   sync.Mutex
-	got  []patterns.Message // guarded by mu; those that it is done with
-	gaps []patterns.Gap     // guarded by mu
+	got  []arke.Message // guarded by mu; those that it is done with
+	gaps []arke.Gap     // guarded by mu
 }
 
 // newReceiver returns one whose gate is open, or shut.
 func newReceiver(open bool) *receiver {
-	r := &receiver{gate: make(chan struct{}), entered: make(chan patterns.Message, 64)}
+	r := &receiver{gate: make(chan struct{}), entered: make(chan arke.Message, 64)}
 	if open {
 		r.open()
 	}
@@ -195,8 +195,8 @@ func newReceiver(open bool) *receiver {
 
 func (r *receiver) open() { r.once.Do(func() { close(r.gate) }) }
 
-// take is called by the handlers of all patterns.
-func (r *receiver) take(ctx context.Context, m patterns.Message) {
+// take is called by the handlers of all arke.
+func (r *receiver) take(ctx context.Context, m arke.Message) {
 	r.entered <- m
 	if r.panics.Swap(false) {
 		panic("a handler that fails")
@@ -212,19 +212,19 @@ func (r *receiver) take(ctx context.Context, m patterns.Message) {
 }
 
 // done returns how many messages it is done with, and the gaps.
-func (r *receiver) done() (n int, gaps []patterns.Gap) {
+func (r *receiver) done() (n int, gaps []arke.Gap) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.got), r.gaps
 }
 
-// ServePublication implements patterns.Subscriber.
-func (r *receiver) ServePublication(p *patterns.Publication) {
-	r.take(context.Background(), patterns.Message{Headers: p.Headers, Body: p.Body})
+// hear takes what is published.
+func (r *receiver) hear(p arke.Publication) {
+	r.take(context.Background(), arke.Message{Headers: p.Headers, Body: p.Body})
 }
 
-// ServeGap implements patterns.Subscriber.
-func (r *receiver) ServeGap(g patterns.Gap) {
+// miss is told where something is missing.
+func (r *receiver) miss(g arke.Gap) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.gaps = append(r.gaps, g)
