@@ -17,8 +17,16 @@
 //  1. Arke picks a member, by load, for each request: a connection carries one
 //     request. Opening it costs one round trip, and no handshake.
 //  2. The request and its response are HTTP/1.1 on that connection.
-//  3. If the request failed and no handler can have run, or it may be handled
-//     twice, it goes to another member: three attempts at most, within a budget.
+//  3. If the connection is lost, and the request may be handled twice, it is sent
+//     again, to another member: three times in all, at most.
+//
+// # Who tries again
+//
+// To open a connection is Arke's: it tries other members when one is busy or can't
+// be reached, within its own limits, and this package never repeats that. What is
+// sent on a connection that is open, Arke does not know, so it can't send it again.
+// This package can. So that a broken service does not get twice the load, it has a
+// budget: 100 requests at once, and one for each five that follow.
 //
 // A request may be handled twice if its method is GET, HEAD, OPTIONS, TRACE, PUT
 // or DELETE, or if it has the header Idempotency-Key. Its body must be one that

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// attempts is how often a request is tried at most.
+	// attempts is how often a request is sent at most.
 	attempts = 3
-	// budget is how many requests may be tried again at once, and share is how
-	// many of those that follow.
+	// budget is how many requests may be sent again at once, and share is how many
+	// of those that follow.
 	budget = 100
 	share  = 0.2
 )
@@ -64,21 +64,21 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// again says whether the request may be tried again after err.
+// again reports whether the request may be sent again after err: its connection
+// was open and is lost. If it could not be opened, Arke has tried other members.
 func again(r *http.Request, err error) bool {
-	if r.Context().Err() != nil || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
-		return false
-	}
-	switch {
-	case errors.Is(err, arke.ErrUnreachable), errors.Is(err, arke.ErrOverloaded):
-		return true // Arke tried other members, and no handler ran
-	case errors.Is(err, arke.ErrInterrupted):
-		return isIdempotent(r)
-	}
-	return false
+	var closed *dialError
+	return errors.Is(err, arke.ErrInterrupted) && !errors.As(err, &closed) && isIdempotent(r) && r.Context().Err() == nil &&
+		(r.Body == nil || r.Body == http.NoBody || r.GetBody != nil)
 }
 
-// isIdempotent says whether it does no harm to handle the request twice.
+// dialError says that a connection could not be opened.
+type dialError struct{ error }
+
+// Unwrap returns Arke's error.
+func (e *dialError) Unwrap() error { return e.error }
+
+// isIdempotent reports whether it does no harm to handle the request twice.
 func isIdempotent(r *http.Request) bool {
 	switch r.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
@@ -94,7 +94,11 @@ func (t *Transport) dial(ctx context.Context, _, hostPort string) (net.Conn, err
 		return nil, err
 	}
 	// Nothing of the request is sent yet: to open a connection twice does no harm.
-	return t.conn.Dial(ctx, cluster, append([]arke.RequestOption{arke.Idempotent()}, t.opts...)...)
+	c, err := t.conn.Dial(ctx, cluster, append([]arke.RequestOption{arke.Idempotent()}, t.opts...)...)
+	if err != nil {
+		return nil, &dialError{err}
+	}
+	return c, nil
 }
 
 func (t *Transport) earn() {
