@@ -170,8 +170,8 @@ type Registration struct {
 // before, the member is withdrawn. Errors: ErrName, ErrPayload, ErrDuplicate, ErrNoKeys,
 // ErrRefused, ErrUnregistered, ErrClosed, and ctx's.
 func (c *Clusters) Register(ctx context.Context, name string, r Registration) error {
-	if len(name) == 0 || len(name) > MaxName {
-		return ErrName
+	if err := CheckName(name); err != nil {
+		return err
 	}
 	if len(r.Payload) > MaxPayload {
 		return ErrPayload

@@ -3,7 +3,12 @@
 
 package cluster
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/arke-mesh/arke/internal/name"
+)
 
 var (
 	// ErrNoMembers is returned by Watch.Wait when a majority of settled
@@ -35,7 +40,19 @@ var (
 	// ErrPayload is returned for a payload of more than MaxPayload bytes.
 	ErrPayload = errors.New("cluster: payload must have at most 8,192 bytes")
 
-	// ErrName is returned for a cluster name that is empty or longer than
-	// MaxName bytes.
-	ErrName = errors.New("cluster: name must have 1 to 255 bytes")
+	// ErrName is returned for a name that no cluster may have, see CheckName.
+	ErrName = errors.New("cluster: bad name")
 )
+
+// CheckName returns an error that wraps ErrName and says what is wrong with the
+// name of a cluster, or nil. A name has 1 to MaxName bytes of UTF-8, no control
+// characters, no blanks at its ends, and no @, which is reserved.
+func CheckName(s string) error {
+	if n := len(s); n < 1 || n > MaxName {
+		return fmt.Errorf("%w: it has %d bytes, 1 to %d are possible", ErrName, n, MaxName)
+	}
+	if fault := name.Fault(s); fault != "" {
+		return fmt.Errorf("%w: %.64q: %s", ErrName, s, fault)
+	}
+	return nil
+}

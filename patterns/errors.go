@@ -50,9 +50,9 @@ var (
 	ErrWouldBlock = errors.New("arke: would have to wait")
 
 	// ErrTopic is returned for a topic or a pattern that is none. Topics are
-	// words of 1 or more bytes joined by dots, at most 255 bytes in all, none
-	// of them "*" or ">". In patterns "*" stands for one word and ">", at the
-	// end, for one or more.
+	// words of 1 or more bytes joined by dots, at most 255 bytes in all, without
+	// "*", ">" and "@", and do not begin with "$". In patterns "*" stands for one
+	// word and ">", at the end, for one or more.
 	ErrTopic = errors.New("arke: not a topic or pattern")
 
 	// ErrTooMany is returned when there are as many subscriptions, tunnels

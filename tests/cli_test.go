@@ -273,6 +273,26 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 	}
 }
 
+func TestNamesThatNobodyMayHaveAreRefused(t *testing.T) {
+	// This test checks that a name is refused with what is wrong with it, also in
+	// a topic and in a pattern, where a wildcard in a word is a mistake.
+	scenario(t)
+	a := harness.NewNetwork(t).Relay("a")
+	for _, tc := range []struct{ args, says []string }{
+		{[]string{"request", "geo@eu", "x"}, []string{`bad name: "geo@eu"`, "@ is reserved"}},
+		{[]string{"serve", "geo@eu", "--echo"}, []string{"@ is reserved"}},
+		{[]string{"serve", "$status", "--echo"}, []string{"names that begin with"}},
+		{[]string{"request", " geo", "x"}, []string{"begins with a blank"}},
+		{[]string{"survey", "geo\x1b[2J", "x"}, []string{`"geo\x1b[2J"`, "control character"}},
+		{[]string{"publish", "geo*", "x"}, []string{"whole words", "a topic has none"}},
+		{[]string{"publish", "geo@eu", "x"}, []string{"@ is reserved"}},
+		{[]string{"publish", "$geo", "x"}, []string{"begin with $ are reserved"}},
+		{[]string{"subscribe", "a.b*"}, []string{"whole words", "write a.*"}},
+	} {
+		a.Does(tc.args[0], tc.args[1:]...).Ends(1).Says(tc.says...)
+	}
+}
+
 func TestKeyFromTheEnvironment(t *testing.T) {
 	// This test checks that ARKE_NETWORK holds what keygen prints, and that a
 	// malformed one is refused by name without showing the key.

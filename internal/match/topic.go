@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -34,6 +35,12 @@ func check(s string, wildcards bool) error {
 	if len(s) > MaxBytes {
 		return fmt.Errorf("%w: %.32q...: %d bytes are more than %d", patterns.ErrTopic, s, len(s), MaxBytes)
 	}
+	switch fault := name.Fault(s); {
+	case fault != "":
+		return fmt.Errorf("%w: %.64q: %s", patterns.ErrTopic, s, fault)
+	case strings.HasPrefix(s, name.Reserved):
+		return fmt.Errorf("%w: %q: names that begin with %s are reserved", patterns.ErrTopic, s, name.Reserved)
+	}
 	for rest, more := s, true; more; {
 		var word string
 		word, rest, more = strings.Cut(rest, ".")
@@ -44,9 +51,19 @@ func check(s string, wildcards bool) error {
 			return fmt.Errorf("%w: %q: > stands before the end", patterns.ErrTopic, s)
 		case !wildcards && (word == anyWord || word == anyRest):
 			return fmt.Errorf("%w: %q: %s is for patterns only", patterns.ErrTopic, s, word)
+		case len(word) > 1 && strings.ContainsAny(word, anyWord+anyRest):
+			return fmt.Errorf("%w: %q: in %q * and > are letters, but they stand for whole words: %s", patterns.ErrTopic, s, word, meant(wildcards))
 		}
 	}
 	return nil
+}
+
+// meant says what to write instead of a word with a wildcard in it.
+func meant(wildcards bool) string {
+	if wildcards {
+		return "write a.* for every word there, or a.> for all words from there on"
+	}
+	return "a topic has none of them, only what subscribers write has"
 }
 
 // Group returns the group of a topic or pattern: its first word. A pattern that

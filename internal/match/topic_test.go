@@ -24,7 +24,19 @@ func TestTopicsAndPatternsAreCheckedByTheSameRules(t *testing.T) {
 		{"a", true, true},
 		{"a.b.c", true, true},
 		{"orders.eu-1.täglich", true, true},
-		{"a*.>b.c>", true, true}, // wildcards are words, not letters
+		{"a*.b", false, false}, // wildcards are words, not letters
+		{"a.>b", false, false},
+		{"a.b.c>", false, false},
+		{"**", false, false},
+		{"a.*.b*", false, false},
+		{"geo@eu.a", false, false}, // kept for other networks
+		{"$a.b", false, false},     // kept for Arke
+		{"a.$b", true, true},
+		{" a", false, false},
+		{"a ", false, false},
+		{"a b.c d", true, true},
+		{"a\nb", false, false},
+		{"a.\xff", false, false},
 		{long, true, true},
 		{long + "b", false, false},
 		{"*", false, true},
@@ -53,10 +65,18 @@ func TestTopicsAndPatternsAreCheckedByTheSameRules(t *testing.T) {
 	}
 }
 
+func TestAWildcardInAWordIsAnErrorThatSaysWhatWasMeant(t *testing.T) {
+	// This test checks the words: geo* is a mistake in a topic and in a pattern,
+	// and not the same one.
+	require.ErrorContains(t, match.CheckTopic("geo*"), `in "geo*" * and > are letters, but they stand for whole words: a topic has none`)
+	require.ErrorContains(t, match.CheckPattern("a.b*"), `in "b*" * and > are letters, but they stand for whole words: write a.*`)
+	require.ErrorContains(t, match.CheckTopic("a\x1b[2J"), `"a\x1b[2J": it has a control character`)
+}
+
 func TestGroupIsTheFirstWordOrTheRoot(t *testing.T) {
 	// This test checks the groups of topics and of patterns with and without a
 	// wildcard at the front.
-	for text, want := range map[string]string{"a": "a", "a.b": "a", "a.>": "a", "*": "*", ">": "*", "*.b": "*", "*a.b": "*a"} {
+	for text, want := range map[string]string{"a": "a", "a.b": "a", "a.>": "a", "*": "*", ">": "*", "*.b": "*"} {
 		word, root := match.Group(text)
 		require.Equal(t, want, word, text)
 		require.Equal(t, want == "*", root, text)

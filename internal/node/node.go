@@ -14,6 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/security"
@@ -73,11 +74,14 @@ func (l *life) reaches(name string) error {
 // topicPrefix begins the names of the clusters that are groups of topics.
 const topicPrefix = "topic:"
 
-// checkName refuses the names of groups of topics: their members are nodes that
-// subscribe, not services.
-func checkName(name string) error {
-	if strings.HasPrefix(name, topicPrefix) {
-		return fmt.Errorf("%w: %q: names that begin with %q are those of topics", cluster.ErrName, name, topicPrefix)
+// checkName refuses the names of groups of topics, whose members are nodes that
+// subscribe, not services, and those that Arke keeps for itself.
+func checkName(s string) error {
+	switch {
+	case strings.HasPrefix(s, topicPrefix):
+		return fmt.Errorf("%w: %q: names that begin with %q are those of topics", cluster.ErrName, s, topicPrefix)
+	case strings.HasPrefix(s, name.Reserved):
+		return fmt.Errorf("%w: %q: names that begin with %s are reserved", cluster.ErrName, s, name.Reserved)
 	}
 	return nil
 }

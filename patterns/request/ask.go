@@ -112,7 +112,7 @@ func (a *Answer) report() patterns.RequestReport {
 // check refuses what can be refused without the cluster. It returns the size of
 // body and headers.
 func (e *env) check(a *Ask) (size int, err error) {
-	if err := checkName(a.Cluster); err != nil {
+	if err := cluster.CheckName(a.Cluster); err != nil {
 		return 0, err
 	}
 	if e.closed.Load() {

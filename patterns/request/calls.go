@@ -269,14 +269,6 @@ func (a *Ask) salt() uint64 {
 	return n
 }
 
-// checkName returns cluster.ErrName for a name that no cluster has.
-func checkName(name string) error {
-	if name == "" || len(name) > cluster.MaxName {
-		return cluster.ErrName
-	}
-	return nil
-}
-
 // room is how many bytes of replies may still come. It is used up where they
 // arrive, so that what waits to be looked at is bounded, too.
 type room struct{ left atomic.Int64 }

@@ -66,7 +66,7 @@ func (m *members) servesOf(v patterns.Service) (s Serves) {
 }
 
 func (m *members) newServer(id cluster.MemberID, name string, l patterns.Limits) (*Server, error) {
-	if err := checkName(name); err != nil {
+	if err := cluster.CheckName(name); err != nil {
 		return nil, err
 	}
 	l = l.WithDefaults()

@@ -180,7 +180,7 @@ func explainCall(e *clusterError) string {
 	case patterns.OutcomeTooMany:
 		return fmt.Sprintf("too much is open at once for another one to %s: look at it with 'arke status'", e.cluster)
 	}
-	return e.err.Error()
+	return strings.TrimPrefix(e.err.Error(), "cluster: ") // a bad name
 }
 
 // explainSize says what is too large, how much may be sent, and what to do.

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package name
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Reserved begins the names that Arke keeps for itself, such as the clusters for
+// which a relay answers.
+const Reserved = "$"
+
+// Fault returns what is wrong with the characters of a name, "" if nothing is. A
+// name is UTF-8 without control characters, and without blanks at either end. The
+// character @ is kept for names of other networks.
+func Fault(s string) string {
+	switch first, _ := utf8.DecodeRuneInString(s); {
+	case !utf8.ValidString(s):
+		return "it is not UTF-8"
+	case unicode.IsSpace(first) && !unicode.IsControl(first):
+		return "it begins with a blank"
+	}
+	switch last, _ := utf8.DecodeLastRuneInString(s); {
+	case unicode.IsSpace(last) && !unicode.IsControl(last):
+		return "it ends with a blank"
+	case strings.IndexByte(s, '@') >= 0:
+		return "the character @ is reserved for names of other networks"
+	}
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return "it has a control character"
+		}
+	}
+	return ""
+}
