@@ -68,7 +68,7 @@
 //
 // # Bounds
 //
-// An anchor holds at most 2,048 leases and 4,096 watches of one cluster id, and
+// An anchor holds at most 8,192 leases and 4,096 watches of one cluster id, and
 // bounds for each peer and in all (message.go); beyond them it refuses by name.
 // The inbox bounds frames in all and for each peer; what is dropped there is
 // counted (Status.Drops) and asked for again. A caller of more than 64 members

@@ -112,7 +112,7 @@ type leaseRef struct {
 // Bounds of what one anchor holds for others. Whoever exceeds one is refused
 // by name (wire.Refusal_FULL), never silently.
 const (
-	maxClusterLeases  = 1 << 11  // leases of one cluster id; topics may have many subscribing nodes
+	maxClusterLeases  = 1 << 13  // leases of one cluster id; topics may have many subscribing nodes
 	maxClusterWatches = 1 << 12  // watchers of one cluster id; all publishers watch the root group's forwarders
 	maxLeases         = 1 << 14  // leases in all
 	maxWatches        = 1 << 14  // watches in all
