@@ -104,7 +104,12 @@
 //     under an id, which links those peers' epochs to each other;
 //   - call, serve and read every cluster whose key is derived, for it has that
 //     key;
-//   - load everybody with work, within the limits of the layers above.
+//   - load everybody with work, within the limits of the layers above. Of streams
+//     it has 16 at a node, four of them to the router, which takes one kind of
+//     question of up to 4 KiB, whole within five seconds (overlay/p2p:
+//     TestHalfSentQuestionsPinNothing, TestAPeerHasFewStreamsToTheRouter,
+//     TestOnlyFindNodeIsAQuestion); beyond half of what all peers together may
+//     have, each has its share (overlay/internal/budget: TestNobodyIsRefusedItsShare).
 //
 // It can't take another peer's id, read other nodes' links, or learn from the
 // id of a cluster with an explicit key its name or its records, nor register

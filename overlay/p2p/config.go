@@ -66,9 +66,13 @@ type Config struct {
 	// each other at once need two for a while. Default 8.
 	MaxConnsPerPeer int
 
-	// MaxStreamsPerPeer bounds the streams one peer has open to here.
-	// Default 256.
+	// MaxStreamsPerPeer bounds the streams one peer has open to here: its link's,
+	// and a few of libp2p's, of which each takes up to 32 KiB. Default 16.
 	MaxStreamsPerPeer int
+
+	// MaxStreams bounds the streams that all peers together have open to here.
+	// Beyond half of it each has its share. Default 16384.
+	MaxStreams int
 
 	// Resolver looks up the names in seeds and addresses. Default
 	// net.DefaultResolver.
@@ -103,7 +107,8 @@ func (c Config) withDefaults() Config {
 		{&c.MaxHandshakes, 256},
 		{&c.MaxConns, 4096},
 		{&c.MaxConnsPerPeer, 8},
-		{&c.MaxStreamsPerPeer, 256},
+		{&c.MaxStreamsPerPeer, 16},
+		{&c.MaxStreams, 16384},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -138,7 +143,7 @@ func (c Config) validate() error {
 	}
 	for name, n := range map[string]int{
 		"MaxWaiting": c.MaxWaiting, "MaxHandshakes": c.MaxHandshakes, "MaxConns": c.MaxConns,
-		"MaxConnsPerPeer": c.MaxConnsPerPeer, "MaxStreamsPerPeer": c.MaxStreamsPerPeer,
+		"MaxConnsPerPeer": c.MaxConnsPerPeer, "MaxStreamsPerPeer": c.MaxStreamsPerPeer, "MaxStreams": c.MaxStreams,
 	} {
 		if n < 0 {
 			return fmt.Errorf("p2p: Config.%s is negative", name)

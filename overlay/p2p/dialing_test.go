@@ -51,7 +51,7 @@ func TestAddressesAreRanked(t *testing.T) {
 // that each refusal is counted, and that Done gives back exactly once.
 func TestConnectionLimitsHold(t *testing.T) {
 	var c counters
-	l := newLimits(Config{MaxConns: 3, MaxConnsPerPeer: 2, MaxStreamsPerPeer: 1}, &c)
+	l := newLimits(Config{MaxConns: 3, MaxConnsPerPeer: 2, MaxStreamsPerPeer: 1, MaxStreams: 9}, &c)
 	open := func() network.ConnManagementScope {
 		s, err := l.OpenConnection(network.DirInbound, true, nil)
 		require.NoError(t, err)

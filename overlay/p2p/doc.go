@@ -32,8 +32,8 @@
 //
 // # Router
 //
-// kad-dht keeps the routing table and answers the questions of others; it
-// stores nothing. Peers leave the table when their last connection ends. The
+// kad-dht keeps the routing table; it stores nothing, and the questions of others are
+// answered by our own small handler (answers.go). Peers leave the table when their last connection ends. The
 // lookups are our own (lookup.go): they end when the few closest peers have
 // answered, and nobody waits for a hung one. A new connection is used at once
 // to ask for our own neighbourhood, so parts of a network that were apart find

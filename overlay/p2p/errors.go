@@ -41,6 +41,9 @@ var (
 	errStranger = errors.New("p2p: no greeting by a key of this network")
 	errSentAway = errors.New("p2p: sent away")
 
+	// errQuestion is why a stream to the router is reset.
+	errQuestion = errors.New("p2p: not a question for the router")
+
 	// errProbe ends the upgrade of a connection whose opener only asked who
 	// is here. It is not a failure.
 	errProbe = errors.New("p2p: connection was a probe")

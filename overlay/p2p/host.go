@@ -75,7 +75,7 @@ func New(cfg Config) (*Host, error) {
 	if h.resolver, err = newResolver(cfg.Resolver); err != nil {
 		return nil, err
 	}
-	h.router = &router{self: h.self, log: h.log}
+	h.router = &router{self: h.self, log: h.log, counters: h.counters}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h, nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/arke-mesh/arke/overlay/internal/budget"
 )
 
 // limits is the resource manager.
@@ -28,6 +30,7 @@ type limits struct {
 	// Immutable.
 	maxConns, maxConnsPerPeer, maxStreamsPerPeer int
 	counters                                     *counters
+	all                                          *budget.Budget[peer.ID] // streams
 
 	// Guarded by mu.
 	mu      sync.Mutex
@@ -44,6 +47,7 @@ func newLimits(cfg Config, c *counters) *limits {
 		maxConnsPerPeer:   cfg.MaxConnsPerPeer,
 		maxStreamsPerPeer: cfg.MaxStreamsPerPeer,
 		counters:          c,
+		all:               budget.New[peer.ID](cfg.MaxStreams),
 		peers:             make(map[peer.ID]int),
 		streams:           make(map[peer.ID]int),
 	}
@@ -72,6 +76,10 @@ func (l *limits) OpenStream(p peer.ID, dir network.Direction) (network.StreamMan
 	if l.streams[p] >= l.maxStreamsPerPeer {
 		l.counters.add(countStreamLimit)
 		return nil, fmt.Errorf("%w: %d streams of one peer", errLimit, l.maxStreamsPerPeer)
+	}
+	if !l.all.Take(p, 1) {
+		l.counters.add(countStreamShare)
+		return nil, fmt.Errorf("%w: the peer's share of all streams", errLimit)
 	}
 	l.streams[p]++
 	return &streamScope{limits: l, peer: p}, nil
@@ -143,6 +151,7 @@ func (s *streamScope) Done() {
 	s.once.Do(func() {
 		s.limits.mu.Lock()
 		defer s.limits.mu.Unlock()
+		s.limits.all.Give(s.peer, 1)
 		release(s.limits.streams, s.peer)
 	})
 }

@@ -23,6 +23,9 @@ const (
 	countConnLimit                       // connections refused by MaxConns
 	countPeerConnLimit                   // connections refused by MaxConnsPerPeer
 	countStreamLimit                     // streams refused by MaxStreamsPerPeer
+	countStreamShare                     // streams refused by MaxStreams, beyond the peer's share
+	countAskerLimit                      // streams to the router beyond the peer's few
+	countQuestion                        // questions to the router too large, too slow, or not understood
 	countStreamBacklog                   // incoming link streams that the handler was too slow for
 	countStreamStale                     // incoming link streams whose connection was gone first
 	countStale                           // connections closed because nothing came back on them any more
@@ -46,6 +49,9 @@ var counterNames = [counterCount]string{
 	countConnLimit:        "conn_limit",
 	countPeerConnLimit:    "peer_conn_limit",
 	countStreamLimit:      "stream_limit",
+	countStreamShare:      "stream_share",
+	countAskerLimit:       "router_stream_limit",
+	countQuestion:         "router_invalid",
 	countStreamBacklog:    "stream_backlog",
 	countStreamStale:      "stream_stale",
 	countStale:            "conn_stale",

@@ -37,8 +37,9 @@ const (
 // router implements overlay.Router with kad-dht's routing table and messages.
 // It stores nothing in the DHT.
 type router struct {
-	self peer.ID
-	log  *zap.Logger
+	self     peer.ID
+	log      *zap.Logger
+	counters *counters
 
 	// onChange is complete before start.
 	onChange []func()
@@ -73,14 +74,14 @@ var _ overlay.Router = (*router)(nil)
 // listening yet: the handlers must be there first, and so must the hooks,
 // which kad-dht calls without a lock of ours.
 func (r *router) start(h host.Host, id security.NetworkID) error {
+	prefix := protocol.ID("/arke/" + id.String())
 	d, err := dht.New(h,
 		// Networks never mix, even if somebody copies addresses.
-		dht.ProtocolPrefix(protocol.ID("/arke/"+id.String())),
-		// Pitfall "ModeAuto": the default is a client until some public node
-		// says otherwise, so in a private network nobody ever answers.
-		// Pitfall "dual DHT": two tables, of which it writes to one; this is
-		// a single one, without filters, so private addresses are fine.
-		dht.Mode(dht.ModeServer),
+		dht.ProtocolPrefix(prefix),
+		// A client: it is the answerer that answers. Pitfall "dual DHT": two
+		// tables, of which it writes to one; this is a single one, without
+		// filters, so private addresses are fine.
+		dht.Mode(dht.ModeClient),
 		dht.DisableProviders(),
 		dht.DisableValues(),
 		dht.BucketSize(bucketSize),
@@ -107,6 +108,9 @@ func (r *router) start(h host.Host, id security.NetworkID) error {
 	x.table.PeerAdded = func(p peer.ID) { added(p); x.signal() }
 	x.table.PeerRemoved = func(p peer.ID) { removed(p); x.signal() }
 	r.running.Store(x)
+	// Pitfall "ModeAuto": a peer that answers nobody is in no table. It is known to
+	// answer by this handler.
+	h.SetStreamHandler(prefix+answerProtocol, newAnswerer(x, r.counters).serve)
 	x.wg.Go(x.watch)
 	x.wg.Go(x.meet)
 	return nil

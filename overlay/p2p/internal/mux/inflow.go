@@ -15,7 +15,7 @@ import (
 // How many bytes of a stream may have come that nobody has read; of a link's that
 // drives, driveWindow.
 const (
-	plainWindow = 256 << 10
+	plainWindow = 32 << 10
 	linkWindow  = 1 << 20
 	driveWindow = 16 << 20
 )
