@@ -14,6 +14,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/internal/budget"
 	"github.com/arke-mesh/arke/overlay/session"
 )
 
@@ -33,6 +34,7 @@ type base struct {
 	// Used concurrently.
 	drops     drop.Counts[dropReason]
 	traffic   traffic
+	partials  *budget.Budget[peer.ID] // messages that have arrived in part, in bytes
 	chunks    session.Pool
 	bodies    wire.Bodies
 	sessions  atomic.Uint64

@@ -43,6 +43,11 @@ type Config struct {
 	// in fragments may use three times as much memory per link. Default 16 MiB.
 	MaxMessage int
 
+	// MaxIncomplete bounds the memory of messages that have arrived in part, of all
+	// peers together, in bytes. Beyond half of it each peer has its share. Default
+	// 256 MiB, or four messages if that is more.
+	MaxIncomplete int
+
 	// Agent names program and release in the logs of other nodes. At most 256
 	// bytes. Default "arke".
 	Agent string
@@ -53,8 +58,9 @@ type Config struct {
 
 // Defaults of Config.
 const (
-	DefaultHeartbeat  = 400 * time.Millisecond
-	DefaultMaxMessage = 16 << 20
+	DefaultHeartbeat     = 400 * time.Millisecond
+	DefaultMaxMessage    = 16 << 20
+	DefaultMaxIncomplete = 256 << 20
 )
 
 func (c Config) withDefaults() Config {
@@ -68,6 +74,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxMessage == 0 {
 		c.MaxMessage = DefaultMaxMessage
+	}
+	if c.MaxIncomplete == 0 {
+		c.MaxIncomplete = max(DefaultMaxIncomplete, 4*c.MaxMessage)
 	}
 	if c.Agent == "" {
 		c.Agent = "arke"
@@ -93,6 +102,9 @@ func (c Config) validate() error {
 	}
 	if c.MaxMessage < MaxFrameBody || c.MaxMessage > 1<<30 {
 		return fmt.Errorf("overlay: Config.MaxMessage %d is outside 64 KiB … 1 GiB", c.MaxMessage)
+	}
+	if c.MaxIncomplete < 2*c.MaxMessage {
+		return fmt.Errorf("overlay: Config.MaxIncomplete %d is less than two messages of Config.MaxMessage", c.MaxIncomplete)
 	}
 	if len(c.Agent) > wire.MaxText {
 		return fmt.Errorf("overlay: Config.Agent is longer than %d bytes", wire.MaxText)

@@ -239,7 +239,8 @@ func (l *Link) newSession(id uint64) *session.Session {
 	return session.New(session.Config{
 		Clock: gatedClock{o.base}, Exec: o.cfg.Seam.Exec, Rand: o.rand, Go: o.gate.spawn, Done: o.ctx.Done(),
 		Key: l.key, Number: o.nextSession(), ID: id, Epoch: o.epoch,
-		LaneBytes: o.cfg.LaneBytes, MaxMessage: o.cfg.MaxMessage, Beat: o.cfg.Heartbeat, Pool: &o.chunks,
+		LaneBytes: o.cfg.LaneBytes, MaxMessage: o.cfg.MaxMessage, Beat: o.cfg.Heartbeat,
+		Memory:  session.Memory{Pool: &o.chunks, Budget: o.partials.Of(l.peer)},
 		Handler: func(_ wire.Lane, k wire.Kind, body []byte) bool { return o.handle(l, k, body) },
 		Notice:  l.notices.tell,
 		Changed: l.changed,

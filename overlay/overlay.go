@@ -13,6 +13,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/internal/budget"
 	"github.com/arke-mesh/arke/overlay/session"
 )
 
@@ -59,6 +60,7 @@ func New(cfg Config) (*Overlay, error) {
 		log:       cfg.Logger.Named("overlay"),
 		epoch:     cfg.Seam.Clock.Now().Add(-1), // so that 0 is never a time
 		drops:     drop.New(dropReasons),
+		partials:  budget.New[peer.ID](cfg.MaxIncomplete),
 	}}
 	o.ctx, o.cancel = context.WithCancelCause(context.Background())
 	o.rand.Read(o.instance[:]) // never fails

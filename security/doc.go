@@ -110,6 +110,13 @@
 //     TestHalfSentQuestionsPinNothing, TestAPeerHasFewStreamsToTheRouter,
 //     TestOnlyFindNodeIsAQuestion); beyond half of what all peers together may
 //     have, each has its share (overlay/internal/budget: TestNobodyIsRefusedItsShare).
+//     The same goes for messages that have arrived in part, of which a node holds
+//     256 MiB for all peers; they are given up after half a minute without a
+//     fragment, or below 16 KiB a second (overlay/session:
+//     TestReassemblyStaysWithinItsBudget, TestHalfSentMessagesAreGivenUp). A peer id
+//     is one share: who joins under many has many. A link's unread bytes, up to
+//     1 MiB of each stream and 16 MiB of one that is read, are bounded for a
+//     connection, and not counted against that.
 //
 // It can't take another peer's id, read other nodes' links, or learn from the
 // id of a cluster with an explicit key its name or its records, nor register

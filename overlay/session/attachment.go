@@ -201,7 +201,7 @@ func (a *attachment) write(size int) (err error) {
 
 // join writes what is not one run of bytes.
 func (a *attachment) join(size int) error {
-	pool := &a.s.cfg.Pool.batches
+	pool := &a.s.cfg.Memory.Pool.batches
 	joined, ok := pool.Get().(*batch)
 	if !ok {
 		joined = &batch{}

@@ -75,6 +75,8 @@ const (
 	DropReassemblyFull        // a received message beyond the bounds on incomplete ones
 	DropFragmentOrphan        // a fragment of a message that is not known
 	DropFragmentMismatch      // an incomplete message that can't be completed
+	DropFragmentShare         // an incomplete message beyond the peer's share of Memory.Budget
+	DropFragmentLate          // an incomplete message that took too long
 	DropPartialLost           // an incomplete message when the session ended
 	DropBeat                  // a heartbeat that could not be queued
 	Drops
@@ -94,6 +96,8 @@ func (d Drop) String() string {
 		DropReassemblyFull:   "reassembly_full",
 		DropFragmentOrphan:   "fragment_orphan",
 		DropFragmentMismatch: "fragment_mismatch",
+		DropFragmentShare:    "fragment_share",
+		DropFragmentLate:     "fragment_late",
 		DropPartialLost:      "partial_lost",
 		DropBeat:             "beat",
 	}

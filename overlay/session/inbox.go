@@ -34,7 +34,6 @@ type inbox struct {
 	// Owned by whoever reads.
 	own   bool // what comes is our own: nobody has to be told
 	count wire.Counts
-	parts *reassembly
 
 	// Used concurrently.
 	window   [wire.Lanes]atomic.Int64 // the peer's
@@ -48,6 +47,12 @@ type inbox struct {
 	mu      sync.Mutex
 	handled *wire.Counts // what the peer's Goodbye said
 	held    [wire.Lanes]fifo.Queue[arrival]
+
+	// Guarded by joining.
+	joining  sync.Mutex
+	parts    *reassembly
+	sweeping bool // the timer of sweep runs
+	ended    bool // nothing is put together any more
 }
 
 // arrival is a message that its handler's owner releases.
@@ -131,7 +136,7 @@ func (i *inbox) fragment(lane wire.Lane, n uint64, body []byte) (kept bool, err 
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
-	k, whole, drop := i.parts.add(f)
+	k, whole, drop := i.join(f)
 	i.cfg.Dropped(drop, 1)
 	if k == 0 {
 		i.done(lane, n, len(body))
@@ -141,6 +146,39 @@ func (i *inbox) fragment(lane wire.Lane, n uint64, body []byte) (kept bool, err 
 		return false, fmt.Errorf("%w: kind %d in fragments", ErrProtocol, k)
 	}
 	return i.message(lane, n, k, whole, len(body)) && f.First, nil
+}
+
+// join puts a fragment to the others of its message. While a message is incomplete
+// a timer looks after it.
+func (i *inbox) join(f wire.Fragment) (k wire.Kind, whole []byte, drop Drop) {
+	i.joining.Lock()
+	if i.ended {
+		i.joining.Unlock()
+		return 0, nil, DropFragmentOrphan
+	}
+	k, whole, drop = i.parts.add(i.cfg.Clock.Now(), f)
+	sweep := !i.sweeping && i.parts.pending() > 0
+	i.sweeping = i.sweeping || sweep
+	i.joining.Unlock()
+	if sweep {
+		i.cfg.Clock.AfterFunc("session/fragments", fragmentIdle, i.sweep)
+	}
+	return k, whole, drop
+}
+
+// sweep gives up messages whose fragments take too long.
+func (i *inbox) sweep() {
+	i.joining.Lock()
+	late := i.parts.expire(i.cfg.Clock.Now())
+	i.sweeping = i.parts.pending() > 0
+	again := i.sweeping
+	i.joining.Unlock()
+	if late > 0 {
+		i.cfg.Dropped(DropFragmentLate, late)
+	}
+	if again {
+		i.cfg.Clock.AfterFunc("session/fragments", fragmentIdle, i.sweep)
+	}
 }
 
 // done notes that frame n of a lane need not be sent again.
@@ -289,6 +327,13 @@ func (i *inbox) closed() bool { return i.phase.Load()&phaseClosed != 0 }
 
 // lost ends the inbox, and returns what the peer said it had handled.
 func (i *inbox) lost() *wire.Counts {
+	i.joining.Lock()
+	i.ended = true
+	incomplete := i.parts.clear()
+	i.joining.Unlock()
+	if incomplete > 0 {
+		i.cfg.Dropped(DropPartialLost, incomplete)
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.handled

@@ -3,7 +3,11 @@
 
 package session
 
-import "github.com/arke-mesh/arke/internal/wire"
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
 
 // Message is one that was queued.
 type Message struct {
@@ -43,7 +47,7 @@ func (q *sendLog) leftover(lane wire.Lane, handled *wire.Counts) (left Leftover)
 		known = max(known, handled[lane])
 		sent = known
 	}
-	parts := newReassembly(q.bulk.maxTotal)
+	parts := newReassembly(q.bulk.maxTotal, unbounded{})
 	for c := g.head; c != nil; c = c.next {
 		n := c.first
 		for b := c.b; len(b) > 0; n++ {
@@ -64,7 +68,7 @@ func (l *Leftover) add(parts *reassembly, unsent bool, k wire.Kind, body []byte)
 		if err != nil {
 			return
 		}
-		if k, body, _ = parts.add(f); k == 0 && f.Last { // its beginning was acknowledged
+		if k, body, _ = parts.add(time.Time{}, f); k == 0 && f.Last { // its beginning was acknowledged
 			l.Unknown = append(l.Unknown, Message{})
 		}
 		if k == 0 {

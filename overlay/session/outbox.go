@@ -131,13 +131,13 @@ func (b *outbox) pushLarge(lane wire.Lane, acc account, k wire.Kind, n, size int
 	channel := b.channel
 	b.mu.Unlock()
 
-	m := fragment(b.cfg.Pool, lane, channel, k, n, parts)
+	m := fragment(b.cfg.Memory.Pool, lane, channel, k, n, parts)
 
 	b.mu.Lock()
 	if b.over {
 		b.log.unreserve(acc, size)
 		b.mu.Unlock()
-		b.cfg.Pool.putAll(m.chunks.head)
+		b.cfg.Memory.Pool.putAll(m.chunks.head)
 		return Receipt{}, ErrDown
 	}
 	r := Receipt{Session: b.cfg.Number, Lane: lane, Number: b.log.pushMessage(lane, m)}

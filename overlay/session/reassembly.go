@@ -3,20 +3,47 @@
 
 package session
 
-import "github.com/arke-mesh/arke/internal/wire"
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
 
 // maxPartials is how many messages of one link may be incomplete at a time:
 // what an honest sender
 // has on its way in lane bulk, a single frame there that is cut, and one in lane pub.
 const maxPartials = maxActive + 2
 
+// How long a message may be incomplete: without a fragment, and in all, beyond
+// what it takes at the slowest rate that anybody waits for.
+const (
+	fragmentIdle = 30 * time.Second
+	fragmentRate = 16 << 10 // bytes a second
+)
+
+// Budget is what a node may hold of incomplete messages, as far as one peer goes.
+// Its methods may be called concurrently, and do not block.
+type Budget interface {
+	// Take says whether n bytes more may be held; they are from here on.
+	Take(n int) bool
+	// Give returns n bytes.
+	Give(n int)
+}
+
+// unbounded is the Budget of who has none.
+type unbounded struct{}
+
+func (unbounded) Take(int) bool { return true }
+func (unbounded) Give(int)      {}
+
 // reassembly puts the fragments of one session together. It keeps at most
 // maxPartials incomplete messages, whose announced sizes sum up to maxBytes at
-// most, and allocates as bytes arrive, not as they are announced. No lock, no
-// clock: one goroutine at a time uses it.
+// most, and allocates as bytes arrive, not as they are announced, as far as the
+// budget goes. No lock, no clock: one goroutine at a time uses it.
 type reassembly struct {
 	maxMessage int
 	maxBytes   int
+	budget     Budget
 	partials   map[uint32]*partial // by channel
 	bytes      int                 // announced sizes together
 }
@@ -26,11 +53,14 @@ type partial struct {
 	kind  wire.Kind
 	total int
 	buf   []byte
+	begun time.Time
+	last  time.Time // its last fragment
 }
 
-func newReassembly(maxMessage int) *reassembly {
+func newReassembly(maxMessage int, b Budget) *reassembly {
 	return &reassembly{
 		maxMessage: maxMessage,
+		budget:     b,
 		maxBytes:   3 * maxMessage,
 		partials:   make(map[uint32]*partial),
 	}
@@ -40,7 +70,7 @@ func newReassembly(maxMessage int) *reassembly {
 // its body, which the caller owns; otherwise the kind is 0. drop says why
 // something was thrown away, if it was. The payload is copied, or becomes the
 // body.
-func (r *reassembly) add(f wire.Fragment) (k wire.Kind, body []byte, drop Drop) {
+func (r *reassembly) add(now time.Time, f wire.Fragment) (k wire.Kind, body []byte, drop Drop) {
 	p := r.partials[f.Channel]
 	if f.First {
 		if p != nil { // the sender gave that message up without saying so
@@ -59,16 +89,44 @@ func (r *reassembly) add(f wire.Fragment) (k wire.Kind, body []byte, drop Drop) 
 		r.remove(f.Channel, p)
 		return 0, nil, DropFragmentMismatch
 	}
+	if f.First && f.Last {
+		r.remove(f.Channel, p)
+		return p.kind, f.Payload, drop
+	}
+	if f.First {
+		p.begun = now
+	}
+	p.last = now
+	if !r.append(p, f.Payload) {
+		r.remove(f.Channel, p)
+		return 0, nil, DropFragmentShare
+	}
 	if !f.Last {
-		p.append(f.Payload)
 		return 0, nil, drop
 	}
 	r.remove(f.Channel, p)
-	if f.First {
-		return p.kind, f.Payload, drop
-	}
-	p.append(f.Payload)
 	return p.kind, p.buf, drop
+}
+
+// expire gives up what has taken too long, and says how many messages that were.
+func (r *reassembly) expire(now time.Time) (n int) {
+	for channel, p := range r.partials {
+		whole := fragmentIdle + time.Duration(p.total/fragmentRate)*time.Second
+		if now.Sub(p.last) >= fragmentIdle || now.Sub(p.begun) >= whole {
+			r.remove(channel, p)
+			n++
+		}
+	}
+	return n
+}
+
+// clear gives everything up, and says how many messages that were.
+func (r *reassembly) clear() (n int) {
+	for channel, p := range r.partials {
+		r.remove(channel, p)
+		n++
+	}
+	return n
 }
 
 // begin makes room for a new message, or refuses it.
@@ -90,18 +148,24 @@ func (r *reassembly) begin(f wire.Fragment) (*partial, Drop) {
 func (r *reassembly) remove(channel uint32, p *partial) {
 	delete(r.partials, channel)
 	r.bytes -= p.total
+	r.budget.Give(cap(p.buf))
 }
 
 // pending is how many messages are incomplete.
 func (r *reassembly) pending() int { return len(r.partials) }
 
-// append copies b behind what is there. The buffer grows with what arrived, up
-// to the total: announcing much costs the receiver nothing.
-func (p *partial) append(b []byte) {
+// append copies b behind what p has, if the budget has room. The buffer grows with
+// what arrived, up to the total: announcing much costs the receiver nothing.
+func (r *reassembly) append(p *partial, b []byte) bool {
 	if need := len(p.buf) + len(b); need > cap(p.buf) {
-		grown := make([]byte, len(p.buf), min(p.total, max(2*cap(p.buf), 4*len(b))))
+		size := min(p.total, max(2*cap(p.buf), 4*len(b)))
+		if !r.budget.Take(size - cap(p.buf)) {
+			return false
+		}
+		grown := make([]byte, len(p.buf), size)
 		copy(grown, p.buf)
 		p.buf = grown
 	}
 	p.buf = append(p.buf, b...)
+	return true
 }

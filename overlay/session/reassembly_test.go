@@ -4,12 +4,18 @@
 package session
 
 import (
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/internal/budget"
 )
+
+var someTime = time.Unix(1000, 0)
 
 func piece(channel uint32, first, last bool, total uint32, payload int) wire.Fragment {
 	return wire.Fragment{
@@ -39,9 +45,9 @@ func TestReassemblyRefusesWhatIsWrong(t *testing.T) {
 		"too much at a time": {[]wire.Fragment{piece(1, true, false, 1000, 5), piece(2, true, false, 1000, 5), piece(3, true, false, 1000, 5), piece(4, true, false, 6, 5)}, []Drop{0, 0, 0, DropReassemblyFull}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newReassembly(limit)
+			r := newReassembly(limit, unbounded{})
 			for i, f := range c.fragments {
-				_, _, drop := r.add(f)
+				_, _, drop := r.add(someTime, f)
 				require.Equal(t, c.drops[i], drop, "fragment %d", i)
 			}
 			require.Equal(t, c.pending, r.pending())
@@ -54,26 +60,26 @@ func TestReassemblyRefusesWhatIsWrong(t *testing.T) {
 
 // This test checks the bound on the number of incomplete messages.
 func TestReassemblyBoundsTheNumberOfMessages(t *testing.T) {
-	r := newReassembly(1 << 20)
+	r := newReassembly(1<<20, unbounded{})
 	for i := range uint32(maxPartials) {
-		_, _, drop := r.add(piece(i, true, false, 2, 1))
+		_, _, drop := r.add(someTime, piece(i, true, false, 2, 1))
 		require.Zero(t, drop)
 	}
-	_, _, drop := r.add(piece(maxPartials, true, false, 2, 1))
+	_, _, drop := r.add(someTime, piece(maxPartials, true, false, 2, 1))
 	require.Equal(t, DropReassemblyFull, drop)
-	r.add(piece(0, false, true, 0, 1))
-	_, _, drop = r.add(piece(maxPartials, true, false, 2, 1))
+	r.add(someTime, piece(0, false, true, 0, 1))
+	_, _, drop = r.add(someTime, piece(maxPartials, true, false, 2, 1))
 	require.Zero(t, drop)
 }
 
 // This test checks that memory is taken for what has arrived, not for what is
 // announced.
 func TestReassemblyDoesNotTrustTheTotal(t *testing.T) {
-	r := newReassembly(16 << 20)
-	r.add(piece(1, true, false, 16<<20, 10))
+	r := newReassembly(16<<20, unbounded{})
+	r.add(someTime, piece(1, true, false, 16<<20, 10))
 	require.LessOrEqual(t, cap(r.partials[1].buf), 100)
 	for range 50 {
-		r.add(piece(1, false, false, 0, 1000))
+		r.add(someTime, piece(1, false, false, 0, 1000))
 	}
 	require.LessOrEqual(t, cap(r.partials[1].buf), 2*50_010)
 }
@@ -86,7 +92,7 @@ func FuzzReassembly(f *testing.F) {
 		f.Add(append([]byte{byte(len(b))}, b...))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := newReassembly(100)
+		r := newReassembly(100, unbounded{})
 		for len(data) > 0 {
 			n := min(int(data[0]), len(data)-1)
 			p, err := wire.DecodeFragment(data[1 : 1+n])
@@ -94,7 +100,7 @@ func FuzzReassembly(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			k, body, _ := r.add(p)
+			k, body, _ := r.add(someTime, p)
 			require.LessOrEqual(t, len(body), 100)
 			require.True(t, k != 0 || body == nil)
 			total, held := 0, 0
@@ -107,5 +113,114 @@ func FuzzReassembly(f *testing.F) {
 			require.LessOrEqual(t, held, total)
 			require.LessOrEqual(t, len(r.partials), maxPartials)
 		}
+	})
+}
+
+// purse is a Budget of so many bytes.
+type purse struct{ left int }
+
+func (p *purse) Take(n int) bool {
+	if n > p.left {
+		return false
+	}
+	p.left -= n
+	return true
+}
+func (p *purse) Give(n int) { p.left += n }
+
+// This test checks that incomplete messages take of the budget what they take of the
+// memory, that a message is refused when there is no more, and that all is given back
+// however they end.
+func TestReassemblyStaysWithinItsBudget(t *testing.T) {
+	b := &purse{left: 100}
+	r := newReassembly(1000, b)
+	require.Zero(t, add(r, piece(1, true, false, 1000, 20)))
+	require.Equal(t, 20, b.left, "four times the first fragment")
+	require.Equal(t, DropFragmentShare, add(r, piece(2, true, false, 1000, 20)))
+	require.Equal(t, 1, r.pending())
+	require.Equal(t, 20, b.left)
+	require.Equal(t, DropFragmentOrphan, add(r, piece(2, false, false, 0, 20)), "it is not waited for")
+	require.Equal(t, DropFragmentShare, add(r, piece(1, false, false, 0, 200)))
+	require.Equal(t, 100, b.left)
+
+	require.Zero(t, add(r, piece(3, true, true, 300, 300)), "whole at once: nothing is held")
+	require.Zero(t, add(r, piece(4, true, false, 20, 10)))
+	require.Equal(t, 80, b.left)
+	require.Zero(t, add(r, piece(4, false, true, 0, 10)))
+	require.Equal(t, 100, b.left, "complete")
+	require.Zero(t, add(r, piece(5, true, false, 20, 10)))
+	require.Equal(t, 1, r.clear())
+	require.Equal(t, 100, b.left)
+}
+
+func add(r *reassembly, f wire.Fragment) Drop {
+	_, _, drop := r.add(someTime, f)
+	return drop
+}
+
+// This test checks that a message without a new fragment for half a minute is given
+// up, and one that comes more slowly than anybody waits for.
+func TestReassemblyHasATimeLimit(t *testing.T) {
+	r := newReassembly(16<<20, unbounded{})
+	now := someTime
+	const total = 60 * fragmentRate
+	r.add(now, piece(1, true, false, total, 1))
+	r.add(now, piece(2, true, false, total, 1))
+	now = now.Add(fragmentIdle - 1)
+	require.Zero(t, r.expire(now))
+	r.add(now, piece(1, false, false, 0, 1))
+	require.Equal(t, 1, r.expire(now.Add(1)))
+	require.Contains(t, r.partials, uint32(1))
+	for now.Sub(someTime) < fragmentIdle+time.Minute-1 {
+		require.Zero(t, r.expire(now))
+		r.add(now, piece(1, false, false, 0, 1))
+		now = now.Add(fragmentIdle / 2)
+	}
+	require.Equal(t, 1, r.expire(someTime.Add(fragmentIdle+time.Minute)))
+	require.Zero(t, r.bytes)
+}
+
+// bubbleClock is the clock of a synctest bubble.
+type bubbleClock struct{}
+
+func (bubbleClock) Now() time.Time { return time.Now() }
+func (bubbleClock) AfterFunc(_ string, d time.Duration, f func()) Timer {
+	return time.AfterFunc(d, f)
+}
+
+// This test checks that nobody has to send anything for an incomplete message to be
+// given up, that its memory is given back and counted, also when the session ends,
+// and that nothing is put together after that.
+func TestHalfSentMessagesAreGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := budget.New[string](2000)
+		held := b.Used
+		drops := make(map[Drop]int)
+		var mu sync.Mutex
+		cfg := &Config{Clock: bubbleClock{}, Dropped: func(why Drop, n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			drops[why] += n
+		}}
+		i := &inbox{cfg: cfg, parts: newReassembly(1<<20, b.Of("peer"))}
+		i.join(piece(1, true, false, 500, 100))
+		time.Sleep(fragmentIdle / 2)
+		i.join(piece(2, true, false, 500, 100))
+		require.Equal(t, 800, held())
+		time.Sleep(2 * fragmentIdle)
+		synctest.Wait()
+		require.Zero(t, held())
+		mu.Lock()
+		require.Equal(t, map[Drop]int{DropFragmentLate: 2}, drops)
+		mu.Unlock()
+
+		i.join(piece(3, true, false, 500, 100))
+		i.lost()
+		require.Zero(t, held())
+		require.Equal(t, 1, drops[DropPartialLost])
+		_, _, drop := i.join(piece(4, true, false, 500, 100))
+		require.Equal(t, DropFragmentOrphan, drop)
+		require.Zero(t, held())
+		time.Sleep(2 * fragmentIdle) // the timer ends by itself
 	})
 }

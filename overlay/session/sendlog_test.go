@@ -264,13 +264,13 @@ func TestFragmentsJoinToTheMessage(t *testing.T) {
 			rest = rest[cut:]
 		}
 		m := fragment(&Pool{}, wire.LanePub, 7, wire.KindReply, n, parts)
-		r := newReassembly(8 << 20)
+		r := newReassembly(8<<20, unbounded{})
 		size, whole := 0, []byte(nil)
 		for c := m.chunks.head; c != nil; c = c.next {
 			size += len(c.b)
 			f, err := wire.DecodeFragment(c.b[wire.FrameOverhead:])
 			require.NoError(t, err)
-			k, got, drop := r.add(f)
+			k, got, drop := r.add(someTime, f)
 			require.Zero(t, drop)
 			if k != 0 {
 				require.Equal(t, wire.KindReply, k)
@@ -291,7 +291,7 @@ func TestSenderStaysWithinTheReceiversBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const maxMessage = 1 << 20
 	q := newSendLog([wire.Lanes]int{wire.LanePub: 4 << 20, wire.LaneBulk: 8 << 20}, maxMessage, &Pool{})
-	r := newReassembly(maxMessage)
+	r := newReassembly(maxMessage, unbounded{})
 	sent, got := 0, 0
 	for step := 0; step < 400 || !q.empty(); step++ {
 		for range rng.IntN(4) {
@@ -310,7 +310,7 @@ func TestSenderStaysWithinTheReceiversBounds(t *testing.T) {
 				b = b[size:]
 				f, err := wire.DecodeFragment(body)
 				require.NoError(t, err)
-				k, _, drop := r.add(f)
+				k, _, drop := r.add(someTime, f)
 				require.Equal(t, DropNone, drop)
 				if k != 0 {
 					got++
@@ -560,7 +560,7 @@ func TestLongSingleFramesAreCutOnASlowLine(t *testing.T) {
 		require.True(t, q.put(wire.LaneBulk, 0, long))
 		require.True(t, q.put(wire.LaneBulk, 0, "short"))
 	}
-	r := newReassembly(1 << 20)
+	r := newReassembly(1<<20, unbounded{})
 	var got []string
 	urgent := 0
 	for !q.empty() {
@@ -577,7 +577,7 @@ func TestLongSingleFramesAreCutOnASlowLine(t *testing.T) {
 				if k == wire.KindFragment {
 					f, err := wire.DecodeFragment(body)
 					require.NoError(t, err)
-					whole, bytes, drop := r.add(f)
+					whole, bytes, drop := r.add(someTime, f)
 					require.Zero(t, drop)
 					if whole == 0 {
 						continue

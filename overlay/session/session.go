@@ -51,8 +51,8 @@ type Config struct {
 	// Beat is the time without a byte after which a peer that somebody wants is
 	// asked for one. 0 = never: then only the connection's end tells.
 	Beat time.Duration
-	// Pool is memory for what is sent; it may be shared.
-	Pool *Pool
+	// Memory is where messages are while they are here in part.
+	Memory Memory
 
 	// Leaf says that this is the session of a client and its relay, whose Beats,
 	// Goodbyes and Notices are laid out by hand. Of a Notice the topic is the code
@@ -80,6 +80,16 @@ type Config struct {
 	Sent func(bytes [wire.Lanes]uint64)
 }
 
+// Memory is what a session shares with others.
+type Memory struct {
+	// Pool is for what is sent.
+	Pool *Pool
+	// Budget bounds what has come of messages that are incomplete, beside
+	// MaxMessage, of which they may take three times as much. Nil means that
+	// nothing else does.
+	Budget Budget
+}
+
 func (c Config) withDefaults() Config {
 	if c.Changed == nil {
 		c.Changed = func() {}
@@ -90,8 +100,11 @@ func (c Config) withDefaults() Config {
 	if c.Sent == nil {
 		c.Sent = func([wire.Lanes]uint64) {}
 	}
-	if c.Pool == nil {
-		c.Pool = &Pool{}
+	if c.Memory.Pool == nil {
+		c.Memory.Pool = &Pool{}
+	}
+	if c.Memory.Budget == nil {
+		c.Memory.Budget = unbounded{}
 	}
 	return c
 }
@@ -121,7 +134,7 @@ type Session struct {
 func New(cfg Config) *Session {
 	s := &Session{cfg: cfg.withDefaults()}
 	c := &s.cfg
-	s.out = &outbox{cfg: c, kick: make(chan struct{}, 1), log: newSendLog(c.LaneBytes, c.MaxMessage, c.Pool), writer: writer{pace: pace{limit: batchLimit}}}
+	s.out = &outbox{cfg: c, kick: make(chan struct{}, 1), log: newSendLog(c.LaneBytes, c.MaxMessage, c.Memory.Pool), writer: writer{pace: pace{limit: batchLimit}}}
 	s.out.nudge = func() {
 		select {
 		case s.out.kick <- struct{}{}:
@@ -131,7 +144,7 @@ func New(cfg Config) *Session {
 	s.outbox = s.out
 	s.pulse = &pulse{cfg: c, out: s.out, live: liveness{interval: c.Beat, limit: silenceLimit, rand: c.Rand}}
 	s.pulse.idle = func() { s.Break(fmt.Errorf("%w for %v", ErrSilent, silenceLimit), CodeSilent) }
-	s.in = &inbox{cfg: c, out: s.out, pulse: s.pulse, parts: newReassembly(c.MaxMessage)}
+	s.in = &inbox{cfg: c, out: s.out, pulse: s.pulse, parts: newReassembly(c.MaxMessage, c.Memory.Budget)}
 	return s
 }
 

@@ -1,13 +1,6 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package budget bounds what all peers together can make a node hold, in bytes or
-// in streams, and shares it fairly between them.
-//
-// Half of a budget is for whoever comes first. Of the other half each peer that holds
-// anything may have the same share, and who has as much already nothing, so that
-// nobody is refused its own because of what others hold. Whoever is refused is told
-// so at once: nothing waits.
 package budget
 
 import "sync"
@@ -56,6 +49,21 @@ func (b *Budget[K]) Give(k K, n int) {
 		delete(b.held, k)
 	}
 }
+
+// Share is a Budget as one holder sees it.
+type Share[K comparable] struct {
+	of     *Budget[K]
+	holder K
+}
+
+// Of returns the share of k.
+func (b *Budget[K]) Of(k K) Share[K] { return Share[K]{b, k} }
+
+// Take says whether n units more may be held; they are from here on.
+func (s Share[K]) Take(n int) bool { return s.of.Take(s.holder, n) }
+
+// Give returns n units.
+func (s Share[K]) Give(n int) { s.of.Give(s.holder, n) }
 
 // Used is how many units are held.
 func (b *Budget[K]) Used() int {
