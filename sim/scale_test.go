@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -32,10 +33,39 @@ func BenchmarkScale(b *testing.B) {
 	b.Run(fmt.Sprint(*crowdSize), func(b *testing.B) {
 		for b.Loop() {
 			var s shares
-			sim.Run(&testing.T{}, sim.Config{Seed: 1}, s.measure(*crowdSize))
+			sim.Run(&testing.T{}, sim.Config{Seed: 1, Watchdog: time.Hour}, s.measure(*crowdSize))
 			s.report(b)
 		}
 	})
+}
+
+// expected is what bench/README.md computes for the mean node of a network of n: a
+// logarithm, which is the routing table's.
+func expected(n int) (control, links, leases float64) {
+	d := math.Log10(float64(n) / 100)
+	return 321 + 85*d, 19 + 11*d, 3 + 0.3*d
+}
+
+// This test checks the formula of bench/README.md against whole nodes where both can
+// be had.
+func TestWhatIsComputedForLargeNetworksIsTrueOfSmallOnes(t *testing.T) {
+	for _, n := range []int{30, 100} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			var s shares
+			sim.Run(t, sim.Config{Seed: 1}, s.measure(n))
+			control, links, leases := expected(n)
+			require.InEpsilon(t, control, mean(s.control), 0.2)
+			require.InEpsilon(t, links, mean(s.links), 0.2)
+			require.InEpsilon(t, leases, mean(s.leases), 0.2)
+		})
+	}
+}
+
+func mean(of []float64) (m float64) {
+	for _, v := range of {
+		m += v / float64(len(of))
+	}
+	return m
 }
 
 // shares are figures of one node each; of processor time and memory all have the
@@ -46,9 +76,9 @@ type shares struct {
 }
 
 const (
-	scaleCluster = 10 // members of each
-	scaleCallers = 10 // one of so many nodes calls
-	scaleJoin    = 6 * time.Second
+	scaleCluster = 10               // members of each
+	scaleCallers = 10               // one of so many nodes calls
+	scaleJoin    = 20 * time.Second // after a mass start leases move for some seconds
 	scaleSpan    = 3 * time.Second
 )
 
@@ -165,11 +195,7 @@ func (m *shares) report(b *testing.B) {
 		{"watches", m.watches},
 	} {
 		slices.Sort(f.of)
-		sum := 0.0
-		for _, v := range f.of {
-			sum += v
-		}
-		b.ReportMetric(sum/float64(len(f.of)), f.unit+"-mean")
+		b.ReportMetric(mean(f.of), f.unit+"-mean")
 		b.ReportMetric(f.of[len(f.of)/2], f.unit+"-p50")
 		b.ReportMetric(f.of[len(f.of)*99/100], f.unit+"-p99")
 		b.ReportMetric(f.of[len(f.of)-1], f.unit+"-max")
