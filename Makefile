@@ -18,7 +18,7 @@ MUTANTS     ?=
 
 # Tests that take long because they run the same thing many times, or large
 # networks for minutes: make slow. Everything else is make test. CI runs both.
-SLOW = TestTwoConvergedHalvesFindEachOtherAgain|TestWholeNodesReplayUnderEveryFault|TestFiftyNodesReplay|TestEveryFaultReplays|TestOverlaysReplay|TestRunsReplayWithJitter|TestSimulationReplays
+SLOW = TestTwoConvergedHalvesFindEachOtherAgain|TestWholeNodesReplayUnderEveryFault|TestFiftyNodesReplay|TestEveryFaultReplays|TestOverlaysReplay|TestRunsReplayWithJitter|TestSimulationReplays|TestDeliveredAndReportedIsSentWhateverBreaks|TestCrashesOfForwardersAreReportedWithTheirSize|TestAForwarderWithoutRoomLosesForOneOnly
 # No vet (make lint does it) and no debugger's tables: linking is a third of the work.
 GOTEST = go test -race -vet=off -ldflags=-w -shuffle=on -timeout 9m
 
@@ -41,7 +41,7 @@ test: ## the tests, with the race detector, in about six minutes on two cores
 
 .PHONY: slow
 slow: ## the long tests that make test leaves out
-	$(GOTEST) -run '^($(SLOW))$$' ./sim/... ./tests
+	$(GOTEST) -run '^($(SLOW))$$' ./sim/... ./patterns/pubsub ./tests
 
 .PHONY: short
 short: ## the tests beside the code only, no processes

@@ -110,11 +110,12 @@ Exit status: 0 no reply was wrong and none was lost, 1 anything else.`,
 	}
 	f := cmd.Flags()
 	f.DurationVar(&cfg.Duration, "duration", 0, "how long to ask (default 14s)")
+	f.IntVar(&cfg.Requests, "requests", 0, "requests to send at least, however long that takes (default 0)")
 	f.IntVar(&cfg.Concurrency, "concurrency", 0, "requests under way (default 32)")
 	f.BoolVar(&asJSON, "json", false, "print the result as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if cfg.Duration < 0 || cfg.Concurrency < 0 {
-			return misuse(cmd, errors.New("--duration and --concurrency must be positive"))
+		if cfg.Duration < 0 || cfg.Concurrency < 0 || cfg.Requests < 0 {
+			return misuse(cmd, errors.New("--duration, --requests and --concurrency must be positive"))
 		}
 		report, err := demo.Run(cmd.Context(), cfg)
 		if err != nil {

@@ -35,6 +35,8 @@ type Config struct {
 	// Duration is how long the caller asks, unless the killed relay's return
 	// takes longer; default 14 s. The relay is killed after a third of it.
 	Duration time.Duration
+	// Requests is how many requests it sends at least, however long that takes.
+	Requests int
 	// Concurrency is the number of requests under way; default 32.
 	Concurrency int
 	// Progress is told what happens, one line each; nil = nothing.
@@ -124,8 +126,8 @@ func (s *story) tell(ctx context.Context) error {
 			cancel(err)
 		}
 	})
-	caller.ask(ctx, s.cfg.Concurrency, func() bool {
-		return time.Since(s.tally.begin) >= s.cfg.Duration && closed(accident)
+	caller.ask(ctx, s.cfg.Concurrency, func(asked int) bool {
+		return asked >= s.cfg.Requests && time.Since(s.tally.begin) >= s.cfg.Duration && closed(accident)
 	})
 	close(over)
 	chronicle.Wait()
@@ -229,12 +231,16 @@ type caller struct {
 
 // ask asks from so many goroutines until enough says so or ctx ends, and
 // waits for the last reply.
-func (c *caller) ask(ctx context.Context, goroutines int, enough func() bool) {
+func (c *caller) ask(ctx context.Context, goroutines int, enough func(asked int) bool) {
 	var wg sync.WaitGroup
 	for range goroutines {
 		wg.Go(func() {
-			for ctx.Err() == nil && !enough() {
-				c.one(ctx, int(c.next.Add(1))-1)
+			for ctx.Err() == nil {
+				n := int(c.next.Add(1)) - 1
+				if enough(n) {
+					return
+				}
+				c.one(ctx, n)
 			}
 		})
 	}
