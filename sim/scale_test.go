@@ -43,7 +43,7 @@ func BenchmarkScale(b *testing.B) {
 // logarithm, which is the routing table's.
 func expected(n int) (control, links, leases float64) {
 	d := math.Log10(float64(n) / 100)
-	return 321 + 85*d, 19 + 11*d, 3 + 0.3*d
+	return 321 + 46*d, 19 + 11*d, 3 + 0.25*d
 }
 
 // This test checks the formula of bench/README.md against whole nodes where both can
