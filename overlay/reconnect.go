@@ -14,7 +14,7 @@ import (
 // reconnect decides when the peer of a link is dialled, and what follows from how
 // a dial or a connection ended. Pure core: Link drives it.
 type reconnect struct {
-	session.Outage // the time in which no connection carries the session
+	session.Reconnect // the time in which no connection carries the session
 
 	dialing bool // a dial is under way …
 	saves   bool // … that is to save a session
@@ -121,7 +121,7 @@ func (r *reconnect) late(s linkState) decision {
 	if !s.up || s.connected() {
 		return decision{}
 	}
-	return giveUp(fmt.Errorf("%w for %v", ErrSilent, session.OutageLimit))
+	return giveUp(fmt.Errorf("%w for %v", ErrSilent, session.ReconnectLimit))
 }
 
 // sessionEnd is the error that a session ends with whose connection ended with

@@ -89,16 +89,16 @@ type late struct {
 }
 
 // What becomes of an answer that finds no room.
-type lateFate uint8
+type lateReply uint8
 
 const (
-	lateWaits lateFate = iota
-	lateLost           // its place is counted, but its bytes are too many
-	lateFlood          // so many wait already that the client can't be reading
+	lateWaits lateReply = iota
+	lateLost            // its place is counted, but its bytes are too many
+	lateFlood           // so many wait already that the client can't be reading
 )
 
 // take takes a place for an answer of size bytes.
-func (l *late) take(size int, limits *Limits) lateFate {
+func (l *late) take(size int, limits *Limits) lateReply {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.count >= 2*limits.Requests {

@@ -221,7 +221,7 @@ func (c *client) end(cause error) {
 func (c *client) cleanUp() {
 	c.calls.endAll()
 	c.deliveries.end()
-	c.topics.outlet.Close()
+	c.topics.proxy.Close()
 	c.claims.end()
 	c.wg.Wait()
 	c.relay.forget(c)

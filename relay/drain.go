@@ -21,7 +21,7 @@ func (c *client) drain(ctx context.Context) bool {
 	if !c.claims.drain(ctx, registration, 0) || !c.claims.drain(ctx, subscription, flushPatience) {
 		return false
 	}
-	if !c.await(ctx, c.calls.stop()) || c.tunnels.leg.Drain(ctx) != nil {
+	if !c.await(ctx, c.calls.stop()) || c.tunnels.hop.Drain(ctx) != nil {
 		return false
 	}
 	c.leave(wire.EndShutdown, "the relay is shutting down", c.relay.cfg.Limits.Stall)

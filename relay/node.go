@@ -29,17 +29,17 @@ type Node interface {
 	// Forward registers a member that lives elsewhere, as Messenger.Serve does.
 	Forward(ctx context.Context, cluster string, serves request.Serves, l patterns.Limits, f request.Forwarder) (*node.Forwarded, error)
 
-	// Outlet makes a place for subscriptions that live elsewhere: see
-	// pubsub.Engine.NewOutlet.
-	Outlet(s pubsub.Sink, origin uint64) *pubsub.Outlet
+	// Proxy makes a place for subscriptions that live elsewhere: see
+	// pubsub.Engine.NewProxy.
+	Proxy(s pubsub.Sink, origin uint64) *pubsub.Proxy
 	// Subscribe is that of patterns.Messenger, for those that block publishers.
 	Subscribe(ctx context.Context, pattern string, s patterns.Subscriber, o patterns.SubscribeOptions) (patterns.Subscription, error)
 	// PublishTail and TryPublishTail are those of pubsub.Engine.
 	PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error)
 	TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error)
 
-	// Leg makes a place for tunnels: see tunnel.Engine.NewLeg.
-	Leg(c tunnel.LegConfig) *tunnel.Leg
+	// Hop makes a place for tunnels: see tunnel.Engine.NewHop.
+	Hop(c tunnel.HopConfig) *tunnel.Hop
 }
 
 var _ Node = (*node.Node)(nil)

@@ -68,7 +68,7 @@ func (c *client) status() ClientStatus {
 	}
 	slices.Sort(s.Clusters)
 	s.Requests, s.RequestBytes = c.calls.status()
-	s.Tunnels = c.tunnels.leg.Status()
+	s.Tunnels = c.tunnels.hop.Status()
 	for lane := range wire.Lane(wire.Lanes) {
 		queued, kept := c.sess.Load(lane)
 		s.Queued += queued

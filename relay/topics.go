@@ -19,8 +19,8 @@ import (
 // goroutine.
 type topics struct {
 	// Immutable after newTopics.
-	c      *client
-	outlet *pubsub.Outlet
+	c     *client
+	proxy *pubsub.Proxy
 
 	// Guarded by mu.
 	mu      sync.Mutex
@@ -33,7 +33,7 @@ var _ pubsub.Sink = (*topics)(nil)
 
 func newTopics(c *client, origin uint64) *topics {
 	t := &topics{c: c}
-	t.outlet = c.relay.cfg.Node.Outlet(t, origin)
+	t.proxy = c.relay.cfg.Node.Proxy(t, origin)
 	return t
 }
 
@@ -76,7 +76,7 @@ var _ place = (*listener)(nil)
 
 // open implements place.
 func (l *listener) open(ctx context.Context) (uint64, error) {
-	err := l.t.outlet.Subscribe(ctx, l.id, l.pattern, l.options)
+	err := l.t.proxy.Subscribe(ctx, l.id, l.pattern, l.options)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.opened, l.listen, l.at = err == nil, err == nil, err == nil
@@ -88,7 +88,7 @@ func (l *listener) close(ctx context.Context) error {
 	l.mu.Lock()
 	l.opened = false
 	l.mu.Unlock()
-	l.t.outlet.Unsubscribe(ctx, l.id)
+	l.t.proxy.Unsubscribe(ctx, l.id)
 	return nil
 }
 
@@ -121,8 +121,8 @@ func (l *listener) settle() {
 		case !busy:
 			return
 		case !listen:
-			l.t.outlet.Unsubscribe(ended, l.id)
-		case l.t.outlet.Subscribe(l.t.c.ctx, l.id, l.pattern, l.options) != nil:
+			l.t.proxy.Unsubscribe(ended, l.id)
+		case l.t.proxy.Subscribe(l.t.c.ctx, l.id, l.pattern, l.options) != nil:
 			overlay.Sleep(l.t.c.ctx, l.t.c.relay.clock, "relay/pause", time.Second)
 			continue
 		default: // the others had what came, or nobody

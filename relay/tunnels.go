@@ -21,7 +21,7 @@ import (
 // its own links, frame by frame.
 type tunnels struct {
 	c   *client
-	leg *tunnel.Leg
+	hop *tunnel.Hop
 
 	// Guarded by mu.
 	mu       sync.Mutex
@@ -36,7 +36,7 @@ type arrival struct {
 
 func newTunnels(c *client) *tunnels {
 	t := &tunnels{c: c, arrivals: map[uint64]*arrival{}}
-	t.leg = c.relay.cfg.Node.Leg(tunnel.LegConfig{
+	t.hop = c.relay.cfg.Node.Hop(tunnel.HopConfig{
 		Conduit: conduit{c}, MaxTunnels: c.relay.cfg.Limits.Tunnels, BufferBytes: c.relay.cfg.Limits.TunnelBytes,
 		Recycle: c.relay.bodies.Put,
 	})
@@ -66,7 +66,7 @@ func (t *tunnels) handle(k wire.Kind, body []byte) (kept bool, err error) {
 	if _, _, err := wire.TunnelOf(body); err != nil {
 		return false, malformed(err)
 	}
-	return t.leg.Handle(k, body), nil
+	return t.hop.Handle(k, body), nil
 }
 
 // open opens a tunnel for the client.
@@ -75,7 +75,7 @@ func (t *tunnels) open(k *call) {
 		k.fail(errors.New("relay: tunnels are a feature that the hello does not name"))
 		return
 	}
-	s, tail, err := t.leg.Open(k.ask.Cluster, k.ask.Tail)
+	s, tail, err := t.hop.Open(k.ask.Cluster, k.ask.Tail)
 	if err != nil {
 		if errors.Is(err, patterns.ErrTooMany) {
 			t.c.relay.count.limit(ErrTooManyTunnels)
@@ -101,7 +101,7 @@ func (k *call) openedReply(a request.Answer, err error) (wire.Reply, []byte) {
 
 // deliver hands the client a tunnel that somebody opens.
 func (t *tunnels) deliver(m *member, d *request.Delivery) {
-	s, tail, err := t.leg.Deliver(tunnel.Arrival{
+	s, tail, err := t.hop.Deliver(tunnel.Arrival{
 		Server: d.Server, Link: d.Link, Session: d.Session, From: d.From(),
 		SenderIncarnation: d.SenderIncarnation, Sealed: d.Sealed, Tail: d.Tail,
 	})
@@ -192,5 +192,5 @@ func (t *tunnels) end() {
 		x.splice.Abandon()
 		refuse(x.delivery, wire.OutcomeInterrupted)
 	}
-	t.leg.Close()
+	t.hop.Close()
 }

@@ -58,10 +58,10 @@ func (r *Forwarded) ID() cluster.MemberID { return r.member }
 // that lives elsewhere was not heard of for a while. It does not wait.
 func (r *Forwarded) Suspect(on bool) { r.in.clusters.Doubt(r.cluster, r.member, on) }
 
-// Outlet makes a place for subscriptions that live elsewhere: see
-// pubsub.Engine.NewOutlet.
-func (n *raw) Outlet(s pubsub.Sink, origin uint64) *pubsub.Outlet {
-	return n.topics.NewOutlet(s, origin)
+// Proxy makes a place for subscriptions that live elsewhere: see
+// pubsub.Engine.NewProxy.
+func (n *raw) Proxy(s pubsub.Sink, origin uint64) *pubsub.Proxy {
+	return n.topics.NewProxy(s, origin)
 }
 
 // PublishTail is Publish of headers and body as they travel, and says how many
@@ -82,6 +82,6 @@ func (n *raw) TryPublishTail(topic string, tail []byte, o patterns.PublishOption
 	return n.topics.TryPublishTail(topic, tail, o)
 }
 
-// Leg makes a place for tunnels that are joined here with others: see
-// tunnel.Engine.NewLeg.
-func (n *raw) Leg(c tunnel.LegConfig) *tunnel.Leg { return n.tunnels.NewLeg(c) }
+// Hop makes a place for tunnels that are joined here with others: see
+// tunnel.Engine.NewHop.
+func (n *raw) Hop(c tunnel.HopConfig) *tunnel.Hop { return n.tunnels.NewHop(c) }

@@ -26,7 +26,7 @@
 // # A connection breaks
 //
 // Run returns. The session goes on: Send queues what the windows allow, Withdraw
-// takes back what was not written. Its owner dials again as [Outage] says, calls
+// takes back what was not written. Its owner dials again as [Reconnect] says, calls
 // Detach, which gives the counts for its Hello once nothing of the old connection
 // is handled any more, and Run with the counts in the peer's. What the peer has
 // not received goes again. So each frame is handled once.
@@ -37,7 +37,7 @@
 // End, and begins the new one with a New.
 //
 // The session ends with a Goodbye (Leave there, Run's GoodbyeError here), or when
-// its owner calls End: the peer is another instance, Outage is over, Run returned
+// its owner calls End: the peer is another instance, Reconnect is over, Run returned
 // ErrPoison. Withdraw still answers then, and knows what a Goodbye said.
 //
 // # Goroutines

@@ -34,7 +34,7 @@ type receiver struct {
 	pending uint32  // messages addressed to it that the branch has not been told of
 
 	// Of the publisher alone.
-	state *attendance
+	state *subscriberState
 
 	round uint64 // of the audience, in which it was found last
 }

@@ -128,14 +128,14 @@ func TestAForwarderPassesSeveralMessagesOnAsTheyCame(t *testing.T) {
 
 func TestMessagesOfOneFrameAreDeliveredInOrder(t *testing.T) {
 	// This test plays a publisher that puts several messages into a frame, in
-	// order, too late in part, and before others: subscriptions and outlets get
+	// order, too late in part, and before others: subscriptions and proxies get
 	// each once, and in order, and what they get stays what it is when the memory
 	// of the frame is used again.
 	alone(t, func(t *testing.T, l *lone) {
 		got := make(catcher, 100)
 		_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
 		require.NoError(t, err)
-		_, sink := l.outlet(t, 1, map[uint64]string{5: "news.a"}, patterns.SubscribeOptions{})
+		_, sink := l.proxy(t, 1, map[uint64]string{5: "news.a"}, patterns.SubscribeOptions{})
 		comes := func(number uint64, bodies ...string) {
 			b := severalOf(wire.Publish{Session: 1, Run: run1, Number: number}, "news.a", bodies...)
 			l.comes("p", wire.KindPublish, b)

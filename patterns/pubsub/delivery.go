@@ -22,8 +22,8 @@ type delivery struct {
 	every []*subscription // the inboxes that have all messages of a topic
 	picks []wire.Pick
 	mine  []uint64 // the queues that this node has them for
-	out   outlets
-	all   []*subscription // the outlets' that have all messages of a topic
+	out   proxies
+	all   []*subscription // the proxies' that have all messages of a topic
 	sink  Delivery
 }
 
@@ -55,7 +55,7 @@ func (d *delivery) run(in *incoming, first wire.Message, run wire.Messages, coun
 	for _, s := range subs {
 		switch {
 		case s.queue != 0 || echo:
-		case s.outlet != nil:
+		case s.proxy != nil:
 			d.all = append(d.all, s)
 		default:
 			d.every = append(d.every, s)
@@ -84,7 +84,7 @@ func (d *delivery) run(in *incoming, first wire.Message, run wire.Messages, coun
 }
 
 // each hands on the messages of a run, but for those to skip, one by one: to
-// outlets, and to one subscription of each queue.
+// proxies, and to one subscription of each queue.
 func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messages, skip int, pubs []patterns.Publication, echo bool) {
 	d.sink.Topic = a.topic
 	for len(run) > 0 {
@@ -99,7 +99,7 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 			case s == nil && (echo || !in.root):
 				d.of.drops.Inc(dropUnpicked)
 			case s == nil:
-			case s.outlet == nil:
+			case s.proxy == nil:
 				s.inbox.Put(&pubs[0])
 			default:
 				d.out.subs = append(d.out.subs, s)
@@ -141,15 +141,15 @@ func publications(lent bool, topic, from string, m wire.Message, run wire.Messag
 	return pubs
 }
 
-// outlets is some subscriptions of outlets. It is scratch of who delivers.
-type outlets struct {
+// proxies is some subscriptions of proxies. It is scratch of who delivers.
+type proxies struct {
 	subs []*subscription
 	ids  []uint64
 }
 
-// deliver hands a message to the outlets, once to each, and forgets them.
-func (o *outlets) deliver(d *Delivery) {
-	o.each(func(to *Outlet, ids []uint64) {
+// deliver hands a message to the proxies, once to each, and forgets them.
+func (o *proxies) deliver(d *Delivery) {
+	o.each(func(to *Proxy, ids []uint64) {
 		to.delivered.Add(uint64(len(ids)))
 		to.sink.Deliver(d, ids)
 	})
@@ -157,18 +157,18 @@ func (o *outlets) deliver(d *Delivery) {
 	o.subs = o.subs[:0]
 }
 
-// each calls to with the outlets, in a fixed order, and the ids of their
+// each calls to with the proxies, in a fixed order, and the ids of their
 // subscriptions.
-func (o *outlets) each(to func(o *Outlet, ids []uint64)) {
+func (o *proxies) each(to func(o *Proxy, ids []uint64)) {
 	if len(o.subs) > 1 {
 		slices.SortFunc(o.subs, func(a, b *subscription) int {
-			return cmp.Or(cmp.Compare(a.outlet.key, b.outlet.key), cmp.Compare(a.remote, b.remote))
+			return cmp.Or(cmp.Compare(a.proxy.key, b.proxy.key), cmp.Compare(a.remote, b.remote))
 		})
 	}
 	for from := 0; from < len(o.subs); {
-		at := o.subs[from].outlet
+		at := o.subs[from].proxy
 		o.ids = o.ids[:0]
-		for ; from < len(o.subs) && o.subs[from].outlet == at; from++ {
+		for ; from < len(o.subs) && o.subs[from].proxy == at; from++ {
 			o.ids = append(o.ids, o.subs[from].remote)
 		}
 		to(at, o.ids)

@@ -22,7 +22,7 @@
 //     forwarder of the root group.
 //   - A source is one session of a publisher, as one who hears it sees it; its
 //     sequence puts what comes into order.
-//   - A group is what this node listens to under one first word; an outlet is the
+//   - A group is what this node listens to under one first word; a proxy is the
 //     subscriptions of one client of a relay.
 //
 // # Who listens
@@ -55,7 +55,7 @@
 //  4. The source at the receiver puts what comes into the order of the numbers
 //     (source.go, sequence.go); what is missing is waited for 500 ms and then
 //     reported with its size. Then the message goes to the inboxes of the
-//     subscriptions that match, and to each outlet once, inline.
+//     subscriptions that match, and to each proxy once, inline.
 //
 // # Numbers
 //

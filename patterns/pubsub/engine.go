@@ -85,11 +85,11 @@ func (e *Engine) Subscribe(ctx context.Context, pattern string, s patterns.Subsc
 	return sub, nil
 }
 
-// NewOutlet returns an outlet without subscriptions, which costs nothing. origin
+// NewProxy returns a proxy without subscriptions, which costs nothing. origin
 // tells the clients of this node apart, for SubscribeOptions.NoEcho: see
 // patterns.PublishOptions.Origin.
-func (e *Engine) NewOutlet(s Sink, origin uint64) *Outlet {
-	return &Outlet{l: e.local, sink: s, origin: origin, key: e.ids.Add(1), subs: make(map[uint64]*subscription)}
+func (e *Engine) NewProxy(s Sink, origin uint64) *Proxy {
+	return &Proxy{l: e.local, sink: s, origin: origin, key: e.ids.Add(1), subs: make(map[uint64]*subscription)}
 }
 
 // keptFrom is how long a frame has to be, in bytes, to be kept in place of a copy

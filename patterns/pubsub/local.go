@@ -178,15 +178,15 @@ func (l *local) gap(name string, g patterns.Gap) {
 	if group.root {
 		g.From = ""
 	}
-	var o outlets
+	var o proxies
 	for _, s := range subs {
-		if s.outlet == nil {
+		if s.proxy == nil {
 			s.inbox.Gap(g)
 		} else {
 			o.subs = append(o.subs, s)
 		}
 	}
-	o.each(func(o *Outlet, ids []uint64) {
+	o.each(func(o *Proxy, ids []uint64) {
 		o.missed.Add(g.Missed * uint64(len(ids)))
 		o.sink.Gap(g, ids)
 	})

@@ -280,10 +280,10 @@ func (p *publication) deliverHere() {
 	}
 	p.out.took++
 	m := p.here()
-	var out outlets
+	var out proxies
 	for _, s := range subs {
 		switch {
-		case s.outlet != nil:
+		case s.proxy != nil:
 			out.subs = append(out.subs, s)
 		case !s.inbox.Offer(m.unpacked()):
 			p.blocked = append(p.blocked, s)

@@ -24,8 +24,8 @@ type subscribers struct {
 	changes   []change
 }
 
-// attendance is what a publisher knows of a receiver beside what forwarders do.
-type attendance struct {
+// subscriberState is what a publisher knows of a receiver beside what forwarders do.
+type subscriberState struct {
 	members []*cluster.Member // its leases, of one incarnation
 	gone    int64             // since when it is in no view; 0 = it is
 	doubted int64             // when a forwarder could not reach it; 0 = never
@@ -130,7 +130,7 @@ func (s *subscribers) attend(p peer.ID, members []*cluster.Member) {
 	}
 	fresh := &receiver{
 		peer: p, hash: hashNode(string(p)), addrs: members[0].Addrs, interests: interests,
-		incarnation: members[0].Incarnation, run: wire.MakeRun(members[0].Incarnation, count), state: &attendance{members: members},
+		incarnation: members[0].Incarnation, run: wire.MakeRun(members[0].Incarnation, count), state: &subscriberState{members: members},
 	}
 	if r != nil {
 		fresh.hop = r.hop // the link is the same

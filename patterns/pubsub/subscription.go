@@ -25,7 +25,7 @@ type subscription struct {
 	queue   uint64 // 0 = none
 	options patterns.SubscribeOptions
 	inbox   *inbox.Inbox // nil if it lives elsewhere:
-	outlet  *Outlet
+	proxy   *Proxy
 	remote  uint64 // its id there
 	group   *group
 

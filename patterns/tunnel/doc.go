@@ -17,7 +17,7 @@
 //     other side, which is a remote: a peer, or a client.
 //   - Tunnel is the shell of one end, with a sender and a receiver for those who
 //     wait; opening and Accept make it; table knows all of them.
-//   - Leg and Splice join tunnels of attached clients with those of links.
+//   - Hop and Splice join tunnels of attached clients with those of links.
 //
 // # The way of a message
 //
@@ -53,24 +53,24 @@
 // # Through a relay
 //
 // A client runs an Engine of its own; its one link leads to its relay, and its
-// frames are those of links. The relay has a Leg for each client's session, and
+// frames are those of links. The relay has a Hop for each client's session, and
 // for each of its tunnels a Splice: frames come in with one id and go out with
 // another one. No chunk is copied or kept, but in the lane that it goes to, or in
 // line for room there. Credit is end to end: the relay gives each side what the
 // other one has given, and holds back only what the client's share of memory
-// (LegConfig.BufferBytes) would not hold if all of it stood in line. Ends and
+// (HopConfig.BufferBytes) would not hold if all of it stood in line. Ends and
 // resets pass in their order; the end of either session is ErrInterrupted at the
 // other side. A tunnel whose cluster has an explicit key is sealed on the node's
 // link and plain on the client's: the splice seals and opens.
 //
 // What a relay does:
 //
-//	leg := tunnels.NewLeg(LegConfig{Conduit: session, …})    // a client has attached
-//	leg.Handle(kind, body)                                   // a frame of kinds TunnelData … TunnelReset
-//	leg.Close()                                              // its session has ended
+//	hop := tunnels.NewHop(HopConfig{Conduit: session, …})    // a client has attached
+//	hop.Handle(kind, body)                                   // a frame of kinds TunnelData … TunnelReset
+//	hop.Close()                                              // its session has ended
 //
 //	// The client opens a tunnel: its Request of pattern tunnel, not sealed.
-//	splice, tail, err := leg.Open(cluster, request.Tail)     // error: answer that
+//	splice, tail, err := hop.Open(cluster, request.Tail)     // error: answer that
 //	requests.Start(request.Ask{…, Pattern: tunnel, Tail: tail}, func(a request.Answer, err error) {
 //		if err != nil {
 //			splice.Abandon()                         // and answer err
@@ -80,7 +80,7 @@
 //	})
 //
 //	// A tunnel is opened to the client's member: request.Forwarder's Deliver.
-//	splice, tail, err := leg.Deliver(Arrival{d.Server, d.Link, …, d.Tail})   // error: d.Answer it
+//	splice, tail, err := hop.Deliver(Arrival{d.Server, d.Link, …, d.Tail})   // error: d.Answer it
 //	…                                                        // Request to the client with tail
 //	tail, err := splice.Served(reply.Tail)                   // on its Reply with OutcomeOK: d.Answer tail, or err
 //	splice.Abandon()                                         // on any other outcome, on Forwarder.Cancel
@@ -97,7 +97,7 @@
 //   - What came and was not received is bounded by the windows, whose sum is
 //     bounded by Config.BufferBytes. What stands in line for a lane is bounded by
 //     1 MiB, or one message, per peer for programs that can't wait; what does for a
-//     client by LegConfig.BufferBytes. One tunnel never fills a lane.
+//     client by HopConfig.BufferBytes. One tunnel never fills a lane.
 //   - A peer that sends without credit, or behind its end, loses the tunnel.
 //   - Every frame of a sealed tunnel is sealed by the end that says it, for that
 //     tunnel (security.Stream). Chunks and ends are numbered together: what is left

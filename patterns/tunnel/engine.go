@@ -77,10 +77,10 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// NewLeg makes the leg of a client's session. Close is due when that ends, not
+// NewHop makes the hop of a client's session. Close is due when that ends, not
 // when a connection of it breaks.
-func (e *Engine) NewLeg(c LegConfig) *Leg {
-	l := &Leg{engine: e, cfg: c, remote: newRemote(c.Conduit, c.Recycle), budget: credit.NewBudget(c.BufferBytes)}
+func (e *Engine) NewHop(c HopConfig) *Hop {
+	l := &Hop{engine: e, cfg: c, remote: newRemote(c.Conduit, c.Recycle), budget: credit.NewBudget(c.BufferBytes)}
 	e.table.mu.Lock()
 	e.table.clients[l] = struct{}{}
 	e.table.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 type Splice struct {
 	// Immutable once it is joined.
 	engine  *Engine
-	leg     *Leg
+	hop     *Hop
 	opening *opening // of one that the client opens
 	sides   [2]side
 	salt    []byte // of one that the client serves, if it is sealed
@@ -128,7 +128,7 @@ func (s *Splice) left(d *side, cost, inLine int) {
 	s.junction.inLine -= inLine
 	window := &s.junction.flows[d.which].window
 	if s.junction.left(d.which, cost) {
-		window.Resize(s.engine.now(), s.leg.budget)
+		window.Resize(s.engine.now(), s.hop.budget)
 	}
 	tell, total := s.junction.grant(d.which), window.Total()
 	over := s.junction.settle() || s.junction.over && inLine > 0
@@ -227,7 +227,7 @@ func (s *Splice) finish() {
 	}
 	s.unsplice()
 	if node.place != nil {
-		s.leg.budget.Close(s.junction.flows[nodeSide].window.Size())
+		s.hop.budget.Close(s.junction.flows[nodeSide].window.Size())
 		e.leave(node.place, node.number)
 	}
 }

@@ -32,7 +32,7 @@ import (
 type spliced struct {
 	t                 *testing.T
 	client, relay, at *party
-	leg               *Leg
+	hop               *Hop
 	up, down          *cable // from the client, to the client
 	out, in           *cable // from the relay to the node, to the relay
 	handler           handler
@@ -272,7 +272,7 @@ func newParty(t *testing.T, id peer.ID, seals bool, link *cable) *party {
 
 // inSplice runs f for tunnels that the client opens, and that it serves, plain and
 // sealed, in virtual time.
-func inSplice(t *testing.T, change func(c *LegConfig), f func(t *testing.T, s *spliced)) {
+func inSplice(t *testing.T, change func(c *HopConfig), f func(t *testing.T, s *spliced)) {
 	t.Helper()
 	for _, served := range []bool{false, true} {
 		for _, seals := range []bool{false, true} {
@@ -285,23 +285,23 @@ func inSplice(t *testing.T, change func(c *LegConfig), f func(t *testing.T, s *s
 	}
 }
 
-func newSpliced(t *testing.T, served, seals bool, change func(c *LegConfig)) *spliced {
+func newSpliced(t *testing.T, served, seals bool, change func(c *HopConfig)) *spliced {
 	s := &spliced{t: t, served: served, handler: echoes}
 	s.up, s.down = newCable(t, "relay"), newCable(t, "client")
 	s.out, s.in = newCable(t, "node"), newCable(t, "relay")
 	s.client, s.relay, s.at = newParty(t, "client", false, s.up), newParty(t, "relay", seals, s.out), newParty(t, "node", seals, s.in)
-	cfg := LegConfig{Conduit: session{s.down}, MaxTunnels: 10, BufferBytes: 4 << 20}
+	cfg := HopConfig{Conduit: session{s.down}, MaxTunnels: 10, BufferBytes: 4 << 20}
 	if change != nil {
 		change(&cfg)
 	}
-	s.leg = s.relay.engine.NewLeg(cfg)
-	s.up.hear = func(k wire.Kind, body []byte) { s.leg.Handle(k, body) }
+	s.hop = s.relay.engine.NewHop(cfg)
+	s.up.hear = func(k wire.Kind, body []byte) { s.hop.Handle(k, body) }
 	s.down.hear = func(k wire.Kind, body []byte) { s.client.hears[k](s.up, body) }
 	s.out.hear = func(k wire.Kind, body []byte) { s.at.hears[k](s.in, body) }
 	s.in.hear = func(k wire.Kind, body []byte) { s.relay.hears[k](s.out, body) }
 	member := &cluster.Member{ID: 77, Peer: "node", Incarnation: 3, MaxMessage: 4 << 20}
 	s.client.ask = func(a request.Ask) (request.Answer, error) { // what a relay does
-		splice, tail, err := s.leg.Open("pipe", tailOf(a.Message.Body))
+		splice, tail, err := s.hop.Open("pipe", tailOf(a.Message.Body))
 		if err != nil {
 			return request.Answer{}, err
 		}
@@ -316,7 +316,7 @@ func newSpliced(t *testing.T, served, seals bool, change func(c *LegConfig)) *sp
 		return request.Answer{Message: patterns.Message{Body: bodyOf(tail)}, Member: member, Session: 1}, err
 	}
 	s.at.ask = func(a request.Ask) (request.Answer, error) {
-		splice, tail, err := s.leg.Deliver(Arrival{
+		splice, tail, err := s.hop.Deliver(Arrival{
 			Server: s.relay, Link: s.out, From: "node", Session: 1, SenderIncarnation: 3, Sealed: seals, Tail: tailOf(a.Message.Body),
 		})
 		if err != nil {
@@ -390,10 +390,10 @@ func (s *spliced) requireNothingLeft() {
 		require.Empty(s.t, p.engine.table.peers, p.id)
 		require.Empty(s.t, p.engine.table.openings, p.id)
 	}
-	require.Empty(s.t, s.leg.remote.opened)
-	require.Empty(s.t, s.leg.remote.served)
-	require.Zero(s.t, s.leg.budget.Used())
-	require.Zero(s.t, s.leg.Status())
+	require.Empty(s.t, s.hop.remote.opened)
+	require.Empty(s.t, s.hop.remote.served)
+	require.Zero(s.t, s.hop.budget.Used())
+	require.Zero(s.t, s.hop.Status())
 }
 
 func TestASplicedTunnelCarriesMessagesBothWaysAndEndsInGoodOrder(t *testing.T) {
@@ -470,7 +470,7 @@ func TestASplicePassesOnHowATunnelEnds(t *testing.T) {
 			func(_ *spliced, _, m *Tunnel) { m.end(wire.CauseOverloaded, patterns.ErrClosed) }, patterns.ErrOverloaded.Error(), closed,
 		},
 		"the client is lost": {func(s *spliced, _, _ *Tunnel) {
-			s.leg.Close()
+			s.hop.Close()
 			s.client.lose()
 		}, interrupted, interrupted},
 		"the link is lost": {func(s *spliced, _, _ *Tunnel) {
@@ -485,8 +485,8 @@ func TestASplicePassesOnHowATunnelEnds(t *testing.T) {
 		"the client is drained": {func(s *spliced, _, _ *Tunnel) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			require.ErrorIs(s.t, s.leg.Drain(ctx), context.DeadlineExceeded)
-			require.NoError(s.t, s.leg.Drain(context.Background()))
+			require.ErrorIs(s.t, s.hop.Drain(ctx), context.DeadlineExceeded)
+			require.NoError(s.t, s.hop.Drain(context.Background()))
 		}, interrupted, interrupted},
 		"the relay stops": {func(s *spliced, _, _ *Tunnel) { s.relay.engine.Stop() }, interrupted, interrupted},
 	} {
@@ -519,7 +519,7 @@ func TestASplicePassesBackPressureOn(t *testing.T) {
 	// what the windows allow, what stands in line at the relay is bounded by the
 	// client's share, and all of it comes when the reader reads.
 	const share = 1 << 20
-	inSplice(t, func(c *LegConfig) { c.BufferBytes = share }, func(t *testing.T, s *spliced) {
+	inSplice(t, func(c *HopConfig) { c.BufferBytes = share }, func(t *testing.T, s *spliced) {
 		read, sum := make(chan struct{}), make(chan int64, 1)
 		s.handler = func(ctx context.Context, t patterns.Tunnel) error {
 			all := int64(0)
@@ -584,8 +584,8 @@ func TestASpliceRefusesWhatBreaksTheProtocol(t *testing.T) {
 				other := s.open()
 				synctest.Wait()
 				if byClient {
-					s.leg.Handle(wire.KindTunnelData, wire.TunnelData{ID: tunnel.id, Flags: wire.FlagOpener, Payload: make([]byte, credit.FirstWindow)}.AppendTo(nil))
-					s.leg.Handle(wire.KindTunnelData, wire.TunnelData{ID: tunnel.id, Flags: wire.FlagOpener, Payload: make([]byte, 1)}.AppendTo(nil))
+					s.hop.Handle(wire.KindTunnelData, wire.TunnelData{ID: tunnel.id, Flags: wire.FlagOpener, Payload: make([]byte, credit.FirstWindow)}.AppendTo(nil))
+					s.hop.Handle(wire.KindTunnelData, wire.TunnelData{ID: tunnel.id, Flags: wire.FlagOpener, Payload: make([]byte, 1)}.AppendTo(nil))
 				} else {
 					id := uint64(1)
 					s.relay.hears[wire.KindTunnelData](s.out, wire.TunnelData{ID: id, Payload: make([]byte, credit.FirstWindow)}.AppendTo(nil))
@@ -610,7 +610,7 @@ func TestAClientHasItsShareOfTunnels(t *testing.T) {
 	// This test opens one tunnel more than a client may have, and more than its
 	// share of memory allows; a member that refuses, and a relay that drains,
 	// leave nothing; an id that is used twice is refused.
-	inSplice(t, func(c *LegConfig) { c.MaxTunnels, c.BufferBytes = 2, 1<<20 }, func(t *testing.T, s *spliced) {
+	inSplice(t, func(c *HopConfig) { c.MaxTunnels, c.BufferBytes = 2, 1<<20 }, func(t *testing.T, s *spliced) {
 		s.handler = func(_ context.Context, t patterns.Tunnel) error {
 			t.(*Tunnel).Detach()
 			return nil
@@ -620,8 +620,8 @@ func TestAClientHasItsShareOfTunnels(t *testing.T) {
 		require.Error(t, err)
 		require.EqualValues(t, 1, s.relay.engine.Drops()["tunnels"])
 		if !s.served {
-			s.leg.cfg.MaxTunnels = 3
-			_, _, err = s.leg.Open("pipe", tailOf(wire.TunnelOpen{ID: first.id, Credit: 1000}.AppendTo(nil)))
+			s.hop.cfg.MaxTunnels = 3
+			_, _, err = s.hop.Open("pipe", tailOf(wire.TunnelOpen{ID: first.id, Credit: 1000}.AppendTo(nil)))
 			require.ErrorIs(t, err, patterns.ErrTooMany)
 			require.EqualValues(t, 1, s.relay.engine.Drops()["duplicate"])
 		}
@@ -633,19 +633,19 @@ func TestAClientHasItsShareOfTunnels(t *testing.T) {
 		_, err = s.opener().engine.Open(t.Context(), "pipe", patterns.Message{}, patterns.RequestOptions{})
 		require.Error(t, err)
 		s.requireNothingLeft()
-		s.leg.Close()
+		s.hop.Close()
 		_, err = s.opener().engine.Open(t.Context(), "pipe", patterns.Message{}, patterns.RequestOptions{})
 		require.Error(t, err)
 		s.requireNothingLeft()
 	})
-	inSplice(t, func(c *LegConfig) { c.BufferBytes = 100 << 10 }, func(t *testing.T, s *spliced) {
+	inSplice(t, func(c *HopConfig) { c.BufferBytes = 100 << 10 }, func(t *testing.T, s *spliced) {
 		var err error
 		for err == nil {
 			_, err = s.opener().engine.Open(t.Context(), "pipe", patterns.Message{}, patterns.RequestOptions{})
 		}
 		require.EqualValues(t, 1, s.relay.engine.Drops()["buffer_bytes"])
-		require.LessOrEqual(t, s.leg.budget.Used(), 100<<10)
-		s.leg.Close()
+		require.LessOrEqual(t, s.hop.budget.Used(), 100<<10)
+		s.hop.Close()
 	})
 }
 
@@ -655,11 +655,11 @@ func TestAClientThatIsLostDuringAnOpening(t *testing.T) {
 	for _, answered := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSpliced(t, false, false, nil)
-			splice, tail, err := s.leg.Open("pipe", tailOf(wire.TunnelOpen{ID: 5, Credit: 1000}.AppendTo(nil)))
+			splice, tail, err := s.hop.Open("pipe", tailOf(wire.TunnelOpen{ID: 5, Credit: 1000}.AppendTo(nil)))
 			require.NoError(t, err)
 			body, err := s.at.engine.accept(s.handler, patterns.TunnelInfo{Open: patterns.Message{Body: bodyOf(tail)}}, time.Time{}, Arrival{Server: s.at, Link: s.in, Session: 1})
 			require.NoError(t, err)
-			s.leg.Close()
+			s.hop.Close()
 			if answered {
 				_, err = splice.Opened(request.Answer{Member: &cluster.Member{ID: 77, Peer: "node"}, Session: 1}, tailOf(body))
 				require.ErrorIs(t, err, patterns.ErrInterrupted)
@@ -686,8 +686,8 @@ func TestPassingOnCostsNoAllocation(t *testing.T) {
 	// included.
 	r := newRig(t, false)
 	r.link.quiet = true
-	leg := r.engine.NewLeg(LegConfig{Conduit: nowhere{}, MaxTunnels: 1, BufferBytes: 1 << 20})
-	splice, tail, err := leg.Open("pipe", tailOf(wire.TunnelOpen{ID: 5, Credit: 1 << 31}.AppendTo(nil)))
+	hop := r.engine.NewHop(HopConfig{Conduit: nowhere{}, MaxTunnels: 1, BufferBytes: 1 << 20})
+	splice, tail, err := hop.Open("pipe", tailOf(wire.TunnelOpen{ID: 5, Credit: 1 << 31}.AppendTo(nil)))
 	require.NoError(t, err)
 	o, err := wire.DecodeTunnelOpen(bodyOf(tail))
 	require.NoError(t, err)
@@ -696,13 +696,13 @@ func TestPassingOnCostsNoAllocation(t *testing.T) {
 	up := wire.TunnelData{ID: 5, Flags: wire.FlagOpener | wire.FlagLast, Payload: make([]byte, 1000)}.AppendTo(nil)
 	down := wire.TunnelData{ID: o.ID, Flags: wire.FlagLast, Payload: make([]byte, 1000)}.AppendTo(nil)
 	both := testing.AllocsPerRun(2000, func() {
-		leg.Handle(wire.KindTunnelData, up)
+		hop.Handle(wire.KindTunnelData, up)
 		r.hear(wire.KindTunnelData, down)
 	})
 	if !raceEnabled {
 		require.Less(t, both, 1.0)
 	}
 	require.Empty(t, r.engine.Drops())
-	leg.Close()
+	hop.Close()
 	require.Zero(t, r.engine.Status())
 }

@@ -68,7 +68,7 @@ func (p *port) sendReset(m wire.TunnelReset) {
 type table struct {
 	mu       sync.RWMutex // guards what follows
 	peers    map[peer.ID]*remote
-	clients  map[*Leg]struct{}
+	clients  map[*Hop]struct{}
 	openings map[uint64]*opening // by id
 	places   map[cluster.MemberID]*place
 	draining bool
@@ -89,7 +89,7 @@ const openedHere = cluster.MemberID(0)
 
 func newTable() table {
 	return table{
-		peers: make(map[peer.ID]*remote), clients: make(map[*Leg]struct{}),
+		peers: make(map[peer.ID]*remote), clients: make(map[*Hop]struct{}),
 		openings: make(map[uint64]*opening), places: make(map[cluster.MemberID]*place),
 	}
 }

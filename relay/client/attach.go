@@ -54,7 +54,7 @@ type attacher struct {
 	// Owned by the loop, but for start, which comes before.
 	relay  wire.RelayHello
 	last   uint64 // the last session's number
-	outage session.Outage
+	outage session.Reconnect
 }
 
 func newAttacher(l *link, log *zap.Logger) *attacher {

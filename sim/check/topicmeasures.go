@@ -225,8 +225,8 @@ func topicMetrics() []MetricInfo {
 	})
 }
 
-// course is the way that one publication took.
-type course struct {
+// topicPublisher is the way that one publication took.
+type topicPublisher struct {
 	hops  map[string]int     // node → how many nodes before it had the publication
 	sent  map[string]int     // node → to how many others it sent it
 	legs  map[[2]string]bool // from, to: so that what is sent again counts once
@@ -234,8 +234,8 @@ type course struct {
 }
 
 // courses follows each publication from node to node.
-func courses(x *topics) []*course {
-	out := make([]*course, len(x.h.Publications))
+func courses(x *topics) []*topicPublisher {
+	out := make([]*topicPublisher, len(x.h.Publications))
 	for i := range x.h.Copies {
 		c := &x.h.Copies[i]
 		n, ok := x.published[c.Publication]
@@ -244,7 +244,7 @@ func courses(x *topics) []*course {
 		}
 		publisher := x.lives.carrier(x.h.Publications[n].Publisher)
 		if out[n] == nil {
-			out[n] = &course{hops: map[string]int{publisher: 0}, sent: make(map[string]int), legs: make(map[[2]string]bool)}
+			out[n] = &topicPublisher{hops: map[string]int{publisher: 0}, sent: make(map[string]int), legs: make(map[[2]string]bool)}
 		}
 		way := out[n]
 		if leg := [2]string{c.From, c.To}; !way.legs[leg] {
@@ -298,7 +298,7 @@ func measureCopies(x *topics, s sheet) {
 	}
 }
 
-func (c *crowd) add(way *course, publisher string) {
+func (c *crowd) add(way *topicPublisher, publisher string) {
 	c.copied++
 	c.bytes = max(c.bytes, way.bytes)
 	for node, n := range way.sent {
@@ -311,7 +311,7 @@ func (c *crowd) add(way *course, publisher string) {
 }
 
 // measureDepth looks at how far what was delivered had come.
-func measureDepth(x *topics, courses []*course, of func(string) *crowd) {
+func measureDepth(x *topics, courses []*topicPublisher, of func(string) *crowd) {
 	for i, list := range x.got {
 		sub := &x.h.Subscriptions[i]
 		for _, n := range list {

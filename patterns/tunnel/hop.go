@@ -17,8 +17,8 @@ import (
 	"github.com/arke-mesh/arke/security"
 )
 
-// LegConfig is what NewLeg needs. Everything but Recycle is required.
-type LegConfig struct {
+// HopConfig is what NewHop needs. Everything but Recycle is required.
+type HopConfig struct {
 	// Conduit takes frames to the client.
 	Conduit Conduit
 	// MaxTunnels bounds the client's tunnels of both kinds together.
@@ -31,11 +31,11 @@ type LegConfig struct {
 	Recycle func(chunk []byte)
 }
 
-// Leg is one client that is attached here: the side of its spliced tunnels that
+// Hop is one client that is attached here: the side of its spliced tunnels that
 // its session is. All methods may be called concurrently, but for Handle.
-type Leg struct {
+type Hop struct {
 	engine *Engine
-	cfg    LegConfig
+	cfg    HopConfig
 	remote *remote
 	budget *credit.Budget
 
@@ -46,7 +46,7 @@ type Leg struct {
 }
 
 // Status is how many tunnels the client has, those that are being opened included.
-func (l *Leg) Status() (open int) {
+func (l *Hop) Status() (open int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.open
@@ -54,7 +54,7 @@ func (l *Leg) Status() (open int) {
 
 // Drain refuses new tunnels, and waits until those of the client are over. If ctx
 // ends before, they are interrupted, and ctx's error is returned.
-func (l *Leg) Drain(ctx context.Context) error {
+func (l *Hop) Drain(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true
 	if l.idle == nil {
@@ -75,13 +75,13 @@ func (l *Leg) Drain(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (l *Leg) tunnels() []endpoint {
+func (l *Hop) tunnels() []endpoint {
 	return l.engine.table.all(func(p *port) bool { return p.remote == l.remote })
 }
 
 // Close ends all tunnels of the client, for the other sides as interrupted. It is
 // idempotent and does not block.
-func (l *Leg) Close() {
+func (l *Hop) Close() {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *Leg) Close() {
 // TunnelEnd or TunnelReset that the client has sent, and says whether the body is
 // in use still. It does not block. The session's reader calls it, one frame at a
 // time and in their order.
-func (l *Leg) Handle(k wire.Kind, body []byte) (kept bool) {
+func (l *Hop) Handle(k wire.Kind, body []byte) (kept bool) {
 	return l.engine.hear(l.remote, "", k, body)
 }
 
@@ -106,7 +106,7 @@ func (l *Leg) Handle(k wire.Kind, body []byte) (kept bool) {
 // a tunnel, and returns the tail to ask the network with, by Ask.Tail of pattern
 // tunnel. Then Opened is due, or Abandon. Errors are those of Engine.Open; a
 // *patterns.RemoteError says that the opening is malformed.
-func (l *Leg) Open(cluster string, tail []byte) (*Splice, []byte, error) {
+func (l *Hop) Open(cluster string, tail []byte) (*Splice, []byte, error) {
 	head, m, err := splitOpening(l.engine, tail)
 	if err != nil {
 		return nil, nil, err
@@ -161,7 +161,7 @@ func (s *Splice) Opened(a request.Answer, tail []byte) ([]byte, error) {
 	o.join(node)
 	if over { // the client was lost meanwhile
 		node.sendReset(wire.TunnelReset{Cause: wire.CauseInterrupted})
-		s.leg.budget.Close(o.window)
+		s.hop.budget.Close(o.window)
 		e.leave(o.place, node.number)
 		return nil, patterns.ErrInterrupted
 	}
@@ -193,7 +193,7 @@ type Arrival struct {
 // Deliver takes an opening, and returns the tail of the Request by which the
 // client's member gets it. Then Served is due, or Abandon. Errors are outcomes
 // for the opener: *patterns.Refusal, *patterns.RemoteError.
-func (l *Leg) Deliver(a Arrival) (*Splice, []byte, error) {
+func (l *Hop) Deliver(a Arrival) (*Splice, []byte, error) {
 	e := l.engine
 	head, m, err := splitOpening(e, a.Tail)
 	if err != nil {
@@ -222,7 +222,7 @@ func (l *Leg) Deliver(a Arrival) (*Splice, []byte, error) {
 // serve puts the sides of a tunnel that came in their places.
 func (s *Splice) serve(m wire.TunnelOpen) error {
 	e := s.engine
-	size := s.leg.budget.Open()
+	size := s.hop.budget.Open()
 	if size == 0 {
 		e.drops.Inc(dropBuffer)
 		s.unsplice()
@@ -233,7 +233,7 @@ func (s *Splice) serve(m wire.TunnelOpen) error {
 	s.junction.joined, s.junction.served = false, true // until the client has answered
 	if !e.table.add(&s.sides[nodeSide]) {
 		e.drops.Inc(dropDuplicate)
-		s.leg.budget.Close(size)
+		s.hop.budget.Close(size)
 		s.unsplice()
 		return errBusy
 	}
@@ -306,7 +306,7 @@ func splitOpening(e *Engine, tail []byte) (head []byte, m wire.TunnelOpen, err e
 
 // splice takes the place of one tunnel of the client, with the window of the
 // direction from it.
-func (l *Leg) splice() (*Splice, error) {
+func (l *Hop) splice() (*Splice, error) {
 	e := l.engine
 	l.mu.Lock()
 	closed, full := l.closed, l.open >= l.cfg.MaxTunnels
@@ -327,7 +327,7 @@ func (l *Leg) splice() (*Splice, error) {
 		l.leave()
 		return nil, errBusy
 	}
-	s := &Splice{engine: e, leg: l}
+	s := &Splice{engine: e, hop: l}
 	s.junction.flows[clientSide] = newFlow(size, 0)
 	for i := range s.sides {
 		s.sides[i].splice, s.sides[i].which = s, i
@@ -337,12 +337,12 @@ func (l *Leg) splice() (*Splice, error) {
 
 // unsplice is the reverse.
 func (s *Splice) unsplice() {
-	s.leg.budget.Close(s.junction.flows[clientSide].window.Size())
-	s.leg.leave()
+	s.hop.budget.Close(s.junction.flows[clientSide].window.Size())
+	s.hop.leave()
 }
 
 // leave gives the place of one tunnel back.
-func (l *Leg) leave() {
+func (l *Hop) leave() {
 	l.mu.Lock()
 	l.open--
 	last := l.open == 0 && l.idle != nil

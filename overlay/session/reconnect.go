@@ -7,8 +7,8 @@ import "time"
 
 // Times of a session that no connection carries.
 const (
-	// OutageLimit is how long after the last byte from the peer it ends.
-	OutageLimit = 15 * time.Second
+	// ReconnectLimit is how long after the last byte from the peer it ends.
+	ReconnectLimit = 15 * time.Second
 
 	refusalGap = 20 * time.Millisecond // at least between two refusals that count
 	firstRetry = 20 * time.Millisecond // doubled each time …
@@ -25,10 +25,10 @@ const (
 	HungUp                   // the connection was taken, and closed before Hello
 )
 
-// Outage decides what becomes of a session that no connection carries: when to
+// Reconnect decides what becomes of a session that no connection carries: when to
 // dial again, and when it is over. The zero value is ready; Begin starts it. Pure:
 // no lock, goroutine or clock.
-type Outage struct {
+type Reconnect struct {
 	until   time.Time
 	retry   time.Duration
 	doubted bool      // the last dial said that the process is gone
@@ -37,8 +37,8 @@ type Outage struct {
 }
 
 // Begin notes that the connection is lost of a peer that was heard last at heard.
-func (o *Outage) Begin(heard time.Time) {
-	*o = Outage{until: heard.Add(OutageLimit), retry: firstRetry}
+func (o *Reconnect) Begin(heard time.Time) {
+	*o = Reconnect{until: heard.Add(ReconnectLimit), retry: firstRetry}
 }
 
 // Failed notes that a dial failed, and returns in how long to dial again, give or
@@ -46,7 +46,7 @@ func (o *Outage) Begin(heard time.Time) {
 // so, and the second one because nobody listens: who takes connections and hangs up
 // may have died just now, but if that happens again it lives, or the connections
 // break on the way.
-func (o *Outage) Failed(now time.Time, how Failure) (wait time.Duration) {
+func (o *Reconnect) Failed(now time.Time, how Failure) (wait time.Duration) {
 	o.doubted = how == Refused || how == HungUp && !o.doubted
 	switch {
 	case !o.doubted:
@@ -62,11 +62,11 @@ func (o *Outage) Failed(now time.Time, how Failure) (wait time.Duration) {
 }
 
 // Gone says that the process is gone.
-func (o *Outage) Gone() bool { return o.gone }
+func (o *Reconnect) Gone() bool { return o.gone }
 
 // Over says that the session ends, and Left in how long it does if nothing
 // happens.
-func (o *Outage) Over(now time.Time) bool { return o.gone || !now.Before(o.until) }
+func (o *Reconnect) Over(now time.Time) bool { return o.gone || !now.Before(o.until) }
 
 // Left is how long the session lives if nothing happens.
-func (o *Outage) Left(now time.Time) time.Duration { return o.until.Sub(now) }
+func (o *Reconnect) Left(now time.Time) time.Duration { return o.until.Sub(now) }

@@ -33,9 +33,9 @@ func (p *pad) said() []string {
 	return out
 }
 
-func (l *lone) outlet(t *testing.T, origin uint64, patternByID map[uint64]string, o patterns.SubscribeOptions) (*Outlet, *pad) {
+func (l *lone) proxy(t *testing.T, origin uint64, patternByID map[uint64]string, o patterns.SubscribeOptions) (*Proxy, *pad) {
 	p := &pad{}
-	out := l.NewOutlet(p, origin)
+	out := l.NewProxy(p, origin)
 	ids := make([]uint64, 0, len(patternByID))
 	for id := range patternByID {
 		ids = append(ids, id)
@@ -47,13 +47,13 @@ func (l *lone) outlet(t *testing.T, origin uint64, patternByID map[uint64]string
 	return out, p
 }
 
-func TestAnOutletGetsOneCallForEachMessage(t *testing.T) {
+func TestAProxyGetsOneCallForEachMessage(t *testing.T) {
 	// This test has two clients of a relay with several subscriptions, and one of
 	// the node itself: each client is called once for a message, with the ids that
 	// it is for, inline, whether it comes from another node or is published here.
 	alone(t, func(t *testing.T, l *lone) {
-		_, one := l.outlet(t, 1, map[uint64]string{5: "news.>", 6: "news.a", 7: "news.b"}, patterns.SubscribeOptions{})
-		out, two := l.outlet(t, 2, map[uint64]string{5: "news.*"}, patterns.SubscribeOptions{})
+		_, one := l.proxy(t, 1, map[uint64]string{5: "news.>", 6: "news.a", 7: "news.b"}, patterns.SubscribeOptions{})
+		out, two := l.proxy(t, 2, map[uint64]string{5: "news.*"}, patterns.SubscribeOptions{})
 		got := make(catcher, 10)
 		_, err := l.Engine.Subscribe(t.Context(), "news.a", got, patterns.SubscribeOptions{})
 		require.NoError(t, err)
@@ -93,12 +93,12 @@ func (s *source) retireAll() {
 	s.todo.run(&s.mu, s.do)
 }
 
-func TestAnOutletsOptionsAreThoseOfSubscriptions(t *testing.T) {
+func TestAProxysOptionsAreThoseOfSubscriptions(t *testing.T) {
 	// This test proves what holds for clients of a relay as for the node: no echo
 	// by origin, one of a queue, limits of ids and policies, and the end.
 	alone(t, func(t *testing.T, l *lone) {
-		out, one := l.outlet(t, 1, map[uint64]string{1: "news.>"}, patterns.SubscribeOptions{NoEcho: true})
-		_, two := l.outlet(t, 2, map[uint64]string{1: "news.>"}, patterns.SubscribeOptions{NoEcho: true})
+		out, one := l.proxy(t, 1, map[uint64]string{1: "news.>"}, patterns.SubscribeOptions{NoEcho: true})
+		_, two := l.proxy(t, 2, map[uint64]string{1: "news.>"}, patterns.SubscribeOptions{NoEcho: true})
 		for origin, want := range map[uint64][2]int{1: {0, 1}, 2: {1, 0}, 3: {1, 1}} {
 			require.NoError(t, l.Publish(t.Context(), "news.a", patterns.Message{}, patterns.PublishOptions{Origin: origin}))
 			require.Equal(t, want, [2]int{len(one.said()), len(two.said())})
@@ -112,8 +112,8 @@ func TestAnOutletsOptionsAreThoseOfSubscriptions(t *testing.T) {
 		require.ErrorIs(t, out.Subscribe(ended, 2, "news", patterns.SubscribeOptions{}), context.Canceled)
 
 		shared := patterns.SubscribeOptions{Queue: "q"}
-		_, three := l.outlet(t, 3, map[uint64]string{8: "work", 9: "work"}, shared)
-		_, four := l.outlet(t, 4, map[uint64]string{8: "work"}, shared)
+		_, three := l.proxy(t, 3, map[uint64]string{8: "work", 9: "work"}, shared)
+		_, four := l.proxy(t, 4, map[uint64]string{8: "work"}, shared)
 		for range 9 {
 			require.NoError(t, l.Publish(ctx, "work", patterns.Message{}, patterns.PublishOptions{}))
 		}

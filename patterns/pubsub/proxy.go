@@ -14,7 +14,7 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// Sink takes what comes for the subscriptions of an Outlet. Its methods are
+// Sink takes what comes for the subscriptions of a Proxy. Its methods are
 // called inline, on the goroutine that reads a link or publishes, and must not
 // block. What comes of one publisher comes one at a time and in order; of
 // several publishers at the same time.
@@ -36,14 +36,14 @@ type Delivery struct {
 	Tail []byte
 }
 
-// Outlet is subscriptions that live elsewhere: those of one client of a relay.
+// Proxy is subscriptions that live elsewhere: those of one client of a relay.
 // There is no queue: its Sink is called at once, once for each message, however
 // many of the subscriptions it is for. All methods may be called concurrently.
-type Outlet struct {
+type Proxy struct {
 	l      *local
 	sink   Sink
 	origin uint64
-	key    uint64 // order among outlets
+	key    uint64 // order among proxies
 
 	delivered, missed atomic.Uint64
 
@@ -57,16 +57,16 @@ type Outlet struct {
 // OverflowBlock is refused, as there is no queue that could be full: use
 // Engine.Subscribe. Errors are those of Engine.Subscribe, and
 // patterns.ErrTooMany if the id is in use.
-func (o *Outlet) Subscribe(ctx context.Context, id uint64, pattern string, opts patterns.SubscribeOptions) error {
+func (o *Proxy) Subscribe(ctx context.Context, id uint64, pattern string, opts patterns.SubscribeOptions) error {
 	if opts.Overflow == patterns.OverflowBlock {
-		return fmt.Errorf("pubsub: subscription %d: an outlet can't block publishers", id)
+		return fmt.Errorf("pubsub: subscription %d: a proxy can't block publishers", id)
 	}
 	opts.Origin = o.origin
 	s, err := o.l.newSubscription(ctx, pattern, opts)
 	if err != nil {
 		return err
 	}
-	s.outlet, s.remote = o, id
+	s.proxy, s.remote = o, id
 	o.mu.Lock()
 	_, used := o.subs[id]
 	closed := o.closed
@@ -98,7 +98,7 @@ func (o *Outlet) Subscribe(ctx context.Context, id uint64, pattern string, opts 
 // Unsubscribe ends a subscription; one that there is not, or not yet, is no
 // error. The last one of a queue on this node takes what was given to it
 // already, for which Unsubscribe waits about 250 ms, unless ctx has ended.
-func (o *Outlet) Unsubscribe(ctx context.Context, id uint64) {
+func (o *Proxy) Unsubscribe(ctx context.Context, id uint64) {
 	o.mu.Lock()
 	s := o.subs[id]
 	if s != nil {
@@ -110,8 +110,8 @@ func (o *Outlet) Unsubscribe(ctx context.Context, id uint64) {
 	}
 }
 
-// Close ends all subscriptions of the outlet at once. It is idempotent.
-func (o *Outlet) Close() {
+// Close ends all subscriptions of the proxy at once. It is idempotent.
+func (o *Proxy) Close() {
 	o.mu.Lock()
 	o.closed = true
 	subs := o.subs
@@ -125,19 +125,19 @@ func (o *Outlet) Close() {
 }
 
 // leave ends a subscription without waiting for anything.
-func (o *Outlet) leave(s *subscription) {
+func (o *Proxy) leave(s *subscription) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = s.Close(ended)
 }
 
-// Status sums over the outlet's subscriptions: messages handed to the Sink, and
+// Status sums over the proxy's subscriptions: messages handed to the Sink, and
 // gaps.
-func (o *Outlet) Status() patterns.SubscriptionStatus {
+func (o *Proxy) Status() patterns.SubscriptionStatus {
 	return patterns.SubscriptionStatus{Delivered: o.delivered.Load(), Missed: o.missed.Load()}
 }
 
-// order is the place among an outlet's subscriptions.
+// order is the place among a proxy's subscriptions.
 func (s *subscription) order() uint64 {
 	if s == nil {
 		return 0

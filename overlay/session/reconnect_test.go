@@ -12,9 +12,9 @@ import (
 	"github.com/arke-mesh/arke/overlay/session"
 )
 
-// TestOutageEndsWhenTheProcessIsGoneOrForgotten proves when a session that no
+// TestReconnectEndsWhenTheProcessIsGoneOrForgotten proves when a session that no
 // connection carries is over, and that it is dialled less and less often.
-func TestOutageEndsWhenTheProcessIsGoneOrForgotten(t *testing.T) {
+func TestReconnectEndsWhenTheProcessIsGoneOrForgotten(t *testing.T) {
 	const refused, other, hungUp = session.Refused, session.Unreached, session.HungUp
 	ms := time.Millisecond
 	start := time.Unix(100, 0)
@@ -37,7 +37,7 @@ func TestOutageEndsWhenTheProcessIsGoneOrForgotten(t *testing.T) {
 		{"somebody takes them again", []dial{{0, refused}, {20 * ms, hungUp}, {60 * ms, hungUp}}, false},
 		{"nobody answers", []dial{{0, other}, {time.Second, other}, {9 * time.Second, other}}, false},
 	} {
-		var o session.Outage
+		var o session.Reconnect
 		o.Begin(start)
 		for _, d := range c.dials {
 			o.Failed(start.Add(d.at), d.how)
@@ -46,7 +46,7 @@ func TestOutageEndsWhenTheProcessIsGoneOrForgotten(t *testing.T) {
 		require.Equal(t, c.gone, o.Over(start.Add(10*time.Second)), c.why)
 		require.True(t, o.Over(start.Add(15*time.Second)), c.why)
 	}
-	var o session.Outage
+	var o session.Reconnect
 	o.Begin(start)
 	var waits []time.Duration
 	for range 8 {
