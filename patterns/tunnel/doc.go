@@ -35,6 +35,8 @@
 //  4. Receive takes chunks until the message is whole, ReceiveTo hands on each as
 //     it comes. What was taken is given back as credit, a quarter of a window at
 //     a time. A window whose reader keeps up doubles, as far as the budget goes.
+//     A stream of bytes (DeliverTo) gets what comes from the goroutine that reads
+//     the link, as long as it takes it without waiting.
 //
 // # How it begins and ends
 //

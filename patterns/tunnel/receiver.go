@@ -17,6 +17,52 @@ import (
 type receiver struct {
 	t *Tunnel
 	waiters
+	try    func(b []byte) int // see DeliverTo; nil = nobody has called it
+	within bool               // who has the turn has written the beginning of a message
+}
+
+// DeliverTo has messages that come while somebody waits in ReceiveTo, with nothing
+// before them, given to try by the goroutine that reads the link: so they need wake
+// nobody. try says how many bytes it has taken, and must neither block nor keep the
+// others: those, and what comes behind them, ReceiveTo writes. It is for streams of
+// bytes, and is to be called once, before the first ReceiveTo.
+func (t *Tunnel) DeliverTo(try func(b []byte) int) {
+	t.mu.Lock()
+	t.receiver.try = try
+	t.mu.Unlock()
+}
+
+// deliver gives what has just come to try, if it may, and says whether all of it was
+// taken. It releases mu meanwhile.
+func (r *receiver) deliver() (all bool) {
+	t, s := r.t, &r.t.state
+	if r.try == nil || !r.wants || s.in.Len() != 1 || s.parted || r.within {
+		return false
+	}
+	c := *s.in.First()
+	if !c.last || c.several {
+		return false
+	}
+	s.delivering = true
+	t.do &^= changedIn
+	t.unlock()
+	n := r.try(c.data)
+	t.mu.Lock()
+	s.delivering = false
+	switch {
+	case s.in.Len() == 0: // it was dropped meanwhile
+		all = true
+	case n == len(c.data):
+		s.in.Pop()
+		r.consumed(int(c.cost))
+		all = true
+	default:
+		s.in.First().from = int32(n)
+	}
+	if s.next() != errNothing {
+		t.do |= changedIn
+	}
+	return all
 }
 
 // Receive implements patterns.Tunnel. If ctx ends within a message, what came
@@ -90,8 +136,9 @@ func (r *receiver) consumed(cost int) {
 
 func (r *receiver) receiveTo(ctx context.Context, w io.Writer) (sum int64, err error) {
 	t := r.t
+	defer func() { r.within = false }()
 	begun := t.state.parted
-	if begun { // what Receive has collected has its credit back already
+	if r.within = begun; begun { // what Receive has collected has its credit back already
 		if sum, err = r.writeTo(w, t.state.takePart(), sum); err != nil {
 			return sum, err
 		}
@@ -104,12 +151,12 @@ func (r *receiver) receiveTo(ctx context.Context, w io.Writer) (sum int64, err e
 			return r.writeOne(w, first, sum)
 		}
 		c := t.state.in.Pop()
-		if sum, err = r.writeTo(w, c.data, sum); err != nil {
+		if sum, err = r.writeTo(w, c.data[c.from:], sum); err != nil {
 			return sum, err
 		}
 		r.consumed(int(c.cost))
 		t.remote.recycle(c.data)
-		if begun = true; c.last {
+		if begun, r.within = true, true; c.last {
 			return sum, nil
 		}
 	}

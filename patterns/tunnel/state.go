@@ -31,22 +31,23 @@ const (
 // state is one end of a tunnel: what its frames, and the program here, make of
 // it. It is a pure core; the tunnel's mutex guards it.
 type state struct {
-	ends   ends
-	window credit.Window
-	out    credit.Balance
-	in     fifo.Queue[chunk] // came and was not read; its bound is the window
-	within bool              // what came last was not the end of its message
-	part   []byte            // the beginning of a message that is not whole
-	parted bool              // there is one, however short
-	unsent int               // frames that stand in line for room in the lane
-	known  bool              // the other side has said a word
-	over   bool              // both directions have ended
+	ends       ends
+	window     credit.Window
+	out        credit.Balance
+	in         fifo.Queue[chunk] // came and was not read; its bound is the window
+	delivering bool              // the first chunk, see DeliverTo
+	within     bool              // what came last was not the end of its message
+	part       []byte            // the beginning of a message that is not whole
+	parted     bool              // there is one, however short
+	unsent     int               // frames that stand in line for room in the lane
+	known      bool              // the other side has said a word
+	over       bool              // both directions have ended
 }
 
 // chunk is a part of a message that came, or several messages.
 type chunk struct {
 	data    []byte
-	from    int32 // of several: where the next one begins
+	from    int32 // what was not read begins here
 	cost    int32 // what was not read of it has cost
 	last    bool  // of its message
 	several bool
@@ -56,7 +57,7 @@ type chunk struct {
 // next is how many bytes the next message, or the next part of one, has.
 func (c *chunk) next() int {
 	if !c.several {
-		return len(c.data)
+		return len(c.data) - int(c.from)
 	}
 	body, _ := wire.FirstTunnelMessage(c.data[c.from:])
 	return len(body)
@@ -155,6 +156,8 @@ func (s *state) next() error {
 	switch {
 	case s.deaf() && s.ends.err == nil:
 		return patterns.ErrClosed
+	case s.delivering:
+		return errNothing
 	case s.in.Len() > 0:
 		return nil
 	case s.ends.err != nil:
@@ -186,9 +189,9 @@ func (s *state) assemble(limit int) (body []byte, whole bool, cost int, spare []
 	c := s.in.Pop()
 	cost = int(c.cost)
 	if c.last && !s.parted {
-		return c.data, true, cost, nil, nil
+		return c.data[c.from:], true, cost, nil, nil
 	}
-	s.part, s.parted = append(s.part, c.data...), true
+	s.part, s.parted = append(s.part, c.data[c.from:]...), true
 	if c.last {
 		body = s.takePart()
 	}

@@ -160,7 +160,7 @@ func (t *Tunnel) hear(k wire.Kind, body []byte) (kept bool) {
 	case t.state.in.Len() > 0 && t.state.deaf():
 		t.receiver.consumed(t.state.drop()) // nobody receives it, but the other side must not wait for ever
 	default:
-		kept = k == wire.KindTunnelData && !t.state.over
+		kept = k == wire.KindTunnelData && !t.state.over && !t.receiver.deliver()
 	}
 	t.unlock()
 	return kept

@@ -49,6 +49,9 @@ func (s *Splicer) Splice(ctx context.Context, conn *net.TCPConn, t patterns.Tunn
 		return err
 	}
 	p := &splice{conn: conn, reader: r, tunnel: t}
+	if t, ok := t.(deliverer); ok {
+		t.DeliverTo(r.tryWrite())
+	}
 	stop := context.AfterFunc(ctx, func() { p.fail(ctx.Err()) })
 	defer stop()
 
@@ -64,6 +67,12 @@ func (s *Splicer) Splice(ctx context.Context, conn *net.TCPConn, t patterns.Tunn
 	_ = conn.Close()
 	_ = t.Close()
 	return p.cause()
+}
+
+// deliverer is a tunnel that gives what comes to who reads it without a goroutine
+// between: see tunnel.DeliverTo.
+type deliverer interface {
+	DeliverTo(try func(b []byte) int)
 }
 
 // splice is one connection and its tunnel.
