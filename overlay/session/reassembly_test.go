@@ -116,23 +116,23 @@ func FuzzReassembly(f *testing.F) {
 	})
 }
 
-// purse is a Budget of so many bytes.
-type purse struct{ left int }
+// bytesLeft is a Budget of so many bytes.
+type bytesLeft struct{ left int }
 
-func (p *purse) Take(n int) bool {
+func (p *bytesLeft) Take(n int) bool {
 	if n > p.left {
 		return false
 	}
 	p.left -= n
 	return true
 }
-func (p *purse) Give(n int) { p.left += n }
+func (p *bytesLeft) Give(n int) { p.left += n }
 
 // This test checks that incomplete messages take of the budget what they take of the
 // memory, that a message is refused when there is no more, and that all is given back
 // however they end.
 func TestReassemblyStaysWithinItsBudget(t *testing.T) {
-	b := &purse{left: 100}
+	b := &bytesLeft{left: 100}
 	r := newReassembly(1000, b)
 	require.Zero(t, add(r, piece(1, true, false, 1000, 20)))
 	require.Equal(t, 20, b.left, "four times the first fragment")
