@@ -53,6 +53,8 @@
 //	use HTTP, gRPC or a protocol of      Listen, Dial  one member                   a net.Conn
 //	your own
 //
+// [Conn.Members] lists who serves a cluster, and [Conn.Watch] follows it.
+//
 // Everything is delivered at most once. Nothing is dropped silently: every drop
 // has a name and a counter and, for requests, an answer.
 //
@@ -116,9 +118,9 @@
 //
 // # What is stable
 //
-// This package, the functions of package node whose names are used with Join,
-// arkehttp, arkegrpc and arketest are for programs. All other packages are
-// Arke's inside: they make no promise to programs, and change without notice.
+// This package, node, arkehttp, arkegrpc and arketest are for programs. All other
+// packages are Arke's inside: they make no promise to programs, say so in their
+// first sentence or are in internal folders, and change without notice.
 // Nothing has been released yet; until version 1 this package may change, too,
 // and the changelog says how.
 //
