@@ -209,6 +209,7 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		{[]string{"relay", "--dev", "--seed", "", "--socket", filepath.Join(dir, "s2")}, []string{"--seed is empty"}},
 		{[]string{"relay", "--dev", "--seed", "there", "--socket", filepath.Join(dir, "s2")}, []string{"Seeds", "there", "host:port"}},
 		{[]string{"relay", "--dev", "--client-listen", "127.0.0.1:0"}, []string{"--token-file", "ARKE_TOKEN"}},
+		{[]string{"relay", "--dev", "--max-clients", "0"}, []string{"--max-clients"}},
 		{[]string{"relay", "--dev", "--client-listen", "127.0.0.1:0", "--token-file", shortToken}, []string{"9 bytes", "16"}},
 		{[]string{"relay", "--dev", "--token-file", shortToken}, []string{"--client-listen"}},
 		{[]string{"relay", "--dev", "--client-listen", "0.0.0.0:0", "--token-file", token, "--socket", filepath.Join(dir, "s3")}, []string{"loopback"}},

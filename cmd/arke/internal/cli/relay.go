@@ -45,6 +45,7 @@ type relayFlags struct {
 	token        secretFlag
 	dataDir      string
 	zone         string
+	maxClients   int
 	noMDNS       bool
 	dev          bool
 	logLevel     string
@@ -92,6 +93,7 @@ port if that one is taken.
 	flags.token.declare(f, "the `FILE` with what programs must show at --client-listen, 16 bytes at least (default $ARKE_TOKEN)")
 	f.StringVar(&flags.dataDir, "data-dir", "", "directory for the node's key and its remembered peers")
 	f.StringVar(&flags.zone, "zone", "", "where this relay is; callers prefer members of their own zone")
+	f.IntVar(&flags.maxClients, "max-clients", 256, "programs that may be attached at once; an idle one costs about 45 KB")
 	f.BoolVar(&flags.noMDNS, "no-mdns", false, "do not look for peers on the local network")
 	f.BoolVar(&flags.dev, "dev", false, "try it out: a new network of its own, loopback only, no mDNS")
 	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
@@ -124,6 +126,9 @@ func runRelay(a App, cmd *cobra.Command, flags relayFlags) error {
 func (f relayFlags) validate() error {
 	if f.clientListen == "" && f.token.file != "" {
 		return errors.New("--token-file goes with --client-listen")
+	}
+	if f.maxClients < 1 {
+		return errors.New("--max-clients is less than 1")
 	}
 	for _, list := range []struct {
 		flag   string
@@ -234,6 +239,7 @@ func serveRelay(ctx context.Context, a App, network security.NetworkFile, flags 
 		Socket: flags.socket,
 		Listen: flags.clientListen,
 		Token:  token,
+		Limits: relay.Limits{Clients: flags.maxClients},
 		Logger: log,
 	})
 	if err != nil {
