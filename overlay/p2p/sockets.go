@@ -63,7 +63,7 @@ func (machine) Listen(addr string) (net.Listener, error) {
 	}
 	// Options are for who has greeted: for the others each costs as much as all we
 	// do about them.
-	quick := net.ListenConfig{KeepAlive: -1}
+	quick := net.ListenConfig{KeepAlive: -1, Control: deferAccept}
 	return quick.Listen(context.Background(), family, addr)
 }
 

@@ -5,13 +5,20 @@
 
 package p2p
 
-import manet "github.com/multiformats/go-multiaddr/net"
+import (
+	"syscall"
+
+	manet "github.com/multiformats/go-multiaddr/net"
+)
 
 // setOptions is only done where we know that it helps.
 func setOptions(manet.Conn) {}
 
 // setUnsent likewise.
 func setUnsent(any, int) {}
+
+// deferAccept likewise.
+func deferAccept(string, string, syscall.RawConn) error { return nil }
 
 // waitingLimit is how many connections may wait at the door: where nobody says how
 // many files there may be, a number that every system has.

@@ -46,6 +46,7 @@ const (
 var parts = map[string]func(args []string) error{
 	"dummy":    func([]string) error { return dummy() },
 	"silent":   func(args []string) error { return attack(args[0], newSilent, silently()) },
+	"onebyte":  func(args []string) error { return attack(args[0], newSilent, mumbling()) },
 	"wrongkey": func(args []string) error { return attack(args[0], newWrongKey, withAnotherKey()) },
 }
 
@@ -63,7 +64,7 @@ func strangers(m *meter) {
 	victim, err := manet.ToNetAddr(ma.StringCast(strings.Split(relays[1].Addr(), "/p2p/")[0]))
 	m.must(err)
 	_, spare := x.part("dummy")
-	for _, attack := range []string{"silent", "wrongkey"} {
+	for _, attack := range []string{"silent", "onebyte", "wrongkey"} {
 		var control, attacked []struckRound
 		for range struck {
 			control = append(control, x.strike(attack, spare))
@@ -278,6 +279,15 @@ func silently() func(net.Conn) {
 		if old != nil {
 			old.Close()
 		}
+	}
+}
+
+// mumbling is silently, but for one byte, so that no kernel keeps the connections.
+func mumbling() func(net.Conn) {
+	hold := silently()
+	return func(c net.Conn) {
+		_, _ = c.Write([]byte{0})
+		hold(c)
 	}
 }
 
