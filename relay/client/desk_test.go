@@ -47,7 +47,8 @@ type desk struct {
 	came     map[wire.Kind][]any // guarded by mu; what was asked for, in order
 	hellos   []wire.LeafHello    // guarded by mu
 	last     uint64              // guarded by mu; session
-	ended    error               // guarded by mu; the last connection
+	over     chan struct{}       // guarded by mu; closed when the last connection has ended
+	ended    error               // guarded by mu; why it has
 	wg       sync.WaitGroup
 	done     chan struct{}
 }
@@ -136,14 +137,15 @@ func (d *desk) serve(conn net.Conn) {
 	if d.hangsUp() {
 		return
 	}
-	s, answer := d.welcome(conn, &hello)
-	if _, err := conn.Write(wire.AppendFrame(nil, wire.LaneCtl, wire.KindHello, answer.AppendTo(nil))); err != nil {
-		return
+	s, answer, over := d.welcome(conn, &hello)
+	_, err = conn.Write(wire.AppendFrame(nil, wire.LaneCtl, wire.KindHello, answer.AppendTo(nil)))
+	if err == nil {
+		err = s.Run(c, session.Greeting{Received: hello.Received, Sample: session.Sample{Got: 1, Remote: hello.Clock}})
 	}
-	err = s.Run(c, session.Greeting{Received: hello.Received, Sample: session.Sample{Got: 1, Remote: hello.Clock}})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ended = err
+	close(over)
 }
 
 // hangsUp counts a connection on which the Hello is not answered.
@@ -154,14 +156,19 @@ func (d *desk) hangsUp() bool {
 	return d.hangUps >= 0
 }
 
-// left returns why the last connection ended.
+// left waits until the last connection has ended, and returns why. The client may
+// know of the end before the desk does.
 func (d *desk) left() error {
+	d.mu.Lock()
+	over := d.over
+	d.mu.Unlock()
+	<-over
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.ended
 }
 
-func (d *desk) welcome(conn net.Conn, hello *wire.LeafHello) (*session.Session, wire.RelayHello) {
+func (d *desk) welcome(conn net.Conn, hello *wire.LeafHello) (*session.Session, wire.RelayHello, chan struct{}) {
 	d.mu.Lock()
 	old := d.sess
 	d.mu.Unlock()
@@ -172,7 +179,7 @@ func (d *desk) welcome(conn net.Conn, hello *wire.LeafHello) (*session.Session, 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.hellos = append(d.hellos, *hello)
-	d.conn = conn
+	d.conn, d.over = conn, make(chan struct{})
 	if old == nil || old.ID() != hello.Session {
 		d.last++
 		d.sess = d.newSession(d.last + uint64(d.instance[0])<<8)
@@ -185,7 +192,7 @@ func (d *desk) welcome(conn net.Conn, hello *wire.LeafHello) (*session.Session, 
 	for i := range answer.LaneBytes {
 		answer.LaneBytes[i] = uint32(d.lanes)
 	}
-	return d.sess, answer
+	return d.sess, answer, d.over
 }
 
 func (d *desk) newSession(id uint64) *session.Session {
