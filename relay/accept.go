@@ -206,7 +206,7 @@ func (r *Relay) greet(conn net.Conn, frames *wire.FrameReader) (*wire.LeafHello,
 // admit makes the connection one of a client's, unless it is refused, and answers
 // the Hello.
 func (r *Relay) admit(conn net.Conn, h *wire.LeafHello) (c *client, number int, refusal *wire.LeafGoodbye, err error) {
-	version, refusal := judge(h, standing{local: isLocal(conn), token: r.cfg.Token})
+	version, refusal := judge(h, access{local: isLocal(conn), token: r.cfg.Token})
 	if refusal != nil {
 		return nil, 0, refusal, nil
 	}

@@ -20,16 +20,16 @@ func TestHelloIsJudged(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		hello wire.LeafHello
-		at    standing
+		at    access
 		want  wire.EndCode // 0 = welcome
 	}{
-		{"over the socket", fits, standing{local: true}, 0},
-		{"a wider range", wire.LeafHello{MinVersion: 1, MaxVersion: 9}, standing{local: true}, 0},
-		{"with the token", token, standing{token: "secret"}, 0},
-		{"without it", fits, standing{token: "secret"}, wire.EndToken},
-		{"where there is none", fits, standing{}, wire.EndToken},
-		{"from the future", future, standing{local: true}, wire.EndVersion},
-		{"from the future, without the token", future, standing{token: "secret"}, wire.EndVersion},
+		{"over the socket", fits, access{local: true}, 0},
+		{"a wider range", wire.LeafHello{MinVersion: 1, MaxVersion: 9}, access{local: true}, 0},
+		{"with the token", token, access{token: "secret"}, 0},
+		{"without it", fits, access{token: "secret"}, wire.EndToken},
+		{"where there is none", fits, access{}, wire.EndToken},
+		{"from the future", future, access{local: true}, wire.EndVersion},
+		{"from the future, without the token", future, access{token: "secret"}, wire.EndVersion},
 	} {
 		version, refusal := judge(&tt.hello, tt.at)
 		if tt.want == 0 {

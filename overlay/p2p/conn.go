@@ -23,7 +23,7 @@ import (
 // sees it. One goroutine writes at a time.
 type secureConn struct {
 	*tls.Conn
-	below        *mux.Outlet
+	below        *mux.QueuedConn
 	self, remote peer.ID
 	key          crypto.PubKey
 
@@ -41,7 +41,7 @@ type secureConn struct {
 
 var _ sec.SecureConn = (*secureConn)(nil)
 
-func newSecureConn(c *tls.Conn, below *mux.Outlet, self, remote peer.ID, key crypto.PubKey) *secureConn {
+func newSecureConn(c *tls.Conn, below *mux.QueuedConn, self, remote peer.ID, key crypto.PubKey) *secureConn {
 	return &secureConn{
 		Conn: c, below: below, self: self, remote: remote, key: key,
 		confirmed: make(chan struct{}),

@@ -28,7 +28,7 @@ const (
 
 // dialling is what TLS of a dialler writes to and reads from.
 type dialling struct {
-	*mux.Outlet
+	*mux.QueuedConn
 	greet func(hello []byte) [security.GreetingSize]byte // nil once it was called
 	heard bool                                           // any byte, by who reads
 }
@@ -36,17 +36,17 @@ type dialling struct {
 // Write implements net.Conn. The first one is the ClientHello.
 func (d *dialling) Write(p []byte) (int, error) {
 	if d.greet == nil {
-		return d.Outlet.Write(p)
+		return d.QueuedConn.Write(p)
 	}
 	greeting := d.greet(p)
 	d.greet = nil
-	n, err := d.Outlet.Write(append(greeting[:], p...))
+	n, err := d.QueuedConn.Write(append(greeting[:], p...))
 	return max(n-len(greeting), 0), err
 }
 
 // Read implements net.Conn.
 func (d *dialling) Read(p []byte) (int, error) {
-	n, err := d.Outlet.Read(p)
+	n, err := d.QueuedConn.Read(p)
 	d.heard = d.heard || n > 0
 	return n, err
 }
@@ -54,7 +54,7 @@ func (d *dialling) Read(p []byte) (int, error) {
 // accepting is what TLS of an acceptor writes to and reads from. While it waits for
 // the peer, in the handshake, others have its turn.
 type accepting struct {
-	*mux.Outlet
+	*mux.QueuedConn
 	hello []byte // to be read first
 	ctx   context.Context
 	guest *guest // nil once the handshake is over
@@ -68,10 +68,10 @@ func (a *accepting) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	if a.guest == nil {
-		return a.Outlet.Read(p)
+		return a.QueuedConn.Read(p)
 	}
 	a.guest.rest()
-	n, err := a.Outlet.Read(p)
+	n, err := a.QueuedConn.Read(p)
 	if err == nil {
 		err = a.guest.resume(a.ctx)
 	}

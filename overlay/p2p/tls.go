@@ -66,8 +66,8 @@ func newSecurer(key crypto.PrivKey, self peer.ID, net admission, oid asn1.Object
 // accept runs the handshake of an accepted connection that has greeted with hello.
 // It takes over raw, and closes it on error. A probe gives errProbe.
 func (s *securer) accept(ctx context.Context, raw net.Conn, hello []byte, g *guest) (*secureConn, error) {
-	below := mux.NewOutlet(raw)
-	a := &accepting{Outlet: below, hello: hello, ctx: ctx, guest: g}
+	below := mux.NewQueuedConn(raw)
+	a := &accepting{QueuedConn: below, hello: hello, ctx: ctx, guest: g}
 	c, err := s.handshake(ctx, below, "", func(conf *tls.Config) *tls.Conn { return tls.Server(a, conf) }, alpnLink, alpnProbe)
 	if err != nil {
 		return nil, s.explain(ctx, raw, err)
@@ -87,8 +87,8 @@ func (s *securer) accept(ctx context.Context, raw net.Conn, hello []byte, g *gue
 // The peer checks our certificate only after this has returned: whether we are
 // admitted is known with the first byte it sends, see secureConn.confirmed.
 func (s *securer) connect(ctx context.Context, raw net.Conn, p peer.ID, alpn string) (*secureConn, error) {
-	below := mux.NewOutlet(raw)
-	d := &dialling{Outlet: below, greet: s.admitted.Greet}
+	below := mux.NewQueuedConn(raw)
+	d := &dialling{QueuedConn: below, greet: s.admitted.Greet}
 	c, err := s.handshake(ctx, below, p, func(conf *tls.Config) *tls.Conn { return tls.Client(d, conf) }, alpn)
 	switch {
 	case err == nil:
@@ -106,7 +106,7 @@ func hungUp(err error) bool {
 }
 
 // handshake runs a handshake above below, which it closes on error.
-func (s *securer) handshake(ctx context.Context, below *mux.Outlet, p peer.ID,
+func (s *securer) handshake(ctx context.Context, below *mux.QueuedConn, p peer.ID,
 	side func(*tls.Config) *tls.Conn, alpn ...string,
 ) (*secureConn, error) {
 	var key crypto.PubKey

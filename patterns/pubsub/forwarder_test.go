@@ -22,7 +22,7 @@ func TestWhoDoesNotKnowTheRootGroupIsNotItsForwarder(t *testing.T) {
 	// when it knows, even if no worker was free for a while.
 	synctest.Test(t, func(t *testing.T) {
 		l := newLone(t)
-		r := &roster{}
+		r := &registrations{}
 		l.cfg.Directory = r
 		exec := &occupied{Exec: l.cfg.Exec}
 		l.cfg.Exec = exec

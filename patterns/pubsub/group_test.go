@@ -21,7 +21,7 @@ func TestALeaseThatIsRefusedIsTriedAgain(t *testing.T) {
 	// told, and what changes for others is registered later.
 	synctest.Test(t, func(t *testing.T) {
 		l := newLone(t)
-		r := &roster{}
+		r := &registrations{}
 		l.cfg.Directory = r
 		queue := patterns.SubscribeOptions{Queue: "q"}
 		_, err := l.Engine.Subscribe(t.Context(), "work", make(catcher, 10), queue)
@@ -44,7 +44,7 @@ func TestALeaseBecomesFinerWhenPatternsGo(t *testing.T) {
 	// of a gap exact.
 	synctest.Test(t, func(t *testing.T) {
 		l := newLone(t)
-		r := &roster{}
+		r := &registrations{}
 		l.cfg.Directory = r
 		var subs []patterns.Subscription
 		for i := range 1000 {
@@ -76,7 +76,7 @@ func TestWhatALeaseCoversDoesNotWaitForTheNext(t *testing.T) {
 	// nothing registered. Twenty thousand that waited made as many renewals.
 	synctest.Test(t, func(t *testing.T) {
 		l := newLone(t)
-		r := &roster{}
+		r := &registrations{}
 		l.cfg.Directory = r
 		subscribe := func(pattern string) time.Duration {
 			begun := time.Now()

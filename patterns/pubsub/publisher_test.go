@@ -25,7 +25,7 @@ type stage struct {
 	*lone
 	nobody
 	links map[peer.ID]*taped
-	view  roster
+	view  registrations
 	p     *publisher
 }
 

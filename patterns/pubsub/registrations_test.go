@@ -13,8 +13,8 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// roster is a directory that writes down who registers, and shows one view.
-type roster struct {
+// registrations is a directory that writes down who registers, and shows one view.
+type registrations struct {
 	nobody
 	mu    sync.Mutex
 	names []string // registered, of clusters
@@ -25,9 +25,9 @@ type roster struct {
 	takes time.Duration
 }
 
-func (r *roster) Watch(string) Watch { return sight{r} }
+func (r *registrations) Watch(string) Watch { return shownView{r} }
 
-func (r *roster) Register(_ context.Context, name string, c cluster.Registration) error {
+func (r *registrations) Register(_ context.Context, name string, c cluster.Registration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if takes := r.takes; takes > 0 {
@@ -43,47 +43,47 @@ func (r *roster) Register(_ context.Context, name string, c cluster.Registration
 	return nil
 }
 
-func (r *roster) show(v cluster.View) {
+func (r *registrations) show(v cluster.View) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.view, r.shown = v, nil
 }
 
-func (r *roster) forwards() bool {
+func (r *registrations) forwards() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Contains(r.names, clusterOf(rootForwards))
 }
 
-func (r *roster) refuse(n int) {
+func (r *registrations) refuse(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fails = n
 }
 
-func (r *roster) slow(takes time.Duration) {
+func (r *registrations) slow(takes time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.takes = takes
 }
 
-func (r *roster) registered() int {
+func (r *registrations) registered() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.names)
 }
 
-func (r *roster) told() []wire.Interest {
+func (r *registrations) told() []wire.Interest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.last
 }
 
-type sight struct{ *roster }
+type shownView struct{ *registrations }
 
-func (sight) Release() {}
+func (shownView) Release() {}
 
-func (s sight) View() *cluster.View {
+func (s shownView) View() *cluster.View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shown == nil {
@@ -93,7 +93,7 @@ func (s sight) View() *cluster.View {
 	return s.shown
 }
 
-func (s sight) Wait(context.Context, bool) (*cluster.View, error) {
+func (s shownView) Wait(context.Context, bool) (*cluster.View, error) {
 	if v := s.View(); v.Known {
 		return v, nil
 	}

@@ -18,7 +18,7 @@
 //     subscriptions (topics.go). facts.go holds them. What measures or checks is
 //     given the one that it looks at.
 //  2. Every observer's view of every member is compared with the truth, once
-//     (sight.go; alive in facts.go defines what a right view is; ViewHistories
+//     (memberview.go; alive in facts.go defines what a right view is; ViewHistories
 //     tells reports of the same); what follows from it is collected on the way
 //     (views.go).
 //  3. Metrics are measured (tally.go, topicmeasures.go, resources.go and so on).

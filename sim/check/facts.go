@@ -141,30 +141,30 @@ func minus(t, d time.Duration) time.Duration {
 	return plus(t, -d)
 }
 
-// sheet collects metrics.
-type sheet map[string]Metric
+// metrics collects metrics.
+type metrics map[string]Metric
 
-func (s sheet) count(name string, n int) { s[name] = Metric{Value: float64(n), Unit: Count} }
+func (s metrics) count(name string, n int) { s[name] = Metric{Value: float64(n), Unit: Count} }
 
 // share sets a part of a whole, if there is a whole.
-func (s sheet) share(name string, part, whole int) {
+func (s metrics) share(name string, part, whole int) {
 	if whole > 0 {
 		s[name] = Metric{Value: 100 * float64(part) / float64(whole), Unit: Percent, Samples: whole}
 	}
 }
 
-func (s sheet) bytes(name string, n uint64) { s[name] = Metric{Value: float64(n), Unit: Bytes} }
+func (s metrics) bytes(name string, n uint64) { s[name] = Metric{Value: float64(n), Unit: Bytes} }
 
-func (s sheet) duration(name string, d time.Duration) {
+func (s metrics) duration(name string, d time.Duration) {
 	s[name] = Metric{Value: millis(d), Unit: Millis}
 }
 
 // quantiles sets <name>_p50 and so on, as far as they are metrics, if there are
 // samples. It sorts them.
-func (s sheet) quantiles(name string, samples []time.Duration) { s.quantilesOf("", name, samples) }
+func (s metrics) quantiles(name string, samples []time.Duration) { s.quantilesOf("", name, samples) }
 
 // quantilesOf is quantiles for one work.
-func (s sheet) quantilesOf(work, name string, samples []time.Duration) {
+func (s metrics) quantilesOf(work, name string, samples []time.Duration) {
 	if len(samples) == 0 {
 		return
 	}

@@ -5,7 +5,7 @@ package check
 
 // measureHeld finds out what relays hold for clients that do not read, or read
 // slowly, and for the others.
-func measureHeld(c *disturbance, s sheet) {
+func measureHeld(c *disturbance, s metrics) {
 	var most, calm uint64
 	clients := 0
 	for i := range c.h.Samples {
@@ -26,7 +26,7 @@ func measureHeld(c *disturbance, s sheet) {
 
 // checkHeld: what a relay holds for one client stays within the limits of one
 // client, however many wait.
-func checkHeld(c *disturbance, d *docket) {
+func checkHeld(c *disturbance, d *violations) {
 	for i := range c.h.Samples {
 		p := &c.h.Samples[i]
 		for _, held := range p.Held {

@@ -15,7 +15,7 @@ import (
 type census struct{ reached, stable int }
 
 // measureMany measures surveys and broadcasts.
-func measureMany(q *requests, s sheet) {
+func measureMany(q *requests, s metrics) {
 	works := make(map[string]*census)
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
@@ -58,7 +58,7 @@ func manyMetrics() []MetricInfo {
 // checkSpread: of a survey and of a broadcast each member is told of once, as
 // one that answered or as missing; who answered was asked; and the numbers are
 // those of the members that have it.
-func checkSpread(q *requests, d *docket) {
+func checkSpread(q *requests, d *violations) {
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
 		if !r.Many() || r.Ended < 0 {
@@ -80,7 +80,7 @@ func checkSpread(q *requests, d *docket) {
 }
 
 // checkAnswers looks at the answers to a survey.
-func checkAnswers(q *requests, request int, missing map[string]bool, d *docket) {
+func checkAnswers(q *requests, request int, missing map[string]bool, d *violations) {
 	r := &q.h.Requests[request]
 	seen := make(map[string]bool, len(r.Answers))
 	for _, a := range r.Answers {
@@ -119,7 +119,7 @@ func wasAsked(q *requests, request int, member string, before time.Duration) boo
 // checkCounts compares what a broadcast says of its members with who has it:
 // those that ran it and are not missing are at least so many; those that ran
 // it, or were lost before they could, at most.
-func checkCounts(q *requests, request int, missing map[string]bool, d *docket) {
+func checkCounts(q *requests, request int, missing map[string]bool, d *violations) {
 	r := &q.h.Requests[request]
 	ran := make(map[int]bool)
 	nodes := make(map[string]bool)
@@ -167,7 +167,7 @@ type strand struct {
 // checkOrder: of two publications on one topic, or two broadcasts, of the same
 // node, the one whose sending ended before the other's began comes first. Of
 // members only those are looked at that handle one message after the other.
-func checkOrder(x *topics, d *docket) {
+func checkOrder(x *topics, d *violations) {
 	for s, list := range x.got {
 		sub := &x.h.Subscriptions[s]
 		latest := make(map[strand]time.Duration) // when the last of those was sent that came
@@ -191,7 +191,7 @@ type heard struct {
 	began   time.Duration
 }
 
-func checkBroadcastOrder(q *requests, d *docket) {
+func checkBroadcastOrder(q *requests, d *violations) {
 	turns := make(map[int][]heard) // tenure → its runs of broadcasts
 	for i, runs := range q.runs {
 		if q.h.Requests[i].Kind != "broadcast" {

@@ -82,9 +82,9 @@ func (w *observers) ordered(watched map[observer][]span) []observation {
 	return out
 }
 
-// sight is how one observer saw one member of one cluster. What it points to is
+// memberView is how one observer saw one member of one cluster. What it points to is
 // valid only until the next one.
-type sight struct {
+type memberView struct {
 	*observation
 	node   *history.Node   // the observer
 	member string          // id
@@ -109,9 +109,9 @@ type viewKey struct{ node, cluster string }
 
 // each calls see for every observer and every member that it could or did
 // see, in a canonical order.
-func (w *observers) each(see func(*sight)) {
+func (w *observers) each(see func(*memberView)) {
 	views := w.viewsByObserver()
-	s := &sight{}
+	s := &memberView{}
 	for _, o := range w.observations() {
 		node := &w.h.Nodes[o.life]
 		s.observation, s.node = &o, node
@@ -183,7 +183,7 @@ func (w *observers) stranger(cluster, peer string) (since time.Duration, known b
 }
 
 // fill finds out when the observer was wrong.
-func (s *sight) fill(changes []history.View) {
+func (s *memberView) fill(changes []history.View) {
 	s.changes, s.missing, s.zombie = changes, s.missing[:0], s.zombie[:0]
 	var present spans // taken to be alive
 	for i, v := range changes {
@@ -206,7 +206,7 @@ func (s *sight) fill(changes []history.View) {
 	}
 }
 
-func (s *sight) addZombie(shown span) {
+func (s *memberView) addZombie(shown span) {
 	for _, w := range s.when {
 		z := shown.meet(w)
 		if z.empty() {
@@ -222,7 +222,7 @@ func (s *sight) addZombie(shown span) {
 
 // noticed is when a zombie span ended because the observer changed its mind:
 // not because it died, ceased to watch, or the run was over.
-func (s *sight) noticed(z span) bool {
+func (s *memberView) noticed(z span) bool {
 	return slices.ContainsFunc(s.changes, func(v history.View) bool { return v.At == z.until })
 }
 
@@ -282,7 +282,7 @@ func (a *agreement) samples() []time.Duration { return slices.Collect(maps.Value
 
 func (a *agreement) note(t turn, d time.Duration) { a.took[t] = max(a.took[t], d) }
 
-func (a *agreement) see(c *disturbance, s *sight) {
+func (a *agreement) see(c *disturbance, s *memberView) {
 	if !s.node.Correct {
 		return
 	}
@@ -297,7 +297,7 @@ func (a *agreement) see(c *disturbance, s *sight) {
 
 // joined notes when the member of a node that came later was live, which is the
 // least that it can have taken until views were right.
-func (a *agreement) joined(c *disturbance, s *sight) {
+func (a *agreement) joined(c *disturbance, s *memberView) {
 	if s.tenure < 0 || !s.when.covers(s.truth.from) {
 		return
 	}
@@ -306,7 +306,7 @@ func (a *agreement) joined(c *disturbance, s *sight) {
 	}
 }
 
-func (a *agreement) wrong(c *disturbance, s *sight, w span, zombie bool) {
+func (a *agreement) wrong(c *disturbance, s *memberView, w span, zombie bool) {
 	a.attribute(c, s, w, zombie)
 	// Whoever begins to watch knows nothing at first, which is not the last
 	// fault's doing.
@@ -324,7 +324,7 @@ func (a *agreement) wrong(c *disturbance, s *sight, w span, zombie bool) {
 
 // tooLong says whether the bound after the last fault is broken, or the view
 // was wrong in the end without anything that had happened lately.
-func (a *agreement) tooLong(c *disturbance, s *sight, w span) bool {
+func (a *agreement) tooLong(c *disturbance, s *memberView, w span) bool {
 	if minus(w.until, max(w.from, c.last)) > c.rules.Converge {
 		return true
 	}
@@ -343,7 +343,7 @@ func (a *agreement) tooLong(c *disturbance, s *sight, w span) bool {
 // attribute puts a wrong view down to what made it wrong: the loss or the birth
 // of the member's node, or faults that ended meanwhile. What another fault held
 // up is not counted.
-func (a *agreement) attribute(c *disturbance, s *sight, w span, zombie bool) {
+func (a *agreement) attribute(c *disturbance, s *memberView, w span, zombie bool) {
 	if s.tenure < 0 {
 		return
 	}

@@ -82,7 +82,7 @@ func (q *requests) latest(r *history.Request) time.Duration {
 // as missing, and every member that was registered long enough before it began
 // for everybody to know, stayed, and could be reached, has answered it or got
 // it.
-func checkComplete(q *requests, d *docket) {
+func checkComplete(q *requests, d *violations) {
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
 		if !r.Many() || r.Outcome != "complete" || r.Lost {
@@ -143,7 +143,7 @@ func wasReached(q *requests, request, tenure int) bool {
 // checkOutcome: every request has exactly one outcome, at the latest so soon
 // after its deadline. Of a caller whose own node was hit only the one outcome
 // is demanded.
-func checkOutcome(q *requests, d *docket) {
+func checkOutcome(q *requests, d *violations) {
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
 		switch {
@@ -166,7 +166,7 @@ const strained = 2 * time.Second
 
 // checkExpired: a handler is told its request's deadline, which travels in link
 // time, and none begins after it.
-func checkExpired(q *requests, d *docket) {
+func checkExpired(q *requests, d *violations) {
 	for i, runs := range q.runs {
 		r := &q.h.Requests[i]
 		if r.Kind == "push" || r.Kind == "broadcast" {
@@ -207,7 +207,7 @@ func linkTimeError(q *requests, r *history.Request, member string, began time.Du
 
 // checkTwice: a subscription gets a publication once at most, and of a queue of
 // subscriptions only one gets it. This holds whatever happens.
-func checkTwice(x *topics, d *docket) {
+func checkTwice(x *topics, d *violations) {
 	for s, list := range x.got {
 		seen := make(map[uint64]bool, len(list))
 		for _, i := range list {
@@ -254,7 +254,7 @@ func compareTimes(a, b time.Duration) int {
 
 // checkAstray: what a subscription gets was published, by who is said to have
 // done it, on a topic that it asked for, and before.
-func checkAstray(x *topics, d *docket) {
+func checkAstray(x *topics, d *violations) {
 	for _, i := range x.strays {
 		d.add(x.h.Deliveries[i].At, "publication %d was delivered, and nobody made it", x.h.Deliveries[i].Publication)
 	}
@@ -287,7 +287,7 @@ func checkAstray(x *topics, d *docket) {
 // checkOnce: each attempt of a request runs at most once, and only idempotent
 // requests are attempted again after a handler may have run; what goes to many
 // runs at most once on each. This holds for callers whose own node was hit, too.
-func checkOnce(q *requests, d *docket) {
+func checkOnce(q *requests, d *violations) {
 	for i, runs := range q.runs {
 		if text := tooOften(q, i); text != "" {
 			var at time.Duration
@@ -333,7 +333,7 @@ func tooOften(q *requests, request int) string {
 
 // checkClaim: no handler ran if the outcome says so. Callers whose own node was
 // hit got their outcome from their own end, which knows nothing.
-func checkClaim(q *requests, d *docket) {
+func checkClaim(q *requests, d *violations) {
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
 		if r.Lost || len(q.runs[i]) == 0 || !claimsNoRun(r) {
@@ -359,7 +359,7 @@ func claimsNoRun(r *history.Request) bool {
 // checkBelongs: a reply is the one to its request: the player compares bodies,
 // and here it must be that a handler began before the reply came, on the
 // member that is said to have given it. Nothing is handled that nobody asked.
-func checkBelongs(q *requests, d *docket) {
+func checkBelongs(q *requests, d *violations) {
 	for _, run := range q.strays {
 		d.add(q.h.Runs[run].Began, "request %d was handled, and nobody made it", q.h.Runs[run].Request)
 	}
@@ -391,7 +391,7 @@ func answerer(q *requests, request int, r *history.Request) bool {
 // checkAccepted: a push that was accepted is handled, once as checkOnce says,
 // and to the end, unless the node that had it was lost. Draining does not lose
 // it.
-func checkAccepted(q *requests, d *docket) {
+func checkAccepted(q *requests, d *violations) {
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
 		if r.Kind != "push" || r.Outcome != "accepted" {
@@ -428,7 +428,7 @@ func lostPush(q *requests, r *history.Request) bool {
 
 // checkProgress: once everything is healed and had time to settle, every probe
 // to a cluster that has a member is answered.
-func checkProgress(q *requests, d *docket) {
+func checkProgress(q *requests, d *violations) {
 	settled := plus(q.h.Safety, q.rules.Settle)
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
@@ -457,7 +457,7 @@ func wasServed(q *requests, r *history.Request) bool {
 
 // checkMember: whoever handles a request serves its cluster then, and holds the
 // caller's keys.
-func checkMember(q *requests, d *docket) {
+func checkMember(q *requests, d *violations) {
 	for i, runs := range q.runs {
 		r := &q.h.Requests[i]
 		caller := q.lives.at(r.Caller, r.Sent)

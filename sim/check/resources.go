@@ -16,7 +16,7 @@ type usage struct {
 	first, upto *history.Sample
 }
 
-func measureResources(l *lives, s sheet) {
+func measureResources(l *lives, s metrics) {
 	if len(l.h.Samples) == 0 {
 		return
 	}
@@ -55,7 +55,7 @@ func (u *usage) add(p *history.Sample, safety span) {
 	}
 }
 
-func measureSent(s sheet, lives map[int]*usage) {
+func measureSent(s metrics, lives map[int]*usage) {
 	var sent [4]uint64
 	var control uint64
 	var seconds time.Duration
@@ -86,7 +86,7 @@ const lanePub = 2
 
 // measureEgress finds out how many bytes nodes sent for what was published,
 // between the first and the last sample of each life in the safety phase.
-func measureEgress(x *topics, s sheet) {
+func measureEgress(x *topics, s metrics) {
 	if len(x.h.Publications) == 0 {
 		return
 	}
@@ -142,7 +142,7 @@ const laneSlack = 16 << 20
 
 // checkQueues: what waits in lanes, what waits for handlers and what runs stays
 // within the limits, for each link and each member of a node.
-func checkQueues(m *registrations, r *Rules, d *docket) {
+func checkQueues(m *registrations, r *Rules, d *violations) {
 	for i := range m.h.Samples {
 		p := &m.h.Samples[i]
 		links := uint64(max(1, p.Links))
@@ -155,7 +155,7 @@ func checkQueues(m *registrations, r *Rules, d *docket) {
 	}
 }
 
-func checkWork(m *registrations, r *Rules, p *history.Sample, d *docket) {
+func checkWork(m *registrations, r *Rules, p *history.Sample, d *violations) {
 	if p.Waiting <= 0 && p.Running <= 0 {
 		return
 	}
@@ -168,7 +168,7 @@ func checkWork(m *registrations, r *Rules, p *history.Sample, d *docket) {
 	}
 }
 
-func measureMembers(m *registrations, s sheet) {
+func measureMembers(m *registrations, s metrics) {
 	type service struct {
 		life    int
 		cluster string

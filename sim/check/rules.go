@@ -229,7 +229,7 @@ func Over(h *history.History, fault *history.Fault) time.Duration {
 	}
 }
 
-func measureFaults(c *disturbance, s sheet) {
+func measureFaults(c *disturbance, s metrics) {
 	total := 0
 	kinds := make(map[string]int)
 	for i := range c.h.Faults {

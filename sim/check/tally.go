@@ -30,7 +30,7 @@ func (all tallies) of(work string) *tally {
 	return t
 }
 
-func measureRequests(q *requests, s sheet) {
+func measureRequests(q *requests, s metrics) {
 	all := make(tallies)
 	all.of("")
 	for i := range q.h.Requests {
@@ -123,7 +123,7 @@ func failures() []string {
 	}
 }
 
-func (t *tally) measure(s sheet, work string) {
+func (t *tally) measure(s metrics, work string) {
 	for _, m := range requestMetrics() {
 		if m.Unit == Count && (work == "" || m.PerWork) {
 			s.count(named(m.Name, work), t.counts[m.Name])
@@ -146,7 +146,7 @@ func (l *latencies) add(took time.Duration, calm bool) {
 	}
 }
 
-func measureLatency(q *requests, s sheet) {
+func measureLatency(q *requests, s metrics) {
 	works, calmly := make(map[string]*latencies), NewCalm(q.h, *q.rules)
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
@@ -184,14 +184,14 @@ func (e *evenness) add(got []int) {
 	}
 }
 
-func (e *evenness) measure(s sheet, name string) {
+func (e *evenness) measure(s metrics, name string) {
 	if e.samples > 0 {
 		s[name] = Metric{Value: e.worst, Unit: Ratio, Samples: e.samples}
 	}
 }
 
 // measureShares finds out how evenly the requests of a cluster were spread.
-func measureShares(q *requests, s sheet) {
+func measureShares(q *requests, s metrics) {
 	began := begun(q)
 	slow := make(map[string]bool)
 	best, members := -1.0, 0
@@ -250,7 +250,7 @@ func handled(m *registrations, began [][]time.Duration, tenure int, s span) (par
 	return part, whole
 }
 
-func measureBalance(m *registrations, s sheet, began [][]time.Duration, slow map[string]bool) {
+func measureBalance(m *registrations, s metrics, began [][]time.Duration, slow map[string]bool) {
 	var e evenness
 	for _, cluster := range slices.Sorted(maps.Keys(m.of)) {
 		var handled []int
@@ -278,7 +278,7 @@ type trouble struct {
 // measureReroute finds out how long a removed member cost its callers
 // something: of the requests that were under way when it was lost, or sent
 // before the caller noticed, the last one in trouble.
-func measureReroute(q *requests, detected func(fault int, observer string) (time.Duration, bool), s sheet) {
+func measureReroute(q *requests, detected func(fault int, observer string) (time.Duration, bool), s metrics) {
 	m := &reroute{requests: q, detected: detected, bereaved: bereaved(q)}
 	m.measure(s, "")
 	for _, work := range m.works() {
@@ -293,7 +293,7 @@ type reroute struct {
 	bereaved []map[string]bool // fault → the clusters that lost a member by it
 }
 
-func (m *reroute) measure(s sheet, work string) {
+func (m *reroute) measure(s metrics, work string) {
 	troubles := m.troubles(work)
 	affected := make(map[int]bool)
 	var ended, sent []time.Duration

@@ -32,7 +32,7 @@ func (all reaches) of(name string) *reach {
 }
 
 // measureTopics measures what was published, delivered and reported.
-func measureTopics(x *topics, s sheet) {
+func measureTopics(x *topics, s metrics) {
 	if len(x.h.Publications) == 0 && len(x.h.Subscriptions) == 0 {
 		return
 	}
@@ -165,7 +165,7 @@ func countDue(x *topics, all reaches, subscriptions []int, look func(publication
 	}
 }
 
-func (r *reach) measure(s sheet, name string) {
+func (r *reach) measure(s metrics, name string) {
 	for metric, n := range map[string]int{
 		"published": r.published, "publish_failed": r.failed, "deliveries": r.deliveries,
 		"reported": int(r.reported), "unreported": int(r.silent),
@@ -182,7 +182,7 @@ func (r *reach) measure(s sheet, name string) {
 }
 
 // measureQueueBalance finds out how evenly queues of subscriptions share.
-func measureQueueBalance(x *topics, s sheet) {
+func measureQueueBalance(x *topics, s metrics) {
 	var e evenness
 	for _, q := range x.queueList() {
 		var got []int
@@ -269,7 +269,7 @@ type crowd struct {
 }
 
 // measureCopies finds out which way publications took, if the level heard them.
-func measureCopies(x *topics, s sheet) {
+func measureCopies(x *topics, s metrics) {
 	if len(x.h.Copies) == 0 {
 		return
 	}

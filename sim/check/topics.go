@@ -210,7 +210,7 @@ func (l *ledger) silent() uint64 { return l.missing() - min(l.missing(), l.told)
 
 // checkDelivered: delivered + reported = sent. A queue of subscriptions counts
 // as one.
-func checkDelivered(x *topics, d *docket) {
+func checkDelivered(x *topics, d *violations) {
 	for i := range x.h.Subscriptions {
 		s := &x.h.Subscriptions[i]
 		if s.Queue != "" || s.From < 0 {
@@ -224,7 +224,7 @@ func checkDelivered(x *topics, d *docket) {
 }
 
 // audit compares what is missing with what was told.
-func audit(x *topics, who string, books map[string]*ledger, d *docket) {
+func audit(x *topics, who string, books map[string]*ledger, d *violations) {
 	missing := silences(books)
 	for _, peer := range slices.Sorted(maps.Keys(books)) {
 		l := books[peer]

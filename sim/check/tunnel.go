@@ -14,7 +14,7 @@ import (
 // checkTunnel: each direction delivers the messages that were sent, from the
 // first on and none else; after a good end, all of them. One handler at most
 // has a tunnel, and one that was opened has one.
-func checkTunnel(m *registrations, d *docket) {
+func checkTunnel(m *registrations, d *violations) {
 	for i := range m.h.Tunnels {
 		t := &m.h.Tunnels[i]
 		for _, text := range flaws(m, t) {
@@ -66,7 +66,7 @@ func lostOpening(m *registrations, t *history.Tunnel) bool {
 
 // checkEnded: the caller is done with its tunnel at its deadline; the handler
 // is, soon after the caller, at the latest when the link is given up.
-func checkEnded(c *disturbance, m *registrations, d *docket) {
+func checkEnded(c *disturbance, m *registrations, d *violations) {
 	for i := range c.h.Tunnels {
 		t := &c.h.Tunnels[i]
 		late := plus(t.Deadline, c.rules.Outcome)
@@ -84,7 +84,7 @@ func checkEnded(c *disturbance, m *registrations, d *docket) {
 	}
 }
 
-func checkServed(m *registrations, t *history.Tunnel, d *docket) {
+func checkServed(m *registrations, t *history.Tunnel, d *violations) {
 	for _, v := range t.Served {
 		if v.Tenure < 0 || v.Tenure >= len(m.h.Tenures) || m.lostNode(v.Tenure, v.Began) {
 			continue
@@ -98,7 +98,7 @@ func checkServed(m *registrations, t *history.Tunnel, d *docket) {
 }
 
 // checkAhead: the sender waits for credit.
-func checkAhead(c *disturbance, d *docket) {
+func checkAhead(c *disturbance, d *violations) {
 	for i := range c.h.Tunnels {
 		t := &c.h.Tunnels[i]
 		for _, flow := range []*history.Flow{&t.Forth, &t.Back} {
@@ -123,7 +123,7 @@ type traffic struct {
 	rates                               []float64
 }
 
-func measureTunnels(h *history.History, s sheet) {
+func measureTunnels(h *history.History, s metrics) {
 	works := make(map[string]*traffic)
 	for i := range h.Tunnels {
 		t := &h.Tunnels[i]
@@ -160,7 +160,7 @@ func (x *traffic) add(t *history.Tunnel) {
 	}
 }
 
-func (x *traffic) measure(s sheet, work string) {
+func (x *traffic) measure(s metrics, work string) {
 	for metric, n := range map[string]int{
 		"tunnels": x.all, "tunnels_done": x.done, "tunnels_broken": x.broken, "tunnels_refused": x.refused,
 		"tunnels_excused": x.excused, "tunnel_messages": x.messages,

@@ -110,8 +110,8 @@ func (v *Verdict) writeViolations(b *strings.Builder) {
 // keptViolations is how many violations of one checker a verdict lists.
 const keptViolations = 100
 
-// docket collects the violations of one checker.
-type docket struct {
+// violations collects those of one checker.
+type violations struct {
 	checker string
 	total   int
 	list    []Violation
@@ -119,14 +119,14 @@ type docket struct {
 
 // add notes a violation. At most so many are kept that the earliest are among
 // them if they come roughly in order.
-func (d *docket) add(at time.Duration, format string, args ...any) {
+func (d *violations) add(at time.Duration, format string, args ...any) {
 	d.total++
 	if len(d.list) < 100*keptViolations {
 		d.list = append(d.list, Violation{Checker: d.checker, At: at, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
-func (d *docket) kept() []Violation {
+func (d *violations) kept() []Violation {
 	slices.SortFunc(d.list, compareViolations)
 	return d.list[:min(len(d.list), keptViolations)]
 }
@@ -152,7 +152,7 @@ func Judge(h *history.History, r Rules) *Verdict {
 }
 
 func (v *Verdict) measure(f *facts) {
-	s := sheet(v.Metrics)
+	s := metrics(v.Metrics)
 	measureRequests(f.requests, s)
 	measureLatency(f.requests, s)
 	f.views.measure(s)
@@ -171,7 +171,7 @@ func (v *Verdict) measure(f *facts) {
 
 func (v *Verdict) examine(f *facts) {
 	for _, c := range checkers() {
-		d := &docket{checker: c.Name}
+		d := &violations{checker: c.Name}
 		c.check(f, d)
 		if d.total > 0 {
 			v.Counts[c.Name] = d.total

@@ -12,7 +12,7 @@ import (
 )
 
 // viewMeasures is everything that is found out from what observers saw. It
-// sees each sight once, because there are as many as observers times members.
+// sees each view once, because there are as many as observers times members.
 type viewMeasures struct {
 	calm      *disturbance
 	current   *observation
@@ -36,7 +36,7 @@ func newViewMeasures(c *disturbance) *viewMeasures {
 	}
 }
 
-func (m *viewMeasures) see(s *sight) {
+func (m *viewMeasures) see(s *memberView) {
 	if s.observation != m.current {
 		m.current = s.observation
 		m.observers++
@@ -59,7 +59,7 @@ func (m *viewMeasures) detected(fault int, observer string) (time.Duration, bool
 	return t, ok
 }
 
-func (m *viewMeasures) measure(s sheet) {
+func (m *viewMeasures) measure(s metrics) {
 	s.count("observers", m.observers)
 	s.quantiles("seen", m.arrival.samples)
 	s.count("detections", len(m.detection.samples))
@@ -76,7 +76,7 @@ func (m *viewMeasures) measure(s sheet) {
 	}
 }
 
-// finding is a sight that a checker objects to.
+// finding is a view that a checker objects to.
 type finding struct {
 	observer string
 	cluster  string
@@ -85,7 +85,7 @@ type finding struct {
 	when     span
 }
 
-func (s *sight) finding(when span) finding {
+func (s *memberView) finding(when span) finding {
 	out := finding{observer: s.node.Name, cluster: s.cluster, member: s.member, when: when}
 	if s.of != nil {
 		out.node = s.of.Node
@@ -132,7 +132,7 @@ func ViewHistories(h *history.History) []ViewHistory {
 	m := newRegistrations(l)
 	var sweeps []*viewSweep
 	of := make(map[string]*viewSweep)
-	(&observers{h, l, m}).each(func(s *sight) {
+	(&observers{h, l, m}).each(func(s *memberView) {
 		w := of[s.cluster]
 		if w == nil {
 			w = &viewSweep{cluster: s.cluster, end: h.End}
@@ -159,7 +159,7 @@ type viewSweep struct {
 	changes   []ViewStep
 }
 
-func (w *viewSweep) see(s *sight, until time.Duration) {
+func (w *viewSweep) see(s *memberView, until time.Duration) {
 	if s.observation != w.current {
 		w.finish()
 		w.current = s.observation
@@ -242,7 +242,7 @@ func (w *viewSweep) steps() []ViewStep {
 // checkConverge: after the last fault every correct observer takes
 // exactly the live members to be alive within the bound, and at the
 // end.
-func checkConverge(m *viewMeasures, d *docket) {
+func checkConverge(m *viewMeasures, d *violations) {
 	for _, w := range m.agreement.wrongs {
 		truth := "live"
 		if w.zombie {
@@ -266,7 +266,7 @@ type detection struct {
 	seen    map[witness]time.Duration // when the observer knew, for every fault that removed a member
 }
 
-func (d *detection) see(c *disturbance, s *sight) {
+func (d *detection) see(c *disturbance, s *memberView) {
 	if s.tenure < 0 || c.endedBy[s.tenure] < 0 {
 		return
 	}
@@ -293,7 +293,7 @@ func (d *detection) see(c *disturbance, s *sight) {
 // arrival measures how long it takes until observers know a new member.
 type arrival struct{ samples []time.Duration }
 
-func (a *arrival) see(c *disturbance, s *sight) {
+func (a *arrival) see(c *disturbance, s *memberView) {
 	if s.tenure < 0 || s.truth.from < c.h.Start || !s.when.covers(s.truth.from) {
 		return
 	}
@@ -316,7 +316,7 @@ type doubt struct {
 	evictions  int
 }
 
-func (d *doubt) see(c *disturbance, s *sight) {
+func (d *doubt) see(c *disturbance, s *memberView) {
 	if s.tenure < 0 {
 		return
 	}
@@ -346,7 +346,7 @@ type zombies struct {
 	scratch []span
 }
 
-func (z *zombies) see(c *disturbance, s *sight) {
+func (z *zombies) see(c *disturbance, s *memberView) {
 	for _, shown := range s.zombie {
 		z.scratch = c.excused(s.node.Name, shown, z.scratch[:0])
 		for _, part := range z.scratch {
@@ -364,7 +364,7 @@ func (z *zombies) see(c *disturbance, s *sight) {
 
 // checkZombie: no observer takes a dead member to be alive for longer than
 // the bound, not counting while it was disturbed and the convergence bound after.
-func checkZombie(m *viewMeasures, d *docket) {
+func checkZombie(m *viewMeasures, d *violations) {
 	for _, w := range m.zombies.found {
 		d.add(w.when.from, "%s, observing %s, took the dead %s to be alive for %v",
 			w.observer, w.cluster, w.whom(), w.when.length())
@@ -379,7 +379,7 @@ type forgotten struct {
 	found   []finding
 }
 
-func (g *forgotten) see(c *disturbance, s *sight) {
+func (g *forgotten) see(c *disturbance, s *memberView) {
 	if !s.node.Correct || s.tenure < 0 || s.truth.until <= c.h.End {
 		return
 	}
@@ -404,7 +404,7 @@ func (g *forgotten) see(c *disturbance, s *sight) {
 
 // checkForgotten: a live member that a correct observer does not see at the
 // end, long after the last fault, is lost for good.
-func checkForgotten(m *viewMeasures, d *docket) {
+func checkForgotten(m *viewMeasures, d *violations) {
 	for _, w := range m.forgotten.found {
 		d.add(w.when.from, "%s, observing %s, has lost the live %s for good",
 			w.observer, w.cluster, w.whom())
@@ -415,7 +415,7 @@ func checkForgotten(m *viewMeasures, d *docket) {
 // checkEmpty: as long as no fault hit anything, no caller is told that a
 // cluster has no members while it has one. After faults such answers are only
 // counted: an anchor may have to be found first.
-func checkEmpty(q *requests, d *docket) {
+func checkEmpty(q *requests, d *violations) {
 	for _, i := range falselyEmpty(q) {
 		r := &q.h.Requests[i]
 		if q.calm.quiet(r.Ended) {

@@ -68,7 +68,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := &sheet{}
+	s := &htmlWriter{}
 	p.write(s)
 	_, err = io.WriteString(w, s.b.String())
 	return err
@@ -172,13 +172,13 @@ func carried(r *Report) (parts []string) {
 // being asked.
 type constant string
 
-// sheet is a page that is being written.
-type sheet struct{ b strings.Builder }
+// htmlWriter is a page that is being written.
+type htmlWriter struct{ b strings.Builder }
 
 // put writes text of the page, in which each %s stands for a value. Values are
 // escaped, so that they are text wherever they stand: in elements, and in
 // attributes that have quotes and hold neither code nor an address.
-func (s *sheet) put(text constant, values ...any) {
+func (s *htmlWriter) put(text constant, values ...any) {
 	for i, v := range values {
 		values[i] = html.EscapeString(fmt.Sprint(v))
 	}
@@ -188,13 +188,13 @@ func (s *sheet) put(text constant, values ...any) {
 // code writes what a browser does not unescape: a style, a script, data. It
 // can't end its own element: a backslash there changes nothing inside of a quoted
 // text, and nowhere else does correct code have these.
-func (s *sheet) code(open constant, body string, end constant) {
+func (s *htmlWriter) code(open constant, body string, end constant) {
 	body = strings.ReplaceAll(body, "</", `<\/`)
 	s.b.WriteString(string(open) + strings.ReplaceAll(body, "<!--", `<\!--`) + string(end))
 }
 
 // note writes a remark, unless there is none.
-func (s *sheet) note(text string) {
+func (s *htmlWriter) note(text string) {
 	if text != "" {
 		s.put("<p class=\"note\">%s</p>\n", text)
 	}
@@ -202,7 +202,7 @@ func (s *sheet) note(text string) {
 
 // table writes a table and its head, and what rows writes. A column whose name
 // begins with # is one of numbers.
-func (s *sheet) table(class constant, columns []string, rows func()) {
+func (s *htmlWriter) table(class constant, columns []string, rows func()) {
 	s.put("<table class=\"%s\"><thead><tr>", class)
 	for _, c := range columns {
 		if name, isNumber := strings.CutPrefix(c, "#"); isNumber {
@@ -217,7 +217,7 @@ func (s *sheet) table(class constant, columns []string, rows func()) {
 }
 
 // row writes a row of a table: its head, more words, and numbers.
-func (s *sheet) row(head string, words []string, values ...string) {
+func (s *htmlWriter) row(head string, words []string, values ...string) {
 	s.put(`<tr><th scope="row">%s</th>`, head)
 	for _, w := range words {
 		s.put("<td>%s</td>", w)

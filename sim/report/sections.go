@@ -16,7 +16,7 @@ import (
 )
 
 // write writes the whole page.
-func (p *page) write(s *sheet) {
+func (p *page) write(s *htmlWriter) {
 	s.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" +
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n" +
@@ -60,7 +60,7 @@ const nodeLegend constant = `<ul class="legend"><li><i class="k life"></i>up</li
 	`<li>bytes on lane:</li><li><i class="k ctl"></i>ctl</li><li><i class="k rpc"></i>rpc</li><li><i class="k pub"></i>pub</li><li><i class="k bulk"></i>bulk</li></ul>`
 
 // header says what was run, how it ended, and how to run it again.
-func (p *page) header(s *sheet) {
+func (p *page) header(s *htmlWriter) {
 	class, mark := "fail", "✗"
 	if p.OK {
 		class, mark = "ok", "✓"
@@ -81,7 +81,7 @@ func (p *page) header(s *sheet) {
 }
 
 // assertions is the section of what the scenario claims.
-func (p *page) assertions(s *sheet) {
+func (p *page) assertions(s *htmlWriter) {
 	s.put("<section id=\"assertions\"><h2>Assertions</h2>\n")
 	switch {
 	case len(p.Claims) == 0 && p.Judged:
@@ -105,7 +105,7 @@ func (p *page) assertions(s *sheet) {
 }
 
 // violations is the section of broken promises.
-func (p *page) violations(s *sheet) {
+func (p *page) violations(s *htmlWriter) {
 	s.put("<section id=\"violations\"><h2>Violations</h2>\n")
 	switch {
 	case len(p.Broken) == 0 && !p.Judged:
@@ -124,7 +124,7 @@ func (p *page) violations(s *sheet) {
 }
 
 // figure is the section of a chart, if there is anything to draw.
-func (p *page) figure(s *sheet, id, title string, legend constant) {
+func (p *page) figure(s *htmlWriter, id, title string, legend constant) {
 	c, drawn := p.Charts[id]
 	if !drawn {
 		return
@@ -135,7 +135,7 @@ func (p *page) figure(s *sheet, id, title string, legend constant) {
 		"<figcaption>%s</figcaption></figure>\n</section>\n", id, c.About, strings.TrimSpace(c.Caption))
 }
 
-func (p *page) latency(s *sheet) {
+func (p *page) latency(s *htmlWriter) {
 	const title = "Latency over time"
 	if p.Requests == 0 && p.CallerLost == 0 {
 		s.put("<section id=\"latency\"><h2>%s</h2>\n<p class=\"note\">No requests were sent.</p>\n</section>\n", title)
@@ -145,7 +145,7 @@ func (p *page) latency(s *sheet) {
 }
 
 // percentiles is the section with latencies as numbers.
-func (p *page) percentiles(s *sheet) {
+func (p *page) percentiles(s *htmlWriter) {
 	if p.Requests == 0 {
 		return
 	}
@@ -164,7 +164,7 @@ func (p *page) percentiles(s *sheet) {
 }
 
 // outcomes is the section of how requests ended.
-func (p *page) outcomes(s *sheet) {
+func (p *page) outcomes(s *htmlWriter) {
 	if p.Requests == 0 {
 		return
 	}
@@ -188,7 +188,7 @@ func (p *page) outcomes(s *sheet) {
 }
 
 // times is the section of how long it took to notice faults.
-func (p *page) times(s *sheet) {
+func (p *page) times(s *htmlWriter) {
 	if len(p.Times) == 0 {
 		return
 	}
@@ -202,7 +202,7 @@ func (p *page) times(s *sheet) {
 }
 
 // faultList is the section that lists what was done.
-func (p *page) faultList(s *sheet) {
+func (p *page) faultList(s *htmlWriter) {
 	if len(p.FaultRows) == 0 {
 		return
 	}
@@ -222,7 +222,7 @@ func (p *page) faultList(s *sheet) {
 }
 
 // metrics is the section with every metric.
-func (p *page) metrics(s *sheet) {
+func (p *page) metrics(s *htmlWriter) {
 	if len(p.MetricRows) == 0 {
 		return
 	}

@@ -147,9 +147,9 @@ func TestImpossibleRangesAreRefused(t *testing.T) {
 		{"{members: 8..3}", `generate.members: "8..3" ends before it begins`},
 		{"{members: 0..3}", "generate.members: 0..3 is not within 1..10000"},
 		{"{members: few}", `generate.members: "few" is not a range of numbers; write it like 3..8`},
-		{"{outage: 1s..0s}", `generate.outage: "1s..0s" ends before it begins`},
-		{"{outage: -1s..0s}", `generate.outage: "-1s..0s" is not between 0 and 24h`},
-		{"{outage: 5}", `generate.outage: "5" is not a duration; write it like 10s, 1.5s, 400ms or 2m`},
+		{"{lasting: 1s..0s}", `generate.lasting: "1s..0s" ends before it begins`},
+		{"{lasting: -1s..0s}", `generate.lasting: "-1s..0s" is not between 0 and 24h`},
+		{"{lasting: 5}", `generate.lasting: "5" is not a duration; write it like 10s, 1.5s, 400ms or 2m`},
 		{"{loss: 5}", `generate.loss: "5" is not a share; write it like 5% or 0.1%`},
 		{"{size: 1B..2B}", "generate.size: 1B..2B is not within 8B..1MiB"},
 		{"{duration: 1ms..2s}", "generate.duration: 1ms is less than 1s"},
@@ -163,7 +163,7 @@ func TestImpossibleRangesAreRefused(t *testing.T) {
 
 func TestRangesSurviveYAMLAndJSON(t *testing.T) {
 	// What is written is read again; zero ranges are left out.
-	s := parse(t, "name: a\ngenerate: {members: 3..4, outage: 1s..2s, loss: 0%..1.5%, size: 1KiB, faults: crash}\n")
+	s := parse(t, "name: a\ngenerate: {members: 3..4, lasting: 1s..2s, loss: 0%..1.5%, size: 1KiB, faults: crash}\n")
 	require.Equal(t, scenario.Sizes{Min: 1024, Max: 1024}, s.Generate.Size)
 
 	asYAML, err := yaml.Marshal(s)

@@ -31,7 +31,7 @@ type Ranges struct {
 	Mbps       Counts    `yaml:"mbps,omitempty" json:"mbps,omitzero"`             // of links; default 0 = unbounded
 	Faults     []string  `yaml:"faults,omitempty" json:"faults,omitempty"`        // kinds to choose from; default FaultKinds
 	Strikes    Counts    `yaml:"strikes,omitempty" json:"strikes,omitzero"`       // how many faults; default 2..8
-	Outage     Durations `yaml:"outage,omitempty" json:"outage,omitzero"`         // how long one lasts; default 500ms..5s
+	Lasting    Durations `yaml:"lasting,omitempty" json:"lasting,omitzero"`       // how long one lasts; default 500ms..5s
 	Calm       Duration  `yaml:"calm,omitempty" json:"calm,omitempty"`            // without faults at the beginning and at the end; default 2s
 }
 
@@ -153,7 +153,7 @@ func (r Ranges) withDefaults() Ranges {
 	or(&r.Jitter, Durations{0, 20 * ms})
 	or(&r.Loss, Shares{0, Whole / 20})
 	or(&r.Strikes, Counts{2, 8})
-	or(&r.Outage, Durations{500 * ms, 5000 * ms})
+	or(&r.Lasting, Durations{500 * ms, 5000 * ms})
 	or(&r.Calm, 2000*ms)
 	if len(r.Faults) == 0 {
 		r.Faults = FaultKinds()

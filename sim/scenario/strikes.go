@@ -23,7 +23,7 @@ func (g *generator) timeline(r stream) {
 	}
 	for range g.r.Strikes.draw(r) {
 		kind := kinds[r.below(int64(len(kinds)))]
-		last := min(g.r.Outage.draw(r), g.s.Duration/2)
+		last := min(g.r.Lasting.draw(r), g.s.Duration/2)
 		at := r.moment(g.r.Calm, g.s.Duration-g.r.Calm-last)
 		if at < 0 || at+last > g.s.Duration {
 			continue // there is no room between the calms

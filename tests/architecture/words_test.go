@@ -16,24 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stillThere are the places that have a retired word. The list may only shrink.
-var stillThere = map[string]bool{
-	"overlay/p2p/internal/mux/intake.go: intake":    true,
-	"overlay/p2p/internal/mux/outlet.go: NewOutlet": true,
-	"overlay/p2p/internal/mux/outlet.go: Outlet":    true,
-	"overlay/p2p/internal/mux/outlet.go: outlet":    true,
-	"patterns/pubsub/roster_test.go: roster":        true,
-	"patterns/pubsub/roster_test.go: roster_test":   true,
-	"patterns/pubsub/roster_test.go: sight":         true,
-	"relay/judge.go: standing":                      true,
-	"sim/check/facts.go: sheet":                     true,
-	"sim/check/sight.go: sight":                     true,
-	"sim/check/verdict.go: docket":                  true,
-	"sim/internal/netns/wires.go: fate":             true,
-	"sim/report/page.go: sheet":                     true,
-	"sim/scenario/ranges.go: Outage":                true,
-}
-
 // retired reads the words of the last table of docs/glossary.md.
 func retired(t *testing.T) map[string]string {
 	t.Helper()
@@ -58,7 +40,7 @@ var wordsOf = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
 // TestRetiredWordsStayAway checks exported identifiers, and the names of types,
 // files and packages.
 func TestRetiredWordsStayAway(t *testing.T) {
-	words, found := retired(t), map[string]bool{}
+	words := retired(t)
 	check := func(file, name string) {
 		for _, part := range wordsOf.FindAllString(name, -1) {
 			part = strings.ToLower(part)
@@ -66,11 +48,8 @@ func TestRetiredWordsStayAway(t *testing.T) {
 			if !bad {
 				use, bad = words[strings.TrimSuffix(part, "s")]
 			}
-			if place := file + ": " + name; bad {
-				found[place] = true
-				if !stillThere[place] {
-					t.Errorf("%s has the retired word %q; use: %s (docs/glossary.md)", place, part, use)
-				}
+			if bad {
+				t.Errorf("%s: %s has the retired word %q; use: %s (docs/glossary.md)", file, name, part, use)
 			}
 		}
 	}
@@ -92,9 +71,6 @@ func TestRetiredWordsStayAway(t *testing.T) {
 			}
 		}
 	})
-	for place := range stillThere {
-		require.True(t, found[place], "%s is gone: take it off the list", place)
-	}
 }
 
 // checkSpec checks the name of a type and of what it exports, and exported

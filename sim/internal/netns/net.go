@@ -261,7 +261,7 @@ type Stats struct {
 func (n *Net) Stats() Stats {
 	late := &n.router.post.late
 	s := Stats{Packets: make(map[string]uint64), LateP50: late.percentile(50), LateP99: late.percentile(99)}
-	for f := range fates {
+	for f := range outcomes {
 		s.Packets[f.String()] = n.router.counts[f].Load()
 	}
 	return s

@@ -21,7 +21,7 @@ type router struct {
 	wires  *wires
 	post   *post
 	log    *zap.Logger
-	counts [fates]atomic.Uint64
+	counts [outcomes]atomic.Uint64
 
 	// Guarded by mu.
 	mu    sync.RWMutex
@@ -78,7 +78,7 @@ func (r *router) read(p *port) {
 }
 
 // forward sends a packet on its way. It does not keep the packet.
-func (r *router) forward(p *port, to address, packet []byte) fate {
+func (r *router) forward(p *port, to address, packet []byte) outcome {
 	r.mu.RLock()
 	target := r.ports[to]
 	r.mu.RUnlock()

@@ -109,8 +109,8 @@ func (l *lab) tcp(from, to int) (client, server net.Conn) {
 	return client, server
 }
 
-// counted waits until so many packets have met a fate.
-func (l *lab) counted(f fate, want uint64) {
+// counted waits until so many packets have met an outcome.
+func (l *lab) counted(f outcome, want uint64) {
 	l.Helper()
 	harness.Eventually(l.T, patience, "the count", func() error {
 		if got := l.router.counts[f].Load(); got != want {

@@ -16,23 +16,23 @@ import (
 // maxHeld is how many packets a clogged wire keeps; it drops further ones.
 const maxHeld = 256
 
-// fate is what becomes of a packet.
-type fate uint8
+// outcome is what becomes of a packet.
+type outcome uint8
 
 const (
-	passed  fate = iota
-	lost         // by the link's model: its loss, or its queue is full
-	cut          // the wire is cut
-	silent       // one of the two nodes lost its power
-	held         // the wire is clogged; it goes on later
-	clogged      // the wire is clogged and keeps no more
-	crowded      // too many packets are under way
-	unknown      // nobody has that address, or has it no more
-	fates        // how many there are
+	passed   outcome = iota
+	lost             // by the link's model: its loss, or its queue is full
+	cut              // the wire is cut
+	silent           // one of the two nodes lost its power
+	held             // the wire is clogged; it goes on later
+	clogged          // the wire is clogged and keeps no more
+	crowded          // too many packets are under way
+	unknown          // nobody has that address, or has it no more
+	outcomes         // how many there are
 )
 
-func (f fate) String() string {
-	return [fates]string{"passed", "lost", "cut", "silent", "held", "clogged", "crowded", "unknown"}[f]
+func (f outcome) String() string {
+	return [outcomes]string{"passed", "lost", "cut", "silent", "held", "clogged", "crowded", "unknown"}[f]
 }
 
 // way is a direction between two nodes, by their names.
@@ -87,7 +87,7 @@ func (w *wires) at(from, to string) *wire {
 
 // packet sends one packet and says when it arrives if it passed. It may spoil
 // the packet, and it owns one that is held.
-func (w *wires) packet(from, to string, p []byte) (time.Duration, fate) {
+func (w *wires) packet(from, to string, p []byte) (time.Duration, outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.off[from] || w.off[to] {
@@ -107,7 +107,7 @@ func (w *wires) packet(from, to string, p []byte) (time.Duration, fate) {
 }
 
 // pass puts a packet onto a wire that works. The caller holds mu.
-func (w *wires) pass(x *wire, p []byte) (time.Duration, fate) {
+func (w *wires) pass(x *wire, p []byte) (time.Duration, outcome) {
 	arrive, ok := x.direction.Packet(w.now(), len(p))
 	if !ok {
 		return 0, lost

@@ -22,7 +22,7 @@ func still() *wires {
 	return w
 }
 
-func (w *wires) fate(from, to string) fate {
+func (w *wires) outcome(from, to string) outcome {
 	_, f := w.packet(from, to, make([]byte, 40))
 	return f
 }
@@ -34,7 +34,7 @@ func TestFaultsHitWhomTheyName(t *testing.T) {
 	for _, c := range []struct {
 		name             string
 		begin            func(w *wires)
-		there, back, out fate // from a to b, from b to a, from a to c
+		there, back, out outcome // from a to b, from b to a, from a to c
 		end              func(w *wires)
 	}{
 		{"cut", func(w *wires) { w.cutOff(a, b, true) }, cut, passed, passed, func(w *wires) { w.cutOff(a, b, false) }},
@@ -48,11 +48,11 @@ func TestFaultsHitWhomTheyName(t *testing.T) {
 		w := still()
 		for range 2 { // it can happen again
 			c.begin(w)
-			require.Equal(t, []fate{c.there, c.back, c.out},
-				[]fate{w.fate("a", "b"), w.fate("b", "a"), w.fate("a", "c")}, c.name)
+			require.Equal(t, []outcome{c.there, c.back, c.out},
+				[]outcome{w.outcome("a", "b"), w.outcome("b", "a"), w.outcome("a", "c")}, c.name)
 			c.end(w)
-			require.Equal(t, []fate{passed, passed, passed},
-				[]fate{w.fate("a", "b"), w.fate("b", "a"), w.fate("a", "c")}, c.name)
+			require.Equal(t, []outcome{passed, passed, passed},
+				[]outcome{w.outcome("a", "b"), w.outcome("b", "a"), w.outcome("a", "c")}, c.name)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestAClogHasABound(t *testing.T) {
 		_, f := w.packet("a", "b", []byte{byte(i)})
 		require.Equal(t, held, f)
 	}
-	require.Equal(t, clogged, w.fate("a", "b"))
+	require.Equal(t, clogged, w.outcome("a", "b"))
 	all := w.unclog([]string{"a"}, []string{"b"})
 	require.Len(t, all, maxHeld)
 	for i, p := range all {
@@ -77,9 +77,9 @@ func TestAClogHasABound(t *testing.T) {
 func TestCalmEndsRandomLossOnly(t *testing.T) {
 	w := newWires(1, func() time.Duration { return 0 })
 	w.setLinks(func(string, string) link.Model { return link.Model{Latency: time.Millisecond, Loss: link.AllLost} })
-	require.Equal(t, lost, w.fate("a", "b"))
+	require.Equal(t, lost, w.outcome("a", "b"))
 	w.heal(false)
-	require.Equal(t, lost, w.fate("a", "b"))
+	require.Equal(t, lost, w.outcome("a", "b"))
 	w.heal(true)
 	for _, to := range []string{"b", "c"} { // known and new
 		arrive, f := w.packet("a", to, nil)

@@ -29,13 +29,13 @@ const (
 type Conn struct {
 	// Immutable after New.
 	secure net.Conn // encrypts, above out
-	out    *Outlet
+	out    *QueuedConn
 	first  uint32 // of our stream ids: 1 for the dialler, 2
 
-	vitals // Ping, Quiet
-	intake intake
+	vitals   // Ping, Quiet
+	receiver receiver
 
-	// Held while a frame is written into the outlet.
+	// Held while a frame is written into the queue.
 	writing sync.Mutex
 
 	// Guarded by mu.
@@ -55,7 +55,7 @@ type Conn struct {
 
 // New multiplexes secure, whose records go through out, and takes both over. spawn
 // runs what reads on a goroutine that its owner waits for.
-func New(secure net.Conn, out *Outlet, dialler bool, spawn func(func())) *Conn {
+func New(secure net.Conn, out *QueuedConn, dialler bool, spawn func(func())) *Conn {
 	c := &Conn{
 		secure: secure, out: out, first: 2, streams: make(map[uint32]*Stream),
 		backlog: make(chan *Stream, maxBacklog), done: make(chan struct{}),
@@ -64,10 +64,10 @@ func New(secure net.Conn, out *Outlet, dialler bool, spawn func(func())) *Conn {
 		c.first = 1
 	}
 	c.ours = c.first
-	c.intake = intake{c: c, back: make(chan struct{}, 1)}
+	c.receiver = receiver{c: c, back: make(chan struct{}, 1)}
 	out.begin(func(err error) { c.fail(fmt.Errorf("mux: write: %w", err)) })
 	c.vitals.begin(c)
-	spawn(c.intake.run)
+	spawn(c.receiver.run)
 	return c
 }
 
@@ -163,7 +163,7 @@ func (c *Conn) fail(err error) {
 	_ = c.secure.Close()
 }
 
-// put writes one frame into the outlet, before it the opening of a stream that the
+// put writes one frame into the queue, before it the opening of a stream that the
 // peer does not know yet. taken reaches mark when the kernel has all of it. It does
 // not block, nor push.
 func (c *Conn) put(s *Stream, h head, parts ...[]byte) (mark uint64, err error) {
@@ -207,7 +207,7 @@ func (c *Conn) control(s *Stream, h head) {
 func (c *Conn) yield() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.intake.target
+	s := c.receiver.target
 	if s == nil || !s.driving || !s.waiting || s.buf.len() > 0 || s.gone() != nil {
 		return false
 	}
@@ -225,7 +225,7 @@ func (c *Conn) giveBack(s *Stream) {
 	s.leading, c.lead = false, nil
 	_ = c.secure.SetReadDeadline(time.Time{})
 	c.mu.Unlock()
-	c.intake.back <- struct{}{}
+	c.receiver.back <- struct{}{}
 }
 
 // dispatch does what a frame asks for. Of data only left and target are set.
@@ -267,7 +267,7 @@ func (c *Conn) known(id uint32) bool {
 // arrive is dispatch for a frame of a stream, nil if it is over.
 func (c *Conn) arrive(s *Stream, h head) (answer head, err error) {
 	if h.kind == kindData {
-		c.intake.left, c.intake.target = int(h.n), nil
+		c.receiver.left, c.receiver.target = int(h.n), nil
 	}
 	if s == nil {
 		return head{}, nil // was under way when the stream ended here
@@ -282,7 +282,7 @@ func (c *Conn) arrive(s *Stream, h head) (answer head, err error) {
 			c.forget(s)
 			return head{kindReset, s.id, 0}, nil
 		}
-		c.intake.target = s
+		c.receiver.target = s
 	case kindCredit:
 		if s.credit += int64(h.n); s.credit > maxCredit {
 			return head{}, fmt.Errorf("%w: credit", ErrProtocol)

@@ -28,9 +28,9 @@
 //
 // # Writing
 //
-//  1. A Write puts its bytes through TLS in records of 16 KiB, into the Outlet below
+//  1. A Write puts its bytes through TLS in records of 16 KiB, into the QueuedConn below
 //     it. That never blocks.
-//  2. It offers what is there to the kernel, once, without waiting (outlet.go).
+//  2. It offers what is there to the kernel, once, without waiting (queuedconn.go).
 //  3. What the kernel does not take is written by a goroutine that exists while
 //     there is something to write; Write waits for it. So at most one batch is below
 //     whoever schedules, and a Write that gives up breaks nothing.

@@ -150,7 +150,7 @@ func (f *inflow) allow(more int) {
 
 // take reads as the one who leads. again says that one has to look once more.
 func (f *inflow) take(p []byte) (n int, again bool, err error) {
-	in := &f.s.conn.intake
+	in := &f.s.conn.receiver
 	if in.left == 0 || in.target != f.s {
 		if there, again, err := f.seek(); !there {
 			return 0, again, err
@@ -176,7 +176,7 @@ func (f *inflow) take(p []byte) (n int, again bool, err error) {
 // it does not any more.
 func (f *inflow) seek() (there, again bool, err error) {
 	c := f.s.conn
-	in := &c.intake
+	in := &c.receiver
 	for {
 		if err := in.step(); err != nil {
 			again, err := f.failed(err)

@@ -23,15 +23,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// plain is what stands for TLS: it encrypts nothing, and writes through the outlet.
-type plain struct{ *Outlet }
+// plain is what stands for TLS: it encrypts nothing, and writes through the queue.
+type plain struct{ *QueuedConn }
 
-func (p plain) Read(b []byte) (int, error) { return p.Outlet.Conn.Read(b) }
+func (p plain) Read(b []byte) (int, error) { return p.QueuedConn.Conn.Read(b) }
 
 // over multiplexes a connection.
 func over(t testing.TB, c net.Conn, dialler bool) *Conn {
 	var wg sync.WaitGroup
-	out := NewOutlet(c)
+	out := NewQueuedConn(c)
 	m := New(plain{out}, out, dialler, wg.Go)
 	t.Cleanup(func() {
 		_ = m.Close()
@@ -379,7 +379,7 @@ func FuzzConn(f *testing.F) {
 	f.Add(head{kindGoAway, 0, 3}.append(nil))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var wg sync.WaitGroup
-		out := NewOutlet(&script{in: bytes.NewReader(in), over: make(chan struct{})})
+		out := NewQueuedConn(&script{in: bytes.NewReader(in), over: make(chan struct{})})
 		m := New(plain{out}, out, false, wg.Go)
 		for {
 			s, err := m.Accept()

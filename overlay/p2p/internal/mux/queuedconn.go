@@ -18,10 +18,10 @@ const (
 	recordOverhead = 5 + 1 + 16 // header, inner type, tag
 )
 
-// Outlet stands between TLS and the connection below: it keeps the records that
+// QueuedConn stands between TLS and the connection below: it keeps the records that
 // TLS writes until the kernel takes them, so that encrypting never blocks, and
 // nothing that ends a wait tears a record. Until New it only passes on.
-type Outlet struct {
+type QueuedConn struct {
 	net.Conn // below; TLS reads from it
 
 	now   *nowait.Writer // held by who is busy
@@ -42,27 +42,27 @@ type Outlet struct {
 	wg sync.WaitGroup // of drain
 }
 
-// NewOutlet returns the outlet of c, which TLS is to write to and read from.
-func NewOutlet(c net.Conn) *Outlet {
-	return &Outlet{Conn: c, now: nowait.New(c), taken: newGauge()}
+// NewQueuedConn returns the queue of c, which TLS is to write to and read from.
+func NewQueuedConn(c net.Conn) *QueuedConn {
+	return &QueuedConn{Conn: c, now: nowait.New(c), taken: newGauge()}
 }
 
 // begin has everything that is written from here on kept until push.
-func (o *Outlet) begin(lost func(error)) {
+func (o *QueuedConn) begin(lost func(error)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.lost = lost
 }
 
 // hold announces so many bytes of plaintext, which push follows.
-func (o *Outlet) hold(n int) {
+func (o *QueuedConn) hold(n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.held, o.hint = true, n+(n/maxRecord+1)*recordOverhead
 }
 
 // release ends hold. It returns what taken will be when all of it has left.
-func (o *Outlet) release() (mark uint64) {
+func (o *QueuedConn) release() (mark uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.held = false
@@ -71,7 +71,7 @@ func (o *Outlet) release() (mark uint64) {
 
 // Write implements net.Conn for TLS. TLS also writes on its own account, an alert
 // or a key update, at any time.
-func (o *Outlet) Write(p []byte) (int, error) {
+func (o *QueuedConn) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	if o.lost == nil {
 		o.mu.Unlock()
@@ -96,14 +96,14 @@ func (o *Outlet) Write(p []byte) (int, error) {
 }
 
 // load is how many bytes the kernel has not taken.
-func (o *Outlet) load() uint64 {
+func (o *QueuedConn) load() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.put - o.taken.taken.Load()
 }
 
 // mark is what taken will be when everything that is pending has left.
-func (o *Outlet) mark() uint64 {
+func (o *QueuedConn) mark() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.put
@@ -111,7 +111,7 @@ func (o *Outlet) mark() uint64 {
 
 // push offers to the kernel what is pending. What it does not take at once is
 // written as soon as it does. push does not wait.
-func (o *Outlet) push() {
+func (o *QueuedConn) push() {
 	b := o.next(false)
 	for b != nil {
 		n, err := o.now.Write(b)
@@ -125,7 +125,7 @@ func (o *Outlet) push() {
 }
 
 // later has b written from n on, by a goroutine of its own.
-func (o *Outlet) later(b []byte, n int) {
+func (o *QueuedConn) later(b []byte, n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err == nil {
@@ -134,10 +134,10 @@ func (o *Outlet) later(b []byte, n int) {
 }
 
 // wait returns when nobody writes any more, after Close.
-func (o *Outlet) wait() { o.wg.Wait() }
+func (o *QueuedConn) wait() { o.wg.Wait() }
 
 // drain writes b from n on, and what is pending then, until nothing is.
-func (o *Outlet) drain(b []byte, n int) {
+func (o *QueuedConn) drain(b []byte, n int) {
 	for b != nil {
 		m, err := o.Conn.Write(b[n:])
 		b, n = o.wrote(b, m, err), 0
@@ -146,7 +146,7 @@ func (o *Outlet) drain(b []byte, n int) {
 
 // wrote notes that n more bytes of b, and so all of it if there is no error, have
 // left, and returns what to write next.
-func (o *Outlet) wrote(b []byte, n int, err error) (next []byte) {
+func (o *QueuedConn) wrote(b []byte, n int, err error) (next []byte) {
 	o.taken.add(n)
 	if err != nil {
 		o.fail(err)
@@ -158,7 +158,7 @@ func (o *Outlet) wrote(b []byte, n int, err error) (next []byte) {
 
 // next takes what is pending, to be written by the caller; mine says that it is
 // the one who writes already.
-func (o *Outlet) next(mine bool) (b []byte) {
+func (o *QueuedConn) next(mine bool) (b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.busy && !mine || o.err != nil {
@@ -173,7 +173,7 @@ func (o *Outlet) next(mine bool) (b []byte) {
 }
 
 // fail notes why nothing can be written any more.
-func (o *Outlet) fail(err error) {
+func (o *QueuedConn) fail(err error) {
 	o.mu.Lock()
 	first := o.err == nil
 	if first {
@@ -191,7 +191,7 @@ func (o *Outlet) fail(err error) {
 // end ends the byte stream after what is pending; the peer reads EOF. What is
 // written after it disappears: an error would close the connection, with a reset,
 // although the peer is still reading.
-func (o *Outlet) end() {
+func (o *QueuedConn) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.ended = true; !o.busy && o.pending == nil {
@@ -199,14 +199,14 @@ func (o *Outlet) end() {
 	}
 }
 
-func (o *Outlet) closeWrite() {
+func (o *QueuedConn) closeWrite() {
 	if half, ok := o.Conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
 }
 
 // Close implements net.Conn.
-func (o *Outlet) Close() error {
+func (o *QueuedConn) Close() error {
 	o.mu.Lock()
 	if o.err == nil {
 		o.err = net.ErrClosed
@@ -217,7 +217,7 @@ func (o *Outlet) Close() error {
 }
 
 // Gone is closed once the connection is.
-func (o *Outlet) Gone() <-chan struct{} { return o.taken.closed }
+func (o *QueuedConn) Gone() <-chan struct{} { return o.taken.closed }
 
 // Taken is how many bytes, encrypted, the kernel has taken.
-func (o *Outlet) Taken() uint64 { return o.taken.taken.Load() }
+func (o *QueuedConn) Taken() uint64 { return o.taken.taken.Load() }

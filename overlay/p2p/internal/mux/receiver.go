@@ -9,9 +9,9 @@ import (
 	pool "github.com/libp2p/go-buffer-pool"
 )
 
-// intake reads a connection: frame by frame, whoever leads. Its fields are owned by
+// receiver reads a connection: frame by frame, whoever leads. Its fields are owned by
 // that goroutine.
-type intake struct {
+type receiver struct {
 	c    *Conn
 	back chan struct{} // has room for one: the lead is given back
 
@@ -22,7 +22,7 @@ type intake struct {
 }
 
 // run reads while no stream leads.
-func (in *intake) run() {
+func (in *receiver) run() {
 	for {
 		if err := in.lead(); err != nil {
 			in.c.fail(err)
@@ -33,7 +33,7 @@ func (in *intake) run() {
 }
 
 // lead makes one step, or gives the lead away and gets it back.
-func (in *intake) lead() error {
+func (in *receiver) lead() error {
 	if in.left > 0 && in.c.yield() {
 		select {
 		case <-in.back:
@@ -46,7 +46,7 @@ func (in *intake) lead() error {
 }
 
 // step reads one head and does what it asks for, or the data that follow it.
-func (in *intake) step() error {
+func (in *receiver) step() error {
 	if in.left > 0 {
 		return in.body()
 	}
@@ -58,7 +58,7 @@ func (in *intake) step() error {
 }
 
 // next reads a head. It may be called again after a deadline.
-func (in *intake) next() (head, error) {
+func (in *receiver) next() (head, error) {
 	for in.have < headSize {
 		n, err := in.read(in.head[in.have:])
 		in.have += n
@@ -74,7 +74,7 @@ func (in *intake) next() (head, error) {
 }
 
 // read returns bytes or an error.
-func (in *intake) read(p []byte) (int, error) {
+func (in *receiver) read(p []byte) (int, error) {
 	n, err := in.c.secure.Read(p)
 	switch {
 	case n > 0:
@@ -87,7 +87,7 @@ func (in *intake) read(p []byte) (int, error) {
 }
 
 // body reads the data that follow into the buffer of their stream, if there is one.
-func (in *intake) body() error {
+func (in *receiver) body() error {
 	b := pool.Get(min(in.left, maxRecord))
 	defer pool.Put(b)
 	for in.left > 0 {
