@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
+	github.com/cockroachdb/datadriven v1.0.3
 	github.com/ipfs/go-log/v2 v2.9.2
 	github.com/libp2p/go-buffer-pool v0.1.0
 	github.com/libp2p/go-libp2p v0.51.0
@@ -25,6 +26,7 @@ require (
 require (
 	github.com/libp2p/go-yamux/v5 v5.1.0 // indirect
 	github.com/multiformats/go-multistream v0.6.1 // indirect
+	github.com/pmezard/go-difflib v1.0.0 // indirect
 )
 
 require (
