@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"net"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/arke-mesh/arke"
 	inner "github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/security"
@@ -91,4 +94,42 @@ func TestAttachThroughTCPNeedsTheToken(t *testing.T) {
 	require.NoError(t, c.Close())
 	require.NotEmpty(t, log.String())
 	require.Empty(t, lost, "nothing was published")
+}
+
+func TestAttachSaysWhyTheRelayRefuses(t *testing.T) {
+	// This test attaches to a relay that speaks other versions of the protocol, and
+	// to one that refuses for a reason of its own. Neither is asked again, and the
+	// error has the relay's words.
+	for _, tt := range []struct {
+		code wire.EndCode
+		text string
+		want error
+	}{
+		{wire.EndVersion, "this relay speaks versions 2 to 3", arke.ErrVersion},
+		{wire.EndOther, "not on Mondays", arke.ErrRefused},
+	} {
+		socket := filepath.Join(t.TempDir(), "relay.sock")
+		l, err := net.Listen("unix", socket)
+		require.NoError(t, err)
+		attempts := make(chan int, 1)
+		go func() {
+			refusal := wire.LeafGoodbye{Code: tt.code, Text: tt.text}
+			count := 0
+			for ; ; count++ {
+				conn, err := l.Accept()
+				if err != nil {
+					break
+				}
+				_, _ = conn.Read(make([]byte, wire.MaxLeafHello))
+				_, _ = conn.Write(wire.AppendFrame(nil, wire.LaneCtl, wire.KindGoodbye, refusal.AppendTo(nil)))
+				_ = conn.Close()
+			}
+			attempts <- count
+		}()
+		_, err = arke.Attach(t.Context(), arke.Socket(socket))
+		require.NoError(t, l.Close())
+		require.Equal(t, 1, <-attempts)
+		require.ErrorIs(t, err, tt.want)
+		require.ErrorContains(t, err, tt.text)
+	}
 }
