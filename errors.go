@@ -153,7 +153,7 @@ func (e *foreign) Unwrap() []error { return []error{e.same, e.error} }
 // outward returns an error of the layers below as this package's callers know
 // it. Sentinels are the same on both sides.
 func outward(err error) error {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // what is wrapped has its turn below
 	case nil:
 		return nil
 	case *patterns.RemoteError:

@@ -49,8 +49,9 @@ func run() error {
 
 	var best *offer
 	result, err := app.Survey(ctx, "shops", arke.Message{Body: []byte("a lamp")}, arke.Each(func(r arke.SurveyReply) error {
-		if r.Err != nil {
-			fmt.Println("not here:", r.Err.(*arke.RemoteError).Message)
+		var refusal *arke.RemoteError
+		if errors.As(r.Err, &refusal) {
+			fmt.Println("not here:", refusal.Message)
 			return nil
 		}
 		var o offer

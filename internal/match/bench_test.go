@@ -75,7 +75,6 @@ func BenchmarkMemory(b *testing.B) {
 				var bytes float64
 				for b.Loop() {
 					b.StopTimer()
-					s = nil
 					before := heap()
 					s = c.empty()
 					b.StartTimer()

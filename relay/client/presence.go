@@ -43,6 +43,7 @@ func (p *presence) gone() error {
 	if p.attached {
 		return nil
 	}
+	//nolint:errorlint // the last attempt's error is told, and not to be matched
 	return fmt.Errorf("%w: that at %s has not come back within %v (%v)", ErrNoRelay, p.target, p.limit, p.lastErr)
 }
 

@@ -110,7 +110,7 @@ func (p *publisher) encode(dst []byte, f wire.LeafPublish, m patterns.Message) (
 	}
 	headers := wire.ConvertHeaders[wire.Header](m.Headers)
 	if err := wire.CheckHeaders(headers); err != nil {
-		return nil, p.refuse(fmt.Errorf("%w: %v", patterns.ErrTooLarge, err))
+		return nil, p.refuse(fmt.Errorf("%w: %w", patterns.ErrTooLarge, err))
 	}
 	n := len(m.Body)
 	if len(headers) > 0 {

@@ -312,7 +312,7 @@ func showStatus(ctx context.Context, a App, c *client.Client, asJSON bool) error
 		return err
 	}
 	if asJSON {
-		return writeJSON(a.Stdout, json.RawMessage(raw))
+		return writeJSON(a.Stdout, raw)
 	}
 	var s relayStatus
 	if err := json.Unmarshal(raw, &s); err != nil {

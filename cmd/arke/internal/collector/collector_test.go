@@ -61,8 +61,7 @@ func TestThePaceFollowsTheHeap(t *testing.T) {
 	}
 	held := make([]byte, 64<<20)
 	settles(func(now uint64) bool { return now < 60 })
-	runtime.KeepAlive(held)
-	held = nil
+	runtime.KeepAlive(held) // and no longer
 	settles(func(now uint64) bool { return now > normal })
 	stop()
 	stop()
