@@ -100,7 +100,8 @@ func cut(rs []*receiver, fan int) []*branch {
 	out := make([]*branch, 0, heads)
 	for i := range heads {
 		b := &branch{head: rs[i]}
-		b.stops = rest[i*len(rest)/heads : (i+1)*len(rest)/heads]
+		// Clipped: whoever appends must not write into the next branch.
+		b.stops = slices.Clip(rest[i*len(rest)/heads : (i+1)*len(rest)/heads])
 		b.head.branch, b.head.index, b.head.pending = b, -1, 0
 		for n, r := range b.stops {
 			r.branch, r.index, r.pending = b, n, 0
