@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// TestTreeScripts plays the stories in testdata/tree against the core that cuts
+// receivers into branches. Receivers are numbers. A branch is printed as
+//
+//	path EPOCH: HEAD -> those behind it
+//
+// These are the steps:
+//
+//	receivers COUNT [publisher=NUMBER]  a publisher has so many receivers, and no tree yet
+//	come COUNT                          more receivers come; they are reached directly until the next tree
+//	rank RECEIVER HOW                   how good a forwarder it would be: linked, unlinked, doubted; lost = it is no receiver now
+//	publish [at=TIME]                   a message for all needs a tree; prints it if it is new
+//	alter                               something about receivers changed that a tree should know
+//	replant HEAD                        another branch in the place of one
+//	leave RECEIVER                      it wants other topics now, so it leaves its branch
+//	pass RECEIVER [times=COUNT]         messages for it go another way than through its branch
+//	message HEAD                        the next message through the branch: prints what the head is told with it
+//	retell HEAD                         the head is told the whole path anew
+//	shape COUNT                         forwarder by forwarder, how a message gets to so many receivers
+func TestTreeScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/tree", func(t *testing.T, path string) {
+		s := &treeScript{}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.obey(t, d) })
+	})
+}
+
+type treeScript struct {
+	tree  tree
+	all   []*receiver
+	ranks map[*receiver]int
+	salt  uint64
+}
+
+var scriptRanks = map[string]int{"linked": 0, "unlinked": 1, "doubted": 2, "lost": outOfTree}
+
+func (s *treeScript) obey(t *testing.T, d *datadriven.TestData) string {
+	number := func() int {
+		n, err := strconv.Atoi(d.CmdArgs[0].Key)
+		if err != nil {
+			d.Fatalf(t, "no number: %v", err)
+		}
+		return n
+	}
+	one := func() *receiver { return s.all[number()-1] }
+	switch d.Cmd {
+	case "receivers":
+		publisher := uint64(1)
+		d.MaybeScanArgs(t, "publisher", &publisher)
+		*s = treeScript{ranks: make(map[*receiver]int), salt: publisher}
+		s.add(number())
+	case "come":
+		s.add(number())
+		s.tree.loose += number()
+	case "rank":
+		s.ranks[one()] = scriptRanks[d.CmdArgs[1].Key]
+	case "publish":
+		at := "0s"
+		d.MaybeScanArgs(t, "at", &at)
+		now, err := time.ParseDuration(at)
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		if !s.tree.due(int64(now)) {
+			return "the same tree"
+		}
+		s.tree.grow(int64(now), slices.Clone(s.all), s.rank, s.salt)
+		return s.show(s.tree.branches...)
+	case "alter":
+		s.tree.stale = true
+	case "replant":
+		old := make(map[*branch]string)
+		for _, b := range s.tree.branches {
+			old[b] = s.show(b)
+		}
+		fresh := s.tree.replant(one().branch, s.rank, s.salt)
+		if fresh == nil {
+			return fmt.Sprintf("nobody is left\n%d branches", len(s.tree.branches))
+		}
+		same := 0
+		for _, b := range s.tree.branches {
+			if old[b] == s.show(b) {
+				same++
+			}
+		}
+		return fmt.Sprintf("%s\n%d branches as before", s.show(fresh), same)
+	case "leave":
+		one().leave()
+	case "pass":
+		times := uint64(1)
+		d.MaybeScanArgs(t, "times", &times)
+		one().passBy(times)
+	case "message":
+		b := one().branch
+		out := []string{}
+		for _, skip := range b.skipList(nil) {
+			r := s.name(b.stops[skip.Index])
+			if skip.Add == wire.SkipLeft {
+				out = append(out, r+" has left")
+			} else {
+				out = append(out, fmt.Sprintf("%s had %d more", r, skip.Add))
+			}
+		}
+		b.clearSkips()
+		return orNothing(strings.Join(out, "\n"))
+	case "retell":
+		one().branch.compact()
+		return s.show(one().branch)
+	case "shape":
+		return s.shape(t, number())
+	default:
+		d.Fatalf(t, "no such step: %s", d.Cmd)
+	}
+	return "ok"
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
+
+func (s *treeScript) add(n int) {
+	for range n {
+		i := len(s.all) + 1
+		s.all = append(s.all, &receiver{peer: peer.ID(fmt.Sprintf("%07d", i)), hash: uint64(i)})
+	}
+}
+
+func (s *treeScript) rank(r *receiver) int { return s.ranks[r] }
+
+func (s *treeScript) name(r *receiver) string { return strconv.Itoa(slices.Index(s.all, r) + 1) }
+
+func (s *treeScript) show(branches ...*branch) string {
+	var out []string
+	for _, b := range branches {
+		line := fmt.Sprintf("path %d: %s", b.epoch, s.name(b.head))
+		if b.forwards() {
+			line += " ->"
+		}
+		for i, r := range b.stops {
+			switch {
+			case r == nil:
+				line += " (left)"
+			case r.branch != b || r.index != i:
+				line += " " + s.name(r) + " (elsewhere)"
+			default:
+				line += " " + s.name(r)
+			}
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}
+
+// shape sends one message to n receivers with the product's own cutting.
+func (s *treeScript) shape(t *testing.T, n int) string {
+	rs := make([]*receiver, n)
+	for i := range rs {
+		rs[i] = &receiver{}
+	}
+	deepest, widest := 0, 0
+	var send func(to []*receiver, hop int)
+	send = func(to []*receiver, hop int) {
+		branches := cut(to, fanOut)
+		widest = max(widest, len(branches))
+		for _, b := range branches {
+			b.head.round++
+			deepest = max(deepest, hop)
+			if b.forwards() {
+				send(b.stops, hop+1)
+			}
+		}
+	}
+	send(rs, 1)
+	for _, r := range rs {
+		if r.round != 1 {
+			t.Fatal("reached twice, or not at all")
+		}
+	}
+	return fmt.Sprintf("all are reached once; hops: %d; copies of one node: %d", deepest, widest)
+}
