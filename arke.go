@@ -15,11 +15,11 @@ import (
 )
 
 // Conn is a program's connection to an Arke network. It is attached to a relay
-// on the same machine (Attach), or a node of its own (package node, Join). Its
+// on the same machine (Attach), or it is a node of its own (package node, Join). Its
 // methods do the same either way. All of them may be called concurrently.
 //
-// Every call that takes a context ends when the context does, and returns a
-// *DeadlineError then. Calls without a deadline have one of 5 s.
+// Every call that has a context ends when the context ends, and returns a
+// *DeadlineError then. A call whose context has no deadline ends after 5 s.
 type Conn struct {
 	// Immutable after Attach.
 	m     patterns.Messenger
@@ -71,10 +71,10 @@ func newConn(m patterns.Messenger, addrs []string) *Conn {
 // them as seeds. An attached program has none. The caller owns the slice.
 func (c *Conn) Addrs() []string { return slices.Clone(c.addrs) }
 
-// Shutdown ends the Conn in order: its members leave their clusters, what was
-// accepted is finished, subscriptions deliver what they have, tunnels end. When
-// ctx ends, the rest is cut short and ctx's error returned. Nobody loses a
-// request to a program that shuts down.
+// Shutdown ends the Conn in good order. Its members leave their clusters and finish
+// what they have accepted. Subscriptions deliver the messages they have, and tunnels
+// end. Nobody loses a request to a program that shuts down. If ctx ends before,
+// Shutdown drops the rest and returns the error of ctx.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	loops, doors := c.close()
 	var wg sync.WaitGroup

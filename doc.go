@@ -17,7 +17,7 @@
 //
 // An attached program is small, holds no key, and can be written in any
 // language. An embedded one needs no second process and answers faster. Package
-// [github.com/arke-mesh/arke/node] has Join; a program that only attaches links
+// [github.com/arke-mesh/arke/node] has Join. A program that only attaches links
 // neither libp2p's host nor the DHT.
 //
 // # Hello, world

@@ -96,7 +96,7 @@ func (e *RemoteError) Error() string {
 	return fmt.Sprintf("cluster %q refused (code %d): %s", e.Cluster, e.Code, e.Message)
 }
 
-// DeadlineError says that the time of a call was over, or that its context was
+// DeadlineError says that the deadline of a call has passed, or that its context was
 // cancelled. errors.Is matches the cause.
 type DeadlineError struct {
 	// Cause is context.DeadlineExceeded or context.Canceled.
@@ -132,12 +132,12 @@ func (e *TunnelError) Error() string {
 // "closed" or "failed". Logs, metrics and the command line use the same words.
 type Outcome string
 
-// OutcomeOf returns the outcome that err stands for. That of nil is "reply".
+// OutcomeOf returns the outcome that err stands for. For nil it returns "reply".
 func OutcomeOf(err error) Outcome { return Outcome(patterns.OutcomeOf(inward(err)).String()) }
 
 // MaybeRan reports whether a handler may have run before the call ended with
 // err. If it reports false, it is safe to call again. If it reports true, call
-// again only what may be handled twice. That of nil is true.
+// again only what may be handled twice. For nil it reports true.
 func MaybeRan(err error) bool { return patterns.FailureOf(inward(err)).MaybeRan || err == nil }
 
 // foreign is an error of this package, or of the layers below, that has more

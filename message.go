@@ -72,13 +72,13 @@ type Request struct {
 	Body    []byte
 }
 
-// Handler answers requests. Arke calls ServeRequest concurrently, at most as
-// often at once as the option Concurrency allows. ctx ends at the caller's
-// deadline, when the caller cancels, or when the caller is lost. The returned
-// message belongs to Arke afterwards.
+// Handler answers requests. Arke calls ServeRequest concurrently. The option
+// Concurrency bounds how many calls run at once. ctx ends at the caller's deadline,
+// when the caller cancels, or when the caller is lost. The returned message belongs
+// to Arke.
 //
-// An error becomes a *RemoteError at the caller, and so does a panic. Return a
-// *RemoteError to choose the code.
+// The caller gets an error or a panic as a *RemoteError. Return a *RemoteError to
+// choose the code.
 type Handler interface {
 	ServeRequest(ctx context.Context, r *Request) (Message, error)
 }
@@ -100,16 +100,16 @@ func (f HandlerFunc) ServeRequest(ctx context.Context, r *Request) (Message, err
 type Service struct {
 	// Request answers requests and surveys.
 	Request func(ctx context.Context, r *Request) (Message, error)
-	// Push takes a message that has no reply. The sender knows already that
-	// this member accepted it. ctx has no deadline; it ends with the Conn.
+	// Push handles a message that has no reply. The sender knows already that
+	// this member accepted it. ctx has no deadline. It ends with the Conn.
 	Push func(ctx context.Context, r *Request)
-	// Broadcast takes a message that went to every member. ctx is that of
-	// Push.
+	// Broadcast handles a message that went to every member. ctx has no
+	// deadline. It ends with the Conn.
 	Broadcast func(ctx context.Context, r *Request)
-	// Tunnel runs for as long as it uses the tunnel. If it returns nil, the
-	// tunnel ends in good order. If it returns an error, the tunnel is reset
-	// with that text, and with the code of a *RemoteError. ctx ends with the
-	// tunnel.
+	// Tunnel uses a tunnel and returns when it needs it no longer. If it returns
+	// nil, the tunnel ends in good order. If it returns an error, Arke resets the
+	// tunnel with the error's text, and with the code of a *RemoteError. ctx ends
+	// with the tunnel.
 	Tunnel func(ctx context.Context, t *Tunnel) error
 }
 
@@ -150,21 +150,21 @@ type SurveyResult struct {
 	Count int
 	// Missing are the members that did not answer, by id.
 	Missing []Missing
-	// Complete reports whether everybody answered who was a member when the
+	// Complete reports whether all those answered that were members when the
 	// survey began.
 	Complete bool
 }
 
 // BroadcastResult says how far a broadcast came.
 type BroadcastResult struct {
-	// Members is how many members took the message. Nodes is on how many nodes
+	// Members is how many members accepted the message. Nodes is on how many nodes
 	// they run.
 	Members, Nodes int
-	// Missing are the members that did not take it, or did not say so in time,
-	// by id. After ErrInterrupted and *DeadlineError they may have it.
+	// Missing are the members that did not accept it, or did not say so in time,
+	// by id. Those with ErrInterrupted or a *DeadlineError may have it.
 	Missing []Missing
-	// Complete reports whether everybody took it who was a member when it was
-	// sent.
+	// Complete reports whether all those accepted it that were members when it
+	// was sent.
 	Complete bool
 }
 

@@ -13,11 +13,11 @@ import (
 )
 
 // Listen makes the program a member of the cluster that accepts connections. A
-// net/http or gRPC server can serve the listener as it is. Close lets the member
-// leave the cluster; connections that were accepted go on. Addr is the cluster's
-// name, of the network "arke".
+// net/http or gRPC server can serve the listener as it is. Close makes the member
+// leave the cluster. Connections that were accepted go on. Addr returns the cluster's
+// name. Its network is "arke".
 //
-// Listen has 5 s. Its errors are those of Serve.
+// Listen fails after 5 s. Its errors are those of Serve.
 func (c *Conn) Listen(cluster string, opts ...ServeOption) (net.Listener, error) {
 	l := &listener{conn: c, cluster: cluster, came: make(chan net.Conn), shut: make(chan struct{})}
 	r, err := c.Serve(context.Background(), cluster, Service{Tunnel: l.take}, opts...)
@@ -33,8 +33,8 @@ func (c *Conn) Listen(cluster string, opts ...ServeOption) (net.Listener, error)
 }
 
 // Dial connects to one member of the cluster, as OpenTunnel does. ctx bounds only
-// the connecting. Who accepts is a program that listens (Listen), or any TCP
-// service behind `arke expose`.
+// the connecting. The member is a program that listens (Listen), or a TCP service
+// behind `arke expose`.
 func (c *Conn) Dial(ctx context.Context, cluster string, opts ...RequestOption) (net.Conn, error) {
 	t, err := c.m.OpenTunnel(ctx, cluster, patterns.Message{}, collect(opts).inner...)
 	if err != nil {

@@ -46,20 +46,20 @@ func RelayWait(d time.Duration) AttachOption {
 	return attachOption(func(o *attachOptions) { o.client.RelayWait = d })
 }
 
-// OnLost has f called for each message that Publish or TryPublish took and that
-// was not published after all: with the relay's reason, or with ErrInterrupted
-// if the message was lost with the relay. f must not block.
+// OnLost sets a function that is called for each message that Publish or TryPublish
+// accepted and that was lost before it was published. f gets the relay's reason, or
+// ErrInterrupted if the message was lost with the relay. f must not block.
 func OnLost(f func(error)) AttachOption {
 	return attachOption(func(o *attachOptions) { o.client.Refused = func(err error) { f(outward(err)) } })
 }
 
-// LogTo says where to log. Default: nowhere.
+// LogTo sets the logger. Default: nothing is logged.
 func LogTo(l *slog.Logger) AttachOption {
 	return attachOption(func(o *attachOptions) { o.client.Logger = zapslog.New(l) })
 }
 
-// ServeOption sets a limit of one member. What exceeds a limit is refused at
-// once, with ErrOverloaded or ErrTooLarge at the caller, and counted.
+// ServeOption sets a limit of one member. A member refuses at once what exceeds a
+// limit, and counts it. The caller gets ErrOverloaded or ErrTooLarge.
 type ServeOption func(*serveOptions)
 
 type serveOptions struct{ limits patterns.Limits }
@@ -111,8 +111,8 @@ func Idempotent() RequestOption {
 	return func(o *requestOptions) { o.add(patterns.Idempotent()) }
 }
 
-// WaitForMember waits for a first member until the deadline, where the call
-// would end with ErrNoMembers otherwise.
+// WaitForMember makes a call wait for a first member until its deadline. Without it
+// the call ends with ErrNoMembers.
 func WaitForMember() RequestOption {
 	return func(o *requestOptions) { o.add(patterns.WaitForMember()) }
 }
@@ -133,7 +133,7 @@ const (
 	PolicyWeighted = Policy(patterns.PolicyWeighted)
 )
 
-// Choose chooses the member by p.
+// Choose sets the policy that chooses the member.
 func Choose(p Policy) RequestOption {
 	return func(o *requestOptions) { o.add(patterns.WithPolicy(patterns.Policy(p))) }
 }
@@ -169,21 +169,20 @@ type surveyOptions struct {
 	limits patterns.SurveyOptions
 }
 
-// Each has f called with every reply as it comes, one at a time. The result
-// does not collect the replies then. If f returns an error, the survey ends with
-// that error.
+// Each calls f with every reply when it arrives, one at a time. The result then has
+// no replies. If f returns an error, the survey ends with that error.
 func Each(f func(SurveyReply) error) SurveyOption {
 	return func(o *surveyOptions) { o.each = f }
 }
 
-// MaxReplies bounds how many members are asked. Default 4,096. The others are
-// missing with ErrTooLarge.
+// MaxReplies bounds how many members are asked. Default 4,096. The result lists the
+// others as missing, with ErrTooLarge.
 func MaxReplies(n int) SurveyOption {
 	return func(o *surveyOptions) { o.limits.MaxReplies = n }
 }
 
-// MaxReplyBytes bounds all replies together, in bytes. Default 64 MiB. The
-// replies that do not fit are missing with ErrTooLarge.
+// MaxReplyBytes bounds all replies together, in bytes. Default 64 MiB. The result
+// lists members whose reply does not fit as missing, with ErrTooLarge.
 func MaxReplyBytes(n int) SurveyOption {
 	return func(o *surveyOptions) { o.limits.MaxBytes = n }
 }
@@ -193,7 +192,7 @@ type PublishOption func(*publishOptions)
 
 type publishOptions struct{ inner []patterns.PublishOption }
 
-// Confirm sets nodes to the number of nodes that took the message. Without it,
+// Confirm sets nodes to the number of nodes that accepted the message. Without it,
 // Publish through a relay does not wait for an answer of the relay.
 func Confirm(nodes *int) PublishOption {
 	return func(o *publishOptions) { o.inner = append(o.inner, patterns.Confirm(nodes)) }
@@ -214,14 +213,14 @@ func QueueGroup(name string) SubscribeOption {
 	return func(o *subscribeOptions) { o.inner.Queue = name }
 }
 
-// NoEcho leaves out what the same Conn publishes.
+// NoEcho leaves out the messages that the same Conn publishes.
 func NoEcho() SubscribeOption {
 	return func(o *subscribeOptions) { o.inner.NoEcho = true }
 }
 
 // Buffer bounds the messages that wait for the subscriber, in messages and in
-// bytes. Default 4,096 and 16 MiB; 0 means the default. A message that is alone
-// has room whatever its size.
+// bytes. Default 4,096 and 16 MiB. 0 means the default. An empty buffer has room for
+// a message of any size.
 func Buffer(messages, bytes int) SubscribeOption {
 	return func(o *subscribeOptions) { o.inner.QueueLength, o.inner.QueueBytes = messages, bytes }
 }
@@ -235,8 +234,8 @@ const (
 	DropOldest = Overflow(patterns.OverflowOldest)
 	// DropNewest drops the message that comes.
 	DropNewest = Overflow(patterns.OverflowNewest)
-	// BlockPublishers lets publishers on the same node wait until there is
-	// room. What comes from other nodes is dropped.
+	// BlockPublishers makes publishers on the same node wait until there is
+	// room. Messages from other nodes are dropped.
 	BlockPublishers = Overflow(patterns.OverflowBlock)
 )
 
@@ -245,9 +244,9 @@ func WhenFull(o Overflow) SubscribeOption {
 	return func(s *subscribeOptions) { s.inner.Overflow = patterns.Overflow(o) }
 }
 
-// OnGap has f called where messages are missing: after the message before the
-// gap and before the message after it. The subscriber's function or loop does
-// not run meanwhile.
+// OnGap calls f where messages are missing, between the last message before the gap
+// and the first one after it. The subscriber's function or loop does not run at the
+// same time.
 func OnGap(f func(Gap)) SubscribeOption {
 	return func(o *subscribeOptions) { o.gap = f }
 }

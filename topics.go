@@ -25,11 +25,11 @@ type Publication struct {
 
 // Gap says that messages are missing. See OnGap.
 type Gap struct {
-	// From is the id of the publisher's node; "" if messages of several
+	// From is the id of the publisher's node. It is "" if messages of several
 	// publishers are missing.
 	From string
-	// Missed is how many messages are missing, and at most that many if not
-	// Exact. 0 and not Exact means that nobody knows how many.
+	// Missed is how many messages are missing. If Exact is false, it is an upper
+	// bound, and 0 means that nobody knows how many.
 	Missed uint64
 	Exact  bool
 	Reason GapReason
@@ -49,7 +49,7 @@ const (
 
 // SubscriptionStatus counts what a subscription got.
 type SubscriptionStatus struct {
-	Delivered uint64 // messages that the subscriber took
+	Delivered uint64 // messages that the subscriber got
 	Missed    uint64 // messages that are missing: the sum of all gaps
 	Queued    int    // messages that wait for the subscriber
 	Bytes     int    // bytes that wait for the subscriber
@@ -65,10 +65,10 @@ type Subscription struct {
 	gap   func(Gap)
 }
 
-// Pattern is what was subscribed to.
+// Pattern returns the pattern of the subscription.
 func (s *Subscription) Pattern() string { return s.inner.Pattern() }
 
-// Status counts since Subscribe.
+// Status returns the counts since Subscribe.
 func (s *Subscription) Status() SubscriptionStatus { return SubscriptionStatus(s.inner.Status()) }
 
 // Messages returns the messages, for a loop:
@@ -77,10 +77,10 @@ func (s *Subscription) Status() SubscriptionStatus { return SubscriptionStatus(s
 //		…
 //	}
 //
-// The loop ends when the subscription or the Conn is closed. A loop that was left
-// with break can be followed by another one. Several loops at once share the
-// messages. A loop that is slow fills the buffer; WhenFull says what happens
-// then. A subscription of SubscribeFunc yields nothing.
+// The loop ends when the subscription or the Conn is closed. After a break another
+// loop can go on. Several loops at once share the messages. A slow loop fills the
+// buffer, and the option WhenFull says what happens then. A subscription of
+// SubscribeFunc yields nothing.
 func (s *Subscription) Messages() iter.Seq[Publication] {
 	return func(yield func(Publication) bool) {
 		if s.loop == nil {
@@ -105,9 +105,9 @@ func (s *Subscription) Messages() iter.Seq[Publication] {
 	}
 }
 
-// Close ends the subscription. What waits is delivered until ctx ends, if a loop
-// or a function takes it. Neither of them may call Close: leave the loop first. A
-// second call does nothing.
+// Close ends the subscription. A loop that runs, or the subscriber's function, gets
+// the messages in the buffer first, until ctx ends. Neither of them may call Close:
+// leave the loop first. A second call does nothing.
 func (s *Subscription) Close(ctx context.Context) error {
 	if s.loop == nil {
 		return outward(s.inner.Close(ctx))

@@ -11,11 +11,11 @@ import (
 )
 
 // Tunnel is an ordered stream of messages in both directions between a caller
-// and one member. Messages may have any size. Who reads slowly slows the writer
-// down. Conn.Dial and Conn.Listen give a net.Conn instead, for a stream of bytes.
+// and one member. Messages may have any size. A slow reader slows the writer down.
+// Conn.Dial and Conn.Listen give a net.Conn instead, for a stream of bytes.
 //
-// One goroutine may send while another receives. Several that send, or several
-// that receive, take turns message by message.
+// One goroutine may send while another receives. Several senders, or several
+// receivers, take turns message by message.
 type Tunnel struct{ inner patterns.Tunnel }
 
 // TunnelInfo describes a tunnel.
@@ -34,26 +34,27 @@ func (t *Tunnel) Info() TunnelInfo {
 	return TunnelInfo{Cluster: i.Cluster, Member: i.Member, Peer: i.Peer, Open: outerMessage(i.Open)}
 }
 
-// Send sends one message and returns when all of it was handed on. The caller
-// keeps body. If the other side does not read, Send waits until ctx ends. If part
+// Send sends one message and returns when all of it is on its way. The caller still
+// owns body. If the other side does not read, Send waits until ctx ends. If part
 // of the message was sent by then, the tunnel is reset.
 func (t *Tunnel) Send(ctx context.Context, body []byte) error {
 	return outward(t.inner.Send(ctx, body))
 }
 
-// TrySend is Send, but returns ErrWouldBlock where Send would wait. Nothing was
-// sent then.
+// TrySend is Send, but returns ErrWouldBlock where Send would wait. Then it has sent
+// nothing.
 func (t *Tunnel) TrySend(body []byte) error { return outward(t.inner.TrySend(body)) }
 
-// SendFrom sends what r has, up to io.EOF, as one message. Memory is bounded. If
-// r fails, the tunnel is reset.
+// SendFrom reads r up to io.EOF and sends it as one message. It needs little memory,
+// whatever the size. If r fails, the tunnel is reset.
 func (t *Tunnel) SendFrom(ctx context.Context, r io.Reader) (int64, error) {
 	n, err := t.inner.SendFrom(ctx, r)
 	return n, outward(err)
 }
 
-// Receive returns the next message, which the caller owns. A message that is
-// larger than MaxMessage is ErrTooLarge; it stays, and ReceiveTo can read it.
+// Receive returns the next message, which the caller owns. If the message is larger
+// than MaxMessage, the error is ErrTooLarge. The message stays, and ReceiveTo can
+// read it.
 //
 // The error is io.EOF after the last message of a side that closed in order,
 // io.ErrUnexpectedEOF in the middle of a message, *TunnelError after a reset,
@@ -63,15 +64,15 @@ func (t *Tunnel) Receive(ctx context.Context) ([]byte, error) {
 	return body, outward(err)
 }
 
-// ReceiveTo writes the next message to w as it comes and returns its length.
-// Memory is bounded. If w fails, the tunnel is reset.
+// ReceiveTo writes the next message to w as it arrives and returns its length. It
+// needs little memory, whatever the size. If w fails, the tunnel is reset.
 func (t *Tunnel) ReceiveTo(ctx context.Context, w io.Writer) (int64, error) {
 	n, err := t.inner.ReceiveTo(ctx, w)
 	return n, outward(err)
 }
 
-// CloseSend ends this direction after all that was sent. The other side receives
-// io.EOF. Receiving goes on.
+// CloseSend ends this direction. The other side receives all messages that were sent,
+// and then io.EOF. Receiving goes on.
 func (t *Tunnel) CloseSend() error { return outward(t.inner.CloseSend()) }
 
 // Reset ends both directions at once. The other side gets a *TunnelError with
@@ -80,12 +81,13 @@ func (t *Tunnel) Reset(code Code, text string) error {
 	return outward(t.inner.Reset(patterns.Code(code), text))
 }
 
-// Close is CloseSend, and drops what still comes. It does not wait. A second
-// call does nothing.
+// Close does what CloseSend does, and drops the messages that still arrive. It does
+// not wait. A second call does nothing.
 func (t *Tunnel) Close() error { return outward(t.inner.Close()) }
 
 // Done is closed when both directions have ended.
 func (t *Tunnel) Done() <-chan struct{} { return t.inner.Done() }
 
-// Err says how the tunnel ended, once Done is closed: nil if in order.
+// Err returns why the tunnel ended, once Done is closed. It is nil if the tunnel ended
+// in good order.
 func (t *Tunnel) Err() error { return outward(t.inner.Err()) }

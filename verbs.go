@@ -17,16 +17,18 @@ type Registration struct{ inner patterns.Registration }
 // ID is the id of the member: 16 hexadecimal digits, new at each Serve.
 func (r *Registration) ID() string { return r.inner.Member() }
 
-// Close lets the member leave: callers ask others, and what the member accepted
-// is finished until ctx ends. A second call does nothing.
+// Close makes the member leave its cluster, so that callers ask others. It waits
+// until the member has finished what it accepted, or until ctx ends. A second call
+// does nothing.
 func (r *Registration) Close(ctx context.Context) error { return outward(r.inner.Close(ctx)) }
 
-// Serve makes h a member of the cluster: a handler for what others send to that
-// name. It returns when the network knows of the member; ctx bounds only that.
+// Serve makes h a member of the cluster: it handles messages that others send to that
+// name. Serve returns when the network knows of the member. ctx bounds only that.
 // The member stays until the registration or the Conn is closed. A program may
 // serve the same cluster several times.
 //
-// Errors match ErrTooMany, ErrUnauthorized, ErrUnreachable, ErrClosed or ctx's.
+// Errors match ErrTooMany, ErrUnauthorized, ErrUnreachable, ErrClosed or the error of
+// ctx.
 func (c *Conn) Serve(ctx context.Context, cluster string, h Handler, opts ...ServeOption) (*Registration, error) {
 	if h == nil {
 		return nil, errors.New("arke: Serve needs a handler")
@@ -47,9 +49,9 @@ func (c *Conn) Request(ctx context.Context, cluster string, m Message, opts ...R
 }
 
 // Survey sends m to every member of the cluster and returns the replies. It ends
-// when everybody has answered, or when ctx does: that is no error, the result
-// then says who is missing. With the option Each, the replies are handed over as
-// they come.
+// when all members have answered, or when ctx ends. The end of ctx is no error: the
+// result says who is missing. With the option Each, a function gets the replies when
+// they arrive.
 //
 // If nobody was asked, the error matches ErrNoMembers, ErrUnreachable,
 // ErrTooLarge or ErrClosed. An error of Each's function is returned as it is.
@@ -76,8 +78,8 @@ func (c *Conn) Push(ctx context.Context, cluster string, m Message, opts ...Requ
 }
 
 // Broadcast sends m to every member of the cluster, at most once each. It
-// returns when all have taken it, failed, or are late. Broadcasts that one
-// caller sends one after the other arrive in that order. Errors are those of
+// returns when each of them has accepted m, has failed, or is late. Broadcasts that
+// one caller sends one after the other arrive in that order. Errors are those of
 // Survey.
 func (c *Conn) Broadcast(ctx context.Context, cluster string, m Message) (BroadcastResult, error) {
 	r, err := c.m.Broadcast(ctx, cluster, innerMessage(m))
@@ -85,27 +87,27 @@ func (c *Conn) Broadcast(ctx context.Context, cluster string, m Message) (Broadc
 }
 
 // Publish sends m to every subscription whose pattern matches the topic. It
-// returns when the message is on its way; if that takes room that is not there,
-// it waits until ctx ends. It is no error that nobody listens; Confirm says how
-// many do. Headers and body have at most 1 MiB.
+// returns when the message is on its way. If a queue is full, it waits for room until
+// ctx ends. It is no error if nobody listens. The option Confirm says how many nodes
+// accepted the message. Headers and body have at most 1 MiB.
 //
 // Errors match ErrTopic, ErrTooLarge, ErrUnreachable, ErrUnauthorized, ErrClosed
-// or ctx's.
+// or the error of ctx.
 func (c *Conn) Publish(ctx context.Context, topic string, m Message, opts ...PublishOption) error {
 	return outward(c.m.Publish(ctx, topic, innerMessage(m), collect(opts).inner...))
 }
 
-// TryPublish is Publish, but returns ErrWouldBlock where Publish would wait.
-// Nothing was sent then.
+// TryPublish is Publish, but returns ErrWouldBlock where Publish would wait. Then it
+// has sent nothing.
 func (c *Conn) TryPublish(topic string, m Message, opts ...PublishOption) error {
 	return outward(c.m.TryPublish(topic, innerMessage(m), collect(opts).inner...))
 }
 
 // Subscribe listens to the topics that match the pattern. Read the messages with
-// a loop over Subscription.Messages. It returns when the network knows of the
-// subscription: what is published afterwards arrives. ctx bounds only that.
+// a loop over Subscription.Messages. Subscribe returns when the network knows of the
+// subscription: messages that are published afterwards arrive. ctx bounds only that.
 //
-// Errors match ErrTopic, ErrTooMany, ErrUnreachable, ErrClosed or ctx's.
+// Errors match ErrTopic, ErrTooMany, ErrUnreachable, ErrClosed or the error of ctx.
 func (c *Conn) Subscribe(ctx context.Context, pattern string, opts ...SubscribeOption) (*Subscription, error) {
 	o := collect(opts)
 	l := newLoop()
@@ -136,7 +138,7 @@ func (c *Conn) SubscribeFunc(ctx context.Context, pattern string, f func(Publica
 }
 
 // OpenTunnel opens a tunnel to one member of the cluster. The member finds first
-// in TunnelInfo.Open. It returns when the member has accepted the tunnel; ctx
+// in TunnelInfo.Open. OpenTunnel returns when the member has accepted the tunnel. ctx
 // bounds only that. Errors are those of Request.
 func (c *Conn) OpenTunnel(ctx context.Context, cluster string, first Message, opts ...RequestOption) (*Tunnel, error) {
 	t, err := c.m.OpenTunnel(ctx, cluster, innerMessage(first), collect(opts).inner...)
@@ -153,8 +155,8 @@ func (c *Conn) OpenTunnel(ctx context.Context, cluster string, first Message, op
 //	}
 //
 // Changes come within about 100 ms. The error is ErrNoMembers while nobody serves
-// the cluster, and ErrUnreachable while nobody can be asked; the loop goes on after
-// both. It ends when ctx does, or after any other error.
+// the cluster, and ErrUnreachable while nobody can be asked. The loop goes on after
+// both. It ends when ctx ends, or after any other error.
 func (c *Conn) Watch(ctx context.Context, cluster string) iter.Seq2[[]Member, error] {
 	return func(yield func([]Member, error) bool) {
 		for version := ""; ; {

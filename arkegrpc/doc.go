@@ -18,9 +18,9 @@
 //  3. A balancer takes, for each call, the better of two random connections: the
 //     one with fewer calls under way.
 //
-// Nobody there is codes.Unavailable, and so is a connection that is lost; what
-// gRPC itself tries again is up to its retry policy. Connections are encrypted by
-// Arke, so gRPC's own credentials are those of package insecure.
+// A call fails with codes.Unavailable if the cluster has no member, or if the
+// connection is lost. gRPC's retry policy says what gRPC tries again. Arke encrypts
+// the connections, so gRPC's own credentials are those of package insecure.
 //
 // Goroutines: one for each grpc.ClientConn, which ends with it.
 package arkegrpc

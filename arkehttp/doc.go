@@ -17,21 +17,21 @@
 //  1. Arke picks a member, by load, for each request: a connection carries one
 //     request. Opening it costs one round trip, and no handshake.
 //  2. The request and its response are HTTP/1.1 on that connection.
-//  3. If the connection is lost, and the request may be handled twice, it is sent
-//     again, to another member: three times in all, at most.
+//  3. If the connection is lost, and the request may be handled twice, this package
+//     sends it again, to another member: at most three times in all.
 //
 // # Who tries again
 //
-// To open a connection is Arke's: it tries other members when one is busy or can't
-// be reached, within its own limits, and this package never repeats that. What is
-// sent on a connection that is open, Arke does not know, so it can't send it again.
-// This package can. So that a broken service does not get twice the load, it has a
-// budget: 100 requests at once, and one for each five that follow.
+// Arke opens the connection. If a member is busy or can't be reached, Arke tries other
+// members, within its own limits. This package never repeats that. Arke does not know
+// what a program sends on an open connection, so it can't send it again. This package
+// can. Its budget is 100 requests at once, and one more for each five that follow, so
+// a broken service does not get twice the load.
 //
 // A request may be handled twice if its method is GET, HEAD, OPTIONS, TRACE, PUT
 // or DELETE, or if it has the header Idempotency-Key. Its body must be one that
 // can be sent again (http.Request.GetBody), as those of http.NewRequest can. A
-// response is never asked for again, whatever its status.
+// request that got a response is never sent again, whatever the status.
 //
 // Errors match those of package arke, through the *url.Error of http.Client.
 //

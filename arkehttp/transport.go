@@ -36,7 +36,7 @@ type Transport struct {
 var _ http.RoundTripper = (*Transport)(nil)
 
 // NewTransport returns a Transport that reaches clusters through c. The options
-// hold for each request; arke.Idempotent follows from its method.
+// hold for each request. The method decides about arke.Idempotent.
 func NewTransport(c *arke.Conn, opts ...arke.RequestOption) *Transport {
 	t := &Transport{conn: c, opts: opts, spare: budget}
 	t.http.DisableKeepAlives = true // one pick for each request

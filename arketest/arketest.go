@@ -47,13 +47,13 @@ func Seeds(count int) Option {
 	}
 }
 
-// LogTo says where the nodes log. Default: nowhere.
+// LogTo sets the logger of the nodes. Default: nothing is logged.
 func LogTo(l *slog.Logger) Option {
 	return func(o *options) { o.logger = l }
 }
 
-// Run runs body with a network of its own, in virtual time. All nodes are closed
-// after it. body uses the t that it is given.
+// Run runs body with a network of its own, in virtual time. It closes all nodes
+// afterwards. body must use the t that it gets.
 func Run(t *testing.T, body func(t *testing.T, n *Network), opts ...Option) {
 	t.Helper()
 	o := options{seeds: []uint64{1}}
@@ -85,9 +85,9 @@ func run(t *testing.T, seed uint64, o options, body func(t *testing.T, n *Networ
 	})
 }
 
-// Network is a simulated network and the programs on it. Each program has a name,
-// which is that of its machine, too. What can't be done fails the test. Methods
-// may be called concurrently.
+// Network is a simulated network and the programs on it. Each program runs on a
+// machine of its own, which has the program's name. If a method can't do its work, the
+// test fails. Methods may be called concurrently.
 type Network struct {
 	// Immutable after Run.
 	t     *testing.T
@@ -113,7 +113,8 @@ type Link struct {
 const maxSeeds = 3
 
 // Join starts a program that is a node of the network. It finds the others
-// through the first three nodes. A name whose program has crashed starts again.
+// through the first three nodes. With the name of a program that has crashed, that
+// program starts again.
 func (n *Network) Join(name string) *arke.Conn {
 	n.t.Helper()
 	return n.start(play.NodeSpec{Name: name})
@@ -169,7 +170,8 @@ type joined struct {
 	door.Joined
 }
 
-// Conn is that of the program of that name, as it was started last.
+// Conn returns the Conn of a program. If the program was started again, it is that of
+// the last start.
 func (n *Network) Conn(name string) *arke.Conn {
 	n.t.Helper()
 	n.mu.Lock()
@@ -190,8 +192,8 @@ func (n *Network) Crash(name string) {
 	n.check(name, c.Close())
 }
 
-// Silence takes a machine away without a word, as a power loss does. Others
-// notice when they hear nothing of it.
+// Silence takes a machine away without a word, as a power loss does. Others notice
+// when they have not heard from it for a while.
 func (n *Network) Silence(name string) {
 	n.t.Helper()
 	c := n.Conn(name)
@@ -207,7 +209,7 @@ func (n *Network) Pause(name string) { n.below.Pause(name) }
 func (n *Network) Resume(name string) { n.below.Resume(name) }
 
 // Partition cuts every link between a machine of a and one of b. Connections do
-// not break; nothing gets through until Heal.
+// not break, but nothing gets through until Heal.
 func (n *Network) Partition(a, b []string) { n.below.Partition(a, b) }
 
 // Heal ends all partitions.
@@ -217,16 +219,16 @@ func (n *Network) Heal() { n.below.Heal() }
 // connect again at once.
 func (n *Network) Break(a, b []string) { n.below.Break(a, b) }
 
-// SetLink changes the link between two machines. Default: 5 ms and up to 1 ms
-// jitter, without loss and bound.
+// SetLink changes the link between two machines. By default it has a latency of 5 ms
+// and up to 1 ms of jitter. It loses nothing, and its rate is unbounded.
 func (n *Network) SetLink(a, b string, l Link) {
 	n.below.SetLink(a, b, link.Model{
 		Latency: l.Latency, Jitter: l.Jitter, Loss: uint32(l.Loss * 1e6), Mbps: l.Mbps,
 	})
 }
 
-// Go starts f on a goroutine of its own, at an instant of its own. The name
-// decides the order among those that are started at the same instant.
+// Go starts f on a goroutine of its own, at an instant of its own. The name decides
+// the order of functions that are started at the same time.
 func (n *Network) Go(name string, f func()) { n.below.Go(name, f) }
 
 // Elapsed is how much virtual time has passed since the network was made.

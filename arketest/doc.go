@@ -40,5 +40,5 @@
 //
 // # Goroutines
 //
-// Those of the nodes, which end with the test.
+// Only those of the nodes. They end with the test.
 package arketest

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package node makes a program a node of an Arke network: it serves and calls
-// like an attached program, and needs no relay.
+// Package node makes a program a node of an Arke network. The program serves and
+// calls like an attached program, and needs no relay.
 //
 //	c, err := node.Join(ctx, node.NetworkFile("prod.arke"))
 //

@@ -72,8 +72,8 @@ func Listen(addrs ...string) JoinOption {
 	return func(j *joining) { j.cfg.Listen = addrs }
 }
 
-// Advertise says at which addresses others reach this node, if those are not
-// the ones on which it listens: behind NAT, or in a container.
+// Advertise sets the addresses at which others reach this node, if it does not listen
+// on them: behind NAT, or in a container.
 func Advertise(addrs ...string) JoinOption {
 	return func(j *joining) { j.cfg.Advertise = addrs }
 }
@@ -85,14 +85,13 @@ func Seeds(addrs ...string) JoinOption {
 	return func(j *joining) { j.cfg.Seeds = append(j.cfg.Seeds, addrs...) }
 }
 
-// NoMDNS does not look for nodes on the local network.
+// NoMDNS turns off the search for nodes on the local network.
 func NoMDNS() JoinOption {
 	return func(j *joining) { j.cfg.NoMDNS = true }
 }
 
-// DataDir keeps the node's key and the peers it knew in a directory, so that
-// it is the same peer after a restart and finds the network again. Default:
-// nothing is kept.
+// DataDir keeps the node's key and the peers it knew in a directory. After a restart
+// the node is the same peer and finds the network again. Default: nothing is kept.
 func DataDir(path string) JoinOption {
 	return func(j *joining) { j.cfg.DataDir = path }
 }
@@ -119,14 +118,14 @@ func ClusterKeys(cluster string, keys ...[32]byte) JoinOption {
 	}
 }
 
-// LogTo says where to log. Default: nowhere.
+// LogTo sets the logger. Default: nothing is logged.
 func LogTo(l *slog.Logger) JoinOption {
 	return func(j *joining) { j.logger = l }
 }
 
-// Join makes the program a node of the network and returns when it runs. It
-// looks for other nodes from then on; a network of one is a network, too. ctx
-// bounds only Join itself.
+// Join makes the program a node of the network and returns when the node runs. From
+// then on the node looks for others. It works alone until it finds some. ctx bounds
+// only Join itself.
 func Join(ctx context.Context, opts ...JoinOption) (*arke.Conn, error) {
 	var j joining
 	for _, o := range opts {
