@@ -75,11 +75,13 @@
 //     TestStrangersHearNothing of overlay/p2p.) Silent connections have a few
 //     thousand places of their own, shared fairly between sources (an IPv4 /24 or
 //     an IPv6 /48), out of which one at random goes when they are full; they take
-//     no place of any other connection, and no processor time that a node's own
-//     connections need (TestSilentStrangersDoNotKeepPeersOut, TestDoorIsFairToSources;
-//     figures by `go run ./tests/measure -only strangers`). With more sources, and
-//     more connections a second, than there are places in a round trip, it does
-//     delay joins;
+//     no place of any other connection
+//     (TestSilentStrangersDoNotKeepPeersOut, TestDoorIsFairToSources). What does
+//     not reach this node are connections that never say a byte, where the kernel
+//     can keep them (TCP_DEFER_ACCEPT). Thousands of new ones a second that say
+//     one byte take a quarter of a core: requests on existing links are served
+//     late then, though none is lost; and with more sources than there are places
+//     they delay joins (figures: `go run ./tests/measure -only strangers`);
 //   - play back a greeting that it has recorded. That costs one handshake, which
 //     it can't finish, once as long as 65,536 others have not come after it, and
 //     again after a restart; the answer is encrypted for the true dialler, and
