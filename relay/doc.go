@@ -171,7 +171,7 @@
 // member's, an origin (who asks), and an id of the relay's; from Serve on, and
 // until the Done for Leave. Each has one Reply. A client that has more requests
 // than it can handle or queue answers 2. After Cancel, or its deadline, nobody waits
-// for the Reply any more. Answer a push or broadcast when it is queued.
+// for the Reply any more: answer 12. Answer a push or broadcast when it is queued.
 //
 // Leave ends a registration or subscription; Done says that it is over. A second
 // Leave has no answer of its own and ends it at once. One of an id that is not

@@ -104,7 +104,9 @@ func (c *counters) limit(err error) {
 
 // refusal counts that a client refused a request, if it did.
 func (c *counters) refusal(r *wire.Reply) {
-	if r.Outcome != wire.OutcomeReply && r.Outcome != wire.OutcomeRemoteError && r.Outcome != wire.OutcomeCancelled {
+	switch r.Outcome {
+	case wire.OutcomeReply, wire.OutcomeRemoteError, wire.OutcomeCancelled, wire.OutcomeDeadline:
+	default:
 		c.drop(dropRefused)
 	}
 }

@@ -82,7 +82,8 @@ func (d *Delivery) From() peer.ID { return peer.ID(d.Origin.Peer) }
 // Answer sends the reply: of r it takes Outcome, FlagMaybeRan, Queue, Running,
 // ServiceMicros and Code, and Tail, which must not change until the Delivery's
 // caller can have it, so: not at all. Outcomes that nodes do not say to each
-// other become OutcomeCancelled: what was begun is not known. It does not block
+// other become OutcomeCancelled: what was begun is not known; but after
+// OutcomeDeadline, which says that nobody waits, nothing is sent. It does not block
 // and may be called from anywhere; where the lane to the caller is full the reply
 // stands in line. Calls after the first do nothing.
 func (d *Delivery) Answer(r wire.Reply) { d.job.server.answerDelivery(d, r) }
@@ -129,7 +130,7 @@ func (s *Server) answerDelivery(d *Delivery, r wire.Reply) {
 		return
 	}
 	j := d.job
-	if now := s.now(); j.over(now) {
+	if r.Outcome == wire.OutcomeDeadline || j.over(s.now()) {
 		s.drops.Inc(dropReplyUnsent)
 		d.over()
 		return

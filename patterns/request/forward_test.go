@@ -133,6 +133,25 @@ func TestOutcomesFromElsewhereAreThoseOfMembers(t *testing.T) {
 	})
 }
 
+func TestTheDeadlineOfAProgramIsNoAnswer(t *testing.T) {
+	// A program's time ends before the caller's, by what the way takes. What it says
+	// then is not passed on: the caller hears of its own deadline, and a place in the
+	// member's queue is free.
+	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
+		x := &elsewhere{at: func(d *request.Delivery) { d.Answer(wire.Reply{Outcome: wire.OutcomeDeadline}) }}
+		w.forward(host, 1, "geo", patterns.Limits{Concurrency: 1, QueueLength: -1}, all, x)
+		for range 3 {
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err := caller.engine.Do(ctx, "geo", body("x"), patterns.RequestOptions{})
+			cancel()
+			require.Equal(t, &patterns.DeadlineError{Cause: context.DeadlineExceeded, MaybeRan: true}, err)
+			require.Equal(t, time.Second, time.Since(began))
+		}
+		require.Len(t, x.got(), 3)
+	})
+}
+
 func TestWhatIsForwardedIsBounded(t *testing.T) {
 	// Concurrency and QueueLength together are under way; beyond them, or beyond
 	// QueueBytes among those that would wait, a request is refused at once. An

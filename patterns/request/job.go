@@ -283,10 +283,11 @@ func (j *job) answer(r result, now int64, took time.Duration) {
 }
 
 // owe tells a leaf's relay that a job is over for which nobody waits any more: it
-// counts what is under way here.
+// counts what is under way here. A member's deadline is a little before the
+// caller's, so the caller must not hear it as an answer.
 func (j *job) owe() {
 	if j.server.cfg.Leaf != nil && !j.orphaned.Load() {
-		j.server.answerHead(j.remote.link, wire.Reply{ID: j.id, Outcome: wire.OutcomeCancelled}, time.Time{})
+		j.server.answerHead(j.remote.link, wire.Reply{ID: j.id, Outcome: wire.OutcomeDeadline}, time.Time{})
 	}
 }
 

@@ -266,3 +266,27 @@ func TestALeafsMembersKnowWhoAsks(t *testing.T) {
 		require.Equal(t, tail([]byte("pong")), l.replies[0].Tail)
 	})
 }
+
+func TestALeafsRelayHearsThatAJobIsLate(t *testing.T) {
+	// A handler that ends after its deadline has no reply, but the relay hears that
+	// it has ended: it counts what is under way.
+	inLeaf(t, func(t *testing.T, e *request.Engine, l *relayLink) {
+		_, err := e.AddMember(5, "geo", patterns.ServiceOf(patterns.HandlerFunc(func(ctx context.Context, _ *patterns.Request) (patterns.Message, error) {
+			<-ctx.Done()
+			return body("late"), nil
+		})), patterns.Limits{})
+		require.NoError(t, err)
+		by := l.LinkTime(time.Now().Add(time.Second))
+		r := wire.Request{ID: 9, Member: 5, Deadline: by, Origin: &wire.Origin{Peer: "somebody", Serial: 1}, Tail: tail(nil)}
+		l.handlers[wire.KindRequest](l, r.AppendTo(nil))
+		synctest.Wait()
+		l.mu.Lock()
+		require.Empty(t, l.replies)
+		l.mu.Unlock()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Len(t, l.replies, 1)
+		require.Equal(t, uint64(9), l.replies[0].ID)
+		require.Equal(t, wire.OutcomeDeadline, l.replies[0].Outcome)
+	})
+}
