@@ -47,7 +47,7 @@ func (a *answers) replyLater(r *wire.Reply) {
 		*r, size = failed(r.ID, patterns.ErrInterrupted), 0
 	case lateFlood:
 		a.c.relay.count.ended[wire.EndSilent].Add(1)
-		a.c.log.Warn("client does not read, its session ends")
+		a.c.log.Warn("ended the session of a client that does not read")
 		a.c.end(errSlow)
 		return
 	}

@@ -137,7 +137,7 @@ func (c *client) handleTunnel(k wire.Kind, body []byte) (kept bool, err error) {
 func (c *client) violated(err error) {
 	c.conn.broken.Store(true)
 	c.relay.count.ended[wire.EndProtocol].Add(1)
-	c.log.Debug("client broke the protocol, its session ends", zap.Error(err))
+	c.log.Debug("ended the session of a client that broke the protocol", zap.Error(err))
 	c.leave(wire.EndProtocol, err.Error(), linger)
 }
 

@@ -234,7 +234,7 @@ func (s *deliveries) doubt() bool {
 	}
 	s.reach = doubted
 	if len(s.open) > 0 && !s.c.spawn("relay/doubt", s.moveOn) {
-		s.c.log.Debug("nobody can see whether there are others to ask")
+		s.c.log.Debug("no worker is free to look for other members")
 	}
 	return true
 }

@@ -80,8 +80,8 @@ func rootCommand(a App) *cobra.Command {
 		Short: "Messaging by service name, without a broker",
 		Long: `Arke is an overlay network in which programs call services by name.
 
-Beside each program runs a relay; relays find each other by themselves. Start
-one, serve a cluster, and ask it:
+Each program talks to a relay on its own machine. Relays find each other by
+themselves. Start a relay, serve a cluster, and ask it:
 
   arke relay --dev &
   arke serve greeting --exec 'echo hello, $(cat)' &
@@ -205,7 +205,7 @@ func (t *attachment) within(ctx context.Context, timeout time.Duration, do func(
 	return do(ctx, c)
 }
 
-const logLevelHelp = "what is logged to standard error: debug, info, warn, or error"
+const logLevelHelp = "the lowest level to log to standard error: debug, info, warn, or error"
 
 // logger returns a logger that writes plain lines to standard error.
 func (a App) logger(level string) (*zap.Logger, error) {

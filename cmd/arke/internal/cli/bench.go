@@ -53,8 +53,8 @@ func benchRequestCommand(a App) *cobra.Command {
 		Short: "Send requests at a fixed rate and report outcomes and latencies",
 		Long: `Send requests at a fixed rate and report outcomes and latencies.
 
-The rate does not adapt: a latency counts from the moment a request was meant
-to begin, so that a stall of the cluster is seen in full. Latencies are of
+The rate does not adapt. A latency counts from the moment a request was meant
+to begin, so a stall of the cluster is seen in full. Latencies are those of
 replies, in microseconds. Exit status 0 if there was any reply, else that of
 the commonest outcome.`,
 		Example: `  arke serve echo --echo &
@@ -202,15 +202,14 @@ func benchPublishCommand(a App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "publish TOPIC",
 		Short: "Publish at a fixed rate and report what comes at subscribers",
-		Long: `Publish at a fixed rate and report what comes at subscribers of its own, each
-of which attaches to a relay as a program does; so does each publisher.
+		Long: `Publish at a fixed rate and report what arrives. The command has publishers and
+subscribers of its own. Each of them attaches to a relay as a program does.
 
 The rate does not adapt. Two latencies count from the moment a message was
 meant to be published: until it is on its way to the relay, and, as "delivery",
-until each subscriber has it. Copies that subscribers were told
-to be missing are "missed"; those of which nobody heard are "untold", and
-there should be none. Exit status 0 if anything was published, else that of
-the commonest outcome.`,
+until each subscriber has it. "missed" counts the copies that a subscriber knows
+to be missing. "untold" counts those that nobody knows of, and should be 0.
+Exit status 0 if anything was published, else that of the commonest outcome.`,
 		Example: `  arke bench publish load.test --rate 5000 --duration 10s
   arke bench publish load.test --rate 1000 --duration 10s --publishers 4 --subscribers 4 --subscriber-socket far.sock`,
 		Args: positional(1, 1, "TOPIC"),
@@ -340,10 +339,10 @@ func benchSurveyCommand(a App) *cobra.Command {
 		Short: "Survey a cluster at a fixed rate and report outcomes and latencies",
 		Long: `Survey a cluster at a fixed rate and report outcomes and latencies, as bench
 request does. A survey succeeds when every member has answered, and its
-latency is that of the last answer; otherwise its outcome is that of the first
-member that is missing. A member's share is in how many of the surveys that
-succeeded it has answered. Exit status 0 if any survey succeeded, else that of
-the commonest outcome.`,
+latency is that of the last answer. Otherwise its outcome is that of the first
+member that is missing. A member's share is the number of surveys that it has
+answered, of those that succeeded. Exit status 0 if any survey succeeded, else
+that of the commonest outcome.`,
 		Example: `  arke serve echo --echo &
   arke bench survey echo --rate 200 --duration 10s`,
 		Args: calling(1),

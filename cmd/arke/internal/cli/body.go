@@ -19,10 +19,10 @@ import (
 )
 
 // bodyHelp says in a command's help where its message comes from.
-const bodyHelp = `BODY is the message. @FILE or --file FILE reads it from a file, - reads it
-from standard input; text that begins with @ is written @@. Without BODY the
-message is what comes on standard input if that is a pipe or a file, and
-empty otherwise.`
+const bodyHelp = `BODY is the message. @FILE or --file FILE reads it from a file, and - reads it
+from standard input. Write @@ for text that begins with @. Without BODY the
+message comes from standard input, if that is a pipe or a file. Otherwise the
+message is empty.`
 
 // maxBody bounds what is read from a file or from standard input: the largest
 // message that any member may accept, and one byte more, so that more is refused.

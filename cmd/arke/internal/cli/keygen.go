@@ -24,7 +24,7 @@ func keygenCommand(a App) *cobra.Command {
 		Short: "Make a network file: the key that admits nodes to a network",
 		Long: `Make a network file with a new network id and a new random key.
 
-Whoever holds the file can join the network, so treat it as a secret: with
+Whoever holds the file can join the network, so treat it as a secret. With
 --out it gets the mode 0600. A relay reads only a file that belongs to its own
 user or to root, with the mode 0600 or 0400, or 0440 if the group is one of the
 relay's. Without --out the file goes to standard output.`,

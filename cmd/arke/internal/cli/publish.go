@@ -30,13 +30,13 @@ func publishCommand(a App) *cobra.Command {
 		Long: `Send messages to whoever subscribes to a topic. A topic is words joined by
 dots.
 
-BODY is the message. @FILE or --file FILE reads it from a file; text that
-begins with @ is written @@. With - each line of standard input is a message,
-in order, without its end of line. The command ends when the last message is
-on its way to the nodes of the subscribers.
+BODY is the message. @FILE or --file FILE reads it from a file. Write @@ for
+text that begins with @. With - each line of standard input is a message, in
+order, without its end of line. The command ends when the last message is on
+its way to the nodes of the subscribers.
 
 If nobody listens, standard error says so. With --need N that is a failure:
-the command ends at the first message that fewer than N nodes take.
+the command ends at the first message that fewer than N nodes accept.
 
 ` + exits("all are on their way", append([]end{{patterns.OutcomeNoMembers, "fewer than --need nodes took a message"}},
 			usual(patterns.OutcomeUnreachable, patterns.OutcomeDeadline, patterns.OutcomeUnauthorized, patterns.OutcomeTooLarge)...)...),
@@ -54,10 +54,10 @@ the command ends at the first message that fewer than N nodes take.
 	flags.declare(a, cmd)
 	flags.declareFile(cmd)
 	f := cmd.Flags()
-	f.IntVar(&flags.count, "count", 0, "send BODY so many times, or so many lines at most (default once, or all lines)")
+	f.IntVar(&flags.count, "count", 0, "send BODY this many times, or at most this many lines (default once, or all lines)")
 	f.Float64Var(&flags.rate, "rate", 0, "messages per second at most (default no limit)")
-	f.IntVar(&flags.need, "need", 0, "fail if fewer than so many `N`odes take a message (default 0)")
-	f.Lookup("timeout").Usage = "give up when one message has waited for so long"
+	f.IntVar(&flags.need, "need", 0, "fail if fewer than `N` nodes accept a message (default 0)")
+	f.Lookup("timeout").Usage = "give up when one message has waited for this time"
 	f.BoolVar(&flags.asJSON, "json", false, "print how many were sent, and how many nodes took the last, as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		headers, err := parseHeaders(flags.headers)
@@ -215,21 +215,25 @@ func subscribeCommand(a App) *cobra.Command {
 		Use:   "subscribe PATTERN",
 		Short: "Print what is published on topics, until a signal",
 		Long: `Print what is published on the topics that match a pattern, until a signal. In
-patterns * stands for one word and >, at the end, for one or more. Quote them,
-or the shell reads them.
+a pattern * stands for one word, and > at the end for one or more words. Quote
+them, or the shell reads them.
 
-On a terminal each message is printed as "topic: body", with control characters
-escaped. In a pipe the bodies are printed as they are, each on lines of its own.
---raw and --raw=false choose.
+A terminal shows each message as "topic: body", with control characters escaped.
+A pipe gets the bodies as they are, each on lines of its own. Choose with --raw
+and --raw=false.
 
-Prints "arke subscribe ready" to standard error when the subscription is
-acknowledged. If the relay restarts, it subscribes again by itself. Messages
-that are missing are told, with their number, on standard error, where they
-would have stood; with --json as an object with "missed", whether that number
-is "exact" (if not, it is the most; 0 then means that nobody knows), and the
-"reason": slow (this program), lane, lost or relay. Of the subscribers with the
-same --queue each message goes to one; what had come for one that ends by
---count goes to nobody, and is counted on standard error.
+The command prints "arke subscribe ready" to standard error when the relay has
+acknowledged the subscription. If the relay restarts, the command subscribes
+again.
+
+Where messages are missing, standard error says how many. With --json it is an
+object: "missed" is the number, "exact" says whether the number is exact, and
+"reason" is slow (this program), lane, lost or relay. A number that is not exact
+is an upper bound, and 0 then means that nobody knows.
+
+With --queue each message goes to one subscriber of the group. If that one ends
+by --count, the messages that it has not printed go to nobody. Standard error
+says how many.
 
 ` + exits("ended by a signal or by --count", staying("what waited was not printed in time after the signal", "too many subscriptions")...),
 		Example: `  arke subscribe 'weather.*.temperature'
@@ -240,7 +244,7 @@ same --queue each message goes to one; what had come for one that ends by
 	attachment := a.attachFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&flags.queue, "queue", "", "share the messages with the other subscribers of this `GROUP`")
-	f.IntVar(&flags.count, "count", 0, "end after so many messages (default never)")
+	f.IntVar(&flags.count, "count", 0, "end after this many messages (default never)")
 	f.BoolVar(&flags.raw, "raw", !isTerminal(a.Stdout), rawHelp)
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object per message and per gap")
 	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
@@ -277,7 +281,7 @@ func runSubscribe(a App, cmd *cobra.Command, at *attachment, pattern string, fla
 		return fmt.Errorf("some messages of %s were not printed: %w", pattern, err)
 	}
 	if p.surplus > 0 && flags.queue != "" {
-		fmt.Fprintf(a.Stderr, "arke: %s more had come for this one of the queue, and nobody gets them\n", plural(p.surplus, "message"))
+		fmt.Fprintf(a.Stderr, "arke: %s more had come for this subscriber of the queue and go to nobody\n", plural(p.surplus, "message"))
 	}
 	return nil
 }

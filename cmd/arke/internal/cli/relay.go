@@ -60,21 +60,23 @@ func relayCommand(a App) *cobra.Command {
 
 The network file comes from --key-file or, as text, from the environment
 variable ARKE_NETWORK. Relays with the same key find each other on the local
-network by mDNS; elsewhere --seed names one or more. When it serves, it prints
+network by mDNS. Elsewhere --seed names one or more. When the relay is ready, it
+prints
 
   arke relay ready {"peer":"…","addrs":["…/p2p/…"],"socket":"…"}
 
-With --data-dir it keeps its peer id and remembers its peers over restarts.
-SIGTERM or Ctrl-C drains: what is under way is finished, tunnels too, for 30 s
-at most, while its programs wait for a relay to come back; a second signal ends
-at once.
+With --data-dir the relay keeps its peer id and remembers its peers over
+restarts. SIGTERM or Ctrl-C drains: the relay finishes the open requests and
+tunnels, for 30 s at most. Meanwhile its programs wait for a relay to come back.
+A second signal ends the relay at once.
 
-Its memory follows what waits in its queues, each of which has a limit, and a
-fifth more, or 4 MiB (8 MiB while there is much to do), which Go's collector has
-not taken back yet. With the variable GOGC set the collector is as that says; GOMEMLIMIT holds in any case.
+Each queue has a limit, and the relay's memory follows what its queues hold.
+Garbage that Go has not collected yet comes on top: at most a fifth of what is in
+use, or 4 MiB if that is more (8 MiB while the relay is busy). If the variable
+GOGC is set, it decides instead. GOMEMLIMIT holds in any case.
 
-Without --listen it listens on TCP port ` + strconv.Itoa(defaultPort) + ` of every address, or on any free
-port if that one is taken.
+Without --listen the relay listens on TCP port ` + strconv.Itoa(defaultPort) + ` of every address, or on any
+free port if that one is taken.
 
 ` + exits("all was finished after a signal", end{patterns.OutcomeDeadline, "something was cut off"}),
 		Example: `  arke relay --dev
@@ -86,11 +88,11 @@ port if that one is taken.
 	f := cmd.Flags()
 	f.StringVar(&flags.keyFile, "key-file", "", "the network file, made by 'arke keygen'")
 	f.StringArrayVar(&flags.listen, "listen", nil, "`MULTIADDR` to listen on, like /ip4/0.0.0.0/tcp/7400; may be repeated")
-	f.StringArrayVar(&flags.advertise, "advertise", nil, "`MULTIADDR` others reach this relay at, where it differs; may be repeated")
+	f.StringArrayVar(&flags.advertise, "advertise", nil, "`MULTIADDR` at which others reach this relay, if that is another one; may be repeated")
 	f.StringArrayVar(&flags.seeds, "seed", nil, "`ADDR` of a node of the network, a multiaddr or HOST:PORT; may be repeated")
 	f.StringVar(&flags.socket, "socket", "", "unix socket for programs (default $ARKE_SOCKET, else in the user's runtime directory)")
 	f.StringVar(&flags.clientListen, "client-listen", "", "also accept programs on this loopback `HOST:PORT`; needs --token-file or $ARKE_TOKEN")
-	flags.token.declare(f, "the `FILE` with what programs must show at --client-listen, 16 bytes at least (default $ARKE_TOKEN)")
+	flags.token.declare(f, "the `FILE` with the token that programs need at --client-listen, at least 16 bytes (default $ARKE_TOKEN)")
 	f.StringVar(&flags.dataDir, "data-dir", "", "directory for the node's key and its remembered peers")
 	f.StringVar(&flags.zone, "zone", "", "where this relay is; callers prefer members of their own zone")
 	f.IntVar(&flags.maxClients, "max-clients", 256, "programs that may be attached at once; an idle one costs about 45 KB")
@@ -289,7 +291,7 @@ func statusCommand(a App) *cobra.Command {
 		Use:   "status",
 		Short: "Show the relay: its peers, links, clusters, clients, queues, and drops",
 		Long: `Show the relay: its peers, links, clusters, clients, queues, and drops. Counters
-begin with the relay; --json has more of them.
+start at 0 when the relay starts. --json shows more of them.
 
 ` + exits("it answered", end{patterns.OutcomeUnreachable, "no relay"}, end{patterns.OutcomeUnauthorized, ""}),
 		Example: `  arke status

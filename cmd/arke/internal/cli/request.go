@@ -47,9 +47,9 @@ func requestCommand(a App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "request CLUSTER [BODY | @FILE | -]",
 		Short: "Ask one member of a cluster and print its reply",
-		Long: `Ask one member of a cluster and print its reply. On a terminal control
-characters in it are escaped, unless --raw is given. Elsewhere it is printed
-byte for byte.
+		Long: `Ask one member of a cluster and print its reply. On a terminal the reply's
+control characters are escaped, unless --raw is given. Elsewhere the reply is
+printed byte for byte.
 
 ` + bodyHelp + `
 
@@ -220,14 +220,15 @@ func surveyCommand(a App) *cobra.Command {
 		Long: `Ask every member of a cluster and print the replies as they come. Standard
 error names each member that refuses.
 
-On a terminal each reply is printed as "member: body", with control characters
-escaped. In a pipe the bodies are printed as they are, each on lines of its own.
---raw and --raw=false choose.
+A terminal shows each reply as "member: body", with control characters escaped.
+A pipe gets the bodies as they are, each on lines of its own. Choose with --raw
+and --raw=false.
 
 ` + bodyHelp + `
 
-With --json, one object for each answer, and at last one with "complete", the
-number of "replies" and who is "missing" and why.
+With --json the command prints one object for each answer. The last object says
+whether the survey was "complete", the number of "replies", and who is "missing"
+and why.
 
 ` + exits("everybody has answered, with a reply or a refusal", calls(end{patterns.OutcomeRemoteError, "all refused"},
 			end{patterns.OutcomeNoMembers, "nobody serves the cluster"}, end{patterns.OutcomeDeadline, "late"})...) + `

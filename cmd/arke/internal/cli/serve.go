@@ -40,30 +40,32 @@ func serveCommand(a App) *cobra.Command {
 		Short: "Be a member of a cluster",
 		Long: `Be a member of a cluster, until a signal.
 
---echo replies with what was asked. --exec runs a shell command for each
-request: the body is its standard input, its standard output is the reply; a
-status other than zero is a remote error with its standard error as message.
-Surveys are answered as requests are.
+--echo replies with the request's own headers and body. --exec runs a shell
+command for each request. The command reads the body from standard input, and
+its standard output is the reply. If its status is not zero, the caller gets a
+remote error with the command's standard error as text. Surveys are answered
+like requests.
 
-Pushes and broadcasts, which have no reply, are printed to standard output,
-each on lines of its own; with --exec they run the command, and what it prints
-goes there instead.
+Pushes and broadcasts have no reply. They are printed to standard output, each
+on lines of its own. With --exec they run the command, and its output is printed
+instead.
 
-A command finds in its environment what the message came with: ARKE_PATTERN
-(request, survey, push, broadcast, or tunnel), ARKE_MEMBER, ARKE_CALLER,
-ARKE_DEADLINE_MS, and ARKE_HEADER_NAME for each header "name". Of our own
-environment it gets PATH, HOME, USER, SHELL, LANG, LC_*, TZ, TERM, TMPDIR and
-the like, and what --env names. It never gets the network's key or a token.
+The environment of a command describes the message: ARKE_PATTERN (request,
+survey, push, broadcast, or tunnel), ARKE_MEMBER, ARKE_CALLER, ARKE_DEADLINE_MS,
+and ARKE_HEADER_NAME for each header "name". From the environment of arke serve
+a command gets PATH, HOME, USER, SHELL, LANG, LC_*, TZ, TERM, TMPDIR and the
+like, and the variables that --env names. It never gets the network's key or a
+token.
 
---tunnel-echo sends back what comes through a tunnel. --tunnel-exec runs a
-shell command for each tunnel: what the caller sends is its standard input,
-its standard output goes to the caller as it comes; a status other than zero
-resets the tunnel. Either goes with --echo or --exec, too. What was not chosen
-is refused.
+--tunnel-echo sends back everything that comes through a tunnel. --tunnel-exec
+runs a shell command for each tunnel. The command reads from standard input what
+the caller sends, and its standard output goes to the caller at once. A status
+other than zero resets the tunnel. Both work together with --echo or --exec. The
+member refuses all that no flag stands for.
 
-Prints "arke serve ready" when the registration is acknowledged. If the relay
-restarts, the member registers again by itself. SIGTERM or Ctrl-C drains: no
-new requests, those accepted are finished; a second signal ends at once.
+The command prints "arke serve ready" when the member is registered. If the
+relay restarts, the member registers again. SIGTERM or Ctrl-C drains: the member
+accepts no new requests and finishes those it has. A second signal ends at once.
 
 ` + exits("all was finished after a signal", staying("something was cut off after 30 s", "too many members of one program")...),
 		Example: `  arke serve echo --echo --tunnel-echo
@@ -256,15 +258,15 @@ func exposeCommand(a App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "expose CLUSTER --to tcp://HOST:PORT",
 		Short: "Make a TCP service a member of a cluster, until a signal",
-		Long: `Make a TCP service a member of a cluster, until a signal. Each tunnel that is
-opened to the member becomes a connection to the service; 'arke forward' turns
-connections into tunnels elsewhere.
+		Long: `Make a TCP service a member of a cluster, until a signal. Each tunnel to the
+member becomes a connection to the service. On another machine 'arke forward'
+turns connections into tunnels.
 
-Prints "arke expose ready" when the service is a member. While nothing takes
-connections at HOST:PORT, it is none: it waits for the service, and leaves the
-cluster when the service is gone, so that callers are led to other members.
-SIGTERM or Ctrl-C drains: no new tunnels, those open may end by themselves; a
-second signal ends at once.
+The command prints "arke expose ready" when the service is a member. It waits
+while nothing accepts connections at HOST:PORT. When the service goes away, its
+member leaves the cluster, and callers get other members. SIGTERM or Ctrl-C
+drains: the member accepts no new tunnels, and open ones may end by themselves.
+A second signal ends at once.
 
 ` + exits("all connections had ended after a signal", staying("some were cut off after 30 s", "")...),
 		Example: `  arke expose db --to tcp://127.0.0.1:5432
@@ -344,17 +346,18 @@ func forwardCommand(a App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forward --listen HOST:PORT CLUSTER",
 		Short: "Lead a local port to a cluster, until a signal",
-		Long: `Lead a local port to a cluster, until a signal: each connection gets a tunnel
-of its own to one member, picked by load. The members are services that were
-made so by 'arke expose', or any that take tunnels.
+		Long: `Lead a local port to a cluster, until a signal. Each connection gets a tunnel of
+its own to one member, picked by load. The members are services behind 'arke
+expose', or any others that accept tunnels.
 
-Prints "arke forward ready HOST:PORT" when it listens; port 0 means any free
-one, no host means 127.0.0.1. A connection for which no member can be had is
-reset, with a line on standard error. SIGTERM or Ctrl-C drains: no new
-connections, those open may end by themselves; a second signal ends at once.
+The command prints "arke forward ready HOST:PORT" when it listens. Port 0 means
+any free port, and no host means 127.0.0.1. If no member can be reached, the
+connection is reset, and standard error says so. SIGTERM or Ctrl-C drains: the
+command accepts no new connections, and open ones may end by themselves. A
+second signal ends at once.
 
-Whoever reaches the port uses the cluster, without any key: listen on loopback
-unless that is what you want.
+Whoever reaches the port can use the cluster without a key. Listen on loopback
+unless you want that.
 
 ` + exits("all connections had ended after a signal", staying("some were cut off after 30 s", "")...),
 		Example: `  arke forward --listen 127.0.0.1:5433 db

@@ -49,9 +49,9 @@ func (s sims) command() *cobra.Command {
 		Short: "Try out what happens when nodes and links fail",
 		Long: `Try out what happens when nodes and links fail.
 
-A scenario is a file that describes a network, what is done to it, what is
-asked of it, and what must hold; 'arke sim format' explains it, 'arke sim
-list' names those that come with the program. It runs at one of three levels:
+A scenario is a file that describes a network, its faults, its load, and what
+must hold. 'arke sim format' explains the file. 'arke sim list' names the
+scenarios that come with the program. A scenario runs at one of three levels:
 
   sim    Arke's own code on a simulated network in virtual time: the same
          seed gives the same run, event by event
@@ -283,16 +283,16 @@ func (s sims) shrink() *cobra.Command {
 		Short: "Look for a smaller scenario that fails in the same way",
 		Long: `Look for a smaller scenario that fails in the same way.
 
-Faults, nodes, requests and time are left out bit by bit, as long as the same
-checker or the same assertion fails. The result is a replay file beside the
-first one. Exit status 0 if there is one, 10 if nothing smaller fails, 13 if
+The command leaves out faults, nodes, requests and time bit by bit, as long as
+the same checker or the same assertion fails. The result is a replay file beside
+the first one. Exit status 0 if there is one, 10 if nothing smaller fails, 13 if
 FAIL.json itself does not fail any more, 11 if it makes no sense.`,
 		Example: `  arke sim shrink fail-00c0ffee00c0ffee.json
   arke sim shrink fail-00c0ffee00c0ffee.json --time 2m`,
 		Args: positional(1, 1, "FAIL.json"),
 	}
 	f := cmd.Flags()
-	f.IntVar(&flags.runs, "runs", 500, "try so many scenarios at most")
+	f.IntVar(&flags.runs, "runs", 500, "try at most this many scenarios")
 	f.DurationVar(&flags.time, "time", 10*time.Minute, "stop looking after this time")
 	f.StringVar(&flags.out, "out", "", "write the result into this folder (default: that of FAIL.json)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

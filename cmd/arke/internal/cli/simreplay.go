@@ -170,10 +170,10 @@ func (s sims) diff() *cobra.Command {
 		Long: `Find the first event at which two runs differ.
 
 A and B are replay files, scenario files, folders that 'arke sim run --out'
-made, or names of scenarios that come with the program; FILE@SEED runs a
-scenario with another seed. Both run again: at level sim every event is
-recorded, at the others what nodes and requests did is compared. Exit status 0
-if the runs are the same, 13 if they differ.`,
+made, or names of scenarios that come with the program. FILE@SEED runs a
+scenario with another seed. Both run again. At level sim the command compares
+every event, at the other levels what nodes and requests did. Exit status 0 if
+the runs are the same, 13 if they differ.`,
 		Example: `  arke sim diff member-crash@1 member-crash@2
   arke sim diff fail-00c0ffee00c0ffee.json results/mine-sim-7`,
 		Args: positional(2, 2, "A", "B"),

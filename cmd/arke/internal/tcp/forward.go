@@ -81,7 +81,7 @@ func (f *Forwarder) Serve(ctx context.Context) error {
 		case errors.Is(err, net.ErrClosed):
 			return err
 		default:
-			f.cfg.Log.Warn("connections wait", zap.Error(err))
+			f.cfg.Log.Warn("can't accept connections, trying again", zap.Error(err))
 			select {
 			case <-time.After(acceptPause):
 			case <-ctx.Done():
@@ -196,7 +196,7 @@ func (e *Exposer) Run(ctx context.Context) error {
 		if !e.lost(ctx) {
 			return nil
 		}
-		e.cfg.Log.Warn("the service is gone, its member leaves until it is back", zap.String("service", e.cfg.Target))
+		e.cfg.Log.Warn("the service is gone, its member leaves the cluster until it is back", zap.String("service", e.cfg.Target))
 		e.leaving.Go(func() { _ = registration.Close(e.leave) })
 	}
 	return nil
