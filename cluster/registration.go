@@ -94,7 +94,9 @@ func (e *registration) heldElsewhere(self peer.ID) bool {
 
 // answered notes what the anchor said.
 func (a *anchorLease) answered(now time.Time, reason wire.Refusal, d *prng) {
-	a.trip = now.Sub(a.sent)
+	if !a.sent.IsZero() { // an anchor says it again when it sees other anchors
+		a.trip, a.sent = now.Sub(a.sent), time.Time{}
+	}
 	if reason == wire.Refusal_NONE {
 		a.state, a.tries = leaseHeld, 0
 		a.next = now.Add(renewFirst + spread(d, renewSpread))
