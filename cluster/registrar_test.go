@@ -29,19 +29,6 @@ func (g *rig) grant(p string, refusal wire.Refusal) []string {
 	return nil
 }
 
-// A member is registered once a majority of its anchors has acknowledged.
-func TestRegisteredByAMajorityOfAnchors(t *testing.T) {
-	g := newRig(t, "A", "B", "C")
-	g.up("A", "B", "C")
-	require.ElementsMatch(t, []string{"A: register 1", "B: register 1", "C: register 1"}, only("", g.joins("geo", 1))[3:6])
-	sent := g.msgs
-	require.Empty(t, only("registered", g.grant("A", wire.Refusal_NONE)))
-	g.msgs = sent
-	require.Equal(t, []string{"registered 1"}, g.grant("B", wire.Refusal_NONE))
-	g.msgs = sent
-	require.Empty(t, g.grant("C", wire.Refusal_NONE), "once is enough")
-}
-
 // What is sent is the member's own, for the anchor's eyes only as far as it
 // needs to know.
 func TestRecordIsSealedAndCanBeOpenedByHoldersOfTheKey(t *testing.T) {

@@ -103,45 +103,11 @@ func TestPartsOfASnapshotCountTogether(t *testing.T) {
 	require.Equal(t, "1@D=live 2@E=live", g.shows())
 }
 
-// Lost at one anchor is suspect, at a majority gone; an anchor that lists it
-// again forgives.
-func TestLostAtOneIsSuspectAndAtAMajorityGone(t *testing.T) {
-	g := newCaller(t)
-	d := g.lease("geo", "D", 1, 1)
-	for _, p := range []string{"A", "B", "C"} {
-		g.tells(p, true, d)
-	}
-	g.up("D")
-	g.delta("A", 1, nil, g.gone("D", 1))
-	require.Equal(t, "1@D=suspect", g.shows())
-	g.delta("A", 2, []lease{d})
-	require.Equal(t, "1@D=live", g.shows())
-	g.delta("A", 3, nil, g.gone("D", 1))
-	g.delta("C", 1, nil, g.gone("D", 1))
-	require.Equal(t, "unknown", g.shows(), "gone, though B still lists it")
-	g.delta("A", 4, []lease{d})
-	require.Equal(t, "1@D=suspect", g.shows())
-}
-
 // An anchor that goes on telling after the watch has ended is told again.
 func TestUnwantedDeltaEndsTheWatch(t *testing.T) {
 	g := newCaller(t)
 	d := &deltaMsg{cid: g.epochOf("zones", "me").cid, seq: 1, number: 1}
 	require.Equal(t, []string{"A: unwatch"}, g.from("A", d))
-}
-
-// What one anchor suspects, the view suspects.
-func TestSuspectAtOneAnchorIsSuspect(t *testing.T) {
-	g := newCaller(t)
-	d := g.lease("geo", "D", 1, 1)
-	g.tells("A", true, d)
-	g.tells("B", true, d)
-	d.suspect = true
-	g.delta("B", 1, []lease{d})
-	require.Equal(t, "1@D=suspect", g.shows())
-	d.suspect = false
-	g.delta("B", 2, []lease{d})
-	require.Equal(t, "1@D=live", g.shows())
 }
 
 // A gap in the numbers means that something was missed: the anchor is asked
@@ -192,28 +158,6 @@ func TestReplacedAnchorsSetGoesAfterTheNewOnes(t *testing.T) {
 	require.Len(t, s.anchorViews, 4)
 	g.tells(near[3], true, e)
 	require.Len(t, s.anchorViews, 3)
-}
-
-// Members that follow the anchors more slowly than we do are not lost.
-func TestOldAnchorIsKeptWhileItListsMore(t *testing.T) {
-	all := []string{"A", "B", "C", "D"}
-	g := newRig(t, all...)
-	near := g.nearest("geo", all...)
-	g.table = near[3:]
-	g.up(near[3])
-	g.looksFor("geo")
-	e := g.lease("geo", "E", 1, 1)
-	g.tells(near[3], true, e)
-	g.table = near[:3]
-	g.do(tableEvent{})
-	g.up(near[:3]...)
-	for _, p := range near[:3] {
-		g.tells(p, true)
-	}
-	require.Equal(t, "1@E=live", g.shows(), "only the old anchor lists it")
-	got := g.delta(near[0], 1, []lease{e})
-	require.Equal(t, []string{near[3] + ": unwatch"}, only(near[3], got))
-	require.Equal(t, "1@E=live", g.shows())
 }
 
 // The word of an old anchor that can't be reached is believed for a moment
