@@ -52,7 +52,7 @@ func check(s string, wildcards bool) error {
 		case !wildcards && (word == anyWord || word == anyRest):
 			return fmt.Errorf("%w: %q: %s is for patterns only", patterns.ErrTopic, s, word)
 		case len(word) > 1 && strings.ContainsAny(word, anyWord+anyRest):
-			return fmt.Errorf("%w: %q: in %q * and > are letters, but they stand for whole words: %s", patterns.ErrTopic, s, word, meant(wildcards))
+			return fmt.Errorf("%w: %q: * and > stand for whole words only: %s", patterns.ErrTopic, s, meant(wildcards))
 		}
 	}
 	return nil
@@ -63,7 +63,7 @@ func meant(wildcards bool) string {
 	if wildcards {
 		return "write a.* for every word there, or a.> for all words from there on"
 	}
-	return "a topic has none of them, only what subscribers write has"
+	return "a topic has none of them"
 }
 
 // Group returns the group of a topic or pattern: its first word. A pattern that

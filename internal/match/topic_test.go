@@ -68,8 +68,8 @@ func TestTopicsAndPatternsAreCheckedByTheSameRules(t *testing.T) {
 func TestAWildcardInAWordIsAnErrorThatSaysWhatWasMeant(t *testing.T) {
 	// This test checks the words: geo* is a mistake in a topic and in a pattern,
 	// and not the same one.
-	require.ErrorContains(t, match.CheckTopic("geo*"), `in "geo*" * and > are letters, but they stand for whole words: a topic has none`)
-	require.ErrorContains(t, match.CheckPattern("a.b*"), `in "b*" * and > are letters, but they stand for whole words: write a.*`)
+	require.ErrorContains(t, match.CheckTopic("geo*"), `"geo*": * and > stand for whole words only: a topic has none of them`)
+	require.ErrorContains(t, match.CheckPattern("a.b*"), `"a.b*": * and > stand for whole words only: write a.*`)
 	require.ErrorContains(t, match.CheckTopic("a\x1b[2J"), `"a\x1b[2J": it has a control character`)
 }
 
