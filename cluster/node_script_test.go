@@ -154,6 +154,7 @@ func (s *nodeScript) message(t *testing.T, d *datadriven.TestData, from string, 
 		m := s.asked[from]
 		if m == nil {
 			d.Fatalf(t, "%s was asked nothing", from)
+			return nil
 		}
 		return &registeredMsg{
 			cid: m.cid, member: m.member, seq: m.seq,
