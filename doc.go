@@ -81,7 +81,7 @@
 //	               └─ it returns a message ───────────────► nil                a reply
 //
 // Arke itself asks again where that is safe: at other members, at most three in
-// all, within a budget. Say [Idempotent] where a handler may run twice; then it
+// all, within a budget. Say [Idempotent] where a handler may run twice. Then it
 // asks again after ErrInterrupted, too. The whole table:
 //
 //	outcome                             error                     did a handler run?         does Arke ask again?
@@ -121,8 +121,8 @@
 // This package, node, arkehttp, arkegrpc and arketest are for programs. All other
 // packages are Arke's inside: they make no promise to programs, say so in their
 // first sentence or are in internal folders, and change without notice.
-// Nothing has been released yet; until version 1 this package may change, too,
-// and the changelog says how.
+// Nothing has been released yet. Until version 1 this package may change, too. The
+// changelog says how.
 //
 // # Why these types are not aliases
 //

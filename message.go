@@ -95,8 +95,8 @@ func (f HandlerFunc) ServeRequest(ctx context.Context, r *Request) (Message, err
 // function is nil, the member does not take that pattern: its caller gets a
 // *RemoteError with CodeNoMethod.
 //
-// Arke calls the functions concurrently. The option Concurrency bounds them
-// together; the option Tunnels bounds the open tunnels instead.
+// Arke calls the functions concurrently. The option Concurrency bounds how many run
+// at once, of all patterns but tunnels. The option Tunnels bounds the open tunnels.
 type Service struct {
 	// Request answers requests and surveys.
 	Request func(ctx context.Context, r *Request) (Message, error)

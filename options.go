@@ -21,9 +21,9 @@ type attachOption func(*attachOptions)
 
 func (f attachOption) set(o *attachOptions) { f(o) }
 
-// Socket names the relay's unix socket. Default: the environment variable
-// ARKE_SOCKET; else the user's, arke/relay.sock in $XDG_RUNTIME_DIR; else, if
-// that does not exist, the machine's, /run/arke/relay.sock.
+// Socket names the relay's unix socket. By default the environment variable
+// ARKE_SOCKET names it. If that is not set, it is the user's, arke/relay.sock in
+// $XDG_RUNTIME_DIR. If that does not exist, it is the machine's, /run/arke/relay.sock.
 func Socket(path string) AttachOption {
 	return attachOption(func(o *attachOptions) { o.client.Socket = path })
 }

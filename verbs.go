@@ -41,7 +41,7 @@ func (c *Conn) Serve(ctx context.Context, cluster string, h Handler, opts ...Ser
 }
 
 // Request sends m to one member of the cluster and returns its reply. Every
-// request has exactly one outcome; the package documentation lists them. m must
+// request has exactly one outcome. The package documentation lists them. m must
 // not change before Request returns. The caller owns the reply.
 func (c *Conn) Request(ctx context.Context, cluster string, m Message, opts ...RequestOption) (Message, error) {
 	reply, err := c.m.Request(ctx, cluster, innerMessage(m), collect(opts).inner...)
