@@ -37,7 +37,8 @@ demo: build ## three relays, a cluster of three members, one killed and brought 
 
 .PHONY: test
 test: ## the tests, with the race detector, in about six minutes on two cores
-	$(GOTEST) -p 3 -skip '^($(SLOW))$$' ./...
+	@# The longest packages first, so that they do not run alone at the end.
+	$(GOTEST) -p 3 -skip '^($(SLOW))$$' ./tests/... ./sim/... ./...
 
 .PHONY: slow
 slow: ## the long tests that make test leaves out
