@@ -37,8 +37,7 @@ demo: build ## three relays, a cluster of three members, one killed and brought 
 
 .PHONY: test
 test: ## the tests, with the race detector, in about six minutes on two cores
-	@# The longest packages first, so that they do not run alone at the end.
-	$(GOTEST) -p 3 -skip '^($(SLOW))$$' ./tests/... ./sim/... ./...
+	$(GOTEST) -p 3 -skip '^($(SLOW))$$' ./...
 
 .PHONY: slow
 slow: ## the long tests that make test leaves out
