@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
+	"github.com/arke-mesh/arke/internal/script"
 )
 
 // TestNetworkScripts plays the stories in testdata/network: the cores of several nodes,
@@ -27,19 +27,16 @@ import (
 //	after TIME           time passes
 //	leases               prints which members each anchor holds
 func TestNetworkScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/network", func(t *testing.T, path string) {
+	script.Run(t, "testdata/network", func() func(script.Step) []string {
 		s := &networkScript{}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			out := s.obey(t, d)
-			if out == nil {
-				s.settle()
-				out = s.news()
+		return func(d script.Step) []string {
+			if d.Cmd == "leases" {
+				return s.leases()
 			}
-			if len(out) == 0 {
-				return "nothing"
-			}
-			return strings.Join(out, "\n")
-		})
+			s.obey(d)
+			s.settle()
+			return s.news()
+		}
 	})
 }
 
@@ -49,28 +46,24 @@ type networkScript struct {
 	acked map[string]bool // members that have been told
 }
 
-func (s *networkScript) obey(t *testing.T, d *datadriven.TestData) []string {
-	words := scriptWords(d)
+func (s *networkScript) obey(d script.Step) {
 	switch d.Cmd {
 	case "nodes":
-		n, err := strconv.Atoi(words[0])
-		if err != nil {
-			d.Fatalf(t, "%v", err)
-		}
-		s.world, s.seen, s.acked = newWorld(t, 1, n), make([]string, n), make(map[string]bool)
+		n := d.Number(0)
+		s.world, s.seen, s.acked = newWorld(d.T(), 1, n), make([]string, n), make(map[string]bool)
 		// The middle of an epoch: nothing rolls over by accident.
 		s.now = testKeys("geo").NextChange(s.now).Add(time.Hour)
 		for _, n := range s.nodes {
 			s.start(n)
 		}
 		s.run(time.Minute)
-		return nil
+		return
 	case "part":
 		for _, n := range s.nodes {
 			n.side = 0
 		}
-		for _, w := range words {
-			s.node(t, d, w).side = 1
+		for _, w := range d.Words() {
+			s.node(d, w).side = 1
 		}
 		for _, n := range s.nodes {
 			for _, o := range s.nodes {
@@ -80,23 +73,17 @@ func (s *networkScript) obey(t *testing.T, d *datadriven.TestData) []string {
 			}
 		}
 		s.meet()
-		return nil
+		return
 	case "after":
-		wait, err := time.ParseDuration(words[0])
-		if err != nil {
-			d.Fatalf(t, "%v", err)
-		}
-		s.run(wait)
-		return nil
-	case "leases":
-		return s.leases()
+		s.run(d.Time(0))
+		return
 	}
-	n := s.node(t, d, d.Cmd)
-	switch words[0] {
+	n := s.node(d, d.Cmd)
+	switch d.Word(0) {
 	case "register":
-		n.register("geo", scriptMember(t, d, words[1]))
+		n.register("geo", MemberID(d.Number(1)))
 	case "unregister":
-		n.unregister(scriptMember(t, d, words[1]))
+		n.unregister(MemberID(d.Number(1)))
 	case "watch":
 		n.watch("geo")
 	case "crash":
@@ -104,15 +91,14 @@ func (s *networkScript) obey(t *testing.T, d *datadriven.TestData) []string {
 	case "start":
 		s.start(n)
 	default:
-		d.Fatalf(t, "no such step: %s", words[0])
+		d.Unknown()
 	}
-	return nil
 }
 
-func (s *networkScript) node(t *testing.T, d *datadriven.TestData, name string) *worldNode {
+func (s *networkScript) node(d script.Step, name string) *worldNode {
 	i, err := strconv.Atoi(strings.TrimPrefix(name, "n"))
 	if err != nil || i < 1 || i > len(s.nodes) {
-		d.Fatalf(t, "no such node: %s", name)
+		d.Fail("no such node: %s", name)
 	}
 	return s.nodes[i-1]
 }
@@ -123,7 +109,7 @@ func (s *networkScript) name(l leaseKey) string {
 
 // news is what members and callers have heard since it was called last.
 func (s *networkScript) news() []string {
-	out := []string{}
+	var out []string
 	for i, n := range s.nodes {
 		if !n.up {
 			s.seen[i] = ""
@@ -156,7 +142,7 @@ func (s *networkScript) news() []string {
 }
 
 func (s *networkScript) leases() []string {
-	out := []string{}
+	var out []string
 	for i, n := range s.nodes {
 		if !n.up {
 			continue

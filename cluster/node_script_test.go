@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
-
+	"github.com/arke-mesh/arke/internal/script"
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
@@ -40,15 +39,13 @@ import (
 //	miss PEER               a delta from an anchor is lost
 //	empty                   prints whether the anchor here may call geo empty
 func TestNodeScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/node", func(t *testing.T, path string) {
+	script.Run(t, "testdata/node", func() func(script.Step) []string {
 		s := &nodeScript{}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			lines := s.obey(t, d)
-			if s.asked = latestRegister(s.asked, s.msgs); len(lines) == 0 {
-				return "nothing"
-			}
-			return strings.Join(lines, "\n")
-		})
+		return func(d script.Step) []string {
+			lines := s.obey(d)
+			s.asked = latestRegister(s.asked, s.msgs)
+			return lines
+		}
 	})
 }
 
@@ -72,34 +69,11 @@ func latestRegister(asked map[string]*registerMsg, msgs map[string][]message) ma
 	return asked
 }
 
-// words are the arguments without a value, as key says.
-func scriptWords(d *datadriven.TestData) (out []string) {
-	for _, a := range d.CmdArgs {
-		if len(a.Vals) == 0 {
-			out = append(out, a.Key)
-		}
-	}
-	return out
-}
-
-func scriptValues(d *datadriven.TestData, key string) []string {
-	a, _ := d.Arg(key)
-	return a.Vals
-}
-
-func scriptMember(t *testing.T, d *datadriven.TestData, s string) MemberID {
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		d.Fatalf(t, "no member: %v", err)
-	}
-	return MemberID(n)
-}
-
-func (s *nodeScript) obey(t *testing.T, d *datadriven.TestData) []string {
-	words := scriptWords(d)
+func (s *nodeScript) obey(d script.Step) []string {
+	words := d.Words()
 	switch d.Cmd {
 	case "node":
-		s.rig = newRigNear(t, scriptValues(d, "closest"), scriptValues(d, "knows")...)
+		s.rig = newRigNear(d.T(), d.Values("closest"), d.Values("knows")...)
 		s.asked, s.told, s.seen = make(map[string]*registerMsg), make(map[string]uint64), ""
 		return s.quiet(s.after(time.Minute))
 	case "knows":
@@ -116,15 +90,11 @@ func (s *nodeScript) obey(t *testing.T, d *datadriven.TestData) []string {
 	case "unreachable":
 		return s.quiet(s.link(PeerDialFailed, words[0]))
 	case "after":
-		wait, err := time.ParseDuration(words[0])
-		if err != nil {
-			d.Fatalf(t, "%v", err)
-		}
-		return s.quiet(s.after(wait))
+		return s.quiet(s.after(d.Time(0)))
 	case "register":
-		return s.quiet(s.joins("geo", scriptMember(t, d, words[0])))
+		return s.quiet(s.joins("geo", MemberID(d.Number(0))))
 	case "unregister":
-		return s.quiet(s.do(unregisterEvent{"geo", scriptMember(t, d, words[0])}))
+		return s.quiet(s.do(unregisterEvent{"geo", MemberID(d.Number(0))}))
 	case "watch":
 		return s.quiet(s.looksFor("geo"))
 	case "miss":
@@ -134,26 +104,24 @@ func (s *nodeScript) obey(t *testing.T, d *datadriven.TestData) []string {
 		b := s.c.anchor.books[s.epochOf("geo", "me").cid]
 		return []string{map[bool]string{true: "yes", false: "no"}[b != nil && b.settled && len(b.leases) == 0]}
 	}
-	return s.quiet(s.from(d.Cmd, s.message(t, d, d.Cmd, words)))
+	return s.quiet(s.from(d.Cmd, s.message(d, d.Cmd, words)))
 }
 
 // message is what a peer says.
-func (s *nodeScript) message(t *testing.T, d *datadriven.TestData, from string, words []string) message {
+func (s *nodeScript) message(d script.Step, from string, words []string) message {
 	s.seqs++
 	cid := s.epochOf("geo", "me").cid
 	switch words[0] {
 	case "register":
-		incarnation := uint64(1)
-		d.MaybeScanArgs(t, "incarnation", &incarnation)
-		return s.register("geo", from, scriptMember(t, d, words[1]), incarnation, s.seqs)
+		return s.register("geo", from, MemberID(d.Number(1)), d.NumberOf("incarnation", 1), s.seqs)
 	case "unregister":
-		return &unregisterMsg{cid, scriptMember(t, d, words[1])}
+		return &unregisterMsg{cid, MemberID(d.Number(1))}
 	case "watch":
 		return s.watch("geo", from, s.seqs)
 	case "grant", "refuse":
 		m := s.asked[from]
 		if m == nil {
-			d.Fatalf(t, "%s was asked nothing", from)
+			d.Fail("%s was asked nothing", from)
 			return nil
 		}
 		return &registeredMsg{
@@ -164,7 +132,7 @@ func (s *nodeScript) message(t *testing.T, d *datadriven.TestData, from string, 
 		m := &snapshotMsg{cid: cid, seq: s.seq(from), settled: d.HasArg("settled")}
 		for _, l := range words[1:] {
 			if l != "settled" {
-				m.leases = append(m.leases, s.leaseOf(t, d, l))
+				m.leases = append(m.leases, s.leaseOf(d, l))
 			}
 		}
 		s.told[from] = 0
@@ -175,26 +143,30 @@ func (s *nodeScript) message(t *testing.T, d *datadriven.TestData, from string, 
 		for _, l := range words[1:] {
 			switch {
 			case strings.HasPrefix(l, "+"):
-				m.upserted = append(m.upserted, s.leaseOf(t, d, l[1:]))
+				m.upserted = append(m.upserted, s.leaseOf(d, l[1:]))
 			case strings.HasPrefix(l, "-"):
-				gone := s.leaseOf(t, d, l[1:])
+				gone := s.leaseOf(d, l[1:])
 				m.removed = append(m.removed, leaseRef{gone.leaseKey, gone.incarnation})
 			}
 		}
 		return m
 	case "hint":
 		m := &hintMsg{cid: cid, anchors: s.c.finder.sets[cid].anchors}
-		d.MaybeScanArgs(t, "leases", &m.leases)
+		d.MaybeScanArgs(d.T(), "leases", &m.leases)
 		return m
 	}
-	d.Fatalf(t, "no such step: %s", d.Cmd)
+	d.Unknown()
 	return nil
 }
 
 // leaseOf makes the lease of MEMBER@PEER.
-func (s *nodeScript) leaseOf(t *testing.T, d *datadriven.TestData, text string) lease {
+func (s *nodeScript) leaseOf(d script.Step, text string) lease {
 	member, on, _ := strings.Cut(strings.TrimSuffix(text, "?"), "@")
-	l := s.lease("geo", on, scriptMember(t, d, member), 1)
+	n, err := strconv.ParseUint(member, 10, 64)
+	if err != nil {
+		d.Fail("no member: %v", err)
+	}
+	l := s.lease("geo", on, MemberID(n), 1)
 	l.suspect = strings.HasSuffix(text, "?")
 	return l
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
+	"github.com/arke-mesh/arke/internal/script"
 )
 
 // steady is a Jitter that adds and takes nothing.
@@ -30,9 +30,9 @@ func (steady) IntN(n int) int { return n / 2 }
 //	stop TIME                            this process does not run until then
 //	late BY                              from now on timers fire that much too late
 func TestLivenessScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/liveness", func(t *testing.T, path string) {
+	script.Run(t, "testdata/liveness", func() func(script.Step) []string {
 		r := &livenessRun{}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return r.obey(t, d) })
+		return func(s script.Step) []string { return []string{r.obey(s)} }
 	})
 }
 
@@ -127,22 +127,12 @@ func (r *livenessRun) tell() string {
 	return out.String() + fmt.Sprintf("-> %v", r.wake.Sub(r.start))
 }
 
-func (r *livenessRun) obey(t *testing.T, d *datadriven.TestData) string {
-	parse := func(s string) time.Duration {
-		v, err := time.ParseDuration(s)
-		if err != nil {
-			d.Fatalf(t, "%v", err)
-		}
-		return v
-	}
-	named := func(key, otherwise string) time.Duration {
-		d.MaybeScanArgs(t, key, &otherwise)
-		return parse(otherwise)
-	}
-	switch d.Cmd {
+func (r *livenessRun) obey(s script.Step) string {
+	switch s.Cmd {
 	case "connect":
 		*r = *newLivenessRun(liveness{
-			interval: named("interval", "400ms"), rtt: named("rtt", "1ms"), limit: silenceLimit, rand: steady{},
+			interval: s.TimeOf("interval", 400*time.Millisecond), rtt: s.TimeOf("rtt", time.Millisecond),
+			limit: silenceLimit, rand: steady{},
 		})
 	case "want":
 		r.want()
@@ -151,14 +141,14 @@ func (r *livenessRun) obey(t *testing.T, d *datadriven.TestData) string {
 	case "hear":
 		r.hear()
 	case "until":
-		r.until(parse(d.CmdArgs[0].Key), named("every", "0s"))
+		r.until(s.Time(0), s.TimeOf("every", 0))
 	case "stop":
-		r.now = r.start.Add(parse(d.CmdArgs[0].Key))
+		r.now = r.start.Add(s.Time(0))
 		r.step()
 	case "late":
-		r.late = parse(d.CmdArgs[0].Key)
+		r.late = s.Time(0)
 	default:
-		d.Fatalf(t, "no such step: %s", d.Cmd)
+		s.Unknown()
 	}
 	return r.tell()
 }

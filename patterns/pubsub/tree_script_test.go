@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
-	"time"
 
-	"github.com/cockroachdb/datadriven"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/script"
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
@@ -36,10 +34,7 @@ import (
 //	retell HEAD                         the head is told the whole path anew
 //	shape COUNT                         forwarder by forwarder, how a message gets to so many receivers
 func TestTreeScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/tree", func(t *testing.T, path string) {
-		s := &treeScript{}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.obey(t, d) })
-	})
+	script.Run(t, "testdata/tree", func() func(script.Step) []string { return (&treeScript{}).obey })
 }
 
 type treeScript struct {
@@ -51,65 +46,49 @@ type treeScript struct {
 
 var scriptRanks = map[string]int{"linked": 0, "unlinked": 1, "doubted": 2, "lost": outOfTree}
 
-func (s *treeScript) obey(t *testing.T, d *datadriven.TestData) string {
-	number := func() int {
-		n, err := strconv.Atoi(d.CmdArgs[0].Key)
-		if err != nil {
-			d.Fatalf(t, "no number: %v", err)
-		}
-		return n
-	}
-	one := func() *receiver { return s.all[number()-1] }
+func (s *treeScript) obey(d script.Step) []string {
+	one := func() *receiver { return s.all[d.Number(0)-1] }
 	switch d.Cmd {
 	case "receivers":
-		publisher := uint64(1)
-		d.MaybeScanArgs(t, "publisher", &publisher)
-		*s = treeScript{ranks: make(map[*receiver]int), salt: publisher}
-		s.add(number())
+		*s = treeScript{ranks: make(map[*receiver]int), salt: d.NumberOf("publisher", 1)}
+		s.add(d.Number(0))
 	case "come":
-		s.add(number())
-		s.tree.loose += number()
+		s.add(d.Number(0))
+		s.tree.loose += d.Number(0)
 	case "rank":
-		s.ranks[one()] = scriptRanks[d.CmdArgs[1].Key]
+		s.ranks[one()] = scriptRanks[d.Word(1)]
 	case "publish":
-		at := "0s"
-		d.MaybeScanArgs(t, "at", &at)
-		now, err := time.ParseDuration(at)
-		if err != nil {
-			d.Fatalf(t, "%v", err)
+		now := int64(d.TimeOf("at", 0))
+		if !s.tree.due(now) {
+			return []string{"the same tree"}
 		}
-		if !s.tree.due(int64(now)) {
-			return "the same tree"
-		}
-		s.tree.grow(int64(now), slices.Clone(s.all), s.rank, s.salt)
+		s.tree.grow(now, slices.Clone(s.all), s.rank, s.salt)
 		return s.show(s.tree.branches...)
 	case "alter":
 		s.tree.stale = true
 	case "replant":
 		old := make(map[*branch]string)
 		for _, b := range s.tree.branches {
-			old[b] = s.show(b)
+			old[b] = s.show(b)[0]
 		}
 		fresh := s.tree.replant(one().branch, s.rank, s.salt)
 		if fresh == nil {
-			return fmt.Sprintf("nobody is left\n%d branches", len(s.tree.branches))
+			return []string{"nobody is left", fmt.Sprintf("%d branches", len(s.tree.branches))}
 		}
 		same := 0
 		for _, b := range s.tree.branches {
-			if old[b] == s.show(b) {
+			if old[b] == s.show(b)[0] {
 				same++
 			}
 		}
-		return fmt.Sprintf("%s\n%d branches as before", s.show(fresh), same)
+		return append(s.show(fresh), fmt.Sprintf("%d branches as before", same))
 	case "leave":
 		one().leave()
 	case "pass":
-		times := uint64(1)
-		d.MaybeScanArgs(t, "times", &times)
-		one().passBy(times)
+		one().passBy(d.NumberOf("times", 1))
 	case "message":
 		b := one().branch
-		out := []string{}
+		var out []string
 		for _, skip := range b.skipList(nil) {
 			r := s.name(b.stops[skip.Index])
 			if skip.Add == wire.SkipLeft {
@@ -119,23 +98,16 @@ func (s *treeScript) obey(t *testing.T, d *datadriven.TestData) string {
 			}
 		}
 		b.clearSkips()
-		return orNothing(strings.Join(out, "\n"))
+		return out
 	case "retell":
 		one().branch.compact()
 		return s.show(one().branch)
 	case "shape":
-		return s.shape(t, number())
+		return []string{s.shape(d.T(), d.Number(0))}
 	default:
-		d.Fatalf(t, "no such step: %s", d.Cmd)
+		return d.Unknown()
 	}
-	return "ok"
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
+	return []string{"ok"}
 }
 
 func (s *treeScript) add(n int) {
@@ -149,8 +121,7 @@ func (s *treeScript) rank(r *receiver) int { return s.ranks[r] }
 
 func (s *treeScript) name(r *receiver) string { return strconv.Itoa(slices.Index(s.all, r) + 1) }
 
-func (s *treeScript) show(branches ...*branch) string {
-	var out []string
+func (s *treeScript) show(branches ...*branch) (out []string) {
 	for _, b := range branches {
 		line := fmt.Sprintf("path %d: %s", b.epoch, s.name(b.head))
 		if b.forwards() {
@@ -168,7 +139,7 @@ func (s *treeScript) show(branches ...*branch) string {
 		}
 		out = append(out, line)
 	}
-	return strings.Join(out, "\n")
+	return out
 }
 
 // shape sends one message to n receivers with the product's own cutting.

@@ -10,12 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/cockroachdb/datadriven"
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/script"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -33,9 +32,9 @@ import (
 //	excluded                      prints whom the next choice must leave out
 //	stop                          prints the outcome if the deadline came now, and if this node closed
 func TestPlanScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/plan", func(t *testing.T, path string) {
+	script.Run(t, "testdata/plan", func() func(script.Step) []string {
 		p := &plan{}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return p.obey(t, d) })
+		return func(s script.Step) []string { return []string{p.obey(s)} }
 	})
 }
 
@@ -44,50 +43,37 @@ var scriptFailures = map[string]failure{
 	"unreached": failedUnreached, "link": failedLink, "reply": failedReply,
 }
 
-func (p *plan) obey(t *testing.T, d *datadriven.TestData) string {
-	number := func() int {
-		n, err := strconv.Atoi(d.CmdArgs[0].Key)
-		if err != nil {
-			d.Fatalf(t, "no number: %v", err)
-		}
-		return n
-	}
-	switch d.Cmd {
+func (p *plan) obey(s script.Step) string {
+	switch s.Cmd {
 	case "request":
 		*p = plan{}
-		p.init(d.HasArg("idempotent"), d.HasArg("wait"))
-		return trying().script()
+		p.init(s.HasArg("idempotent"), s.HasArg("wait"))
+		return trying().tell()
 	case "try":
-		m := cluster.MemberID(number())
+		m := cluster.MemberID(s.Number(0))
 		if !p.permits(m) {
 			return "not permitted"
 		}
 		i := p.begin(m, peer.ID(m.String()))
-		if !d.HasArg("unsent") {
+		if !s.HasArg("unsent") {
 			p.sent(i)
 		}
 		return fmt.Sprintf("attempt %d", i+1)
 	case "fails":
-		f, ok := scriptFailures[d.CmdArgs[1].Key]
+		f, ok := scriptFailures[s.Word(1)]
 		if !ok {
-			d.Fatalf(t, "no such failure")
+			s.Fail("no such failure")
 		}
-		return p.ended(number()-1, f).script()
+		return p.ended(s.Number(0)-1, f).tell()
 	case "silent":
-		return p.doubted(number() - 1).script()
+		return p.doubted(s.Number(0) - 1).tell()
 	case "heard":
-		p.trusted(number() - 1)
-		return waiting().script()
+		p.trusted(s.Number(0) - 1)
+		return waiting().tell()
 	case "nobody":
-		at := "0s"
-		d.MaybeScanArgs(t, "at", &at)
-		now, err := time.ParseDuration(at)
-		if err != nil {
-			d.Fatalf(t, "%v", err)
-		}
-		return p.nobody(int64(now), d.HasArg("empty")).script()
+		return p.nobody(int64(s.TimeOf("at", 0)), s.HasArg("empty")).tell()
 	case "denied":
-		return p.denied().script()
+		return p.denied().tell()
 	case "excluded":
 		var out []string
 		for _, m := range p.exclude(nil) {
@@ -97,11 +83,11 @@ func (p *plan) obey(t *testing.T, d *datadriven.TestData) string {
 	case "stop":
 		return fmt.Sprintf("deadline: %s\nclosing: %s", scriptError(p.over(context.DeadlineExceeded)), scriptError(p.closing()))
 	}
-	d.Fatalf(t, "no such step: %s", d.Cmd)
+	s.Unknown()
 	return ""
 }
 
-func (d decision) script() string {
+func (d decision) tell() string {
 	switch d.do {
 	case doTry:
 		return "choose a member"

@@ -70,6 +70,7 @@ var layers = []layer{
 	{"internal/inbox", []string{"patterns", "overlay", "internal/drop", "internal/fifo", "internal/turn"}, "the queue of one subscription, of a node and of an attached program"},
 	{"internal/conn", []string{"patterns", "internal/deadline"}, "a tunnel as a net.Conn; it links neither a node nor a client"},
 	{"internal/simnet", []string{"sim", "internal/node", "security"}, "nodes on a simulated network; tests only import it"},
+	{"internal/script", nil, "stories that tests play; tests only import it"},
 	{"security", nil, "keys and proofs are a library: no network, no state of others"},
 	{"overlay/p2p", []string{"overlay", "security", "internal/wire", "internal/deadline", "internal/nowait"}, "the production transport stands behind the seam"},
 	{"overlay/session", []string{"internal/nowait", "internal/wire", "internal/after", "internal/waitline", "internal/fifo"}, "a session knows connections, and no peers: attached programs have one, too"},
