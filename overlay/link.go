@@ -237,7 +237,9 @@ func (l *Link) begin(id uint64, g *greeting) *session.Session {
 func (l *Link) newSession(id uint64) *session.Session {
 	o := l.o
 	return session.New(session.Config{
-		Clock: gatedClock{o.base}, Exec: o.cfg.Seam.Exec, Rand: o.rand, Go: o.gate.spawn, Done: o.ctx.Done(),
+		Seam: session.Seam{
+			Clock: gatedClock{o.base}, Exec: o.cfg.Seam.Exec, Rand: o.rand, Go: o.gate.spawn, Done: o.ctx.Done(),
+		},
 		Key: l.key, Number: o.nextSession(), ID: id, Epoch: o.epoch,
 		LaneBytes: o.cfg.LaneBytes, MaxMessage: o.cfg.MaxMessage, Beat: o.cfg.Heartbeat,
 		Memory:  session.Memory{Pool: &o.chunks, Budget: o.partials.Of(l.peer)},

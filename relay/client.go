@@ -75,9 +75,11 @@ func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint6
 func (c *client) sessionConfig(number uint64) session.Config {
 	r := c.relay
 	cfg := session.Config{
-		Clock: r.clock, Exec: r.exec, Rand: r.dice, Key: c.origin,
-		Go:     func(f func()) bool { return c.spawn("relay/write", f) },
-		Number: number, ID: r.random.Uint64() | 1, Epoch: r.epoch,
+		Seam: session.Seam{
+			Clock: r.clock, Exec: r.exec, Rand: r.dice,
+			Go: func(f func()) bool { return c.spawn("relay/write", f) },
+		},
+		Key: c.origin, Number: number, ID: r.random.Uint64() | 1, Epoch: r.epoch,
 		LaneBytes: r.cfg.Limits.lanes(), MaxMessage: largestMessage + messageOverhead, Memory: session.Memory{Pool: &r.pool},
 		Beat: c.conn.beat, Leaf: true, Forget: c.features&wire.FeatureResume == 0,
 		Handler: c.handle, Changed: c.conn.changed,

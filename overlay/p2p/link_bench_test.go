@@ -121,7 +121,9 @@ func ends(b *testing.B, near, far session.Handler) (from, to *session.Session) {
 	var wg sync.WaitGroup
 	end := func(h session.Handler) *session.Session {
 		return session.New(session.Config{
-			Clock: realClock{}, Exec: atOnce{}, Rand: atOnce{}, Go: func(f func()) bool { wg.Go(f); return true },
+			Seam: session.Seam{
+				Clock: realClock{}, Exec: atOnce{}, Rand: atOnce{}, Go: func(f func()) bool { wg.Go(f); return true },
+			},
 			ID: 7, Epoch: time.Now(), Beat: 400 * time.Millisecond, Handler: h,
 			LaneBytes: [wire.Lanes]int{1 << 20, 4 << 20, 4 << 20, 8 << 20}, MaxMessage: 16 << 20,
 		})

@@ -335,36 +335,3 @@ func (a *attachment) acknowledge() {
 	var body [wire.AckSize]byte
 	a.head = wire.AppendFrame(a.head, wire.LaneCtl, wire.KindAck, wire.AppendAck(body[:0], released))
 }
-
-// acked takes the peer's acknowledgement, which may make room.
-func (b *outbox) acked(counts wire.Counts) error {
-	var do after.List
-	b.mu.Lock()
-	ok := b.log.ack(counts)
-	b.grant(&do)
-	b.mu.Unlock()
-	do.Run()
-	if !ok {
-		return fmt.Errorf("%w: acknowledged what was not sent", ErrProtocol)
-	}
-	return nil
-}
-
-// resume has the next connection begin with what the peer has not received. It
-// returns whether anything waits for the peer.
-func (b *outbox) resume(received wire.Counts, a *attachment) (pending bool, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.aside, b.writer = b.aside[:0], writer{pace: newPace()}
-	b.ack = ackState{due: true} // the peer may not know what was acknowledged last
-	if b.over {
-		return false, ErrDown
-	}
-	if !b.log.resume(received) {
-		return false, fmt.Errorf("%w: it can't have received that", ErrProtocol)
-	}
-	if a.conn.own != nil && !b.cfg.Forget {
-		b.writer.direct = a
-	}
-	return b.log.pending(), nil
-}

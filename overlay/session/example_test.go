@@ -35,8 +35,10 @@ func Example() {
 	arrived := make(chan string, 100)
 	end := func(handler session.Handler) *session.Session {
 		return session.New(session.Config{
-			Clock: realClock{}, Exec: atOnce{}, Rand: atOnce{},
-			Go: func(f func()) bool { wg.Go(f); return true },
+			Seam: session.Seam{
+				Clock: realClock{}, Exec: atOnce{}, Rand: atOnce{},
+				Go: func(f func()) bool { wg.Go(f); return true },
+			},
 			ID: 7, Epoch: time.Now(),
 			LaneBytes: [wire.Lanes]int{1 << 20, 4 << 20, 4 << 20, 8 << 20}, MaxMessage: 16 << 20,
 			Handler: handler,

@@ -12,7 +12,7 @@ import "github.com/arke-mesh/arke/internal/wire"
 // the next Send says why. It copies parts.
 func Extend(s *Session, r Receipt, parts ...[]byte) bool {
 	b := s.out
-	n, err := b.measure(parts)
+	n, err := b.cfg.measure(parts)
 	if err != nil || r.Session != b.cfg.Number || r.Number == 0 {
 		return false
 	}

@@ -247,37 +247,6 @@ func (i *inbox) tick() {
 	}
 }
 
-// askAck has an acknowledgement ride with the next batch, or leave now.
-func (b *outbox) askAck(now bool) {
-	b.mu.Lock()
-	b.ack.ride, b.ack.due = true, b.ack.due || now
-	kicked := now && b.kicked()
-	b.mu.Unlock()
-	if kicked {
-		b.stir()
-	}
-}
-
-// ackMissing says whether the peer was not told everything.
-func (b *outbox) ackMissing(released func() wire.Counts) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return !b.over && b.ack.told != released()
-}
-
-// ackLate asks for an acknowledgement that is missing, more urgently each time,
-// and says whether one was.
-func (b *outbox) ackLate(released func() wire.Counts) bool {
-	if !b.ackMissing(released) {
-		return false
-	}
-	b.mu.Lock()
-	urgent := b.ack.ride
-	b.mu.Unlock()
-	b.askAck(urgent)
-	return true
-}
-
 // goodbye takes the peer's last words.
 func (i *inbox) goodbye(body []byte) error {
 	handled, err := i.cfg.heardGoodbye(body)

@@ -6,7 +6,6 @@ package session
 import (
 	"io"
 
-	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
@@ -62,19 +61,4 @@ func (l *loop) advance() bool {
 			return false
 		}
 	}
-}
-
-// consumed notes that what was taken has arrived, or need not be kept.
-func (b *outbox) consumed() {
-	var do after.List
-	b.mu.Lock()
-	b.log.wrote()
-	var all wire.Counts
-	for lane := range all {
-		all[lane] = b.log.lanes[lane].taken
-	}
-	b.log.ack(all)
-	b.grant(&do)
-	b.mu.Unlock()
-	do.Run()
 }

@@ -48,13 +48,6 @@ type farewell struct {
 	reason string
 }
 
-// ackState is what the writer has to know about acknowledgements.
-type ackState struct {
-	told wire.Counts // what the peer was told last
-	ride bool        // with the next batch
-	due  bool        // now, if need be alone
-}
-
 func (b *outbox) wake(name string, f func()) {
 	b.cfg.Exec.Wake(ExecKey{Name: name, N: b.cfg.Key}, f)
 }
@@ -68,18 +61,6 @@ func (b *outbox) kicked() bool {
 
 func (b *outbox) stir() { b.wake("session/write", b.nudge) }
 
-// measure returns how many bytes parts have together.
-func (b *outbox) measure(parts [][]byte) (int, error) {
-	n := 0
-	for _, p := range parts {
-		n += len(p)
-		if n > b.cfg.MaxMessage || n < 0 {
-			return 0, ErrTooLarge
-		}
-	}
-	return n, nil
-}
-
 // Send queues one message. It never blocks, and copies parts, whose concatenation
 // is the body. More than 64 KiB go in fragments, on lane bulk unless lane is pub;
 // what is meant for lane bulk may have 64 bytes more.
@@ -87,7 +68,7 @@ func (b *outbox) measure(parts [][]byte) (int, error) {
 // Errors: ErrDown, ErrLaneFull (counted), ErrTooLarge. Without an error the
 // message arrives once, in the order of its lane, unless the session ends.
 func (b *outbox) Send(lane wire.Lane, k wire.Kind, parts ...[]byte) (Receipt, error) {
-	n, err := b.measure(parts)
+	n, err := b.cfg.measure(parts)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -152,7 +133,7 @@ func (b *outbox) pushLarge(lane wire.Lane, acc account, k wire.Kind, n, size int
 // SendWait is Send, but waits for room in the lane until ctx ends. It fails
 // with ErrDown when the session ends meanwhile.
 func (b *outbox) SendWait(ctx context.Context, lane wire.Lane, k wire.Kind, parts ...[]byte) (Receipt, error) {
-	n, err := b.measure(parts)
+	n, err := b.cfg.measure(parts)
 	if err != nil {
 		return Receipt{}, err
 	}

@@ -197,7 +197,7 @@ func TestHalfSentMessagesAreGivenUp(t *testing.T) {
 		held := b.Used
 		drops := make(map[Drop]int)
 		var mu sync.Mutex
-		cfg := &Config{Clock: bubbleClock{}, Dropped: func(why Drop, n int) {
+		cfg := &Config{Seam: Seam{Clock: bubbleClock{}}, Dropped: func(why Drop, n int) {
 			mu.Lock()
 			defer mu.Unlock()
 			drops[why] += n

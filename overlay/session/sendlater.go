@@ -41,7 +41,7 @@ type inLine struct {
 // takes the message back and says whether it is certain not to be queued; sent is
 // not called any more, unless that has begun. It may be called more than once.
 func (b *outbox) SendLater(lane wire.Lane, k wire.Kind, sent func(r Receipt, err error), parts ...[]byte) (withdraw func() bool, err error) {
-	n, err := b.measure(parts)
+	n, err := b.cfg.measure(parts)
 	if err != nil {
 		return nil, err
 	}

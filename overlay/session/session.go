@@ -24,16 +24,7 @@ type Handler func(lane wire.Lane, k wire.Kind, body []byte) (kept bool)
 
 // Config says what a session needs. Fields without a default are required.
 type Config struct {
-	// Clock, Exec and Rand are the seam. Timers are not waited for: what they do
-	// after End is nothing.
-	Clock Clock
-	Exec  Waker
-	Rand  Jitter
-	// Go runs f on a goroutine that its owner waits for; false means that it does
-	// not because everything ends.
-	Go func(f func()) bool
-	// Done is closed when everything ends at once. May be nil.
-	Done <-chan struct{}
+	Seam
 	// Key is the N of this session's ExecKeys.
 	Key uint64
 
@@ -80,6 +71,19 @@ type Config struct {
 	Sent func(bytes [wire.Lanes]uint64)
 }
 
+// Seam is how a session reaches what it runs in.
+type Seam struct {
+	// Clock's timers are not waited for: what they do after End is nothing.
+	Clock Clock
+	Exec  Waker
+	Rand  Jitter
+	// Go runs f on a goroutine that its owner waits for; false means that it does
+	// not because everything ends.
+	Go func(f func()) bool
+	// Done is closed when everything ends at once. May be nil.
+	Done <-chan struct{}
+}
+
 // Memory is what a session shares with others.
 type Memory struct {
 	// Pool is for what is sent.
@@ -107,6 +111,18 @@ func (c Config) withDefaults() Config {
 		c.Memory.Budget = unbounded{}
 	}
 	return c
+}
+
+// measure returns how many bytes parts have together.
+func (c *Config) measure(parts [][]byte) (int, error) {
+	n := 0
+	for _, p := range parts {
+		n += len(p)
+		if n > c.MaxMessage || n < 0 {
+			return 0, ErrTooLarge
+		}
+	}
+	return n, nil
 }
 
 func (c *Config) wrote(bytes [wire.Lanes]uint64) { c.Sent(bytes) }

@@ -50,7 +50,9 @@ func (e *end) got() []string {
 func newEnd(t testing.TB, wg *sync.WaitGroup, change ...func(*session.Config)) *end {
 	e := &end{t: t, wg: wg, errs: make(chan error, 100)}
 	cfg := session.Config{
-		Clock: realClock{}, Exec: e, Rand: atOnce{}, Go: func(f func()) bool { wg.Go(f); return true },
+		Seam: session.Seam{
+			Clock: realClock{}, Exec: e, Rand: atOnce{}, Go: func(f func()) bool { wg.Go(f); return true },
+		},
 		Number: 1, ID: 7, Epoch: time.Now().Add(-1), Beat: 400 * time.Millisecond,
 		LaneBytes: [wire.Lanes]int{1 << 20, 4 << 20, 4 << 20, 8 << 20}, MaxMessage: 16 << 20,
 		Handler: func(lane wire.Lane, k wire.Kind, body []byte) bool {

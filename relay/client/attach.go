@@ -232,9 +232,11 @@ func (a *attacher) begin() *session.Session {
 		lanes[i] = int(n)
 	}
 	s := session.New(session.Config{
-		Clock: a.link.clock, Exec: a.link.exec, Rand: a.link.rand,
-		Go:     func(f func()) bool { a.wg.Go(f); return true },
-		Done:   a.ctx.Done(),
+		Seam: session.Seam{
+			Clock: a.link.clock, Exec: a.link.exec, Rand: a.link.rand,
+			Go:   func(f func()) bool { a.wg.Go(f); return true },
+			Done: a.ctx.Done(),
+		},
 		Number: a.last, ID: a.relay.Session, Epoch: a.link.epoch,
 		LaneBytes: lanes, MaxMessage: maxMessage, Beat: beat,
 		Handler: a.link.handle, Leaf: true, Rescue: wire.LanePub, Notice: a.noticed,

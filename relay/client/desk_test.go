@@ -198,9 +198,12 @@ func (d *desk) welcome(conn net.Conn, hello *wire.LeafHello) (*session.Session, 
 func (d *desk) newSession(id uint64) *session.Session {
 	var s *session.Session
 	s = session.New(session.Config{
-		Clock: overlay.NewRealClock(), Exec: atOnce{}, Rand: atOnce{},
-		Go:   func(f func()) bool { d.wg.Go(f); return true },
-		Done: d.done, ID: id, Epoch: time.Now().Add(-time.Second),
+		Seam: session.Seam{
+			Clock: overlay.NewRealClock(), Exec: atOnce{}, Rand: atOnce{},
+			Go:   func(f func()) bool { d.wg.Go(f); return true },
+			Done: d.done,
+		},
+		ID: id, Epoch: time.Now().Add(-time.Second),
 		LaneBytes: [wire.Lanes]int{d.lanes, d.lanes, d.lanes, d.lanes}, MaxMessage: 17 << 20, Leaf: true,
 		Handler: func(_ wire.Lane, k wire.Kind, body []byte) bool {
 			if d.answer == nil || !d.answer(s, k, body) {

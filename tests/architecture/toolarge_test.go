@@ -8,6 +8,4 @@ package architecture
 var tooLarge = map[string]shape{
 	"overlay/p2p.Host":       limit(16, 6, 17),
 	"overlay/p2p.assembly":   limit(20, 6, 8),
-	"overlay/session.Config": limit(10, 3, 22),
-	"overlay/session.outbox": limit(26, 5, 12),
 }
