@@ -57,7 +57,7 @@ type assembly struct {
 // Pitfall "identify push": a handler registered later is pushed to every peer,
 // and receivers drop most pushes without a word. Pitfall "protocol ids": there
 // is one for links and one for the DHT, whatever runs on top.
-func (h *Host) assemble(handler overlay.TransportHandler) (_ *assembly, err error) {
+func assemble(h *Host, handler overlay.TransportHandler) (_ *assembly, err error) {
 	x := &assembly{owner: h, carrying: newCarrying()}
 	defer func() {
 		if err != nil {
@@ -172,16 +172,6 @@ func (x *assembly) bound() ([]ma.Multiaddr, error) {
 	addrs, err := manet.ResolveUnspecifiedAddresses(listening, nil)
 	slices.SortFunc(addrs, ma.Multiaddr.Compare)
 	return addrs, err
-}
-
-// publish chooses the addresses that others are told.
-func (h *Host) publish(bound []ma.Multiaddr) []ma.Multiaddr {
-	if len(h.advertise) > 0 {
-		return h.advertise
-	}
-	return ma.FilterAddrs(bound, func(a ma.Multiaddr) bool {
-		return !manet.IsIP6LinkLocal(a) // means nothing to others
-	})
 }
 
 // acceptStream takes over an incoming link stream, if its peer may have one more.

@@ -28,11 +28,12 @@ import (
 // the dial timeout. If there is nobody but this node itself, that is ErrSelf
 // with its own id.
 func (h *Host) Connect(ctx context.Context, c overlay.Candidate) (peer.ID, error) {
-	ctx, x, leave, err := h.enter(ctx)
+	ctx, node, leave, err := h.enter(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer leave()
+	x := caller{node}
 	seeds, bad := parseSeeds(c)
 	switch {
 	case c.Peer != "":
@@ -40,7 +41,7 @@ func (h *Host) Connect(ctx context.Context, c overlay.Candidate) (peer.ID, error
 	case len(seeds) == 0:
 		return "", bad
 	}
-	return x.connectAny(ctx, seeds)
+	return search{x}.connectAny(ctx, seeds)
 }
 
 // Open implements overlay.Transport. It returns without waiting for the peer:
@@ -51,7 +52,7 @@ func (h *Host) Connect(ctx context.Context, c overlay.Candidate) (peer.ID, error
 // new connection, and Connect does too. The dial, the stream and its header
 // are done by hand, and nothing waits: two round trips less.
 func (h *Host) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Stream, error) {
-	ctx, x, leave, err := h.enter(ctx)
+	ctx, node, leave, err := h.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func (h *Host) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Str
 	// A connection may have ended without anybody having noticed yet; then
 	// another one is dialled.
 	for attempt := 0; ; attempt++ {
-		conn, err := x.dial(ctx, p, addrsOf(seeds))
+		conn, err := caller{node}.dial(ctx, p, addrsOf(seeds))
 		if err != nil {
 			return nil, withCause(err, bad)
 		}
@@ -71,7 +72,7 @@ func (h *Host) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Str
 		inner, err := c.OpenLink()
 		switch {
 		case err == nil:
-			return newStream(inner, c, x.protect(p)), nil
+			return newStream(inner, c, node.protect(p)), nil
 		case wasRefused(conn):
 			return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 		case attempt == 2:
@@ -80,8 +81,11 @@ func (h *Host) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Str
 	}
 }
 
+// caller calls peers, or finds that they are connected.
+type caller struct{ *assembly }
+
 // connect makes sure of a connection to p that p has agreed to.
-func (x *assembly) connect(ctx context.Context, p peer.ID, addrs []ma.Multiaddr) error {
+func (x caller) connect(ctx context.Context, p peer.ID, addrs []ma.Multiaddr) error {
 	c, err := x.dial(ctx, p, addrs)
 	if err != nil {
 		return err
@@ -111,7 +115,7 @@ func wasRefused(c network.Conn) bool {
 
 // agreed says whether a connection to p stands that p has agreed to. libp2p
 // calls a peer connected before that, and for a moment after it has hung up.
-func (x *assembly) agreed(p peer.ID) bool {
+func (x caller) agreed(p peer.ID) bool {
 	return slices.ContainsFunc(x.swarm.ConnsToPeer(p), func(c network.Conn) bool {
 		var conn *secureConn
 		return !c.IsClosed() && (c.Stat().Direction == network.DirInbound || c.As(&conn) && conn.heard.Load())
@@ -119,7 +123,7 @@ func (x *assembly) agreed(p peer.ID) bool {
 }
 
 // dial returns a connection to p, an existing one if there is one that works.
-func (x *assembly) dial(ctx context.Context, p peer.ID, addrs []ma.Multiaddr) (network.Conn, error) {
+func (x caller) dial(ctx context.Context, p peer.ID, addrs []ma.Multiaddr) (network.Conn, error) {
 	if p == x.owner.self {
 		return nil, ErrSelf
 	}

@@ -21,10 +21,13 @@ const (
 	tryParallel = 8
 )
 
+// search calls whoever is at addresses.
+type search struct{ caller }
+
 // connectAny connects to the peers at the addresses, and returns the first.
 // Addresses of connected peers are not asked again, so a seed that is dialled
 // for ever costs nothing while all is well.
-func (x *assembly) connectAny(ctx context.Context, seeds []seed) (peer.ID, error) {
+func (x search) connectAny(ctx context.Context, seeds []seed) (peer.ID, error) {
 	places, errs := x.resolve(ctx, seeds)
 	rand.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
 	self := false
@@ -62,7 +65,7 @@ func (x *assembly) connectAny(ctx context.Context, seeds []seed) (peer.ID, error
 }
 
 // resolve looks up the names in seeds, all at once.
-func (x *assembly) resolve(ctx context.Context, seeds []seed) (places []seed, errs []error) {
+func (x search) resolve(ctx context.Context, seeds []seed) (places []seed, errs []error) {
 	found, failed := make([][]seed, len(seeds)), make([]error, len(seeds))
 	var wg sync.WaitGroup
 	for i, s := range seeds {
@@ -80,7 +83,7 @@ func (x *assembly) resolve(ctx context.Context, seeds []seed) (places []seed, er
 
 // tryAll connects to whoever is at the places. It returns the first peer, or
 // all errors; what is under way then goes on until the dial timeout.
-func (x *assembly) tryAll(ctx context.Context, places []seed) (peer.ID, []error) {
+func (x search) tryAll(ctx context.Context, places []seed) (peer.ID, []error) {
 	type result struct {
 		peer peer.ID
 		err  error
@@ -119,7 +122,7 @@ func (x *assembly) tryAll(ctx context.Context, places []seed) (peer.ID, []error)
 }
 
 // try connects to whoever is at a place.
-func (x *assembly) try(ctx context.Context, s seed) (_ peer.ID, err error) {
+func (x search) try(ctx context.Context, s seed) (_ peer.ID, err error) {
 	p := s.peer
 	if p == "" {
 		if p, err = x.probe(ctx, s.addr); err != nil {
@@ -135,10 +138,10 @@ func (x *assembly) try(ctx context.Context, s seed) (_ peer.ID, err error) {
 
 // probe asks who is at addr, with a TLS handshake and nothing else. The other
 // side closes the connection without anybody there hearing of a peer.
-func (x *assembly) probe(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
+func (x search) probe(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, x.owner.cfg.DialTimeout)
 	defer cancel()
-	raw, err := x.owner.dialRaw(ctx, addr)
+	raw, err := dialRaw(ctx, x.owner.cfg.Sockets, addr)
 	if err != nil {
 		return "", fmt.Errorf("p2p: dial %s: %w", addr, err)
 	}
@@ -150,7 +153,7 @@ func (x *assembly) probe(ctx context.Context, addr ma.Multiaddr) (peer.ID, error
 }
 
 // whoIsAt returns who is known to be at a place; empty if nobody is.
-func (x *assembly) whoIsAt(s seed, bound []ma.Multiaddr) peer.ID {
+func (x search) whoIsAt(s seed, bound []ma.Multiaddr) peer.ID {
 	if s.peer != "" {
 		return s.peer
 	}

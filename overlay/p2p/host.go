@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/overlay"
@@ -94,7 +95,7 @@ func (h *Host) Start(handler overlay.TransportHandler) error {
 	if h.state != hostNew {
 		return ErrClosed
 	}
-	node, err := h.assemble(handler)
+	node, err := assemble(h, handler)
 	if err != nil {
 		h.state = hostClosed
 		return err
@@ -148,6 +149,16 @@ func (h *Host) Addrs() []string {
 	return texts
 }
 
+// publish chooses the addresses that others are told.
+func (h *Host) publish(bound []ma.Multiaddr) []ma.Multiaddr {
+	if len(h.advertise) > 0 {
+		return h.advertise
+	}
+	return ma.FilterAddrs(bound, func(a ma.Multiaddr) bool {
+		return !manet.IsIP6LinkLocal(a) // means nothing to others
+	})
+}
+
 // Disconnect implements overlay.Transport.
 func (h *Host) Disconnect(p peer.ID) {
 	if node := h.current(); node != nil {
@@ -173,4 +184,14 @@ func (h *Host) close() {
 		node.close()
 	}
 	h.wg.Wait()
+}
+
+// Counters returns everything this Host has counted, by name; mostly what it
+// refused, and why. The caller owns the map.
+func (h *Host) Counters() map[string]uint64 {
+	m := make(map[string]uint64, counterCount)
+	for k, name := range counterNames {
+		m[name] = h.counters[k].Load()
+	}
+	return m
 }

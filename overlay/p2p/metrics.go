@@ -64,13 +64,3 @@ var counterNames = [counterCount]string{
 type counters [counterCount]atomic.Uint64
 
 func (c *counters) add(k counter) { c[k].Add(1) }
-
-// Counters returns everything this Host has counted, by name; mostly what it
-// refused, and why. The caller owns the map.
-func (h *Host) Counters() map[string]uint64 {
-	m := make(map[string]uint64, counterCount)
-	for k, name := range counterNames {
-		m[name] = h.counters[k].Load()
-	}
-	return m
-}

@@ -28,7 +28,7 @@ const (
 // is not closed. After a partition TCP repeats what was lost at ever longer
 // intervals, so for as long again nothing moves, and the multiplexer takes 25 s
 // to notice. Whoever wants something of the peer now would wait for that.
-func (x *assembly) dialPeer(ctx context.Context, p peer.ID) (network.Conn, error) {
+func (x caller) dialPeer(ctx context.Context, p peer.ID) (network.Conn, error) {
 	for {
 		c, err := x.swarm.DialPeer(ctx, p)
 		if err != nil || x.answers(ctx, c) {
@@ -42,7 +42,7 @@ func (x *assembly) dialPeer(ctx context.Context, p peer.ID) (network.Conn, error
 // answers asks the peer for a sign of life if it has been quiet. Connections
 // that carry a link are not asked: the overlay's heartbeats watch over them,
 // and a hung peer keeps its own.
-func (x *assembly) answers(ctx context.Context, c network.Conn) bool {
+func (x caller) answers(ctx context.Context, c network.Conn) bool {
 	var m *mux.Conn
 	if !c.As(&m) || m.Quiet() < quietFor || x.carrying.any(c.RemotePeer()) {
 		return true

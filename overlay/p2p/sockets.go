@@ -108,7 +108,7 @@ func (t *tcpTransport) dial(ctx context.Context, addr ma.Multiaddr, p peer.ID,
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.owner.cfg.DialTimeout)
 	defer cancel()
-	raw, err := t.owner.dialRaw(ctx, addr)
+	raw, err := dialRaw(ctx, t.owner.cfg.Sockets, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -146,12 +146,12 @@ func (t *tcpTransport) Protocols() []int { return []int{ma.P_TCP} }
 func (t *tcpTransport) Proxy() bool { return false }
 
 // dialRaw opens a connection to addr without a handshake.
-func (h *Host) dialRaw(ctx context.Context, addr ma.Multiaddr) (manet.Conn, error) {
+func dialRaw(ctx context.Context, via Sockets, addr ma.Multiaddr) (manet.Conn, error) {
 	at, err := toTCPAddr(addr)
 	if err != nil {
 		return nil, err
 	}
-	c, err := h.cfg.Sockets.Dial(ctx, at.String())
+	c, err := via.Dial(ctx, at.String())
 	if err != nil {
 		return nil, err
 	}

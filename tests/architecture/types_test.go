@@ -35,17 +35,8 @@ func (s shape) String() string {
 	return fmt.Sprintf("%d methods in %d files, %d fields", s.methods, len(s.files), s.fields)
 }
 
-func (s shape) within(limit shape) bool {
-	return s.methods <= limit.methods && s.fields <= limit.fields && len(s.files) <= len(limit.files)
-}
-
-// limit is a shape that serves as a bound.
-func limit(methods, files, fields int) shape {
-	s := shape{methods: methods, fields: fields, files: map[string]bool{}}
-	for i := range files {
-		s.files[fmt.Sprint(i)] = true
-	}
-	return s
+func (s shape) within() bool {
+	return s.methods <= maxMethods && s.fields <= maxFields && len(s.files) <= maxMethodFiles
 }
 
 // isPlain says whether a struct is data, not an owner: configurations, records
@@ -55,25 +46,13 @@ func isPlain(name string, s shape) bool {
 }
 
 // TestTypesHaveOneOwner checks that no type has more than 25 methods, 20
-// fields, or methods in more than three files, but for those in tooLarge, which
-// may only shrink.
+// fields, or methods in more than three files.
 func TestTypesHaveOneOwner(t *testing.T) {
 	types := shapes(t)
 	for _, name := range slices.Sorted(maps.Keys(types)) {
 		s := types[name]
-		known, excused := tooLarge[name]
-		switch ok := s.within(limit(maxMethods, maxMethodFiles, maxFields)) || isPlain(path.Ext(name)[1:], s) && s.methods <= maxMethods; {
-		case !excused:
-			require.True(t, ok, "%s has %s: take it apart by what it owns", name, s)
-		case ok:
-			t.Errorf("%s has %s now: take it off the list", name, s)
-		default:
-			require.True(t, s.within(known), "%s has %s: it grew beyond %s", name, s, known)
-		}
-	}
-	for name := range tooLarge {
-		_, there := types[name]
-		require.True(t, there, "%s is gone: take it off the list", name)
+		ok := s.within() || isPlain(path.Ext(name)[1:], s)
+		require.True(t, ok, "%s has %s: take it apart by what it owns", name, s)
 	}
 }
 
