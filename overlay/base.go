@@ -12,9 +12,9 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/budget"
 	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/overlay/internal/budget"
 	"github.com/arke-mesh/arke/overlay/session"
 )
 

@@ -111,7 +111,7 @@
 //     question of up to 4 KiB, whole within five seconds (overlay/p2p:
 //     TestHalfSentQuestionsPinNothing, TestAPeerHasFewStreamsToTheRouter,
 //     TestOnlyFindNodeIsAQuestion); beyond half of what all peers together may
-//     have, each has its share (overlay/internal/budget: TestNobodyIsRefusedItsShare).
+//     have, each has its share (internal/budget: TestNobodyIsRefusedItsShare).
 //     The same goes for messages that have arrived in part, of which a node holds
 //     256 MiB for all peers; they are given up after half a minute without a
 //     fragment, or below 16 KiB a second (overlay/session:

@@ -12,7 +12,7 @@
 //  2. The dialler greets: with its first TLS record goes a MAC of it, by a key
 //     that all nodes of the network have. Until that is checked the acceptor says
 //     nothing, holds little, and computes two hashes. Who waits, who is sent away
-//     and who is worked on is decided by a door. (greeting.go, door.go, crowd.go;
+//     and who is worked on is decided by a door. (greeting.go, door.go, internal/crowd;
 //     doorkeeper.go drives them)
 //  3. TLS 1.3 without negotiation. Each certificate carries proof that its owner
 //     belongs to the network, and each side checks the other's. Who has none gets

@@ -7,6 +7,8 @@ import (
 	"container/list"
 	"net/netip"
 	"time"
+
+	"github.com/arke-mesh/arke/internal/crowd"
 )
 
 // underPressure is how long a handshake may wait for its peer when others wait for
@@ -33,8 +35,8 @@ type door struct {
 	random                            func(n int) int
 
 	visitors map[uint64]*visitor
-	silent   *crowd
-	ready    *crowd
+	silent   *crowd.Crowd[netip.Prefix]
+	ready    *crowd.Crowd[netip.Prefix]
 	line     *list.List // of *visitor: ready, in order of arrival
 	begun    *list.List // of *visitor: in their handshake, in order
 	again    *list.List // of *visitor: of these, who wait for a turn
@@ -91,7 +93,7 @@ type doorAction struct {
 func newDoor(maxSilent, maxHandshakes, maxWork int, random func(n int) int) *door {
 	return &door{
 		maxSilent: maxSilent, maxHandshakes: maxHandshakes, maxWork: maxWork, random: random,
-		visitors: make(map[uint64]*visitor), silent: newCrowd(), ready: newCrowd(),
+		visitors: make(map[uint64]*visitor), silent: crowd.New[netip.Prefix](), ready: crowd.New[netip.Prefix](),
 		line: list.New(), begun: list.New(), again: list.New(),
 		marks: marks{known: make(map[uint64]struct{})},
 	}
@@ -103,7 +105,7 @@ func (d *door) step(now time.Time, e doorEvent) (actions []doorAction) {
 	switch {
 	case e.kind == doorArrived:
 		d.visitors[e.id] = &visitor{id: e.id, source: e.source}
-		d.silent.add(e.id, e.source)
+		d.silent.Add(e.id, e.source)
 		actions = d.crowded(actions, d.silent, countStrangerEvicted)
 	case e.kind == doorTick || v == nil:
 	case e.kind == doorGone:
@@ -113,9 +115,9 @@ func (d *door) step(now time.Time, e doorEvent) (actions []doorAction) {
 			actions = d.sendAway(actions, v, countReplay)
 			break
 		}
-		d.silent.remove(v.id)
+		d.silent.Remove(v.id)
 		v.state = visitorReady
-		d.ready.add(v.id, v.source)
+		d.ready.Add(v.id, v.source)
 		v.queued = d.line.PushBack(v)
 		actions = d.crowded(actions, d.ready, countHandshakeEvicted)
 	case e.kind == doorRests && v.state == visitorWorking:
@@ -129,11 +131,11 @@ func (d *door) step(now time.Time, e doorEvent) (actions []doorAction) {
 }
 
 // crowded sends somebody away if there are too many.
-func (d *door) crowded(actions []doorAction, c *crowd, why counter) []doorAction {
-	if c.len() <= d.maxSilent {
+func (d *door) crowded(actions []doorAction, c *crowd.Crowd[netip.Prefix], why counter) []doorAction {
+	if c.Len() <= d.maxSilent {
 		return actions
 	}
-	return d.sendAway(actions, d.visitors[c.victim(d.random)], why)
+	return d.sendAway(actions, d.visitors[c.Victim(d.random)], why)
 }
 
 func (d *door) sendAway(actions []doorAction, v *visitor, why counter) []doorAction {
@@ -165,7 +167,7 @@ func (d *door) turns(now time.Time, actions []doorAction) []doorAction {
 		}
 		v := first.Value.(*visitor)
 		d.line.Remove(first)
-		d.ready.remove(v.id)
+		d.ready.Remove(v.id)
 		v.since = now
 		v.begun = d.begun.PushBack(v)
 		actions = d.work(actions, v)
@@ -206,9 +208,9 @@ func (d *door) remove(v *visitor) {
 	delete(d.visitors, v.id)
 	switch v.state {
 	case visitorSilent:
-		d.silent.remove(v.id)
+		d.silent.Remove(v.id)
 	case visitorReady:
-		d.ready.remove(v.id)
+		d.ready.Remove(v.id)
 		d.line.Remove(v.queued)
 	case visitorAgain:
 		d.again.Remove(v.queued)

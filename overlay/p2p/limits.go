@@ -11,7 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 
-	"github.com/arke-mesh/arke/overlay/internal/budget"
+	"github.com/arke-mesh/arke/internal/budget"
 )
 
 // limits is the resource manager.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/budget"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/overlay/internal/budget"
 )
 
 var someTime = time.Unix(1000, 0)
