@@ -96,6 +96,12 @@ func DataDir(path string) JoinOption {
 	return func(j *joining) { j.cfg.DataDir = path }
 }
 
+// Name is what people call this node, in the logs and the status of others. At most
+// 64 bytes. Default: none.
+func Name(name string) JoinOption {
+	return func(j *joining) { j.cfg.Name = name }
+}
+
 // Zone says where the node runs. Members in the caller's zone come first. At
 // most 64 bytes. Default: none.
 func Zone(name string) JoinOption {

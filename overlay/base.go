@@ -57,6 +57,9 @@ func (b *base) LinkTime(t time.Time) uint64 { return uint64(max(1, t.Sub(b.epoch
 
 func (b *base) now() uint64 { return b.LinkTime(b.clock.Now()) }
 
+// wall is this node's wall clock as peers are told: ms since 1970, never 0.
+func (b *base) wall() int64 { return max(1, b.clock.Now().UnixMilli()) }
+
 // stamp is the link clock for a Hello or a question: now, but later than every
 // stamp before.
 func (b *base) stamp() uint64 {

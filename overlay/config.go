@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/zap"
 
@@ -51,6 +52,10 @@ type Config struct {
 	// Agent names program and release in the logs of other nodes. At most 256
 	// bytes. Default "arke".
 	Agent string
+
+	// Name is what people call this node: other nodes have it in their logs and
+	// status. UTF-8 of at most 64 bytes. Default: none.
+	Name string
 
 	// Logger is named "overlay" here. Nil means no logs.
 	Logger *zap.Logger
@@ -108,6 +113,9 @@ func (c Config) validate() error {
 	}
 	if len(c.Agent) > wire.MaxText {
 		return fmt.Errorf("overlay: Config.Agent is longer than %d bytes", wire.MaxText)
+	}
+	if len(c.Name) > wire.MaxName || !utf8.ValidString(c.Name) {
+		return fmt.Errorf("overlay: Config.Name is longer than %d bytes, or not UTF-8", wire.MaxName)
 	}
 	return nil
 }

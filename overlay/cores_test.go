@@ -6,6 +6,7 @@ package overlay
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -60,6 +61,13 @@ func speaker(addrs []string) *base {
 	return &base{instance: instanceID{7}, clock: NewRealClock(), transport: addressed{addrs: addrs}, cfg: Config{Agent: "arke 1.0"}}
 }
 
+// setClock is a clock that shows so many ms since 1970.
+type setClock int64
+
+func (c setClock) Now() time.Time { return time.UnixMilli(int64(c)) }
+
+func (c setClock) AfterFunc(string, time.Duration, func()) Timer { return nil }
+
 type addressed struct {
 	Transport
 	addrs []string
@@ -74,14 +82,17 @@ func TestHelloSaysWhoWeAre(t *testing.T) {
 	for range wire.MaxAddrs + 5 {
 		addrs = append(addrs, "/ip4/10.0.0.2/tcp/2")
 	}
-	frame, err := speaker(addrs).encodeHello(99, 5, true, wire.Counts{1, 2, 3, 4})
+	who := speaker(addrs)
+	who.clock, who.cfg.Name = setClock(1_700_000_000_123), "the one upstairs"
+	frame, err := who.encodeHello(99, 5, true, wire.Counts{1, 2, 3, 4})
 	require.NoError(t, err)
 	g, err := decodeHello(frame[wire.FrameOverhead:])
 	require.NoError(t, err)
 	require.Len(t, g.addrs, wire.MaxAddrs)
 	g.addrs = nil
 	require.Equal(t, greeting{
-		version: 1, instance: instanceID{7}, clock: 99, agent: "arke 1.0", session: 5, fresh: true, received: wire.Counts{1, 2, 3, 4},
+		version: 1, instance: instanceID{7}, clock: 99, agent: "arke 1.0", name: "the one upstairs", wall: 1_700_000_000_123,
+		session: 5, fresh: true, received: wire.Counts{1, 2, 3, 4},
 	}, g)
 }
 

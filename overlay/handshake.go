@@ -244,6 +244,16 @@ func (st *stream) complete(resume bool) error {
 func (st *stream) join(s *session.Session) {
 	st.session, st.l.joining = s, st
 	st.l.known.learn(st.s, &st.greeting)
+	st.l.after.Add(st.compareClocks)
+}
+
+// compareClocks tells what the peer's wall clock shows; without the link's mu.
+func (st *stream) compareClocks() {
+	trip := st.l.RTT()
+	if sent := st.sample.Sent; sent != 0 {
+		trip = time.Duration(st.sample.Got - sent)
+	}
+	st.l.o.clocks.heard(st.l.peer, st.greeting.name, st.greeting.wall, trip)
 }
 
 // carry has the stream, which has joined, carry the session until it is over.

@@ -23,6 +23,8 @@ type greeting struct {
 	instance instanceID
 	clock    uint64 // the peer's link clock when it wrote the Hello; grows with each
 	agent    string
+	name     string
+	wall     int64 // the peer's wall clock, ms since 1970; 0 = unknown
 	addrs    []string
 
 	session  uint64 // its id
@@ -48,7 +50,8 @@ func (b *base) encodeHello(clock, session uint64, fresh bool, received wire.Coun
 		Agent:      wire.ClipText(b.cfg.Agent),
 		Session:    session,
 		Fresh:      fresh,
-		Wall:       b.clock.Now().UnixMilli(),
+		Wall:       b.wall(),
+		Name:       b.cfg.Name,
 	}
 	if received != (wire.Counts{}) {
 		m.Received = received[:]
@@ -85,6 +88,7 @@ func decodeHello(body []byte) (greeting, error) {
 	}
 	g := greeting{
 		version: version, clock: m.GetClock(), agent: m.GetAgent(), addrs: m.GetAddrs(),
+		name: m.GetName(), wall: m.GetWall(),
 		session: m.GetSession(), fresh: m.GetFresh(), received: wire.CountsOf(m.GetReceived()),
 	}
 	copy(g.instance[:], m.GetInstance())
@@ -99,6 +103,7 @@ type acquaintance struct {
 	instance instanceID
 	clock    uint64 // in its last Hello
 	agent    string
+	name     string
 	version  uint32
 	addr     string   // of the last connection
 	addrs    []string // that it can be reached at
@@ -114,7 +119,7 @@ func (a *acquaintance) meet(g *greeting) {
 
 // learn notes what the peer said in the Hello of a connection.
 func (a *acquaintance) learn(s Stream, g *greeting) {
-	a.clock, a.agent, a.version = g.clock, g.agent, g.version
+	a.clock, a.agent, a.name, a.version = g.clock, g.agent, g.name, g.version
 	a.addr, a.addrs = s.RemoteAddr(), g.addrs
 	if s.Outbound() {
 		a.addrs = mergeAddrs([]string{a.addr}, g.addrs)

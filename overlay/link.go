@@ -245,6 +245,7 @@ func (l *Link) newSession(id uint64) *session.Session {
 		Memory:  session.Memory{Pool: &o.chunks, Budget: o.partials.Of(l.peer)},
 		Handler: func(_ wire.Lane, k wire.Kind, body []byte) bool { return o.handle(l, k, body) },
 		Notice:  l.notices.tell,
+		Wall:    func(ms int64) { o.clocks.told(l, ms) },
 		Changed: l.changed,
 		Dropped: func(why session.Drop, n int) { o.drops.Add(dropReason(why), uint64(n)) },
 		Sent:    l.wrote,
@@ -265,6 +266,7 @@ func (l *Link) end(cause error) {
 	ended := l.ended
 	l.wakeLater("overlay/ended", func() { close(ended) })
 	l.after.Add(s.End)
+	l.after.Add(func() { l.o.clocks.gone(l.peer) })
 	l.downSince = l.o.clock.Now()
 }
 

@@ -228,3 +228,39 @@ func TestLoopbackLinkIsAlwaysUp(t *testing.T) {
 		require.ErrorIs(t, err, overlay.ErrClosed)
 	})
 }
+
+// This test checks that both ends of a link know the other's name, and how far its wall
+// clock is ahead, whoever dialled.
+func TestLinksTellNamesAndClocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		net.delay = 5 * time.Millisecond
+		a := startNode(t, net, low, func(c *overlay.Config) { c.Name = "the left one" })
+		b := startNode(t, net, high, func(c *overlay.Config) {
+			c.Name = "the right one"
+			c.Seam.Clock = aheadClock{c.Seam.Clock, 8 * time.Hour}
+		})
+		a.wait(high)
+		time.Sleep(time.Second)
+		for n, want := range map[*node]struct {
+			name  string
+			ahead time.Duration
+		}{a: {"the right one", 8 * time.Hour}, b: {"the left one", -8 * time.Hour}} {
+			links := n.Links()
+			require.Len(t, links, 1)
+			require.Equal(t, want.name, links[0].Name)
+			require.NotNil(t, links[0].ClockAhead)
+			require.InDelta(t, want.ahead, *links[0].ClockAhead, float64(10*time.Millisecond))
+			require.Equal(t, overlay.ClockDiffers, n.Clocks().State)
+			require.ErrorContains(t, n.Clocks().Err(), "clock differs by 8h0m0s from 1 of 1 peers")
+		}
+	})
+}
+
+// aheadClock is a clock that somebody has set wrong.
+type aheadClock struct {
+	overlay.Clock
+	by time.Duration
+}
+
+func (c aheadClock) Now() time.Time { return c.Clock.Now().Add(c.by) }

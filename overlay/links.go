@@ -32,9 +32,14 @@ type LinkStatus struct {
 	Session uint64         `json:"session,omitempty"`
 	Version uint32         `json:"version,omitempty"`
 	Agent   string         `json:"agent,omitempty"`
+	Name    string         `json:"name,omitempty"`         // what people call the peer: any text, to be escaped
 	RTT     time.Duration  `json:"rtt_ns,omitempty"`       // 0 = not measured yet
 	Queued  map[string]int `json:"queued_bytes,omitempty"` // by lane, empty lanes left out
 	Kept    map[string]int `json:"kept_bytes,omitempty"`   // sent and not acknowledged, likewise
+
+	// ClockAhead is how far the peer's wall clock is ahead of this node's, negative =
+	// behind; nil = it has not said.
+	ClockAhead *time.Duration `json:"clock_ahead_ns,omitempty"`
 
 	// Bytes of frames since the link was first needed, over all its sessions.
 	Sent     ByLane `json:"sent_bytes"`
@@ -118,7 +123,10 @@ func describe(l *Link) (LinkStatus, bool) {
 		s.State = "suspect"
 	}
 	s.Addr = l.known.addr
-	s.Session, s.Version, s.Agent = l.number.Load(), l.known.version, l.known.agent
+	s.Session, s.Version, s.Agent, s.Name = l.number.Load(), l.known.version, l.known.agent, l.known.name
+	if ahead, known := l.o.clocks.ahead(l.peer); known {
+		s.ClockAhead = &ahead
+	}
 	s.RTT = l.RTT()
 	s.Sent, s.Received = l.traffic.sums(), l.traffic.received.Load()
 	queued, kept := l.load()

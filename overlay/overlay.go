@@ -33,6 +33,7 @@ type Overlay struct {
 	links    linkTable
 	loopback *Link
 	search   *search
+	clocks   *clockWatch
 	callers  atomic.Int32 // incoming streams that have not joined
 
 	// Immutable after Start.
@@ -67,6 +68,7 @@ func New(cfg Config) (*Overlay, error) {
 	o.links = linkTable{o: o, all: make(map[peer.ID]*Link), lookAt: minLinks}
 	o.loopback = newLoopback(o)
 	o.search = newSearch(o.base)
+	o.clocks = newClockWatch(o.base, o.tellClocks)
 	return o, nil
 }
 
@@ -100,7 +102,17 @@ func (o *Overlay) Start(ctx context.Context) error {
 	}
 	o.gate.spawn(o.serveLoopback)
 	o.search.start()
+	o.clocks.start()
 	return nil
+}
+
+// tellClocks asks all peers what their wall clocks show, and tells them ours.
+func (o *Overlay) tellClocks() {
+	for _, l := range o.links.sorted() {
+		if s := l.last.Load(); s != nil && l.up() {
+			s.TellWall()
+		}
+	}
 }
 
 // serveLoopback hands on what this node sends to itself, until the overlay
@@ -167,6 +179,9 @@ func (o *Overlay) Links() []LinkStatus {
 	}
 	return all
 }
+
+// Clocks compares the wall clock of this node with those of its peers.
+func (o *Overlay) Clocks() ClockStatus { return o.clocks.status() }
 
 // Traffic tells how much was sent and received on all links together.
 func (o *Overlay) Traffic() Traffic {
@@ -270,6 +285,7 @@ func (o *Overlay) Close() error {
 	o.departed.Store(true)
 	o.closing.Do(func() {
 		o.search.stop()
+		o.clocks.stop()
 		for _, l := range append(o.links.sorted(), o.loopback) {
 			l.abandon()
 		}

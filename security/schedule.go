@@ -13,8 +13,12 @@ import (
 // another time of the day, so that not all of a network moves at once.
 const (
 	epochSeconds   = int64(6 * time.Hour / time.Second)
-	overlapSeconds = int64(15 * time.Minute / time.Second)
+	overlapSeconds = int64(ClockTolerance / time.Second)
 )
+
+// ClockTolerance is how far the wall clocks of two nodes may be apart for them to
+// look for a cluster in the same place.
+const ClockTolerance = 15 * time.Minute
 
 // schedule says which epochs of a cluster are valid when. It is a pure value.
 type schedule struct {

@@ -48,6 +48,9 @@ type Config struct {
 	// counted in DataDir, or without a DataDir the time in microseconds.
 	Incarnation uint64
 
+	// Name is what people call this node, in the logs and the status of others. UTF-8
+	// of at most 64 bytes. Default: none.
+	Name string
 	// Zone is where this node runs; members of the caller's zone are
 	// preferred. At most 64 bytes. Default: none.
 	Zone string

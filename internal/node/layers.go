@@ -48,7 +48,7 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	l.keys = newKeyring(network, l.cfg.ClusterKeys)
 	if l.overlay, err = overlay.New(overlay.Config{
 		Seam: l.outside.Seam, Seeds: l.cfg.Seeds, RememberFile: l.state.peers(), Heartbeat: l.cfg.Heartbeat,
-		MaxMessage: request.MaxMessage + request.MaxOverhead, Agent: l.cfg.Agent, Logger: l.cfg.Logger,
+		MaxMessage: request.MaxMessage + request.MaxOverhead, Agent: l.cfg.Agent, Name: l.cfg.Name, Logger: l.cfg.Logger,
 	}); err != nil {
 		return err
 	}

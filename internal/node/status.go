@@ -21,6 +21,7 @@ type Status struct {
 	Addrs       []string `json:"addrs"` // without /p2p
 	Network     string   `json:"network"`
 	NetworkID   string   `json:"network_id"`
+	Name        string   `json:"name,omitempty"`
 	Zone        string   `json:"zone,omitempty"`
 	Incarnation uint64   `json:"incarnation"`
 	State       string   `json:"state"` // new, running, draining, or closed
@@ -28,6 +29,9 @@ type Status struct {
 	// Peers is how many nodes this one knows of. Links to them open when there
 	// is something to say, so a quiet network has few.
 	Peers int `json:"peers"`
+
+	// Clock compares this node's wall clock with those of the peers it has links to.
+	Clock overlay.ClockStatus `json:"clock"`
 
 	Links    []overlay.LinkStatus    `json:"links"`    // by peer id
 	Clusters []cluster.ServedStatus  `json:"clusters"` // served here, by name
@@ -69,10 +73,12 @@ func (n *Node) Status() Status {
 		Addrs:       present(n.Addrs()),
 		Network:     n.cfg.Network.Name,
 		NetworkID:   n.cfg.Network.ID.String(),
+		Name:        n.cfg.Name,
 		Zone:        n.cfg.Zone,
 		Incarnation: n.incarnation,
 		State:       phaseName(n.phase.Load()),
 		Peers:       n.overlay.Router().Size(),
+		Clock:       n.overlay.Clocks(),
 		Links:       present(n.overlay.Links()),
 		Clusters:    present(c.Served),
 		Watches:     present(c.Watched),

@@ -147,7 +147,7 @@ type Hello struct {
 	Fresh         bool                   `protobuf:"varint,8,opt,name=fresh,proto3" json:"fresh,omitempty"`                             // the sender begins this session, or has proposed it and heard nothing
 	Received      []uint64               `protobuf:"varint,9,rep,packed,name=received,proto3" json:"received,omitempty"`                // frames received in it, for each of the four lanes; none = 0
 	Wall          int64                  `protobuf:"zigzag64,10,opt,name=wall,proto3" json:"wall,omitempty"`                            // sender's wall clock, ms since 1970 (UTC); 0 = unknown
-	Name          string                 `protobuf:"bytes,11,opt,name=name,proto3" json:"name,omitempty"`                               // what people call the sender
+	Name          string                 `protobuf:"bytes,11,opt,name=name,proto3" json:"name,omitempty"`                               // what people call the sender, at most 64 bytes; for logs and status
 	Certificate   []byte                 `protobuf:"bytes,12,opt,name=certificate,proto3" json:"certificate,omitempty"`                 // at most 1 KiB
 	Features      uint64                 `protobuf:"varint,13,opt,name=features,proto3" json:"features,omitempty"`                      // bits
 	Window        []uint32               `protobuf:"varint,14,rep,packed,name=window,proto3" json:"window,omitempty"`                   // bytes that the sender keeps at most for each of the four lanes; none = not said
@@ -289,8 +289,9 @@ type Beat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Clock         uint64                 `protobuf:"varint,1,opt,name=clock,proto3" json:"clock,omitempty"` // sender's monotonic clock, ns since its start
 	WantReply     bool                   `protobuf:"varint,2,opt,name=want_reply,json=wantReply,proto3" json:"want_reply,omitempty"`
-	Echo          uint64                 `protobuf:"varint,3,opt,name=echo,proto3" json:"echo,omitempty"` // clock of the Beat this one answers; 0 = none
-	Held          uint64                 `protobuf:"varint,4,opt,name=held,proto3" json:"held,omitempty"` // ns between receiving that Beat and sending this
+	Echo          uint64                 `protobuf:"varint,3,opt,name=echo,proto3" json:"echo,omitempty"`   // clock of the Beat this one answers; 0 = none
+	Held          uint64                 `protobuf:"varint,4,opt,name=held,proto3" json:"held,omitempty"`   // ns between receiving that Beat and sending this
+	Wall          int64                  `protobuf:"zigzag64,5,opt,name=wall,proto3" json:"wall,omitempty"` // sender's wall clock, as in Hello, when it was set since; 0 = not said
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -349,6 +350,13 @@ func (x *Beat) GetEcho() uint64 {
 func (x *Beat) GetHeld() uint64 {
 	if x != nil {
 		return x.Held
+	}
+	return 0
+}
+
+func (x *Beat) GetWall() int64 {
+	if x != nil {
+		return x.Wall
 	}
 	return 0
 }
@@ -1371,13 +1379,14 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\x04name\x18\v \x01(\tR\x04name\x12 \n" +
 	"\vcertificate\x18\f \x01(\fR\vcertificate\x12\x1a\n" +
 	"\bfeatures\x18\r \x01(\x04R\bfeatures\x12\x16\n" +
-	"\x06window\x18\x0e \x03(\rR\x06window\"c\n" +
+	"\x06window\x18\x0e \x03(\rR\x06window\"w\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05clock\x18\x01 \x01(\x04R\x05clock\x12\x1d\n" +
 	"\n" +
 	"want_reply\x18\x02 \x01(\bR\twantReply\x12\x12\n" +
 	"\x04echo\x18\x03 \x01(\x04R\x04echo\x12\x12\n" +
-	"\x04held\x18\x04 \x01(\x04R\x04held\"O\n" +
+	"\x04held\x18\x04 \x01(\x04R\x04held\x12\x12\n" +
+	"\x04wall\x18\x05 \x01(\x12R\x04wall\"O\n" +
 	"\aGoodbye\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\rR\x04code\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +

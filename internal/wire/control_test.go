@@ -118,6 +118,7 @@ func TestControlLimitsAreHeldToTheByte(t *testing.T) {
 	}{
 		"hello instance": {16, 16, func(n int) proto.Message { m := hello(); m.Instance = b(n); return m }},
 		"hello agent":    {0, 256, func(n int) proto.Message { m := hello(); m.Agent = text(n); return m }},
+		"hello name":     {0, 64, func(n int) proto.Message { m := hello(); m.Name = text(n); return m }},
 		"hello addrs":    {0, 32, func(n int) proto.Message { m := hello(); m.Addrs = addrs(n); return m }},
 		"hello addr":     {1, 256, func(n int) proto.Message { m := hello(); m.Addrs = []string{text(n)}; return m }},
 		"goodbye reason": {0, 256, func(n int) proto.Message { return &wire.Goodbye{Reason: text(n)} }},

@@ -71,6 +71,9 @@ type probe struct {
 // now is our link clock.
 func (c *Config) now() uint64 { return c.linkTime(c.Clock.Now()) }
 
+// wall is our wall clock in ms since 1970, never 0.
+func (c *Config) wall() int64 { return max(1, c.Clock.Now().UnixMilli()) }
+
 func (c *Config) linkTime(t time.Time) uint64 { return uint64(max(1, t.Sub(c.Epoch))) }
 
 // attach begins anew on a connection.
@@ -230,7 +233,11 @@ func (p *pulse) beat(body []byte) error {
 	}
 	now := p.cfg.now()
 	if m.GetWantReply() {
-		p.say(&wire.Beat{Clock: now, Echo: m.GetClock(), Held: p.cfg.now() - now})
+		answer := &wire.Beat{Clock: now, Echo: m.GetClock(), Held: p.cfg.now() - now}
+		if m.GetWall() != 0 {
+			answer.Wall = p.cfg.wall()
+		}
+		p.say(answer)
 	}
 	var do after.List
 	p.mu.Lock()
@@ -246,7 +253,15 @@ func (p *pulse) beat(body []byte) error {
 	}
 	p.mu.Unlock()
 	do.Run()
+	if m.GetWall() != 0 && p.cfg.Wall != nil {
+		p.cfg.Wall(m.GetWall())
+	}
 	return nil
+}
+
+// tellWall sends what this side's wall clock shows, and asks for the peer's.
+func (p *pulse) tellWall() {
+	p.say(&wire.Beat{Clock: p.cfg.now(), WantReply: true, Wall: p.cfg.wall()})
 }
 
 // exchange learns from an answer.

@@ -62,6 +62,9 @@ type Config struct {
 	Rescue wire.Lane
 	// Notice gets what the peer tells about itself. May be nil.
 	Notice func(m *wire.Notice)
+	// Wall gets what the peer's wall clock shows, in ms since 1970, each time that it
+	// says so in a Beat. May be nil; not of a Leaf.
+	Wall func(ms int64)
 	// Changed is called after Silent has changed, and after a connection began to
 	// carry the session, without a lock. May be nil.
 	Changed func()
@@ -338,6 +341,11 @@ func (s *Session) Offset() time.Duration { return time.Duration(s.pulse.offset.L
 // called when it has answered this very question. clock is this side's link clock,
 // other than in any question before.
 func (s *Session) Ask(clock uint64, answered func()) { s.pulse.ask(clock, answered) }
+
+// TellWall tells the peer what this side's wall clock shows, and asks what the peer's
+// does: Config.Wall gets the answer. It is lost if the connection breaks. Not for a
+// Leaf.
+func (s *Session) TellWall() { s.pulse.tellWall() }
 
 // Notify tells the peer something that it logs. It is lost if the connection
 // breaks.

@@ -12,11 +12,13 @@ import (
 	"io/fs"
 	"maps"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -44,6 +46,7 @@ type relayFlags struct {
 	clientListen string
 	token        secretFlag
 	dataDir      string
+	name         string
 	zone         string
 	maxClients   int
 	noMDNS       bool
@@ -94,6 +97,7 @@ free port if that one is taken.
 	f.StringVar(&flags.clientListen, "client-listen", "", "also accept programs on this loopback `HOST:PORT`; needs --token-file or $ARKE_TOKEN")
 	flags.token.declare(f, "the `FILE` with the token that programs need at --client-listen, at least 16 bytes (default $ARKE_TOKEN)")
 	f.StringVar(&flags.dataDir, "data-dir", "", "directory for the node's key and its remembered peers")
+	f.StringVar(&flags.name, "name", "", "what people call this relay, in the logs and the status of others; at most 64 bytes (default: the host's name)")
 	f.StringVar(&flags.zone, "zone", "", "where this relay is; callers prefer members of their own zone")
 	f.IntVar(&flags.maxClients, "max-clients", 256, "programs that may be attached at once; an idle one costs about 45 KB")
 	f.BoolVar(&flags.noMDNS, "no-mdns", false, "do not look for peers on the local network")
@@ -132,6 +136,9 @@ func (f relayFlags) validate() error {
 	if f.maxClients < 1 {
 		return errors.New("--max-clients is less than 1")
 	}
+	if len(f.name) > maxNodeName || !utf8.ValidString(f.name) {
+		return fmt.Errorf("--name is longer than %d bytes, or not UTF-8", maxNodeName)
+	}
 	for _, list := range []struct {
 		flag   string
 		values []string
@@ -164,9 +171,17 @@ func (f relayFlags) readToken(env string) (string, error) {
 	return token, nil
 }
 
-// withDefaults fills in where to listen.
+// maxNodeName is how many bytes the name of a relay has at most.
+const maxNodeName = 64
+
+// withDefaults fills in where to listen, and what the relay is called.
 func (f relayFlags) withDefaults() relayFlags {
 	f.noMDNS = f.noMDNS || f.dev
+	if f.name == "" {
+		// Without a host name the relay has none: its peer id tells it apart.
+		host, _ := os.Hostname()
+		f.name = strings.ToValidUTF8(host[:min(len(host), maxNodeName)], "")
+	}
 	switch {
 	case len(f.listen) > 0:
 	case f.dev:
@@ -226,6 +241,7 @@ func serveRelay(ctx context.Context, a App, network security.NetworkFile, flags 
 		Advertise: flags.advertise,
 		Seeds:     flags.seeds,
 		DataDir:   flags.dataDir,
+		Name:      flags.name,
 		Zone:      flags.zone,
 		NoMDNS:    flags.noMDNS,
 		Logger:    log,
@@ -344,6 +360,9 @@ func (s relayStatus) writeNode(t table) {
 	t.row("peer", s.Peer)
 	t.row("network", fmt.Sprintf("%s (id %s)", s.Network, s.NetworkID))
 	t.row("state", s.State)
+	if s.Name != "" {
+		t.row("name", s.Name)
+	}
 	if s.Zone != "" {
 		t.row("zone", s.Zone)
 	}
@@ -377,9 +396,9 @@ func (s relayStatus) writeLinks(t table) {
 		return
 	}
 	t.gap()
-	t.row("LINK TO", "STATE", "RTT", "QUEUED", "ADDRESS")
+	t.row("LINK TO", "NAME", "STATE", "RTT", "QUEUED", "ADDRESS")
 	for _, l := range s.Links {
-		t.row(l.Peer, l.State, l.RTT.Round(time.Microsecond), counts(l.Queued), l.Addr)
+		t.row(l.Peer, dash(l.Name), l.State, l.RTT.Round(time.Microsecond), counts(l.Queued), l.Addr)
 	}
 }
 

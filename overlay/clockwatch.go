@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// clockWatch drives the core that compares wall clocks.
+type clockWatch struct {
+	base *base
+	ask  func() // asks all peers what their clocks show, and tells them ours
+
+	mu    sync.Mutex
+	core  clocks // guarded by mu
+	timer Timer  // likewise; nil = not started, or stopped
+	over  bool   // likewise
+}
+
+func newClockWatch(b *base, ask func()) *clockWatch {
+	return &clockWatch{base: b, ask: ask, core: newClocks(security.ClockTolerance)}
+}
+
+// start looks again and again whether this node's clock was set.
+func (w *clockWatch) start() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		w.timer = w.base.after("overlay/clocks", clockLook, func() {
+			w.step(clockEvent{})
+			w.start()
+		})
+	}
+}
+
+func (w *clockWatch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over = true; w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// heard takes in what the wall clock of a peer shows, in ms since 1970; 0 = it does
+// not say. No lock is held.
+func (w *clockWatch) heard(p peer.ID, name string, wall int64, trip time.Duration) {
+	if wall != 0 {
+		w.step(clockEvent{peer: p, name: name, wall: sinceEpoch(wall), trip: trip})
+	}
+}
+
+// told is heard for what a peer says while the session goes on.
+func (w *clockWatch) told(l *Link, wall int64) {
+	l.mu.Lock()
+	name := l.known.name
+	l.unlock()
+	w.heard(l.peer, name, wall, l.RTT())
+}
+
+// gone notes the end of a session. No lock is held.
+func (w *clockWatch) gone(p peer.ID) { w.step(clockEvent{peer: p, gone: true}) }
+
+// sinceEpoch bounds what a peer may say to what can be compared: 1970 to 2262.
+func sinceEpoch(ms int64) time.Duration {
+	return time.Duration(min(max(ms, 0), math.MaxInt64/int64(2*time.Millisecond))) * time.Millisecond
+}
+
+func (w *clockWatch) step(e clockEvent) {
+	t := w.base.clock.Now()
+	now := instant{link: t.Sub(w.base.epoch), wall: sinceEpoch(t.UnixMilli())}
+	w.mu.Lock()
+	news := w.core.step(now, e)
+	w.mu.Unlock()
+	for _, n := range news {
+		w.act(n)
+	}
+}
+
+func (w *clockWatch) act(n clockNews) {
+	log := w.base.log
+	switch {
+	case n.ask:
+		w.ask()
+	case n.state != nil && n.state.State == ClockAgrees:
+		log.Info("the clock of this node agrees with its peers' again")
+	case n.state != nil:
+		log.Warn("the clock of this node differs from its peers': it can't tell whether nobody serves a cluster; set the clock right",
+			zap.Error(n.state.Err()), zap.Duration("peers_ahead", n.state.Ahead))
+	default:
+		log.Warn(n.words(), zap.Stringer("peer", n.peer), zap.String("name", n.name),
+			zap.Duration("peer_ahead", n.ahead), zap.Int("more_peers", n.more))
+	}
+}
+
+// words is what the log says of a peer.
+func (n *clockNews) words() string {
+	switch {
+	case n.alone:
+		return "the clock of a peer is wrong: most others agree with this node's"
+	case n.grade == clockOff:
+		return "the clocks of this node and a peer differ by more than epochs allow"
+	}
+	return "the clocks of this node and a peer differ"
+}
+
+func (w *clockWatch) status() ClockStatus {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.core.status
+}
+
+// ahead is how far a peer's clock is ahead of ours, and false if it has not said.
+func (w *clockWatch) ahead(p peer.ID) (time.Duration, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.core.peers[p]
+	if c == nil || c.grade == clockUnknown {
+		return 0, false
+	}
+	return w.core.ahead(c), true
+}
