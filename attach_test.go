@@ -34,7 +34,7 @@ func startRelay(t *testing.T, token string) *relay.Relay {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Start(t.Context()))
-	r, err := relay.New(relay.Config{Node: n, Listen: "127.0.0.1:0", Token: token})
+	r, err := relay.New(relay.Config{Node: n, Listen: "127.0.0.1:0", Tokens: []relay.Token{{Name: "test", Secret: token}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	require.NoError(t, r.Start(t.Context()))
@@ -63,13 +63,13 @@ func TestAttachThroughTCPNeedsTheToken(t *testing.T) {
 	// This test attaches with a wrong token and with the right one, under a name
 	// that the relay tells. Then the relay ends: a call waits for it as long as
 	// RelayWait says, what was published and not taken is told, and there is a log.
-	r := startRelay(t, "secret")
-	_, err := arke.Attach(t.Context(), arke.Address(r.Addr(), "guess"))
+	r := startRelay(t, "open sesame, please")
+	_, err := arke.Attach(t.Context(), arke.Address(r.Addr(), "open sesame, now!!"))
 	require.ErrorIs(t, err, arke.ErrUnauthorized)
 
 	var log buffer
 	lost := make(chan error, 10)
-	c, err := arke.Attach(t.Context(), arke.Address(r.Addr(), "secret"), arke.Name("tester"), arke.RelayWait(50*time.Millisecond),
+	c, err := arke.Attach(t.Context(), arke.Address(r.Addr(), "open sesame, please"), arke.Name("tester"), arke.RelayWait(50*time.Millisecond),
 		arke.OnLost(func(err error) { lost <- err }), arke.LogTo(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
 	require.NoError(t, err)
 	require.Empty(t, c.Addrs())

@@ -6,9 +6,7 @@ package relay
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"os"
 	"time"
 
 	"go.uber.org/zap"
@@ -149,15 +147,16 @@ func (l socketLine) Reset(code uint32) error { return l.line.Reset(code) }
 func (r *Relay) serve(conn net.Conn) {
 	defer conn.Close()
 	carrier := session.NewCarrier(newLine(conn, r.cfg.Limits.Stall), &r.bodies, nil)
-	h, refusal, err := r.greet(conn, carrier.Frames)
+	shake := newHandshake(r, conn, carrier.Frames)
+	h, refused, err := shake.greet()
 	var c *client
 	var number int
-	if err == nil && refusal == nil {
-		c, number, refusal, err = r.admit(conn, h)
+	if err == nil && refused == nil {
+		c, number, refused, err = shake.admit(h)
 	}
 	r.opened(conn)
-	if refusal != nil {
-		err = r.refuse(conn, refusal)
+	if refused != nil {
+		err = shake.refuse(refused)
 	}
 	if err != nil {
 		if c != nil {
@@ -170,58 +169,8 @@ func (r *Relay) serve(conn net.Conn) {
 	err = c.conn.carry(number, carrier, h, r.clock.Now(), processOf(conn))
 	c.log.Debug("connection of a client ended", zap.Error(err))
 	if errors.Is(err, session.ErrProtocol) {
-		r.say(conn, &wire.LeafGoodbye{Code: wire.EndProtocol, Text: err.Error()})
+		say(conn, &wire.LeafGoodbye{Code: wire.EndProtocol, Text: err.Error()})
 	}
-}
-
-// greet checks who connects, and reads the Hello.
-func (r *Relay) greet(conn net.Conn, frames *wire.FrameReader) (*wire.LeafHello, *wire.LeafGoodbye, error) {
-	if err := conn.SetReadDeadline(time.Now().Add(r.cfg.Limits.Handshake)); err != nil {
-		return nil, nil, err
-	}
-	if local, ok := unixsock.Of(conn); ok {
-		if err := peercred.Check(local, os.Geteuid()); err != nil {
-			r.log.Warn("refused a process of another user", zap.Error(err))
-			return nil, &wire.LeafGoodbye{Code: wire.EndUser, Text: err.Error()}, nil
-		}
-	}
-	_, k, body, err := frames.Next()
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &wire.LeafGoodbye{Code: wire.EndTimeout, Text: "no hello in time"}, nil
-	case errors.Is(err, wire.ErrFrameTooLarge), errors.Is(err, wire.ErrMalformed):
-		return nil, &wire.LeafGoodbye{Code: wire.EndProtocol, Text: err.Error()}, nil
-	case err != nil:
-		return nil, nil, err
-	case k != wire.KindHello:
-		return nil, &wire.LeafGoodbye{Code: wire.EndProtocol, Text: "the first frame must be a hello"}, nil
-	}
-	h, err := wire.DecodeLeafHello(body)
-	if err != nil {
-		return nil, &wire.LeafGoodbye{Code: wire.EndProtocol, Text: err.Error()}, nil
-	}
-	return &h, nil, nil
-}
-
-// admit makes the connection one of a client's, unless it is refused, and answers
-// the Hello.
-func (r *Relay) admit(conn net.Conn, h *wire.LeafHello) (c *client, number int, refusal *wire.LeafGoodbye, err error) {
-	version, refusal := judge(h, access{local: isLocal(conn), token: r.cfg.Token})
-	if refusal != nil {
-		return nil, 0, refusal, nil
-	}
-	c, number, received, ok := r.resume(h)
-	if !ok {
-		if c, refusal = r.begin(h, c); refusal != nil {
-			return nil, 0, refusal, nil
-		}
-		number, received, _ = c.conn.begin()
-		h.Received = wire.Counts{} // of another session
-	}
-	if err := conn.SetReadDeadline(time.Time{}); err != nil {
-		return c, number, nil, err
-	}
-	return c, number, nil, r.answer(conn, c, version, received)
 }
 
 // resume returns the client as which h comes, if it is known, and whether its
@@ -300,66 +249,6 @@ func (r *Relay) longestAway() (first *client) {
 		}
 	}
 	return first
-}
-
-// answer says Hello to the client.
-func (r *Relay) answer(conn net.Conn, c *client, version uint16, received wire.Counts) error {
-	l := &r.cfg.Limits
-	hello := wire.RelayHello{
-		Version: version, Features: c.features, Instance: r.instance, Leaf: c.id, Received: received,
-		Clock: c.linkTime(r.clock.Now()), LargestFrame: wire.MaxFrame, LargestMessage: largestMessage,
-		Registrations: uint32(l.Registrations), Subscriptions: uint32(l.Subscriptions),
-		Calls: uint32(l.Requests), CallBytes: uint64(l.RequestBytes), Peer: r.cfg.Peer, Name: r.cfg.Agent,
-	}
-	if c.features&wire.FeatureResume != 0 {
-		hello.Session = c.sess.ID()
-	}
-	if c.features&wire.FeatureBeats != 0 {
-		hello.BeatMillis = uint32(c.conn.beat / time.Millisecond)
-	}
-	for lane, n := range l.lanes() {
-		hello.LaneBytes[lane] = uint32(n)
-	}
-	return writeFrame(conn, wire.KindHello, hello.AppendTo(nil))
-}
-
-// writeFrame sends one frame that belongs to the connection.
-func writeFrame(conn net.Conn, k wire.Kind, body []byte) error {
-	if err := conn.SetWriteDeadline(time.Now().Add(linger)); err != nil {
-		return err
-	}
-	_, err := conn.Write(wire.AppendFrame(nil, wire.LaneCtl, k, body))
-	return err
-}
-
-// refuse tells the other side why it is turned away, and returns that.
-func (r *Relay) refuse(conn net.Conn, m *wire.LeafGoodbye) error {
-	r.count.refused[m.Code].Add(1)
-	if m.Code == wire.EndToken {
-		r.log.Warn("refused a client with a wrong token")
-	}
-	err := fmt.Errorf("refused (%s): %s", m.Code, m.Text)
-	return errors.Join(err, r.say(conn, m))
-}
-
-// say sends a Goodbye, and returns when the other side has had time to read it.
-func (r *Relay) say(conn net.Conn, m *wire.LeafGoodbye) error {
-	if err := writeFrame(conn, wire.KindGoodbye, m.AppendTo(nil)); err != nil {
-		return err
-	}
-	if err := conn.SetReadDeadline(time.Now().Add(linger)); err != nil {
-		return err
-	}
-	closeWrite(conn)
-	io.Copy(io.Discard, conn) // until it is read, or nobody reads
-	return nil
-}
-
-// closeWrite lets the other side see the end behind what was written.
-func closeWrite(conn net.Conn) {
-	if half, ok := conn.(interface{ CloseWrite() error }); ok {
-		half.CloseWrite() // it is gone then, which is no worse
-	}
 }
 
 // mortal is a connection that knows whether the process at its other end has

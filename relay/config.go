@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -35,9 +36,9 @@ type Config struct {
 	// Listen is a loopback "host:port" to accept clients on besides. Port 0 is
 	// any free one, see Relay.Addr. Default: none.
 	Listen string
-	// Token is what clients must show at Listen; required with it, at most
-	// 1024 bytes.
-	Token string
+	// Tokens are what clients prove at Listen that they have; one is required with
+	// it, 64 are allowed.
+	Tokens []Token
 
 	// Limits bound what clients may use.
 	Limits Limits
@@ -50,6 +51,22 @@ type Config struct {
 	// required: see Relay.Attach. Default: the machine's.
 	Seam *Seam
 }
+
+// Token is a secret that admits a client. It prints as its name.
+type Token struct {
+	// Name is what logs and the policy call the token; at most 255 bytes. Two
+	// tokens have two names.
+	Name string
+	// Secret has 16 to 1,024 bytes. Who can reach the port can try tokens without
+	// asking the relay each time, so that it should be random.
+	Secret string
+}
+
+// String returns the token's name.
+func (t Token) String() string { return t.Name }
+
+// GoString returns the token's name.
+func (t Token) GoString() string { return t.Name }
 
 // Seam is what a relay needs from outside.
 type Seam struct {
@@ -166,10 +183,10 @@ func (c Config) validate() error {
 		return errors.New("relay: Config.Node is required")
 	case c.Socket == "" && c.Listen == "" && c.Seam == nil:
 		return errors.New("relay: Config.Socket or Config.Listen is required: where shall clients attach?")
-	case c.Listen != "" && c.Token == "":
+	case c.Listen != "" && len(c.Tokens) == 0:
 		return ErrNoToken
-	case len(c.Token) > wire.MaxToken:
-		return fmt.Errorf("relay: Config.Token is longer than %d bytes", wire.MaxToken)
+	case len(c.Tokens) > wire.MaxTokens:
+		return fmt.Errorf("relay: Config.Tokens are %d, at most %d are allowed", len(c.Tokens), wire.MaxTokens)
 	case len(c.Agent) > maxName || len(c.Peer) > maxName:
 		return fmt.Errorf("relay: Config.Agent or Config.Peer is longer than %d bytes", maxName)
 	case min(l.Clients, l.Registrations, l.Subscriptions, l.PublicationBytes, l.Requests, l.RequestBytes, l.QueueBytes, l.Tunnels, l.TunnelBytes) < 1:
@@ -177,8 +194,29 @@ func (c Config) validate() error {
 	case l.Handshake < 0 || l.Stall < 0:
 		return errors.New("relay: Config.Limits must be positive")
 	}
+	if err := checkTokens(c.Tokens); err != nil {
+		return err
+	}
 	if c.Listen != "" {
 		return checkLoopback(c.Listen)
+	}
+	return nil
+}
+
+// checkTokens refuses tokens that could be guessed, or that nobody could tell apart.
+func checkTokens(tokens []Token) error {
+	for i, t := range tokens {
+		same := func(o Token) bool { return o.Name == t.Name || o.Secret == t.Secret }
+		switch {
+		case len(t.Name) > maxName:
+			return fmt.Errorf("relay: the name of a token is longer than %d bytes", maxName)
+		case len(t.Secret) < wire.MinToken:
+			return fmt.Errorf("%w: token %q has %d bytes, at least %d are required", ErrWeakToken, t.Name, len(t.Secret), wire.MinToken)
+		case len(t.Secret) > wire.MaxToken:
+			return fmt.Errorf("relay: token %q has more than %d bytes", t.Name, wire.MaxToken)
+		case slices.ContainsFunc(tokens[:i], same):
+			return fmt.Errorf("relay: token %q is there twice", t.Name)
+		}
 	}
 	return nil
 }

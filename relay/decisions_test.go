@@ -9,13 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/relay/internal/proof"
 )
 
 // TestHelloIsJudged proves who is welcomed, and which of several faults is told:
 // what the client can mend first.
 func TestHelloIsJudged(t *testing.T) {
 	fits := wire.LeafHello{MinVersion: 1, MaxVersion: 1}
-	token := wire.LeafHello{MinVersion: 1, MaxVersion: 1, Token: "secret"}
+	x := &proof.Exchange{Client: [32]byte{1}, Relay: [32]byte{2}, Address: "127.0.0.1:4078"}
+	tokens := []Token{{"one", "sixteen letters."}, {"two", "sixteen letters!"}}
+	proven := x.OfClient(tokens[1].Secret)
+	token := wire.LeafHello{MinVersion: 1, MaxVersion: 1, Proof: proven[:]}
 	future := wire.LeafHello{MinVersion: 2, MaxVersion: 9}
 	for _, tt := range []struct {
 		name  string
@@ -25,11 +29,16 @@ func TestHelloIsJudged(t *testing.T) {
 	}{
 		{"over the socket", fits, access{local: true}, 0},
 		{"a wider range", wire.LeafHello{MinVersion: 1, MaxVersion: 9}, access{local: true}, 0},
-		{"with the token", token, access{token: "secret"}, 0},
-		{"without it", fits, access{token: "secret"}, wire.EndToken},
-		{"where there is none", fits, access{}, wire.EndToken},
+		{"with a token", token, access{tokens: tokens, exchange: x}, 0},
+		{"over the socket, with a token", token, access{local: true, tokens: tokens, exchange: x}, 0},
+		{"over the socket, with another relay's", token, access{local: true, tokens: tokens[:1], exchange: x}, wire.EndToken},
+		{"with another relay's", token, access{tokens: tokens[:1], exchange: x}, wire.EndToken},
+		{"with a proof that nobody asked for", token, access{tokens: tokens}, wire.EndToken},
+		{"without a proof", fits, access{tokens: tokens, exchange: x}, wire.EndToken},
+		{"without a challenge", fits, access{tokens: tokens}, wire.EndToken},
+		{"where there is no token", token, access{exchange: x}, wire.EndToken},
 		{"from the future", future, access{local: true}, wire.EndVersion},
-		{"from the future, without the token", future, access{token: "secret"}, wire.EndVersion},
+		{"from the future, without the token", future, access{tokens: tokens}, wire.EndVersion},
 	} {
 		version, refusal := judge(&tt.hello, tt.at)
 		if tt.want == 0 {

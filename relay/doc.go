@@ -15,7 +15,8 @@
 // # Places
 //
 // A client connects to a unix socket or, where that is not possible, to a
-// loopback TCP address, where it shows a token. Neither is encrypted. The socket
+// loopback TCP address, where both prove that they have the same token. Neither is
+// encrypted. The socket
 // has mode 0600; the relay refuses processes of other users (except root) by the
 // credentials of the connection, and a client should do the same. By default it is
 // $XDG_RUNTIME_DIR/arke/relay.sock, or, if that variable is not set,
@@ -36,10 +37,12 @@
 // sender's choice where it says "any".
 //
 //	kind            lane  from    body
+//	 1 Hello        ctl   client  8 bytes "arke-key", 32 bytes nonce
+//	 1 Hello        ctl   relay   32 bytes nonce, u8 count × 32 bytes proof
 //	 1 Hello        ctl   client  8 bytes "arke-app", u16 lowest version, u16 highest version,
 //	                              u32 features, 16 bytes instance, 16 bytes client id or zeros,
 //	                              u64 session or 0, 4 × u64 received, u64 clock, u32 beat in ms,
-//	                              u32 largest message or 0, s8 name, s16 token (at most 1,024 bytes)
+//	                              u32 largest message or 0, s8 name, s8 proof or ""
 //	 1 Hello        ctl   relay   u16 version, u32 features, 16 bytes instance, 16 bytes client id,
 //	                              u64 session, 4 × u64 received, u64 clock, u32 beat in ms,
 //	                              u32 largest frame, u32 largest message, u32 registrations,
@@ -126,6 +129,33 @@
 //
 //	1 going away   4 protocol broken   6 silent, or does not read   8 replaced   11 another user
 //	2 version      5 no Hello          7 too many clients          10 token      12 something else
+//
+// # Tokens
+//
+// A token has 16 to 1,024 bytes and is never sent. On TCP a client must prove that it
+// has one of the relay's; on the socket it may. It begins with the first Hello of the
+// table, a challenge. The relay answers with the second, which has one proof for each
+// of its tokens. If the one that is due is not among them, something else listens
+// there: the client closes the connection, and has said nothing. Else it says Hello
+// with a proof of its own. Proofs are HMAC-SHA-256, with the token as the key, over
+//
+//	"arke relay 1" or "arke client 1", of who proves
+//	the client's nonce, then the relay's: 32 random bytes, new for each connection
+//	the address of the relay's end, as 127.0.0.1:4078 or [::1]:4078; on the socket nothing
+//
+// Compare them in a time that does not depend on what is in them. A client without
+// token on the socket begins with the third Hello. With the token "sixteen letters."
+// at 127.0.0.1:4078:
+//
+//	> challenge
+//	  000000290161726b652d6b65791111111111111111111111111111111111111111111111111111111111111111
+//	< answer with one proof
+//	  000000420122222222222222222222222222222222222222222222222222222222222222220152d211bde8a29a7d191617ae
+//	  34a45eb329800ae5392632bae6596165d65e19d7
+//	> hello, feature 1, fresh, name "py", proof
+//	  0000008d0161726b652d61707000010001000000010100000000000000000000000000000000000000000000000000000000
+//	  0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
+//	  01000000000000000002707920b8e813d4da7eb744e74c9b3e28b9ebe3c4096664e9618edf8923039f0c4d2855
 //
 // # Calls
 //
@@ -214,8 +244,10 @@
 // # States of a session
 //
 //	state      event                             then
-//	connected  Hello                             attached: relay's Hello
-//	connected  bad Hello, 2 s                    over: Goodbye
+//	connected  challenge                         proving: relay's proofs
+//	connected  Hello, on the socket              attached: relay's Hello
+//	proving    Hello, its proof is right         attached: relay's Hello
+//	either     bad Hello or proof, 2 s           over: Goodbye
 //	attached   connection breaks, "resume"       away: members are suspect
 //	attached   connection breaks, no "resume"    over
 //	attached   three beats without a byte        attached: members are suspect until the next byte
@@ -262,9 +294,9 @@
 // there are dots the relay chooses.
 //
 //	> hello: versions 1 to 1, no features, fresh, name "py"
-//	  0000006e0161726b652d61707000010001000000000100000000000000000000000000000100000000000000000000000000
+//	  0000006d0161726b652d61707000010001000000000100000000000000000000000000000100000000000000000000000000
 //	  0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
-//	  0100000000000000000270790000
+//	  01000000000000000002707900
 //	< hello: client id, no session, limits, peer, "arke"
 //	  000000c101000100000000................................................................00000000000000
 //	  000000000000000000000000000000000000000000000000000000000000000000................000000000001100001
@@ -297,9 +329,9 @@
 //	> goodbye: going away, nothing is said about counts
 //	  00000003030100
 //	> hello, feature 4
-//	  0000006e0161726b652d61707000010001000000040100000000000000000000000000000100000000000000000000000000
+//	  0000006d0161726b652d61707000010001000000040100000000000000000000000000000100000000000000000000000000
 //	  0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
-//	  0100000000000000000270790000
+//	  01000000000000000002707900
 //	< hello, feature 4
 //	  000000c101000100000004................................................................00000000000000
 //	  000000000000000000000000000000000000000000000000000000000000000000................000000000001100001

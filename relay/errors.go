@@ -28,6 +28,9 @@ var (
 	// user of the machine could attach.
 	ErrNoToken = errors.New("relay: a loopback address needs a token")
 
+	// ErrWeakToken is returned by New for a token that is too short to be safe.
+	ErrWeakToken = errors.New("relay: weak token")
+
 	// ErrTooManyClients is why one more client than Limits.Clients is refused.
 	ErrTooManyClients = errors.New("relay: too many clients")
 )

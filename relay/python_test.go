@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -15,19 +16,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay"
 )
 
 // TestThePageSuffices has a program in Python, which was written from the page in
-// doc.go, serve, call, subscribe, publish, and come back to its session.
+// doc.go, serve, call, subscribe, publish, and come back to its session, also over
+// TCP with a token.
 func TestThePageSuffices(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("needs python3")
 	}
-	r, n, cfg := real(t)
+	n := lone(t)
+	require.NoError(t, n.Start(t.Context()))
+	r, cfg := startOn(t, n, func(cfg *relay.Config) {
+		cfg.Listen, cfg.Tokens = "127.0.0.1:0", []relay.Token{{Name: "letters", Secret: letters}, {Name: "sesame", Secret: sesame}}
+	})
+	at, token := cfg.Socket, ""
 	python := func(args ...string) *exec.Cmd {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		t.Cleanup(cancel)
-		return exec.CommandContext(ctx, "python3", append([]string{"../tests/attach.py", cfg.Socket}, args...)...)
+		cmd := exec.CommandContext(ctx, "python3", append([]string{"../tests/attach.py", at}, args...)...)
+		cmd.Env = append(os.Environ(), "ARKE_TOKEN="+token)
+		return cmd
 	}
 	output := func(args ...string) string {
 		out, err := python(args...).CombinedOutput()
@@ -72,4 +82,12 @@ func TestThePageSuffices(t *testing.T) {
 	require.Equal(t, 10, calls, "none was lost, or done twice")
 	require.Contains(t, output("status"), `"clients"`)
 	require.Empty(t, r.Status().Drops)
+
+	at, token = r.Addr(), sesame
+	require.Contains(t, output("status"), `"clients"`)
+	require.Equal(t, "resumed 10", output("reattach", "slow"))
+	token = sesame + "!"
+	refused, err := python("status").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(refused), "does not have the token")
 }

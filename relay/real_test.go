@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/node"
-	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -70,21 +69,4 @@ func dial(t *testing.T, network, address string) *binding {
 func attach(t *testing.T, socket string) *binding {
 	t.Helper()
 	return dial(t, "unix", socket).greet(hello())
-}
-
-// TestOverTCPATokenIsNeeded proves who may attach there.
-func TestOverTCPATokenIsNeeded(t *testing.T) {
-	r, _ := start(t, func(cfg *relay.Config) { cfg.Listen, cfg.Token = "127.0.0.1:0", "secret" })
-	for _, token := range []string{"", "x"} {
-		b := dial(t, "tcp", r.Addr())
-		h := hello()
-		h.Token = token
-		b.read()
-		b.send(wire.LaneCtl, wire.KindHello, &h)
-		require.Equal(t, wire.EndToken, b.goodbye().Code)
-	}
-	h := hello()
-	h.Token = "secret"
-	dial(t, "tcp", r.Addr()).greet(h)
-	require.Equal(t, map[string]uint64{"refused.token": 2}, r.Status().Drops)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/relay/internal/proof"
 )
 
 // page is the text of the specification.
@@ -109,10 +110,38 @@ func (l exampleLine) fits(got []byte) bool {
 	return true
 }
 
+// TestTheProofsOnThePageAreRight proves the handshake with a token that the page
+// shows.
+func TestTheProofsOnThePageAreRight(t *testing.T) {
+	x := proof.Exchange{Client: [32]byte(bytes.Repeat([]byte{0x11}, 32)), Relay: [32]byte(bytes.Repeat([]byte{0x22}, 32)), Address: "127.0.0.1:4078"}
+	own := x.OfClient(letters)
+	h := wire.LeafHello{MinVersion: 1, MaxVersion: 1, Features: wire.FeatureResume, Clock: 1, Name: "py", Proof: own[:]}
+	h.Instance[0] = 1
+	var got []string
+	for _, m := range []message{
+		&wire.LeafChallenge{Nonce: x.Client},
+		&wire.RelayProof{Nonce: x.Relay, Proofs: [][wire.LeafProofSize]byte{x.OfRelay(letters)}},
+		&h,
+	} {
+		got = append(got, hex.EncodeToString(frame(wire.LaneCtl, wire.KindHello, m)))
+	}
+	var want []string
+	for _, line := range exampleOf(t, "# Tokens") {
+		want = append(want, line.pattern)
+	}
+	require.Equal(t, got, want)
+}
+
 // example reads the session on the page.
 func example(t *testing.T) (lines []exampleLine) {
 	t.Helper()
-	_, text, found := strings.Cut(page(t), "# A session, byte by byte")
+	return exampleOf(t, "# A session, byte by byte")
+}
+
+// exampleOf reads the frames that a section shows.
+func exampleOf(t *testing.T, section string) (lines []exampleLine) {
+	t.Helper()
+	_, text, found := strings.Cut(page(t), section)
 	require.True(t, found)
 	text, _, _ = strings.Cut(text, "\n# ")
 	for line := range strings.SplitSeq(text, "\n") {

@@ -144,7 +144,15 @@
 // Who can open a relay's socket acts through its node: it can call and serve
 // whatever that node can, with the keys derived from the network's and those it
 // brings itself. It gets no key to see and can't use another session's. The
-// socket's permissions, or the token, are all that protects it.
+// socket's permissions, or a token, are all that protects it.
+//
+// Another user of the machine, without a token, can't attach over TCP, not with what
+// it has heard of others' handshakes either (TestWithoutTheTokenNobodyAttaches of
+// package relay). If it listens at the port in place of the relay, it hears random
+// bytes and no other, also if it passes everything on to the true relay
+// (TestASquatterLearnsNothing). Who connects to the true relay gets a MAC with which
+// it can try tokens at home: tokens have 16 bytes at least (TestWeakTokensAreRefused),
+// and should be random. TCP on loopback is not encrypted: root can read along.
 //
 // Excluding somebody who had a key takes another key in every file and the old
 // version out of it: as long as it is one of the two newest, it is accepted. A

@@ -6,14 +6,15 @@
 usage: attach.py SOCKET serve CLUSTER COUNT | call CLUSTER TEXT | status
                  subscribe PATTERN COUNT | publish TOPIC TEXT | reattach CLUSTER
 
-It also comes back to a session whose connection broke. Standard library only.
+SOCKET may be HOST:PORT; the token is in ARKE_TOKEN then. It also comes back to a
+session whose connection broke. Standard library only.
 """
-import os, socket, struct, sys, threading, time
+import hmac, os, socket, struct, sys, threading, time
 
 HELLO, BEAT, GOODBYE, NOTICE, FRAGMENT, ACK = 1, 2, 3, 4, 5, 6
 REQUEST, REPLY, PUBLISH, SERVE, SUBSCRIBE, DONE = 32, 33, 48, 56, 57, 59
 CTL, RPC, PUB, BULK, RESUME, BEATS = 0, 1, 2, 3, 1, 2
-UNCOUNTED = (HELLO, BEAT, GOODBYE, NOTICE, ACK)
+UNCOUNTED, NO_HEADERS = (HELLO, BEAT, GOODBYE, NOTICE, ACK), bytes(2)
 OUTCOMES = ("reply,remote error,overloaded,no such member,draining,expired,unauthorized,too large,cancelled,no members,"
             "unreachable,interrupted,deadline,closed,too many,would block,topic,other").split(",")
 
@@ -35,16 +36,10 @@ def take8(data):
     return data[1:1 + data[0]], data[1 + data[0]:]
 
 
-def tail(body):
-    """Headers, none, and a body."""
-    return struct.pack(">H", 0) + body
-
-
 def body_of(data):
     count, data = take("H", data)
     for _ in range(count):
-        data = data[1 + data[0]:]
-        size, data = take("H", data)
+        size, data = take("H", data[1 + data[0]:])
         data = data[size:]
     return data
 
@@ -53,8 +48,7 @@ class Client:
     """A client that resumes its session. Callbacks run on the reader."""
 
     def __init__(self, path):
-        self.path = path
-        self.instance = os.urandom(16)
+        self.path, self.instance = path, os.urandom(16)
         self.leaf, self.session = bytes(16), 0
         self.lock = threading.Condition()
         self.sent, self.kept, self.received = [0] * 4, [[], [], [], []], [0] * 4
@@ -64,12 +58,14 @@ class Client:
         threading.Thread(target=self.read, daemon=True).start()
 
     def attach(self):
-        conn = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        conn.connect(self.path)
+        host, _, port = self.path.rpartition(":")
+        conn = socket.socket(socket.AF_INET if port.isdigit() else socket.AF_UNIX, socket.SOCK_STREAM)
+        conn.connect((host, int(port)) if port.isdigit() else self.path)
+        stream = conn.makefile("rb")
+        proof = self.prove(conn, stream, os.environ["ARKE_TOKEN"].encode()) if port.isdigit() else b""
         hello = struct.pack(">8sHHI16s16sQ4QQII", b"arke-app", 1, 1, RESUME | BEATS, self.instance, self.leaf,
                             self.session, *self.received, time.monotonic_ns(), 0, 0)
-        conn.sendall(self.frame(CTL, HELLO, hello + s8("python") + struct.pack(">H", 0)))
-        stream = conn.makefile("rb")
+        conn.sendall(self.frame(CTL, HELLO, hello + s8("python") + bytes([len(proof)]) + proof))
         _, kind, body = self.next(stream)
         if kind == GOODBYE:
             raise Failed(body[2:].decode())
@@ -82,6 +78,17 @@ class Client:
             self.forget(received)
             for frames in self.kept:
                 conn.sendall(b"".join(frames))
+
+    def prove(self, conn, stream, token):
+        """Has the relay prove that it has the token, and returns our own proof."""
+        nonce = os.urandom(32)
+        conn.sendall(self.frame(CTL, HELLO, b"arke-key" + nonce))
+        theirs, count, proofs = take("32sB", self.next(stream)[2])
+        about = nonce + theirs + ("%s:%d" % conn.getpeername()).encode()
+        relay, own = (hmac.digest(token, role + about, "sha256") for role in (b"arke relay 1", b"arke client 1"))
+        if not any([hmac.compare_digest(relay, proofs[32 * i:32 * i + 32]) for i in range(count)]):
+            raise Failed("unauthorized: what listens there does not have the token")
+        return own
 
     def forget(self, counts):
         """Keeps only what the relay has not received."""
@@ -152,15 +159,13 @@ class Client:
         elif kind == REQUEST:
             number, member, _, _, flags, _, _, rest = take("QQQQBBB", body)
             if flags & 4:
-                _, rest = take8(rest)
-                _, _, networks, rest = take("QQB", rest)
+                _, _, networks, rest = take("QQB", take8(rest)[1])
                 for _ in range(networks):
                     _, rest = take8(rest)
             reply = self.handlers[member](body_of(rest))
-            self.send(RPC, REPLY, struct.pack(">QBBIIII", number, 0, 0, 0, 0, 0, 0) + tail(reply))
+            self.send(RPC, REPLY, struct.pack(">QBBIIII", number, 0, 0, 0, 0, 0, 0) + NO_HEADERS + reply)
         elif kind == PUBLISH:
-            _, rest = take8(body)
-            topic, rest = take8(rest)
+            topic, rest = take8(take8(body)[1])
             count, rest = take("H", rest)
             for number in struct.unpack(">%dQ" % count, rest[:8 * count]):
                 self.subscribers[number](topic.decode(), body_of(rest[8 * count:]))
@@ -192,8 +197,8 @@ class Client:
 
     def call(self, cluster, body, wait=False):
         number = self.id()
-        head = struct.pack(">QQQQBBB", number, 0, 0, time.monotonic_ns() + 5 * 10**9, 8, 0, 0)
-        return self.ask(RPC, REQUEST, number, head + struct.pack(">BB", wait, 0) + s8("") + s8(cluster) + tail(body))
+        head = struct.pack(">QQQQBBBBB", number, 0, 0, time.monotonic_ns() + 5 * 10**9, 8, 0, 0, wait, 0)
+        return self.ask(RPC, REQUEST, number, head + s8("") + s8(cluster) + NO_HEADERS + body)
 
     def subscribe(self, pattern, subscriber):
         number = self.id()
@@ -203,7 +208,7 @@ class Client:
     def publish(self, topic, body):
         """Returns how many nodes took it."""
         number = self.id()
-        return self.ask(PUB, PUBLISH, number, struct.pack(">QQ", number, 0) + s8(topic) + tail(body))
+        return self.ask(PUB, PUBLISH, number, struct.pack(">QQ", number, 0) + s8(topic) + NO_HEADERS + body)
 
     def close(self):
         self.closing = True
@@ -218,29 +223,24 @@ def main(path, command, *args):
             seen.release()
             return b"python: " + body[:1000]  # a longer reply would have to be cut
         print("member %016x" % client.serve(args[0], handler), flush=True)
-        for _ in range(int(args[1])):
-            seen.acquire()
+        for _ in range(int(args[1])): seen.acquire()
         time.sleep(0.2)  # the last reply is on its way
-    elif command == "call":
-        print(client.call(args[0], args[1].encode(), wait=True).decode())
-    elif command == "status":
-        print(client.call("$status", b"").decode())
+    elif command in ("call", "status"):
+        cluster, text = args or ("$status", "")
+        print(client.call(cluster, text.encode(), wait=command == "call").decode())
     elif command == "subscribe":
         def subscriber(topic, body):
             print(topic, body.decode(), flush=True)
             seen.release()
         client.subscribe(args[0], subscriber)
         print("subscribed", flush=True)
-        for _ in range(int(args[1])):
-            seen.acquire()
+        for _ in range(int(args[1])): seen.acquire()
     elif command == "publish":
         print("nodes", client.publish(args[0], args[1].encode()))
     elif command == "reattach":
         for turn in range(10):
-            text = b"turn %d" % turn
-            caller = threading.Timer(0.02, client.conn.shutdown, [socket.SHUT_RDWR])
-            caller.start()
-            assert client.call(args[0], text, wait=True).endswith(text)
+            threading.Timer(0.02, client.conn.shutdown, [socket.SHUT_RDWR]).start()
+            assert client.call(args[0], b"turn %d" % turn, wait=True).endswith(b"turn %d" % turn)
             while client.resumed <= turn: time.sleep(0.001)
         print("resumed", client.resumed)
     client.close()

@@ -28,7 +28,9 @@ const (
 	// MaxLeafHello bounds head and body of a Hello between a client and its
 	// relay, in bytes; of a Goodbye, too.
 	MaxLeafHello = 4 << 10
-	// MaxToken bounds the token in a LeafHello, in bytes.
+	// MinToken and MaxToken bound the length of a token, in bytes: whoever reaches
+	// a relay's port may try one after the other.
+	MinToken = 16
 	MaxToken = 1 << 10
 	// MaxLeafText bounds each text that a client and its relay send each other
 	// to be read by people, in bytes.
@@ -76,7 +78,8 @@ type LeafHello struct {
 	// bytes; 0 = as large as they come.
 	LargestMessage uint32
 	Name           string // for logs, at most 255 bytes
-	Token          string // at most MaxToken bytes
+	// Proof shows that the client holds a token; nil = it shows none. See LeafChallenge.
+	Proof []byte
 }
 
 // AppendTo appends the encoded message.
@@ -93,7 +96,7 @@ func (m *LeafHello) AppendTo(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, m.BeatMillis)
 	dst = binary.BigEndian.AppendUint32(dst, m.LargestMessage)
 	dst = appendShort(dst, m.Name)
-	return appendText(dst, m.Token, MaxToken)
+	return appendShort(dst, string(m.Proof))
 }
 
 // DecodeLeafHello decodes the body of a client's KindHello frame. What follows
@@ -110,10 +113,14 @@ func DecodeLeafHello(b []byte) (LeafHello, error) {
 	m.Received = readCounts(&r)
 	m.Clock, m.BeatMillis, m.LargestMessage = r.uint64(), r.uint32(), r.uint32()
 	m.Name = r.short()
-	m.Token = r.text(MaxToken)
+	if n := int(r.uint8()); n > 0 {
+		m.Proof = append(m.Proof, r.bytes(n)...)
+	}
 	switch {
 	case r.bad:
 		return LeafHello{}, malformed("hello: short")
+	case m.Proof != nil && len(m.Proof) != LeafProofSize:
+		return LeafHello{}, malformed("hello: proof")
 	case m.MinVersion == 0 || m.MinVersion > m.MaxVersion:
 		return LeafHello{}, malformed("hello: versions")
 	}

@@ -172,6 +172,8 @@ func allFrames() []leafVector {
 func leafFrames() []leafVector {
 	var (
 		leafHello   = decoder(wire.DecodeLeafHello)
+		challenge   = decoder(wire.DecodeLeafChallenge)
+		relayProof  = decoder(wire.DecodeRelayProof)
 		relayHello  = decoder(wire.DecodeRelayHello)
 		goodbye     = decoder(wire.DecodeLeafGoodbye)
 		notice      = decoder(wire.DecodeLeafNotice)
@@ -183,11 +185,16 @@ func leafFrames() []leafVector {
 		publish     = decoder(decodePublished)
 		publication = decoder(decodePublication)
 	)
+	first, second := sixteen(0x40), sixteen(0x50)
+	var nonce [wire.NonceSize]byte
+	copy(nonce[copy(nonce[:], first[:]):], second[:])
 	return []leafVector{
 		{
-			"client: hello, versions 1 to 3, no features, instance 1011…1f, fresh, clock 5, name \"geo\", token \"secret\"", ctl, wire.KindHello,
-			&wire.LeafHello{MinVersion: 1, MaxVersion: 3, Instance: sixteen(0x10), Clock: 5, Name: "geo", Token: "secret"}, leafHello,
+			"client: hello, versions 1 to 3, no features, instance 1011…1f, fresh, clock 5, name \"geo\", proof 4041…5f", ctl, wire.KindHello,
+			&wire.LeafHello{MinVersion: 1, MaxVersion: 3, Instance: sixteen(0x10), Clock: 5, Name: "geo", Proof: append(first[:], second[:]...)}, leafHello,
 		},
+		{"client: challenge, nonce 4041…5f", ctl, wire.KindHello, &wire.LeafChallenge{Nonce: nonce}, challenge},
+		{"relay: answer to a challenge, nonce 4041…5f, two proofs 4041…5f", ctl, wire.KindHello, &wire.RelayProof{Nonce: nonce, Proofs: [][wire.LeafProofSize]byte{nonce, nonce}}, relayProof},
 		{
 			"client: hello, version 1, all features, to resume session 7 as client a0a1…af, in which 1, 2, 3 and 4 frames came, a beat every 400 ms, messages up to 1 MiB", ctl, wire.KindHello,
 			&wire.LeafHello{

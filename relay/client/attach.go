@@ -125,14 +125,16 @@ func (a *attacher) dial(ctx context.Context) (*connection, error) {
 	hello := wire.LeafHello{
 		MinVersion: wire.LeafVersionMin, MaxVersion: wire.LeafVersionMax, Features: wire.AllFeatures,
 		Instance: a.instance, Leaf: a.relay.Leaf, Clock: l.LinkTime(a.link.now()), BeatMillis: uint32(beat.Milliseconds()),
-		Name: l.cfg.Name, Token: l.cfg.Token,
+		Name: l.cfg.Name,
 	}
+	var challenge wire.LeafChallenge
+	_, _ = l.rand.Read(challenge.Nonce[:]) // never fails
 	if s := l.session.Load(); s != nil {
 		hello.Session, hello.Received = s.ID(), s.Detach()
 	}
 	ctx, cancel := overlay.WithTimeout(ctx, l.clock, "client/hello", handshakeTime)
 	defer cancel()
-	return l.cfg.dial(ctx, hello, func() uint64 { return l.LinkTime(l.now()) })
+	return l.cfg.dial(ctx, hello, challenge, func() uint64 { return l.LinkTime(l.now()) })
 }
 
 // run carries sessions over one connection after the other until close.

@@ -24,10 +24,12 @@ import (
 type Config struct {
 	// Socket is the path of the relay's unix socket, see DefaultSocket.
 	Socket string
-	// Address is the relay's loopback "host:port"; Token is what it was
-	// started with.
+	// Address is the relay's loopback "host:port".
 	Address string
-	Token   string
+	// Token is one that the relay was started with, of 16 to 1,024 bytes; required
+	// with Address. It is never sent: client and relay prove to each other that they
+	// have it.
+	Token string
 
 	// Name is what the client calls itself in the relay's logs and status; at
 	// most 255 bytes. Default: the name of the program.
@@ -126,6 +128,10 @@ func (c Config) validate() error {
 		return errors.New("client: Config.Socket and Config.Address exclude each other")
 	case len(c.Token) > wire.MaxToken:
 		return fmt.Errorf("client: Config.Token is longer than %d bytes", wire.MaxToken)
+	case c.Seam == nil && c.Address != "" && c.Token == "":
+		return fmt.Errorf("%w: Config.Address needs Config.Token", ErrToken)
+	case c.Token != "" && len(c.Token) < wire.MinToken:
+		return fmt.Errorf("%w: Config.Token has %d bytes, a relay's has %d at least", ErrToken, len(c.Token), wire.MinToken)
 	case len(c.Name) > maxName:
 		return fmt.Errorf("client: Config.Name is longer than %d bytes", maxName)
 	case c.RelayWait < 0:

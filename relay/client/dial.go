@@ -16,6 +16,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/relay/internal/peercred"
+	"github.com/arke-mesh/arke/relay/internal/proof"
 	"github.com/arke-mesh/arke/relay/internal/unixsock"
 )
 
@@ -27,8 +28,9 @@ type connection struct {
 	sample session.Sample // of the relay's clock
 }
 
-// dial connects to the relay and exchanges Hellos. now is the link clock.
-func (c Config) dial(ctx context.Context, hello wire.LeafHello, now func() uint64) (*connection, error) {
+// dial connects to the relay and exchanges Hellos. If there is a token, the relay
+// has to meet the challenge first. now is the link clock.
+func (c Config) dial(ctx context.Context, hello wire.LeafHello, challenge wire.LeafChallenge, now func() uint64) (*connection, error) {
 	conn, err := c.connect(ctx)
 	if err != nil {
 		return nil, c.noRelay(err)
@@ -37,7 +39,14 @@ func (c Config) dial(ctx context.Context, hello wire.LeafHello, now func() uint6
 	// The handshake must not outlast ctx.
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	carrier := session.NewCarrier(session.NetConn(conn), &wire.Bodies{}, nil)
-	answer, err := c.greet(conn, carrier, hello)
+	err = c.checkOwner(conn)
+	if err == nil && c.Token != "" {
+		hello.Proof, err = c.challenge(conn, carrier, challenge)
+	}
+	var answer wire.RelayHello
+	if err == nil {
+		answer, err = c.greet(conn, carrier, hello)
+	}
 	if !stop() && err == nil {
 		err = c.noRelay(ctx.Err())
 	}
@@ -51,39 +60,76 @@ func (c Config) dial(ctx context.Context, hello wire.LeafHello, now func() uint6
 	}, nil
 }
 
-// greet says Hello and returns what the relay makes of it.
-func (c Config) greet(conn net.Conn, carrier *session.Carrier, hello wire.LeafHello) (wire.RelayHello, error) {
-	// Root may attach to anybody's relay: whom should it distrust?
+// checkOwner refuses a relay of somebody who could listen to us. Root may attach to
+// anybody's: whom should it distrust?
+func (c Config) checkOwner(conn net.Conn) error {
 	if local, ok := unixsock.Of(conn); ok && os.Geteuid() != 0 {
 		if err := peercred.Check(local, os.Geteuid()); err != nil {
-			return wire.RelayHello{}, fmt.Errorf("%w: %s: %w", ErrUser, c.target(), err)
+			return fmt.Errorf("%w: %s: %w", ErrUser, c.target(), err)
 		}
 	}
-	if _, err := conn.Write(wire.AppendFrame(nil, wire.LaneCtl, wire.KindHello, hello.AppendTo(nil))); err != nil {
-		return wire.RelayHello{}, c.noRelay(err)
+	return nil
+}
+
+// challenge has the relay prove that it holds the token, and returns the client's
+// own proof. Before that, what listens there is told nothing.
+func (c Config) challenge(conn net.Conn, carrier *session.Carrier, m wire.LeafChallenge) ([]byte, error) {
+	body, err := c.exchange(conn, carrier, m.AppendTo(nil))
+	if err != nil {
+		return nil, err
 	}
-	_, kind, body, err := carrier.Frames.Next()
+	answer, err := wire.DecodeRelayProof(body)
+	if err != nil {
+		return nil, c.noRelay(err)
+	}
+	x := proof.Exchange{Client: m.Nonce, Relay: answer.Nonce, Address: proof.Address(conn.RemoteAddr())}
+	want, known := x.OfRelay(c.Token), false
+	for i := range answer.Proofs {
+		known = proof.Equal(answer.Proofs[i][:], want[:]) || known
+	}
+	if !known {
+		return nil, fmt.Errorf("%w: what listens at %s does not have it", ErrToken, c.target())
+	}
+	own := x.OfClient(c.Token)
+	return own[:], nil
+}
+
+// greet says Hello and returns what the relay makes of it.
+func (c Config) greet(conn net.Conn, carrier *session.Carrier, hello wire.LeafHello) (wire.RelayHello, error) {
+	body, err := c.exchange(conn, carrier, hello.AppendTo(nil))
+	if err != nil {
+		return wire.RelayHello{}, err
+	}
+	answer, err := wire.DecodeRelayHello(body)
 	if err != nil {
 		return wire.RelayHello{}, c.noRelay(err)
 	}
+	if answer.Version < wire.LeafVersionMin || answer.Version > wire.LeafVersionMax {
+		return wire.RelayHello{}, fmt.Errorf("%w: version %d", ErrVersion, answer.Version)
+	}
+	return answer, nil
+}
+
+// exchange says Hello, and returns the relay's.
+func (c Config) exchange(conn net.Conn, carrier *session.Carrier, hello []byte) ([]byte, error) {
+	if _, err := conn.Write(wire.AppendFrame(nil, wire.LaneCtl, wire.KindHello, hello)); err != nil {
+		return nil, c.noRelay(err)
+	}
+	_, kind, body, err := carrier.Frames.Next()
+	if err != nil {
+		return nil, c.noRelay(err)
+	}
 	switch kind {
 	case wire.KindHello:
-		answer, err := wire.DecodeRelayHello(body)
-		if err != nil {
-			return wire.RelayHello{}, c.noRelay(err)
-		}
-		if answer.Version < wire.LeafVersionMin || answer.Version > wire.LeafVersionMax {
-			return wire.RelayHello{}, fmt.Errorf("%w: version %d", ErrVersion, answer.Version)
-		}
-		return answer, nil
+		return body, nil
 	case wire.KindGoodbye:
 		goodbye, err := wire.DecodeLeafGoodbye(body)
 		if err != nil {
-			return wire.RelayHello{}, c.noRelay(err)
+			return nil, c.noRelay(err)
 		}
-		return wire.RelayHello{}, refused(goodbye)
+		return nil, refused(goodbye)
 	}
-	return wire.RelayHello{}, c.noRelay(fmt.Errorf("it answers with %s", kind))
+	return nil, c.noRelay(fmt.Errorf("it answers with %s", kind))
 }
 
 // noRelay says in one line what to look at.

@@ -22,9 +22,9 @@ var (
 	// the protocol in common.
 	ErrVersion = errors.New("client: the relay speaks another version")
 
-	// ErrToken is returned by Start when the relay refuses the token. It
-	// matches patterns.ErrUnauthorized too.
-	ErrToken = fmt.Errorf("client: the relay refuses the token: %w", patterns.ErrUnauthorized)
+	// ErrToken is returned by Start when the relay has another token, and by New
+	// when the token is none. It matches patterns.ErrUnauthorized too.
+	ErrToken = fmt.Errorf("client: wrong token: %w", patterns.ErrUnauthorized)
 
 	// ErrUser is returned by Start when relay and client belong to different
 	// users. It matches patterns.ErrUnauthorized too.

@@ -141,6 +141,8 @@ func TestConfigIsChecked(t *testing.T) {
 	for name, cfg := range map[string]client.Config{
 		"nowhere":       {},
 		"two places":    {Socket: "s", Address: "127.0.0.1:1"},
+		"no token":      {Address: "127.0.0.1:1"},
+		"weak token":    {Address: "127.0.0.1:1", Token: strings.Repeat("x", 15)},
 		"long token":    {Address: "127.0.0.1:1", Token: strings.Repeat("x", 1025)},
 		"long name":     {Socket: "s", Name: strings.Repeat("x", 256)},
 		"negative wait": {Socket: "s", RelayWait: -1},

@@ -64,7 +64,7 @@ type attachError struct {
 func (e *attachError) Error() string {
 	switch {
 	case errors.Is(e.err, client.ErrToken):
-		return fmt.Sprintf("the relay at %s refuses the token: pass the one it was started with, --token-file or ARKE_TOKEN", e.target)
+		return fmt.Sprintf("what listens at %s does not have this token: pass one that the relay was started with, --token-file or ARKE_TOKEN", e.target)
 	case errors.Is(e.err, client.ErrUser):
 		return fmt.Sprintf("the relay at %s belongs to another user: start one of your own with 'arke relay'", e.target)
 	case errors.Is(e.err, client.ErrTooManyClients):

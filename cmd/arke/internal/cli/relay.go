@@ -250,13 +250,17 @@ func serveRelay(ctx context.Context, a App, network security.NetworkFile, flags 
 		return err
 	}
 	defer n.Close()
+	var tokens []relay.Token
+	if token != "" {
+		tokens = []relay.Token{{Name: "token", Secret: token}}
+	}
 	r, err := relay.New(relay.Config{
 		Node:   n,
 		Status: func() any { return n.Status() },
 		Peer:   n.Self().String(),
 		Socket: flags.socket,
 		Listen: flags.clientListen,
-		Token:  token,
+		Tokens: tokens,
 		Limits: relay.Limits{Clients: flags.maxClients},
 		Logger: log,
 	})
