@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 // comes to the wrong anchor is told the right ones and served all the same.
 type anchor struct {
 	*base
-	verify func(id security.ClusterID, key, proof []byte, p peer.ID) error
+	prove func(id security.ClusterID, key, proof []byte, p peer.ID) error
 
 	books   map[security.ClusterID]*book
 	guests  map[peer.ID]*guest
@@ -118,7 +117,7 @@ func (a *anchor) register(now time.Time, from peer.ID, m *registerMsg) {
 }
 
 // admitLease says whether the lease may be held. Bounds are looked at before
-// the proof is checked, which costs more.
+// proof and signature are checked, which cost more.
 func (a *anchor) admitLease(from peer.ID, m *registerMsg) wire.Refusal {
 	b, g := a.books[m.cid], a.guests[from]
 	if g != nil && m.incarnation < g.incarnation {
@@ -138,13 +137,20 @@ func (a *anchor) admitLease(from peer.ID, m *registerMsg) wire.Refusal {
 	if size > maxRecordBytes {
 		return wire.Refusal_FULL
 	}
-	return a.checkProof(b, from, m.cid, m.key, m.proof)
+	if refusal := a.checkProof(b, from, m.cid, m.key, m.proof); refusal != wire.Refusal_NONE {
+		return refusal
+	}
+	// The one that is held was verified when it came.
+	if l := m.lease(from); (old == nil || !old.says(&l)) && a.check(m.cid, &l) != nil {
+		return wire.Refusal_BAD_SIGNATURE
+	}
+	return wire.Refusal_NONE
 }
 
 // checkProof verifies a proof unless the same one of the same peer is known to
 // be good: a node with many members shows it again and again.
 func (a *anchor) checkProof(b *book, from peer.ID, cid security.ClusterID, key, proof []byte) wire.Refusal {
-	if (b == nil || !b.proven(from, proof)) && a.verify(cid, key, proof, from) != nil {
+	if (b == nil || !b.proven(from, proof)) && a.prove(cid, key, proof, from) != nil {
 		return wire.Refusal_BAD_PROOF
 	}
 	return wire.Refusal_NONE
@@ -152,26 +158,23 @@ func (a *anchor) checkProof(b *book, from peer.ID, cid security.ClusterID, key, 
 
 // put makes or replaces the lease.
 func (a *anchor) put(b *book, from peer.ID, m *registerMsg) {
-	key := leaseKey{from, m.member}
+	told := m.lease(from)
+	told.suspect = a.peers.suspect(from)
 	g := a.enter(from, b)
 	g.incarnation = max(g.incarnation, m.incarnation)
-	l := b.lease(key)
+	l := b.lease(told.leaseKey)
 	fresh := l == nil
 	if fresh {
 		l = &heldLease{}
-		b.insert(l, key)
+		b.insert(l, told.leaseKey)
 		g.leases++
 		a.leases++
 	}
-	same := !fresh && l.incarnation == m.incarnation && bytes.Equal(l.record, m.record)
-	a.bytes += len(m.record) - len(l.record)
-	l.lease = lease{
-		leaseKey: key, incarnation: m.incarnation, record: m.record, proof: m.proof,
-		suspect: a.peers.suspect(from),
-	}
-	l.seq = m.seq
+	same := !fresh && l.says(&told)
+	a.bytes += len(told.record) - len(l.record)
+	l.lease, l.proof, l.seq = told, m.proof, m.seq
 	if !same {
-		b.upsert(key)
+		b.upsert(told.leaseKey)
 		a.touch(b)
 	}
 }

@@ -29,7 +29,8 @@ type control struct {
 
 // controlConfig is what control needs.
 type controlConfig struct {
-	self        peer.ID
+	key         security.NodeKey
+	network     security.NetworkID
 	incarnation uint64
 	zone        string
 	addrs       func() []string
@@ -42,14 +43,17 @@ type controlConfig struct {
 
 func newControl(now time.Time, cfg controlConfig) *control {
 	rng, out := prng(cfg.seed), &outbox{}
-	b := &base{self: cfg.self, out: out, rng: &rng, drops: cfg.drops}
-	b.peers = newPeerTable(cfg.self, &rng, out)
+	b := &base{
+		self: cfg.key.PeerID(), network: cfg.network, key: cfg.key, verify: security.VerifyLease,
+		out: out, rng: &rng, drops: cfg.drops,
+	}
+	b.peers = newPeerTable(b.self, &rng, out)
 	b.finder = newFinder(now, b.peers, &rng, out, cfg.nearest)
-	b.epochs = &epochTable{self: cfg.self, keys: cfg.keys, terms: make(map[string]*term)}
+	b.epochs = &epochTable{self: b.self, keys: cfg.keys, terms: make(map[string]*term)}
 	return &control{
 		base: b,
 		anchor: &anchor{
-			base: b, verify: security.VerifyProof,
+			base: b, prove: security.VerifyProof,
 			books: make(map[security.ClusterID]*book), guests: make(map[peer.ID]*guest),
 		},
 		registrar: &registrar{
@@ -57,7 +61,7 @@ func newControl(now time.Time, cfg controlConfig) *control {
 			alone: now.Add(settleTime), byKey: make(map[registrationKey]*registration),
 		},
 		watcher: &watcher{
-			base: b, zone: cfg.zone, verify: security.VerifyProof,
+			base: b, zone: cfg.zone,
 			names: make(map[string]*watchedCluster), byID: make(map[security.ClusterID]*epochView),
 		},
 	}

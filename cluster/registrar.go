@@ -105,7 +105,7 @@ func (r *registrar) follow(now time.Time, g *localMember, epochs []epoch) {
 		func(e *registration) security.ClusterID { return e.cid },
 		func(p epoch) *registration {
 			e := &registration{epoch: p, member: g, anchorSet: r.finder.follow(now, p.cid)}
-			e.sealed = p.keys.SealRecord(r.rand, g.record.encode())
+			e.sign(r)
 			r.byKey[registrationKey{p.cid, g.record.member}] = e
 			r.advance(now, e)
 			return e
@@ -272,8 +272,9 @@ func (r *registrar) readdress(now time.Time) {
 
 // renew has the anchors hold the record as it is now.
 func (r *registrar) renew(now time.Time, g *localMember) {
+	g.record.revision++
 	for _, e := range g.registrations {
-		e.sealed = e.keys.SealRecord(r.rand, g.record.encode())
+		e.sign(r)
 		for _, a := range e.leases {
 			a.renew(now)
 		}

@@ -30,7 +30,7 @@ type registration struct {
 	epoch
 	member    *localMember
 	anchorSet *anchorSet
-	sealed    []byte // the record
+	lease     lease // as the anchors are to hold it
 	leases    []*anchorLease
 	breakAt   time.Time // when old leases are let go; zero = the new ones do not all stand
 }
@@ -117,6 +117,13 @@ func (a *anchorLease) renew(now time.Time) {
 	}
 }
 
+// sign seals and signs the record of e's member as it is now.
+func (e *registration) sign(r *registrar) {
+	g := &e.member.record
+	e.lease = lease{leaseKey: g.leaseKey, incarnation: g.incarnation, record: e.keys.SealRecord(r.rand, g.encode())}
+	e.lease.signature = r.key.SignLease(e.lease.signed(r.network, e.cid))
+}
+
 // advance does for e whatever can be done now: ask the anchors that have not
 // acknowledged, and let go of those that are none any more.
 func (r *registrar) advance(now time.Time, e *registration) {
@@ -168,7 +175,7 @@ func (r *registrar) ask(now time.Time, e *registration, a *anchorLease) {
 	}
 	r.out.send(a.peer, &registerMsg{
 		cid: e.cid, key: e.key, proof: e.proof, member: e.member.record.member,
-		incarnation: r.incarnation, record: e.sealed, seq: a.seq,
+		incarnation: e.lease.incarnation, record: e.lease.record, signature: e.lease.signature, seq: a.seq,
 	})
 }
 

@@ -18,8 +18,7 @@ import (
 // it watches every anchor of every valid id and merges what they say.
 type watcher struct {
 	*base
-	zone   string
-	verify func(id security.ClusterID, key, proof []byte, p peer.ID) error
+	zone string
 
 	names   map[string]*watchedCluster
 	byID    map[security.ClusterID]*epochView
@@ -79,8 +78,7 @@ func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []epoch) {
 		func(s *epochView) security.ClusterID { return s.cid },
 		func(e epoch) *epochView {
 			s := &epochView{of: w, anchorSet: k.finder.follow(now, e.cid), verifier: verifier{
-				epoch: e, check: k.verify, drops: k.drops,
-				known: make(map[leaseKey]*verified), proofs: make(map[peer.ID][]byte),
+				base: k.base, epoch: e, known: make(map[leaseKey]*verified),
 			}}
 			k.byID[e.cid] = s
 			k.advance(now, s)
