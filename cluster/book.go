@@ -21,6 +21,7 @@ type book struct {
 	authority authority
 	leases    []*heldLease   // by key
 	watchers  []*remoteWatch // by peer
+	plan      plan[*book]    // when to look at it again
 
 	// Since the last flush.
 	touched   bool
@@ -34,8 +35,7 @@ type book struct {
 // heldLease is one lease.
 type heldLease struct {
 	lease
-	proof []byte // that its node holds the cluster's key
-	seq   uint64 // of the Register that was acknowledged last
+	seq uint64 // of the Register that was acknowledged last
 }
 
 // remoteWatch is one node that watches.

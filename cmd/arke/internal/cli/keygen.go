@@ -144,7 +144,7 @@ func demoMemberCommand(a App) *cobra.Command {
 		Hidden: true,
 		Args:   positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, _, err := logFlags{level: "warn", format: "console"}.logger(a.Stderr)
+			log, err := a.logger("warn")
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -31,8 +30,7 @@ type serveFlags struct {
 	tunnelCommand string
 	env           []string // --env
 	limits        patterns.Limits
-	log           logFlags
-	drain         time.Duration
+	logLevel      string
 }
 
 func serveCommand(a App) *cobra.Command {
@@ -87,8 +85,7 @@ accepts no new requests and finishes those it has. A second signal ends at once.
 	f.IntVar(&flags.limits.MessageBytes, "message-bytes", 0, "bytes of one message, with headers, at most; 16777216 is the most (default 1048576)")
 	f.IntVar(&flags.limits.Tunnels, "tunnels", 0, "open tunnels at most (default 16384)")
 	f.IntVar(&flags.limits.Capacity, "capacity", 0, "weight of this member in balancing (default 1)")
-	flags.log.declare(f)
-	declareDrain(f, &flags.drain)
+	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := flags.validate()
 		var env []string
@@ -122,7 +119,7 @@ func (f serveFlags) validate() error {
 func runServe(a App, cmd *cobra.Command, at *attachment, cluster string, flags serveFlags, env []string) error {
 	outliveReaders()
 	ctx := cmd.Context()
-	c, log, err := a.attachLogging(cmd, at, flags.log)
+	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
 	if err != nil {
 		return err
 	}
@@ -136,7 +133,7 @@ func runServe(a App, cmd *cobra.Command, at *attachment, cluster string, flags s
 	m.print([]byte("arke serve ready\n"))
 
 	<-ctx.Done()
-	if err := a.drain(flags.drain, c.Shutdown); err != nil {
+	if err := a.drain(c.Shutdown); err != nil {
 		return fmt.Errorf("some of what %s accepted was not finished: %w", cluster, err)
 	}
 	return nil
@@ -251,10 +248,9 @@ func echoLarge(ctx context.Context, t patterns.Tunnel) error {
 
 // exposeFlags are what the user asked for.
 type exposeFlags struct {
-	to     string
-	limits patterns.Limits
-	log    logFlags
-	drain  time.Duration
+	to       string
+	limits   patterns.Limits
+	logLevel string
 }
 
 func exposeCommand(a App) *cobra.Command {
@@ -283,8 +279,7 @@ A second signal ends at once.
 	f.StringVar(&flags.to, "to", "", "where the service listens, `tcp://HOST:PORT` (required)")
 	f.IntVar(&flags.limits.Tunnels, "tunnels", 0, "connections at once (default 16384)")
 	f.IntVar(&flags.limits.Capacity, "capacity", 0, "weight of this member in balancing (default 1)")
-	flags.log.declare(f)
-	declareDrain(f, &flags.drain)
+	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		target, err := flags.target()
 		if err == nil {
@@ -316,7 +311,7 @@ func (f exposeFlags) target() (string, error) {
 func runExpose(a App, cmd *cobra.Command, at *attachment, cluster, target string, flags exposeFlags) error {
 	outliveReaders()
 	ctx := cmd.Context()
-	c, log, err := a.attachLogging(cmd, at, flags.log)
+	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
 	if err != nil {
 		return err
 	}
@@ -334,7 +329,7 @@ func runExpose(a App, cmd *cobra.Command, at *attachment, cluster, target string
 	if err := e.Run(ctx); err != nil {
 		return &clusterError{cluster: cluster, err: err}
 	}
-	if err := a.drain(flags.drain, c.Shutdown); err != nil {
+	if err := a.drain(c.Shutdown); err != nil {
 		return fmt.Errorf("some connections of %s were cut off: %w", cluster, err)
 	}
 	return nil
@@ -342,9 +337,8 @@ func runExpose(a App, cmd *cobra.Command, at *attachment, cluster, target string
 
 // forwardFlags are what the user asked for.
 type forwardFlags struct {
-	listen string
-	log    logFlags
-	drain  time.Duration
+	listen   string
+	logLevel string
 }
 
 func forwardCommand(a App) *cobra.Command {
@@ -373,8 +367,7 @@ unless you want that.
 	attachment := a.attachFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`HOST:PORT` to listen on")
-	flags.log.declare(f)
-	declareDrain(f, &flags.drain)
+	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return runForward(a, cmd, attachment, args[0], flags)
 	}
@@ -406,7 +399,7 @@ func runForward(a App, cmd *cobra.Command, at *attachment, cluster string, flags
 	if err != nil {
 		return misuse(cmd, err)
 	}
-	c, log, err := a.attachLogging(cmd, at, flags.log)
+	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
 	if err != nil {
 		return err
 	}
@@ -423,7 +416,7 @@ func runForward(a App, cmd *cobra.Command, at *attachment, cluster string, flags
 	fmt.Fprintf(a.Stdout, "arke forward ready %s\n", addr)
 	err = f.Serve(cmd.Context())
 
-	if cut := a.drain(flags.drain, f.Shutdown); cut != nil {
+	if cut := a.drain(f.Shutdown); cut != nil {
 		cut = fmt.Errorf("some connections to %s were cut off: %w", cluster, cut)
 		return errors.Join(err, cut)
 	}
