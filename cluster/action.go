@@ -14,13 +14,21 @@ import (
 
 // base is what all cores of a node stand on.
 type base struct {
-	self   peer.ID
-	out    *outbox
-	rng    *prng // jitter
-	drops  drop.Counts[dropReason]
-	peers  *peerTable
-	finder *finder
-	epochs *epochTable
+	self    peer.ID
+	network security.NetworkID
+	key     security.NodeKey // signs this node's leases
+	verify  func(l security.Lease, signature []byte) error
+	out     *outbox
+	rng     *prng // jitter
+	drops   drop.Counts[dropReason]
+	peers   *peerTable
+	finder  *finder
+	epochs  *epochTable
+}
+
+// check verifies that l is the word of its member's node, here and in this epoch.
+func (b *base) check(cid security.ClusterID, l *lease) error {
+	return b.verify(l.signed(b.network, cid), l.signature)
 }
 
 // action is what a core wants done; the loop performs actions in order.

@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -20,15 +19,15 @@ import (
 // comes to the wrong anchor is told the right ones and served all the same.
 type anchor struct {
 	*base
-	verify func(id security.ClusterID, key, proof []byte, p peer.ID) error
+	prove func(id security.ClusterID, key, proof []byte, p peer.ID) error
 
 	books   map[security.ClusterID]*book
 	guests  map[peer.ID]*guest
 	leases  int
 	watches int
-	bytes   int           // of records
-	touched []*book       // changed since the last flush
-	plans   agenda[*book] // those whose authority is in question, or where a message was lost
+	bytes   int     // of records
+	touched []*book // changed since the last flush
+	alarm   alarm   // for books whose authority is in question
 }
 
 // guest is what one peer has here.
@@ -62,7 +61,6 @@ func (a *anchor) open(now time.Time, cid security.ClusterID) *book {
 	if b == nil {
 		set := a.finder.use(now, cid)
 		b = &book{cid: cid, authority: authority{self: a.self, anchorSet: set}, announced: set.anchors}
-		b.plan.what = b
 		a.books[cid] = b
 	}
 	return b
@@ -119,7 +117,7 @@ func (a *anchor) register(now time.Time, from peer.ID, m *registerMsg) {
 }
 
 // admitLease says whether the lease may be held. Bounds are looked at before
-// the proof is checked, which costs more.
+// proof and signature are checked, which cost more.
 func (a *anchor) admitLease(from peer.ID, m *registerMsg) wire.Refusal {
 	b, g := a.books[m.cid], a.guests[from]
 	if g != nil && m.incarnation < g.incarnation {
@@ -139,13 +137,20 @@ func (a *anchor) admitLease(from peer.ID, m *registerMsg) wire.Refusal {
 	if size > maxRecordBytes {
 		return wire.Refusal_FULL
 	}
-	return a.checkProof(b, from, m.cid, m.key, m.proof)
+	if refusal := a.checkProof(b, from, m.cid, m.key, m.proof); refusal != wire.Refusal_NONE {
+		return refusal
+	}
+	// The one that is held was verified when it came.
+	if l := m.lease(from); (old == nil || !old.says(&l)) && a.check(m.cid, &l) != nil {
+		return wire.Refusal_BAD_SIGNATURE
+	}
+	return wire.Refusal_NONE
 }
 
 // checkProof verifies a proof unless the same one of the same peer is known to
 // be good: a node with many members shows it again and again.
 func (a *anchor) checkProof(b *book, from peer.ID, cid security.ClusterID, key, proof []byte) wire.Refusal {
-	if (b == nil || !b.proven(from, proof)) && a.verify(cid, key, proof, from) != nil {
+	if (b == nil || !b.proven(from, proof)) && a.prove(cid, key, proof, from) != nil {
 		return wire.Refusal_BAD_PROOF
 	}
 	return wire.Refusal_NONE
@@ -153,26 +158,23 @@ func (a *anchor) checkProof(b *book, from peer.ID, cid security.ClusterID, key, 
 
 // put makes or replaces the lease.
 func (a *anchor) put(b *book, from peer.ID, m *registerMsg) {
-	key := leaseKey{from, m.member}
+	told := m.lease(from)
+	told.suspect = a.peers.suspect(from)
 	g := a.enter(from, b)
 	g.incarnation = max(g.incarnation, m.incarnation)
-	l := b.lease(key)
+	l := b.lease(told.leaseKey)
 	fresh := l == nil
 	if fresh {
 		l = &heldLease{}
-		b.insert(l, key)
+		b.insert(l, told.leaseKey)
 		g.leases++
 		a.leases++
 	}
-	same := !fresh && l.incarnation == m.incarnation && bytes.Equal(l.record, m.record)
-	a.bytes += len(m.record) - len(l.record)
-	l.lease = lease{
-		leaseKey: key, incarnation: m.incarnation, record: m.record, proof: m.proof,
-		suspect: a.peers.suspect(from),
-	}
-	l.seq = m.seq
+	same := !fresh && l.says(&told)
+	a.bytes += len(told.record) - len(l.record)
+	l.lease, l.proof, l.seq = told, m.proof, m.seq
 	if !same {
-		b.upsert(key)
+		b.upsert(told.leaseKey)
 		a.touch(b)
 	}
 }
@@ -318,7 +320,7 @@ func (a *anchor) sendFailed(now time.Time, to peer.ID, m message) {
 		return
 	}
 	if b := a.books[cid]; b != nil {
-		a.plans.plan(&b.plan, b.lost(now, to))
+		a.alarm.plan(b.lost(now, to))
 	}
 }
 
@@ -334,7 +336,7 @@ func (a *anchor) judge(now time.Time, b *book) bool {
 	for _, p := range ask {
 		a.out.send(p, &hintMsg{cid: b.cid, wantReply: true, anchors: u.anchorSet.anchors})
 	}
-	a.plans.plan(&b.plan, u.next)
+	a.alarm.plan(u.next)
 	return settled
 }
 
@@ -360,15 +362,10 @@ func (a *anchor) hint(now time.Time, from peer.ID, m *hintMsg) {
 // peerChanged notes that the link to p came up or went down: p may be asked
 // now, or what it said is old.
 func (a *anchor) peerChanged(p peer.ID) {
-	var concerned []*book
-	for _, b := range a.books {
+	for _, b := range ordered(a.books, compareIDs) {
 		if b.authority.forget(p) {
-			concerned = append(concerned, b)
+			a.touch(b)
 		}
-	}
-	slices.SortFunc(concerned, func(b, c *book) int { return compareIDs(b.cid, c.cid) })
-	for _, b := range concerned {
-		a.touch(b)
 	}
 }
 
@@ -400,29 +397,27 @@ func (a *anchor) flush(now time.Time) {
 func (a *anchor) close(now time.Time, b *book) {
 	if at := b.authority.orphaned.Add(settleTime); now.Before(at) {
 		b.authority.plan(at)
-		a.plans.plan(&b.plan, b.authority.next)
+		a.alarm.plan(b.authority.next)
 		return
 	}
-	a.plans.cancel(&b.plan)
 	a.finder.leave(b.authority.anchorSet)
 	delete(a.books, b.cid)
 }
 
 // tick looks at the books where something is planned.
 func (a *anchor) tick(now time.Time) {
-	for _, b := range a.plans.due(now) {
+	if !a.alarm.rings(now) {
+		return
+	}
+	for _, b := range ordered(a.books, compareIDs) {
 		for _, w := range b.watchers {
-			if due(w.gap, now) {
+			if a.alarm.check(w.gap, now) {
 				b.resend = true
 				a.touch(b)
-			} else {
-				a.plans.plan(&b.plan, w.gap)
 			}
 		}
-		if due(b.authority.next, now) {
+		if a.alarm.check(b.authority.next, now) {
 			a.touch(b)
-		} else {
-			a.plans.plan(&b.plan, b.authority.next)
 		}
 	}
 }

@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -91,7 +90,7 @@ func TestProofsAreChecked(t *testing.T) {
 		g.from("B", g.watch("geo", "C", 1)))
 	g.from("B", g.register("geo", "B", 5, 1, 1))
 	checks := 0
-	g.c.anchor.verify = func(security.ClusterID, []byte, []byte, peer.ID) error { checks++; return security.ErrBadProof }
+	g.c.anchor.prove = func(security.ClusterID, []byte, []byte, peer.ID) error { checks++; return security.ErrBadProof }
 	g.from("B", g.register("geo", "B", 6, 1, 2))
 	require.Zero(t, checks, "one node's proof is checked once")
 	require.Equal(t, 2, g.c.anchor.leases)
@@ -100,7 +99,8 @@ func TestProofsAreChecked(t *testing.T) {
 // Every bound refuses by name, and what is held stays.
 func TestBoundsRefuseByName(t *testing.T) {
 	g := newAnchorRig(t, "me")
-	g.c.anchor.verify = func(security.ClusterID, []byte, []byte, peer.ID) error { return nil }
+	g.c.anchor.prove = func(security.ClusterID, []byte, []byte, peer.ID) error { return nil }
+	g.c.verify = func(security.Lease, []byte) error { return nil }
 	for m := range MemberID(maxClusterLeases) {
 		from := []string{"B", "C"}[m%2] // one peer may not have as many
 		g.from(from, g.register("geo", from, m, 1, uint64(m)))
@@ -122,7 +122,6 @@ func TestFiveThousandNodesAreHeldAndTold(t *testing.T) {
 	g := newRigNear(t, []string{"A", "B", "C"}, "me") // in the same epoch
 	e := g.epochOf("geo", "me")
 	name := func(i int) string { return fmt.Sprint("node", i) }
-	random := testReader{rand.New(rand.NewPCG(1, 2))}
 	var names []string
 	for i := range nodes {
 		g.names[testPeer(name(i))] = name(i)
@@ -130,11 +129,7 @@ func TestFiveThousandNodesAreHeldAndTold(t *testing.T) {
 	}
 	g.up(names...)
 	for i := range nodes {
-		r := record{leaseKey: leaseKey{testPeer(name(i)), MemberID(i + 1)}, incarnation: 1, zone: "z", capacity: 1}
-		got := g.from(name(i), &registerMsg{
-			cid: e.cid, key: e.key, proof: e.keys.Prove(r.peer), member: r.member, incarnation: 1, seq: 1,
-			record: e.keys.SealRecord(random, r.encode()),
-		})
+		got := g.from(name(i), g.register("geo", name(i), MemberID(i+1), 1, 1))
 		require.Len(t, only(fmt.Sprintf("%s: registered %d NONE", name(i), i+1), got), 1)
 	}
 	g.up("A")
@@ -403,7 +398,7 @@ func TestDropsHaveNames(t *testing.T) {
 		require.False(t, seen[r.String()], r)
 		seen[r.String()] = true
 	}
-	require.Len(t, seen, 20)
+	require.Len(t, seen, int(dropReasons))
 	require.Equal(t, "watch_refused_stale", dropWatch.because(wire.Refusal_STALE).String())
 	require.Equal(t, "refused_other", dropRefused.because(wire.Refusal_MALFORMED).String())
 }

@@ -21,7 +21,6 @@ type book struct {
 	authority authority
 	leases    []*heldLease   // by key
 	watchers  []*remoteWatch // by peer
-	plan      plan[*book]    // when to look at it again
 
 	// Since the last flush.
 	touched   bool
@@ -35,7 +34,8 @@ type book struct {
 // heldLease is one lease.
 type heldLease struct {
 	lease
-	seq uint64 // of the Register that was acknowledged last
+	proof []byte // that its node holds the cluster's key
+	seq   uint64 // of the Register that was acknowledged last
 }
 
 // remoteWatch is one node that watches.

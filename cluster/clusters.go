@@ -70,7 +70,7 @@ func New(cfg Config) (*Clusters, error) {
 	c.loop = &loop{
 		c: c, log: cfg.Logger.Named("cluster"), holds: make(map[peer.ID]func()), ring: make(chan struct{}, 1),
 		control: newControl(c.start, controlConfig{
-			self: cfg.Overlay.Self(), incarnation: cfg.Incarnation, zone: cfg.Zone,
+			key: seam.Key, network: cfg.Network, incarnation: cfg.Incarnation, zone: cfg.Zone,
 			addrs: cfg.Overlay.Addrs, nearest: cfg.Overlay.Nearest, keys: cfg.Keys,
 			rand: records, seed: binary.LittleEndian.Uint64(seed[:]), drops: c.drops,
 		}),

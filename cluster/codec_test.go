@@ -21,7 +21,7 @@ func sampleMessages() []message {
 	anchors := []peer.ID{"a", "b"}
 	l := lease{leaseKey{"p", 6}, 7, []byte("record"), proof, true}
 	return []message{
-		&registerMsg{cid, key, proof, 1, 2, []byte("record"), 3},
+		&registerMsg{cid, key, proof, 1, 2, []byte("record"), proof, 3},
 		&registeredMsg{cid, 1, 2, wire.Refusal_FULL, anchors},
 		&unregisterMsg{cid, 1},
 		&watchMsg{cid, key, proof, 9},

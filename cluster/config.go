@@ -21,10 +21,12 @@ const (
 	MaxPayload = 8 << 10
 )
 
-// Config is what New needs. Overlay, Keys and Incarnation are required.
+// Config is what New needs. All but Zone and Logger are required.
 type Config struct {
-	// Overlay reaches the other nodes.
+	// Overlay reaches the other nodes; the Key of its Seam signs leases.
 	Overlay Network
+	// Network is the id of the network: leases are good in no other one.
+	Network security.NetworkID
 	// Keys returns the keys of a cluster; never nil. It is called from the
 	// control loop and must not block.
 	Keys func(name string) *security.Cluster
@@ -48,6 +50,10 @@ func (c Config) validate() error {
 	switch {
 	case c.Overlay == nil:
 		return errors.New("cluster: Config.Overlay is required")
+	case c.Overlay.Seam().Key.PeerID() != c.Overlay.Self():
+		return errors.New("cluster: Config.Overlay needs the node's own key in its Seam")
+	case c.Network == security.NetworkID{}:
+		return errors.New("cluster: Config.Network is required")
 	case c.Keys == nil:
 		return errors.New("cluster: Config.Keys is required")
 	case c.Incarnation == 0:

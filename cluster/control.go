@@ -29,7 +29,8 @@ type control struct {
 
 // controlConfig is what control needs.
 type controlConfig struct {
-	self        peer.ID
+	key         security.NodeKey
+	network     security.NetworkID
 	incarnation uint64
 	zone        string
 	addrs       func() []string
@@ -42,23 +43,25 @@ type controlConfig struct {
 
 func newControl(now time.Time, cfg controlConfig) *control {
 	rng, out := prng(cfg.seed), &outbox{}
-	b := &base{self: cfg.self, out: out, rng: &rng, drops: cfg.drops}
-	b.peers = newPeerTable(cfg.self, &rng, out)
+	b := &base{
+		self: cfg.key.PeerID(), network: cfg.network, key: cfg.key, verify: security.VerifyLease,
+		out: out, rng: &rng, drops: cfg.drops,
+	}
+	b.peers = newPeerTable(b.self, &rng, out)
 	b.finder = newFinder(now, b.peers, &rng, out, cfg.nearest)
-	b.epochs = &epochTable{self: cfg.self, keys: cfg.keys, terms: make(map[string]*term)}
+	b.epochs = &epochTable{self: b.self, keys: cfg.keys, terms: make(map[string]*term)}
 	return &control{
 		base: b,
 		anchor: &anchor{
-			base: b, verify: security.VerifyProof,
+			base: b, prove: security.VerifyProof,
 			books: make(map[security.ClusterID]*book), guests: make(map[peer.ID]*guest),
 		},
 		registrar: &registrar{
 			base: b, incarnation: cfg.incarnation, zone: cfg.zone, addrs: cfg.addrs, rand: cfg.rand,
-			alone: now.Add(settleTime),
-			byID:  make(registrations), uncounted: make(map[string]bool),
+			alone: now.Add(settleTime), byKey: make(map[registrationKey]*registration),
 		},
 		watcher: &watcher{
-			base: b, zone: cfg.zone, verify: security.VerifyProof,
+			base: b, zone: cfg.zone,
 			names: make(map[string]*watchedCluster), byID: make(map[security.ClusterID]*epochView),
 		},
 	}
@@ -99,11 +102,10 @@ func (c *control) finish(now time.Time) []action {
 // happens.
 func (c *control) next() time.Time {
 	var first alarm
-	for _, at := range []time.Time{
-		c.peers.alarm.at, c.finder.lookups.next(), c.epochs.turns.next(), c.anchor.plans.next(),
-		c.registrar.alarm.at, c.registrar.plans.next(), c.watcher.plans.next(), c.watcher.idlers.next(),
+	for _, a := range []alarm{
+		c.peers.alarm, c.finder.alarm, c.epochs.alarm, c.anchor.alarm, c.registrar.alarm, c.watcher.alarm,
 	} {
-		first.plan(at)
+		first.plan(a.at)
 	}
 	return first.at
 }

@@ -14,17 +14,17 @@
 //  1. A cluster goes under a blinded id that only holders of its key can
 //     derive; it changes every few hours (epochs.go). The three nodes closest
 //     to the id are its anchors (anchorset.go).
-//  2. The member's node registers with each of them: a sealed record, and a
-//     proof that the sender holds the key (registrar.go, registration.go). The
-//     anchor checks the proof, needs no key for that, and holds a lease as long
-//     as the session of their link: suspect while its connection is broken, gone
-//     at its end (anchor.go, book.go).
+//  2. The member's node registers with each of them: a sealed record, a proof
+//     that the sender holds the key, and its own signature of all that the anchor
+//     keeps (registrar.go, registration.go). The anchor checks both, needs no key
+//     for that, and holds a lease as long as the session of their link: suspect
+//     while its connection is broken, gone at its end (anchor.go, book.go).
 //  3. A caller's node watches the same anchors: one snapshot from each, then
-//     numbered deltas (watcher.go, epochview.go). It checks every proof again and
-//     opens the records.
+//     numbered deltas (watcher.go, epochview.go). It opens the records, which only
+//     holders of the key can seal, and checks the signatures, once each.
 //  4. The view is the union of what the anchors say (mergeviews.go): lost
 //     at one anchor is suspect, lost at a majority is gone, a node's newest
-//     incarnation hides what it was before.
+//     incarnation hides what it was before, its newest record older ones.
 //  5. Pick chooses from the view by load, latency and zone (pick.go); Done tells
 //     how it went, and slow or failing members are left out for a while
 //     (health.go).

@@ -4,15 +4,12 @@
 package cluster
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/security"
 )
 
 // Times of watching.
@@ -30,8 +27,7 @@ type epochView struct {
 	of          *watchedCluster
 	anchorSet   *anchorSet
 	anchorViews []*anchorView // current anchors by distance, then old ones
-	plan        plan[*epochView]
-	told        time.Time // since when the current anchors have all told; zero = they have not
+	told        time.Time     // since when the current anchors have all told; zero = they have not
 }
 
 // advance does for s whatever can be done now: watch the anchors that have not
@@ -52,7 +48,7 @@ func (k *watcher) advance(now time.Time, s *epochView) {
 			if due(c.next, now) {
 				k.ask(now, s, c)
 			}
-			k.plans.plan(&s.plan, c.next)
+			k.alarm.plan(c.next)
 		}
 		told = told && c.fresh
 	}
@@ -112,7 +108,7 @@ func (k *watcher) dropOld(now time.Time, s *epochView, told bool) {
 			k.release(s, c)
 			k.touch(s.of)
 		} else {
-			k.plans.plan(&s.plan, until)
+			k.alarm.plan(until)
 		}
 	}
 }
@@ -187,7 +183,7 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 		k.drops.Inc(dropWatch.because(m.refusal))
 		c.asked, c.fresh, c.settled = false, false, false
 		c.next = now.Add(backoff(k.rng, c.tries-1, refusedFirst, refusedLongest)) // ask counted this try
-		k.plans.plan(&s.plan, c.next)
+		k.alarm.plan(c.next)
 		return
 	}
 	if c.coming == nil {
@@ -258,7 +254,7 @@ func (k *watcher) delta(now time.Time, from peer.ID, m *deltaMsg) {
 		k.drops.Inc(dropDeltaGap)
 		c.settled = false
 		k.ask(now, s, c)
-		k.plans.plan(&s.plan, c.next)
+		k.alarm.plan(c.next)
 		return
 	}
 	c.number, c.settled = m.number, m.settled
@@ -283,27 +279,21 @@ func (k *watcher) delta(now time.Time, from peer.ID, m *deltaMsg) {
 
 // tidy forgets checks of leases that nobody lists any more.
 func (s *epochView) tidy(members int) {
-	if len(s.known) <= 2*members+64 && len(s.proofs) <= 2*members+64 {
+	if len(s.known) <= 2*members+64 {
 		return
 	}
 	listed := make(map[leaseKey]bool)
-	peers := make(map[peer.ID]bool)
 	for _, c := range s.anchorViews {
 		for key := range c.set {
-			listed[key], peers[key.peer] = true, true
+			listed[key] = true
 		}
 		for key := range c.coming {
-			listed[key], peers[key.peer] = true, true
+			listed[key] = true
 		}
 	}
 	for key := range s.known {
 		if !listed[key] {
 			delete(s.known, key)
-		}
-	}
-	for p := range s.proofs {
-		if !peers[p] {
-			delete(s.proofs, p)
 		}
 	}
 	for _, c := range s.anchorViews {
@@ -316,27 +306,25 @@ func (s *epochView) tidy(members int) {
 }
 
 // verifier decides which leases of one cluster id can be believed, and remembers
-// it: three anchors tell the same leases, and one node's proof covers all its
-// members.
+// it: all anchors tell the same leases.
 type verifier struct {
+	base *base
 	epoch
-	check  func(id security.ClusterID, key, proof []byte, p peer.ID) error
-	drops  drop.Counts[dropReason]
-	known  map[leaseKey]*verified
-	proofs map[peer.ID][]byte // checked and good
+	known map[leaseKey]*verified
 }
 
-// verified is a lease that was believed: its proof is good, and its record
-// could be opened and is its own.
+// verified is a lease that was believed: its record was sealed by a holder of
+// the cluster's key for this very member, and all of it is signed by the
+// member's node.
 type verified struct {
 	record
-	sealed, proof []byte
+	lease lease // as it was told
 }
 
 // list adds l to set if it can be believed.
 func (v *verifier) list(set map[leaseKey]listed, l *lease) {
 	if len(set) >= 2*maxClusterLeases {
-		v.drops.Inc(dropTooManyLeases)
+		v.base.drops.Inc(dropTooManyLeases)
 		return
 	}
 	if d := v.believe(l); d != nil {
@@ -344,30 +332,27 @@ func (v *verifier) list(set map[leaseKey]listed, l *lease) {
 	}
 }
 
-// believe checks a lease, or remembers that it did.
+// believe checks a lease, or remembers that it did. What costs least comes
+// first: who lacks the cluster's key can't make this node verify a signature.
 func (v *verifier) believe(l *lease) *verified {
-	d := v.known[l.leaseKey]
-	if d != nil && d.incarnation == l.incarnation && bytes.Equal(d.sealed, l.record) && bytes.Equal(d.proof, l.proof) {
+	if d := v.known[l.leaseKey]; d != nil && d.lease.says(l) {
 		return d
-	}
-	if !bytes.Equal(v.proofs[l.peer], l.proof) {
-		if v.check(v.cid, v.key, l.proof, l.peer) != nil {
-			v.drops.Inc(dropBadProof)
-			return nil
-		}
-		v.proofs[l.peer] = l.proof
 	}
 	plain, err := v.keys.OpenRecord(l.record)
 	if err != nil {
-		v.drops.Inc(dropBadSeal)
+		v.base.drops.Inc(dropBadSeal)
 		return nil
 	}
 	r, err := decodeRecord(plain, l)
 	if err != nil {
-		v.drops.Inc(dropBadRecord)
+		v.base.drops.Inc(dropBadRecord)
 		return nil
 	}
-	d = &verified{record: r, sealed: l.record, proof: l.proof}
+	if v.base.check(v.cid, l) != nil {
+		v.base.drops.Inc(dropBadSignature)
+		return nil
+	}
+	d := &verified{record: r, lease: *l}
 	v.known[l.leaseKey] = d
 	return d
 }

@@ -71,11 +71,11 @@ func (f *fakeNet) join(name string) *fakeHost { return f.joinAs(name, 1, "") }
 func (f *fakeNet) joinAs(name string, incarnation uint64, zone string) *fakeHost {
 	h := &fakeHost{
 		net: f, id: testPeer(name),
-		seam:  overlay.Seam{Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: overlay.NewWorkers(16)},
+		seam:  overlay.Seam{Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: overlay.NewWorkers(16), Key: testKey(name)},
 		known: make(map[peer.ID]bool), handlers: make(map[wire.Kind]func(peer.ID, []byte)),
 		holds: make(map[peer.ID]int), ways: make(map[peer.ID]*fakeWay),
 	}
-	c, err := New(Config{Overlay: h, Keys: testKeys, Incarnation: incarnation, Zone: zone})
+	c, err := New(Config{Overlay: h, Network: testNetwork, Keys: testKeys, Incarnation: incarnation, Zone: zone})
 	require.NoError(f.t, err)
 	h.Clusters = c
 	require.NoError(f.t, c.Start())

@@ -4,10 +4,16 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 )
+
+// before says that o is a later word of the same member's node.
+func (d *verified) before(o *verified) bool {
+	return cmp.Or(cmp.Compare(d.incarnation, o.incarnation), cmp.Compare(d.revision, o.revision)) < 0
+}
 
 // merged is one member as all anchors together see it.
 type merged struct {
@@ -17,8 +23,9 @@ type merged struct {
 
 // mergeViews merges what all anchors say, under all ids. Under one id a member lives
 // if any anchor lists it and no majority of the current ones has lost it; it
-// lives if it does under any id. The newest incarnation of a node wins: what
-// it was before is gone with its process. The order is arbitrary.
+// lives if it does under any id. The newest incarnation of a node wins, since
+// what it was before is gone with its process, and in it the newest record: an
+// anchor that tells an older one changes nothing. The order is arbitrary.
 func mergeViews(epochViews []*epochView) []*merged {
 	newest := make(map[peer.ID]uint64)
 	best := make(map[leaseKey]*verified)
@@ -26,7 +33,7 @@ func mergeViews(epochViews []*epochView) []*merged {
 		for _, c := range s.anchorViews {
 			for key, l := range c.set {
 				newest[key.peer] = max(newest[key.peer], l.incarnation)
-				if b := best[key]; b == nil || b.incarnation < l.incarnation {
+				if b := best[key]; b == nil || b.before(l.verified) {
 					best[key] = l.verified
 				}
 			}
@@ -40,7 +47,7 @@ func mergeViews(epochViews []*epochView) []*merged {
 		f := &merged{verified: d}
 		lives := false
 		for _, s := range epochViews {
-			alive, suspect := s.vote(key, d.incarnation)
+			alive, suspect := s.vote(d)
 			lives = lives || alive
 			f.suspect = f.suspect || suspect
 		}
@@ -54,14 +61,14 @@ func mergeViews(epochViews []*epochView) []*merged {
 
 // vote says whether the member lives under this id, and if so whether any
 // anchor doubts it. Only current anchors can lose a member: old ones are left.
-func (s *epochView) vote(key leaseKey, incarnation uint64) (alive, suspect bool) {
+func (s *epochView) vote(d *verified) (alive, suspect bool) {
 	listed, lost := 0, 0
 	for _, c := range s.anchorViews {
-		if l, ok := c.set[key]; ok && l.incarnation == incarnation {
+		if l, ok := c.set[d.leaseKey]; ok && l.incarnation == d.incarnation {
 			listed++
-			suspect = suspect || ((l.suspect || l.verified.suspect) && c.fresh)
+			suspect = suspect || ((l.suspect || d.suspect) && c.fresh)
 		}
-		if at, ok := c.lost[key]; ok && at >= incarnation && !c.old {
+		if at, ok := c.lost[d.leaseKey]; ok && at >= d.incarnation && !c.old {
 			lost++
 		}
 	}

@@ -4,8 +4,6 @@
 package cluster
 
 import (
-	"cmp"
-
 	"github.com/libp2p/go-libp2p/core/peer"
 	"google.golang.org/protobuf/proto"
 
@@ -27,6 +25,7 @@ type (
 		member      MemberID
 		incarnation uint64
 		record      []byte
+		signature   []byte
 		seq         uint64
 	}
 	registeredMsg struct {
@@ -75,6 +74,13 @@ type (
 	}
 )
 
+// lease is what from asks an anchor to hold.
+func (m *registerMsg) lease(from peer.ID) lease {
+	return lease{
+		leaseKey: leaseKey{from, m.member}, incarnation: m.incarnation, record: m.record, signature: m.signature,
+	}
+}
+
 func (*registerMsg) kind() wire.Kind   { return wire.KindRegister }
 func (*registeredMsg) kind() wire.Kind { return wire.KindRegistered }
 func (*unregisterMsg) kind() wire.Kind { return wire.KindUnregister }
@@ -83,31 +89,6 @@ func (*unwatchMsg) kind() wire.Kind    { return wire.KindUnwatch }
 func (*snapshotMsg) kind() wire.Kind   { return wire.KindSnapshot }
 func (*deltaMsg) kind() wire.Kind      { return wire.KindDelta }
 func (*hintMsg) kind() wire.Kind       { return wire.KindHint }
-
-// leaseKey names one member on one node.
-type leaseKey struct {
-	peer   peer.ID
-	member MemberID
-}
-
-func compareLeaseKeys(a, b leaseKey) int {
-	return cmp.Or(cmp.Compare(a.member, b.member), cmp.Compare(a.peer, b.peer))
-}
-
-// lease is one member as an anchor tells it.
-type lease struct {
-	leaseKey
-	incarnation uint64
-	record      []byte // sealed
-	proof       []byte
-	suspect     bool
-}
-
-// leaseRef names a lease that ended.
-type leaseRef struct {
-	leaseKey
-	incarnation uint64
-}
 
 // Bounds of what one anchor holds for others. Whoever exceeds one is refused
 // by name (wire.Refusal_FULL), never silently.
@@ -155,7 +136,7 @@ func toWire(m message) proto.Message {
 	case *registerMsg:
 		return &wire.Register{
 			Cid: m.cid[:], Key: m.key, Proof: m.proof, Member: uint64(m.member),
-			Incarnation: m.incarnation, Record: m.record, Seq: m.seq,
+			Incarnation: m.incarnation, Record: m.record, Seq: m.seq, Signature: m.signature,
 		}
 	case *registeredMsg:
 		return &wire.Registered{
@@ -204,7 +185,7 @@ func leasesToWire(leases []lease) []*wire.Lease {
 		l := &leases[i]
 		out = append(out, &wire.Lease{
 			Peer: []byte(l.peer), Member: uint64(l.member), Incarnation: l.incarnation,
-			Record: l.record, Suspect: l.suspect, Proof: l.proof,
+			Record: l.record, Suspect: l.suspect, Signature: l.signature,
 		})
 	}
 	return out
@@ -261,7 +242,7 @@ func decodeAs[M proto.Message](body []byte, m M, convert func(M) message) (messa
 func fromRegister(m *wire.Register) message {
 	return &registerMsg{
 		cid: security.ClusterID(m.Cid), key: m.Key, proof: m.Proof, member: MemberID(m.Member),
-		incarnation: m.Incarnation, record: m.Record, seq: m.Seq,
+		incarnation: m.Incarnation, record: m.Record, seq: m.Seq, signature: m.Signature,
 	}
 }
 
@@ -310,7 +291,7 @@ func leasesFromWire(leases []*wire.Lease) []lease {
 	for _, l := range leases {
 		out = append(out, lease{
 			leaseKey:    leaseKey{peer.ID(l.Peer), MemberID(l.Member)},
-			incarnation: l.Incarnation, record: l.Record, proof: l.Proof, suspect: l.Suspect,
+			incarnation: l.Incarnation, record: l.Record, signature: l.Signature, suspect: l.Suspect,
 		})
 	}
 	return out

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/arke-mesh/arke/internal/script"
 )
 
@@ -53,6 +55,7 @@ func (s *networkScript) obey(d script.Step) {
 		s.world, s.seen, s.acked = newWorld(d.T(), 1, n), make([]string, n), make(map[string]bool)
 		// The middle of an epoch: nothing rolls over by accident.
 		s.now = testKeys("geo").NextChange(s.now).Add(time.Hour)
+		s.arrange()
 		for _, n := range s.nodes {
 			s.start(n)
 		}
@@ -92,6 +95,19 @@ func (s *networkScript) obey(d script.Step) {
 		s.start(n)
 	default:
 		d.Unknown()
+	}
+}
+
+// arrange numbers seven nodes by how close they are to the id of geo: n2, n3 and
+// n4 are its anchors, n1, n6 and n7 come next, n5 last.
+func (s *networkScript) arrange() {
+	var all []peer.ID
+	for _, n := range s.nodes {
+		all = append(all, n.id)
+	}
+	all = byDistance(testKeys("geo").Epochs(s.now)[0].ID(), all)
+	for i, rank := range [...]int{3, 0, 1, 2, 6, 4, 5} {
+		s.nodes[i] = s.byID[all[rank]]
 	}
 }
 

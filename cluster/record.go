@@ -21,6 +21,7 @@ type record struct {
 	maxMessage  int
 	payload     []byte // never changes
 	suspect     bool   // its own node doubts it
+	revision    uint64 // of two records of one registration the larger one is the later
 }
 
 // Bounds of a record, so that a full anchor stays small.
@@ -34,7 +35,7 @@ func (r *record) encode() []byte {
 		Peer: []byte(r.peer), Member: uint64(r.member), Incarnation: r.incarnation,
 		Addrs: trimAddrs(r.addrs), Zone: r.zone,
 		Capacity: uint32(r.capacity), MaxMessage: uint32(r.maxMessage), Payload: r.payload,
-		Suspect: r.suspect,
+		Suspect: r.suspect, Revision: r.revision,
 	}
 	b, err := wire.AppendControl(nil, m)
 	if err != nil {
@@ -69,7 +70,7 @@ func decodeRecord(b []byte, l *lease) (record, error) {
 	r := record{
 		leaseKey: leaseKey{peer.ID(m.Peer), MemberID(m.Member)}, incarnation: m.Incarnation,
 		addrs: m.Addrs, zone: m.Zone, capacity: int(min(max(m.Capacity, 1), maxCapacity)), maxMessage: int(m.MaxMessage),
-		payload: m.Payload, suspect: m.Suspect,
+		payload: m.Payload, suspect: m.Suspect, revision: m.Revision,
 	}
 	if r.leaseKey != l.leaseKey || r.incarnation != l.incarnation {
 		return record{}, errForeignRecord

@@ -48,7 +48,7 @@ func newRigNear(t *testing.T, near []string, table ...string) *rig {
 		g.now = g.now.Add(6 * time.Hour)
 	}
 	g.c = newControl(g.now, controlConfig{
-		self: testPeer("me"), incarnation: 7, zone: "z",
+		key: testKey("me"), network: testNetwork, incarnation: 7, zone: "z",
 		addrs: func() []string { return []string{"/ip4/10.0.0.7/tcp/1"} },
 		nearest: func(k overlay.Key, n int) []peer.ID {
 			var all []peer.ID
@@ -230,19 +230,26 @@ func (g *rig) members(v *View) string {
 
 // lease makes the lease of a member on p's node.
 func (g *rig) lease(name, p string, m MemberID, incarnation uint64) lease {
-	s := g.epochOf(name, p)
 	r := record{leaseKey: leaseKey{testPeer(p), m}, incarnation: incarnation, zone: "z", capacity: 1}
-	return lease{
-		leaseKey: r.leaseKey, incarnation: incarnation, proof: s.proof,
-		record: s.keys.SealRecord(testReader{rand.New(rand.NewPCG(uint64(m), incarnation))}, r.encode()),
+	return g.signed(name, p, r)
+}
+
+// signed makes the lease that p's node signs for the record.
+func (g *rig) signed(name, p string, r record) lease {
+	s := g.epochOf(name, p)
+	l := lease{
+		leaseKey: r.leaseKey, incarnation: r.incarnation,
+		record: s.keys.SealRecord(testReader{rand.New(rand.NewPCG(uint64(r.member), r.incarnation+r.revision))}, r.encode()),
 	}
+	l.signature = testKey(p).SignLease(l.signed(testNetwork, s.cid))
+	return l
 }
 
 // register makes p's Register for a member.
 func (g *rig) register(name, p string, m MemberID, incarnation, seq uint64) *registerMsg {
 	s, l := g.epochOf(name, p), g.lease(name, p, m, incarnation)
 	return &registerMsg{
-		cid: s.cid, key: s.key, proof: s.proof, member: m, incarnation: incarnation, record: l.record, seq: seq,
+		cid: s.cid, key: s.key, proof: s.proof, member: m, incarnation: incarnation, record: l.record, signature: l.signature, seq: seq,
 	}
 }
 

@@ -46,7 +46,7 @@ func (s *simNet) start(i int) {
 	o, err := overlay.New(overlay.Config{Seam: s.n.Seam(name), Seeds: []string{"n0:4001", "n1:4001"}})
 	require.NoError(s.t, err)
 	c, err := cluster.New(cluster.Config{
-		Overlay: cluster.FromOverlay(o), Keys: simKeys, Incarnation: s.n.Incarnation(name), Zone: fmt.Sprint("z", i%3),
+		Overlay: cluster.FromOverlay(o), Network: security.NetworkID{1}, Keys: simKeys, Incarnation: s.n.Incarnation(name), Zone: fmt.Sprint("z", i%3),
 	})
 	require.NoError(s.t, err)
 	require.NoError(s.t, c.Start())

@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -234,9 +233,9 @@ func TestNewestIncarnationWinsInTheView(t *testing.T) {
 func TestForgedLeasesAreNotBelieved(t *testing.T) {
 	g := newCaller(t)
 	for reason, forge := range map[string]func(l *lease){
-		"lease_bad_proof":  func(l *lease) { l.peer = testPeer("E") },
-		"lease_bad_seal":   func(l *lease) { l.record = append([]byte(nil), l.record...); l.record[30] ^= 1 },
-		"lease_bad_record": func(l *lease) { l.member = 9 },
+		"lease_bad_signature": func(l *lease) { l.signature = testKey("E").SignLease(l.signed(testNetwork, g.epochOf("geo", "D").cid)) },
+		"lease_bad_seal":      func(l *lease) { l.record = append([]byte(nil), l.record...); l.record[30] ^= 1 },
+		"lease_bad_record":    func(l *lease) { l.member = 9 },
 	} {
 		before := g.c.drops.ByName()[reason]
 		l := g.lease("geo", "D", 1, 1)
@@ -296,11 +295,11 @@ func TestHealthOutlivesANewDescription(t *testing.T) {
 	g.tells("A", true, g.lease("geo", "D", 1, 1))
 	first := g.view.Members[0]
 	first.Begin()
-	l := g.lease("geo", "D", 1, 1)
-	s := g.epochOf("geo", "D")
-	r := record{leaseKey: l.leaseKey, incarnation: 1, zone: "elsewhere", capacity: 1, addrs: []string{"/ip4/1.2.3.4/tcp/5"}}
-	l.record = s.keys.SealRecord(testReader{rand.New(rand.NewPCG(9, 9))}, r.encode())
-	g.delta("A", 1, []lease{l})
+	r := record{
+		leaseKey: leaseKey{testPeer("D"), 1}, incarnation: 1, revision: 1,
+		zone: "elsewhere", capacity: 1, addrs: []string{"/ip4/1.2.3.4/tcp/5"},
+	}
+	g.delta("A", 1, []lease{g.signed("geo", "D", r)})
 	second := g.view.Members[0]
 	require.NotSame(t, first, second)
 	require.Equal(t, "elsewhere", second.Zone)

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"flag"
 	"fmt"
@@ -41,6 +42,7 @@ type world struct {
 type worldNode struct {
 	w           *world
 	id          peer.ID
+	key         security.NodeKey
 	up          bool
 	side        int // of a partition
 	incarnation uint64
@@ -59,13 +61,20 @@ type worldLink struct {
 	session uint64
 }
 
-// testPeer makes a peer id of a name. A, B and C lie in one half of the key
+// testPeer is the peer id of testKey.
+func testPeer(name string) peer.ID { return testKey(name).PeerID() }
+
+// testKey makes a node's key of its name. By their peer ids, A, B and C lie in one half of the key
 // space, D, E, F and "me" in the other, so that there are ids to which A, B and
 // C are closest.
-func testPeer(name string) peer.ID {
+func testKey(name string) security.NodeKey {
 	for i := 0; ; i++ {
 		h := sha256.Sum256([]byte(fmt.Sprint(name, i)))
-		p := peer.ID(append([]byte{0x12, 0x20}, h[:]...))
+		key, err := security.GenerateNodeKey(bytes.NewReader(h[:]))
+		if err != nil {
+			panic(err)
+		}
+		p := key.PeerID()
 		lower := sha256.Sum256([]byte(p))[0] < 0x80
 		switch name {
 		case "A", "B", "C":
@@ -77,9 +86,12 @@ func testPeer(name string) peer.ID {
 				continue
 			}
 		}
-		return p
+		return key
 	}
 }
+
+// testNetwork is the network of all tests.
+var testNetwork = security.NetworkID{1}
 
 func testKeys(name string) *security.Cluster {
 	return security.NewCluster(name, []security.KeyVersion{{Version: 1, Key: security.Key(sha256.Sum256([]byte("key")))}})
@@ -98,7 +110,7 @@ func newWorld(t *testing.T, seed uint64, n int) *world {
 
 // addNode makes a node that is down.
 func (w *world) addNode(name string) *worldNode {
-	n := &worldNode{w: w, id: testPeer(name), members: make(map[MemberID]string)}
+	n := &worldNode{w: w, id: testPeer(name), key: testKey(name), members: make(map[MemberID]string)}
 	w.nodes = append(w.nodes, n)
 	w.byID[n.id] = n
 	return n
@@ -114,7 +126,7 @@ func (w *world) start(n *worldNode) {
 	n.holds = make(map[peer.ID]int)
 	n.inbox = make(map[peer.ID][]event)
 	n.c = newControl(w.now, controlConfig{
-		self: n.id, incarnation: n.incarnation, zone: "z",
+		key: n.key, network: testNetwork, incarnation: n.incarnation, zone: "z",
 		addrs:   func() []string { return []string{"/ip4/127.0.0.1/tcp/1"} },
 		nearest: func(k overlay.Key, c int) []peer.ID { return n.nearest(security.ClusterID(k), c) },
 		keys:    testKeys, rand: testReader{w.rng}, seed: w.rng.Uint64(), drops: drop.New(dropReasons),

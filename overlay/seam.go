@@ -12,6 +12,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
+	"github.com/arke-mesh/arke/security"
 )
 
 // Transport reaches peers: it is backed by overlay/p2p (libp2p) in production
@@ -156,6 +157,9 @@ type Seam struct {
 	Clock     Clock
 	Rand      Rand
 	Exec      Exec
+	// Key is the node's own, for the layers above, which sign with it; its peer
+	// id is Transport.Self.
+	Key security.NodeKey
 }
 
 // Source says where a candidate came from.

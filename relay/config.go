@@ -176,11 +176,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// Check says what is wrong with the configuration, as New would, but for Node.
+func (c Config) Check() error { return c.withDefaults().validate() }
+
 func (c Config) validate() error {
 	l := c.Limits
 	switch {
-	case c.Node == nil:
-		return errors.New("relay: Config.Node is required")
 	case c.Socket == "" && c.Listen == "" && c.Seam == nil:
 		return errors.New("relay: Config.Socket or Config.Listen is required: where shall clients attach?")
 	case c.Listen != "" && len(c.Tokens) == 0:

@@ -94,6 +94,9 @@ const (
 
 // New checks cfg; it starts nothing.
 func New(cfg Config) (*Relay, error) {
+	if cfg.Node == nil {
+		return nil, errors.New("relay: Config.Node is required")
+	}
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@
 //
 // # Keys
 //
-//	node key (Ed25519)           one node        peer id, TLS
+//	node key (Ed25519)           one node        peer id, TLS, NodeKey.SignLease
 //	network key (32 bytes)       all nodes       Network
 //	├─ admission key (Ed25519)                   Network.Admit
 //	├─ stranger key                              Network.Greet
@@ -59,7 +59,9 @@
 //
 // Proof of membership: 64 bytes, an Ed25519 signature by the epoch key over
 // cluster id and peer id. The cluster id is the hash of the epoch key's public
-// half. For records see Epoch.SealRecord, for payloads Cluster.Seal, for
+// half. Signature of a lease: 64 bytes, by the node key over network id, cluster
+// id, peer id, member, incarnation and sealed record; the peer id holds the key
+// that verifies it. For records see Epoch.SealRecord, for payloads Cluster.Seal, for
 // tunnels Cluster.Stream, for files NetworkFile and LoadNodeKey: they are text,
 // a statement a line, strict.
 //
@@ -100,10 +102,15 @@
 // Who holds the network key is a node like any other. It can
 //
 //   - join under as many peer ids as it likes, come back after a ban, and
-//     choose ids that lie close to a cluster's, until the epoch ends: as an
-//     anchor it can withhold leases, call a cluster empty, repeat leases of an
-//     epoch after their members left, and see which peers register and watch
-//     under an id, which links those peers' epochs to each other;
+//     choose ids that lie close to a cluster's, until the epoch ends: as one
+//     anchor of three it can have members called suspect, so that others are
+//     preferred while there are any, repeat the last lease of a node after it left,
+//     until the epoch ends, and see which peers register and watch under an id,
+//     which links those peers' epochs to each other. It can't take a member out,
+//     call a cluster empty, or put another record or incarnation in a member's
+//     place (cluster: TestOneLyingAnchorOfThreeChangesNothing,
+//     TestOneLyingAnchorOfThreeRemovesNobody, TestTheNewestRecordCounts). As a
+//     majority of them it can withhold leases and call a cluster empty;
 //   - call, serve and read every cluster whose key is derived, for it has that
 //     key;
 //   - load everybody with work, within the limits of the layers above. Of streams
@@ -120,7 +127,8 @@
 //     1 MiB of each stream and 16 MiB of one that is read, are bounded for a
 //     connection, and not counted against that.
 //
-// It can't take another peer's id, read other nodes' links, or learn from the
+// It can't take another peer's id, register for another node
+// (TestNobodySignsForAnotherNode, cluster: TestAnchorsRefuseWhatIsNotSigned), read other nodes' links, or learn from the
 // id of a cluster with an explicit key its name or its records, nor register
 // there, nor read what is sealed for it.
 //
@@ -128,9 +136,8 @@
 // cluster. It can call it and also serve it, and so gets a share of its
 // requests; read any sealed payload it gets to see, older ones too, because
 // sealing has no forward secrecy of its own; and seal in the name of any
-// sender: who sent a message is certain only from the link it came over. As an
-// anchor it can invent leases of other peers; a caller then finds no such
-// member there. A cluster's key without a network key opens nothing but what
+// sender: who sent a message is certain only from the link it came over. It can't
+// register other nodes: a lease needs their keys. A cluster's key without a network key opens nothing but what
 // was recorded outside links.
 //
 // Who has a node's key, and no network key, can accept connections as that node, but

@@ -32,6 +32,9 @@ var (
 	// ErrBadProof is returned by VerifyProof.
 	ErrBadProof = errors.New("security: bad proof of membership")
 
+	// ErrBadSignature is returned by VerifyLease.
+	ErrBadSignature = errors.New("security: not signed by the node it speaks for")
+
 	// ErrUnauthorized is returned by Open and OpenRecord for bytes that were
 	// not sealed with a valid key of the cluster, were changed since, or were
 	// sealed for something else.

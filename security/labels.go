@@ -23,6 +23,7 @@ const (
 	labelEpochOffset  = "arke/1 epoch offset"   // name -> when its epochs begin
 	labelClusterID    = "arke/1 cluster id"     // epoch public key -> cluster id
 	labelProof        = "arke/1 cluster proof"  // what the epoch key signs
+	labelLease        = "arke/1 lease"          // what a member's node key signs
 	labelRecord       = "arke/1 sealed record"  // cluster key, salt -> AES-256 key
 	labelPayload      = "arke/1 sealed payload" // cluster key, salt -> AES-256 key
 	labelStream       = "arke/1 sealed tunnel"  // cluster key, two salts -> AES-256 key

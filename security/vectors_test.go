@@ -69,6 +69,11 @@ func TestFormatsAgreeWithASecondImplementation(t *testing.T) {
 	plain, err := epochs[0].OpenRecord(vectors["record"])
 	require.NoError(t, err)
 	require.Equal(t, "record", string(plain))
+	lease := security.Lease{
+		Network: n.ID(), Cluster: epochs[0].ID(), Peer: p, Member: 2, Incarnation: 3, Record: vectors["record"],
+	}
+	require.Equal(t, vectors["lease"], node.SignLease(lease))
+	require.NoError(t, security.VerifyLease(lease, vectors["lease"]))
 
 	b := security.Binding{Sender: p, SenderIncarnation: 1, Member: 2, MemberIncarnation: 3, RequestID: 4}
 	for _, v := range []struct {
@@ -148,6 +153,6 @@ func readVectors(t *testing.T) map[string][]byte {
 		require.NoError(t, err, name)
 		out[name] = b
 	}
-	require.Len(t, out, 23)
+	require.Len(t, out, 24)
 	return out
 }

@@ -4,7 +4,6 @@
 package sim
 
 import (
-	"crypto/ed25519"
 	"fmt"
 	"os"
 	"runtime"
@@ -140,13 +139,6 @@ func (n *Network) Addr(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.host(name).addr
-}
-
-// PrivateKey returns the node's key, which the seed and its name decide.
-func (n *Network) PrivateKey(name string) ed25519.PrivateKey {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.host(name).private
 }
 
 // parks puts an event at a paused node aside.

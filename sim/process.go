@@ -4,8 +4,8 @@
 package sim
 
 import (
+	"bytes"
 	"cmp"
-	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -15,10 +15,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
 )
 
 // state is how far a process has come.
@@ -85,6 +85,7 @@ func (p *process) seam() overlay.Seam {
 			seed: p.n.cfg.Seed, names: []string{p.host.name, incarnation}, streams: make(map[string]*randStream),
 		},
 		Exec: &exec{p},
+		Key:  p.host.key,
 	}
 }
 
@@ -195,14 +196,14 @@ func (p *process) call(peer uint32, f func(overlay.TransportHandler)) {
 
 // host is a simulated machine: it outlives the node that runs on it.
 type host struct {
-	n       *Network
-	index   uint32
-	name    string
-	private ed25519.PrivateKey
-	id      peer.ID
-	place   *place
-	number  int    // in the order in which hosts are made: nothing may be sorted by it
-	addr    string // multiaddr without /p2p
+	n      *Network
+	index  uint32
+	name   string
+	key    security.NodeKey
+	id     peer.ID
+	place  *place
+	number int    // in the order in which hosts are made: nothing may be sorted by it
+	addr   string // multiaddr without /p2p
 
 	skew atomic.Pointer[skew]
 
@@ -225,19 +226,15 @@ func (n *Network) host(name string) *host {
 	}
 	index := n.newIndex(name)
 	ip := fmt.Sprintf("10.%d.%d.%d", index>>16&255, index>>8&255, index&255)
-	var seed [ed25519.SeedSize]byte
+	var seed [sha256.Size]byte
 	newPCG(n.cfg.Seed, "key", name).read(seed[:])
-	private := ed25519.NewKeyFromSeed(seed[:])
-	public, err := crypto.UnmarshalEd25519PublicKey(private.Public().(ed25519.PublicKey))
+	key, err := security.GenerateNodeKey(bytes.NewReader(seed[:]))
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	id, err := peer.IDFromPublicKey(public)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
+	id := key.PeerID()
 	h := &host{
-		n: n, index: index, number: len(n.numbered), name: name, private: private, id: id,
+		n: n, index: index, number: len(n.numbered), name: name, key: key, id: id,
 		addr: "/ip4/" + ip + "/tcp/4001", paths: make(map[uint32]*path),
 	}
 	h.place = placeAt(id, sha256.Sum256([]byte(id)), h)

@@ -24,6 +24,25 @@
 // Relays on one LAN find each other by mDNS and need no seed. With --data-dir a
 // relay keeps its identity and remembers its peers over restarts.
 //
+// # Configuration
+//
+// Each flag of arke relay is also a key of the YAML file that --config names, and a
+// variable of the environment:
+//
+//	# /etc/arke/relay.yaml
+//	key-file: /etc/arke/prod.arke
+//	seed: [relay-1.example:7400, relay-2.example:7400]
+//	log-level: info                     # or ARKE_LOG_LEVEL=info
+//
+// A flag stands above the environment, the environment above the file, and the file
+// above the default. Unknown keys are errors. arke config check tells all that is
+// wrong, and arke config show where each value comes from. SIGHUP makes the relay
+// read the file again; it says what changed, and what changes at the next start.
+//
+// Commands that attach read ARKE_SOCKET, ARKE_ADDRESS, ARKE_TOKEN_FILE,
+// ARKE_WAIT_RELAY, ARKE_LOG_LEVEL, ARKE_LOG_FORMAT and ARKE_DRAIN_TIMEOUT, where they
+// have the flag. With --wait-relay a program may start before its relay.
+//
 // # Messages
 //
 // The message is an argument, a file (@FILE, or --file FILE), or standard input (-).

@@ -99,6 +99,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// Check says what is wrong with the configuration, as New would, without opening
+// the data directory.
+func (c Config) Check() error { return c.withDefaults().validate() }
+
 // validate checks what no lower layer checks.
 func (c Config) validate() error {
 	switch {

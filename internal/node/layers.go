@@ -54,7 +54,7 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	}
 	if l.clusters, err = cluster.New(cluster.Config{
 		Overlay: cluster.FromOverlay(l.overlay), Keys: l.keys.cluster, Zone: l.cfg.Zone,
-		Incarnation: l.incarnation, Logger: l.cfg.Logger,
+		Network: network.ID(), Incarnation: l.incarnation, Logger: l.cfg.Logger,
 	}); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func newOutside(cfg Config, network *security.Network, s state) (outside, error)
 	}
 	workers := overlay.NewWorkers(cfg.Workers)
 	return outside{host: host, workers: workers, Seam: overlay.Seam{
-		Transport: host, Router: host.Router(), Clock: overlay.NewRealClock(), Rand: random, Exec: workers,
+		Transport: host, Router: host.Router(), Clock: overlay.NewRealClock(), Rand: random, Exec: workers, Key: key,
 	}}, nil
 }
 

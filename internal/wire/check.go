@@ -85,7 +85,7 @@ func checkRegister(m *Register) error {
 		checkSize("register: key", m.GetKey(), KeySize),
 		checkSize("register: proof", m.GetProof(), ProofSize),
 		checkRange("register: record", len(m.GetRecord()), 1, MaxRecord),
-		checkRange("register: signature", len(m.GetSignature()), 0, ProofSize),
+		checkSize("register: signature", m.GetSignature(), ProofSize),
 	)
 }
 
@@ -144,6 +144,7 @@ func checkRecord(m *Record) error {
 		checkText("record: zone", m.GetZone(), MaxZone),
 		checkRange("record: payload", len(m.GetPayload()), 0, MaxLeasePayload),
 		checkRange("record: ephemeral", len(m.GetEphemeral()), 0, KeySize),
+		checkRange("record: certificate", len(m.GetCertificate()), 0, KeySize),
 	)
 }
 
@@ -155,8 +156,7 @@ func checkLeases(what string, leases []*Lease) error {
 		err := first(
 			checkRange("lease: peer", len(l.GetPeer()), 1, MaxPeerID),
 			checkRange("lease: record", len(l.GetRecord()), 1, MaxRecord),
-			checkSize("lease: proof", l.GetProof(), ProofSize),
-			checkRange("lease: signature", len(l.GetSignature()), 0, ProofSize),
+			checkSize("lease: signature", l.GetSignature(), ProofSize),
 		)
 		if err != nil {
 			return err

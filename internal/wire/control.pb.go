@@ -32,11 +32,12 @@ const (
 type Refusal int32
 
 const (
-	Refusal_NONE      Refusal = 0
-	Refusal_BAD_PROOF Refusal = 1 // key is not the hash's pre-image, or the signature is wrong
-	Refusal_FULL      Refusal = 2 // the anchor's bound on leases or watches is reached
-	Refusal_STALE     Refusal = 3 // a newer incarnation of this member is known
-	Refusal_MALFORMED Refusal = 4
+	Refusal_NONE          Refusal = 0
+	Refusal_BAD_PROOF     Refusal = 1 // key is not the hash's pre-image, or the signature is wrong
+	Refusal_FULL          Refusal = 2 // the anchor's bound on leases or watches is reached
+	Refusal_STALE         Refusal = 3 // a newer incarnation of this member is known
+	Refusal_MALFORMED     Refusal = 4
+	Refusal_BAD_SIGNATURE Refusal = 5 // the lease is not signed by the sender's node key
 )
 
 // Enum value maps for Refusal.
@@ -47,13 +48,15 @@ var (
 		2: "FULL",
 		3: "STALE",
 		4: "MALFORMED",
+		5: "BAD_SIGNATURE",
 	}
 	Refusal_value = map[string]int32{
-		"NONE":      0,
-		"BAD_PROOF": 1,
-		"FULL":      2,
-		"STALE":     3,
-		"MALFORMED": 4,
+		"NONE":          0,
+		"BAD_PROOF":     1,
+		"FULL":          2,
+		"STALE":         3,
+		"MALFORMED":     4,
+		"BAD_SIGNATURE": 5,
 	}
 )
 
@@ -481,12 +484,12 @@ type Register struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cid           []byte                 `protobuf:"bytes,1,opt,name=cid,proto3" json:"cid,omitempty"`                  // blinded cluster id, 32 bytes
 	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`                  // Ed25519 public key of the epoch; cid is its hash
-	Proof         []byte                 `protobuf:"bytes,3,opt,name=proof,proto3" json:"proof,omitempty"`              // signature by that key over cid and the sender's peer id
+	Proof         []byte                 `protobuf:"bytes,3,opt,name=proof,proto3" json:"proof,omitempty"`              // signature by that key over cid and the sender's peer id, for the anchor only
 	Member        uint64                 `protobuf:"varint,4,opt,name=member,proto3" json:"member,omitempty"`           // random, unique for each registration
 	Incarnation   uint64                 `protobuf:"varint,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // grows with each start of the node
 	Record        []byte                 `protobuf:"bytes,6,opt,name=record,proto3" json:"record,omitempty"`            // Record, sealed under the cluster key
 	Seq           uint64                 `protobuf:"varint,7,opt,name=seq,proto3" json:"seq,omitempty"`                 // echoed in Registered
-	Signature     []byte                 `protobuf:"bytes,8,opt,name=signature,proto3" json:"signature,omitempty"`      // by the member's node key, at most 64 bytes
+	Signature     []byte                 `protobuf:"bytes,8,opt,name=signature,proto3" json:"signature,omitempty"`      // by the member's node key over the lease (security.Lease), 64 bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -822,7 +825,8 @@ func (x *Unwatch) GetCid() []byte {
 	return nil
 }
 
-// Lease is one member as an anchor tells it to watchers.
+// Lease is one member as an anchor tells it to watchers. All of it but suspect is
+// signed; that the member holds the cluster key shows when the record opens.
 type Lease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Peer          []byte                 `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"`
@@ -830,8 +834,7 @@ type Lease struct {
 	Incarnation   uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Record        []byte                 `protobuf:"bytes,4,opt,name=record,proto3" json:"record,omitempty"`       // sealed, as registered
 	Suspect       bool                   `protobuf:"varint,5,opt,name=suspect,proto3" json:"suspect,omitempty"`    // the member's node misses heartbeats at this anchor, or its connection broke
-	Proof         []byte                 `protobuf:"bytes,6,opt,name=proof,proto3" json:"proof,omitempty"`         // the member's proof, so that watchers check it too
-	Signature     []byte                 `protobuf:"bytes,7,opt,name=signature,proto3" json:"signature,omitempty"` // as registered
+	Signature     []byte                 `protobuf:"bytes,6,opt,name=signature,proto3" json:"signature,omitempty"` // as registered
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -899,13 +902,6 @@ func (x *Lease) GetSuspect() bool {
 		return x.Suspect
 	}
 	return false
-}
-
-func (x *Lease) GetProof() []byte {
-	if x != nil {
-		return x.Proof
-	}
-	return nil
 }
 
 func (x *Lease) GetSignature() []byte {
@@ -1253,6 +1249,8 @@ type Record struct {
 	Payload       []byte                 `protobuf:"bytes,8,opt,name=payload,proto3" json:"payload,omitempty"`                          // what the layer above tells, e.g. Interests; at most 8,192 bytes
 	Ephemeral     []byte                 `protobuf:"bytes,9,opt,name=ephemeral,proto3" json:"ephemeral,omitempty"`                      // X25519 key, 32 bytes or none
 	Suspect       bool                   `protobuf:"varint,10,opt,name=suspect,proto3" json:"suspect,omitempty"`                        // the member lives elsewhere than on its node, which has not heard of it for a while
+	Revision      uint64                 `protobuf:"varint,11,opt,name=revision,proto3" json:"revision,omitempty"`                      // grows each time the node registers the same member differently
+	Certificate   []byte                 `protobuf:"bytes,12,opt,name=certificate,proto3" json:"certificate,omitempty"`                 // hash of the certificate that the node shows, 32 bytes or none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1357,6 +1355,20 @@ func (x *Record) GetSuspect() bool {
 	return false
 }
 
+func (x *Record) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Record) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
 var File_internal_wire_control_proto protoreflect.FileDescriptor
 
 const file_internal_wire_control_proto_rawDesc = "" +
@@ -1423,15 +1435,14 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\x05proof\x18\x03 \x01(\fR\x05proof\x12\x10\n" +
 	"\x03seq\x18\x04 \x01(\x04R\x03seq\"\x1b\n" +
 	"\aUnwatch\x12\x10\n" +
-	"\x03cid\x18\x01 \x01(\fR\x03cid\"\xbb\x01\n" +
+	"\x03cid\x18\x01 \x01(\fR\x03cid\"\xa5\x01\n" +
 	"\x05Lease\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\fR\x04peer\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12 \n" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x16\n" +
 	"\x06record\x18\x04 \x01(\fR\x06record\x12\x18\n" +
-	"\asuspect\x18\x05 \x01(\bR\asuspect\x12\x14\n" +
-	"\x05proof\x18\x06 \x01(\fR\x05proof\x12\x1c\n" +
-	"\tsignature\x18\a \x01(\fR\tsignature\"\xce\x01\n" +
+	"\asuspect\x18\x05 \x01(\bR\asuspect\x12\x1c\n" +
+	"\tsignature\x18\x06 \x01(\fR\tsignature\"\xce\x01\n" +
 	"\bSnapshot\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12(\n" +
@@ -1458,7 +1469,7 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\asettled\x18\x03 \x01(\bR\asettled\x12\x1d\n" +
 	"\n" +
 	"want_reply\x18\x04 \x01(\bR\twantReply\x12\x18\n" +
-	"\aanchors\x18\x05 \x03(\fR\aanchors\"\x8f\x02\n" +
+	"\aanchors\x18\x05 \x03(\fR\aanchors\"\xcd\x02\n" +
 	"\x06Record\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\fR\x04peer\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12 \n" +
@@ -1471,13 +1482,16 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\apayload\x18\b \x01(\fR\apayload\x12\x1c\n" +
 	"\tephemeral\x18\t \x01(\fR\tephemeral\x12\x18\n" +
 	"\asuspect\x18\n" +
-	" \x01(\bR\asuspect*F\n" +
+	" \x01(\bR\asuspect\x12\x1a\n" +
+	"\brevision\x18\v \x01(\x04R\brevision\x12 \n" +
+	"\vcertificate\x18\f \x01(\fR\vcertificate*Y\n" +
 	"\aRefusal\x12\b\n" +
 	"\x04NONE\x10\x00\x12\r\n" +
 	"\tBAD_PROOF\x10\x01\x12\b\n" +
 	"\x04FULL\x10\x02\x12\t\n" +
 	"\x05STALE\x10\x03\x12\r\n" +
-	"\tMALFORMED\x10\x04B)Z'github.com/arke-mesh/arke/internal/wireb\x06proto3"
+	"\tMALFORMED\x10\x04\x12\x11\n" +
+	"\rBAD_SIGNATURE\x10\x05B)Z'github.com/arke-mesh/arke/internal/wireb\x06proto3"
 
 var (
 	file_internal_wire_control_proto_rawDescOnce sync.Once

@@ -103,10 +103,12 @@ func TestControlLimitsAreHeldToTheByte(t *testing.T) {
 	text := func(n int) string { return strings.Repeat("x", n) }
 	lists := func(n int) [][]byte { return slices.Repeat([][]byte{b(1)}, n) }
 	addrs := func(n int) []string { return slices.Repeat([]string{"x"}, n) }
-	lease := func() *wire.Lease { return &wire.Lease{Peer: b(1), Record: b(1), Proof: b(wire.ProofSize)} }
+	lease := func() *wire.Lease { return &wire.Lease{Peer: b(1), Record: b(1), Signature: b(wire.ProofSize)} }
 	hello := func() *wire.Hello { return &wire.Hello{VersionMin: 1, VersionMax: 1, Instance: b(wire.InstanceSize)} }
 	register := func() *wire.Register {
-		return &wire.Register{Cid: b(wire.ClusterIDSize), Key: b(wire.KeySize), Proof: b(wire.ProofSize), Record: b(1)}
+		return &wire.Register{
+			Cid: b(wire.ClusterIDSize), Key: b(wire.KeySize), Proof: b(wire.ProofSize), Record: b(1), Signature: b(wire.ProofSize),
+		}
 	}
 	watch := func() *wire.Watch {
 		return &wire.Watch{Cid: b(wire.ClusterIDSize), Key: b(wire.KeySize), Proof: b(wire.ProofSize)}
@@ -128,6 +130,7 @@ func TestControlLimitsAreHeldToTheByte(t *testing.T) {
 		"register key":       {32, 32, func(n int) proto.Message { m := register(); m.Key = b(n); return m }},
 		"register proof":     {64, 64, func(n int) proto.Message { m := register(); m.Proof = b(n); return m }},
 		"register record":    {1, 16 << 10, func(n int) proto.Message { m := register(); m.Record = b(n); return m }},
+		"register signature": {64, 64, func(n int) proto.Message { m := register(); m.Signature = b(n); return m }},
 		"registered cid":     {32, 32, func(n int) proto.Message { return &wire.Registered{Cid: b(n)} }},
 		"registered anchors": {0, 16, func(n int) proto.Message { return &wire.Registered{Cid: cid, Anchors: lists(n)} }},
 		"unregister cid":     {32, 32, func(n int) proto.Message { return &wire.Unregister{Cid: b(n)} }},
@@ -151,9 +154,9 @@ func TestControlLimitsAreHeldToTheByte(t *testing.T) {
 			l.Record = b(n)
 			return &wire.Delta{Cid: cid, Number: 1, Upserted: []*wire.Lease{l}}
 		}},
-		"lease proof": {64, 64, func(n int) proto.Message {
+		"lease signature": {64, 64, func(n int) proto.Message {
 			l := lease()
-			l.Proof = b(n)
+			l.Signature = b(n)
 			return &wire.Delta{Cid: cid, Number: 1, Upserted: []*wire.Lease{l}}
 		}},
 		"delta cid":     {32, 32, func(n int) proto.Message { return &wire.Delta{Cid: b(n), Number: 1} }},
@@ -168,13 +171,15 @@ func TestControlLimitsAreHeldToTheByte(t *testing.T) {
 			return &wire.Delta{Cid: cid, Number: 1, Removed: []*wire.LeaseRef{{Peer: b(n)}}}
 		}},
 
-		"hint cid":     {32, 32, func(n int) proto.Message { return &wire.Hint{Cid: b(n)} }},
-		"hint anchors": {0, 16, func(n int) proto.Message { return &wire.Hint{Cid: cid, Anchors: lists(n)} }},
-		"anchor":       {1, 64, func(n int) proto.Message { return &wire.Hint{Cid: cid, Anchors: [][]byte{b(n)}} }},
-		"record peer":  {1, 64, func(n int) proto.Message { return &wire.Record{Peer: b(n)} }},
-		"record zone":  {0, 64, func(n int) proto.Message { return &wire.Record{Peer: b(1), Zone: text(n)} }},
-		"record addrs": {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Addrs: addrs(n)} }},
-		"record addr":  {1, 256, func(n int) proto.Message { return &wire.Record{Peer: b(1), Addrs: []string{text(n)}} }},
+		"hint cid":           {32, 32, func(n int) proto.Message { return &wire.Hint{Cid: b(n)} }},
+		"hint anchors":       {0, 16, func(n int) proto.Message { return &wire.Hint{Cid: cid, Anchors: lists(n)} }},
+		"anchor":             {1, 64, func(n int) proto.Message { return &wire.Hint{Cid: cid, Anchors: [][]byte{b(n)}} }},
+		"record peer":        {1, 64, func(n int) proto.Message { return &wire.Record{Peer: b(n)} }},
+		"record zone":        {0, 64, func(n int) proto.Message { return &wire.Record{Peer: b(1), Zone: text(n)} }},
+		"record addrs":       {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Addrs: addrs(n)} }},
+		"record ephemeral":   {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Ephemeral: b(n)} }},
+		"record certificate": {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Certificate: b(n)} }},
+		"record addr":        {1, 256, func(n int) proto.Message { return &wire.Record{Peer: b(1), Addrs: []string{text(n)}} }},
 	} {
 		t.Run(what, func(t *testing.T) {
 			require.NoError(t, wire.Check(c.make(c.low)))
@@ -278,7 +283,7 @@ func FuzzDecodeControl(f *testing.F) {
 func BenchmarkControl(b *testing.B) {
 	m := &wire.Register{
 		Cid: make([]byte, 32), Key: make([]byte, 32), Proof: make([]byte, 64),
-		Member: 1, Incarnation: 2, Record: make([]byte, 200), Seq: 3,
+		Member: 1, Incarnation: 2, Record: make([]byte, 200), Seq: 3, Signature: make([]byte, 64),
 	}
 	encoded, err := wire.AppendControl(nil, m)
 	require.NoError(b, err)

@@ -164,6 +164,9 @@ func (p *Process) Wait(limit time.Duration) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
+// Hangup sends SIGHUP and does not wait.
+func (p *Process) Hangup() { p.t.Helper(); p.signal(syscall.SIGHUP) }
+
 // Pause stops the process with SIGSTOP, Continue lets it run again.
 func (p *Process) Pause() { p.t.Helper(); p.signal(syscall.SIGSTOP) }
 

@@ -178,6 +178,7 @@ func (s *Stack) create(spec play.NodeSpec) (*participant, error) {
 		seam := overlay.Seam{
 			Transport: &transport{host, p.clock}, Router: host.Router(), Clock: p.clock, Exec: p.workers,
 			Rand: newRandom(s.cfg.Seed, fmt.Sprint(spec.Name, " ", p.incarnation)),
+			Key:  key,
 		}
 		p.Node, err = node.New(node.Config{
 			Network: spec.Network, Zone: spec.Zone, ClusterKeys: spec.ClusterKeys, Seeds: seeds,

@@ -4,9 +4,7 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,8 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/arke-mesh/arke/relay/client"
 )
@@ -36,13 +34,19 @@ type App struct {
 	Abort context.Context
 }
 
-// drainTime is how long accepted work may take after the first signal.
+// drainTime is how long accepted work may take after the first signal, unless
+// --drain-timeout says something else.
 const drainTime = 30 * time.Second
 
-// drain finishes, after the first signal, what a command accepted; a second
-// signal cuts that short.
-func (a App) drain(finish func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(a.Abort, drainTime)
+// declareDrain adds the flag for that time.
+func declareDrain(f *pflag.FlagSet, d *time.Duration) {
+	f.DurationVar(d, "drain-timeout", drainTime, "how long accepted work may take after a signal, before it is cut off")
+}
+
+// drain finishes, after the first signal, what a command accepted, within d; a
+// second signal cuts that short.
+func (a App) drain(d time.Duration, finish func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(a.Abort, d)
 	defer cancel()
 	return finish(ctx)
 }
@@ -97,40 +101,11 @@ All other commands talk to the relay on this machine, through its socket:
 	root.CompletionOptions.DisableDefaultCmd = true // ours has examples
 	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(
-		keygenCommand(a), relayCommand(a), serveCommand(a), requestCommand(a), surveyCommand(a), pushCommand(a),
+		keygenCommand(a), relayCommand(a), configCommand(a), serveCommand(a), requestCommand(a), surveyCommand(a), pushCommand(a),
 		broadcastCommand(a), publishCommand(a), subscribeCommand(a), tunnelCommand(a), exposeCommand(a), forwardCommand(a),
 		membersCommand(a), statusCommand(a), benchCommand(a), demoCommand(a), simCommand(a), completionCommand(a), manCommand(a), versionCommand(a),
 	)
 	return root
-}
-
-// attachment holds the flags that say where the relay is.
-type attachment struct {
-	env     Env
-	name    string // what we call ourselves in the relay's status
-	socket  string
-	address string
-	token   secretFlag
-}
-
-// attachFlags adds the flags to cmd.
-func (a App) attachFlags(cmd *cobra.Command) *attachment {
-	t := &attachment{env: a.Env, name: "arke " + cmd.Name()}
-	if strings.Contains(cmd.Use, "CLUSTER") {
-		cmd.ValidArgsFunction = t.completeCluster
-	}
-	f := cmd.Flags()
-	f.StringVar(&t.socket, "socket", "", "the relay's socket (default $ARKE_SOCKET, else the user's, else the machine's)")
-	f.StringVar(&t.address, "address", "", "the relay's loopback TCP address, instead of the socket")
-	t.token.declare(f, "the `FILE` with the token that goes with --address (default $ARKE_TOKEN)")
-	return t
-}
-
-func (t *attachment) target() string {
-	if t.address != "" {
-		return t.address
-	}
-	return cmp.Or(t.socket, client.FindSocket(t.env.Socket, t.env.RuntimeDir))
 }
 
 // socket returns the socket's path: the flag, the environment, the default.
@@ -144,82 +119,32 @@ func (e Env) socket(flag string) string {
 	return client.DefaultSocket(e.RuntimeDir)
 }
 
+// attachFlags adds the flags to cmd.
+func (a App) attachFlags(cmd *cobra.Command) *attachment {
+	t := &attachment{env: a.Env, name: "arke " + cmd.Name()}
+	if strings.Contains(cmd.Use, "CLUSTER") {
+		cmd.ValidArgsFunction = t.completeCluster
+	}
+	f := cmd.Flags()
+	f.StringVar(&t.socket, "socket", "", "the relay's socket (default $ARKE_SOCKET, else the user's, else the machine's)")
+	f.StringVar(&t.address, "address", "", "the relay's loopback TCP address, instead of the socket")
+	t.token.declare(f, "the `FILE` with the token that goes with --address (default $ARKE_TOKEN)")
+	f.DurationVar(&t.wait, "wait-relay", 0, "wait so long for a relay that is not there yet, before any time-out begins")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		return t.resolve(cmd, a.Environ)
+	}
+	return t
+}
+
 // attachLogging connects a command that stays until a signal, which therefore
 // logs: at the level of its flag. The caller closes the client.
-func (a App) attachLogging(cmd *cobra.Command, t *attachment, level string) (*client.Client, *zap.Logger, error) {
-	log, err := a.logger(level)
+func (a App) attachLogging(cmd *cobra.Command, t *attachment, flags logFlags) (*client.Client, *zap.Logger, error) {
+	log, _, err := flags.logger(a.Stderr)
 	if err != nil {
 		return nil, nil, misuse(cmd, err)
 	}
-	c, err := t.attach(cmd.Context(), log)
+	c, err := t.attach(cmd.Context(), stayTime, log)
 	return c, log, err
-}
-
-// attach connects to the relay. The caller closes the client.
-func (t *attachment) attach(ctx context.Context, log *zap.Logger) (*client.Client, error) {
-	if t.address != "" && t.socket != "" {
-		return nil, errors.New("choose one of --socket and --address")
-	}
-	cfg := client.Config{Name: t.name, Logger: log}
-	if t.address != "" {
-		cfg.Address = t.address
-		var err error
-		if cfg.Token, err = t.token.read(t.env.Token); err != nil {
-			return nil, err
-		}
-	} else {
-		cfg.Socket = t.target()
-	}
-	c, err := client.New(cfg)
-	if err == nil {
-		err = c.Start(ctx)
-	}
-	if err != nil {
-		if c != nil {
-			c.Close()
-		}
-		if errors.Is(err, context.Canceled) {
-			return nil, err
-		}
-		return nil, &attachError{target: t.target(), err: err}
-	}
-	return c, nil
-}
-
-// attachTime is how long a command that makes one call waits for a relay that may
-// just be starting.
-const attachTime = time.Second
-
-// within attaches, does what is to be done, and detaches, all of it within the
-// time-out.
-func (t *attachment) within(ctx context.Context, timeout time.Duration, do func(context.Context, *client.Client) error) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	attaching, attached := context.WithTimeout(ctx, attachTime)
-	c, err := t.attach(attaching, nil)
-	attached()
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	return do(ctx, c)
-}
-
-const logLevelHelp = "the lowest level to log to standard error: debug, info, warn, or error"
-
-// logger returns a logger that writes plain lines to standard error.
-func (a App) logger(level string) (*zap.Logger, error) {
-	l, err := zapcore.ParseLevel(level)
-	if err != nil || l > zapcore.ErrorLevel {
-		return nil, fmt.Errorf("--log-level %q is not debug, info, warn, or error", level)
-	}
-	enc := zap.NewProductionEncoderConfig()
-	enc.EncodeTime = zapcore.ISO8601TimeEncoder
-	enc.EncodeLevel = zapcore.CapitalLevelEncoder
-	enc.EncodeDuration = zapcore.StringDurationEncoder
-	enc.ConsoleSeparator = "  "
-	core := zapcore.NewCore(zapcore.NewConsoleEncoder(enc), zapcore.Lock(zapcore.AddSync(a.Stderr)), l)
-	return zap.New(core), nil
 }
 
 // outliveReaders keeps a command that serves others alive when nobody reads its

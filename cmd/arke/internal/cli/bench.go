@@ -173,7 +173,7 @@ func (f *benchFlags) measuring(a App, cmd *cobra.Command, hopeless string, do fu
 		if err := f.validate(); err != nil {
 			return misuse(cmd, err)
 		}
-		c, err := at.attach(cmd.Context(), nil)
+		c, err := at.attach(cmd.Context(), stayTime, nil)
 		if err != nil {
 			return err
 		}
@@ -317,7 +317,7 @@ func writeDelivery(a App, result bench.Result, delivery bench.Delivery) error {
 func attachAll(ctx context.Context, at *attachment, count int) ([]*client.Client, error) {
 	var all []*client.Client
 	for range count {
-		c, err := at.attach(ctx, nil)
+		c, err := at.attach(ctx, stayTime, nil)
 		if err != nil {
 			return all, err
 		}

@@ -142,9 +142,9 @@ func TestASecondSignalCutsDrainingShort(t *testing.T) {
 	// This test checks the context in which commands finish what they accepted.
 	abort, second := context.WithCancel(t.Context())
 	second()
-	err := App{Abort: abort}.drain(func(ctx context.Context) error { return ctx.Err() })
+	err := App{Abort: abort}.drain(drainTime, func(ctx context.Context) error { return ctx.Err() })
 	require.ErrorIs(t, err, context.Canceled)
-	require.NoError(t, App{Abort: t.Context()}.drain(func(ctx context.Context) error {
+	require.NoError(t, App{Abort: t.Context()}.drain(drainTime, func(ctx context.Context) error {
 		deadline, ok := ctx.Deadline()
 		require.True(t, ok)
 		require.InDelta(t, drainTime.Seconds(), time.Until(deadline).Seconds(), 5)

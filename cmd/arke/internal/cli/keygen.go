@@ -144,7 +144,7 @@ func demoMemberCommand(a App) *cobra.Command {
 		Hidden: true,
 		Args:   positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := a.logger("warn")
+			log, _, err := logFlags{level: "warn", format: "console"}.logger(a.Stderr)
 			if err != nil {
 				return err
 			}

@@ -84,9 +84,7 @@ func runPublish(ctx context.Context, a App, topic string, next func() ([]byte, e
 	if isTerminal(a.Stderr) {
 		p.progress = func(sent int) { fmt.Fprintf(a.Stderr, "%d sent\n", sent) }
 	}
-	attaching, cancel := context.WithTimeout(ctx, min(flags.timeout, attachTime))
-	defer cancel()
-	c, err := flags.relay.attach(attaching, nil)
+	c, err := flags.relay.attach(ctx, min(flags.timeout, attachTime), nil)
 	if err == nil {
 		defer c.Close()
 		err = p.run(ctx, c)
@@ -202,11 +200,12 @@ func (p *publishing) pace(ctx context.Context) bool {
 
 // subscribeFlags are what the user asked for.
 type subscribeFlags struct {
-	queue    string
-	count    int
-	raw      bool
-	asJSON   bool
-	logLevel string
+	queue  string
+	count  int
+	raw    bool
+	asJSON bool
+	log    logFlags
+	drain  time.Duration
 }
 
 func subscribeCommand(a App) *cobra.Command {
@@ -247,7 +246,8 @@ says how many.
 	f.IntVar(&flags.count, "count", 0, "end after this many messages (default never)")
 	f.BoolVar(&flags.raw, "raw", !isTerminal(a.Stdout), rawHelp)
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object per message and per gap")
-	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
+	flags.log.declare(f)
+	declareDrain(f, &flags.drain)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := positive(cmd, "count"); err != nil {
 			return misuse(cmd, err)
@@ -259,7 +259,7 @@ says how many.
 
 func runSubscribe(a App, cmd *cobra.Command, at *attachment, pattern string, flags subscribeFlags) error {
 	ctx := cmd.Context()
-	c, _, err := a.attachLogging(cmd, at, flags.logLevel)
+	c, _, err := a.attachLogging(cmd, at, flags.log)
 	if err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func runSubscribe(a App, cmd *cobra.Command, at *attachment, pattern string, fla
 		}
 	case <-ctx.Done():
 	}
-	if err := a.drain(s.Close); err != nil && !errors.Is(err, patterns.ErrClosed) {
+	if err := a.drain(flags.drain, s.Close); err != nil && !errors.Is(err, patterns.ErrClosed) {
 		return fmt.Errorf("some messages of %s were not printed: %w", pattern, err)
 	}
 	if p.surplus > 0 && flags.queue != "" {

@@ -5,25 +5,20 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/collector"
+	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns"
@@ -31,28 +26,6 @@ import (
 	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/security"
 )
-
-// defaultPort is where a relay listens unless told otherwise, so that peers
-// find it again after a restart and seeds are easy to write down.
-const defaultPort = 7400
-
-// relayFlags are what the user asked for.
-type relayFlags struct {
-	keyFile      string
-	listen       []string
-	advertise    []string
-	seeds        []string
-	socket       string
-	clientListen string
-	token        secretFlag
-	dataDir      string
-	name         string
-	zone         string
-	maxClients   int
-	noMDNS       bool
-	dev          bool
-	logLevel     string
-}
 
 func relayCommand(a App) *cobra.Command {
 	var flags relayFlags
@@ -70,7 +43,7 @@ prints
 
 With --data-dir the relay keeps its peer id and remembers its peers over
 restarts. SIGTERM or Ctrl-C drains: the relay finishes the open requests and
-tunnels, for 30 s at most. Meanwhile its programs wait for a relay to come back.
+tunnels, for --drain-timeout at most. Meanwhile its programs wait for a relay to come back.
 A second signal ends the relay at once.
 
 Each queue has a limit, and the relay's memory follows what its queues hold.
@@ -78,164 +51,71 @@ Garbage that Go has not collected yet comes on top: at most a fifth of what is i
 use, or 4 MiB if that is more (8 MiB while the relay is busy). If the variable
 GOGC is set, it decides instead. GOMEMLIMIT holds in any case.
 
-Without --listen the relay listens on TCP port ` + strconv.Itoa(defaultPort) + ` of every address, or on any
-free port if that one is taken.
+Without --listen the relay listens on TCP port ` + strconv.Itoa(defaultPort) + ` of every address, or on the
+next free port if that one is taken; it logs a warning then. A port that was
+asked for and is taken is an error.
+
+Each flag is also a key of the YAML file that --config names, and a variable:
+--max-clients is the key max-clients and ARKE_MAX_CLIENTS. A flag stands above
+the environment, the environment above the file, the file above the default. In
+a variable, commas separate what a flag would repeat. With --config, SIGHUP reads
+the file again: 'arke config show' marks what can change then.
 
 ` + exits("all was finished after a signal", end{patterns.OutcomeDeadline, "something was cut off"}),
 		Example: `  arke relay --dev
   arke relay --key-file home.key
-  arke relay --key-file home.key --seed relay-1.example:7400 --data-dir /var/lib/arke`,
+  arke relay --key-file home.key --seed relay-1.example:7400 --data-dir /var/lib/arke
+  arke relay --config /etc/arke/relay.yaml`,
 		Args: positional(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runRelay(a, cmd, flags) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runRelay(a, cmd, &flags) },
 	}
-	f := cmd.Flags()
-	f.StringVar(&flags.keyFile, "key-file", "", "the network file, made by 'arke keygen'")
-	f.StringArrayVar(&flags.listen, "listen", nil, "`MULTIADDR` to listen on, like /ip4/0.0.0.0/tcp/7400; may be repeated")
-	f.StringArrayVar(&flags.advertise, "advertise", nil, "`MULTIADDR` at which others reach this relay, if that is another one; may be repeated")
-	f.StringArrayVar(&flags.seeds, "seed", nil, "`ADDR` of a node of the network, a multiaddr or HOST:PORT; may be repeated")
-	f.StringVar(&flags.socket, "socket", "", "unix socket for programs (default $ARKE_SOCKET, else in the user's runtime directory)")
-	f.StringVar(&flags.clientListen, "client-listen", "", "also accept programs on this loopback `HOST:PORT`; needs --token-file or $ARKE_TOKEN")
-	flags.token.declare(f, "the `FILE` with the token that programs need at --client-listen, at least 16 bytes (default $ARKE_TOKEN)")
-	f.StringVar(&flags.dataDir, "data-dir", "", "directory for the node's key and its remembered peers")
-	f.StringVar(&flags.name, "name", "", "what people call this relay, in the logs and the status of others; at most 64 bytes (default: the host's name)")
-	f.StringVar(&flags.zone, "zone", "", "where this relay is; callers prefer members of their own zone")
-	f.IntVar(&flags.maxClients, "max-clients", 256, "programs that may be attached at once; an idle one costs about 45 KB")
-	f.BoolVar(&flags.noMDNS, "no-mdns", false, "do not look for peers on the local network")
-	f.BoolVar(&flags.dev, "dev", false, "try it out: a new network of its own, loopback only, no mDNS")
-	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
+	flags.declare(cmd.Flags())
 	return cmd
 }
 
-func runRelay(a App, cmd *cobra.Command, flags relayFlags) error {
-	log, err := a.logger(flags.logLevel)
+func runRelay(a App, cmd *cobra.Command, flags *relayFlags) error {
+	set, err := flags.resolve(a, cmd.Flags())
+	if err != nil {
+		return err
+	}
+	log, level, err := flags.log.logger(a.Stderr)
 	if err != nil {
 		return misuse(cmd, err)
 	}
-	if err := flags.validate(); err != nil {
+	if err := flags.validate(set); err != nil {
 		return misuse(cmd, err)
 	}
 	token, err := flags.readToken(a.Env.Token)
 	if err != nil {
 		return misuse(cmd, err)
 	}
-	network, err := network(a, flags)
+	network, err := network(a, *flags)
 	if err != nil {
 		return err
 	}
-	flags.socket = a.Env.socket(flags.socket)
 	p2p.RouteLogs(log)
 	outliveReaders()
-	return serveRelay(cmd.Context(), a, network, flags.withDefaults(), token, log)
+	r := &running{app: a, asked: flags, flags: *flags, settings: set, token: token, log: log, level: level}
+	r.flags.fillIn(a, log)
+	return r.run(cmd.Context(), network)
 }
 
-// validate checks what no layer below can name as well.
-func (f relayFlags) validate() error {
-	if f.clientListen == "" && f.token.file != "" {
-		return errors.New("--token-file goes with --client-listen")
-	}
-	if f.maxClients < 1 {
-		return errors.New("--max-clients is less than 1")
-	}
-	if len(f.name) > maxNodeName || !utf8.ValidString(f.name) {
-		return fmt.Errorf("--name is longer than %d bytes, or not UTF-8", maxNodeName)
-	}
-	for _, list := range []struct {
-		flag   string
-		values []string
-	}{{"listen", f.listen}, {"advertise", f.advertise}, {"seed", f.seeds}} {
-		if slices.Contains(list.values, "") {
-			return fmt.Errorf("--%s is empty: is a variable not set?", list.flag)
-		}
-	}
-	return nil
+// running is a relay with its node, and how it is configured now.
+type running struct {
+	app      App
+	asked    *relayFlags // what settings is about
+	flags    relayFlags  // with what was not asked for filled in, at the start
+	settings *settings.Settings
+	token    string
+	log      *zap.Logger
+	level    zap.AtomicLevel
+	node     *node.Node
+	relay    *relay.Relay
 }
 
-// leastToken is how many bytes a token has at least: whoever reaches the port may
-// try one after the other.
-const leastToken = 16
-
-// readToken returns what programs must show at the TCP address, if there is one.
-func (f relayFlags) readToken(env string) (string, error) {
-	if f.clientListen == "" {
-		return "", nil
-	}
-	token, err := f.token.read(env)
-	switch {
-	case err != nil:
-		return "", err
-	case token == "":
-		return "", errors.New("--client-listen needs --token-file FILE or ARKE_TOKEN: every user of this machine can reach the port")
-	case len(token) < leastToken:
-		return "", fmt.Errorf("the token has %s, at least %d are required: make one with 'head -c 24 /dev/urandom | base64'", plural(len(token), "byte"), leastToken)
-	}
-	return token, nil
-}
-
-// maxNodeName is how many bytes the name of a relay has at most.
-const maxNodeName = 64
-
-// withDefaults fills in where to listen, and what the relay is called.
-func (f relayFlags) withDefaults() relayFlags {
-	f.noMDNS = f.noMDNS || f.dev
-	if f.name == "" {
-		// Without a host name the relay has none: its peer id tells it apart.
-		host, _ := os.Hostname()
-		f.name = strings.ToValidUTF8(host[:min(len(host), maxNodeName)], "")
-	}
-	switch {
-	case len(f.listen) > 0:
-	case f.dev:
-		f.listen = []string{"/ip4/127.0.0.1/tcp/0"}
-	default:
-		f.listen = defaultListen()
-	}
-	return f
-}
-
-// network returns the network file that the flags or the environment name.
-func network(a App, flags relayFlags) (security.NetworkFile, error) {
-	switch {
-	case flags.keyFile != "":
-		file, err := security.ReadNetworkFile(flags.keyFile)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("there is no network file %s: make one with 'arke keygen --out %s', or copy that of the network", flags.keyFile, flags.keyFile)
-		}
-		return file, err
-	case flags.dev:
-		return security.GenerateNetworkFile("dev", rand.Reader)
-	case a.Env.Network != "":
-		file, err := security.ParseNetworkFile([]byte(a.Env.Network))
-		if err != nil {
-			return file, fmt.Errorf("ARKE_NETWORK: %w", err)
-		}
-		return file, nil
-	}
-	return security.NetworkFile{}, errors.New("which network? make a key with 'arke keygen --out FILE' and pass --key-file FILE, or try --dev")
-}
-
-// defaultListen returns the addresses to listen on where none were given: the
-// default port of each family that the machine has, or nothing, which means
-// any free port, if a relay is there already.
-func defaultListen() []string {
-	var addrs []string
-	for _, family := range []struct{ network, any string }{{"tcp4", "/ip4/0.0.0.0"}, {"tcp6", "/ip6/::"}} {
-		l, err := net.Listen(family.network, ":"+strconv.Itoa(defaultPort))
-		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil
-		}
-		if err == nil {
-			l.Close()
-			addrs = append(addrs, fmt.Sprintf("%s/tcp/%d", family.any, defaultPort))
-		}
-	}
-	return addrs
-}
-
-func serveRelay(ctx context.Context, a App, network security.NetworkFile, flags relayFlags, token string, log *zap.Logger) error {
-	if a.Env.GOGC == "" {
-		defer collector.Pace()()
-	}
-	n, err := node.New(node.Config{
+// nodeConfig is what the flags say about the node.
+func (flags *relayFlags) nodeConfig(network security.NetworkFile) node.Config {
+	return node.Config{
 		Network:   network,
 		Listen:    flags.listen,
 		Advertise: flags.advertise,
@@ -244,42 +124,59 @@ func serveRelay(ctx context.Context, a App, network security.NetworkFile, flags 
 		Name:      flags.name,
 		Zone:      flags.zone,
 		NoMDNS:    flags.noMDNS,
-		Logger:    log,
-	})
-	if err != nil {
-		return err
 	}
-	defer n.Close()
+}
+
+// relayConfig is what the flags say about the relay.
+func (flags *relayFlags) relayConfig(token string) relay.Config {
 	var tokens []relay.Token
 	if token != "" {
 		tokens = []relay.Token{{Name: "token", Secret: token}}
 	}
-	r, err := relay.New(relay.Config{
-		Node:   n,
-		Status: func() any { return n.Status() },
-		Peer:   n.Self().String(),
+	return relay.Config{
 		Socket: flags.socket,
 		Listen: flags.clientListen,
 		Tokens: tokens,
 		Limits: relay.Limits{Clients: flags.maxClients},
-		Logger: log,
-	})
-	if err != nil {
+	}
+}
+
+// run serves until ctx ends, and then drains.
+func (r *running) run(ctx context.Context, network security.NetworkFile) (err error) {
+	if r.app.Env.GOGC == "" {
+		defer collector.Pace()()
+	}
+	hangups, stop := r.hangups()
+	defer stop()
+	of := r.flags.nodeConfig(network)
+	of.Logger = r.log
+	if r.node, err = node.New(of); err != nil {
 		return err
 	}
-	defer r.Close()
-	if err := n.Start(ctx); err != nil {
+	defer r.node.Close()
+	cfg := r.flags.relayConfig(r.token)
+	cfg.Node, cfg.Peer, cfg.Logger = r.node, r.node.Self().String(), r.log
+	cfg.Status = func() any { return r.node.Status() }
+	if r.relay, err = relay.New(cfg); err != nil {
 		return err
 	}
-	if err := r.Start(ctx); err != nil {
+	defer r.relay.Close()
+	if err := r.node.Start(ctx); err != nil {
 		return err
 	}
-	if err := announce(a, n, flags.socket); err != nil {
+	if err := r.relay.Start(ctx); err != nil {
+		return err
+	}
+	if err := announce(r.app, r.node, r.flags.socket); err != nil {
 		return err
 	}
 
-	<-ctx.Done()
-	err = a.drain(func(ctx context.Context) error { return errors.Join(r.Shutdown(ctx), n.Shutdown(ctx)) })
+	for r.waits(ctx, hangups) {
+		r.reload()
+	}
+	err = r.app.drain(r.asked.drainTimeout, func(ctx context.Context) error {
+		return errors.Join(r.relay.Shutdown(ctx), r.node.Shutdown(ctx))
+	})
 	if err != nil {
 		return fmt.Errorf("some of what was under way was cut off: %w", err)
 	}

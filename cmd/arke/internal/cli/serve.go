@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -30,7 +31,8 @@ type serveFlags struct {
 	tunnelCommand string
 	env           []string // --env
 	limits        patterns.Limits
-	logLevel      string
+	log           logFlags
+	drain         time.Duration
 }
 
 func serveCommand(a App) *cobra.Command {
@@ -85,7 +87,8 @@ accepts no new requests and finishes those it has. A second signal ends at once.
 	f.IntVar(&flags.limits.MessageBytes, "message-bytes", 0, "bytes of one message, with headers, at most; 16777216 is the most (default 1048576)")
 	f.IntVar(&flags.limits.Tunnels, "tunnels", 0, "open tunnels at most (default 16384)")
 	f.IntVar(&flags.limits.Capacity, "capacity", 0, "weight of this member in balancing (default 1)")
-	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
+	flags.log.declare(f)
+	declareDrain(f, &flags.drain)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := flags.validate()
 		var env []string
@@ -119,7 +122,7 @@ func (f serveFlags) validate() error {
 func runServe(a App, cmd *cobra.Command, at *attachment, cluster string, flags serveFlags, env []string) error {
 	outliveReaders()
 	ctx := cmd.Context()
-	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
+	c, log, err := a.attachLogging(cmd, at, flags.log)
 	if err != nil {
 		return err
 	}
@@ -133,7 +136,7 @@ func runServe(a App, cmd *cobra.Command, at *attachment, cluster string, flags s
 	m.print([]byte("arke serve ready\n"))
 
 	<-ctx.Done()
-	if err := a.drain(c.Shutdown); err != nil {
+	if err := a.drain(flags.drain, c.Shutdown); err != nil {
 		return fmt.Errorf("some of what %s accepted was not finished: %w", cluster, err)
 	}
 	return nil
@@ -248,9 +251,10 @@ func echoLarge(ctx context.Context, t patterns.Tunnel) error {
 
 // exposeFlags are what the user asked for.
 type exposeFlags struct {
-	to       string
-	limits   patterns.Limits
-	logLevel string
+	to     string
+	limits patterns.Limits
+	log    logFlags
+	drain  time.Duration
 }
 
 func exposeCommand(a App) *cobra.Command {
@@ -279,7 +283,8 @@ A second signal ends at once.
 	f.StringVar(&flags.to, "to", "", "where the service listens, `tcp://HOST:PORT` (required)")
 	f.IntVar(&flags.limits.Tunnels, "tunnels", 0, "connections at once (default 16384)")
 	f.IntVar(&flags.limits.Capacity, "capacity", 0, "weight of this member in balancing (default 1)")
-	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
+	flags.log.declare(f)
+	declareDrain(f, &flags.drain)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		target, err := flags.target()
 		if err == nil {
@@ -311,7 +316,7 @@ func (f exposeFlags) target() (string, error) {
 func runExpose(a App, cmd *cobra.Command, at *attachment, cluster, target string, flags exposeFlags) error {
 	outliveReaders()
 	ctx := cmd.Context()
-	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
+	c, log, err := a.attachLogging(cmd, at, flags.log)
 	if err != nil {
 		return err
 	}
@@ -329,7 +334,7 @@ func runExpose(a App, cmd *cobra.Command, at *attachment, cluster, target string
 	if err := e.Run(ctx); err != nil {
 		return &clusterError{cluster: cluster, err: err}
 	}
-	if err := a.drain(c.Shutdown); err != nil {
+	if err := a.drain(flags.drain, c.Shutdown); err != nil {
 		return fmt.Errorf("some connections of %s were cut off: %w", cluster, err)
 	}
 	return nil
@@ -337,8 +342,9 @@ func runExpose(a App, cmd *cobra.Command, at *attachment, cluster, target string
 
 // forwardFlags are what the user asked for.
 type forwardFlags struct {
-	listen   string
-	logLevel string
+	listen string
+	log    logFlags
+	drain  time.Duration
 }
 
 func forwardCommand(a App) *cobra.Command {
@@ -367,7 +373,8 @@ unless you want that.
 	attachment := a.attachFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`HOST:PORT` to listen on")
-	f.StringVar(&flags.logLevel, "log-level", "info", logLevelHelp)
+	flags.log.declare(f)
+	declareDrain(f, &flags.drain)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return runForward(a, cmd, attachment, args[0], flags)
 	}
@@ -399,7 +406,7 @@ func runForward(a App, cmd *cobra.Command, at *attachment, cluster string, flags
 	if err != nil {
 		return misuse(cmd, err)
 	}
-	c, log, err := a.attachLogging(cmd, at, flags.logLevel)
+	c, log, err := a.attachLogging(cmd, at, flags.log)
 	if err != nil {
 		return err
 	}
@@ -416,7 +423,7 @@ func runForward(a App, cmd *cobra.Command, at *attachment, cluster string, flags
 	fmt.Fprintf(a.Stdout, "arke forward ready %s\n", addr)
 	err = f.Serve(cmd.Context())
 
-	if cut := a.drain(f.Shutdown); cut != nil {
+	if cut := a.drain(flags.drain, f.Shutdown); cut != nil {
 		cut = fmt.Errorf("some connections to %s were cut off: %w", cluster, cut)
 		return errors.Join(err, cut)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/arke-mesh/arke/cmd/arke/internal/nearest"
 )
 
 // usageError says that the arguments make no sense.
@@ -38,7 +40,7 @@ func subcommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	said := fmt.Sprintf("unknown command %q", args[0])
-	if meant := nearest(args[0], subcommands(cmd)); meant != "" {
+	if meant := nearest.Name(args[0], subcommands(cmd)); meant != "" {
 		said += fmt.Sprintf(", did you mean '%s %s'?", cmd.CommandPath(), meant)
 	}
 	return misuse(cmd, errors.New(said))
@@ -68,7 +70,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 		name, said = letters, "unknown flag -"
 	}
 	said += name
-	if meant := nearest(name, flagNames(cmd)); meant != "" {
+	if meant := nearest.Name(name, flagNames(cmd)); meant != "" {
 		said += ", did you mean --" + meant + "?"
 	}
 	if strings.Contains(cmd.Use, "BODY") {
@@ -85,46 +87,6 @@ func flagNames(cmd *cobra.Command) []string {
 		}
 	})
 	return names
-}
-
-// nearest returns the name that s may have been meant for, "" if none is near:
-// it begins with s, or differs in a few letters.
-func nearest(s string, names []string) string {
-	best, least := "", 1+max(1, len(s)/3)
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		d := distance(s, name)
-		if len(s) > 1 && strings.HasPrefix(name, s) {
-			d = 1
-		}
-		if d < least {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// distance is the number of letters to insert, delete, replace, or exchange with
-// the next one to make b of a.
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before, last, row = last, row, before
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-	}
-	return row[len(b)]
 }
 
 // negativeNumber is what looks like a flag and is none.

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
+	"github.com/arke-mesh/arke/relay/client"
+)
+
+// attachment holds the flags that say where the relay is.
+type attachment struct {
+	env     Env
+	name    string // what we call ourselves in the relay's status
+	socket  string
+	address string
+	token   secretFlag
+	wait    time.Duration
+}
+
+// shared are the flags of every command that attaches which are variables, too.
+// The socket's variable, ARKE_SOCKET, is read where the socket is looked for.
+func shared() []string {
+	return []string{"address", "token-file", "wait-relay", "log-level", "log-format", "drain-timeout"}
+}
+
+// resolve takes what the environment says. A --socket hides ARKE_ADDRESS.
+func (t *attachment) resolve(cmd *cobra.Command, environ []string) error {
+	names := shared()
+	if t.socket != "" {
+		names = names[1:]
+	}
+	if err := settings.FromVariables(cmd.Flags(), environ, names...); err != nil {
+		return misuse(cmd, err)
+	}
+	if t.wait < 0 {
+		return misuse(cmd, fmt.Errorf("--wait-relay %s is negative", t.wait))
+	}
+	return nil
+}
+
+func (t *attachment) target() string {
+	if t.address != "" {
+		return t.address
+	}
+	return cmp.Or(t.socket, client.FindSocket(t.env.Socket, t.env.RuntimeDir))
+}
+
+// attachTime is how long a command that makes one call waits for a relay that may
+// just be starting; stayTime, how long one that stays does. --wait-relay says
+// something else.
+const (
+	attachTime = time.Second
+	stayTime   = 5 * time.Second
+)
+
+// lookAgain is how long one socket is tried, before the relay is looked for
+// elsewhere: it may come at the user's or the machine's.
+const lookAgain = time.Second
+
+// attach connects to the relay, within the patience unless --wait-relay says how
+// long. The caller closes the client.
+func (t *attachment) attach(ctx context.Context, patience time.Duration, log *zap.Logger) (*client.Client, error) {
+	if t.wait == 0 {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		return t.dial(ctx, log)
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.wait)
+	defer cancel()
+	for {
+		trying, tried := context.WithTimeout(ctx, lookAgain)
+		c, err := t.dial(trying, log)
+		again := ctx.Err() == nil && trying.Err() != nil
+		tried()
+		if err == nil || !again {
+			return c, err
+		}
+	}
+}
+
+// dial connects to the relay as it is found now.
+func (t *attachment) dial(ctx context.Context, log *zap.Logger) (*client.Client, error) {
+	if t.address != "" && t.socket != "" {
+		return nil, errors.New("choose one of --socket and --address")
+	}
+	cfg := client.Config{Name: t.name, Logger: log}
+	if t.address != "" {
+		cfg.Address = t.address
+		var err error
+		if cfg.Token, err = t.token.read(t.env.Token); err != nil {
+			return nil, err
+		}
+	} else {
+		cfg.Socket = t.target()
+	}
+	c, err := client.New(cfg)
+	if err == nil {
+		err = c.Start(ctx)
+	}
+	if err != nil {
+		if c != nil {
+			c.Close()
+		}
+		if errors.Is(err, context.Canceled) {
+			return nil, err
+		}
+		return nil, &attachError{target: t.target(), err: err}
+	}
+	return c, nil
+}
+
+// within attaches, does what is to be done, and detaches, all of it within the
+// time-out; but the time that --wait-relay grants comes before it.
+func (t *attachment) within(ctx context.Context, timeout time.Duration, do func(context.Context, *client.Client) error) error {
+	begin := time.Now()
+	c, err := t.attach(ctx, min(timeout, attachTime), nil)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if t.wait > 0 {
+		begin = time.Now()
+	}
+	ctx, cancel := context.WithDeadline(ctx, begin.Add(timeout))
+	defer cancel()
+	return do(ctx, c)
+}

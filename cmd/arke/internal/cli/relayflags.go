@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
+	"github.com/arke-mesh/arke/security"
+)
+
+// relayFlags are what the user asked for.
+type relayFlags struct {
+	keyFile      string
+	listen       []string
+	advertise    []string
+	seeds        []string
+	socket       string
+	clientListen string
+	token        secretFlag
+	dataDir      string
+	name         string
+	zone         string
+	maxClients   int
+	noMDNS       bool
+	dev          bool
+	drainTimeout time.Duration
+	log          logFlags
+	config       string
+}
+
+// declare adds the flags of arke relay. Each is a setting, too: a key of the
+// configuration file and a variable. Those marked by settings.Reloads take effect
+// on SIGHUP.
+func (flags *relayFlags) declare(f *pflag.FlagSet) {
+	f.StringVar(&flags.keyFile, "key-file", "", "the network file, made by 'arke keygen'")
+	f.StringArrayVar(&flags.listen, "listen", nil, "`MULTIADDR` to listen on, like /ip4/0.0.0.0/tcp/7400; may be repeated")
+	f.StringArrayVar(&flags.advertise, "advertise", nil, "`MULTIADDR` at which others reach this relay, if that is another one; may be repeated")
+	f.StringArrayVar(&flags.seeds, "seed", nil, "`ADDR` of a node of the network, a multiaddr or HOST:PORT; may be repeated")
+	f.StringVar(&flags.socket, "socket", "", "unix socket for programs (default $ARKE_SOCKET, else in the user's runtime directory)")
+	f.StringVar(&flags.clientListen, "client-listen", "", "also accept programs on this loopback `HOST:PORT`; needs --token-file or $ARKE_TOKEN")
+	flags.token.declare(f, "the `FILE` with the token that programs need at --client-listen, at least 16 bytes (default $ARKE_TOKEN)")
+	f.StringVar(&flags.dataDir, "data-dir", "", "directory for the node's key and its remembered peers")
+	f.StringVar(&flags.name, "name", "", "what people call this relay, in the logs and the status of others; at most 64 bytes (default: the host's name)")
+	f.StringVar(&flags.zone, "zone", "", "where this relay is; callers prefer members of their own zone")
+	f.IntVar(&flags.maxClients, "max-clients", 256, "programs that may be attached at once; an idle one costs about 45 KB")
+	f.BoolVar(&flags.noMDNS, "no-mdns", false, "do not look for peers on the local network")
+	f.BoolVar(&flags.dev, "dev", false, "try it out: a new network of its own, loopback only, no mDNS")
+	declareDrain(f, &flags.drainTimeout)
+	flags.log.declare(f)
+	f.StringVar(&flags.config, "config", "", "the configuration `FILE`: YAML, whose keys are named as the flags (default $ARKE_CONFIG)")
+	settings.FlagOnly(f, "config")
+	settings.Reloads(f, "log-level", "drain-timeout")
+}
+
+// resolve sets the flags that were not given, to what the environment and the
+// configuration file say.
+func (flags *relayFlags) resolve(a App, f *pflag.FlagSet) (*settings.Settings, error) {
+	var file settings.File
+	for _, kv := range a.Environ {
+		if name, value, _ := strings.Cut(kv, "="); name == settings.Variable("config") {
+			flags.config = cmp.Or(flags.config, value)
+		}
+	}
+	if flags.config != "" {
+		var err error
+		if file, err = settings.Read(flags.config); err != nil {
+			return nil, err
+		}
+	}
+	return settings.Resolve(f, a.Environ, file)
+}
+
+// validate checks what no layer below can name as well. A variable ARKE_TOKEN_FILE
+// may be meant for other commands.
+func (f relayFlags) validate(set *settings.Settings) error {
+	if f.clientListen == "" && f.token.file != "" && set.Origin("token-file").Source != settings.FromEnvironment {
+		return errors.New("--token-file goes with --client-listen")
+	}
+	if f.drainTimeout < 0 {
+		return fmt.Errorf("--drain-timeout %s is negative", f.drainTimeout)
+	}
+	if f.maxClients < 1 {
+		return errors.New("--max-clients is less than 1")
+	}
+	if len(f.name) > maxNodeName || !utf8.ValidString(f.name) {
+		return fmt.Errorf("--name is longer than %d bytes, or not UTF-8", maxNodeName)
+	}
+	for _, list := range []struct {
+		flag   string
+		values []string
+	}{{"listen", f.listen}, {"advertise", f.advertise}, {"seed", f.seeds}} {
+		if slices.Contains(list.values, "") {
+			return fmt.Errorf("--%s is empty: is a variable not set?", list.flag)
+		}
+	}
+	return nil
+}
+
+// leastToken is how many bytes a token has at least: whoever reaches the port may
+// try one after the other.
+const leastToken = 16
+
+// readToken returns what programs must show at the TCP address, if there is one.
+func (f relayFlags) readToken(env string) (string, error) {
+	if f.clientListen == "" {
+		return "", nil
+	}
+	token, err := f.token.read(env)
+	switch {
+	case err != nil:
+		return "", err
+	case token == "":
+		return "", errors.New("--client-listen needs --token-file FILE or ARKE_TOKEN: every user of this machine can reach the port")
+	case len(token) < leastToken:
+		return "", fmt.Errorf("the token has %s, at least %d are required: make one with 'head -c 24 /dev/urandom | base64'", plural(len(token), "byte"), leastToken)
+	}
+	return token, nil
+}
+
+// maxNodeName is how many bytes the name of a relay has at most.
+const maxNodeName = 64
+
+// fillIn says where to listen and what the relay is called, if nothing else did.
+func (f *relayFlags) fillIn(a App, log *zap.Logger) {
+	f.socket = a.Env.socket(f.socket)
+	f.noMDNS = f.noMDNS || f.dev
+	if f.name == "" {
+		// Without a host name the relay has none: its peer id tells it apart.
+		host, _ := os.Hostname()
+		f.name = strings.ToValidUTF8(host[:min(len(host), maxNodeName)], "")
+	}
+	switch {
+	case len(f.listen) > 0:
+	case f.dev:
+		f.listen = []string{"/ip4/127.0.0.1/tcp/0"}
+	default:
+		var port int
+		if f.listen, port = defaultListen(); port != defaultPort {
+			log.Warn(fmt.Sprintf("port %d is taken, so this relay listens on another one: give it one with --listen", defaultPort), zap.Int("port", port))
+		}
+	}
+}
+
+// network returns the network file that the flags or the environment name.
+func network(a App, flags relayFlags) (security.NetworkFile, error) {
+	switch {
+	case flags.keyFile != "":
+		file, err := security.ReadNetworkFile(flags.keyFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("there is no network file %s: make one with 'arke keygen --out %s', or copy that of the network", flags.keyFile, flags.keyFile)
+		}
+		return file, err
+	case flags.dev:
+		return security.GenerateNetworkFile("dev", rand.Reader)
+	case a.Env.Network != "":
+		file, err := security.ParseNetworkFile([]byte(a.Env.Network))
+		if err != nil {
+			return file, fmt.Errorf("ARKE_NETWORK: %w", err)
+		}
+		return file, nil
+	}
+	return security.NetworkFile{}, errors.New("which network? make a key with 'arke keygen --out FILE' and pass --key-file FILE, or try --dev")
+}

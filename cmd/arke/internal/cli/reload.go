@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
+)
+
+// hangups tells of each SIGHUP, if there is a file to read again; without one the
+// signal ends the relay, as it does other programs.
+func (r *running) hangups() (<-chan os.Signal, func()) {
+	if r.asked.config == "" {
+		return nil, func() {}
+	}
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
+}
+
+// waits returns true if the configuration is to be read again, and false when ctx
+// has ended.
+func (r *running) waits(ctx context.Context, hangups <-chan os.Signal) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-hangups:
+		return true
+	}
+}
+
+// reload reads the configuration again. What can change does so at once, if all
+// of it makes sense; what can't is named in a warning.
+func (r *running) reload() {
+	now := &relayFlags{}
+	f := pflag.NewFlagSet("relay", pflag.ContinueOnError)
+	now.declare(f)
+	now.config = r.asked.config
+	err := r.settings.Repeat(f)
+	var set *settings.Settings
+	if err == nil {
+		set, err = now.resolve(r.app, f)
+	}
+	if err == nil {
+		err = now.validate(set)
+	}
+	if err == nil {
+		_, err = now.log.parse()
+	}
+	if err != nil {
+		r.log.Error("the configuration makes no sense, so nothing has changed", zap.Error(err))
+		return
+	}
+	changed, fixed := settings.Changes(r.settings, set)
+	for _, key := range changed {
+		r.apply(key, now)
+	}
+	r.settings.Adopt(set)
+	r.log.Info("configuration read again", zap.String("file", now.config), zap.Strings("changed", changed))
+	if len(fixed) > 0 {
+		r.log.Warn("these settings change when the relay is started again", zap.Strings("settings", fixed))
+	}
+}
+
+// apply puts one setting into force that is not looked at each time when it is
+// needed. Its flag is marked by settings.Reloads.
+func (r *running) apply(key string, now *relayFlags) {
+	if key == "log-level" {
+		if l, err := now.log.parse(); err == nil { // reload has looked
+			r.level.SetLevel(l)
+		}
+	}
+}
