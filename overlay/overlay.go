@@ -183,6 +183,9 @@ func (o *Overlay) Links() []LinkStatus {
 // Clocks compares the wall clock of this node with those of its peers.
 func (o *Overlay) Clocks() ClockStatus { return o.clocks.status() }
 
+// Seeds tells how each seed of the configuration is, in its order.
+func (o *Overlay) Seeds() []SeedStatus { return o.search.seeds() }
+
 // Traffic tells how much was sent and received on all links together.
 func (o *Overlay) Traffic() Traffic {
 	t := Traffic{Sent: o.traffic.sums(), Received: o.traffic.received.Load()}
@@ -240,12 +243,15 @@ func (o *Overlay) Subscribe(f func(PeerEvent)) {
 func (o *Overlay) publish(e PeerEvent) {
 	o.log.Debug("link event", zap.Stringer("event", e.Type), zap.Stringer("peer", e.Peer),
 		zap.Uint64("session", e.Session), zap.Error(e.Err))
+	var name string
 	if e.Type == LinkUp {
 		e.Link.mu.Lock()
+		name = e.Link.known.name
 		addrs := e.Link.known.addrs // best first; never changed, only replaced
 		e.Link.mu.Unlock()
 		o.search.met(e.Peer, addrs)
 	}
+	o.search.link(e, name)
 	for _, f := range o.subscribers {
 		f(e)
 	}

@@ -37,7 +37,9 @@ type search struct {
 	timer      Timer
 	timerCount uint64 // which timer counts
 	dirty      bool   // the book differs from the file
-	saveTimer  Timer  // set until the file is written
+	journal    *journal
+	news       []logLine // to be logged once mu is released
+	saveTimer  Timer     // set until the file is written
 }
 
 func newSearch(b *base) *search {
@@ -45,6 +47,8 @@ func newSearch(b *base) *search {
 		base: b,
 		core: newCandidates(b.self, b.cfg.Seam.Rand.Stream("overlay/candidates")),
 		book: newAddressBook(),
+
+		journal: newJournal(b.self),
 	}
 }
 
@@ -59,6 +63,7 @@ func (s *search) start() {
 	}
 	s.step(func(now time.Time) {
 		s.running = true
+		s.journal.begin(now, s.cfg.Seeds)
 		for _, a := range s.cfg.Seeds {
 			s.core.add(now, Candidate{Addrs: []string{a}, Source: SourceSeed})
 		}
@@ -69,6 +74,38 @@ func (s *search) start() {
 			s.core.add(now, c)
 		}
 	})
+	if len(s.cfg.Seeds) > 0 {
+		s.after("overlay/seeds", seedPatience, func() {
+			s.step(func(now time.Time) { s.say(s.journal.look(now)) })
+		})
+	}
+}
+
+// say has lines logged by step. mu is held.
+func (s *search) say(lines []logLine) { s.news = append(s.news, lines...) }
+
+// link notes what became of a link, for the log. name is what its node is called.
+func (s *search) link(e PeerEvent, name string) {
+	s.mu.Lock()
+	now := s.clock.Now()
+	var lines []logLine
+	switch {
+	case e.Type == LinkUp:
+		lines = s.journal.linkUp(now, e.Peer, name)
+	case e.Type == LinkDown && !s.leaving():
+		lines = s.journal.linkDown(now, e.Peer, e.Err)
+	}
+	s.mu.Unlock()
+	for _, l := range lines {
+		l.add(s.log)
+	}
+}
+
+// seeds tells how the seeds are.
+func (s *search) seeds() []SeedStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.journal.status()
 }
 
 // stop ends the search; dials under way end with the overlay's context.
@@ -87,11 +124,19 @@ func (s *search) add(c Candidate) {
 }
 
 func (s *search) up(p peer.ID) {
-	s.step(func(time.Time) { s.core.up(p) })
+	s.step(func(now time.Time) {
+		s.core.up(p)
+		s.say(s.journal.up(now, p, s.core.dialing > 0))
+	})
 }
 
 func (s *search) down(p peer.ID) {
-	s.step(func(now time.Time) { s.core.down(now, p, s.book.of(p)) })
+	s.step(func(now time.Time) {
+		s.core.down(now, p, s.book.of(p))
+		if !s.leaving() {
+			s.say(s.journal.down(now, p))
+		}
+	})
 }
 
 // met notes where the peer of a link can be reached: first where it was, then
@@ -117,7 +162,12 @@ func (s *search) step(f func(now time.Time)) {
 	}
 	s.drops.Add(dropCandidate, uint64(s.core.forgotten))
 	s.core.forgotten = 0
+	news := s.news
+	s.news = nil
 	s.mu.Unlock()
+	for _, l := range news {
+		l.add(s.log)
+	}
 	for _, d := range dials {
 		s.wake("overlay/candidate", d.id, func() {
 			s.gate.spawn(func() { s.dial(d) })
@@ -155,6 +205,7 @@ func (s *search) dial(d dial) {
 	}
 	s.step(func(now time.Time) {
 		s.core.result(now, d.id, p, err)
+		s.say(s.journal.dialled(now, d.candidate, p, err, s.core.dialing > 0))
 		if err == nil && p != s.self && s.book.meet(p, d.candidate.Addrs) {
 			s.changed()
 		}

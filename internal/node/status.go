@@ -30,6 +30,9 @@ type Status struct {
 	// is something to say, so a quiet network has few.
 	Peers int `json:"peers"`
 
+	// Seeds are those of the configuration.
+	Seeds []overlay.SeedStatus `json:"seeds"`
+
 	// Clock compares this node's wall clock with those of the peers it has links to.
 	Clock overlay.ClockStatus `json:"clock"`
 
@@ -78,6 +81,7 @@ func (n *Node) Status() Status {
 		Incarnation: n.incarnation,
 		State:       phaseName(n.phase.Load()),
 		Peers:       n.overlay.Router().Size(),
+		Seeds:       present(n.overlay.Seeds()),
 		Clock:       n.overlay.Clocks(),
 		Links:       present(n.overlay.Links()),
 		Clusters:    present(c.Served),

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/overlay/session"
+)
+
+const (
+	// maxKnown is how many peers the journal remembers, to tell who is new from
+	// who is back.
+	maxKnown = 1024
+	// In so much time the log has so many lines about peers that come and go; one
+	// more line counts the others.
+	peerLinesTime = 10 * time.Second
+	maxPeerLines  = 20
+)
+
+// journal decides what the log says of seeds and peers. Pure core.
+type journal struct {
+	self  peer.ID
+	seeds []*seed
+
+	connected map[peer.ID]bool
+	joined    bool    // somebody is, or was and the log has not said that nobody is left
+	first     peer.ID // is connected, and the log has not said how that came
+
+	known map[peer.ID]*peerRecord
+
+	windowEnd time.Time
+	lines     int // about peers, in this window
+	withheld  int
+}
+
+// peerRecord is a peer that had a link.
+type peerRecord struct {
+	name string
+	lost time.Time // zero = there is a link, or it ended in order
+}
+
+// logLine is one line of the log.
+type logLine struct {
+	warn   bool
+	text   string
+	fields []any // name and value in turn
+}
+
+func info(text string, fields ...any) logLine { return logLine{text: text, fields: fields} }
+func warn(text string, fields ...any) logLine { return logLine{warn: true, text: text, fields: fields} }
+
+func newJournal(self peer.ID) *journal {
+	return &journal{self: self, connected: make(map[peer.ID]bool), known: make(map[peer.ID]*peerRecord)}
+}
+
+// begin is told the seeds.
+func (j *journal) begin(now time.Time, addrs []string) {
+	for _, a := range addrs {
+		j.seeds = append(j.seeds, &seed{addr: a, state: SeedTrying, since: now})
+	}
+}
+
+// dialled takes in how the dial of a candidate ended, and whether another one is
+// under way.
+func (j *journal) dialled(now time.Time, c Candidate, p peer.ID, err error, others bool) (news []logLine) {
+	if c.Source == SourceSeed {
+		for _, s := range j.seeds {
+			if slices.Contains(c.Addrs, s.addr) {
+				news = append(news, s.dialled(now, j.self, p, err)...)
+			}
+		}
+	}
+	switch {
+	case err == nil && p != j.self && j.first == p:
+		return append(news, j.join(p, j.how(c))...)
+	case !others && j.first != "":
+		return append(news, j.join(j.first, "it called")...)
+	}
+	return news
+}
+
+// how says how a candidate became known.
+func (j *journal) how(c Candidate) string {
+	switch c.Source {
+	case SourceSeed:
+		for _, s := range j.seeds {
+			if slices.Contains(c.Addrs, s.addr) {
+				return "seed " + s.addr
+			}
+		}
+	case SourceLAN:
+		return "found on the local network"
+	case SourceRemembered:
+		return "remembered from an earlier run"
+	}
+	return "a peer named it"
+}
+
+func (j *journal) join(p peer.ID, how string) []logLine {
+	j.first = ""
+	return []logLine{info("joined the network", "peer", p, "how", how)}
+}
+
+// up notes the first connection with a peer. dialling says that dials are under way,
+// whose ends tell how it came.
+func (j *journal) up(now time.Time, p peer.ID, dialling bool) (news []logLine) {
+	j.connected[p] = true
+	for _, s := range j.seeds {
+		news = append(news, s.found(now, p)...)
+	}
+	if j.joined {
+		return news
+	}
+	j.joined = true
+	if dialling {
+		j.first = p
+		return news
+	}
+	return append(news, j.join(p, "it called")...)
+}
+
+// down notes the end of the last connection with a peer.
+func (j *journal) down(now time.Time, p peer.ID) []logLine {
+	delete(j.connected, p)
+	for _, s := range j.seeds {
+		s.lost(now, p)
+	}
+	if len(j.connected) > 0 || !j.joined {
+		return nil
+	}
+	j.joined, j.first = false, ""
+	return []logLine{warn("no peer is left: this node is alone", "last", p)}
+}
+
+// look speaks of seeds that are out of reach for too long.
+func (j *journal) look(now time.Time) (news []logLine) {
+	for _, s := range j.seeds {
+		news = append(news, s.look(now)...)
+	}
+	return news
+}
+
+// linkUp notes a link with a peer.
+func (j *journal) linkUp(now time.Time, p peer.ID, name string) []logLine {
+	known := j.known[p]
+	if known == nil {
+		if len(j.known) >= maxKnown {
+			return nil
+		}
+		j.known[p] = &peerRecord{name: name}
+		return j.limited(now, info("peer joined", "peer", p, "name", name))
+	}
+	lost := known.lost
+	*known = peerRecord{name: name}
+	if lost.IsZero() {
+		return nil // it left in order, and came again
+	}
+	return j.limited(now, info("peer is back", "peer", p, "name", name, "after", now.Sub(lost).Round(time.Millisecond)))
+}
+
+// linkDown notes that a link has ended, and why.
+func (j *journal) linkDown(now time.Time, p peer.ID, cause error) []logLine {
+	known := j.known[p]
+	if known == nil {
+		return nil
+	}
+	var words *session.GoodbyeError
+	if errors.As(cause, &words) {
+		return j.limited(now, info("peer left", "peer", p, "name", known.name, "reason", words.Reason))
+	}
+	known.lost = now
+	return j.limited(now, info("peer lost", "peer", p, "name", known.name, "reason", lossReason(cause)))
+}
+
+// lossReason says why a link was lost.
+func lossReason(cause error) string {
+	switch {
+	case errors.Is(cause, ErrSilent):
+		return "it was silent for too long"
+	case errors.Is(cause, ErrLost):
+		return "its process is gone, or does not know this node any more"
+	case errors.Is(cause, ErrProtocol):
+		return "it sent what no node sends: " + cause.Error()
+	case cause == nil:
+		return "the link ended"
+	}
+	return cause.Error()
+}
+
+// limited lets a few lines pass, and counts the others.
+func (j *journal) limited(now time.Time, l logLine) (news []logLine) {
+	if !now.Before(j.windowEnd) {
+		if j.withheld > 0 {
+			news = append(news, info(fmt.Sprintf("%d more peers came or went", j.withheld)))
+		}
+		j.windowEnd, j.lines, j.withheld = now.Add(peerLinesTime), 0, 0
+	}
+	if j.lines >= maxPeerLines {
+		j.withheld++
+		return news
+	}
+	j.lines++
+	return append(news, l)
+}
+
+// status is that of each seed, in the order of the configuration.
+func (j *journal) status() []SeedStatus {
+	var list []SeedStatus
+	for _, s := range j.seeds {
+		list = append(list, s.status())
+	}
+	return list
+}
+
+// add logs a line.
+func (l logLine) add(log *zap.Logger) {
+	if l.warn {
+		log.Sugar().Warnw(l.text, l.fields...)
+	} else {
+		log.Sugar().Infow(l.text, l.fields...)
+	}
+}

@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// The states of a seed.
+const (
+	SeedTrying  = "trying"  // not reached yet, for less than five seconds
+	SeedReached = "reached" // a connection stands
+	SeedSelf    = "self"    // it is this node
+	SeedFailing = "failing" // it can't be reached
+)
+
+// SeedStatus is what became of one seed of the configuration.
+type SeedStatus struct {
+	Addr  string    `json:"addr"`            // as it was configured
+	State string    `json:"state"`           // trying, reached, self, or failing
+	Peer  string    `json:"peer,omitempty"`  // who was there last
+	Error string    `json:"error,omitempty"` // why it can't be reached
+	Since time.Time `json:"since"`           // when the state began
+}
+
+const (
+	// seedPatience is how long a seed may be out of reach before the log says so.
+	seedPatience = 5 * time.Second
+	// seedRepeat is the time between two lines about one seed whose reason changes.
+	seedRepeat = time.Minute
+)
+
+// seed is one of the configuration, and what the log has said of it.
+type seed struct {
+	addr   string
+	state  string
+	peer   peer.ID
+	reason string
+	since  time.Time
+	told   string // the reason in the log; empty = the log has none
+	toldAt time.Time
+}
+
+// become is the seed's new state.
+func (s *seed) become(now time.Time, state string) {
+	if s.state != state {
+		s.state, s.since = state, now
+	}
+	if state != SeedFailing {
+		s.reason = ""
+	}
+}
+
+// dialled takes in how a dial ended.
+func (s *seed) dialled(now time.Time, self, p peer.ID, err error) (news []logLine) {
+	switch {
+	case err != nil && s.state == SeedReached: // it is there: another address of it was tried
+	case err != nil:
+		s.reason = plainReason(err)
+		return s.look(now)
+	case p == self:
+		s.become(now, SeedSelf)
+	default:
+		s.peer = p
+		if s.told != "" {
+			news = append(news, info("a seed is reached now", "seed", s.addr, "peer", p))
+		}
+		s.told = ""
+		s.become(now, SeedReached)
+	}
+	return news
+}
+
+// lost notes that the last connection with the seed's node is gone.
+func (s *seed) lost(now time.Time, p peer.ID) {
+	if s.peer == p && s.state == SeedReached {
+		s.become(now, SeedTrying)
+	}
+}
+
+// found notes that its node called by itself.
+func (s *seed) found(now time.Time, p peer.ID) []logLine {
+	if s.peer != p || p == "" {
+		return nil
+	}
+	return s.dialled(now, "", p, nil)
+}
+
+// look says whether it is time to speak of a seed out of reach.
+func (s *seed) look(now time.Time) []logLine {
+	if s.state == SeedReached || s.state == SeedSelf || now.Sub(s.since) < seedPatience && s.state == SeedTrying {
+		return nil
+	}
+	if s.reason == "" {
+		s.reason = "no answer"
+	}
+	if s.state == SeedTrying {
+		s.state = SeedFailing // since it began to try
+	}
+	if s.told == s.reason || s.told != "" && now.Sub(s.toldAt) < seedRepeat {
+		return nil
+	}
+	s.told, s.toldAt = s.reason, now
+	return []logLine{warn("a seed can't be reached", "seed", s.addr, "reason", s.reason)}
+}
+
+func (s *seed) status() SeedStatus {
+	status := SeedStatus{Addr: s.addr, State: s.state, Error: s.reason, Since: s.since}
+	if s.peer != "" {
+		status.Peer = s.peer.String()
+	}
+	return status
+}
+
+// plainReason says in one clause why a dial failed.
+func plainReason(err error) string {
+	var name *net.DNSError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &name):
+		return fmt.Sprintf("the name %s does not resolve: %s", name.Name, name.Err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused: nobody listens there"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "there is no way to that address"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "no answer"
+	}
+	text := err.Error()
+	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
+		text = text[i+1:]
+	}
+	// What wraps an error repeats the address; the cause is what comes last.
+	if parts := strings.Split(text, ": "); len(parts) > 2 {
+		text = strings.Join(parts[len(parts)-2:], ": ")
+	}
+	return text
+}
