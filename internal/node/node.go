@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/name"
@@ -121,8 +122,12 @@ func (n *Node) Start(ctx context.Context) error {
 		return err
 	}
 	n.phase.CompareAndSwap(phaseNew, phaseRunning)
+	n.log().Info("started", zap.String("network", n.cfg.Network.Name), zap.Stringer("peer", n.Self()), zap.Strings("addrs", n.Addrs()))
 	return nil
 }
+
+// log is where the node itself logs.
+func (l *layers) log() *zap.Logger { return l.cfg.Logger.Named("node") }
 
 // Self is the node's peer id.
 func (n *Node) Self() peer.ID { return n.overlay.Self() }
@@ -138,6 +143,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	if !n.phase.CompareAndSwap(phaseRunning, phaseDraining) {
 		return n.Close()
 	}
+	n.log().Info("draining: nothing new is taken, what is under way is finished")
 	n.withdraw()
 	return errors.Join(n.drain(ctx), n.Close())
 }
@@ -145,8 +151,11 @@ func (n *Node) Shutdown(ctx context.Context) error {
 // Close implements patterns.Messenger.
 func (n *Node) Close() error {
 	n.closeOnce.Do(func() {
-		n.phase.Store(phaseClosed)
+		was := n.phase.Swap(phaseClosed)
 		n.closeErr = n.close()
+		if was != phaseNew {
+			n.log().Info("stopped")
+		}
 	})
 	return n.closeErr
 }

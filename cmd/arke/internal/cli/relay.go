@@ -162,6 +162,9 @@ func (r *running) run(ctx context.Context, network security.NetworkFile) (err er
 		return err
 	}
 	defer r.relay.Close()
+	if r.flags.dataDir == "" && !r.flags.dev {
+		r.log.Warn("no --data-dir: this relay has a new peer id after each start, and remembers no peers")
+	}
 	if err := r.node.Start(ctx); err != nil {
 		return err
 	}
