@@ -6,6 +6,7 @@ package relay
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"slices"
@@ -30,9 +31,12 @@ type Config struct {
 	// Peer is the node's peer id, which clients are told. Default: "".
 	Peer string
 
-	// Socket is the path of the unix socket. Its directory is made with mode
-	// 0700 if it does not exist. Default: none.
+	// Socket is the path of the unix socket. Its directory is made if it does not
+	// exist, with mode 0700, or 0755 if others share the relay. Default: none.
 	Socket string
+	// Share says who may attach over the socket besides root and the user whose
+	// process the relay is. Default: nobody.
+	Share Share
 	// Listen is a loopback "host:port" to accept clients on besides. Port 0 is
 	// any free one, see Relay.Addr. Default: none.
 	Listen string
@@ -50,6 +54,23 @@ type Config struct {
 	// package sim does; Exec outlives the relay. Then neither Socket nor Listen is
 	// required: see Relay.Attach. Default: the machine's.
 	Seam *Seam
+}
+
+// Share opens a relay's socket to others on the machine, by user and group id. The
+// credentials of a connection decide, which not every system tells: see
+// ErrNoCredentials.
+type Share struct {
+	// Users and Groups are whose processes may attach. A process is of its effective
+	// group and of its supplementary ones.
+	Users, Groups []int
+	// Anyone lets every user of the machine attach.
+	Anyone bool
+	// Mode is the mode of the socket, its permission bits. Default: 0600; 0660 if
+	// nothing but Group is set; else 0666, since the credentials decide.
+	Mode fs.FileMode
+	// Group is the group of the socket; its members may attach, too. 0 = the
+	// process's own, whose members may not.
+	Group int
 }
 
 // Token is a secret that admits a client. It prints as its name.
@@ -194,6 +215,9 @@ func (c Config) validate() error {
 		return errors.New("relay: Config.Limits must be positive")
 	case l.Handshake < 0 || l.Stall < 0:
 		return errors.New("relay: Config.Limits must be positive")
+	}
+	if err := c.Share.validate(); err != nil {
+		return err
 	}
 	if err := checkTokens(c.Tokens); err != nil {
 		return err

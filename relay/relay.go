@@ -143,7 +143,7 @@ func (r *Relay) Start(ctx context.Context) error {
 // yet.
 func (r *Relay) listen() error {
 	if r.cfg.Socket != "" {
-		l, unlock, err := listenUnix(r.cfg.Socket)
+		l, unlock, err := listenUnix(r.cfg.Socket, r.cfg.sharing())
 		if err != nil {
 			return err
 		}
