@@ -99,8 +99,13 @@ type Seam struct {
 // Limits bound what clients may use; zero fields mean the defaults. Each has a
 // named error at the client and a counter in [Status].
 type Limits struct {
-	// Clients is how many may be attached. Default 256. One more is refused:
-	// ErrTooManyClients.
+	// Waiting is how many connections may be about to say Hello, over the socket, and
+	// over TCP as many again. Default 256. If there is one more, one at random is
+	// closed of the user, or address, that has most.
+	Waiting int
+	// Clients is how many may be attached of one user, or from one address. Default
+	// 256. One more is refused: ErrTooManyClients. All of them together may have
+	// twice as many; then each has a fair share.
 	Clients int
 	// Registrations is how many members one client may have. Default 64. One
 	// more fails: ErrTooManyRegistrations.
@@ -143,15 +148,13 @@ type Limits struct {
 // maxName bounds what the relay calls itself and its node, in bytes.
 const maxName = 255
 
-// handshakes bounds the connections that have not said Hello yet.
-const handshakes = 256
-
 func (l Limits) withDefaults() Limits {
 	zero := func(v *int, d int) {
 		if *v == 0 {
 			*v = d
 		}
 	}
+	zero(&l.Waiting, 256)
 	zero(&l.Clients, 256)
 	zero(&l.Registrations, 64)
 	zero(&l.Subscriptions, 4096)
@@ -211,7 +214,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("relay: Config.Tokens are %d, at most %d are allowed", len(c.Tokens), wire.MaxTokens)
 	case len(c.Agent) > maxName || len(c.Peer) > maxName:
 		return fmt.Errorf("relay: Config.Agent or Config.Peer is longer than %d bytes", maxName)
-	case min(l.Clients, l.Registrations, l.Subscriptions, l.PublicationBytes, l.Requests, l.RequestBytes, l.QueueBytes, l.Tunnels, l.TunnelBytes) < 1:
+	case min(l.Waiting, l.Clients, l.Registrations, l.Subscriptions, l.PublicationBytes, l.Requests, l.RequestBytes, l.QueueBytes, l.Tunnels, l.TunnelBytes) < 1:
 		return errors.New("relay: Config.Limits must be positive")
 	case l.Handshake < 0 || l.Stall < 0:
 		return errors.New("relay: Config.Limits must be positive")

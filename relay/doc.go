@@ -99,8 +99,9 @@
 // # Hello
 //
 // The client says Hello, the relay answers with its own or with Goodbye. Nothing
-// else comes before. The relay waits 2 s for it. The relay picks the highest
-// version that both speak; this is version 1.
+// else comes before. It has at most 4,096 bytes. The relay waits 2 s for it, as long
+// as it has a place: it may close who has said nothing without a word. The relay
+// picks the highest version that both speak; this is version 1.
 //
 // A small client names no feature and says "fresh" each time: zeros for id,
 // session, received and beat. It needs the kinds 1, 3, 32, 33, 48, 56, 57 and 59,
@@ -254,6 +255,7 @@
 //	connected  Hello, on the socket              attached: relay's Hello
 //	proving    Hello, its proof is right         attached: relay's Hello
 //	either     bad Hello or proof, 2 s           over: Goodbye
+//	either     too many have said nothing        over
 //	attached   connection breaks, "resume"       away: members are suspect
 //	attached   connection breaks, no "resume"    over
 //	attached   three beats without a byte        attached: members are suspect until the next byte

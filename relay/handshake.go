@@ -128,7 +128,7 @@ func (s *handshake) admit(h *wire.LeafHello) (c *client, number int, refused ref
 	}
 	c, number, received, ok := r.resume(h)
 	if !ok {
-		if c, refused = r.begin(h, c); refused != nil {
+		if c, refused = r.begin(h, c, sourceOf(s.conn)); refused != nil {
 			return nil, 0, refused, nil
 		}
 		number, received, _ = c.conn.begin()
