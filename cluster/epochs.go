@@ -17,15 +17,14 @@ type epochTable struct {
 	self  peer.ID
 	keys  func(name string) *security.Cluster
 	terms map[string]*term
-	turns agenda[*term]
+	alarm alarm
 }
 
 // term is what is valid for one name.
 type term struct {
-	name    string
 	cluster *security.Cluster
 	epochs  []epoch // newest first
-	until   plan[*term]
+	until   time.Time
 	users   int
 }
 
@@ -42,8 +41,7 @@ type epoch struct {
 func (c *epochTable) use(now time.Time, name string) []epoch {
 	t := c.terms[name]
 	if t == nil {
-		t = &term{name: name, cluster: c.keys(name)}
-		t.until.what = t
+		t = &term{cluster: c.keys(name)}
 		c.terms[name] = t
 		c.turn(now, t)
 	}
@@ -54,7 +52,6 @@ func (c *epochTable) use(now time.Time, name string) []epoch {
 func (c *epochTable) leave(name string) {
 	t := c.terms[name]
 	if t.users--; t.users == 0 {
-		c.turns.cancel(&t.until)
 		delete(c.terms, name)
 	}
 }
@@ -82,10 +79,17 @@ func followEpochs[T any](old []T, valid []epoch, id func(T) security.ClusterID, 
 
 // tick returns the names, sorted, for which something else is valid now.
 func (c *epochTable) tick(now time.Time) []string {
+	if !c.alarm.rings(now) {
+		return nil
+	}
 	var turned []string
-	for _, t := range c.turns.due(now) {
+	for name, t := range c.terms {
+		if now.Before(t.until) {
+			c.alarm.plan(t.until)
+			continue
+		}
 		c.turn(now, t)
-		turned = append(turned, t.name)
+		turned = append(turned, name)
 	}
 	slices.Sort(turned)
 	return turned
@@ -101,5 +105,6 @@ func (c *epochTable) turn(now time.Time, t *term) {
 			t.epochs = append(t.epochs, epoch{keys: e, cid: e.ID(), key: e.PublicKey(), proof: e.Prove(c.self)})
 		}
 	}
-	c.turns.plan(&t.until, t.cluster.NextChange(now))
+	t.until = t.cluster.NextChange(now)
+	c.alarm.plan(t.until)
 }

@@ -32,7 +32,7 @@ var (
 	// ErrBadProof is returned by VerifyProof.
 	ErrBadProof = errors.New("security: bad proof of membership")
 
-	// ErrBadSignature is returned by VerifyLease.
+	// ErrBadSignature is returned where a signature is checked against a peer id.
 	ErrBadSignature = errors.New("security: not signed by the node it speaks for")
 
 	// ErrUnauthorized is returned by Open and OpenRecord for bytes that were

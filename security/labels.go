@@ -13,20 +13,25 @@ import (
 // purpose is good for another one. The number is the version of all formats
 // here; whoever changes one of them gives it a new label.
 const (
-	labelAdmissionKey = "arke/1 admission key"  // network key -> Ed25519 seed
-	labelAdmission    = "arke/1 admission"      // what that key signs
-	labelStrangerKey  = "arke/1 stranger key"   // network key -> HMAC key of greetings
-	labelPublic       = "arke/1 public label"   // network id -> Label
-	labelClusterKey   = "arke/1 cluster key"    // network key, name -> cluster key
-	labelRouteKey     = "arke/1 route key"      // cluster key -> route key
-	labelEpochKey     = "arke/1 epoch key"      // route key, name, epoch -> Ed25519 seed
-	labelEpochOffset  = "arke/1 epoch offset"   // name -> when its epochs begin
-	labelClusterID    = "arke/1 cluster id"     // epoch public key -> cluster id
-	labelProof        = "arke/1 cluster proof"  // what the epoch key signs
-	labelLease        = "arke/1 lease"          // what a member's node key signs
-	labelRecord       = "arke/1 sealed record"  // cluster key, salt -> AES-256 key
-	labelPayload      = "arke/1 sealed payload" // cluster key, salt -> AES-256 key
-	labelStream       = "arke/1 sealed tunnel"  // cluster key, two salts -> AES-256 key
+	labelAdmissionKey  = "arke/1 admission key"  // network key -> Ed25519 seed
+	labelAdmission     = "arke/1 admission"      // what that key signs
+	labelStrangerKey   = "arke/1 stranger key"   // network key -> HMAC key of greetings
+	labelPublic        = "arke/1 public label"   // network id -> Label
+	labelClusterKey    = "arke/1 cluster key"    // network key, name -> cluster key
+	labelRouteKey      = "arke/1 route key"      // cluster key -> route key
+	labelEpochKey      = "arke/1 epoch key"      // route key, name, epoch -> Ed25519 seed
+	labelEpochOffset   = "arke/1 epoch offset"   // name -> when its epochs begin
+	labelClusterID     = "arke/1 cluster id"     // epoch public key -> cluster id
+	labelProof         = "arke/1 cluster proof"  // what the epoch key signs
+	labelLease         = "arke/1 lease"          // what a member's node key signs
+	labelPath          = "arke/1 path"           // what a publisher signs for its forwarders
+	labelPathNode      = "arke/1 path node"      // a node in it and those behind it -> digest
+	labelPathJoin      = "arke/1 path join"      // two digests -> one
+	labelRootForwarder = "arke/1 root forwarder" // what a publisher signs for one of the root group
+	labelPublication   = "arke/1 publication"    // what a publisher signs of a message
+	labelRecord        = "arke/1 sealed record"  // cluster key, salt -> AES-256 key
+	labelPayload       = "arke/1 sealed payload" // cluster key, salt -> AES-256 key
+	labelStream        = "arke/1 sealed tunnel"  // cluster key, two salts -> AES-256 key
 )
 
 // derive is HKDF-SHA-256. parts go into info behind the label, each with its

@@ -112,6 +112,8 @@ func (l *layers) topicsConfig() pubsub.Config {
 		Clock:            l.outside.Clock,
 		Rand:             l.outside.Rand,
 		Exec:             l.outside.Exec,
+		Key:              l.outside.Key,
+		Network:          l.keys.network.ID(),
 		Incarnation:      l.incarnation,
 		SealAlways:       l.cfg.Seal == request.SealAlways,
 		MaxSubscriptions: l.cfg.MaxSubscriptions,

@@ -148,6 +148,7 @@
 //	1 …    length and text of the pattern, at least 1 byte
 //	1 …    length and text of the queue; empty = none
 //	2      weight in the queue, at least 1; 0 without a queue
+//	1      1 = what is published has to be signed, else 0
 //
 // # Tunnels
 //
@@ -240,7 +241,11 @@
 //	…      with flag 4, which the root group always has: the origin, as in Request: the
 //	       publisher. Its serial counts, in the root group, what it published there:
 //	       that of the first message; the next ones have those that follow
-//	1 …    with flag 16: length and signature, at most 64 bytes
+//	1 …    with flag 8: length, 64 or 0, and signature of the publisher for the forwarder
+//	       that it has in the root group; behind 64 bytes
+//	8      serial and
+//	8      floor, as in Path
+//	8      serial of the origin in the last message before
 //	…      messages to the end of the frame, at least one; more than one have at most
 //	       65,536 bytes together
 //
@@ -287,12 +292,41 @@
 //	1 …    length and peer id
 //	8      incarnation of its lease
 //	4      run
-//	8      number of the last message addressed to it
+//	8      number of the last message addressed to it when the path was signed
+//	4      what has been addressed to it since; all bits set: the path leads there no
+//	       longer
 //	1      count of addresses, at most 4, then as often:
 //	1 …    length and text
 //	…      interests
+//	…      without flag 32: the proof
 //
-// A path counts in the session of the link in which it was told.
+// The proof shows the receiver that the source has signed its place in the tree:
+//
+//	8      number of the last message addressed to the receiver when it was signed
+//	1 …    length, 32 or 0, and digest of those behind the receiver
+//	8      incarnation of the source
+//	8      serial: larger in each path that the source signs
+//	8      floor: what is sealed for this path has a larger serial
+//	64     signature
+//	…      place of the receiver's branch among those that were signed together
+//	1      count of steps, at most 8, then as often, the first forwarder first:
+//	1 …    length and peer id
+//	4      run
+//	8      number of the last message addressed to it when it was signed
+//	…      place of the next one, or of the receiver, among the branches behind it
+//
+// and a place is
+//
+//	1      index
+//	1      count
+//	1      digests of the audit path, at most 8, then as often:
+//	32     digest
+//
+// A path counts in the session of the link in which it was told. One without stops
+// makes its receiver no forwarder: it says who may send it what is the source's.
+// Which digests there are, and what is signed, is laid down in package security
+// (Path, PathNode, JoinPaths); a node's stops are cut into branches as package pubsub
+// does: the first 16 begin one each, the rest follow them evenly, in their order.
 //
 // # PathLost (kind 51)
 //
@@ -300,6 +334,9 @@
 //	8      session
 //	4      epoch
 //	1 …    length and peer id of the node that is not reached
+//
+// Epoch 0 and the sender's own id ask the source to number anew what it addresses to
+// the sender: its numbers were moved by somebody else.
 //
 // # Sealed bodies
 //
@@ -310,7 +347,9 @@
 // headers of its own; its body is 8 bytes with the incarnation of
 // its publisher, 8 with a number that this incarnation uses once, and then what
 // was sealed: one byte with the length of the topic, the topic, headers and
-// body; member and member incarnation are 0 for it. Package security has the
+// body; member and member incarnation are 0 for it. With the flag "signed" 64 bytes
+// are before that: the publisher's signature of what follows them, which is headers
+// and body where it is not sealed. Package security has the
 // layout of what is sealed, and what it is bound to.
 //
 // A tunnel whose opening was sealed is sealed as a whole: the chunk of each

@@ -14,9 +14,11 @@ type Interest struct {
 	// Weight is how many subscriptions of the queue the node has, at least 1
 	// where Queue is set, else 0.
 	Weight uint16
+	// Signed says that what is published has to be signed by its publisher.
+	Signed bool
 }
 
-const interestMin = 1 + 1 + 2
+const interestMin = 1 + 1 + 2 + 1
 
 // InterestsSize is the length of the encoded interests in bytes.
 func InterestsSize(is []Interest) int {
@@ -35,6 +37,7 @@ func AppendInterests(dst []byte, is []Interest) []byte {
 		dst = appendShort(dst, is[i].Pattern)
 		dst = appendShort(dst, is[i].Queue)
 		dst = binary.BigEndian.AppendUint16(dst, is[i].Weight)
+		dst = appendBool(dst, is[i].Signed)
 	}
 	return dst
 }
@@ -51,7 +54,7 @@ func DecodeInterests(b []byte) (is []Interest, rest []byte, err error) {
 		is = make([]Interest, 0, n)
 	}
 	for range n {
-		i := Interest{Pattern: r.short(), Queue: r.short(), Weight: r.uint16()}
+		i := Interest{Pattern: r.short(), Queue: r.short(), Weight: r.uint16(), Signed: r.bool()}
 		if i.Pattern == "" || (i.Queue == "") != (i.Weight == 0) {
 			r.bad = true
 		}

@@ -11,7 +11,8 @@ const FlagMore uint8 = 1 << 5
 // Path makes the receiver a forwarder: it passes the session's messages of
 // that epoch on to the nodes named here. Sent by the publisher's node, or by a
 // forwarder for a part of what it got, before the first message that goes that
-// way. Number tells the receiver what PublishMark would.
+// way; by forwarders to everybody to whom they pass messages on, so that those know
+// that the publisher wants it. Number tells the receiver what PublishMark would.
 type Path struct {
 	Session uint64
 	Run     uint32
@@ -20,7 +21,9 @@ type Path struct {
 	Flags   uint8  // FlagRoot, FlagMore
 	Source  string // as in PublishMark
 	Group   string // the first word of the topics; "*" in the root group
-	Stops   []Stop
+	Stops   []Stop // none = the receiver passes nothing on
+	// Proof is with the last part of a path.
+	Proof PathProof
 }
 
 // Stop is one node behind a forwarder.
@@ -28,13 +31,16 @@ type Stop struct {
 	Peer        string
 	Incarnation uint64 // of its lease
 	Run         uint32
-	Number      uint64 // what has been addressed to it before the first message that goes this way
-	Addrs       []string
-	Interests   []Interest
+	Number      uint64 // what had been addressed to it when the path was signed
+	// Ahead is what has been addressed to it since, before the first message that
+	// goes this way. SkipLeft: the path leads there no longer.
+	Ahead     uint32
+	Addrs     []string
+	Interests []Interest
 }
 
 const (
-	stopMin = 1 + 8 + 4 + 8 + 1 + 2
+	stopMin = 1 + 8 + 4 + 8 + 4 + 1 + 2
 	// MaxStopAddrs bounds the addresses of one Stop.
 	MaxStopAddrs = 4
 )
@@ -52,6 +58,9 @@ func (m *Path) AppendTo(dst []byte) []byte {
 	for i := range m.Stops {
 		dst = m.Stops[i].appendTo(dst)
 	}
+	if m.Flags&FlagMore == 0 {
+		dst = m.Proof.appendTo(dst)
+	}
 	return dst
 }
 
@@ -60,6 +69,7 @@ func (s *Stop) appendTo(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, s.Incarnation)
 	dst = binary.BigEndian.AppendUint32(dst, s.Run)
 	dst = binary.BigEndian.AppendUint64(dst, s.Number)
+	dst = binary.BigEndian.AppendUint32(dst, s.Ahead)
 	dst = append(dst, byte(len(s.Addrs)))
 	for _, a := range s.Addrs {
 		dst = appendShort(dst, a)
@@ -99,14 +109,17 @@ func DecodePath(b []byte) (Path, error) {
 		}
 		m.Stops = append(m.Stops, s)
 	}
-	if len(r.b) > 0 {
-		return Path{}, malformed("path: too long")
+	if m.Flags&FlagMore == 0 {
+		m.Proof = readPathProof(&r)
+	}
+	if r.bad || len(r.b) > 0 {
+		return Path{}, malformed("path: proof")
 	}
 	return m, nil
 }
 
 func decodeStop(r *reader) (Stop, error) {
-	s := Stop{Peer: r.short(), Incarnation: r.uint64(), Run: r.uint32(), Number: r.number()}
+	s := Stop{Peer: r.short(), Incarnation: r.uint64(), Run: r.uint32(), Number: r.number(), Ahead: r.uint32()}
 	addrs := int(r.uint8())
 	if addrs > MaxStopAddrs {
 		return Stop{}, malformed("path: addresses")

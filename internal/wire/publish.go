@@ -6,7 +6,8 @@ package wire
 import "encoding/binary"
 
 // Flags of Publish, beside FlagSealed and FlagOrigin. FlagRoot, which is Path's
-// too, marks the root group: messages for patterns that begin with a wildcard.
+// too, marks the root group: messages for patterns that begin with a wildcard. With
+// FlagSigned each message carries its publisher's signature.
 const (
 	FlagRoot   uint8 = 1 << 3
 	FlagSigned uint8 = 1 << 4
@@ -15,9 +16,6 @@ const (
 // MaxNumber bounds the counts of publications: none gets there, and sums of a
 // few do not overflow. What says more is malformed.
 const MaxNumber = 1 << 62
-
-// MaxSignature bounds the signature of a publication, in bytes.
-const MaxSignature = 64
 
 const skipSize = 2 + 4
 
@@ -52,8 +50,10 @@ type Publish struct {
 	// source. Its Serial is the first message's, and the others have those that
 	// follow. In the root group, where it is always there, it counts from 1 what
 	// the node publishes.
-	Origin    Origin
-	Signature []byte // with FlagSigned; not filled yet
+	Origin Origin
+	// Forwarder is, in the root group, what the publisher says of the forwarder
+	// that it has there.
+	Forwarder RootForwarder
 	// Messages are the messages, encoded: at least one. More than one have at most
 	// MaxPayload bytes together.
 	Messages Messages
@@ -62,6 +62,15 @@ type Publish struct {
 	// are, and Named how many of them name their topic. Only decoders fill them.
 	Tail         []byte
 	Count, Named int
+}
+
+// RootForwarder says that a publisher has the messages that it publishes from now
+// on passed on to the root group by the node to which it sends this. Package
+// security has what is signed.
+type RootForwarder struct {
+	Signature     []byte // nil = it is not said; all is zero then
+	Serial, Floor uint64 // as in PathProof
+	Rank          uint64 // the Serial of the origin in the last message before
 }
 
 // Skip says that the node of that index in the Path has been sent so many
@@ -110,10 +119,31 @@ func (m *Publish) AppendTail(dst []byte) []byte {
 	if m.Flags&FlagOrigin != 0 {
 		dst = m.Origin.appendTo(dst)
 	}
-	if m.Flags&FlagSigned != 0 {
-		dst = appendShort(dst, string(m.Signature))
+	if m.Flags&FlagRoot != 0 {
+		dst = m.Forwarder.appendTo(dst)
 	}
 	return dst
+}
+
+func (f *RootForwarder) appendTo(dst []byte) []byte {
+	dst = append(append(dst, byte(len(f.Signature))), f.Signature...)
+	if len(f.Signature) == 0 {
+		return dst
+	}
+	dst = binary.BigEndian.AppendUint64(dst, f.Serial)
+	dst = binary.BigEndian.AppendUint64(dst, f.Floor)
+	return binary.BigEndian.AppendUint64(dst, f.Rank)
+}
+
+func readRootForwarder(r *reader) (f RootForwarder) {
+	n := int(r.uint8())
+	if n == 0 {
+		return f
+	}
+	r.bad = r.bad || n != ProofSize
+	f.Signature = r.bytes(n)
+	f.Serial, f.Floor, f.Rank = r.uint64(), r.uint64(), r.uint64()
+	return f
 }
 
 // AppendTo appends the encoded message.
@@ -121,7 +151,7 @@ func (m *Publish) AppendTo(dst []byte) []byte {
 	return append(m.AppendTail(m.AppendHead(dst)), m.Messages...)
 }
 
-// DecodePublish decodes the body of a KindPublish frame. Signature, Messages and
+// DecodePublish decodes the body of a KindPublish frame. Signatures, Messages and
 // Tail alias b, the rest does not. The messages are whole and of a legal form;
 // whether their topics are some is not judged.
 func DecodePublish(b []byte) (Publish, error) {
@@ -134,8 +164,8 @@ func DecodePublish(b []byte) (Publish, error) {
 	if m.Flags&FlagOrigin != 0 {
 		m.Origin = *readOrigin(&r)
 	}
-	if m.Flags&FlagSigned != 0 {
-		m.Signature = r.bytes(int(r.uint8()))
+	if m.Flags&FlagRoot != 0 {
+		m.Forwarder = readRootForwarder(&r)
 	}
 	switch {
 	case r.bad:
@@ -144,7 +174,7 @@ func DecodePublish(b []byte) (Publish, error) {
 		return Publish{}, malformed("publish: unknown flag")
 	case m.Flags&FlagRoot != 0 && m.Flags&FlagOrigin == 0:
 		return Publish{}, malformed("publish: no origin")
-	case len(m.Source) > MaxPeerID || len(m.Signature) > MaxSignature:
+	case len(m.Source) > MaxPeerID:
 		return Publish{}, malformed("publish: peer")
 	}
 	m.Messages = r.b

@@ -4,6 +4,7 @@
 package wire_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -33,7 +34,9 @@ func TestPublishVectors(t *testing.T) {
 			}
 		}
 		if text := v.text("signature"); text != "" {
-			want.Signature = []byte(text)
+			f := &want.Forwarder
+			f.Signature = bytes.Repeat(unhex(t, text), wire.ProofSize)
+			scan(t, v.text("at"), &f.Serial, &f.Floor, &f.Rank)
 		}
 		for _, s := range v.fields["skip"] {
 			var skip wire.Skip
@@ -149,15 +152,49 @@ func TestPathVectors(t *testing.T) {
 		size := len(got.AppendTo(nil))
 		for _, text := range v.fields["stop"] {
 			s, addr, i := wire.Stop{}, "", wire.Interest{}
-			scan(t, text, &s.Peer, &s.Incarnation, &s.Run, &s.Number, &addr, &i.Pattern, &i.Queue, &i.Weight)
+			scan(t, text, &s.Peer, &s.Incarnation, &s.Run, &s.Number, &s.Ahead, &addr, &i.Pattern, &i.Queue, &i.Weight, &i.Signed)
 			s.Addrs, s.Interests = []string{addr}, []wire.Interest{i}
 			want.Stops = append(want.Stops, s)
 			without := got
 			without.Stops = nil
 			require.Equal(t, size-len(without.AppendTo(nil)), s.Size())
 		}
+		want.Proof = proofOf(t, v)
 		return want
 	})
+}
+
+// proofOf reads the proof of a vector.
+func proofOf(t *testing.T, v vector) wire.PathProof {
+	p := wire.PathProof{
+		Base: v.number(t, "base", 64), Incarnation: v.number(t, "incarnation", 64), Serial: v.number(t, "serial", 64), Floor: v.number(t, "floor", 64),
+	}
+	if text := v.text("behind"); text != "" {
+		p.Behind = bytes.Repeat(unhex(t, text), wire.DigestSize)
+	}
+	if text := v.text("signature"); text != "" {
+		copy(p.Signature[:], bytes.Repeat(unhex(t, text), wire.ProofSize))
+	}
+	audit := func(text string) (out [][wire.DigestSize]byte) {
+		for _, digits := range strings.Split(strings.TrimPrefix(text, "-"), ",") {
+			if digits != "" {
+				out = append(out, [wire.DigestSize]byte(bytes.Repeat(unhex(t, digits), wire.DigestSize)))
+			}
+		}
+		return out
+	}
+	hashes := ""
+	if text := v.text("top"); text != "" {
+		scan(t, text, &p.Top.Index, &p.Top.Count, &hashes)
+		p.Top.Audit = audit(hashes)
+	}
+	for _, text := range v.fields["step"] {
+		s := wire.PathStep{}
+		scan(t, text, &s.Peer, &s.Run, &s.Number, &s.Next.Index, &s.Next.Count, &hashes)
+		s.Next.Audit = audit(hashes)
+		p.Steps = append(p.Steps, s)
+	}
+	return p
 }
 
 // TestPathLostVectors proves the layout of lost paths in both directions.

@@ -25,6 +25,9 @@ type receiver struct {
 
 	run    uint32
 	number uint64 // of the last message addressed to it
+	base   uint64 // likewise, when the publisher signed its place in the tree
+	at     int    // of a forwarder: its place among all behind it
+	shown  uint64 // of a forwarder: the hop's losses when it was shown that, and 1
 	owed   bool   // it has to be told its number: it may be missing the last messages
 	hop    *hop   // nil = it was not used yet
 

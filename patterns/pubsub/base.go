@@ -34,11 +34,11 @@ type base struct {
 	picks  overlay.RandStream
 	seals  overlay.RandStream
 
-	ids    atomic.Uint64 // numbers of subscriptions and of those who wait
-	serial atomic.Uint64 // numbers of sealed messages
-	order  *turn.Turns   // of user code
-	counts counts
-	drops  drop.Counts[dropReason]
+	ids     atomic.Uint64 // numbers of subscriptions and of those who wait
+	serials serials
+	order   *turn.Turns // of user code
+	counts  counts
+	drops   drop.Counts[dropReason]
 
 	// Lifecycle.
 	ctx    context.Context //nolint:containedctx // the run context: ends in Close
@@ -50,7 +50,7 @@ type base struct {
 
 // counts is what the status tells beside drops.
 type counts struct {
-	published, copies, received, forwarded, trees atomic.Uint64
+	published, copies, received, forwarded, trees, signatures, verified atomic.Uint64
 }
 
 func newBase(cfg Config) *base {

@@ -103,17 +103,19 @@ func TestAForwarderPassesSeveralMessagesOnAsTheyCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLone(t)
 		l.links = map[peer.ID]*taped{}
-		path := wire.Path{Session: 1, Run: run1, Epoch: 7, Group: "news", Source: "source"}
+		source := string(peerOf("source"))
+		path := wire.Path{Session: 1, Run: run1, Epoch: 7, Group: "news", Source: source}
 		for i, pattern := range []string{"news.>", "news.b"} {
 			p := peer.ID(fmt.Sprint("n", i))
 			l.links[p] = &taped{peer: p, session: 1, room: -1, gathers: true}
 			path.Stops = append(path.Stops, wire.Stop{Peer: string(p), Run: run1, Number: 10, Interests: []wire.Interest{{Pattern: pattern}}})
 		}
+		proven("source", &path, "p")
 		l.comes("p", wire.KindPath, path.AppendTo(nil))
 		for _, link := range l.links {
 			link.said()
 		}
-		m := wire.Publish{Session: 1, Run: run1, Epoch: 7, Flags: wire.FlagOrigin, Origin: wire.Origin{Peer: "source", Incarnation: 1}}
+		m := wire.Publish{Session: 1, Run: run1, Epoch: 7, Flags: wire.FlagOrigin, Origin: wire.Origin{Peer: source, Incarnation: 1}}
 		for i, topic := range []string{"news.a", "", "news.b", "news.a"} {
 			m.Messages = append(m.Messages, oneMessage(topic, nil, nil, []byte(fmt.Sprint(i)))...)
 		}

@@ -27,6 +27,10 @@ type Config struct {
 	// Exec runs subscribers. It must outlive the Engine.
 	Exec overlay.Exec
 
+	// Key is the node's own, which signs paths; Network is the id of the network:
+	// what is signed is good in no other one.
+	Key     security.NodeKey
+	Network security.NetworkID
 	// Incarnation is larger at each start of this node.
 	Incarnation uint64
 	// SealAlways has everything sealed, and refuses what is not. Default: what
@@ -54,6 +58,8 @@ func (c Config) validate() error {
 		return errors.New("pubsub: Config needs Links, Directory and Keys")
 	case c.Clock == nil || c.Rand == nil || c.Exec == nil:
 		return errors.New("pubsub: Config needs Clock, Rand and Exec")
+	case c.Key.IsZero() || c.Network == security.NetworkID{}:
+		return errors.New("pubsub: Config needs Key and Network")
 	case c.Incarnation == 0:
 		return errors.New("pubsub: Config.Incarnation is required")
 	case c.MaxSubscriptions < 0:

@@ -112,6 +112,10 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 	if publisher == "" {
 		publisher = source
 	}
+	if publisher != source && m.Flags&wire.FlagRoot == 0 {
+		e.drops.Inc(dropUnauthorized) // nobody speaks for others there
+		return false
+	}
 	if m.Epoch > 0 {
 		e.paths.forward(l, source, publisher, &m)
 	}
@@ -127,7 +131,7 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 	case in.root:
 		group = rootGroup
 	}
-	s := e.source(source, m.Session, m.Run, group)
+	s := e.source(l, sourceKey{source, m.Session}, group, m.Run, m.Number+uint64(m.Count)-1)
 	if s == nil {
 		return false
 	}
@@ -135,17 +139,18 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 		e.drops.Add(dropUnauthorized, uint64(m.Count))
 		return false
 	}
-	s.offer(m.Run, m.Number, size, in)
+	s.offer(m.Run, m.Number, size, in, source == l.Peer())
 	return m.Count == 1 && size >= keptFrom
 }
 
-// source returns the source of what is for this node as it is now, or nil.
-func (e *Engine) source(p peer.ID, session uint64, run uint32, group string) *source {
+// source returns the source of what is for this node as it is now, and has numbers to
+// last, or nil.
+func (e *Engine) source(l Link, key sourceKey, group string, run uint32, last uint64) *source {
 	if uint16(run>>16) != uint16(e.cfg.Incarnation) {
 		e.drops.Inc(dropEarlier)
 		return nil
 	}
-	s := e.sources.find(sourceKey{p, session}, group)
+	s := e.sources.heard(l.Peer(), key, group, run, last)
 	e.armSweep()
 	return s
 }
@@ -157,35 +162,45 @@ func (e *Engine) handleMark(l Link, m wire.PublishMark, _ int) (kept bool) {
 	if m.Flags&wire.FlagGone != 0 {
 		e.paths.gone(l, sourceKey{source, m.Session})
 	}
-	e.told(source, m.Session, m.Run, m.Number, m.Group, m.Flags&wire.FlagGone != 0)
+	e.told(l, sourceKey{source, m.Session}, &m)
 	return false
 }
 
-func (e *Engine) told(from peer.ID, session uint64, run uint32, number uint64, group string, gone bool) {
-	if number == 0 {
+func (e *Engine) told(l Link, key sourceKey, m *wire.PublishMark) {
+	if m.Number == 0 {
 		return
 	}
-	if s := e.source(from, session, run, group); s != nil {
-		s.tell(run, number)
-		if gone {
+	if s := e.source(l, key, m.Group, m.Run, m.Number); s != nil {
+		s.tell(m.Run, m.Number)
+		if m.Flags&wire.FlagGone != 0 {
 			s.lost(e.now())
 		}
 	}
 }
 
-// handlePath takes in that this node is a forwarder.
-func (e *Engine) handlePath(l Link, p wire.Path, _ int) (kept bool) {
-	source := sourceOf(l, p.Source, "")
-	e.told(source, p.Session, p.Run, p.Number, p.Group, false)
-	e.paths.take(l, source, &p)
+// handlePath takes in that this node is a forwarder, or who may pass on to it.
+func (e *Engine) handlePath(l Link, part wire.Path, _ int) (kept bool) {
+	source := sourceOf(l, part.Source, "")
+	p := e.paths.gather(l, source, &part)
 	e.armSweep()
+	if p == nil {
+		return false
+	}
+	if source != l.Peer() && !e.sources.grant(l.Peer(), source, p) {
+		e.drops.Inc(dropNotNamed)
+		return false
+	}
+	e.told(l, sourceKey{source, p.Session}, &wire.PublishMark{Run: p.Run, Number: p.Number, Group: p.Group})
+	if len(p.Stops) > 0 {
+		e.paths.take(l, source, p)
+	}
 	return false
 }
 
 // handlePathLost takes in that a forwarder is not reached: the source makes
 // another path, forwarders pass it on.
 func (e *Engine) handlePathLost(l Link, m wire.PathLost, _ int) (kept bool) {
-	if !e.publishers.pathLost(&m) {
+	if !e.publishers.pathLost(l.Peer(), &m) {
 		e.paths.passBack(l, &m)
 	}
 	return false
@@ -218,7 +233,7 @@ func (e *Engine) arrived(s *source, in *incoming) {
 	case in.relay:
 		e.republish(in)
 	case in.root:
-		e.roots.deliver(in)
+		e.roots.deliver(in, s.key.peer)
 	default:
 		s.into.deliver(in, in.publisher == e.self)
 	}
@@ -276,7 +291,7 @@ func (e *Engine) pass(p *publisher, in *incoming, first wire.Message, run wire.M
 }
 
 func (e *Engine) passAll(p *publisher, in *incoming, o *outgoing, c *content, own []wire.Interest) {
-	o.origin = in.m.Origin
+	o.origin, o.forwarder = in.m.Origin, in.m.Forwarder
 	if left, _ := p.send(o, c, own, in.publisher, forced); len(left) > 0 {
 		p.giveUp(left, o.count)
 	}
@@ -285,7 +300,7 @@ func (e *Engine) passAll(p *publisher, in *incoming, o *outgoing, c *content, ow
 	}
 	if e.unseal(in, nil) {
 		in.picks = o.picks
-		e.roots.deliver(in)
+		e.roots.deliver(in, e.self)
 	}
 }
 

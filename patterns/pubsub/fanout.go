@@ -85,8 +85,9 @@ type outgoing struct {
 	tree  bool         // it goes through the tree
 	epoch uint32       // of the newest branch when it was sent first
 	// origin is the publisher, where it is told; of the first message.
-	origin wire.Origin
-	took   int // receivers that have it in their lanes, or those before them
+	origin    wire.Origin
+	forwarder wire.RootForwarder // what the publisher says of this node, in the root group
+	took      int                // receivers that have it in their lanes, or those before them
 
 	count     int
 	near, far label     // what a frame says of them: from the source itself, or with the source named
@@ -100,11 +101,11 @@ type label struct {
 	flags     uint8
 	source    string
 	origin    wire.Origin
-	signature []byte
+	forwarder wire.RootForwarder
 }
 
 // labelOf is the label of messages that came.
-func labelOf(m *wire.Publish) label { return label{m.Flags, m.Source, m.Origin, m.Signature} }
+func labelOf(m *wire.Publish) label { return label{m.Flags, m.Source, m.Origin, m.Forwarder} }
 
 // size is about how many bytes the message has in a frame.
 func (o *outgoing) size() int { return 96 + o.length }
@@ -113,7 +114,7 @@ func (o *outgoing) size() int { return 96 + o.length }
 // one is prepared.
 func (f *fanout) prepare(o *outgoing, c *content, origin wire.Origin) {
 	o.count = 1
-	o.near = label{flags: c.flags, origin: origin}
+	o.near = label{flags: c.flags, origin: origin, forwarder: o.forwarder}
 	if f.root {
 		o.near.flags |= wire.FlagRoot | wire.FlagOrigin
 		if origin.Peer != string(f.source) || f.group == rootGroup {
@@ -163,6 +164,7 @@ func (t *label) follows(session uint64, r *receiver, epoch uint32, number uint64
 	return following{
 		session: session, run: r.run, epoch: epoch, number: number,
 		flags: t.flags, origin: t.origin.Peer, incarnation: t.origin.Incarnation, serial: t.origin.Serial,
+		forwarder: t.forwarder.Serial,
 	}
 }
 
@@ -195,7 +197,7 @@ func (f *fanout) put(r *receiver, o *outgoing, t *label, epoch uint32, number ui
 	f.fresh++
 	m := wire.Publish{
 		Session: f.session, Run: r.run, Epoch: epoch, Number: number, Skips: skips,
-		Flags: t.flags, Source: t.source, Origin: t.origin, Signature: t.signature,
+		Flags: t.flags, Source: t.source, Origin: t.origin, Forwarder: t.forwarder,
 	}
 	f.encoder.head = m.AppendTail(m.AppendHead(f.encoder.head[:0]))
 	v := f.send(r, wire.KindPublish, f.encoder.head, o.named[0], o.named[1])
@@ -207,7 +209,10 @@ func (f *fanout) put(r *receiver, o *outgoing, t *label, epoch uint32, number ui
 
 // direct sends to one receiver alone.
 func (f *fanout) direct(r *receiver, o *outgoing) verdict {
-	v := f.put(r, o, &o.near, 0, r.number+1, nil)
+	v := f.show(r)
+	if v == sent {
+		v = f.put(r, o, &o.near, 0, r.number+1, nil)
+	}
 	if v != full {
 		f.addressed(r, o)
 		f.count(v, o.count)
@@ -227,13 +232,17 @@ func (f *fanout) addressed(r *receiver, o *outgoing) {
 // through sends to those of a branch that are in b.matched.
 func (f *fanout) through(o *outgoing, b *branch) verdict {
 	h := f.hop(b.head)
-	if b.forwards() && (!b.known || b.told != h.losses || len(b.skips) > maxSkips) {
-		if v := f.tell(b); v != sent {
-			if v == lost {
-				f.pass(b, o.count)
-			}
-			return v
-		}
+	v := sent
+	if f.tree.signer.mustTell(b, h.losses) {
+		v = f.tell(b)
+	} else if !b.forwards() {
+		v = f.show(b.head)
+	}
+	if v == lost {
+		f.pass(b, o.count)
+	}
+	if v != sent {
+		return v
 	}
 	t, epoch, number := &o.near, uint32(0), uint64(0)
 	f.skips = f.skips[:0]
@@ -244,7 +253,7 @@ func (f *fanout) through(o *outgoing, b *branch) verdict {
 	if b.matchesHead() {
 		number = b.head.number + 1
 	}
-	v := f.put(b.head, o, t, epoch, number, f.skips)
+	v = f.put(b.head, o, t, epoch, number, f.skips)
 	switch v {
 	case sent:
 		for _, r := range b.matched {
@@ -270,13 +279,6 @@ func (f *fanout) pass(b *branch, n int) {
 	f.count(lost, n*len(b.matched))
 }
 
-// skip gives up n messages for those of a branch whose lane is full.
-func (f *fanout) skip(b *branch, n int) {
-	for _, r := range b.matched {
-		f.leaveOut(r, n)
-	}
-}
-
 // leaveOut leaves one without the n messages that are being sent: it will see a
 // gap.
 func (f *fanout) leaveOut(r *receiver, n int) {
@@ -295,23 +297,29 @@ func (f *fanout) count(v verdict, n int) {
 
 // tell tells the head of a branch who is behind it and how far each is.
 func (f *fanout) tell(b *branch) verdict {
-	b.compact()
 	b.known = false
+	proof := &b.proof
+	if f.tree.signer != nil {
+		if bs := f.tree.signer.unsigned(b, f.touched); bs != nil {
+			f.tree.signer.sign(f.session, bs)
+		}
+	} else {
+		own := f.tree.lineage.proofFor(b.head.at)
+		proof = &own
+	}
 	first := f.hop(b.head).losses
 	for from := 0; ; {
-		p := wire.Path{
-			Session: f.session, Run: b.head.run, Number: b.head.number, Epoch: b.epoch, Source: string(f.source), Group: f.group,
-		}
-		if f.root {
-			p.Flags |= wire.FlagRoot
-		}
-		for size := 0; from < len(b.stops); from++ {
-			stop := b.stops[from].stop()
+		p := pathTo(f, b.head, b.epoch)
+		for size := 0; from < len(b.signed); from++ {
+			stop := b.stop(from)
 			if size += stop.Size(); size > pathBytes && len(p.Stops) > 0 {
 				p.Flags |= wire.FlagMore
 				break
 			}
 			p.Stops = append(p.Stops, stop)
+		}
+		if p.Flags&wire.FlagMore == 0 {
+			p.Proof = *proof
 		}
 		v := f.send(b.head, wire.KindPath, p.AppendTo(nil), nil, nil)
 		switch {
@@ -320,10 +328,36 @@ func (f *fanout) tell(b *branch) verdict {
 		case b.head.hop.losses != first:
 			return lost
 		case p.Flags&wire.FlagMore == 0:
-			b.known, b.told = true, first
+			b.clearSkips()
+			b.known, b.told, b.fresh, b.head.shown = true, first, false, first+1
 			return sent
 		}
 	}
+}
+
+// pathTo is a path to r without its stops.
+func pathTo(f *fanout, r *receiver, epoch uint32) wire.Path {
+	p := wire.Path{Session: f.session, Run: r.run, Number: r.number, Epoch: epoch, Source: string(f.source), Group: f.group}
+	if f.root {
+		p.Flags |= wire.FlagRoot
+	}
+	return p
+}
+
+// show has r know that it is behind this node, unless it does, or the source is this
+// node.
+func (f *fanout) show(r *receiver) verdict {
+	if f.tree.lineage == nil || r.shown == f.hop(r).losses+1 {
+		return sent
+	}
+	shown := r.hop.losses + 1
+	p := pathTo(f, r, f.tree.epoch)
+	p.Proof = f.tree.lineage.proofFor(r.at)
+	v := f.send(r, wire.KindPath, p.AppendTo(nil), nil, nil)
+	if v == sent {
+		r.shown = shown
+	}
+	return v
 }
 
 // pathSize is about how many bytes tell sends.
@@ -334,12 +368,25 @@ func (b *branch) pathSize() (n int) {
 			n += stop.Size()
 		}
 	}
-	return n + n/pathBytes*96
+	const proof = 2 << 10
+	return n + n/pathBytes*96 + proof
+}
+
+// stop is the stop of that index, of those that were signed, as a path names it.
+func (b *branch) stop(index int) wire.Stop {
+	r := b.signed[index]
+	if b.stops[index] == nil || r.pending == wire.SkipLeft {
+		return wire.Stop{Peer: string(r.peer), Run: r.run, Number: r.base, Ahead: wire.SkipLeft}
+	}
+	return r.stop()
 }
 
 // stop is r as a path names it.
 func (r *receiver) stop() wire.Stop {
-	s := wire.Stop{Peer: string(r.peer), Incarnation: r.incarnation, Run: r.run, Number: r.number, Interests: r.interests}
+	s := wire.Stop{
+		Peer: string(r.peer), Incarnation: r.incarnation, Run: r.run, Number: r.base, Ahead: uint32(min(r.number-r.base, wire.SkipLeft-1)),
+		Interests: r.interests,
+	}
 	for _, a := range r.addrs {
 		if len(s.Addrs) < wire.MaxStopAddrs && len(a) < 256 {
 			s.Addrs = append(s.Addrs, a)
@@ -387,6 +434,9 @@ func (f *fanout) settle(r *receiver, flags uint8) {
 	case r.leads() && flags == 0:
 		v = f.tell(r.branch)
 	case r.number > 0:
+		if v = f.show(r); v != sent {
+			break
+		}
 		m := wire.PublishMark{Session: f.session, Run: r.run, Number: r.number, Flags: flags, Source: string(f.source), Group: f.group}
 		v = f.send(r, wire.KindPublishMark, m.AppendTo(nil), nil, nil)
 	}

@@ -61,6 +61,7 @@ type following struct {
 	origin      string
 	incarnation uint64
 	serial      uint64
+	forwarder   uint64 // serial of what the publisher says of the root group's
 }
 
 // after is what follows n messages of which f is the first.

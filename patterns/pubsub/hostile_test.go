@@ -37,6 +37,7 @@ func newLone(t testing.TB) *lone {
 	key := security.KeyVersion{Version: 1, Key: security.Key{1}}
 	e, err := New(Config{
 		Links: l, Directory: nobody{}, Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: workers, Incarnation: 1,
+		Key: keyOf("self"), Network: loneNetwork,
 		Keys: func(name string) *security.Cluster {
 			if name == "topic:sealed" {
 				return security.NewCluster(name, []security.KeyVersion{key})
@@ -219,11 +220,11 @@ func TestStreamsAndPathsAreBounded(t *testing.T) {
 		require.EqualValues(t, 1, l.dropped(dropStreams))
 
 		for n := range uint64(maxForwarded) {
-			p := wire.Path{Session: n, Epoch: 1, Group: "news"}
+			p := wire.Path{Session: n, Epoch: 1, Group: "news", Stops: []wire.Stop{{Peer: "a", Run: run1}}}
 			l.comes("p", wire.KindPath, p.AppendTo(nil))
 		}
 		require.Zero(t, l.dropped(dropPath))
-		p := wire.Path{Session: maxForwarded, Epoch: 1, Group: "news"}
+		p := wire.Path{Session: maxForwarded, Epoch: 1, Group: "news", Stops: []wire.Stop{{Peer: "a", Run: run1}}}
 		l.comes("p", wire.KindPath, p.AppendTo(nil))
 		require.EqualValues(t, 1, l.dropped(dropPath))
 

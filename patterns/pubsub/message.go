@@ -77,8 +77,7 @@ func (c *content) size(topic string) int {
 }
 
 // seal seals a message.
-func (b *base) seal(keys *security.Cluster, topic string, c content) content {
-	serial := b.serial.Add(1)
+func (b *base) seal(keys *security.Cluster, topic string, serial uint64, c content) content {
 	plain := make([]byte, 0, c.size(topic))
 	plain = append(append(plain, byte(len(topic))), topic...)
 	plain = append(c.appendHeaders(plain), c.body...)

@@ -19,14 +19,20 @@ import (
 type paths struct {
 	*base
 
-	mu  sync.Mutex
-	all map[sourceKey]*pathSet // guarded by mu
+	mu     sync.Mutex
+	all    map[sourceKey][]*path // guarded by mu; of each the newest last
+	coming map[comingKey]coming  // guarded by mu; as many as all at most
 }
 
-type pathSet struct {
-	paths  []*path    // the newest last
-	coming *wire.Path // parts of a path that is not whole
-	told   int64      // when the last part came
+// comingKey names a path that is not whole, and who tells it.
+type comingKey struct {
+	from peer.ID
+	sourceKey
+}
+
+type coming struct {
+	path *wire.Path
+	told int64 // when the last part came
 }
 
 // maxPaths bounds the paths of one session.
@@ -45,45 +51,48 @@ type path struct {
 	picks  []wire.Pick // scratch
 }
 
-func newPaths(b *base) *paths { return &paths{base: b, all: make(map[sourceKey]*pathSet)} }
+func newPaths(b *base) *paths {
+	return &paths{base: b, all: make(map[sourceKey][]*path), coming: make(map[comingKey]coming)}
+}
+
+// gather joins the parts of a path, and returns it when it is whole.
+func (t *paths) gather(l Link, source peer.ID, p *wire.Path) *wire.Path {
+	k := comingKey{l.Peer(), sourceKey{source, p.Session}}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, known := t.coming[k]
+	if known && before.path.Epoch == p.Epoch && !begins(p, before.path) {
+		p.Stops = append(before.path.Stops, p.Stops...)
+	}
+	delete(t.coming, k)
+	switch more := p.Flags&wire.FlagMore != 0; {
+	case len(p.Stops) > maxStops || more && len(t.coming) >= maxForwarded:
+		t.drops.Inc(dropPath)
+		return nil
+	case more:
+		t.coming[k] = coming{p, t.now()}
+		return nil
+	}
+	return p
+}
 
 // take takes in that this node is a forwarder.
 func (t *paths) take(l Link, source peer.ID, p *wire.Path) {
 	k := sourceKey{source, p.Session}
-	now := t.now()
 	t.mu.Lock()
-	of := t.all[k]
-	if of == nil {
-		if len(t.all) >= maxForwarded {
-			t.mu.Unlock()
-			t.drops.Inc(dropPath)
-			return
-		}
-		of = &pathSet{}
-		t.all[k] = of
-	}
-	of.told = now
-	if of.coming != nil && of.coming.Epoch == p.Epoch && !begins(p, of.coming) {
-		p.Stops = append(of.coming.Stops, p.Stops...)
-	}
-	of.coming = nil
-	if len(p.Stops) > maxStops {
+	if t.all[k] == nil && len(t.all) >= maxForwarded {
 		t.mu.Unlock()
 		t.drops.Inc(dropPath)
-		return
-	}
-	if p.Flags&wire.FlagMore != 0 {
-		of.coming = p
-		t.mu.Unlock()
 		return
 	}
 	t.mu.Unlock()
 	g := newPath(t.base, source, l, p)
 	g.mu.Lock() // whoever finds it waits until those behind it are told
 	t.mu.Lock()
-	before := of.follow(g)
+	now, over := follow(t.all[k], g)
+	t.all[k] = now
 	t.mu.Unlock()
-	for _, o := range before {
+	for _, o := range over {
 		o.end()
 	}
 	for _, b := range g.tree.branches {
@@ -93,20 +102,20 @@ func (t *paths) take(l Link, source peer.ID, p *wire.Path) {
 }
 
 // follow takes a path into use, and returns those that it takes the place of.
-func (of *pathSet) follow(g *path) (over []*path) {
-	of.paths = slices.DeleteFunc(of.paths, func(o *path) bool {
+func follow(paths []*path, g *path) (now, over []*path) {
+	paths = slices.DeleteFunc(paths, func(o *path) bool {
 		if o.name == g.name {
 			over = append(over, o)
 		}
 		return o.name == g.name
 	})
-	of.paths = append(of.paths, g)
-	slices.SortFunc(of.paths, func(a, b *path) int { return cmp.Compare(a.name, b.name) })
-	if n := len(of.paths) - maxPaths; n > 0 {
-		over = append(over, of.paths[:n]...)
-		of.paths = slices.Delete(of.paths, 0, n)
+	paths = append(paths, g)
+	slices.SortFunc(paths, func(a, b *path) int { return cmp.Compare(a.name, b.name) })
+	if n := len(paths) - maxPaths; n > 0 {
+		over = append(over, paths[:n]...)
+		paths = slices.Delete(paths, 0, n)
 	}
-	return over
+	return paths, over
 }
 
 // begins says whether p is told from the beginning again, because something
@@ -119,17 +128,27 @@ func newPath(b *base, source peer.ID, l Link, p *wire.Path) *path {
 	g := &path{from: l.Peer(), inside: l.Session(), name: p.Epoch}
 	g.init(b, source, p.Session, p.Group, p.Flags&wire.FlagRoot != 0)
 	g.used, g.patient = g.now, idleTime // later, who is behind it is no matter of ours
-	for _, s := range p.Stops {
-		r := &receiver{
+	g.tree.epoch, g.tree.lineage = p.Epoch, newLineage(b.self, p)
+	for i, s := range p.Stops {
+		g.stops = append(g.stops, &receiver{
 			peer: peer.ID(s.Peer), hash: hashNode(s.Peer), addrs: s.Addrs, incarnation: s.Incarnation, interests: legal(s.Interests),
-			run: s.Run, number: s.Number,
-		}
-		g.stops = append(g.stops, r)
-		g.audience.add(r)
+			run: s.Run, base: s.Number, number: s.Number + uint64(s.Ahead), at: i,
+		})
 	}
 	g.tree.branches = cut(slices.Clone(g.stops), fanOut)
 	for _, b := range g.tree.branches {
-		b.epoch = p.Epoch
+		b.epoch, b.signed = p.Epoch, slices.Clone(b.stops)
+	}
+	for i, s := range p.Stops {
+		switch r := g.stops[i]; {
+		case s.Ahead != wire.SkipLeft:
+			g.audience.add(r)
+		case r.index >= 0:
+			r.branch.stops[r.index] = nil
+			fallthrough
+		default: // as the head of a branch it stays, for those behind it
+			r.interests, r.number = nil, s.Number
+		}
 	}
 	return g
 }
@@ -138,11 +157,9 @@ func newPath(b *base, source peer.ID, l Link, p *wire.Path) *path {
 func (t *paths) find(k sourceKey, name uint32) *path {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if of := t.all[k]; of != nil {
-		for _, g := range of.paths {
-			if g.name == name {
-				return g
-			}
+	for _, g := range t.all[k] {
+		if g.name == name {
+			return g
 		}
 	}
 	return nil
@@ -153,7 +170,7 @@ func (t *paths) each() (out []*path) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, of := range t.all {
-		out = append(out, of.paths...)
+		out = append(out, of...)
 	}
 	slices.SortFunc(out, func(a, b *path) int {
 		return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.session, b.session), cmp.Compare(b.name, a.name))
@@ -164,7 +181,7 @@ func (t *paths) each() (out []*path) {
 func (t *paths) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.all)
+	return len(t.all) + len(t.coming)
 }
 
 // forward passes messages on, as they came. It never waits: who has no room sees
@@ -212,20 +229,49 @@ func (g *path) passOn(o *outgoing, first wire.Message, except peer.ID) {
 	}
 	for _, b := range g.touched {
 		if g.through(o, b) == full {
-			g.skip(b, o.count)
+			for _, r := range b.matched {
+				g.leaveOut(r, o.count)
+			}
 			g.drops.Add(dropForward, uint64(o.count*len(b.matched)))
 		}
 		b.matched = b.matched[:0]
 	}
 }
 
-// passBack passes on, to where the path comes from, that a node is not reached.
+// passBack passes on, to where the path comes from, that a node is not reached: from
+// one behind this node, about one behind it. Who says so of itself, and of no path,
+// is shown its own again.
 func (t *paths) passBack(l Link, m *wire.PathLost) {
 	for _, g := range t.each() {
-		if g.session == m.Session && g.name == m.Epoch && g.from != l.Peer() {
+		if g.session != m.Session || g.from == l.Peer() {
+			continue
+		}
+		said, about := g.stop(l.Peer()), g.stop(peer.ID(m.Peer))
+		switch {
+		case said == nil || about == nil:
+		case m.Epoch == 0 && said == about:
+			g.hide(said)
+		case g.name == m.Epoch:
 			t.complain(g.from, m.Session, m.Epoch, peer.ID(m.Peer))
 			return
 		}
+	}
+}
+
+// stop returns the node of that id behind this one, or nil.
+func (g *path) stop(p peer.ID) *receiver {
+	if i := slices.IndexFunc(g.stops, func(r *receiver) bool { return r.peer == p }); i >= 0 {
+		return g.stops[i]
+	}
+	return nil
+}
+
+// hide has r shown its place again before the next message.
+func (g *path) hide(r *receiver) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r.shown = 0; r.leads() {
+		r.branch.known = false
 	}
 }
 
@@ -252,8 +298,8 @@ func (t *paths) event(ev overlay.PeerEvent) {
 func (t *paths) gone(l Link, k sourceKey) {
 	t.mu.Lock()
 	var newest *path
-	if of := t.all[k]; of != nil && len(of.paths) > 0 {
-		newest = of.paths[len(of.paths)-1]
+	if of := t.all[k]; len(of) > 0 {
+		newest = of[len(of)-1]
 	}
 	t.mu.Unlock()
 	if newest != nil && newest.from == l.Peer() {
@@ -271,10 +317,13 @@ func (t *paths) sweep(now int64) int {
 		g.rest()
 		g.mu.Unlock()
 		t.mu.Lock()
-		of := t.all[sourceKey{g.source, g.session}]
-		over := of != nil && (idle > int64(streamTime) || idle > int64(idleTime) && g != of.paths[len(of.paths)-1])
+		k := sourceKey{g.source, g.session}
+		of := t.all[k]
+		over := len(of) > 0 && (idle > int64(streamTime) || idle > int64(idleTime) && g != of[len(of)-1])
 		if over {
-			of.paths = slices.DeleteFunc(of.paths, func(o *path) bool { return o == g })
+			if t.all[k] = slices.DeleteFunc(of, func(o *path) bool { return o == g }); len(t.all[k]) == 0 {
+				delete(t.all, k)
+			}
 		}
 		t.mu.Unlock()
 		if over {
@@ -283,12 +332,12 @@ func (t *paths) sweep(now int64) int {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for k, of := range t.all {
-		if len(of.paths) == 0 && now-of.told > int64(streamTime) { // or the rest of the path never came
-			delete(t.all, k)
+	for k, c := range t.coming {
+		if now-c.told > int64(streamTime) { // the rest of it never came
+			delete(t.coming, k)
 		}
 	}
-	return len(t.all)
+	return len(t.all) + len(t.coming)
 }
 
 // end lets go of everything.
@@ -336,7 +385,7 @@ func (g *path) event(ev overlay.PeerEvent) (unreached bool) {
 			s.uproot()
 		}
 	}
-	b.stops, b.skips, b.known = nil, nil, false
+	b.stops, b.signed, b.skips, b.known = nil, nil, nil, false
 	return true
 }
 

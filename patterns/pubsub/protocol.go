@@ -60,6 +60,9 @@ const (
 	rosterTime = time.Second
 	// defaultTimeout is for contexts without a deadline.
 	defaultTimeout = 5 * time.Second
+	// doubtAgainTime passes before a source is asked again to number anew what it
+	// addresses to this node.
+	doubtAgainTime = 10 * time.Second
 	// unsureTime is how long after a change of what a node listens to the size
 	// of a gap is an upper bound only.
 	unsureTime = 2 * time.Second
@@ -96,6 +99,9 @@ const (
 	// maxRelayedGap bounds what one publisher can say is missing in the root
 	// group, whose count belongs to all: nobody has lost so much.
 	maxRelayedGap = 1 << 32
+	// maxLead bounds how far beyond what the publisher signed forwarders are believed
+	// to be, in messages to one node: at half of it the publisher signs anew.
+	maxLead = 1 << 16
 	// maxSkips is how many skips travel with a message; beyond, the path is
 	// told anew.
 	maxSkips = 128

@@ -25,6 +25,7 @@ type publication struct {
 	to     *publisher
 	uplink *uplink  // nil = nothing of it goes to the root group
 	local  *message // as subscriptions on this node see it
+	serial uint64   // of the seal; 0 = there is none
 
 	sent    bool
 	lacking []*receiver     // nothing was sent, because none of these has room
@@ -76,6 +77,9 @@ func (e *Engine) TryPublishTail(topic string, tail []byte, o patterns.PublishOpt
 
 // finished lets the next call have p.
 func (e *Engine) finished(p *publication) {
+	if p.serial != 0 {
+		e.serials.done(p.serial)
+	}
 	*p = publication{}
 	e.calls.Put(p)
 }
@@ -156,7 +160,8 @@ func (p *publication) begin(e *Engine, topic string, o patterns.PublishOptions) 
 		p.uplink = up
 	}
 	if e.mustSeal(p.to.keys) {
-		p.what = e.seal(p.to.keys, topic, p.what)
+		p.serial = e.serials.take()
+		p.what = e.seal(p.to.keys, topic, p.serial, p.what)
 	}
 	return nil
 }

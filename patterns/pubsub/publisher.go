@@ -38,6 +38,7 @@ func newPublisher(b *base, group string, root bool) *publisher {
 	p.last.Store(b.now())
 	p.init(b, b.self, b.random.Uint64(), group, root)
 	p.subscribers = newSubscribers(b.self, &p.audience)
+	p.tree.signer = &signer{base: b, group: group}
 	p.picker = picker{random: b.picks, self: b.hash, live: func(r *receiver) bool {
 		return slices.ContainsFunc(r.state.members, b.cfg.Directory.Live)
 	}}
@@ -167,6 +168,7 @@ func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except
 		} else if !p.ticked {
 			rs = rs[1:]
 		}
+		p.tree.signer.addressed += uint64(o.count)
 		return p.give(o, p.sort(rs, o.tree, p.alone[:0])), nil
 	}
 }
@@ -258,6 +260,7 @@ func (p *publisher) give(o *outgoing, alone []*receiver) (left []*receiver) {
 		}
 		b.matched = b.matched[:0]
 	}
+	p.touched = p.touched[:0] // another tree may take their place
 	return left
 }
 
@@ -324,6 +327,7 @@ func (p *publisher) missed(n uint64) {
 		return
 	}
 	p.use()
+	p.tree.signer.addressed += n
 	for _, r := range p.subscribers.sorted() {
 		r.number += n
 		r.passBy(n)
@@ -379,16 +383,28 @@ func (p *publisher) replant(b *branch) {
 }
 
 // pathLost makes another path if the one that is lost is of this session, and
-// says whether it is.
-func (p *publisher) pathLost(m *wire.PathLost) bool {
+// says whether it is. Only the head of a branch is believed, and only about those
+// behind it; a receiver that doubts its numbers gets others.
+func (p *publisher) pathLost(from peer.ID, m *wire.PathLost) bool {
 	p.lock()
 	defer p.unlock()
 	if p.session != m.Session {
 		return false
 	}
+	r := p.subscribers.receivers[peer.ID(m.Peer)]
+	if m.Epoch == 0 && r != nil && r.peer == from {
+		r.renumber()
+		if r.leads() {
+			p.replant(r.branch)
+		} else if !r.direct() {
+			r.leave()
+			p.tree.loose++
+		}
+		return true
+	}
 	for _, b := range p.tree.branches {
-		if b.epoch == m.Epoch {
-			if r := p.subscribers.receivers[peer.ID(m.Peer)]; r != nil && r != b.head {
+		if b.epoch == m.Epoch && b.head.peer == from {
+			if r != nil && r != b.head && slices.Contains(b.signed, r) {
 				r.state.doubted = p.now
 			}
 			p.replant(b)

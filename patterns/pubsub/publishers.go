@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/wire"
@@ -145,9 +147,9 @@ func (t *publishers) event(ev overlay.PeerEvent) {
 }
 
 // pathLost makes another path, and says whether it is of a session of this node.
-func (t *publishers) pathLost(m *wire.PathLost) bool {
+func (t *publishers) pathLost(from peer.ID, m *wire.PathLost) bool {
 	for _, p := range t.each() {
-		if p.pathLost(m) {
+		if p.pathLost(from, m) {
 			return true
 		}
 	}

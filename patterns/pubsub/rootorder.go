@@ -4,10 +4,15 @@
 package pubsub
 
 import (
+	"bytes"
 	"cmp"
+	"slices"
 	"sync"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/security"
 )
 
 // rank is the place of a message among all that its publisher sent to the root
@@ -39,6 +44,7 @@ type rootOrder struct {
 	newest rank               // guarded by mu; delivered
 	last   int64              // guarded by mu
 	todo   inOrder[*incoming] // guarded by mu
+	chosen chosen             // guarded by mu; the forwarder of the publisher
 
 	do   func(*incoming)
 	into delivery // owned by who delivers
@@ -61,9 +67,44 @@ func (t *rootOrders) find(publisher peer.ID) *rootOrder {
 	return o
 }
 
-// deliver calls to with the messages, but for those than which a newer one has
-// been delivered.
-func (t *rootOrders) deliver(in *incoming) {
+// chosen is the forwarder that a publisher has signed for, as far as is known here.
+type chosen struct {
+	forwarder peer.ID // "" = none is known
+	life      uint64  // incarnation of the publisher's node
+	said      wire.RootForwarder
+}
+
+// allows says whether the publisher has this forwarder. One that it had before is not
+// believed any more, but for what is older than the new one's.
+func (o *rootOrder) allows(t *base, in *incoming, forwarder peer.ID, last rank) bool {
+	said, is := &in.m.Forwarder, &o.chosen
+	was := rank{is.life, is.said.Serial}
+	switch now := (rank{last.life, said.Serial}); {
+	case len(said.Signature) == 0:
+		return false
+	case now == was:
+		return is.forwarder == forwarder && bytes.Equal(is.said.Signature, said.Signature)
+	case !now.after(was):
+		return !last.after(rank{is.life, is.said.Rank}) // it is late, if anything
+	}
+	t.counts.verified.Add(1)
+	if security.VerifyRootForwarder(security.RootForwarder{
+		Network: t.cfg.Network, Publisher: in.publisher, Incarnation: last.life, Serial: said.Serial, Floor: said.Floor,
+		Forwarder: forwarder, Rank: said.Rank,
+	}, said.Signature) != nil {
+		return false
+	}
+	*is = chosen{forwarder, last.life, *said}
+	is.said.Signature = slices.Clone(said.Signature)
+	if before := (rank{last.life, said.Rank}); o.newest.life == before.life && o.newest.after(before) {
+		o.newest = before // the one before has gone beyond what there was
+	}
+	return true
+}
+
+// deliver calls to with the messages that come through a forwarder, but for those
+// than which a newer one has been delivered.
+func (t *rootOrders) deliver(in *incoming, forwarder peer.ID) {
 	o := t.find(in.publisher)
 	if o == nil {
 		t.drops.Add(dropStreams, uint64(in.m.Count-in.skip))
@@ -72,6 +113,11 @@ func (t *rootOrders) deliver(in *incoming) {
 	first := in.rank()
 	last := rank{first.life, first.serial + uint64(in.m.Count) - 1}
 	o.mu.Lock()
+	if forwarder != in.publisher && forwarder != t.self && !o.allows(t.base, in, forwarder, last) {
+		o.mu.Unlock()
+		t.drops.Add(dropNotNamed, uint64(in.m.Count-in.skip))
+		return
+	}
 	o.last = t.now()
 	late := 0
 	switch {

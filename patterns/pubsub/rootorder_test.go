@@ -11,6 +11,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
 )
 
 func TestTheRootGroupHearsOnePublisherInOrderThroughTwoForwarders(t *testing.T) {
@@ -24,7 +25,14 @@ func TestTheRootGroupHearsOnePublisherInOrderThroughTwoForwarders(t *testing.T) 
 		numbers := map[string]uint64{}
 		through := func(forwarder, publisher string, life, serial uint64, body string) {
 			numbers[forwarder]++
-			l.publish(forwarder, single{Publish: wire.Publish{Session: 1, Run: run1, Number: numbers[forwarder], Flags: wire.FlagRoot | wire.FlagOrigin, Source: forwarder, Origin: wire.Origin{Peer: publisher, Incarnation: life, Serial: serial}}, Topic: "news.a", Body: []byte(body)})
+			said := security.RootForwarder{Incarnation: life, Serial: 1, Forwarder: peer.ID(forwarder)}
+			if forwarder == "g" { // the later one
+				said.Serial, said.Rank = 2, map[uint64]uint64{1: 3, 2: 1}[life]
+			}
+			l.publish(forwarder, single{Publish: wire.Publish{
+				Session: 1, Run: run1, Number: numbers[forwarder], Flags: wire.FlagRoot | wire.FlagOrigin, Source: forwarder,
+				Origin: wire.Origin{Peer: string(peerOf(publisher)), Incarnation: life, Serial: serial}, Forwarder: chooses(publisher, said),
+			}, Topic: "news.a", Body: []byte(body)})
 		}
 		through("f", "p", 1, 1, "one")
 		through("g", "p", 1, 4, "four")
@@ -50,7 +58,7 @@ func TestPublishersThatTheRootGroupRemembersAreBounded(t *testing.T) {
 		for n := range maxStreams {
 			require.NotNil(t, l.roots.find(peer.ID([]byte{byte(n), byte(n >> 8), byte(n >> 16)})))
 		}
-		l.roots.deliver(&incoming{publisher: "one more", m: wire.Publish{Count: 1}})
+		l.roots.deliver(&incoming{publisher: "one more", m: wire.Publish{Count: 1}}, "f")
 		require.EqualValues(t, 1, l.dropped(dropStreams))
 		require.Zero(t, l.roots.sweep(l.now()+int64(streamTime)+1))
 	})

@@ -105,6 +105,16 @@ func (s *sequence[T]) advance(now int64, dst []step[T]) []step[T] {
 	}
 }
 
+// restart forgets what was said of numbers beyond last, of which nothing may be true:
+// the next one is expected. What waits is dropped.
+func (s *sequence[T]) restart(last uint64) (dropped uint64) {
+	for _, a := range s.held {
+		dropped += a.count
+	}
+	s.next, s.told, s.held, s.bytes = last+1, 0, nil, 0
+	return dropped
+}
+
 // due says when advance has something to do even if nothing comes.
 func (s *sequence[T]) due() (at int64, ok bool) {
 	since, ok := s.missingSince()

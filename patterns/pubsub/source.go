@@ -59,6 +59,8 @@ type source struct {
 	due   int64                    // guarded by mu; when it fires
 	last  int64                    // guarded by mu; when something came
 	gone  bool                     // guarded by mu; it was told that the source is lost
+	trust belief                   // guarded by mu; in forwarders
+	asked int64                    // guarded by mu; when it was asked to number anew; 0 = never
 }
 
 // run is what is numbered together. When a source begins to count anew for this
@@ -67,6 +69,7 @@ type source struct {
 type run struct {
 	number uint32
 	seq    sequence[*incoming]
+	own    uint64 // the last number that came from the source itself
 }
 
 // lookBack is how many runs of one source are remembered.
@@ -88,6 +91,7 @@ type incoming struct {
 func (in *incoming) keep() *incoming {
 	c := *in
 	c.m.Tail, c.m.Skips = nil, nil
+	c.m.Forwarder.Signature = slices.Clone(c.m.Forwarder.Signature)
 	if c.lent {
 		c.m.Messages, c.lent = slices.Clone(c.m.Messages), false
 	}
@@ -97,13 +101,84 @@ func (in *incoming) keep() *incoming {
 // rank is the place of the first message among those of its publisher.
 func (in *incoming) rank() rank { return rank{in.m.Origin.Incarnation, in.m.Origin.Serial} }
 
-// find returns the source of that key, or nil if there are too many.
-func (t *sources) find(key sourceKey, group string) *source {
+// heard returns the source of a frame that came from that peer, and speaks of the
+// numbers to last in a run, or nil: too many sources are heard, or it is not the
+// source itself, and is not to be believed.
+func (t *sources) heard(from peer.ID, key sourceKey, group string, run uint32, last uint64) *source {
+	s := t.find(key, group, from == key.peer)
+	if s == nil {
+		if from != key.peer {
+			t.doubt(from, key.session) // it shows its path once more, if it has one
+		}
+		return nil
+	}
+	if s.group != group {
+		t.drops.Inc(dropUnauthorized) // keys are those of the group
+		return nil
+	}
+	if from == key.peer {
+		return s
+	}
+	s.mu.Lock()
+	ok := s.trust.allows(from, run, last)
+	s.mu.Unlock()
+	if !ok {
+		t.drops.Inc(dropNotNamed)
+		t.doubt(from, key.session)
+		return nil
+	}
+	return s
+}
+
+// doubt asks for a path, or for other numbers: see wire.PathLost. Where that has no
+// room, the next message is a reason to ask again.
+func (t *sources) doubt(whom peer.ID, session uint64) {
+	m := wire.PathLost{Session: session, Peer: string(t.self)}
+	_, _ = t.cfg.Links.Link(whom).Send(overlay.LanePub, wire.KindPathLost, m.AppendTo(nil))
+}
+
+// grant takes in that the peer shows a path, and says whether the source has signed
+// it, and names the peer in it.
+func (t *sources) grant(from, source peer.ID, p *wire.Path) bool {
+	if p.Group == rootForwards || uint16(p.Run>>16) != uint16(t.cfg.Incarnation) || p.Number < p.Proof.Base || p.Number > p.Proof.Base+maxLead {
+		return false
+	}
+	path, via, ok := trace(t.base, source, p)
+	if !ok || !slices.Contains(via, from) {
+		return false
+	}
+	g := grant{
+		serial: p.Proof.Serial, run: p.Run, base: p.Proof.Base, via: via, incarnation: p.Proof.Incarnation, nodes: path.Nodes,
+		signature: p.Proof.Signature,
+	}
+	key := sourceKey{source, p.Session}
+	t.mu.Lock()
+	s := t.all[key]
+	t.mu.Unlock()
+	if s == nil || !s.believes(&g) {
+		t.counts.verified.Add(1)
+		if security.VerifyPath(path, g.signature[:]) != nil {
+			return false
+		}
+		if s = t.find(key, p.Group, true); s == nil || s.group != p.Group {
+			return false
+		}
+	}
+	return s.takeGrant(g)
+}
+
+// find returns the source of that key, or nil if there are too many, or none and no
+// new one is wanted.
+func (t *sources) find(key sourceKey, group string, fresh bool) *source {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.all[key]
 	if s != nil {
 		return s
+	}
+	if !fresh {
+		t.drops.Inc(dropNotNamed)
+		return nil
 	}
 	if len(t.all) >= maxStreams {
 		t.drops.Inc(dropStreams)
@@ -187,12 +262,36 @@ func (t *sources) end() {
 	}
 }
 
-// offer takes in messages, which have the numbers from first on, and size bytes.
-func (s *source) offer(number uint32, first uint64, size int, in incoming) {
+// believes says whether a path has been verified before.
+func (s *source) believes(g *grant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trust.known(g)
+}
+
+// takeGrant takes in a path that the source has signed. Where forwarders have gone
+// beyond what it had addressed to this node, numbers are believed to go on from there.
+func (s *source) takeGrant(g grant) bool {
+	s.mu.Lock()
+	lied, ok := s.trust.add(g)
+	if r, over := s.run(g.run); ok && lied && !over {
+		s.of.drops.Add(dropNotNamed, 1+r.seq.restart(max(g.base, r.own)))
+	}
+	s.todo.run(&s.mu, s.do)
+	return ok
+}
+
+// offer takes in messages, which have the numbers from first on, and size bytes. own
+// says that the source itself sent them.
+func (s *source) offer(number uint32, first uint64, size int, in incoming, own bool) {
 	count := uint64(in.m.Count)
+	late := false
 	s.mu.Lock()
 	s.last, s.gone = s.of.now(), false
 	r, over := s.run(number)
+	if own {
+		r.own = max(r.own, first+count-1)
+	}
 	switch {
 	case over:
 		s.of.drops.Add(dropLate, count)
@@ -213,8 +312,22 @@ func (s *source) offer(number uint32, first uint64, size int, in incoming) {
 		s.advance(r)
 	default:
 		s.of.drops.Add(dropLate, count)
+		late = own && s.doubts(number, first+count-1)
 	}
 	s.todo.run(&s.mu, s.do)
+	if late {
+		s.of.doubt(s.key.peer, s.key.session)
+	}
+}
+
+// doubts says whether what the source sent itself is late by the word of forwarders
+// only. They may be right, and it slow: to number anew does no harm then.
+func (s *source) doubts(run uint32, last uint64) bool {
+	if !s.trust.moved(run, last) || s.asked != 0 && s.last-s.asked < int64(doubtAgainTime) {
+		return false
+	}
+	s.asked = s.last
+	return true
 }
 
 // tell takes in how much has been addressed to this node.

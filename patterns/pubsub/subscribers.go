@@ -140,6 +140,11 @@ func (s *subscribers) attend(p peer.ID, members []*cluster.Member) {
 	s.note(came, fresh)
 }
 
+// renumber has what is addressed to r numbered anew.
+func (r *receiver) renumber() {
+	r.run, r.number, r.base, r.owed = wire.MakeRun(r.incarnation, uint16(r.run)+1), 0, 0, false
+}
+
 // resumes says whether these leases are of a node that has listened all the
 // time: it has a lease that we knew, or has never been away.
 func (r *receiver) resumes(members []*cluster.Member) bool {

@@ -20,6 +20,12 @@ type branch struct {
 	told  uint64      // the hop's losses when the head was told of its stops
 	known bool        // the head has been told at all
 
+	// What the publisher has signed of it; stops may have left since.
+	signed   []*receiver
+	signedAt uint64         // the signer's count then
+	fresh    bool           // the head has not been told of it
+	proof    wire.PathProof // of a publisher's own branches
+
 	// Of the message that is being sent.
 	matched []*receiver
 }
@@ -32,6 +38,9 @@ type tree struct {
 	stale    bool   // it has leaves that are gone, or there are others
 	loose    int    // receivers that have come, or left their branch, since
 	built    int64  // when all of it was made
+
+	signer  *signer  // of a publisher's tree; nil = of a part of another one's
+	lineage *lineage // of such a part; else nil
 }
 
 // outOfTree is the rank of who is not in a tree now.
@@ -100,8 +109,7 @@ func cut(rs []*receiver, fan int) []*branch {
 	out := make([]*branch, 0, heads)
 	for i := range heads {
 		b := &branch{head: rs[i]}
-		// Clipped: whoever appends must not write into the next branch.
-		b.stops = slices.Clip(rest[i*len(rest)/heads : (i+1)*len(rest)/heads])
+		b.stops = part(rest, i, heads)
 		b.head.branch, b.head.index, b.head.pending = b, -1, 0
 		for n, r := range b.stops {
 			r.branch, r.index, r.pending = b, n, 0
@@ -109,6 +117,12 @@ func cut(rs []*receiver, fan int) []*branch {
 		out = append(out, b)
 	}
 	return out
+}
+
+// part is what the i-th of so many heads has behind it. Clipped: whoever appends
+// must not write into the next one's.
+func part[T any](rest []T, i, heads int) []T {
+	return slices.Clip(rest[i*len(rest)/heads : (i+1)*len(rest)/heads])
 }
 
 // members lists those whom the branch reaches, the head first.

@@ -13,6 +13,7 @@ import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
 )
 
 // uplink is the way of what this node publishes to one forwarder of the root
@@ -92,7 +93,18 @@ func (u *uplink) change(to *receiver) {
 		u.run++
 		to.run, to.number = wire.MakeRun(to.incarnation, u.run), u.recent()
 		u.without = 0
+		u.appoint(to)
 	}
+}
+
+// appoint signs that messages of this node come through that forwarder from now on.
+func (u *uplink) appoint(to *receiver) {
+	f := security.RootForwarder{
+		Network: u.cfg.Network, Publisher: u.self, Incarnation: u.cfg.Incarnation, Forwarder: to.peer, Rank: u.rank,
+	}
+	f.Serial, f.Floor = u.serials.sign()
+	u.counts.signatures.Add(1)
+	u.out.forwarder = wire.RootForwarder{Signature: u.cfg.Key.SignRootForwarder(f), Serial: f.Serial, Floor: f.Floor, Rank: f.Rank}
 }
 
 // recent counts what may be missing since the last forwarder was lost. After a

@@ -9,12 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
+	"os"
 	"syscall"
 	"time"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
+	"github.com/arke-mesh/arke/relay/internal/peercred"
 	"github.com/arke-mesh/arke/relay/internal/proof"
 	"github.com/arke-mesh/arke/relay/internal/unixsock"
 )
@@ -31,17 +32,14 @@ type connection struct {
 // has to meet the challenge first. now is the link clock.
 func (c Config) dial(ctx context.Context, hello wire.LeafHello, challenge wire.LeafChallenge, now func() uint64) (*connection, error) {
 	conn, err := c.connect(ctx)
-	switch {
-	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("%w: %s: %w", ErrUser, c.target(), syscall.EACCES)
-	case err != nil:
+	if err != nil {
 		return nil, c.noRelay(err)
 	}
 	conn = unixsock.Quiet(conn)
 	// The handshake must not outlast ctx.
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	carrier := session.NewCarrier(session.NetConn(conn), &wire.Bodies{}, nil)
-	err = c.trust(conn)
+	err = c.checkOwner(conn)
 	if err == nil && c.Token != "" {
 		hello.Proof, err = c.challenge(conn, carrier, challenge)
 	}
@@ -60,6 +58,17 @@ func (c Config) dial(ctx context.Context, hello wire.LeafHello, challenge wire.L
 		Carrier: carrier, conn: conn, relay: answer,
 		sample: session.Sample{Sent: hello.Clock, Got: now(), Remote: answer.Clock},
 	}, nil
+}
+
+// checkOwner refuses a relay of somebody who could listen to us. Root may attach to
+// anybody's: whom should it distrust?
+func (c Config) checkOwner(conn net.Conn) error {
+	if local, ok := unixsock.Of(conn); ok && os.Geteuid() != 0 {
+		if err := peercred.Check(local, os.Geteuid()); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrUser, c.target(), err)
+		}
+	}
+	return nil
 }
 
 // challenge has the relay prove that it holds the token, and returns the client's
@@ -148,7 +157,5 @@ func failureOf(err error) session.Failure {
 
 // isFinal says that another attempt would end the same way.
 func isFinal(err error) bool {
-	return slices.ContainsFunc([]error{ErrVersion, ErrToken, ErrUser, ErrOwner, ErrTooManyClients, ErrRefused}, func(final error) bool {
-		return errors.Is(err, final)
-	})
+	return errors.Is(err, ErrVersion) || errors.Is(err, ErrToken) || errors.Is(err, ErrUser) || errors.Is(err, ErrTooManyClients) || errors.Is(err, ErrRefused)
 }

@@ -403,19 +403,11 @@ func (p *problems) label(path, what, name string) {
 
 // word checks that a word is known; what is the kind of word.
 func (p *problems) word(path, what, word string, known []string) bool {
-	why := unknown(what, word, known)
-	if why != "" {
-		p.add(path, "%s", why)
+	ok := slices.Contains(known, word)
+	if !ok {
+		p.add(path, "unknown %s %q%s", what, short(word), hint(word, known))
 	}
-	return why == ""
-}
-
-// unknown says that a word is not known, or "".
-func unknown(what, word string, known []string) string {
-	if slices.Contains(known, word) {
-		return ""
-	}
-	return fmt.Sprintf("unknown %s %q%s", what, short(word), hint(word, known))
+	return ok
 }
 
 // err returns nil if there is no problem.

@@ -7,8 +7,6 @@ package peercred
 
 import "syscall"
 
-const tells = false
-
-func lookUp(syscall.Conn) (Credentials, bool, error) { return Credentials{}, false, nil }
+func lookUp(syscall.Conn) (uid int, ok bool, err error) { return 0, false, nil }
 
 func gone(syscall.Conn) func() bool { return nil }

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package security_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+func nodeKey(t testing.TB, seed byte) security.NodeKey {
+	t.Helper()
+	k, err := security.GenerateNodeKey(rand.NewChaCha8([32]byte{seed}))
+	require.NoError(t, err)
+	return k
+}
+
+// TestJoinedPathsAreFoundAgain proves that each of several digests leads to what
+// stands for all of them, by its audit path, and by no other index, count, digest or
+// path.
+func TestJoinedPathsAreFoundAgain(t *testing.T) {
+	for count := 1; count <= 33; count++ {
+		ds := make([]security.PathDigest, count)
+		for i := range ds {
+			ds[i] = security.PathNode{Peer: "p", Run: uint32(i)}.Digest(nil)
+		}
+		want := security.JoinPaths(ds)
+		for i, d := range ds {
+			audit := security.AuditPath(ds, i)
+			require.LessOrEqual(t, len(audit), 6)
+			got, ok := security.JoinPath(d, i, count, audit)
+			require.True(t, ok)
+			require.Equal(t, want, got)
+			for _, wrong := range []func() (security.PathDigest, bool){
+				func() (security.PathDigest, bool) { return security.JoinPath(d, i+1, count, audit) },
+				func() (security.PathDigest, bool) { return security.JoinPath(d, i, count+40, audit) },
+				func() (security.PathDigest, bool) { return security.JoinPath(d, -1, count, audit) },
+				func() (security.PathDigest, bool) {
+					return security.JoinPath(d, i, count, append(audit, security.PathDigest{}))
+				},
+				func() (security.PathDigest, bool) { return security.JoinPath(security.PathDigest{1}, i, count, audit) },
+			} {
+				got, ok := wrong()
+				require.False(t, ok && got == want)
+			}
+		}
+	}
+}
+
+// TestWhatAPublisherSignsIsGoodForNothingElse proves that a signature holds for each
+// field of what was signed, for one kind of statement, and for one publisher.
+func TestWhatAPublisherSignsIsGoodForNothingElse(t *testing.T) {
+	key, other := nodeKey(t, 1), nodeKey(t, 2)
+	path := security.Path{
+		Network: security.NetworkID{1}, Publisher: key.PeerID(), Incarnation: 2, Session: 3, Serial: 4, Floor: 5, Group: "news",
+		Nodes: security.PathDigest{6},
+	}
+	signature := key.SignPath(path)
+	require.NoError(t, security.VerifyPath(path, signature))
+	for _, change := range []func(*security.Path){
+		func(p *security.Path) { p.Network[0]++ },
+		func(p *security.Path) { p.Publisher = other.PeerID() },
+		func(p *security.Path) { p.Publisher = "no key" },
+		func(p *security.Path) { p.Incarnation++ },
+		func(p *security.Path) { p.Session++ },
+		func(p *security.Path) { p.Serial++ },
+		func(p *security.Path) { p.Floor++ },
+		func(p *security.Path) { p.Group = "new" },
+		func(p *security.Path) { p.Nodes[0]++ },
+	} {
+		changed := path
+		change(&changed)
+		require.ErrorIs(t, security.VerifyPath(changed, signature), security.ErrBadSignature)
+	}
+
+	root := security.RootForwarder{
+		Network: security.NetworkID{1}, Publisher: key.PeerID(), Incarnation: 2, Serial: 4, Floor: 5, Forwarder: "f", Rank: 6,
+	}
+	signature = key.SignRootForwarder(root)
+	require.NoError(t, security.VerifyRootForwarder(root, signature))
+	for _, change := range []func(*security.RootForwarder){
+		func(f *security.RootForwarder) { f.Network[0]++ },
+		func(f *security.RootForwarder) { f.Publisher = other.PeerID() },
+		func(f *security.RootForwarder) { f.Incarnation++ },
+		func(f *security.RootForwarder) { f.Serial++ },
+		func(f *security.RootForwarder) { f.Floor++ },
+		func(f *security.RootForwarder) { f.Forwarder = "g" },
+		func(f *security.RootForwarder) { f.Rank++ },
+	} {
+		changed := root
+		change(&changed)
+		require.ErrorIs(t, security.VerifyRootForwarder(changed, signature), security.ErrBadSignature)
+	}
+
+	pub := security.Publication{
+		Network: security.NetworkID{1}, Publisher: key.PeerID(), Incarnation: 2, Serial: 3, Topic: "news.a", Content: []byte("body"),
+	}
+	signature = key.SignPublication(pub)
+	require.NoError(t, security.VerifyPublication(pub, signature))
+	for _, change := range []func(*security.Publication){
+		func(p *security.Publication) { p.Network[0]++ },
+		func(p *security.Publication) { p.Publisher = other.PeerID() },
+		func(p *security.Publication) { p.Incarnation++ },
+		func(p *security.Publication) { p.Serial++ },
+		func(p *security.Publication) { p.Topic = "news.b" },
+		func(p *security.Publication) { p.Content = []byte("bodies") },
+	} {
+		changed := pub
+		change(&changed)
+		require.ErrorIs(t, security.VerifyPublication(changed, signature), security.ErrBadSignature)
+	}
+}
+
+func BenchmarkSignPublication(b *testing.B) {
+	key := nodeKey(b, 1)
+	pub := security.Publication{Publisher: key.PeerID(), Topic: "news.a", Content: make([]byte, 1024)}
+	signature := key.SignPublication(pub)
+	b.Run("sign", func(b *testing.B) {
+		for b.Loop() {
+			key.SignPublication(pub)
+		}
+	})
+	b.Run("verify", func(b *testing.B) {
+		for b.Loop() {
+			if security.VerifyPublication(pub, signature) != nil {
+				b.Fatal("not good")
+			}
+		}
+	})
+}
