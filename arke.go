@@ -5,6 +5,7 @@ package arke
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -50,7 +51,14 @@ func Attach(ctx context.Context, opts ...AttachOption) (*Conn, error) {
 		opt.set(&o)
 	}
 	if o.client.Socket == "" && o.client.Address == "" {
-		o.client.Socket = client.FindSocket(os.Getenv("ARKE_SOCKET"), os.Getenv("XDG_RUNTIME_DIR"))
+		said := os.Getenv("ARKE_SOCKET")
+		o.client.Socket, o.client.Named = client.FindSocket(said, os.Getenv("XDG_RUNTIME_DIR")), said != ""
+	}
+	if o.client.TrustUsers == nil {
+		var err error
+		if o.client.TrustUsers, err = client.ParseUsers(os.Getenv("ARKE_TRUST_USER")); err != nil {
+			return nil, fmt.Errorf("arke: ARKE_TRUST_USER: %w", err)
+		}
 	}
 	c, err := client.New(o.client)
 	if err != nil {

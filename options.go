@@ -25,11 +25,22 @@ func (f attachOption) set(o *attachOptions) { f(o) }
 // ARKE_SOCKET names it. If that is not set, it is the user's, arke/relay.sock in
 // $XDG_RUNTIME_DIR. If that does not exist, it is the machine's, /run/arke/relay.sock.
 func Socket(path string) AttachOption {
-	return attachOption(func(o *attachOptions) { o.client.Socket = path })
+	return attachOption(func(o *attachOptions) { o.client.Socket, o.client.Named = path, path != "" })
 }
 
-// Address names a relay that listens on loopback TCP, as "host:port", and the
-// token that it was started with.
+// TrustUser lists users, by their ids, whose relays the program attaches to. Its own
+// user's and root's are trusted in any case. By default the environment variable
+// ARKE_TRUST_USER lists them: names or ids, with commas between them. Attach refuses
+// any other relay with an error that matches ErrUnauthorized, because a relay can read
+// all that its programs say. If Socket or ARKE_SOCKET names the socket, root attaches to
+// anybody's.
+func TrustUser(uid ...int) AttachOption {
+	return attachOption(func(o *attachOptions) { o.client.TrustUsers = append(o.client.TrustUsers, uid...) })
+}
+
+// Address names a relay that listens on loopback TCP, as "host:port", and a token
+// that it was started with. The token is never sent: both sides prove that they have
+// it, so that nobody else learns it who listens at the address.
 func Address(hostPort, token string) AttachOption {
 	return attachOption(func(o *attachOptions) { o.client.Address, o.client.Token = hostPort, token })
 }

@@ -25,9 +25,9 @@ type anchor struct {
 	guests  map[peer.ID]*guest
 	leases  int
 	watches int
-	bytes   int     // of records
-	touched []*book // changed since the last flush
-	alarm   alarm   // for books whose authority is in question
+	bytes   int           // of records
+	touched []*book       // changed since the last flush
+	plans   agenda[*book] // those whose authority is in question, or where a message was lost
 }
 
 // guest is what one peer has here.
@@ -61,6 +61,7 @@ func (a *anchor) open(now time.Time, cid security.ClusterID) *book {
 	if b == nil {
 		set := a.finder.use(now, cid)
 		b = &book{cid: cid, authority: authority{self: a.self, anchorSet: set}, announced: set.anchors}
+		b.plan.what = b
 		a.books[cid] = b
 	}
 	return b
@@ -320,7 +321,7 @@ func (a *anchor) sendFailed(now time.Time, to peer.ID, m message) {
 		return
 	}
 	if b := a.books[cid]; b != nil {
-		a.alarm.plan(b.lost(now, to))
+		a.plans.plan(&b.plan, b.lost(now, to))
 	}
 }
 
@@ -336,7 +337,7 @@ func (a *anchor) judge(now time.Time, b *book) bool {
 	for _, p := range ask {
 		a.out.send(p, &hintMsg{cid: b.cid, wantReply: true, anchors: u.anchorSet.anchors})
 	}
-	a.alarm.plan(u.next)
+	a.plans.plan(&b.plan, u.next)
 	return settled
 }
 
@@ -362,10 +363,15 @@ func (a *anchor) hint(now time.Time, from peer.ID, m *hintMsg) {
 // peerChanged notes that the link to p came up or went down: p may be asked
 // now, or what it said is old.
 func (a *anchor) peerChanged(p peer.ID) {
-	for _, b := range ordered(a.books, compareIDs) {
+	var concerned []*book
+	for _, b := range a.books {
 		if b.authority.forget(p) {
-			a.touch(b)
+			concerned = append(concerned, b)
 		}
+	}
+	slices.SortFunc(concerned, func(b, c *book) int { return compareIDs(b.cid, c.cid) })
+	for _, b := range concerned {
+		a.touch(b)
 	}
 }
 
@@ -397,27 +403,29 @@ func (a *anchor) flush(now time.Time) {
 func (a *anchor) close(now time.Time, b *book) {
 	if at := b.authority.orphaned.Add(settleTime); now.Before(at) {
 		b.authority.plan(at)
-		a.alarm.plan(b.authority.next)
+		a.plans.plan(&b.plan, b.authority.next)
 		return
 	}
+	a.plans.cancel(&b.plan)
 	a.finder.leave(b.authority.anchorSet)
 	delete(a.books, b.cid)
 }
 
 // tick looks at the books where something is planned.
 func (a *anchor) tick(now time.Time) {
-	if !a.alarm.rings(now) {
-		return
-	}
-	for _, b := range ordered(a.books, compareIDs) {
+	for _, b := range a.plans.due(now) {
 		for _, w := range b.watchers {
-			if a.alarm.check(w.gap, now) {
+			if due(w.gap, now) {
 				b.resend = true
 				a.touch(b)
+			} else {
+				a.plans.plan(&b.plan, w.gap)
 			}
 		}
-		if a.alarm.check(b.authority.next, now) {
+		if due(b.authority.next, now) {
 			a.touch(b)
+		} else {
+			a.plans.plan(&b.plan, b.authority.next)
 		}
 	}
 }

@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"maps"
 	"slices"
 	"time"
@@ -21,6 +20,7 @@ const (
 	recheckSoon   = time.Second            // a neighbourhood is looked up again after this and at most as much more, doubled …
 	recheckFirst  = 15 * time.Second       // … up to this each time that a lookup finds what the last one found
 	recheckSpread = 15 * time.Second       // the most that is added to the longest wait
+	recheckEach   = 500 * time.Millisecond // … all of it longer where so much for each neighbourhood is more than recheckFirst
 	lookupDelay   = 300 * time.Millisecond // after a change nearby: others may follow
 	joinDelay     = 20 * time.Millisecond  // the same while no lookup has found anybody: this node is joining
 )
@@ -34,7 +34,8 @@ type finder struct {
 	out     *outbox
 	nearest func(key overlay.Key, k int) []peer.ID // reads the routing table
 	sets    map[security.ClusterID]*anchorSet
-	alarm   alarm
+	lookups agenda[*anchorSet]
+	seekers int                  // sets that the network is asked about
 	changed time.Time            // when the routing table last changed, or the node started
 	recent  []linkChange         // of the last settleTime
 	events  []security.ClusterID // whose ring changed; the control core drains it
@@ -42,8 +43,8 @@ type finder struct {
 
 // linkChange is a peer that came, went, fell silent or spoke again.
 type linkChange struct {
-	peer peer.ID
-	at   time.Time
+	placed
+	at time.Time
 }
 
 func newFinder(now time.Time, r *peerTable, d *prng, out *outbox, nearest func(overlay.Key, int) []peer.ID) *finder {
@@ -57,7 +58,8 @@ func newFinder(now time.Time, r *peerTable, d *prng, out *outbox, nearest func(o
 func (f *finder) use(now time.Time, cid security.ClusterID) *anchorSet {
 	g := f.sets[cid]
 	if g == nil {
-		g = &anchorSet{cid: cid, told: make(map[peer.ID][]peer.ID)}
+		g = &anchorSet{cid: cid, place: placeOfID(cid)}
+		g.lookup.what = g
 		g.local = f.nearest(overlay.Key(cid), nearestCount)
 		g.decide(now, f.peers)
 		g.since = f.unchangedSince(g)
@@ -74,7 +76,7 @@ func (f *finder) unchangedSince(g *anchorSet) time.Time {
 	since := f.changed
 	for _, c := range f.recent {
 		matters := !slices.Contains(g.local, c.peer) || f.peers.failing(c.peer) || f.peers.suspect(c.peer)
-		if matters && c.at.After(since) && g.concerns(c.peer) {
+		if matters && c.at.After(since) && g.concerns(c.placed) {
 			since = c.at
 		}
 	}
@@ -83,6 +85,7 @@ func (f *finder) unchangedSince(g *anchorSet) time.Time {
 
 func (f *finder) leave(g *anchorSet) {
 	if g.users--; g.users == 0 {
+		f.lookups.cancel(&g.lookup)
 		delete(f.sets, g.cid)
 	}
 }
@@ -118,10 +121,12 @@ func (f *finder) connect(now time.Time, g *anchorSet, on bool) {
 func (f *finder) seek(now time.Time, g *anchorSet, on bool) {
 	if on {
 		if g.seekers++; g.seekers == 1 {
+			f.seekers++
 			f.planLookup(g, now)
 		}
 	} else if g.seekers--; g.seekers == 0 {
-		g.lookupAt = time.Time{}
+		f.seekers--
+		f.lookups.cancel(&g.lookup)
 	}
 }
 
@@ -189,13 +194,18 @@ func (f *finder) peerChanged(now time.Time, p peer.ID) {
 	f.recent = slices.DeleteFunc(f.recent, func(c linkChange) bool {
 		return c.peer == p || !now.Before(c.at.Add(settleTime))
 	})
-	f.recent = append(f.recent, linkChange{p, now})
-	for _, g := range ordered(f.sets, compareIDs) {
-		if !g.concerns(p) {
-			continue
+	who := placed{p, placeOfPeer(p)}
+	f.recent = append(f.recent, linkChange{who, now})
+	var concerned []*anchorSet
+	for _, g := range f.sets {
+		if g.concerns(who) {
+			concerned = append(concerned, g)
 		}
+	}
+	sortSets(concerned)
+	for _, g := range concerned {
 		if f.peers.session(p) == 0 {
-			delete(g.told, p)
+			g.told = slices.DeleteFunc(g.told, func(h hearsay) bool { return h.by == p })
 		}
 		f.update(now, g)
 	}
@@ -204,13 +214,24 @@ func (f *finder) peerChanged(now time.Time, p peer.ID) {
 // tell notes what p, who anchors cid, takes for its anchors.
 func (f *finder) tell(now time.Time, cid security.ClusterID, p peer.ID, anchors []peer.ID) {
 	g := f.sets[cid]
-	if g == nil || p == f.peers.self || slices.Equal(g.told[p], anchors) {
+	if g == nil || p == f.peers.self {
 		return
 	}
-	if g.told[p] == nil && len(g.told) >= 2*nearestCount {
+	anchors = anchors[:min(len(anchors), nearestCount)]
+	if slices.Equal(anchors, g.anchors) {
+		anchors = g.anchors // the common case, kept once
+	}
+	i := g.toldBy(p)
+	switch {
+	case i >= 0 && slices.Equal(g.told[i].anchors, anchors):
+		return
+	case i >= 0:
+		g.told[i].anchors = anchors
+	case len(g.told) < 2*nearestCount:
+		g.told = append(g.told, hearsay{p, anchors})
+	default:
 		return
 	}
-	g.told[p] = anchors[:min(len(anchors), nearestCount)]
 	f.update(now, g)
 }
 
@@ -226,7 +247,9 @@ func (f *finder) lookedUp(now time.Time, cid security.ClusterID, peers []peer.ID
 	g.recheck = min(max(2*g.recheck, recheckSoon), recheckFirst)
 	if len(found) > 0 && !slices.Equal(found, g.found) {
 		g.recheck = recheckSoon
-		g.found = found
+		if g.found = found; slices.Equal(found, g.local) {
+			g.found = g.local // kept once
+		}
 		f.update(now, g)
 		for _, p := range found {
 			f.peers.found(now, p)
@@ -235,28 +258,54 @@ func (f *finder) lookedUp(now time.Time, cid security.ClusterID, peers []peer.ID
 	if g.seekers > 0 {
 		// While a network forms, routing tables are incomplete far from home:
 		// the first lookups are worth little.
-		f.planLookup(g, now.Add(g.recheck+spread(f.rng, g.recheck)))
+		wait := f.stretch(g.recheck)
+		f.planLookup(g, now.Add(wait+spread(f.rng, wait)))
+	}
+	f.overheard(now, found)
+}
+
+// stretch is how long wait becomes so that lookups cost a node no more, however many
+// neighbourhoods it asks about.
+func (f *finder) stretch(wait time.Duration) time.Duration {
+	if all := time.Duration(f.seekers) * recheckEach; all > recheckFirst {
+		return wait * (all / recheckFirst)
+	}
+	return wait
+}
+
+// overheard has neighbourhoods looked up soon that miss one of these peers, which a
+// lookup has found elsewhere: so each lookup serves them all. Who has a link is
+// missed nowhere.
+func (f *finder) overheard(now time.Time, found []peer.ID) {
+	for _, p := range found {
+		if f.peers.linkUp(p) || f.peers.failing(p) {
+			continue
+		}
+		who := placed{p, placeOfPeer(p)}
+		var missing []*anchorSet
+		for _, g := range f.sets {
+			if g.seekers > 0 && g.recheck > 0 && g.concerns(who) && !g.names(p) {
+				missing = append(missing, g)
+			}
+		}
+		sortSets(missing)
+		for _, g := range missing {
+			f.planLookup(g, now.Add(spread(f.rng, recheckFirst)))
+		}
 	}
 }
 
 func (f *finder) planLookup(g *anchorSet, at time.Time) {
-	if g.looking || (!g.lookupAt.IsZero() && g.lookupAt.Before(at)) {
-		return
+	if !g.looking {
+		f.lookups.plan(&g.lookup, at)
 	}
-	g.lookupAt = at
-	f.alarm.plan(at)
 }
 
 // tick begins the lookups that are due.
 func (f *finder) tick(now time.Time) {
-	if !f.alarm.rings(now) {
-		return
-	}
-	for _, g := range ordered(f.sets, compareIDs) {
-		if f.alarm.check(g.lookupAt, now) {
-			g.looking, g.lookupAt = true, time.Time{}
-			f.out.add(lookupAction{g.cid})
-		}
+	for _, g := range f.lookups.due(now) {
+		g.looking = true
+		f.out.add(lookupAction{g.cid})
 	}
 }
 
@@ -273,21 +322,43 @@ func majority(n int) int { return n/2 + 1 }
 // anchorSet is what is known of the neighbourhood of one cluster id.
 type anchorSet struct {
 	cid     security.ClusterID
+	place   place     // of cid
+	edge    place     // how far the last anchor is away
 	anchors []peer.ID // the closest peers, at most anchorCount
 	barred  []peer.ID // peers that would be anchors, but can't be reached, are silent, or only hearsay so far
 	unsure  bool      // some of barred may yet turn out to be there
 	since   time.Time // when anchors last changed
 
-	local []peer.ID             // from our own routing table
-	found []peer.ID             // from the last lookup
-	told  map[peer.ID][]peer.ID // by whom: what others take for the anchors
+	local []peer.ID // from our own routing table
+	found []peer.ID // from the last lookup
+	told  []hearsay // what others take for the anchors
 
-	users    int           // anchor books, registrations and watches of this id
-	links    int           // of these, those that need links to the anchors
-	seekers  int           // of these, those for whom the network is asked as well
-	looking  bool          // a lookup is under way
-	recheck  time.Duration // from the last lookup to the next, without what chance adds
-	lookupAt time.Time     // when the next one begins; zero = none is planned
+	users   int              // anchor books, registrations and watches of this id
+	links   int              // of these, those that need links to the anchors
+	seekers int              // of these, those for whom the network is asked as well
+	looking bool             // a lookup is under way
+	recheck time.Duration    // from the last lookup to the next, without what chance adds
+	lookup  plan[*anchorSet] // the next one
+}
+
+// hearsay is what one peer takes for the anchors.
+type hearsay struct {
+	by      peer.ID
+	anchors []peer.ID
+}
+
+func sortSets(sets []*anchorSet) {
+	slices.SortFunc(sets, func(a, b *anchorSet) int { return compareIDs(a.cid, b.cid) })
+}
+
+// names says whether p has been found for g.
+func (g *anchorSet) names(p peer.ID) bool {
+	return slices.Contains(g.local, p) || slices.Contains(g.found, p) || slices.Contains(g.barred, p)
+}
+
+// toldBy is the index of what p told, or -1.
+func (g *anchorSet) toldBy(p peer.ID) int {
+	return slices.IndexFunc(g.told, func(h hearsay) bool { return h.by == p })
 }
 
 // decide recomputes who anchors the cluster, and says whether anything about
@@ -297,9 +368,19 @@ type anchorSet struct {
 // of a dead peer would go round for ever. A silent peer is none while it is
 // silent: nobody need wait until its link is given up.
 func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
-	all := slices.Concat(g.local, g.found, r.linked())
-	for _, peers := range g.told {
-		all = append(all, peers...)
+	all := slices.Concat(g.local, g.found)
+	for _, h := range g.told {
+		all = append(all, h.anchors...)
+	}
+	usable := 0
+	for p := range r.linked.near(g.place) { // those beyond can't be anchors
+		all = append(all, p)
+		if !r.suspect(p) {
+			usable++
+		}
+		if usable == anchorCount {
+			break
+		}
 	}
 	var anchors, barred []peer.ID
 	unsure := false
@@ -319,11 +400,12 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 		anchors, unsure = []peer.ID{r.self}, true
 	}
 	moved := !slices.Equal(anchors, g.anchors)
-	if moved {
-		g.since = now
-	}
 	changed := moved || unsure != g.unsure || !slices.Equal(barred, g.barred)
-	g.anchors, g.barred, g.unsure = anchors, barred, unsure
+	if moved {
+		g.since, g.anchors = now, anchors
+		g.edge = placeOfPeer(anchors[len(anchors)-1]).to(g.place)
+	}
+	g.barred, g.unsure = barred, unsure
 	return changed
 }
 
@@ -333,34 +415,9 @@ func (g *anchorSet) near() []peer.ID { return slices.Concat(g.anchors, g.barred)
 func (g *anchorSet) isAnchor(p peer.ID) bool { return slices.Contains(g.anchors, p) }
 
 // concerns says whether it matters to the ring that p came or went.
-func (g *anchorSet) concerns(p peer.ID) bool {
-	if len(g.anchors) < anchorCount || g.told[p] != nil || slices.Contains(g.anchors, p) || slices.Contains(g.barred, p) {
-		return true
-	}
-	last := g.anchors[len(g.anchors)-1]
-	return byDistance(g.cid, []peer.ID{p, last})[0] == p
-}
-
-// byDistance sorts peers by their distance to a cluster id, as overlay.Key
-// defines it, and drops repetitions. It sorts in place.
-func byDistance(cid security.ClusterID, peers []peer.ID) []peer.ID {
-	type placed struct {
-		peer peer.ID
-		at   [sha256.Size]byte
-	}
-	target := sha256.Sum256(cid[:])
-	all := make([]placed, len(peers))
-	for i, p := range peers {
-		all[i] = placed{p, sha256.Sum256([]byte(p))}
-		for j := range target {
-			all[i].at[j] ^= target[j]
-		}
-	}
-	slices.SortFunc(all, func(a, b placed) int { return bytes.Compare(a.at[:], b.at[:]) })
-	for i := range all {
-		peers[i] = all[i].peer
-	}
-	return slices.Compact(peers) // equal peers have equal distances
+func (g *anchorSet) concerns(p placed) bool {
+	return len(g.anchors) < anchorCount || !g.edge.nearer(p.at.to(g.place)) ||
+		slices.Contains(g.barred, p.peer) || g.toldBy(p.peer) >= 0
 }
 
 func compareIDs(a, b security.ClusterID) int { return bytes.Compare(a[:], b[:]) }

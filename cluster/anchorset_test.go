@@ -4,12 +4,17 @@
 package cluster
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
 )
 
 // anchors returns who anchors name, as far as me knows.
@@ -139,4 +144,75 @@ func TestDistanceOrderIsIndependentOfTheInput(t *testing.T) {
 		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		require.Equal(t, want, byDistance(cid, append(append([]peer.ID(nil), all...), all[:5]...)), "repetitions vanish")
 	}
+}
+
+// This test checks that peers in the order of their places are found by distance as
+// sorting all of them finds them.
+func TestNeighboursComeByDistance(t *testing.T) {
+	var all []peer.ID
+	var n neighbours
+	for i := range 200 {
+		p := testPeer(fmt.Sprint(i))
+		all = append(all, p)
+		n.add(placed{p, placeOfPeer(p)})
+		n.add(placed{p, placeOfPeer(p)})
+	}
+	for i := range 100 {
+		n.remove(placeOfPeer(all[i]))
+		n.remove(placeOfPeer(all[i]))
+	}
+	for i := range 50 {
+		cid := security.ClusterID{byte(i)}
+		require.Equal(t, byDistance(cid, slices.Clone(all[100:])), slices.Collect(n.near(placeOfID(cid))))
+	}
+}
+
+// This test checks that a node with many clusters asks the network no more often than
+// one with few: at rest twice a second.
+func TestLookupsAtRestDoNotGrowWithClusters(t *testing.T) {
+	const clusters, span = 300, 20 * time.Minute
+	g := newRig(t, "A", "B", "C", "D")
+	g.up("A", "B", "C", "D")
+	lookups := 0
+	for end, i := g.now.Add(2*span), 0; g.now.Before(end); {
+		if i < clusters {
+			g.c.step(g.now, watchEvent{fmt.Sprint("cluster", i), newPool()})
+			i++
+		}
+		for _, a := range g.c.finish(g.now) {
+			if a, ok := a.(lookupAction); ok {
+				g.c.step(g.now, lookedUpEvent{a.cid, g.c.finder.nearest(overlay.Key(a.cid), nearestCount)})
+				if end.Sub(g.now) <= span {
+					lookups++
+				}
+			}
+		}
+		g.now = g.now.Add(time.Second)
+	}
+	require.GreaterOrEqual(t, len(g.c.finder.sets), clusters)
+	most := int(span / recheckEach)
+	require.LessOrEqual(t, lookups, most)
+	require.Greater(t, lookups, most/3, "but each neighbourhood is looked at again")
+}
+
+// This test checks that a lookup serves all neighbourhoods: whom it finds is asked
+// for where it would be an anchor, although that one's own lookup is far off.
+func TestALookupServesAllNeighbourhoods(t *testing.T) {
+	g := newRig(t, "A", "B", "C")
+	g.up("A", "B", "C")
+	name := ""
+	for i := 0; name == ""; i++ { // one that D is closer to than C
+		n := fmt.Sprint("cluster", i)
+		if len(testKeys(n).Epochs(g.now)) == 1 && g.nearest(n, "A", "B", "C", "D")[3] != "D" {
+			name = n
+		}
+	}
+	g.do(watchEvent{name, newPool()}, watchEvent{"geo", newPool()})
+	g.c.finder.seekers = 10_000 // as if there were so many
+	for _, n := range []string{name, "geo"} {
+		g.do(lookedUpEvent{g.epochOf(n, "me").cid, []peer.ID{testPeer("A"), testPeer("B"), testPeer("C")}})
+	}
+	require.Empty(t, only("lookup", g.after(time.Minute)), "nothing is due")
+	g.do(lookedUpEvent{g.epochOf("geo", "me").cid, []peer.ID{testPeer("D"), testPeer("A")}})
+	require.NotEmpty(t, only("lookup", g.after(recheckFirst)))
 }

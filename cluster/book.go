@@ -21,6 +21,7 @@ type book struct {
 	authority authority
 	leases    []*heldLease   // by key
 	watchers  []*remoteWatch // by peer
+	plan      plan[*book]    // when to look at it again
 
 	// Since the last flush.
 	touched   bool

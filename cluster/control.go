@@ -58,7 +58,8 @@ func newControl(now time.Time, cfg controlConfig) *control {
 		},
 		registrar: &registrar{
 			base: b, incarnation: cfg.incarnation, zone: cfg.zone, addrs: cfg.addrs, rand: cfg.rand,
-			alone: now.Add(settleTime), byKey: make(map[registrationKey]*registration),
+			alone: now.Add(settleTime),
+			byID:  make(registrations), uncounted: make(map[string]bool),
 		},
 		watcher: &watcher{
 			base: b, zone: cfg.zone,
@@ -102,10 +103,11 @@ func (c *control) finish(now time.Time) []action {
 // happens.
 func (c *control) next() time.Time {
 	var first alarm
-	for _, a := range []alarm{
-		c.peers.alarm, c.finder.alarm, c.epochs.alarm, c.anchor.alarm, c.registrar.alarm, c.watcher.alarm,
+	for _, at := range []time.Time{
+		c.peers.alarm.at, c.finder.lookups.next(), c.epochs.turns.next(), c.anchor.plans.next(),
+		c.registrar.alarm.at, c.registrar.plans.next(), c.watcher.plans.next(), c.watcher.idlers.next(),
 	} {
-		first.plan(a.at)
+		first.plan(at)
 	}
 	return first.at
 }

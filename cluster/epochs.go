@@ -17,14 +17,15 @@ type epochTable struct {
 	self  peer.ID
 	keys  func(name string) *security.Cluster
 	terms map[string]*term
-	alarm alarm
+	turns agenda[*term]
 }
 
 // term is what is valid for one name.
 type term struct {
+	name    string
 	cluster *security.Cluster
 	epochs  []epoch // newest first
-	until   time.Time
+	until   plan[*term]
 	users   int
 }
 
@@ -41,7 +42,8 @@ type epoch struct {
 func (c *epochTable) use(now time.Time, name string) []epoch {
 	t := c.terms[name]
 	if t == nil {
-		t = &term{cluster: c.keys(name)}
+		t = &term{name: name, cluster: c.keys(name)}
+		t.until.what = t
 		c.terms[name] = t
 		c.turn(now, t)
 	}
@@ -52,6 +54,7 @@ func (c *epochTable) use(now time.Time, name string) []epoch {
 func (c *epochTable) leave(name string) {
 	t := c.terms[name]
 	if t.users--; t.users == 0 {
+		c.turns.cancel(&t.until)
 		delete(c.terms, name)
 	}
 }
@@ -79,17 +82,10 @@ func followEpochs[T any](old []T, valid []epoch, id func(T) security.ClusterID, 
 
 // tick returns the names, sorted, for which something else is valid now.
 func (c *epochTable) tick(now time.Time) []string {
-	if !c.alarm.rings(now) {
-		return nil
-	}
 	var turned []string
-	for name, t := range c.terms {
-		if now.Before(t.until) {
-			c.alarm.plan(t.until)
-			continue
-		}
+	for _, t := range c.turns.due(now) {
 		c.turn(now, t)
-		turned = append(turned, name)
+		turned = append(turned, t.name)
 	}
 	slices.Sort(turned)
 	return turned
@@ -105,6 +101,5 @@ func (c *epochTable) turn(now time.Time, t *term) {
 			t.epochs = append(t.epochs, epoch{keys: e, cid: e.ID(), key: e.PublicKey(), proof: e.Prove(c.self)})
 		}
 	}
-	t.until = t.cluster.NextChange(now)
-	c.alarm.plan(t.until)
+	c.turns.plan(&t.until, t.cluster.NextChange(now))
 }

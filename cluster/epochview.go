@@ -27,7 +27,8 @@ type epochView struct {
 	of          *watchedCluster
 	anchorSet   *anchorSet
 	anchorViews []*anchorView // current anchors by distance, then old ones
-	told        time.Time     // since when the current anchors have all told; zero = they have not
+	plan        plan[*epochView]
+	told        time.Time // since when the current anchors have all told; zero = they have not
 }
 
 // advance does for s whatever can be done now: watch the anchors that have not
@@ -48,7 +49,7 @@ func (k *watcher) advance(now time.Time, s *epochView) {
 			if due(c.next, now) {
 				k.ask(now, s, c)
 			}
-			k.alarm.plan(c.next)
+			k.plans.plan(&s.plan, c.next)
 		}
 		told = told && c.fresh
 	}
@@ -108,7 +109,7 @@ func (k *watcher) dropOld(now time.Time, s *epochView, told bool) {
 			k.release(s, c)
 			k.touch(s.of)
 		} else {
-			k.alarm.plan(until)
+			k.plans.plan(&s.plan, until)
 		}
 	}
 }
@@ -183,7 +184,7 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 		k.drops.Inc(dropWatch.because(m.refusal))
 		c.asked, c.fresh, c.settled = false, false, false
 		c.next = now.Add(backoff(k.rng, c.tries-1, refusedFirst, refusedLongest)) // ask counted this try
-		k.alarm.plan(c.next)
+		k.plans.plan(&s.plan, c.next)
 		return
 	}
 	if c.coming == nil {
@@ -254,7 +255,7 @@ func (k *watcher) delta(now time.Time, from peer.ID, m *deltaMsg) {
 		k.drops.Inc(dropDeltaGap)
 		c.settled = false
 		k.ask(now, s, c)
-		k.alarm.plan(c.next)
+		k.plans.plan(&s.plan, c.next)
 		return
 	}
 	c.number, c.settled = m.number, m.settled

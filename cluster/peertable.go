@@ -24,6 +24,7 @@ type peerTable struct {
 	rng    *prng
 	out    *outbox
 	peers  map[peer.ID]*peerState
+	linked neighbours // those whose links are up
 	alarm  alarm
 	events []peer.ID // whose state changed; the control core drains it
 }
@@ -61,17 +62,6 @@ func (r *peerTable) session(p peer.ID) uint64 {
 
 // linkUp says whether the link to p has a session.
 func (r *peerTable) linkUp(p peer.ID) bool { return r.session(p) != 0 }
-
-// linked lists the peers whose links are up, in no order.
-func (r *peerTable) linked() []peer.ID {
-	out := make([]peer.ID, 0, len(r.peers))
-	for p, c := range r.peers {
-		if c.session != 0 {
-			out = append(out, p)
-		}
-	}
-	return out
-}
 
 // failing says that p could not be dialled and has not been heard of since.
 func (r *peerTable) failing(p peer.ID) bool {
@@ -200,6 +190,7 @@ func (r *peerTable) open(now time.Time, p peer.ID, c *peerState) {
 func (r *peerTable) up(p peer.ID, session uint64) {
 	c := r.get(p)
 	c.session, c.suspect, c.lost = session, false, false
+	r.linked.add(placed{p, placeOfPeer(p)})
 	c.opening, c.failures, c.at = false, 0, time.Time{}
 	r.events = append(r.events, p)
 }
@@ -212,6 +203,7 @@ func (r *peerTable) down(now time.Time, p peer.ID) {
 		return
 	}
 	c.session, c.suspect, c.lost = 0, false, true
+	r.linked.remove(placeOfPeer(p))
 	r.events = append(r.events, p)
 	if c.wants > 0 {
 		r.open(now, p, c)

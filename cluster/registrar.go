@@ -29,17 +29,15 @@ type registrar struct {
 	// the first one of its network. Before, it has just not joined yet.
 	alone time.Time
 
-	members   []*localMember // by name, then member
-	byKey     map[registrationKey]*registration
+	members   localMembers
+	byID      registrations
+	counted   []ServedStatus  // by name
+	uncounted map[string]bool // names whose status may be another one now
 	farewells []farewell
 	seq       uint64
 	recheckAt time.Time // when our own addresses are looked at next; zero = no members
-	alarm     alarm
-}
-
-type registrationKey struct {
-	cid    security.ClusterID
-	member MemberID
+	plans     agenda[*registration]
+	alarm     alarm // for all else
 }
 
 // localMember is one local member.
@@ -50,15 +48,28 @@ type localMember struct {
 	acknowledged  bool            // once: Register has returned
 }
 
-func (r *registrar) find(name string, m MemberID) (int, bool) {
-	return slices.BinarySearchFunc(r.members, name, func(g *localMember, name string) int {
+// localMembers are by name, then member.
+type localMembers []*localMember
+
+func (all localMembers) find(name string, m MemberID) (int, bool) {
+	return slices.BinarySearchFunc(all, name, func(g *localMember, name string) int {
 		return cmp.Or(cmp.Compare(g.name, name), cmp.Compare(g.record.member, m))
 	})
 }
 
+// of lists the members of the cluster.
+func (all localMembers) of(name string) localMembers {
+	from, _ := all.find(name, 0)
+	to := from
+	for to < len(all) && all[to].name == name {
+		to++
+	}
+	return all[from:to]
+}
+
 // add makes a member of the cluster; a registeredAction follows.
 func (r *registrar) add(now time.Time, name string, d Registration) error {
-	i, ok := r.find(name, d.Member)
+	i, ok := r.members.find(name, d.Member)
 	if ok {
 		return ErrDuplicate
 	}
@@ -83,7 +94,7 @@ func (r *registrar) add(now time.Time, name string, d Registration) error {
 
 // remove withdraws a member at once.
 func (r *registrar) remove(now time.Time, name string, m MemberID) {
-	i, ok := r.find(name, m)
+	i, ok := r.members.find(name, m)
 	if !ok {
 		return
 	}
@@ -101,12 +112,14 @@ func (r *registrar) remove(now time.Time, name string, m MemberID) {
 
 // follow makes g's registrations match the epochs.
 func (r *registrar) follow(now time.Time, g *localMember, epochs []epoch) {
+	r.uncounted[g.name] = true
 	g.registrations = followEpochs(g.registrations, epochs,
 		func(e *registration) security.ClusterID { return e.cid },
 		func(p epoch) *registration {
 			e := &registration{epoch: p, member: g, anchorSet: r.finder.follow(now, p.cid)}
+			e.plan.what = e
 			e.sign(r)
-			r.byKey[registrationKey{p.cid, g.record.member}] = e
+			r.byID.add(e)
 			r.advance(now, e)
 			return e
 		},
@@ -116,30 +129,26 @@ func (r *registrar) follow(now time.Time, g *localMember, epochs []epoch) {
 // turned notes that other ids are valid for name.
 func (r *registrar) turned(now time.Time, name string) {
 	epochs := r.epochs.of(name)
-	for _, g := range slices.Clone(r.members) {
-		if g.name == name {
-			r.follow(now, g, epochs)
-			r.settle(now, g)
-		}
+	for _, g := range slices.Clone(r.members.of(name)) {
+		r.follow(now, g, epochs)
+		r.settle(now, g)
 	}
 }
 
 // anchorsChanged notes that the anchors of cid are others now.
 func (r *registrar) anchorsChanged(now time.Time, cid security.ClusterID) {
-	r.each(now, func(e *registration) bool { return e.cid == cid })
+	for _, e := range slices.Clone(r.byID[cid]) {
+		r.advance(now, e)
+		r.settle(now, e.member)
+	}
 }
 
 // peerChanged notes that the state of the link to p changed.
 func (r *registrar) peerChanged(now time.Time, p peer.ID) {
-	r.each(now, func(e *registration) bool { return e.at(p) != nil })
-}
-
-// each advances the registrations that fit, in order.
-func (r *registrar) each(now time.Time, fits func(*registration) bool) {
 	for _, g := range slices.Clone(r.members) {
 		moved := false
 		for _, e := range g.registrations {
-			if fits(e) {
+			if e.at(p) != nil {
 				r.advance(now, e)
 				moved = true
 			}
@@ -162,7 +171,7 @@ const farewellRetry = 250 * time.Millisecond
 
 // registered handles an anchor's answer.
 func (r *registrar) registered(now time.Time, from peer.ID, m *registeredMsg) {
-	e := r.byKey[registrationKey{m.cid, m.member}]
+	e := r.byID.find(m.cid, m.member)
 	if e == nil {
 		return
 	}
@@ -180,7 +189,7 @@ func (r *registrar) registered(now time.Time, from peer.ID, m *registeredMsg) {
 
 // attached says whether the lease is, or is to be, at p.
 func (r *registrar) attached(cid security.ClusterID, m MemberID, p peer.ID) bool {
-	e := r.byKey[registrationKey{cid, m}]
+	e := r.byID.find(cid, m)
 	return e != nil && e.at(p) != nil
 }
 
@@ -209,7 +218,7 @@ func (r *registrar) settle(now time.Time, g *localMember) {
 		}
 	}
 	if done {
-		g.acknowledged = true
+		g.acknowledged, r.uncounted[g.name] = true, true
 		r.out.add(registeredAction{g.name, g.record.member, nil})
 	}
 }
@@ -230,9 +239,17 @@ func (r *registrar) sendFailed(now time.Time, to peer.ID, m message) {
 
 // tick does what is planned.
 func (r *registrar) tick(now time.Time) {
-	if !r.alarm.rings(now) {
-		return
+	if r.alarm.rings(now) {
+		r.chores(now)
 	}
+	for _, e := range r.plans.due(now) {
+		r.advance(now, e)
+		r.settle(now, e.member)
+	}
+}
+
+// chores does what is planned for no single registration.
+func (r *registrar) chores(now time.Time) {
 	waiting := r.farewells
 	r.farewells = nil
 	for _, f := range waiting {
@@ -250,7 +267,13 @@ func (r *registrar) tick(now time.Time) {
 		r.planRecheck(now)
 	}
 	r.alarm.plan(r.recheckAt)
-	r.each(now, func(*registration) bool { return true })
+	if now.Before(r.alone) {
+		r.alarm.plan(r.alone)
+		return
+	}
+	for _, g := range slices.Clone(r.members) {
+		r.settle(now, g)
+	}
 }
 
 func (r *registrar) planRecheck(now time.Time) {
@@ -278,37 +301,46 @@ func (r *registrar) renew(now time.Time, g *localMember) {
 		for _, a := range e.leases {
 			a.renew(now)
 		}
+		r.advance(now, e)
 	}
 }
 
 // doubt notes that a member is suspect, or no longer is.
 func (r *registrar) doubt(now time.Time, name string, m MemberID, on bool) {
-	i, ok := r.find(name, m)
+	i, ok := r.members.find(name, m)
 	if !ok || r.members[i].record.suspect == on {
 		return
 	}
 	g := r.members[i]
 	g.record.suspect = on
 	r.renew(now, g)
-	for _, e := range g.registrations {
-		r.advance(now, e)
-	}
 }
 
-// served counts, for status, the members of each name.
+// served counts, for status, the members of each name. Nobody changes what it has
+// returned.
 func (r *registrar) served() []ServedStatus {
-	var out []ServedStatus
-	for _, g := range r.members {
-		if len(out) == 0 || out[len(out)-1].Cluster != g.name {
-			out = append(out, ServedStatus{Cluster: g.name})
+	if len(r.uncounted) == 0 {
+		return r.counted
+	}
+	r.counted = slices.Clone(r.counted)
+	for name := range r.uncounted {
+		s := ServedStatus{Cluster: name}
+		for _, g := range r.members.of(name) {
+			s.Members++
+			if g.acknowledged && g.held(r.peers) {
+				s.Acknowledged++
+			}
 		}
-		s := &out[len(out)-1]
-		s.Members++
-		if g.acknowledged && g.held(r.peers) {
-			s.Acknowledged++
+		i, ok := slices.BinarySearchFunc(r.counted, name, func(s ServedStatus, name string) int { return cmp.Compare(s.Cluster, name) })
+		if ok {
+			r.counted = slices.Delete(r.counted, i, i+1)
+		}
+		if s.Members > 0 {
+			r.counted = slices.Insert(r.counted, i, s)
 		}
 	}
-	return out
+	clear(r.uncounted)
+	return r.counted
 }
 
 // held says whether a majority of anchors holds g now, under every id.

@@ -4,12 +4,14 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/security"
 )
 
 // Times of registration.
@@ -32,7 +34,37 @@ type registration struct {
 	anchorSet *anchorSet
 	lease     lease // as the anchors are to hold it
 	leases    []*anchorLease
+	plan      plan[*registration]
 	breakAt   time.Time // when old leases are let go; zero = the new ones do not all stand
+}
+
+// registrations are by cluster id, then member.
+type registrations map[security.ClusterID][]*registration
+
+func (all registrations) add(e *registration) {
+	i, _ := all.place(e.cid, e.member.record.member)
+	all[e.cid] = slices.Insert(all[e.cid], i, e)
+}
+
+func (all registrations) remove(e *registration) {
+	if i, ok := all.place(e.cid, e.member.record.member); ok {
+		all[e.cid] = slices.Delete(all[e.cid], i, i+1)
+	}
+	if len(all[e.cid]) == 0 {
+		delete(all, e.cid)
+	}
+}
+
+// find returns the registration of the member under the id, or nil.
+func (all registrations) find(cid security.ClusterID, m MemberID) *registration {
+	if i, ok := all.place(cid, m); ok {
+		return all[cid][i]
+	}
+	return nil
+}
+
+func (all registrations) place(cid security.ClusterID, m MemberID) (int, bool) {
+	return slices.BinarySearchFunc(all[cid], m, func(e *registration, m MemberID) int { return cmp.Compare(e.member.record.member, m) })
 }
 
 type leaseState uint8
@@ -127,6 +159,7 @@ func (e *registration) sign(r *registrar) {
 // advance does for e whatever can be done now: ask the anchors that have not
 // acknowledged, and let go of those that are none any more.
 func (r *registrar) advance(now time.Time, e *registration) {
+	r.uncounted[e.member.name] = true
 	r.matchAnchors(e)
 	standing := true
 	for _, a := range slices.Clone(e.leases) {
@@ -143,7 +176,7 @@ func (r *registrar) advance(now time.Time, e *registration) {
 			r.ask(now, e, a)
 		}
 		if a.session != 0 {
-			r.alarm.plan(a.next)
+			r.plans.plan(&e.plan, a.next)
 		}
 		standing = standing && a.state == leaseHeld
 	}
@@ -197,8 +230,10 @@ func (r *registrar) breakOld(now time.Time, e *registration, standing bool) {
 		}
 	case e.breakAt.IsZero():
 		e.breakAt = now.Add(wait)
-		r.alarm.plan(e.breakAt)
-	case r.alarm.check(e.breakAt, now):
+		r.plans.plan(&e.plan, e.breakAt)
+	case !due(e.breakAt, now):
+		r.plans.plan(&e.plan, e.breakAt)
+	default:
 		for _, a := range old {
 			r.unregister(e, a)
 		}
@@ -225,5 +260,6 @@ func (r *registrar) drop(now time.Time, e *registration) {
 		r.unregister(e, a)
 	}
 	r.finder.unfollow(now, e.anchorSet)
-	delete(r.byKey, registrationKey{e.cid, e.member.record.member})
+	r.plans.cancel(&e.plan)
+	r.byID.remove(e)
 }

@@ -24,7 +24,8 @@ type watcher struct {
 	byID    map[security.ClusterID]*epochView
 	touched []*watchedCluster
 	seq     uint64
-	alarm   alarm
+	plans   agenda[*epochView]
+	idlers  agenda[*watchedCluster]
 }
 
 // watchedCluster is one cluster.
@@ -35,7 +36,7 @@ type watchedCluster struct {
 	members    map[leaseKey]*Member // those of view
 	dialled    map[peer.ID]bool     // whose links are kept up, so that a first request need not wait
 	touched    bool
-	lingerAt   time.Time // when the last interest will have ended for long enough; zero = somebody is interested
+	linger     plan[*watchedCluster] // until the last interest has ended for long enough
 }
 
 // lingerTime is how long a watch outlives its last user.
@@ -47,6 +48,7 @@ func (k *watcher) start(now time.Time, name string, p *pool) {
 		name: name, view: &View{pool: p},
 		members: make(map[leaseKey]*Member), dialled: make(map[peer.ID]bool),
 	}
+	w.linger.what = w
 	k.names[name] = w
 	k.follow(now, w, k.epochs.use(now, name))
 }
@@ -54,8 +56,8 @@ func (k *watcher) start(now time.Time, name string, p *pool) {
 // idle notes that nobody is interested in name for now.
 func (k *watcher) idle(name string, until time.Time) {
 	if w := k.names[name]; w != nil {
-		w.lingerAt = until
-		k.alarm.plan(until)
+		k.idlers.cancel(&w.linger) // somebody may have been interested since the last time
+		k.idlers.plan(&w.linger, until)
 	}
 }
 
@@ -65,6 +67,7 @@ func (k *watcher) stop(now time.Time, name string) {
 	if w == nil {
 		return
 	}
+	k.idlers.cancel(&w.linger)
 	k.follow(now, w, nil)
 	k.dial(now, w, nil)
 	k.epochs.leave(name)
@@ -80,6 +83,7 @@ func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []epoch) {
 			s := &epochView{of: w, anchorSet: k.finder.follow(now, e.cid), verifier: verifier{
 				base: k.base, epoch: e, known: make(map[leaseKey]*verified),
 			}}
+			s.plan.what = s
 			k.byID[e.cid] = s
 			k.advance(now, s)
 			return s
@@ -89,6 +93,7 @@ func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []epoch) {
 				k.release(s, c)
 			}
 			k.finder.unfollow(now, s.anchorSet)
+			k.plans.cancel(&s.plan)
 			delete(k.byID, s.cid)
 		})
 	k.touch(w)
@@ -112,16 +117,23 @@ func (k *watcher) anchorsChanged(now time.Time, cid security.ClusterID) {
 // peerChanged notes that the state of the link to p changed: it may be an
 // anchor, a member's node, or both.
 func (k *watcher) peerChanged(now time.Time, p peer.ID) {
-	for _, w := range ordered(k.names, strings.Compare) {
-		for _, s := range w.epochViews {
-			if s.at(p) != nil {
-				k.advance(now, s)
-				k.touch(w)
-			}
+	var concerned []*watchedCluster
+	for _, w := range k.names {
+		if slices.ContainsFunc(w.epochViews, func(s *epochView) bool { return s.at(p) != nil }) {
+			concerned = append(concerned, w)
 		}
 		for _, m := range w.view.Members {
 			if m.Peer == p {
 				k.flagLink(m)
+			}
+		}
+	}
+	slices.SortFunc(concerned, func(a, b *watchedCluster) int { return strings.Compare(a.name, b.name) })
+	for _, w := range concerned {
+		for _, s := range w.epochViews {
+			if s.at(p) != nil {
+				k.advance(now, s)
+				k.touch(w)
 			}
 		}
 	}
@@ -149,17 +161,11 @@ func (k *watcher) touch(w *watchedCluster) {
 
 // tick does what is planned.
 func (k *watcher) tick(now time.Time) {
-	if !k.alarm.rings(now) {
-		return
+	for _, w := range k.idlers.due(now) {
+		k.out.add(expireAction{w.name})
 	}
-	for _, w := range ordered(k.names, strings.Compare) {
-		if k.alarm.check(w.lingerAt, now) {
-			w.lingerAt = time.Time{}
-			k.out.add(expireAction{w.name})
-		}
-		for _, s := range w.epochViews {
-			k.advance(now, s)
-		}
+	for _, s := range k.plans.due(now) {
+		k.advance(now, s)
 	}
 }
 

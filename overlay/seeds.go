@@ -33,6 +33,15 @@ type SeedStatus struct {
 	Since time.Time `json:"since"`           // when the state began
 }
 
+// Text says how the seed is, in one line.
+func (s SeedStatus) Text(now time.Time) string {
+	text := fmt.Sprintf("%s  %s for %v", s.Addr, s.State, now.Sub(s.Since).Round(time.Second))
+	if s.Error != "" {
+		text += ": " + s.Error
+	}
+	return text
+}
+
 const (
 	// seedPatience is how long a seed may be out of reach before the log says so.
 	seedPatience = 5 * time.Second

@@ -44,10 +44,8 @@ func (r *Relay) accept(l net.Listener) {
 			case <-r.ctx.Done():
 				return
 			}
-		case r.open(conn):
-			r.wg.Go(func() { r.serve(conn) })
 		default:
-			conn.Close()
+			r.wg.Go(func() { r.serve(conn) })
 		}
 	}
 }
@@ -56,40 +54,22 @@ func (r *Relay) accept(l net.Listener) {
 // had come over the unix socket, and returns when the connection has ended. It
 // closes conn.
 func (r *Relay) Attach(conn net.Conn) {
-	conn = trusted{conn}
-	if !r.open(conn) {
+	r.mu.Lock()
+	closed := r.state == stateClosed
+	if !closed {
+		r.wg.Add(1)
+	}
+	r.mu.Unlock()
+	if closed {
 		conn.Close()
 		return
 	}
-	r.wg.Add(1)
 	defer r.wg.Done()
-	r.serve(conn)
+	r.serve(trusted{conn})
 }
 
 // trusted is a connection of a process that needs no token.
 type trusted struct{ net.Conn }
-
-// open takes a connection among those that have not said Hello yet.
-func (r *Relay) open(conn net.Conn) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.state == stateClosed {
-		return false
-	}
-	if len(r.opening) >= handshakes {
-		r.count.drop(dropHandshakeBusy)
-		return false
-	}
-	r.opening[conn] = struct{}{}
-	return true
-}
-
-// opened is the reverse of open.
-func (r *Relay) opened(conn net.Conn) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.opening, conn)
-}
 
 // line is a client's connection as its session uses it.
 type line struct {
@@ -146,7 +126,14 @@ func (l socketLine) Reset(code uint32) error { return l.line.Reset(code) }
 // serve is the life of one connection.
 func (r *Relay) serve(conn net.Conn) {
 	defer conn.Close()
+	from := sourceOf(conn)
+	place, ok := r.door.enter(conn, from)
+	if !ok {
+		return
+	}
+	defer r.door.leave(place)
 	carrier := session.NewCarrier(newLine(conn, r.cfg.Limits.Stall), &r.bodies, nil)
+	carrier.Frames.Limit(wire.MaxLeafHello)
 	shake := newHandshake(r, conn, carrier.Frames)
 	h, refused, err := shake.greet()
 	var c *client
@@ -154,7 +141,6 @@ func (r *Relay) serve(conn net.Conn) {
 	if err == nil && refused == nil {
 		c, number, refused, err = shake.admit(h)
 	}
-	r.opened(conn)
 	if refused != nil {
 		err = shake.refuse(refused)
 	}
@@ -165,10 +151,16 @@ func (r *Relay) serve(conn net.Conn) {
 		r.log.Debug("connection ended before it carried a session", zap.Error(err))
 		return
 	}
+	r.door.leave(place)
+	carrier.Frames.Limit(wire.MaxFrame)
 	c.log.Debug("client attached", zap.Bool("local", isLocal(conn)))
 	err = c.conn.carry(number, carrier, h, r.clock.Now(), processOf(conn))
 	c.log.Debug("connection of a client ended", zap.Error(err))
 	if errors.Is(err, session.ErrProtocol) {
+		if place, ok = r.door.enter(conn, from); !ok {
+			return
+		}
+		defer r.door.leave(place)
 		say(conn, &wire.LeafGoodbye{Code: wire.EndProtocol, Text: err.Error()})
 	}
 }
@@ -203,7 +195,7 @@ func (r *Relay) resume(h *wire.LeafHello) (c *client, number int, received wire.
 
 // begin makes a client, unless there are too many. before is what it was in its
 // session before, nil if nothing is known of it.
-func (r *Relay) begin(h *wire.LeafHello, before *client) (*client, *wire.LeafGoodbye) {
+func (r *Relay) begin(h *wire.LeafHello, before *client, from source) (*client, *wire.LeafGoodbye) {
 	r.mu.Lock()
 	var away *client
 	defer func() {
@@ -212,18 +204,23 @@ func (r *Relay) begin(h *wire.LeafHello, before *client) (*client, *wire.LeafGoo
 			away.end(errGone)
 		}
 	}()
-	if len(r.clients) >= r.cfg.Limits.Clients {
-		if away = r.longestAway(); away != nil {
-			delete(r.clients, away.id)
+	seated := r.seats.Take(from, 1)
+	if !seated {
+		if away = r.longestAway(from); away != nil {
+			r.unseat(away)
 			r.count.ended[wire.EndFull].Add(1)
+			seated = r.seats.Take(from, 1)
 		}
 	}
 	switch {
 	case r.state != stateRunning:
+		if seated {
+			r.seats.Give(from, 1)
+		}
 		return nil, &wire.LeafGoodbye{Code: wire.EndShutdown, Text: "the relay is shutting down"}
-	case len(r.clients) >= r.cfg.Limits.Clients:
-		text := fmt.Sprintf("%v: at most %d", ErrTooManyClients, r.cfg.Limits.Clients)
-		return nil, &wire.LeafGoodbye{Code: wire.EndFull, Text: text}
+	case !seated:
+		return nil, &wire.LeafGoodbye{Code: wire.EndFull, Text: fmt.Sprintf(
+			"%v of %v: at most %d, and less while others have many", ErrTooManyClients, from, r.cfg.Limits.Clients)}
 	}
 	r.last++
 	var id wire.LeafID
@@ -233,22 +230,35 @@ func (r *Relay) begin(h *wire.LeafHello, before *client) (*client, *wire.LeafGoo
 	} else {
 		r.random.Read(id[:]) // never fails
 	}
-	c := newClient(r, h, id, origin, r.last)
+	c := newClient(r, h, id, origin, r.last, from)
 	r.clients[id] = c
 	r.count.sessions.Add(1)
 	return c, nil
 }
 
-// longestAway returns the client without a connection that was heard least lately:
-// its place is somebody else's before anybody is refused. nil if all have one. The
+// longestAway returns the client without a connection that was heard least lately
+// of those in whose place one from there could be: its own, or, if the relay is
+// full, anybody's. Nobody is refused before that. nil if all have a connection. The
 // caller holds mu.
-func (r *Relay) longestAway() (first *client) {
+func (r *Relay) longestAway(from source) (first *client) {
+	full := r.seats.Used() >= 2*r.cfg.Limits.Clients
 	for _, c := range r.clients {
-		if c.conn.away() && (first == nil || c.sess.Heard().Before(first.sess.Heard())) {
+		if (full || c.seat.from == from) && c.conn.away() && (first == nil || c.sess.Heard().Before(first.sess.Heard())) {
 			first = c
 		}
 	}
 	return first
+}
+
+// unseat takes a client out, whose place is free from here on. The caller holds mu.
+func (r *Relay) unseat(c *client) {
+	if r.clients[c.id] == c {
+		delete(r.clients, c.id)
+	}
+	if c.seat.taken {
+		c.seat.taken = false
+		r.seats.Give(c.seat.from, 1)
+	}
 }
 
 // mortal is a connection that knows whether the process at its other end has

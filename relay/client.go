@@ -5,7 +5,6 @@ package relay
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -35,22 +34,26 @@ type client struct {
 	tunnels    *tunnels
 	answers    *answers
 	conn       *attachment
-
-	// Lifecycle.
-	ctx    context.Context // ends with the session
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-	gone   chan struct{} // closed when nothing is left of the session
+	seat       *seat
+	*life
 }
 
-// newClient makes the client that said h. number is of its session.
-func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint64) *client {
+// seat is a client's place among all.
+type seat struct {
+	from  source
+	taken bool // guarded by Relay.mu
+}
+
+// newClient makes the client that said h, for whom there is a place. number is of
+// its session.
+func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint64, from source) *client {
 	c := &client{
 		relay: r, id: id, origin: origin, name: h.Name,
 		log:      r.log.With(zap.String("client", h.Name)),
 		features: h.Features & wire.AllFeatures,
 		largest:  largestMessage,
-		gone:     make(chan struct{}),
+		seat:     &seat{from, true},
+		life:     newLife(r.ctx),
 	}
 	if h.LargestMessage > 0 {
 		c.largest = min(int(h.LargestMessage), largestMessage)
@@ -59,7 +62,6 @@ func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint6
 	if c.features&wire.FeatureBeats != 0 {
 		c.conn.beat = time.Duration(h.BeatMillis) * time.Millisecond
 	}
-	c.ctx, c.cancel = context.WithCancel(r.ctx)
 	c.sess = session.New(c.sessionConfig(number))
 	c.answers = &answers{c: c}
 	c.calls = newCalls(c)
@@ -186,7 +188,9 @@ func (c *client) until(deadline time.Time) (context.Context, context.CancelFunc)
 
 // spawn runs f on a goroutine that the client waits for, unless it can't.
 func (c *client) spawn(name string, f func()) bool {
-	c.wg.Add(1)
+	if !c.enter() {
+		return false
+	}
 	ok := c.relay.spawn(name, c.origin, func() {
 		defer c.wg.Done()
 		f()
@@ -225,7 +229,7 @@ func (c *client) cleanUp() {
 	c.deliveries.end()
 	c.topics.proxy.Close()
 	c.claims.end()
-	c.wg.Wait()
+	c.settle()
 	c.relay.forget(c)
 	close(c.gone)
 }

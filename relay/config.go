@@ -6,6 +6,7 @@ package relay
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"slices"
@@ -30,9 +31,12 @@ type Config struct {
 	// Peer is the node's peer id, which clients are told. Default: "".
 	Peer string
 
-	// Socket is the path of the unix socket. Its directory is made with mode
-	// 0700 if it does not exist. Default: none.
+	// Socket is the path of the unix socket. Its directory is made if it does not
+	// exist, with mode 0700, or 0755 if others share the relay. Default: none.
 	Socket string
+	// Share says who may attach over the socket besides root and the user whose
+	// process the relay is. Default: nobody.
+	Share Share
 	// Listen is a loopback "host:port" to accept clients on besides. Port 0 is
 	// any free one, see Relay.Addr. Default: none.
 	Listen string
@@ -50,6 +54,23 @@ type Config struct {
 	// package sim does; Exec outlives the relay. Then neither Socket nor Listen is
 	// required: see Relay.Attach. Default: the machine's.
 	Seam *Seam
+}
+
+// Share opens a relay's socket to others on the machine, by user and group id. The
+// credentials of a connection decide, which not every system tells: see
+// ErrNoCredentials.
+type Share struct {
+	// Users and Groups are whose processes may attach. A process is of its effective
+	// group and of its supplementary ones.
+	Users, Groups []int
+	// Anyone lets every user of the machine attach.
+	Anyone bool
+	// Mode is the mode of the socket, its permission bits. Default: 0600; 0660 if
+	// nothing but Group is set; else 0666, since the credentials decide.
+	Mode fs.FileMode
+	// Group is the group of the socket; its members may attach, too. 0 = the
+	// process's own, whose members may not.
+	Group int
 }
 
 // Token is a secret that admits a client. It prints as its name.
@@ -78,8 +99,13 @@ type Seam struct {
 // Limits bound what clients may use; zero fields mean the defaults. Each has a
 // named error at the client and a counter in [Status].
 type Limits struct {
-	// Clients is how many may be attached. Default 256. One more is refused:
-	// ErrTooManyClients.
+	// Waiting is how many connections may be about to say Hello, over the socket, and
+	// over TCP as many again. Default 256. If there is one more, one at random is
+	// closed of the user, or address, that has most.
+	Waiting int
+	// Clients is how many may be attached of one user, or from one address. Default
+	// 256. One more is refused: ErrTooManyClients. All of them together may have
+	// twice as many; then each has a fair share.
 	Clients int
 	// Registrations is how many members one client may have. Default 64. One
 	// more fails: ErrTooManyRegistrations.
@@ -122,15 +148,13 @@ type Limits struct {
 // maxName bounds what the relay calls itself and its node, in bytes.
 const maxName = 255
 
-// handshakes bounds the connections that have not said Hello yet.
-const handshakes = 256
-
 func (l Limits) withDefaults() Limits {
 	zero := func(v *int, d int) {
 		if *v == 0 {
 			*v = d
 		}
 	}
+	zero(&l.Waiting, 256)
 	zero(&l.Clients, 256)
 	zero(&l.Registrations, 64)
 	zero(&l.Subscriptions, 4096)
@@ -190,10 +214,13 @@ func (c Config) validate() error {
 		return fmt.Errorf("relay: Config.Tokens are %d, at most %d are allowed", len(c.Tokens), wire.MaxTokens)
 	case len(c.Agent) > maxName || len(c.Peer) > maxName:
 		return fmt.Errorf("relay: Config.Agent or Config.Peer is longer than %d bytes", maxName)
-	case min(l.Clients, l.Registrations, l.Subscriptions, l.PublicationBytes, l.Requests, l.RequestBytes, l.QueueBytes, l.Tunnels, l.TunnelBytes) < 1:
+	case min(l.Waiting, l.Clients, l.Registrations, l.Subscriptions, l.PublicationBytes, l.Requests, l.RequestBytes, l.QueueBytes, l.Tunnels, l.TunnelBytes) < 1:
 		return errors.New("relay: Config.Limits must be positive")
 	case l.Handshake < 0 || l.Stall < 0:
 		return errors.New("relay: Config.Limits must be positive")
+	}
+	if err := c.Share.validate(); err != nil {
+		return err
 	}
 	if err := checkTokens(c.Tokens); err != nil {
 		return err

@@ -17,11 +17,17 @@
 // A client connects to a unix socket or, where that is not possible, to a
 // loopback TCP address, where both prove that they have the same token. Neither is
 // encrypted. The socket
-// has mode 0600; the relay refuses processes of other users (except root) by the
-// credentials of the connection, and a client should do the same. By default it is
-// $XDG_RUNTIME_DIR/arke/relay.sock, or, if that variable is not set,
-// arke-UID/relay.sock in the directory for temporary files. A file of the same
-// name with ".lock" at its end is the relay's alone.
+// has mode 0600, and the relay refuses processes of other users (except root) by the
+// credentials of the connection, unless it is shared with them: see [Share]. By
+// default it is $XDG_RUNTIME_DIR/arke/relay.sock, or, if that variable is not set,
+// arke-UID/relay.sock in the directory for temporary files; if nothing is there,
+// clients look for a relay of the whole machine at /run/arke/relay.sock. A file of
+// the same name with ".lock" at its end is the relay's alone.
+//
+// A relay reads all that its clients say. So a client refuses, by the credentials of
+// the connection, one that is neither of its own user nor of root nor of a user that
+// it was told to trust; at a socket that it has found by itself, the socket's file and
+// directory, too, must belong to one of them, and others may not write to the directory.
 //
 // # Frames
 //
@@ -93,8 +99,9 @@
 // # Hello
 //
 // The client says Hello, the relay answers with its own or with Goodbye. Nothing
-// else comes before. The relay waits 2 s for it. The relay picks the highest
-// version that both speak; this is version 1.
+// else comes before. It has at most 4,096 bytes. The relay waits 2 s for it, as long
+// as it has a place: it may close who has said nothing without a word. The relay
+// picks the highest version that both speak; this is version 1.
 //
 // A small client names no feature and says "fresh" each time: zeros for id,
 // session, received and beat. It needs the kinds 1, 3, 32, 33, 48, 56, 57 and 59,
@@ -127,7 +134,7 @@
 // says something. Goodbye ends the session at once; its counts say how many frames
 // of each lane were looked at: what lies beyond may be asked for elsewhere.
 //
-//	1 going away   4 protocol broken   6 silent, or does not read   8 replaced   11 another user
+//	1 going away   4 protocol broken   6 silent, or does not read   8 replaced   11 your user
 //	2 version      5 no Hello          7 too many clients          10 token      12 something else
 //
 // # Tokens
@@ -248,6 +255,7 @@
 //	connected  Hello, on the socket              attached: relay's Hello
 //	proving    Hello, its proof is right         attached: relay's Hello
 //	either     bad Hello or proof, 2 s           over: Goodbye
+//	either     too many have said nothing        over
 //	attached   connection breaks, "resume"       away: members are suspect
 //	attached   connection breaks, no "resume"    over
 //	attached   three beats without a byte        attached: members are suspect until the next byte

@@ -28,6 +28,10 @@ var (
 	// user of the machine could attach.
 	ErrNoToken = errors.New("relay: a loopback address needs a token")
 
+	// ErrNoCredentials is returned by New for a Share on a system that does not tell
+	// whose process has connected.
+	ErrNoCredentials = errors.New("relay: this system does not tell whose process attaches, so that a relay can't be shared")
+
 	// ErrWeakToken is returned by New for a token that is too short to be safe.
 	ErrWeakToken = errors.New("relay: weak token")
 

@@ -40,11 +40,8 @@ func (s *handshake) greet() (*wire.LeafHello, refusal, error) {
 	if err := s.conn.SetReadDeadline(time.Now().Add(s.relay.cfg.Limits.Handshake)); err != nil {
 		return nil, nil, err
 	}
-	if local, ok := unixsock.Of(s.conn); ok {
-		if err := peercred.Check(local, os.Geteuid()); err != nil {
-			s.relay.log.Warn("refused a process of another user", zap.Error(err))
-			return nil, &wire.LeafGoodbye{Code: wire.EndUser, Text: err.Error()}, nil
-		}
+	if refused, err := s.recognise(); refused != nil || err != nil {
+		return nil, refused, err
 	}
 	body, refused, err := firstFrame(s.frames)
 	if err == nil && refused == nil && wire.IsLeafChallenge(body) {
@@ -60,6 +57,26 @@ func (s *handshake) greet() (*wire.LeafHello, refusal, error) {
 		return nil, broken(err.Error()), nil
 	}
 	return &h, nil, nil
+}
+
+// recognise finds out whose process is at the other end of a socket, and whether it
+// may attach.
+func (s *handshake) recognise() (refusal, error) {
+	local, ok := unixsock.Of(s.conn)
+	if !ok {
+		return nil, nil
+	}
+	cred, ok, err := peercred.Of(local)
+	if !ok || err != nil {
+		return nil, err // where nobody can tell, the permissions of the socket have to do
+	}
+	s.from.user = &cred
+	why := s.relay.cfg.sharing().refuses(cred)
+	if why == "" {
+		return nil, nil
+	}
+	s.relay.log.Warn("refused a process of another user", zap.Int("user", cred.User), zap.Ints("groups", cred.Groups))
+	return &wire.LeafGoodbye{Code: wire.EndUser, Text: why}, nil
 }
 
 // firstFrame reads a frame that must be a Hello.
@@ -111,7 +128,7 @@ func (s *handshake) admit(h *wire.LeafHello) (c *client, number int, refused ref
 	}
 	c, number, received, ok := r.resume(h)
 	if !ok {
-		if c, refused = r.begin(h, c); refused != nil {
+		if c, refused = r.begin(h, c, sourceOf(s.conn)); refused != nil {
 			return nil, 0, refused, nil
 		}
 		number, received, _ = c.conn.begin()

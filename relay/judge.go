@@ -7,12 +7,14 @@ import (
 	"fmt"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/relay/internal/peercred"
 	"github.com/arke-mesh/arke/relay/internal/proof"
 )
 
 // access is what the relay knows when a client knocks.
 type access struct {
-	local    bool // over the unix socket: its permissions and credentials did
+	local    bool                  // over the unix socket: its permissions and credentials did
+	user     *peercred.Credentials // nil = nobody can tell
 	tokens   []Token
 	exchange *proof.Exchange // what a proof must be about; nil = there was no challenge
 }

@@ -54,20 +54,96 @@ func TestOneBeyondALimitIsTheNamedError(t *testing.T) {
 }
 
 // TestOneMuteConnectionTooManyIsCounted has one connection more than may be about
-// to say Hello: it is closed at once and counted, and nobody else waits.
+// to say Hello: one of them is closed and counted, and who says Hello is let in.
 func TestOneMuteConnectionTooManyIsCounted(t *testing.T) {
-	r, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.Handshake = time.Minute })
-	attach(t, cfg.Socket)
+	const places = 8
+	r, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.Handshake, cfg.Limits.Waiting = time.Minute, places })
 	var mute []*binding
-	for range 256 {
+	for range places + 1 {
 		mute = append(mute, dial(t, "unix", cfg.Socket))
+		mute[len(mute)-1].read()
 	}
-	last := dial(t, "unix", cfg.Socket)
-	last.read()
-	last.expectEnd()
-	require.Equal(t, map[string]uint64{"handshake.too_many": 1}, r.Status().Drops)
-	mute[0].greet(hello())
+	eventually(t, func() bool { return r.Status().Drops["handshake.too_many"] == 1 }, "nobody is closed")
+	closed := 0
+	for _, b := range mute {
+		select {
+		case a := <-b.came:
+			require.Error(t, a.err)
+			closed++
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	require.Equal(t, 1, closed)
 	attach(t, cfg.Socket)
+}
+
+// TestSilentConnectionsLockNobodyOut proves that 600 connections over TCP which say
+// nothing keep nobody out who comes over the socket, and as many over the socket of
+// one user nobody who says Hello at once; nor do those that are told why they are
+// refused, and do not read it.
+func TestSilentConnectionsLockNobodyOut(t *testing.T) {
+	r, cfg := start(t, func(cfg *relay.Config) {
+		cfg.Limits.Handshake = time.Minute
+		cfg.Listen, cfg.Tokens = "127.0.0.1:0", []relay.Token{{Name: "sesame", Secret: sesame}}
+	})
+	soon := func(what string) {
+		t.Helper()
+		begin := time.Now()
+		attach(t, cfg.Socket)
+		require.Less(t, time.Since(begin), time.Second, what)
+	}
+	const crowd = 600
+	for range crowd {
+		dial(t, "tcp", r.Addr())
+	}
+	eventually(t, func() bool { return r.Status().Drops["handshake.too_many"] == crowd-256 }, "the port lets all of them wait")
+	soon("the port has no place")
+	for range crowd {
+		dial(t, "unix", cfg.Socket)
+	}
+	eventually(t, func() bool { return r.Status().Drops["handshake.too_many"] >= 2*(crowd-256) }, "the socket lets all of them wait")
+	soon("the socket has no place")
+	for range crowd {
+		_, _ = dial(t, "unix", cfg.Socket).conn.Write([]byte{0, 0, 0, 1, 0}) // no matter if it was chosen
+	}
+	soon("the refused have all places")
+}
+
+// TestClientsOfOneSourceLeavePlacesForOthers proves that as many clients as may be
+// from one source keep nobody out who comes from another one.
+func TestClientsOfOneSourceLeavePlacesForOthers(t *testing.T) {
+	r, cfg := start(t, func(cfg *relay.Config) {
+		cfg.Limits.Clients = 4
+		cfg.Listen, cfg.Tokens = "127.0.0.1:0", []relay.Token{{Name: "sesame", Secret: sesame}}
+	})
+	knock := func() *binding {
+		b := dial(t, "tcp", r.Addr())
+		x, _ := b.challenge()
+		h, own := hello(), x.OfClient(sesame)
+		h.Proof = own[:]
+		b.send(wire.LaneCtl, wire.KindHello, &h)
+		return b
+	}
+	for range 4 {
+		expect(knock(), wire.KindHello, wire.DecodeRelayHello)
+	}
+	end := knock().goodbye()
+	require.Equal(t, wire.EndFull, end.Code)
+	require.Contains(t, end.Text, "of 127.0.0.1")
+	attach(t, cfg.Socket)
+	attach(t, cfg.Socket)
+}
+
+// TestAHelloIsShort proves that who has not said Hello makes the relay keep memory
+// for a short frame only, whatever length it announces.
+func TestAHelloIsShort(t *testing.T) {
+	_, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.Handshake = time.Minute })
+	b := dial(t, "unix", cfg.Socket)
+	b.write([]byte{0, 0, 0x10, 1, byte(wire.KindHello)}) // one more than 4 KiB, and nothing follows
+	b.read()
+	end := b.goodbye()
+	require.Equal(t, wire.EndProtocol, end.Code)
+	require.Contains(t, end.Text, "at most 4096")
 }
 
 // TestACallsIDIsItsOwn proves that an id which is in use is the client's fault.

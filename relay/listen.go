@@ -18,11 +18,11 @@ const maxSocketPath = 103
 
 // listenUnix opens the socket and returns, besides it, what gives the path
 // free for another relay. A socket that a dead relay left behind is removed.
-func listenUnix(path string) (net.Listener, func(), error) {
+func listenUnix(path string, to sharing) (net.Listener, func(), error) {
 	if len(path) > maxSocketPath {
 		return nil, nil, fmt.Errorf("relay: socket path of %d bytes, at most %d: %s", len(path), maxSocketPath, path)
 	}
-	if err := prepareDir(filepath.Dir(path)); err != nil {
+	if err := prepareDir(filepath.Dir(path), to); err != nil {
 		return nil, nil, err
 	}
 	// The lock decides between two relays that start at once: both would find
@@ -34,7 +34,7 @@ func listenUnix(path string) (net.Listener, func(), error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("relay: %w", err)
 	}
-	l, err := bindUnix(path)
+	l, err := bindUnix(path, to)
 	if err != nil {
 		unlock()
 		return nil, nil, err
@@ -42,7 +42,7 @@ func listenUnix(path string) (net.Listener, func(), error) {
 	return l, unlock, nil
 }
 
-func bindUnix(path string) (net.Listener, error) {
+func bindUnix(path string, to sharing) (net.Listener, error) {
 	if err := removeStale(path); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,11 @@ func bindUnix(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
 	// Until here the mode was the umask's; peer credentials guard the gap.
-	if err := os.Chmod(path, 0o600); err != nil {
+	err = os.Chmod(path, to.mode)
+	if err == nil && to.group != 0 {
+		err = os.Chown(path, -1, to.group)
+	}
+	if err != nil {
 		l.Close()
 		return nil, fmt.Errorf("relay: %w", err)
 	}
@@ -91,10 +95,14 @@ func socketInUse(path string) error {
 
 // prepareDir makes the directory, or checks that nobody but us and root can
 // replace what is in it.
-func prepareDir(dir string) error {
+func prepareDir(dir string, to sharing) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		mode := to.dirMode()
+		if err := os.MkdirAll(dir, mode); err != nil {
+			return fmt.Errorf("relay: %w", err)
+		}
+		if err := os.Chmod(dir, mode); err != nil { // whatever the umask is
 			return fmt.Errorf("relay: %w", err)
 		}
 		return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/budget"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/session"
@@ -44,10 +45,12 @@ type Relay struct {
 	state     state
 	address   string // of the TCP listener
 	listeners []net.Listener
-	unlock    func()                // gives the socket's path free; nil = no socket
-	opening   map[net.Conn]struct{} // have not said Hello yet
+	unlock    func() // gives the socket's path free; nil = no socket
 	clients   map[wire.LeafID]*client
 	last      uint64 // number of the session that began last
+
+	door  *doorkeeper            // of those that have not said Hello yet
+	seats *budget.Budget[source] // of those that have
 
 	names names
 }
@@ -104,10 +107,11 @@ func New(cfg Config) (*Relay, error) {
 	r := &Relay{
 		cfg:     cfg,
 		log:     cfg.Logger.Named("relay"),
-		opening: map[net.Conn]struct{}{},
 		clients: map[wire.LeafID]*client{},
+		seats:   budget.New[source](2 * cfg.Limits.Clients),
 	}
 	r.outside.open(cfg.Seam)
+	r.door = newDoorkeeper(cfg.Limits.Waiting, r.dice.IntN, &r.count)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.draining, r.startDraining = context.WithCancel(r.ctx)
 	return r, nil
@@ -143,7 +147,7 @@ func (r *Relay) Start(ctx context.Context) error {
 // yet.
 func (r *Relay) listen() error {
 	if r.cfg.Socket != "" {
-		l, unlock, err := listenUnix(r.cfg.Socket)
+		l, unlock, err := listenUnix(r.cfg.Socket, r.cfg.sharing())
 		if err != nil {
 			return err
 		}
@@ -223,16 +227,10 @@ func (r *Relay) Close() error {
 	r.mu.Lock()
 	r.state = stateClosed
 	r.unlisten()
-	conns := make([]net.Conn, 0, len(r.opening))
-	for c := range r.opening {
-		conns = append(conns, c)
-	}
 	clients := r.attached()
 	r.mu.Unlock()
 
-	for _, c := range conns {
-		c.Close()
-	}
+	r.door.close()
 	for _, c := range clients {
 		c.end(errClosed)
 	}
@@ -248,9 +246,7 @@ func (r *Relay) Close() error {
 func (r *Relay) forget(c *client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.clients[c.id] == c {
-		delete(r.clients, c.id)
-	}
+	r.unseat(c)
 }
 
 // spawn runs f on a goroutine that Close waits for, unless it can't.

@@ -11,10 +11,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/relay"
 )
 
 // This test checks that a process of another user is refused even where the
@@ -29,20 +31,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	}
 	require.NoError(t, os.Chmod(cfg.Socket, 0o666))
 
-	conns := make(chan net.Conn, 1)
-	errs := make(chan error, 1)
-	go func() {
-		// The thread becomes somebody else, and ends with the goroutine,
-		// because it stays locked.
-		runtime.LockOSThread()
-		conn, err := dialAs(65534, cfg.Socket)
-		errs <- err
-		conns <- conn
-	}()
-	require.NoError(t, <-errs)
-	conn := <-conns
-	defer conn.Close()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	conn := connectAs(t, 65534, nil, cfg.Socket)
 	b := newBinding(t, conn)
 	b.read()
 	refused := b.goodbye()
@@ -51,8 +40,76 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	attach(t, cfg.Socket) // we still may
 }
 
-func dialAs(uid int, socket string) (net.Conn, error) {
+// This test checks that a relay which is shared takes processes of the users and
+// groups that it is shared with, and says so to others; and that the socket and the
+// directory that it makes let them in.
+func TestASharedRelayTakesOthers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be somebody else")
+	}
+	const user, group = 65533, 4242
+	for _, tt := range []struct {
+		name   string
+		share  relay.Share
+		user   int
+		groups []uint32
+		want   wire.EndCode // 0 = it may attach
+	}{
+		{"a user", relay.Share{Users: []int{user}}, user, nil, 0},
+		{"another user", relay.Share{Users: []int{user}}, user + 1, nil, wire.EndUser},
+		{"a group", relay.Share{Groups: []int{group}}, user, []uint32{9, group}, 0},
+		{"another group", relay.Share{Groups: []int{group}}, user, []uint32{9}, wire.EndUser},
+		{"the socket's group", relay.Share{Group: group}, user, []uint32{group}, 0},
+		{"anyone", relay.Share{Anyone: true}, user, nil, 0},
+	} {
+		r, cfg := start(t, func(cfg *relay.Config) { cfg.Share = tt.share })
+		for dir := filepath.Dir(filepath.Dir(cfg.Socket)); dir != os.TempDir(); dir = filepath.Dir(dir) {
+			require.NoError(t, os.Chmod(dir, 0o755))
+		}
+		b := newBinding(t, connectAs(t, tt.user, tt.groups, cfg.Socket))
+		if tt.want == 0 {
+			b.greet(hello())
+			require.Empty(t, r.Status().Drops, tt.name)
+			continue
+		}
+		b.read()
+		end := b.goodbye()
+		require.Equal(t, tt.want, end.Code, tt.name)
+		require.Contains(t, end.Text, "its owner, user 0, can allow", tt.name)
+		require.Equal(t, map[string]uint64{"refused.user": 1}, r.Status().Drops, tt.name)
+	}
+}
+
+// connectAs connects to a socket as a process of another user, in these groups besides
+// that user's own.
+func connectAs(t *testing.T, uid int, groups []uint32, socket string) net.Conn {
+	t.Helper()
+	conns := make(chan net.Conn, 1)
+	errs := make(chan error, 1)
+	go func() {
+		// The thread becomes somebody else, and ends with the goroutine,
+		// because it stays locked.
+		runtime.LockOSThread()
+		conn, err := dialAs(uid, groups, socket)
+		errs <- err
+		conns <- conn
+	}()
+	require.NoError(t, <-errs)
+	conn := <-conns
+	t.Cleanup(func() { conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	return conn
+}
+
+func dialAs(uid int, groups []uint32, socket string) (net.Conn, error) {
 	const keep = ^uintptr(0)
+	list := append(groups, 0)
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(&list[0])), 0); errno != 0 {
+		return nil, errno
+	}
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESGID, keep, uintptr(uid), keep); errno != 0 {
+		return nil, errno
+	}
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, keep, uintptr(uid), keep); errno != 0 {
 		return nil, errno
 	}

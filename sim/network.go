@@ -16,6 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
 )
 
 // Network is a set of simulated hosts, the paths between them, and the queue
@@ -32,16 +33,17 @@ type Network struct {
 	faults
 
 	// Guarded by mu.
-	hosts    []*host                // in the order of their index
-	numbered []*host                // by their number
-	paused   int                    // how many of them are
-	byIndex  map[uint32]*host       //
-	byName   map[string]*host       //
-	byPeer   map[peer.ID]*host      //
-	byAddr   map[string]*host       // multiaddr, ip:port, name:port
-	blocked  map[*deadline]struct{} // Reads and Writes that wait
-	proofs   map[proven]bool        // of admission, that were checked
-	tap      Tap                    // hears what streams send
+	hosts    []*host                     // in the order of their index
+	numbered []*host                     // by their number
+	paused   int                         // how many of them are
+	byIndex  map[uint32]*host            //
+	byName   map[string]*host            //
+	byPeer   map[peer.ID]*host           //
+	byAddr   map[string]*host            // multiaddr, ip:port, name:port
+	blocked  map[*deadline]struct{}      // Reads and Writes that wait
+	proofs   map[proven]bool             // of admission, that were checked
+	chosen   map[string]security.NodeKey // keys of hosts that do not exist yet
+	tap      Tap                         // hears what streams send
 }
 
 // New makes a network whose nodes do not exist yet. Start it before use.
@@ -55,6 +57,7 @@ func New(cfg Config) *Network {
 		byAddr:  make(map[string]*host),
 		blocked: make(map[*deadline]struct{}),
 		proofs:  make(map[proven]bool),
+		chosen:  make(map[string]security.NodeKey),
 	}
 	n.paths.n, n.faults.n = n, n
 	n.start, n.poke, n.done, n.last = time.Now(), make(chan struct{}, 1), make(chan struct{}), -1
@@ -139,6 +142,18 @@ func (n *Network) Addr(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.host(name).addr
+}
+
+// SetKey gives the node of that name, which nothing has been done with yet, another
+// key than the seed and its name decide. It reports whether that came in time.
+func (n *Network) SetKey(name string, key security.NodeKey) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.byName[name] != nil {
+		return false
+	}
+	n.chosen[name] = key
+	return true
 }
 
 // parks puts an event at a paused node aside.

@@ -232,6 +232,9 @@ func (n *Network) host(name string) *host {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
+	if chosen, ok := n.chosen[name]; ok {
+		key = chosen
+	}
 	id := key.PeerID()
 	h := &host{
 		n: n, index: index, number: len(n.numbered), name: name, key: key, id: id,

@@ -28,6 +28,7 @@ const keepsFor = 255
 type FrameReader struct {
 	r      io.Reader
 	bodies *Bodies // see Share; nil = nothing is shared
+	limit  uint32  // see Limit
 	err    error   // the first error; it is final
 
 	buf      []byte
@@ -43,7 +44,11 @@ type FrameReader struct {
 }
 
 // NewFrameReader returns a reader of the frames of r.
-func NewFrameReader(r io.Reader) *FrameReader { return &FrameReader{r: r} }
+func NewFrameReader(r io.Reader) *FrameReader { return &FrameReader{r: r, limit: MaxFrame} }
+
+// Limit has Next refuse frames whose length is larger than n, from the next one on,
+// before memory is there for them. It is MaxFrame, at most and at first.
+func (r *FrameReader) Limit(n int) { r.limit = uint32(min(n, MaxFrame)) }
 
 // Share lets Next take the bodies of long TunnelData frames from b, and give them
 // to callers who may put them back.
@@ -131,8 +136,8 @@ func (r *FrameReader) head() error {
 	have := r.to - r.from
 	if have >= lengthSize {
 		switch n := binary.BigEndian.Uint32(r.buf[r.from:]); {
-		case n > MaxFrame:
-			return fmt.Errorf("%w: %d bytes, at most %d", ErrFrameTooLarge, n, MaxFrame)
+		case n > r.limit:
+			return fmt.Errorf("%w: %d bytes, at most %d", ErrFrameTooLarge, n, r.limit)
 		case n == 0:
 			return malformed("frame without a kind")
 		}

@@ -137,7 +137,7 @@ func (c *Client) assemble() (err error) {
 
 // Start attaches to the relay. It tries until ctx ends, or for 5 s if ctx has no
 // deadline; from then on the client re-attaches by itself. Errors are ErrNoRelay,
-// ErrVersion, ErrToken, ErrUser, ErrTooManyClients, ErrRefused,
+// ErrVersion, ErrToken, ErrUser, ErrOwner, ErrTooManyClients, ErrRefused,
 // patterns.ErrClosed, and context.Canceled; after one of them Start may be called
 // again.
 func (c *Client) Start(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -24,6 +25,13 @@ import (
 type Config struct {
 	// Socket is the path of the relay's unix socket, see DefaultSocket.
 	Socket string
+	// Named says that the user has named Socket. Root attaches to whoever listens
+	// there then. Else the program has looked where relays usually are, and it also
+	// matters who owns the socket's file and directory.
+	Named bool
+	// TrustUsers are the ids of users whose relays the program attaches to, besides
+	// its own and root's.
+	TrustUsers []int
 	// Address is the relay's loopback "host:port".
 	Address string
 	// Token is one that the relay was started with, of 16 to 1,024 bytes; required
@@ -98,9 +106,10 @@ func FindSocket(said, runtimeDir string) string {
 	return machineSocket
 }
 
+// exists says whether something is there; what we may not look at is.
 func exists(path string) bool {
 	_, err := os.Stat(path)
-	return err == nil
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func (c Config) withDefaults() Config {

@@ -9,13 +9,12 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
-	"github.com/arke-mesh/arke/relay/internal/peercred"
 	"github.com/arke-mesh/arke/relay/internal/proof"
 	"github.com/arke-mesh/arke/relay/internal/unixsock"
 )
@@ -32,14 +31,17 @@ type connection struct {
 // has to meet the challenge first. now is the link clock.
 func (c Config) dial(ctx context.Context, hello wire.LeafHello, challenge wire.LeafChallenge, now func() uint64) (*connection, error) {
 	conn, err := c.connect(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("%w: %s: %w", ErrUser, c.target(), syscall.EACCES)
+	case err != nil:
 		return nil, c.noRelay(err)
 	}
 	conn = unixsock.Quiet(conn)
 	// The handshake must not outlast ctx.
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	carrier := session.NewCarrier(session.NetConn(conn), &wire.Bodies{}, nil)
-	err = c.checkOwner(conn)
+	err = c.trust(conn)
 	if err == nil && c.Token != "" {
 		hello.Proof, err = c.challenge(conn, carrier, challenge)
 	}
@@ -58,17 +60,6 @@ func (c Config) dial(ctx context.Context, hello wire.LeafHello, challenge wire.L
 		Carrier: carrier, conn: conn, relay: answer,
 		sample: session.Sample{Sent: hello.Clock, Got: now(), Remote: answer.Clock},
 	}, nil
-}
-
-// checkOwner refuses a relay of somebody who could listen to us. Root may attach to
-// anybody's: whom should it distrust?
-func (c Config) checkOwner(conn net.Conn) error {
-	if local, ok := unixsock.Of(conn); ok && os.Geteuid() != 0 {
-		if err := peercred.Check(local, os.Geteuid()); err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrUser, c.target(), err)
-		}
-	}
-	return nil
 }
 
 // challenge has the relay prove that it holds the token, and returns the client's
@@ -157,5 +148,7 @@ func failureOf(err error) session.Failure {
 
 // isFinal says that another attempt would end the same way.
 func isFinal(err error) bool {
-	return errors.Is(err, ErrVersion) || errors.Is(err, ErrToken) || errors.Is(err, ErrUser) || errors.Is(err, ErrTooManyClients) || errors.Is(err, ErrRefused)
+	return slices.ContainsFunc([]error{ErrVersion, ErrToken, ErrUser, ErrOwner, ErrTooManyClients, ErrRefused}, func(final error) bool {
+		return errors.Is(err, final)
+	})
 }

@@ -26,9 +26,14 @@ var (
 	// when the token is none. It matches patterns.ErrUnauthorized too.
 	ErrToken = fmt.Errorf("client: wrong token: %w", patterns.ErrUnauthorized)
 
-	// ErrUser is returned by Start when relay and client belong to different
-	// users. It matches patterns.ErrUnauthorized too.
-	ErrUser = fmt.Errorf("client: the relay belongs to another user: %w", patterns.ErrUnauthorized)
+	// ErrUser is returned by Start when the relay, or the mode of its socket, does not
+	// let in programs of this user. It matches patterns.ErrUnauthorized too.
+	ErrUser = fmt.Errorf("client: the relay does not take programs of this user: %w", patterns.ErrUnauthorized)
+
+	// ErrOwner is returned by Start when what listens at the socket, the socket or its
+	// directory belongs to a user who is not trusted: see Config.TrustUsers. It
+	// matches patterns.ErrUnauthorized too.
+	ErrOwner = fmt.Errorf("client: the relay belongs to a user who is not trusted: %w", patterns.ErrUnauthorized)
 
 	// ErrTooManyClients is returned by Start when the relay has as many
 	// clients as it may have. It matches patterns.ErrTooMany too.

@@ -140,6 +140,8 @@ func faultMetrics() []MetricInfo {
 	list := []MetricInfo{
 		{Name: "faults", Unit: Count, Meaning: "primitive faults of the timeline, without what only undoes one"},
 		{Name: "restarts", Unit: Count, Meaning: "nodes that came back with a new incarnation"},
+		{Name: "adversaries", Unit: Count, Meaning: "nodes that did harm at some time; nothing is promised to them, and of all other metrics only handled, members and control_bytes_per_node_s count them"},
+		{Name: "acts", Unit: Count, Meaning: "what adversaries did: lies, forgeries, repetitions, and things that others have to hold"},
 		{Name: "starts", Unit: Count, Meaning: "nodes that were started for the first time after the workload had begun"},
 	}
 	for _, k := range faultKinds() {

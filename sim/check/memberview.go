@@ -35,7 +35,7 @@ func (w *observers) observations() []observation {
 	for i := range w.h.Requests {
 		r := &w.h.Requests[i]
 		life := w.lives.at(r.Caller, r.Sent)
-		if life < 0 {
+		if life < 0 || w.h.Nodes[life].Adversary {
 			continue
 		}
 		k, s := observer{life, r.Cluster}, span{r.Sent, plus(r.Sent, interest)}
@@ -50,7 +50,7 @@ func (w *observers) observations() []observation {
 	for i := range w.h.Views {
 		v := &w.h.Views[i]
 		life := w.lives.at(v.Node, v.At)
-		if life < 0 {
+		if life < 0 || w.h.Nodes[life].Adversary {
 			continue
 		}
 		k := observer{life, v.Cluster}

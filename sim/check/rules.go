@@ -171,6 +171,7 @@ func faultKinds() []faultKind {
 		{"break", "breaks", "connections were reset"},
 		{"router", "router_faults", "a node's router was slow, stale or wrong"},
 		{"flood", "floods", "more requests than usual"},
+		{"attack", "attacks", "a node did harm"},
 	}
 }
 
@@ -209,7 +210,7 @@ func disturbs(do string) bool {
 // liveness phase begins.
 func lasts(do string) bool {
 	switch do {
-	case "cut", "clog", "degrade", "pause", "router", "slow", "skew", "flood":
+	case "cut", "clog", "degrade", "pause", "router", "slow", "skew", "flood", "attack":
 		return true
 	default:
 		return false

@@ -140,7 +140,7 @@ func compareViolations(a, b Violation) int {
 // concurrently.
 func Judge(h *history.History, r Rules) *Verdict {
 	r = r.withDefaults()
-	f := newFacts(h, &r)
+	f := newFacts(honest(h), &r)
 	v := &Verdict{Metrics: make(map[string]Metric), Counts: make(map[string]int)}
 	v.measure(f)
 	v.examine(f)
@@ -160,6 +160,7 @@ func (v *Verdict) measure(f *facts) {
 	measureResources(f.lives, s)
 	measureHeld(f.calm, s)
 	measureFaults(f.calm, s)
+	measureActs(f.lives.h, s)
 	measureMembers(f.members, s)
 	measureShares(f.requests, s)
 	measureMany(f.requests, s)

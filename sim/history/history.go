@@ -23,6 +23,7 @@ type History struct {
 	Faults   []Fault
 	Views    []View
 	Samples  []Sample
+	Acts     []Act // of adversaries
 
 	Subscriptions []Subscription
 	Publications  []Publication
@@ -46,6 +47,8 @@ type Node struct {
 	Until   time.Duration     // it was stopped, killed or lost; -1 = alive at the end
 	How     string            // stopped, crashed, silenced; "" = alive at the end
 	Correct bool              // it was alive at the end of the liveness phase
+	// Adversary says that it does harm at some time of the run: nothing is promised to it.
+	Adversary bool
 }
 
 // Run is one call of a handler that takes a message; tunnels have their own.
@@ -82,6 +85,14 @@ type Fault struct {
 	// Nodes were cut off from everybody.
 	Between [][]string
 	Text    string // for people: "crash m1", "cut a1,a2 | b1"
+}
+
+// Act is what an adversary did.
+type Act struct {
+	At    time.Duration
+	Node  string
+	What  string // for people: "forges marks"
+	Count int    // how often
 }
 
 // View is a change of what a node sees of one member of a cluster that it

@@ -62,7 +62,7 @@ func newCrew(p *player) (*crew, error) {
 		for i, name := range g.Names() {
 			n := &crewNode{
 				name: name, start: g.Start.D() + time.Duration(i)*g.Every.D(), key: g.Key, factor: 1,
-				spec: NodeSpec{Name: name, Zone: g.Zone, Network: file},
+				spec: NodeSpec{Name: name, Zone: g.Zone, Network: file, Near: g.Near},
 			}
 			if relay := p.index.Relay(name); relay != "" {
 				n.spec.Relay = relay
@@ -77,7 +77,20 @@ func newCrew(p *player) (*crew, error) {
 			n.key, n.spec.Zone, n.relay.spec.Relays = n.relay.key, n.relay.spec.Zone, true
 		}
 	}
+	c.turn()
 	return c, c.assign()
+}
+
+// turn marks the nodes that some attack of the timeline makes adversaries.
+func (c *crew) turn() {
+	for _, a := range c.p.scenario.Timeline {
+		if a.Do != "attack" {
+			continue
+		}
+		for _, name := range a.Nodes {
+			c.by[name].spec.Adversary = &Adversary{Acted: func(what string, count int) { c.p.acted(name, what, count) }}
+		}
+	}
 }
 
 // assign gives nodes their clusters and explicit keys.
@@ -199,7 +212,7 @@ func (c *crew) start(n *crewNode) {
 	l := &life{Participant: participant}
 	l.index = add(c.p.record, &c.p.record.h.Nodes, history.Node{
 		Name: n.name, Relay: n.spec.Relay, Zone: n.spec.Zone, Peer: participant.Peer(), Key: n.key, Keys: n.carrier().keys,
-		From: c.p.level.Now(), Leaving: -1, Until: -1,
+		From: c.p.level.Now(), Leaving: -1, Until: -1, Adversary: n.spec.Adversary != nil,
 	})
 	n.leave(l)
 	for _, job := range n.jobs {

@@ -70,9 +70,17 @@ type NodeSpec struct {
 	Zone        string
 	Network     security.NetworkFile
 	ClusterKeys map[string][]security.KeyVersion
-	Seeds       []string // names of nodes
-	Relays      bool     // clients attach to it
-	Relay       string   // it is a client, attached to the node of that name; Network, ClusterKeys and Seeds are its relay's
+	Seeds       []string   // names of nodes
+	Relays      bool       // clients attach to it
+	Near        string     // a cluster: its key is chosen, with the keys that it holds, so that it anchors that
+	Adversary   *Adversary // it is one; nil = it is honest
+	Relay       string     // it is a client, attached to the node of that name; Network, ClusterKeys and Seeds are its relay's
+}
+
+// Adversary is what a level has to know of a node that is one.
+type Adversary struct {
+	// Acted is told what it does, count times. It does not block.
+	Acted func(what string, count int)
 }
 
 // Participant is a node as the player uses it, embedded or through a relay.

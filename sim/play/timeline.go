@@ -19,7 +19,7 @@ func (p *player) act(index int, a scenario.Action) {
 	p.record.fault(p.level.Now(), a, p.back(a))
 	var err error
 	switch a.Do {
-	case "start", "restart", "stop", "crash", "silence", "pause", "resume", "slow", "skew", "router":
+	case "start", "restart", "stop", "crash", "silence", "pause", "resume", "slow", "skew", "router", "attack":
 		for _, name := range a.Nodes {
 			if err = p.strike(p.crew.by[name], a); err != nil {
 				break
@@ -76,6 +76,12 @@ func (p *player) strike(n *crewNode, a scenario.Action) error {
 	return apply()
 }
 
+// acted notes what an adversary has done.
+func (p *player) acted(name, what string, count int) {
+	add(p.record, &p.record.h.Acts, history.Act{At: p.level.Now(), Node: name, What: what, Count: count})
+	p.level.Note(name, fmt.Sprintf("%s, %d times", what, count))
+}
+
 // flood adds a workload for a while.
 func (p *player) flood(index int, a scenario.Action) {
 	if a.Work == nil {
@@ -107,10 +113,12 @@ func text(a scenario.Action) string {
 		words = append(words, fmt.Sprintf("%v %d ppm", a.Offset.D(), a.Drift))
 	case "router":
 		words = append(words, a.Mode)
+	case "attack":
+		words = append(words, a.Mode, a.On)
 	case "flood":
 		words = append(words, fmt.Sprintf("%s %g/s", a.Work.To, a.Work.Rate))
 	}
-	return strings.Join(words, " ")
+	return strings.TrimSpace(strings.Join(words, " "))
 }
 
 func shorten(names []string) string {
@@ -130,7 +138,7 @@ func faultOf(at time.Duration, a scenario.Action) *history.Fault {
 		if a.Factor <= 1 {
 			return nil
 		}
-	case "router":
+	case "router", "attack":
 		if a.Mode == "" {
 			return nil
 		}
@@ -172,6 +180,8 @@ func (o openFault) ends(a scenario.Action) bool {
 		return o.do == "pause" && slices.Equal(o.nodes, a.Nodes)
 	case "slow", "router", "skew":
 		return o.do == a.Do && slices.Equal(o.nodes, a.Nodes)
+	case "attack":
+		return o.do == a.Do && a.Mode == "" && slices.Equal(o.nodes, a.Nodes)
 	case "mend":
 		return o.do == "cut" && o.same(a)
 	case "unclog":
@@ -264,7 +274,7 @@ func (r *recorder) healed(at time.Duration) {
 	defer r.mu.Unlock()
 	r.h.Safety = at
 	for _, o := range r.open {
-		if o.do != "crash" && o.do != "silence" && o.do != "stop" {
+		if o.do != "crash" && o.do != "silence" && o.do != "stop" && o.do != "attack" { // adversaries go on
 			r.h.Faults[o.index].Until = at
 		}
 	}

@@ -97,6 +97,11 @@ func roles(h *history.History) map[string]string {
 	for name, clusters := range serves {
 		does[name] = "serves " + strings.Join(clusters, ", ")
 	}
+	for i := range h.Nodes {
+		if h.Nodes[i].Adversary {
+			does[h.Nodes[i].Name] = "adversary"
+		}
+	}
 	return does
 }
 

@@ -135,6 +135,9 @@ func (c *checker) group(path string, g Nodes) {
 	if g.Key != "" {
 		c.label(path+".key", "label", g.Key)
 	}
+	if g.Near != "" && noCluster(c.s.Clusters, g.Near) != "" {
+		c.add(path+".near", "%s", noCluster(c.s.Clusters, g.Near))
+	}
 	c.span(path+".start", g.Start)
 	c.span(path+".every", g.Every)
 	if g.Start < 0 || g.Every < 0 || c.s.Duration <= 0 {
@@ -375,14 +378,10 @@ func (c *checker) workTo(path string, w Work) {
 		}
 		return
 	}
-	clusters := make([]string, len(c.s.Clusters))
-	for i, cl := range c.s.Clusters {
-		clusters[i] = cl.Name
-	}
 	if w.To == "" {
 		c.add(path, "needs to: a cluster")
-	} else if !slices.Contains(clusters, w.To) {
-		c.add(path+".to", "no cluster is called %q%s", short(w.To), hint(w.To, clusters))
+	} else if why := noCluster(c.s.Clusters, w.To); why != "" {
+		c.add(path+".to", "%s", why)
 	}
 }
 

@@ -98,7 +98,9 @@ func (c *checker) values(path string, a Action) {
 		c.add(path+".share", "%v is more than everything", a.Share)
 	}
 	if a.Mode != "" {
-		c.word(path+".mode", "mode", a.Mode, routerModes())
+		if field, why := badMode(a, c.s.Clusters); why != "" {
+			c.add(path+field, "%s", why)
+		}
 	}
 	if a.Link != nil {
 		if len(a.Link.Between) > 0 {
@@ -199,7 +201,8 @@ func (x *Index) withoutClients(names []string) []string {
 // simOnly says whether a scenario has something that only level sim can do.
 func simOnly(s Scenario) bool {
 	return slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Attach != "" }) ||
-		slices.ContainsFunc(s.Timeline, func(a Action) bool { return a.Do == "break" })
+		slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Near != "" }) ||
+		slices.ContainsFunc(s.Timeline, func(a Action) bool { return a.Do == "break" || a.Do == "attack" })
 }
 
 // clients checks the groups of clients.
@@ -226,7 +229,7 @@ func (c *checker) clients() {
 	}
 	for i, l := range c.s.Levels {
 		if simOnly(c.s) && l != Levels()[0] {
-			c.add(fmt.Sprintf("levels[%d]", i), "clients, and connections that break, are at level %s only", Levels()[0])
+			c.add(fmt.Sprintf("levels[%d]", i), "clients, adversaries, and connections that break, are at level %s only", Levels()[0])
 		}
 	}
 }
@@ -235,7 +238,7 @@ func (c *checker) clients() {
 // neighbours of its own.
 func ofNetwork(do string) bool {
 	return slices.Contains([]string{
-		"cut", "mend", "clog", "unclog", "degrade", "corrupt", "partition", "partition-oneway", "swizzle", "skew", "router",
+		"cut", "mend", "clog", "unclog", "degrade", "corrupt", "partition", "partition-oneway", "swizzle", "skew", "router", "attack",
 	}, do)
 }
 

@@ -153,6 +153,8 @@ func (x *expander) action(path string, a Action) {
 		x.each(path, a, "skew", func(undo *Action) { undo.Offset, undo.Drift = 0, 0 })
 	case "router":
 		x.each(path, a, "router", func(undo *Action) { undo.Mode = "" })
+	case "attack":
+		x.each(path, a, "attack", func(undo *Action) { undo.Mode, undo.On = "", "" })
 	case "cut", "mend", "clog", "unclog":
 		x.oneWay(path, a, x.sides(a))
 	case "partition-oneway":

@@ -380,6 +380,8 @@ func (x *Index) happens(a Action) string {
 			return "told rightly again who is near: " + who
 		}
 		return fmt.Sprintf("%s answers about who is near: %s", a.Mode, who)
+	case "attack":
+		return a.attacks(who)
 	case "flood":
 		return a.Work.Name + ": " + x.sends(*a.Work)
 	}
@@ -451,7 +453,7 @@ func (x *network) strikes(a Action) bool {
 		return false
 	case "slow":
 		return a.Factor > 1
-	case "router":
+	case "router", "attack":
 		return a.Mode != ""
 	case "skew":
 		return a.Offset != 0 || a.Drift != 0
@@ -479,6 +481,8 @@ func (x *network) ends(a Action, b bar) bool {
 		return (a.Do == "start" || a.Do == "restart") && slices.Equal(a.Nodes, b.Nodes)
 	case "pause":
 		return slices.Contains([]string{"resume", "stop", "crash", "silence"}, a.Do) && slices.Equal(a.Nodes, b.Nodes)
+	case "attack":
+		return a.Do == b.Do && a.Mode == "" && slices.Equal(a.Nodes, b.Nodes)
 	case "slow", "router", "skew":
 		return a.Do == b.Do && slices.Equal(a.Nodes, b.Nodes)
 	case "cut":
@@ -508,7 +512,7 @@ func within(a, b [][]string) bool {
 
 // likeness is what bars have in common that differ in their nodes only.
 type likeness struct {
-	do, mode          string
+	do, mode, on      string
 	at, until, offset Duration
 	factor, drift     int
 }
@@ -522,7 +526,7 @@ func together(all []bar) []bar {
 			joined = append(joined, b)
 			continue
 		}
-		k := likeness{b.Do, b.Mode, b.At, b.until, b.Offset, b.Factor, b.Drift}
+		k := likeness{b.Do, b.Mode, b.On, b.At, b.until, b.Offset, b.Factor, b.Drift}
 		if i, ok := first[k]; ok {
 			joined[i].Nodes = append(joined[i].Nodes, b.Nodes...)
 			continue

@@ -403,11 +403,19 @@ func (p *problems) label(path, what, name string) {
 
 // word checks that a word is known; what is the kind of word.
 func (p *problems) word(path, what, word string, known []string) bool {
-	ok := slices.Contains(known, word)
-	if !ok {
-		p.add(path, "unknown %s %q%s", what, short(word), hint(word, known))
+	why := unknown(what, word, known)
+	if why != "" {
+		p.add(path, "%s", why)
 	}
-	return ok
+	return why == ""
+}
+
+// unknown says that a word is not known, or "".
+func unknown(what, word string, known []string) string {
+	if slices.Contains(known, word) {
+		return ""
+	}
+	return fmt.Sprintf("unknown %s %q%s", what, short(word), hint(word, known))
 }
 
 // err returns nil if there is no problem.

@@ -20,7 +20,12 @@ var format string
 // field, every action, every metric that an assertion may name.
 func WriteReference(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString(format)
+	var attacks strings.Builder
+	attacks.WriteString("| mode | on | what they do |\n|---|---|---|\n")
+	for _, a := range Attacks() {
+		fmt.Fprintf(&attacks, "| `%s` | %s | %s |\n", a.Mode, a.On, a.About)
+	}
+	b.WriteString(strings.Replace(format, "{{attacks}}\n", attacks.String(), 1))
 	b.WriteString("\n## Actions\n\n| do | needs | may have | what it does |\n|---|---|---|---|\n")
 	for _, a := range Actions() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", a.Name, strings.Join(a.Needs, ", "), strings.Join(a.Takes, ", "), a.About)

@@ -41,6 +41,7 @@ type Nodes struct {
 	Zone   string   `yaml:"zone,omitempty" json:"zone,omitempty"`
 	Start  Duration `yaml:"start,omitempty" json:"start,omitempty"` // when the first one starts
 	Every  Duration `yaml:"every,omitempty" json:"every,omitempty"` // between two of them; default: all at once
+	Near   string   `yaml:"near,omitempty" json:"near,omitempty"`   // a cluster: their ids are chosen so that they anchor it, as far as the keys they hold tell where it is
 	Key    string   `yaml:"key,omitempty" json:"key,omitempty"`     // a label: nodes with different labels hold different network keys
 }
 
@@ -117,6 +118,7 @@ type Action struct {
 	Drift   int        `yaml:"drift,omitempty" json:"drift,omitempty"`     // skew: parts per million, may be negative
 	Share   Share      `yaml:"share,omitempty" json:"share,omitempty"`     // churn: of the nodes per minute
 	Mode    string     `yaml:"mode,omitempty" json:"mode,omitempty"`       // router: slow, stale or wrong
+	On      string     `yaml:"on,omitempty" json:"on,omitempty"`           // attack: the cluster, or the first word of topics
 	Link    *Link      `yaml:"link,omitempty" json:"link,omitempty"`       // degrade: the model meanwhile
 	Work    *Work      `yaml:"work,omitempty" json:"work,omitempty"`       // flood: what is sent meanwhile
 }
@@ -155,6 +157,7 @@ func Actions() []ActionInfo {
 		{"corrupt", "Flips a bit in the next frame from one of the first nodes to one of the second; with every, another pair each time.", between, []string{"every", "for"}, false},
 		{"break", "Resets the connections between the first nodes and the second, once or every so long; between a client and its relay it is the local socket. Both ends may connect again at once. Level sim only.", between, []string{"every", "for"}, false},
 		{"router", "Makes what nodes are told about who is near slow, stale or wrong (mode); without a mode it is right again.", nodes, []string{"mode", "for"}, false},
+		{"attack", "Turns the nodes into adversaries, which do harm in the way of mode; without a mode they stop. They go on in the liveness phase. Level sim only.", nodes, []string{"mode", "on", "for"}, false},
 		{"flood", "Sends a second workload for a while.", []string{"work"}, []string{"for"}, false},
 		{"heal", "Ends every cut, clog, degradation, pause, skew and router fault.", nil, nil, false},
 		{"partition", "Cuts both ways between the first nodes and the second, or between the nodes and all others.", []string{"between or nodes"}, []string{"for"}, true},
@@ -204,6 +207,7 @@ func (a Action) given() []string {
 		{"drift", a.Drift != 0},
 		{"share", a.Share != 0},
 		{"mode", a.Mode != ""},
+		{"on", a.On != ""},
 		{"link", a.Link != nil},
 		{"work", a.Work != nil},
 	} {

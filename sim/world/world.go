@@ -23,6 +23,7 @@ import (
 	"github.com/arke-mesh/arke/sim"
 	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/internal/adversary"
 	"github.com/arke-mesh/arke/sim/link"
 	"github.com/arke-mesh/arke/sim/play"
 	"github.com/arke-mesh/arke/sim/scenario"
@@ -32,9 +33,10 @@ import (
 // concurrently, inside the bubble.
 type World struct {
 	// Immutable after New.
-	n   *sim.Network
-	cfg Config
-	t   *testing.T // of Run; nil when a player made it
+	n    *sim.Network
+	cfg  Config
+	t    *testing.T // of Run; nil when a player made it
+	foes *foes
 
 	mu      sync.Mutex
 	nodes   map[string]*participant      // guarded by mu; by name, the last life of each
@@ -50,7 +52,7 @@ var (
 
 // New makes a world on a network that was started, in its bubble.
 func New(n *sim.Network, cfg Config) *World {
-	return &World{n: n, cfg: cfg, nodes: make(map[string]*participant), files: make(map[string]*security.Network)}
+	return &World{n: n, cfg: cfg, nodes: make(map[string]*participant), files: make(map[string]*security.Network), foes: newFoes(n, cfg.Seed)}
 }
 
 // Net is the network below, for faults and links.
@@ -102,8 +104,12 @@ func (w *World) create(spec play.NodeSpec) (*participant, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := w.foes.place(spec, admission); err != nil {
+		return nil, err
+	}
 	w.n.SetAdmission(spec.Name, admission)
 	seam := w.n.Seam(spec.Name)
+	w.foes.turn(spec, admission, &seam)
 	cfg := node.Config{
 		Network:     spec.Network,
 		Zone:        spec.Zone,
@@ -208,16 +214,21 @@ func Run(t *testing.T, cfg Config, body func(w *World)) *sim.Trace {
 // Network returns the network file that a seed and a label decide: the same
 // each time. Nodes with files of different labels are strangers.
 func Network(seed uint64, label string) (security.NetworkFile, error) {
+	name := label
+	if name == "" {
+		name = "sim"
+	}
+	return security.GenerateNetworkFile(name, random(seed, label))
+}
+
+// random is the stream of random numbers that a seed and a label decide.
+func random(seed uint64, label string) *rand.ChaCha8 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(label))
 	var key [32]byte
 	binary.BigEndian.PutUint64(key[:], seed)
 	binary.BigEndian.PutUint64(key[8:], h.Sum64())
-	name := label
-	if name == "" {
-		name = "sim"
-	}
-	return security.GenerateNetworkFile(name, rand.NewChaCha8(key))
+	return rand.NewChaCha8(key)
 }
 
 // Play plays a scenario file's content in a test, with handlers of the
@@ -294,6 +305,8 @@ func (w *World) strike(name string, a scenario.Action) error {
 		w.n.Skew(name, a.Offset.D(), a.Drift)
 	case "router":
 		w.n.RouterFault(name, a.Mode)
+	case "attack":
+		w.foes.attack(name, adversary.Order{Mode: a.Mode, On: a.On})
 	default:
 		return fmt.Errorf("%w: sim: action %q", play.ErrUnsupported, a.Do)
 	}

@@ -36,6 +36,7 @@ var measurements = []struct {
 	{"stop", "SIGSTOP of a relay", stop},
 	{"roundtrip", "round trip of a request", roundTrip},
 	{"idle", "an idle relay in a network of three", idle},
+	{"clusters", "10,000 clusters with one member each on five nodes at rest", clusters},
 	{"tunnel", "bytes through one tunnel", tunnels},
 	{"publish", "messages of topics", topics},
 	{"attached", "what one operation through two relays costs", attached},

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -12,8 +11,6 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"net"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -41,15 +38,6 @@ const (
 	struck      = 5 // rounds
 )
 
-// parts of this program that run in processes of their own, because each has a
-// limit on files, and an attacker's processor time is not the node's.
-var parts = map[string]func(args []string) error{
-	"dummy":    func([]string) error { return dummy() },
-	"silent":   func(args []string) error { return attack(args[0], newSilent, silently()) },
-	"onebyte":  func(args []string) error { return attack(args[0], newSilent, mumbling()) },
-	"wrongkey": func(args []string) error { return attack(args[0], newWrongKey, withAnotherKey()) },
-}
-
 // strangers measures how long honest nodes take to join a network, and requests
 // between two of its nodes, while strangers strike one of them; beside a control, in
 // which they strike a dummy instead, which does no more than accept.
@@ -63,7 +51,7 @@ func strangers(m *meter) {
 	x := &siege{meter: m, file: file, relays: relays, ask: asks(relays[0].Client())}
 	victim, err := manet.ToNetAddr(ma.StringCast(strings.Split(relays[1].Addr(), "/p2p/")[0]))
 	m.must(err)
-	_, spare := x.part("dummy")
+	spare := runs(x.meter, "dummy").line()
 	for _, attack := range []string{"silent", "onebyte", "wrongkey"} {
 		var control, attacked []struckRound
 		for range struck {
@@ -92,7 +80,10 @@ type struckRound struct {
 
 // strike has the attackers strike target for a while.
 func (x *siege) strike(kind, target string) (r struckRound) {
-	stop, _ := x.part(kind, target)
+	attackers := runs(x.meter, kind, target)
+	if said := attackers.line(); strings.HasPrefix(said, "note: ") {
+		x.say(kind+" "+target, "%s", said)
+	}
 	wait(rampUp)
 	before := x.relays[1].CPU()
 	var mu sync.Mutex
@@ -117,7 +108,7 @@ func (x *siege) strike(kind, target string) (r struckRound) {
 		}
 	}
 	r.cpu, r.rss = x.relays[1].CPU()-before, x.relays[1].RSS()
-	stop()
+	attackers.stop()
 	wait(time.Second)
 	return r
 }
@@ -166,41 +157,6 @@ func (x *siege) compare(kind string, control, attacked []struckRound) {
 	}
 	verdict("median of joins", joins, 5)
 	verdict("p99 of requests", tails, 1.5)
-}
-
-// part runs a part of this program; said is its first line.
-func (x *siege) part(args ...string) (stop func(), said string) {
-	self, err := os.Executable()
-	x.must(err)
-	c := exec.Command(self, append([]string{"-part"}, args...)...)
-	c.Stderr = os.Stderr
-	out, err := c.StdoutPipe()
-	x.must(err)
-	_, err = c.StdinPipe() // it ends with us
-	x.must(err)
-	x.must(c.Start())
-	stop = sync.OnceFunc(func() {
-		_ = c.Process.Kill()
-		_ = c.Wait()
-	})
-	x.Cleanup(stop)
-	lines := bufio.NewScanner(out)
-	lines.Scan()
-	if strings.HasPrefix(lines.Text(), "note: ") {
-		x.say(strings.Join(args, " "), "%s", lines.Text())
-	}
-	return stop, lines.Text()
-}
-
-// runPart is the main function of a part: it ends when its input does.
-func runPart(args []string) error {
-	failed := make(chan error, 1)
-	go func() { failed <- parts[args[0]](args[1:]) }()
-	go func() {
-		_, err := bufio.NewReader(os.Stdin).ReadByte()
-		failed <- err
-	}()
-	return <-failed
 }
 
 // dummy listens, says where, and closes what has said something or was closed.

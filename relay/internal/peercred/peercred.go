@@ -5,22 +5,32 @@ package peercred
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 )
 
-// Check returns an error that says whose process is at the other end of c,
-// unless it is that of self, the effective user of this process, or root's.
-// Where the system can't tell, Check finds nothing wrong: the permissions of
-// the socket and of its directory have to do.
-func Check(c syscall.Conn, self int) error {
-	uid, ok, err := lookUp(c)
+// Credentials are those that a process had when it connected, or began to listen.
+type Credentials struct {
+	User   int   // effective
+	Groups []int // the effective one first, then the others
+}
+
+// Of returns the credentials of the process at the other end of a unix socket. ok is
+// false where the system does not tell.
+func Of(c syscall.Conn) (cred Credentials, ok bool, err error) {
+	cred, ok, err = lookUp(c)
 	if err != nil {
-		return fmt.Errorf("who is at the other end: %w", err)
+		return Credentials{}, false, fmt.Errorf("who is at the other end: %w", err)
 	}
-	if !ok || uid == self || uid == 0 {
-		return nil
-	}
-	return fmt.Errorf("the process at the other end belongs to user %d, this one to user %d", uid, self)
+	return cred, ok, nil
+}
+
+// Tells says whether this system tells whose process is at the other end.
+const Tells = tells
+
+// In says whether the process is of one of the groups.
+func (c Credentials) In(groups []int) bool {
+	return slices.ContainsFunc(c.Groups, func(g int) bool { return slices.Contains(groups, g) })
 }
 
 // Gone returns what says whether the process that connected c has ended, a moment

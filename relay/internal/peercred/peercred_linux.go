@@ -10,15 +10,64 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
-// lookUp returns the user of the process that connected, or that listened.
-func lookUp(c syscall.Conn) (uid int, ok bool, err error) {
+const tells = true
+
+// lookUp returns the credentials of the process that connected, or that listened.
+func lookUp(c syscall.Conn) (Credentials, bool, error) {
 	cred, err := credentials(c)
 	if err != nil {
-		return 0, false, err
+		return Credentials{}, false, err
 	}
-	return int(cred.Uid), true, nil
+	others, err := supplementary(c)
+	if err != nil {
+		return Credentials{}, false, err
+	}
+	return Credentials{User: int(cred.Uid), Groups: append([]int{int(cred.Gid)}, others...)}, true, nil
+}
+
+// maxGroups is how many groups a process may have on Linux (NGROUPS_MAX).
+const maxGroups = 65536
+
+// supplementary returns the groups of the process besides its effective one. Kernels
+// before 4.13 do not tell them.
+func supplementary(c syscall.Conn) ([]int, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var gids []uint32
+	var errno syscall.Errno
+	ask := func(fd uintptr) {
+		for room := 64; ; room = maxGroups {
+			gids = make([]uint32, room)
+			size := uint32(4 * room)
+			_, _, errno = unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_PEERGROUPS,
+				uintptr(unsafe.Pointer(&gids[0])), uintptr(unsafe.Pointer(&size)), 0)
+			if errno == unix.ERANGE && room < maxGroups {
+				continue
+			}
+			gids = gids[:min(int(size/4), room)]
+			return
+		}
+	}
+	switch err := raw.Control(ask); {
+	case err != nil:
+		return nil, err
+	case errno == unix.ENOPROTOOPT:
+		return nil, nil
+	case errno != 0:
+		return nil, errno
+	}
+	groups := make([]int, 0, len(gids))
+	for _, g := range gids {
+		groups = append(groups, int(g))
+	}
+	return groups, nil
 }
 
 // gone returns what says whether the process that connected has ended; nil if it

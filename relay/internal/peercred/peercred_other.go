@@ -7,6 +7,8 @@ package peercred
 
 import "syscall"
 
-func lookUp(syscall.Conn) (uid int, ok bool, err error) { return 0, false, nil }
+const tells = false
+
+func lookUp(syscall.Conn) (Credentials, bool, error) { return Credentials{}, false, nil }
 
 func gone(syscall.Conn) func() bool { return nil }

@@ -17,7 +17,7 @@ import (
 	"github.com/arke-mesh/arke/relay/internal/peercred"
 )
 
-// This test checks that the real socket tells our own user from another one,
+// This test checks that the real socket tells our own user and all of our groups,
 // seen from both ends.
 func TestTheSocketKnowsItsUser(t *testing.T) {
 	if runtime.GOOS != "linux" {
@@ -33,15 +33,18 @@ func TestTheSocketKnowsItsUser(t *testing.T) {
 	require.NoError(t, err)
 	defer server.Close()
 
-	self := os.Geteuid()
+	ours, err := os.Getgroups()
+	require.NoError(t, err)
 	for _, c := range []net.Conn{client, server} {
-		require.NoError(t, peercred.Check(c.(*net.UnixConn), self))
-		err := peercred.Check(c.(*net.UnixConn), self+1)
-		if self == 0 {
-			require.NoError(t, err, "root may")
-		} else {
-			require.ErrorContains(t, err, "belongs to user")
-		}
+		cred, ok, err := peercred.Of(c.(*net.UnixConn))
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, os.Geteuid(), cred.User)
+		require.Equal(t, os.Getegid(), cred.Groups[0])
+		require.ElementsMatch(t, ours, cred.Groups[1:])
+		require.True(t, cred.In([]int{-1, os.Getegid()}))
+		require.False(t, cred.In([]int{-1}))
+		require.False(t, cred.In(nil))
 	}
 }
 

@@ -55,7 +55,7 @@ func (a App) drain(d time.Duration, finish func(context.Context) error) error {
 type Env struct {
 	Network    string // ARKE_NETWORK: the content of a network file
 	Socket     string // ARKE_SOCKET: the relay's socket
-	Token      string // ARKE_TOKEN: what programs show at a relay's TCP address
+	Token      string // ARKE_TOKEN: what programs prove at a relay's TCP address
 	RuntimeDir string // XDG_RUNTIME_DIR: where the default socket lives
 	GOGC       string // GOGC: how the user paces Go's garbage collector, if he does
 }
@@ -129,6 +129,7 @@ func (a App) attachFlags(cmd *cobra.Command) *attachment {
 	f.StringVar(&t.socket, "socket", "", "the relay's socket (default $ARKE_SOCKET, else the user's, else the machine's)")
 	f.StringVar(&t.address, "address", "", "the relay's loopback TCP address, instead of the socket")
 	t.token.declare(f, "the `FILE` with the token that goes with --address (default $ARKE_TOKEN)")
+	f.StringArrayVar(&t.trusted, "trust-user", nil, "a `USER` whose relay may be used, besides one's own and root's; may be repeated")
 	f.DurationVar(&t.wait, "wait-relay", 0, "wait so long for a relay that is not there yet, before any time-out begins")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		return t.resolve(cmd, a.Environ)

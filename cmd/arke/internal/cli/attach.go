@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,13 +25,14 @@ type attachment struct {
 	socket  string
 	address string
 	token   secretFlag
+	trusted []string // users whose relays may be used
 	wait    time.Duration
 }
 
 // shared are the flags of every command that attaches which are variables, too.
 // The socket's variable, ARKE_SOCKET, is read where the socket is looked for.
 func shared() []string {
-	return []string{"address", "token-file", "wait-relay", "log-level", "log-format", "drain-timeout"}
+	return []string{"address", "token-file", "trust-user", "wait-relay", "log-level", "log-format", "drain-timeout"}
 }
 
 // resolve takes what the environment says. A --socket hides ARKE_ADDRESS.
@@ -94,14 +96,17 @@ func (t *attachment) dial(ctx context.Context, log *zap.Logger) (*client.Client,
 		return nil, errors.New("choose one of --socket and --address")
 	}
 	cfg := client.Config{Name: t.name, Logger: log}
+	var err error
 	if t.address != "" {
 		cfg.Address = t.address
-		var err error
 		if cfg.Token, err = t.token.read(t.env.Token); err != nil {
 			return nil, err
 		}
 	} else {
-		cfg.Socket = t.target()
+		cfg.Socket, cfg.Named = t.target(), t.socket != "" || t.env.Socket != ""
+	}
+	if cfg.TrustUsers, err = client.ParseUsers(strings.Join(t.trusted, ",")); err != nil {
+		return nil, fmt.Errorf("--trust-user: %w", err)
 	}
 	c, err := client.New(cfg)
 	if err == nil {

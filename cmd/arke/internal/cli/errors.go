@@ -66,7 +66,10 @@ func (e *attachError) Error() string {
 	case errors.Is(e.err, client.ErrToken):
 		return fmt.Sprintf("what listens at %s does not have this token: pass one that the relay was started with, --token-file or ARKE_TOKEN", e.target)
 	case errors.Is(e.err, client.ErrUser):
-		return fmt.Sprintf("the relay at %s belongs to another user: start one of your own with 'arke relay'", e.target)
+		return fmt.Sprintf("the relay at %s does not take programs of this user: ask its owner for --allow-user, or start one of your own with 'arke relay'", e.target)
+	case errors.Is(e.err, client.ErrOwner):
+		said := strings.TrimPrefix(e.err.Error(), client.ErrOwner.Error()+": ")
+		return fmt.Sprintf("the relay at %s is not trusted, because %s: name its user with --trust-user or ARKE_TRUST_USER if you trust it, or start a relay of your own with 'arke relay'", e.target, said)
 	case errors.Is(e.err, client.ErrTooManyClients):
 		return fmt.Sprintf("the relay at %s has as many clients as it may have: look at them with 'arke status'", e.target)
 	case errors.Is(e.err, client.ErrVersion):

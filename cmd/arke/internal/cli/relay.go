@@ -20,7 +20,6 @@ import (
 	"github.com/arke-mesh/arke/cmd/arke/internal/collector"
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
 	"github.com/arke-mesh/arke/internal/node"
-	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay"
@@ -279,22 +278,13 @@ func (s relayStatus) writeNode(t table) {
 		t.row("address", addr)
 	}
 	for _, seed := range s.Seeds {
-		t.row("seed", seedText(seed))
+		t.row("seed", seed.Text(time.Now()))
 	}
 	t.row("peers", s.peers())
 	t.row("anchor of", fmt.Sprintf("%d leases, %d watches", s.Anchors.Leases, s.Anchors.Watches))
 	t.row("requests", fmt.Sprintf("%d sent, %d of them retries, %d pending", s.Requests.Sent, s.Requests.Retried, s.Requests.Pending))
 	t.row("topics", fmt.Sprintf("%d subscriptions; %d published, %d copies sent, %d received", s.Topics.Subscriptions, s.Topics.Published, s.Topics.Copies, s.Topics.Received))
 	t.row("tunnels", fmt.Sprintf("%d opened here, %d served, %d bytes of buffers", s.Tunnels.Opened, s.Tunnels.Served, s.Tunnels.BufferBytes))
-}
-
-// seedText says how a seed is.
-func seedText(s overlay.SeedStatus) string {
-	text := fmt.Sprintf("%s  %s for %v", s.Addr, s.State, time.Since(s.Since).Round(time.Second))
-	if s.Error != "" {
-		text += ": " + s.Error
-	}
-	return text
 }
 
 // peers says how many other nodes are known.

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package adversary
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/bits"
+	"time"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// nearBits is how many leading bits an id that was chosen shares with its target:
+// more than those of any other node, in networks of less than some hundred.
+const nearBits = 10
+
+// Near returns the first node key of a series whose peer id is among the closest
+// to a cluster's id for the running epoch: one of about 1,024 is. Who holds the
+// keys of the cluster can do that for any epoch to come.
+func Near(c *security.Cluster, now time.Time, series io.Reader) (security.NodeKey, error) {
+	epochs := c.Epochs(now)
+	if len(epochs) == 0 {
+		return security.NodeKey{}, fmt.Errorf("adversary: cluster %s has no keys", c.Name())
+	}
+	id := epochs[0].ID()
+	target := sha256.Sum256(id[:])
+	for {
+		key, err := security.GenerateNodeKey(series)
+		if err != nil {
+			return security.NodeKey{}, err
+		}
+		at := sha256.Sum256([]byte(key.PeerID()))
+		if bits.LeadingZeros64(binary.BigEndian.Uint64(at[:])^binary.BigEndian.Uint64(target[:])) >= nearBits {
+			return key, nil
+		}
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package adversary
+
+import (
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
+)
+
+// tactic is one way to do harm: it decides what becomes of frames, and which ones
+// are invented. It has no goroutine, no lock and no stream; Adversary.mu is held
+// during each call. What it is given is only valid meanwhile.
+type tactic interface {
+	// out is what goes out in the place of a numbered frame of the node's: the
+	// first one in its lane, or nothing.
+	out(to peer.ID, f frame) []frame
+	// in says whether the node hears a frame.
+	in(from peer.ID, f frame) bool
+	// beat is what the tactic does of its own accord.
+	beat() plan
+	// gone says that a session with a peer is over.
+	gone(p peer.ID)
+}
+
+// plan is what a tactic wants to do now.
+type plan struct {
+	letters []letter
+	opens   []peer.ID // to whom a stream is opened, and nothing said
+}
+
+// letter is a frame that is invented.
+type letter struct {
+	to peer.ID
+	frame
+}
+
+func (p *plan) send(to peer.ID, f frame) { p.letters = append(p.letters, letter{to, f}) }
+
+// wits are what a tactic knows of the world. Adversary.mu is held during each call.
+type wits struct {
+	self    peer.ID
+	key     security.NodeKey
+	clock   overlay.Clock
+	rand    overlay.RandStream
+	network *security.Network
+	cluster func(name string) *security.Cluster
+	acted   func(what string, count int)
+	order   func(mode string) (Order, bool)
+	peers   func() []peer.ID
+}
+
+// onlooker does nothing.
+type onlooker struct{}
+
+func (onlooker) out(_ peer.ID, f frame) []frame { return []frame{f} }
+func (onlooker) in(peer.ID, frame) bool         { return true }
+func (onlooker) beat() plan                     { return plan{} }
+func (onlooker) gone(peer.ID)                   {}
+
+func newTactics(w *wits) []tactic {
+	return []tactic{newLyingAnchor(w), newForger(w), newHoarder(w)}
+}

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"sync"
+)
+
+// parts of this program that run in processes of their own, because each has a
+// limit on files, and processor time and memory that are not another's.
+var parts = map[string]func(args []string) error{
+	"clusters": clustersPart,
+	"dummy":    func([]string) error { return dummy() },
+	"silent":   func(args []string) error { return attack(args[0], newSilent, silently()) },
+	"onebyte":  func(args []string) error { return attack(args[0], newSilent, mumbling()) },
+	"wrongkey": func(args []string) error { return attack(args[0], newWrongKey, withAnotherKey()) },
+}
+
+// part is a part of this program that runs.
+type part struct {
+	m     *meter
+	name  string
+	stop  func()
+	lines *bufio.Scanner
+}
+
+// runs begins a part of this program.
+func runs(m *meter, args ...string) *part {
+	self, err := os.Executable()
+	m.must(err)
+	c := exec.Command(self, append([]string{"-part"}, args...)...)
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	m.must(err)
+	_, err = c.StdinPipe() // it ends with us
+	m.must(err)
+	m.must(c.Start())
+	stop := sync.OnceFunc(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	m.Cleanup(stop)
+	return &part{m: m, name: args[0], stop: stop, lines: bufio.NewScanner(out)}
+}
+
+// line waits for the next line that the part says.
+func (p *part) line() string {
+	if !p.lines.Scan() {
+		p.m.Fatalf("part %q ended early", p.name)
+	}
+	return p.lines.Text()
+}
+
+// runPart is the main function of a part: it ends when its input does.
+func runPart(args []string) error {
+	failed := make(chan error, 1)
+	go func() { failed <- parts[args[0]](args[1:]) }()
+	go func() {
+		_, err := bufio.NewReader(os.Stdin).ReadByte()
+		failed <- err
+	}()
+	return <-failed
+}
