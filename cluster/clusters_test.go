@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -62,6 +63,29 @@ func TestEmptyClusterIsAnAnswerOnceAnchorsHaveSettled(t *testing.T) {
 			require.ErrorIs(t, err, ErrNoMembers)
 		})
 		require.LessOrEqual(t, took, 8*fakeLatency, "links, snapshots, hints")
+	})
+}
+
+// Where anchors say that there is nobody, a node that has a reason not to believe them
+// says so at once, with the reason; it believes them again when the reason is gone.
+func TestEmptyIsNotBelievedInDoubt(t *testing.T) {
+	bubble(t, func(t *testing.T, f *fakeNet) {
+		a := f.join("a")
+		reason := errors.New("the clock is off")
+		a.cfg.Doubt = func() error { return reason }
+		w := a.Watch("geo")
+		defer w.Release()
+		took := since(func() {
+			_, err := w.Wait(t.Context(), false)
+			require.ErrorIs(t, err, ErrUnreachable)
+			require.NotErrorIs(t, err, ErrNoMembers)
+			require.EqualError(t, err, "the clock is off")
+		})
+		require.Equal(t, settleTime, took, "alone since the start")
+		reason = nil
+		_, err := w.Wait(t.Context(), false)
+		require.ErrorIs(t, err, ErrNoMembers)
+		require.ErrorIs(t, w.View().Nobody(), ErrNoMembers)
 	})
 }
 

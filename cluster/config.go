@@ -35,11 +35,18 @@ type Config struct {
 	// Zone is where this node runs; members of the same zone are preferred.
 	// Empty = none: then nobody is preferred.
 	Zone string
+	// Doubt says why this node can't tell whether nobody serves a cluster, in a
+	// sentence; nil = it can. It must not block, and may be called concurrently.
+	// Default: always nil.
+	Doubt func() error
 	// Logger is where this package logs; nil = nowhere.
 	Logger *zap.Logger
 }
 
 func (c Config) withDefaults() Config {
+	if c.Doubt == nil {
+		c.Doubt = func() error { return nil }
+	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}

@@ -16,7 +16,7 @@ var (
 	ErrNoMembers = errors.New("cluster: no members")
 
 	// ErrUnreachable is returned by Watch.Wait when nobody who can know has
-	// answered for 2 s: members may exist.
+	// answered for 2 s: members may exist. An error that says more is one, too.
 	ErrUnreachable = errors.New("cluster: anchors could not be reached")
 
 	// ErrClosed is returned by every blocking call once Close has begun.
@@ -43,6 +43,14 @@ var (
 	// ErrName is returned for a name that no cluster may have, see CheckName.
 	ErrName = errors.New("cluster: bad name")
 )
+
+// doubtError is ErrUnreachable where anchors have said that there is nobody, and this
+// node has a reason not to believe them.
+type doubtError struct{ reason error }
+
+func (e *doubtError) Error() string { return e.reason.Error() }
+
+func (e *doubtError) Unwrap() []error { return []error{ErrUnreachable, e.reason} }
 
 // CheckName returns an error that wraps ErrName and says what is wrong with the
 // name of a cluster, or nil. A name has 1 to MaxName bytes of UTF-8, no control

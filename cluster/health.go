@@ -315,6 +315,8 @@ const (
 // pool is what the members of one watched cluster have in common: medians, and
 // the bound on how many may be ejected. All methods may be called concurrently.
 type pool struct {
+	doubt func() error // Config.Doubt; nil = there is none
+
 	turn      atomic.Uint64 // of round robin
 	median    atomic.Int64  // of typical service times; 0 = unknown
 	base      atomic.Int64  // median latency

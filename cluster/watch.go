@@ -29,7 +29,7 @@ func (c *Clusters) Watch(name string) *Watch {
 	e := c.entries[name]
 	fresh := e == nil
 	if fresh {
-		e = newEntry(name)
+		e = newEntry(name, c.cfg.Doubt)
 		c.entries[name] = e
 	}
 	e.users++
@@ -94,7 +94,8 @@ func (c *Clusters) publish(name string, v *View) {
 
 // Wait returns a view that has members. Otherwise it returns ErrNoMembers as
 // soon as the cluster is known to be empty, ErrUnreachable after 2 s of not
-// knowing, ErrClosed, or ctx's error. With needMember it waits for a first
+// knowing, or as soon as anchors say "empty" and Config.Doubt has something against
+// it, ErrClosed, or ctx's error. With needMember it waits for a first
 // member instead, for as long as ctx lets it.
 func (w *Watch) Wait(ctx context.Context, needMember bool) (*View, error) {
 	v := w.View()
@@ -139,9 +140,24 @@ func (v *View) answers(needMember bool) bool {
 
 func (v *View) verdict() error {
 	if len(v.Members) == 0 {
-		return ErrNoMembers
+		return v.Nobody()
 	}
 	return nil
+}
+
+// Nobody returns ErrNoMembers if the cluster is known to have no member; an
+// ErrUnreachable that says why if anchors say so, and this node can't believe them; nil
+// otherwise.
+func (v *View) Nobody() error {
+	switch {
+	case !v.Known || !v.Empty:
+		return nil
+	case v.pool != nil && v.pool.doubt != nil:
+		if reason := v.pool.doubt(); reason != nil {
+			return &doubtError{reason}
+		}
+	}
+	return ErrNoMembers
 }
 
 // entry is one watched cluster as callers see it.
@@ -167,8 +183,9 @@ type waiter struct {
 	wake chan struct{} // has room for one
 }
 
-func newEntry(name string) *entry {
+func newEntry(name string, doubt func() error) *entry {
 	e := &entry{name: name, pool: newPool()}
+	e.pool.doubt = doubt
 	e.view.Store(&View{pool: e.pool})
 	return e
 }

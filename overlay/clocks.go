@@ -85,9 +85,10 @@ type clocks struct {
 
 // peerClock is what one peer has said of its wall clock.
 type peerClock struct {
-	name  string
-	base  time.Duration // its wall clock minus our link clock
-	grade clockGrade
+	session uint64
+	name    string
+	base    time.Duration // its wall clock minus our link clock
+	grade   clockGrade
 }
 
 // clockGrade is how much a difference matters.
@@ -105,10 +106,13 @@ const (
 // the session with a peer has ended, or without a peer that time has passed.
 type clockEvent struct {
 	peer peer.ID
-	gone bool
-	name string
-	wall time.Duration // since 1970
-	trip time.Duration // the round trip to it, 0 = not measured
+	// session is in which it was said, or which has ended: news of another one may
+	// come first. Later ones have larger numbers.
+	session uint64
+	gone    bool
+	name    string
+	wall    time.Duration // since 1970
+	trip    time.Duration // the round trip to it, 0 = not measured
 }
 
 // clockNews is what has to be done.
@@ -139,7 +143,7 @@ func (c *clocks) step(now instant, e clockEvent) []clockNews {
 	switch {
 	case e.peer == "":
 	case e.gone:
-		if p := c.peers[e.peer]; p != nil {
+		if p := c.peers[e.peer]; p != nil && p.session <= e.session {
 			c.graded[p.grade]--
 			delete(c.peers, e.peer)
 		}
@@ -194,7 +198,10 @@ func (c *clocks) heard(now instant, e clockEvent, news []clockNews) []clockNews 
 		c.peers[e.peer] = p
 		c.graded[p.grade]++
 	}
-	p.name, p.base = e.name, e.wall+e.trip/2-now.link
+	if e.session < p.session {
+		return news
+	}
+	p.session, p.name, p.base = e.session, e.name, e.wall+e.trip/2-now.link
 	ahead, before := c.ahead(p), p.grade
 	grade := clockNear
 	switch d := ahead.Abs(); {

@@ -49,24 +49,30 @@ func (w *clockWatch) stop() {
 	}
 }
 
-// heard takes in what the wall clock of a peer shows, in ms since 1970; 0 = it does
-// not say. No lock is held.
-func (w *clockWatch) heard(p peer.ID, name string, wall int64, trip time.Duration) {
-	if wall != 0 {
-		w.step(clockEvent{peer: p, name: name, wall: sinceEpoch(wall), trip: trip})
+// heard takes in what the wall clock of a peer shows in a session, in ms since 1970; 0
+// = it does not say. No lock is held.
+func (w *clockWatch) heard(l *Link, session uint64, name string, wall int64, trip time.Duration) {
+	if wall == 0 {
+		return
+	}
+	w.step(clockEvent{peer: l.peer, session: session, name: name, wall: sinceEpoch(wall), trip: trip})
+	if l.number.Load() != session { // it has ended meanwhile, and gone may have come first
+		w.gone(l.peer, session)
 	}
 }
 
 // told is heard for what a peer says while the session goes on.
 func (w *clockWatch) told(l *Link, wall int64) {
 	l.mu.Lock()
-	name := l.known.name
+	name, session := l.known.name, l.number.Load()
 	l.unlock()
-	w.heard(l.peer, name, wall, l.RTT())
+	w.heard(l, session, name, wall, l.RTT())
 }
 
 // gone notes the end of a session. No lock is held.
-func (w *clockWatch) gone(p peer.ID) { w.step(clockEvent{peer: p, gone: true}) }
+func (w *clockWatch) gone(p peer.ID, session uint64) {
+	w.step(clockEvent{peer: p, session: session, gone: true})
+}
 
 // sinceEpoch bounds what a peer may say to what can be compared: 1970 to 2262.
 func sinceEpoch(ms int64) time.Duration {

@@ -28,6 +28,14 @@
 // number. What was sent and not confirmed by the layer above may or may not have
 // arrived when one ends; Link.Withdraw knows what certainly has not.
 //
+// # Clocks
+//
+// A Hello says what the sender's wall clock shows; a Beat says it again when the clock
+// was set, and once an hour. From 30 s of difference on there is a line in the log.
+// From security.ClockTolerance on the peer is off; when more than half of the peers are,
+// Overlay.Clocks says so, and the layers above do not say "no member". Whose clock is
+// wrong is known if more than half agree against this node, and at least two do.
+//
 // # Guarantees
 //
 //   - A frame that Send accepted arrives at most once. Unless the session ends it
@@ -54,7 +62,7 @@
 //
 // Decisions are in types without goroutine, lock or clock, each with a test of
 // its own: meet (what a Hello means), reconnect (when a peer is dialled, when a
-// session is given up), candidates, addressBook, and those of package session.
+// session is given up), candidates, clocks, addressBook, and those of package session.
 // Link drives the first two: sessions is what others use of it, stream what a
 // connection does until it has joined.
 package overlay

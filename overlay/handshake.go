@@ -253,7 +253,7 @@ func (st *stream) compareClocks() {
 	if sent := st.sample.Sent; sent != 0 {
 		trip = time.Duration(st.sample.Got - sent)
 	}
-	st.l.o.clocks.heard(st.l.peer, st.greeting.name, st.greeting.wall, trip)
+	st.l.o.clocks.heard(st.l, st.session.Number(), st.greeting.name, st.greeting.wall, trip)
 }
 
 // carry has the stream, which has joined, carry the session until it is over.

@@ -266,7 +266,7 @@ func (l *Link) end(cause error) {
 	ended := l.ended
 	l.wakeLater("overlay/ended", func() { close(ended) })
 	l.after.Add(s.End)
-	l.after.Add(func() { l.o.clocks.gone(l.peer) })
+	l.after.Add(func() { l.o.clocks.gone(l.peer, s.Number()) })
 	l.downSince = l.o.clock.Now()
 }
 

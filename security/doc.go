@@ -40,7 +40,9 @@
 // A cluster's id is the hash of a public key that changes every six hours, at
 // a time that depends on the name. An epoch is valid from 15 minutes before it
 // begins to 15 minutes after it ends. Two nodes agree as long as their wall
-// clocks differ by less than that.
+// clocks differ by less than that (ClockTolerance). Links compare them: beyond it a
+// node knows that it can't say "no member". No clock keeps a node out: greetings and
+// certificates are valid at any time, so it gets as far as being told.
 //
 // # Formats
 //
@@ -113,6 +115,11 @@
 //     majority of them it can withhold leases and call a cluster empty;
 //   - call, serve and read every cluster whose key is derived, for it has that
 //     key;
+//   - say that its clock shows what it likes. Nobody believes by that that its own
+//     clock is wrong, or answers "unreachable" in place of "no member", unless more
+//     than half of the peers it has links to say so; a peer id counts once, and who
+//     joins under many has many (overlay: TestClockScripts, liars). That costs answers,
+//     and members nothing: epochs follow a node's own clock, whatever others say;
 //   - load everybody with work, within the limits of the layers above. Of streams
 //     it has 16 at a node, four of them to the router, which takes one kind of
 //     question of up to 4 KiB, whole within five seconds (overlay/p2p:
@@ -172,9 +179,11 @@
 // open once, a total of credit may come again and says nothing new then.
 //
 // Not defended against: whoever can read a process's memory, its core dump or
-// its swap (keys are not wiped), or the key files as their owner; a wrong
-// wall clock, which makes a node look for clusters where they are not; and
-// analysis of sizes and times.
+// its swap (keys are not wiped), or the key files as their owner; and
+// analysis of sizes and times. Who sets a node's wall clock wrong has it look for
+// clusters where they are not: it finds no member, and nobody finds its own. It says
+// so, and why, and does not say that there are none (internal/node:
+// TestANodeWhoseClockIsOffIsToldAndTells; scenario clock-off).
 //
 // # Secrets in output
 //

@@ -6,6 +6,7 @@ package pubsub
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -225,8 +226,10 @@ func (l *listeners) await(ctx context.Context, b *base) error {
 	_, err := l.watch.Wait(ctx, false)
 	switch {
 	case err == nil || errors.Is(err, cluster.ErrNoMembers):
-	case errors.Is(err, cluster.ErrUnreachable):
+	case err == cluster.ErrUnreachable:
 		return patterns.ErrUnreachable
+	case errors.Is(err, cluster.ErrUnreachable): // and it says why
+		return fmt.Errorf("%w: %w", patterns.ErrUnreachable, err)
 	case errors.Is(err, cluster.ErrClosed):
 		return patterns.ErrClosed
 	default:

@@ -4,6 +4,7 @@
 package request
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -273,7 +274,7 @@ func (c *call) try() decision {
 	m := c.pick(v)
 	switch {
 	case m == nil:
-		return c.plan.nobody(c.now(), v.Known && v.Empty)
+		return c.plan.nobody(c.now(), errors.Is(v.Nobody(), cluster.ErrNoMembers))
 	case !c.plan.permits(m.ID):
 		return c.plan.denied()
 	case m.MaxMessage > 0 && c.size > m.MaxMessage:

@@ -6,6 +6,7 @@ package request
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -169,8 +170,10 @@ func viewError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, cluster.ErrNoMembers):
 		return patterns.ErrNoMembers
-	case errors.Is(err, cluster.ErrUnreachable):
+	case err == cluster.ErrUnreachable:
 		return patterns.ErrUnreachable
+	case errors.Is(err, cluster.ErrUnreachable): // and it says why
+		return fmt.Errorf("%w: %w", patterns.ErrUnreachable, err)
 	case errors.Is(err, cluster.ErrClosed):
 		return patterns.ErrClosed
 	case ctx.Err() != nil:

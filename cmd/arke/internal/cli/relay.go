@@ -281,11 +281,22 @@ func (s relayStatus) writeNode(t table) {
 		t.row("seed", seed.Text(time.Now()))
 	}
 	t.row("peers", s.peers())
+	if err := s.Clock.Err(); err != nil {
+		t.row("clock", err)
+	}
+	for _, l := range s.Links {
+		if l.ClockAhead != nil && l.ClockAhead.Abs() >= clockShown {
+			t.row("clock of", fmt.Sprintf("%s %s: %v ahead", l.Peer, l.Name, l.ClockAhead.Round(time.Second)))
+		}
+	}
 	t.row("anchor of", fmt.Sprintf("%d leases, %d watches", s.Anchors.Leases, s.Anchors.Watches))
 	t.row("requests", fmt.Sprintf("%d sent, %d of them retries, %d pending", s.Requests.Sent, s.Requests.Retried, s.Requests.Pending))
 	t.row("topics", fmt.Sprintf("%d subscriptions; %d published, %d copies sent, %d received", s.Topics.Subscriptions, s.Topics.Published, s.Topics.Copies, s.Topics.Received))
 	t.row("tunnels", fmt.Sprintf("%d opened here, %d served, %d bytes of buffers", s.Tunnels.Opened, s.Tunnels.Served, s.Tunnels.BufferBytes))
 }
+
+// clockShown is by how much a peer's clock differs for people to be told.
+const clockShown = 30 * time.Second
 
 // peers says how many other nodes are known.
 func (s relayStatus) peers() string {
