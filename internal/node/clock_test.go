@@ -42,7 +42,7 @@ func withClock(t *testing.T, network security.NetworkFile, ahead time.Duration) 
 	return func(c *node.Config) {
 		c.Name = "the late one"
 		c.Seam = &overlay.Seam{
-			Transport: host, Router: host.Router(), Clock: wrongClock{overlay.NewRealClock(), ahead}, Rand: random, Exec: workers,
+			Transport: host, Router: host.Router(), Clock: wrongClock{overlay.NewRealClock(), ahead}, Rand: random, Exec: workers, Key: key,
 		}
 	}
 }
