@@ -172,9 +172,13 @@ func (j *journal) linkDown(now time.Time, p peer.ID, cause error) []logLine {
 	if known == nil {
 		return nil
 	}
-	var words *session.GoodbyeError
-	if errors.As(cause, &words) {
-		return j.limited(now, info("peer left", "peer", p, "name", known.name, "reason", words.Reason))
+	if errors.Is(cause, ErrGoodbye) {
+		reason := "goodbye"
+		var words *session.GoodbyeError
+		if errors.As(cause, &words) {
+			reason = words.Reason
+		}
+		return j.limited(now, info("peer left", "peer", p, "name", known.name, "reason", reason))
 	}
 	known.lost = now
 	return j.limited(now, info("peer lost", "peer", p, "name", known.name, "reason", lossReason(cause)))

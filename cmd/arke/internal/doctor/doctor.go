@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/security"
+)
+
+// Config says what is to be looked at: a relay's configuration.
+type Config struct {
+	// Network is the network file, or NetworkErr why there is none.
+	Network    security.NetworkFile
+	NetworkErr error
+	DataDir    string
+	Socket     string
+	Listen     []string // multiaddrs
+	AnyPort    bool     // nobody asked for them: another port does as well
+	Seeds      []string
+	NoMDNS     bool
+
+	// Running returns the status of the node of the relay at Socket.
+	Running func(ctx context.Context) (node.Status, error)
+	// Patience bounds each question to somebody else. Default 8 s.
+	Patience time.Duration
+}
+
+const defaultPatience = 8 * time.Second
+
+// Examine looks at everything, and reports each finding as soon as there is one. It
+// returns how many problems there are.
+func Examine(ctx context.Context, cfg Config, report func(Finding)) (problems int) {
+	if cfg.Patience == 0 {
+		cfg.Patience = defaultPatience
+	}
+	add := func(found ...Finding) {
+		for _, f := range found {
+			if f.Grade == Problem {
+				problems++
+			}
+			report(f)
+		}
+	}
+	running, err := cfg.Running(ctx)
+	add(socket(cfg, err))
+	add(keyFile(cfg, err == nil))
+	add(dataDir(cfg, err == nil))
+	add(limits(), localNetwork(cfg))
+	if err != nil {
+		add(ports(cfg)...) // a relay that runs has its own
+	}
+	seeds := cfg.Seeds
+	for _, s := range running.Seeds {
+		if !slices.Contains(seeds, s.Addr) {
+			seeds = append(seeds[:len(seeds):len(seeds)], s.Addr)
+		}
+	}
+	for _, s := range seeds {
+		add(seed(ctx, s, cfg.Patience))
+	}
+	switch {
+	case err == nil:
+		add(network(running, "the relay")...)
+		add(drops(running)...)
+	case cfg.NetworkErr != nil:
+		add(skipped("network", "without a network file nobody can join"))
+	default:
+		add(visit(ctx, cfg)...)
+	}
+	return problems
+}
