@@ -15,6 +15,7 @@ import (
 	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/relay/internal/peercred"
 	"github.com/arke-mesh/arke/relay/internal/unixsock"
+	"github.com/arke-mesh/arke/relay/policy"
 )
 
 const (
@@ -167,12 +168,13 @@ func (r *Relay) serve(conn net.Conn) {
 
 // resume returns the client as which h comes, if it is known, and whether its
 // session goes on. If it does not, what it had ends first: what it registers next
-// must not stand beside its own old members.
-func (r *Relay) resume(h *wire.LeafHello) (c *client, number int, received wire.Counts, ok bool) {
+// must not stand beside its own old members. Who is somebody else is not known: a
+// client's id is no way to the rights of another user.
+func (r *Relay) resume(h *wire.LeafHello, who policy.Client) (c *client, number int, received wire.Counts, ok bool) {
 	r.mu.Lock()
 	c = r.clients[h.Leaf]
 	r.mu.Unlock()
-	if c == nil {
+	if c == nil || !c.rights.who.Same(who) {
 		return nil, 0, received, false
 	}
 	if h.Session == c.sess.ID() && h.Instance == c.conn.instance && c.features&wire.FeatureResume != 0 {
@@ -195,7 +197,7 @@ func (r *Relay) resume(h *wire.LeafHello) (c *client, number int, received wire.
 
 // begin makes a client, unless there are too many. before is what it was in its
 // session before, nil if nothing is known of it.
-func (r *Relay) begin(h *wire.LeafHello, before *client, from source) (*client, *wire.LeafGoodbye) {
+func (r *Relay) begin(h *wire.LeafHello, before *client, from source, who policy.Client) (*client, *wire.LeafGoodbye) {
 	r.mu.Lock()
 	var away *client
 	defer func() {
@@ -230,7 +232,7 @@ func (r *Relay) begin(h *wire.LeafHello, before *client, from source) (*client, 
 	} else {
 		r.random.Read(id[:]) // never fails
 	}
-	c := newClient(r, h, id, origin, r.last, from)
+	c := newClient(r, h, id, origin, r.last, from, who)
 	r.clients[id] = c
 	r.count.sessions.Add(1)
 	return c, nil

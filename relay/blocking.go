@@ -53,6 +53,9 @@ func newBlocking(t *topics, f *wire.Subscribe, o patterns.SubscribeOptions) *blo
 	return &blocking{t: t, id: f.ID, pattern: f.Pattern, options: o, length: limits.QueueLength, bytes: limits.QueueBytes}
 }
 
+// name implements place.
+func (b *blocking) name() string { return b.pattern }
+
 // open implements place.
 func (b *blocking) open(ctx context.Context) (_ uint64, err error) {
 	b.source, err = b.t.c.relay.cfg.Node.Subscribe(ctx, b.pattern, b, b.options)

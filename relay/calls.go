@@ -16,6 +16,7 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/patterns/tunnel"
+	"github.com/arke-mesh/arke/relay/policy"
 )
 
 // reserved begins the names of the clusters that the relay answers for.
@@ -116,8 +117,15 @@ func (s *calls) start(k *call, m *wire.Request) {
 		},
 	}
 	k.wait = r.Options&wire.RouteWait != 0
+	reserves := strings.HasPrefix(r.Cluster, reserved)
+	if !reserves { // answer knows what those are about
+		if err := s.c.rights.refuse(policy.Call, r.Cluster); err != nil {
+			k.fail(err)
+			return
+		}
+	}
 	switch {
-	case strings.HasPrefix(r.Cluster, reserved):
+	case reserves:
 		s.answer(k)
 	case k.ask.Pattern == patterns.PatternSurvey || k.ask.Pattern == patterns.PatternBroadcast:
 		s.everybody(k, r)

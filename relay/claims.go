@@ -13,6 +13,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/policy"
 )
 
 // openTimeout is what a Serve or a Subscribe has that says nothing.
@@ -24,6 +25,8 @@ type place interface {
 	open(ctx context.Context) (value uint64, err error)
 	// close gives it back, in good order until ctx ends.
 	close(ctx context.Context) error
+	// name is the cluster or the pattern.
+	name() string
 }
 
 // claimKind tells registrations and subscriptions apart.
@@ -52,6 +55,9 @@ type claim struct {
 	of   *claims
 	id   uint64
 	kind claimKind
+	// refused is why the client may not have it, under a policy.
+	refused error
+	under   *policy.Policy
 
 	// Lifecycle.
 	ctx     context.Context // when it ends, everything is over at once
@@ -70,6 +76,7 @@ type claim struct {
 // begin takes an id for a place. An error says that the client broke the protocol.
 func (s *claims) begin(id uint64, kind claimKind, timeout uint64, p place) error {
 	k := &claim{place: p, of: s, id: id, kind: kind, gone: make(chan struct{})}
+	k.refused, k.under = s.c.rights.refuse(k.verb(), p.name()), s.c.rights.under
 	k.ctx, k.cancel = context.WithCancel(s.c.ctx)
 	k.opening, k.giveUp = s.c.relay.within(k.ctx, micros(timeout, openTimeout))
 	err := s.add(k)
@@ -97,6 +104,8 @@ func (s *claims) add(k *claim) error {
 	switch {
 	case s.byID[k.id] != nil:
 		return errDuplicate
+	case k.refused != nil:
+		return k.refused
 	case s.c.relay.isDraining():
 		return errDraining
 	case k.kind == registration && s.count[registration] >= limits.Registrations:
@@ -117,9 +126,20 @@ func (k *claim) lane() wire.Lane {
 	return wire.LaneCtl
 }
 
+// verb is what the client does with the place, in the policy's words.
+func (k *claim) verb() policy.Verb {
+	if k.kind == subscription {
+		return policy.Subscribe
+	}
+	return policy.Serve
+}
+
 // run opens the claim's place.
 func (k *claim) run() {
 	c := k.of.c
+	if p := c.relay.law.policy.Load(); p != k.under { // it was replaced when k was not among all yet
+		k.of.obey(p)
+	}
 	value, err := k.open(k.opening)
 	k.giveUp()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/relay/policy"
 )
 
 // client is the relay's side of one session. What comes is handled on the
@@ -35,6 +36,7 @@ type client struct {
 	answers    *answers
 	conn       *attachment
 	seat       *seat
+	rights     *rights
 	*life
 }
 
@@ -46,7 +48,7 @@ type seat struct {
 
 // newClient makes the client that said h, for whom there is a place. number is of
 // its session.
-func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint64, from source) *client {
+func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint64, from source, who policy.Client) *client {
 	c := &client{
 		relay: r, id: id, origin: origin, name: h.Name,
 		log:      r.log.With(zap.String("client", h.Name)),
@@ -55,6 +57,7 @@ func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint6
 		seat:     &seat{from, true},
 		life:     newLife(r.ctx),
 	}
+	c.rights = &rights{law: &r.law, count: &r.count, log: c.log, who: who}
 	if h.LargestMessage > 0 {
 		c.largest = min(int(h.LargestMessage), largestMessage)
 	}
@@ -154,6 +157,9 @@ func (c *client) leave(code wire.EndCode, text string, patience time.Duration) {
 
 // tooLarge says that the client does not take so many bytes of a message.
 func (c *client) tooLarge(size int) bool { return size > c.largest }
+
+// dismiss ends the session of a client that is to attach again.
+func (c *client) dismiss(text string) { c.leave(wire.EndOther, text, linger) }
 
 // now is the relay's time, linkTime what the client is told of t, and localTime
 // the reverse for what the client says.

@@ -17,6 +17,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/relay/policy"
 )
 
 // Config says what a relay is. Node is required, and at least one of Socket
@@ -44,6 +45,9 @@ type Config struct {
 	// it, 64 are allowed.
 	Tokens []Token
 
+	// Policy says which clients may serve, call, publish and subscribe what; see
+	// Relay.SetPolicy. Default: all may everything.
+	Policy *policy.Policy
 	// Limits bound what clients may use.
 	Limits Limits
 	// Agent is what the relay calls itself to clients. Default "arke".
@@ -223,6 +227,9 @@ func (c Config) validate() error {
 		return err
 	}
 	if err := checkTokens(c.Tokens); err != nil {
+		return err
+	}
+	if err := tokensKnown(c.Policy, c.Tokens); err != nil {
 		return err
 	}
 	if c.Listen != "" {

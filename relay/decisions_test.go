@@ -4,12 +4,15 @@
 package relay
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/relay/internal/proof"
+	"github.com/arke-mesh/arke/relay/policy"
 )
 
 // TestHelloIsJudged proves who is welcomed, and which of several faults is told:
@@ -99,4 +102,41 @@ func TestLateAnswersAreBounded(t *testing.T) {
 	require.Equal(t, lateFlood, l.take(100, limits))
 	l.done(20 << 10)
 	require.Equal(t, lateLost, l.take(2<<10, limits), "too many wait")
+}
+
+// TestARightThatIsKnownCostsNothing proves that a name which was allowed once costs no
+// allocation any more, whoever asks.
+func TestARightThatIsKnownCostsNothing(t *testing.T) {
+	p, err := policy.Parse("anyone may publish a.>", nil)
+	require.NoError(t, err)
+	var l law
+	r := &rights{law: &l, count: &counters{}, log: zap.NewNop()}
+	require.Zero(t, testing.AllocsPerRun(100, func() { _ = r.refuse(policy.Publish, "a.b") }), "no policy")
+	l.policy.Store(p)
+	require.NoError(t, r.refuse(policy.Publish, "a.b"))
+	require.Zero(t, testing.AllocsPerRun(100, func() { _ = r.refuse(policy.Publish, "a.b") }))
+	require.Equal(t, uint64(1), l.allowed.Load())
+	for i := range 2 * maxKnown {
+		require.NoError(t, r.refuse(policy.Publish, "a."+strconv.Itoa(i)))
+		require.LessOrEqual(t, len(r.known), maxKnown)
+	}
+}
+
+// BenchmarkRefuse is what each message of a client costs under a policy.
+func BenchmarkRefuse(b *testing.B) {
+	p, err := policy.Parse("anyone may publish a.>", nil)
+	require.NoError(b, err)
+	for name, p := range map[string]*policy.Policy{"none": nil, "policy": p} {
+		b.Run(name, func(b *testing.B) {
+			var l law
+			l.policy.Store(p)
+			r := &rights{law: &l, count: &counters{}, log: zap.NewNop()}
+			b.ReportAllocs()
+			for b.Loop() {
+				if r.refuse(policy.Publish, "a.topic.of.usual.length") != nil {
+					b.Fatal("refused")
+				}
+			}
+		})
+	}
 }

@@ -195,6 +195,11 @@
 //	5 expired         11 interrupted    17 other        1 registrations, 2 calls, 3 bytes of calls,
 //	                                                    4 tunnels, 5 subscriptions
 //
+// A relay may have a policy (package relay/policy): then what the client may not do
+// with a name has outcome 6, with a text that says so. That goes for calls, Serve,
+// Subscribe and Publish, and for "$members" and "$status". When the policy has changed,
+// a client that has what it may not have any more is told Goodbye 12.
+//
 // # Members
 //
 // Serve makes the client a member: it is answered by Done with the member's id, or

@@ -126,9 +126,10 @@ func (s *handshake) admit(h *wire.LeafHello) (c *client, number int, refused ref
 	if refused != nil {
 		return nil, 0, refused, nil
 	}
-	c, number, received, ok := r.resume(h)
+	who := s.from.client(h)
+	c, number, received, ok := r.resume(h, who)
 	if !ok {
-		if c, refused = r.begin(h, c, sourceOf(s.conn)); refused != nil {
+		if c, refused = r.begin(h, c, sourceOf(s.conn), who); refused != nil {
 			return nil, 0, refused, nil
 		}
 		number, received, _ = c.conn.begin()

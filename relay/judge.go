@@ -9,6 +9,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/relay/internal/peercred"
 	"github.com/arke-mesh/arke/relay/internal/proof"
+	"github.com/arke-mesh/arke/relay/policy"
 )
 
 // access is what the relay knows when a client knocks.
@@ -34,6 +35,15 @@ func judge(h *wire.LeafHello, a access) (version uint16, refused refusal) {
 		return 0, &wire.LeafGoodbye{Code: wire.EndToken, Text: "no token: here a client must prove that it has one"}
 	}
 	return version, nil
+}
+
+// client is who has said h, for the policy.
+func (a access) client(h *wire.LeafHello) policy.Client {
+	t, _ := a.token(h.Proof)
+	if a.user == nil {
+		return policy.Client{Token: t.Name}
+	}
+	return policy.Client{Known: true, User: a.user.User, Groups: a.user.Groups, Token: t.Name}
 }
 
 // token returns the token that a proof is made with. It takes the same time

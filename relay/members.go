@@ -60,6 +60,9 @@ func servesOf(p wire.Patterns) (s request.Serves) {
 	return s
 }
 
+// name implements place.
+func (m *member) name() string { return m.cluster }
+
 // open implements place: it makes the member one of its cluster.
 func (m *member) open(ctx context.Context) (uint64, error) {
 	if strings.HasPrefix(m.cluster, reserved) {

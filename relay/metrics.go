@@ -30,6 +30,10 @@ const (
 	dropBadReply        // a reply was dropped because its client does not take so much
 	dropSlowPublication // a message was dropped because too much waits for its client
 	dropBadPublication  // a message was dropped because its client does not take so much
+	dropServeRefused    // the policy does not let a client serve a cluster
+	dropCallRefused     // or call one, or know who serves it
+	dropPublishRefused  // or publish to a topic
+	dropSubscribeRefused
 	dropCount
 )
 
@@ -68,6 +72,14 @@ func (d drop) String() string {
 		return "publication.slow_client"
 	case dropBadPublication:
 		return "publication.too_large"
+	case dropServeRefused:
+		return "serve.not_allowed"
+	case dropCallRefused:
+		return "call.not_allowed"
+	case dropPublishRefused:
+		return "publish.not_allowed"
+	case dropSubscribeRefused:
+		return "subscribe.not_allowed"
 	}
 	return "unknown"
 }

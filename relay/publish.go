@@ -11,6 +11,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/policy"
 )
 
 const (
@@ -50,10 +51,14 @@ func newPublisher(c *client, origin uint64) *publisher {
 // not keep body.
 func (p *publisher) handle(body []byte) (waits bool, err error) {
 	m, err := wire.DecodeLeafPublish(body, &p.known)
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, malformed(err)
-	case !p.c.calls.enter():
+	}
+	if err := p.c.rights.refuse(policy.Publish, m.Topic); err != nil {
+		p.c.answers.done(wire.LaneCtl, m.ID, err, 0)
+		return false, nil
+	}
+	if !p.c.calls.enter() {
 		p.c.relay.count.drop(dropRequestInDrain)
 		p.c.answers.done(wire.LaneCtl, m.ID, errDraining, 0)
 		return false, nil

@@ -21,6 +21,7 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/policy"
 )
 
 // Relay gives the clients on this machine a share in one node. All methods may
@@ -53,6 +54,7 @@ type Relay struct {
 	seats *budget.Budget[source] // of those that have
 
 	names names
+	law   law
 }
 
 // outside is what a relay has of the world, and memory that its sessions share.
@@ -114,6 +116,7 @@ func New(cfg Config) (*Relay, error) {
 	r.door = newDoorkeeper(cfg.Limits.Waiting, r.dice.IntN, &r.count)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.draining, r.startDraining = context.WithCancel(r.ctx)
+	r.law.policy.Store(cfg.Policy)
 	return r, nil
 }
 
@@ -219,6 +222,24 @@ func (r *Relay) Shutdown(ctx context.Context) error {
 		err = errors.Join(ctx.Err(), err)
 	}
 	return err
+}
+
+// SetPolicy replaces the policy; nil allows everything. It holds for all that clients
+// ask from now on. What a client serves or subscribes to and may not any more ends with
+// its session: it attaches again, and is refused what it may not. Calls and tunnels that
+// are open go on. The error is that of New for such a policy; then nothing changes.
+func (r *Relay) SetPolicy(p *policy.Policy) error {
+	if err := tokensKnown(p, r.cfg.Tokens); err != nil {
+		return err
+	}
+	r.law.policy.Store(p)
+	r.mu.Lock()
+	clients := r.attached()
+	r.mu.Unlock()
+	for _, c := range clients {
+		c.claims.obey(p)
+	}
+	return nil
 }
 
 // Close ends everything at once: clients see a broken connection. It waits for

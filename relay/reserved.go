@@ -8,12 +8,13 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/policy"
 )
 
 // The clusters that the relay itself serves.
 const (
-	clusterMembers = "$members" // the body is a cluster's name, the reply a JSON list of patterns.Member
-	clusterStatus  = "$status"  // the reply is a JSON object
+	clusterMembers = policy.Members // the body is a cluster's name, the reply a JSON list of patterns.Member
+	clusterStatus  = policy.Status  // the reply is a JSON object
 )
 
 // answer answers a call to a reserved cluster.
@@ -29,9 +30,25 @@ func (s *calls) answer(k *call) {
 		k.fail(patterns.ErrNoMembers)
 		return
 	}
+	if err := s.mayKnow(k); err != nil {
+		k.fail(err)
+		return
+	}
 	if !s.c.spawn("relay/answer", func() { work(k) }) {
 		k.fail(patterns.ErrOverloaded)
 	}
+}
+
+// mayKnow says why the client may not have the answer.
+func (s *calls) mayKnow(k *call) error {
+	if k.ask.Cluster == clusterStatus {
+		return s.c.rights.refuse(policy.Call, clusterStatus)
+	}
+	_, cluster, err := wire.SplitTail(k.ask.Tail)
+	if err != nil {
+		return nil // list says so
+	}
+	return s.c.rights.refuseList(string(cluster))
 }
 
 // describe tells about the node and the relay.

@@ -19,13 +19,23 @@ type Status struct {
 	Listen   string            `json:"listen,omitempty"`
 	Draining bool              `json:"draining,omitempty"`
 	Sessions uint64            `json:"sessions"` // since the start
-	Clients  []ClientStatus    `json:"clients"`  // by name
-	Drops    map[string]uint64 `json:"drops"`    // "thing.reason" to count, since the start
+	Policy   *PolicyStatus     `json:"policy,omitempty"`
+	Clients  []ClientStatus    `json:"clients"` // by name
+	Drops    map[string]uint64 `json:"drops"`   // "thing.reason" to count, since the start
+}
+
+// PolicyStatus describes the policy, if there is one. Decisions are made once for each
+// client, verb and name; how often something was refused is under Status.Drops.
+type PolicyStatus struct {
+	Rules   int    `json:"rules"`
+	Allowed uint64 `json:"allowed"` // decisions since the start
+	Refused uint64 `json:"refused"` // the same
 }
 
 // ClientStatus describes one client.
 type ClientStatus struct {
 	Name             string   `json:"name"`
+	Who              string   `json:"who"`           // its user and token, as far as they are known
 	Clusters         []string `json:"clusters"`      // one for each registration, by name
 	Requests         int      `json:"requests"`      // calls without a reply
 	RequestBytes     int      `json:"request_bytes"` // of their frames
@@ -51,6 +61,9 @@ func (r *Relay) Status() Status {
 		Drops:    r.count.snapshot(),
 	}
 	r.mu.Unlock()
+	if p := r.law.policy.Load(); p != nil {
+		s.Policy = &PolicyStatus{Rules: p.Len(), Allowed: r.law.allowed.Load(), Refused: r.law.refused.Load()}
+	}
 	for _, c := range clients {
 		s.Clients = append(s.Clients, c.status())
 	}
@@ -60,7 +73,7 @@ func (r *Relay) Status() Status {
 
 func (c *client) status() ClientStatus {
 	s := ClientStatus{
-		Name: c.name, Clusters: []string{}, Subscriptions: len(c.claims.all(subscription)),
+		Name: c.name, Who: c.rights.who.String(), Clusters: []string{}, Subscriptions: len(c.claims.all(subscription)),
 		Deliveries: c.deliveries.count(), Away: !c.sess.Attached(),
 	}
 	for _, k := range c.claims.all(registration) {

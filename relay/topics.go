@@ -74,6 +74,9 @@ type listener struct {
 
 var _ place = (*listener)(nil)
 
+// name implements place.
+func (l *listener) name() string { return l.pattern }
+
 // open implements place.
 func (l *listener) open(ctx context.Context) (uint64, error) {
 	err := l.t.proxy.Subscribe(ctx, l.id, l.pattern, l.options)

@@ -158,7 +158,19 @@
 // Who can open a relay's socket acts through its node: it can call and serve
 // whatever that node can, with the keys derived from the network's and those it
 // brings itself. It gets no key to see and can't use another session's. The
-// socket's permissions, or a token, are all that protects it.
+// socket's permissions, or a token, are all that protects it. A relay that is shared
+// takes the users and groups that it was told to, by the credentials that the system
+// vouches for (TestASharedRelayTakesOthers of package relay). With a policy each client
+// may use the names that a rule allows it, and nothing else: to call in any pattern, to
+// serve, publish, subscribe, list and watch (TestThePolicyHoldsForEverything); a
+// client's id does not help somebody else (TestAnIDIsNoWayToAnothersRights). The policy
+// binds the clients of one relay, not other nodes: what another relay's clients may do
+// is decided there.
+//
+// A program gives all that it says to its relay, so it looks whose that is: its own
+// user's, root's or a trusted user's, by the credentials of the connection, and where
+// it has found the socket by itself also by the owners of the file and its directory
+// (TestWhoseRelayIsTrusted, TestAFoundSocketIsLookedAt of relay/client).
 //
 // Another user of the machine, without a token, can't attach over TCP, not with what
 // it has heard of others' handshakes either (TestWithoutTheTokenNobodyAttaches of

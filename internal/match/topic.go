@@ -94,3 +94,22 @@ func Matches(pattern, topic string) bool {
 		pattern, topic = restP, restT
 	}
 }
+
+// Covers says whether the first pattern stands for every topic that the second one
+// stands for. A topic is a pattern, too: of one, this is Matches.
+func Covers(wide, narrow string) bool {
+	for {
+		if wide == anyRest {
+			return narrow != ""
+		}
+		w, restW, moreW := strings.Cut(wide, ".")
+		n, restN, moreN := strings.Cut(narrow, ".")
+		if n == anyRest && !moreN || w != anyWord && w != n {
+			return false
+		}
+		if !moreW || !moreN {
+			return moreW == moreN
+		}
+		wide, narrow = restW, restN
+	}
+}

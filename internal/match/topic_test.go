@@ -4,6 +4,7 @@
 package match_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,5 +117,38 @@ func TestWildcardsStandForOneWordOrTheRest(t *testing.T) {
 		var x match.Index[int]
 		x.Add(c.pattern, 1)
 		require.Equal(t, c.want, len(x.Match(c.topic, nil)) == 1, "%s on %s, by index", c.pattern, c.topic)
+	}
+}
+
+func TestAPatternCoversWhatItStandsFor(t *testing.T) {
+	// This test compares Covers with its definition, for all patterns of up to three
+	// words: the topics of up to four words tell every two of them apart.
+	var patterns, topics []string
+	var grow func(words []string, s string, most int, each func(string))
+	grow = func(words []string, s string, most int, each func(string)) {
+		for _, w := range words {
+			next := w
+			if s != "" {
+				next = s + "." + w
+			}
+			each(next)
+			if most > 1 && w != ">" {
+				grow(words, next, most-1, each)
+			}
+		}
+	}
+	grow([]string{"a", "b", "*", ">"}, "", 3, func(s string) { patterns = append(patterns, s) })
+	grow([]string{"a", "b", "c"}, "", 4, func(s string) { topics = append(topics, s) })
+	for _, wide := range patterns {
+		require.NoError(t, match.CheckPattern(wide))
+		for _, narrow := range patterns {
+			want := !slices.ContainsFunc(topics, func(topic string) bool {
+				return match.Matches(narrow, topic) && !match.Matches(wide, topic)
+			})
+			require.Equal(t, want, match.Covers(wide, narrow), "%s covers %s", wide, narrow)
+		}
+		for _, topic := range topics {
+			require.Equal(t, match.Matches(wide, topic), match.Covers(wide, topic), "%s covers %s", wide, topic)
+		}
 	}
 }

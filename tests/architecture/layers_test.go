@@ -82,7 +82,7 @@ var layers = []layer{
 	{"internal/node", []string{"patterns", "cluster", "overlay", "security", "internal/wire", "internal/name"}, "the composition root"},
 	{"node", []string{".", "internal/node", "overlay", "security", "internal/door", "internal/zapslog"}, "what users import to embed a node"},
 	{"relay/client", []string{"patterns", "cluster", "overlay", "internal/wire", "internal/drop", "internal/match", "internal/inbox", "internal/turn", "relay/internal"}, "an attached program runs a node's engines over one session, and no host"},
-	{"relay", []string{"internal/node", "patterns", "cluster", "overlay", "internal/wire", "internal/fifo", "internal/drop", "internal/waitline", "internal/after", "internal/budget", "internal/crowd"}, "it passes frames between sessions and a node: what works embedded works attached"},
+	{"relay", []string{"internal/node", "patterns", "cluster", "overlay", "internal/wire", "internal/fifo", "internal/drop", "internal/waitline", "internal/after", "internal/budget", "internal/crowd", "internal/match", "internal/name"}, "it passes frames between sessions and a node: what works embedded works attached"},
 	{"internal/zapslog", nil, "two ways to log meet there"},
 	{"internal/door", []string{"patterns"}, "how node.Join hands its node to package arke"},
 	{".", []string{"relay/client", "patterns", "internal/door", "internal/conn", "internal/zapslog", "internal/wire/header"}, "what users import: it attaches, and links no node"},
