@@ -24,7 +24,8 @@
 //     holders of the key can seal, and checks the signatures, once each.
 //  4. The view is the union of what the anchors say (mergeviews.go): lost
 //     at one anchor is suspect, lost at a majority is gone, a node's newest
-//     incarnation hides what it was before, its newest record older ones.
+//     incarnation hides what it was before, its newest record older ones. Where our
+//     own link to a member's node is up, only a majority makes it suspect.
 //  5. Pick chooses from the view by load, latency and zone (pick.go); Done tells
 //     how it went, and slow or failing members are left out for a while
 //     (health.go).

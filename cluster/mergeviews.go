@@ -18,7 +18,8 @@ func (d *verified) before(o *verified) bool {
 // merged is one member as all anchors together see it.
 type merged struct {
 	*verified
-	suspect bool
+	suspect bool // some anchor doubts it
+	surely  bool // a majority of them does, or its own node
 }
 
 // mergeViews merges what all anchors say, under all ids. Under one id a member lives
@@ -47,9 +48,9 @@ func mergeViews(epochViews []*epochView) []*merged {
 		f := &merged{verified: d}
 		lives := false
 		for _, s := range epochViews {
-			alive, suspect := s.vote(d)
+			alive, suspect, surely := s.vote(d)
 			lives = lives || alive
-			f.suspect = f.suspect || suspect
+			f.suspect, f.surely = f.suspect || suspect, f.surely || surely
 		}
 		if lives {
 			out = append(out, f)
@@ -60,22 +61,28 @@ func mergeViews(epochViews []*epochView) []*merged {
 }
 
 // vote says whether the member lives under this id, and if so whether any
-// anchor doubts it. Only current anchors can lose a member: old ones are left.
-func (s *epochView) vote(d *verified) (alive, suspect bool) {
-	listed, lost := 0, 0
+// anchor doubts it, and whether that is certain: what a minority of them says of a
+// member can be a lie. Only current anchors can lose a member: old ones are left.
+func (s *epochView) vote(d *verified) (alive, suspect, surely bool) {
+	listed, lost, doubts := 0, 0, 0
 	for _, c := range s.anchorViews {
 		if l, ok := c.set[d.leaseKey]; ok && l.incarnation == d.incarnation {
 			listed++
 			suspect = suspect || ((l.suspect || d.suspect) && c.fresh)
+			surely = surely || d.suspect && c.fresh
+			if l.suspect && c.fresh && !c.old {
+				doubts++
+			}
 		}
 		if at, ok := c.lost[d.leaseKey]; ok && at >= d.incarnation && !c.old {
 			lost++
 		}
 	}
-	if listed == 0 || lost >= majority(len(s.anchorSet.anchors)) {
-		return false, false
+	most := majority(len(s.anchorSet.anchors))
+	if listed == 0 || lost >= most {
+		return false, false, false
 	}
-	return true, suspect || lost > 0
+	return true, suspect || lost > 0, surely || lost+doubts >= most
 }
 
 // believedEmpty says whether, under every id, a majority of the anchors can

@@ -125,6 +125,7 @@ func (k *watcher) peerChanged(now time.Time, p peer.ID) {
 		for _, m := range w.view.Members {
 			if m.Peer == p {
 				k.flagLink(m)
+				k.touch(w) // who vouches for m may be another one now
 			}
 		}
 	}
@@ -143,6 +144,12 @@ func (k *watcher) peerChanged(now time.Time, p peer.ID) {
 func (k *watcher) attached(cid security.ClusterID, p peer.ID) bool {
 	s := k.byID[cid]
 	return s != nil && s.at(p) != nil
+}
+
+// vouches says whether this node itself sees that p lives: then the doubt of one
+// anchor, which may lie, takes none of p's members out of rotation.
+func (k *watcher) vouches(p peer.ID) bool {
+	return k.peers.linkUp(p) && !k.peers.suspect(p) && !k.peers.lost(p)
 }
 
 // flagLink shows pickers what our own link to m's node says.
@@ -236,7 +243,7 @@ func (k *watcher) member(w *watchedCluster, f *merged) *Member {
 			m.load = newLoad(w.view.pool, f.capacity)
 		}
 	}
-	m.load.setFlag(flagSuspect, f.suspect)
+	m.load.setFlag(flagSuspect, f.surely || f.suspect && !k.vouches(f.peer))
 	k.flagLink(m)
 	return m
 }

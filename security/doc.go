@@ -105,13 +105,14 @@
 //
 //   - join under as many peer ids as it likes, come back after a ban, and
 //     choose ids that lie close to a cluster's, until the epoch ends: as one
-//     anchor of three it can have members called suspect, so that others are
-//     preferred while there are any, repeat the last lease of a node after it left,
+//     anchor of three it can have members called suspect at callers that have no
+//     link to them, repeat the last lease of a node after it left,
 //     until the epoch ends, and see which peers register and watch under an id,
 //     which links those peers' epochs to each other. It can't take a member out,
 //     call a cluster empty, or put another record or incarnation in a member's
 //     place (cluster: TestOneLyingAnchorOfThreeChangesNothing,
-//     TestOneLyingAnchorOfThreeRemovesNobody, TestTheNewestRecordCounts). As a
+//     TestOneLyingAnchorOfThreeRemovesNobody, TestTheNewestRecordCounts; and
+//     scenario lying-anchor of sim). As a
 //     majority of them it can withhold leases and call a cluster empty;
 //   - call, serve and read every cluster whose key is derived, for it has that
 //     key;
