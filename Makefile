@@ -18,7 +18,7 @@ MUTANTS     ?=
 
 # Tests that take long because they run the same thing many times, or large
 # networks for minutes: make slow. Everything else is make test. CI runs both.
-SLOW = TestTwoConvergedHalvesFindEachOtherAgain|TestWholeNodesReplayUnderEveryFault|TestFiftyNodesReplay|TestEveryFaultReplays|TestOverlaysReplay|TestRunsReplayWithJitter|TestSimulationReplays|TestDeliveredAndReportedIsSentWhateverBreaks|TestCrashesOfForwardersAreReportedWithTheirSize|TestAForwarderWithoutRoomLosesForOneOnly
+SLOW = TestTwoFoldersBuildTheSameBytes|TestTwoConvergedHalvesFindEachOtherAgain|TestWholeNodesReplayUnderEveryFault|TestFiftyNodesReplay|TestEveryFaultReplays|TestOverlaysReplay|TestRunsReplayWithJitter|TestSimulationReplays|TestDeliveredAndReportedIsSentWhateverBreaks|TestCrashesOfForwardersAreReportedWithTheirSize|TestAForwarderWithoutRoomLosesForOneOnly
 # No vet (make lint does it) and no debugger's tables: linking is a third of the work.
 GOTEST = go test -race -vet=off -ldflags=-w -shuffle=on -timeout 9m
 
@@ -62,6 +62,14 @@ lint: ## gofumpt, vet, staticcheck
 .PHONY: golangci
 golangci: ## the linters of .golangci.yml, as editors run them
 	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.5.0 run ./...
+
+.PHONY: vulncheck
+vulncheck: ## known vulnerabilities in what is called; says "not run" where the database can't be reached
+	@.ci/vulncheck
+
+.PHONY: sbom
+sbom: ## what the binary is made of, as CycloneDX, in bin/arke.cdx.json
+	@.ci/sbom
 
 .PHONY: format
 format: ## gofumpt, in place
