@@ -6,6 +6,8 @@ package cluster
 import (
 	"maps"
 	"slices"
+
+	"github.com/arke-mesh/arke/internal/drop"
 )
 
 // Status is a summary for people.
@@ -49,3 +51,6 @@ func (c *Clusters) Status() Status {
 func (c *Clusters) publishStatus(k *control) {
 	c.status.Store(&Status{Leases: k.anchor.leases, Watches: k.anchor.watches, Served: k.registrar.served()})
 }
+
+// DropNames are the reasons that Status.Drops counts.
+func DropNames() []string { return drop.Names(dropReasons) }

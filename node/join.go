@@ -11,6 +11,7 @@ import (
 	"github.com/arke-mesh/arke"
 	"github.com/arke-mesh/arke/internal/door"
 	inner "github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/scrape"
 	"github.com/arke-mesh/arke/internal/zapslog"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
@@ -21,9 +22,10 @@ type JoinOption func(*joining)
 
 // joining is what the options of Join set.
 type joining struct {
-	cfg    inner.Config
-	logger *slog.Logger
-	err    error // of the first option that failed
+	cfg       inner.Config
+	logger    *slog.Logger
+	collector *Collector
+	err       error // of the first option that failed
 }
 
 func (j *joining) fail(err error) {
@@ -150,6 +152,9 @@ func Join(ctx context.Context, opts ...JoinOption) (*arke.Conn, error) {
 	}
 	if err := n.Start(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
+	}
+	if j.collector != nil {
+		j.collector.node.Store(scrape.NewNode(n))
 	}
 	var addrs []string
 	for _, a := range n.Addrs() {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -120,4 +121,36 @@ func TestAClusterWithAKeyIsForWhoHoldsIt(t *testing.T) {
 		require.Error(t, err)
 		return arke.OutcomeOf(err) == "no_members"
 	}, 30*time.Second, 50*time.Millisecond)
+}
+
+func TestACollectorShowsTheNodeThatWasJoined(t *testing.T) {
+	// This test checks that a collector may be registered before there is a node,
+	// shows its requests afterwards, and survives its end.
+	var metrics node.Collector
+	r := prometheus.NewPedanticRegistry()
+	require.NoError(t, r.Register(&metrics))
+	families, err := r.Gather()
+	require.NoError(t, err)
+	require.Empty(t, families)
+
+	c := join(t, newNetwork(t), node.MeasuredBy(&metrics))
+	_, err = c.Serve(t.Context(), "echo", arke.HandlerFunc(func(_ context.Context, r *arke.Request) (arke.Message, error) {
+		return arke.Message{Body: r.Body}, nil
+	}))
+	require.NoError(t, err)
+	_, err = c.Request(t.Context(), "echo", arke.Message{Body: []byte("x")})
+	require.NoError(t, err)
+	replies := func() float64 {
+		families, err := r.Gather()
+		require.NoError(t, err)
+		for _, f := range families {
+			if f.GetName() == "arke_requests_total" {
+				return f.GetMetric()[0].GetCounter().GetValue()
+			}
+		}
+		return 0
+	}
+	require.Equal(t, 1.0, replies())
+	require.NoError(t, c.Close())
+	require.Equal(t, 1.0, replies())
 }

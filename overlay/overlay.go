@@ -203,6 +203,9 @@ func (o *Overlay) Traffic() Traffic {
 // left out.
 func (o *Overlay) Drops() map[string]uint64 { return o.drops.ByName() }
 
+// DropNames are the reasons that Drops counts.
+func DropNames() []string { return drop.Names(dropReasons)[1:] } // the first is none
+
 // Handle sets the handler for frames of kind k. Only before Start, once per
 // kind.
 func (o *Overlay) Handle(k wire.Kind, h FrameHandler) {

@@ -4,6 +4,7 @@
 package relay
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/arke-mesh/arke/internal/wire"
@@ -121,6 +122,19 @@ func (c *counters) refusal(r *wire.Reply) {
 	default:
 		c.drop(dropRefused)
 	}
+}
+
+// DropNames are the names of what Status.Drops counts.
+func DropNames() []string {
+	var names []string
+	for i := range dropCount {
+		names = append(names, i.String())
+	}
+	for i := range wire.EndCode(wire.EndCodes) {
+		names = append(names, "refused."+i.String(), "ended."+i.String())
+	}
+	slices.Sort(names)
+	return slices.Compact(names) // numbers without a meaning share a name
 }
 
 // snapshot returns every count that is not zero, by "thing.reason".

@@ -53,7 +53,7 @@ func (s *calls) mayKnow(k *call) error {
 
 // describe tells about the node and the relay.
 func (s *calls) describe(k *call) {
-	k.finish(wire.Reply{ID: k.id, From: &wire.From{}}, wire.AppendTail(nil, nil, s.c.relay.describe()))
+	k.finish(wire.Reply{ID: k.id, From: &wire.From{}}, wire.AppendTail(nil, nil, s.c.relay.Describe()))
 }
 
 // list says who serves a cluster.

@@ -93,9 +93,9 @@ func (c *client) status() ClientStatus {
 	return s
 }
 
-// describe returns the node's status as one JSON object, with the relay's
-// under "relay".
-func (r *Relay) describe() []byte {
+// Describe returns the node's status as one JSON object, with the relay's under
+// "relay": what Client.Status gets. The caller owns it.
+func (r *Relay) Describe() []byte {
 	fields := map[string]json.RawMessage{}
 	if r.cfg.Status != nil {
 		node, err := json.Marshal(r.cfg.Status())

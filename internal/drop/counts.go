@@ -38,3 +38,12 @@ func (c Counts[R]) ByName() map[string]uint64 {
 	}
 	return out
 }
+
+// Names returns the names of the reasons below end, in their order.
+func Names[R Reason](end R) []string {
+	names := make([]string, 0, int(end))
+	for r := R(0); r < end; r++ {
+		names = append(names, r.String())
+	}
+	return names
+}

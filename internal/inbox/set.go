@@ -91,6 +91,9 @@ func (s *Set) Status() SetStatus {
 	return SetStatus{Drops: s.drops.ByName(), Panics: s.panics.Load(), Working: s.working, InLine: s.line.n}
 }
 
+// DropNames are the reasons that SetStatus.Drops counts.
+func DropNames() []string { return drop.Names(dropReasons) }
+
 // start finds a worker for b, or has it stand in line, where whoever is free
 // first gets it: at the end, or in front if it stood there before.
 func (s *Set) start(b *Inbox, front bool) bool {

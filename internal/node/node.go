@@ -43,7 +43,10 @@ const (
 )
 
 // life says what a node takes in its present phase.
-type life struct{ phase atomic.Uint32 }
+type life struct {
+	phase atomic.Uint32
+	since atomic.Int64 // when the node was started, by its clock in nanoseconds; 0 = it was not
+}
 
 // running returns why the node can't be used, if so.
 func (l *life) running() error {
@@ -121,6 +124,7 @@ func (n *Node) Start(ctx context.Context) error {
 	if err := n.start(ctx); err != nil {
 		return err
 	}
+	n.since.Store(n.outside.Clock.Now().UnixNano())
 	n.phase.CompareAndSwap(phaseNew, phaseRunning)
 	n.log().Info("started", zap.String("network", n.cfg.Network.Name), zap.Stringer("peer", n.Self()), zap.Strings("addrs", n.Addrs()))
 	return nil

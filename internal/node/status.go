@@ -107,12 +107,18 @@ func (n *Node) Status() Status {
 // drops puts the layers' counters into one map.
 func (n *layers) drops(clusters map[string]uint64) map[string]uint64 {
 	all := make(map[string]uint64)
-	for layer, counts := range map[string]map[string]uint64{
+	layers := map[string]map[string]uint64{
 		"overlay": n.overlay.Drops(), "cluster": clusters, "request": n.requests.Drops(),
 		"pubsub": n.topics.Drops(), "tunnel": n.tunnels.Drops(),
-	} {
+	}
+	if n.outside.host != nil {
+		layers["p2p"] = n.outside.host.Counters()
+	}
+	for layer, counts := range layers {
 		for reason, count := range counts {
-			all[layer+"."+reason] = count
+			if count > 0 {
+				all[layer+"."+reason] = count
+			}
 		}
 	}
 	return all

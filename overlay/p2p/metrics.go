@@ -64,3 +64,6 @@ var counterNames = [counterCount]string{
 type counters [counterCount]atomic.Uint64
 
 func (c *counters) add(k counter) { c[k].Add(1) }
+
+// CounterNames are the names of what a Host counts.
+func CounterNames() []string { return counterNames[:] }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
@@ -429,3 +430,6 @@ func (e *Engine) Status() Status {
 // Drops counts what went no further, by reason; reasons that never occurred
 // are left out.
 func (e *Engine) Drops() map[string]uint64 { return e.drops.ByName() }
+
+// DropNames are the reasons that Drops counts.
+func DropNames() []string { return drop.Names(dropReasons) }

@@ -49,6 +49,7 @@ type asking struct {
 	timer    overlay.Timer // ends a pause
 	timers   int32         // number of the latest
 	moment   int64         // the time, if it was asked for since the event came; else 0
+	began    int64         // when it came to be asked; 0 = it never did
 	over     bool          // it has an outcome
 	memory   struct {      // so that most requests need no other
 		attempts [1]*attempt
@@ -236,7 +237,8 @@ func (c *call) handle(ev event) decision {
 		if ev.err != nil {
 			return ending(ev.err)
 		}
-		c.route.countRequest(c.now())
+		c.began = c.now()
+		c.route.countRequest(c.began)
 		return trying()
 	case eventReply:
 		c.moment, a.replied = a.arrived, true
@@ -388,6 +390,7 @@ func (c *call) conclude(err error) {
 	for _, a := range c.attempts {
 		a.abandon()
 	}
+	c.route.ledger.tell(c, err)
 	c.putRoute(c.route, c.now())
 	if c.cfg.Leaf == nil {
 		c.answer.Attempts = len(c.attempts)

@@ -31,6 +31,7 @@ type calls struct {
 	retried     atomic.Uint64
 	spare       sync.Pool // of *call
 	lapses      *lapses
+	ledgers     ledgers
 }
 
 // waiter is where a goroutine waits for its call to end.
@@ -72,6 +73,7 @@ func (k *calls) call() *call {
 func (k *calls) ask(ctx context.Context, a *Ask) (Answer, error) {
 	size, err := k.check(a)
 	if err != nil {
+		k.ledgers.refuse(a, err)
 		return Answer{}, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -111,6 +113,7 @@ func (k *calls) ask(ctx context.Context, a *Ask) (Answer, error) {
 func (k *calls) begin(a *Ask, done func(Answer, error)) (cancel func()) {
 	size, err := k.check(a)
 	if err != nil {
+		k.ledgers.refuse(a, err)
 		done(Answer{}, err)
 		return func() {}
 	}
@@ -289,7 +292,11 @@ func (r *room) take(n int) bool {
 func (k *calls) routeTo(name string) *route {
 	r, created := k.routes.get(name, func() *route {
 		keys := k.keys(name)
-		return &route{name: name, watch: k.cfg.Directory.Watch(name), keys: keys, seal: k.mustSeal(keys)}
+		r := &route{name: name, watch: k.cfg.Directory.Watch(name), keys: keys, seal: k.mustSeal(keys)}
+		if k.cfg.Leaf == nil { // a leaf's relay counts
+			r.ledger = k.ledgers.get(name)
+		}
+		return r
 	})
 	if created {
 		k.upkeep.arm()

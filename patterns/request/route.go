@@ -15,10 +15,11 @@ type route struct {
 	use
 
 	// Immutable.
-	name  string
-	watch Watch
-	keys  *security.Cluster
-	seal  bool
+	name   string
+	watch  Watch
+	keys   *security.Cluster
+	seal   bool
+	ledger *Ledger // nil = calls are not counted here
 
 	mu     sync.Mutex
 	budget budget // guarded by mu

@@ -289,3 +289,6 @@ func (e *Engine) Status() Status {
 // Drops counts what went no further, by reason; reasons that never occurred are
 // left out.
 func (e *Engine) Drops() map[string]uint64 { return e.drops.ByName() }
+
+// DropNames are the reasons that Drops counts.
+func DropNames() []string { return drop.Names(dropReasons) }

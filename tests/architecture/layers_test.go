@@ -65,6 +65,10 @@ var layers = []layer{
 	{"internal/after", nil, "whoever locks acts after it, so it knows nobody"},
 	{"internal/deadline", nil, "streams of a link and net.Conns have deadlines, so it knows nobody"},
 	{"internal/nowait", nil, "links and sockets are written to without waiting, so it knows nobody"},
+	{"internal/histogram", nil, "whoever measures counts in buckets, so it knows nobody"},
+	{"internal/meaning", nil, "it says what numbers mean, and reads none"},
+	{"internal/scrape", []string{"internal/node", "patterns", "cluster", "overlay/p2p", "overlay", "internal/inbox", "internal/histogram", "internal/meaning"}, "it reads what a node counts; overlay/p2p only for the names"},
+	{"internal/admin", []string{"internal/scrape", "internal/meaning", "relay"}, "it shows a relay and its node to tools; who configures it hands them in"},
 	{"internal/waitline", nil, "whoever has a bound uses it, so it knows nobody"},
 	{"internal/name", nil, "clusters and topics have names of one form"},
 	{"internal/match", []string{"patterns", "internal/name"}, "patterns of topics and an index of them; it knows the names' form, and no node"},
@@ -78,9 +82,9 @@ var layers = []layer{
 	{"overlay/session", []string{"internal/nowait", "internal/wire", "internal/after", "internal/waitline", "internal/fifo"}, "a session knows connections, and no peers: attached programs have one, too"},
 	{"overlay", []string{"overlay/session", "security", "internal/wire", "internal/drop", "internal/after", "internal/fifo", "internal/budget"}, "links know no cluster, topic or request"},
 	{"cluster", []string{"overlay", "security", "internal/wire", "internal/drop", "internal/name"}, "membership reads no payload and opens no connection"},
-	{"patterns", []string{"cluster", "overlay", "security", "internal/wire", "internal/fifo", "internal/credit", "internal/drop", "internal/waitline", "internal/match", "internal/inbox", "internal/turn"}, "patterns choose no peers and never touch the host"},
+	{"patterns", []string{"cluster", "overlay", "security", "internal/wire", "internal/histogram", "internal/fifo", "internal/credit", "internal/drop", "internal/waitline", "internal/match", "internal/inbox", "internal/turn"}, "patterns choose no peers and never touch the host"},
 	{"internal/node", []string{"patterns", "cluster", "overlay", "security", "internal/wire", "internal/name"}, "the composition root"},
-	{"node", []string{".", "internal/node", "overlay", "security", "internal/door", "internal/zapslog"}, "what users import to embed a node"},
+	{"node", []string{".", "internal/node", "internal/scrape", "overlay", "security", "internal/door", "internal/zapslog"}, "what users import to embed a node"},
 	{"relay/client", []string{"patterns", "cluster", "overlay", "internal/wire", "internal/drop", "internal/match", "internal/inbox", "internal/turn", "relay/internal"}, "an attached program runs a node's engines over one session, and no host"},
 	{"relay", []string{"internal/node", "patterns", "cluster", "overlay", "internal/wire", "internal/fifo", "internal/drop", "internal/waitline", "internal/after", "internal/budget", "internal/crowd", "internal/match", "internal/name"}, "it passes frames between sessions and a node: what works embedded works attached"},
 	{"internal/zapslog", nil, "two ways to log meet there"},
@@ -92,7 +96,7 @@ var layers = []layer{
 	{"sim/internal/netns", []string{"sim", "relay/client", "internal/node", "patterns", "security"}, "level net attaches to real relays as any program does"},
 	{"sim/internal/stack", []string{"sim", "internal/node", "patterns", "overlay/p2p", "overlay", "security"}, "it runs the production transport on a network of its own"},
 	{"sim", []string{"relay", "internal/node", "patterns", "cluster", "overlay", "security", "internal/wire"}, "a transport behind the seam, and scenarios above node and relay"},
-	{"cmd/arke", []string{"relay", "internal/node", "patterns", "security", "overlay/p2p", "sim"}, "flags in, calls out; overlay/p2p only to route its logs"},
+	{"cmd/arke", []string{"relay", "internal/node", "internal/admin", "internal/meaning", "patterns", "security", "overlay/p2p", "sim"}, "flags in, calls out; overlay/p2p only to route its logs"},
 	{"examples", []string{".", "arkehttp", "arketest", "node"}, "examples show what users may use"},
 	{"tests/counts", []string{"internal/node", "relay", "patterns", "security"}, "it counts what programs cost that embed a node, or are attached"},
 	{"tests/measure", []string{"internal/node", "relay", "patterns", "security", "overlay", "tests/harness"}, "measurements compare with the layers below"},
@@ -227,6 +231,7 @@ func TestAttachedProgramsLinkNoHost(t *testing.T) {
 		require.NotEqual(t, module+"internal/node", dep)
 		require.NotEqual(t, module+"overlay/p2p", dep)
 		require.NotContains(t, dep, "go-libp2p-kad-dht")
+		require.NotContains(t, dep, "prometheus")
 		if strings.HasPrefix(dep, "github.com/libp2p/go-libp2p") {
 			require.True(t, strings.HasPrefix(dep, "github.com/libp2p/go-libp2p/core/"), "package arke links %s", dep)
 		}

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package admin
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+)
+
+// routes are the pages.
+func routes(c Config, metrics http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metrics)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { ready(w, c) })
+	mux.HandleFunc("GET /status.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(append(c.Relay.Describe(), '\n')) // whoever asked may have gone
+	})
+	if c.Level != nil {
+		mux.Handle("/log-level", http.MaxBytesHandler(c.Level, 1<<10))
+	}
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+// ready says whether programs may rely on the relay, and if not, why.
+func ready(w http.ResponseWriter, c Config) {
+	if err := c.Node.Ready(); err != nil {
+		answer(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	if c.Relay.Status().Draining {
+		answer(w, http.StatusServiceUnavailable, "the relay is draining")
+		return
+	}
+	answer(w, http.StatusOK, "ok")
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	fmt.Fprintln(w, text)
+}
