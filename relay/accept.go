@@ -206,18 +206,18 @@ func (r *Relay) begin(h *wire.LeafHello, before *client, from source, who policy
 			away.end(errGone)
 		}
 	}()
-	seated := r.seats.Take(from, 1)
+	seated := r.shares.seats.Take(from, 1)
 	if !seated {
 		if away = r.longestAway(from); away != nil {
 			r.unseat(away)
 			r.count.ended[wire.EndFull].Add(1)
-			seated = r.seats.Take(from, 1)
+			seated = r.shares.seats.Take(from, 1)
 		}
 	}
 	switch {
 	case r.state != stateRunning:
 		if seated {
-			r.seats.Give(from, 1)
+			r.shares.seats.Give(from, 1)
 		}
 		return nil, &wire.LeafGoodbye{Code: wire.EndShutdown, Text: "the relay is shutting down"}
 	case !seated:
@@ -243,7 +243,7 @@ func (r *Relay) begin(h *wire.LeafHello, before *client, from source, who policy
 // full, anybody's. Nobody is refused before that. nil if all have a connection. The
 // caller holds mu.
 func (r *Relay) longestAway(from source) (first *client) {
-	full := r.seats.Used() >= 2*r.cfg.Limits.Clients
+	full := r.shares.seats.Used() >= 2*r.cfg.Limits.Clients
 	for _, c := range r.clients {
 		if (full || c.seat.from == from) && c.conn.away() && (first == nil || c.sess.Heard().Before(first.sess.Heard())) {
 			first = c
@@ -259,7 +259,7 @@ func (r *Relay) unseat(c *client) {
 	}
 	if c.seat.taken {
 		c.seat.taken = false
-		r.seats.Give(c.seat.from, 1)
+		r.shares.seats.Give(c.seat.from, 1)
 	}
 }
 

@@ -81,11 +81,11 @@ func (a *answers) done(lane wire.Lane, id uint64, err error, value uint64) {
 }
 
 // late bounds the answers to one client that stand in line for room in a lane.
-// The zero value is ready.
 type late struct {
 	mu    sync.Mutex
 	count int
 	bytes int
+	room  portion // for bytes
 }
 
 // What becomes of an answer that finds no room.
@@ -105,7 +105,8 @@ func (l *late) take(size int, limits *Limits) lateReply {
 		return lateFlood
 	}
 	fate := lateWaits
-	if size > smallAnswer && (l.count >= limits.Requests || l.bytes > 0 && l.bytes+size > limits.RequestBytes) {
+	covered := l.room.Cover(l.bytes + size)
+	if size > smallAnswer && (l.count >= limits.Requests || l.bytes > 0 && (l.bytes+size > limits.RequestBytes || !covered)) {
 		fate, size = lateLost, 0
 	}
 	l.count++
@@ -121,4 +122,5 @@ func (l *late) done(size int) {
 	defer l.mu.Unlock()
 	l.count--
 	l.bytes -= size
+	l.room.Cover(l.bytes)
 }

@@ -72,12 +72,16 @@ func (b *blocking) ServePublication(p *patterns.Publication) {
 	size := len(p.Topic) + len(tail)
 	t := b.t
 	ids := []uint64{b.id}
-	switch {
-	case t.c.tooLarge(len(tail)):
+	if t.c.tooLarge(len(tail)) {
 		t.c.relay.count.drop(dropBadPublication)
 		t.miss(ids, loss{1, true, wire.GapLost, p.From})
 		return
-	case !b.wait(size):
+	}
+	ok, waited := b.wait(size)
+	if waited {
+		defer t.waits(-1)
+	}
+	if !ok {
 		t.c.relay.count.drop(dropSlowPublication)
 		t.miss(ids, loss{1, true, wire.GapSlow, p.From})
 		return
@@ -89,21 +93,22 @@ func (b *blocking) ServePublication(p *patterns.Publication) {
 // ServeGap takes a gap from the node.
 func (b *blocking) ServeGap(g patterns.Gap) { b.t.Gap(g, []uint64{b.id}) }
 
-// wait waits until the client has room for size bytes, and takes it. It is false
+// wait waits until the client has room for size bytes, and takes it. It is not ok
 // if too many wait, or the session has ended. One that is alone has room whatever
-// its size.
-func (b *blocking) wait(size int) bool {
-	entered := false
+// its size. After entered, the end of the wait, for the lane too, is to be told.
+func (b *blocking) wait(size int) (ok, entered bool) {
 	for {
+		if !entered && !b.t.c.sess.HasRoom(wire.LanePub, size) {
+			if entered = b.t.waits(1); !entered {
+				return false, false
+			}
+		}
 		b.mu.Lock()
 		if b.sizes.Len() == 0 || b.sizes.Len() < b.length && b.held+size <= b.bytes {
 			b.sizes.Push(size)
 			b.held += size
 			b.mu.Unlock()
-			if entered {
-				b.t.waits(-1)
-			}
-			return true
+			return true, entered
 		}
 		if b.room == nil {
 			b.room = make(chan struct{})
@@ -111,14 +116,13 @@ func (b *blocking) wait(size int) bool {
 		room := b.room
 		b.mu.Unlock()
 		if !entered && !b.t.waits(1) {
-			return false
+			return false, false
 		}
 		entered = true
 		select {
 		case <-room:
 		case <-b.t.c.ctx.Done():
-			b.t.waits(-1)
-			return false
+			return false, true
 		}
 	}
 }
@@ -127,7 +131,13 @@ func (b *blocking) wait(size int) bool {
 func (t *topics) waits(n int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.waiters+n > maxWaiters {
+	switch {
+	case n < 0:
+		t.c.extent.waits.Give(-n)
+	case t.waiters+n > maxWaiters:
+		return false
+	case !t.c.extent.waits.Take(n):
+		t.c.relay.count.drop(dropShareOfWaits)
 		return false
 	}
 	t.waiters += n

@@ -30,8 +30,10 @@ type calls struct {
 	mu      sync.Mutex
 	open    map[uint64]*call
 	bytes   int
-	busy    int  // those in open, and those whose reply is not queued yet
-	stopped bool // none is taken any more
+	busy    int     // those in open, and those whose reply is not queued yet
+	stopped bool    // none is taken any more
+	places  portion // for those in open
+	room    portion // for bytes
 	idle    chan struct{}
 }
 
@@ -52,8 +54,12 @@ type call struct {
 	gaveUp  bool   // by the client
 }
 
-func newCalls(c *client) *calls {
-	return &calls{c: c, open: map[uint64]*call{}, idle: make(chan struct{})}
+func newCalls(c *client, number uint64) *calls {
+	s := &c.relay.shares
+	return &calls{
+		c: c, open: map[uint64]*call{}, idle: make(chan struct{}),
+		places: s.requests.Portion(number, ownPlaces, stepPlaces), room: s.bytes.Portion(number, ownBytes, stepBytes),
+	}
 }
 
 // handleRequest begins a call.
@@ -99,6 +105,11 @@ func (s *calls) begin(k *call) error {
 		// One that is alone may have any size, or a limit below the largest
 		// message would refuse it for ever.
 		return ErrTooManyBytes
+	case !s.places.Cover(len(s.open) + 1):
+		return ErrShareOfRequests
+	case !s.room.Cover(s.bytes+k.size) && len(s.open) > 0:
+		s.places.Cover(len(s.open))
+		return ErrShareOfBytes
 	}
 	s.open[k.id] = k
 	s.bytes += k.size
@@ -115,6 +126,7 @@ func (s *calls) start(k *call, m *wire.Request) {
 			Idempotent: m.Flags&wire.FlagIdempotent != 0,
 			Policy:     patterns.Policy(r.Policy), StickyKey: r.StickyKey,
 		},
+		Waits: s.c.extent.waits,
 	}
 	k.wait = r.Options&wire.RouteWait != 0
 	reserves := strings.HasPrefix(r.Cluster, reserved)
@@ -218,6 +230,8 @@ func (k *call) finish(r wire.Reply, tail []byte) {
 	s.mu.Lock()
 	delete(s.open, k.id)
 	s.bytes -= k.size
+	s.places.Cover(len(s.open))
+	s.room.Cover(s.bytes)
 	s.mu.Unlock()
 	if r.Outcome == wire.OutcomeReply {
 		r.Tail = tail

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/policy"
 )
 
@@ -47,6 +46,15 @@ type claims struct {
 	mu    sync.Mutex
 	byID  map[uint64]*claim
 	count [claimKinds]int
+	parts [claimKinds]portion
+}
+
+func newClaims(c *client, number uint64) *claims {
+	s := &c.relay.shares
+	return &claims{c: c, byID: map[uint64]*claim{}, parts: [claimKinds]portion{
+		registration: s.registrations.Portion(number, ownFew, stepFew),
+		subscription: s.subscriptions.Portion(number, ownPlaces, stepPlaces),
+	}}
 }
 
 // claim is one of them.
@@ -84,11 +92,11 @@ func (s *claims) begin(id uint64, kind claimKind, timeout uint64, p place) error
 	case err == errDuplicate:
 		k.cancel()
 		return undue(fmt.Sprintf("id %d is in use", id))
-	case err == nil && s.c.spawn("relay/open", k.run):
-		return nil
 	case err == nil:
+		if err = s.c.work("relay/open", k.run); err == nil {
+			return nil
+		}
 		s.forget(k)
-		err = patterns.ErrOverloaded
 	}
 	k.cancel()
 	s.c.relay.count.limit(err)
@@ -112,11 +120,16 @@ func (s *claims) add(k *claim) error {
 		return ErrTooManyRegistrations
 	case k.kind == subscription && s.count[subscription] >= limits.Subscriptions:
 		return ErrTooManySubscriptions
+	case !s.parts[k.kind].Cover(s.count[k.kind] + 1):
+		return shareErrors[k.kind]
 	}
 	s.byID[k.id] = k
 	s.count[k.kind]++
 	return nil
 }
+
+// shareErrors are why one more is refused of which its client has its share.
+var shareErrors = [claimKinds]error{registration: ErrShareOfRegistrations, subscription: ErrShareOfSubscriptions}
 
 // lane is where the client is told of a claim: behind what comes for it.
 func (k *claim) lane() wire.Lane {
@@ -233,6 +246,7 @@ func (s *claims) forget(k *claim) (asked bool) {
 	s.mu.Lock()
 	delete(s.byID, k.id)
 	s.count[k.kind]--
+	s.parts[k.kind].Cover(s.count[k.kind])
 	asked = k.asked
 	s.mu.Unlock()
 	if k.kind == subscription {

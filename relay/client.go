@@ -11,6 +11,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/relay/policy"
 )
@@ -35,6 +36,7 @@ type client struct {
 	tunnels    *tunnels
 	answers    *answers
 	conn       *attachment
+	extent     extent
 	seat       *seat
 	rights     *rights
 	*life
@@ -56,6 +58,7 @@ func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint6
 		largest:  largestMessage,
 		seat:     &seat{from, true},
 		life:     newLife(r.ctx),
+		extent:   r.shares.extent(number),
 	}
 	c.rights = &rights{law: &r.law, count: &r.count, log: c.log, who: who}
 	if h.LargestMessage > 0 {
@@ -67,12 +70,13 @@ func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint6
 	}
 	c.sess = session.New(c.sessionConfig(number))
 	c.answers = &answers{c: c}
-	c.calls = newCalls(c)
-	c.claims = &claims{c: c, byID: map[uint64]*claim{}}
-	c.deliveries = newDeliveries(c)
+	c.answers.late.room = r.shares.bytes.Portion(number, ownBytes, stepBytes)
+	c.calls = newCalls(c, number)
+	c.claims = newClaims(c, number)
+	c.deliveries = newDeliveries(c, number)
 	c.topics = newTopics(c, origin)
-	c.out = newPublisher(c, origin)
-	c.tunnels = newTunnels(c)
+	c.out = newPublisher(c, origin, number)
+	c.tunnels = newTunnels(c, number)
 	return c
 }
 
@@ -190,6 +194,19 @@ func (c *client) until(deadline time.Time) (context.Context, context.CancelFunc)
 		return c.relay.within(c.ctx, request.DefaultTimeout)
 	}
 	return c.relay.within(c.ctx, deadline.Sub(c.now()))
+}
+
+// work runs f, which does something that the client has asked for, on a goroutine
+// that the client waits for, unless it has its share of these.
+func (c *client) work(name string, f func()) error {
+	if !c.extent.work.Take(1) {
+		return ErrShareOfWork
+	}
+	if !c.spawn(name, func() { defer c.extent.work.Give(1); f() }) {
+		c.extent.work.Give(1)
+		return patterns.ErrOverloaded
+	}
+	return nil
 }
 
 // spawn runs f on a goroutine that the client waits for, unless it can't.

@@ -48,8 +48,9 @@ type Config struct {
 	// Policy says which clients may serve, call, publish and subscribe what; see
 	// Relay.SetPolicy. Default: all may everything.
 	Policy *policy.Policy
-	// Limits bound what clients may use.
+	// Limits bound what one client may use, Totals what all of them may together.
 	Limits Limits
+	Totals Totals
 	// Agent is what the relay calls itself to clients. Default "arke".
 	Agent string
 	// Logger is where the relay logs; nil = nowhere.
@@ -128,6 +129,10 @@ type Limits struct {
 	// RequestBytes is how many bytes such calls may have. Default 64 MiB. One
 	// more fails, unless it is the only one: ErrTooManyBytes.
 	RequestBytes int
+	// Deliveries is how many requests the members of one client may have that they
+	// have not answered. Default 16,384. One more is not delivered: its caller is told
+	// that the member is overloaded.
+	Deliveries int
 	// QueueBytes is how many bytes of requests and replies may wait until one
 	// client has read them, and as many again of large ones. Default 8 MiB,
 	// besides one message of any size. A request that finds no room is not
@@ -149,6 +154,66 @@ type Limits struct {
 	Stall time.Duration
 }
 
+// Totals bound what all clients may use together; zero fields mean the defaults.
+// Each client has a little of its own, which nobody can take from it: 64 of what is
+// counted, 8 registrations, 8 of Work and of Waits, and less than 2 MiB. What clients
+// have beyond that, together, is bounded here: half is for whoever comes first, of
+// the other half each client that has any may have the same share. A client that
+// has its share is refused more, with an error of its own and a counter in [Status];
+// what it has stays its own. By default one alone may have all that Limits give it.
+type Totals struct {
+	// Registrations, by default four times Limits.Registrations (256). One more
+	// fails: ErrShareOfRegistrations.
+	Registrations int `json:"registrations"`
+	// Subscriptions, by default four times Limits.Subscriptions (16,384). One more
+	// fails: ErrShareOfSubscriptions.
+	Subscriptions int `json:"subscriptions"`
+	// Requests are calls without a reply, by default four times Limits.Requests
+	// (16,384). One more fails: ErrShareOfRequests.
+	Requests int `json:"requests"`
+	// Deliveries are requests that members have not answered, by default four times
+	// Limits.Deliveries (65,536). One more is refused: its caller is told that the
+	// member is overloaded.
+	Deliveries int `json:"deliveries"`
+	// Tunnels, by default three times Limits.Tunnels (49,152). One more fails:
+	// ErrShareOfTunnels, or, to a member, is refused as overloaded.
+	Tunnels int `json:"tunnels"`
+	// Work is surveys, broadcasts, questions to the relay, and registrations and
+	// subscriptions that are being opened: each has a goroutine. Default 32,768. One
+	// more fails: ErrShareOfWork.
+	Work int `json:"work"`
+	// Waits is calls that wait for a first member, and subscriptions that have
+	// publishers wait: each has a worker of the node, which should have twice as
+	// many. Default 8,192. One call more fails as overloaded, a publication more is a
+	// gap.
+	Waits int `json:"waits"`
+	// Bytes are those of all that the relay holds for clients: what waits in their
+	// lanes or was not acknowledged, calls, replies that stand in line, publications
+	// that wait, messages that have come in part, and the windows of tunnels.
+	// Default twice what Limits allow one client (672 MiB). One more fails:
+	// ErrShareOfBytes; what is for a client that has no room counts as in a full lane.
+	Bytes int `json:"bytes"`
+}
+
+func (t Totals) withDefaults(l Limits) Totals {
+	zero := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	zero(&t.Registrations, 4*l.Registrations)
+	zero(&t.Subscriptions, 4*l.Subscriptions)
+	zero(&t.Requests, 4*l.Requests)
+	zero(&t.Deliveries, 4*l.Deliveries)
+	zero(&t.Tunnels, 3*l.Tunnels)
+	zero(&t.Work, 32<<10)
+	zero(&t.Waits, 8<<10)
+	// Lanes of requests, replies and large ones, and of publications in both
+	// directions; calls, and their replies; what came in part.
+	zero(&t.Bytes, 2*(2*l.QueueBytes+2*l.PublicationBytes+2*l.RequestBytes+l.TunnelBytes+3*largestMessage))
+	return t
+}
+
 // maxName bounds what the relay calls itself and its node, in bytes.
 const maxName = 255
 
@@ -164,6 +229,7 @@ func (l Limits) withDefaults() Limits {
 	zero(&l.Subscriptions, 4096)
 	zero(&l.PublicationBytes, 16<<20)
 	zero(&l.Requests, 4096)
+	zero(&l.Deliveries, 16384)
 	zero(&l.RequestBytes, 64<<20)
 	zero(&l.QueueBytes, 8<<20)
 	zero(&l.Tunnels, 16384)
@@ -195,6 +261,7 @@ func (l Limits) lanes() (bytes [wire.Lanes]int) {
 
 func (c Config) withDefaults() Config {
 	c.Limits = c.Limits.withDefaults()
+	c.Totals = c.Totals.withDefaults(c.Limits)
 	if c.Agent == "" {
 		c.Agent = "arke"
 	}
@@ -208,7 +275,7 @@ func (c Config) withDefaults() Config {
 func (c Config) Check() error { return c.withDefaults().validate() }
 
 func (c Config) validate() error {
-	l := c.Limits
+	l, t := c.Limits, c.Totals
 	switch {
 	case c.Socket == "" && c.Listen == "" && c.Seam == nil:
 		return errors.New("relay: Config.Socket or Config.Listen is required: where shall clients attach?")
@@ -218,8 +285,10 @@ func (c Config) validate() error {
 		return fmt.Errorf("relay: Config.Tokens are %d, at most %d are allowed", len(c.Tokens), wire.MaxTokens)
 	case len(c.Agent) > maxName || len(c.Peer) > maxName:
 		return fmt.Errorf("relay: Config.Agent or Config.Peer is longer than %d bytes", maxName)
-	case min(l.Waiting, l.Clients, l.Registrations, l.Subscriptions, l.PublicationBytes, l.Requests, l.RequestBytes, l.QueueBytes, l.Tunnels, l.TunnelBytes) < 1:
+	case min(l.Waiting, l.Clients, l.Registrations, l.Subscriptions, l.PublicationBytes, l.Requests, l.RequestBytes, l.Deliveries, l.QueueBytes, l.Tunnels, l.TunnelBytes) < 1:
 		return errors.New("relay: Config.Limits must be positive")
+	case min(t.Registrations, t.Subscriptions, t.Requests, t.Deliveries, t.Tunnels, t.Work, t.Waits, t.Bytes) < 1:
+		return errors.New("relay: Config.Totals must be positive")
 	case l.Handshake < 0 || l.Stall < 0:
 		return errors.New("relay: Config.Limits must be positive")
 	}

@@ -94,7 +94,7 @@ func TestLossesAreToldTogether(t *testing.T) {
 // TestLateAnswersAreBounded proves what becomes of answers that find no room.
 func TestLateAnswersAreBounded(t *testing.T) {
 	limits := &Limits{Requests: 2, RequestBytes: 10 << 10}
-	var l late
+	l := late{room: newShares(Totals{Bytes: 1 << 30}, 1).bytes.Portion(1, 0, 1)}
 	require.Equal(t, lateWaits, l.take(20<<10, limits), "one that is alone has room")
 	require.Equal(t, lateLost, l.take(2<<10, limits))
 	require.Equal(t, lateWaits, l.take(100, limits), "a small one is not worth replacing")
@@ -102,6 +102,12 @@ func TestLateAnswersAreBounded(t *testing.T) {
 	require.Equal(t, lateFlood, l.take(100, limits))
 	l.done(20 << 10)
 	require.Equal(t, lateLost, l.take(2<<10, limits), "too many wait")
+
+	l = late{room: newShares(Totals{Bytes: 1}, 1).bytes.Portion(1, 4<<10, 1)}
+	require.Equal(t, lateWaits, l.take(5<<10, limits), "one that is alone has room, whatever others hold")
+	require.Equal(t, lateLost, l.take(2<<10, limits), "the client has its share")
+	l.done(5 << 10)
+	require.Equal(t, lateWaits, l.take(3<<10, limits), "what is its own it has")
 }
 
 // TestARightThatIsKnownCostsNothing proves that a name which was allowed once costs no

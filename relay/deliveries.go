@@ -5,6 +5,7 @@ package relay
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -34,8 +35,15 @@ type deliveries struct {
 	open     map[uint64]*request.Delivery
 	members  map[*member]struct{} // that are registered
 	reach    reach
-	sweeping bool // a timer runs
+	sweeping bool    // a timer runs
+	places   portion // for those in open
 }
+
+// Why a request is not delivered.
+var (
+	errTooManyDeliveries = errors.New("relay: the client's members have too many requests")
+	errShareOfDeliveries = errors.New("relay: the clients' members have too many requests, and this client has its share")
+)
 
 // reach says how a client can be reached.
 type reach uint8
@@ -47,8 +55,11 @@ const (
 	over                  // never again
 )
 
-func newDeliveries(c *client) *deliveries {
-	return &deliveries{c: c, open: map[uint64]*request.Delivery{}, members: map[*member]struct{}{}}
+func newDeliveries(c *client, number uint64) *deliveries {
+	return &deliveries{
+		c: c, open: map[uint64]*request.Delivery{}, members: map[*member]struct{}{},
+		places: c.relay.shares.deliveries.Portion(number, ownPlaces, stepPlaces),
+	}
 }
 
 // registered notes that a cluster knows the member, and says whether the client
@@ -76,8 +87,7 @@ func (m *member) Deliver(d *request.Delivery) {
 	// While the client is doubted, too: callers know that it is, and who asks it
 	// nevertheless has nobody better.
 	if err := m.pass(d, wire.LaneRPC, d.Tail); err != nil {
-		s.c.relay.count.drop(dropSlowDelivery)
-		refuse(d, outcomeOf(err))
+		s.turnAway(d, err)
 	}
 }
 
@@ -97,13 +107,32 @@ func (m *member) pass(d *request.Delivery, lane wire.Lane, tail []byte) error {
 	if s.reach == over {
 		return session.ErrDown
 	}
+	counts := d.Pattern != patterns.PatternTunnel
+	switch {
+	case !counts:
+	case len(s.open) >= s.c.relay.cfg.Limits.Deliveries:
+		return errTooManyDeliveries
+	case !s.places.Cover(len(s.open) + 1):
+		return errShareOfDeliveries
+	}
 	r, err := s.c.sess.Send(lane, wire.KindRequest, head.AppendHead(buf[:0]), tail)
-	if err == nil && d.Pattern != patterns.PatternTunnel {
+	if err == nil && counts {
 		d.Value = held{r, m.cluster}
+		d.Tail = nil // the lane has it: however long the handler takes, it is not held twice
 		s.open[d.Number] = d
 		s.expect(d)
 	}
 	return err
+}
+
+// turnAway refuses a delivery that is not in the client's lane.
+func (s *deliveries) turnAway(d *request.Delivery, err error) {
+	if o := outcomeOf(err); o != wire.OutcomeOverloaded || err == session.ErrLaneFull {
+		s.c.relay.count.drop(dropSlowDelivery)
+	} else {
+		s.c.relay.count.limit(err)
+	}
+	refuse(d, outcomeOf(err))
 }
 
 // refuse answers a delivery that no handler has seen.
@@ -115,7 +144,7 @@ var noHeaders = wire.AppendTail(nil, nil, nil)
 // outcomeOf says why a frame is not in a client's lane.
 func outcomeOf(err error) wire.Outcome {
 	switch err {
-	case session.ErrLaneFull:
+	case session.ErrLaneFull, errTooManyDeliveries, errShareOfDeliveries:
 		return wire.OutcomeOverloaded
 	case session.ErrTooLarge:
 		return wire.OutcomeTooLarge
@@ -168,6 +197,7 @@ func (s *deliveries) sweep() {
 			s.expect(d)
 		}
 	}
+	s.places.Cover(len(s.open))
 	s.mu.Unlock()
 	slices.SortFunc(late, inOrder)
 	for _, d := range late {
@@ -192,6 +222,7 @@ func (s *deliveries) take(id uint64) *request.Delivery {
 	defer s.mu.Unlock()
 	d := s.open[id]
 	delete(s.open, id)
+	s.places.Cover(len(s.open))
 	return d
 }
 
@@ -309,6 +340,7 @@ func (s *deliveries) end() {
 	s.reach = over
 	open := s.sorted()
 	clear(s.open)
+	s.places.Cover(0)
 	s.mu.Unlock()
 	for _, d := range open {
 		if s.c.sess.Withdraw(heldOf(d).receipt) {

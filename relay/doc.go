@@ -127,7 +127,8 @@
 // it) or a fresh Hello of the same client id. Keep that secret.
 //
 // Lane pub of a client is acknowledged when a publication was handed on: a client
-// that keeps to the lane's bytes is slowed down, and never refused for that.
+// that keeps to the lane's bytes is slowed down, and refused only when it has its
+// share of the bytes of all clients: outcome 2, code 6.
 //
 // A Beat that wants an answer has one at once: "echo" is its clock, "held" the ns
 // in between. A client that is silent for three beats is out of rotation until it
@@ -193,7 +194,8 @@
 //	3 no such member   9 no members     15 would block  make the call at the next one
 //	4 draining        10 unreachable    16 topic        2 and 14 beyond a limit of the client: code
 //	5 expired         11 interrupted    17 other        1 registrations, 2 calls, 3 bytes of calls,
-//	                                                    4 tunnels, 5 subscriptions
+//	                                                    4 tunnels, 5 subscriptions, 6 its share
+//	                                                    of what all clients may have
 //
 // A relay may have a policy (package relay/policy): then what the client may not do
 // with a name has outcome 6, with a text that says so. That goes for calls, Serve,
@@ -286,6 +288,19 @@
 // gaps, replies stand in line up to the limits of calls, and are "interrupted"
 // beyond them. Who does not read for 30 s, or asks for ever more, loses its
 // session.
+//
+// [Totals] bound what all clients together make the relay hold. Each has a little
+// of its own that nobody can take; what is beyond is shared: a client alone may have
+// all that its Limits allow, and while it does each other one gets its share of as
+// much again (TestOneClientsCallsLeaveOthersTheirs). More is refused before anything
+// was done, by name: code 6, and a counter that ends with ".share". Requests to a
+// member whose client has its share are "overloaded": others are asked
+// (TestHangingHandlersOfOneClientLeaveOthersServed).
+//
+// Connections that have not said Hello have places apart for the socket and for TCP;
+// when they are full, one at random goes of the user, or address, that has most
+// (TestSilentConnectionsLockNobodyOut). So do clients: those of one user or address
+// leave places for others (TestClientsOfOneSourceLeavePlacesForOthers).
 //
 // # Duties of a binding
 //

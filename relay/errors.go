@@ -55,6 +55,18 @@ var (
 	ErrTooManySubscriptions error = &limitError{"relay: too many subscriptions of one client", patterns.ErrTooMany, wire.LimitSubscriptions}
 )
 
+// Shares of what all clients of the relay may have together, see Totals: others
+// have theirs, and this client has as much. Their code is one; they match what those
+// above do.
+var (
+	ErrShareOfRegistrations error = &limitError{"relay: its clients have too many registrations, and this one has its share", patterns.ErrTooMany, wire.LimitShare}
+	ErrShareOfSubscriptions error = &limitError{"relay: its clients have too many subscriptions, and this one has its share", patterns.ErrTooMany, wire.LimitShare}
+	ErrShareOfTunnels       error = &limitError{"relay: its clients have too many tunnels, and this one has its share", patterns.ErrTooMany, wire.LimitShare}
+	ErrShareOfRequests      error = &limitError{"relay: its clients make too many requests, and this one has its share", patterns.ErrOverloaded, wire.LimitShare}
+	ErrShareOfWork          error = &limitError{"relay: its clients ask for too much at once, and this one has its share", patterns.ErrOverloaded, wire.LimitShare}
+	ErrShareOfBytes         error = &limitError{"relay: its clients hold too many bytes, and this one has its share", patterns.ErrOverloaded, wire.LimitShare}
+)
+
 // limitError is a limit of a client.
 type limitError struct {
 	text  string

@@ -35,9 +35,10 @@ func (s *calls) everybody(k *call, r *wire.Route) {
 	ctx, cancel := s.c.until(k.ask.Deadline)
 	k.cancelWith(cancel)
 	q := &inquiry{call: k, ctx: ctx, all: all}
-	if !s.c.spawn("relay/everybody", func() { defer cancel(); q.run() }) {
+	if err := s.c.work("relay/everybody", func() { defer cancel(); q.run() }); err != nil {
 		cancel()
-		k.fail(patterns.ErrOverloaded)
+		s.c.relay.count.limit(err)
+		k.fail(err)
 	}
 }
 

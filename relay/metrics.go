@@ -35,6 +35,16 @@ const (
 	dropCallRefused     // or call one, or know who serves it
 	dropPublishRefused  // or publish to a topic
 	dropSubscribeRefused
+	dropTooManyDeliveries // a request was refused because its client has so many
+	// Refused because the client has its share of what all may have.
+	dropShareOfRegistrations
+	dropShareOfSubscriptions
+	dropShareOfTunnels
+	dropShareOfRequests
+	dropShareOfDeliveries
+	dropShareOfWork
+	dropShareOfWaits
+	dropShareOfBytes
 	dropCount
 )
 
@@ -81,6 +91,24 @@ func (d drop) String() string {
 		return "publish.not_allowed"
 	case dropSubscribeRefused:
 		return "subscribe.not_allowed"
+	case dropTooManyDeliveries:
+		return "delivery.too_many"
+	case dropShareOfRegistrations:
+		return "registration.share"
+	case dropShareOfSubscriptions:
+		return "subscription.share"
+	case dropShareOfTunnels:
+		return "tunnel.share"
+	case dropShareOfRequests:
+		return "request.share"
+	case dropShareOfDeliveries:
+		return "delivery.share"
+	case dropShareOfWork:
+		return "work.share"
+	case dropShareOfWaits:
+		return "wait.share"
+	case dropShareOfBytes:
+		return "bytes.share"
 	}
 	return "unknown"
 }
@@ -110,6 +138,22 @@ func (c *counters) limit(err error) {
 		c.drop(dropTooManyRegistrations)
 	case ErrTooManyTunnels:
 		c.drop(dropTooManyTunnels)
+	case errTooManyDeliveries:
+		c.drop(dropTooManyDeliveries)
+	case ErrShareOfRegistrations:
+		c.drop(dropShareOfRegistrations)
+	case ErrShareOfSubscriptions:
+		c.drop(dropShareOfSubscriptions)
+	case ErrShareOfTunnels:
+		c.drop(dropShareOfTunnels)
+	case ErrShareOfRequests:
+		c.drop(dropShareOfRequests)
+	case errShareOfDeliveries:
+		c.drop(dropShareOfDeliveries)
+	case ErrShareOfWork:
+		c.drop(dropShareOfWork)
+	case ErrShareOfBytes:
+		c.drop(dropShareOfBytes)
 	case errDraining:
 		c.drop(dropRequestInDrain)
 	}

@@ -41,10 +41,14 @@ type publisher struct {
 	mu    sync.Mutex
 	lines map[string]*queue // by topic; none is empty
 	bytes int               // in all of them
+	room  portion           // for bytes
 }
 
-func newPublisher(c *client, origin uint64) *publisher {
-	return &publisher{c: c, options: patterns.PublishOptions{Origin: origin}, lines: map[string]*queue{}}
+func newPublisher(c *client, origin, number uint64) *publisher {
+	return &publisher{
+		c: c, options: patterns.PublishOptions{Origin: origin}, lines: map[string]*queue{},
+		room: c.relay.shares.bytes.Portion(number, ownBytes, stepBytes),
+	}
 }
 
 // handle publishes, or has it wait: then it will acknowledge the frame. It does
@@ -119,13 +123,22 @@ func (p *publisher) wait(m *wire.LeafPublish) bool {
 	return true
 }
 
-// push takes a place in a queue. A client that keeps to its window always has
-// one. The caller holds mu.
+// push takes a place in a queue. A client that keeps to its window, and to its share
+// of what all may hold, always has one. The caller holds mu.
 func (p *publisher) push(key string, m *wire.LeafPublish) bool {
 	size := len(m.Topic) + len(m.Tail)
-	if p.bytes > 0 && p.bytes+size > p.c.relay.cfg.Limits.PublicationBytes {
-		p.c.relay.count.limit(ErrTooManyBytes)
-		p.c.answers.done(wire.LaneCtl, m.ID, ErrTooManyBytes, 0)
+	var err error
+	switch {
+	case p.bytes == 0:
+		p.room.Cover(size)
+	case p.bytes+size > p.c.relay.cfg.Limits.PublicationBytes:
+		err = ErrTooManyBytes
+	case !p.room.Cover(p.bytes + size):
+		err = ErrShareOfBytes
+	}
+	if err != nil {
+		p.c.relay.count.limit(err)
+		p.c.answers.done(wire.LaneCtl, m.ID, err, 0)
 		p.c.calls.leave()
 		return false
 	}
@@ -186,6 +199,7 @@ func (p *publisher) pop(key string) (more bool) {
 	defer p.mu.Unlock()
 	line := p.lines[key]
 	p.bytes -= line.pop()
+	p.room.Cover(p.bytes)
 	if line.len() > 0 {
 		return true
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
-	"github.com/arke-mesh/arke/internal/budget"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/session"
@@ -50,8 +49,8 @@ type Relay struct {
 	clients   map[wire.LeafID]*client
 	last      uint64 // number of the session that began last
 
-	door  *doorkeeper            // of those that have not said Hello yet
-	seats *budget.Budget[source] // of those that have
+	door   *doorkeeper // of those that have not said Hello yet
+	shares shares
 
 	names names
 	law   law
@@ -110,7 +109,7 @@ func New(cfg Config) (*Relay, error) {
 		cfg:     cfg,
 		log:     cfg.Logger.Named("relay"),
 		clients: map[wire.LeafID]*client{},
-		seats:   budget.New[source](2 * cfg.Limits.Clients),
+		shares:  newShares(cfg.Totals, cfg.Limits.Clients),
 	}
 	r.outside.open(cfg.Seam)
 	r.door = newDoorkeeper(cfg.Limits.Waiting, r.dice.IntN, &r.count)

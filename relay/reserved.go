@@ -34,8 +34,9 @@ func (s *calls) answer(k *call) {
 		k.fail(err)
 		return
 	}
-	if !s.c.spawn("relay/answer", func() { work(k) }) {
-		k.fail(patterns.ErrOverloaded)
+	if err := s.c.work("relay/answer", func() { work(k) }); err != nil {
+		s.c.relay.count.limit(err)
+		k.fail(err)
 	}
 }
 

@@ -22,6 +22,7 @@ type Status struct {
 	Policy   *PolicyStatus     `json:"policy,omitempty"`
 	Clients  []ClientStatus    `json:"clients"` // by name
 	Drops    map[string]uint64 `json:"drops"`   // "thing.reason" to count, since the start
+	Held     Totals            `json:"held"`    // by all clients, beyond what is each one's own
 }
 
 // PolicyStatus describes the policy, if there is one. Decisions are made once for each
@@ -59,6 +60,7 @@ func (r *Relay) Status() Status {
 		Sessions: r.count.sessions.Load(),
 		Clients:  make([]ClientStatus, 0, len(clients)),
 		Drops:    r.count.snapshot(),
+		Held:     r.shares.held(),
 	}
 	r.mu.Unlock()
 	if p := r.law.policy.Load(); p != nil {

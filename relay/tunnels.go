@@ -34,10 +34,12 @@ type arrival struct {
 	splice   *tunnel.Splice
 }
 
-func newTunnels(c *client) *tunnels {
+func newTunnels(c *client, number uint64) *tunnels {
+	s := &c.relay.shares
 	t := &tunnels{c: c, arrivals: map[uint64]*arrival{}}
 	t.hop = c.relay.cfg.Node.Hop(tunnel.HopConfig{
 		Conduit: conduit{c}, MaxTunnels: c.relay.cfg.Limits.Tunnels, BufferBytes: c.relay.cfg.Limits.TunnelBytes,
+		Places: s.tunnels.Holding(number, ownPlaces, stepPlaces), Room: s.bytes.Holding(number, ownTunnelBytes, stepBytes),
 		Recycle: c.relay.bodies.Put,
 	})
 	return t
@@ -77,10 +79,13 @@ func (t *tunnels) open(k *call) {
 	}
 	s, tail, err := t.hop.Open(k.ask.Cluster, k.ask.Tail)
 	if err != nil {
-		if errors.Is(err, patterns.ErrTooMany) {
-			t.c.relay.count.limit(ErrTooManyTunnels)
+		switch {
+		case errors.Is(err, tunnel.ErrShare):
+			err = ErrShareOfTunnels
+		case errors.Is(err, patterns.ErrTooMany):
 			err = ErrTooManyTunnels
 		}
+		t.c.relay.count.limit(err)
 		k.fail(err)
 		return
 	}
@@ -137,7 +142,11 @@ func (t *tunnels) refuse(d *request.Delivery, err error) {
 	case errors.As(err, &refusal) && errors.Is(refusal.Cause, patterns.ErrClosed):
 		refuse(d, wire.OutcomeDraining)
 	default:
-		t.c.relay.count.limit(ErrTooManyTunnels)
+		why := ErrTooManyTunnels
+		if tunnel.IsShare(err) {
+			why = ErrShareOfTunnels
+		}
+		t.c.relay.count.limit(why)
 		refuse(d, wire.OutcomeOverloaded)
 	}
 }

@@ -12,10 +12,24 @@ import "sync/atomic"
 type Budget struct {
 	bytes int64
 	used  atomic.Int64
+	share Share // nil = nobody else shares
+}
+
+// Share is what the owner of a Budget may have of something that it shares with
+// others. Its methods may be called concurrently and do not block.
+type Share interface {
+	// Take says whether n bytes more may be had; they are from here on.
+	Take(n int) bool
+	// Give returns n bytes.
+	Give(n int)
 }
 
 // NewBudget returns a budget of so many bytes.
 func NewBudget(bytes int) *Budget { return &Budget{bytes: int64(bytes)} }
+
+// NewSharedBudget returns a budget of so many bytes, as far as there are as many in
+// the share.
+func NewSharedBudget(bytes int, s Share) *Budget { return &Budget{bytes: int64(bytes), share: s} }
 
 // Used is the sum of the windows.
 func (b *Budget) Used() int { return int(b.used.Load()) }
@@ -58,7 +72,12 @@ func (b *Budget) shrink(size int) int {
 }
 
 // Close gives back n bytes of what Open and Grow gave.
-func (b *Budget) Close(n int) { b.used.Add(int64(-n)) }
+func (b *Budget) Close(n int) {
+	b.used.Add(int64(-n))
+	if b.share != nil {
+		b.share.Give(n)
+	}
+}
 
 // take gives n bytes if no more than limit are used then.
 func (b *Budget) take(n int, limit int64) bool {
@@ -68,7 +87,12 @@ func (b *Budget) take(n int, limit int64) bool {
 			return false
 		}
 		if b.used.CompareAndSwap(used, used+int64(n)) {
-			return true
+			break
 		}
 	}
+	if b.share != nil && !b.share.Take(n) {
+		b.used.Add(int64(-n))
+		return false
+	}
+	return true
 }

@@ -95,13 +95,15 @@ func DecodeLeave(b []byte) (Leave, error) {
 }
 
 // Limits of a client, as the code of an outcome that says that it is beyond one:
-// too many, or, of calls, overloaded. Closed list; do not reorder.
+// too many, or, of calls, overloaded. Closed list; do not reorder. LimitShare is
+// beyond its share of what all clients of the relay may have.
 const (
 	LimitRegistrations uint32 = 1
 	LimitCalls         uint32 = 2 // that have no reply yet
 	LimitBytes         uint32 = 3 // of such calls
 	LimitTunnels       uint32 = 4
 	LimitSubscriptions uint32 = 5
+	LimitShare         uint32 = 6
 )
 
 // Done answers a Serve, a Subscribe, a Leave, or a LeafPublish.

@@ -30,6 +30,18 @@ type Ask struct {
 	To *cluster.Member
 	// Deadline of Start. Zero = 5 s from now.
 	Deadline time.Time
+	// Waits of Start, if not nil, is what the asker may have of workers that wait for
+	// a first member; one more is patterns.ErrOverloaded.
+	Waits Waits
+}
+
+// Waits is an asker's share of workers. Its methods may be called concurrently and do
+// not block.
+type Waits interface {
+	// Take says whether n workers more may wait; they do from here on.
+	Take(n int) bool
+	// Give says that n do no longer.
+	Give(n int)
 }
 
 // Answer is what became of an Ask. It is valid with an error, too.

@@ -130,7 +130,7 @@ func (k *calls) begin(a *Ask, done func(Answer, error)) (cancel func()) {
 		c.post(event{of: of, what: eventStart})
 		return giveUp
 	}
-	stop := c.startLooking()
+	stop := c.startLooking(a.Waits)
 	return func() {
 		giveUp()
 		stop()
@@ -138,18 +138,25 @@ func (k *calls) begin(a *Ask, done func(Answer, error)) (cancel func()) {
 }
 
 // startLooking has a worker wait for a view that has members.
-func (c *call) startLooking() (stop func()) {
+func (c *call) startLooking(waits Waits) (stop func()) {
 	k, of, wait, deadline := c.calls, c.first.id, c.wait, c.deadline
 	ctx, stop := context.WithCancel(context.Background())
 	r := k.routeTo(c.route.name) // for as long as the worker looks at it
 	look := func() {
 		err := k.look(ctx, r, wait, deadline)
 		stop()
+		if waits != nil {
+			waits.Give(1)
+		}
 		k.putRoute(r, k.now())
 		c.post(event{of: of, what: eventStart, err: err})
 	}
 	k.lapses.add(c) // from here on c may be over, and somebody else's
-	if !k.cfg.Exec.Go(overlay.ExecKey{Name: "request.look", N: of}, look) {
+	granted := waits == nil || waits.Take(1)
+	if !granted || !k.cfg.Exec.Go(overlay.ExecKey{Name: "request.look", N: of}, look) {
+		if granted && waits != nil {
+			waits.Give(1)
+		}
 		stop()
 		k.putRoute(r, k.now())
 		k.drops.Inc(dropWorkers)

@@ -21,6 +21,7 @@ import (
 
 var (
 	errBusy   = &patterns.Refusal{Cause: patterns.ErrOverloaded}
+	errShare  = &patterns.Refusal{Cause: patterns.ErrOverloaded} // HopConfig.Places
 	errLeaves = &patterns.Refusal{Cause: patterns.ErrClosed}
 	errNoKey  = &patterns.Refusal{Cause: patterns.ErrUnauthorized}
 )

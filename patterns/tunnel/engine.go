@@ -80,7 +80,7 @@ func New(cfg Config) (*Engine, error) {
 // NewHop makes the hop of a client's session. Close is due when that ends, not
 // when a connection of it breaks.
 func (e *Engine) NewHop(c HopConfig) *Hop {
-	l := &Hop{engine: e, cfg: c, remote: newRemote(c.Conduit, c.Recycle), budget: credit.NewBudget(c.BufferBytes)}
+	l := &Hop{engine: e, cfg: c, remote: newRemote(c.Conduit, c.Recycle), budget: credit.NewSharedBudget(c.BufferBytes, c.Room)}
 	e.table.mu.Lock()
 	e.table.clients[l] = struct{}{}
 	e.table.mu.Unlock()

@@ -24,3 +24,10 @@ var errNothing = errors.New("nothing yet")
 // errForged is how a sealed tunnel ends of which a frame came that the other side
 // has not sealed, or not as the next one.
 var errForged = fmt.Errorf("tunnel: a frame that the other side has not sealed: %w", patterns.ErrUnauthorized)
+
+// ErrShare is returned by Hop.Open when HopConfig.Places has nothing left for the
+// client. It matches patterns.ErrTooMany.
+var ErrShare = fmt.Errorf("tunnel: the client has its share: %w", patterns.ErrTooMany)
+
+// IsShare says whether an error of Hop.Deliver means the same.
+func IsShare(err error) bool { return err == errShare }

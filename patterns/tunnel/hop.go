@@ -17,7 +17,7 @@ import (
 	"github.com/arke-mesh/arke/security"
 )
 
-// HopConfig is what NewHop needs. Everything but Recycle is required.
+// HopConfig is what NewHop needs. Everything but Places, Room and Recycle is required.
 type HopConfig struct {
 	// Conduit takes frames to the client.
 	Conduit Conduit
@@ -27,6 +27,9 @@ type HopConfig struct {
 	// line there, for all its tunnels in both directions. A tunnel takes 128 KiB
 	// of it, or 8 KiB when three quarters are taken, and grows as windows do.
 	BufferBytes int
+	// Places and Room are what the client may have of the tunnels, and of the bytes
+	// of windows, that all clients have together. Default: as many as it likes.
+	Places, Room credit.Share
 	// Recycle takes the memory of a chunk whose body Handle has kept.
 	Recycle func(chunk []byte)
 }
@@ -112,7 +115,10 @@ func (l *Hop) Open(cluster string, tail []byte) (*Splice, []byte, error) {
 		return nil, nil, err
 	}
 	s, err := l.splice()
-	if err != nil {
+	switch {
+	case err == errShare:
+		return nil, nil, ErrShare
+	case err != nil:
 		return nil, nil, patterns.ErrTooMany
 	}
 	o, err := l.engine.begin(cluster, l.budget)
@@ -310,7 +316,8 @@ func (l *Hop) splice() (*Splice, error) {
 	e := l.engine
 	l.mu.Lock()
 	closed, full := l.closed, l.open >= l.cfg.MaxTunnels
-	if !closed && !full {
+	shared := !closed && !full && l.cfg.Places != nil && !l.cfg.Places.Take(1)
+	if !closed && !full && !shared {
 		l.open++
 	}
 	l.mu.Unlock()
@@ -320,6 +327,9 @@ func (l *Hop) splice() (*Splice, error) {
 	case full:
 		e.drops.Inc(dropTunnels)
 		return nil, errBusy
+	case shared:
+		e.drops.Inc(dropTunnels)
+		return nil, errShare
 	}
 	size := l.budget.Open()
 	if size == 0 {
@@ -345,6 +355,9 @@ func (s *Splice) unsplice() {
 func (l *Hop) leave() {
 	l.mu.Lock()
 	l.open--
+	if l.cfg.Places != nil {
+		l.cfg.Places.Give(1)
+	}
 	last := l.open == 0 && l.idle != nil
 	l.mu.Unlock()
 	if last { // since Drain was called there are no new ones
