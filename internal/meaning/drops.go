@@ -156,6 +156,15 @@ func dropsOfPatterns() []Entry {
 func dropsOfRelay() []Entry {
 	all := []Entry{
 		{Name: "relay.registration.too_many", Means: "A client wanted more members than it may have."},
+		{Name: "relay.registration.share", Means: "Members that were refused because the client has its share of what all may have."},
+		{Name: "relay.subscription.share", Means: "Subscriptions that were refused because the client has its share of what all may have."},
+		{Name: "relay.tunnel.share", Means: "Tunnels that were refused because the client has its share of what all may have."},
+		{Name: "relay.request.share", Means: "Calls that were refused because the client has its share of what all may have."},
+		{Name: "relay.delivery.share", Means: "Requests that were refused because the client has its share of what all may have."},
+		{Name: "relay.work.share", Means: "What was refused because the client has its share of the relay's work."},
+		{Name: "relay.wait.share", Means: "What was refused because the client has its share of what may wait."},
+		{Name: "relay.bytes.share", Means: "What was refused because the client has its share of the bytes that all may have."},
+		{Name: "relay.delivery.too_many", Means: "Requests that were refused because the client has as many without an answer as it may."},
 		{Name: "relay.call.not_allowed", Means: "Calls that the policy does not allow the client."},
 		{Name: "relay.serve.not_allowed", Means: "Members that the policy does not allow the client."},
 		{Name: "relay.publish.not_allowed", Means: "Messages that the policy does not allow the client to publish."},

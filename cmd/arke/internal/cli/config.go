@@ -91,6 +91,8 @@ func (flags *relayFlags) check(a App, cmd *cobra.Command) (problems []string) {
 	add(flags.validate(set))
 	_, err = flags.log.parse()
 	add(err)
+	_, err = flags.admin.config()
+	add(err)
 	token, err := flags.readToken(a.Env.Token)
 	add(err)
 	network, missing := network(a, *flags)

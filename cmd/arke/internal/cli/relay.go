@@ -46,6 +46,10 @@ restarts. SIGTERM or Ctrl-C drains: the relay finishes the open requests and
 tunnels, for --drain-timeout at most. Meanwhile its programs wait for a relay to come back.
 A second signal ends the relay at once.
 
+With --admin ADDR the relay serves /metrics for Prometheus, /healthz, /readyz,
+/status.json, /log-level and /debug/pprof there. An address that other machines
+reach needs --admin-token-file.
+
 Each queue has a limit, and the relay's memory follows what its queues hold.
 Garbage that Go has not collected yet comes on top: at most a fifth of what is in
 use, or 4 MiB if that is more (8 MiB while the relay is busy). If the variable
@@ -87,6 +91,9 @@ func runRelay(a App, cmd *cobra.Command, flags *relayFlags) error {
 	}
 	token, err := flags.readToken(a.Env.Token)
 	if err != nil {
+		return misuse(cmd, err)
+	}
+	if _, err := flags.admin.config(); err != nil {
 		return misuse(cmd, err)
 	}
 	network, err := network(a, *flags)
@@ -170,7 +177,12 @@ func (r *running) run(ctx context.Context, network security.NetworkFile) (err er
 	if err := r.relay.Start(ctx); err != nil {
 		return err
 	}
-	if err := announce(r.app, r.node, r.flags.socket); err != nil {
+	admin, unwatch, err := r.watch()
+	if err != nil {
+		return err
+	}
+	defer unwatch()
+	if err := announce(r.app, r.node, r.flags.socket, admin); err != nil {
 		return err
 	}
 
@@ -187,13 +199,14 @@ func (r *running) run(ctx context.Context, network security.NetworkFile) (err er
 }
 
 // announce prints the line that scripts wait for.
-func announce(a App, n *node.Node, socket string) error {
+func announce(a App, n *node.Node, socket, admin string) error {
 	status := n.Status()
 	ready := struct {
 		Peer   string   `json:"peer"`
 		Addrs  []string `json:"addrs"`
 		Socket string   `json:"socket"`
-	}{status.Peer, nil, socket}
+		Admin  string   `json:"admin,omitempty"`
+	}{status.Peer, nil, socket, admin}
 	for _, addr := range status.Addrs {
 		ready.Addrs = append(ready.Addrs, addr+"/p2p/"+status.Peer)
 	}
@@ -207,20 +220,27 @@ func announce(a App, n *node.Node, socket string) error {
 
 func statusCommand(a App) *cobra.Command {
 	var asJSON bool
+	var name string
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the relay: its peers, links, clusters, clients, queues, and drops",
 		Long: `Show the relay: its peers, links, clusters, clients, queues, and drops. Counters
-start at 0 when the relay starts. --json shows more of them.
+start at 0 when the relay starts. --json shows more of them. --explain says what
+one of them means, and needs no relay.
 
 ` + exits("it answered", end{patterns.OutcomeUnreachable, "no relay"}, end{patterns.OutcomeUnauthorized, ""}),
 		Example: `  arke status
-  arke status --json | jq '.links[].peer'`,
+  arke status --json | jq '.links[].peer'
+  arke status --explain request.queue_length`,
 		Args: positional(0, 0),
 	}
 	attachment := a.attachFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().StringVar(&name, "explain", "", "say what the counter, field or metric of this `NAME` means")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("explain") {
+			return explainNumber(a, cmd, name)
+		}
 		return attachment.within(cmd.Context(), patience, func(ctx context.Context, c *client.Client) error {
 			return showStatus(ctx, a, c, asJSON)
 		})

@@ -31,6 +31,7 @@ type relayFlags struct {
 	socket       string
 	clientListen string
 	token        secretFlag
+	admin        adminFlags
 	dataDir      string
 	name         string
 	zone         string
@@ -59,6 +60,7 @@ func (flags *relayFlags) declare(f *pflag.FlagSet) {
 	f.IntVar(&flags.maxClients, "max-clients", 256, "programs that may be attached at once; an idle one costs about 45 KB")
 	f.BoolVar(&flags.noMDNS, "no-mdns", false, "do not look for peers on the local network")
 	f.BoolVar(&flags.dev, "dev", false, "try it out: a new network of its own, loopback only, no mDNS")
+	flags.admin.declare(f)
 	declareDrain(f, &flags.drainTimeout)
 	flags.log.declare(f)
 	f.StringVar(&flags.config, "config", "", "the configuration `FILE`: YAML, whose keys are named as the flags (default $ARKE_CONFIG)")
@@ -89,6 +91,9 @@ func (flags *relayFlags) resolve(a App, f *pflag.FlagSet) (*settings.Settings, e
 func (f relayFlags) validate(set *settings.Settings) error {
 	if f.clientListen == "" && f.token.file != "" && set.Origin("token-file").Source != settings.FromEnvironment {
 		return errors.New("--token-file goes with --client-listen")
+	}
+	if f.admin.address == "" && f.admin.token.file != "" {
+		return errors.New("--admin-token-file goes with --admin")
 	}
 	if f.drainTimeout < 0 {
 		return fmt.Errorf("--drain-timeout %s is negative", f.drainTimeout)

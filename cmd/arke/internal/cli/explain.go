@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/arke-mesh/arke/cmd/arke/internal/nearest"
+	"github.com/arke-mesh/arke/internal/meaning"
+)
+
+// explainNumber says what a counter, a field of the status, or a metric means.
+func explainNumber(a App, cmd *cobra.Command, name string) error {
+	found := meaning.Find(name)
+	if len(found) == 0 {
+		said := fmt.Errorf("--explain: nothing is called %q", name)
+		if meant := nearest.Name(name, meaning.Names()); meant != "" {
+			said = fmt.Errorf("%w, did you mean %s?", said, meant)
+		}
+		return misuse(cmd, said)
+	}
+	for _, e := range found {
+		switch {
+		case e.Name == "":
+			fmt.Fprintf(a.Stdout, "%s: %s\n", e.Metric, e.Means)
+		case e.Metric == "":
+			fmt.Fprintf(a.Stdout, "%s: %s\n", e.Name, e.Means)
+		default:
+			fmt.Fprintf(a.Stdout, "%s (in /metrics: %s): %s\n", e.Name, e.Metric, e.Means)
+		}
+	}
+	return nil
+}
