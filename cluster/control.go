@@ -165,6 +165,9 @@ func (c *control) receive(now time.Time, from peer.ID, m message) {
 	case *deltaMsg:
 		c.tell(now, m.cid, from, m.anchors)
 		c.watcher.delta(now, from, m)
+	case *watchMsg:
+		c.bringHome(now, m.cid)
+		c.anchor.receive(now, from, m)
 	default:
 		c.anchor.receive(now, from, m)
 	}

@@ -42,7 +42,7 @@ func (k *watcher) advance(now time.Time, s *epochView) {
 			c.session, c.asked, c.fresh, c.settled = session, false, false, false
 			c.coming, c.tries, c.next = nil, 0, now
 		}
-		if c.old {
+		if c.old && !c.witness {
 			continue
 		}
 		if c.session != 0 {
@@ -51,7 +51,7 @@ func (k *watcher) advance(now time.Time, s *epochView) {
 			}
 			k.plans.plan(&s.plan, c.next)
 		}
-		told = told && c.fresh
+		told = told && (c.fresh || c.witness)
 	}
 	k.dropOld(now, s, told)
 }
@@ -61,12 +61,13 @@ func (k *watcher) advance(now time.Time, s *epochView) {
 func (k *watcher) matchAnchors(s *epochView) {
 	for _, c := range s.anchorViews {
 		c.old = !s.anchorSet.isAnchor(c.peer)
+		c.witness = c.witness && c.old
 	}
 	var current []*anchorView
 	for _, p := range s.anchorSet.anchors {
 		c := s.at(p)
 		if c == nil {
-			c = &anchorView{peer: p, set: make(map[leaseKey]listed), lost: make(map[leaseKey]uint64)}
+			c = newAnchorView(p)
 			k.peers.hold(p)
 		}
 		current = append(current, c)
@@ -98,7 +99,7 @@ func (k *watcher) dropOld(now time.Time, s *epochView, told bool) {
 		s.told = now
 	}
 	for _, c := range slices.Clone(s.anchorViews) {
-		if !c.old {
+		if !c.old || c.witness {
 			continue
 		}
 		until := s.told.Add(keepOld)
@@ -141,6 +142,7 @@ type anchorView struct {
 	peer    peer.ID
 	session uint64
 	old     bool // no longer an anchor, or not yet replaced
+	witness bool // none, but the node of former members, for a cross-check
 	asked   bool // a snapshot is awaited
 	fresh   bool // set was told in this session
 	settled bool // the anchor can know that set is all there is
@@ -152,6 +154,10 @@ type anchorView struct {
 	set    map[leaseKey]listed
 	coming map[leaseKey]listed // of the snapshot that is arriving
 	lost   map[leaseKey]uint64 // members it took off the set, with their incarnations
+}
+
+func newAnchorView(p peer.ID) *anchorView {
+	return &anchorView{peer: p, set: make(map[leaseKey]listed), lost: make(map[leaseKey]uint64)}
 }
 
 // listed is one member as one anchor lists it.

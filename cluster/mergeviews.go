@@ -63,11 +63,13 @@ func mergeViews(epochViews []*epochView) []*merged {
 // vote says whether the member lives under this id, and if so whether any
 // anchor doubts it, and whether that is certain: what a minority of them says of a
 // member can be a lie. Only current anchors can lose a member: old ones are left.
+// Whom its own node lists now is not lost, whoever says so.
 func (s *epochView) vote(d *verified) (alive, suspect, surely bool) {
-	listed, lost, doubts := 0, 0, 0
+	listed, lost, doubts, firstHand := 0, 0, 0, false
 	for _, c := range s.anchorViews {
 		if l, ok := c.set[d.leaseKey]; ok && l.incarnation == d.incarnation {
 			listed++
+			firstHand = firstHand || (c.peer == d.peer && c.fresh)
 			suspect = suspect || ((l.suspect || d.suspect) && c.fresh)
 			surely = surely || d.suspect && c.fresh
 			if l.suspect && c.fresh && !c.old {
@@ -79,7 +81,7 @@ func (s *epochView) vote(d *verified) (alive, suspect, surely bool) {
 		}
 	}
 	most := majority(len(s.anchorSet.anchors))
-	if listed == 0 || lost >= most {
+	if listed == 0 || (!firstHand && lost >= most) {
 		return false, false, false
 	}
 	return true, suspect || lost > 0, surely || lost+doubts >= most

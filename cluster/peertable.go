@@ -75,6 +75,15 @@ func (r *peerTable) lost(p peer.ID) bool {
 	return c != nil && c.lost
 }
 
+// mayAnswer says that p is heard of, or that a link to it is being established.
+func (r *peerTable) mayAnswer(p peer.ID) bool {
+	if r.linkUp(p) {
+		return !r.suspect(p)
+	}
+	c := r.peers[p]
+	return c != nil && c.opening && !c.lost
+}
+
 // suspect says that p misses heartbeats.
 func (r *peerTable) suspect(p peer.ID) bool {
 	c := r.peers[p]

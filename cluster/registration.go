@@ -206,10 +206,15 @@ func (r *registrar) ask(now time.Time, e *registration, a *anchorLease) {
 	if a.state != leaseRefused {
 		a.tries++
 	}
-	r.out.send(a.peer, &registerMsg{
+	r.out.send(a.peer, e.ask(a.seq))
+}
+
+// ask is what an anchor is asked to hold.
+func (e *registration) ask(seq uint64) *registerMsg {
+	return &registerMsg{
 		cid: e.cid, key: e.key, proof: e.proof, member: e.member.record.member,
-		incarnation: e.lease.incarnation, record: e.lease.record, signature: e.lease.signature, seq: a.seq,
-	})
+		incarnation: e.lease.incarnation, record: e.lease.record, signature: e.lease.signature, seq: seq,
+	}
 }
 
 // breakOld lets go of old leases once all new ones have stood for a while.
@@ -256,6 +261,9 @@ func (r *registrar) release(e *registration, a *anchorLease) {
 
 // drop ends the registration everywhere.
 func (r *registrar) drop(now time.Time, e *registration) {
+	if e.at(r.self) == nil { // it may have been brought home
+		r.out.send(r.self, &unregisterMsg{cid: e.cid, member: e.member.record.member})
+	}
 	for _, a := range slices.Clone(e.leases) {
 		r.unregister(e, a)
 	}

@@ -33,6 +33,7 @@ type watchedCluster struct {
 	name       string
 	epochViews []*epochView // in the order of the name's epochs: newest first
 	view       *View
+	check      crossCheck
 	members    map[leaseKey]*Member // those of view
 	dialled    map[peer.ID]bool     // whose links are kept up, so that a first request need not wait
 	touched    bool
@@ -173,6 +174,9 @@ func (k *watcher) tick(now time.Time) {
 	}
 	for _, s := range k.plans.due(now) {
 		k.advance(now, s)
+		if !s.of.check.until.IsZero() {
+			k.touch(s.of)
+		}
 	}
 }
 
@@ -200,10 +204,14 @@ func (k *watcher) refresh(now time.Time, w *watchedCluster) {
 		v.Members = append(v.Members, m)
 	}
 	slices.SortFunc(v.Members, compareMembers)
-	v.Empty = len(v.Members) == 0 && believedEmpty(w.epochViews)
+	w.check.remember(now, v.Members)
+	empty := len(v.Members) == 0 && believedEmpty(w.epochViews)
+	doubted := empty && k.doubts(now, w)
+	v.Empty = empty && !doubted
 	v.Known = v.Empty || len(v.Members) > 0
-	v.Told = complete(w.epochViews, true)
-	v.Complete = complete(w.epochViews, w.view.Complete)
+	v.Told = !doubted && complete(w.epochViews, true)
+	v.Complete = !doubted && complete(w.epochViews, w.view.Complete)
+	w.dismiss(k)
 	for key, m := range w.members {
 		if members[key] == nil || members[key].load != m.load {
 			m.load.setFlag(flagGone, true)
@@ -223,7 +231,9 @@ func (k *watcher) refresh(now time.Time, w *watchedCluster) {
 	}
 	v.pool.setLoads(loads)
 	w.view = v
-	k.dial(now, w, v.candidates.one)
+	if !doubted { // who is asked need not be linked yet
+		k.dial(now, w, v.candidates.one)
+	}
 	k.out.add(publishAction{w.name, v})
 }
 

@@ -167,6 +167,7 @@ func TestOldAnchorIsNotBelievedForEver(t *testing.T) {
 		g.up("D")
 		g.looksFor("geo")
 		g.tells("D", true, g.lease("geo", "E", 1, 1))
+		g.link(PeerDialFailed, "E") // it can't be asked itself
 		g.table = []string{"A", "B", "C"}
 		if !up {
 			g.link(PeerDown, "D")

@@ -112,8 +112,11 @@
 //     call a cluster empty, or put another record or incarnation in a member's
 //     place (cluster: TestOneLyingAnchorOfThreeChangesNothing,
 //     TestOneLyingAnchorOfThreeRemovesNobody, TestTheNewestRecordCounts; and
-//     scenario lying-anchor of sim). As a
-//     majority of them it can withhold leases and call a cluster empty;
+//     scenario lying-anchor of sim). As a majority of them it can withhold leases
+//     and have members vanish one by one; it can call a cluster empty only to those
+//     who know no member's node: a caller that had members asks their nodes first
+//     (TestLyingAnchorsDoNotEmptyTheViewOfWhoKnowsAMember,
+//     TestACallerKeepsItsMemberWhenAllAnchorsLie);
 //   - call, serve and read every cluster whose key is derived, for it has that
 //     key;
 //   - say that its clock shows what it likes. Nobody believes by that that its own
