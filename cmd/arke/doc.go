@@ -43,6 +43,21 @@
 // ARKE_WAIT_RELAY, ARKE_LOG_LEVEL, ARKE_LOG_FORMAT and ARKE_DRAIN_TIMEOUT, where they
 // have the flag. With --wait-relay a program may start before its relay.
 //
+// # Watching
+//
+// A relay with --admin ADDR serves /metrics for Prometheus, /healthz, /readyz,
+// /status.json, /log-level and /debug/pprof at that address:
+//
+//	arke relay --key-file prod.arke --admin :9740      # 127.0.0.1:9740
+//	curl -s localhost:9740/readyz                      # why it is not ready, if so
+//	curl -s -X PUT localhost:9740/log-level -d '{"level":"debug"}'
+//	arke status --explain arke_dropped_total           # what a number means
+//
+// Ready means that the relay has joined and settled, or that it was given no seeds
+// and need not join anybody. Off loopback --admin-token-file is required. The folder
+// deploy has a configuration for Prometheus, alert rules, and a dashboard for
+// Grafana; docs/metrics.md says what each number means.
+//
 // # Messages
 //
 // The message is an argument, a file (@FILE, or --file FILE), or standard input (-).

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arke-mesh/arke/tests/harness"
+)
+
+// admin returns the admin address of a relay that has one.
+func admin(t *testing.T, r *harness.Relay) string {
+	t.Helper()
+	var ready struct{ Admin string }
+	if err := json.Unmarshal([]byte(r.Said()), &ready); err != nil || ready.Admin == "" {
+		t.Fatalf("no admin address in %q", r.Said())
+	}
+	return ready.Admin
+}
+
+// get returns status and body.
+func get(t *testing.T, address string) (int, string) {
+	t.Helper()
+	resp, err := http.Get(address) //nolint:noctx // the test's own time bounds it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+func TestARelayCanBeWatched(t *testing.T) {
+	// This test checks the admin address of a real relay: it is ready once it has
+	// settled, says what arke status says, is not ready while its seed is dead, and
+	// an address off loopback is refused without a token.
+	scenario(t)
+	nw := harness.NewNetwork(t)
+	a := nw.Relay("a", harness.Flags("--admin", ":0"))
+	at := "http://" + admin(t, a)
+	harness.Eventually(t, harness.Patience, "ready", func() error {
+		if status, body := get(t, at+"/readyz"); status != http.StatusOK {
+			return fmt.Errorf("%d %s", status, body)
+		}
+		return nil
+	})
+	if _, body := get(t, at+"/status.json"); !strings.Contains(body, a.Peer()) || !strings.Contains(body, `"relay":`) {
+		t.Errorf("status.json: %s", body)
+	}
+	if _, body := get(t, at+"/metrics"); !strings.Contains(body, "arke_ready 1\n") {
+		t.Errorf("metrics: %s", body)
+	}
+
+	dead, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := dead.Addr().String()
+	dead.Close()
+	lost := nw.Relay("lost", harness.Flags("--admin", ":0", "--seed", seed))
+	time.Sleep(2 * time.Second) // longer than a node without seeds takes
+	if status, body := get(t, "http://"+admin(t, lost)+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "no seed could be joined yet") {
+		t.Errorf("readyz of a relay whose seed is dead: %d %s", status, body)
+	}
+	harness.Run(t, "relay", "--dev", "--admin", "0.0.0.0:0", "--socket", filepath.Join(harness.Folder(t), "s")).Ends(1).Says("--admin", "needs a token")
+}
+
+// program returns where a program of Prometheus is, or skips the test.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not installed: Debian's package prometheus has it", name)
+	}
+	return path
+}
+
+func TestTheAlertRulesAreValid(t *testing.T) {
+	// This test has Prometheus' own tool read the rules and the configuration that
+	// ship.
+	scenario(t)
+	tool := program(t, "promtool")
+	for _, args := range [][]string{{"check", "rules", "../deploy/alerts.yml"}, {"check", "config", "../deploy/prometheus.yml"}} {
+		if out, err := exec.Command(tool, args...).CombinedOutput(); err != nil {
+			t.Errorf("promtool %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+func TestPrometheusScrapesThreeRelays(t *testing.T) {
+	// This test has a real Prometheus scrape three relays, and asks it what it has
+	// read: that all are up, requests by cluster and outcome, and durations as a
+	// native histogram.
+	scenario(t)
+	binary := program(t, "prometheus")
+	nw := harness.NewNetwork(t)
+	a := nw.Relay("a", harness.Flags("--admin", ":0"))
+	b := nw.Relay("b", harness.Seed(a), harness.Flags("--admin", ":0"))
+	c := nw.Relay("c", harness.Seed(a), harness.Flags("--admin", ":0"))
+	b.Serves("geo", "--echo")
+	a.Sees(1, "geo")
+	for range 3 {
+		a.Requests("geo", "where?").Ends(0)
+	}
+	dir := harness.Folder(t)
+	config := fmt.Sprintf("global: {scrape_interval: 500ms}\nscrape_configs:\n  - job_name: arke\n    static_configs: [{targets: ['%s', '%s', '%s']}]\n",
+		admin(t, a), admin(t, b), admin(t, c))
+	if err := os.WriteFile(filepath.Join(dir, "p.yml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := free.Addr().String()
+	free.Close()
+	p := exec.Command(binary, "--config.file="+filepath.Join(dir, "p.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
+		"--web.listen-address="+at, "--enable-feature=native-histograms", "--log.level=warn")
+	var log strings.Builder
+	p.Stdout, p.Stderr = &log, &log
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.Process.Kill()
+		_ = p.Wait()
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	for query, want := range map[string]string{
+		`sum(up{job="arke"})`: "3",
+		`sum(arke_requests_total{cluster="geo",outcome="reply"})`:            "3",
+		`histogram_count(sum(arke_request_duration_seconds{cluster="geo"}))`: "3",
+		`count(arke_peers)`:                "3",
+		`sum(arke_members{cluster="geo"})`: "1",
+		`min(arke_ready)`:                  "1",
+	} {
+		harness.Eventually(t, harness.Patience, query, func() error { return answers(at, query, want) })
+	}
+}
+
+// answers returns an error unless Prometheus answers the query with that number.
+func answers(at, query, want string) error {
+	resp, err := http.Get("http://" + at + "/api/v1/query?query=" + url.QueryEscape(query)) //nolint:noctx // the test's own time bounds it
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var got struct {
+		Data struct {
+			Result []struct{ Value [2]any }
+		}
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
+		return err
+	}
+	if len(got.Data.Result) != 1 || got.Data.Result[0].Value[1] != want {
+		return fmt.Errorf("%s is %v, want %s", query, got.Data.Result, want)
+	}
+	return nil
+}
