@@ -157,6 +157,40 @@ func TestEpochsMayBeAskedForConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
+// TestIDsToComeTakeTheClustersOwnKey proves that who holds the network's keys and
+// knows the name can't tell where a cluster with a key of its own will be: its ids
+// of no epoch are those that other keys give, while those of a cluster with a derived
+// key are known to the whole network.
+func TestIDsToComeTakeTheClustersOwnKey(t *testing.T) {
+	file := newFile(t, "net")
+	own := security.NewCluster("geo", versions(3))
+	guesses := []*security.Cluster{
+		newNetwork(t, file).Cluster("geo"),            // by the network's key
+		security.NewCluster("geo", file.Keys),         // by that key as the cluster's
+		security.NewCluster("geo", versions(1, 2, 4)), // by other keys
+		security.NewCluster("other", versions(3)),     // by the key, but another name
+	}
+	seen := make(map[security.ClusterID]bool)
+	for epoch := range 100 {
+		at := noon.Add(time.Duration(epoch) * 6 * time.Hour)
+		for _, e := range own.Epochs(at) {
+			seen[e.ID()] = true
+		}
+		for _, e := range security.NewCluster("geo", versions(3)).Epochs(at) {
+			require.True(t, seen[e.ID()], "who holds the key can")
+		}
+		for _, g := range guesses {
+			for _, e := range g.Epochs(at) {
+				require.False(t, seen[e.ID()])
+			}
+		}
+		for i, e := range newNetwork(t, file).Cluster("geo").Epochs(at) {
+			require.Equal(t, guesses[0].Epochs(at)[i].ID(), e.ID())
+		}
+	}
+	require.GreaterOrEqual(t, len(seen), 100, "each epoch has an id of its own")
+}
+
 // TestProofIsGoodForOnePeerInOneEpoch proves what a registration rests on:
 // only a holder of the key can make a proof, and nobody can use another's.
 func TestProofIsGoodForOnePeerInOneEpoch(t *testing.T) {

@@ -139,9 +139,16 @@
 //     connection, and not counted against that.
 //
 // It can't take another peer's id, register for another node
-// (TestNobodySignsForAnotherNode, cluster: TestAnchorsRefuseWhatIsNotSigned), read other nodes' links, or learn from the
-// id of a cluster with an explicit key its name or its records, nor register
-// there, nor read what is sealed for it.
+// (TestNobodySignsForAnotherNode, cluster: TestAnchorsRefuseWhatIsNotSigned), read
+// other nodes' links, or learn from the id of a cluster with an explicit key its
+// name or its records, nor register there, nor read what is sealed for it. Of such
+// a cluster it knows an id only once it meets it as an anchor or a router, so it
+// can choose peer ids close to it for what is left of that epoch and never before
+// one begins (TestIDsToComeTakeTheClustersOwnKey). The ids of clusters with derived
+// keys it can compute years ahead: to become all three anchors of one takes a
+// fraction of a second of hashing, and no address is asked for it. Against that
+// stand signatures, which no anchor can make, and a caller's own knowledge of
+// members; who comes anew, and finds no honest anchor, is told what they like.
 //
 // Who holds a cluster's key, and a network key to get in, is trusted by that
 // cluster. It can call it and also serve it, and so gets a share of its
