@@ -221,6 +221,7 @@ func announce(a App, n *node.Node, socket, admin string) error {
 func statusCommand(a App) *cobra.Command {
 	var asJSON bool
 	var name string
+	var every time.Duration
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the relay: its peers, links, clusters, clients, queues, and drops",
@@ -230,6 +231,7 @@ one of them means, and needs no relay.
 
 ` + exits("it answered", end{patterns.OutcomeUnreachable, "no relay"}, end{patterns.OutcomeUnauthorized, ""}),
 		Example: `  arke status
+  arke status --watch 2s
   arke status --json | jq '.links[].peer'
   arke status --explain request.queue_length`,
 		Args: positional(0, 0),
@@ -237,15 +239,56 @@ one of them means, and needs no relay.
 	attachment := a.attachFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().StringVar(&name, "explain", "", "say what the counter, field or metric of this `NAME` means")
+	cmd.Flags().DurationVar(&every, "watch", 0, "show it again and again, with so much time between, until a signal")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("explain") {
 			return explainNumber(a, cmd, name)
 		}
-		return attachment.within(cmd.Context(), patience, func(ctx context.Context, c *client.Client) error {
-			return showStatus(ctx, a, c, asJSON)
-		})
+		if every < 0 {
+			return misuse(cmd, fmt.Errorf("--watch %s is negative", every))
+		}
+		show := func(ctx context.Context) error {
+			return attachment.within(ctx, patience, func(ctx context.Context, c *client.Client) error {
+				return showStatus(ctx, a, c, asJSON)
+			})
+		}
+		if every == 0 {
+			return show(cmd.Context())
+		}
+		return watchStatus(cmd.Context(), a, every, asJSON, show)
 	}
 	return cmd
+}
+
+// watchStatus shows the status until ctx ends. A relay that is away is waited for:
+// to see it come back is what one watches for.
+func watchStatus(ctx context.Context, a App, every time.Duration, asJSON bool, show func(context.Context) error) error {
+	pause := time.NewTicker(every)
+	defer pause.Stop()
+	for {
+		switch {
+		case asJSON:
+		case isTerminal(a.Stdout):
+			fmt.Fprint(a.Stdout, "\x1b[H\x1b[2J") // the cursor to the top, and nothing left below it
+		default:
+			fmt.Fprintf(a.Stdout, "# %s\n", time.Now().UTC().Format(time.RFC3339))
+		}
+		err := show(ctx)
+		var away *attachError
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &away):
+			fmt.Fprintln(a.Stderr, "arke: "+explain(err))
+		case err != nil:
+			return err
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 func showStatus(ctx context.Context, a App, c *client.Client, asJSON bool) error {
