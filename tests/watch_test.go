@@ -47,7 +47,7 @@ func get(t *testing.T, address string) (int, string) {
 
 func TestARelayCanBeWatched(t *testing.T) {
 	// This test checks the admin address of a real relay: it is ready once it has
-	// settled, says what arke status says, is not ready while its seed is dead, and
+	// settled, says what arke status says, is small, is not ready while its seed is dead, and
 	// an address off loopback is refused without a token.
 	scenario(t)
 	nw := harness.NewNetwork(t)
@@ -64,6 +64,9 @@ func TestARelayCanBeWatched(t *testing.T) {
 	}
 	if _, body := get(t, at+"/metrics"); !strings.Contains(body, "arke_ready 1\n") {
 		t.Errorf("metrics: %s", body)
+	}
+	if rss := a.RSS(); rss > harness.RaceMemory*40_000_000 {
+		t.Errorf("an idle relay with an admin address takes %d bytes", rss)
 	}
 
 	dead, err := net.Listen("tcp", "127.0.0.1:0")

@@ -211,9 +211,11 @@ func until(m *meter, what string, viewer, host *harness.Relay, right func(state 
 	})
 }
 
-// idle measures what a relay takes that has nothing to do.
+// idle measures what a relay takes that has nothing to do, but an admin address.
 func idle(m *meter) {
-	relays := harness.NewNetwork(m).Relays(3)
+	network, watched := harness.NewNetwork(m), harness.Flags("--admin", ":0")
+	first := network.Relay("1", watched)
+	relays := []*harness.Relay{first, network.Relay("2", watched, harness.Seed(first)), network.Relay("3", watched, harness.Seed(first))}
 	wait(10 * time.Second)
 	before := make([]time.Duration, len(relays))
 	for i, r := range relays {
