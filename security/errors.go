@@ -18,6 +18,10 @@ var (
 	// write to.
 	ErrLooseDirectory = errors.New("security: a directory of secrets must be writable for its owner only")
 
+	// ErrUnguarded is returned for a file that decides something, and that others may
+	// change.
+	ErrUnguarded = errors.New("security: nobody but this user and root may change this file")
+
 	// ErrBadFile is returned for a network file or node key file that does
 	// not follow its format. The text names the line and what to do.
 	ErrBadFile = errors.New("security: bad key file")

@@ -24,6 +24,13 @@ func ReadSecretFile(path string) ([]byte, error) { return readSecretFile(path) }
 // readSecretFile looks at owner and mode of the open file, so it can't be swapped
 // in between.
 func readSecretFile(path string) ([]byte, error) {
+	return readFile(path, func(info fs.FileInfo) error {
+		return checkSecret(path, info.Mode().Perm(), ownerOf(info))
+	})
+}
+
+// readFile reads a file that passes the check.
+func readFile(path string, check func(fs.FileInfo) error) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -36,7 +43,7 @@ func readSecretFile(path string) ([]byte, error) {
 	if info.IsDir() {
 		return nil, fmt.Errorf("%w: %s is a directory: name the file in it", ErrBadFile, path)
 	}
-	if err := checkSecret(path, info.Mode().Perm(), ownerOf(info)); err != nil {
+	if err := check(info); err != nil {
 		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
@@ -58,6 +65,25 @@ func checkSecret(path string, mode fs.FileMode, o owner) error {
 		return nil
 	}
 	return fmt.Errorf("%w, but %s has %04o: run `chmod 600 %s`", ErrLooseMode, path, mode, shellQuote(path))
+}
+
+// ReadGuardedFile reads a file of at most 64 KiB that others may read and nobody else
+// may change: it belongs to this user or to root, and only its owner may write to it.
+// Errors are ErrUnguarded, ErrBadFile, and those of package os.
+func ReadGuardedFile(path string) ([]byte, error) {
+	return readFile(path, func(info fs.FileInfo) error {
+		return checkGuarded(path, info.Mode().Perm(), ownerOf(info))
+	})
+}
+
+func checkGuarded(path string, mode fs.FileMode, o owner) error {
+	switch {
+	case o.foreign:
+		return fmt.Errorf("%w, but %s belongs to user %d: run `chown %d %s`", ErrUnguarded, path, o.uid, os.Geteuid(), shellQuote(path))
+	case mode&0o022 != 0:
+		return fmt.Errorf("%w, but %s has %04o: run `chmod go-w %s`", ErrUnguarded, path, mode, shellQuote(path))
+	}
+	return nil
 }
 
 // CheckDirectory refuses a directory for secrets that others can change: it

@@ -5,6 +5,8 @@ package security
 
 import (
 	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +42,20 @@ func TestSecretsBelongToUsOrToRoot(t *testing.T) {
 		of   owner
 		want error
 	}{
+		{0o600, ours, nil},
+		{0o644, ours, nil},
+		{0o444, shared, nil},
+		{0o664, ours, ErrUnguarded},
+		{0o666, shared, ErrUnguarded},
+		{0o644, theirs, ErrUnguarded},
+	} {
+		require.ErrorIs(t, checkGuarded("policy", tc.mode, tc.of), tc.want, "%04o %+v", tc.mode, tc.of)
+	}
+	for _, tc := range []struct {
+		mode fs.FileMode
+		of   owner
+		want error
+	}{
 		{0o700, ours, nil},
 		{0o755, ours, nil},
 		{0o755, shared, nil},
@@ -50,4 +66,54 @@ func TestSecretsBelongToUsOrToRoot(t *testing.T) {
 	} {
 		require.ErrorIs(t, checkDirectory("data", tc.mode, tc.of), tc.want, "%04o %+v", tc.mode, tc.of)
 	}
+}
+
+func TestFilesAreLookedAtAsTheyAre(t *testing.T) {
+	// This test checks the same with real files and directories, of each owner and
+	// mode that a check is about.
+	dir := t.TempDir()
+	path := filepath.Join(dir, "key")
+	require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+	look := func(mode fs.FileMode) (secret, guarded error) {
+		t.Helper()
+		require.NoError(t, os.Chmod(path, mode))
+		_, secret = ReadSecretFile(path)
+		_, guarded = ReadGuardedFile(path)
+		return secret, guarded
+	}
+	// A new file has a group of this process.
+	for mode, want := range map[fs.FileMode][2]error{
+		0o600: {nil, nil},
+		0o400: {nil, nil},
+		0o440: {nil, nil},
+		0o640: {ErrLooseMode, nil},
+		0o444: {ErrLooseMode, nil},
+		0o660: {ErrLooseMode, ErrUnguarded},
+		0o602: {ErrLooseMode, ErrUnguarded},
+	} {
+		secret, guarded := look(mode)
+		require.ErrorIs(t, secret, want[0], "%04o", mode)
+		require.ErrorIs(t, guarded, want[1], "%04o", mode)
+	}
+	require.NoError(t, CheckDirectory(dir))
+	require.NoError(t, os.Chmod(dir, 0o770))
+	require.ErrorIs(t, CheckDirectory(dir), ErrLooseDirectory)
+	require.NoError(t, os.Chmod(dir, 0o755))
+
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	const somebody, group = 65534, 4242
+	require.NoError(t, os.Chown(path, -1, group))
+	secret, guarded := look(0o440)
+	require.ErrorIs(t, secret, ErrLooseMode, "a group that this process is not of")
+	require.NoError(t, guarded)
+	require.NoError(t, os.Chown(path, somebody, os.Getegid()))
+	for _, mode := range []fs.FileMode{0o600, 0o400, 0o440} {
+		secret, guarded = look(mode)
+		require.ErrorIs(t, secret, ErrForeignOwner, "%04o", mode)
+		require.ErrorIs(t, guarded, ErrUnguarded, "%04o", mode)
+	}
+	require.NoError(t, os.Chown(dir, somebody, -1))
+	require.ErrorIs(t, CheckDirectory(dir), ErrForeignOwner)
 }

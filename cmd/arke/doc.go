@@ -40,8 +40,8 @@
 // read the file again; it says what changed, and what changes at the next start.
 //
 // Commands that attach read ARKE_SOCKET, ARKE_ADDRESS, ARKE_TOKEN_FILE,
-// ARKE_WAIT_RELAY, ARKE_LOG_LEVEL, ARKE_LOG_FORMAT and ARKE_DRAIN_TIMEOUT, where they
-// have the flag. With --wait-relay a program may start before its relay.
+// ARKE_TRUST_USER, ARKE_WAIT_RELAY, ARKE_LOG_LEVEL, ARKE_LOG_FORMAT and
+// ARKE_DRAIN_TIMEOUT, where they have the flag. With --wait-relay a program may start before its relay.
 //
 // # Watching
 //
@@ -57,6 +57,15 @@
 // and need not join anybody. Off loopback --admin-token-file is required. The folder
 // deploy has a configuration for Prometheus, alert rules, and a dashboard for
 // Grafana; docs/metrics.md says what each number means.
+//
+// # One relay for the machine
+//
+// A relay takes programs of its own user and of root. With --allow-user, --allow-group
+// and --socket-group others may attach, too; programs find it at /run/arke/relay.sock if
+// it is root's or one of theirs who are trusted (--trust-user, ARKE_TRUST_USER). A policy
+// says which of them may serve, call, publish and subscribe what: see arke policy --help.
+//
+//	arke relay --key-file prod.arke --socket /run/arke/relay.sock --allow-group staff --policy /etc/arke/policy
 //
 // # Messages
 //

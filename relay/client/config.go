@@ -95,15 +95,17 @@ const machineSocket = "/run/arke/relay.sock"
 // the environment variable ARKE_SOCKET), else in the user's runtime directory
 // (DefaultSocket), else, if nothing is there, where a relay of the whole machine
 // listens: /run/arke/relay.sock.
-func FindSocket(said, runtimeDir string) string {
+func FindSocket(said, runtimeDir string) string { return findSocket(said, runtimeDir, machineSocket) }
+
+func findSocket(said, runtimeDir, machine string) string {
 	if said != "" {
 		return said
 	}
 	user := DefaultSocket(runtimeDir)
-	if exists(user) || !exists(machineSocket) {
+	if exists(user) || !exists(machine) {
 		return user
 	}
-	return machineSocket
+	return machine
 }
 
 // exists says whether something is there; what we may not look at is.

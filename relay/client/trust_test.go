@@ -99,3 +99,19 @@ func TestUsersAreNamesOrNumbers(t *testing.T) {
 		require.ErrorContains(t, err, strconv.Quote(bad))
 	}
 }
+
+// TestTheMachinesRelayComesSecond proves where a program looks: where it was told to,
+// else for a relay of its own user's, else for the machine's. If there is none, the
+// user's is where one is expected to be started.
+func TestTheMachinesRelayComesSecond(t *testing.T) {
+	dir, machine := t.TempDir(), filepath.Join(t.TempDir(), "relay.sock")
+	own := DefaultSocket(dir)
+	require.Equal(t, own, findSocket("", dir, machine))
+	require.NoError(t, os.WriteFile(machine, nil, 0o600))
+	require.Equal(t, machine, findSocket("", dir, machine))
+	require.Equal(t, "/said", findSocket("/said", dir, machine))
+	require.NoError(t, os.MkdirAll(filepath.Dir(own), 0o700))
+	require.NoError(t, os.WriteFile(own, nil, 0o600))
+	require.Equal(t, own, findSocket("", dir, machine))
+	require.Equal(t, "/run/arke/relay.sock", machineSocket)
+}

@@ -11,7 +11,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -238,6 +240,26 @@ type Command struct {
 	Args  []string
 	Env   []string // beside the test's own, KEY=VALUE
 	Stdin string
+	// User and Group are who runs the command, with no other groups. Default: who runs
+	// the tests. Another one takes root, and setpriv.
+	User, Group int
+}
+
+// line is what is executed.
+func (c Command) line(t TB) []string {
+	line := append([]string{Binary(t)}, c.Args...)
+	if c.User == 0 && c.Group == 0 {
+		return line
+	}
+	if _, err := exec.LookPath("setpriv"); err != nil {
+		t.Skipf("needs setpriv, to be somebody else")
+	}
+	if err := os.Chmod(filepath.Dir(line[0]), 0o755); err != nil { // or others can't execute it
+		t.Fatalf("%v", err)
+	}
+	return append([]string{
+		"setpriv", "--reuid", strconv.Itoa(c.User), "--regid", strconv.Itoa(c.Group), "--clear-groups", "--pdeathsig", "KILL", "--",
+	}, line...)
 }
 
 // Run runs the command to its end. Variables that mean something to arke are
@@ -245,7 +267,8 @@ type Command struct {
 func (c Command) Run(t TB) Result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(Binary(t), c.Args...)
+	line := c.line(t)
+	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append(environment(), c.Env...)
 	cmd.Stdin = strings.NewReader(c.Stdin)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -270,7 +293,7 @@ func (c Command) Run(t TB) Result {
 // without one it does not wait. Its standard input is empty.
 func (c Command) Start(t TB, ready string) *Process {
 	t.Helper()
-	p := spawn(t, "arke "+strings.Join(c.Args, " "), ready, c.Env, append([]string{Binary(t)}, c.Args...)...)
+	p := spawn(t, "arke "+strings.Join(c.Args, " "), ready, c.Env, c.line(t)...)
 	if ready != "" {
 		p.waitReady()
 	}

@@ -93,7 +93,7 @@ func (flags *relayFlags) check(a App, cmd *cobra.Command) (problems []string) {
 	add(err)
 	_, err = flags.admin.config()
 	add(err)
-	token, err := flags.readToken(a.Env.Token)
+	guests, err := flags.readGuests(a.Env.Token)
 	add(err)
 	network, missing := network(a, *flags)
 	add(missing)
@@ -101,7 +101,7 @@ func (flags *relayFlags) check(a App, cmd *cobra.Command) (problems []string) {
 		add(flags.nodeConfig(network).Check())
 	}
 	if err == nil {
-		of := flags.relayConfig(token)
+		of := flags.relayConfig(guests)
 		of.Socket = a.Env.socket(flags.socket)
 		add(of.Check())
 	}

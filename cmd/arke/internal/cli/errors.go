@@ -167,6 +167,9 @@ func explainCall(e *clusterError) string {
 		}
 		return said
 	case patterns.OutcomeUnauthorized:
+		if said := refusal(e.err); said != "" {
+			return said
+		}
 		return fmt.Sprintf("no right to ask %s: the relay needs the key of this cluster", e.cluster)
 	case patterns.OutcomeTooLarge:
 		return explainSize(e)
@@ -184,6 +187,19 @@ func explainCall(e *clusterError) string {
 		return fmt.Sprintf("too much is open at once for another one to %s: look at it with 'arke status'", e.cluster)
 	}
 	return strings.TrimPrefix(e.err.Error(), "cluster: ") // a bad name
+}
+
+// refusal is what the relay says about a right that the program does not have; "" if
+// it is somebody else who refuses.
+func refusal(err error) string {
+	var told error
+	for e := err; e != nil && e != patterns.ErrUnauthorized; e = errors.Unwrap(e) {
+		told = e
+	}
+	if told == nil || !strings.HasPrefix(told.Error(), "the policy of this relay") {
+		return ""
+	}
+	return told.Error() + ": ask its owner for a rule"
 }
 
 // explainSize says what is too large, how much may be sent, and what to do.
@@ -244,6 +260,9 @@ func explainTopicCause(e *topicError) string {
 		}
 		return fmt.Sprintf("nobody who knows the subscribers of %s could be reached: look at the links with 'arke status'", e.topic)
 	case patterns.OutcomeUnauthorized:
+		if said := refusal(e.err); said != "" {
+			return said
+		}
 		return fmt.Sprintf("no right to use %s: the relay needs the key of its topics", e.topic)
 	case patterns.OutcomeTooLarge:
 		if e.size <= topicBytes { // or it has a line of standard input, which is named

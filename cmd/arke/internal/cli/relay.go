@@ -89,7 +89,7 @@ func runRelay(a App, cmd *cobra.Command, flags *relayFlags) error {
 	if err := flags.validate(set); err != nil {
 		return misuse(cmd, err)
 	}
-	token, err := flags.readToken(a.Env.Token)
+	guests, err := flags.readGuests(a.Env.Token)
 	if err != nil {
 		return misuse(cmd, err)
 	}
@@ -102,7 +102,7 @@ func runRelay(a App, cmd *cobra.Command, flags *relayFlags) error {
 	}
 	p2p.RouteLogs(log)
 	outliveReaders()
-	r := &running{app: a, asked: flags, flags: *flags, settings: set, token: token, log: log, level: level}
+	r := &running{app: a, asked: flags, flags: *flags, settings: set, guests: guests, log: log, level: level}
 	r.flags.fillIn(a, log)
 	return r.run(cmd.Context(), network)
 }
@@ -113,7 +113,7 @@ type running struct {
 	asked    *relayFlags // what settings is about
 	flags    relayFlags  // with what was not asked for filled in, at the start
 	settings *settings.Settings
-	token    string
+	guests   guests
 	log      *zap.Logger
 	level    zap.AtomicLevel
 	node     *node.Node
@@ -135,15 +135,13 @@ func (flags *relayFlags) nodeConfig(network security.NetworkFile) node.Config {
 }
 
 // relayConfig is what the flags say about the relay.
-func (flags *relayFlags) relayConfig(token string) relay.Config {
-	var tokens []relay.Token
-	if token != "" {
-		tokens = []relay.Token{{Name: "token", Secret: token}}
-	}
+func (flags *relayFlags) relayConfig(g guests) relay.Config {
 	return relay.Config{
 		Socket: flags.socket,
 		Listen: flags.clientListen,
-		Tokens: tokens,
+		Tokens: g.tokens,
+		Share:  g.share,
+		Policy: g.policy,
 		Limits: relay.Limits{Clients: flags.maxClients},
 	}
 }
@@ -161,7 +159,7 @@ func (r *running) run(ctx context.Context, network security.NetworkFile) (err er
 		return err
 	}
 	defer r.node.Close()
-	cfg := r.flags.relayConfig(r.token)
+	cfg := r.flags.relayConfig(r.guests)
 	cfg.Node, cfg.Peer, cfg.Logger = r.node, r.node.Self().String(), r.log
 	cfg.Status = func() any { return r.node.Status() }
 	if r.relay, err = relay.New(cfg); err != nil {

@@ -30,7 +30,7 @@ type relayFlags struct {
 	seeds        []string
 	socket       string
 	clientListen string
-	token        secretFlag
+	guests       guestFlags
 	admin        adminFlags
 	dataDir      string
 	name         string
@@ -53,7 +53,7 @@ func (flags *relayFlags) declare(f *pflag.FlagSet) {
 	f.StringArrayVar(&flags.seeds, "seed", nil, "`ADDR` of a node of the network, a multiaddr or HOST:PORT; may be repeated")
 	f.StringVar(&flags.socket, "socket", "", "unix socket for programs (default $ARKE_SOCKET, else in the user's runtime directory)")
 	f.StringVar(&flags.clientListen, "client-listen", "", "also accept programs on this loopback `HOST:PORT`; needs --token-file or $ARKE_TOKEN")
-	flags.token.declare(f, "the `FILE` with the token that programs need at --client-listen, at least 16 bytes (default $ARKE_TOKEN)")
+	flags.guests.declare(f)
 	f.StringVar(&flags.dataDir, "data-dir", "", "directory for the node's key and its remembered peers")
 	f.StringVar(&flags.name, "name", "", "what people call this relay, in the logs and the status of others; at most 64 bytes (default: the host's name)")
 	f.StringVar(&flags.zone, "zone", "", "where this relay is; callers prefer members of their own zone")
@@ -89,7 +89,7 @@ func (flags *relayFlags) resolve(a App, f *pflag.FlagSet) (*settings.Settings, e
 // validate checks what no layer below can name as well. A variable ARKE_TOKEN_FILE
 // may be meant for other commands.
 func (f relayFlags) validate(set *settings.Settings) error {
-	if f.clientListen == "" && f.token.file != "" && set.Origin("token-file").Source != settings.FromEnvironment {
+	if f.clientListen == "" && len(f.guests.tokenFiles) > 0 && set.Origin("token-file").Source != settings.FromEnvironment {
 		return errors.New("--token-file goes with --client-listen")
 	}
 	if f.admin.address == "" && f.admin.token.file != "" {
@@ -115,25 +115,16 @@ func (f relayFlags) validate(set *settings.Settings) error {
 	return nil
 }
 
-// leastToken is how many bytes a token has at least: whoever reaches the port may
-// try one after the other.
-const leastToken = 16
-
-// readToken returns what programs must show at the TCP address, if there is one.
-func (f relayFlags) readToken(env string) (string, error) {
+// readGuests reads whose programs the relay takes.
+func (f relayFlags) readGuests(env string) (guests, error) {
 	if f.clientListen == "" {
-		return "", nil
+		env = ""
 	}
-	token, err := f.token.read(env)
-	switch {
-	case err != nil:
-		return "", err
-	case token == "":
-		return "", errors.New("--client-listen needs --token-file FILE or ARKE_TOKEN: every user of this machine can reach the port")
-	case len(token) < leastToken:
-		return "", fmt.Errorf("the token has %s, at least %d are required: make one with 'head -c 24 /dev/urandom | base64'", plural(len(token), "byte"), leastToken)
+	g, err := f.guests.read(env)
+	if err == nil && f.clientListen != "" && len(g.tokens) == 0 {
+		err = errors.New("--client-listen needs --token-file FILE or ARKE_TOKEN: every user of this machine can reach the port")
 	}
-	return token, nil
+	return g, err
 }
 
 // maxNodeName is how many bytes the name of a relay has at most.

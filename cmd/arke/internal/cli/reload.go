@@ -18,7 +18,7 @@ import (
 // hangups tells of each SIGHUP, if there is a file to read again; without one the
 // signal ends the relay, as it does other programs.
 func (r *running) hangups() (<-chan os.Signal, func()) {
-	if r.asked.config == "" {
+	if r.asked.config == "" && r.asked.guests.policy == "" {
 		return nil, func() {}
 	}
 	c := make(chan os.Signal, 1)
@@ -37,9 +37,33 @@ func (r *running) waits(ctx context.Context, hangups <-chan os.Signal) bool {
 	}
 }
 
-// reload reads the configuration again. What can change does so at once, if all
-// of it makes sense; what can't is named in a warning.
+// reload reads again what there are files of.
 func (r *running) reload() {
+	if r.asked.config != "" {
+		r.reloadSettings()
+	}
+	if r.asked.guests.policy != "" {
+		r.reloadPolicy()
+	}
+}
+
+// reloadPolicy reads the policy again. One that makes no sense changes nothing.
+func (r *running) reloadPolicy() {
+	file := r.asked.guests.policy
+	p, err := readPolicy(file)
+	if err == nil {
+		err = r.relay.SetPolicy(p)
+	}
+	if err != nil {
+		r.log.Error("the policy makes no sense, so the old one still holds", zap.Error(err))
+		return
+	}
+	r.log.Info("policy read again", zap.String("file", file), zap.Int("rules", p.Len()))
+}
+
+// reloadSettings reads the configuration again. What can change does so at once, if all
+// of it makes sense; what can't is named in a warning.
+func (r *running) reloadSettings() {
 	now := &relayFlags{}
 	f := pflag.NewFlagSet("relay", pflag.ContinueOnError)
 	now.declare(f)
