@@ -20,7 +20,7 @@ const (
 	recheckSoon   = time.Second            // a neighbourhood is looked up again after this and at most as much more, doubled …
 	recheckFirst  = 15 * time.Second       // … up to this each time that a lookup finds what the last one found
 	recheckSpread = 15 * time.Second       // the most that is added to the longest wait
-	recheckEach   = 500 * time.Millisecond // … all of it longer where so much for each neighbourhood is more than recheckFirst
+	recheckEach   = 500 * time.Millisecond // … and never sooner than so much for each neighbourhood, beyond recheckFirst
 	lookupDelay   = 300 * time.Millisecond // after a change nearby: others may follow
 	joinDelay     = 20 * time.Millisecond  // the same while no lookup has found anybody: this node is joining
 )
@@ -267,10 +267,7 @@ func (f *finder) lookedUp(now time.Time, cid security.ClusterID, peers []peer.ID
 // stretch is how long wait becomes so that lookups cost a node no more, however many
 // neighbourhoods it asks about.
 func (f *finder) stretch(wait time.Duration) time.Duration {
-	if all := time.Duration(f.seekers) * recheckEach; all > recheckFirst {
-		return wait * (all / recheckFirst)
-	}
-	return wait
+	return max(wait, time.Duration(f.seekers)*recheckEach-recheckFirst)
 }
 
 // overheard has neighbourhoods looked up soon that miss one of these peers, which a
