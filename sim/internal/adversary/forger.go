@@ -37,6 +37,10 @@ type heard struct {
 	recent    [][]byte // bodies of frames, as they came
 }
 
+// maxVoices bounds the voices that are listened to: two forgers would hear ever more
+// of each other.
+const maxVoices = 16
+
 // remembered is how many frames of a voice are kept to be sent again.
 const remembered = 4
 
@@ -61,6 +65,9 @@ func (g *forger) in(from peer.ID, f frame) bool {
 	v := voice{source, m.Session}
 	h := g.voices[v]
 	if h == nil {
+		if len(g.voices) >= maxVoices {
+			return true
+		}
 		h = &heard{}
 		g.voices[v] = h
 	}
