@@ -124,6 +124,14 @@
 //     than half of the peers it has links to say so; a peer id counts once, and who
 //     joins under many has many (overlay: TestClockScripts, liars). That costs answers,
 //     and members nothing: epochs follow a node's own clock, whatever others say;
+//   - listen to topics whose keys are derived, and so come to pass them on: if a
+//     publisher's signed path makes it a forwarder, or a publisher chooses it in the
+//     root group, it can withhold, invent and reorder messages for those behind it, as
+//     long as the path is in use, and have them believe that up to 65,536 messages are
+//     missing. When it is off the path, none of that lasts. Of what is sealed it can
+//     only withhold and reorder (patterns/pubsub:
+//     TestAForwarderDoesNotGoBeyondWhatThePublisherSigned). Nobody signs single
+//     messages yet: who has to know their author seals them, and trusts who has the key;
 //   - load everybody with work, within the limits of the layers above. Of streams
 //     it has 16 at a node, four of them to the router, which takes one kind of
 //     question of up to 4 KiB, whole within five seconds (overlay/p2p:
@@ -139,8 +147,11 @@
 //     connection, and not counted against that.
 //
 // It can't take another peer's id, register for another node
-// (TestNobodySignsForAnotherNode, cluster: TestAnchorsRefuseWhatIsNotSigned), read
-// other nodes' links, or learn from the id of a cluster with an explicit key its
+// (TestNobodySignsForAnotherNode, cluster: TestAnchorsRefuseWhatIsNotSigned), publish,
+// count or declare lost in the name of a publisher that has not signed for it
+// (patterns/pubsub: TestNobodySpeaksForAPublisherThatHasNotSignedForIt,
+// TestNobodyIsAPublishersForwarderInTheRootGroupUnlessItSaysSo,
+// TestAnOldPathIsGoodForNothing), read other nodes' links, or learn from the id of a cluster with an explicit key its
 // name or its records, nor register there, nor read what is sealed for it. Of such
 // a cluster it knows an id only once it meets it as an anchor or a router, so it
 // can choose peer ids close to it for what is left of that epoch and never before
@@ -196,9 +207,12 @@
 // ban of a peer id only costs the other one a new id.
 //
 // Replays: a sealed payload opens only for its request, member and incarnation
-// of both, but there it opens again. Links refuse replays by themselves; where
-// payloads pass through others, the receiver must refuse a request id that it
-// has seen. What a Stream seals opens for its tunnel only; chunks and the reset
+// of both, but there it opens again. Links refuse replays by themselves. Where
+// payloads pass through others, the receiver refuses what it has seen, by who has
+// sealed it, and what is so old that it may have forgotten it: requests and openings
+// of tunnels (patterns/request: TestWhatIsForgottenIsRefusedFromForwarders), and
+// publications (patterns/pubsub: TestASealedMessageIsDeliveredOnce,
+// TestASessionThatWasForgottenIsNotPlayedBack), also after a restart. What a Stream seals opens for its tunnel only; chunks and the reset
 // open once, a total of credit may come again and says nothing new then.
 //
 // Not defended against: whoever can read a process's memory, its core dump or

@@ -146,35 +146,6 @@ func VerifyRootForwarder(f RootForwarder, signature []byte) error {
 	return verify(f.Publisher, f.message(), signature)
 }
 
-// Publication is what a publisher signs of one message where a subscription wants
-// that.
-type Publication struct {
-	Network     NetworkID
-	Publisher   peer.ID
-	Incarnation uint64 // of the publisher's node
-	Serial      uint64 // used once
-	Topic       string
-	Content     []byte // headers and body, or what was sealed
-}
-
-func (p *Publication) message() []byte {
-	hash := sha256.Sum256(p.Content)
-	return message(labelPublication, p.Network[:], []byte(p.Publisher), uint64Bytes(p.Incarnation), uint64Bytes(p.Serial),
-		[]byte(p.Topic), hash[:])
-}
-
-// SignPublication returns k's signature of p, 64 bytes that the caller owns. It is
-// good only if p.Publisher is k's peer id. The zero NodeKey can't sign.
-func (k NodeKey) SignPublication(p Publication) []byte {
-	return ed25519.Sign(k.s.get().private, p.message())
-}
-
-// VerifyPublication checks what SignPublication returned. It returns
-// ErrBadSignature.
-func VerifyPublication(p Publication, signature []byte) error {
-	return verify(p.Publisher, p.message(), signature)
-}
-
 // verify checks a signature by p's node key.
 func verify(p peer.ID, message, signature []byte) error {
 	public, err := publicKeyOf(p)

@@ -117,6 +117,7 @@ func dropsOfPatterns() []Entry {
 		{Name: "request.survey_members", Means: "Members that were not asked, because a survey takes no more replies."},
 		{Name: "pubsub.malformed", Means: "Frames that can't be decoded."},
 		{Name: "pubsub.unauthorized", Means: "Messages that are not sealed as they should be, or not for this group."},
+		{Name: "pubsub.replay", Means: "Sealed messages that were opened before, or sealed before this node was known."},
 		{Name: "pubsub.late", Means: "Messages that came after they were given up, or twice."},
 		{Name: "pubsub.streams", Means: "Messages of a publisher beyond the bound on those that are remembered."},
 		{Name: "pubsub.gap", Means: "Messages that were given up after the wait, or because too much waits. Subscribers were told."},

@@ -349,7 +349,8 @@
 // was sealed: one byte with the length of the topic, the topic, headers and
 // body; member and member incarnation are 0 for it. With the flag "signed" 64 bytes
 // are before that: the publisher's signature of what follows them, which is headers
-// and body where it is not sealed. Package security has the
+// and body where it is not sealed. Nobody makes one yet, and what claims to have one is
+// refused. Package security has the
 // layout of what is sealed, and what it is bound to.
 //
 // A tunnel whose opening was sealed is sealed as a whole: the chunk of each

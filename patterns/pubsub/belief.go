@@ -17,11 +17,21 @@ import (
 // maxLead, and none that a later path had already left behind.
 type belief struct {
 	grants []grant // by serial, the newest last; at most maxPaths
+	oldest uint64  // serial of the last one that is known of, if all were forgotten
+}
+
+// newest is the serial of the last one that is known of.
+func (b *belief) newest() uint64 {
+	if n := len(b.grants); n > 0 {
+		return b.grants[n-1].serial
+	}
+	return b.oldest
 }
 
 // grant is one signed path that leads here.
 type grant struct {
 	serial uint64
+	floor  uint64 // of what was sealed for it
 	run    uint32
 	base   uint64    // what had been addressed to this node when it was signed
 	top    uint64    // the last number that came by it
@@ -81,7 +91,7 @@ func (b *belief) add(g grant) (lied, ok bool) {
 	if same {
 		return false, b.grants[i].nodes == g.nodes && b.grants[i].run == g.run
 	}
-	if i == 0 && len(b.grants) == maxPaths {
+	if g.serial < b.oldest || i == 0 && len(b.grants) == maxPaths {
 		return false, false
 	}
 	for _, o := range b.grants[:i] {

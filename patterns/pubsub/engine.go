@@ -124,7 +124,7 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 		return false
 	}
 	e.counts.received.Add(uint64(m.Count))
-	in := incoming{publisher: publisher, m: m, root: m.Flags&wire.FlagRoot != 0}
+	in := incoming{publisher: publisher, m: m, root: m.Flags&wire.FlagRoot != 0, own: publisher == l.Peer()}
 	in.lent = m.Count > 1 || size < keptFrom
 	switch {
 	case in.root && m.Source == "":
@@ -136,8 +136,7 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 	if s == nil {
 		return false
 	}
-	if !in.relay && !e.unseal(&in, s.keys) {
-		e.drops.Add(dropUnauthorized, uint64(m.Count))
+	if !opens(e, s, &in) {
 		return false
 	}
 	s.offer(m.Run, m.Number, size, in, source == l.Peer())
@@ -234,8 +233,9 @@ func (e *Engine) arrived(s *source, in *incoming) {
 	case in.relay:
 		e.republish(in)
 	case in.root:
-		e.roots.deliver(in, s.key.peer)
+		e.roots.deliver(in)
 	default:
+		s.unseen(in)
 		s.into.deliver(in, in.publisher == e.self)
 	}
 }
@@ -301,7 +301,7 @@ func (e *Engine) passAll(p *publisher, in *incoming, o *outgoing, c *content, ow
 	}
 	if e.unseal(in, nil) {
 		in.picks = o.picks
-		e.roots.deliver(in, e.self)
+		e.roots.deliver(in)
 	}
 }
 

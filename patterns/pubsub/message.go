@@ -6,9 +6,11 @@ package pubsub
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/replay"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
@@ -88,8 +90,56 @@ func (b *base) seal(keys *security.Cluster, topic string, serial uint64, c conte
 	return content{flags: wire.FlagSealed, body: keys.Seal(b.seals, binding, sealed, plain)}
 }
 
-// unseal opens what is sealed, or returns false if something is not sealed as it
-// has to be. keys are those of the group; nil = of each topic's.
+// sealedAs is when a message was sealed.
+type sealedAs struct {
+	life   uint64 // incarnation of the publisher
+	serial uint64 // used once in that
+}
+
+// unseen takes out messages that have been opened before, and says how many. Their
+// publisher may itself send what is older than the window remembers. It is called when
+// it is their turn: then they are as good as in the order in which they were sealed.
+func (in *incoming) unseen(life uint64, seen *replay.Window) (replayed int) {
+	var again []int
+	for i := in.skip; i < len(in.sealed); i++ {
+		s := in.sealed[i]
+		if s.life != life || !(in.own && seen.Below(s.serial)) && !seen.Fresh(s.serial) {
+			again = append(again, i)
+		}
+	}
+	if len(again) == 0 {
+		return 0
+	}
+	var kept wire.Messages
+	m, count := wire.Message{}, 0
+	for i, rest := 0, in.m.Messages; len(rest) > 0; i++ {
+		if m = rest.Next(m); i >= in.skip && !slices.Contains(again, i) {
+			kept = append(wire.AppendMessage(kept, string(m.Topic), m.Picks.AppendTo(nil), len(m.Content)), m.Content...)
+			count++
+		}
+	}
+	in.m.Messages, in.m.Count, in.m.Named, in.skip = kept, count, count, 0
+	return len(again)
+}
+
+// opens says whether messages for this node may be handed on, and opens those that
+// are sealed.
+func opens(e *Engine, s *source, in *incoming) bool {
+	switch {
+	case in.m.Flags&wire.FlagSigned != 0:
+		e.drops.Add(dropUnauthorized, uint64(in.m.Count)) // nobody could say by whom
+		return false
+	case in.relay:
+		return true
+	case in.root:
+		ok := e.roots.admit(in, s.key.peer)
+		return ok && e.unseal(in, nil)
+	}
+	return e.unseal(in, s.keys)
+}
+
+// unseal opens what is sealed, or returns false, and counts it, if something is not
+// sealed as it has to be. keys are those of the group; nil = of each topic's.
 func (b *base) unseal(in *incoming, keys *security.Cluster) bool {
 	sealed := in.m.Flags&wire.FlagSealed != 0
 	var opened wire.Messages
@@ -101,6 +151,7 @@ func (b *base) unseal(in *incoming, keys *security.Cluster) bool {
 		}
 		if !sealed {
 			if b.mustSeal(of) {
+				b.drops.Add(dropUnauthorized, uint64(in.m.Count))
 				return false
 			}
 			continue
@@ -108,10 +159,12 @@ func (b *base) unseal(in *incoming, keys *security.Cluster) bool {
 		topic, picks := string(first.Topic), first.Picks.AppendTo(nil)
 		for m := first; count > 0; count-- {
 			m = run.Next(m)
-			content, ok := open(of, in.publisher, first.Topic, m.Content)
+			content, binding, ok := open(of, in.publisher, first.Topic, m.Content)
 			if !ok {
+				b.drops.Add(dropUnauthorized, uint64(in.m.Count))
 				return false
 			}
+			in.sealed = append(in.sealed, sealedAs{binding.SenderIncarnation, binding.RequestID})
 			opened = append(wire.AppendMessage(opened, topic, picks, len(content)), content...)
 			topic, picks = "", nil // as before
 		}
@@ -124,21 +177,22 @@ func (b *base) unseal(in *incoming, keys *security.Cluster) bool {
 
 // open returns headers and body of the content of a sealed message, which begins
 // with headers, too: none.
-func open(keys *security.Cluster, publisher peer.ID, topic, content []byte) (tail []byte, ok bool) {
+func open(keys *security.Cluster, publisher peer.ID, topic, content []byte) (tail []byte, binding security.Binding, ok bool) {
 	_, body, err := wire.DecodeHeaders(content)
 	if err != nil || len(body) < 16 {
-		return nil, false
+		return nil, binding, false
 	}
-	binding := security.Binding{
+	binding = security.Binding{
 		Sender: publisher, SenderIncarnation: binary.BigEndian.Uint64(body), RequestID: binary.BigEndian.Uint64(body[8:]),
 	}
 	plain, err := keys.Open(binding, body[16:])
 	if err != nil || len(plain) < 1 || len(plain) < 1+int(plain[0]) {
-		return nil, false
+		return nil, binding, false
 	}
-	told, tail := plain[1:1+plain[0]], plain[1+plain[0]:]
+	told := plain[1 : 1+plain[0]]
+	tail = plain[1+plain[0]:]
 	if _, _, err := wire.DecodeHeaders(tail); err != nil {
-		return nil, false
+		return nil, binding, false
 	}
-	return tail, bytes.Equal(told, topic) // else a forwarder changed it
+	return tail, binding, bytes.Equal(told, topic) // else a forwarder changed it
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/replay"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/security"
 )
@@ -45,6 +46,9 @@ type rootOrder struct {
 	last   int64              // guarded by mu
 	todo   inOrder[*incoming] // guarded by mu
 	chosen chosen             // guarded by mu; the forwarder of the publisher
+	floor  uint64             // guarded by mu; of the first forwarder in this life of it
+	sealed uint64             // guarded by mu; the life that seals are of
+	seals  replay.Window      // guarded by mu
 
 	do   func(*incoming)
 	into delivery // owned by who delivers
@@ -94,6 +98,9 @@ func (o *rootOrder) allows(t *base, in *incoming, forwarder peer.ID, last rank) 
 	}, said.Signature) != nil {
 		return false
 	}
+	if is.life != last.life {
+		o.floor = said.Floor
+	}
 	*is = chosen{forwarder, last.life, *said}
 	is.said.Signature = slices.Clone(said.Signature)
 	if before := (rank{last.life, said.Rank}); o.newest.life == before.life && o.newest.after(before) {
@@ -102,9 +109,47 @@ func (o *rootOrder) allows(t *base, in *incoming, forwarder peer.ID, last rank) 
 	return true
 }
 
-// deliver calls to with the messages that come through a forwarder, but for those
-// than which a newer one has been delivered.
-func (t *rootOrders) deliver(in *incoming, forwarder peer.ID) {
+// admit says whether messages come through the forwarder that their publisher has.
+func (t *rootOrders) admit(in *incoming, forwarder peer.ID) (ok bool) {
+	o := t.find(in.publisher)
+	switch {
+	case o == nil:
+		t.drops.Add(dropStreams, uint64(in.m.Count))
+		return false
+	case forwarder == in.publisher:
+		return true
+	}
+	last := in.rank()
+	last.serial += uint64(in.m.Count) - 1
+	o.mu.Lock()
+	ok = o.allows(t.base, in, forwarder, last)
+	o.mu.Unlock()
+	if !ok {
+		t.drops.Add(dropNotNamed, uint64(in.m.Count))
+	}
+	return ok
+}
+
+// unseen takes out what was opened before. What the publisher sealed in an earlier life
+// is as old as what it published then.
+func (o *rootOrder) unseen(in *incoming) (replayed int) {
+	if len(in.sealed) == 0 {
+		return 0
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if life := in.sealed[0].life; life > o.sealed {
+		o.sealed, o.seals = life, replay.Window{}
+	}
+	if o.sealed == o.chosen.life {
+		o.seals.Raise(o.floor)
+	}
+	return in.unseen(o.sealed, &o.seals)
+}
+
+// deliver calls to with the messages, but for those than which a newer one has been
+// delivered.
+func (t *rootOrders) deliver(in *incoming) {
 	o := t.find(in.publisher)
 	if o == nil {
 		t.drops.Add(dropStreams, uint64(in.m.Count-in.skip))
@@ -113,11 +158,6 @@ func (t *rootOrders) deliver(in *incoming, forwarder peer.ID) {
 	first := in.rank()
 	last := rank{first.life, first.serial + uint64(in.m.Count) - 1}
 	o.mu.Lock()
-	if forwarder != in.publisher && forwarder != t.self && !o.allows(t.base, in, forwarder, last) {
-		o.mu.Unlock()
-		t.drops.Add(dropNotNamed, uint64(in.m.Count-in.skip))
-		return
-	}
 	o.last = t.now()
 	late := 0
 	switch {
@@ -147,6 +187,7 @@ func (t *rootOrders) deliver(in *incoming, forwarder peer.ID) {
 }
 
 func (t *rootOrders) deliverTo(o *rootOrder, in *incoming) {
+	t.drops.Add(dropReplay, uint64(o.unseen(in)))
 	o.into.deliver(in, in.publisher == t.self)
 }
 

@@ -58,7 +58,7 @@ func TestPublishersThatTheRootGroupRemembersAreBounded(t *testing.T) {
 		for n := range maxStreams {
 			require.NotNil(t, l.roots.find(peer.ID([]byte{byte(n), byte(n >> 8), byte(n >> 16)})))
 		}
-		l.roots.deliver(&incoming{publisher: "one more", m: wire.Publish{Count: 1}}, "f")
+		l.roots.deliver(&incoming{publisher: "one more", m: wire.Publish{Count: 1}})
 		require.EqualValues(t, 1, l.dropped(dropStreams))
 		require.Zero(t, l.roots.sweep(l.now()+int64(streamTime)+1))
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/replay"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
@@ -23,12 +24,17 @@ type sources struct {
 	arrived func(s *source, in *incoming)
 	missing func(s *source, n uint64) // 0 = nobody knows how many
 
-	mu  sync.Mutex
-	all map[sourceKey]*source // guarded by mu
+	mu     sync.Mutex
+	all    map[sourceKey]*source  // guarded by mu
+	former map[sourceKey]memorial // guarded by mu; of those that are forgotten; as many at most
 }
 
+// memorial is what is known for ever of a session that has been silent for long: the
+// serials of its last path, and of the last message that was opened.
+type memorial struct{ path, seal uint64 }
+
 func newSources(b *base, l *local, arrived func(*source, *incoming), missing func(*source, uint64)) *sources {
-	return &sources{base: b, local: l, arrived: arrived, missing: missing, all: make(map[sourceKey]*source)}
+	return &sources{base: b, local: l, arrived: arrived, missing: missing, all: make(map[sourceKey]*source), former: make(map[sourceKey]memorial)}
 }
 
 // sourceKey names a session.
@@ -60,6 +66,8 @@ type source struct {
 	last  int64                    // guarded by mu; when something came
 	gone  bool                     // guarded by mu; it was told that the source is lost
 	trust belief                   // guarded by mu; in forwarders
+	life  uint64                   // guarded by mu; of the source, if a path or a seal has told it
+	seals replay.Window            // guarded by mu; of its sealed messages
 	asked int64                    // guarded by mu; when it was asked to number anew; 0 = never
 }
 
@@ -81,8 +89,11 @@ type incoming struct {
 	m         wire.Publish
 	lent      bool // the memory of its messages is somebody else's
 	root      bool // of the root group
+	own       bool // the publisher itself sent them
 	relay     bool // to be passed on to its nodes; else to subscriptions here
 	skip      int  // of the first messages: they are late
+
+	sealed []sealedAs // of each message, if it was sealed; but for the skipped ones it must be unseen
 
 	picks []wire.Pick // in place of the messages' own, of one that is passed on
 }
@@ -148,7 +159,7 @@ func (t *sources) grant(from, source peer.ID, p *wire.Path) bool {
 		return false
 	}
 	g := grant{
-		serial: p.Proof.Serial, run: p.Run, base: p.Proof.Base, via: via, incarnation: p.Proof.Incarnation, nodes: path.Nodes,
+		serial: p.Proof.Serial, floor: p.Proof.Floor, run: p.Run, base: p.Proof.Base, via: via, incarnation: p.Proof.Incarnation, nodes: path.Nodes,
 		signature: p.Proof.Signature,
 	}
 	key := sourceKey{source, p.Session}
@@ -186,6 +197,11 @@ func (t *sources) find(key sourceKey, group string, fresh bool) *source {
 		return nil
 	}
 	s = &source{of: t, key: key, group: group, text: key.peer.String(), last: t.now()}
+	if m, ok := t.former[key]; ok {
+		s.trust.oldest = m.path
+		s.seals.Raise(m.seal)
+		delete(t.former, key)
+	}
 	s.into.of = t.local
 	s.do = s.step
 	if group != rootGroup && group != rootForwards {
@@ -209,6 +225,12 @@ func (t *sources) forgetLocked(now, silent int64) {
 		s.mu.Lock()
 		if now-s.last > silent {
 			delete(t.all, k)
+			if m := (memorial{s.trust.newest(), s.seals.Newest()}); m != (memorial{}) {
+				if len(t.former) >= maxStreams {
+					clear(t.former)
+				}
+				t.former[k] = m
+			}
 			s.stop()
 		}
 		s.mu.Unlock()
@@ -262,6 +284,20 @@ func (t *sources) end() {
 	}
 }
 
+// unseen takes out what was opened before. A session has one life.
+func (s *source) unseen(in *incoming) {
+	if len(in.sealed) == 0 {
+		return
+	}
+	s.mu.Lock()
+	if s.life == 0 {
+		s.life = in.sealed[0].life
+	}
+	replayed := in.unseen(s.life, &s.seals)
+	s.mu.Unlock()
+	s.of.drops.Add(dropReplay, uint64(replayed))
+}
+
 // believes says whether a path has been verified before.
 func (s *source) believes(g *grant) bool {
 	s.mu.Lock()
@@ -273,6 +309,10 @@ func (s *source) believes(g *grant) bool {
 // beyond what it had addressed to this node, numbers are believed to go on from there.
 func (s *source) takeGrant(g grant) bool {
 	s.mu.Lock()
+	if len(s.trust.grants) == 0 { // what was sealed before is not for this node
+		s.life = max(s.life, g.incarnation)
+		s.seals.Raise(g.floor)
+	}
 	lied, ok := s.trust.add(g)
 	if r, over := s.run(g.run); ok && lied && !over {
 		s.of.drops.Add(dropNotNamed, 1+r.seq.restart(max(g.base, r.own)))

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
@@ -120,12 +122,13 @@ func (s *Server) fits(size int) refusal {
 // unseal opens a sealed request, once.
 func (in *arrival) unseal(s *Server) (no refusal) {
 	r := &in.request
+	by, id := in.sealer()
 	b := security.Binding{
-		Sender:            in.link.Peer(),
+		Sender:            by,
 		SenderIncarnation: binary.BigEndian.Uint64(r.Tail),
 		Member:            r.Member,
 		MemberIncarnation: r.Incarnation,
-		RequestID:         r.ID,
+		RequestID:         id,
 		Pattern:           r.Pattern,
 	}
 	var err error
@@ -136,12 +139,21 @@ func (in *arrival) unseal(s *Server) (no refusal) {
 	in.binding = b
 	in.binding.Reply = true
 	s.mu.Lock()
-	fresh := s.replays.fresh(replayKey{b.Sender, b.SenderIncarnation, r.ID})
+	fresh := s.replays.fresh(replayKey{sealer{b.Sender, b.SenderIncarnation}, id}, r.Origin == nil)
 	s.mu.Unlock()
 	if !fresh {
 		return refusal{wire.OutcomeUnauthorized, dropReplay}
 	}
 	return s.fits(in.size)
+}
+
+// sealer is who has sealed a request, and under which id. Hops change the request's
+// own, and never that of the origin block; without one the link's peer has sealed it.
+func (in *arrival) sealer() (peer.ID, uint64) {
+	if o := in.request.Origin; o != nil {
+		return peer.ID(o.Peer), o.Serial
+	}
+	return in.link.Peer(), in.request.ID
 }
 
 // accept has the Acceptor decide about a tunnel.

@@ -73,8 +73,10 @@
 //
 // An attempt is handled at most once, because a session delivers a frame at most
 // once, and nobody sends an attempt again: a retry is a new attempt, with an id
-// of its own, at the plan's decision. Sealed requests are also remembered, and
-// refused if they come again; see replays for what that is worth.
+// of its own, at the plan's decision. Sealed requests are also remembered, by who has
+// sealed them, and refused if they come again; whoever passes on what others have
+// sealed can't wait until they are forgotten (TestWhatIsForgottenIsRefusedFromForwarders).
+// Nobody may do that yet.
 //
 // A connection that breaks ends nothing: its session goes on when it is back.
 // Until then what was not written is taken back and goes elsewhere; what was

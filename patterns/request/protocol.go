@@ -70,4 +70,7 @@ const (
 
 	// replayMemory is how many sealed requests a member remembers.
 	replayMemory = 16384
+	// replaySealers bounds the nodes of whose forgotten requests it knows how far they
+	// went.
+	replaySealers = 16384
 )

@@ -4,10 +4,12 @@
 package request
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
@@ -284,16 +286,39 @@ func TestReplaysAreRememberedUpToABound(t *testing.T) {
 	// This test checks that a request is fresh once, that sender, incarnation
 	// and id all count, and that the memory is bounded and forgets the oldest.
 	var r replays
-	require.True(t, r.fresh(replayKey{"a", 1, 1}))
-	require.False(t, r.fresh(replayKey{"a", 1, 1}))
-	require.True(t, r.fresh(replayKey{"b", 1, 1}))
-	require.True(t, r.fresh(replayKey{"a", 2, 1}))
+	fresh := func(p peer.ID, life, id uint64) bool { return r.fresh(replayKey{sealer{p, life}, id}, true) }
+	require.True(t, fresh("a", 1, 1))
+	require.False(t, fresh("a", 1, 1))
+	require.True(t, fresh("b", 1, 1))
+	require.True(t, fresh("a", 2, 1))
 	for i := range uint64(3 * replayMemory) {
-		require.True(t, r.fresh(replayKey{"a", 1, 2 + i}))
-		require.False(t, r.fresh(replayKey{"a", 1, 2 + i}))
+		require.True(t, fresh("a", 1, 2+i))
+		require.False(t, fresh("a", 1, 2+i))
 	}
 	require.Len(t, r.seen, replayMemory)
 	require.Len(t, r.oldest, replayMemory)
-	require.False(t, r.fresh(replayKey{"a", 1, 2 + 2*replayMemory}), "the oldest that is remembered")
-	require.True(t, r.fresh(replayKey{"a", 1, 1 + 2*replayMemory}), "the newest that is forgotten")
+	require.False(t, fresh("a", 1, 2+2*replayMemory), "the oldest that is remembered")
+	require.True(t, fresh("a", 1, 1+2*replayMemory), "the newest that is forgotten")
+}
+
+func TestWhatIsForgottenIsRefusedFromForwarders(t *testing.T) {
+	// This test has somebody else than the sealer present requests that were
+	// forgotten, or whose sealer was: they may have been handled before.
+	var r replays
+	others := func(p peer.ID, id uint64) bool { return r.fresh(replayKey{sealer{p, 1}, id}, false) }
+	require.True(t, others("a", 1))
+	require.False(t, others("a", 1))
+	for i := range uint64(2 * replayMemory) {
+		require.True(t, others("a", 2+i))
+	}
+	for _, id := range []uint64{1, 2, replayMemory, replayMemory + 1} {
+		require.False(t, others("a", id), id)
+	}
+	for i := 0; others(peer.ID(fmt.Sprint("p", i)), 1); i++ {
+		require.Less(t, i, 2*replaySealers)
+	}
+	require.Len(t, r.floors, replaySealers)
+	require.False(t, others("p1", 1))
+	require.True(t, r.fresh(replayKey{sealer{"new", 1}, 1}, true))
+	require.False(t, others("newer", 1), "it may have been forgotten")
 }
