@@ -89,12 +89,31 @@ func (c *client) sessionConfig(number uint64) session.Config {
 			Go: func(f func()) bool { return c.spawn("relay/write", f) },
 		},
 		Key: c.origin, Number: number, ID: r.random.Uint64() | 1, Epoch: r.epoch,
-		LaneBytes: r.cfg.Limits.lanes(), MaxMessage: largestMessage + messageOverhead, Memory: session.Memory{Pool: &r.pool},
+		LaneBytes: r.cfg.Limits.lanes(), MaxMessage: largestMessage + messageOverhead, Memory: c.memory(number), Dropped: c.dropped,
 		Beat: c.conn.beat, Leaf: true, Forget: c.features&wire.FeatureResume == 0,
 		Handler: c.handle, Changed: c.conn.changed,
 	}
 	cfg.HoldAcks[wire.LanePub] = true
 	return cfg
+}
+
+// memory is what the session holds of what all clients share.
+func (c *client) memory(number uint64) session.Memory {
+	s := &c.relay.shares
+	room := s.bytes.Portion(number, ownLaneBytes, stepBytes)
+	return session.Memory{Pool: &c.relay.pool, Budget: s.bytes.Holding(number, ownBytes, stepBytes), Room: &room}
+}
+
+// dropped is told what the session could not take. A message that comes in parts and
+// finds no room can't be answered any more: the session ends, so that the client
+// knows what is lost.
+func (c *client) dropped(why session.Drop, n int) {
+	if why != session.DropFragmentShare {
+		return
+	}
+	c.relay.count.add(dropShareOfBytes, n)
+	c.relay.count.ended[wire.EndOther].Add(1)
+	c.leave(wire.EndOther, ErrShareOfBytes.Error(), linger)
 }
 
 // handle takes one message from the client.

@@ -232,13 +232,53 @@ func TestBytesAreSharedByAllClients(t *testing.T) {
 		eventually(t, greedy.has, "nobody is refused")
 		r := greedy.reply()
 		require.Equal(t, []any{wire.OutcomeOverloaded, wire.LimitShare, relay.ErrShareOfBytes.Error()}, []any{r.Outcome, r.Code, bodyOf(t, r.Tail)})
-		require.LessOrEqual(t, s.relay.Status().Held.Bytes, total/2)
+		require.LessOrEqual(t, s.relay.Status().Held.Bytes, total, "with what waits for the member")
 		for id := range uint64(2) {
 			large(modest, id)
 		}
 		time.Sleep(time.Second)
 		require.False(t, modest.has(), "it has room")
 		for _, b := range []*binding{greedy, modest, hanging} {
+			b.conn.Close()
+		}
+		s.settled()
+	})
+}
+
+// TestLanesOfAllClientsAreBounded proves that what waits for clients which do not
+// read, and what came from them in part, is bounded for all of them together: more is
+// a gap, or ends the session of who sends it, and is gone when they are.
+func TestLanesOfAllClientsAreBounded(t *testing.T) {
+	const total, size, ownLaneBytes = 2 << 20, 30 << 10, 512 << 10
+	play(t, func(cfg *relayConfig) { cfg.Totals.Bytes = total }, func(t *testing.T, s *stage) {
+		mute := make([]*binding, 4)
+		for i := range mute {
+			mute[i] = s.attachMute()
+			mute[i].send(wire.LaneCtl, wire.KindSubscribe, &wire.Subscribe{ID: 1, Pattern: "a"})
+		}
+		time.Sleep(time.Second)
+		for range 400 { // 12 MB for each, which its own limits allow
+			s.publish("a", string(make([]byte, size)))
+		}
+		held := 0
+		for _, c := range s.relay.Status().Clients {
+			require.GreaterOrEqual(t, c.PublicationBytes, ownLaneBytes-2*size, "what is its own each has")
+			held += c.PublicationBytes
+		}
+		require.LessOrEqual(t, held, len(mute)*ownLaneBytes+total)
+		require.Greater(t, held, len(mute)*ownLaneBytes+total/4, "and shares what is beyond")
+		require.Positive(t, s.relay.Status().Drops["publication.slow_client"])
+
+		b := s.attach()
+		for first := true; !b.has(); first = false {
+			f := wire.Fragment{Channel: 1, First: first, Kind: wire.KindRequest, Total: 8 << 20, Payload: make([]byte, 60<<10)}
+			b.write(wire.AppendFrame(nil, wire.LaneBulk, wire.KindFragment, f.AppendTo(nil)))
+			time.Sleep(time.Millisecond)
+		}
+		end := b.goodbye()
+		require.Equal(t, wire.EndOther, end.Code)
+		require.Equal(t, relay.ErrShareOfBytes.Error(), end.Text)
+		for _, b := range mute {
 			b.conn.Close()
 		}
 		s.settled()

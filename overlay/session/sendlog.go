@@ -49,6 +49,7 @@ func place(lane wire.Lane, n int) (l wire.Lane, acc account, size int) {
 // priority. Pure: no lock, goroutine or clock.
 type sendLog struct {
 	pool     *Pool
+	room     Room // nil = only the windows bound it
 	lanes    [wire.Lanes]laneLog
 	bulk     bulkQueue // what lane bulk has not put in order yet
 	windows  windows
@@ -68,10 +69,10 @@ type window struct {
 	waiting  waitline.Line
 }
 
-func newSendLog(limits [wire.Lanes]int, maxMessage int, pool *Pool) *sendLog {
+func newSendLog(limits [wire.Lanes]int, maxMessage int, m Memory) *sendLog {
 	// The receiver reassembles three of the longest: one is for lane pub, and a single
 	// frame that is cut has room beside the two.
-	q := &sendLog{pool: pool, bulk: bulkQueue{maxTotal: 2*maxMessage - wire.MaxFrame}}
+	q := &sendLog{pool: m.Pool, room: m.Room, bulk: bulkQueue{maxTotal: 2*maxMessage - wire.MaxFrame}}
 	for lane, limit := range limits {
 		q.windows[lane].limit, q.windows[lane].unsent = limit, limit
 	}
@@ -96,7 +97,34 @@ func (q *sendLog) reserve(acc account, size int) bool {
 // hasRoom says whether reserve would promise size bytes now.
 func (q *sendLog) hasRoom(acc account, size int) bool {
 	w := &q.windows[acc]
-	return w.waiting.Passable() && w.fits(size)
+	return w.waiting.Passable() && q.windows.fits(q.room, w, size)
+}
+
+// fits says whether there is room for size bytes in one window, and for all of them.
+func (ws *windows) fits(room Room, w *window, size int) bool {
+	if !w.fits(size) {
+		return false
+	}
+	if room == nil {
+		return true
+	}
+	held := ws.held()
+	return room.Cover(held+size) || held == 0
+}
+
+// held is how many bytes all windows have.
+func (ws *windows) held() (n int) {
+	for i := range ws {
+		n += ws[i].queued + ws[i].kept
+	}
+	return n
+}
+
+// shrunk has the room known that there is again.
+func (ws *windows) shrunk(room Room) {
+	if room != nil {
+		room.Cover(ws.held())
+	}
 }
 
 // fits says whether there is room for size bytes. A message that is larger than
@@ -118,6 +146,7 @@ func (w *window) promise(size int) {
 func (q *sendLog) unreserve(acc account, size int) {
 	q.windows[acc].queued -= size
 	q.windows[acc].promised -= size
+	q.windows.shrunk(q.room)
 }
 
 // push appends one frame, for which room was reserved, and returns its number; that
@@ -294,6 +323,7 @@ func (q *sendLog) release(g *laneLog) {
 		q.windows[c.account].kept -= len(c.b)
 		q.pool.put(c)
 	}
+	q.windows.shrunk(q.room)
 }
 
 // resume has everything sent again that the peer has not received. false means
@@ -328,6 +358,7 @@ func (q *sendLog) withdraw(lane wire.Lane, n uint64) bool {
 		return false
 	}
 	q.windows[lane].queued -= m.size
+	q.windows.shrunk(q.room)
 	q.pool.putAll(m.chunks.head)
 	return true
 }
@@ -357,7 +388,8 @@ func (q *sendLog) grant() []*waitline.Place {
 	var granted []*waitline.Place
 	for acc := range q.windows {
 		w := &q.windows[acc]
-		for p := w.waiting.Next(w.fits); p != nil; p = w.waiting.Next(w.fits) {
+		fits := func(size int) bool { return q.windows.fits(q.room, w, size) }
+		for p := w.waiting.Next(fits); p != nil; p = w.waiting.Next(fits) {
 			if !p.Visits {
 				w.promise(p.Size)
 			}
@@ -388,6 +420,7 @@ func (q *sendLog) drop(handled *wire.Counts) (messages int, waiting []*waitline.
 		waiting = append(waiting, w.waiting.Clear()...)
 		w.queued, w.kept = w.promised, 0
 	}
+	q.windows.shrunk(q.room)
 	return messages, waiting
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 func testLog(limit int) *sendLog {
-	return newSendLog([wire.Lanes]int{limit, limit, limit, limit}, 1<<20, &Pool{})
+	return newSendLog([wire.Lanes]int{limit, limit, limit, limit}, 1<<20, Memory{Pool: &Pool{}})
 }
 
 // put queues a body as Send does, in fragments if it is large.
@@ -290,7 +290,7 @@ func TestFragmentsJoinToTheMessage(t *testing.T) {
 func TestSenderStaysWithinTheReceiversBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const maxMessage = 1 << 20
-	q := newSendLog([wire.Lanes]int{wire.LanePub: 4 << 20, wire.LaneBulk: 8 << 20}, maxMessage, &Pool{})
+	q := newSendLog([wire.Lanes]int{wire.LanePub: 4 << 20, wire.LaneBulk: 8 << 20}, maxMessage, Memory{Pool: &Pool{}})
 	r := newReassembly(maxMessage, unbounded{})
 	sent, got := 0, 0
 	for step := 0; step < 400 || !q.empty(); step++ {
@@ -594,4 +594,42 @@ func TestLongSingleFramesAreCutOnASlowLine(t *testing.T) {
 	require.Equal(t, []string{"urgent6", x, "short5", x, "short5", x, "short5"}, got)
 	q.ackAll()
 	require.Zero(t, q.windows[singles].queued+q.windows[singles].kept+q.windows[singles].promised)
+}
+
+// lender is a Room that notes what it covers.
+type lender struct{ limit, covered int }
+
+func (l *lender) Cover(bytes int) bool {
+	if bytes > l.limit && bytes > l.covered {
+		return false
+	}
+	l.covered = bytes
+	return true
+}
+
+// TestALaneIsFullWithoutRoom proves that what all lanes keep is bounded together
+// where it is shared, that one message has room when nothing is kept, and that what
+// was acknowledged, or is dropped, is given back.
+func TestALaneIsFullWithoutRoom(t *testing.T) {
+	shared := &lender{limit: 300}
+	q := newSendLog([wire.Lanes]int{1000, 1000, 1000, 1000}, 1<<20, Memory{Pool: &Pool{}, Room: shared})
+	send := func(lane wire.Lane, n int) bool {
+		if !q.reserve(account(lane), n+wire.FrameOverhead) {
+			return false
+		}
+		q.push(lane, account(lane), wire.KindRequest, n+wire.FrameOverhead, [][]byte{make([]byte, n)})
+		return true
+	}
+	require.True(t, send(wire.LaneRPC, 200))
+	require.True(t, send(wire.LanePub, 80))
+	require.False(t, send(wire.LaneRPC, 80), "its window has room, and the shared one has not")
+	require.Equal(t, 280+2*wire.FrameOverhead, shared.covered)
+	q.take(nil, 1000)
+	q.wrote()
+	require.True(t, q.ack(wire.Counts{wire.LaneRPC: 1}))
+	require.Equal(t, 80+wire.FrameOverhead, shared.covered)
+	require.True(t, send(wire.LaneRPC, 80))
+	q.drop(nil)
+	require.Zero(t, shared.covered)
+	require.True(t, send(wire.LaneRPC, 500), "it is alone")
 }

@@ -95,6 +95,18 @@ type Memory struct {
 	// MaxMessage, of which they may take three times as much. Nil means that
 	// nothing else does.
 	Budget Budget
+	// Room bounds what all lanes keep together, beside LaneBytes: a lane is full where
+	// it has none. One message has room when nothing is kept. Nil means that nothing
+	// else does.
+	Room Room
+}
+
+// Room is what a session may keep of what is shared with others. A session calls it
+// from one goroutine at a time; it does not block.
+type Room interface {
+	// Cover says whether so many bytes may be kept in all. It is true, and need not be
+	// looked at, when they are fewer than before.
+	Cover(bytes int) bool
 }
 
 func (c Config) withDefaults() Config {
@@ -153,7 +165,7 @@ type Session struct {
 func New(cfg Config) *Session {
 	s := &Session{cfg: cfg.withDefaults()}
 	c := &s.cfg
-	s.out = &outbox{cfg: c, kick: make(chan struct{}, 1), log: newSendLog(c.LaneBytes, c.MaxMessage, c.Memory.Pool), writer: writer{pace: pace{limit: batchLimit}}}
+	s.out = &outbox{cfg: c, kick: make(chan struct{}, 1), log: newSendLog(c.LaneBytes, c.MaxMessage, c.Memory), writer: writer{pace: pace{limit: batchLimit}}}
 	s.out.nudge = func() {
 		select {
 		case s.out.kick <- struct{}{}:
