@@ -189,6 +189,19 @@
 // binds the clients of one relay, not other nodes: what another relay's clients may do
 // is decided there.
 //
+// Programs on the machine don't starve each other. Who connects and says nothing keeps
+// nobody out: the socket and the port have places apart, and a full room sends somebody
+// away of the user, or address, that has most (TestSilentConnectionsLockNobodyOut of
+// package relay). Clients of one user or address leave places for others
+// (TestClientsOfOneSourceLeavePlacesForOthers). What clients make the relay hold is
+// bounded for all of them together, and each has its share of it: calls
+// (TestOneClientsCallsLeaveOthersTheirs), requests that handlers have not answered
+// (TestHangingHandlersOfOneClientLeaveOthersServed), registrations, subscriptions and
+// tunnels (TestPlacesAreSharedByAllClients), workers (TestCallsThatWaitForAMemberAreShared),
+// and bytes, those of lanes included (TestBytesAreSharedByAllClients,
+// TestLanesOfAllClientsAreBounded). Shares are of clients, not of users: who may have
+// many clients has many shares, up to the places of one user.
+//
 // A program gives all that it says to its relay, so it looks whose that is: its own
 // user's, root's or a trusted user's, by the credentials of the connection, and where
 // it has found the socket by itself also by the owners of the file and its directory

@@ -41,6 +41,7 @@ var measurements = []struct {
 	{"publish", "messages of topics", topics},
 	{"attached", "what one operation through two relays costs", attached},
 	{"memory", "idle tunnels and subscriptions at a relay", memory},
+	{"clients", "programs beside one relay that say nothing, or hang", clients},
 	{"strangers", "joins and requests beside those who hold no key", strangers},
 	{"flood", "ten times as much work as a member can do", flood},
 }
