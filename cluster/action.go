@@ -24,6 +24,7 @@ type base struct {
 	peers   *peerTable
 	finder  *finder
 	epochs  *epochTable
+	claims  *claims
 }
 
 // check verifies that l is the word of its member's node, here and in this epoch.

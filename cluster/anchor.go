@@ -16,26 +16,16 @@ import (
 
 // anchor is the core that holds leases for the members of clusters whose id is
 // near this node's, and tells watchers. It needs none of their keys. Whoever
-// comes to the wrong anchor is told the right ones and served all the same.
+// comes to the wrong anchor is told the right ones and served all the same, unless
+// this node is far from the id.
 type anchor struct {
 	*base
 	prove func(id security.ClusterID, key, proof []byte, p peer.ID) error
 
+	holders
 	books   map[security.ClusterID]*book
-	guests  map[peer.ID]*guest
-	leases  int
-	watches int
-	bytes   int           // of records
 	touched []*book       // changed since the last flush
 	plans   agenda[*book] // those whose authority is in question, or where a message was lost
-}
-
-// guest is what one peer has here.
-type guest struct {
-	cids        []security.ClusterID // books it is in, sorted
-	leases      int
-	watches     int
-	incarnation uint64 // the newest seen in its leases
 }
 
 // receive handles a message from a member's or a watcher's node, or from a
@@ -75,40 +65,13 @@ func (a *anchor) touch(b *book) {
 	}
 }
 
-// enter notes that p has something in b.
-func (a *anchor) enter(p peer.ID, b *book) *guest {
-	g := a.guests[p]
-	if g == nil {
-		g = &guest{}
-		a.guests[p] = g
-		a.peers.hold(p)
-	}
-	if i, ok := slices.BinarySearchFunc(g.cids, b.cid, compareIDs); !ok {
-		g.cids = slices.Insert(g.cids, i, b.cid)
-	}
-	return g
-}
-
-// exit notes that p may have nothing in b any more.
-func (a *anchor) exit(p peer.ID, b *book) {
-	g := a.guests[p]
-	if g == nil || b.watchOf(p) != nil || len(b.of(p)) > 0 {
-		return
-	}
-	if i, ok := slices.BinarySearchFunc(g.cids, b.cid, compareIDs); ok {
-		g.cids = slices.Delete(g.cids, i, i+1)
-	}
-	if len(g.cids) == 0 {
-		delete(a.guests, p)
-		a.peers.unhold(p)
-	}
-}
-
 // register holds a lease for a member of from's, or says why not.
 func (a *anchor) register(now time.Time, from peer.ID, m *registerMsg) {
-	if refusal := a.admitLease(from, m); refusal != wire.Refusal_NONE {
+	if refusal := a.admitLease(now, from, m); refusal != wire.Refusal_NONE {
 		a.drops.Inc(dropRefused.because(refusal))
-		a.out.send(from, &registeredMsg{cid: m.cid, member: m.member, seq: m.seq, refusal: refusal})
+		a.out.send(from, &registeredMsg{
+			cid: m.cid, member: m.member, seq: m.seq, refusal: refusal, anchors: a.finder.instead(m.cid, refusal),
+		})
 		return
 	}
 	a.dropOlder(from, m.incarnation)
@@ -119,23 +82,22 @@ func (a *anchor) register(now time.Time, from peer.ID, m *registerMsg) {
 
 // admitLease says whether the lease may be held. Bounds are looked at before
 // proof and signature are checked, which cost more.
-func (a *anchor) admitLease(from peer.ID, m *registerMsg) wire.Refusal {
-	b, g := a.books[m.cid], a.guests[from]
-	if g != nil && m.incarnation < g.incarnation {
+func (a *anchor) admitLease(now time.Time, from peer.ID, m *registerMsg) wire.Refusal {
+	b := a.books[m.cid]
+	if g := a.guests[from]; g != nil && m.incarnation < g.incarnation {
 		return wire.Refusal_STALE
 	}
 	var old *heldLease
 	if b != nil {
 		old = b.lease(leaseKey{from, m.member})
 	}
-	size := a.bytes + len(m.record)
+	grow := len(m.record)
 	if old != nil {
-		size -= len(old.record)
-	} else if a.leases >= maxLeases || (b != nil && len(b.leases) >= maxClusterLeases) ||
-		(g != nil && g.leases >= maxPeerLeases) {
-		return wire.Refusal_FULL
+		grow -= len(old.record)
+	} else if from != a.self && a.finder.far(now, m.cid) {
+		return wire.Refusal_FAR
 	}
-	if size > maxRecordBytes {
+	if n, lacks := a.roomForLease(b, from, old == nil, grow); lacks && n.of == "" {
 		return wire.Refusal_FULL
 	}
 	if refusal := a.checkProof(b, from, m.cid, m.key, m.proof); refusal != wire.Refusal_NONE {
@@ -145,7 +107,43 @@ func (a *anchor) admitLease(from peer.ID, m *registerMsg) wire.Refusal {
 	if l := m.lease(from); (old == nil || !old.says(&l)) && a.check(m.cid, &l) != nil {
 		return wire.Refusal_BAD_SIGNATURE
 	}
-	return wire.Refusal_NONE
+	for {
+		n, lacks := a.roomForLease(b, from, old == nil, grow)
+		switch {
+		case !lacks:
+			return wire.Refusal_NONE
+		case n.of == "":
+			return wire.Refusal_FULL
+		}
+		a.yieldLease(n)
+	}
+}
+
+// yieldLease ends one lease of who has to give way, and tells it.
+func (a *anchor) yieldLease(n need) {
+	if n.in == nil {
+		g := a.guests[n.of]
+		cid := g.bookWith(a.rng.roll(len(g.cids)), func(cid security.ClusterID) bool { return len(a.books[cid].of(n.of)) > 0 })
+		n.in = a.books[cid]
+	}
+	held := n.in.of(n.of)
+	l := held[a.rng.roll(len(held))]
+	a.remove(n.in, l)
+	a.drops.Inc(dropRefused.because(wire.Refusal_YIELDED))
+	a.out.send(n.of, &registeredMsg{cid: n.in.cid, member: l.member, seq: l.seq, refusal: wire.Refusal_YIELDED})
+	a.exit(n.of, n.in)
+}
+
+// yieldWatch does the same with a watch.
+func (a *anchor) yieldWatch(n need) {
+	if n.in == nil {
+		g := a.guests[n.of]
+		cid := g.bookWith(a.rng.roll(len(g.cids)), func(cid security.ClusterID) bool { return a.books[cid].watchOf(n.of) != nil })
+		n.in = a.books[cid]
+	}
+	a.drops.Inc(dropRefused.because(wire.Refusal_YIELDED))
+	a.out.send(n.of, &snapshotMsg{cid: n.in.cid, seq: n.in.watchOf(n.of).seq, refusal: wire.Refusal_YIELDED})
+	a.unwatch(n.of, n.in.cid)
 }
 
 // checkProof verifies a proof unless the same one of the same peer is known to
@@ -168,10 +166,13 @@ func (a *anchor) put(b *book, from peer.ID, m *registerMsg) {
 	if fresh {
 		l = &heldLease{}
 		b.insert(l, told.leaseKey)
-		g.leases++
 		a.leases++
+	} else {
+		g.count(-1, false, l.sumOf(b.cid))
 	}
+	g.count(1, false, told.sumOf(b.cid))
 	same := !fresh && l.says(&told)
+	g.bytes += len(told.record) - len(l.record)
 	a.bytes += len(told.record) - len(l.record)
 	l.lease, l.proof, l.seq = told, m.proof, m.seq
 	if !same {
@@ -195,7 +196,9 @@ func (a *anchor) unregister(from peer.ID, m *unregisterMsg) {
 func (a *anchor) remove(b *book, leases ...*heldLease) {
 	for _, l := range leases {
 		b.remove(l)
-		a.guests[l.peer].leases--
+		g := a.guests[l.peer]
+		g.count(-1, false, l.sumOf(b.cid))
+		g.bytes -= len(l.record)
 		a.leases--
 		a.bytes -= len(l.record)
 		a.touch(b)
@@ -254,9 +257,9 @@ func (a *anchor) suspected(p peer.ID, on bool) {
 // watch answers with a snapshot and tells every change from then on. A peer
 // that watches again begins anew.
 func (a *anchor) watch(now time.Time, from peer.ID, m *watchMsg) {
-	if refusal := a.admitWatch(from, m); refusal != wire.Refusal_NONE {
+	if refusal := a.admitWatch(now, from, m); refusal != wire.Refusal_NONE {
 		a.drops.Inc(dropRefused.because(refusal))
-		a.out.send(from, &snapshotMsg{cid: m.cid, seq: m.seq, refusal: refusal})
+		a.out.send(from, &snapshotMsg{cid: m.cid, seq: m.seq, refusal: refusal, anchors: a.finder.instead(m.cid, refusal)})
 		return
 	}
 	b := a.open(now, m.cid)
@@ -265,9 +268,12 @@ func (a *anchor) watch(now time.Time, from peer.ID, m *watchMsg) {
 		w = &remoteWatch{peer: from}
 		i, _ := b.findWatch(from)
 		b.watchers = slices.Insert(b.watchers, i, w)
-		a.enter(from, b).watches++
+		a.enter(from, b)
 		a.watches++
+	} else {
+		a.guests[from].count(-1, true, watchSum(b.cid, w.seq))
 	}
+	a.guests[from].count(1, true, watchSum(b.cid, m.seq))
 	w.proof, w.seq, w.number, w.gap = m.proof, m.seq, 0, time.Time{}
 	// What others have not been told yet is in the snapshot; telling it again
 	// as a Delta does no harm.
@@ -281,15 +287,25 @@ func (a *anchor) watch(now time.Time, from peer.ID, m *watchMsg) {
 	b.snapshot(a.out, w, settled)
 }
 
-func (a *anchor) admitWatch(from peer.ID, m *watchMsg) wire.Refusal {
-	b, g := a.books[m.cid], a.guests[from]
-	if b == nil || b.watchOf(from) == nil {
-		if a.watches >= maxWatches || (b != nil && len(b.watchers) >= maxClusterWatches) ||
-			(g != nil && g.watches >= maxPeerWatches) {
-			return wire.Refusal_FULL
-		}
+func (a *anchor) admitWatch(now time.Time, from peer.ID, m *watchMsg) wire.Refusal {
+	b := a.books[m.cid]
+	if b != nil && b.watchOf(from) != nil {
+		return a.checkProof(b, from, m.cid, m.key, m.proof)
 	}
-	return a.checkProof(b, from, m.cid, m.key, m.proof)
+	if from != a.self && a.finder.far(now, m.cid) {
+		return wire.Refusal_FAR
+	}
+	n, lacks := a.roomForWatch(b, from)
+	if lacks && n.of == "" {
+		return wire.Refusal_FULL
+	}
+	if refusal := a.checkProof(b, from, m.cid, m.key, m.proof); refusal != wire.Refusal_NONE {
+		return refusal
+	}
+	for ; lacks && n.of != ""; n, lacks = a.roomForWatch(b, from) {
+		a.yieldWatch(n)
+	}
+	return wire.Refusal_NONE
 }
 
 func (a *anchor) unwatch(from peer.ID, cid security.ClusterID) {
@@ -301,8 +317,8 @@ func (a *anchor) unwatch(from peer.ID, cid security.ClusterID) {
 	if !ok {
 		return
 	}
+	a.guests[from].count(-1, true, watchSum(cid, b.watchers[i].seq))
 	b.watchers = slices.Delete(b.watchers, i, i+1)
-	a.guests[from].watches--
 	a.watches--
 	a.exit(from, b)
 	a.touch(b)

@@ -102,7 +102,7 @@ func TestBoundsRefuseByName(t *testing.T) {
 	g.c.anchor.prove = func(security.ClusterID, []byte, []byte, peer.ID) error { return nil }
 	g.c.verify = func(security.Lease, []byte) error { return nil }
 	for m := range MemberID(maxClusterLeases) {
-		from := []string{"B", "C"}[m%2] // one peer may not have as many
+		from := []string{"B", "C"}[m%2]
 		g.from(from, g.register("geo", from, m, 1, uint64(m)))
 	}
 	require.Equal(t, []string{"B: registered 9999 FULL []"}, g.from("B", g.register("geo", "B", 9999, 1, 1)))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -22,6 +23,7 @@ const (
 	recheckSpread = 15 * time.Second       // the most that is added to the longest wait
 	recheckEach   = 500 * time.Millisecond // … and never sooner than so much for each neighbourhood, beyond recheckFirst
 	lookupDelay   = 300 * time.Millisecond // after a change nearby: others may follow
+	farAfter      = 5 * time.Second        // without a change of its routing table a node may know that it is far from an id
 	joinDelay     = 20 * time.Millisecond  // the same while no lookup has found anybody: this node is joining
 )
 
@@ -268,6 +270,27 @@ func (f *finder) lookedUp(now time.Time, cid security.ClusterID, peers []peer.ID
 // neighbourhoods it asks about.
 func (f *finder) stretch(wait time.Duration) time.Duration {
 	return max(wait, time.Duration(f.seekers)*recheckEach-recheckFirst)
+}
+
+// far says whether others are so much closer to cid that this node is no anchor of it
+// by anybody's view that is worth anything: as many as are asked of the router, all
+// of whom can be reached as far as this node knows, which has known the same peers
+// for a while.
+func (f *finder) far(now time.Time, cid security.ClusterID) bool {
+	g := f.use(now, cid)
+	defer f.leave(g)
+	if now.Before(f.changed.Add(farAfter)) || g.isAnchor(f.peers.self) || len(g.local) < nearestCount || slices.Contains(g.local, f.peers.self) {
+		return false
+	}
+	return !slices.ContainsFunc(g.local, func(p peer.ID) bool { return f.peers.failing(p) || f.peers.suspect(p) })
+}
+
+// instead lists whom to ask who was refused because this node is far.
+func (f *finder) instead(cid security.ClusterID, refusal wire.Refusal) []peer.ID {
+	if refusal != wire.Refusal_FAR {
+		return nil
+	}
+	return f.nearest(overlay.Key(cid), anchorCount)
 }
 
 // overheard has neighbourhoods looked up soon that miss one of these peers, which a

@@ -29,6 +29,7 @@ func sampleMessages() []message {
 		&snapshotMsg{cid, 1, []lease{l}, true, true, anchors, wire.Refusal_STALE},
 		&deltaMsg{cid, 1, 2, []lease{l}, []leaseRef{{leaseKey{"q", 8}, 9}}, true, anchors},
 		&hintMsg{cid, 3, true, true, anchors},
+		&claimsMsg{holdings{1, 2, 3, 4}, true},
 	}
 }
 
@@ -79,7 +80,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(uint8(m.kind()), body)
 	}
 	f.Fuzz(func(t *testing.T, k uint8, body []byte) {
-		if k < uint8(wire.KindRegister) || k > uint8(wire.KindHint) {
+		if k < uint8(wire.KindRegister) || k > uint8(wire.KindClaims) {
 			return
 		}
 		m, err := decode(wire.Kind(k), body)

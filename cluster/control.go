@@ -49,12 +49,13 @@ func newControl(now time.Time, cfg controlConfig) *control {
 	}
 	b.peers = newPeerTable(b.self, &rng, out)
 	b.finder = newFinder(now, b.peers, &rng, out, cfg.nearest)
+	b.claims = &claims{base: b, at: make(map[peer.ID]*claim)}
 	b.epochs = &epochTable{self: b.self, keys: cfg.keys, terms: make(map[string]*term)}
 	return &control{
 		base: b,
 		anchor: &anchor{
 			base: b, prove: security.VerifyProof,
-			books: make(map[security.ClusterID]*book), guests: make(map[peer.ID]*guest),
+			books: make(map[security.ClusterID]*book), holders: holders{links: b.peers, guests: make(map[peer.ID]*guest)},
 		},
 		registrar: &registrar{
 			base: b, incarnation: cfg.incarnation, zone: cfg.zone, addrs: cfg.addrs, rand: cfg.rand,
@@ -106,6 +107,7 @@ func (c *control) next() time.Time {
 	for _, at := range []time.Time{
 		c.peers.alarm.at, c.finder.lookups.next(), c.epochs.turns.next(), c.anchor.plans.next(),
 		c.registrar.alarm.at, c.registrar.plans.next(), c.watcher.plans.next(), c.watcher.idlers.next(),
+		c.claims.plans.next(),
 	} {
 		first.plan(at)
 	}
@@ -122,6 +124,7 @@ func (c *control) tick(now time.Time) {
 	}
 	c.registrar.tick(now)
 	c.watcher.tick(now)
+	c.claims.tick(now)
 }
 
 // spread tells the cores what reach and finder have concluded, until there is
@@ -168,8 +171,33 @@ func (c *control) receive(now time.Time, from peer.ID, m message) {
 	case *watchMsg:
 		c.bringHome(now, m.cid)
 		c.anchor.receive(now, from, m)
+	case *claimsMsg:
+		if !m.differs {
+			c.anchor.compare(c.out, from, m)
+		} else if c.claims.differs(from) {
+			c.drops.Inc(dropClaimsDiffer)
+			c.mend(now, from)
+		}
 	default:
 		c.anchor.receive(now, from, m)
+	}
+}
+
+// mend asks p anew, one by one, for all that this node believes to have there.
+func (c *control) mend(now time.Time, p peer.ID) {
+	for _, g := range c.registrar.members {
+		for _, e := range g.registrations {
+			if a := e.at(p); a != nil && a.state == leaseHeld {
+				a.next, a.tries = now.Add(spread(c.rng, mendSpread)), 0
+				c.registrar.plans.plan(&e.plan, a.next)
+			}
+		}
+	}
+	for _, s := range ordered(c.watcher.byID, compareIDs) {
+		if v := s.at(p); v != nil && v.stake.stands && !v.stake.waits {
+			v.next = now.Add(spread(c.rng, mendSpread))
+			c.watcher.plans.plan(&s.plan, v.next)
+		}
 	}
 }
 

@@ -41,7 +41,9 @@
 // and counts once there is a link: as second-hand knowledge the name of a dead
 // node would never die out. Whoever is silent or can't be reached is replaced by
 // the next one, and tried again in the background. Whoever comes to a wrong
-// anchor is served, and told the right ones.
+// anchor is served, and told the right ones; unless that node knows eight others
+// closer to the id, can reach them all, and has known the same peers for 5 s. Then it
+// refuses (FAR): it takes no load for clusters that are far from it.
 //
 // # Empty
 //
@@ -74,7 +76,20 @@
 // # Bounds
 //
 // An anchor holds at most 8,192 leases and 4,096 watches of one cluster id, and
-// bounds for each peer and in all (message.go); beyond them it refuses by name.
+// 16,384 leases with 32 MiB of records and as many watches in all (shares.go). While
+// there is room a peer may have all of it. At a bound the peer that holds most gives
+// up one, chosen at random, for whoever would still hold less with one more; it is
+// told (YIELDED), and comes back after 5 s, then up to a minute. Who holds as much as
+// anybody is refused (FULL). So a peer that is one of n is never refused an nth; who
+// is there under many ids has many shares.
+//
+// What is at rest costs nothing by itself: timers are kept in heaps (agenda.go), a
+// link's change is looked into for the ids that it concerns (anchorset.go,
+// distance.go), lookups at rest are at most two a second, however many clusters a
+// node has, and what stands is said all in one, every four to six minutes for each
+// pair of nodes; only if the anchor's count or sum differs are leases and watches
+// asked for one by one (claims.go).
+//
 // The inbox bounds frames in all and for each peer; what is dropped there is
 // counted (Status.Drops) and asked for again. A caller of more than 64 members
 // works with a subset of its own for patterns that need one member.

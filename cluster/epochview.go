@@ -41,6 +41,7 @@ func (k *watcher) advance(now time.Time, s *epochView) {
 			// What it said stays until it, or another one, says more.
 			c.session, c.asked, c.fresh, c.settled = session, false, false, false
 			c.coming, c.tries, c.next = nil, 0, now
+			k.claims.drop(c.peer, &c.stake)
 		}
 		if c.old && !c.witness {
 			continue
@@ -83,6 +84,7 @@ func (k *watcher) matchAnchors(s *epochView) {
 func (k *watcher) ask(now time.Time, s *epochView, c *anchorView) {
 	k.seq++
 	c.seq, c.asked, c.coming = k.seq, true, nil
+	k.claims.set(now, c.peer, &c.stake, stake{waits: true, stands: c.stake.stands, watch: true, sum: c.stake.sum})
 	c.next = now.Add(backoff(k.rng, c.tries, watchFirst, watchLongest))
 	c.tries++
 	k.out.send(c.peer, &watchMsg{cid: s.cid, key: s.key, proof: s.proof, seq: c.seq})
@@ -135,6 +137,7 @@ func (k *watcher) release(s *epochView, c *anchorView) {
 	}
 	s.anchorViews = slices.DeleteFunc(s.anchorViews, func(o *anchorView) bool { return o == c })
 	k.peers.unhold(c.peer)
+	k.claims.drop(c.peer, &c.stake)
 }
 
 // anchorView is what one anchor says.
@@ -149,7 +152,8 @@ type anchorView struct {
 	seq     uint64
 	number  uint64 // of the last Delta
 	tries   int
-	next    time.Time // when to watch again
+	next    time.Time // when to watch again; zero = the watch stands
+	stake   stake
 
 	set    map[leaseKey]listed
 	coming map[leaseKey]listed // of the snapshot that is arriving
@@ -182,14 +186,16 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 		return
 	}
 	c := s.at(from)
-	if c == nil || !c.asked || m.seq != c.seq {
+	yielded := m.refusal == wire.Refusal_YIELDED // a watch that stood
+	if c == nil || !c.asked && !yielded || m.seq != c.seq {
 		return
 	}
 	k.touch(s.of)
 	if m.refusal != wire.Refusal_NONE {
 		k.drops.Inc(dropWatch.because(m.refusal))
 		c.asked, c.fresh, c.settled = false, false, false
-		c.next = now.Add(backoff(k.rng, c.tries-1, refusedFirst, refusedLongest)) // ask counted this try
+		k.claims.drop(from, &c.stake)
+		c.next = now.Add(refusedFor(k.rng, max(c.tries-1, 0), m.refusal)) // ask counted this try
 		k.plans.plan(&s.plan, c.next)
 		return
 	}
@@ -206,7 +212,8 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 	c.replace()
 	k.news(now, c.set, old)
 	c.settled = m.settled
-	c.tries, c.next = 0, now.Add(renewFirst+spread(k.rng, renewSpread))
+	c.tries, c.next = 0, time.Time{}
+	k.claims.set(now, from, &c.stake, stake{stands: true, watch: true, sum: watchSum(s.cid, c.seq)})
 	k.advance(now, s)
 }
 

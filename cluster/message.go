@@ -65,6 +65,10 @@ type (
 		settled  bool
 		anchors  []peer.ID
 	}
+	claimsMsg struct {
+		holdings
+		differs bool // an answer
+	}
 	hintMsg struct {
 		cid       security.ClusterID
 		leases    int
@@ -89,18 +93,7 @@ func (*unwatchMsg) kind() wire.Kind    { return wire.KindUnwatch }
 func (*snapshotMsg) kind() wire.Kind   { return wire.KindSnapshot }
 func (*deltaMsg) kind() wire.Kind      { return wire.KindDelta }
 func (*hintMsg) kind() wire.Kind       { return wire.KindHint }
-
-// Bounds of what one anchor holds for others. Whoever exceeds one is refused
-// by name (wire.Refusal_FULL), never silently.
-const (
-	maxClusterLeases  = 1 << 13  // leases of one cluster id; topics may have many subscribing nodes
-	maxClusterWatches = 1 << 12  // watchers of one cluster id; all publishers watch the root group's forwarders
-	maxLeases         = 1 << 14  // leases in all
-	maxWatches        = 1 << 14  // watches in all
-	maxRecordBytes    = 32 << 20 // sealed records in all
-	maxPeerLeases     = 1 << 12  // leases of one peer
-	maxPeerWatches    = 1 << 12  // watches of one peer
-)
+func (*claimsMsg) kind() wire.Kind     { return wire.KindClaims }
 
 // partBytes bounds the leases in one Snapshot part or Delta, so that other
 // frames of the lane get their turn.
@@ -158,6 +151,11 @@ func toWire(m message) proto.Message {
 		return &wire.Delta{
 			Cid: m.cid[:], Seq: m.seq, Number: m.number, Upserted: leasesToWire(m.upserted),
 			Removed: refsToWire(m.removed), Settled: m.settled, Anchors: peersToWire(m.anchors),
+		}
+	case *claimsMsg:
+		return &wire.Claims{
+			Leases: uint32(m.leases), LeaseSum: m.leaseSum,
+			Watches: uint32(m.watches), WatchSum: m.watchSum, Differs: m.differs,
 		}
 	case *hintMsg:
 		return &wire.Hint{
@@ -227,6 +225,10 @@ func decode(k wire.Kind, body []byte) (message, error) {
 		return decodeAs(body, &wire.Delta{}, fromDelta)
 	case wire.KindHint:
 		return decodeAs(body, &wire.Hint{}, fromHint)
+	case wire.KindClaims:
+		return decodeAs(body, &wire.Claims{}, func(m *wire.Claims) message {
+			return &claimsMsg{holdings{int(m.Leases), int(m.Watches), m.LeaseSum, m.WatchSum}, m.Differs}
+		})
 	}
 	panic("BUG: no handler was asked for this kind")
 }

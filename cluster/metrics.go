@@ -9,7 +9,7 @@ import "github.com/arke-mesh/arke/internal/wire"
 // refused. The names are what status shows.
 type dropReason uint8
 
-// The reasons. The last three stand for five each, one for each cause of a
+// The reasons. The last three stand for seven each, one for each cause of a
 // refusal.
 const (
 	dropMalformed dropReason = iota
@@ -20,27 +20,32 @@ const (
 	dropBadSignature
 	dropBadSeal
 	dropBadRecord
-	dropRefused                          // by this node, as an anchor
-	dropRegister = dropRefused + causes  // an anchor refused a member of this node
-	dropWatch    = dropRegister + causes // an anchor refused a watch
-	dropReasons  = dropWatch + causes
+	dropClaimsDiffer                         // an anchor does not hold what this node has there
+	dropRefused                              // by this node, as an anchor
+	dropRegister     = dropRefused + causes  // an anchor refused a member of this node
+	dropWatch        = dropRegister + causes // an anchor refused a watch
+	dropReasons      = dropWatch + causes
 )
 
 // causes is how many there are of a refusal.
-const causes = 5
+const causes = 7
 
 // String returns the name.
 func (r dropReason) String() string {
 	return [dropReasons]string{
 		"malformed", "inbox_full", "frame_without_link", "delta_gap",
 		"lease_too_many", "lease_bad_signature", "lease_bad_seal", "lease_bad_record",
-		"refused_bad_proof", "refused_full", "refused_stale", "refused_bad_signature", "refused_other",
-		"register_refused_bad_proof", "register_refused_full", "register_refused_stale", "register_refused_bad_signature", "register_refused_other",
-		"watch_refused_bad_proof", "watch_refused_full", "watch_refused_stale", "watch_refused_bad_signature", "watch_refused_other",
+		"claims_differ",
+		"refused_bad_proof", "refused_full", "refused_stale", "refused_bad_signature",
+		"refused_yielded", "refused_far", "refused_other",
+		"register_refused_bad_proof", "register_refused_full", "register_refused_stale", "register_refused_bad_signature",
+		"register_refused_yielded", "register_refused_far", "register_refused_other",
+		"watch_refused_bad_proof", "watch_refused_full", "watch_refused_stale", "watch_refused_bad_signature",
+		"watch_refused_yielded", "watch_refused_far", "watch_refused_other",
 	}[r]
 }
 
-// because is r, the first of five reasons, with the cause that an anchor gave.
+// because is r, the first of seven reasons, with the cause that an anchor gave.
 func (r dropReason) because(cause wire.Refusal) dropReason {
 	switch cause {
 	case wire.Refusal_BAD_PROOF:
@@ -51,6 +56,10 @@ func (r dropReason) because(cause wire.Refusal) dropReason {
 		return r + 2
 	case wire.Refusal_BAD_SIGNATURE:
 		return r + 3
+	case wire.Refusal_YIELDED:
+		return r + 4
+	case wire.Refusal_FAR:
+		return r + 5
 	}
-	return r + 4
+	return r + causes - 1
 }

@@ -183,6 +183,11 @@ func (r *registrar) registered(now time.Time, from peer.ID, m *registeredMsg) {
 		r.drops.Inc(dropRegister.because(m.refusal))
 	}
 	a.answered(now, m.refusal, r.rng)
+	if a.state == leaseHeld {
+		r.claims.set(now, from, &a.stake, stake{stands: true, sum: e.lease.sumOf(e.cid)})
+	} else {
+		r.claims.drop(from, &a.stake)
+	}
 	r.advance(now, e)
 	r.settle(now, e.member)
 }

@@ -20,10 +20,9 @@ const (
 	registerLongest = 15 * time.Second
 	refusedFirst    = 5 * time.Second // after a refusal
 	refusedLongest  = time.Minute
-	renewFirst      = 4 * time.Minute // a lease is registered again after this …
-	renewSpread     = 2 * time.Minute // … and at most this more: heals what nobody thought of
-	breakAfter      = 3 * time.Second // an old lease outlives the new ones at least so long, until watchers have followed …
-	breakTrips      = 8               // … or so many round trips to the anchor that is farthest away
+	farFirst        = 250 * time.Millisecond // after a refusal by who is far
+	breakAfter      = 3 * time.Second        // an old lease outlives the new ones at least so long, until watchers have followed …
+	breakTrips      = 8                      // … or so many round trips to the anchor that is farthest away
 	maxOldLeases    = 6
 )
 
@@ -88,6 +87,7 @@ type anchorLease struct {
 	next    time.Time     // when to send again; zero = when the link is up
 	reason  wire.Refusal
 	old     bool // no longer an anchor, or not yet replaced
+	stake   stake
 }
 
 func (e *registration) at(p peer.ID) *anchorLease {
@@ -101,10 +101,10 @@ func (e *registration) at(p peer.ID) *anchorLease {
 
 // tally counts the current anchors: those that hold the lease, those that
 // refuse it, and all that can be asked, which excludes those that miss
-// heartbeats.
+// heartbeats and those that say that they are none.
 func (e *registration) tally(r *peerTable) (held, refused, asked int, reason wire.Refusal) {
 	for _, a := range e.leases {
-		if a.old || r.suspect(a.peer) {
+		if a.old || r.suspect(a.peer) || a.state == leaseRefused && a.reason == wire.Refusal_FAR {
 			continue
 		}
 		asked++
@@ -130,16 +130,23 @@ func (a *anchorLease) answered(now time.Time, reason wire.Refusal, d *prng) {
 		a.trip, a.sent = now.Sub(a.sent), time.Time{}
 	}
 	if reason == wire.Refusal_NONE {
-		a.state, a.tries = leaseHeld, 0
-		a.next = now.Add(renewFirst + spread(d, renewSpread))
+		a.state, a.tries, a.next = leaseHeld, 0, time.Time{}
 		return
 	}
 	if a.state != leaseRefused {
 		a.tries = 0
 	}
 	a.state, a.reason = leaseRefused, reason
-	a.next = now.Add(backoff(d, a.tries, refusedFirst, refusedLongest))
+	a.next = now.Add(refusedFor(d, a.tries, reason))
 	a.tries++
+}
+
+// refusedFor is how long to wait before the same is asked for again.
+func refusedFor(d *prng, tries int, reason wire.Refusal) time.Duration {
+	if reason == wire.Refusal_FAR { // one of the two learns better soon
+		return backoff(d, tries, farFirst, registerLongest)
+	}
+	return backoff(d, tries, refusedFirst, refusedLongest)
 }
 
 // renew has the record sent again; the lease stands meanwhile.
@@ -165,6 +172,7 @@ func (r *registrar) advance(now time.Time, e *registration) {
 	for _, a := range slices.Clone(e.leases) {
 		if s := r.peers.session(a.peer); s != a.session {
 			a.session, a.state, a.tries, a.next = s, leaseIdle, 0, now
+			r.claims.drop(a.peer, &a.stake)
 		}
 		switch {
 		case a.old:
@@ -202,6 +210,7 @@ func (r *registrar) ask(now time.Time, e *registration, a *anchorLease) {
 	if a.state == leaseIdle {
 		a.state = leaseSent
 	}
+	r.claims.set(now, a.peer, &a.stake, stake{waits: true, stands: a.stake.stands, sum: a.stake.sum})
 	a.next = now.Add(backoff(r.rng, a.tries, registerFirst, registerLongest))
 	if a.state != leaseRefused {
 		a.tries++
@@ -257,6 +266,7 @@ func (r *registrar) unregister(e *registration, a *anchorLease) {
 func (r *registrar) release(e *registration, a *anchorLease) {
 	e.leases = slices.DeleteFunc(e.leases, func(o *anchorLease) bool { return o == a })
 	r.peers.unhold(a.peer)
+	r.claims.drop(a.peer, &a.stake)
 }
 
 // drop ends the registration everywhere.

@@ -198,6 +198,8 @@ func (g *rig) text(m message) string {
 			gone = append(gone, fmt.Sprintf("-%d", r.member))
 		}
 		return fmt.Sprintf("delta %d %s%s settled=%v [%s]", m.number, g.leases(m.upserted), strings.Join(gone, " "), m.settled, g.peers(m.anchors))
+	case *claimsMsg:
+		return fmt.Sprintf("claims leases=%d watches=%d differs=%v", m.leases, m.watches, m.differs)
 	case *hintMsg:
 		return fmt.Sprintf("hint leases=%d want=%v [%s]", m.leases, m.wantReply, g.peers(m.anchors))
 	}

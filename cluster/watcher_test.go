@@ -244,7 +244,9 @@ func TestForgedLeasesAreNotBelieved(t *testing.T) {
 		g.tells("A", true, l)
 		require.Equal(t, "unknown", g.shows(), reason)
 		require.Equal(t, before+1, g.c.drops.ByName()[reason])
-		g.after(renewFirst + renewSpread) // it is asked again
+		g.after(claimFirst + claimSpread)
+		g.from("A", &claimsMsg{differs: true})
+		g.after(mendSpread) // it is asked again
 	}
 	l := g.lease("geo", "D", 1, 1)
 	l.incarnation = 2
@@ -269,7 +271,7 @@ func TestWatchIsRepeatedUntilItIsAnswered(t *testing.T) {
 	require.Len(t, only("A: watch", g.after(watchFirst+watchFirst/4)), 1)
 	require.LessOrEqual(t, len(only("A: watch", g.after(time.Minute))), 7)
 	g.tells("A", true, g.lease("geo", "D", 1, 1))
-	require.Empty(t, only("A:", g.after(renewFirst-1)))
+	require.Empty(t, only("A: watch", g.after(time.Hour)), "it stands")
 }
 
 // After a new session an anchor may have forgotten: whom it does not list then

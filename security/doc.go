@@ -144,7 +144,13 @@
 //     TestReassemblyStaysWithinItsBudget, TestHalfSentMessagesAreGivenUp). A peer id
 //     is one share: who joins under many has many. A link's unread bytes, up to
 //     1 MiB of each stream and 16 MiB of one that is read, are bounded for a
-//     connection, and not counted against that.
+//     connection, and not counted against that. What an anchor holds is shared by
+//     number and bytes: who fills it gives way, lease by lease, to whoever has less
+//     (cluster: TestHoardersGiveWay, TestWatchHoardersGiveWay, TestOneClusterIsShared,
+//     TestRecordBytesAreShared), and a node refuses clusters that are far from it
+//     (TestAFarNodeRefusesStrangers); but ids of clusters that are near a node can be
+//     found by trying. Of n ids each has an nth, so who joins under many ids makes
+//     the shares of all others small.
 //
 // It can't take another peer's id, register for another node
 // (TestNobodySignsForAnotherNode, cluster: TestAnchorsRefuseWhatIsNotSigned), publish,

@@ -38,6 +38,8 @@ const (
 	Refusal_STALE         Refusal = 3 // a newer incarnation of this member is known
 	Refusal_MALFORMED     Refusal = 4
 	Refusal_BAD_SIGNATURE Refusal = 5 // the lease is not signed by the sender's node key
+	Refusal_YIELDED       Refusal = 6 // it was held, and gave way to a peer that holds less
+	Refusal_FAR           Refusal = 7 // others are so much closer to the cluster id that the sender is no anchor of it
 )
 
 // Enum value maps for Refusal.
@@ -49,6 +51,8 @@ var (
 		3: "STALE",
 		4: "MALFORMED",
 		5: "BAD_SIGNATURE",
+		6: "YIELDED",
+		7: "FAR",
 	}
 	Refusal_value = map[string]int32{
 		"NONE":          0,
@@ -57,6 +61,8 @@ var (
 		"STALE":         3,
 		"MALFORMED":     4,
 		"BAD_SIGNATURE": 5,
+		"YIELDED":       6,
+		"FAR":           7,
 	}
 )
 
@@ -1235,6 +1241,87 @@ func (x *Hint) GetAnchors() [][]byte {
 	return nil
 }
 
+// Claims say what the sender has at an anchor, all in one: leases and watches
+// that still stand are not sent again. The anchor answers only if it holds others,
+// with what it holds and differs; the sender then registers and watches anew. A sum
+// is the exclusive or, over all, of the first 8 bytes of SHA-256 of cid and, for a
+// lease, member, incarnation and record, for a watch, seq; numbers are 8 bytes, big-endian.
+type Claims struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Leases        uint32                 `protobuf:"varint,1,opt,name=leases,proto3" json:"leases,omitempty"`
+	LeaseSum      uint64                 `protobuf:"fixed64,2,opt,name=lease_sum,json=leaseSum,proto3" json:"lease_sum,omitempty"`
+	Watches       uint32                 `protobuf:"varint,3,opt,name=watches,proto3" json:"watches,omitempty"`
+	WatchSum      uint64                 `protobuf:"fixed64,4,opt,name=watch_sum,json=watchSum,proto3" json:"watch_sum,omitempty"`
+	Differs       bool                   `protobuf:"varint,5,opt,name=differs,proto3" json:"differs,omitempty"` // an answer
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Claims) Reset() {
+	*x = Claims{}
+	mi := &file_internal_wire_control_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Claims) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Claims) ProtoMessage() {}
+
+func (x *Claims) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_control_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Claims.ProtoReflect.Descriptor instead.
+func (*Claims) Descriptor() ([]byte, []int) {
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Claims) GetLeases() uint32 {
+	if x != nil {
+		return x.Leases
+	}
+	return 0
+}
+
+func (x *Claims) GetLeaseSum() uint64 {
+	if x != nil {
+		return x.LeaseSum
+	}
+	return 0
+}
+
+func (x *Claims) GetWatches() uint32 {
+	if x != nil {
+		return x.Watches
+	}
+	return 0
+}
+
+func (x *Claims) GetWatchSum() uint64 {
+	if x != nil {
+		return x.WatchSum
+	}
+	return 0
+}
+
+func (x *Claims) GetDiffers() bool {
+	if x != nil {
+		return x.Differs
+	}
+	return false
+}
+
 // Record is what callers need to reach a member. Only holders of the cluster
 // key can read it.
 type Record struct {
@@ -1257,7 +1344,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_internal_wire_control_proto_msgTypes[14]
+	mi := &file_internal_wire_control_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1269,7 +1356,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[14]
+	mi := &file_internal_wire_control_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1282,7 +1369,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Record) GetPeer() []byte {
@@ -1469,7 +1556,13 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\asettled\x18\x03 \x01(\bR\asettled\x12\x1d\n" +
 	"\n" +
 	"want_reply\x18\x04 \x01(\bR\twantReply\x12\x18\n" +
-	"\aanchors\x18\x05 \x03(\fR\aanchors\"\xcd\x02\n" +
+	"\aanchors\x18\x05 \x03(\fR\aanchors\"\x8e\x01\n" +
+	"\x06Claims\x12\x16\n" +
+	"\x06leases\x18\x01 \x01(\rR\x06leases\x12\x1b\n" +
+	"\tlease_sum\x18\x02 \x01(\x06R\bleaseSum\x12\x18\n" +
+	"\awatches\x18\x03 \x01(\rR\awatches\x12\x1b\n" +
+	"\twatch_sum\x18\x04 \x01(\x06R\bwatchSum\x12\x18\n" +
+	"\adiffers\x18\x05 \x01(\bR\adiffers\"\xcd\x02\n" +
 	"\x06Record\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\fR\x04peer\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12 \n" +
@@ -1484,14 +1577,16 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\asuspect\x18\n" +
 	" \x01(\bR\asuspect\x12\x1a\n" +
 	"\brevision\x18\v \x01(\x04R\brevision\x12 \n" +
-	"\vcertificate\x18\f \x01(\fR\vcertificate*Y\n" +
+	"\vcertificate\x18\f \x01(\fR\vcertificate*o\n" +
 	"\aRefusal\x12\b\n" +
 	"\x04NONE\x10\x00\x12\r\n" +
 	"\tBAD_PROOF\x10\x01\x12\b\n" +
 	"\x04FULL\x10\x02\x12\t\n" +
 	"\x05STALE\x10\x03\x12\r\n" +
 	"\tMALFORMED\x10\x04\x12\x11\n" +
-	"\rBAD_SIGNATURE\x10\x05B)Z'github.com/arke-mesh/arke/internal/wireb\x06proto3"
+	"\rBAD_SIGNATURE\x10\x05\x12\v\n" +
+	"\aYIELDED\x10\x06\x12\a\n" +
+	"\x03FAR\x10\aB)Z'github.com/arke-mesh/arke/internal/wireb\x06proto3"
 
 var (
 	file_internal_wire_control_proto_rawDescOnce sync.Once
@@ -1506,7 +1601,7 @@ func file_internal_wire_control_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_wire_control_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_internal_wire_control_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_internal_wire_control_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_internal_wire_control_proto_goTypes = []any{
 	(Refusal)(0),       // 0: arke.wire.Refusal
 	(Notice_Topic)(0),  // 1: arke.wire.Notice.Topic
@@ -1524,7 +1619,8 @@ var file_internal_wire_control_proto_goTypes = []any{
 	(*Delta)(nil),      // 13: arke.wire.Delta
 	(*LeaseRef)(nil),   // 14: arke.wire.LeaseRef
 	(*Hint)(nil),       // 15: arke.wire.Hint
-	(*Record)(nil),     // 16: arke.wire.Record
+	(*Claims)(nil),     // 16: arke.wire.Claims
+	(*Record)(nil),     // 17: arke.wire.Record
 }
 var file_internal_wire_control_proto_depIdxs = []int32{
 	1,  // 0: arke.wire.Notice.topic:type_name -> arke.wire.Notice.Topic
@@ -1551,7 +1647,7 @@ func file_internal_wire_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_control_proto_rawDesc), len(file_internal_wire_control_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

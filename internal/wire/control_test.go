@@ -31,6 +31,7 @@ var controls = map[string]func() proto.Message{
 	"Snapshot":   func() proto.Message { return new(wire.Snapshot) },
 	"Delta":      func() proto.Message { return new(wire.Delta) },
 	"Hint":       func() proto.Message { return new(wire.Hint) },
+	"Claims":   func() proto.Message { return new(wire.Claims) },
 	"Record":     func() proto.Message { return new(wire.Record) },
 }
 
@@ -250,7 +251,7 @@ func TestKindsHaveNames(t *testing.T) {
 		require.NotContains(t, names, name)
 		names[name] = wire.Kind(k)
 	}
-	require.Len(t, names, 31)
+	require.Len(t, names, 32)
 }
 
 // FuzzDecodeControl proves that no bytes make any control message's decoder
@@ -258,7 +259,7 @@ func TestKindsHaveNames(t *testing.T) {
 func FuzzDecodeControl(f *testing.F) {
 	names := []string{
 		"Hello", "Beat", "Goodbye", "Notice", "Register", "Registered", "Unregister",
-		"Watch", "Unwatch", "Snapshot", "Delta", "Hint", "Record",
+		"Watch", "Unwatch", "Snapshot", "Delta", "Hint", "Record", "Claims",
 	}
 	for _, v := range readVectors(f, "control.txt") {
 		for i, name := range names {

@@ -40,6 +40,7 @@ const (
 	KindSnapshot   Kind = 21
 	KindDelta      Kind = 22
 	KindHint       Kind = 23
+	KindClaims   Kind = 24
 )
 
 // Kinds of the request pattern, on lane rpc, or in fragments on lane bulk.
@@ -98,6 +99,8 @@ func (k Kind) String() string {
 		return "delta"
 	case KindHint:
 		return "hint"
+	case KindClaims:
+		return "claims"
 	case KindRequest:
 		return "request"
 	case KindReply:

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"slices"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// Bounds of what one anchor holds for others. At a bound whoever holds most gives
+// way to who would still hold less with one more, so that what is scarce is shared
+// evenly; who holds as much as anybody is refused. Both hear why, never nothing.
+const (
+	maxClusterLeases  = 1 << 13  // leases of one cluster id; topics may have many subscribing nodes
+	maxClusterWatches = 1 << 12  // watchers of one cluster id; all publishers watch the root group's forwarders
+	maxLeases         = 1 << 14  // leases in all
+	maxWatches        = 1 << 14  // watches in all
+	maxRecordBytes    = 32 << 20 // sealed records in all
+)
+
+// holders is what each peer has at an anchor, and all together.
+type holders struct {
+	links   *peerTable // told whose life matters
+	guests  map[peer.ID]*guest
+	leases  int
+	watches int
+	bytes   int // of records
+}
+
+// guest is what one peer has.
+type guest struct {
+	holdings
+	cids        []security.ClusterID // books it is in, sorted
+	bytes       int                  // of records
+	incarnation uint64               // the newest seen in its leases
+}
+
+// enter notes that p has something in b.
+func (s *holders) enter(p peer.ID, b *book) *guest {
+	g := s.guests[p]
+	if g == nil {
+		g = &guest{}
+		s.guests[p] = g
+		s.links.hold(p)
+	}
+	if i, ok := slices.BinarySearchFunc(g.cids, b.cid, compareIDs); !ok {
+		g.cids = slices.Insert(g.cids, i, b.cid)
+	}
+	return g
+}
+
+// exit notes that p may have nothing in b any more.
+func (s *holders) exit(p peer.ID, b *book) {
+	g := s.guests[p]
+	if g == nil || b.watchOf(p) != nil || len(b.of(p)) > 0 {
+		return
+	}
+	if i, ok := slices.BinarySearchFunc(g.cids, b.cid, compareIDs); ok {
+		g.cids = slices.Delete(g.cids, i, i+1)
+	}
+	if len(g.cids) == 0 {
+		delete(s.guests, p)
+		s.links.unhold(p)
+	}
+}
+
+// compare answers who says what it has here, if that is not what is here.
+func (s *holders) compare(out *outbox, from peer.ID, m *claimsMsg) {
+	var here holdings
+	if g := s.guests[from]; g != nil {
+		here = g.holdings
+	}
+	if here != m.holdings {
+		out.send(from, &claimsMsg{holdings: here, differs: true})
+	}
+}
+
+// need is what has to go before somebody gets more: one lease or watch of a peer,
+// in one book or, if that is nil, in any.
+type need struct {
+	of peer.ID // "" = nothing would help
+	in *book
+}
+
+// roomForLease says what has to go before from may have a lease in b that makes its
+// records grow so much, if anything.
+func (s *holders) roomForLease(b *book, from peer.ID, fresh bool, grow int) (n need, lacks bool) {
+	var mine guest
+	if g := s.guests[from]; g != nil {
+		mine = *g
+	}
+	switch {
+	case fresh && b != nil && len(b.leases) >= maxClusterLeases:
+		held := make(map[peer.ID]int)
+		for _, l := range b.leases {
+			held[l.peer]++
+		}
+		return need{most(held, func(n int) int { return n }, held[from]+1), b}, true
+	case fresh && s.leases >= maxLeases:
+		return need{of: most(s.guests, func(g *guest) int { return g.leases }, mine.leases+1)}, true
+	case s.bytes+grow > maxRecordBytes:
+		return need{of: most(s.guests, func(g *guest) int { return g.bytes }, mine.bytes+grow)}, true
+	}
+	return need{}, false
+}
+
+// roomForWatch does the same for a new watch. A peer watches a cluster id once: of
+// those who do, the one with most watches elsewhere gives way.
+func (s *holders) roomForWatch(b *book, from peer.ID) (n need, lacks bool) {
+	mine := 0
+	if g := s.guests[from]; g != nil {
+		mine = g.watches
+	}
+	watches := func(g *guest) int { return g.watches }
+	switch {
+	case b != nil && len(b.watchers) >= maxClusterWatches:
+		here := make(map[peer.ID]*guest, len(b.watchers))
+		for _, w := range b.watchers {
+			here[w.peer] = s.guests[w.peer]
+		}
+		return need{most(here, watches, mine+1), b}, true
+	case s.watches >= maxWatches:
+		return need{of: most(s.guests, watches, mine+1)}, true
+	}
+	return need{}, false
+}
+
+// most is who has most, if that is more than so much; of several, always the same.
+func most[V any](all map[peer.ID]V, has func(V) int, more int) (who peer.ID) {
+	for p, v := range all {
+		if n := has(v); n > more || n == more && who != "" && p < who {
+			who, more = p, n
+		}
+	}
+	return who
+}
+
+// bookWith is the first of g's books from a place on that it has something in.
+func (g *guest) bookWith(place int, has func(security.ClusterID) bool) security.ClusterID {
+	i := slices.IndexFunc(g.cids[place:], has)
+	if i >= 0 {
+		return g.cids[place+i]
+	}
+	return g.cids[slices.IndexFunc(g.cids[:place], has)]
+}
