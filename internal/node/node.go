@@ -126,7 +126,6 @@ func (n *Node) Start(ctx context.Context) error {
 	}
 	n.since.Store(n.outside.Clock.Now().UnixNano())
 	n.phase.CompareAndSwap(phaseNew, phaseRunning)
-	n.log().Info("started", zap.String("network", n.cfg.Network.Name), zap.Stringer("peer", n.Self()), zap.Strings("addrs", n.Addrs()))
 	return nil
 }
 
@@ -155,11 +154,8 @@ func (n *Node) Shutdown(ctx context.Context) error {
 // Close implements patterns.Messenger.
 func (n *Node) Close() error {
 	n.closeOnce.Do(func() {
-		was := n.phase.Swap(phaseClosed)
+		n.phase.Store(phaseClosed)
 		n.closeErr = n.close()
-		if was != phaseNew {
-			n.log().Info("stopped")
-		}
 	})
 	return n.closeErr
 }

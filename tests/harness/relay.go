@@ -306,14 +306,25 @@ func (r *Relay) Sees(count int, cluster string) {
 	})
 }
 
-// Ignores fails the test if the relay's status names the other's peer id.
+// Ignores fails the test if the relay's status names the other's peer id, but for
+// the seeds it was given, or calls it reached there.
 func (r *Relay) Ignores(other *Relay) {
 	r.t.Helper()
 	_, text, err := r.Status()
 	if err != nil {
 		r.t.Fatalf("%v", err)
 	}
-	if strings.Contains(text, other.Peer()) {
+	var given struct{ Seeds json.RawMessage }
+	var seeds []struct{ Addr, State, Peer string }
+	if err := errors.Join(json.Unmarshal([]byte(text), &given), json.Unmarshal(given.Seeds, &seeds)); err != nil {
+		r.t.Fatalf("%v", err)
+	}
+	for _, s := range seeds {
+		if s.Peer == other.Peer() || strings.Contains(s.Addr, other.Peer()) && s.State == "reached" {
+			r.t.Fatalf("relay %s has reached %s: %+v", r.name, other.name, s)
+		}
+	}
+	if strings.Contains(strings.Replace(text, string(given.Seeds), "", 1), other.Peer()) {
 		r.t.Fatalf("relay %s knows of %s: %s", r.name, other.name, text)
 	}
 }

@@ -166,20 +166,22 @@ func (r *running) run(ctx context.Context, network security.NetworkFile) (err er
 		return err
 	}
 	defer r.relay.Close()
-	if r.flags.dataDir == "" && !r.flags.dev {
-		r.log.Warn("no --data-dir: this relay has a new peer id after each start, and remembers no peers")
-	}
 	if err := r.node.Start(ctx); err != nil {
 		return err
 	}
 	if err := r.relay.Start(ctx); err != nil {
 		return err
 	}
+	if r.flags.dataDir == "" && !r.flags.dev {
+		r.log.Warn("no --data-dir: this relay has a new peer id after each start, and remembers no peers")
+	}
 	admin, unwatch, err := r.watch()
 	if err != nil {
 		return err
 	}
 	defer unwatch()
+	r.log.Info("started", zap.String("network", network.Name), zap.Stringer("peer", r.node.Self()), zap.Strings("addrs", r.node.Addrs()))
+	defer r.log.Info("stopped")
 	if err := announce(r.app, r.node, r.flags.socket, admin); err != nil {
 		return err
 	}
