@@ -4,10 +4,12 @@
 package node_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -28,6 +30,63 @@ type wrongClock struct {
 
 func (c wrongClock) Now() time.Time { return c.Clock.Now().Add(c.ahead) }
 
+// machine is that of a node whose clock is off. The sockets go by the right clock, so
+// what the node says about times is translated; a deadline would be long over, or
+// far away.
+type machine struct {
+	overlay.Transport
+	ahead time.Duration
+}
+
+func (m machine) Start(h overlay.TransportHandler) error {
+	return m.Transport.Start(door{h, m.ahead})
+}
+
+func (m machine) Connect(ctx context.Context, c overlay.Candidate) (peer.ID, error) {
+	return m.Transport.Connect(timeless{ctx}, c)
+}
+
+func (m machine) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Stream, error) {
+	s, err := m.Transport.Open(timeless{ctx}, p, addrs)
+	if err != nil {
+		return nil, err
+	}
+	return stream{s, m.ahead}, nil
+}
+
+type door struct {
+	overlay.TransportHandler
+	ahead time.Duration
+}
+
+func (d door) HandleStream(s overlay.Stream) { d.TransportHandler.HandleStream(stream{s, d.ahead}) }
+
+type stream struct {
+	overlay.Stream
+	ahead time.Duration
+}
+
+func (s stream) SetReadDeadline(t time.Time) error  { return s.Stream.SetReadDeadline(s.right(t)) }
+func (s stream) SetWriteDeadline(t time.Time) error { return s.Stream.SetWriteDeadline(s.right(t)) }
+
+func (s stream) right(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(-s.ahead)
+}
+
+type router struct{ overlay.Router }
+
+func (r router) Closest(ctx context.Context, key overlay.Key, k int) ([]peer.ID, error) {
+	return r.Router.Closest(timeless{ctx}, key, k)
+}
+
+// timeless ends when its context does, and does not say when that will be.
+type timeless struct{ context.Context }
+
+func (timeless) Deadline() (time.Time, bool) { return time.Time{}, false }
+
 // withClock gives a node, on real sockets, a clock that is off.
 func withClock(t *testing.T, network security.NetworkFile, ahead time.Duration) func(*node.Config) {
 	secrets, err := security.NewNetwork(network)
@@ -42,7 +101,7 @@ func withClock(t *testing.T, network security.NetworkFile, ahead time.Duration) 
 	return func(c *node.Config) {
 		c.Name = "the late one"
 		c.Seam = &overlay.Seam{
-			Transport: host, Router: host.Router(), Clock: wrongClock{overlay.NewRealClock(), ahead}, Rand: random, Exec: workers, Key: key,
+			Transport: machine{host, ahead}, Router: router{host.Router()}, Clock: wrongClock{overlay.NewRealClock(), ahead}, Rand: random, Exec: workers, Key: key,
 		}
 	}
 }
