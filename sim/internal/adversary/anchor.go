@@ -240,7 +240,8 @@ func (a *lyingAnchor) wanted(c *account, mode string, keys security.Epoch) map[m
 	switch mode {
 	case scenario.SayEmpty:
 	case scenario.ForgeLeases:
-		for key, l := range c.truth {
+		for _, l := range listed(c.truth) { // in order: each takes from the same randomness
+			key := nameOf(l)
 			if c.forged[key] == nil {
 				c.forged[key] = a.forge(l, keys)
 			}
