@@ -4,6 +4,7 @@
 package relay_test
 
 import (
+	"net"
 	"testing"
 	"time"
 
@@ -103,8 +104,14 @@ func TestSilentConnectionsLockNobodyOut(t *testing.T) {
 	}
 	eventually(t, func() bool { return r.Status().Drops["handshake.too_many"] >= 2*(crowd-256) }, "the socket lets all of them wait")
 	soon("the socket has no place")
+	var refused []net.Conn
 	for range crowd {
-		_, _ = dial(t, "unix", cfg.Socket).conn.Write([]byte{0, 0, 0, 1, 0}) // no matter if it was chosen
+		conn := dial(t, "unix", cfg.Socket).conn
+		_, _ = conn.Write([]byte{0, 0, 0, 1, 0}) // no matter if it was chosen
+		refused = append(refused, conn)
+	}
+	for _, conn := range refused {
+		_, _ = conn.Read(make([]byte, 1)) // it was told, or chosen: nobody is on the way in any more
 	}
 	soon("the refused have all places")
 }
