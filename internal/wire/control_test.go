@@ -31,7 +31,7 @@ var controls = map[string]func() proto.Message{
 	"Snapshot":   func() proto.Message { return new(wire.Snapshot) },
 	"Delta":      func() proto.Message { return new(wire.Delta) },
 	"Hint":       func() proto.Message { return new(wire.Hint) },
-	"Claims":   func() proto.Message { return new(wire.Claims) },
+	"Claims":     func() proto.Message { return new(wire.Claims) },
 	"Record":     func() proto.Message { return new(wire.Record) },
 }
 

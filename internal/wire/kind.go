@@ -40,7 +40,7 @@ const (
 	KindSnapshot   Kind = 21
 	KindDelta      Kind = 22
 	KindHint       Kind = 23
-	KindClaims   Kind = 24
+	KindClaims     Kind = 24
 )
 
 // Kinds of the request pattern, on lane rpc, or in fragments on lane bulk.
