@@ -47,7 +47,7 @@ type clusterKey struct {
 // The two newest are accepted. It copies keys.
 func NewCluster(name string, keys []KeyVersion) *Cluster {
 	c := newCluster(name, false)
-	for _, k := range valid(keys) {
+	for _, k := range newest(keys) {
 		c.addKey(k.Version, k.Key)
 	}
 	return c

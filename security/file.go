@@ -29,6 +29,18 @@ func readSecretFile(path string) ([]byte, error) {
 	})
 }
 
+// parsed reads a secret file and parses it. kind says what it is.
+func parsed[T any](kind, path string, parse func([]byte) (T, error)) (f T, err error) {
+	data, err := readSecretFile(path)
+	if err != nil {
+		return f, fmt.Errorf("%s: %w", kind, err)
+	}
+	if f, err = parse(data); err != nil {
+		return f, fmt.Errorf("%s %s: %w", kind, path, err)
+	}
+	return f, nil
+}
+
 // readFile reads a file that passes the check.
 func readFile(path string, check func(fs.FileInfo) error) ([]byte, error) {
 	f, err := os.Open(path)

@@ -49,6 +49,14 @@ func (l line) want(names ...string) error {
 		l.words[0], len(l.words)-1, len(names), l.words[0], strings.ToUpper(strings.Join(names, " ")))
 }
 
+// hexValue decodes the only value into dst, whose length must match.
+func (l line) hexValue(dst []byte) error {
+	if err := l.want("hex"); err != nil {
+		return err
+	}
+	return l.hexInto(dst, 1)
+}
+
 // hexInto decodes the i-th word into dst, whose length must match.
 func (l line) hexInto(dst []byte, i int) error {
 	b, err := hex.DecodeString(l.words[i])
@@ -61,15 +69,6 @@ func (l line) hexInto(dst []byte, i int) error {
 	return nil
 }
 
-// version decodes the i-th word as a key's version.
-func (l line) version(i int) (uint32, error) {
-	v, err := strconv.ParseUint(l.words[i], 10, 32)
-	if err != nil || v == 0 {
-		return 0, l.errorf("the version of a key is a number from 1 to 4294967295: write `key VERSION HEX`")
-	}
-	return uint32(v), nil
-}
-
 // unknown is the error for a word that the format does not have. The word is
 // repeated only if it can't be a key.
 func (l line) unknown(known string) error {
@@ -80,20 +79,58 @@ func (l line) unknown(known string) error {
 	return l.errorf("%s is none of %s: remove the line, or use a newer release", word, known)
 }
 
+// statements says what a kind of file may consist of, beside its header.
+type statements struct {
+	format, version string          // of the header
+	required        []string        // words that must occur
+	repeated        map[string]bool // words that may occur more than once
+	known           string          // all words, for people
+	parse           map[string]func(line) error
+}
+
+// read checks the header, then hands each statement to its parser.
+func (s *statements) read(data []byte) error {
+	lines, err := expectHeader(splitLines(data), s.format, s.version)
+	if err != nil {
+		return err
+	}
+	seen := make(map[string]int)
+	for _, l := range lines {
+		word := l.words[0]
+		parse := s.parse[word]
+		if parse == nil {
+			return l.unknown(s.known)
+		}
+		if at := seen[word]; at != 0 && !s.repeated[word] {
+			return l.errorf("%q is already in line %d: remove one of them", word, at)
+		}
+		seen[word] = l.number
+		if err := parse(l); err != nil {
+			return err
+		}
+	}
+	for _, word := range s.required {
+		if seen[word] == 0 {
+			return fmt.Errorf("%w: it has no %q line: copy the original file again", ErrBadFile, word)
+		}
+	}
+	return nil
+}
+
 // expectHeader checks the first statement, which names format and version.
-func expectHeader(lines []line, format string) ([]line, error) {
+func expectHeader(lines []line, format, version string) ([]line, error) {
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("%w: it is empty: copy the original again, or make a new one", ErrBadFile)
 	}
 	head := lines[0]
 	if head.words[0] != format {
-		return nil, head.errorf("does not begin with %q: this is another kind of file", format+" 1")
+		return nil, head.errorf("does not begin with %q: this is another kind of file", format+" "+version)
 	}
-	if err := head.want("1"); err != nil {
+	if err := head.want(version); err != nil {
 		return nil, err
 	}
-	if head.words[1] != "1" {
-		return nil, head.errorf("unknown version of the format: use a newer release")
+	if head.words[1] != version {
+		return nil, head.errorf("this release reads version %s of the format: use the release that wrote the file, or make a new one", version)
 	}
 	return lines[1:], nil
 }

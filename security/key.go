@@ -4,11 +4,10 @@
 package security
 
 import (
-	"cmp"
 	"crypto/subtle"
 	"fmt"
 	"io"
-	"slices"
+	"time"
 )
 
 const redacted = "[redacted]"
@@ -25,6 +24,11 @@ type Key [32]byte
 type KeyVersion struct {
 	Version uint32
 	Key     Key
+	// NotBefore and NotAfter bound when the key is valid: from the first on, until
+	// just before the second. They are whole seconds. Zero = no bound. Each node
+	// goes by its own clock, and accepts others' use of the key for
+	// ClockTolerance longer at either end.
+	NotBefore, NotAfter time.Time `json:",omitzero"`
 }
 
 // String returns "[redacted]".
@@ -48,20 +52,9 @@ func (k Key) Equal(other Key) bool { return subtle.ConstantTimeCompare(k[:], oth
 // IsZero says whether no byte of the key is set, which no random key is.
 func (k Key) IsZero() bool { return k.Equal(Key{}) }
 
-// validVersions is how many key versions are accepted at a time: enough to
-// replace one without a pause, and few enough that adding the next but one
-// excludes whoever has only the first.
-const validVersions = 2
-
-// valid returns the accepted ones of keys, newest first.
-func valid(keys []KeyVersion) []KeyVersion {
-	out := slices.Clone(keys)
-	slices.SortStableFunc(out, func(a, b KeyVersion) int { return cmp.Compare(b.Version, a.Version) })
-	return out[:min(len(out), validVersions)]
-}
-
 // CheckKeys returns ErrBadFile, with the reason, unless there is a key,
-// versions rise from 1 without repetition, and no key is all zeros.
+// versions rise from 1 without repetition, no key is all zeros, and those with
+// bounds have time between them.
 func CheckKeys(keys []KeyVersion) error {
 	if len(keys) == 0 {
 		return fmt.Errorf("%w: there is no key", ErrBadFile)
@@ -73,6 +66,9 @@ func CheckKeys(keys []KeyVersion) error {
 		}
 		if k.Key.IsZero() {
 			return fmt.Errorf("%w: key version %d is all zeros, which is no key", ErrBadFile, k.Version)
+		}
+		if err := k.checkTimes(); err != nil {
+			return err
 		}
 		last = k.Version
 	}

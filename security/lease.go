@@ -62,3 +62,10 @@ func publicKeyOf(p peer.ID) (ed25519.PublicKey, error) {
 	}
 	return ed25519.PublicKey(key), nil
 }
+
+// CheckPeerID returns ErrBadSignature unless p is the peer id of a node, in the one
+// encoding that nodes have.
+func CheckPeerID(p peer.ID) error {
+	_, err := publicKeyOf(p)
+	return err
+}

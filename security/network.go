@@ -35,7 +35,7 @@ func NewNetwork(f NetworkFile) (*Network, error) {
 		return nil, err
 	}
 	n := &Network{name: f.Name, id: f.ID}
-	for _, k := range valid(f.Keys) {
+	for _, k := range newest(f.Keys) {
 		seed := derive(ed25519.SeedSize, k.Key[:], f.ID[:], labelAdmissionKey)
 		stranger := derive(len(Key{}), k.Key[:], f.ID[:], labelStrangerKey)
 		n.keys = append(n.keys, hide(&networkKey{k.Version, k.Key, ed25519.NewKeyFromSeed(seed), stranger}))

@@ -7,10 +7,16 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/libp2p/go-libp2p/core/peer"
 )
 
 const networkFormat = "arke-network"
+
+// MaxBans is how many peers a network file bans at most.
+const MaxBans = 1024
 
 // MaxNetworkName is the longest name of a network, in bytes.
 const MaxNetworkName = 63
@@ -30,9 +36,11 @@ type NetworkFile struct {
 	Name string
 	// ID never changes, Keys may.
 	ID NetworkID
-	// Keys are in order of their versions, the newest last. The last two are
-	// accepted; older ones may stay in the list but are not.
+	// Keys are in order of their versions, the newest last. Accepted says which
+	// of them count.
 	Keys []KeyVersion
+	// Bans are peers that no node with this file talks to. At most MaxBans.
+	Bans []peer.ID
 }
 
 // GenerateNetworkFile makes a network with one key. It returns ErrBadName for
@@ -57,38 +65,19 @@ func GenerateNetworkFile(name string, rand io.Reader) (NetworkFile, error) {
 // of wrong length is ErrBadFile, with the line and what to do. Errors repeat no
 // key.
 func ParseNetworkFile(data []byte) (NetworkFile, error) {
-	lines, err := expectHeader(splitLines(data), networkFormat)
-	if err != nil {
-		return NetworkFile{}, err
-	}
 	var f NetworkFile
-	seen := make(map[string]int)
-	for _, l := range lines {
-		word := l.words[0]
-		if at := seen[word]; at != 0 && word != "key" {
-			return NetworkFile{}, l.errorf("%q is already in line %d: remove one of them", word, at)
-		}
-		seen[word] = l.number
-		switch word {
-		case "name":
-			err = f.parseName(l)
-		case "id":
-			if err = l.want("hex"); err == nil {
-				err = l.hexInto(f.ID[:], 1)
-			}
-		case "key":
-			err = f.parseKey(l)
-		default:
-			err = l.unknown(`"name", "id" and "key"`)
-		}
-		if err != nil {
-			return NetworkFile{}, err
-		}
+	s := statements{
+		format: networkFormat, version: keyFormatVersion, known: `"name", "id", "key" and "ban"`,
+		required: []string{"name", "id", "key"}, repeated: map[string]bool{"key": true, "ban": true},
+		parse: map[string]func(line) error{
+			"name": f.parseName,
+			"id":   func(l line) error { return l.hexValue(f.ID[:]) },
+			"key":  func(l line) error { return parseKey(l, &f.Keys) },
+			"ban":  f.parseBan,
+		},
 	}
-	for _, word := range []string{"name", "id", "key"} {
-		if seen[word] == 0 {
-			return NetworkFile{}, fmt.Errorf("%w: it has no %q line: copy the original file again", ErrBadFile, word)
-		}
+	if err := s.read(data); err != nil {
+		return NetworkFile{}, err
 	}
 	if err := f.check(); err != nil {
 		return NetworkFile{}, err
@@ -107,27 +96,26 @@ func (f *NetworkFile) parseName(l line) error {
 	return nil
 }
 
-func (f *NetworkFile) parseKey(l line) error {
-	if err := l.want("version", "hex"); err != nil {
+func (f *NetworkFile) parseBan(l line) error {
+	if err := l.want("peerid"); err != nil {
 		return err
 	}
-	v, err := l.version(1)
+	p, err := peer.Decode(l.words[1])
+	if err == nil {
+		err = CheckPeerID(p)
+	}
 	if err != nil {
-		return err
+		return l.errorf("that is no peer id: copy it from `arke status` or a log")
 	}
-	if n := len(f.Keys); n > 0 && v <= f.Keys[n-1].Version {
-		return l.errorf("key version %d follows version %d: each version may occur once, in rising order", v, f.Keys[n-1].Version)
+	if f.Banned(p) {
+		return l.errorf("%s is banned twice: remove one of the lines", p)
 	}
-	k := KeyVersion{Version: v}
-	if err := l.hexInto(k.Key[:], 2); err != nil {
-		return err
-	}
-	if k.Key.IsZero() {
-		return l.errorf("key version %d is all zeros, which is no key: make one with `arke keygen`", v)
-	}
-	f.Keys = append(f.Keys, k)
+	f.Bans = append(f.Bans, p)
 	return nil
 }
+
+// Banned says whether the file bans p.
+func (f *NetworkFile) Banned(p peer.ID) bool { return slices.Contains(f.Bans, p) }
 
 const nameAdvice = "a network's name has 1 to 63 letters, digits, dots, dashes and underscores"
 
@@ -144,23 +132,30 @@ func (f *NetworkFile) check() error {
 	if f.ID == (NetworkID{}) {
 		return fmt.Errorf("%w: the network id is all zeros: make a network with `arke keygen`", ErrBadFile)
 	}
+	if len(f.Bans) > MaxBans {
+		return fmt.Errorf("%w: it bans %d peers, %d are possible: change the network's key, and begin a new list", ErrBadFile, len(f.Bans), MaxBans)
+	}
+	for i, p := range f.Bans {
+		if CheckPeerID(p) != nil || slices.Contains(f.Bans[:i], p) {
+			return fmt.Errorf("%w: its bans must be peer ids of nodes, each once", ErrBadFile)
+		}
+	}
 	return CheckKeys(f.Keys)
 }
 
 const networkFileHead = `# Arke network file.
 # Whoever holds it can join this network and read what its clusters say.
 # Keep it secret: mode 0600 (chmod 600), no mail, no repository.
-# The id never changes. The two newest keys are accepted.
+# The id never changes. Of the keys that are valid now the two newest are accepted.
 `
 
 // Encode returns the text of the file. It has the keys in clear.
 func (f NetworkFile) Encode() []byte {
 	b := []byte(networkFileHead)
-	b = fmt.Appendf(b, "%s 1\nname %s\nid %s\n", networkFormat, f.Name, f.ID)
-	for _, k := range f.Keys {
-		b = fmt.Appendf(b, "key %d ", k.Version)
-		b = hex.AppendEncode(b, k.Key[:])
-		b = append(b, '\n')
+	b = fmt.Appendf(b, "%s %s\nname %s\nid %s\n", networkFormat, keyFormatVersion, f.Name, f.ID)
+	b = appendKeys(b, f.Keys)
+	for _, p := range f.Bans {
+		b = fmt.Appendf(b, "ban %s\n", p)
 	}
 	return b
 }
@@ -168,15 +163,7 @@ func (f NetworkFile) Encode() []byte {
 // ReadNetworkFile reads and parses a file. It returns ErrForeignOwner or ErrLooseMode unless the
 // file's mode is 0600 or stricter.
 func ReadNetworkFile(path string) (NetworkFile, error) {
-	data, err := readSecretFile(path)
-	if err != nil {
-		return NetworkFile{}, fmt.Errorf("network file: %w", err)
-	}
-	f, err := ParseNetworkFile(data)
-	if err != nil {
-		return NetworkFile{}, fmt.Errorf("network file %s: %w", path, err)
-	}
-	return f, nil
+	return parsed("network file", path, ParseNetworkFile)
 }
 
 // WriteNetworkFile creates a file of mode 0600. It does not overwrite: the

@@ -54,13 +54,13 @@ func TestNetworkFileFormatIsFixed(t *testing.T) {
 // TestNetworkFileFitsAnEnvironmentVariable proves that line breaks, spaces and
 // comments are free, and that semicolons stand for line breaks.
 func TestNetworkFileFitsAnEnvironmentVariable(t *testing.T) {
-	want, err := security.ParseNetworkFile([]byte("arke-network 1\nname n\nid " + hexID + "\nkey 1 " + hexKey + "\n"))
+	want, err := security.ParseNetworkFile([]byte("arke-network 2\nname n\nid " + hexID + "\nkey 1 " + hexKey + "\n"))
 	require.NoError(t, err)
 	for _, text := range []string{
-		"arke-network 1;name n;id " + hexID + ";key 1 " + hexKey,
-		"  arke-network 1 ; key 1 " + hexKey + ";; id " + hexID + " ; name n ;",
-		"# a comment; with a semicolon\r\narke-network 1\r\n\r\nname\tn\r\nid " + hexID + "\r\n  # more\r\nkey 1 " + hexKey,
-		"arke-network 1;name n;id " + strings.ToUpper(hexID) + ";key 1 " + strings.ToUpper(hexKey),
+		"arke-network 2;name n;id " + hexID + ";key 1 " + hexKey,
+		"  arke-network 2 ; key 1 " + hexKey + ";; id " + hexID + " ; name n ;",
+		"# a comment; with a semicolon\r\narke-network 2\r\n\r\nname\tn\r\nid " + hexID + "\r\n  # more\r\nkey 1 " + hexKey,
+		"arke-network 2;name n;id " + strings.ToUpper(hexID) + ";key 1 " + strings.ToUpper(hexKey),
 	} {
 		got, err := security.ParseNetworkFile([]byte(text))
 		require.NoError(t, err, text)
@@ -71,7 +71,7 @@ func TestNetworkFileFitsAnEnvironmentVariable(t *testing.T) {
 // TestMalformedNetworkFilesSayWhatToDo proves that the parser is strict, that
 // each error names the place and a remedy, and that none repeats a key.
 func TestMalformedNetworkFilesSayWhatToDo(t *testing.T) {
-	head := "arke-network 1\n"
+	head := "arke-network 2\n"
 	name, id, key := "name n\n", "id "+hexID+"\n", "key 1 "+hexKey+"\n"
 	for what, c := range map[string]struct {
 		text string
@@ -79,11 +79,11 @@ func TestMalformedNetworkFilesSayWhatToDo(t *testing.T) {
 	}{
 		"empty":               {"", []string{"empty", "make a new one"}},
 		"only comments":       {"# x\n", []string{"empty"}},
-		"another format":      {"{}", []string{"line 1", `"arke-network 1"`}},
+		"another format":      {"{}", []string{"line 1", `"arke-network 2"`}},
 		"a node key":          {"arke-node-key 1\nseed " + hexKey, []string{"line 1", "another kind of file"}},
 		"bare key":            {hexKey, []string{"line 1"}},
-		"no format version":   {"arke-network\n" + name + id + key, []string{"line 1", "`arke-network 1`"}},
-		"later version":       {"arke-network 2\n" + name + id + key, []string{"line 1", "newer release"}},
+		"no format version":   {"arke-network\n" + name + id + key, []string{"line 1", "`arke-network 2`"}},
+		"later version":       {"arke-network 3\n" + name + id + key, []string{"line 1", "version 2"}},
 		"unknown field":       {head + name + "owner me\n" + id + key, []string{"line 3", `"owner"`, "remove the line"}},
 		"key without word":    {head + name + id + hexKey, []string{"line 4", "remove the line"}},
 		"key broken in two":   {head + name + id + "key 1 " + hexKey[:52] + "\n" + hexKey[52:], []string{"line 4", "64 hexadecimal"}},
@@ -232,7 +232,7 @@ func TestUnreadableKeyFilesAreNamed(t *testing.T) {
 	_, err = security.ReadNetworkFile(large)
 	require.ErrorContains(t, err, "too large")
 	bad := filepath.Join(dir, "bad")
-	require.NoError(t, os.WriteFile(bad, []byte("arke-network 1\nfoo bar\n"), 0o600))
+	require.NoError(t, os.WriteFile(bad, []byte("arke-network 2\nfoo bar\n"), 0o600))
 	_, err = security.ReadNetworkFile(bad)
 	require.ErrorIs(t, err, security.ErrBadFile)
 	require.ErrorContains(t, err, bad)
@@ -242,8 +242,8 @@ func TestUnreadableKeyFilesAreNamed(t *testing.T) {
 // FuzzParseNetworkFile proves that no text makes the parser panic, that what it
 // accepts can be used, and that its errors repeat no key.
 func FuzzParseNetworkFile(f *testing.F) {
-	f.Add([]byte("arke-network 1\nname n\nid " + hexID + "\nkey 1 " + hexKey + "\nkey 2 " + hexKey2 + "\n"))
-	f.Add([]byte("arke-network 1;name n;id " + hexID))
+	f.Add([]byte("arke-network 2\nname n\nid " + hexID + "\nkey 1 " + hexKey + "\nkey 2 " + hexKey2 + "\n"))
+	f.Add([]byte("arke-network 2;name n;id " + hexID))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		file, err := security.ParseNetworkFile(text)
 		if err != nil {

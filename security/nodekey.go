@@ -86,37 +86,19 @@ const nodeKeyHead = `# Arke node key: the identity of one node.
 // LoadNodeKey reads a key that WriteNodeKey wrote. It returns fs.ErrNotExist
 // if there is none, ErrLooseMode or ErrBadFile.
 func LoadNodeKey(path string) (NodeKey, error) {
-	data, err := readSecretFile(path)
-	if err != nil {
-		return NodeKey{}, fmt.Errorf("node key: %w", err)
-	}
-	k, err := parseNodeKey(data)
-	if err != nil {
-		return NodeKey{}, fmt.Errorf("node key %s: %w", path, err)
-	}
-	return k, nil
+	return parsed("node key", path, parseNodeKey)
 }
 
 func parseNodeKey(data []byte) (NodeKey, error) {
-	lines, err := expectHeader(splitLines(data), nodeKeyFormat)
-	if err != nil {
-		return NodeKey{}, err
-	}
 	seed, found := make([]byte, ed25519.SeedSize), false
-	for _, l := range lines {
-		switch {
-		case l.words[0] != "seed":
-			return NodeKey{}, l.unknown(`"seed"`)
-		case found:
-			return NodeKey{}, l.errorf(`a second "seed": remove one of them`)
-		}
-		found = true
-		if err := l.want("hex"); err != nil {
-			return NodeKey{}, err
-		}
-		if err := l.hexInto(seed, 1); err != nil {
-			return NodeKey{}, err
-		}
+	s := statements{format: nodeKeyFormat, version: "1", known: `"seed"`, parse: map[string]func(line) error{
+		"seed": func(l line) error {
+			found = true
+			return l.hexValue(seed)
+		},
+	}}
+	if err := s.read(data); err != nil {
+		return NodeKey{}, err
 	}
 	if !found || (*Key)(seed).IsZero() {
 		return NodeKey{}, fmt.Errorf("%w: it has no key: remove the file, and a new one is made", ErrBadFile)

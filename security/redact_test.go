@@ -72,6 +72,7 @@ func holders(t *testing.T) map[string]any {
 		"file":             file,
 		"pointer to file":  &file,
 		"config":           struct{ File security.NetworkFile }{file},
+		"cluster file":     security.ClusterFile{Name: "geo", Keys: file.Keys},
 		"node key":         node,
 		"field of node":    struct{ Key security.NodeKey }{node},
 		"hidden node key":  struct{ key security.NodeKey }{node},
@@ -155,7 +156,7 @@ func TestRedactedTextSaysSo(t *testing.T) {
 	require.JSONEq(t, `{"Version":7,"Key":"[redacted]"}`, string(out))
 	require.Equal(t, "cluster geo", fmt.Sprint(security.NewCluster("geo", nil)))
 	f := security.NetworkFile{Name: "net", ID: security.NetworkID{1}, Keys: []security.KeyVersion{{Version: 1, Key: k}}}
-	require.Equal(t, "{net 01000000000000000000000000000000 [{1 [redacted]}]}", fmt.Sprint(f))
+	require.Equal(t, "{net 01000000000000000000000000000000 [{1 [redacted] 0001-01-01 00:00:00 +0000 UTC 0001-01-01 00:00:00 +0000 UTC}] []}", fmt.Sprint(f))
 	require.Equal(t, "network net 01000000000000000000000000000000", fmt.Sprint(newNetwork(t, f)))
 }
 

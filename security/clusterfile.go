@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const clusterFormat = "arke-cluster"
+
+// MaxClusterName is the longest name of a cluster, in bytes.
+const MaxClusterName = 255
+
+// ClusterFile is what the members and callers of a cluster with keys of its own
+// hold. Printing one shows no key.
+type ClusterFile struct {
+	// Name of the cluster, or of a group of topics with "topic:" in front.
+	Name string
+	// Keys are in order of their versions, the newest last, as in NetworkFile.
+	Keys []KeyVersion
+}
+
+// GenerateClusterFile makes a file with one key. It returns ErrBadName for a name
+// that is empty, longer than MaxClusterName, not UTF-8, or has control characters;
+// else the error of rand.
+func GenerateClusterFile(name string, rand io.Reader) (ClusterFile, error) {
+	f := ClusterFile{Name: name, Keys: []KeyVersion{{Version: 1}}}
+	if _, err := io.ReadFull(rand, f.Keys[0].Key[:]); err != nil {
+		return ClusterFile{}, fmt.Errorf("security: generate cluster: %w", err)
+	}
+	if err := f.check(); err != nil {
+		return ClusterFile{}, err
+	}
+	return f, nil
+}
+
+// ParseClusterFile reads what Encode writes, as strictly as ParseNetworkFile.
+func ParseClusterFile(data []byte) (ClusterFile, error) {
+	var f ClusterFile
+	s := statements{
+		format: clusterFormat, version: keyFormatVersion, known: `"name" and "key"`,
+		required: []string{"name", "key"}, repeated: map[string]bool{"key": true},
+		parse: map[string]func(line) error{
+			"name": f.parseName,
+			"key":  func(l line) error { return parseKey(l, &f.Keys) },
+		},
+	}
+	if err := s.read(data); err != nil {
+		return ClusterFile{}, err
+	}
+	if err := f.check(); err != nil {
+		return ClusterFile{}, err
+	}
+	return f, nil
+}
+
+func (f *ClusterFile) parseName(l line) error {
+	if err := l.want("name"); err != nil {
+		return err
+	}
+	name, err := url.PathUnescape(l.words[1])
+	if err != nil || !validClusterName(name) {
+		return l.errorf("%s", clusterNameAdvice)
+	}
+	f.Name = name
+	return nil
+}
+
+const clusterNameAdvice = "a cluster's name has 1 to 255 bytes of UTF-8 without control characters; in a file a blank is written %20, and a percent sign %25"
+
+func validClusterName(name string) bool {
+	return name != "" && len(name) <= MaxClusterName && utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
+}
+
+// check holds what ParseClusterFile holds, for a value that was not parsed.
+func (f *ClusterFile) check() error {
+	if !validClusterName(f.Name) {
+		return fmt.Errorf("%w: %s", ErrBadName, clusterNameAdvice)
+	}
+	return CheckKeys(f.Keys)
+}
+
+const clusterFileHead = `# Arke cluster file.
+# Whoever holds it, in the cluster's network, can call, serve and read the cluster.
+# Keep it secret: mode 0600 (chmod 600), no mail, no repository.
+# Of the keys that are valid now the two newest are accepted.
+`
+
+// Encode returns the text of the file. It has the keys in clear.
+func (f ClusterFile) Encode() []byte {
+	b := []byte(clusterFileHead)
+	b = fmt.Appendf(b, "%s %s\nname %s\n", clusterFormat, keyFormatVersion, escapeName(f.Name))
+	return appendKeys(b, f.Keys)
+}
+
+// escapeName makes a name one word: blanks, and what has a meaning in files, as
+// in a URL (RFC 3986 section 2.1).
+func escapeName(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if !unicode.IsSpace(r) && !strings.ContainsRune("%;#", r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, c := range []byte(string(r)) {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// ReadClusterFile reads and parses a file. It returns ErrForeignOwner or
+// ErrLooseMode as ReadNetworkFile does.
+func ReadClusterFile(path string) (ClusterFile, error) {
+	return parsed("cluster file", path, ParseClusterFile)
+}
+
+// WriteClusterFile creates a file of mode 0600. It does not overwrite: the
+// error is fs.ErrExist then.
+func WriteClusterFile(path string, f ClusterFile) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	return writeSecretFile(path, f.Encode())
+}
