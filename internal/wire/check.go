@@ -20,6 +20,8 @@ func Check(m proto.Message) error {
 		)
 	case *Notice:
 		return checkText("notice: detail", m.GetDetail(), MaxText)
+	case *Statement:
+		return checkStatement(m)
 	case *Register:
 		return checkRegister(m)
 	case *Registered:
@@ -77,6 +79,17 @@ func checkWindow(what string, window []uint32) error {
 		return malformed(what)
 	}
 	return nil
+}
+
+func checkStatement(m *Statement) error {
+	if m.GetNumber() == 0 {
+		return malformed("statement: number")
+	}
+	return first(
+		checkRange("statement: subject", len(m.GetSubject()), 0, MaxPeerID),
+		checkRange("statement: body", len(m.GetBody()), 0, MaxStatement),
+		checkRange("statement: proof", len(m.GetProof()), 0, MaxVouch),
+	)
 }
 
 func checkRegister(m *Register) error {

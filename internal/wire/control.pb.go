@@ -139,6 +139,55 @@ func (Notice_Topic) EnumDescriptor() ([]byte, []int) {
 	return file_internal_wire_control_proto_rawDescGZIP(), []int{3, 0}
 }
 
+type Statement_Topic int32
+
+const (
+	Statement_NONE        Statement_Topic = 0
+	Statement_BAN         Statement_Topic = 1 // whoever holds a network key: nobody talks to the subject
+	Statement_REVOCATIONS Statement_Topic = 2 // the network's authority: what it has taken back
+)
+
+// Enum value maps for Statement_Topic.
+var (
+	Statement_Topic_name = map[int32]string{
+		0: "NONE",
+		1: "BAN",
+		2: "REVOCATIONS",
+	}
+	Statement_Topic_value = map[string]int32{
+		"NONE":        0,
+		"BAN":         1,
+		"REVOCATIONS": 2,
+	}
+)
+
+func (x Statement_Topic) Enum() *Statement_Topic {
+	p := new(Statement_Topic)
+	*p = x
+	return p
+}
+
+func (x Statement_Topic) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Statement_Topic) Descriptor() protoreflect.EnumDescriptor {
+	return file_internal_wire_control_proto_enumTypes[2].Descriptor()
+}
+
+func (Statement_Topic) Type() protoreflect.EnumType {
+	return &file_internal_wire_control_proto_enumTypes[2]
+}
+
+func (x Statement_Topic) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Statement_Topic.Descriptor instead.
+func (Statement_Topic) EnumDescriptor() ([]byte, []int) {
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{4, 0}
+}
+
 // Hello is the first frame in each direction of a connection. Nothing else is
 // sent before the other side's Hello has arrived. The side that dialled says
 // which session it has, or proposes a new one; the side that was called answers
@@ -484,6 +533,85 @@ func (x *Notice) GetDetail() string {
 	return ""
 }
 
+// Statement is what somebody who may do so tells all nodes of the network. Who takes
+// it for true passes it on to all its peers, once, and to each that comes later. Of two
+// with one topic and subject the one with the larger number counts, whole.
+type Statement struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         Statement_Topic        `protobuf:"varint,1,opt,name=topic,proto3,enum=arke.wire.Statement_Topic" json:"topic,omitempty"`
+	Subject       []byte                 `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"` // BAN: a peer id; REVOCATIONS: none
+	Number        uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`  // at least 1; BAN: odd = the peer is banned, even = it is no longer
+	Body          []byte                 `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`       // BAN: none; REVOCATIONS: the list, signed (security.RevocationList)
+	Proof         []byte                 `protobuf:"bytes,5,opt,name=proof,proto3" json:"proof,omitempty"`     // BAN: made with a network key (security.Network.Vouch); REVOCATIONS: none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Statement) Reset() {
+	*x = Statement{}
+	mi := &file_internal_wire_control_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Statement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Statement) ProtoMessage() {}
+
+func (x *Statement) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_control_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Statement.ProtoReflect.Descriptor instead.
+func (*Statement) Descriptor() ([]byte, []int) {
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Statement) GetTopic() Statement_Topic {
+	if x != nil {
+		return x.Topic
+	}
+	return Statement_NONE
+}
+
+func (x *Statement) GetSubject() []byte {
+	if x != nil {
+		return x.Subject
+	}
+	return nil
+}
+
+func (x *Statement) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Statement) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+func (x *Statement) GetProof() []byte {
+	if x != nil {
+		return x.Proof
+	}
+	return nil
+}
+
 // Register asks an anchor to hold a lease for one member. The lease lives as
 // long as the session. Sent by the member's node; answered by Registered.
 type Register struct {
@@ -502,7 +630,7 @@ type Register struct {
 
 func (x *Register) Reset() {
 	*x = Register{}
-	mi := &file_internal_wire_control_proto_msgTypes[4]
+	mi := &file_internal_wire_control_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +642,7 @@ func (x *Register) String() string {
 func (*Register) ProtoMessage() {}
 
 func (x *Register) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[4]
+	mi := &file_internal_wire_control_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +655,7 @@ func (x *Register) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Register.ProtoReflect.Descriptor instead.
 func (*Register) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{4}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Register) GetCid() []byte {
@@ -600,7 +728,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_internal_wire_control_proto_msgTypes[5]
+	mi := &file_internal_wire_control_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -612,7 +740,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[5]
+	mi := &file_internal_wire_control_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -625,7 +753,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{5}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Registered) GetCid() []byte {
@@ -674,7 +802,7 @@ type Unregister struct {
 
 func (x *Unregister) Reset() {
 	*x = Unregister{}
-	mi := &file_internal_wire_control_proto_msgTypes[6]
+	mi := &file_internal_wire_control_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -686,7 +814,7 @@ func (x *Unregister) String() string {
 func (*Unregister) ProtoMessage() {}
 
 func (x *Unregister) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[6]
+	mi := &file_internal_wire_control_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -699,7 +827,7 @@ func (x *Unregister) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unregister.ProtoReflect.Descriptor instead.
 func (*Unregister) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{6}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Unregister) GetCid() []byte {
@@ -731,7 +859,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_internal_wire_control_proto_msgTypes[7]
+	mi := &file_internal_wire_control_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +871,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[7]
+	mi := &file_internal_wire_control_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +884,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{7}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Watch) GetCid() []byte {
@@ -796,7 +924,7 @@ type Unwatch struct {
 
 func (x *Unwatch) Reset() {
 	*x = Unwatch{}
-	mi := &file_internal_wire_control_proto_msgTypes[8]
+	mi := &file_internal_wire_control_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -808,7 +936,7 @@ func (x *Unwatch) String() string {
 func (*Unwatch) ProtoMessage() {}
 
 func (x *Unwatch) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[8]
+	mi := &file_internal_wire_control_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -821,7 +949,7 @@ func (x *Unwatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unwatch.ProtoReflect.Descriptor instead.
 func (*Unwatch) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{8}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Unwatch) GetCid() []byte {
@@ -847,7 +975,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_internal_wire_control_proto_msgTypes[9]
+	mi := &file_internal_wire_control_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +987,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[9]
+	mi := &file_internal_wire_control_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +1000,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{9}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Lease) GetPeer() []byte {
@@ -933,7 +1061,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_internal_wire_control_proto_msgTypes[10]
+	mi := &file_internal_wire_control_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +1073,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[10]
+	mi := &file_internal_wire_control_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +1086,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{10}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Snapshot) GetCid() []byte {
@@ -1026,7 +1154,7 @@ type Delta struct {
 
 func (x *Delta) Reset() {
 	*x = Delta{}
-	mi := &file_internal_wire_control_proto_msgTypes[11]
+	mi := &file_internal_wire_control_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +1166,7 @@ func (x *Delta) String() string {
 func (*Delta) ProtoMessage() {}
 
 func (x *Delta) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[11]
+	mi := &file_internal_wire_control_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +1179,7 @@ func (x *Delta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delta.ProtoReflect.Descriptor instead.
 func (*Delta) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{11}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Delta) GetCid() []byte {
@@ -1114,7 +1242,7 @@ type LeaseRef struct {
 
 func (x *LeaseRef) Reset() {
 	*x = LeaseRef{}
-	mi := &file_internal_wire_control_proto_msgTypes[12]
+	mi := &file_internal_wire_control_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1254,7 @@ func (x *LeaseRef) String() string {
 func (*LeaseRef) ProtoMessage() {}
 
 func (x *LeaseRef) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[12]
+	mi := &file_internal_wire_control_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1139,7 +1267,7 @@ func (x *LeaseRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseRef.ProtoReflect.Descriptor instead.
 func (*LeaseRef) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{12}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LeaseRef) GetPeer() []byte {
@@ -1178,7 +1306,7 @@ type Hint struct {
 
 func (x *Hint) Reset() {
 	*x = Hint{}
-	mi := &file_internal_wire_control_proto_msgTypes[13]
+	mi := &file_internal_wire_control_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1318,7 @@ func (x *Hint) String() string {
 func (*Hint) ProtoMessage() {}
 
 func (x *Hint) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[13]
+	mi := &file_internal_wire_control_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1331,7 @@ func (x *Hint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hint.ProtoReflect.Descriptor instead.
 func (*Hint) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Hint) GetCid() []byte {
@@ -1259,7 +1387,7 @@ type Claims struct {
 
 func (x *Claims) Reset() {
 	*x = Claims{}
-	mi := &file_internal_wire_control_proto_msgTypes[14]
+	mi := &file_internal_wire_control_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1399,7 @@ func (x *Claims) String() string {
 func (*Claims) ProtoMessage() {}
 
 func (x *Claims) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[14]
+	mi := &file_internal_wire_control_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1412,7 @@ func (x *Claims) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claims.ProtoReflect.Descriptor instead.
 func (*Claims) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Claims) GetLeases() uint32 {
@@ -1344,7 +1472,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_internal_wire_control_proto_msgTypes[15]
+	mi := &file_internal_wire_control_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1484,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[15]
+	mi := &file_internal_wire_control_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1497,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Record) GetPeer() []byte {
@@ -1496,6 +1624,16 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\x05Topic\x12\v\n" +
 	"\aUNKNOWN\x10\x00\x12\x15\n" +
 	"\x11DUPLICATE_PEER_ID\x10\x01\"\xc6\x01\n" +
+	"\tStatement\x120\n" +
+	"\x05topic\x18\x01 \x01(\x0e2\x1a.arke.wire.Statement.TopicR\x05topic\x12\x18\n" +
+	"\asubject\x18\x02 \x01(\fR\asubject\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04body\x18\x04 \x01(\fR\x04body\x12\x14\n" +
+	"\x05proof\x18\x05 \x01(\fR\x05proof\"+\n" +
+	"\x05Topic\x12\b\n" +
+	"\x04NONE\x10\x00\x12\a\n" +
+	"\x03BAN\x10\x01\x12\x0f\n" +
+	"\vREVOCATIONS\x10\x02\"\xc6\x01\n" +
 	"\bRegister\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -1600,40 +1738,43 @@ func file_internal_wire_control_proto_rawDescGZIP() []byte {
 	return file_internal_wire_control_proto_rawDescData
 }
 
-var file_internal_wire_control_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_internal_wire_control_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_internal_wire_control_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_internal_wire_control_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_internal_wire_control_proto_goTypes = []any{
-	(Refusal)(0),       // 0: arke.wire.Refusal
-	(Notice_Topic)(0),  // 1: arke.wire.Notice.Topic
-	(*Hello)(nil),      // 2: arke.wire.Hello
-	(*Beat)(nil),       // 3: arke.wire.Beat
-	(*Goodbye)(nil),    // 4: arke.wire.Goodbye
-	(*Notice)(nil),     // 5: arke.wire.Notice
-	(*Register)(nil),   // 6: arke.wire.Register
-	(*Registered)(nil), // 7: arke.wire.Registered
-	(*Unregister)(nil), // 8: arke.wire.Unregister
-	(*Watch)(nil),      // 9: arke.wire.Watch
-	(*Unwatch)(nil),    // 10: arke.wire.Unwatch
-	(*Lease)(nil),      // 11: arke.wire.Lease
-	(*Snapshot)(nil),   // 12: arke.wire.Snapshot
-	(*Delta)(nil),      // 13: arke.wire.Delta
-	(*LeaseRef)(nil),   // 14: arke.wire.LeaseRef
-	(*Hint)(nil),       // 15: arke.wire.Hint
-	(*Claims)(nil),     // 16: arke.wire.Claims
-	(*Record)(nil),     // 17: arke.wire.Record
+	(Refusal)(0),         // 0: arke.wire.Refusal
+	(Notice_Topic)(0),    // 1: arke.wire.Notice.Topic
+	(Statement_Topic)(0), // 2: arke.wire.Statement.Topic
+	(*Hello)(nil),        // 3: arke.wire.Hello
+	(*Beat)(nil),         // 4: arke.wire.Beat
+	(*Goodbye)(nil),      // 5: arke.wire.Goodbye
+	(*Notice)(nil),       // 6: arke.wire.Notice
+	(*Statement)(nil),    // 7: arke.wire.Statement
+	(*Register)(nil),     // 8: arke.wire.Register
+	(*Registered)(nil),   // 9: arke.wire.Registered
+	(*Unregister)(nil),   // 10: arke.wire.Unregister
+	(*Watch)(nil),        // 11: arke.wire.Watch
+	(*Unwatch)(nil),      // 12: arke.wire.Unwatch
+	(*Lease)(nil),        // 13: arke.wire.Lease
+	(*Snapshot)(nil),     // 14: arke.wire.Snapshot
+	(*Delta)(nil),        // 15: arke.wire.Delta
+	(*LeaseRef)(nil),     // 16: arke.wire.LeaseRef
+	(*Hint)(nil),         // 17: arke.wire.Hint
+	(*Claims)(nil),       // 18: arke.wire.Claims
+	(*Record)(nil),       // 19: arke.wire.Record
 }
 var file_internal_wire_control_proto_depIdxs = []int32{
 	1,  // 0: arke.wire.Notice.topic:type_name -> arke.wire.Notice.Topic
-	0,  // 1: arke.wire.Registered.refusal:type_name -> arke.wire.Refusal
-	11, // 2: arke.wire.Snapshot.leases:type_name -> arke.wire.Lease
-	0,  // 3: arke.wire.Snapshot.refusal:type_name -> arke.wire.Refusal
-	11, // 4: arke.wire.Delta.upserted:type_name -> arke.wire.Lease
-	14, // 5: arke.wire.Delta.removed:type_name -> arke.wire.LeaseRef
-	6,  // [6:6] is the sub-list for method output_type
-	6,  // [6:6] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	2,  // 1: arke.wire.Statement.topic:type_name -> arke.wire.Statement.Topic
+	0,  // 2: arke.wire.Registered.refusal:type_name -> arke.wire.Refusal
+	13, // 3: arke.wire.Snapshot.leases:type_name -> arke.wire.Lease
+	0,  // 4: arke.wire.Snapshot.refusal:type_name -> arke.wire.Refusal
+	13, // 5: arke.wire.Delta.upserted:type_name -> arke.wire.Lease
+	16, // 6: arke.wire.Delta.removed:type_name -> arke.wire.LeaseRef
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_control_proto_init() }
@@ -1646,8 +1787,8 @@ func file_internal_wire_control_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_control_proto_rawDesc), len(file_internal_wire_control_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   16,
+			NumEnums:      3,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

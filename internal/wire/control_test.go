@@ -32,6 +32,7 @@ var controls = map[string]func() proto.Message{
 	"Delta":      func() proto.Message { return new(wire.Delta) },
 	"Hint":       func() proto.Message { return new(wire.Hint) },
 	"Claims":     func() proto.Message { return new(wire.Claims) },
+	"Statement":  func() proto.Message { return new(wire.Statement) },
 	"Record":     func() proto.Message { return new(wire.Record) },
 }
 
@@ -251,7 +252,7 @@ func TestKindsHaveNames(t *testing.T) {
 		require.NotContains(t, names, name)
 		names[name] = wire.Kind(k)
 	}
-	require.Len(t, names, 32)
+	require.Len(t, names, 33)
 }
 
 // FuzzDecodeControl proves that no bytes make any control message's decoder
@@ -259,7 +260,7 @@ func TestKindsHaveNames(t *testing.T) {
 func FuzzDecodeControl(f *testing.F) {
 	names := []string{
 		"Hello", "Beat", "Goodbye", "Notice", "Register", "Registered", "Unregister",
-		"Watch", "Unwatch", "Snapshot", "Delta", "Hint", "Record", "Claims",
+		"Watch", "Unwatch", "Snapshot", "Delta", "Hint", "Record", "Claims", "Statement",
 	}
 	for _, v := range readVectors(f, "control.txt") {
 		for i, name := range names {

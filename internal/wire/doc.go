@@ -360,7 +360,7 @@
 // has failed has no keys of the tunnel, and resets it in the clear. The member
 // heeds that until it has heard from the opener.
 //
-// # Control messages (kinds 1 to 4 and 16 to 24)
+// # Control messages (kinds 1 to 4, 12, and 16 to 24)
 //
 // Their bodies are protocol buffers, described in control.proto, of at most
 // 65,536 bytes (MaxControl) and 1,024 fields at the top level

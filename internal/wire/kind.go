@@ -30,6 +30,9 @@ const (
 	KindVoid     Kind = 7 // was withdrawn before it was sent
 )
 
+// KindStatement is what all nodes are told, always on lane ctl.
+const KindStatement Kind = 12
+
 // Kinds of the cluster layer, always on lane ctl.
 const (
 	KindRegister   Kind = 16
@@ -83,6 +86,8 @@ func (k Kind) String() string {
 		return "ack"
 	case KindVoid:
 		return "void"
+	case KindStatement:
+		return "statement"
 	case KindRegister:
 		return "register"
 	case KindRegistered:

@@ -50,6 +50,8 @@ const (
 	MaxText         = 256      // bytes of an agent, a reason, a detail
 	MaxName         = 64       // bytes of a node's name
 	MaxCertificate  = 1 << 10  // bytes of Hello.certificate
+	MaxStatement    = 32 << 10 // bytes of a statement's body
+	MaxVouch        = 128      // bytes of its proof
 	MaxZone         = 64       // bytes of a zone's name
 	MaxRecord       = 16 << 10 // bytes of a sealed record
 	MaxLeasePayload = 8 << 10  // bytes of a record's payload
