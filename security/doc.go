@@ -13,6 +13,7 @@
 //
 // # Keys
 //
+//	authority (Ed25519)          nobody online   Authority.Sign, SignRevocations
 //	node key (Ed25519)           one node        peer id, TLS, NodeKey.SignLease
 //	network key (32 bytes)       all nodes       Network
 //	├─ admission key (Ed25519)                   Network.Admit
@@ -63,7 +64,29 @@
 // cluster id and peer id. The cluster id is the hash of the epoch key's public
 // half. Signature of a lease: 64 bytes, by the node key over network id, cluster
 // id, peer id, member, incarnation and sealed record; the peer id holds the key
-// that verifies it. For records see Epoch.SealRecord, for payloads Cluster.Seal, for
+// that verifies it.
+//
+// Certificate, at most 1,024 bytes, numbers big-endian, times in seconds since 1970; a
+// text is one byte of length and so many of UTF-8:
+//
+//	1 byte    format, 1
+//	8 bytes   serial number, random
+//	8, 8      not before, not after
+//	text      name of the node
+//	text      peer id
+//	five times, for groups and what it may serve, call, publish, subscribe:
+//	  1 byte  count, then so many texts, in rising order
+//	64 bytes  Ed25519 signature by the authority over network id and all before
+//
+// List of revocations, at most 24 KiB:
+//
+//	1 byte    format, 1
+//	8, 8      number of the list, and when it was issued
+//	2 bytes   count, then so many serial numbers of 8 bytes, in rising order
+//	2 bytes   count, then so many peer ids, as texts, in rising order
+//	64 bytes  signature likewise
+//
+// For records see Epoch.SealRecord, for payloads Cluster.Seal, for
 // tunnels Cluster.Stream, for files NetworkFile and LoadNodeKey: they are text,
 // a statement a line, strict.
 //

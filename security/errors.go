@@ -39,6 +39,20 @@ var (
 	// ErrBadSignature is returned where a signature is checked against a peer id.
 	ErrBadSignature = errors.New("security: not signed by the node it speaks for")
 
+	// ErrBadCertificate is returned for a certificate or a list of revocations that
+	// does not follow its format, or that the network's authority has not signed.
+	ErrBadCertificate = errors.New("security: bad certificate")
+
+	// ErrNoCertificate is returned where a certificate is required and none is shown.
+	ErrNoCertificate = errors.New("security: no certificate, and this network requires one")
+
+	// ErrExpired is returned for a certificate whose time is over, or has not come.
+	ErrExpired = errors.New("security: certificate is not valid now")
+
+	// ErrRevoked is returned for a certificate, or a node, that the authority has
+	// taken back.
+	ErrRevoked = errors.New("security: certificate was revoked")
+
 	// ErrUnauthorized is returned by Open and OpenRecord for bytes that were
 	// not sealed with a valid key of the cluster, were changed since, or were
 	// sealed for something else.

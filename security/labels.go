@@ -28,6 +28,8 @@ const (
 	labelPathNode      = "arke/1 path node"      // a node in it and those behind it -> digest
 	labelPathJoin      = "arke/1 path join"      // two digests -> one
 	labelRootForwarder = "arke/1 root forwarder" // what a publisher signs for one of the root group
+	labelCertificate   = "arke/1 certificate"    // what an authority signs for a node
+	labelRevocations   = "arke/1 revocations"    // what it signs against nodes
 	labelRecord        = "arke/1 sealed record"  // cluster key, salt -> AES-256 key
 	labelPayload       = "arke/1 sealed payload" // cluster key, salt -> AES-256 key
 	labelStream        = "arke/1 sealed tunnel"  // cluster key, two salts -> AES-256 key

@@ -18,6 +18,8 @@ type Network struct {
 	name string
 	id   NetworkID
 	keys []hidden[networkKey] // the accepted ones, newest first
+
+	issuance hidden[Issuance] // no secret, but 32 bytes that look like one
 }
 
 // networkKey is one version of the key.
@@ -34,7 +36,7 @@ func NewNetwork(f NetworkFile) (*Network, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	n := &Network{name: f.Name, id: f.ID}
+	n := &Network{name: f.Name, id: f.ID, issuance: hide(&f.Issuance)}
 	for _, k := range newest(f.Keys) {
 		seed := derive(ed25519.SeedSize, k.Key[:], f.ID[:], labelAdmissionKey)
 		stranger := derive(len(Key{}), k.Key[:], f.ID[:], labelStrangerKey)
@@ -45,6 +47,9 @@ func NewNetwork(f NetworkFile) (*Network, error) {
 
 // ID is the network's permanent id.
 func (n *Network) ID() NetworkID { return n.id }
+
+// Issuance says whether nodes need certificates.
+func (n *Network) Issuance() Issuance { return *n.issuance.get() }
 
 // Name is the network's name; only people use it.
 func (n *Network) Name() string { return n.name }

@@ -41,6 +41,8 @@ type NetworkFile struct {
 	Keys []KeyVersion
 	// Bans are peers that no node with this file talks to. At most MaxBans.
 	Bans []peer.ID
+	// Issuance says whether nodes need certificates. Zero: they don't.
+	Issuance Issuance
 }
 
 // GenerateNetworkFile makes a network with one key. It returns ErrBadName for
@@ -67,13 +69,17 @@ func GenerateNetworkFile(name string, rand io.Reader) (NetworkFile, error) {
 func ParseNetworkFile(data []byte) (NetworkFile, error) {
 	var f NetworkFile
 	s := statements{
-		format: networkFormat, version: keyFormatVersion, known: `"name", "id", "key" and "ban"`,
+		format: networkFormat, version: keyFormatVersion, known: `"name", "id", "key", "ban" and "authority"`,
 		required: []string{"name", "id", "key"}, repeated: map[string]bool{"key": true, "ban": true},
 		parse: map[string]func(line) error{
 			"name": f.parseName,
 			"id":   func(l line) error { return l.hexValue(f.ID[:]) },
 			"key":  func(l line) error { return parseKey(l, &f.Keys) },
 			"ban":  f.parseBan,
+			"authority": func(l line) (err error) {
+				f.Issuance, err = parseIssuance(l)
+				return err
+			},
 		},
 	}
 	if err := s.read(data); err != nil {
@@ -156,6 +162,9 @@ func (f NetworkFile) Encode() []byte {
 	b = appendKeys(b, f.Keys)
 	for _, p := range f.Bans {
 		b = fmt.Appendf(b, "ban %s\n", p)
+	}
+	if f.Issuance.Issued() {
+		b = fmt.Appendf(b, "%s\n", f.Issuance)
 	}
 	return b
 }

@@ -61,6 +61,8 @@ func holders(t *testing.T) map[string]any {
 	require.NoError(t, err)
 	node, err := security.GenerateNodeKey(bytes.NewReader(k[:]))
 	require.NoError(t, err)
+	authority, err := security.GenerateAuthority(file.ID, bytes.NewReader(k[:]))
+	require.NoError(t, err)
 	return map[string]any{
 		"key":              k,
 		"pointer to key":   &k,
@@ -73,6 +75,8 @@ func holders(t *testing.T) map[string]any {
 		"pointer to file":  &file,
 		"config":           struct{ File security.NetworkFile }{file},
 		"cluster file":     security.ClusterFile{Name: "geo", Keys: file.Keys},
+		"authority":        authority,
+		"field of one":     struct{ Authority security.Authority }{authority},
 		"node key":         node,
 		"field of node":    struct{ Key security.NodeKey }{node},
 		"hidden node key":  struct{ key security.NodeKey }{node},
@@ -156,7 +160,7 @@ func TestRedactedTextSaysSo(t *testing.T) {
 	require.JSONEq(t, `{"Version":7,"Key":"[redacted]"}`, string(out))
 	require.Equal(t, "cluster geo", fmt.Sprint(security.NewCluster("geo", nil)))
 	f := security.NetworkFile{Name: "net", ID: security.NetworkID{1}, Keys: []security.KeyVersion{{Version: 1, Key: k}}}
-	require.Equal(t, "{net 01000000000000000000000000000000 [{1 [redacted] 0001-01-01 00:00:00 +0000 UTC 0001-01-01 00:00:00 +0000 UTC}] []}", fmt.Sprint(f))
+	require.Equal(t, "{net 01000000000000000000000000000000 [{1 [redacted] 0001-01-01 00:00:00 +0000 UTC 0001-01-01 00:00:00 +0000 UTC}] [] shared}", fmt.Sprint(f))
 	require.Equal(t, "network net 01000000000000000000000000000000", fmt.Sprint(newNetwork(t, f)))
 }
 

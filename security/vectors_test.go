@@ -153,6 +153,6 @@ func readVectors(t *testing.T) map[string][]byte {
 		require.NoError(t, err, name)
 		out[name] = b
 	}
-	require.Len(t, out, 24)
+	require.Len(t, out, 27)
 	return out
 }
