@@ -39,6 +39,7 @@ type Cluster struct {
 // clusterKey is one version of the key, with the route key derived from it.
 type clusterKey struct {
 	version uint32
+	id      KeyID
 	key     Key
 	route   Key
 }
@@ -60,7 +61,7 @@ func newCluster(name string, derived bool) *Cluster {
 // addKey is for constructors.
 func (c *Cluster) addKey(version uint32, key Key) {
 	route := Key(derive(len(Key{}), key[:], nil, labelRouteKey))
-	c.keys = append(c.keys, hide(&clusterKey{version, key, route}))
+	c.keys = append(c.keys, hide(&clusterKey{version, keyID(c.name, version, key), key, route}))
 }
 
 // Name is the cluster's name.
@@ -69,6 +70,20 @@ func (c *Cluster) Name() string { return c.name }
 // Derived says whether the keys come from the network's, so that every node of
 // the network holds them.
 func (c *Cluster) Derived() bool { return c.derived }
+
+// KeyID names the key that seals now. A cluster without keys has none: all zeros.
+func (c *Cluster) KeyID() (id KeyID) {
+	if len(c.keys) > 0 {
+		id = c.keys[0].get().id
+	}
+	return id
+}
+
+// Opens says whether what was sealed with that key can be opened.
+func (c *Cluster) Opens(id KeyID) bool {
+	_, ok := c.key(id)
+	return ok
+}
 
 // Epochs returns every accepted pair of key version and epoch: the newest key
 // first, and for each key the epoch that now lies in before the one that is

@@ -22,6 +22,7 @@
 //	cluster key (32 bytes)       members,callers Cluster, derived or explicit
 //	├─ route key                                 where a cluster is found
 //	│  └─ epoch key (Ed25519), by name and epoch Epoch: id, proofs
+//	├─ key id, public                            KeyID: which key has sealed a payload
 //	├─ record key, by salt and id                Epoch.SealRecord
 //	├─ payload key, by salt, sender, direction   Cluster.Seal
 //	└─ tunnel key, by two salts and direction    Cluster.Stream

@@ -19,6 +19,8 @@ const (
 	labelPublic        = "arke/1 public label"   // network id -> Label
 	labelClusterKey    = "arke/1 cluster key"    // network key, name -> cluster key
 	labelRouteKey      = "arke/1 route key"      // cluster key -> route key
+	labelKeyID         = "arke/1 key id"         // cluster key, name, version -> its public name
+	labelKeySet        = "arke/1 key set"        // newest cluster key, ids of all -> name of the set
 	labelEpochKey      = "arke/1 epoch key"      // route key, name, epoch -> Ed25519 seed
 	labelEpochOffset   = "arke/1 epoch offset"   // name -> when its epochs begin
 	labelClusterID     = "arke/1 cluster id"     // epoch public key -> cluster id

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	sealHeadSize = 1 + 4 + saltSize + 8
+	sealHeadSize = 1 + keyIDSize + saltSize + 8
+	keyIDSize    = len(KeyID{})
 
 	// SealOverhead is what Seal adds to a payload, in bytes.
 	SealOverhead = sealHeadSize + tagSize
@@ -43,7 +44,7 @@ type Binding struct {
 // overlap. The layout is
 //
 //	1 byte    format, 1
-//	4 bytes   version of the cluster key
+//	8 bytes   KeyID of the cluster key
 //	24 bytes  salt
 //	8 bytes   counter
 //	…         AES-256-GCM ciphertext and tag
@@ -63,7 +64,7 @@ func (c *Cluster) Seal(rand io.Reader, b Binding, dst, plain []byte) []byte {
 	})
 	start := len(dst)
 	dst = append(dst, sealFormat)
-	dst = binary.BigEndian.AppendUint32(dst, k.version)
+	dst = append(dst, k.id[:]...)
 	dst = append(dst, salt[:]...)
 	dst = binary.BigEndian.AppendUint64(dst, counter)
 	head := dst[start:]
@@ -79,11 +80,11 @@ func (c *Cluster) Open(b Binding, sealed []byte) ([]byte, error) {
 		return nil, ErrUnauthorized
 	}
 	head, ciphertext := sealed[:sealHeadSize], sealed[sealHeadSize:]
-	name := subkeyName{version: binary.BigEndian.Uint32(head[1:]), party: b.party()}
-	copy(name.salt[:], head[5:])
+	name := subkeyName{key: KeyID(head[1:]), party: b.party()}
+	copy(name.salt[:], head[1+keyIDSize:])
 	aead, known := c.subkeys.get().toOpen(name)
 	if !known {
-		k, ok := c.key(name.version)
+		k, ok := c.key(name.key)
 		if !ok {
 			return nil, ErrUnauthorized
 		}
@@ -99,10 +100,10 @@ func (c *Cluster) Open(b Binding, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// key returns the accepted key of that version.
-func (c *Cluster) key(version uint32) (*clusterKey, bool) {
+// key returns the accepted key of that name.
+func (c *Cluster) key(id KeyID) (*clusterKey, bool) {
 	for _, h := range c.keys {
-		if k := h.get(); k.version == version {
+		if k := h.get(); k.id == id {
 			return k, true
 		}
 	}

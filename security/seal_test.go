@@ -155,7 +155,7 @@ func TestSealedPayloadsDifferEachTime(t *testing.T) {
 		got, err := c.Open(b, sealed)
 		require.NoError(t, err)
 		require.Equal(t, "payload", string(got))
-		salts[string(sealed[5:29])], heads[string(sealed[5:37])], ciphertexts[string(sealed[37:])] = true, true, true
+		salts[string(sealed[9:33])], heads[string(sealed[9:41])], ciphertexts[string(sealed[41:])] = true, true, true
 	}
 	require.Len(t, heads, 5000)
 	require.Len(t, ciphertexts, 5000)
@@ -181,7 +181,7 @@ func TestSealingIsSafeFromManyGoroutines(t *testing.T) {
 					t.Error(err)
 				}
 				mu.Lock()
-				heads[string(sealed[5:37])] = true
+				heads[string(sealed[9:41])] = true
 				mu.Unlock()
 			}
 		})

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	streamHeadSize = 1 + 4 + saltSize
+	streamHeadSize = 1 + keyIDSize + saltSize
 
 	// StreamOverhead is what Stream.Seal adds to a chunk, in bytes.
 	StreamOverhead = tagSize
@@ -50,7 +50,7 @@ type streamWay struct {
 // fail. A cluster without keys is a bug: it panics. The layout is
 //
 //	1 byte    format, 1
-//	4 bytes   version of the cluster key
+//	8 bytes   KeyID of the cluster key
 //	24 bytes  salt
 func (c *Cluster) NewStreamHead(rand io.Reader) []byte {
 	if len(c.keys) == 0 {
@@ -58,8 +58,8 @@ func (c *Cluster) NewStreamHead(rand io.Reader) []byte {
 	}
 	head := make([]byte, streamHeadSize)
 	head[0] = sealFormat
-	binary.BigEndian.PutUint32(head[1:], c.keys[0].get().version)
-	mustRead(rand, head[5:])
+	copy(head[1:], c.keys[0].get().id[:])
+	mustRead(rand, head[1+keyIDSize:])
 	return head
 }
 
@@ -73,7 +73,7 @@ func NewStreamSalt(rand io.Reader) []byte {
 
 // Stream returns the sealing of a tunnel, from the head of its opening and the
 // salt of its answer. isOpener says which end it is for. It returns
-// ErrUnauthorized if the head or the salt are none, or the key's version is not
+// ErrUnauthorized if the head or the salt are none, or the key is not
 // accepted.
 //
 // Each direction has an AES key of its own, derived from the cluster key, both
@@ -85,12 +85,12 @@ func (c *Cluster) Stream(b StreamBinding, head, salt []byte, isOpener bool) (*St
 	if len(head) != streamHeadSize || head[0] != sealFormat || len(salt) != saltSize {
 		return nil, ErrUnauthorized
 	}
-	k, ok := c.key(binary.BigEndian.Uint32(head[1:]))
+	k, ok := c.key(KeyID(head[1:]))
 	if !ok {
 		return nil, ErrUnauthorized
 	}
 	way := func(fromMember bool) hidden[cipher.AEAD] {
-		both := append(append(make([]byte, 0, 2*saltSize), head[5:]...), salt...)
+		both := append(append(make([]byte, 0, 2*saltSize), head[1+keyIDSize:]...), salt...)
 		return hide(ref(newAEAD(derive(32, k.key[:], both, labelStream,
 			[]byte(c.name), []byte(b.Opener), uint64Bytes(b.OpenerIncarnation),
 			uint64Bytes(b.Member), uint64Bytes(b.MemberIncarnation), uint64Bytes(b.Tunnel), direction(fromMember)))))

@@ -91,7 +91,8 @@ func TestStreamIsBoundToItsTunnel(t *testing.T) {
 	c := security.NewCluster("geo", versions(1, 2))
 	head, salt := c.NewStreamHead(seeded("head")), security.NewStreamSalt(seeded("salt"))
 	open := func(c *security.Cluster, head, salt []byte, change func(*security.StreamBinding)) error {
-		opener, err := security.NewCluster("geo", versions(1, 2)).Stream(streamBinding(t), c.NewStreamHead(seeded("head")), security.NewStreamSalt(seeded("salt")), true)
+		geo := security.NewCluster("geo", versions(1, 2))
+		opener, err := geo.Stream(streamBinding(t), geo.NewStreamHead(seeded("head")), security.NewStreamSalt(seeded("salt")), true)
 		require.NoError(t, err)
 		b := streamBinding(t)
 		change(&b)
@@ -116,7 +117,8 @@ func TestStreamIsBoundToItsTunnel(t *testing.T) {
 	otherHead[10] ^= 1
 	require.ErrorIs(t, open(c, otherHead, salt, same), security.ErrUnauthorized)
 	require.ErrorIs(t, open(c, head, security.NewStreamSalt(seeded("other")), same), security.ErrUnauthorized)
-	require.ErrorIs(t, open(security.NewCluster("geo2", versions(1, 2)), head, salt, same), security.ErrUnauthorized)
+	geo2 := security.NewCluster("geo2", versions(1, 2))
+	require.ErrorIs(t, open(geo2, geo2.NewStreamHead(seeded("head")), salt, same), security.ErrUnauthorized)
 }
 
 // TestStreamNeedsAnAcceptedKey proves that heads and salts that are none, and

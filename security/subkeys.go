@@ -31,9 +31,9 @@ type party struct {
 
 // subkeyName is what a subkey is derived from, beside the cluster key.
 type subkeyName struct {
-	version uint32
-	salt    [saltSize]byte
-	party   party
+	key   KeyID
+	salt  [saltSize]byte
+	party party
 }
 
 // sealing is the subkey in use for one party.

@@ -65,6 +65,15 @@ func TestFormatsAgreeWithASecondImplementation(t *testing.T) {
 		require.NoError(t, security.VerifyProof(id, vectors["public key "+version], vectors["proof "+version], p))
 	}
 
+	id := c.KeyID()
+	require.Equal(t, vectors["key id 2"], id[:])
+	older := f
+	older.Keys = f.Keys[:1]
+	id = newNetwork(t, older).Cluster("geo").KeyID()
+	require.Equal(t, vectors["key id 1"], id[:])
+	id = security.KeySetID("geo", f.Keys)
+	require.Equal(t, vectors["key set"], id[:])
+
 	require.Equal(t, vectors["record"], epochs[0].SealRecord(constant(0x5a), []byte("record")))
 	plain, err := epochs[0].OpenRecord(vectors["record"])
 	require.NoError(t, err)
