@@ -127,6 +127,7 @@ type Member struct {
 	Peer        string `json:"peer"` // id of its node
 	Incarnation uint64 `json:"incarnation"`
 	Zone        string `json:"zone,omitempty"`
+	Network     string `json:"network,omitempty"` // that it is from, if the caller's node knows the name of its own
 	Capacity    int    `json:"capacity"`
 	State       string `json:"state"` // live, suspect, ejected, or unreachable
 }

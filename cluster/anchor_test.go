@@ -147,7 +147,7 @@ func TestFiveThousandNodesAreHeldAndTold(t *testing.T) {
 	}
 	v := c.c.watcher.names["geo"].view
 	require.Len(t, v.Members, nodes)
-	require.Len(t, v.candidates.one, subsetSize)
+	require.Len(t, v.tiers[0].one, subsetSize)
 	require.Len(t, c.c.watcher.names["geo"].dialled, subsetSize)
 }
 

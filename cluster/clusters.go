@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,7 +71,7 @@ func New(cfg Config) (*Clusters, error) {
 	c.loop = &loop{
 		c: c, log: cfg.Logger.Named("cluster"), holds: make(map[peer.ID]func()), ring: make(chan struct{}, 1),
 		control: newControl(c.start, controlConfig{
-			key: seam.Key, network: cfg.Network, incarnation: cfg.Incarnation, zone: cfg.Zone,
+			key: seam.Key, network: cfg.Network, incarnation: cfg.Incarnation, zone: cfg.Zone, home: cfg.Home,
 			addrs: cfg.Overlay.Addrs, nearest: cfg.Overlay.Nearest, keys: cfg.Keys,
 			rand: records, seed: binary.LittleEndian.Uint64(seed[:]), drops: c.drops,
 		}),
@@ -159,6 +160,11 @@ type Registration struct {
 	Member     MemberID // random, new for each registration
 	Capacity   int      // relative weight; 0 = 1
 	MaxMessage int      // bytes of headers and body it accepts
+	// Network is where a gateway lends the member from, at most MaxNetwork bytes.
+	// Empty = the member is one of this network, and preferred.
+	Network string
+	// Priority orders lent members: the lowest first, at most MaxPriority.
+	Priority int
 	// Payload is for the members and callers of the cluster: it is sealed in
 	// the lease, and they find it as Member.Payload. At most MaxPayload bytes,
 	// which must not be changed afterwards.
@@ -175,6 +181,9 @@ func (c *Clusters) Register(ctx context.Context, name string, r Registration) er
 	}
 	if len(r.Payload) > MaxPayload {
 		return ErrPayload
+	}
+	if len(r.Network) > MaxNetwork {
+		return fmt.Errorf("%w: that of a network has at most %d bytes", ErrName, MaxNetwork)
 	}
 	if err := ctx.Err(); err != nil {
 		return err

@@ -17,6 +17,10 @@ const (
 	MaxName = 255
 	// MaxZone is the longest zone name in bytes.
 	MaxZone = 64
+	// MaxNetwork is the longest name of a network in bytes.
+	MaxNetwork = 63
+	// MaxPriority is the last priority of lent members.
+	MaxPriority = 255
 	// MaxPayload is the longest payload of a registration in bytes.
 	MaxPayload = 8 << 10
 )
@@ -35,6 +39,8 @@ type Config struct {
 	// Zone is where this node runs; members of the same zone are preferred.
 	// Empty = none: then nobody is preferred.
 	Zone string
+	// Home is what this network is called. Empty = nothing.
+	Home string
 	// Doubt says why this node can't tell whether nobody serves a cluster, in a
 	// sentence; nil = it can. It must not block, and may be called concurrently.
 	// Default: always nil.
@@ -67,6 +73,8 @@ func (c Config) validate() error {
 		return errors.New("cluster: Config.Incarnation is required")
 	case len(c.Zone) > MaxZone:
 		return errors.New("cluster: Config.Zone is longer than 64 bytes")
+	case len(c.Home) > MaxNetwork:
+		return errors.New("cluster: Config.Home is longer than 63 bytes")
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ type controlConfig struct {
 	network     security.NetworkID
 	incarnation uint64
 	zone        string
+	home        string
 	addrs       func() []string
 	nearest     func(key overlay.Key, k int) []peer.ID
 	keys        func(name string) *security.Cluster
@@ -63,7 +64,7 @@ func newControl(now time.Time, cfg controlConfig) *control {
 			byID:  make(registrations), uncounted: make(map[string]bool),
 		},
 		watcher: &watcher{
-			base: b, zone: cfg.zone,
+			base: b, zone: cfg.zone, home: cfg.home,
 			names: make(map[string]*watchedCluster), byID: make(map[security.ClusterID]*epochView),
 		},
 	}

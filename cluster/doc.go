@@ -26,9 +26,10 @@
 //     at one anchor is suspect, lost at a majority is gone, a node's newest
 //     incarnation hides what it was before, its newest record older ones. Where our
 //     own link to a member's node is up, only a majority makes it suspect.
-//  5. Pick chooses from the view by load, latency and zone (pick.go); Done tells
-//     how it went, and slow or failing members are left out for a while
-//     (health.go).
+//  5. Pick chooses from the view by load, latency and zone (pick.go): members of this
+//     network first, those that gateways lend from others as far as it can't do the
+//     work itself (tiers.go). Done tells how it went, and slow or failing members are
+//     left out for a while (health.go).
 //
 // Two nodes apart, a member is known one round trip after it asked; so is a
 // broken link. When the anchors change, members and watchers go over to the new

@@ -52,6 +52,17 @@ func (e *doubtError) Error() string { return e.reason.Error() }
 
 func (e *doubtError) Unwrap() []error { return []error{ErrUnreachable, e.reason} }
 
+// CheckAddress is CheckName for what a caller names: a cluster, and behind an @ the
+// network that its members are to be from. It returns both; network is empty if the
+// address says none.
+func CheckAddress(s string) (cluster, network string, err error) {
+	cluster, network, named := name.Split(s)
+	if fault := name.NetworkFault(network); named && fault != "" {
+		return "", "", fmt.Errorf("%w: %.64q: %s", ErrName, s, fault)
+	}
+	return cluster, network, CheckName(cluster)
+}
+
 // CheckName returns an error that wraps ErrName and says what is wrong with the
 // name of a cluster, or nil. A name has 1 to MaxName bytes of UTF-8, no control
 // characters, no blanks at its ends, and no @, which is reserved.

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -312,10 +313,12 @@ const (
 	slowExcess = int64(20 * time.Millisecond)
 )
 
-// pool is what the members of one watched cluster have in common: medians, and
-// the bound on how many may be ejected. All methods may be called concurrently.
+// pool is what the members of one tier of a watched cluster have in common: medians,
+// and the bound on how many may be ejected. That of the members of this network stands
+// for the cluster. All methods may be called concurrently.
 type pool struct {
 	doubt func() error // Config.Doubt; nil = there is none
+	spill spill        // of work to the next tier
 
 	turn      atomic.Uint64 // of round robin
 	median    atomic.Int64  // of typical service times; 0 = unknown
@@ -326,12 +329,51 @@ type pool struct {
 	mu      sync.Mutex // guards what follows; a load's mu is taken first, never after it
 	loads   []*load    // members of the current view
 	scratch []int64
+	ranks   map[int]*pool // of imported members, by their priority
 }
 
 func newPool() *pool {
 	p := &pool{}
 	p.base.Store(firstLatency)
 	return p
+}
+
+// ofRank returns the pool of the members of that rank. There are few: see MaxPriority.
+func (p *pool) ofRank(rank int) *pool {
+	if rank == native {
+		return p
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ranks == nil {
+		p.ranks = make(map[int]*pool)
+	}
+	if p.ranks[rank] == nil {
+		p.ranks[rank] = newPool()
+	}
+	return p.ranks[rank]
+}
+
+// setTiers has the pools of all ranks reckon over the members of these tiers.
+func (p *pool) setTiers(tiers []tier) {
+	p.mu.Lock()
+	pools := []*pool{p}
+	for _, rank := range slices.Sorted(maps.Keys(p.ranks)) {
+		pools = append(pools, p.ranks[rank])
+	}
+	p.mu.Unlock()
+	for _, each := range pools {
+		var loads []*load
+		for i := range tiers {
+			if tiers[i].pool != each {
+				continue
+			}
+			for _, m := range tiers[i].all {
+				loads = append(loads, m.load)
+			}
+		}
+		each.setLoads(loads)
+	}
 }
 
 // setLoads replaces the members that medians and bounds are reckoned over.

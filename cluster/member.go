@@ -37,8 +37,11 @@ type Member struct {
 	Peer        peer.ID // its node
 	Incarnation uint64  // of its node; grows with each start of the node
 	Zone        string
-	Capacity    int // relative weight, at least 1
-	MaxMessage  int // bytes of body and headers it accepts; 0 = not said
+	Network     string // that it is from; Config.Home if it is one of this network
+	Imported    bool   // a gateway lends it from another network
+	Priority    int    // of an imported one: the lowest first
+	Capacity    int    // relative weight, at least 1
+	MaxMessage  int    // bytes of body and headers it accepts; 0 = not said
 	Addrs       []string
 	Payload     []byte // of its Registration; nobody changes it
 
@@ -74,6 +77,7 @@ type View struct {
 	// have told, so that nobody is missing who registered a round trip ago.
 	Complete bool
 
-	pool       *pool
-	candidates candidates // whom Pick chooses from
+	pool     *pool
+	tiers    []tier            // whom Pick chooses from, the preferred ones first
+	networks map[string][]tier // by their networks; nil = there is one
 }

@@ -29,6 +29,7 @@ type PickRequest struct {
 	Policy    Policy
 	StickyKey string     // for PolicySticky and PolicyMember
 	Exclude   []MemberID // tried before; never chosen
+	Network   string     // members of that network only; empty = of any, those of this one first
 }
 
 // picking is one pick under way: the pure core of Clusters.Pick.
@@ -44,41 +45,67 @@ type picking struct {
 // suspect, and unreachable only on a first try, so that a link that is being
 // re-established gets its chance.
 func pick(v *View, r PickRequest, now int64, random uint64) *Member {
-	p := picking{now: now, base: v.pool.base.Load(), rng: prng(random), exclude: r.Exclude}
+	p := picking{now: now, rng: prng(random), exclude: r.Exclude}
+	tiers := v.from(r.Network)
 	switch r.Policy {
 	case PolicySticky:
-		return p.sticky(v.candidates.all, r.StickyKey)
+		return p.sticky(tiers, r.StickyKey)
 	case PolicyMember:
 		return p.named(v.Members, r.StickyKey)
 	}
-	if m := v.pool.claimProbe(now, v.candidates.one, r.Exclude); m != nil {
-		return m
-	}
-	var m *Member
-	switch r.Policy {
-	case PolicyRoundRobin:
-		m = p.from(v.candidates.one, int(v.pool.turn.Add(1)%uint64(max(len(v.candidates.one), 1))), stateLive)
-	case PolicyRandom:
-		m = p.random(v.candidates.one)
-	case PolicyWeighted:
-		m = p.weighted(v.candidates.one, v.candidates.upTo)
-	default:
-		m = p.byLoad(&v.candidates)
-	}
-	if m != nil || len(v.candidates.all) == 0 {
-		return m
+	enter := p.enter(tiers)
+	for i := range tiers {
+		t := &tiers[(enter+i)%len(tiers)]
+		if m := p.within(t, &r); m != nil {
+			return m
+		}
 	}
 	worst := stateUnreachable
 	if len(r.Exclude) > 0 {
 		worst = stateSuspect
 	}
-	start := p.rng.roll(len(v.candidates.all))
 	for s := stateLive; s <= worst; s++ {
-		if m := p.from(v.candidates.all, start, s); m != nil {
-			return m
+		for i := range tiers {
+			all := tiers[i].all
+			if len(all) == 0 {
+				continue
+			}
+			if m := p.from(all, p.rng.roll(len(all)), s); m != nil {
+				return m
+			}
 		}
 	}
 	return nil
+}
+
+// enter returns the first tier that this pick looks at. Each that is not the last gives
+// a share of the work away.
+func (p *picking) enter(tiers []tier) int {
+	for i := range len(tiers) - 1 {
+		t := &tiers[i]
+		away := t.pool.spill.away(p.now, t.condition)
+		if away == 0 || int64(p.rng.roll(int(spillAll))) >= away {
+			return i
+		}
+	}
+	return max(len(tiers)-1, 0)
+}
+
+// within chooses a member in rotation by the request's policy.
+func (p *picking) within(t *tier, r *PickRequest) *Member {
+	if m := t.pool.claimProbe(p.now, t.one, r.Exclude); m != nil {
+		return m
+	}
+	p.base = t.pool.base.Load()
+	switch r.Policy {
+	case PolicyRoundRobin:
+		return p.from(t.one, int(t.pool.turn.Add(1)%uint64(max(len(t.one), 1))), stateLive)
+	case PolicyRandom:
+		return p.random(t.one)
+	case PolicyWeighted:
+		return p.weighted(t.one, t.upTo)
+	}
+	return p.byLoad(&t.candidates)
 }
 
 // byLoad takes the better of two from the own zone; if that one is busy, the
@@ -160,29 +187,35 @@ func (p *picking) weighted(list []*Member, upTo []uint64) *Member {
 	return nil
 }
 
-// sticky returns the reachable member with the highest affinity to the key. An
-// ejected member keeps its keys: it lives.
-func (p *picking) sticky(all []*Member, key string) *Member {
+// sticky returns the reachable member with the highest affinity to the key, of the
+// first tier that has one. An ejected member keeps its keys: it lives.
+func (p *picking) sticky(tiers []tier, key string) *Member {
 	h := hashString(key)
 	for worst := stateEjected; worst <= stateUnreachable; worst++ {
-		var best *Member
-		score := uint64(0)
-		for _, m := range all {
-			if m.load.state() > worst || excluded(m, p.exclude) {
-				continue
+		for i := range tiers {
+			if m := p.closest(tiers[i].all, h, worst); m != nil {
+				return m
 			}
-			if s := affinity(h, m.ID); best == nil || s > score {
-				best, score = m, s
-			}
-		}
-		if best != nil {
-			return best
 		}
 		if worst == stateSuspect && len(p.exclude) > 0 {
 			return nil
 		}
 	}
 	return nil
+}
+
+// closest returns the member with the highest affinity to a key's hash.
+func (p *picking) closest(all []*Member, key uint64, worst state) (best *Member) {
+	score := uint64(0)
+	for _, m := range all {
+		if m.load.state() > worst || excluded(m, p.exclude) {
+			continue
+		}
+		if s := affinity(key, m.ID); best == nil || s > score {
+			best, score = m, s
+		}
+	}
+	return best
 }
 
 // named returns the member of that id, in whatever state it is.

@@ -35,7 +35,7 @@ func crew(n, near int) *View {
 }
 
 func viewOf(p *pool, members []*Member) *View {
-	v := &View{Members: members, Known: true, pool: p, candidates: newCandidates(testPeer("caller"), "near", members)}
+	v := &View{Members: members, Known: true, pool: p, tiers: newTiers(p, testPeer("caller"), "near", members)}
 	var loads []*load
 	for _, m := range members {
 		loads = append(loads, m.load)
@@ -246,7 +246,7 @@ func TestStickyMovesNoMoreKeysThanItMust(t *testing.T) {
 	const keys = 20_000
 	v := crew(10, 3)
 	smaller := viewOf(newPool(), slices.Delete(slices.Clone(v.Members), 4, 5))
-	other := &View{Members: v.Members, pool: v.pool, candidates: newCandidates(testPeer("other"), "far", v.Members)}
+	other := &View{Members: v.Members, pool: v.pool, tiers: newTiers(v.pool, testPeer("other"), "far", v.Members)}
 	share := make(map[MemberID]int)
 	for i := range keys {
 		r := PickRequest{Policy: PolicySticky, StickyKey: fmt.Sprint("key", i)}
@@ -282,8 +282,8 @@ func TestStickyLeavesOnlyWhoCanNotBeReached(t *testing.T) {
 // of them evenly, and one member more or less changes one place at most.
 func TestCallersWorkWithASubsetOfLargeClusters(t *testing.T) {
 	v := crew(300, 0)
-	require.Len(t, v.candidates.one, subsetSize)
-	require.Len(t, v.candidates.all, 300)
+	require.Len(t, v.tiers[0].one, subsetSize)
+	require.Len(t, v.tiers[0].all, 300)
 	used := make(map[MemberID]int)
 	for i := range 300 {
 		self := testPeer(fmt.Sprint("caller", i))

@@ -17,6 +17,8 @@ type record struct {
 	incarnation uint64
 	addrs       []string
 	zone        string
+	network     string // of a member that a gateway lends: where it is from
+	priority    int    // likewise: the lowest first
 	capacity    int
 	maxMessage  int
 	payload     []byte // never changes
@@ -35,7 +37,7 @@ func (r *record) encode() []byte {
 		Peer: []byte(r.peer), Member: uint64(r.member), Incarnation: r.incarnation,
 		Addrs: trimAddrs(r.addrs), Zone: r.zone,
 		Capacity: uint32(r.capacity), MaxMessage: uint32(r.maxMessage), Payload: r.payload,
-		Suspect: r.suspect, Revision: r.revision,
+		Suspect: r.suspect, Revision: r.revision, Network: r.network, Priority: uint32(r.priority),
 	}
 	b, err := wire.AppendControl(nil, m)
 	if err != nil {
@@ -71,6 +73,7 @@ func decodeRecord(b []byte, l *lease) (record, error) {
 		leaseKey: leaseKey{peer.ID(m.Peer), MemberID(m.Member)}, incarnation: m.Incarnation,
 		addrs: m.Addrs, zone: m.Zone, capacity: int(min(max(m.Capacity, 1), maxCapacity)), maxMessage: int(m.MaxMessage),
 		payload: m.Payload, suspect: m.Suspect, revision: m.Revision,
+		network: m.Network, priority: int(min(m.Priority, MaxPriority)),
 	}
 	if r.leaseKey != l.leaseKey || r.incarnation != l.incarnation {
 		return record{}, errForeignRecord

@@ -76,7 +76,7 @@ func (r *registrar) add(now time.Time, name string, d Registration) error {
 	g := &localMember{name: name, record: record{
 		leaseKey: leaseKey{r.self, d.Member}, incarnation: r.incarnation, addrs: r.addrs(), zone: r.zone,
 		capacity: min(max(d.Capacity, 1), maxCapacity), maxMessage: max(d.MaxMessage, 0),
-		payload: d.Payload,
+		payload: d.Payload, network: d.Network, priority: min(max(d.Priority, 0), MaxPriority),
 	}}
 	epochs := r.epochs.use(now, name)
 	if len(epochs) == 0 {

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 type watcher struct {
 	*base
 	zone string
+	home string // what this network is called
 
 	names   map[string]*watchedCluster
 	byID    map[security.ClusterID]*epochView
@@ -73,7 +75,7 @@ func (k *watcher) stop(now time.Time, name string) {
 	k.dial(now, w, nil)
 	k.epochs.leave(name)
 	delete(k.names, name)
-	w.view.pool.setLoads(nil)
+	w.view.pool.setTiers(nil)
 }
 
 // follow makes w's epoch views match the epochs.
@@ -224,15 +226,16 @@ func (k *watcher) refresh(now time.Time, w *watchedCluster) {
 	if slices.Equal(v.Members, w.view.Members) && v.Known == w.view.Known && v.Told == w.view.Told && v.Complete == w.view.Complete {
 		return
 	}
-	v.candidates = newCandidates(k.self, k.zone, v.Members)
-	loads := make([]*load, len(v.Members))
-	for i, m := range v.Members {
-		loads[i] = m.load
-	}
-	v.pool.setLoads(loads)
+	v.tiers = newTiers(v.pool, k.self, k.zone, v.Members)
+	v.networks = byNetwork(v, k.self, k.zone)
+	v.pool.setTiers(v.tiers)
 	w.view = v
 	if !doubted { // who is asked need not be linked yet
-		k.dial(now, w, v.candidates.one)
+		var near []*Member
+		for i := range v.tiers {
+			near = append(near, v.tiers[i].one...)
+		}
+		k.dial(now, w, near)
 	}
 	k.out.add(publishAction{w.name, v})
 }
@@ -245,12 +248,13 @@ func (k *watcher) member(w *watchedCluster, f *merged) *Member {
 	if old == nil || old.Incarnation != f.incarnation || !old.describes(f.verified) {
 		m = &Member{
 			ID: f.member, Peer: f.peer, Incarnation: f.incarnation, Zone: f.zone,
+			Network: cmp.Or(f.network, k.home), Imported: f.network != "", Priority: f.priority,
 			Capacity: f.capacity, MaxMessage: f.maxMessage, Addrs: f.addrs, Payload: f.payload,
 		}
-		if old != nil && old.Incarnation == f.incarnation && old.Capacity == f.capacity {
+		if old != nil && old.Incarnation == f.incarnation && old.Capacity == f.capacity && old.rank() == m.rank() {
 			m.load = old.load
 		} else {
-			m.load = newLoad(w.view.pool, f.capacity)
+			m.load = newLoad(w.view.pool.ofRank(m.rank()), f.capacity)
 		}
 	}
 	m.load.setFlag(flagSuspect, f.surely || f.suspect && !k.vouches(f.peer))
@@ -259,7 +263,7 @@ func (k *watcher) member(w *watchedCluster, f *merged) *Member {
 }
 
 func (m *Member) describes(d *verified) bool {
-	return m.Zone == d.zone && m.Capacity == d.capacity && m.MaxMessage == d.maxMessage && slices.Equal(m.Addrs, d.addrs) &&
+	return m.Imported == (d.network != "") && (!m.Imported || m.Network == d.network) && m.Priority == d.priority && m.Zone == d.zone && m.Capacity == d.capacity && m.MaxMessage == d.maxMessage && slices.Equal(m.Addrs, d.addrs) &&
 		bytes.Equal(m.Payload, d.payload)
 }
 

@@ -97,7 +97,7 @@ func VersionOf(all []Member, err error) string {
 	}
 	h := fnv.New128a()
 	for _, m := range all {
-		fmt.Fprintf(h, "%s %s %d %q %d %s\n", m.ID, m.Peer, m.Incarnation, m.Zone, m.Capacity, m.State)
+		fmt.Fprintf(h, "%s %s %d %q %s %d %s\n", m.ID, m.Peer, m.Incarnation, m.Zone, m.Network, m.Capacity, m.State)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -117,6 +117,7 @@ type Member struct {
 	Peer        string `json:"peer"` // peer id of its node
 	Incarnation uint64 `json:"incarnation"`
 	Zone        string `json:"zone,omitempty"`
+	Network     string `json:"network,omitempty"` // that it is from, if the caller's node knows the name of its own
 	Capacity    int    `json:"capacity"`
 	State       string `json:"state"` // live, suspect, ejected, or unreachable
 }

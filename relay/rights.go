@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/policy"
 )
@@ -51,11 +52,17 @@ const (
 )
 
 // refuse says that the client may not do that with the name, nil if it may.
-func (r *rights) refuse(v policy.Verb, name string) error { return r.ask(asked{verb: v, name: name}) }
+func (r *rights) refuse(v policy.Verb, of string) error {
+	if v == policy.Call {
+		of, _, _ = name.Split(of) // who may call a cluster may ask for it in any network
+	}
+	return r.ask(asked{verb: v, name: of})
+}
 
 // refuseList says that the client may not know who serves a cluster.
 func (r *rights) refuseList(cluster string) error {
-	return r.ask(asked{verb: policy.Call, list: true, name: cluster})
+	bare, _, _ := name.Split(cluster)
+	return r.ask(asked{verb: policy.Call, list: true, name: bare})
 }
 
 func (r *rights) ask(q asked) error {

@@ -36,3 +36,30 @@ func Fault(s string) string {
 	}
 	return ""
 }
+
+// maxNetwork is how many bytes the name of a network may have, as in its file.
+const maxNetwork = 63
+
+// Split takes apart how a caller names a cluster: "geo", or "geo@eu" for the members
+// that the network eu has. named says that there is a network, whose name may be bad.
+func Split(address string) (cluster, network string, named bool) {
+	if i := strings.LastIndexByte(address, '@'); i >= 0 {
+		return address[:i], address[i+1:], true
+	}
+	return address, "", false
+}
+
+// NetworkFault returns what is wrong with the name of a network, "" if nothing is. It
+// has letters, digits, dots, dashes and underscores.
+func NetworkFault(s string) string {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	switch {
+	case s == "":
+		return "it names no network behind the @"
+	case len(s) > maxNetwork:
+		return "the name of its network has more than 63 bytes"
+	case strings.Trim(s, allowed) != "":
+		return "the name of a network has letters, digits, dots, dashes and underscores"
+	}
+	return ""
+}

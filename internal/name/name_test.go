@@ -4,6 +4,7 @@
 package name_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,5 +34,23 @@ func BenchmarkFault(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		name.Fault("weather.berlin.temperature")
+	}
+}
+
+func TestAnAddressMayNameANetwork(t *testing.T) {
+	// This test takes addresses apart, and checks what is said of names of networks.
+	for address, want := range map[string][2]string{
+		"geo": {"geo", ""}, "geo@eu": {"geo", "eu"}, "a@b@eu-1.prod_2": {"a@b", "eu-1.prod_2"}, "geo@": {"geo", ""},
+	} {
+		cluster, network, _ := name.Split(address)
+		require.Equal(t, want, [2]string{cluster, network}, address)
+	}
+	_, _, named := name.Split("geo")
+	require.False(t, named)
+	_, _, named = name.Split("geo@")
+	require.True(t, named)
+	require.Empty(t, name.NetworkFault("eu-1.prod_2"))
+	for _, bad := range []string{"", "e u", "é", strings.Repeat("x", 64)} {
+		require.NotEmpty(t, name.NetworkFault(bad), bad)
 	}
 }

@@ -54,7 +54,7 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	}
 	if l.clusters, err = cluster.New(cluster.Config{
 		Overlay: cluster.FromOverlay(l.overlay), Keys: l.keys.cluster, Zone: l.cfg.Zone,
-		Network: network.ID(), Incarnation: l.incarnation,
+		Network: network.ID(), Home: l.cfg.Network.Name, Incarnation: l.incarnation,
 		Doubt: func() error { return l.overlay.Clocks().Err() }, Logger: l.cfg.Logger,
 	}); err != nil {
 		return err

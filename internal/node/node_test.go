@@ -51,7 +51,7 @@ func TestALoneNodeServesItself(t *testing.T) {
 	require.NotZero(t, members[0].Incarnation)
 	members[0].Incarnation = 0
 	require.Equal(t, patterns.Member{
-		ID: r.Member(), Peer: n.Self().String(), Zone: "north", Capacity: 3, State: "live",
+		ID: r.Member(), Peer: n.Self().String(), Zone: "north", Network: "test", Capacity: 3, State: "live",
 	}, members[0])
 	require.NoError(t, r.Close(t.Context()))
 	require.NoError(t, r.Close(t.Context()), "it is idempotent")

@@ -155,6 +155,7 @@ func checkRecord(m *Record) error {
 		checkRange("record: peer", len(m.GetPeer()), 1, MaxPeerID),
 		checkAddrs("record: addrs", m.GetAddrs()),
 		checkText("record: zone", m.GetZone(), MaxZone),
+		checkText("record: network", m.GetNetwork(), MaxNetwork),
 		checkRange("record: payload", len(m.GetPayload()), 0, MaxLeasePayload),
 		checkRange("record: ephemeral", len(m.GetEphemeral()), 0, KeySize),
 		checkRange("record: certificate", len(m.GetCertificate()), 0, KeySize),

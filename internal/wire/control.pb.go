@@ -1466,6 +1466,8 @@ type Record struct {
 	Suspect       bool                   `protobuf:"varint,10,opt,name=suspect,proto3" json:"suspect,omitempty"`                        // the member lives elsewhere than on its node, which has not heard of it for a while
 	Revision      uint64                 `protobuf:"varint,11,opt,name=revision,proto3" json:"revision,omitempty"`                      // grows each time the node registers the same member differently
 	Certificate   []byte                 `protobuf:"bytes,12,opt,name=certificate,proto3" json:"certificate,omitempty"`                 // hash of the certificate that the node shows, 32 bytes or none
+	Network       string                 `protobuf:"bytes,13,opt,name=network,proto3" json:"network,omitempty"`                         // the network that a gateway lends the member from; empty = it is one of this network
+	Priority      uint32                 `protobuf:"varint,14,opt,name=priority,proto3" json:"priority,omitempty"`                      // of a lent member: those with the lowest number come first; at most 255
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1584,6 +1586,20 @@ func (x *Record) GetCertificate() []byte {
 	return nil
 }
 
+func (x *Record) GetNetwork() string {
+	if x != nil {
+		return x.Network
+	}
+	return ""
+}
+
+func (x *Record) GetPriority() uint32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
 var File_internal_wire_control_proto protoreflect.FileDescriptor
 
 const file_internal_wire_control_proto_rawDesc = "" +
@@ -1700,7 +1716,7 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\tlease_sum\x18\x02 \x01(\x06R\bleaseSum\x12\x18\n" +
 	"\awatches\x18\x03 \x01(\rR\awatches\x12\x1b\n" +
 	"\twatch_sum\x18\x04 \x01(\x06R\bwatchSum\x12\x18\n" +
-	"\adiffers\x18\x05 \x01(\bR\adiffers\"\xcd\x02\n" +
+	"\adiffers\x18\x05 \x01(\bR\adiffers\"\x83\x03\n" +
 	"\x06Record\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\fR\x04peer\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12 \n" +
@@ -1715,7 +1731,9 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\asuspect\x18\n" +
 	" \x01(\bR\asuspect\x12\x1a\n" +
 	"\brevision\x18\v \x01(\x04R\brevision\x12 \n" +
-	"\vcertificate\x18\f \x01(\fR\vcertificate*o\n" +
+	"\vcertificate\x18\f \x01(\fR\vcertificate\x12\x18\n" +
+	"\anetwork\x18\r \x01(\tR\anetwork\x12\x1a\n" +
+	"\bpriority\x18\x0e \x01(\rR\bpriority*o\n" +
 	"\aRefusal\x12\b\n" +
 	"\x04NONE\x10\x00\x12\r\n" +
 	"\tBAD_PROOF\x10\x01\x12\b\n" +

@@ -178,6 +178,7 @@ func TestControlLimitsAreHeldToTheByte(t *testing.T) {
 		"anchor":             {1, 64, func(n int) proto.Message { return &wire.Hint{Cid: cid, Anchors: [][]byte{b(n)}} }},
 		"record peer":        {1, 64, func(n int) proto.Message { return &wire.Record{Peer: b(n)} }},
 		"record zone":        {0, 64, func(n int) proto.Message { return &wire.Record{Peer: b(1), Zone: text(n)} }},
+		"record network":     {0, 63, func(n int) proto.Message { return &wire.Record{Peer: b(1), Network: text(n)} }},
 		"record addrs":       {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Addrs: addrs(n)} }},
 		"record ephemeral":   {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Ephemeral: b(n)} }},
 		"record certificate": {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Certificate: b(n)} }},

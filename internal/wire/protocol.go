@@ -53,6 +53,7 @@ const (
 	MaxStatement    = 32 << 10 // bytes of a statement's body
 	MaxVouch        = 128      // bytes of its proof
 	MaxZone         = 64       // bytes of a zone's name
+	MaxNetwork      = 63       // bytes of a network's name
 	MaxRecord       = 16 << 10 // bytes of a sealed record
 	MaxLeasePayload = 8 << 10  // bytes of a record's payload
 	MaxLeases       = 512      // leases in one Snapshot part, changes in one Delta

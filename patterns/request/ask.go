@@ -14,6 +14,8 @@ import (
 
 // Ask is one message for one member.
 type Ask struct {
+	// Cluster may name a network, too, behind an @: then only members of that one are
+	// asked.
 	Cluster string
 	Pattern patterns.Pattern
 	// Message is the caller's, who must not change it before Ask returns, or
@@ -33,6 +35,8 @@ type Ask struct {
 	// Waits of Start, if not nil, is what the asker may have of workers that wait for
 	// a first member; one more is patterns.ErrOverloaded.
 	Waits Waits
+
+	network string // that Cluster has named; check takes it out
 }
 
 // Waits is an asker's share of workers. Its methods may be called concurrently and do
@@ -122,10 +126,15 @@ func (a *Answer) report() patterns.RequestReport {
 }
 
 // check refuses what can be refused without the cluster. It returns the size of
-// body and headers.
+// body and headers, and leaves the name of the cluster in a.Cluster. A leaf leaves the
+// network to its relay.
 func (e *env) check(a *Ask) (size int, err error) {
-	if err := cluster.CheckName(a.Cluster); err != nil {
+	bare, network, err := cluster.CheckAddress(a.Cluster)
+	if err != nil {
 		return 0, err
+	}
+	if e.cfg.Leaf == nil {
+		a.Cluster, a.network = bare, network
 	}
 	if e.closed.Load() {
 		return 0, patterns.ErrClosed

@@ -123,7 +123,7 @@ func (c *call) init(k *calls, a *Ask, size int, s sink) {
 		to: a.To, pattern: a.Pattern, size: size,
 		idempotent: a.Options.Idempotent && a.To == nil,
 		wait:       a.Options.WaitForMember && a.To == nil,
-		policy:     cluster.PickRequest{Policy: cluster.Policy(a.Options.Policy), StickyKey: a.Options.StickyKey},
+		policy:     cluster.PickRequest{Policy: cluster.Policy(a.Options.Policy), StickyKey: a.Options.StickyKey, Network: a.network},
 	}
 	if c.raw = a.Tail != nil; c.raw {
 		c.body = a.Tail
@@ -276,7 +276,8 @@ func (c *call) try() decision {
 	m := c.pick(v)
 	switch {
 	case m == nil:
-		return c.plan.nobody(c.now(), errors.Is(v.Nobody(), cluster.ErrNoMembers))
+		empty := errors.Is(v.Nobody(), cluster.ErrNoMembers) || c.policy.Network != "" && v.HasNone(c.policy.Network)
+		return c.plan.nobody(c.now(), empty)
 	case !c.plan.permits(m.ID):
 		return c.plan.denied()
 	case m.MaxMessage > 0 && c.size > m.MaxMessage:

@@ -59,7 +59,7 @@ func (k *calls) askAll(ctx context.Context, a *All, each EachFunc) (Tally, error
 		ctx, cancel = overlay.WithTimeout(ctx, k.cfg.Clock, "request.deadline", DefaultTimeout)
 		defer cancel()
 	}
-	k.turns.Call("request.all", a.Cluster, a.Message.Body, q.salt())
+	k.turns.Call("request.all", q.Cluster, a.Message.Body, q.salt())
 	if k.cfg.Leaf != nil {
 		f := &inquiry{calls: k, each: each, waiter: newWaiter(k.cfg.Exec)}
 		return f.run(ctx, a, &q, size)
@@ -69,7 +69,7 @@ func (k *calls) askAll(ctx context.Context, a *All, each EachFunc) (Tally, error
 		f.bytes = &room{}
 		f.bytes.left.Store(int64(a.MaxBytes))
 	}
-	f.route = k.routeTo(a.Cluster)
+	f.route = k.routeTo(q.Cluster)
 	defer func() { k.putRoute(f.route, k.now()) }()
 	v, err := k.view(ctx, f.route, completeTime, isComplete)
 	if err != nil {
@@ -111,7 +111,10 @@ func (f *fan) finished(c *call) {
 }
 
 func (f *fan) run(ctx context.Context, v *cluster.View, q Ask, limit int) (Tally, error) {
-	members := v.Members
+	members := v.Everybody(q.network)
+	if len(members) == 0 {
+		return Tally{}, nobodyIn(v, q.network, 0)
+	}
 	if limit > 0 && limit < len(members) {
 		for _, m := range members[limit:] {
 			f.drops.Inc(dropUnasked)

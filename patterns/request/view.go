@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -26,19 +27,34 @@ func isTold(v *cluster.View) bool { return v.Told }
 func isComplete(v *cluster.View) bool { return v.Complete }
 
 // members is described at Engine.Members.
-func (k *calls) members(ctx context.Context, name string) ([]patterns.Member, error) {
-	v, err := k.viewOf(ctx, name, toldTime, isTold)
+func (k *calls) members(ctx context.Context, address string) ([]patterns.Member, error) {
+	v, err := k.viewOf(ctx, address, toldTime, isTold)
 	if err != nil {
 		return nil, err
 	}
+	_, network, _ := name.Split(address)
 	out := make([]patterns.Member, 0, len(v.Members))
 	for _, m := range v.Members {
+		if network != "" && m.Network != network {
+			continue
+		}
 		out = append(out, patterns.Member{
 			ID: m.ID.String(), Peer: m.Peer.String(), Incarnation: m.Incarnation,
-			Zone: m.Zone, Capacity: m.Capacity, State: k.cfg.Directory.State(m),
+			Zone: m.Zone, Network: m.Network, Capacity: m.Capacity, State: k.cfg.Directory.State(m),
 		})
 	}
-	return out, nil
+	return out, nobodyIn(v, network, len(out))
+}
+
+// nobodyIn is the outcome where none of the members is from the network that was named.
+func nobodyIn(v *cluster.View, network string, found int) error {
+	switch {
+	case found > 0:
+		return nil
+	case v.HasNone(network):
+		return patterns.ErrNoMembers
+	}
+	return patterns.ErrUnreachable
 }
 
 // lookTime is how often membersAfter looks at what this node knows. It asks nobody:
@@ -66,14 +82,15 @@ func (k *calls) membersAfter(ctx context.Context, name, version string) ([]patte
 // viewOf returns a view that has members. It waits for one that is enough for so
 // long.
 func (k *calls) viewOf(ctx context.Context, name string, patience time.Duration, enough func(*cluster.View) bool) (*cluster.View, error) {
-	if _, err := k.check(&Ask{Cluster: name}); err != nil {
+	a := Ask{Cluster: name}
+	if _, err := k.check(&a); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, &patterns.DeadlineError{Cause: err}
 	}
-	k.turns.Call("request.view", name, nil, 0)
-	r := k.routeTo(name)
+	k.turns.Call("request.view", a.Cluster, nil, 0)
+	r := k.routeTo(a.Cluster)
 	defer func() { k.putRoute(r, k.now()) }()
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc

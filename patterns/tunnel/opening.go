@@ -11,6 +11,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/credit"
 	"github.com/arke-mesh/arke/internal/drop"
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
@@ -87,6 +88,7 @@ func (e *Engine) Open(ctx context.Context, cluster string, first patterns.Messag
 // begin takes the place of one tunnel that is opened here, with a window of the
 // budget.
 func (e *Engine) begin(cluster string, budget *credit.Budget) (*opening, error) {
+	cluster, _, _ = name.Split(cluster)
 	o := &opening{engine: e, cluster: cluster, id: e.ids.Add(1), budget: budget}
 	if e.cfg.Keys != nil {
 		if keys := e.cfg.Keys(cluster); !keys.Derived() || e.cfg.Seal == request.SealAlways {

@@ -83,7 +83,7 @@ var layers = []layer{
 	{"overlay/session", []string{"internal/nowait", "internal/wire", "internal/after", "internal/waitline", "internal/fifo"}, "a session knows connections, and no peers: attached programs have one, too"},
 	{"overlay", []string{"overlay/session", "security", "internal/wire", "internal/drop", "internal/after", "internal/fifo", "internal/budget"}, "links know no cluster, topic or request"},
 	{"cluster", []string{"overlay", "security", "internal/wire", "internal/drop", "internal/name"}, "membership reads no payload and opens no connection"},
-	{"patterns", []string{"cluster", "overlay", "security", "internal/wire", "internal/histogram", "internal/fifo", "internal/credit", "internal/drop", "internal/waitline", "internal/match", "internal/inbox", "internal/turn", "internal/replay"}, "patterns choose no peers and never touch the host"},
+	{"patterns", []string{"cluster", "overlay", "security", "internal/wire", "internal/histogram", "internal/fifo", "internal/credit", "internal/drop", "internal/waitline", "internal/match", "internal/inbox", "internal/turn", "internal/replay", "internal/name"}, "patterns choose no peers and never touch the host"},
 	{"internal/node", []string{"patterns", "cluster", "overlay", "security", "internal/wire", "internal/name"}, "the composition root"},
 	{"node", []string{".", "internal/node", "internal/scrape", "overlay", "security", "internal/door", "internal/zapslog"}, "what users import to embed a node"},
 	{"relay/client", []string{"patterns", "cluster", "overlay", "internal/wire", "internal/drop", "internal/match", "internal/inbox", "internal/turn", "relay/internal"}, "an attached program runs a node's engines over one session, and no host"},

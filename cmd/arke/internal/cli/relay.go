@@ -483,6 +483,7 @@ type memberJSON struct {
 	Peer        string `json:"peer"`
 	Incarnation uint64 `json:"incarnation"`
 	Zone        string `json:"zone,omitempty"`
+	Network     string `json:"network,omitempty"`
 	Capacity    int    `json:"capacity"`
 	State       string `json:"state"`
 }
@@ -494,7 +495,7 @@ func listMembers(ctx context.Context, a App, c *client.Client, cluster string, a
 	}
 	if asJSON {
 		for _, m := range members {
-			o := memberJSON{m.ID, m.Peer, m.Incarnation, m.Zone, m.Capacity, m.State}
+			o := memberJSON{m.ID, m.Peer, m.Incarnation, m.Zone, m.Network, m.Capacity, m.State}
 			if err := writeJSON(a.Stdout, o); err != nil {
 				return err
 			}
@@ -502,9 +503,9 @@ func listMembers(ctx context.Context, a App, c *client.Client, cluster string, a
 		return nil
 	}
 	t := newTable(a.Stdout)
-	t.row("MEMBER", "STATE", "ZONE", "CAPACITY", "PEER")
+	t.row("MEMBER", "STATE", "NETWORK", "ZONE", "CAPACITY", "PEER")
 	for _, m := range members {
-		t.row(m.ID, m.State, dash(m.Zone), m.Capacity, m.Peer)
+		t.row(m.ID, m.State, dash(m.Network), dash(m.Zone), m.Capacity, m.Peer)
 	}
 	return t.flush()
 }

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// tier is members that Pick does not tell apart but by load, latency and zone: those
+// of this network, or imported ones of one priority.
+type tier struct {
+	candidates
+	pool *pool
+}
+
+// native is the rank of the members of this network. Imported ones have their
+// priority as rank.
+const native = -1
+
+func (m *Member) rank() int {
+	if m.Imported {
+		return m.Priority
+	}
+	return native
+}
+
+// newTiers sorts the members into tiers, the preferred one first: those of this network,
+// even if there is none, so that it is known since when there is one again.
+func newTiers(p *pool, self peer.ID, zone string, members []*Member) []tier {
+	if !slices.ContainsFunc(members, func(m *Member) bool { return m.Imported }) {
+		return []tier{{newCandidates(self, zone, members), p}}
+	}
+	ordered := slices.Clone(members)
+	slices.SortStableFunc(ordered, func(a, b *Member) int { return cmp.Compare(a.rank(), b.rank()) })
+	var out []tier
+	if ordered[0].Imported {
+		out = append(out, tier{pool: p})
+	}
+	for len(ordered) > 0 {
+		n, rank := 1, ordered[0].rank()
+		for n < len(ordered) && ordered[n].rank() == rank {
+			n++
+		}
+		out = append(out, tier{newCandidates(self, zone, ordered[:n:n]), p.ofRank(rank)})
+		ordered = ordered[n:]
+	}
+	return out
+}
+
+// byNetwork has a tier for each network that members are from; nil if there is one
+// network only.
+func byNetwork(v *View, self peer.ID, zone string) map[string][]tier {
+	if len(v.tiers) == 1 && !slices.ContainsFunc(v.Members, func(m *Member) bool { return m.Network != v.Members[0].Network }) {
+		return nil
+	}
+	of := make(map[string][]*Member)
+	for _, m := range v.Members {
+		of[m.Network] = append(of[m.Network], m)
+	}
+	out := make(map[string][]tier, len(of))
+	for network, members := range of {
+		out[network] = []tier{{newCandidates(self, zone, members), members[0].load.pool}}
+	}
+	return out
+}
+
+// from returns whom Pick may choose from: the tier of one network, or all of them.
+func (v *View) from(network string) []tier {
+	if network == "" {
+		return v.tiers
+	}
+	if t, ok := v.networks[network]; ok {
+		return t
+	}
+	if v.networks == nil && len(v.Members) > 0 && v.Members[0].Network == network {
+		return v.tiers
+	}
+	return nil
+}
+
+// Everybody returns whom a message for all goes to, by id: the members of this network
+// and, for each other one, a single member that stands for it, however many gateways lend
+// it. That is the one in the best state, then of the lowest priority, then of the lowest
+// id. With a network, only what is from there. The caller owns the slice.
+func (v *View) Everybody(network string) []*Member {
+	var out []*Member
+	elected := make(map[string]*Member)
+	for _, m := range v.Members {
+		switch best := elected[m.Network]; {
+		case network != "" && m.Network != network:
+		case !m.Imported:
+			out = append(out, m)
+		case best == nil || cmp.Or(cmp.Compare(m.load.state(), best.load.state()), cmp.Compare(m.Priority, best.Priority)) < 0:
+			elected[m.Network] = m
+		}
+	}
+	for _, m := range elected {
+		out = append(out, m)
+	}
+	slices.SortFunc(out, compareMembers)
+	return out
+}
+
+// HasNone says that the network is known to have no member in this view: those who can
+// know have told of everybody.
+func (v *View) HasNone(network string) bool {
+	return v.Complete && len(v.Members) > 0 && v.from(network) == nil
+}
+
+// condition is how well a tier serves now.
+type condition uint8
+
+const (
+	conditionGood      condition = iota
+	conditionSaturated           // each member in rotation has as much as it can do
+	conditionGone                // none is in rotation
+)
+
+// condition looks at the members that this caller works with.
+func (t *tier) condition(now int64) condition {
+	c := conditionGone
+	for _, m := range t.one {
+		switch {
+		case m.load.state() != stateLive:
+		case !m.load.saturated(now):
+			return conditionGood
+		default:
+			c = conditionSaturated
+		}
+	}
+	return c
+}
+
+// Numbers of spilling over. A tier that is saturated gives work away quickly, and one
+// that serves again gets it back slowly: all within spillAll of spillDown's steps. A
+// tier that fails again and again keeps little meanwhile, so nothing flaps.
+const (
+	spillEvery = int64(50 * time.Millisecond)
+	spillAll   = int64(1024) // everything
+	spillUp    = spillAll / 8
+	spillDown  = spillAll / 64
+	// saturatedQueue is how many requests wait at a member of capacity 1 that is
+	// saturated: a quarter of what runs there at once. Another network is far away.
+	saturatedQueue = busyInflight / 4
+)
+
+// saturated says that a request sent here would wait behind many.
+func (l *load) saturated(now int64) bool {
+	return l.waiting(now) >= saturatedQueue*l.capacity || l.inflight.Load() >= busyInflight*l.capacity
+}
+
+// spill decides which share of the work leaves a tier for the next one. It has no
+// clock. It may be used concurrently: what two callers see is one step apart at most.
+type spill struct {
+	share atomic.Int64 // of spillAll
+	next  atomic.Int64 // when it is reckoned anew
+}
+
+// away returns the share of the work that goes to the next tier now.
+func (s *spill) away(now int64, look func(now int64) condition) int64 {
+	at := s.next.Load()
+	if now < at || !s.next.CompareAndSwap(at, now+spillEvery) {
+		return s.share.Load()
+	}
+	share := s.share.Load()
+	switch look(now) {
+	case conditionGone:
+		share = spillAll
+	case conditionSaturated:
+		share = min(share+spillUp, spillAll)
+	default:
+		steps := int64(1)
+		if at > 0 {
+			steps += min((now-at)/spillEvery, spillAll)
+		}
+		share = max(share-steps*spillDown, 0)
+	}
+	s.share.Store(share)
+	return share
+}
