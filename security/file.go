@@ -88,14 +88,20 @@ func ReadGuardedFile(path string) ([]byte, error) {
 	})
 }
 
-func checkGuarded(path string, mode fs.FileMode, o owner) error {
+// checkOthers refuses what others can change: with foreign if it belongs to somebody
+// else, with loose if somebody else may write to it.
+func checkOthers(path string, mode fs.FileMode, o owner, foreign, loose error) error {
 	switch {
 	case o.foreign:
-		return fmt.Errorf("%w, but %s belongs to user %d: run `chown %d %s`", ErrUnguarded, path, o.uid, os.Geteuid(), shellQuote(path))
+		return fmt.Errorf("%w, but %s belongs to user %d: name another one, or run `chown %d %s`", foreign, path, o.uid, os.Geteuid(), shellQuote(path))
 	case mode&0o022 != 0:
-		return fmt.Errorf("%w, but %s has %04o: run `chmod go-w %s`", ErrUnguarded, path, mode, shellQuote(path))
+		return fmt.Errorf("%w, but %s has %04o: run `chmod go-w %s`", loose, path, mode, shellQuote(path))
 	}
 	return nil
+}
+
+func checkGuarded(path string, mode fs.FileMode, o owner) error {
+	return checkOthers(path, mode, o, ErrUnguarded, ErrUnguarded)
 }
 
 // CheckDirectory refuses a directory for secrets that others can change: it
@@ -110,13 +116,7 @@ func CheckDirectory(path string) error {
 }
 
 func checkDirectory(path string, mode fs.FileMode, o owner) error {
-	switch {
-	case o.foreign:
-		return fmt.Errorf("%w, but %s belongs to user %d: choose another directory, or run `chown %d %s`", ErrForeignOwner, path, o.uid, os.Geteuid(), shellQuote(path))
-	case mode&0o022 != 0:
-		return fmt.Errorf("%w, but %s has %04o: run `chmod go-w %s`", ErrLooseDirectory, path, mode, shellQuote(path))
-	}
-	return nil
+	return checkOthers(path, mode, o, ErrForeignOwner, ErrLooseDirectory)
 }
 
 // writeSecretFile creates a file of mode 0600 that did not exist before.

@@ -38,14 +38,7 @@ func (k NodeKey) SignLease(l Lease) []byte {
 // VerifyLease checks what SignLease returned, with nothing but l: the peer id of
 // a node holds its public key. It returns ErrBadSignature.
 func VerifyLease(l Lease, signature []byte) error {
-	public, err := publicKeyOf(l.Peer)
-	if err != nil {
-		return err
-	}
-	if !ed25519.Verify(public, l.message(), signature) {
-		return ErrBadSignature
-	}
-	return nil
+	return verify(l.Peer, l.message(), signature)
 }
 
 // ed25519PeerHead is what the peer id of every node begins with: an identity
