@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/arke-mesh/arke/cmd/arke/internal/nearest"
 	"github.com/arke-mesh/arke/internal/meaning"
+	"github.com/arke-mesh/arke/internal/nearest"
 )
 
 // explainNumber says what a counter, a field of the status, or a metric means.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/arke-mesh/arke/cmd/arke/internal/nearest"
+	"github.com/arke-mesh/arke/internal/nearest"
 )
 
 // Source is where a value may come from; a later one stands above an earlier.
