@@ -5,7 +5,6 @@ package overlay
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/budget"
 	"github.com/arke-mesh/arke/internal/drop"
+	"github.com/arke-mesh/arke/internal/gate"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
 )
@@ -43,7 +43,7 @@ type base struct {
 	// Lifecycle.
 	ctx      context.Context //nolint:containedctx // the run context: ends in Close
 	cancel   context.CancelCauseFunc
-	gate     gate
+	gate     gate.Gate
 	departed atomic.Bool // Shutdown or Close has begun
 }
 
@@ -82,8 +82,8 @@ func (b *base) wake(name string, n uint64, f func()) {
 // after runs f after d, unless the overlay closes first; Close waits for f.
 func (b *base) after(label string, d time.Duration, f func()) Timer {
 	return b.clock.AfterFunc(label, d, func() {
-		if b.gate.enter() {
-			defer b.gate.leave()
+		if b.gate.Enter() {
+			defer b.gate.Leave()
 			f()
 		}
 	})
@@ -99,43 +99,4 @@ func (c gatedClock) Now() time.Time { return c.b.clock.Now() }
 // AfterFunc implements Clock.
 func (c gatedClock) AfterFunc(label string, d time.Duration, f func()) Timer {
 	return c.b.after(label, d, f)
-}
-
-// gate counts the goroutines of one owner, and lets none in once it is
-// closed: a WaitGroup whose Add can't race with Wait.
-type gate struct {
-	mu     sync.Mutex
-	closed bool
-	wg     sync.WaitGroup
-}
-
-// enter counts the calling goroutine in; leave must follow if it says true.
-func (g *gate) enter() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return false
-	}
-	g.wg.Add(1)
-	return true
-}
-
-func (g *gate) leave() { g.wg.Done() }
-
-// spawn runs f on a goroutine of its own, unless the gate is closed.
-func (g *gate) spawn(f func()) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.closed {
-		g.wg.Go(f)
-	}
-	return !g.closed
-}
-
-// close lets nobody in any more, and waits for those inside.
-func (g *gate) close() {
-	g.mu.Lock()
-	g.closed = true
-	g.mu.Unlock()
-	g.wg.Wait()
 }

@@ -282,7 +282,7 @@ func (l *Link) open(addrs []string) {
 	}
 	addrs = slices.Clone(addrs)
 	l.wakeLater("overlay/dial", func() {
-		if !l.o.gate.spawn(dialer{l, addrs}.dial) {
+		if !l.o.gate.Spawn(dialer{l, addrs}.dial) {
 			l.dialled(ErrClosed)
 		}
 	})

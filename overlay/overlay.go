@@ -100,7 +100,7 @@ func (o *Overlay) Start(ctx context.Context) error {
 	if err := o.transport.Start(inbox{o}); err != nil {
 		return err
 	}
-	o.gate.spawn(o.serveLoopback)
+	o.gate.Spawn(o.serveLoopback)
 	o.search.start()
 	o.clocks.start()
 	return nil
@@ -130,7 +130,7 @@ var _ TransportHandler = inbox{}
 
 // HandleStream implements TransportHandler.
 func (i inbox) HandleStream(s Stream) {
-	if i.o.leaving() || !i.o.gate.spawn(func() { i.o.accept(s) }) {
+	if i.o.leaving() || !i.o.gate.Spawn(func() { i.o.accept(s) }) {
 		s.Reset(codeShutdown)
 		s.Close()
 	}
@@ -302,7 +302,7 @@ func (o *Overlay) Close() error {
 		if o.started.Load() {
 			o.closeErr = o.transport.Close()
 		}
-		o.gate.close()
+		o.gate.Close()
 		o.search.save()
 	})
 	return o.closeErr

@@ -86,16 +86,23 @@ func (s *search) say(lines []logLine) { s.news = append(s.news, lines...) }
 
 // link notes what became of a link, for the log. name is what its node is called.
 func (s *search) link(e PeerEvent, name string) {
+	if e.Type != LinkUp && (e.Type != LinkDown || s.leaving()) {
+		return
+	}
 	s.mu.Lock()
 	now := s.clock.Now()
 	var lines []logLine
-	switch {
-	case e.Type == LinkUp:
+	if e.Type == LinkUp {
 		lines = s.journal.linkUp(now, e.Peer, name)
-	case e.Type == LinkDown && !s.leaving():
+	} else {
 		lines = s.journal.linkDown(now, e.Peer, e.Err)
 	}
 	s.mu.Unlock()
+	s.write(lines)
+}
+
+// write logs the lines.
+func (s *search) write(lines []logLine) {
 	for _, l := range lines {
 		l.add(s.log)
 	}
@@ -165,12 +172,10 @@ func (s *search) step(f func(now time.Time)) {
 	news := s.news
 	s.news = nil
 	s.mu.Unlock()
-	for _, l := range news {
-		l.add(s.log)
-	}
+	s.write(news)
 	for _, d := range dials {
 		s.wake("overlay/candidate", d.id, func() {
-			s.gate.spawn(func() { s.dial(d) })
+			s.gate.Spawn(func() { s.dial(d) })
 		})
 	}
 }

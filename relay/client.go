@@ -230,15 +230,15 @@ func (c *client) work(name string, f func()) error {
 
 // spawn runs f on a goroutine that the client waits for, unless it can't.
 func (c *client) spawn(name string, f func()) bool {
-	if !c.enter() {
+	if !c.gate.Enter() {
 		return false
 	}
 	ok := c.relay.spawn(name, c.origin, func() {
-		defer c.wg.Done()
+		defer c.gate.Leave()
 		f()
 	})
 	if !ok {
-		c.wg.Done()
+		c.gate.Leave()
 	}
 	return ok
 }
@@ -271,7 +271,7 @@ func (c *client) cleanUp() {
 	c.deliveries.end()
 	c.topics.proxy.Close()
 	c.claims.end()
-	c.settle()
+	c.gate.Close()
 	c.relay.forget(c)
 	close(c.gone)
 }

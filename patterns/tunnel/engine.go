@@ -6,7 +6,6 @@ package tunnel
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/credit"
 	"github.com/arke-mesh/arke/internal/drop"
+	"github.com/arke-mesh/arke/internal/gate"
 	"github.com/arke-mesh/arke/internal/turn"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
@@ -42,9 +42,7 @@ type Engine struct {
 	table    table
 
 	// Lifecycle.
-	closing sync.RWMutex
-	closed  bool           // guarded by closing
-	running sync.WaitGroup // handlers and timers at work
+	gate gate.Gate // of handlers and timers at work
 }
 
 var _ request.Acceptor = (*Engine)(nil)
@@ -90,9 +88,7 @@ func (e *Engine) NewHop(c HopConfig) *Hop {
 // Stop ends everything at once: all tunnels end with patterns.ErrClosed here,
 // and at the other side when the links go. It does not wait. It is idempotent.
 func (e *Engine) Stop() {
-	e.closing.Lock()
-	e.closed = true
-	e.closing.Unlock()
+	e.gate.Shut()
 	e.table.close()
 	for _, t := range e.table.all(func(*port) bool { return true }) {
 		t.lose(patterns.ErrClosed)
@@ -103,7 +99,7 @@ func (e *Engine) Stop() {
 // by one.
 func (e *Engine) Close() error {
 	e.Stop()
-	e.running.Wait()
+	e.gate.Close()
 	return nil
 }
 
@@ -233,27 +229,17 @@ func (e *Engine) wake(name string, n uint64, f func()) {
 	e.cfg.Exec.Wake(overlay.ExecKey{Name: name, N: n}, f)
 }
 
-// begins counts something that runs, unless the engine is closed.
-func (e *Engine) begins() bool {
-	e.closing.RLock()
-	defer e.closing.RUnlock()
-	if !e.closed {
-		e.running.Add(1)
-	}
-	return !e.closed
-}
-
 // exec has a worker run f, if one is free.
 func (e *Engine) exec(name string, n uint64, f func()) bool {
-	if !e.begins() {
+	if !e.gate.Enter() {
 		return false
 	}
 	ok := e.cfg.Exec.Go(overlay.ExecKey{Name: name, N: n}, func() {
-		defer e.running.Done()
+		defer e.gate.Leave()
 		f()
 	})
 	if !ok {
-		e.running.Done()
+		e.gate.Leave()
 	}
 	return ok
 }
@@ -261,8 +247,8 @@ func (e *Engine) exec(name string, n uint64, f func()) bool {
 // later calls f on another goroutine, unless the engine is closed by then.
 func (e *Engine) later(label string, d time.Duration, f func()) {
 	e.cfg.Clock.AfterFunc(label, d, func() {
-		if e.begins() {
-			defer e.running.Done()
+		if e.gate.Enter() {
+			defer e.gate.Leave()
 			f()
 		}
 	})
