@@ -146,3 +146,14 @@ func BenchmarkRefuse(b *testing.B) {
 		})
 	}
 }
+
+func TestCountsOfOneNameAreAdded(t *testing.T) {
+	// This test counts ends of several codes that have no name of their own: none of
+	// them hides another.
+	var c counters
+	for i, n := range map[wire.EndCode]uint64{0: 2, 3: 1, wire.EndOther: 4, wire.EndToken: 5} {
+		c.ended[i].Add(n)
+		c.refused[i].Add(n)
+	}
+	require.Equal(t, map[string]uint64{"ended.other": 7, "ended.token": 5, "refused.other": 7, "refused.token": 5}, c.snapshot())
+}

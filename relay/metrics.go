@@ -186,7 +186,7 @@ func (c *counters) snapshot() map[string]uint64 {
 	m := map[string]uint64{}
 	add := func(name string, v *atomic.Uint64) {
 		if n := v.Load(); n > 0 {
-			m[name] = n
+			m[name] += n // numbers without a meaning share a name
 		}
 	}
 	for i := range c.drops {
