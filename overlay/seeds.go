@@ -4,16 +4,12 @@
 package overlay
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net"
-	"os"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/reason"
 )
 
 // The states of a seed.
@@ -75,7 +71,7 @@ func (s *seed) dialled(now time.Time, self, p peer.ID, err error) (news []logLin
 	switch {
 	case err != nil && s.state == SeedReached: // it is there: another address of it was tried
 	case err != nil:
-		s.reason = plainReason(err)
+		s.reason = reason.OfDial(err)
 		return s.look(now)
 	case p == self:
 		s.become(now, SeedSelf)
@@ -129,29 +125,4 @@ func (s *seed) status() SeedStatus {
 		status.Peer = s.peer.String()
 	}
 	return status
-}
-
-// plainReason says in one clause why a dial failed.
-func plainReason(err error) string {
-	var name *net.DNSError
-	var timeout net.Error
-	switch {
-	case errors.As(err, &name):
-		return fmt.Sprintf("the name %s does not resolve: %s", name.Name, name.Err)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused: nobody listens there"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "there is no way to that address"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "no answer"
-	}
-	text := err.Error()
-	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
-		text = text[i+1:]
-	}
-	// What wraps an error repeats the address; the cause is what comes last.
-	if parts := strings.Split(text, ": "); len(parts) > 2 {
-		text = strings.Join(parts[len(parts)-2:], ": ")
-	}
-	return text
 }

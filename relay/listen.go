@@ -13,14 +13,15 @@ import (
 	"time"
 )
 
-// maxSocketPath is what every system can bind; Linux could have three more.
-const maxSocketPath = 103
+// MaxSocketPath is how many bytes a socket's path has at most: what every system can
+// bind. Linux takes four more.
+const MaxSocketPath = 103
 
 // listenUnix opens the socket and returns, besides it, what gives the path
 // free for another relay. A socket that a dead relay left behind is removed.
 func listenUnix(path string, to sharing) (net.Listener, func(), error) {
-	if len(path) > maxSocketPath {
-		return nil, nil, fmt.Errorf("relay: socket path of %d bytes, at most %d: %s", len(path), maxSocketPath, path)
+	if len(path) > MaxSocketPath {
+		return nil, nil, fmt.Errorf("relay: socket path of %d bytes, at most %d: %s", len(path), MaxSocketPath, path)
 	}
 	if err := prepareDir(filepath.Dir(path), to); err != nil {
 		return nil, nil, err

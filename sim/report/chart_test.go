@@ -225,7 +225,7 @@ func TestNumbersAreWrittenForPeople(t *testing.T) {
 		"950": amount(950), "12.4 k": amount(12_400), "1 M": amount(999_999), "2 G": amount(2e9),
 		"812 B": size(812), "14.2 KB": size(14_200), "3 MB": size(3e6),
 		"7": grouped(7), "-1,000": grouped(-1000), "200,000": grouped(200_000), "1,234,567": grouped(1_234_567),
-		"1 life": plural(1, "life"), "2 lives": plural(2, "life"), "0 deliveries": plural(0, "delivery"), "3 nodes": plural(3, "node"),
+		"1 life": several(1, "life"), "2 lives": several(2, "life"), "0 deliveries": several(0, "delivery"), "3 nodes": several(3, "node"),
 	} {
 		require.Equal(t, want, got)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
 )
@@ -437,18 +438,8 @@ func grouped(n int) string {
 	return s
 }
 
-// plural writes how many there are of something.
-func plural(n int, word string) string {
-	switch {
-	case n == 1:
-		return "1 " + word
-	case strings.HasSuffix(word, "y"):
-		return grouped(n) + " " + strings.TrimSuffix(word, "y") + "ies"
-	case strings.HasSuffix(word, "fe"):
-		return grouped(n) + " " + strings.TrimSuffix(word, "fe") + "ves"
-	}
-	return grouped(n) + " " + word + "s"
-}
+// several writes how many there are of something.
+func several(n int, noun string) string { return grouped(n) + " " + plural.Noun(n, noun) }
 
 // clock writes a time of the run.
 func clock(t time.Duration) string { return fmt.Sprintf("%.3f s", t.Seconds()) }

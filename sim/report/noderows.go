@@ -328,7 +328,7 @@ func latencyChart(a axis, h *history.History) chart {
 	c.Caption = "Requests by the time at which they were sent, " + inMillis(millis(a.bucket)) + " to a column; latency on a logarithmic scale. " +
 		"Below: requests that ended otherwise than with a reply."
 	if lost > 0 {
-		c.Caption += " Left out: " + plural(lost, "request") + " whose own caller was stopped, lost or paused meanwhile."
+		c.Caption += " Left out: " + several(lost, "request") + " whose own caller was stopped, lost or paused meanwhile."
 	}
 	return c
 }

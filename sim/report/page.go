@@ -105,18 +105,18 @@ func lead(r *Report) string {
 		}
 	}
 	if n := len(r.Assertions); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s hold", n-failed, plural(n, "assertion")))
+		parts = append(parts, fmt.Sprintf("%d of %s hold", n-failed, several(n, "assertion")))
 	}
 	if n := len(r.Violations); n > 0 {
-		parts = append(parts, plural(n, "violation"))
+		parts = append(parts, several(n, "violation"))
 	} else if r.Judged {
 		parts = append(parts, "no violations")
 	}
 	if r.Requests > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s were answered with a reply", grouped(r.Outcomes[reply]), plural(r.Requests, "request")))
+		parts = append(parts, fmt.Sprintf("%s of %s were answered with a reply", grouped(r.Outcomes[reply]), several(r.Requests, "request")))
 	}
 	parts = append(parts, carried(r)...)
-	parts = append(parts, plural(r.Nodes, "node")+", "+plural(len(r.Faults), "fault"))
+	parts = append(parts, several(r.Nodes, "node")+", "+several(len(r.Faults), "fault"))
 	return strings.Join(parts, "; ") + "."
 }
 
@@ -142,7 +142,7 @@ func facts(r *Report) []fact {
 	if r.MemoryPeakBytes > 0 {
 		all = append(all, fact{"memory, at most", size(float64(r.MemoryPeakBytes))})
 	}
-	return append(all, fact{"nodes", fmt.Sprintf("%s (%s)", grouped(r.Nodes), plural(r.Lives, "life"))}, fact{"requests", grouped(r.Requests)})
+	return append(all, fact{"nodes", fmt.Sprintf("%s (%s)", grouped(r.Nodes), several(r.Lives, "life"))}, fact{"requests", grouped(r.Requests)})
 }
 
 func truth(b bool) int {
@@ -157,10 +157,10 @@ func carried(r *Report) (parts []string) {
 	count := func(metric string) int { return int(r.Metrics[metric].Value) }
 	if n := count("published"); n > 0 {
 		parts = append(parts, fmt.Sprintf("%s made %s, and %s were reported as missing",
-			plural(n, "publication"), plural(count("deliveries"), "delivery"), grouped(count("reported"))))
+			several(n, "publication"), several(count("deliveries"), "delivery"), grouped(count("reported"))))
 	}
 	if n := count("tunnels"); n > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s ended well", grouped(count("tunnels_done")), plural(n, "tunnel")))
+		parts = append(parts, fmt.Sprintf("%s of %s ended well", grouped(count("tunnels_done")), several(n, "tunnel")))
 	}
 	return parts
 }

@@ -358,9 +358,9 @@ func (p *page) endRows() {
 		p.Ends = append(p.Ends, row)
 	}
 	if len(works) > 0 {
-		p.Retries = fmt.Sprintf("%s needed more than one attempt, at most %d.", plural(works[0].Retried, "request"), works[0].Attempts)
+		p.Retries = fmt.Sprintf("%s needed more than one attempt, at most %d.", several(works[0].Retried, "request"), works[0].Attempts)
 		if p.CallerLost > 0 {
-			p.Retries += fmt.Sprintf(" Not counted: %s whose own caller was stopped, lost or paused meanwhile.", plural(p.CallerLost, "request"))
+			p.Retries += fmt.Sprintf(" Not counted: %s whose own caller was stopped, lost or paused meanwhile.", several(p.CallerLost, "request"))
 		}
 	}
 }

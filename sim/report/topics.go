@@ -97,7 +97,7 @@ func (g *topicGroup) title() string {
 	if g.queue != "" {
 		queue = ", queue " + g.queue
 	}
-	return fmt.Sprintf("%s: %s to %s%s, %s", g.name, plural(g.subscriptions, "subscription"), g.pattern, queue, plural(g.came, "delivery"))
+	return fmt.Sprintf("%s: %s to %s%s, %s", g.name, several(g.subscriptions, "subscription"), g.pattern, queue, several(g.came, "delivery"))
 }
 
 // maxTunnelWorks is of how many workloads the tunnels are drawn.
@@ -177,7 +177,7 @@ func tunnelChart(a axis, h *history.History) chart {
 	}
 	for _, w := range works[:min(len(works), maxTunnelWorks)] {
 		c.Rows = append(c.Rows,
-			row{Kind: heading, Label: fmt.Sprintf("%s: %s, of which %s ended well", w.work, plural(w.tunnels, "tunnel"), grouped(w.done))},
+			row{Kind: heading, Label: fmt.Sprintf("%s: %s, of which %s ended well", w.work, several(w.tunnels, "tunnel"), grouped(w.done))},
 			row{Kind: area, Label: "open", Note: atMost(w.open, " at once"), Height: 26, Series: one(w.open)},
 			bytes("to the member", w.forth, w.total[0]),
 			bytes("to the caller", w.back, w.total[1]),
@@ -222,7 +222,7 @@ func viewChart(a axis, h *history.History) chart {
 		if n := len(steps); n > 0 {
 			r.Note = fmt.Sprintf("at the end %d of %d", steps[n-1].Right, steps[n-1].Watching)
 		}
-		c.Rows = append(c.Rows, row{Kind: heading, Label: fmt.Sprintf("cluster %s: watched in %s, %s", v.Cluster, plural(v.Observers, "life"), plural(v.Members, "registration"))}, r)
+		c.Rows = append(c.Rows, row{Kind: heading, Label: fmt.Sprintf("cluster %s: watched in %s, %s", v.Cluster, several(v.Observers, "life"), several(v.Members, "registration"))}, r)
 		for _, w := range wrongs {
 			values := make([]float64, len(steps))
 			for i, s := range steps {

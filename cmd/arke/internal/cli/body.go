@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -222,7 +223,7 @@ func messageSize(m patterns.Message) int {
 func sizeText(n int) string {
 	switch {
 	case n < 1<<10:
-		return plural(n, "byte")
+		return plural.Of(n, "byte")
 	case n%(1<<20) == 0:
 		return fmt.Sprintf("%d MiB", n>>20)
 	case n < 1<<20:

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -52,7 +53,7 @@ Variables that begin with ARKE_ and mean nothing are told on standard error.
 			fmt.Fprintf(a.Stderr, "arke: warning: %s\n", s)
 		}
 		if len(problems) > 0 {
-			return &statusError{code: patterns.ExitStatus(patterns.OutcomeOther), text: "the configuration has " + plural(len(problems), "problem")}
+			return &statusError{code: patterns.ExitStatus(patterns.OutcomeOther), text: "the configuration has " + plural.Of(len(problems), "problem")}
 		}
 		fmt.Fprintln(a.Stdout, "the configuration is in order")
 		return nil

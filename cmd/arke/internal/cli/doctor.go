@@ -14,6 +14,7 @@ import (
 	"github.com/arke-mesh/arke/cmd/arke/internal/doctor"
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
 )
@@ -86,7 +87,7 @@ func examine(ctx context.Context, a App, flags relayFlags, asJSON bool) error {
 		}
 	})
 	if problems > 0 {
-		return &statusError{code: patterns.ExitStatus(patterns.OutcomeOther), text: "the doctor has found " + plural(problems, "problem")}
+		return &statusError{code: patterns.ExitStatus(patterns.OutcomeOther), text: "the doctor has found " + plural.Of(problems, "problem")}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
 )
@@ -234,7 +235,7 @@ func explainTunnel(e *tunnelError) string {
 func explainTopic(e *topicError) string {
 	said := explainTopicCause(e)
 	if e.sent > 0 {
-		said += fmt.Sprintf(" (%s had been sent before)", plural(e.sent, "message"))
+		said += fmt.Sprintf(" (%s had been sent before)", plural.Of(e.sent, "message"))
 	}
 	return said
 }

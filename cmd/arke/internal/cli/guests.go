@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/relay/policy"
 	"github.com/arke-mesh/arke/security"
@@ -81,7 +82,7 @@ func (g guestFlags) tokens(env string) ([]relay.Token, error) {
 	}
 	for _, t := range all {
 		if len(t.Secret) < leastToken {
-			return nil, fmt.Errorf("the token has %s, at least %d are required: make one with 'head -c 24 /dev/urandom | base64'", plural(len(t.Secret), "byte"), leastToken)
+			return nil, fmt.Errorf("the token has %s, at least %d are required: make one with 'head -c 24 /dev/urandom | base64'", plural.Of(len(t.Secret), "byte"), leastToken)
 		}
 	}
 	return all, nil

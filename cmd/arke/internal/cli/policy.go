@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/policy"
 )
@@ -56,7 +57,7 @@ keeps to the policy, and reads it again on SIGHUP.
 		case err != nil:
 			return err
 		case len(args) == 1:
-			_, err := fmt.Fprintf(a.Stdout, "%s: %s\n", args[0], plural(p.Len(), "rule"))
+			_, err := fmt.Fprintf(a.Stdout, "%s: %s\n", args[0], plural.Of(p.Len(), "rule"))
 			return err
 		case len(args) == 2:
 			return misuse(cmd, errors.New("missing NAME"))

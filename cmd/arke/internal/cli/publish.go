@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -166,7 +167,7 @@ func (p *publishing) run(ctx context.Context, m patterns.Messenger) error {
 		if p.nodes < p.flags.need {
 			return &statusError{
 				code: patterns.ExitStatus(patterns.OutcomeNoMembers),
-				text: fmt.Sprintf("%s took message %d of %s, --need is %d: start subscribers, with 'arke subscribe %s'", plural(p.nodes, "node"), p.sent, p.topic, p.flags.need, p.topic),
+				text: fmt.Sprintf("%s took message %d of %s, --need is %d: start subscribers, with 'arke subscribe %s'", plural.Of(p.nodes, "node"), p.sent, p.topic, p.flags.need, p.topic),
 			}
 		}
 		if p.progress != nil && time.Since(told) > time.Second {
@@ -281,7 +282,7 @@ func runSubscribe(a App, cmd *cobra.Command, at *attachment, pattern string, fla
 		return fmt.Errorf("some messages of %s were not printed: %w", pattern, err)
 	}
 	if p.surplus > 0 && flags.queue != "" {
-		fmt.Fprintf(a.Stderr, "arke: %s more had come for this subscriber of the queue and go to nobody\n", plural(p.surplus, "message"))
+		fmt.Fprintf(a.Stderr, "arke: %s more had come for this subscriber of the queue and go to nobody\n", plural.Of(p.surplus, "message"))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
 )
@@ -402,7 +403,7 @@ func tellBroadcast(a App, cluster string, result patterns.BroadcastResult, asJSO
 			Micros   int64         `json:"us"`
 		}{result.Complete, result.Members, result.Nodes, describeMissing(result.Missing), took.Microseconds()})
 	} else {
-		_, err = fmt.Fprintf(a.Stdout, "taken by %s on %s\n", plural(result.Members, "member"), plural(result.Nodes, "node"))
+		_, err = fmt.Fprintf(a.Stdout, "taken by %s on %s\n", plural.Of(result.Members, "member"), plural.Of(result.Nodes, "node"))
 	}
 	if err == nil && !result.Complete {
 		err = told(incomplete(cluster, "took it", result.Members, result.Missing))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/sim/runner"
 	"github.com/arke-mesh/arke/sim/scenario"
 	"github.com/arke-mesh/arke/sim/scenarios"
@@ -319,7 +320,7 @@ func (s sims) shrinkFailure(ctx context.Context, f runner.Failure, flags simShri
 		MaxRuns:    flags.runs,
 		MaxTime:    flags.time,
 		Progress: func(step runner.Step) {
-			progress.line(fmt.Sprintf("%s tried, %d smaller ones found; now %s", plural(step.Runs, "scenario"), step.Smaller, sizeOf(step.Now)))
+			progress.line(fmt.Sprintf("%s tried, %d smaller ones found; now %s", plural.Of(step.Runs, "scenario"), step.Smaller, sizeOf(step.Now)))
 		},
 	}
 	if f.Level == runner.LevelSim {
@@ -339,7 +340,7 @@ func (s sims) shrinkFailure(ctx context.Context, f runner.Failure, flags simShri
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Stdout, "%s became %s, in %s\n", sizeOf(f.Scenario), sizeOf(shrunk.Step.Now), plural(shrunk.Step.Runs, "run"))
+	fmt.Fprintf(s.Stdout, "%s became %s, in %s\n", sizeOf(f.Scenario), sizeOf(shrunk.Step.Now), plural.Of(shrunk.Step.Runs, "run"))
 	if !shrunk.Complete {
 		fmt.Fprintln(s.Stdout, "there may be a smaller one: the search ended early")
 	}
@@ -356,5 +357,5 @@ func sizeOf(s scenario.Scenario) string {
 	for _, w := range s.Workload {
 		rate += w.Rate
 	}
-	return fmt.Sprintf("%s, %s, %s requests/s, %v", plural(nodes, "node"), plural(len(s.Timeline), "action"), number(rate), s.Duration.D())
+	return fmt.Sprintf("%s, %s, %s requests/s, %v", plural.Of(nodes, "node"), plural.Of(len(s.Timeline), "action"), number(rate), s.Duration.D())
 }

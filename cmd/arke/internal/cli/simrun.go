@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/sim/report"
 	"github.com/arke-mesh/arke/sim/runner"
 )
@@ -316,9 +317,9 @@ func (r *simResults) end() error {
 	case r.err != nil:
 		return simError(r.err)
 	case r.failed > 0:
-		return &statusError{code: simFailed, text: plural(r.failed, "run") + " failed"}
+		return &statusError{code: simFailed, text: plural.Of(r.failed, "run") + " failed"}
 	case r.differ > 0:
-		return &statusError{code: simDiffers, text: plural(r.differ, "run") + " differed from the repetition: something decides that the seed does not"}
+		return &statusError{code: simDiffers, text: plural.Of(r.differ, "run") + " differed from the repetition: something decides that the seed does not"}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
 	"github.com/arke-mesh/arke/sim/report"
@@ -89,7 +90,7 @@ func simDetails(b *strings.Builder, r *report.Report) {
 	}
 	for i, v := range r.Violations {
 		if i == shownViolations {
-			fmt.Fprintf(b, "  FAILED      and %s more\n", plural(len(r.Violations)-i, "violation"))
+			fmt.Fprintf(b, "  FAILED      and %s more\n", plural.Of(len(r.Violations)-i, "violation"))
 			break
 		}
 		fmt.Fprintf(b, "  FAILED      %s at %.3f s: %s\n", v.Checker, v.AtSeconds, v.Text)
@@ -151,13 +152,6 @@ func number(v float64) string {
 		return fmt.Sprintf("%d", int64(v))
 	}
 	return fmt.Sprintf("%.3f", v)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // lastLines returns the last n lines of a text.

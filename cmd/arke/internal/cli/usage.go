@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/arke-mesh/arke/cmd/arke/internal/nearest"
+	"github.com/arke-mesh/arke/internal/nearest"
+	"github.com/arke-mesh/arke/internal/plural"
 )
 
 // usageError says that the arguments make no sense.
@@ -159,7 +160,7 @@ func calling(most int) cobra.PositionalArgs {
 			return err
 		}
 		if n := len(args[0]); n < 1 || n > maxName {
-			return misuse(cmd, fmt.Errorf("CLUSTER has %s: a name has 1 to %d", plural(n, "byte"), maxName))
+			return misuse(cmd, fmt.Errorf("CLUSTER has %s: a name has 1 to %d", plural.Of(n, "byte"), maxName))
 		}
 		return nil
 	}

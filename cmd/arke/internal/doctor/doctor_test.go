@@ -18,6 +18,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -42,7 +43,7 @@ func TestADataDirectoryIsNeitherMissingNorOpenToOthers(t *testing.T) {
 		"good":                     {dir: place(t, 0o700), want: OK},
 		"not there yet":            {dir: filepath.Join(t.TempDir(), "new"), want: OK},
 		"nothing above it":         {dir: filepath.Join(t.TempDir(), "no", "where"), want: Problem},
-		"writable by others":       {dir: place(t, 0o777), want: Problem, text: "others can write"},
+		"writable by others":       {dir: place(t, 0o777), want: Problem, text: "chmod go-w"},
 		"a file":                   {dir: file, want: Problem, text: "is none"},
 		"none":                     {want: Warning, text: "a new peer id"},
 		"none, and a relay has it": {running: true, want: Skipped},
@@ -51,6 +52,25 @@ func TestADataDirectoryIsNeitherMissingNorOpenToOthers(t *testing.T) {
 		require.Equal(t, c.want, f.Grade, name)
 		require.Contains(t, f.Text, c.text, name)
 		require.Equal(t, f.Grade == Warning || f.Grade == Problem, f.Do != "", "%s: what to do goes with what is wrong", name)
+	}
+}
+
+func TestADataDirectoryOfSomebodyElseIsAProblem(t *testing.T) {
+	// This test gives the directory to another user, as only root can.
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a directory away")
+	}
+	dir := place(t, 0o700)
+	require.NoError(t, os.Chown(dir, 65534, -1))
+	f := dataDir(Config{DataDir: dir}, false)
+	require.Equal(t, Problem, f.Grade)
+	require.Contains(t, f.Text, "belongs to user 65534")
+}
+
+func TestASocketsPathIsAsShortAsTheRelayTakesIt(t *testing.T) {
+	// This test measures paths by what the relay itself takes.
+	for n, want := range map[int]Grade{relay.MaxSocketPath: OK, relay.MaxSocketPath + 1: Problem} {
+		require.Equal(t, want, socket(Config{Socket: strings.Repeat("s", n)}, nil).Grade, n)
 	}
 }
 

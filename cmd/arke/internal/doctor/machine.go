@@ -14,7 +14,10 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay"
+	"github.com/arke-mesh/arke/security"
 )
 
 const (
@@ -23,8 +26,6 @@ const (
 	fewFiles = 1024
 	// fewBytes is how much room the data directory should have: it holds some kilobytes.
 	fewBytes = 1 << 20
-	// maxSocketPath is what the kernel takes as a path (unix(7): sun_path).
-	maxSocketPath = 107
 )
 
 // keyFile says whether the network file can be used. A relay that runs has one.
@@ -35,7 +36,7 @@ func keyFile(cfg Config, running bool) Finding {
 	if cfg.NetworkErr != nil {
 		return problem("key file", "make one with 'arke keygen --out FILE', or copy that of the network; only its owner may read it", "%v", cfg.NetworkErr)
 	}
-	return ok("key file", "network %q, %s", cfg.Network.Name, count(len(cfg.Network.Keys), "key"))
+	return ok("key file", "network %q, %s", cfg.Network.Name, plural.Of(len(cfg.Network.Keys), "key"))
 }
 
 // dataDir says whether the node's key and its peers can be kept.
@@ -58,8 +59,9 @@ func dataDir(cfg Config, running bool) Finding {
 		return problem(check, "let the relay's user read it", "%v", err)
 	case !info.IsDir():
 		return problem(check, "name a directory", "%s is none", cfg.DataDir)
-	case info.Mode().Perm()&0o022 != 0:
-		return problem(check, "chmod go-w "+cfg.DataDir, "others can write %s: they could give this node another key", cfg.DataDir)
+	}
+	if err := security.CheckDirectory(cfg.DataDir); err != nil {
+		return problem(check, "make it the relay's user's alone: others could give this node another key", "%v", err)
 	}
 	f, err := os.CreateTemp(cfg.DataDir, ".doctor-*")
 	if err != nil {
@@ -109,8 +111,8 @@ func localNetwork(cfg Config) Finding {
 // socket says whether programs can reach a relay.
 func socket(cfg Config, err error) Finding {
 	switch {
-	case len(cfg.Socket) > maxSocketPath:
-		return problem("socket", "choose a shorter path with --socket", "%s has %d bytes, a socket's path has %d at most", cfg.Socket, len(cfg.Socket), maxSocketPath)
+	case len(cfg.Socket) > relay.MaxSocketPath:
+		return problem("socket", "choose a shorter path with --socket", "%s has %d bytes, a socket's path has %d at most", cfg.Socket, len(cfg.Socket), relay.MaxSocketPath)
 	case err == nil:
 		return ok("socket", "a relay answers at %s", cfg.Socket)
 	case errors.Is(err, patterns.ErrUnauthorized):

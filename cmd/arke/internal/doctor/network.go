@@ -9,15 +9,15 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/plural"
+	"github.com/arke-mesh/arke/internal/reason"
 )
 
 // seed says whether the name of a seed resolves, and whether somebody listens there.
@@ -45,7 +45,7 @@ func seed(ctx context.Context, text string, patience time.Duration) Finding {
 			c.Close()
 			return ok(check, "somebody listens at %s", net.JoinHostPort(a, port))
 		}
-		failed = append(failed, net.JoinHostPort(a, port)+": "+dialReason(err))
+		failed = append(failed, net.JoinHostPort(a, port)+": "+reason.OfDial(err))
 	}
 	return problem(check, "start the relay there, open its port in the firewall, or correct the address", "%s", strings.Join(failed, "; "))
 }
@@ -68,17 +68,6 @@ func hostPort(text string) (host, port string, err error) {
 		}
 	}
 	return "", "", fmt.Errorf("%s has no host", text)
-}
-
-func dialReason(err error) string {
-	var timeout net.Error
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused: nobody listens there"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "no answer: a firewall, or the machine is off"
-	}
-	return err.Error()
 }
 
 // visit joins the network for some seconds, and says how that went.
@@ -147,7 +136,7 @@ func network(s node.Status, who string) (found []Finding) {
 	if s.Peers == 0 {
 		found = append(found, warning("peers", "name a --seed of another machine, or see to mDNS", "%s has found nobody: it is alone in network %q (id %s)", who, s.Network, s.NetworkID))
 	} else {
-		found = append(found, ok("peers", "%s knows %s in network %q", who, count(s.Peers, "node"), s.Network))
+		found = append(found, ok("peers", "%s knows %s in network %q", who, plural.Of(s.Peers, "node"), s.Network))
 	}
 	return append(found, clock(s), versions(s))
 }
@@ -160,7 +149,7 @@ func clock(s node.Status) Finding {
 	case s.Clock.Of == 0:
 		return skipped("clock", "there are no links to compare it with")
 	}
-	return ok("clock", "compared with %s", count(s.Clock.Of, "peer"))
+	return ok("clock", "compared with %s", plural.Of(s.Clock.Of, "peer"))
 }
 
 // versions says whether all peers run the same Arke.
@@ -196,12 +185,4 @@ func drops(s node.Status) []Finding {
 		return []Finding{ok("drops", "nothing was dropped since the start")}
 	}
 	return []Finding{warning("drops", "'arke status' shows them with their load", "since the start: %s", strings.Join(all, ", "))}
-}
-
-// count writes a number of things.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
