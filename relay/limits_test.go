@@ -75,7 +75,7 @@ func TestOneMuteConnectionTooManyIsCounted(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, closed)
-	attach(t, cfg.Socket)
+	letIn(t, cfg.Socket)
 }
 
 // TestSilentConnectionsLockNobodyOut proves that 600 connections over TCP which say
@@ -90,7 +90,7 @@ func TestSilentConnectionsLockNobodyOut(t *testing.T) {
 	soon := func(what string) {
 		t.Helper()
 		begin := time.Now()
-		attach(t, cfg.Socket)
+		letIn(t, cfg.Socket)
 		require.Less(t, time.Since(begin), time.Second, what)
 	}
 	const crowd = 600

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -63,6 +64,23 @@ func dial(t *testing.T, network, address string) *binding {
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return newBinding(t, conn)
+}
+
+// letIn attaches where the waiting room is full, as a client does: chance may send it
+// away instead of somebody who waits, and then it comes again.
+func letIn(t *testing.T, socket string) {
+	t.Helper()
+	said := hello()
+	for range 20 {
+		b := dial(t, "unix", socket)
+		b.read()
+		_, _ = b.conn.Write(frame(wire.LaneCtl, wire.KindHello, &said)) // that it is sent away is read
+		if a := b.take(); a.err == nil {
+			require.Equal(t, wire.KindHello, a.kind, "%q", a.body)
+			return
+		}
+	}
+	require.Fail(t, "it was sent away 20 times in a row")
 }
 
 // attach says Hello at a real socket.
