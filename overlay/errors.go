@@ -38,6 +38,10 @@ var (
 	// live link with another process that uses this node's peer id.
 	ErrDuplicate = errors.New("overlay: another live node uses the same peer id")
 
+	// ErrExcluded is the cause of LinkDown and DialFailed for a peer that this node
+	// has nothing to do with; see Overlay.Exclude.
+	ErrExcluded = errors.New("overlay: the peer is excluded from the network")
+
 	// ErrGoodbye is the cause of LinkDown and DialFailed when the peer ended
 	// the link on purpose.
 	ErrGoodbye = session.ErrGoodbye

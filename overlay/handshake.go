@@ -84,6 +84,12 @@ func (o *Overlay) accept(s Stream) {
 		o.refuse(s, &duplicateError{other: "the node called"})
 		return
 	}
+	if o.excludes(s.Remote()) {
+		o.drops.Inc(dropExcluded)
+		s.Reset(codeExcluded)
+		s.Close()
+		return
+	}
 	l := o.admit(s)
 	if l == nil {
 		o.drops.Inc(dropHandshakeFull)
@@ -163,9 +169,9 @@ func (st *stream) enter() error {
 	l := st.l
 	for {
 		l.mu.Lock()
-		if l.o.leaving() {
+		if err := l.o.bars(l.peer); err != nil {
 			l.unlock()
-			return ErrClosed
+			return err
 		}
 		if l.joining != nil {
 			l.unlock()
@@ -216,7 +222,7 @@ func (st *stream) complete(resume bool) error {
 		received = s.Detach()
 	}
 	l.mu.Lock()
-	if l.o.leaving() || resume && !l.up() { // it has just ended
+	if l.o.bars(l.peer) != nil || resume && !l.up() { // it has just ended
 		l.joining = nil
 		l.unlock()
 		return errNotNeeded
@@ -332,6 +338,9 @@ func (l dialer) call() (*stream, error) {
 	connect, hello := l.atLeast(dialTimeout), l.atLeast(helloTimeout)
 	ctx, cancel := WithTimeout(l.o.ctx, l.o.clock, "overlay/call", connect+hello)
 	defer cancel()
+	if l.o.excludes(l.peer) {
+		return nil, ErrExcluded
+	}
 	l.mu.Lock()
 	l.dialing.stop = cancel
 	l.mu.Unlock()
@@ -379,8 +388,8 @@ func (st *stream) greet() error {
 	switch {
 	case l.dialing.greeting != st:
 		return errNotNeeded
-	case err == nil && l.o.leaving():
-		err = ErrClosed
+	case err == nil:
+		err = l.o.bars(l.peer)
 	}
 	if l.dialing.greeting = nil; err != nil {
 		return err

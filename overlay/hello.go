@@ -198,6 +198,8 @@ func refusalCode(err error) uint32 {
 		return codeSuperseded
 	case errors.Is(err, errBusy):
 		return codeFull
+	case errors.Is(err, ErrExcluded):
+		return codeExcluded
 	case isTimeout(err):
 		return codeTimeout
 	case errors.Is(err, ErrLost), errors.Is(err, ErrGoodbye):

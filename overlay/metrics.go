@@ -12,6 +12,8 @@ type dropReason uint8
 const (
 	dropHandshakeFailed = dropReason(session.Drops) + iota // an incoming stream that did not get past Hello
 	dropHandshakeFull                                      // an incoming stream beyond the bound on handshakes
+	dropStatement                                          // one that is not true, or beyond the bound on subjects
+	dropExcluded                                           // a stream of a peer that is excluded
 	dropCandidate                                          // a candidate forgotten in favour of a newer one
 	dropReasons
 )
@@ -23,6 +25,10 @@ func (r dropReason) String() string {
 		return "handshake_failed"
 	case dropHandshakeFull:
 		return "handshake_full"
+	case dropStatement:
+		return "statement_refused"
+	case dropExcluded:
+		return "peer_excluded"
 	case dropCandidate:
 		return "candidate_forgotten"
 	}

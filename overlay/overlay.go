@@ -34,7 +34,9 @@ type Overlay struct {
 	loopback *Link
 	search   *search
 	clocks   *clockWatch
-	callers  atomic.Int32 // incoming streams that have not joined
+	board    *Board
+	exclusion
+	callers atomic.Int32 // incoming streams that have not joined
 
 	// Immutable after Start.
 	handlers    [256]LentHandler
@@ -69,6 +71,8 @@ func New(cfg Config) (*Overlay, error) {
 	o.loopback = newLoopback(o)
 	o.search = newSearch(o.base)
 	o.clocks = newClockWatch(o.base, o.tellClocks)
+	o.board, o.exclusion.o = newBoard(o), o
+	o.handlers[wire.KindStatement] = o.board.receive
 	return o, nil
 }
 
@@ -255,6 +259,7 @@ func (o *Overlay) publish(e PeerEvent) {
 		o.search.met(e.Peer, addrs)
 	}
 	o.search.link(e, name)
+	o.board.link(e)
 	for _, f := range o.subscribers {
 		f(e)
 	}
@@ -295,6 +300,7 @@ func (o *Overlay) Close() error {
 	o.closing.Do(func() {
 		o.search.stop()
 		o.clocks.stop()
+		o.board.stop()
 		for _, l := range append(o.links.sorted(), o.loopback) {
 			l.abandon()
 		}

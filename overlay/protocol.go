@@ -40,13 +40,14 @@ const maxLinkTime = 1 << 62
 
 // Codes of Goodbye frames and stream resets. Closed list; do not reorder.
 const (
-	codeShutdown   uint32 = 1 // the node is going away
-	codeVersion    uint32 = 2 // no common version
-	codeDuplicate  uint32 = 3 // another live node uses the peer id
-	codeProtocol   uint32 = 4 // what was received can't be understood
-	codeTimeout    uint32 = 5 // Hello did not come in time
-	codeSilent     uint32 = 6 // heartbeats were not answered
-	codeFull       uint32 = 7 // a bound on streams is reached
-	codeSuperseded uint32 = 8 // another connection of this link is used instead
-	codeBroken     uint32 = 9 // the connection broke
+	codeShutdown   uint32 = 1  // the node is going away
+	codeVersion    uint32 = 2  // no common version
+	codeDuplicate  uint32 = 3  // another live node uses the peer id
+	codeProtocol   uint32 = 4  // what was received can't be understood
+	codeTimeout    uint32 = 5  // Hello did not come in time
+	codeSilent     uint32 = 6  // heartbeats were not answered
+	codeFull       uint32 = 7  // a bound on streams is reached
+	codeSuperseded uint32 = 8  // another connection of this link is used instead
+	codeBroken     uint32 = 9  // the connection broke
+	codeExcluded   uint32 = 10 // the peer is excluded from the network
 )

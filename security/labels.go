@@ -16,6 +16,8 @@ const (
 	labelAdmissionKey  = "arke/1 admission key"  // network key -> Ed25519 seed
 	labelAdmission     = "arke/1 admission"      // what that key signs
 	labelStrangerKey   = "arke/1 stranger key"   // network key -> HMAC key of greetings
+	labelVouchKey      = "arke/1 vouch key"      // network key -> HMAC key of statements
+	labelVouch         = "arke/1 vouch"          // what that key makes a MAC of
 	labelPublic        = "arke/1 public label"   // network id -> Label
 	labelClusterKey    = "arke/1 cluster key"    // network key, name -> cluster key
 	labelRouteKey      = "arke/1 route key"      // cluster key -> route key

@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// tellAgain is when a peer is told again whose lane was full.
+const tellAgain = 100 * time.Millisecond
+
+// ErrStale is returned for a statement that says nothing new: one with that number,
+// or a larger one, holds already.
+var ErrStale = errors.New("overlay: a statement with a larger number holds")
+
+// StatementHandler is what a node has to do with the statements of one topic.
+type StatementHandler struct {
+	// Max is how many subjects there may be. What goes beyond it is dropped, and
+	// counted. Default 1.
+	Max int
+	// Check returns an error unless the statement is true; it verifies proofs. It
+	// may be called concurrently, only for what would be news.
+	Check func(Statement) error
+	// Heed is called for each statement that holds from now on, in the order of their
+	// numbers. It must not block, nor state anything.
+	Heed func(Statement)
+}
+
+// Board is where statements are: it takes those that peers send and those of this
+// node, has their topic check them, and sends what is news to all peers, and all
+// that holds to each that comes. A flood ends by itself: what is no news goes
+// nowhere. Methods may be called concurrently.
+type Board struct {
+	o        *Overlay
+	handlers map[Topic]StatementHandler // immutable after Start
+
+	heeding sync.Mutex // held while Heed is called, so that their order stays
+
+	// Guarded by mu.
+	mu     sync.Mutex
+	core   *statements
+	sender bool  // somebody tells peers …
+	more   bool  // … and is to look again
+	timer  Timer // until a full lane is tried again; nil = none
+}
+
+func newBoard(o *Overlay) *Board {
+	return &Board{o: o, handlers: make(map[Topic]StatementHandler), core: newStatements()}
+}
+
+// Statements is what all nodes of the network are told.
+func (o *Overlay) Statements() *Board { return o.board }
+
+// Handle sets the handler of a topic. Only before Start, once per topic.
+func (b *Board) Handle(t Topic, h StatementHandler) {
+	if b.o.started.Load() || b.handlers[t].Check != nil {
+		panic("BUG: statements handled after Start, or twice for one topic")
+	}
+	b.handlers[t] = h
+	b.core.limits[t] = max(h.Max, 1)
+}
+
+// State tells all nodes s. It returns ErrStale if that is not news here, an
+// error if there are too many subjects, or what Check says.
+func (b *Board) State(s Statement) error { return b.consider(s, "") }
+
+// Held returns what holds about a topic, by subject.
+func (b *Board) Held(t Topic) (all []Statement) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, name := range b.core.names() {
+		if name.topic == t {
+			all = append(all, b.core.held[name])
+		}
+	}
+	return all
+}
+
+// Renew has prove change the proofs of all that holds about a topic: those who come
+// later may know other keys than those who were told.
+func (b *Board) Renew(t Topic, prove func(*Statement)) {
+	for _, s := range b.Held(t) {
+		prove(&s)
+		b.mu.Lock()
+		b.core.renew(s)
+		b.mu.Unlock()
+	}
+}
+
+// receive handles a frame of a peer's.
+func (b *Board) receive(l *Link, body []byte) bool {
+	var m wire.Statement
+	if err := wire.DecodeControl(body, &m); err != nil {
+		b.o.drops.Inc(dropStatement)
+		return false
+	}
+	err := b.consider(Statement{
+		Topic: m.GetTopic(), Subject: string(m.GetSubject()), Number: m.GetNumber(), Body: m.GetBody(), Proof: m.GetProof(),
+	}, l.peer)
+	if err != nil && !errors.Is(err, ErrStale) {
+		b.o.drops.Inc(dropStatement)
+	}
+	return false
+}
+
+// consider takes a statement in if it is news, and true.
+func (b *Board) consider(s Statement, from peer.ID) error {
+	h, known := b.handlers[s.Topic]
+	if !known {
+		return fmt.Errorf("overlay: no statements of topic %v are known", s.Topic)
+	}
+	b.mu.Lock()
+	verdict := b.core.judge(&s)
+	if verdict == judgeStale {
+		b.core.knows(from, &s)
+	}
+	b.mu.Unlock()
+	switch verdict {
+	case judgeStale:
+		return ErrStale
+	case judgeFull:
+		return fmt.Errorf("overlay: too many statements of topic %v", s.Topic)
+	}
+	if err := h.Check(s); err != nil {
+		return err
+	}
+	b.heeding.Lock()
+	b.mu.Lock()
+	news := b.core.take(s, from)
+	b.mu.Unlock()
+	if news {
+		h.Heed(s)
+	}
+	b.heeding.Unlock()
+	if !news {
+		return ErrStale
+	}
+	b.tell()
+	return nil
+}
+
+// link notes what a link's event means for who has to be told.
+func (b *Board) link(e PeerEvent) {
+	b.mu.Lock()
+	switch e.Type {
+	case LinkUp:
+		b.core.up(e.Peer)
+	case LinkDown:
+		b.core.down(e.Peer)
+	}
+	b.mu.Unlock()
+	b.tell()
+}
+
+// tell sends what is owed, as far as lanes have room. One goroutine does at a time:
+// what others add meanwhile, it sends.
+func (b *Board) tell() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.more = true; b.sender || b.o.leaving() {
+		return
+	}
+	b.sender = true
+	for b.more {
+		b.more = false
+		full := false
+		for _, p := range b.core.due() {
+			full = !b.tellPeer(p) || full
+		}
+		if full && b.timer == nil {
+			b.timer = b.o.after("overlay/statements", tellAgain, func() {
+				b.mu.Lock()
+				b.timer = nil
+				b.mu.Unlock()
+				b.tell()
+			})
+		}
+	}
+	b.sender = false
+}
+
+// tellPeer sends p what it is owed; false if its lane is full. mu is held, and
+// released while something is sent.
+func (b *Board) tellPeer(p peer.ID) bool {
+	for {
+		s, ok := b.core.next(p)
+		if !ok {
+			return true
+		}
+		b.mu.Unlock()
+		err := b.send(p, &s)
+		b.mu.Lock()
+		switch {
+		case errors.Is(err, ErrLaneFull):
+			return false
+		case errors.Is(err, ErrLinkDown), errors.Is(err, ErrClosed):
+			return true // the link's event comes
+		}
+		b.core.told(p, &s)
+	}
+}
+
+func (b *Board) send(p peer.ID, s *Statement) error {
+	body, err := wire.AppendControl(nil, &wire.Statement{
+		Topic: s.Topic, Subject: []byte(s.Subject), Number: s.Number, Body: s.Body, Proof: s.Proof,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = b.o.Link(p).Send(LaneCtl, wire.KindStatement, body)
+	return err
+}
+
+// stop ends what is planned.
+func (b *Board) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+}

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+)
+
+var errUntrue = errors.New("untrue")
+
+// heard are the statements that a node has heeded.
+type heard struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (h *heard) list() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]string(nil), h.all...)
+}
+
+// newListener is a node that heeds bans whose proof is "true".
+func newListener(t *testing.T, net *memNet, id peer.ID) (*node, *heard) {
+	n, h := newNode(t, net, id), &heard{}
+	n.Statements().Handle(wire.Statement_BAN, overlay.StatementHandler{
+		Max: 3,
+		Check: func(s overlay.Statement) error {
+			if string(s.Proof) != "true" {
+				return errUntrue
+			}
+			return nil
+		},
+		Heed: func(s overlay.Statement) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.all = append(h.all, fmt.Sprint(s.Subject, s.Number))
+		},
+	})
+	n.start()
+	return n, h
+}
+
+func ban(subject string, number uint64) overlay.Statement {
+	return overlay.Statement{Topic: wire.Statement_BAN, Subject: subject, Number: number, Proof: []byte("true")}
+}
+
+func TestStatementsReachEverybodyOnce(t *testing.T) {
+	// This test links a, b and c in a row, and all three in a ring with d. What a says
+	// reaches each once, also d that comes later; what is untrue goes nowhere.
+	net := newMemNet()
+	a, _ := newListener(t, net, "a")
+	b, atB := newListener(t, net, "b")
+	c, atC := newListener(t, net, "c")
+	a.wait("b")
+	b.wait("c")
+	require.NoError(t, a.Statements().State(ban("mallory", 1)))
+	require.ErrorIs(t, a.Statements().State(ban("mallory", 1)), overlay.ErrStale)
+	require.ErrorIs(t, a.Statements().State(overlay.Statement{Topic: wire.Statement_BAN, Subject: "x", Number: 1}), errUntrue)
+	require.Error(t, a.Statements().State(overlay.Statement{Topic: wire.Statement_REVOCATIONS, Number: 1, Proof: []byte("true")}))
+	require.Eventually(t, func() bool { return len(atC.list()) == 1 }, 10*time.Second, time.Millisecond)
+
+	d, atD := newListener(t, net, "d")
+	d.wait("a")
+	d.wait("c")
+	require.Eventually(t, func() bool { return len(atD.list()) == 1 }, 10*time.Second, time.Millisecond)
+	require.NoError(t, d.Statements().State(ban("mallory", 2)))
+	for _, h := range []*heard{atB, atC, atD} {
+		require.Eventually(t, func() bool { return len(h.list()) == 2 }, 10*time.Second, time.Millisecond)
+		require.Equal(t, []string{"mallory1", "mallory2"}, h.list())
+	}
+	require.Equal(t, "mallory", c.Statements().Held(wire.Statement_BAN)[0].Subject)
+}
+
+func TestUntrueStatementsAreCountedAndStopped(t *testing.T) {
+	// This test has a peer say what is untrue, and more than there is room for.
+	net := newMemNet()
+	b, atB := newListener(t, net, "b")
+	liar := newRaw(t, net, "z")
+	s := liar.greet("b")
+	for _, m := range []*wire.Statement{
+		{Topic: wire.Statement_BAN, Subject: []byte("mallory"), Number: 1, Proof: []byte("false")},
+		{Topic: wire.Statement_NONE, Subject: []byte("mallory"), Number: 1},
+		{Topic: wire.Statement_BAN, Subject: []byte("mallory"), Proof: []byte("true")},
+		{Topic: wire.Statement_BAN, Subject: []byte("1"), Number: 1, Proof: []byte("true")},
+		{Topic: wire.Statement_BAN, Subject: []byte("2"), Number: 1, Proof: []byte("true")},
+		{Topic: wire.Statement_BAN, Subject: []byte("3"), Number: 1, Proof: []byte("true")},
+		{Topic: wire.Statement_BAN, Subject: []byte("4"), Number: 1, Proof: []byte("true")},
+	} {
+		s.control(wire.KindStatement, m)
+	}
+	require.Eventually(t, func() bool { return b.Drops()["statement_refused"] == 4 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, []string{"11", "21", "31"}, atB.list())
+}
+
+func TestWhoIsExcludedIsCutOffAndRefused(t *testing.T) {
+	// This test excludes a peer: its link ends with ErrExcluded at once, what either
+	// side dials is refused, until it is admitted again.
+	net := newMemNet()
+	a, b := startNode(t, net, "a"), startNode(t, net, "b")
+	b.wait("a")
+	a.wait("b")
+	a.Exclude("b")
+	a.Exclude("a") // is nothing that anybody can do to itself
+	require.Eventually(t, func() bool { return a.last("b").Type == overlay.LinkDown }, 10*time.Second, time.Millisecond)
+	require.ErrorIs(t, a.last("b").Err, overlay.ErrExcluded)
+	_, err := a.Link("b").Wait(t.Context(), nil)
+	require.ErrorIs(t, err, overlay.ErrExcluded)
+	require.Eventually(t, func() bool { return a.Drops()["peer_excluded"] > 0 }, 20*time.Second, time.Millisecond)
+	require.False(t, a.Link("b").Up())
+
+	a.Readmit("b")
+	a.wait("b")
+}

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// exclusion knows the peers that this node has nothing to do with. Methods may be
+// called concurrently.
+type exclusion struct {
+	o     *Overlay
+	any   atomic.Bool
+	peers sync.Map // of peer.ID
+}
+
+func (e *exclusion) excludes(p peer.ID) bool {
+	if !e.any.Load() {
+		return false
+	}
+	_, out := e.peers.Load(p)
+	return out
+}
+
+// Exclude ends the link to p at once, with ErrExcluded, and refuses p from now on:
+// it is not dialled, and no stream of its is taken. Nothing happens if p is
+// this node. It does not block.
+func (e *exclusion) Exclude(p peer.ID) {
+	if p == e.o.self {
+		return
+	}
+	e.any.Store(true)
+	if _, before := e.peers.Swap(p, struct{}{}); before {
+		return
+	}
+	cutOff(e.o.links.get(p))
+	e.o.transport.Disconnect(p)
+}
+
+// Readmit takes Exclude back.
+func (e *exclusion) Readmit(p peer.ID) { e.peers.Delete(p) }
+
+// bars returns why no session with p may begin, or go on, if so.
+func (e *exclusion) bars(p peer.ID) error {
+	switch {
+	case e.o.leaving():
+		return ErrClosed
+	case e.excludes(p):
+		return ErrExcluded
+	}
+	return nil
+}
+
+// cutOff ends what there is with the peer; without mu.
+func cutOff(l *Link) {
+	l.mu.Lock()
+	defer l.unlock()
+	for _, s := range l.callers {
+		l.after.Add(func() { s.Reset(codeExcluded) })
+	}
+	switch s := l.last.Load(); {
+	case !l.up():
+		l.do(decision{stop: true})
+	case s.Attached():
+		l.after.Add(func() { s.Break(ErrExcluded, codeExcluded) }) // lost ends the session
+	default:
+		l.do(giveUp(ErrExcluded))
+	}
+}

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// Topic says what a statement is about.
+type Topic = wire.Statement_Topic
+
+// Statement is what somebody who may do so tells all nodes of the network. Of two
+// with one topic and subject the one with the larger number counts, whole. Nobody
+// changes the slices.
+type Statement struct {
+	Topic   Topic
+	Subject string // at most 64 bytes
+	Number  uint64 // at least 1
+	Body    []byte // at most 32 KiB
+	Proof   []byte // at most 128 bytes
+}
+
+// statementName is what a statement replaces others of.
+type statementName struct {
+	topic   Topic
+	subject string
+}
+
+func (s *Statement) name() statementName { return statementName{s.Topic, s.Subject} }
+
+// statements is the core that knows which statements hold, and who has to be told
+// which. It believes what it is given: the board checks.
+type statements struct {
+	limits map[Topic]int // of subjects
+	held   map[statementName]Statement
+	peers  map[peer.ID]*audience
+}
+
+// audience is what a peer that has a session has still to be told, the first that
+// became due first.
+type audience struct{ owed []statementName }
+
+func newStatements() *statements {
+	return &statements{
+		limits: make(map[Topic]int), held: make(map[statementName]Statement), peers: make(map[peer.ID]*audience),
+	}
+}
+
+// judgement is what is to be done with a statement that was heard.
+type judgement uint8
+
+const (
+	judgeStale judgement = iota // it says nothing new
+	judgeFull                   // there are too many subjects
+	judgeNews                   // if it is true, it holds
+)
+
+// judge says what a statement would change.
+func (c *statements) judge(s *Statement) judgement {
+	held, ok := c.held[s.name()]
+	switch {
+	case ok && held.Number >= s.Number:
+		return judgeStale
+	case !ok && c.count(s.Topic) >= c.limits[s.Topic]:
+		return judgeFull
+	}
+	return judgeNews
+}
+
+func (c *statements) count(t Topic) (n int) {
+	for name := range c.held {
+		if name.topic == t {
+			n++
+		}
+	}
+	return n
+}
+
+// take makes a statement hold that is true, unless a newer one came meanwhile. All
+// peers are owed it then, but the one it came from; "" = it is this node's own.
+func (c *statements) take(s Statement, from peer.ID) bool {
+	if c.judge(&s) != judgeNews {
+		return false
+	}
+	name := s.name()
+	c.held[name] = s
+	for p, a := range c.peers {
+		if p == from {
+			a.owed = slices.DeleteFunc(a.owed, func(n statementName) bool { return n == name })
+		} else if !slices.Contains(a.owed, name) {
+			a.owed = append(a.owed, name)
+		}
+	}
+	return true
+}
+
+// knows notes that p has said what is no news, so that it need not be told it.
+func (c *statements) knows(p peer.ID, s *Statement) {
+	name := s.name()
+	if a := c.peers[p]; a != nil && s.Number >= c.held[name].Number {
+		a.owed = slices.DeleteFunc(a.owed, func(n statementName) bool { return n == name })
+	}
+}
+
+// renew puts another proof of the same in the place of a statement's.
+func (c *statements) renew(s Statement) {
+	if held, ok := c.held[s.name()]; ok && held.Number == s.Number {
+		c.held[s.name()] = s
+	}
+}
+
+// up notes that a session with p began: it is owed all that holds.
+func (c *statements) up(p peer.ID) { c.peers[p] = &audience{owed: c.names()} }
+
+// down notes that the session with p has ended.
+func (c *statements) down(p peer.ID) { delete(c.peers, p) }
+
+// due lists the peers that are owed something, by id.
+func (c *statements) due() (all []peer.ID) {
+	for p, a := range c.peers {
+		if len(a.owed) > 0 {
+			all = append(all, p)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// next is what p is to be told next; it is owed until told.
+func (c *statements) next(p peer.ID) (Statement, bool) {
+	if a := c.peers[p]; a != nil && len(a.owed) > 0 {
+		return c.held[a.owed[0]], true
+	}
+	return Statement{}, false
+}
+
+// told notes that p was sent s. A newer one of that name is still owed.
+func (c *statements) told(p peer.ID, s *Statement) {
+	a := c.peers[p]
+	if a == nil || len(a.owed) == 0 || a.owed[0] != s.name() || c.held[s.name()].Number != s.Number {
+		return
+	}
+	a.owed = a.owed[1:]
+}
+
+// names lists what holds, in an order that is the same for the same statements.
+func (c *statements) names() []statementName {
+	return slices.SortedFunc(maps.Keys(c.held), func(a, b statementName) int {
+		if a.topic != b.topic {
+			return int(a.topic) - int(b.topic)
+		}
+		return strings.Compare(a.subject, b.subject)
+	})
+}

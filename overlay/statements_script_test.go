@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	story "github.com/arke-mesh/arke/internal/script"
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// TestStatementScripts plays the stories in testdata/statements against the core that
+// knows which statements hold and who has to be told. There are two subjects of bans
+// at most. After each step it prints what peers are owed.
+//
+//	up PEER                    a session with a peer begins; down PEER = it ends
+//	hear SUBJECT NUMBER PEER   a statement that is true comes from a peer; without one it is ours
+//	tell PEER                  the peer is sent the first that it is owed
+func TestStatementScripts(t *testing.T) {
+	story.Run(t, "testdata/statements", func() func(story.Step) []string {
+		c := newStatements()
+		c.limits[wire.Statement_BAN] = 2
+		return func(d story.Step) (out []string) {
+			switch d.Cmd {
+			case "up":
+				c.up(peer.ID(d.Word(0)))
+			case "down":
+				c.down(peer.ID(d.Word(0)))
+			case "hear":
+				var from peer.ID
+				if len(d.Words()) > 2 {
+					from = peer.ID(d.Word(2))
+				}
+				s := Statement{Topic: wire.Statement_BAN, Subject: d.Word(0), Number: uint64(d.Number(1))}
+				verdict := c.judge(&s)
+				if verdict == judgeStale {
+					c.knows(from, &s)
+				}
+				out = append(out, [...]string{"stale", "full", "news"}[verdict])
+				if taken := c.take(s, from); taken != (verdict == judgeNews) {
+					d.Fail("taken %v, judged %v", taken, verdict)
+				}
+			case "tell":
+				p := peer.ID(d.Word(0))
+				s, ok := c.next(p)
+				if !ok {
+					return []string{"nothing is owed"}
+				}
+				c.told(p, &s)
+				out = append(out, fmt.Sprintf("told %s %d", s.Subject, s.Number))
+			default:
+				return d.Unknown()
+			}
+			for _, p := range c.due() {
+				var owed []string
+				for _, name := range c.peers[p].owed {
+					owed = append(owed, fmt.Sprintf("%s %d", name.subject, c.held[name].Number))
+				}
+				out = append(out, fmt.Sprintf("%s is owed %s", string(p), strings.Join(owed, ", ")))
+			}
+			return out
+		}
+	})
+}

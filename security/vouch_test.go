@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package security_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// TestAVouchIsForOneStatementOfOneNetwork proves that only a holder of an accepted
+// key can make one, and that it is good for nothing else.
+func TestAVouchIsForOneStatementOfOneNetwork(t *testing.T) {
+	f := newFile(t, "net")
+	f.Keys = versions(1, 2)
+	n := newNetwork(t, f)
+	proof := n.Vouch(1, "mallory", 3, []byte("b"))
+	require.Len(t, proof, security.VouchSize)
+	require.NoError(t, n.CheckVouch(proof, 1, "mallory", 3, []byte("b")))
+	for what, err := range map[string]error{
+		"topic":   n.CheckVouch(proof, 2, "mallory", 3, []byte("b")),
+		"subject": n.CheckVouch(proof, 1, "mallorx", 3, []byte("b")),
+		"number":  n.CheckVouch(proof, 1, "mallory", 4, []byte("b")),
+		"body":    n.CheckVouch(proof, 1, "mallory", 3, nil),
+		"moved":   n.CheckVouch(proof, 1, "malloryb", 3, nil),
+		"length":  n.CheckVouch(proof[1:], 1, "mallory", 3, []byte("b")),
+		"none":    n.CheckVouch(nil, 1, "mallory", 3, []byte("b")),
+	} {
+		require.ErrorIs(t, err, security.ErrUnauthorized, what)
+	}
+	for i := range proof {
+		bad := append([]byte(nil), proof...)
+		bad[i] ^= 1
+		require.ErrorIs(t, n.CheckVouch(bad, 1, "mallory", 3, []byte("b")), security.ErrUnauthorized)
+	}
+	other := newFile(t, "other")
+	other.Keys = f.Keys
+	require.ErrorIs(t, newNetwork(t, other).CheckVouch(proof, 1, "mallory", 3, []byte("b")), security.ErrUnauthorized)
+
+	// Who has the next key knows what the old one said, until there is one more.
+	f.Keys = versions(2, 3)
+	require.NoError(t, newNetwork(t, f).CheckVouch(proof, 1, "mallory", 3, []byte("b")))
+	f.Keys = versions(2, 3, 4)
+	require.ErrorIs(t, newNetwork(t, f).CheckVouch(proof, 1, "mallory", 3, []byte("b")), security.ErrUnauthorized)
+}
