@@ -45,6 +45,7 @@ const (
 	GapLost      = GapReason(patterns.GapLost)      // a connection or a node on the way was lost
 	GapRelay     = GapReason(patterns.GapRelay)     // the relay was lost, or had no room for this program
 	GapPublisher = GapReason(patterns.GapPublisher) // the publisher's process was lost
+	GapUnsigned  = GapReason(patterns.GapUnsigned)  // not signed by its publisher, or seen before: see Signed
 )
 
 // SubscriptionStatus counts what a subscription got.

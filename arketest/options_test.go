@@ -89,17 +89,17 @@ func TestSurveysAreBounded(t *testing.T) {
 }
 
 func TestSubscriptionsHearWhatTheyAskFor(t *testing.T) {
-	// This test publishes 20 messages from a program with three subscriptions to
-	// the topic: one of the program itself that wants no echo, and two of a queue
-	// group, elsewhere, that share the messages.
+	// This test publishes 20 messages from a program with four subscriptions to
+	// the topic: one of the program itself that wants no echo, two of a queue
+	// group, elsewhere, that share the messages, and one that asks for signatures.
 	arketest.Run(t, func(t *testing.T, n *arketest.Network) {
 		publisher, other := n.Join("publisher"), n.Join("other")
 		time.Sleep(5 * time.Second)
-		counts := make([]atomic.Int64, 3)
+		counts := make([]atomic.Int64, 4)
 		for i, s := range []struct {
 			conn *arke.Conn
 			opt  arke.SubscribeOption
-		}{{publisher, arke.NoEcho()}, {other, arke.QueueGroup("g")}, {other, arke.QueueGroup("g")}} {
+		}{{publisher, arke.NoEcho()}, {other, arke.QueueGroup("g")}, {other, arke.QueueGroup("g")}, {other, arke.Signed()}} {
 			_, err := s.conn.SubscribeFunc(t.Context(), "news.*", func(arke.Publication) { counts[i].Add(1) }, s.opt)
 			require.NoError(t, err)
 		}
@@ -109,6 +109,7 @@ func TestSubscriptionsHearWhatTheyAskFor(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Zero(t, counts[0].Load())
 		require.EqualValues(t, 20, counts[1].Load()+counts[2].Load())
+		require.EqualValues(t, 20, counts[3].Load())
 		require.ErrorIs(t, publisher.Publish(t.Context(), "news..today", arke.Message{}), arke.ErrTopic)
 	})
 }

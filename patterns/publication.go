@@ -40,6 +40,9 @@ const (
 	// GapPublisher: the publisher's process, or every way to it, was lost. How
 	// much it had published nobody knows: Missed is 0.
 	GapPublisher GapReason = "publisher"
+	// GapUnsigned: what came did not carry its publisher's signature, or had come
+	// before; see SubscribeOptions.Signed. It may have been invented on the way.
+	GapUnsigned GapReason = "unsigned"
 )
 
 // Subscriber takes what a subscription gets. Its methods are called one at a

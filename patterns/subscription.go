@@ -34,6 +34,11 @@ type SubscribeOptions struct {
 	Queue string
 	// NoEcho leaves out what the same Messenger publishes.
 	NoEcho bool
+	// Signed refuses messages that do not carry a signature by the node key of
+	// their publisher, whoever passed them on; each is told as a gap. Publishers
+	// sign only as long as somebody asks for it: until they have heard of it, what
+	// they publish is missing, too. What this node publishes needs no signature.
+	Signed bool
 	// QueueLength and QueueBytes bound what waits for the Subscriber, in
 	// messages and bytes of topics, headers and bodies. Defaults 4,096 and
 	// 16 MiB. A message that is alone has room whatever its size.

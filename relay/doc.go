@@ -74,8 +74,8 @@
 //	56 Serve        ctl   client  u64 id, u64 timeout, u32 concurrency, i32 queue length,
 //	                              u32 queue bytes, u32 message bytes, u32 capacity, i32 tunnels,
 //	                              u8 patterns, s8 cluster
-//	57 Subscribe    ctl   client  u64 id, u64 timeout, u8 1 = no echo + 2 = blocks, u32 length,
-//	                              u32 bytes, s8 queue, s8 pattern
+//	57 Subscribe    ctl   client  u64 id, u64 timeout, u8 1 = no echo + 2 = blocks + 4 = signed,
+//	                              u32 length, u32 bytes, s8 queue, s8 pattern
 //	58 Leave        ctl   client  u64 id, u64 timeout
 //	59 Done         any   relay   u64 id, u8 outcome, u8 1 = may have run, u32 code, u64 value,
 //	                              s16 text
@@ -231,8 +231,11 @@
 // for. It may come before the Done for Subscribe; that for Leave travels behind
 // the last one. What finds no room in the client's lane is dropped, and one Gap
 // says how many, before anything else comes. Reasons: 1 too slow, 2 a lane on the
-// way was full, 3 lost on the way, 4 the relay, 5 the publisher was lost. Not exact
-// = at most so many, or, with 0, nobody knows.
+// way was full, 3 lost on the way, 4 the relay, 5 the publisher was lost, 6 not signed.
+// Not exact = at most so many, or, with 0, nobody knows.
+//
+// A subscription that is "signed" gets what carries its publisher's signature: the relay
+// verifies it. What does not is a Gap.
 //
 // A subscription that blocks has publishers on its node wait: not more than length
 // messages and bytes are on their way to the client, until a TunnelCredit with flag

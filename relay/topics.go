@@ -42,7 +42,7 @@ func (t *topics) handleSubscribe(body []byte) error {
 	if err != nil {
 		return malformed(err)
 	}
-	o := patterns.SubscribeOptions{Queue: f.Queue, NoEcho: f.Options&wire.SubscribeNoEcho != 0}
+	o := patterns.SubscribeOptions{Queue: f.Queue, NoEcho: f.Options&wire.SubscribeNoEcho != 0, Signed: f.Options&wire.SubscribeSigned != 0}
 	var p place = &listener{t: t, id: f.ID, pattern: f.Pattern, options: o}
 	if f.Options&wire.SubscribeBlocks != 0 {
 		p = newBlocking(t, &f, o)
@@ -188,8 +188,10 @@ func gapReason(r patterns.GapReason) wire.GapReason {
 		return wire.GapLane
 	case patterns.GapRelay:
 		return wire.GapRelay
-	case "publisher":
+	case patterns.GapPublisher:
 		return wire.GapPublisher
+	case patterns.GapUnsigned:
+		return wire.GapUnsigned
 	}
 	return wire.GapLost
 }

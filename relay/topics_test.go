@@ -120,6 +120,24 @@ func TestNoEchoIsOfOneClient(t *testing.T) {
 	})
 }
 
+// TestARelayAsksForSignaturesForItsClients proves that what another node publishes
+// reaches a client that asks for signatures, in both kinds of subscriptions, because
+// that node signs since the client has subscribed; the client needs no key for that.
+func TestARelayAsksForSignaturesForItsClients(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		other, b := s.Start("other"), s.attach()
+		time.Sleep(5 * time.Second)
+		b.subscribe(wire.Subscribe{ID: 1, Options: wire.SubscribeSigned, Pattern: "a.*"})
+		b.subscribe(wire.Subscribe{ID: 2, Options: wire.SubscribeSigned | wire.SubscribeBlocks, Pattern: "a.b"})
+		require.NoError(t, other.Publish(t.Context(), "a.b", patterns.Message{Body: []byte("signed")}))
+		for range 2 {
+			m := b.publication()
+			require.Equal(t, []any{other.Self().String(), "signed"}, []any{m.Publisher, bodyOf(t, m.Tail)})
+		}
+		require.Zero(t, s.node.Status().Drops["pubsub.unsigned"])
+	})
+}
+
 // TestOneSubscriptionTooManyIsTheNamedError proves the limit, and that the place
 // is there again afterwards.
 func TestOneSubscriptionTooManyIsTheNamedError(t *testing.T) {

@@ -14,7 +14,8 @@
 // # Keys
 //
 //	authority (Ed25519)          nobody online   Authority.Sign, SignRevocations
-//	node key (Ed25519)           one node        peer id, TLS, NodeKey.SignLease
+//	node key (Ed25519)           one node        peer id, TLS, NodeKey.SignLease,
+//	                                             SignPath, SignPublication
 //	network key (32 bytes)       all nodes       Network
 //	├─ admission key (Ed25519)                   Network.Admit
 //	├─ stranger key                              Network.Greet
@@ -154,8 +155,16 @@
 //     long as the path is in use, and have them believe that up to 65,536 messages are
 //     missing. When it is off the path, none of that lasts. Of what is sealed it can
 //     only withhold and reorder (patterns/pubsub:
-//     TestAForwarderDoesNotGoBeyondWhatThePublisherSigned). Nobody signs single
-//     messages yet: who has to know their author seals them, and trusts who has the key;
+//     TestAForwarderDoesNotGoBeyondWhatThePublisherSigned). A subscription that asks
+//     for signatures (Signed) gets no message but as its publisher made it, and once,
+//     whoever passes it on, forwarders with the group's own key included; it is told
+//     of a gap where something else came
+//     (TestWhoAsksForSignaturesGetsWhatThePublisherHasSigned,
+//     TestRootMessagesAreTakenOnceInTheOrderOfTheirAuthor; scenario lying-forwarders of
+//     sim). Withheld and reordered messages, and which subscription of a queue gets one,
+//     are not covered by that. A relay checks for its clients. Who asks costs each
+//     publisher that it listens to a signature a message, and others nothing
+//     (TestPublishersSignOnlyWhereSomebodyAsks);
 //   - load everybody with work, within the limits of the layers above. Of streams
 //     it has 16 at a node, four of them to the router, which takes one kind of
 //     question of up to 4 KiB, whole within five seconds (overlay/p2p:

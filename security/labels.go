@@ -32,6 +32,7 @@ const (
 	labelPathNode      = "arke/1 path node"      // a node in it and those behind it -> digest
 	labelPathJoin      = "arke/1 path join"      // two digests -> one
 	labelRootForwarder = "arke/1 root forwarder" // what a publisher signs for one of the root group
+	labelPublication   = "arke/1 publication"    // a message that a publisher signs
 	labelCertificate   = "arke/1 certificate"    // what an authority signs for a node
 	labelRevocations   = "arke/1 revocations"    // what it signs against nodes
 	labelRecord        = "arke/1 sealed record"  // cluster key, salt -> AES-256 key

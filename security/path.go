@@ -146,6 +146,37 @@ func VerifyRootForwarder(f RootForwarder, signature []byte) error {
 	return verify(f.Publisher, f.message(), signature)
 }
 
+// Publication is what a publisher signs of one message, for those who take none
+// without that: all that nobody but its author may say, whoever passes it on.
+type Publication struct {
+	Network     NetworkID
+	Publisher   peer.ID
+	Incarnation uint64 // of its node
+	Session     uint64 // in which it is published in its group
+	Serial      uint64 // is used once in that life of the node, and grows
+	Topic       string
+	Tail        []byte // headers and body, as they travel
+}
+
+// message is what is signed. The tail may be large, and Ed25519 hashes twice.
+func (p *Publication) message() []byte {
+	digest := sha256.Sum256(p.Tail)
+	return message(labelPublication, p.Network[:], []byte(p.Publisher), uint64Bytes(p.Incarnation),
+		uint64Bytes(p.Session), uint64Bytes(p.Serial), []byte(p.Topic), digest[:])
+}
+
+// SignPublication returns k's signature of p, 64 bytes that the caller owns. It is
+// good only if p.Publisher is k's peer id. The zero NodeKey can't sign.
+func (k NodeKey) SignPublication(p Publication) []byte {
+	return ed25519.Sign(k.s.get().private, p.message())
+}
+
+// VerifyPublication checks what SignPublication returned. It returns
+// ErrBadSignature.
+func VerifyPublication(p Publication, signature []byte) error {
+	return verify(p.Publisher, p.message(), signature)
+}
+
 // verify checks a signature by p's node key.
 func verify(p peer.ID, message, signature []byte) error {
 	public, err := publicKeyOf(p)

@@ -14,8 +14,7 @@ type Interest struct {
 	// Weight is how many subscriptions of the queue the node has, at least 1
 	// where Queue is set, else 0.
 	Weight uint16
-	// Signed says that what is published has to be signed by its publisher: nobody
-	// asks for it yet.
+	// Signed says that somebody takes only what its publisher has signed.
 	Signed bool
 }
 

@@ -229,6 +229,7 @@ func leafFrames() []leafVector {
 			&wire.Subscribe{ID: 3, Timeout: 1_000_000, Options: wire.SubscribeNoEcho | wire.SubscribeBlocks, Length: 16, Bytes: 64 << 10, Queue: "q", Pattern: "a.>"}, subscribe,
 		},
 		{"client: subscribe, id 4, to \"a.b\", all by default", ctl, wire.KindSubscribe, &wire.Subscribe{ID: 4, Pattern: "a.b"}, subscribe},
+		{"client: subscribe, id 5, to \"a.b\", signed", ctl, wire.KindSubscribe, &wire.Subscribe{ID: 5, Options: wire.SubscribeSigned, Pattern: "a.b"}, subscribe},
 		{"client: credit, 17 publications for subscription 3 were taken", ctl, wire.KindTunnelCredit, &wire.Taken{ID: 3, Total: 17}, decoder(decodeTaken)},
 		{"client: leave, id 1, accepted requests may take 5 s", ctl, wire.KindLeave, &wire.Leave{ID: 1, Timeout: 5_000_000}, leave},
 		{"relay: done, id 1 is member 00000000000000ff", ctl, wire.KindDone, &wire.Done{ID: 1, Value: 0xff}, done},

@@ -11,6 +11,8 @@ const (
 	SubscribeNoEcho uint8 = 1 << 0
 	// SubscribeBlocks: publishers wait while the subscription is full.
 	SubscribeBlocks uint8 = 1 << 1
+	// SubscribeSigned: only what its publisher has signed.
+	SubscribeSigned uint8 = 1 << 2
 )
 
 // Subscribe asks for what is published on topics that match the pattern. It is
@@ -51,7 +53,7 @@ func DecodeSubscribe(b []byte) (Subscribe, error) {
 	switch {
 	case r.bad || len(r.b) > 0:
 		return Subscribe{}, malformed("subscribe: length")
-	case m.Options&^(SubscribeNoEcho|SubscribeBlocks) != 0:
+	case m.Options&^(SubscribeNoEcho|SubscribeBlocks|SubscribeSigned) != 0:
 		return Subscribe{}, malformed("subscribe: unknown option")
 	}
 	return m, nil
@@ -161,7 +163,8 @@ const (
 	GapLost       GapReason = 3 // a node on the way was lost
 	GapRelay      GapReason = 4 // the relay had no room for the client
 	GapPublisher  GapReason = 5 // the publisher's process was lost
-	gapReasonEnds           = 6
+	GapUnsigned   GapReason = 6 // not signed by its publisher, as the subscription asks for
+	gapReasonEnds           = 7
 )
 
 // Gap tells some of a client's subscriptions that messages are missing. It

@@ -7,7 +7,7 @@ import "encoding/binary"
 
 // Flags of Publish, beside FlagSealed and FlagOrigin. FlagRoot, which is Path's
 // too, marks the root group: messages for patterns that begin with a wildcard. With
-// FlagSigned each message carries its publisher's signature: nobody makes one yet.
+// FlagSigned each message carries its publisher's signature: see Authorship.
 const (
 	FlagRoot   uint8 = 1 << 3
 	FlagSigned uint8 = 1 << 4

@@ -47,6 +47,7 @@ type interest struct {
 	r      *receiver
 	queue  uint64 // 0 = every message
 	weight int
+	strict bool // it is for those who ask for signatures
 }
 
 // audience finds the receivers of a topic: a pure core. Its owner's lock guards
@@ -55,6 +56,7 @@ type audience struct {
 	index    match.Index[*interest]
 	prepared map[string]*way
 	round    uint64
+	strict   int    // interests that ask for signatures
 	version  uint64 // counts the times when what is prepared was forgotten
 }
 
@@ -65,6 +67,7 @@ type way struct {
 	interests []*interest
 	receivers []*receiver // each once; nil if there are queues
 	queues    []uint64    // each once
+	strict    bool        // somebody who is there asks for signatures
 }
 
 // maxPrepared bounds the topics whose receivers are remembered.
@@ -74,7 +77,10 @@ const maxPrepared = 1024
 func (a *audience) add(r *receiver) {
 	a.forget()
 	for _, i := range r.interests {
-		in := &interest{r: r, queue: hashQueue(i.Pattern, i.Queue), weight: int(i.Weight)}
+		in := &interest{r: r, queue: hashQueue(i.Pattern, i.Queue), weight: int(i.Weight), strict: i.Signed}
+		if in.strict {
+			a.strict++
+		}
 		a.index.Add(i.Pattern, in)
 		r.handles = append(r.handles, in)
 	}
@@ -85,6 +91,9 @@ func (a *audience) remove(r *receiver) {
 	a.forget()
 	for n, i := range r.interests {
 		a.index.Remove(i.Pattern, r.handles[n])
+		if i.Signed {
+			a.strict--
+		}
 	}
 	r.interests, r.handles = nil, nil
 }
@@ -113,6 +122,7 @@ func (a *audience) match(topic string) *way {
 	}
 	w := &way{topic: strings.Clone(topic), interests: a.index.Match(topic, nil)}
 	for _, i := range w.interests {
+		w.strict = w.strict || i.strict && (i.r.state == nil || i.r.state.gone == 0)
 		if i.queue != 0 && !slices.Contains(w.queues, i.queue) {
 			w.queues = append(w.queues, i.queue)
 		}

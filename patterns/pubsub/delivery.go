@@ -16,15 +16,17 @@ import (
 // delivery hands messages that came to the subscriptions here. It is scratch of
 // who delivers: one at a time.
 type delivery struct {
-	of    *local
-	from  peer.ID
-	text  string          // from, as subscriptions see it
-	every []*subscription // the inboxes that have all messages of a topic
-	picks []wire.Pick
-	mine  []uint64 // the queues that this node has them for
-	out   proxies
-	all   []*subscription // the proxies' that have all messages of a topic
-	sink  Delivery
+	of      *local
+	authors *authorship
+	from    peer.ID
+	text    string          // from, as subscriptions see it
+	every   []*subscription // the inboxes that have all messages of a topic
+	picks   []wire.Pick
+	mine    []uint64 // the queues that this node has them for
+	out     proxies
+	all     []*subscription // the proxies' that have all messages of a topic
+	sink    Delivery
+	wrong   []bool // of a run, if somebody asks for signatures: it does not carry one
 }
 
 // deliver hands on messages whose turn it is. If they echo, this node published
@@ -69,12 +71,13 @@ func (d *delivery) run(in *incoming, first wire.Message, run wire.Messages, coun
 	if len(d.every) == 0 && len(d.all) == 0 && len(d.mine) == 0 {
 		return
 	}
+	d.judge(in, subs, a.topic, first, run, skip)
 	var pubs []patterns.Publication
 	if len(d.every) > 0 || len(d.mine) > 0 {
-		pubs = publications(in.lent, a.topic, d.text, first, run, count, skip)
+		pubs = publications(in, a.topic, d.text, first, run, count, skip)
 	}
 	for _, s := range d.every {
-		s.inbox.PutAll(pubs)
+		d.put(s, pubs)
 	}
 	if len(d.all) > 0 || len(d.mine) > 0 {
 		d.each(in, a, first, run, skip, pubs, echo)
@@ -87,18 +90,22 @@ func (d *delivery) run(in *incoming, first wire.Message, run wire.Messages, coun
 // proxies, and to one subscription of each queue.
 func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messages, skip int, pubs []patterns.Publication, echo bool) {
 	d.sink.Topic = a.topic
-	for len(run) > 0 {
+	for i := 0; len(run) > 0; {
 		m = run.Next(m)
 		if skip > 0 {
 			skip--
 			continue
 		}
-		d.out.subs = append(d.out.subs, d.all...)
+		wrong := i < len(d.wrong) && d.wrong[i]
+		i++
+		d.share(wrong)
 		for _, q := range d.mine {
-			switch s := d.of.one(a.of(in.root), q, origin{}); {
+			switch s := d.of.one(a.of(in.root), q, origin{}, wrong); {
 			case s == nil && (echo || !in.root):
 				d.of.drops.Inc(dropUnpicked)
 			case s == nil:
+			case wrong && s.strict():
+				d.refuse(s)
 			case s.proxy == nil:
 				s.inbox.Put(&pubs[0])
 			default:
@@ -109,7 +116,7 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 			pubs = pubs[1:]
 		}
 		if len(d.out.subs) > 0 {
-			d.sink.Tail = m.Content
+			d.sink.Tail = in.tail(m)
 			d.out.deliver(&d.sink)
 		}
 	}
@@ -118,10 +125,10 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 
 // publications returns what subscriptions get of the messages of a run, but for
 // those to skip. It is in memory of its own: one copy for all of them.
-func publications(lent bool, topic, from string, m wire.Message, run wire.Messages, count, skip int) []patterns.Publication {
+func publications(in *incoming, topic, from string, m wire.Message, run wire.Messages, count, skip int) []patterns.Publication {
 	pubs := make([]patterns.Publication, 0, count-skip)
 	var room []byte
-	if lent {
+	if in.lent {
 		room = make([]byte, 0, len(run))
 	}
 	for len(run) > 0 {
@@ -130,8 +137,8 @@ func publications(lent bool, topic, from string, m wire.Message, run wire.Messag
 			skip--
 			continue
 		}
-		head, body, _ := wire.DecodeHeaders(m.Content) // it was checked
-		if lent {
+		head, body, _ := wire.DecodeHeaders(in.tail(m)) // it was checked
+		if in.lent {
 			at := len(room)
 			room = append(room, body...)
 			body = room[at:len(room):len(room)]

@@ -233,6 +233,9 @@ func (e *Engine) arrived(s *source, in *incoming) {
 	case in.relay:
 		e.republish(in)
 	case in.root:
+		if in.publisher == s.key.peer {
+			in.paths = &s.authors
+		}
 		e.roots.deliver(in)
 	default:
 		s.unseen(in)
@@ -268,7 +271,7 @@ func (e *Engine) pass(p *publisher, in *incoming, first wire.Message, run wire.M
 	topic := string(first.Topic)
 	own := e.local.queues(topic, true, origin{})
 	o := outgoing{topic: topic}
-	c := content{flags: in.m.Flags & wire.FlagSealed}
+	c := content{flags: in.m.Flags & (wire.FlagSealed | wire.FlagSigned)}
 	p.lock()
 	queues := len(own) > 0 || p.audience.hasQueues(topic)
 	p.unlock()

@@ -81,9 +81,11 @@ type outgoing struct {
 	topic string
 	route *route // of the topic, if it is published here
 	picks []wire.Pick
-	own   [2]wire.Pick // room for picks
-	tree  bool         // it goes through the tree
-	epoch uint32       // of the newest branch when it was sent first
+	// unsigned says that it was not sent, because somebody asks for a signature.
+	unsigned bool
+	own      [2]wire.Pick // room for picks
+	tree     bool         // it goes through the tree
+	epoch    uint32       // of the newest branch when it was sent first
 	// origin is the publisher, where it is told; of the first message.
 	origin    wire.Origin
 	forwarder wire.RootForwarder // what the publisher says of this node, in the root group

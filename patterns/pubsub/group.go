@@ -51,10 +51,11 @@ type lease struct {
 
 type interestKey struct{ pattern, queue string }
 
-// want is how many subscriptions want the same, and since which version.
+// want is how many subscriptions want the same, and since which version; and how many
+// of them want it signed.
 type want struct {
-	count int
-	since uint64
+	count, signed int
+	since, strict uint64
 }
 
 // joiner is a Subscribe, or the Close of a queue's, that waits.
@@ -87,7 +88,7 @@ func (g *group) join(ctx context.Context, s *subscription) error {
 		g.mu.Unlock()
 		return errForgotten
 	}
-	since, err := g.addLocked(interestKey{s.pattern, s.options.Queue})
+	since, err := g.addLocked(interestKey{s.pattern, s.options.Queue}, s.strict())
 	if err != nil {
 		g.mu.Unlock()
 		return err
@@ -122,13 +123,20 @@ func (g *group) waitAndUnlock(ctx context.Context, version uint64) error {
 
 // addLocked counts one more that wants k, and says which version of the lease
 // carries it.
-func (g *group) addLocked(k interestKey) (since uint64, err error) {
+func (g *group) addLocked(k interestKey, signed bool) (since uint64, err error) {
 	if w := g.wanted[k]; w != nil {
 		w.count++
 		if k.queue != "" {
 			g.changeLocked() // its weight
 		}
-		return w.since, nil
+		if !signed {
+			return w.since, nil
+		}
+		if w.signed++; w.signed == 1 {
+			g.changeLocked()
+			w.strict = g.version
+		}
+		return max(w.since, w.strict), nil
 	}
 	if k.queue != "" {
 		size := interestSize(k)
@@ -139,13 +147,16 @@ func (g *group) addLocked(k interestKey) (since uint64, err error) {
 		g.queued += size
 	}
 	w := &want{count: 1}
+	if signed {
+		w.signed = 1
+	}
 	g.wanted[k] = w
-	if k.queue == "" && covered(g.told, k.pattern) && (!g.telling || covered(g.next, k.pattern)) {
+	if k.queue == "" && covered(g.told, k.pattern, signed) && (!g.telling || covered(g.next, k.pattern, signed)) {
 		g.changed = g.l.now()
 		return 0, nil // it is within a coarser one
 	}
 	g.changeLocked()
-	w.since = g.version
+	w.since, w.strict = g.version, g.version
 	return w.since, nil
 }
 
@@ -160,7 +171,7 @@ func (g *group) retire(ctx context.Context, s *subscription) bool {
 		return false
 	}
 	s.retired = true
-	g.removeLocked(k)
+	g.removeLocked(k, s.strict())
 	_ = g.waitAndUnlock(ctx, g.version)
 	return true
 }
@@ -175,16 +186,21 @@ func (g *group) leave(s *subscription) {
 	g.mu.Lock()
 	delete(g.subs, s.id)
 	if !s.retired {
-		g.removeLocked(interestKey{s.pattern, s.options.Queue})
+		g.removeLocked(interestKey{s.pattern, s.options.Queue}, s.strict())
 	}
 	start := g.startLocked()
 	g.mu.Unlock()
 	g.run(start)
 }
 
-func (g *group) removeLocked(k interestKey) {
+func (g *group) removeLocked(k interestKey, signed bool) {
 	w := g.wanted[k]
 	w.count--
+	lax := false
+	if signed {
+		w.signed--
+		lax = w.signed == 0
+	}
 	if w.count == 0 {
 		delete(g.wanted, k)
 		if k.queue != "" {
@@ -193,7 +209,7 @@ func (g *group) removeLocked(k interestKey) {
 	}
 	// A pattern that is within a coarser one is not missed, before many of them are.
 	named := w.count == 0 && slices.ContainsFunc(g.told, func(i wire.Interest) bool { return i.Pattern == k.pattern })
-	if k.queue != "" || named || len(g.wanted) <= g.coarse/2 || len(g.wanted) == 0 || g.running {
+	if k.queue != "" || named || lax || len(g.wanted) <= g.coarse/2 || len(g.wanted) == 0 || g.running {
 		g.changeLocked()
 	}
 }
@@ -222,5 +238,5 @@ func (g *group) members() (subs []*subscription, exact bool) {
 }
 
 func interestSize(k interestKey) int {
-	return wire.InterestsSize([]wire.Interest{interestOf(k, 1)})
+	return wire.InterestsSize([]wire.Interest{interestOf(k, &want{count: 1})})
 }

@@ -78,13 +78,15 @@ func coarsen(is []wire.Interest, maxBytes int) ([]wire.Interest, bool) {
 // widened replaces patterns of more than so many words.
 func widened(is []wire.Interest, words int) []wire.Interest {
 	var out []wire.Interest
-	seen := make(map[string]bool)
+	at := make(map[string]int)
 	for _, i := range is {
 		p := widen(i.Pattern, words)
-		if !seen[p] {
-			seen[p] = true
-			out = append(out, wire.Interest{Pattern: p})
+		if n, ok := at[p]; ok {
+			out[n].Signed = out[n].Signed || i.Signed
+			continue
 		}
+		at[p] = len(out)
+		out = append(out, wire.Interest{Pattern: p, Signed: i.Signed})
 	}
 	sort.Slice(out, func(a, b int) bool { return out[a].Pattern < out[b].Pattern })
 	return out
@@ -118,10 +120,10 @@ func legal(is []wire.Interest) []wire.Interest {
 }
 
 // covered says whether one of the interests, without a queue, stands for all
-// that the pattern does.
-func covered(is []wire.Interest, pattern string) bool {
+// that the pattern does, and asks for signatures, if that is to be.
+func covered(is []wire.Interest, pattern string, signed bool) bool {
 	for _, i := range is {
-		if i.Queue == "" && covers(i.Pattern, pattern) {
+		if i.Queue == "" && (i.Signed || !signed) && covers(i.Pattern, pattern) {
 			return true
 		}
 	}

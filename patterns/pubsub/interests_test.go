@@ -76,7 +76,7 @@ func TestCoarserPatternsLoseNothing(t *testing.T) {
 	for _, count := range []int{1, 10, 1000, 20_000} {
 		var is []wire.Interest
 		for i := range count {
-			is = append(is, wire.Interest{Pattern: fmt.Sprintf("g.%d.%d.x%d", r.IntN(3), r.IntN(50), i)})
+			is = append(is, wire.Interest{Pattern: fmt.Sprintf("g.%d.%d.x%d", r.IntN(3), r.IntN(50), i), Signed: r.IntN(9) == 0})
 		}
 		is = append(is, wire.Interest{Pattern: "g.*", Queue: "q", Weight: 1})
 		coarse, ok := coarsen(slices.Clone(is), maxPayload)
@@ -84,7 +84,7 @@ func TestCoarserPatternsLoseNothing(t *testing.T) {
 		require.LessOrEqual(t, wire.InterestsSize(coarse), maxPayload)
 		require.Contains(t, coarse, is[len(is)-1], "queues stay as they are")
 		for _, i := range is {
-			require.True(t, i.Queue != "" || covered(coarse, i.Pattern), i.Pattern)
+			require.True(t, i.Queue != "" || covered(coarse, i.Pattern, i.Signed), i.Pattern)
 		}
 	}
 	var queues []wire.Interest

@@ -143,15 +143,15 @@ func (g *group) interestsLocked() []wire.Interest {
 	})
 	out := make([]wire.Interest, 0, len(keys))
 	for _, k := range keys {
-		out = append(out, interestOf(k, g.wanted[k].count))
+		out = append(out, interestOf(k, g.wanted[k]))
 	}
 	return out
 }
 
-func interestOf(k interestKey, n int) wire.Interest {
-	i := wire.Interest{Pattern: k.pattern, Queue: k.queue}
+func interestOf(k interestKey, w *want) wire.Interest {
+	i := wire.Interest{Pattern: k.pattern, Queue: k.queue, Signed: w.signed > 0}
 	if k.queue != "" {
-		i.Weight = uint16(min(n, 1<<16-1))
+		i.Weight = uint16(min(w.count, 1<<16-1))
 	}
 	return i
 }

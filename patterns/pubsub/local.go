@@ -87,6 +87,24 @@ func (l *local) count() (groups, subs int) {
 	return len(l.groups), len(l.subs)
 }
 
+// asks says whether a subscription of a group asks for signatures.
+func (l *local) asks(name string) bool {
+	l.mu.Lock()
+	g := l.groups[name]
+	l.mu.Unlock()
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, w := range g.wanted {
+		if w.signed > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // any says whether there are subscriptions.
 func (l *local) any() bool { return l.plain.Len() > 0 || l.root.Len() > 0 }
 
@@ -99,20 +117,27 @@ func (l *local) index(root bool) *match.Index[*subscription] {
 }
 
 // one chooses a subscription of a queue, in turns, among those that want what
-// comes from there.
-func (l *local) one(subs []*subscription, queue uint64, from origin) *subscription {
-	n := 0
+// comes from there. What is wrong, because it is not signed, is for those that ask for
+// no signature, as long as there is one.
+func (l *local) one(subs []*subscription, queue uint64, from origin, wrong bool) *subscription {
+	n, lax := 0, 0
 	for _, s := range subs {
 		if s.queue == queue && !s.echoes(from) {
 			n++
+			if !s.strict() {
+				lax++
+			}
 		}
 	}
 	if n == 0 {
 		return nil
 	}
+	if wrong = wrong && lax > 0; wrong {
+		n = lax
+	}
 	n = int(l.turns.Add(1) % uint64(n))
 	for _, s := range subs {
-		if s.queue == queue && !s.echoes(from) {
+		if s.queue == queue && !s.echoes(from) && !(wrong && s.strict()) {
 			if n == 0 {
 				return s
 			}
@@ -156,7 +181,7 @@ func (l *local) published(topic string, from origin, picks []wire.Pick, dst []*s
 			if pick.Node != l.hash || root {
 				continue
 			}
-			if s := l.one(subs, pick.Queue, from); s != nil {
+			if s := l.one(subs, pick.Queue, from, false); s != nil {
 				dst = append(dst, s)
 			}
 		}

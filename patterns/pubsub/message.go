@@ -78,6 +78,16 @@ func (c *content) size(topic string) int {
 	return heads + len(topic) + wire.HeadersSize(c.head) + len(c.body) + len(c.messages)
 }
 
+// sign signs a message: its content gets an end.
+func (b *base) sign(session, serial uint64, topic string, c content) content {
+	tail := make([]byte, 0, c.length()+wire.AuthorshipSize)
+	tail = append(c.appendHeaders(tail), c.body...)
+	said := wire.Authorship{Incarnation: b.cfg.Incarnation, Session: session, Serial: serial}
+	said.Signature = b.cfg.Key.SignPublication(statement(b.cfg.Network, b.self, &said, topic, tail))
+	b.counts.signatures.Add(1)
+	return content{flags: c.flags | wire.FlagSigned, packed: true, body: said.AppendTo(tail)}
+}
+
 // seal seals a message.
 func (b *base) seal(keys *security.Cluster, topic string, serial uint64, c content) content {
 	plain := make([]byte, 0, c.size(topic))
@@ -87,7 +97,7 @@ func (b *base) seal(keys *security.Cluster, topic string, serial uint64, c conte
 	sealed = binary.BigEndian.AppendUint64(sealed, b.cfg.Incarnation)
 	sealed = binary.BigEndian.AppendUint64(sealed, serial)
 	binding := security.Binding{Sender: b.self, SenderIncarnation: b.cfg.Incarnation, RequestID: serial}
-	return content{flags: wire.FlagSealed, body: keys.Seal(b.seals, binding, sealed, plain)}
+	return content{flags: c.flags | wire.FlagSealed, body: keys.Seal(b.seals, binding, sealed, plain)}
 }
 
 // sealedAs is when a message was sealed.
@@ -126,9 +136,6 @@ func (in *incoming) unseen(life uint64, seen *replay.Window) (replayed int) {
 // are sealed.
 func opens(e *Engine, s *source, in *incoming) bool {
 	switch {
-	case in.m.Flags&wire.FlagSigned != 0:
-		e.drops.Add(dropUnauthorized, uint64(in.m.Count)) // nobody could say by whom
-		return false
 	case in.relay:
 		return true
 	case in.root:
@@ -171,6 +178,10 @@ func (b *base) unseal(in *incoming, keys *security.Cluster) bool {
 	}
 	if sealed {
 		in.m.Messages, in.lent = opened, false
+	}
+	if !in.ended() {
+		b.drops.Add(dropMalformed, uint64(in.m.Count))
+		return false
 	}
 	return true
 }

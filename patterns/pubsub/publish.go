@@ -20,12 +20,13 @@ type publication struct {
 	m      patterns.Message
 	tail   []byte // in place of m
 	origin origin
-	what   content
+	plain  content // what is published
+	what   content // the same, signed and sealed as it has to be
 	out    outgoing
 	to     *publisher
 	uplink *uplink  // nil = nothing of it goes to the root group
 	local  *message // as subscriptions on this node see it
-	serial uint64   // of the seal; 0 = there is none
+	serial uint64   // of seal and signature; 0 = there is none
 
 	sent    bool
 	lacking []*receiver     // nothing was sent, because none of these has room
@@ -159,11 +160,31 @@ func (p *publication) begin(e *Engine, topic string, o patterns.PublishOptions) 
 	if p.to.keys.Derived() {
 		p.uplink = up
 	}
-	if e.mustSeal(p.to.keys) {
-		p.serial = e.serials.take()
-		p.what = e.seal(p.to.keys, topic, p.serial, p.what)
-	}
+	p.wrap(r.strict.Load() || p.uplink != nil && p.uplink.strict())
 	return nil
+}
+
+// wrap signs what is published, if somebody asks for that, and seals it, if it has to be.
+func (p *publication) wrap(sign bool) {
+	p.what = p.plain
+	seal := p.e.mustSeal(p.to.keys)
+	if (sign || seal) && p.serial == 0 {
+		p.serial = p.e.serials.take()
+	}
+	if sign {
+		p.what = p.e.sign(p.session(), p.serial, p.out.topic, p.what)
+	}
+	if seal {
+		p.what = p.e.seal(p.to.keys, p.out.topic, p.serial, p.what)
+	}
+}
+
+// session is the one in which it is published.
+func (p *publication) session() uint64 {
+	p.to.lock()
+	defer p.to.unlock()
+	p.to.use()
+	return p.to.session
 }
 
 // pack checks what is published.
@@ -173,13 +194,13 @@ func (p *publication) pack() error {
 		if _, _, err := wire.DecodeHeaders(p.tail); err != nil {
 			return patterns.ErrTooLarge
 		}
-		p.what = content{packed: true, body: p.tail}
+		p.plain = content{packed: true, body: p.tail}
 	} else {
-		p.what = content{head: wire.ConvertHeaders[wire.Header](p.m.Headers), body: p.m.Body}
-		if wire.CheckHeaders(p.what.head) != nil {
+		p.plain = content{head: wire.ConvertHeaders[wire.Header](p.m.Headers), body: p.m.Body}
+		if wire.CheckHeaders(p.plain.head) != nil {
 			return patterns.ErrTooLarge
 		}
-		size = wire.HeadersSize(p.what.head) + len(p.m.Body)
+		size = wire.HeadersSize(p.plain.head) + len(p.m.Body)
 	}
 	if size > MaxMessage+wire.HeadersSize(nil) {
 		return patterns.ErrTooLarge
@@ -194,6 +215,10 @@ func (p *publication) send(m mode) {
 		own = p.e.local.queues(p.out.topic, false, p.origin)
 	}
 	p.left, p.lacking = p.to.send(&p.out, &p.what, own, "", m)
+	if p.out.unsigned { // somebody asks for it since a moment ago
+		p.wrap(true)
+		p.left, p.lacking = p.to.send(&p.out, &p.what, own, "", m)
+	}
 	if p.sent = p.lacking == nil; !p.sent {
 		return
 	}

@@ -82,6 +82,9 @@ func (p *publisher) changed(c change) {
 			p.hops[r.peer] = r
 		}
 	case returned:
+		if p.audience.strict > 0 {
+			p.audience.forget()
+		}
 		p.hop(r).open(p.now, r.addrs) // it will be told what it missed
 		p.owe(r)
 		if r.branch == nil {
@@ -93,6 +96,9 @@ func (p *publisher) changed(c change) {
 			p.tree.loose++
 		}
 	case left:
+		if p.audience.strict > 0 {
+			p.audience.forget() // nothing is signed for those who are gone
+		}
 		switch {
 		case r.branch == nil:
 			p.tree.loose = max(p.tree.loose-1, 0)
@@ -143,6 +149,9 @@ func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except
 		if !p.ticked && len(own)+len(w.queues) > 0 {
 			p.tick() // picks are drawn once
 			continue
+		}
+		if o.unsigned = o.route.signs(w, what); o.unsigned {
+			return nil, nil
 		}
 		if lacking = p.pick(w, o, what, own, m); lacking != nil {
 			return nil, lacking

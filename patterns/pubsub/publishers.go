@@ -39,8 +39,21 @@ func newPublishers(b *base) *publishers {
 type route struct {
 	topic   string
 	to      *publisher
-	way     *way   // guarded by to.mu
-	version uint64 // guarded by to.mu; of the audience that way is of
+	strict  atomic.Bool // somebody has asked for signatures, when the last message was sent
+	way     *way        // guarded by to.mu
+	version uint64      // guarded by to.mu; of the audience that way is of
+}
+
+// signs says whether a message has to be signed that is not, and notes it for the next
+// one; r may be nil: what is passed on stays as it is. The lock of to is held.
+func (r *route) signs(w *way, what *content) bool {
+	if r == nil {
+		return false
+	}
+	if r.strict.Load() != w.strict {
+		r.strict.Store(w.strict)
+	}
+	return w.strict && what.flags&wire.FlagSigned == 0
 }
 
 // of returns the way of a topic; r may be nil. The lock of whoever has the audience

@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 )
 
@@ -30,6 +31,7 @@ type rootForward struct {
 	timer     overlay.Timer    // guarded by mu
 	busy      bool             // guarded by mu
 	again     bool             // guarded by mu
+	strict    bool             // the registration says that somebody asks for signatures; of who is busy
 }
 
 // settle takes in whether this node is in the root group now. It may wait for a
@@ -105,12 +107,20 @@ func (f *rootForward) adjust(active bool, p *publisher, member cluster.MemberID)
 		}
 	}
 	wanted := active && p != nil && f.amongFirst(p, member != 0)
+	strict := wanted && (l.asks(rootGroup) || othersAsk(p))
 	switch {
-	case wanted && member == 0:
-		id := cluster.MemberID(max(l.random.Uint64(), 1))
-		if l.cfg.Directory.Register(l.ctx, wide, cluster.Registration{Member: id}) == nil {
-			member = id
+	case wanted && (member == 0 || strict != f.strict):
+		r := cluster.Registration{Member: cluster.MemberID(max(l.random.Uint64(), 1))}
+		if strict {
+			r.Payload = wire.AppendInterests(nil, []wire.Interest{{Pattern: ">", Signed: true}})
 		}
+		if l.cfg.Directory.Register(l.ctx, wide, r) != nil {
+			break // the next look tries again
+		}
+		if member != 0 {
+			l.cfg.Directory.Unregister(wide, member)
+		}
+		member, f.strict = r.Member, strict
 	case !wanted && member != 0:
 		l.cfg.Directory.Unregister(wide, member)
 		member = 0
@@ -120,6 +130,13 @@ func (f *rootForward) adjust(active bool, p *publisher, member cluster.MemberID)
 		p = nil
 	}
 	return p, member
+}
+
+// othersAsk says whether another node in the root group asks for signatures.
+func othersAsk(p *publisher) bool {
+	p.lock()
+	defer p.unlock()
+	return p.audience.strict > 0 && p.subscribers.ask()
 }
 
 // amongFirst says whether this node is one of those that forward. As long as it

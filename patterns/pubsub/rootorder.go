@@ -41,14 +41,15 @@ type rootOrders struct {
 // rootOrder is one publisher's. What an earlier forwarder has kept for too long
 // is late: it is among what the later one was told may be missing.
 type rootOrder struct {
-	mu     sync.Mutex
-	newest rank               // guarded by mu; delivered
-	last   int64              // guarded by mu
-	todo   inOrder[*incoming] // guarded by mu
-	chosen chosen             // guarded by mu; the forwarder of the publisher
-	floor  uint64             // guarded by mu; of the first forwarder in this life of it
-	sealed uint64             // guarded by mu; the life that seals are of
-	seals  replay.Window      // guarded by mu
+	mu      sync.Mutex
+	newest  rank               // guarded by mu; delivered
+	last    int64              // guarded by mu
+	todo    inOrder[*incoming] // guarded by mu
+	chosen  chosen             // guarded by mu; the forwarder of the publisher
+	floor   uint64             // guarded by mu; of the first forwarder in this life of it
+	sealed  uint64             // guarded by mu; the life that seals are of
+	seals   replay.Window      // guarded by mu
+	authors authorship
 
 	do   func(*incoming)
 	into delivery // owned by who delivers
@@ -65,6 +66,7 @@ func (t *rootOrders) find(publisher peer.ID) *rootOrder {
 	o := t.all[publisher]
 	if o == nil && len(t.all) < maxStreams {
 		o = &rootOrder{last: t.now(), into: delivery{of: t.local}}
+		o.into.authors = &o.authors
 		o.do = func(in *incoming) { t.deliverTo(o, in) }
 		t.all[publisher] = o
 	}
@@ -103,6 +105,7 @@ func (o *rootOrder) allows(t *base, in *incoming, forwarder peer.ID, last rank) 
 	}
 	*is = chosen{forwarder, last.life, *said}
 	is.said.Signature = slices.Clone(said.Signature)
+	o.authors.begin(last.life, said.Floor)
 	if before := (rank{last.life, said.Rank}); o.newest.life == before.life && o.newest.after(before) {
 		o.newest = before // the one before has gone beyond what there was
 	}
@@ -187,6 +190,9 @@ func (t *rootOrders) deliver(in *incoming) {
 }
 
 func (t *rootOrders) deliverTo(o *rootOrder, in *incoming) {
+	if in.paths != nil {
+		o.authors.begin(in.paths.newest())
+	}
 	t.drops.Add(dropReplay, uint64(o.unseen(in)))
 	o.into.deliver(in, in.publisher == t.self)
 }

@@ -30,7 +30,7 @@ type sources struct {
 }
 
 // memorial is what is known for ever of a session that has been silent for long: the
-// serials of its last path, and of the last message that was opened.
+// serials of its last path, and of the last message that was opened or verified.
 type memorial struct{ path, seal uint64 }
 
 func newSources(b *base, l *local, arrived func(*source, *incoming), missing func(*source, uint64)) *sources {
@@ -58,17 +58,18 @@ type source struct {
 	now  incoming // what is delivered at once
 	into delivery
 
-	mu    sync.Mutex
-	runs  []run                    // guarded by mu; the last one is not over
-	todo  inOrder[step[*incoming]] // guarded by mu
-	timer overlay.Timer            // guarded by mu; nil = not set
-	due   int64                    // guarded by mu; when it fires
-	last  int64                    // guarded by mu; when something came
-	gone  bool                     // guarded by mu; it was told that the source is lost
-	trust belief                   // guarded by mu; in forwarders
-	life  uint64                   // guarded by mu; of the source, if a path or a seal has told it
-	seals replay.Window            // guarded by mu; of its sealed messages
-	asked int64                    // guarded by mu; when it was asked to number anew; 0 = never
+	mu      sync.Mutex
+	runs    []run                    // guarded by mu; the last one is not over
+	todo    inOrder[step[*incoming]] // guarded by mu
+	timer   overlay.Timer            // guarded by mu; nil = not set
+	due     int64                    // guarded by mu; when it fires
+	last    int64                    // guarded by mu; when something came
+	gone    bool                     // guarded by mu; it was told that the source is lost
+	trust   belief                   // guarded by mu; in forwarders
+	authors authorship
+	life    uint64        // guarded by mu; of the source, if a path or a seal has told it
+	seals   replay.Window // guarded by mu; of its sealed messages
+	asked   int64         // guarded by mu; when it was asked to number anew; 0 = never
 }
 
 // run is what is numbered together. When a source begins to count anew for this
@@ -93,7 +94,8 @@ type incoming struct {
 	relay     bool // to be passed on to its nodes; else to subscriptions here
 	skip      int  // of the first messages: they are late
 
-	sealed []sealedAs // of each message, if it was sealed; but for the skipped ones it must be unseen
+	paths  *authorship // of the root group's, where the publisher is its own forwarder: what its paths say
+	sealed []sealedAs  // of each message, if it was sealed; but for the skipped ones it must be unseen
 
 	picks []wire.Pick // in place of the messages' own, of one that is passed on
 }
@@ -200,9 +202,10 @@ func (t *sources) find(key sourceKey, group string, fresh bool) *source {
 	if m, ok := t.former[key]; ok {
 		s.trust.oldest = m.path
 		s.seals.Raise(m.seal)
+		s.authors.seen.Raise(m.seal)
 		delete(t.former, key)
 	}
-	s.into.of = t.local
+	s.into.of, s.into.authors = t.local, &s.authors
 	s.do = s.step
 	if group != rootGroup && group != rootForwards {
 		s.keys = t.cfg.Keys(clusterOf(group))
@@ -225,7 +228,8 @@ func (t *sources) forgetLocked(now, silent int64) {
 		s.mu.Lock()
 		if now-s.last > silent {
 			delete(t.all, k)
-			if m := (memorial{s.trust.newest(), s.seals.Newest()}); m != (memorial{}) {
+			_, signed := s.authors.newest()
+			if m := (memorial{s.trust.newest(), max(s.seals.Newest(), signed)}); m != (memorial{}) {
 				if len(t.former) >= maxStreams {
 					clear(t.former)
 				}
@@ -312,6 +316,7 @@ func (s *source) takeGrant(g grant) bool {
 	if len(s.trust.grants) == 0 { // what was sealed before is not for this node
 		s.life = max(s.life, g.incarnation)
 		s.seals.Raise(g.floor)
+		s.authors.raise(g.incarnation, g.floor)
 	}
 	lied, ok := s.trust.add(g)
 	if r, over := s.run(g.run); ok && lied && !over {

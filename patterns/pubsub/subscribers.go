@@ -96,6 +96,16 @@ func (s *subscribers) note(what changed, r *receiver) {
 	s.changes = append(s.changes, change{what, r})
 }
 
+// ask says whether somebody who is there asks for signatures.
+func (s *subscribers) ask() bool {
+	for _, r := range s.receivers {
+		if r.state.gone == 0 && slices.ContainsFunc(r.interests, func(i wire.Interest) bool { return i.Signed }) {
+			return true
+		}
+	}
+	return false
+}
+
 // sorted returns the receivers in a fixed order.
 func (s *subscribers) sorted() []*receiver {
 	return sorted(s.receivers, func(r *receiver) peer.ID { return r.peer })
@@ -178,6 +188,7 @@ func (s *subscribers) interestsOf(members []*cluster.Member) []wire.Interest {
 				all = append(all, i)
 			} else {
 				all[same].Weight = max(all[same].Weight, i.Weight)
+				all[same].Signed = all[same].Signed || i.Signed
 			}
 		}
 	}

@@ -21,7 +21,8 @@ import (
 // wildcard. So no publisher has to know them.
 type uplink struct {
 	listeners
-	last atomic.Int64 // when it was used
+	last  atomic.Int64 // when it was used
+	asked atomic.Pointer[asked]
 
 	fanout                // its mu guards all below
 	to      *receiver     // nil = nobody
@@ -43,6 +44,29 @@ func newUplink(b *base) *uplink {
 	u.last.Store(b.now())
 	u.init(b, b.self, b.random.Uint64(), rootForwards, true)
 	return u
+}
+
+// asked is whether a view has a forwarder behind which somebody asks for signatures.
+type asked struct {
+	view   *cluster.View
+	strict bool
+}
+
+// strict says whether somebody in the root group asks for signatures. It needs no lock.
+func (u *uplink) strict() bool {
+	v := u.watch.View()
+	a := u.asked.Load()
+	if a == nil || a.view != v {
+		a = &asked{view: v, strict: slices.ContainsFunc(v.Members, func(m *cluster.Member) bool { return len(m.Payload) > 0 && asks(m.Payload) })}
+		u.asked.Store(a)
+	}
+	return a.strict
+}
+
+// asks says whether somebody in the payload of a lease asks for signatures.
+func asks(payload []byte) bool {
+	is, _, err := wire.DecodeInterests(payload)
+	return err == nil && slices.ContainsFunc(is, func(i wire.Interest) bool { return i.Signed })
 }
 
 // choose keeps the forwarder as long as it is one, or its link is broken and may

@@ -184,8 +184,8 @@ func TestWhatIsAskedForIsChecked(t *testing.T) {
 		ID: f.ID, Concurrency: 2, QueueLength: -1, QueueBytes: 3, MessageBytes: 4, Capacity: 5, Tunnels: 6,
 		Patterns: wire.ServesRequests, Cluster: "geo",
 	}, f)
-	_, err = c.Subscribe(t.Context(), "a.*", &listener{}, patterns.SubscribeOptions{NoEcho: true, Queue: "q", QueueLength: 7})
+	_, err = c.Subscribe(t.Context(), "a.*", &listener{}, patterns.SubscribeOptions{NoEcho: true, Signed: true, Queue: "q", QueueLength: 7})
 	require.NoError(t, err)
 	s := d.all(wire.KindSubscribe)[0].(wire.Subscribe)
-	require.Equal(t, wire.Subscribe{ID: s.ID, Options: wire.SubscribeNoEcho, Queue: "q", Pattern: "a.*"}, s)
+	require.Equal(t, wire.Subscribe{ID: s.ID, Options: wire.SubscribeNoEcho | wire.SubscribeSigned, Queue: "q", Pattern: "a.*"}, s)
 }

@@ -41,6 +41,9 @@ func newSubscription(c *Client, pattern string, s patterns.Subscriber, o pattern
 	if o.NoEcho {
 		f.Options |= wire.SubscribeNoEcho
 	}
+	if o.Signed {
+		f.Options |= wire.SubscribeSigned
+	}
 	if o.Overflow == patterns.OverflowBlock {
 		f.Options |= wire.SubscribeBlocks
 		f.Length, f.Bytes = uint32(max(o.QueueLength, 0)), uint32(max(o.QueueBytes, 0))

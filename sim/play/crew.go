@@ -501,7 +501,7 @@ func (c *crew) subscribe(n *crewNode, l *life, entry int) {
 
 func optionsOf(s scenario.Subscription) patterns.SubscribeOptions {
 	return patterns.SubscribeOptions{
-		Queue: s.Queue, NoEcho: s.NoEcho, QueueLength: s.QueueLength, QueueBytes: int(s.QueueBytes),
+		Queue: s.Queue, NoEcho: s.NoEcho, Signed: s.Signed, QueueLength: s.QueueLength, QueueBytes: int(s.QueueBytes),
 		Overflow: map[string]patterns.Overflow{
 			"newest": patterns.OverflowNewest, "block": patterns.OverflowBlock,
 		}[s.Overflow],

@@ -18,6 +18,7 @@ const (
 	ForgeSource  = "forge-source"
 	ForgeMarks   = "forge-marks"
 	Replay       = "replay"
+	Alter        = "alter"
 	HoardLeases  = "hoard-leases"
 	HoardMemory  = "hoard-memory"
 )
@@ -39,6 +40,7 @@ func Attacks() []AttackInfo {
 		{ForgeSource, "It sends publications in the name of every publisher that it hears, in that one's session and in others.", "topic"},
 		{ForgeMarks, "It tells, in the name of every publisher that it hears, that this one has published 2^61 messages, and that it is lost.", "topic"},
 		{Replay, "It sends every publication that it gets again, as it came, and in a session of its own.", "topic"},
+		{Alter, "As a forwarder it changes the body of every publication that it passes on.", "topic"},
 		{HoardLeases, "It fills the anchors of the cluster to whom it has links with leases and watches of clusters that nobody serves.", "cluster"},
 		{HoardMemory, "It opens streams on which it says nothing, and begins messages that it never ends.", ""},
 	}

@@ -394,6 +394,7 @@ type Subscription struct {
 	Count       int      `yaml:"count,omitempty" json:"count,omitempty"`               // on each node; default 1
 	Queue       string   `yaml:"queue,omitempty" json:"queue,omitempty"`               // each message goes to one of the queue
 	NoEcho      bool     `yaml:"no_echo,omitempty" json:"no_echo,omitempty"`           // without what its own node publishes
+	Signed      bool     `yaml:"signed,omitempty" json:"signed,omitempty"`             // only what its publisher has signed
 	Work        Duration `yaml:"work,omitempty" json:"work,omitempty"`                 // how long it takes for a message; default none
 	QueueLength int      `yaml:"queue_length,omitempty" json:"queue_length,omitempty"` // default: Arke's, as the next two
 	QueueBytes  Bytes    `yaml:"queue_bytes,omitempty" json:"queue_bytes,omitempty"`

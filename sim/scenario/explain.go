@@ -344,6 +344,9 @@ func (x *Index) listens(s Subscription) string {
 	if s.NoEcho {
 		text += ", without echo"
 	}
+	if s.Signed {
+		text += ", signed"
+	}
 	if s.Start > 0 {
 		text += fmt.Sprintf(", from %v", s.Start)
 	}

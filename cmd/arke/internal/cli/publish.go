@@ -202,6 +202,7 @@ func (p *publishing) pace(ctx context.Context) bool {
 // subscribeFlags are what the user asked for.
 type subscribeFlags struct {
 	queue  string
+	signed bool
 	count  int
 	raw    bool
 	asJSON bool
@@ -228,8 +229,11 @@ again.
 
 Where messages are missing, standard error says how many. With --json it is an
 object: "missed" is the number, "exact" says whether the number is exact, and
-"reason" is slow (this program), lane, lost or relay. A number that is not exact
-is an upper bound, and 0 then means that nobody knows.
+"reason" is slow (this program), lane, lost, relay, publisher or unsigned. A number
+that is not exact is an upper bound, and 0 then means that nobody knows.
+
+With --signed a message counts only with a signature of the node that published it,
+which the relay checks; others are missing. Publishers sign as long as somebody asks.
 
 With --queue each message goes to one subscriber of the group. If that one ends
 by --count, the messages that it has not printed go to nobody. Standard error
@@ -243,6 +247,7 @@ says how many.
 	}
 	attachment := a.attachFlags(cmd)
 	f := cmd.Flags()
+	f.BoolVar(&flags.signed, "signed", false, "take only what its publisher has signed; the rest is missing")
 	f.StringVar(&flags.queue, "queue", "", "share the messages with the other subscribers of this `GROUP`")
 	f.IntVar(&flags.count, "count", 0, "end after this many messages (default never)")
 	f.BoolVar(&flags.raw, "raw", !isTerminal(a.Stdout), rawHelp)
@@ -266,7 +271,7 @@ func runSubscribe(a App, cmd *cobra.Command, at *attachment, pattern string, fla
 	}
 	defer c.Close()
 	p := &printer{App: a, flags: flags, ended: make(chan struct{})}
-	s, err := c.Subscribe(ctx, pattern, p, patterns.SubscribeOptions{Queue: flags.queue})
+	s, err := c.Subscribe(ctx, pattern, p, patterns.SubscribeOptions{Queue: flags.queue, Signed: flags.signed})
 	if err != nil {
 		return &topicError{topic: pattern, pattern: true, err: err}
 	}
