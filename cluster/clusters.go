@@ -229,6 +229,13 @@ func (c *Clusters) registered(a registeredAction) {
 // Unregister withdraws a member at once. Requests under way reach it still.
 func (c *Clusters) Unregister(name string, m MemberID) { c.inbox.put(unregisterEvent{name, m}) }
 
+// Revise has anchors and callers know that a member of this node has that capacity now,
+// and accepts messages of so many bytes. It does not wait; a member that there is not
+// stays so.
+func (c *Clusters) Revise(name string, m MemberID, capacity, maxMessage int) {
+	c.inbox.put(reviseEvent{name, m, capacity, maxMessage})
+}
+
 // Doubt says whether callers should rather ask others than this member: it lives
 // elsewhere than on this node, which has not heard of it for a while. One that is
 // not registered is no error.

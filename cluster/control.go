@@ -270,6 +270,11 @@ type (
 		name string
 		what Registration
 	}
+	reviseEvent struct {
+		name                 string
+		member               MemberID
+		capacity, maxMessage int
+	}
 	doubtEvent struct {
 		name   string
 		member MemberID
@@ -311,6 +316,10 @@ func (e registerEvent) apply(c *control, now time.Time) {
 	if err := c.registrar.add(now, e.name, e.what); err != nil {
 		c.out.add(registeredAction{e.name, e.what.Member, err})
 	}
+}
+
+func (e reviseEvent) apply(c *control, now time.Time) {
+	c.registrar.revise(now, e.name, e.member, e.capacity, e.maxMessage)
 }
 
 func (e doubtEvent) apply(c *control, now time.Time) {

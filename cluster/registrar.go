@@ -321,6 +321,21 @@ func (r *registrar) doubt(now time.Time, name string, m MemberID, on bool) {
 	r.renew(now, g)
 }
 
+// revise notes that a member can do more or less than it could.
+func (r *registrar) revise(now time.Time, name string, m MemberID, capacity, maxMessage int) {
+	i, ok := r.members.find(name, m)
+	if !ok {
+		return
+	}
+	g := r.members[i]
+	capacity, maxMessage = min(max(capacity, 1), maxCapacity), max(maxMessage, 0)
+	if g.record.capacity == capacity && g.record.maxMessage == maxMessage {
+		return
+	}
+	g.record.capacity, g.record.maxMessage = capacity, maxMessage
+	r.renew(now, g)
+}
+
 // served counts, for status, the members of each name. Nobody changes what it has
 // returned.
 func (r *registrar) served() []ServedStatus {

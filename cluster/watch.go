@@ -133,6 +133,32 @@ func (w *Watch) Wait(ctx context.Context, needMember bool) (*View, error) {
 	}
 }
 
+// Next returns the view as soon as it is another one than old, or ctx's error.
+func (w *Watch) Next(ctx context.Context, old *View) (*View, error) {
+	if v := w.View(); v != old {
+		return v, nil
+	}
+	c := w.c
+	c.mu.Lock()
+	c.waits++
+	me := &waiter{id: c.waits, wake: make(chan struct{}, 1)}
+	c.mu.Unlock()
+	w.entry.addWaiter(me)
+	defer w.entry.removeWaiter(me)
+	for {
+		if v := w.View(); v != old {
+			return v, nil
+		}
+		select {
+		case <-me.wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-c.quit:
+			return nil, ErrClosed
+		}
+	}
+}
+
 // answers says whether Wait is over.
 func (v *View) answers(needMember bool) bool {
 	return len(v.Members) > 0 || (v.Empty && !needMember)

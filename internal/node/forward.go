@@ -39,7 +39,13 @@ func (n *raw) Everybody(ctx context.Context, a request.All, each request.EachFun
 // Forward is Serve for a member that lives elsewhere: f has its requests, see
 // request.Engine.Forward.
 func (n *raw) Forward(ctx context.Context, name string, serves request.Serves, limits patterns.Limits, f request.Forwarder) (*Forwarded, error) {
-	r, err := n.register(ctx, name, func(id cluster.MemberID) (*request.Server, error) {
+	return n.Lend(ctx, name, cluster.Registration{}, serves, limits, f)
+}
+
+// Lend is Forward for a member that a gateway lends from another network: of as it
+// takes Network, Priority, Capacity and MaxMessage.
+func (n *raw) Lend(ctx context.Context, name string, as cluster.Registration, serves request.Serves, limits patterns.Limits, f request.Forwarder) (*Forwarded, error) {
+	r, err := n.register(ctx, name, as, func(id cluster.MemberID) (*request.Server, error) {
 		return n.requests.Forward(id, name, limits, serves, f)
 	})
 	if err != nil {
@@ -57,6 +63,18 @@ func (r *Forwarded) ID() cluster.MemberID { return r.member }
 // Suspect tells callers whether they should rather ask other members: the one
 // that lives elsewhere was not heard of for a while. It does not wait.
 func (r *Forwarded) Suspect(on bool) { r.in.clusters.Doubt(r.cluster, r.member, on) }
+
+// Revise has callers know that the member has this capacity now, and takes messages of
+// so many bytes. It does not wait.
+func (r *Forwarded) Revise(capacity, maxMessage int) {
+	r.in.clusters.Revise(r.cluster, r.member, capacity, maxMessage)
+}
+
+// Home is what the node's network is called.
+func (n *raw) Home() string { return n.cfg.Network.Name }
+
+// Watch follows the members of a cluster: see cluster.Clusters.Watch.
+func (n *raw) Watch(name string) *cluster.Watch { return n.clusters.Watch(name) }
 
 // Proxy makes a place for subscriptions that live elsewhere: see
 // pubsub.Engine.NewProxy.

@@ -78,6 +78,10 @@ func (l *life) reaches(name string) error {
 // topicPrefix begins the names of the clusters that are groups of topics.
 const topicPrefix = "topic:"
 
+// CheckName says why no program may serve or call a cluster of that name, nil if it
+// may: the names of groups of topics, and those that Arke keeps for itself.
+func CheckName(s string) error { return checkName(s) }
+
 // checkName refuses the names of groups of topics, whose members are nodes that
 // subscribe, not services, and those that Arke keeps for itself.
 func checkName(s string) error {
@@ -165,7 +169,7 @@ func (n *Node) Serve(ctx context.Context, name string, h patterns.Handler, limit
 	if h == nil {
 		return nil, errNoHandler
 	}
-	r, err := n.register(ctx, name, func(id cluster.MemberID) (*request.Server, error) {
+	r, err := n.register(ctx, name, cluster.Registration{}, func(id cluster.MemberID) (*request.Server, error) {
 		return n.requests.AddMember(id, name, patterns.ServiceOf(h), limits)
 	})
 	if err != nil {

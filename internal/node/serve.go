@@ -36,8 +36,8 @@ type registration struct {
 }
 
 // register makes a member able to answer, by add, and then has the cluster know
-// it.
-func (s *registrations) register(ctx context.Context, name string, add func(cluster.MemberID) (*request.Server, error)) (*registration, error) {
+// it as what as says; what that leaves open the member's limits say.
+func (s *registrations) register(ctx context.Context, name string, as cluster.Registration, add func(cluster.MemberID) (*request.Server, error)) (*registration, error) {
 	if err := s.accepting(); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,8 @@ func (s *registrations) register(ctx context.Context, name string, add func(clus
 	s.members[id] = r
 	s.mu.Unlock()
 	l := server.Limits()
-	err = s.clusters.Register(ctx, name, cluster.Registration{Member: id, Capacity: l.Capacity, MaxMessage: l.MessageBytes})
+	as.Member, as.Capacity, as.MaxMessage = id, cmp.Or(as.Capacity, l.Capacity), cmp.Or(as.MaxMessage, l.MessageBytes)
+	err = s.clusters.Register(ctx, name, as)
 	if err == nil {
 		err = s.accepting() // Shutdown may have missed it
 	}

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arke-mesh/arke/internal/drop"
+)
+
+// refusal says why a message may not cross.
+type refusal uint8
+
+const (
+	refusedMessages refusal = iota // more than Limits.Messages in a second
+	refusedBytes                   // more than Limits.Bytes in a second
+	refusedInFlight                // Limits.InFlight are under way
+	refusedTunnels                 // Limits.Tunnels are open
+	refusals
+	passed = refusals
+)
+
+// String returns the name that the status shows.
+func (r refusal) String() string {
+	return [...]string{"messages_limit", "bytes_limit", "in_flight_limit", "tunnels_limit", "passed"}[r]
+}
+
+// border counts and bounds what crosses by one crossing. It has no clock.
+type border struct {
+	refused drop.Counts[refusal]
+
+	messages, bytes atomic.Uint64 // that have crossed, in both directions
+
+	mu       sync.Mutex // guards what follows; held for a few instructions
+	limits   Limits
+	rate     bucket // of messages
+	volume   bucket // of bytes
+	inFlight int
+	tunnels  int
+}
+
+func newBorder() *border { return &border{refused: drop.New(refusals)} }
+
+// limit replaces the limits.
+func (b *border) limit(l Limits) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limits = l
+	b.rate.perSecond, b.volume.perSecond = int64(l.Messages), int64(l.Bytes)
+}
+
+// enter lets a message of so many bytes cross; leave is due then.
+func (b *border) enter(now time.Time, size int) refusal {
+	why := b.admit(now, size)
+	if why != passed {
+		b.refused.Inc(why)
+		return why
+	}
+	b.messages.Add(1)
+	b.bytes.Add(uint64(size))
+	return passed
+}
+
+func (b *border) admit(now time.Time, size int) refusal {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := now.UnixNano()
+	switch {
+	case b.inFlight >= b.limits.InFlight:
+		return refusedInFlight
+	case !b.volume.open(at):
+		return refusedBytes
+	case !b.rate.open(at):
+		return refusedMessages
+	}
+	b.rate.take(1)
+	b.volume.take(int64(size))
+	b.inFlight++
+	return passed
+}
+
+// leave notes that a message has its answer, of so many bytes.
+func (b *border) leave(now time.Time, size int) {
+	b.bytes.Add(uint64(size))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.inFlight--
+	b.volume.open(now.UnixNano())
+	b.volume.take(int64(size))
+}
+
+// bucket lets so many units pass each second, and as many at once after a quiet second.
+// What has passed is paid for afterwards, so a message larger than a second's worth
+// passes, too (virtual scheduling, ITU-T I.371).
+type bucket struct {
+	perSecond int64 // 0 = any number
+	paidAt    int64 // when all that has passed is paid for, in ns
+}
+
+// open says whether anything may pass now.
+func (b *bucket) open(now int64) bool {
+	if b.perSecond == 0 {
+		return true
+	}
+	b.paidAt = max(b.paidAt, now)
+	return b.paidAt-now < int64(time.Second)
+}
+
+// take notes that n units pass.
+func (b *bucket) take(n int64) {
+	if b.perSecond > 0 {
+		hi, lo := bits.Mul64(uint64(n), uint64(time.Second))
+		if hi < uint64(b.perSecond) {
+			price, _ := bits.Div64(hi, lo, uint64(b.perSecond))
+			b.paidAt += int64(min(price, uint64(time.Hour)))
+		}
+	}
+}

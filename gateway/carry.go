@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"sync"
+	"time"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/request"
+)
+
+// carried are the patterns that cross.
+var carried = request.ServesOf(patterns.PatternRequest, patterns.PatternPush)
+
+// cargo is one message on its way through the far network.
+type cargo struct {
+	l     *lend
+	d     *request.Delivery
+	began time.Time
+
+	mu     sync.Mutex
+	cancel func() // guarded by mu; nil while it is being started
+	gaveUp bool   // guarded by mu
+}
+
+// Deliver implements request.Forwarder.
+func (l *lend) Deliver(d *request.Delivery) {
+	if why := l.border.enter(l.of.cfg.Clock.Now(), d.Size); why != passed {
+		d.Answer(wire.Reply{Outcome: wire.OutcomeOverloaded, Tail: noHeaders, Queue: overfull})
+		return
+	}
+	c := &cargo{l: l, d: d, began: l.of.cfg.Clock.Now()}
+	d.Value = c
+	c.start()
+}
+
+// overfull is the queue that a refused caller is told of, so that it asks elsewhere for
+// a while.
+const overfull = 64
+
+// Cancel implements request.Forwarder.
+func (l *lend) Cancel(d *request.Delivery) {
+	if c, ok := d.Value.(*cargo); ok {
+		c.giveUp()
+	}
+}
+
+// start asks one member.
+func (c *cargo) start() {
+	tail := c.d.Tail
+	if tail == nil {
+		tail = noHeaders
+	}
+	c.cancelWith(c.l.from.Begin(request.Ask{
+		Cluster: c.l.address, Pattern: c.d.Pattern, Tail: tail, Deadline: c.d.Deadline,
+		Options: patterns.RequestOptions{Idempotent: c.d.Idempotent},
+	}, c.answered))
+}
+
+func (c *cargo) answered(a request.Answer, err error) {
+	r := replyOf(a, err)
+	c.l.border.leave(c.l.of.cfg.Clock.Now(), len(a.Tail))
+	if err == nil {
+		c.l.measure(c.l.of.cfg.Clock.Now().Sub(c.began) - a.Service)
+	}
+	c.d.Answer(r)
+}
+
+// cancelWith says how it is given up.
+func (c *cargo) cancelWith(cancel func()) {
+	c.mu.Lock()
+	c.cancel = cancel
+	over := c.gaveUp
+	c.mu.Unlock()
+	if over {
+		cancel()
+	}
+}
+
+// giveUp has nobody work for it any more.
+func (c *cargo) giveUp() {
+	c.mu.Lock()
+	c.gaveUp = true
+	cancel := c.cancel
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// measure smooths the time that a message takes there and back, as TCP does (RFC 6298).
+func (l *lend) measure(trip time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.trip == 0 {
+		l.trip = trip
+	}
+	l.trip += (trip - l.trip) / 8
+}

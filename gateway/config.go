@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/name"
+	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// Config says what a gateway is. Networks is required.
+type Config struct {
+	// Networks are those that the gateway has a node in, two or more.
+	Networks []Network
+	// Crossings are what crosses between them; none means nothing.
+	Crossings []Crossing
+	// Clock is the machine's by default. All nodes should have the same.
+	Clock overlay.Clock
+	// Logger is where the gateway logs; nil = nowhere. Nodes log as their own
+	// configuration says.
+	Logger *zap.Logger
+}
+
+// Network is one network that a gateway belongs to.
+type Network struct {
+	// Name is what the other networks call it: letters, digits, dots, dashes and
+	// underscores, at most 63 bytes. Required.
+	Name string
+	// Node is the gateway's node there.
+	Node node.Config
+}
+
+// Crossing is one cluster of one network that is lent to another one.
+type Crossing struct {
+	// From and To are names of networks. Required.
+	From, To string
+	// Cluster is what it is called in From. Required.
+	Cluster string
+	// As is what it is called in To. Default: the same.
+	As string
+	// Priority orders the networks that lend To the same cluster: the lowest number
+	// first, 1 to 255. Default 100.
+	Priority int
+	// Reseal says that the gateway may open what crosses, and seals it again for the
+	// other network. Required to be true: there is no other way yet.
+	Reseal bool
+	// Limits bound what crosses.
+	Limits Limits
+}
+
+// defaultPriority leaves room on both sides.
+const defaultPriority = 100
+
+// Limits bound what crosses by one crossing; zero means the default. What is beyond
+// them is refused as overloaded, so that callers ask elsewhere, and counted.
+type Limits struct {
+	Messages int // each second; default: any number
+	Bytes    int // of bodies and headers each second, in both directions; default: any number
+	InFlight int // requests without an answer; default 4,096
+	Tunnels  int // open at once; default 1,024
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.InFlight == 0 {
+		l.InFlight = 4096
+	}
+	if l.Tunnels == 0 {
+		l.Tunnels = 1024
+	}
+	return l
+}
+
+func (c Crossing) withDefaults() Crossing {
+	if c.As == "" {
+		c.As = c.Cluster
+	}
+	if c.Priority == 0 {
+		c.Priority = defaultPriority
+	}
+	c.Limits = c.Limits.withDefaults()
+	return c
+}
+
+// String names the crossing in logs and messages.
+func (c Crossing) String() string {
+	s := fmt.Sprintf("%s of %s to %s", c.Cluster, c.From, c.To)
+	if c.As != "" && c.As != c.Cluster {
+		s += " as " + c.As
+	}
+	return s
+}
+
+func (c Config) withDefaults() Config {
+	if c.Clock == nil {
+		c.Clock = overlay.NewRealClock()
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}
+
+// Check says everything that is wrong with the configuration, as New would.
+func (c Config) Check() error {
+	var faults []error
+	if len(c.Networks) < 2 {
+		faults = append(faults, errors.New("gateway: it needs at least two networks"))
+	}
+	names, ids := map[string]bool{}, map[string]string{}
+	for _, n := range c.Networks {
+		if fault := name.NetworkFault(n.Name); fault != "" {
+			faults = append(faults, fmt.Errorf("gateway: network %q: %s", n.Name, fault))
+		}
+		id := n.Node.Network.ID.String()
+		if other, twice := ids[id]; twice {
+			faults = append(faults, fmt.Errorf("gateway: %s and %s are the same network: its file is there twice", other, n.Name))
+		}
+		if names[n.Name] {
+			faults = append(faults, fmt.Errorf("gateway: two networks are called %s", n.Name))
+		}
+		if err := n.Node.Check(); err != nil {
+			faults = append(faults, fmt.Errorf("gateway: network %s: %w", n.Name, err))
+		}
+		names[n.Name], ids[id] = true, n.Name
+	}
+	return errors.Join(append(faults, checkCrossings(c.Crossings, names))...)
+}
+
+// errSealed says why a crossing without Reseal is refused, and what to do.
+var errSealed = errors.New("it can cross only if this gateway may read it: say reseal: true. " +
+	"A cluster with a key of its own crosses only where the gateway's nodes hold that key, too; " +
+	"to keep it from the gateway, have the callers join the network of the cluster")
+
+// checkCrossings says everything that is wrong with the crossings.
+func checkCrossings(all []Crossing, networks map[string]bool) error {
+	var faults []error
+	there := map[[3]string]Crossing{} // by to, as, and from
+	for _, c := range all {
+		c = c.withDefaults()
+		fault := func(err error) { faults = append(faults, fmt.Errorf("gateway: %s: %w", c, err)) }
+		for _, n := range []string{c.From, c.To} {
+			if !networks[n] {
+				fault(fmt.Errorf("there is no network %q here", n))
+			}
+		}
+		if c.From == c.To {
+			fault(errors.New("it leads from a network to itself"))
+		}
+		for _, n := range []string{c.Cluster, c.As} {
+			if err := cluster.CheckName(n); err != nil {
+				fault(err)
+			} else if err := node.CheckName(n); err != nil {
+				fault(err)
+			}
+		}
+		if c.Priority < 1 || c.Priority > cluster.MaxPriority {
+			fault(fmt.Errorf("priority %d: 1 to %d are possible", c.Priority, cluster.MaxPriority))
+		}
+		if l := c.Limits; l.Messages < 0 || l.Bytes < 0 || l.InFlight < 0 || l.Tunnels < 0 {
+			fault(errors.New("a limit is negative"))
+		}
+		if !c.Reseal {
+			fault(errSealed)
+		}
+		place := [3]string{c.To, c.As, c.From}
+		if other, twice := there[place]; twice {
+			fault(fmt.Errorf("so is %s: callers could not tell them apart", other))
+		}
+		there[place] = c
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/request"
+)
+
+func TestOutcomesKeepTheirMeaningAcrossABorder(t *testing.T) {
+	// This test goes through every outcome that the far network can have, and checks
+	// what the lent member says: that no handler ran only where that is known.
+	late := func(cause error, ran bool) error { return &patterns.DeadlineError{Cause: cause, MaybeRan: ran} }
+	errs := map[patterns.Outcome]error{
+		patterns.OutcomeReply:        nil,
+		patterns.OutcomeRemoteError:  &patterns.RemoteError{Code: 7, Message: "m"},
+		patterns.OutcomeOverloaded:   patterns.ErrOverloaded,
+		patterns.OutcomeUnauthorized: patterns.ErrUnauthorized,
+		patterns.OutcomeTooLarge:     patterns.ErrTooLarge,
+		patterns.OutcomeCancelled:    late(context.Canceled, true),
+		patterns.OutcomeNoMembers:    patterns.ErrNoMembers,
+		patterns.OutcomeUnreachable:  patterns.ErrUnreachable,
+		patterns.OutcomeInterrupted:  patterns.ErrInterrupted,
+		patterns.OutcomeDeadline:     late(context.DeadlineExceeded, true),
+		patterns.OutcomeClosed:       patterns.ErrClosed,
+		patterns.OutcomeTooMany:      patterns.ErrTooMany,
+		patterns.OutcomeWouldBlock:   patterns.ErrWouldBlock,
+		patterns.OutcomeTopic:        patterns.ErrTopic,
+		patterns.OutcomeOther:        errors.New("whatever"),
+	}
+	said := map[patterns.Outcome]wire.Outcome{
+		patterns.OutcomeReply:        wire.OutcomeReply,
+		patterns.OutcomeRemoteError:  wire.OutcomeRemoteError,
+		patterns.OutcomeOverloaded:   wire.OutcomeOverloaded,
+		patterns.OutcomeUnauthorized: wire.OutcomeUnauthorized,
+		patterns.OutcomeTooLarge:     wire.OutcomeTooLarge,
+		patterns.OutcomeNoMembers:    wire.OutcomeNoSuchMember,
+		patterns.OutcomeUnreachable:  wire.OutcomeNoSuchMember,
+		patterns.OutcomeClosed:       wire.OutcomeDraining,
+		patterns.OutcomeTooMany:      wire.OutcomeDraining,
+		patterns.OutcomeDeadline:     wire.OutcomeDeadline,
+	}
+	for o, err := range errs {
+		want, ok := said[o]
+		if !ok {
+			want = wire.OutcomeCancelled
+		}
+		require.Equal(t, want, replyOf(request.Answer{}, err).Outcome, o)
+		require.Equal(t, want, replyOf(request.Answer{}, wrapped(err)).Outcome, o)
+	}
+	require.Equal(t, wire.OutcomeExpired, outcomeOf(late(context.DeadlineExceeded, false)))
+	require.Equal(t, wire.OutcomeDraining, outcomeOf(late(context.Canceled, false)))
+	both := fmt.Errorf("%w, %w", patterns.ErrOverloaded, patterns.ErrInterrupted)
+	require.Equal(t, wire.OutcomeCancelled, outcomeOf(both), "the worst that can be true")
+
+	tail := wire.AppendTail(nil, nil, []byte("body"))
+	r := replyOf(request.Answer{Tail: tail, Queue: 3, Running: 4, Service: 5 * time.Microsecond}, nil)
+	require.Equal(t, wire.Reply{Outcome: wire.OutcomeReply, Tail: tail, Queue: 3, Running: 4, ServiceMicros: 5}, r)
+	r = replyOf(request.Answer{}, errs[patterns.OutcomeRemoteError])
+	require.Equal(t, uint32(7), r.Code)
+	require.Equal(t, wire.AppendTail(nil, nil, []byte("m")), r.Tail)
+}
+
+func wrapped(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("somewhere: %w", err)
+}
+
+func TestAClusterIsLentWhileItHasMembersThatCanBeReached(t *testing.T) {
+	// This test plays what a gateway sees of a cluster, moment by moment, with what it
+	// does then.
+	two := seen{known: true, members: 2, usable: 2, sure: 2, capacity: 4, maxMessage: 9}
+	for name, story := range map[string][]struct {
+		at   time.Duration
+		seen seen
+		want order
+	}{
+		"nobody yet": {{0, seen{}, orderNothing}, {time.Hour, seen{known: true}, orderNothing}},
+		"comes, changes, goes": {
+			{0, two, orderLend},
+			{1, two, orderNothing},
+			{2, seen{known: true, members: 1, usable: 1, sure: 1, capacity: 2, maxMessage: 9}, orderRevise},
+			{3, seen{known: true}, orderReturn},
+			{4, seen{known: true}, orderNothing},
+			{5, two, orderLend},
+		},
+		"doubted, and sure again": {
+			{0, two, orderLend},
+			{1, seen{known: true, members: 2, usable: 2, capacity: 4, maxMessage: 9}, orderDoubt},
+			{2, seen{known: true, members: 2, usable: 2, capacity: 4, maxMessage: 9}, orderNothing},
+			{3, two, orderDoubt},
+		},
+		"out of reach for a while": {
+			{0, two, orderLend},
+			{time.Second, seen{known: true, members: 2}, orderDoubt},
+			{2 * time.Second, seen{known: true, members: 2}, orderNothing},
+			{2500 * time.Millisecond, two, orderDoubt},
+			{3 * time.Second, seen{known: true, members: 2}, orderDoubt},
+			{3*time.Second + lostPatience - 1, seen{known: true, members: 2}, orderNothing},
+			{3*time.Second + lostPatience, seen{known: true, members: 2}, orderReturn},
+		},
+		"the anchors are lost, not the members": {
+			{0, two, orderLend},
+			{1, seen{}, orderDoubt},
+			{lostPatience, seen{}, orderNothing},
+			{lostPatience + 1, seen{}, orderReturn},
+		},
+	} {
+		var core offer
+		for _, s := range story {
+			require.Equal(t, s.want, core.step(time.Unix(0, 1).Add(s.at), s.seen), "%s at %v", name, s.at)
+		}
+	}
+	core := offer{}
+	require.Equal(t, orderLend, core.step(time.Unix(0, 1), two))
+	core.failed()
+	require.Equal(t, orderLend, core.step(time.Unix(0, 2), two), "what failed is tried again")
+}
+
+func TestABorderRefusesWhatIsBeyondItsLimits(t *testing.T) {
+	// This test goes over each limit, counts what was refused and why, and checks what
+	// passes in ten seconds under a rate however small the steps are.
+	now := time.Unix(1, 0)
+	b := newBorder()
+	b.limit(Limits{InFlight: 2})
+	require.Equal(t, passed, b.enter(now, 5))
+	require.Equal(t, passed, b.enter(now, 5))
+	require.Equal(t, refusedInFlight, b.enter(now, 5))
+	b.leave(now, 7)
+	require.Equal(t, passed, b.enter(now, 5))
+	require.Equal(t, uint64(22), b.bytes.Load())
+	require.Equal(t, map[string]uint64{"in_flight_limit": 1}, b.refused.ByName())
+
+	pass := func(l Limits, size int, step, span time.Duration) (n int) {
+		b := newBorder()
+		l.InFlight = 1 << 30
+		b.limit(l)
+		for at := time.Duration(0); at < span; at += step {
+			if b.enter(now.Add(at), size) == passed {
+				n++
+			}
+		}
+		return n
+	}
+	const second = time.Second
+	require.Equal(t, 10_000, pass(Limits{}, 1, time.Millisecond, 10*second))
+	require.InDelta(t, 1100, pass(Limits{Messages: 100}, 1, 17*time.Microsecond, 10*second), 1)
+	require.InDelta(t, 1100, pass(Limits{Bytes: 1000}, 10, 17*time.Microsecond, 10*second), 2)
+	require.Equal(t, 2, pass(Limits{Bytes: 1000}, 10_000, time.Millisecond, 10*second), "one larger than the limit, and one when it is paid for")
+}

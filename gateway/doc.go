@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gateway, an inner part of Arke that makes no promise to users, lends
+// clusters of one network to another. A gateway has a node in each of its networks and
+// is one program, so that it needs no network of its own in between.
+//
+// Nothing crosses by default. A [Crossing] names one cluster and the direction in
+// which it is lent, and says that the gateway may read what crosses: keys of clusters
+// differ by network, so it opens a message in one network and seals it again in the
+// other.
+//
+// # How a cluster is lent
+//
+//  1. The gateway watches the cluster where it is from (lend.go). While it has members
+//     there that are that network's own (offer.go decides), the gateway's node in
+//     the other network registers a member of the same name, or of the one that the
+//     crossing says. Its record names the network and a priority.
+//  2. Callers there prefer their own network's members; see package cluster on tiers.
+//  3. What comes for the lent member is handed to the gateway as it travels (carry.go):
+//     it looks at the crossing's limits (border.go) and asks the cluster in the other
+//     network, whose members there only, with the deadline that is left.
+//  4. The answer goes back with its meaning (outcome.go).
+//
+// A member that is itself lent from elsewhere is never lent on and never asked: a
+// message crosses one border, and nothing can go round in circles.
+//
+// # What the gateway decides
+//
+// It picks among the members of the far network, as any caller there. It asks a second
+// one where it is certain that no handler has run, and repeats what its sender calls
+// idempotent; the budget for retries is that of its node. Everything else its origin
+// decides.
+//
+// # Goroutines
+//
+// One for each crossing, which watches. Close ends them and waits.
+package gateway

@@ -1,0 +1,346 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/gateway"
+	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+)
+
+// cloud is one network on loopback.
+type cloud struct {
+	t    *testing.T
+	file security.NetworkFile
+	seed *node.Node
+}
+
+// newCloud makes a network with one node.
+func newCloud(t *testing.T, name string) *cloud {
+	t.Helper()
+	file, err := security.GenerateNetworkFile(name, rand.Reader)
+	require.NoError(t, err)
+	c := &cloud{t: t, file: file}
+	c.seed = c.node()
+	return c
+}
+
+// config is that of one more node.
+func (c *cloud) config() node.Config {
+	cfg := node.Config{Network: c.file, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, NoMDNS: true}
+	if c.seed != nil {
+		cfg.Seeds = []string{c.seed.Addrs()[0] + "/p2p/" + c.seed.Self().String()}
+	}
+	return cfg
+}
+
+// node starts one more node.
+func (c *cloud) node() *node.Node {
+	c.t.Helper()
+	n, err := node.New(c.config())
+	require.NoError(c.t, err)
+	c.t.Cleanup(func() { require.NoError(c.t, n.Close()) })
+	require.NoError(c.t, n.Start(c.t.Context()))
+	return n
+}
+
+// lent is one crossing between two clouds.
+func lent(from, to *cloud, cluster string) gateway.Crossing {
+	return gateway.Crossing{From: from.file.Name, To: to.file.Name, Cluster: cluster, Reseal: true}
+}
+
+// join starts a gateway between clouds.
+func join(t *testing.T, crossings []gateway.Crossing, clouds ...*cloud) *gateway.Gateway {
+	t.Helper()
+	cfg := gateway.Config{Crossings: crossings}
+	for _, c := range clouds {
+		cfg.Networks = append(cfg.Networks, gateway.Network{Name: c.file.Name, Node: c.config()})
+	}
+	g, err := gateway.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, g.Close()) })
+	require.NoError(t, g.Start(t.Context()))
+	return g
+}
+
+func serve(t *testing.T, n *node.Node, cluster string, h patterns.Handler) patterns.Registration {
+	t.Helper()
+	r, err := n.Serve(t.Context(), cluster, h, patterns.Limits{Capacity: 3})
+	require.NoError(t, err)
+	return r
+}
+
+// says answers with a text, the request's body and its headers.
+func says(who string) patterns.Service {
+	return patterns.Service{Request: func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+		if string(r.Body) == "fail" {
+			return patterns.Message{}, &patterns.RemoteError{Code: 417, Message: "no"}
+		}
+		return patterns.Message{Headers: r.Headers, Body: append([]byte(who+" "), r.Body...)}, nil
+	}}
+}
+
+func ask(t *testing.T, n *node.Node, cluster, body string, opts ...patterns.RequestOption) (string, error) {
+	t.Helper()
+	reply, err := n.Request(t.Context(), cluster, patterns.Message{Body: []byte(body)}, opts...)
+	return string(reply.Body), err
+}
+
+// gets waits until a request to the cluster has that reply.
+func gets(t *testing.T, n *node.Node, cluster, want string) {
+	t.Helper()
+	var got string
+	var err error
+	require.Eventually(t, func() bool {
+		got, err = ask(t, n, cluster, "")
+		return err == nil && got == want
+	}, 15*time.Second, 20*time.Millisecond, "%s", cluster)
+}
+
+func TestALentClusterServesCallersOfTheOtherNetwork(t *testing.T) {
+	// This test serves geo in eu only and calls it from us: requests with headers,
+	// errors of handlers, pushes and the list of members cross; what is not lent does
+	// not, and neither does anything the other way.
+	eu, us := newCloud(t, "eu"), newCloud(t, "us")
+	pushed := make(chan string, 1)
+	geo := says("eu")
+	geo.Push = func(_ context.Context, r *patterns.Request) { pushed <- string(r.Body) }
+	reg := serve(t, eu.node(), "geo", geo)
+	serve(t, eu.node(), "private", says("eu"))
+	join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
+	caller := us.node()
+	gets(t, caller, "geo", "eu ")
+
+	reply, err := caller.Request(t.Context(), "geo", patterns.Message{
+		Body: []byte("x"), Headers: patterns.Headers{{Key: "traceparent", Value: "00-1-2-01"}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, "eu x", string(reply.Body))
+	require.Equal(t, "00-1-2-01", reply.Headers.Get("traceparent"))
+	_, err = ask(t, caller, "geo", "fail")
+	var remote *patterns.RemoteError
+	require.ErrorAs(t, err, &remote)
+	require.Equal(t, patterns.RemoteError{Cluster: "geo", Code: 417, Message: "no"}, *remote)
+	require.NoError(t, caller.Push(t.Context(), "geo", patterns.Message{Body: []byte("pushed")}))
+	require.Equal(t, "pushed", <-pushed)
+
+	members, err := caller.Members(t.Context(), "geo")
+	require.NoError(t, err)
+	require.Len(t, members, 1)
+	require.Equal(t, "eu", members[0].Network)
+	require.Equal(t, 3, members[0].Capacity)
+	got, err := ask(t, caller, "geo@eu", "named")
+	require.NoError(t, err)
+	require.Equal(t, "eu named", got)
+	_, err = ask(t, caller, "geo@us", "")
+	require.ErrorIs(t, err, patterns.ErrNoMembers, "it is known that us has none of its own")
+	_, err = ask(t, caller, "geo@", "")
+	require.Error(t, err)
+	_, err = ask(t, caller, "private", "")
+	require.ErrorIs(t, err, patterns.ErrNoMembers)
+
+	require.NoError(t, reg.Close(t.Context()))
+	require.Eventually(t, func() bool {
+		_, err := ask(t, caller, "geo", "")
+		return errors.Is(err, patterns.ErrNoMembers)
+	}, 15*time.Second, 20*time.Millisecond)
+}
+
+func TestMembersOfTheOwnNetworkArePreferred(t *testing.T) {
+	// This test serves geo in both networks: each asks its own, or the one it names.
+	// When the own one leaves the other one serves, and the own one again when it is
+	// back.
+	eu, us := newCloud(t, "eu"), newCloud(t, "us")
+	serve(t, eu.node(), "geo", says("eu"))
+	reg := serve(t, us.node(), "geo", says("us"))
+	g := join(t, []gateway.Crossing{lent(eu, us, "geo"), lent(us, eu, "geo")}, eu, us)
+	caller := us.node()
+	gets(t, caller, "geo@eu", "eu ")
+	for range 50 {
+		got, err := ask(t, caller, "geo", "")
+		require.NoError(t, err)
+		require.Equal(t, "us ", got)
+	}
+	gets(t, eu.node(), "geo@us", "us ")
+	require.NoError(t, reg.Close(t.Context()))
+	gets(t, caller, "geo", "eu ")
+	serve(t, us.node(), "geo", says("us"))
+	gets(t, caller, "geo", "us ")
+	gets(t, eu.seed, "geo@us", "us ")
+	for _, c := range g.Status().Crossings {
+		require.True(t, c.Lent, c.From)
+		require.Equal(t, 1, c.Members, "the lent one is not counted, so it is not lent on")
+	}
+}
+
+func TestWhatIsLentIsNotLentOn(t *testing.T) {
+	// This test has two gateways, from eu to us and from us to asia: asia sees nothing
+	// of eu's, by neither name.
+	eu, us, asia := newCloud(t, "eu"), newCloud(t, "us"), newCloud(t, "asia")
+	serve(t, eu.node(), "geo", says("eu"))
+	join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
+	on := join(t, []gateway.Crossing{lent(us, asia, "geo")}, us, asia)
+	gets(t, us.node(), "geo", "eu ")
+	_, err := ask(t, asia.node(), "geo", "")
+	require.ErrorIs(t, err, patterns.ErrNoMembers)
+	require.False(t, on.Status().Crossings[0].Lent)
+}
+
+func TestCancellingCrosses(t *testing.T) {
+	// This test cancels a request whose handler runs in the other network: the
+	// handler's context ends, and the caller is told that a handler may have run.
+	eu, us := newCloud(t, "eu"), newCloud(t, "us")
+	runs, ended := make(chan struct{}), make(chan struct{})
+	serve(t, eu.node(), "geo", patterns.HandlerFunc(func(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
+		if string(r.Body) == "wait" {
+			close(runs)
+			<-ctx.Done()
+			close(ended)
+		}
+		return patterns.Message{}, nil
+	}))
+	g := join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
+	caller := us.node()
+	gets(t, caller, "geo", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-runs; cancel() }()
+	_, err := caller.Request(ctx, "geo", patterns.Message{Body: []byte("wait")})
+	var late *patterns.DeadlineError
+	require.ErrorAs(t, err, &late)
+	require.True(t, late.MaybeRan)
+	<-ended
+	require.Eventually(t, func() bool { return g.Status().Crossings[0].InFlight == 0 }, 5*time.Second, 10*time.Millisecond)
+}
+
+func TestCrossingsChangeWithoutDisturbingTheOthers(t *testing.T) {
+	// This test replaces the crossings while a request is under way: it is answered,
+	// the member it goes through stays the same one, what is new is lent, what is no
+	// more is returned, and a limit holds at once and is counted.
+	eu, us := newCloud(t, "eu"), newCloud(t, "us")
+	server, asked, goOn := eu.node(), make(chan struct{}), make(chan struct{})
+	serve(t, server, "geo", patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+		if string(r.Body) == "wait" {
+			close(asked)
+			<-goOn
+		}
+		return patterns.Message{}, nil
+	}))
+	serve(t, server, "old", says("old"))
+	serve(t, server, "new", says("new"))
+	g := join(t, []gateway.Crossing{lent(eu, us, "geo"), lent(eu, us, "old")}, eu, us)
+	caller := us.node()
+	gets(t, caller, "geo", "")
+	gets(t, caller, "old", "old ")
+	before, err := caller.Members(t.Context(), "geo")
+	require.NoError(t, err)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := caller.Request(context.Background(), "geo", patterns.Message{Body: []byte("wait")})
+		answered <- err
+	}()
+	<-asked
+	limited := lent(eu, us, "geo")
+	limited.Limits.InFlight = 1
+	renamed := lent(eu, us, "new")
+	renamed.As = "brand-new"
+	require.NoError(t, g.Cross([]gateway.Crossing{limited, renamed}))
+	_, err = ask(t, caller, "geo", "")
+	require.ErrorIs(t, err, patterns.ErrOverloaded)
+	gets(t, caller, "brand-new", "new ")
+	require.Eventually(t, func() bool {
+		_, err := ask(t, caller, "old", "")
+		return errors.Is(err, patterns.ErrNoMembers)
+	}, 15*time.Second, 20*time.Millisecond)
+	close(goOn)
+	require.NoError(t, <-answered)
+	after, err := caller.Members(t.Context(), "geo")
+	require.NoError(t, err)
+	require.Equal(t, before[0].ID, after[0].ID)
+	for _, c := range g.Status().Crossings {
+		if c.As == "geo" {
+			require.NotZero(t, c.Refused["in_flight_limit"])
+			require.NotZero(t, c.RoundTrip)
+		}
+	}
+	require.Error(t, g.Cross([]gateway.Crossing{{From: "eu", To: "mars", Cluster: "geo", Reseal: true}}))
+	gets(t, caller, "brand-new", "new ")
+}
+
+func TestAGatewayLeavesInOrder(t *testing.T) {
+	// This test shuts a gateway down while a request is under way through it: the
+	// request is answered, and nothing is lent any more.
+	eu, us := newCloud(t, "eu"), newCloud(t, "us")
+	asked, goOn := make(chan struct{}), make(chan struct{})
+	serve(t, eu.node(), "geo", patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+		if string(r.Body) == "wait" {
+			close(asked)
+			<-goOn
+		}
+		return patterns.Message{}, nil
+	}))
+	g := join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
+	caller := us.node()
+	gets(t, caller, "geo", "")
+	answered, down := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := caller.Request(context.Background(), "geo", patterns.Message{Body: []byte("wait")})
+		answered <- err
+	}()
+	<-asked
+	go func() { down <- g.Shutdown(context.Background()) }()
+	time.Sleep(200 * time.Millisecond) //nolint:forbidigo // so that it drains
+	close(goOn)
+	require.NoError(t, <-answered)
+	require.NoError(t, <-down)
+	require.Eventually(t, func() bool {
+		_, err := ask(t, caller, "geo", "")
+		return errors.Is(err, patterns.ErrNoMembers)
+	}, 15*time.Second, 20*time.Millisecond)
+}
+
+func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
+	// This test goes through what is refused, with what is said of it.
+	eu, us := newCloud(t, "eu"), newCloud(t, "us")
+	two := []gateway.Network{{Name: "eu", Node: eu.config()}, {Name: "us", Node: us.config()}}
+	ok := lent(eu, us, "geo")
+	for _, c := range []struct {
+		why      string
+		networks []gateway.Network
+		change   func(c *gateway.Crossing)
+	}{
+		{"at least two networks", two[:1], nil},
+		{"two networks are called eu", []gateway.Network{two[0], {Name: "eu", Node: us.config()}}, nil},
+		{"are the same network", []gateway.Network{two[0], {Name: "us", Node: eu.config()}}, nil},
+		{"letters, digits", []gateway.Network{two[0], {Name: "u s", Node: us.config()}}, nil},
+		{"no network \"mars\"", two, func(c *gateway.Crossing) { c.To = "mars" }},
+		{"to itself", two, func(c *gateway.Crossing) { c.To = "eu" }},
+		{"bad name", two, func(c *gateway.Crossing) { c.Cluster = "" }},
+		{"@ is reserved", two, func(c *gateway.Crossing) { c.As = "geo@eu" }},
+		{"reserved", two, func(c *gateway.Crossing) { c.Cluster = "$members" }},
+		{"those of topics", two, func(c *gateway.Crossing) { c.Cluster = "topic:a" }},
+		{"priority 256", two, func(c *gateway.Crossing) { c.Priority = 256 }},
+		{"say reseal: true", two, func(c *gateway.Crossing) { c.Reseal = false }},
+		{"limit is negative", two, func(c *gateway.Crossing) { c.Limits.Bytes = -1 }},
+		{"callers could not tell them apart", two, func(c *gateway.Crossing) { c.Cluster, c.As = "other", "geo" }},
+	} {
+		bad := ok
+		crossings := []gateway.Crossing{ok, bad}
+		if c.change == nil {
+			crossings = nil
+		} else {
+			c.change(&crossings[1])
+		}
+		_, err := gateway.New(gateway.Config{Networks: c.networks, Crossings: crossings})
+		require.ErrorContains(t, err, c.why)
+	}
+}

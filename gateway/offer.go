@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/cluster"
+)
+
+// seen is what a look at the cluster in its own network shows.
+type seen struct {
+	known      bool // there are members, or it is known that there are none
+	members    int  // of that network itself
+	usable     int  // of these, those whose nodes can be reached
+	sure       int  // of these, those that nobody doubts
+	capacity   int  // of the usable ones together
+	maxMessage int  // the largest message that one of them takes, in bytes; 0 = not told
+}
+
+// look counts the members that may be lent: those of the network itself.
+func look(v *cluster.View) seen {
+	s := seen{known: v.Known}
+	for _, m := range v.Members {
+		if m.Imported {
+			continue
+		}
+		s.members++
+		switch m.State() {
+		case "unreachable":
+			continue
+		case "live", "ejected":
+			s.sure++
+		}
+		s.usable++
+		s.capacity += m.Capacity
+		s.maxMessage = max(s.maxMessage, m.MaxMessage)
+	}
+	return s
+}
+
+// lostPatience is how long a cluster stays lent none of whose members can be reached.
+// Their nodes' links may come back; and who dies is gone from the list soon.
+const lostPatience = 2 * time.Second
+
+// offer is what a network is offered of another one: the core of lend. It has no clock.
+type offer struct {
+	lent       bool
+	suspect    bool
+	capacity   int
+	maxMessage int
+	lostAt     time.Time // since when no member can be reached; zero = one can
+}
+
+// order is what an offer wants done.
+type order uint8
+
+const (
+	orderNothing order = iota
+	orderLend          // register, with capacity and maxMessage
+	orderRevise        // tell callers of another capacity or maxMessage
+	orderDoubt         // tell callers whether to rather ask others: suspect
+	orderReturn        // leave the cluster
+)
+
+// step takes in what was seen.
+func (s *offer) step(now time.Time, v seen) order {
+	if v.usable > 0 {
+		s.lostAt = time.Time{}
+		return s.serve(v)
+	}
+	if !s.lent {
+		return orderNothing
+	}
+	if s.lostAt.IsZero() {
+		s.lostAt = now
+	}
+	if v.known && v.members == 0 || now.Sub(s.lostAt) >= lostPatience {
+		*s = offer{}
+		return orderReturn
+	}
+	return s.doubt(true)
+}
+
+// serve takes in that there are members to be asked.
+func (s *offer) serve(v seen) order {
+	changed := s.capacity != v.capacity || s.maxMessage != v.maxMessage
+	s.capacity, s.maxMessage = v.capacity, v.maxMessage
+	switch {
+	case !s.lent:
+		s.lent, s.suspect = true, false
+		return orderLend
+	case changed:
+		return orderRevise
+	}
+	return s.doubt(v.sure == 0)
+}
+
+func (s *offer) doubt(suspect bool) order {
+	if s.suspect == suspect {
+		return orderNothing
+	}
+	s.suspect = suspect
+	return orderDoubt
+}
+
+// failed takes in that what was ordered could not be done.
+func (s *offer) failed() { *s = offer{} }

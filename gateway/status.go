@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/internal/node"
+)
+
+// Status is what a gateway says about itself, for people and tools.
+type Status struct {
+	Networks  []NetworkStatus  `json:"networks"`  // in the order of the configuration
+	Crossings []CrossingStatus `json:"crossings"` // by from, to and name
+}
+
+// NetworkStatus is the gateway's node in one network.
+type NetworkStatus struct {
+	Name string      `json:"name"` // what the other networks call it
+	Node node.Status `json:"node"`
+}
+
+// CrossingStatus is one crossing that is in force.
+type CrossingStatus struct {
+	From     string `json:"from"`
+	To       string `json:"to"`
+	Cluster  string `json:"cluster"`
+	As       string `json:"as"`
+	Priority int    `json:"priority"`
+	Lent     bool   `json:"lent"`            // it has a member in To now
+	Members  int    `json:"members"`         // that it has in From, of that network itself
+	Usable   int    `json:"usable"`          // of these, those that can be reached
+	Error    string `json:"error,omitempty"` // why it could not be lent
+
+	Messages  uint64            `json:"messages"` // that have crossed, since the start
+	Bytes     uint64            `json:"bytes"`    // of bodies and headers, in both directions
+	InFlight  int               `json:"in_flight"`
+	Tunnels   int               `json:"tunnels"`
+	Refused   map[string]uint64 `json:"refused"` // reason to count
+	RoundTrip time.Duration     `json:"trip_ns"` // there and back, without the handler's time; 0 = not measured
+}
+
+// Status describes the gateway. The caller owns the result.
+func (g *Gateway) Status() Status {
+	var s Status
+	for _, n := range g.cfg.Networks {
+		s.Networks = append(s.Networks, NetworkStatus{n.Name, g.networks[n.Name].Status()})
+	}
+	s.Crossings = []CrossingStatus{}
+	for _, l := range g.sorted() {
+		s.Crossings = append(s.Crossings, l.status())
+	}
+	return s
+}
+
+func (l *lend) status() CrossingStatus {
+	s := CrossingStatus{
+		From: l.what.From, To: l.what.To, Cluster: l.what.Cluster, As: l.what.As, Priority: l.what.Priority,
+		Messages: l.border.messages.Load(), Bytes: l.border.bytes.Load(), Refused: l.border.refused.ByName(),
+	}
+	l.border.mu.Lock()
+	s.InFlight, s.Tunnels = l.border.inFlight, l.border.tunnels
+	l.border.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.Lent, s.Members, s.Usable, s.RoundTrip = l.reg != nil, l.shown.members, l.shown.usable, l.trip
+	if l.fault != nil {
+		s.Error = l.fault.Error()
+	}
+	return s
+}
