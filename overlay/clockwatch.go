@@ -101,7 +101,7 @@ func (w *clockWatch) act(n clockNews) {
 		log.Warn("the clock of this node differs from its peers': it can't tell whether nobody serves a cluster; set the clock right",
 			zap.Error(n.state.Err()), zap.Duration("peers_ahead", n.state.Ahead))
 	default:
-		log.Warn(n.words(), zap.Stringer("peer", n.peer), zap.String("name", n.name),
+		log.Warn(n.words(), zap.Stringer("peer", namedPeer{n.peer, n.name}),
 			zap.Duration("peer_ahead", n.ahead), zap.Int("more_peers", n.more))
 	}
 }

@@ -125,7 +125,7 @@ func (n *noticeLog) log(f func(*zap.Logger)) (logged bool) {
 		return false
 	}
 	n.last = now
-	f(n.base.log.With(zap.Stringer("peer", n.peer)))
+	f(n.base.log.With(zap.Stringer("peer", namedPeer{id: n.peer}), zap.Stringer("id", n.peer)))
 	return true
 }
 

@@ -477,7 +477,7 @@ func (st *stream) refuse(err error) {
 	if !errors.Is(err, ErrVersion) || !l.notices.log(func(log *zap.Logger) {
 		log.Warn("a peer has no link version in common with this node", zap.Error(err))
 	}) {
-		l.o.log.Debug("refused a stream", zap.Stringer("peer", l.peer), zap.Error(err))
+		l.o.log.Debug("refused a stream", zap.Stringer("id", l.peer), zap.Error(err))
 	}
 	l.o.refuse(st.s, err)
 }

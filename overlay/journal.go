@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/nodename"
 	"github.com/arke-mesh/arke/overlay/session"
 )
 
@@ -47,6 +48,23 @@ type peerRecord struct {
 	lost time.Time // zero = there is a link, or it ended in order
 }
 
+// namedPeer is a peer as the log has it.
+type namedPeer struct {
+	id   peer.ID
+	name string // "" = it has none, or has not said it yet
+}
+
+// String implements fmt.Stringer.
+func (n namedPeer) String() string { return nodename.Of(n.name, n.id.String()) }
+
+// named returns the peer with the name that it had last.
+func (j *journal) named(p peer.ID) namedPeer {
+	if known := j.known[p]; known != nil {
+		return namedPeer{p, known.name}
+	}
+	return namedPeer{id: p}
+}
+
 // logLine is one line of the log.
 type logLine struct {
 	warn   bool
@@ -74,7 +92,7 @@ func (j *journal) dialled(now time.Time, c Candidate, p peer.ID, err error, othe
 	if c.Source == SourceSeed {
 		for _, s := range j.seeds {
 			if slices.Contains(c.Addrs, s.addr) {
-				news = append(news, s.dialled(now, j.self, p, err)...)
+				news = append(news, s.dialled(now, j.self, j.named(p), err)...)
 			}
 		}
 	}
@@ -106,7 +124,7 @@ func (j *journal) how(c Candidate) string {
 
 func (j *journal) join(p peer.ID, how string) []logLine {
 	j.first = ""
-	return []logLine{info("joined the network", "peer", p, "how", how)}
+	return []logLine{info("joined the network", "peer", j.named(p), "id", p, "how", how)}
 }
 
 // up notes the first connection with a peer. dialling says that dials are under way,
@@ -114,7 +132,7 @@ func (j *journal) join(p peer.ID, how string) []logLine {
 func (j *journal) up(now time.Time, p peer.ID, dialling bool) (news []logLine) {
 	j.connected[p] = true
 	for _, s := range j.seeds {
-		news = append(news, s.found(now, p)...)
+		news = append(news, s.found(now, j.named(p))...)
 	}
 	if j.joined {
 		return news
@@ -137,7 +155,7 @@ func (j *journal) down(now time.Time, p peer.ID) []logLine {
 		return nil
 	}
 	j.joined, j.first = false, ""
-	return []logLine{warn("no peer is left: this node is alone", "last", p)}
+	return []logLine{warn("no peer is left: this node is alone", "last", j.named(p))}
 }
 
 // look speaks of seeds that are out of reach for too long.
@@ -156,14 +174,14 @@ func (j *journal) linkUp(now time.Time, p peer.ID, name string) []logLine {
 			return nil
 		}
 		j.known[p] = &peerRecord{name: name}
-		return j.limited(now, info("peer joined", "peer", p, "name", name))
+		return j.limited(now, info("peer joined", "peer", j.named(p), "id", p))
 	}
 	lost := known.lost
 	*known = peerRecord{name: name}
 	if lost.IsZero() {
 		return nil // it left in order, and came again
 	}
-	return j.limited(now, info("peer is back", "peer", p, "name", name, "after", now.Sub(lost).Round(time.Millisecond)))
+	return j.limited(now, info("peer is back", "peer", j.named(p), "after", now.Sub(lost).Round(time.Millisecond)))
 }
 
 // linkDown notes that a link has ended, and why.
@@ -178,10 +196,10 @@ func (j *journal) linkDown(now time.Time, p peer.ID, cause error) []logLine {
 		if errors.As(cause, &words) {
 			reason = words.Reason
 		}
-		return j.limited(now, info("peer left", "peer", p, "name", known.name, "reason", reason))
+		return j.limited(now, info("peer left", "peer", j.named(p), "reason", reason))
 	}
 	known.lost = now
-	return j.limited(now, info("peer lost", "peer", p, "name", known.name, "reason", lossReason(cause)))
+	return j.limited(now, info("peer lost", "peer", j.named(p), "reason", lossReason(cause)))
 }
 
 // lossReason says why a link was lost.
@@ -219,7 +237,7 @@ func (j *journal) limited(now time.Time, l logLine) (news []logLine) {
 func (j *journal) status() []SeedStatus {
 	var list []SeedStatus
 	for _, s := range j.seeds {
-		list = append(list, s.status())
+		list = append(list, s.status(j.named(s.peer).name))
 	}
 	return list
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/nodename"
 	story "github.com/arke-mesh/arke/internal/script"
 	"github.com/arke-mesh/arke/overlay/session"
 )
@@ -111,8 +112,11 @@ func printed(lines []logLine) (out []string) {
 		text := map[bool]string{true: "warn: ", false: "info: "}[l.warn] + l.text
 		for i := 0; i+1 < len(l.fields); i += 2 {
 			value := l.fields[i+1]
-			if id, ok := value.(peer.ID); ok {
-				value = string(id)
+			switch of := value.(type) {
+			case peer.ID:
+				value = string(of)
+			case namedPeer:
+				value = nodename.Of(of.name, string(of.id))
 			}
 			text += fmt.Sprintf(" %v=%q", l.fields[i], fmt.Sprint(value))
 		}

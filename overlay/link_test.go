@@ -249,6 +249,7 @@ func TestLinksTellNamesAndClocks(t *testing.T) {
 			links := n.Links()
 			require.Len(t, links, 1)
 			require.Equal(t, want.name, links[0].Name)
+			require.Equal(t, want.name, n.NameOf(map[string]peer.ID{low.String(): low, high.String(): high}[links[0].Peer]))
 			require.NotNil(t, links[0].ClockAhead)
 			require.InDelta(t, want.ahead, *links[0].ClockAhead, float64(10*time.Millisecond))
 			require.Equal(t, overlay.ClockDiffers, n.Clocks().State)

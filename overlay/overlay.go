@@ -184,6 +184,23 @@ func (o *Overlay) Links() []LinkStatus {
 	return all
 }
 
+// NameOf is what people call a peer, as it has said itself when a link was made: any
+// text, to be escaped. "" = it has no name, or no link to it was made.
+func (o *Overlay) NameOf(p peer.ID) string {
+	if p == o.self {
+		return o.cfg.Name
+	}
+	o.links.mu.RLock()
+	l := o.links.all[p]
+	o.links.mu.RUnlock()
+	if l == nil {
+		return ""
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.known.name
+}
+
 // Clocks compares the wall clock of this node with those of its peers.
 func (o *Overlay) Clocks() ClockStatus { return o.clocks.status() }
 
@@ -248,7 +265,7 @@ func (o *Overlay) Subscribe(f func(PeerEvent)) {
 
 // publish tells the subscribers, and the parts of the overlay that care.
 func (o *Overlay) publish(e PeerEvent) {
-	o.log.Debug("link event", zap.Stringer("event", e.Type), zap.Stringer("peer", e.Peer),
+	o.log.Debug("link event", zap.Stringer("event", e.Type), zap.Stringer("id", e.Peer),
 		zap.Uint64("session", e.Session), zap.Error(e.Err))
 	var name string
 	if e.Type == LinkUp {

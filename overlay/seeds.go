@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/nodename"
 	"github.com/arke-mesh/arke/internal/reason"
 )
 
@@ -25,6 +26,7 @@ type SeedStatus struct {
 	Addr  string    `json:"addr"`            // as it was configured
 	State string    `json:"state"`           // trying, reached, self, or failing
 	Peer  string    `json:"peer,omitempty"`  // who was there last
+	Name  string    `json:"name,omitempty"`  // what people call it: any text, to be escaped
 	Error string    `json:"error,omitempty"` // why it can't be reached
 	Since time.Time `json:"since"`           // when the state began
 }
@@ -32,6 +34,9 @@ type SeedStatus struct {
 // Text says how the seed is, in one line.
 func (s SeedStatus) Text(now time.Time) string {
 	text := fmt.Sprintf("%s  %s for %v", s.Addr, s.State, now.Sub(s.Since).Round(time.Second))
+	if s.State == SeedReached {
+		text += ": " + nodename.Of(s.Name, s.Peer)
+	}
 	if s.Error != "" {
 		text += ": " + s.Error
 	}
@@ -67,18 +72,18 @@ func (s *seed) become(now time.Time, state string) {
 }
 
 // dialled takes in how a dial ended.
-func (s *seed) dialled(now time.Time, self, p peer.ID, err error) (news []logLine) {
+func (s *seed) dialled(now time.Time, self peer.ID, p namedPeer, err error) (news []logLine) {
 	switch {
 	case err != nil && s.state == SeedReached: // it is there: another address of it was tried
 	case err != nil:
 		s.reason = reason.OfDial(err)
 		return s.look(now)
-	case p == self:
+	case p.id == self:
 		s.become(now, SeedSelf)
 	default:
-		s.peer = p
+		s.peer = p.id
 		if s.told != "" {
-			news = append(news, info("a seed is reached now", "seed", s.addr, "peer", p))
+			news = append(news, info("a seed is reached now", "seed", s.addr, "peer", p, "id", p.id))
 		}
 		s.told = ""
 		s.become(now, SeedReached)
@@ -94,8 +99,8 @@ func (s *seed) lost(now time.Time, p peer.ID) {
 }
 
 // found notes that its node called by itself.
-func (s *seed) found(now time.Time, p peer.ID) []logLine {
-	if s.peer != p || p == "" {
+func (s *seed) found(now time.Time, p namedPeer) []logLine {
+	if s.peer != p.id || p.id == "" {
 		return nil
 	}
 	return s.dialled(now, "", p, nil)
@@ -119,8 +124,9 @@ func (s *seed) look(now time.Time) []logLine {
 	return []logLine{warn("a seed can't be reached", "seed", s.addr, "reason", s.reason)}
 }
 
-func (s *seed) status() SeedStatus {
-	status := SeedStatus{Addr: s.addr, State: s.state, Error: s.reason, Since: s.since}
+// status describes the seed. name is that of its node, if it is known.
+func (s *seed) status(name string) SeedStatus {
+	status := SeedStatus{Addr: s.addr, State: s.state, Name: name, Error: s.reason, Since: s.since}
 	if s.peer != "" {
 		status.Peer = s.peer.String()
 	}

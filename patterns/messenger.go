@@ -113,8 +113,9 @@ type Registration interface {
 
 // Member describes one live member as its callers see it.
 type Member struct {
-	ID          string `json:"id"`   // 16 hexadecimal digits
-	Peer        string `json:"peer"` // peer id of its node
+	ID          string `json:"id"`             // 16 hexadecimal digits
+	Peer        string `json:"peer"`           // peer id of its node
+	Name        string `json:"name,omitempty"` // what people call its node, if the caller's node has had a link to it: any text, to be escaped
 	Incarnation uint64 `json:"incarnation"`
 	Zone        string `json:"zone,omitempty"`
 	Network     string `json:"network,omitempty"` // that it is from, if the caller's node knows the name of its own

@@ -182,8 +182,9 @@
 //	member that is missing: u64 member, s8 peer, u8 outcome, u8 flags, u32 code, s16 text
 //
 // The cluster "$members" answers with a JSON list of the members of the cluster
-// that the body names, "$status" with a JSON object. With a header "version" the
-// former waits for half of its time until the list is another than the one of that
+// that the body names, "$status" with a JSON object, "$names" with a JSON object of the
+// names of the nodes whose peer ids the body has, one a line. With a header "version"
+// "$members" waits for half of its time until the list is another than the one of that
 // version (patterns.VersionOf).
 //
 // Outcomes. Flag 1 of a Reply, Done or summary says that a handler may have run.

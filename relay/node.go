@@ -25,6 +25,8 @@ type Node interface {
 	// Members is that of patterns.Messenger.
 	Members(ctx context.Context, cluster string) ([]patterns.Member, error)
 	MembersAfter(ctx context.Context, cluster, version string) ([]patterns.Member, error)
+	// NameOf is what people call the node of a peer id; "" = nobody knows.
+	NameOf(id string) string
 
 	// Forward registers a member that lives elsewhere, as Messenger.Serve does.
 	Forward(ctx context.Context, cluster string, serves request.Serves, l patterns.Limits, f request.Forwarder) (*node.Forwarded, error)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -193,6 +194,28 @@ func TestMembersAreListed(t *testing.T) {
 		require.Len(t, status.Relay.Clients, 2)
 		server.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 2, Cluster: "$x", Patterns: 15})
 		require.Equal(t, wire.OutcomeFailed, server.done(2).Outcome)
+	})
+}
+
+// TestNodesAreNamed proves that members come with the names of their nodes, and what
+// the relay answers about others.
+func TestNodesAreNamed(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		other := s.Start("other", func(c *node.Config) { c.Name = "attic" })
+		_, err := other.Serve(t.Context(), "far", patterns.HandlerFunc(echo), patterns.Limits{})
+		require.NoError(t, err)
+		caller := s.attach()
+		caller.ask(1, "$members", "far")
+		var members []patterns.Member
+		require.NoError(t, json.Unmarshal([]byte(bodyOf(t, caller.reply().Tail)), &members))
+		require.Len(t, members, 1)
+		require.Equal(t, "attic", members[0].Name)
+
+		id := other.Self().String()
+		caller.ask(2, "$names", "nobody\n"+id+"\n"+s.node.Self().String())
+		require.JSONEq(t, `{"`+id+`": "attic"}`, bodyOf(t, caller.reply().Tail), "who has no name is not in it")
+		caller.ask(3, "$names", strings.Repeat("x\n", 1024)+id)
+		require.JSONEq(t, `{}`, bodyOf(t, caller.reply().Tail), "no more than 1,024 are looked at")
 	})
 }
 

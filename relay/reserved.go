@@ -5,6 +5,7 @@ package relay
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
@@ -15,6 +16,7 @@ import (
 const (
 	clusterMembers = policy.Members // the body is a cluster's name, the reply a JSON list of patterns.Member
 	clusterStatus  = policy.Status  // the reply is a JSON object
+	clusterNames   = "$names"       // the body is peer ids, one a line; the reply a JSON object of those with a name
 )
 
 // answer answers a call to a reserved cluster.
@@ -26,6 +28,8 @@ func (s *calls) answer(k *call) {
 		return
 	case k.ask.Cluster == clusterStatus:
 		work = s.describe
+	case k.ask.Cluster == clusterNames:
+		work = s.name
 	case k.ask.Cluster != clusterMembers:
 		k.fail(patterns.ErrNoMembers)
 		return
@@ -42,8 +46,11 @@ func (s *calls) answer(k *call) {
 
 // mayKnow says why the client may not have the answer.
 func (s *calls) mayKnow(k *call) error {
-	if k.ask.Cluster == clusterStatus {
+	switch k.ask.Cluster {
+	case clusterStatus:
 		return s.c.rights.refuse(policy.Call, clusterStatus)
+	case clusterNames:
+		return nil // it has the ids from what it may know
 	}
 	_, cluster, err := wire.SplitTail(k.ask.Tail)
 	if err != nil {
@@ -76,6 +83,30 @@ func (s *calls) list(k *call) {
 	body, err := json.Marshal(list)
 	if err != nil {
 		panic("BUG: members have no JSON: " + err.Error())
+	}
+	k.finish(wire.Reply{ID: k.id, From: &wire.From{}}, wire.AppendTail(nil, nil, body))
+}
+
+// maxNamed is how many peers are named in one answer.
+const maxNamed = 1024
+
+// name says what people call peers.
+func (s *calls) name(k *call) {
+	_, ids, err := wire.SplitTail(k.ask.Tail)
+	if err != nil {
+		k.fail(patterns.ErrTooLarge)
+		return
+	}
+	names := map[string]string{}
+	asked := strings.SplitN(string(ids), "\n", maxNamed+1)
+	for _, id := range asked[:min(len(asked), maxNamed)] {
+		if name := s.c.relay.cfg.Node.NameOf(id); name != "" {
+			names[id] = name
+		}
+	}
+	body, err := json.Marshal(names)
+	if err != nil {
+		panic("BUG: names have no JSON: " + err.Error())
 	}
 	k.finish(wire.Reply{ID: k.id, From: &wire.From{}}, wire.AppendTail(nil, nil, body))
 }

@@ -178,3 +178,37 @@ func answers(at, query, want string) error {
 	}
 	return nil
 }
+
+func TestNodesAreCalledByTheirNames(t *testing.T) {
+	// This test checks that a node's name stands with the end of its peer id wherever
+	// people read of the node: in the list of members, the status, the log, and where
+	// a member is missing from a survey.
+	scenario(t)
+	nw := harness.NewNetwork(t)
+	a := nw.Relay("a", harness.Flags("--name", "attic"))
+	b := nw.Relay("b", harness.Seed(a), harness.Flags("--name", "shed"))
+	b.Serves("geo", "--exec", "exec sleep 60")
+	a.Sees(1, "geo")
+	named := func(name string, r *harness.Relay) string {
+		return name + " (" + r.Peer()[len(r.Peer())-8:] + ")"
+	}
+	shed := named("shed", b)
+	for _, read := range []struct {
+		at   *harness.Relay
+		args []string
+		want string
+	}{
+		{a, []string{"members", "geo"}, shed},
+		{a, []string{"status"}, shed},
+		{b, []string{"status"}, "reached for"},
+		{b, []string{"status"}, ": " + named("attic", a)},
+	} {
+		if r := read.at.Does(read.args[0], read.args[1:]...).Ends(0); !strings.Contains(r.Stdout, read.want) {
+			t.Errorf("%s: want %q", r, read.want)
+		}
+	}
+	a.Does("survey", "geo", "there?", "--timeout", "300ms").Ends(6).Says("missing: ", " of "+shed+": deadline")
+	harness.Eventually(t, harness.Patience, "joined", func() error { return a.Logs(`"peer": "` + shed + `", "id": "` + b.Peer() + `"`) })
+	b.Kill()
+	harness.Eventually(t, harness.Patience, "lost", func() error { return a.Logs(`peer lost  {"peer": "` + shed + `"`) })
+}

@@ -183,7 +183,26 @@ func (n *Node) Members(ctx context.Context, cluster string) ([]patterns.Member, 
 	if err := n.reaches(cluster); err != nil {
 		return nil, err
 	}
-	return n.requests.Members(ctx, cluster)
+	list, err := n.requests.Members(ctx, cluster)
+	return n.named(list), err
+}
+
+// named adds the names of the members' nodes.
+func (n *Node) named(list []patterns.Member) []patterns.Member {
+	for i := range list {
+		list[i].Name = n.NameOf(list[i].Peer)
+	}
+	return list
+}
+
+// NameOf is what people call the node of a peer id: any text, to be escaped. "" = it
+// has no name, or this node has had no link to it.
+func (n *Node) NameOf(id string) string {
+	p, err := peer.Decode(id)
+	if err != nil {
+		return ""
+	}
+	return n.overlay.NameOf(p)
 }
 
 // MembersAfter implements patterns.Messenger. Without a deadline in ctx it has 5 s.
@@ -191,7 +210,8 @@ func (n *Node) MembersAfter(ctx context.Context, cluster, version string) ([]pat
 	if err := n.reaches(cluster); err != nil {
 		return nil, err
 	}
-	return n.requests.MembersAfter(ctx, cluster, version)
+	list, err := n.requests.MembersAfter(ctx, cluster, version)
+	return n.named(list), err
 }
 
 // Request implements patterns.Messenger. It still works while the node drains.

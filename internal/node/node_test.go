@@ -38,7 +38,7 @@ func TestRequestReachesAMemberOnAnotherNode(t *testing.T) {
 func TestALoneNodeServesItself(t *testing.T) {
 	// This test checks a network of one: registration, a request to the own
 	// node, small and large, and the list of members.
-	n := start(t, newNetwork(t), func(c *node.Config) { c.Zone = "north" })
+	n := start(t, newNetwork(t), func(c *node.Config) { c.Zone, c.Name = "north", "attic" })
 	r := serve(t, n, "echo", echo, patterns.Limits{Capacity: 3, MessageBytes: 2 << 20})
 	for _, size := range []int{0, 100, 2 << 20} {
 		reply, err := n.Request(t.Context(), "echo", patterns.Message{Body: make([]byte, size)})
@@ -51,7 +51,7 @@ func TestALoneNodeServesItself(t *testing.T) {
 	require.NotZero(t, members[0].Incarnation)
 	members[0].Incarnation = 0
 	require.Equal(t, patterns.Member{
-		ID: r.Member(), Peer: n.Self().String(), Zone: "north", Network: "test", Capacity: 3, State: "live",
+		ID: r.Member(), Peer: n.Self().String(), Name: "attic", Zone: "north", Network: "test", Capacity: 3, State: "live",
 	}, members[0])
 	require.NoError(t, r.Close(t.Context()))
 	require.NoError(t, r.Close(t.Context()), "it is idempotent")

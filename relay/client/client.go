@@ -7,8 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -203,6 +205,21 @@ func (c *Client) nextID() uint64 { return c.lastID.Add(1) }
 func (c *Client) Status(ctx context.Context) (json.RawMessage, error) {
 	m, err := c.Request(ctx, statusCluster, patterns.Message{}, patterns.Idempotent())
 	return m.Body, err
+}
+
+// Names returns what people call the nodes of these peer ids, of those that the
+// relay's node knows by name: any text, to be escaped. At most 1,024 are named.
+// Without a deadline in ctx it has 5 s.
+func Names(ctx context.Context, c *Client, peers ...string) (map[string]string, error) {
+	m, err := c.Request(ctx, namesCluster, patterns.Message{Body: []byte(strings.Join(peers, "\n"))}, patterns.Idempotent())
+	if err != nil {
+		return nil, err
+	}
+	var names map[string]string
+	if err := json.Unmarshal(m.Body, &names); err != nil {
+		return nil, fmt.Errorf("client: the relay's names of nodes: %w", err)
+	}
+	return names, nil
 }
 
 // Drops counts what the client itself has refused or lost, by "thing.reason",

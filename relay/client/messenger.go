@@ -17,6 +17,7 @@ import (
 const (
 	membersCluster = "$members"
 	statusCluster  = "$status"
+	namesCluster   = "$names"
 )
 
 // Request implements patterns.Messenger.

@@ -114,14 +114,15 @@ func said(w io.Writer, name string, body []byte, raw bool) error {
 type missingJSON struct {
 	Member  string `json:"member"`
 	Peer    string `json:"peer"`
+	Name    string `json:"name,omitempty"` // of the peer
 	Outcome string `json:"outcome"`
 	Error   string `json:"error"`
 }
 
-func describeMissing(missing []patterns.Missing) []missingJSON {
+func describeMissing(missing []patterns.Missing, of nodeNames) []missingJSON {
 	all := make([]missingJSON, 0, len(missing)) // [] where nobody is missing
 	for _, m := range missing {
-		all = append(all, missingJSON{m.Member, m.Peer, patterns.OutcomeOf(m.Err).String(), m.Err.Error()})
+		all = append(all, missingJSON{m.Member, m.Peer, of[m.Peer], patterns.OutcomeOf(m.Err).String(), m.Err.Error()})
 	}
 	return all
 }
@@ -131,7 +132,7 @@ const named = 5
 
 // incomplete explains that not everybody did what was asked; did is "answered"
 // or the like.
-func incomplete(cluster, did string, count int, missing []patterns.Missing) error {
+func incomplete(cluster, did string, count int, missing []patterns.Missing, of nodeNames) error {
 	if len(missing) == 0 {
 		return &statusError{
 			code: patterns.ExitStatus(patterns.OutcomeUnreachable),
@@ -140,7 +141,7 @@ func incomplete(cluster, did string, count int, missing []patterns.Missing) erro
 	}
 	var names []string
 	for _, m := range missing[:min(len(missing), named)] {
-		names = append(names, fmt.Sprintf("%s (%s)", m.Member, patterns.OutcomeOf(m.Err)))
+		names = append(names, fmt.Sprintf("%s of %s: %s", m.Member, of.node(m.Peer), patterns.OutcomeOf(m.Err)))
 	}
 	if more := len(missing) - named; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))

@@ -64,7 +64,7 @@ func TestSurveyTellsWhoAnsweredAndWhoIsMissing(t *testing.T) {
 		"all":            {[]patterns.SurveyReply{reply, reply}, nil, true, 0, "21 degrees\n21 degrees\n", ""},
 		"one refuses":    {[]patterns.SurveyReply{reply, refusal}, nil, true, 0, "21 degrees\n", ""},
 		"all refuse":     {[]patterns.SurveyReply{refusal}, nil, true, 2, "", "every member of geo refused (1)"},
-		"one is late":    {[]patterns.SurveyReply{reply}, []patterns.Missing{late, lost}, false, 6, "21 degrees\n", "1 of 3 members of geo answered; missing: m3 (deadline), m4 (interrupted)"},
+		"one is late":    {[]patterns.SurveyReply{reply}, []patterns.Missing{late, lost}, false, 6, "21 degrees\n", "1 of 3 members of geo answered; missing: m3 of p3: deadline, m4 of shed (p4): interrupted"},
 		"one is lost":    {nil, []patterns.Missing{lost}, false, 7, "", "0 of 1 members"},
 		"list not whole": {[]patterns.SurveyReply{reply}, nil, false, 5, "21 degrees\n", "there may be others"},
 	} {
@@ -75,7 +75,7 @@ func TestSurveyTellsWhoAnsweredAndWhoIsMissing(t *testing.T) {
 				for _, a := range tc.answers {
 					require.NoError(t, s.each(a))
 				}
-				err := s.end(patterns.SurveyResult{Replies: len(tc.answers), Missing: tc.missing, Complete: tc.whole})
+				err := s.end(patterns.SurveyResult{Replies: len(tc.answers), Missing: tc.missing, Complete: tc.whole}, nodeNames{"p4": "shed"})
 				if tc.code == 0 {
 					require.NoError(t, err)
 				} else {
@@ -103,11 +103,16 @@ func TestManyMissingMembersAreNotAllNamed(t *testing.T) {
 	for i := range 100 {
 		missing = append(missing, patterns.Missing{Member: fmt.Sprint("m", i), Err: patterns.ErrOverloaded})
 	}
-	err := incomplete("geo", "took it", 3, missing)
+	err := incomplete("geo", "took it", 3, missing, nil)
 	require.Equal(t, 4, exitCode(err))
 	require.Contains(t, err.Error(), "3 of 103 members of geo took it")
 	require.Contains(t, err.Error(), "95 more")
 	require.NotContains(t, err.Error(), "m7")
+}
+
+// knownNames is a relay that knows these names.
+func knownNames(n map[string]string) namer {
+	return func(context.Context, ...string) (map[string]string, error) { return n, nil }
 }
 
 func TestSubscriptionIsPrinted(t *testing.T) {
@@ -128,17 +133,17 @@ func TestSubscriptionIsPrinted(t *testing.T) {
 		p.ServeGap(gap)
 	}
 	c := newConsole("")
-	feed(&printer{App: c.App, flags: subscribeFlags{count: 2, raw: true}, ended: make(chan struct{})})
+	feed(&printer{App: c.App, flags: subscribeFlags{count: 2, raw: true}, names: knownNames(nodeNames{"p": "attic"}), ended: make(chan struct{})})
 	require.Equal(t, "one\n\xff\n", c.out.String())
-	require.Equal(t, "arke: at most 12 messages are missing here (slow)\narke: 12 messages are missing here (slow)\n", c.err.String())
+	require.Equal(t, "arke: at most 12 messages of attic (p) are missing here (slow)\narke: 12 messages of attic (p) are missing here (slow)\n", c.err.String())
 
 	c, gap.Exact = newConsole(""), false
-	feed(&printer{App: c.App, flags: subscribeFlags{count: 2, asJSON: true}, ended: make(chan struct{})})
+	feed(&printer{App: c.App, flags: subscribeFlags{count: 2, asJSON: true}, names: knownNames(nodeNames{"p": "attic"}), ended: make(chan struct{})})
 	require.Empty(t, c.err.String())
 	require.Equal(t, strings.TrimLeft(`
 {"topic":"a.b","from":"p","headers":[{"key":"k","value":"v"}],"body":"one"}
-{"missed":12,"exact":false,"reason":"slow","from":"p"}
-{"missed":12,"exact":true,"reason":"slow","from":"p"}
+{"missed":12,"exact":false,"reason":"slow","from":"p","name":"attic"}
+{"missed":12,"exact":true,"reason":"slow","from":"p","name":"attic"}
 {"topic":"a.b","from":"p","headers":[{"key":"k","value":"v"}],"body_base64":"/w=="}
 `, "\n"), c.out.String())
 }
@@ -146,12 +151,14 @@ func TestSubscriptionIsPrinted(t *testing.T) {
 func TestGapsAreToldForWhatTheyAre(t *testing.T) {
 	// This test checks that nobody is told a number that is not known.
 	for says, g := range map[string]patterns.Gap{
-		"1 message is missing here":                           {Missed: 1, Exact: true},
-		"2 messages are missing here":                         {Missed: 2, Exact: true},
-		"at most 1 messages are missing here":                 {Missed: 1},
-		"messages may be missing here, nobody knows how many": {},
+		"1 message is missing here":                                {Missed: 1, Exact: true},
+		"2 messages are missing here":                              {Missed: 2, Exact: true},
+		"at most 1 messages are missing here":                      {Missed: 1},
+		"messages may be missing here, nobody knows how many":      {},
+		"1 message of p is missing here":                           {Missed: 1, Exact: true, From: "p"},
+		"messages of p may be missing here, nobody knows how many": {From: "p"},
 	} {
-		require.Equal(t, says, missingHere(g))
+		require.Equal(t, says, missingHere(g, nil))
 	}
 }
 

@@ -270,7 +270,7 @@ func runSubscribe(a App, cmd *cobra.Command, at *attachment, pattern string, fla
 		return err
 	}
 	defer c.Close()
-	p := &printer{App: a, flags: flags, ended: make(chan struct{})}
+	p := &printer{App: a, flags: flags, names: relayNames(c), ended: make(chan struct{})}
 	s, err := c.Subscribe(ctx, pattern, p, patterns.SubscribeOptions{Queue: flags.queue, Signed: flags.signed})
 	if err != nil {
 		return &topicError{topic: pattern, pattern: true, err: err}
@@ -296,6 +296,7 @@ func runSubscribe(a App, cmd *cobra.Command, at *attachment, pattern string, fla
 type printer struct {
 	App
 	flags subscribeFlags
+	names namer // nil = nobody knows any
 	count int
 	err   error         // of printing; read after ended
 	ended chan struct{} // closed when nothing more is printed
@@ -316,6 +317,7 @@ type gapJSON struct {
 	Exact  bool               `json:"exact"`
 	Reason patterns.GapReason `json:"reason"`
 	From   string             `json:"from,omitempty"`
+	Name   string             `json:"name,omitempty"` // of the node it is from
 }
 
 // ServePublication implements patterns.Subscriber.
@@ -339,25 +341,33 @@ func (p *printer) ServeGap(g patterns.Gap) {
 	if p.over() {
 		return
 	}
+	var names nodeNames
+	if g.From != "" && p.names != nil {
+		names = namesOf(context.Background(), p.names, g.From)
+	}
 	if p.flags.asJSON {
-		if p.err = writeJSON(p.Stdout, gapJSON{g.Missed, g.Exact, g.Reason, g.From}); p.err != nil {
+		if p.err = writeJSON(p.Stdout, gapJSON{g.Missed, g.Exact, g.Reason, g.From, names[g.From]}); p.err != nil {
 			close(p.ended)
 		}
 		return
 	}
-	fmt.Fprintf(p.Stderr, "arke: %s (%s)\n", missingHere(g), g.Reason)
+	fmt.Fprintf(p.Stderr, "arke: %s (%s)\n", missingHere(g, names), g.Reason)
 }
 
-func missingHere(g patterns.Gap) string {
+func missingHere(g patterns.Gap, names nodeNames) string {
+	of := ""
+	if g.From != "" {
+		of = " of " + names.node(g.From)
+	}
 	switch {
 	case g.Exact && g.Missed == 1:
-		return "1 message is missing here"
+		return "1 message" + of + " is missing here"
 	case g.Exact:
-		return fmt.Sprintf("%d messages are missing here", g.Missed)
+		return fmt.Sprintf("%d messages%s are missing here", g.Missed, of)
 	case g.Missed > 0:
-		return fmt.Sprintf("at most %d messages are missing here", g.Missed)
+		return fmt.Sprintf("at most %d messages%s are missing here", g.Missed, of)
 	}
-	return "messages may be missing here, nobody knows how many"
+	return "messages" + of + " may be missing here, nobody knows how many"
 }
 
 func (p *printer) over() bool {

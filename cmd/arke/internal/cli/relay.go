@@ -20,6 +20,7 @@ import (
 	"github.com/arke-mesh/arke/cmd/arke/internal/collector"
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/nodename"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay"
@@ -180,7 +181,8 @@ func (r *running) run(ctx context.Context, network security.NetworkFile) (err er
 		return err
 	}
 	defer unwatch()
-	r.log.Info("started", zap.String("network", network.Name), zap.Stringer("peer", r.node.Self()), zap.Strings("addrs", r.node.Addrs()))
+	self := r.node.Self().String()
+	r.log.Info("started", zap.String("network", network.Name), zap.String("peer", nodename.Of(r.flags.name, self)), zap.String("id", self), zap.Strings("addrs", r.node.Addrs()))
 	defer r.log.Info("stopped")
 	if err := announce(r.app, r.node, r.flags.socket, admin); err != nil {
 		return err
@@ -226,7 +228,7 @@ func statusCommand(a App) *cobra.Command {
 		Use:   "status",
 		Short: "Show the relay: its peers, links, clusters, clients, queues, and drops",
 		Long: `Show the relay: its peers, links, clusters, clients, queues, and drops. Counters
-start at 0 when the relay starts. --json shows more of them. --explain says what
+start at 0 when the relay starts. --json shows more of them, and whole peer ids. --explain says what
 one of them means, and needs no relay.
 
 ` + exits("it answered", end{patterns.OutcomeUnreachable, "no relay"}, end{patterns.OutcomeUnauthorized, ""}),
@@ -349,7 +351,7 @@ func (s relayStatus) writeNode(t table) {
 	}
 	for _, l := range s.Links {
 		if l.ClockAhead != nil && l.ClockAhead.Abs() >= clockShown {
-			t.row("clock of", fmt.Sprintf("%s %s: %v ahead", l.Peer, l.Name, l.ClockAhead.Round(time.Second)))
+			t.row("clock of", fmt.Sprintf("%s: %v ahead", nodename.Of(l.Name, l.Peer), l.ClockAhead.Round(time.Second)))
 		}
 	}
 	t.row("anchor of", fmt.Sprintf("%d leases, %d watches", s.Anchors.Leases, s.Anchors.Watches))
@@ -377,9 +379,9 @@ func (s relayStatus) writeLinks(t table) {
 		return
 	}
 	t.gap()
-	t.row("LINK TO", "NAME", "STATE", "RTT", "QUEUED", "ADDRESS")
+	t.row("LINK TO", "STATE", "RTT", "QUEUED", "ADDRESS")
 	for _, l := range s.Links {
-		t.row(l.Peer, dash(l.Name), l.State, l.RTT.Round(time.Microsecond), counts(l.Queued), l.Addr)
+		t.row(nodename.Of(l.Name, l.Peer), l.State, l.RTT.Round(time.Microsecond), counts(l.Queued), l.Addr)
 	}
 }
 
@@ -460,7 +462,9 @@ func membersCommand(a App) *cobra.Command {
 		Short: "List who serves a cluster now",
 		Long: `List who serves a cluster now, as its callers on this machine see it.
 
-A state other than live means that callers leave the member out for a while.
+A state other than live means that callers leave the member out for a while. A node
+has the name that it has given itself, as far as this relay knows, and the end of
+its peer id; --json shows all of it.
 
 ` + exits("there are some", end{patterns.OutcomeNoMembers, "nobody serves it"}, end{patterns.OutcomeUnreachable, ""}, end{patterns.OutcomeUnauthorized, ""}),
 		Example: `  arke members zones
@@ -481,6 +485,7 @@ A state other than live means that callers leave the member out for a while.
 type memberJSON struct {
 	Member      string `json:"member"`
 	Peer        string `json:"peer"`
+	Name        string `json:"name,omitempty"` // of the peer
 	Incarnation uint64 `json:"incarnation"`
 	Zone        string `json:"zone,omitempty"`
 	Network     string `json:"network,omitempty"`
@@ -495,7 +500,7 @@ func listMembers(ctx context.Context, a App, c *client.Client, cluster string, a
 	}
 	if asJSON {
 		for _, m := range members {
-			o := memberJSON{m.ID, m.Peer, m.Incarnation, m.Zone, m.Network, m.Capacity, m.State}
+			o := memberJSON{m.ID, m.Peer, m.Name, m.Incarnation, m.Zone, m.Network, m.Capacity, m.State}
 			if err := writeJSON(a.Stdout, o); err != nil {
 				return err
 			}
@@ -503,9 +508,9 @@ func listMembers(ctx context.Context, a App, c *client.Client, cluster string, a
 		return nil
 	}
 	t := newTable(a.Stdout)
-	t.row("MEMBER", "STATE", "NETWORK", "ZONE", "CAPACITY", "PEER")
+	t.row("MEMBER", "STATE", "NETWORK", "ZONE", "CAPACITY", "NODE")
 	for _, m := range members {
-		t.row(m.ID, m.State, dash(m.Network), dash(m.Zone), m.Capacity, m.Peer)
+		t.row(m.ID, m.State, dash(m.Network), dash(m.Zone), m.Capacity, nodename.Of(m.Name, m.Peer))
 	}
 	return t.flush()
 }

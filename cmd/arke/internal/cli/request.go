@@ -251,7 +251,7 @@ Where several are missing it is that of the first.`,
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return ctx.Err()
 		}
-		return s.end(result)
+		return s.end(result, namesOfMissing(ctx, relayNames(c), result.Missing))
 	})
 	return cmd
 }
@@ -297,21 +297,21 @@ func (s *survey) each(r patterns.SurveyReply) error {
 }
 
 // end prints how it ended, and returns an error unless all is well.
-func (s *survey) end(r patterns.SurveyResult) error {
+func (s *survey) end(r patterns.SurveyResult, names nodeNames) error {
 	if s.asJSON {
 		err := writeJSON(s.Stdout, struct {
 			Complete bool          `json:"complete"`
 			Replies  int           `json:"replies"`
 			Missing  []missingJSON `json:"missing"`
 			Micros   int64         `json:"us"`
-		}{r.Complete, r.Replies, describeMissing(r.Missing), time.Since(s.begin).Microseconds()})
+		}{r.Complete, r.Replies, describeMissing(r.Missing, names), time.Since(s.begin).Microseconds()})
 		if err != nil {
 			return err
 		}
 	}
 	switch {
 	case !r.Complete:
-		return told(incomplete(s.cluster, "answered", r.Replies, r.Missing))
+		return told(incomplete(s.cluster, "answered", r.Replies, r.Missing, names))
 	case r.Replies > 0 && s.refused == r.Replies:
 		return told(&statusError{
 			code: patterns.ExitStatus(patterns.OutcomeRemoteError),
@@ -386,13 +386,13 @@ Where several are missing it is that of the first.`,
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return ctx.Err()
 		}
-		return tellBroadcast(a, cluster, result, flags.asJSON, time.Since(begin))
+		return tellBroadcast(a, cluster, result, namesOfMissing(ctx, relayNames(c), result.Missing), flags.asJSON, time.Since(begin))
 	})
 	return cmd
 }
 
 // tellBroadcast prints who took it, and returns an error unless all did.
-func tellBroadcast(a App, cluster string, result patterns.BroadcastResult, asJSON bool, took time.Duration) error {
+func tellBroadcast(a App, cluster string, result patterns.BroadcastResult, names nodeNames, asJSON bool, took time.Duration) error {
 	var err error
 	if asJSON {
 		err = writeJSON(a.Stdout, struct {
@@ -401,12 +401,12 @@ func tellBroadcast(a App, cluster string, result patterns.BroadcastResult, asJSO
 			Nodes    int           `json:"nodes"`
 			Missing  []missingJSON `json:"missing"`
 			Micros   int64         `json:"us"`
-		}{result.Complete, result.Members, result.Nodes, describeMissing(result.Missing), took.Microseconds()})
+		}{result.Complete, result.Members, result.Nodes, describeMissing(result.Missing, names), took.Microseconds()})
 	} else {
 		_, err = fmt.Fprintf(a.Stdout, "taken by %s on %s\n", plural.Of(result.Members, "member"), plural.Of(result.Nodes, "node"))
 	}
 	if err == nil && !result.Complete {
-		err = told(incomplete(cluster, "took it", result.Members, result.Missing))
+		err = told(incomplete(cluster, "took it", result.Members, result.Missing, names))
 	}
 	return err
 }
