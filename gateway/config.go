@@ -6,6 +6,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -109,6 +110,15 @@ func (c Config) withDefaults() Config {
 
 // Check says everything that is wrong with the configuration, as New would.
 func (c Config) Check() error {
+	faults := []error{c.CheckNetworks()}
+	for i := range c.Crossings {
+		faults = append(faults, c.CheckCrossing(i))
+	}
+	return errors.Join(faults...)
+}
+
+// CheckNetworks says everything that is wrong with the networks.
+func (c Config) CheckNetworks() error {
 	var faults []error
 	if len(c.Networks) < 2 {
 		faults = append(faults, errors.New("gateway: it needs at least two networks"))
@@ -130,7 +140,22 @@ func (c Config) Check() error {
 		}
 		names[n.Name], ids[id] = true, n.Name
 	}
-	return errors.Join(append(faults, checkCrossings(c.Crossings, names))...)
+	return errors.Join(faults...)
+}
+
+// CheckCrossing says everything that is wrong with the ith crossing. Of two that callers
+// could not tell apart the later one is wrong.
+func (c Config) CheckCrossing(i int) error {
+	x := c.Crossings[i].withDefaults()
+	err := x.check(func(network string) bool {
+		return slices.ContainsFunc(c.Networks, func(n Network) bool { return n.Name == network })
+	})
+	for _, other := range c.Crossings[:i] {
+		if other = other.withDefaults(); other.To == x.To && other.From == x.From && other.As == x.As {
+			err = errors.Join(err, fmt.Errorf("gateway: %s: so is %s: callers could not tell them apart", x, other))
+		}
+	}
+	return err
 }
 
 // errSealed says why a crossing without Reseal is refused, and what to do.
@@ -138,42 +163,46 @@ var errSealed = errors.New("it can cross only if this gateway may read it: say r
 	"A cluster with a key of its own crosses only where the gateway's nodes hold that key, too; " +
 	"to keep it from the gateway, have the callers join the network of the cluster")
 
-// checkCrossings says everything that is wrong with the crossings.
-func checkCrossings(all []Crossing, networks map[string]bool) error {
+// check says everything that is wrong with a crossing by itself.
+func (c Crossing) check(isNetwork func(name string) bool) error {
 	var faults []error
-	there := map[[3]string]Crossing{} // by to, as, and from
-	for _, c := range all {
-		c = c.withDefaults()
-		fault := func(err error) { faults = append(faults, fmt.Errorf("gateway: %s: %w", c, err)) }
-		for _, n := range []string{c.From, c.To} {
-			if !networks[n] {
-				fault(fmt.Errorf("there is no network %q here", n))
-			}
+	fault := func(err error) { faults = append(faults, fmt.Errorf("gateway: %s: %w", c, err)) }
+	for _, n := range []string{c.From, c.To} {
+		if !isNetwork(n) {
+			fault(fmt.Errorf("there is no network %q here", n))
 		}
-		if c.From == c.To {
-			fault(errors.New("it leads from a network to itself"))
+	}
+	if c.From == c.To {
+		fault(errors.New("it leads from a network to itself"))
+	}
+	for _, n := range []string{c.Cluster, c.As} {
+		if err := cluster.CheckName(n); err != nil {
+			fault(err)
+		} else if err := node.CheckName(n); err != nil {
+			fault(err)
 		}
-		for _, n := range []string{c.Cluster, c.As} {
-			if err := cluster.CheckName(n); err != nil {
-				fault(err)
-			} else if err := node.CheckName(n); err != nil {
-				fault(err)
-			}
-		}
-		if c.Priority < 1 || c.Priority > cluster.MaxPriority {
-			fault(fmt.Errorf("priority %d: 1 to %d are possible", c.Priority, cluster.MaxPriority))
-		}
-		if l := c.Limits; l.Messages < 0 || l.Bytes < 0 || l.InFlight < 0 || l.Tunnels < 0 {
-			fault(errors.New("a limit is negative"))
-		}
-		if !c.Reseal {
-			fault(errSealed)
-		}
-		place := [3]string{c.To, c.As, c.From}
-		if other, twice := there[place]; twice {
-			fault(fmt.Errorf("so is %s: callers could not tell them apart", other))
-		}
-		there[place] = c
+	}
+	if c.Priority < 1 || c.Priority > cluster.MaxPriority {
+		fault(fmt.Errorf("priority %d: 1 to %d are possible", c.Priority, cluster.MaxPriority))
+	}
+	if l := c.Limits; l.Messages < 0 || l.Bytes < 0 || l.InFlight < 0 || l.Tunnels < 0 {
+		fault(errors.New("a limit is negative"))
+	}
+	if !c.Reseal {
+		fault(errSealed)
 	}
 	return errors.Join(faults...)
+}
+
+// Explain says what the crossing does, in one line.
+func (c Crossing) Explain() string {
+	c = c.withDefaults()
+	rate := func(n int, what string) string {
+		if n == 0 {
+			return "any number of " + what
+		}
+		return fmt.Sprintf("%d %s", n, what)
+	}
+	return fmt.Sprintf("%s, priority %d; each second %s and %s; at once %d requests and %d tunnels; opened and sealed again here",
+		c, c.Priority, rate(c.Limits.Messages, "messages"), rate(c.Limits.Bytes, "bytes"), c.Limits.InFlight, c.Limits.Tunnels)
 }

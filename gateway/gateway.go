@@ -74,11 +74,12 @@ func (g *Gateway) Node(network string) *node.Node { return g.networks[network] }
 // undisturbed, with what is under way; what is under way on others is finished, for
 // drainTime at most. If anything is wrong with one nothing changes.
 func (g *Gateway) Cross(all []Crossing) error {
-	names := map[string]bool{}
-	for n := range g.networks {
-		names[n] = true
+	wish := Config{Networks: g.cfg.Networks, Crossings: all}
+	var faults []error
+	for i := range all {
+		faults = append(faults, wish.CheckCrossing(i))
 	}
-	if err := checkCrossings(all, names); err != nil {
+	if err := errors.Join(faults...); err != nil {
 		return err
 	}
 	g.mu.Lock()

@@ -26,6 +26,9 @@
 //	  - relay-2.example:7400
 //	log-level: info
 //
+// A file may have sections, under keys that its reader names ([File.Sections]): each
+// has flags of its own.
+//
 // # Data path
 //
 //  1. The command declares its flags; [Reloads] names those that can change while

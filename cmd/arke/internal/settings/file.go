@@ -24,6 +24,7 @@ const maxFile = 1 << 20
 type File struct {
 	Name    string
 	entries []entry
+	nested  []nest // until Sections takes them
 }
 
 // entry is one key with its value, as it is written.
@@ -124,6 +125,10 @@ func (f *File) parse(root *yaml.Node) (problems Problems) {
 			reason = "a key is a word"
 		case twice:
 			reason = fmt.Sprintf("%s stands in line %d already", e.key, first)
+		case isNest(value):
+			f.nested = append(f.nested, nest{key, value})
+			lines[e.key] = e.line
+			continue
 		default:
 			reason = e.read(value)
 		}

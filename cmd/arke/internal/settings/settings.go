@@ -138,6 +138,9 @@ func Resolve(flags *pflag.FlagSet, environ []string, file File) (*Settings, erro
 		}
 		problems = append(problems, s.set(f, o, e.values)...)
 	}
+	for _, n := range file.nested {
+		problems = append(problems, Problem{file.at(n.key.Line), n.key.Value + " is a value or a list of values"})
+	}
 	return s, problems.err()
 }
 

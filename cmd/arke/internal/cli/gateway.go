@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/cmd/arke/internal/collector"
+	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
+	"github.com/arke-mesh/arke/gateway"
+	"github.com/arke-mesh/arke/internal/plural"
+	"github.com/arke-mesh/arke/overlay/p2p"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// gatewayKeys is what the file of a gateway looks like.
+const gatewayKeys = `The file is YAML:
+
+  networks:
+    eu:                        # what the other networks call it
+      key-file: eu.key         # and listen, advertise, seed, data-dir, name,
+      seed: [relay.eu:7400]    # zone, no-mdns as 'arke relay' has them
+    us:
+      key-file: us.key
+  lend:
+    - cluster: geo
+      from: eu
+      to: us
+      as: geo                  # what it is called there; default: the same
+      priority: 100            # of several networks the lowest first; 1 to 255
+      reseal: true             # this gateway may open what crosses
+      messages-per-second: 0   # limits, 0 = none; also bytes-per-second,
+      in-flight: 4096          # and tunnels (1024)
+
+Nothing else crosses. What crosses this gateway opens and seals again, so it says
+reseal: true for each cluster.`
+
+func gatewayCommand(a App) *cobra.Command {
+	var file gatewayFile
+	var name string
+	cmd := &cobra.Command{
+		Use:   "gateway --config FILE",
+		Short: "Lend clusters of one network to another",
+		Long: `Lend clusters of one network to another, as a node in each. Callers ask members of
+their own network first, and lent ones where those are gone or have too much to do.
+'geo@eu' is the cluster geo in the network eu, and no other.
+
+` + gatewayKeys + `
+
+SIGHUP reads the list of what is lent again: what has not changed goes on undisturbed.
+SIGTERM or Ctrl-C drains. When the gateway is ready, it prints
+
+  arke gateway ready {"networks":{"eu":{"peer":"…","addrs":["…/p2p/…"]},…}}
+
+` + exits("all was finished after a signal", end{patterns.OutcomeDeadline, "something was cut off"}),
+		Example: `  arke gateway --config /etc/arke/gateway.yaml
+  arke gateway check --config /etc/arke/gateway.yaml`,
+		Args: positional(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if name == "" {
+				return misuse(cmd, errors.New("which configuration? pass --config FILE"))
+			}
+			if err := readGateway(name, cmd.Flags(), &file); err != nil {
+				return misuse(cmd, err)
+			}
+			return runGateway(cmd.Context(), a, cmd, &file)
+		},
+	}
+	file.declare(cmd.Flags())
+	cmd.Flags().StringVar(&name, "config", "", "the configuration `FILE`, in YAML")
+	settings.FlagOnly(cmd.Flags(), "config")
+	cmd.AddCommand(gatewayCheckCommand(a))
+	return cmd
+}
+
+func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFile) error {
+	log, level, err := file.log.logger(a.Stderr)
+	if err != nil {
+		return misuse(cmd, err)
+	}
+	cfg, err := file.config(log)
+	if err == nil {
+		err = cfg.Check()
+	}
+	if err != nil {
+		return misuse(cmd, err)
+	}
+	p2p.RouteLogs(log)
+	outliveReaders()
+	if a.Env.GOGC == "" {
+		defer collector.Pace()()
+	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	g, err := gateway.New(cfg)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	if err := g.Start(ctx); err != nil {
+		return err
+	}
+	if err := announceGateway(a, g); err != nil {
+		return err
+	}
+	for running := true; running; {
+		select {
+		case <-ctx.Done():
+			running = false
+		case <-hangups:
+			reloadGateway(file.name, g, log, level)
+		}
+	}
+	if err := a.drain(file.drainTimeout, g.Shutdown); err != nil {
+		return fmt.Errorf("some of what was under way was cut off: %w", err)
+	}
+	return nil
+}
+
+// reloadGateway reads the file again. One that makes no sense changes nothing.
+func reloadGateway(name string, g *gateway.Gateway, log *zap.Logger, level zap.AtomicLevel) {
+	var now gatewayFile
+	f := pflag.NewFlagSet("gateway", pflag.ContinueOnError)
+	now.declare(f)
+	err := readGateway(name, f, &now)
+	if err == nil {
+		err = g.Cross(now.crossings)
+	}
+	if err != nil {
+		log.Error("the configuration makes no sense, so nothing has changed", zap.Error(err))
+		return
+	}
+	if l, err := now.log.parse(); err == nil {
+		level.SetLevel(l)
+	}
+	log.Info("configuration read again; networks change when the gateway is started again",
+		zap.String("file", name), zap.Int("lend", len(now.crossings)))
+}
+
+// announceGateway prints the line that scripts wait for.
+func announceGateway(a App, g *gateway.Gateway) error {
+	type network struct {
+		Peer  string   `json:"peer"`
+		Addrs []string `json:"addrs"`
+	}
+	ready := struct {
+		Networks map[string]network `json:"networks"`
+	}{map[string]network{}}
+	for _, n := range g.Status().Networks {
+		addrs := make([]string, 0, len(n.Node.Addrs))
+		for _, addr := range n.Node.Addrs {
+			addrs = append(addrs, addr+"/p2p/"+n.Node.Peer)
+		}
+		ready.Networks[n.Name] = network{n.Node.Peer, addrs}
+	}
+	line, err := json.Marshal(ready)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Stdout, "arke gateway ready %s\n", line)
+	return err
+}
+
+func gatewayCheckCommand(a App) *cobra.Command {
+	var file gatewayFile
+	var name string
+	cmd := &cobra.Command{
+		Use:   "check --config FILE",
+		Short: "Say what a gateway would lend, and what not and why",
+		Long: `Say what a gateway would lend, and what not and why. The command reads the files
+that the configuration names, and starts nothing.
+
+` + gatewayKeys + `
+
+` + exits("all is in order"),
+		Example: `  arke gateway check --config /etc/arke/gateway.yaml`,
+		Args:    positional(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if name == "" {
+				return misuse(cmd, errors.New("which configuration? pass --config FILE"))
+			}
+			return checkGateway(a, name, cmd.Flags(), &file)
+		},
+	}
+	file.declare(cmd.Flags())
+	cmd.Flags().StringVar(&name, "config", "", "the configuration `FILE`, in YAML")
+	settings.FlagOnly(cmd.Flags(), "config")
+	return cmd
+}
+
+func checkGateway(a App, name string, flags *pflag.FlagSet, file *gatewayFile) error {
+	var problems []string
+	add := func(err error) { problems = append(problems, linesOf(err)...) }
+	add(readGateway(name, flags, file))
+	_, err := file.log.parse()
+	add(err)
+	cfg, err := file.config(zap.NewNop())
+	add(err)
+	if err == nil {
+		add(cfg.CheckNetworks())
+	}
+	for i, c := range file.crossings {
+		if err := cfg.CheckCrossing(i); err != nil {
+			fmt.Fprintf(a.Stdout, "%s: does not cross: %s\n", file.where[i], c)
+			for _, line := range linesOf(err) {
+				problems = append(problems, file.where[i]+": "+line)
+			}
+			continue
+		}
+		fmt.Fprintf(a.Stdout, "%s: crosses: %s\n", file.where[i], c.Explain())
+	}
+	for _, n := range cfg.Networks {
+		if own := n.Node.Network.Name; own != n.Name {
+			fmt.Fprintf(a.Stdout, "note: the network %s calls itself %s: callers there say geo@%s, all others geo@%s\n", n.Name, own, own, n.Name)
+		}
+	}
+	for _, p := range problems {
+		fmt.Fprintln(a.Stdout, p)
+	}
+	if len(problems) > 0 {
+		return &statusError{code: patterns.ExitStatus(patterns.OutcomeOther), text: "the configuration has " + plural.Of(len(problems), "problem")}
+	}
+	fmt.Fprintln(a.Stdout, "the configuration is in order; nothing else crosses")
+	return nil
+}
+
+// linesOf takes errors that were joined apart.
+func linesOf(err error) (lines []string) {
+	var several settings.Problems
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &several):
+		for _, p := range several {
+			lines = append(lines, p.Error())
+		}
+		return lines
+	}
+	return strings.Split(err.Error(), "\n")
+}

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// checked runs arke gateway check on a file of that text.
+func checked(t *testing.T, text string) (out string, status int) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"eu", "prod"} {
+		f, err := security.GenerateNetworkFile(name, rand.Reader)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".key"), f.Encode(), 0o600))
+	}
+	file := filepath.Join(dir, "g.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600))
+	var stdout, stderr bytes.Buffer
+	a := App{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Abort: t.Context()}
+	status = a.Run(t.Context(), []string{"gateway", "check", "--config", file})
+	return strings.ReplaceAll(stdout.String(), dir+"/", "") + stderr.String(), status
+}
+
+func TestGatewayCheckSaysWhatCrossesAndWhatNot(t *testing.T) {
+	// This test checks a file that is in order, and one that has a mistake of each kind:
+	// each has its line, and what is right is still shown.
+	const networks = `networks:
+  eu:
+    key-file: DIR/eu.key
+    seed: [relay.eu:7400]
+  us: {key-file: DIR/prod.key, no-mdns: true}
+`
+	out, status := checked(t, networks+`lend:
+  - {cluster: geo, from: eu, to: us, reseal: true, priority: 7, messages-per-second: 50}
+`)
+	require.Zero(t, status, out)
+	require.Equal(t, `g.yaml:7: crosses: geo of eu to us, priority 7; each second 50 messages and any number of bytes; at once 4096 requests and 1024 tunnels; opened and sealed again here
+note: the network us calls itself prod: callers there say geo@prod, all others geo@us
+the configuration is in order; nothing else crosses
+`, out)
+
+	out, status = checked(t, networks+`lend:
+  - {cluster: geo, from: eu, to: us, reseal: true}
+  - {cluster: vault, from: eu, to: us}
+  - {cluster: geo, from: eu, to: mars, reseal: true}
+`)
+	require.NotZero(t, status)
+	for _, want := range []string{
+		"g.yaml:7: crosses: geo of eu to us,", "g.yaml:8: does not cross: vault of eu to us\n", "say reseal: true",
+		"g.yaml:9: does not cross: geo of eu to mars\n", `there is no network "mars" here`, "2 problems",
+	} {
+		require.Contains(t, out, want)
+	}
+
+	out, status = checked(t, `networks:
+  eu: {key-fil: DIR/eu.key}
+  us: {key-file: DIR/nowhere.key}
+land:
+  - {cluster: geo}
+lend:
+  - {cluster: geo, prioriti: 3}
+`)
+	require.NotZero(t, status)
+	for _, want := range []string{
+		`g.yaml:4: unknown key "land", did you mean "lend"?`, `unknown key "key-fil", did you mean "key-file"?`,
+		`unknown key "prioriti", did you mean "priority"?`, "nowhere.key",
+	} {
+		require.Contains(t, out, want)
+	}
+}

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
+	"github.com/arke-mesh/arke/gateway"
+	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/security"
+)
+
+// gatewayFile is the configuration of a gateway: flags, as every command has them, and
+// two kinds of sections.
+type gatewayFile struct {
+	name         string
+	drainTimeout time.Duration
+	log          logFlags
+	networks     []networkSection
+	crossings    []gateway.Crossing
+	where        []string // of each crossing
+}
+
+// networkSection is one network that the gateway belongs to.
+type networkSection struct {
+	name    string
+	where   string
+	keyFile string
+	config  node.Config
+}
+
+// declare adds the flags that stand for the file's own keys.
+func (c *gatewayFile) declare(f *pflag.FlagSet) {
+	declareDrain(f, &c.drainTimeout)
+	c.log.declare(f)
+}
+
+// declare names the keys of a network; they are those of arke relay.
+func (n *networkSection) declare(f *pflag.FlagSet) {
+	f.StringVar(&n.keyFile, "key-file", "", "")
+	f.StringArrayVar(&n.config.Listen, "listen", nil, "")
+	f.StringArrayVar(&n.config.Advertise, "advertise", nil, "")
+	f.StringArrayVar(&n.config.Seeds, "seed", nil, "")
+	f.StringVar(&n.config.DataDir, "data-dir", "", "")
+	f.StringVar(&n.config.Name, "name", "", "")
+	f.StringVar(&n.config.Zone, "zone", "", "")
+	f.BoolVar(&n.config.NoMDNS, "no-mdns", false, "")
+}
+
+// declareCrossing names the keys of a crossing.
+func declareCrossing(f *pflag.FlagSet, c *gateway.Crossing) {
+	f.StringVar(&c.Cluster, "cluster", "", "")
+	f.StringVar(&c.From, "from", "", "")
+	f.StringVar(&c.To, "to", "", "")
+	f.StringVar(&c.As, "as", "", "")
+	f.IntVar(&c.Priority, "priority", 0, "")
+	f.BoolVar(&c.Reseal, "reseal", false, "")
+	f.IntVar(&c.Limits.Messages, "messages-per-second", 0, "")
+	f.IntVar(&c.Limits.Bytes, "bytes-per-second", 0, "")
+	f.IntVar(&c.Limits.InFlight, "in-flight", 0, "")
+	f.IntVar(&c.Limits.Tunnels, "tunnels", 0, "")
+}
+
+// readGateway reads the file of that name. flags are those of the command, which stand
+// above the file. Its error has all that is wrong with the file's form.
+func readGateway(name string, flags *pflag.FlagSet, c *gatewayFile) error {
+	file, err := settings.Read(name)
+	if err != nil {
+		return err
+	}
+	var problems settings.Problems
+	note := func(err error) {
+		var several settings.Problems
+		if errors.As(err, &several) {
+			problems = append(problems, several...)
+		} else if err != nil {
+			problems = append(problems, settings.Problem{Where: name, Reason: err.Error()})
+		}
+	}
+	sections, err := file.Sections("networks", "lend")
+	note(err)
+	_, err = settings.Resolve(flags, nil, file)
+	note(err)
+	c.name = name
+	for _, s := range sections["networks"] {
+		n := networkSection{name: s.Label, where: s.At()}
+		note(resolveSection(s, n.declare))
+		c.networks = append(c.networks, n)
+	}
+	slices.SortStableFunc(c.networks, func(a, b networkSection) int { return strings.Compare(a.name, b.name) })
+	for _, s := range sections["lend"] {
+		var x gateway.Crossing
+		note(resolveSection(s, func(f *pflag.FlagSet) { declareCrossing(f, &x) }))
+		c.crossings, c.where = append(c.crossings, x), append(c.where, s.At())
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
+// resolveSection sets what a section says.
+func resolveSection(s settings.Section, declare func(*pflag.FlagSet)) error {
+	f := pflag.NewFlagSet("section", pflag.ContinueOnError)
+	declare(f)
+	_, err := settings.Resolve(f, nil, s.File)
+	return err
+}
+
+// config is what the file says, with the network files that it names.
+func (c *gatewayFile) config(log *zap.Logger) (gateway.Config, error) {
+	out := gateway.Config{Crossings: c.crossings, Logger: log}
+	var faults []error
+	for _, n := range c.networks {
+		if n.keyFile == "" {
+			faults = append(faults, fmt.Errorf("%s: network %s has no key-file: it is made by 'arke keygen', or a copy of the network's", n.where, n.name))
+			continue
+		}
+		file, err := security.ReadNetworkFile(n.keyFile)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: network %s: %w", n.where, n.name, err))
+			continue
+		}
+		n.config.Network, n.config.Logger = file, log.With(zap.String("network", n.name))
+		out.Networks = append(out.Networks, gateway.Network{Name: n.name, Node: n.config})
+	}
+	return out, errors.Join(faults...)
+}
