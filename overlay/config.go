@@ -9,8 +9,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/budget"
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
@@ -49,6 +51,10 @@ type Config struct {
 	// 256 MiB, or four messages if that is more.
 	MaxIncomplete int
 
+	// Held is a budget that is shared with the transport, in the place of
+	// MaxIncomplete. Default: none.
+	Held *budget.Budget[peer.ID]
+
 	// Agent names program and release in the logs of other nodes. At most 256
 	// bytes. Default "arke".
 	Agent string
@@ -82,6 +88,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxIncomplete == 0 {
 		c.MaxIncomplete = max(DefaultMaxIncomplete, 4*c.MaxMessage)
+	}
+	if c.Held == nil {
+		c.Held = budget.New[peer.ID](c.MaxIncomplete)
 	}
 	if c.Agent == "" {
 		c.Agent = "arke"

@@ -11,7 +11,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
-	"github.com/arke-mesh/arke/internal/budget"
 	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
@@ -63,7 +62,7 @@ func New(cfg Config) (*Overlay, error) {
 		log:       cfg.Logger.Named("overlay"),
 		epoch:     cfg.Seam.Clock.Now().Add(-1), // so that 0 is never a time
 		drops:     drop.New(dropReasons),
-		partials:  budget.New[peer.ID](cfg.MaxIncomplete),
+		partials:  cfg.Held,
 	}}
 	o.ctx, o.cancel = context.WithCancelCause(context.Background())
 	o.rand.Read(o.instance[:]) // never fails

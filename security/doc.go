@@ -175,10 +175,12 @@
 //     256 MiB for all peers; they are given up after half a minute without a
 //     fragment, or below 16 KiB a second (overlay/session:
 //     TestReassemblyStaysWithinItsBudget, TestHalfSentMessagesAreGivenUp). A peer id
-//     is one share: who joins under many has many. A link's unread bytes, up to
-//     1 MiB of each stream and 16 MiB of one that is read, are bounded for a
-//     connection, and not counted against that. What an anchor holds is shared by
-//     number and bytes: who fills it gives way, lease by lease, to whoever has less
+//     is one share: who joins under many has many. What it has sent and nobody has
+//     read, up to 1 MiB of each stream and 16 MiB of one that is read, counts against
+//     the same 256 MiB and its share of them; the stream that goes further is reset
+//     (overlay/p2p: TestWhatAPeerSendsAndIsNotReadStaysWithinItsShare, and its package
+//     mux: TestWhatNobodyReadsIsBounded). Each connection, of 8 that a peer may have,
+//     has 32 KiB besides. What an anchor holds is shared by number and bytes: who fills it gives way, lease by lease, to whoever has less
 //     (cluster: TestHoardersGiveWay, TestWatchHoardersGiveWay, TestOneClusterIsShared,
 //     TestRecordBytesAreShared), and a node refuses clusters that are far from it
 //     (TestAFarNodeRefusesStrangers); but ids of clusters that are near a node can be

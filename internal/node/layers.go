@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/budget"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns/broadcast"
@@ -47,7 +50,7 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	}
 	l.keys = newKeyring(network, l.cfg.ClusterKeys)
 	if l.overlay, err = overlay.New(overlay.Config{
-		Seam: l.outside.Seam, Seeds: l.cfg.Seeds, RememberFile: l.state.peers(), Heartbeat: l.cfg.Heartbeat,
+		Seam: l.outside.Seam, Seeds: l.cfg.Seeds, RememberFile: l.state.peers(), Heartbeat: l.cfg.Heartbeat, Held: l.outside.held(),
 		MaxMessage: request.MaxMessage + request.MaxOverhead, Agent: l.cfg.Agent, Name: l.cfg.Name, Logger: l.cfg.Logger,
 	}); err != nil {
 		return err
@@ -189,6 +192,14 @@ func newOutside(cfg Config, network *security.Network, s state) (outside, error)
 	return outside{host: host, workers: workers, Seam: overlay.Seam{
 		Transport: host, Router: host.Router(), Clock: overlay.NewRealClock(), Rand: random, Exec: workers, Key: key,
 	}}, nil
+}
+
+// held is what layers share of what peers may have this node hold; nil = nothing.
+func (o outside) held() *budget.Budget[peer.ID] {
+	if o.host == nil {
+		return nil
+	}
+	return o.host.Held()
 }
 
 // discover looks for nodes on the local network.

@@ -126,7 +126,7 @@ func (x *assembly) buildSwarm(bus event.Bus) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("p2p: %w", err), book.Close())
 	}
-	x.upgrader = newUpgrader(secure, limits, newDoorkeeper(h.cfg, h.counters), x.acceptStream)
+	x.upgrader = newUpgrader(h, secure, limits, newDoorkeeper(h.cfg, h.counters), x.acceptStream)
 	if err := x.swarm.AddTransport(&tcpTransport{owner: h, upgrader: x.upgrader, limits: limits}); err != nil {
 		return fmt.Errorf("p2p: %w", err)
 	}

@@ -74,6 +74,12 @@ type Config struct {
 	// Beyond half of it each has its share. Default 16384.
 	MaxStreams int
 
+	// MaxHeld bounds what peers have sent and nobody has read, of all connections
+	// together, in bytes; what else counts against Held is within it, too. Beyond half
+	// of it each peer has its share. A stream that goes further is reset. Each
+	// connection has 32 KiB besides. Default 256 MiB.
+	MaxHeld int
+
 	// Resolver looks up the names in seeds and addresses. Default
 	// net.DefaultResolver.
 	Resolver Resolver
@@ -109,6 +115,7 @@ func (c Config) withDefaults() Config {
 		{&c.MaxConnsPerPeer, 8},
 		{&c.MaxStreamsPerPeer, 16},
 		{&c.MaxStreams, 16384},
+		{&c.MaxHeld, 256 << 20},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -144,6 +151,7 @@ func (c Config) validate() error {
 	for name, n := range map[string]int{
 		"MaxWaiting": c.MaxWaiting, "MaxHandshakes": c.MaxHandshakes, "MaxConns": c.MaxConns,
 		"MaxConnsPerPeer": c.MaxConnsPerPeer, "MaxStreamsPerPeer": c.MaxStreamsPerPeer, "MaxStreams": c.MaxStreams,
+		"MaxHeld": c.MaxHeld,
 	} {
 		if n < 0 {
 			return fmt.Errorf("p2p: Config.%s is negative", name)

@@ -35,5 +35,11 @@ func Knock(ctx context.Context, key security.NodeKey, network *security.Network,
 	if err != nil {
 		return nil, err
 	}
-	return mux.New(c, c.below, true, func(f func()) { go f() }), nil
+	return mux.New(c, c.below, true, free{}, func(f func()) { go f() }), nil
 }
+
+// free keeps whatever comes.
+type free struct{}
+
+func (free) Take(int) bool { return true }
+func (free) Give(int)      {}

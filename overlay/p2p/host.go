@@ -12,6 +12,7 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/budget"
 	"github.com/arke-mesh/arke/overlay"
 )
 
@@ -28,6 +29,7 @@ type Host struct {
 	router    *router
 	counters  *counters
 	learned   *learned
+	held      *budget.Budget[peer.ID] // bytes
 
 	// Guarded by mu.
 	mu    sync.Mutex
@@ -65,6 +67,7 @@ func New(cfg Config) (*Host, error) {
 		log:      cfg.Logger.Named("p2p"),
 		counters: new(counters),
 		learned:  newLearned(),
+		held:     budget.New[peer.ID](cfg.MaxHeld),
 	}
 	var err error
 	if h.listen, err = cfg.listenAddrs(); err != nil {
@@ -83,6 +86,10 @@ func New(cfg Config) (*Host, error) {
 
 // Self implements overlay.Transport.
 func (h *Host) Self() peer.ID { return h.self }
+
+// Held is the budget of Config.MaxHeld. Layers above can have what they hold for peers
+// count against it, too.
+func (h *Host) Held() *budget.Budget[peer.ID] { return h.held }
 
 // Router returns the router of this host. Before Start and after Close it
 // knows this node only.

@@ -24,6 +24,7 @@ const (
 	countPeerConnLimit                   // connections refused by MaxConnsPerPeer
 	countStreamLimit                     // streams refused by MaxStreamsPerPeer
 	countStreamShare                     // streams refused by MaxStreams, beyond the peer's share
+	countUnread                          // streams reset because too much of what came was not read
 	countAskerLimit                      // streams to the router beyond the peer's few
 	countQuestion                        // questions to the router too large, too slow, or not understood
 	countStreamBacklog                   // incoming link streams that the handler was too slow for
@@ -50,6 +51,7 @@ var counterNames = [counterCount]string{
 	countPeerConnLimit:    "peer_conn_limit",
 	countStreamLimit:      "stream_limit",
 	countStreamShare:      "stream_share",
+	countUnread:           "unread_share",
 	countAskerLimit:       "router_stream_limit",
 	countQuestion:         "router_invalid",
 	countStreamBacklog:    "stream_backlog",

@@ -13,6 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/transport"
 	manet "github.com/multiformats/go-multiaddr/net"
 
+	"github.com/arke-mesh/arke/internal/budget"
 	"github.com/arke-mesh/arke/overlay/p2p/internal/mux"
 )
 
@@ -23,6 +24,8 @@ type upgrader struct {
 	secure *securer
 	rcmgr  network.ResourceManager
 	door   *doorkeeper
+	held   *budget.Budget[peer.ID] // bytes
+	counts *counters
 	// accept takes over a link's stream that p has opened.
 	accept func(s *mux.Stream, c *muxedConn)
 
@@ -30,8 +33,30 @@ type upgrader struct {
 	wg sync.WaitGroup // of what reads connections
 }
 
-func newUpgrader(s *securer, rcmgr network.ResourceManager, door *doorkeeper, accept func(*mux.Stream, *muxedConn)) *upgrader {
-	return &upgrader{secure: s, rcmgr: rcmgr, door: door, accept: accept}
+func newUpgrader(h *Host, s *securer, rcmgr network.ResourceManager, door *doorkeeper, accept func(*mux.Stream, *muxedConn)) *upgrader {
+	return &upgrader{secure: s, rcmgr: rcmgr, door: door, held: h.held, counts: h.counters, accept: accept}
+}
+
+// What a connection's streams may keep unread costs no share up to unreadOwn bytes, as
+// much as one of libp2p's may have; beyond that unreadStep more at a time.
+const (
+	unreadOwn  = 32 << 10
+	unreadStep = 128 << 10
+)
+
+// unread is what a connection keeps of what nobody has read.
+type unread struct {
+	*budget.Holding[peer.ID]
+	counts *counters
+}
+
+// Take implements mux.Unread.
+func (u unread) Take(n int) bool {
+	ok := u.Holding.Take(n)
+	if !ok {
+		u.counts.add(countUnread)
+	}
+	return ok
 }
 
 // dialled has a connection to p that was dialled. It takes over raw and scope.
@@ -92,7 +117,7 @@ func (u *upgrader) multiplex(t transport.Transport, raw manet.Conn, c *secureCon
 			return nil, err
 		}
 	}
-	m := mux.New(c, c.below, dialled, u.wg.Go)
+	m := mux.New(c, c.below, dialled, unread{u.held.Holding(c.remote, unreadOwn, unreadStep), u.counts}, u.wg.Go)
 	return &muxedConn{Conn: m, ConnMultiaddrs: raw, ConnSecurity: c, secure: c, upgrader: u, transport: t, scope: scope}, nil
 }
 

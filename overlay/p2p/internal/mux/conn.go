@@ -30,6 +30,7 @@ type Conn struct {
 	// Immutable after New.
 	secure net.Conn // encrypts, above out
 	out    *QueuedConn
+	unread Unread
 	first  uint32 // of our stream ids: 1 for the dialler, 2
 
 	vitals   // Ping, Quiet
@@ -46,6 +47,7 @@ type Conn struct {
 	accepted int    // streams that the peer has opened
 	closed   int    // streams that only the peer still writes to
 	lead     *Stream
+	kept     int // bytes that unread was asked for, until err
 	err      error
 
 	// Lifecycle. done is closed with err.
@@ -53,11 +55,21 @@ type Conn struct {
 	done    chan struct{}
 }
 
+// Unread is what one connection may keep of what its peer has sent and nobody has read,
+// in bytes of memory. Methods do not block.
+type Unread interface {
+	// Take says whether there may be so many more; there are from here on.
+	Take(n int) bool
+	// Give returns bytes that were taken.
+	Give(n int)
+}
+
 // New multiplexes secure, whose records go through out, and takes both over. spawn
-// runs what reads on a goroutine that its owner waits for.
-func New(secure net.Conn, out *QueuedConn, dialler bool, spawn func(func())) *Conn {
+// runs what reads on a goroutine that its owner waits for. What unread refuses costs
+// the peer the stream; what was taken is given back by the end of the connection.
+func New(secure net.Conn, out *QueuedConn, dialler bool, unread Unread, spawn func(func())) *Conn {
 	c := &Conn{
-		secure: secure, out: out, first: 2, streams: make(map[uint32]*Stream),
+		secure: secure, out: out, unread: unread, first: 2, streams: make(map[uint32]*Stream),
 		backlog: make(chan *Stream, maxBacklog), done: make(chan struct{}),
 	}
 	if dialler {
@@ -157,6 +169,8 @@ func (c *Conn) fail(err error) {
 		return
 	}
 	c.err = err
+	c.unread.Give(c.kept)
+	c.kept = 0
 	close(c.done)
 	c.mu.Unlock()
 	c.vitals.stop()
@@ -256,7 +270,23 @@ func (c *Conn) dispatch(h head) error {
 	return err
 }
 
-// known says whether there was a stream of that id. mu is held, as below.
+// keep says whether so many bytes more may be kept, or notes that there are fewer. What
+// is kept when the connection ends is for its readers, who are told so. mu is held, as
+// below.
+func (c *Conn) keep(n int) bool {
+	switch {
+	case c.err != nil || n == 0:
+		return true
+	case n < 0:
+		c.unread.Give(-n)
+	case !c.unread.Take(n):
+		return false
+	}
+	c.kept += n
+	return true
+}
+
+// known says whether there was a stream of that id.
 func (c *Conn) known(id uint32) bool {
 	if id%2 == c.first%2 {
 		return id < c.ours

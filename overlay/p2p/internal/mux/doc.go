@@ -46,8 +46,8 @@
 //
 // # Guarantees
 //
-// What peers can make this side keep is bounded: streams, unread bytes per stream,
-// unsent frames. A frame that can't be, a byte more than allowed, or a peer that
+// What peers can make this side keep is bounded: streams, unread bytes per stream, and
+// by who owns the connection also those of all streams (Unread), unsent frames. A frame that can't be, a byte more than allowed, or a peer that
 // neither says anything nor answers a ping ends the connection. After the
 // connection's end, readers get what arrived before it.
 package mux

@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
+
 	"github.com/arke-mesh/arke/internal/deadline"
 )
 
@@ -99,7 +101,9 @@ func (f *inflow) stored(p []byte) (n int, wait bool, err error) {
 	c := f.s.conn
 	c.mu.Lock()
 	if f.s.err == nil && (f.buf.len() > 0 || len(p) == 0) {
+		before := cap(f.buf.b)
 		n = f.buf.take(p)
+		c.keep(cap(f.buf.b) - before)
 		more := f.consumed()
 		c.mu.Unlock()
 		f.allow(more)
@@ -120,15 +124,25 @@ func (f *inflow) stored(p []byte) (n int, wait bool, err error) {
 	return 0, true, nil
 }
 
-// store puts what has come into the buffer, unless nobody will read it.
+// store puts what has come into the buffer, unless nobody will read it. A stream for
+// which there is no room is over.
 func (f *inflow) store(p []byte) {
-	f.s.conn.mu.Lock()
-	defer f.s.conn.mu.Unlock()
+	c := f.s.conn
+	c.mu.Lock()
 	if f.s.err != nil || f.deaf {
+		c.mu.Unlock()
 		return
 	}
-	f.buf.put(p)
-	signal(f.readable)
+	if grown := f.buf.grown(len(p)); c.keep(grown - cap(f.buf.b)) {
+		f.buf.put(p, grown)
+		signal(f.readable)
+		c.mu.Unlock()
+		return
+	}
+	f.s.end(&network.StreamError{ErrorCode: network.StreamResourceLimitExceeded})
+	c.forget(f.s)
+	c.mu.Unlock()
+	c.control(f.s, head{kindReset, 0, uint32(network.StreamResourceLimitExceeded)})
 }
 
 // consumed returns how many bytes more the peer is to be allowed, 0 = not yet.
@@ -242,8 +256,22 @@ type buffer struct {
 
 func (b *buffer) len() int { return len(b.b) - b.from }
 
-func (b *buffer) put(p []byte) {
-	if b.from > len(b.b)/2 {
+// grown is how much memory the buffer has to have for n bytes more.
+func (b *buffer) grown(n int) int {
+	switch size := cap(b.b); {
+	case len(b.b)+n <= size, b.from > len(b.b)/2 && b.len()+n <= size:
+		return size
+	default:
+		return max(b.len()+n, size+size/4)
+	}
+}
+
+// put adds p, with so much memory as grown has said.
+func (b *buffer) put(p []byte, size int) {
+	switch {
+	case size > cap(b.b):
+		b.b, b.from = append(make([]byte, 0, size), b.b[b.from:]...), 0
+	case len(b.b)+len(p) > size:
 		b.b, b.from = b.b[:copy(b.b, b.b[b.from:])], 0
 	}
 	b.b = append(b.b, p...)

@@ -19,6 +19,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/arke-mesh/arke/internal/budget"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,7 +34,7 @@ func (p plain) Read(b []byte) (int, error) { return p.QueuedConn.Conn.Read(b) }
 func over(t testing.TB, c net.Conn, dialler bool) *Conn {
 	var wg sync.WaitGroup
 	out := NewQueuedConn(c)
-	m := New(plain{out}, out, dialler, wg.Go)
+	m := New(plain{out}, out, dialler, budget.New[int](1<<30).Holding(0, 0, 1), wg.Go)
 	t.Cleanup(func() {
 		_ = m.Close()
 		wg.Wait()
@@ -380,7 +382,7 @@ func FuzzConn(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var wg sync.WaitGroup
 		out := NewQueuedConn(&script{in: bytes.NewReader(in), over: make(chan struct{})})
-		m := New(plain{out}, out, false, wg.Go)
+		m := New(plain{out}, out, false, budget.New[int](1<<30).Holding(0, 0, 1), wg.Go)
 		for {
 			s, err := m.Accept()
 			if err != nil {

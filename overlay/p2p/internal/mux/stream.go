@@ -74,6 +74,7 @@ func (s *Stream) end(err error) {
 		return
 	}
 	s.err = err
+	s.conn.keep(-cap(s.buf.b))
 	s.buf = buffer{}
 	close(s.over)
 	_ = s.reads.Set(time.Time{})
