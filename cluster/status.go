@@ -24,6 +24,9 @@ type ServedStatus struct {
 	Cluster      string `json:"cluster"`
 	Members      int    `json:"members"`
 	Acknowledged int    `json:"acknowledged"` // of these, now held by a majority of anchors
+	// Internal says that no program has asked for it by this name: it is a group of
+	// topics. Package node says so; clusters are alike here.
+	Internal bool `json:"internal,omitempty"`
 }
 
 // WatchedStatus is one cluster that this node calls.
@@ -31,6 +34,8 @@ type WatchedStatus struct {
 	Cluster string `json:"cluster"`
 	Members int    `json:"members"`
 	Known   bool   `json:"known"`
+
+	Internal bool `json:"internal,omitempty"` // see ServedStatus
 }
 
 // Status is what `arke status` shows of this layer. The caller owns it.
@@ -42,7 +47,7 @@ func (c *Clusters) Status() Status {
 	defer c.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(c.entries)) {
 		v := c.entries[name].view.Load()
-		s.Watched = append(s.Watched, WatchedStatus{name, len(v.Members), v.Known})
+		s.Watched = append(s.Watched, WatchedStatus{Cluster: name, Members: len(v.Members), Known: v.Known})
 	}
 	return s
 }

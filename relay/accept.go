@@ -155,7 +155,7 @@ func (r *Relay) serve(conn net.Conn) {
 	r.door.leave(place)
 	carrier.Frames.Limit(wire.MaxFrame)
 	c.log.Debug("client attached", zap.Bool("local", isLocal(conn)))
-	err = c.conn.carry(number, carrier, h, r.clock.Now(), processOf(conn))
+	err = c.conn.carry(number, carrier, h, r.clock.Now(), processOf(conn, shake.from.user))
 	c.log.Debug("connection of a client ended", zap.Error(err))
 	if errors.Is(err, session.ErrProtocol) {
 		if place, ok = r.door.enter(conn, from); !ok {
@@ -267,8 +267,11 @@ func (r *Relay) unseat(c *client) {
 // ended.
 type mortal interface{ PeerGone() bool }
 
-func processOf(conn net.Conn) process {
+func processOf(conn net.Conn, who *peercred.Credentials) process {
 	p := process{local: isLocal(conn)}
+	if who != nil {
+		p.pid = who.Process
+	}
 	if s, ok := unixsock.Of(conn); ok {
 		p.gone = peercred.Gone(s)
 	}

@@ -38,6 +38,7 @@ type attachment struct {
 type process struct {
 	local bool        // it came over the socket
 	gone  func() bool // says that it has ended; nil = nobody can tell
+	pid   int         // 0 = nobody can tell
 }
 
 const (
@@ -81,6 +82,13 @@ func (a *attachment) away() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.timer != nil
+}
+
+// pid is of the process that the session is with; 0 = nobody can tell.
+func (a *attachment) pid() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.process.pid
 }
 
 // begin takes the session from the connection that carries it, if one does,

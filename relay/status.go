@@ -36,10 +36,13 @@ type PolicyStatus struct {
 // ClientStatus describes one client.
 type ClientStatus struct {
 	Name             string   `json:"name"`
-	Who              string   `json:"who"`           // its user and token, as far as they are known
-	Clusters         []string `json:"clusters"`      // one for each registration, by name
-	Requests         int      `json:"requests"`      // calls without a reply
-	RequestBytes     int      `json:"request_bytes"` // of their frames
+	Who              string   `json:"who"`             // its user and token, as far as they are known
+	PID              int      `json:"pid,omitempty"`   // of its process, if the system tells
+	User             *int     `json:"user,omitempty"`  // of its process, if the system tells
+	Token            string   `json:"token,omitempty"` // the name of the one that it has proven
+	Clusters         []string `json:"clusters"`        // one for each registration, by name
+	Requests         int      `json:"requests"`        // calls without a reply
+	RequestBytes     int      `json:"request_bytes"`   // of their frames
 	Subscriptions    int      `json:"subscriptions"`
 	PublicationBytes int      `json:"publication_bytes"` // that it has not read
 	Deliveries       int      `json:"deliveries"`        // requests it has not answered
@@ -82,6 +85,10 @@ func (c *client) status() ClientStatus {
 		s.Clusters = append(s.Clusters, k.place.(*member).cluster)
 	}
 	slices.Sort(s.Clusters)
+	s.PID, s.Token = c.conn.pid(), c.rights.who.Token
+	if c.rights.who.Known {
+		s.User = &c.rights.who.User
+	}
 	s.Requests, s.RequestBytes = c.calls.status()
 	s.Tunnels = c.tunnels.hop.Status()
 	for lane := range wire.Lane(wire.Lanes) {

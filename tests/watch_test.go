@@ -12,7 +12,10 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -211,4 +214,26 @@ func TestNodesAreCalledByTheirNames(t *testing.T) {
 	harness.Eventually(t, harness.Patience, "joined", func() error { return a.Logs(`"peer": "` + shed + `", "id": "` + b.Peer() + `"`) })
 	b.Kill()
 	harness.Eventually(t, harness.Patience, "lost", func() error { return a.Logs(`peer lost  {"peer": "` + shed + `"`) })
+}
+
+func TestTheStatusSaysWhoIsAttached(t *testing.T) {
+	// This test checks that the status tells each program's process, user, name and
+	// what it serves, and marks what is Arke's own among the clusters.
+	scenario(t)
+	a := harness.NewNetwork(t).Relay("a")
+	serving := a.Serves("geo", "--echo")
+	a.Subscribes("weather.>")
+	a.Does("publish", "weather.berlin", "rain").Ends(0)
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := a.Does("status").Ends(0).Stdout
+	row := regexp.MustCompile(`arke serve +` + strconv.Itoa(serving.PID()) + ` +` + regexp.QuoteMeta(me.Username) + ` +geo `)
+	if !row.MatchString(status) {
+		t.Errorf("want %v in:\n%s", row, status)
+	}
+	if !regexp.MustCompile(`topic:weather \(internal, for topics\) +1\n`).MatchString(status) {
+		t.Errorf("topics are not marked in:\n%s", status)
+	}
 }

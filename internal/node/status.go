@@ -4,6 +4,8 @@
 package node
 
 import (
+	"strings"
+
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns/broadcast"
@@ -71,6 +73,12 @@ type AnchorStatus struct {
 // result.
 func (n *Node) Status() Status {
 	c, t := n.clusters.Status(), n.overlay.Traffic()
+	for i, s := range c.Served {
+		c.Served[i].Internal = strings.HasPrefix(s.Cluster, topicPrefix)
+	}
+	for i, w := range c.Watched {
+		c.Watched[i].Internal = strings.HasPrefix(w.Cluster, topicPrefix)
+	}
 	return Status{
 		Peer:        n.Self().String(),
 		Addrs:       present(n.Addrs()),

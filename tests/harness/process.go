@@ -139,6 +139,9 @@ func (p *Process) waitReady() string {
 	return ""
 }
 
+// PID returns its number.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Kill ends the process with SIGKILL and waits for its end. It is idempotent.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // an error means that it has ended

@@ -11,8 +11,9 @@ import (
 
 // Credentials are those that a process had when it connected, or began to listen.
 type Credentials struct {
-	User   int   // effective
-	Groups []int // the effective one first, then the others
+	User    int   // effective
+	Groups  []int // the effective one first, then the others
+	Process int   // pid as this process sees it; 0 = it can't, as from another container
 }
 
 // Of returns the credentials of the process at the other end of a unix socket. ok is

@@ -27,7 +27,7 @@ func lookUp(c syscall.Conn) (Credentials, bool, error) {
 	if err != nil {
 		return Credentials{}, false, err
 	}
-	return Credentials{User: int(cred.Uid), Groups: append([]int{int(cred.Gid)}, others...)}, true, nil
+	return Credentials{User: int(cred.Uid), Process: int(cred.Pid), Groups: append([]int{int(cred.Gid)}, others...)}, true, nil
 }
 
 // maxGroups is how many groups a process may have on Linux (NGROUPS_MAX).

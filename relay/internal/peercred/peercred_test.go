@@ -40,6 +40,7 @@ func TestTheSocketKnowsItsUser(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, os.Geteuid(), cred.User)
+		require.Equal(t, os.Getpid(), cred.Process)
 		require.Equal(t, os.Getegid(), cred.Groups[0])
 		require.ElementsMatch(t, ours, cred.Groups[1:])
 		require.True(t, cred.In([]int{-1, os.Getegid()}))

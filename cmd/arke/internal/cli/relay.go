@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -397,17 +398,41 @@ func (s relayStatus) writeClusters(t table) {
 		t.gap()
 		t.row("CALLS", "MEMBERS")
 		for _, w := range s.Watches {
-			t.row(w.Cluster, w.Members)
+			name := w.Cluster
+			if w.Internal {
+				name += " (internal, for topics)"
+			}
+			t.row(name, w.Members)
 		}
 	}
 }
 
 func (s relayStatus) writeClients(t table) {
 	t.gap()
-	t.row("CLIENT", "SERVES", "REQUESTS", "DELIVERIES", "SUBSCRIPTIONS", "TUNNELS", "UNREAD BYTES")
+	t.row("CLIENT", "PID", "USER", "SERVES", "REQUESTS", "DELIVERIES", "SUBSCRIPTIONS", "TUNNELS", "UNREAD BYTES")
 	for _, c := range s.Relay.Clients {
-		t.row(c.Name, dash(strings.Join(c.Clusters, " ")), c.Requests, c.Deliveries, c.Subscriptions, c.Tunnels, c.Queued)
+		pid := "-"
+		if c.PID > 0 {
+			pid = strconv.Itoa(c.PID)
+		}
+		t.row(c.Name, pid, clientUser(c), dash(strings.Join(c.Clusters, " ")), c.Requests, c.Deliveries, c.Subscriptions, c.Tunnels, c.Queued)
 	}
+}
+
+// clientUser says whose program it is: its user, and the token that it has.
+func clientUser(c relay.ClientStatus) string {
+	var who []string
+	if c.User != nil {
+		name := strconv.Itoa(*c.User)
+		if u, err := user.LookupId(name); err == nil {
+			name = u.Username
+		}
+		who = append(who, name)
+	}
+	if c.Token != "" {
+		who = append(who, "token "+c.Token)
+	}
+	return dash(strings.Join(who, ", "))
 }
 
 func (s relayStatus) writeDrops(t table) {
