@@ -48,6 +48,9 @@ type PeerEvent struct {
 	// Session is the session that began, ended, or is in doubt; 0 for
 	// DialFailed.
 	Session uint64
+	// Addr is the multiaddr of the peer that the last connection shows, whatever the
+	// peer says; empty before the first.
+	Addr string
 	// Err is the cause of LinkDown and DialFailed, otherwise nil.
 	Err error
 }

@@ -232,7 +232,7 @@ func (st *stream) complete(resume bool) error {
 		if !st.greeting.fresh && id != l.dialing.proposal {
 			id = l.newID()
 		}
-		s, received = l.begin(id, &st.greeting), wire.Counts{}
+		s, received = l.begin(id, st.s, &st.greeting), wire.Counts{}
 	}
 	st.join(s)
 	clock := l.o.stamp()
@@ -397,7 +397,7 @@ func (st *stream) greet() error {
 	st.greeting, st.sample = g, session.Sample{Sent: sent, Got: l.o.now(), Remote: g.clock}
 	switch resumed := s != nil && g.session == id; {
 	case !resumed:
-		s = l.begin(g.session, &g)
+		s = l.begin(g.session, st.s, &g)
 	case !l.up() || l.last.Load() != s:
 		return errNotNeeded // it was given up meanwhile
 	case g.instance != l.known.instance:

@@ -109,12 +109,12 @@ type acquaintance struct {
 	addrs    []string // that it can be reached at
 }
 
-// meet notes the instance that a new session is with.
-func (a *acquaintance) meet(g *greeting) {
+// meet notes the instance that a new session is with, and where it is.
+func (a *acquaintance) meet(s Stream, g *greeting) {
 	if a.instance != g.instance {
 		a.clock = 0
 	}
-	a.instance = g.instance
+	a.instance, a.addr = g.instance, s.RemoteAddr()
 }
 
 // learn notes what the peer said in the Hello of a connection.

@@ -203,7 +203,7 @@ func (l *Link) wakeLater(name string, f func()) {
 
 // report queues an event for delivery when mu is released.
 func (l *Link) report(t PeerEventType, session uint64, err error) {
-	l.events.add(PeerEvent{Type: t, Peer: l.peer, Link: l, Session: session, Err: err})
+	l.events.add(PeerEvent{Type: t, Peer: l.peer, Link: l, Session: session, Addr: l.known.addr, Err: err})
 }
 
 // What follows is the life of a session: it begins when two nodes that have none
@@ -214,11 +214,11 @@ func (l *Link) state() linkState {
 	return linkState{up: l.up(), attached: l.attached(), joining: l.joining != nil, leaving: l.o.leaving()}
 }
 
-// begin starts a session with the peer that said g.
-func (l *Link) begin(id uint64, g *greeting) *session.Session {
+// begin starts a session with the peer that said g on that stream.
+func (l *Link) begin(id uint64, on Stream, g *greeting) *session.Session {
 	l.end(fmt.Errorf("%w: the peer knows nothing of the session", ErrLost))
 	s := l.newSession(id)
-	l.known.meet(g)
+	l.known.meet(on, g)
 	l.former.Store(l.last.Load())
 	l.last.Store(s)
 	l.number.Store(s.Number())

@@ -44,6 +44,10 @@ func TestBrokenConnectionIsADelay(t *testing.T) {
 		}
 		require.Equal(t, want, a.types(high))
 		require.Equal(t, want, b.types(low))
+		for i := range want {
+			require.Equal(t, b.transport.Addrs()[0], a.eventsOf(high)[i].Addr, "what the connection shows")
+			require.Equal(t, a.transport.Addrs()[0], b.eventsOf(low)[i].Addr, "what the connection shows")
+		}
 		require.Empty(t, a.Drops())
 		require.Empty(t, b.Drops())
 	})
