@@ -55,7 +55,8 @@ type (
 	// lookupAction asks the network for the peers closest to a cluster id;
 	// control.lookedUp is the answer, always.
 	lookupAction struct {
-		cid security.ClusterID
+		cid   security.ClusterID
+		count int
 	}
 	// publishAction shows a new view to callers.
 	publishAction struct {

@@ -345,9 +345,12 @@ func (a *anchor) sendFailed(now time.Time, to peer.ID, m message) {
 // needs for that.
 func (a *anchor) judge(now time.Time, b *book) bool {
 	u := &b.authority
-	if consults := len(b.watchers) > 0 && len(b.leases) == 0; consults != u.consults {
-		u.consults = consults
-		a.finder.connect(now, u.anchorSet, consults)
+	u.consults = len(b.watchers) > 0 && len(b.leases) == 0
+	// Who may be an anchor by hearsay is one, or is none, once it has been dialled.
+	reaches := u.consults || !b.idle() && (len(u.anchorSet.barred) > 0 || a.finder.outside(u.anchorSet))
+	if reaches != b.reaches {
+		b.reaches = reaches
+		a.finder.connect(now, u.anchorSet, reaches)
 	}
 	settled, ask := u.step(now, a.peers.linkUp)
 	for _, p := range ask {

@@ -192,7 +192,7 @@ func TestWhoIsBackAtOnceIsNotGone(t *testing.T) {
 	g.from("B", g.register("geo", "B", 5, 1, 1))
 	g.last++
 	got := g.do(
-		linkEvent{PeerEvent{PeerUp, testPeer("B"), g.last}}, // in place of the old one
+		linkEvent{PeerEvent{Type: PeerUp, Peer: testPeer("B"), Session: g.last}}, // in place of the old one
 		frameEvent{from: testPeer("B"), msg: g.register("geo", "B", 5, 1, 2)},
 	)
 	require.Equal(t, []string{"A: delta 2 {+5@B} settled=false []"}, only("A: delta", got))

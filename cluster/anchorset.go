@@ -39,6 +39,8 @@ type finder struct {
 	lookups agenda[*anchorSet]
 	seekers int                  // sets that the network is asked about
 	changed time.Time            // when the routing table last changed, or the node started
+	doubted *anchorSet           // that this node said it is far from, without knowing where its anchors are at home
+	doubt   time.Time            // since when
 	recent  []linkChange         // of the last settleTime
 	events  []security.ClusterID // whose ring changed; the control core drains it
 }
@@ -78,7 +80,7 @@ func (f *finder) unchangedSince(g *anchorSet) time.Time {
 	since := f.changed
 	for _, c := range f.recent {
 		matters := !slices.Contains(g.local, c.peer) || f.peers.failing(c.peer) || f.peers.suspect(c.peer)
-		if matters && c.at.After(since) && g.concerns(c.placed) {
+		if matters && c.at.After(since) && g.concerns(f.peers, c.placed) {
 			since = c.at
 		}
 	}
@@ -148,7 +150,16 @@ func (f *finder) reachFor(now time.Time, peers, old []peer.ID) {
 // update decides anew who anchors g.
 func (f *finder) update(now time.Time, g *anchorSet) {
 	old := g.near()
-	if !g.decide(now, f.peers) {
+	changed := g.decide(now, f.peers)
+	if !g.wide && g.lacks(f.peers) {
+		g.wide = true
+		g.local = f.nearest(overlay.Key(g.cid), g.width())
+		changed = g.decide(now, f.peers) || changed
+		if g.seekers > 0 {
+			f.planLookup(g, now.Add(f.delay(g)))
+		}
+	}
+	if !changed {
 		return
 	}
 	if g.links > 0 {
@@ -161,7 +172,7 @@ func (f *finder) update(now time.Time, g *anchorSet) {
 func (f *finder) tableChanged(now time.Time) {
 	f.changed = now
 	for _, g := range ordered(f.sets, compareIDs) {
-		local := f.nearest(overlay.Key(g.cid), nearestCount)
+		local := f.nearest(overlay.Key(g.cid), g.width())
 		if slices.Equal(local, g.local) {
 			continue
 		}
@@ -200,7 +211,7 @@ func (f *finder) peerChanged(now time.Time, p peer.ID) {
 	f.recent = append(f.recent, linkChange{who, now})
 	var concerned []*anchorSet
 	for _, g := range f.sets {
-		if g.concerns(who) {
+		if g.concerns(f.peers, who) {
 			concerned = append(concerned, g)
 		}
 	}
@@ -245,7 +256,7 @@ func (f *finder) lookedUp(now time.Time, cid security.ClusterID, peers []peer.ID
 		return
 	}
 	g.looking = false
-	found := peers[:min(len(peers), nearestCount)]
+	found := peers[:min(len(peers), g.width())]
 	g.recheck = min(max(2*g.recheck, recheckSoon), recheckFirst)
 	if len(found) > 0 && !slices.Equal(found, g.found) {
 		g.recheck = recheckSoon
@@ -272,6 +283,12 @@ func (f *finder) stretch(wait time.Duration) time.Duration {
 	return max(wait, time.Duration(f.seekers)*recheckEach-recheckFirst)
 }
 
+// outside says whether this node has to see where the closest anchors are at home, to
+// know whether it is an anchor because it is elsewhere.
+func (f *finder) outside(g *anchorSet) bool {
+	return f.peers.homes.several() && !slices.Contains(g.anchors[:min(len(g.anchors), anchorCount)], f.peers.self)
+}
+
 // far says whether others are so much closer to cid that this node is no anchor of it
 // by anybody's view that is worth anything: as many as are asked of the router, all
 // of whom can be reached as far as this node knows, which has known the same peers
@@ -282,7 +299,11 @@ func (f *finder) far(now time.Time, cid security.ClusterID) bool {
 	if now.Before(f.changed.Add(farAfter)) || g.isAnchor(f.peers.self) || len(g.local) < nearestCount || slices.Contains(g.local, f.peers.self) {
 		return false
 	}
-	return !slices.ContainsFunc(g.local, func(p peer.ID) bool { return f.peers.failing(p) || f.peers.suspect(p) })
+	if slices.ContainsFunc(g.local, func(p peer.ID) bool { return f.peers.failing(p) || f.peers.suspect(p) }) {
+		return false
+	}
+	f.wonder(now, g)
+	return true
 }
 
 // instead lists whom to ask who was refused because this node is far.
@@ -304,7 +325,7 @@ func (f *finder) overheard(now time.Time, found []peer.ID) {
 		who := placed{p, placeOfPeer(p)}
 		var missing []*anchorSet
 		for _, g := range f.sets {
-			if g.seekers > 0 && g.recheck > 0 && g.concerns(who) && !g.names(p) {
+			if g.seekers > 0 && g.recheck > 0 && g.concerns(f.peers, who) && !g.names(p) {
 				missing = append(missing, g)
 			}
 		}
@@ -325,7 +346,7 @@ func (f *finder) planLookup(g *anchorSet, at time.Time) {
 func (f *finder) tick(now time.Time) {
 	for _, g := range f.lookups.due(now) {
 		g.looking = true
-		f.out.add(lookupAction{g.cid})
+		f.out.add(lookupAction{g.cid, g.width()})
 	}
 }
 
@@ -336,6 +357,10 @@ const anchorCount = 3
 // turn out to be unreachable.
 const nearestCount = 8
 
+// wideCount is how many are asked of it where all those are at home in the networks
+// of the anchors: as many as a Kademlia node tells of.
+const wideCount = 20
+
 // majority is how many of n are more than half; of none, one.
 func majority(n int) int { return n/2 + 1 }
 
@@ -343,8 +368,10 @@ func majority(n int) int { return n/2 + 1 }
 type anchorSet struct {
 	cid     security.ClusterID
 	place   place     // of cid
-	edge    place     // how far the last anchor is away
-	anchors []peer.ID // the closest peers, at most anchorCount
+	edge    place     // how far the last of the closest anchors is away
+	anchors []peer.ID // the closest peers, at most anchorCount, and the closest one at home elsewhere
+	alike   bool      // all but that one are at home in one network
+	wide    bool      // the router is asked for more peers than usual
 	barred  []peer.ID // peers that would be anchors, but can't be reached, are silent, or only hearsay so far
 	unsure  bool      // some of barred may yet turn out to be there
 	since   time.Time // when anchors last changed
@@ -402,12 +429,13 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 			break
 		}
 	}
-	var anchors, barred []peer.ID
+	var anchors, barred, beyond []peer.ID
 	unsure := false
 	for _, p := range byDistance(g.cid, all) {
 		known := slices.Contains(g.local, p) || slices.Contains(g.found, p)
 		switch {
 		case len(anchors) == anchorCount:
+			beyond = append(beyond, p)
 		case !r.suspect(p) && (r.session(p) != 0 || (known && !r.failing(p))):
 			anchors = append(anchors, p)
 		case len(barred) < nearestCount:
@@ -419,14 +447,31 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 		// Cut off: members and callers on this node still find each other.
 		anchors, unsure = []peer.ID{r.self}, true
 	}
-	moved := !slices.Equal(anchors, g.anchors)
-	changed := moved || unsure != g.unsure || !slices.Equal(barred, g.barred)
-	if moved {
-		g.since, g.anchors = now, anchors
-		g.edge = placeOfPeer(anchors[len(anchors)-1]).to(g.place)
+	old := g.anchors
+	g.anchors = anchors
+	other, closer := g.other(r, beyond)
+	if barred = append(barred, closer...); other != "" {
+		g.anchors = append(g.anchors, other)
 	}
-	g.barred, g.unsure = barred, unsure
+	moved := !slices.Equal(old, g.anchors)
+	alike := g.alikeIn(r)
+	changed := moved || unsure != g.unsure || alike != g.alike || !slices.Equal(barred, g.barred)
+	if moved {
+		g.since = now
+		g.edge = placeOfPeer(anchors[len(anchors)-1]).to(g.place)
+	} else {
+		g.anchors = old
+	}
+	g.barred, g.unsure, g.alike = barred, unsure, alike
 	return changed
+}
+
+// width is how many peers are asked of the router.
+func (g *anchorSet) width() int {
+	if g.wide {
+		return wideCount
+	}
+	return nearestCount
 }
 
 // near lists the anchors and those who may become anchors.
@@ -435,9 +480,10 @@ func (g *anchorSet) near() []peer.ID { return slices.Concat(g.anchors, g.barred)
 func (g *anchorSet) isAnchor(p peer.ID) bool { return slices.Contains(g.anchors, p) }
 
 // concerns says whether it matters to the ring that p came or went.
-func (g *anchorSet) concerns(p placed) bool {
+func (g *anchorSet) concerns(r *peerTable, p placed) bool {
 	return len(g.anchors) < anchorCount || !g.edge.nearer(p.at.to(g.place)) ||
-		slices.Contains(g.barred, p.peer) || g.toldBy(p.peer) >= 0
+		slices.Contains(g.barred, p.peer) || g.toldBy(p.peer) >= 0 ||
+		g.mayMove(r, p)
 }
 
 func compareIDs(a, b security.ClusterID) int { return bytes.Compare(a[:], b[:]) }

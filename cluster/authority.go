@@ -50,7 +50,7 @@ func (u *authority) step(now time.Time, linked func(peer.ID) bool) (settled bool
 		return u.grounded(now), nil
 	}
 	ask = u.consult(now, linked)
-	agree := 1 // this node
+	agree, other := 1, u.anchorSet.isOther(u.self) // this node
 	for _, o := range u.opinions {
 		switch {
 		case !now.Before(o.until):
@@ -58,9 +58,10 @@ func (u *authority) step(now time.Time, linked func(peer.ID) bool) (settled bool
 			return false, ask
 		default:
 			agree++
+			other = other || u.anchorSet.isOther(o.peer)
 		}
 	}
-	return u.grounded(now) && agree >= majority(len(u.anchorSet.anchors)), ask
+	return u.grounded(now) && u.anchorSet.decides(agree, other), ask
 }
 
 // grounded says whether this node is an anchor, knows of nobody else who may be

@@ -28,6 +28,7 @@ type book struct {
 	upserted  []leaseKey
 	removed   []leaseRef
 	resend    bool      // some watcher lost a message
+	reaches   bool      // links to the anchors are kept
 	announced []peer.ID // the anchors as all were told last
 	settled   bool      // as watchers were told last
 }

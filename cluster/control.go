@@ -48,7 +48,7 @@ func newControl(now time.Time, cfg controlConfig) *control {
 		self: cfg.key.PeerID(), network: cfg.network, key: cfg.key, verify: security.VerifyLease,
 		out: out, rng: &rng, drops: cfg.drops,
 	}
-	b.peers = newPeerTable(b.self, &rng, out)
+	b.peers = newPeerTable(b.self, cfg.addrs, &rng, out)
 	b.finder = newFinder(now, b.peers, &rng, out, cfg.nearest)
 	b.claims = &claims{base: b, at: make(map[peer.ID]*claim)}
 	b.epochs = &epochTable{self: b.self, keys: cfg.keys, terms: make(map[string]*term)}
@@ -218,7 +218,7 @@ func (c *control) link(now time.Time, e PeerEvent) {
 		if c.peers.session(e.Peer) != 0 {
 			c.link(now, PeerEvent{Type: PeerDown, Peer: e.Peer})
 		}
-		c.peers.up(e.Peer, e.Session)
+		c.peers.up(e.Peer, e.Session, e.Addr)
 		c.spread(now)
 		c.recall(e.Peer, e.Session)
 	case PeerDown:
@@ -226,6 +226,9 @@ func (c *control) link(now time.Time, e PeerEvent) {
 		c.anchor.down(now, e.Peer)
 	case PeerSuspect, PeerRecovered:
 		on := e.Type == PeerSuspect
+		if !on {
+			c.peers.seen(e.Peer, e.Addr)
+		}
 		c.peers.setSuspect(e.Peer, on)
 		c.anchor.suspected(e.Peer, on)
 	case PeerDialFailed:

@@ -13,7 +13,8 @@
 //
 //  1. A cluster goes under a blinded id that only holders of its key can
 //     derive; it changes every few hours (epochs.go). The three nodes closest
-//     to the id are its anchors (anchorset.go).
+//     to the id are its anchors (anchorset.go), and the closest one that is at home
+//     in another network than they (prefix.go).
 //  2. The member's node registers with each of them: a sealed record, a proof
 //     that the sender holds the key, and its own signature of all that the anchor
 //     keeps (registrar.go, registration.go). The anchor checks both, needs no key
@@ -45,6 +46,18 @@
 // anchor is served, and told the right ones; unless that node knows eight others
 // closer to the id, can reach them all, and has known the same peers for 5 s. Then it
 // refuses (FAR): it takes no load for clusters that are far from it.
+//
+// To choose an id costs a moment of hashing, to be at home elsewhere another network.
+// So the fourth anchor is the closest node whose address has another prefix (IPv4 /16,
+// IPv6 /32) than those of the three: the address that the link's connection shows,
+// whatever the peer says. Addresses that are not public count as one network: on a LAN,
+// and on one machine, there are three anchors. A node knows where a peer is once it
+// has a link to it, so where there are several networks, those who may be the fourth are
+// dialled. A node that says FAR looks whether it is an anchor for being elsewhere.
+//
+// Majorities are over all that are asked: three of four. If the three closest are of
+// one network, they take no member away that the fourth lists, and call nothing empty,
+// without it.
 //
 // # Empty
 //

@@ -145,8 +145,8 @@ func (f *fakeNet) cut(a, b *fakeHost) {
 	delete(f.links, pair(a.id, b.id))
 	f.mu.Unlock()
 	if session != 0 {
-		b.later(a.id, func() { b.notify(PeerEvent{PeerDown, a.id, session}) })
-		a.later(b.id, func() { a.notify(PeerEvent{PeerDown, b.id, session}) })
+		b.later(a.id, func() { b.notify(PeerEvent{Type: PeerDown, Peer: a.id, Session: session}) })
+		a.later(b.id, func() { a.notify(PeerEvent{Type: PeerDown, Peer: b.id, Session: session}) })
 	}
 }
 
@@ -230,8 +230,8 @@ func (h *fakeHost) Open(to peer.ID, _ []string) {
 			session := f.last
 			f.links[key] = session
 			f.mu.Unlock()
-			o.later(h.id, func() { o.notify(PeerEvent{PeerUp, h.id, session}) })
-			h.notify(PeerEvent{PeerUp, to, session})
+			o.later(h.id, func() { o.notify(PeerEvent{Type: PeerUp, Peer: h.id, Session: session}) })
+			h.notify(PeerEvent{Type: PeerUp, Peer: to, Session: session})
 		}
 	})
 }

@@ -138,7 +138,7 @@ func (l *loop) perform(a action) {
 			delete(l.holds, a.peer)
 		}
 	case lookupAction:
-		l.c.lookups.add(a.cid)
+		l.c.lookups.add(a)
 	case publishAction:
 		l.c.publish(a.name, a.view)
 	case registeredAction:
@@ -272,7 +272,7 @@ type lookups struct {
 	rings   []chan struct{} // one for each worker, with room for one
 
 	mu    sync.Mutex // guards what follows
-	queue []security.ClusterID
+	queue []lookupAction
 	idle  []int // workers that wait for their ring
 }
 
@@ -287,10 +287,10 @@ func newLookups(s overlay.Seam, closest func(context.Context, overlay.Key, int) 
 	return l
 }
 
-// add has cid looked up; done is called with the result.
-func (l *lookups) add(cid security.ClusterID) {
+// add has the action's id looked up; done is called with the result.
+func (l *lookups) add(a lookupAction) {
 	l.mu.Lock()
-	l.queue = append(l.queue, cid)
+	l.queue = append(l.queue, a)
 	worker := -1
 	if n := len(l.idle); n > 0 {
 		worker = l.idle[n-1]
@@ -311,31 +311,31 @@ func (l *lookups) run(ctx context.Context, worker int) {
 		case <-l.rings[worker]:
 		}
 		for {
-			cid, ok := l.take(worker)
+			a, ok := l.take(worker)
 			if !ok || ctx.Err() != nil {
 				break
 			}
-			l.look(ctx, cid)
+			l.look(ctx, a)
 		}
 	}
 }
 
 // take returns the next id, or makes the worker idle.
-func (l *lookups) take(worker int) (security.ClusterID, bool) {
+func (l *lookups) take(worker int) (lookupAction, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.queue) == 0 {
 		l.idle = append(l.idle, worker)
-		return security.ClusterID{}, false
+		return lookupAction{}, false
 	}
-	cid := l.queue[0]
+	a := l.queue[0]
 	l.queue = l.queue[1:]
-	return cid, true
+	return a, true
 }
 
-func (l *lookups) look(ctx context.Context, cid security.ClusterID) {
+func (l *lookups) look(ctx context.Context, a lookupAction) {
 	ctx, cancel := overlay.WithTimeout(ctx, l.clock, "cluster.lookup", lookupTime)
 	defer cancel()
-	peers, _ := l.closest(ctx, overlay.Key(cid), nearestCount) // what was found until an error counts
-	l.done(cid, peers)
+	peers, _ := l.closest(ctx, overlay.Key(a.cid), a.count) // what was found until an error counts
+	l.done(a.cid, peers)
 }

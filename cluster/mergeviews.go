@@ -63,9 +63,11 @@ func mergeViews(epochViews []*epochView) []*merged {
 // vote says whether the member lives under this id, and if so whether any
 // anchor doubts it, and whether that is certain: what a minority of them says of a
 // member can be a lie. Only current anchors can lose a member: old ones are left.
-// Whom its own node lists now is not lost, whoever says so.
+// Whom its own node lists now is not lost, whoever says so; nor is anybody by the word
+// of anchors that are all at home in one network, if one elsewhere lists it.
 func (s *epochView) vote(d *verified) (alive, suspect, surely bool) {
 	listed, lost, doubts, firstHand := 0, 0, 0, false
+	otherLost, otherDoubts := false, false // the anchor at home elsewhere
 	for _, c := range s.anchorViews {
 		if l, ok := c.set[d.leaseKey]; ok && l.incarnation == d.incarnation {
 			listed++
@@ -74,30 +76,32 @@ func (s *epochView) vote(d *verified) (alive, suspect, surely bool) {
 			surely = surely || d.suspect && c.fresh
 			if l.suspect && c.fresh && !c.old {
 				doubts++
+				otherDoubts = otherDoubts || s.anchorSet.isOther(c.peer)
 			}
 		}
 		if at, ok := c.lost[d.leaseKey]; ok && at >= d.incarnation && !c.old {
 			lost++
+			otherLost = otherLost || s.anchorSet.isOther(c.peer)
 		}
 	}
-	most := majority(len(s.anchorSet.anchors))
-	if listed == 0 || (!firstHand && lost >= most) {
+	if listed == 0 || (!firstHand && s.anchorSet.decides(lost, otherLost)) {
 		return false, false, false
 	}
-	return true, suspect || lost > 0, surely || lost+doubts >= most
+	return true, suspect || lost > 0, surely || s.anchorSet.decides(lost+doubts, otherLost || otherDoubts)
 }
 
 // believedEmpty says whether, under every id, a majority of the anchors can
 // know that there is nobody.
 func believedEmpty(epochViews []*epochView) bool {
 	for _, s := range epochViews {
-		votes := 0
+		votes, other := 0, false
 		for _, c := range s.anchorViews {
 			if !c.old && c.fresh && c.settled && len(c.set) == 0 {
 				votes++
+				other = other || s.anchorSet.isOther(c.peer)
 			}
 		}
-		if votes < majority(len(s.anchorSet.anchors)) {
+		if !s.anchorSet.decides(votes, other) {
 			return false
 		}
 	}

@@ -51,6 +51,7 @@ type PeerEvent struct {
 	Type    PeerEventType
 	Peer    peer.ID
 	Session uint64 // the new one for PeerUp
+	Addr    string // multiaddr that the connection shows, with PeerUp and PeerRecovered
 }
 
 // PeerEventType says what happened to a link.
@@ -82,7 +83,7 @@ func (n overlayNetwork) Handle(k wire.Kind, h func(from peer.ID, body []byte)) {
 
 func (n overlayNetwork) Subscribe(f func(PeerEvent)) {
 	n.o.Subscribe(func(e overlay.PeerEvent) {
-		f(PeerEvent{Type: PeerEventType(e.Type), Peer: e.Peer, Session: e.Session})
+		f(PeerEvent{Type: PeerEventType(e.Type), Peer: e.Peer, Session: e.Session, Addr: e.Addr})
 	})
 }
 

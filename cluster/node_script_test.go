@@ -22,6 +22,7 @@ import (
 //
 //	node knows=(PEER, …) [closest=(PEER, …)]  a node that has been up for a minute; closest = the anchors of geo
 //	knows PEER …            its routing table changes; who may be an anchor is in it, me too
+//	home ADDRESS PEER …     the address that the links to peers will show; of me, the one that is known
 //	link PEER …             links come up
 //	lost PEER               the session of a link ends
 //	silent PEER             it misses heartbeats; heard PEER = it does no longer
@@ -37,6 +38,7 @@ import (
 //	PEER delta [+LEASE …] [-LEASE …] [settled]
 //	PEER hint [leases=0]    what a co-anchor has
 //	miss PEER               a delta from an anchor is lost
+//	anchors                 prints whom this node takes for the anchors of geo
 //	empty                   prints whether the anchor here may call geo empty
 func TestNodeScripts(t *testing.T) {
 	script.Run(t, "testdata/node", func() func(script.Step) []string {
@@ -79,6 +81,11 @@ func (s *nodeScript) obey(d script.Step) []string {
 	case "knows":
 		s.table = words
 		return s.quiet(s.do(tableEvent{}))
+	case "home":
+		for _, p := range words[1:] {
+			s.at[p] = "/ip4/" + words[0] + "/tcp/1"
+		}
+		return nil
 	case "link":
 		return s.quiet(s.up(words...))
 	case "lost":
@@ -100,6 +107,8 @@ func (s *nodeScript) obey(d script.Step) []string {
 	case "miss":
 		s.told[words[0]]++
 		return nil
+	case "anchors":
+		return []string{s.anchors("geo")}
 	case "empty":
 		b := s.c.anchor.books[s.epochOf("geo", "me").cid]
 		return []string{map[bool]string{true: "yes", false: "no"}[b != nil && b.settled && len(b.leases) == 0]}

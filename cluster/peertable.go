@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
@@ -25,13 +26,15 @@ type peerTable struct {
 	out    *outbox
 	peers  map[peer.ID]*peerState
 	linked neighbours // those whose links are up
+	homes  prefixes   // theirs
 	alarm  alarm
 	events []peer.ID // whose state changed; the control core drains it
 }
 
 // peerState is one peer. It is kept while its link is up or somebody needs it.
 type peerState struct {
-	session  uint64 // 0 = down
+	session  uint64       // 0 = down
+	prefix   netip.Prefix // of the address that its last connection showed
 	suspect  bool
 	lost     bool // was up, or could not be dialled, and has not come since
 	addrs    []string
@@ -44,8 +47,11 @@ type peerState struct {
 	at       time.Time // opening: when to give up; else when to dial again; zero = neither
 }
 
-func newPeerTable(self peer.ID, d *prng, out *outbox) *peerTable {
-	return &peerTable{self: self, rng: d, out: out, peers: make(map[peer.ID]*peerState)}
+func newPeerTable(self peer.ID, addrs func() []string, d *prng, out *outbox) *peerTable {
+	return &peerTable{
+		self: self, rng: d, out: out, peers: make(map[peer.ID]*peerState),
+		homes: prefixes{addrs: addrs, linked: make(map[netip.Prefix]int)},
+	}
 }
 
 // session returns the session of the link to p, 0 if it is down. The link to
@@ -195,12 +201,15 @@ func (r *peerTable) open(now time.Time, p peer.ID, c *peerState) {
 	r.out.add(openAction{p, c.addrs})
 }
 
-// up notes that the link has a new session.
-func (r *peerTable) up(p peer.ID, session uint64) {
+// up notes that the link has a new session, on a connection to addr.
+func (r *peerTable) up(p peer.ID, session uint64, addr string) {
 	c := r.get(p)
 	c.session, c.suspect, c.lost = session, false, false
 	r.linked.add(placed{p, placeOfPeer(p)})
 	c.opening, c.failures, c.at = false, 0, time.Time{}
+	c.prefix = prefixOf(addr)
+	r.homes.add(c.prefix, 1)
+	r.homes.own = ownPrefix(r.homes.addrs())
 	r.events = append(r.events, p)
 }
 
@@ -213,6 +222,7 @@ func (r *peerTable) down(now time.Time, p peer.ID) {
 	}
 	c.session, c.suspect, c.lost = 0, false, true
 	r.linked.remove(placeOfPeer(p))
+	r.homes.add(c.prefix, -1)
 	r.events = append(r.events, p)
 	if c.wants > 0 {
 		r.open(now, p, c)

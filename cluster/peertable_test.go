@@ -18,7 +18,7 @@ type reachRig struct {
 
 func newReachRig() *reachRig {
 	d, out := prng(1), &outbox{}
-	return &reachRig{newPeerTable(testPeer("me"), &d, out), time.Unix(1000, 0), out}
+	return &reachRig{newPeerTable(testPeer("me"), func() []string { return nil }, &d, out), time.Unix(1000, 0), out}
 }
 
 // took returns and forgets the actions so far.
@@ -120,14 +120,14 @@ func TestDialWithoutAnswerIsGivenUp(t *testing.T) {
 func TestBrokenLinkIsDialledAtOnce(t *testing.T) {
 	r, p := newReachRig(), testPeer("A")
 	r.want(r.now, p, nil)
-	r.up(p, 5)
+	r.up(p, 5, "")
 	require.Equal(t, uint64(5), r.session(p))
 	r.took()
 	r.down(r.now, p)
 	require.Equal(t, []action{openAction{p, nil}}, r.took())
 	require.True(t, r.lost(p))
 	require.False(t, r.failing(p), "not before a dial has failed")
-	r.up(p, 6)
+	r.up(p, 6, "")
 	require.False(t, r.lost(p))
 }
 
@@ -197,9 +197,9 @@ func TestSuspicionEndsWithTheSession(t *testing.T) {
 	r, p := newReachRig(), testPeer("A")
 	r.setSuspect(p, true)
 	require.False(t, r.suspect(p), "there is no session to doubt")
-	r.up(p, 1)
+	r.up(p, 1, "")
 	r.setSuspect(p, true)
 	require.True(t, r.suspect(p))
-	r.up(p, 2)
+	r.up(p, 2, "")
 	require.False(t, r.suspect(p))
 }

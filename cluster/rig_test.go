@@ -28,6 +28,7 @@ type rig struct {
 	table []string // whom the routing table knows
 	names map[peer.ID]string
 	last  uint64
+	at    map[string]string // addresses of peers
 	// msgs are the messages sent in the last step, by whom they went to.
 	msgs map[string][]message
 	view *View
@@ -38,7 +39,7 @@ func newRig(t *testing.T, table ...string) *rig { return newRigNear(t, nil, tabl
 // newRigNear is newRig at a time when the given peers are those closest to the
 // cluster "geo".
 func newRigNear(t *testing.T, near []string, table ...string) *rig {
-	g := &rig{t: t, now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), table: table, names: make(map[peer.ID]string)}
+	g := &rig{t: t, now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), table: table, names: make(map[peer.ID]string), at: map[string]string{"me": "/ip4/10.0.0.7/tcp/1"}}
 	// The middle of an epoch: nothing rolls over by accident.
 	g.now = testKeys("geo").NextChange(g.now).Add(time.Hour)
 	for _, n := range []string{"me", "A", "B", "C", "D", "E", "F"} {
@@ -49,7 +50,7 @@ func newRigNear(t *testing.T, near []string, table ...string) *rig {
 	}
 	g.c = newControl(g.now, controlConfig{
 		key: testKey("me"), network: testNetwork, incarnation: 7, zone: "z",
-		addrs: func() []string { return []string{"/ip4/10.0.0.7/tcp/1"} },
+		addrs: func() []string { return []string{g.at["me"]} },
 		nearest: func(k overlay.Key, n int) []peer.ID {
 			var all []peer.ID
 			for _, p := range g.table {
@@ -131,7 +132,7 @@ func (g *rig) up(peers ...string) []string {
 	var events []event
 	for _, p := range peers {
 		g.last++
-		events = append(events, linkEvent{PeerEvent{PeerUp, testPeer(p), g.last}})
+		events = append(events, linkEvent{PeerEvent{Type: PeerUp, Peer: testPeer(p), Session: g.last, Addr: g.at[p]}})
 	}
 	return g.do(events...)
 }

@@ -6,6 +6,8 @@ package cluster
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -227,6 +229,38 @@ func TestAFarNodeRefusesStrangers(t *testing.T) {
 	g.up(near[7])
 	g.link(PeerSuspect, near[7])
 	require.Len(t, only(late+": registered 6 NONE", g.from(late, g.register("geo", late, 6, 1, 2))), 1)
+}
+
+// This test checks that a node that is at home elsewhere than the anchors of a cluster
+// does not stay away from it, however many of their network are closer: it looks where
+// they are, and takes those in who ask again.
+func TestAFarNodeElsewhereIsAnAnchor(t *testing.T) {
+	g := newRig(t, "me")
+	others := []string{"A", "B", "C", "D", "E", "F"}
+	for i := range 20 {
+		others = append(others, fmt.Sprint("other", i))
+	}
+	g.at["me"] = "/ip4/81.2.0.1/tcp/1"
+	for _, p := range others {
+		g.names[testPeer(p)], g.at[p] = p, "/ip4/66.1.0.1/tcp/1"
+	}
+	near := g.nearest("geo", append(others, "me")...)
+	at := slices.Index(near, "me")
+	require.Greater(t, at, nearestCount, "this rig has a node that is far away")
+	guest := near[at+1]
+	g.up(guest)
+	g.table = near[:at+1]
+	g.do(tableEvent{})
+	g.after(time.Minute)
+
+	got := g.from(guest, g.register("geo", guest, 5, 1, 1))
+	require.Len(t, only(guest+": registered 5 FAR", got), 1, "it does not know where those are who are closer")
+	require.Equal(t, []string{"open " + near[0], "open " + near[1], "open " + near[2]}, only("open", got))
+	g.up(near[:3]...)
+	want := fmt.Sprint("[", near[0], " ", near[1], " ", near[2], " me]")
+	require.Contains(t, g.from(guest, g.register("geo", guest, 5, 1, 2)), guest+": registered 5 NONE "+want)
+	require.Contains(t, g.from(guest, g.watch("vault", guest, 1)), guest+": snapshot {} settled=false more=false FAR ["+
+		strings.Join(g.nearest("vault", near[:at+1]...)[:3], " ")+"]", "one at a time")
 }
 
 // This test checks what a member's node makes of it: a lease that gave way is asked

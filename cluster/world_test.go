@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"flag"
 	"fmt"
@@ -42,6 +43,7 @@ type world struct {
 type worldNode struct {
 	w           *world
 	id          peer.ID
+	addr        string // that its connections show; empty = nobody knows
 	key         security.NodeKey
 	up          bool
 	side        int // of a partition
@@ -127,7 +129,7 @@ func (w *world) start(n *worldNode) {
 	n.inbox = make(map[peer.ID][]event)
 	n.c = newControl(w.now, controlConfig{
 		key: n.key, network: testNetwork, incarnation: n.incarnation, zone: "z",
-		addrs:   func() []string { return []string{"/ip4/127.0.0.1/tcp/1"} },
+		addrs:   func() []string { return []string{cmp.Or(n.addr, "/ip4/127.0.0.1/tcp/1")} },
 		nearest: func(k overlay.Key, c int) []peer.ID { return n.nearest(security.ClusterID(k), c) },
 		keys:    testKeys, rand: testReader{w.rng}, seed: w.rng.Uint64(), drops: drop.New(dropReasons),
 	})
@@ -275,8 +277,8 @@ func (w *world) connect(n *worldNode, to peer.ID, life uint64) {
 	}
 	w.next++
 	l.up, l.session = true, w.next
-	n.inbox[to] = append(n.inbox[to], linkEvent{PeerEvent{PeerUp, to, l.session}})
-	o.inbox[n.id] = append(o.inbox[n.id], linkEvent{PeerEvent{PeerUp, n.id, l.session}})
+	n.inbox[to] = append(n.inbox[to], linkEvent{PeerEvent{Type: PeerUp, Peer: to, Session: l.session, Addr: o.addr}})
+	o.inbox[n.id] = append(o.inbox[n.id], linkEvent{PeerEvent{Type: PeerUp, Peer: n.id, Session: l.session, Addr: n.addr}})
 }
 
 // cut breaks a link: of what is on the way in each direction, only a part
@@ -483,7 +485,10 @@ func trouble(t *testing.T, seed uint64) {
 	if seed%2 == 0 { // an epoch ends in the middle of it
 		w.now = testKeys(names[0]).NextChange(w.now).Add(-20 * time.Second)
 	}
-	for _, n := range w.nodes {
+	for i, n := range w.nodes {
+		if seed%7 >= 2 { // they are at home in up to four networks
+			n.addr = fmt.Sprintf("/ip4/%s.0.1/tcp/1", [...]string{"66.1", "81.2", "66.1", "10.0", "82.3"}[i%int(seed%7-1)])
+		}
 		w.start(n)
 	}
 	next := MemberID(seed * 1000)

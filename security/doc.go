@@ -133,7 +133,9 @@
 //     anchor of three it can have members called suspect at callers that have no
 //     link to them, repeat the last lease of a node after it left,
 //     until the epoch ends, and see which peers register and watch under an id,
-//     which links those peers' epochs to each other. It can't take a member out,
+//     which links those peers' epochs to each other. As the fourth anchor, where the
+//     three closest are of one network, it can keep "no members" from being said, and
+//     somebody who left listed as suspect. It can't take a member out,
 //     call a cluster empty, or put another record or incarnation in a member's
 //     place (cluster: TestOneLyingAnchorOfThreeChangesNothing,
 //     TestOneLyingAnchorOfThreeRemovesNobody, TestTheNewestRecordCounts; and
@@ -197,10 +199,18 @@
 // a cluster it knows an id only once it meets it as an anchor or a router, so it
 // can choose peer ids close to it for what is left of that epoch and never before
 // one begins (TestIDsToComeTakeTheClustersOwnKey). The ids of clusters with derived
-// keys it can compute years ahead: to become all three anchors of one takes a
-// fraction of a second of hashing, and no address is asked for it. Against that
-// stand signatures, which no anchor can make, and a caller's own knowledge of
-// members; who comes anew, and finds no honest anchor, is told what they like.
+// keys it can compute years ahead: to become the three closest anchors of one takes a
+// fraction of a second of hashing. Against that stand signatures, which no anchor can
+// make, a caller's own knowledge of members, and a fourth anchor, the closest node whose
+// address has another prefix (IPv4 /16, IPv6 /32) than those of the three. As long as
+// that one is honest, anchors of a single network can neither hide a member, from
+// whoever comes anew either, nor take it away, nor call the cluster empty; they can have
+// members called suspect at callers that have no link to them (cluster: TestNodeScripts,
+// elsewhere.txt; scenario sybils-one-prefix of sim). What counts is the address that a
+// connection shows, so it takes a second network to become the fourth anchor too. Who has
+// one tells those who come anew what it likes. So it is on a LAN, where all addresses count as one network, and where a node can find
+// nobody elsewhere: the router tells of the 20 closest ids, so who has 18 of them can
+// keep a node that has no link to the fourth anchor from hearing of it.
 //
 // Who holds a cluster's key, and a network key to get in, is trusted by that
 // cluster. It can call it and also serve it, and so gets a share of its

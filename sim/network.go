@@ -43,6 +43,7 @@ type Network struct {
 	blocked  map[*deadline]struct{}      // Reads and Writes that wait
 	proofs   map[proven]bool             // of admission, that were checked
 	chosen   map[string]security.NodeKey // keys of hosts that do not exist yet
+	homes    map[string]string           // the first two numbers of their addresses
 	tap      Tap                         // hears what streams send
 }
 
@@ -58,6 +59,7 @@ func New(cfg Config) *Network {
 		blocked: make(map[*deadline]struct{}),
 		proofs:  make(map[proven]bool),
 		chosen:  make(map[string]security.NodeKey),
+		homes:   make(map[string]string),
 	}
 	n.paths.n, n.faults.n = n, n
 	n.start, n.poke, n.done, n.last = time.Now(), make(chan struct{}, 1), make(chan struct{}), -1
@@ -153,6 +155,19 @@ func (n *Network) SetKey(name string, key security.NodeKey) bool {
 		return false
 	}
 	n.chosen[name] = key
+	return true
+}
+
+// SetPrefix has the address of the node of that name, which nothing has been done
+// with yet, begin with these two numbers ("81.2") in place of 10, which is private.
+// It reports whether that came in time.
+func (n *Network) SetPrefix(name, prefix string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.byName[name] != nil {
+		return n.homes[name] == prefix
+	}
+	n.homes[name] = prefix
 	return true
 }
 

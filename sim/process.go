@@ -225,7 +225,7 @@ func (n *Network) host(name string) *host {
 		return h
 	}
 	index := n.newIndex(name)
-	ip := fmt.Sprintf("10.%d.%d.%d", index>>16&255, index>>8&255, index&255)
+	ip := n.newIP(name, index)
 	var seed [sha256.Size]byte
 	newPCG(n.cfg.Seed, "key", name).read(seed[:])
 	key, err := security.GenerateNodeKey(bytes.NewReader(seed[:]))
@@ -249,6 +249,19 @@ func (n *Network) host(name string) *host {
 	n.byAddr[h.addr], n.byAddr[ip+":4001"], n.byAddr[name+":4001"] = h, h, h
 	n.trace.names[index] = name
 	return h
+}
+
+// newIP gives a host its address.
+func (n *Network) newIP(name string, index uint32) string {
+	home, ok := n.homes[name]
+	if !ok {
+		return fmt.Sprintf("10.%d.%d.%d", index>>16&255, index>>8&255, index&255)
+	}
+	for low := index; ; low++ {
+		if ip := fmt.Sprintf("%s.%d.%d", home, low>>8&255, low&255); n.byAddr[ip+":4001"] == nil {
+			return ip
+		}
+	}
 }
 
 // newIndex gives a host the number that its name decides, and not the order in

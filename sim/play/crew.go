@@ -62,7 +62,7 @@ func newCrew(p *player) (*crew, error) {
 		for i, name := range g.Names() {
 			n := &crewNode{
 				name: name, start: g.Start.D() + time.Duration(i)*g.Every.D(), key: g.Key, factor: 1,
-				spec: NodeSpec{Name: name, Zone: g.Zone, Network: file, Near: g.Near},
+				spec: NodeSpec{Name: name, Zone: g.Zone, Network: file, Near: g.Near, Prefix: g.Prefix},
 			}
 			if relay := p.index.Relay(name); relay != "" {
 				n.spec.Relay = relay

@@ -73,6 +73,7 @@ type NodeSpec struct {
 	Seeds       []string   // names of nodes
 	Relays      bool       // clients attach to it
 	Near        string     // a cluster: its key is chosen, with the keys that it holds, so that it anchors that
+	Prefix      string     // how its address begins; empty = it is private
 	Adversary   *Adversary // it is one; nil = it is honest
 	Relay       string     // it is a client, attached to the node of that name; Network, ClusterKeys and Seeds are its relay's
 }

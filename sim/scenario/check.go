@@ -71,8 +71,9 @@ type checker struct {
 }
 
 var (
-	nameForm  = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
-	labelForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
+	prefixForm = regexp.MustCompile(`^(0|[1-9][0-9]?|1[0-9][0-9]|2[0-4][0-9]|25[0-5])\.(0|[1-9][0-9]?|1[0-9][0-9]|2[0-4][0-9]|25[0-5])$`)
+	nameForm   = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+	labelForm  = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
 )
 
 func (c *checker) head() {
@@ -134,6 +135,9 @@ func (c *checker) group(path string, g Nodes) {
 	}
 	if g.Key != "" {
 		c.label(path+".key", "label", g.Key)
+	}
+	if g.Prefix != "" && !prefixForm.MatchString(g.Prefix) {
+		c.add(path+".prefix", "%q is not the beginning of an address; two numbers like 81.2", short(g.Prefix))
 	}
 	if g.Near != "" && noCluster(c.s.Clusters, g.Near) != "" {
 		c.add(path+".near", "%s", noCluster(c.s.Clusters, g.Near))

@@ -201,7 +201,7 @@ func (x *Index) withoutClients(names []string) []string {
 // simOnly says whether a scenario has something that only level sim can do.
 func simOnly(s Scenario) bool {
 	return slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Attach != "" }) ||
-		slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Near != "" }) ||
+		slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Near != "" || g.Prefix != "" }) ||
 		slices.ContainsFunc(s.Timeline, func(a Action) bool { return a.Do == "break" || a.Do == "attack" })
 }
 
@@ -223,13 +223,13 @@ func (c *checker) clients() {
 				break
 			}
 		}
-		if g.Zone != "" || g.Key != "" {
-			c.add(path, "a client has the zone and the keys of its relay: leave zone and key out")
+		if g.Zone != "" || g.Key != "" || g.Prefix != "" {
+			c.add(path, "a client has the zone, the address and the keys of its relay: leave zone, prefix and key out")
 		}
 	}
 	for i, l := range c.s.Levels {
 		if simOnly(c.s) && l != Levels()[0] {
-			c.add(fmt.Sprintf("levels[%d]", i), "clients, adversaries, and connections that break, are at level %s only", Levels()[0])
+			c.add(fmt.Sprintf("levels[%d]", i), "clients, adversaries, prefixes, and connections that break, are at level %s only", Levels()[0])
 		}
 	}
 }

@@ -68,6 +68,9 @@ func (p *page) network() {
 		if g.Zone != "" {
 			text += ", zone " + g.Zone
 		}
+		if g.Prefix != "" {
+			text += ", addresses " + g.Prefix + ".*"
+		}
 		if g.Key != "" {
 			text += ", network key " + g.Key
 		}

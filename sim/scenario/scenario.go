@@ -39,10 +39,11 @@ type Nodes struct {
 	Count  int      `yaml:"count,omitempty" json:"count,omitempty"`
 	Attach string   `yaml:"attach,omitempty" json:"attach,omitempty"` // they are clients: the selector of the nodes that are their relays, in turn
 	Zone   string   `yaml:"zone,omitempty" json:"zone,omitempty"`
-	Start  Duration `yaml:"start,omitempty" json:"start,omitempty"` // when the first one starts
-	Every  Duration `yaml:"every,omitempty" json:"every,omitempty"` // between two of them; default: all at once
-	Near   string   `yaml:"near,omitempty" json:"near,omitempty"`   // a cluster: their ids are chosen so that they anchor it, as far as the keys they hold tell where it is
-	Key    string   `yaml:"key,omitempty" json:"key,omitempty"`     // a label: nodes with different labels hold different network keys
+	Start  Duration `yaml:"start,omitempty" json:"start,omitempty"`   // when the first one starts
+	Every  Duration `yaml:"every,omitempty" json:"every,omitempty"`   // between two of them; default: all at once
+	Near   string   `yaml:"near,omitempty" json:"near,omitempty"`     // a cluster: their ids are chosen so that they anchor it, as far as the keys they hold tell where it is
+	Prefix string   `yaml:"prefix,omitempty" json:"prefix,omitempty"` // the first two numbers of their addresses, "81.2"; default: private ones
+	Key    string   `yaml:"key,omitempty" json:"key,omitempty"`       // a label: nodes with different labels hold different network keys
 }
 
 // Cluster is a name that some nodes serve.

@@ -107,6 +107,9 @@ func (w *World) create(spec play.NodeSpec) (*participant, error) {
 	if err := w.foes.place(spec, admission); err != nil {
 		return nil, err
 	}
+	if spec.Prefix != "" && !w.n.SetPrefix(spec.Name, spec.Prefix) {
+		return nil, fmt.Errorf("node %s: something was done to it before it started: its address can't be chosen any more", spec.Name)
+	}
 	w.n.SetAdmission(spec.Name, admission)
 	seam := w.n.Seam(spec.Name)
 	w.foes.turn(spec, admission, &seam)
