@@ -102,12 +102,17 @@ func (w *watchedCluster) awaits(r *peerTable) bool {
 	return false
 }
 
+// checked says whether witnesses are heard for anybody.
+func (s *epochView) checked() bool {
+	return slices.ContainsFunc(s.of, func(w *watchedCluster) bool { return !w.check.until.IsZero() })
+}
+
 // dismiss lets go of witnesses who have nothing to say, once nothing is checked.
 func (w *watchedCluster) dismiss(k *watcher) {
-	if !w.check.until.IsZero() {
-		return
-	}
 	for _, s := range w.epochViews {
+		if s.checked() {
+			continue
+		}
 		for _, c := range slices.Clone(s.anchorViews) {
 			if c.witness && (!c.fresh || len(c.set) == 0) {
 				k.release(s, c)

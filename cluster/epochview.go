@@ -20,11 +20,11 @@ const (
 	keepDead     = 3 * time.Second  // … and of one that can't be reached: time for its members to go elsewhere
 )
 
-// epochView is one watched cluster under one of its ids: what each of its
-// anchors says.
+// epochView is what the anchors of one id say: a watched cluster under one key and
+// epoch. Clusters of one name whose sets of keys have a key in common share it.
 type epochView struct {
 	verifier
-	of          *watchedCluster
+	of          []*watchedCluster
 	anchorSet   *anchorSet
 	anchorViews []*anchorView // current anchors by distance, then old ones
 	plan        plan[*epochView]
@@ -110,7 +110,7 @@ func (k *watcher) dropOld(now time.Time, s *epochView, told bool) {
 		}
 		if due(until, now) || !s.listsMore(c) {
 			k.release(s, c)
-			k.touch(s.of)
+			k.touch(s.of...)
 		} else {
 			k.plans.plan(&s.plan, until)
 		}
@@ -190,7 +190,7 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 	if c == nil || !c.asked && !yielded || m.seq != c.seq {
 		return
 	}
-	k.touch(s.of)
+	k.touch(s.of...)
 	if m.refusal != wire.Refusal_NONE {
 		k.drops.Inc(dropWatch.because(m.refusal))
 		c.asked, c.fresh, c.settled = false, false, false
@@ -263,7 +263,7 @@ func (k *watcher) delta(now time.Time, from peer.ID, m *deltaMsg) {
 	if c.asked || !c.fresh || m.seq != c.seq {
 		return
 	}
-	k.touch(s.of)
+	k.touch(s.of...)
 	if m.number != c.number+1 {
 		k.drops.Inc(dropDeltaGap)
 		c.settled = false

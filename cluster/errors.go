@@ -67,6 +67,7 @@ func CheckAddress(s string) (cluster, network string, err error) {
 // name of a cluster, or nil. A name has 1 to MaxName bytes of UTF-8, no control
 // characters, no blanks at its ends, and no @, which is reserved.
 func CheckName(s string) error {
+	s, _ = name.CutRef(s)
 	if n := len(s); n < 1 || n > MaxName {
 		return fmt.Errorf("%w: it has %d bytes, 1 to %d are possible", ErrName, n, MaxName)
 	}

@@ -83,7 +83,11 @@ func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []epoch) {
 	w.epochViews = followEpochs(w.epochViews, epochs,
 		func(s *epochView) security.ClusterID { return s.cid },
 		func(e epoch) *epochView {
-			s := &epochView{of: w, anchorSet: k.finder.follow(now, e.cid), verifier: verifier{
+			if s := k.byID[e.cid]; s != nil {
+				s.of = append(s.of, w)
+				return s
+			}
+			s := &epochView{of: []*watchedCluster{w}, anchorSet: k.finder.follow(now, e.cid), verifier: verifier{
 				base: k.base, epoch: e, known: make(map[leaseKey]*verified),
 			}}
 			s.plan.what = s
@@ -92,6 +96,9 @@ func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []epoch) {
 			return s
 		},
 		func(s *epochView) {
+			if s.of = slices.DeleteFunc(s.of, func(o *watchedCluster) bool { return o == w }); len(s.of) > 0 {
+				return
+			}
 			for _, c := range slices.Clone(s.anchorViews) {
 				k.release(s, c)
 			}
@@ -113,7 +120,7 @@ func (k *watcher) turned(now time.Time, name string) {
 func (k *watcher) anchorsChanged(now time.Time, cid security.ClusterID) {
 	if s := k.byID[cid]; s != nil {
 		k.advance(now, s)
-		k.touch(s.of)
+		k.touch(s.of...)
 	}
 }
 
@@ -161,11 +168,13 @@ func (k *watcher) flagLink(m *Member) {
 	m.load.setFlag(flagLinkSuspect, k.peers.suspect(m.Peer))
 }
 
-// touch has w's view made anew by the next flush.
-func (k *watcher) touch(w *watchedCluster) {
-	if !w.touched {
-		w.touched = true
-		k.touched = append(k.touched, w)
+// touch has the views of these made anew by the next flush.
+func (k *watcher) touch(ws ...*watchedCluster) {
+	for _, w := range ws {
+		if !w.touched {
+			w.touched = true
+			k.touched = append(k.touched, w)
+		}
 	}
 }
 
@@ -176,8 +185,8 @@ func (k *watcher) tick(now time.Time) {
 	}
 	for _, s := range k.plans.due(now) {
 		k.advance(now, s)
-		if !s.of.check.until.IsZero() {
-			k.touch(s.of)
+		if s.checked() {
+			k.touch(s.of...)
 		}
 	}
 }

@@ -177,7 +177,7 @@ func (r *Relay) resume(h *wire.LeafHello, who policy.Client) (c *client, number 
 	if c == nil || !c.rights.who.Same(who) {
 		return nil, 0, received, false
 	}
-	if h.Session == c.sess.ID() && h.Instance == c.conn.instance && c.features&wire.FeatureResume != 0 {
+	if h.Session == c.sess.ID() && h.Instance == c.conn.instance && c.features&wire.FeatureResume != 0 && c.conn.keys.are(h.Keys) {
 		if number, received, ok = c.conn.begin(); ok {
 			return c, number, received, true
 		}
@@ -198,6 +198,19 @@ func (r *Relay) resume(h *wire.LeafHello, who policy.Client) (c *client, number 
 // begin makes a client, unless there are too many. before is what it was in its
 // session before, nil if nothing is known of it.
 func (r *Relay) begin(h *wire.LeafHello, before *client, from source, who policy.Client) (*client, *wire.LeafGoodbye) {
+	keys, err := bring(r.cfg.Node, h.Keys)
+	if err != nil {
+		return nil, &wire.LeafGoodbye{Code: wire.EndOther, Text: err.Error()}
+	}
+	c, refused := r.place(h, keys, before, from, who)
+	if refused != nil {
+		keys.giveBack()
+	}
+	return c, refused
+}
+
+// place is begin with the keys of the Hello.
+func (r *Relay) place(h *wire.LeafHello, keys *brought, before *client, from source, who policy.Client) (*client, *wire.LeafGoodbye) {
 	r.mu.Lock()
 	var away *client
 	defer func() {
@@ -233,6 +246,7 @@ func (r *Relay) begin(h *wire.LeafHello, before *client, from source, who policy
 		r.random.Read(id[:]) // never fails
 	}
 	c := newClient(r, h, id, origin, r.last, from, who)
+	c.conn.keys = keys
 	r.clients[id] = c
 	r.count.sessions.Add(1)
 	return c, nil

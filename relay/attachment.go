@@ -21,6 +21,7 @@ type attachment struct {
 	c        *client
 	instance [wire.InstanceSize]byte // of the client's process
 	beat     time.Duration           // 0 = only the connection says whether it lives
+	keys     *brought                // with the Hello that began the session
 	turn     chan struct{}           // has room for the one that attaches
 
 	broken atomic.Bool // the client broke the protocol: nothing is handled any more

@@ -120,8 +120,9 @@ func (s *calls) begin(k *call) error {
 // start does what the call asks for.
 func (s *calls) start(k *call, m *wire.Request) {
 	r := m.Route
+	ref, err := s.c.conn.keys.cluster(r.Cluster)
 	k.ask = request.Ask{
-		Cluster: r.Cluster, Pattern: patterns.Pattern(m.Pattern), Tail: m.Tail, Deadline: s.c.deadline(m.Deadline),
+		Cluster: ref, Pattern: patterns.Pattern(m.Pattern), Tail: m.Tail, Deadline: s.c.deadline(m.Deadline),
 		Options: patterns.RequestOptions{
 			Idempotent: m.Flags&wire.FlagIdempotent != 0,
 			Policy:     patterns.Policy(r.Policy), StickyKey: r.StickyKey,
@@ -129,6 +130,10 @@ func (s *calls) start(k *call, m *wire.Request) {
 		Waits: s.c.extent.waits,
 	}
 	k.wait = r.Options&wire.RouteWait != 0
+	if err != nil {
+		k.fail(err)
+		return
+	}
 	reserves := strings.HasPrefix(r.Cluster, reserved)
 	if !reserves { // answer knows what those are about
 		if err := s.c.rights.refuse(policy.Call, r.Cluster); err != nil {

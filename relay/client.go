@@ -272,6 +272,7 @@ func (c *client) cleanUp() {
 	c.topics.proxy.Close()
 	c.claims.end()
 	c.gate.Close()
+	c.conn.keys.giveBack()
 	c.relay.forget(c)
 	close(c.gone)
 }

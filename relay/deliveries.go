@@ -311,7 +311,11 @@ func (s *deliveries) moveOn() {
 func (s *deliveries) othersIn(cluster string) bool {
 	ctx, cancel := s.c.relay.within(s.c.ctx, othersTime)
 	defer cancel()
-	members, err := s.c.relay.cfg.Node.Members(ctx, cluster)
+	ref, err := s.c.conn.keys.cluster(cluster)
+	if err != nil {
+		return false
+	}
+	members, err := s.c.relay.cfg.Node.Members(ctx, ref)
 	return err == nil && slices.ContainsFunc(members, func(m patterns.Member) bool { return m.State == "live" })
 }
 

@@ -48,7 +48,7 @@
 //	 1 Hello        ctl   client  8 bytes "arke-app", u16 lowest version, u16 highest version,
 //	                              u32 features, 16 bytes instance, 16 bytes client id or zeros,
 //	                              u64 session or 0, 4 × u64 received, u64 clock, u32 beat in ms,
-//	                              u32 largest message or 0, s8 name, s8 proof or ""
+//	                              u32 largest message or 0, s8 name, s8 proof or "", [keys]
 //	 1 Hello        ctl   relay   u16 version, u32 features, 16 bytes instance, 16 bytes client id,
 //	                              u64 session, 4 × u64 received, u64 clock, u32 beat in ms,
 //	                              u32 largest frame, u32 largest message, u32 registrations,
@@ -83,6 +83,8 @@
 //	                              s8 peer or ""
 //
 //	headers         u16 count, then for each: s8 key, s16 value; at most 16,384 bytes in all
+//	keys            u8 count, then for each cluster: s8 cluster, u8 count, then for each key:
+//	                u32 version, u64 not before, u64 not after, 32 bytes          (feature 16)
 //	origin          s8 peer, u64 incarnation, u64 serial, u8 count × s8 network   (flag 4)
 //	route           u8 options, u8 policy, s8 sticky key, s8 cluster,
 //	                [u32 replies, u64 bytes of replies]                           (flag 8)
@@ -113,6 +115,7 @@
 //	2 beats     both sides say something at least each "beat", if only a Beat
 //	4 tunnels   kinds 40 to 43
 //	8 surveys   replies with the flag 4
+//	16 keys     keys of clusters at the end of the client's Hello
 //
 // All frames but those of kinds 1, 2, 3, 4 and 6 are counted, for each lane and
 // direction, from the session's first one on. With "resume", each side keeps what
@@ -164,6 +167,19 @@
 //	  0000008d0161726b652d61707000010001000000010100000000000000000000000000000000000000000000000000000000
 //	  0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
 //	  01000000000000000002707920b8e813d4da7eb744e74c9b3e28b9ebe3c4096664e9618edf8923039f0c4d2855
+//
+// # Keys
+//
+// With the feature "keys" a client brings keys of clusters, and of groups of topics
+// ("topic:" and the group): at most 32 of them, with 8 versions each, the times in
+// seconds since 1970 and 0 for none. The relay has them in memory for as long as the
+// session lives. What the client serves, calls, publishes and subscribes under these
+// names is under these keys, end to end between its relay and the other's; the hop to
+// the relay is plain. For clients that bring other keys for the same name, or none,
+// it is another cluster. A session is resumed with the same keys only: a Hello with
+// others begins a new one. A client that needs its keys looks whether the relay's
+// Hello names the feature, and leaves if not. Names and ids of keys are in the
+// status; keys are nowhere.
 //
 // # Calls
 //

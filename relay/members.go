@@ -68,7 +68,11 @@ func (m *member) open(ctx context.Context) (uint64, error) {
 	if strings.HasPrefix(m.cluster, reserved) {
 		return 0, fmt.Errorf("relay: %q: names that begin with %q are the relay's", m.cluster, reserved)
 	}
-	reg, err := m.of.c.relay.cfg.Node.Forward(ctx, m.cluster, m.serves, m.limits, m)
+	ref, err := m.of.c.conn.keys.cluster(m.cluster)
+	if err != nil {
+		return 0, err
+	}
+	reg, err := m.of.c.relay.cfg.Node.Forward(ctx, ref, m.serves, m.limits, m)
 	if err != nil {
 		return 0, err
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/patterns/request"
@@ -18,6 +19,10 @@ import (
 // contracts are those of the node's methods. Nothing but Members, Everybody,
 // Forward, Publish and Subscribe waits.
 type Node interface {
+	// Bring gives the node keys of a cluster until release is called; ref is the
+	// cluster under them.
+	Bring(set *wire.LeafKeys) (ref string, release func(), err error)
+
 	// Begin asks one member of a cluster: see request.Engine.Start.
 	Begin(a request.Ask, done func(request.Answer, error)) (cancel func())
 	// Everybody asks all of them: see request.Engine.AskAll.

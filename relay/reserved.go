@@ -75,7 +75,11 @@ func (s *calls) list(k *call) {
 	defer cancel()
 	k.cancelWith(cancel)
 	version := patterns.Headers(wire.ConvertHeaders[patterns.Header](headers)).Get(patterns.HeaderVersion)
-	list, err := s.c.relay.cfg.Node.MembersAfter(ctx, string(name), version)
+	ref, err := s.c.conn.keys.cluster(string(name))
+	var list []patterns.Member
+	if err == nil {
+		list, err = s.c.relay.cfg.Node.MembersAfter(ctx, ref, version)
+	}
 	if err != nil {
 		k.fail(err)
 		return

@@ -324,3 +324,23 @@ func TestAMinimalClientIsServed(t *testing.T) {
 		eventually(t, func() bool { return len(s.relay.Status().Clients) == 1 }, "it stays")
 	})
 }
+
+// TestASessionIsTakenOverAtAnyMoment proves that a client which says Hello again and
+// again, on connections that it has not used yet, does no harm: at the end it has its
+// session, or a new one.
+func TestASessionIsTakenOverAtAnyMoment(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		server := s.attach()
+		server.register(1, "geo")
+		b := s.attach()
+		for range 100 {
+			b = b.resume(s.dial())
+		}
+		b.conn.Close()
+		time.Sleep(time.Second)
+		b = b.resume(s.dial())
+		b.ask(1, "geo", "hi")
+		server.answer(server.delivery())
+		require.Zero(t, b.reply().Outcome)
+	})
+}

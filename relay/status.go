@@ -43,6 +43,7 @@ type ClientStatus struct {
 	Clusters         []string `json:"clusters"`        // one for each registration, by name
 	Requests         int      `json:"requests"`        // calls without a reply
 	RequestBytes     int      `json:"request_bytes"`   // of their frames
+	Keys             []string `json:"keys,omitempty"`  // it has brought: cluster, a blank, and the id of the set
 	Subscriptions    int      `json:"subscriptions"`
 	PublicationBytes int      `json:"publication_bytes"` // that it has not read
 	Deliveries       int      `json:"deliveries"`        // requests it has not answered
@@ -89,6 +90,10 @@ func (c *client) status() ClientStatus {
 	if c.rights.who.Known {
 		s.User = &c.rights.who.User
 	}
+	for cluster, id := range c.conn.keys.ids {
+		s.Keys = append(s.Keys, cluster+" "+id)
+	}
+	slices.Sort(s.Keys)
 	s.Requests, s.RequestBytes = c.calls.status()
 	s.Tunnels = c.tunnels.hop.Status()
 	for lane := range wire.Lane(wire.Lanes) {

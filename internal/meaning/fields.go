@@ -101,6 +101,7 @@ func fields() []Entry {
 		{"relay.clients.user", "", "The number of the user whose process it is, if the system tells."},
 		{"relay.clients.token", "", "The name of the token that it has proven."},
 		{"relay.clients.clusters", "", "The clusters that it serves, one for each member."},
+		{"relay.clients.keys", "", "The clusters whose keys it has brought, each with the id of its set of keys."},
 		{"relay.clients.requests", "", "Its calls that have no reply yet."},
 		{"relay.clients.request_bytes", "", "Bytes of the frames of those calls."},
 		{"relay.clients.subscriptions", "", "Its subscriptions."},

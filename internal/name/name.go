@@ -15,7 +15,7 @@ const Reserved = "$"
 
 // Fault returns what is wrong with the characters of a name, "" if nothing is. A
 // name is UTF-8 without control characters, and without blanks at either end. The
-// character @ is kept for names of other networks.
+// character @ is kept for names of other networks, and an end as a reference's (see Ref) is, too.
 func Fault(s string) string {
 	switch first, _ := utf8.DecodeRuneInString(s); {
 	case !utf8.ValidString(s):
@@ -28,6 +28,8 @@ func Fault(s string) string {
 		return "it ends with a blank"
 	case strings.IndexByte(s, '@') >= 0:
 		return "the character @ is reserved for names of other networks"
+	case isRef(s):
+		return "it ends as references to keys do: # and 16 hexadecimal digits"
 	}
 	for _, r := range s {
 		if unicode.IsControl(r) {

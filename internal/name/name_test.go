@@ -21,12 +21,29 @@ func TestNamesAreTextThatPeopleCanTellApart(t *testing.T) {
 		"geo\n": "control character", "\tgeo": "control character", "a\x00b": "control character", "a\u009bb": "control character",
 		"geo@eu": "@ is reserved", "@": "@ is reserved",
 		"a\xffb": "not UTF-8",
+		"c#":     "", "a#1": "", "geo#0123456789abcdef": "references to keys",
 	} {
 		if says == "" {
 			require.Empty(t, name.Fault(s), "%q", s)
 		} else {
 			require.Contains(t, name.Fault(s), says, "%q", s)
 		}
+	}
+}
+
+func TestAReferenceIsANameAndTheKeysThatItIsUnder(t *testing.T) {
+	// This test checks that a reference gives back what it was made of, and that what
+	// only looks like one stays a name.
+	for _, n := range []string{"geo", "topic:prices", "日本", "x"} {
+		for _, keys := range []string{"", "0123456789abcdef"} {
+			got, id := name.CutRef(name.Ref(n, keys))
+			require.Equal(t, []string{n, keys}, []string{got, id})
+		}
+	}
+	for _, s := range []string{"", "#0123456789abcdef", "geo#", "geo#0123456789abcde", "geo#0123456789ABCDEF", "geo#0123456789abcdef0"} {
+		got, id := name.CutRef(s)
+		require.Equal(t, s, got)
+		require.Empty(t, id)
 	}
 }
 

@@ -36,6 +36,24 @@
 // handlers, clusters, links and transport, workers, data directory. It waits
 // for handlers to return, so it must not be called by one.
 //
+// # Which cluster
+//
+// A cluster is a name under a set of keys: whoever has other keys for the same name
+// serves and calls another cluster. The node's own keys for a name, explicit or
+// derived, stay with it for life, also when they are replaced by newer ones: the bare
+// name stands for them everywhere. Clients of a relay bring keys of their own
+// ([Node.Bring]), each as it likes. There the set counts as it was brought: its id is
+// of the keys, versions and times in it, and name#id, a reference, stands for the
+// cluster wherever names stand: in the table of clusters, the routes and ledgers of
+// calls, the groups of topics, in logs and status. Nothing but the keyring looks
+// into it, and no name that a user may choose ends so.
+//
+// That a set with one more key is another cluster is on purpose. Clients that have
+// the old file and the new one find each other all the same, since they share a key
+// and with it the ids under which anchors list members; the node watches such an id
+// once. To join them would let who has only an old key, which leaked, decide by a
+// newer one of its own what others seal with.
+//
 // # Data directory
 //
 //	lock         held while a node uses the directory; a second one is refused

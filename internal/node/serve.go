@@ -44,6 +44,9 @@ func (s *registrations) register(ctx context.Context, name string, as cluster.Re
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
+	if err := s.keys.knows(name); err != nil {
+		return nil, err
+	}
 	id := cluster.MemberID(max(s.ids.Uint64(), 1))
 	server, err := add(id)
 	if err != nil {
@@ -63,6 +66,14 @@ func (s *registrations) register(ctx context.Context, name string, as cluster.Re
 		return nil, r.abort(err)
 	}
 	return r, nil
+}
+
+// reaches returns why nothing can be sent to the cluster, if so.
+func (s *registrations) reaches(name string) error {
+	if err := s.life.reaches(name); err != nil {
+		return err
+	}
+	return s.keys.knows(name)
 }
 
 // withdraw ends the leases of all members, in the order of cluster and member.

@@ -47,9 +47,10 @@ const (
 	FeatureBeats   Features = 1 << 1 // the relay sends Beats, too
 	FeatureTunnels Features = 1 << 2
 	FeatureSurveys Features = 1 << 3 // replies with FlagMore
+	FeatureKeys    Features = 1 << 4 // keys of clusters behind the fields of the client's Hello
 
 	// AllFeatures are those that this release knows.
-	AllFeatures = FeatureResume | FeatureBeats | FeatureTunnels | FeatureSurveys
+	AllFeatures = FeatureResume | FeatureBeats | FeatureTunnels | FeatureSurveys | FeatureKeys
 )
 
 // LeafID names a client at its relay. Whoever knows it can take the client's
@@ -80,6 +81,8 @@ type LeafHello struct {
 	Name           string // for logs, at most 255 bytes
 	// Proof shows that the client holds a token; nil = it shows none. See LeafChallenge.
 	Proof []byte
+	// Keys are those of clusters that the client brings; of no use without FeatureKeys.
+	Keys []LeafKeys
 }
 
 // AppendTo appends the encoded message.
@@ -96,7 +99,11 @@ func (m *LeafHello) AppendTo(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, m.BeatMillis)
 	dst = binary.BigEndian.AppendUint32(dst, m.LargestMessage)
 	dst = appendShort(dst, m.Name)
-	return appendShort(dst, string(m.Proof))
+	dst = appendShort(dst, string(m.Proof))
+	if m.Features&FeatureKeys != 0 {
+		dst = appendLeafKeys(dst, m.Keys)
+	}
+	return dst
 }
 
 // DecodeLeafHello decodes the body of a client's KindHello frame. What follows
@@ -115,6 +122,9 @@ func DecodeLeafHello(b []byte) (LeafHello, error) {
 	m.Name = r.short()
 	if n := int(r.uint8()); n > 0 {
 		m.Proof = append(m.Proof, r.bytes(n)...)
+	}
+	if m.Features&FeatureKeys != 0 {
+		m.Keys = readLeafKeys(&r)
 	}
 	switch {
 	case r.bad:

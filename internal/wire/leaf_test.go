@@ -110,6 +110,13 @@ func sixteen(first byte) (id [16]byte) {
 }
 
 // tail is headers and body as they travel.
+func secret(b byte) (s wire.Secret) {
+	for i := range s {
+		s[i] = b
+	}
+	return s
+}
+
 func tail(body string, headers ...wire.Header) []byte {
 	return append(wire.AppendHeaders(nil, headers), body...)
 }
@@ -200,6 +207,15 @@ func leafFrames() []leafVector {
 			&wire.LeafHello{
 				MinVersion: 1, MaxVersion: 1, Features: wire.AllFeatures, Instance: sixteen(0x10), Leaf: sixteen(0xa0), Session: 7,
 				Received: wire.Counts{1, 2, 3, 4}, Clock: 1_000_000_000, BeatMillis: 400, LargestMessage: 1 << 20, Name: "geo",
+			}, leafHello,
+		},
+		{
+			"client: hello, version 1, feature 16, fresh, with two keys of cluster \"geo\": version 1, 32 bytes 11, until 2026-08-01 12:00:00 UTC, and version 2, 32 bytes 22, from then on", ctl, wire.KindHello,
+			&wire.LeafHello{
+				MinVersion: 1, MaxVersion: 1, Features: wire.FeatureKeys, Instance: sixteen(0x10), Name: "py",
+				Keys: []wire.LeafKeys{{Cluster: "geo", Keys: []wire.LeafKey{
+					{Version: 1, NotAfter: 1785585600, Key: secret(0x11)}, {Version: 2, NotBefore: 1785585600, Key: secret(0x22)},
+				}}},
 			}, leafHello,
 		},
 		{

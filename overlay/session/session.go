@@ -223,8 +223,8 @@ func (s *Session) Run(c *Carrier, g Greeting) error {
 func (s *Session) attach(a *attachment, theirs wire.Counts) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current != nil {
-		panic("BUG: Run without Detach")
+	if s.current != nil { // another connection has come in between
+		return ErrReplaced
 	}
 	pending, err := s.out.resume(theirs, a)
 	if err != nil {

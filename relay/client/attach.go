@@ -127,6 +127,7 @@ func (a *attacher) dial(ctx context.Context) (*connection, error) {
 		Instance: a.instance, Leaf: a.relay.Leaf, Clock: l.LinkTime(a.link.now()), BeatMillis: uint32(beat.Milliseconds()),
 		Name: l.cfg.Name,
 	}
+	hello.Keys, _ = leafKeys(l.cfg.Keys) // they were checked
 	var challenge wire.LeafChallenge
 	_, _ = l.rand.Read(challenge.Nonce[:]) // never fails
 	if s := l.session.Load(); s != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
 )
 
 // Config says where the relay is. Exactly one of Socket and Address is
@@ -42,6 +43,11 @@ type Config struct {
 	// Name is what the client calls itself in the relay's logs and status; at
 	// most 255 bytes. Default: the name of the program.
 	Name string
+	// Keys are those of clusters, and of groups of topics, that have keys of their
+	// own. The relay has them in memory for as long as the session lives, and
+	// serves, calls, publishes and subscribes for this client under them. About 25
+	// clusters with two keys each have room. Default: the relay's own keys.
+	Keys []security.ClusterFile
 	// RelayWait is how long a call waits for a relay that is gone to come
 	// back, before it fails with patterns.ErrUnreachable; the call's own
 	// deadline may end it sooner. Default 2 s.
@@ -148,7 +154,7 @@ func (c Config) validate() error {
 	case c.RelayWait < 0:
 		return errors.New("client: Config.RelayWait must be positive")
 	}
-	return nil
+	return checkKeys(c)
 }
 
 // connect connects to the relay.

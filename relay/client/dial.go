@@ -98,6 +98,9 @@ func (c Config) greet(conn net.Conn, carrier *session.Carrier, hello wire.LeafHe
 	if answer.Version < wire.LeafVersionMin || answer.Version > wire.LeafVersionMax {
 		return wire.RelayHello{}, fmt.Errorf("%w: version %d", ErrVersion, answer.Version)
 	}
+	if len(hello.Keys) > 0 && answer.Features&wire.FeatureKeys == 0 {
+		return wire.RelayHello{}, ErrKeys
+	}
 	return answer, nil
 }
 
@@ -148,7 +151,7 @@ func failureOf(err error) session.Failure {
 
 // isFinal says that another attempt would end the same way.
 func isFinal(err error) bool {
-	return slices.ContainsFunc([]error{ErrVersion, ErrToken, ErrUser, ErrOwner, ErrTooManyClients, ErrRefused}, func(final error) bool {
+	return slices.ContainsFunc([]error{ErrVersion, ErrToken, ErrUser, ErrOwner, ErrTooManyClients, ErrRefused, ErrKeys}, func(final error) bool {
 		return errors.Is(err, final)
 	})
 }

@@ -91,7 +91,7 @@ var layers = []layer{
 	{"patterns", []string{"cluster", "overlay", "security", "internal/wire", "internal/histogram", "internal/fifo", "internal/credit", "internal/drop", "internal/waitline", "internal/match", "internal/inbox", "internal/turn", "internal/replay", "internal/gate", "internal/name"}, "patterns choose no peers and never touch the host"},
 	{"internal/node", []string{"patterns", "cluster", "overlay", "security", "internal/wire", "internal/name"}, "the composition root"},
 	{"node", []string{".", "internal/node", "internal/scrape", "overlay", "security", "internal/door", "internal/zapslog"}, "what users import to embed a node"},
-	{"relay/client", []string{"patterns", "cluster", "overlay", "internal/wire", "internal/drop", "internal/match", "internal/inbox", "internal/turn", "relay/internal"}, "an attached program runs a node's engines over one session, and no host"},
+	{"relay/client", []string{"patterns", "cluster", "overlay", "security", "internal/wire", "internal/drop", "internal/match", "internal/inbox", "internal/turn", "relay/internal"}, "an attached program runs a node's engines over one session, and no host; it brings keys of clusters"},
 	{"relay", []string{"internal/node", "patterns", "cluster", "overlay", "internal/wire", "internal/fifo", "internal/drop", "internal/waitline", "internal/after", "internal/budget", "internal/crowd", "internal/match", "internal/name", "internal/gate"}, "it passes frames between sessions and a node: what works embedded works attached"},
 	{"gateway", []string{"internal/node", "patterns", "cluster", "overlay", "internal/wire", "internal/drop", "internal/name"}, "it passes messages between nodes of two networks, without decoding them"},
 	{"internal/zapslog", nil, "two ways to log meet there"},

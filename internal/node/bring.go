@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/name"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/security"
+)
+
+// Bring gives the node keys of a cluster, or of a group of topics, for those who have
+// them: until release is called, in memory only. ref is the name by which they call,
+// serve, publish and subscribe under these keys, in place of the cluster's own; see
+// the package documentation. Nobody else is concerned, with other keys or without.
+// The keys are copied. Errors: cluster.ErrName, security.ErrBadFile, ErrTooManyKeys.
+func (n *raw) Bring(set *wire.LeafKeys) (ref string, release func(), err error) {
+	if err := cluster.CheckName(set.Cluster); err != nil {
+		return "", nil, err
+	}
+	if _, id := name.CutRef(set.Cluster); id != "" {
+		return "", nil, fmt.Errorf("%w: %q: it is a reference", cluster.ErrName, set.Cluster)
+	}
+	keys := versionsOf(set)
+	if err := security.CheckKeys(keys); err != nil {
+		return "", nil, err
+	}
+	return n.keys.lend(set.Cluster, keys)
+}
+
+// KeySetID names a set of keys, as status and logs do. It is not secret.
+func KeySetID(set *wire.LeafKeys) string {
+	return security.KeySetID(set.Cluster, versionsOf(set)).String()
+}
+
+// versionsOf returns keys as package security has them.
+func versionsOf(set *wire.LeafKeys) []security.KeyVersion {
+	at := func(s uint64) time.Time {
+		if s == 0 {
+			return time.Time{}
+		}
+		return time.Unix(int64(min(s, 1<<40)), 0).UTC()
+	}
+	keys := make([]security.KeyVersion, 0, len(set.Keys))
+	for i := range set.Keys {
+		k := &set.Keys[i]
+		keys = append(keys, security.KeyVersion{
+			Version: k.Version, Key: security.Key(k.Key), NotBefore: at(k.NotBefore), NotAfter: at(k.NotAfter),
+		})
+	}
+	return keys
+}
