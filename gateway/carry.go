@@ -13,7 +13,7 @@ import (
 )
 
 // carried are the patterns that cross.
-var carried = request.ServesOf(patterns.PatternRequest, patterns.PatternPush)
+var carried = request.ServesOf(patterns.PatternRequest, patterns.PatternPush, patterns.PatternSurvey, patterns.PatternBroadcast)
 
 // cargo is one message on its way through the far network.
 type cargo struct {
@@ -34,7 +34,12 @@ func (l *lend) Deliver(d *request.Delivery) {
 	}
 	c := &cargo{l: l, d: d, began: l.of.cfg.Clock.Now()}
 	d.Value = c
-	c.start()
+	switch d.Pattern {
+	case patterns.PatternSurvey, patterns.PatternBroadcast:
+		c.everybody()
+	default:
+		c.start()
+	}
 }
 
 // overfull is the queue that a refused caller is told of, so that it asks elsewhere for
@@ -50,14 +55,18 @@ func (l *lend) Cancel(d *request.Delivery) {
 
 // start asks one member.
 func (c *cargo) start() {
-	tail := c.d.Tail
-	if tail == nil {
-		tail = noHeaders
-	}
 	c.cancelWith(c.l.from.Begin(request.Ask{
-		Cluster: c.l.address, Pattern: c.d.Pattern, Tail: tail, Deadline: c.d.Deadline,
+		Cluster: c.l.address, Pattern: c.d.Pattern, Tail: c.tail(), Deadline: c.d.Deadline,
 		Options: patterns.RequestOptions{Idempotent: c.d.Idempotent},
 	}, c.answered))
+}
+
+// tail is what crosses; never nil.
+func (c *cargo) tail() []byte {
+	if c.d.Tail == nil {
+		return noHeaders
+	}
+	return c.d.Tail
 }
 
 func (c *cargo) answered(a request.Answer, err error) {

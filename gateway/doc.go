@@ -20,6 +20,9 @@
 //  3. What comes for the lent member is handed to the gateway as it travels (carry.go):
 //     it looks at the crossing's limits (border.go) and asks the cluster in the other
 //     network, whose members there only, with the deadline that is left.
+//     A survey or a broadcast goes to all members there, whose replies are passed on as
+//     they come (everybody.go); callers choose one gateway for each network, so nobody
+//     hears it twice.
 //  4. The answer goes back with its meaning (outcome.go).
 //
 // A member that is itself lent from elsewhere is never lent on and never asked: a

@@ -7,6 +7,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -343,4 +347,143 @@ func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
 		_, err := gateway.New(gateway.Config{Networks: c.networks, Crossings: crossings})
 		require.ErrorContains(t, err, c.why)
 	}
+}
+
+func TestASurveyAsksAllNetworksOnce(t *testing.T) {
+	// This test surveys geo, which two gateways lend from eu: each member of both
+	// networks answers once, large replies too, the survey is complete, and a broadcast
+	// reaches each once. geo@eu asks eu only. A member of eu that does not answer is
+	// named, and nothing is complete then.
+	eu, us := newCloud(t, "eu"), newCloud(t, "us")
+	got := make(chan string, 100)
+	member := func(who string) patterns.Service {
+		large := strings.Repeat("x", 200<<10)
+		return patterns.Service{
+			Request: func(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
+				switch {
+				case string(r.Body) == "large" && who != "eu2":
+					return patterns.Message{Body: []byte(who + large)}, nil
+				case string(r.Body) == "hang" && who == "eu2":
+					<-ctx.Done()
+				case string(r.Body) == "refuse" && who == "eu1":
+					return patterns.Message{}, &patterns.RemoteError{Code: 100, Message: "no"}
+				}
+				return patterns.Message{Body: []byte(who)}, nil
+			},
+			Broadcast: func(_ context.Context, r *patterns.Request) { got <- who + " " + string(r.Body) },
+		}
+	}
+	var last patterns.Registration
+	for _, who := range []string{"eu1", "eu2"} {
+		last = serve(t, eu.node(), "geo", member(who))
+	}
+	for _, who := range []string{"us1", "us2"} {
+		serve(t, us.node(), "geo", member(who))
+	}
+	join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
+	join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
+	caller := us.node()
+	require.Eventually(t, func() bool {
+		m, err := caller.Members(t.Context(), "geo")
+		return err == nil && len(m) == 4
+	}, 15*time.Second, 20*time.Millisecond)
+	survey := func(cluster, body string, within time.Duration) (who []string, r patterns.SurveyResult) {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		r, err := caller.Survey(ctx, cluster, patterns.Message{Body: []byte(body)}, func(r patterns.SurveyReply) error {
+			if r.Err != nil {
+				who = append(who, "error")
+				return nil
+			}
+			who = append(who, string(r.Message.Body[:3]))
+			return nil
+		}, patterns.SurveyOptions{})
+		require.NoError(t, err)
+		slices.Sort(who)
+		return who, r
+	}
+	all := []string{"eu1", "eu2", "us1", "us2"}
+	require.Eventually(t, func() bool { // the gateways know both
+		who, r := survey("geo", "", 10*time.Second)
+		return r.Complete && slices.Equal(all, who)
+	}, 15*time.Second, 20*time.Millisecond)
+	who, r := survey("geo", "large", 10*time.Second)
+	require.Equal(t, all, who)
+	require.True(t, r.Complete)
+	require.Equal(t, 4, r.Replies)
+	who, r = survey("geo@eu", "", 10*time.Second)
+	require.Equal(t, all[:2], who)
+	require.True(t, r.Complete)
+	who, r = survey("geo@us", "", 10*time.Second)
+	require.Equal(t, all[2:], who)
+	require.True(t, r.Complete)
+	who, r = survey("geo", "refuse", 10*time.Second)
+	require.Equal(t, []string{"error", "eu2", "us1", "us2"}, who)
+	require.True(t, r.Complete)
+	who, r = survey("geo", "hang", time.Second)
+	require.Equal(t, []string{"eu1", "us1", "us2"}, who)
+	require.False(t, r.Complete)
+	require.Len(t, r.Missing, 1)
+	require.Equal(t, last.Member(), r.Missing[0].Member)
+
+	b, err := caller.Broadcast(t.Context(), "geo", patterns.Message{Body: []byte("all")})
+	require.NoError(t, err)
+	require.Equal(t, 4, b.Members)
+	require.True(t, b.Complete)
+	heard := map[string]int{}
+	for range 4 {
+		heard[<-got]++
+	}
+	require.Equal(t, map[string]int{"eu1 all": 1, "eu2 all": 1, "us1 all": 1, "us2 all": 1}, heard)
+	select {
+	case more := <-got:
+		t.Fatal("twice:", more)
+	case <-time.After(100 * time.Millisecond): //nolint:forbidigo // nothing comes
+	}
+}
+
+func TestGatewaysReplaceEachOther(t *testing.T) {
+	// This test closes one of two gateways while eight callers ask through both, one
+	// request after the other that may be repeated: none is lost. The other one serves
+	// alone, and a third one is used as soon as it is there.
+	eu, us := newCloud(t, "eu"), newCloud(t, "us")
+	serve(t, eu.node(), "geo", says("eu"))
+	first := join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
+	second := join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
+	caller := us.node()
+	lends := func(n int) {
+		require.Eventually(t, func() bool {
+			m, err := caller.Members(t.Context(), "geo")
+			return err == nil && len(m) == n
+		}, 15*time.Second, 5*time.Millisecond)
+	}
+	lends(2)
+	through := func(g *gateway.Gateway) uint64 { return g.Status().Crossings[0].Messages }
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	var asked, lost atomic.Int64
+	for range 8 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				got, err := ask(t, caller, "geo", "", patterns.Idempotent())
+				if asked.Add(1); err != nil || got != "eu " {
+					t.Log(err)
+					lost.Add(1)
+				}
+			}
+		})
+	}
+	busy := func(g *gateway.Gateway) {
+		before := through(g)
+		require.Eventually(t, func() bool { return through(g) > before+200 }, 15*time.Second, 5*time.Millisecond)
+	}
+	busy(first)
+	busy(second)
+	require.NoError(t, first.Close())
+	busy(second)
+	lends(1)
+	busy(join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us))
+	cancel()
+	wg.Wait()
+	require.Zero(t, lost.Load(), "of %d", asked.Load())
 }

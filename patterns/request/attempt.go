@@ -25,6 +25,7 @@ type attempt struct {
 	call   *call
 	member *cluster.Member
 	remote *remote
+	many   bool // it has many replies: call.standsForMany
 
 	// Owned by who handles the call's events.
 	began      int64           // when it was sent last
@@ -48,7 +49,7 @@ func (c *call) attempt(m *cluster.Member) decision {
 		a = &attempt{id: c.ids.Add(1)}
 		c.retried.Add(1)
 	}
-	a.call, a.member, a.remote = c, m, c.peers.get(m.Peer)
+	a.call, a.member, a.remote, a.many = c, m, c.peers.get(m.Peer), c.standsForMany()
 	a.number = c.plan.begin(m.ID, m.Peer)
 	c.attempts = append(c.attempts, a)
 	c.cfg.Directory.Begin(m)
@@ -314,7 +315,7 @@ func (a *attempt) settle(o wire.Outcome) {
 	a.stopPatience()
 	a.remote.removeAttempt(a.id)
 	r := cluster.Result{Outcome: o, Latency: time.Duration(c.now() - a.began)}
-	r.Accepted = o == wire.OutcomeReply && c.pattern != patterns.PatternRequest && c.pattern != patterns.PatternSurvey
+	r.Accepted = o == wire.OutcomeReply && (a.many || c.pattern != patterns.PatternRequest && c.pattern != patterns.PatternSurvey)
 	if a.replied {
 		r.Latency = time.Duration(a.arrived - a.began)
 		r.Queue, r.Running = int(a.reply.Queue), int(a.reply.Running)

@@ -49,6 +49,7 @@ type asking struct {
 	timer    overlay.Timer // ends a pause
 	timers   int32         // number of the latest
 	moment   int64         // the time, if it was asked for since the event came; else 0
+	parts    parts         // of one that stands for many
 	began    int64         // when it came to be asked; 0 = it never did
 	over     bool          // it has an outcome
 	memory   struct {      // so that most requests need no other
@@ -244,6 +245,9 @@ func (c *call) handle(ev event) decision {
 		c.moment, a.replied = a.arrived, true
 		return a.answered()
 	case eventPart:
+		if a.many {
+			return c.parts.heard(a, ev.reply)
+		}
 		c.sink.(partial).replied(c, ev.reply)
 	case eventSent:
 		a.withdraw = nil

@@ -212,16 +212,16 @@ func (k *calls) handleReply(l Link, body []byte) {
 
 // hear finds whom a reply is for.
 func (k *calls) hear(from *remote, r *wire.Reply, now int64) {
-	if r.Flags&wire.FlagMoreReplies != 0 {
-		if u, ok := from.attempt(r.ID); ok && k.cfg.Leaf != nil {
-			part := *r
-			u.call.post(event{of: u.of, what: eventPart, attempt: u.attempt, reply: &part})
-		}
-		return
-	}
-	if u, ok := from.takeAttempt(r.ID); ok {
+	more := r.Flags&wire.FlagMoreReplies != 0
+	u, ok := from.takeAttempt(r.ID, more)
+	switch {
+	case ok && u.many || ok && more && k.cfg.Leaf != nil:
+		part := *r
+		u.call.post(event{of: u.of, what: eventPart, attempt: u.attempt, reply: &part})
+	case more:
+	case ok:
 		u.call.deliver(u.of, u.attempt, r, now)
-	} else if r.Outcome == wire.OutcomeReply || r.Outcome == wire.OutcomeRemoteError {
+	case r.Outcome == wire.OutcomeReply || r.Outcome == wire.OutcomeRemoteError:
 		k.drops.Inc(dropReplyLate)
 	}
 }

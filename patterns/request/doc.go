@@ -44,6 +44,10 @@
 //   - AskAll does that for every member at once: a call for each, whose ends come
 //     to the caller's goroutine. No goroutine is spent on a member. Replies count
 //     against the survey's bound where they arrive.
+//   - Of each other network that gateways lend members of, AskAll asks one of them. Its
+//     gateway asks all members there, passes their replies on as they come, and ends with
+//     a summary, as a relay does for a leaf (everybody.go). If it can't, what is missing
+//     is named as all of that network.
 //   - A survey is handled as a request. Of a push or broadcast the sender is told as
 //     soon as the queue has it; then it belongs to the member: it has no deadline,
 //     outlives the sender's link, waits for a worker if none is free, and Drain

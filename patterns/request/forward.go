@@ -4,6 +4,7 @@
 package request
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -87,6 +88,21 @@ func (d *Delivery) From() peer.ID { return peer.ID(d.Origin.Peer) }
 // and may be called from anywhere; where the lane to the caller is full the reply
 // stands in line. Calls after the first do nothing.
 func (d *Delivery) Answer(r wire.Reply) { d.job.server.answerDelivery(d, r) }
+
+// Part sends one of many replies to a message for everybody, before Answer sends the last
+// one, whose body is a wire.Summary. Of r it takes what Answer takes, and From. It waits
+// for room in the lane until ctx ends.
+func (d *Delivery) Part(ctx context.Context, r wire.Reply) error {
+	s := d.Server
+	r.ID, r.Flags = d.RequestID, r.Flags&wire.FlagMaybeRan|wire.FlagMoreReplies
+	if d.Sealed {
+		r.Flags |= wire.FlagSealed
+		r.Tail = s.keys.Seal(s.random, d.job.binding, make([]byte, 0, len(r.Tail)+security.SealOverhead), r.Tail)
+	}
+	head := r.AppendHead(nil)
+	_, err := d.Link.SendWait(ctx, replyLane(len(head)+len(r.Tail)), wire.KindReply, head, r.Tail)
+	return err
+}
 
 // deliver hands a request over to the Forwarder.
 func (s *Server) deliver(in *arrival) (kept bool) {

@@ -149,11 +149,6 @@ func (f *inquiry) end() (Tally, error) {
 		return Tally{}, patterns.ErrInterrupted
 	}
 	t := Tally{Complete: sum.Complete, Members: int(sum.Members), Nodes: int(sum.Nodes)}
-	for i := range sum.Missing {
-		x := &sum.Missing[i]
-		id := cluster.MemberID(x.Member).String()
-		why := patterns.Failure{Outcome: x.Outcome, MaybeRan: x.Flags&wire.FlagMaybeRan != 0, Code: x.Code, Text: x.Text}
-		t.Missing = append(t.Missing, patterns.Missing{Member: id, Peer: x.Peer, Err: why.Err(c.route.name)})
-	}
+	t.Missing = missingOf(c.route.name, &sum)
 	return t, nil
 }

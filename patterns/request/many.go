@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/fifo"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -82,20 +83,22 @@ func (k *calls) askAll(ctx context.Context, a *All, each EachFunc) (Tally, error
 // for their ends.
 type fan struct {
 	*calls
-	each   EachFunc
-	route  *route
-	bytes  *room // nil = no bound
-	size   int   // of the message
-	waiter *waiter
-	asked  []call
-	open   int                  // calls whose end each has not seen
-	over   bool                 // time is
-	nodes  map[peer.ID]struct{} // of those that are not missing
-	tally  Tally
+	each    EachFunc
+	route   *route
+	bytes   *room // nil = no bound
+	size    int   // of the message
+	waiter  *waiter
+	asked   []call
+	open    int                  // calls whose end each has not seen
+	over    bool                 // time is
+	nodes   map[peer.ID]struct{} // of those that are not missing
+	tally   Tally
+	partial bool // some network has not told of everybody
 
 	mu      sync.Mutex
-	ended   []*call // guarded by mu: ends that each has not seen
-	waiting bool    // guarded by mu: the caller's goroutine does
+	ended   []*call          // guarded by mu: ends that each has not seen
+	parts   fifo.Queue[part] // guarded by mu: replies that each has not seen, before the ends of their calls
+	waiting bool             // guarded by mu: the caller's goroutine does
 }
 
 // finished implements sink.
@@ -125,14 +128,18 @@ func (f *fan) run(ctx context.Context, v *cluster.View, q Ask, limit int) (Tally
 	defer f.stop(context.Canceled) // who still works is told that nobody waits; also if each panics
 	err := f.ask(ctx, members, q)
 	for err == nil && f.open > 0 {
-		if c := f.take(ctx); c != nil {
+		switch p, c := f.take(ctx); {
+		case p.of != nil:
+			err = f.reportPart(p)
+		case c != nil:
 			err = f.report(c)
 		}
 	}
+	f.tally.Nodes += len(f.nodes)
 	slices.SortFunc(f.tally.Missing, func(a, b patterns.Missing) int {
 		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Peer, b.Peer))
 	})
-	f.tally.Complete = v.Complete && len(f.tally.Missing) == 0 && err == nil
+	f.tally.Complete = v.Complete && !f.partial && len(f.tally.Missing) == 0 && err == nil
 	return f.tally, err
 }
 
@@ -157,14 +164,19 @@ func (f *fan) ask(ctx context.Context, members []*cluster.Member, q Ask) error {
 	return nil
 }
 
-// take returns a call that has ended. It waits for one; nil if there was none.
-func (f *fan) take(ctx context.Context) *call {
+// take returns a reply of many, or a call that has ended. It waits for one; nil if there was none.
+func (f *fan) take(ctx context.Context) (part, *call) {
 	f.mu.Lock()
+	if f.parts.Len() > 0 {
+		p := f.parts.Pop()
+		f.mu.Unlock()
+		return p, nil
+	}
 	if len(f.ended) > 0 {
 		c := f.ended[0]
 		f.ended = f.ended[1:]
 		f.mu.Unlock()
-		return c
+		return part{}, c
 	}
 	f.waiting = true
 	f.mu.Unlock()
@@ -179,7 +191,7 @@ func (f *fan) take(ctx context.Context) *call {
 		f.turns.Take("request.over", f.asked[0].first.id)
 		f.stop(ctx.Err())
 	}
-	return nil
+	return part{}, nil
 }
 
 // stop ends the calls that have no outcome yet.
@@ -192,13 +204,16 @@ func (f *fan) stop(cause error) {
 // report has each see an outcome.
 func (f *fan) report(c *call) error {
 	f.open--
+	if c.standsForMany() {
+		f.tallyMany(c)
+		return nil
+	}
 	took, stop := f.each(c.to, c.answer, c.err)
 	c.answer.Message, c.answer.Tail = patterns.Message{}, nil // somebody else has it now
 	f.turns.Take("request.each", c.first.id)
 	if took {
 		f.tally.Members++
 		f.nodes[c.to.Peer] = struct{}{}
-		f.tally.Nodes = len(f.nodes)
 	}
 	if stop != nil {
 		return stop

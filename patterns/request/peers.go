@@ -139,32 +139,28 @@ type underWay struct {
 	call    *call
 	attempt *attempt
 	of      uint64
+	many    bool // it has many replies
 }
 
 // find is called with mu held: what has not left the table is not over yet.
 func (r *remote) find(id uint64) (u underWay, ok bool) {
 	a, ok := r.attempts[id]
 	if ok {
-		u = underWay{a.call, a, a.call.first.id}
+		u = underWay{a.call, a, a.call.first.id, a.many}
 	}
 	return u, ok
 }
 
 // takeAttempt removes the attempt and returns it, if it has not ended. Whoever
-// takes it out has its only reply.
-func (r *remote) takeAttempt(id uint64) (u underWay, ok bool) {
+// takes it out has its only reply. One that has many replies stays, also if more says
+// that this is not the last one.
+func (r *remote) takeAttempt(id uint64, more bool) (u underWay, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	u, ok = r.find(id)
-	delete(r.attempts, id)
+	if u, ok = r.find(id); !more && !u.many {
+		delete(r.attempts, id)
+	}
 	return u, ok
-}
-
-// attempt returns the attempt, if it has not ended.
-func (r *remote) attempt(id uint64) (u underWay, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.find(id)
 }
 
 // allAttempts returns the attempts in the order of their ids.

@@ -41,7 +41,7 @@ func (a *attempt) answered() decision {
 // accept makes a reply the outcome.
 func (a *attempt) accept() decision {
 	c := a.call
-	tail, ok := a.open()
+	tail, ok := a.open(&a.reply)
 	if ok && c.raw {
 		c.answer.Tail = tail
 	} else if ok {
@@ -59,7 +59,7 @@ func (a *attempt) accept() decision {
 // refused makes a remote error the outcome.
 func (a *attempt) refused() decision {
 	c := a.call
-	tail, ok := a.open()
+	tail, ok := a.open(&a.reply)
 	m, err := messageOf(tail)
 	if !ok || err != nil {
 		c.drops.Inc(dropReplyBad)
@@ -107,17 +107,17 @@ func (a *attempt) final(o wire.Outcome, err error) decision {
 
 // open returns the headers and the body of a reply. Of a sealed request only a
 // sealed reply counts: anything else is not from who was asked.
-func (a *attempt) open() (tail []byte, ok bool) {
+func (a *attempt) open(r *wire.Reply) (tail []byte, ok bool) {
 	c := a.call
-	sealed := a.reply.Flags&wire.FlagSealed != 0
+	sealed := r.Flags&wire.FlagSealed != 0
 	if sealed != c.route.seal {
 		return nil, false
 	}
 	if !sealed {
-		return a.reply.Tail, true
+		return r.Tail, true
 	}
 	b := a.binding()
 	b.Reply = true
-	tail, err := c.route.keys.Open(b, a.reply.Tail)
+	tail, err := c.route.keys.Open(b, r.Tail)
 	return tail, err == nil
 }

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/request"
+)
+
+// summaryTime is how long before its deadline a survey ends here, or after nine tenths of
+// the time if that is later: so that its caller hears in time who is missing.
+const summaryTime = 100 * time.Millisecond
+
+// inquiry is a survey or a broadcast on its way through the far network.
+type inquiry struct {
+	*cargo
+	ctx   context.Context
+	size  int                // bytes of the replies
+	lost  []patterns.Missing // replies that could not be passed on
+	count int                // of replies that were
+}
+
+// everybody asks all members of the far network on a goroutine of its own.
+func (c *cargo) everybody() {
+	ctx, cancel := context.WithCancel(c.l.of.ctx)
+	c.cancelWith(cancel)
+	c.l.of.wg.Go(func() {
+		defer cancel()
+		if !c.d.Deadline.IsZero() {
+			var stop context.CancelFunc
+			left := c.d.Deadline.Sub(c.l.of.cfg.Clock.Now())
+			ctx, stop = overlay.WithTimeout(ctx, c.l.of.cfg.Clock, "gateway.everybody", left-min(left/10, summaryTime))
+			defer stop()
+		}
+		q := &inquiry{cargo: c, ctx: ctx}
+		q.run()
+	})
+}
+
+func (q *inquiry) run() {
+	all := request.All{Cluster: q.l.address, Pattern: q.d.Pattern, Tail: q.tail()}
+	if all.Pattern == patterns.PatternSurvey {
+		o := patterns.SurveyOptions{}.WithDefaults()
+		all.MaxMembers, all.MaxBytes = o.MaxReplies, o.MaxBytes
+	}
+	tally, err := q.l.from.Everybody(q.ctx, all, q.took)
+	q.l.border.leave(q.l.of.cfg.Clock.Now(), q.size)
+	switch {
+	case errors.Is(err, patterns.ErrNoMembers): // then nobody is missing
+		tally.Complete = true
+	case err != nil && q.count == 0:
+		q.d.Answer(replyOf(request.Answer{}, err))
+		return
+	}
+	sum := wire.Summary{Members: uint32(tally.Members - len(q.lost)), Nodes: uint32(tally.Nodes), Complete: tally.Complete && len(q.lost) == 0}
+	missing := append(tally.Missing, q.lost...)
+	slices.SortStableFunc(missing, func(a, b patterns.Missing) int { return strings.Compare(a.Member, b.Member) })
+	for i := range missing {
+		sum.Missing = append(sum.Missing, missingOf(&missing[i]))
+	}
+	q.d.Answer(wire.Reply{Outcome: wire.OutcomeReply, Tail: wire.AppendTail(nil, nil, sum.AppendTo(nil))})
+}
+
+// took passes one reply on as it comes.
+func (q *inquiry) took(m *cluster.Member, a request.Answer, err error) (took bool, stop error) {
+	if q.d.Pattern == patterns.PatternBroadcast {
+		return err == nil, nil
+	}
+	var remote *patterns.RemoteError
+	if err != nil && !errors.As(err, &remote) {
+		return false, nil
+	}
+	r := replyOf(a, err)
+	r.From = &wire.From{Member: uint64(m.ID), Peer: string(m.Peer)}
+	q.size += len(r.Tail)
+	if q.d.Part(q.ctx, r) != nil {
+		late := &patterns.DeadlineError{Cause: context.DeadlineExceeded, MaybeRan: true}
+		q.lost = append(q.lost, patterns.Missing{Member: m.ID.String(), Peer: m.Peer.String(), Err: late})
+		return true, nil
+	}
+	q.count++
+	return true, nil
+}
+
+// missingOf is how a member that is missing travels.
+func missingOf(m *patterns.Missing) wire.Missing {
+	id, _ := strconv.ParseUint(m.Member, 16, 64) // it is one
+	f := patterns.FailureOf(m.Err)
+	x := wire.Missing{Member: id, Peer: m.Peer, Outcome: f.Outcome, Code: f.Code, Text: f.Text}
+	if f.MaybeRan {
+		x.Flags = wire.FlagMaybeRan
+	}
+	return x
+}
