@@ -14,6 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
+	"github.com/libp2p/go-libp2p/core/sec"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	ma "github.com/multiformats/go-multiaddr"
 
@@ -158,11 +159,19 @@ func explainDial(p peer.ID, err error) error {
 	}
 	explained := &dialError{cause: err, text: fmt.Sprintf("p2p: dial %s: %s", p, strings.Join(causes, "; "))}
 	if len(failed.DialErrors) > 0 && !slices.ContainsFunc(failed.DialErrors, func(e swarm.TransportError) bool {
-		return !errors.Is(e.Cause, syscall.ECONNREFUSED)
+		return !isElsewhere(e.Cause)
 	}) {
 		return fmt.Errorf("%w: %w", overlay.ErrRefused, explained)
 	}
 	return explained
+}
+
+// isElsewhere says whether a failed dial shows that the peer's process is not at the
+// address: nobody listens there, or somebody else does. Loopback addresses of another
+// machine lead to this node itself, or to others here.
+func isElsewhere(cause error) bool {
+	var mismatch sec.ErrPeerIDMismatch
+	return errors.Is(cause, syscall.ECONNREFUSED) || errors.Is(cause, swarm.ErrDialToSelf) || errors.As(cause, &mismatch)
 }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

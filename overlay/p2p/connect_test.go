@@ -189,6 +189,26 @@ func TestConnectSaysWhyItFails(t *testing.T) {
 	}
 }
 
+// This test checks that a peer's process counts as gone where nobody listens, and
+// where this node itself or somebody else does: a loopback address of another machine
+// leads there.
+func TestWhereSomebodyElseListensThePeerIsNot(t *testing.T) {
+	network := newNetwork(t)
+	a, b := start(t, network), start(t, network)
+	closed := freeAddr(t, "127.0.77.3")
+	_, err := a.Connect(within(t), overlay.Candidate{Peer: newKey(t).PeerID(), Addrs: []string{closed, hostPort(a, ""), hostPort(b, "")}})
+	require.ErrorIs(t, err, overlay.ErrRefused)
+
+	hang, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer hang.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	_, err = a.Connect(ctx, overlay.Candidate{Peer: newKey(t).PeerID(), Addrs: []string{closed, hang.Addr().String()}})
+	require.Error(t, err)
+	require.NotErrorIs(t, err, overlay.ErrRefused, "it may be behind an address that does not answer")
+}
+
 // names is a resolver that knows a few names, and localhost.
 type names struct {
 	ips map[string][]string

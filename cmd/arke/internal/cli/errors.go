@@ -160,7 +160,7 @@ func explainCall(e *clusterError) string {
 		if errors.Is(e.err, client.ErrNoRelay) {
 			return fmt.Sprintf("the relay has gone, %s was not asked: start it again with 'arke relay'", e.cluster)
 		}
-		return fmt.Sprintf("no member of %s could be reached, no handler ran: look at the links with 'arke status'", e.cluster)
+		return fmt.Sprintf("no member of %s could be reached, no handler ran%s: look at the links with 'arke status'", e.cluster, reasonOf(e.err))
 	case patterns.OutcomeInterrupted:
 		said := fmt.Sprintf("the link to a member of %s was lost before the reply, its handler may have run: ask again if that does no harm", e.cluster)
 		if e.one {
@@ -188,6 +188,15 @@ func explainCall(e *clusterError) string {
 		return fmt.Sprintf("too much is open at once for another one to %s: look at it with 'arke status'", e.cluster)
 	}
 	return strings.TrimPrefix(e.err.Error(), "cluster: ") // a bad name
+}
+
+// reasonOf is what an error says beside that nobody could be reached, in brackets.
+func reasonOf(err error) string {
+	text := strings.ReplaceAll(err.Error(), patterns.ErrUnreachable.Error(), "")
+	if text = strings.Trim(text, ": "); text == "" {
+		return ""
+	}
+	return " (" + text + ")"
 }
 
 // refusal is what the relay says about a right that the program does not have; "" if
