@@ -12,11 +12,14 @@ import (
 
 // Status is a summary for people.
 type Status struct {
-	Served  []ServedStatus    `json:"served"`  // by name
-	Watched []WatchedStatus   `json:"watched"` // by name
-	Leases  int               `json:"leases"`  // held as anchor
-	Watches int               `json:"watches"` // held as anchor
-	Drops   map[string]uint64 `json:"drops"`   // reason to count; what never occurred is left out
+	Served  []ServedStatus  `json:"served"`  // by name
+	Watched []WatchedStatus `json:"watched"` // by name
+	// What is held as an anchor: ids of clusters, leases, and watches.
+	Anchored int `json:"anchored"`
+	Leases   int `json:"leases"`
+	Watches  int `json:"watches"`
+
+	Drops map[string]uint64 `json:"drops"` // reason to count; what never occurred is left out
 }
 
 // ServedStatus is one cluster with members on this node.
@@ -54,7 +57,7 @@ func (c *Clusters) Status() Status {
 
 // publishStatus shows what only the control loop knows.
 func (c *Clusters) publishStatus(k *control) {
-	c.status.Store(&Status{Leases: k.anchor.leases, Watches: k.anchor.watches, Served: k.registrar.served()})
+	c.status.Store(&Status{Anchored: len(k.anchor.books), Leases: k.anchor.leases, Watches: k.anchor.watches, Served: k.registrar.served()})
 }
 
 // DropNames are the reasons that Status.Drops counts.

@@ -24,6 +24,9 @@ const (
 	// more line counts the others.
 	peerLinesTime = 10 * time.Second
 	maxPeerLines  = 20
+	// awayShown is how long a peer was not heard for the log to say that it is back,
+	// though its session went on. Shorter ones are what sessions are for.
+	awayShown = 2 * time.Second
 )
 
 // journal decides what the log says of seeds and peers. Pure core.
@@ -44,8 +47,9 @@ type journal struct {
 
 // peerRecord is a peer that had a link.
 type peerRecord struct {
-	name string
-	lost time.Time // zero = there is a link, or it ended in order
+	name    string
+	lost    time.Time // zero = there is a link, or it ended in order
+	suspect time.Time // zero = it is heard
 }
 
 // namedPeer is a peer as the log has it.
@@ -198,8 +202,28 @@ func (j *journal) linkDown(now time.Time, p peer.ID, cause error) []logLine {
 		}
 		return j.limited(now, info("peer left", "peer", j.named(p), "reason", reason))
 	}
-	known.lost = now
+	known.lost, known.suspect = now, time.Time{}
 	return j.limited(now, info("peer lost", "peer", j.named(p), "reason", lossReason(cause)))
+}
+
+// linkSuspect notes that a peer is not heard.
+func (j *journal) linkSuspect(now time.Time, p peer.ID) {
+	if known := j.known[p]; known != nil && known.suspect.IsZero() {
+		known.suspect = now
+	}
+}
+
+// linkRecovered notes that a peer is heard again, at this address, in the same session.
+func (j *journal) linkRecovered(now time.Time, p peer.ID, addr string) []logLine {
+	known := j.known[p]
+	if known == nil || known.suspect.IsZero() {
+		return nil
+	}
+	away := now.Sub(known.suspect)
+	if known.suspect = (time.Time{}); away < awayShown {
+		return nil
+	}
+	return j.limited(now, info("peer was not heard, and is back", "peer", j.named(p), "after", away.Round(time.Millisecond), "addr", addr))
 }
 
 // lossReason says why a link was lost.

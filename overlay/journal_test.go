@@ -30,6 +30,7 @@ import (
 //	up PEER [dialling]                  the first connection with a peer; down PEER = the last one is gone
 //	link PEER [name=TEXT]               a link with a peer
 //	lost PEER HOW                       it ended: goodbye, silent, gone
+//	suspect PEER                        it is not heard; heard PEER ADDR = it is again, in the same session
 //	crowd COUNT                         links with so many new peers
 //	status                              prints how the seeds are
 func TestJournalScripts(t *testing.T) {
@@ -90,6 +91,11 @@ func (r *journalRun) obey(s story.Step) []string {
 		return printed(r.core.linkUp(r.now(), peer.ID(s.Word(0)), strings.Join(s.Values("name"), "")))
 	case "lost":
 		return printed(r.core.linkDown(r.now(), peer.ID(s.Word(0)), scriptEnds[s.Word(1)]))
+	case "suspect":
+		r.core.linkSuspect(r.now(), peer.ID(s.Word(0)))
+		return nil
+	case "heard":
+		return printed(r.core.linkRecovered(r.now(), peer.ID(s.Word(0)), s.Word(1)))
 	case "crowd":
 		lines := 0
 		for i := range s.Number(0) {
@@ -123,4 +129,27 @@ func printed(lines []logLine) (out []string) {
 		out = append(out, text)
 	}
 	return out
+}
+
+func TestAFileThatCantBeWrittenIsSaidOnceAnHour(t *testing.T) {
+	// This test checks the lines about remembered peers that can't be kept: one at
+	// once, one an hour later, and one when they are kept again.
+	begin, full := time.Unix(1000, 0), errors.New("no space left on device")
+	var k keeping
+	for _, step := range []struct {
+		after time.Duration
+		err   error
+		says  string
+	}{
+		{0, nil, "[]"},
+		{time.Second, full, "[warn: the data directory can't be written: after a start this node will not know the peers that it knows now error=\"no space left on device\" next_try=\"10s\"]"},
+		{time.Minute, full, "[]"},
+		{2 * time.Hour, full, "[warn: the data directory can't be written: after a start this node will not know the peers that it knows now error=\"no space left on device\" next_try=\"10s\"]"},
+		{2*time.Hour + time.Second, nil, "[info: the data directory is written again]"},
+		{3 * time.Hour, nil, "[]"},
+	} {
+		if got := fmt.Sprint(printed(k.wrote(begin.Add(step.after), step.err))); got != step.says {
+			t.Errorf("after %v: %s, want %s", step.after, got, step.says)
+		}
+	}
 }

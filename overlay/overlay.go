@@ -203,8 +203,8 @@ func (o *Overlay) NameOf(p peer.ID) string {
 // Clocks compares the wall clock of this node with those of its peers.
 func (o *Overlay) Clocks() ClockStatus { return o.clocks.status() }
 
-// Seeds tells how each seed of the configuration is, in its order.
-func (o *Overlay) Seeds() []SeedStatus { return o.search.seeds() }
+// Search tells how the search for peers goes.
+func (o *Overlay) Search() SearchStatus { return o.search.status() }
 
 // Traffic tells how much was sent and received on all links together.
 func (o *Overlay) Traffic() Traffic {
@@ -266,15 +266,15 @@ func (o *Overlay) Subscribe(f func(PeerEvent)) {
 func (o *Overlay) publish(e PeerEvent) {
 	o.log.Debug("link event", zap.Stringer("event", e.Type), zap.Stringer("id", e.Peer),
 		zap.Uint64("session", e.Session), zap.Error(e.Err))
-	var name string
-	if e.Type == LinkUp {
+	var name, addr string
+	if e.Type == LinkUp || e.Type == LinkRecovered {
 		e.Link.mu.Lock()
-		name = e.Link.known.name
+		name, addr = e.Link.known.name, e.Link.known.addr
 		addrs := e.Link.known.addrs // best first; never changed, only replaced
 		e.Link.mu.Unlock()
 		o.search.met(e.Peer, addrs)
 	}
-	o.search.link(e, name)
+	o.search.link(e, name, addr)
 	o.board.link(e)
 	for _, f := range o.subscribers {
 		f(e)

@@ -20,6 +20,9 @@ import (
 	"go.uber.org/zap"
 )
 
+// saveAgain is the time until the next try after one that failed.
+const saveAgain = 10 * time.Second
+
 // saveAfter is how long a change may wait before the remembered peers are
 // written.
 const saveAfter = 3 * time.Second
@@ -40,6 +43,7 @@ type search struct {
 	journal    *journal
 	news       []logLine // to be logged once mu is released
 	saveTimer  Timer     // set until the file is written
+	keeping    keeping
 }
 
 func newSearch(b *base) *search {
@@ -84,18 +88,24 @@ func (s *search) start() {
 // say has lines logged by step. mu is held.
 func (s *search) say(lines []logLine) { s.news = append(s.news, lines...) }
 
-// link notes what became of a link, for the log. name is what its node is called.
-func (s *search) link(e PeerEvent, name string) {
-	if e.Type != LinkUp && (e.Type != LinkDown || s.leaving()) {
+// link notes what became of a link, for the log. name is what its node is called, addr
+// where it is now.
+func (s *search) link(e PeerEvent, name, addr string) {
+	if e.Type == DialFailed || s.leaving() && e.Type == LinkDown {
 		return
 	}
 	s.mu.Lock()
 	now := s.clock.Now()
 	var lines []logLine
-	if e.Type == LinkUp {
+	switch e.Type {
+	case LinkUp:
 		lines = s.journal.linkUp(now, e.Peer, name)
-	} else {
+	case LinkDown:
 		lines = s.journal.linkDown(now, e.Peer, e.Err)
+	case LinkSuspect:
+		s.journal.linkSuspect(now, e.Peer)
+	case LinkRecovered:
+		lines = s.journal.linkRecovered(now, e.Peer, addr)
 	}
 	s.mu.Unlock()
 	s.write(lines)
@@ -108,11 +118,11 @@ func (s *search) write(lines []logLine) {
 	}
 }
 
-// seeds tells how the seeds are.
-func (s *search) seeds() []SeedStatus {
+// status tells how it goes.
+func (s *search) status() SearchStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.journal.status()
+	return SearchStatus{Seeds: s.journal.status(), Unwritten: s.keeping.err}
 }
 
 // stop ends the search; dials under way end with the overlay's context.
@@ -220,30 +230,44 @@ func (s *search) dial(d dial) {
 // changed has the book written soon. mu is held.
 func (s *search) changed() {
 	s.dirty = true
+	s.saveIn(saveAfter)
+}
+
+// saveIn has it written then, unless that is due already. mu is held.
+func (s *search) saveIn(wait time.Duration) {
 	if s.cfg.RememberFile != "" && s.saveTimer == nil && s.running {
-		s.saveTimer = s.after("overlay/remember", saveAfter, s.save)
+		s.saveTimer = s.after("overlay/remember", wait, s.save)
 	}
 }
 
-// save writes the remembered peers, if they have changed. One call at a time:
-// the timer is set anew only afterwards, and Close waits for it.
+// save writes the remembered peers, if they have changed, and again after a while if
+// that fails. One call at a time: the timer is set anew only afterwards, and Close
+// waits for it.
 func (s *search) save() {
 	s.mu.Lock()
 	dirty := s.dirty && s.cfg.RememberFile != ""
 	s.dirty = false
 	list := s.book.latest(maxRemembered)
 	s.mu.Unlock()
+	var err error
+	var lines []logLine
 	if dirty {
-		if err := writeRemembered(s.cfg.RememberFile, list); err != nil {
-			s.log.Warn("remembered peers can't be written", zap.Error(err))
-		}
+		err = writeRemembered(s.cfg.RememberFile, list)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.saveTimer = nil
-	if s.dirty {
-		s.changed()
+	if dirty {
+		lines = s.keeping.wrote(s.clock.Now(), err)
 	}
+	switch {
+	case err != nil:
+		s.dirty = true
+		s.saveIn(saveAgain)
+	case s.dirty:
+		s.saveIn(saveAfter)
+	}
+	s.mu.Unlock()
+	s.write(lines)
 }
 
 // maxBook is how many peers' addresses are kept.

@@ -21,6 +21,14 @@ const (
 	SeedFailing = "failing" // it can't be reached
 )
 
+// SearchStatus is how the search for peers goes.
+type SearchStatus struct {
+	// Seeds are those of the configuration, in its order.
+	Seeds []SeedStatus
+	// Unwritten is why Config.RememberFile can't be written, nil if it can.
+	Unwritten error
+}
+
 // SeedStatus is what became of one seed of the configuration.
 type SeedStatus struct {
 	Addr  string    `json:"addr"`            // as it was configured

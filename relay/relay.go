@@ -16,6 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/notice"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/session"
@@ -68,6 +69,7 @@ type outside struct {
 	pool     session.Pool
 	bodies   wire.Bodies
 	waiting  shelves
+	notices  *notice.Watch // what the log says of the relay's numbers
 }
 
 // workers bounds the goroutines that do something for clients besides reading
@@ -116,6 +118,7 @@ func New(cfg Config) (*Relay, error) {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.draining, r.startDraining = context.WithCancel(r.ctx)
 	r.law.policy.Store(cfg.Policy)
+	r.notices = newNotices(r)
 	return r, nil
 }
 
@@ -139,6 +142,7 @@ func (r *Relay) Start(ctx context.Context) error {
 		return err
 	}
 	r.state = stateRunning
+	r.notices.Start()
 	for _, l := range r.listeners {
 		r.wg.Go(func() { r.accept(l) })
 	}
@@ -250,6 +254,7 @@ func (r *Relay) Close() error {
 	clients := r.attached()
 	r.mu.Unlock()
 
+	r.notices.Stop()
 	r.door.close()
 	for _, c := range clients {
 		c.end(errClosed)

@@ -50,6 +50,7 @@ type ClientStatus struct {
 	Queued           int      `json:"queued"`            // bytes that were not sent to it yet
 	Kept             int      `json:"kept"`              // bytes that it has not acknowledged
 	Away             bool     `json:"away,omitempty"`    // no connection carries its session
+	Silent           bool     `json:"silent,omitempty"`  // it leaves beats unanswered
 	Tunnels          int      `json:"tunnels"`           // that are open
 }
 
@@ -80,7 +81,7 @@ func (r *Relay) Status() Status {
 func (c *client) status() ClientStatus {
 	s := ClientStatus{
 		Name: c.name, Who: c.rights.who.String(), Clusters: []string{}, Subscriptions: len(c.claims.all(subscription)),
-		Deliveries: c.deliveries.count(), Away: !c.sess.Attached(),
+		Deliveries: c.deliveries.count(), Away: !c.sess.Attached(), Silent: c.sess.Silent(),
 	}
 	for _, k := range c.claims.all(registration) {
 		s.Clusters = append(s.Clusters, k.place.(*member).cluster)

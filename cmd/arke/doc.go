@@ -56,7 +56,8 @@
 // Ready means that the relay has joined and settled, or that it was given no seeds
 // and need not join anybody. Off loopback --admin-token-file is required. The folder
 // deploy has a configuration for Prometheus, alert rules, and a dashboard for
-// Grafana; docs/metrics.md says what each number means.
+// Grafana; docs/metrics.md says what each number means, and docs/faults.md how ten
+// faults look.
 //
 // # One relay for the machine
 //

@@ -71,10 +71,10 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 
 // relayCollector collects what a relay counts.
 type relayCollector struct {
-	relay                                                 Relay
-	sessions, clients, away, requests, deliveries, queued scrape.Family
-	dropped                                               scrape.Family
-	reasons                                               []string
+	relay                                                         Relay
+	sessions, clients, away, silent, requests, deliveries, queued scrape.Family
+	dropped                                                       scrape.Family
+	reasons                                                       []string
 }
 
 func newRelayCollector(r Relay) *relayCollector {
@@ -83,6 +83,7 @@ func newRelayCollector(r Relay) *relayCollector {
 		sessions:   scrape.Counter("arke_relay_sessions_total"),
 		clients:    scrape.Gauge("arke_relay_clients"),
 		away:       scrape.Gauge("arke_relay_clients_away"),
+		silent:     scrape.Gauge("arke_relay_clients_silent"),
 		requests:   scrape.Gauge("arke_relay_client_requests"),
 		deliveries: scrape.Gauge("arke_relay_client_deliveries"),
 		queued:     scrape.Gauge("arke_relay_client_queued_bytes"),
@@ -98,16 +99,20 @@ func (*relayCollector) Describe(chan<- *prometheus.Desc) {}
 // Collect implements prometheus.Collector.
 func (c *relayCollector) Collect(ch chan<- prometheus.Metric) {
 	s := c.relay.Status()
-	var away, requests, deliveries, queued int
+	var away, silent, requests, deliveries, queued int
 	for _, each := range s.Clients {
 		requests, deliveries, queued = requests+each.Requests, deliveries+each.Deliveries, queued+each.Queued
 		if each.Away {
 			away++
 		}
+		if each.Silent {
+			silent++
+		}
 	}
 	ch <- c.sessions.Of(float64(s.Sessions))
 	ch <- c.clients.Of(float64(len(s.Clients)))
 	ch <- c.away.Of(float64(away))
+	ch <- c.silent.Of(float64(silent))
 	ch <- c.requests.Of(float64(requests))
 	ch <- c.deliveries.Of(float64(deliveries))
 	ch <- c.queued.Of(float64(queued))

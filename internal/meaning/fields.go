@@ -14,6 +14,9 @@ func fields() []Entry {
 		{"zone", "", "Where this node is: --zone. Callers prefer members of their own zone."},
 		{"incarnation", "", "A number that is larger at each start of the same node."},
 		{"state", "", "new, running, draining (it finishes what it accepted), or closed."},
+		{"data", "", "The data directory, if there is one."},
+		{"data.dir", "", "Its path: --data-dir."},
+		{"data.error", "", "Why it can't be written. It is tried again every 10 s."},
 		{"clock", "", "How this node's clock compares with those of its peers."},
 		{"clock.state", "", "agrees, differs (most peers differ, and there is no telling who is wrong), or wrong (most differ, and agree with each other)."},
 		{"clock.ahead_ns", "", "How far the clocks of those who differ are ahead of this node's, in nanoseconds, as the median; negative: behind."},
@@ -110,6 +113,7 @@ func fields() []Entry {
 		{"relay.clients.queued", "", "Bytes that wait until it reads them."},
 		{"relay.clients.kept", "", "Bytes that it has not acknowledged."},
 		{"relay.clients.away", "", "No connection carries its session now; it may come back."},
+		{"relay.clients.silent", "", "It leaves heartbeats unanswered: it hangs, or its machine does."},
 		{"relay.clients.tunnels", "", "Its open tunnels, those to its members included."},
 		{"relay.drops", "", "What the relay refused or dropped, by reason, since the start."},
 	}

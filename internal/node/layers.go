@@ -37,6 +37,7 @@ type layers struct {
 	broadcasts  *broadcast.Engine
 	topics      *pubsub.Engine
 	tunnels     *tunnel.Engine
+	notices     *notices
 }
 
 // assemble makes the layers, from the bottom up. The clusters come before the
@@ -72,6 +73,7 @@ func (l *layers) assemble(network *security.Network) (err error) {
 		return err
 	}
 	l.surveys, l.pushes, l.broadcasts = survey.New(l.requests), push.New(l.requests), broadcast.New(l.requests)
+	l.notices = newNotices(l)
 	return nil
 }
 
@@ -145,6 +147,7 @@ func (l *layers) start(ctx context.Context) error {
 	if err := l.overlay.Start(ctx); err != nil {
 		return err
 	}
+	l.notices.start(l.overlay.Addrs())
 	return l.outside.discover(l.overlay.AddCandidate)
 }
 
@@ -155,6 +158,7 @@ func (l *layers) drain(ctx context.Context) error {
 
 // close ends the layers at once, from the top down.
 func (l *layers) close() error {
+	l.notices.watch.Stop()
 	l.tunnels.Stop() // handlers of requests may wait for one, and those of tunnels for a request
 	return errors.Join(
 		l.topics.Close(), l.requests.Close(), l.tunnels.Close(), l.clusters.Close(), l.overlay.Close(), l.outside.close(), l.state.close(),

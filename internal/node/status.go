@@ -35,6 +35,9 @@ type Status struct {
 	// Seeds are those of the configuration.
 	Seeds []overlay.SeedStatus `json:"seeds"`
 
+	// Data is the data directory, nil if there is none.
+	Data *DataStatus `json:"data,omitempty"`
+
 	// Clock compares this node's wall clock with those of the peers it has links to.
 	Clock overlay.ClockStatus `json:"clock"`
 
@@ -65,14 +68,21 @@ type Status struct {
 
 // AnchorStatus is what this node holds for others.
 type AnchorStatus struct {
-	Leases  int `json:"leases"`
-	Watches int `json:"watches"`
+	Clusters int `json:"clusters"` // by their ids, of which a cluster may have several
+	Leases   int `json:"leases"`
+	Watches  int `json:"watches"`
+}
+
+// DataStatus is how the data directory is.
+type DataStatus struct {
+	Dir   string `json:"dir"`
+	Error string `json:"error,omitempty"` // why it can't be written
 }
 
 // Status describes the node. It may be called at any time; the caller owns the
 // result.
 func (n *Node) Status() Status {
-	c, t := n.clusters.Status(), n.overlay.Traffic()
+	c, t, search := n.clusters.Status(), n.overlay.Traffic(), n.overlay.Search()
 	for i, s := range c.Served {
 		c.Served[i].Internal = strings.HasPrefix(s.Cluster, topicPrefix)
 	}
@@ -89,12 +99,13 @@ func (n *Node) Status() Status {
 		Incarnation: n.incarnation,
 		State:       phaseName(n.phase.Load()),
 		Peers:       n.overlay.Router().Size(),
-		Seeds:       present(n.overlay.Seeds()),
+		Seeds:       present(search.Seeds),
+		Data:        n.data(search.Unwritten),
 		Clock:       n.overlay.Clocks(),
 		Links:       present(n.overlay.Links()),
 		Clusters:    present(c.Served),
 		Watches:     present(c.Watched),
-		Anchors:     AnchorStatus{Leases: c.Leases, Watches: c.Watches},
+		Anchors:     AnchorStatus{c.Anchored, c.Leases, c.Watches},
 		Queues:      n.requests.Status(),
 		Requests:    n.requests.Calls(),
 		Surveys:     n.surveys.Status(),
@@ -110,6 +121,18 @@ func (n *Node) Status() Status {
 
 		Drops: n.drops(c.Drops),
 	}
+}
+
+// data tells how the data directory is.
+func (n *layers) data(unwritten error) *DataStatus {
+	if n.cfg.DataDir == "" {
+		return nil
+	}
+	s := &DataStatus{Dir: n.cfg.DataDir}
+	if unwritten != nil {
+		s.Error = unwritten.Error()
+	}
+	return s
 }
 
 // drops puts the layers' counters into one map.

@@ -26,6 +26,9 @@ func newNumbers() numbers {
 		return number{Gauge(name), func(s *node.Status) float64 { return float64(read(s)) }}
 	}
 	return numbers{
+		{Gauge("arke_clock_ahead_seconds"), func(s *node.Status) float64 { return s.Clock.Ahead.Seconds() }},
+		{Gauge("arke_clock_wrong"), func(s *node.Status) float64 { return truth(s.Clock.Err() != nil) }},
+		{Gauge("arke_data_failing"), func(s *node.Status) float64 { return truth(s.Data != nil && s.Data.Error != "") }},
 		gauge("arke_attempts_pending", func(s *node.Status) int { return s.Requests.Pending }),
 		count("arke_attempts_total", func(s *node.Status) uint64 { return s.Requests.Sent }),
 		count("arke_attempts_retried_total", func(s *node.Status) uint64 { return s.Requests.Retried }),
@@ -50,6 +53,7 @@ func newNumbers() numbers {
 		gauge("arke_tunnel_buffer_bytes", func(s *node.Status) int { return s.Tunnels.BufferBytes }),
 		gauge("arke_peers", func(s *node.Status) int { return s.Peers }),
 		count("arke_received_bytes_total", func(s *node.Status) uint64 { return s.ReceivedBytes }),
+		gauge("arke_anchor_clusters", func(s *node.Status) int { return s.Anchors.Clusters }),
 		gauge("arke_anchor_leases", func(s *node.Status) int { return s.Anchors.Leases }),
 		gauge("arke_anchor_watches", func(s *node.Status) int { return s.Anchors.Watches }),
 	}

@@ -140,20 +140,23 @@ func Main(m interface{ Run() int }) int {
 }
 
 // RemoveBinary removes what Binary has built.
-func RemoveBinary() { shared.remove() }
+func RemoveBinary() {
+	shared.remove()
+	shifted.remove()
+}
 
 // Binary returns the path of the arke binary under test.
 func Binary(t TB) string {
 	t.Helper()
-	path, err := shared.build()
+	path, err := shared.build(nil)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	return path
 }
 
-// shared is the one thing that all tests of a run share.
-var shared built
+// shared are the things that all tests of a run share.
+var shared, shifted built
 
 // built is a binary that is built when it is first asked for.
 type built struct {
@@ -162,7 +165,9 @@ type built struct {
 	err  error
 }
 
-func (b *built) build() (string, error) {
+// build builds it, with other sources if prepare says so: it is given a folder, and
+// returns more arguments for `go build`.
+func (b *built) build(prepare func(dir string) ([]string, error)) (string, error) {
 	b.once.Do(func() {
 		var dir string
 		if dir, b.err = os.MkdirTemp("", "arke-bin-"); b.err != nil {
@@ -170,6 +175,13 @@ func (b *built) build() (string, error) {
 		}
 		b.path = filepath.Join(dir, "arke")
 		args := []string{"build", "-o", b.path}
+		if prepare != nil {
+			var more []string
+			if more, b.err = prepare(dir); b.err != nil {
+				return
+			}
+			args = append(args, more...)
+		}
 		if raced {
 			args = append(args, "-race")
 		}

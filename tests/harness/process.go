@@ -246,13 +246,16 @@ type Command struct {
 	// User and Group are who runs the command, with no other groups. Default: who runs
 	// the tests. Another one takes root, and setpriv.
 	User, Group int
+	// Inside is the command line, if any, whose arguments this one is: on another
+	// machine, say.
+	Inside []string
 }
 
 // line is what is executed.
 func (c Command) line(t TB) []string {
 	line := append([]string{Binary(t)}, c.Args...)
 	if c.User == 0 && c.Group == 0 {
-		return line
+		return append(slices.Clone(c.Inside), line...)
 	}
 	if _, err := exec.LookPath("setpriv"); err != nil {
 		t.Skipf("needs setpriv, to be somebody else")
@@ -260,9 +263,9 @@ func (c Command) line(t TB) []string {
 	if err := os.Chmod(filepath.Dir(line[0]), 0o755); err != nil { // or others can't execute it
 		t.Fatalf("%v", err)
 	}
-	return append([]string{
+	return append(append(slices.Clone(c.Inside), []string{
 		"setpriv", "--reuid", strconv.Itoa(c.User), "--regid", strconv.Itoa(c.Group), "--clear-groups", "--pdeathsig", "KILL", "--",
-	}, line...)
+	}...), line...)
 }
 
 // Run runs the command to its end. Variables that mean something to arke are

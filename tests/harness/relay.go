@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,6 +30,9 @@ type relayConfig struct {
 	listen  string
 	inside  *Namespace
 	dataDir bool
+	on      *Machine
+	anyPort bool // no --listen
+	clock   time.Duration
 }
 
 // Seed names relays that the new one dials first.
@@ -55,6 +59,23 @@ func Inside(ns *Namespace) RelayOption {
 	return func(c *relayConfig) { c.inside, c.mdns = ns, true }
 }
 
+// On runs the relay on a machine of a LAN, with an admin address, and listening on port
+// 7400 of every address of the machine.
+func On(m *Machine) RelayOption {
+	return func(c *relayConfig) {
+		c.on, c.listen = m, "/ip4/0.0.0.0/tcp/"+strconv.Itoa(MachinePort)
+	}
+}
+
+// MachinePort is where relays on machines listen.
+const MachinePort = 7400
+
+// Unasked has the relay choose where it listens.
+func Unasked() RelayOption { return func(c *relayConfig) { c.anyPort = true } }
+
+// ClockOff makes the wall clock of the relay's machine wrong by so much, in seconds.
+func ClockOff(by time.Duration) RelayOption { return func(c *relayConfig) { c.clock = by } }
+
 // Relay is one `arke relay`, over all its restarts.
 type Relay struct {
 	*Process // the current run
@@ -65,6 +86,7 @@ type Relay struct {
 	cfg     relayConfig
 	socket  string
 	ready   readyLine
+	flags   []string
 	eye     *client.Client // made when first needed; attaches again by itself
 }
 
@@ -78,6 +100,15 @@ type readyLine struct {
 // Relay starts a relay and waits until it serves.
 func (n *Network) Relay(name string, options ...RelayOption) *Relay {
 	n.t.Helper()
+	r := n.Prepared(name, options...)
+	r.Launch()
+	r.await()
+	return r
+}
+
+// Prepared is a relay that was not started yet.
+func (n *Network) Prepared(name string, options ...RelayOption) *Relay {
+	n.t.Helper()
 	r := &Relay{
 		t:       n.t,
 		name:    name,
@@ -88,29 +119,41 @@ func (n *Network) Relay(name string, options ...RelayOption) *Relay {
 	for _, o := range options {
 		o(&r.cfg)
 	}
-	r.launch()
-	r.await()
 	return r
 }
 
-// launch starts the process and does not wait.
-func (r *Relay) launch() {
+// DataDir is where the relay keeps its data, if it is to.
+func (r *Relay) DataDir() string { return filepath.Join(r.network.dir, r.name) }
+
+// Launch starts the process and does not wait until it serves.
+func (r *Relay) Launch() {
 	r.t.Helper()
-	argv := []string{
-		Binary(r.t), "relay", "--key-file", r.network.key,
-		"--listen", r.cfg.listen, "--socket", r.socket,
+	r.flags = []string{"--key-file", r.network.key, "--socket", r.socket}
+	if !r.cfg.anyPort {
+		r.flags = append(r.flags, "--listen", r.cfg.listen)
 	}
 	if r.cfg.dataDir {
-		argv = append(argv, "--data-dir", filepath.Join(r.network.dir, r.name))
+		r.flags = append(r.flags, "--data-dir", r.DataDir())
 	}
 	if !r.cfg.mdns {
-		argv = append(argv, "--no-mdns")
+		r.flags = append(r.flags, "--no-mdns")
 	}
-	argv = append(argv, r.cfg.args...)
-	if r.cfg.inside != nil {
+	if r.cfg.on != nil {
+		r.flags = append(r.flags, "--name", r.name, "--admin", "unix:"+r.admin())
+	}
+	r.flags = append(r.flags, r.cfg.args...)
+	binary, env := Binary(r.t), []string(nil)
+	if r.cfg.clock != 0 {
+		binary, env = BinaryWithClock(r.t), []string{clockVariable + "=" + r.cfg.clock.String()}
+	}
+	argv := append([]string{binary, "relay"}, r.flags...)
+	switch {
+	case r.cfg.inside != nil:
 		argv = r.cfg.inside.wrap(argv)
+	case r.cfg.on != nil:
+		argv = r.cfg.on.wrap(argv)
 	}
-	r.Process = spawn(r.t, "relay "+r.name, "arke relay ready ", nil, argv...)
+	r.Process = spawn(r.t, "relay "+r.name, "arke relay ready ", env, argv...)
 }
 
 // await waits until the relay serves and remembers where it listens.
@@ -123,6 +166,9 @@ func (r *Relay) await() {
 	if r.ready.Socket != r.socket || r.ready.Peer == "" || len(r.ready.Addrs) == 0 {
 		r.t.Fatalf("relay %s: ready line %q lacks something", r.name, line)
 	}
+	if r.cfg.on != nil {
+		return // it comes back where it was
+	}
 	// A relay comes back where its peers look for it.
 	r.cfg.listen, _, _ = strings.Cut(r.ready.Addrs[0], "/p2p/")
 }
@@ -134,7 +180,7 @@ func (r *Relay) Restart(options ...RelayOption) {
 	for _, o := range options {
 		o(&r.cfg)
 	}
-	r.launch()
+	r.Launch()
 	r.await()
 }
 
@@ -142,7 +188,7 @@ func (r *Relay) Restart(options ...RelayOption) {
 func RestartAll(relays ...*Relay) {
 	for _, r := range relays {
 		r.t.Helper()
-		r.launch()
+		r.Launch()
 	}
 	for _, r := range relays {
 		r.t.Helper()

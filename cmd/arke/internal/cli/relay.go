@@ -343,6 +343,11 @@ func (s relayStatus) writeNode(t table) {
 	for _, addr := range s.Addrs {
 		t.row("address", addr)
 	}
+	if d := s.Data; d != nil && d.Error == "" {
+		t.row("data", d.Dir)
+	} else if d != nil {
+		t.row("data", fmt.Sprintf("%s  can't be written: %s", d.Dir, d.Error))
+	}
 	for _, seed := range s.Seeds {
 		t.row("seed", seed.Text(time.Now()))
 	}
@@ -355,7 +360,7 @@ func (s relayStatus) writeNode(t table) {
 			t.row("clock of", fmt.Sprintf("%s: %v ahead", nodename.Of(l.Name, l.Peer), l.ClockAhead.Round(time.Second)))
 		}
 	}
-	t.row("anchor of", fmt.Sprintf("%d leases, %d watches", s.Anchors.Leases, s.Anchors.Watches))
+	t.row("anchor of", fmt.Sprintf("%d clusters, %d leases, %d watches", s.Anchors.Clusters, s.Anchors.Leases, s.Anchors.Watches))
 	t.row("requests", fmt.Sprintf("%d sent, %d of them retries, %d pending", s.Requests.Sent, s.Requests.Retried, s.Requests.Pending))
 	t.row("topics", fmt.Sprintf("%d subscriptions; %d published, %d copies sent, %d received", s.Topics.Subscriptions, s.Topics.Published, s.Topics.Copies, s.Topics.Received))
 	t.row("tunnels", fmt.Sprintf("%d opened here, %d served, %d bytes of buffers", s.Tunnels.Opened, s.Tunnels.Served, s.Tunnels.BufferBytes))
@@ -415,7 +420,7 @@ func (s relayStatus) writeClients(t table) {
 		if c.PID > 0 {
 			pid = strconv.Itoa(c.PID)
 		}
-		t.row(c.Name, pid, clientUser(c), dash(strings.Join(c.Clusters, " ")), c.Requests, c.Deliveries, c.Subscriptions, c.Tunnels, c.Queued)
+		t.row(c.Name+condition(c), pid, clientUser(c), dash(strings.Join(c.Clusters, " ")), c.Requests, c.Deliveries, c.Subscriptions, c.Tunnels, c.Queued)
 	}
 }
 
@@ -433,6 +438,17 @@ func clientUser(c relay.ClientStatus) string {
 		who = append(who, "token "+c.Token)
 	}
 	return dash(strings.Join(who, ", "))
+}
+
+// condition says what is unusual about a client.
+func condition(c relay.ClientStatus) string {
+	switch {
+	case c.Silent:
+		return " (hangs)"
+	case c.Away:
+		return " (away)"
+	}
+	return ""
 }
 
 func (s relayStatus) writeDrops(t table) {

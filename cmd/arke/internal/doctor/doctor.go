@@ -49,7 +49,11 @@ func Examine(ctx context.Context, cfg Config, report func(Finding)) (problems in
 	running, err := cfg.Running(ctx)
 	add(socket(cfg, err))
 	add(keyFile(cfg, err == nil))
-	add(dataDir(cfg, err == nil))
+	if d := running.Data; d != nil && d.Error != "" {
+		add(problem("data directory", "make room, or let the relay's user write it", "the relay can't write %s: %s", d.Dir, d.Error))
+	} else {
+		add(dataDir(cfg, err == nil))
+	}
 	add(limits(), localNetwork(cfg))
 	if err != nil {
 		add(ports(cfg)...) // a relay that runs has its own
