@@ -40,7 +40,6 @@ type border struct {
 	rate     bucket // of messages
 	volume   bucket // of bytes
 	inFlight int
-	tunnels  int
 }
 
 func newBorder() *border { return &border{refused: drop.New(refusals)} }
@@ -53,9 +52,10 @@ func (b *border) limit(l Limits) {
 	b.rate.perSecond, b.volume.perSecond = int64(l.Messages), int64(l.Bytes)
 }
 
-// enter lets a message of so many bytes cross; leave is due then.
-func (b *border) enter(now time.Time, size int) refusal {
-	why := b.admit(now, size)
+// enter lets a message of so many bytes cross; leave is due then. The opening of a tunnel
+// says how many are open; anything else -1.
+func (b *border) enter(now time.Time, size, tunnels int) refusal {
+	why := b.admit(now, size, tunnels)
 	if why != passed {
 		b.refused.Inc(why)
 		return why
@@ -65,11 +65,13 @@ func (b *border) enter(now time.Time, size int) refusal {
 	return passed
 }
 
-func (b *border) admit(now time.Time, size int) refusal {
+func (b *border) admit(now time.Time, size, tunnels int) refusal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := now.UnixNano()
 	switch {
+	case tunnels >= b.limits.Tunnels:
+		return refusedTunnels
 	case b.inFlight >= b.limits.InFlight:
 		return refusedInFlight
 	case !b.volume.open(at):

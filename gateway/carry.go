@@ -13,7 +13,8 @@ import (
 )
 
 // carried are the patterns that cross.
-var carried = request.ServesOf(patterns.PatternRequest, patterns.PatternPush, patterns.PatternSurvey, patterns.PatternBroadcast)
+var carried = request.ServesOf(patterns.PatternRequest, patterns.PatternPush, patterns.PatternSurvey, patterns.PatternBroadcast,
+	patterns.PatternTunnel)
 
 // cargo is one message on its way through the far network.
 type cargo struct {
@@ -28,7 +29,11 @@ type cargo struct {
 
 // Deliver implements request.Forwarder.
 func (l *lend) Deliver(d *request.Delivery) {
-	if why := l.border.enter(l.of.cfg.Clock.Now(), d.Size); why != passed {
+	open := -1
+	if d.Pattern == patterns.PatternTunnel {
+		open = l.tunnels.open()
+	}
+	if why := l.border.enter(l.of.cfg.Clock.Now(), d.Size, open); why != passed {
 		d.Answer(wire.Reply{Outcome: wire.OutcomeOverloaded, Tail: noHeaders, Queue: overfull})
 		return
 	}
@@ -37,6 +42,8 @@ func (l *lend) Deliver(d *request.Delivery) {
 	switch d.Pattern {
 	case patterns.PatternSurvey, patterns.PatternBroadcast:
 		c.everybody()
+	case patterns.PatternTunnel:
+		c.tunnel()
 	default:
 		c.start()
 	}

@@ -135,20 +135,24 @@ func TestABorderRefusesWhatIsBeyondItsLimits(t *testing.T) {
 	now := time.Unix(1, 0)
 	b := newBorder()
 	b.limit(Limits{InFlight: 2})
-	require.Equal(t, passed, b.enter(now, 5))
-	require.Equal(t, passed, b.enter(now, 5))
-	require.Equal(t, refusedInFlight, b.enter(now, 5))
+	require.Equal(t, passed, b.enter(now, 5, -1))
+	require.Equal(t, passed, b.enter(now, 5, -1))
+	require.Equal(t, refusedInFlight, b.enter(now, 5, -1))
 	b.leave(now, 7)
-	require.Equal(t, passed, b.enter(now, 5))
+	require.Equal(t, passed, b.enter(now, 5, -1))
 	require.Equal(t, uint64(22), b.bytes.Load())
 	require.Equal(t, map[string]uint64{"in_flight_limit": 1}, b.refused.ByName())
+
+	b.limit(Limits{InFlight: 9, Tunnels: 2})
+	require.Equal(t, passed, b.enter(now, 5, 1))
+	require.Equal(t, refusedTunnels, b.enter(now, 5, 2))
 
 	pass := func(l Limits, size int, step, span time.Duration) (n int) {
 		b := newBorder()
 		l.InFlight = 1 << 30
 		b.limit(l)
 		for at := time.Duration(0); at < span; at += step {
-			if b.enter(now.Add(at), size) == passed {
+			if b.enter(now.Add(at), size, -1) == passed {
 				n++
 			}
 		}

@@ -23,6 +23,8 @@
 //     A survey or a broadcast goes to all members there, whose replies are passed on as
 //     they come (everybody.go); callers choose one gateway for each network, so nobody
 //     hears it twice.
+//     A tunnel is opened there, too, and the two are joined frame by frame, with credit
+//     from end to end (tunnels.go).
 //  4. The answer goes back with its meaning (outcome.go).
 //
 // A member that is itself lent from elsewhere is never lent on and never asked: a

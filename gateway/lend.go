@@ -26,6 +26,7 @@ type lend struct {
 	from, to *node.Node
 	address  string // of the cluster in its own network: its own members only
 	border   *border
+	tunnels  *tunnels
 	log      *zap.Logger
 	ctx      context.Context // ends when it is no longer in force
 	cancel   context.CancelFunc
@@ -54,6 +55,7 @@ func newLend(g *Gateway, c Crossing) *lend {
 		log: g.log.With(zap.Stringer("crossing", c)), over: make(chan struct{}),
 	}
 	l.address = c.Cluster + "@" + l.from.Home()
+	l.tunnels = newTunnels(l)
 	l.ctx, l.cancel = context.WithCancel(g.ctx)
 	return l
 }
@@ -88,6 +90,7 @@ func (l *lend) run() {
 		}
 	}
 	l.drain(l.take())
+	l.tunnels.close()
 }
 
 // do carries an order out, and says whether it could.

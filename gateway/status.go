@@ -60,8 +60,10 @@ func (l *lend) status() CrossingStatus {
 		Messages: l.border.messages.Load(), Bytes: l.border.bytes.Load(), Refused: l.border.refused.ByName(),
 	}
 	l.border.mu.Lock()
-	s.InFlight, s.Tunnels = l.border.inFlight, l.border.tunnels
+	s.InFlight = l.border.inFlight
 	l.border.mu.Unlock()
+	s.Tunnels = l.tunnels.open()
+	s.Bytes += l.tunnels.carrying.Load()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.Lent, s.Members, s.Usable, s.RoundTrip = l.reg != nil, l.shown.members, l.shown.usable, l.trip
