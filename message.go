@@ -125,7 +125,7 @@ func (s Service) ServeRequest(ctx context.Context, r *Request) (Message, error) 
 type Member struct {
 	ID          string `json:"id"`             // 16 hexadecimal digits
 	Peer        string `json:"peer"`           // id of its node
-	Name        string `json:"name,omitempty"` // what people call its node, if the caller's node has had a link to it: any text, to be escaped
+	Name        string `json:"name,omitempty"` // what people call its node, if it has a certificate, or the caller's node has had a link to it: any text, to be escaped
 	Incarnation uint64 `json:"incarnation"`
 	Zone        string `json:"zone,omitempty"`
 	Network     string `json:"network,omitempty"` // that it is from, if the caller's node knows the name of its own

@@ -25,6 +25,8 @@ type base struct {
 	finder  *finder
 	epochs  *epochTable
 	claims  *claims
+
+	certificates Certificates
 }
 
 // check verifies that l is the word of its member's node, here and in this epoch.

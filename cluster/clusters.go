@@ -71,7 +71,7 @@ func New(cfg Config) (*Clusters, error) {
 	c.loop = &loop{
 		c: c, log: cfg.Logger.Named("cluster"), holds: make(map[peer.ID]func()), ring: make(chan struct{}, 1),
 		control: newControl(c.start, controlConfig{
-			key: seam.Key, network: cfg.Network, incarnation: cfg.Incarnation, zone: cfg.Zone, home: cfg.Home,
+			key: seam.Key, network: cfg.Network, incarnation: cfg.Incarnation, zone: cfg.Zone, home: cfg.Home, certificates: cfg.Certificates,
 			addrs: cfg.Overlay.Addrs, nearest: cfg.Overlay.Nearest, keys: cfg.Keys,
 			rand: records, seed: binary.LittleEndian.Uint64(seed[:]), drops: c.drops,
 		}),
@@ -240,3 +240,7 @@ func (c *Clusters) Revise(name string, m MemberID, capacity, maxMessage int) {
 // elsewhere than on this node, which has not heard of it for a while. One that is
 // not registered is no error.
 func (c *Clusters) Doubt(name string, m MemberID, on bool) { c.inbox.put(doubtEvent{name, m, on}) }
+
+// Review has Config.Certificates decide anew about all members, and the records of
+// this node's own carry what it says now. It does not wait for that.
+func (c *Clusters) Review() { c.inbox.put(reviewEvent{}) }

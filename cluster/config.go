@@ -45,6 +45,9 @@ type Config struct {
 	// sentence; nil = it can. It must not block, and may be called concurrently.
 	// Default: always nil.
 	Doubt func() error
+	// Certificates says who may serve what, by the certificates of nodes. Default:
+	// whoever has the cluster's key may, and records carry none.
+	Certificates Certificates
 	// Logger is where this package logs; nil = nowhere.
 	Logger *zap.Logger
 }
@@ -52,6 +55,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Doubt == nil {
 		c.Doubt = func() error { return nil }
+	}
+	if c.Certificates == nil {
+		c.Certificates = noCertificates{}
 	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()

@@ -39,14 +39,19 @@ type controlConfig struct {
 	keys        func(name string) *security.Cluster
 	rand        io.Reader // seals records
 	seed        uint64    // of jitter
-	drops       drop.Counts[dropReason]
+
+	certificates Certificates // nil = none are needed
+	drops        drop.Counts[dropReason]
 }
 
 func newControl(now time.Time, cfg controlConfig) *control {
 	rng, out := prng(cfg.seed), &outbox{}
+	if cfg.certificates == nil {
+		cfg.certificates = noCertificates{}
+	}
 	b := &base{
 		self: cfg.key.PeerID(), network: cfg.network, key: cfg.key, verify: security.VerifyLease,
-		out: out, rng: &rng, drops: cfg.drops,
+		out: out, rng: &rng, drops: cfg.drops, certificates: cfg.certificates,
 	}
 	b.peers = newPeerTable(b.self, cfg.addrs, &rng, out)
 	b.finder = newFinder(now, b.peers, &rng, out, cfg.nearest)

@@ -324,7 +324,9 @@ func (s *epochView) tidy(members int) {
 type verifier struct {
 	base *base
 	epoch
-	known map[leaseKey]*verified
+	name    string // of the cluster
+	known   map[leaseKey]*verified
+	refused bool // somebody was, who must not serve the cluster
 }
 
 // verified is a lease that was believed: its record was sealed by a holder of
@@ -367,6 +369,9 @@ func (v *verifier) believe(l *lease) *verified {
 		return nil
 	}
 	d := &verified{record: r, lease: *l}
+	if !v.may(d) {
+		return nil
+	}
 	v.known[l.leaseKey] = d
 	return d
 }

@@ -44,6 +44,8 @@ type Member struct {
 	MaxMessage  int    // bytes of body and headers it accepts; 0 = not said
 	Addrs       []string
 	Payload     []byte // of its Registration; nobody changes it
+	Name        string // of its node, as its certificate has it; "" = it has none
+	Certificate []byte // nobody changes it; nil = none
 
 	load *load // shared by all descriptions of the same member
 }

@@ -20,6 +20,7 @@ const (
 	dropBadSignature
 	dropBadSeal
 	dropBadRecord
+	dropNotAllowed                           // by its node's certificate
 	dropClaimsDiffer                         // an anchor does not hold what this node has there
 	dropRefused                              // by this node, as an anchor
 	dropRegister     = dropRefused + causes  // an anchor refused a member of this node
@@ -34,7 +35,7 @@ const causes = 7
 func (r dropReason) String() string {
 	return [dropReasons]string{
 		"malformed", "inbox_full", "frame_without_link", "delta_gap",
-		"lease_too_many", "lease_bad_signature", "lease_bad_seal", "lease_bad_record",
+		"lease_too_many", "lease_bad_signature", "lease_bad_seal", "lease_bad_record", "lease_not_allowed",
 		"claims_differ",
 		"refused_bad_proof", "refused_full", "refused_stale", "refused_bad_signature",
 		"refused_yielded", "refused_far", "refused_other",

@@ -24,6 +24,8 @@ type record struct {
 	payload     []byte // never changes
 	suspect     bool   // its own node doubts it
 	revision    uint64 // of two records of one registration the larger one is the later
+	certificate []byte // of the node; never changes; nil = none
+	nodeName    string // in the certificate; not encoded
 }
 
 // Bounds of a record, so that a full anchor stays small.
@@ -38,6 +40,7 @@ func (r *record) encode() []byte {
 		Addrs: trimAddrs(r.addrs), Zone: r.zone,
 		Capacity: uint32(r.capacity), MaxMessage: uint32(r.maxMessage), Payload: r.payload,
 		Suspect: r.suspect, Revision: r.revision, Network: r.network, Priority: uint32(r.priority),
+		Certificate: r.certificate,
 	}
 	b, err := wire.AppendControl(nil, m)
 	if err != nil {
@@ -72,7 +75,7 @@ func decodeRecord(b []byte, l *lease) (record, error) {
 	r := record{
 		leaseKey: leaseKey{peer.ID(m.Peer), MemberID(m.Member)}, incarnation: m.Incarnation,
 		addrs: m.Addrs, zone: m.Zone, capacity: int(min(max(m.Capacity, 1), maxCapacity)), maxMessage: int(m.MaxMessage),
-		payload: m.Payload, suspect: m.Suspect, revision: m.Revision,
+		payload: m.Payload, suspect: m.Suspect, revision: m.Revision, certificate: m.Certificate,
 		network: m.Network, priority: int(min(m.Priority, MaxPriority)),
 	}
 	if r.leaseKey != l.leaseKey || r.incarnation != l.incarnation {

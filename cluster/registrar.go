@@ -77,6 +77,7 @@ func (r *registrar) add(now time.Time, name string, d Registration) error {
 		leaseKey: leaseKey{r.self, d.Member}, incarnation: r.incarnation, addrs: r.addrs(), zone: r.zone,
 		capacity: min(max(d.Capacity, 1), maxCapacity), maxMessage: max(d.MaxMessage, 0),
 		payload: d.Payload, network: d.Network, priority: min(max(d.Priority, 0), MaxPriority),
+		certificate: r.certificates.Certificate(),
 	}}
 	epochs := r.epochs.use(now, name)
 	if len(epochs) == 0 {

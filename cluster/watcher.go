@@ -88,7 +88,7 @@ func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []epoch) {
 				return s
 			}
 			s := &epochView{of: []*watchedCluster{w}, anchorSet: k.finder.follow(now, e.cid), verifier: verifier{
-				base: k.base, epoch: e, known: make(map[leaseKey]*verified),
+				base: k.base, epoch: e, name: w.name, known: make(map[leaseKey]*verified),
 			}}
 			s.plan.what = s
 			k.byID[e.cid] = s
@@ -259,6 +259,7 @@ func (k *watcher) member(w *watchedCluster, f *merged) *Member {
 			ID: f.member, Peer: f.peer, Incarnation: f.incarnation, Zone: f.zone,
 			Network: cmp.Or(f.network, k.home), Imported: f.network != "", Priority: f.priority,
 			Capacity: f.capacity, MaxMessage: f.maxMessage, Addrs: f.addrs, Payload: f.payload,
+			Name: f.nodeName, Certificate: f.certificate,
 		}
 		if old != nil && old.Incarnation == f.incarnation && old.Capacity == f.capacity && old.rank() == m.rank() {
 			m.load = old.load
@@ -273,7 +274,7 @@ func (k *watcher) member(w *watchedCluster, f *merged) *Member {
 
 func (m *Member) describes(d *verified) bool {
 	return m.Imported == (d.network != "") && (!m.Imported || m.Network == d.network) && m.Priority == d.priority && m.Zone == d.zone && m.Capacity == d.capacity && m.MaxMessage == d.maxMessage && slices.Equal(m.Addrs, d.addrs) &&
-		bytes.Equal(m.Payload, d.payload)
+		bytes.Equal(m.Payload, d.payload) && bytes.Equal(m.Certificate, d.certificate) && m.Name == d.nodeName
 }
 
 // dial keeps links up to the nodes of these members, and no others.

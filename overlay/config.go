@@ -63,6 +63,10 @@ type Config struct {
 	// status. UTF-8 of at most 64 bytes. Default: none.
 	Name string
 
+	// Admission says who is let in by the certificate of its Hello. Default: everybody
+	// who holds a network key, and nobody shows one.
+	Admission Admission
+
 	// Logger is named "overlay" here. Nil means no logs.
 	Logger *zap.Logger
 }
@@ -91,6 +95,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Held == nil {
 		c.Held = budget.New[peer.ID](c.MaxIncomplete)
+	}
+	if c.Admission == nil {
+		c.Admission = openDoor{}
 	}
 	if c.Agent == "" {
 		c.Agent = "arke"

@@ -58,7 +58,7 @@ func TestHellosAreCompared(t *testing.T) {
 
 // speaker is what Hellos need of an overlay.
 func speaker(addrs []string) *base {
-	return &base{instance: instanceID{7}, clock: NewRealClock(), transport: addressed{addrs: addrs}, cfg: Config{Agent: "arke 1.0"}}
+	return &base{instance: instanceID{7}, clock: NewRealClock(), transport: addressed{addrs: addrs}, cfg: Config{Admission: openDoor{}, Agent: "arke 1.0"}}
 }
 
 // setClock is a clock that shows so many ms since 1970.

@@ -129,6 +129,22 @@ func (n *noticeLog) log(f func(*zap.Logger)) (logged bool) {
 	return true
 }
 
+// refused logs why there is no link to the peer, if somebody has to do something
+// about it.
+func (n *noticeLog) refused(err error) (logged bool) {
+	switch {
+	case errors.Is(err, ErrVersion):
+		return n.log(func(log *zap.Logger) {
+			log.Warn("a peer has no link version in common with this node", zap.Error(err))
+		})
+	case errors.Is(err, ErrNotAdmitted):
+		return n.log(func(log *zap.Logger) {
+			log.Warn("no link to a peer: one of the two does not let the other in", zap.Error(err))
+		})
+	}
+	return false
+}
+
 // tell logs a notice of the peer's.
 func (n *noticeLog) tell(m *wire.Notice) {
 	n.log(func(log *zap.Logger) {

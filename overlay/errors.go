@@ -42,6 +42,10 @@ var (
 	// has nothing to do with; see Overlay.Exclude.
 	ErrExcluded = errors.New("overlay: the peer is excluded from the network")
 
+	// ErrNotAdmitted is the cause of LinkDown and DialFailed when one of the two nodes
+	// does not let the other in; see Config.Admission. The text says which, and why.
+	ErrNotAdmitted = errors.New("overlay: not admitted")
+
 	// ErrGoodbye is the cause of LinkDown and DialFailed when the peer ended
 	// the link on purpose.
 	ErrGoodbye = session.ErrGoodbye

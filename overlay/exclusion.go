@@ -37,7 +37,7 @@ func (e *exclusion) Exclude(p peer.ID) {
 	if _, before := e.peers.Swap(p, struct{}{}); before {
 		return
 	}
-	cutOff(e.o.links.get(p))
+	cutOff(e.o.links.get(p), ErrExcluded, codeExcluded)
 	e.o.transport.Disconnect(p)
 }
 
@@ -56,18 +56,18 @@ func (e *exclusion) bars(p peer.ID) error {
 }
 
 // cutOff ends what there is with the peer; without mu.
-func cutOff(l *Link) {
+func cutOff(l *Link, cause error, code uint32) {
 	l.mu.Lock()
 	defer l.unlock()
 	for _, s := range l.callers {
-		l.after.Add(func() { s.Reset(codeExcluded) })
+		l.after.Add(func() { s.Reset(code) })
 	}
 	switch s := l.last.Load(); {
 	case !l.up():
 		l.do(decision{stop: true})
 	case s.Attached():
-		l.after.Add(func() { s.Break(ErrExcluded, codeExcluded) }) // lost ends the session
+		l.after.Add(func() { s.Break(cause, code) }) // lost ends the session
 	default:
-		l.do(giveUp(ErrExcluded))
+		l.do(giveUp(cause))
 	}
 }

@@ -160,7 +160,7 @@ func (st *stream) hearHello() (greeting, error) {
 	if k != wire.KindHello {
 		return greeting{}, fmt.Errorf("%w: kind %d instead of hello", ErrProtocol, k)
 	}
-	return decodeHello(body)
+	return st.hello(body)
 }
 
 // enter has a stream join whose peer has said Hello, if that fits with what there
@@ -251,6 +251,7 @@ func (st *stream) join(s *session.Session) {
 	st.session, st.l.joining = s, st
 	st.l.known.learn(st.s, &st.greeting)
 	st.l.after.Add(st.compareClocks)
+	st.l.after.Add(func() { review(st.l) }) // who was let in may have been revoked since its Hello
 }
 
 // compareClocks tells what the peer's wall clock shows; without the link's mu.
@@ -424,7 +425,7 @@ func (st *stream) exchange(clock, id uint64, fresh bool, received wire.Counts) (
 		}
 		switch k {
 		case wire.KindHello:
-			return decodeHello(body)
+			return st.hello(body)
 		case wire.KindGoodbye:
 			var m wire.Goodbye
 			if err := wire.DecodeControl(body, &m); err != nil {
@@ -474,12 +475,13 @@ func (st *stream) refuse(err error) {
 		return
 	}
 	l := st.l
-	if !errors.Is(err, ErrVersion) || !l.notices.log(func(log *zap.Logger) {
-		log.Warn("a peer has no link version in common with this node", zap.Error(err))
-	}) {
+	if !l.notices.refused(err) {
 		l.o.log.Debug("refused a stream", zap.Stringer("id", l.peer), zap.Error(err))
 	}
 	l.o.refuse(st.s, err)
+	if errors.Is(err, ErrNotAdmitted) {
+		l.o.transport.Disconnect(l.peer)
+	}
 }
 
 // refuse ends a stream that does not become part of a link, with last words

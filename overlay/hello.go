@@ -27,6 +27,8 @@ type greeting struct {
 	wall     int64 // the peer's wall clock, ms since 1970; 0 = unknown
 	addrs    []string
 
+	certificate []byte // nil = none
+
 	session  uint64 // its id
 	fresh    bool   // the peer begins it
 	received wire.Counts
@@ -43,15 +45,16 @@ func (g *greeting) of(s session.Sample) session.Greeting {
 // informs.
 func (b *base) encodeHello(clock, session uint64, fresh bool, received wire.Counts) ([]byte, error) {
 	m := &wire.Hello{
-		VersionMin: wire.LinkVersionMin,
-		VersionMax: wire.LinkVersionMax,
-		Instance:   b.instance[:],
-		Clock:      clock,
-		Agent:      wire.ClipText(b.cfg.Agent),
-		Session:    session,
-		Fresh:      fresh,
-		Wall:       b.wall(),
-		Name:       b.cfg.Name,
+		VersionMin:  wire.LinkVersionMin,
+		VersionMax:  wire.LinkVersionMax,
+		Instance:    b.instance[:],
+		Clock:       clock,
+		Agent:       wire.ClipText(b.cfg.Agent),
+		Session:     session,
+		Fresh:       fresh,
+		Wall:        b.wall(),
+		Name:        b.cfg.Name,
+		Certificate: b.cfg.Admission.Certificate(),
 	}
 	if received != (wire.Counts{}) {
 		m.Received = received[:]
@@ -88,7 +91,7 @@ func decodeHello(body []byte) (greeting, error) {
 	}
 	g := greeting{
 		version: version, clock: m.GetClock(), agent: m.GetAgent(), addrs: m.GetAddrs(),
-		name: m.GetName(), wall: m.GetWall(),
+		name: m.GetName(), wall: m.GetWall(), certificate: m.GetCertificate(),
 		session: m.GetSession(), fresh: m.GetFresh(), received: wire.CountsOf(m.GetReceived()),
 	}
 	copy(g.instance[:], m.GetInstance())
@@ -105,8 +108,10 @@ type acquaintance struct {
 	agent    string
 	name     string
 	version  uint32
-	addr     string   // of the last connection
-	addrs    []string // that it can be reached at
+
+	certificate []byte   // in its last Hello; nil = none
+	addr        string   // of the last connection
+	addrs       []string // that it can be reached at
 }
 
 // meet notes the instance that a new session is with, and where it is.
@@ -120,7 +125,7 @@ func (a *acquaintance) meet(s Stream, g *greeting) {
 // learn notes what the peer said in the Hello of a connection.
 func (a *acquaintance) learn(s Stream, g *greeting) {
 	a.clock, a.agent, a.name, a.version = g.clock, g.agent, g.name, g.version
-	a.addr, a.addrs = s.RemoteAddr(), g.addrs
+	a.addr, a.addrs, a.certificate = s.RemoteAddr(), g.addrs, g.certificate
 	if s.Outbound() {
 		a.addrs = mergeAddrs([]string{a.addr}, g.addrs)
 	}
@@ -181,6 +186,8 @@ func goodbyeError(code uint32, reason string) error {
 		err = ErrDuplicate
 	case codeProtocol:
 		err = ErrProtocol
+	case codeNotAdmitted:
+		err = ErrNotAdmitted
 	}
 	return fmt.Errorf("%w: the peer says %q", err, reason)
 }
@@ -194,6 +201,8 @@ func refusalCode(err error) uint32 {
 		return codeShutdown
 	case errors.Is(err, ErrDuplicate):
 		return codeDuplicate
+	case errors.Is(err, ErrNotAdmitted):
+		return codeNotAdmitted
 	case errors.Is(err, errNotNeeded):
 		return codeSuperseded
 	case errors.Is(err, errBusy):

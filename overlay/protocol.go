@@ -50,4 +50,6 @@ const (
 	codeSuperseded uint32 = 8  // another connection of this link is used instead
 	codeBroken     uint32 = 9  // the connection broke
 	codeExcluded   uint32 = 10 // the peer is excluded from the network
+
+	codeNotAdmitted uint32 = 11 // the peer shows no certificate that lets it in
 )

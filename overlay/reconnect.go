@@ -91,7 +91,7 @@ func (r *reconnect) dialled(now time.Time, s linkState, err error) decision {
 
 // again decides after a dial that was to save the session.
 func (r *reconnect) again(now time.Time, err error) decision {
-	for _, final := range []error{ErrGoodbye, ErrVersion, ErrDuplicate, ErrProtocol, ErrExcluded} {
+	for _, final := range []error{ErrGoodbye, ErrVersion, ErrDuplicate, ErrProtocol, ErrExcluded, ErrNotAdmitted} {
 		if errors.Is(err, final) {
 			return giveUp(err)
 		}
@@ -131,7 +131,7 @@ func sessionEnd(err error) error {
 	switch {
 	case errors.As(err, &bye):
 		return goodbyeError(bye.Code, bye.Reason)
-	case errors.Is(err, ErrProtocol), errors.Is(err, session.ErrPoison), errors.Is(err, ErrExcluded):
+	case errors.Is(err, ErrProtocol), errors.Is(err, session.ErrPoison), errors.Is(err, ErrExcluded), errors.Is(err, ErrNotAdmitted):
 		return err
 	case errors.Is(err, session.ErrLeft), errors.Is(err, session.ErrDown):
 		return ErrLost

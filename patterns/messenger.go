@@ -97,7 +97,7 @@ func VersionOf(all []Member, err error) string {
 	}
 	h := fnv.New128a()
 	for _, m := range all {
-		fmt.Fprintf(h, "%s %s %d %q %s %d %s\n", m.ID, m.Peer, m.Incarnation, m.Zone, m.Network, m.Capacity, m.State)
+		fmt.Fprintf(h, "%s %s %q %d %q %s %d %s\n", m.ID, m.Peer, m.Name, m.Incarnation, m.Zone, m.Network, m.Capacity, m.State)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -115,7 +115,7 @@ type Registration interface {
 type Member struct {
 	ID          string `json:"id"`             // 16 hexadecimal digits
 	Peer        string `json:"peer"`           // peer id of its node
-	Name        string `json:"name,omitempty"` // what people call its node, if the caller's node has had a link to it: any text, to be escaped
+	Name        string `json:"name,omitempty"` // what people call its node, if it has a certificate, or the caller's node has had a link to it: any text, to be escaped
 	Incarnation uint64 `json:"incarnation"`
 	Zone        string `json:"zone,omitempty"`
 	Network     string `json:"network,omitempty"` // that it is from, if the caller's node knows the name of its own

@@ -137,6 +137,15 @@ func OpenCertificate(id AuthorityID, network NetworkID, encoded []byte) (Certifi
 	return parseCertificate(body)
 }
 
+// DescribeCertificate decodes a certificate without a look at its signature, to show it
+// to people. It returns ErrBadCertificate.
+func DescribeCertificate(encoded []byte) (Certificate, error) {
+	if len(encoded) < signatureSize || len(encoded) > MaxCertificate {
+		return Certificate{}, fmt.Errorf("%w: malformed", ErrBadCertificate)
+	}
+	return parseCertificate(encoded[:len(encoded)-signatureSize])
+}
+
 // parseCertificate is strict: one certificate has one encoding.
 func parseCertificate(b []byte) (Certificate, error) {
 	r := strict{rest: b}

@@ -30,10 +30,8 @@ func ReadCertificateFile(path string) ([]byte, error) {
 // WriteCertificateFile writes what Sign returned, in place of what is there.
 func WriteCertificateFile(path string, encoded []byte) error {
 	head := "# Arke certificate: who a node is and what it may do. No secret.\n"
-	if body := len(encoded) - signatureSize; body > 0 {
-		if c, err := parseCertificate(encoded[:body]); err == nil {
-			head += fmt.Sprintf("# node %s, peer %s, serial %016x, until %s\n", c.Name, c.Peer, c.Serial, c.NotAfter.UTC().Format("2006-01-02 15:04 MST"))
-		}
+	if c, err := DescribeCertificate(encoded); err == nil {
+		head += fmt.Sprintf("# node %s, peer %s, serial %016x, until %s\n", c.Name, c.Peer, c.Serial, c.NotAfter.UTC().Format("2006-01-02 15:04 MST"))
 	}
 	return writeSigned(path, head, certificateFileFormat, encoded)
 }

@@ -113,3 +113,13 @@ func Covers(wide, narrow string) bool {
 		wide, narrow = restW, restN
 	}
 }
+
+// Stands says whether the name of a rule, a pattern, stands for all of what: a topic, a
+// cluster, or a pattern of them. Names that Arke keeps for itself stand for themselves,
+// and no pattern stands for them.
+func Stands(rule, what string) bool {
+	if strings.HasPrefix(rule, name.Reserved) || strings.HasPrefix(what, name.Reserved) {
+		return rule == what
+	}
+	return Covers(rule, what)
+}

@@ -57,6 +57,13 @@ type Config struct {
 	// ClusterKeys are the explicit keys of some clusters, the newest version
 	// last. Clusters that are not in it have keys derived from the network's.
 	ClusterKeys map[string][]security.KeyVersion
+	// Certificate is what this node shows in an issued network, as an authority signed
+	// it. Its name takes the place of Name. Default: none, and where the network file
+	// requires one, other nodes refuse this one.
+	Certificate []byte
+	// Revocations is a list that the authority has signed, which this node tells all
+	// others. Default: the newest that it was told, as far as DataDir keeps it.
+	Revocations []byte
 	// Seal says when requests are sealed end to end. Default: for clusters
 	// with explicit keys.
 	Seal request.Seal

@@ -28,6 +28,7 @@ type layers struct {
 	state       state
 	outside     outside
 	keys        *keyring
+	credentials *credentials
 	incarnation uint64
 	overlay     *overlay.Overlay
 	clusters    *cluster.Clusters
@@ -50,9 +51,16 @@ func (l *layers) assemble(network *security.Network) (err error) {
 		return err
 	}
 	l.keys = newKeyring(network, l.cfg.ClusterKeys)
+	if l.credentials, err = newCredentials(l.cfg, network, l.outside, l.state); err != nil {
+		return err
+	}
+	if own, ok := l.credentials.OwnCertificate(); ok {
+		l.cfg.Name = own.Name // what others show, whatever the node calls itself
+	}
 	if l.overlay, err = overlay.New(overlay.Config{
 		Seam: l.outside.Seam, Seeds: l.cfg.Seeds, RememberFile: l.state.peers(), Heartbeat: l.cfg.Heartbeat, Held: l.outside.held(),
 		MaxMessage: request.MaxMessage + request.MaxOverhead, Agent: l.cfg.Agent, Name: l.cfg.Name, Logger: l.cfg.Logger,
+		Admission: l.credentials,
 	}); err != nil {
 		return err
 	}
@@ -60,9 +68,11 @@ func (l *layers) assemble(network *security.Network) (err error) {
 		Overlay: cluster.FromOverlay(l.overlay), Keys: l.keys.cluster, Zone: l.cfg.Zone,
 		Network: network.ID(), Home: l.cfg.Network.Name, Incarnation: l.incarnation,
 		Doubt: func() error { return l.overlay.Clocks().Err() }, Logger: l.cfg.Logger,
+		Certificates: l.credentials,
 	}); err != nil {
 		return err
 	}
+	l.credentials.attach(l.overlay, l.clusters)
 	if l.tunnels, err = tunnel.New(l.tunnelConfig()); err != nil {
 		return err
 	}
@@ -77,6 +87,9 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	return nil
 }
 
+// Credentials are the node's.
+func (l *layers) Credentials() Credentials { return Credentials{l.credentials} }
+
 func (l *layers) requestConfig() request.Config {
 	return request.Config{
 		Links:       request.FromOverlay(l.overlay),
@@ -87,6 +100,7 @@ func (l *layers) requestConfig() request.Config {
 		Exec:        l.outside.Exec,
 		Incarnation: l.incarnation,
 		Acceptor:    l.tunnels,
+		May:         l.credentials.mayCall,
 		Seal:        l.cfg.Seal,
 		Logger:      l.cfg.Logger,
 	}
@@ -122,6 +136,7 @@ func (l *layers) topicsConfig() pubsub.Config {
 		Network:          l.keys.network.ID(),
 		Incarnation:      l.incarnation,
 		SealAlways:       l.cfg.Seal == request.SealAlways,
+		Rights:           l.credentials,
 		MaxSubscriptions: l.cfg.MaxSubscriptions,
 		Logger:           l.cfg.Logger,
 	}
@@ -148,6 +163,7 @@ func (l *layers) start(ctx context.Context) error {
 		return err
 	}
 	l.notices.start(l.overlay.Addrs())
+	l.credentials.start()
 	return l.outside.discover(l.overlay.AddCandidate)
 }
 
@@ -159,6 +175,7 @@ func (l *layers) drain(ctx context.Context) error {
 // close ends the layers at once, from the top down.
 func (l *layers) close() error {
 	l.notices.watch.Stop()
+	l.credentials.stop()
 	l.tunnels.Stop() // handlers of requests may wait for one, and those of tunnels for a request
 	return errors.Join(
 		l.topics.Close(), l.requests.Close(), l.tunnels.Close(), l.clusters.Close(), l.overlay.Close(), l.outside.close(), l.state.close(),

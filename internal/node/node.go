@@ -4,6 +4,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/name"
+	"github.com/arke-mesh/arke/internal/verb"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/security"
@@ -68,11 +70,25 @@ func (l *life) accepting() error {
 }
 
 // reaches returns why nothing can be sent to the cluster, if so.
-func (l *life) reaches(name string) error {
-	if err := l.running(); err != nil {
+func (s *registrations) reaches(name string) error {
+	if err := s.running(); err != nil {
 		return err
 	}
-	return checkName(name)
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if err := s.keys.knows(name); err != nil {
+		return err
+	}
+	return s.credentials.may(verb.Call, name)
+}
+
+// publishes returns why nothing can be published to the topic, if so.
+func (s *registrations) publishes(topic string) error {
+	if err := s.running(); err != nil {
+		return err
+	}
+	return s.credentials.Own(verb.Publish, topic)
 }
 
 // topicPrefix begins the names of the clusters that are groups of topics.
@@ -190,7 +206,7 @@ func (n *Node) Members(ctx context.Context, cluster string) ([]patterns.Member, 
 // named adds the names of the members' nodes.
 func (n *Node) named(list []patterns.Member) []patterns.Member {
 	for i := range list {
-		list[i].Name = n.NameOf(list[i].Peer)
+		list[i].Name = cmp.Or(list[i].Name, n.NameOf(list[i].Peer))
 	}
 	return list
 }
@@ -256,7 +272,7 @@ func (n *Node) OpenTunnel(ctx context.Context, cluster string, first patterns.Me
 
 // Publish implements patterns.Messenger.
 func (n *Node) Publish(ctx context.Context, topic string, m patterns.Message, opts ...patterns.PublishOption) error {
-	if err := n.running(); err != nil {
+	if err := n.publishes(topic); err != nil {
 		return err
 	}
 	return n.topics.Publish(ctx, topic, m, patterns.CollectPublishOptions(opts))
@@ -264,7 +280,7 @@ func (n *Node) Publish(ctx context.Context, topic string, m patterns.Message, op
 
 // TryPublish implements patterns.Messenger.
 func (n *Node) TryPublish(topic string, m patterns.Message, opts ...patterns.PublishOption) error {
-	if err := n.running(); err != nil {
+	if err := n.publishes(topic); err != nil {
 		return err
 	}
 	return n.topics.TryPublish(topic, m, patterns.CollectPublishOptions(opts))

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/verb"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
@@ -47,6 +48,9 @@ func (s *registrations) register(ctx context.Context, name string, as cluster.Re
 	if err := s.keys.knows(name); err != nil {
 		return nil, err
 	}
+	if err := s.credentials.may(verb.Serve, name); err != nil {
+		return nil, err
+	}
 	id := cluster.MemberID(max(s.ids.Uint64(), 1))
 	server, err := add(id)
 	if err != nil {
@@ -66,14 +70,6 @@ func (s *registrations) register(ctx context.Context, name string, as cluster.Re
 		return nil, r.abort(err)
 	}
 	return r, nil
-}
-
-// reaches returns why nothing can be sent to the cluster, if so.
-func (s *registrations) reaches(name string) error {
-	if err := s.life.reaches(name); err != nil {
-		return err
-	}
-	return s.keys.knows(name)
 }
 
 // withdraw ends the leases of all members, in the order of cluster and member.

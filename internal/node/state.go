@@ -22,6 +22,7 @@ const (
 	keyFile         = "node.key"
 	incarnationFile = "incarnation"
 	peersFile       = "peers.json"
+	revocationsFile = "revocations"
 )
 
 // state is the data directory, locked. The zero state is none: nothing is
@@ -67,6 +68,23 @@ func (s state) peers() string {
 		return ""
 	}
 	return filepath.Join(s.dir, peersFile)
+}
+
+// revocations returns the list that was kept; nil = none.
+func (s state) revocations() ([]byte, error) {
+	if s.dir == "" {
+		return nil, nil
+	}
+	signed, err := security.ReadRevocationsFile(filepath.Join(s.dir, revocationsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return signed, err
+}
+
+// keepRevocations keeps a list for the next start.
+func (s state) keepRevocations(signed []byte) error {
+	return security.WriteRevocationsFile(filepath.Join(s.dir, revocationsFile), signed)
 }
 
 // key returns the node's key, which is made at the first start.

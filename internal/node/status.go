@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/issued"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns/broadcast"
 	"github.com/arke-mesh/arke/patterns/pubsub"
@@ -19,14 +20,18 @@ import (
 // Status is what a node says about itself, for people and tools. No field is
 // secret.
 type Status struct {
-	Peer        string   `json:"peer"`
-	Addrs       []string `json:"addrs"` // without /p2p
-	Network     string   `json:"network"`
-	NetworkID   string   `json:"network_id"`
-	Name        string   `json:"name,omitempty"`
-	Zone        string   `json:"zone,omitempty"`
-	Incarnation uint64   `json:"incarnation"`
-	State       string   `json:"state"` // new, running, draining, or closed
+	Peer      string   `json:"peer"`
+	Addrs     []string `json:"addrs"` // without /p2p
+	Network   string   `json:"network"`
+	NetworkID string   `json:"network_id"`
+	Name      string   `json:"name,omitempty"`
+	Zone      string   `json:"zone,omitempty"`
+
+	// Certificate is what this node shows others, in an issued network.
+	Certificate issued.Status `json:"certificate"`
+
+	Incarnation uint64 `json:"incarnation"`
+	State       string `json:"state"` // new, running, draining, or closed
 
 	// Peers is how many nodes this one knows of. Links to them open when there
 	// is something to say, so a quiet network has few.
@@ -96,6 +101,7 @@ func (n *Node) Status() Status {
 		NetworkID:   n.cfg.Network.ID.String(),
 		Name:        n.cfg.Name,
 		Zone:        n.cfg.Zone,
+		Certificate: n.credentials.Status(),
 		Incarnation: n.incarnation,
 		State:       phaseName(n.phase.Load()),
 		Peers:       n.overlay.Router().Size(),

@@ -158,7 +158,7 @@ func checkRecord(m *Record) error {
 		checkText("record: network", m.GetNetwork(), MaxNetwork),
 		checkRange("record: payload", len(m.GetPayload()), 0, MaxLeasePayload),
 		checkRange("record: ephemeral", len(m.GetEphemeral()), 0, KeySize),
-		checkRange("record: certificate", len(m.GetCertificate()), 0, KeySize),
+		checkRange("record: certificate", len(m.GetCertificate()), 0, MaxCertificate),
 	)
 }
 

@@ -1465,7 +1465,7 @@ type Record struct {
 	Ephemeral     []byte                 `protobuf:"bytes,9,opt,name=ephemeral,proto3" json:"ephemeral,omitempty"`                      // X25519 key, 32 bytes or none
 	Suspect       bool                   `protobuf:"varint,10,opt,name=suspect,proto3" json:"suspect,omitempty"`                        // the member lives elsewhere than on its node, which has not heard of it for a while
 	Revision      uint64                 `protobuf:"varint,11,opt,name=revision,proto3" json:"revision,omitempty"`                      // grows each time the node registers the same member differently
-	Certificate   []byte                 `protobuf:"bytes,12,opt,name=certificate,proto3" json:"certificate,omitempty"`                 // hash of the certificate that the node shows, 32 bytes or none
+	Certificate   []byte                 `protobuf:"bytes,12,opt,name=certificate,proto3" json:"certificate,omitempty"`                 // of the node, at most 1 KiB; none = it has none
 	Network       string                 `protobuf:"bytes,13,opt,name=network,proto3" json:"network,omitempty"`                         // the network that a gateway lends the member from; empty = it is one of this network
 	Priority      uint32                 `protobuf:"varint,14,opt,name=priority,proto3" json:"priority,omitempty"`                      // of a lent member: those with the lowest number come first; at most 255
 	unknownFields protoimpl.UnknownFields

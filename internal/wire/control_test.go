@@ -181,7 +181,7 @@ func TestControlLimitsAreHeldToTheByte(t *testing.T) {
 		"record network":     {0, 63, func(n int) proto.Message { return &wire.Record{Peer: b(1), Network: text(n)} }},
 		"record addrs":       {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Addrs: addrs(n)} }},
 		"record ephemeral":   {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Ephemeral: b(n)} }},
-		"record certificate": {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Certificate: b(n)} }},
+		"record certificate": {0, 1024, func(n int) proto.Message { return &wire.Record{Peer: b(1), Certificate: b(n)} }},
 		"record addr":        {1, 256, func(n int) proto.Message { return &wire.Record{Peer: b(1), Addrs: []string{text(n)}} }},
 	} {
 		t.Run(what, func(t *testing.T) {

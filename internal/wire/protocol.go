@@ -49,7 +49,7 @@ const (
 	MaxAddr         = 256
 	MaxText         = 256      // bytes of an agent, a reason, a detail
 	MaxName         = 64       // bytes of a node's name
-	MaxCertificate  = 1 << 10  // bytes of Hello.certificate
+	MaxCertificate  = 1 << 10  // bytes of a certificate, in a Hello and in a record
 	MaxStatement    = 32 << 10 // bytes of a statement's body
 	MaxVouch        = 128      // bytes of its proof
 	MaxZone         = 64       // bytes of a zone's name

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/overlay"
@@ -36,13 +37,40 @@ type Config struct {
 	// SealAlways has everything sealed, and refuses what is not. Default: what
 	// is published in groups with explicit keys.
 	SealAlways bool
+	// Rights says who may publish and subscribe what. Default: whoever has the keys.
+	Rights Rights
 	// MaxSubscriptions bounds the subscriptions of this node. Default 100,000.
 	MaxSubscriptions int
 	// Logger is where this package logs; nil = nowhere.
 	Logger *zap.Logger
 }
 
+// Rights says who may publish and subscribe what. Methods may be called concurrently,
+// and must not block.
+type Rights interface {
+	// Asks says whether anybody has to be asked at all.
+	Asks() bool
+	// Subscribes says why this node itself must not subscribe to a pattern, if so.
+	Subscribes(pattern string) error
+	// MayPublish says whether the node p, to which there is a link, may publish to a
+	// topic. It is called for each message of its, and does not keep topic.
+	MayPublish(p peer.ID, topic []byte) bool
+	// MaySubscribe says whether the node p may, whose lease carries that certificate.
+	MaySubscribe(p peer.ID, certificate []byte, pattern string) bool
+}
+
+// allRights are everybody's who has the keys.
+type allRights struct{}
+
+func (allRights) Asks() bool                                { return false }
+func (allRights) Subscribes(string) error                   { return nil }
+func (allRights) MayPublish(peer.ID, []byte) bool           { return true }
+func (allRights) MaySubscribe(peer.ID, []byte, string) bool { return true }
+
 func (c Config) withDefaults() Config {
+	if c.Rights == nil {
+		c.Rights = allRights{}
+	}
 	if c.MaxSubscriptions == 0 {
 		c.MaxSubscriptions = 100_000
 	}

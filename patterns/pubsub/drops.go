@@ -26,6 +26,7 @@ const (
 	dropQueues                          // for a queue of more than 1,024 that one message is for
 	dropTooLarge                        // not published: the message is beyond a limit
 	dropSubscriptions                   // refused: MaxSubscriptions are there, or what they say of queues does not fit the lease
+	dropNotAllowed                      // by its publisher's certificate
 	dropReasons
 )
 
@@ -33,6 +34,6 @@ const (
 func (d dropReason) String() string {
 	return [...]string{
 		"malformed", "unauthorized", "not_named", "unsigned", "replay", "late", "streams", "gap", "unsent", "earlier_life", "unreachable", "lane_full",
-		"forward", "no_path", "path_refused", "unpicked", "queues", "too_large", "subscriptions",
+		"forward", "no_path", "path_refused", "unpicked", "queues", "too_large", "subscriptions", "not_allowed",
 	}[d]
 }

@@ -97,6 +97,18 @@ func (e *Engine) NewProxy(s Sink, origin uint64) *Proxy {
 // of the one message that it carries.
 const keptFrom = 16 << 10
 
+// mayPublish says whether the node that sends a frame of its own may publish all that
+// is in it. What comes through a forwarder was looked at there.
+func mayPublish(r Rights, publisher peer.ID, m *wire.Publish) bool {
+	for rest := m.Messages; len(rest) > 0; {
+		first, _, _ := m.Cut(&rest)
+		if !r.MayPublish(publisher, first.Topic) {
+			return false
+		}
+	}
+	return true
+}
+
 // handlePublish takes in messages: they are passed on, if this node is a
 // forwarder, and handed to the subscriptions here, if they are for them.
 func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
@@ -115,6 +127,10 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 	}
 	if publisher != source && m.Flags&wire.FlagRoot == 0 {
 		e.drops.Inc(dropUnauthorized) // nobody speaks for others there
+		return false
+	}
+	if publisher == l.Peer() && e.cfg.Rights.Asks() && !mayPublish(e.cfg.Rights, publisher, &m) {
+		e.drops.Add(dropNotAllowed, uint64(m.Count))
 		return false
 	}
 	if m.Epoch > 0 {

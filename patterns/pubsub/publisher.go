@@ -37,7 +37,7 @@ func newPublisher(b *base, group string, root bool) *publisher {
 	p.watch = b.cfg.Directory.Watch(clusterOf(group))
 	p.last.Store(b.now())
 	p.init(b, b.self, b.random.Uint64(), group, root)
-	p.subscribers = newSubscribers(b.self, &p.audience)
+	p.subscribers = newSubscribers(b.self, b.cfg.Rights, &p.audience)
 	p.tree.signer = &signer{base: b, group: group}
 	p.picker = picker{random: b.picks, self: b.hash, live: func(r *receiver) bool {
 		return slices.ContainsFunc(r.state.members, b.cfg.Directory.Live)

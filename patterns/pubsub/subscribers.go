@@ -16,6 +16,7 @@ import (
 // core. Its owner's lock guards it.
 type subscribers struct {
 	self      peer.ID
+	rights    Rights
 	audience  *audience
 	view      *cluster.View // that receivers was made of
 	receivers map[peer.ID]*receiver
@@ -47,8 +48,8 @@ const (
 	replaced                // it was started anew: another receiver is coming
 )
 
-func newSubscribers(self peer.ID, a *audience) subscribers {
-	return subscribers{self: self, audience: a, receivers: make(map[peer.ID]*receiver), known: make(map[*cluster.Member][]wire.Interest)}
+func newSubscribers(self peer.ID, r Rights, a *audience) subscribers {
+	return subscribers{self: self, rights: r, audience: a, receivers: make(map[peer.ID]*receiver), known: make(map[*cluster.Member][]wire.Interest)}
 }
 
 // refresh takes in a view, and returns what it changes. One that is not known
@@ -204,7 +205,9 @@ func (s *subscribers) interests(m *cluster.Member) []wire.Interest {
 			s.malformed++
 			is = nil
 		}
-		is = legal(is)
+		is = slices.DeleteFunc(legal(is), func(i wire.Interest) bool {
+			return !s.rights.MaySubscribe(m.Peer, m.Certificate, i.Pattern)
+		})
 		s.known[m] = is
 	}
 	return is

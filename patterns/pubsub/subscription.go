@@ -43,6 +43,9 @@ func (l *local) newSubscription(ctx context.Context, pattern string, o patterns.
 	if len(o.Queue) > maxQueueName {
 		return nil, fmt.Errorf("%w: name of the queue: %d bytes are more than %d", patterns.ErrTopic, len(o.Queue), maxQueueName)
 	}
+	if err := l.cfg.Rights.Subscribes(pattern); err != nil {
+		return nil, err
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

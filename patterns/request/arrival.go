@@ -53,6 +53,10 @@ func (v verdict) refusal() refusal {
 
 // admit has a request handled, forwarded or refused.
 func (s *Server) admit(in *arrival) (kept bool) {
+	if s.cfg.May != nil && !s.cfg.May(in.link.Peer(), s.name) {
+		s.refuse(in, refusal{wire.OutcomeUnauthorized, dropNotAllowed})
+		return false
+	}
 	if no := in.open(s); no != (refusal{}) {
 		s.refuse(in, no)
 		return false

@@ -6,6 +6,7 @@ package request
 import (
 	"errors"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/overlay"
@@ -50,6 +51,9 @@ type Config struct {
 	// Leaf, if not nil, makes this the engine of a program beside a relay.
 	// Directory, Keys, Rand and Incarnation are not needed then.
 	Leaf *Leaf
+	// May says whether the node p may call a cluster: it is asked for each request that
+	// comes from p. It must not block. Default: whoever has the cluster's key may.
+	May func(p peer.ID, cluster string) bool
 	// Seal says when to seal. Default: SealAuto.
 	Seal Seal
 	// Logger is where this package logs; nil = nowhere.

@@ -30,6 +30,7 @@ const (
 	dropLaneFull                       // a request that did not fit into the lane to its member
 	dropBudget                         // a retry that the budget did not allow
 	dropUnasked                        // a member that was not asked: more than the survey takes replies
+	dropNotAllowed                     // refused: the caller's certificate does not let it call the cluster
 	dropReasons
 )
 
@@ -38,6 +39,6 @@ func (d dropReason) String() string {
 	return [...]string{
 		"malformed", "no_such_member", "no_method", "unauthorized", "replay", "duplicate", "too_large", "queue_length",
 		"queue_bytes", "workers", "draining", "expired", "cancelled", "orphaned", "abandoned", "reply_unsent", "reply_late",
-		"reply_bad", "reply_large", "reply_too_large", "lane_full", "retry_budget", "survey_members",
+		"reply_bad", "reply_large", "reply_too_large", "lane_full", "retry_budget", "survey_members", "not_allowed",
 	}[d]
 }

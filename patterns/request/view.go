@@ -39,7 +39,7 @@ func (k *calls) members(ctx context.Context, address string) ([]patterns.Member,
 			continue
 		}
 		out = append(out, patterns.Member{
-			ID: m.ID.String(), Peer: m.Peer.String(), Incarnation: m.Incarnation,
+			ID: m.ID.String(), Peer: m.Peer.String(), Name: m.Name, Incarnation: m.Incarnation,
 			Zone: m.Zone, Network: m.Network, Capacity: m.Capacity, State: k.cfg.Directory.State(m),
 		})
 	}

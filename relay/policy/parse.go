@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/arke-mesh/arke/internal/verb"
 )
 
 // maxText bounds the text of a policy, in bytes.
@@ -62,7 +64,7 @@ func parseLine(line string, d Directory) (r Rule, some bool, err error) {
 	for more := true; more && len(words) > 0; words = words[1:] {
 		more = strings.HasSuffix(words[0], ",")
 		for word := range strings.SplitSeq(strings.TrimSuffix(words[0], ","), ",") {
-			v, err := ParseVerb(word)
+			v, err := verb.Parse(word)
 			if err != nil {
 				return Rule{}, false, err
 			}

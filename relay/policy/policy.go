@@ -12,38 +12,21 @@ import (
 
 	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/name"
+	"github.com/arke-mesh/arke/internal/verb"
 )
 
 // Verb is what a client may do with a name.
-type Verb uint8
+type Verb = verb.Verb
 
 // The verbs.
 const (
-	Serve Verb = iota
-	Call
-	Publish
-	Subscribe
+	Serve     = verb.Serve
+	Call      = verb.Call
+	Publish   = verb.Publish
+	Subscribe = verb.Subscribe
 	// Verbs is how many there are.
-	Verbs
+	Verbs = verb.Count
 )
-
-var verbs = [Verbs]string{"serve", "call", "publish", "subscribe"}
-
-// String returns the verb as it is written in rules.
-func (v Verb) String() string {
-	if v >= Verbs {
-		return "unknown"
-	}
-	return verbs[v]
-}
-
-// ParseVerb returns the verb of that name.
-func ParseVerb(s string) (Verb, error) {
-	if i := slices.Index(verbs[:], s); i >= 0 {
-		return Verb(i), nil
-	}
-	return 0, fmt.Errorf("%q is no verb: they are %s", s, strings.Join(verbs[:], ", "))
-}
 
 // The names that Arke keeps for itself. Clients may call them.
 const (
@@ -227,7 +210,7 @@ func (p *Policy) Of(c Client) Rights {
 // topic, or all that a pattern stands for.
 func (r Rights) Decide(v Verb, what string) Decision {
 	for _, rule := range r.rules {
-		if slices.Contains(rule.Verbs, v) && slices.ContainsFunc(rule.Names, func(n string) bool { return stands(n, what) }) {
+		if slices.Contains(rule.Verbs, v) && slices.ContainsFunc(rule.Names, func(n string) bool { return match.Stands(n, what) }) {
 			return Decision{Allowed: true, Rule: rule}
 		}
 	}
@@ -240,12 +223,4 @@ func (r Rights) DecideList(cluster string) Decision {
 		return d
 	}
 	return r.Decide(Call, Members)
-}
-
-// stands says whether the name of a rule stands for all of what.
-func stands(n, what string) bool {
-	if strings.HasPrefix(n, name.Reserved) || strings.HasPrefix(what, name.Reserved) {
-		return n == what
-	}
-	return match.Covers(n, what)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/verb"
 	"github.com/arke-mesh/arke/relay/policy"
 )
 
@@ -80,12 +81,12 @@ func ask(t *testing.T, p *policy.Policy, d *datadriven.TestData) string {
 	rights := p.Of(c)
 	var b strings.Builder
 	for line := range strings.SplitSeq(d.Input, "\n") {
-		verb, what, _ := strings.Cut(line, " ")
+		word, what, _ := strings.Cut(line, " ")
 		var decision policy.Decision
-		if verb == "list" {
+		if word == "list" {
 			decision = rights.DecideList(what)
 		} else {
-			v, err := policy.ParseVerb(verb)
+			v, err := verb.Parse(word)
 			require.NoError(t, err)
 			decision = rights.Decide(v, what)
 		}
@@ -93,7 +94,7 @@ func ask(t *testing.T, p *policy.Policy, d *datadriven.TestData) string {
 		if decision.Allowed {
 			answer = "yes: "
 		}
-		fmt.Fprintf(&b, "%s %s %s%v\n", verb, what, answer, decision)
+		fmt.Fprintf(&b, "%s %s %s%v\n", word, what, answer, decision)
 	}
 	return b.String()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/arke-mesh/arke/internal/plural"
+	"github.com/arke-mesh/arke/internal/verb"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/policy"
 )
@@ -66,11 +67,11 @@ keeps to the policy, and reads it again on SIGHUP.
 		if err != nil {
 			return misuse(cmd, err)
 		}
-		verb, err := policy.ParseVerb(args[1])
+		v, err := verb.Parse(args[1])
 		if err != nil {
 			return misuse(cmd, err)
 		}
-		d := p.Of(who).Decide(verb, args[2])
+		d := p.Of(who).Decide(v, args[2])
 		if !d.Allowed {
 			return &statusError{patterns.ExitStatus(patterns.OutcomeUnauthorized), d.String()}
 		}

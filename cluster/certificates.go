@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// Certificates says who may serve what. Methods must not block.
+type Certificates interface {
+	// Certificate is what the records of this node's members carry; nil = none. Nobody
+	// changes it.
+	Certificate() []byte
+	// Serves returns what people call the node p, "" = nothing, or why a member of its
+	// must not serve a cluster. certificate is the one in the member's record.
+	Serves(p peer.ID, certificate []byte, cluster string) (name string, err error)
+}
+
+// noCertificates lets everybody serve who has the cluster's key.
+type noCertificates struct{}
+
+func (noCertificates) Certificate() []byte                            { return nil }
+func (noCertificates) Serves(peer.ID, []byte, string) (string, error) { return "", nil }
+
+// reviewEvent: Config.Certificates may say something else now.
+type reviewEvent struct{}
+
+func (reviewEvent) apply(c *control, now time.Time) {
+	certify(now, c.registrar)
+	review(now, c.watcher)
+}
+
+// certify has the records of this node's members carry its certificate.
+func certify(now time.Time, r *registrar) {
+	certificate := r.certificates.Certificate()
+	for _, g := range r.members {
+		if !bytes.Equal(g.record.certificate, certificate) {
+			g.record.certificate = certificate
+			r.renew(now, g)
+		}
+	}
+}
+
+// review takes out who may serve no longer, and asks the anchors for those who were
+// refused and may serve now.
+func review(now time.Time, k *watcher) {
+	for _, s := range ordered(k.byID, compareIDs) {
+		for key, d := range s.known {
+			if !s.may(d) {
+				delete(s.known, key)
+				for _, c := range s.anchorViews {
+					delete(c.set, key)
+					delete(c.coming, key)
+				}
+				s.refused = true
+			}
+		}
+		if s.refused {
+			s.refused = false
+			for _, c := range s.anchorViews {
+				if c.fresh && c.session != 0 {
+					k.ask(now, s, c)
+					k.plans.plan(&s.plan, c.next)
+				}
+			}
+		}
+		for _, w := range s.of {
+			k.touch(w)
+		}
+	}
+}
+
+// may says whether the member's node may serve the cluster; the certificate comes with
+// the record, so that no anchor can leave it out.
+func (v *verifier) may(d *verified) bool {
+	name, err := v.base.certificates.Serves(d.peer, d.certificate, v.name)
+	if err != nil {
+		v.base.drops.Inc(dropNotAllowed)
+		v.refused = true
+		return false
+	}
+	d.nodeName = name
+	return true
+}

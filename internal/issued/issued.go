@@ -1,0 +1,453 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package issued
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/match"
+	"github.com/arke-mesh/arke/internal/verb"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+)
+
+// Bounds of what is remembered; beyond them it is found out again.
+const (
+	maxHeld     = 4096 // certificates of records
+	maxVerdicts = 1024 // names per certificate
+)
+
+// Roll knows the certificates of the nodes that this one deals with, and what they
+// are good for. All methods may be called concurrently.
+type Roll struct {
+	// Immutable.
+	self    peer.ID
+	network security.NetworkID
+	now     func() time.Time
+
+	issued atomic.Bool // there is an authority
+
+	// Guarded by mu.
+	mu       sync.RWMutex
+	issuance security.Issuance
+	own      *holding // this node's; nil = none
+	list     security.RevocationList
+	signed   []byte                                // list, as it was signed; nil = none came
+	shown    map[peer.ID]*holding                  // in Hellos of links that stand
+	held     map[security.CertificateHash]*holding // of records, and of links
+}
+
+// holding is a certificate whose signature was verified.
+type holding struct {
+	security.Certificate
+	encoded  []byte
+	verdicts map[question]bool // guarded by Roll.mu
+}
+
+type question struct {
+	verb verb.Verb
+	name string
+}
+
+// New returns the roll of a node. now is its wall clock.
+func New(self peer.ID, network security.NetworkID, i security.Issuance, now func() time.Time) *Roll {
+	r := &Roll{
+		self: self, network: network, now: now, shown: make(map[peer.ID]*holding), held: make(map[security.CertificateHash]*holding),
+	}
+	r.SetIssuance(i)
+	return r
+}
+
+// SetIssuance changes whether nodes need certificates. Whoever is in has to be looked
+// at again.
+func (r *Roll) SetIssuance(i security.Issuance) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	another := i.Authority != r.issuance.Authority
+	r.issuance = i
+	r.issued.Store(i.Issued())
+	if !another {
+		return
+	}
+	// What another one has signed counts no longer.
+	clear(r.shown)
+	clear(r.held)
+	r.list, r.signed = security.RevocationList{}, nil
+	if own := r.own; own != nil && i.Issued() {
+		r.own = nil
+		_ = r.present(own.encoded) // if it is not this one's, the node has none: Status says so
+	}
+}
+
+// Issuance says whether nodes need certificates.
+func (r *Roll) Issuance() security.Issuance {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.issuance
+}
+
+// Present makes encoded this node's own certificate. It returns an error, and keeps the
+// one that it has, unless the authority has signed it for this node. One whose time is
+// over, or that was revoked, is taken: the others say so. Where no authority is known
+// yet it is shown as it is, so that certificates can be handed out before it is named.
+func (r *Roll) Present(encoded []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.present(encoded)
+}
+
+func (r *Roll) present(encoded []byte) error {
+	open := r.open
+	if !r.issuance.Issued() {
+		open = describe
+	}
+	h, err := open(encoded)
+	if err != nil {
+		return err
+	}
+	if h.Peer != r.self {
+		return fmt.Errorf("%w: it is for peer %s, and this node is %s", security.ErrBadCertificate, h.Peer, r.self)
+	}
+	r.own = h
+	return nil
+}
+
+// Certificate is what this node shows; nil = none. Nobody changes it.
+func (r *Roll) Certificate() []byte {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.own == nil {
+		return nil
+	}
+	return r.own.encoded
+}
+
+// OwnCertificate is the same decoded.
+func (r *Roll) OwnCertificate() (c security.Certificate, ok bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.own == nil {
+		return c, false
+	}
+	return r.own.Certificate, true
+}
+
+// open verifies a certificate, or remembers that it did. mu is held.
+func (r *Roll) open(encoded []byte) (*holding, error) {
+	hash := security.HashCertificate(encoded)
+	if h := r.held[hash]; h != nil {
+		return h, nil
+	}
+	c, err := security.OpenCertificate(r.issuance.Authority, r.network, encoded)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.held) >= maxHeld {
+		clear(r.held) // those of links stay in shown
+	}
+	h := &holding{Certificate: c, encoded: append([]byte(nil), encoded...), verdicts: make(map[question]bool)}
+	r.held[hash] = h
+	return h, nil
+}
+
+// describe is open where no authority is known.
+func describe(encoded []byte) (*holding, error) {
+	c, err := security.DescribeCertificate(encoded)
+	if err != nil {
+		return nil, err
+	}
+	return &holding{Certificate: c, encoded: append([]byte(nil), encoded...)}, nil
+}
+
+// valid returns the certificate that p shows. Without one, or with one that is good
+// for nothing, it is nil where none is required, and an error where one is; who was
+// revoked is refused in any case. mu is held.
+func (r *Roll) valid(p peer.ID, encoded []byte) (*holding, error) {
+	if r.list.RevokesPeer(p) {
+		return nil, fmt.Errorf("%w: list %d excludes the node", security.ErrRevoked, r.list.Number)
+	}
+	h, err := r.check(p, encoded)
+	switch {
+	case err == nil:
+		return h, nil
+	case h != nil && r.list.Revokes(&h.Certificate), r.issuance.Required:
+		return nil, err
+	}
+	return nil, nil
+}
+
+// check says what is wrong with a certificate. It returns one whose signature is good
+// together with the error.
+func (r *Roll) check(p peer.ID, encoded []byte) (*holding, error) {
+	if len(encoded) == 0 {
+		return nil, security.ErrNoCertificate
+	}
+	h, err := r.open(encoded)
+	switch {
+	case err != nil:
+		return nil, err
+	case h.Peer != p:
+		return nil, fmt.Errorf("%w: it is another node's", security.ErrBadCertificate)
+	case r.list.Revokes(&h.Certificate):
+		return h, fmt.Errorf("%w: list %d has serial %016x", security.ErrRevoked, r.list.Number, h.Serial)
+	}
+	return h, h.At(r.now())
+}
+
+// Admit says whether p is let in by what it shows in a Hello, and what its certificate
+// calls it; "" = it has none, and needs none. What it may do is remembered until Forget.
+func (r *Roll) Admit(p peer.ID, encoded []byte) (name string, err error) {
+	if !r.issued.Load() {
+		return "", nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, err := r.valid(p, encoded)
+	if h == nil {
+		delete(r.shown, p)
+		return "", err
+	}
+	r.shown[p] = h
+	return h.Name, nil
+}
+
+// Forget notes that there is no link to p any more.
+func (r *Roll) Forget(p peer.ID) {
+	if r.issued.Load() {
+		r.mu.Lock()
+		delete(r.shown, p)
+		r.mu.Unlock()
+	}
+}
+
+// Serves says whether the node p, whose record has that certificate, may serve a
+// cluster, and what it is called. The error is security's.
+func (r *Roll) Serves(p peer.ID, encoded []byte, cluster string) (name string, err error) {
+	if !r.issued.Load() {
+		return "", nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, err := r.valid(p, encoded)
+	if h == nil {
+		return "", err
+	}
+	if !r.allows(h, verb.Serve, cluster) {
+		return "", forbidden(h, verb.Serve, cluster)
+	}
+	return h.Name, nil
+}
+
+// Valid says whether the certificate in a record of the node p is good, whatever it lets
+// it do, and what it calls the node.
+func (r *Roll) Valid(p peer.ID, encoded []byte) (name string, err error) {
+	if !r.issued.Load() {
+		return "", nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, err := r.valid(p, encoded)
+	if h == nil {
+		return "", err
+	}
+	return h.Name, nil
+}
+
+// Asked says whether there is an authority: else everybody may do everything.
+func (r *Roll) Asked() bool { return r.issued.Load() }
+
+// Lets says whether the node p, whose record has that certificate, may do something
+// with a name.
+func (r *Roll) Lets(p peer.ID, encoded []byte, v verb.Verb, name string) bool {
+	if !r.issued.Load() {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, err := r.valid(p, encoded)
+	return err == nil && (h == nil || r.allows(h, v, name))
+}
+
+// May says whether p, to which there is a link, may do something with a name. It is
+// asked for each message.
+func (r *Roll) May(p peer.ID, v verb.Verb, name string) bool {
+	if !r.issued.Load() {
+		return true
+	}
+	r.mu.RLock()
+	h := r.shown[p]
+	if p == r.self {
+		h = r.own
+	}
+	if h == nil {
+		defer r.mu.RUnlock()
+		return !r.issuance.Required
+	}
+	verdict, known := h.verdicts[question{v, name}]
+	r.mu.RUnlock()
+	if known {
+		return verdict
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.allows(h, v, name)
+}
+
+// MayBytes is May for a name that is no string yet, and that is not kept.
+func (r *Roll) MayBytes(p peer.ID, v verb.Verb, name []byte) bool {
+	if !r.issued.Load() {
+		return true
+	}
+	r.mu.RLock()
+	h := r.shown[p]
+	if h != nil {
+		if verdict, known := h.verdicts[question{v, string(name)}]; known { // not copied
+			r.mu.RUnlock()
+			return verdict
+		}
+	}
+	r.mu.RUnlock()
+	return r.May(p, v, string(name))
+}
+
+// Own says why this node itself must not do something, if so: patterns.ErrUnauthorized
+// with what to do about it.
+func (r *Roll) Own(v verb.Verb, name string) error {
+	if r.May(r.self, v, name) {
+		return nil
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.own == nil {
+		return fmt.Errorf("%w: %w: have one made with `arke authority sign`", patterns.ErrUnauthorized, security.ErrNoCertificate)
+	}
+	return fmt.Errorf("%w: %w: have another one made with `arke authority sign --%s %s`",
+		patterns.ErrUnauthorized, forbidden(r.own, v, name), v, name)
+}
+
+func forbidden(h *holding, v verb.Verb, name string) error {
+	return fmt.Errorf("the certificate of %q does not let it %s %q", h.Name, v, name)
+}
+
+// allows compares a name with the certificate's patterns, once. mu is held for writing.
+func (r *Roll) allows(h *holding, v verb.Verb, name string) bool {
+	q := question{v, name}
+	verdict, known := h.verdicts[q]
+	if !known {
+		verdict = Allows(&h.Certificate, v, name)
+		if len(h.verdicts) >= maxVerdicts {
+			clear(h.verdicts)
+		}
+		h.verdicts[q] = verdict
+	}
+	return verdict
+}
+
+// Renewal is the cluster that issues certificates anew. Every node may call it, and
+// only who may serve exactly this name serves it: no pattern stands for it.
+const Renewal = "$authority"
+
+// Allows says whether a certificate lets its node do something with a name: with a
+// cluster, a topic, or all that a pattern stands for.
+func Allows(c *security.Certificate, v verb.Verb, name string) bool {
+	if v == verb.Call && name == Renewal {
+		return true
+	}
+	for _, rule := range [verb.Count][]string{verb.Serve: c.Serve, verb.Call: c.Call, verb.Publish: c.Publish, verb.Subscribe: c.Subscribe}[v] {
+		if match.Stands(rule, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Parse verifies a list of revocations. It returns security.ErrBadCertificate.
+func (r *Roll) Parse(signed []byte) (security.RevocationList, error) {
+	return security.OpenRevocations(r.Issuance().Authority, r.network, signed)
+}
+
+// Verify says whether a statement is a list that the authority has signed.
+func (r *Roll) Verify(subject string, number uint64, signed []byte) error {
+	l, err := r.Parse(signed)
+	switch {
+	case err != nil:
+		return err
+	case subject != "" || number != l.Number:
+		return fmt.Errorf("%w: the statement is not about list %d", security.ErrBadCertificate, l.Number)
+	}
+	return nil
+}
+
+// Revoke takes in a list that the authority has signed. It reports whether that is
+// news; who is in has to be looked at again then. The error is
+// security.ErrBadCertificate.
+func (r *Roll) Revoke(signed []byte) (news bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l, err := security.OpenRevocations(r.issuance.Authority, r.network, signed)
+	if err != nil || l.Number <= r.list.Number {
+		return false, err
+	}
+	r.list, r.signed = l, append([]byte(nil), signed...)
+	return true, nil
+}
+
+// Revocations are the list that counts, and as it was signed; nil = there is none.
+func (r *Roll) Revocations() (security.RevocationList, []byte) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.list, r.signed
+}
+
+// Next is when the certificate of somebody with a link ends; zero = none does.
+func (r *Roll) Next() (first time.Time) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, h := range r.shown {
+		if end := h.Ends(); first.IsZero() || end.Before(first) {
+			first = end
+		}
+	}
+	return first
+}
+
+// Status is what people want to know of a node's certificate.
+type Status struct {
+	Mode        string    `json:"mode"` // shared, optional or required
+	Authority   string    `json:"authority,omitempty"`
+	Name        string    `json:"name,omitempty"` // as the certificate has it
+	Serial      string    `json:"serial,omitempty"`
+	Groups      []string  `json:"groups,omitempty"`
+	NotAfter    time.Time `json:"not_after,omitzero"`
+	Revocations uint64    `json:"revocations,omitempty"` // number of the list that counts
+	Fault       string    `json:"fault,omitempty"`       // why others refuse this node; "" = they don't
+}
+
+// Status describes this node's certificate.
+func (r *Roll) Status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Status{Mode: "shared", Revocations: r.list.Number}
+	if !r.issuance.Issued() {
+		return s
+	}
+	s.Mode, s.Authority = "optional", r.issuance.Authority.String()
+	if r.issuance.Required {
+		s.Mode = "required"
+	}
+	var encoded []byte
+	if r.own != nil {
+		s.Name, s.Serial, s.Groups, s.NotAfter = r.own.Name, fmt.Sprintf("%016x", r.own.Serial), r.own.Groups, r.own.NotAfter
+		encoded = r.own.encoded
+	}
+	if _, err := r.check(r.self, encoded); err != nil && (r.own != nil || r.issuance.Required) {
+		s.Fault = err.Error()
+	}
+	return s
+}

@@ -1,0 +1,281 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/issued"
+	"github.com/arke-mesh/arke/internal/name"
+	"github.com/arke-mesh/arke/internal/verb"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/pubsub"
+	"github.com/arke-mesh/arke/security"
+)
+
+// Times of certificates.
+const (
+	lookEvery  = 10 * time.Second // for certificates that have ended
+	warnEvery  = time.Hour        // of this node's own, that ends soon
+	warnBefore = 5                // … when less than this part of its time is left
+)
+
+// credentials drives the roll of certificates: it hears of links, revocations and time,
+// and has overlay and clusters look again at whom they let in.
+type credentials struct {
+	*issued.Roll
+	state state
+	clock overlay.Clock
+	log   *zap.Logger
+
+	// Immutable after attach.
+	overlay  *overlay.Overlay
+	clusters *cluster.Clusters
+
+	// Guarded by mu.
+	mu     sync.Mutex
+	timer  overlay.Timer
+	warned time.Time
+	over   bool
+
+	saving sync.WaitGroup
+}
+
+var (
+	_ overlay.Admission    = (*credentials)(nil)
+	_ cluster.Certificates = (*credentials)(nil)
+	_ pubsub.Rights        = (*credentials)(nil)
+)
+
+// newCredentials takes in the certificate of the configuration, and the revocations that
+// are known from there or from an earlier start.
+func newCredentials(cfg Config, network *security.Network, out outside, s state) (*credentials, error) {
+	c := &credentials{
+		Roll:  issued.New(out.Transport.Self(), network.ID(), network.Issuance(), out.Clock.Now),
+		state: s, clock: out.Clock, log: cfg.Logger.Named("node"),
+	}
+	if len(cfg.Certificate) > 0 {
+		if err := c.Present(cfg.Certificate); err != nil {
+			return nil, fmt.Errorf("node: Config.Certificate: %w", err)
+		}
+	}
+	if !network.Issuance().Issued() {
+		if len(cfg.Revocations) > 0 {
+			return nil, errors.New("node: Config.Revocations: the network file names no authority")
+		}
+		return c, nil
+	}
+	kept, err := s.revocations()
+	if err != nil {
+		return nil, err
+	}
+	if kept != nil {
+		if _, err := c.Revoke(kept); err != nil { // of another authority, before
+			c.log.Warn("the revocations in the data directory are none of this network's authority", zap.Error(err))
+		}
+	}
+	if len(cfg.Revocations) > 0 {
+		if _, err := c.Revoke(cfg.Revocations); err != nil {
+			return nil, fmt.Errorf("node: Config.Revocations: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// attach has the roll hear of links and revocations. Before the overlay starts.
+func (c *credentials) attach(o *overlay.Overlay, k *cluster.Clusters) {
+	c.overlay, c.clusters = o, k
+	o.Subscribe(func(e overlay.PeerEvent) {
+		if e.Type == overlay.LinkDown {
+			c.Forget(e.Peer)
+		}
+	})
+	o.Statements().Handle(wire.Statement_REVOCATIONS, overlay.StatementHandler{
+		Check: func(s overlay.Statement) error { return c.Verify(s.Subject, s.Number, s.Body) },
+		Heed:  func(s overlay.Statement) { c.heed(s.Body) },
+	})
+}
+
+// start tells all nodes the revocations that this one knows, and looks at times.
+func (c *credentials) start() {
+	if list, signed := c.Revocations(); signed != nil {
+		_ = c.tell(list.Number, signed) // ErrStale: a peer was faster
+	}
+	if s := c.Status(); s.Fault != "" {
+		c.log.Error("other nodes refuse this one: it needs another certificate, from `arke authority sign`", zap.String("reason", s.Fault))
+	}
+	c.plan()
+}
+
+func (c *credentials) stop() {
+	c.mu.Lock()
+	if c.over = true; c.timer != nil {
+		c.timer.Stop()
+	}
+	c.mu.Unlock()
+	c.saving.Wait()
+}
+
+func (c *credentials) plan() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || !c.Issuance().Issued() {
+		c.timer = nil
+		return
+	}
+	c.timer = c.clock.AfterFunc("node.certificates", lookEvery, func() {
+		c.tick(c.clock.Now())
+		c.plan()
+	})
+}
+
+// tick ends the links to those whose certificate has ended, and warns of this node's own.
+func (c *credentials) tick(now time.Time) {
+	if first := c.Next(); !first.IsZero() && !now.Before(first) {
+		c.look()
+	}
+	own, ok := c.OwnCertificate()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !ok || now.Sub(c.warned) < warnEvery && !c.warned.IsZero() {
+		return
+	}
+	if left := own.NotAfter.Sub(now); left < own.NotAfter.Sub(own.NotBefore)/warnBefore {
+		c.warned = now
+		c.log.Warn("the certificate of this node ends soon: renew it with `arke authority renew`", zap.Time("ends", own.NotAfter), zap.String("name", own.Name))
+	}
+}
+
+// look has all doors look again at whom they let in.
+func (c *credentials) look() {
+	overlay.Review(c.overlay)
+	c.clusters.Review()
+}
+
+// heed takes in revocations that were verified.
+func (c *credentials) heed(signed []byte) {
+	news, err := c.Revoke(signed)
+	if err != nil || !news { // from the configuration, or of an authority before
+		return
+	}
+	list, _ := c.Revocations()
+	c.log.Info("revocations", zap.Uint64("number", list.Number), zap.Int("certificates", len(list.Serials)), zap.Int("nodes", len(list.Peers)))
+	if s := c.Status(); s.Fault != "" {
+		c.log.Error("other nodes refuse this one", zap.String("reason", s.Fault))
+	}
+	c.look()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over && c.state.dir != "" {
+		c.saving.Go(func() {
+			if err := c.state.keepRevocations(signed); err != nil {
+				c.log.Warn("revocations could not be kept: after a restart they are unknown until a peer tells them", zap.Error(err))
+			}
+		})
+	}
+}
+
+func (c *credentials) tell(number uint64, signed []byte) error {
+	return c.overlay.Statements().State(overlay.Statement{Topic: wire.Statement_REVOCATIONS, Number: number, Body: signed})
+}
+
+// show makes another certificate this node's own, and shows it to all.
+func (c *credentials) show(encoded []byte) error {
+	if err := c.Present(encoded); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.warned = time.Time{}
+	c.mu.Unlock()
+	overlay.ShowAnew(c.overlay)
+	c.clusters.Review()
+	return nil
+}
+
+// change makes the network need certificates, or no longer.
+func (c *credentials) change(i security.Issuance) {
+	was := c.Issuance()
+	if was == i {
+		return
+	}
+	c.SetIssuance(i)
+	c.look()
+	if !was.Issued() {
+		c.plan()
+	}
+}
+
+// Serves implements cluster.Certificates. Who subscribes topics serves their group;
+// which of them is asked for each pattern.
+func (c *credentials) Serves(p peer.ID, certificate []byte, ref string) (string, error) {
+	if strings.HasPrefix(ref, topicPrefix) {
+		return c.Valid(p, certificate)
+	}
+	return c.Roll.Serves(p, certificate, plain(ref))
+}
+
+// plain is a cluster's name without what stands for keys that a client has brought.
+func plain(ref string) string {
+	s, _ := name.CutRef(ref)
+	return s
+}
+
+// may says why this node itself must not do something with a cluster, if so.
+func (c *credentials) may(v verb.Verb, ref string) error { return c.Own(v, plain(ref)) }
+
+// Asks implements pubsub.Rights.
+func (c *credentials) Asks() bool { return c.Asked() }
+
+// Subscribes implements pubsub.Rights.
+func (c *credentials) Subscribes(pattern string) error { return c.Own(verb.Subscribe, pattern) }
+
+// MayPublish implements pubsub.Rights.
+func (c *credentials) MayPublish(p peer.ID, topic []byte) bool {
+	return c.MayBytes(p, verb.Publish, topic)
+}
+
+// MaySubscribe implements pubsub.Rights.
+func (c *credentials) MaySubscribe(p peer.ID, certificate []byte, pattern string) bool {
+	return c.Lets(p, certificate, verb.Subscribe, pattern)
+}
+
+// mayCall is asked for each request.
+func (c *credentials) mayCall(p peer.ID, ref string) bool { return c.May(p, verb.Call, plain(ref)) }
+
+// Credentials are the certificates that a node deals with: its own, and what it knows of
+// others'. All methods may be called concurrently.
+type Credentials struct{ c *credentials }
+
+// Show replaces the node's own certificate while it runs, before the old one ends: links
+// and leases stay. The error is security.ErrBadCertificate.
+func (k Credentials) Show(encoded []byte) error { return k.c.show(encoded) }
+
+// Revoke tells all nodes which certificates their authority has taken back: a list
+// that security.Authority.SignRevocations made. One that is known, or older than that, is
+// no error. The error is security.ErrBadCertificate.
+func (k Credentials) Revoke(signed []byte) error {
+	list, err := k.c.Parse(signed)
+	if err != nil {
+		return err
+	}
+	if err := k.c.tell(list.Number, signed); err != nil && !errors.Is(err, overlay.ErrStale) {
+		return err
+	}
+	return nil
+}
+
+// SetIssuance makes the network need certificates, or no longer, as its file says now.
+func (k Credentials) SetIssuance(i security.Issuance) { k.c.change(i) }
+
+// Status says what the node's certificate is, and whether others take it.
+func (k Credentials) Status() issued.Status { return k.c.Status() }

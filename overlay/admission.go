@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"fmt"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// Admission says who is let in by the certificate of a Hello. Methods may be called
+// concurrently, and must not block.
+type Admission interface {
+	// Certificate is what this node shows, at most 1 KiB; nil = none. Nobody changes it.
+	Certificate() []byte
+	// Admit returns what the certificate that p shows calls it, "" = nothing, or why p
+	// is not let in.
+	Admit(p peer.ID, certificate []byte) (name string, err error)
+}
+
+// openDoor lets everybody in who has got as far as a Hello.
+type openDoor struct{}
+
+func (openDoor) Certificate() []byte                   { return nil }
+func (openDoor) Admit(peer.ID, []byte) (string, error) { return "", nil }
+
+// hello reads the peer's Hello, and has Admission decide about it before anything else
+// that it says counts.
+func (st *stream) hello(body []byte) (greeting, error) {
+	g, err := decodeHello(body)
+	if err != nil {
+		return greeting{}, err
+	}
+	name, err := st.l.o.cfg.Admission.Admit(st.l.peer, g.certificate)
+	if err != nil {
+		return greeting{}, fmt.Errorf("%w: %w", ErrNotAdmitted, err)
+	}
+	if name != "" {
+		g.name = name
+	}
+	return g, nil
+}
+
+// Review has Admission decide anew about all peers, by what each has shown, and ends
+// the links to those that are let in no longer. It does not wait for that.
+func Review(o *Overlay) {
+	for _, l := range o.links.sorted() {
+		review(l)
+	}
+}
+
+// review does so with one link; without mu.
+func review(l *Link) {
+	l.mu.Lock()
+	certificate, up := l.known.certificate, l.up() || l.joining != nil
+	l.unlock()
+	if !up {
+		return
+	}
+	if _, err := l.o.cfg.Admission.Admit(l.peer, certificate); err != nil {
+		cutOff(l, fmt.Errorf("%w: %w", ErrNotAdmitted, err), codeNotAdmitted)
+		l.o.transport.Disconnect(l.peer)
+	}
+}
+
+// ShowAnew shows the peers of all links what Admission has this node show now: the
+// connections are made anew, and the sessions go on.
+func ShowAnew(o *Overlay) {
+	for _, l := range o.links.sorted() {
+		if l.Up() {
+			o.transport.Disconnect(l.peer)
+		}
+	}
+}
