@@ -105,11 +105,13 @@ func (a *Adversary) plan() { a.timer = a.clock.AfterFunc("adversary", beat, a.ac
 func (a *Adversary) act() {
 	a.mu.Lock()
 	a.timer = nil
-	if a.closed || len(a.orders) == 0 {
+	if a.closed {
 		a.mu.Unlock()
 		return
 	}
-	a.plan()
+	if len(a.orders) > 0 { // else once more, to take back what was said
+		a.plan()
+	}
 	mail := make(map[*line][]frame)
 	var opens []peer.ID
 	for _, t := range a.tactics {

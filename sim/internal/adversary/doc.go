@@ -20,7 +20,8 @@
 //     of a link, but not on the wire: a frame that is kept back leaves an empty one
 //     (wire.KindVoid) in its place; one that is invented is taken out of all counts
 //     that the peer tells (ledger.go), so that the node's session stays whole.
-//  3. Ten times a second the tactics may write of their own accord.
+//  3. Ten times a second the tactics may write of their own accord, and once more when
+//     their orders have ended, to take back what they said.
 //  4. What comes is shown to the tactics before the node reads it.
 //
 // # Tactics
