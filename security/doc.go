@@ -143,7 +143,7 @@
 //     and have members vanish one by one; it can call a cluster empty only to those
 //     who know no member's node: a caller that had members asks their nodes first
 //     (TestLyingAnchorsDoNotEmptyTheViewOfWhoKnowsAMember,
-//     TestACallerKeepsItsMemberWhenAllAnchorsLie);
+//     TestACallerKeepsItsMemberWhenAllAnchorsLie; and scenario sybils-with-key of sim);
 //   - call, serve and read every cluster whose key is derived, for it has that
 //     key;
 //   - say that its clock shows what it likes. Nobody believes by that that its own
