@@ -5,6 +5,8 @@ package security
 
 import (
 	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/asn1"
 	"encoding/binary"
 	"fmt"
@@ -25,14 +27,17 @@ func AdmissionOID() asn1.ObjectIdentifier {
 }
 
 // Admit returns the value of the admission extension for p: a signature by
-// each accepted key, newest first, so that peers who do not have the newest
-// one yet, or who no longer accept the other one, both admit p.
+// each of two keys, newest first, so that peers who do not have the newest
+// one yet, or who no longer accept the other one, both admit p. Where only one is
+// accepted the other is the newest of those that are not: if this node's clock is
+// wrong, that may be the one that counts.
 //
 // It is no secret: every peer of p sees it. It is good for p only.
 func (n *Network) Admit(p peer.ID) []byte {
-	b := make([]byte, 0, admissionHeadSize+len(n.keys)*admissionEntrySize)
-	b = append(b, admissionFormat, byte(len(n.keys)))
-	for _, h := range n.keys {
+	shown := n.ring.Load().shown
+	b := make([]byte, 0, admissionHeadSize+len(shown)*admissionEntrySize)
+	b = append(b, admissionFormat, byte(len(shown)))
+	for _, h := range shown {
 		k := h.get()
 		b = binary.BigEndian.AppendUint32(b, k.version)
 		b = append(b, ed25519.Sign(k.admission, n.admissionMessage(k.version, p))...)
@@ -43,34 +48,79 @@ func (n *Network) Admit(p peer.ID) []byte {
 // CheckAdmission verifies the value of p's admission extension. It returns
 // ErrNotAdmitted, with the reason, unless it has a signature by an accepted key.
 func (n *Network) CheckAdmission(p peer.ID, ext []byte) error {
+	_, err := n.AdmittedBy(p, ext)
+	return err
+}
+
+// AdmittedBy is CheckAdmission, and says which version of the key it is that
+// admits p: the newest of those accepted that has signed.
+func (n *Network) AdmittedBy(p peer.ID, ext []byte) (version uint32, err error) {
 	if len(ext) < admissionHeadSize || ext[0] != admissionFormat {
-		return fmt.Errorf("%w: no admission that this release understands", ErrNotAdmitted)
+		return 0, fmt.Errorf("%w: no admission that this release understands", ErrNotAdmitted)
 	}
 	count, entries := int(ext[1]), ext[admissionHeadSize:]
 	if count > validVersions || len(entries) != count*admissionEntrySize {
-		return fmt.Errorf("%w: malformed admission", ErrNotAdmitted)
+		return 0, fmt.Errorf("%w: malformed admission", ErrNotAdmitted)
 	}
 	common := false
-	for ; len(entries) > 0; entries = entries[admissionEntrySize:] {
-		version := binary.BigEndian.Uint32(entries)
-		for _, h := range n.keys {
-			k := h.get()
-			if k.version != version {
+	for _, h := range n.ring.Load().accepted {
+		k := h.get()
+		for rest := entries; len(rest) > 0; rest = rest[admissionEntrySize:] {
+			if k.version != binary.BigEndian.Uint32(rest) {
 				continue
 			}
 			common = true
 			public := k.admission.Public().(ed25519.PublicKey)
-			if ed25519.Verify(public, n.admissionMessage(version, p), entries[4:admissionEntrySize]) {
-				return nil
+			if ed25519.Verify(public, n.admissionMessage(k.version, p), rest[4:admissionEntrySize]) {
+				return k.version, nil
 			}
 		}
 	}
 	if common {
-		return fmt.Errorf("%w: it holds another key", ErrNotAdmitted)
+		return 0, fmt.Errorf("%w: it holds another key", ErrNotAdmitted)
 	}
-	return fmt.Errorf("%w: no key version in common", ErrNotAdmitted)
+	return 0, fmt.Errorf("%w: no key version in common", ErrNotAdmitted)
 }
 
 func (n *Network) admissionMessage(version uint32, p peer.ID) []byte {
 	return message(labelAdmission, n.id[:], binary.BigEndian.AppendUint32(nil, version), []byte(p))
+}
+
+// VouchSize is the length of what Vouch returns, in bytes.
+const VouchSize = 4 + sha256.Size
+
+// Vouch returns the proof that a holder of the network's newest key makes a
+// statement to all nodes: what it is about, in which number, and its body. Whoever
+// holds that key can make one; who it was does not show. It is
+//
+//	4 bytes   version of the network key, big-endian
+//	32 bytes  HMAC-SHA-256 over network id, version, topic, subject, number and body
+func (n *Network) Vouch(topic uint32, subject string, number uint64, body []byte) []byte {
+	k := n.ring.Load().seals.get()
+	b := binary.BigEndian.AppendUint32(make([]byte, 0, VouchSize), k.version)
+	return append(b, mac(k.vouch, n.statement(k, topic, subject, number, body))...)
+}
+
+// CheckVouch verifies what Vouch returned, here or at another node. It returns
+// ErrUnauthorized unless an accepted key has made it.
+func (n *Network) CheckVouch(proof []byte, topic uint32, subject string, number uint64, body []byte) error {
+	if len(proof) != VouchSize {
+		return fmt.Errorf("%w: length of a proof", ErrUnauthorized)
+	}
+	for _, h := range n.ring.Load().accepted {
+		k := h.get()
+		if k.version == binary.BigEndian.Uint32(proof) &&
+			hmac.Equal(proof[4:], mac(k.vouch, n.statement(k, topic, subject, number, body))) {
+			return nil
+		}
+	}
+	return ErrUnauthorized
+}
+
+// statement is what is vouched for.
+func (n *Network) statement(k *networkKey, topic uint32, subject string, number uint64, body []byte) []byte {
+	var head [8]byte
+	binary.BigEndian.PutUint32(head[:], k.version)
+	binary.BigEndian.PutUint32(head[4:], topic)
+	return message(labelVouch, n.id[:], head[:], []byte(subject), uint64Bytes(number), body)
 }

@@ -19,16 +19,16 @@ type ClusterID [32]byte
 // String returns 64 hexadecimal digits.
 func (id ClusterID) String() string { return hex.EncodeToString(id[:]) }
 
-// Cluster holds the keys of one cluster and what is derived from them. All
-// methods may be called concurrently. Printing it shows no key.
+// Cluster holds the keys of one cluster and what is derived from them. Its keys may
+// change while it is in use. All methods may be called concurrently. Printing it
+// shows no key.
 type Cluster struct {
 	// Immutable after New.
-	name    string
-	derived bool
-	plan    schedule
-	keys    []hidden[clusterKey] // the accepted ones, newest first
+	name string
+	plan schedule
 
-	subkeys hidden[subkeys] // locks itself
+	keys    *source         // locks itself
+	subkeys hidden[subkeys] // likewise
 
 	// Guarded by mu, which is held while keys are derived but never across
 	// anything that blocks.
@@ -36,52 +36,61 @@ type Cluster struct {
 	epochs []Epoch // the ones last asked for
 }
 
-// clusterKey is one version of the key, with the route key derived from it.
-type clusterKey struct {
-	version uint32
-	id      KeyID
-	key     Key
-	route   Key
-}
-
 // NewCluster returns a cluster with explicit keys, which should pass CheckKeys.
-// The two newest are accepted. It copies keys.
+// It copies keys. Until SetKeys or Advance is called the two newest are accepted,
+// whatever their times.
 func NewCluster(name string, keys []KeyVersion) *Cluster {
-	c := newCluster(name, false)
-	for _, k := range newest(keys) {
-		c.addKey(k.Version, k.Key)
-	}
+	c := newCluster(name, &source{})
+	c.keys.set(name, keys, timeless(keys))
 	return c
 }
 
-func newCluster(name string, derived bool) *Cluster {
-	return &Cluster{name: name, derived: derived, plan: newSchedule(name), subkeys: hide(new(subkeys))}
+func newCluster(name string, keys *source) *Cluster {
+	return &Cluster{name: name, keys: keys, plan: newSchedule(name), subkeys: hide(new(subkeys))}
 }
 
-// addKey is for constructors.
-func (c *Cluster) addKey(version uint32, key Key) {
-	route := Key(derive(len(Key{}), key[:], nil, labelRouteKey))
-	c.keys = append(c.keys, hide(&clusterKey{version, keyID(c.name, version, key), key, route}))
+// SetKeys puts other keys in the place of explicit ones. It returns ErrBadFile for
+// keys that no file may have, and for a cluster with derived keys. It copies keys.
+// changed says whether others count than before.
+func (c *Cluster) SetKeys(keys []KeyVersion, now time.Time) (changed bool, err error) {
+	if c.Derived() {
+		return false, fmt.Errorf("%w: the keys of %s are derived from the network's", ErrBadFile, c)
+	}
+	if err := CheckKeys(keys); err != nil {
+		return false, err
+	}
+	return c.keys.set(c.name, keys, ValidityOf(keys, now)), nil
 }
+
+// Advance has those of explicit keys count that do at now; see Network.Advance, which
+// does it for derived ones.
+func (c *Cluster) Advance(now time.Time) (next time.Time, changed bool) {
+	if c.Derived() {
+		return time.Time{}, false
+	}
+	return c.keys.advance(c.name, now)
+}
+
+func (c *Cluster) ring() *clusterRing { return c.keys.ring(c.name) }
 
 // Name is the cluster's name.
 func (c *Cluster) Name() string { return c.name }
 
 // Derived says whether the keys come from the network's, so that every node of
 // the network holds them.
-func (c *Cluster) Derived() bool { return c.derived }
+func (c *Cluster) Derived() bool { return c.keys.network != nil }
 
 // KeyID names the key that seals now. A cluster without keys has none: all zeros.
 func (c *Cluster) KeyID() (id KeyID) {
-	if len(c.keys) > 0 {
-		id = c.keys[0].get().id
+	if r := c.ring(); len(r.accepted) > 0 {
+		id = r.sealer(id).id
 	}
 	return id
 }
 
 // Opens says whether what was sealed with that key can be opened.
 func (c *Cluster) Opens(id KeyID) bool {
-	_, ok := c.key(id)
+	_, ok := c.ring().key(id)
 	return ok
 }
 
@@ -92,42 +101,28 @@ func (c *Cluster) Opens(id KeyID) bool {
 // caller owns the slice. It is empty only for a cluster without keys.
 func (c *Cluster) Epochs(now time.Time) []Epoch {
 	indexes := c.plan.valid(now.Unix())
+	accepted := c.ring().accepted
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.cached(indexes) {
-		var epochs []Epoch
-		for _, k := range c.keys {
-			for _, i := range indexes {
-				epochs = append(epochs, c.epochLocked(k.get(), i))
-			}
+	epochs := make([]Epoch, 0, len(accepted)*len(indexes))
+	for _, k := range accepted {
+		for _, i := range indexes {
+			epochs = append(epochs, c.epochLocked(k, i))
 		}
-		c.epochs = epochs
 	}
-	return slices.Clone(c.epochs)
+	c.epochs = epochs
+	return slices.Clone(epochs)
 }
 
 // NextChange returns when the result of Epochs changes next, in its members or
-// in their order.
+// in their order, as long as the keys do not.
 func (c *Cluster) NextChange(now time.Time) time.Time {
 	return time.Unix(c.plan.nextChange(now.Unix()), 0)
 }
 
-// cached says whether c.epochs is the answer for these indexes.
-func (c *Cluster) cached(indexes []int64) bool {
-	if len(c.epochs) != len(c.keys)*len(indexes) {
-		return false
-	}
-	for i, e := range c.epochs {
-		if e.s.get().index != indexes[i%len(indexes)] {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *Cluster) epochLocked(k *clusterKey, index int64) Epoch {
+func (c *Cluster) epochLocked(k hidden[clusterKey], index int64) Epoch {
 	for _, e := range c.epochs {
-		if e.s.get().version == k.version && e.s.get().index == index {
+		if e.s.get().of == k && e.s.get().index == index {
 			return e
 		}
 	}

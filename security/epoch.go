@@ -19,20 +19,19 @@ import (
 type Epoch struct{ s hidden[epochState] }
 
 type epochState struct {
-	version uint32
+	of      hidden[clusterKey]
 	index   int64
 	id      ClusterID
 	private ed25519.PrivateKey
-	cluster Key // what records are sealed with
 }
 
-func newEpoch(name string, k *clusterKey, index int64) Epoch {
-	seed := derive(ed25519.SeedSize, k.route[:], nil, labelEpochKey, []byte(name), uint64Bytes(uint64(index)))
+func newEpoch(name string, k hidden[clusterKey], index int64) Epoch {
+	route := k.get().route
+	seed := derive(ed25519.SeedSize, route[:], nil, labelEpochKey, []byte(name), uint64Bytes(uint64(index)))
 	s := &epochState{
-		version: k.version,
+		of:      k,
 		index:   index,
 		private: ed25519.NewKeyFromSeed(seed),
-		cluster: k.key,
 	}
 	s.id = clusterID(s.public())
 	return Epoch{hide(s)}
@@ -47,7 +46,10 @@ func clusterID(public []byte) ClusterID { return sha256.Sum256(message(labelClus
 func (e Epoch) ID() ClusterID { return e.s.get().id }
 
 // KeyVersion is the version of the cluster key.
-func (e Epoch) KeyVersion() uint32 { return e.s.get().version }
+func (e Epoch) KeyVersion() uint32 { return e.s.get().of.get().version }
+
+// KeyID names the cluster key.
+func (e Epoch) KeyID() KeyID { return e.s.get().of.get().id }
 
 // PublicKey is the key whose hash is ID. The caller owns the slice.
 func (e Epoch) PublicKey() []byte { return e.s.get().public() }

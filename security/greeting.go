@@ -19,12 +19,13 @@ const half = GreetingSize / 2
 // on a connection, so that the other side knows at the price of a hash that a key
 // of the network is held there. It looks random to everybody else.
 //
-// With one accepted key it is HMAC-SHA-256 of hello, by the stranger key. With two
+// With one key it is HMAC-SHA-256 of hello, by the stranger key. With two
 // its first half is that of the newest key's and its second half that of the
 // other's: during a change of keys a node meets others that have only one of them,
-// and does not know which.
+// and does not know which. The keys are those of Admit.
 func (n *Network) Greet(hello []byte) (greeting [GreetingSize]byte) {
-	newest, oldest := n.keys[0].get(), n.keys[len(n.keys)-1].get()
+	shown := n.ring.Load().shown
+	newest, oldest := shown[0].get(), shown[len(shown)-1].get()
 	copy(greeting[:], newest.mac(hello))
 	if oldest != newest {
 		copy(greeting[half:], oldest.mac(hello)[half:])
@@ -40,7 +41,7 @@ func (n *Network) CheckGreeting(greeting, hello []byte) (mark uint64, ok bool) {
 	if len(greeting) != GreetingSize {
 		return 0, false
 	}
-	for i, h := range n.keys {
+	for i, h := range n.ring.Load().accepted {
 		sum := h.get().mac(hello)
 		if i == 0 {
 			mark = binary.BigEndian.Uint64(sum)
@@ -52,8 +53,10 @@ func (n *Network) CheckGreeting(greeting, hello []byte) (mark uint64, ok bool) {
 	return 0, false
 }
 
-func (k *networkKey) mac(hello []byte) []byte {
-	h := hmac.New(sha256.New, k.stranger)
-	h.Write(hello)
+func (k *networkKey) mac(hello []byte) []byte { return mac(k.stranger, hello) }
+
+func mac(key, message []byte) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write(message)
 	return h.Sum(nil)
 }

@@ -52,7 +52,8 @@ func (e Epoch) OpenRecord(sealed []byte) ([]byte, error) {
 }
 
 func (e Epoch) recordAEAD(salt []byte) cipher.AEAD {
-	return newAEAD(derive(32, e.s.get().cluster[:], salt, labelRecord, e.s.get().id[:]))
+	key := e.s.get().of.get().key // what records are sealed with
+	return newAEAD(derive(32, key[:], salt, labelRecord, e.s.get().id[:]))
 }
 
 func (e Epoch) recordData(head []byte) []byte { return message(labelRecord, head, e.s.get().id[:]) }

@@ -81,7 +81,7 @@ func holders(t *testing.T) map[string]any {
 		"field of node":    struct{ Key security.NodeKey }{node},
 		"hidden node key":  struct{ key security.NodeKey }{node},
 		"network":          network,
-		"network by value": *network,
+		"network by value": reflect.ValueOf(network).Elem().Interface(),
 		"hidden network":   struct{ n *security.Network }{network},
 		"cluster":          cluster,
 		"cluster by value": reflect.ValueOf(cluster).Elem().Interface(),

@@ -39,8 +39,8 @@ type Binding struct {
 	Reply bool
 }
 
-// Seal appends plain, encrypted end to end under the newest key of the
-// cluster, to dst and returns the extended slice. plain and dst must not
+// Seal appends plain, encrypted end to end under the key of the
+// cluster that seals now, to dst and returns the extended slice. plain and dst must not
 // overlap. The layout is
 //
 //	1 byte    format, 1
@@ -55,11 +55,15 @@ type Binding struct {
 // before the ciphertext, the name and the whole binding. rand must not fail.
 // A cluster without keys is a bug: Seal panics.
 func (c *Cluster) Seal(rand io.Reader, b Binding, dst, plain []byte) []byte {
-	if len(c.keys) == 0 {
-		panic("BUG: seal for a cluster without keys")
-	}
-	k := c.keys[0].get()
-	salt, counter, aead := c.subkeys.get().toSeal(rand, b.party(), func(salt []byte) cipher.AEAD {
+	return c.SealWith(KeyID{}, rand, b, dst, plain)
+}
+
+// SealWith is Seal with the key that id names, if it is accepted: the one under which
+// a member was found, or with which a request was sealed. So both ends have it,
+// whichever of them hears of a new key first.
+func (c *Cluster) SealWith(id KeyID, rand io.Reader, b Binding, dst, plain []byte) []byte {
+	k := c.ring().sealer(id)
+	salt, counter, aead := c.subkeys.get().toSeal(rand, sealer{k.id, b.party()}, func(salt []byte) cipher.AEAD {
 		return c.payloadAEAD(k, b.party(), salt)
 	})
 	start := len(dst)
@@ -82,12 +86,12 @@ func (c *Cluster) Open(b Binding, sealed []byte) ([]byte, error) {
 	head, ciphertext := sealed[:sealHeadSize], sealed[sealHeadSize:]
 	name := subkeyName{key: KeyID(head[1:]), party: b.party()}
 	copy(name.salt[:], head[1+keyIDSize:])
+	k, ok := c.ring().key(name.key)
+	if !ok { // even if its subkey is still known
+		return nil, ErrUnauthorized
+	}
 	aead, known := c.subkeys.get().toOpen(name)
 	if !known {
-		k, ok := c.key(name.key)
-		if !ok {
-			return nil, ErrUnauthorized
-		}
 		aead = c.payloadAEAD(k, name.party, name.salt[:])
 	}
 	plain, err := aead.Open(nil, payloadNonce(head), ciphertext, c.payloadData(b, head))
@@ -98,16 +102,6 @@ func (c *Cluster) Open(b Binding, sealed []byte) ([]byte, error) {
 		c.subkeys.get().keep(name, aead)
 	}
 	return plain, nil
-}
-
-// key returns the accepted key of that name.
-func (c *Cluster) key(id KeyID) (*clusterKey, bool) {
-	for _, h := range c.keys {
-		if k := h.get(); k.id == id {
-			return k, true
-		}
-	}
-	return nil, false
 }
 
 func (c *Cluster) payloadAEAD(k *clusterKey, p party, salt []byte) cipher.AEAD {

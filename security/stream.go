@@ -52,13 +52,14 @@ type streamWay struct {
 //	1 byte    format, 1
 //	8 bytes   KeyID of the cluster key
 //	24 bytes  salt
-func (c *Cluster) NewStreamHead(rand io.Reader) []byte {
-	if len(c.keys) == 0 {
-		panic("BUG: stream of a cluster without keys")
-	}
+func (c *Cluster) NewStreamHead(rand io.Reader) []byte { return c.NewStreamHeadWith(KeyID{}, rand) }
+
+// NewStreamHeadWith is NewStreamHead with the key that id names, as SealWith.
+func (c *Cluster) NewStreamHeadWith(id KeyID, rand io.Reader) []byte {
 	head := make([]byte, streamHeadSize)
 	head[0] = sealFormat
-	copy(head[1:], c.keys[0].get().id[:])
+	k := c.ring().sealer(id)
+	copy(head[1:], k.id[:])
 	mustRead(rand, head[1+keyIDSize:])
 	return head
 }
@@ -85,7 +86,7 @@ func (c *Cluster) Stream(b StreamBinding, head, salt []byte, isOpener bool) (*St
 	if len(head) != streamHeadSize || head[0] != sealFormat || len(salt) != saltSize {
 		return nil, ErrUnauthorized
 	}
-	k, ok := c.key(KeyID(head[1:]))
+	k, ok := c.ring().key(KeyID(head[1:]))
 	if !ok {
 		return nil, ErrUnauthorized
 	}

@@ -29,6 +29,12 @@ type party struct {
 	reply       bool
 }
 
+// sealer is what a subkey to seal with is kept for.
+type sealer struct {
+	key   KeyID
+	party party
+}
+
 // subkeyName is what a subkey is derived from, beside the cluster key.
 type subkeyName struct {
 	key   KeyID
@@ -36,7 +42,7 @@ type subkeyName struct {
 	party party
 }
 
-// sealing is the subkey in use for one party.
+// sealing is the subkey in use for one party, under one key.
 type sealing struct {
 	salt [saltSize]byte
 	aead cipher.AEAD
@@ -47,13 +53,13 @@ type sealing struct {
 // that blocks, except the source of random bytes.
 type subkeys struct {
 	mu     sync.Mutex
-	seals  generations[party, *sealing]
+	seals  generations[sealer, *sealing]
 	opened generations[subkeyName, cipher.AEAD]
 }
 
 // toSeal returns salt, counter and subkey for the next payload of p; derive is
 // called for a new salt. A pair of subkey and counter is given out once.
-func (s *subkeys) toSeal(rand io.Reader, p party, derive func(salt []byte) cipher.AEAD) ([saltSize]byte, uint64, cipher.AEAD) {
+func (s *subkeys) toSeal(rand io.Reader, p sealer, derive func(salt []byte) cipher.AEAD) ([saltSize]byte, uint64, cipher.AEAD) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, ok := s.seals.get(p)

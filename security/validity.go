@@ -112,12 +112,12 @@ func newestFirst(keys []KeyVersion) []int {
 	return order
 }
 
-// newest returns the keys that are accepted whatever the time.
-func newest(keys []KeyVersion) (out []KeyVersion) {
-	for _, i := range newestFirst(keys) {
-		if len(out) < validVersions {
-			out = append(out, keys[i])
-		}
+// timeless is the Validity of keys whatever the time: the two newest count.
+func timeless(keys []KeyVersion) Validity {
+	order := newestFirst(keys)
+	v := Validity{Seals: -1, Accepted: order[:min(len(order), validVersions)]}
+	if len(order) > 0 {
+		v.Seals = order[0]
 	}
-	return out
+	return v
 }
