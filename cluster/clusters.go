@@ -236,6 +236,10 @@ func (c *Clusters) Revise(name string, m MemberID, capacity, maxMessage int) {
 	c.inbox.put(reviseEvent{name, m, capacity, maxMessage})
 }
 
+// KeysChanged notes that other keys count than before for some clusters: members
+// register, and callers watch, under the ids that are valid now.
+func (c *Clusters) KeysChanged() { c.inbox.put(keysEvent{}) }
+
 // Doubt says whether callers should rather ask others than this member: it lives
 // elsewhere than on this node, which has not heard of it for a while. One that is
 // not registered is no error.

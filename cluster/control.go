@@ -125,12 +125,17 @@ func (c *control) tick(now time.Time) {
 	c.spread(now)
 	c.finder.tick(now)
 	for _, name := range c.epochs.tick(now) {
-		c.registrar.turned(now, name)
-		c.watcher.turned(now, name)
+		c.turned(now, name)
 	}
 	c.registrar.tick(now)
 	c.watcher.tick(now)
 	c.claims.tick(now)
+}
+
+// turned tells the cores that other ids are valid for name.
+func (c *control) turned(now time.Time, name string) {
+	c.registrar.turned(now, name)
+	c.watcher.turned(now, name)
 }
 
 // spread tells the cores what reach and finder have concluded, until there is
@@ -255,6 +260,8 @@ type (
 	}
 	// linkEvent: a link changed.
 	linkEvent struct{ PeerEvent }
+	// keysEvent: other keys count.
+	keysEvent struct{}
 	// tableEvent: the routing table changed.
 	tableEvent struct{}
 	// lookedUpEvent: a lookup ended.
@@ -308,6 +315,12 @@ type (
 func (e frameEvent) apply(c *control, now time.Time) { c.receive(now, e.from, e.msg) }
 
 func (e linkEvent) apply(c *control, now time.Time) { c.link(now, e.PeerEvent) }
+
+func (e keysEvent) apply(c *control, now time.Time) {
+	for _, name := range c.epochs.renew(now) {
+		c.turned(now, name)
+	}
+}
 
 func (e tableEvent) apply(c *control, now time.Time) { c.finder.tableChanged(now) }
 

@@ -91,6 +91,20 @@ func (c *epochTable) tick(now time.Time) []string {
 	return turned
 }
 
+// renew looks at every name anew, and returns those, sorted, for which something else
+// is valid now.
+func (c *epochTable) renew(now time.Time) []string {
+	var turned []string
+	for name, t := range c.terms {
+		old := t.epochs
+		if c.turn(now, t); !slices.EqualFunc(old, t.epochs, func(a, b epoch) bool { return a.cid == b.cid }) {
+			turned = append(turned, name)
+		}
+	}
+	slices.Sort(turned)
+	return turned
+}
+
 func (c *epochTable) turn(now time.Time, t *term) {
 	old := t.epochs
 	t.epochs = nil

@@ -10,6 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/security"
 )
 
 // Times of watching.
@@ -334,7 +335,8 @@ type verifier struct {
 // member's node.
 type verified struct {
 	record
-	lease lease // as it was told
+	key   security.KeyID // under which it was found
+	lease lease          // as it was told
 }
 
 // list adds l to set if it can be believed.
@@ -368,7 +370,7 @@ func (v *verifier) believe(l *lease) *verified {
 		v.base.drops.Inc(dropBadSignature)
 		return nil
 	}
-	d := &verified{record: r, lease: *l}
+	d := &verified{record: r, key: v.keys.KeyID(), lease: *l}
 	if !v.may(d) {
 		return nil
 	}

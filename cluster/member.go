@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/security"
 )
 
 // MemberID is the random id of one registration.
@@ -43,9 +45,10 @@ type Member struct {
 	Capacity    int    // relative weight, at least 1
 	MaxMessage  int    // bytes of body and headers it accepts; 0 = not said
 	Addrs       []string
-	Payload     []byte // of its Registration; nobody changes it
-	Name        string // of its node, as its certificate has it; "" = it has none
-	Certificate []byte // nobody changes it; nil = none
+	Key         security.KeyID // of the cluster's keys, the newest under which it was found: it opens what is sealed with that
+	Payload     []byte         // of its Registration; nobody changes it
+	Name        string         // of its node, as its certificate has it; "" = it has none
+	Certificate []byte         // nobody changes it; nil = none
 
 	load *load // shared by all descriptions of the same member
 }

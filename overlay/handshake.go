@@ -4,11 +4,11 @@
 package overlay
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -43,7 +43,7 @@ func newStream(l *Link, s Stream) *stream {
 // connOf returns s as a session uses it.
 func connOf(s Stream, l *Link) session.Conn {
 	if own, ok := s.(session.Owned); ok {
-		return ownedConn{own, l}
+		return ownedConn{own, s, l}
 	}
 	return linkConn{s, l}
 }
@@ -51,11 +51,12 @@ func connOf(s Stream, l *Link) session.Conn {
 // ownedConn is linkConn for a stream that is the connection.
 type ownedConn struct {
 	session.Owned
+	s Stream
 	l *Link
 }
 
 // Reset implements session.Conn.
-func (c ownedConn) Reset(code uint32) error { return resetFor(c.l, c.Owned, code) }
+func (c ownedConn) Reset(code uint32) error { return resetFor(c.l, c.s, code) }
 
 // linkConn is a stream as a session uses it.
 type linkConn struct {
@@ -68,9 +69,15 @@ func (c linkConn) Reset(code uint32) error { return resetFor(c.l, c.Stream, code
 
 // resetFor resets a stream of l. What hangs is the connection below it: the next dial must
 // not use it again.
-func resetFor(l *Link, s session.Conn, code uint32) error {
-	if code == codeSilent {
+func resetFor(l *Link, s Stream, code uint32) error {
+	switch {
+	case code == codeSilent:
 		l.o.transport.Disconnect(l.peer)
+	case code == session.CodeReplaced && l.dialing.replacing.Load() != nil:
+		// The peer must not take it for broken before it has heard of the other
+		// one: only this side's reader and writer end. carry resets it.
+		past := time.Unix(1, 0)
+		return errors.Join(s.SetReadDeadline(past), s.SetWriteDeadline(past))
 	}
 	return s.Reset(code)
 }
@@ -269,6 +276,13 @@ func (st *stream) carry() {
 	st.l.mu.Lock()
 	st.l.lost(st.session, st, err)
 	st.l.unlock()
+	if over := st.l.dialing.replacing.Load(); over != nil && errors.Is(err, session.ErrReplaced) {
+		select {
+		case <-*over:
+		case <-st.l.o.ctx.Done():
+		}
+		st.s.Reset(codeSuperseded)
+	}
 	st.s.Close()
 }
 
@@ -277,6 +291,10 @@ type dialing struct {
 	stop     func()  // ends the dial that is under way, if it has come so far
 	greeting *stream // on which our Hello is not answered
 	proposal uint64  // the id of the session that this node proposes; 0 = none yet
+
+	// replacing is set while another connection takes the session over; closed when
+	// that is over. It needs no lock.
+	replacing atomic.Pointer[chan struct{}]
 }
 
 // open begins a dial, if there is a point in it. mu is held.
@@ -289,7 +307,7 @@ func (l *Link) open(addrs []string) {
 	}
 	addrs = slices.Clone(addrs)
 	l.wakeLater("overlay/dial", func() {
-		if !l.o.gate.Spawn(dialer{l, addrs}.dial) {
+		if !l.o.gate.Spawn(dialer{Link: l, addrs: addrs}.dial) {
 			l.dialled(ErrClosed)
 		}
 	})
@@ -298,7 +316,8 @@ func (l *Link) open(addrs []string) {
 // dialer is one try to reach the peer of a link.
 type dialer struct {
 	*Link
-	addrs []string
+	addrs    []string
+	takeover bool // of a session that another connection carries
 }
 
 // dial opens a stream and serves it to its end.
@@ -352,18 +371,20 @@ func (l dialer) call() (*stream, error) {
 		return nil, err
 	}
 	st := newStream(l.Link, s)
-	stop := context.AfterFunc(ctx, func() { s.Reset(codeTimeout) })
-	err = st.greet()
-	stop()
-	return st, err
+	return st, l.hello(ctx, st)
 }
 
 // greet says Hello on a stream that this node opened, and has it join the link
 // when the answer is there.
-func (st *stream) greet() error {
+func (st *stream) greet(takeover bool) error {
 	l := st.l
 	l.mu.Lock()
-	if l.state().connected() {
+	if takeover {
+		if err := st.detach(); err != nil {
+			l.unlock()
+			return err
+		}
+	} else if l.state().connected() {
 		l.unlock()
 		return errNotNeeded
 	}

@@ -291,7 +291,7 @@ func (l *Link) changed() {
 		l.joining = nil
 		l.planned.stop()
 	}
-	l.suspect(!attached || l.last.Load().Silent())
+	l.suspect(!attached && l.joining == nil || l.last.Load().Silent())
 }
 
 func (l *Link) suspect(on bool) {

@@ -34,6 +34,7 @@ type Overlay struct {
 	search   *search
 	clocks   *clockWatch
 	board    *Board
+	*renewal
 	exclusion
 	callers atomic.Int32 // incoming streams that have not joined
 
@@ -70,7 +71,7 @@ func New(cfg Config) (*Overlay, error) {
 	o.loopback = newLoopback(o)
 	o.search = newSearch(o.base)
 	o.clocks = newClockWatch(o.base, o.tellClocks)
-	o.board, o.exclusion.o = newBoard(o), o
+	o.board, o.renewal, o.exclusion.o = newBoard(o), newRenewal(o), o
 	o.handlers[wire.KindStatement] = o.board.receive
 	return o, nil
 }
@@ -317,6 +318,7 @@ func (o *Overlay) Close() error {
 		o.search.stop()
 		o.clocks.stop()
 		o.board.stop()
+		o.renewal.stop()
 		for _, l := range append(o.links.sorted(), o.loopback) {
 			l.abandon()
 		}

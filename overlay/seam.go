@@ -46,6 +46,17 @@ type Transport interface {
 	Close() error
 }
 
+// Renewer is a Transport whose connections are admitted by keys that change. All
+// methods may be called concurrently.
+type Renewer interface {
+	// Retire has Open make a new connection to p, if one stands that an older key
+	// has admitted than the newest there is now; false = there is none. What stands goes on.
+	Retire(p peer.ID) bool
+	// Settle ends what Retire began: the old connections are closed if they were
+	// replaced, else they are as before.
+	Settle(p peer.ID, replaced bool)
+}
+
 // TransportHandler receives what happens below. Calls for one peer do not
 // overlap; calls for different peers may.
 type TransportHandler interface {

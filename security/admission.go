@@ -46,7 +46,8 @@ func (n *Network) Admit(p peer.ID) []byte {
 }
 
 // CheckAdmission verifies the value of p's admission extension. It returns
-// ErrNotAdmitted, with the reason, unless it has a signature by an accepted key.
+// ErrNotAdmitted, with the reason, unless it has a signature by an accepted key;
+// ErrBanned, which is an ErrNotAdmitted, for a peer that is banned.
 func (n *Network) CheckAdmission(p peer.ID, ext []byte) error {
 	_, err := n.AdmittedBy(p, ext)
 	return err
@@ -55,6 +56,9 @@ func (n *Network) CheckAdmission(p peer.ID, ext []byte) error {
 // AdmittedBy is CheckAdmission, and says which version of the key it is that
 // admits p: the newest of those accepted that has signed.
 func (n *Network) AdmittedBy(p peer.ID, ext []byte) (version uint32, err error) {
+	if _, banned := n.banned.Load(p); banned {
+		return 0, ErrBanned
+	}
 	if len(ext) < admissionHeadSize || ext[0] != admissionFormat {
 		return 0, fmt.Errorf("%w: no admission that this release understands", ErrNotAdmitted)
 	}

@@ -88,6 +88,15 @@ func (c *Cluster) KeyID() (id KeyID) {
 	return id
 }
 
+// CommonKey names the key to seal with where it is not known which keys the receivers
+// have; see Validity.Common.
+func (c *Cluster) CommonKey() (id KeyID) {
+	if r := c.ring(); len(r.accepted) > 0 {
+		id = r.accepted[r.common].get().id
+	}
+	return id
+}
+
 // Opens says whether what was sealed with that key can be opened.
 func (c *Cluster) Opens(id KeyID) bool {
 	_, ok := c.ring().key(id)

@@ -3,7 +3,10 @@
 
 package security
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 var (
 	// ErrLooseMode is returned for a file with a secret that is open to others.
@@ -32,6 +35,9 @@ var (
 	// ErrNotAdmitted is returned by CheckAdmission for a peer that does not
 	// prove that it holds a key of this network.
 	ErrNotAdmitted = errors.New("security: peer is not admitted to this network")
+
+	// ErrBanned is returned by CheckAdmission for a peer that is banned.
+	ErrBanned = fmt.Errorf("%w: it is banned", ErrNotAdmitted)
 
 	// ErrBadProof is returned by VerifyProof.
 	ErrBadProof = errors.New("security: bad proof of membership")

@@ -23,6 +23,11 @@ func rotation(t *testing.T) (before, after security.NetworkFile) {
 	return before, after
 }
 
+// with is a binding to be sealed with that key.
+func with(id security.KeyID) security.Binding {
+	return security.Binding{Sender: "caller", Key: id}
+}
+
 // TestAnOldKeyIsRefusedEverywhereAfterItsTime proves that what a key that has ended
 // has made is refused by everything that checks: admissions, greetings, vouches,
 // payloads, also those whose subkeys are still known, and tunnels.
@@ -95,14 +100,14 @@ func TestKeysChangeInUse(t *testing.T) {
 	// it was found under, and nothing else.
 	_, err = other.Open(newBinding(t), c.Seal(seeded("a"), newBinding(t), nil, nil))
 	require.ErrorIs(t, err, security.ErrUnauthorized)
-	_, err = other.Open(newBinding(t), c.SealWith(old, seeded("a"), newBinding(t), nil, nil))
+	_, err = other.Open(with(old), c.Seal(seeded("a"), with(old), nil, nil))
 	require.NoError(t, err)
-	_, err = other.Stream(security.StreamBinding{}, c.NewStreamHeadWith(old, seeded("head")), salt, false)
+	_, err = other.Stream(security.StreamBinding{}, c.NewStreamHead(seeded("head")), salt, false)
 	require.NoError(t, err)
 
 	n.Advance(noon.Add(2 * time.Hour))
 	require.Len(t, c.Epochs(noon), 1)
-	_, err = other.Open(newBinding(t), c.SealWith(old, seeded("a"), newBinding(t), nil, nil))
+	_, err = other.Open(with(old), c.Seal(seeded("a"), with(old), nil, nil))
 	require.ErrorIs(t, err, security.ErrUnauthorized, "the old key seals nothing any more")
 	plain, err := member.Open(opener.Seal(nil, []byte("chunk"), 0), 0)
 	require.NoError(t, err)

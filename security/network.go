@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
 )
 
 // labelSize is the length of what Network.Label returns, in bytes.
@@ -28,6 +30,8 @@ type Network struct {
 
 	ring atomic.Pointer[networkRing] // what counts now
 
+	banned sync.Map // of peer.ID
+
 	mu   sync.Mutex              // held while keys are derived
 	file hidden[networkVersions] // guarded by mu
 }
@@ -43,6 +47,7 @@ type networkRing struct {
 	accepted []hidden[networkKey] // newest first
 	shown    []hidden[networkKey] // to others: those accepted, and if there is only one, the newest besides
 	seals    hidden[networkKey]
+	common   hidden[networkKey] // see Validity
 	lapsed   bool
 }
 
@@ -99,7 +104,7 @@ func (v *networkVersions) reuse(k KeyVersion, derive func() *networkKey) hidden[
 
 // ring picks what counts.
 func (v *networkVersions) ring(now Validity) *networkRing {
-	r := &networkRing{seals: v.derived[now.Seals], lapsed: now.Lapsed}
+	r := &networkRing{seals: v.derived[now.Seals], common: v.derived[now.Common], lapsed: now.Lapsed}
 	for _, i := range now.Accepted {
 		r.accepted = append(r.accepted, v.derived[i])
 	}
@@ -140,7 +145,7 @@ func (n *Network) Advance(now time.Time) (next time.Time, changed bool) {
 }
 
 func (r *networkRing) same(o *networkRing) bool {
-	return r.lapsed == o.lapsed && r.seals == o.seals && slices.Equal(r.accepted, o.accepted) && slices.Equal(r.shown, o.shown)
+	return r.lapsed == o.lapsed && r.seals == o.seals && r.common == o.common && slices.Equal(r.accepted, o.accepted) && slices.Equal(r.shown, o.shown)
 }
 
 // Versions returns the versions of the keys that are accepted now, newest first, and
@@ -152,6 +157,15 @@ func (n *Network) Versions() (accepted []uint32, seals uint32, lapsed bool) {
 		accepted = append(accepted, h.get().version)
 	}
 	return accepted, r.seals.get().version, r.lapsed
+}
+
+// Ban has CheckAdmission refuse p, with ErrBanned, or no longer.
+func (n *Network) Ban(p peer.ID, on bool) {
+	if on {
+		n.banned.Store(p, struct{}{})
+	} else {
+		n.banned.Delete(p)
+	}
 }
 
 // ID is the network's permanent id.

@@ -25,6 +25,7 @@ type source struct {
 type clusterRing struct {
 	accepted []hidden[clusterKey] // newest first
 	seals    int                  // index
+	common   int                  // likewise
 	from     *networkRing         // nil = own keys
 }
 
@@ -45,7 +46,7 @@ func (s *source) ring(name string) *clusterRing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, from := s.now.Load(), s.network.ring.Load()
-	r = &clusterRing{from: from, seals: slices.Index(from.accepted, from.seals)}
+	r = &clusterRing{from: from, seals: slices.Index(from.accepted, from.seals), common: slices.Index(from.accepted, from.common)}
 	for _, h := range from.accepted {
 		k, id := h.get(), s.network.id
 		r.accepted = append(r.accepted, old.reuse(name, KeyVersion{
@@ -77,11 +78,11 @@ func (s *source) advance(name string, now time.Time) (next time.Time, changed bo
 // count has v be what counts. mu is held.
 func (s *source) count(name string, keys []KeyVersion, v Validity) (changed bool) {
 	old := s.now.Load()
-	r := &clusterRing{seals: slices.Index(v.Accepted, v.Seals)}
+	r := &clusterRing{seals: slices.Index(v.Accepted, v.Seals), common: slices.Index(v.Accepted, v.Common)}
 	for _, i := range v.Accepted {
 		r.accepted = append(r.accepted, old.reuse(name, keys[i]))
 	}
-	if old != nil && old.seals == r.seals && slices.Equal(old.accepted, r.accepted) {
+	if old != nil && old.seals == r.seals && old.common == r.common && slices.Equal(old.accepted, r.accepted) {
 		return false
 	}
 	s.now.Store(r)

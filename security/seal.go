@@ -37,6 +37,11 @@ type Binding struct {
 	Pattern uint8
 	// Reply tells the reply from the request.
 	Reply bool
+	// Key is what Seal seals with, if it is accepted: the key under which a member was
+	// found, or that sealed the request. So both ends have it, whichever of them hears
+	// of a new key first. Zero = the one that seals now. It is bound to nothing, and
+	// Open goes by what the payload says.
+	Key KeyID
 }
 
 // Seal appends plain, encrypted end to end under the key of the
@@ -55,14 +60,7 @@ type Binding struct {
 // before the ciphertext, the name and the whole binding. rand must not fail.
 // A cluster without keys is a bug: Seal panics.
 func (c *Cluster) Seal(rand io.Reader, b Binding, dst, plain []byte) []byte {
-	return c.SealWith(KeyID{}, rand, b, dst, plain)
-}
-
-// SealWith is Seal with the key that id names, if it is accepted: the one under which
-// a member was found, or with which a request was sealed. So both ends have it,
-// whichever of them hears of a new key first.
-func (c *Cluster) SealWith(id KeyID, rand io.Reader, b Binding, dst, plain []byte) []byte {
-	k := c.ring().sealer(id)
+	k := c.ring().sealer(b.Key)
 	salt, counter, aead := c.subkeys.get().toSeal(rand, sealer{k.id, b.party()}, func(salt []byte) cipher.AEAD {
 		return c.payloadAEAD(k, b.party(), salt)
 	})

@@ -46,19 +46,16 @@ type streamWay struct {
 }
 
 // NewStreamHead returns what the opener of a tunnel sends with the opening: the
-// key that is used and a salt. It is made once for each tunnel. rand must not
+// key that is used, CommonKey, and a salt. It is made once for each tunnel. rand must not
 // fail. A cluster without keys is a bug: it panics. The layout is
 //
 //	1 byte    format, 1
 //	8 bytes   KeyID of the cluster key
 //	24 bytes  salt
-func (c *Cluster) NewStreamHead(rand io.Reader) []byte { return c.NewStreamHeadWith(KeyID{}, rand) }
-
-// NewStreamHeadWith is NewStreamHead with the key that id names, as SealWith.
-func (c *Cluster) NewStreamHeadWith(id KeyID, rand io.Reader) []byte {
+func (c *Cluster) NewStreamHead(rand io.Reader) []byte {
 	head := make([]byte, streamHeadSize)
 	head[0] = sealFormat
-	k := c.ring().sealer(id)
+	k := c.ring().sealer(c.CommonKey())
 	copy(head[1:], k.id[:])
 	mustRead(rand, head[1+keyIDSize:])
 	return head

@@ -46,6 +46,10 @@ type Validity struct {
 	// Seals is the one of them that this side seals with: the newest that is valid
 	// by its own clock.
 	Seals int
+	// Common is what seals where it is not known which keys the receivers have: while
+	// a key that has an end is still valid, whoever has a newer one has that, too, and
+	// some have no other; the oldest such, else Seals.
+	Common int
 	// Lapsed says that no key is valid, not even with tolerance. The newest is
 	// used all the same: if the clock is wrong, a peer will accept it and tell.
 	Lapsed bool
@@ -53,7 +57,7 @@ type Validity struct {
 
 // ValidityOf decides which keys count at now. keys must pass CheckKeys.
 func ValidityOf(keys []KeyVersion, now time.Time) Validity {
-	v := Validity{Seals: -1}
+	v := Validity{Seals: -1, Common: -1}
 	for _, i := range newestFirst(keys) {
 		k := keys[i]
 		if len(v.Accepted) == validVersions ||
@@ -63,6 +67,9 @@ func ValidityOf(keys []KeyVersion, now time.Time) Validity {
 		v.Accepted = append(v.Accepted, i)
 		if v.Seals < 0 && k.validFrom(now, 0) && k.validUntil(now, 0) {
 			v.Seals = i
+		}
+		if !k.NotAfter.IsZero() && k.validFrom(now, 0) && k.validUntil(now, 0) {
+			v.Common = i
 		}
 	}
 	switch {
@@ -74,6 +81,9 @@ func ValidityOf(keys []KeyVersion, now time.Time) Validity {
 	case v.Seals < 0:
 		// Between two keys: the one that began is better known than the one to come.
 		v.Seals = v.Accepted[len(v.Accepted)-1]
+	}
+	if v.Common < 0 {
+		v.Common = v.Seals
 	}
 	return v
 }
@@ -115,9 +125,9 @@ func newestFirst(keys []KeyVersion) []int {
 // timeless is the Validity of keys whatever the time: the two newest count.
 func timeless(keys []KeyVersion) Validity {
 	order := newestFirst(keys)
-	v := Validity{Seals: -1, Accepted: order[:min(len(order), validVersions)]}
+	v := Validity{Seals: -1, Common: -1, Accepted: order[:min(len(order), validVersions)]}
 	if len(order) > 0 {
-		v.Seals = order[0]
+		v.Seals, v.Common = order[0], order[0]
 	}
 	return v
 }

@@ -38,6 +38,7 @@ func dropsBelow() []Entry {
 		{Name: "p2p.stream_stale", Means: "Incoming streams whose connection was gone first."},
 		{Name: "p2p.conn_stale", Means: "Connections that were closed because nothing came back on them any more."},
 		{Name: "p2p.mdns_elsewhere", Means: "Addresses heard on the local network that are not on it."},
+		{Name: "p2p.key_retired", Means: "Connections closed because the key that admitted the peer is not accepted any more."},
 		{Name: "p2p.mdns_share", Means: "Nodes that one address announced beyond its share."},
 		{Name: "p2p.mdns_invalid", Means: "Answers on the local network that could not be used."},
 		{Name: "overlay.lane_full_ctl", Means: "Frames that found no room in lane ctl of a link."},

@@ -29,7 +29,11 @@ func (n *raw) Bring(set *wire.LeafKeys) (ref string, release func(), err error) 
 	if err := security.CheckKeys(keys); err != nil {
 		return "", nil, err
 	}
-	return n.keys.lend(set.Cluster, keys)
+	ref, release, err = n.keys.lend(set.Cluster, keys)
+	if err == nil {
+		n.rotation.lent(n.keys.cluster(ref))
+	}
+	return ref, release, err
 }
 
 // KeySetID names a set of keys, as status and logs do. It is not secret.

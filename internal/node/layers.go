@@ -29,6 +29,7 @@ type layers struct {
 	outside     outside
 	keys        *keyring
 	credentials *credentials
+	rotation    *rotation
 	incarnation uint64
 	overlay     *overlay.Overlay
 	clusters    *cluster.Clusters
@@ -64,6 +65,8 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	}); err != nil {
 		return err
 	}
+	l.rotation = newRotation(l)
+	l.rotation.bans.handle()
 	if l.clusters, err = cluster.New(cluster.Config{
 		Overlay: cluster.FromOverlay(l.overlay), Keys: l.keys.cluster, Zone: l.cfg.Zone,
 		Network: network.ID(), Home: l.cfg.Network.Name, Incarnation: l.incarnation,
@@ -159,6 +162,9 @@ func (l *layers) start(ctx context.Context) error {
 	if err := l.clusters.Start(); err != nil {
 		return err
 	}
+	if err := l.rotation.start(); err != nil {
+		return err
+	}
 	if err := l.overlay.Start(ctx); err != nil {
 		return err
 	}
@@ -176,6 +182,7 @@ func (l *layers) drain(ctx context.Context) error {
 func (l *layers) close() error {
 	l.notices.watch.Stop()
 	l.credentials.stop()
+	l.rotation.stop()
 	l.tunnels.Stop() // handlers of requests may wait for one, and those of tunnels for a request
 	return errors.Join(
 		l.topics.Close(), l.requests.Close(), l.tunnels.Close(), l.clusters.Close(), l.overlay.Close(), l.outside.close(), l.state.close(),

@@ -23,8 +23,9 @@ import (
 type admission interface {
 	// Admit returns what proves to others that p belongs to the network.
 	Admit(p peer.ID) []byte
-	// CheckAdmission verifies what Admit returned elsewhere.
-	CheckAdmission(p peer.ID, proof []byte) error
+	// AdmittedBy verifies what Admit returned elsewhere, and says which version
+	// of the network's key has made it.
+	AdmittedBy(p peer.ID, proof []byte) (version uint32, err error)
 	// Greet returns what shows, before anything else is said, that a key of
 	// the network is held; CheckGreeting verifies it.
 	Greet(hello []byte) [security.GreetingSize]byte
@@ -54,21 +55,21 @@ func newIdentity(key crypto.PrivKey, self peer.ID, net admission, oid asn1.Objec
 	return id, nil
 }
 
-// checkCertificate verifies that p is admitted; libp2p has verified that the
-// certificate is p's.
-func checkCertificate(raw []byte, p peer.ID, net admission, oid asn1.ObjectIdentifier) error {
+// checkCertificate verifies that p is admitted, and says by which version of the key;
+// libp2p has verified that the certificate is p's.
+func checkCertificate(raw []byte, p peer.ID, net admission, oid asn1.ObjectIdentifier) (version uint32, _ error) {
 	cert, err := x509.ParseCertificate(raw)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errNotAdmitted, err)
+		return 0, fmt.Errorf("%w: %w", errNotAdmitted, err)
 	}
 	for _, ext := range cert.Extensions {
 		if !ext.Id.Equal(oid) {
 			continue
 		}
-		if err := net.CheckAdmission(p, ext.Value); err != nil {
-			return fmt.Errorf("%w: %s: %w", errNotAdmitted, p, err)
+		if version, err = net.AdmittedBy(p, ext.Value); err != nil {
+			return 0, fmt.Errorf("%w: %s: %w", errNotAdmitted, p, err)
 		}
-		return nil
+		return version, nil
 	}
-	return fmt.Errorf("%w: %s shows no proof", errNotAdmitted, p)
+	return 0, fmt.Errorf("%w: %s shows no proof", errNotAdmitted, p)
 }

@@ -51,7 +51,10 @@ const (
 	hostClosed
 )
 
-var _ overlay.Transport = (*Host)(nil)
+var (
+	_ overlay.Transport = (*Host)(nil)
+	_ overlay.Renewer   = (*Host)(nil)
+)
 
 // New returns a Host that does nothing yet. It returns an error for a Config
 // that can't work.
@@ -170,6 +173,28 @@ func (h *Host) publish(bound []ma.Multiaddr) []ma.Multiaddr {
 func (h *Host) Disconnect(p peer.ID) {
 	if node := h.current(); node != nil {
 		_ = node.swarm.ClosePeer(p)
+	}
+}
+
+// KeysChanged tells that other keys of the network count than before: handshakes show
+// them, and connections that none of them has admitted are closed.
+func (h *Host) KeysChanged() error {
+	if node := h.current(); node != nil {
+		return node.keysChanged()
+	}
+	return nil
+}
+
+// Retire implements overlay.Renewer.
+func (h *Host) Retire(p peer.ID) bool {
+	node := h.current()
+	return node != nil && node.retire(p)
+}
+
+// Settle implements overlay.Renewer.
+func (h *Host) Settle(p peer.ID, replaced bool) {
+	if node := h.current(); node != nil {
+		node.settle(p, replaced)
 	}
 }
 

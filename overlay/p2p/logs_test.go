@@ -66,5 +66,5 @@ func TestNothingIsRegisteredGlobally(t *testing.T) {
 func TestCountersAreNamed(t *testing.T) {
 	n := prepare(t, newNetwork(t))
 	require.NotContains(t, n.Counters(), "")
-	require.Len(t, n.Counters(), 23)
+	require.Len(t, n.Counters(), 24)
 }

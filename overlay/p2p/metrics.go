@@ -30,6 +30,7 @@ const (
 	countStreamBacklog                   // incoming link streams that the handler was too slow for
 	countStreamStale                     // incoming link streams whose connection was gone first
 	countStale                           // connections closed because nothing came back on them any more
+	countKeyRetired                      // connections closed because the key that admitted the peer is not accepted any more
 	countMDNSElsewhere                   // addresses heard on the local network that are not on it
 	countMDNSShare                       // nodes announced by one address beyond its share
 	countMDNSInvalid                     // answers on the local network that could not be used
@@ -57,6 +58,7 @@ var counterNames = [counterCount]string{
 	countStreamBacklog:    "stream_backlog",
 	countStreamStale:      "stream_stale",
 	countStale:            "conn_stale",
+	countKeyRetired:       "key_retired",
 	countMDNSElsewhere:    "mdns_elsewhere",
 	countMDNSShare:        "mdns_share",
 	countMDNSInvalid:      "mdns_invalid",

@@ -34,18 +34,18 @@ func (anyGreeting) CheckGreeting(_, hello []byte) (uint64, bool) {
 // whose key has been taken out of use, or a liar.
 type oneSided struct{ anyGreeting }
 
-func (oneSided) Admit(peer.ID) []byte                 { return []byte("no proof") }
-func (oneSided) CheckAdmission(peer.ID, []byte) error { return nil }
+func (oneSided) Admit(peer.ID) []byte                       { return []byte("no proof") }
+func (oneSided) AdmittedBy(peer.ID, []byte) (uint32, error) { return 1, nil }
 
 // strict refuses what oneSided shows.
 type strict struct{ anyGreeting }
 
 func (strict) Admit(peer.ID) []byte { return nil }
-func (strict) CheckAdmission(_ peer.ID, proof []byte) error {
+func (strict) AdmittedBy(_ peer.ID, proof []byte) (uint32, error) {
 	if len(proof) > 0 {
-		return errors.New("not one of us")
+		return 0, errors.New("not one of us")
 	}
-	return nil
+	return 1, nil
 }
 
 // undecided refuses everybody, but only once it is closed.
@@ -55,9 +55,9 @@ type undecided struct {
 }
 
 func (undecided) Admit(peer.ID) []byte { return nil }
-func (u undecided) CheckAdmission(peer.ID, []byte) error {
+func (u undecided) AdmittedBy(peer.ID, []byte) (uint32, error) {
 	<-u.decided
-	return errors.New("not one of us")
+	return 0, errors.New("not one of us")
 }
 
 type events chan string

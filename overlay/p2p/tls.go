@@ -37,10 +37,11 @@ const (
 const alertBadCertificate = "tls: bad certificate"
 
 // securer runs TLS handshakes in which both sides prove that they belong to
-// the network. It is immutable.
+// the network.
 type securer struct {
+	key      crypto.PrivKey
 	self     peer.ID
-	identity *libp2ptls.Identity
+	identity atomic.Pointer[libp2ptls.Identity] // shows the network's present keys
 	admitted admission
 	oid      asn1.ObjectIdentifier
 	counters *counters
@@ -53,14 +54,20 @@ type securer struct {
 const sayEvery = 60
 
 func newSecurer(key crypto.PrivKey, self peer.ID, net admission, oid asn1.ObjectIdentifier, c *counters, log *zap.Logger) (*securer, error) {
-	identity, err := newIdentity(key, self, net, oid)
-	if err != nil {
-		return nil, err
-	}
-	return &securer{
-		self: self, identity: identity, admitted: net, oid: oid,
+	s := &securer{
+		key: key, self: self, admitted: net, oid: oid,
 		counters: c, log: log, said: new(atomic.Int64),
-	}, nil
+	}
+	return s, s.renew()
+}
+
+// renew has handshakes show what the network's keys prove now.
+func (s *securer) renew() error {
+	identity, err := newIdentity(s.key, s.self, s.admitted, s.oid)
+	if err == nil {
+		s.identity.Store(identity)
+	}
+	return err
 }
 
 // accept runs the handshake of an accepted connection that has greeted with hello.
@@ -111,7 +118,8 @@ func (s *securer) handshake(ctx context.Context, below *mux.QueuedConn, p peer.I
 ) (*secureConn, error) {
 	var key crypto.PubKey
 	var remote peer.ID
-	conf, keys := s.identity.ConfigForPeer(p)
+	var version uint32
+	conf, keys := s.identity.Load().ConfigForPeer(p)
 	conf.NextProtos = alpn
 	// Small records at first are for browsers; they would cost us system
 	// calls at the other end.
@@ -126,7 +134,8 @@ func (s *securer) handshake(ctx context.Context, below *mux.QueuedConn, p peer.I
 		if remote, err = peer.IDFromPublicKey(key); err != nil {
 			return err
 		}
-		return checkCertificate(certs[0], remote, s.admitted, s.oid)
+		version, err = checkCertificate(certs[0], remote, s.admitted, s.oid)
+		return err
 	}
 	c := side(conf)
 	if err := c.HandshakeContext(ctx); err != nil {
@@ -137,7 +146,9 @@ func (s *securer) handshake(ctx context.Context, below *mux.QueuedConn, p peer.I
 		below.Close()
 		return nil, errors.New("p2p: handshake without a protocol")
 	}
-	return newSecureConn(c, below, s.self, remote, key), nil
+	secure := newSecureConn(c, below, s.self, remote, key)
+	secure.admittedBy = version
+	return secure, nil
 }
 
 // explain counts a failed handshake, and says whose refusal it was if it was

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -131,7 +132,12 @@ type muxedConn struct {
 	upgrader  *upgrader
 	transport transport.Transport
 	scope     network.ConnManagementScope
+	retired   atomic.Bool // another one is to take its place
 }
+
+// IsClosed implements network.MuxedConn. A retired connection carries what it
+// carries, and swarm takes it for nothing new.
+func (c *muxedConn) IsClosed() bool { return c.retired.Load() || c.Conn.IsClosed() }
 
 var _ transport.CapableConn = (*muxedConn)(nil)
 

@@ -96,7 +96,7 @@ func (b *base) seal(keys *security.Cluster, topic string, serial uint64, c conte
 	sealed := make([]byte, 0, 16+security.SealOverhead+len(plain))
 	sealed = binary.BigEndian.AppendUint64(sealed, b.cfg.Incarnation)
 	sealed = binary.BigEndian.AppendUint64(sealed, serial)
-	binding := security.Binding{Sender: b.self, SenderIncarnation: b.cfg.Incarnation, RequestID: serial}
+	binding := security.Binding{Sender: b.self, SenderIncarnation: b.cfg.Incarnation, RequestID: serial, Key: keys.CommonKey()}
 	return content{flags: c.flags | wire.FlagSealed, body: keys.Seal(b.seals, binding, sealed, plain)}
 }
 

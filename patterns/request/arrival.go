@@ -142,6 +142,7 @@ func (in *arrival) unseal(s *Server) (no refusal) {
 	in.size = tailSize(in.tail)
 	in.binding = b
 	in.binding.Reply = true
+	in.binding.Key, _ = security.SealedWith(r.Tail[sealedHead:]) // the caller has that one
 	s.mu.Lock()
 	fresh := s.replays.fresh(replayKey{sealer{b.Sender, b.SenderIncarnation}, id}, r.Origin == nil)
 	s.mu.Unlock()

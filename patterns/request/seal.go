@@ -41,6 +41,7 @@ func (a *attempt) binding() security.Binding {
 		MemberIncarnation: a.member.Incarnation,
 		RequestID:         a.id,
 		Pattern:           uint8(c.pattern),
+		Key:               a.member.Key,
 	}
 }
 

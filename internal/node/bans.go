@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
+)
+
+// bans are the peers that this node has nothing to do with: those that its own
+// network file lists, and those that anybody who holds a key of the network has
+// said. A statement's number is odd for a ban and even where it was lifted. So all
+// nodes that read the same file say the same, and only what is new goes on.
+type bans struct {
+	l *layers
+
+	mu     sync.Mutex
+	listed map[peer.ID]bool // guarded by mu; in this node's file
+}
+
+// handle takes what others say. Before the overlay starts.
+func (b *bans) handle() {
+	b.l.overlay.Statements().Handle(wire.Statement_BAN, overlay.StatementHandler{
+		Max: security.MaxBans,
+		Check: func(s overlay.Statement) error {
+			if err := security.CheckPeerID(peer.ID(s.Subject)); err != nil {
+				return err
+			}
+			return b.l.keys.network.CheckVouch(s.Proof, uint32(s.Topic), s.Subject, s.Number, s.Body)
+		},
+		Heed: func(s overlay.Statement) { b.heed(peer.ID(s.Subject), s.Number%2 == 1) },
+	})
+}
+
+// heed does what a statement says. A ban in this node's own file stays.
+func (b *bans) heed(p peer.ID, banned bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if banned = banned || b.listed[p]; p == b.l.overlay.Self() {
+		if banned {
+			b.l.log().Error("this node is banned: others will have nothing to do with it")
+		}
+		return
+	}
+	b.l.keys.network.Ban(p, banned)
+	if banned {
+		b.l.log().Warn("a peer is banned", zap.Stringer("peer", p))
+		b.l.overlay.Exclude(p)
+		return
+	}
+	b.l.log().Info("a ban is lifted", zap.Stringer("peer", p))
+	b.l.overlay.Readmit(p)
+}
+
+// set has the bans of a file hold here and, by a statement, everywhere; those that it
+// has no longer are lifted.
+func (b *bans) set(list []peer.ID) error {
+	var news []peer.ID
+	b.mu.Lock()
+	gone := b.listed
+	b.listed = make(map[peer.ID]bool, len(list))
+	for _, p := range list {
+		b.listed[p] = true
+		if !gone[p] {
+			news = append(news, p)
+		}
+		delete(gone, p)
+	}
+	b.mu.Unlock()
+	var errs []error
+	for _, p := range news {
+		errs = append(errs, b.state(p, true))
+		b.heed(p, true) // also if others have lifted it
+	}
+	for p := range gone {
+		errs = append(errs, b.state(p, false))
+	}
+	return errors.Join(errs...)
+}
+
+// state says to all that p is banned, or no longer, unless that holds already.
+func (b *bans) state(p peer.ID, banned bool) error {
+	number := uint64(0)
+	for _, s := range b.l.overlay.Statements().Held(wire.Statement_BAN) {
+		if s.Subject == string(p) {
+			number = s.Number
+		}
+	}
+	if (number%2 == 1) == banned {
+		return nil
+	}
+	s := overlay.Statement{Topic: wire.Statement_BAN, Subject: string(p), Number: number + 1}
+	b.prove(&s)
+	if err := b.l.overlay.Statements().State(s); err != nil && !errors.Is(err, overlay.ErrStale) {
+		return err
+	}
+	return nil
+}
+
+// renew proves all bans by the key that counts now: who joins later knows no other.
+func (b *bans) renew() { b.l.overlay.Statements().Renew(wire.Statement_BAN, b.prove) }
+
+func (b *bans) prove(s *overlay.Statement) {
+	s.Proof = b.l.keys.network.Vouch(uint32(s.Topic), s.Subject, s.Number, s.Body)
+}
