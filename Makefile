@@ -35,6 +35,10 @@ build: ## the stripped binary, in bin/arke
 demo: build ## three relays, a cluster of three members, one killed and brought back, in 20 s
 	./bin/arke demo
 
+.PHONY: demo-federation
+demo-federation: build ## two networks, two gateways, a service that dies and comes back, in 40 s
+	./bin/arke demo federation
+
 .PHONY: test
 test: ## the tests, with the race detector, in about six minutes on two cores
 	$(GOTEST) -p 3 -skip '^($(SLOW))$$' ./...

@@ -23,6 +23,27 @@ func TestDemoTellsItsStory(t *testing.T) {
 	require(t, report["return_to_serving_ms"].(float64) > 0, report)
 }
 
+func TestTwoNetworksLendEachOtherAService(t *testing.T) {
+	// This test runs the demo of federation, with real relays and gateways: nothing is
+	// lost while a service is killed and comes back and a gateway is killed, and each
+	// phase is served where it should be.
+	alone(t)
+	report := object(t, harness.Run(t, "demo", "federation", "--phase", "1500ms", "--json"))
+	require(t, report["lost"] == 0.0, report)
+	phases := report["phases"].([]any)
+	require(t, len(phases) == 5, report)
+	served := func(phase int, network string) float64 {
+		n, _ := phases[phase].(map[string]any)["served"].(map[string]any)[network].(float64)
+		return n
+	}
+	require(t, served(0, "eu") > 0 && served(0, "us") == 0, report)
+	require(t, served(1, "us") > 0, report)
+	require(t, served(2, "eu") > 0, report)
+	require(t, served(3, "us") > 0, report)
+	require(t, served(4, "eu") > 0 && served(4, "us") == 0, report)
+	require(t, report["spilled_ns"].(float64) < 2e9 && report["returned_ns"].(float64) > 0, report)
+}
+
 func TestBenchMeasuresEveryPattern(t *testing.T) {
 	// This test checks that each measurement does what it was told to, and that
 	// its books balance: nothing is lost without a word.

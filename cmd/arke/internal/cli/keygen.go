@@ -131,7 +131,45 @@ Exit status: 0 no reply was wrong and none was lost, 1 anything else.`,
 		}
 		return report.Err()
 	}
-	cmd.AddCommand(demoMemberCommand(a))
+	cmd.AddCommand(demoMemberCommand(a), demoFederationCommand(a))
+	return cmd
+}
+
+func demoFederationCommand(a App) *cobra.Command {
+	cfg := demo.FederationConfig{Executable: a.Executable, Progress: a.Stderr}
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "federation",
+		Short: "Watch two networks lend each other a service",
+		Long: `Watch two networks lend each other a service.
+
+Two gateways stand between the networks us and eu, and a caller in us asks for a
+service: while only eu has it, while us has it, too, while the one in us is killed
+and comes back, and while a gateway is killed. All this is on this machine, takes
+about 40 seconds, and ends with a table.
+
+Exit status: 0 no request was lost, 1 anything else.`,
+		Example: `  arke demo federation
+  arke demo federation --json 2>/dev/null`,
+		Args: positional(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cfg.Phase < 0 {
+				return misuse(cmd, errors.New("--phase must be positive"))
+			}
+			report, err := demo.RunFederation(cmd.Context(), cfg)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				err = writeJSON(a.Stdout, report)
+			default:
+				err = report.Write(a.Stdout)
+			}
+			return errors.Join(err, report.Err())
+		},
+	}
+	cmd.Flags().DurationVar(&cfg.Phase, "phase", 0, "how long each part of the story takes at least (default 5s)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as one JSON object")
 	return cmd
 }
 

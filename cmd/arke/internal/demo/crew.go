@@ -33,20 +33,22 @@ type crew struct {
 	seed    string // address of the first relay
 }
 
-// newCrew makes the folder and a fresh network file in it.
-func newCrew(binary string) (*crew, error) {
+// newCrew makes the folder and fresh network files in it, of these names.
+func newCrew(binary string, networks ...string) (*crew, error) {
 	dir, err := os.MkdirTemp("", "arke-demo-")
 	if err != nil {
 		return nil, err
 	}
 	c := &crew{binary: binary, dir: dir}
-	network, err := security.GenerateNetworkFile("demo", rand.Reader)
-	if err == nil {
-		err = security.WriteNetworkFile(c.path("network"), network)
-	}
-	if err != nil {
-		os.RemoveAll(dir)
-		return nil, err
+	for _, name := range networks {
+		network, err := security.GenerateNetworkFile(name, rand.Reader)
+		if err == nil {
+			err = security.WriteNetworkFile(c.path(name), network)
+		}
+		if err != nil {
+			os.RemoveAll(dir)
+			return nil, err
+		}
 	}
 	return c, nil
 }
@@ -60,7 +62,7 @@ func (c *crew) socket(n int) string { return c.path(fmt.Sprintf("relay-%d.sock",
 func (c *crew) startRelay(n int) error {
 	name := "relay-" + strconv.Itoa(n)
 	args := []string{
-		"relay", "--key-file", c.path("network"), "--listen", "/ip4/127.0.0.1/tcp/0", "--no-mdns",
+		"relay", "--key-file", c.path("demo"), "--listen", "/ip4/127.0.0.1/tcp/0", "--no-mdns",
 		"--socket", c.socket(n), "--data-dir", c.path(name), "--log-level", "warn",
 	}
 	if c.seed != "" {

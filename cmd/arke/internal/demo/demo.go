@@ -64,7 +64,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 		return Report{}, errors.New("demo: no executable")
 	}
 	begin := time.Now()
-	crew, err := newCrew(cfg.Executable)
+	crew, err := newCrew(cfg.Executable, "demo")
 	if err != nil {
 		return Report{}, err
 	}
