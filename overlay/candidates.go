@@ -103,6 +103,23 @@ func (cs *candidates) add(now time.Time, c Candidate) {
 	})
 }
 
+// reseed learns that the seeds are others. One that is none any more is a peer like
+// others: it stays while there is a connection, or a dial is under way.
+func (cs *candidates) reseed(now time.Time, addrs []string) {
+	cs.list = slices.DeleteFunc(cs.list, func(c *candidate) bool {
+		if c.source != SourceSeed || slices.ContainsFunc(c.addrs, func(a string) bool { return slices.Contains(addrs, a) }) {
+			return false
+		}
+		c.source, c.isSelf = SourcePeer, false
+		return !c.dialing
+	})
+	for _, a := range addrs {
+		if !slices.ContainsFunc(cs.list, func(c *candidate) bool { return c.source == SourceSeed && slices.Contains(c.addrs, a) }) {
+			cs.add(now, Candidate{Addrs: []string{a}, Source: SourceSeed})
+		}
+	}
+}
+
 // courtesy is how long to wait for a peer that learns of us at the same time:
 // if both dial at once, there are two connections, or on some systems none.
 // The lower peer id goes first.

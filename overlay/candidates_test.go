@@ -67,6 +67,28 @@ func (r *searchRun) down(p peer.ID, addr string) {
 	r.poll()
 }
 
+// This test replaces the seeds: a new one is dialled, one that stays is as it was, and
+// one that is none any more is not dialled again, but as a lost peer.
+func TestSeedsCanBeReplaced(t *testing.T) {
+	r := newSearchRun(t)
+	r.reach["stays"], r.reach["linked"], r.reach["new"] = "p1", "p2", "p3"
+	r.core.up("p1")
+	r.core.up("p2")
+	r.core.reseed(r.now, []string{"stays", "dead", "linked"})
+	r.poll()
+	r.until(time.Minute)
+	before := len(r.dials)
+	r.core.reseed(r.now, []string{"new", "stays"})
+	r.core.up("p3")
+	r.poll()
+	r.until(2 * time.Minute)
+	require.Len(t, r.dials, before+1)
+	require.Equal(t, searchNote{time.Minute, "new"}, r.dials[before])
+	r.down("p2", "linked")
+	r.until(2*time.Minute + time.Second)
+	require.Equal(t, "linked", r.dials[before+1].addr, "it is a peer like others")
+}
+
 // until lets time pass.
 func (r *searchRun) until(d time.Duration) {
 	end := r.start.Add(d)

@@ -38,6 +38,10 @@ type journal struct {
 	joined    bool    // somebody is, or was and the log has not said that nobody is left
 	first     peer.ID // is connected, and the log has not said how that came
 
+	// Who was dialled last with success since nobody was left, and how it became known.
+	dialledLast peer.ID
+	dialledHow  string
+
 	known map[peer.ID]*peerRecord
 
 	windowEnd time.Time
@@ -83,10 +87,16 @@ func newJournal(self peer.ID) *journal {
 	return &journal{self: self, connected: make(map[peer.ID]bool), known: make(map[peer.ID]*peerRecord)}
 }
 
-// begin is told the seeds.
-func (j *journal) begin(now time.Time, addrs []string) {
+// reseed is told the seeds. Those that stay are as they were.
+func (j *journal) reseed(now time.Time, addrs []string) {
+	before := j.seeds
+	j.seeds = nil
 	for _, a := range addrs {
-		j.seeds = append(j.seeds, &seed{addr: a, state: SeedTrying, since: now})
+		next := &seed{addr: a, state: SeedTrying, since: now}
+		if i := slices.IndexFunc(before, func(s *seed) bool { return s.addr == a }); i >= 0 {
+			next = before[i]
+		}
+		j.seeds = append(j.seeds, next)
 	}
 }
 
@@ -99,6 +109,9 @@ func (j *journal) dialled(now time.Time, c Candidate, p peer.ID, err error, othe
 				news = append(news, s.dialled(now, j.self, j.named(p), err)...)
 			}
 		}
+	}
+	if err == nil {
+		j.dialledLast, j.dialledHow = p, j.how(c) // up may come after it
 	}
 	switch {
 	case err == nil && p != j.self && j.first == p:
@@ -142,6 +155,9 @@ func (j *journal) up(now time.Time, p peer.ID, dialling bool) (news []logLine) {
 		return news
 	}
 	j.joined = true
+	if j.dialledLast == p {
+		return append(news, j.join(p, j.dialledHow)...)
+	}
 	if dialling {
 		j.first = p
 		return news
@@ -158,7 +174,7 @@ func (j *journal) down(now time.Time, p peer.ID) []logLine {
 	if len(j.connected) > 0 || !j.joined {
 		return nil
 	}
-	j.joined, j.first = false, ""
+	j.joined, j.first, j.dialledLast = false, "", ""
 	return []logLine{warn("no peer is left: this node is alone", "last", j.named(p))}
 }
 

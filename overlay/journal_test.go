@@ -24,6 +24,7 @@ import (
 // decides what the log says of seeds and peers. A step prints the lines.
 //
 //	seeds ADDR…                         the node starts, with these seeds
+//	reseed ADDR…                        the seeds are replaced
 //	after TIME                          time passes; at 5s the core looks at the seeds
 //	dial ADDR PEER|HOW [from=seed] [others]  a dial ended: at a peer, or how it failed: refused,
 //	                                    slow, unknown (the name), shut (the door); others = more are under way
@@ -64,7 +65,10 @@ func (r *journalRun) obey(s story.Step) []string {
 	switch s.Cmd {
 	case "seeds":
 		*r = journalRun{core: newJournal("me")}
-		r.core.begin(r.now(), s.Words())
+		r.core.reseed(r.now(), s.Words())
+		return nil
+	case "reseed":
+		r.core.reseed(r.now(), s.Words())
 		return nil
 	case "after":
 		before := r.at

@@ -109,6 +109,15 @@ func (t *linkTable) sorted() []*Link {
 	return links
 }
 
+// tellClocks asks all peers what their wall clocks show, and tells them ours.
+func (t *linkTable) tellClocks() {
+	for _, l := range t.sorted() {
+		if s := l.last.Load(); s != nil && l.up() {
+			s.TellWall()
+		}
+	}
+}
+
 // describe returns the status of a link that is up or being opened.
 func describe(l *Link) (LinkStatus, bool) {
 	l.mu.Lock()

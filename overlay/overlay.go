@@ -5,6 +5,7 @@ package overlay
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -70,7 +71,7 @@ func New(cfg Config) (*Overlay, error) {
 	o.links = linkTable{o: o, all: make(map[peer.ID]*Link), lookAt: minLinks}
 	o.loopback = newLoopback(o)
 	o.search = newSearch(o.base)
-	o.clocks = newClockWatch(o.base, o.tellClocks)
+	o.clocks = newClockWatch(o.base, o.links.tellClocks)
 	o.board, o.renewal, o.exclusion.o = newBoard(o), newRenewal(o), o
 	o.handlers[wire.KindStatement] = o.board.receive
 	return o, nil
@@ -108,15 +109,6 @@ func (o *Overlay) Start(ctx context.Context) error {
 	o.search.start()
 	o.clocks.start()
 	return nil
-}
-
-// tellClocks asks all peers what their wall clocks show, and tells them ours.
-func (o *Overlay) tellClocks() {
-	for _, l := range o.links.sorted() {
-		if s := l.last.Load(); s != nil && l.up() {
-			s.TellWall()
-		}
-	}
 }
 
 // serveLoopback hands on what this node sends to itself, until the overlay
@@ -206,6 +198,10 @@ func (o *Overlay) Clocks() ClockStatus { return o.clocks.status() }
 
 // Search tells how the search for peers goes.
 func (o *Overlay) Search() SearchStatus { return o.search.status() }
+
+// SetSeeds replaces the seeds, once Start was called: new ones are dialled at once,
+// and links with those that are none any more stay.
+func (o *Overlay) SetSeeds(addrs []string) { o.search.reseed(slices.Clone(addrs)) }
 
 // Traffic tells how much was sent and received on all links together.
 func (o *Overlay) Traffic() Traffic {

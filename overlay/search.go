@@ -67,10 +67,8 @@ func (s *search) start() {
 	}
 	s.step(func(now time.Time) {
 		s.running = true
-		s.journal.begin(now, s.cfg.Seeds)
-		for _, a := range s.cfg.Seeds {
-			s.core.add(now, Candidate{Addrs: []string{a}, Source: SourceSeed})
-		}
+		s.journal.reseed(now, s.cfg.Seeds)
+		s.core.reseed(now, s.cfg.Seeds)
 		for _, c := range slices.Backward(known) {
 			s.book.meet(c.Peer, c.Addrs)
 		}
@@ -79,10 +77,24 @@ func (s *search) start() {
 		}
 	})
 	if len(s.cfg.Seeds) > 0 {
-		s.after("overlay/seeds", seedPatience, func() {
-			s.step(func(now time.Time) { s.say(s.journal.look(now)) })
-		})
+		s.lookLater()
 	}
+}
+
+// lookLater has the log say which seeds are out of reach when it is time to.
+func (s *search) lookLater() {
+	s.after("overlay/seeds", seedPatience, func() {
+		s.step(func(now time.Time) { s.say(s.journal.look(now)) })
+	})
+}
+
+// reseed replaces the seeds.
+func (s *search) reseed(addrs []string) {
+	s.step(func(now time.Time) {
+		s.journal.reseed(now, addrs)
+		s.core.reseed(now, addrs)
+	})
+	s.lookLater()
 }
 
 // say has lines logged by step. mu is held.

@@ -235,7 +235,7 @@ func (r *Relay) place(h *wire.LeafHello, keys *brought, before *client, from sou
 		return nil, &wire.LeafGoodbye{Code: wire.EndShutdown, Text: "the relay is shutting down"}
 	case !seated:
 		return nil, &wire.LeafGoodbye{Code: wire.EndFull, Text: fmt.Sprintf(
-			"%v of %v: at most %d, and less while others have many", ErrTooManyClients, from, r.cfg.Limits.Clients)}
+			"%v of %v: at most %d, and less while others have many", ErrTooManyClients, from, r.shares.clients())}
 	}
 	r.last++
 	var id wire.LeafID
@@ -257,7 +257,7 @@ func (r *Relay) place(h *wire.LeafHello, keys *brought, before *client, from sou
 // full, anybody's. Nobody is refused before that. nil if all have a connection. The
 // caller holds mu.
 func (r *Relay) longestAway(from source) (first *client) {
-	full := r.shares.seats.Used() >= 2*r.cfg.Limits.Clients
+	full := r.shares.seats.Used() >= r.shares.seats.Limit()
 	for _, c := range r.clients {
 		if (full || c.seat.from == from) && c.conn.away() && (first == nil || c.sess.Heard().Before(first.sess.Heard())) {
 			first = c

@@ -245,6 +245,10 @@ func (r *Relay) SetPolicy(p *policy.Policy) error {
 	return nil
 }
 
+// SetClients changes Limits.Clients, at least 1, while the relay runs. Nobody who is
+// attached has to go.
+func (r *Relay) SetClients(n int) { r.shares.seats.SetLimit(2 * max(1, n)) }
+
 // Close ends everything at once: clients see a broken connection. It waits for
 // all that the relay runs, and is idempotent.
 func (r *Relay) Close() error {

@@ -27,6 +27,9 @@ func newShares(t Totals, clients int) shares {
 	}
 }
 
+// clients is how many may be attached from one source.
+func (s *shares) clients() int { return s.seats.Limit() / 2 }
+
 // held is how much clients have beyond what is their own.
 func (s *shares) held() Totals {
 	return Totals{

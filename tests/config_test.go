@@ -6,6 +6,7 @@ package tests
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -62,4 +63,48 @@ func TestProgramsMayStartBeforeTheirRelay(t *testing.T) {
 	if code := serve.Terminate(); code != 0 {
 		t.Errorf("the member ended with %d", code)
 	}
+}
+
+func TestSighupChangesSeedsLimitsAndPolicy(t *testing.T) {
+	// This test checks that a relay takes new seeds, another limit of clients and
+	// another policy from its file while it runs, and that a SIGHUP where there is no
+	// file to read again ends nothing.
+	scenario(t)
+	nw := harness.NewNetwork(t)
+	a := nw.Relay("a")
+	dir := harness.Folder(t)
+	file, policy := filepath.Join(dir, "relay.yaml"), filepath.Join(dir, "policy")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, "")
+	b := nw.Relay("b", harness.Flags("--config", file))
+	b.Ignores(a)
+	reload := func(text, changed string) {
+		t.Helper()
+		write(file, text)
+		b.Hangup()
+		harness.Eventually(t, harness.Patience, "a reload", func() error { return b.Logs(`"changed": ` + changed) })
+	}
+	reload("seed: "+a.Addr()+"\n", `["seed"]`)
+	harness.Eventually(t, harness.Patience, "that b joins", b.KnowsAnybody)
+
+	write(policy, "user "+strconv.Itoa(os.Getuid())+" may call $status\n")
+	reload("max-clients: 2\nseed: "+a.Addr()+"\npolicy: "+policy+"\n", `["max-clients", "policy"]`)
+	harness.Eventually(t, harness.Patience, "the policy", func() error { return b.Logs("policy read again") })
+	b.Requests("geo", "where?").Ends(8).Says("policy")
+	reload("max-clients: 2\nzone: x\n", `["policy", "seed"]`)
+	harness.Eventually(t, harness.Patience, "no policy", func() error { return b.Logs("no policy holds any more") })
+	harness.Eventually(t, harness.Patience, "what stays", func() error { return b.Logs(`"settings": ["zone"]`) })
+	one := b.Serves("geo", "--echo")
+	b.Does("status").Ends(14).Says("as many clients as it may have") // the test itself is one
+	one.Terminate()
+	b.Does("status").Ends(0)
+
+	a.Hangup()
+	harness.Eventually(t, harness.Patience, "an answer", func() error { return a.Logs("there is nothing to read again") })
+	a.Does("status").Ends(0)
 }

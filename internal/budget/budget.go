@@ -7,17 +7,30 @@ import "sync"
 
 // Budget is a limit that holders share. All methods may be called concurrently.
 type Budget[K comparable] struct {
-	limit int // immutable
-
 	// Guarded by mu.
-	mu   sync.Mutex
-	used int
-	held map[K]int
+	mu    sync.Mutex
+	limit int
+	used  int
+	held  map[K]int
 }
 
 // New returns a budget of so many units.
 func New[K comparable](limit int) *Budget[K] {
 	return &Budget[K]{limit: limit, held: make(map[K]int)}
+}
+
+// SetLimit changes the limit. Nobody has to give anything back.
+func (b *Budget[K]) SetLimit(limit int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limit = limit
+}
+
+// Limit is how many units may be held.
+func (b *Budget[K]) Limit() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.limit
 }
 
 // Take says whether k may hold n units more; it does from here on. n is positive.

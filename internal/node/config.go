@@ -121,10 +121,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("node: Config.Zone is longer than %d bytes", cluster.MaxZone)
 	}
 	if c.Seam == nil {
-		for _, seed := range c.Seeds {
-			if err := p2p.CheckSeed(seed); err != nil {
-				return fmt.Errorf("node: Config.Seeds: %w", err)
-			}
+		if err := checkSeeds(c.Seeds); err != nil {
+			return err
 		}
 	}
 	names := make([]string, 0, len(c.ClusterKeys))
@@ -135,6 +133,15 @@ func (c Config) validate() error {
 	for _, name := range names {
 		if err := security.CheckKeys(c.ClusterKeys[name]); err != nil {
 			return fmt.Errorf("node: Config.ClusterKeys of cluster %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func checkSeeds(seeds []string) error {
+	for _, seed := range seeds {
+		if err := p2p.CheckSeed(seed); err != nil {
+			return fmt.Errorf("node: Config.Seeds: %w", err)
 		}
 	}
 	return nil

@@ -211,6 +211,19 @@ func (n *Node) named(list []patterns.Member) []patterns.Member {
 	return list
 }
 
+// SetSeeds replaces Config.Seeds while the node runs: new ones are dialled at once.
+// Links with those that are none any more stay.
+func (n *Node) SetSeeds(seeds []string) error {
+	if err := n.running(); err != nil {
+		return err
+	}
+	if err := checkSeeds(seeds); n.cfg.Seam == nil && err != nil {
+		return err
+	}
+	n.overlay.SetSeeds(seeds)
+	return nil
+}
+
 // NameOf is what people call the node of a peer id: any text, to be escaped. "" = it
 // has no name, or this node has had no link to it.
 func (n *Node) NameOf(id string) string {

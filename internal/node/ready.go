@@ -48,7 +48,7 @@ func (r readiness) why() error {
 // be the first of its network. One that has lost all its peers is not ready, and
 // neither is one that drains.
 func (n *Node) Ready() error {
-	r := readiness{phase: n.phase.Load(), seeds: len(n.cfg.Seeds), peers: n.overlay.Router().Size(), served: n.clusters.Status().Served}
+	r := readiness{phase: n.phase.Load(), seeds: len(n.overlay.Search().Seeds), peers: n.overlay.Router().Size(), served: n.clusters.Status().Served}
 	if since := n.since.Load(); since != 0 {
 		r.ran = n.outside.Clock.Now().Sub(time.Unix(0, since))
 	}

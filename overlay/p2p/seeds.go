@@ -37,6 +37,17 @@ func CheckSeed(text string) error {
 	return err
 }
 
+// CheckListen returns what is wrong with an address of Config.Listen. It does not look
+// whether the machine has it, or whether the port is free.
+func CheckListen(text string) error {
+	_, err := parseListen(text)
+	return err
+}
+
+// CheckAdvertised returns what is wrong with an address of Config.Advertise. The host
+// can't tell before it has a key whether one with a peer id names itself.
+func CheckAdvertised(text string) error { return CheckSeed(text) }
+
 // parseSeed parses a multiaddr or "host:port", where host is a name or an IP
 // address.
 func parseSeed(text string) (seed, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
 	"github.com/arke-mesh/arke/internal/plural"
+	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -90,6 +91,9 @@ func (flags *relayFlags) check(a App, cmd *cobra.Command) (problems []string) {
 		return problems // there is nothing to look at
 	}
 	add(flags.validate(set))
+	for _, fault := range flags.addressFaults() {
+		add(fault)
+	}
 	_, err = flags.log.parse()
 	add(err)
 	_, err = flags.admin.config()
@@ -99,7 +103,9 @@ func (flags *relayFlags) check(a App, cmd *cobra.Command) (problems []string) {
 	network, missing := network(a, *flags)
 	add(missing)
 	if missing == nil {
-		add(flags.nodeConfig(network).Check())
+		if err := flags.nodeConfig(network).Check(); !errors.Is(err, p2p.ErrBadAddress) { // those are told
+			add(err)
+		}
 	}
 	if err == nil {
 		of := flags.relayConfig(guests)

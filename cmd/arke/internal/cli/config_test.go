@@ -47,7 +47,7 @@ func TestConfigCheckTellsAllThatIsWrong(t *testing.T) {
 	// it names, and of what only the layers below know.
 	file := written(t, strings.Join([]string{
 		"dev: true", "max-cleints: 3", "drain-timeout: 5", "seed: [nowhere]", "client-listen: 0.0.0.0:1",
-		"zone: " + strings.Repeat("z", 100),
+		"listen: [/ip4/0.0.0.0/udp/7400, \"0.0.0.0:70000\"]", "advertise: relay-1.example", "zone: " + strings.Repeat("z", 100),
 	}, "\n"))
 	c := newConsole("")
 	c.Environ = []string{"ARKE_MAX_CLIENT=3", "ARKE_WAIT_RELAY=3s"}
@@ -56,10 +56,14 @@ func TestConfigCheckTellsAllThatIsWrong(t *testing.T) {
 		file + `:2: unknown key "max-cleints", did you mean "max-clients"?`,
 		file + `:3: drain-timeout: "5" is not a time like 30s or 1m30s`,
 		"--max-clients is less than 1",
+		`--listen: "/ip4/0.0.0.0/udp/7400": it must be /ip4, /ip6, /dns, /dns4 or /dns6 with /tcp, or /dnsaddr`,
+		`--listen: "0.0.0.0:70000": the port must be a number up to 65535`,
+		`--advertise: "relay-1.example" is neither a multiaddr nor host:port`,
+		`--seed: "nowhere" is neither a multiaddr nor host:port`,
 		"--client-listen needs --token-file FILE or ARKE_TOKEN: every user of this machine can reach the port",
 		"node: Config.Zone is longer than 64 bytes",
 	}, strings.Split(strings.TrimSpace(c.out.String()), "\n"))
-	require.Equal(t, "arke: warning: ARKE_MAX_CLIENT is no setting, did you mean ARKE_MAX_CLIENTS?\narke: the configuration has 5 problems\n", c.err.String())
+	require.Equal(t, "arke: warning: ARKE_MAX_CLIENT is no setting, did you mean ARKE_MAX_CLIENTS?\narke: the configuration has 9 problems\n", c.err.String())
 }
 
 func TestAGoodConfigurationIsInOrder(t *testing.T) {
@@ -91,9 +95,9 @@ func TestConfigShowSaysWhereEachValueComesFrom(t *testing.T) {
 	shown := c.out.String()
 	for _, line := range []string{
 		"dev: true  # " + file + ":1",
-		"seed: ['relay-1.example:7400', 'relay-2.example:7400']  # " + file + ":2",
+		"seed: ['relay-1.example:7400', 'relay-2.example:7400']  # " + file + ":2, reloads",
 		"zone: 1  # " + file + ":3",
-		"max-clients: 7  # --max-clients",
+		"max-clients: 7  # --max-clients, reloads",
 		"log-level: debug  # ARKE_LOG_LEVEL, reloads",
 		"drain-timeout: 30s  # default, reloads",
 		"# the variable ARKE_TOKEN is set: [redacted]",

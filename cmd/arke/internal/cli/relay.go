@@ -65,7 +65,8 @@ Each flag is also a key of the YAML file that --config names, and a variable:
 --max-clients is the key max-clients and ARKE_MAX_CLIENTS. A flag stands above
 the environment, the environment above the file, the file above the default. In
 a variable, commas separate what a flag would repeat. With --config, SIGHUP reads
-the file again: 'arke config show' marks what can change then.
+the file again: 'arke config show' marks what can change then. With --policy it reads
+the policy again. It never ends the relay.
 
 ` + exits("all was finished after a signal", end{patterns.OutcomeDeadline, "something was cut off"}),
 		Example: `  arke relay --dev
@@ -90,6 +91,9 @@ func runRelay(a App, cmd *cobra.Command, flags *relayFlags) error {
 	}
 	if err := flags.validate(set); err != nil {
 		return misuse(cmd, err)
+	}
+	if faults := flags.addressFaults(); len(faults) > 0 {
+		return misuse(cmd, faults[0])
 	}
 	guests, err := flags.readGuests(a.Env.Token)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
+	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -65,7 +66,7 @@ func (flags *relayFlags) declare(f *pflag.FlagSet) {
 	flags.log.declare(f)
 	f.StringVar(&flags.config, "config", "", "the configuration `FILE`: YAML, whose keys are named as the flags (default $ARKE_CONFIG)")
 	settings.FlagOnly(f, "config")
-	settings.Reloads(f, "log-level", "drain-timeout")
+	settings.Reloads(f, "log-level", "drain-timeout", "seed", "max-clients", "policy")
 }
 
 // resolve sets the flags that were not given, to what the environment and the
@@ -113,6 +114,22 @@ func (f relayFlags) validate(set *settings.Settings) error {
 		}
 	}
 	return nil
+}
+
+// addressFaults are what is wrong with the addresses of nodes.
+func (f relayFlags) addressFaults() (faults []error) {
+	for _, list := range []struct {
+		flag   string
+		values []string
+		check  func(string) error
+	}{{"listen", f.listen, p2p.CheckListen}, {"advertise", f.advertise, p2p.CheckAdvertised}, {"seed", f.seeds, p2p.CheckSeed}} {
+		for _, value := range list.values {
+			if err := list.check(value); value != "" && err != nil { // validate tells of empty ones
+				faults = append(faults, fmt.Errorf("--%s: %s", list.flag, strings.TrimPrefix(err.Error(), p2p.ErrBadAddress.Error()+": ")))
+			}
+		}
+	}
+	return faults
 }
 
 // readGuests reads whose programs the relay takes.

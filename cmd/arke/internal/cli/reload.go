@@ -15,12 +15,9 @@ import (
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
 )
 
-// hangups tells of each SIGHUP, if there is a file to read again; without one the
-// signal ends the relay, as it does other programs.
+// hangups tells of each SIGHUP. It never ends a relay: who sends one wants it to read
+// its files again.
 func (r *running) hangups() (<-chan os.Signal, func()) {
-	if r.asked.config == "" && r.asked.guests.policy == "" {
-		return nil, func() {}
-	}
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)
 	return c, func() { signal.Stop(c) }
@@ -39,8 +36,11 @@ func (r *running) waits(ctx context.Context, hangups <-chan os.Signal) bool {
 
 // reload reads again what there are files of.
 func (r *running) reload() {
-	if r.asked.config != "" {
+	switch {
+	case r.asked.config != "":
 		r.reloadSettings()
+	case r.asked.guests.policy == "":
+		r.log.Info("there is nothing to read again: this relay has neither --config nor --policy")
 	}
 	if r.asked.guests.policy != "" {
 		r.reloadPolicy()
@@ -79,6 +79,9 @@ func (r *running) reloadSettings() {
 	if err == nil {
 		_, err = now.log.parse()
 	}
+	if faults := now.addressFaults(); err == nil && len(faults) > 0 {
+		err = faults[0]
+	}
 	if err != nil {
 		r.log.Error("the configuration makes no sense, so nothing has changed", zap.Error(err))
 		return
@@ -97,9 +100,23 @@ func (r *running) reloadSettings() {
 // apply puts one setting into force that is not looked at each time when it is
 // needed. Its flag is marked by settings.Reloads.
 func (r *running) apply(key string, now *relayFlags) {
-	if key == "log-level" {
+	switch key {
+	case "log-level":
 		if l, err := now.log.parse(); err == nil { // reload has looked
 			r.level.SetLevel(l)
+		}
+	case "seed":
+		if err := r.node.SetSeeds(now.seeds); err != nil {
+			r.log.Error("the seeds can't be changed", zap.Error(err))
+		}
+	case "max-clients":
+		r.relay.SetClients(now.maxClients)
+	case "policy":
+		if now.guests.policy != "" {
+			return // reload reads it
+		}
+		if err := r.relay.SetPolicy(nil); err == nil {
+			r.log.Warn("no policy holds any more: each program may do everything")
 		}
 	}
 }
