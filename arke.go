@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/arke-mesh/arke/internal/door"
@@ -59,6 +60,14 @@ func Attach(ctx context.Context, opts ...AttachOption) (*Conn, error) {
 		if o.client.TrustUsers, err = client.ParseUsers(os.Getenv("ARKE_TRUST_USER")); err != nil {
 			return nil, fmt.Errorf("arke: ARKE_TRUST_USER: %w", err)
 		}
+	}
+	if o.client.Keys == nil {
+		for path := range strings.FieldsFuncSeq(os.Getenv("ARKE_CLUSTER_KEY_FILE"), func(r rune) bool { return r == ',' }) {
+			ClusterKeyFile(path).set(&o)
+		}
+	}
+	if o.err != nil {
+		return nil, o.err
 	}
 	c, err := client.New(o.client)
 	if err != nil {

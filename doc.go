@@ -98,6 +98,12 @@
 //	too large                           ErrTooLarge               no                         no
 //	the Conn is closed                  ErrClosed                 no                         no
 //
+// A cluster may have keys of its own (see [ClusterKeyFile]). Who calls it without
+// them, or with others, gets ErrNoMembers: under other keys it is another cluster, and
+// nobody can tell whether the one that is meant has members. ErrUnauthorized is for
+// whom a member knows and refuses: its key was replaced since it found the member, or
+// it sends in clear what has to be sealed; a relay says it to whom its policy refuses.
+//
 // # Options
 //
 // Methods take options as functions: c.Serve(ctx, "geo", h, arke.Concurrency(8)).

@@ -15,7 +15,9 @@ import (
 // The outcomes of a request that are not replies. Tell them apart with
 // errors.Is. The package documentation says for each whether a handler ran.
 var (
-	// ErrNoMembers is returned when nobody serves the cluster. No handler ran.
+	// ErrNoMembers is returned when nobody serves the cluster, or your key is not
+	// theirs: who has not the keys of a cluster can't see whether it has members. No
+	// handler ran.
 	ErrNoMembers = patterns.ErrNoMembers
 
 	// ErrOverloaded is returned when every member that was asked refused

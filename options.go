@@ -15,7 +15,16 @@ import (
 // AttachOption changes how Attach finds the relay and what it tells it.
 type AttachOption interface{ set(*attachOptions) }
 
-type attachOptions struct{ client client.Config }
+type attachOptions struct {
+	client client.Config
+	err    error // of the first option that failed
+}
+
+func (o *attachOptions) fail(err error) {
+	if o.err == nil {
+		o.err = err
+	}
+}
 
 type attachOption func(*attachOptions)
 
@@ -49,6 +58,31 @@ func Address(hostPort, token string) AttachOption {
 // 255 bytes. Default: the name of the executable.
 func Name(name string) AttachOption {
 	return attachOption(func(o *attachOptions) { o.client.Name = name })
+}
+
+// ClusterKeyFile names a file with keys of one cluster. The command `arke keygen
+// --cluster NAME` makes one. What the program serves and calls by that name is then for
+// those who hold the keys, and for nobody else, whatever other programs of the relay
+// have. The relay keeps the keys in memory for as long as the program is attached. The
+// option may be repeated, with a file for each cluster, about 25 of them. By default
+// the environment variable ARKE_CLUSTER_KEY_FILE lists files, with commas between them.
+// The keys of topics are for the relay itself.
+func ClusterKeyFile(path string) AttachOption {
+	return attachOption(func(o *attachOptions) {
+		keys, err := client.ReadKeys(path)
+		o.client.Keys = append(o.client.Keys, keys)
+		o.fail(err)
+	})
+}
+
+// ClusterKeyText is the content of a file for ClusterKeyFile, for programs that keep
+// it elsewhere.
+func ClusterKeyText(content []byte) AttachOption {
+	return attachOption(func(o *attachOptions) {
+		keys, err := client.ParseKeys(content)
+		o.client.Keys = append(o.client.Keys, keys)
+		o.fail(err)
+	})
 }
 
 // RelayWait is how long a call waits for a relay that is away before it fails

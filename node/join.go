@@ -6,6 +6,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/arke-mesh/arke"
@@ -110,20 +111,55 @@ func Zone(name string) JoinOption {
 	return func(j *joining) { j.cfg.Zone = name }
 }
 
-// ClusterKeys gives a cluster keys of its own: 32 random bytes each, the oldest
-// first. Only who holds them can serve the cluster, call it, or read what is
-// sent to it. Without it a cluster's key is derived from the network's.
-func ClusterKeys(cluster string, keys ...[32]byte) JoinOption {
+// ClusterKeyFile names a file with keys of one cluster. The command `arke keygen
+// --cluster NAME` makes one. Only who holds it can serve the cluster, call it, or read
+// what is sent to it. Without it a cluster's key is derived from the network's. The
+// option may be repeated, with a file for each cluster. A file of the cluster
+// "topic:NAME" has the keys of all topics whose first word is NAME.
+func ClusterKeyFile(path string) JoinOption {
 	return func(j *joining) {
-		if j.cfg.ClusterKeys == nil {
-			j.cfg.ClusterKeys = map[string][]security.KeyVersion{}
-		}
-		var versions []security.KeyVersion
-		for i, key := range keys {
-			versions = append(versions, security.KeyVersion{Version: uint32(i + 1), Key: security.Key(key)})
-		}
-		j.cfg.ClusterKeys[cluster] = versions
+		file, err := security.ReadClusterFile(path)
+		j.addKeys(file, err)
 	}
+}
+
+// ClusterKeyText is the content of a file for ClusterKeyFile, for programs that keep
+// it elsewhere.
+func ClusterKeyText(content []byte) JoinOption {
+	return func(j *joining) {
+		file, err := security.ParseClusterFile(content)
+		j.addKeys(file, err)
+	}
+}
+
+func (j *joining) addKeys(file security.ClusterFile, err error) {
+	if _, twice := j.cfg.ClusterKeys[file.Name]; err == nil && twice {
+		err = fmt.Errorf("node: keys of cluster %q are there twice: give one file for each cluster", file.Name)
+	}
+	if err != nil {
+		j.fail(err)
+		return
+	}
+	if j.cfg.ClusterKeys == nil {
+		j.cfg.ClusterKeys = map[string][]security.KeyVersion{}
+	}
+	j.cfg.ClusterKeys[file.Name] = file.Keys
+}
+
+// NewClusterKeys makes a random key for a cluster and returns the content of its file.
+func NewClusterKeys(cluster string) ([]byte, error) {
+	file, err := security.GenerateClusterFile(cluster, overlay.NewRealRand().Stream("cluster"))
+	if err != nil {
+		return nil, err
+	}
+	return file.Encode(), nil
+}
+
+// SealAlways encrypts what is sent to clusters end to end also where the key is
+// derived from the network's, and refuses what is not. Links are encrypted in any
+// case. All nodes of a network should agree on it.
+func SealAlways() JoinOption {
+	return func(j *joining) { j.cfg.SealAlways() }
 }
 
 // LogTo sets the logger. Default: nothing is logged.

@@ -101,13 +101,17 @@ func TestAdvertisedAddressesAreTold(t *testing.T) {
 func TestAClusterWithAKeyIsForWhoHoldsIt(t *testing.T) {
 	// This test serves a cluster with a key of its own, in a zone. A caller with the
 	// key gets an answer and sees the zone; one without it finds nobody.
-	network, key := newNetwork(t), [32]byte{1, 2, 3}
-	server := join(t, network, node.ClusterKeys("vault", key), node.Zone("cellar"))
-	_, err := server.Serve(t.Context(), "vault", arke.HandlerFunc(func(context.Context, *arke.Request) (arke.Message, error) {
+	network := newNetwork(t)
+	keys, err := node.NewClusterKeys("vault")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "vault.key")
+	require.NoError(t, os.WriteFile(file, keys, 0o600))
+	server := join(t, network, node.ClusterKeyFile(file), node.Zone("cellar"))
+	_, err = server.Serve(t.Context(), "vault", arke.HandlerFunc(func(context.Context, *arke.Request) (arke.Message, error) {
 		return arke.Message{Body: []byte("gold")}, nil
 	}))
 	require.NoError(t, err)
-	holder := join(t, network, node.ClusterKeys("vault", key), node.Seeds(server.Addrs()...))
+	holder := join(t, network, node.ClusterKeyText(keys), node.Seeds(server.Addrs()...))
 	reply, err := holder.Request(t.Context(), "vault", arke.Message{}, arke.WaitForMember())
 	require.NoError(t, err)
 	require.Equal(t, "gold", string(reply.Body))

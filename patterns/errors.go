@@ -15,7 +15,8 @@ import (
 // ErrInterrupted: worth another try), the remote said no (*RemoteError), and
 // we are closing (ErrClosed).
 var (
-	// ErrNoMembers is returned when a majority of settled anchors say that
+	// ErrNoMembers is returned when a majority of settled anchors say, of the ids
+	// that the caller's keys give the cluster, that
 	// the cluster has no member. No handler ran.
 	ErrNoMembers = errors.New("arke: cluster has no members")
 

@@ -58,10 +58,7 @@ func (b *blocking) name() string { return b.pattern }
 
 // open implements place.
 func (b *blocking) open(ctx context.Context) (_ uint64, err error) {
-	ref, err := b.t.c.conn.keys.topic(b.pattern)
-	if err == nil {
-		b.source, err = b.t.c.relay.cfg.Node.Subscribe(ctx, ref, b, b.options)
-	}
+	b.source, err = b.t.c.relay.cfg.Node.Subscribe(ctx, b.pattern, b, b.options)
 	return 0, err
 }
 

@@ -170,13 +170,14 @@
 //
 // # Keys
 //
-// With the feature "keys" a client brings keys of clusters, and of groups of topics
-// ("topic:" and the group): at most 32 of them, with 8 versions each, the times in
-// seconds since 1970 and 0 for none. The relay has them in memory for as long as the
-// session lives. What the client serves, calls, publishes and subscribes under these
+// With the feature "keys" a client brings keys of clusters: at most 32 of them, with 8
+// versions each, the times in seconds since 1970 and 0 for none. The relay has them in
+// memory for as long as the session lives. What the client serves and calls by these
 // names is under these keys, end to end between its relay and the other's; the hop to
 // the relay is plain. For clients that bring other keys for the same name, or none,
-// it is another cluster. A session is resumed with the same keys only: a Hello with
+// it is another cluster. Keys of a group of topics ("topic:" and the group) are the
+// relay's: a client that brings other ones is refused, Goodbye 12, and so is one whose
+// keys are none. A session is resumed with the same keys only: a Hello with
 // others begins a new one. A client that needs its keys looks whether the relay's
 // Hello names the feature, and leaves if not. Names and ids of keys are in the
 // status; keys are nowhere.

@@ -12,7 +12,6 @@ import (
 	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/patterns"
 )
 
 // groupPrefix begins the names of the clusters that are groups of topics.
@@ -22,15 +21,14 @@ const groupPrefix = "topic:"
 // the session lives, in memory only; the client has references to them, which it never
 // sees. It is immutable.
 type brought struct {
-	ids    map[string]string // of the sets, by cluster
-	refs   map[string]string // references to clusters, by name
-	groups map[string]string // references to groups of topics, by first word
-	gifts  []func()          // give the keys back
+	ids   map[string]string // of the sets, by cluster
+	refs  map[string]string // references to clusters, by name
+	gifts []func()          // give the keys back
 }
 
 // bring gives the node the keys that a client's Hello has.
 func bring(n Node, sets []wire.LeafKeys) (*brought, error) {
-	b := &brought{ids: map[string]string{}, refs: map[string]string{}, groups: map[string]string{}}
+	b := &brought{ids: map[string]string{}, refs: map[string]string{}}
 	for i := range sets {
 		if err := b.add(n, &sets[i]); err != nil {
 			b.giveBack()
@@ -51,8 +49,8 @@ func (b *brought) add(n Node, set *wire.LeafKeys) error {
 	b.ids[set.Cluster] = node.KeySetID(set)
 	b.refs[set.Cluster] = ref
 	b.gifts = append(b.gifts, release)
-	if _, group := strings.CutPrefix(set.Cluster, groupPrefix); group {
-		b.groups[strings.TrimPrefix(set.Cluster, groupPrefix)] = strings.TrimPrefix(ref, groupPrefix)
+	if strings.HasPrefix(set.Cluster, groupPrefix) && ref != set.Cluster {
+		return fmt.Errorf("relay: keys of the topics %q are the relay's: it must hold the same ones (arke relay --cluster-key-file)", strings.TrimPrefix(set.Cluster, groupPrefix))
 	}
 	return nil
 }
@@ -73,26 +71,19 @@ func (b *brought) giveBack() {
 	}
 }
 
-// cluster is how the node calls what the client calls so: under the keys that the
-// client has brought for it, if it has. References are not for clients to make up.
-func (b *brought) cluster(plain string) (ref string, err error) {
-	if ref, ok := b.refs[plain]; ok {
-		return ref, nil
-	}
-	if _, keys := name.CutRef(plain); keys != "" {
+// cluster is how the node calls what the client calls so, perhaps with a network
+// behind an @: under the keys that the client has brought for it, if it has.
+// References are not for clients to make up.
+func (b *brought) cluster(address string) (ref string, err error) {
+	plain, network, named := name.Split(address)
+	ref, brought := b.refs[plain]
+	switch _, keys := name.CutRef(plain); {
+	case keys != "":
 		return "", fmt.Errorf("%w: %q: %s", cluster.ErrName, plain, name.Fault(plain))
+	case !brought:
+		return address, nil
+	case named:
+		return ref + "@" + network, nil
 	}
-	return plain, nil
-}
-
-// topic is cluster for a topic or a pattern: its first word names the group.
-func (b *brought) topic(plain string) (ref string, err error) {
-	first, _, _ := strings.Cut(plain, ".")
-	if ref, ok := b.groups[first]; ok {
-		return ref + plain[len(first):], nil
-	}
-	if _, keys := name.CutRef(first); keys != "" {
-		return "", fmt.Errorf("%w: %q: %s", patterns.ErrTopic, plain, name.Fault(first))
-	}
-	return plain, nil
+	return ref, nil
 }

@@ -157,6 +157,7 @@ func TestTheRelaysOwnKeysAndAClientsMeet(t *testing.T) {
 		members := map[string]*binding{"far": member}
 		require.Equal(t, "far", bring(t, s.relay, "caller", keysOf("geo", 1)).answers(1, "geo", members))
 		require.Equal(t, "far", bring(t, far, "caller", keysOf("geo", 1)).answers(1, "geo", members))
+		require.Equal(t, "far", bring(t, s.relay, "caller", keysOf("geo", 1)).answers(2, "geo@test", members), "in the network that it says")
 		require.Equal(t, "no_members", s.attach().answers(1, "geo", members))
 		for _, w := range holder.Status().Watches {
 			require.Equal(t, "geo", w.Cluster, "the same keys are watched twice")
@@ -204,6 +205,7 @@ func TestKeysThatAreNoneAreRefused(t *testing.T) {
 			"must begin at 1":   {{Cluster: "geo", Keys: []wire.LeafKey{{Key: wire.Secret(secretOf(1))}}}},
 			"it is a reference": keysOf("geo#0123456789abcdef", 1),
 			"control character": keysOf("g\neo", 1),
+			"are the relay's":   keysOf("topic:prices", 1),
 		} {
 			b := s.dial()
 			h := hello()

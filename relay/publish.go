@@ -62,10 +62,6 @@ func (p *publisher) handle(body []byte) (waits bool, err error) {
 		p.c.answers.done(wire.LaneCtl, m.ID, err, 0)
 		return false, nil
 	}
-	if m.Topic, err = p.c.conn.keys.topic(m.Topic); err != nil {
-		p.c.answers.done(wire.LaneCtl, m.ID, err, 0)
-		return false, nil
-	}
 	if !p.c.calls.enter() {
 		p.c.relay.count.drop(dropRequestInDrain)
 		p.c.answers.done(wire.LaneCtl, m.ID, errDraining, 0)

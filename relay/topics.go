@@ -79,20 +79,11 @@ func (l *listener) name() string { return l.pattern }
 
 // open implements place.
 func (l *listener) open(ctx context.Context) (uint64, error) {
-	err := l.subscribe(ctx)
+	err := l.t.proxy.Subscribe(ctx, l.id, l.pattern, l.options)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.opened, l.listen, l.at = err == nil, err == nil, err == nil
 	return 0, err
-}
-
-// subscribe makes it the node's.
-func (l *listener) subscribe(ctx context.Context) error {
-	ref, err := l.t.c.conn.keys.topic(l.pattern)
-	if err != nil {
-		return err
-	}
-	return l.t.proxy.Subscribe(ctx, l.id, ref, l.options)
 }
 
 // close implements place: what has come is in the client's lane.
@@ -134,7 +125,7 @@ func (l *listener) settle() {
 			return
 		case !listen:
 			l.t.proxy.Unsubscribe(ended, l.id)
-		case l.subscribe(l.t.c.ctx) != nil:
+		case l.t.proxy.Subscribe(l.t.c.ctx, l.id, l.pattern, l.options) != nil:
 			overlay.Sleep(l.t.c.ctx, l.t.c.relay.clock, "relay/pause", time.Second)
 			continue
 		default: // the others had what came, or nobody

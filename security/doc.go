@@ -229,8 +229,12 @@
 // read, links of the future can be intercepted.
 //
 // Who can open a relay's socket acts through its node: it can call and serve
-// whatever that node can, with the keys derived from the network's and those it
-// brings itself. It gets no key to see and can't use another session's. The
+// whatever that node can, with the keys derived from the network's, those that were
+// given to the relay, and those it brings itself. It gets no key to see and can't use
+// another session's (TestOneNameUnderTwoKeysIsTwoClusters and
+// TestKeysThatAreNoneAreRefused of package relay). Sealed requests, replies and
+// publications are in clear at the caller's relay and the member's, and in the memory of
+// no other (tests: TestPlaintextIsInNoOtherRelaysMemory). The
 // socket's permissions, or a token, are all that protects it. A relay that is shared
 // takes the users and groups that it was told to, by the credentials that the system
 // vouches for (TestASharedRelayTakesOthers of package relay). With a policy each client

@@ -41,6 +41,10 @@ func check(s string, wildcards bool) error {
 	case strings.HasPrefix(s, name.Reserved):
 		return fmt.Errorf("%w: %q: names that begin with %s are reserved", patterns.ErrTopic, s, name.Reserved)
 	}
+	first, _, _ := strings.Cut(s, ".")
+	if _, keys := name.CutRef(first); keys != "" { // it names the group, whose keys are no topic's business
+		return fmt.Errorf("%w: %.64q: %s", patterns.ErrTopic, s, name.Fault(first))
+	}
 	for rest, more := s, true; more; {
 		var word string
 		word, rest, more = strings.Cut(rest, ".")

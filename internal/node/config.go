@@ -106,6 +106,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// SealAlways has Seal be request.SealAlways.
+func (c *Config) SealAlways() { c.Seal = request.SealAlways }
+
 // Check says what is wrong with the configuration, as New would, without opening
 // the data directory.
 func (c Config) Check() error { return c.withDefaults().validate() }

@@ -29,9 +29,9 @@ var ErrTooManyKeys = errors.New("node: too many sets of cluster keys: close clie
 type keyring struct {
 	network  *security.Network
 	explicit map[string]*security.Cluster // immutable
-	own      map[string]security.KeyID    // immutable; of the sets of the explicit ones
 
 	mu      sync.Mutex
+	own     map[string]security.KeyID    // guarded by mu; of the sets of the explicit ones
 	derived map[string]*security.Cluster // guarded by mu
 	lent    map[string]*loan             // guarded by mu; by reference
 }
@@ -82,6 +82,7 @@ func (k *keyring) cluster(ref string) *security.Cluster {
 
 // knows refuses a reference that stands for nothing.
 func (k *keyring) knows(ref string) error {
+	ref, _, _ = name.Split(ref)
 	if _, id := name.CutRef(ref); id == "" {
 		return nil
 	}
@@ -93,17 +94,25 @@ func (k *keyring) knows(ref string) error {
 	return nil
 }
 
+// replaced notes which keys the node has for a cluster now: who brings the same ones
+// has those.
+func (k *keyring) replaced(plain string, keys []security.KeyVersion) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.own[plain] = security.KeySetID(plain, keys)
+}
+
 // lend takes keys in until release is called, and says how to refer to the cluster
 // under them. The same keys have the same reference, whoever brings them: by the name
 // alone if they are the node's own.
 func (k *keyring) lend(plain string, keys []security.KeyVersion) (ref string, release func(), err error) {
 	id := security.KeySetID(plain, keys)
-	if own, ok := k.own[plain]; ok && own == id {
-		return plain, func() {}, nil
-	}
 	ref = name.Ref(plain, id.String())
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if own, ok := k.own[plain]; ok && own == id {
+		return plain, func() {}, nil
+	}
 	l := k.lent[ref]
 	if l == nil {
 		if len(k.lent) >= maxLent {

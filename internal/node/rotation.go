@@ -97,6 +97,7 @@ func (r *rotation) set(k Keys) error {
 		if _, err := r.l.keys.explicit[name].SetKeys(keys, now); err != nil {
 			return err
 		}
+		r.l.keys.replaced(name, keys)
 	}
 	r.turn(true)
 	return r.bans.set(k.Network.Bans)

@@ -154,7 +154,7 @@ func (c Config) validate() error {
 	case c.RelayWait < 0:
 		return errors.New("client: Config.RelayWait must be positive")
 	}
-	return checkKeys(c)
+	return CheckKeys(c)
 }
 
 // connect connects to the relay.

@@ -17,6 +17,14 @@ import (
 // clusters: what is meant for holders of a key must not go without it.
 var ErrKeys = errors.New("client: the relay takes no cluster keys: update it, or give the keys to the relay itself")
 
+// ReadKeys reads a file with keys of a cluster, for Config.Keys.
+func ReadKeys(path string) (security.ClusterFile, error) { return security.ReadClusterFile(path) }
+
+// ParseKeys is ReadKeys of a file's content.
+func ParseKeys(content []byte) (security.ClusterFile, error) {
+	return security.ParseClusterFile(content)
+}
+
 // leafKeys returns the keys as the Hello has them. A cluster that comes twice, and
 // more than fits into a Hello, are refused.
 func leafKeys(files []security.ClusterFile) ([]wire.LeafKeys, error) {
@@ -51,8 +59,9 @@ func leafKeys(files []security.ClusterFile) ([]wire.LeafKeys, error) {
 	return sets, nil
 }
 
-// checkKeys refuses keys that no Hello has room for.
-func checkKeys(c Config) error {
+// CheckKeys says what is wrong with Config.Keys, as New would: a cluster that comes
+// twice, or more than a client may bring.
+func CheckKeys(c Config) error {
 	sets, err := leafKeys(c.Keys)
 	switch {
 	case err != nil:

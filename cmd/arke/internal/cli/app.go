@@ -130,6 +130,7 @@ func (a App) attachFlags(cmd *cobra.Command) *attachment {
 	f.StringVar(&t.address, "address", "", "the relay's loopback TCP address, instead of the socket")
 	t.token.declare(f, "the `FILE` with the token that goes with --address (default $ARKE_TOKEN)")
 	f.StringArrayVar(&t.trusted, "trust-user", nil, "a `USER` whose relay may be used, besides one's own and root's; may be repeated")
+	f.StringArrayVar(&t.keys, "cluster-key-file", nil, "a `FILE` with keys of one cluster, made by 'arke keygen --cluster'; may be repeated")
 	f.DurationVar(&t.wait, "wait-relay", 0, "wait so long for a relay that is not there yet, before any time-out begins")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		return t.resolve(cmd, a.Environ)

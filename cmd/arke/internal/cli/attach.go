@@ -26,13 +26,14 @@ type attachment struct {
 	address string
 	token   secretFlag
 	trusted []string // users whose relays may be used
+	keys    []string // files with keys of clusters
 	wait    time.Duration
 }
 
 // shared are the flags of every command that attaches which are variables, too.
 // The socket's variable, ARKE_SOCKET, is read where the socket is looked for.
 func shared() []string {
-	return []string{"address", "token-file", "trust-user", "wait-relay", "log-level", "log-format", "drain-timeout"}
+	return []string{"address", "token-file", "trust-user", "cluster-key-file", "wait-relay", "log-level", "log-format", "drain-timeout"}
 }
 
 // resolve takes what the environment says. A --socket hides ARKE_ADDRESS.
@@ -107,6 +108,16 @@ func (t *attachment) dial(ctx context.Context, log *zap.Logger) (*client.Client,
 	}
 	if cfg.TrustUsers, err = client.ParseUsers(strings.Join(t.trusted, ",")); err != nil {
 		return nil, fmt.Errorf("--trust-user: %w", err)
+	}
+	for _, path := range t.keys {
+		keys, err := client.ReadKeys(path)
+		if err != nil {
+			return nil, fmt.Errorf("--cluster-key-file: %w", err)
+		}
+		cfg.Keys = append(cfg.Keys, keys)
+	}
+	if err := client.CheckKeys(cfg); err != nil {
+		return nil, fmt.Errorf("--cluster-key-file: %w", err)
 	}
 	c, err := client.New(cfg)
 	if err == nil {

@@ -103,7 +103,9 @@ func (flags *relayFlags) check(a App, cmd *cobra.Command) (problems []string) {
 	network, missing := network(a, *flags)
 	add(missing)
 	if missing == nil {
-		if err := flags.nodeConfig(network).Check(); !errors.Is(err, p2p.ErrBadAddress) { // those are told
+		keys, err := flags.readClusterKeys()
+		add(err)
+		if err := flags.nodeConfig(network, keys).Check(); !errors.Is(err, p2p.ErrBadAddress) { // those are told
 			add(err)
 		}
 	}

@@ -73,6 +73,10 @@ func (e *attachError) Error() string {
 		return fmt.Sprintf("the relay at %s is not trusted, because %s: name its user with --trust-user or ARKE_TRUST_USER if you trust it, or start a relay of your own with 'arke relay'", e.target, said)
 	case errors.Is(e.err, client.ErrTooManyClients):
 		return fmt.Sprintf("the relay at %s has as many clients as it may have: look at them with 'arke status'", e.target)
+	case errors.Is(e.err, client.ErrRefused):
+		return fmt.Sprintf("the relay at %s refuses this program: %s", e.target, strings.TrimPrefix(e.err.Error(), client.ErrRefused.Error()+": "))
+	case errors.Is(e.err, client.ErrKeys):
+		return fmt.Sprintf("the relay at %s is of a release that takes no cluster keys: update it, or give it the keys with arke relay --cluster-key-file", e.target)
 	case errors.Is(e.err, client.ErrVersion):
 		return fmt.Sprintf("the relay at %s is of another version: %v: use the program of its release", e.target, e.err)
 	}
@@ -153,7 +157,7 @@ func explainCall(e *clusterError) string {
 		if e.one {
 			said += ", or wait for one with --wait"
 		}
-		return said
+		return said + "; or your key is not theirs: --cluster-key-file"
 	case patterns.OutcomeOverloaded:
 		return fmt.Sprintf("all members of %s are busy, no handler ran: try again later, or start more members", e.cluster)
 	case patterns.OutcomeUnreachable:
@@ -171,7 +175,7 @@ func explainCall(e *clusterError) string {
 		if said := refusal(e.err); said != "" {
 			return said
 		}
-		return fmt.Sprintf("no right to ask %s: the relay needs the key of this cluster", e.cluster)
+		return fmt.Sprintf("no right to ask %s: your key is not, or no longer, its members' (--cluster-key-file)", e.cluster)
 	case patterns.OutcomeTooLarge:
 		return explainSize(e)
 	case patterns.OutcomeDeadline:

@@ -18,22 +18,35 @@ import (
 )
 
 func keygenCommand(a App) *cobra.Command {
-	var name, out string
+	var name, cluster, out string
 	cmd := &cobra.Command{
 		Use:   "keygen",
-		Short: "Make a network file: the key that admits nodes to a network",
+		Short: "Make a network file, which admits nodes, or a key file of one cluster",
 		Long: `Make a network file with a new network id and a new random key.
 
 Whoever holds the file can join the network, so treat it as a secret. With
 --out it gets the mode 0600. A relay reads only a file that belongs to its own
 user or to root, with the mode 0600 or 0400, or 0440 if the group is one of the
-relay's. Without --out the file goes to standard output.`,
+relay's. Without --out the file goes to standard output.
+
+With --cluster it is the key file of one cluster: only who holds it can serve
+the cluster, call it, or read what is sent to it. Members and callers name it
+with --cluster-key-file. A cluster topic:NAME is all topics whose first word is
+NAME.`,
 		Example: `  arke keygen --network home --out home.key
+  arke keygen --cluster vault --out vault.key
   ARKE_NETWORK="$(arke keygen)" arke relay`,
 		Args: positional(0, 0),
-		RunE: func(*cobra.Command, []string) error { return runKeygen(a, name, out) },
+		RunE: func(*cobra.Command, []string) error {
+			if cluster != "" {
+				return runClusterKeygen(a, cluster, out)
+			}
+			return runKeygen(a, name, out)
+		},
 	}
 	cmd.Flags().StringVar(&name, "network", "arke", "the network's name, for people")
+	cmd.Flags().StringVar(&cluster, "cluster", "", "make keys of the cluster of this name, instead of a network")
+	cmd.MarkFlagsMutuallyExclusive("network", "cluster")
 	cmd.Flags().StringVar(&out, "out", "", "file to create; it must not exist (default standard output)")
 	return cmd
 }
@@ -51,6 +64,22 @@ func runKeygen(a App, name, out string) error {
 		return err
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s: key of the new network %s (id %s)\n", out, file.Name, file.ID)
+	return err
+}
+
+func runClusterKeygen(a App, cluster, out string) error {
+	file, err := security.GenerateClusterFile(cluster, rand.Reader)
+	if err != nil {
+		return err
+	}
+	if out == "" || out == "-" {
+		_, err = a.Stdout.Write(file.Encode())
+		return err
+	}
+	if err := security.WriteClusterFile(out, file); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s: key of the cluster %s (id %s)\n", out, file.Name, security.KeySetID(file.Name, file.Keys))
 	return err
 }
 

@@ -72,6 +72,7 @@ the policy again. It never ends the relay.
 		Example: `  arke relay --dev
   arke relay --key-file home.key
   arke relay --key-file home.key --seed relay-1.example:7400 --data-dir /var/lib/arke
+  arke relay --key-file home.key --cluster-key-file vault.key
   arke relay --config /etc/arke/relay.yaml`,
 		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRelay(a, cmd, &flags) },
@@ -106,11 +107,15 @@ func runRelay(a App, cmd *cobra.Command, flags *relayFlags) error {
 	if err != nil {
 		return err
 	}
+	keys, err := flags.readClusterKeys()
+	if err != nil {
+		return err
+	}
 	p2p.RouteLogs(log)
 	outliveReaders()
 	r := &running{app: a, asked: flags, flags: *flags, settings: set, guests: guests, log: log, level: level}
 	r.flags.fillIn(a, log)
-	return r.run(cmd.Context(), network)
+	return r.run(cmd.Context(), network, keys)
 }
 
 // running is a relay with its node, and how it is configured now.
@@ -127,17 +132,22 @@ type running struct {
 }
 
 // nodeConfig is what the flags say about the node.
-func (flags *relayFlags) nodeConfig(network security.NetworkFile) node.Config {
-	return node.Config{
-		Network:   network,
-		Listen:    flags.listen,
-		Advertise: flags.advertise,
-		Seeds:     flags.seeds,
-		DataDir:   flags.dataDir,
-		Name:      flags.name,
-		Zone:      flags.zone,
-		NoMDNS:    flags.noMDNS,
+func (flags *relayFlags) nodeConfig(network security.NetworkFile, keys map[string][]security.KeyVersion) node.Config {
+	cfg := node.Config{
+		Network:     network,
+		Listen:      flags.listen,
+		Advertise:   flags.advertise,
+		Seeds:       flags.seeds,
+		DataDir:     flags.dataDir,
+		Name:        flags.name,
+		Zone:        flags.zone,
+		NoMDNS:      flags.noMDNS,
+		ClusterKeys: keys,
 	}
+	if flags.sealAlways {
+		cfg.SealAlways()
+	}
+	return cfg
 }
 
 // relayConfig is what the flags say about the relay.
@@ -153,13 +163,13 @@ func (flags *relayFlags) relayConfig(g guests) relay.Config {
 }
 
 // run serves until ctx ends, and then drains.
-func (r *running) run(ctx context.Context, network security.NetworkFile) (err error) {
+func (r *running) run(ctx context.Context, network security.NetworkFile, keys map[string][]security.KeyVersion) (err error) {
 	if r.app.Env.GOGC == "" {
 		defer collector.Pace()()
 	}
 	hangups, stop := r.hangups()
 	defer stop()
-	of := r.flags.nodeConfig(network)
+	of := r.flags.nodeConfig(network, keys)
 	of.Logger = r.log
 	if r.node, err = node.New(of); err != nil {
 		return err

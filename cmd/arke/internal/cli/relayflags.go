@@ -26,6 +26,8 @@ import (
 // relayFlags are what the user asked for.
 type relayFlags struct {
 	keyFile      string
+	clusterKeys  []string
+	sealAlways   bool
 	listen       []string
 	advertise    []string
 	seeds        []string
@@ -49,6 +51,8 @@ type relayFlags struct {
 // on SIGHUP.
 func (flags *relayFlags) declare(f *pflag.FlagSet) {
 	f.StringVar(&flags.keyFile, "key-file", "", "the network file, made by 'arke keygen'")
+	f.StringArrayVar(&flags.clusterKeys, "cluster-key-file", nil, "a `FILE` with keys of one cluster, for all programs of this relay, made by 'arke keygen --cluster'; may be repeated")
+	f.BoolVar(&flags.sealAlways, "seal-always", false, "encrypt end to end also for clusters without keys of their own; all relays of the network should agree")
 	f.StringArrayVar(&flags.listen, "listen", nil, "`MULTIADDR` to listen on, like /ip4/0.0.0.0/tcp/7400; may be repeated")
 	f.StringArrayVar(&flags.advertise, "advertise", nil, "`MULTIADDR` at which others reach this relay, if that is another one; may be repeated")
 	f.StringArrayVar(&flags.seeds, "seed", nil, "`ADDR` of a node of the network, a multiaddr or HOST:PORT; may be repeated")
@@ -142,6 +146,22 @@ func (f relayFlags) readGuests(env string) (guests, error) {
 		err = errors.New("--client-listen needs --token-file FILE or ARKE_TOKEN: every user of this machine can reach the port")
 	}
 	return g, err
+}
+
+// readClusterKeys reads the keys of clusters, by name.
+func (f relayFlags) readClusterKeys() (map[string][]security.KeyVersion, error) {
+	keys := map[string][]security.KeyVersion{}
+	for _, path := range f.clusterKeys {
+		file, err := security.ReadClusterFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("--cluster-key-file: %w", err)
+		}
+		if keys[file.Name] != nil {
+			return nil, fmt.Errorf("--cluster-key-file: %s: keys of cluster %q are there twice: give one file for each cluster", path, file.Name)
+		}
+		keys[file.Name] = file.Keys
+	}
+	return keys, nil
 }
 
 // maxNodeName is how many bytes the name of a relay has at most.
