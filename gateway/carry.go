@@ -33,11 +33,11 @@ func (l *lend) Deliver(d *request.Delivery) {
 	if d.Pattern == patterns.PatternTunnel {
 		open = l.tunnels.open()
 	}
-	if why := l.border.enter(l.of.cfg.Clock.Now(), d.Size, open); why != passed {
+	if why := l.border.enter(l.of.clock.Now(), d.Size, open); why != passed {
 		d.Answer(wire.Reply{Outcome: wire.OutcomeOverloaded, Tail: noHeaders, Queue: overfull})
 		return
 	}
-	c := &cargo{l: l, d: d, began: l.of.cfg.Clock.Now()}
+	c := &cargo{l: l, d: d, began: l.of.clock.Now()}
 	d.Value = c
 	switch d.Pattern {
 	case patterns.PatternSurvey, patterns.PatternBroadcast:
@@ -78,9 +78,9 @@ func (c *cargo) tail() []byte {
 
 func (c *cargo) answered(a request.Answer, err error) {
 	r := replyOf(a, err)
-	c.l.border.leave(c.l.of.cfg.Clock.Now(), len(a.Tail))
+	c.l.border.leave(c.l.of.clock.Now(), len(a.Tail))
 	if err == nil {
-		c.l.measure(c.l.of.cfg.Clock.Now().Sub(c.began) - a.Service)
+		c.l.measure(c.l.of.clock.Now().Sub(c.began) - a.Service)
 	}
 	c.d.Answer(r)
 }

@@ -22,8 +22,6 @@ type Config struct {
 	Networks []Network
 	// Crossings are what crosses between them; none means nothing.
 	Crossings []Crossing
-	// Clock is the machine's by default. All nodes should have the same.
-	Clock overlay.Clock
 	// Logger is where the gateway logs; nil = nowhere. Nodes log as their own
 	// configuration says.
 	Logger *zap.Logger
@@ -89,6 +87,13 @@ func (c Crossing) withDefaults() Crossing {
 	return c
 }
 
+// key is what a crossing is, whatever its limits.
+func (c Crossing) key() Crossing {
+	c = c.withDefaults()
+	c.Limits = Limits{}
+	return c
+}
+
 // String names the crossing in logs and messages.
 func (c Crossing) String() string {
 	s := fmt.Sprintf("%s of %s to %s", c.Cluster, c.From, c.To)
@@ -98,10 +103,17 @@ func (c Crossing) String() string {
 	return s
 }
 
-func (c Config) withDefaults() Config {
-	if c.Clock == nil {
-		c.Clock = overlay.NewRealClock()
+// clock is the machine's, or that of the nodes where package sim makes them.
+func (c Config) clock() overlay.Clock {
+	for _, n := range c.Networks {
+		if n.Node.Seam != nil {
+			return n.Node.Seam.Clock
+		}
 	}
+	return overlay.NewRealClock()
+}
+
+func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}

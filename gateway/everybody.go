@@ -39,8 +39,8 @@ func (c *cargo) everybody() {
 		defer cancel()
 		if !c.d.Deadline.IsZero() {
 			var stop context.CancelFunc
-			left := c.d.Deadline.Sub(c.l.of.cfg.Clock.Now())
-			ctx, stop = overlay.WithTimeout(ctx, c.l.of.cfg.Clock, "gateway.everybody", left-min(left/10, summaryTime))
+			left := c.d.Deadline.Sub(c.l.of.clock.Now())
+			ctx, stop = overlay.WithTimeout(ctx, c.l.of.clock, "gateway.everybody", left-min(left/10, summaryTime))
 			defer stop()
 		}
 		q := &inquiry{cargo: c, ctx: ctx}
@@ -55,7 +55,7 @@ func (q *inquiry) run() {
 		all.MaxMembers, all.MaxBytes = o.MaxReplies, o.MaxBytes
 	}
 	tally, err := q.l.from.Everybody(q.ctx, all, q.took)
-	q.l.border.leave(q.l.of.cfg.Clock.Now(), q.size)
+	q.l.border.leave(q.l.of.clock.Now(), q.size)
 	switch {
 	case errors.Is(err, patterns.ErrNoMembers): // then nobody is missing
 		tally.Complete = true

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/overlay"
 )
 
 // Gateway is a node in two or more networks that lends clusters of one to another. All
@@ -20,6 +21,7 @@ import (
 type Gateway struct {
 	// Immutable after New.
 	cfg      Config
+	clock    overlay.Clock
 	log      *zap.Logger
 	networks map[string]*node.Node
 
@@ -45,7 +47,7 @@ func New(cfg Config) (*Gateway, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	g := &Gateway{cfg: cfg, log: cfg.Logger.Named("gateway"), networks: map[string]*node.Node{}, lends: map[Crossing]*lend{}}
+	g := &Gateway{cfg: cfg, clock: cfg.clock(), log: cfg.Logger.Named("gateway"), networks: map[string]*node.Node{}, lends: map[Crossing]*lend{}}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	for _, n := range cfg.Networks {
 		made, err := node.New(n.Node)
@@ -87,27 +89,25 @@ func (g *Gateway) Cross(all []Crossing) error {
 	if g.leaving || g.ctx.Err() != nil {
 		return ErrClosed
 	}
-	wanted := map[Crossing]Limits{}
+	wanted := map[Crossing]bool{}
 	for _, c := range all {
-		c = c.withDefaults()
-		key := c
-		key.Limits = Limits{}
-		wanted[key] = c.Limits
+		wanted[c.key()] = true
 	}
 	for key, l := range g.lends {
-		if _, stays := wanted[key]; !stays {
+		if !wanted[key] {
 			delete(g.lends, key)
 			l.stop()
 		}
 	}
-	for key, limits := range wanted {
+	for _, c := range all {
+		key := c.key()
 		l := g.lends[key]
 		if l == nil {
 			l = newLend(g, key)
 			g.lends[key] = l
 			g.wg.Go(l.run)
 		}
-		l.border.limit(limits)
+		l.border.limit(c.Limits.withDefaults())
 	}
 	return nil
 }

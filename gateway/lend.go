@@ -75,14 +75,14 @@ func (l *lend) run() {
 		l.mu.Lock()
 		l.shown = s
 		l.mu.Unlock()
-		if !l.do(core.step(l.of.cfg.Clock.Now(), s), &core) {
+		if !l.do(core.step(l.of.clock.Now(), s), &core) {
 			core.failed()
-			if !overlay.Sleep(l.ctx, l.of.cfg.Clock, "gateway.retry", retryTime) {
+			if !overlay.Sleep(l.ctx, l.of.clock, "gateway.retry", retryTime) {
 				break
 			}
 			continue
 		}
-		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.cfg.Clock, "gateway.look", lookTime)
+		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, "gateway.look", lookTime)
 		_, err := w.Next(ctx, v)
 		cancel()
 		if l.ctx.Err() != nil || err != nil && ctx.Err() == nil {
@@ -114,7 +114,7 @@ func (l *lend) do(o order, core *offer) bool {
 func (l *lend) begin(core *offer) bool {
 	// Not l.ctx: callers may know the member before it is acknowledged, and what they have
 	// sent is finished.
-	ctx, cancel := overlay.WithTimeout(l.of.ctx, l.of.cfg.Clock, "gateway.lend", lendTime)
+	ctx, cancel := overlay.WithTimeout(l.of.ctx, l.of.clock, "gateway.lend", lendTime)
 	defer cancel()
 	// The crossing's limits are looked at where they can be counted by name; a message
 	// that is too large the far member refuses.
@@ -158,7 +158,7 @@ func (l *lend) drain(reg *node.Forwarded) {
 	if reg == nil {
 		return
 	}
-	ctx, cancel := overlay.WithTimeout(l.of.ctx, l.of.cfg.Clock, "gateway.drain", drainTime)
+	ctx, cancel := overlay.WithTimeout(l.of.ctx, l.of.clock, "gateway.drain", drainTime)
 	defer cancel()
 	_ = reg.Close(ctx) // what is not over then is interrupted
 }

@@ -106,13 +106,13 @@ func (p *passage) opened(a request.Answer, err error) {
 		c.refuse(err)
 		return
 	}
-	c.l.border.leave(c.l.of.cfg.Clock.Now(), 0)
+	c.l.border.leave(c.l.of.clock.Now(), 0)
 	c.d.Answer(wire.Reply{Outcome: wire.OutcomeReply, Tail: tail})
 }
 
 // refuse answers an opening that was not accepted.
 func (c *cargo) refuse(err error) {
-	c.l.border.leave(c.l.of.cfg.Clock.Now(), 0)
+	c.l.border.leave(c.l.of.clock.Now(), 0)
 	var refusal *patterns.Refusal
 	if errors.As(err, &refusal) {
 		err = refusal.Cause

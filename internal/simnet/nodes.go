@@ -40,20 +40,26 @@ func New(t *testing.T, n *sim.Network, network string) *Nodes {
 	return s
 }
 
-// Start starts a node, or starts it anew after a crash or its Close. The first
-// one is the seed of the others. Each change is applied to its Config.
-func (s *Nodes) Start(name string, change ...func(*node.Config)) *node.Node {
-	s.t.Helper()
+// Config is what Start makes a node of: the first one is the seed of the others.
+func (s *Nodes) Config(name string) node.Config {
 	seam := s.net.Seam(name)
 	cfg := node.Config{Network: s.file, Seam: &seam, Incarnation: s.net.Incarnation(name)}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.seed == "" {
 		s.seed = name
 	}
 	if name != s.seed {
 		cfg.Seeds = []string{s.seed + ":4001"}
 	}
-	s.mu.Unlock()
+	return cfg
+}
+
+// Start starts a node, or starts it anew after a crash or its Close. Each change is
+// applied to its Config.
+func (s *Nodes) Start(name string, change ...func(*node.Config)) *node.Node {
+	s.t.Helper()
+	cfg := s.Config(name)
 	for _, f := range change {
 		f(&cfg)
 	}

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/gateway"
+	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/simnet"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/sim"
+	"github.com/arke-mesh/arke/sim/link"
+)
+
+// wan is the path between two simulated machines: 40 ms to and from those whose names
+// begin with eu, else half a millisecond.
+func wan(from, to string) link.Model {
+	if strings.HasPrefix(from, "eu") != strings.HasPrefix(to, "eu") {
+		return link.Model{Latency: 40 * time.Millisecond}
+	}
+	return link.Model{Latency: 500 * time.Microsecond}
+}
+
+// between starts a gateway of two simulated networks that stands in us: its node of eu
+// is named name, too.
+func between(t *testing.T, eu, us *simnet.Nodes, name string) *gateway.Gateway {
+	g, err := gateway.New(gateway.Config{
+		Networks:  []gateway.Network{{Name: "eu", Node: eu.Config(name + "-in-eu")}, {Name: "us", Node: us.Config(name + "-in-us")}},
+		Crossings: []gateway.Crossing{{From: "eu", To: "us", Cluster: "geo", Reseal: true}, {From: "us", To: "eu", Cluster: "geo", Reseal: true}},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, g.Close()) })
+	require.NoError(t, g.Start(context.Background()))
+	return g
+}
+
+// simServe serves geo on a simulated node.
+func simServe(t *testing.T, n *node.Node, who string) patterns.Registration {
+	r, err := n.Serve(context.Background(), "geo", says(who), patterns.Limits{})
+	require.NoError(t, err)
+	return r
+}
+
+// simAsk asks for geo, and says who answered and how long that took.
+func simAsk(n *node.Node, cluster string) (who string, took time.Duration, err error) {
+	begin := time.Now()
+	reply, err := n.Request(context.Background(), cluster, patterns.Message{}, patterns.Idempotent())
+	return strings.TrimSpace(string(reply.Body)), time.Since(begin), err
+}
+
+func TestARequestAcrossAnOceanCostsOneRoundTrip(t *testing.T) {
+	// This test calls a service that is 40 ms away, of which the caller's network has
+	// none: a request takes one round trip of 80 ms, and a first one no more than one
+	// that the caller's own network answers, as the gateway watches for it.
+	sim.Run(t, sim.Config{Seed: 1, Link: wan}, func(t *testing.T, n *sim.Network) {
+		eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
+		eu.Start("eu-0")
+		simServe(t, eu.Start("eu-1"), "eu")
+		us.Start("us-0")
+		g := between(t, eu, us, "g1")
+		time.Sleep(10 * time.Second)
+		caller := us.Start("us-1")
+		time.Sleep(5 * time.Second)
+		who, took, err := simAsk(caller, "geo")
+		require.NoError(t, err)
+		require.Equal(t, "eu", who)
+		require.Less(t, took, 180*time.Millisecond, "the first one looks for the members, and opens the link to the gateway")
+		for range 20 {
+			_, took, err = simAsk(caller, "geo")
+			require.NoError(t, err)
+			require.InDelta(t, 81*time.Millisecond, took, float64(3*time.Millisecond))
+		}
+		for _, c := range g.Status().Crossings {
+			if c.From == "eu" {
+				require.InDelta(t, 80*time.Millisecond, c.RoundTrip, float64(3*time.Millisecond))
+			}
+		}
+	})
+}
+
+func TestACloudThatIsCutOffServesItselfAndComesBack(t *testing.T) {
+	// This test has geo in both networks, cuts eu off from the gateways for a minute, and
+	// heals it: us never asks anybody else, geo@eu is not answered by somebody else and
+	// fails within its deadline, and works again after the cut. When us's own service
+	// goes afterwards eu's is asked, and us's own again when it is back.
+	sim.Run(t, sim.Config{Seed: 2, Link: wan}, func(t *testing.T, n *sim.Network) {
+		eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
+		eu.Start("eu-0")
+		simServe(t, eu.Start("eu-1"), "eu")
+		us.Start("us-0")
+		own := simServe(t, us.Start("us-1"), "us")
+		between(t, eu, us, "g1")
+		between(t, eu, us, "g2")
+		caller := us.Start("us-2")
+		time.Sleep(15 * time.Second)
+		ask := func(cluster, want string) {
+			t.Helper()
+			who, _, err := simAsk(caller, cluster)
+			require.NoError(t, err)
+			require.Equal(t, want, who)
+		}
+		ask("geo", "us")
+		ask("geo@eu", "eu")
+		n.Partition([]string{"eu-0", "eu-1"}, []string{"g1-in-eu", "g2-in-eu"})
+		for range 60 {
+			time.Sleep(time.Second)
+			ask("geo", "us")
+			_, took, err := simAsk(caller, "geo@eu")
+			require.Error(t, err)
+			require.LessOrEqual(t, took, 5*time.Second+5*time.Millisecond)
+		}
+		n.Heal()
+		time.Sleep(time.Minute)
+		ask("geo@eu", "eu")
+		require.NoError(t, own.Close(context.Background()))
+		time.Sleep(time.Second)
+		ask("geo", "eu")
+		simServe(t, us.Start("us-3"), "us")
+		time.Sleep(5 * time.Second)
+		ask("geo", "us")
+	})
+}
