@@ -10,6 +10,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/p2p/internal/mux"
@@ -43,3 +44,9 @@ type free struct{}
 
 func (free) Take(int) bool { return true }
 func (free) Give(int)      {}
+
+// ForeignCore is the core that RouteLogs gives to libp2p, and Folded how many lines it
+// remembers.
+func ForeignCore(c zapcore.Core) zapcore.Core { return foreignCore{c, &fold{}} }
+
+func Folded(c zapcore.Core) int { return len(c.(foreignCore).fold.seen) }

@@ -4,9 +4,11 @@
 package p2p_test
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	golog "github.com/ipfs/go-log/v2"
 	"github.com/libp2p/go-libp2p/gologshim"
@@ -46,6 +48,52 @@ func TestLogsOfLibp2pArriveInZap(t *testing.T) {
 		require.Equal(t, c.want, got)
 	}
 	p2p.RouteLogs(zap.NewNop())
+}
+
+// This test checks that a change of the level while the process runs holds for
+// libp2p's logs, too, in both directions.
+func TestTheLevelOfLibp2psLogsMayChange(t *testing.T) {
+	level := zap.NewAtomicLevelAt(zapcore.InfoLevel)
+	core, logs := observer.New(zapcore.DebugLevel)
+	filtered, err := zapcore.NewIncreaseLevelCore(core, level)
+	require.NoError(t, err)
+	p2p.RouteLogs(zap.New(filtered))
+	defer p2p.RouteLogs(zap.NewNop())
+	l := golog.Logger("test-c")
+	for i, at := range []zapcore.Level{zapcore.InfoLevel, zapcore.DebugLevel, zapcore.InfoLevel} {
+		level.SetLevel(at)
+		l.Warnf("warning %d", i)
+	}
+	require.Len(t, logs.AllUntimed(), 1)
+	require.Equal(t, "warning 1", logs.AllUntimed()[0].Message)
+}
+
+// This test checks that a line which comes again and again is told once a minute, with
+// how often it came, and others beside it; and that what is remembered is bounded.
+func TestLinesOfLibp2pThatComeAgainAreFolded(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	folded := p2p.ForeignCore(core)
+	now := time.Unix(1000, 0)
+	write := func(text string, after time.Duration) {
+		now = now.Add(after)
+		require.NoError(t, folded.Write(zapcore.Entry{Level: zapcore.ErrorLevel, LoggerName: "swarm2", Message: text, Time: now}, nil))
+	}
+	write("bad", 0)
+	for range 59 {
+		write("bad", time.Second)
+	}
+	write("worse", 0)
+	write("bad", time.Second)
+	write("bad", 2*time.Minute)
+	var got []string
+	for _, e := range logs.AllUntimed() {
+		got = append(got, fmt.Sprint(e.Message, " ", e.ContextMap()["repeated"]))
+	}
+	require.Equal(t, []string{"bad <nil>", "worse <nil>", "bad 59", "bad <nil>"}, got)
+	for i := range 10_000 {
+		write(fmt.Sprint("line ", i), 0)
+	}
+	require.LessOrEqual(t, p2p.Folded(folded), 256)
 }
 
 // This test checks that running hosts register nothing with Prometheus's
