@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/internal/node"
@@ -40,13 +41,18 @@ type Node struct {
 	numbers
 	byCluster
 	traffic
-	dropped Family
-	reasons []reason
+	dropped  Family
+	reasons  []reason
+	outcomes [patterns.OutcomeCount]*dto.LabelPair
 }
 
 // reason is one that is always shown, even while it has not occurred: a counter
 // that appears with its first event hides it from rate().
-type reason struct{ layer, name string }
+type reason struct {
+	layer, name string
+	key         string // in the status
+	labels      []*dto.LabelPair
+}
 
 // byCluster are the families with that label.
 type byCluster struct {
@@ -62,8 +68,9 @@ var _ prometheus.Collector = (*Node)(nil)
 
 // NewNode returns a collector of the source.
 func NewNode(s Source) *Node {
-	return &Node{
-		source: s, limits: newLimits(), numbers: newNumbers(), dropped: Counter("arke_dropped_total", "layer", "reason"), reasons: reasons(),
+	dropped := Counter("arke_dropped_total", "layer", "reason")
+	n := &Node{
+		source: s, limits: newLimits(), numbers: newNumbers(), dropped: dropped, reasons: reasons(dropped),
 		byCluster: byCluster{
 			requests:     Counter("arke_requests_total", "cluster", "kind", "outcome"),
 			took:         histogramOf("arke_request_duration_seconds", "cluster", "kind"),
@@ -84,9 +91,14 @@ func NewNode(s Source) *Node {
 			sent:  Counter("arke_sent_bytes_total", "lane"), queued: Gauge("arke_queued_bytes", "lane"),
 		},
 	}
+	for o := range n.outcomes {
+		value := patterns.Outcome(o).String()
+		n.outcomes[o] = &dto.LabelPair{Name: n.requests.labels[2], Value: &value}
+	}
+	return n
 }
 
-func reasons() (all []reason) {
+func reasons(f Family) (all []reason) {
 	for _, l := range []struct {
 		layer string
 		names []string
@@ -100,7 +112,7 @@ func reasons() (all []reason) {
 		{"tunnel", tunnel.DropNames()},
 	} {
 		for _, name := range l.names {
-			all = append(all, reason{l.layer, name})
+			all = append(all, reason{l.layer, name, l.layer + "." + name, f.pairs(l.layer, name)})
 		}
 	}
 	return all
@@ -122,17 +134,43 @@ func (n *Node) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (n *Node) Collect(ch chan<- prometheus.Metric) {
-	s := n.source.Status()
-	for _, m := range n.numbers.of(&s) {
-		ch <- m
+	s, p := n.source.Status(), &page{to: ch}
+	for _, each := range n.numbers {
+		p.put(each.family, each.read(&s), nil)
 	}
 	ch <- n.info.Of(1, s.Name, s.Network, s.Peer, s.Zone)
-	ch <- n.ready.Of(truth(n.source.Ready() == nil))
+	p.put(n.ready, truth(n.source.Ready() == nil), nil)
 	n.collectLinks(ch, &s)
-	n.collectDrops(ch, &s)
-	beyond := n.collectCalls(ch)
-	beyond = max(beyond, n.collectMembers(ch, s.Queues), n.collectWatches(ch, s.Watches))
-	ch <- n.beyond.Of(float64(beyond))
+	n.collectDrops(p, &s)
+	labels := labelsOf{of: n.members, known: make(map[string]*clusterLabels, max(len(s.Queues), len(s.Watches)))}
+	beyond := n.collectCalls(p, labels)
+	beyond = max(beyond, n.collectMembers(p, labels, s.Queues), n.collectWatches(p, labels, s.Watches))
+	p.put(n.beyond, float64(beyond), nil)
+}
+
+// labelsOf are the labels cluster and kind of each cluster, once.
+type labelsOf struct {
+	of    Family // one with these labels
+	known map[string]*clusterLabels
+}
+
+// clusterLabels are those of one cluster, in one piece of memory.
+type clusterLabels struct {
+	name, kind string
+	pairs      [2]dto.LabelPair
+	list       [2]*dto.LabelPair
+}
+
+func (l labelsOf) cluster(name, kind string) []*dto.LabelPair {
+	c := l.known[name]
+	if c == nil || c.kind != kind {
+		c = &clusterLabels{name: name, kind: kind}
+		c.pairs[0].Name, c.pairs[0].Value = l.of.labels[0], &c.name
+		c.pairs[1].Name, c.pairs[1].Value = l.of.labels[1], &c.kind
+		c.list = [...]*dto.LabelPair{&c.pairs[0], &c.pairs[1]}
+		l.known[name] = c
+	}
+	return c.list[:]
 }
 
 func truth(b bool) float64 {
@@ -169,32 +207,33 @@ func (n *Node) collectLinks(ch chan<- prometheus.Metric, s *node.Status) {
 	}
 }
 
-func (n *Node) collectDrops(ch chan<- prometheus.Metric, s *node.Status) {
+func (n *Node) collectDrops(p *page, s *node.Status) {
 	for _, r := range n.reasons {
-		count := s.Drops[r.layer+"."+r.name]
+		count := s.Drops[r.key]
 		if r.layer == "inbox" {
 			count = s.Topics.Inboxes.Drops[r.name]
 		}
-		ch <- n.dropped.Of(float64(count), r.layer, r.name)
+		p.put(n.dropped, float64(count), r.labels)
 	}
 }
 
 // collectCalls tells how requests ended, by cluster.
-func (n *Node) collectCalls(ch chan<- prometheus.Metric) (beyond int) {
+func (n *Node) collectCalls(p *page, labels labelsOf) (beyond int) {
 	for _, l := range n.source.Ledgers() {
-		name, kind := l.Cluster, kindOf(l.Cluster)
+		kind := kindOf(l.Cluster)
 		if l.Other {
 			kind, beyond = request.OtherClusters, 1 // at least: nobody remembers their names
 		}
+		of := labels.cluster(l.Cluster, kind)
 		answered := false
 		for o := range patterns.Outcome(patterns.OutcomeCount) {
 			if count := l.Outcome(o); count > 0 {
-				ch <- n.requests.Of(float64(count), name, kind, o.String())
+				p.put(n.requests, float64(count), p.with(of, n.outcomes[o]))
 				answered = answered || o == patterns.OutcomeReply || o == patterns.OutcomeRemoteError
 			}
 		}
 		if answered {
-			ch <- &durations{of: n.took, values: []string{name, kind}, read: l.Took, limits: n.limits}
+			p.to <- &durations{of: n.took, labels: of, from: l, limits: n.limits}
 		}
 	}
 	return beyond
@@ -207,18 +246,19 @@ type load struct {
 }
 
 // collectMembers tells what members do, by cluster. The queues are sorted by it.
-func (n *Node) collectMembers(ch chan<- prometheus.Metric, queues []request.MemberStatus) (beyond int) {
-	tell := func(l load, name, kind string) {
-		ch <- n.members.Of(float64(l.members), name, kind)
-		ch <- n.running.Of(float64(l.running), name, kind)
-		ch <- n.waiting.Of(float64(l.waiting), name, kind)
-		ch <- n.waitingBytes.Of(float64(l.bytes), name, kind)
-		ch <- n.handled.Of(float64(l.handled), name, kind)
+func (n *Node) collectMembers(p *page, labels labelsOf, queues []request.MemberStatus) (beyond int) {
+	tell := func(l load, of []*dto.LabelPair) {
+		p.put(n.members, float64(l.members), of)
+		p.put(n.running, float64(l.running), of)
+		p.put(n.waiting, float64(l.waiting), of)
+		p.put(n.waitingBytes, float64(l.bytes), of)
+		p.put(n.handled, float64(l.handled), of)
 	}
 	var rest load
 	for told := 0; len(queues) > 0; told++ {
 		name := queues[0].Cluster
-		to := &load{}
+		var own load
+		to := &own
 		if told >= MaxClusters {
 			to = &rest
 			beyond++
@@ -229,27 +269,27 @@ func (n *Node) collectMembers(ch chan<- prometheus.Metric, queues []request.Memb
 			queues = queues[1:]
 		}
 		if to != &rest {
-			tell(*to, name, kindOf(name))
+			tell(own, labels.cluster(name, kindOf(name)))
 		}
 	}
 	if beyond > 0 {
-		tell(rest, request.OtherClusters, request.OtherClusters)
+		tell(rest, labels.cluster(request.OtherClusters, request.OtherClusters))
 	}
 	return beyond
 }
 
 // collectWatches tells how many members each cluster has that is called from here.
-func (n *Node) collectWatches(ch chan<- prometheus.Metric, watches []clusterlayer.WatchedStatus) (beyond int) {
+func (n *Node) collectWatches(p *page, labels labelsOf, watches []clusterlayer.WatchedStatus) (beyond int) {
 	rest := 0
 	for i, w := range watches {
 		if i >= MaxClusters {
 			rest += w.Members
 			continue
 		}
-		ch <- n.called.Of(float64(w.Members), w.Cluster, kindOf(w.Cluster))
+		p.put(n.called, float64(w.Members), labels.cluster(w.Cluster, kindOf(w.Cluster)))
 	}
 	if beyond = len(watches) - MaxClusters; beyond > 0 {
-		ch <- n.called.Of(float64(rest), request.OtherClusters, request.OtherClusters)
+		p.put(n.called, float64(rest), labels.cluster(request.OtherClusters, request.OtherClusters))
 	}
 	return max(beyond, 0)
 }

@@ -4,8 +4,6 @@
 package scrape
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/arke-mesh/arke/internal/node"
 )
 
@@ -62,15 +60,6 @@ func newNumbers() numbers {
 func (n numbers) families() (all []Family) {
 	for _, each := range n {
 		all = append(all, each.family)
-	}
-	return all
-}
-
-// of reads them.
-func (n numbers) of(s *node.Status) []prometheus.Metric {
-	all := make([]prometheus.Metric, 0, len(n))
-	for _, each := range n {
-		all = append(all, each.family.Of(each.read(s)))
 	}
 	return all
 }

@@ -42,18 +42,20 @@ func family(name string, counter bool, labels []string) Family {
 	return f
 }
 
-// sample is one value of a family.
+// sample is one value of a family, with what Write shows of it.
 type sample struct {
-	of     Family
-	values []string // of the labels
-	value  float64
+	of      Family
+	labels  []*dto.LabelPair
+	counter dto.Counter
+	gauge   dto.Gauge
+	value   float64
 }
 
 var _ prometheus.Metric = (*sample)(nil)
 
 // Of returns the metric with that value, and these values of its labels.
 func (f Family) Of(value float64, labels ...string) prometheus.Metric {
-	return &sample{of: f, value: value, values: labels}
+	return &sample{of: f, value: value, labels: f.pairs(labels...)}
 }
 
 // Desc implements prometheus.Metric.
@@ -61,17 +63,18 @@ func (s *sample) Desc() *prometheus.Desc { return s.of.desc }
 
 // Write implements prometheus.Metric.
 func (s *sample) Write(to *dto.Metric) error {
-	to.Label = s.of.pairs(s.values)
+	to.Label = s.labels
 	if s.of.counter {
-		to.Counter = &dto.Counter{Value: &s.value}
+		s.counter.Value, to.Counter = &s.value, &s.counter
 	} else {
-		to.Gauge = &dto.Gauge{Value: &s.value}
+		s.gauge.Value, to.Gauge = &s.value, &s.gauge
 	}
 	return nil
 }
 
-// pairs makes the labels of one metric.
-func (f Family) pairs(values []string) []*dto.LabelPair {
+// pairs makes the labels of one metric. Who reads them does not change them: metrics
+// of several families may share them.
+func (f Family) pairs(values ...string) []*dto.LabelPair {
 	pairs := make([]dto.LabelPair, len(values))
 	all := make([]*dto.LabelPair, len(values))
 	for i := range values {
@@ -81,11 +84,45 @@ func (f Family) pairs(values []string) []*dto.LabelPair {
 	return all
 }
 
+// page is what one scrape sends, a slab of samples at a time: one by one they would be
+// half of what a scrape allocates.
+type page struct {
+	to    chan<- prometheus.Metric
+	slab  []sample
+	lists []*dto.LabelPair
+}
+
+// slabSize is how many samples, and lists of labels, are allocated at once.
+const slabSize = 256
+
+// put sends one value. The page keeps labels.
+func (p *page) put(f Family, value float64, labels []*dto.LabelPair) {
+	if len(p.slab) == 0 {
+		p.slab = make([]sample, slabSize)
+	}
+	s := &p.slab[0]
+	p.slab = p.slab[1:]
+	s.of, s.value, s.labels = f, value, labels
+	p.to <- s
+}
+
+// with returns labels and one more behind them.
+func (p *page) with(labels []*dto.LabelPair, more *dto.LabelPair) []*dto.LabelPair {
+	n := len(labels) + 1
+	if len(p.lists) < n {
+		p.lists = make([]*dto.LabelPair, slabSize*n)
+	}
+	all := p.lists[:n:n]
+	p.lists = p.lists[n:]
+	all[copy(all, labels)] = more
+	return all
+}
+
 // durations is one histogram, native and classic.
 type durations struct {
 	of     Family
-	values []string
-	read   func(*histogram.Snapshot)
+	labels []*dto.LabelPair
+	from   interface{ Took(*histogram.Snapshot) }
 	limits *limits
 }
 
@@ -110,43 +147,72 @@ func newLimits() *limits {
 // Desc implements prometheus.Metric.
 func (d *durations) Desc() *prometheus.Desc { return d.of.desc }
 
+// shape is what one histogram is written from, in one piece of memory.
+type shape struct {
+	histogram.Snapshot
+	whole   dto.Histogram
+	classic [histogram.Powers]uint64
+	buckets [histogram.Powers]dto.Bucket
+	list    [histogram.Powers]*dto.Bucket
+}
+
 // Write implements prometheus.Metric.
 func (d *durations) Write(to *dto.Metric) error {
-	var s histogram.Snapshot
-	d.read(&s)
-	to.Label = d.of.pairs(d.values)
-	h := &dto.Histogram{
-		SampleCount: &s.Count, SampleSum: &s.Sum,
-		Schema: &d.limits.schema, ZeroThreshold: &d.limits.threshold, ZeroCount: &d.limits.none,
+	s := &shape{}
+	d.from.Took(&s.Snapshot)
+	h := &s.whole
+	h.SampleCount, h.SampleSum = &s.Count, &s.Sum
+	h.Schema, h.ZeroThreshold, h.ZeroCount = &d.limits.schema, &d.limits.threshold, &d.limits.none
+	s.classic = s.Classic()
+	for i := range s.buckets {
+		s.buckets[i].UpperBound, s.buckets[i].CumulativeCount = &d.limits.uppers[i], &s.classic[i]
+		s.list[i] = &s.buckets[i]
 	}
-	classic := s.Classic()
-	buckets := make([]dto.Bucket, histogram.Powers)
-	h.Bucket = make([]*dto.Bucket, histogram.Powers)
-	for i := range buckets {
-		buckets[i].UpperBound, buckets[i].CumulativeCount = &d.limits.uppers[i], &classic[i]
-		h.Bucket[i] = &buckets[i]
-	}
-	h.PositiveSpan, h.PositiveDelta = native(&s)
-	to.Histogram = h
+	h.Bucket = s.list[:]
+	h.PositiveSpan, h.PositiveDelta = native(&s.Snapshot)
+	to.Label, to.Histogram = d.labels, h
 	return nil
+}
+
+// run is a span with what it points to.
+type run struct {
+	span   dto.BucketSpan
+	offset int32
+	length uint32
 }
 
 // native returns the buckets that hold something, as a native histogram has them:
 // runs of neighbours, and the difference of each count to the one before.
 func native(s *histogram.Snapshot) (spans []*dto.BucketSpan, deltas []int64) {
+	used, gaps := 0, 0
+	for i, n := range s.Counts[:] {
+		if n > 0 {
+			used++
+			if i == 0 || s.Counts[i-1] == 0 {
+				gaps++
+			}
+		}
+	}
+	runs := make([]run, 0, gaps)
+	deltas = make([]int64, 0, used)
 	end, before := 0, int64(0) // end is the native index behind the last bucket
 	for i, n := range s.Counts[:] {
 		if n == 0 {
 			continue
 		}
 		at := histogram.First + i
-		if len(spans) == 0 || at != end {
-			offset, length := int32(at-end), uint32(0)
-			spans = append(spans, &dto.BucketSpan{Offset: &offset, Length: &length})
+		if len(runs) == 0 || at != end {
+			runs = append(runs, run{offset: int32(at - end)})
 		}
-		*spans[len(spans)-1].Length++
+		runs[len(runs)-1].length++
 		deltas = append(deltas, int64(n)-before)
 		before, end = int64(n), at+1
+	}
+	spans = make([]*dto.BucketSpan, len(runs))
+	for i := range runs {
+		r := &runs[i]
+		r.span.Offset, r.span.Length = &r.offset, &r.length
+		spans[i] = &r.span
 	}
 	return spans, deltas
 }
