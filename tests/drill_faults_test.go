@@ -236,6 +236,7 @@ func drillFaults() []fault {
 				{"b", onLog, `WARN relay a client hangs: callers ask other members … {"client": "arke serve", "members": 1}`, 8 * time.Second},
 				{"b", onStatus, "arke serve (hangs)", 8 * time.Second},
 				{"b", onFields, "relay.clients.silent: true", 8 * time.Second},
+				{"b", onDoctor, "warning programs: attached, and hanging: arke serve; to do: look at what they do", 8 * time.Second},
 				{"b", onMetrics, "arke_relay_clients_silent 1", 8 * time.Second},
 				{"b", onReady, "200 ok", 8 * time.Second},
 			},

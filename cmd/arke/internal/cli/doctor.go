@@ -13,7 +13,6 @@ import (
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/doctor"
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
-	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
@@ -60,7 +59,7 @@ func examine(ctx context.Context, a App, flags relayFlags, asJSON bool) error {
 	flags.fillIn(a, zap.NewNop())
 	cfg := doctor.Config{
 		DataDir: flags.dataDir, Socket: flags.socket, Listen: flags.listen, AnyPort: !asked, Seeds: flags.seeds, NoMDNS: flags.noMDNS,
-		Running: func(ctx context.Context) (s node.Status, err error) {
+		Running: func(ctx context.Context) (s doctor.Running, err error) {
 			t := &attachment{env: a.Env, name: "arke doctor", socket: flags.socket}
 			err = t.within(ctx, patience, func(ctx context.Context, c *client.Client) error {
 				raw, err := c.Status(ctx)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -24,10 +25,16 @@ type Config struct {
 	Seeds      []string
 	NoMDNS     bool
 
-	// Running returns the status of the node of the relay at Socket.
-	Running func(ctx context.Context) (node.Status, error)
+	// Running returns the status of the relay at Socket, and of its node.
+	Running func(ctx context.Context) (Running, error)
 	// Patience bounds each question to somebody else. Default 8 s.
 	Patience time.Duration
+}
+
+// Running is what a relay that runs says.
+type Running struct {
+	node.Status
+	Relay relay.Status `json:"relay"`
 }
 
 const defaultPatience = 8 * time.Second
@@ -69,8 +76,8 @@ func Examine(ctx context.Context, cfg Config, report func(Finding)) (problems in
 	}
 	switch {
 	case err == nil:
-		add(network(running, "the relay")...)
-		add(drops(running)...)
+		add(network(running.Status, "the relay")...)
+		add(clients(running.Relay.Clients), drops(running.Status))
 	case cfg.NetworkErr != nil:
 		add(skipped("network", "without a network file nobody can join"))
 	default:

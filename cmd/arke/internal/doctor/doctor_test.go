@@ -124,7 +124,7 @@ func TestANodeTellsHowItsNetworkIs(t *testing.T) {
 	require.Contains(t, texts["clock"], "8h0m0s")
 	require.Equal(t, "different ones: arke/1 (1), arke/2 (2)", texts["versions"])
 	require.Equal(t, Skipped, clock(node.Status{}).Grade)
-	require.Equal(t, Warning, drops(node.Status{Drops: map[string]uint64{"a": 0, "b": 3}})[0].Grade)
+	require.Equal(t, Warning, drops(node.Status{Drops: map[string]uint64{"a": 0, "b": 3}}).Grade)
 }
 
 func TestTheDoctorVisitsTheNetworkItself(t *testing.T) {
@@ -143,7 +143,7 @@ func TestTheDoctorVisitsTheNetworkItself(t *testing.T) {
 		problems = Examine(t.Context(), Config{
 			Network: network, DataDir: t.TempDir(), Socket: filepath.Join(t.TempDir(), "s"), Listen: []string{"/ip4/127.0.0.1/tcp/0"},
 			Seeds: n.Addrs(), NoMDNS: true,
-			Running: func(context.Context) (node.Status, error) { return node.Status{}, errors.New("no relay") },
+			Running: func(context.Context) (Running, error) { return Running{}, errors.New("no relay") },
 		}, func(f Finding) { found[strings.Fields(f.Check)[0]] = f })
 		return problems, found
 	}
@@ -154,4 +154,12 @@ func TestTheDoctorVisitsTheNetworkItself(t *testing.T) {
 	problems, found = examine(other)
 	require.Equal(t, 1, problems)
 	require.Contains(t, found["admission"].Text, "another network key")
+}
+
+func TestAProgramThatHangsIsFound(t *testing.T) {
+	// This test checks what the doctor says of the programs of a relay that runs.
+	require.Equal(t, OK, clients([]relay.ClientStatus{{Name: "a"}, {Name: "b", Away: true}}).Grade)
+	found := clients([]relay.ClientStatus{{Name: "a"}, {Name: "arke serve", Silent: true}})
+	require.Equal(t, Warning, found.Grade)
+	require.Contains(t, found.Text, "arke serve")
 }

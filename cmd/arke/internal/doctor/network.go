@@ -18,6 +18,7 @@ import (
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/internal/reason"
+	"github.com/arke-mesh/arke/relay"
 )
 
 // seed says whether the name of a seed resolves, and whether somebody listens there.
@@ -173,8 +174,22 @@ func versions(s node.Status) Finding {
 	return warning("versions", "bring all to one version", "different ones: %s", strings.Join(all, ", "))
 }
 
+// clients says which programs hang.
+func clients(all []relay.ClientStatus) Finding {
+	var hang []string
+	for _, c := range all {
+		if c.Silent {
+			hang = append(hang, c.Name)
+		}
+	}
+	if len(hang) > 0 {
+		return warning("programs", "look at what they do, and start them again", "attached, and hanging: %s", strings.Join(hang, ", "))
+	}
+	return ok("programs", "none that is attached hangs")
+}
+
 // drops lists what a relay that runs has dropped.
-func drops(s node.Status) []Finding {
+func drops(s node.Status) Finding {
 	var all []string
 	for _, reason := range slices.Sorted(maps.Keys(s.Drops)) {
 		if n := s.Drops[reason]; n > 0 && reason != "p2p.probes" { // nothing is wrong with these
@@ -182,7 +197,7 @@ func drops(s node.Status) []Finding {
 		}
 	}
 	if len(all) == 0 {
-		return []Finding{ok("drops", "nothing was dropped since the start")}
+		return ok("drops", "nothing was dropped since the start")
 	}
-	return []Finding{warning("drops", "'arke status' shows them with their load", "since the start: %s", strings.Join(all, ", "))}
+	return warning("drops", "'arke status' shows them with their load", "since the start: %s", strings.Join(all, ", "))
 }
