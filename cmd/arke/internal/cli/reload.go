@@ -13,6 +13,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
+	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/security"
 )
 
 // hangups tells of each SIGHUP. It never ends a relay: who sends one wants it to read
@@ -39,12 +41,33 @@ func (r *running) reload() {
 	switch {
 	case r.asked.config != "":
 		r.reloadSettings()
-	case r.asked.guests.policy == "":
-		r.log.Info("there is nothing to read again: this relay has neither --config nor --policy")
+	case r.asked.guests.policy == "" && r.asked.keyFile == "":
+		r.log.Info("there is nothing to read again: this relay has neither --config nor --policy nor --key-file")
 	}
 	if r.asked.guests.policy != "" {
 		r.reloadPolicy()
 	}
+	if r.asked.keyFile != "" {
+		r.reloadKeys()
+	}
+}
+
+// reloadKeys reads the network's file again, its keys and its bans, and those of
+// clusters. If one of them makes no sense nothing changes.
+func (r *running) reloadKeys() {
+	file, err := security.ReadNetworkFile(r.asked.keyFile)
+	keys := node.Keys{Network: file}
+	if err == nil {
+		keys.Clusters, err = r.asked.readClusterKeys()
+	}
+	if err == nil {
+		err = r.node.SetKeys(keys)
+	}
+	if err != nil {
+		r.log.Error("the keys can't be used, so the old ones still hold", zap.Error(err))
+		return
+	}
+	r.log.Info("keys read again", zap.String("file", r.asked.keyFile), zap.Strings("clusters", r.asked.clusterKeys))
 }
 
 // reloadPolicy reads the policy again. One that makes no sense changes nothing.

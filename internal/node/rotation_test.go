@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+)
+
+// rotate returns keys as after `arke key rotate`.
+func rotate(t *testing.T, keys []security.KeyVersion, overlap time.Duration) []security.KeyVersion {
+	t.Helper()
+	keys, err := security.RotateKeys(keys, time.Now(), overlap, rand.Reader)
+	require.NoError(t, err)
+	return keys
+}
+
+func TestThreeRotationsOfEachKindLoseNothing(t *testing.T) {
+	// This test has four callers send requests to a cluster with derived keys and to one
+	// with keys of its own, and four tunnels echo, while network and cluster keys are
+	// rotated three times, node by node, and the old ones taken out at last. No request
+	// is lost, no tunnel reset, and all nodes have the last key only.
+	vault := []security.KeyVersion{{Version: 1, Key: security.Key{1}}}
+	network := newNetwork(t)
+	own := func(c *node.Config) { c.ClusterKeys = map[string][]security.KeyVersion{"vault": vault} }
+	var nodes []*node.Node
+	for range 3 {
+		nodes = append(nodes, start(t, network, own, nodes...))
+	}
+	back := patterns.Service{Request: echo, Tunnel: func(ctx context.Context, s patterns.Tunnel) error {
+		for {
+			m, err := s.Receive(ctx)
+			if err != nil {
+				return nil
+			}
+			if err := s.Send(ctx, m); err != nil {
+				return err
+			}
+		}
+	}}
+	for _, name := range []string{"plain", "vault"} {
+		serve(t, nodes[0], name, back, patterns.Limits{})
+		serve(t, nodes[1], name, back, patterns.Limits{})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	var requests, chunks atomic.Int64
+	caller := nodes[2]
+	for _, name := range []string{"plain", "vault"} {
+		_, err := caller.Request(t.Context(), name, patterns.Message{}, patterns.WaitForMember())
+		require.NoError(t, err)
+		for i := range 2 {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					asked, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+					body := fmt.Sprint(i, requests.Add(1))
+					m, err := caller.Request(asked, name, patterns.Message{Body: []byte(body)})
+					cancel()
+					if err != nil || string(m.Body) != body {
+						t.Errorf("request to %s: %v", name, err)
+					}
+					time.Sleep(2 * time.Millisecond)
+				}
+			})
+			tunnel, err := caller.OpenTunnel(t.Context(), name, patterns.Message{})
+			require.NoError(t, err)
+			wg.Go(func() {
+				defer tunnel.Close()
+				for ctx.Err() == nil {
+					body := []byte(fmt.Sprint(chunks.Add(1)))
+					err := tunnel.Send(t.Context(), body)
+					var m []byte
+					if err == nil {
+						m, err = tunnel.Receive(t.Context())
+					}
+					if err != nil || string(m) != string(body) {
+						t.Errorf("tunnel to %s: %v", name, err)
+						return
+					}
+					time.Sleep(2 * time.Millisecond)
+				}
+			})
+		}
+	}
+	bring := func() {
+		for _, n := range nodes {
+			require.NoError(t, n.SetKeys(node.Keys{Network: network, Clusters: map[string][]security.KeyVersion{"vault": slices.Clone(vault)}}))
+			after(t, 20, &requests)
+			after(t, 20, &chunks)
+		}
+	}
+	for range 3 {
+		network.Keys, vault = rotate(t, network.Keys, time.Hour), rotate(t, vault, time.Hour)
+		bring()
+	}
+	time.Sleep(time.Second)
+	last := func(keys []security.KeyVersion) []security.KeyVersion { return keys[len(keys)-1:] }
+	network.Keys, vault = last(network.Keys), last(vault)
+	bring()
+	after(t, 200, &requests)
+	after(t, 200, &chunks)
+	stop()
+	wg.Wait()
+	for _, n := range nodes {
+		for _, l := range n.Status().Links {
+			require.Equal(t, "up", l.State)
+		}
+	}
+	t.Logf("%d requests, %d chunks", requests.Load(), chunks.Load())
+}
+
+func TestABanReachesEverybodyAndAnOldKeyOpensNothing(t *testing.T) {
+	// This test is the exclusion drill. A node that serves and calls is banned at one
+	// other: within 5 s none has a link with it, none finds its member, and it is
+	// answered nothing. It comes back under another id, until the key is rotated: then it
+	// can't dial, be dialled, be found, or find anybody.
+	network := newNetwork(t)
+	var honest []*node.Node
+	for range 4 {
+		honest = append(honest, start(t, network, nil, honest...))
+	}
+	mallory := start(t, network, nil, honest...)
+	serve(t, honest[0], "echo", echo, patterns.Limits{})
+	serve(t, mallory, "trap", echo, patterns.Limits{})
+	for _, n := range honest {
+		_, err := n.Request(t.Context(), "trap", patterns.Message{}, patterns.WaitForMember())
+		require.NoError(t, err)
+	}
+	_, err := mallory.Request(t.Context(), "echo", patterns.Message{}, patterns.WaitForMember())
+	require.NoError(t, err)
+
+	banned := network
+	banned.Bans = []peer.ID{mallory.Self()}
+	began := time.Now()
+	require.NoError(t, honest[3].SetKeys(node.Keys{Network: banned}))
+	for _, n := range honest {
+		for hasLink(n, mallory) {
+			require.Less(t, time.Since(began), 5*time.Second)
+			time.Sleep(time.Millisecond)
+		}
+	}
+	t.Logf("cut off after %v", time.Since(began))
+	for _, n := range honest {
+		until(t, func() bool {
+			_, err := n.Request(t.Context(), "trap", patterns.Message{})
+			return err != nil
+		})
+	}
+	refused(t, mallory, "echo")
+
+	// A ban of a peer id is what it is: a new id comes in with the old file.
+	again := start(t, network, nil, honest...)
+	_, err = again.Request(t.Context(), "echo", patterns.Message{}, patterns.WaitForMember())
+	require.NoError(t, err)
+	serve(t, again, "trap", echo, patterns.Limits{})
+
+	banned.Keys = rotate(t, banned.Keys, 0)
+	for _, n := range honest {
+		require.NoError(t, n.SetKeys(node.Keys{Network: banned}))
+	}
+	for _, n := range honest {
+		until(t, func() bool { return !hasLink(n, again) })
+		until(t, func() bool {
+			_, err := n.Request(t.Context(), "trap", patterns.Message{})
+			return err != nil
+		})
+		until(t, func() bool {
+			_, err := n.Request(t.Context(), "echo", patterns.Message{})
+			return err == nil
+		})
+	}
+	refused(t, again, "echo")
+	third := start(t, network, nil, honest...)
+	refused(t, third, "echo")
+	require.False(t, slices.ContainsFunc(honest, func(n *node.Node) bool { return hasLink(n, third) || hasLink(n, mallory) }))
+}
+
+// hasLink says whether n has a link with the other.
+func hasLink(n, other *node.Node) bool {
+	for _, l := range n.Status().Links {
+		if l.Peer == other.Self().String() && l.State != "opening" {
+			return true
+		}
+	}
+	return false
+}
+
+// refused checks that a request finds nobody, or nobody who answers.
+func refused(t *testing.T, n *node.Node, cluster string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	_, err := n.Request(ctx, cluster, patterns.Message{})
+	require.Error(t, err)
+}

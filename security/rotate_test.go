@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package security_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// TestRotationOverlapsAndEnds proves what a rotation makes of keys: there is always
+// one that is valid, and the old ones end with the overlap, or at once without one.
+func TestRotationOverlapsAndEnds(t *testing.T) {
+	keys := versions(1)
+	second, err := security.RotateKeys(keys, noon.Add(time.Millisecond), time.Hour, seeded("2"))
+	require.NoError(t, err)
+	require.Equal(t, noon.Add(time.Hour), second[0].NotAfter)
+	require.Equal(t, uint32(2), second[1].Version)
+	require.Equal(t, noon, second[1].NotBefore)
+
+	third, err := security.RotateKeys(second, noon.Add(90*time.Minute), time.Hour, seeded("3"))
+	require.NoError(t, err)
+	require.Equal(t, []uint32{2, 3}, numbers(third), "the first has ended")
+	again, err := security.RotateKeys(second, noon.Add(30*time.Minute), time.Hour, seeded("3"))
+	require.NoError(t, err)
+	require.Equal(t, []uint32{1, 2, 3}, numbers(again))
+	require.Equal(t, noon.Add(time.Hour), again[0].NotAfter, "an end does not move")
+
+	cut, err := security.RotateKeys(second, noon, 0, seeded("3"))
+	require.NoError(t, err)
+	require.Equal(t, []uint32{3}, numbers(cut))
+	require.True(t, cut[0].NotBefore.IsZero())
+	_, err = security.RotateKeys(nil, noon, 0, seeded("x"))
+	require.ErrorIs(t, err, security.ErrBadFile)
+}
+
+func numbers(keys []security.KeyVersion) (all []uint32) {
+	for _, k := range keys {
+		all = append(all, k.Version)
+	}
+	return all
+}
+
+// TestFilesAreReplacedWhole proves that an edit keeps the mode, that a link stays
+// one, that a failed edit changes nothing, and that two edits exclude each other.
+func TestFilesAreReplacedWhole(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "network"), filepath.Join(dir, "link")
+	require.NoError(t, security.WriteNetworkFile(path, newFile(t, "net")))
+	require.NoError(t, os.Chmod(path, 0o400))
+	require.NoError(t, os.Symlink(path, link))
+	p := newPeer(t, "mallory")
+	require.NoError(t, security.EditNetworkFile(link, func(f *security.NetworkFile) error {
+		err := security.EditNetworkFile(path, func(*security.NetworkFile) error { return nil })
+		require.ErrorIs(t, err, fs.ErrExist)
+		f.Bans = append(f.Bans, p)
+		return nil
+	}))
+	f, err := security.ReadNetworkFile(path)
+	require.NoError(t, err)
+	require.True(t, f.Banned(p))
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o400), info.Mode())
+
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	wrong := errors.New("wrong")
+	require.ErrorIs(t, security.EditNetworkFile(path, func(*security.NetworkFile) error { return wrong }), wrong)
+	require.ErrorIs(t, security.EditNetworkFile(path, func(f *security.NetworkFile) error { f.Keys = nil; return nil }), security.ErrBadFile)
+	require.ErrorIs(t, security.EditClusterFile(path, nil), security.ErrBadFile)
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+}
