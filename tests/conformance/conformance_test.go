@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke"
+	"github.com/arke-mesh/arke/gateway"
 	inner "github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/node"
 	"github.com/arke-mesh/arke/relay"
@@ -98,4 +99,33 @@ func TestPatternsKeepTheirPromisesEmbeddedAndAttached(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestClusterPatternsKeepTheirPromisesAcrossABorder(t *testing.T) {
+	// This test goes through the list with every pattern but topics, between a caller in
+	// one network and a member in another one, joined by a gateway.
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
+	near, far := newCountry(t), newCountry(t)
+	caller, member := near.embedded(t), far.embedded(t)
+	cfg := gateway.Config{}
+	for name, land := range map[string]*country{"near": near, "far": far} {
+		network, err := security.ParseNetworkFile(land.network)
+		require.NoError(t, err)
+		cfg.Networks = append(cfg.Networks, gateway.Network{
+			Name: name, Node: inner.Config{Network: network, Listen: []string{"127.0.0.1:0"}, NoMDNS: true, Seeds: land.seeds},
+		})
+	}
+	for _, name := range conformance.Clusters() {
+		cfg.Crossings = append(cfg.Crossings, gateway.Crossing{From: "far", To: "near", Cluster: name, Reseal: true})
+	}
+	g, err := gateway.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, g.Close()) })
+	require.NoError(t, g.Start(context.Background()))
+	conformance.Verify(t, conformance.Place{
+		Caller: caller, Member: member, NoTopics: true,
+		Another: func(t *testing.T) *arke.Conn { return near.embedded(t) },
+	})
 }

@@ -6,6 +6,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -211,11 +212,14 @@ const (
 
 // Place is where programs meet.
 type Place struct {
-	// Caller and Member are two programs in one network.
+	// Caller and Member are two programs in one network, or in two that a gateway joins,
+	// which lends the Clusters.
 	Caller, Member *arke.Conn
 	// Another starts one more, of the caller's kind, for a check to close. It
 	// ends with t at the latest.
 	Another func(t *testing.T) *arke.Conn
+	// NoTopics leaves topics out: they do not cross borders yet.
+	NoTopics bool
 }
 
 // Verify goes through the list with every pattern: first while the network is
@@ -226,8 +230,23 @@ func Verify(t *testing.T, p Place) {
 	t.Run("leaving", func(t *testing.T) { verify(t, p, leaving()) })
 }
 
+// Clusters are the names that the checks serve and call; topics have others.
+func Clusters() (names []string) {
+	for _, f := range faces() {
+		for _, c := range slices.Concat(quiet(), leaving()) {
+			if !f.promise().topics {
+				names = append(names, f.name()+"-"+c.name)
+			}
+		}
+	}
+	return names
+}
+
 func verify(t *testing.T, p Place, list []check) {
 	for _, f := range faces() {
+		if p.NoTopics && f.promise().topics {
+			continue
+		}
 		for _, c := range list {
 			t.Run(f.name()+"/"+c.name, func(t *testing.T) {
 				t.Parallel()
