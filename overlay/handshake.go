@@ -380,7 +380,7 @@ func (st *stream) greet(takeover bool) error {
 	l := st.l
 	l.mu.Lock()
 	if takeover {
-		if err := st.detach(); err != nil {
+		if err := detach(st); err != nil {
 			l.unlock()
 			return err
 		}

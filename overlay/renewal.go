@@ -99,7 +99,7 @@ func (r *renewal) stop() {
 
 // detach takes the link's session off the connection that carries it. The link's mu is
 // held, and released for a while.
-func (st *stream) detach() error {
+func detach(st *stream) error {
 	l := st.l
 	if !l.attached() || l.joining != nil || l.dialing.greeting != nil {
 		return errNotNeeded
@@ -117,7 +117,7 @@ func (st *stream) detach() error {
 }
 
 // failed begins an outage where a session was detached for nothing; without mu.
-func (st *stream) failed(cause error) {
+func failed(st *stream, cause error) {
 	l := st.l
 	l.mu.Lock()
 	defer l.unlock()
@@ -143,7 +143,7 @@ func (l dialer) hello(ctx context.Context, st *stream) error {
 	}
 	err := st.greet(true)
 	if err != nil {
-		st.failed(err)
+		failed(st, err)
 	}
 	l.dialing.replacing.Store(nil)
 	close(over)

@@ -30,12 +30,14 @@
 //
 // Every arrow is HKDF-SHA-256 with a label of its own (labels.go); the inputs
 // of each derivation, signature and associated data are framed by their
-// lengths. Networks and clusters have a list of keys by version. The newest
-// seals, the two newest are accepted. Admissions and registrations are made
-// with both, so a network's key is replaced by adding the next one node by
-// node, without a pause. A payload is sealed with the newest its sender has: the
-// nodes of members get a new key before those that only call, or refuse for
-// that while. All formats are version 1, by a byte in front or by their label;
+// lengths. Networks and clusters have a list of keys by version, each with
+// an optional time; ValidityOf says which count when. Of those that are valid, with
+// ClockTolerance at either end, the two newest are accepted; the newest that is valid by
+// this node's own clock seals. Admissions and registrations are made with both. Who knows
+// whom it seals for takes the newest key that the other has, too (Binding.Key); who does not
+// takes one that has an end, until then (CommonKey). So a key is replaced node by node,
+// without a pause (TestKeysChangeInUse, internal/node:
+// TestThreeRotationsOfEachKindLoseNothing). All formats are version 1, by a byte in front or by their label;
 // testdata/vectors.txt has one example of each.
 //
 // # Epochs
@@ -59,8 +61,8 @@
 //
 // Greeting, in front of a dialler's first TLS record: 32 bytes, HMAC-SHA-256 of the
 // record by the stranger key; with two accepted keys the first 16 of the newest
-// one's and the last 16 of the other's. No clock is involved, and no key has a time
-// at which it ends: a node whose clock is wrong gets as far as being told.
+// one's and the last 16 of the other's. No clock is involved, and keys are tried
+// whatever their times where no other is valid: a node whose clock is wrong gets as far as being told.
 //
 // Proof of membership: 64 bytes, an Ed25519 signature by the epoch key over
 // cluster id and peer id. The cluster id is the hash of the epoch key's public
@@ -270,9 +272,15 @@
 // it can try tokens at home: tokens have 16 bytes at least (TestWeakTokensAreRefused),
 // and should be random. TCP on loopback is not encrypted: root can read along.
 //
-// Excluding somebody who had a key takes another key in every file and the old
-// version out of it: as long as it is one of the two newest, it is accepted. A
-// ban of a peer id only costs the other one a new id.
+// Excluding somebody who had a key takes another key in every file, and the old version
+// out of it, or at its end: after that everything refuses it
+// (TestAnOldKeyIsRefusedEverywhereAfterItsTime), and who has no other can't dial, be
+// dialled, be found, or find anybody (internal/node:
+// TestABanReachesEverybodyAndAnOldKeyOpensNothing). A node whose clock is wrong accepts
+// keys that have ended by everybody else's; it is refused by those. A ban cuts one peer id off at all nodes within seconds,
+// and only costs the other one a new id. Whoever holds the network's key can say one and lift
+// one (TestAVouchIsForOneStatementOfOneNetwork), of MaxBans peers at most; a node's own file
+// has the last word there on whom it bans, not on whom others do.
 //
 // Replays: a sealed payload opens only for its request, member and incarnation
 // of both, but there it opens again. Links refuse replays by themselves. Where

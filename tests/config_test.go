@@ -105,6 +105,6 @@ func TestSighupChangesSeedsLimitsAndPolicy(t *testing.T) {
 	b.Does("status").Ends(0)
 
 	a.Hangup()
-	harness.Eventually(t, harness.Patience, "an answer", func() error { return a.Logs("there is nothing to read again") })
+	harness.Eventually(t, harness.Patience, "an answer", func() error { return a.Logs("keys read again") }) // all that it has files of
 	a.Does("status").Ends(0)
 }
