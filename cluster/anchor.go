@@ -50,7 +50,7 @@ func (a *anchor) open(now time.Time, cid security.ClusterID) *book {
 	b := a.books[cid]
 	if b == nil {
 		set := a.finder.use(now, cid)
-		b = &book{cid: cid, authority: authority{self: a.self, anchorSet: set}, announced: set.anchors}
+		b = &book{cid: cid, authority: authority{anchorSet: set}, announced: set.anchors}
 		b.plan.what = b
 		a.books[cid] = b
 	}
@@ -146,10 +146,10 @@ func (a *anchor) yieldWatch(n need) {
 	a.unwatch(n.of, n.in.cid)
 }
 
-// checkProof verifies a proof unless the same one of the same peer is known to
-// be good: a node with many members shows it again and again.
+// checkProof verifies a proof unless the peer has shown a good one: who holds the key of
+// an id holds it, and a node with many members proves it again and again.
 func (a *anchor) checkProof(b *book, from peer.ID, cid security.ClusterID, key, proof []byte) wire.Refusal {
-	if (b == nil || !b.proven(from, proof)) && a.prove(cid, key, proof, from) != nil {
+	if (b == nil || !b.proven(from)) && a.prove(cid, key, proof, from) != nil {
 		return wire.Refusal_BAD_PROOF
 	}
 	return wire.Refusal_NONE
@@ -174,7 +174,7 @@ func (a *anchor) put(b *book, from peer.ID, m *registerMsg) {
 	same := !fresh && l.says(&told)
 	g.bytes += len(told.record) - len(l.record)
 	a.bytes += len(told.record) - len(l.record)
-	l.lease, l.proof, l.seq = told, m.proof, m.seq
+	l.lease, l.seq = told, m.seq
 	if !same {
 		b.upsert(told.leaseKey)
 		a.touch(b)
@@ -274,7 +274,7 @@ func (a *anchor) watch(now time.Time, from peer.ID, m *watchMsg) {
 		a.guests[from].count(-1, true, watchSum(b.cid, w.seq))
 	}
 	a.guests[from].count(1, true, watchSum(b.cid, m.seq))
-	w.proof, w.seq, w.number, w.gap = m.proof, m.seq, 0, time.Time{}
+	w.seq, w.number, w.gap = m.seq, 0, time.Time{}
 	// What others have not been told yet is in the snapshot; telling it again
 	// as a Delta does no harm.
 	b.authority.doubt(now)
@@ -352,7 +352,7 @@ func (a *anchor) judge(now time.Time, b *book) bool {
 		b.reaches = reaches
 		a.finder.connect(now, u.anchorSet, reaches)
 	}
-	settled, ask := u.step(now, a.peers.linkUp)
+	settled, ask := u.step(now, a.self, a.peers.linkUp)
 	for _, p := range ask {
 		a.out.send(p, &hintMsg{cid: b.cid, wantReply: true, anchors: u.anchorSet.anchors})
 	}

@@ -62,7 +62,7 @@ func newFinder(now time.Time, r *peerTable, d *prng, out *outbox, nearest func(o
 func (f *finder) use(now time.Time, cid security.ClusterID) *anchorSet {
 	g := f.sets[cid]
 	if g == nil {
-		g = &anchorSet{cid: cid, place: placeOfID(cid)}
+		g = &anchorSet{cid: cid, place: placeOfID(cid).head()}
 		g.lookup.what = g
 		g.local = f.nearest(overlay.Key(cid), nearestCount)
 		g.decide(now, f.peers)
@@ -367,23 +367,23 @@ func majority(n int) int { return n/2 + 1 }
 // anchorSet is what is known of the neighbourhood of one cluster id.
 type anchorSet struct {
 	cid     security.ClusterID
-	place   place     // of cid
-	edge    place     // how far the last of the closest anchors is away
+	place   uint64    // of cid, its head
+	edge    uint64    // how far the last of the closest anchors is away, its head
 	anchors []peer.ID // the closest peers, at most anchorCount, and the closest one at home elsewhere
-	alike   bool      // all but that one are at home in one network
-	wide    bool      // the router is asked for more peers than usual
 	barred  []peer.ID // peers that would be anchors, but can't be reached, are silent, or only hearsay so far
-	unsure  bool      // some of barred may yet turn out to be there
 	since   time.Time // when anchors last changed
+	alike   bool      // all anchors but the one at home elsewhere are at home in one network
+	unsure  bool      // some of barred may yet turn out to be there
+	wide    bool      // the router is asked for more peers than usual
+	looking bool      // a lookup is under way
 
-	local []peer.ID // from our own routing table
-	found []peer.ID // from the last lookup
-	told  []hearsay // what others take for the anchors
+	users   int32     // anchor books, registrations and watches of this id
+	links   int32     // of these, those that need links to the anchors
+	seekers int32     // of these, those for whom the network is asked as well
+	local   []peer.ID // from our own routing table
+	found   []peer.ID // from the last lookup
+	told    []hearsay // what others take for the anchors
 
-	users   int              // anchor books, registrations and watches of this id
-	links   int              // of these, those that need links to the anchors
-	seekers int              // of these, those for whom the network is asked as well
-	looking bool             // a lookup is under way
 	recheck time.Duration    // from the last lookup to the next, without what chance adds
 	lookup  plan[*anchorSet] // the next one
 }
@@ -420,7 +420,7 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 		all = append(all, h.anchors...)
 	}
 	usable := 0
-	for p := range r.linked.near(g.place) { // those beyond can't be anchors
+	for p := range r.linked.near(placeOfID(g.cid)) { // those beyond can't be anchors
 		all = append(all, p)
 		if !r.suspect(p) {
 			usable++
@@ -458,7 +458,7 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 	changed := moved || unsure != g.unsure || alike != g.alike || !slices.Equal(barred, g.barred)
 	if moved {
 		g.since = now
-		g.edge = placeOfPeer(anchors[len(anchors)-1]).to(g.place)
+		g.edge = placeOfPeer(anchors[len(anchors)-1]).head() ^ g.place
 	} else {
 		g.anchors = old
 	}
@@ -481,7 +481,7 @@ func (g *anchorSet) isAnchor(p peer.ID) bool { return slices.Contains(g.anchors,
 
 // concerns says whether it matters to the ring that p came or went.
 func (g *anchorSet) concerns(r *peerTable, p placed) bool {
-	return len(g.anchors) < anchorCount || !g.edge.nearer(p.at.to(g.place)) ||
+	return len(g.anchors) < anchorCount || g.edge >= p.at.head()^g.place ||
 		slices.Contains(g.barred, p.peer) || g.toldBy(p.peer) >= 0 ||
 		g.mayMove(r, p)
 }

@@ -21,7 +21,6 @@ const (
 // authority decides whether this node may call one cluster empty, and whom it
 // has to ask for that. Pure core: the anchor drives it.
 type authority struct {
-	self      peer.ID
 	anchorSet *anchorSet
 
 	orphaned time.Time // when a lease last ended with its link; its member may be back at once
@@ -43,14 +42,14 @@ type opinion struct {
 
 // step says whether this node may call the cluster empty, and which co-anchors
 // to ask now so that it can as soon as possible. linked says who can be asked.
-func (u *authority) step(now time.Time, linked func(peer.ID) bool) (settled bool, ask []peer.ID) {
+func (u *authority) step(now time.Time, self peer.ID, linked func(peer.ID) bool) (settled bool, ask []peer.ID) {
 	u.next = time.Time{}
 	if !u.consults {
 		u.opinions = nil
-		return u.grounded(now), nil
+		return u.grounded(now, self), nil
 	}
-	ask = u.consult(now, linked)
-	agree, other := 1, u.anchorSet.isOther(u.self) // this node
+	ask = u.consult(now, self, linked)
+	agree, other := 1, u.anchorSet.isOther(self) // this node
 	for _, o := range u.opinions {
 		switch {
 		case !now.Before(o.until):
@@ -61,15 +60,15 @@ func (u *authority) step(now time.Time, linked func(peer.ID) bool) (settled bool
 			other = other || u.anchorSet.isOther(o.peer)
 		}
 	}
-	return u.grounded(now) && u.anchorSet.decides(agree, other), ask
+	return u.grounded(now, self) && u.anchorSet.decides(agree, other), ask
 }
 
 // grounded says whether this node is an anchor, knows of nobody else who may be
 // one, and has had the same neighbours for a while; to be alone is a
 // neighbourhood too. A member whose link broke gets as much time to come back.
 // If only time is missing it plans to look again.
-func (u *authority) grounded(now time.Time) bool {
-	if !u.anchorSet.isAnchor(u.self) || u.anchorSet.unsure {
+func (u *authority) grounded(now time.Time, self peer.ID) bool {
+	if !u.anchorSet.isAnchor(self) || u.anchorSet.unsure {
 		return false
 	}
 	from := u.anchorSet.since
@@ -92,10 +91,10 @@ func (u *authority) plan(at time.Time) {
 
 // consult keeps the opinions of the current co-anchors fresh, and returns whom
 // to ask.
-func (u *authority) consult(now time.Time, linked func(peer.ID) bool) (ask []peer.ID) {
+func (u *authority) consult(now time.Time, self peer.ID, linked func(peer.ID) bool) (ask []peer.ID) {
 	var opinions []opinion
 	for _, p := range u.anchorSet.anchors {
-		if p == u.self {
+		if p == self {
 			continue
 		}
 		if o := u.of(p); o != nil {

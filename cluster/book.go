@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"time"
@@ -23,27 +22,37 @@ type book struct {
 	watchers  []*remoteWatch // by peer
 	plan      plan[*book]    // when to look at it again
 
-	// Since the last flush.
+	news      *news // since the last flush; nil = there is none
 	touched   bool
-	upserted  []leaseKey
-	removed   []leaseRef
 	resend    bool      // some watcher lost a message
 	reaches   bool      // links to the anchors are kept
-	announced []peer.ID // the anchors as all were told last
 	settled   bool      // as watchers were told last
+	announced []peer.ID // the anchors as all were told last
+}
+
+// news is what watchers have not been told yet.
+type news struct {
+	upserted []leaseKey
+	removed  []leaseRef
+}
+
+// since is the news to add to.
+func (b *book) since() *news {
+	if b.news == nil {
+		b.news = &news{}
+	}
+	return b.news
 }
 
 // heldLease is one lease.
 type heldLease struct {
 	lease
-	proof []byte // that its node holds the cluster's key
-	seq   uint64 // of the Register that was acknowledged last
+	seq uint64 // of the Register that was acknowledged last
 }
 
 // remoteWatch is one node that watches.
 type remoteWatch struct {
 	peer   peer.ID
-	proof  []byte
 	seq    uint64    // of its Watch
 	number uint64    // of the last Delta
 	gap    time.Time // a message was lost: when to make it watch again; zero = none was
@@ -71,9 +80,10 @@ func (b *book) insert(l *heldLease, k leaseKey) {
 // upsert has watchers told about k by the next flush. That it was taken out
 // since the last one is no news any more: they would take it out for good.
 func (b *book) upsert(k leaseKey) {
-	b.removed = slices.DeleteFunc(b.removed, func(r leaseRef) bool { return r.leaseKey == k })
-	if !slices.Contains(b.upserted, k) {
-		b.upserted = append(b.upserted, k)
+	n := b.since()
+	n.removed = slices.DeleteFunc(n.removed, func(r leaseRef) bool { return r.leaseKey == k })
+	if !slices.Contains(n.upserted, k) {
+		n.upserted = append(n.upserted, k)
 	}
 }
 
@@ -84,8 +94,9 @@ func (b *book) remove(l *heldLease) {
 		return
 	}
 	b.leases = slices.Delete(b.leases, i, i+1)
-	b.upserted = slices.DeleteFunc(b.upserted, func(k leaseKey) bool { return k == l.leaseKey })
-	b.removed = append(b.removed, leaseRef{l.leaseKey, l.incarnation})
+	n := b.since()
+	n.upserted = slices.DeleteFunc(n.upserted, func(k leaseKey) bool { return k == l.leaseKey })
+	n.removed = append(n.removed, leaseRef{l.leaseKey, l.incarnation})
 }
 
 // of lists the leases of p.
@@ -112,13 +123,9 @@ func (b *book) watchOf(p peer.ID) *remoteWatch {
 	return nil
 }
 
-// proven says whether this very proof of p's has been checked before.
-func (b *book) proven(p peer.ID, proof []byte) bool {
-	if w := b.watchOf(p); w != nil && bytes.Equal(w.proof, proof) {
-		return true
-	}
-	i := slices.IndexFunc(b.leases, func(l *heldLease) bool { return l.peer == p })
-	return i >= 0 && bytes.Equal(b.leases[i].proof, proof)
+// proven says whether p has proven that it holds the key: it would not be in here else.
+func (b *book) proven(p peer.ID) bool {
+	return b.watchOf(p) != nil || slices.ContainsFunc(b.leases, func(l *heldLease) bool { return l.peer == p })
 }
 
 // idle says that nothing is held here.
@@ -148,9 +155,9 @@ func (b *book) tell(now time.Time, out *outbox, settled bool) {
 	// need be told, to those who want to know whether a list is whole.
 	reanchor := !slices.Equal(b.announced, anchors)
 	b.announced = anchors
-	news := reanchor || settled != was && (settled || len(b.leases) == 0)
-	if len(b.upserted) > 0 || len(b.removed) > 0 || news {
-		b.deltas(out, reanchor)
+	stands := !reanchor && (settled == was || !settled && len(b.leases) > 0)
+	if n := b.since(); len(n.upserted) > 0 || len(n.removed) > 0 || !stands {
+		b.deltas(out, n, reanchor)
 	}
 	if reanchor {
 		b.redirect(out)
@@ -158,16 +165,16 @@ func (b *book) tell(now time.Time, out *outbox, settled bool) {
 	if b.resend {
 		b.provoke(now, out)
 	}
-	b.touched, b.upserted, b.removed, b.resend = false, nil, nil, false
+	b.touched, b.news, b.resend = false, nil, false
 }
 
 // deltas sends what changed to every watcher, in as many messages as needed.
-func (b *book) deltas(out *outbox, reanchor bool) {
+func (b *book) deltas(out *outbox, n *news, reanchor bool) {
 	var upserted []lease
-	for _, k := range b.upserted {
+	for _, k := range n.upserted {
 		upserted = append(upserted, b.lease(k).lease)
 	}
-	removed := slices.Collect(slices.Chunk(b.removed, maxPart))
+	removed := slices.Collect(slices.Chunk(n.removed, maxPart))
 	groups := parts(upserted)
 	for i := range max(len(groups), len(removed)) {
 		d := deltaMsg{cid: b.cid, settled: b.settled}

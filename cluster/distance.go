@@ -6,6 +6,7 @@ package cluster
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 	"sort"
 
@@ -30,8 +31,8 @@ func (a place) to(b place) (d place) {
 	return d
 }
 
-// nearer says whether distance a is less than b.
-func (a place) nearer(b place) bool { return bytes.Compare(a[:], b[:]) < 0 }
+// head is the first part of a place, which tells nearly all apart, or of a distance.
+func (a place) head() uint64 { return binary.BigEndian.Uint64(a[:]) }
 
 func (a place) bit(i int) byte { return a[i/8] >> (7 - i%8) & 1 }
 

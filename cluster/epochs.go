@@ -24,7 +24,7 @@ type epochTable struct {
 type term struct {
 	name    string
 	cluster *security.Cluster
-	epochs  []epoch // newest first
+	epochs  []*epoch // newest first
 	until   plan[*term]
 	users   int
 }
@@ -39,7 +39,7 @@ type epoch struct {
 
 // use returns what is valid for name, newest first, and follows it until
 // leave; calls are counted.
-func (c *epochTable) use(now time.Time, name string) []epoch {
+func (c *epochTable) use(now time.Time, name string) []*epoch {
 	t := c.terms[name]
 	if t == nil {
 		t = &term{name: name, cluster: c.keys(name)}
@@ -60,11 +60,11 @@ func (c *epochTable) leave(name string) {
 }
 
 // of returns what is valid for a name in use.
-func (c *epochTable) of(name string) []epoch { return c.terms[name].epochs }
+func (c *epochTable) of(name string) []*epoch { return c.terms[name].epochs }
 
 // followEpochs makes old match what is valid: in its order, begun where it is new,
 // ended where it is no longer valid.
-func followEpochs[T any](old []T, valid []epoch, id func(T) security.ClusterID, begin func(epoch) T, end func(T)) []T {
+func followEpochs[T any](old []T, valid []*epoch, id func(T) security.ClusterID, begin func(*epoch) T, end func(T)) []T {
 	var now []T
 	for _, e := range valid {
 		if i := slices.IndexFunc(old, func(t T) bool { return id(t) == e.cid }); i >= 0 {
@@ -97,7 +97,7 @@ func (c *epochTable) renew(now time.Time) []string {
 	var turned []string
 	for name, t := range c.terms {
 		old := t.epochs
-		if c.turn(now, t); !slices.EqualFunc(old, t.epochs, func(a, b epoch) bool { return a.cid == b.cid }) {
+		if c.turn(now, t); !slices.EqualFunc(old, t.epochs, func(a, b *epoch) bool { return a.cid == b.cid }) {
 			turned = append(turned, name)
 		}
 	}
@@ -109,10 +109,10 @@ func (c *epochTable) turn(now time.Time, t *term) {
 	old := t.epochs
 	t.epochs = nil
 	for _, e := range t.cluster.Epochs(now) {
-		if i := slices.IndexFunc(old, func(o epoch) bool { return o.cid == e.ID() }); i >= 0 {
+		if i := slices.IndexFunc(old, func(o *epoch) bool { return o.cid == e.ID() }); i >= 0 {
 			t.epochs = append(t.epochs, old[i])
 		} else {
-			t.epochs = append(t.epochs, epoch{keys: e, cid: e.ID(), key: e.PublicKey(), proof: e.Prove(c.self)})
+			t.epochs = append(t.epochs, &epoch{keys: e, cid: e.ID(), key: e.PublicKey(), proof: e.Prove(c.self)})
 		}
 	}
 	c.turns.plan(&t.until, t.cluster.NextChange(now))

@@ -324,7 +324,7 @@ func (s *epochView) tidy(members int) {
 // it: all anchors tell the same leases.
 type verifier struct {
 	base *base
-	epoch
+	*epoch
 	name    string // of the cluster
 	known   map[leaseKey]*verified
 	refused bool // somebody was, who must not serve the cluster

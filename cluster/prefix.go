@@ -166,7 +166,7 @@ func (g *anchorSet) other(r *peerTable, nearby []peer.ID) (found peer.ID, closer
 	from := networks[:]
 	nearby = append(nearby, r.self)
 	if r.homes.beyond(from) {
-		for p := range r.linked.near(g.place) {
+		for p := range r.linked.near(placeOfID(g.cid)) {
 			if r.apart(p, from) && !r.suspect(p) {
 				nearby = append(nearby, p)
 				break
@@ -204,7 +204,7 @@ func (g *anchorSet) mayMove(r *peerTable, p placed) bool {
 		return false
 	}
 	return len(g.anchors) == anchorCount ||
-		p.at.to(g.place).nearer(placeOfPeer(g.anchors[anchorCount]).to(g.place))
+		p.at.head()^g.place <= placeOfPeer(g.anchors[anchorCount]).head()^g.place
 }
 
 // lacks says that somebody is at home elsewhere than the closest anchors, and none

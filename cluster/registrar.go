@@ -112,11 +112,11 @@ func (r *registrar) remove(now time.Time, name string, m MemberID) {
 }
 
 // follow makes g's registrations match the epochs.
-func (r *registrar) follow(now time.Time, g *localMember, epochs []epoch) {
+func (r *registrar) follow(now time.Time, g *localMember, epochs []*epoch) {
 	r.uncounted[g.name] = true
 	g.registrations = followEpochs(g.registrations, epochs,
 		func(e *registration) security.ClusterID { return e.cid },
-		func(p epoch) *registration {
+		func(p *epoch) *registration {
 			e := &registration{epoch: p, member: g, anchorSet: r.finder.follow(now, p.cid)}
 			e.plan.what = e
 			e.sign(r)

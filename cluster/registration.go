@@ -28,7 +28,7 @@ const (
 
 // registration is one member under one cluster id.
 type registration struct {
-	epoch
+	*epoch
 	member    *localMember
 	anchorSet *anchorSet
 	lease     lease // as the anchors are to hold it

@@ -74,10 +74,10 @@ func (g *rig) closest(want []string) bool {
 }
 
 // epochOf returns what p shows for name's only present id.
-func (g *rig) epochOf(name, p string) epoch {
+func (g *rig) epochOf(name, p string) *epoch {
 	e := testKeys(name).Epochs(g.now)
 	require.Len(g.t, e, 1)
-	return epoch{keys: e[0], cid: e[0].ID(), key: e[0].PublicKey(), proof: e[0].Prove(testPeer(p))}
+	return &epoch{keys: e[0], cid: e[0].ID(), key: e[0].PublicKey(), proof: e[0].Prove(testPeer(p))}
 }
 
 // nearest returns the given peers in the order of their distance to name's id.

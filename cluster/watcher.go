@@ -79,10 +79,10 @@ func (k *watcher) stop(now time.Time, name string) {
 }
 
 // follow makes w's epoch views match the epochs.
-func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []epoch) {
+func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []*epoch) {
 	w.epochViews = followEpochs(w.epochViews, epochs,
 		func(s *epochView) security.ClusterID { return s.cid },
-		func(e epoch) *epochView {
+		func(e *epoch) *epochView {
 			if s := k.byID[e.cid]; s != nil {
 				s.of = append(s.of, w)
 				return s

@@ -9,6 +9,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 )
@@ -19,26 +20,24 @@ import (
 type Epoch struct{ s hidden[epochState] }
 
 type epochState struct {
-	of      hidden[clusterKey]
-	index   int64
-	id      ClusterID
-	private ed25519.PrivateKey
+	of    hidden[clusterKey]
+	index int64
+	id    ClusterID
+	// The private key is made of its seed when it is needed: once. Kept it would be four
+	// times as large.
+	seed [ed25519.SeedSize]byte
+	key  [ed25519.PublicKeySize]byte
 }
 
 func newEpoch(name string, k hidden[clusterKey], index int64) Epoch {
 	route := k.get().route
 	seed := derive(ed25519.SeedSize, route[:], nil, labelEpochKey, []byte(name), uint64Bytes(uint64(index)))
-	s := &epochState{
-		of:      k,
-		index:   index,
-		private: ed25519.NewKeyFromSeed(seed),
-	}
-	s.id = clusterID(s.public())
+	s := &epochState{of: k, index: index}
+	copy(s.seed[:], seed)
+	copy(s.key[:], ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey))
+	s.id = clusterID(s.key[:])
 	return Epoch{hide(s)}
 }
-
-// public returns a copy.
-func (s *epochState) public() ed25519.PublicKey { return s.private.Public().(ed25519.PublicKey) }
 
 func clusterID(public []byte) ClusterID { return sha256.Sum256(message(labelClusterID, public)) }
 
@@ -52,13 +51,13 @@ func (e Epoch) KeyVersion() uint32 { return e.s.get().of.get().version }
 func (e Epoch) KeyID() KeyID { return e.s.get().of.get().id }
 
 // PublicKey is the key whose hash is ID. The caller owns the slice.
-func (e Epoch) PublicKey() []byte { return e.s.get().public() }
+func (e Epoch) PublicKey() []byte { return slices.Clone(e.s.get().key[:]) }
 
 // Prove returns the proof that p holds the cluster key. It is good for p in
 // this epoch only, so it may be shown to anybody.
 func (e Epoch) Prove(p peer.ID) []byte {
 	s := e.s.get()
-	return ed25519.Sign(s.private, proofMessage(s.id, p))
+	return ed25519.Sign(ed25519.NewKeyFromSeed(s.seed[:]), proofMessage(s.id, p))
 }
 
 // String returns the beginning of the id.
