@@ -26,6 +26,7 @@ type joining struct {
 	cfg       inner.Config
 	logger    *slog.Logger
 	collector *Collector
+	rotation  *Rotation
 	err       error // of the first option that failed
 }
 
@@ -188,6 +189,9 @@ func Join(ctx context.Context, opts ...JoinOption) (*arke.Conn, error) {
 	}
 	if err := n.Start(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
+	}
+	if j.rotation != nil {
+		j.rotation.node.Store(n)
 	}
 	if j.collector != nil {
 		j.collector.node.Store(scrape.NewNode(n))
