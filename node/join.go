@@ -106,6 +106,19 @@ func Name(name string) JoinOption {
 	return func(j *joining) { j.cfg.Name = name }
 }
 
+// Certificate is what the node shows in an issued network: the name of a file that
+// `arke authority sign` has made for the key in DataDir. Where the network requires one,
+// other nodes refuse a node without.
+func Certificate(path string) JoinOption {
+	return func(j *joining) {
+		signed, err := security.ReadCertificateFile(path)
+		if err != nil {
+			j.fail(err)
+		}
+		j.cfg.Certificate = signed
+	}
+}
+
 // Zone says where the node runs. Members in the caller's zone come first. At
 // most 64 bytes. Default: none.
 func Zone(name string) JoinOption {

@@ -25,9 +25,9 @@ type openDoor struct{}
 func (openDoor) Certificate() []byte                   { return nil }
 func (openDoor) Admit(peer.ID, []byte) (string, error) { return "", nil }
 
-// hello reads the peer's Hello, and has Admission decide about it before anything else
+// heardHello reads the peer's Hello, and has Admission decide about it before anything else
 // that it says counts.
-func (st *stream) hello(body []byte) (greeting, error) {
+func heardHello(st *stream, body []byte) (greeting, error) {
 	g, err := decodeHello(body)
 	if err != nil {
 		return greeting{}, err

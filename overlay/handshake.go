@@ -167,7 +167,7 @@ func (st *stream) hearHello() (greeting, error) {
 	if k != wire.KindHello {
 		return greeting{}, fmt.Errorf("%w: kind %d instead of hello", ErrProtocol, k)
 	}
-	return st.hello(body)
+	return heardHello(st, body)
 }
 
 // enter has a stream join whose peer has said Hello, if that fits with what there
@@ -446,7 +446,7 @@ func (st *stream) exchange(clock, id uint64, fresh bool, received wire.Counts) (
 		}
 		switch k {
 		case wire.KindHello:
-			return st.hello(body)
+			return heardHello(st, body)
 		case wire.KindGoodbye:
 			var m wire.Goodbye
 			if err := wire.DecodeControl(body, &m); err != nil {

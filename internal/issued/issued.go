@@ -5,6 +5,7 @@ package issued
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -349,22 +350,28 @@ func (r *Roll) allows(h *holding, v verb.Verb, name string) bool {
 	return verdict
 }
 
-// Renewal is the cluster that issues certificates anew. Every node may call it, and
-// only who may serve exactly this name serves it: no pattern stands for it.
-const Renewal = "$authority"
-
 // Allows says whether a certificate lets its node do something with a name: with a
 // cluster, a topic, or all that a pattern stands for.
 func Allows(c *security.Certificate, v verb.Verb, name string) bool {
-	if v == verb.Call && name == Renewal {
-		return true
-	}
 	for _, rule := range [verb.Count][]string{verb.Serve: c.Serve, verb.Call: c.Call, verb.Publish: c.Publish, verb.Subscribe: c.Subscribe}[v] {
 		if match.Stands(rule, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// CheckPatterns says which of a certificate's names and patterns would never stand for
+// anything, nil if none.
+func CheckPatterns(c *security.Certificate) error {
+	for v, list := range [verb.Count][]string{verb.Serve: c.Serve, verb.Call: c.Call, verb.Publish: c.Publish, verb.Subscribe: c.Subscribe} {
+		for _, p := range list {
+			if err := match.CheckPattern(p); err != nil {
+				return fmt.Errorf("--%s: %s", verb.Verb(v), strings.TrimPrefix(err.Error(), "arke: "))
+			}
+		}
+	}
+	return nil
 }
 
 // Parse verifies a list of revocations. It returns security.ErrBadCertificate.

@@ -131,9 +131,8 @@ func TestWhatACertificateAllows(t *testing.T) {
 		{verb.Serve, "geo2", false},
 		{verb.Serve, "db", false},
 		{verb.Serve, "db.eu.1", true},
-		{verb.Serve, issued.Renewal, false},
+		{verb.Serve, "$members", false},
 		{verb.Call, "anything", true},
-		{verb.Call, issued.Renewal, true},
 		{verb.Call, "$members", false},
 		{verb.Publish, "news.a", true},
 		{verb.Publish, "news.a.b", false},
@@ -146,10 +145,9 @@ func TestWhatACertificateAllows(t *testing.T) {
 	} {
 		require.Equal(t, w.allowed, issued.Allows(&c, w.verb, w.name), "%v %s", w.verb, w.name)
 	}
-	issuer := security.Certificate{Serve: []string{">"}}
-	require.False(t, issued.Allows(&issuer, verb.Serve, issued.Renewal), "no pattern stands for it")
-	issuer.Serve = []string{issued.Renewal}
-	require.True(t, issued.Allows(&issuer, verb.Serve, issued.Renewal))
+	require.NoError(t, issued.CheckPatterns(&c))
+	require.ErrorContains(t, issued.CheckPatterns(&security.Certificate{Call: []string{"a.>.b"}}), "--call: ")
+	require.Error(t, issued.CheckPatterns(&security.Certificate{Serve: []string{"$members"}}))
 }
 
 // TestRightsFollowWhatWasShown checks who may do what: a peer by the certificate of its

@@ -21,8 +21,8 @@ var ErrOtherNetwork = errors.New("node: these are the keys of another network: a
 
 // Keys are what SetKeys puts in the place of a node's keys.
 type Keys struct {
-	// Network is the file of the node's network, as it is now: its keys and its bans
-	// count.
+	// Network is the file of the node's network, as it is now: its keys, its bans, and
+	// whether nodes need certificates count.
 	Network security.NetworkFile
 	// Clusters are the keys of clusters that had keys of their own before; the
 	// others keep what they have.
@@ -100,6 +100,7 @@ func (r *rotation) set(k Keys) error {
 		r.l.keys.replaced(name, keys)
 	}
 	r.turn(true)
+	r.l.credentials.change(k.Network.Issuance)
 	return r.bans.set(k.Network.Bans)
 }
 

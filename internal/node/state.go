@@ -13,6 +13,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -85,6 +88,20 @@ func (s state) revocations() ([]byte, error) {
 // keepRevocations keeps a list for the next start.
 func (s state) keepRevocations(signed []byte) error {
 	return security.WriteRevocationsFile(filepath.Join(s.dir, revocationsFile), signed)
+}
+
+// PeerID is the id of the node that has this data directory, whose key is made if there
+// is none. It returns ErrInUse while a node runs with it.
+func PeerID(dir string) (peer.ID, error) {
+	s, err := openState(dir)
+	if err != nil {
+		return "", err
+	}
+	k, err := s.key(overlay.NewRealRand().Stream("node.key"))
+	if err := errors.Join(err, s.close()); err != nil {
+		return "", err
+	}
+	return k.PeerID(), nil
 }
 
 // key returns the node's key, which is made at the first start.

@@ -101,7 +101,7 @@ All other commands talk to the relay on this machine, through its socket:
 	root.CompletionOptions.DisableDefaultCmd = true // ours has examples
 	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(
-		keygenCommand(a), keyCommand(a), relayCommand(a), gatewayCommand(a), configCommand(a), policyCommand(a), serveCommand(a), requestCommand(a), surveyCommand(a), pushCommand(a),
+		keygenCommand(a), keyCommand(a), authorityCommand(a), relayCommand(a), gatewayCommand(a), configCommand(a), policyCommand(a), serveCommand(a), requestCommand(a), surveyCommand(a), pushCommand(a),
 		broadcastCommand(a), publishCommand(a), subscribeCommand(a), tunnelCommand(a), exposeCommand(a), forwardCommand(a),
 		membersCommand(a), statusCommand(a), doctorCommand(a), benchCommand(a), demoCommand(a), simCommand(a), completionCommand(a), manCommand(a), versionCommand(a),
 	)

@@ -171,6 +171,9 @@ func (r *running) run(ctx context.Context, network security.NetworkFile, keys ma
 	defer stop()
 	of := r.flags.nodeConfig(network, keys)
 	of.Logger = r.log
+	if err := r.flags.certificates.read(&of); err != nil {
+		return err
+	}
 	if r.node, err = node.New(of); err != nil {
 		return err
 	}

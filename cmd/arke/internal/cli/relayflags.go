@@ -34,6 +34,7 @@ type relayFlags struct {
 	socket       string
 	clientListen string
 	guests       guestFlags
+	certificates certificateFlags
 	admin        adminFlags
 	dataDir      string
 	name         string
@@ -59,6 +60,7 @@ func (flags *relayFlags) declare(f *pflag.FlagSet) {
 	f.StringVar(&flags.socket, "socket", "", "unix socket for programs (default $ARKE_SOCKET, else in the user's runtime directory)")
 	f.StringVar(&flags.clientListen, "client-listen", "", "also accept programs on this loopback `HOST:PORT`; needs --token-file or $ARKE_TOKEN")
 	flags.guests.declare(f)
+	flags.certificates.declare(f)
 	f.StringVar(&flags.dataDir, "data-dir", "", "directory for the node's key and its remembered peers")
 	f.StringVar(&flags.name, "name", "", "what people call this relay, in the logs and the status of others; at most 64 bytes (default: the host's name)")
 	f.StringVar(&flags.zone, "zone", "", "where this relay is; callers prefer members of their own zone")

@@ -47,6 +47,9 @@ func (r *running) reload() {
 	if r.asked.guests.policy != "" {
 		r.reloadPolicy()
 	}
+	if r.asked.certificates.any() {
+		r.asked.certificates.reload(r.node, r.log)
+	}
 	if r.asked.keyFile != "" {
 		r.reloadKeys()
 	}
