@@ -210,7 +210,7 @@ func drillFaults() []fault {
 				}
 			},
 			signs: []sign{
-				{"b", onLog, `WARN node a limit is reached {"limit": "request.queue_length", "times": 6, … Refused: the member's queue has as many messages as it may`, 6 * time.Second},
+				{"b", onLog, `WARN node a limit is reached {"limit": "request.queue_length", "times": … Refused: the member's queue has as many messages as it may`, 6 * time.Second},
 				{"b", onStatus, "request.queue_length 6", 6 * time.Second},
 				{"b", onFields, "drops.request.queue_length: 6", 6 * time.Second},
 				{"b", onDoctor, "warning drops: since the start: request.queue_length 6", 6 * time.Second},
