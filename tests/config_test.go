@@ -107,4 +107,10 @@ func TestSighupChangesSeedsLimitsAndPolicy(t *testing.T) {
 	a.Hangup()
 	harness.Eventually(t, harness.Patience, "an answer", func() error { return a.Logs("keys read again") }) // all that it has files of
 	a.Does("status").Ends(0)
+
+	socket := filepath.Join(dir, "sock")
+	bare := harness.Command{Args: []string{"relay", "--dev", "--socket", socket}}.Start(t, "arke relay ready ")
+	bare.Hangup()
+	harness.Eventually(t, harness.Patience, "an answer", func() error { return bare.Logs("there is nothing to read again") })
+	harness.Run(t, "status", "--socket", socket).Ends(0)
 }
