@@ -107,12 +107,15 @@
 //     thousand places of their own, shared fairly between sources (an IPv4 /24 or
 //     an IPv6 /48), out of which one at random goes when they are full; they take
 //     no place of any other connection
-//     (TestSilentStrangersDoNotKeepPeersOut, TestDoorIsFairToSources). What does
-//     not reach this node are connections that never say a byte, where the kernel
-//     can keep them (TCP_DEFER_ACCEPT). Thousands of new ones a second that say
-//     one byte take a quarter of a core: requests on existing links are served
-//     late then, though none is lost; and with more sources than there are places
-//     they delay joins (figures: `go run ./tests/measure -only strangers`);
+//     (TestSilentStrangersDoNotKeepPeersOut, TestDoorIsFairToSources). On Linux,
+//     with SYN cookies as by default, the kernel keeps to itself what does not begin
+//     with 37 bytes of the form of a greeting (TestTheKernelKeepsWhoDoesNotGreet):
+//     2,000 new connections a second that are silent, or say a byte, cost the
+//     process nothing that can be measured, and delay neither requests nor joins
+//     (figures: `go run ./tests/measure -only strangers`). As many that do say such
+//     37 bytes, or on other systems anything, take a quarter of a core: requests on
+//     existing links are served late then, though none is lost; and with more sources
+//     than there are places they delay joins;
 //   - play back a greeting that it has recorded. That costs one handshake, which
 //     it can't finish, once as long as 65,536 others have not come after it, and
 //     again after a restart; the answer is encrypted for the true dialler, and

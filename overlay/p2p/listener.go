@@ -53,6 +53,7 @@ func (l *listener) loop() {
 			l.pause()
 			continue
 		}
+		unsift(c)
 		noLinger(c)
 		g := l.transport.upgrader.door.enter(c)
 		if g == nil {

@@ -63,7 +63,8 @@ func (machine) Listen(addr string) (net.Listener, error) {
 	}
 	// Options are for who has greeted: for the others each costs as much as all we
 	// do about them.
-	quick := net.ListenConfig{KeepAlive: -1, Control: deferAccept}
+	quick := net.ListenConfig{KeepAlive: -1, Control: sift}
+	quick.SetMultipathTCP(false) // a listener of which has no sieve, and is slower
 	return quick.Listen(context.Background(), family, addr)
 }
 

@@ -4,9 +4,7 @@
 package p2p
 
 import (
-	"bytes"
 	"math"
-	"os"
 	"syscall"
 
 	manet "github.com/multiformats/go-multiaddr/net"
@@ -69,23 +67,6 @@ func waitingLimit() int {
 		return math.MaxInt
 	}
 	return int(min(max(l.Cur/4, 16), math.MaxInt))
-}
-
-// silentFor is how long the kernel keeps a connection to itself that says nothing, in
-// seconds. A dialler greets at once.
-const silentFor = 5
-
-// deferAccept has the kernel keep connections that say nothing. Beyond its backlog it
-// does so without memory, by SYN cookies, and hands over more; without these it would
-// drop those of others. With 2,000 silent ones a second at a node that gets a
-// fifteenth of a processor, honest ones took 3 to 7 ms, instead of up to 1.4 s.
-func deferAccept(_, _ string, c syscall.RawConn) error {
-	if cookies, err := os.ReadFile("/proc/sys/net/ipv4/tcp_syncookies"); err != nil || string(bytes.TrimSpace(cookies)) == "0" {
-		return nil
-	}
-	return c.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, silentFor)
-	})
 }
 
 // setUnsent changes the bound on what the kernel takes before the line has.

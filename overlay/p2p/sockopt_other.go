@@ -6,6 +6,7 @@
 package p2p
 
 import (
+	"net"
 	"syscall"
 
 	manet "github.com/multiformats/go-multiaddr/net"
@@ -17,8 +18,10 @@ func setOptions(manet.Conn) {}
 // setUnsent likewise.
 func setUnsent(any, int) {}
 
-// deferAccept likewise.
-func deferAccept(string, string, syscall.RawConn) error { return nil }
+// sift likewise: strangers are the door's affair alone.
+func sift(string, string, syscall.RawConn) error { return nil }
+
+func unsift(net.Conn) {}
 
 // waitingLimit is how many connections may wait at the door: where nobody says how
 // many files there may be, a number that every system has.

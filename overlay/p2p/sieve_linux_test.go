@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package p2p
+
+import (
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/security"
+)
+
+// This test says to a listener what is no greeting: nothing, one byte, one byte less
+// than a greeting and the head of its record, and as much of something else. None of
+// these is ever accepted, whatever follows. What looks like a greeting is, and then each
+// byte passes.
+func TestTheKernelKeepsWhoDoesNotGreet(t *testing.T) {
+	if cookies, err := os.ReadFile("/proc/sys/net/ipv4/tcp_syncookies"); err != nil || strings.TrimSpace(string(cookies)) == "0" {
+		t.Skip("without SYN cookies the kernel keeps nobody")
+	}
+	l, err := machine{}.Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	accepted := make(chan net.Conn, 10)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				close(accepted)
+				return
+			}
+			accepted <- c
+		}
+	}()
+	const size = security.GreetingSize + recordHead
+	greeting := make([]byte, size)
+	greeting[security.GreetingSize], greeting[security.GreetingSize+1] = typeRecord, majorVersion
+	dial := func(first []byte) net.Conn {
+		c, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		_, err = c.Write(first)
+		require.NoError(t, err)
+		return c
+	}
+	for _, first := range [][]byte{nil, {0}, greeting[:size-1], make([]byte, size), make([]byte, 4000)} {
+		c := dial(first)
+		defer c.Close()
+		time.Sleep(10 * time.Millisecond)
+		_, _ = c.Write([]byte{1})
+	}
+	c := dial(greeting)
+	defer c.Close()
+	var in net.Conn
+	select {
+	case in = <-accepted:
+	case <-time.After(time.Minute):
+		t.Fatal("nobody is accepted")
+	}
+	defer in.Close()
+	require.Equal(t, c.LocalAddr().String(), in.RemoteAddr().String(), "only who greets")
+	unsift(in)
+	require.NoError(t, in.SetDeadline(time.Now().Add(time.Minute)))
+	for _, b := range []byte("short") {
+		_, err := c.Write([]byte{b})
+		require.NoError(t, err)
+	}
+	got := make([]byte, size+5)
+	_, err = io.ReadFull(in, got)
+	require.NoError(t, err)
+	require.Equal(t, "short", string(got[size:]))
+	require.NoError(t, l.Close())
+	for in := range accepted {
+		t.Fatal("accepted: ", in.RemoteAddr())
+	}
+}
