@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/arke-mesh/arke/internal/node"
@@ -39,6 +40,22 @@ type CrossingStatus struct {
 	Tunnels   int               `json:"tunnels"`
 	Refused   map[string]uint64 `json:"refused"` // reason to count
 	RoundTrip time.Duration     `json:"trip_ns"` // there and back, without the handler's time; 0 = not measured
+}
+
+// Ready says why networks should not rely on the gateway yet: one of its nodes has not
+// joined, or something that could be lent is not. nil means that they can.
+func (g *Gateway) Ready() error {
+	for _, n := range g.cfg.Networks {
+		if err := g.networks[n.Name].Ready(); err != nil {
+			return fmt.Errorf("network %s: %w", n.Name, err)
+		}
+	}
+	for _, c := range g.Status().Crossings {
+		if c.Usable > 0 && !c.Lent {
+			return fmt.Errorf("%s of %s is not lent to %s yet", c.Cluster, c.From, c.To)
+		}
+	}
+	return nil
 }
 
 // Status describes the gateway. The caller owns the result.

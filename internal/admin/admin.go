@@ -43,7 +43,8 @@ type Relay interface {
 
 var _ Relay = (*relay.Relay)(nil)
 
-// Config says what a Server shows, and where. Address, Node and Relay are required.
+// Config says what a Server shows, and where. Address is required, and either Node and
+// Relay, or Gateway.
 type Config struct {
 	// Address is "host:port", or "unix:" and the path of a socket.
 	Address string
@@ -53,6 +54,8 @@ type Config struct {
 	Token string
 	Node  scrape.Source
 	Relay Relay
+	// Gateway is shown in their place.
+	Gateway Gateway
 	// Level answers /log-level; nil = there is none. zap.AtomicLevel is one.
 	Level http.Handler
 	// Logger is where the server logs; nil = nowhere.
@@ -170,10 +173,15 @@ func listen(c Config) (net.Listener, error) {
 // registry returns what /metrics gathers.
 func registry(c Config) (*prometheus.Registry, error) {
 	r := prometheus.NewRegistry()
-	for _, each := range []prometheus.Collector{
-		scrape.NewNode(c.Node), newRelayCollector(c.Relay),
+	all := []prometheus.Collector{
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{PidFn: pid}),
-	} {
+	}
+	if c.Gateway != nil {
+		all = append(all, newGatewayCollector(c.Gateway))
+	} else {
+		all = append(all, scrape.NewNode(c.Node), newRelayCollector(c.Relay))
+	}
+	for _, each := range all {
 		if err := r.Register(each); err != nil {
 			return nil, fmt.Errorf("admin: %w", err)
 		}

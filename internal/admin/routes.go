@@ -17,7 +17,11 @@ func routes(c Config, metrics http.Handler) http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { ready(w, c) })
 	mux.HandleFunc("GET /status.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(append(c.Relay.Describe(), '\n')) // whoever asked may have gone
+		describe := func() []byte { return describeGateway(c.Gateway) }
+		if c.Gateway == nil {
+			describe = c.Relay.Describe
+		}
+		_, _ = w.Write(append(describe(), '\n')) // whoever asked may have gone
 	})
 	if c.Level != nil {
 		mux.Handle("/log-level", http.MaxBytesHandler(c.Level, 1<<10))
@@ -30,13 +34,18 @@ func routes(c Config, metrics http.Handler) http.Handler {
 	return mux
 }
 
-// ready says whether programs may rely on the relay, and if not, why.
+// ready says whether programs may rely on the relay, or networks on the gateway, and if
+// not, why.
 func ready(w http.ResponseWriter, c Config) {
-	if err := c.Node.Ready(); err != nil {
+	watched := interface{ Ready() error }(c.Gateway)
+	if c.Gateway == nil {
+		watched = c.Node
+	}
+	if err := watched.Ready(); err != nil {
 		answer(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
-	if c.Relay.Status().Draining {
+	if c.Gateway == nil && c.Relay.Status().Draining {
 		answer(w, http.StatusServiceUnavailable, "the relay is draining")
 		return
 	}

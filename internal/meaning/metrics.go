@@ -60,6 +60,13 @@ func metrics() []Entry {
 		{"", "arke_relay_client_requests", "Calls of all clients that have no reply yet."},
 		{"", "arke_relay_client_deliveries", "Requests that were delivered to clients and have no answer yet."},
 		{"", "arke_relay_client_queued_bytes", "Bytes that wait until a client reads them, of all clients."},
+		{"", "arke_gateway_lent", "1 if a gateway lends the cluster from one network to the other now, else 0."},
+		{"", "arke_gateway_messages_total", "Messages that have crossed a border: requests and what else has an answer, and openings of tunnels."},
+		{"", "arke_gateway_bytes_total", "Bytes of bodies and headers, and of frames of tunnels, that have crossed, in both directions."},
+		{"", "arke_gateway_in_flight", "Messages that have crossed and have no answer yet."},
+		{"", "arke_gateway_tunnels", "Tunnels across a border that are open, or being opened."},
+		{"", "arke_gateway_round_trip_seconds", "Smoothed time that a message takes to the far member and back, without its handler's; 0 if none was measured."},
+		{"", "arke_gateway_refused_total", "Messages that were refused at a border, by reason: messages_limit, bytes_limit, in_flight_limit or tunnels_limit of the crossing."},
 		{"", "arke_scrapes_refused_total", "Questions to /metrics that were refused because one was being answered."},
 	}
 }

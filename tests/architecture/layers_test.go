@@ -75,7 +75,7 @@ var layers = []layer{
 	{"internal/meaning", nil, "it says what numbers mean, and reads none"},
 	{"internal/scrape", []string{"internal/node", "patterns", "cluster", "overlay/p2p", "overlay", "internal/inbox", "internal/histogram", "internal/meaning"}, "it reads what a node counts; overlay/p2p only for the names"},
 	{"internal/notice", []string{"overlay", "internal/meaning"}, "it says what numbers show that others count; overlay only for the clock"},
-	{"internal/admin", []string{"internal/scrape", "internal/meaning", "relay"}, "it shows a relay and its node to tools; who configures it hands them in"},
+	{"internal/admin", []string{"gateway", "internal/scrape", "internal/meaning", "relay"}, "it shows a relay and its node to tools; who configures it hands them in"},
 	{"internal/waitline", nil, "whoever has a bound uses it, so it knows nobody"},
 	{"internal/name", nil, "clusters and topics have names of one form"},
 	{"internal/match", []string{"patterns", "internal/name"}, "patterns of topics and an index of them; it knows the names' form, and no node"},

@@ -20,6 +20,7 @@ import (
 	"github.com/arke-mesh/arke/cmd/arke/internal/collector"
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
 	"github.com/arke-mesh/arke/gateway"
+	"github.com/arke-mesh/arke/internal/admin"
 	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns"
@@ -59,6 +60,9 @@ their own network first, and lent ones where those are gone or have too much to 
 
 ` + gatewayKeys + `
 
+With --admin ADDR the gateway serves /metrics for Prometheus, /healthz, /readyz,
+/status.json, /log-level and /debug/pprof there, as 'arke relay' does.
+
 SIGHUP reads the list of what is lent again: what has not changed goes on undisturbed.
 SIGTERM or Ctrl-C drains. When the gateway is ready, it prints
 
@@ -97,6 +101,10 @@ func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFil
 	if err != nil {
 		return misuse(cmd, err)
 	}
+	watch, err := file.admin.config()
+	if err != nil {
+		return misuse(cmd, err)
+	}
 	p2p.RouteLogs(log)
 	outliveReaders()
 	if a.Env.GOGC == "" {
@@ -113,7 +121,16 @@ func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFil
 	if err := g.Start(ctx); err != nil {
 		return err
 	}
-	if err := announceGateway(a, g); err != nil {
+	if watch.Address != "" {
+		watch.Gateway, watch.Level, watch.Logger = g, level, log
+		s, err := admin.Start(watch)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		watch.Address = s.Addr()
+	}
+	if err := announceGateway(a, g, watch.Address); err != nil {
 		return err
 	}
 	for running := true; running; {
@@ -151,14 +168,15 @@ func reloadGateway(name string, g *gateway.Gateway, log *zap.Logger, level zap.A
 }
 
 // announceGateway prints the line that scripts wait for.
-func announceGateway(a App, g *gateway.Gateway) error {
+func announceGateway(a App, g *gateway.Gateway, admin string) error {
 	type network struct {
 		Peer  string   `json:"peer"`
 		Addrs []string `json:"addrs"`
 	}
 	ready := struct {
 		Networks map[string]network `json:"networks"`
-	}{map[string]network{}}
+		Admin    string             `json:"admin,omitempty"`
+	}{map[string]network{}, admin}
 	for _, n := range g.Status().Networks {
 		addrs := make([]string, 0, len(n.Node.Addrs))
 		for _, addr := range n.Node.Addrs {
@@ -206,6 +224,8 @@ func checkGateway(a App, name string, flags *pflag.FlagSet, file *gatewayFile) e
 	add := func(err error) { problems = append(problems, linesOf(err)...) }
 	add(readGateway(name, flags, file))
 	_, err := file.log.parse()
+	add(err)
+	_, err = file.admin.config()
 	add(err)
 	cfg, err := file.config(zap.NewNop())
 	add(err)

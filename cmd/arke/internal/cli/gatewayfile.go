@@ -25,6 +25,7 @@ type gatewayFile struct {
 	name         string
 	drainTimeout time.Duration
 	log          logFlags
+	admin        adminFlags
 	networks     []networkSection
 	crossings    []gateway.Crossing
 	where        []string // of each crossing
@@ -42,6 +43,7 @@ type networkSection struct {
 func (c *gatewayFile) declare(f *pflag.FlagSet) {
 	declareDrain(f, &c.drainTimeout)
 	c.log.declare(f)
+	c.admin.declare(f)
 }
 
 // declare names the keys of a network; they are those of arke relay.

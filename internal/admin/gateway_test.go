@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package admin_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/gateway"
+	"github.com/arke-mesh/arke/internal/admin"
+)
+
+// border is a gateway that lends one cluster, and is not ready.
+type border struct{}
+
+func (border) Ready() error { return errors.New("not yet") }
+
+func (border) Status() gateway.Status {
+	return gateway.Status{Crossings: []gateway.CrossingStatus{{
+		From: "eu", To: "us", Cluster: "geo", As: "geo", Lent: true, Messages: 7, Bytes: 70, InFlight: 2, Tunnels: 1,
+		Refused: map[string]uint64{"in_flight_limit": 3}, RoundTrip: 80 * time.Millisecond,
+	}}}
+}
+
+func TestAGatewayIsWatched(t *testing.T) {
+	// This test asks for the pages of a gateway: its metrics, what it lends, and why it
+	// is not ready.
+	s, err := admin.Start(admin.Config{Address: "127.0.0.1:0", Gateway: border{}})
+	require.NoError(t, err)
+	defer s.Close()
+	get := func(page string, status int) string {
+		r, err := http.Get("http://" + s.Addr() + page)
+		require.NoError(t, err)
+		defer r.Body.Close()
+		require.Equal(t, status, r.StatusCode)
+		text, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.Contains(t, get("/readyz", http.StatusServiceUnavailable), "not yet")
+	require.Contains(t, get("/status.json", http.StatusOK), `"from":"eu","to":"us","cluster":"geo"`)
+	text := get("/metrics", http.StatusOK)
+	for _, want := range []string{
+		`arke_gateway_lent{cluster="geo",from="eu",to="us"} 1`,
+		`arke_gateway_messages_total{cluster="geo",from="eu",to="us"} 7`,
+		`arke_gateway_refused_total{cluster="geo",from="eu",reason="in_flight_limit",to="us"} 3`,
+		`arke_gateway_round_trip_seconds{cluster="geo",from="eu",to="us"} 0.08`,
+	} {
+		require.Contains(t, text, want)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
