@@ -275,6 +275,22 @@
 // it can try tokens at home: tokens have 16 bytes at least (TestWeakTokensAreRefused),
 // and should be random. TCP on loopback is not encrypted: root can read along.
 //
+// In an issued network (Issuance) a network key alone lets nobody in. Who holds one and
+// no good certificate passes TLS, may be in routing tables and answer there, and has no
+// link, so it serves, calls, anchors and hears nothing (internal/node:
+// TestOnlyCertificatesLetIn). A node with a certificate does what it allows and nothing
+// else, whatever its own program and file say
+// (TestRightsHoldAgainstWhoObeysNone): but what it may not publish it can have passed on by
+// a forwarder that colludes. Who has a node's key and certificate is that node until the
+// authority revokes it: then every node that hears of it ends its links, within 5 s
+// (TestARevokedNodeIsCutOffEverywhere), also after a restart
+// (TestRevocationsOutliveARestart). A part of the network that is cut off hears of it when
+// it is back; certificates that are good for a short time bound that. Nobody without the
+// authority's key makes or changes a certificate or a list of revocations
+// (TestWhatWasChangedIsNoCertificate), or plays an older list back
+// (internal/issued: TestTheLargerNumberCounts). Who has the authority's key decides
+// everything here; it opens no message by itself.
+//
 // Excluding somebody who had a key takes another key in every file, and the old version
 // out of it, or at its end: after that everything refuses it
 // (TestAnOldKeyIsRefusedEverywhereAfterItsTime), and who has no other can't dial, be
