@@ -6,6 +6,8 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,7 +152,9 @@ func TestANodeWhoseClockIsOffIsToldAndTells(t *testing.T) {
 	require.ErrorContains(t, err, why)
 	require.NotZero(t, own.FilterMessageSnippet("the clock of this node differs").Len())
 	until(t, func() bool {
-		return logs.FilterMessageSnippet("clock").FilterField(zap.String("name", "the late one")).Len() > 0
+		return slices.ContainsFunc(logs.FilterMessageSnippet("clock").All(), func(e observer.LoggedEntry) bool {
+			return strings.HasPrefix(fmt.Sprint(e.ContextMap()["peer"]), "the late one")
+		})
 	})
 	for _, n := range right {
 		require.Equal(t, overlay.ClockAgrees, n.Status().Clock.State)
