@@ -113,7 +113,7 @@ func drillFaults() []fault {
 				a := s.net.Prepared("a", harness.On(m), harness.Remembering())
 				m.SmallDisk(a.DataDir(), 64)
 				a = s.relayOn(m, "a", harness.Remembering())
-				s.fill(a.Inner(a.DataDir()))
+				s.fill(harness.Inner(a, a.DataDir()))
 				s.strike()
 				b := s.relay("b", harness.Flags("--seed", m.At(harness.MachinePort)))
 				b.Serves("echo", "--echo")
@@ -131,7 +131,7 @@ func drillFaults() []fault {
 			mends: func(s *stage) {
 				s.strike()
 				a := s.relays["a"]
-				if err := os.Remove(filepath.Join(a.Inner(a.DataDir()), "filler")); err != nil {
+				if err := os.Remove(filepath.Join(harness.Inner(a, a.DataDir()), "filler")); err != nil {
 					s.Fatal(err)
 				}
 			},

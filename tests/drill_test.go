@@ -171,10 +171,10 @@ func (s *stage) find(g sign) (string, error) {
 		}
 		text = strings.Join(fields, "\n")
 	case onDoctor:
-		d := r.Doctor()
+		d := harness.Doctor(r)
 		text = fmt.Sprintf("%s\nexit status %d", strings.ReplaceAll(d.Stdout, "\n         to do:", "; to do:"), d.Code)
 	case onReady, onMetrics:
-		page, err := r.Page(map[surface]string{onReady: "/readyz", onMetrics: "/metrics"}[g.on])
+		page, err := harness.Page(r, map[surface]string{onReady: "/readyz", onMetrics: "/metrics"}[g.on])
 		if err != nil {
 			return "", err
 		}

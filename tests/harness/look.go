@@ -13,15 +13,15 @@ import (
 	"strconv"
 )
 
-// admin is the path of the relay's admin address, if it is on a machine.
-func (r *Relay) admin() string { return filepath.Join(r.network.dir, r.name+".adm") }
+// adminOf is the path of a relay's admin address, if it is on a machine.
+func adminOf(r *Relay) string { return filepath.Join(r.network.dir, r.name+".adm") }
 
 // Page asks the admin address of a relay on a machine, and returns status and body in
 // one text.
-func (r *Relay) Page(path string) (string, error) {
+func Page(r *Relay, path string) (string, error) {
 	var d net.Dialer
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return d.DialContext(ctx, "unix", r.admin())
+		return d.DialContext(ctx, "unix", adminOf(r))
 	}}
 	defer transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
@@ -39,8 +39,8 @@ func (r *Relay) Page(path string) (string, error) {
 	return fmt.Sprintf("%d %s", answer.StatusCode, body), err
 }
 
-// Doctor runs `arke doctor` with the relay's flags on its machine, beside it if it runs.
-func (r *Relay) Doctor() Result {
+// Doctor runs `arke doctor` with a relay's flags on its machine, beside it if it runs.
+func Doctor(r *Relay) Result {
 	r.t.Helper()
 	inside := r.cfg.on.wrap(nil)
 	if r.Alive() {
@@ -49,8 +49,8 @@ func (r *Relay) Doctor() Result {
 	return Command{Args: append([]string{"doctor"}, r.flags...), Inside: inside}.Run(r.t)
 }
 
-// Inner is the path of a file as it is for the relay's process, from outside of its
+// Inner is the path of a file as it is for a relay's process, from outside of its
 // mounts.
-func (r *Relay) Inner(path string) string {
+func Inner(r *Relay, path string) string {
 	return fmt.Sprintf("/proc/%d/root%s", r.cmd.Process.Pid, path)
 }

@@ -73,7 +73,7 @@ func Together(t TB, relays ...*Relay) {
 	t.Helper()
 	Eventually(t, Patience, fmt.Sprintf("that %d relays know each other", len(relays)), func() error {
 		for _, r := range relays {
-			if err := r.knows(len(relays) - 1); err != nil {
+			if err := knows(r, len(relays)-1); err != nil {
 				return err
 			}
 		}

@@ -139,7 +139,7 @@ func (r *Relay) Launch() {
 		r.flags = append(r.flags, "--no-mdns")
 	}
 	if r.cfg.on != nil {
-		r.flags = append(r.flags, "--name", r.name, "--admin", "unix:"+r.admin())
+		r.flags = append(r.flags, "--name", r.name, "--admin", "unix:"+adminOf(r))
 	}
 	r.flags = append(r.flags, r.cfg.args...)
 	binary, env := Binary(r.t), []string(nil)
@@ -308,7 +308,7 @@ func (r *Relay) observer() *client.Client {
 }
 
 // knows returns an error unless the relay knows of that many others.
-func (r *Relay) knows(count int) error {
+func knows(r *Relay, count int) error {
 	r.t.Helper()
 	s, _, err := r.Status()
 	if err == nil && s.Peers < count {
