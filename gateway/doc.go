@@ -37,7 +37,21 @@
 // idempotent; the budget for retries is that of its node. Everything else its origin
 // decides.
 //
+// # What a gateway must be trusted with
+//
+// It reads, and could change, drop or invent, what crosses; nothing else of either
+// network reaches the other one by it. It can't stand for another node: records are
+// signed by the node that registers them. Whoever holds a network's key can register a
+// member that claims to be lent, as it could register any other member.
+//
+// # Not yet
+//
+// Topics do not cross. Names are literal: patterns of names are not understood. Members
+// of a cluster with a key of its own are not passed on as they are, so such a cluster
+// crosses only where the gateway's nodes hold its key (node.Config.ClusterKeys). There
+// is no transit.
+//
 // # Goroutines
 //
-// One for each crossing, which watches. Close ends them and waits.
+// One for each crossing, which watches, and one for each survey or broadcast under way. Close ends them and waits.
 package gateway
