@@ -79,12 +79,12 @@ func ClockOff(by time.Duration) RelayOption { return func(c *relayConfig) { c.cl
 // Relay is one `arke relay`, over all its restarts.
 type Relay struct {
 	*Process // the current run
+	beside
 
 	t       TB
 	name    string
 	network *Network
 	cfg     relayConfig
-	socket  string
 	ready   readyLine
 	flags   []string
 	eye     *client.Client // made when first needed; attaches again by itself
@@ -114,7 +114,7 @@ func (n *Network) Prepared(name string, options ...RelayOption) *Relay {
 		name:    name,
 		network: n,
 		cfg:     relayConfig{listen: "/ip4/127.0.0.1/tcp/0"},
-		socket:  filepath.Join(n.dir, name+".sock"),
+		beside:  beside{n.t, filepath.Join(n.dir, name+".sock")},
 	}
 	for _, o := range options {
 		o(&r.cfg)
@@ -221,9 +221,6 @@ func (r *Relay) HostPort() string {
 // Peer returns the relay's peer id.
 func (r *Relay) Peer() string { return r.ready.Peer }
 
-// Socket returns the path of the relay's socket.
-func (r *Relay) Socket() string { return r.socket }
-
 // Client attaches the test process to the relay, for as long as the test
 // lives.
 func (r *Relay) Client() *client.Client {
@@ -239,26 +236,6 @@ func (r *Relay) Client() *client.Client {
 	}
 	r.t.Cleanup(func() { c.Close() })
 	return c
-}
-
-// Serves starts `arke serve` with these arguments beside the relay and waits
-// until it is registered.
-func (r *Relay) Serves(cluster string, how ...string) *Process {
-	r.t.Helper()
-	args := append([]string{"serve", cluster, "--socket", r.socket}, how...)
-	return Command{Args: args}.Start(r.t, "arke serve ready")
-}
-
-// Asks starts `arke request` with these arguments and does not wait for it.
-func (r *Relay) Asks(cluster string, args ...string) *Process {
-	r.t.Helper()
-	return Command{Args: append([]string{"request", cluster, "--socket", r.socket}, args...)}.Start(r.t, "")
-}
-
-// Requests runs `arke request` with these arguments at the relay.
-func (r *Relay) Requests(cluster string, args ...string) Result {
-	r.t.Helper()
-	return Run(r.t, append([]string{"request", cluster, "--socket", r.socket}, args...)...)
 }
 
 // Status is what a relay says about itself, as far as the tests look.
@@ -373,42 +350,6 @@ func (r *Relay) Ignores(other *Relay) {
 	if strings.Contains(strings.Replace(text, string(given.Seeds), "", 1), other.Peer()) {
 		r.t.Fatalf("relay %s knows of %s: %s", r.name, other.name, text)
 	}
-}
-
-// Does runs `arke` with this command and these arguments at the relay, to its
-// end.
-func (r *Relay) Does(command string, args ...string) Result {
-	r.t.Helper()
-	return Run(r.t, append([]string{command, "--socket", r.socket}, args...)...)
-}
-
-// Reads is Does with a standard input.
-func (r *Relay) Reads(stdin, command string, args ...string) Result {
-	r.t.Helper()
-	return Command{Args: append([]string{command, "--socket", r.socket}, args...), Stdin: stdin}.Run(r.t)
-}
-
-// Subscribes starts `arke subscribe` beside the relay and waits until the
-// subscription is acknowledged.
-func (r *Relay) Subscribes(pattern string, how ...string) *Process {
-	r.t.Helper()
-	args := append([]string{"subscribe", pattern, "--socket", r.socket}, how...)
-	return Command{Args: args}.Start(r.t, "arke subscribe ready")
-}
-
-// Exposes starts `arke expose` beside the relay and waits until the service is
-// a member.
-func (r *Relay) Exposes(cluster, hostPort string) *Process {
-	r.t.Helper()
-	args := []string{"expose", cluster, "--to", "tcp://" + hostPort, "--socket", r.socket}
-	return Command{Args: args}.Start(r.t, "arke expose ready")
-}
-
-// Forwards starts `arke forward` beside the relay; Said is where it listens.
-func (r *Relay) Forwards(cluster string) *Process {
-	r.t.Helper()
-	args := []string{"forward", cluster, "--listen", "127.0.0.1:0", "--socket", r.socket, "--log-level", "info"}
-	return Command{Args: args}.Start(r.t, "arke forward ready ")
 }
 
 // mostUnderWay bounds the requests of a load without an outcome, or a machine that
