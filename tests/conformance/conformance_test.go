@@ -6,6 +6,7 @@ package conformance_test
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,10 @@ import (
 type country struct {
 	network []byte
 	seeds   []string // the addresses of the first node
+	// keys are files of clusters: all of them are the embedded nodes', brought are
+	// the attached programs', and the rest is their relays'.
+	keys    [][]byte
+	brought int
 }
 
 func newCountry(t *testing.T) *country {
@@ -37,7 +42,11 @@ func (c *country) embedded(t *testing.T) *arke.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	n, err := node.Join(ctx, node.NetworkText(c.network), node.Listen("127.0.0.1:0"), node.NoMDNS(), node.Seeds(c.seeds...))
+	options := []node.JoinOption{node.NetworkText(c.network), node.Listen("127.0.0.1:0"), node.NoMDNS(), node.Seeds(c.seeds...)}
+	for _, file := range c.keys {
+		options = append(options, node.ClusterKeyText(file))
+	}
+	n, err := node.Join(ctx, options...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	c.seed(n.Addrs())
@@ -57,7 +66,13 @@ func (c *country) attached(t *testing.T) *arke.Conn {
 	defer cancel()
 	network, err := security.ParseNetworkFile(c.network)
 	require.NoError(t, err)
-	n, err := inner.New(inner.Config{Network: network, Listen: []string{"127.0.0.1:0"}, NoMDNS: true, Seeds: c.seeds})
+	cfg := inner.Config{Network: network, Listen: []string{"127.0.0.1:0"}, NoMDNS: true, Seeds: c.seeds, ClusterKeys: map[string][]security.KeyVersion{}}
+	for _, file := range c.keys[c.brought:] {
+		keys, err := security.ParseClusterFile(file)
+		require.NoError(t, err)
+		cfg.ClusterKeys[keys.Name] = keys.Keys
+	}
+	n, err := inner.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Start(ctx))
@@ -67,7 +82,11 @@ func (c *country) attached(t *testing.T) *arke.Conn {
 	require.NoError(t, err)
 	require.NoError(t, r.Start(context.Background()))
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	a, err := arke.Attach(ctx, arke.Socket(socket), arke.Name("test"))
+	options := []arke.AttachOption{arke.Socket(socket), arke.Name("test")}
+	for _, file := range c.keys[:c.brought] {
+		options = append(options, arke.ClusterKeyText(file))
+	}
+	a, err := arke.Attach(ctx, options...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	return a
@@ -77,6 +96,33 @@ func TestPatternsKeepTheirPromisesEmbeddedAndAttached(t *testing.T) {
 	// This test goes through the list with every pattern: between two embedded
 	// nodes, between the clients of two relays, and between one of each in both
 	// directions.
+	verify(t, newCountry)
+}
+
+func TestPatternsKeepTheirPromisesUnderKeys(t *testing.T) {
+	// This test goes through the same list where each cluster, and each group of
+	// topics, has a key of its own. Programs that are attached bring a third of the
+	// keys of clusters themselves, of every pattern some; their relays have the others.
+	verify(t, func(t *testing.T) *country {
+		c := newCountry(t)
+		var own, others [][]byte
+		for i, name := range conformance.Names() {
+			file, err := node.NewClusterKeys(name)
+			require.NoError(t, err)
+			if i%3 == 0 && !strings.HasPrefix(name, "topic:") {
+				own = append(own, file)
+			} else {
+				others = append(others, file)
+			}
+		}
+		c.keys, c.brought = append(own, others...), len(own)
+		return c
+	})
+}
+
+// verify goes through the list in networks that are made so.
+func verify(t *testing.T, found func(*testing.T) *country) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
@@ -91,7 +137,7 @@ func TestPatternsKeepTheirPromisesEmbeddedAndAttached(t *testing.T) {
 		{"attached-to-embedded", (*country).attached, (*country).embedded},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			land := newCountry(t)
+			land := found(t)
 			conformance.Verify(t, conformance.Place{
 				Caller:  c.caller(land, t),
 				Member:  c.member(land, t),

@@ -231,12 +231,19 @@ func Verify(t *testing.T, p Place) {
 }
 
 // Clusters are the names that the checks serve and call; topics have others.
-func Clusters() (names []string) {
+func Clusters() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool { return strings.HasPrefix(name, "topic:") })
+}
+
+// Names are those of the clusters that Verify uses; of topics they begin with "topic:".
+func Names() (names []string) {
 	for _, f := range faces() {
 		for _, c := range slices.Concat(quiet(), leaving()) {
-			if !f.promise().topics {
-				names = append(names, f.name()+"-"+c.name)
+			name := f.name() + "-" + c.name
+			if f.promise().topics {
+				name = "topic:" + name
 			}
+			names = append(names, name)
 		}
 	}
 	return names
