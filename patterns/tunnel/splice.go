@@ -48,7 +48,7 @@ func (d *side) hear(k wire.Kind, body []byte) (kept bool) {
 	s := d.splice
 	w, err := d.read(k, body)
 	if err == nil && k == wire.KindTunnelReset {
-		if why, ok := heeded(w, d.known.Load(), d.flags == 0); ok {
+		if why, ok := heeded(w, d.known.Load(), d.flags != 0); ok {
 			s.reset(d, why)
 		} else {
 			s.engine.drops.Inc(dropForged)
