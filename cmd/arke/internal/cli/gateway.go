@@ -77,7 +77,7 @@ SIGTERM or Ctrl-C drains. When the gateway is ready, it prints
 				return misuse(cmd, errors.New("which configuration? pass --config FILE"))
 			}
 			if err := readGateway(name, cmd.Flags(), &file); err != nil {
-				return misuse(cmd, err)
+				return misuse(cmd, errors.New(strings.Join(linesOf(err), "\n")))
 			}
 			return runGateway(cmd.Context(), a, cmd, &file)
 		},
