@@ -111,9 +111,9 @@ func drillFaults() []fault {
 			plays: func(s *stage) {
 				m := s.lan.Machine()
 				a := s.net.Prepared("a", harness.On(m), harness.Remembering())
-				m.SmallDisk(a.DataDir(), 64)
+				m.SmallDisk(harness.DataDirOf(a), 64)
 				a = s.relayOn(m, "a", harness.Remembering())
-				s.fill(harness.Inner(a, a.DataDir()))
+				s.fill(harness.Inner(a, harness.DataDirOf(a)))
 				s.strike()
 				b := s.relay("b", harness.Flags("--seed", m.At(harness.MachinePort)))
 				b.Serves("echo", "--echo")
@@ -131,7 +131,7 @@ func drillFaults() []fault {
 			mends: func(s *stage) {
 				s.strike()
 				a := s.relays["a"]
-				if err := os.Remove(filepath.Join(harness.Inner(a, a.DataDir()), "filler")); err != nil {
+				if err := os.Remove(filepath.Join(harness.Inner(a, harness.DataDirOf(a)), "filler")); err != nil {
 					s.Fatal(err)
 				}
 			},

@@ -16,7 +16,7 @@ import (
 // adminOf is the path of a relay's admin address, if it is on a machine.
 func adminOf(r *Relay) string { return filepath.Join(r.network.dir, r.name+".adm") }
 
-// Page asks the admin address of a relay on a machine, and returns status and body in
+// PageOf asks the admin address of a relay on a machine, and returns status and body in
 // one text.
 func Page(r *Relay, path string) (string, error) {
 	var d net.Dialer
@@ -39,7 +39,7 @@ func Page(r *Relay, path string) (string, error) {
 	return fmt.Sprintf("%d %s", answer.StatusCode, body), err
 }
 
-// Doctor runs `arke doctor` with a relay's flags on its machine, beside it if it runs.
+// DoctorOf runs `arke doctor` with a relay's flags on its machine, beside it if it runs.
 func Doctor(r *Relay) Result {
 	r.t.Helper()
 	inside := r.cfg.on.wrap(nil)
@@ -49,8 +49,11 @@ func Doctor(r *Relay) Result {
 	return Command{Args: append([]string{"doctor"}, r.flags...), Inside: inside}.Run(r.t)
 }
 
-// Inner is the path of a file as it is for a relay's process, from outside of its
+// InnerOf is the path of a file as it is for a relay's process, from outside of its
 // mounts.
 func Inner(r *Relay, path string) string {
 	return fmt.Sprintf("/proc/%d/root%s", r.cmd.Process.Pid, path)
 }
+
+// DataDirOf is where a relay keeps its data, if it is to.
+func DataDirOf(r *Relay) string { return filepath.Join(r.network.dir, r.name) }

@@ -122,9 +122,6 @@ func (n *Network) Prepared(name string, options ...RelayOption) *Relay {
 	return r
 }
 
-// DataDir is where the relay keeps its data, if it is to.
-func (r *Relay) DataDir() string { return filepath.Join(r.network.dir, r.name) }
-
 // Launch starts the process and does not wait until it serves.
 func (r *Relay) Launch() {
 	r.t.Helper()
@@ -133,7 +130,7 @@ func (r *Relay) Launch() {
 		r.flags = append(r.flags, "--listen", r.cfg.listen)
 	}
 	if r.cfg.dataDir {
-		r.flags = append(r.flags, "--data-dir", r.DataDir())
+		r.flags = append(r.flags, "--data-dir", DataDirOf(r))
 	}
 	if !r.cfg.mdns {
 		r.flags = append(r.flags, "--no-mdns")
