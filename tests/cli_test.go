@@ -207,7 +207,7 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		{[]string{"relay", "--dev", "--listen", "here"}, []string{"here"}},
 		{[]string{"relay", "--dev", "--advertise", "there", "--socket", filepath.Join(dir, "s1")}, []string{"there"}},
 		{[]string{"relay", "--dev", "--seed", "", "--socket", filepath.Join(dir, "s2")}, []string{"--seed is empty"}},
-		{[]string{"relay", "--dev", "--seed", "there", "--socket", filepath.Join(dir, "s2")}, []string{"Seeds", "there", "host:port"}},
+		{[]string{"relay", "--dev", "--seed", "there", "--socket", filepath.Join(dir, "s2")}, []string{"--seed", "there", "host:port"}},
 		{[]string{"relay", "--dev", "--client-listen", "127.0.0.1:0"}, []string{"--token-file", "ARKE_TOKEN"}},
 		{[]string{"relay", "--dev", "--max-clients", "0"}, []string{"--max-clients"}},
 		{[]string{"relay", "--dev", "--client-listen", "127.0.0.1:0", "--token-file", shortToken}, []string{"9 bytes", "16"}},
