@@ -150,7 +150,7 @@ func (r *rotation) tell() {
 	if lapsed {
 		log.Warn("no key of the network is valid now: get its newest file, or set the clock right")
 	} else {
-		log.Info("the keys that count have changed")
+		log.Info("these versions of the network's key count now")
 	}
 	r.l.clusters.KeysChanged()
 	r.bans.renew()
