@@ -4,6 +4,7 @@
 package security_test
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -185,6 +186,19 @@ func TestRevocationsAreOfOneCertificateOrOfAllOfANode(t *testing.T) {
 	require.True(t, byPeer.Revokes(&c))
 	require.True(t, byPeer.Revokes(&next))
 	require.False(t, byPeer.RevokesPeer(newPeer(t, "other")))
+}
+
+// TestWithoutAnAuthorityNothingIsSigned proves that a network without an authority takes
+// nobody's revocations, and no certificate. All zeros are a public key of order 4: every
+// fourth message has the signature that needs no key.
+func TestWithoutAnAuthorityNothingIsSigned(t *testing.T) {
+	forged := append([]byte{1}, make([]byte, 63)...) // the neutral point, and 0
+	for number := range uint64(64) {
+		body := binary.BigEndian.AppendUint64([]byte{1}, number+1)
+		body = append(body, make([]byte, 8+2+2)...)
+		_, err := security.OpenRevocations(security.AuthorityID{}, security.NetworkID{1}, append(body, forged...))
+		require.ErrorContains(t, err, "has not signed", "list %d", number+1)
+	}
 }
 
 // TestFilesOfAnAuthority proves that what is written is read, that the key keeps the
