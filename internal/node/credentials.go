@@ -224,8 +224,10 @@ func (c *credentials) Serves(p peer.ID, certificate []byte, ref string) (string,
 	return c.Roll.Serves(p, certificate, plain(ref))
 }
 
-// plain is a cluster's name without what stands for keys that a client has brought.
-func plain(ref string) string {
+// plain is a cluster's name without the network that its members are to be from, and
+// without what stands for keys that a client has brought.
+func plain(address string) string {
+	ref, _, _ := name.Split(address)
 	s, _ := name.CutRef(ref)
 	return s
 }

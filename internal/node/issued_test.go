@@ -190,6 +190,8 @@ func TestANodeRefusesItsOwnClientsFirst(t *testing.T) {
 	require.ErrorContains(t, err, "--serve geo")
 	require.ErrorIs(t, ask(t, n, "other"), patterns.ErrUnauthorized)
 	require.ErrorIs(t, ask(t, n, "geo"), patterns.ErrNoMembers)
+	require.ErrorIs(t, ask(t, n, "geo@eu"), patterns.ErrNoMembers, "who may call a cluster may ask for it in any network")
+	require.ErrorIs(t, ask(t, n, "other@eu"), patterns.ErrUnauthorized)
 	require.ErrorIs(t, n.Publish(t.Context(), "news", patterns.Message{}), patterns.ErrUnauthorized)
 	require.ErrorIs(t, n.TryPublish("news", patterns.Message{}), patterns.ErrUnauthorized)
 	_, err = n.Subscribe(t.Context(), "news", patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{})
