@@ -84,6 +84,13 @@ func (b *Board) Held(t Topic) (all []Statement) {
 	return all
 }
 
+// Number is that of the statement about a subject that holds; 0 = there is none.
+func (b *Board) Number(t Topic, subject string) uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.core.held[statementName{t, subject}].Number
+}
+
 // Renew has prove change the proofs of all that holds about a topic: those who come
 // later may know other keys than those who were told.
 func (b *Board) Renew(t Topic, prove func(*Statement)) {

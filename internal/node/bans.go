@@ -22,8 +22,10 @@ import (
 type bans struct {
 	l *layers
 
+	// Guarded by mu.
 	mu     sync.Mutex
-	listed map[peer.ID]bool // guarded by mu; in this node's file
+	listed map[peer.ID]bool // in this node's file
+	out    map[peer.ID]bool // with whom it has nothing to do
 }
 
 // handle takes what others say. Before the overlay starts.
@@ -36,33 +38,40 @@ func (b *bans) handle() {
 			}
 			return b.l.keys.network.CheckVouch(s.Proof, uint32(s.Topic), s.Subject, s.Number, s.Body)
 		},
-		Heed: func(s overlay.Statement) { b.heed(peer.ID(s.Subject), s.Number%2 == 1) },
+		Heed: func(s overlay.Statement) { b.heed(peer.ID(s.Subject)) },
 	})
 }
 
-// heed does what a statement says. A ban in this node's own file stays.
-func (b *bans) heed(p peer.ID, banned bool) {
+// heed does what this node's file says of p, or the statement that holds: a ban in
+// the file stays, whoever lifts it.
+func (b *bans) heed(p peer.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if banned = banned || b.listed[p]; p == b.l.overlay.Self() {
-		if banned {
+	banned := b.listed[p] || b.number(p)%2 == 1
+	if banned == b.out[p] {
+		return
+	}
+	if p == b.l.overlay.Self() {
+		if b.out[p] = banned; banned {
 			b.l.log().Error("this node is banned: others will have nothing to do with it")
 		}
 		return
 	}
 	b.l.keys.network.Ban(p, banned)
 	if banned {
+		b.out[p] = true
 		b.l.log().Warn("a peer is banned", zap.Stringer("peer", p))
 		b.l.overlay.Exclude(p)
 		return
 	}
+	delete(b.out, p)
 	b.l.log().Info("a ban is lifted", zap.Stringer("peer", p))
 	b.l.overlay.Readmit(p)
 }
 
 // set has the bans of a file hold here and, by a statement, everywhere; those that it
 // has no longer are lifted.
-func (b *bans) set(list []peer.ID) error {
+func (b *bans) set(list []peer.ID) {
 	var news []peer.ID
 	b.mu.Lock()
 	gone := b.listed
@@ -75,34 +84,32 @@ func (b *bans) set(list []peer.ID) error {
 		delete(gone, p)
 	}
 	b.mu.Unlock()
-	var errs []error
 	for _, p := range news {
-		errs = append(errs, b.state(p, true))
-		b.heed(p, true) // also if others have lifted it
+		b.state(p, true)
+		b.heed(p) // also if others have lifted it, or can't be told
 	}
 	for p := range gone {
-		errs = append(errs, b.state(p, false))
+		b.state(p, false)
+		b.heed(p) // also if others had lifted it before
 	}
-	return errors.Join(errs...)
+}
+
+// number is that of the statement about p; 0 = there is none.
+func (b *bans) number(p peer.ID) uint64 {
+	return b.l.overlay.Statements().Number(wire.Statement_BAN, string(p))
 }
 
 // state says to all that p is banned, or no longer, unless that holds already.
-func (b *bans) state(p peer.ID, banned bool) error {
-	number := uint64(0)
-	for _, s := range b.l.overlay.Statements().Held(wire.Statement_BAN) {
-		if s.Subject == string(p) {
-			number = s.Number
-		}
-	}
+func (b *bans) state(p peer.ID, banned bool) {
+	number := b.number(p)
 	if (number%2 == 1) == banned {
-		return nil
+		return
 	}
 	s := overlay.Statement{Topic: wire.Statement_BAN, Subject: string(p), Number: number + 1}
 	b.prove(&s)
 	if err := b.l.overlay.Statements().State(s); err != nil && !errors.Is(err, overlay.ErrStale) {
-		return err
+		b.l.log().Error("other nodes can't be told of a ban, or of its end: bring the file to their machines", zap.Stringer("peer", p), zap.Error(err))
 	}
-	return nil
 }
 
 // renew proves all bans by the key that counts now: who joins later knows no other.

@@ -162,9 +162,7 @@ func (l *layers) start(ctx context.Context) error {
 	if err := l.clusters.Start(); err != nil {
 		return err
 	}
-	if err := l.rotation.start(); err != nil {
-		return err
-	}
+	l.rotation.start()
 	if err := l.overlay.Start(ctx); err != nil {
 		return err
 	}

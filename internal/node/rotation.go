@@ -47,19 +47,16 @@ type rotation struct {
 
 func newRotation(l *layers) *rotation {
 	r := &rotation{l: l}
-	r.bans = bans{l: l, listed: make(map[peer.ID]bool)}
+	r.bans = bans{l: l, listed: make(map[peer.ID]bool), out: make(map[peer.ID]bool)}
 	return r
 }
 
 // start has the keys count that do now, and those later that do then.
-func (r *rotation) start() error {
-	if err := r.bans.set(r.l.cfg.Network.Bans); err != nil {
-		return err
-	}
+func (r *rotation) start() {
+	r.bans.set(r.l.cfg.Network.Bans)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turn(false)
-	return nil
 }
 
 func (r *rotation) stop() {
@@ -101,7 +98,8 @@ func (r *rotation) set(k Keys) error {
 	}
 	r.turn(true)
 	r.l.credentials.change(k.Network.Issuance)
-	return r.bans.set(k.Network.Bans)
+	r.bans.set(k.Network.Bans)
+	return nil
 }
 
 // turn has the keys count that do now, tells the layers if they are others, and

@@ -207,3 +207,60 @@ func refused(t *testing.T, n *node.Node, cluster string) {
 	_, err := n.Request(ctx, cluster, patterns.Message{})
 	require.Error(t, err)
 }
+
+func TestABanEndsWhenNoFileHasItAnyMore(t *testing.T) {
+	// This test bans a node in two files, and takes the ban out of one after the other:
+	// the first tells everybody, but the second one's own file still counts there.
+	network := newNetwork(t)
+	a := start(t, network, nil)
+	b := start(t, network, nil, a)
+	guest := start(t, network, nil, a, b)
+	serve(t, a, "at a", echo, patterns.Limits{})
+	serve(t, b, "at b", echo, patterns.Limits{})
+	answers := func(cluster string) func() bool {
+		return func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := guest.Request(ctx, cluster, patterns.Message{})
+			return err == nil
+		}
+	}
+	until(t, answers("at a"))
+	until(t, answers("at b"))
+	banned := network
+	banned.Bans = []peer.ID{guest.Self()}
+	for _, n := range []*node.Node{a, b} {
+		require.NoError(t, n.SetKeys(node.Keys{Network: banned}))
+	}
+	until(t, func() bool { return !hasLink(a, guest) && !hasLink(b, guest) })
+	require.NoError(t, b.SetKeys(node.Keys{Network: network}))
+	until(t, answers("at b"))
+	require.False(t, hasLink(a, guest))
+	require.NoError(t, a.SetKeys(node.Keys{Network: network}))
+	until(t, answers("at a"))
+}
+
+func TestKeysChangeWhereNobodyCanBeToldOfBans(t *testing.T) {
+	// This test fills the statements about bans, as whoever has a key can. A file with
+	// more is taken all the same: its keys count, and its bans do here.
+	network := newNetwork(t)
+	n := start(t, network, nil)
+	peers := func() (all []peer.ID) {
+		for range security.MaxBans {
+			k, err := security.GenerateNodeKey(rand.Reader)
+			require.NoError(t, err)
+			all = append(all, k.PeerID())
+		}
+		return all
+	}
+	full := network
+	full.Bans = peers()
+	require.NoError(t, n.SetKeys(node.Keys{Network: full}))
+	again := network
+	again.Keys = rotate(t, network.Keys, 0)
+	guest := start(t, again, nil, n)
+	again.Bans = append(peers()[1:], guest.Self())
+	require.NoError(t, n.SetKeys(node.Keys{Network: again}))
+	refused(t, guest, "echo")
+	require.False(t, hasLink(n, guest))
+}
