@@ -30,6 +30,8 @@ type conn struct {
 	opened  [2]uint64    // streams this end has opened
 	ended   [2]bool      // this end's close waits for its commit, or was sent
 	bounced bool         // an end that is gone has answered with a reset
+	keys    [2]uint32    // version of the network's key by which this end has admitted the other
+	retired [2]bool      // this end has another one take its place
 }
 
 func newConn(dialer, acceptor *process, number uint64) *conn {
@@ -299,7 +301,7 @@ func (q *process) accepts(from *process) bool {
 	if from.host.local {
 		return q != nil && q.state == stateUp && q.socket != nil
 	}
-	return q.up() && q.n.admits(from.host, q.host)
+	return q.up() && q.n.both(from.host, q.host)
 }
 
 // enter hands a connection that a program has opened to who listens.

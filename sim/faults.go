@@ -312,12 +312,20 @@ func (p *path) expire() {
 type Admission interface {
 	// Admit makes the proof that the peer id belongs to the network.
 	Admit(p peer.ID) []byte
-	// CheckAdmission checks such a proof.
-	CheckAdmission(p peer.ID, proof []byte) error
+	// AdmittedBy checks such a proof, and says which version of the key has made it.
+	AdmittedBy(p peer.ID, proof []byte) (version uint32, err error)
+	// Versions returns the versions that are accepted, and the one that proves.
+	Versions() (accepted []uint32, seals uint32, lapsed bool)
 }
 
 // proven names a proof that was checked.
 type proven struct {
 	by, of Admission
 	id     peer.ID
+}
+
+// verdict is what came of checking a proof.
+type verdict struct {
+	version uint32 // of the key that has made it
+	ok      bool
 }

@@ -41,7 +41,7 @@ type Network struct {
 	byPeer   map[peer.ID]*host           //
 	byAddr   map[string]*host            // multiaddr, ip:port, name:port
 	blocked  map[*deadline]struct{}      // Reads and Writes that wait
-	proofs   map[proven]bool             // of admission, that were checked
+	proofs   map[proven]verdict          // of admission, that were checked
 	chosen   map[string]security.NodeKey // keys of hosts that do not exist yet
 	homes    map[string]string           // the first two numbers of their addresses
 	tap      Tap                         // hears what streams send
@@ -57,7 +57,7 @@ func New(cfg Config) *Network {
 		byPeer:  make(map[peer.ID]*host),
 		byAddr:  make(map[string]*host),
 		blocked: make(map[*deadline]struct{}),
-		proofs:  make(map[proven]bool),
+		proofs:  make(map[proven]verdict),
 		chosen:  make(map[string]security.NodeKey),
 		homes:   make(map[string]string),
 	}
@@ -196,21 +196,23 @@ func (n *Network) SetAdmission(name string, a Admission) {
 	n.host(name).admission = a
 }
 
-// admits says whether both ends of a new connection accept each other.
-func (n *Network) admits(a, b *host) bool { return n.accepts(a, b) && n.accepts(b, a) }
+// both says whether both ends of a new connection accept each other.
+func (n *Network) both(a, b *host) bool { return n.admits(a, b).ok && n.admits(b, a).ok }
 
-// accepts says whether one end accepts the other's proof.
-func (n *Network) accepts(one, other *host) bool {
+// admits says whether one end accepts the other's proof, and which version of the key
+// that is by.
+func (n *Network) admits(one, other *host) verdict {
 	if one.admission == nil || other.admission == nil {
-		return true
+		return verdict{ok: true}
 	}
 	k := proven{by: one.admission, of: other.admission, id: other.id}
-	ok, known := n.proofs[k]
+	v, known := n.proofs[k]
 	if !known {
-		ok = one.admission.CheckAdmission(other.id, other.admission.Admit(other.id)) == nil
-		n.proofs[k] = ok
+		version, err := one.admission.AdmittedBy(other.id, other.admission.Admit(other.id))
+		v = verdict{version, err == nil}
+		n.proofs[k] = v
 	}
-	return ok
+	return v
 }
 
 // Stats returns the figures of this moment.

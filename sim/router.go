@@ -149,7 +149,7 @@ func (r *router) ask(list []*place, to *place, target point) ([]*place, answer) 
 	switch {
 	case r.p.n.severed(r.p.host, h), h.paused, q != nil && q.state == stateSilent:
 		return list, silent
-	case !q.up(), !r.p.n.admits(r.p.host, h):
+	case !q.up(), !r.p.n.both(r.p.host, h):
 		return list, refused
 	}
 	return q.router.table.nearest(list, q.router.aim(target), bucketSize), answered

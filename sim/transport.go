@@ -54,7 +54,7 @@ func (p *process) connect(ctx context.Context, id peer.ID, addrs []string) (*hos
 	if p.state != stateUp || p.n.stopped {
 		return nil, ErrDown
 	}
-	if h := p.n.byPeer[id]; h != nil && len(p.conns[h.index]) > 0 {
+	if h := p.n.byPeer[id]; h != nil && usable(p, h) != nil {
 		return h, nil
 	}
 	h, err := p.target(id, addrs)
@@ -64,7 +64,7 @@ func (p *process) connect(ctx context.Context, id peer.ID, addrs []string) (*hos
 	if h == p.host {
 		return nil, ErrWrongPeer
 	}
-	if len(p.conns[h.index]) > 0 {
+	if usable(p, h) != nil {
 		return h, nil
 	}
 	return h, p.dialTo(ctx, h)
@@ -80,11 +80,11 @@ func (t *transport) Open(ctx context.Context, id peer.ID, addrs []string) (overl
 	if err != nil {
 		return nil, err
 	}
-	conns := p.conns[h.index]
-	if len(conns) == 0 {
+	c := usable(p, h)
+	if c == nil {
 		return nil, ErrConnLost
 	}
-	return conns[0].openStream(p), nil
+	return c.openStream(p), nil
 }
 
 // Disconnect implements overlay.Transport.
@@ -272,6 +272,9 @@ func (d *dial) arrive() {
 		return
 	}
 	c := newConn(d.p, q, d.number)
+	if !c.local() {
+		c.keys = [2]uint32{n.admits(d.p.host, q.host).version, n.admits(q.host, d.p.host).version}
+	}
 	q.attach(c, 1)
 	c.flows[1].send(c.key(kindAnswer, 0, 0), 0, 0, func() { d.answered(c) })
 }

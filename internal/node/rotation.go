@@ -33,6 +33,11 @@ type Keys struct {
 // have been set.
 const lookAgain = time.Minute
 
+// keyed is a Transport whose handshakes show keys that change.
+type keyed interface {
+	KeysChanged() error
+}
+
 // rotation has those keys count that do at each moment, and tells the layers when
 // others do. Bans come with the keys: they are in the same file.
 type rotation struct {
@@ -152,8 +157,8 @@ func (r *rotation) tell() {
 	}
 	r.l.clusters.KeysChanged()
 	r.bans.renew()
-	if host := r.l.outside.host; host != nil {
-		if err := host.KeysChanged(); err != nil {
+	if below, ok := r.l.outside.Transport.(keyed); ok {
+		if err := below.KeysChanged(); err != nil {
 			log.Error("connections can't show the new keys", zap.Error(err))
 		}
 	}

@@ -24,6 +24,7 @@ type crew struct {
 	p     *player
 	nodes []*crewNode // in the scenario's order; immutable
 	by    map[string]*crewNode
+	safe  safe
 }
 
 // crewNode is a node that may live several times.
@@ -39,6 +40,7 @@ type crewNode struct {
 	subscriptions []int              // that it makes: indexes into the scenario's
 
 	mu     sync.Mutex
+	read   files // guarded by mu; newer than spec
 	life   *life // guarded by mu; nil while it is not alive
 	factor int   // guarded by mu; of its handlers' work
 	busy   bool  // guarded by mu; starts or stops
@@ -203,7 +205,7 @@ func (c *crew) start(n *crewNode) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	participant, err := c.p.level.Start(ctx, n.spec)
+	participant, err := c.p.level.Start(ctx, n.specified())
 	if err != nil {
 		n.leave(nil)
 		c.p.fail(err)

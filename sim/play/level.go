@@ -104,6 +104,12 @@ type Holder interface {
 	Held() []history.Held
 }
 
+// Keyed is a Participant that takes other keys while it runs.
+type Keyed interface {
+	// SetKeys is node.Node's.
+	SetKeys(node.Keys) error
+}
+
 // Options says how a scenario is played. The zero value is usable.
 type Options struct {
 	// Handlers are those of the program that runs the simulation, by the name

@@ -27,6 +27,8 @@ func (p *player) act(index int, a scenario.Action) {
 		}
 	case "flood":
 		p.flood(index, a)
+	case "rotate":
+		err = p.crew.rotate(a)
 	default:
 		err = p.level.Apply(a)
 	}
@@ -115,6 +117,8 @@ func text(a scenario.Action) string {
 		words = append(words, a.Mode)
 	case "attack":
 		words = append(words, a.Mode, a.On)
+	case "rotate":
+		words = append(words, a.On)
 	case "flood":
 		words = append(words, fmt.Sprintf("%s %g/s", a.Work.To, a.Work.Rate))
 	}
@@ -156,6 +160,8 @@ func faultOf(at time.Duration, a scenario.Action) *history.Fault {
 	switch a.Do {
 	case "corrupt", "break":
 		f.Until = at
+	case "rotate":
+		f.Until = at + scenario.RotationTakes(a).D()
 	case "flood":
 		if a.For > 0 {
 			f.Until = at + a.For.D()

@@ -102,6 +102,9 @@ func (c *checker) values(path string, a Action) {
 			c.add(path+field, "%s", why)
 		}
 	}
+	if why := badRotation(a, c.s.Clusters); a.Do == "rotate" && why != "" {
+		c.add(path+".on", "%s", why)
+	}
 	if a.Link != nil {
 		if len(a.Link.Between) > 0 {
 			c.add(path+".link.between", "belongs to the action")
@@ -202,7 +205,7 @@ func (x *Index) withoutClients(names []string) []string {
 func simOnly(s Scenario) bool {
 	return slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Attach != "" }) ||
 		slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Near != "" || g.Prefix != "" }) ||
-		slices.ContainsFunc(s.Timeline, func(a Action) bool { return a.Do == "break" || a.Do == "attack" })
+		slices.ContainsFunc(s.Timeline, func(a Action) bool { return a.Do == "break" || a.Do == "attack" || a.Do == "rotate" })
 }
 
 // clients checks the groups of clients.
@@ -229,7 +232,7 @@ func (c *checker) clients() {
 	}
 	for i, l := range c.s.Levels {
 		if simOnly(c.s) && l != Levels()[0] {
-			c.add(fmt.Sprintf("levels[%d]", i), "clients, adversaries, prefixes, and connections that break, are at level %s only", Levels()[0])
+			c.add(fmt.Sprintf("levels[%d]", i), "clients, adversaries, prefixes, keys that change, and connections that break, are at level %s only", Levels()[0])
 		}
 	}
 }
@@ -238,7 +241,7 @@ func (c *checker) clients() {
 // neighbours of its own.
 func ofNetwork(do string) bool {
 	return slices.Contains([]string{
-		"cut", "mend", "clog", "unclog", "degrade", "corrupt", "partition", "partition-oneway", "swizzle", "skew", "router", "attack",
+		"cut", "mend", "clog", "unclog", "degrade", "corrupt", "partition", "partition-oneway", "swizzle", "skew", "router", "attack", "rotate",
 	}, do)
 }
 

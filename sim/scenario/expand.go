@@ -176,6 +176,8 @@ func (x *expander) action(path string, a Action) {
 		x.swizzle(path, a)
 	case "flood":
 		x.flood(path, a)
+	case "rotate":
+		x.rotate(path, a)
 	case "heal":
 		x.put(path, false, Action{At: a.At, Do: "heal"})
 	case "rolling-restart":
@@ -306,6 +308,16 @@ func (x *expander) rolling(path string, a Action) {
 		at := a.At + Duration(i)*every
 		x.away(path, "stop", name, at, at+down)
 	}
+}
+
+// rotate keeps the nodes of a rotation together: they read one file.
+func (x *expander) rotate(path string, a Action) {
+	a.Nodes = x.index.withoutClients(x.pick(a.Nodes))
+	if end := a.At + RotationTakes(a); end > x.s.Duration {
+		x.add(path, "the last of %d nodes would have its keys at %v, after the end at %v", len(a.Nodes), end, x.s.Duration)
+		return
+	}
+	x.put(path, false, a)
 }
 
 // pairs are the links between two lists, each once.

@@ -388,6 +388,8 @@ func (x *Index) happens(a Action) string {
 		return fmt.Sprintf("%s answers about who is near: %s", a.Mode, who)
 	case "attack":
 		return a.attacks(who)
+	case "rotate":
+		return rotates(a, who)
 	case "flood":
 		return a.Work.Name + ": " + x.sends(*a.Work)
 	}
@@ -444,6 +446,8 @@ func (x *network) bars(timeline []Action) []bar {
 			b.until = a.At
 		case "flood":
 			b.until = a.At + a.For
+		case "rotate":
+			b.until = a.At + RotationTakes(a)
 		default:
 			open = append(open, len(all))
 		}

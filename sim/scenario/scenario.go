@@ -109,7 +109,7 @@ type Work struct {
 type Action struct {
 	At      Duration   `yaml:"at" json:"at"`
 	Do      string     `yaml:"do" json:"do"`
-	Nodes   []string   `yaml:"nodes,omitempty" json:"nodes,omitempty"`     // selectors; expanded: one node
+	Nodes   []string   `yaml:"nodes,omitempty" json:"nodes,omitempty"`     // selectors; expanded: one node, and those of a rotate
 	Between [][]string `yaml:"between,omitempty" json:"between,omitempty"` // two lists of selectors; one-way: from the first to the second
 	For     Duration   `yaml:"for,omitempty" json:"for,omitempty"`         // after which it is undone; default: until the end or a matching action
 	Every   Duration   `yaml:"every,omitempty" json:"every,omitempty"`     // between nodes or links of a compound action
@@ -119,7 +119,7 @@ type Action struct {
 	Drift   int        `yaml:"drift,omitempty" json:"drift,omitempty"`     // skew: parts per million, may be negative
 	Share   Share      `yaml:"share,omitempty" json:"share,omitempty"`     // churn: of the nodes per minute
 	Mode    string     `yaml:"mode,omitempty" json:"mode,omitempty"`       // router: slow, stale or wrong
-	On      string     `yaml:"on,omitempty" json:"on,omitempty"`           // attack: the cluster, or the first word of topics
+	On      string     `yaml:"on,omitempty" json:"on,omitempty"`           // attack: the cluster, or the first word of topics; rotate: the cluster
 	Link    *Link      `yaml:"link,omitempty" json:"link,omitempty"`       // degrade: the model meanwhile
 	Work    *Work      `yaml:"work,omitempty" json:"work,omitempty"`       // flood: what is sent meanwhile
 }
@@ -159,6 +159,7 @@ func Actions() []ActionInfo {
 		{"break", "Resets the connections between the first nodes and the second, once or every so long; between a client and its relay it is the local socket. Both ends may connect again at once. Level sim only.", between, []string{"every", "for"}, false},
 		{"router", "Makes what nodes are told about who is near slow, stale or wrong (mode); without a mode it is right again.", nodes, []string{"mode", "for"}, false},
 		{"attack", "Turns the nodes into adversaries, which do harm in the way of mode; without a mode they stop. They go on in the liveness phase. Level sim only.", nodes, []string{"mode", "on", "for"}, false},
+		{"rotate", "Makes a new key of the network, or of a cluster (on), and has the nodes read the file with it one after the other, every so long; who is away reads it when it comes back. The old keys are valid for so long (for), then the nodes read a file without them; default: there is none of them in the first. Level sim only.", nodes, []string{"on", "every", "for"}, false},
 		{"flood", "Sends a second workload for a while.", []string{"work"}, []string{"for"}, false},
 		{"heal", "Ends every cut, clog, degradation, pause, skew and router fault.", nil, nil, false},
 		{"partition", "Cuts both ways between the first nodes and the second, or between the nodes and all others.", []string{"between or nodes"}, []string{"for"}, true},

@@ -15,6 +15,7 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/relay/client"
+	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim/history"
 	"github.com/arke-mesh/arke/sim/play"
 )
@@ -22,12 +23,14 @@ import (
 // participant is one life of a node.
 type participant struct {
 	*node.Node
-	seam overlay.Seam
-	desk *desk // nil = no program attaches to it
+	seam  overlay.Seam
+	desk  *desk // nil = no program attaches to it
+	admit func(security.NetworkFile) error
 }
 
 var (
 	_ play.Participant = (*participant)(nil)
+	_ play.Keyed       = (*participant)(nil)
 	_ play.Holder      = (*participant)(nil)
 )
 
@@ -44,6 +47,14 @@ func (p *participant) Peer() string { return p.Self().String() }
 
 // Status implements play.Participant.
 func (p *participant) Status(context.Context) (node.Status, error) { return p.Node.Status(), nil }
+
+// SetKeys implements play.Keyed: handshakes show the new keys from then on.
+func (p *participant) SetKeys(k node.Keys) error {
+	if err := p.admit(k.Network); err != nil {
+		return err
+	}
+	return p.Node.SetKeys(k)
+}
 
 // Held implements play.Holder.
 func (p *participant) Held() (out []history.Held) {

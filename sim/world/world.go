@@ -129,7 +129,13 @@ func (w *World) create(spec play.NodeSpec) (*participant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", spec.Name, err)
 	}
-	p := &participant{Node: created, seam: seam}
+	p := &participant{Node: created, seam: seam, admit: func(file security.NetworkFile) error {
+		admission, err := w.admission(file)
+		if err == nil {
+			w.n.SetAdmission(spec.Name, admission)
+		}
+		return err
+	}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.nodes[spec.Name] == nil {
@@ -140,10 +146,11 @@ func (w *World) create(spec play.NodeSpec) (*participant, error) {
 }
 
 // admission returns what nodes with that file show in the handshake: one for
-// all of them, so that each proof is checked once.
+// all of them, so that each proof is checked once. Who is banned shows above.
 func (w *World) admission(file security.NetworkFile) (*security.Network, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	file.Bans = nil
 	text := string(file.Encode())
 	if known := w.files[text]; known != nil {
 		return known, nil

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import "slices"
+
+// badRotation says why there are no keys for a rotate to be about, or "".
+func badRotation(a Action, clusters []Cluster) string {
+	if a.On == "" {
+		return ""
+	}
+	if why := noCluster(clusters, a.On); why != "" {
+		return why
+	}
+	i := slices.IndexFunc(clusters, func(cl Cluster) bool { return cl.Name == a.On })
+	if len(clusters[i].Keys) == 0 {
+		return a.On + " has no keys of its own: they follow the network's; give it keys, or leave on out"
+	}
+	return ""
+}
+
+// RotationTakes is how long it is until the last node of an expanded rotate has read the last
+// of its files.
+func RotationTakes(a Action) Duration {
+	return a.For + Duration(max(len(a.Nodes)-1, 0))*a.Every
+}
+
+// rotates says what a rotation does, for people.
+func rotates(a Action, who string) string {
+	text := "the network's key is rotated: "
+	if a.On != "" {
+		text = "the key of " + a.On + " is rotated: "
+	}
+	text += who
+	if a.Every > 0 {
+		text += ", one each " + a.Every.String()
+	}
+	if a.For > 0 {
+		return text + ", the old one ends after " + a.For.String()
+	}
+	return text + ", without overlap"
+}
