@@ -163,7 +163,7 @@ func describe(encoded []byte) (*holding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &holding{Certificate: c, encoded: append([]byte(nil), encoded...)}, nil
+	return &holding{Certificate: c, encoded: append([]byte(nil), encoded...), verdicts: make(map[question]bool)}, nil
 }
 
 // valid returns the certificate that p shows. Without one, or with one that is good

@@ -4,6 +4,7 @@
 package node
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,6 +23,10 @@ import (
 	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/security"
 )
+
+// ErrOldRevocations is returned for a list of revocations that counts for nothing: the
+// nodes know one with a larger number, or another one with the same.
+var ErrOldRevocations = errors.New("node: the network knows a newer list of revocations: extend that one")
 
 // Times of certificates.
 const (
@@ -47,6 +52,8 @@ type credentials struct {
 	timer  overlay.Timer
 	warned time.Time
 	over   bool
+	news   bool // the list that counts is to be kept
+	writes bool // somebody does so
 
 	saving sync.WaitGroup
 }
@@ -85,8 +92,15 @@ func newCredentials(cfg Config, network *security.Network, out outside, s state)
 		}
 	}
 	if len(cfg.Revocations) > 0 {
-		if _, err := c.Revoke(cfg.Revocations); err != nil {
+		list, err := c.Parse(cfg.Revocations)
+		if err == nil {
+			_, err = c.Revoke(cfg.Revocations)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("node: Config.Revocations: %w", err)
+		}
+		if err := c.outdated(list.Number, cfg.Revocations); err != nil {
+			c.log.Warn("the revocations of the configuration are not the newest", zap.Error(err))
 		}
 	}
 	return c, nil
@@ -174,15 +188,49 @@ func (c *credentials) heed(signed []byte) {
 		c.log.Error("other nodes refuse this one", zap.String("reason", s.Fault))
 	}
 	c.look()
+	c.keep()
+}
+
+// keep has the list that counts written to the data directory, for the next start. One
+// goroutine does, so that the newest list is the last.
+func (c *credentials) keep() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.over && c.state.dir != "" {
-		c.saving.Go(func() {
+	if c.over || c.state.dir == "" {
+		return
+	}
+	if c.news = true; c.writes {
+		return
+	}
+	c.writes = true
+	c.saving.Go(func() {
+		for c.unkept() {
+			_, signed := c.Revocations()
+			if signed == nil {
+				continue // the authority is another one now
+			}
 			if err := c.state.keepRevocations(signed); err != nil {
 				c.log.Warn("revocations could not be kept: after a restart they are unknown until a peer tells them", zap.Error(err))
 			}
-		})
+		}
+	})
+}
+
+// unkept says whether there is a list to be kept; else nobody writes any more.
+func (c *credentials) unkept() (news bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	news, c.news = c.news, false
+	c.writes = news
+	return news
+}
+
+// outdated says why a list of that number counts for nothing, nil if it is the one that does.
+func (c *credentials) outdated(number uint64, signed []byte) error {
+	if list, counts := c.Revocations(); !bytes.Equal(counts, signed) {
+		return fmt.Errorf("%w: this one has number %d, and number %d counts", ErrOldRevocations, number, list.Number)
 	}
+	return nil
 }
 
 func (c *credentials) tell(number uint64, signed []byte) error {
@@ -263,17 +311,17 @@ type Credentials struct{ c *credentials }
 func (k Credentials) Show(encoded []byte) error { return k.c.show(encoded) }
 
 // Revoke tells all nodes which certificates their authority has taken back: a list
-// that security.Authority.SignRevocations made. One that is known, or older than that, is
-// no error. The error is security.ErrBadCertificate.
+// that security.Authority.SignRevocations made. One that is known is no error. Errors:
+// security.ErrBadCertificate, and ErrOldRevocations.
 func (k Credentials) Revoke(signed []byte) error {
 	list, err := k.c.Parse(signed)
 	if err != nil {
 		return err
 	}
-	if err := k.c.tell(list.Number, signed); err != nil && !errors.Is(err, overlay.ErrStale) {
+	if err := k.c.tell(list.Number, signed); !errors.Is(err, overlay.ErrStale) {
 		return err
 	}
-	return nil
+	return k.c.outdated(list.Number, signed)
 }
 
 // SetIssuance makes the network need certificates, or no longer, as its file says now.

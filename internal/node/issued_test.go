@@ -239,18 +239,22 @@ func TestARevokedNodeIsCutOffEverywhere(t *testing.T) {
 	}
 	require.Equal(t, answered, fromThief.Load(), "what it asks reaches nobody else")
 	require.NoError(t, a.Credentials().Revoke(o.list(1, thief.Self())), "it is known")
+	require.ErrorIs(t, b.Credentials().Revoke(o.list(1, a.Self())), node.ErrOldRevocations, "it is another one, with the same number")
 	require.EqualValues(t, 1, b.Status().Certificate.Revocations)
 }
 
-// TestRevocationsOutliveARestart proves that a node keeps them in its data directory.
+// TestRevocationsOutliveARestart proves that a node keeps them in its data directory:
+// the newest, if many come at once.
 func TestRevocationsOutliveARestart(t *testing.T) {
 	o := newOffice(t, false)
 	dir := t.TempDir()
 	n := start(t, o.file, func(c *node.Config) { c.DataDir = dir + "/d" })
-	require.NoError(t, n.Credentials().Revoke(o.list(7)))
+	for number := range uint64(100) {
+		require.NoError(t, n.Credentials().Revoke(o.list(number+1)))
+	}
 	require.NoError(t, n.Close())
 	n = start(t, o.file, func(c *node.Config) { c.DataDir = dir + "/d" })
-	require.EqualValues(t, 7, n.Status().Certificate.Revocations)
+	require.EqualValues(t, 100, n.Status().Certificate.Revocations)
 }
 
 // TestANetworkMovesFromSharedToIssuedWhileItRuns proves that nobody is refused on the
