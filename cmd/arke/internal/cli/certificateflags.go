@@ -61,7 +61,7 @@ func (c *certificateFlags) reload(n *node.Node, log *zap.Logger) {
 	}
 	if now.Revocations != nil {
 		if err := n.Credentials().Revoke(now.Revocations); err != nil {
-			log.Error("the revocations are none of this network's authority, so the old ones still hold", zap.Error(err))
+			log.Error("the revocations count for nothing, so the old ones still hold", zap.String("file", c.revocations), zap.Error(err))
 		}
 	}
 }

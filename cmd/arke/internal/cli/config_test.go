@@ -4,12 +4,14 @@
 package cli
 
 import (
+	"crypto/rand"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
@@ -18,6 +20,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
+	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/security"
 )
 
 // written returns a configuration file of that content.
@@ -148,6 +152,44 @@ func TestReloadingChangesTheLevelAndNamesWhatStays(t *testing.T) {
 	last := logs.All()[logs.Len()-1]
 	require.Equal(t, zapcore.ErrorLevel, last.Level)
 	require.Contains(t, last.ContextMap()["error"], `unknown key "zoen", did you mean "zone"?`)
+}
+
+func TestReloadingAnAuthorityAndWhatItHasSigned(t *testing.T) {
+	// This test checks that one SIGHUP takes in a network file that names an authority,
+	// and the list of revocations that it has signed; and that a list which counts for
+	// nothing is told.
+	dir := t.TempDir()
+	file, list := filepath.Join(dir, "home.key"), filepath.Join(dir, "revocations")
+	network, err := security.GenerateNetworkFile("home", rand.Reader)
+	require.NoError(t, err)
+	require.NoError(t, security.WriteNetworkFile(file, network))
+	n, err := node.New(node.Config{Network: network, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, NoMDNS: true})
+	require.NoError(t, err)
+	defer n.Close()
+	require.NoError(t, n.Start(t.Context()))
+	authority, err := security.GenerateAuthority(network.ID, rand.Reader)
+	require.NoError(t, err)
+	sign := func(number uint64) {
+		signed, err := authority.SignRevocations(security.RevocationList{Number: number, Issued: time.Now()})
+		require.NoError(t, err)
+		require.NoError(t, security.WriteRevocationsFile(list, signed))
+	}
+	core, logs := observer.New(zap.ErrorLevel)
+	flags := &relayFlags{keyFile: file, certificates: certificateFlags{revocations: list}}
+	r := &running{asked: flags, node: n, log: zap.New(core)}
+
+	sign(2)
+	require.NoError(t, security.EditNetworkFile(file, func(f *security.NetworkFile) error {
+		f.Issuance.Authority = authority.ID()
+		return nil
+	}))
+	r.reload()
+	require.EqualValues(t, 2, n.Credentials().Status().Revocations)
+	require.Empty(t, logs.All())
+	sign(1)
+	r.reload()
+	require.Equal(t, 1, logs.Len())
+	require.Contains(t, logs.All()[0].ContextMap()["error"], "number 2 counts")
 }
 
 func TestClientCommandsTakeVariables(t *testing.T) {

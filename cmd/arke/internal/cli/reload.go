@@ -41,17 +41,17 @@ func (r *running) reload() {
 	switch {
 	case r.asked.config != "":
 		r.reloadSettings()
-	case r.asked.guests.policy == "" && r.asked.keyFile == "":
+	case r.asked.guests.policy == "" && r.asked.keyFile == "" && !r.asked.certificates.any():
 		r.log.Info("there is nothing to read again: this relay has neither --config nor --policy nor --key-file")
 	}
 	if r.asked.guests.policy != "" {
 		r.reloadPolicy()
 	}
+	if r.asked.keyFile != "" {
+		r.reloadKeys() // before what the authority has signed that it names
+	}
 	if r.asked.certificates.any() {
 		r.asked.certificates.reload(r.node, r.log)
-	}
-	if r.asked.keyFile != "" {
-		r.reloadKeys()
 	}
 }
 
