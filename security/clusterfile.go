@@ -9,7 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/arke-mesh/arke/internal/name"
 )
 
 const clusterFormat = "arke-cluster"
@@ -27,8 +28,7 @@ type ClusterFile struct {
 }
 
 // GenerateClusterFile makes a file with one key. It returns ErrBadName for a name
-// that is empty, longer than MaxClusterName, not UTF-8, or has control characters;
-// else the error of rand.
+// that no cluster can have, else the error of rand.
 func GenerateClusterFile(name string, rand io.Reader) (ClusterFile, error) {
 	f := ClusterFile{Name: name, Keys: []KeyVersion{{Version: 1}}}
 	if _, err := io.ReadFull(rand, f.Keys[0].Key[:]); err != nil {
@@ -64,24 +64,33 @@ func (f *ClusterFile) parseName(l line) error {
 	if err := l.want("name"); err != nil {
 		return err
 	}
-	name, err := url.PathUnescape(l.words[1])
-	if err != nil || !validClusterName(name) {
-		return l.errorf("%s", clusterNameAdvice)
+	unescaped, err := url.PathUnescape(l.words[1])
+	if err != nil {
+		return l.errorf("the name can't be read: a blank is written %%20, and a percent sign %%25")
 	}
-	f.Name = name
+	if fault := clusterNameFault(unescaped); fault != "" {
+		return l.errorf("no cluster can have the name: %s; in a file a blank is written %%20, and a percent sign %%25", fault)
+	}
+	f.Name = unescaped
 	return nil
 }
 
-const clusterNameAdvice = "a cluster's name has 1 to 255 bytes of UTF-8 without control characters; in a file a blank is written %20, and a percent sign %25"
-
-func validClusterName(name string) bool {
-	return name != "" && len(name) <= MaxClusterName && utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
+// clusterNameFault returns why no cluster or group of topics can have that name, ""
+// if one can: a file for it would be of no use.
+func clusterNameFault(s string) string {
+	switch {
+	case s == "" || len(s) > MaxClusterName:
+		return fmt.Sprintf("it has %d bytes, 1 to %d are possible", len(s), MaxClusterName)
+	case strings.HasPrefix(s, name.Reserved):
+		return "names that begin with " + name.Reserved + " are reserved"
+	}
+	return name.Fault(s)
 }
 
 // check holds what ParseClusterFile holds, for a value that was not parsed.
 func (f *ClusterFile) check() error {
-	if !validClusterName(f.Name) {
-		return fmt.Errorf("%w: %s", ErrBadName, clusterNameAdvice)
+	if fault := clusterNameFault(f.Name); fault != "" {
+		return fmt.Errorf("%w: %.64q: %s", ErrBadName, f.Name, fault)
 	}
 	return CheckKeys(f.Keys)
 }

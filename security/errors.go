@@ -29,8 +29,8 @@ var (
 	// not follow its format. The text names the line and what to do.
 	ErrBadFile = errors.New("security: bad key file")
 
-	// ErrBadName is returned for a network name that can't be used.
-	ErrBadName = errors.New("security: bad network name")
+	// ErrBadName is returned for a name that no network or cluster can have.
+	ErrBadName = errors.New("security: bad name")
 
 	// ErrNotAdmitted is returned by CheckAdmission for a peer that does not
 	// prove that it holds a key of this network.

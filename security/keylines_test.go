@@ -33,7 +33,9 @@ func TestClusterFileSurvivesItsText(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, f, got)
 	}
-	for _, name := range []string{"", "a\nb", "a\xff", strings.Repeat("x", 256)} {
+	for _, name := range []string{
+		"", "a\nb", "a\xff", strings.Repeat("x", 256), "geo@eu", "$status", " geo", "geo ", "geo#0123456789abcdef",
+	} {
 		_, err := security.GenerateClusterFile(name, seeded("x"))
 		require.ErrorIs(t, err, security.ErrBadName)
 	}

@@ -86,7 +86,7 @@ var layers = []layer{
 	{"internal/issued", []string{"patterns", "internal/match", "internal/verb", "security"}, "it decides by certificates, and knows no link"},
 	{"internal/simnet", []string{"sim", "internal/node", "security"}, "nodes on a simulated network; tests only import it"},
 	{"internal/script", nil, "stories that tests play; tests only import it"},
-	{"security", nil, "keys and proofs are a library: no network, no state of others"},
+	{"security", []string{"internal/name"}, "keys and proofs are a library: no network, no state of others"},
 	{"overlay/p2p", []string{"overlay", "security", "internal/wire", "internal/deadline", "internal/nowait", "internal/budget", "internal/crowd"}, "the production transport stands behind the seam"},
 	{"overlay/session", []string{"internal/nowait", "internal/wire", "internal/after", "internal/waitline", "internal/fifo"}, "a session knows connections, and no peers: attached programs have one, too"},
 	{"overlay", []string{"overlay/session", "security", "internal/wire", "internal/drop", "internal/after", "internal/fifo", "internal/budget", "internal/gate", "internal/reason", "internal/nodename"}, "links know no cluster, topic or request"},
