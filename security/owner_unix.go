@@ -6,6 +6,7 @@
 package security
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -27,4 +28,17 @@ func ownerOf(info fs.FileInfo) owner {
 	uid, gid := int(stat.Uid), int(stat.Gid)
 	groups, _ := os.Getgroups() // without them there is still our own
 	return owner{uid, uid != 0 && uid != os.Geteuid(), gid == os.Getegid() || slices.Contains(groups, gid)}
+}
+
+// keepOwner gives a file the group of the one that it replaces, and its owner where
+// this process may do so.
+func keepOwner(f *os.File, replaced fs.FileInfo) error {
+	was, ok := replaced.Sys().(*syscall.Stat_t)
+	if !ok || f.Chown(int(was.Uid), int(was.Gid)) == nil {
+		return nil
+	}
+	if err := f.Chown(-1, int(was.Gid)); err != nil {
+		return fmt.Errorf("security: the changed file would have another group than before, and be lost for some: run this as user %d: %w", was.Uid, err)
+	}
+	return nil
 }

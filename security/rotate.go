@@ -45,7 +45,8 @@ func RotateKeys(keys []KeyVersion, now time.Time, overlap time.Duration, rand io
 }
 
 // EditNetworkFile has edit change a file, which is replaced at once: who reads it
-// meanwhile has the old one or the new one, whole. It keeps its mode. Errors are those of
+// meanwhile has the old one or the new one, whole. It keeps its mode and
+// its group, and its owner where this process may give it. Errors are those of
 // ReadNetworkFile and of edit, ErrBadFile for what no file may say, and fs.ErrExist
 // while somebody else edits it.
 func EditNetworkFile(path string, edit func(*NetworkFile) error) error {
@@ -97,7 +98,7 @@ func editFile(path string, make func() ([]byte, error)) (err error) {
 		_, err = f.Write(data)
 	}
 	if err == nil {
-		err = errors.Join(f.Chmod(info.Mode().Perm()), f.Sync())
+		err = errors.Join(keepOwner(f, info), f.Chmod(info.Mode().Perm()), f.Sync())
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

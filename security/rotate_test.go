@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
@@ -49,7 +50,7 @@ func numbers(keys []security.KeyVersion) (all []uint32) {
 	return all
 }
 
-// TestFilesAreReplacedWhole proves that an edit keeps the mode, that a link stays
+// TestFilesAreReplacedWhole proves that an edit keeps mode and group, that a link stays
 // one, that a failed edit changes nothing, and that two edits exclude each other.
 func TestFilesAreReplacedWhole(t *testing.T) {
 	dir := t.TempDir()
@@ -70,6 +71,15 @@ func TestFilesAreReplacedWhole(t *testing.T) {
 	info, err := os.Lstat(path)
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o400), info.Mode())
+
+	if os.Geteuid() == 0 { // only root can give a file away
+		const group = 4242
+		require.NoError(t, os.Chown(path, -1, group))
+		require.NoError(t, security.EditNetworkFile(path, func(*security.NetworkFile) error { return nil }))
+		info, err = os.Stat(path)
+		require.NoError(t, err)
+		require.EqualValues(t, group, reflect.ValueOf(info.Sys()).Elem().FieldByName("Gid").Uint())
+	}
 
 	before, err := os.ReadFile(path)
 	require.NoError(t, err)
