@@ -54,6 +54,11 @@ func pick(v *View, r PickRequest, now int64, random uint64) *Member {
 		return p.named(v.Members, r.StickyKey)
 	}
 	enter := p.enter(tiers)
+	for i := range enter { // who is ejected there gets its probes: nothing else brings it back
+		if m := tiers[i].pool.claimProbe(now, tiers[i].one, r.Exclude); m != nil {
+			return m
+		}
+	}
 	for i := range tiers {
 		t := &tiers[(enter+i)%len(tiers)]
 		if m := p.within(t, &r); m != nil {

@@ -186,6 +186,27 @@ func TestWorkComesBackWithoutFlapping(t *testing.T) {
 	require.Greater(t, sum/float64(len(flapping)-100), 0.85)
 }
 
+// One of two members at home is ejected, then the other one goes for good, and work goes
+// elsewhere. The ejected one is probed when its time is over, and once it has answered the
+// work comes back to it.
+func TestAnEjectedMemberAtHomeIsProbedWhileOthersServe(t *testing.T) {
+	v := federated()
+	one, now := v.Members[0], int64(1)
+	for range maxFailures {
+		one.answer(now, time.Millisecond, wire.OutcomeUnreachable)
+	}
+	require.Equal(t, "ejected", one.State())
+	v = federatedOf(v.pool, append([]*Member{one}, v.Members[2:]...))
+	require.Zero(t, shares(v, PickRequest{}, now, 200)[1])
+	now += ejectBase
+	require.Equal(t, 1, shares(v, PickRequest{}, now, 200)[1], "the probe")
+	one.answer(now, time.Millisecond, wire.OutcomeReply)
+	require.Equal(t, "live", one.State())
+	now += 4 * int64(time.Second)
+	shares(v, PickRequest{}, now, 1)
+	require.Equal(t, 200, shares(v, PickRequest{}, now+spillEvery, 200)[1])
+}
+
 // A pick among several networks costs no allocation either.
 func TestPickAmongNetworksDoesNotAllocate(t *testing.T) {
 	v, seed := federated(), uint64(0)
