@@ -109,10 +109,10 @@
 //     no place of any other connection
 //     (TestSilentStrangersDoNotKeepPeersOut, TestDoorIsFairToSources). On Linux,
 //     with SYN cookies as by default, the kernel keeps to itself what does not begin
-//     with 37 bytes of the form of a greeting (TestTheKernelKeepsWhoDoesNotGreet):
+//     with 37 bytes at once (TestTheKernelKeepsWhoDoesNotGreet):
 //     2,000 new connections a second that are silent, or say a byte, cost the
 //     process nothing that can be measured, and delay neither requests nor joins
-//     (figures: `go run ./tests/measure -only strangers`). As many that do say such
+//     (figures: `go run ./tests/measure -only strangers`). As many that do say
 //     37 bytes, or on other systems anything, take a quarter of a core: requests on
 //     existing links are served late then, though none is lost; and with more sources
 //     than there are places they delay joins;

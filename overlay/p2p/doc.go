@@ -13,7 +13,7 @@
 //     that all nodes of the network have. Until that is checked the acceptor says
 //     nothing, holds little, and computes two hashes. Who waits, who is sent away
 //     and who is worked on is decided by a door. On Linux the kernel keeps those to
-//     itself who do not even begin like that. (sieve_linux.go, greeting.go, door.go,
+//     itself who do not even begin with as much. (sieve_linux.go, greeting.go, door.go,
 //     internal/crowd; doorkeeper.go drives them)
 //  3. TLS 1.3 without negotiation. Each certificate carries proof that its owner
 //     belongs to the network, and each side checks the other's. Who has none gets

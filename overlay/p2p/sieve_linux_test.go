@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/arke-mesh/arke/security"
 )
 
-// This test says to a listener what is no greeting: nothing, one byte, one byte less
-// than a greeting and the head of its record, and as much of something else. None of
-// these is ever accepted, whatever follows. What looks like a greeting is, and then each
-// byte passes.
+// This test says to a listener less than any greeting: nothing, one byte, one byte less
+// than a greeting and the head of its record. None of these is ever accepted, whatever
+// byte follows. What is as long as that is, and then each byte passes.
 func TestTheKernelKeepsWhoDoesNotGreet(t *testing.T) {
 	if cookies, err := os.ReadFile("/proc/sys/net/ipv4/tcp_syncookies"); err != nil || strings.TrimSpace(string(cookies)) == "0" {
 		t.Skip("without SYN cookies the kernel keeps nobody")
@@ -40,7 +40,6 @@ func TestTheKernelKeepsWhoDoesNotGreet(t *testing.T) {
 	}()
 	const size = security.GreetingSize + recordHead
 	greeting := make([]byte, size)
-	greeting[security.GreetingSize], greeting[security.GreetingSize+1] = typeRecord, majorVersion
 	dial := func(first []byte) net.Conn {
 		c, err := net.Dial("tcp", l.Addr().String())
 		require.NoError(t, err)
@@ -48,7 +47,7 @@ func TestTheKernelKeepsWhoDoesNotGreet(t *testing.T) {
 		require.NoError(t, err)
 		return c
 	}
-	for _, first := range [][]byte{nil, {0}, greeting[:size-1], make([]byte, size), make([]byte, 4000)} {
+	for _, first := range [][]byte{nil, {0}, greeting[:size-1]} {
 		c := dial(first)
 		defer c.Close()
 		time.Sleep(10 * time.Millisecond)
@@ -78,4 +77,37 @@ func TestTheKernelKeepsWhoDoesNotGreet(t *testing.T) {
 	for in := range accepted {
 		t.Fatal("accepted: ", in.RemoteAddr())
 	}
+}
+
+// A greeting with its ClientHello is longer than a packet of Ethernet, so it comes in two,
+// both before the connection is accepted. The kernel drops none of them: nothing is
+// sent twice, which would take 200 ms.
+func TestTheKernelTakesAGreetingInTwoPackets(t *testing.T) {
+	const hello, packet = 1506, 1460
+	l, err := machine{}.Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer c.Close()
+	said := make([]byte, hello)
+	said[security.GreetingSize], said[security.GreetingSize+1] = typeRecord, majorVersion
+	for _, part := range [][]byte{said[:packet], said[packet:]} {
+		_, err = c.Write(part)
+		require.NoError(t, err)
+	}
+	in, err := l.Accept()
+	require.NoError(t, err)
+	defer in.Close()
+	unsift(in)
+	require.NoError(t, in.SetDeadline(time.Now().Add(time.Minute)))
+	_, err = io.ReadFull(in, said)
+	require.NoError(t, err)
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	require.NoError(t, err)
+	require.NoError(t, raw.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		require.NoError(t, err)
+		require.Zero(t, info.Total_retrans)
+	}))
 }
