@@ -172,6 +172,7 @@ func faultKinds() []faultKind {
 		{"router", "router_faults", "a node's router was slow, stale or wrong"},
 		{"flood", "floods", "more requests than usual"},
 		{"attack", "attacks", "a node did harm"},
+		{"ban", "bans", "a node was excluded"},
 		{"rotate", "rotations", "keys were replaced by new ones"},
 	}
 }

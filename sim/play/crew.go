@@ -24,7 +24,7 @@ type crew struct {
 	p     *player
 	nodes []*crewNode // in the scenario's order; immutable
 	by    map[string]*crewNode
-	safe  safe
+	safe  *safe
 }
 
 // crewNode is a node that may live several times.
@@ -41,6 +41,7 @@ type crewNode struct {
 
 	mu     sync.Mutex
 	read   files // guarded by mu; newer than spec
+	gone   bool  // guarded by mu; it is banned, or has not got the newest key
 	life   *life // guarded by mu; nil while it is not alive
 	factor int   // guarded by mu; of its handlers' work
 	busy   bool  // guarded by mu; starts or stops
@@ -56,6 +57,7 @@ type life struct {
 
 func newCrew(p *player) (*crew, error) {
 	c := &crew{p: p, by: make(map[string]*crewNode)}
+	c.safe = &safe{crew: c, keys: make(map[lock][]security.KeyVersion)}
 	for _, g := range p.scenario.Nodes {
 		file, err := network(p.scenario.Seed, g.Key)
 		if err != nil {
@@ -213,7 +215,7 @@ func (c *crew) start(n *crewNode) {
 	}
 	l := &life{Participant: participant}
 	l.index = add(c.p.record, &c.p.record.h.Nodes, history.Node{
-		Name: n.name, Relay: n.spec.Relay, Zone: n.spec.Zone, Peer: participant.Peer(), Key: n.key, Keys: n.carrier().keys,
+		Name: n.name, Relay: n.spec.Relay, Zone: n.spec.Zone, Peer: participant.Peer(), Key: n.label(), Keys: n.carrier().keys,
 		From: c.p.level.Now(), Leaving: -1, Until: -1, Adversary: n.spec.Adversary != nil,
 	})
 	n.leave(l)
@@ -494,7 +496,9 @@ func (c *crew) subscribe(n *crewNode, l *life, entry int) {
 			continue
 		}
 		now := p.level.Now()
-		p.record.note(func(all *history.History) { all.Subscriptions[h.index].From = now })
+		if n.label() != excluded { // who is out is promised nothing
+			p.record.note(func(all *history.History) { all.Subscriptions[h.index].From = now })
+		}
 		n.mu.Lock()
 		h.open = open
 		n.mu.Unlock()

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim/scenario"
@@ -20,12 +22,15 @@ import (
 type files struct {
 	network  []security.KeyVersion            // nil = as at the beginning
 	clusters map[string][]security.KeyVersion // likewise; those that have changed
+	bans     []peer.ID
 }
 
-// safe has the newest keys of each kind, from which nodes get theirs.
+// safe has the newest keys of each kind and the bans, from which nodes get theirs.
 type safe struct {
+	crew *crew
 	mu   sync.Mutex
 	keys map[lock][]security.KeyVersion // guarded by mu; those that were rotated
+	bans []peer.ID                      // guarded by mu
 }
 
 // lock is what keys are for.
@@ -36,6 +41,7 @@ func (n *crewNode) specified() NodeSpec {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	spec := n.spec
+	spec.Network.Bans = n.read.bans
 	if n.read.network != nil {
 		spec.Network.Keys = n.read.network
 	}
@@ -58,37 +64,39 @@ func (n *crewNode) lock(cluster string) (l lock, ok bool) {
 
 // rotate makes new keys, and has nodes read the file with them one after the other;
 // when the overlap is over, the one without the old keys.
-func (c *crew) rotate(a scenario.Action) error {
-	if err := c.change(a, func(l lock, keys []security.KeyVersion, now time.Time) ([]security.KeyVersion, error) {
+func (s *safe) rotate(a scenario.Action) error {
+	if err := s.change(a, func(l lock, keys []security.KeyVersion, now time.Time) ([]security.KeyVersion, error) {
 		next := keys[len(keys)-1].Version + 1
-		return security.RotateKeys(keys, now, a.For.D(), source(c.p.scenario.Seed, "rotation", fmt.Sprint(l.cluster, "/", l.label, "/", next)))
+		return security.RotateKeys(keys, now, a.For.D(), source(s.crew.p.scenario.Seed, "rotation", fmt.Sprint(l.cluster, "/", l.label, "/", next)))
 	}); err != nil {
 		return err
 	}
-	begun := c.p.level.Now()
-	c.hurry(a, begun)
+	begun := s.crew.p.level.Now()
+	s.hurry(a, begun)
 	if a.For == 0 {
+		s.leaveOut(a)
 		return nil
 	}
-	c.p.at(begun+a.For.D(), "end of keys "+a.On, func() {
-		err := c.change(a, func(_ lock, keys []security.KeyVersion, now time.Time) ([]security.KeyVersion, error) {
+	s.crew.p.at(begun+a.For.D(), "end of keys "+a.On, func() {
+		err := s.change(a, func(_ lock, keys []security.KeyVersion, now time.Time) ([]security.KeyVersion, error) {
 			return slices.DeleteFunc(slices.Clone(keys), func(k security.KeyVersion) bool {
 				return !k.NotAfter.IsZero() && !now.Before(k.NotAfter)
 			}), nil
 		})
 		if err != nil {
-			c.p.fail(err)
+			s.crew.p.fail(err)
 			return
 		}
-		c.hurry(a, c.p.level.Now())
+		s.hurry(a, s.crew.p.level.Now())
+		s.leaveOut(a)
 	})
 	return nil
 }
 
 // change makes other keys of those that the nodes of a rotation hold.
-func (c *crew) change(a scenario.Action, edit func(lock, []security.KeyVersion, time.Time) ([]security.KeyVersion, error)) error {
+func (s *safe) change(a scenario.Action, edit func(lock, []security.KeyVersion, time.Time) ([]security.KeyVersion, error)) error {
 	var now time.Time
-	for _, n := range c.nodes {
+	for _, n := range s.crew.nodes {
 		if l := n.alive(); l != nil {
 			now = l.Now()
 			break
@@ -97,20 +105,17 @@ func (c *crew) change(a scenario.Action, edit func(lock, []security.KeyVersion, 
 	if now.IsZero() {
 		return errors.New("play: nobody is there who has a clock")
 	}
-	c.safe.mu.Lock()
-	defer c.safe.mu.Unlock()
-	if c.safe.keys == nil {
-		c.safe.keys = make(map[lock][]security.KeyVersion)
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	done := make(map[lock]bool)
 	for _, name := range a.Nodes {
-		n := c.by[name]
+		n := s.crew.by[name]
 		l, ok := n.lock(a.On)
 		if !ok || done[l] {
 			continue
 		}
 		done[l] = true
-		keys := c.safe.keys[l]
+		keys := s.keys[l]
 		switch {
 		case keys != nil:
 		case a.On == "":
@@ -122,35 +127,35 @@ func (c *crew) change(a scenario.Action, edit func(lock, []security.KeyVersion, 
 		if err != nil {
 			return err
 		}
-		c.safe.keys[l] = keys
+		s.keys[l] = keys
 	}
 	return nil
 }
 
 // hurry has the nodes of a rotation read the newest file one after the other.
-func (c *crew) hurry(a scenario.Action, from time.Duration) {
+func (s *safe) hurry(a scenario.Action, from time.Duration) {
 	for i, name := range a.Nodes {
-		n := c.by[name]
+		n := s.crew.by[name]
 		l, ok := n.lock(a.On)
 		if !ok {
 			continue
 		}
-		c.p.at(from+time.Duration(i)*a.Every.D(), "keys of "+name, func() {
-			if err := c.bring(n, l); err != nil {
-				c.p.fail(fmt.Errorf("keys of %s: %w", name, err))
+		s.crew.p.at(from+time.Duration(i)*a.Every.D(), "keys of "+name, func() {
+			if err := s.bring(n, l); err != nil {
+				s.crew.p.fail(fmt.Errorf("keys of %s: %w", name, err))
 			}
 		})
 	}
 }
 
 // bring has a node read its newest file: now if it runs, else when it starts.
-func (c *crew) bring(n *crewNode, l lock) error {
-	c.safe.mu.Lock()
-	keys := c.safe.keys[l]
-	c.safe.mu.Unlock()
+func (s *safe) bring(n *crewNode, l lock) error {
+	s.mu.Lock()
+	keys, bans := s.keys[l], s.bans
+	s.mu.Unlock()
 	n.mu.Lock()
 	if l.cluster == "" {
-		n.read.network = keys
+		n.read.network, n.read.bans = keys, bans
 	} else {
 		n.read.clusters = maps.Clone(n.read.clusters)
 		if n.read.clusters == nil {

@@ -235,7 +235,7 @@ func (r *recorder) sortTopicsAndTunnels() {
 	h := &r.h
 	for i := range h.Publications {
 		p := &h.Publications[i]
-		p.Lost = touched(h, p.Publisher, p.Sent, endOr(p.Ended, p.Deadline))
+		p.Lost = touched(h, p.Publisher, p.Sent, endOr(p.Ended, p.Deadline)) || outside(h, p.Publisher, p.Sent)
 	}
 	for i := range h.Tunnels {
 		t := &h.Tunnels[i]

@@ -28,7 +28,9 @@ func (p *player) act(index int, a scenario.Action) {
 	case "flood":
 		p.flood(index, a)
 	case "rotate":
-		err = p.crew.rotate(a)
+		err = p.crew.safe.rotate(a)
+	case "ban":
+		err = p.crew.safe.ban(a)
 	default:
 		err = p.level.Apply(a)
 	}

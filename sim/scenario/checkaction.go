@@ -205,7 +205,7 @@ func (x *Index) withoutClients(names []string) []string {
 func simOnly(s Scenario) bool {
 	return slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Attach != "" }) ||
 		slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Near != "" || g.Prefix != "" }) ||
-		slices.ContainsFunc(s.Timeline, func(a Action) bool { return a.Do == "break" || a.Do == "attack" || a.Do == "rotate" })
+		slices.ContainsFunc(s.Timeline, func(a Action) bool { return a.Do == "break" || a.Do == "attack" || a.Do == "rotate" || a.Do == "ban" })
 }
 
 // clients checks the groups of clients.
@@ -241,7 +241,7 @@ func (c *checker) clients() {
 // neighbours of its own.
 func ofNetwork(do string) bool {
 	return slices.Contains([]string{
-		"cut", "mend", "clog", "unclog", "degrade", "corrupt", "partition", "partition-oneway", "swizzle", "skew", "router", "attack", "rotate",
+		"cut", "mend", "clog", "unclog", "degrade", "corrupt", "partition", "partition-oneway", "swizzle", "skew", "router", "attack", "rotate", "ban",
 	}, do)
 }
 

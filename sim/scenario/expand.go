@@ -140,7 +140,7 @@ func (x *expander) order() {
 // action expands anything but churn.
 func (x *expander) action(path string, a Action) {
 	switch a.Do {
-	case "start", "restart", "resume":
+	case "start", "restart", "resume", "ban":
 		x.each(path, a, "", nil)
 	case "stop", "crash", "silence":
 		a.For += a.Down

@@ -388,7 +388,7 @@ func (x *Index) happens(a Action) string {
 		return fmt.Sprintf("%s answers about who is near: %s", a.Mode, who)
 	case "attack":
 		return a.attacks(who)
-	case "rotate":
+	case "ban", "rotate":
 		return rotates(a, who)
 	case "flood":
 		return a.Work.Name + ": " + x.sends(*a.Work)

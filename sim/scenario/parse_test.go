@@ -173,6 +173,7 @@ func TestImpossibleActionsAreRefused(t *testing.T) {
 		{"{at: 1s, do: attack, nodes: m, mode: hoard-memory, on: geo}", "timeline[0].on: hoard-memory is not about anything; leave it out"},
 		{"{at: 1s, do: attack, mode: withhold, on: geo}", "timeline[0]: attack needs nodes"},
 		{"{at: 1s, do: rotaet, nodes: m}", `timeline[0].do: unknown action "rotaet"; did you mean rotate?`},
+		{"{at: 1s, do: ban}", "timeline[0]: ban needs nodes"},
 		{"{at: 1s, do: rotate}", "timeline[0]: rotate needs nodes"},
 		{"{at: 1s, do: rotate, nodes: m, on: gio}", `timeline[0].on: no cluster is called "gio"; did you mean geo?`},
 		{"{at: 1s, do: rotate, nodes: m, on: geo}", "timeline[0].on: geo has no keys of its own: they follow the network's; give it keys, or leave on out"},

@@ -26,8 +26,11 @@ func RotationTakes(a Action) Duration {
 	return a.For + Duration(max(len(a.Nodes)-1, 0))*a.Every
 }
 
-// rotates says what a rotation does, for people.
+// rotates says what a rotation or a ban does, for people.
 func rotates(a Action, who string) string {
+	if a.Do == "ban" {
+		return "banned: " + who
+	}
 	text := "the network's key is rotated: "
 	if a.On != "" {
 		text = "the key of " + a.On + " is rotated: "

@@ -160,6 +160,7 @@ func Actions() []ActionInfo {
 		{"router", "Makes what nodes are told about who is near slow, stale or wrong (mode); without a mode it is right again.", nodes, []string{"mode", "for"}, false},
 		{"attack", "Turns the nodes into adversaries, which do harm in the way of mode; without a mode they stop. They go on in the liveness phase. Level sim only.", nodes, []string{"mode", "on", "for"}, false},
 		{"rotate", "Makes a new key of the network, or of a cluster (on), and has the nodes read the file with it one after the other, every so long; who is away reads it when it comes back. The old keys are valid for so long (for), then the nodes read a file without them; default: there is none of them in the first. Level sim only.", nodes, []string{"on", "every", "for"}, false},
+		{"ban", "Puts the nodes on the list of bans in the network's file, which the first other node reads; all others hear of it. Who is banned, or left out when the network's key is rotated, goes on with what it has: nothing is promised to it, and nobody may answer it, ask it, or list it. Level sim only.", nodes, nil, false},
 		{"flood", "Sends a second workload for a while.", []string{"work"}, []string{"for"}, false},
 		{"heal", "Ends every cut, clog, degradation, pause, skew and router fault.", nil, nil, false},
 		{"partition", "Cuts both ways between the first nodes and the second, or between the nodes and all others.", []string{"between or nodes"}, []string{"for"}, true},
