@@ -93,14 +93,15 @@ func (n *Network) admissionMessage(version uint32, p peer.ID) []byte {
 // VouchSize is the length of what Vouch returns, in bytes.
 const VouchSize = 4 + sha256.Size
 
-// Vouch returns the proof that a holder of the network's newest key makes a
-// statement to all nodes: what it is about, in which number, and its body. Whoever
-// holds that key can make one; who it was does not show. It is
+// Vouch returns the proof that a holder of the network's key makes a statement to all
+// nodes: what it is about, in which number, and its body. Whoever holds that key can
+// make one; who it was does not show. While keys overlap it is the old one, which
+// those have who have not read the new file yet. It is
 //
 //	4 bytes   version of the network key, big-endian
 //	32 bytes  HMAC-SHA-256 over network id, version, topic, subject, number and body
 func (n *Network) Vouch(topic uint32, subject string, number uint64, body []byte) []byte {
-	k := n.ring.Load().seals.get()
+	k := n.ring.Load().common.get()
 	b := binary.BigEndian.AppendUint32(make([]byte, 0, VouchSize), k.version)
 	return append(b, mac(k.vouch, n.statement(k, topic, subject, number, body))...)
 }

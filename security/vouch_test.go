@@ -5,6 +5,7 @@ package security_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,4 +46,20 @@ func TestAVouchIsForOneStatementOfOneNetwork(t *testing.T) {
 	require.NoError(t, newNetwork(t, f).CheckVouch(proof, 1, "mallory", 3, []byte("b")))
 	f.Keys = versions(2, 3, 4)
 	require.ErrorIs(t, newNetwork(t, f).CheckVouch(proof, 1, "mallory", 3, []byte("b")), security.ErrUnauthorized)
+}
+
+// TestAVouchIsForThoseWithTheOldFile proves that while keys overlap a statement of who
+// has the new file counts for who has not, and that it is made by the new key after that.
+func TestAVouchIsForThoseWithTheOldFile(t *testing.T) {
+	f := newFile(t, "net")
+	f.Keys = versions(1)
+	old := newNetwork(t, f)
+	var err error
+	f.Keys, err = security.RotateKeys(f.Keys, noon, time.Hour, seeded("2"))
+	require.NoError(t, err)
+	n := newNetwork(t, f)
+	n.Advance(noon)
+	require.NoError(t, old.CheckVouch(n.Vouch(1, "mallory", 1, nil), 1, "mallory", 1, nil))
+	n.Advance(noon.Add(time.Hour))
+	require.ErrorIs(t, old.CheckVouch(n.Vouch(1, "mallory", 1, nil), 1, "mallory", 1, nil), security.ErrUnauthorized)
 }

@@ -112,7 +112,7 @@ func (b *bans) state(p peer.ID, banned bool) {
 	}
 }
 
-// renew proves all bans by the key that counts now: who joins later knows no other.
+// renew proves all bans by a key that counts now: who joins later knows no other.
 func (b *bans) renew() { b.l.overlay.Statements().Renew(wire.Statement_BAN, b.prove) }
 
 func (b *bans) prove(s *overlay.Statement) {

@@ -208,6 +208,25 @@ func refused(t *testing.T, n *node.Node, cluster string) {
 	require.Error(t, err)
 }
 
+func TestABanThatComesWithANewKeyReachesThoseWithoutIt(t *testing.T) {
+	// This test gives one node a file with a ban and a new key: who has only the old key
+	// heeds the ban, too.
+	network := newNetwork(t)
+	a := start(t, network, nil)
+	b := start(t, network, nil, a)
+	mallory := start(t, network, nil, a, b)
+	for _, n := range []*node.Node{a, b} {
+		serve(t, n, n.Self().String(), echo, patterns.Limits{})
+		_, err := mallory.Request(t.Context(), n.Self().String(), patterns.Message{}, patterns.WaitForMember())
+		require.NoError(t, err)
+	}
+	changed := network
+	changed.Keys = rotate(t, network.Keys, time.Hour)
+	changed.Bans = []peer.ID{mallory.Self()}
+	require.NoError(t, a.SetKeys(node.Keys{Network: changed}))
+	until(t, func() bool { return !hasLink(a, mallory) && !hasLink(b, mallory) })
+}
+
 func TestABanEndsWhenNoFileHasItAnyMore(t *testing.T) {
 	// This test bans a node in two files, and takes the ban out of one after the other:
 	// the first tells everybody, but the second one's own file still counts there.
