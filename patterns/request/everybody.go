@@ -24,6 +24,10 @@ type parts struct {
 	last  *wire.Reply // the one that says who is missing; nil = it has not come
 }
 
+// maxParts is how many replies of one network are taken: as many as its gateway asks for.
+// One that lies could send any number, each of which is remembered.
+const maxParts = 4096
+
 // heard takes in one of many replies. Large ones travel on another lane, so that the last
 // one may overtake them.
 func (p *parts) heard(a *attempt, r *wire.Reply) decision {
@@ -32,7 +36,10 @@ func (p *parts) heard(a *attempt, r *wire.Reply) decision {
 	case r.Flags&wire.FlagMoreReplies == 0 && p.last == nil:
 		p.last = r
 	case r.Flags&wire.FlagMoreReplies != 0:
-		p.count++
+		if p.count++; p.count > maxParts {
+			c.drops.Inc(dropReplyLarge)
+			break
+		}
 		c.sink.(partial).replied(c, p.open(a, r))
 	}
 	if p.last == nil || p.last.Outcome == wire.OutcomeReply && p.due(a) > p.count {

@@ -310,3 +310,28 @@ func TestNobodySpeaksForOthersToANode(t *testing.T) {
 	w.handlers[wire.KindRequest](w, r.AppendTo(nil))
 	require.Equal(t, map[string]uint64{"unauthorized": 1, "malformed": 1}, e.Drops())
 }
+
+func TestAGatewayCantHaveItsCallerRememberAnyNumberOfReplies(t *testing.T) {
+	// A member that stands for a network sends ten replies more than a gateway may
+	// ask for: these are counted, and nobody hears them.
+	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
+		const most, more = 4096, 10
+		x := &elsewhere{at: func(d *request.Delivery) {
+			for range most + more {
+				require.NoError(t, d.Part(t.Context(), wire.Reply{Outcome: wire.OutcomeReply, Tail: wire.AppendTail(nil, nil, nil), From: &wire.From{Member: 1, Peer: string(host.id)}}))
+			}
+			sum := wire.Summary{Members: most + more, Complete: true}
+			d.Answer(wire.Reply{Outcome: wire.OutcomeReply, Tail: wire.AppendTail(nil, nil, sum.AppendTo(nil))})
+		}}
+		s, err := host.engine.Forward(1, "geo", patterns.Limits{}, all, x)
+		require.NoError(t, err)
+		w.mu.Lock()
+		w.servers[1] = s
+		w.mu.Unlock()
+		w.list("geo", &cluster.Member{ID: 1, Peer: host.id, Incarnation: 7, Capacity: 1, Imported: true, Network: "eu", Priority: 1})
+		out, _, err := survey(caller, within(t, time.Minute), request.All{})
+		require.NoError(t, err)
+		require.Len(t, out, most)
+		require.EqualValues(t, more, caller.engine.Drops()["reply_large"])
+	})
+}
