@@ -139,9 +139,10 @@ func TestJSONIsOneObjectPerLine(t *testing.T) {
 	require(t, len(measured["members"].(map[string]any)) == 2, measured)
 	object(t, harness.Run(t, "version", "--json").Ends(0))
 
+	short := a.Peer()[len(a.Peer())-8:]
 	for _, command := range [][]string{{"members", "echo"}, {"status"}} {
 		plain := harness.Run(t, append(command, "--socket", a.Socket())...).Ends(0)
-		require(t, strings.Contains(plain.Stdout, a.Peer()) && !strings.Contains(plain.Stdout, "{"), plain)
+		require(t, strings.Contains(plain.Stdout, short) && !strings.Contains(plain.Stdout, "{"), plain)
 	}
 }
 
@@ -280,7 +281,6 @@ func TestNamesThatNobodyMayHaveAreRefused(t *testing.T) {
 	scenario(t)
 	a := harness.NewNetwork(t).Relay("a")
 	for _, tc := range []struct{ args, says []string }{
-		{[]string{"request", "geo@eu", "x"}, []string{`bad name: "geo@eu"`, "@ is reserved"}},
 		{[]string{"serve", "geo@eu", "--echo"}, []string{"@ is reserved"}},
 		{[]string{"serve", "$status", "--echo"}, []string{"names that begin with"}},
 		{[]string{"request", " geo", "x"}, []string{"begins with a blank"}},
@@ -292,6 +292,7 @@ func TestNamesThatNobodyMayHaveAreRefused(t *testing.T) {
 	} {
 		a.Does(tc.args[0], tc.args[1:]...).Ends(1).Says(tc.says...)
 	}
+	a.Does("request", "geo@eu", "x").Ends(3).Says("nobody serves geo in the network eu", "gateway")
 }
 
 func TestKeyFromTheEnvironment(t *testing.T) {

@@ -143,6 +143,18 @@ func explain(err error) string {
 	return err.Error()
 }
 
+// explainNobody says what to do where there are no members.
+func explainNobody(e *clusterError) string {
+	said := fmt.Sprintf("nobody serves %s: start a member with 'arke serve %s'", e.cluster, e.cluster)
+	if cluster, network, named := strings.Cut(e.cluster, "@"); named {
+		said = fmt.Sprintf("nobody serves %s in the network %s: start a member there, or have a gateway lend it to this network", cluster, network)
+	}
+	if e.one {
+		said += ", or wait for one with --wait"
+	}
+	return said + "; or your key is not theirs: --cluster-key-file"
+}
+
 func explainCall(e *clusterError) string {
 	var remote *patterns.RemoteError
 	var deadline *patterns.DeadlineError
@@ -153,11 +165,7 @@ func explainCall(e *clusterError) string {
 		}
 		return fmt.Sprintf("%s refused (code %d): %s", e.cluster, remote.Code, remote.Message)
 	case patterns.OutcomeNoMembers:
-		said := fmt.Sprintf("nobody serves %s: start a member with 'arke serve %s'", e.cluster, e.cluster)
-		if e.one {
-			said += ", or wait for one with --wait"
-		}
-		return said + "; or your key is not theirs: --cluster-key-file"
+		return explainNobody(e)
 	case patterns.OutcomeOverloaded:
 		return fmt.Sprintf("all members of %s are busy, no handler ran: try again later, or start more members", e.cluster)
 	case patterns.OutcomeUnreachable:
