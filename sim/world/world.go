@@ -129,13 +129,20 @@ func (w *World) create(spec play.NodeSpec) (*participant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", spec.Name, err)
 	}
-	p := &participant{Node: created, seam: seam, admit: func(file security.NetworkFile) error {
-		admission, err := w.admission(file)
+	p := &participant{Node: created, seam: seam}
+	p.admit = func(file security.NetworkFile) error {
+		// One of its own, which has had the keys before as the node has: what becomes of
+		// those is for the product to say.
+		own, err := security.NewNetwork(spec.Network)
 		if err == nil {
-			w.n.SetAdmission(spec.Name, admission)
+			err = own.SetKeys(file.Keys, p.Now())
+		}
+		if err == nil {
+			spec.Network = file
+			w.n.SetAdmission(spec.Name, own)
 		}
 		return err
-	}}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.nodes[spec.Name] == nil {
