@@ -138,7 +138,7 @@ func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFil
 		case <-ctx.Done():
 			running = false
 		case <-hangups:
-			reloadGateway(file.name, g, log, level)
+			reloadGateway(file, g, log, level)
 		}
 	}
 	if err := a.drain(file.drainTimeout, g.Shutdown); err != nil {
@@ -148,11 +148,8 @@ func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFil
 }
 
 // reloadGateway reads the file again. One that makes no sense changes nothing.
-func reloadGateway(name string, g *gateway.Gateway, log *zap.Logger, level zap.AtomicLevel) {
-	var now gatewayFile
-	f := pflag.NewFlagSet("gateway", pflag.ContinueOnError)
-	now.declare(f)
-	err := readGateway(name, f, &now)
+func reloadGateway(file *gatewayFile, g *gateway.Gateway, log *zap.Logger, level zap.AtomicLevel) {
+	now, err := file.again()
 	if err == nil {
 		err = g.Cross(now.crossings)
 	}
@@ -164,7 +161,7 @@ func reloadGateway(name string, g *gateway.Gateway, log *zap.Logger, level zap.A
 		level.SetLevel(l)
 	}
 	log.Info("configuration read again; networks change when the gateway is started again",
-		zap.String("file", name), zap.Int("lend", len(now.crossings)))
+		zap.String("file", file.name), zap.Int("lend", len(now.crossings)))
 }
 
 // announceGateway prints the line that scripts wait for.

@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/security"
@@ -79,4 +81,31 @@ lend:
 	} {
 		require.Contains(t, out, want)
 	}
+}
+
+func TestAGatewaysFlagsStandAboveItsFileWhenItIsReadAgain(t *testing.T) {
+	// This test checks that what the command line gave is not taken back by a reload,
+	// and that a level of the file that is none is refused.
+	file := filepath.Join(t.TempDir(), "g.yaml")
+	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	write("log-level: warn\ndrain-timeout: 1s\n")
+	var first gatewayFile
+	f := pflag.NewFlagSet("gateway", pflag.ContinueOnError)
+	first.declare(f)
+	require.NoError(t, f.Parse([]string{"--log-level", "debug"}))
+	require.NoError(t, readGateway(file, f, &first))
+
+	write("log-level: error\ndrain-timeout: 2s\n")
+	now, err := first.again()
+	require.NoError(t, err)
+	require.Equal(t, "debug", now.log.level)
+	require.Equal(t, 2*time.Second, now.drainTimeout)
+
+	write("log-format: console\nlog-level: loud\n")
+	other := gatewayFile{}
+	f = pflag.NewFlagSet("gateway", pflag.ContinueOnError)
+	other.declare(f)
+	require.NoError(t, readGateway(file, f, &other))
+	_, err = other.again()
+	require.ErrorContains(t, err, "loud")
 }

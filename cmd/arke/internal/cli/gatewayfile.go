@@ -23,6 +23,7 @@ import (
 // two kinds of sections.
 type gatewayFile struct {
 	name         string
+	settings     *settings.Settings
 	drainTimeout time.Duration
 	log          logFlags
 	admin        adminFlags
@@ -90,7 +91,7 @@ func readGateway(name string, flags *pflag.FlagSet, c *gatewayFile) error {
 	}
 	sections, err := file.Sections("networks", "lend")
 	note(err)
-	_, err = settings.Resolve(flags, nil, file)
+	c.settings, err = settings.Resolve(flags, nil, file)
 	note(err)
 	c.name = name
 	for _, s := range sections["networks"] {
@@ -108,6 +109,20 @@ func readGateway(name string, flags *pflag.FlagSet, c *gatewayFile) error {
 		return problems
 	}
 	return nil
+}
+
+// again reads the file once more. What the command line gave stands above it, as before.
+func (c *gatewayFile) again() (*gatewayFile, error) {
+	now, f := new(gatewayFile), pflag.NewFlagSet("gateway", pflag.ContinueOnError)
+	now.declare(f)
+	if err := c.settings.Repeat(f); err != nil {
+		return nil, err
+	}
+	if err := readGateway(c.name, f, now); err != nil {
+		return nil, err
+	}
+	_, err := now.log.parse()
+	return now, err
 }
 
 // resolveSection sets what a section says.
