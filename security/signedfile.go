@@ -6,10 +6,10 @@ package security
 import (
 	"encoding/hex"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/arke-mesh/arke/internal/replacefile"
 )
 
 // What an authority signs is kept in files that are no secrets: text of the same
@@ -74,25 +74,5 @@ func readSigned(path, format string, limit int) ([]byte, error) {
 func writeSigned(path, head, format string, encoded []byte) error {
 	b := fmt.Appendf([]byte(head), "%s 1\n%s ", format, signedWord)
 	b = append(hex.AppendEncode(b, encoded), '\n')
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails once it was renamed
-	if err := f.Chmod(0o644); err != nil {
-		f.Close()
-		return err
-	}
-	if _, err := f.Write(b); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return replacefile.Write(path, b, 0o644)
 }

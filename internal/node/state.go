@@ -15,6 +15,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/replacefile"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -128,7 +129,7 @@ func (s state) incarnation() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := writeDurably(path, strconv.FormatUint(last+1, 10)+"\n"); err != nil {
+	if err := replacefile.Write(path, []byte(strconv.FormatUint(last+1, 10)+"\n"), 0o600); err != nil {
 		return 0, fmt.Errorf("node: incarnation: %w", err)
 	}
 	return last + 1, nil
@@ -147,32 +148,4 @@ func readIncarnation(path string) (uint64, error) {
 		return 0, fmt.Errorf("node: %s is not a number: restore it, or remove the whole data directory to start as a new node", path)
 	}
 	return n, nil
-}
-
-// writeDurably replaces a file: after it the new text is on the disk, and at no
-// moment is there anything but the old or the new one.
-func writeDurably(path, text string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails after the rename, as it should
-	_, err = f.WriteString(text)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes a rename durable.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
