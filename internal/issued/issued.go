@@ -230,6 +230,23 @@ func (r *Roll) Forget(p peer.ID) {
 // Serves says whether the node p, whose record has that certificate, may serve a
 // cluster, and what it is called. The error is security's.
 func (r *Roll) Serves(p peer.ID, encoded []byte, cluster string) (name string, err error) {
+	return r.recorded(p, encoded, func(h *holding) error {
+		if !r.allows(h, verb.Serve, cluster) {
+			return forbidden(h, verb.Serve, cluster)
+		}
+		return nil
+	})
+}
+
+// Valid says whether the certificate in a record of the node p is good, whatever it lets
+// it do, and what it calls the node.
+func (r *Roll) Valid(p peer.ID, encoded []byte) (name string, err error) {
+	return r.recorded(p, encoded, func(*holding) error { return nil })
+}
+
+// recorded judges a certificate in a record of the node p, and by more what it lets the
+// node do, and returns what it calls the node.
+func (r *Roll) recorded(p peer.ID, encoded []byte, more func(*holding) error) (name string, err error) {
 	if !r.issued.Load() {
 		return "", nil
 	}
@@ -239,22 +256,7 @@ func (r *Roll) Serves(p peer.ID, encoded []byte, cluster string) (name string, e
 	if h == nil {
 		return "", err
 	}
-	if !r.allows(h, verb.Serve, cluster) {
-		return "", forbidden(h, verb.Serve, cluster)
-	}
-	return h.Name, nil
-}
-
-// Valid says whether the certificate in a record of the node p is good, whatever it lets
-// it do, and what it calls the node.
-func (r *Roll) Valid(p peer.ID, encoded []byte) (name string, err error) {
-	if !r.issued.Load() {
-		return "", nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	h, err := r.valid(p, encoded)
-	if h == nil {
+	if err := more(h); err != nil {
 		return "", err
 	}
 	return h.Name, nil
