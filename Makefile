@@ -40,7 +40,7 @@ demo-federation: build ## two networks, two gateways, a service that dies and co
 	./bin/arke demo federation
 
 .PHONY: test
-test: ## the tests, with the race detector, in about six minutes on two cores
+test: ## the tests, with the race detector, in about ten minutes on two cores
 	$(GOTEST) -p 3 -skip '^($(SLOW))$$' ./...
 
 .PHONY: slow

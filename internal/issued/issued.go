@@ -5,24 +5,20 @@ package issued
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/verb"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 )
 
-// Bounds of what is remembered; beyond them it is found out again.
-const (
-	maxHeld     = 4096 // certificates of records
-	maxVerdicts = 1024 // names per certificate
-)
+// maxHeld bounds the certificates of records that are remembered; beyond it they are
+// verified again.
+const maxHeld = 4096
 
 // Roll knows the certificates of the nodes that this one deals with, and what they
 // are good for. All methods may be called concurrently.
@@ -42,18 +38,6 @@ type Roll struct {
 	signed   []byte                                // list, as it was signed; nil = none came
 	shown    map[peer.ID]*holding                  // in Hellos of links that stand
 	held     map[security.CertificateHash]*holding // of records, and of links
-}
-
-// holding is a certificate whose signature was verified.
-type holding struct {
-	security.Certificate
-	encoded  []byte
-	verdicts map[question]bool // guarded by Roll.mu
-}
-
-type question struct {
-	verb verb.Verb
-	name string
 }
 
 // New returns the roll of a node. now is its wall clock.
@@ -152,18 +136,9 @@ func (r *Roll) open(encoded []byte) (*holding, error) {
 	if len(r.held) >= maxHeld {
 		clear(r.held) // those of links stay in shown
 	}
-	h := &holding{Certificate: c, encoded: append([]byte(nil), encoded...), verdicts: make(map[question]bool)}
+	h := hold(c, encoded)
 	r.held[hash] = h
 	return h, nil
-}
-
-// describe is open where no authority is known.
-func describe(encoded []byte) (*holding, error) {
-	c, err := security.DescribeCertificate(encoded)
-	if err != nil {
-		return nil, err
-	}
-	return &holding{Certificate: c, encoded: append([]byte(nil), encoded...), verdicts: make(map[question]bool)}, nil
 }
 
 // valid returns the certificate that p shows. Without one, or with one that is good
@@ -231,7 +206,7 @@ func (r *Roll) Forget(p peer.ID) {
 // cluster, and what it is called. The error is security's.
 func (r *Roll) Serves(p peer.ID, encoded []byte, cluster string) (name string, err error) {
 	return r.recorded(p, encoded, func(h *holding) error {
-		if !r.allows(h, verb.Serve, cluster) {
+		if !h.allows(verb.Serve, cluster) {
 			return forbidden(h, verb.Serve, cluster)
 		}
 		return nil
@@ -274,7 +249,7 @@ func (r *Roll) Lets(p peer.ID, encoded []byte, v verb.Verb, name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h, err := r.valid(p, encoded)
-	return err == nil && (h == nil || r.allows(h, v, name))
+	return err == nil && (h == nil || h.allows(v, name))
 }
 
 // May says whether p, to which there is a link, may do something with a name. It is
@@ -299,7 +274,7 @@ func (r *Roll) May(p peer.ID, v verb.Verb, name string) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.allows(h, v, name)
+	return h.allows(v, name)
 }
 
 // MayBytes is May for a name that is no string yet, and that is not kept.
@@ -332,48 +307,6 @@ func (r *Roll) Own(v verb.Verb, name string) error {
 	}
 	return fmt.Errorf("%w: %w: have another one made with `arke authority sign --%s %s`",
 		patterns.ErrUnauthorized, forbidden(r.own, v, name), v, name)
-}
-
-func forbidden(h *holding, v verb.Verb, name string) error {
-	return fmt.Errorf("the certificate of %q does not let it %s %q", h.Name, v, name)
-}
-
-// allows compares a name with the certificate's patterns, once. mu is held for writing.
-func (r *Roll) allows(h *holding, v verb.Verb, name string) bool {
-	q := question{v, name}
-	verdict, known := h.verdicts[q]
-	if !known {
-		verdict = Allows(&h.Certificate, v, name)
-		if len(h.verdicts) >= maxVerdicts {
-			clear(h.verdicts)
-		}
-		h.verdicts[q] = verdict
-	}
-	return verdict
-}
-
-// Allows says whether a certificate lets its node do something with a name: with a
-// cluster, a topic, or all that a pattern stands for.
-func Allows(c *security.Certificate, v verb.Verb, name string) bool {
-	for _, rule := range [verb.Count][]string{verb.Serve: c.Serve, verb.Call: c.Call, verb.Publish: c.Publish, verb.Subscribe: c.Subscribe}[v] {
-		if match.Stands(rule, name) {
-			return true
-		}
-	}
-	return false
-}
-
-// CheckPatterns says which of a certificate's names and patterns would never stand for
-// anything, nil if none.
-func CheckPatterns(c *security.Certificate) error {
-	for v, list := range [verb.Count][]string{verb.Serve: c.Serve, verb.Call: c.Call, verb.Publish: c.Publish, verb.Subscribe: c.Subscribe} {
-		for _, p := range list {
-			if err := match.CheckPattern(p); err != nil {
-				return fmt.Errorf("--%s: %s", verb.Verb(v), strings.TrimPrefix(err.Error(), "arke: "))
-			}
-		}
-	}
-	return nil
 }
 
 // Parse verifies a list of revocations. It returns security.ErrBadCertificate.
