@@ -6,6 +6,7 @@
 //
 //	go run ./tests/measure             everything, about five minutes
 //	go run ./tests/measure -only kill  one measurement
+//	go run ./tests/measure -only rotations -rate 1000 -tunnels 10
 //
 // Unlike the scenarios it also looks below the client: the round trip between
 // two embedded nodes, and a bare echo over one stream of the transport, are
@@ -44,11 +45,15 @@ var measurements = []struct {
 	{"clients", "programs beside one relay that say nothing, or hang", clients},
 	{"strangers", "joins and requests beside those who hold no key", strangers},
 	{"flood", "ten times as much work as a member can do", flood},
+	{"rotations", "requests and tunnels while keys are rotated", rotations},
 }
 
 func main() {
 	part := flag.Bool("part", false, "run a part of a measurement, in a process of its own; for this program itself")
 	only := flag.String("only", "", "measurements to run, separated by commas (default all)")
+	var work amounts
+	flag.IntVar(&work.perSecond, "rate", 5000, "requests a second while keys are rotated")
+	flag.IntVar(&work.tunnels, "tunnels", 100, "tunnels that are open while keys are rotated")
 	flag.Parse()
 	if *part {
 		if err := runPart(flag.Args()); err != nil {
@@ -56,29 +61,36 @@ func main() {
 		}
 		return
 	}
-	status := runAll(*only)
+	status := runAll(*only, work)
 	harness.RemoveBinary()
 	os.Exit(status)
 }
 
 // runAll runs the measurements that only names, or all, and returns the exit
 // status.
-func runAll(only string) int {
+func runAll(only string, work amounts) int {
 	status := 0
 	for _, measurement := range measurements {
 		if only != "" && !strings.Contains(","+only+",", ","+measurement.name+",") {
 			continue
 		}
 		fmt.Printf("%s: %s\n", measurement.name, measurement.about)
-		if !run(measurement.run) {
+		if !run(work, measurement.run) {
 			status = 1
 		}
 	}
 	return status
 }
 
+// amounts are how much work measurements make that let it be chosen.
+type amounts struct {
+	perSecond int // requests a second
+	tunnels   int
+}
+
 // meter is what the harness needs of a test, for a program.
 type meter struct {
+	amounts
 	cleanups []func()
 	failed   bool
 }
@@ -89,8 +101,8 @@ var _ harness.TB = (*meter)(nil)
 var errFailed = errors.New("failed")
 
 // run runs one measurement and cleans up after it; false if it failed.
-func run(f func(m *meter)) bool {
-	m := new(meter)
+func run(work amounts, f func(m *meter)) bool {
+	m := &meter{amounts: work}
 	func() {
 		defer func() {
 			if r := recover(); r != nil && r != errFailed {

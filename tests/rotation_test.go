@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay/client"
+	"github.com/arke-mesh/arke/tests/harness"
+)
+
+func TestKeysAreRotatedUnderLoad(t *testing.T) {
+	// This test does what docs/keys.md tells an operator to do: arke key rotate, then
+	// SIGHUP to one relay after another, three times for the network and three times for a
+	// cluster, while requests, tunnels and a subscription run; the last time the old keys are
+	// gone from the file. No request is lost, no tunnel ends, and each message is
+	// delivered once.
+	alone(t)
+	network := harness.NewNetwork(t)
+	vault, own := clusterKeys(t, "vault"), clusterKeys(t, "own")
+	relays := network.Relays(3, harness.Flags("--cluster-key-file", vault))
+	a, b, c := relays[0], relays[1], relays[2]
+	for _, r := range []*harness.Relay{b, c} {
+		r.Serves("plain", "--echo")
+		r.Serves("vault", "--echo")
+		r.Serves("own", "--echo", "--cluster-key-file", own)
+		r.Serves("pipe", "--tunnel-echo")
+	}
+	for _, name := range []string{"plain", "vault", "pipe"} {
+		a.Sees(2, name)
+	}
+	caller, holder, publisher := a.Client(), holds(t, a, own), b.Client()
+	var published atomic.Uint64
+
+	var heard tally
+	_, err := c.Client().Subscribe(t.Context(), "news.>", &heard, patterns.SubscribeOptions{})
+	require(t, err == nil, err)
+	load := harness.StartLoad(t, 300, func(n int) error {
+		if n%10 == 0 {
+			published.Add(1)
+			return publisher.Publish(t.Context(), "news.today", patterns.Message{Body: []byte("x")})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
+		defer cancel()
+		who, cluster, body := caller, []string{"plain", "vault", "own"}[n%3], fmt.Sprint(n)
+		if cluster == "own" {
+			who = holder
+		}
+		reply, err := who.Request(ctx, cluster, patterns.Message{Body: []byte(body)}, patterns.WaitForMember())
+		if err == nil && string(reply.Body) != body {
+			err = errors.New("another's reply")
+		}
+		return err
+	})
+	var tunnels []*carrier
+	for range 4 {
+		tunnels = append(tunnels, carries(t, caller, "pipe"))
+	}
+
+	passes := func() {
+		t.Helper()
+		done := load.Done()
+		harness.Eventually(t, harness.Patience, "that the work goes on", func() error {
+			if load.Done() < done+100 {
+				return errors.New("requests don't")
+			}
+			return nil
+		})
+	}
+	read := map[*harness.Relay]int{}
+	rotate := func(args ...string) {
+		t.Helper()
+		harness.Run(t, append([]string{"key", "rotate"}, args...)...).Ends(0)
+		for _, r := range relays {
+			read[r]++
+			r.Hangup()
+			harness.Eventually(t, harness.Patience, "that the relay reads its keys", func() error {
+				if n := strings.Count(r.Log(), "keys read again"); n < read[r] {
+					return fmt.Errorf("%d times it has", n)
+				}
+				return nil
+			})
+			passes()
+		}
+	}
+	for range 3 {
+		rotate("--key-file", network.Key(), "--overlap", "1h")
+		rotate("--key-file", vault, "--cluster", "vault", "--overlap", "1h")
+	}
+	for n, err := range load.Stop() {
+		require(t, err == nil, fmt.Sprint("request ", n, ": ", err))
+	}
+	for _, c := range tunnels {
+		c.ends()
+	}
+	harness.Eventually(t, harness.Patience, "that all is delivered", func() error {
+		if n := heard.delivered.Load() + heard.missed.Load(); n < published.Load() {
+			return fmt.Errorf("%d of %d are", n, published.Load())
+		}
+		return nil
+	})
+	require(t, heard.missed.Load() == 0 && heard.delivered.Load() == published.Load(), fmt.Sprint(heard.missed.Load(), heard.delivered.Load(), published.Load()))
+	for _, r := range relays {
+		require(t, r.Logs(`"accepted": [4, 3], "seals": 4`) == nil, r.Log())
+	}
+}
+
+// holds attaches to a relay with a key of a cluster.
+func holds(t *testing.T, r *harness.Relay, key string) *client.Client {
+	t.Helper()
+	file, err := client.ReadKeys(key)
+	require(t, err == nil, err)
+	cfg := client.Config{Socket: r.Socket()}
+	cfg.Keys = append(cfg.Keys, file)
+	c, err := client.New(cfg)
+	require(t, err == nil, err)
+	require(t, c.Start(t.Context()) == nil, "can't attach")
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// carrier is a tunnel that carries numbers there and back until it is told to end.
+type carrier struct {
+	t      *testing.T
+	stop   chan struct{}
+	done   chan error
+	rounds int // until done
+}
+
+func carries(t *testing.T, c *client.Client, cluster string) *carrier {
+	t.Helper()
+	tunnel, err := c.OpenTunnel(t.Context(), cluster, patterns.Message{}, patterns.WaitForMember())
+	require(t, err == nil, err)
+	r := &carrier{t: t, stop: make(chan struct{}), done: make(chan error, 1)}
+	go func() {
+		defer tunnel.Close()
+		r.done <- r.run(tunnel)
+	}()
+	return r
+}
+
+func (r *carrier) run(tunnel patterns.Tunnel) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for ; ; r.rounds++ {
+		select {
+		case <-tick.C:
+		case <-r.stop:
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
+		want := fmt.Sprint(r.rounds)
+		err := tunnel.Send(ctx, []byte(want))
+		var got []byte
+		if err == nil {
+			got, err = tunnel.Receive(ctx)
+		}
+		cancel()
+		if err != nil || string(got) != want {
+			return fmt.Errorf("round %d: %q, %w", r.rounds, got, err)
+		}
+	}
+}
+
+// ends fails the test unless the tunnel has carried all there and back until now.
+func (r *carrier) ends() {
+	r.t.Helper()
+	close(r.stop)
+	err := <-r.done
+	require(r.t, err == nil && r.rounds > 10, fmt.Sprint(r.rounds, " rounds: ", err))
+}
