@@ -4,6 +4,7 @@
 package security
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 
 const (
 	certificateFormat = 1
+	renewableFormat   = 2 // with the time until which issuers may renew it
+	renewedFormat     = 3 // such a one, and what an issuer has added
 
 	// MaxCertificate bounds an encoded certificate, in bytes: it has to fit a Hello.
 	MaxCertificate = 1 << 10
@@ -41,6 +44,12 @@ type Certificate struct {
 	Serve, Call, Publish, Subscribe []string
 	// NotBefore and NotAfter bound its time, in whole seconds.
 	NotBefore, NotAfter time.Time
+	// RenewUntil is until when an Issuer may give it more time, in whole seconds; zero =
+	// only the authority itself may.
+	RenewUntil time.Time
+	// Issuer is the serial number of the delegation by which it was renewed; 0 = its time
+	// is the authority's. Sign leaves it out.
+	Issuer uint64
 }
 
 // CertificateHash names one signed certificate.
@@ -63,6 +72,8 @@ func (c *Certificate) check() error {
 		return fmt.Errorf("%w: the name of a node has 1 to %d bytes of printable UTF-8", ErrBadCertificate, MaxCertificateName)
 	case !c.NotAfter.After(c.NotBefore) || c.NotBefore.Unix() < 0:
 		return fmt.Errorf("%w: it ends before it begins", ErrBadCertificate)
+	case !c.RenewUntil.IsZero() && c.RenewUntil.Before(c.NotAfter):
+		return fmt.Errorf("%w: it may be renewed until a time before its end", ErrBadCertificate)
 	}
 	if _, err := publicKeyOf(c.Peer); err != nil {
 		return fmt.Errorf("%w: %w", ErrBadCertificate, err)
@@ -99,10 +110,17 @@ func (a Authority) Sign(c Certificate) ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	b := []byte{certificateFormat}
+	format, limit := byte(certificateFormat), MaxCertificate
+	if !c.RenewUntil.IsZero() {
+		format, limit = renewableFormat, MaxRenewable
+	}
+	b := []byte{format}
 	b = append(b, uint64Bytes(c.Serial)...)
 	b = append(b, uint64Bytes(uint64(c.NotBefore.Unix()))...)
 	b = append(b, uint64Bytes(uint64(c.NotAfter.Unix()))...)
+	if format == renewableFormat {
+		b = append(b, uint64Bytes(uint64(c.RenewUntil.Unix()))...)
+	}
 	b = appendShort(b, c.Name)
 	b = appendShort(b, string(c.Peer))
 	for _, list := range c.lists() {
@@ -112,8 +130,8 @@ func (a Authority) Sign(c Certificate) ([]byte, error) {
 		}
 	}
 	b = a.sign(labelCertificate, b)
-	if len(b) > MaxCertificate {
-		return nil, fmt.Errorf("%w: %d bytes are more than %d: name fewer clusters, or patterns in their place", ErrBadCertificate, len(b), MaxCertificate)
+	if len(b) > limit {
+		return nil, fmt.Errorf("%w: %d bytes are more than %d: name fewer clusters, or patterns in their place", ErrBadCertificate, len(b), limit)
 	}
 	return b, nil
 }
@@ -123,13 +141,25 @@ func appendShort(b []byte, s string) []byte {
 	return append(append(b, byte(len(s))), s...)
 }
 
-// OpenCertificate decodes what Sign returned, if the authority signed it for this
-// network. It returns ErrBadCertificate. It does not look at times: see
+// OpenCertificate decodes what Sign or Issuer.Renew returned, if the authority signed it for this
+// network, and has delegated to who renewed it. It returns ErrBadCertificate. It does not look at times: see
 // Certificate.At; nor at revocations: see RevocationList.Revokes.
 func OpenCertificate(id AuthorityID, network NetworkID, encoded []byte) (Certificate, error) {
 	if len(encoded) > MaxCertificate {
 		return Certificate{}, fmt.Errorf("%w: larger than %d bytes", ErrBadCertificate, MaxCertificate)
 	}
+	if len(encoded) == 0 || encoded[0] != renewedFormat {
+		return openSigned(id, network, encoded)
+	}
+	n, err := parseRenewed(encoded)
+	if err != nil {
+		return Certificate{}, err
+	}
+	return n.open(id, network)
+}
+
+// openSigned decodes what the authority itself has signed.
+func openSigned(id AuthorityID, network NetworkID, encoded []byte) (Certificate, error) {
 	body, ok := id.verified(labelCertificate, network, encoded)
 	if !ok {
 		return Certificate{}, fmt.Errorf("%w: not signed by this network's authority", ErrBadCertificate)
@@ -143,16 +173,42 @@ func DescribeCertificate(encoded []byte) (Certificate, error) {
 	if len(encoded) < signatureSize || len(encoded) > MaxCertificate {
 		return Certificate{}, fmt.Errorf("%w: malformed", ErrBadCertificate)
 	}
-	return parseCertificate(encoded[:len(encoded)-signatureSize])
+	if encoded[0] != renewedFormat {
+		return parseCertificate(encoded[:len(encoded)-signatureSize])
+	}
+	n, err := parseRenewed(encoded)
+	if err != nil || len(n.original) < signatureSize {
+		return Certificate{}, fmt.Errorf("%w: malformed", ErrBadCertificate)
+	}
+	c, err := parseCertificate(n.original[:len(n.original)-signatureSize])
+	if err != nil {
+		return c, err
+	}
+	d, _, err := parseDelegation(n.delegation[:delegationSize-signatureSize])
+	if err != nil {
+		return c, err
+	}
+	return c, n.extends(&c, &d)
+}
+
+// Renews says whether encoded is original with another time, given by an issuer.
+// Signatures are not looked at.
+func Renews(encoded, original []byte) bool {
+	return !bytes.Equal(encoded, original) && bytes.Equal(originalOf(encoded), originalOf(original))
 }
 
 // parseCertificate is strict: one certificate has one encoding.
 func parseCertificate(b []byte) (Certificate, error) {
 	r := strict{rest: b}
-	if r.byte() != certificateFormat {
+	format := r.byte()
+	if format != certificateFormat && format != renewableFormat {
 		return Certificate{}, fmt.Errorf("%w: unknown format: use a newer release", ErrBadCertificate)
 	}
-	c := Certificate{Serial: r.uint64(), NotBefore: r.time(), NotAfter: r.time(), Name: r.short(), Peer: peer.ID(r.short())}
+	c := Certificate{Serial: r.uint64(), NotBefore: r.time(), NotAfter: r.time()}
+	if format == renewableFormat {
+		c.RenewUntil = r.time()
+	}
+	c.Name, c.Peer = r.short(), peer.ID(r.short())
 	for _, list := range c.lists() {
 		for range r.byte() {
 			*list = append(*list, r.short())

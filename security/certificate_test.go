@@ -305,17 +305,22 @@ func FuzzOpenCertificate(f *testing.F) {
 	signed, err := a.Sign(testCertificate(p))
 	require.NoError(f, err)
 	f.Add(signed[:len(signed)-64])
+	again := renewable(f, p)
+	f.Add(again[:len(again)-64])
+	f.Add(renew(f, testIssuer(f, testTerms), again, noon.Add(20*time.Hour)))
 	f.Add([]byte{1})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		// This test proves that decoders of certificates and revocations neither fail
 		// nor take two encodings of one: what is decoded gives the same bytes again.
 		if c, err := security.ParseCertificate(body); err == nil {
 			again, err := a.Sign(c)
-			if len(body) <= security.MaxCertificate-64 {
+			if len(body) <= security.MaxCertificate-64 && (c.RenewUntil.IsZero() || len(body) <= security.MaxRenewable-64) {
 				require.NoError(t, err)
 				require.Equal(t, body, again[:len(again)-64])
 			}
 		}
+		_, _ = security.DescribeCertificate(body)
+		_, _ = security.OpenCertificate(a.ID(), a.Network(), body)
 		if l, err := security.ParseRevocations(body); err == nil && len(body) <= security.MaxRevocations-64 {
 			again, err := a.SignRevocations(l)
 			require.NoError(t, err)

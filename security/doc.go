@@ -13,7 +13,8 @@
 //
 // # Keys
 //
-//	authority (Ed25519)          nobody online   Authority.Sign, SignRevocations
+//	authority (Ed25519)          nobody online   Authority.Sign, SignRevocations, Delegate
+//	issuer (Ed25519)             few nodes       Issuer.Renew
 //	node key (Ed25519)           one node        peer id, TLS, NodeKey.SignLease,
 //	                                             SignPath, SignPublication
 //	network key (32 bytes)       all nodes       Network
@@ -80,6 +81,24 @@
 //	text      peer id
 //	five times, for groups and what it may serve, call, publish, subscribe:
 //	  1 byte  count, then so many texts, in rising order
+//	64 bytes  Ed25519 signature by the authority over network id and all before
+//
+// One that issuers may renew has format 2, and behind not after 8 bytes more: until when
+// they may. What an issuer has renewed, at most 1,024 bytes again, is
+//
+//	1 byte    format, 3
+//	2 bytes   length of the certificate, then that one as the authority signed it
+//	129 bytes the delegation
+//	8, 8      not before, not after: these count
+//	64 bytes  Ed25519 signature by the issuer over network id and all before
+//
+// Its delegation says who may do that; what is renewed lies within its time:
+//
+//	1 byte    format, 1
+//	8 bytes   serial number, random
+//	32 bytes  public key of the issuer
+//	8, 8      not before, not after
+//	8 bytes   for how many seconds it may renew at a time
 //	64 bytes  Ed25519 signature by the authority over network id and all before
 //
 // List of revocations, at most 24 KiB:
@@ -289,7 +308,12 @@
 // authority's key makes or changes a certificate or a list of revocations
 // (TestWhatWasChangedIsNoCertificate), or plays an older list back
 // (internal/issued: TestTheLargerNumberCounts). Who has the authority's key decides
-// everything here; it opens no message by itself.
+// everything here; it opens no message by itself. Who has an issuer's key can give
+// certificates more time, each until the authority's RenewUntil and none beyond the delegation, and can do
+// nothing else with it: what it renews has the node, the rights and the serial number
+// that the authority has signed (TestAnIssuerGivesTimeAndNothingElse). A list of revocations that
+// names the delegation takes all back that was renewed by it
+// (TestARevokedDelegationTakesAllBackThatItRenewed).
 //
 // Excluding somebody who had a key takes another key in every file, and the old version
 // out of it, or at its end: after that everything refuses it

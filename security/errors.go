@@ -59,6 +59,10 @@ var (
 	// taken back.
 	ErrRevoked = errors.New("security: certificate was revoked")
 
+	// ErrNotRenewable is returned by Issuer.Renew for a certificate that it can't give
+	// more time.
+	ErrNotRenewable = errors.New("security: the certificate can't be renewed")
+
 	// ErrUnauthorized is returned by Open and OpenRecord for bytes that were
 	// not sealed with a valid key of the cluster, were changed since, or were
 	// sealed for something else.

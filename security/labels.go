@@ -35,6 +35,8 @@ const (
 	labelPublication   = "arke/1 publication"    // a message that a publisher signs
 	labelCertificate   = "arke/1 certificate"    // what an authority signs for a node
 	labelRevocations   = "arke/1 revocations"    // what it signs against nodes
+	labelDelegation    = "arke/1 delegation"     // what it signs for an issuer
+	labelRenewal       = "arke/1 renewal"        // what that one signs for a node
 	labelRecord        = "arke/1 sealed record"  // cluster key, salt -> AES-256 key
 	labelPayload       = "arke/1 sealed payload" // cluster key, salt -> AES-256 key
 	labelStream        = "arke/1 sealed tunnel"  // cluster key, two salts -> AES-256 key

@@ -27,15 +27,16 @@ const (
 type RevocationList struct {
 	Number uint64    // from 1
 	Issued time.Time // in whole seconds
-	// Serials are certificates, Peers nodes: no certificate of theirs is good, past or
+	// Serials are certificates and delegations, Peers nodes: no certificate of theirs is good, past or
 	// to come.
 	Serials []uint64
 	Peers   []peer.ID
 }
 
-// Revokes says whether a certificate was taken back, or its node's key.
+// Revokes says whether a certificate was taken back, or its node's key, or the
+// delegation by which it was renewed.
 func (l *RevocationList) Revokes(c *Certificate) bool {
-	return slices.Contains(l.Serials, c.Serial) || slices.Contains(l.Peers, c.Peer)
+	return slices.Contains(l.Serials, c.Serial) || c.Issuer != 0 && slices.Contains(l.Serials, c.Issuer) || slices.Contains(l.Peers, c.Peer)
 }
 
 // RevokesPeer says whether a node is excluded, whatever it shows.

@@ -162,6 +162,6 @@ func readVectors(t *testing.T) map[string][]byte {
 		require.NoError(t, err, name)
 		out[name] = b
 	}
-	require.Len(t, out, 30)
+	require.Len(t, out, 33)
 	return out
 }
