@@ -4,9 +4,13 @@
 package overlay
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/wire"
 )
 
 // Admission says who is let in by the certificate of a Hello. Methods may be called
@@ -64,12 +68,40 @@ func review(l *Link) {
 	}
 }
 
-// ShowAnew shows the peers of all links what Admission has this node show now: the
-// connections are made anew, and the sessions go on.
+// ShowAnew shows the peers of all links what Admission has this node show now.
+// Connections stay, but where the lane has no room: there the next Hello shows it. A
+// Hello that is under way may still show what was before.
 func ShowAnew(o *Overlay) {
+	certificate := o.cfg.Admission.Certificate()
 	for _, l := range o.links.sorted() {
-		if l.Up() {
+		if !l.Up() {
+			continue
+		}
+		if _, err := l.Send(LaneCtl, wire.KindCertificate, certificate); errors.Is(err, ErrLaneFull) {
 			o.transport.Disconnect(l.peer)
 		}
 	}
+}
+
+// shownAnew handles another certificate of a peer's. One that does not let it in
+// changes nothing: the one before may still do.
+func shownAnew(l *Link, body []byte) (kept bool) {
+	if len(body) > wire.MaxCertificate {
+		l.o.drops.Inc(dropCertificate)
+		return false
+	}
+	certificate := bytes.Clone(body)
+	name, err := l.o.cfg.Admission.Admit(l.peer, certificate)
+	if err != nil {
+		l.o.drops.Inc(dropCertificate)
+		review(l)
+		return false
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	if l.known.certificate = certificate; name != "" {
+		l.known.name = name
+	}
+	l.after.Add(func() { review(l) }) // what was shown may have been revoked meanwhile
+	return false
 }

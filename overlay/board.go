@@ -102,11 +102,27 @@ func (b *Board) Renew(t Topic, prove func(*Statement)) {
 	}
 }
 
+// Recheck tells that Check may find true what it did not before: peers that have said
+// such are asked to say it again.
+func (b *Board) Recheck(t Topic) {
+	b.mu.Lock()
+	b.core.recheck(t)
+	b.mu.Unlock()
+	b.tell()
+}
+
 // receive handles a frame of a peer's.
 func (b *Board) receive(l *Link, body []byte) bool {
 	var m wire.Statement
 	if err := wire.DecodeControl(body, &m); err != nil {
 		b.o.drops.Inc(dropStatement)
+		return false
+	}
+	if m.GetNumber() == 0 {
+		b.mu.Lock()
+		b.core.asked(l.peer, m.GetTopic())
+		b.mu.Unlock()
+		b.tell()
 		return false
 	}
 	err := b.consider(Statement{
@@ -134,9 +150,11 @@ func (b *Board) consider(s Statement, from peer.ID) error {
 	case judgeStale:
 		return ErrStale
 	case judgeFull:
+		b.refuse(from, s.Topic)
 		return fmt.Errorf("overlay: too many statements of topic %v", s.Topic)
 	}
 	if err := h.Check(s); err != nil {
+		b.refuse(from, s.Topic)
 		return err
 	}
 	b.heeding.Lock()
@@ -152,6 +170,12 @@ func (b *Board) consider(s Statement, from peer.ID) error {
 	}
 	b.tell()
 	return nil
+}
+
+func (b *Board) refuse(from peer.ID, t Topic) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.core.refuse(from, t)
 }
 
 // link notes what a link's event means for who has to be told.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +82,35 @@ func TestStatementsReachEverybodyOnce(t *testing.T) {
 		require.Equal(t, []string{"mallory1", "mallory2"}, h.list())
 	}
 	require.Equal(t, "mallory", c.Statements().Held(wire.Statement_BAN)[0].Subject)
+}
+
+func TestWhatWasRefusedIsHeardWhenItCanBeTrue(t *testing.T) {
+	// This test has a node refuse a statement whose proof it can't check yet. When it can,
+	// it hears it in the same session.
+	net := newMemNet()
+	a, _ := newListener(t, net, "a")
+	b := newNode(t, net, "b")
+	var knows atomic.Bool
+	heard := make(chan overlay.Statement, 1)
+	b.Statements().Handle(wire.Statement_BAN, overlay.StatementHandler{
+		Check: func(overlay.Statement) error {
+			if !knows.Load() {
+				return errUntrue
+			}
+			return nil
+		},
+		Heed: func(s overlay.Statement) { heard <- s },
+	})
+	b.start()
+	l := b.wait("a")
+	require.NoError(t, a.Statements().State(overlay.Statement{Topic: wire.Statement_BAN, Subject: "mallory", Number: 1, Proof: []byte("true")}))
+	require.Eventually(t, func() bool { return b.Drops()["statement_refused"] == 1 }, 10*time.Second, time.Millisecond)
+	session := l.Session()
+	knows.Store(true)
+	b.Statements().Recheck(wire.Statement_REVOCATIONS)
+	b.Statements().Recheck(wire.Statement_BAN)
+	require.Equal(t, "mallory", (<-heard).Subject)
+	require.Equal(t, session, l.Session())
 }
 
 func TestUntrueStatementsAreCountedAndStopped(t *testing.T) {

@@ -13,6 +13,7 @@ const (
 	dropHandshakeFailed = dropReason(session.Drops) + iota // an incoming stream that did not get past Hello
 	dropHandshakeFull                                      // an incoming stream beyond the bound on handshakes
 	dropStatement                                          // one that is not true, or beyond the bound on subjects
+	dropCertificate                                        // one that a peer shows in place of its Hello's, and that does not let it in
 	dropExcluded                                           // a stream of a peer that is excluded
 	dropCandidate                                          // a candidate forgotten in favour of a newer one
 	dropReasons
@@ -27,6 +28,8 @@ func (r dropReason) String() string {
 		return "handshake_full"
 	case dropStatement:
 		return "statement_refused"
+	case dropCertificate:
+		return "certificate_refused"
 	case dropExcluded:
 		return "peer_excluded"
 	case dropCandidate:

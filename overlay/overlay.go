@@ -74,6 +74,7 @@ func New(cfg Config) (*Overlay, error) {
 	o.clocks = newClockWatch(o.base, o.links.tellClocks)
 	o.board, o.renewal, o.exclusion.o = newBoard(o), newRenewal(o), o
 	o.handlers[wire.KindStatement] = o.board.receive
+	o.handlers[wire.KindCertificate] = shownAnew
 	return o, nil
 }
 

@@ -45,7 +45,11 @@ type statements struct {
 
 // audience is what a peer that has a session has still to be told, the first that
 // became due first.
-type audience struct{ owed []statementName }
+type audience struct {
+	owed    []statementName
+	refused []Topic // of what it has said something was refused; it takes it for told
+	ask     []Topic // it is to be asked to say again what holds
+}
 
 func newStatements() *statements {
 	return &statements{
@@ -116,16 +120,48 @@ func (c *statements) renew(s Statement) {
 	}
 }
 
+// refuse notes that p has said something that was not taken for true, or had no room.
+func (c *statements) refuse(p peer.ID, t Topic) {
+	if a := c.peers[p]; a != nil && !slices.Contains(a.refused, t) {
+		a.refused = append(a.refused, t)
+	}
+}
+
+// recheck notes that other statements of a topic may be true than before: who has said
+// something that was refused is to be asked to say it again.
+func (c *statements) recheck(t Topic) {
+	for _, a := range c.peers {
+		n := len(a.refused)
+		a.refused = slices.DeleteFunc(a.refused, func(each Topic) bool { return each == t })
+		if len(a.refused) < n && !slices.Contains(a.ask, t) {
+			a.ask = append(a.ask, t)
+		}
+	}
+}
+
+// asked notes that p is to be told again what holds about a topic.
+func (c *statements) asked(p peer.ID, t Topic) {
+	a := c.peers[p]
+	if a == nil {
+		return
+	}
+	for _, name := range c.names() {
+		if name.topic == t && !slices.Contains(a.owed, name) {
+			a.owed = append(a.owed, name)
+		}
+	}
+}
+
 // up notes that a session with p began: it is owed all that holds.
 func (c *statements) up(p peer.ID) { c.peers[p] = &audience{owed: c.names()} }
 
 // down notes that the session with p has ended.
 func (c *statements) down(p peer.ID) { delete(c.peers, p) }
 
-// due lists the peers that are owed something, by id.
+// due lists the peers that are owed something, or to be asked, by id.
 func (c *statements) due() (all []peer.ID) {
 	for p, a := range c.peers {
-		if len(a.owed) > 0 {
+		if len(a.owed)+len(a.ask) > 0 {
 			all = append(all, p)
 		}
 	}
@@ -133,9 +169,13 @@ func (c *statements) due() (all []peer.ID) {
 	return all
 }
 
-// next is what p is to be told next; it is owed until told.
+// next is what p is to be told next; it is owed until told. One without a number asks.
 func (c *statements) next(p peer.ID) (Statement, bool) {
-	if a := c.peers[p]; a != nil && len(a.owed) > 0 {
+	switch a := c.peers[p]; {
+	case a == nil:
+	case len(a.ask) > 0:
+		return Statement{Topic: a.ask[0]}, true
+	case len(a.owed) > 0:
 		return c.held[a.owed[0]], true
 	}
 	return Statement{}, false
@@ -144,6 +184,10 @@ func (c *statements) next(p peer.ID) (Statement, bool) {
 // told notes that p was sent s. A newer one of that name is still owed.
 func (c *statements) told(p peer.ID, s *Statement) {
 	a := c.peers[p]
+	if a != nil && s.Number == 0 {
+		a.ask = slices.DeleteFunc(a.ask, func(t Topic) bool { return t == s.Topic })
+		return
+	}
 	if a == nil || len(a.owed) == 0 || a.owed[0] != s.name() || c.held[s.name()].Number != s.Number {
 		return
 	}

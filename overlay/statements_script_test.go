@@ -21,6 +21,9 @@ import (
 //	up PEER                    a session with a peer begins; down PEER = it ends
 //	hear SUBJECT NUMBER PEER   a statement that is true comes from a peer; without one it is ours
 //	tell PEER                  the peer is sent the first that it is owed
+//	refuse PEER                what the peer has said was not true
+//	recheck                    what was not true may be by now
+//	asked PEER                 the peer asks for all that holds
 func TestStatementScripts(t *testing.T) {
 	story.Run(t, "testdata/statements", func() func(story.Step) []string {
 		c := newStatements()
@@ -52,14 +55,30 @@ func TestStatementScripts(t *testing.T) {
 					return []string{"nothing is owed"}
 				}
 				c.told(p, &s)
+				if s.Number == 0 {
+					out = append(out, "asked to say it again")
+					break
+				}
 				out = append(out, fmt.Sprintf("told %s %d", s.Subject, s.Number))
+			case "refuse":
+				c.refuse(peer.ID(d.Word(0)), wire.Statement_BAN)
+			case "recheck":
+				c.recheck(wire.Statement_BAN)
+			case "asked":
+				c.asked(peer.ID(d.Word(0)), wire.Statement_BAN)
 			default:
 				return d.Unknown()
 			}
 			for _, p := range c.due() {
 				var owed []string
+				if len(c.peers[p].ask) > 0 {
+					out = append(out, string(p)+" is to be asked")
+				}
 				for _, name := range c.peers[p].owed {
 					owed = append(owed, fmt.Sprintf("%s %d", name.subject, c.held[name].Number))
+				}
+				if owed == nil {
+					continue
 				}
 				out = append(out, fmt.Sprintf("%s is owed %s", string(p), strings.Join(owed, ", ")))
 			}

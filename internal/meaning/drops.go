@@ -58,6 +58,7 @@ func dropsBelow() []Entry {
 		{Name: "overlay.beat", Means: "Heartbeats that found no room."},
 		{Name: "overlay.handshake_failed", Means: "Incoming streams that did not get past their Hello."},
 		{Name: "overlay.statement_refused", Means: "Statements to all nodes, such as bans, that were not true, not understood, or beyond the bound."},
+		{Name: "overlay.certificate_refused", Means: "Certificates that peers show in place of the ones in their Hello, and that do not let them in."},
 		{Name: "overlay.peer_excluded", Means: "Incoming streams of peers that are banned, or whose certificate was revoked."},
 		{Name: "overlay.handshake_full", Means: "Incoming streams beyond the bound on those without a Hello."},
 		{Name: "overlay.candidate_forgotten", Means: "Addresses to try that were forgotten in favour of newer ones."},

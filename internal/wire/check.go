@@ -82,7 +82,7 @@ func checkWindow(what string, window []uint32) error {
 }
 
 func checkStatement(m *Statement) error {
-	if m.GetNumber() == 0 {
+	if m.GetNumber() == 0 && len(m.GetSubject())+len(m.GetBody())+len(m.GetProof()) > 0 {
 		return malformed("statement: number")
 	}
 	return first(

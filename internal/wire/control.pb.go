@@ -540,7 +540,7 @@ type Statement struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Topic         Statement_Topic        `protobuf:"varint,1,opt,name=topic,proto3,enum=arke.wire.Statement_Topic" json:"topic,omitempty"`
 	Subject       []byte                 `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"` // BAN: a peer id; REVOCATIONS: none
-	Number        uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`  // at least 1; BAN: odd = the peer is banned, even = it is no longer
+	Number        uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`  // 0 = nothing but the topic: say again what holds; BAN: odd = the peer is banned, even = it is no longer
 	Body          []byte                 `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`       // BAN: none; REVOCATIONS: the list, signed (security.RevocationList)
 	Proof         []byte                 `protobuf:"bytes,5,opt,name=proof,proto3" json:"proof,omitempty"`     // BAN: made with a network key (security.Network.Vouch); REVOCATIONS: none
 	unknownFields protoimpl.UnknownFields

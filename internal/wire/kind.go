@@ -33,6 +33,10 @@ const (
 // KindStatement is what all nodes are told, always on lane ctl.
 const KindStatement Kind = 12
 
+// KindCertificate is what a node shows in place of the certificate in its Hello: the
+// body is another one, as it is encoded. Always on lane ctl.
+const KindCertificate Kind = 13
+
 // Kinds of the cluster layer, always on lane ctl.
 const (
 	KindRegister   Kind = 16
@@ -88,6 +92,8 @@ func (k Kind) String() string {
 		return "void"
 	case KindStatement:
 		return "statement"
+	case KindCertificate:
+		return "certificate"
 	case KindRegister:
 		return "register"
 	case KindRegistered:
