@@ -13,7 +13,7 @@
 //
 // # Keys
 //
-//	authority (Ed25519)          nobody online   Authority.Sign, SignRevocations, Delegate
+//	authority (Ed25519)          nobody online   Authority.Sign, SignRevocations, NewIssuer
 //	issuer (Ed25519)             few nodes       Issuer.Renew
 //	node key (Ed25519)           one node        peer id, TLS, NodeKey.SignLease,
 //	                                             SignPath, SignPublication

@@ -62,9 +62,9 @@ type issuerState struct {
 	signed    []byte // the delegation
 }
 
-// Delegate makes an issuer's key from 32 bytes of rand. It returns ErrBadCertificate
-// for terms that nobody would accept.
-func (a Authority) Delegate(terms Delegation, rand io.Reader) (Issuer, error) {
+// NewIssuer makes a key from 32 bytes of rand to which a delegates. It returns
+// ErrBadCertificate for terms that nobody would accept.
+func NewIssuer(a Authority, terms Delegation, rand io.Reader) (Issuer, error) {
 	if err := terms.check(); err != nil {
 		return Issuer{}, err
 	}

@@ -25,7 +25,7 @@ var testTerms = security.Delegation{Serial: 9, NotBefore: noon, NotAfter: noon.A
 
 func testIssuer(t testing.TB, terms security.Delegation) security.Issuer {
 	t.Helper()
-	i, err := testAuthority(t).Delegate(terms, seeded("issuer"))
+	i, err := security.NewIssuer(testAuthority(t), terms, seeded("issuer"))
 	require.NoError(t, err)
 	return i
 }
@@ -56,7 +56,7 @@ func TestRenewalsAgreeWithASecondImplementation(t *testing.T) {
 		seed[i] = 0x40 + byte(i)
 	}
 	a := testAuthority(t)
-	i, err := a.Delegate(testTerms, strings.NewReader(string(seed)))
+	i, err := security.NewIssuer(a, testTerms, strings.NewReader(string(seed)))
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "issuer.key")
 	require.NoError(t, security.WriteIssuer(path, i))
@@ -168,7 +168,7 @@ func TestWhatWasChangedIsNoRenewedCertificate(t *testing.T) {
 	refused(append(append([]byte(nil), other[:head]...), signed[head:]...), "another node's")
 	terms := testTerms
 	terms.Life = 9 * day
-	wider, err := a.Delegate(terms, seeded("wider"))
+	wider, err := security.NewIssuer(a, terms, seeded("wider"))
 	require.NoError(t, err)
 	longer := renew(t, wider, renewable(t, p), noon.Add(20*time.Hour))
 	tail := len(signed) - 64 - 16
@@ -176,7 +176,7 @@ func TestWhatWasChangedIsNoRenewedCertificate(t *testing.T) {
 	refused(append(append([]byte(nil), signed[:tail]...), longer[tail:]...), "more time than delegated")
 	foreign, err := security.GenerateAuthority(a.Network(), seeded("foreign"))
 	require.NoError(t, err)
-	rogue, err := foreign.Delegate(testTerms, seeded("rogue"))
+	rogue, err := security.NewIssuer(foreign, testTerms, seeded("rogue"))
 	require.NoError(t, err)
 	_, err = rogue.Renew(renewable(t, p), noon.Add(20*time.Hour))
 	require.ErrorIs(t, err, security.ErrBadCertificate)
@@ -259,7 +259,7 @@ func TestFilesOfAnIssuer(t *testing.T) {
 		{Serial: 1, NotBefore: noon, NotAfter: noon, Life: time.Hour},
 		{Serial: 1, NotBefore: noon, NotAfter: noon.Add(day)},
 	} {
-		_, err := testAuthority(t).Delegate(terms, seeded("issuer"))
+		_, err := security.NewIssuer(testAuthority(t), terms, seeded("issuer"))
 		require.ErrorIs(t, err, security.ErrBadCertificate)
 	}
 }

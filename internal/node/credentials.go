@@ -258,6 +258,7 @@ func (c *credentials) change(i security.Issuance) {
 	}
 	c.SetIssuance(i)
 	c.look()
+	c.overlay.Statements().Recheck(wire.Statement_REVOCATIONS)
 	if !was.Issued() {
 		c.plan()
 	}

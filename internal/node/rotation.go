@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -157,6 +158,7 @@ func (r *rotation) tell() {
 	}
 	r.l.clusters.KeysChanged()
 	r.bans.renew()
+	r.l.overlay.Statements().Recheck(wire.Statement_BAN)
 	if below, ok := r.l.outside.Transport.(keyed); ok {
 		if err := below.KeysChanged(); err != nil {
 			log.Error("connections can't show the new keys", zap.Error(err))
