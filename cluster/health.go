@@ -318,7 +318,7 @@ const (
 // for the cluster. All methods may be called concurrently.
 type pool struct {
 	doubt func() error // Config.Doubt; nil = there is none
-	spill spill        // of work to the next tier
+	spill spill        // of work for any network to the next tier
 
 	turn      atomic.Uint64 // of round robin
 	median    atomic.Int64  // of typical service times; 0 = unknown
@@ -329,7 +329,8 @@ type pool struct {
 	mu      sync.Mutex // guards what follows; a load's mu is taken first, never after it
 	loads   []*load    // members of the current view
 	scratch []int64
-	ranks   map[int]*pool // of imported members, by their priority
+	ranks   map[int]*pool     // of imported members, by their priority
+	spills  map[string]*spill // of work that is for one network only
 }
 
 func newPool() *pool {
@@ -352,6 +353,23 @@ func (p *pool) ofRank(rank int) *pool {
 		p.ranks[rank] = newPool()
 	}
 	return p.ranks[rank]
+}
+
+// spillOf returns the spill of work that is for one network only, or for any if that is
+// "": each sees other members, so one is saturated where the other is not.
+func (p *pool) spillOf(network string) *spill {
+	if network == "" {
+		return &p.spill
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.spills == nil {
+		p.spills = make(map[string]*spill)
+	}
+	if p.spills[network] == nil {
+		p.spills[network] = &spill{}
+	}
+	return p.spills[network]
 }
 
 // setTiers has the pools of all ranks reckon over the members of these tiers.

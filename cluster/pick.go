@@ -88,7 +88,7 @@ func pick(v *View, r PickRequest, now int64, random uint64) *Member {
 func (p *picking) enter(tiers []tier) int {
 	for i := range len(tiers) - 1 {
 		t := &tiers[i]
-		away := t.pool.spill.away(p.now, t.condition)
+		away := t.spill.away(p.now, t.condition)
 		if away == 0 || int64(p.rng.roll(int(spillAll))) >= away {
 			return i
 		}

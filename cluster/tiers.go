@@ -16,7 +16,8 @@ import (
 // of this network, or imported ones of one priority.
 type tier struct {
 	candidates
-	pool *pool
+	pool  *pool
+	spill *spill // of work to the next tier
 }
 
 // native is the rank of the members of this network. Imported ones have their
@@ -34,26 +35,32 @@ func (m *Member) rank() int {
 // even if there is none, so that it is known since when there is one again.
 func newTiers(p *pool, self peer.ID, zone string, members []*Member) []tier {
 	if !slices.ContainsFunc(members, func(m *Member) bool { return m.Imported }) {
-		return []tier{{newCandidates(self, zone, members), p}}
+		return []tier{{newCandidates(self, zone, members), p, &p.spill}}
 	}
+	out := byRank(p, self, zone, "", members)
+	if out[0].pool != p {
+		out = slices.Insert(out, 0, tier{pool: p, spill: &p.spill})
+	}
+	return out
+}
+
+// byRank sorts members of one network, or of any if that is "", into tiers.
+func byRank(p *pool, self peer.ID, zone, network string, members []*Member) (out []tier) {
 	ordered := slices.Clone(members)
 	slices.SortStableFunc(ordered, func(a, b *Member) int { return cmp.Compare(a.rank(), b.rank()) })
-	var out []tier
-	if ordered[0].Imported {
-		out = append(out, tier{pool: p})
-	}
 	for len(ordered) > 0 {
 		n, rank := 1, ordered[0].rank()
 		for n < len(ordered) && ordered[n].rank() == rank {
 			n++
 		}
-		out = append(out, tier{newCandidates(self, zone, ordered[:n:n]), p.ofRank(rank)})
+		of := p.ofRank(rank)
+		out = append(out, tier{newCandidates(self, zone, ordered[:n:n]), of, of.spillOf(network)})
 		ordered = ordered[n:]
 	}
 	return out
 }
 
-// byNetwork has a tier for each network that members are from; nil if there is one
+// byNetwork has the tiers of each network that members are from; nil if there is one
 // network only.
 func byNetwork(v *View, self peer.ID, zone string) map[string][]tier {
 	if len(v.tiers) == 1 && !slices.ContainsFunc(v.Members, func(m *Member) bool { return m.Network != v.Members[0].Network }) {
@@ -65,12 +72,12 @@ func byNetwork(v *View, self peer.ID, zone string) map[string][]tier {
 	}
 	out := make(map[string][]tier, len(of))
 	for network, members := range of {
-		out[network] = []tier{{newCandidates(self, zone, members), members[0].load.pool}}
+		out[network] = byRank(v.pool, self, zone, network, members)
 	}
 	return out
 }
 
-// from returns whom Pick may choose from: the tier of one network, or all of them.
+// from returns whom Pick may choose from: the tiers of one network, or all of them.
 func (v *View) from(network string) []tier {
 	if network == "" {
 		return v.tiers

@@ -101,6 +101,31 @@ func TestANamedNetworkIsTheOnlyOne(t *testing.T) {
 	require.Nil(t, pick(home, PickRequest{Network: "eu"}, 1, 7))
 }
 
+// What is for one network only goes by the priorities of its gateways, too, and whether
+// they are saturated is another question than for what is for any network.
+func TestANamedNetworkHasPrioritiesToo(t *testing.T) {
+	v := federated()
+	v.Members[4].Network = "eu"
+	v = federatedOf(v.pool, v.Members)
+	now := int64(1)
+	who := func(network string) map[MemberID]int {
+		now += spillEvery
+		return shares(v, PickRequest{Network: network}, now, 200)
+	}
+	got := who("eu")
+	require.Equal(t, 200, got[11]+got[12])
+	v.mark(flagSuspect, true, 11, 12)
+	require.Equal(t, map[MemberID]int{21: 200}, who("eu"))
+	v.mark(flagSuspect, true, 21)
+	v.mark(flagSuspect, false, 11, 12)
+	for range spillAll / spillDown {
+		who("eu")
+	}
+	got = who("eu")
+	require.Equal(t, 200, got[11]+got[12])
+	require.NotSame(t, v.networks["eu"][0].spill, v.tiers[1].spill)
+}
+
 // A single pool of medians would call members behind a slow line slow.
 func TestDistanceIsNoReasonToEjectAnImportedMember(t *testing.T) {
 	v := federated()

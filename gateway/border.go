@@ -40,6 +40,7 @@ type border struct {
 	rate     bucket // of messages
 	volume   bucket // of bytes
 	inFlight int
+	opening  int // tunnels that were let in and are not counted among the open ones yet
 }
 
 func newBorder() *border { return &border{refused: drop.New(refusals)} }
@@ -53,9 +54,9 @@ func (b *border) limit(l Limits) {
 }
 
 // enter lets a message of so many bytes cross; leave is due then. The opening of a tunnel
-// says how many are open; anything else -1.
-func (b *border) enter(now time.Time, size, tunnels int) refusal {
-	why := b.admit(now, size, tunnels)
+// says how many are open, and opened is due, too; with anything else open is nil.
+func (b *border) enter(now time.Time, size int, open func() int) refusal {
+	why := b.admit(now, size, open)
 	if why != passed {
 		b.refused.Inc(why)
 		return why
@@ -65,12 +66,12 @@ func (b *border) enter(now time.Time, size, tunnels int) refusal {
 	return passed
 }
 
-func (b *border) admit(now time.Time, size, tunnels int) refusal {
+func (b *border) admit(now time.Time, size int, open func() int) refusal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := now.UnixNano()
 	switch {
-	case tunnels >= b.limits.Tunnels:
+	case open != nil && open()+b.opening >= b.limits.Tunnels:
 		return refusedTunnels
 	case b.inFlight >= b.limits.InFlight:
 		return refusedInFlight
@@ -82,7 +83,17 @@ func (b *border) admit(now time.Time, size, tunnels int) refusal {
 	b.rate.take(1)
 	b.volume.take(int64(size))
 	b.inFlight++
+	if open != nil {
+		b.opening++
+	}
 	return passed
+}
+
+// opened notes that a tunnel which was let in is among the open ones, or will not be.
+func (b *border) opened() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opening--
 }
 
 // leave notes that a message has its answer, of so many bytes.

@@ -29,9 +29,9 @@ type cargo struct {
 
 // Deliver implements request.Forwarder.
 func (l *lend) Deliver(d *request.Delivery) {
-	open := -1
+	var open func() int
 	if d.Pattern == patterns.PatternTunnel {
-		open = l.tunnels.open()
+		open = l.tunnels.open
 	}
 	if why := l.border.enter(l.of.clock.Now(), d.Size, open); why != passed {
 		d.Answer(wire.Reply{Outcome: wire.OutcomeOverloaded, Tail: noHeaders, Queue: overfull})

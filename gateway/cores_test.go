@@ -135,24 +135,31 @@ func TestABorderRefusesWhatIsBeyondItsLimits(t *testing.T) {
 	now := time.Unix(1, 0)
 	b := newBorder()
 	b.limit(Limits{InFlight: 2})
-	require.Equal(t, passed, b.enter(now, 5, -1))
-	require.Equal(t, passed, b.enter(now, 5, -1))
-	require.Equal(t, refusedInFlight, b.enter(now, 5, -1))
+	require.Equal(t, passed, b.enter(now, 5, nil))
+	require.Equal(t, passed, b.enter(now, 5, nil))
+	require.Equal(t, refusedInFlight, b.enter(now, 5, nil))
 	b.leave(now, 7)
-	require.Equal(t, passed, b.enter(now, 5, -1))
+	require.Equal(t, passed, b.enter(now, 5, nil))
 	require.Equal(t, uint64(22), b.bytes.Load())
 	require.Equal(t, map[string]uint64{"in_flight_limit": 1}, b.refused.ByName())
 
 	b.limit(Limits{InFlight: 9, Tunnels: 2})
-	require.Equal(t, passed, b.enter(now, 5, 1))
-	require.Equal(t, refusedTunnels, b.enter(now, 5, 2))
+	open := 1
+	tunnels := func() int { return open }
+	require.Equal(t, passed, b.enter(now, 5, tunnels))
+	require.Equal(t, refusedTunnels, b.enter(now, 5, tunnels), "the first one is on its way")
+	b.opened()
+	require.Equal(t, passed, b.enter(now, 5, tunnels), "it came to nothing")
+	open++
+	b.opened()
+	require.Equal(t, refusedTunnels, b.enter(now, 5, tunnels))
 
 	pass := func(l Limits, size int, step, span time.Duration) (n int) {
 		b := newBorder()
 		l.InFlight = 1 << 30
 		b.limit(l)
 		for at := time.Duration(0); at < span; at += step {
-			if b.enter(now.Add(at), size, -1) == passed {
+			if b.enter(now.Add(at), size, nil) == passed {
 				n++
 			}
 		}

@@ -40,8 +40,8 @@
 // # What a gateway must be trusted with
 //
 // It reads, and could change, drop or invent, what crosses. Of either network the other
-// one learns by it only what crosses, the capacity of what is lent, and member and peer
-// ids of who replies to a survey or is missing from one. It can't stand for another
+// one learns by it only what crosses, the capacity of what is lent, and member ids of who
+// replies to a survey or is missing from one. It can't stand for another
 // node: records are signed by the node that registers them. Whoever holds a network's key can register a
 // member that claims to be lent, as it could register any other member.
 //

@@ -82,22 +82,22 @@ func (q *inquiry) took(m *cluster.Member, a request.Answer, err error) (took boo
 		return false, nil
 	}
 	r := replyOf(a, err)
-	r.From = &wire.From{Member: uint64(m.ID), Peer: string(m.Peer)}
+	r.From = &wire.From{Member: uint64(m.ID)} // on which node nobody needs to know there
 	q.size += len(r.Tail)
 	if q.d.Part(q.ctx, r) != nil {
 		late := &patterns.DeadlineError{Cause: context.DeadlineExceeded, MaybeRan: true}
-		q.lost = append(q.lost, patterns.Missing{Member: m.ID.String(), Peer: m.Peer.String(), Err: late})
+		q.lost = append(q.lost, patterns.Missing{Member: m.ID.String(), Err: late})
 		return true, nil
 	}
 	q.count++
 	return true, nil
 }
 
-// missingOf is how a member that is missing travels.
+// missingOf is how a member that is missing travels: without its node.
 func missingOf(m *patterns.Missing) wire.Missing {
 	id, _ := strconv.ParseUint(m.Member, 16, 64) // it is one
 	f := patterns.FailureOf(m.Err)
-	x := wire.Missing{Member: id, Peer: m.Peer, Outcome: f.Outcome, Code: f.Code, Text: f.Text}
+	x := wire.Missing{Member: id, Outcome: f.Outcome, Code: f.Code, Text: f.Text}
 	if f.MaybeRan {
 		x.Flags = wire.FlagMaybeRan
 	}

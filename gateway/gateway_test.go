@@ -355,7 +355,8 @@ func TestASurveyAsksAllNetworksOnce(t *testing.T) {
 	// This test surveys geo, which two gateways lend from eu: each member of both
 	// networks answers once, large replies too, the survey is complete, and a broadcast
 	// reaches each once. geo@eu asks eu only. A member of eu that does not answer is
-	// named, and nothing is complete then.
+	// named, and nothing is complete then, as when more reply than are taken. On which
+	// nodes of eu its members are nobody learns.
 	eu, us := newCloud(t, "eu"), newCloud(t, "us")
 	got := make(chan string, 100)
 	member := func(who string) patterns.Service {
@@ -382,13 +383,17 @@ func TestASurveyAsksAllNetworksOnce(t *testing.T) {
 	for _, who := range []string{"us1", "us2"} {
 		serve(t, us.node(), "geo", member(who))
 	}
-	join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
-	join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
+	var gateways []string
+	for range 2 {
+		g := join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
+		gateways = append(gateways, g.Node("us").Self().String())
+	}
 	caller := us.node()
 	require.Eventually(t, func() bool {
 		m, err := caller.Members(t.Context(), "geo")
 		return err == nil && len(m) == 4
 	}, 15*time.Second, 20*time.Millisecond)
+	limit := 0
 	survey := func(cluster, body string, within time.Duration) (who []string, r patterns.SurveyResult) {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
@@ -397,9 +402,11 @@ func TestASurveyAsksAllNetworksOnce(t *testing.T) {
 				who = append(who, "error")
 				return nil
 			}
-			who = append(who, string(r.Message.Body[:3]))
+			if who = append(who, string(r.Message.Body[:3])); strings.HasPrefix(who[len(who)-1], "eu") {
+				require.Contains(t, gateways, r.Peer)
+			}
 			return nil
-		}, patterns.SurveyOptions{})
+		}, patterns.SurveyOptions{MaxReplies: limit})
 		require.NoError(t, err)
 		slices.Sort(who)
 		return who, r
@@ -427,6 +434,14 @@ func TestASurveyAsksAllNetworksOnce(t *testing.T) {
 	require.False(t, r.Complete)
 	require.Len(t, r.Missing, 1)
 	require.Equal(t, last.Member(), r.Missing[0].Member)
+	require.Contains(t, gateways, r.Missing[0].Peer)
+	limit = 3
+	who, r = survey("geo", "", 10*time.Second)
+	require.Len(t, who, 3)
+	require.False(t, r.Complete)
+	require.Len(t, r.Missing, 1)
+	require.ErrorIs(t, r.Missing[0].Err, patterns.ErrTooLarge)
+	limit = 0
 
 	b, err := caller.Broadcast(t.Context(), "geo", patterns.Message{Body: []byte("all")})
 	require.NoError(t, err)

@@ -64,6 +64,7 @@ func (c *cargo) tunnel() {
 		Server: d.Server, Link: d.Link, Session: d.Session, From: d.From(),
 		SenderIncarnation: d.SenderIncarnation, Sealed: d.Sealed, Tail: d.Tail,
 	})
+	c.l.border.opened()
 	if err != nil {
 		c.refuse(err)
 		return

@@ -36,7 +36,8 @@ type Missing struct {
 // SurveyOptions bounds a survey; zero fields mean the defaults.
 type SurveyOptions struct {
 	// MaxReplies is how many replies are taken; default 4,096. Members beyond
-	// it are asked nothing and are missing with ErrTooLarge.
+	// it are asked nothing and are missing with ErrTooLarge. Those behind a gateway are
+	// asked by it, and missing if their replies are beyond it.
 	MaxReplies int
 	// MaxBytes bounds the bodies and headers of all replies together, in
 	// bytes; default 64 MiB. The replies beyond it are missing with

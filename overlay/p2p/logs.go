@@ -99,7 +99,7 @@ type foldedLine struct {
 func (f *fold) tell(l foreignLine, now time.Time) (repeated int, told bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.seen == nil || len(f.seen) >= maxFolded {
+	if f.seen == nil {
 		f.seen = make(map[foreignLine]foldedLine)
 	}
 	was, known := f.seen[l]
@@ -108,6 +108,25 @@ func (f *fold) tell(l foreignLine, now time.Time) (repeated int, told bool) {
 		f.seen[l] = was
 		return 0, false
 	}
+	if !known && len(f.seen) >= maxFolded {
+		f.makeRoom(now)
+	}
 	f.seen[l] = foldedLine{at: now}
 	return was.skipped, true
+}
+
+// makeRoom forgets the lines that would be told again, or any one if there are none.
+// mu is held.
+func (f *fold) makeRoom(now time.Time) {
+	for l, was := range f.seen {
+		if now.Sub(was.at) >= foldTime && was.skipped == 0 {
+			delete(f.seen, l)
+		}
+	}
+	for l := range f.seen {
+		if len(f.seen) < maxFolded {
+			return
+		}
+		delete(f.seen, l)
+	}
 }

@@ -111,7 +111,7 @@ func (f *fan) replied(c *call, r *wire.Reply) {
 // reportPart has each see what a member behind a gateway has replied.
 func (f *fan) reportPart(p part) error {
 	m := memberOf(p.reply.From)
-	m.Network, m.Imported = p.of.to.Network, true
+	m.Peer, m.Network, m.Imported = p.of.to.Peer, p.of.to.Network, true // of its node nothing is told
 	answer := Answer{Member: m, Attempts: 1}
 	message, err := messageOf(p.reply.Tail)
 	if p.of.raw {
@@ -125,6 +125,11 @@ func (f *fan) reportPart(p part) error {
 		}.Err(p.of.route.name)
 	case err == nil:
 		answer.Message = message
+	}
+	if f.lent++; f.limit > 0 && f.lent > f.limit {
+		f.drops.Inc(dropReplyLarge)
+		f.miss(m, patterns.ErrTooLarge)
+		return nil
 	}
 	took, stop := f.each(m, answer, err)
 	if took {
@@ -154,7 +159,11 @@ func (f *fan) tallyMany(c *call) {
 		f.tally.Members += int(sum.Members)
 		f.tally.Nodes += int(sum.Nodes)
 	}
-	f.tally.Missing = append(f.tally.Missing, missingOf(c.route.name, &sum)...)
+	missing := missingOf(c.route.name, &sum)
+	for i := range missing {
+		missing[i].Peer = c.to.Peer.String()
+	}
+	f.tally.Missing = append(f.tally.Missing, missing...)
 }
 
 // missingOf lists who is missing by a summary.

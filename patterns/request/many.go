@@ -26,7 +26,8 @@ type All struct {
 	// Tail, if not nil, stands in place of Message, as with Ask.
 	Tail []byte
 	// MaxMembers is how many are asked, those with the lowest ids; the others
-	// are missing with ErrTooLarge. 0 = all.
+	// are missing with ErrTooLarge. 0 = all. Members behind a gateway, which are asked by
+	// it, are missing if their replies are beyond it.
 	MaxMembers int
 	// MaxBytes bounds the bodies and headers of all replies together, whether
 	// they were looked at or not; who replies beyond it is missing with
@@ -94,6 +95,8 @@ type fan struct {
 	nodes   map[peer.ID]struct{} // of those that are not missing
 	tally   Tally
 	partial bool // some network has not told of everybody
+	limit   int  // of replies that gateways pass on; 0 = no limit
+	lent    int  // those that they have
 
 	mu      sync.Mutex
 	ended   []*call          // guarded by mu: ends that each has not seen
@@ -124,6 +127,14 @@ func (f *fan) run(ctx context.Context, v *cluster.View, q Ask, limit int) (Tally
 			f.miss(m, patterns.ErrTooLarge)
 		}
 		members = members[:limit]
+	}
+	if limit > 0 {
+		f.limit = limit
+		for _, m := range members {
+			if !m.Imported {
+				f.limit--
+			}
+		}
 	}
 	defer f.stop(context.Canceled) // who still works is told that nobody waits; also if each panics
 	err := f.ask(ctx, members, q)

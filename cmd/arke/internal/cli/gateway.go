@@ -240,7 +240,7 @@ func checkGateway(a App, name string, flags *pflag.FlagSet, file *gatewayFile) e
 		fmt.Fprintf(a.Stdout, "%s: crosses: %s\n", file.where[i], c.Explain())
 	}
 	for _, n := range cfg.Networks {
-		if own := n.Node.Network.Name; own != n.Name {
+		if own := n.Node.Network.Name; own != "" && own != n.Name {
 			fmt.Fprintf(a.Stdout, "note: the network %s calls itself %s: callers there say geo@%s, all others geo@%s\n", n.Name, own, own, n.Name)
 		}
 	}

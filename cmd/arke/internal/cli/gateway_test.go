@@ -67,6 +67,17 @@ the configuration is in order; nothing else crosses
 	}
 
 	out, status = checked(t, `networks:
+  eu: {key-file: DIR/eu.key}
+  us: {key-file: DIR/nowhere.key}
+lend:
+  - {cluster: geo, from: eu, to: us, reseal: true}
+`)
+	require.NotZero(t, status)
+	require.Contains(t, out, "nowhere.key")
+	require.Contains(t, out, "g.yaml:5: crosses: geo of eu to us,", "the network is there, its file is not")
+	require.Contains(t, out, "1 problem\n")
+
+	out, status = checked(t, `networks:
   eu: {key-fil: DIR/eu.key}
   us: {key-file: DIR/nowhere.key}
 land:

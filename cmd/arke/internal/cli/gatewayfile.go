@@ -133,19 +133,18 @@ func resolveSection(s settings.Section, declare func(*pflag.FlagSet)) error {
 	return err
 }
 
-// config is what the file says, with the network files that it names.
+// config is what the file says, with the network files that it names. With an error a
+// network whose file can't be read has its name only.
 func (c *gatewayFile) config(log *zap.Logger) (gateway.Config, error) {
 	out := gateway.Config{Crossings: c.crossings, Logger: log}
 	var faults []error
 	for _, n := range c.networks {
-		if n.keyFile == "" {
-			faults = append(faults, fmt.Errorf("%s: network %s has no key-file: it is made by 'arke keygen', or a copy of the network's", n.where, n.name))
-			continue
+		file, err := security.NetworkFile{}, errors.New("it has no key-file: that is made by 'arke keygen', or a copy of the network's")
+		if n.keyFile != "" {
+			file, err = security.ReadNetworkFile(n.keyFile)
 		}
-		file, err := security.ReadNetworkFile(n.keyFile)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: network %s: %w", n.where, n.name, err))
-			continue
 		}
 		n.config.Network, n.config.Logger = file, log.With(zap.String("network", n.name))
 		out.Networks = append(out.Networks, gateway.Network{Name: n.name, Node: n.config})
