@@ -5,6 +5,7 @@ package p2p
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	kb "github.com/libp2p/go-libp2p-kbucket"
@@ -49,11 +50,15 @@ func (x *routing) lookup(ctx context.Context, key []byte, k int, extra []peer.ID
 	for {
 		for _, p := range l.next() {
 			known := x.host.Network().Connectedness(p) == network.Connected
+			asking := ctx
+			if !known && !slices.Contains(begin, p) && !slices.Contains(extra, p) {
+				asking = mayDial(ctx)
+			}
 			if known {
 				limits[p] = time.Now().Add(max(patience, 3*x.host.Peerstore().LatencyEWMA(p)))
 			}
 			x.wg.Go(func() {
-				a := x.ask(ctx, p, key)
+				a := x.ask(asking, p, key)
 				a.news = !known && a.err == nil
 				select {
 				case answers <- a:
@@ -104,7 +109,7 @@ func earliest(times map[peer.ID]time.Time) time.Time {
 }
 
 // ask asks p for the peers closest to key that it knows, and notes where they
-// are. It connects to p first where necessary.
+// are. It connects to p first where necessary, if ctx says mayDial.
 func (x *routing) ask(ctx context.Context, p peer.ID, key []byte) answer {
 	infos, err := x.messenger.GetClosestPeers(ctx, p, peer.ID(key))
 	if err != nil {

@@ -75,7 +75,7 @@ var _ overlay.Router = (*router)(nil)
 // which kad-dht calls without a lock of ours.
 func (r *router) start(h host.Host, id security.NetworkID) error {
 	prefix := protocol.ID("/arke/" + id.String())
-	d, err := dht.New(h,
+	d, err := dht.New(questioner{h},
 		// Networks never mix, even if somebody copies addresses.
 		dht.ProtocolPrefix(prefix),
 		// A client: it is the answerer that answers. Pitfall "dual DHT": two
