@@ -19,10 +19,7 @@ func TestAgendaBringsUpTheEarliestFirst(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var a agenda[int]
 	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	plans := make([]plan[int], 50)
-	for i := range plans {
-		plans[i].what = i
-	}
+	const things = 50
 	type wish struct {
 		what int
 		at   time.Time
@@ -35,20 +32,20 @@ func TestAgendaBringsUpTheEarliestFirst(t *testing.T) {
 	}
 	now := begin
 	for range 5000 {
-		what := random.IntN(len(plans))
+		what := random.IntN(things)
 		i := slices.IndexFunc(wishes, func(w wish) bool { return w.what == what })
-		require.Equal(t, i >= 0, plans[what].planned())
+		require.Equal(t, i >= 0, a.planned(what))
 		switch random.IntN(4) {
 		case 0, 1:
 			at := now.Add(time.Duration(random.IntN(20)) * time.Second)
-			a.plan(&plans[what], at)
+			a.plan(what, at)
 			if i < 0 {
 				wishes = append(wishes, wish{what, at})
 			} else if at.Before(wishes[i].at) {
 				wishes[i].at = at
 			}
 		case 2:
-			a.cancel(&plans[what])
+			a.cancel(what)
 			if i >= 0 {
 				wishes = slices.Delete(wishes, i, i+1)
 			}
@@ -74,8 +71,7 @@ func TestAgendaBringsUpTheEarliestFirst(t *testing.T) {
 // This test checks that a plan for no time is none.
 func TestAgendaPlansNothingForNoTime(t *testing.T) {
 	var a agenda[int]
-	var p plan[int]
-	a.plan(&p, time.Time{})
-	require.False(t, p.planned())
+	a.plan(1, time.Time{})
+	require.False(t, a.planned(1))
 	require.True(t, a.next().IsZero())
 }

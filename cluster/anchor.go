@@ -50,8 +50,7 @@ func (a *anchor) open(now time.Time, cid security.ClusterID) *book {
 	b := a.books[cid]
 	if b == nil {
 		set := a.finder.use(now, cid)
-		b = &book{cid: cid, authority: authority{anchorSet: set}, announced: set.anchors}
-		b.plan.what = b
+		b = &book{authority: authority{anchorSet: set}, announced: set.anchors}
 		a.books[cid] = b
 	}
 	return b
@@ -123,14 +122,13 @@ func (a *anchor) admitLease(now time.Time, from peer.ID, m *registerMsg) wire.Re
 func (a *anchor) yieldLease(n need) {
 	if n.in == nil {
 		g := a.guests[n.of]
-		cid := g.bookWith(a.rng.roll(len(g.cids)), func(cid security.ClusterID) bool { return len(a.books[cid].of(n.of)) > 0 })
-		n.in = a.books[cid]
+		n.in = g.bookWith(a.rng.roll(len(g.books)), func(b *book) bool { return len(b.of(n.of)) > 0 })
 	}
 	held := n.in.of(n.of)
 	l := held[a.rng.roll(len(held))]
 	a.remove(n.in, l)
 	a.drops.Inc(dropRefused.because(wire.Refusal_YIELDED))
-	a.out.send(n.of, &registeredMsg{cid: n.in.cid, member: l.member, seq: l.seq, refusal: wire.Refusal_YIELDED})
+	a.out.send(n.of, &registeredMsg{cid: n.in.cid(), member: l.member, seq: l.seq, refusal: wire.Refusal_YIELDED})
 	a.exit(n.of, n.in)
 }
 
@@ -138,12 +136,11 @@ func (a *anchor) yieldLease(n need) {
 func (a *anchor) yieldWatch(n need) {
 	if n.in == nil {
 		g := a.guests[n.of]
-		cid := g.bookWith(a.rng.roll(len(g.cids)), func(cid security.ClusterID) bool { return a.books[cid].watchOf(n.of) != nil })
-		n.in = a.books[cid]
+		n.in = g.bookWith(a.rng.roll(len(g.books)), func(b *book) bool { return b.watchOf(n.of) != nil })
 	}
 	a.drops.Inc(dropRefused.because(wire.Refusal_YIELDED))
-	a.out.send(n.of, &snapshotMsg{cid: n.in.cid, seq: n.in.watchOf(n.of).seq, refusal: wire.Refusal_YIELDED})
-	a.unwatch(n.of, n.in.cid)
+	a.out.send(n.of, &snapshotMsg{cid: n.in.cid(), seq: n.in.watchOf(n.of).seq, refusal: wire.Refusal_YIELDED})
+	a.unwatch(n.of, n.in.cid())
 }
 
 // checkProof verifies a proof unless the peer has shown a good one: who holds the key of
@@ -168,9 +165,9 @@ func (a *anchor) put(b *book, from peer.ID, m *registerMsg) {
 		b.insert(l, told.leaseKey)
 		a.leases++
 	} else {
-		g.count(-1, false, l.sumOf(b.cid))
+		g.count(-1, false, l.sumOf(b.cid()))
 	}
-	g.count(1, false, told.sumOf(b.cid))
+	g.count(1, false, told.sumOf(b.cid()))
 	same := !fresh && l.says(&told)
 	g.bytes += len(told.record) - len(l.record)
 	a.bytes += len(told.record) - len(l.record)
@@ -197,7 +194,7 @@ func (a *anchor) remove(b *book, leases ...*heldLease) {
 	for _, l := range leases {
 		b.remove(l)
 		g := a.guests[l.peer]
-		g.count(-1, false, l.sumOf(b.cid))
+		g.count(-1, false, l.sumOf(b.cid()))
 		g.bytes -= len(l.record)
 		a.leases--
 		a.bytes -= len(l.record)
@@ -212,8 +209,7 @@ func (a *anchor) dropOlder(p peer.ID, incarnation uint64) {
 	if g == nil || g.leases == 0 || incarnation <= g.incarnation {
 		return
 	}
-	for _, cid := range slices.Clone(g.cids) {
-		b := a.books[cid]
+	for _, b := range slices.Clone(g.books) {
 		a.remove(b, b.of(p)...)
 		a.exit(p, b)
 	}
@@ -225,13 +221,12 @@ func (a *anchor) down(now time.Time, p peer.ID) {
 	if g == nil {
 		return
 	}
-	for _, cid := range slices.Clone(g.cids) {
-		b := a.books[cid]
+	for _, b := range slices.Clone(g.books) {
 		if leases := b.of(p); len(leases) > 0 {
 			a.remove(b, leases...)
 			b.authority.orphaned = now
 		}
-		a.unwatch(p, cid)
+		a.unwatch(p, b.cid())
 		a.exit(p, b)
 	}
 }
@@ -242,8 +237,7 @@ func (a *anchor) suspected(p peer.ID, on bool) {
 	if g == nil {
 		return
 	}
-	for _, cid := range g.cids {
-		b := a.books[cid]
+	for _, b := range g.books {
 		for _, l := range b.of(p) {
 			if l.suspect != on {
 				l.suspect = on
@@ -271,9 +265,9 @@ func (a *anchor) watch(now time.Time, from peer.ID, m *watchMsg) {
 		a.enter(from, b)
 		a.watches++
 	} else {
-		a.guests[from].count(-1, true, watchSum(b.cid, w.seq))
+		a.guests[from].count(-1, true, watchSum(b.cid(), w.seq))
 	}
-	a.guests[from].count(1, true, watchSum(b.cid, m.seq))
+	a.guests[from].count(1, true, watchSum(b.cid(), m.seq))
 	w.seq, w.number, w.gap = m.seq, 0, time.Time{}
 	// What others have not been told yet is in the snapshot; telling it again
 	// as a Delta does no harm.
@@ -337,7 +331,7 @@ func (a *anchor) sendFailed(now time.Time, to peer.ID, m message) {
 		return
 	}
 	if b := a.books[cid]; b != nil {
-		a.plans.plan(&b.plan, b.lost(now, to))
+		a.plans.plan(b, b.lost(now, to))
 	}
 }
 
@@ -354,9 +348,9 @@ func (a *anchor) judge(now time.Time, b *book) bool {
 	}
 	settled, ask := u.step(now, a.self, a.peers.linkUp)
 	for _, p := range ask {
-		a.out.send(p, &hintMsg{cid: b.cid, wantReply: true, anchors: u.anchorSet.anchors})
+		a.out.send(p, &hintMsg{cid: b.cid(), wantReply: true, anchors: u.anchorSet.anchors})
 	}
-	a.plans.plan(&b.plan, u.next)
+	a.plans.plan(b, u.next)
 	return settled
 }
 
@@ -388,7 +382,7 @@ func (a *anchor) peerChanged(p peer.ID) {
 			concerned = append(concerned, b)
 		}
 	}
-	slices.SortFunc(concerned, func(b, c *book) int { return compareIDs(b.cid, c.cid) })
+	slices.SortFunc(concerned, func(b, c *book) int { return compareIDs(b.cid(), c.cid()) })
 	for _, b := range concerned {
 		a.touch(b)
 	}
@@ -422,12 +416,12 @@ func (a *anchor) flush(now time.Time) {
 func (a *anchor) close(now time.Time, b *book) {
 	if at := b.authority.orphaned.Add(settleTime); now.Before(at) {
 		b.authority.plan(at)
-		a.plans.plan(&b.plan, b.authority.next)
+		a.plans.plan(b, b.authority.next)
 		return
 	}
-	a.plans.cancel(&b.plan)
+	a.plans.cancel(b)
 	a.finder.leave(b.authority.anchorSet)
-	delete(a.books, b.cid)
+	delete(a.books, b.cid())
 }
 
 // tick looks at the books where something is planned.
@@ -438,13 +432,13 @@ func (a *anchor) tick(now time.Time) {
 				b.resend = true
 				a.touch(b)
 			} else {
-				a.plans.plan(&b.plan, w.gap)
+				a.plans.plan(b, w.gap)
 			}
 		}
 		if due(b.authority.next, now) {
 			a.touch(b)
 		} else {
-			a.plans.plan(&b.plan, b.authority.next)
+			a.plans.plan(b, b.authority.next)
 		}
 	}
 }

@@ -89,6 +89,6 @@ func checkBooks(t *testing.T, g *rig, up map[peer.ID]bool) {
 	for p, guest := range a.guests {
 		require.Equal(t, held[p], guest.leases)
 		require.Equal(t, watched[p], guest.watches)
-		require.NotEmpty(t, guest.cids, "a guest that has nothing")
+		require.NotEmpty(t, guest.books, "a guest that has nothing")
 	}
 }

@@ -63,7 +63,6 @@ func (f *finder) use(now time.Time, cid security.ClusterID) *anchorSet {
 	g := f.sets[cid]
 	if g == nil {
 		g = &anchorSet{cid: cid, place: placeOfID(cid).head()}
-		g.lookup.what = g
 		g.local = f.nearest(overlay.Key(cid), nearestCount)
 		g.decide(now, f.peers)
 		g.since = f.unchangedSince(g)
@@ -89,7 +88,7 @@ func (f *finder) unchangedSince(g *anchorSet) time.Time {
 
 func (f *finder) leave(g *anchorSet) {
 	if g.users--; g.users == 0 {
-		f.lookups.cancel(&g.lookup)
+		f.lookups.cancel(g)
 		delete(f.sets, g.cid)
 	}
 }
@@ -130,7 +129,7 @@ func (f *finder) seek(now time.Time, g *anchorSet, on bool) {
 		}
 	} else if g.seekers--; g.seekers == 0 {
 		f.seekers--
-		f.lookups.cancel(&g.lookup)
+		f.lookups.cancel(g)
 	}
 }
 
@@ -338,7 +337,7 @@ func (f *finder) overheard(now time.Time, found []peer.ID) {
 
 func (f *finder) planLookup(g *anchorSet, at time.Time) {
 	if !g.looking {
-		f.lookups.plan(&g.lookup, at)
+		f.lookups.plan(g, at)
 	}
 }
 
@@ -384,8 +383,7 @@ type anchorSet struct {
 	found   []peer.ID // from the last lookup
 	told    []hearsay // what others take for the anchors
 
-	recheck time.Duration    // from the last lookup to the next, without what chance adds
-	lookup  plan[*anchorSet] // the next one
+	recheck time.Duration // from the last lookup to the next, without what chance adds
 }
 
 // hearsay is what one peer takes for the anchors.
@@ -452,6 +450,9 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 	other, closer := g.other(r, beyond)
 	if barred = append(barred, closer...); other != "" {
 		g.anchors = append(g.anchors, other)
+	}
+	if n := len(g.anchors); n <= len(g.local) && slices.Equal(g.anchors, g.local[:n]) {
+		g.anchors = g.local[:n:n] // the common case, kept once
 	}
 	moved := !slices.Equal(old, g.anchors)
 	alike := g.alikeIn(r)

@@ -16,11 +16,9 @@ import (
 // book is what an anchor holds of one cluster id: leases, watches, and what the
 // watchers have not been told yet.
 type book struct {
-	cid       security.ClusterID
 	authority authority
 	leases    []*heldLease   // by key
 	watchers  []*remoteWatch // by peer
-	plan      plan[*book]    // when to look at it again
 
 	news      *news // since the last flush; nil = there is none
 	touched   bool
@@ -35,6 +33,9 @@ type news struct {
 	upserted []leaseKey
 	removed  []leaseRef
 }
+
+// cid is the id that the book is about.
+func (b *book) cid() security.ClusterID { return b.authority.anchorSet.cid }
 
 // since is the news to add to.
 func (b *book) since() *news {
@@ -140,7 +141,7 @@ func (b *book) snapshot(out *outbox, w *remoteWatch, settled bool) {
 	all := parts(leases)
 	for i, part := range all {
 		out.send(w.peer, &snapshotMsg{
-			cid: b.cid, seq: w.seq, leases: part, more: i < len(all)-1,
+			cid: b.cid(), seq: w.seq, leases: part, more: i < len(all)-1,
 			settled: settled, anchors: b.authority.anchorSet.anchors,
 		})
 	}
@@ -177,7 +178,7 @@ func (b *book) deltas(out *outbox, n *news, reanchor bool) {
 	removed := slices.Collect(slices.Chunk(n.removed, maxPart))
 	groups := parts(upserted)
 	for i := range max(len(groups), len(removed)) {
-		d := deltaMsg{cid: b.cid, settled: b.settled}
+		d := deltaMsg{cid: b.cid(), settled: b.settled}
 		if i < len(groups) {
 			d.upserted = groups[i]
 		}
@@ -202,7 +203,7 @@ func (b *book) redirect(out *outbox) {
 	for _, l := range b.leases {
 		if !slices.Contains(told, l.peer) {
 			told = append(told, l.peer)
-			out.send(l.peer, &registeredMsg{cid: b.cid, member: l.member, seq: l.seq, anchors: b.announced})
+			out.send(l.peer, &registeredMsg{cid: b.cid(), member: l.member, seq: l.seq, anchors: b.announced})
 		}
 	}
 }
@@ -214,7 +215,7 @@ func (b *book) provoke(now time.Time, out *outbox) {
 		if due(w.gap, now) {
 			w.gap = time.Time{}
 			w.number++
-			out.send(w.peer, &deltaMsg{cid: b.cid, seq: w.seq, number: w.number, settled: b.settled})
+			out.send(w.peer, &deltaMsg{cid: b.cid(), seq: w.seq, number: w.number, settled: b.settled})
 		}
 	}
 }

@@ -64,7 +64,7 @@ func review(now time.Time, k *watcher) {
 			for _, c := range s.anchorViews {
 				if c.fresh && c.session != 0 {
 					k.ask(now, s, c)
-					k.plans.plan(&s.plan, c.next)
+					k.plans.plan(s, c.next)
 				}
 			}
 		}

@@ -35,8 +35,7 @@ type claim struct {
 	peer   peer.ID
 	waits  int  // answers to what was asked for one by one
 	asked  bool // what stands was compared, and nothing was heard of it
-	plan   plan[*claim]
-	stakes int // leases and watches that stand or wait
+	stakes int  // leases and watches that stand or wait
 }
 
 // stake is one lease or watch as its claim counts it.
@@ -89,7 +88,6 @@ func (s *claims) set(now time.Time, p peer.ID, k *stake, next stake) {
 	a := s.at[p]
 	if a == nil {
 		a = &claim{peer: p}
-		a.plan.what = a
 		s.at[p] = a
 		s.later(now, a)
 	}
@@ -97,7 +95,7 @@ func (s *claims) set(now time.Time, p peer.ID, k *stake, next stake) {
 	a.move(next, 1)
 	*k = next
 	if a.stakes == 0 {
-		s.plans.cancel(&a.plan)
+		s.plans.cancel(a)
 		delete(s.at, p)
 	}
 }
@@ -119,7 +117,7 @@ func (a *claim) move(k stake, n int) {
 
 // later plans the next comparison.
 func (s *claims) later(now time.Time, a *claim) {
-	s.plans.plan(&a.plan, now.Add(claimFirst+spread(s.rng, claimSpread)))
+	s.plans.plan(a, now.Add(claimFirst+spread(s.rng, claimSpread)))
 }
 
 // tick compares what is due.
@@ -127,7 +125,7 @@ func (s *claims) tick(now time.Time) {
 	for _, a := range s.plans.due(now) {
 		switch {
 		case a.waits > 0: // the anchor may have it already, or not yet
-			s.plans.plan(&a.plan, now.Add(claimAgain))
+			s.plans.plan(a, now.Add(claimAgain))
 		default:
 			a.asked = true
 			s.out.send(a.peer, &claimsMsg{holdings: a.holdings})

@@ -64,7 +64,7 @@ func newControl(now time.Time, cfg controlConfig) *control {
 			books: make(map[security.ClusterID]*book), holders: holders{links: b.peers, guests: make(map[peer.ID]*guest)},
 		},
 		registrar: &registrar{
-			base: b, incarnation: cfg.incarnation, zone: cfg.zone, addrs: cfg.addrs, rand: cfg.rand,
+			base: b, incarnation: cfg.incarnation, zone: cfg.zone, here: whereabouts{ask: cfg.addrs}, rand: cfg.rand,
 			alone: now.Add(settleTime),
 			byID:  make(registrations), uncounted: make(map[string]bool),
 		},
@@ -200,14 +200,14 @@ func (c *control) mend(now time.Time, p peer.ID) {
 		for _, e := range g.registrations {
 			if a := e.at(p); a != nil && a.state == leaseHeld {
 				a.next, a.tries = now.Add(spread(c.rng, mendSpread)), 0
-				c.registrar.plans.plan(&e.plan, a.next)
+				c.registrar.plans.plan(e, a.next)
 			}
 		}
 	}
 	for _, s := range ordered(c.watcher.byID, compareIDs) {
 		if v := s.at(p); v != nil && v.stake.stands && !v.stake.waits {
 			v.next = now.Add(spread(c.rng, mendSpread))
-			c.watcher.plans.plan(&s.plan, v.next)
+			c.watcher.plans.plan(s, v.next)
 		}
 	}
 }

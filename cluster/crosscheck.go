@@ -42,7 +42,7 @@ func (k *watcher) doubts(now time.Time, w *watchedCluster) bool {
 		w.consult(now, k)
 	}
 	if now.Before(c.until) && w.awaits(k.peers) {
-		k.plans.plan(&w.epochViews[0].plan, c.until)
+		k.plans.plan(w.epochViews[0], c.until)
 		return true
 	}
 	w.check = crossCheck{}

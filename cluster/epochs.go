@@ -25,15 +25,13 @@ type term struct {
 	name    string
 	cluster *security.Cluster
 	epochs  []*epoch // newest first
-	until   plan[*term]
 	users   int
 }
 
-// epoch is one epoch with what this node shows for it, computed once.
+// epoch is one epoch with the proof that this node shows for it, made once.
 type epoch struct {
 	keys  security.Epoch
 	cid   security.ClusterID
-	key   []byte
 	proof []byte
 }
 
@@ -43,7 +41,6 @@ func (c *epochTable) use(now time.Time, name string) []*epoch {
 	t := c.terms[name]
 	if t == nil {
 		t = &term{name: name, cluster: c.keys(name)}
-		t.until.what = t
 		c.terms[name] = t
 		c.turn(now, t)
 	}
@@ -54,7 +51,7 @@ func (c *epochTable) use(now time.Time, name string) []*epoch {
 func (c *epochTable) leave(name string) {
 	t := c.terms[name]
 	if t.users--; t.users == 0 {
-		c.turns.cancel(&t.until)
+		c.turns.cancel(t)
 		delete(c.terms, name)
 	}
 }
@@ -112,8 +109,8 @@ func (c *epochTable) turn(now time.Time, t *term) {
 		if i := slices.IndexFunc(old, func(o *epoch) bool { return o.cid == e.ID() }); i >= 0 {
 			t.epochs = append(t.epochs, old[i])
 		} else {
-			t.epochs = append(t.epochs, &epoch{keys: e, cid: e.ID(), key: e.PublicKey(), proof: e.Prove(c.self)})
+			t.epochs = append(t.epochs, &epoch{keys: e, cid: e.ID(), proof: e.Prove(c.self)})
 		}
 	}
-	c.turns.plan(&t.until, t.cluster.NextChange(now))
+	c.turns.plan(t, t.cluster.NextChange(now))
 }

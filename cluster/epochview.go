@@ -28,8 +28,7 @@ type epochView struct {
 	of          []*watchedCluster
 	anchorSet   *anchorSet
 	anchorViews []*anchorView // current anchors by distance, then old ones
-	plan        plan[*epochView]
-	told        time.Time // since when the current anchors have all told; zero = they have not
+	told        time.Time     // since when the current anchors have all told; zero = they have not
 }
 
 // advance does for s whatever can be done now: watch the anchors that have not
@@ -51,7 +50,7 @@ func (k *watcher) advance(now time.Time, s *epochView) {
 			if due(c.next, now) {
 				k.ask(now, s, c)
 			}
-			k.plans.plan(&s.plan, c.next)
+			k.plans.plan(s, c.next)
 		}
 		told = told && (c.fresh || c.witness)
 	}
@@ -88,7 +87,7 @@ func (k *watcher) ask(now time.Time, s *epochView, c *anchorView) {
 	k.claims.set(now, c.peer, &c.stake, stake{waits: true, stands: c.stake.stands, watch: true, sum: c.stake.sum})
 	c.next = now.Add(backoff(k.rng, c.tries, watchFirst, watchLongest))
 	c.tries++
-	k.out.send(c.peer, &watchMsg{cid: s.cid, key: s.key, proof: s.proof, seq: c.seq})
+	k.out.send(c.peer, &watchMsg{cid: s.cid, key: s.keys.PublicKey(), proof: s.proof, seq: c.seq})
 }
 
 // dropOld lets go of old anchors once the new ones have told, and the old ones
@@ -113,7 +112,7 @@ func (k *watcher) dropOld(now time.Time, s *epochView, told bool) {
 			k.release(s, c)
 			k.touch(s.of...)
 		} else {
-			k.plans.plan(&s.plan, until)
+			k.plans.plan(s, until)
 		}
 	}
 }
@@ -197,7 +196,7 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 		c.asked, c.fresh, c.settled = false, false, false
 		k.claims.drop(from, &c.stake)
 		c.next = now.Add(refusedFor(k.rng, max(c.tries-1, 0), m.refusal)) // ask counted this try
-		k.plans.plan(&s.plan, c.next)
+		k.plans.plan(s, c.next)
 		return
 	}
 	if c.coming == nil {
@@ -269,7 +268,7 @@ func (k *watcher) delta(now time.Time, from peer.ID, m *deltaMsg) {
 		k.drops.Inc(dropDeltaGap)
 		c.settled = false
 		k.ask(now, s, c)
-		k.plans.plan(&s.plan, c.next)
+		k.plans.plan(s, c.next)
 		return
 	}
 	c.number, c.settled = m.number, m.settled

@@ -23,7 +23,7 @@ type registrar struct {
 	*base
 	incarnation uint64
 	zone        string
-	addrs       func() []string // where this node can be reached now
+	here        whereabouts
 	rand        io.Reader
 	// alone is when a node that nobody has linked to may believe that it is
 	// the first one of its network. Before, it has just not joined yet.
@@ -38,6 +38,19 @@ type registrar struct {
 	recheckAt time.Time // when our own addresses are looked at next; zero = no members
 	plans     agenda[*registration]
 	alarm     alarm // for all else
+}
+
+// whereabouts is where this node can be reached now. The records share it.
+type whereabouts struct {
+	ask  func() []string
+	last []string
+}
+
+func (w *whereabouts) now() []string {
+	if addrs := w.ask(); !slices.Equal(addrs, w.last) {
+		w.last = addrs
+	}
+	return w.last
 }
 
 // localMember is one local member.
@@ -74,7 +87,7 @@ func (r *registrar) add(now time.Time, name string, d Registration) error {
 		return ErrDuplicate
 	}
 	g := &localMember{name: name, record: record{
-		leaseKey: leaseKey{r.self, d.Member}, incarnation: r.incarnation, addrs: r.addrs(), zone: r.zone,
+		leaseKey: leaseKey{r.self, d.Member}, incarnation: r.incarnation, addrs: r.here.now(), zone: r.zone,
 		capacity: min(max(d.Capacity, 1), maxCapacity), maxMessage: max(d.MaxMessage, 0),
 		payload: d.Payload, network: d.Network, priority: min(max(d.Priority, 0), MaxPriority),
 		certificate: r.certificates.Certificate(),
@@ -118,7 +131,6 @@ func (r *registrar) follow(now time.Time, g *localMember, epochs []*epoch) {
 		func(e *registration) security.ClusterID { return e.cid },
 		func(p *epoch) *registration {
 			e := &registration{epoch: p, member: g, anchorSet: r.finder.follow(now, p.cid)}
-			e.plan.what = e
 			e.sign(r)
 			r.byID.add(e)
 			r.advance(now, e)
@@ -289,7 +301,7 @@ func (r *registrar) planRecheck(now time.Time) {
 
 // readdress renews the records if this node's addresses have changed.
 func (r *registrar) readdress(now time.Time) {
-	addrs := r.addrs()
+	addrs := r.here.now()
 	for _, g := range r.members {
 		if slices.Equal(g.record.addrs, addrs) {
 			continue

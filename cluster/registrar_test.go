@@ -263,7 +263,7 @@ func TestStrayRegisterIsTakenBack(t *testing.T) {
 func TestNewAddressesAreMadeKnown(t *testing.T) {
 	g := newRig(t, "A")
 	addrs := []string{"/ip4/10.0.0.7/tcp/1"}
-	g.c.registrar.addrs = func() []string { return addrs }
+	g.c.registrar.here.ask = func() []string { return addrs }
 	g.up("A")
 	g.joins("geo", 1)
 	g.grant("A", wire.Refusal_NONE)

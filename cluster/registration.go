@@ -33,7 +33,6 @@ type registration struct {
 	anchorSet *anchorSet
 	lease     lease // as the anchors are to hold it
 	leases    []*anchorLease
-	plan      plan[*registration]
 	breakAt   time.Time // when old leases are let go; zero = the new ones do not all stand
 }
 
@@ -184,7 +183,7 @@ func (r *registrar) advance(now time.Time, e *registration) {
 			r.ask(now, e, a)
 		}
 		if a.session != 0 {
-			r.plans.plan(&e.plan, a.next)
+			r.plans.plan(e, a.next)
 		}
 		standing = standing && a.state == leaseHeld
 	}
@@ -221,7 +220,7 @@ func (r *registrar) ask(now time.Time, e *registration, a *anchorLease) {
 // ask is what an anchor is asked to hold.
 func (e *registration) ask(seq uint64) *registerMsg {
 	return &registerMsg{
-		cid: e.cid, key: e.key, proof: e.proof, member: e.member.record.member,
+		cid: e.cid, key: e.keys.PublicKey(), proof: e.proof, member: e.member.record.member,
 		incarnation: e.lease.incarnation, record: e.lease.record, signature: e.lease.signature, seq: seq,
 	}
 }
@@ -244,9 +243,9 @@ func (r *registrar) breakOld(now time.Time, e *registration, standing bool) {
 		}
 	case e.breakAt.IsZero():
 		e.breakAt = now.Add(wait)
-		r.plans.plan(&e.plan, e.breakAt)
+		r.plans.plan(e, e.breakAt)
 	case !due(e.breakAt, now):
-		r.plans.plan(&e.plan, e.breakAt)
+		r.plans.plan(e, e.breakAt)
 	default:
 		for _, a := range old {
 			r.unregister(e, a)
@@ -278,6 +277,6 @@ func (r *registrar) drop(now time.Time, e *registration) {
 		r.unregister(e, a)
 	}
 	r.finder.unfollow(now, e.anchorSet)
-	r.plans.cancel(&e.plan)
+	r.plans.cancel(e)
 	r.byID.remove(e)
 }

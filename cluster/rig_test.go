@@ -77,7 +77,7 @@ func (g *rig) closest(want []string) bool {
 func (g *rig) epochOf(name, p string) *epoch {
 	e := testKeys(name).Epochs(g.now)
 	require.Len(g.t, e, 1)
-	return &epoch{keys: e[0], cid: e[0].ID(), key: e[0].PublicKey(), proof: e[0].Prove(testPeer(p))}
+	return &epoch{keys: e[0], cid: e[0].ID(), proof: e[0].Prove(testPeer(p))}
 }
 
 // nearest returns the given peers in the order of their distance to name's id.
@@ -252,13 +252,13 @@ func (g *rig) signed(name, p string, r record) lease {
 func (g *rig) register(name, p string, m MemberID, incarnation, seq uint64) *registerMsg {
 	s, l := g.epochOf(name, p), g.lease(name, p, m, incarnation)
 	return &registerMsg{
-		cid: s.cid, key: s.key, proof: s.proof, member: m, incarnation: incarnation, record: l.record, signature: l.signature, seq: seq,
+		cid: s.cid, key: s.keys.PublicKey(), proof: s.proof, member: m, incarnation: incarnation, record: l.record, signature: l.signature, seq: seq,
 	}
 }
 
 func (g *rig) watch(name, p string, seq uint64) *watchMsg {
 	s := g.epochOf(name, p)
-	return &watchMsg{cid: s.cid, key: s.key, proof: s.proof, seq: seq}
+	return &watchMsg{cid: s.cid, key: s.keys.PublicKey(), proof: s.proof, seq: seq}
 }
 
 // only returns the lines that begin with prefix.

@@ -34,9 +34,9 @@ type holders struct {
 // guest is what one peer has.
 type guest struct {
 	holdings
-	cids        []security.ClusterID // books it is in, sorted
-	bytes       int                  // of records
-	incarnation uint64               // the newest seen in its leases
+	books       []*book // that it is in, by id
+	bytes       int     // of records
+	incarnation uint64  // the newest seen in its leases
 }
 
 // enter notes that p has something in b.
@@ -47,8 +47,8 @@ func (s *holders) enter(p peer.ID, b *book) *guest {
 		s.guests[p] = g
 		s.links.hold(p)
 	}
-	if i, ok := slices.BinarySearchFunc(g.cids, b.cid, compareIDs); !ok {
-		g.cids = slices.Insert(g.cids, i, b.cid)
+	if i, ok := g.find(b); !ok {
+		g.books = slices.Insert(g.books, i, b)
 	}
 	return g
 }
@@ -59,10 +59,10 @@ func (s *holders) exit(p peer.ID, b *book) {
 	if g == nil || b.watchOf(p) != nil || len(b.of(p)) > 0 {
 		return
 	}
-	if i, ok := slices.BinarySearchFunc(g.cids, b.cid, compareIDs); ok {
-		g.cids = slices.Delete(g.cids, i, i+1)
+	if i, ok := g.find(b); ok {
+		g.books = slices.Delete(g.books, i, i+1)
 	}
-	if len(g.cids) == 0 {
+	if len(g.books) == 0 {
 		delete(s.guests, p)
 		s.links.unhold(p)
 	}
@@ -140,10 +140,15 @@ func most[V any](all map[peer.ID]V, has func(V) int, more int) (who peer.ID) {
 }
 
 // bookWith is the first of g's books from a place on that it has something in.
-func (g *guest) bookWith(place int, has func(security.ClusterID) bool) security.ClusterID {
-	i := slices.IndexFunc(g.cids[place:], has)
+func (g *guest) bookWith(place int, has func(*book) bool) *book {
+	i := slices.IndexFunc(g.books[place:], has)
 	if i >= 0 {
-		return g.cids[place+i]
+		return g.books[place+i]
 	}
-	return g.cids[slices.IndexFunc(g.cids[:place], has)]
+	return g.books[slices.IndexFunc(g.books[:place], has)]
+}
+
+// find is the place of a book among those that g is in.
+func (g *guest) find(b *book) (int, bool) {
+	return slices.BinarySearchFunc(g.books, b.cid(), func(o *book, cid security.ClusterID) int { return compareIDs(o.cid(), cid) })
 }

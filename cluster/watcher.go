@@ -39,7 +39,6 @@ type watchedCluster struct {
 	members    map[leaseKey]*Member // those of view
 	dialled    map[peer.ID]bool     // whose links are kept up, so that a first request need not wait
 	touched    bool
-	linger     plan[*watchedCluster] // until the last interest has ended for long enough
 }
 
 // lingerTime is how long a watch outlives its last user.
@@ -51,7 +50,6 @@ func (k *watcher) start(now time.Time, name string, p *pool) {
 		name: name, view: &View{pool: p},
 		members: make(map[leaseKey]*Member), dialled: make(map[peer.ID]bool),
 	}
-	w.linger.what = w
 	k.names[name] = w
 	k.follow(now, w, k.epochs.use(now, name))
 }
@@ -59,8 +57,8 @@ func (k *watcher) start(now time.Time, name string, p *pool) {
 // idle notes that nobody is interested in name for now.
 func (k *watcher) idle(name string, until time.Time) {
 	if w := k.names[name]; w != nil {
-		k.idlers.cancel(&w.linger) // somebody may have been interested since the last time
-		k.idlers.plan(&w.linger, until)
+		k.idlers.cancel(w) // somebody may have been interested since the last time
+		k.idlers.plan(w, until)
 	}
 }
 
@@ -70,7 +68,7 @@ func (k *watcher) stop(now time.Time, name string) {
 	if w == nil {
 		return
 	}
-	k.idlers.cancel(&w.linger)
+	k.idlers.cancel(w)
 	k.follow(now, w, nil)
 	k.dial(now, w, nil)
 	k.epochs.leave(name)
@@ -90,7 +88,6 @@ func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []*epoch) {
 			s := &epochView{of: []*watchedCluster{w}, anchorSet: k.finder.follow(now, e.cid), verifier: verifier{
 				base: k.base, epoch: e, name: w.name, known: make(map[leaseKey]*verified),
 			}}
-			s.plan.what = s
 			k.byID[e.cid] = s
 			k.advance(now, s)
 			return s
@@ -103,7 +100,7 @@ func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []*epoch) {
 				k.release(s, c)
 			}
 			k.finder.unfollow(now, s.anchorSet)
-			k.plans.cancel(&s.plan)
+			k.plans.cancel(s)
 			delete(k.byID, s.cid)
 		})
 	k.touch(w)

@@ -117,7 +117,7 @@ func (in *arrival) open(s *Server) refusal {
 
 // fits refuses what is larger than the member accepts.
 func (s *Server) fits(size int) refusal {
-	if size > s.limits.MessageBytes {
+	if size > s.queue.limits.MessageBytes {
 		return refusal{wire.OutcomeTooLarge, dropTooLarge}
 	}
 	return refusal{}

@@ -99,6 +99,9 @@ func (j *job) offer(now int64) (kept bool) {
 	v, expired := s.queue.offer(now, &j.ticket)
 	if j.keeps() && v <= verdictWait {
 		s.accepted++
+		if s.kept == nil {
+			s.kept = make(map[*job]struct{})
+		}
 		s.kept[j] = struct{}{}
 	}
 	s.mu.Unlock()
@@ -241,7 +244,8 @@ func (j *job) call() (r result) {
 	defer func() {
 		if p := recover(); p != nil {
 			r = remoteError(patterns.CodePanic, fmt.Sprint(p))
-			j.server.log.Error("handler panicked", zap.String("panic", r.text), zap.ByteString("stack", debug.Stack()))
+			j.server.log.Error("handler panicked", zap.String("cluster", j.server.name), zap.Stringer("member", j.server.id),
+				zap.String("panic", r.text), zap.ByteString("stack", debug.Stack()))
 		}
 	}()
 	switch v := &j.server.service; j.request.Pattern {

@@ -43,7 +43,7 @@ const (
 // core without a clock or a lock. It keeps Concurrency requests running at
 // most, and has nobody wait while fewer are.
 type queue struct {
-	limits patterns.Limits
+	limits patterns.Limits // never changed
 
 	head, tail *ticket
 	waiting    int

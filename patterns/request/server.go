@@ -10,8 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	"go.uber.org/zap"
-
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
@@ -30,22 +28,20 @@ type Server struct {
 	service patterns.Service
 	forward Forwarder // has the requests in place of service; nil = nobody
 	serves  Serves
-	limits  patterns.Limits
 	keys    *security.Cluster // nil at a leaf
 	seal    bool              // what is not sealed is refused
-	log     *zap.Logger
 
 	mu      sync.Mutex
 	queue   queue   // guarded by mu
 	replays replays // guarded by mu
 	handled uint64  // guarded by mu
 	// Pushes and broadcasts that were accepted and are not over, and their
-	// number since the start; guarded by mu.
+	// number since the start; guarded by mu. kept is made for the first one.
 	kept     map[*job]struct{}
 	accepted uint64
 
 	// Lifecycle.
-	idle    chan struct{} // closed when it has drained, and is no member any more
+	idle    chan struct{} // made when it begins to drain; closed when it has, and is no member any more
 	drained bool          // guarded by mu; idle is being closed
 }
 
@@ -73,12 +69,7 @@ func (m *members) newServer(id cluster.MemberID, name string, l patterns.Limits)
 	if err := checkLimits(l); err != nil {
 		return nil, err
 	}
-	s := &Server{
-		members: m, id: id, name: name, limits: l, queue: queue{limits: l},
-		log:  m.env.log.With(zap.String("cluster", name), zap.Stringer("member", id)),
-		kept: make(map[*job]struct{}),
-		idle: make(chan struct{}),
-	}
+	s := &Server{members: m, id: id, name: name, queue: queue{limits: l}}
 	if m.cfg.Leaf == nil {
 		s.keys = m.cfg.Keys(name)
 		s.seal = m.mustSeal(s.keys)
@@ -106,7 +97,7 @@ func (s *Server) Name() string { return s.name }
 func (s *Server) Service() patterns.Service { return s.service }
 
 // Limits are the member's, with defaults filled in.
-func (s *Server) Limits() patterns.Limits { return s.limits }
+func (s *Server) Limits() patterns.Limits { return s.queue.limits }
 
 // Keys are the cluster's; nil at a leaf.
 func (s *Server) Keys() *security.Cluster { return s.keys }
@@ -132,15 +123,22 @@ func (s *Server) Drain(ctx context.Context) error {
 func (s *Server) drain() {
 	s.lastLeave.Store(max(s.now(), 1))
 	s.mu.Lock()
-	s.queue.drain()
+	s.drainLocked()
 	s.settleLocked()
 	s.mu.Unlock()
+}
+
+func (s *Server) drainLocked() {
+	s.queue.drain()
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+	}
 }
 
 // abandon ends what drain would let finish.
 func (s *Server) abandon() {
 	s.mu.Lock()
-	s.queue.drain()
+	s.drainLocked()
 	var out []*ticket
 	if s.forward == nil { // else they are not here
 		out = s.queue.abandon()
