@@ -163,6 +163,9 @@ type Registration struct {
 	// Network is where a gateway lends the member from, at most MaxNetwork bytes.
 	// Empty = the member is one of this network, and preferred.
 	Network string
+	// Networks are the ids of those that the lent member has come through, its own
+	// first, at most MaxNetworks.
+	Networks []security.NetworkID
 	// Priority orders lent members: the lowest first, at most MaxPriority.
 	Priority int
 	// Payload is for the members and callers of the cluster: it is sealed in
@@ -184,6 +187,9 @@ func (c *Clusters) Register(ctx context.Context, name string, r Registration) er
 	}
 	if len(r.Network) > MaxNetwork {
 		return fmt.Errorf("%w: that of a network has at most %d bytes", ErrName, MaxNetwork)
+	}
+	if len(r.Networks) > MaxNetworks {
+		return fmt.Errorf("%w: a member can have come through %d networks", ErrName, MaxNetworks)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -229,12 +235,10 @@ func (c *Clusters) registered(a registeredAction) {
 // Unregister withdraws a member at once. Requests under way reach it still.
 func (c *Clusters) Unregister(name string, m MemberID) { c.inbox.put(unregisterEvent{name, m}) }
 
-// Revise has anchors and callers know that a member of this node has that capacity now,
-// and accepts messages of so many bytes. It does not wait; a member that there is not
-// stays so.
-func (c *Clusters) Revise(name string, m MemberID, capacity, maxMessage int) {
-	c.inbox.put(reviseEvent{name, m, capacity, maxMessage})
-}
+// Revise has anchors and callers know that the member r.Member of this node has that
+// Capacity now, accepts messages of MaxMessage bytes and has come through those Networks;
+// it does not look at the rest. It does not wait; a member that there is not stays so.
+func (c *Clusters) Revise(name string, r Registration) { c.inbox.put(reviseEvent{name, r}) }
 
 // KeysChanged notes that other keys count than before for some clusters: members
 // register, and callers watch, under the ids that are valid now.

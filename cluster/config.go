@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -19,6 +20,8 @@ const (
 	MaxZone = 64
 	// MaxNetwork is the longest name of a network in bytes.
 	MaxNetwork = 63
+	// MaxNetworks is how many networks a lent member can have come through.
+	MaxNetworks = wire.MaxNetworks
 	// MaxPriority is the last priority of lent members.
 	MaxPriority = 255
 	// MaxPayload is the longest payload of a registration in bytes.

@@ -286,9 +286,8 @@ type (
 		what Registration
 	}
 	reviseEvent struct {
-		name                 string
-		member               MemberID
-		capacity, maxMessage int
+		name string
+		as   Registration
 	}
 	doubtEvent struct {
 		name   string
@@ -340,7 +339,7 @@ func (e registerEvent) apply(c *control, now time.Time) {
 }
 
 func (e reviseEvent) apply(c *control, now time.Time) {
-	c.registrar.revise(now, e.name, e.member, e.capacity, e.maxMessage)
+	c.registrar.revise(now, e.name, e.as)
 }
 
 func (e doubtEvent) apply(c *control, now time.Time) {

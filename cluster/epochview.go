@@ -365,6 +365,10 @@ func (v *verifier) believe(l *lease) *verified {
 		v.base.drops.Inc(dropBadRecord)
 		return nil
 	}
+	if slices.Contains(r.networks, v.base.network) { // one of our own, lent back
+		v.base.drops.Inc(dropBadRecord)
+		return nil
+	}
 	if v.base.check(v.cid, l) != nil {
 		v.base.drops.Inc(dropBadSignature)
 		return nil

@@ -481,14 +481,15 @@ func (p *pool) schedule() {
 
 // claimProbe returns a member whose ejection is over and makes the caller's
 // request the probe that decides about it; nil if none is due.
-func (p *pool) claimProbe(now int64, members []*Member, exclude []MemberID) *Member {
+func (p *pool) claimProbe(by *picking, members []*Member) *Member {
+	now := by.now
 	if at := p.nextProbe.Load(); at == 0 || now < at {
 		return nil
 	}
 	for _, m := range members {
 		l := m.load
 		e, under := l.ejected.Load(), l.probing.Load()
-		if e == 0 || now < e || now < under || l.state() != stateEjected || excluded(m, exclude) {
+		if e == 0 || now < e || now < under || l.state() != stateEjected || by.refuses(m) {
 			continue
 		}
 		if l.probing.CompareAndSwap(under, now+probeFor) {

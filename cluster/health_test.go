@@ -168,7 +168,7 @@ func TestEjectionGrowsAndIsForgiven(t *testing.T) {
 	for range 7 {
 		require.Equal(t, min(want, ejectMax), fail())
 		now = m.load.ejected.Load()
-		require.Same(t, m, v.pool.claimProbe(now, v.tiers[0].one, nil))
+		require.Same(t, m, v.pool.claimProbe(&picking{now: now}, v.tiers[0].one))
 		m.answer(now, time.Millisecond, wire.OutcomeReply)
 		require.Equal(t, "live", m.State())
 		want *= 2
@@ -186,7 +186,7 @@ func TestOneProbeAtATime(t *testing.T) {
 		m.answer(1, 0, wire.OutcomeFailed)
 	}
 	end := m.load.ejected.Load()
-	probe := func(now int64) *Member { return v.pool.claimProbe(now, v.tiers[0].one, nil) }
+	probe := func(now int64) *Member { return v.pool.claimProbe(&picking{now: now}, v.tiers[0].one) }
 	require.Nil(t, probe(end-1), "not yet")
 	require.Same(t, m, probe(end))
 	require.Nil(t, probe(end), "one is under way")

@@ -39,11 +39,12 @@ type Member struct {
 	Peer        peer.ID // its node
 	Incarnation uint64  // of its node; grows with each start of the node
 	Zone        string
-	Network     string // that it is from; Config.Home if it is one of this network
-	Imported    bool   // a gateway lends it from another network
-	Priority    int    // of an imported one: the lowest first
-	Capacity    int    // relative weight, at least 1
-	MaxMessage  int    // bytes of body and headers it accepts; 0 = not said
+	Network     string               // that it is from; Config.Home if it is one of this network
+	Imported    bool                 // a gateway lends it from another network
+	Priority    int                  // of an imported one: the lowest first
+	Networks    []security.NetworkID // that an imported one has come through, its own first; nobody changes it
+	Capacity    int                  // relative weight, at least 1
+	MaxMessage  int                  // bytes of body and headers it accepts; 0 = not said
 	Addrs       []string
 	Key         security.KeyID // of the cluster's keys, the newest under which it was found: it opens what is sealed with that
 	Payload     []byte         // of its Registration; nobody changes it

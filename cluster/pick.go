@@ -30,6 +30,7 @@ type PickRequest struct {
 	StickyKey string     // for PolicySticky and PolicyMember
 	Exclude   []MemberID // tried before; never chosen
 	Network   string     // members of that network only; empty = of any, those of this one first
+	Transit   *Transit   // whom a gateway may ask; nil = anybody
 }
 
 // picking is one pick under way: the pure core of Clusters.Pick.
@@ -38,6 +39,7 @@ type picking struct {
 	base    int64
 	rng     prng
 	exclude []MemberID
+	transit *Transit
 }
 
 // pick chooses a member of v, or nil if there is none to choose. Whoever is
@@ -45,7 +47,7 @@ type picking struct {
 // suspect, and unreachable only on a first try, so that a link that is being
 // re-established gets its chance.
 func pick(v *View, r PickRequest, now int64, random uint64) *Member {
-	p := picking{now: now, rng: prng(random), exclude: r.Exclude}
+	p := picking{now: now, rng: prng(random), exclude: r.Exclude, transit: r.Transit}
 	tiers := v.from(r.Network)
 	switch r.Policy {
 	case PolicySticky:
@@ -55,7 +57,7 @@ func pick(v *View, r PickRequest, now int64, random uint64) *Member {
 	}
 	enter := p.enter(tiers)
 	for i := range enter { // who is ejected there gets its probes: nothing else brings it back
-		if m := tiers[i].pool.claimProbe(now, tiers[i].one, r.Exclude); m != nil {
+		if m := tiers[i].pool.claimProbe(&p, tiers[i].one); m != nil {
 			return m
 		}
 	}
@@ -98,7 +100,7 @@ func (p *picking) enter(tiers []tier) int {
 
 // within chooses a member in rotation by the request's policy.
 func (p *picking) within(t *tier, r *PickRequest) *Member {
-	if m := t.pool.claimProbe(p.now, t.one, r.Exclude); m != nil {
+	if m := t.pool.claimProbe(p, t.one); m != nil {
 		return m
 	}
 	p.base = t.pool.base.Load()
@@ -213,7 +215,7 @@ func (p *picking) sticky(tiers []tier, key string) *Member {
 func (p *picking) closest(all []*Member, key uint64, worst state) (best *Member) {
 	score := uint64(0)
 	for _, m := range all {
-		if m.load.state() > worst || excluded(m, p.exclude) {
+		if m.load.state() > worst || p.refuses(m) {
 			continue
 		}
 		if s := affinity(key, m.ID); best == nil || s > score {
@@ -230,7 +232,7 @@ func (p *picking) named(all []*Member, key string) *Member {
 		return nil
 	}
 	for _, m := range all {
-		if m.ID == id {
+		if m.ID == id && p.transit.Permits(m) {
 			return m
 		}
 	}
@@ -238,7 +240,12 @@ func (p *picking) named(all []*Member, key string) *Member {
 }
 
 func (p *picking) fits(m *Member, s state) bool {
-	return m.load.state() == s && !excluded(m, p.exclude)
+	return m.load.state() == s && !p.refuses(m)
+}
+
+// refuses says that this pick never chooses m.
+func (p *picking) refuses(m *Member) bool {
+	return excluded(m, p.exclude) || p.transit != nil && !p.transit.Permits(m)
 }
 
 func excluded(m *Member, exclude []MemberID) bool {

@@ -17,8 +17,9 @@ type record struct {
 	incarnation uint64
 	addrs       []string
 	zone        string
-	network     string // of a member that a gateway lends: where it is from
-	priority    int    // likewise: the lowest first
+	network     string   // of a member that a gateway lends: where it is from
+	priority    int      // likewise: the lowest first
+	networks    networks // likewise: those that it has come through
 	capacity    int
 	maxMessage  int
 	payload     []byte // never changes
@@ -40,7 +41,7 @@ func (r *record) encode() []byte {
 		Addrs: trimAddrs(r.addrs), Zone: r.zone,
 		Capacity: uint32(r.capacity), MaxMessage: uint32(r.maxMessage), Payload: r.payload,
 		Suspect: r.suspect, Revision: r.revision, Network: r.network, Priority: uint32(r.priority),
-		Certificate: r.certificate,
+		Certificate: r.certificate, Networks: r.networks.encode(),
 	}
 	b, err := wire.AppendControl(nil, m)
 	if err != nil {
@@ -76,7 +77,7 @@ func decodeRecord(b []byte, l *lease) (record, error) {
 		leaseKey: leaseKey{peer.ID(m.Peer), MemberID(m.Member)}, incarnation: m.Incarnation,
 		addrs: m.Addrs, zone: m.Zone, capacity: int(min(max(m.Capacity, 1), maxCapacity)), maxMessage: int(m.MaxMessage),
 		payload: m.Payload, suspect: m.Suspect, revision: m.Revision, certificate: m.Certificate,
-		network: m.Network, priority: int(min(m.Priority, MaxPriority)),
+		network: m.Network, priority: int(min(m.Priority, MaxPriority)), networks: decodeNetworks(m.Networks),
 	}
 	if r.leaseKey != l.leaseKey || r.incarnation != l.incarnation {
 		return record{}, errForeignRecord

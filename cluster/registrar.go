@@ -89,7 +89,7 @@ func (r *registrar) add(now time.Time, name string, d Registration) error {
 	g := &localMember{name: name, record: record{
 		leaseKey: leaseKey{r.self, d.Member}, incarnation: r.incarnation, addrs: r.here.now(), zone: r.zone,
 		capacity: min(max(d.Capacity, 1), maxCapacity), maxMessage: max(d.MaxMessage, 0),
-		payload: d.Payload, network: d.Network, priority: min(max(d.Priority, 0), MaxPriority),
+		payload: d.Payload, network: d.Network, priority: min(max(d.Priority, 0), MaxPriority), networks: d.Networks,
 		certificate: r.certificates.Certificate(),
 	}}
 	epochs := r.epochs.use(now, name)
@@ -334,18 +334,18 @@ func (r *registrar) doubt(now time.Time, name string, m MemberID, on bool) {
 	r.renew(now, g)
 }
 
-// revise notes that a member can do more or less than it could.
-func (r *registrar) revise(now time.Time, name string, m MemberID, capacity, maxMessage int) {
-	i, ok := r.members.find(name, m)
+// revise notes that a member can do more or less than it could, or has come another way.
+func (r *registrar) revise(now time.Time, name string, as Registration) {
+	i, ok := r.members.find(name, as.Member)
 	if !ok {
 		return
 	}
 	g := r.members[i]
-	capacity, maxMessage = min(max(capacity, 1), maxCapacity), max(maxMessage, 0)
-	if g.record.capacity == capacity && g.record.maxMessage == maxMessage {
+	capacity, maxMessage := min(max(as.Capacity, 1), maxCapacity), max(as.MaxMessage, 0)
+	if g.record.capacity == capacity && g.record.maxMessage == maxMessage && slices.Equal(g.record.networks, as.Networks) {
 		return
 	}
-	g.record.capacity, g.record.maxMessage = capacity, maxMessage
+	g.record.capacity, g.record.maxMessage, g.record.networks = capacity, maxMessage, as.Networks
 	r.renew(now, g)
 }
 

@@ -20,13 +20,16 @@ type tier struct {
 	spill *spill // of work to the next tier
 }
 
-// native is the rank of the members of this network. Imported ones have their
-// priority as rank.
-const native = -1
+// native is the rank of the members of this network. That of imported ones is their
+// priority, and then how many borders they have crossed.
+const (
+	native    = -1
+	rankShift = 4 // a rank has room for MaxNetworks there
+)
 
 func (m *Member) rank() int {
 	if m.Imported {
-		return m.Priority
+		return m.Priority<<rankShift + len(m.Networks)
 	}
 	return native
 }
@@ -93,18 +96,19 @@ func (v *View) from(network string) []tier {
 
 // Everybody returns whom a message for all goes to, by id: the members of this network
 // and, for each other one, a single member that stands for it, however many gateways lend
-// it. That is the one in the best state, then of the lowest priority, then of the lowest
-// id. With a network, only what is from there. The caller owns the slice.
-func (v *View) Everybody(network string) []*Member {
+// it, and by whatever way. That is the one in the best state, then of the lowest
+// priority, then across the fewest borders, then of the lowest id. With a network, only
+// what is from there; with a Transit, only whom that permits. The caller owns the slice.
+func (v *View) Everybody(network string, t *Transit) []*Member {
 	var out []*Member
-	elected := make(map[string]*Member)
+	elected := make(map[origin]*Member)
 	for _, m := range v.Members {
-		switch best := elected[m.Network]; {
-		case network != "" && m.Network != network:
+		switch best := elected[originOf(m)]; {
+		case network != "" && m.Network != network || !t.Permits(m):
 		case !m.Imported:
 			out = append(out, m)
-		case best == nil || cmp.Or(cmp.Compare(m.load.state(), best.load.state()), cmp.Compare(m.Priority, best.Priority)) < 0:
-			elected[m.Network] = m
+		case best == nil || cmp.Or(cmp.Compare(m.load.state(), best.load.state()), cmp.Compare(m.rank(), best.rank())) < 0:
+			elected[originOf(m)] = m
 		}
 	}
 	for _, m := range elected {
@@ -114,10 +118,13 @@ func (v *View) Everybody(network string) []*Member {
 	return out
 }
 
-// HasNone says that the network is known to have no member in this view: those who can
-// know have told of everybody.
-func (v *View) HasNone(network string) bool {
-	return v.Complete && len(v.Members) > 0 && v.from(network) == nil
+// HasNone says that the network is known to have no member in this view that t permits:
+// those who can know have told of everybody.
+func (v *View) HasNone(network string, t *Transit) bool {
+	if !v.Complete || len(v.Members) == 0 {
+		return false
+	}
+	return v.from(network) == nil || t != nil && !slices.ContainsFunc(v.Members, t.Permits)
 }
 
 // condition is how well a tier serves now.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/security"
 )
 
 // federated makes a view of two native members (1, 2), two from eu of priority 1
@@ -89,12 +90,12 @@ func TestANamedNetworkIsTheOnlyOne(t *testing.T) {
 		for id := range shares(v, PickRequest{Network: network}, 1, 100) {
 			require.Contains(t, want, id)
 		}
-		require.False(t, v.HasNone(network))
+		require.False(t, v.HasNone(network, nil))
 	}
 	require.Nil(t, pick(v, PickRequest{Network: "mars"}, 1, 7))
-	require.True(t, v.HasNone("mars"))
+	require.True(t, v.HasNone("mars", nil))
 	v.Complete = false
-	require.False(t, v.HasNone("mars"))
+	require.False(t, v.HasNone("mars", nil))
 
 	home := federatedOf(newPool(), v.Members[:2])
 	require.NotNil(t, pick(home, PickRequest{Network: "home"}, 1, 7))
@@ -252,7 +253,7 @@ func TestPickAmongNetworksDoesNotAllocate(t *testing.T) {
 func TestOneMemberStandsForEachOtherNetwork(t *testing.T) {
 	v := federated()
 	ids := func(network string) (out []MemberID) {
-		for _, m := range v.Everybody(network) {
+		for _, m := range v.Everybody(network, nil) {
 			out = append(out, m.ID)
 		}
 		return out
@@ -265,4 +266,52 @@ func TestOneMemberStandsForEachOtherNetwork(t *testing.T) {
 	require.Equal(t, []MemberID{11}, ids("eu"))
 	require.Equal(t, []MemberID{1, 2}, ids("home"))
 	require.Empty(t, ids("mars"))
+}
+
+// What has come across fewer borders is asked first, and stands for its network, whatever
+// its gateway calls it.
+func TestOfSeveralWaysTheShortestIsPreferred(t *testing.T) {
+	id := func(n byte) security.NetworkID { return security.NetworkID{n} }
+	const eu, us, asia = 1, 2, 3
+	p := newPool()
+	var members []*Member
+	for _, m := range []Member{
+		{ID: 11, Network: "europe", Imported: true, Priority: 9, Networks: []security.NetworkID{id(eu), id(us)}},
+		{ID: 12, Network: "eu", Imported: true, Priority: 9, Networks: []security.NetworkID{id(eu)}},
+		{ID: 13, Network: "asia", Imported: true, Priority: 10, Networks: []security.NetworkID{id(asia)}},
+	} {
+		m.Capacity, m.Peer = 1, testPeer(m.ID.String())
+		m.load = newLoad(p.ofRank(m.rank()), 1)
+		members = append(members, &m)
+	}
+	v := federatedOf(p, members)
+	who := func(tr *Transit) (out []MemberID) {
+		for _, m := range v.Everybody("", tr) {
+			out = append(out, m.ID)
+		}
+		return out
+	}
+	picks := func(tr *Transit) map[MemberID]int { return shares(v, PickRequest{Transit: tr}, 1, 100) }
+	require.Equal(t, []MemberID{12, 13}, who(nil))
+	require.Equal(t, map[MemberID]int{12: 100}, picks(nil))
+	v.mark(flagSuspect, true, 12)
+	require.Equal(t, []MemberID{11, 13}, who(nil))
+	v.mark(flagSuspect, false, 12)
+
+	through := &Transit{Origin: id(eu), Passed: []security.NetworkID{id(asia)}}
+	require.Equal(t, []MemberID{12}, who(through))
+	require.Equal(t, map[MemberID]int{12: 100}, picks(through))
+	v.mark(flagLinkDown, true, 12)
+	require.Equal(t, map[MemberID]int{11: 100}, picks(through))
+	through.Passed = append(through.Passed, id(us))
+	v.mark(flagLinkDown, false, 12)
+	require.Equal(t, map[MemberID]int{12: 100}, picks(through), "not through us")
+	require.False(t, v.HasNone("", through))
+	for _, nobody := range []*Transit{{}, {Origin: id(us)}, {Origin: id(asia), Passed: []security.NetworkID{id(asia)}}} {
+		require.Empty(t, who(nobody))
+		require.Nil(t, pick(v, PickRequest{Transit: nobody}, 1, 1))
+		require.Nil(t, pick(v, PickRequest{Policy: PolicySticky, Transit: nobody}, 1, 1))
+		require.Nil(t, pick(v, PickRequest{Policy: PolicyMember, StickyKey: MemberID(11).String(), Transit: nobody}, 1, 1))
+		require.True(t, v.HasNone("", nobody))
+	}
 }

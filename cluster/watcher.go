@@ -254,7 +254,7 @@ func (k *watcher) member(w *watchedCluster, f *merged) *Member {
 	if old == nil || old.Incarnation != f.incarnation || !old.describes(f.verified) {
 		m = &Member{
 			ID: f.member, Peer: f.peer, Incarnation: f.incarnation, Zone: f.zone,
-			Network: cmp.Or(f.network, k.home), Imported: f.network != "", Priority: f.priority,
+			Network: cmp.Or(f.network, k.home), Imported: f.network != "", Priority: f.priority, Networks: f.networks,
 			Capacity: f.capacity, MaxMessage: f.maxMessage, Addrs: f.addrs, Payload: f.payload, Key: f.key,
 			Name: f.nodeName, Certificate: f.certificate,
 		}
@@ -270,7 +270,7 @@ func (k *watcher) member(w *watchedCluster, f *merged) *Member {
 }
 
 func (m *Member) describes(d *verified) bool {
-	return m.Key == d.key && m.Imported == (d.network != "") && (!m.Imported || m.Network == d.network) && m.Priority == d.priority && m.Zone == d.zone && m.Capacity == d.capacity && m.MaxMessage == d.maxMessage && slices.Equal(m.Addrs, d.addrs) &&
+	return m.Key == d.key && m.Imported == (d.network != "") && (!m.Imported || m.Network == d.network) && m.Priority == d.priority && slices.Equal(m.Networks, d.networks) && m.Zone == d.zone && m.Capacity == d.capacity && m.MaxMessage == d.maxMessage && slices.Equal(m.Addrs, d.addrs) &&
 		bytes.Equal(m.Payload, d.payload) && bytes.Equal(m.Certificate, d.certificate) && m.Name == d.nodeName
 }
 

@@ -4,12 +4,14 @@
 package cluster
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/security"
 )
 
 // newCaller is a rig that watches "geo" at its anchors A, B and C, to which it
@@ -252,6 +254,28 @@ func TestForgedLeasesAreNotBelieved(t *testing.T) {
 	l.incarnation = 2
 	g.tells("A", true, l)
 	require.Equal(t, "unknown", g.shows(), "another incarnation than the record's")
+}
+
+// A member that was lent by this network, and comes back to it through others, is no
+// member: nothing goes round.
+func TestWhatComesBackFromOtherNetworksIsNotBelieved(t *testing.T) {
+	g := newCaller(t)
+	lent := func(n uint64, through ...security.NetworkID) lease {
+		l := g.lease("geo", "D", MemberID(n), 1)
+		e := g.epochOf("geo", "D")
+		plain, err := e.keys.OpenRecord(l.record)
+		require.NoError(t, err)
+		r, err := decodeRecord(plain, &l)
+		require.NoError(t, err)
+		r.network, r.networks = "eu", through
+		l.record = e.keys.SealRecord(testReader{rand.New(rand.NewPCG(1, n))}, r.encode())
+		l.signature = testKey("D").SignLease(l.signed(testNetwork, e.cid))
+		return l
+	}
+	g.tells("A", true, lent(1, security.NetworkID{9}), lent(2, testNetwork, security.NetworkID{9}))
+	require.Equal(t, "1@D=live", g.shows())
+	require.Equal(t, []security.NetworkID{{9}}, g.view.Members[0].Networks)
+	require.Equal(t, uint64(1), g.c.drops.ByName()["lease_bad_record"])
 }
 
 // A refused watch is tried again later, and has no say meanwhile.

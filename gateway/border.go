@@ -20,13 +20,14 @@ const (
 	refusedBytes                   // more than Limits.Bytes in a second
 	refusedInFlight                // Limits.InFlight are under way
 	refusedTunnels                 // Limits.Tunnels are open
+	refusedRound                   // it has come through the network before, or too many
 	refusals
 	passed = refusals
 )
 
 // String returns the name that the status shows.
 func (r refusal) String() string {
-	return [...]string{"messages_limit", "bytes_limit", "in_flight_limit", "tunnels_limit", "passed"}[r]
+	return [...]string{"messages_limit", "bytes_limit", "in_flight_limit", "tunnels_limit", "round", "passed"}[r]
 }
 
 // border counts and bounds what crosses by one crossing. It has no clock.

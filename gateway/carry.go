@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
@@ -18,9 +19,10 @@ var carried = request.ServesOf(patterns.PatternRequest, patterns.PatternPush, pa
 
 // cargo is one message on its way through the far network.
 type cargo struct {
-	l     *lend
-	d     *request.Delivery
-	began time.Time
+	l      *loan
+	d      *request.Delivery
+	passed *cluster.Transit // whom it may go to
+	began  time.Time
 
 	mu     sync.Mutex
 	cancel func() // guarded by mu; nil while it is being started
@@ -28,7 +30,13 @@ type cargo struct {
 }
 
 // Deliver implements request.Forwarder.
-func (l *lend) Deliver(d *request.Delivery) {
+func (l *loan) Deliver(d *request.Delivery) {
+	t := l.way().carries(d.Origin.Networks)
+	if t == nil {
+		l.border.refused.Inc(refusedRound)
+		d.Answer(wire.Reply{Outcome: wire.OutcomeNoSuchMember, Tail: noHeaders})
+		return
+	}
 	var open func() int
 	if d.Pattern == patterns.PatternTunnel {
 		open = l.tunnels.open
@@ -37,7 +45,7 @@ func (l *lend) Deliver(d *request.Delivery) {
 		d.Answer(wire.Reply{Outcome: wire.OutcomeOverloaded, Tail: noHeaders, Queue: overfull})
 		return
 	}
-	c := &cargo{l: l, d: d, began: l.of.clock.Now()}
+	c := &cargo{l: l, d: d, passed: t, began: l.of.clock.Now()}
 	d.Value = c
 	switch d.Pattern {
 	case patterns.PatternSurvey, patterns.PatternBroadcast:
@@ -54,7 +62,7 @@ func (l *lend) Deliver(d *request.Delivery) {
 const overfull = 64
 
 // Cancel implements request.Forwarder.
-func (l *lend) Cancel(d *request.Delivery) {
+func (l *loan) Cancel(d *request.Delivery) {
 	if c, ok := d.Value.(*cargo); ok {
 		c.giveUp()
 	}
@@ -64,8 +72,14 @@ func (l *lend) Cancel(d *request.Delivery) {
 func (c *cargo) start() {
 	c.cancelWith(c.l.from.Begin(request.Ask{
 		Cluster: c.l.address, Pattern: c.d.Pattern, Tail: c.tail(), Deadline: c.d.Deadline,
-		Options: patterns.RequestOptions{Idempotent: c.d.Idempotent},
+		Options: c.options(), Transit: c.passed,
 	}, c.answered))
+}
+
+// options are those of a request in the far network. What another gateway there carries
+// on is repeated where it began, or where it ends, and not at each border.
+func (c *cargo) options() patterns.RequestOptions {
+	return patterns.RequestOptions{Idempotent: c.d.Idempotent && c.l.native()}
 }
 
 // tail is what crosses; never nil.

@@ -47,6 +47,9 @@ type Crossing struct {
 	// Priority orders the networks that lend To the same cluster: the lowest number
 	// first, 1 to 255. Default 100.
 	Priority int
+	// Transit says that it lends on what other gateways lend From, too. Default: a
+	// message crosses one border.
+	Transit bool
 	// Reseal says that the gateway may open what crosses, and seals it again for the
 	// other network. Required to be true: there is no other way yet.
 	Reseal bool
@@ -215,6 +218,10 @@ func (c Crossing) Explain() string {
 		}
 		return fmt.Sprintf("%d %s", n, what)
 	}
+	what := c.String()
+	if c.Transit {
+		what += ", with what is lent to " + c.From
+	}
 	return fmt.Sprintf("%s, priority %d; each second %s and %s; at once %d requests and %d tunnels; opened and sealed again here",
-		c, c.Priority, rate(c.Limits.Messages, "messages"), rate(c.Limits.Bytes, "bytes"), c.Limits.InFlight, c.Limits.Tunnels)
+		what, c.Priority, rate(c.Limits.Messages, "messages"), rate(c.Limits.Bytes, "bytes"), c.Limits.InFlight, c.Limits.Tunnels)
 }

@@ -12,9 +12,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/security"
 )
 
 func TestOutcomesKeepTheirMeaningAcrossABorder(t *testing.T) {
@@ -170,4 +172,54 @@ func TestABorderRefusesWhatIsBeyondItsLimits(t *testing.T) {
 	require.InDelta(t, 1100, pass(Limits{Messages: 100}, 1, 17*time.Microsecond, 10*second), 1)
 	require.InDelta(t, 1100, pass(Limits{Bytes: 1000}, 10, 17*time.Microsecond, 10*second), 2)
 	require.Equal(t, 2, pass(Limits{Bytes: 1000}, 10_000, time.Millisecond, 10*second), "one larger than the limit, and one when it is paid for")
+}
+
+func TestAMessageEntersNoNetworkTwice(t *testing.T) {
+	// This test carries messages that have come through lists of networks from us to eu:
+	// those that would come to eu again, or have come through too many, are refused, and
+	// so is a list that is none.
+	id := func(n byte) security.NetworkID { return security.NetworkID{n} }
+	text := func(ns ...byte) (out []string) {
+		for _, n := range ns {
+			x := id(n)
+			out = append(out, string(x[:]))
+		}
+		return out
+	}
+	const us, eu, asia = 1, 2, 3
+	w := way{borrower: id(us), lender: id(eu), origin: id(asia)}
+	require.Equal(t, &cluster.Transit{Origin: id(asia), Passed: []security.NetworkID{id(us)}}, w.carries(nil))
+	require.Equal(t, &cluster.Transit{Origin: id(asia), Passed: []security.NetworkID{id(9), id(us)}}, w.carries(text(9)))
+	require.Nil(t, w.carries(text(eu)))
+	require.Nil(t, w.carries(text(9, eu, 8)))
+	require.NotNil(t, w.carries(text(11, 12, 13, 14, 15, 16, 17)))
+	require.Nil(t, w.carries(text(11, 12, 13, 14, 15, 16, 17, 18)))
+	require.Nil(t, w.carries([]string{"short"}))
+	require.Nil(t, way{borrower: id(us), lender: id(us)}.carries(nil))
+}
+
+func TestWhatIsLentOnHasNotComeThroughTheBorrower(t *testing.T) {
+	// This test looks, for a crossing from eu to us, at a cluster of eu that has members
+	// of its own and of asia by several ways: of asia's the shortest way is told, those
+	// that came through us are not lent, nor what has come through eight networks; and
+	// what several gateways lend does not add up.
+	id := func(n byte) security.NetworkID { return security.NetworkID{n} }
+	const us, eu, asia, far = 1, 2, 3, 4
+	member := func(capacity int, through ...byte) *cluster.Member {
+		m := &cluster.Member{Capacity: capacity, Imported: len(through) > 0}
+		for _, n := range through {
+			m.Networks = append(m.Networks, id(n))
+		}
+		return m
+	}
+	v := &cluster.View{Known: true, Members: []*cluster.Member{
+		member(3), member(4), member(5, asia, far), member(6, asia), member(9, asia, us), member(7, far),
+		member(8, asia, 11, 12, 13, 14, 15, 16, 17),
+	}}
+	passed, live := []security.NetworkID{id(us)}, func(*cluster.Member) string { return "live" }
+	own := look(v, &cluster.Transit{Passed: passed}, id(eu), live)
+	require.Equal(t, seen{known: true, members: 2, usable: 2, sure: 2, capacity: 7, networks: []security.NetworkID{id(eu)}}, own)
+	others := look(v, &cluster.Transit{Origin: id(asia), Passed: passed}, id(eu), live)
+	require.Equal(t, seen{known: true, members: 2, usable: 2, sure: 2, capacity: 6, networks: []security.NetworkID{id(asia), id(eu)}}, others)
+	require.Zero(t, look(v, &cluster.Transit{Origin: id(us), Passed: passed}, id(eu), live).members)
 }

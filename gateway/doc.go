@@ -27,14 +27,26 @@
 //     from end to end (tunnels.go).
 //  4. The answer goes back with its meaning (outcome.go).
 //
-// A member that is itself lent from elsewhere is never lent on and never asked: a
-// message crosses one border, and nothing can go round in circles.
+// A member that is itself lent from elsewhere is not lent on and not asked: a message
+// crosses one border.
+//
+// # Transit
+//
+// A crossing with transit lends on what others lend in the network it is from, each
+// network's members as a loan of its own (lend.go, loan.go), so that callers see which
+// network they are from. The record of what is lent lists the ids of the networks that it
+// has come through, its own first, and a message those that it has come through
+// (way.go). Nothing is lent into a network that is on its list, and nobody is asked who
+// has come through one on the message's: the lists are paths as in a path-vector protocol
+// (BGP, RFC 4271, section 9.1.2), so nothing can go round, and what has ended is forgotten
+// everywhere. Callers and gateways elect one member for each network by its id, so a
+// message for all reaches each network once.
 //
 // # What the gateway decides
 //
 // It picks among the members of the far network, as any caller there. It asks a second
 // one where it is certain that no handler has run, and repeats what its sender calls
-// idempotent; the budget for retries is that of its node. Everything else its origin
+// idempotent, where the message has crossed its last border; the budget for retries is that of its node. Everything else its origin
 // decides.
 //
 // # What a gateway must be trusted with
@@ -49,10 +61,10 @@
 //
 // Topics do not cross. Names are literal: patterns of names are not understood. Members
 // of a cluster with a key of its own are not passed on as they are, so such a cluster
-// crosses only where the gateway's nodes hold its key (node.Config.ClusterKeys). There
-// is no transit.
+// crosses only where the gateway's nodes hold its key (node.Config.ClusterKeys).
 //
 // # Goroutines
 //
-// One for each crossing, which watches, and one for each survey or broadcast under way. Close ends them and waits.
+// One for each network that a crossing lends members of, which watches, one more that
+// looks for such networks, and one for each survey or broadcast under way. Close ends them and waits.
 package gateway

@@ -49,7 +49,7 @@ func (c *cargo) everybody() {
 }
 
 func (q *inquiry) run() {
-	all := request.All{Cluster: q.l.address, Pattern: q.d.Pattern, Tail: q.tail()}
+	all := request.All{Cluster: q.l.address, Pattern: q.d.Pattern, Tail: q.tail(), Transit: q.passed}
 	if all.Pattern == patterns.PatternSurvey {
 		o := patterns.SurveyOptions{}.WithDefaults()
 		all.MaxMembers, all.MaxBytes = o.MaxReplies, o.MaxBytes

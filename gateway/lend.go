@@ -4,7 +4,9 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,18 +15,15 @@ import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/overlay"
-	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/request"
 )
 
-// lend is one crossing in force: it watches a cluster in one network and is its member
-// in another one.
+// lend is one crossing in force. It has a loan for each network whose members it lends:
+// that of the crossing and, with transit, those that other gateways lend there.
 type lend struct {
 	// Immutable.
 	of       *Gateway
 	what     Crossing // without its limits
 	from, to *node.Node
-	address  string // of the cluster in its own network: its own members only
 	border   *border
 	tunnels  *tunnels
 	log      *zap.Logger
@@ -33,28 +32,18 @@ type lend struct {
 	over     chan struct{} // closed when run has returned
 
 	mu    sync.Mutex
-	reg   *node.Forwarded // guarded by mu; nil = it is not lent now
-	shown seen            // guarded by mu: what was seen last
-	fault error           // guarded by mu: why it could not be lent, if so
-	trip  time.Duration   // guarded by mu: of a message there and back, without its handler's time; smoothed
+	loans map[cluster.NetworkID]*loan // guarded by mu: by the networks that the members are from
+	trip  time.Duration               // guarded by mu: of a message there and back, without its handler's time; smoothed
 }
 
-var _ request.Forwarder = (*lend)(nil)
-
-// Times of a lend.
-const (
-	lookTime  = 500 * time.Millisecond // between looks: whose link is down no view tells
-	lendTime  = 10 * time.Second       // for a registration to be acknowledged
-	drainTime = 10 * time.Second       // for what is under way, when it is no longer lent
-	retryTime = time.Second            // after a registration that failed
-)
+// maxLoans is of how many networks a crossing lends members.
+const maxLoans = 64
 
 func newLend(g *Gateway, c Crossing) *lend {
 	l := &lend{
 		of: g, what: c, from: g.networks[c.From], to: g.networks[c.To], border: newBorder(),
-		log: g.log.With(zap.Stringer("crossing", c)), over: make(chan struct{}),
+		log: g.log.With(zap.Stringer("crossing", c)), over: make(chan struct{}), loans: map[cluster.NetworkID]*loan{},
 	}
-	l.address = c.Cluster + "@" + l.from.Home()
 	l.tunnels = newTunnels(l)
 	l.ctx, l.cancel = context.WithCancel(g.ctx)
 	return l
@@ -63,102 +52,72 @@ func newLend(g *Gateway, c Crossing) *lend {
 // stop ends it; what is under way is finished, for drainTime at most.
 func (l *lend) stop() { l.cancel() }
 
-// run keeps it lent while it has members.
+// run has a loan for each network while there are members.
 func (l *lend) run() {
 	defer close(l.over)
-	w := l.from.Watch(l.what.Cluster)
-	defer w.Release()
-	var core offer
-	for {
-		v := w.View()
-		s := look(v)
-		l.mu.Lock()
-		l.shown = s
-		l.mu.Unlock()
-		if !l.do(core.step(l.of.clock.Now(), s), &core) {
-			core.failed()
-			if !overlay.Sleep(l.ctx, l.of.clock, "gateway.retry", retryTime) {
-				break
-			}
-			continue
-		}
-		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, "gateway.look", lookTime)
-		_, err := w.Next(ctx, v)
-		cancel()
-		if l.ctx.Err() != nil || err != nil && ctx.Err() == nil {
-			break
-		}
+	var wg sync.WaitGroup
+	l.grant(&wg, cluster.NetworkID{}, l.what.From)
+	if l.what.Transit {
+		l.follow(&wg)
 	}
-	l.drain(l.take())
+	wg.Wait()
 	l.tunnels.close()
 }
 
-// do carries an order out, and says whether it could.
-func (l *lend) do(o order, core *offer) bool {
-	switch reg := l.registration(); o {
-	case orderLend:
-		return l.begin(core)
-	case orderRevise:
-		reg.Revise(core.capacity, core.maxMessage)
-	case orderDoubt:
-		reg.Suspect(core.suspect)
-	case orderReturn:
-		l.log.Info("no longer lent: it has no member")
-		l.take()
-		l.of.wg.Go(func() { l.drain(reg) }) // a cluster that comes back is not kept waiting
-	}
-	return true
-}
-
-// begin registers the member in the other network.
-func (l *lend) begin(core *offer) bool {
-	// Not l.ctx: callers may know the member before it is acknowledged, and what they have
-	// sent is finished.
-	ctx, cancel := overlay.WithTimeout(l.of.ctx, l.of.clock, "gateway.lend", lendTime)
-	defer cancel()
-	// The crossing's limits are looked at where they can be counted by name; a message
-	// that is too large the far member refuses.
-	limits := patterns.Limits{Concurrency: 1 << 20, QueueBytes: 1 << 40, MessageBytes: request.MaxMessage, Tunnels: 1 << 20}
-	reg, err := l.to.Lend(ctx, l.what.As, cluster.Registration{
-		Network: l.what.From, Priority: l.what.Priority, Capacity: core.capacity, MaxMessage: core.maxMessage,
-	}, carried, limits, l)
-	l.mu.Lock()
-	l.fault = err
-	if err == nil {
-		l.reg = reg
-	}
-	l.mu.Unlock()
-	if err != nil {
-		if l.ctx.Err() == nil {
-			l.log.Warn("could not be lent, tries again", zap.Error(err))
+// follow begins a loan for each network that others lend.
+func (l *lend) follow(wg *sync.WaitGroup) {
+	w := l.from.Watch(l.what.Cluster)
+	defer w.Release()
+	for l.ctx.Err() == nil {
+		v := w.View()
+		for _, m := range v.Members {
+			if m.Imported && len(m.Networks) > 0 && l.transit(m.Networks[0]).Permits(m) {
+				l.grant(wg, m.Networks[0], m.Network)
+			}
 		}
-		return false
+		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, "gateway.follow", lookTime)
+		_, err := w.Next(ctx, v)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			return
+		}
 	}
-	l.log.Info("lent", zap.Int("capacity", core.capacity))
-	return true
 }
 
-func (l *lend) registration() *node.Forwarded {
+// grant begins a loan of that network's members, unless there is one.
+func (l *lend) grant(wg *sync.WaitGroup, origin cluster.NetworkID, name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.reg
-}
-
-// take returns the registration, once.
-func (l *lend) take() *node.Forwarded {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	reg := l.reg
-	l.reg = nil
-	return reg
-}
-
-// drain leaves the cluster and waits for what is under way.
-func (l *lend) drain(reg *node.Forwarded) {
-	if reg == nil {
+	if l.loans[origin] != nil || len(l.loans) >= maxLoans {
 		return
 	}
-	ctx, cancel := overlay.WithTimeout(l.of.ctx, l.of.clock, "gateway.drain", drainTime)
-	defer cancel()
-	_ = reg.Close(ctx) // what is not over then is interrupted
+	x := &loan{lend: l, origin: origin, name: name, address: l.what.Cluster}
+	if x.native() {
+		x.address += "@" + l.from.Home()
+	}
+	l.loans[origin] = x
+	wg.Go(func() {
+		x.run()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.loans, origin)
+	})
+}
+
+// transit says who may be lent of the members of a network: nobody who has come through
+// the one that borrows.
+func (l *lend) transit(origin cluster.NetworkID) *cluster.Transit {
+	return &cluster.Transit{Origin: origin, Passed: []cluster.NetworkID{l.to.NetworkID()}}
+}
+
+// sorted returns the loans, that of the crossing's own network first.
+func (l *lend) sorted() []*loan {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make([]*loan, 0, len(l.loans))
+	for _, x := range l.loans {
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b *loan) int { return cmp.Compare(string(a.origin[:]), string(b.origin[:])) })
+	return out
 }

@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"slices"
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
@@ -17,24 +18,34 @@ type seen struct {
 	sure       int  // of these, those that nobody doubts
 	capacity   int  // of the usable ones together
 	maxMessage int  // the largest message that one of them takes, in bytes; 0 = not told
+	// What is lent has come through these networks, its own first.
+	networks []cluster.NetworkID
 }
 
-// look counts the members that may be lent: those of the network itself.
-func look(v *cluster.View) seen {
-	s := seen{known: v.Known}
+// look counts the members that may be lent: those of the network itself, at home, or of
+// another one that are lent there. Gateways that lend the same members do not add up.
+func look(v *cluster.View, t *cluster.Transit, home cluster.NetworkID, state func(*cluster.Member) string) seen {
+	s, best := seen{known: v.Known}, 0
 	for _, m := range v.Members {
-		if m.Imported {
+		if !t.Permits(m) || len(m.Networks) == cluster.MaxNetworks {
 			continue
 		}
 		s.members++
-		switch m.State() {
+		switch state(m) {
 		case "unreachable":
 			continue
 		case "live", "ejected":
 			s.sure++
 		}
+		if s.usable == 0 || len(m.Networks) < best {
+			best, s.networks = len(m.Networks), append(slices.Clone(m.Networks), home)
+		}
 		s.usable++
-		s.capacity += m.Capacity
+		if m.Imported {
+			s.capacity = max(s.capacity, m.Capacity)
+		} else {
+			s.capacity += m.Capacity
+		}
 		s.maxMessage = max(s.maxMessage, m.MaxMessage)
 	}
 	return s
@@ -50,6 +61,7 @@ type offer struct {
 	suspect    bool
 	capacity   int
 	maxMessage int
+	networks   []cluster.NetworkID
 	lostAt     time.Time // since when no member can be reached; zero = one can
 }
 
@@ -58,8 +70,8 @@ type order uint8
 
 const (
 	orderNothing order = iota
-	orderLend          // register, with capacity and maxMessage
-	orderRevise        // tell callers of another capacity or maxMessage
+	orderLend          // register, with capacity, maxMessage and networks
+	orderRevise        // tell callers that these are others
 	orderDoubt         // tell callers whether to rather ask others: suspect
 	orderReturn        // leave the cluster
 )
@@ -85,8 +97,8 @@ func (s *offer) step(now time.Time, v seen) order {
 
 // serve takes in that there are members to be asked.
 func (s *offer) serve(v seen) order {
-	changed := s.capacity != v.capacity || s.maxMessage != v.maxMessage
-	s.capacity, s.maxMessage = v.capacity, v.maxMessage
+	changed := s.capacity != v.capacity || s.maxMessage != v.maxMessage || !slices.Equal(s.networks, v.networks)
+	s.capacity, s.maxMessage, s.networks = v.capacity, v.maxMessage, v.networks
 	switch {
 	case !s.lent:
 		s.lent, s.suspect = true, false

@@ -33,6 +33,8 @@ type CrossingStatus struct {
 	Members  int    `json:"members"`         // that it has in From, of that network itself
 	Usable   int    `json:"usable"`          // of these, those that can be reached
 	Error    string `json:"error,omitempty"` // why it could not be lent
+	// Transit are the other networks whose members are lent on.
+	Transit []TransitStatus `json:"transit,omitempty"`
 
 	Messages  uint64            `json:"messages"` // that have crossed, since the start
 	Bytes     uint64            `json:"bytes"`    // of bodies and headers, in both directions
@@ -40,6 +42,14 @@ type CrossingStatus struct {
 	Tunnels   int               `json:"tunnels"`
 	Refused   map[string]uint64 `json:"refused"` // reason to count
 	RoundTrip time.Duration     `json:"trip_ns"` // there and back, without the handler's time; 0 = not measured
+}
+
+// TransitStatus is what a crossing lends on of another network's members.
+type TransitStatus struct {
+	Network string `json:"network"` // that they are from
+	Borders int    `json:"borders"` // that a message crosses to them, with this one
+	Lent    bool   `json:"lent"`
+	Error   string `json:"error,omitempty"` // why it could not be lent
 }
 
 // Ready says why networks should not rely on the gateway yet: one of its nodes has not
@@ -82,10 +92,25 @@ func (l *lend) status() CrossingStatus {
 	s.Tunnels = l.tunnels.open()
 	s.Bytes += l.tunnels.carrying.Load()
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	s.Lent, s.Members, s.Usable, s.RoundTrip = l.reg != nil, l.shown.members, l.shown.usable, l.trip
-	if l.fault != nil {
-		s.Error = l.fault.Error()
+	s.RoundTrip = l.trip
+	l.mu.Unlock()
+	for _, x := range l.sorted() {
+		lent, shown, fault := x.state()
+		if x.native() {
+			s.Lent, s.Members, s.Usable, s.Error = lent, shown.members, shown.usable, fault
+		} else {
+			s.Transit = append(s.Transit, TransitStatus{Network: x.name, Borders: len(shown.networks), Lent: lent, Error: fault})
+		}
 	}
 	return s
+}
+
+// state says whether it is lent, what was seen last, and why it could not be lent, if so.
+func (l *loan) state() (lent bool, shown seen, fault string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fault != nil {
+		fault = l.fault.Error()
+	}
+	return l.reg != nil, l.shown, fault
 }

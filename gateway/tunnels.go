@@ -85,7 +85,7 @@ func (c *cargo) tunnel() {
 	t.toNear.hold(p.id)
 	c.cancelWith(c.l.from.Begin(request.Ask{
 		Cluster: c.l.address, Pattern: d.Pattern, Tail: tail, Deadline: d.Deadline,
-		Options: patterns.RequestOptions{Idempotent: d.Idempotent},
+		Options: c.options(), Transit: c.passed,
 	}, p.opened))
 }
 

@@ -66,7 +66,7 @@ func metrics() []Entry {
 		{"", "arke_gateway_in_flight", "Messages that have crossed and have no answer yet."},
 		{"", "arke_gateway_tunnels", "Tunnels across a border that are open, or being opened."},
 		{"", "arke_gateway_round_trip_seconds", "Smoothed time that a message takes to the far member and back, without its handler's; 0 if none was measured."},
-		{"", "arke_gateway_refused_total", "Messages that were refused at a border, by reason: messages_limit, bytes_limit, in_flight_limit or tunnels_limit of the crossing."},
+		{"", "arke_gateway_refused_total", "Messages that were refused at a border, by reason: messages_limit, bytes_limit, in_flight_limit or tunnels_limit of the crossing, or round: it would have come through a network twice, or through more than eight."},
 		{"", "arke_scrapes_refused_total", "Questions to /metrics that were refused because one was being answered."},
 	}
 }

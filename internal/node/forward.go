@@ -11,6 +11,7 @@ import (
 	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/patterns/tunnel"
+	"github.com/arke-mesh/arke/security"
 )
 
 // raw is what a relay needs of its node: messages as they travel, which it
@@ -64,14 +65,17 @@ func (r *Forwarded) ID() cluster.MemberID { return r.member }
 // that lives elsewhere was not heard of for a while. It does not wait.
 func (r *Forwarded) Suspect(on bool) { r.in.clusters.Doubt(r.cluster, r.member, on) }
 
-// Revise has callers know that the member has this capacity now, and takes messages of
-// so many bytes. It does not wait.
-func (r *Forwarded) Revise(capacity, maxMessage int) {
-	r.in.clusters.Revise(r.cluster, r.member, capacity, maxMessage)
+// Revise has callers know of another Capacity, MaxMessage and Networks. It does not wait.
+func (r *Forwarded) Revise(as cluster.Registration) {
+	as.Member = r.member
+	r.in.clusters.Revise(r.cluster, as)
 }
 
 // Home is what the node's network is called.
 func (n *raw) Home() string { return n.cfg.Network.Name }
+
+// NetworkID is the id of the node's network.
+func (n *raw) NetworkID() security.NetworkID { return n.cfg.Network.ID }
 
 // Watch follows the members of a cluster: see cluster.Clusters.Watch.
 func (n *raw) Watch(name string) *cluster.Watch { return n.clusters.Watch(name) }

@@ -156,10 +156,24 @@ func checkRecord(m *Record) error {
 		checkAddrs("record: addrs", m.GetAddrs()),
 		checkText("record: zone", m.GetZone(), MaxZone),
 		checkText("record: network", m.GetNetwork(), MaxNetwork),
+		checkNetworks("record: networks", m.GetNetworks()),
 		checkRange("record: payload", len(m.GetPayload()), 0, MaxLeasePayload),
 		checkRange("record: ephemeral", len(m.GetEphemeral()), 0, KeySize),
 		checkRange("record: certificate", len(m.GetCertificate()), 0, MaxCertificate),
 	)
+}
+
+// checkNetworks checks the ids of networks that something has come through.
+func checkNetworks(what string, ids [][]byte) error {
+	if err := checkRange(what, len(ids), 0, MaxNetworks); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := checkSize(what, id, NetworkIDSize); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkLeases(what string, leases []*Lease) error {

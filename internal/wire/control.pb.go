@@ -1453,21 +1453,23 @@ func (x *Claims) GetDiffers() bool {
 // Record is what callers need to reach a member. Only holders of the cluster
 // key can read it.
 type Record struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Peer          []byte                 `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"`
-	Member        uint64                 `protobuf:"varint,2,opt,name=member,proto3" json:"member,omitempty"`
-	Incarnation   uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	Addrs         []string               `protobuf:"bytes,4,rep,name=addrs,proto3" json:"addrs,omitempty"`
-	Zone          string                 `protobuf:"bytes,5,opt,name=zone,proto3" json:"zone,omitempty"`
-	Capacity      uint32                 `protobuf:"varint,6,opt,name=capacity,proto3" json:"capacity,omitempty"`                       // relative weight; 0 = 1
-	MaxMessage    uint32                 `protobuf:"varint,7,opt,name=max_message,json=maxMessage,proto3" json:"max_message,omitempty"` // bytes
-	Payload       []byte                 `protobuf:"bytes,8,opt,name=payload,proto3" json:"payload,omitempty"`                          // what the layer above tells, e.g. Interests; at most 8,192 bytes
-	Ephemeral     []byte                 `protobuf:"bytes,9,opt,name=ephemeral,proto3" json:"ephemeral,omitempty"`                      // X25519 key, 32 bytes or none
-	Suspect       bool                   `protobuf:"varint,10,opt,name=suspect,proto3" json:"suspect,omitempty"`                        // the member lives elsewhere than on its node, which has not heard of it for a while
-	Revision      uint64                 `protobuf:"varint,11,opt,name=revision,proto3" json:"revision,omitempty"`                      // grows each time the node registers the same member differently
-	Certificate   []byte                 `protobuf:"bytes,12,opt,name=certificate,proto3" json:"certificate,omitempty"`                 // of the node, at most 1 KiB; none = it has none
-	Network       string                 `protobuf:"bytes,13,opt,name=network,proto3" json:"network,omitempty"`                         // the network that a gateway lends the member from; empty = it is one of this network
-	Priority      uint32                 `protobuf:"varint,14,opt,name=priority,proto3" json:"priority,omitempty"`                      // of a lent member: those with the lowest number come first; at most 255
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Peer        []byte                 `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"`
+	Member      uint64                 `protobuf:"varint,2,opt,name=member,proto3" json:"member,omitempty"`
+	Incarnation uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Addrs       []string               `protobuf:"bytes,4,rep,name=addrs,proto3" json:"addrs,omitempty"`
+	Zone        string                 `protobuf:"bytes,5,opt,name=zone,proto3" json:"zone,omitempty"`
+	Capacity    uint32                 `protobuf:"varint,6,opt,name=capacity,proto3" json:"capacity,omitempty"`                       // relative weight; 0 = 1
+	MaxMessage  uint32                 `protobuf:"varint,7,opt,name=max_message,json=maxMessage,proto3" json:"max_message,omitempty"` // bytes
+	Payload     []byte                 `protobuf:"bytes,8,opt,name=payload,proto3" json:"payload,omitempty"`                          // what the layer above tells, e.g. Interests; at most 8,192 bytes
+	Ephemeral   []byte                 `protobuf:"bytes,9,opt,name=ephemeral,proto3" json:"ephemeral,omitempty"`                      // X25519 key, 32 bytes or none
+	Suspect     bool                   `protobuf:"varint,10,opt,name=suspect,proto3" json:"suspect,omitempty"`                        // the member lives elsewhere than on its node, which has not heard of it for a while
+	Revision    uint64                 `protobuf:"varint,11,opt,name=revision,proto3" json:"revision,omitempty"`                      // grows each time the node registers the same member differently
+	Certificate []byte                 `protobuf:"bytes,12,opt,name=certificate,proto3" json:"certificate,omitempty"`                 // of the node, at most 1 KiB; none = it has none
+	Network     string                 `protobuf:"bytes,13,opt,name=network,proto3" json:"network,omitempty"`                         // the network that a gateway lends the member from; empty = it is one of this network
+	// Of a lent member: the ids of the networks that it has come through, its own first; at most 8 of 16 bytes.
+	Networks      [][]byte `protobuf:"bytes,15,rep,name=networks,proto3" json:"networks,omitempty"`
+	Priority      uint32   `protobuf:"varint,14,opt,name=priority,proto3" json:"priority,omitempty"` // of a lent member: those with the lowest number come first; at most 255
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1593,6 +1595,13 @@ func (x *Record) GetNetwork() string {
 	return ""
 }
 
+func (x *Record) GetNetworks() [][]byte {
+	if x != nil {
+		return x.Networks
+	}
+	return nil
+}
+
 func (x *Record) GetPriority() uint32 {
 	if x != nil {
 		return x.Priority
@@ -1716,7 +1725,7 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\tlease_sum\x18\x02 \x01(\x06R\bleaseSum\x12\x18\n" +
 	"\awatches\x18\x03 \x01(\rR\awatches\x12\x1b\n" +
 	"\twatch_sum\x18\x04 \x01(\x06R\bwatchSum\x12\x18\n" +
-	"\adiffers\x18\x05 \x01(\bR\adiffers\"\x83\x03\n" +
+	"\adiffers\x18\x05 \x01(\bR\adiffers\"\x9f\x03\n" +
 	"\x06Record\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\fR\x04peer\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12 \n" +
@@ -1733,6 +1742,7 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\brevision\x18\v \x01(\x04R\brevision\x12 \n" +
 	"\vcertificate\x18\f \x01(\fR\vcertificate\x12\x18\n" +
 	"\anetwork\x18\r \x01(\tR\anetwork\x12\x1a\n" +
+	"\bnetworks\x18\x0f \x03(\fR\bnetworks\x12\x1a\n" +
 	"\bpriority\x18\x0e \x01(\rR\bpriority*o\n" +
 	"\aRefusal\x12\b\n" +
 	"\x04NONE\x10\x00\x12\r\n" +

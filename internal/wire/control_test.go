@@ -173,12 +173,16 @@ func TestControlLimitsAreHeldToTheByte(t *testing.T) {
 			return &wire.Delta{Cid: cid, Number: 1, Removed: []*wire.LeaseRef{{Peer: b(n)}}}
 		}},
 
-		"hint cid":           {32, 32, func(n int) proto.Message { return &wire.Hint{Cid: b(n)} }},
-		"hint anchors":       {0, 16, func(n int) proto.Message { return &wire.Hint{Cid: cid, Anchors: lists(n)} }},
-		"anchor":             {1, 64, func(n int) proto.Message { return &wire.Hint{Cid: cid, Anchors: [][]byte{b(n)}} }},
-		"record peer":        {1, 64, func(n int) proto.Message { return &wire.Record{Peer: b(n)} }},
-		"record zone":        {0, 64, func(n int) proto.Message { return &wire.Record{Peer: b(1), Zone: text(n)} }},
-		"record network":     {0, 63, func(n int) proto.Message { return &wire.Record{Peer: b(1), Network: text(n)} }},
+		"hint cid":       {32, 32, func(n int) proto.Message { return &wire.Hint{Cid: b(n)} }},
+		"hint anchors":   {0, 16, func(n int) proto.Message { return &wire.Hint{Cid: cid, Anchors: lists(n)} }},
+		"anchor":         {1, 64, func(n int) proto.Message { return &wire.Hint{Cid: cid, Anchors: [][]byte{b(n)}} }},
+		"record peer":    {1, 64, func(n int) proto.Message { return &wire.Record{Peer: b(n)} }},
+		"record zone":    {0, 64, func(n int) proto.Message { return &wire.Record{Peer: b(1), Zone: text(n)} }},
+		"record network": {0, 63, func(n int) proto.Message { return &wire.Record{Peer: b(1), Network: text(n)} }},
+		"record networks": {0, 8, func(n int) proto.Message {
+			return &wire.Record{Peer: b(1), Networks: slices.Repeat([][]byte{b(16)}, n)}
+		}},
+		"record network id":  {16, 16, func(n int) proto.Message { return &wire.Record{Peer: b(1), Networks: [][]byte{b(n)}} }},
 		"record addrs":       {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Addrs: addrs(n)} }},
 		"record ephemeral":   {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Ephemeral: b(n)} }},
 		"record certificate": {0, 1024, func(n int) proto.Message { return &wire.Record{Peer: b(1), Certificate: b(n)} }},

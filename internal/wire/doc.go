@@ -90,7 +90,7 @@
 //	1 …    length and peer id of the caller, 1 to 64 bytes
 //	8      incarnation of its node
 //	8      serial, unique among its messages
-//	1      count of networks that it has come through, at most 4, then as often:
+//	1      count of networks that it has come through, at most 8, then as often:
 //	1 …    length and id of the network, 1 to 64 bytes
 //	       with flag "route", from a client to its relay; member and incarnation are 0:
 //	1      options: 1 wait for a first member, 2 limits; others 0

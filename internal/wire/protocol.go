@@ -41,6 +41,7 @@ const (
 // Limits inside control messages. Senders trim what they say to these.
 const (
 	ClusterIDSize   = 32 // bytes of a blinded cluster id
+	NetworkIDSize   = 16 // bytes of the id of a network, in a Record
 	KeySize         = 32 // bytes of an Ed25519 public key
 	ProofSize       = 64 // bytes of an Ed25519 signature
 	InstanceSize    = 16 // bytes of Hello.instance

@@ -61,8 +61,8 @@ type Origin struct {
 
 // Limits of an Origin and a Route.
 const (
-	MaxNetworks  = 4
-	MaxNetworkID = 64  // bytes
+	MaxNetworks  = 8
+	MaxNetworkID = 64  // bytes, in an Origin
 	MaxStickyKey = 255 // bytes
 	MaxCluster   = 255 // bytes of a name
 )

@@ -144,7 +144,7 @@ func (in *arrival) unseal(s *Server) (no refusal) {
 	in.binding.Reply = true
 	in.binding.Key, _ = security.SealedWith(r.Tail[sealedHead:]) // the caller has that one
 	s.mu.Lock()
-	fresh := s.replays.fresh(replayKey{sealer{b.Sender, b.SenderIncarnation}, id}, r.Origin == nil)
+	fresh := s.replays.fresh(replayKey{sealer{b.Sender, b.SenderIncarnation}, id}, b.Sender == in.link.Peer())
 	s.mu.Unlock()
 	if !fresh {
 		return refusal{wire.OutcomeUnauthorized, dropReplay}

@@ -26,6 +26,9 @@ type Ask struct {
 	// who passes messages on; the same holds for it as for Message.
 	Tail    []byte
 	Options patterns.RequestOptions
+	// Transit says whom a gateway may ask for a message of another network; nil = the
+	// message is of this one.
+	Transit *cluster.Transit
 	// To is the only member that is asked, and its handler sees it at most
 	// once, whatever Options say; its link is opened if need be. nil = whom
 	// the policy picks, with retries at others.

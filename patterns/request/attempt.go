@@ -345,6 +345,15 @@ func (a *attempt) abandon() {
 	a.settle(outcome)
 }
 
+// originOf says through which networks the request has come that a gateway carries on.
+func originOf(a *attempt) *wire.Origin {
+	o := &wire.Origin{Peer: string(a.call.cfg.Links.Self()), Incarnation: a.call.cfg.Incarnation, Serial: a.id}
+	for _, id := range a.call.policy.Transit.Passed {
+		o.Networks = append(o.Networks, string(id[:]))
+	}
+	return o
+}
+
 // encode returns the request in two parts. They are valid until the next call.
 func (a *attempt) encode() (head, body []byte) {
 	c := a.call
@@ -358,6 +367,9 @@ func (a *attempt) encode() (head, body []byte) {
 	}
 	if c.idempotent {
 		r.Flags |= wire.FlagIdempotent
+	}
+	if a.member.Imported && c.policy.Transit != nil {
+		r.Origin = originOf(a)
 	}
 	switch {
 	case c.route.seal:

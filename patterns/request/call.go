@@ -124,7 +124,7 @@ func (c *call) init(k *calls, a *Ask, size int, s sink) {
 		to: a.To, pattern: a.Pattern, size: size,
 		idempotent: a.Options.Idempotent && a.To == nil,
 		wait:       a.Options.WaitForMember && a.To == nil,
-		policy:     cluster.PickRequest{Policy: cluster.Policy(a.Options.Policy), StickyKey: a.Options.StickyKey, Network: a.network},
+		policy:     cluster.PickRequest{Policy: cluster.Policy(a.Options.Policy), StickyKey: a.Options.StickyKey, Network: a.network, Transit: a.Transit},
 	}
 	if c.raw = a.Tail != nil; c.raw {
 		c.body = a.Tail
@@ -280,7 +280,7 @@ func (c *call) try() decision {
 	m := c.pick(v)
 	switch {
 	case m == nil:
-		empty := errors.Is(v.Nobody(), cluster.ErrNoMembers) || c.policy.Network != "" && v.HasNone(c.policy.Network)
+		empty := errors.Is(v.Nobody(), cluster.ErrNoMembers) || (c.policy.Network != "" || c.policy.Transit != nil) && v.HasNone(c.policy.Network, c.policy.Transit)
 		return c.plan.nobody(c.now(), empty)
 	case !c.plan.permits(m.ID):
 		return c.plan.denied()

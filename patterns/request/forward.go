@@ -113,9 +113,13 @@ func (s *Server) deliver(in *arrival) (kept bool) {
 		j job
 	}{}
 	d, j := &both.d, &both.j
+	var passed []string
+	if r.Origin != nil {
+		passed = r.Origin.Networks
+	}
 	*d = Delivery{
 		Server: s, Pattern: p, Idempotent: r.Flags&wire.FlagIdempotent != 0, Attempt: r.Attempt, Deadline: in.deadline,
-		Origin: wire.Origin{Peer: string(in.link.Peer()), Incarnation: in.binding.SenderIncarnation, Serial: r.ID},
+		Origin: wire.Origin{Peer: string(in.link.Peer()), Incarnation: in.binding.SenderIncarnation, Serial: r.ID, Networks: passed},
 		Link:   in.link, RequestID: r.ID, Session: in.link.Session(), Sealed: in.sealed,
 		SenderIncarnation: in.binding.SenderIncarnation, Tail: in.tail, Size: in.size,
 		queued: p != patterns.PatternTunnel,

@@ -25,6 +25,8 @@ type All struct {
 	Message patterns.Message
 	// Tail, if not nil, stands in place of Message, as with Ask.
 	Tail []byte
+	// Transit is that of Ask.
+	Transit *cluster.Transit
 	// MaxMembers is how many are asked, those with the lowest ids; the others
 	// are missing with ErrTooLarge. 0 = all. Members behind a gateway, which are asked by
 	// it, are missing if their replies are beyond it.
@@ -48,7 +50,7 @@ type Tally struct {
 type EachFunc func(m *cluster.Member, a Answer, err error) (took bool, stop error)
 
 func (k *calls) askAll(ctx context.Context, a *All, each EachFunc) (Tally, error) {
-	q := Ask{Cluster: a.Cluster, Pattern: a.Pattern, Message: a.Message, Tail: a.Tail}
+	q := Ask{Cluster: a.Cluster, Pattern: a.Pattern, Message: a.Message, Tail: a.Tail, Transit: a.Transit}
 	size, err := k.check(&q)
 	if err != nil {
 		return Tally{}, err
@@ -117,9 +119,9 @@ func (f *fan) finished(c *call) {
 }
 
 func (f *fan) run(ctx context.Context, v *cluster.View, q Ask, limit int) (Tally, error) {
-	members := v.Everybody(q.network)
+	members := v.Everybody(q.network, q.Transit)
 	if len(members) == 0 {
-		return Tally{}, nobodyIn(v, q.network, 0)
+		return Tally{}, nobodyIn(v, q.network, q.Transit)
 	}
 	if limit > 0 && limit < len(members) {
 		for _, m := range members[limit:] {

@@ -129,7 +129,7 @@ func (m *members) handleRequest(l Link, frame []byte) (kept bool) {
 	case s == nil || r.Incarnation != m.cfg.Incarnation && m.cfg.Leaf == nil:
 		m.refuse(&in, refusal{wire.OutcomeNoSuchMember, dropNoMember})
 		return false
-	case r.Origin != nil && m.cfg.Leaf == nil: // nobody may speak for others yet
+	case r.Origin != nil && m.cfg.Leaf == nil && r.Origin.Peer != string(l.Peer()): // nobody may speak for others
 		m.refuse(&in, refusal{wire.OutcomeUnauthorized, dropUnauthorized})
 		return false
 	}

@@ -43,15 +43,16 @@ func (k *calls) members(ctx context.Context, address string) ([]patterns.Member,
 			Zone: m.Zone, Network: m.Network, Capacity: m.Capacity, State: k.cfg.Directory.State(m),
 		})
 	}
-	return out, nobodyIn(v, network, len(out))
+	if len(out) == 0 {
+		return out, nobodyIn(v, network, nil)
+	}
+	return out, nil
 }
 
-// nobodyIn is the outcome where none of the members is from the network that was named.
-func nobodyIn(v *cluster.View, network string, found int) error {
-	switch {
-	case found > 0:
-		return nil
-	case v.HasNone(network):
+// nobodyIn is the outcome where none of the members is from the network that was named,
+// and permitted.
+func nobodyIn(v *cluster.View, network string, t *cluster.Transit) error {
+	if v.HasNone(network, t) {
 		return patterns.ErrNoMembers
 	}
 	return patterns.ErrUnreachable

@@ -66,6 +66,7 @@ func declareCrossing(f *pflag.FlagSet, c *gateway.Crossing) {
 	f.StringVar(&c.To, "to", "", "")
 	f.StringVar(&c.As, "as", "", "")
 	f.IntVar(&c.Priority, "priority", 0, "")
+	f.BoolVar(&c.Transit, "transit", false, "")
 	f.BoolVar(&c.Reseal, "reseal", false, "")
 	f.IntVar(&c.Limits.Messages, "messages-per-second", 0, "")
 	f.IntVar(&c.Limits.Bytes, "bytes-per-second", 0, "")

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/request"
+)
+
+// loan is what a crossing lends of one network's members: it watches the cluster where
+// they are found and is a member of it elsewhere.
+type loan struct {
+	*lend
+
+	// Immutable.
+	origin  cluster.NetworkID // the network whose members it lends; zero = that of the crossing
+	name    string            // what callers know it as
+	address string            // of the cluster where it is from
+
+	mu    sync.Mutex
+	reg   *node.Forwarded // guarded by mu; nil = it is not lent now
+	shown seen            // guarded by mu: what was seen last
+	fault error           // guarded by mu: why it could not be lent, if so
+}
+
+var _ request.Forwarder = (*loan)(nil)
+
+// Times of a loan.
+const (
+	lookTime  = 500 * time.Millisecond // between looks: whose link is down no view tells
+	lendTime  = 10 * time.Second       // for a registration to be acknowledged
+	drainTime = 10 * time.Second       // for what is under way, when it is no longer lent
+	retryTime = time.Second            // after a registration that failed
+)
+
+// native says that the members are those of the crossing's own network.
+func (l *loan) native() bool { return l.origin == cluster.NetworkID{} }
+
+// way is where its messages go.
+func (l *loan) way() way {
+	return way{borrower: l.to.NetworkID(), lender: l.from.NetworkID(), origin: l.origin}
+}
+
+// run keeps it lent while it has members.
+func (l *loan) run() {
+	w := l.from.Watch(l.what.Cluster)
+	defer w.Release()
+	var core offer
+	for {
+		v := w.View()
+		s := look(v, l.transit(l.origin), l.from.NetworkID(), (*cluster.Member).State)
+		l.mu.Lock()
+		l.shown = s
+		l.mu.Unlock()
+		if !l.do(core.step(l.of.clock.Now(), s), &core) {
+			core.failed()
+			if !overlay.Sleep(l.ctx, l.of.clock, "gateway.retry", retryTime) {
+				break
+			}
+			continue
+		}
+		if !l.native() && !core.lent && s.members == 0 {
+			break // if somebody lends it again, another loan begins
+		}
+		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, "gateway.look", lookTime)
+		_, err := w.Next(ctx, v)
+		cancel()
+		if l.ctx.Err() != nil || err != nil && ctx.Err() == nil {
+			break
+		}
+	}
+	l.drain(l.take())
+}
+
+// do carries an order out, and says whether it could.
+func (l *loan) do(o order, core *offer) bool {
+	switch reg := l.registration(); o {
+	case orderLend:
+		return l.register(core)
+	case orderRevise:
+		reg.Revise(l.terms(core))
+	case orderDoubt:
+		reg.Suspect(core.suspect)
+	case orderReturn:
+		l.log.Info("no longer lent: it has no member", zap.String("of", l.name))
+		l.take()
+		l.of.wg.Go(func() { l.drain(reg) }) // a cluster that comes back is not kept waiting
+	}
+	return true
+}
+
+// register makes it a member in the other network.
+func (l *loan) register(core *offer) bool {
+	// Not l.ctx: callers may know the member before it is acknowledged, and what they have
+	// sent is finished.
+	ctx, cancel := overlay.WithTimeout(l.of.ctx, l.of.clock, "gateway.lend", lendTime)
+	defer cancel()
+	// The crossing's limits are looked at where they can be counted by name; a message
+	// that is too large the far member refuses.
+	limits := patterns.Limits{Concurrency: 1 << 20, QueueBytes: 1 << 40, MessageBytes: request.MaxMessage, Tunnels: 1 << 20}
+	reg, err := l.to.Lend(ctx, l.what.As, l.terms(core), carried, limits, l)
+	l.mu.Lock()
+	l.fault = err
+	if err == nil {
+		l.reg = reg
+	}
+	l.mu.Unlock()
+	if err != nil {
+		if l.ctx.Err() == nil {
+			l.log.Warn("could not be lent, tries again", zap.String("of", l.name), zap.Error(err))
+		}
+		return false
+	}
+	l.log.Info("lent", zap.String("of", l.name), zap.Int("capacity", core.capacity))
+	return true
+}
+
+// terms are what callers in the other network know of it.
+func (l *loan) terms(core *offer) cluster.Registration {
+	return cluster.Registration{
+		Network: l.name, Networks: core.networks, Priority: l.what.Priority, Capacity: core.capacity, MaxMessage: core.maxMessage,
+	}
+}
+
+func (l *loan) registration() *node.Forwarded {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reg
+}
+
+// take returns the registration, once.
+func (l *loan) take() *node.Forwarded {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	reg := l.reg
+	l.reg = nil
+	return reg
+}
+
+// drain leaves the cluster and waits for what is under way.
+func (l *loan) drain(reg *node.Forwarded) {
+	if reg == nil {
+		return
+	}
+	ctx, cancel := overlay.WithTimeout(l.of.ctx, l.of.clock, "gateway.drain", drainTime)
+	defer cancel()
+	_ = reg.Close(ctx) // what is not over then is interrupted
+}
