@@ -18,7 +18,7 @@ MUTANTS     ?=
 
 # Tests that take long because they run the same thing many times, or large
 # networks for minutes: make slow. Everything else is make test. CI runs both.
-SLOW = TestTwoFoldersBuildTheSameBytes|TestEachFaultIsSaid|TestTwoConvergedHalvesFindEachOtherAgain|TestWholeNodesReplayUnderEveryFault|TestFiftyNodesReplay|TestEveryFaultReplays|TestOverlaysReplay|TestRunsReplayWithJitter|TestSimulationReplays|TestDeliveredAndReportedIsSentWhateverBreaks|TestCrashesOfForwardersAreReportedWithTheirSize|TestAForwarderWithoutRoomLosesForOneOnly
+SLOW = TestTwoFoldersBuildTheSameBytes|TestEachFaultIsSaid|TestThreeCloudsServeEachOther|TestTwoConvergedHalvesFindEachOtherAgain|TestWholeNodesReplayUnderEveryFault|TestFiftyNodesReplay|TestEveryFaultReplays|TestOverlaysReplay|TestRunsReplayWithJitter|TestSimulationReplays|TestDeliveredAndReportedIsSentWhateverBreaks|TestCrashesOfForwardersAreReportedWithTheirSize|TestAForwarderWithoutRoomLosesForOneOnly
 # No vet (make lint does it) and no debugger's tables: linking is a third of the work.
 GOTEST = go test -race -vet=off -ldflags=-w -shuffle=on -timeout 9m
 

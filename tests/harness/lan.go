@@ -5,10 +5,12 @@ package harness
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // LAN is a local network of machines: network namespaces on a switch, which is one,
@@ -16,6 +18,7 @@ import (
 type LAN struct {
 	t        TB
 	name     string
+	subnet   int // third number of its addresses
 	machines int
 }
 
@@ -26,6 +29,11 @@ var lans atomic.Int64
 // possible.
 func NewLAN(t TB) *LAN {
 	t.Helper()
+	return newLAN(t, 0)
+}
+
+func newLAN(t TB, subnet int) *LAN {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skipf("making network namespaces takes root")
 	}
@@ -34,7 +42,7 @@ func NewLAN(t TB) *LAN {
 			t.Skipf("making machines takes the command %s (packages iproute2, util-linux, mount)", tool)
 		}
 	}
-	l := &LAN{t: t, name: fmt.Sprintf("arke-%d-%d", os.Getpid(), lans.Add(1))}
+	l := &LAN{t: t, subnet: subnet, name: fmt.Sprintf("arke-%d-%d", os.Getpid(), lans.Add(1))}
 	if err := ip("netns", "add", l.name); err != nil {
 		t.Skipf("network namespaces are not allowed here: %v", err)
 	}
@@ -45,6 +53,8 @@ func NewLAN(t TB) *LAN {
 	l.must(l.name, "link set switch up")
 	return l
 }
+
+func (l *LAN) address(number int) string { return fmt.Sprintf("10.88.%d.%d", l.subnet, number) }
 
 // Machine is one of a LAN: to its relay it is a host with one address, and with
 // files of its own where a test asks for that.
@@ -60,7 +70,7 @@ type Machine struct {
 func (l *LAN) Machine() *Machine {
 	l.t.Helper()
 	l.machines++
-	m := &Machine{lan: l, name: fmt.Sprintf("%s-%d", l.name, l.machines), number: l.machines, addr: fmt.Sprintf("10.88.0.%d", l.machines)}
+	m := &Machine{lan: l, name: fmt.Sprintf("%s-%d", l.name, l.machines), number: l.machines, addr: l.address(l.machines)}
 	if err := ip("netns", "add", m.name); err != nil {
 		l.t.Fatalf("%v", err)
 	}
@@ -83,7 +93,7 @@ func (m *Machine) At(port int) string { return fmt.Sprintf("%s:%d", m.addr, port
 // Moves gives the machine another address instead of the one it has.
 func (m *Machine) Moves() {
 	m.lan.t.Helper()
-	now := fmt.Sprintf("10.88.0.%d", 100+m.number)
+	now := m.lan.address(100 + m.number)
 	m.lan.must(m.name, "addr del "+m.addr+"/24 dev eth0", "addr add "+now+"/24 dev eth0")
 	m.addr = now
 }
@@ -123,4 +133,24 @@ func (l *LAN) remove(namespace string) {
 	if err := ip("netns", "delete", namespace); err != nil {
 		l.t.Logf("%v", err)
 	}
+}
+
+// Listen listens on a port of the machine, in this process.
+func (m *Machine) Listen(port int) net.Listener {
+	m.lan.t.Helper()
+	var l net.Listener
+	if err := inNamespace(m.name, func() (err error) { l, err = net.Listen("tcp4", m.At(port)); return err }); err != nil {
+		m.lan.t.Fatalf("%v", err)
+	}
+	return l
+}
+
+// Dial dials from the machine, in this process.
+func (m *Machine) Dial(hostPort string) net.Conn {
+	m.lan.t.Helper()
+	var c net.Conn
+	if err := inNamespace(m.name, func() (err error) { c, err = net.DialTimeout("tcp4", hostPort, 10*time.Second); return err }); err != nil {
+		m.lan.t.Fatalf("%v", err)
+	}
+	return c
 }

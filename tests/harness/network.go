@@ -24,9 +24,14 @@ type Network struct {
 // NewNetwork makes a network file with a key of its own.
 func NewNetwork(t TB) *Network {
 	t.Helper()
+	return newNetwork(t, "arke")
+}
+
+func newNetwork(t TB, name string) *Network {
+	t.Helper()
 	n := &Network{t: t, dir: Folder(t)}
 	n.key = filepath.Join(n.dir, "key")
-	Run(t, "keygen", "--out", n.key).Ends(0)
+	Run(t, "keygen", "--network", name, "--out", n.key).Ends(0)
 	return n
 }
 
