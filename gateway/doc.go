@@ -66,5 +66,6 @@
 // # Goroutines
 //
 // One for each network that a crossing lends members of, which watches, one more that
-// looks for such networks, and one for each survey or broadcast under way. Close ends them and waits.
+// looks for such networks, and one for each survey or broadcast under way
+// (spawn.go). Close ends them and waits.
 package gateway

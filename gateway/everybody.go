@@ -35,7 +35,7 @@ type inquiry struct {
 func (c *cargo) everybody() {
 	ctx, cancel := context.WithCancel(c.l.of.ctx)
 	c.cancelWith(cancel)
-	c.l.of.wg.Go(func() {
+	c.l.of.spawn(overlay.ExecKey{Name: "gateway.everybody", N: c.d.Number}, func() {
 		defer cancel()
 		if !c.d.Deadline.IsZero() {
 			var stop context.CancelFunc

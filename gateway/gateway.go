@@ -22,6 +22,7 @@ type Gateway struct {
 	// Immutable after New.
 	cfg      Config
 	clock    overlay.Clock
+	exec     overlay.Exec // nil = goroutines begin as they like
 	log      *zap.Logger
 	networks map[string]*node.Node
 
@@ -47,7 +48,7 @@ func New(cfg Config) (*Gateway, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	g := &Gateway{cfg: cfg, clock: cfg.clock(), log: cfg.Logger.Named("gateway"), networks: map[string]*node.Node{}, lends: map[Crossing]*lend{}}
+	g := &Gateway{cfg: cfg, clock: cfg.clock(), exec: cfg.exec(), log: cfg.Logger.Named("gateway"), networks: map[string]*node.Node{}, lends: map[Crossing]*lend{}}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	for _, n := range cfg.Networks {
 		made, err := node.New(n.Node)
@@ -105,7 +106,7 @@ func (g *Gateway) Cross(all []Crossing) error {
 		if l == nil {
 			l = newLend(g, key)
 			g.lends[key] = l
-			g.wg.Go(l.run)
+			g.spawn(overlay.ExecKey{Name: "gateway.lend", N: key.number()}, l.run)
 		}
 		l.border.limit(c.Limits.withDefaults())
 	}
@@ -143,7 +144,11 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	var wg sync.WaitGroup
 	errs := make([]error, len(g.cfg.Networks))
 	for i, n := range g.cfg.Networks {
-		wg.Go(func() { errs[i] = g.networks[n.Name].Shutdown(ctx) })
+		wg.Add(1)
+		g.spawn(overlay.ExecKey{Name: "gateway.shutdown", N: uint64(i)}, func() {
+			defer wg.Done()
+			errs[i] = g.networks[n.Name].Shutdown(ctx)
+		})
 	}
 	wg.Wait()
 	return errors.Join(append(errs, g.Close())...)

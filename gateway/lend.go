@@ -50,7 +50,13 @@ func newLend(g *Gateway, c Crossing) *lend {
 }
 
 // stop ends it; what is under way is finished, for drainTime at most.
-func (l *lend) stop() { l.cancel() }
+func (l *lend) stop() {
+	if l.of.exec == nil {
+		l.cancel()
+		return
+	}
+	l.of.exec.Wake(overlay.ExecKey{Name: "gateway.stop", N: l.what.number()}, l.cancel)
+}
 
 // run has a loan for each network while there are members.
 func (l *lend) run() {
@@ -75,7 +81,7 @@ func (l *lend) follow(wg *sync.WaitGroup) {
 				l.grant(wg, m.Networks[0], m.Network)
 			}
 		}
-		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, "gateway.follow", lookTime)
+		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, "gateway.follow "+l.what.String(), lookTime)
 		_, err := w.Next(ctx, v)
 		cancel()
 		if err != nil && ctx.Err() == nil {
@@ -96,7 +102,9 @@ func (l *lend) grant(wg *sync.WaitGroup, origin cluster.NetworkID, name string) 
 		x.address += "@" + l.from.Home()
 	}
 	l.loans[origin] = x
-	wg.Go(func() {
+	wg.Add(1)
+	l.of.spawn(overlay.ExecKey{Name: "gateway.loan", N: x.number()}, func() {
+		defer wg.Done()
 		x.run()
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -54,6 +55,7 @@ func (l *loan) way() way {
 func (l *loan) run() {
 	w := l.from.Watch(l.what.Cluster)
 	defer w.Release()
+	label := fmt.Sprintf("gateway.look %x", l.number())
 	var core offer
 	for {
 		v := w.View()
@@ -71,7 +73,7 @@ func (l *loan) run() {
 		if !l.native() && !core.lent && s.members == 0 {
 			break // if somebody lends it again, another loan begins
 		}
-		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, "gateway.look", lookTime)
+		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, label, lookTime)
 		_, err := w.Next(ctx, v)
 		cancel()
 		if l.ctx.Err() != nil || err != nil && ctx.Err() == nil {
@@ -93,7 +95,7 @@ func (l *loan) do(o order, core *offer) bool {
 	case orderReturn:
 		l.log.Info("no longer lent: it has no member", zap.String("of", l.name))
 		l.take()
-		l.of.wg.Go(func() { l.drain(reg) }) // a cluster that comes back is not kept waiting
+		l.of.spawn(overlay.ExecKey{Name: "gateway.drain", N: l.number()}, func() { l.drain(reg) }) // a cluster that comes back is not kept waiting
 	}
 	return true
 }

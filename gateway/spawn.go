@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"hash/fnv"
+
+	"github.com/arke-mesh/arke/overlay"
+)
+
+// exec is what package sim begins goroutines with; nil for real nodes.
+func (c Config) exec() overlay.Exec {
+	for _, n := range c.Networks {
+		if n.Node.Seam != nil {
+			return n.Node.Seam.Exec
+		}
+	}
+	return nil
+}
+
+// spawn runs f on a goroutine that Close waits for. In package sim each begins in a step
+// of its own, so that two that one event begins do not race for the nodes' numbers. The
+// workers of a node are for handlers and bounded, so they are not used for it.
+func (g *Gateway) spawn(key overlay.ExecKey, f func()) {
+	g.wg.Add(1)
+	run := func() {
+		defer g.wg.Done()
+		f()
+	}
+	if g.exec == nil || !g.exec.Go(key, run) {
+		go run()
+	}
+}
+
+// number tells a crossing from the others in keys of package sim.
+func (c Crossing) number() uint64 { return numberOf(c.String()) }
+
+// number tells a loan from the others, likewise.
+func (l *loan) number() uint64 { return numberOf(l.what.String() + "/" + string(l.origin[:])) }
+
+func numberOf(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum64()
+}
