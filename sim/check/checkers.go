@@ -44,13 +44,14 @@ func checkers() []checker {
 			checkBroadcastOrder(f.requests, d)
 		}},
 		{Checker{"astray", "a subscription gets only what was published on topics that it asked for"}, func(f *facts, d *violations) { checkAstray(f.topics, d) }},
-		{Checker{"tunnel", "what a tunnel delivers is what was sent, from the beginning, and all of it if it ends well"}, func(f *facts, d *violations) { checkTunnel(f.members, d) }},
+		{Checker{"tunnel", "what a tunnel delivers is what was sent, from the beginning, and all of it if it ends well"}, func(f *facts, d *violations) { checkTunnel(f.borders, d) }},
 		{Checker{"ended", "a tunnel ends, on both sides, in time"}, func(f *facts, d *violations) { checkEnded(f.calm, f.members, d) }},
 		{Checker{"ahead", "who sends into a tunnel is never further ahead of who receives than the credit allows"}, func(f *facts, d *violations) { checkAhead(f.calm, d) }},
 		{Checker{"queues", "what waits and runs stays within its limits"}, func(f *facts, d *violations) { checkQueues(f.members, f.calm.rules, d) }},
 		{Checker{"held", "what a relay holds for one client stays within that client's limits"}, func(f *facts, d *violations) { checkHeld(f.calm, d) }},
 		{Checker{"converge", "after the last fault, every correct observer soon sees exactly the live members, until the end"}, func(f *facts, d *violations) { checkConverge(f.views, d) }},
 		{Checker{"zombie", "no undisturbed observer takes a dead member to be alive for long"}, func(f *facts, d *violations) { checkZombie(f.views, d) }},
+		{Checker{"lent", "what a network lends is shown while a gateway lends it, and not for long when that has ended"}, func(f *facts, d *violations) { checkLent(f.borders, d) }},
 		{Checker{"forgotten", "no live member is missing from a correct observer's view for good"}, func(f *facts, d *violations) { checkForgotten(f.views, d) }},
 	}
 }

@@ -20,6 +20,7 @@ type facts struct {
 	lives    *lives
 	members  *registrations
 	calm     *disturbance
+	borders  *borders
 	requests *requests
 	topics   *topics
 	views    *viewMeasures
@@ -29,7 +30,8 @@ func newFacts(h *history.History, r *Rules) *facts {
 	f := &facts{lives: newLives(h)}
 	f.members = newRegistrations(f.lives)
 	f.calm = newDisturbance(f.members, r)
-	f.requests = newRequests(f.members, f.calm, r)
+	f.borders = newBorders(f.members, f.calm)
+	f.requests = newRequests(f.borders, r)
 	f.topics = newTopics(f.lives, f.calm, r)
 	f.views = newViewMeasures(f.calm)
 	(&observers{h, f.lives, f.members}).each(f.views.see)

@@ -121,6 +121,12 @@ func wasAsked(q *requests, request int, member string, before time.Duration) boo
 // it, or were lost before they could, at most.
 func checkCounts(q *requests, request int, missing map[string]bool, d *violations) {
 	r := &q.h.Requests[request]
+	cutOff := make(map[string]bool) // networks of which nothing came back
+	for member := range missing {
+		if from, lent := q.borders.lent[member]; lent {
+			cutOff[from] = true
+		}
+	}
 	ran := make(map[int]bool)
 	nodes := make(map[string]bool)
 	least := 0
@@ -130,7 +136,7 @@ func checkCounts(q *requests, request int, missing map[string]bool, d *violation
 			continue
 		}
 		ran[tenure] = true
-		if t := &q.h.Tenures[tenure]; !missing[t.Member] {
+		if t := &q.h.Tenures[tenure]; !missing[t.Member] && !cutOff[q.borders.from(tenure)] {
 			least++
 			nodes[q.members.lives.carrier(t.Node)] = true
 		}
@@ -149,7 +155,7 @@ func checkCounts(q *requests, request int, missing map[string]bool, d *violation
 // before they ran it.
 func lostWith(q *requests, r *history.Request, ran map[int]bool, missing map[string]bool) int {
 	n := 0
-	for _, tenure := range q.members.of[r.Cluster] {
+	for _, tenure := range q.borders.all(q.lives.at(r.Caller, r.Sent), r.Cluster) {
 		if !ran[tenure] && !missing[q.h.Tenures[tenure].Member] && q.h.Tenures[tenure].Asked <= r.Ended && q.members.lostNode(tenure, r.Sent) {
 			n++
 		}

@@ -129,6 +129,14 @@ func TestEveryMetricIsInTheCatalogue(t *testing.T) {
 	s.copy(0, "c1", "m1")
 	s.copy(0, "m1", "m3")
 	s.tunnel(6*sec, "c1", 0)
+	s.fault(6500*ms, -1, "crash", "m3")
+	s.tunnel(6*sec, "c1", 0).Outcome = "interrupted"
+	tenures := s.Tenures
+	federate(s)
+	for i := range tenures {
+		s.Tenures[i].Leaving = 40 * sec
+	}
+	s.cross("c1")
 	s.Samples[0].Held = []history.Held{{Client: "app", Bytes: 1}}
 	measured := s.judge(check.Rules{}).Metrics
 	known := make(map[string]check.Unit)

@@ -116,7 +116,11 @@ func (w *observers) each(see func(*memberView)) {
 		node := &w.h.Nodes[o.life]
 		s.observation, s.node = &o, node
 		shown := w.shown(views[viewKey{node.Name, o.cluster}], o.life)
-		for _, tenure := range w.members.of[o.cluster] {
+		name, network := split(o.cluster)
+		if network != "" && network != node.Network {
+			continue // of what is lent package check has checkLent
+		}
+		for _, tenure := range w.members.of[name] {
 			if !w.members.known(o.life, tenure) {
 				continue
 			}
@@ -128,7 +132,7 @@ func (w *observers) each(see func(*memberView)) {
 		}
 		for _, member := range slices.Sorted(maps.Keys(shown)) {
 			changes := shown[member]
-			dead, known := w.stranger(o.cluster, changes[0].Peer)
+			dead, known := w.stranger(name, changes[0].Peer)
 			if !known {
 				continue
 			}
@@ -158,7 +162,7 @@ func (w *observers) shown(views []int, life int) map[string][]history.View {
 	until := w.lives.during(life).until
 	for _, i := range views {
 		v := w.h.Views[i]
-		if v.At <= until && w.lives.at(v.Node, v.At) == life {
+		if v.Network == "" && v.At <= until && w.lives.at(v.Node, v.At) == life {
 			out[v.Member] = append(out[v.Member], v)
 		}
 	}

@@ -36,15 +36,16 @@ type requests struct {
 	lives   *lives
 	members *registrations
 	calm    *disturbance
+	borders *borders
 
 	runs   [][]int            // request → its runs, in order of the history
 	strays []int              // runs of requests that nobody made, or without a registration
 	rough  map[[2]string]bool // caller, node of a member: History.Rough
 }
 
-func newRequests(m *registrations, c *disturbance, r *Rules) *requests {
-	h := m.h
-	q := &requests{h: h, rules: r, lives: m.lives, members: m, calm: c, runs: make([][]int, len(h.Requests)), rough: make(map[[2]string]bool)}
+func newRequests(b *borders, r *Rules) *requests {
+	m, c, h := b.members, b.calm, b.h
+	q := &requests{h: h, rules: r, lives: m.lives, members: m, calm: c, borders: b, runs: make([][]int, len(h.Requests)), rough: make(map[[2]string]bool)}
 	byID := make(map[uint64]int, len(h.Requests))
 	for i := range h.Requests {
 		byID[h.Requests[i].ID] = i
@@ -103,18 +104,22 @@ func checkComplete(q *requests, d *violations) {
 // stableMembers lists the members that were registered for the bound Known before the
 // request and until it ended, and that nothing disturbed, nor the caller. A
 // member whose node was alone when it registered counts from when another node
-// has shown it.
+// has shown it, and one of another network while the caller shows that this one lends.
 func stableMembers(q *requests, r *history.Request) []int {
 	var out []int
 	since := minus(r.Sent, q.rules.Known)
 	life := q.lives.at(r.Caller, r.Sent)
-	for _, i := range q.members.of[r.Cluster] {
+	for _, i := range q.borders.all(life, r.Cluster) {
 		t := &q.h.Tenures[i]
 		s := truth(t)
-		if shown, seen := q.members.seen[t.Member]; !seen || shown > since {
+		if q.borders.own(life, r.Cluster, i) {
+			if shown, seen := q.members.seen[t.Member]; !seen || shown > since {
+				continue
+			}
+		} else if !q.borders.visible(r.Caller, r.Cluster, i, span{since, plus(r.Sent, 1)}) {
 			continue
 		}
-		if s.from <= since && s.until > r.Ended && q.members.known(life, i) && !q.calm.pair(r.Caller, t.Node, span{since, plus(r.Ended, 1)}) {
+		if s.from <= since && s.until > r.Ended && !q.borders.parted(r, i, span{since, plus(r.Ended, 1)}) {
 			out = append(out, i)
 		}
 	}
@@ -177,7 +182,7 @@ func checkExpired(q *requests, d *violations) {
 			node := q.h.Tenures[run.Tenure].Node
 			latest := plus(r.Deadline, q.rules.Begin)
 			if run.Began > latest || run.Expires > latest {
-				latest = plus(r.Deadline, linkTimeError(q, r, node, run.Began))
+				latest = plus(r.Deadline, linkTimeError(q, r, run))
 			}
 			switch {
 			case run.Began > latest:
@@ -197,9 +202,10 @@ func checkExpired(q *requests, d *violations) {
 }
 
 // linkTimeError is how wrong link time may be between a caller and a member.
-func linkTimeError(q *requests, r *history.Request, member string, began time.Duration) time.Duration {
-	s := span{r.Sent, max(r.Sent, began)}
-	if q.calm.pair(r.Caller, member, s) || q.calm.skewed(r.Caller, s) || q.calm.skewed(member, s) || q.rough[[2]string{r.Caller, member}] {
+func linkTimeError(q *requests, r *history.Request, run *history.Run) time.Duration {
+	member := q.h.Tenures[run.Tenure].Node
+	s := span{r.Sent, max(r.Sent, run.Began)}
+	if q.borders.parted(r, run.Tenure, s) || q.calm.skewed(r.Caller, s) || q.calm.skewed(member, s) || q.rough[[2]string{r.Caller, member}] {
 		return max(q.rules.Begin, strained)
 	}
 	return q.rules.Begin
@@ -314,8 +320,8 @@ func tooOften(q *requests, request int) string {
 		tenure := q.h.Runs[run].Tenure
 		// Who was lost while it handled it may be asked again when nobody else
 		// is left, which makes another attempt of it.
-		node := q.h.Tenures[tenure].Node
-		if seen[tenure] && (r.Many() || !q.calm.pair(r.Caller, node, span{r.Sent, q.h.Runs[run].Began})) {
+		node, while := q.h.Tenures[tenure].Node, span{r.Sent, q.h.Runs[run].Began}
+		if seen[tenure] && (r.Many() || !q.borders.parted(r, tenure, while) && !q.borders.bereft(r, tenure, while)) {
 			return fmt.Sprintf("twice by the member on %s, and nothing parted it from its caller", node)
 		}
 		seen[tenure] = true
@@ -325,10 +331,26 @@ func tooOften(q *requests, request int) string {
 	if relay := q.members.lives.relay(r.Caller, r.Sent); relay >= 0 && q.h.Nodes[relay].Until >= 0 && q.h.Nodes[relay].Until < r.Ended {
 		return ""
 	}
-	if !r.Many() && !r.Lost && r.Ended >= 0 && r.Attempts > 0 && len(runs) > r.Attempts {
+	if !r.Many() && !r.Lost && r.Ended >= 0 && r.Attempts > 0 && len(runs) > allowed(q, request) {
 		return fmt.Sprintf("%d times in %d attempts", len(runs), r.Attempts)
 	}
 	return ""
+}
+
+// perBorder is how often a gateway asks for what came to it once: as often as any caller
+// (DESIGN.md section 6).
+const perBorder = 3
+
+// allowed is how many runs the attempts of a request can have come to.
+func allowed(q *requests, request int) int {
+	r := &q.h.Requests[request]
+	life := q.lives.at(r.Caller, r.Sent)
+	for _, run := range q.runs[request] {
+		if q.borders.abroad(life, r.Cluster, q.h.Runs[run].Tenure) {
+			return r.Attempts * perBorder
+		}
+	}
+	return r.Attempts
 }
 
 // checkClaim: no handler ran if the outcome says so. Callers whose own node was
@@ -378,10 +400,13 @@ func checkBelongs(q *requests, d *violations) {
 
 // answerer says whether a handler ran that can have given the answer.
 func answerer(q *requests, request int, r *history.Request) bool {
+	life := q.lives.at(r.Caller, r.Sent)
+	_, registered := q.members.named[r.Member]
 	for _, i := range q.runs[request] {
 		run := &q.h.Runs[i]
 		member := q.h.Tenures[run.Tenure].Member
-		if run.Began <= r.Ended && (r.Member == "" || member == "" || q.members.sameSeat(r.Member, run.Tenure)) {
+		lent := !registered && q.borders.abroad(life, r.Cluster, run.Tenure)
+		if run.Began <= r.Ended && (r.Member == "" || member == "" || lent || q.members.sameSeat(r.Member, run.Tenure)) {
 			return true
 		}
 	}
@@ -418,7 +443,7 @@ func lostPush(q *requests, r *history.Request) bool {
 	if tenure, ok := q.members.named[r.Member]; ok {
 		return q.members.lostNode(tenure, r.Sent)
 	}
-	for _, tenure := range q.members.of[r.Cluster] {
+	for _, tenure := range q.borders.all(q.lives.at(r.Caller, r.Sent), r.Cluster) {
 		if q.members.lostNode(tenure, r.Sent) {
 			return true
 		}
@@ -443,36 +468,53 @@ func checkProgress(q *requests, d *violations) {
 }
 
 // wasServed says whether a member that the caller can know was live from the time
-// that the request was sent until it ended.
+// that the request was sent until it ended; one of another network, and the gateway that
+// lends it, for long enough before.
 func wasServed(q *requests, r *history.Request) bool {
 	life := q.lives.at(r.Caller, r.Sent)
-	for _, i := range q.members.of[r.Cluster] {
+	while := span{r.Sent, plus(max(r.Sent, r.Ended), 1)}
+	for _, i := range q.borders.all(life, r.Cluster) {
 		s := truth(&q.h.Tenures[i])
-		if s.from <= r.Sent && s.until > max(r.Sent, r.Ended) && q.members.known(life, i) {
+		if s.from > while.from || s.until < while.until {
+			continue
+		}
+		settling := span{minus(while.from, q.rules.Settle), while.until}
+		if q.borders.own(life, r.Cluster, i) || s.from <= settling.from && q.borders.linked(life, r.Cluster, i, settling) {
 			return true
 		}
 	}
 	return false
 }
 
+// crossed says whether who handled a request was lent to its caller.
+func crossed(q *requests, r *history.Request, tenure int) bool {
+	return q.borders.abroad(q.lives.at(r.Caller, r.Sent), r.Cluster, tenure)
+}
+
 // checkMember: whoever handles a request serves its cluster then, and holds the
-// caller's keys.
+// caller's keys, or is lent to its network.
 func checkMember(q *requests, d *violations) {
 	for i, runs := range q.runs {
 		r := &q.h.Requests[i]
 		caller := q.lives.at(r.Caller, r.Sent)
+		name, _ := split(r.Cluster)
 		for _, n := range runs {
 			run := &q.h.Runs[n]
 			t := &q.h.Tenures[run.Tenure]
 			switch {
-			case t.Cluster != r.Cluster:
+			case crossed(q, r, run.Tenure):
+				if !serves(t, run.Began, q.rules.Member) {
+					d.add(run.Began, "request %d of %s to %s was handled on %s, in the network %s, which was no member then",
+						r.ID, r.Caller, r.Cluster, t.Node, q.borders.from(run.Tenure))
+				}
+			case t.Cluster != name:
 				d.add(run.Began, "request %d of %s to %s was handled by a member of %s on %s",
 					r.ID, r.Caller, r.Cluster, t.Cluster, t.Node)
 			case !serves(t, run.Began, q.rules.Member):
 				d.add(run.Began, "request %d of %s to %s was handled on %s, which was no member then",
 					r.ID, r.Caller, r.Cluster, t.Node)
-			case caller >= 0 && q.lives.at(t.Node, t.Asked) >= 0 && !q.members.known(caller, run.Tenure):
-				d.add(run.Began, "request %d of %s to %s was handled on %s, which holds other keys",
+			case caller >= 0 && q.lives.at(t.Node, t.Asked) >= 0 && !q.borders.own(caller, r.Cluster, run.Tenure):
+				d.add(run.Began, "request %d of %s to %s was handled on %s, which holds other keys, or is in another network that does not lend it",
 					r.ID, r.Caller, r.Cluster, t.Node)
 			}
 		}

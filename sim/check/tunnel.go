@@ -14,24 +14,24 @@ import (
 // checkTunnel: each direction delivers the messages that were sent, from the
 // first on and none else; after a good end, all of them. One handler at most
 // has a tunnel, and one that was opened has one.
-func checkTunnel(m *registrations, d *violations) {
-	for i := range m.h.Tunnels {
-		t := &m.h.Tunnels[i]
-		for _, text := range flaws(m, t) {
+func checkTunnel(b *borders, d *violations) {
+	for i := range b.h.Tunnels {
+		t := &b.h.Tunnels[i]
+		for _, text := range flaws(b, t) {
 			d.add(max(t.Sent, t.Ended), "tunnel %d of %s to %s: %s", t.ID, t.Caller, t.Cluster, text)
 		}
 	}
 }
 
 // flaws says what is wrong with a tunnel.
-func flaws(m *registrations, t *history.Tunnel) []string {
+func flaws(b *borders, t *history.Tunnel) []string {
 	var out []string
 	complain := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if len(t.Served) > 1 {
 		complain("%d handlers had it", len(t.Served))
 	}
-	if t.Opened >= 0 && len(t.Served) == 0 && !lostOpening(m, t) {
-		complain("it was opened to %s, and no handler had it", m.seat(t.Member))
+	if t.Opened >= 0 && len(t.Served) == 0 && !lostOpening(b, t) {
+		complain("it was opened to %s, and no handler had it", b.members.seat(t.Member))
 	}
 	if t.Own {
 		return out
@@ -56,12 +56,12 @@ func flaws(m *registrations, t *history.Tunnel) []string {
 	return out
 }
 
-// lostOpening says whether the node to which a tunnel was opened was lost.
-func lostOpening(m *registrations, t *history.Tunnel) bool {
-	if tenure, ok := m.named[t.Member]; ok {
-		return m.lostNode(tenure, t.Sent)
+// lostOpening says whether the node, or the gateway, to which a tunnel was opened was lost.
+func lostOpening(b *borders, t *history.Tunnel) bool {
+	if tenure, ok := b.members.named[t.Member]; ok {
+		return b.members.lostNode(tenure, t.Sent)
 	}
-	return t.Lost
+	return t.Lost || b.lent[t.Member] != "" && b.lostAnyGateway(t.Sent)
 }
 
 // checkEnded: the caller is done with its tunnel at its deadline; the handler

@@ -168,6 +168,8 @@ func (v *Verdict) measure(f *facts) {
 	measureEgress(f.topics, s)
 	measureCopies(f.topics, s)
 	measureTunnels(f.lives.h, s)
+	measureSevered(f.calm, s)
+	measureCrossings(f.requests, s)
 }
 
 func (v *Verdict) examine(f *facts) {

@@ -441,10 +441,10 @@ func hadMember(q *requests, r *history.Request) bool {
 	since := minus(r.Sent, q.rules.Known)
 	while := span{since, max(r.Sent, r.Ended) + time.Nanosecond}
 	life := q.lives.at(r.Caller, r.Sent)
-	for _, i := range q.members.of[r.Cluster] {
-		t := &q.h.Tenures[i]
-		s := truth(t)
-		if s.from <= since && s.until >= while.until && q.members.known(life, i) && !q.calm.pair(r.Caller, t.Node, while) {
+	for _, i := range q.borders.all(life, r.Cluster) {
+		s := truth(&q.h.Tenures[i])
+		known := q.borders.own(life, r.Cluster, i) || q.borders.visible(r.Caller, r.Cluster, i, while) && q.borders.linked(life, r.Cluster, i, while)
+		if s.from <= since && s.until >= while.until && known && !q.borders.parted(r, i, while) {
 			return true
 		}
 	}

@@ -25,6 +25,8 @@ type History struct {
 	Samples  []Sample
 	Acts     []Act // of adversaries
 
+	Crossings []Crossing // what gateways lend from one network to another
+
 	Subscriptions []Subscription
 	Publications  []Publication
 	Deliveries    []Delivery // those of one subscription in the order in which it got them
@@ -40,6 +42,7 @@ type Node struct {
 	Relay   string // it is a client of this node, whose Zone, Peer, Key and Keys it has
 	Zone    string
 	Peer    string
+	Network string            // that it is in; "" = there is only one
 	Key     string            // label of its network key
 	Keys    map[string]string // cluster → label of the explicit key it holds for it, if it holds one
 	From    time.Duration     // Start returned
@@ -47,8 +50,18 @@ type Node struct {
 	Until   time.Duration     // it was stopped, killed or lost; -1 = alive at the end
 	How     string            // stopped, crashed, silenced; "" = alive at the end
 	Correct bool              // it was alive at the end of the liveness phase
+	// Gateway says that it is one, with a peer id in each of its networks, by their names.
+	Gateway map[string]string
 	// Adversary says that it does harm at some time of the run: nothing is promised to it.
 	Adversary bool
+}
+
+// Crossing is one cluster of a network that a gateway lends to another one.
+type Crossing struct {
+	Gateway  string // node
+	From, To string // networks
+	Cluster  string // in From
+	As       string // what it is called in To
 }
 
 // Run is one call of a handler that takes a message; tunnels have their own.
@@ -105,6 +118,7 @@ type View struct {
 	Member  string // id
 	Peer    string
 	State   string // live, suspect, ejected, unreachable; "" = no longer in the view
+	Network string // that has lent it; "" = it is the observer's own network's
 }
 
 // Sample is what a node used, about once a second.

@@ -33,8 +33,9 @@ type crewNode struct {
 	name          string
 	start         time.Duration
 	spec          NodeSpec
-	relay         *crewNode // that it is a client of; nil = it is a node
-	key           string
+	relay         *crewNode          // that it is a client of; nil = it is a node
+	network       string             // "" = there is only one
+	key           string             // label of its network key, which has the network before it
 	keys          map[string]string  // cluster to label of its explicit key
 	jobs          []scenario.Cluster // that it serves
 	subscriptions []int              // that it makes: indexes into the scenario's
@@ -59,27 +60,30 @@ func newCrew(p *player) (*crew, error) {
 	c := &crew{p: p, by: make(map[string]*crewNode)}
 	c.safe = &safe{crew: c, keys: make(map[lock][]security.KeyVersion)}
 	for _, g := range p.scenario.Nodes {
-		file, err := network(p.scenario.Seed, g.Key)
+		file, err := network(p.scenario.Seed, g.Network, g.Key)
 		if err != nil {
 			return nil, err
 		}
 		for i, name := range g.Names() {
 			n := &crewNode{
-				name: name, start: g.Start.D() + time.Duration(i)*g.Every.D(), key: g.Key, factor: 1,
+				name: name, start: g.Start.D() + time.Duration(i)*g.Every.D(), network: g.Network, key: keyLabel(g), factor: 1,
 				spec: NodeSpec{Name: name, Zone: g.Zone, Network: file, Near: g.Near, Prefix: g.Prefix},
 			}
 			if relay := p.index.Relay(name); relay != "" {
 				n.spec.Relay = relay
-			} else if len(c.nodes) > 0 { // also those whose key differs, and who will be refused
-				n.spec.Seeds = []string{c.nodes[0].name}
+			} else {
+				n.spec.Seeds = c.seeds(g.Network) // also those whose key differs, and who will be refused
 			}
 			c.nodes, c.by[name] = append(c.nodes, n), n
 		}
 	}
 	for _, n := range c.nodes {
 		if n.relay = c.by[n.spec.Relay]; n.relay != nil {
-			n.key, n.spec.Zone, n.relay.spec.Relays = n.relay.key, n.relay.spec.Zone, true
+			n.key, n.network, n.spec.Zone, n.relay.spec.Relays = n.relay.key, n.relay.network, n.relay.spec.Zone, true
 		}
+	}
+	if err := c.gateways(); err != nil {
+		return nil, err
 	}
 	c.turn()
 	return c, c.assign()
@@ -215,8 +219,8 @@ func (c *crew) start(n *crewNode) {
 	}
 	l := &life{Participant: participant}
 	l.index = add(c.p.record, &c.p.record.h.Nodes, history.Node{
-		Name: n.name, Relay: n.spec.Relay, Zone: n.spec.Zone, Peer: participant.Peer(), Key: n.label(), Keys: n.carrier().keys,
-		From: c.p.level.Now(), Leaving: -1, Until: -1, Adversary: n.spec.Adversary != nil,
+		Name: n.name, Relay: n.spec.Relay, Zone: n.spec.Zone, Peer: participant.Peer(), Network: n.network, Key: n.label(), Keys: n.carrier().keys,
+		From: c.p.level.Now(), Leaving: -1, Until: -1, Adversary: n.spec.Adversary != nil, Gateway: peersOf(participant),
 	})
 	n.leave(l)
 	for _, job := range n.jobs {

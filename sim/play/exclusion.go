@@ -38,7 +38,7 @@ func (s *safe) ban(a scenario.Action) error {
 		s.exclude(s.crew.by[name], banWithin)
 	}
 	for _, n := range s.crew.nodes {
-		if n.relay == nil && n.alive() != nil && !slices.Contains(a.Nodes, n.name) && !n.isOut() {
+		if n.relay == nil && n.network == s.crew.by[a.Nodes[0]].network && n.alive() != nil && !slices.Contains(a.Nodes, n.name) && !n.isOut() {
 			return s.bring(n, lock{"", n.key})
 		}
 	}

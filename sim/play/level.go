@@ -4,6 +4,7 @@
 package play
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -70,12 +71,26 @@ type NodeSpec struct {
 	Zone        string
 	Network     security.NetworkFile
 	ClusterKeys map[string][]security.KeyVersion
-	Seeds       []string   // names of nodes
-	Relays      bool       // clients attach to it
-	Near        string     // a cluster: its key is chosen, with the keys that it holds, so that it anchors that
-	Prefix      string     // how its address begins; empty = it is private
-	Adversary   *Adversary // it is one; nil = it is honest
-	Relay       string     // it is a client, attached to the node of that name; Network, ClusterKeys and Seeds are its relay's
+	Seeds       []string     // names of nodes
+	Relays      bool         // clients attach to it
+	Near        string       // a cluster: its key is chosen, with the keys that it holds, so that it anchors that
+	Prefix      string       // how its address begins; empty = it is private
+	Adversary   *Adversary   // it is one; nil = it is honest
+	Gateway     *GatewaySpec // it is a gateway; Network, Seeds and all that is about one node are not used
+	Relay       string       // it is a client, attached to the node of that name; Network, ClusterKeys and Seeds are its relay's
+}
+
+// GatewaySpec says what a gateway is.
+type GatewaySpec struct {
+	Networks []GatewayNetwork
+	Lend     []scenario.Lend
+}
+
+// GatewayNetwork is one of the networks of a gateway.
+type GatewayNetwork struct {
+	Name  string
+	File  security.NetworkFile
+	Seeds []string // names of nodes
 }
 
 // Adversary is what a level has to know of a node that is one.
@@ -102,6 +117,12 @@ type Participant interface {
 type Holder interface {
 	// Held is what the relay holds for each client.
 	Held() []history.Held
+}
+
+// Border is a Participant that is a gateway.
+type Border interface {
+	// Peers are its peer ids, by the names of its networks.
+	Peers() map[string]string
 }
 
 // Keyed is a Participant that takes other keys while it runs.
@@ -146,14 +167,19 @@ const (
 // ErrUnsupported is wrapped by the errors of actions that a level can't do.
 var ErrUnsupported = errors.New("play: not possible at this level")
 
-// network returns the network file that a seed and a label decide. Nodes whose
-// labels differ hold different keys of the same network.
-func network(seed uint64, label string) (security.NetworkFile, error) {
-	file, err := security.GenerateNetworkFile("sim", source(seed, "network", ""))
+// network returns the file of the network of that name that a seed and a label decide;
+// "" is the name of the only one. Nodes whose labels differ hold different keys of the
+// same network.
+func network(seed uint64, name, label string) (security.NetworkFile, error) {
+	called, purpose := cmp.Or(name, "sim"), "network"
+	if name != "" {
+		purpose += " " + name
+	}
+	file, err := security.GenerateNetworkFile(called, source(seed, purpose, ""))
 	if err != nil || label == "" {
 		return file, err
 	}
-	other, err := security.GenerateNetworkFile("sim", source(seed, "network", label))
+	other, err := security.GenerateNetworkFile(called, source(seed, purpose, label))
 	file.Keys = other.Keys
 	return file, err
 }

@@ -76,7 +76,7 @@ func newPlayer(l Level, s scenario.Scenario, o Options) (*player, error) {
 func (p *player) run(ctx context.Context) error {
 	p.level.SetLinks(p.link)
 	rough := p.rough()
-	p.record.note(func(h *history.History) { h.Rough = rough })
+	p.record.note(func(h *history.History) { h.Rough, h.Crossings = rough, p.crossings() })
 	if w, ok := p.level.(Witness); ok && publishes(p.scenario) {
 		w.Copies(func(c history.Copy) { add(p.record, &p.record.h.Copies, c) })
 	}
@@ -120,12 +120,11 @@ func (p *player) link(from, to string) scenario.Link {
 func (p *player) rough() (pairs [][2]string) {
 	for _, o := range p.pairs {
 		for _, c := range p.scenario.Clusters {
-			if c.Name != o.cluster {
+			if job, ok := p.job(o.cluster); !ok || c.Name != job.Name {
 				continue
 			}
 			for _, member := range c.Members {
-				from, to := p.crew.by[o.node].carrier().name, p.crew.by[member].carrier().name
-				if l := p.link(from, to); from != to && (l.Loss > 0 || l.Mbps > 0) {
+				if p.isRough(p.crew.by[o.node].carrier(), p.crew.by[member].carrier()) {
 					pairs = append(pairs, [2]string{o.node, member})
 				}
 			}
@@ -242,8 +241,8 @@ const settled = 5 * time.Second
 
 // strict says whether everybody must see everybody: all hold the same keys.
 func (p warmUp) strict() bool {
-	for _, n := range p.crew.nodes {
-		if n.key != "" {
+	for _, g := range p.scenario.Nodes {
+		if g.Key != "" {
 			return false
 		}
 	}
@@ -257,18 +256,10 @@ func (p warmUp) strict() bool {
 
 // standing says whether each caller sees as many live members as there are.
 func (p warmUp) standing() bool {
-	want := make(map[string]int)
-	for _, n := range p.crew.nodes {
-		if n.alive() == nil {
-			continue
-		}
-		for _, job := range n.jobs {
-			want[job.Name]++
-		}
-	}
+	want := p.crew.wanted()
 	sees := make([]bool, len(p.pairs))
 	for i, o := range p.pairs {
-		p.at(p.level.Now(), "look "+o.node+" "+o.cluster, func() { sees[i] = p.sees(o, want[o.cluster]) })
+		p.at(p.level.Now(), "look "+o.node+" "+o.cluster, func() { sees[i] = p.sees(o, want(o)) })
 	}
 	p.under.Wait()
 	return !slices.Contains(sees, false)
@@ -361,18 +352,19 @@ type observer struct {
 	every time.Duration
 	life  *life             // of which seen tells
 	seen  map[string]string // member to state
-	peers map[string]string
+	whom  map[string]shown
 }
+
+// shown is who a member is that an observer has seen.
+type shown struct{ peer, network string }
 
 // observe starts to look. How often depends on how much there is to look at:
 // about 20,000 members a second of the level's time, but at least every 10 ms
 // and at most every 500 ms.
 func (p *player) observe(o pair) {
 	members := 1
-	for _, c := range p.scenario.Clusters {
-		if c.Name == o.cluster {
-			members = max(1, len(c.Members))
-		}
+	if job, ok := p.job(o.cluster); ok {
+		members = max(1, len(job.Members))
 	}
 	every := time.Duration(members*len(p.pairs)) * time.Second / 20_000
 	v := &observer{p: p, pair: o, node: p.crew.by[o.node], every: min(max(every, 10*time.Millisecond), 500*time.Millisecond)}
@@ -381,7 +373,7 @@ func (p *player) observe(o pair) {
 }
 
 func (v *observer) forget() {
-	v.seen, v.peers = make(map[string]string), make(map[string]string)
+	v.seen, v.whom = make(map[string]string), make(map[string]shown)
 }
 
 func (v *observer) plan(at time.Duration) {
@@ -409,22 +401,22 @@ func (v *observer) look() {
 		v.forget()
 	}
 	var changes []history.View
-	note := func(id, peer, state string) {
-		changes = append(changes, history.View{At: now, Node: v.pair.node, Cluster: v.pair.cluster, Member: id, Peer: peer, State: state})
+	note := func(id string, of shown, state string) {
+		changes = append(changes, history.View{At: now, Node: v.pair.node, Cluster: v.pair.cluster, Member: id, Peer: of.peer, Network: of.network, State: state})
 	}
 	now2 := make(map[string]bool, len(members))
 	for _, m := range members {
 		now2[m.ID] = true
 		if v.seen[m.ID] != m.State {
-			note(m.ID, m.Peer, m.State)
-			v.seen[m.ID], v.peers[m.ID] = m.State, m.Peer
+			v.seen[m.ID], v.whom[m.ID] = m.State, shown{m.Peer, lender(v.node, m)}
+			note(m.ID, v.whom[m.ID], m.State)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(v.seen)) {
 		if !now2[id] {
-			note(id, v.peers[id], "")
+			note(id, v.whom[id], "")
 			delete(v.seen, id)
-			delete(v.peers, id)
+			delete(v.whom, id)
 		}
 	}
 	v.p.record.note(func(h *history.History) { h.Views = append(h.Views, changes...) })

@@ -94,12 +94,8 @@ func (s *stream) send(k int) {
 
 // custom says whether a cluster's handlers are the program's own.
 func (c *crew) custom(cluster string) bool {
-	for _, job := range c.p.scenario.Clusters {
-		if job.Name == cluster {
-			return job.Handler.Kind == "go"
-		}
-	}
-	return false
+	job, ok := c.p.job(cluster)
+	return ok && job.Handler.Kind == "go"
 }
 
 // probe has every caller ask its clusters, and every publisher publish on its

@@ -41,12 +41,14 @@ func (s Scenario) check() problems {
 func (s Scenario) fields() problems {
 	c := &checker{s: s}
 	c.head()
+	c.networkNames()
 	c.groups()
 	if len(c.problems) > 0 && len(s.Nodes) > 0 {
 		return c.problems // whatever refers to nodes would fail for this reason
 	}
 	c.index = NewIndex(s)
 	c.clients()
+	c.gateways()
 	if s.Generate == nil || len(s.Nodes) > 0 {
 		c.clusters()
 		for i, s := range c.s.Subscriptions {
@@ -105,8 +107,8 @@ func (c *checker) groups() {
 		c.add("", "has no nodes")
 	}
 	owner, total := map[string]int{}, 0
-	for i, g := range c.s.Nodes {
-		path := fmt.Sprintf("nodes[%d]", i)
+	for i, g := range c.s.groups() {
+		path := c.s.groupPath(i)
 		c.group(path, g)
 		if g.Count < 0 || g.Count > MaxNodes {
 			continue
@@ -117,7 +119,7 @@ func (c *checker) groups() {
 		}
 		for _, name := range append(g.Names(), g.Name) {
 			if other, taken := owner[name]; taken && other != i {
-				c.add(path, "%q is the name of something in nodes[%d] already", name, other)
+				c.add(path, "%q is the name of something in %s already", name, c.s.groupPath(other))
 				break
 			}
 			owner[name] = i
@@ -175,6 +177,7 @@ func (c *checker) clusters() {
 		}
 		names[cl.Name] = i
 		c.selectors(path+".members", cl.Members)
+		c.noGateways(path+".members", "lends and serves nothing by itself", cl.Members)
 		c.handler(path+".handler", cl.Handler)
 		c.natural(path+".limits.concurrency", cl.Limits.Concurrency)
 		c.natural(path+".limits.queue_length", cl.Limits.QueueLength)
@@ -329,6 +332,7 @@ func (c *checker) work(path string, w Work, end Duration) {
 		c.add(path, "needs from: who sends")
 	}
 	c.selectors(path+".from", w.From)
+	c.noGateways(path+".from", "sends nothing by itself", w.From)
 	c.workTo(path, w)
 	if !(w.Rate > 0 && w.Rate <= MaxRate) || math.IsNaN(w.Rate) {
 		c.add(path+".rate", "%v is not between 0 and %d per second", w.Rate, MaxRate)
@@ -384,7 +388,7 @@ func (c *checker) workTo(path string, w Work) {
 	}
 	if w.To == "" {
 		c.add(path, "needs to: a cluster")
-	} else if why := noCluster(c.s.Clusters, w.To); why != "" {
+	} else if why := c.s.noAddress(w.To); why != "" {
 		c.add(path+".to", "%s", why)
 	}
 }
@@ -431,6 +435,7 @@ func (c *checker) subscription(path string, s Subscription) {
 		c.add(path, "needs nodes: who subscribes")
 	}
 	c.selectors(path+".nodes", s.Nodes)
+	c.noGateways(path+".nodes", "subscribes to nothing by itself", s.Nodes)
 	if s.Pattern == "" {
 		c.add(path, "needs a pattern")
 	} else if why := badPattern(s.Pattern); why != "" {

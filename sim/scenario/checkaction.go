@@ -32,6 +32,9 @@ func (c *checker) action(path string, a Action) {
 	c.fields(path, a, info)
 	c.selectors(path+".nodes", a.Nodes)
 	c.nodesOnly(path+".nodes", a.Do, a.Nodes)
+	if a.Do == "rotate" || a.Do == "ban" {
+		c.noGateways(path+".nodes", "has keys of several networks, which no action changes yet", a.Nodes)
+	}
 	c.values(path, a)
 	if len(a.Between) > 0 {
 		c.between(path+".between", a)
@@ -220,14 +223,15 @@ func (c *checker) clients() {
 			c.add(path+".attach", "%v", err)
 			continue
 		}
+		c.noGateways(path+".attach", "takes no programs", []string{g.Attach})
 		for _, relay := range relays {
 			if group, _, _ := c.index.Group(relay); group.Attach != "" {
 				c.add(path+".attach", "%s is a client itself; clients attach to nodes", relay)
 				break
 			}
 		}
-		if g.Zone != "" || g.Key != "" || g.Prefix != "" {
-			c.add(path, "a client has the zone, the address and the keys of its relay: leave zone, prefix and key out")
+		if g.Zone != "" || g.Key != "" || g.Prefix != "" || g.Network != "" {
+			c.add(path, "a client has the network, the zone, the address and the keys of its relay: leave network, zone, prefix and key out")
 		}
 	}
 	for i, l := range c.s.Levels {

@@ -84,14 +84,14 @@ func (s Scenario) expand() (Scenario, problems) {
 // names replaces the selectors of clusters and callers.
 func (x *expander) names() {
 	for i, c := range x.s.Clusters {
-		x.s.Clusters[i].Members = x.pick(c.Members)
+		x.s.Clusters[i].Members = x.index.withoutGateways(x.pick(c.Members))
 		x.s.Clusters[i].Keys = x.keys(c.Keys)
 	}
 	for i, s := range x.s.Subscriptions {
-		x.s.Subscriptions[i].Nodes = x.pick(s.Nodes)
+		x.s.Subscriptions[i].Nodes = x.index.withoutGateways(x.pick(s.Nodes))
 	}
 	for i, w := range x.s.Workload {
-		x.s.Workload[i].From = x.pick(w.From)
+		x.s.Workload[i].From = x.index.withoutGateways(x.pick(w.From))
 	}
 }
 
@@ -274,7 +274,7 @@ func (x *expander) flood(path string, a Action) {
 	a.For = orDefault(a.For, x.s.Duration-a.At)
 	w := a.Work.withDefaults(defaultName("flood", x.floods), a.For)
 	x.floods++
-	w.From = x.pick(w.From)
+	w.From = x.index.withoutGateways(x.pick(w.From))
 	x.put(path, false, Action{At: a.At, Do: "flood", For: a.For, Work: &w})
 }
 
@@ -312,7 +312,7 @@ func (x *expander) rolling(path string, a Action) {
 
 // rotate keeps the nodes of a rotation together: they read one file.
 func (x *expander) rotate(path string, a Action) {
-	a.Nodes = x.index.withoutClients(x.pick(a.Nodes))
+	a.Nodes = x.index.withoutGateways(x.index.withoutClients(x.pick(a.Nodes)))
 	if end := a.At + RotationTakes(a); end > x.s.Duration {
 		x.add(path, "the last of %d nodes would have its keys at %v, after the end at %v", len(a.Nodes), end, x.s.Duration)
 		return

@@ -13,27 +13,31 @@ import (
 // Index answers who the nodes of a scenario are. It is immutable and may be
 // used by several goroutines.
 type Index struct {
-	names  []string         // in the order of the file
-	at     map[string]int   // node → position in names
-	group  []int            // position → group
-	groups map[string][]int // group → positions
-	zones  map[string][]int // zone → positions
-	nodes  []Nodes
-	links  []Link
-	ends   [][2]map[string]bool // who is at the ends of each link
+	names    []string         // in the order of the file
+	at       map[string]int   // node → position in names
+	group    []int            // position → group
+	groups   map[string][]int // group → positions
+	zones    map[string][]int // zone → positions
+	nodes    []Nodes          // those of gateways last
+	gateways []Gateway
+	networks map[string][]int // network → positions, without gateways
+	links    []Link
+	ends     [][2]map[string]bool // who is at the ends of each link
 }
 
 // NewIndex indexes the nodes and links of a scenario. Selectors of links that
 // select nobody are ignored; Validate reports them.
 func NewIndex(s Scenario) *Index {
 	x := &Index{
-		at:     map[string]int{},
-		groups: map[string][]int{},
-		zones:  map[string][]int{},
-		nodes:  s.Nodes,
-		links:  s.Links,
+		at:       map[string]int{},
+		groups:   map[string][]int{},
+		zones:    map[string][]int{},
+		nodes:    s.groups(),
+		gateways: s.Gateways,
+		networks: map[string][]int{},
+		links:    s.Links,
 	}
-	for g, nodes := range s.Nodes {
+	for g, nodes := range x.nodes {
 		for _, name := range nodes.Names() {
 			pos := len(x.names)
 			x.names = append(x.names, name)
@@ -42,6 +46,9 @@ func NewIndex(s Scenario) *Index {
 			x.groups[nodes.Name] = append(x.groups[nodes.Name], pos)
 			if nodes.Zone != "" {
 				x.zones[nodes.Zone] = append(x.zones[nodes.Zone], pos)
+			}
+			if nodes.Network != "" {
+				x.networks[nodes.Network] = append(x.networks[nodes.Network], pos)
 			}
 		}
 	}
@@ -94,7 +101,8 @@ func (x *Index) Starts(node string) Duration {
 
 // Select returns the nodes that the selectors stand for, each once, in the
 // order of the file. A selector is the name of a node, the name of a group,
-// "zone:x", or "*" for everybody; it is an error if it selects nobody.
+// "zone:x", "network:x" for its nodes without the gateways, or "*" for everybody; it is
+// an error if it selects nobody.
 func (x *Index) Select(selectors ...string) ([]string, error) {
 	chosen := make([]bool, len(x.names))
 	for _, selector := range selectors {
@@ -128,6 +136,12 @@ func (x *Index) find(selector string) ([]int, error) {
 			return found, nil
 		}
 		return nil, fmt.Errorf("no node is in zone %q%s", short(zone), hint(zone, x.zoneNames()))
+	}
+	if network, ok := strings.CutPrefix(selector, "network:"); ok {
+		if found := x.networks[network]; len(found) > 0 {
+			return found, nil
+		}
+		return nil, fmt.Errorf("no node is in network %q%s", short(network), hint(network, sortedKeys(x.networks)))
 	}
 	if pos, ok := x.at[selector]; ok {
 		return []int{pos}, nil

@@ -46,7 +46,7 @@ func WriteReference(w io.Writer) error {
 // matters.
 func Fields() []string {
 	var names []string
-	for _, v := range []any{Scenario{}, Nodes{}, Cluster{}, Handler{}, Limits{}, Subscription{}, Link{}, Work{}, Action{}, Ranges{}} {
+	for _, v := range []any{Scenario{}, Nodes{}, Gateway{}, Lend{}, Cluster{}, Handler{}, Limits{}, Subscription{}, Link{}, Work{}, Action{}, Ranges{}} {
 		names = append(names, tags(reflect.TypeOf(v))...)
 	}
 	return names

@@ -21,7 +21,9 @@ type Scenario struct {
 	Duration Duration `yaml:"duration" json:"duration"`                 // of the safety phase: workload and timeline
 	Settle   Duration `yaml:"settle,omitempty" json:"settle,omitempty"` // of the liveness phase after it, default 10 s
 
+	Networks      []string       `yaml:"networks,omitempty" json:"networks,omitempty"` // names; default: there is one, which has none
 	Nodes         []Nodes        `yaml:"nodes" json:"nodes"`
+	Gateways      []Gateway      `yaml:"gateways,omitempty" json:"gateways,omitempty"` // between networks
 	Clusters      []Cluster      `yaml:"clusters" json:"clusters"`
 	Subscriptions []Subscription `yaml:"subscriptions,omitempty" json:"subscriptions,omitempty"`
 	Links         []Link         `yaml:"links,omitempty" json:"links,omitempty"` // the first that fits a pair decides
@@ -35,15 +37,16 @@ type Scenario struct {
 // Nodes is a group of nodes, or of clients, called <Name>1, <Name>2 and so on; a
 // group of one without Count is called Name itself.
 type Nodes struct {
-	Name   string   `yaml:"name" json:"name"`
-	Count  int      `yaml:"count,omitempty" json:"count,omitempty"`
-	Attach string   `yaml:"attach,omitempty" json:"attach,omitempty"` // they are clients: the selector of the nodes that are their relays, in turn
-	Zone   string   `yaml:"zone,omitempty" json:"zone,omitempty"`
-	Start  Duration `yaml:"start,omitempty" json:"start,omitempty"`   // when the first one starts
-	Every  Duration `yaml:"every,omitempty" json:"every,omitempty"`   // between two of them; default: all at once
-	Near   string   `yaml:"near,omitempty" json:"near,omitempty"`     // a cluster: their ids are chosen so that they anchor it, as far as the keys they hold tell where it is
-	Prefix string   `yaml:"prefix,omitempty" json:"prefix,omitempty"` // the first two numbers of their addresses, "81.2"; default: private ones
-	Key    string   `yaml:"key,omitempty" json:"key,omitempty"`       // a label: nodes with different labels hold different network keys
+	Name    string   `yaml:"name" json:"name"`
+	Count   int      `yaml:"count,omitempty" json:"count,omitempty"`
+	Attach  string   `yaml:"attach,omitempty" json:"attach,omitempty"`   // they are clients: the selector of the nodes that are their relays, in turn
+	Network string   `yaml:"network,omitempty" json:"network,omitempty"` // that they are in, of those that the scenario lists
+	Zone    string   `yaml:"zone,omitempty" json:"zone,omitempty"`
+	Start   Duration `yaml:"start,omitempty" json:"start,omitempty"`   // when the first one starts
+	Every   Duration `yaml:"every,omitempty" json:"every,omitempty"`   // between two of them; default: all at once
+	Near    string   `yaml:"near,omitempty" json:"near,omitempty"`     // a cluster: their ids are chosen so that they anchor it, as far as the keys they hold tell where it is
+	Prefix  string   `yaml:"prefix,omitempty" json:"prefix,omitempty"` // the first two numbers of their addresses, "81.2"; default: private ones
+	Key     string   `yaml:"key,omitempty" json:"key,omitempty"`       // a label: nodes with different labels hold different network keys
 }
 
 // Cluster is a name that some nodes serve.
@@ -248,7 +251,7 @@ func filledIn(s Scenario) Scenario {
 	}
 	if len(s.Levels) == 0 {
 		s.Levels = Levels()
-		if simOnly(s) {
+		if simOnly(s) || len(s.Networks) > 0 {
 			s.Levels = s.Levels[:1]
 		}
 	}

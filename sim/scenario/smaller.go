@@ -42,6 +42,7 @@ type candidates struct {
 func (c *candidates) try(change func(s *Scenario)) {
 	s := c.from
 	s.Nodes = slices.Clone(s.Nodes)
+	s.Gateways = slices.Clone(s.Gateways)
 	s.Clusters = slices.Clone(s.Clusters)
 	s.Subscriptions = slices.Clone(s.Subscriptions)
 	s.Links = slices.Clone(s.Links)
@@ -336,6 +337,9 @@ func advance(s *Scenario, by Duration) {
 	}
 	for i, g := range s.Nodes {
 		s.Nodes[i].Start = max(0, g.Start-by)
+	}
+	for i, g := range s.Gateways {
+		s.Gateways[i].Start = max(0, g.Start-by)
 	}
 }
 

@@ -49,6 +49,8 @@ func TestEveryShippedScenarioExpandsForManySeeds(t *testing.T) {
 			switch name {
 			case "churn":
 				require.Equal(t, 1000, nodes)
+			case "federation-churn":
+				require.Equal(t, 306, nodes)
 			case "mass-start":
 				require.Equal(t, 300, nodes)
 			case "thousand-subscribers":
@@ -98,6 +100,12 @@ func TestTheScenariosOfThePromisesAreThere(t *testing.T) {
 		"tunnels-lossy":    {"tunnels_broken == 0", "tunnels_refused == 0"},
 		"topic-partition":  {"delivered{here} == 100%", "reported{moment} == 0", "unreported == 0"},
 		"everybody-talks":  {"tree_depth <= 2", "unreported == 0"},
+
+		"federation-spill-over":   {"lost == 0", "border_turns{died} == 2", "border_turns{flaps} <= 2", "return_max{died} < 5s"},
+		"federation-gateway-loss": {"lost{idem} == 0", "severed_max{pipe} < 500ms"},
+		"federation-cut-off":      {"lost{us} == 0", "crossed{us} == 0", "lost{after} == 0"},
+		"federation-wrong-clock":  {"lost{idem} == 0", "no_members == 0", "late_max < 10ms"},
+		"federation-churn":        {"success{eu} >= 99.9%", "success{atlas} >= 99.9%"},
 	} {
 		s, err := scenarios.Load(name)
 		require.NoError(t, err)

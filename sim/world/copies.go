@@ -19,7 +19,7 @@ func (w *World) Copies(note func(history.Copy)) {
 		return func(at time.Duration, data []byte) {
 			f.feed(data, func(body []byte) {
 				publicationsOf(body, func(id uint64, bytes int) {
-					note(history.Copy{Publication: id, From: from, To: to, At: at, Bytes: bytes})
+					note(history.Copy{Publication: id, From: ownerOf(from), To: ownerOf(to), At: at, Bytes: bytes})
 				})
 			})
 		}

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,11 +40,12 @@ type World struct {
 	t    *testing.T // of Run; nil when a player made it
 	foes *foes
 
-	mu      sync.Mutex
-	nodes   map[string]*participant      // guarded by mu; by name, the last life of each
-	files   map[string]*security.Network // guarded by mu; by encoded network file
-	clients []*attached                  // guarded by mu; all lives
-	order   []string                     // guarded by mu; names as they were first started
+	mu       sync.Mutex
+	nodes    map[string]*participant      // guarded by mu; by name, the last life of each
+	files    map[string]*security.Network // guarded by mu; by encoded network file
+	clients  []*attached                  // guarded by mu; all lives
+	gateways map[string]*bridge           // guarded by mu; by name, the last life of each
+	order    []string                     // guarded by mu; names as they were first started
 }
 
 var (
@@ -52,7 +55,7 @@ var (
 
 // New makes a world on a network that was started, in its bubble.
 func New(n *sim.Network, cfg Config) *World {
-	return &World{n: n, cfg: cfg, nodes: make(map[string]*participant), files: make(map[string]*security.Network), foes: newFoes(n, cfg.Seed)}
+	return &World{n: n, cfg: cfg, nodes: make(map[string]*participant), files: make(map[string]*security.Network), gateways: make(map[string]*bridge), foes: newFoes(n, cfg.Seed)}
 }
 
 // Net is the network below, for faults and links.
@@ -75,6 +78,9 @@ func (w *World) Note(node, text string) { w.n.Note(node, text) }
 func (w *World) Start(ctx context.Context, spec play.NodeSpec) (play.Participant, error) {
 	if spec.Relay != "" {
 		return w.attach(ctx, spec)
+	}
+	if spec.Gateway != nil {
+		return w.bridge(ctx, spec)
 	}
 	p, err := w.create(spec)
 	if err != nil {
@@ -99,16 +105,17 @@ func (w *World) log(name string) *zap.Logger {
 	return w.cfg.Logger.Named(name)
 }
 
-func (w *World) create(spec play.NodeSpec) (*participant, error) {
+// equip puts a node into the simulated network, and says how to make it.
+func (w *World) equip(spec play.NodeSpec) (node.Config, error) {
 	admission, err := w.admission(spec.Network)
 	if err != nil {
-		return nil, err
+		return node.Config{}, err
 	}
 	if err := w.foes.place(spec, admission); err != nil {
-		return nil, err
+		return node.Config{}, err
 	}
 	if spec.Prefix != "" && !w.n.SetPrefix(spec.Name, spec.Prefix) {
-		return nil, fmt.Errorf("node %s: something was done to it before it started: its address can't be chosen any more", spec.Name)
+		return node.Config{}, fmt.Errorf("node %s: something was done to it before it started: its address can't be chosen any more", spec.Name)
 	}
 	w.n.SetAdmission(spec.Name, admission)
 	seam := w.n.Seam(spec.Name)
@@ -125,11 +132,19 @@ func (w *World) create(spec play.NodeSpec) (*participant, error) {
 	for _, name := range spec.Seeds {
 		cfg.Seeds = append(cfg.Seeds, name+":4001")
 	}
+	return cfg, nil
+}
+
+func (w *World) create(spec play.NodeSpec) (*participant, error) {
+	cfg, err := w.equip(spec)
+	if err != nil {
+		return nil, err
+	}
 	created, err := node.New(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", spec.Name, err)
 	}
-	p := &participant{Node: created, seam: seam}
+	p := &participant{Node: created, seam: *cfg.Seam}
 	p.admit = func(file security.NetworkFile) error {
 		// One of its own, which has had the keys before as the node has: what becomes of
 		// those is for the product to say.
@@ -171,7 +186,7 @@ func (w *World) admission(file security.NetworkFile) (*security.Network, error) 
 
 // SetLinks implements play.Level.
 func (w *World) SetLinks(of func(from, to string) scenario.Link) {
-	w.n.SetLinks(func(from, to string) link.Model { return modelOf(of(from, to)) })
+	w.n.SetLinks(func(from, to string) link.Model { return modelOf(of(ownerOf(from), ownerOf(to))) })
 }
 
 // Close implements play.Level: it closes every node that is left. The network
@@ -182,9 +197,14 @@ func (w *World) Close() error {
 	for _, name := range w.order {
 		all = append(all, w.nodes[name])
 	}
-	clients := w.clients
+	clients, gateways := w.clients, w.gateways
 	w.mu.Unlock()
 	var first error
+	for _, name := range slices.Sorted(maps.Keys(gateways)) {
+		if err := gateways[name].Close(); err != nil && first == nil {
+			first = err
+		}
+	}
 	for _, c := range clients {
 		if err := c.Close(); err != nil && !errors.Is(err, patterns.ErrInterrupted) && first == nil {
 			first = err
@@ -279,6 +299,7 @@ func Play(t *testing.T, file string, content []byte, handlers map[string]pattern
 
 // Apply implements play.Level.
 func (w *World) Apply(a scenario.Action) error {
+	a = w.onMachines(a)
 	switch a.Do {
 	case "cut":
 		w.n.CutOneWay(a.Between[0], a.Between[1])

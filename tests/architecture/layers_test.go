@@ -106,7 +106,7 @@ var layers = []layer{
 	{"sim/mutation", []string{"sim"}, "it runs the program from outside, one bug after the other"},
 	{"sim/internal/netns", []string{"sim", "relay/client", "internal/node", "patterns", "security"}, "level net attaches to real relays as any program does"},
 	{"sim/internal/stack", []string{"sim", "internal/node", "patterns", "overlay/p2p", "overlay", "security"}, "it runs the production transport on a network of its own"},
-	{"sim", []string{"relay", "internal/node", "patterns", "cluster", "overlay", "security", "internal/wire", "internal/nearest", "internal/plural"}, "a transport behind the seam, and scenarios above node and relay"},
+	{"sim", []string{"relay", "gateway", "internal/node", "patterns", "cluster", "overlay", "security", "internal/wire", "internal/nearest", "internal/plural"}, "a transport behind the seam, and scenarios above node, relay and gateway"},
 	{"cmd/arke", []string{"relay", "gateway", "internal/node", "internal/issued", "internal/verb", "internal/admin", "internal/meaning", "internal/nearest", "internal/nodename", "internal/plural", "internal/reason", "patterns", "security", "overlay/p2p", "sim"}, "flags in, calls out; overlay/p2p only to route its logs and to check addresses"},
 	{"examples", []string{".", "arkehttp", "arketest", "node"}, "examples show what users may use"},
 	{"tests/counts", []string{"internal/node", "relay", "patterns", "security"}, "it counts what programs cost that embed a node, or are attached"},

@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/sim/check"
+	"github.com/arke-mesh/arke/sim/history"
+)
+
+// abroad is the tenure of e1 in a story of peace, which serves echo in eu. It is lent to
+// us, where everybody else is, by gateway g as the member "lent".
+const abroad = 3
+
+func federate(s *story) {
+	for i := range s.Nodes {
+		s.Nodes[i].Network, s.Nodes[i].Key = "us", "us"
+	}
+	s.Nodes = append(
+		s.Nodes,
+		history.Node{Name: "e1", Peer: "peer-e1", Network: "eu", Key: "eu", From: 100 * ms, Until: -1, Correct: true},
+		history.Node{Name: "g", Network: "border", Key: "border", Gateway: map[string]string{"us": "gu", "eu": "ge"}, From: 100 * ms, Until: -1, Correct: true},
+	)
+	s.serve("e1", 200*ms)
+	s.Crossings = []history.Crossing{{Gateway: "g", From: "eu", To: "us", Cluster: "echo", As: "echo"}}
+	for _, c := range []string{"c1", "c2"} {
+		s.lent(c, "live")
+	}
+}
+
+// lent has an observer see the lent member in a state from 1 s on.
+func (s *story) lent(observer, state string) *history.View {
+	s.Views = append(s.Views, history.View{At: sec, Node: observer, Cluster: "echo", Member: "lent", Peer: "gu", Network: "eu", State: state})
+	return &s.Views[len(s.Views)-1]
+}
+
+// cross sends a request that e1 answers, through the gateway.
+func (s *story) cross(caller string) *history.Request {
+	tenure := slices.IndexFunc(s.Tenures, func(t history.Tenure) bool { return t.Node == "e1" })
+	r := s.ask(5*sec, caller, tenure, "load")
+	r.Member = "lent"
+	return r
+}
+
+// This test checks that what is promised holds across borders: what a member of another
+// network does for a caller is judged as what one of its own does.
+func TestPromisesHoldAcrossBorders(t *testing.T) {
+	twice := func(s *story) *history.Request {
+		r := s.cross("c1")
+		r.Idempotent, r.Attempts = true, 2
+		s.run(r.ID, abroad, 5200*ms)
+		return r
+	}
+	runCases(t, []verdictCase{
+		{name: "a request is answered by a lent member", make: func(s *story) { federate(s); s.cross("c1") }},
+		{name: "an address with a network", make: func(s *story) { federate(s); s.cross("c1").Cluster = "echo@eu" }},
+		{name: "it is lent under another name", make: func(s *story) {
+			federate(s)
+			s.Crossings[0].As = "far"
+			s.cross("c1").Cluster = "far"
+			for i := range s.Views {
+				if s.Views[i].Network != "" {
+					s.Views[i].Cluster = "far"
+				}
+			}
+		}},
+		{name: "nobody lends it", make: func(s *story) {
+			federate(s)
+			s.Crossings = nil
+			s.cross("c1").Member = "e1"
+		}, want: []string{"member"}},
+		{name: "who asks for eu's is answered by its own network", make: func(s *story) {
+			federate(s)
+			s.ask(5*sec, "c1", 0, "load").Cluster = "echo@eu"
+		}, want: []string{"member"}},
+		{name: "the far member had left", make: func(s *story) {
+			federate(s)
+			s.Tenures[abroad].Leaving, s.Tenures[abroad].Until = 2*sec, 2*sec
+			s.cross("c1")
+		}, want: []string{"member"}},
+		{name: "nobody ran it, and a far member did", make: func(s *story) {
+			federate(s)
+			s.cross("c1").Outcome = "unreachable"
+		}, want: []string{"claim"}},
+		{name: "not to be repeated, and handled in both networks", make: func(s *story) {
+			federate(s)
+			s.run(s.cross("c1").ID, 0, 5100*ms)
+		}, want: []string{"once"}},
+		{name: "twice by one far member, for no reason", make: func(s *story) { federate(s); twice(s) }, want: []string{"once"}},
+		{name: "twice by one far member, as a gateway died between the two", make: func(s *story) {
+			federate(s)
+			r := twice(s)
+			r.Ended = 5400 * ms
+			s.Nodes[6].Until, s.Nodes[6].How, s.Nodes[6].Correct = 5100*ms, "crashed", false
+			for _, c := range []string{"c1", "c2"} {
+				s.lent(c, "").At = 5200 * ms
+			}
+		}},
+		{name: "complete without the far network", make: func(s *story) { federate(s); s.survey(20*sec, "c1") }, want: []string{"complete"}},
+		{name: "complete with it", make: func(s *story) {
+			federate(s)
+			r := s.survey(20*sec, "c1")
+			s.run(r.ID, abroad, 20*sec+4*ms)
+			r.Taken, r.Answers = 4, append(r.Answers, history.Answer{Member: "e1", At: 20*sec + 9*ms})
+		}},
+		{name: "complete without a network that the caller does not know", make: func(s *story) {
+			federate(s)
+			for i := range s.Views {
+				if s.Views[i].Network != "" && s.Views[i].Node == "c1" {
+					s.Views[i].At = 25 * sec
+				}
+			}
+			s.survey(20*sec, "c1")
+		}},
+		{name: "a broadcast names the far network as missing, of which a member has it", make: func(s *story) {
+			federate(s)
+			r := s.broadcast(20*sec, "c1")
+			s.run(r.ID, abroad, 20*sec+4*ms)
+			r.Outcome, r.Missing = "partial", []history.Missing{{Member: "lent", Outcome: "interrupted"}}
+		}},
+	})
+}
+
+// This test checks that what nodes show of lent members is compared with the gateways:
+// who lends nothing any more disappears, and who lends is seen in the end.
+func TestViewsOfLentMembersAreJudged(t *testing.T) {
+	dead := func(s *story, shown bool) {
+		federate(s)
+		s.Nodes[6].Until, s.Nodes[6].How, s.Nodes[6].Correct = 10*sec, "crashed", false
+		for _, c := range []string{"c1", "c2"} {
+			v := s.lent(c, "")
+			v.At = 10*sec + 30*ms
+			if shown {
+				v.At = 17 * sec
+			}
+		}
+	}
+	runCases(t, []verdictCase{
+		{name: "a gateway dies", make: func(s *story) { dead(s, false) }},
+		{name: "a gateway dies, and is shown for seven seconds", make: func(s *story) { dead(s, true) }, want: []string{"lent"}},
+		{name: "a gateway lives, and is not seen in the end", make: func(s *story) {
+			federate(s)
+			s.lent("c1", "unreachable").At = 20 * sec
+		}, want: []string{"lent"}},
+		{name: "it has nothing to lend in the end", make: func(s *story) {
+			federate(s)
+			s.Tenures[abroad].Leaving, s.Tenures[abroad].Until = 20*sec, 20*sec
+			s.lent("c1", "").At = 20 * sec
+		}},
+		{name: "lent by nobody", make: func(s *story) {
+			federate(s)
+			s.lent("c1", "live").Peer = "stranger"
+			s.Views[len(s.Views)-1].Member = "forged"
+		}, want: []string{"lent"}},
+	})
+}
+
+// This test checks where requests are said to have been served: how many crossed, how
+// soon that began when there was no own member, how soon it ended when there was one
+// again, and how often it changed.
+func TestSpillOverIsMeasured(t *testing.T) {
+	s := peace()
+	federate(s)
+	for i := range 3 { // no own member from 10 s to 20 s
+		t := &s.Tenures[i]
+		t.Leaving, t.Until = 10*sec, 10*sec
+		s.Tenures = append(s.Tenures, history.Tenure{
+			Cluster: "echo", Node: t.Node, Peer: t.Peer, Member: t.Member + "'", Asked: 20 * sec, From: 20 * sec, Leaving: -1, Until: -1,
+		})
+	}
+	for i := range s.Runs {
+		switch r := &s.Runs[i]; {
+		case r.Began < 10*sec:
+		case r.Began < 22*sec:
+			r.Tenure, s.Requests[i].Member = abroad, "lent"
+		default:
+			r.Tenure += 4
+			s.Requests[i].Member += "'"
+		}
+	}
+	v := s.judge(check.Rules{Assert: []string{
+		"crossed == 120", "crossed{load} == 120", "crossed_share == 40%", "border_turns{load} == 2", "spill_max == 0ms", "return_max{load} == 1.9s",
+	}})
+	for _, a := range v.Assertions {
+		require.True(t, a.OK, "%s: %s%s", a.Text, a.Value, a.Reason)
+	}
+}
+
+// This test checks that the time is measured that the sides of a tunnel wait which a
+// crash has broken.
+func TestSeveredTunnelsAreMeasured(t *testing.T) {
+	s := peace()
+	s.fault(7*sec, -1, "crash", "m2")
+	tunnel := s.tunnel(6*sec, "c1", 0)
+	tunnel.Outcome, tunnel.Ended = "interrupted", 7*sec+30*ms
+	tunnel.Served[0].Ended, tunnel.Served[0].Clean = 7*sec+90*ms, false
+	s.tunnel(6*sec, "c2", 0)
+	claims(t, s, "tunnels_severed == 1", "severed_p50 == 30ms", "severed_max == 90ms")
+}

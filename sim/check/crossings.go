@@ -1,0 +1,326 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/arke-mesh/arke/sim/history"
+)
+
+// turnEvery is the length of the pieces of a run that are told apart when somebody asks
+// whether requests stayed in their callers' network or went elsewhere, and turnLeast how
+// many requests a piece must have.
+const (
+	turnEvery = 500 * time.Millisecond
+	turnLeast = 4
+)
+
+// travels is where the requests of one work were served.
+type travels struct {
+	home, away int
+	pieces     map[time.Duration]*piece
+	spill      time.Duration // the longest
+	back       time.Duration // likewise
+	outages    int
+}
+
+// piece counts where requests were served that were sent in a part of the run.
+type piece struct{ home, away int }
+
+// measureCrossings measures where requests were served, and how soon that changed when
+// the own members of a network went and came.
+func measureCrossings(q *requests, s metrics) {
+	if len(q.h.Crossings) == 0 {
+		return
+	}
+	works := make(map[string]*travels)
+	away := make(map[journey][]span) // from when to when what was served elsewhere was under way
+	for i := range q.h.Requests {
+		r := &q.h.Requests[i]
+		if r.Many() || r.Lost || !answered(r) || r.Work == probe {
+			continue
+		}
+		elsewhere := slices.ContainsFunc(q.runs[i], func(run int) bool { return crossed(q, r, q.h.Runs[run].Tenure) })
+		for _, work := range labels(r.Work) {
+			entry(works, work).add(r.Sent, elsewhere)
+			if elsewhere {
+				k := journey{work, place{q.borders.home(q.lives.at(r.Caller, r.Sent)), r.Cluster}}
+				away[k] = append(away[k], span{r.Sent, r.Ended})
+			}
+		}
+	}
+	for k, list := range away {
+		works[k.work].follow(q.borders.outages(k.place), list)
+	}
+	for work, t := range works {
+		t.measure(s, work)
+	}
+}
+
+// journey is a work and to where it goes.
+type journey struct {
+	work string
+	place
+}
+
+func (t *travels) add(sent time.Duration, elsewhere bool) {
+	if t.pieces == nil {
+		t.pieces = make(map[time.Duration]*piece)
+	}
+	p := entry(t.pieces, sent.Truncate(turnEvery))
+	if elsewhere {
+		t.away, p.away = t.away+1, p.away+1
+	} else {
+		t.home, p.home = t.home+1, p.home+1
+	}
+}
+
+// follow finds out how long after the beginning of each outage the first request was
+// served elsewhere, and how long after its end the last one that was over before the next.
+func (t *travels) follow(outages spans, away []span) {
+	for i, o := range outages {
+		next := forever
+		if i+1 < len(outages) {
+			next = outages[i+1].from
+		}
+		t.outages++
+		first := forever
+		for _, r := range away {
+			if r.from >= o.from && r.from < o.until {
+				first = min(first, r.from)
+			}
+			if r.from >= o.until && r.until < next {
+				t.back = max(t.back, minus(r.from, o.until))
+			}
+		}
+		if first < forever {
+			t.spill = max(t.spill, minus(first, o.from))
+		}
+	}
+}
+
+// turns counts how often most requests began to be served elsewhere, or at home again.
+func (t *travels) turns() int {
+	n, elsewhere := 0, false
+	for i, at := range slices.Sorted(maps.Keys(t.pieces)) {
+		p := t.pieces[at]
+		if p.home+p.away < turnLeast {
+			continue
+		}
+		if now := p.away > p.home; now != elsewhere {
+			if i > 0 {
+				n++
+			}
+			elsewhere = now
+		}
+	}
+	return n
+}
+
+func (t *travels) measure(s metrics, work string) {
+	s.count(named("crossed", work), t.away)
+	s.share(named("crossed_share", work), t.away, t.home+t.away)
+	s.count(named("border_turns", work), t.turns())
+	if t.outages > 0 {
+		s.duration(named("spill_max", work), t.spill)
+		s.duration(named("return_max", work), t.back)
+	}
+}
+
+// outages are when a network had no live member of its own at an address, within the run.
+func (b *borders) outages(at place) spans {
+	name, network := split(at.address)
+	if network != "" && network != at.network {
+		return nil
+	}
+	var up []span
+	for i := range b.h.Tenures {
+		if t := &b.h.Tenures[i]; t.Cluster == name && b.from(i) == at.network {
+			up = append(up, truth(t))
+		}
+	}
+	if len(up) == 0 {
+		return nil
+	}
+	return merged(merged(up).cut(span{b.h.Start, b.h.End}, nil))
+}
+
+func crossingMetrics() []MetricInfo {
+	return perWork(slices.Concat([]MetricInfo{
+		{Name: "crossed", Unit: Count, Meaning: "requests and pushes that ended well and were handled in another network than their callers'"},
+		{Name: "crossed_share", Unit: Percent, Meaning: "the same, of all that ended well"},
+		{Name: "border_turns", Unit: Count, Meaning: "how often most of the requests of half a second began to be handled in another network, or in their callers' own again: 2 is once there and back"},
+		{Name: "spill_max", Unit: Millis, Meaning: "the longest time from when a network had no live member of its own until a request was sent that another network handled"},
+		{Name: "return_max", Unit: Millis, Meaning: "the longest time from when a network had a live member of its own again until the last request was sent that another network handled and that was over before there was none once more"},
+		{Name: "tunnels_severed", Unit: Count, Meaning: "tunnels that were open when a node or a gateway was crashed or silenced, and broke"},
+	}, quantiles("severed", "time from a crash or silence until a tunnel ended that it broke, one sample for each of its sides that is left")), nil)
+}
+
+// measureSevered measures how long the sides of a tunnel wait that lost what was between
+// them, or the other side.
+func measureSevered(c *disturbance, s metrics) {
+	works := make(map[string]*rupture)
+	for i := range c.h.Tunnels {
+		t := &c.h.Tunnels[i]
+		for _, work := range labels(t.Work) {
+			entry(works, work).add(c.h, t)
+		}
+	}
+	for work, r := range works {
+		s.count(named("tunnels_severed", work), r.tunnels)
+		s.quantilesOf(work, "severed", r.waited)
+	}
+}
+
+// rupture is what broke of the tunnels of one work, and how long their sides waited.
+type rupture struct {
+	tunnels int
+	waited  []time.Duration
+}
+
+func (r *rupture) add(h *history.History, t *history.Tunnel) {
+	at, broke := breakOf(h, t)
+	if !broke {
+		return
+	}
+	r.tunnels++
+	if !t.Lost {
+		r.waited = append(r.waited, minus(t.Ended, at))
+	}
+	for _, v := range t.Served {
+		if v.Ended >= at && !v.Clean {
+			r.waited = append(r.waited, minus(v.Ended, at))
+		}
+	}
+}
+
+// breakOf is the last loss of a node before a tunnel broke that was open then.
+func breakOf(h *history.History, t *history.Tunnel) (at time.Duration, broke bool) {
+	if t.Opened < 0 || t.Ended < 0 || t.Outcome == "done" {
+		return 0, false
+	}
+	for i := range h.Faults {
+		if f := &h.Faults[i]; dies(f.Do) && f.At > t.Opened && f.At <= t.Ended && (!broke || f.At > at) {
+			at, broke = f.At, true
+		}
+	}
+	return at, broke
+}
+
+// checkLent: nobody who is undisturbed shows for long that a network lends something when
+// the gateway has ended that lent it; and after the last fault every correct observer
+// shows one lent member for each correct gateway that has something to lend.
+func checkLent(b *borders, d *violations) {
+	if len(b.h.Crossings) == 0 {
+		return
+	}
+	for _, v := range lentViews(b.h, b.lives) {
+		gateway := b.gatewayOf(v.peer)
+		if gateway < 0 {
+			if len(v.alive) > 0 && !b.lives.adversary(v.peer) {
+				d.add(v.alive[0].from, "%s, observing %s, showed the member %s of the network %s, which no gateway lends", v.node, v.address, v.member, v.from)
+			}
+			continue
+		}
+		b.ghosts(v, gateway, d)
+	}
+	b.absent(d)
+}
+
+// gatewayOf is the last life of the gateway that has a peer id; -1 = none has. A gateway
+// that comes back has the same ids.
+func (b *borders) gatewayOf(peer string) int {
+	for i := len(b.h.Nodes) - 1; i >= 0; i-- {
+		for _, id := range b.h.Nodes[i].Gateway {
+			if id == peer {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// ghosts reports when a lent member was shown although its gateway was gone.
+func (b *borders) ghosts(v *lentView, gateway int, d *violations) {
+	var up []span
+	name := b.h.Nodes[gateway].Name
+	for _, life := range b.lives.byName[name] {
+		s := b.lives.during(life)
+		if b.h.Nodes[life].Until < 0 {
+			s.until = forever
+		}
+		up = append(up, s)
+	}
+	lived := merged(up)
+	for _, shown := range v.alive {
+		for _, dead := range lived.cut(shown, nil) {
+			for _, part := range b.calm.excused(v.node, dead, nil) {
+				if part.length() > b.calm.rules.Zombie {
+					d.add(part.from, "%s, observing %s, took the member lent by the dead gateway %s to be alive for %v", v.node, v.address, name, part.length())
+				}
+			}
+		}
+	}
+}
+
+// absent reports what is lent in the end and correct observers don't show.
+func (b *borders) absent(d *violations) {
+	news := plus(b.calm.last, b.calm.rules.Converge)
+	if news >= b.h.End {
+		return
+	}
+	calm := span{news, b.h.End}
+	watchers := make(map[foreign]int) // who asked in the end, and how many it must show
+	for i := range b.h.Requests {
+		r := &b.h.Requests[i]
+		life := b.lives.at(r.Caller, r.Sent)
+		if life < 0 || !b.h.Nodes[life].Correct || r.Sent < minus(b.h.End, interest) {
+			continue
+		}
+		for _, c := range b.h.Crossings {
+			if k := (foreign{r.Caller, r.Cluster, c.From}); watchers[k] == 0 {
+				watchers[k] = b.lending(life, r.Cluster, c.From, calm)
+			}
+		}
+	}
+	shown := make(map[foreign]int)
+	for _, v := range lentViews(b.h, b.lives) {
+		if n := len(v.alive); n > 0 && v.alive[n-1].until >= b.h.End {
+			shown[v.foreign]++
+		}
+	}
+	for k, want := range watchers {
+		if shown[k] < want {
+			d.add(b.h.End, "%s, observing %s, shows %d members lent by the network %s in the end; %d gateways lend them", k.node, k.address, shown[k], k.from, want)
+		}
+	}
+}
+
+// lending counts the gateways that lived all of s and had something of a network to lend
+// to the address.
+func (b *borders) lending(life int, address, from string, s span) int {
+	names := make(map[string]bool)
+	for _, tenure := range b.all(life, address) {
+		t := truth(&b.h.Tenures[tenure])
+		if b.from(tenure) != from || from == b.home(life) || t.from > s.from || t.until < s.until {
+			continue
+		}
+		for _, g := range b.gateways(life, address, tenure) {
+			for _, life := range b.lives.byName[g] {
+				if n := &b.h.Nodes[life]; n.From <= s.from && n.Until < 0 {
+					names[g] = true
+				}
+			}
+		}
+	}
+	return len(names)
+}
+
+// adversary says whether a peer is one.
+func (l *lives) adversary(peer string) bool {
+	return slices.ContainsFunc(l.h.Nodes, func(n history.Node) bool { return n.Adversary && n.Peer == peer })
+}

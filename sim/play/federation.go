@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package play
+
+import (
+	"slices"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/sim/history"
+	"github.com/arke-mesh/arke/sim/scenario"
+)
+
+// border is what gateways have in the place of a network and a key of their own.
+const border = "border"
+
+// keyLabel tells the network keys of groups apart.
+func keyLabel(g scenario.Nodes) string {
+	if g.Network == "" || g.Key == "" {
+		return g.Network + g.Key
+	}
+	return g.Network + "/" + g.Key
+}
+
+// seeds is the first node of a network, unless there is none yet.
+func (c *crew) seeds(network string) []string {
+	for _, n := range c.nodes {
+		if n.network == network && n.spec.Relay == "" {
+			return []string{n.name}
+		}
+	}
+	return nil
+}
+
+// gateways adds them to the nodes.
+func (c *crew) gateways() error {
+	for _, g := range c.p.scenario.Gateways {
+		spec := &GatewaySpec{Lend: g.Lend}
+		for _, name := range g.Networks() {
+			file, err := network(c.p.scenario.Seed, name, "")
+			if err != nil {
+				return err
+			}
+			spec.Networks = append(spec.Networks, GatewayNetwork{Name: name, File: file, Seeds: c.seeds(name)})
+		}
+		for _, name := range g.Names() {
+			n := &crewNode{
+				name: name, start: c.p.index.Starts(name).D(), network: border, key: border, factor: 1,
+				spec: NodeSpec{Name: name, Gateway: spec},
+			}
+			c.nodes, c.by[name] = append(c.nodes, n), n
+		}
+	}
+	return nil
+}
+
+// crossings lists what each gateway lends, for the history.
+func (p *player) crossings() (all []history.Crossing) {
+	for _, n := range p.crew.nodes {
+		if n.spec.Gateway == nil {
+			continue
+		}
+		for _, l := range n.spec.Gateway.Lend {
+			all = append(all, history.Crossing{Gateway: n.name, From: l.From, To: l.To, Cluster: l.Cluster, As: l.Called()})
+		}
+	}
+	return all
+}
+
+// job is the cluster that an address stands for, whatever it is called where it is lent to.
+func (p *player) job(address string) (scenario.Cluster, bool) {
+	name, _ := scenario.SplitAddress(address)
+	for _, g := range p.scenario.Gateways {
+		for _, l := range g.Lend {
+			if l.As != "" && l.As == name {
+				name = l.Cluster
+			}
+		}
+	}
+	i := slices.IndexFunc(p.scenario.Clusters, func(c scenario.Cluster) bool { return c.Name == name })
+	if i < 0 {
+		return scenario.Cluster{}, false
+	}
+	return p.scenario.Clusters[i], true
+}
+
+// isRough says whether packets are lost, or wait before a bottleneck, between a caller
+// and a member, or on the way through a gateway.
+func (p *player) isRough(caller, member *crewNode) bool {
+	rough := func(a, b *crewNode) bool {
+		l := p.link(a.name, b.name)
+		return a != b && (l.Loss > 0 || l.Mbps > 0)
+	}
+	if caller.network == member.network {
+		return rough(caller, member)
+	}
+	return slices.ContainsFunc(p.crew.nodes, func(n *crewNode) bool {
+		return n.spec.Gateway != nil && (rough(caller, n) || rough(n, member))
+	})
+}
+
+// wanted says how many members a caller has to see before the scenario begins: those of
+// its network, and of other ones those that lend, one for each gateway that lives.
+func (c *crew) wanted() func(pair) int {
+	type place struct{ network, cluster string }
+	own := make(map[place]int)
+	for _, n := range c.nodes {
+		if n.alive() == nil {
+			continue
+		}
+		for _, job := range n.jobs {
+			own[place{n.network, job.Name}]++
+		}
+	}
+	return func(o pair) int {
+		name, of := scenario.SplitAddress(o.cluster)
+		here := c.by[o.node].carrier().network
+		want := 0
+		if of == "" || of == here {
+			want = own[place{here, name}]
+		}
+		for _, n := range c.nodes {
+			if n.spec.Gateway == nil || n.alive() == nil {
+				continue
+			}
+			for _, l := range n.spec.Gateway.Lend {
+				if l.To == here && l.Called() == name && (of == "" || of == l.From) && own[place{l.From, l.Cluster}] > 0 {
+					want++
+				}
+			}
+		}
+		return want
+	}
+}
+
+// lender is the network that has lent a member to a node's own; "" if it is its own.
+func lender(n *crewNode, m patterns.Member) string {
+	if n.network == "" || m.Network == n.network {
+		return ""
+	}
+	return m.Network
+}
+
+// peersOf are the peer ids of a gateway; nil for a node.
+func peersOf(p Participant) map[string]string {
+	if b, ok := p.(Border); ok {
+		return b.Peers()
+	}
+	return nil
+}

@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Gateway is a group of gateways with the same configuration, which are called like
+// nodes of a group. Each is one program with a node in every network that its crossings
+// name; what happens to it happens to all of these.
+type Gateway struct {
+	Name  string   `yaml:"name" json:"name"`
+	Count int      `yaml:"count,omitempty" json:"count,omitempty"`
+	Start Duration `yaml:"start,omitempty" json:"start,omitempty"` // when the first one starts
+	Every Duration `yaml:"every,omitempty" json:"every,omitempty"` // between two of them; default: all at once
+	Lend  []Lend   `yaml:"lend" json:"lend"`
+}
+
+// Lend is one cluster of one network that gateways lend to another one. Zero values are
+// the defaults of package gateway.
+type Lend struct {
+	Cluster  string `yaml:"cluster" json:"cluster"`
+	From     string `yaml:"from" json:"from"` // networks
+	To       string `yaml:"to" json:"to"`
+	As       string `yaml:"as,omitempty" json:"as,omitempty"` // what it is called in To; default: the same
+	Priority int    `yaml:"priority,omitempty" json:"priority,omitempty"`
+	Messages int    `yaml:"messages_per_second,omitempty" json:"messages_per_second,omitempty"`
+	Bytes    Bytes  `yaml:"bytes_per_second,omitempty" json:"bytes_per_second,omitempty"`
+	InFlight int    `yaml:"in_flight,omitempty" json:"in_flight,omitempty"`
+	Tunnels  int    `yaml:"tunnels,omitempty" json:"tunnels,omitempty"`
+}
+
+// Called is what the cluster is called where it is lent to.
+func (l Lend) Called() string {
+	if l.As != "" {
+		return l.As
+	}
+	return l.Cluster
+}
+
+// Networks are those that a gateway has a node in, in the order in which its crossings
+// name them.
+func (g Gateway) Networks() []string {
+	var all []string
+	for _, l := range g.Lend {
+		for _, n := range []string{l.From, l.To} {
+			if !slices.Contains(all, n) {
+				all = append(all, n)
+			}
+		}
+	}
+	return all
+}
+
+// Names returns the names of the gateways of a group.
+func (g Gateway) Names() []string { return g.group().Names() }
+
+// group is the gateways as nodes: they have names and start.
+func (g Gateway) group() Nodes {
+	return Nodes{Name: g.Name, Count: g.Count, Start: g.Start, Every: g.Every}
+}
+
+// groups are all that have names: those of nodes, then those of gateways.
+func (s Scenario) groups() []Nodes {
+	all := slices.Clone(s.Nodes)
+	for _, g := range s.Gateways {
+		all = append(all, g.group())
+	}
+	return all
+}
+
+// groupPath is where a file has the group with that index in groups.
+func (s Scenario) groupPath(i int) string {
+	if i < len(s.Nodes) {
+		return fmt.Sprintf("nodes[%d]", i)
+	}
+	return fmt.Sprintf("gateways[%d]", i-len(s.Nodes))
+}
+
+// Gateway returns the group of a gateway; false for a node.
+func (x *Index) Gateway(name string) (Gateway, bool) {
+	pos, ok := x.at[name]
+	if !ok || x.group[pos] < len(x.nodes)-len(x.gateways) {
+		return Gateway{}, false
+	}
+	return x.gateways[x.group[pos]-(len(x.nodes)-len(x.gateways))], true
+}
+
+// SplitAddress splits "geo@eu" into cluster and network; the latter is "" where an
+// address has none.
+func SplitAddress(address string) (cluster, network string) {
+	cluster, network, _ = strings.Cut(address, "@")
+	return cluster, network
+}
+
+// networkNames checks the list of networks, and that each node is in one.
+func (c *checker) networkNames() {
+	for i, n := range c.s.Networks {
+		path := fmt.Sprintf("networks[%d]", i)
+		if !nameForm.MatchString(n) {
+			c.add(path, "%q is not a name; use lower-case letters, digits and -, 40 at most", short(n))
+		} else if slices.Index(c.s.Networks, n) < i {
+			c.add(path, "%q is given twice", n)
+		}
+	}
+	for i, g := range c.s.Nodes {
+		path := fmt.Sprintf("nodes[%d]", i)
+		switch {
+		case g.Network != "":
+			c.network(path+".network", g.Network)
+		case len(c.s.Networks) > 0 && g.Attach == "":
+			c.add(path, "needs network: which of %s it is in", strings.Join(c.s.Networks, ", "))
+		}
+	}
+	if len(c.s.Networks) > 0 && c.s.Generate != nil {
+		c.add("networks", "generate: knows one network only")
+	}
+}
+
+// network checks the name of one.
+func (c *checker) network(path, name string) {
+	if len(c.s.Networks) == 0 {
+		c.add(path, "there are no networks: list them as networks:")
+		return
+	}
+	c.word(path, "network", name, c.s.Networks)
+}
+
+// gateways checks the groups of gateways; that of names belongs to groups.
+func (c *checker) gateways() {
+	for i, g := range c.s.Gateways {
+		path := fmt.Sprintf("gateways[%d]", i)
+		if len(g.Lend) == 0 {
+			c.add(path, "needs lend: what crosses")
+		}
+		for j, l := range g.Lend {
+			c.lend(fmt.Sprintf("%s.lend[%d]", path, j), l)
+		}
+	}
+	if len(c.s.Networks) == 0 {
+		return
+	}
+	for i, l := range c.s.Levels {
+		if l == "stack" {
+			c.add(fmt.Sprintf("levels[%d]", i), "several networks are at levels sim and net only")
+		}
+	}
+}
+
+func (c *checker) lend(path string, l Lend) {
+	if why := noCluster(c.s.Clusters, l.Cluster); why != "" {
+		c.add(path+".cluster", "%s", why)
+	}
+	if l.As != "" && !labelForm.MatchString(l.As) {
+		c.add(path+".as", "%q is not a name; use lower-case letters, digits, '.', '_' and -", short(l.As))
+	}
+	c.network(path+".from", l.From)
+	c.network(path+".to", l.To)
+	if l.From == l.To {
+		c.add(path, "it leads from a network to itself")
+	}
+	c.number(path+".priority", l.Priority, 1, 255)
+	c.natural(path+".messages_per_second", l.Messages)
+	c.natural(path+".in_flight", l.InFlight)
+	c.natural(path+".tunnels", l.Tunnels)
+	if l.Bytes < 0 {
+		c.add(path+".bytes_per_second", "%v is negative", l.Bytes)
+	}
+}
+
+// noAddress says why nothing can be sent to an address, or "": it is no cluster's name,
+// nor that by which one is lent, or it names a network that there is not.
+func (s *Scenario) noAddress(address string) string {
+	name, network := SplitAddress(address)
+	if network != "" || strings.HasSuffix(address, "@") {
+		if len(s.Networks) == 0 {
+			return "there are no networks: list them as networks:"
+		}
+		if why := unknown("network", network, s.Networks); why != "" {
+			return why
+		}
+	}
+	for _, g := range s.Gateways {
+		if slices.ContainsFunc(g.Lend, func(l Lend) bool { return l.Called() == name }) {
+			return ""
+		}
+	}
+	return noCluster(s.Clusters, name)
+}
+
+// noGateways checks that none of them is a gateway: those have no members, callers,
+// subscriptions or programs of their own, and one file of keys for each network.
+func (c *checker) noGateways(path, what string, selectors []string) {
+	names, err := c.index.Select(selectors...)
+	if err != nil || slices.Contains(selectors, "*") {
+		return
+	}
+	for _, name := range names {
+		if _, is := c.index.Gateway(name); is {
+			c.add(path, "%s is a gateway: it %s", name, what)
+			return
+		}
+	}
+}
+
+// withoutGateways leaves the gateways out of a list.
+func (x *Index) withoutGateways(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, is := x.Gateway(name)
+		return is
+	})
+}
+
+// lends says what a crossing is, for people.
+func (l Lend) lends() string {
+	text := fmt.Sprintf("%s of %s to %s", l.Cluster, l.From, l.To)
+	if l.As != "" && l.As != l.Cluster {
+		text += " as " + l.As
+	}
+	if l.Priority > 0 {
+		text += fmt.Sprintf(", priority %d", l.Priority)
+	}
+	for _, limit := range []struct {
+		most int
+		what string
+	}{{l.Messages, "messages/s"}, {int(l.Bytes), "bytes/s"}, {l.InFlight, "requests at once"}, {l.Tunnels, "tunnels at once"}} {
+		if limit.most > 0 {
+			text += fmt.Sprintf(", at most %d %s", limit.most, limit.what)
+		}
+	}
+	return text
+}
+
+// gateways tells what crosses between networks.
+func (p *page) gateways() {
+	title := "Gateways"
+	for _, g := range p.x.s.Gateways {
+		text := fmt.Sprintf("%s (%d)", p.x.index.people(g.group().Names()), max(g.Count, 1))
+		if g.Start > 0 || g.Every > 0 {
+			text += fmt.Sprintf(", from %v on", g.Start)
+		}
+		p.entry(title, "%s", text)
+		title = ""
+		for _, l := range g.Lend {
+			p.entry(title, "  lend %s", l.lends())
+		}
+	}
+}
