@@ -46,7 +46,7 @@ func (c *crew) gateways() error {
 		for _, name := range g.Names() {
 			n := &crewNode{
 				name: name, start: c.p.index.Starts(name).D(), network: border, key: border, factor: 1,
-				spec: NodeSpec{Name: name, Gateway: spec},
+				spec: NodeSpec{Name: name, Near: g.Near, Gateway: spec},
 			}
 			c.nodes, c.by[name] = append(c.nodes, n), n
 		}
@@ -55,8 +55,8 @@ func (c *crew) gateways() error {
 }
 
 // crossings lists what each gateway lends, for the history.
-func (p *player) crossings() (all []history.Crossing) {
-	for _, n := range p.crew.nodes {
+func (c *crew) crossings() (all []history.Crossing) {
+	for _, n := range c.nodes {
 		if n.spec.Gateway == nil {
 			continue
 		}
@@ -68,33 +68,33 @@ func (p *player) crossings() (all []history.Crossing) {
 }
 
 // job is the cluster that an address stands for, whatever it is called where it is lent to.
-func (p *player) job(address string) (scenario.Cluster, bool) {
+func (c *crew) job(address string) (scenario.Cluster, bool) {
 	name, _ := scenario.SplitAddress(address)
-	for _, g := range p.scenario.Gateways {
+	for _, g := range c.p.scenario.Gateways {
 		for _, l := range g.Lend {
 			if l.As != "" && l.As == name {
 				name = l.Cluster
 			}
 		}
 	}
-	i := slices.IndexFunc(p.scenario.Clusters, func(c scenario.Cluster) bool { return c.Name == name })
+	i := slices.IndexFunc(c.p.scenario.Clusters, func(job scenario.Cluster) bool { return job.Name == name })
 	if i < 0 {
 		return scenario.Cluster{}, false
 	}
-	return p.scenario.Clusters[i], true
+	return c.p.scenario.Clusters[i], true
 }
 
 // isRough says whether packets are lost, or wait before a bottleneck, between a caller
 // and a member, or on the way through a gateway.
-func (p *player) isRough(caller, member *crewNode) bool {
+func (c *crew) isRough(caller, member *crewNode) bool {
 	rough := func(a, b *crewNode) bool {
-		l := p.link(a.name, b.name)
+		l := c.p.link(a.name, b.name)
 		return a != b && (l.Loss > 0 || l.Mbps > 0)
 	}
 	if caller.network == member.network {
 		return rough(caller, member)
 	}
-	return slices.ContainsFunc(p.crew.nodes, func(n *crewNode) bool {
+	return slices.ContainsFunc(c.nodes, func(n *crewNode) bool {
 		return n.spec.Gateway != nil && (rough(caller, n) || rough(n, member))
 	})
 }

@@ -76,7 +76,7 @@ func newPlayer(l Level, s scenario.Scenario, o Options) (*player, error) {
 func (p *player) run(ctx context.Context) error {
 	p.level.SetLinks(p.link)
 	rough := p.rough()
-	p.record.note(func(h *history.History) { h.Rough, h.Crossings = rough, p.crossings() })
+	p.record.note(func(h *history.History) { h.Rough, h.Crossings = rough, p.crew.crossings() })
 	if w, ok := p.level.(Witness); ok && publishes(p.scenario) {
 		w.Copies(func(c history.Copy) { add(p.record, &p.record.h.Copies, c) })
 	}
@@ -120,11 +120,11 @@ func (p *player) link(from, to string) scenario.Link {
 func (p *player) rough() (pairs [][2]string) {
 	for _, o := range p.pairs {
 		for _, c := range p.scenario.Clusters {
-			if job, ok := p.job(o.cluster); !ok || c.Name != job.Name {
+			if job, ok := p.crew.job(o.cluster); !ok || c.Name != job.Name {
 				continue
 			}
 			for _, member := range c.Members {
-				if p.isRough(p.crew.by[o.node].carrier(), p.crew.by[member].carrier()) {
+				if p.crew.isRough(p.crew.by[o.node].carrier(), p.crew.by[member].carrier()) {
 					pairs = append(pairs, [2]string{o.node, member})
 				}
 			}
@@ -363,7 +363,7 @@ type shown struct{ peer, network string }
 // and at most every 500 ms.
 func (p *player) observe(o pair) {
 	members := 1
-	if job, ok := p.job(o.cluster); ok {
+	if job, ok := p.crew.job(o.cluster); ok {
 		members = max(1, len(job.Members))
 	}
 	every := time.Duration(members*len(p.pairs)) * time.Second / 20_000

@@ -94,7 +94,7 @@ func (s *stream) send(k int) {
 
 // custom says whether a cluster's handlers are the program's own.
 func (c *crew) custom(cluster string) bool {
-	job, ok := c.p.job(cluster)
+	job, ok := c.job(cluster)
 	return ok && job.Handler.Kind == "go"
 }
 
