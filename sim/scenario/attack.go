@@ -21,6 +21,13 @@ const (
 	Alter        = "alter"
 	HoardLeases  = "hoard-leases"
 	HoardMemory  = "hoard-memory"
+
+	// Of gateways.
+
+	KeepBack      = "keep-back"
+	AlterReplies  = "alter-replies"
+	AskTwice      = "ask-twice"
+	ClaimComplete = "claim-complete"
 )
 
 // AttackInfo describes one mode of an attack.
@@ -43,7 +50,16 @@ func Attacks() []AttackInfo {
 		{Alter, "As a forwarder it changes the body of every publication that it passes on.", "topic"},
 		{HoardLeases, "It fills the anchors of the cluster to whom it has links with leases and watches of clusters that nobody serves.", "cluster"},
 		{HoardMemory, "It opens streams on which it says nothing, and begins messages that it never ends.", ""},
+		{KeepBack, "As a gateway it keeps every other answer back that it carries.", ""},
+		{AlterReplies, "As a gateway it changes what the answers say that it carries.", ""},
+		{AskTwice, "As a gateway it sends each request twice more than its caller has: as it was, and as one of its own.", ""},
+		{ClaimComplete, "As a gateway it passes half of the answers to a survey on, invents members that have answered, too, and says that nobody is missing; of broadcasts it says that seven more have them.", ""},
 	}
+}
+
+// ofGateways says whether only a gateway can do it.
+func ofGateways(mode string) bool {
+	return slices.Contains([]string{KeepBack, AlterReplies, AskTwice, ClaimComplete}, mode)
 }
 
 // badMode says which field of an action with a mode is wrong, and why; "" if none is.

@@ -100,6 +100,14 @@ func (c *checker) values(path string, a Action) {
 	if a.Share > Whole {
 		c.add(path+".share", "%v is more than everything", a.Share)
 	}
+	if a.Do == "attack" && ofGateways(a.Mode) {
+		names, _ := c.index.Select(a.Nodes...)
+		for _, name := range names {
+			if _, is := c.index.Gateway(name); !is {
+				c.add(path+".nodes", "%s is no gateway: it can't %s", name, a.Mode)
+			}
+		}
+	}
 	if a.Mode != "" {
 		if field, why := badMode(a, c.s.Clusters); why != "" {
 			c.add(path+field, "%s", why)
@@ -207,7 +215,7 @@ func (x *Index) withoutClients(names []string) []string {
 // simOnly says whether a scenario has something that only level sim can do.
 func simOnly(s Scenario) bool {
 	return slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Attach != "" }) ||
-		slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Near != "" || g.Prefix != "" }) ||
+		slices.ContainsFunc(s.groups(), func(g Nodes) bool { return g.Near != "" || g.Prefix != "" }) ||
 		slices.ContainsFunc(s.Timeline, func(a Action) bool { return a.Do == "break" || a.Do == "attack" || a.Do == "rotate" || a.Do == "ban" })
 }
 

@@ -17,6 +17,7 @@ type Gateway struct {
 	Count int      `yaml:"count,omitempty" json:"count,omitempty"`
 	Start Duration `yaml:"start,omitempty" json:"start,omitempty"` // when the first one starts
 	Every Duration `yaml:"every,omitempty" json:"every,omitempty"` // between two of them; default: all at once
+	Near  string   `yaml:"near,omitempty" json:"near,omitempty"`   // a cluster: the ids of their nodes are chosen so that they anchor it, in each network
 	Lend  []Lend   `yaml:"lend" json:"lend"`
 }
 
@@ -61,7 +62,7 @@ func (g Gateway) Names() []string { return g.group().Names() }
 
 // group is the gateways as nodes: they have names and start.
 func (g Gateway) group() Nodes {
-	return Nodes{Name: g.Name, Count: g.Count, Start: g.Start, Every: g.Every}
+	return Nodes{Name: g.Name, Count: g.Count, Start: g.Start, Every: g.Every, Near: g.Near}
 }
 
 // groups are all that have names: those of nodes, then those of gateways.

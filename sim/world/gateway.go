@@ -50,7 +50,7 @@ func (w *World) bridge(ctx context.Context, spec play.NodeSpec) (play.Participan
 	b := &bridge{}
 	for _, n := range spec.Gateway.Networks {
 		machine := spec.Name + side + n.Name
-		at, err := w.equip(play.NodeSpec{Name: machine, Network: n.File, Seeds: n.Seeds, Adversary: spec.Adversary})
+		at, err := w.equip(play.NodeSpec{Name: machine, Network: n.File, Seeds: n.Seeds, Near: spec.Near, Adversary: spec.Adversary})
 		if err != nil {
 			return nil, err
 		}

@@ -61,5 +61,5 @@ func (onlooker) beat() plan                     { return plan{} }
 func (onlooker) gone(peer.ID)                   {}
 
 func newTactics(w *wits) []tactic {
-	return []tactic{newLyingAnchor(w), newForger(w), newTamperer(w), newHoarder(w)}
+	return []tactic{newLyingAnchor(w), newForger(w), newTamperer(w), newHoarder(w), newSmuggler(w)}
 }
