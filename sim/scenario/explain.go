@@ -117,12 +117,12 @@ func (p *page) service() {
 	}
 	title = "Subscribed"
 	for _, sub := range p.x.s.Subscriptions {
-		p.entry(title, "%s: %s", sub.Name, p.x.index.listens(sub))
+		p.entry(title, "%s: %s", sub.Name, listens(p.x.index, sub))
 		title = ""
 	}
 	title = "Workload"
 	for _, w := range p.x.s.Workload {
-		text := p.x.index.sends(w)
+		text := sends(p.x.index, w)
 		if w.Start > 0 || w.Stop < p.x.s.Duration {
 			text += fmt.Sprintf(", from %v to %v", w.Start, w.Stop)
 		}
@@ -334,7 +334,7 @@ func (x *Index) happens(a Action) string {
 	case "ban", "rotate":
 		return rotates(a, who)
 	case "flood":
-		return a.Work.Name + ": " + x.sends(*a.Work)
+		return a.Work.Name + ": " + sends(x, *a.Work)
 	}
 	phrases := map[string]string{
 		"start":   "start: " + who,

@@ -9,7 +9,7 @@ import (
 )
 
 // sends says what a workload sends.
-func (x *Index) sends(w Work) string {
+func sends(x *Index, w Work) string {
 	what := map[string]string{
 		"survey": "surveys/s", "push": "pushes/s", "broadcast": "broadcasts/s", "publish": "publications/s", "tunnel": "tunnels/s",
 	}[w.Kind]
@@ -35,7 +35,7 @@ func (x *Index) sends(w Work) string {
 }
 
 // listens says what a subscription is.
-func (x *Index) listens(s Subscription) string {
+func listens(x *Index, s Subscription) string {
 	text := fmt.Sprintf("%s on %s", s.Pattern, x.people(s.Nodes))
 	if s.Count > 1 {
 		text += fmt.Sprintf(", %d times each", s.Count)

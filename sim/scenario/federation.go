@@ -82,15 +82,6 @@ func (s Scenario) groupPath(i int) string {
 	return fmt.Sprintf("gateways[%d]", i-len(s.Nodes))
 }
 
-// Gateway returns the group of a gateway; false for a node.
-func (x *Index) Gateway(name string) (Gateway, bool) {
-	pos, ok := x.at[name]
-	if !ok || x.group[pos] < len(x.nodes)-len(x.gateways) {
-		return Gateway{}, false
-	}
-	return x.gateways[x.group[pos]-(len(x.nodes)-len(x.gateways))], true
-}
-
 // SplitAddress splits "geo@eu" into cluster and network; the latter is "" where an
 // address has none.
 func SplitAddress(address string) (cluster, network string) {
@@ -206,14 +197,6 @@ func (c *checker) noGateways(path, what string, selectors []string) {
 			return
 		}
 	}
-}
-
-// withoutGateways leaves the gateways out of a list.
-func (x *Index) withoutGateways(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		_, is := x.Gateway(name)
-		return is
-	})
 }
 
 // lends says what a crossing is, for people.

@@ -193,3 +193,20 @@ func (x *Index) known() []string {
 	}
 	return names
 }
+
+// Gateway returns the group of a gateway; false for a node.
+func (x *Index) Gateway(name string) (Gateway, bool) {
+	pos, ok := x.at[name]
+	if !ok || x.group[pos] < len(x.nodes)-len(x.gateways) {
+		return Gateway{}, false
+	}
+	return x.gateways[x.group[pos]-(len(x.nodes)-len(x.gateways))], true
+}
+
+// withoutGateways leaves the gateways out of a list.
+func (x *Index) withoutGateways(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, is := x.Gateway(name)
+		return is
+	})
+}
