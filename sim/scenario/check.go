@@ -107,8 +107,8 @@ func (c *checker) groups() {
 		c.add("", "has no nodes")
 	}
 	owner, total := map[string]int{}, 0
-	for i, g := range c.s.groups() {
-		path := c.s.groupPath(i)
+	for i, g := range groups(c.s) {
+		path := groupPath(c.s, i)
 		c.group(path, g)
 		if g.Count < 0 || g.Count > MaxNodes {
 			continue
@@ -119,7 +119,7 @@ func (c *checker) groups() {
 		}
 		for _, name := range append(g.Names(), g.Name) {
 			if other, taken := owner[name]; taken && other != i {
-				c.add(path, "%q is the name of something in %s already", name, c.s.groupPath(other))
+				c.add(path, "%q is the name of something in %s already", name, groupPath(c.s, other))
 				break
 			}
 			owner[name] = i
@@ -388,7 +388,7 @@ func (c *checker) workTo(path string, w Work) {
 	}
 	if w.To == "" {
 		c.add(path, "needs to: a cluster")
-	} else if why := c.s.noAddress(w.To); why != "" {
+	} else if why := noAddress(&c.s, w.To); why != "" {
 		c.add(path+".to", "%s", why)
 	}
 }

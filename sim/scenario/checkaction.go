@@ -215,7 +215,7 @@ func (x *Index) withoutClients(names []string) []string {
 // simOnly says whether a scenario has something that only level sim can do.
 func simOnly(s Scenario) bool {
 	return slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Attach != "" }) ||
-		slices.ContainsFunc(s.groups(), func(g Nodes) bool { return g.Near != "" || g.Prefix != "" }) ||
+		slices.ContainsFunc(groups(s), func(g Nodes) bool { return g.Near != "" || g.Prefix != "" }) ||
 		slices.ContainsFunc(s.Timeline, func(a Action) bool { return a.Do == "break" || a.Do == "attack" || a.Do == "rotate" || a.Do == "ban" })
 }
 

@@ -66,7 +66,7 @@ func (g Gateway) group() Nodes {
 }
 
 // groups are all that have names: those of nodes, then those of gateways.
-func (s Scenario) groups() []Nodes {
+func groups(s Scenario) []Nodes {
 	all := slices.Clone(s.Nodes)
 	for _, g := range s.Gateways {
 		all = append(all, g.group())
@@ -75,7 +75,7 @@ func (s Scenario) groups() []Nodes {
 }
 
 // groupPath is where a file has the group with that index in groups.
-func (s Scenario) groupPath(i int) string {
+func groupPath(s Scenario, i int) string {
 	if i < len(s.Nodes) {
 		return fmt.Sprintf("nodes[%d]", i)
 	}
@@ -166,7 +166,7 @@ func (c *checker) lend(path string, l Lend) {
 
 // noAddress says why nothing can be sent to an address, or "": it is no cluster's name,
 // nor that by which one is lent, or it names a network that there is not.
-func (s *Scenario) noAddress(address string) string {
+func noAddress(s *Scenario, address string) string {
 	name, network := SplitAddress(address)
 	if network != "" || strings.HasSuffix(address, "@") {
 		if len(s.Networks) == 0 {

@@ -32,7 +32,7 @@ func NewIndex(s Scenario) *Index {
 		at:       map[string]int{},
 		groups:   map[string][]int{},
 		zones:    map[string][]int{},
-		nodes:    s.groups(),
+		nodes:    groups(s),
 		gateways: s.Gateways,
 		networks: map[string][]int{},
 		links:    s.Links,
