@@ -41,14 +41,14 @@ func (s Scenario) check() problems {
 func (s Scenario) fields() problems {
 	c := &checker{s: s}
 	c.head()
-	c.networkNames()
+	checkNetworks(c)
 	c.groups()
 	if len(c.problems) > 0 && len(s.Nodes) > 0 {
 		return c.problems // whatever refers to nodes would fail for this reason
 	}
 	c.index = NewIndex(s)
 	c.clients()
-	c.gateways()
+	checkGateways(c)
 	if s.Generate == nil || len(s.Nodes) > 0 {
 		c.clusters()
 		for i, s := range c.s.Subscriptions {
@@ -177,7 +177,7 @@ func (c *checker) clusters() {
 		}
 		names[cl.Name] = i
 		c.selectors(path+".members", cl.Members)
-		c.noGateways(path+".members", "lends and serves nothing by itself", cl.Members)
+		noGateways(c, path+".members", "lends and serves nothing by itself", cl.Members)
 		c.handler(path+".handler", cl.Handler)
 		c.natural(path+".limits.concurrency", cl.Limits.Concurrency)
 		c.natural(path+".limits.queue_length", cl.Limits.QueueLength)
@@ -332,7 +332,7 @@ func (c *checker) work(path string, w Work, end Duration) {
 		c.add(path, "needs from: who sends")
 	}
 	c.selectors(path+".from", w.From)
-	c.noGateways(path+".from", "sends nothing by itself", w.From)
+	noGateways(c, path+".from", "sends nothing by itself", w.From)
 	c.workTo(path, w)
 	if !(w.Rate > 0 && w.Rate <= MaxRate) || math.IsNaN(w.Rate) {
 		c.add(path+".rate", "%v is not between 0 and %d per second", w.Rate, MaxRate)
@@ -435,7 +435,7 @@ func (c *checker) subscription(path string, s Subscription) {
 		c.add(path, "needs nodes: who subscribes")
 	}
 	c.selectors(path+".nodes", s.Nodes)
-	c.noGateways(path+".nodes", "subscribes to nothing by itself", s.Nodes)
+	noGateways(c, path+".nodes", "subscribes to nothing by itself", s.Nodes)
 	if s.Pattern == "" {
 		c.add(path, "needs a pattern")
 	} else if why := badPattern(s.Pattern); why != "" {

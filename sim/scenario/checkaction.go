@@ -33,7 +33,7 @@ func (c *checker) action(path string, a Action) {
 	c.selectors(path+".nodes", a.Nodes)
 	c.nodesOnly(path+".nodes", a.Do, a.Nodes)
 	if a.Do == "rotate" || a.Do == "ban" {
-		c.noGateways(path+".nodes", "has keys of several networks, which no action changes yet", a.Nodes)
+		noGateways(c, path+".nodes", "has keys of several networks, which no action changes yet", a.Nodes)
 	}
 	c.values(path, a)
 	if len(a.Between) > 0 {
@@ -231,7 +231,7 @@ func (c *checker) clients() {
 			c.add(path+".attach", "%v", err)
 			continue
 		}
-		c.noGateways(path+".attach", "takes no programs", []string{g.Attach})
+		noGateways(c, path+".attach", "takes no programs", []string{g.Attach})
 		for _, relay := range relays {
 			if group, _, _ := c.index.Group(relay); group.Attach != "" {
 				c.add(path+".attach", "%s is a client itself; clients attach to nodes", relay)

@@ -89,8 +89,8 @@ func SplitAddress(address string) (cluster, network string) {
 	return cluster, network
 }
 
-// networkNames checks the list of networks, and that each node is in one.
-func (c *checker) networkNames() {
+// checkNetworks checks the list of networks, and that each node is in one.
+func checkNetworks(c *checker) {
 	for i, n := range c.s.Networks {
 		path := fmt.Sprintf("networks[%d]", i)
 		if !nameForm.MatchString(n) {
@@ -103,7 +103,7 @@ func (c *checker) networkNames() {
 		path := fmt.Sprintf("nodes[%d]", i)
 		switch {
 		case g.Network != "":
-			c.network(path+".network", g.Network)
+			checkNetwork(c, path+".network", g.Network)
 		case len(c.s.Networks) > 0 && g.Attach == "":
 			c.add(path, "needs network: which of %s it is in", strings.Join(c.s.Networks, ", "))
 		}
@@ -113,8 +113,8 @@ func (c *checker) networkNames() {
 	}
 }
 
-// network checks the name of one.
-func (c *checker) network(path, name string) {
+// checkNetwork checks the name of one.
+func checkNetwork(c *checker, path, name string) {
 	if len(c.s.Networks) == 0 {
 		c.add(path, "there are no networks: list them as networks:")
 		return
@@ -122,15 +122,15 @@ func (c *checker) network(path, name string) {
 	c.word(path, "network", name, c.s.Networks)
 }
 
-// gateways checks the groups of gateways; that of names belongs to groups.
-func (c *checker) gateways() {
+// checkGateways checks the groups of gateways; that of names belongs to groups.
+func checkGateways(c *checker) {
 	for i, g := range c.s.Gateways {
 		path := fmt.Sprintf("gateways[%d]", i)
 		if len(g.Lend) == 0 {
 			c.add(path, "needs lend: what crosses")
 		}
 		for j, l := range g.Lend {
-			c.lend(fmt.Sprintf("%s.lend[%d]", path, j), l)
+			checkLend(c, fmt.Sprintf("%s.lend[%d]", path, j), l)
 		}
 	}
 	if len(c.s.Networks) == 0 {
@@ -143,15 +143,15 @@ func (c *checker) gateways() {
 	}
 }
 
-func (c *checker) lend(path string, l Lend) {
+func checkLend(c *checker, path string, l Lend) {
 	if why := noCluster(c.s.Clusters, l.Cluster); why != "" {
 		c.add(path+".cluster", "%s", why)
 	}
 	if l.As != "" && !labelForm.MatchString(l.As) {
 		c.add(path+".as", "%q is not a name; use lower-case letters, digits, '.', '_' and -", short(l.As))
 	}
-	c.network(path+".from", l.From)
-	c.network(path+".to", l.To)
+	checkNetwork(c, path+".from", l.From)
+	checkNetwork(c, path+".to", l.To)
 	if l.From == l.To {
 		c.add(path, "it leads from a network to itself")
 	}
@@ -186,7 +186,7 @@ func noAddress(s *Scenario, address string) string {
 
 // noGateways checks that none of them is a gateway: those have no members, callers,
 // subscriptions or programs of their own, and one file of keys for each network.
-func (c *checker) noGateways(path, what string, selectors []string) {
+func noGateways(c *checker, path, what string, selectors []string) {
 	names, err := c.index.Select(selectors...)
 	if err != nil || slices.Contains(selectors, "*") {
 		return
