@@ -123,6 +123,17 @@ func split(address string) (cluster, network string) {
 	return cluster, network
 }
 
+// betrayed says whether a gateway that is an adversary lends something to the address of a
+// request: what other networks' members do for it then proves nothing, and only what is
+// promised of the caller's own network is demanded.
+func (b *borders) betrayed(r *history.Request) bool {
+	name, network := split(r.Cluster)
+	home := b.home(b.lives.at(r.Caller, r.Sent))
+	return slices.ContainsFunc(b.h.Crossings, func(c history.Crossing) bool {
+		return c.To == home && c.As == name && (network == "" || network == c.From) && b.lives.hostile(c.Gateway)
+	})
+}
+
 // own says whether a registration is at the address in the caller's own network.
 func (b *borders) own(life int, address string, tenure int) bool {
 	name, network := split(address)

@@ -126,6 +126,45 @@ func TestPromisesHoldAcrossBorders(t *testing.T) {
 	})
 }
 
+// This test checks what is demanded where the gateway is an adversary: whatever it says of
+// the far network proves nothing, and what the caller's own network does is judged as ever.
+func TestALyingGatewayExcusesNothingAtHome(t *testing.T) {
+	liar := func(s *story) {
+		federate(s)
+		s.Nodes[6].Adversary = true
+	}
+	runCases(t, []verdictCase{
+		{name: "handled by two far members", make: func(s *story) {
+			liar(s)
+			s.run(s.cross("c1").ID, abroad, 5100*ms)
+		}},
+		{name: "a far member ran it, and nobody did, it is said", make: func(s *story) { liar(s); s.cross("c1").Outcome = "overloaded" }},
+		{name: "a changed reply", make: func(s *story) { liar(s); s.cross("c1").Outcome = "wrong_reply" }},
+		{name: "complete without the far network, with an invented member", make: func(s *story) {
+			liar(s)
+			r := s.survey(20*sec, "c1")
+			r.Taken, r.Answers = 4, append(r.Answers, history.Answer{Member: "forged", At: 20*sec + 9*ms})
+		}},
+		{name: "a changed reply of an own member", make: func(s *story) {
+			liar(s)
+			s.ask(5*sec, "c1", 0, "load").Outcome = "wrong_reply"
+		}, want: []string{"belongs"}},
+		{name: "handled twice at home", make: func(s *story) {
+			liar(s)
+			s.run(s.ask(5*sec, "c1", 0, "load").ID, 1, 5100*ms)
+		}, want: []string{"once"}},
+		{name: "complete without an own member", make: func(s *story) {
+			liar(s)
+			r := s.survey(20*sec, "c1")
+			r.Taken, r.Answers = 2, r.Answers[:2]
+		}, want: []string{"complete"}},
+		{name: "a claim about a handler at home", make: func(s *story) {
+			liar(s)
+			s.ask(5*sec, "c1", 0, "load").Outcome = "unreachable"
+		}, want: []string{"claim"}},
+	})
+}
+
 // This test checks that what nodes show of lent members is compared with the gateways:
 // who lends nothing any more disappears, and who lends is seen in the end.
 func TestViewsOfLentMembersAreJudged(t *testing.T) {

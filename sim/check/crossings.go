@@ -320,6 +320,12 @@ func (b *borders) lending(life int, address, from string, s span) int {
 	return len(names)
 }
 
+// hostile says whether a node does harm at some time.
+func (l *lives) hostile(node string) bool {
+	lives := l.byName[node]
+	return len(lives) > 0 && l.h.Nodes[lives[0]].Adversary
+}
+
 // adversary says whether a peer is one.
 func (l *lives) adversary(peer string) bool {
 	return slices.ContainsFunc(l.h.Nodes, func(n history.Node) bool { return n.Adversary && n.Peer == peer })

@@ -86,6 +86,7 @@ func checkAnswers(q *requests, request int, missing map[string]bool, d *violatio
 	for _, a := range r.Answers {
 		complain := ""
 		switch {
+		case q.foreign(r, a.Member):
 		case seen[a.Member]:
 			complain = "answered twice"
 		case missing[a.Member]:
@@ -140,6 +141,9 @@ func checkCounts(q *requests, request int, missing map[string]bool, d *violation
 			least++
 			nodes[q.members.lives.carrier(t.Node)] = true
 		}
+	}
+	if q.borders.betrayed(r) {
+		return
 	}
 	most := len(ran) + lostWith(q, r, ran, missing)
 	switch {

@@ -65,6 +65,27 @@ func newRequests(b *borders, r *Rules) *requests {
 	return q
 }
 
+// reliable are the runs of a request that prove something: all of them, or those in the
+// caller's own network if a gateway betrays it.
+func (q *requests) reliable(request int) []int {
+	r := &q.h.Requests[request]
+	if len(q.h.Crossings) == 0 || !q.borders.betrayed(r) {
+		return q.runs[request]
+	}
+	return slices.DeleteFunc(slices.Clone(q.runs[request]), func(run int) bool { return crossed(q, r, q.h.Runs[run].Tenure) })
+}
+
+// foreign says whether a request's outcome, or an answer, by that member may be the
+// invention of a gateway that betrays its caller: it is nobody's who is registered in the
+// caller's own network.
+func (q *requests) foreign(r *history.Request, member string) bool {
+	if len(q.h.Crossings) == 0 || !q.borders.betrayed(r) {
+		return false
+	}
+	tenure, registered := q.members.named[member]
+	return !registered || crossed(q, r, tenure)
+}
+
 // pending says that a request had no outcome yet when the run ended, rightly.
 func (q *requests) pending(r *history.Request) bool {
 	return r.Ended < 0 && r.Outcomes == 0 && q.latest(r) >= q.h.End
@@ -93,6 +114,9 @@ func checkComplete(q *requests, d *violations) {
 			d.add(r.Ended, "%s %d of %s to %s is called complete and names %d missing", r.Kind, r.ID, r.Caller, r.Cluster, len(r.Missing))
 		}
 		for _, tenure := range stableMembers(q, r) {
+			if crossed(q, r, tenure) && q.borders.betrayed(r) {
+				continue
+			}
 			if !wasReached(q, i, tenure) {
 				d.add(r.Ended, "%s %d of %s to %s is called complete, without the member on %s, which was one all the time",
 					r.Kind, r.ID, r.Caller, r.Cluster, q.h.Tenures[tenure].Node)
@@ -172,8 +196,8 @@ const strained = 2 * time.Second
 // checkExpired: a handler is told its request's deadline, which travels in link
 // time, and none begins after it.
 func checkExpired(q *requests, d *violations) {
-	for i, runs := range q.runs {
-		r := &q.h.Requests[i]
+	for i := range q.runs {
+		r, runs := &q.h.Requests[i], q.reliable(i)
 		if r.Kind == "push" || r.Kind == "broadcast" {
 			continue // who sent it was told that it is accepted: from then on it has no deadline
 		}
@@ -308,7 +332,7 @@ func checkOnce(q *requests, d *violations) {
 
 // tooOften says how a request was handled too often, or "".
 func tooOften(q *requests, request int) string {
-	r, runs := &q.h.Requests[request], q.runs[request]
+	r, runs := &q.h.Requests[request], q.reliable(request)
 	if len(runs) < 2 {
 		return ""
 	}
@@ -361,7 +385,11 @@ func checkClaim(q *requests, d *violations) {
 		if r.Lost || len(q.runs[i]) == 0 || !claimsNoRun(r) {
 			continue
 		}
-		run := &q.h.Runs[q.runs[i][0]]
+		runs := q.reliable(i)
+		if len(runs) == 0 {
+			continue
+		}
+		run := &q.h.Runs[runs[0]]
 		d.add(max(r.Ended, run.Began), "request %d of %s to %s ended (%s), which says that no handler ran; one did on %s at %v",
 			r.ID, r.Caller, r.Cluster, r.Outcome, q.h.Tenures[run.Tenure].Node, run.Began)
 	}
@@ -388,6 +416,7 @@ func checkBelongs(q *requests, d *violations) {
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
 		switch {
+		case q.foreign(r, r.Member):
 		case r.Outcome == "wrong_reply":
 			d.add(r.Ended, "request %d of %s to %s got the reply of another: %s", r.ID, r.Caller, r.Cluster, r.Detail)
 		case r.Kind != "" && r.Kind != "request": // pushes may be handled later; for those to many see checkSpread
@@ -423,7 +452,7 @@ func checkAccepted(q *requests, d *violations) {
 			continue
 		}
 		if len(q.runs[i]) == 0 {
-			if !lostPush(q, r) {
+			if !lostPush(q, r) && !q.foreign(r, r.Member) {
 				d.add(r.Ended, "push %d of %s to %s was accepted by %s and never handled", r.ID, r.Caller, r.Cluster, q.members.seat(r.Member))
 			}
 			continue

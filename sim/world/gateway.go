@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arke-mesh/arke/gateway"
@@ -44,13 +46,21 @@ func ownerOf(machine string) string {
 	return name
 }
 
-// bridge starts a gateway.
-func (w *World) bridge(ctx context.Context, spec play.NodeSpec) (play.Participant, error) {
-	cfg := gateway.Config{Logger: w.log(spec.Name)}
+// bridges are the gateways of a world. Methods may be called concurrently.
+type bridges struct {
+	w *World // immutable
+
+	mu   sync.Mutex
+	last map[string]*bridge // guarded by mu; by name, the last life of each
+}
+
+// start starts a gateway.
+func (s *bridges) start(ctx context.Context, spec play.NodeSpec) (play.Participant, error) {
+	cfg := gateway.Config{Logger: s.w.log(spec.Name)}
 	b := &bridge{}
 	for _, n := range spec.Gateway.Networks {
 		machine := spec.Name + side + n.Name
-		at, err := w.equip(play.NodeSpec{Name: machine, Network: n.File, Seeds: n.Seeds, Near: spec.Near, Adversary: spec.Adversary})
+		at, err := s.w.equip(play.NodeSpec{Name: machine, Network: n.File, Seeds: n.Seeds, Near: spec.Near, Adversary: spec.Adversary})
 		if err != nil {
 			return nil, err
 		}
@@ -68,9 +78,9 @@ func (w *World) bridge(ctx context.Context, spec play.NodeSpec) (play.Participan
 	if err := g.Start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("gateway %s: %w", spec.Name, err), g.Close())
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.gateways[spec.Name] = b
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last[spec.Name] = b
 	return b, nil
 }
 
@@ -82,30 +92,42 @@ func crossingOf(l scenario.Lend) gateway.Crossing {
 }
 
 // onMachines names machines in the place of gateways in an action.
-func (w *World) onMachines(a scenario.Action) scenario.Action {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.gateways) == 0 {
+func (s *bridges) onMachines(a scenario.Action) scenario.Action {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.last) == 0 {
 		return a
 	}
-	a.Nodes = w.machines(a.Nodes)
+	a.Nodes = s.machines(a.Nodes)
 	a.Between = slices.Clone(a.Between)
 	for i, names := range a.Between {
-		a.Between[i] = w.machines(names)
+		a.Between[i] = s.machines(names)
 	}
 	return a
 }
 
 // machines are those of nodes and gateways. mu is held.
-func (w *World) machines(names []string) (all []string) {
+func (s *bridges) machines(names []string) (all []string) {
 	for _, name := range names {
-		if b := w.gateways[name]; b != nil {
+		if b := s.last[name]; b != nil {
 			all = append(all, b.machines...)
 		} else {
 			all = append(all, name)
 		}
 	}
 	return all
+}
+
+// close closes all that are left.
+func (s *bridges) close() error {
+	s.mu.Lock()
+	last := maps.Clone(s.last)
+	s.mu.Unlock()
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		errs = append(errs, last[name].Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Peers implements play.Border.

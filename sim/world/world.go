@@ -9,9 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,17 +33,17 @@ import (
 // concurrently, inside the bubble.
 type World struct {
 	// Immutable after New.
-	n    *sim.Network
-	cfg  Config
-	t    *testing.T // of Run; nil when a player made it
-	foes *foes
+	n       *sim.Network
+	cfg     Config
+	t       *testing.T // of Run; nil when a player made it
+	foes    *foes
+	bridges *bridges
 
-	mu       sync.Mutex
-	nodes    map[string]*participant      // guarded by mu; by name, the last life of each
-	files    map[string]*security.Network // guarded by mu; by encoded network file
-	clients  []*attached                  // guarded by mu; all lives
-	gateways map[string]*bridge           // guarded by mu; by name, the last life of each
-	order    []string                     // guarded by mu; names as they were first started
+	mu      sync.Mutex
+	nodes   map[string]*participant      // guarded by mu; by name, the last life of each
+	files   map[string]*security.Network // guarded by mu; by encoded network file
+	clients []*attached                  // guarded by mu; all lives
+	order   []string                     // guarded by mu; names as they were first started
 }
 
 var (
@@ -55,7 +53,9 @@ var (
 
 // New makes a world on a network that was started, in its bubble.
 func New(n *sim.Network, cfg Config) *World {
-	return &World{n: n, cfg: cfg, nodes: make(map[string]*participant), files: make(map[string]*security.Network), gateways: make(map[string]*bridge), foes: newFoes(n, cfg.Seed)}
+	w := &World{n: n, cfg: cfg, nodes: make(map[string]*participant), files: make(map[string]*security.Network), foes: newFoes(n, cfg.Seed)}
+	w.bridges = &bridges{w: w, last: make(map[string]*bridge)}
+	return w
 }
 
 // Net is the network below, for faults and links.
@@ -80,7 +80,7 @@ func (w *World) Start(ctx context.Context, spec play.NodeSpec) (play.Participant
 		return w.attach(ctx, spec)
 	}
 	if spec.Gateway != nil {
-		return w.bridge(ctx, spec)
+		return w.bridges.start(ctx, spec)
 	}
 	p, err := w.create(spec)
 	if err != nil {
@@ -197,14 +197,9 @@ func (w *World) Close() error {
 	for _, name := range w.order {
 		all = append(all, w.nodes[name])
 	}
-	clients, gateways := w.clients, w.gateways
+	clients := w.clients
 	w.mu.Unlock()
-	var first error
-	for _, name := range slices.Sorted(maps.Keys(gateways)) {
-		if err := gateways[name].Close(); err != nil && first == nil {
-			first = err
-		}
-	}
+	first := w.bridges.close()
 	for _, c := range clients {
 		if err := c.Close(); err != nil && !errors.Is(err, patterns.ErrInterrupted) && first == nil {
 			first = err
@@ -299,7 +294,7 @@ func Play(t *testing.T, file string, content []byte, handlers map[string]pattern
 
 // Apply implements play.Level.
 func (w *World) Apply(a scenario.Action) error {
-	a = w.onMachines(a)
+	a = w.bridges.onMachines(a)
 	switch a.Do {
 	case "cut":
 		w.n.CutOneWay(a.Between[0], a.Between[1])
