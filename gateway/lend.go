@@ -103,7 +103,7 @@ func (l *lend) grant(wg *sync.WaitGroup, origin cluster.NetworkID, name string) 
 	}
 	l.loans[origin] = x
 	wg.Add(1)
-	l.of.spawn(overlay.ExecKey{Name: "gateway.loan", N: x.number()}, func() {
+	l.of.spawn(overlay.ExecKey{Name: "gateway.loan", N: loanNumber(x)}, func() {
 		defer wg.Done()
 		x.run()
 		l.mu.Lock()

@@ -55,7 +55,7 @@ func (l *loan) way() way {
 func (l *loan) run() {
 	w := l.from.Watch(l.what.Cluster)
 	defer w.Release()
-	label := fmt.Sprintf("gateway.look %x", l.number())
+	label := fmt.Sprintf("gateway.look %x", loanNumber(l))
 	var core offer
 	for {
 		v := w.View()
@@ -95,7 +95,7 @@ func (l *loan) do(o order, core *offer) bool {
 	case orderReturn:
 		l.log.Info("no longer lent: it has no member", zap.String("of", l.name))
 		l.take()
-		l.of.spawn(overlay.ExecKey{Name: "gateway.drain", N: l.number()}, func() { l.drain(reg) }) // a cluster that comes back is not kept waiting
+		l.of.spawn(overlay.ExecKey{Name: "gateway.drain", N: loanNumber(l)}, func() { l.drain(reg) }) // a cluster that comes back is not kept waiting
 	}
 	return true
 }

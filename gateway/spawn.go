@@ -36,8 +36,8 @@ func (g *Gateway) spawn(key overlay.ExecKey, f func()) {
 // number tells a crossing from the others in keys of package sim.
 func (c Crossing) number() uint64 { return numberOf(c.String()) }
 
-// number tells a loan from the others, likewise.
-func (l *loan) number() uint64 { return numberOf(l.what.String() + "/" + string(l.origin[:])) }
+// loanNumber tells a loan from the others, likewise.
+func loanNumber(l *loan) uint64 { return numberOf(l.what.String() + "/" + string(l.origin[:])) }
 
 func numberOf(name string) uint64 {
 	h := fnv.New64a()
