@@ -30,14 +30,14 @@ type clouds struct {
 	wan      *harness.WAN
 	cloud    map[string]*harness.Cloud
 	relay    map[string]*harness.Relay
-	gateways map[[2]string][]*harness.Process
+	gateways map[[2]string][]*harness.Gateway
 }
 
 func newClouds(t *testing.T) *clouds {
 	t.Helper()
 	w := &clouds{
 		T: t, wan: harness.NewWAN(t), cloud: map[string]*harness.Cloud{}, relay: map[string]*harness.Relay{},
-		gateways: map[[2]string][]*harness.Process{},
+		gateways: map[[2]string][]*harness.Gateway{},
 	}
 	for _, name := range []string{"eu", "us", "ap"} {
 		c := w.wan.Cloud(name)

@@ -6,9 +6,6 @@ package harness
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 )
@@ -179,29 +176,16 @@ func (w *WAN) close() {
 	w.wg.Wait()
 }
 
-// Gateway starts `arke gateway` on a machine, with a node in the network of each of the
+// Gateway starts a gateway on a machine, with a node in the network of each of the
 // clouds: it dials their relays, the seeds, and is dialled at its machine's address. lend
 // has a line of YAML for each crossing.
-func (w *WAN) Gateway(name string, on *Machine, seeds map[*Cloud]*Relay, lend ...string) *Process {
+func (w *WAN) Gateway(name string, on *Machine, seeds map[*Cloud]*Relay, lend ...string) *Gateway {
 	w.t.Helper()
-	dir := Folder(w.t)
-	var text strings.Builder
-	text.WriteString("networks:\n")
+	var nodes []GatewayNode
 	for _, c := range w.clouds {
 		if seed := seeds[c]; seed != nil {
-			fmt.Fprintf(&text, "  %s:\n    key-file: %s\n    listen: [/ip4/%s/tcp/%d]\n    no-mdns: true\n    seed: [\"%s\"]\n    data-dir: %s\n",
-				c.Name, c.Key(), on.Addr(), MachinePort+c.subnet, seed.cfg.on.At(MachinePort), filepath.Join(dir, c.Name))
+			nodes = append(nodes, GatewayNode{c.Name, c.Network, fmt.Sprintf("/ip4/%s/tcp/%d", on.Addr(), MachinePort+c.subnet), seed.cfg.on.At(MachinePort)})
 		}
 	}
-	text.WriteString("lend:\n")
-	for _, x := range lend {
-		text.WriteString("  - {" + x + ", reseal: true}\n")
-	}
-	file := filepath.Join(dir, "gateway.yaml")
-	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-		w.t.Fatalf("%v", err)
-	}
-	p := spawn(w.t, "gateway "+name, "arke gateway ready ", nil, on.wrap([]string{Binary(w.t), "gateway", "--config", file})...)
-	p.waitReady()
-	return p
+	return startGateway(w.t, name, on.wrap, nodes, lend)
 }

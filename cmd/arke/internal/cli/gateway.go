@@ -70,7 +70,8 @@ SIGTERM or Ctrl-C drains. When the gateway is ready, it prints
 
 ` + exits("all was finished after a signal", end{patterns.OutcomeDeadline, "something was cut off"}),
 		Example: `  arke gateway --config /etc/arke/gateway.yaml
-  arke gateway check --config /etc/arke/gateway.yaml`,
+  arke gateway check --config /etc/arke/gateway.yaml
+  arke gateway status --config /etc/arke/gateway.yaml`,
 		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if name == "" {
@@ -85,7 +86,7 @@ SIGTERM or Ctrl-C drains. When the gateway is ready, it prints
 	file.declare(cmd.Flags())
 	cmd.Flags().StringVar(&name, "config", "", "the configuration `FILE`, in YAML")
 	settings.FlagOnly(cmd.Flags(), "config")
-	cmd.AddCommand(gatewayCheckCommand(a))
+	cmd.AddCommand(gatewayCheckCommand(a), gatewayStatusCommand(a))
 	return cmd
 }
 
@@ -201,8 +202,9 @@ that the configuration names, and starts nothing.
 ` + gatewayKeys + `
 
 ` + exits("all is in order"),
-		Example: `  arke gateway check --config /etc/arke/gateway.yaml`,
-		Args:    positional(0, 0),
+		Example: `  arke gateway check --config /etc/arke/gateway.yaml
+  arke gateway status --config /etc/arke/gateway.yaml`,
+		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if name == "" {
 				return misuse(cmd, errors.New("which configuration? pass --config FILE"))

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// GatewayNode is the node of a gateway in one network.
+type GatewayNode struct {
+	Name    string // what the other networks call the network
+	Network *Network
+	Listen  string // multiaddr
+	Seed    string
+}
+
+// Gateway is one `arke gateway`.
+type Gateway struct {
+	*Process
+	t     TB
+	nodes []GatewayNode
+	dir   string
+}
+
+// NewGateway starts a gateway on loopback between networks with a relay each. lend has a
+// line of YAML for each crossing.
+func NewGateway(t TB, relays map[string]*Relay, lend ...string) *Gateway {
+	t.Helper()
+	var nodes []GatewayNode
+	for name, r := range relays {
+		nodes = append(nodes, GatewayNode{name, r.network, "/ip4/127.0.0.1/tcp/0", r.Addr()})
+	}
+	return startGateway(t, "gateway", func(argv []string) []string { return argv }, nodes, lend)
+}
+
+func startGateway(t TB, name string, place func([]string) []string, nodes []GatewayNode, lend []string) *Gateway {
+	t.Helper()
+	g := &Gateway{t: t, nodes: nodes, dir: Folder(t)}
+	g.Lends(lend...)
+	g.Process = spawn(t, "gateway "+name, "arke gateway ready ", nil, place([]string{Binary(t), "gateway", "--config", g.Config()})...)
+	g.waitReady()
+	return g
+}
+
+// Config is the path of its configuration.
+func (g *Gateway) Config() string { return filepath.Join(g.dir, "gateway.yaml") }
+
+// Lends writes another list of what is lent into its configuration.
+func (g *Gateway) Lends(lend ...string) {
+	g.t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, "admin: unix:%s\nnetworks:\n", filepath.Join(g.dir, "admin"))
+	for _, n := range g.nodes {
+		fmt.Fprintf(&text, "  %s:\n    key-file: %s\n    listen: [%s]\n    no-mdns: true\n    seed: [\"%s\"]\n    data-dir: %s\n",
+			n.Name, n.Network.Key(), n.Listen, n.Seed, filepath.Join(g.dir, n.Name))
+	}
+	text.WriteString("lend:\n")
+	for _, x := range lend {
+		text.WriteString("  - {" + x + ", reseal: true}\n")
+	}
+	if err := os.WriteFile(g.Config(), []byte(text.String()), 0o600); err != nil {
+		g.t.Fatalf("%v", err)
+	}
+}
