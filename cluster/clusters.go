@@ -73,7 +73,7 @@ func New(cfg Config) (*Clusters, error) {
 		control: newControl(c.start, controlConfig{
 			key: seam.Key, network: cfg.Network, incarnation: cfg.Incarnation, zone: cfg.Zone, home: cfg.Home, certificates: cfg.Certificates,
 			addrs: cfg.Overlay.Addrs, nearest: cfg.Overlay.Nearest, keys: cfg.Keys,
-			rand: records, seed: binary.LittleEndian.Uint64(seed[:]), drops: c.drops,
+			ephemeral: cfg.Ephemeral, rand: records, seed: binary.LittleEndian.Uint64(seed[:]), drops: c.drops,
 		}),
 	}
 	c.inbox = newInbox(c.drops, c.loop.wake)
@@ -252,3 +252,7 @@ func (c *Clusters) Doubt(name string, m MemberID, on bool) { c.inbox.put(doubtEv
 // Review has Config.Certificates decide anew about all members, and the records of
 // this node's own carry what it says now. It does not wait for that.
 func (c *Clusters) Review() { c.inbox.put(reviewEvent{}) }
+
+// Rekeyed has the records of this node's members carry what Config.Ephemeral returns
+// now. It does not wait for that.
+func (c *Clusters) Rekeyed() { c.inbox.put(rekeyEvent{}) }

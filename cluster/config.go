@@ -51,6 +51,10 @@ type Config struct {
 	// Certificates says who may serve what, by the certificates of nodes. Default:
 	// whoever has the cluster's key may, and records carry none.
 	Certificates Certificates
+	// Ephemeral returns the key of this node that callers of a cluster are to seal with,
+	// zeros = none. It must not block. Call Rekeyed when it
+	// returns something else. Default: none.
+	Ephemeral func(cluster string) security.EphemeralKey
 	// Logger is where this package logs; nil = nowhere.
 	Logger *zap.Logger
 }

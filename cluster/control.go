@@ -37,8 +37,9 @@ type controlConfig struct {
 	addrs       func() []string
 	nearest     func(key overlay.Key, k int) []peer.ID
 	keys        func(name string) *security.Cluster
-	rand        io.Reader // seals records
-	seed        uint64    // of jitter
+	rand        io.Reader                                  // seals records
+	ephemeral   func(cluster string) security.EphemeralKey // nil = there is none
+	seed        uint64                                     // of jitter
 
 	certificates Certificates // nil = none are needed
 	drops        drop.Counts[dropReason]
@@ -48,6 +49,9 @@ func newControl(now time.Time, cfg controlConfig) *control {
 	rng, out := prng(cfg.seed), &outbox{}
 	if cfg.certificates == nil {
 		cfg.certificates = noCertificates{}
+	}
+	if cfg.ephemeral == nil {
+		cfg.ephemeral = func(string) (none security.EphemeralKey) { return none }
 	}
 	b := &base{
 		self: cfg.key.PeerID(), network: cfg.network, key: cfg.key, verify: security.VerifyLease,
@@ -64,7 +68,7 @@ func newControl(now time.Time, cfg controlConfig) *control {
 			books: make(map[security.ClusterID]*book), holders: holders{links: b.peers, guests: make(map[peer.ID]*guest)},
 		},
 		registrar: &registrar{
-			base: b, incarnation: cfg.incarnation, zone: cfg.zone, here: whereabouts{ask: cfg.addrs}, rand: cfg.rand,
+			base: b, incarnation: cfg.incarnation, zone: cfg.zone, here: whereabouts{ask: cfg.addrs}, rand: cfg.rand, ephemeral: cfg.ephemeral,
 			alone: now.Add(settleTime),
 			byID:  make(registrations), uncounted: make(map[string]bool),
 		},

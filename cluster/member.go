@@ -46,10 +46,11 @@ type Member struct {
 	Capacity    int                  // relative weight, at least 1
 	MaxMessage  int                  // bytes of body and headers it accepts; 0 = not said
 	Addrs       []string
-	Key         security.KeyID // of the cluster's keys, the newest under which it was found: it opens what is sealed with that
-	Payload     []byte         // of its Registration; nobody changes it
-	Name        string         // of its node, as its certificate has it; "" = it has none
-	Certificate []byte         // nobody changes it; nil = none
+	Key         security.KeyID        // of the cluster's keys, the newest under which it was found: it opens what is sealed with that
+	Ephemeral   security.EphemeralKey // its node's, as it last said; zeros = none
+	Payload     []byte                // of its Registration; nobody changes it
+	Name        string                // of its node, as its certificate has it; "" = it has none
+	Certificate []byte                // nobody changes it; nil = none
 
 	load *load // shared by all descriptions of the same member
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/security"
 )
 
 // record is what callers need to reach a member.
@@ -22,11 +23,12 @@ type record struct {
 	networks    networks // likewise: those that it has come through
 	capacity    int
 	maxMessage  int
-	payload     []byte // never changes
-	suspect     bool   // its own node doubts it
-	revision    uint64 // of two records of one registration the larger one is the later
-	certificate []byte // of the node; never changes; nil = none
-	nodeName    string // in the certificate; not encoded
+	payload     []byte                // never changes
+	suspect     bool                  // its own node doubts it
+	revision    uint64                // of two records of one registration the larger one is the later
+	certificate []byte                // of the node; never changes; nil = none
+	ephemeral   security.EphemeralKey // the node's, to seal for; zeros = none
+	nodeName    string                // in the certificate; not encoded
 }
 
 // Bounds of a record, so that a full anchor stays small.
@@ -42,6 +44,9 @@ func (r *record) encode() []byte {
 		Capacity: uint32(r.capacity), MaxMessage: uint32(r.maxMessage), Payload: r.payload,
 		Suspect: r.suspect, Revision: r.revision, Network: r.network, Priority: uint32(r.priority),
 		Certificate: r.certificate, Networks: r.networks.encode(),
+	}
+	if !r.ephemeral.IsZero() {
+		m.Ephemeral = r.ephemeral[:]
 	}
 	b, err := wire.AppendControl(nil, m)
 	if err != nil {
@@ -79,6 +84,7 @@ func decodeRecord(b []byte, l *lease) (record, error) {
 		payload: m.Payload, suspect: m.Suspect, revision: m.Revision, certificate: m.Certificate,
 		network: m.Network, priority: int(min(m.Priority, MaxPriority)), networks: decodeNetworks(m.Networks),
 	}
+	r.ephemeral, _ = security.ParseEphemeralKey(m.Ephemeral)
 	if r.leaseKey != l.leaseKey || r.incarnation != l.incarnation {
 		return record{}, errForeignRecord
 	}

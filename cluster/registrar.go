@@ -25,6 +25,7 @@ type registrar struct {
 	zone        string
 	here        whereabouts
 	rand        io.Reader
+	ephemeral   func(cluster string) security.EphemeralKey
 	// alone is when a node that nobody has linked to may believe that it is
 	// the first one of its network. Before, it has just not joined yet.
 	alone time.Time
@@ -90,7 +91,7 @@ func (r *registrar) add(now time.Time, name string, d Registration) error {
 		leaseKey: leaseKey{r.self, d.Member}, incarnation: r.incarnation, addrs: r.here.now(), zone: r.zone,
 		capacity: min(max(d.Capacity, 1), maxCapacity), maxMessage: max(d.MaxMessage, 0),
 		payload: d.Payload, network: d.Network, priority: min(max(d.Priority, 0), MaxPriority), networks: d.Networks,
-		certificate: r.certificates.Certificate(),
+		certificate: r.certificates.Certificate(), ephemeral: r.ephemeral(name),
 	}}
 	epochs := r.epochs.use(now, name)
 	if len(epochs) == 0 {

@@ -256,7 +256,7 @@ func (k *watcher) member(w *watchedCluster, f *merged) *Member {
 			ID: f.member, Peer: f.peer, Incarnation: f.incarnation, Zone: f.zone,
 			Network: cmp.Or(f.network, k.home), Imported: f.network != "", Priority: f.priority, Networks: f.networks,
 			Capacity: f.capacity, MaxMessage: f.maxMessage, Addrs: f.addrs, Payload: f.payload, Key: f.key,
-			Name: f.nodeName, Certificate: f.certificate,
+			Name: f.nodeName, Certificate: f.certificate, Ephemeral: f.ephemeral,
 		}
 		if old != nil && old.Incarnation == f.incarnation && old.Capacity == f.capacity && old.rank() == m.rank() {
 			m.load = old.load
@@ -271,7 +271,7 @@ func (k *watcher) member(w *watchedCluster, f *merged) *Member {
 
 func (m *Member) describes(d *verified) bool {
 	return m.Key == d.key && m.Imported == (d.network != "") && (!m.Imported || m.Network == d.network) && m.Priority == d.priority && slices.Equal(m.Networks, d.networks) && m.Zone == d.zone && m.Capacity == d.capacity && m.MaxMessage == d.maxMessage && slices.Equal(m.Addrs, d.addrs) &&
-		bytes.Equal(m.Payload, d.payload) && bytes.Equal(m.Certificate, d.certificate) && m.Name == d.nodeName
+		bytes.Equal(m.Payload, d.payload) && bytes.Equal(m.Certificate, d.certificate) && m.Name == d.nodeName && m.Ephemeral == d.ephemeral
 }
 
 // dial keeps links up to the nodes of these members, and no others.

@@ -99,7 +99,7 @@ const VouchSize = 4 + sha256.Size
 // those have who have not read the new file yet. It is
 //
 //	4 bytes   version of the network key, big-endian
-//	32 bytes  HMAC-SHA-256 over network id, version, topic, subject, number and body
+//	32 bytes  HMAC-SHA-256 over network id, version with topic, subject, number and body
 func (n *Network) Vouch(topic uint32, subject string, number uint64, body []byte) []byte {
 	k := n.ring.Load().common.get()
 	b := binary.BigEndian.AppendUint32(make([]byte, 0, VouchSize), k.version)

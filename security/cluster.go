@@ -27,8 +27,9 @@ type Cluster struct {
 	name string
 	plan schedule
 
-	keys    *source         // locks itself
-	subkeys hidden[subkeys] // likewise
+	keys      *source         // locks itself
+	subkeys   hidden[subkeys] // likewise
+	scratches scratches
 
 	// Guarded by mu, which is held while keys are derived but never across
 	// anything that blocks.

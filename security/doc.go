@@ -8,7 +8,7 @@
 //
 // It computes. It starts no goroutine, opens no connection, knows no clock and
 // no source of randomness but those it is given, and invents no primitive:
-// Ed25519, HKDF-SHA-256, SHA-256 and AES-256-GCM, all from the standard
+// Ed25519, X25519, HKDF-SHA-256, SHA-256 and AES-256-GCM, all from the standard
 // library. The links' own encryption is libp2p's TLS 1.3, see overlay/p2p.
 //
 // # Keys
@@ -27,7 +27,10 @@
 //	├─ key id, public                            KeyID: which key has sealed a payload
 //	├─ record key, by salt and id                Epoch.SealRecord
 //	├─ payload key, by salt, sender, direction   Cluster.Seal
+//	├─ agreed key, with what two nodes' ephemeral
+//	│  keys give, by salt, sender, direction     Cluster.Seal with an Agreement
 //	└─ tunnel key, by two salts and direction    Cluster.Stream
+//	ephemeral key (X25519)       one node, 1 h   Ephemerals
 //
 // Every arrow is HKDF-SHA-256 with a label of its own (labels.go); the inputs
 // of each derivation, signature and associated data are framed by their

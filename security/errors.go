@@ -67,4 +67,9 @@ var (
 	// not sealed with a valid key of the cluster, were changed since, or were
 	// sealed for something else.
 	ErrUnauthorized = errors.New("security: not sealed with this cluster's key, or changed, or meant for another")
+
+	// ErrForgotten is returned by Agreed for what a holder of the cluster's key has
+	// sealed for an ephemeral key that this node has erased, or never had: before it
+	// was started again.
+	ErrForgotten = errors.New("security: sealed for an ephemeral key that is gone")
 )

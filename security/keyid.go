@@ -48,7 +48,7 @@ func KeySetID(cluster string, keys []KeyVersion) (id KeyID) {
 // SealedWith says which key has sealed a payload; false if it is none that Seal has
 // made. Nothing is verified by that.
 func SealedWith(sealed []byte) (id KeyID, ok bool) {
-	if len(sealed) < SealOverhead || sealed[0] != sealFormat {
+	if len(sealed) < SealOverhead || sealed[0] != sealFormat && sealed[0] != agreedFormat {
 		return id, false
 	}
 	copy(id[:], sealed[1:])

@@ -39,6 +39,8 @@ const (
 	labelRenewal       = "arke/1 renewal"        // what that one signs for a node
 	labelRecord        = "arke/1 sealed record"  // cluster key, salt -> AES-256 key
 	labelPayload       = "arke/1 sealed payload" // cluster key, salt -> AES-256 key
+	labelAgreed        = "arke/1 agreed payload" // cluster key, agreement, salt -> AES-256 key
+	labelAgreedProof   = "arke/1 agreed proof"   // cluster key, ephemeral keys -> proof of the first one
 	labelStream        = "arke/1 sealed tunnel"  // cluster key, two salts -> AES-256 key
 )
 
@@ -63,10 +65,14 @@ func message(label string, parts ...[]byte) []byte {
 	b = append(b, label...)
 	b = append(b, 0)
 	for _, p := range parts {
-		b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
-		b = append(b, p...)
+		b = appendPart(b, p)
 	}
 	return b
+}
+
+// appendPart appends p with its length.
+func appendPart[P ~string | ~[]byte](b []byte, p P) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(p))), p...)
 }
 
 func uint64Bytes(v uint64) []byte { return binary.BigEndian.AppendUint64(nil, v) }

@@ -63,7 +63,14 @@ func holders(t *testing.T) map[string]any {
 	require.NoError(t, err)
 	authority, err := security.GenerateAuthority(file.ID, bytes.NewReader(k[:]))
 	require.NoError(t, err)
+	ephemerals := security.NewEphemerals(bytes.NewReader(k[:]), noon)
+	agreement, err := ephemerals.With(ephemerals.Public())
+	require.NoError(t, err)
 	return map[string]any{
+		"ephemerals":       ephemerals,
+		"hidden agreement": struct{ a *security.Agreement }{agreement},
+		"agreement":        agreement,
+		"agreement in use": security.Binding{Agreement: agreement},
 		"key":              k,
 		"pointer to key":   &k,
 		"slice of keys":    []security.Key{k},

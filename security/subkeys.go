@@ -4,8 +4,11 @@
 package security
 
 import (
+	"cmp"
 	"crypto/cipher"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -44,9 +47,10 @@ type subkeyName struct {
 
 // sealing is the subkey in use for one party, under one key.
 type sealing struct {
-	salt [saltSize]byte
-	aead cipher.AEAD
-	next uint64 // counter of the next payload
+	salt  [saltSize]byte
+	aead  cipher.AEAD
+	next  uint64 // counter of the next payload
+	proof proof
 }
 
 // subkeys remembers derived subkeys. Its mutex is never held across anything
@@ -55,22 +59,26 @@ type subkeys struct {
 	mu     sync.Mutex
 	seals  generations[sealer, *sealing]
 	opened generations[subkeyName, cipher.AEAD]
+	over   bool // they are remembered no more
 }
 
-// toSeal returns salt, counter and subkey for the next payload of p; derive is
-// called for a new salt. A pair of subkey and counter is given out once.
-func (s *subkeys) toSeal(rand io.Reader, p sealer, derive func(salt []byte) cipher.AEAD) ([saltSize]byte, uint64, cipher.AEAD) {
+// toSeal returns what to seal the next payload of p with; derive makes the subkey of a
+// new salt. A pair of subkey and counter is given out once.
+func (s *subkeys) toSeal(rand io.Reader, p sealer, derive func(*sealing)) sealing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, ok := s.seals.get(p)
 	if !ok || k.next == sealsPerSalt {
 		k = new(sealing)
 		mustRead(rand, k.salt[:])
-		k.aead = derive(k.salt[:])
-		s.seals.put(p, k)
+		derive(k)
+		if !s.over {
+			s.seals.put(p, k)
+		}
 	}
+	now := *k
 	k.next++
-	return k.salt, k.next - 1, k.aead
+	return now
 }
 
 func (s *subkeys) toOpen(name subkeyName) (cipher.AEAD, bool) {
@@ -84,12 +92,25 @@ func (s *subkeys) toOpen(name subkeyName) (cipher.AEAD, bool) {
 func (s *subkeys) keep(name subkeyName, aead cipher.AEAD) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.opened.put(name, aead)
+	if !s.over {
+		s.opened.put(name, aead)
+	}
+}
+
+// forget drops all subkeys, and remembers none from now on.
+func (s *subkeys) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	s.seals, s.opened = generations[sealer, *sealing]{}, generations[subkeyName, cipher.AEAD]{}
 }
 
 // generations is a map of bounded size that forgets what was not used lately.
 // The zero value is ready.
-type generations[K comparable, V any] struct{ young, old map[K]V }
+type generations[K comparable, V any] struct {
+	young, old map[K]V
+	bound      int // of each; 0 = subkeyCache
+}
 
 func (g *generations[K, V]) get(k K) (V, bool) {
 	if v, ok := g.young[k]; ok {
@@ -103,8 +124,13 @@ func (g *generations[K, V]) get(k K) (V, bool) {
 }
 
 func (g *generations[K, V]) put(k K, v V) {
-	if g.young == nil || len(g.young) == subkeyCache {
+	if g.young == nil || len(g.young) == cmp.Or(g.bound, subkeyCache) {
 		g.old, g.young = g.young, make(map[K]V)
 	}
 	g.young[k] = v
+}
+
+// all returns what is there, in no order.
+func (g *generations[K, V]) all() []V {
+	return slices.AppendSeq(slices.Collect(maps.Values(g.young)), maps.Values(g.old))
 }

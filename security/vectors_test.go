@@ -103,6 +103,62 @@ func TestFormatsAgreeWithASecondImplementation(t *testing.T) {
 	}
 }
 
+// TestAgreementsAgreeWithASecondImplementation proves the same for what is sealed with
+// what two nodes have agreed on.
+func TestAgreementsAgreeWithASecondImplementation(t *testing.T) {
+	vectors := readVectors(t)
+	n := networkOfVectors(t)
+	caller, member := security.NewEphemerals(constant(0xc1), noon), security.NewEphemerals(constant(0xd2), noon)
+	for name, e := range map[string]*security.Ephemerals{"ephemeral caller": caller, "ephemeral member": member} {
+		public := e.Public()
+		require.Equal(t, vectors[name], public[:])
+	}
+	c := n.Cluster("geo")
+	b := security.Binding{Sender: peer.ID(vectors["peer"]), SenderIncarnation: 1, Member: 2, MemberIncarnation: 3, RequestID: 4}
+	asks, err := caller.With(member.Public())
+	require.NoError(t, err)
+	answers, err := c.Agreed(member, b, vectors["agreed request 0"])
+	require.NoError(t, err)
+	for _, v := range []struct {
+		name, plain string
+		reply       bool
+		pattern     uint8
+		from, to    *security.Agreement
+	}{
+		{"agreed request 0", "payload", false, 0, asks, answers},
+		{"agreed request 1", "payload", false, 0, asks, answers},
+		{"agreed reply 0", "", true, 0, answers, asks},
+		{"agreed push 2", "payload", false, 2, asks, answers},
+	} {
+		b.Reply, b.Pattern, b.Agreement = v.reply, v.pattern, v.from
+		require.Equal(t, vectors[v.name], c.Seal(constant(0x5a), b, nil, []byte(v.plain)), v.name)
+		b.Agreement = v.to
+		plain, err := n.Cluster("geo").Open(b, vectors[v.name])
+		require.NoError(t, err)
+		require.Equal(t, v.plain, string(plain))
+	}
+}
+
+// TestVouchesAgreeWithASecondImplementation proves the same for what the holder of a
+// network's key says to all nodes.
+func TestVouchesAgreeWithASecondImplementation(t *testing.T) {
+	vectors, n := readVectors(t), networkOfVectors(t)
+	p := string(vectors["peer"])
+	require.Equal(t, vectors["vouch"], n.Vouch(1, p, 3, nil))
+	require.NoError(t, n.CheckVouch(vectors["vouch"], 1, p, 3, nil))
+	require.Equal(t, vectors["vouch body"], n.Vouch(1, "x", 3, []byte("body")))
+	require.NoError(t, n.CheckVouch(vectors["vouch body"], 1, "x", 3, []byte("body")))
+}
+
+func networkOfVectors(t *testing.T) *security.Network {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join("testdata", "network.txt"))
+	require.NoError(t, err)
+	f, err := security.ParseNetworkFile(file)
+	require.NoError(t, err)
+	return newNetwork(t, f)
+}
+
 // TestStreamsAgreeWithASecondImplementation proves the same for the streams of
 // tunnels.
 func TestStreamsAgreeWithASecondImplementation(t *testing.T) {
@@ -162,6 +218,6 @@ func readVectors(t *testing.T) map[string][]byte {
 		require.NoError(t, err, name)
 		out[name] = b
 	}
-	require.Len(t, out, 33)
+	require.Len(t, out, 41)
 	return out
 }

@@ -30,6 +30,7 @@ type layers struct {
 	keys        *keyring
 	credentials *credentials
 	rotation    *rotation
+	ephemerals  *ephemerals
 	incarnation uint64
 	overlay     *overlay.Overlay
 	clusters    *cluster.Clusters
@@ -65,13 +66,13 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	}); err != nil {
 		return err
 	}
-	l.rotation = newRotation(l)
+	l.rotation, l.ephemerals = newRotation(l), newEphemerals(l)
 	l.rotation.bans.handle()
 	if l.clusters, err = cluster.New(cluster.Config{
 		Overlay: cluster.FromOverlay(l.overlay), Keys: l.keys.cluster, Zone: l.cfg.Zone,
 		Network: network.ID(), Home: l.cfg.Network.Name, Incarnation: l.incarnation,
 		Doubt: func() error { return l.overlay.Clocks().Err() }, Logger: l.cfg.Logger,
-		Certificates: l.credentials,
+		Certificates: l.credentials, Ephemeral: l.ephemerals.of,
 	}); err != nil {
 		return err
 	}
@@ -98,6 +99,7 @@ func (l *layers) requestConfig() request.Config {
 		Links:       request.FromOverlay(l.overlay),
 		Directory:   request.FromClusters(l.clusters),
 		Keys:        l.keys.cluster,
+		Ephemerals:  l.ephemerals.Ephemerals,
 		Clock:       l.outside.Clock,
 		Rand:        l.outside.Rand,
 		Exec:        l.outside.Exec,
@@ -163,6 +165,7 @@ func (l *layers) start(ctx context.Context) error {
 		return err
 	}
 	l.rotation.start()
+	l.ephemerals.start()
 	if err := l.overlay.Start(ctx); err != nil {
 		return err
 	}
@@ -181,6 +184,7 @@ func (l *layers) close() error {
 	l.notices.watch.Stop()
 	l.credentials.stop()
 	l.rotation.stop()
+	l.ephemerals.stop()
 	l.tunnels.Stop() // handlers of requests may wait for one, and those of tunnels for a request
 	return errors.Join(
 		l.topics.Close(), l.requests.Close(), l.tunnels.Close(), l.clusters.Close(), l.overlay.Close(), l.outside.close(), l.state.close(),

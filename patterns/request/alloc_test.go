@@ -45,7 +45,8 @@ func (w *wireless) engine(t testing.TB) *request.Engine {
 func (w *wireless) engineWith(t testing.TB, change func(*request.Config)) *request.Engine {
 	workers := overlay.NewWorkers(100)
 	cfg := request.Config{
-		Links: w, Directory: w, Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: workers,
+		Ephemerals: security.NewEphemerals(overlay.NewRealRand().Stream("ephemeral"), time.Now()),
+		Links:      w, Directory: w, Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: workers,
 		Incarnation: 7, Keys: func(name string) *security.Cluster { return derivedKeys(name) },
 	}
 	change(&cfg)

@@ -5,6 +5,7 @@ package request
 
 import (
 	"encoding/binary"
+	"errors"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -27,6 +28,7 @@ type arrival struct {
 	size    int    // of them, as limits count
 	sealed  bool
 	binding security.Binding // of the reply, if sealed
+	key     []byte           // if it was refused for an ephemeral key: the present one, sealed
 }
 
 // refusal is an answer to a request that no handler has seen, and its reason.
@@ -135,14 +137,23 @@ func (in *arrival) unseal(s *Server) (no refusal) {
 		RequestID:         id,
 		Pattern:           r.Pattern,
 	}
+	sealed := r.Tail[sealedHead:]
 	var err error
-	if in.tail, err = s.keys.Open(b, r.Tail[sealedHead:]); err != nil {
+	switch b.Agreement, err = s.keys.Agreed(s.cfg.Ephemerals, b, sealed); {
+	case errors.Is(err, security.ErrForgotten):
+		in.key = s.tellKey(b, sealed)
+		return refusal{wire.OutcomeNoSuchMember, dropForgotten}
+	case err != nil:
 		return refusal{wire.OutcomeUnauthorized, dropUnauthorized}
 	}
+	key, _ := security.SealedWith(sealed)
+	if in.tail, err = s.keys.OpenInPlace(b, sealed); err != nil {
+		return refusal{wire.OutcomeUnauthorized, dropUnauthorized}
+	}
+	b.Agreement.Keep(in.deadline)
 	in.size = tailSize(in.tail)
 	in.binding = b
-	in.binding.Reply = true
-	in.binding.Key, _ = security.SealedWith(r.Tail[sealedHead:]) // the caller has that one
+	in.binding.Reply, in.binding.Key = true, key // the caller has that one
 	s.mu.Lock()
 	fresh := s.replays.fresh(replayKey{sealer{b.Sender, b.SenderIncarnation}, id}, b.Sender == in.link.Peer())
 	s.mu.Unlock()

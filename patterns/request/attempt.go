@@ -14,6 +14,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
 )
 
 // attempt is one request to one member: it has a request id of its own, and a
@@ -26,6 +27,10 @@ type attempt struct {
 	member *cluster.Member
 	remote *remote
 	many   bool // it has many replies: call.standsForMany
+
+	// Of a sealed one; set whenever it is sent.
+	agreement *security.Agreement
+	rekeyed   bool // it was sent again with the key that the member has told
 
 	// Owned by who handles the call's events.
 	began      int64           // when it was sent last
@@ -65,6 +70,10 @@ func (c *call) attempt(m *cluster.Member) decision {
 func (a *attempt) transmit() decision {
 	c := a.call
 	a.began = c.now()
+	if c.route.seal && !a.agree() {
+		c.drops.Inc(dropNoEphemeral)
+		return a.failed(failedGone)
+	}
 	head, body := a.encode()
 	c.memory.parts[0], c.memory.parts[1] = head, body
 	lane := c.lane(len(head) + len(body))

@@ -37,6 +37,9 @@ type Config struct {
 	// Keys returns the keys of a cluster; never nil. It must not block.
 	Keys func(name string) *security.Cluster
 
+	// Ephemerals are the ephemeral keys of this node, which its members' records carry.
+	Ephemerals *security.Ephemerals
+
 	Clock overlay.Clock
 	Rand  overlay.Rand
 	// Exec runs handlers. It must outlive the Engine: the last handlers end
@@ -49,7 +52,7 @@ type Config struct {
 	// has any.
 	Acceptor Acceptor
 	// Leaf, if not nil, makes this the engine of a program beside a relay.
-	// Directory, Keys, Rand and Incarnation are not needed then.
+	// Directory, Keys, Ephemerals, Rand and Incarnation are not needed then.
 	Leaf *Leaf
 	// May says whether the node p may call a cluster: it is asked for each request that
 	// comes from p. It must not block. Default: whoever has the cluster's key may.
@@ -78,8 +81,8 @@ func (c Config) validate() error {
 		return nil
 	}
 	switch {
-	case c.Links == nil || c.Directory == nil || c.Keys == nil:
-		return errors.New("request: Config needs Links, Directory and Keys")
+	case c.Links == nil || c.Directory == nil || c.Keys == nil || c.Ephemerals == nil:
+		return errors.New("request: Config needs Links, Directory, Keys and Ephemerals")
 	case c.Clock == nil || c.Rand == nil || c.Exec == nil:
 		return errors.New("request: Config needs Clock, Rand and Exec")
 	case c.Incarnation == 0:

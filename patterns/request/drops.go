@@ -11,6 +11,8 @@ const (
 	dropNoMember                       // refused: no such member, or an earlier incarnation
 	dropNoMethod                       // refused: the member does not implement the pattern
 	dropUnauthorized                   // refused: not sealed, or not for us
+	dropForgotten                      // refused: sealed for an ephemeral key that is gone; the caller was told the present one
+	dropNoEphemeral                    // not sent: the member's record has no ephemeral key to seal with
 	dropReplay                         // refused: sealed, and seen before
 	dropDuplicate                      // the same request is under way
 	dropTooLarge                       // beyond a limit on messages: not sent, or refused beyond the member's MessageBytes
@@ -37,7 +39,7 @@ const (
 // String returns the reason as used in the status.
 func (d dropReason) String() string {
 	return [...]string{
-		"malformed", "no_such_member", "no_method", "unauthorized", "replay", "duplicate", "too_large", "queue_length",
+		"malformed", "no_such_member", "no_method", "unauthorized", "forgotten_key", "no_ephemeral_key", "replay", "duplicate", "too_large", "queue_length",
 		"queue_bytes", "workers", "draining", "expired", "cancelled", "orphaned", "abandoned", "reply_unsent", "reply_late",
 		"reply_bad", "reply_large", "reply_too_large", "lane_full", "retry_budget", "survey_members", "not_allowed",
 	}[d]

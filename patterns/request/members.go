@@ -185,7 +185,11 @@ func (m *members) giveUp(s *Server) {
 // refuse answers a request that became no job.
 func (m *members) refuse(in *arrival, no refusal) {
 	m.drops.Inc(no.reason)
-	m.answerHead(in.link, wire.Reply{ID: in.request.ID, Outcome: no.outcome}, in.deadline)
+	r := wire.Reply{ID: in.request.ID, Outcome: no.outcome, Tail: emptyTail}
+	if in.key != nil {
+		r.Flags, r.Tail = wire.FlagSealed, in.key
+	}
+	m.answer(in.link, overlay.LaneRPC, in.deadline, r.AppendTo(make([]byte, 0, 64+len(r.Tail))))
 }
 
 // answerHead sends a reply that is nothing but a head.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -45,6 +46,8 @@ type remote struct {
 	id   peer.ID
 	text string // id, as handlers see it
 	link Link
+
+	told atomic.Pointer[toldKey] // nil = nothing
 
 	mu       sync.Mutex
 	release  func()              // guarded by mu; not nil while the link is held

@@ -27,6 +27,9 @@ func (a *attempt) answered() decision {
 	case wire.OutcomeDraining:
 		return a.failed(failedLeaving)
 	case wire.OutcomeNoSuchMember:
+		if a.rekey() {
+			return a.transmit()
+		}
 		return a.failed(failedGone)
 	case wire.OutcomeExpired:
 		return a.failed(failedLate)
@@ -118,6 +121,6 @@ func (a *attempt) open(r *wire.Reply) (tail []byte, ok bool) {
 	}
 	b := a.binding()
 	b.Reply = true
-	tail, err := c.route.keys.Open(b, r.Tail)
+	tail, err := c.route.keys.OpenInPlace(b, r.Tail)
 	return tail, err == nil
 }

@@ -17,8 +17,63 @@ import (
 // the caller knows its own.
 const (
 	sealedHead     = 8
-	sealedOverhead = sealedHead + security.SealOverhead
+	sealedOverhead = sealedHead + security.AgreedOverhead
 )
+
+// agree has the request sealed with what this node and the member's agree on. false =
+// the member says no ephemeral key: with the cluster's key alone nothing is sealed.
+func (a *attempt) agree() (ok bool) {
+	c := a.call
+	var err error
+	if a.agreement, err = c.cfg.Ephemerals.With(a.remote.ephemeral(a.member.Ephemeral)); err != nil {
+		return false
+	}
+	a.agreement.Keep(c.deadline)
+	return true
+}
+
+// rekey takes in the ephemeral key that a member's node has told because it has erased,
+// or lost, the one that the request was sealed with. Nobody has opened that, so the
+// attempt may be sent again, once. The telling is sealed with the cluster's key.
+func (a *attempt) rekey() bool {
+	c := a.call
+	if !c.route.seal || a.rekeyed || a.reply.Flags&wire.FlagSealed == 0 {
+		return false
+	}
+	b := a.binding()
+	b.Reply, b.Agreement = true, nil
+	plain, err := c.route.keys.Open(b, a.reply.Tail)
+	key, ok := security.ParseEphemeralKey(plain)
+	if err != nil || !ok {
+		c.drops.Inc(dropReplyBad)
+		return false
+	}
+	a.remote.told.Store(&toldKey{instead: a.member.Ephemeral, now: key})
+	a.rekeyed, a.replied = true, false
+	c.plan.trials[a.number].sent = false
+	a.remote.addAttempt(a)
+	return true
+}
+
+// toldKey is an ephemeral key that a node has told itself, instead of the one that the
+// records of its members had when it was asked.
+type toldKey struct{ instead, now security.EphemeralKey }
+
+// ephemeral is the key of the node to seal with, by what a member's record says.
+func (r *remote) ephemeral(said security.EphemeralKey) security.EphemeralKey {
+	if t := r.told.Load(); t != nil && t.instead == said {
+		return t.now
+	}
+	return said
+}
+
+// tellKey is what answers a request that was sealed for an ephemeral key that is gone.
+func (s *Server) tellKey(b security.Binding, sealed []byte) []byte {
+	b.Reply = true
+	b.Key, _ = security.SealedWith(sealed)
+	key := s.cfg.Ephemerals.Public()
+	return s.keys.Seal(s.random, b, nil, key[:])
+}
 
 // seal returns the tail of a sealed request.
 func (a *attempt) seal() []byte {
@@ -42,6 +97,7 @@ func (a *attempt) binding() security.Binding {
 		RequestID:         a.id,
 		Pattern:           uint8(c.pattern),
 		Key:               a.member.Key,
+		Agreement:         a.agreement,
 	}
 }
 

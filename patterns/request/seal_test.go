@@ -48,7 +48,7 @@ func wiretap(w *world, a, b *fakeNode) *[][]byte {
 	var seen [][]byte
 	tap := func(l *fakeLink) {
 		l.spoil = func(_ wire.Kind, body []byte) []byte {
-			seen = append(seen, body)
+			seen = append(seen, bytes.Clone(body)) // it is opened in place
 			return body
 		}
 	}

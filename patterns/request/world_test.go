@@ -84,6 +84,8 @@ type fakeNode struct {
 	workers *overlay.Workers
 	stopped sync.Once
 
+	ephemerals *security.Ephemerals
+
 	handlers map[wire.Kind]func(request.Link, []byte)
 	notify   func(overlay.PeerEvent)
 	atBegin  func()                // called by Begin
@@ -96,8 +98,10 @@ func (w *world) node(name string, change func(*request.Config)) *fakeNode {
 		w: w, id: peer.ID(name), workers: overlay.NewWorkers(1000),
 		handlers: make(map[wire.Kind]func(request.Link, []byte)), links: make(map[peer.ID]*fakeLink),
 	}
+	n.ephemerals = security.NewEphemerals(overlay.NewRealRand().Stream("ephemeral"), time.Now())
 	cfg := request.Config{
-		Links: n, Directory: n, Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: n.workers,
+		Ephemerals: n.ephemerals,
+		Links:      n, Directory: n, Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: n.workers,
 		Incarnation: 7, Keys: func(name string) *security.Cluster { return derivedKeys(name) },
 	}
 	if change != nil {
@@ -230,6 +234,9 @@ func (w *world) member(n *fakeNode, id cluster.MemberID, name string, h patterns
 func (w *world) list(name string, m *cluster.Member) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if n := w.nodes[m.Peer]; n != nil {
+		m.Ephemeral = n.ephemerals.Public()
+	}
 	w.members[name] = append(slices.Clone(w.members[name]), m)
 	close(w.changed)
 	w.changed = make(chan struct{})
