@@ -44,6 +44,25 @@
 // TestThreeRotationsOfEachKindLoseNothing). All formats are version 1, by a byte in front or by their label;
 // testdata/vectors.txt has one example of each.
 //
+// # Forward secrecy
+//
+// A node makes an X25519 key each hour (Ephemerals); the records of its members carry the
+// public half, signed by the node and sealed for the cluster. What goes to one member
+// and what it answers is sealed with the cluster's key and with what the keys of the two
+// nodes give together (Agreement). That is kept for each pair of nodes, so it
+// costs a multiplication on the curve at each end in an hour. A key is replaced after an hour
+// and erased five minutes later; the agreements made with it go at the same
+// time, or after the last deadline of a request that was sealed with them. A caller whose record is older than that is told the
+// present key by the member's node, sealed with the cluster's key, and no handler has
+// run. Time is each node's own, counted from its start: wall clocks do not matter. The first
+// request under an agreement shows that its sender holds the cluster's key before
+// the member's node does any arithmetic.
+//
+// Tunnels need none of that: their keys are made of two random salts, one from each end, that
+// are sent inside the sealed opening and the sealed answer to it, so nobody else ever knows them.
+// They last as long as the tunnel. Publications go to many at once: they are sealed
+// with the cluster's key alone, and so are the records of members.
+//
 // # Epochs
 //
 // A cluster's id is the hash of a public key that changes every six hours, at
@@ -241,11 +260,19 @@
 //
 // Who holds a cluster's key, and a network key to get in, is trusted by that
 // cluster. It can call it and also serve it, and so gets a share of its
-// requests; read any sealed payload it gets to see, older ones too, because
-// sealing has no forward secrecy of its own; and seal in the name of any
+// requests; and seal in the name of any
 // sender: who sent a message is certain only from the link it came over. It can't
-// register other nodes: a lease needs their keys. A cluster's key without a network key opens nothing but what
-// was recorded outside links.
+// register other nodes: a lease needs their keys. It opens no request, push, survey, broadcast or
+// tunnel between two other nodes, neither one that it sees nor one that it has recorded,
+// whichever other key it gets later (TestTheClusterKeyAloneOpensNothing, patterns/request:
+// TestAClusterKeyThatLeaksLaterOpensNothingRecorded, internal/node:
+// TestWhatWasRecordedBetweenTwoNodesStaysClosed); for those there must be the memory of one of the two nodes, in the hour. What it can
+// open is publications and the records of members, older ones too: for them there is only
+// rotation, so that a key opens what was sealed in its time. Who lacks the key has no node
+// do arithmetic on a curve (TestWhoLacksTheClusterKeyMakesNobodyAgree), and nothing is sealed with the
+// cluster's key alone because a record says no ephemeral key, or is taken
+// (patterns/request: TestNothingIsSealedWithTheClusterKeyAlone). A cluster's key without a network key opens
+// nothing but publications and records that were recorded outside links.
 //
 // Who has a node's key, and no network key, can accept connections as that node, but
 // dial nobody: its admission is shown to every peer and good for its id, until both
@@ -329,7 +356,7 @@
 // has the last word there on whom it bans, not on whom others do.
 //
 // Replays: a sealed payload opens only for its request, member and incarnation
-// of both, but there it opens again. Links refuse replays by themselves. Where
+// of both, but there it opens again, until the agreement is erased. Links refuse replays by themselves. Where
 // payloads pass through others, the receiver refuses what it has seen, by who has
 // sealed it, and what is so old that it may have forgotten it: requests and openings
 // of tunnels (patterns/request: TestWhatIsForgottenIsRefusedFromForwarders), and
@@ -338,7 +365,9 @@
 // open once, a total of credit may come again and says nothing new then.
 //
 // Not defended against: whoever can read a process's memory, its core dump or
-// its swap (keys are not wiped), or the key files as their owner; and
+// its swap, or the key files as their owner: keys are not wiped, but for what two nodes
+// have agreed on, which is overwritten; X25519 and AES keys that were erased are out of use, and in memory until the
+// garbage collector has had its turn; and
 // analysis of sizes and times. Who sets a node's wall clock wrong has it look for
 // clusters where they are not: it finds no member, and nobody finds its own. It says
 // so, and why, and does not say that there are none (internal/node:

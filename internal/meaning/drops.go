@@ -109,6 +109,8 @@ func dropsOfPatterns() []Entry {
 		{Name: "request.no_such_member", Means: "Refused: there is no such member here, or it was another incarnation."},
 		{Name: "request.no_method", Means: "Refused: the member does not take messages of that pattern."},
 		{Name: "request.unauthorized", Means: "Refused: not sealed with the cluster's key, or not for this member."},
+		{Name: "request.forgotten_key", Means: "Sealed for a key of this node that is more than an hour old; the caller was told the present one, and sends again."},
+		{Name: "request.no_ephemeral_key", Means: "Not sent: the member's node says no key for an hour, without which nothing is sealed."},
 		{Name: "request.not_allowed", Means: "Refused: the caller's certificate does not let it call the cluster."},
 		{Name: "request.replay", Means: "Refused: sealed, and seen before."},
 		{Name: "request.duplicate", Means: "Refused: the same request is under way."},

@@ -343,7 +343,10 @@
 // Where the flag "sealed" is set, the tail of a request is 8 bytes with the
 // incarnation of the sender, which the receiver needs to open the rest, and then
 // what was sealed: the headers as above, and the body. A reply's lacks the 8
-// bytes, as the caller knows its own incarnation. A sealed publication has no
+// bytes, as the caller knows its own incarnation. Both are sealed with an agreement of the
+// two nodes (security.Agreement); a request for a key that the member's node has no more is
+// answered with the outcome "no such member" and the flag "sealed", and then the tail is what
+// was sealed, without an agreement, of the 32 bytes of the present key. A sealed publication has no
 // headers of its own; its body is 8 bytes with the incarnation of
 // its publisher, 8 with a number that this incarnation uses once, and then what
 // was sealed: one byte with the length of the topic, the topic, headers and

@@ -141,7 +141,7 @@ func (in *arrival) unseal(s *Server) (no refusal) {
 	var err error
 	switch b.Agreement, err = s.keys.Agreed(s.cfg.Ephemerals, b, sealed); {
 	case errors.Is(err, security.ErrForgotten):
-		in.key = s.tellKey(b, sealed)
+		in.tellKey(s, b, sealed)
 		return refusal{wire.OutcomeNoSuchMember, dropForgotten}
 	case err != nil:
 		return refusal{wire.OutcomeUnauthorized, dropUnauthorized}
@@ -161,6 +161,15 @@ func (in *arrival) unseal(s *Server) (no refusal) {
 		return refusal{wire.OutcomeUnauthorized, dropReplay}
 	}
 	return s.fits(in.size)
+}
+
+// tellKey has the caller told the present ephemeral key: what it has sealed was for one
+// that is gone.
+func (in *arrival) tellKey(s *Server, b security.Binding, sealed []byte) {
+	b.Reply = true
+	b.Key, _ = security.SealedWith(sealed)
+	key := s.cfg.Ephemerals.Public()
+	in.key = s.keys.Seal(s.random, b, nil, key[:])
 }
 
 // sealer is who has sealed a request, and under which id. Hops change the request's

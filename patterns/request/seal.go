@@ -67,14 +67,6 @@ func (r *remote) ephemeral(said security.EphemeralKey) security.EphemeralKey {
 	return said
 }
 
-// tellKey is what answers a request that was sealed for an ephemeral key that is gone.
-func (s *Server) tellKey(b security.Binding, sealed []byte) []byte {
-	b.Reply = true
-	b.Key, _ = security.SealedWith(sealed)
-	key := s.cfg.Ephemerals.Public()
-	return s.keys.Seal(s.random, b, nil, key[:])
-}
-
 // seal returns the tail of a sealed request.
 func (a *attempt) seal() []byte {
 	c := a.call
