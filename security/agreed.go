@@ -19,7 +19,7 @@ type proof [8]byte
 // Agreed returns what the sender of a payload has agreed on with this node, which is the
 // member's: b has the sender and its incarnation. Open opens the payload with it. Errors:
 // ErrUnauthorized, and ErrForgotten, after which the sender should be told Public.
-func (c *Cluster) Agreed(e *Ephemerals, b Binding, sealed []byte) (*Agreement, error) {
+func (e *Ephemerals) Agreed(c *Cluster, b Binding, sealed []byte) (*Agreement, error) {
 	if len(sealed) < AgreedOverhead || sealed[0] != agreedFormat {
 		return nil, ErrUnauthorized
 	}
@@ -34,7 +34,7 @@ func (c *Cluster) Agreed(e *Ephemerals, b Binding, sealed []byte) (*Agreement, e
 	if a != nil {
 		return a, nil
 	}
-	want := c.agreedProof(k, b.party(), caller, id)
+	want := k.agreedProof(c.name, b.party(), caller, id)
 	if subtle.ConstantTimeCompare(want[:], rest[len(caller)+ephemeralIDSize:][:proofSize]) != 1 {
 		return nil, ErrUnauthorized
 	}
@@ -44,7 +44,7 @@ func (c *Cluster) Agreed(e *Ephemerals, b Binding, sealed []byte) (*Agreement, e
 	return e.agree(own, caller, false)
 }
 
-func (c *Cluster) agreedProof(k *clusterKey, by party, caller EphemeralKey, member [ephemeralIDSize]byte) proof {
+func (k *clusterKey) agreedProof(cluster string, by party, caller EphemeralKey, member [ephemeralIDSize]byte) proof {
 	return proof(derive(proofSize, k.key[:], nil, labelAgreedProof,
-		[]byte(c.name), []byte(by.sender), uint64Bytes(by.incarnation), caller[:], member[:]))
+		[]byte(cluster), []byte(by.sender), uint64Bytes(by.incarnation), caller[:], member[:]))
 }

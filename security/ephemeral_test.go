@@ -45,7 +45,7 @@ func (p *pair) seal(t testing.TB, plain string) (sealed []byte, b security.Bindi
 // open is what the member does with it.
 func (p *pair) open(sealed []byte) (plain []byte, b security.Binding, err error) {
 	b = p.b
-	if b.Agreement, err = p.members.Agreed(p.member, b, sealed); err != nil {
+	if b.Agreement, err = p.member.Agreed(p.members, b, sealed); err != nil {
 		return nil, b, err
 	}
 	plain, err = p.members.Open(b, sealed)
@@ -96,7 +96,7 @@ func TestTheClusterKeyAloneOpensNothing(t *testing.T) {
 	thief := security.NewEphemerals(seeded("thief"), noon)
 	for name, agreement := range map[string]func() (*security.Agreement, error){
 		"with nothing":           func() (*security.Agreement, error) { return nil, nil },
-		"as the member":          func() (*security.Agreement, error) { return leaked.Agreed(thief, p.b, request) },
+		"as the member":          func() (*security.Agreement, error) { return thief.Agreed(leaked, p.b, request) },
 		"with the member's key":  func() (*security.Agreement, error) { return thief.With(p.member.Public()) },
 		"with the caller's key":  func() (*security.Agreement, error) { return thief.With(p.caller.Public()) },
 		"with another agreement": func() (*security.Agreement, error) { return thief.With(thief.Public()) },
@@ -289,7 +289,7 @@ func TestWhatIsAgreedOnIsBoundToItsRequest(t *testing.T) {
 	copy(splice[:81], sealed[:81]) // of the hour before
 	_, _, err = p.open(splice)
 	require.ErrorIs(t, err, security.ErrUnauthorized, "another hour")
-	_, err = p.members.Agreed(p.member, p.b, p.callers.Seal(seeded("plain"), p.b, nil, nil))
+	_, err = p.member.Agreed(p.members, p.b, p.callers.Seal(seeded("plain"), p.b, nil, nil))
 	require.ErrorIs(t, err, security.ErrUnauthorized, "what is sealed with the cluster's key alone is not taken")
 	b.Reply = true
 	_, err = p.members.Open(b, sealed)

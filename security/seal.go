@@ -84,7 +84,7 @@ func (c *Cluster) Seal(rand io.Reader, b Binding, dst, plain []byte) []byte {
 			s.aead = newAEAD(unknown[:])
 		}
 		if a := b.Agreement; a != nil && !b.Reply {
-			s.proof = c.agreedProof(k, b.party(), a.state.get().caller, a.Member().id())
+			s.proof = k.agreedProof(c.name, b.party(), a.state.get().caller, a.Member().id())
 		}
 	})
 	start := len(dst)

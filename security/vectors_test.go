@@ -117,7 +117,7 @@ func TestAgreementsAgreeWithASecondImplementation(t *testing.T) {
 	b := security.Binding{Sender: peer.ID(vectors["peer"]), SenderIncarnation: 1, Member: 2, MemberIncarnation: 3, RequestID: 4}
 	asks, err := caller.With(member.Public())
 	require.NoError(t, err)
-	answers, err := c.Agreed(member, b, vectors["agreed request 0"])
+	answers, err := member.Agreed(c, b, vectors["agreed request 0"])
 	require.NoError(t, err)
 	for _, v := range []struct {
 		name, plain string

@@ -139,7 +139,7 @@ func (in *arrival) unseal(s *Server) (no refusal) {
 	}
 	sealed := r.Tail[sealedHead:]
 	var err error
-	switch b.Agreement, err = s.keys.Agreed(s.cfg.Ephemerals, b, sealed); {
+	switch b.Agreement, err = s.cfg.Ephemerals.Agreed(s.keys, b, sealed); {
 	case errors.Is(err, security.ErrForgotten):
 		in.tellKey(s, b, sealed)
 		return refusal{wire.OutcomeNoSuchMember, dropForgotten}

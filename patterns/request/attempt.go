@@ -70,7 +70,7 @@ func (c *call) attempt(m *cluster.Member) decision {
 func (a *attempt) transmit() decision {
 	c := a.call
 	a.began = c.now()
-	if c.route.seal && !a.agree() {
+	if c.route.seal && !agree(a) {
 		c.drops.Inc(dropNoEphemeral)
 		return a.failed(failedGone)
 	}

@@ -71,7 +71,7 @@ func (r *recorded) opens(keys *security.Cluster, e *security.Ephemerals) (reques
 	sealed := r.request.Tail[8:]
 	if e != nil {
 		var err error
-		if b.Agreement, err = keys.Agreed(e, b, sealed); err != nil {
+		if b.Agreement, err = e.Agreed(keys, b, sealed); err != nil {
 			return false, false
 		}
 	}

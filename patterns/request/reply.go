@@ -27,7 +27,7 @@ func (a *attempt) answered() decision {
 	case wire.OutcomeDraining:
 		return a.failed(failedLeaving)
 	case wire.OutcomeNoSuchMember:
-		if a.rekey() {
+		if rekey(a) {
 			return a.transmit()
 		}
 		return a.failed(failedGone)

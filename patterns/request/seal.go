@@ -22,7 +22,7 @@ const (
 
 // agree has the request sealed with what this node and the member's agree on. false =
 // the member says no ephemeral key: with the cluster's key alone nothing is sealed.
-func (a *attempt) agree() (ok bool) {
+func agree(a *attempt) (ok bool) {
 	c := a.call
 	var err error
 	if a.agreement, err = c.cfg.Ephemerals.With(a.remote.ephemeral(a.member.Ephemeral)); err != nil {
@@ -35,7 +35,7 @@ func (a *attempt) agree() (ok bool) {
 // rekey takes in the ephemeral key that a member's node has told because it has erased,
 // or lost, the one that the request was sealed with. Nobody has opened that, so the
 // attempt may be sent again, once. The telling is sealed with the cluster's key.
-func (a *attempt) rekey() bool {
+func rekey(a *attempt) bool {
 	c := a.call
 	if !c.route.seal || a.rekeyed || a.reply.Flags&wire.FlagSealed == 0 {
 		return false
