@@ -18,7 +18,7 @@ MUTANTS     ?=
 
 # Tests that take long because they run the same thing many times, or large
 # networks for minutes: make slow. Everything else is make test. CI runs both.
-SLOW = TestTwoFoldersBuildTheSameBytes|TestEachFaultIsSaid|TestThreeCloudsServeEachOther|TestTwoConvergedHalvesFindEachOtherAgain|TestWholeNodesReplayUnderEveryFault|TestFiftyNodesReplay|TestEveryFaultReplays|TestOverlaysReplay|TestRunsReplayWithJitter|TestSimulationReplays|TestDeliveredAndReportedIsSentWhateverBreaks|TestCrashesOfForwardersAreReportedWithTheirSize|TestAForwarderWithoutRoomLosesForOneOnly
+SLOW = TestTwoFoldersBuildTheSameBytes|TestEachFaultIsSaid|TestALentClusterCostsFewBytesAcrossTheBorder|TestThreeCloudsServeEachOther|TestTwoConvergedHalvesFindEachOtherAgain|TestWholeNodesReplayUnderEveryFault|TestFiftyNodesReplay|TestEveryFaultReplays|TestOverlaysReplay|TestRunsReplayWithJitter|TestSimulationReplays|TestDeliveredAndReportedIsSentWhateverBreaks|TestCrashesOfForwardersAreReportedWithTheirSize|TestAForwarderWithoutRoomLosesForOneOnly
 # No vet (make lint does it) and no debugger's tables: linking is a third of the work.
 GOTEST = go test -race -vet=off -ldflags=-w -shuffle=on -timeout 9m
 
@@ -45,7 +45,7 @@ test: ## the tests, with the race detector, in about ten minutes on two cores
 
 .PHONY: slow
 slow: ## the long tests that make test leaves out
-	$(GOTEST) -run '^($(SLOW))$$' ./sim/... ./patterns/pubsub ./tests
+	$(GOTEST) -run '^($(SLOW))$$' ./sim/... ./gateway ./patterns/pubsub ./tests
 
 .PHONY: short
 short: ## the tests beside the code only, no processes
