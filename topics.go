@@ -46,6 +46,7 @@ const (
 	GapRelay     = GapReason(patterns.GapRelay)     // the relay was lost, or had no room for this program
 	GapPublisher = GapReason(patterns.GapPublisher) // the publisher's process was lost
 	GapUnsigned  = GapReason(patterns.GapUnsigned)  // not signed by its publisher, or seen before: see Signed
+	GapBorder    = GapReason(patterns.GapBorder)    // a gateway could not bring it from another network
 )
 
 // SubscriptionStatus counts what a subscription got.

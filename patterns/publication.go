@@ -6,7 +6,8 @@ package patterns
 // Publication is one message of a topic, as a subscription gets it.
 type Publication struct {
 	Topic string
-	// From is the peer id of the publisher's node as text.
+	// From is the peer id of the publisher's node as text; of one in another network
+	// PEER@NETWORK, as the gateway says.
 	From string
 	// Headers and Body are shared by all subscriptions of a node: they must
 	// not be changed.
@@ -17,8 +18,8 @@ type Publication struct {
 // Gap tells a subscription that messages are missing. It stands where they
 // would have been.
 type Gap struct {
-	// From is the peer id of the publisher's node as text; "" if messages of
-	// several publishers are missing.
+	// From is the peer id of the publisher's node as text, as in Publication; "" if
+	// messages of several publishers are missing.
 	From string
 	// Missed is how many messages are missing; at most so many if !Exact. 0
 	// then means that nobody knows: a relay was replaced, or a publisher's
@@ -43,6 +44,9 @@ const (
 	// GapUnsigned: what came did not carry its publisher's signature, or had come
 	// before; see SubscribeOptions.Signed. It may have been invented on the way.
 	GapUnsigned GapReason = "unsigned"
+	// GapBorder: a gateway could not bring it from another network: it was beyond its
+	// limits, did not come as far as the gateway, or was lost with one.
+	GapBorder GapReason = "border"
 )
 
 // Subscriber takes what a subscription gets. Its methods are called one at a

@@ -149,7 +149,10 @@ func (t *topics) pause(on bool) {
 // Deliver implements pubsub.Sink: one frame for all of the client's subscriptions
 // that the message is for, or a loss.
 func (t *topics) Deliver(d *pubsub.Delivery, ids []uint64) {
-	publisher := t.c.relay.names.name(d.Publisher)
+	publisher := d.From
+	if publisher == "" {
+		publisher = t.c.relay.names.name(d.Publisher)
+	}
 	m := wire.LeafPublication{Publisher: publisher, Topic: d.Topic, Subscriptions: ids}
 	if t.c.tooLarge(len(d.Tail)) {
 		t.c.relay.count.add(dropBadPublication, len(ids))
@@ -192,6 +195,8 @@ func gapReason(r patterns.GapReason) wire.GapReason {
 		return wire.GapPublisher
 	case patterns.GapUnsigned:
 		return wire.GapUnsigned
+	case patterns.GapBorder:
+		return wire.GapBorder
 	}
 	return wire.GapLost
 }

@@ -127,3 +127,20 @@ func Stands(rule, what string) bool {
 	}
 	return Covers(rule, what)
 }
+
+// Meet says whether there is a topic that both patterns stand for.
+func Meet(a, b string) bool {
+	for {
+		wordA, restA, moreA := strings.Cut(a, ".")
+		wordB, restB, moreB := strings.Cut(b, ".")
+		switch {
+		case wordA == anyRest || wordB == anyRest:
+			return true
+		case wordA != anyWord && wordB != anyWord && wordA != wordB:
+			return false
+		case !moreA || !moreB:
+			return moreA == moreB
+		}
+		a, b = restA, restB
+	}
+}

@@ -104,6 +104,21 @@ func (n *raw) TryPublishTail(topic string, tail []byte, o patterns.PublishOption
 	return n.topics.TryPublishTail(topic, tail, o)
 }
 
+// Lender makes a place for subscriptions whose messages go to the network of that id, and
+// says in which queue: see pubsub.NewLender.
+func (n *raw) Lender(s pubsub.Sink, to security.NetworkID) (p *pubsub.Proxy, queue string) {
+	return pubsub.NewLender(n.topics, s), pubsub.LentQueue(to)
+}
+
+// Carrier publishes what comes from another network, under one first word: see
+// pubsub.NewCarrier.
+func (n *raw) Carrier(network, group string) (*pubsub.Carrier, error) {
+	if err := n.running(); err != nil {
+		return nil, err
+	}
+	return pubsub.NewCarrier(n.topics, network, group)
+}
+
 // Hop makes a place for tunnels that are joined here with others: see
 // tunnel.Engine.NewHop.
 func (n *raw) Hop(c tunnel.HopConfig) *tunnel.Hop { return n.tunnels.NewHop(c) }

@@ -164,7 +164,8 @@ const (
 	GapRelay      GapReason = 4 // the relay had no room for the client
 	GapPublisher  GapReason = 5 // the publisher's process was lost
 	GapUnsigned   GapReason = 6 // not signed by its publisher, as the subscription asks for
-	gapReasonEnds           = 7
+	GapBorder     GapReason = 7 // a gateway could not bring it from another network
+	gapReasonEnds           = 8
 )
 
 // Gap tells some of a client's subscriptions that messages are missing. It

@@ -7,10 +7,12 @@ import "encoding/binary"
 
 // Flags of Publish, beside FlagSealed and FlagOrigin. FlagRoot, which is Path's
 // too, marks the root group: messages for patterns that begin with a wildcard. With
-// FlagSigned each message carries its publisher's signature: see Authorship.
+// FlagSigned each message carries its publisher's signature: see Authorship. With
+// FlagLent each is one that a gateway brings from another network: see Crossed.
 const (
 	FlagRoot   uint8 = 1 << 3
 	FlagSigned uint8 = 1 << 4
+	FlagLent   uint8 = 1 << 5
 )
 
 // MaxNumber bounds the counts of publications: none gets there, and sums of a
@@ -42,7 +44,7 @@ type Publish struct {
 	// another way.
 	Skips []Skip
 
-	Flags uint8 // FlagSealed, FlagOrigin, FlagRoot, FlagSigned
+	Flags uint8 // FlagSealed, FlagOrigin, FlagRoot, FlagSigned, FlagLent
 	// Source is the peer id of the node whose session it is; "" = that of the
 	// origin, or, if there is none, the sender of the frame.
 	Source string
@@ -89,6 +91,9 @@ const SkipLeft = 1<<32 - 1
 type Pick struct {
 	Queue uint64 // hash of pattern and queue
 	Node  uint64 // hash of the peer id
+	// Serial counts, in the queue of gateways, what the source has given to it in this
+	// session, from 1; 0 = it is another queue.
+	Serial uint64
 }
 
 // MakeRun returns the run of that count for a receiver of that incarnation. The
@@ -170,7 +175,7 @@ func DecodePublish(b []byte) (Publish, error) {
 	switch {
 	case r.bad:
 		return Publish{}, malformed("publish: short")
-	case m.Flags&^(FlagSealed|FlagOrigin|FlagRoot|FlagSigned) != 0:
+	case m.Flags&^(FlagSealed|FlagOrigin|FlagRoot|FlagSigned|FlagLent) != 0:
 		return Publish{}, malformed("publish: unknown flag")
 	case m.Flags&FlagRoot != 0 && m.Flags&FlagOrigin == 0:
 		return Publish{}, malformed("publish: no origin")

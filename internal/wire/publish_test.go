@@ -54,7 +54,7 @@ func messagesOf(t *testing.T, v vector) (ms wire.Messages) {
 	var picks []wire.Pick
 	for _, s := range v.fields["pick"] {
 		var pick wire.Pick
-		scan(t, s, &pick.Queue, &pick.Node)
+		scan(t, s, &pick.Queue, &pick.Node, &pick.Serial)
 		picks = append(picks, pick)
 	}
 	add := func(topic string, picks []wire.Pick, hs []wire.Header, body []byte) {
@@ -92,7 +92,7 @@ func TestMessagesAreTakenOutOneByOneOrByTopic(t *testing.T) {
 	last := wire.Message{}
 	for rest := m.Messages; len(rest) > 0; {
 		last = rest.Next(last)
-		topics = append(topics, fmt.Sprint(string(last.Topic), len(last.Picks)/16))
+		topics = append(topics, fmt.Sprint(string(last.Topic), len(last.Picks)/24))
 	}
 	require.Equal(t, []string{"a0", "a0", "a0", "a1", "a1", "b0"}, topics)
 

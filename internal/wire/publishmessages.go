@@ -13,7 +13,7 @@ const messageNamed uint8 = 1 << 0
 
 const (
 	messageMin = 4 + 1 + 2 // length, flags, no headers
-	pickSize   = 8 + 8
+	pickSize   = 8 + 8 + 8
 )
 
 // Messages is encoded messages of one group, one behind the other. The first one
@@ -47,6 +47,7 @@ func AppendMessage(dst []byte, topic string, picks []Pick, content int) []byte {
 	for _, p := range picks {
 		dst = binary.BigEndian.AppendUint64(dst, p.Queue)
 		dst = binary.BigEndian.AppendUint64(dst, p.Node)
+		dst = binary.BigEndian.AppendUint64(dst, p.Serial)
 	}
 	return dst
 }
@@ -127,7 +128,7 @@ func (p Picks) Same(o Picks) bool { return bytes.Equal(p, o) }
 // AppendTo appends the picks to dst.
 func (p Picks) AppendTo(dst []Pick) []Pick {
 	for b := []byte(p); len(b) >= pickSize; b = b[pickSize:] {
-		dst = append(dst, Pick{Queue: binary.BigEndian.Uint64(b), Node: binary.BigEndian.Uint64(b[8:])})
+		dst = append(dst, Pick{Queue: binary.BigEndian.Uint64(b), Node: binary.BigEndian.Uint64(b[8:]), Serial: binary.BigEndian.Uint64(b[16:])})
 	}
 	return dst
 }

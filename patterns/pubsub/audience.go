@@ -48,6 +48,7 @@ type interest struct {
 	queue  uint64 // 0 = every message
 	weight int
 	strict bool // it is for those who ask for signatures
+	lent   bool // the queue is of gateways
 }
 
 // audience finds the receivers of a topic: a pure core. Its owner's lock guards
@@ -66,7 +67,8 @@ type way struct {
 	topic     string
 	interests []*interest
 	receivers []*receiver // each once; nil if there are queues
-	queues    []uint64    // each once
+	queues    []uint64    // each once; but for
+	lent      []uint64    // those of gateways
 	strict    bool        // somebody who is there asks for signatures
 }
 
@@ -77,7 +79,7 @@ const maxPrepared = 1024
 func (a *audience) add(r *receiver) {
 	a.forget()
 	for _, i := range r.interests {
-		in := &interest{r: r, queue: hashQueue(i.Pattern, i.Queue), weight: int(i.Weight), strict: i.Signed}
+		in := &interest{r: r, queue: hashQueue(i.Pattern, i.Queue), weight: int(i.Weight), strict: i.Signed, lent: isLent(i.Queue)}
 		if in.strict {
 			a.strict++
 		}
@@ -123,11 +125,15 @@ func (a *audience) match(topic string) *way {
 	w := &way{topic: strings.Clone(topic), interests: a.index.Match(topic, nil)}
 	for _, i := range w.interests {
 		w.strict = w.strict || i.strict && (i.r.state == nil || i.r.state.gone == 0)
-		if i.queue != 0 && !slices.Contains(w.queues, i.queue) {
-			w.queues = append(w.queues, i.queue)
+		queues := &w.queues
+		if i.lent {
+			queues = &w.lent
+		}
+		if i.queue != 0 && !slices.Contains(*queues, i.queue) {
+			*queues = append(*queues, i.queue)
 		}
 	}
-	if len(w.queues) == 0 {
+	if len(w.queues)+len(w.lent) == 0 {
 		w.receivers = a.receivers(w, nil, "", make([]*receiver, 0, len(w.interests)))
 	}
 	switch {
@@ -152,11 +158,16 @@ func (a *audience) receivers(w *way, picks []wire.Pick, except peer.ID, dst []*r
 		if i.r.round == a.round || i.queue == 0 && i.r.peer == except {
 			continue
 		}
-		if i.queue != 0 && !slices.Contains(picks, wire.Pick{Queue: i.queue, Node: i.r.hash}) {
+		if i.queue != 0 && !picked(picks, i.queue, i.r.hash) {
 			continue
 		}
 		i.r.round = a.round
 		dst = append(dst, i.r)
 	}
 	return dst
+}
+
+// picked says whether the node has a message for the queue.
+func picked(picks []wire.Pick, queue, node uint64) bool {
+	return slices.ContainsFunc(picks, func(p wire.Pick) bool { return p.Queue == queue && p.Node == node })
 }

@@ -82,15 +82,24 @@ func statement(network security.NetworkID, publisher peer.ID, said *wire.Authors
 	}
 }
 
-// ended says whether each message that should be signed ends with an authorship.
+// ended says whether each message that should be signed ends with an authorship, and
+// each that crossed a border with where it comes from: none is both.
 func (in *incoming) ended() bool {
-	if in.m.Flags&wire.FlagSigned == 0 {
+	flags := in.m.Flags & (wire.FlagSigned | wire.FlagLent)
+	if flags == 0 {
 		return true
 	}
 	m := wire.Message{}
 	for rest := in.m.Messages; len(rest) > 0; {
 		m = rest.Next(m)
-		if _, _, ok := wire.CutAuthorship(m.Content); !ok {
+		ok := false
+		switch flags {
+		case wire.FlagSigned:
+			_, _, ok = wire.CutAuthorship(m.Content)
+		case wire.FlagLent:
+			_, _, ok = wire.CutCrossed(m.Content)
+		}
+		if !ok {
 			return false
 		}
 	}

@@ -22,11 +22,12 @@ type delivery struct {
 	text    string          // from, as subscriptions see it
 	every   []*subscription // the inboxes that have all messages of a topic
 	picks   []wire.Pick
-	mine    []uint64 // the queues that this node has them for
+	mine    []wire.Pick // of the queues that this node has them for
 	out     proxies
 	all     []*subscription // the proxies' that have all messages of a topic
 	sink    Delivery
 	wrong   []bool // of a run, if somebody asks for signatures: it does not carry one
+	lent    bool   // it is of a gateway
 }
 
 // deliver hands on messages whose turn it is. If they echo, this node published
@@ -35,7 +36,12 @@ func (d *delivery) deliver(in *incoming, echo bool) {
 	if d.from != in.publisher || d.text == "" {
 		d.from, d.text = in.publisher, in.publisher.String()
 	}
-	d.sink.Publisher = in.publisher
+	if in.m.Flags&wire.FlagLent != 0 {
+		d.lent = true
+		d.of.abroad.deliver(in)
+		return
+	}
+	d.sink.Publisher, d.sink.Session = in.publisher, in.m.Session
 	skip := in.skip
 	for rest := in.m.Messages; len(rest) > 0; {
 		first, run, count := in.m.Cut(&rest)
@@ -65,7 +71,7 @@ func (d *delivery) run(in *incoming, first wire.Message, run wire.Messages, coun
 	}
 	for _, p := range d.picks {
 		if p.Node == d.of.hash {
-			d.mine = append(d.mine, p.Queue)
+			d.mine = append(d.mine, p)
 		}
 	}
 	if len(d.every) == 0 && len(d.all) == 0 && len(d.mine) == 0 {
@@ -100,10 +106,13 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 		i++
 		d.share(wrong)
 		for _, q := range d.mine {
-			switch s := d.of.one(a.of(in.root), q, origin{}, wrong); {
+			switch s := d.of.one(a.of(in.root), q.Queue, origin{}, wrong); {
 			case s == nil && (echo || !in.root):
 				d.of.drops.Inc(dropUnpicked)
 			case s == nil:
+			case s.lends():
+				d.sink.Tail = in.tail(m)
+				s.lend(&d.sink, q.Serial, d.picks)
 			case wrong && s.strict():
 				d.refuse(s)
 			case s.proxy == nil:

@@ -73,6 +73,9 @@ func handle[T any](b *base, k wire.Kind, decode func([]byte) (T, error), to func
 
 // Subscribe is patterns.Messenger's.
 func (e *Engine) Subscribe(ctx context.Context, pattern string, s patterns.Subscriber, o patterns.SubscribeOptions) (patterns.Subscription, error) {
+	if err := checkQueue(o.Queue); err != nil {
+		return nil, err
+	}
 	sub, err := e.local.newSubscription(ctx, pattern, o)
 	if err != nil {
 		return nil, err
@@ -287,7 +290,7 @@ func (e *Engine) pass(p *publisher, in *incoming, first wire.Message, run wire.M
 	topic := string(first.Topic)
 	own := e.local.queues(topic, true, origin{})
 	o := outgoing{topic: topic}
-	c := content{flags: in.m.Flags & (wire.FlagSealed | wire.FlagSigned)}
+	c := content{flags: in.m.Flags & (wire.FlagSealed | wire.FlagSigned | wire.FlagLent)}
 	p.lock()
 	queues := len(own) > 0 || p.audience.hasQueues(topic)
 	p.unlock()
@@ -328,6 +331,10 @@ func (e *Engine) passAll(p *publisher, in *incoming, o *outgoing, c *content, ow
 // nobody knows how many, because the source itself is lost.
 func (e *Engine) missing(s *source, n uint64) {
 	e.drops.Add(dropGap, n)
+	from, exact := s.text, true
+	if s.into.lent { // of several publishers, and it may have been no message
+		from, exact = "", false
+	}
 	switch {
 	case n == 0 && s.group == rootForwards:
 		e.local.gap(rootGroup, patterns.Gap{Reason: patterns.GapPublisher})
@@ -335,7 +342,7 @@ func (e *Engine) missing(s *source, n uint64) {
 			p.missed(0)
 		}
 	case n == 0:
-		e.local.gap(s.group, patterns.Gap{From: s.text, Reason: patterns.GapPublisher})
+		e.local.gap(s.group, patterns.Gap{From: from, Reason: patterns.GapPublisher})
 	case s.group == rootForwards:
 		n = min(n, maxRelayedGap)
 		e.local.gap(rootGroup, patterns.Gap{Missed: n, Reason: patterns.GapLost})
@@ -343,7 +350,7 @@ func (e *Engine) missing(s *source, n uint64) {
 			p.missed(n)
 		}
 	default:
-		e.local.gap(s.group, patterns.Gap{From: s.text, Missed: n, Exact: true, Reason: patterns.GapLost})
+		e.local.gap(s.group, patterns.Gap{From: from, Missed: n, Exact: exact, Reason: patterns.GapLost})
 	}
 }
 
@@ -368,7 +375,8 @@ func (e *Engine) sweep() {
 	e.armed.Store(false)
 	e.mu.Unlock()
 	now := e.now()
-	left := e.publishers.sweep(now) + e.sources.sweep(now, int64(streamTime)) + e.roots.sweep(now) + e.paths.sweep(now)
+	left := e.publishers.sweep(now) + e.sources.sweep(now, int64(streamTime)) + e.roots.sweep(now) + e.paths.sweep(now) +
+		e.local.abroad.sweep(now)
 	if left > 0 {
 		e.armSweep()
 	}

@@ -81,6 +81,8 @@ type outgoing struct {
 	topic string
 	route *route // of the topic, if it is published here
 	picks []wire.Pick
+	// served are queues that it is not for: they have it in the network that it is from.
+	served []uint64
 	// unsigned says that it was not sent, because somebody asks for a signature.
 	unsigned bool
 	own      [2]wire.Pick // room for picks

@@ -29,10 +29,13 @@ type local struct {
 	groups map[string]*group        // guarded by mu
 
 	answers answers
+	abroad  *abroad // what gateways bring
 }
 
 func newLocal(b *base, set *inbox.Set, p *publishers) *local {
-	return &local{base: b, inboxes: set, publishers: p, subs: make(map[uint64]*subscription), groups: make(map[string]*group)}
+	l := &local{base: b, inboxes: set, publishers: p, subs: make(map[uint64]*subscription), groups: make(map[string]*group)}
+	l.abroad = &abroad{base: b, local: l, all: make(map[streamKey]*stream)}
+	return l
 }
 
 // admit makes the subscription one of this node's.

@@ -20,6 +20,7 @@ type picker struct {
 	nodes  []candidate // scratch
 	fit    []candidate // scratch: those of nodes that have room
 	queues []uint64    // scratch
+	ferry  ferry
 }
 
 type candidate struct {
@@ -28,16 +29,19 @@ type candidate struct {
 }
 
 // pick appends to dst a pick for each queue among those who listen and this
-// node's own, and says for how many of them a message had no room. lacking is the
+// node's own, but for those that are served and those of gateways, and says for how many of them a message had no room. lacking is the
 // members of the first queue none of which has room in its lane.
-func (p *picker) pick(w *way, own []wire.Interest, room func(*receiver) bool, dst []wire.Pick) (picks []wire.Pick, lacking []*receiver, beyond int) {
+func (p *picker) pick(w *way, own []wire.Interest, served []uint64, room func(*receiver) bool, dst []wire.Pick) (picks []wire.Pick, lacking []*receiver, beyond int) {
 	p.queues = append(p.queues[:0], w.queues...)
 	for _, i := range own {
-		if q := hashQueue(i.Pattern, i.Queue); !slices.Contains(p.queues, q) {
+		if q := hashQueue(i.Pattern, i.Queue); !isLent(i.Queue) && !slices.Contains(p.queues, q) {
 			p.queues = append(p.queues, q)
 		}
 	}
 	for _, q := range p.queues {
+		if slices.Contains(served, q) {
+			continue
+		}
 		node, without, ok := p.choose(q, w, own, room)
 		if lacking == nil {
 			lacking = without

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -31,9 +32,20 @@ type Delivery struct {
 	Topic string
 	// Publisher is the node that published.
 	Publisher peer.ID
+	// From is the publisher as subscriptions see it, if its node is in another network;
+	// else "".
+	From string
 	// Tail is headers and body, as wire.Publish carries them, opened if they
 	// were sealed. It is shared and must not be changed.
 	Tail []byte
+
+	// What follows is for the subscriptions of gateways (NewLender).
+
+	// Session is the publisher's, and Serial the number of the message among those that
+	// it has given to these gateways in it; 0 = it has given too many of them any to count.
+	Session, Serial uint64
+	// Picks are who has the message for queues.
+	Picks []wire.Pick
 }
 
 // Proxy is subscriptions that live elsewhere: those of one client of a relay.
@@ -44,6 +56,7 @@ type Proxy struct {
 	sink   Sink
 	origin uint64
 	key    uint64 // order among proxies
+	lender bool   // its subscriptions are a gateway's
 
 	delivered, missed atomic.Uint64
 
@@ -60,6 +73,9 @@ type Proxy struct {
 func (o *Proxy) Subscribe(ctx context.Context, id uint64, pattern string, opts patterns.SubscribeOptions) error {
 	if opts.Overflow == patterns.OverflowBlock {
 		return fmt.Errorf("pubsub: subscription %d: a proxy can't block publishers", id)
+	}
+	if err := checkQueue(opts.Queue); err != nil && !o.lender {
+		return err
 	}
 	opts.Origin = o.origin
 	s, err := o.l.newSubscription(ctx, pattern, opts)

@@ -313,6 +313,8 @@ func (p *publication) deliverHere() {
 	var out proxies
 	for _, s := range subs {
 		switch {
+		case s.lends():
+			p.lend(s, m)
 		case s.proxy != nil:
 			out.subs = append(out.subs, s)
 		case !s.inbox.Offer(m.unpacked()):

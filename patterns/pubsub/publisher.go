@@ -146,7 +146,7 @@ func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except
 	for {
 		p.use()
 		w := o.route.of(&p.audience, o.topic)
-		if !p.ticked && len(own)+len(w.queues) > 0 {
+		if !p.ticked && len(own)+len(w.queues)+len(w.lent) > 0 {
 			p.tick() // picks are drawn once
 			continue
 		}
@@ -196,7 +196,7 @@ func (p *publisher) joins(r *receiver, o *outgoing) bool {
 // pick picks who has the message for its queues. It returns who lacks room, if
 // that is to be waited for.
 func (p *publisher) pick(w *way, o *outgoing, what *content, own []wire.Interest, m mode) (lacking []*receiver) {
-	if len(own) == 0 && len(w.queues) == 0 && m != tries {
+	if len(own)+len(w.queues)+len(w.lent) == 0 && m != tries {
 		return nil
 	}
 	room := func(r *receiver) bool { return r.state.gone != 0 || p.hasRoom(r, what.size(o.topic)) }
@@ -207,11 +207,15 @@ func (p *publisher) pick(w *way, o *outgoing, what *content, own []wire.Interest
 			}
 		}
 	}
-	picks, lacking, beyond := p.picker.pick(w, own, room, o.own[:0])
+	picks, lacking, beyond := p.picker.pick(w, own, o.served, room, o.own[:0])
+	picks = p.picker.ferries(w, own, what, picks)
+	if lacking == nil {
+		lacking = p.picker.ferry.lacking(room)
+	}
 	if lacking != nil && m != forced {
 		return lacking
 	}
-	o.picks = picks
+	o.picks = p.picker.ferry.board(picks)
 	if beyond > 0 {
 		p.drops.Add(dropQueues, uint64(beyond))
 	}

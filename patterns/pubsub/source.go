@@ -386,12 +386,13 @@ func (s *source) tell(number uint32, count uint64) {
 }
 
 // lost takes in that the source's process is gone, or out of reach: if it was
-// publishing of late, nobody knows what else there was. It is told once.
+// publishing of late, nobody knows what else there was. Nor does anybody know what a
+// gateway had that was silent. It is told once.
 func (s *source) lost(now int64) {
 	s.mu.Lock()
-	if !s.gone && now-s.last < int64(idleTime) {
+	if !s.gone {
 		s.gone = true
-		s.todo.add(step[*incoming]{})
+		s.todo.add(step[*incoming]{skip: int(min(1, (now-s.last)/int64(idleTime)))})
 	}
 	s.todo.run(&s.mu, s.do)
 }
@@ -406,11 +407,13 @@ func (s *source) expire() {
 
 // step does what was decided. The lock is not held.
 func (s *source) step(t step[*incoming]) {
-	if t.item == nil {
-		s.of.missing(s, t.gap)
-	} else {
+	switch {
+	case t.item != nil:
 		t.item.skip = t.skip
 		s.of.arrived(s, t.item)
+	case t.skip > 0 && !s.into.lent: // it was silent, and had nothing of others
+	default:
+		s.of.missing(s, t.gap)
 	}
 }
 

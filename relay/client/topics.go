@@ -115,4 +115,5 @@ func (t *topics) handleGap(frame []byte) (kept bool) {
 var gapReasons = map[wire.GapReason]patterns.GapReason{
 	wire.GapSlow: patterns.GapSlow, wire.GapLane: patterns.GapLane, wire.GapLost: patterns.GapLost,
 	wire.GapRelay: patterns.GapRelay, wire.GapPublisher: patterns.GapPublisher, wire.GapUnsigned: patterns.GapUnsigned,
+	wire.GapBorder: patterns.GapBorder,
 }

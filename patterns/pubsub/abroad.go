@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// abroad is what publishers of other networks publish, as gateways bring it here: it is
+// delivered in the order in which each of them published it, whichever gateway brings
+// it.
+type abroad struct {
+	*base
+	local *local
+
+	mu  sync.Mutex
+	all map[streamKey]*stream // guarded by mu
+}
+
+// streamKey names what a publisher publishes in one session of what is lent. In the
+// root group it comes another way, and has an order of its own.
+type streamKey struct {
+	root               bool
+	stream             uint64
+	publisher, network string
+}
+
+// stream is one of them, as this node hears it.
+type stream struct {
+	root bool
+	text string // the publisher, as subscriptions see it
+
+	// Owned by who delivers.
+	into delivery
+
+	mu    sync.Mutex
+	order passage         // guarded by mu
+	last  int64           // guarded by mu; when something came
+	todo  inOrder[landed] // guarded by mu
+	do    func(landed)
+}
+
+// passage is the order of a stream: a pure core. Within what one gateway brings all that
+// was addressed to this node is here, or its source has said that it is missing. When
+// another one goes on, the numbers tell how many may have been lost between the two.
+type passage struct {
+	carrier uint64 // that brought the last one; 0 = nothing has come
+	serial  uint64 // of the last one
+	lost    uint64 // that the carrier has told to be missing
+}
+
+// verdict of a passage.
+type landing struct {
+	deliver bool
+	missing uint64 // messages before it, at most
+	unknown bool   // some are missing, and nobody knows how many
+}
+
+// take takes in what a gateway says.
+func (o *passage) take(c *wire.Crossed) (v landing) {
+	first, same := o.carrier == 0, o.carrier == c.Carrier
+	switch {
+	case c.Kind == wire.CrossedEnd:
+		return landing{unknown: true}
+	case first:
+		v = landing{deliver: c.Kind == wire.CrossedMessage, unknown: c.Kind == wire.CrossedNotice}
+	case same && c.Kind == wire.CrossedNotice:
+		v.missing = above(c.Lost, o.lost)
+	case same && c.Serial <= o.serial: // it was overtaken on its way to the gateway, and nobody has told so
+		v.missing = above(c.Lost, o.lost) + 1
+	case same:
+		v = landing{deliver: true, missing: above(c.Lost, o.lost)}
+	case c.Serial <= o.serial: // late: told when the other gateway went on
+		return landing{unknown: c.Kind == wire.CrossedNotice}
+	case c.Kind == wire.CrossedNotice:
+		v.missing = c.Serial - o.serial
+	default:
+		v = landing{deliver: true, missing: c.Serial - o.serial - 1}
+	}
+	o.carrier, o.serial, o.lost = c.Carrier, max(o.serial, c.Serial), c.Lost
+	return v
+}
+
+func above(a, b uint64) uint64 { return max(a, b) - b }
+
+// landed is what has come of a stream, and is to be handed on.
+type landed struct {
+	landing
+	end   bool // the publisher is lost
+	a     *answer
+	group string
+	from  peer.ID // the publisher
+	tail  []byte  // of this message alone
+	picks []wire.Pick
+}
+
+// deliver hands on messages whose turn it is by the numbers of their gateway.
+func (t *abroad) deliver(in *incoming) {
+	skip := in.skip
+	for rest := in.m.Messages; len(rest) > 0; {
+		first, run, count := in.m.Cut(&rest)
+		picks := append(first.Picks.AppendTo(nil), in.picks...)
+		a := t.local.answerFor(first.Topic)
+		for m := first; count > 0; count-- {
+			if m = run.Next(m); skip > 0 {
+				skip--
+				continue
+			}
+			if tail, c, ok := wire.CutCrossed(m.Content); ok && a != nil { // they were checked
+				t.land(in.root, &c, a, tail, picks)
+			}
+		}
+	}
+}
+
+// land takes in one message, or what is said of those that are missing. tail is copied.
+func (t *abroad) land(root bool, c *wire.Crossed, a *answer, tail []byte, picks []wire.Pick) {
+	s := t.find(root, c)
+	if s == nil {
+		t.drops.Inc(dropStreams)
+		return
+	}
+	l := landed{a: a, group: a.group, from: peer.ID(c.Publisher), picks: picks, end: c.Kind == wire.CrossedEnd}
+	s.mu.Lock()
+	s.last = t.now()
+	if l.landing = s.order.take(c); l.deliver {
+		l.tail = bytes.Clone(tail)
+	} else if c.Kind == wire.CrossedMessage {
+		t.drops.Inc(dropLate)
+	}
+	s.todo.add(l)
+	s.todo.run(&s.mu, s.do)
+}
+
+// find returns the stream, or nil if there are too many.
+func (t *abroad) find(root bool, c *wire.Crossed) *stream {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.all[streamKey{root, c.Stream, string(c.Publisher), string(c.Network)}]
+	if s == nil && len(t.all) < maxStreams {
+		s = &stream{root: root, text: peer.ID(c.Publisher).String() + "@" + string(c.Network), last: t.now()}
+		s.into = delivery{of: t.local, text: s.text}
+		s.do = func(l landed) { t.handOn(s, &l) }
+		t.all[streamKey{root, c.Stream, string(c.Publisher), string(c.Network)}] = s
+	}
+	return s
+}
+
+// handOn hands on what has come, to the subscriptions here.
+func (t *abroad) handOn(s *stream, l *landed) {
+	group := l.group
+	if s.root {
+		group = rootGroup
+	}
+	switch {
+	case l.end:
+		t.local.gap(group, patterns.Gap{From: s.text, Reason: patterns.GapPublisher})
+	case l.unknown, l.missing > 0:
+		t.drops.Add(dropGap, l.missing)
+		t.local.gap(group, patterns.Gap{From: s.text, Missed: l.missing, Reason: patterns.GapBorder})
+	}
+	if !l.deliver {
+		return
+	}
+	head, body, err := wire.DecodeHeaders(l.tail)
+	if err != nil {
+		return // it was checked
+	}
+	pub := patterns.Publication{Topic: l.a.topic, From: s.text, Headers: wire.ConvertHeaders[patterns.Header](head), Body: body}
+	subs := l.a.of(s.root)
+	for _, sub := range subs {
+		if sub.queue == 0 {
+			s.give(sub, &pub)
+		}
+	}
+	for _, p := range l.picks {
+		if p.Node != t.hash {
+			continue
+		}
+		// Nothing of it is signed by its publisher, so who asks for that is the last one.
+		if sub := t.local.one(subs, p.Queue, origin{}, true); sub != nil {
+			s.give(sub, &pub)
+		}
+	}
+	if len(s.into.out.subs) > 0 {
+		s.into.out.deliver(&Delivery{Topic: l.a.topic, Publisher: l.from, From: s.text, Tail: l.tail})
+	}
+}
+
+// give gives a message to a subscription.
+func (s *stream) give(sub *subscription, pub *patterns.Publication) {
+	switch {
+	case sub.lends(): // what has crossed one border crosses no other
+	case sub.strict():
+		s.into.of.drops.Inc(dropUnsigned)
+		s.into.refuse(sub)
+	case sub.proxy != nil:
+		s.into.out.subs = append(s.into.out.subs, sub)
+	default:
+		sub.inbox.Put(pub)
+	}
+}
+
+// sweep forgets the streams that have been silent for long, and says how many are left.
+func (t *abroad) sweep(now int64) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, s := range t.all {
+		s.mu.Lock()
+		if now-s.last > int64(streamTime) {
+			delete(t.all, k)
+		}
+		s.mu.Unlock()
+	}
+	return len(t.all)
+}
