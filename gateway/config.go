@@ -20,8 +20,9 @@ import (
 type Config struct {
 	// Networks are those that the gateway has a node in, two or more.
 	Networks []Network
-	// Crossings are what crosses between them; none means nothing.
+	// Crossings and Topics are what crosses between them; none means nothing.
 	Crossings []Crossing
+	Topics    []TopicCrossing
 	// Logger is where the gateway logs; nil = nowhere. Nodes log as their own
 	// configuration says.
 	Logger *zap.Logger
@@ -129,6 +130,9 @@ func (c Config) Check() error {
 	for i := range c.Crossings {
 		faults = append(faults, c.CheckCrossing(i))
 	}
+	for i := range c.Topics {
+		faults = append(faults, c.CheckTopic(i))
+	}
 	return errors.Join(faults...)
 }
 
@@ -212,16 +216,10 @@ func (c Crossing) check(isNetwork func(name string) bool) error {
 // Explain says what the crossing does, in one line.
 func (c Crossing) Explain() string {
 	c = c.withDefaults()
-	rate := func(n int, what string) string {
-		if n == 0 {
-			return "any number of " + what
-		}
-		return fmt.Sprintf("%d %s", n, what)
-	}
 	what := c.String()
 	if c.Transit {
 		what += ", with what is lent to " + c.From
 	}
 	return fmt.Sprintf("%s, priority %d; each second %s and %s; at once %d requests and %d tunnels; opened and sealed again here",
-		what, c.Priority, rate(c.Limits.Messages, "messages"), rate(c.Limits.Bytes, "bytes"), c.Limits.InFlight, c.Limits.Tunnels)
+		what, c.Priority, anyNumber(c.Limits.Messages, "messages"), anyNumber(c.Limits.Bytes, "bytes"), c.Limits.InFlight, c.Limits.Tunnels)
 }

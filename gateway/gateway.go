@@ -25,6 +25,7 @@ type Gateway struct {
 	exec     overlay.Exec // nil = goroutines begin as they like
 	log      *zap.Logger
 	networks map[string]*node.Node
+	topics   topicLends
 
 	mu      sync.Mutex
 	lends   map[Crossing]*lend // guarded by mu: those in force, by their crossing without its limits
@@ -49,6 +50,7 @@ func New(cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{cfg: cfg, clock: cfg.clock(), exec: cfg.exec(), log: cfg.Logger.Named("gateway"), networks: map[string]*node.Node{}, lends: map[Crossing]*lend{}}
+	g.topics.all = map[TopicCrossing]*topicLend{}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	for _, n := range cfg.Networks {
 		made, err := node.New(n.Node)
@@ -66,6 +68,9 @@ func (g *Gateway) Start(ctx context.Context) error {
 		if err := g.networks[n.Name].Start(ctx); err != nil {
 			return err
 		}
+	}
+	if err := g.CrossTopics(g.cfg.Topics); err != nil {
+		return err
 	}
 	return g.Cross(g.cfg.Crossings)
 }
@@ -113,6 +118,25 @@ func (g *Gateway) Cross(all []Crossing) error {
 	return nil
 }
 
+// CrossTopics is Cross for topics.
+func (g *Gateway) CrossTopics(all []TopicCrossing) error {
+	wish := Config{Networks: g.cfg.Networks, Topics: all}
+	var faults []error
+	for i := range all {
+		faults = append(faults, wish.CheckTopic(i))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.leaving || g.ctx.Err() != nil {
+		return ErrClosed
+	}
+	g.topics.replace(g, all)
+	return nil
+}
+
 // sorted returns what is lent, in the order of networks and clusters.
 func (g *Gateway) sorted() []*lend {
 	g.mu.Lock()
@@ -135,6 +159,7 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	g.mu.Lock()
 	g.leaving = true
 	g.mu.Unlock()
+	g.topics.drain(ctx)
 	for _, l := range all {
 		select {
 		case <-l.over:

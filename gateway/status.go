@@ -14,6 +14,7 @@ import (
 type Status struct {
 	Networks  []NetworkStatus  `json:"networks"`  // in the order of the configuration
 	Crossings []CrossingStatus `json:"crossings"` // by from, to and name
+	Topics    []TopicStatus    `json:"topics"`    // by from, to and topic
 }
 
 // NetworkStatus is the gateway's node in one network.
@@ -65,6 +66,11 @@ func (g *Gateway) Ready() error {
 			return fmt.Errorf("%s of %s is not lent to %s yet", c.Cluster, c.From, c.To)
 		}
 	}
+	for _, t := range g.Status().Topics {
+		if t.Listened && !t.Lent {
+			return fmt.Errorf("topic %s of %s is not lent to %s yet", t.Topic, t.From, t.To)
+		}
+	}
 	return nil
 }
 
@@ -77,6 +83,10 @@ func (g *Gateway) Status() Status {
 	s.Crossings = []CrossingStatus{}
 	for _, l := range g.sorted() {
 		s.Crossings = append(s.Crossings, l.status())
+	}
+	s.Topics = []TopicStatus{}
+	for _, l := range g.topics.sorted() {
+		s.Topics = append(s.Topics, l.status())
 	}
 	return s
 }

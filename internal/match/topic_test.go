@@ -152,3 +152,30 @@ func TestAPatternCoversWhatItStandsFor(t *testing.T) {
 		}
 	}
 }
+
+func TestPatternsMeetIfThereIsATopicOfBoth(t *testing.T) {
+	// This test compares pairs of patterns with all topics of few words.
+	words := []string{"a", "b", "*", ">"}
+	var patterns, topics []string
+	for _, x := range words {
+		patterns = append(patterns, x)
+		for _, y := range words {
+			patterns = append(patterns, x+"."+y)
+			for _, z := range words {
+				patterns = append(patterns, x+"."+y+"."+z)
+			}
+		}
+	}
+	patterns = slices.DeleteFunc(patterns, func(p string) bool { return match.CheckPattern(p) != nil })
+	for _, p := range append(patterns, "a.b.a.b", "a.b.a.a") {
+		if match.CheckTopic(p) == nil {
+			topics = append(topics, p)
+		}
+	}
+	for _, a := range patterns {
+		for _, b := range patterns {
+			want := slices.ContainsFunc(topics, func(topic string) bool { return match.Matches(a, topic) && match.Matches(b, topic) })
+			require.Equal(t, want, match.Meet(a, b), "%s and %s", a, b)
+		}
+	}
+}

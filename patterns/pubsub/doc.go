@@ -105,6 +105,35 @@
 // group, whoever forwards it (rootorder.go). Groups with explicit keys are not
 // sent there: forwarders may lack the key.
 //
+// # What gateways lend
+//
+// A gateway lends topics to another network: it listens here, and publishes there. Its
+// subscription is of a queue whose name begins with $, which it shares with the other
+// gateways to that network (NewLender). Of that a publisher keeps to one member as long as
+// it is live, each publisher to the one that is its nearest, and numbers what it gives to
+// the queue (ferry.go). So each message crosses once, in order, and gateways agree on
+// nothing: when one dies each of its publishers goes on with another one.
+//
+// In the other network a Carrier publishes what came, in sessions of the gateway's node,
+// without waiting. Each message ends with who published it, with that number, and with how
+// many the gateway knows to be missing (wire.Crossed, within the seal). A node that hears
+// it delivers it as of its publisher, PEER@NETWORK, in the order of those numbers
+// (abroad.go): what another gateway brings later is late, and where one gateway goes on
+// after another the numbers that are between are told as a gap, of reason "border": at most
+// so many, as some may have been for others. That a gateway is lost is told at once, as
+// that of any publisher, of unknown size. What a gateway knows to be missing, because it
+// was beyond the limits of the border or did not come as far, is told with the next
+// message, and to everybody who listens to the group half a second later.
+//
+// What crossed a border is for no gateway's queue, so it crosses no other, and can't go
+// round. A queue that had a message where it was published does not get it elsewhere, if
+// it has the same name and pattern there. Nothing of it is signed: who asks for that has a
+// gap in its place. Who may publish to a topic may say that it is a gateway, and brings
+// what somebody elsewhere has published: it could publish that itself.
+//
+// Not told: what was given to the first gateway that a publisher has, if that dies before
+// anybody there has heard of either.
+//
 // # Guarantees
 //
 //   - Each subscription gets a message at most once; of one publisher, those of

@@ -91,7 +91,7 @@ func (f *ferry) choose(q uint64, nodes []candidate, self uint64) (best boarding)
 	for i, c := range nodes {
 		node, rank := self, uint64(0)
 		if c.r != nil {
-			node, rank = c.r.hash, c.r.hash*(self|1)
+			node, rank = c.r.hash, mix(c.r.hash^self)
 		}
 		if was := f.all[q]; was != nil && was.node == node {
 			return boarding{q, c, node}
@@ -101,6 +101,13 @@ func (f *ferry) choose(q uint64, nodes []candidate, self uint64) (best boarding)
 		}
 	}
 	return best
+}
+
+// mix spreads the bits (the finalizer of SplitMix64, Steele et al. 2014).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 // lacking is the first gateway that was chosen and has no room.
@@ -153,17 +160,6 @@ func NewLender(e *Engine, s Sink) *Proxy {
 func LentQueue(to security.NetworkID) string {
 	h := sha256.Sum256(append([]byte("arke lent topics "), to[:]...))
 	return lentPrefix + hex(binary.BigEndian.Uint64(h[:]))
-}
-
-// lends says that the subscription is a gateway's.
-func (s *subscription) lends() bool { return s.proxy != nil && s.proxy.lender }
-
-// lend hands a message to a gateway.
-func (s *subscription) lend(d *Delivery, serial uint64, picks []wire.Pick) {
-	d.Serial, d.Picks = serial, picks
-	s.proxy.delivered.Add(1)
-	s.proxy.sink.Deliver(d, []uint64{s.remote})
-	d.Serial, d.Picks = 0, nil
 }
 
 // lend hands what is published on the gateway's own node to it, if it is the one that

@@ -219,24 +219,6 @@ func (g *group) changeLocked() {
 	g.changed = g.l.now()
 }
 
-// wants says whether a subscription here is one of these.
-func (l *local) wants(group string, these func(wire.Interest) bool) bool {
-	l.mu.Lock()
-	g := l.groups[group]
-	l.mu.Unlock()
-	if g == nil {
-		return false
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for k := range g.wanted {
-		if these(wire.Interest{Pattern: k.pattern, Queue: k.queue}) {
-			return true
-		}
-	}
-	return false
-}
-
 // members returns the group's subscriptions in the order they came, and whether
 // what is missing in the group is missing for each: all want the same, and
 // nothing else is sent here, and that for a while.

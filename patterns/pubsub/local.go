@@ -108,6 +108,24 @@ func (l *local) asks(name string) bool {
 	return false
 }
 
+// wants says whether a subscription here is one of these.
+func (l *local) wants(group string, these func(wire.Interest) bool) bool {
+	l.mu.Lock()
+	g := l.groups[group]
+	l.mu.Unlock()
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for k := range g.wanted {
+		if these(wire.Interest{Pattern: k.pattern, Queue: k.queue}) {
+			return true
+		}
+	}
+	return false
+}
+
 // any says whether there are subscriptions.
 func (l *local) any() bool { return l.plain.Len() > 0 || l.root.Len() > 0 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/internal/match"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -108,4 +109,15 @@ type origin struct {
 // echoes says that the subscription does not want what it published itself.
 func (s *subscription) echoes(o origin) bool {
 	return o.local && s.options.NoEcho && s.options.Origin == o.client
+}
+
+// lends says that the subscription is a gateway's.
+func (s *subscription) lends() bool { return s.proxy != nil && s.proxy.lender }
+
+// lend hands a message to a gateway.
+func (s *subscription) lend(d *Delivery, serial uint64, picks []wire.Pick) {
+	d.Serial, d.Picks = serial, picks
+	s.proxy.delivered.Add(1)
+	s.proxy.sink.Deliver(d, []uint64{s.remote})
+	d.Serial, d.Picks = 0, nil
 }

@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/gateway"
+	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/simnet"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/sim"
+)
+
+// borderOf starts a gateway of two simulated networks that lends topics.
+func borderOf(t *testing.T, eu, us *simnet.Nodes, name string, topics ...gateway.TopicCrossing) *gateway.Gateway {
+	g, err := gateway.New(gateway.Config{
+		Networks: []gateway.Network{{Name: "eu", Node: eu.Config(name + "-in-eu")}, {Name: "us", Node: us.Config(name + "-in-us")}},
+		Topics:   topics,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, g.Close()) })
+	require.NoError(t, g.Start(context.Background()))
+	return g
+}
+
+// quotes is what most of these tests lend, and its way back.
+func quotes(limits gateway.TopicLimits) gateway.TopicCrossing {
+	return gateway.TopicCrossing{From: "eu", To: "us", Topic: "quotes.>", Reseal: true, Limits: limits}
+}
+
+func back(c gateway.TopicCrossing) gateway.TopicCrossing {
+	c.From, c.To = c.To, c.From
+	return c
+}
+
+// listener is a subscription that writes down what it hears: the number in each message
+// by its publisher, in order, and what it is told to be missing.
+type listener struct {
+	mu      sync.Mutex
+	got     map[string][]uint64 // by publisher
+	topics  map[string]int
+	missed  uint64
+	gaps    []patterns.Gap
+	wrong   []string
+	unknown int
+}
+
+func listen(t *testing.T, n *node.Node, pattern string, o patterns.SubscribeOptions) *listener {
+	t.Helper()
+	l := &listener{got: map[string][]uint64{}, topics: map[string]int{}}
+	_, err := n.Subscribe(context.Background(), pattern, l, o)
+	require.NoError(t, err)
+	return l
+}
+
+func (l *listener) ServePublication(p *patterns.Publication) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	number, who := binary.BigEndian.Uint64(p.Body), p.From
+	if was := l.got[who]; len(was) > 0 && was[len(was)-1] >= number {
+		l.wrong = append(l.wrong, fmt.Sprintf("%s: %d after %d", who, number, was[len(was)-1]))
+	}
+	l.got[who] = append(l.got[who], number)
+	l.topics[p.Topic]++
+}
+
+func (l *listener) ServeGap(g patterns.Gap) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.missed += g.Missed
+	if g.Missed == 0 {
+		l.unknown++
+	}
+	l.gaps = append(l.gaps, g)
+}
+
+// count is how many messages have come.
+func (l *listener) count() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, got := range l.got {
+		n += len(got)
+	}
+	return n
+}
+
+// hasAll requires that what came and what is told to be missing is what was sent, of each
+// publisher in order and once.
+func (l *listener) hasAll(t *testing.T, sent int, what string) {
+	t.Helper()
+	got := l.count()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	require.Empty(t, l.wrong, what)
+	require.Equal(t, sent, got+int(l.missed), "%s: %d came; %v", what, got, l.gaps)
+}
+
+// number is the body of the nth message.
+func number(n int) patterns.Message {
+	return patterns.Message{Body: binary.BigEndian.AppendUint64(nil, uint64(n))}
+}
+
+// publish publishes messages of these numbers, one each millisecond.
+func publish(t *testing.T, n *node.Node, topic string, from, to int) {
+	for i := from; i < to; i++ {
+		if err := n.Publish(context.Background(), topic, number(i)); err != nil {
+			t.Error(i, err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// carriedBy is how many messages have crossed by that gateway from there.
+func carriedBy(g *gateway.Gateway, from string) (n int) {
+	for _, s := range g.Status().Topics {
+		if s.From == from {
+			n += int(s.Messages)
+		}
+	}
+	return n
+}
+
+func TestAPublicationCrossesOnceForManyWhoListen(t *testing.T) {
+	// This test lends quotes in both directions by two gateways, has 20 nodes of us
+	// listen in several ways, and publishes in eu: everybody has each message once, from
+	// its publisher and in order; each message crosses once; what is not lent, and what has
+	// crossed, does not cross.
+	sim.Run(t, sim.Config{Seed: 1, Link: wan}, func(t *testing.T, n *sim.Network) {
+		const sent, far = 200, 20
+		eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
+		publishers := []*node.Node{eu.Start("eu-0"), eu.Start("eu-1"), eu.Start("eu-2")}
+		us.Start("us-0")
+		both := []gateway.TopicCrossing{quotes(gateway.TopicLimits{}), back(quotes(gateway.TopicLimits{}))}
+		gs := []*gateway.Gateway{borderOf(t, eu, us, "g1", both...), borderOf(t, eu, us, "g2", both...)}
+		var ears []*listener
+		patternsOf := []string{"quotes.>", "quotes.*", "quotes.x", ">", "*.x"}
+		for i := range far {
+			ears = append(ears, listen(t, us.Start(fmt.Sprint("us-", i+1)), patternsOf[i%len(patternsOf)], patterns.SubscribeOptions{}))
+		}
+		own := listen(t, publishers[0], "quotes.>", patterns.SubscribeOptions{})
+		time.Sleep(10 * time.Second)
+		var wg sync.WaitGroup
+		for i, p := range publishers {
+			wg.Add(1)
+			n.Go(fmt.Sprint("publisher ", i), func() {
+				defer wg.Done()
+				publish(t, p, "quotes.x", 0, sent)
+				publish(t, p, "private.x", 0, 5)
+			})
+		}
+		wg.Wait()
+		time.Sleep(3 * time.Second)
+		for i, e := range ears {
+			e.hasAll(t, sent*len(publishers), patternsOf[i%len(patternsOf)])
+			require.Zero(t, e.missed)
+			require.Len(t, e.got, len(publishers))
+			for who := range e.got {
+				require.True(t, strings.HasSuffix(who, "@eu"), who)
+			}
+			require.Equal(t, map[string]int{"quotes.x": sent * len(publishers)}, e.topics)
+		}
+		own.hasAll(t, sent*len(publishers), "in eu itself")
+		require.Equal(t, sent*len(publishers), carriedBy(gs[0], "eu")+carriedBy(gs[1], "eu"), "each once")
+		require.NotZero(t, carriedBy(gs[0], "eu"))
+		require.NotZero(t, carriedBy(gs[1], "eu"), "they share the publishers")
+		require.Zero(t, carriedBy(gs[0], "us")+carriedBy(gs[1], "us"), "nothing goes back")
+	})
+}
+
+func TestAGatewayThatDiesUnderLoadLosesNoMessageSilently(t *testing.T) {
+	// This test has three publishers, each a message a millisecond, and kills the busier of
+	// two gateways meanwhile: everybody who listens to all has each message once and in order,
+	// or is told that it is missing.
+	for seed := range uint64(6) {
+		sim.Run(t, sim.Config{Seed: seed, Link: wan}, func(t *testing.T, n *sim.Network) {
+			const sent = 3000
+			eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
+			publishers := []*node.Node{eu.Start("eu-0"), eu.Start("eu-1"), eu.Start("eu-2")}
+			us.Start("us-0")
+			gs := []*gateway.Gateway{borderOf(t, eu, us, "g1", quotes(gateway.TopicLimits{})), borderOf(t, eu, us, "g2", quotes(gateway.TopicLimits{}))}
+			ears := map[string]*listener{}
+			for i, pattern := range []string{"quotes.>", "quotes.*", "quotes.x", ">", "*.x"} {
+				ears[pattern] = listen(t, us.Start(fmt.Sprint("us-", i+1)), pattern, patterns.SubscribeOptions{})
+			}
+			time.Sleep(10 * time.Second)
+			var wg sync.WaitGroup
+			for i, p := range publishers {
+				wg.Add(1)
+				n.Go(fmt.Sprint("publisher ", i), func() {
+					defer wg.Done()
+					publish(t, p, "quotes.x", 0, sent)
+				})
+			}
+			time.Sleep(time.Second)
+			busier := "g1"
+			if carriedBy(gs[1], "eu") > carriedBy(gs[0], "eu") {
+				busier = "g2"
+			}
+			n.Crash(busier + "-in-eu")
+			n.Crash(busier + "-in-us")
+			wg.Wait()
+			time.Sleep(5 * time.Second)
+			for pattern, e := range ears {
+				e.hasAll(t, sent*len(publishers), fmt.Sprint("seed ", seed, ": ", pattern))
+				require.Less(t, int(e.missed), sent/2, pattern)
+				require.NotZero(t, e.missed, "what it had is lost with it")
+				require.NotZero(t, e.unknown, "that it is lost is told at once")
+			}
+		})
+	}
+}

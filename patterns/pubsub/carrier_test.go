@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+func TestThePassageOfAStream(t *testing.T) {
+	// This test plays what gateways say of one publisher's messages, with what a node makes
+	// of it: what it delivers, and what it tells to be missing.
+	message := func(carrier, serial, lost uint64) wire.Crossed {
+		return wire.Crossed{Kind: wire.CrossedMessage, Carrier: carrier, Serial: serial, Lost: lost}
+	}
+	notice := func(carrier, serial, lost uint64) wire.Crossed {
+		return wire.Crossed{Kind: wire.CrossedNotice, Carrier: carrier, Serial: serial, Lost: lost}
+	}
+	deliver, late, nobodyKnows := landing{deliver: true}, landing{}, landing{unknown: true}
+	after := func(missing uint64) landing { return landing{deliver: true, missing: missing} }
+	missing := func(n uint64) landing { return landing{missing: n} }
+	type moment struct {
+		said wire.Crossed
+		want landing
+	}
+	for name, story := range map[string][]moment{
+		"in order, and some are for others": {{message(1, 5, 3), deliver}, {message(1, 6, 3), deliver}, {message(1, 9, 3), deliver}},
+		"the gateway knows of losses":       {{message(1, 1, 0), deliver}, {message(1, 4, 2), after(2)}, {notice(1, 6, 4), missing(2)}, {notice(1, 6, 4), late}, {message(1, 7, 4), deliver}},
+		"another gateway goes on":           {{message(1, 1, 0), deliver}, {message(2, 2, 0), deliver}, {message(2, 4, 0), deliver}, {message(3, 7, 9), after(2)}},
+		"what the first one still had":      {{message(1, 1, 0), deliver}, {message(2, 4, 0), after(2)}, {message(1, 2, 0), late}, {message(1, 3, 0), late}, {message(2, 5, 0), deliver}},
+		"overtaken":                         {{message(1, 2, 0), deliver}, {message(1, 1, 0), missing(1)}, {message(1, 3, 0), deliver}},
+		"told, and then another gateway":    {{message(1, 1, 0), deliver}, {notice(1, 3, 2), missing(2)}, {message(2, 4, 0), deliver}},
+		"all that comes is what is missing": {{notice(1, 3, 3), nobodyKnows}, {message(1, 4, 3), deliver}},
+		"another one tells of losses":       {{message(1, 1, 0), deliver}, {notice(2, 3, 2), missing(2)}, {message(2, 4, 2), deliver}},
+		"and knows no number":               {{message(1, 1, 0), deliver}, {notice(2, 0, 2), nobodyKnows}, {message(2, 4, 2), after(2)}},
+		"a gateway that begins anew":        {{message(1, 1, 7), deliver}, {message(1, 2, 0), deliver}, {message(1, 3, 1), after(1)}},
+		"the publisher is lost":             {{message(1, 1, 0), deliver}, {wire.Crossed{Kind: wire.CrossedEnd, Carrier: 2}, nobodyKnows}, {message(1, 2, 0), deliver}},
+	} {
+		var p passage
+		for i, m := range story {
+			require.Equal(t, m.want, p.take(&m.said), "%s, %d", name, i)
+		}
+	}
+}
+
+func TestALedgerKnowsWhatIsMissing(t *testing.T) {
+	// This test has a gateway pass on, leave out and miss messages of two publishers: what
+	// it says with the next one, and what it tells afterwards, each time once.
+	l := ledger{all: make(map[ledgerKey]*entry)}
+	a, b := ledgerKey{"a", 1}, ledgerKey{"b", 2}
+	said, ok := l.pass(1, a, 1)
+	require.True(t, ok)
+	require.Equal(t, wire.Crossed{Stream: 1, Serial: 1, Publisher: []byte("a")}, said)
+	require.Empty(t, l.due())
+
+	l.leave(2, a, 2)
+	l.leave(2, a, 3)
+	l.leave(2, b, 7)
+	require.Equal(t, []wire.Crossed{
+		{Kind: wire.CrossedNotice, Stream: 1, Serial: 3, Lost: 2, Publisher: []byte("a")},
+		{Kind: wire.CrossedNotice, Stream: 2, Serial: 7, Lost: 1, Publisher: []byte("b")},
+	}, l.due())
+	require.Empty(t, l.due())
+
+	l.gap(3, "a", 5)
+	require.Equal(t, []wire.Crossed{{Kind: wire.CrossedNotice, Stream: 1, Serial: 3, Lost: 7, Publisher: []byte("a")}}, l.due())
+	said, _ = l.pass(4, a, 9)
+	require.Equal(t, wire.Crossed{Stream: 1, Serial: 9, Lost: 7, Publisher: []byte("a")}, said)
+	_, ok = l.pass(5, a, 8)
+	require.False(t, ok, "another one has passed it by")
+	require.Equal(t, []wire.Crossed{{Kind: wire.CrossedNotice, Stream: 1, Lost: 8, Publisher: []byte("a")}}, l.due(), "nothing is said of numbers")
+
+	l.gap(6, "c", 0)
+	require.Equal(t, []wire.Crossed{{Kind: wire.CrossedEnd, Publisher: []byte("c")}}, l.due())
+}
+
+func TestPublishersKeepToOneGateway(t *testing.T) {
+	// This test has a publisher choose among gateways: it stays with one as long as that is
+	// there, numbers what it gives to them together, does not number what is not sent, and
+	// gives nothing to any that has crossed a border.
+	node := func(hash uint64) *receiver { return &receiver{hash: hash, state: &subscriberState{}} }
+	ab := []*receiver{node(1), node(2)}
+	listening := func(rs ...*receiver) *way {
+		w := &way{lent: []uint64{9}}
+		for _, r := range rs {
+			w.interests = append(w.interests, &interest{r: r, queue: 9, weight: 1, lent: true})
+		}
+		return w
+	}
+	p := &picker{self: 77, live: func(*receiver) bool { return true }}
+	plain := &content{}
+	give := func(w *way) wire.Pick {
+		picks := p.ferry.board(p.ferries(w, nil, plain, nil))
+		require.Len(t, picks, 1)
+		return picks[0]
+	}
+	first := give(listening(ab...))
+	require.Equal(t, uint64(1), first.Serial)
+	require.Equal(t, wire.Pick{Queue: 9, Node: first.Node, Serial: 2}, give(listening(ab[1], ab[0])))
+	p.ferries(listening(ab...), nil, plain, nil) // which is not sent
+	require.Equal(t, uint64(3), give(listening(ab...)).Serial)
+	require.Empty(t, p.ferry.board(p.ferries(listening(ab...), nil, &content{flags: wire.FlagLent}, nil)))
+
+	other := ab[0]
+	if other.hash == first.Node {
+		other = ab[1]
+	}
+	require.Equal(t, wire.Pick{Queue: 9, Node: other.hash, Serial: 4}, give(listening(other)))
+	require.Equal(t, wire.Pick{Queue: 9, Node: other.hash, Serial: 5}, give(listening(ab...)), "it does not change back")
+	require.Equal(t, ab[0:1], func() []*receiver {
+		p := &picker{self: 77, live: p.live}
+		p.ferries(listening(ab[0]), nil, plain, nil)
+		return p.ferry.lacking(func(*receiver) bool { return false })
+	}(), "who has no room is waited for")
+}
