@@ -19,7 +19,7 @@ func TestAGatewayShowsWhatCrosses(t *testing.T) {
 	// and when the gateway is gone.
 	scenario(t)
 	eu, us := harness.NewNetwork(t).Relay("eu"), harness.NewNetwork(t).Relay("us")
-	g := harness.NewGateway(t, map[string]*harness.Relay{"eu": eu, "us": us},
+	g := harness.NewGateway(t, map[string]*harness.Relay{"eu": eu, "us": us}, "",
 		"cluster: echo, from: eu, to: us, messages-per-second: 1", "cluster: nobody, from: eu, to: us, as: somebody")
 	eu.Serves("echo", "--exec", "cat")
 	us.Sees(1, "echo")
@@ -58,4 +58,48 @@ func TestAGatewayShowsWhatCrosses(t *testing.T) {
 
 	g.Kill()
 	harness.Run(t, "gateway", "status", "--config", g.Config()).Ends(5).Says("no gateway answers", "start it with 'arke gateway --config")
+}
+
+func TestAGatewayTakesPartInARotation(t *testing.T) {
+	// This test lends a cluster with keys of its own, which the gateway holds, and replaces
+	// the keys of both networks and of the cluster; the old ones are gone from the files.
+	// SIGHUP has relays and the gateway read them, and then requests cross as before.
+	scenario(t)
+	vault := clusterKeys(t, "vault")
+	nets := map[string]*harness.Network{"eu": harness.NewNetwork(t), "us": harness.NewNetwork(t)}
+	relays := map[string]*harness.Relay{}
+	for name, n := range nets {
+		relays[name] = n.Relay(name, harness.Flags("--cluster-key-file", vault))
+	}
+	g := harness.NewGateway(t, relays, vault, "cluster: vault, from: eu, to: us")
+	relays["eu"].Serves("vault", "--echo")
+	asks := func(why string) {
+		t.Helper()
+		harness.Eventually(t, harness.Patience, why, func() error {
+			if r := relays["us"].Does("request", "vault", "x", "--timeout", "2s"); r.Code != 0 || r.Stdout != "x" {
+				return fmt.Errorf("%s", r)
+			}
+			return nil
+		})
+	}
+	asks("that a request crosses")
+	for range 2 {
+		for _, n := range nets {
+			harness.Run(t, "key", "rotate", "--key-file", n.Key(), "--overlap", "0").Ends(0)
+		}
+		harness.Run(t, "key", "rotate", "--key-file", vault, "--cluster", "vault", "--overlap", "0").Ends(0)
+		for _, r := range relays {
+			r.Hangup()
+		}
+		harness.Eventually(t, harness.Patience, "that the gateway is left out", func() error {
+			for name, r := range relays {
+				if s, _, err := r.Status(); err != nil || s.Peers > 0 {
+					return fmt.Errorf("%s knows of %d others, %v", name, s.Peers, err)
+				}
+			}
+			return nil
+		})
+		g.Hangup()
+		asks("that a request crosses again")
+	}
 }

@@ -16,6 +16,7 @@ type GatewayNode struct {
 	Network *Network
 	Listen  string // multiaddr
 	Seed    string
+	Keys    string // file of the keys of a cluster; "" = none
 }
 
 // Gateway is one `arke gateway`.
@@ -26,13 +27,14 @@ type Gateway struct {
 	dir   string
 }
 
-// NewGateway starts a gateway on loopback between networks with a relay each. lend has a
-// line of YAML for each crossing.
-func NewGateway(t TB, relays map[string]*Relay, lend ...string) *Gateway {
+// NewGateway starts a gateway on loopback between networks with a relay each. keys is a
+// file of the keys of a cluster, if it is to have some. lend has a line of YAML for each
+// crossing.
+func NewGateway(t TB, relays map[string]*Relay, keys string, lend ...string) *Gateway {
 	t.Helper()
 	var nodes []GatewayNode
 	for name, r := range relays {
-		nodes = append(nodes, GatewayNode{name, r.network, "/ip4/127.0.0.1/tcp/0", r.Addr()})
+		nodes = append(nodes, GatewayNode{name, r.network, "/ip4/127.0.0.1/tcp/0", r.Addr(), keys})
 	}
 	return startGateway(t, "gateway", func(argv []string) []string { return argv }, nodes, lend)
 }
@@ -57,6 +59,9 @@ func (g *Gateway) Lends(lend ...string) {
 	for _, n := range g.nodes {
 		fmt.Fprintf(&text, "  %s:\n    key-file: %s\n    listen: [%s]\n    no-mdns: true\n    seed: [\"%s\"]\n    data-dir: %s\n",
 			n.Name, n.Network.Key(), n.Listen, n.Seed, filepath.Join(g.dir, n.Name))
+		if n.Keys != "" {
+			fmt.Fprintf(&text, "    cluster-key-file: [%s]\n", n.Keys)
+		}
 	}
 	text.WriteString("lend:\n")
 	for _, x := range lend {

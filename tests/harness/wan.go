@@ -184,7 +184,7 @@ func (w *WAN) Gateway(name string, on *Machine, seeds map[*Cloud]*Relay, lend ..
 	var nodes []GatewayNode
 	for _, c := range w.clouds {
 		if seed := seeds[c]; seed != nil {
-			nodes = append(nodes, GatewayNode{c.Name, c.Network, fmt.Sprintf("/ip4/%s/tcp/%d", on.Addr(), MachinePort+c.subnet), seed.cfg.on.At(MachinePort)})
+			nodes = append(nodes, GatewayNode{c.Name, c.Network, fmt.Sprintf("/ip4/%s/tcp/%d", on.Addr(), MachinePort+c.subnet), seed.cfg.on.At(MachinePort), ""})
 		}
 	}
 	return startGateway(w.t, name, on.wrap, nodes, lend)

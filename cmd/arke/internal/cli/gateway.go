@@ -31,8 +31,9 @@ const gatewayKeys = `The file is YAML:
 
   networks:
     eu:                        # what the other networks call it
-      key-file: eu.key         # and listen, advertise, seed, data-dir, name,
-      seed: [relay.eu:7400]    # zone, no-mdns as 'arke relay' has them
+      key-file: eu.key         # and listen, advertise, seed, data-dir, name, zone,
+      seed: [relay.eu:7400]    # no-mdns, cluster-key-file, seal-always, certificate
+                               # and revocations, as 'arke relay' has them
     us:
       key-file: us.key
   lend:
@@ -64,6 +65,7 @@ With --admin ADDR the gateway serves /metrics for Prometheus, /healthz, /readyz,
 /status.json, /log-level and /debug/pprof there, as 'arke relay' does.
 
 SIGHUP reads the list of what is lent again: what has not changed goes on undisturbed.
+It reads keys, bans, certificates and revocations again, too, after 'arke key rotate', say.
 SIGTERM or Ctrl-C drains. When the gateway is ready, it prints
 
   arke gateway ready {"networks":{"eu":{"peer":"…","addrs":["…/p2p/…"]},…}}
@@ -161,7 +163,12 @@ func reloadGateway(file *gatewayFile, g *gateway.Gateway, log *zap.Logger, level
 	if l, err := now.log.parse(); err == nil {
 		level.SetLevel(l)
 	}
-	log.Info("configuration read again; networks change when the gateway is started again",
+	for i := range now.networks {
+		if n := &now.networks[i]; g.Node(n.name) != nil {
+			n.reload(g.Node(n.name), log)
+		}
+	}
+	log.Info("configuration and keys read again; networks change when the gateway is started again",
 		zap.String("file", file.name), zap.Int("lend", len(now.crossings)))
 }
 

@@ -34,10 +34,13 @@ type gatewayFile struct {
 
 // networkSection is one network that the gateway belongs to.
 type networkSection struct {
-	name    string
-	where   string
-	keyFile string
-	config  node.Config
+	name         string
+	where        string
+	keyFile      string
+	clusterKeys  []string
+	sealAlways   bool
+	certificates certificateFlags
+	config       node.Config
 }
 
 // declare adds the flags that stand for the file's own keys.
@@ -57,6 +60,50 @@ func (n *networkSection) declare(f *pflag.FlagSet) {
 	f.StringVar(&n.config.Name, "name", "", "")
 	f.StringVar(&n.config.Zone, "zone", "", "")
 	f.BoolVar(&n.config.NoMDNS, "no-mdns", false, "")
+	f.StringArrayVar(&n.clusterKeys, "cluster-key-file", nil, "")
+	f.BoolVar(&n.sealAlways, "seal-always", false, "")
+	n.certificates.declare(f)
+}
+
+// readKeys reads the network's file and those of clusters.
+func (n *networkSection) readKeys() (keys node.Keys, err error) {
+	if n.keyFile == "" {
+		return keys, errors.New("it has no key-file: that is made by 'arke keygen', or a copy of the network's")
+	}
+	if keys.Network, err = security.ReadNetworkFile(n.keyFile); err == nil {
+		keys.Clusters, err = readClusterKeys(n.clusterKeys)
+	}
+	return keys, err
+}
+
+// node is what the section says about the gateway's node, with the files that it names.
+func (n *networkSection) node(log *zap.Logger) (node.Config, error) {
+	cfg := n.config
+	keys, err := n.readKeys()
+	cfg.Network, cfg.ClusterKeys, cfg.Logger = keys.Network, keys.Clusters, log.With(zap.String("network", n.name))
+	if n.sealAlways {
+		cfg.SealAlways()
+	}
+	if err == nil {
+		err = n.certificates.read(&cfg)
+	}
+	return cfg, err
+}
+
+// reload reads the keys, bans, certificate and revocations again, for the node that
+// runs. What makes no sense changes nothing.
+func (n *networkSection) reload(running *node.Node, log *zap.Logger) {
+	log = log.With(zap.String("network", n.name))
+	keys, err := n.readKeys()
+	if err == nil {
+		err = running.SetKeys(keys)
+	}
+	if err != nil {
+		log.Error("the keys can't be used, so the old ones still hold", zap.Error(err))
+	}
+	if n.certificates.any() {
+		n.certificates.reload(running, log)
+	}
 }
 
 // declareCrossing names the keys of a crossing.
@@ -139,16 +186,13 @@ func resolveSection(s settings.Section, declare func(*pflag.FlagSet)) error {
 func (c *gatewayFile) config(log *zap.Logger) (gateway.Config, error) {
 	out := gateway.Config{Crossings: c.crossings, Logger: log}
 	var faults []error
-	for _, n := range c.networks {
-		file, err := security.NetworkFile{}, errors.New("it has no key-file: that is made by 'arke keygen', or a copy of the network's")
-		if n.keyFile != "" {
-			file, err = security.ReadNetworkFile(n.keyFile)
-		}
+	for i := range c.networks {
+		n := &c.networks[i]
+		cfg, err := n.node(log)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: network %s: %w", n.where, n.name, err))
 		}
-		n.config.Network, n.config.Logger = file, log.With(zap.String("network", n.name))
-		out.Networks = append(out.Networks, gateway.Network{Name: n.name, Node: n.config})
+		out.Networks = append(out.Networks, gateway.Network{Name: n.name, Node: cfg})
 	}
 	return out, errors.Join(faults...)
 }

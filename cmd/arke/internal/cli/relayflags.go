@@ -152,8 +152,12 @@ func (f relayFlags) readGuests(env string) (guests, error) {
 
 // readClusterKeys reads the keys of clusters, by name.
 func (f relayFlags) readClusterKeys() (map[string][]security.KeyVersion, error) {
+	return readClusterKeys(f.clusterKeys)
+}
+
+func readClusterKeys(files []string) (map[string][]security.KeyVersion, error) {
 	keys := map[string][]security.KeyVersion{}
-	for _, path := range f.clusterKeys {
+	for _, path := range files {
 		file, err := security.ReadClusterFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("--cluster-key-file: %w", err)
