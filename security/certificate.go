@@ -236,6 +236,9 @@ func (c *Certificate) At(now time.Time) error {
 	return nil
 }
 
+// Renewable says whether issuers may give c more time than it has.
+func (c *Certificate) Renewable() bool { return c.RenewUntil.After(c.NotAfter) }
+
 // Ends is when nobody accepts c any more, by a right clock.
 func (c *Certificate) Ends() time.Time { return c.NotAfter.Add(ClockTolerance) }
 

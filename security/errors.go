@@ -63,6 +63,10 @@ var (
 	// more time.
 	ErrNotRenewable = errors.New("security: the certificate can't be renewed")
 
+	// ErrNotYet is returned by Issuer.Renew for a certificate that is good for longer than
+	// the issuer may give now.
+	ErrNotYet = errors.New("security: the certificate is good for longer than a renewal would be")
+
 	// ErrUnauthorized is returned by Open and OpenRecord for bytes that were
 	// not sealed with a valid key of the cluster, were changed since, or were
 	// sealed for something else.

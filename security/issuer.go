@@ -132,7 +132,7 @@ func (i Issuer) Terms() Delegation { return i.s.get().terms }
 // Renew returns a certificate again, which its authority has signed or an issuer has
 // renewed, with the time from now on that i's terms and the certificate's RenewUntil
 // allow. It returns ErrBadCertificate for what the authority has not signed, and
-// ErrNotRenewable if more time than it has can't be given. Whether its time is over, or it
+// ErrNotRenewable, or ErrNotYet, if more time than it has can't be given. Whether its time is over, or it
 // was revoked, has the caller to look at.
 func (i Issuer) Renew(encoded []byte, now time.Time) ([]byte, error) {
 	s := i.s.get()
@@ -155,8 +155,12 @@ func (i Issuer) Renew(encoded []byte, now time.Time) ([]byte, error) {
 	if end.After(s.terms.NotAfter) {
 		end = s.terms.NotAfter
 	}
-	if !end.After(c.NotAfter) {
-		return nil, fmt.Errorf("%w: it is good until %s, which is as long as the issuer may give now", ErrNotRenewable, c.NotAfter.UTC().Format(time.RFC3339))
+	switch {
+	case end.After(c.NotAfter):
+	case end.Equal(s.terms.NotAfter):
+		return nil, fmt.Errorf("%w: the issuer's delegation ends at %s: `arke authority delegate` makes another one", ErrNotRenewable, end.UTC().Format(time.RFC3339))
+	default:
+		return nil, fmt.Errorf("%w: it ends at %s", ErrNotYet, c.NotAfter.UTC().Format(time.RFC3339))
 	}
 	original := originalOf(encoded)
 	b := []byte{renewedFormat, byte(len(original) >> 8), byte(len(original))}

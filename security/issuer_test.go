@@ -101,6 +101,8 @@ func TestAnIssuerGivesTimeAndNothingElse(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, last.NotAfter.Equal(noon.Add(10*day)), "as long as the authority has said")
 	_, err = i.Renew(encoded, noon.Add(10*day-time.Minute))
+	require.ErrorIs(t, err, security.ErrNotYet)
+	_, err = i.Renew(encoded, noon.Add(10*day))
 	require.ErrorIs(t, err, security.ErrNotRenewable)
 }
 
@@ -125,7 +127,7 @@ func TestWhatAnIssuerDoesNotRenew(t *testing.T) {
 		"of another authority":     {forged, 20 * time.Hour, security.ErrBadCertificate},
 		"rubbish":                  {[]byte("x"), 20 * time.Hour, security.ErrBadCertificate},
 		"nothing":                  {nil, 20 * time.Hour, security.ErrBadCertificate},
-		"good for longer already":  {renewable(t, p), time.Hour, security.ErrNotRenewable},
+		"good for longer already":  {renewable(t, p), time.Hour, security.ErrNotYet},
 		"before the delegation":    {renewable(t, p), -time.Second, security.ErrNotRenewable},
 		"after the delegation":     {renewable(t, p), 30 * day, security.ErrNotRenewable},
 		"after what it may become": {renewable(t, p), 11 * day, security.ErrNotRenewable},
@@ -138,6 +140,8 @@ func TestWhatAnIssuerDoesNotRenew(t *testing.T) {
 	got, err := security.DescribeCertificate(renew(t, testIssuer(t, short), renewable(t, p), noon.Add(20*time.Hour)))
 	require.NoError(t, err)
 	require.True(t, got.NotAfter.Equal(short.NotAfter), "no longer than the delegation")
+	_, err = testIssuer(t, short).Renew(renew(t, testIssuer(t, testTerms), renewable(t, p), noon.Add(20*time.Hour)), noon.Add(21*time.Hour))
+	require.ErrorContains(t, err, "arke authority delegate")
 }
 
 // TestWhatWasChangedIsNoRenewedCertificate proves that each flipped bit and each cut of

@@ -4,6 +4,7 @@
 package issued
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,9 @@ import (
 // maxHeld bounds the certificates of records that are remembered; beyond it they are
 // verified again.
 const maxHeld = 4096
+
+// maxBad bounds those whose signature was found to be wrong, likewise.
+const maxBad = 1024
 
 // Roll knows the certificates of the nodes that this one deals with, and what they
 // are good for. All methods may be called concurrently.
@@ -38,12 +42,14 @@ type Roll struct {
 	signed   []byte                                // list, as it was signed; nil = none came
 	shown    map[peer.ID]*holding                  // in Hellos of links that stand
 	held     map[security.CertificateHash]*holding // of records, and of links
+	bad      map[security.CertificateHash]error    // why others are none
 }
 
 // New returns the roll of a node. now is its wall clock.
 func New(self peer.ID, network security.NetworkID, i security.Issuance, now func() time.Time) *Roll {
 	r := &Roll{
 		self: self, network: network, now: now, shown: make(map[peer.ID]*holding), held: make(map[security.CertificateHash]*holding),
+		bad: make(map[security.CertificateHash]error),
 	}
 	r.SetIssuance(i)
 	return r
@@ -63,6 +69,7 @@ func (r *Roll) SetIssuance(i security.Issuance) {
 	// What another one has signed counts no longer.
 	clear(r.shown)
 	clear(r.held)
+	clear(r.bad)
 	r.list, r.signed = security.RevocationList{}, nil
 	if own := r.own; own != nil && i.Issued() {
 		r.own = nil
@@ -79,7 +86,8 @@ func (r *Roll) Issuance() security.Issuance {
 
 // Present makes encoded this node's own certificate. It returns an error, and keeps the
 // one that it has, unless the authority has signed it for this node. One whose time is
-// over, or that was revoked, is taken: the others say so. Where no authority is known
+// over, or that was revoked, is taken: the others say so. One that this node has a longer
+// renewal of changes nothing. Where no authority is known
 // yet it is shown as it is, so that certificates can be handed out before it is named.
 func (r *Roll) Present(encoded []byte) error {
 	r.mu.Lock()
@@ -98,6 +106,9 @@ func (r *Roll) present(encoded []byte) error {
 	}
 	if h.Peer != r.self {
 		return fmt.Errorf("%w: it is for peer %s, and this node is %s", security.ErrBadCertificate, h.Peer, r.self)
+	}
+	if own := r.own; own != nil && security.Renews(own.encoded, encoded) && !h.NotAfter.After(own.NotAfter) {
+		return nil
 	}
 	r.own = h
 	return nil
@@ -123,14 +134,21 @@ func (r *Roll) OwnCertificate() (c security.Certificate, ok bool) {
 	return r.own.Certificate, true
 }
 
-// open verifies a certificate, or remembers that it did. mu is held.
+// open verifies a certificate, or remembers what came of it. mu is held.
 func (r *Roll) open(encoded []byte) (*holding, error) {
 	hash := security.HashCertificate(encoded)
 	if h := r.held[hash]; h != nil {
 		return h, nil
 	}
+	if err := r.bad[hash]; err != nil {
+		return nil, err
+	}
 	c, err := security.OpenCertificate(r.issuance.Authority, r.network, encoded)
 	if err != nil {
+		if len(r.bad) >= maxBad {
+			clear(r.bad)
+		}
+		r.bad[hash] = err
 		return nil, err
 	}
 	if len(r.held) >= maxHeld {
@@ -145,22 +163,22 @@ func (r *Roll) open(encoded []byte) (*holding, error) {
 // for nothing, it is nil where none is required, and an error where one is; who was
 // revoked is refused in any case. mu is held.
 func (r *Roll) valid(p peer.ID, encoded []byte) (*holding, error) {
-	if r.list.RevokesPeer(p) {
-		return nil, fmt.Errorf("%w: list %d excludes the node", security.ErrRevoked, r.list.Number)
-	}
 	h, err := r.check(p, encoded)
 	switch {
 	case err == nil:
 		return h, nil
-	case h != nil && r.list.Revokes(&h.Certificate), r.issuance.Required:
+	case errors.Is(err, security.ErrRevoked), r.issuance.Required:
 		return nil, err
 	}
 	return nil, nil
 }
 
-// check says what is wrong with a certificate. It returns one whose signature is good
-// together with the error.
+// check says what is wrong with a certificate, or with the node. It returns one whose
+// signature is good together with the error. mu is held.
 func (r *Roll) check(p peer.ID, encoded []byte) (*holding, error) {
+	if r.list.RevokesPeer(p) {
+		return nil, fmt.Errorf("%w: list %d excludes the node", security.ErrRevoked, r.list.Number)
+	}
 	if len(encoded) == 0 {
 		return nil, security.ErrNoCertificate
 	}
@@ -367,8 +385,11 @@ type Status struct {
 	Serial      string    `json:"serial,omitempty"`
 	Groups      []string  `json:"groups,omitempty"`
 	NotAfter    time.Time `json:"not_after,omitzero"`
+	RenewUntil  time.Time `json:"renew_until,omitzero"` // by issuers
 	Revocations uint64    `json:"revocations,omitempty"` // number of the list that counts
 	Fault       string    `json:"fault,omitempty"`       // why others refuse this node; "" = they don't
+	RenewalStatus
+	Issuer *IssuerStatus `json:"issuer,omitempty"` // nil = this node renews nobody's
 }
 
 // Status describes this node's certificate.
@@ -386,6 +407,7 @@ func (r *Roll) Status() Status {
 	var encoded []byte
 	if r.own != nil {
 		s.Name, s.Serial, s.Groups, s.NotAfter = r.own.Name, fmt.Sprintf("%016x", r.own.Serial), r.own.Groups, r.own.NotAfter
+		s.RenewUntil = r.own.RenewUntil
 		encoded = r.own.encoded
 	}
 	if _, err := r.check(r.self, encoded); err != nil && (r.own != nil || r.issuance.Required) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -43,6 +44,9 @@ type credentials struct {
 	clock overlay.Clock
 	log   *zap.Logger
 
+	renewing *renewing
+	issuer   atomic.Pointer[issued.Issuer] // nil = this node renews nobody's
+
 	// Immutable after attach.
 	overlay  *overlay.Overlay
 	clusters *cluster.Clusters
@@ -52,7 +56,8 @@ type credentials struct {
 	timer  overlay.Timer
 	warned time.Time
 	over   bool
-	news   bool // the list that counts is to be kept
+	anew   bool // the certificate was shown, and is to be once more
+	news   bool // there is something to be kept
 	writes bool // somebody does so
 
 	saving sync.WaitGroup
@@ -71,10 +76,12 @@ func newCredentials(cfg Config, network *security.Network, out outside, s state)
 		Roll:  issued.New(out.Transport.Self(), network.ID(), network.Issuance(), out.Clock.Now),
 		state: s, clock: out.Clock, log: cfg.Logger.Named("node"),
 	}
+	c.renewing = newRenewing(c, out.Rand.Stream("node.renewal"))
 	if len(cfg.Certificate) > 0 {
 		if err := c.Present(cfg.Certificate); err != nil {
 			return nil, fmt.Errorf("node: Config.Certificate: %w", err)
 		}
+		c.resume(cfg.Certificate)
 	}
 	if !network.Issuance().Issued() {
 		if len(cfg.Revocations) > 0 {
@@ -106,6 +113,21 @@ func newCredentials(cfg Config, network *security.Network, out outside, s state)
 	return c, nil
 }
 
+// resume has the certificate count that an issuer has made of this one before the last
+// stop.
+func (c *credentials) resume(original []byte) {
+	kept, err := c.state.certificate()
+	if err != nil {
+		c.log.Warn("the certificate in the data directory can't be read", zap.Error(err))
+	}
+	if kept == nil || !security.Renews(kept, original) {
+		return // another one was signed since
+	}
+	if err := c.Present(kept); err != nil {
+		c.log.Warn("the certificate in the data directory is none for this node", zap.Error(err))
+	}
+}
+
 // attach has the roll hear of links and revocations. Before the overlay starts.
 func (c *credentials) attach(o *overlay.Overlay, k *cluster.Clusters) {
 	c.overlay, c.clusters = o, k
@@ -128,10 +150,12 @@ func (c *credentials) start() {
 	if s := c.Status(); s.Fault != "" {
 		c.log.Error("other nodes refuse this one: it needs another certificate, from `arke authority sign`", zap.String("reason", s.Fault))
 	}
+	c.renewing.hold()
 	c.plan()
 }
 
 func (c *credentials) stop() {
+	c.renewing.stop()
 	c.mu.Lock()
 	if c.over = true; c.timer != nil {
 		c.timer.Stop()
@@ -159,6 +183,13 @@ func (c *credentials) tick(now time.Time) {
 		c.look()
 	}
 	own, ok := c.OwnCertificate()
+	c.mu.Lock()
+	anew := c.anew
+	c.anew = false
+	c.mu.Unlock()
+	if anew {
+		overlay.ShowAnew(c.overlay) // a Hello that was under way may have shown the one before
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !ok || now.Sub(c.warned) < warnEvery && !c.warned.IsZero() {
@@ -191,8 +222,8 @@ func (c *credentials) heed(signed []byte) {
 	c.keep()
 }
 
-// keep has the list that counts written to the data directory, for the next start. One
-// goroutine does, so that the newest list is the last.
+// keep has the list that counts, and a certificate that was renewed, written to the
+// data directory, for the next start. One goroutine does, so that the newest is the last.
 func (c *credentials) keep() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,18 +236,26 @@ func (c *credentials) keep() {
 	c.writes = true
 	c.saving.Go(func() {
 		for c.unkept() {
-			_, signed := c.Revocations()
-			if signed == nil {
-				continue // the authority is another one now
-			}
-			if err := c.state.keepRevocations(signed); err != nil {
-				c.log.Warn("revocations could not be kept: after a restart they are unknown until a peer tells them", zap.Error(err))
-			}
+			c.write()
 		}
 	})
 }
 
-// unkept says whether there is a list to be kept; else nobody writes any more.
+// write has the data directory hold what counts now.
+func (c *credentials) write() {
+	if _, signed := c.Revocations(); signed != nil { // nil: the authority is another one now
+		if err := c.state.keepRevocations(signed); err != nil {
+			c.log.Warn("revocations could not be kept: after a restart they are unknown until a peer tells them", zap.Error(err))
+		}
+	}
+	if own, ok := c.OwnCertificate(); ok && own.Issuer != 0 {
+		if err := c.state.keepCertificate(c.Certificate()); err != nil {
+			c.log.Error("the renewed certificate could not be kept: after a restart the one before counts", zap.Error(err))
+		}
+	}
+}
+
+// unkept says whether there is something to be kept; else nobody writes any more.
 func (c *credentials) unkept() (news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,15 +278,40 @@ func (c *credentials) tell(number uint64, signed []byte) error {
 
 // show makes another certificate this node's own, and shows it to all.
 func (c *credentials) show(encoded []byte) error {
+	if err := c.expose(encoded); err != nil {
+		return err
+	}
+	c.renewing.hold()
+	return nil
+}
+
+func (c *credentials) expose(encoded []byte) error {
 	if err := c.Present(encoded); err != nil {
 		return err
 	}
 	c.mu.Lock()
-	c.warned = time.Time{}
+	c.warned, c.anew = time.Time{}, true
 	c.mu.Unlock()
 	overlay.ShowAnew(c.overlay)
 	c.clusters.Review()
 	return nil
+}
+
+// renewed makes the one that an issuer has sent this node's own.
+func (c *credentials) renewed(encoded []byte) (security.Certificate, error) {
+	before, _ := c.OwnCertificate()
+	if !security.Renews(encoded, c.Certificate()) {
+		return before, fmt.Errorf("%w: the issuer has sent something else", security.ErrBadCertificate)
+	}
+	if err := c.expose(encoded); err != nil {
+		return before, err
+	}
+	own, _ := c.OwnCertificate()
+	if !own.NotAfter.After(before.NotAfter) {
+		return before, fmt.Errorf("%w: the issuer has sent one that ends no later", security.ErrBadCertificate)
+	}
+	c.keep()
+	return own, nil
 }
 
 // change makes the network need certificates, or no longer.
@@ -259,6 +323,7 @@ func (c *credentials) change(i security.Issuance) {
 	c.SetIssuance(i)
 	c.look()
 	c.overlay.Statements().Recheck(wire.Statement_REVOCATIONS)
+	c.renewing.hold()
 	if !was.Issued() {
 		c.plan()
 	}
@@ -300,8 +365,21 @@ func (c *credentials) MaySubscribe(p peer.ID, certificate []byte, pattern string
 	return c.Lets(p, certificate, verb.Subscribe, pattern)
 }
 
-// mayCall is asked for each request.
-func (c *credentials) mayCall(p peer.ID, ref string) bool { return c.May(p, verb.Call, plain(ref)) }
+// mayCall is asked for each request. Whoever is in the network may have its certificate
+// renewed.
+func (c *credentials) mayCall(p peer.ID, ref string) bool {
+	return ref == issued.Cluster || c.May(p, verb.Call, plain(ref))
+}
+
+// status describes the certificate, and how it is renewed.
+func (c *credentials) status() issued.Status {
+	s := c.Status()
+	s.RenewalStatus = c.renewing.status()
+	if i := c.issuer.Load(); i != nil {
+		s.Issuer = i.Status()
+	}
+	return s
+}
 
 // Credentials are the certificates that a node deals with: its own, and what it knows of
 // others'. All methods may be called concurrently.
@@ -329,4 +407,4 @@ func (k Credentials) Revoke(signed []byte) error {
 func (k Credentials) SetIssuance(i security.Issuance) { k.c.change(i) }
 
 // Status says what the node's certificate is, and whether others take it.
-func (k Credentials) Status() issued.Status { return k.c.Status() }
+func (k Credentials) Status() issued.Status { return k.c.status() }

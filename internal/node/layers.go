@@ -83,6 +83,7 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	if l.requests, err = request.New(l.requestConfig()); err != nil {
 		return err
 	}
+	l.credentials.renewing.requests = l.requests
 	if l.topics, err = pubsub.New(l.topicsConfig()); err != nil {
 		return err
 	}

@@ -51,6 +51,11 @@ func (s *registrations) register(ctx context.Context, name string, as cluster.Re
 	if err := s.credentials.may(verb.Serve, name); err != nil {
 		return nil, err
 	}
+	return s.enrol(ctx, name, as, add)
+}
+
+// enrol is register for a name that was checked, or is Arke's own.
+func (s *registrations) enrol(ctx context.Context, name string, as cluster.Registration, add func(cluster.MemberID) (*request.Server, error)) (*registration, error) {
 	id := cluster.MemberID(max(s.ids.Uint64(), 1))
 	server, err := add(id)
 	if err != nil {

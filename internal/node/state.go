@@ -27,6 +27,7 @@ const (
 	incarnationFile = "incarnation"
 	peersFile       = "peers.json"
 	revocationsFile = "revocations"
+	certificateFile = "certificate"
 )
 
 // state is the data directory, locked. The zero state is none: nothing is
@@ -89,6 +90,23 @@ func (s state) revocations() ([]byte, error) {
 // keepRevocations keeps a list for the next start.
 func (s state) keepRevocations(signed []byte) error {
 	return security.WriteRevocationsFile(filepath.Join(s.dir, revocationsFile), signed)
+}
+
+// certificate returns the one that was kept; nil = none.
+func (s state) certificate() ([]byte, error) {
+	if s.dir == "" {
+		return nil, nil
+	}
+	encoded, err := security.ReadCertificateFile(filepath.Join(s.dir, certificateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return encoded, err
+}
+
+// keepCertificate keeps one that an issuer has renewed for the next start.
+func (s state) keepCertificate(encoded []byte) error {
+	return security.WriteCertificateFile(filepath.Join(s.dir, certificateFile), encoded)
 }
 
 // PeerID is the id of the node that has this data directory, whose key is made if there

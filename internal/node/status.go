@@ -101,7 +101,7 @@ func (n *Node) Status() Status {
 		NetworkID:   n.cfg.Network.ID.String(),
 		Name:        n.cfg.Name,
 		Zone:        n.cfg.Zone,
-		Certificate: n.credentials.Status(),
+		Certificate: n.credentials.status(),
 		Incarnation: n.incarnation,
 		State:       phaseName(n.phase.Load()),
 		Peers:       n.overlay.Router().Size(),

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package issued
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+)
+
+// Cluster is where nodes have their certificates renewed: its members are issuers. Who
+// serves it has to have that name in its certificate; who is in the network may call it.
+const Cluster = "$authority"
+
+// What an issuer does for one node at most.
+const (
+	renewBurst = 4                // renewals at once …
+	renewEvery = 10 * time.Second // … and one more after so long
+	maxAskers  = 16384            // nodes that are remembered
+)
+
+// Codes of an issuer's refusals. Do not reorder.
+const (
+	CodeNotYet  patterns.Code = 100 // it is good for longer than a renewal would be
+	CodeRefused patterns.Code = 101
+)
+
+// Issuer renews what it may: certificates of the node that asks, by their authority,
+// neither revoked nor longer over than clocks may differ. Methods may be called
+// concurrently.
+type Issuer struct {
+	roll *Roll
+	key  security.Issuer
+
+	mu     sync.Mutex
+	askers map[peer.ID]time.Time // guarded by mu; when each has its whole burst again
+	counts struct{ renewed, refused uint64 }
+}
+
+// IssuerStatus is what people want to know of an issuer.
+type IssuerStatus struct {
+	NotAfter time.Time `json:"not_after"`    // of the delegation
+	Life     float64   `json:"life_seconds"` // of what it renews
+	Renewed  uint64    `json:"renewed"`      // since the start
+	Refused  uint64    `json:"refused"`
+}
+
+// NewIssuer returns an issuer that goes by what the roll knows.
+func NewIssuer(r *Roll, key security.Issuer) *Issuer {
+	return &Issuer{roll: r, key: key, askers: make(map[peer.ID]time.Time)}
+}
+
+// Renew renews a certificate of p. The error is a *patterns.RemoteError, or a
+// *patterns.Refusal if p asks too often.
+func (i *Issuer) Renew(p peer.ID, encoded []byte) ([]byte, error) {
+	now := i.roll.now()
+	if !i.allows(p, now) {
+		return nil, &patterns.Refusal{Cause: patterns.ErrOverloaded}
+	}
+	i.roll.mu.Lock()
+	_, err := i.roll.check(p, encoded)
+	i.roll.mu.Unlock()
+	var signed []byte
+	if err == nil {
+		signed, err = i.key.Renew(encoded, now)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err == nil {
+		i.counts.renewed++
+		return signed, nil
+	}
+	i.counts.refused++
+	code := CodeRefused
+	if errors.Is(err, security.ErrNotYet) {
+		code = CodeNotYet
+	}
+	return nil, &patterns.RemoteError{Code: code, Message: err.Error()}
+}
+
+// allows counts what p asks for.
+func (i *Issuer) allows(p peer.ID, now time.Time) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	whole, known := i.askers[p]
+	if whole.Before(now) {
+		whole = now
+	}
+	if whole = whole.Add(renewEvery); whole.Sub(now) > renewBurst*renewEvery {
+		i.counts.refused++
+		return false
+	}
+	if !known && len(i.askers) >= maxAskers {
+		for q, at := range i.askers {
+			if !at.After(now) {
+				delete(i.askers, q)
+			}
+		}
+		if len(i.askers) >= maxAskers {
+			i.counts.refused++
+			return false
+		}
+	}
+	i.askers[p] = whole
+	return true
+}
+
+// Status describes the issuer.
+func (i *Issuer) Status() *IssuerStatus {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	terms := i.key.Terms()
+	return &IssuerStatus{NotAfter: terms.NotAfter.UTC(), Life: terms.Life.Seconds(), Renewed: i.counts.renewed, Refused: i.counts.refused}
+}
+
+// RenewalError is what an issuer's answer means.
+func RenewalError(err error) error {
+	var remote *patterns.RemoteError
+	if errors.As(err, &remote) && remote.Code == CodeNotYet {
+		return security.ErrNotYet
+	}
+	return err
+}
