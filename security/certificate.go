@@ -194,7 +194,7 @@ func DescribeCertificate(encoded []byte) (Certificate, error) {
 // Renews says whether encoded is original with another time, given by an issuer.
 // Signatures are not looked at.
 func Renews(encoded, original []byte) bool {
-	return !bytes.Equal(encoded, original) && bytes.Equal(originalOf(encoded), originalOf(original))
+	return !bytes.Equal(encoded, original) && bytes.Equal(Original(encoded), Original(original))
 }
 
 // parseCertificate is strict: one certificate has one encoding.

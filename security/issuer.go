@@ -162,7 +162,7 @@ func (i Issuer) Renew(encoded []byte, now time.Time) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%w: it ends at %s", ErrNotYet, c.NotAfter.UTC().Format(time.RFC3339))
 	}
-	original := originalOf(encoded)
+	original := Original(encoded)
 	b := []byte{renewedFormat, byte(len(original) >> 8), byte(len(original))}
 	b = append(append(b, original...), s.signed...)
 	b = append(b, uint64Bytes(uint64(now.Unix()))...)
@@ -218,8 +218,8 @@ func (n *renewed) open(id AuthorityID, network NetworkID) (Certificate, error) {
 	return c, n.extends(&c, &d)
 }
 
-// originalOf returns a certificate as its authority signed it.
-func originalOf(encoded []byte) []byte {
+// Original returns a certificate as its authority signed it, in the same array.
+func Original(encoded []byte) []byte {
 	if len(encoded) > 0 && encoded[0] == renewedFormat {
 		if n, err := parseRenewed(encoded); err == nil {
 			return n.original

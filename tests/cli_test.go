@@ -441,7 +441,7 @@ func TestHelpHasAnExample(t *testing.T) {
 	// This test checks that each command explains itself.
 	scenario(t)
 	harness.Run(t).Ends(0)
-	for _, command := range []string{"keygen", "authority", "authority init", "authority request", "authority sign", "authority renew", "authority revoke", "authority show", "relay", "config", "config check", "config show", "serve", "request", "members", "status", "bench", "bench request", "bench survey", "bench tunnel", "bench publish", "survey", "push", "broadcast", "publish", "subscribe", "tunnel", "expose", "forward", "demo", "version", "sim", "sim run", "sim replay", "sim shrink", "sim diff", "sim explain", "sim list", "sim format"} {
+	for _, command := range []string{"keygen", "authority", "authority init", "authority request", "authority sign", "authority renew", "authority revoke", "authority show", "authority delegate", "authority serve", "relay", "config", "config check", "config show", "serve", "request", "members", "status", "bench", "bench request", "bench survey", "bench tunnel", "bench publish", "survey", "push", "broadcast", "publish", "subscribe", "tunnel", "expose", "forward", "demo", "version", "sim", "sim run", "sim replay", "sim shrink", "sim diff", "sim explain", "sim list", "sim format"} {
 		result := harness.Run(t, append(strings.Fields(command), "--help")...).Ends(0)
 		if !strings.Contains(result.Stdout, "Examples:\n  arke ") && !strings.Contains(result.Stdout, "Examples:\n  ARKE_") {
 			t.Errorf("%s has no example", result)

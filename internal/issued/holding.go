@@ -76,6 +76,9 @@ func Allows(c *security.Certificate, v verb.Verb, name string) bool {
 func CheckPatterns(c *security.Certificate) error {
 	for v, list := range [verb.Count][]string{verb.Serve: c.Serve, verb.Call: c.Call, verb.Publish: c.Publish, verb.Subscribe: c.Subscribe} {
 		for _, p := range list {
+			if verb.Verb(v) == verb.Serve && p == Cluster {
+				continue // of the names that Arke keeps for itself the only one that is a right
+			}
 			if err := match.CheckPattern(p); err != nil {
 				return fmt.Errorf("--%s: %s", verb.Verb(v), strings.TrimPrefix(err.Error(), "arke: "))
 			}

@@ -385,10 +385,15 @@ type Status struct {
 	Serial      string    `json:"serial,omitempty"`
 	Groups      []string  `json:"groups,omitempty"`
 	NotAfter    time.Time `json:"not_after,omitzero"`
-	RenewUntil  time.Time `json:"renew_until,omitzero"` // by issuers
+	RenewUntil  time.Time `json:"renew_until,omitzero"`  // by issuers
 	Revocations uint64    `json:"revocations,omitempty"` // number of the list that counts
 	Fault       string    `json:"fault,omitempty"`       // why others refuse this node; "" = they don't
-	RenewalStatus
+
+	Renewals     uint64    `json:"renewals,omitempty"`      // by issuers, since the start
+	Renewed      time.Time `json:"renewed,omitzero"`        // when the last one came
+	NextRenewal  time.Time `json:"next_renewal,omitzero"`   // when one is asked for
+	RenewalFault string    `json:"renewal_fault,omitempty"` // why the last try failed; "" = it did not
+
 	Issuer *IssuerStatus `json:"issuer,omitempty"` // nil = this node renews nobody's
 }
 

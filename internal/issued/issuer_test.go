@@ -34,15 +34,19 @@ func TestWhatAnIssuerRenews(t *testing.T) {
 		at   time.Duration
 		code patterns.Code // 0 = it is renewed
 	}{
-		"a good one":                 {func(o *office, p peer.ID) []byte { return o.sign(p, renewable) }, 20 * time.Hour, 0},
-		"within the tolerance":       {func(o *office, p peer.ID) []byte { return o.sign(p, renewable) }, 24*time.Hour + 14*time.Minute, 0},
-		"over":                       {func(o *office, p peer.ID) []byte { return o.sign(p, renewable) }, 24*time.Hour + 15*time.Minute, issued.CodeRefused},
-		"good for long":              {func(o *office, p peer.ID) []byte { return o.sign(p, renewable) }, time.Hour, issued.CodeNotYet},
-		"not to be renewed":          {func(o *office, p peer.ID) []byte { return o.sign(p, nil) }, 20 * time.Hour, issued.CodeRefused},
-		"another node's":             {func(o *office, _ peer.ID) []byte { return o.sign(node(o.t), renewable) }, 20 * time.Hour, issued.CodeRefused},
-		"of another authority":       {func(o *office, p peer.ID) []byte { return newOffice(o.t, true).sign(p, renewable) }, 20 * time.Hour, issued.CodeRefused},
-		"none":                       {func(*office, peer.ID) []byte { return nil }, 20 * time.Hour, issued.CodeRefused},
-		"revoked":                    {func(o *office, p peer.ID) []byte { b := o.sign(p, renewable); o.revoke(1, []uint64{o.serial}); return b }, 20 * time.Hour, issued.CodeRefused},
+		"a good one":           {func(o *office, p peer.ID) []byte { return o.sign(p, renewable) }, 20 * time.Hour, 0},
+		"within the tolerance": {func(o *office, p peer.ID) []byte { return o.sign(p, renewable) }, 24*time.Hour + 14*time.Minute, 0},
+		"over":                 {func(o *office, p peer.ID) []byte { return o.sign(p, renewable) }, 24*time.Hour + 15*time.Minute, issued.CodeRefused},
+		"good for long":        {func(o *office, p peer.ID) []byte { return o.sign(p, renewable) }, time.Hour, issued.CodeNotYet},
+		"not to be renewed":    {func(o *office, p peer.ID) []byte { return o.sign(p, nil) }, 20 * time.Hour, issued.CodeRefused},
+		"another node's":       {func(o *office, _ peer.ID) []byte { return o.sign(node(o.t), renewable) }, 20 * time.Hour, issued.CodeRefused},
+		"of another authority": {func(o *office, p peer.ID) []byte { return newOffice(o.t, true).sign(p, renewable) }, 20 * time.Hour, issued.CodeRefused},
+		"none":                 {func(*office, peer.ID) []byte { return nil }, 20 * time.Hour, issued.CodeRefused},
+		"revoked": {func(o *office, p peer.ID) []byte {
+			b := o.sign(p, renewable)
+			o.revoke(1, []uint64{o.serial})
+			return b
+		}, 20 * time.Hour, issued.CodeRefused},
 		"of a revoked node":          {func(o *office, p peer.ID) []byte { o.revoke(1, nil, p); return o.sign(p, renewable) }, 20 * time.Hour, issued.CodeRefused},
 		"renewed by who was revoked": {renewedByWhoIsRevoked, 21 * time.Hour, issued.CodeRefused},
 	} {

@@ -30,12 +30,12 @@ type Renewal struct {
 	status RenewalStatus
 }
 
-// RenewalStatus is what people want to know of that.
+// RenewalStatus is what people want to know of that; see Status.
 type RenewalStatus struct {
-	Renewals     uint64    `json:"renewals,omitempty"`     // since the start
-	Renewed      time.Time `json:"renewed,omitzero"`       // when the last one came
-	NextRenewal  time.Time `json:"next_renewal,omitzero"`  // when it is asked for
-	RenewalFault string    `json:"renewal_fault,omitempty"` // why the last try failed; "" = it did not
+	Renewals     uint64
+	Renewed      time.Time
+	NextRenewal  time.Time
+	RenewalFault string
 }
 
 // NewRenewal returns one without a certificate. random returns a number in [0, n).

@@ -374,7 +374,8 @@ func (c *credentials) mayCall(p peer.ID, ref string) bool {
 // status describes the certificate, and how it is renewed.
 func (c *credentials) status() issued.Status {
 	s := c.Status()
-	s.RenewalStatus = c.renewing.status()
+	r := c.renewing.status()
+	s.Renewals, s.Renewed, s.NextRenewal, s.RenewalFault = r.Renewals, r.Renewed, r.NextRenewal, r.RenewalFault
 	if i := c.issuer.Load(); i != nil {
 		s.Issuer = i.Status()
 	}

@@ -148,20 +148,20 @@ func (r *renewing) stop() {
 // result is closed, with a key to which the network's authority has delegated. Errors:
 // for a key of another network or authority, and patterns.ErrUnauthorized unless this
 // node's certificate lets it serve issued.Cluster.
-func (n *Node) Issue(ctx context.Context, key security.Issuer) (patterns.Registration, error) {
-	switch i := n.credentials.Issuance(); {
-	case key.Network() != n.keys.network.ID():
+func (s *registrations) Issue(ctx context.Context, key security.Issuer) (patterns.Registration, error) {
+	switch i := s.credentials.Issuance(); {
+	case key.Network() != s.keys.network.ID():
 		return nil, fmt.Errorf("node: the issuer's key is of another network")
 	case key.Authority() != i.Authority:
 		return nil, fmt.Errorf("node: the issuer's key is by authority %s, and this network's is %v", key.Authority(), i)
 	}
-	if err := n.accepting(); err != nil {
+	if err := s.accepting(); err != nil {
 		return nil, err
 	}
-	if err := n.credentials.may(verb.Serve, issued.Cluster); err != nil {
+	if err := s.credentials.may(verb.Serve, issued.Cluster); err != nil {
 		return nil, err
 	}
-	issuer := issued.NewIssuer(n.credentials.Roll, key)
+	issuer := issued.NewIssuer(s.credentials.Roll, key)
 	h := patterns.HandlerFunc(func(_ context.Context, q *patterns.Request) (patterns.Message, error) {
 		p, err := peer.Decode(q.From)
 		if err != nil {
@@ -171,12 +171,12 @@ func (n *Node) Issue(ctx context.Context, key security.Issuer) (patterns.Registr
 		return patterns.Message{Body: signed}, err
 	})
 	limits := patterns.Limits{MessageBytes: security.MaxCertificate}
-	r, err := n.enrol(ctx, issued.Cluster, cluster.Registration{}, func(id cluster.MemberID) (*request.Server, error) {
-		return n.requests.AddMember(id, issued.Cluster, patterns.ServiceOf(h), limits)
+	r, err := s.enrol(ctx, issued.Cluster, cluster.Registration{}, func(id cluster.MemberID) (*request.Server, error) {
+		return s.requests.AddMember(id, issued.Cluster, patterns.ServiceOf(h), limits)
 	})
 	if err != nil {
 		return nil, err
 	}
-	n.credentials.issuer.Store(issuer)
+	s.credentials.issuer.Store(issuer)
 	return r, nil
 }

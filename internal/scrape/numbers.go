@@ -27,6 +27,22 @@ func newNumbers() numbers {
 		{Gauge("arke_clock_ahead_seconds"), func(s *node.Status) float64 { return s.Clock.Ahead.Seconds() }},
 		{Gauge("arke_clock_wrong"), func(s *node.Status) float64 { return truth(s.Clock.Err() != nil) }},
 		{Gauge("arke_data_failing"), func(s *node.Status) float64 { return truth(s.Data != nil && s.Data.Error != "") }},
+		{Gauge("arke_certificate_end_seconds"), func(s *node.Status) float64 {
+			if s.Certificate.NotAfter.IsZero() {
+				return 0
+			}
+			return float64(s.Certificate.NotAfter.Unix())
+		}},
+		{Gauge("arke_certificate_failing"), func(s *node.Status) float64 {
+			return truth(s.Certificate.Fault != "" || s.Certificate.RenewalFault != "")
+		}},
+		count("arke_certificate_renewals_total", func(s *node.Status) uint64 { return s.Certificate.Renewals }),
+		count("arke_certificates_renewed_total", func(s *node.Status) uint64 {
+			if s.Certificate.Issuer == nil {
+				return 0
+			}
+			return s.Certificate.Issuer.Renewed
+		}),
 		gauge("arke_attempts_pending", func(s *node.Status) int { return s.Requests.Pending }),
 		count("arke_attempts_total", func(s *node.Status) uint64 { return s.Requests.Sent }),
 		count("arke_attempts_retried_total", func(s *node.Status) uint64 { return s.Requests.Retried }),

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ const askTime = 20 * time.Second
 type RelayOption func(*relayConfig)
 
 type relayConfig struct {
+	verb    []string // nil = relay
 	args    []string
 	mdns    bool
 	listen  string
@@ -48,6 +50,9 @@ func Seed(relays ...*Relay) RelayOption {
 func Flags(args ...string) RelayOption {
 	return func(c *relayConfig) { c.args = append(c.args, args...) }
 }
+
+// Verb has another command run the relay than `arke relay`.
+func Verb(words ...string) RelayOption { return func(c *relayConfig) { c.verb = words } }
 
 // Remembering gives the relay a data directory, which it keeps over restarts.
 func Remembering() RelayOption {
@@ -143,7 +148,11 @@ func (r *Relay) Launch() {
 	if r.cfg.clock != 0 {
 		binary, env = BinaryWithClock(r.t), []string{clockVariable + "=" + r.cfg.clock.String()}
 	}
-	argv := append([]string{binary, "relay"}, r.flags...)
+	verb := r.cfg.verb
+	if verb == nil {
+		verb = []string{"relay"}
+	}
+	argv := slices.Concat([]string{binary}, verb, r.flags)
 	switch {
 	case r.cfg.inside != nil:
 		argv = r.cfg.inside.wrap(argv)
@@ -242,7 +251,15 @@ type Status struct {
 		Peer  string `json:"peer"`
 		State string `json:"state"`
 	} `json:"links"`
-	Drops map[string]uint64 `json:"drops"` // of the node
+	Drops       map[string]uint64 `json:"drops"` // of the node
+	Certificate struct {
+		Fault        string `json:"fault"`
+		Renewals     uint64 `json:"renewals"`
+		RenewalFault string `json:"renewal_fault"`
+		Issuer       struct {
+			Renewed uint64 `json:"renewed"`
+		} `json:"issuer"`
+	} `json:"certificate"`
 	Relay struct {
 		Drops map[string]uint64 `json:"drops"` // of the sessions
 	} `json:"relay"`

@@ -5,7 +5,6 @@ package cli
 
 import (
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,6 +41,9 @@ to the other while it runs:
   4. start the nodes with --certificate
   5. change "optional" to "required" in every network file
 
+Certificates that are signed with --renew-for are renewed before they end, by nodes that
+run 'arke authority serve' with a key from 'arke authority delegate'.
+
 'arke authority revoke' excludes a node or a certificate: give the list to any relay
 by --revocations, and all nodes have it within seconds.`,
 		Example: `  arke authority init --key-file home.key --out authority.key
@@ -50,7 +52,7 @@ by --revocations, and all nodes have it within seconds.`,
   arke authority revoke --authority authority.key --list revocations --peer 12D3KooW...`,
 		Args: positional(0, 0),
 	}
-	cmd.AddCommand(authorityInitCommand(a), authorityRequestCommand(a), authoritySignCommand(a), authorityRenewCommand(a), authorityRevokeCommand(a), authorityShowCommand(a))
+	cmd.AddCommand(authorityInitCommand(a), authorityRequestCommand(a), authoritySignCommand(a), authorityRenewCommand(a), authorityRevokeCommand(a), authorityShowCommand(a), authorityDelegateCommand(a), authorityServeCommand(a))
 	return cmd
 }
 
@@ -126,7 +128,7 @@ made in the data directory if there is none. A relay must not be using the direc
 // signing is what the flags say about a certificate.
 type signing struct {
 	authority, out, peer string
-	life                 time.Duration
+	life, renewals       time.Duration
 	asJSON               bool
 	certificate          security.Certificate
 }
@@ -136,6 +138,7 @@ func (s *signing) declare(cmd *cobra.Command) {
 	f.StringVar(&s.authority, "authority", "", "the authority's key `FILE`")
 	f.StringVar(&s.out, "out", "", "`FILE` to write")
 	f.DurationVar(&s.life, "for", defaultLife, "how long it is good, from now on")
+	f.DurationVar(&s.renewals, "renew-for", 0, "how long 'arke authority serve' may renew it, from now on; 0 = it may not")
 	f.BoolVar(&s.asJSON, "json", false, "print one JSON object")
 }
 
@@ -185,14 +188,18 @@ func (s *signing) issue(a App) error {
 	if err != nil {
 		return err
 	}
-	var serial [8]byte
-	if _, err := rand.Read(serial[:]); err != nil {
-		return err
+	if s.renewals != 0 && s.renewals < s.life {
+		return fmt.Errorf("--renew-for %s is shorter than --for %s", s.renewals, s.life)
 	}
 	c := s.certificate
-	c.Serial = max(binary.BigEndian.Uint64(serial[:]), 1)
+	if c.Serial, err = serial(); err != nil {
+		return err
+	}
 	c.NotBefore = time.Now().Truncate(time.Second)
-	c.NotAfter = c.NotBefore.Add(s.life)
+	c.NotAfter, c.RenewUntil = c.NotBefore.Add(s.life).Truncate(time.Second), time.Time{}
+	if s.renewals > 0 {
+		c.RenewUntil = c.NotBefore.Add(s.renewals).Truncate(time.Second)
+	}
 	signed, err := key.Sign(c)
 	if err != nil {
 		return err
@@ -239,6 +246,12 @@ the file is replaced. A relay reads it again on SIGHUP, and its links stay.`,
 		if s.out == "" {
 			s.out = old
 		}
+		// As the authority signed it: an issuer may have given it another time since.
+		if c := &s.certificate; !cmd.Flags().Changed("renew-for") && !c.RenewUntil.IsZero() {
+			if first, err := security.DescribeCertificate(security.Original(signed)); err == nil {
+				s.renewals = max(c.RenewUntil.Sub(first.NotBefore), s.life)
+			}
+		}
 		return s.issue(a)
 	}
 	return cmd
@@ -263,7 +276,7 @@ their links. Keep the file: a list counts whole.`,
 	f.StringVar(&authority, "authority", "", "the authority's key `FILE`")
 	f.StringVar(&list, "list", "", "the `FILE` of revocations to extend, or to make")
 	f.StringArrayVar(&peers, "peer", nil, "exclude the node of this peer `ID`, whatever certificates it has; may be repeated")
-	f.StringArrayVar(&serials, "serial", nil, "take back the certificate of this `NUMBER`, in hexadecimal digits; may be repeated")
+	f.StringArrayVar(&serials, "serial", nil, "take back the certificate, or all that was renewed by the delegation, of this `NUMBER`, in hexadecimal digits; may be repeated")
 	f.StringArrayVar(&certificates, "certificate", nil, "take back the certificate in this `FILE`; may be repeated")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.RunE = func(*cobra.Command, []string) error {
@@ -370,6 +383,12 @@ func authorityShowCommand(a App) *cobra.Command {
 		t.row("peer", d.Peer)
 		t.row("serial", d.Serial)
 		t.row("good", d.NotBefore.Format(time.RFC3339)+" to "+d.NotAfter.Format(time.RFC3339))
+		if !d.RenewUntil.IsZero() {
+			t.row("renewable", "until "+d.RenewUntil.Format(time.RFC3339))
+		}
+		if d.Issuer != "" {
+			t.row("renewed", "by delegation "+d.Issuer)
+		}
 		for _, list := range []struct {
 			word  string
 			names []string
@@ -385,25 +404,34 @@ func authorityShowCommand(a App) *cobra.Command {
 
 // certificateText is a certificate for people and tools.
 type certificateText struct {
-	File      string    `json:"file"`
-	Name      string    `json:"name"`
-	Peer      string    `json:"peer"`
-	Serial    string    `json:"serial"`
-	NotBefore time.Time `json:"not_before"`
-	NotAfter  time.Time `json:"not_after"`
-	Groups    []string  `json:"groups,omitempty"`
-	Serve     []string  `json:"serve,omitempty"`
-	Call      []string  `json:"call,omitempty"`
-	Publish   []string  `json:"publish,omitempty"`
-	Subscribe []string  `json:"subscribe,omitempty"`
+	File       string    `json:"file"`
+	Name       string    `json:"name"`
+	Peer       string    `json:"peer"`
+	Serial     string    `json:"serial"`
+	NotBefore  time.Time `json:"not_before"`
+	NotAfter   time.Time `json:"not_after"`
+	RenewUntil time.Time `json:"renew_until,omitzero"`
+	Issuer     string    `json:"issuer,omitempty"` // serial number of the delegation by which it was renewed
+	Groups     []string  `json:"groups,omitempty"`
+	Serve      []string  `json:"serve,omitempty"`
+	Call       []string  `json:"call,omitempty"`
+	Publish    []string  `json:"publish,omitempty"`
+	Subscribe  []string  `json:"subscribe,omitempty"`
 }
 
 func describeCertificate(file string, c *security.Certificate) certificateText {
-	return certificateText{
+	text := certificateText{
 		File: filepath.Clean(file), Name: c.Name, Peer: c.Peer.String(), Serial: fmt.Sprintf("%016x", c.Serial),
 		NotBefore: c.NotBefore.UTC(), NotAfter: c.NotAfter.UTC(),
 		Groups: c.Groups, Serve: c.Serve, Call: c.Call, Publish: c.Publish, Subscribe: c.Subscribe,
 	}
+	if !c.RenewUntil.IsZero() {
+		text.RenewUntil = c.RenewUntil.UTC()
+	}
+	if c.Issuer != 0 {
+		text.Issuer = fmt.Sprintf("%016x", c.Issuer)
+	}
+	return text
 }
 
 func showList(a App, file string, l *security.RevocationList, asJSON bool) error {

@@ -5,6 +5,8 @@ package cli
 
 import (
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
@@ -17,10 +19,15 @@ import (
 type certificateFlags struct {
 	certificate string
 	revocations string
+	issues      bool // it is arke authority serve: there is --issuer
+	issuer      string
 }
 
 func (c *certificateFlags) declare(f *pflag.FlagSet) {
 	f.StringVar(&c.certificate, "certificate", "", "this node's certificate `FILE`, from 'arke authority sign'; SIGHUP has it read again")
+	if c.issues {
+		f.StringVar(&c.issuer, "issuer", "", "the `FILE` with the key that renews certificates, from 'arke authority delegate'; SIGHUP has it read again")
+	}
 	f.StringVar(&c.revocations, "revocations", "", "a `FILE` of revocations, from 'arke authority revoke', to tell all nodes; SIGHUP has it read again")
 }
 
@@ -64,4 +71,38 @@ func (c *certificateFlags) reload(n *node.Node, log *zap.Logger) {
 			log.Error("the revocations count for nothing, so the old ones still hold", zap.String("file", c.revocations), zap.Error(err))
 		}
 	}
+}
+
+// writeCertificate prints what the node shows in an issued network.
+func (s relayStatus) writeCertificate(t table) {
+	c := s.Certificate
+	if c.Mode == "" || c.Mode == "shared" {
+		return
+	}
+	text := "none"
+	if c.Name != "" {
+		text = fmt.Sprintf("of %s, until %s", c.Name, c.NotAfter.UTC().Format(time.RFC3339))
+	}
+	t.row("certificate", text+" ("+c.Mode+")")
+	if c.Fault != "" {
+		t.row("certificate", "other nodes refuse this one: "+c.Fault)
+	}
+	switch {
+	case c.RenewalFault != "":
+		t.row("renewal", fmt.Sprintf("failed, next try %s: %s", c.NextRenewal.UTC().Format(time.RFC3339), c.RenewalFault))
+	case !c.NextRenewal.IsZero():
+		t.row("renewal", "next at "+c.NextRenewal.UTC().Format(time.RFC3339)+last(c.Renewed))
+	case c.Name != "":
+		t.row("renewal", "by hand: 'arke authority renew'"+last(c.Renewed))
+	}
+	if i := c.Issuer; i != nil {
+		t.row("issuer", fmt.Sprintf("until %s; %d renewed, %d refused", i.NotAfter.UTC().Format(time.RFC3339), i.Renewed, i.Refused))
+	}
+}
+
+func last(renewed time.Time) string {
+	if renewed.IsZero() {
+		return ""
+	}
+	return ", last at " + renewed.UTC().Format(time.RFC3339)
 }

@@ -138,7 +138,7 @@ func TestReloadingChangesTheLevelAndNamesWhatStays(t *testing.T) {
 	r := &running{app: a, asked: flags, settings: set, log: zap.New(core), level: zap.NewAtomicLevelAt(zap.InfoLevel)}
 
 	require.NoError(t, os.WriteFile(file, []byte("log-level: debug\nzone: b\ndrain-timeout: 1s\n"), 0o600))
-	r.reload()
+	r.reload(t.Context())
 	require.Equal(t, zapcore.DebugLevel, r.level.Level())
 	require.Equal(t, "1s", r.asked.drainTimeout.String())
 	require.Equal(t, "a", r.asked.zone)
@@ -147,7 +147,7 @@ func TestReloadingChangesTheLevelAndNamesWhatStays(t *testing.T) {
 	require.Equal(t, zapcore.WarnLevel, logs.All()[1].Level)
 
 	require.NoError(t, os.WriteFile(file, []byte("log-level: warn\nzoen: b\n"), 0o600))
-	r.reload()
+	r.reload(t.Context())
 	require.Equal(t, zapcore.DebugLevel, r.level.Level(), "half of a file is not taken")
 	last := logs.All()[logs.Len()-1]
 	require.Equal(t, zapcore.ErrorLevel, last.Level)
@@ -183,11 +183,11 @@ func TestReloadingAnAuthorityAndWhatItHasSigned(t *testing.T) {
 		f.Issuance.Authority = authority.ID()
 		return nil
 	}))
-	r.reload()
+	r.reload(t.Context())
 	require.EqualValues(t, 2, n.Credentials().Status().Revocations)
 	require.Empty(t, logs.All())
 	sign(1)
-	r.reload()
+	r.reload(t.Context())
 	require.Equal(t, 1, logs.Len())
 	require.Contains(t, logs.All()[0].ContextMap()["error"], "number 2 counts")
 }

@@ -114,6 +114,9 @@ func runRelay(a App, cmd *cobra.Command, flags *relayFlags) error {
 	p2p.RouteLogs(log)
 	outliveReaders()
 	r := &running{app: a, asked: flags, flags: *flags, settings: set, guests: guests, log: log, level: level}
+	if err := r.issuing.load(flags.certificates); err != nil {
+		return misuse(cmd, err)
+	}
 	r.flags.fillIn(a, log)
 	return r.run(cmd.Context(), network, keys)
 }
@@ -129,6 +132,8 @@ type running struct {
 	level    zap.AtomicLevel
 	node     *node.Node
 	relay    *relay.Relay
+	issuing  issuing
+	network  security.NetworkFile // at the start
 }
 
 // nodeConfig is what the flags say about the node.
@@ -169,6 +174,7 @@ func (r *running) run(ctx context.Context, network security.NetworkFile, keys ma
 	}
 	hangups, stop := r.hangups()
 	defer stop()
+	r.network = network
 	of := r.flags.nodeConfig(network, keys)
 	of.Logger = r.log
 	if err := r.flags.certificates.read(&of); err != nil {
@@ -191,6 +197,9 @@ func (r *running) run(ctx context.Context, network security.NetworkFile, keys ma
 	if err := r.relay.Start(ctx); err != nil {
 		return err
 	}
+	if err := r.issuing.begin(ctx, r.node, r.log); err != nil {
+		return err
+	}
 	if r.flags.dataDir == "" && !r.flags.dev {
 		r.log.Warn("no --data-dir: this relay has a new peer id after each start, and remembers no peers")
 	}
@@ -207,7 +216,7 @@ func (r *running) run(ctx context.Context, network security.NetworkFile, keys ma
 	}
 
 	for r.waits(ctx, hangups) {
-		r.reload()
+		r.reload(ctx)
 	}
 	err = r.app.drain(r.asked.drainTimeout, func(ctx context.Context) error {
 		return errors.Join(r.relay.Shutdown(ctx), r.node.Shutdown(ctx))
@@ -368,6 +377,7 @@ func (s relayStatus) writeNode(t table) {
 	for _, seed := range s.Seeds {
 		t.row("seed", seed.Text(time.Now()))
 	}
+	s.writeCertificate(t)
 	t.row("peers", s.peers())
 	if err := s.Clock.Err(); err != nil {
 		t.row("clock", err)

@@ -37,28 +37,32 @@ func (r *running) waits(ctx context.Context, hangups <-chan os.Signal) bool {
 }
 
 // reload reads again what there are files of.
-func (r *running) reload() {
+func (r *running) reload(ctx context.Context) {
 	switch {
 	case r.asked.config != "":
 		r.reloadSettings()
-	case r.asked.guests.policy == "" && r.asked.keyFile == "" && !r.asked.certificates.any():
+	case r.asked.guests.policy == "" && r.asked.keyFile == "" && !r.asked.certificates.any() && len(r.asked.clusterKeys) == 0 && !r.asked.certificates.issues:
 		r.log.Info("there is nothing to read again: this relay has neither --config nor --policy nor --key-file")
 	}
 	if r.asked.guests.policy != "" {
 		r.reloadPolicy()
 	}
-	if r.asked.keyFile != "" {
+	if r.asked.keyFile != "" || len(r.asked.clusterKeys) > 0 {
 		r.reloadKeys() // before what the authority has signed that it names
 	}
 	if r.asked.certificates.any() {
 		r.asked.certificates.reload(r.node, r.log)
 	}
+	r.issuing.reload(ctx, r.asked.certificates, r.node, r.log)
 }
 
-// reloadKeys reads the network's file again, its keys and its bans, and those of
-// clusters. If one of them makes no sense nothing changes.
+// reloadKeys reads the network's file again, its keys and its bans, and the files of
+// clusters. Where the environment has the network's those of clusters change. If one of them makes no sense nothing changes.
 func (r *running) reloadKeys() {
-	file, err := security.ReadNetworkFile(r.asked.keyFile)
+	file, err := r.network, error(nil) // what the environment has does not change
+	if r.asked.keyFile != "" {
+		file, err = security.ReadNetworkFile(r.asked.keyFile)
+	}
 	keys := node.Keys{Network: file}
 	if err == nil {
 		keys.Clusters, err = r.asked.readClusterKeys()
@@ -90,7 +94,7 @@ func (r *running) reloadPolicy() {
 // reloadSettings reads the configuration again. What can change does so at once, if all
 // of it makes sense; what can't is named in a warning.
 func (r *running) reloadSettings() {
-	now := &relayFlags{}
+	now := &relayFlags{certificates: certificateFlags{issues: r.asked.certificates.issues}}
 	f := pflag.NewFlagSet("relay", pflag.ContinueOnError)
 	now.declare(f)
 	now.config = r.asked.config

@@ -153,6 +153,28 @@ func clock(s node.Status) Finding {
 	return ok("clock", "compared with %s", plural.Of(s.Clock.Of, "peer"))
 }
 
+// certificate says whether others take the node's certificate, and how long.
+func certificate(s node.Status, now time.Time) Finding {
+	c := s.Certificate
+	until := c.NotAfter.UTC().Format(time.RFC3339)
+	switch {
+	case c.Mode == "" || c.Mode == "shared":
+		return skipped("certificate", "this network needs none")
+	case c.Fault != "":
+		return problem("certificate", "have another one made with 'arke authority sign' or 'renew'", "other nodes refuse this one: %s", c.Fault)
+	case c.Name == "":
+		return warning("certificate", "have one made with 'arke authority sign', before the network requires it", "there is none")
+	case c.RenewalFault != "":
+		return warning("certificate", "see that 'arke authority serve' runs; 'arke authority renew' does it by hand", "it ends at %s and could not be renewed: %s", until, c.RenewalFault)
+	case c.NextRenewal.IsZero() && c.NotAfter.Sub(now) < soon:
+		return warning("certificate", "run 'arke authority renew', or sign it with --renew-for", "it ends at %s, and is renewed by hand", until)
+	}
+	return ok("certificate", "%s is good until %s", c.Name, until)
+}
+
+// soon is when a certificate that nobody renews ends for people to be told.
+const soon = 72 * time.Hour
+
 // versions says whether all peers run the same Arke.
 func versions(s node.Status) Finding {
 	peers := map[string]int{}
