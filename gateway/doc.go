@@ -42,6 +42,19 @@
 // everywhere. Callers and gateways elect one member for each network by its id, so a
 // message for all reaches each network once.
 //
+// # How topics are lent
+//
+//  1. While somebody in the other network listens (listening.go decides) the gateway
+//     subscribes to the topics of a TopicCrossing, in a queue that all gateways to that
+//     network share (topiclend.go).
+//  2. Publishers choose one gateway each, and number what they give to the queue: package
+//     pubsub has that. What they had as well for other queues is not for those of the same
+//     name and pattern in the other network.
+//  3. What comes is looked at by the limits and published in the other network, with who
+//     published it. What is beyond the limits, and what has not come as far, is told there.
+//
+// What has crossed a border is for no gateway's queue, so it crosses no other.
+//
 // # What the gateway decides
 //
 // It picks among the members of the far network, as any caller there. It asks a second
@@ -59,7 +72,7 @@
 //
 // # Not yet
 //
-// Topics do not cross. Names are literal: patterns of names are not understood. Members
+// Names of clusters are literal: patterns of names are not understood. Members
 // of a cluster with a key of its own are not passed on as they are, so such a cluster
 // crosses only where the gateway's nodes hold its key (node.Config.ClusterKeys).
 //
@@ -67,5 +80,6 @@
 //
 // One for each network that a crossing lends members of, which watches, one more that
 // looks for such networks, and one for each survey or broadcast under way
-// (spawn.go). Close ends them and waits.
+// (spawn.go); and one for each [TopicCrossing], which watches who listens. What is
+// published crosses on the goroutine that reads it. Close ends them and waits.
 package gateway

@@ -118,6 +118,13 @@ func (g *Gateway) Cross(all []Crossing) error {
 	return nil
 }
 
+// Wish is the configuration of a gateway in which it lends this.
+func (g *Gateway) Wish(crossings []Crossing, topics []TopicCrossing) Config {
+	c := g.cfg
+	c.Crossings, c.Topics = crossings, topics
+	return c
+}
+
 // CrossTopics is Cross for topics.
 func (g *Gateway) CrossTopics(all []TopicCrossing) error {
 	wish := Config{Networks: g.cfg.Networks, Topics: all}

@@ -35,8 +35,8 @@ type TopicLimits struct {
 }
 
 func (c TopicCrossing) withDefaults() TopicCrossing {
-	if c.As == "" {
-		c.As, _ = match.Group(c.Topic)
+	if word, wild := match.Group(c.Topic); c.As == "" && !wild {
+		c.As = word
 	}
 	return c
 }
@@ -59,7 +59,7 @@ func (c TopicCrossing) there(topic string) string {
 // String names the crossing in logs and messages.
 func (c TopicCrossing) String() string {
 	s := fmt.Sprintf("topic %s of %s to %s", c.Topic, c.From, c.To)
-	if c = c.withDefaults(); c.there(c.Topic) != c.Topic {
+	if c.As != "" && c.there(c.Topic) != c.Topic {
 		s += " as " + c.there(c.Topic)
 	}
 	return s
@@ -73,7 +73,7 @@ func (c Config) CheckTopic(i int) error {
 		return slices.ContainsFunc(c.Networks, func(n Network) bool { return n.Name == network })
 	})
 	for _, o := range c.Topics[:i] {
-		if o.From == x.From && o.To == x.To && match.CheckPattern(o.Topic) == nil && match.CheckPattern(x.Topic) == nil && match.Meet(o.Topic, x.Topic) {
+		if err == nil && o.From == x.From && o.To == x.To && match.CheckPattern(o.Topic) == nil && match.Meet(o.Topic, x.Topic) {
 			err = errors.Join(err, fmt.Errorf("gateway: %s: so do some of the topics of %s: they would cross twice", x, o))
 		}
 	}
@@ -95,8 +95,7 @@ func (c TopicCrossing) check(isNetwork func(name string) bool) error {
 		fault(err)
 	} else if _, wild := match.Group(c.Topic); wild {
 		fault(errors.New("its first word must be a name: a pattern that begins with a wildcard stands for all topics there are"))
-	}
-	if err := match.CheckTopic(c.As); err != nil {
+	} else if err := match.CheckTopic(c.As); err != nil {
 		fault(err)
 	} else if strings.Contains(c.As, ".") {
 		fault(fmt.Errorf("as %s: it stands for the first word, and has no points", c.As))

@@ -219,3 +219,150 @@ func TestAGatewayThatDiesUnderLoadLosesNoMessageSilently(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsBeyondTheLimitsOfABorderIsToldAsAGap(t *testing.T) {
+	// This test publishes twice as fast as a border lets pass, on two topics: what comes
+	// and what is told to be missing is what was sent, also at the end; the gateway counts
+	// it by name. Who listens to one of the topics is told at most as much.
+	sim.Run(t, sim.Config{Seed: 3, Link: wan}, func(t *testing.T, n *sim.Network) {
+		const sent = 2000
+		eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
+		publisher := eu.Start("eu-0")
+		us.Start("us-0")
+		g := borderOf(t, eu, us, "g1", quotes(gateway.TopicLimits{Messages: 500}))
+		all := listen(t, us.Start("us-1"), "quotes.>", patterns.SubscribeOptions{})
+		one := listen(t, us.Start("us-2"), "quotes.x", patterns.SubscribeOptions{})
+		time.Sleep(10 * time.Second)
+		for i := range sent {
+			require.NoError(t, publisher.Publish(context.Background(), []string{"quotes.x", "quotes.y"}[i%2], number(i)))
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(3 * time.Second)
+		all.hasAll(t, sent, "all")
+		require.Greater(t, all.missed, uint64(400))
+		require.Empty(t, one.wrong)
+		require.GreaterOrEqual(t, one.count()+int(one.missed), sent/2)
+		for _, g := range all.gaps {
+			require.Equal(t, patterns.GapBorder, g.Reason)
+			require.True(t, strings.HasSuffix(g.From, "@eu"), g.From)
+		}
+		require.Equal(t, map[string]uint64{"messages_limit": all.missed}, g.Status().Topics[0].Refused)
+	})
+}
+
+func TestAGatewayThatIsDrainedHandsOver(t *testing.T) {
+	// This test shuts one of two gateways down under load: each message comes once and in
+	// order, or is told to be missing, which few are; and nobody is told that a publisher
+	// was lost.
+	for seed := range uint64(4) {
+		sim.Run(t, sim.Config{Seed: seed, Link: wan}, func(t *testing.T, n *sim.Network) {
+			const sent = 3000
+			eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
+			publishers := []*node.Node{eu.Start("eu-0"), eu.Start("eu-1"), eu.Start("eu-2")}
+			us.Start("us-0")
+			g := borderOf(t, eu, us, "g1", quotes(gateway.TopicLimits{}))
+			borderOf(t, eu, us, "g2", quotes(gateway.TopicLimits{}))
+			ear := listen(t, us.Start("us-1"), "quotes.>", patterns.SubscribeOptions{})
+			time.Sleep(10 * time.Second)
+			var wg sync.WaitGroup
+			for i, p := range publishers {
+				wg.Add(1)
+				n.Go(fmt.Sprint("publisher ", i), func() {
+					defer wg.Done()
+					publish(t, p, "quotes.x", 0, sent)
+				})
+			}
+			time.Sleep(time.Second)
+			require.NoError(t, g.Shutdown(context.Background()))
+			wg.Wait()
+			time.Sleep(3 * time.Second)
+			ear.hasAll(t, sent*len(publishers), fmt.Sprint("seed ", seed))
+			require.Zero(t, ear.unknown)
+			require.Less(t, ear.missed, uint64(50))
+		})
+	}
+}
+
+func TestQueuesOfTheOwnNetworkComeFirst(t *testing.T) {
+	// This test has a queue in both networks, and one in the far one only: of the first one
+	// the publisher's own network has each message, of the second one a member there, each
+	// once. When nobody at home has the queue any more the far members do.
+	sim.Run(t, sim.Config{Seed: 4, Link: wan}, func(t *testing.T, n *sim.Network) {
+		const sent = 100
+		eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
+		publisher := eu.Start("eu-0")
+		us.Start("us-0")
+		borderOf(t, eu, us, "g1", quotes(gateway.TopicLimits{}))
+		borderOf(t, eu, us, "g2", quotes(gateway.TopicLimits{}))
+		near := eu.Start("eu-1")
+		own := &listener{got: map[string][]uint64{}, topics: map[string]int{}}
+		sub, err := near.Subscribe(context.Background(), "quotes.*", own, patterns.SubscribeOptions{Queue: "both"})
+		require.NoError(t, err)
+		far := us.Start("us-1")
+		both := listen(t, far, "quotes.*", patterns.SubscribeOptions{Queue: "both"})
+		only := []*listener{
+			listen(t, far, "quotes.*", patterns.SubscribeOptions{Queue: "far"}),
+			listen(t, us.Start("us-2"), "quotes.*", patterns.SubscribeOptions{Queue: "far"}),
+		}
+		time.Sleep(10 * time.Second)
+		publish(t, publisher, "quotes.x", 0, sent)
+		time.Sleep(2 * time.Second)
+		own.hasAll(t, sent, "at home")
+		require.Zero(t, both.count())
+		require.Equal(t, sent, only[0].count()+only[1].count())
+		require.NotZero(t, only[0].count())
+		require.NotZero(t, only[1].count())
+		require.NoError(t, sub.Close(context.Background()))
+		time.Sleep(2 * time.Second)
+		publish(t, publisher, "quotes.x", sent, 2*sent)
+		time.Sleep(2 * time.Second)
+		both.hasAll(t, sent, "nobody at home")
+	})
+}
+
+func TestTopicsUnderAnotherNameAndWithoutSignatures(t *testing.T) {
+	// This test lends topics under another first word, from a group with a queue of its own
+	// name for gateways that no program can take, and listens to them with Signed, which is
+	// a gap for each; and nobody listens, so nothing crosses, and it does soon after
+	// somebody begins.
+	sim.Run(t, sim.Config{Seed: 5, Link: wan}, func(t *testing.T, n *sim.Network) {
+		eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
+		publisher := eu.Start("eu-0")
+		us.Start("us-0")
+		x := quotes(gateway.TopicLimits{})
+		x.As = "rates"
+		g := borderOf(t, eu, us, "g1", x)
+		time.Sleep(10 * time.Second)
+		publish(t, publisher, "quotes.x.y", 0, 10)
+		time.Sleep(time.Second)
+		status := g.Status().Topics[0]
+		require.False(t, status.Listened)
+		require.False(t, status.Lent)
+		require.Zero(t, status.Messages)
+		_, err := publisher.Subscribe(context.Background(), "quotes.>", patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{Queue: "$x"})
+		require.ErrorIs(t, err, patterns.ErrTopic)
+
+		far := us.Start("us-1")
+		lax := listen(t, far, "rates.x.*", patterns.SubscribeOptions{})
+		strict := listen(t, far, "rates.>", patterns.SubscribeOptions{Signed: true})
+		time.Sleep(time.Second)
+		status = g.Status().Topics[0]
+		require.True(t, status.Lent)
+		require.Equal(t, "rates.>", status.As)
+		require.NoError(t, g.Ready())
+		publish(t, publisher, "quotes.x.y", 10, 20)
+		time.Sleep(time.Second)
+		lax.hasAll(t, 10, "rates")
+		require.Equal(t, map[string]int{"rates.x.y": 10}, lax.topics)
+		require.Zero(t, strict.count())
+		require.Equal(t, uint64(10), strict.missed)
+		require.Equal(t, patterns.GapUnsigned, strict.gaps[0].Reason)
+
+		require.NoError(t, g.CrossTopics(nil))
+		time.Sleep(time.Second)
+		publish(t, publisher, "quotes.x.y", 20, 30)
+		time.Sleep(time.Second)
+		lax.hasAll(t, 10, "no longer lent")
+		require.Error(t, g.CrossTopics([]gateway.TopicCrossing{{From: "eu", To: "us", Topic: ">"}}))
+	})
+}

@@ -37,6 +37,8 @@ type gatewayCollector struct {
 	gateway                                        Gateway
 	lent, messages, bytes, inFlight, tunnels, trip scrape.Family
 	refused                                        scrape.Family
+
+	topicLent, topicMessages, topicBytes, topicMissed, topicRefused scrape.Family
 }
 
 func newGatewayCollector(g Gateway) *gatewayCollector {
@@ -50,6 +52,12 @@ func newGatewayCollector(g Gateway) *gatewayCollector {
 		tunnels:  scrape.Gauge("arke_gateway_tunnels", of...),
 		trip:     scrape.Gauge("arke_gateway_round_trip_seconds", of...),
 		refused:  scrape.Counter("arke_gateway_refused_total", "cluster", "from", "reason", "to"),
+
+		topicLent:     scrape.Gauge("arke_gateway_topic_lent", "from", "to", "topic"),
+		topicMessages: scrape.Counter("arke_gateway_topic_messages_total", "from", "to", "topic"),
+		topicBytes:    scrape.Counter("arke_gateway_topic_bytes_total", "from", "to", "topic"),
+		topicMissed:   scrape.Counter("arke_gateway_topic_missed_total", "from", "to", "topic"),
+		topicRefused:  scrape.Counter("arke_gateway_topic_refused_total", "from", "reason", "to", "topic"),
 	}
 }
 
@@ -58,7 +66,11 @@ func (c *gatewayCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c *gatewayCollector) Collect(ch chan<- prometheus.Metric) {
-	for _, x := range c.gateway.Status().Crossings {
+	status := c.gateway.Status()
+	for i := range status.Topics {
+		c.collectTopic(ch, &status.Topics[i])
+	}
+	for _, x := range status.Crossings {
 		lent := 0.0
 		if x.Lent {
 			lent = 1
@@ -72,5 +84,19 @@ func (c *gatewayCollector) Collect(ch chan<- prometheus.Metric) {
 		for _, reason := range slices.Sorted(maps.Keys(x.Refused)) {
 			ch <- c.refused.Of(float64(x.Refused[reason]), x.As, x.From, reason, x.To)
 		}
+	}
+}
+
+func (c *gatewayCollector) collectTopic(ch chan<- prometheus.Metric, x *gateway.TopicStatus) {
+	lent := 0.0
+	if x.Lent {
+		lent = 1
+	}
+	ch <- c.topicLent.Of(lent, x.From, x.To, x.As)
+	ch <- c.topicMessages.Of(float64(x.Messages), x.From, x.To, x.As)
+	ch <- c.topicBytes.Of(float64(x.Bytes), x.From, x.To, x.As)
+	ch <- c.topicMissed.Of(float64(x.Missed), x.From, x.To, x.As)
+	for _, reason := range slices.Sorted(maps.Keys(x.Refused)) {
+		ch <- c.topicRefused.Of(float64(x.Refused[reason]), x.From, reason, x.To, x.As)
 	}
 }

@@ -25,6 +25,8 @@ func (border) Status() gateway.Status {
 	return gateway.Status{Crossings: []gateway.CrossingStatus{{
 		From: "eu", To: "us", Cluster: "geo", As: "geo", Lent: true, Messages: 7, Bytes: 70, InFlight: 2, Tunnels: 1,
 		Refused: map[string]uint64{"in_flight_limit": 3}, RoundTrip: 80 * time.Millisecond,
+	}}, Topics: []gateway.TopicStatus{{
+		From: "eu", To: "us", Topic: "quotes.*", As: "rates.*", Lent: true, Messages: 5, Missed: 4, Refused: map[string]uint64{"bytes_limit": 6},
 	}}}
 }
 
@@ -50,6 +52,10 @@ func TestAGatewayIsWatched(t *testing.T) {
 		`arke_gateway_lent{cluster="geo",from="eu",to="us"} 1`,
 		`arke_gateway_messages_total{cluster="geo",from="eu",to="us"} 7`,
 		`arke_gateway_refused_total{cluster="geo",from="eu",reason="in_flight_limit",to="us"} 3`,
+		`arke_gateway_topic_lent{from="eu",to="us",topic="rates.*"} 1`,
+		`arke_gateway_topic_messages_total{from="eu",to="us",topic="rates.*"} 5`,
+		`arke_gateway_topic_missed_total{from="eu",to="us",topic="rates.*"} 4`,
+		`arke_gateway_topic_refused_total{from="eu",reason="bytes_limit",to="us",topic="rates.*"} 6`,
 		`arke_gateway_round_trip_seconds{cluster="geo",from="eu",to="us"} 0.08`,
 	} {
 		require.Contains(t, text, want)

@@ -45,17 +45,23 @@ const gatewayKeys = `The file is YAML:
       reseal: true             # this gateway may open what crosses
       messages-per-second: 0   # limits, 0 = none; also bytes-per-second,
       in-flight: 4096          # and tunnels (1024)
+    - topic: quotes.>          # a pattern whose first word is a name
+      from: eu
+      to: us
+      as: rates                # what the first word is called there; default: the same
+      reseal: true
+      messages-per-second: 0   # limits, 0 = none; also bytes-per-second
 
 Nothing else crosses. What crosses this gateway opens and seals again, so it says
-reseal: true for each cluster.`
+reseal: true for each of them.`
 
 func gatewayCommand(a App) *cobra.Command {
 	var file gatewayFile
 	var name string
 	cmd := &cobra.Command{
 		Use:   "gateway --config FILE",
-		Short: "Lend clusters of one network to another",
-		Long: `Lend clusters of one network to another, as a node in each. Callers ask members of
+		Short: "Lend clusters and topics of one network to another",
+		Long: `Lend clusters and topics of one network to another, as a node in each. Callers ask members of
 their own network first, and lent ones where those are gone or have too much to do.
 'geo@eu' is the cluster geo in the network eu, and no other.
 
@@ -154,7 +160,7 @@ func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFil
 func reloadGateway(file *gatewayFile, g *gateway.Gateway, log *zap.Logger, level zap.AtomicLevel) {
 	now, err := file.again()
 	if err == nil {
-		err = g.Cross(now.crossings)
+		err = now.cross(g)
 	}
 	if err != nil {
 		log.Error("the configuration makes no sense, so nothing has changed", zap.Error(err))
@@ -169,7 +175,7 @@ func reloadGateway(file *gatewayFile, g *gateway.Gateway, log *zap.Logger, level
 		}
 	}
 	log.Info("configuration and keys read again; networks change when the gateway is started again",
-		zap.String("file", file.name), zap.Int("lend", len(now.crossings)))
+		zap.String("file", file.name), zap.Int("lend", len(now.crossings)+len(now.topics.all)))
 }
 
 // announceGateway prints the line that scripts wait for.
@@ -248,6 +254,7 @@ func checkGateway(a App, name string, flags *pflag.FlagSet, file *gatewayFile) e
 		}
 		fmt.Fprintf(a.Stdout, "%s: crosses: %s\n", file.where[i], c.Explain())
 	}
+	problems = append(problems, file.topics.check(a.Stdout, &cfg)...)
 	for _, n := range cfg.Networks {
 		if own := n.Node.Network.Name; own != "" && own != n.Name {
 			fmt.Fprintf(a.Stdout, "note: the network %s calls itself %s: callers there say geo@%s, all others geo@%s\n", n.Name, own, own, n.Name)

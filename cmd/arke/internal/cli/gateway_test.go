@@ -66,6 +66,22 @@ the configuration is in order; nothing else crosses
 		require.Contains(t, out, want)
 	}
 
+	out, status = checked(t, networks+`lend:
+  - {topic: quotes.*, from: eu, to: us, as: rates, reseal: true, bytes-per-second: 9}
+  - {topic: quotes.a, from: eu, to: us, reseal: true}
+  - {topic: ">", from: eu, to: us, reseal: true}
+`)
+	require.NotZero(t, status)
+	for _, want := range []string{
+		"g.yaml:7: crosses: topic quotes.* of eu to us as rates.*, while somebody there listens; each second any number of messages and 9 bytes;",
+		"g.yaml:8: does not cross: topic quotes.a of eu to us\n", "they would cross twice", "its first word must be a name", "2 problems",
+	} {
+		require.Contains(t, out, want)
+	}
+	out, _ = checked(t, networks+"lend:\n  - {topic: a, cluster: b, from: eu, to: us, reseal: true, tunnels: 3}\n")
+	require.Contains(t, out, "g.yaml:7: cluster means nothing for topics\n")
+	require.Contains(t, out, "g.yaml:7: tunnels means nothing for topics\n")
+
 	out, status = checked(t, `networks:
   eu: {key-file: DIR/eu.key}
   us: {key-file: DIR/nowhere.key}

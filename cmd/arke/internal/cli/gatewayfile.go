@@ -30,6 +30,7 @@ type gatewayFile struct {
 	networks     []networkSection
 	crossings    []gateway.Crossing
 	where        []string // of each crossing
+	topics       lentTopics
 }
 
 // networkSection is one network that the gateway belongs to.
@@ -150,8 +151,11 @@ func readGateway(name string, flags *pflag.FlagSet, c *gatewayFile) error {
 	slices.SortStableFunc(c.networks, func(a, b networkSection) int { return strings.Compare(a.name, b.name) })
 	for _, s := range sections["lend"] {
 		var x gateway.Crossing
-		note(resolveSection(s, func(f *pflag.FlagSet) { declareCrossing(f, &x) }))
-		c.crossings, c.where = append(c.crossings, x), append(c.where, s.At())
+		cluster, err := c.topics.read(s, &x)
+		note(err)
+		if cluster {
+			c.crossings, c.where = append(c.crossings, x), append(c.where, s.At())
+		}
 	}
 	if len(problems) > 0 {
 		return problems
@@ -184,7 +188,7 @@ func resolveSection(s settings.Section, declare func(*pflag.FlagSet)) error {
 // config is what the file says, with the network files that it names. With an error a
 // network whose file can't be read has its name only.
 func (c *gatewayFile) config(log *zap.Logger) (gateway.Config, error) {
-	out := gateway.Config{Crossings: c.crossings, Logger: log}
+	out := gateway.Config{Crossings: c.crossings, Topics: c.topics.all, Logger: log}
 	var faults []error
 	for i := range c.networks {
 		n := &c.networks[i]

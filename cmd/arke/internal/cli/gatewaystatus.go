@@ -136,9 +136,10 @@ func writeGateway(w io.Writer, s *gateway.Status) error {
 		t.row(x.Cluster, x.From, x.To, x.As, x.Priority, crossingState(x), fmt.Sprintf("%d/%d", x.Usable, x.Members),
 			x.Messages, x.Bytes, x.InFlight, x.Tunnels, trip, refusedText(x.Refused))
 	}
-	if len(s.Crossings) == 0 {
+	if len(s.Crossings)+len(s.Topics) == 0 {
 		t.row("nothing")
 	}
+	writeTopics(t, s)
 	return t.flush()
 }
 
