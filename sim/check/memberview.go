@@ -35,8 +35,8 @@ func (w *observers) observations() []observation {
 	for i := range w.h.Requests {
 		r := &w.h.Requests[i]
 		life := w.lives.at(r.Caller, r.Sent)
-		if life < 0 || w.h.Nodes[life].Adversary {
-			continue
+		if life < 0 || w.h.Nodes[life].Adversary || r.Outcome == "unauthorized" && r.Attempts == 0 {
+			continue // its own relay refused the last one: it never got to look
 		}
 		k, s := observer{life, r.Cluster}, span{r.Sent, plus(r.Sent, interest)}
 		list := watched[k]

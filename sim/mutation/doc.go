@@ -51,6 +51,12 @@
 // scenario did not reach what it is about ("sometimes") is no proof of a bug,
 // and does not count.
 //
+// # What no scenario reaches
+//
+// Some defences make no difference in a simulated network, which has no TLS, for
+// example. Beyond lists them, with the tests that catch their absence; the table has
+// that, too.
+//
 // # Goroutines
 //
 // Hunt runs as many bugs at a time as it is told, each with a process of its

@@ -322,8 +322,8 @@ func Share(catches []Catch) (bugs, caught, atOnce int) {
 	return len(catches), caught, atOnce
 }
 
-// WriteTable writes the score in Markdown: the share, each bug, and what each
-// scenario caught first.
+// WriteTable writes the score in Markdown: the share, each bug, what each
+// scenario caught first, and what none can catch.
 func WriteTable(w io.Writer, catches []Catch, seeds int) error {
 	var b strings.Builder
 	bugs, caught, atOnce := Share(catches)
@@ -341,6 +341,10 @@ func WriteTable(w io.Writer, catches []Catch, seeds int) error {
 	b.WriteString("\n| scenario | bugs it caught first |\n|---|---|\n")
 	for _, s := range tally(catches) {
 		fmt.Fprintf(&b, "| %s | %d |\n", s.scenario, s.bugs)
+	}
+	b.WriteString("\n| out of the simulator's reach | because | caught by | tests |\n|---|---|---|---|\n")
+	for _, e := range Beyond() {
+		fmt.Fprintf(&b, "| %s | %s | %s | `%s` |\n", e.Defence, e.Why, e.Folder, strings.Join(e.Tests, "`, `"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -67,10 +67,13 @@ func newCrew(p *player) (*crew, error) {
 		for i, name := range g.Names() {
 			n := &crewNode{
 				name: name, start: g.Start.D() + time.Duration(i)*g.Every.D(), network: g.Network, key: keyLabel(g), factor: 1,
-				spec: NodeSpec{Name: name, Zone: g.Zone, Network: file, Near: g.Near, Prefix: g.Prefix},
+				spec: NodeSpec{Name: name, Zone: g.Zone, Network: file, Near: g.Near, Prefix: g.Prefix, Policy: g.Policy},
 			}
 			if relay := p.index.Relay(name); relay != "" {
 				n.spec.Relay = relay
+				if g.Token != "" {
+					n.spec.Tokens = []string{g.Token}
+				}
 			} else {
 				n.spec.Seeds = c.seeds(g.Network) // also those whose key differs, and who will be refused
 			}
@@ -80,6 +83,7 @@ func newCrew(p *player) (*crew, error) {
 	for _, n := range c.nodes {
 		if n.relay = c.by[n.spec.Relay]; n.relay != nil {
 			n.key, n.network, n.spec.Zone, n.relay.spec.Relays = n.relay.key, n.relay.network, n.relay.spec.Zone, true
+			admit(n.relay, n.spec.Tokens)
 		}
 	}
 	if err := c.gateways(); err != nil {

@@ -77,6 +77,8 @@ type NodeSpec struct {
 	Prefix      string       // how its address begins; empty = it is private
 	Adversary   *Adversary   // it is one; nil = it is honest
 	Gateway     *GatewaySpec // it is a gateway; Network, Seeds and all that is about one node are not used
+	Policy      string       // what its clients may do, as text; empty = everything
+	Tokens      []string     // that its clients may prove to have, or that it has as a client: one at most
 	Relay       string       // it is a client, attached to the node of that name; Network, ClusterKeys and Seeds are its relay's
 }
 

@@ -69,7 +69,8 @@ func newPlayer(l Level, s scenario.Scenario, o Options) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.crew, p.pairs = crew, pairsOf(s)
+	p.crew = crew
+	p.pairs = slices.DeleteFunc(pairsOf(s), func(o pair) bool { return !mayCall(crew.by[o.node], o.cluster) })
 	return p, nil
 }
 

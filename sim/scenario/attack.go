@@ -19,6 +19,7 @@ const (
 	ForgeMarks   = "forge-marks"
 	Replay       = "replay"
 	Alter        = "alter"
+	Repeat       = "repeat"
 	HoardLeases  = "hoard-leases"
 	HoardMemory  = "hoard-memory"
 
@@ -48,6 +49,7 @@ func Attacks() []AttackInfo {
 		{ForgeMarks, "It tells, in the name of every publisher that it hears, that this one has published 2^61 messages, and that it is lost.", "topic"},
 		{Replay, "It sends every publication that it gets again, as it came, and in a session of its own.", "topic"},
 		{Alter, "As a forwarder it changes the body of every publication that it passes on.", "topic"},
+		{Repeat, "As a forwarder it passes on, in the place of every other publication, the last one of its publisher once more.", "topic"},
 		{HoardLeases, "It fills the anchors of the cluster to whom it has links with leases and watches of clusters that nobody serves.", "cluster"},
 		{HoardMemory, "It opens streams on which it says nothing, and begins messages that it never ends.", ""},
 		{KeepBack, "As a gateway it keeps every other answer back that it carries.", ""},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arke-mesh/arke/relay/policy"
 	"github.com/arke-mesh/arke/sim/check"
 )
 
@@ -140,6 +141,12 @@ func (c *checker) group(path string, g Nodes) {
 	}
 	if g.Prefix != "" && !prefixForm.MatchString(g.Prefix) {
 		c.add(path+".prefix", "%q is not the beginning of an address; two numbers like 81.2", short(g.Prefix))
+	}
+	if _, err := policy.Parse(g.Policy, nil); err != nil {
+		c.add(path+".policy", "%v", err)
+	}
+	if g.Token != "" {
+		c.label(path+".token", "name", g.Token)
 	}
 	if g.Near != "" && noCluster(c.s.Clusters, g.Near) != "" {
 		c.add(path+".near", "%s", noCluster(c.s.Clusters, g.Near))

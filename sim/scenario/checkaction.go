@@ -222,10 +222,13 @@ func simOnly(s Scenario) bool {
 // clients checks the groups of clients.
 func (c *checker) clients() {
 	for i, g := range c.s.Nodes {
+		path := fmt.Sprintf("nodes[%d]", i)
 		if g.Attach == "" {
+			if g.Token != "" {
+				c.add(path+".token", "only clients have one")
+			}
 			continue
 		}
-		path := fmt.Sprintf("nodes[%d]", i)
 		relays, err := c.index.Select(g.Attach)
 		if err != nil {
 			c.add(path+".attach", "%v", err)
@@ -240,6 +243,9 @@ func (c *checker) clients() {
 		}
 		if g.Zone != "" || g.Key != "" || g.Prefix != "" || g.Network != "" {
 			c.add(path, "a client has the network, the zone, the address and the keys of its relay: leave network, zone, prefix and key out")
+		}
+		if g.Policy != "" {
+			c.add(path+".policy", "only nodes have one: it is about their clients")
 		}
 	}
 	for i, l := range c.s.Levels {

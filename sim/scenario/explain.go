@@ -68,6 +68,12 @@ func (p *page) network() {
 		if g.Network != "" {
 			text += ", network " + g.Network
 		}
+		if g.Token != "" {
+			text += ", with token " + g.Token
+		}
+		if g.Policy != "" {
+			text += ", whose policy says what clients may do"
+		}
 		if g.Zone != "" {
 			text += ", zone " + g.Zone
 		}

@@ -166,7 +166,7 @@ func TestImpossibleActionsAreRefused(t *testing.T) {
 		{"{at: 1s, do: skew, nodes: m, offset: 10000h}", "timeline[0].offset: 10000h is more than a year"},
 		{"{at: 1s, do: router, nodes: m, mode: stail}", `timeline[0].mode: unknown mode "stail"; did you mean stale?`},
 		{"{at: 1s, do: attack, nodes: m, mode: forge-lease, on: geo}", `timeline[0].mode: unknown mode "forge-lease"; did you mean forge-leases?`},
-		{"{at: 1s, do: attack, nodes: m, mode: stale}", `timeline[0].mode: unknown mode "stale"; there is forge-leases, say-empty, withhold, repeat-leases, forge-source, forge-marks, replay, alter, hoard-leases, hoard-memory, keep-back, alter-replies, ask-twice, claim-complete`},
+		{"{at: 1s, do: attack, nodes: m, mode: stale}", `timeline[0].mode: unknown mode "stale"; there is forge-leases, say-empty, withhold, repeat-leases, forge-source, forge-marks, replay, alter, repeat, hoard-leases, hoard-memory, keep-back, alter-replies, ask-twice, claim-complete`},
 		{"{at: 1s, do: attack, nodes: m, mode: withhold}", "timeline[0]: withhold needs on: a cluster"},
 		{"{at: 1s, do: attack, nodes: m, mode: withhold, on: gio}", `timeline[0].on: no cluster is called "gio"; did you mean geo?`},
 		{"{at: 1s, do: attack, nodes: m, mode: replay, on: 'a.*'}", `timeline[0].on: "a.*" is no topic: only patterns have wildcards`},

@@ -47,6 +47,8 @@ type Nodes struct {
 	Near    string   `yaml:"near,omitempty" json:"near,omitempty"`     // a cluster: their ids are chosen so that they anchor it, as far as the keys they hold tell where it is
 	Prefix  string   `yaml:"prefix,omitempty" json:"prefix,omitempty"` // the first two numbers of their addresses, "81.2"; default: private ones
 	Key     string   `yaml:"key,omitempty" json:"key,omitempty"`       // a label: nodes with different labels hold different network keys
+	Policy  string   `yaml:"policy,omitempty" json:"policy,omitempty"` // what their clients may do: the text of a relay's policy; default: everything
+	Token   string   `yaml:"token,omitempty" json:"token,omitempty"`   // of clients: the name of the token that they prove to have; default: none
 }
 
 // Cluster is a name that some nodes serve.

@@ -15,6 +15,7 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/relay/client"
+	"github.com/arke-mesh/arke/relay/policy"
 	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim/history"
 	"github.com/arke-mesh/arke/sim/play"
@@ -93,9 +94,21 @@ type desk struct {
 }
 
 // open starts the relay of a node that runs, on its local socket.
-func (w *World) open(p *participant, name string) error {
-	seam := &relay.Seam{Clock: p.seam.Clock, Rand: p.seam.Rand, Exec: p.seam.Exec}
-	made, err := relay.New(relay.Config{Node: p.Node, Peer: p.Peer(), Seam: seam, Logger: w.log(name)})
+func (w *World) open(p *participant, spec play.NodeSpec) error {
+	cfg := relay.Config{
+		Node: p.Node, Peer: p.Peer(), Logger: w.log(spec.Name),
+		Seam: &relay.Seam{Clock: p.seam.Clock, Rand: p.seam.Rand, Exec: p.seam.Exec},
+	}
+	for _, name := range spec.Tokens {
+		cfg.Tokens = append(cfg.Tokens, relay.Token{Name: name, Secret: secretOf(name)})
+	}
+	var err error
+	if spec.Policy != "" {
+		if cfg.Policy, err = policy.Parse(spec.Policy, nil); err != nil {
+			return err
+		}
+	}
+	made, err := relay.New(cfg)
 	if err != nil {
 		return err
 	}
@@ -103,7 +116,7 @@ func (w *World) open(p *participant, name string) error {
 		return err
 	}
 	d := &desk{Relay: made}
-	if d.socket, err = w.n.ListenLocal(name); err != nil {
+	if d.socket, err = w.n.ListenLocal(spec.Name); err != nil {
 		_ = made.Close()
 		return err
 	}
@@ -111,6 +124,9 @@ func (w *World) open(p *participant, name string) error {
 	d.served.Go(d.accept)
 	return nil
 }
+
+// secretOf is the secret of a token.
+func secretOf(name string) string { return "the secret of token " + name }
 
 // accept takes programs in until the socket closes.
 func (d *desk) accept() {
@@ -154,8 +170,12 @@ const attachLimit = 10 * time.Minute
 // attach starts a client.
 func (w *World) attach(ctx context.Context, spec play.NodeSpec) (play.Participant, error) {
 	seam := w.n.Client(spec.Name)
+	token := ""
+	if len(spec.Tokens) > 0 {
+		token = secretOf(spec.Tokens[0])
+	}
 	made, err := client.New(client.Config{
-		Name: spec.Name, Logger: w.log(spec.Name),
+		Name: spec.Name, Logger: w.log(spec.Name), Token: token,
 		Seam: &client.Seam{Clock: seam.Clock, Rand: seam.Rand, Exec: seam.Exec, Dial: func(ctx context.Context) (net.Conn, error) {
 			return w.n.DialLocal(ctx, spec.Name, spec.Relay)
 		}},

@@ -88,7 +88,7 @@ func (w *World) Start(ctx context.Context, spec play.NodeSpec) (play.Participant
 	}
 	err = p.Node.Start(ctx)
 	if err == nil && spec.Relays {
-		err = w.open(p, spec.Name)
+		err = w.open(p, spec)
 	}
 	if err != nil {
 		_ = p.Close()

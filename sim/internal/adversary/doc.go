@@ -27,7 +27,7 @@
 // # Tactics
 //
 // lyingAnchor lies to watchers, forger speaks in the name of publishers,
-// tamperer changes what it passes on for them, hoarder makes others hold things, smuggler
+// tamperer changes or repeats what it passes on for them, hoarder makes others hold things, smuggler
 // lies about what its gateway carries. They are cores without goroutine, lock or stream, and
 // look on until there is an order for one of their modes (scenario.Attacks). All that is
 // random comes from the node's own streams, so a run replays.
