@@ -90,6 +90,13 @@ func (b *border) admit(now time.Time, size int, open func() int) refusal {
 	return passed
 }
 
+// busy says that a message has no answer yet.
+func (b *border) busy() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.inFlight > 0
+}
+
 // opened notes that a tunnel which was let in is among the open ones, or will not be.
 func (b *border) opened() {
 	b.mu.Lock()

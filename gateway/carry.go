@@ -31,6 +31,7 @@ type cargo struct {
 
 // Deliver implements request.Forwarder.
 func (l *loan) Deliver(d *request.Delivery) {
+	l.used.Store(l.of.clock.Now().UnixNano())
 	t := l.way().carries(d.Origin.Networks)
 	if t == nil {
 		l.border.refused.Inc(refusedRound)

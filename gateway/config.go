@@ -41,9 +41,13 @@ type Network struct {
 type Crossing struct {
 	// From and To are names of networks. Required.
 	From, To string
-	// Cluster is what it is called in From. Required.
+	// Cluster is what it is called in From. Required. One that ends with * is a pattern:
+	// it stands for all clusters whose names begin so, each of which is lent when
+	// somebody in To asks for it, until it was not used for five minutes. Where several
+	// patterns match, the longest decides, and a literal name before all.
 	Cluster string
-	// As is what it is called in To. Default: the same.
+	// As is what it is called in To. Default: the same. That of a pattern ends with *,
+	// which stands for the same as in Cluster.
 	As string
 	// Priority orders the networks that lend To the same cluster: the lowest number
 	// first, 1 to 255. Default 100.
@@ -54,12 +58,15 @@ type Crossing struct {
 	// Reseal says that the gateway may open what crosses, and seals it again for the
 	// other network. Required to be true: there is no other way yet.
 	Reseal bool
-	// Limits bound what crosses.
+	// Limits bound what crosses; of a pattern, each of its clusters.
 	Limits Limits
 }
 
 // defaultPriority leaves room on both sides.
 const defaultPriority = 100
+
+// maxPatterns is how many patterns may lend to a network: a record has room for those.
+const maxPatterns = cluster.MaxPayload / (cluster.MaxName + 1)
 
 // Limits bound what crosses by one crossing; zero means the default. What is beyond
 // them is refused as overloaded, so that callers ask elsewhere, and counted.
@@ -165,14 +172,20 @@ func (c Config) CheckNetworks() error {
 // CheckCrossing says everything that is wrong with the ith crossing. Of two that callers
 // could not tell apart the later one is wrong.
 func (c Config) CheckCrossing(i int) error {
-	x := c.Crossings[i].withDefaults()
+	x, patterns := c.Crossings[i].withDefaults(), 0
 	err := x.check(func(network string) bool {
 		return slices.ContainsFunc(c.Networks, func(n Network) bool { return n.Name == network })
 	})
 	for _, other := range c.Crossings[:i] {
+		if name.IsPattern(other.Cluster) && other.To == x.To {
+			patterns++
+		}
 		if other = other.withDefaults(); other.To == x.To && other.From == x.From && other.As == x.As {
 			err = errors.Join(err, fmt.Errorf("gateway: %s: so is %s: callers could not tell them apart", x, other))
 		}
+	}
+	if name.IsPattern(x.Cluster) && patterns >= maxPatterns {
+		err = errors.Join(err, fmt.Errorf("gateway: %s: there are more than %d patterns that lend to %s", x, maxPatterns, x.To))
 	}
 	return err
 }
@@ -194,12 +207,11 @@ func (c Crossing) check(isNetwork func(name string) bool) error {
 	if c.From == c.To {
 		fault(errors.New("it leads from a network to itself"))
 	}
-	for _, n := range []string{c.Cluster, c.As} {
-		if err := cluster.CheckName(n); err != nil {
-			fault(err)
-		} else if err := node.CheckName(n); err != nil {
-			fault(err)
-		}
+	if err := c.checkNames(); err != nil {
+		fault(err)
+	}
+	if name.IsPattern(c.Cluster) != name.IsPattern(c.As) {
+		fault(fmt.Errorf("%s and %s: both end with *, or neither does", c.Cluster, c.As))
 	}
 	if c.Priority < 1 || c.Priority > cluster.MaxPriority {
 		fault(fmt.Errorf("priority %d: 1 to %d are possible", c.Priority, cluster.MaxPriority))
@@ -213,10 +225,26 @@ func (c Crossing) check(isNetwork func(name string) bool) error {
 	return errors.Join(faults...)
 }
 
+// checkNames says what is wrong with what the cluster is called on both sides.
+func (c Crossing) checkNames() error {
+	for _, n := range []string{c.Cluster, c.As} {
+		if err := cluster.CheckName(n); err != nil {
+			return err
+		}
+		if err := node.CheckName(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Explain says what the crossing does, in one line.
 func (c Crossing) Explain() string {
 	c = c.withDefaults()
 	what := c.String()
+	if name.IsPattern(c.Cluster) {
+		what = "each cluster " + what + " that somebody asks for"
+	}
 	if c.Transit {
 		what += ", with what is lent to " + c.From
 	}

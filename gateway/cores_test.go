@@ -174,6 +174,29 @@ func TestABorderRefusesWhatIsBeyondItsLimits(t *testing.T) {
 	require.Equal(t, 2, pass(Limits{Bytes: 1000}, 10_000, time.Millisecond, 10*second), "one larger than the limit, and one when it is paid for")
 }
 
+func TestAPatternStandsForNamesThatBeginAsItDoes(t *testing.T) {
+	// This test checks what patterns match, and what the cluster is called on both sides.
+	for _, c := range []struct{ cluster, as, asked, is string }{
+		{"geo.*", "geo.*", "geo.maps", "geo.maps"},
+		{"geo.*", "eu-geo.*", "eu-geo.maps.new", "geo.maps.new"},
+		{"*", "eu/*", "eu/geo", "geo"},
+		{"geo*", "geo*", "geo", "geo"},
+		{"geo.*", "geo.*", "geo", ""},
+		{"geo.*", "eu-geo.*", "geo.maps", ""},
+		{"*", "*", "$federation", ""},
+		{"*", "*", "topic:prices", ""},
+		{"*", "eu/*", "eu/$status", ""},
+		{"*", "eu/*", "eu/", ""},
+	} {
+		p := pattern{what: Crossing{From: "eu", To: "us", Cluster: c.cluster, As: c.as}}
+		got, ok := p.matches(c.asked)
+		require.Equal(t, c.is != "", ok, c.asked)
+		if ok {
+			require.Equal(t, Crossing{From: "eu", To: "us", Cluster: c.is, As: c.asked}, got)
+		}
+	}
+}
+
 func TestAMessageEntersNoNetworkTwice(t *testing.T) {
 	// This test carries messages that have come through lists of networks from us to eu:
 	// those that would come to eu again, or have come through too many, are refused, and

@@ -30,6 +30,15 @@
 // A member that is itself lent from elsewhere is not lent on and not asked: a message
 // crosses one border.
 //
+// # Patterns
+//
+// Names of clusters are listed nowhere, so what a pattern stands for is lent when somebody
+// asks. The gateway's patterns are in the lease of a member of $federation in the
+// borrowing network (desk.go). A node that finds nobody for a name that one of them
+// matches asks these gateways (internal/node, lenders.go); each lends that one cluster then
+// (pattern.go), and replies when it is lent or known to have no member. What was not used
+// for five minutes is not lent any more. The gateway's own nodes ask nobody so.
+//
 // # Transit
 //
 // A crossing with transit lends on what others lend in the network it is from, each
@@ -66,20 +75,23 @@
 //
 // It reads, and could change, drop or invent, what crosses. Of either network the other
 // one learns by it only what crosses, the capacity of what is lent, and member ids of who
-// replies to a survey or is missing from one. It can't stand for another
-// node: records are signed by the node that registers them. Whoever holds a network's key can register a
-// member that claims to be lent, as it could register any other member.
+// replies to a survey or is missing from one, and with transit the ids of the networks
+// that what is lent has come through. With a pattern the gateway learns which names are
+// asked for that match it. It can't stand for another node: records are signed by the node
+// that registers them. Whoever holds a network's key can register a member that claims to
+// be lent, as it could register any other member, and claim any way that it came.
 //
 // # Not yet
 //
-// Names of clusters are literal: patterns of names are not understood. Members
-// of a cluster with a key of its own are not passed on as they are, so such a cluster
-// crosses only where the gateway's nodes hold its key (node.Config.ClusterKeys).
+// Members of a cluster with a key of its own are not passed on as they are, so such a
+// cluster crosses only where the gateway's nodes hold its key (node.Config.ClusterKeys).
+// Topics cross one border.
 //
 // # Goroutines
 //
 // One for each network that a crossing lends members of, which watches, one more that
-// looks for such networks, and one for each survey or broadcast under way
-// (spawn.go); and one for each [TopicCrossing], which watches who listens. What is
-// published crosses on the goroutine that reads it. Close ends them and waits.
+// looks for such networks, one for each network that patterns lend to and for each
+// question there, one that ends what is not used, and one for each survey or broadcast
+// under way (spawn.go); and one for each [TopicCrossing], which watches who listens. What
+// is published crosses on the goroutine that reads it. Close ends them and waits.
 package gateway

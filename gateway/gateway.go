@@ -7,11 +7,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/overlay"
 )
@@ -27,9 +29,11 @@ type Gateway struct {
 	networks map[string]*node.Node
 	topics   topicLends
 
-	mu      sync.Mutex
-	lends   map[Crossing]*lend // guarded by mu: those in force, by their crossing without its limits
-	leaving bool               // guarded by mu: none is taken any more
+	mu       sync.Mutex
+	lends    map[Crossing]*lend    // guarded by mu: those in force, by their crossing without its limits
+	patterns map[Crossing]*pattern // guarded by mu: likewise, those that stand for many clusters
+	desks    map[string]*desk      // guarded by mu: by the networks that patterns lend to
+	leaving  bool                  // guarded by mu: none is taken any more
 
 	// Lifecycle.
 	ctx    context.Context // ends with Close
@@ -49,10 +53,14 @@ func New(cfg Config) (*Gateway, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	g := &Gateway{cfg: cfg, clock: cfg.clock(), exec: cfg.exec(), log: cfg.Logger.Named("gateway"), networks: map[string]*node.Node{}, lends: map[Crossing]*lend{}}
+	g := &Gateway{
+		cfg: cfg, clock: cfg.clock(), exec: cfg.exec(), log: cfg.Logger.Named("gateway"), networks: map[string]*node.Node{},
+		lends: map[Crossing]*lend{}, patterns: map[Crossing]*pattern{}, desks: map[string]*desk{},
+	}
 	g.topics.all = map[TopicCrossing]*topicLend{}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	for _, n := range cfg.Networks {
+		n.Node.BorrowNothing = true // or two gateways could ask each other in turn
 		made, err := node.New(n.Node)
 		if err != nil {
 			return nil, errors.Join(err, g.Close())
@@ -105,16 +113,20 @@ func (g *Gateway) Cross(all []Crossing) error {
 			l.stop()
 		}
 	}
-	for _, c := range all {
-		key := c.key()
-		l := g.lends[key]
-		if l == nil {
-			l = newLend(g, key)
-			g.lends[key] = l
-			g.spawn(overlay.ExecKey{Name: "gateway.lend", N: key.number()}, l.run)
+	for key, p := range g.patterns {
+		if !wanted[key] {
+			delete(g.patterns, key)
+			p.endAll()
 		}
-		l.border.limit(c.Limits.withDefaults())
 	}
+	for _, c := range all {
+		if name.IsPattern(c.Cluster) {
+			g.offer(c.key(), c.Limits.withDefaults())
+		} else {
+			g.lend(c.key(), c.Limits.withDefaults())
+		}
+	}
+	g.tell()
 	return nil
 }
 
@@ -144,6 +156,114 @@ func (g *Gateway) CrossTopics(all []TopicCrossing) error {
 	return nil
 }
 
+// lend has a crossing of one cluster be in force; it is called with mu held.
+func (g *Gateway) lend(key Crossing, limits Limits) {
+	l := g.lends[key]
+	if l == nil {
+		l = newLend(g, key)
+		g.lends[key] = l
+		g.spawn(overlay.ExecKey{Name: "gateway.lend", N: key.number()}, l.run)
+	}
+	l.border.limit(limits)
+}
+
+// offer has a pattern be in force; it is called with mu held.
+func (g *Gateway) offer(key Crossing, limits Limits) {
+	p := g.patterns[key]
+	if p == nil {
+		p = &pattern{what: key, lends: map[string]*demand{}}
+		g.patterns[key] = p
+	}
+	p.limits = limits
+	for _, d := range p.lends {
+		d.border.limit(limits)
+	}
+	if g.desks[key.To] == nil {
+		if len(g.desks) == 0 {
+			g.spawn(overlay.ExecKey{Name: "gateway.expire"}, g.expire)
+		}
+		d := &desk{of: g, network: key.To, node: g.networks[key.To], changed: make(chan struct{}, 1)}
+		g.desks[key.To] = d
+		g.spawn(overlay.ExecKey{Name: "gateway.desk", N: numberOf(key.To)}, d.run)
+	}
+}
+
+// tell has the networks know of the patterns; it is called with mu held.
+func (g *Gateway) tell() {
+	for _, to := range slices.Sorted(maps.Keys(g.desks)) {
+		d := g.desks[to]
+		d.wanted = nil
+		for _, p := range g.byLength() {
+			if p.what.To == d.network {
+				d.wanted = append(d.wanted, p.what.As)
+			}
+		}
+		select {
+		case d.changed <- struct{}{}:
+		default: // it has not looked since
+		}
+	}
+}
+
+// byLength returns the patterns, those that say most first; it is called with mu held.
+func (g *Gateway) byLength() []*pattern {
+	out := slices.Collect(maps.Values(g.patterns))
+	slices.SortFunc(out, func(a, b *pattern) int {
+		return cmp.Or(cmp.Compare(len(b.what.As), len(a.what.As)), cmp.Compare(a.what.As, b.what.As),
+			cmp.Compare(a.what.From, b.what.From), cmp.Compare(a.what.To, b.what.To))
+	})
+	return out
+}
+
+// demand has what callers of a network ask for be lent, where a pattern stands for it.
+// full says that some of it can't be.
+func (g *Gateway) demand(to, cluster, by string) (lends []*lend, full bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.leaving || g.ctx.Err() != nil {
+		return nil, true
+	}
+	now, named := g.clock.Now(), map[string]bool{}
+	for _, l := range g.lends {
+		if l.what.To == to && l.what.As == cluster {
+			lends, named[l.what.From] = append(lends, l), true // in whatever order: they are only looked at
+		}
+	}
+	for _, p := range g.byLength() {
+		c, ok := p.matches(cluster)
+		if !ok || c.To != to || named[c.From] {
+			continue
+		}
+		named[c.From] = true
+		d := p.lends[cluster]
+		if d == nil {
+			if !p.room(by, now) {
+				full = true
+				continue
+			}
+			d = &demand{lend: newLend(g, c), by: by}
+			d.border.limit(p.limits)
+			p.lends[cluster] = d
+			g.spawn(overlay.ExecKey{Name: "gateway.lend", N: c.number()}, d.run)
+		}
+		d.asked = now
+		lends = append(lends, d.lend)
+	}
+	return lends, full
+}
+
+// expire ends what was asked for once and is not used any more, for as long as the
+// gateway runs.
+func (g *Gateway) expire() {
+	for overlay.Sleep(g.ctx, g.clock, "gateway.expire", expireEvery) {
+		g.mu.Lock()
+		for _, p := range g.byLength() {
+			p.expire(g.clock.Now())
+		}
+		g.mu.Unlock()
+	}
+}
+
 // sorted returns what is lent, in the order of networks and clusters.
 func (g *Gateway) sorted() []*lend {
 	g.mu.Lock()
@@ -151,6 +271,11 @@ func (g *Gateway) sorted() []*lend {
 	out := make([]*lend, 0, len(g.lends))
 	for _, l := range g.lends {
 		out = append(out, l)
+	}
+	for _, p := range g.patterns {
+		for _, d := range p.lends {
+			out = append(out, d.lend)
+		}
 	}
 	slices.SortFunc(out, func(a, b *lend) int {
 		return cmp.Or(cmp.Compare(a.what.From, b.what.From), cmp.Compare(a.what.To, b.what.To), cmp.Compare(a.what.As, b.what.As))

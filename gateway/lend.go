@@ -8,6 +8,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -30,6 +31,8 @@ type lend struct {
 	ctx      context.Context // ends when it is no longer in force
 	cancel   context.CancelFunc
 	over     chan struct{} // closed when run has returned
+	followed atomic.Bool   // with transit: it was known once whom others lend
+	used     atomic.Int64  // when the last message came, in ns of Unix time
 
 	mu    sync.Mutex
 	loans map[cluster.NetworkID]*loan // guarded by mu: by the networks that the members are from
@@ -81,6 +84,7 @@ func (l *lend) follow(wg *sync.WaitGroup) {
 				l.grant(wg, m.Networks[0], m.Network)
 			}
 		}
+		l.followed.Store(v.Known)
 		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, "gateway.follow "+l.what.String(), lookTime)
 		_, err := w.Next(ctx, v)
 		cancel()

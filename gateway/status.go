@@ -13,8 +13,9 @@ import (
 // Status is what a gateway says about itself, for people and tools.
 type Status struct {
 	Networks  []NetworkStatus  `json:"networks"`  // in the order of the configuration
-	Crossings []CrossingStatus `json:"crossings"` // by from, to and name
-	Topics    []TopicStatus    `json:"topics"`    // by from, to and topic
+	Crossings []CrossingStatus `json:"crossings"` // by from, to and name; of patterns, what is lent now
+	Patterns  []PatternStatus  `json:"patterns,omitempty"`
+	Topics    []TopicStatus    `json:"topics"` // by from, to and topic
 }
 
 // NetworkStatus is the gateway's node in one network.
@@ -43,6 +44,15 @@ type CrossingStatus struct {
 	Tunnels   int               `json:"tunnels"`
 	Refused   map[string]uint64 `json:"refused"` // reason to count
 	RoundTrip time.Duration     `json:"trip_ns"` // there and back, without the handler's time; 0 = not measured
+}
+
+// PatternStatus is one pattern that is in force.
+type PatternStatus struct {
+	From     string `json:"from"`
+	To       string `json:"to"`
+	Cluster  string `json:"cluster"`
+	As       string `json:"as"`
+	Clusters int    `json:"clusters"` // that somebody has asked for
 }
 
 // TransitStatus is what a crossing lends on of another network's members.
@@ -87,6 +97,11 @@ func (g *Gateway) Status() Status {
 	s.Topics = []TopicStatus{}
 	for _, l := range g.topics.sorted() {
 		s.Topics = append(s.Topics, l.status())
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, p := range g.byLength() {
+		s.Patterns = append(s.Patterns, PatternStatus{From: p.what.From, To: p.what.To, Cluster: p.what.Cluster, As: p.what.As, Clusters: len(p.lends)})
 	}
 	return s
 }

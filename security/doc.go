@@ -345,6 +345,16 @@
 // names the delegation takes all back that was renewed by it
 // (TestARevokedDelegationTakesAllBackThatItRenewed).
 //
+// A gateway reads, and can change, drop or invent, what crosses it; of each network the other
+// one learns what is lent and nothing besides. With a pattern it learns the names that
+// match and are asked for while nobody serves them, and one peer can make it lend 256 of
+// them (gateway: TestOnePeerHasItsShareOfWhatIsLent). With transit each gateway on the way
+// reads what crosses, and one that lies about the networks that something has come through
+// can hide members, or have them asked in vain; a message enters no network twice at a
+// gateway that does not lie, and what was lent by a network is not believed when it comes
+// back to it (gateway: TestAMessageEntersNoNetworkTwice, TestARingOfFourNetworksServesEverybodyOnce;
+// cluster: TestWhatComesBackFromOtherNetworksIsNotBelieved).
+//
 // Excluding somebody who had a key takes another key in every file, and the old version
 // out of it, or at its end: after that everything refuses it
 // (TestAnOldKeyIsRefusedEverywhereAfterItsTime), and who has no other can't dial, be

@@ -68,6 +68,10 @@ type Config struct {
 	// with explicit keys.
 	Seal request.Seal
 
+	// BorrowNothing has this node ask no gateway for clusters that nobody serves: it is
+	// a gateway's own.
+	BorrowNothing bool
+
 	// MaxSubscriptions bounds the subscriptions of this node, of its clients
 	// too. Default 100,000.
 	MaxSubscriptions int

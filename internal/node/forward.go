@@ -5,6 +5,7 @@ package node
 
 import (
 	"context"
+	"strings"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/patterns"
@@ -46,8 +47,24 @@ func (n *raw) Forward(ctx context.Context, name string, serves request.Serves, l
 // Lend is Forward for a member that a gateway lends from another network: of as it
 // takes Network, Priority, Capacity and MaxMessage.
 func (n *raw) Lend(ctx context.Context, name string, as cluster.Registration, serves request.Serves, limits patterns.Limits, f request.Forwarder) (*Forwarded, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	r, err := n.register(ctx, name, as, func(id cluster.MemberID) (*request.Server, error) {
 		return n.requests.Forward(id, name, limits, serves, f)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Forwarded{r}, nil
+}
+
+// OfferPatterns has callers that find nobody for a name which matches one of the patterns
+// ask f, by a survey whose body is the name. f replies with LentAnswer.
+func (n *raw) OfferPatterns(ctx context.Context, all []string, limits patterns.Limits, f request.Forwarder) (*Forwarded, error) {
+	as := cluster.Registration{Payload: []byte(strings.Join(all, "\n"))}
+	r, err := n.register(ctx, federation, as, func(id cluster.MemberID) (*request.Server, error) {
+		return n.requests.Forward(id, federation, limits, request.ServesOf(patterns.PatternSurvey), f)
 	})
 	if err != nil {
 		return nil, err

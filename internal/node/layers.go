@@ -98,7 +98,7 @@ func (l *layers) Credentials() Credentials { return Credentials{l.credentials} }
 func (l *layers) requestConfig() request.Config {
 	return request.Config{
 		Links:       request.FromOverlay(l.overlay),
-		Directory:   request.FromClusters(l.clusters),
+		Directory:   l.directory(),
 		Keys:        l.keys.cluster,
 		Ephemerals:  l.ephemerals.Ephemerals,
 		Clock:       l.outside.Clock,
@@ -110,6 +110,15 @@ func (l *layers) requestConfig() request.Config {
 		Seal:        l.cfg.Seal,
 		Logger:      l.cfg.Logger,
 	}
+}
+
+// directory is where callers find members.
+func (l *layers) directory() request.Directory {
+	d := request.FromClusters(l.clusters)
+	if l.cfg.BorrowNothing {
+		return d
+	}
+	return borrower{d, l}
 }
 
 func (l *layers) tunnelConfig() tunnel.Config {

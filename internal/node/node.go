@@ -185,6 +185,9 @@ func (n *Node) Serve(ctx context.Context, name string, h patterns.Handler, limit
 	if h == nil {
 		return nil, errNoHandler
 	}
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	r, err := n.register(ctx, name, cluster.Registration{}, func(id cluster.MemberID) (*request.Server, error) {
 		return n.requests.AddMember(id, name, patterns.ServiceOf(h), limits)
 	})

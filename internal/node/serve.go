@@ -37,12 +37,10 @@ type registration struct {
 }
 
 // register makes a member able to answer, by add, and then has the cluster know
-// it as what as says; what that leaves open the member's limits say.
+// it as what as says; what that leaves open the member's limits say. The caller has
+// checked the name.
 func (s *registrations) register(ctx context.Context, name string, as cluster.Registration, add func(cluster.MemberID) (*request.Server, error)) (*registration, error) {
 	if err := s.accepting(); err != nil {
-		return nil, err
-	}
-	if err := checkName(name); err != nil {
 		return nil, err
 	}
 	if err := s.keys.knows(name); err != nil {

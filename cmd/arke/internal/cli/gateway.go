@@ -42,6 +42,7 @@ const gatewayKeys = `The file is YAML:
       to: us
       as: geo                  # what it is called there; default: the same
       priority: 100            # of several networks the lowest first; 1 to 255
+      transit: false           # true: also what others lend to eu
       reseal: true             # this gateway may open what crosses
       messages-per-second: 0   # limits, 0 = none; also bytes-per-second,
       in-flight: 4096          # and tunnels (1024)
@@ -52,6 +53,8 @@ const gatewayKeys = `The file is YAML:
       reseal: true
       messages-per-second: 0   # limits, 0 = none; also bytes-per-second
 
+A cluster that ends with * is a pattern: with 'cluster: geo.*' and 'as: eu-geo.*' the
+cluster geo.maps of eu is eu-geo.maps in us, as soon as somebody there asks for it.
 Nothing else crosses. What crosses this gateway opens and seals again, so it says
 reseal: true for each of them.`
 

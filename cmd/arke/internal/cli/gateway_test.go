@@ -57,11 +57,15 @@ the configuration is in order; nothing else crosses
   - {cluster: geo, from: eu, to: us, reseal: true}
   - {cluster: vault, from: eu, to: us}
   - {cluster: geo, from: eu, to: mars, reseal: true}
+  - {cluster: "maps.*", as: "eu-maps.*", from: eu, to: us, reseal: true, transit: true}
+  - {cluster: "maps.*", as: eu-maps, from: eu, to: us, reseal: true}
 `)
 	require.NotZero(t, status)
 	for _, want := range []string{
 		"g.yaml:7: crosses: geo of eu to us,", "g.yaml:8: does not cross: vault of eu to us\n", "say reseal: true",
-		"g.yaml:9: does not cross: geo of eu to mars\n", `there is no network "mars" here`, "2 problems",
+		"g.yaml:9: does not cross: geo of eu to mars\n", `there is no network "mars" here`,
+		"g.yaml:10: crosses: each cluster maps.* of eu to us as eu-maps.* that somebody asks for, with what is lent to eu, priority 100;",
+		"g.yaml:11: does not cross: maps.* of eu to us as eu-maps\n", "maps.* and eu-maps: both end with *, or neither does", "3 problems",
 	} {
 		require.Contains(t, out, want)
 	}
