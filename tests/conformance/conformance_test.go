@@ -147,9 +147,9 @@ func verify(t *testing.T, found func(*testing.T) *country) {
 	}
 }
 
-func TestClusterPatternsKeepTheirPromisesAcrossABorder(t *testing.T) {
-	// This test goes through the list with every pattern but topics, between a caller in
-	// one network and a member in another one, joined by a gateway.
+func TestPatternsKeepTheirPromisesAcrossABorder(t *testing.T) {
+	// This test goes through the list with every pattern between a caller in one network
+	// and a member in another one, joined by a gateway.
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
@@ -163,15 +163,19 @@ func TestClusterPatternsKeepTheirPromisesAcrossABorder(t *testing.T) {
 			Name: name, Node: inner.Config{Network: network, Listen: []string{"127.0.0.1:0"}, NoMDNS: true, Seeds: land.seeds},
 		})
 	}
-	for _, name := range conformance.Clusters() {
-		cfg.Crossings = append(cfg.Crossings, gateway.Crossing{From: "far", To: "near", Cluster: name, Reseal: true})
+	for _, name := range conformance.Names() {
+		if topic, is := strings.CutPrefix(name, "topic:"); is {
+			cfg.Topics = append(cfg.Topics, gateway.TopicCrossing{From: "near", To: "far", Topic: topic + ".>", Reseal: true})
+		} else {
+			cfg.Crossings = append(cfg.Crossings, gateway.Crossing{From: "far", To: "near", Cluster: name, Reseal: true})
+		}
 	}
 	g, err := gateway.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, g.Close()) })
 	require.NoError(t, g.Start(context.Background()))
 	conformance.Verify(t, conformance.Place{
-		Caller: caller, Member: member, NoTopics: true,
+		Caller: caller, Member: member, Border: true,
 		Another: func(t *testing.T) *arke.Conn { return near.embedded(t) },
 	})
 }

@@ -218,8 +218,9 @@ type Place struct {
 	// Another starts one more, of the caller's kind, for a check to close. It
 	// ends with t at the latest.
 	Another func(t *testing.T) *arke.Conn
-	// NoTopics leaves topics out: they do not cross borders yet.
-	NoTopics bool
+	// Border says that Caller and Member are in two networks: that somebody subscribes is
+	// not known to publishers of the other one when Subscribe returns.
+	Border bool
 }
 
 // Verify goes through the list with every pattern: first while the network is
@@ -228,11 +229,6 @@ func Verify(t *testing.T, p Place) {
 	settle(t, p)
 	t.Run("quiet", func(t *testing.T) { verify(t, p, quiet()) })
 	t.Run("leaving", func(t *testing.T) { verify(t, p, leaving()) })
-}
-
-// Clusters are the names that the checks serve and call; topics have others.
-func Clusters() []string {
-	return slices.DeleteFunc(Names(), func(name string) bool { return strings.HasPrefix(name, "topic:") })
 }
 
 // Names are those of the clusters that Verify uses; of topics they begin with "topic:".
@@ -251,9 +247,6 @@ func Names() (names []string) {
 
 func verify(t *testing.T, p Place, list []check) {
 	for _, f := range faces() {
-		if p.NoTopics && f.promise().topics {
-			continue
-		}
 		for _, c := range list {
 			t.Run(f.name()+"/"+c.name, func(t *testing.T) {
 				t.Parallel()

@@ -47,6 +47,9 @@ func (t *trial) receive(r *receiver, l limits) closer {
 		require.NoError(t, c.Close(ctx))
 	})
 	t.isListed()
+	if t.Border && t.face.promise().topics {
+		t.isKnown(t.Member)
+	}
 	return c
 }
 
