@@ -246,11 +246,8 @@ func (r *Relay) Client() *client.Client {
 
 // Status is what a relay says about itself, as far as the tests look.
 type Status struct {
-	Peers int `json:"peers"` // other nodes that it knows of
-	Links []struct {
-		Peer  string `json:"peer"`
-		State string `json:"state"`
-	} `json:"links"`
+	Peers       int               `json:"peers"` // other nodes that it knows of
+	Links       []LinkStatus      `json:"links"`
 	Drops       map[string]uint64 `json:"drops"` // of the node
 	Certificate struct {
 		Fault        string `json:"fault"`
@@ -263,6 +260,12 @@ type Status struct {
 	Relay struct {
 		Drops map[string]uint64 `json:"drops"` // of the sessions
 	} `json:"relay"`
+}
+
+// LinkStatus is what a relay says about a link.
+type LinkStatus struct {
+	Peer  string `json:"peer"`
+	State string `json:"state"`
 }
 
 // Status asks the relay, and returns what it said also as text.

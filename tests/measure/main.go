@@ -46,6 +46,7 @@ var measurements = []struct {
 	{"strangers", "joins and requests beside those who hold no key", strangers},
 	{"flood", "ten times as much work as a member can do", flood},
 	{"rotations", "requests and tunnels while keys are rotated", rotations},
+	{"exclusion", "a ban, or a revocation, to the last link cut", exclusion},
 }
 
 func main() {

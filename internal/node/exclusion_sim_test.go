@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/simnet"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+	"github.com/arke-mesh/arke/sim"
+)
+
+// crowd is an issued network of many simulated nodes, and of guests that each of them
+// has a link with.
+type crowd struct {
+	*office
+	nodes  []*node.Node
+	guests []*node.Node
+	file   security.NetworkFile
+}
+
+func newCrowd(t *testing.T, n *sim.Network, nodes, guests int) *crowd {
+	c := &crowd{office: &office{t: t}}
+	places := simnet.New(t, n, "crowd")
+	start := func(name string) *node.Node {
+		return places.Start(name, func(cfg *node.Config) {
+			if c.file.ID != cfg.Network.ID {
+				var err error
+				c.authority, err = security.GenerateAuthority(cfg.Network.ID, rand.NewChaCha8([32]byte{1}))
+				require.NoError(t, err)
+				c.file = cfg.Network
+				c.file.Issuance = security.Issuance{Authority: c.authority.ID(), Required: true}
+			}
+			cfg.Network = c.file
+			cfg.Certificate = c.sign(name, cfg.Seam.Transport.Self(), all)
+		})
+	}
+	for i := range nodes {
+		c.nodes = append(c.nodes, start(fmt.Sprint("n", i)))
+	}
+	for i := range guests {
+		g := start(fmt.Sprint("g", i))
+		c.guests = append(c.guests, g)
+		_, err := g.Serve(context.Background(), fmt.Sprint("trap", i), echo, patterns.Limits{})
+		require.NoError(t, err)
+	}
+	time.Sleep(2 * time.Second)
+	for i := range guests {
+		for _, n := range c.nodes {
+			_, err := n.Request(context.Background(), fmt.Sprint("trap", i), patterns.Message{})
+			require.NoError(t, err)
+		}
+	}
+	return c
+}
+
+// cutOff tells one node, and returns how long it is until none has a link with a guest:
+// at each node, in rising order.
+func (c *crowd) cutOff(g *node.Node, tell func()) []time.Duration {
+	for _, n := range c.nodes {
+		require.True(c.t, hasLink(n, g))
+	}
+	begin := time.Now()
+	tell()
+	var took []time.Duration
+	for left := slices.Clone(c.nodes); len(left) > 0; time.Sleep(time.Millisecond) {
+		left = slices.DeleteFunc(left, func(n *node.Node) bool {
+			gone := !hasLink(n, g)
+			if gone {
+				took = append(took, time.Since(begin))
+			}
+			return gone
+		})
+		require.Less(c.t, time.Since(begin), 5*time.Second, "%d nodes still have a link", len(left))
+	}
+	return took
+}
+
+func TestAHundredNodesCutWhoIsExcludedWithinFiveSeconds(t *testing.T) {
+	// This test tells one node of a hundred of a ban, and another one of a revocation, ten
+	// times each: within 5 s no node has a link with the guest that it is about, and
+	// none gets one again. It logs how long it took.
+	const rounds = 10
+	sim.Run(t, sim.Config{Seed: 11}, func(t *testing.T, n *sim.Network) {
+		c := newCrowd(t, n, 100, 2*rounds)
+		var bans, revocations []time.Duration
+		var out []peer.ID
+		for i := range rounds {
+			guest, told := c.guests[2*i], c.nodes[(37*i+5)%len(c.nodes)]
+			bans = append(bans, c.cutOff(guest, func() {
+				file := c.file
+				file.Bans = []peer.ID{guest.Self()}
+				require.NoError(t, told.SetKeys(node.Keys{Network: file}))
+			})...)
+			guest, told = c.guests[2*i+1], c.nodes[(53*i+11)%len(c.nodes)]
+			out = append(out, guest.Self())
+			revocations = append(revocations, c.cutOff(guest, func() {
+				require.NoError(t, told.Credentials().Revoke(c.list(uint64(i+1), out...)))
+			})...)
+		}
+		for name, took := range map[string][]time.Duration{"ban": bans, "revocation": revocations} {
+			slices.Sort(took)
+			t.Logf("%s to the link cut: p50 %v, max %v, of %d", name, took[len(took)/2], took[len(took)-1], len(took))
+		}
+		time.Sleep(time.Minute) // they try again
+		for _, n := range c.nodes {
+			require.False(t, slices.ContainsFunc(c.guests, func(g *node.Node) bool { return hasLink(n, g) }))
+		}
+	})
+}
