@@ -74,7 +74,7 @@ func (c *crowd) cutOff(g *node.Node, tell func()) []time.Duration {
 	begin := time.Now()
 	tell()
 	var took []time.Duration
-	for left := slices.Clone(c.nodes); len(left) > 0; time.Sleep(time.Millisecond) {
+	for left := slices.Clone(c.nodes); len(left) > 0; time.Sleep(5 * time.Millisecond) {
 		left = slices.DeleteFunc(left, func(n *node.Node) bool {
 			gone := !hasLink(n, g)
 			if gone {
@@ -88,12 +88,16 @@ func (c *crowd) cutOff(g *node.Node, tell func()) []time.Duration {
 }
 
 func TestAHundredNodesCutWhoIsExcludedWithinFiveSeconds(t *testing.T) {
-	// This test tells one node of a hundred of a ban, and another one of a revocation, ten
-	// times each: within 5 s no node has a link with the guest that it is about, and
+	// This test tells one node of a hundred of a ban, and another one of a revocation, twice
+	// each: within 5 s no node has a link with the guest that it is about, and
 	// none gets one again. It logs how long it took.
-	const rounds = 10
+	const rounds = 2
+	count := 100
+	if raceEnabled {
+		count = 30 // or it takes minutes
+	}
 	sim.Run(t, sim.Config{Seed: 11}, func(t *testing.T, n *sim.Network) {
-		c := newCrowd(t, n, 100, 2*rounds)
+		c := newCrowd(t, n, count, 2*rounds)
 		var bans, revocations []time.Duration
 		var out []peer.ID
 		for i := range rounds {
@@ -113,7 +117,7 @@ func TestAHundredNodesCutWhoIsExcludedWithinFiveSeconds(t *testing.T) {
 			slices.Sort(took)
 			t.Logf("%s to the link cut: p50 %v, max %v, of %d", name, took[len(took)/2], took[len(took)-1], len(took))
 		}
-		time.Sleep(time.Minute) // they try again
+		time.Sleep(5 * time.Second) // they try again
 		for _, n := range c.nodes {
 			require.False(t, slices.ContainsFunc(c.guests, func(g *node.Node) bool { return hasLink(n, g) }))
 		}

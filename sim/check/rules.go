@@ -173,6 +173,7 @@ func faultKinds() []faultKind {
 		{"flood", "floods", "more requests than usual"},
 		{"attack", "attacks", "a node did harm"},
 		{"ban", "bans", "a node was excluded"},
+		{"revoke", "revocations", "a node's certificates were taken back"},
 		{"rotate", "rotations", "keys were replaced by new ones"},
 	}
 }

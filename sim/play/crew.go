@@ -21,10 +21,11 @@ import (
 
 // crew is the nodes of a scenario and the lives that they lead.
 type crew struct {
-	p     *player
-	nodes []*crewNode // in the scenario's order; immutable
-	by    map[string]*crewNode
-	safe  *safe
+	p         *player
+	nodes     []*crewNode // in the scenario's order; immutable
+	by        map[string]*crewNode
+	safe      *safe
+	authority *authority
 }
 
 // crewNode is a node that may live several times.
@@ -36,6 +37,8 @@ type crewNode struct {
 	relay         *crewNode          // that it is a client of; nil = it is a node
 	network       string             // "" = there is only one
 	key           string             // label of its network key, which has the network before it
+	idle          bool               // its certificate lets it do nothing: what it sees is not judged
+	ends          time.Duration      // of its certificate, from the scenario's beginning; 0 = never
 	keys          map[string]string  // cluster to label of its explicit key
 	jobs          []scenario.Cluster // that it serves
 	subscriptions []int              // that it makes: indexes into the scenario's
@@ -90,6 +93,9 @@ func newCrew(p *player) (*crew, error) {
 		return nil, err
 	}
 	c.turn()
+	if err := issue(c); err != nil {
+		return nil, err
+	}
 	return c, c.assign()
 }
 
@@ -224,7 +230,7 @@ func (c *crew) start(n *crewNode) {
 	l := &life{Participant: participant}
 	l.index = add(c.p.record, &c.p.record.h.Nodes, history.Node{
 		Name: n.name, Relay: n.spec.Relay, Zone: n.spec.Zone, Peer: participant.Peer(), Network: n.network, Key: n.label(), Keys: n.carrier().keys,
-		From: c.p.level.Now(), Leaving: -1, Until: -1, Adversary: n.spec.Adversary != nil, Gateway: peersOf(participant),
+		From: c.p.level.Now(), Leaving: -1, Until: -1, Adversary: n.spec.Adversary != nil || n.idle, Gateway: peersOf(participant),
 	})
 	n.leave(l)
 	for _, job := range n.jobs {

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/node"
@@ -79,7 +80,9 @@ type NodeSpec struct {
 	Gateway     *GatewaySpec // it is a gateway; Network, Seeds and all that is about one node are not used
 	Policy      string       // what its clients may do, as text; empty = everything
 	Tokens      []string     // that its clients may prove to have, or that it has as a client: one at most
-	Relay       string       // it is a client, attached to the node of that name; Network, ClusterKeys and Seeds are its relay's
+	// Certify signs the node's certificate; nil = it has none.
+	Certify func(p peer.ID, now time.Time) ([]byte, error)
+	Relay   string // it is a client, attached to the node of that name; Network, ClusterKeys and Seeds are its relay's
 }
 
 // GatewaySpec says what a gateway is.

@@ -140,6 +140,7 @@ func (p *player) launch() {
 		p.at(p.start+n.start, "start "+n.name, func() { p.crew.start(n) })
 	}
 	p.crew.plan()
+	p.crew.authority.expire()
 	for i, a := range p.scenario.Timeline {
 		p.at(p.start+a.At.D(), fmt.Sprintf("action %d %s", i, a.Do), func() { p.act(i, a) })
 	}
@@ -243,7 +244,7 @@ const settled = 5 * time.Second
 // strict says whether everybody must see everybody: all hold the same keys.
 func (p warmUp) strict() bool {
 	for _, g := range p.scenario.Nodes {
-		if g.Key != "" {
+		if g.Key != "" || g.Certificate == scenario.CertificateNothing {
 			return false
 		}
 	}

@@ -31,6 +31,8 @@ func (p *player) act(index int, a scenario.Action) {
 		err = p.crew.safe.rotate(a)
 	case "ban":
 		err = p.crew.safe.ban(a)
+	case "revoke":
+		err = p.crew.authority.revoke(a)
 	default:
 		err = p.level.Apply(a)
 	}
@@ -162,8 +164,8 @@ func faultOf(at time.Duration, a scenario.Action) *history.Fault {
 	switch a.Do {
 	case "corrupt", "break":
 		f.Until = at
-	case "rotate":
-		f.Until = at + scenario.RotationTakes(a).D()
+	case "rotate", "revoke":
+		f.Until = at + scenario.SpreadTakes(a).D()
 	case "flood":
 		if a.For > 0 {
 			f.Until = at + a.For.D()

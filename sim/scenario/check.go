@@ -151,6 +151,9 @@ func (c *checker) group(path string, g Nodes) {
 	if g.Near != "" && noCluster(c.s.Clusters, g.Near) != "" {
 		c.add(path+".near", "%s", noCluster(c.s.Clusters, g.Near))
 	}
+	if field, why := badCertificate(g, c.s.Nodes); why != "" {
+		c.add(path+field, "%s", why)
+	}
 	c.span(path+".start", g.Start)
 	c.span(path+".every", g.Every)
 	if g.Start < 0 || g.Every < 0 || c.s.Duration <= 0 {

@@ -116,6 +116,9 @@ func (c *checker) values(path string, a Action) {
 	if why := badRotation(a, c.s.Clusters); a.Do == "rotate" && why != "" {
 		c.add(path+".on", "%s", why)
 	}
+	if why := badRevocation(c.s.Nodes); a.Do == "revoke" && len(a.Nodes) > 0 && why != "" {
+		c.add(path, "%s", why)
+	}
 	if a.Link != nil {
 		if len(a.Link.Between) > 0 {
 			c.add(path+".link.between", "belongs to the action")
@@ -215,8 +218,10 @@ func (x *Index) withoutClients(names []string) []string {
 // simOnly says whether a scenario has something that only level sim can do.
 func simOnly(s Scenario) bool {
 	return slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Attach != "" }) ||
-		slices.ContainsFunc(groups(s), func(g Nodes) bool { return g.Near != "" || g.Prefix != "" }) ||
-		slices.ContainsFunc(s.Timeline, func(a Action) bool { return a.Do == "break" || a.Do == "attack" || a.Do == "rotate" || a.Do == "ban" })
+		slices.ContainsFunc(groups(s), func(g Nodes) bool { return g.Near != "" || g.Prefix != "" || g.Certificate != "" }) ||
+		slices.ContainsFunc(s.Timeline, func(a Action) bool {
+			return a.Do == "break" || a.Do == "attack" || a.Do == "rotate" || a.Do == "ban" || a.Do == "revoke"
+		})
 }
 
 // clients checks the groups of clients.
@@ -250,7 +255,7 @@ func (c *checker) clients() {
 	}
 	for i, l := range c.s.Levels {
 		if simOnly(c.s) && l != Levels()[0] {
-			c.add(fmt.Sprintf("levels[%d]", i), "clients, adversaries, prefixes, keys that change, and connections that break, are at level %s only", Levels()[0])
+			c.add(fmt.Sprintf("levels[%d]", i), "clients, adversaries, prefixes, keys that change, certificates, and connections that break, are at level %s only", Levels()[0])
 		}
 	}
 }

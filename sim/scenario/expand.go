@@ -176,8 +176,8 @@ func (x *expander) action(path string, a Action) {
 		x.swizzle(path, a)
 	case "flood":
 		x.flood(path, a)
-	case "rotate":
-		x.rotate(path, a)
+	case "rotate", "revoke":
+		x.together(path, a)
 	case "heal":
 		x.put(path, false, Action{At: a.At, Do: "heal"})
 	case "rolling-restart":
@@ -310,11 +310,12 @@ func (x *expander) rolling(path string, a Action) {
 	}
 }
 
-// rotate keeps the nodes of a rotation together: they read one file.
-func (x *expander) rotate(path string, a Action) {
+// together keeps the nodes of a rotation, or of a revocation, together: they read one
+// file, or are on one list.
+func (x *expander) together(path string, a Action) {
 	a.Nodes = x.index.withoutGateways(x.index.withoutClients(x.pick(a.Nodes)))
-	if end := a.At + RotationTakes(a); end > x.s.Duration {
-		x.add(path, "the last of %d nodes would have its keys at %v, after the end at %v", len(a.Nodes), end, x.s.Duration)
+	if end := a.At + SpreadTakes(a); end > x.s.Duration {
+		x.add(path, "the last of %d nodes would have its news at %v, after the end at %v", len(a.Nodes), end, x.s.Duration)
 		return
 	}
 	x.put(path, false, a)

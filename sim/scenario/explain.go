@@ -337,7 +337,7 @@ func (x *Index) happens(a Action) string {
 		return fmt.Sprintf("%s answers about who is near: %s", a.Mode, who)
 	case "attack":
 		return a.attacks(who)
-	case "ban", "rotate":
+	case "ban", "rotate", "revoke":
 		return rotates(a, who)
 	case "flood":
 		return a.Work.Name + ": " + sends(x, *a.Work)
@@ -395,8 +395,8 @@ func (x *network) bars(timeline []Action) []bar {
 			b.until = a.At
 		case "flood":
 			b.until = a.At + a.For
-		case "rotate":
-			b.until = a.At + RotationTakes(a)
+		case "rotate", "revoke":
+			b.until = a.At + SpreadTakes(a)
 		default:
 			open = append(open, len(all))
 		}

@@ -20,16 +20,22 @@ func badRotation(a Action, clusters []Cluster) string {
 	return ""
 }
 
-// RotationTakes is how long it is until the last node of an expanded rotate has read the last
-// of its files.
-func RotationTakes(a Action) Duration {
+// SpreadTakes is how long it is until the last node of an expanded rotate has read the last
+// of its files, or all have heard of an expanded revoke.
+func SpreadTakes(a Action) Duration {
+	if a.Do == "revoke" {
+		return orDefault(a.For, defaultRevocation)
+	}
 	return a.For + Duration(max(len(a.Nodes)-1, 0))*a.Every
 }
 
-// rotates says what a rotation or a ban does, for people.
+// rotates says what a rotation, a ban or a revocation does, for people.
 func rotates(a Action, who string) string {
-	if a.Do == "ban" {
+	switch a.Do {
+	case "ban":
 		return "banned: " + who
+	case "revoke":
+		return "revoked: " + who + ", all are to know within " + SpreadTakes(a).String()
 	}
 	text := "the network's key is rotated: "
 	if a.On != "" {

@@ -49,6 +49,10 @@ type Nodes struct {
 	Key     string   `yaml:"key,omitempty" json:"key,omitempty"`       // a label: nodes with different labels hold different network keys
 	Policy  string   `yaml:"policy,omitempty" json:"policy,omitempty"` // what their clients may do: the text of a relay's policy; default: everything
 	Token   string   `yaml:"token,omitempty" json:"token,omitempty"`   // of clients: the name of the token that they prove to have; default: none
+	// Certificate of the nodes, in a network that requires them: see Certificates. Where
+	// one group has one all need one.
+	Certificate string   `yaml:"certificate,omitempty" json:"certificate,omitempty"`
+	Ends        Duration `yaml:"ends,omitempty" json:"ends,omitempty"` // when others refuse the certificate, with what clocks may be off; default: never
 }
 
 // Cluster is a name that some nodes serve.
@@ -166,6 +170,7 @@ func Actions() []ActionInfo {
 		{"attack", "Turns the nodes into adversaries, which do harm in the way of mode; without a mode they stop. They go on in the liveness phase. Level sim only.", nodes, []string{"mode", "on", "for"}, false},
 		{"rotate", "Makes a new key of the network, or of a cluster (on), and has the nodes read the file with it one after the other, every so long; who is away reads it when it comes back. The old keys are valid for so long (for), then the nodes read a file without them; default: there is none of them in the first. Level sim only.", nodes, []string{"on", "every", "for"}, false},
 		{"ban", "Puts the nodes on the list of bans in the network's file, which the first other node reads; all others hear of it. Who is banned, or left out when the network's key is rotated, goes on with what it has: nothing is promised to it, and nobody may answer it, ask it, or list it. Level sim only.", nodes, nil, false},
+		{"revoke", "Has the authority put the nodes on its list of revocations, which the first other node reads; all others hear of it, within a time (for; default 5s). Who is revoked goes on with what it has: nothing is promised to it, and after that time nobody may answer it, ask it, or list it. Level sim only.", nodes, []string{"for"}, false},
 		{"flood", "Sends a second workload for a while.", []string{"work"}, []string{"for"}, false},
 		{"heal", "Ends every cut, clog, degradation, pause, skew and router fault.", nil, nil, false},
 		{"partition", "Cuts both ways between the first nodes and the second, or between the nodes and all others.", []string{"between or nodes"}, []string{"for"}, true},

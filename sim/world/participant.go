@@ -32,6 +32,7 @@ type participant struct {
 var (
 	_ play.Participant = (*participant)(nil)
 	_ play.Keyed       = (*participant)(nil)
+	_ play.Issued      = (*participant)(nil)
 	_ play.Holder      = (*participant)(nil)
 )
 

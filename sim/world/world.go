@@ -128,6 +128,11 @@ func (w *World) equip(spec play.NodeSpec) (node.Config, error) {
 		Incarnation: w.n.Incarnation(spec.Name),
 		Heartbeat:   w.cfg.Heartbeat,
 	}
+	if spec.Certify != nil {
+		if cfg.Certificate, err = spec.Certify(seam.Transport.Self(), seam.Clock.Now()); err != nil {
+			return node.Config{}, fmt.Errorf("node %s: %w", spec.Name, err)
+		}
+	}
 	cfg.Logger = w.log(spec.Name)
 	for _, name := range spec.Seeds {
 		cfg.Seeds = append(cfg.Seeds, name+":4001")

@@ -20,7 +20,6 @@ import (
 
 const (
 	excluders   = 6 // relays that cut the guest off; the first one is told
-	exclusions  = 30
 	cutOffLimit = time.Minute
 )
 
@@ -46,7 +45,7 @@ func exclusion(m *meter) {
 		{"revocation", func(p string) { office.revoke("--peer", p) }},
 	} {
 		var cut []time.Duration
-		for i := range exclusions {
+		for i := range m.rounds {
 			guest := office.relay(fmt.Sprint(way.name, i), harness.Seed(relays[0]))
 			trap := fmt.Sprint("trap-", way.name, i)
 			serve(m, guest, trap)

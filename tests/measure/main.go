@@ -54,6 +54,7 @@ func main() {
 	only := flag.String("only", "", "measurements to run, separated by commas (default all)")
 	var work amounts
 	flag.IntVar(&work.perSecond, "rate", 5000, "requests a second while keys are rotated")
+	flag.IntVar(&work.rounds, "rounds", 30, "nodes that are banned, and that are revoked")
 	flag.IntVar(&work.tunnels, "tunnels", 100, "tunnels that are open while keys are rotated")
 	flag.Parse()
 	if *part {
@@ -87,6 +88,7 @@ func runAll(only string, work amounts) int {
 type amounts struct {
 	perSecond int // requests a second
 	tunnels   int
+	rounds    int // exclusions of each kind
 }
 
 // meter is what the harness needs of a test, for a program.
