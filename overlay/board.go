@@ -91,15 +91,32 @@ func (b *Board) Number(t Topic, subject string) uint64 {
 	return b.core.held[statementName{t, subject}].Number
 }
 
-// Renew has prove change the proofs of all that holds about a topic: those who come
-// later may know other keys than those who were told.
-func (b *Board) Renew(t Topic, prove func(*Statement)) {
+// Renew has prove change the proofs of what holds about a topic, where it reports that it
+// has: peers may have refused, or dropped, those before, so they are told again.
+func (b *Board) Renew(t Topic, prove func(*Statement) bool) {
 	for _, s := range b.Held(t) {
-		prove(&s)
-		b.mu.Lock()
-		b.core.renew(s)
-		b.mu.Unlock()
+		if prove(&s) {
+			b.mu.Lock()
+			b.core.renew(s)
+			b.mu.Unlock()
+		}
 	}
+	b.tell()
+}
+
+// Drop takes out what holds about a topic unless keep says that it is still true, and
+// returns it; peers are asked what holds if there is such. keep must not block.
+func (b *Board) Drop(t Topic, keep func(Statement) bool) []Statement {
+	b.mu.Lock()
+	dropped := b.core.drop(t, keep)
+	if len(dropped) > 0 {
+		b.core.askAll(t)
+	}
+	b.mu.Unlock()
+	if len(dropped) > 0 {
+		b.tell()
+	}
+	return dropped
 }
 
 // Recheck tells that Check may find true what it did not before: peers that have said

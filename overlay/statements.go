@@ -4,6 +4,7 @@
 package overlay
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -113,10 +114,17 @@ func (c *statements) knows(p peer.ID, s *Statement) {
 	}
 }
 
-// renew puts another proof of the same in the place of a statement's.
+// renew puts another proof of the same in the place of a statement's. All peers are owed it.
 func (c *statements) renew(s Statement) {
-	if held, ok := c.held[s.name()]; ok && held.Number == s.Number {
-		c.held[s.name()] = s
+	name := s.name()
+	if held, ok := c.held[name]; !ok || held.Number != s.Number || bytes.Equal(held.Proof, s.Proof) {
+		return
+	}
+	c.held[name] = s
+	for _, a := range c.peers {
+		if !slices.Contains(a.owed, name) {
+			a.owed = append(a.owed, name)
+		}
 	}
 }
 
@@ -139,6 +147,14 @@ func (c *statements) recheck(t Topic) {
 	}
 }
 
+// askAll has all peers be asked to say again what holds about a topic.
+func (c *statements) askAll(t Topic) {
+	for p := range c.peers {
+		c.refuse(p, t)
+	}
+	c.recheck(t)
+}
+
 // asked notes that p is to be told again what holds about a topic.
 func (c *statements) asked(p peer.ID, t Topic) {
 	a := c.peers[p]
@@ -154,6 +170,20 @@ func (c *statements) asked(p peer.ID, t Topic) {
 
 // up notes that a session with p began: it is owed all that holds.
 func (c *statements) up(p peer.ID) { c.peers[p] = &audience{owed: c.names()} }
+
+// drop takes out what holds about a topic and is not to be kept, and returns it.
+func (c *statements) drop(t Topic, keep func(Statement) bool) (dropped []Statement) {
+	for _, name := range c.names() {
+		if s := c.held[name]; name.topic == t && !keep(s) {
+			dropped = append(dropped, s)
+			delete(c.held, name)
+			for _, a := range c.peers {
+				a.owed = slices.DeleteFunc(a.owed, func(n statementName) bool { return n == name })
+			}
+		}
+	}
+	return dropped
+}
 
 // down notes that the session with p has ended.
 func (c *statements) down(p peer.ID) { delete(c.peers, p) }

@@ -83,7 +83,7 @@ func (n *Network) AdmittedBy(p peer.ID, ext []byte) (version uint32, err error) 
 	if common {
 		return 0, fmt.Errorf("%w: it holds another key", ErrNotAdmitted)
 	}
-	return 0, fmt.Errorf("%w: no key version in common", ErrNotAdmitted)
+	return 0, fmt.Errorf("%w: no key version in common that is valid now: compare the files, and the clocks", ErrNotAdmitted)
 }
 
 func (n *Network) admissionMessage(version uint32, p peer.ID) []byte {

@@ -328,3 +328,41 @@ func FuzzOpenCertificate(f *testing.F) {
 		}
 	})
 }
+
+// TestAFileThatIsReplacedKeepsItsModeAndItsLink proves that a certificate file which is
+// written anew keeps its mode, and that a link to it stays one.
+func TestAFileThatIsReplacedKeepsItsModeAndItsLink(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "web-1.cert"), filepath.Join(dir, "link")
+	signed := renewable(t, newPeer(t, "node"))
+	require.NoError(t, security.WriteCertificateFile(path, signed))
+	require.NoError(t, os.Chmod(path, 0o640))
+	require.NoError(t, os.Symlink(path, link))
+	next := renew(t, testIssuer(t, testTerms), signed, noon.Add(20*time.Hour))
+	require.NoError(t, security.WriteCertificateFile(link, next))
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&os.ModeSymlink)
+	info, err = os.Stat(path)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o640, info.Mode().Perm())
+	got, err := security.ReadCertificateFile(path)
+	require.NoError(t, err)
+	require.Equal(t, next, got)
+}
+
+// TestRootReadsWhatAGroupMayRead proves that `sudo arke key rotate` takes a file that root
+// owns and a daemon's group reads.
+func TestRootReadsWhatAGroupMayRead(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	path := authorityFile(t)
+	require.NoError(t, os.Chown(path, 0, 54321))
+	require.NoError(t, os.Chmod(path, 0o440))
+	_, err := security.LoadAuthority(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(path, 0o444))
+	_, err = security.LoadAuthority(path)
+	require.ErrorIs(t, err, security.ErrLooseMode)
+}

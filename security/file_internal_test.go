@@ -104,7 +104,7 @@ func TestFilesAreLookedAtAsTheyAre(t *testing.T) {
 	const somebody, group = 65534, 4242
 	require.NoError(t, os.Chown(path, -1, group))
 	secret, guarded := look(0o440)
-	require.ErrorIs(t, secret, ErrLooseMode, "a group that this process is not of")
+	require.NoError(t, secret, "root itself has given it to that group, and `sudo arke key rotate` changes it")
 	require.NoError(t, guarded)
 	require.NoError(t, os.Chown(path, somebody, os.Getegid()))
 	for _, mode := range []fs.FileMode{0o600, 0o400, 0o440} {

@@ -17,7 +17,7 @@ import (
 type owner struct {
 	uid     int
 	foreign bool // neither we nor root
-	group   bool // its group is one of ours
+	group   bool // its group is one of ours, or we are root and the file is ours
 }
 
 func ownerOf(info fs.FileInfo) owner {
@@ -27,7 +27,7 @@ func ownerOf(info fs.FileInfo) owner {
 	}
 	uid, gid := int(stat.Uid), int(stat.Gid)
 	groups, _ := os.Getgroups() // without them there is still our own
-	return owner{uid, uid != 0 && uid != os.Geteuid(), gid == os.Getegid() || slices.Contains(groups, gid)}
+	return owner{uid, uid != 0 && uid != os.Geteuid(), os.Geteuid() == 0 && uid == 0 || gid == os.Getegid() || slices.Contains(groups, gid)}
 }
 
 // keepOwner gives a file the group of the one that it replaces, and its owner where

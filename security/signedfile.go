@@ -6,6 +6,9 @@ package security
 import (
 	"encoding/hex"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -70,9 +73,17 @@ func readSigned(path, format string, limit int) ([]byte, error) {
 	return b, nil
 }
 
-// writeSigned replaces the file whole, so that nobody reads half of one.
+// writeSigned replaces the file whole, so that nobody reads half of one. One that is there
+// keeps its mode; of a link the file that it leads to is replaced.
 func writeSigned(path, head, format string, encoded []byte) error {
 	b := fmt.Appendf([]byte(head), "%s 1\n%s ", format, signedWord)
 	b = append(hex.AppendEncode(b, encoded), '\n')
-	return replacefile.Write(path, b, 0o644)
+	mode := fs.FileMode(0o644)
+	if at, err := filepath.EvalSymlinks(path); err == nil {
+		path = at
+		if info, err := os.Stat(path); err == nil {
+			mode = info.Mode().Perm()
+		}
+	}
+	return replacefile.Write(path, b, mode)
 }

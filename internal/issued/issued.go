@@ -365,14 +365,21 @@ func (r *Roll) Revocations() (security.RevocationList, []byte) {
 	return r.list, r.signed
 }
 
-// Next is when the certificate of somebody with a link ends; zero = none does.
-func (r *Roll) Next() (first time.Time) {
+// Next is when the first certificate ends after since: of somebody with a link, or in a
+// record; zero = none does.
+func (r *Roll) Next(since time.Time) (first time.Time) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	for _, h := range r.shown {
-		if end := h.Ends(); first.IsZero() || end.Before(first) {
+	look := func(h *holding) {
+		if end := h.Ends(); end.After(since) && (first.IsZero() || end.Before(first)) {
 			first = end
 		}
+	}
+	for _, h := range r.shown {
+		look(h)
+	}
+	for _, h := range r.held {
+		look(h)
 	}
 	return first
 }

@@ -23,10 +23,21 @@ type bans struct {
 	l *layers
 
 	// Guarded by mu.
-	mu     sync.Mutex
-	listed map[peer.ID]bool // in this node's file
-	out    map[peer.ID]bool // with whom it has nothing to do
+	mu      sync.Mutex
+	listed  map[peer.ID]bool // in this node's file
+	out     map[peer.ID]bool // with whom it has nothing to do
+	changed []peer.ID        // to be looked at …
+	busy    bool             // … by somebody who does already
 }
+
+// maxRaise bounds how far a ban's number may be above the one that holds: else whoever has
+// a key could choose the last one there is, and nobody could lift the ban.
+const maxRaise = 1 << 16
+
+var (
+	errRaise         = errors.New("node: the number of the ban is too far above the one before")
+	errAuthorityBans = errors.New("node: where certificates are required the authority excludes nodes")
+)
 
 // handle takes what others say. Before the overlay starts.
 func (b *bans) handle() {
@@ -35,6 +46,12 @@ func (b *bans) handle() {
 		Check: func(s overlay.Statement) error {
 			if err := security.CheckPeerID(peer.ID(s.Subject)); err != nil {
 				return err
+			}
+			switch {
+			case b.l.credentials.Issuance().Required:
+				return errAuthorityBans
+			case s.Number-b.number(peer.ID(s.Subject)) > maxRaise:
+				return errRaise
 			}
 			return b.l.keys.network.CheckVouch(s.Proof, uint32(s.Topic), s.Subject, s.Number, s.Body)
 		},
@@ -47,24 +64,43 @@ func (b *bans) handle() {
 func (b *bans) heed(p peer.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	banned := b.listed[p] || b.number(p)%2 == 1
-	if banned == b.out[p] {
+	if b.changed = append(b.changed, p); b.busy {
 		return
 	}
+	b.busy = true
+	for len(b.changed) > 0 {
+		p := b.changed[0]
+		b.changed = b.changed[1:]
+		banned := b.listed[p] || b.number(p)%2 == 1
+		if banned == b.out[p] {
+			continue
+		}
+		if banned {
+			b.out[p] = true
+		} else {
+			delete(b.out, p)
+		}
+		b.mu.Unlock() // connections are closed
+		b.act(p, banned)
+		b.mu.Lock()
+	}
+	b.busy = false
+}
+
+// act has a ban hold, or no longer. One goroutine does at a time; mu is not held.
+func (b *bans) act(p peer.ID, banned bool) {
 	if p == b.l.overlay.Self() {
-		if b.out[p] = banned; banned {
+		if banned {
 			b.l.log().Error("this node is banned: others will have nothing to do with it")
 		}
 		return
 	}
 	b.l.keys.network.Ban(p, banned)
 	if banned {
-		b.out[p] = true
 		b.l.log().Warn("a peer is banned", zap.Stringer("peer", p))
 		b.l.overlay.Exclude(p)
 		return
 	}
-	delete(b.out, p)
 	b.l.log().Info("a ban is lifted", zap.Stringer("peer", p))
 	b.l.overlay.Readmit(p)
 }
@@ -84,6 +120,9 @@ func (b *bans) set(list []peer.ID) {
 		delete(gone, p)
 	}
 	b.mu.Unlock()
+	if b.l.credentials.Issuance().Required {
+		b.drop(func(overlay.Statement) bool { return false })
+	}
 	for _, p := range news {
 		b.state(p, true)
 		b.heed(p) // also if others have lifted it, or can't be told
@@ -92,6 +131,7 @@ func (b *bans) set(list []peer.ID) {
 		b.state(p, false)
 		b.heed(p) // also if others had lifted it before
 	}
+	b.renew() // also what others have said
 }
 
 // number is that of the statement about p; 0 = there is none.
@@ -102,7 +142,7 @@ func (b *bans) number(p peer.ID) uint64 {
 // state says to all that p is banned, or no longer, unless that holds already.
 func (b *bans) state(p peer.ID, banned bool) {
 	number := b.number(p)
-	if (number%2 == 1) == banned {
+	if (number%2 == 1) == banned || b.l.credentials.Issuance().Required {
 		return
 	}
 	s := overlay.Statement{Topic: wire.Statement_BAN, Subject: string(p), Number: number + 1}
@@ -112,8 +152,29 @@ func (b *bans) state(p peer.ID, banned bool) {
 	}
 }
 
-// renew proves all bans by a key that counts now: who joins later knows no other.
-func (b *bans) renew() { b.l.overlay.Statements().Renew(wire.Statement_BAN, b.prove) }
+// renew proves the bans of this node's file by a key that counts now, and drops those that
+// no such key proves any more: what somebody has said who had only a former key ends
+// with that key.
+func (b *bans) renew() {
+	b.l.overlay.Statements().Renew(wire.Statement_BAN, func(s *overlay.Statement) bool {
+		b.mu.Lock()
+		listed := b.listed[peer.ID(s.Subject)]
+		b.mu.Unlock()
+		if listed {
+			b.prove(s)
+		}
+		return listed
+	})
+	b.drop(func(s overlay.Statement) bool {
+		return b.l.keys.network.CheckVouch(s.Proof, uint32(s.Topic), s.Subject, s.Number, s.Body) == nil
+	})
+}
+
+func (b *bans) drop(keep func(overlay.Statement) bool) {
+	for _, s := range b.l.overlay.Statements().Drop(wire.Statement_BAN, keep) {
+		b.heed(peer.ID(s.Subject))
+	}
+}
 
 func (b *bans) prove(s *overlay.Statement) {
 	s.Proof = b.l.keys.network.Vouch(uint32(s.Topic), s.Subject, s.Number, s.Body)

@@ -55,6 +55,7 @@ type credentials struct {
 	mu     sync.Mutex
 	timer  overlay.Timer
 	warned time.Time
+	looked time.Time // for certificates that have ended
 	over   bool
 	anew   bool // the certificate was shown, and is to be once more
 	news   bool // there is something to be kept
@@ -146,6 +147,7 @@ func (c *credentials) attach(o *overlay.Overlay, k *cluster.Clusters) {
 func (c *credentials) start() {
 	if list, signed := c.Revocations(); signed != nil {
 		_ = c.tell(list.Number, signed) // ErrStale: a peer was faster
+		c.keep()                        // those of the configuration, too
 	}
 	if s := c.Status(); s.Fault != "" {
 		c.log.Error("other nodes refuse this one: it needs another certificate, from `arke authority sign`", zap.String("reason", s.Fault))
@@ -167,8 +169,11 @@ func (c *credentials) stop() {
 func (c *credentials) plan() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || !c.Issuance().Issued() {
+	if c.timer != nil {
+		c.timer.Stop() // there is one chain of them, however often plan is called
 		c.timer = nil
+	}
+	if c.over || !c.Issuance().Issued() {
 		return
 	}
 	c.timer = c.clock.AfterFunc("node.certificates", lookEvery, func() {
@@ -179,7 +184,11 @@ func (c *credentials) plan() {
 
 // tick ends the links to those whose certificate has ended, and warns of this node's own.
 func (c *credentials) tick(now time.Time) {
-	if first := c.Next(); !first.IsZero() && !now.Before(first) {
+	c.mu.Lock()
+	since := c.looked
+	c.looked = now
+	c.mu.Unlock()
+	if first := c.Next(since); !first.IsZero() && !now.Before(first) {
 		c.look()
 	}
 	own, ok := c.OwnCertificate()
@@ -321,6 +330,10 @@ func (c *credentials) change(i security.Issuance) {
 		return
 	}
 	c.SetIssuance(i)
+	if was.Authority != i.Authority {
+		// Its numbers are its own: the first list of the next one is no older.
+		c.overlay.Statements().Drop(wire.Statement_REVOCATIONS, func(overlay.Statement) bool { return false })
+	}
 	c.look()
 	c.overlay.Statements().Recheck(wire.Statement_REVOCATIONS)
 	c.renewing.hold()

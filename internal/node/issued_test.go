@@ -294,3 +294,34 @@ func TestANetworkMovesFromSharedToIssuedWhileItRuns(t *testing.T) {
 	until(t, func() bool { return !linked(a, late) && !linked(b, late) })
 	require.Error(t, ask(t, late, "geo"))
 }
+
+// TestAnotherAuthorityBeginsWithItsFirstList proves that the number of one authority's list
+// keeps no list of the next one away.
+func TestAnotherAuthorityBeginsWithItsFirstList(t *testing.T) {
+	o := newOffice(t, false)
+	dir := t.TempDir() + "/d"
+	list := o.list(7)
+	n := start(t, o.file, func(c *node.Config) { c.DataDir, c.Revocations = dir, list })
+	other := start(t, o.file, nil, n)
+	serve(t, n, "geo", echo, patterns.Limits{})
+	require.NoError(t, ask(t, other, "geo"))
+	until(t, func() bool { return other.Status().Certificate.Revocations == 7 })
+	next := newOffice(t, false)
+	key, err := security.GenerateAuthority(o.file.ID, rand.Reader)
+	require.NoError(t, err)
+	next.authority = key
+	for _, each := range []*node.Node{n, other} {
+		each.Credentials().SetIssuance(security.Issuance{Authority: key.ID()})
+	}
+	require.NoError(t, n.Credentials().Revoke(next.list(1)))
+	until(t, func() bool { return other.Status().Certificate.Revocations == 1 })
+}
+
+// TestListsOfTheConfigurationAreKept proves that a restart without them knows them.
+func TestListsOfTheConfigurationAreKept(t *testing.T) {
+	o := newOffice(t, false)
+	dir := t.TempDir() + "/d"
+	require.NoError(t, start(t, o.file, func(c *node.Config) { c.DataDir, c.Revocations = dir, o.list(7) }).Close())
+	n := start(t, o.file, func(c *node.Config) { c.DataDir = dir })
+	require.EqualValues(t, 7, n.Status().Certificate.Revocations)
+}

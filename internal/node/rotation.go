@@ -46,6 +46,7 @@ type rotation struct {
 
 	mu    sync.Mutex // held while keys change; Heed of statements does without
 	timer overlay.Timer
+	next  time.Time // that timer is planned for
 	over  bool
 
 	bans bans
@@ -87,6 +88,16 @@ func (r *rotation) set(k Keys) error {
 			return fmt.Errorf("node: keys of cluster %q: %w", name, err)
 		}
 	}
+	if err := r.replace(k); err != nil {
+		return err
+	}
+	r.l.credentials.change(k.Network.Issuance) // both close connections: mu is not held
+	r.bans.set(k.Network.Bans)
+	return nil
+}
+
+// replace has other keys count.
+func (r *rotation) replace(k Keys) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over {
@@ -103,8 +114,6 @@ func (r *rotation) set(k Keys) error {
 		r.l.keys.replaced(name, keys)
 	}
 	r.turn(true)
-	r.l.credentials.change(k.Network.Issuance)
-	r.bans.set(k.Network.Bans)
 	return nil
 }
 
@@ -124,7 +133,11 @@ func (r *rotation) lent(c *security.Cluster) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.l.outside.Clock.Now()
-	if next, _ := c.Advance(now); !next.IsZero() && r.timer == nil {
+	next, changed := c.Advance(now)
+	if changed {
+		r.l.clusters.KeysChanged() // somebody else may use them already
+	}
+	if !next.IsZero() && (r.timer == nil || next.Before(r.next)) {
 		r.plan(now, next)
 	}
 }
@@ -138,6 +151,7 @@ func (r *rotation) plan(now, next time.Time) {
 	if next.IsZero() || r.over {
 		return
 	}
+	r.next = next
 	r.timer = r.l.outside.Clock.AfterFunc("node.keys", min(max(next.Sub(now), 0), lookAgain), func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -283,3 +283,44 @@ func TestKeysChangeWhereNobodyCanBeToldOfBans(t *testing.T) {
 	refused(t, guest, "echo")
 	require.False(t, hasLink(n, guest))
 }
+
+// TestABanEndsWithTheKeyThatProvesIt proves that what a holder of a key has said ends with
+// that key, where no file has it, and that what a file has stays everywhere.
+func TestABanEndsWithTheKeyThatProvesIt(t *testing.T) {
+	network := newNetwork(t)
+	a := start(t, network, nil)
+	b := start(t, network, nil, a)
+	bad, good := start(t, network, nil, a, b), start(t, network, nil, a, b)
+	mallory := start(t, network, nil, a, b) // has the key, and bans whom it likes
+	for _, n := range []*node.Node{a, b} {
+		serve(t, n, n.Self().String(), echo, patterns.Limits{})
+		for _, from := range []*node.Node{bad, good, mallory} {
+			_, err := from.Request(t.Context(), n.Self().String(), patterns.Message{}, patterns.WaitForMember())
+			require.NoError(t, err)
+		}
+	}
+	said := network
+	said.Bans = []peer.ID{good.Self()}
+	require.NoError(t, mallory.SetKeys(node.Keys{Network: said}))
+	listed := network
+	listed.Bans = []peer.ID{bad.Self(), mallory.Self()}
+	until(t, func() bool { return !hasLink(a, good) && !hasLink(b, good) })
+	require.NoError(t, a.SetKeys(node.Keys{Network: listed}))
+	until(t, func() bool { return !hasLink(b, bad) && !hasLink(b, mallory) })
+
+	next := network
+	next.Keys = rotate(t, network.Keys, 0)
+	require.NoError(t, b.SetKeys(node.Keys{Network: next})) // its file has no bans
+	listed.Keys = next.Keys
+	require.NoError(t, a.SetKeys(node.Keys{Network: listed}))
+	require.NoError(t, good.SetKeys(node.Keys{Network: next}))
+	for _, n := range []*node.Node{a, b} {
+		until(t, func() bool {
+			_, err := good.Request(t.Context(), n.Self().String(), patterns.Message{})
+			return err == nil
+		})
+	}
+	require.NoError(t, bad.SetKeys(node.Keys{Network: next}))
+	until(t, func() bool { return !hasLink(b, bad) })
+	refused(t, bad, b.Self().String())
+}
