@@ -15,7 +15,8 @@ import (
 // Publication is one message of a topic.
 type Publication struct {
 	Topic string
-	// From is the id of the publisher's node.
+	// From is the id of the publisher's node; of one in another network ID@NETWORK, as
+	// the gateway says that brings it.
 	From string
 	// Headers and Body are shared by all subscriptions of a node. Do not change
 	// them.
@@ -25,7 +26,7 @@ type Publication struct {
 
 // Gap says that messages are missing. See OnGap.
 type Gap struct {
-	// From is the id of the publisher's node. It is "" if messages of several
+	// From is the id of the publisher's node, as in Publication. It is "" if messages of several
 	// publishers are missing.
 	From string
 	// Missed is how many messages are missing. If Exact is false, it is an upper

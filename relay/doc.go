@@ -249,7 +249,8 @@
 // for. It may come before the Done for Subscribe; that for Leave travels behind
 // the last one. What finds no room in the client's lane is dropped, and one Gap
 // says how many, before anything else comes. Reasons: 1 too slow, 2 a lane on the
-// way was full, 3 lost on the way, 4 the relay, 5 the publisher was lost, 6 not signed.
+// way was full, 3 lost on the way, 4 the relay, 5 the publisher was lost, 6 not signed,
+// 7 a gateway could not bring it.
 // Not exact = at most so many, or, with 0, nobody knows.
 //
 // A subscription that is "signed" gets what carries its publisher's signature: the relay
