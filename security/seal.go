@@ -21,6 +21,8 @@ const (
 	// AgreedOverhead is what it adds to one that is sealed with an Agreement and is no
 	// reply.
 	AgreedOverhead = SealOverhead + agreedSize
+	// SealTag is what of that is behind the ciphertext.
+	SealTag = tagSize
 )
 
 // Binding is the request that a sealed payload belongs to. Whoever opens it
@@ -52,8 +54,9 @@ type Binding struct {
 }
 
 // Seal appends plain, encrypted end to end under the key of the
-// cluster that seals now, to dst and returns the extended slice. plain and dst must not
-// overlap. The layout is
+// cluster that seals now, to dst and returns the extended slice. plain must not overlap what is
+// appended, unless it is Binding.Room bytes behind the end of dst, where it is encrypted in
+// place. The layout is
 //
 //	1 byte    format: 2 with an agreement, else 1
 //	8 bytes   KeyID of the cluster key
@@ -112,11 +115,11 @@ func (c *Cluster) Open(b Binding, sealed []byte) ([]byte, error) { return c.open
 // OpenInPlace is Open, but the result has the memory of sealed, which is of no use
 // after an error.
 func (c *Cluster) OpenInPlace(b Binding, sealed []byte) ([]byte, error) {
-	return c.open(&b, sealed[min(b.headSize(), len(sealed)):][:0], sealed)
+	return c.open(&b, sealed[min(b.Room(), len(sealed)):][:0], sealed)
 }
 
 func (c *Cluster) open(b *Binding, dst, sealed []byte) ([]byte, error) {
-	size := b.headSize()
+	size := b.Room()
 	if len(sealed) < size+tagSize || sealed[0] != b.format() {
 		return nil, ErrUnauthorized
 	}
@@ -179,8 +182,8 @@ func (b *Binding) format() byte {
 	return sealFormat
 }
 
-// headSize is the length of all before the ciphertext.
-func (b *Binding) headSize() int {
+// Room is how many bytes Seal appends before the ciphertext; behind it are SealTag more.
+func (b *Binding) Room() int {
 	if b.Agreement != nil && !b.Reply {
 		return sealHeadSize + agreedSize
 	}

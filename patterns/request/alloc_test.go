@@ -255,6 +255,68 @@ func BenchmarkCaller(b *testing.B) {
 	}
 }
 
+// roundTripCost returns a function that sends a request of that size from one engine to
+// another one, which answers with the same. Links hand frames over, each in memory of
+// its own, as they come in.
+func roundTripCost(t testing.TB, size int, change func(*request.Config)) func() {
+	a, b := newWireless(), newWireless()
+	a.self, a.other, b.self, b.other = "caller", "member", "member", "caller"
+	pass := func(from, to *wireless) {
+		from.sent = func(k wire.Kind, parts [][]byte) { to.handlers[k](to, bytes.Join(parts, nil)) }
+	}
+	pass(a, b)
+	pass(b, a)
+	ephemerals := security.NewEphemerals(overlay.NewRealRand().Stream("ephemeral"), time.Now())
+	caller := a.engineWith(t, change)
+	member := b.engineWith(t, func(c *request.Config) { change(c); c.Ephemerals = ephemerals })
+	a.member.Peer, a.member.Ephemeral = "member", ephemerals.Public()
+	_, err := member.AddMember(1, "geo", patterns.ServiceOf(echo), patterns.Limits{})
+	require.NoError(t, err)
+	ctx, m := context.Background(), patterns.Message{Body: make([]byte, size)}
+	return func() {
+		if reply, err := caller.Do(ctx, "geo", m, patterns.RequestOptions{}); err != nil || len(reply.Body) != size {
+			panic(err)
+		}
+	}
+}
+
+// sealedAndOpen are the two ways to send, with keys that are made once.
+var sealedAndOpen = map[string]func(*request.Config){
+	"open":   func(c *request.Config) { k := derivedKeys("geo"); c.Keys = func(string) *security.Cluster { return k } },
+	"sealed": func(c *request.Config) { k := ownKeys("geo"); c.Keys = func(string) *security.Cluster { return k } },
+}
+
+func TestASealedRequestCostsNoMoreAllocations(t *testing.T) {
+	// This test holds a round trip that is sealed to what one in the clear allocates:
+	// subkeys are cached, and what is sealed is made in memory that is used again.
+	if raceEnabled {
+		t.Skip("the race detector allocates too")
+	}
+	open := testing.AllocsPerRun(2000, roundTripCost(t, 1024, sealedAndOpen["open"]))
+	sealed := testing.AllocsPerRun(2000, roundTripCost(t, 1024, sealedAndOpen["sealed"]))
+	t.Logf("open %v, sealed %v", open, sealed)
+	require.LessOrEqual(t, sealed, open)
+}
+
+// BenchmarkRoundTrip measures a request and its reply between two engines, in the clear and
+// sealed.
+func BenchmarkRoundTrip(b *testing.B) {
+	for _, size := range []struct {
+		name  string
+		bytes int
+	}{{"16B", 16}, {"1KB", 1 << 10}, {"64KB", 64 << 10}} {
+		for _, how := range []string{"open", "sealed"} {
+			b.Run(size.name+"/"+how, func(b *testing.B) {
+				f := roundTripCost(b, size.bytes, sealedAndOpen[how])
+				b.ReportAllocs()
+				for b.Loop() {
+					f()
+				}
+			})
+		}
+	}
+}
+
 func BenchmarkMember(b *testing.B) {
 	f := memberCost(b)
 	b.ReportAllocs()

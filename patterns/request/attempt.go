@@ -79,8 +79,11 @@ func (a *attempt) transmit() decision {
 	lane := c.lane(len(head) + len(body))
 	r, err := a.remote.link.Send(lane, wire.KindRequest, c.memory.parts[:]...)
 	if errors.Is(err, overlay.ErrLaneFull) && (c.to != nil || c.cfg.Leaf != nil) {
+		c.memory.room = nil
 		return a.standInLine(lane, head, body)
 	}
+	c.rooms.put(c.memory.room)
+	c.memory.room = nil
 	return a.sent(r, err)
 }
 

@@ -57,6 +57,7 @@ type asking struct {
 		excluded [maxAttempts + 2]cluster.MemberID
 		head     [64]byte
 		parts    [2][]byte
+		room     *sealRoom // of what is sealed, until the link has it
 	}
 
 	// The end; immutable once the sink is told.

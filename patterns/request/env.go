@@ -28,6 +28,7 @@ type env struct {
 	random overlay.RandStream // salts of seals; nil at a leaf
 	drops  drop.Counts[dropReason]
 
+	rooms  rooms
 	closed atomic.Bool
 }
 

@@ -272,7 +272,12 @@ func (j *job) answer(r result, now int64, took time.Duration) {
 	s.handled++
 	waiting, running := s.queue.waiting, s.queue.running
 	s.mu.Unlock()
-	head, body := s.encode(j.scratch[:0], j.sealed, &j.binding, r, wire.Reply{
+	var to *sealRoom
+	if j.sealed {
+		to = s.rooms.take()
+		defer s.rooms.put(to) // the link has it, or nobody
+	}
+	head, body := s.encode(j.scratch[:0], to, &j.binding, r, wire.Reply{
 		ID: j.id, Queue: uint32(waiting), Running: uint32(running - 1), ServiceMicros: micros(took),
 	})
 	j.parts[0], j.parts[1] = head, body
@@ -308,7 +313,7 @@ func (j *job) acknowledge() {
 	s := j.server
 	m := wire.Reply{ID: j.id}
 	m.Queue, m.Running = s.load()
-	head, body := s.encode(make([]byte, 0, 64), j.sealed, &j.binding, result{outcome: wire.OutcomeReply}, m)
+	head, body := s.encode(make([]byte, 0, 64), roomIf(j.sealed), &j.binding, result{outcome: wire.OutcomeReply}, m)
 	s.answer(j.remote.link, overlay.LaneRPC, j.ctx.deadline, head, body)
 }
 

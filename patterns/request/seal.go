@@ -6,6 +6,8 @@ package request
 import (
 	"encoding/binary"
 	"io"
+	"slices"
+	"sync"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/security"
@@ -67,15 +69,19 @@ func (r *remote) ephemeral(said security.EphemeralKey) security.EphemeralKey {
 	return said
 }
 
-// seal returns the tail of a sealed request.
+// seal returns the tail of a sealed request, which is in the call's room.
 func (a *attempt) seal() []byte {
 	c := a.call
-	tail := make([]byte, 0, sealedOverhead+wire.HeadersSize(c.headers)+len(c.body))
+	r := c.rooms.take()
+	c.memory.room = r
+	tail := slices.Grow(r.b[:0], sealedOverhead+wire.HeadersSize(c.headers)+len(c.body))
 	tail = binary.BigEndian.AppendUint64(tail, c.cfg.Incarnation)
 	if c.raw {
-		return c.route.keys.Seal(c.random, a.binding(), tail, c.body)
+		r.b = c.route.keys.Seal(c.random, a.binding(), tail, c.body)
+	} else {
+		r.b = sealMessage(c.route.keys, c.random, a.binding(), tail, c.headers, c.body)
 	}
-	return sealMessage(c.route.keys, c.random, a.binding(), tail, c.headers, c.body)
+	return r.b
 }
 
 // binding is what the request is sealed for.
@@ -93,8 +99,35 @@ func (a *attempt) binding() security.Binding {
 	}
 }
 
-// sealMessage appends headers and body, sealed.
+// sealMessage appends headers and body, sealed in place.
 func sealMessage(keys *security.Cluster, random io.Reader, b security.Binding, dst []byte, hs []wire.Header, body []byte) []byte {
-	plain := make([]byte, 0, wire.HeadersSize(hs)+len(body))
-	return keys.Seal(random, b, dst, wire.AppendTail(plain, hs, body))
+	n := len(dst)
+	at := n + b.Room()
+	all := slices.Grow(dst, b.Room()+wire.HeadersSize(hs)+len(body)+security.SealTag)
+	all = wire.AppendTail(all[:at], hs, body)
+	return keys.Seal(random, b, all[:n], all[at:])
+}
+
+// rooms lends memory for what is sealed until a link has it. A link copies what it sends; what
+// stands in line for it must be left as it is, and is not given back.
+type rooms struct{ spare sync.Pool }
+
+// maxRoom bounds what is kept, in bytes: larger messages are few.
+const maxRoom = 2 * wire.MaxPayload
+
+// sealRoom is one of them.
+type sealRoom struct{ b []byte }
+
+func (s *rooms) take() *sealRoom {
+	if r, ok := s.spare.Get().(*sealRoom); ok {
+		return r
+	}
+	return &sealRoom{}
+}
+
+// put gives it back; nil = there is none.
+func (s *rooms) put(r *sealRoom) {
+	if r != nil && cap(r.b) <= maxRoom {
+		s.spare.Put(r)
+	}
 }

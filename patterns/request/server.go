@@ -232,22 +232,31 @@ func (s *Server) tell(in *arrival, r result) {
 	if patterns.Pattern(in.request.Pattern) == patterns.PatternTunnel {
 		lane = overlay.LaneBulk
 	}
-	head, body := s.encode(make([]byte, 0, 64), in.sealed, &in.binding, r, m)
+	head, body := s.encode(make([]byte, 0, 64), roomIf(in.sealed), &in.binding, r, m)
 	s.answer(in.link, lane, in.deadline, head, body)
 }
 
-// encode lays a reply out in two parts, the first one behind dst.
-func (s *Server) encode(dst []byte, sealed bool, b *security.Binding, r result, m wire.Reply) (head, body []byte) {
+// roomIf is room to seal in, that nobody gets back.
+func roomIf(sealed bool) *sealRoom {
+	if sealed {
+		return &sealRoom{}
+	}
+	return nil
+}
+
+// encode lays a reply out in two parts, the first one behind dst, the second one in to if it
+// is sealed; nil = it is not to be.
+func (s *Server) encode(dst []byte, to *sealRoom, b *security.Binding, r result, m wire.Reply) (head, body []byte) {
 	m.Outcome, m.Code = r.outcome, uint32(r.code)
 	headers := wire.ConvertHeaders[wire.Header](r.message.Headers)
 	body = r.message.Body
 	if r.text != "" {
 		body = []byte(r.text)
 	}
-	if sealed && (r.outcome == wire.OutcomeReply || r.outcome == wire.OutcomeRemoteError) {
+	if to != nil && (r.outcome == wire.OutcomeReply || r.outcome == wire.OutcomeRemoteError) {
 		m.Flags |= wire.FlagSealed
-		room := make([]byte, 0, security.SealOverhead+wire.HeadersSize(headers)+len(body))
-		return m.AppendHead(dst), sealMessage(s.keys, s.random, *b, room, headers, body)
+		to.b = sealMessage(s.keys, s.random, *b, to.b[:0], headers, body)
+		return m.AppendHead(dst), to.b
 	}
 	return wire.AppendHeaders(m.AppendHead(dst), headers), body
 }
