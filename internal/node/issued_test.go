@@ -325,3 +325,25 @@ func TestListsOfTheConfigurationAreKept(t *testing.T) {
 	n := start(t, o.file, func(c *node.Config) { c.DataDir = dir })
 	require.EqualValues(t, 7, n.Status().Certificate.Revocations)
 }
+
+// TestWhereCertificatesAreRequiredNoKeyBans proves that a ban in one node's file holds at
+// that node, and that it can't have the others do the same: only the authority can.
+func TestWhereCertificatesAreRequiredNoKeyBans(t *testing.T) {
+	o := newOffice(t, true)
+	a := o.start("a", all)
+	b := o.start("b", all, a)
+	c := o.start("c", all, a, b)
+	serve(t, a, "at a", echo, patterns.Limits{})
+	serve(t, b, "at b", echo, patterns.Limits{})
+	require.NoError(t, ask(t, c, "at a"))
+	require.NoError(t, ask(t, c, "at b"))
+	require.NoError(t, ask(t, a, "at b"))
+	banned := o.file
+	banned.Bans = []peer.ID{c.Self()}
+	require.NoError(t, a.SetKeys(node.Keys{Network: banned}))
+	until(t, func() bool { return !linked(a, c) })
+	require.NoError(t, a.Credentials().Revoke(o.list(1))) // comes after a statement about a ban, if there were one
+	until(t, func() bool { return b.Status().Certificate.Revocations == 1 })
+	require.True(t, linked(b, c))
+	require.NoError(t, ask(t, c, "at b"))
+}
