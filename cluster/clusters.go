@@ -168,6 +168,10 @@ type Registration struct {
 	Networks []security.NetworkID
 	// Priority orders lent members: the lowest first, at most MaxPriority.
 	Priority int
+	// Passed, if not nil, is the own lease of a member that is lent, for each id of the
+	// cluster that it has one under: callers reach it by this node, which need not be
+	// able to open what they send. Nobody changes it afterwards.
+	Passed map[security.ClusterID]Passed
 	// Payload is for the members and callers of the cluster: it is sealed in
 	// the lease, and they find it as Member.Payload. At most MaxPayload bytes,
 	// which must not be changed afterwards.
@@ -239,6 +243,12 @@ func (c *Clusters) Unregister(name string, m MemberID) { c.inbox.put(unregisterE
 // Capacity now, accepts messages of MaxMessage bytes and has come through those Networks;
 // it does not look at the rest. It does not wait; a member that there is not stays so.
 func (c *Clusters) Revise(name string, r Registration) { c.inbox.put(reviseEvent{name, r}) }
+
+// Pass has a member that is lent have those leases from now on. It does not wait; a
+// member that there is not stays so.
+func (c *Clusters) Pass(name string, m MemberID, passed map[security.ClusterID]Passed) {
+	c.inbox.put(passEvent{name, m, passed})
+}
 
 // KeysChanged notes that other keys count than before for some clusters: members
 // register, and callers watch, under the ids that are valid now.

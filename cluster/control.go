@@ -293,6 +293,11 @@ type (
 		name string
 		as   Registration
 	}
+	passEvent struct {
+		name   string
+		member MemberID
+		passed map[security.ClusterID]Passed
+	}
 	doubtEvent struct {
 		name   string
 		member MemberID
@@ -344,6 +349,10 @@ func (e registerEvent) apply(c *control, now time.Time) {
 
 func (e reviseEvent) apply(c *control, now time.Time) {
 	c.registrar.revise(now, e.name, e.as)
+}
+
+func (e passEvent) apply(c *control, now time.Time) {
+	pass(now, c.registrar, e.name, e.member, e.passed)
 }
 
 func (e doubtEvent) apply(c *control, now time.Time) {

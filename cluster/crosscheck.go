@@ -66,8 +66,8 @@ func (w *watchedCluster) consult(now time.Time, k *watcher) {
 		if len(asked) == checkNodes {
 			break
 		}
-		if !slices.Contains(asked, m.Peer) && k.peers.mayAnswer(m.Peer) {
-			asked = append(asked, m.Peer)
+		if p := m.Hop(); !slices.Contains(asked, p) && k.peers.mayAnswer(p) {
+			asked = append(asked, p)
 		}
 	}
 	for _, s := range w.epochViews {

@@ -32,6 +32,13 @@
 //     work itself (tiers.go). Done tells how it went, and slow or failing members are
 //     left out for a while (health.go).
 //
+// A member of another network, whose cluster has a key of its own, is registered by a
+// gateway that can't open its record: the gateway's record holds the member's own lease,
+// signed for its own network, without its addresses (passed.go). Callers verify and
+// open both, and know the member once, with each such gateway as a way to it. To that
+// end the record of a cluster with a key of its own has two parts: where the member is,
+// also for who has the finding key only, and all else.
+//
 // Two nodes apart, a member is known one round trip after it asked; so is a
 // broken link. When the anchors change, members and watchers go over to the new
 // ones before they leave the old ones.

@@ -33,6 +33,7 @@ type epoch struct {
 	keys  security.Epoch
 	cid   security.ClusterID
 	proof []byte
+	whole bool // records are in one part: whoever is in the network has the key
 }
 
 // use returns what is valid for name, newest first, and follows it until
@@ -109,7 +110,7 @@ func (c *epochTable) turn(now time.Time, t *term) {
 		if i := slices.IndexFunc(old, func(o *epoch) bool { return o.cid == e.ID() }); i >= 0 {
 			t.epochs = append(t.epochs, old[i])
 		} else {
-			t.epochs = append(t.epochs, &epoch{keys: e, cid: e.ID(), proof: e.Prove(c.self)})
+			t.epochs = append(t.epochs, &epoch{keys: e, cid: e.ID(), proof: e.Prove(c.self), whole: t.cluster.Derived()})
 		}
 	}
 	c.turns.plan(t, t.cluster.NextChange(now))

@@ -336,6 +336,7 @@ type verified struct {
 	record
 	key   security.KeyID // under which it was found
 	lease lease          // as it was told
+	own   *record        // of a member whose own lease is passed on: what that says; nil = none, or it can't be opened
 }
 
 // list adds l to set if it can be believed.
@@ -355,17 +356,12 @@ func (v *verifier) believe(l *lease) *verified {
 	if d := v.known[l.leaseKey]; d != nil && d.lease.says(l) {
 		return d
 	}
-	plain, err := v.keys.OpenRecord(l.record)
-	if err != nil {
-		v.base.drops.Inc(dropBadSeal)
+	d, reason := v.open(l)
+	if d == nil {
+		v.base.drops.Inc(reason)
 		return nil
 	}
-	r, err := decodeRecord(plain, l)
-	if err != nil {
-		v.base.drops.Inc(dropBadRecord)
-		return nil
-	}
-	if slices.Contains(r.networks, v.base.network) { // one of our own, lent back
+	if slices.Contains(d.networks, v.base.network) { // one of our own, lent back
 		v.base.drops.Inc(dropBadRecord)
 		return nil
 	}
@@ -373,7 +369,7 @@ func (v *verifier) believe(l *lease) *verified {
 		v.base.drops.Inc(dropBadSignature)
 		return nil
 	}
-	d := &verified{record: r, key: v.keys.KeyID(), lease: *l}
+	d.key, d.lease = v.keys.KeyID(), *l
 	if !v.may(d) {
 		return nil
 	}

@@ -51,8 +51,13 @@ type Member struct {
 	Payload     []byte                // of its Registration; nobody changes it
 	Name        string                // of its node, as its certificate has it; "" = it has none
 	Certificate []byte                // nobody changes it; nil = none
+	// Via is the way to a member whose own record a gateway passes on; nil = its node
+	// is in this network, or what is sent to it is opened by the gateway that lends it.
+	Via *Way
 
-	load *load // shared by all descriptions of the same member
+	ways   []Way                         // all of them, of one with Via; in the order of their peers
+	passed map[security.ClusterID]Passed // its leases, where they are found without being opened
+	load   *load                         // shared by all descriptions of the same member
 }
 
 // Begin counts one request as under way. Each Begin is followed by exactly one
@@ -61,6 +66,27 @@ func (m *Member) Begin() { m.load.inflight.Add(1) }
 
 // Inflight is the number of requests under way from this node.
 func (m *Member) Inflight() int { return int(m.load.inflight.Load()) }
+
+// Hop is the peer that what is for the member is sent to: its own node, or a gateway.
+func (m *Member) Hop() peer.ID {
+	if m.Via != nil {
+		return m.Via.Peer
+	}
+	return m.Peer
+}
+
+// Target is the registration at Hop that what is for the member is addressed to.
+func (m *Member) Target() (MemberID, uint64) {
+	if m.Via != nil {
+		return m.Via.Member, m.Via.Incarnation
+	}
+	return m.ID, m.Incarnation
+}
+
+// Passed returns the member's leases, by the ids of the cluster, where only finding
+// keys of the cluster are known: they can be passed on to another network. Else it
+// returns nil. Nobody changes the result.
+func (m *Member) Passed() map[security.ClusterID]Passed { return m.passed }
 
 // State is how this node sees the member now: live, suspect (an anchor or our
 // own link misses its node), ejected (slow or failing, out of rotation for a

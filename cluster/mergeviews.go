@@ -18,8 +18,9 @@ func (d *verified) before(o *verified) bool {
 // merged is one member as all anchors together see it.
 type merged struct {
 	*verified
-	suspect bool // some anchor doubts it
-	surely  bool // a majority of them does, or its own node
+	suspect bool  // some anchor doubts it
+	surely  bool  // a majority of them does, or its own node
+	ways    []Way // of a member whose own record is passed on: the preferred one first
 }
 
 // mergeViews merges what all anchors say, under all ids. Under one id a member lives

@@ -29,6 +29,8 @@ type record struct {
 	certificate []byte                // of the node; never changes; nil = none
 	ephemeral   security.EphemeralKey // the node's, to seal for; zeros = none
 	nodeName    string                // in the certificate; not encoded
+	// passed is a member's own lease, where a gateway that can't open its record lends it.
+	passed *Passed
 }
 
 // Bounds of a record, so that a full anchor stays small.
@@ -38,12 +40,23 @@ const (
 )
 
 func (r *record) encode() []byte {
+	if r.passed != nil {
+		return r.encodeAs(r.passed.lease())
+	}
+	return r.encodeAs(nil)
+}
+
+func (r *record) encodeAs(passed *wire.Lease) []byte {
 	m := &wire.Record{
-		Peer: []byte(r.peer), Member: uint64(r.member), Incarnation: r.incarnation,
+		Passed: passed,
+		Peer:   []byte(r.peer), Member: uint64(r.member), Incarnation: r.incarnation,
 		Addrs: trimAddrs(r.addrs), Zone: r.zone,
 		Capacity: uint32(r.capacity), MaxMessage: uint32(r.maxMessage), Payload: r.payload,
 		Suspect: r.suspect, Revision: r.revision, Network: r.network, Priority: uint32(r.priority),
 		Certificate: r.certificate, Networks: r.networks.encode(),
+	}
+	if passed != nil {
+		m.PassedNetwork = r.passed.Network[:]
 	}
 	if !r.ephemeral.IsZero() {
 		m.Ephemeral = r.ephemeral[:]
@@ -87,6 +100,12 @@ func decodeRecord(b []byte, l *lease) (record, error) {
 	r.ephemeral, _ = security.ParseEphemeralKey(m.Ephemeral)
 	if r.leaseKey != l.leaseKey || r.incarnation != l.incarnation {
 		return record{}, errForeignRecord
+	}
+	if p := m.Passed; p != nil {
+		r.passed = &Passed{
+			Network: security.NetworkID(m.PassedNetwork), Peer: peer.ID(p.Peer), Member: MemberID(p.Member),
+			Incarnation: p.Incarnation, Record: p.Record, Signature: p.Signature,
+		}
 	}
 	return r, nil
 }

@@ -58,8 +58,9 @@ func (w *whereabouts) now() []string {
 type localMember struct {
 	name          string
 	record        record
-	registrations []*registration // in the order of the name's epochs
-	acknowledged  bool            // once: Register has returned
+	registrations []*registration               // in the order of the name's epochs
+	passed        map[security.ClusterID]Passed // nil = it is this node's own
+	acknowledged  bool                          // once: Register has returned
 }
 
 // localMembers are by name, then member.
@@ -92,9 +93,9 @@ func (r *registrar) add(now time.Time, name string, d Registration) error {
 		capacity: min(max(d.Capacity, 1), maxCapacity), maxMessage: max(d.MaxMessage, 0),
 		payload: d.Payload, network: d.Network, priority: min(max(d.Priority, 0), MaxPriority), networks: d.Networks,
 		certificate: r.certificates.Certificate(), ephemeral: r.ephemeral(name),
-	}}
+	}, passed: d.Passed}
 	epochs := r.epochs.use(now, name)
-	if len(epochs) == 0 {
+	if len(epochs) == 0 || g.passed == nil && epochs[0].keys.FindsOnly() {
 		r.epochs.leave(name)
 		return ErrNoKeys
 	}
@@ -128,7 +129,7 @@ func (r *registrar) remove(now time.Time, name string, m MemberID) {
 // follow makes g's registrations match the epochs.
 func (r *registrar) follow(now time.Time, g *localMember, epochs []*epoch) {
 	r.uncounted[g.name] = true
-	g.registrations = followEpochs(g.registrations, epochs,
+	g.registrations = followEpochs(g.registrations, g.under(epochs),
 		func(e *registration) security.ClusterID { return e.cid },
 		func(p *epoch) *registration {
 			e := &registration{epoch: p, member: g, anchorSet: r.finder.follow(now, p.cid)}

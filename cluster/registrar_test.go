@@ -44,9 +44,13 @@ func TestRecordIsSealedAndCanBeOpenedByHoldersOfTheKey(t *testing.T) {
 	r, err := decodeRecord(plain, &lease{leaseKey: leaseKey{testPeer("me"), 1}, incarnation: 7})
 	require.NoError(t, err)
 	require.Equal(t, record{
-		leaseKey: leaseKey{testPeer("me"), 1}, incarnation: 7, addrs: []string{"/ip4/10.0.0.7/tcp/1"},
-		zone: "z", capacity: 2, maxMessage: 99,
+		leaseKey: leaseKey{testPeer("me"), 1}, incarnation: 7, zone: "z", capacity: 2, maxMessage: 99,
 	}, r)
+	plain, err = s.keys.OpenReach(m.record)
+	require.NoError(t, err)
+	r, err = decodeRecord(plain, &lease{leaseKey: leaseKey{testPeer("me"), 1}, incarnation: 7})
+	require.NoError(t, err)
+	require.Equal(t, []string{"/ip4/10.0.0.7/tcp/1"}, r.addrs, "where it is stands in a part of its own, which is not passed on")
 	require.NotContains(t, string(m.record), "10.0.0.7")
 }
 
@@ -269,7 +273,7 @@ func TestNewAddressesAreMadeKnown(t *testing.T) {
 	g.grant("A", wire.Refusal_NONE)
 	addrs = []string{"/ip4/10.0.0.8/tcp/1"}
 	require.Contains(t, g.after(recheckFirst+recheckSpread), "A: register 1")
-	plain, err := g.epochOf("geo", "me").keys.OpenRecord(g.msgs["A"][0].(*registerMsg).record)
+	plain, err := g.epochOf("geo", "me").keys.OpenReach(g.msgs["A"][0].(*registerMsg).record)
 	require.NoError(t, err)
 	require.Contains(t, string(plain), "10.0.0.8")
 	require.Equal(t, 1, g.c.registrar.served()[0].Acknowledged, "the lease stood all the time")

@@ -158,7 +158,7 @@ func (a *anchorLease) renew(now time.Time) {
 // sign seals and signs the record of e's member as it is now.
 func (e *registration) sign(r *registrar) {
 	g := &e.member.record
-	e.lease = lease{leaseKey: g.leaseKey, incarnation: g.incarnation, record: e.keys.SealRecord(r.rand, g.encode())}
+	e.lease = lease{leaseKey: g.leaseKey, incarnation: g.incarnation, record: e.seal(r)}
 	e.lease.signature = r.key.SignLease(e.lease.signed(r.network, e.cid))
 }
 

@@ -94,18 +94,19 @@ func (v *View) from(network string) []tier {
 	return nil
 }
 
-// Everybody returns whom a message for all goes to, by id: the members of this network
-// and, for each other one, a single member that stands for it, however many gateways lend
-// it, and by whatever way. That is the one in the best state, then of the lowest
-// priority, then across the fewest borders, then of the lowest id. With a network, only
-// what is from there; with a Transit, only whom that permits. The caller owns the slice.
+// Everybody returns whom a message for all goes to, by id: the members of this network,
+// those whose own records gateways pass on, and, for each other network, a single member
+// that stands for it, however many gateways lend it, and by whatever way. That is the one
+// in the best state, then of the lowest priority, then across the fewest borders, then of
+// the lowest id. With a network, only what is from there; with a Transit, only whom that
+// permits. The caller owns the slice.
 func (v *View) Everybody(network string, t *Transit) []*Member {
 	var out []*Member
 	elected := make(map[origin]*Member)
 	for _, m := range v.Members {
 		switch best := elected[originOf(m)]; {
 		case network != "" && m.Network != network || !t.Permits(m):
-		case !m.Imported:
+		case !m.Imported || m.Via != nil:
 			out = append(out, m)
 		case best == nil || cmp.Or(cmp.Compare(m.load.state(), best.load.state()), cmp.Compare(m.rank(), best.rank())) < 0:
 			elected[originOf(m)] = m

@@ -130,7 +130,7 @@ func (k *watcher) peerChanged(now time.Time, p peer.ID) {
 			concerned = append(concerned, w)
 		}
 		for _, m := range w.view.Members {
-			if m.Peer == p {
+			if reachedBy(m, p) {
 				k.flagLink(m)
 				k.touch(w) // who vouches for m may be another one now
 			}
@@ -161,8 +161,8 @@ func (k *watcher) vouches(p peer.ID) bool {
 
 // flagLink shows pickers what our own link to m's node says.
 func (k *watcher) flagLink(m *Member) {
-	m.load.setFlag(flagLinkDown, k.peers.lost(m.Peer))
-	m.load.setFlag(flagLinkSuspect, k.peers.suspect(m.Peer))
+	m.load.setFlag(flagLinkDown, k.peers.lost(m.Hop()))
+	m.load.setFlag(flagLinkSuspect, k.peers.suspect(m.Hop()))
 }
 
 // touch has the views of these made anew by the next flush.
@@ -203,7 +203,7 @@ func (k *watcher) flush(now time.Time) {
 
 // refresh publishes w's view if it is another one now.
 func (k *watcher) refresh(now time.Time, w *watchedCluster) {
-	found := mergeViews(w.epochViews)
+	found := joinWays(k, mergeViews(w.epochViews))
 	v := &View{pool: w.view.pool}
 	members := make(map[leaseKey]*Member, len(found))
 	for _, f := range found {
@@ -251,20 +251,22 @@ func (k *watcher) refresh(now time.Time, w *watchedCluster) {
 func (k *watcher) member(w *watchedCluster, f *merged) *Member {
 	old := w.members[f.leaseKey]
 	m := old
-	if old == nil || old.Incarnation != f.incarnation || !old.describes(f.verified) {
+	if old == nil || old.Incarnation != f.incarnation || !old.describes(f.verified) || !sameWays(old, f) || !samePassed(old, w, f.verified) {
 		m = &Member{
 			ID: f.member, Peer: f.peer, Incarnation: f.incarnation, Zone: f.zone,
 			Network: cmp.Or(f.network, k.home), Imported: f.network != "", Priority: f.priority, Networks: f.networks,
 			Capacity: f.capacity, MaxMessage: f.maxMessage, Addrs: f.addrs, Payload: f.payload, Key: f.key,
 			Name: f.nodeName, Certificate: f.certificate, Ephemeral: f.ephemeral,
+			passed: w.passed(f.verified),
 		}
+		m.Via, m.ways = f.via()
 		if old != nil && old.Incarnation == f.incarnation && old.Capacity == f.capacity && old.rank() == m.rank() {
 			m.load = old.load
 		} else {
 			m.load = newLoad(w.view.pool.ofRank(m.rank()), f.capacity)
 		}
 	}
-	m.load.setFlag(flagSuspect, f.surely || f.suspect && !k.vouches(f.peer))
+	m.load.setFlag(flagSuspect, f.surely || f.suspect && !k.vouches(m.Hop()))
 	k.flagLink(m)
 	return m
 }
@@ -277,15 +279,22 @@ func (m *Member) describes(d *verified) bool {
 // dial keeps links up to the nodes of these members, and no others.
 func (k *watcher) dial(now time.Time, w *watchedCluster, members []*Member) {
 	dialled := make(map[peer.ID]bool, len(members))
-	for _, m := range members {
-		if dialled[m.Peer] {
-			continue
+	reach := func(p peer.ID, addrs []string) {
+		switch {
+		case dialled[p]:
+		case w.dialled[p]:
+			k.peers.learn(now, p, addrs)
+		default:
+			k.peers.want(now, p, addrs)
 		}
-		dialled[m.Peer] = true
-		if w.dialled[m.Peer] {
-			k.peers.learn(now, m.Peer, m.Addrs)
-		} else {
-			k.peers.want(now, m.Peer, m.Addrs)
+		dialled[p] = true
+	}
+	for _, m := range members {
+		if m.Via == nil {
+			reach(m.Peer, m.Addrs)
+		}
+		for _, way := range m.ways {
+			reach(way.Peer, way.Addrs)
 		}
 	}
 	var gone []peer.ID

@@ -21,13 +21,14 @@ const (
 	refusedInFlight                // Limits.InFlight are under way
 	refusedTunnels                 // Limits.Tunnels are open
 	refusedRound                   // it has come through the network before, or too many
+	refusedMembers                 // a member of a sealed cluster beyond maxPassed
 	refusals
 	passed = refusals
 )
 
 // String returns the name that the status shows.
 func (r refusal) String() string {
-	return [...]string{"messages_limit", "bytes_limit", "in_flight_limit", "tunnels_limit", "round", "passed"}[r]
+	return [...]string{"messages_limit", "bytes_limit", "in_flight_limit", "tunnels_limit", "round", "members_limit", "passed"}[r]
 }
 
 // border counts and bounds what crosses by one crossing. It has no clock.

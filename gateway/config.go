@@ -14,6 +14,7 @@ import (
 	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
 )
 
 // Config says what a gateway is. Networks is required.
@@ -56,8 +57,14 @@ type Crossing struct {
 	// message crosses one border.
 	Transit bool
 	// Reseal says that the gateway may open what crosses, and seals it again for the
-	// other network. Required to be true: there is no other way yet.
+	// other network. Either this or Finding is required.
 	Reseal bool
+	// Finding has the finding keys of a cluster with a key of its own: the members' own
+	// sealed records are passed on, and so is what is sent to them, which this gateway can't
+	// open. Nobody changes it.
+	Finding *security.FindingFile
+
+	findingID security.KeyID // of Finding, in a key
 	// Limits bound what crosses; of a pattern, each of its clusters.
 	Limits Limits
 }
@@ -102,6 +109,9 @@ func (c Crossing) withDefaults() Crossing {
 func (c Crossing) key() Crossing {
 	c = c.withDefaults()
 	c.Limits = Limits{}
+	if f := c.Finding; f != nil {
+		c.Finding, c.findingID = nil, security.KeySetID(f.Name, f.Keys)
+	}
 	return c
 }
 
@@ -176,6 +186,10 @@ func (c Config) CheckCrossing(i int) error {
 	err := x.check(func(network string) bool {
 		return slices.ContainsFunc(c.Networks, func(n Network) bool { return n.Name == network })
 	})
+	if x.Finding != nil && c.holdsKey(x) {
+		err = errors.Join(err, fmt.Errorf("gateway: %s: this gateway has the cluster's key, too: "+
+			"take that away, or say reseal: true instead of finding-key-file", x))
+	}
 	for _, other := range c.Crossings[:i] {
 		if name.IsPattern(other.Cluster) && other.To == x.To {
 			patterns++
@@ -190,10 +204,38 @@ func (c Config) CheckCrossing(i int) error {
 	return err
 }
 
+// holdsKey says whether one of the gateway's nodes that the crossing is about has the
+// cluster's own key.
+func (c Config) holdsKey(x Crossing) bool {
+	return slices.ContainsFunc(c.Networks, func(n Network) bool {
+		return (n.Name == x.From || n.Name == x.To) && n.Node.ClusterKeys[x.Cluster] != nil
+	})
+}
+
 // errSealed says why a crossing without Reseal is refused, and what to do.
-var errSealed = errors.New("it can cross only if this gateway may read it: say reseal: true. " +
-	"A cluster with a key of its own crosses only where the gateway's nodes hold that key, too; " +
-	"to keep it from the gateway, have the callers join the network of the cluster")
+var errSealed = errors.New("may this gateway read it? If so, say reseal: true. " +
+	"If not, the cluster needs a key of its own, and the gateway its finding key: " +
+	"say finding-key-file, with what 'arke keygen --finding-key-of FILE' makes of the key file")
+
+// checkFinding says what is wrong with Finding, whose crossing has defaults.
+func (c Crossing) checkFinding() error {
+	f := c.Finding
+	switch {
+	case f == nil && !c.Reseal:
+		return errSealed
+	case f == nil:
+		return nil
+	case c.Transit:
+		return errors.New("it has a finding key and says transit: true: what a gateway can't read crosses one border")
+	case c.Reseal:
+		return errors.New("it has a finding key and says reseal: true: with the one the gateway can't read, with the other it must")
+	case f.Name != c.Cluster:
+		return fmt.Errorf("its finding key is that of the cluster %s", f.Name)
+	case c.As != c.Cluster:
+		return fmt.Errorf("it can't be called %s there: what is sealed for a cluster is sealed for its name", c.As)
+	}
+	return security.CheckKeys(f.Keys)
+}
 
 // check says everything that is wrong with a crossing by itself.
 func (c Crossing) check(isNetwork func(name string) bool) error {
@@ -219,8 +261,8 @@ func (c Crossing) check(isNetwork func(name string) bool) error {
 	if l := c.Limits; l.Messages < 0 || l.Bytes < 0 || l.InFlight < 0 || l.Tunnels < 0 {
 		fault(errors.New("a limit is negative"))
 	}
-	if !c.Reseal {
-		fault(errSealed)
+	if err := c.checkFinding(); err != nil {
+		fault(err)
 	}
 	return errors.Join(faults...)
 }
@@ -248,6 +290,10 @@ func (c Crossing) Explain() string {
 	if c.Transit {
 		what += ", with what is lent to " + c.From
 	}
-	return fmt.Sprintf("%s, priority %d; each second %s and %s; at once %d requests and %d tunnels; opened and sealed again here",
-		what, c.Priority, anyNumber(c.Limits.Messages, "messages"), anyNumber(c.Limits.Bytes, "bytes"), c.Limits.InFlight, c.Limits.Tunnels)
+	how := "opened and sealed again here"
+	if c.Finding != nil {
+		how = fmt.Sprintf("passed on sealed, up to %d members: this gateway can't open it", maxPassed)
+	}
+	return fmt.Sprintf("%s, priority %d; each second %s and %s; at once %d requests and %d tunnels; %s",
+		what, c.Priority, anyNumber(c.Limits.Messages, "messages"), anyNumber(c.Limits.Bytes, "bytes"), c.Limits.InFlight, c.Limits.Tunnels, how)
 }

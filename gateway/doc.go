@@ -6,9 +6,9 @@
 // is one program, so that it needs no network of its own in between.
 //
 // Nothing crosses by default. A [Crossing] names one cluster and the direction in
-// which it is lent, and says that the gateway may read what crosses: keys of clusters
-// differ by network, so it opens a message in one network and seals it again in the
-// other.
+// which it is lent, and says whether the gateway may read what crosses. Derived keys of
+// clusters differ by network, so where it may it opens a message in one network and seals
+// it again in the other. A cluster with a key of its own can cross unopened.
 //
 // # How a cluster is lent
 //
@@ -64,16 +64,31 @@
 //
 // What has crossed a border is for no gateway's queue, so it crosses no other.
 //
+// # What crosses unopened
+//
+// With the finding key of a cluster (sealed.go) a gateway sees its members, in the network
+// that they are in, and can't open their records. For each of them, up to 256, it registers one of its own in
+// the other network. The record of that is sealed with the finding key and has the
+// member's own lease in it, as its node has signed it, without its addresses.
+// Callers, who hold the cluster's key, open it, and know the member by its own id, with
+// a gateway, or several, as the way there. They pick it, and seal for it. The gateway passes
+// that on as it came, with the caller as origin, and the reply likewise, which hides
+// even its outcome. So a survey or a broadcast goes to each member by itself, and nobody
+// is asked a second time by the gateway: who picks decides that.
+//
+// Two gateways that pass the same member on are two ways to one member: callers take the one
+// in the better state, and share members out between them by their ids.
+//
 // # What the gateway decides
 //
-// It picks among the members of the far network, as any caller there. It asks a second
+// Where it may read, it picks among the members of the far network, as any caller there. It asks a second
 // one where it is certain that no handler has run, and repeats what its sender calls
 // idempotent, where the message has crossed its last border; the budget for retries is that of its node. Everything else its origin
 // decides.
 //
 // # What a gateway must be trusted with
 //
-// It reads, and could change, drop or invent, what crosses. Of either network the other
+// Where it says reseal, it reads, and could change, drop or invent, what crosses. Of either network the other
 // one learns by it only what crosses, the capacity of what is lent, and member ids of who
 // replies to a survey or is missing from one, and with transit the ids of the networks
 // that what is lent has come through. With a pattern the gateway learns which names are
@@ -83,15 +98,15 @@
 //
 // # Not yet
 //
-// Members of a cluster with a key of its own are not passed on as they are, so such a
-// cluster crosses only where the gateway's nodes hold its key (node.Config.ClusterKeys).
-// Topics cross one border.
+// Topics cross one border, and are opened there. Tunnels do not cross unopened, and what
+// crosses unopened crosses one border, under its own name.
 //
 // # Goroutines
 //
 // One for each network that a crossing lends members of, which watches, one more that
 // looks for such networks, one for each network that patterns lend to and for each
-// question there, one that ends what is not used, and one for each survey or broadcast
-// under way (spawn.go); and one for each [TopicCrossing], which watches who listens. What
-// is published crosses on the goroutine that reads it. Close ends them and waits.
+// question there, one that ends what is not used, one for each member that is passed on
+// unopened, and one for each survey or broadcast under way (spawn.go); and one for each
+// [TopicCrossing], which watches who listens. What is published crosses on the goroutine
+// that reads it. Close ends them and waits.
 package gateway

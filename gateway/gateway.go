@@ -16,6 +16,7 @@ import (
 	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/security"
 )
 
 // Gateway is a node in two or more networks that lends clusters of one to another. All
@@ -123,7 +124,7 @@ func (g *Gateway) Cross(all []Crossing) error {
 		if name.IsPattern(c.Cluster) {
 			g.offer(c.key(), c.Limits.withDefaults())
 		} else {
-			g.lend(c.key(), c.Limits.withDefaults())
+			g.lend(c.key(), c.Finding, c.Limits.withDefaults())
 		}
 	}
 	g.tell()
@@ -157,12 +158,17 @@ func (g *Gateway) CrossTopics(all []TopicCrossing) error {
 }
 
 // lend has a crossing of one cluster be in force; it is called with mu held.
-func (g *Gateway) lend(key Crossing, limits Limits) {
+func (g *Gateway) lend(key Crossing, finding *security.FindingFile, limits Limits) {
 	l := g.lends[key]
 	if l == nil {
 		l = newLend(g, key)
+		run := l.run
+		if finding != nil {
+			l.sealed = newSealed(l, *finding)
+			run = l.sealed.run
+		}
 		g.lends[key] = l
-		g.spawn(overlay.ExecKey{Name: "gateway.lend", N: key.number()}, l.run)
+		g.spawn(overlay.ExecKey{Name: "gateway.lend", N: key.number()}, run)
 	}
 	l.border.limit(limits)
 }

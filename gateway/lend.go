@@ -27,6 +27,7 @@ type lend struct {
 	from, to *node.Node
 	border   *border
 	tunnels  *tunnels
+	sealed   *sealed // what is done instead where the gateway can't open it; else nil
 	log      *zap.Logger
 	ctx      context.Context // ends when it is no longer in force
 	cancel   context.CancelFunc
@@ -132,4 +133,14 @@ func (l *lend) sorted() []*loan {
 	}
 	slices.SortFunc(out, func(a, b *loan) int { return cmp.Compare(string(a.origin[:]), string(b.origin[:])) })
 	return out
+}
+
+// drain leaves the cluster and waits for what is under way.
+func (l *lend) drain(reg *node.Forwarded) {
+	if reg == nil {
+		return
+	}
+	ctx, cancel := overlay.WithTimeout(l.of.ctx, l.of.clock, "gateway.drain", drainTime)
+	defer cancel()
+	_ = reg.Close(ctx) // what is not over then is interrupted
 }

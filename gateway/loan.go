@@ -147,13 +147,3 @@ func (l *loan) take() *node.Forwarded {
 	l.reg = nil
 	return reg
 }
-
-// drain leaves the cluster and waits for what is under way.
-func (l *loan) drain(reg *node.Forwarded) {
-	if reg == nil {
-		return
-	}
-	ctx, cancel := overlay.WithTimeout(l.of.ctx, l.of.clock, "gateway.drain", drainTime)
-	defer cancel()
-	_ = reg.Close(ctx) // what is not over then is interrupted
-}

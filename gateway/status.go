@@ -37,6 +37,10 @@ type CrossingStatus struct {
 	Error    string `json:"error,omitempty"` // why it could not be lent
 	// Transit are the other networks whose members are lent on.
 	Transit []TransitStatus `json:"transit,omitempty"`
+	// Sealed says that members' own records, and what is sent to them, are passed on
+	// unopened; Passed is how many members there are of that network's now.
+	Sealed bool `json:"sealed,omitempty"`
+	Passed int  `json:"passed,omitempty"`
 
 	Messages  uint64            `json:"messages"` // that have crossed, since the start
 	Bytes     uint64            `json:"bytes"`    // of bodies and headers, in both directions
@@ -116,6 +120,9 @@ func (l *lend) status() CrossingStatus {
 	l.border.mu.Unlock()
 	s.Tunnels = l.tunnels.open()
 	s.Bytes += l.tunnels.carrying.Load()
+	if l.sealed != nil {
+		l.sealed.describe(&s)
+	}
 	l.mu.Lock()
 	s.RoundTrip = l.trip
 	l.mu.Unlock()

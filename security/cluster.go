@@ -81,9 +81,13 @@ func (c *Cluster) Name() string { return c.name }
 // the network holds them.
 func (c *Cluster) Derived() bool { return c.keys.network != nil }
 
-// KeyID names the key that seals now. A cluster without keys has none: all zeros.
+// FindsOnly says whether only finding keys of the cluster are known.
+func (c *Cluster) FindsOnly() bool { return c.keys.finds }
+
+// KeyID names the key that seals now. A cluster without keys, or with finding keys
+// only, has none: all zeros.
 func (c *Cluster) KeyID() (id KeyID) {
-	if r := c.ring(); len(r.accepted) > 0 {
+	if r := c.ring(); len(r.accepted) > 0 && !c.keys.finds {
 		id = r.sealer(id).id
 	}
 	return id
@@ -92,7 +96,7 @@ func (c *Cluster) KeyID() (id KeyID) {
 // CommonKey names the key to seal with where it is not known which keys the receivers
 // have; see Validity.Common.
 func (c *Cluster) CommonKey() (id KeyID) {
-	if r := c.ring(); len(r.accepted) > 0 {
+	if r := c.ring(); len(r.accepted) > 0 && !c.keys.finds {
 		id = r.accepted[r.common].get().id
 	}
 	return id

@@ -41,10 +41,13 @@ func GenerateClusterFile(name string, rand io.Reader) (ClusterFile, error) {
 }
 
 // ParseClusterFile reads what Encode writes, as strictly as ParseNetworkFile.
-func ParseClusterFile(data []byte) (ClusterFile, error) {
+func ParseClusterFile(data []byte) (ClusterFile, error) { return parseKeysOf(clusterFormat, data) }
+
+// parseKeysOf reads a file of that format: a name and keys.
+func parseKeysOf(format string, data []byte) (ClusterFile, error) {
 	var f ClusterFile
 	s := statements{
-		format: clusterFormat, version: keyFormatVersion, known: `"name" and "key"`,
+		format: format, version: keyFormatVersion, known: `"name" and "key"`,
 		required: []string{"name", "key"}, repeated: map[string]bool{"key": true},
 		parse: map[string]func(line) error{
 			"name": f.parseName,

@@ -22,8 +22,10 @@
 //	├─ stranger key                              Network.Greet
 //	└─ derived cluster key, by name              Network.Cluster
 //	cluster key (32 bytes)       members,callers Cluster, derived or explicit
-//	├─ route key                                 where a cluster is found
-//	│  └─ epoch key (Ed25519), by name and epoch Epoch: id, proofs
+//	├─ route key = finding key    gateways, too  Finding, NewFinder: where a cluster is found
+//	│  ├─ epoch key (Ed25519), by name and epoch Epoch: id, proofs
+//	│  ├─ reach key, by salt and id              where a member is, Epoch.SealRecordParts
+//	│  └─ lent key, by salt and id               Epoch.SealLent
 //	├─ key id, public                            KeyID: which key has sealed a payload
 //	├─ record key, by salt and id                Epoch.SealRecord
 //	├─ payload key, by salt, sender, direction   Cluster.Seal
@@ -131,7 +133,8 @@
 //	2 bytes   count, then so many peer ids, as texts, in rising order
 //	64 bytes  signature likewise
 //
-// For records see Epoch.SealRecord, for payloads Cluster.Seal, for
+// For records see Epoch.SealRecord, SealRecordParts, PassedRecord and SealLent; of a record
+// in two parts a lease signs PassedRecord. For payloads Cluster.Seal, for
 // tunnels Cluster.Stream, for files NetworkFile and LoadNodeKey: they are text,
 // a statement a line, strict.
 //
@@ -273,6 +276,24 @@
 // cluster's key alone because a record says no ephemeral key, or is taken
 // (patterns/request: TestNothingIsSealedWithTheClusterKeyAlone). A cluster's key without a network key opens
 // nothing but publications and records that were recorded outside links.
+//
+// Who holds a cluster's finding key, and a network key to get in, is a gateway that the
+// cluster's owner has chosen. It learns, in that network, which nodes have members of the
+// cluster, their addresses and certificates, how many members there are and when they
+// come and go; and, of what it passes on, which member and which caller of the other network, the
+// pattern, whether it may be repeated, its deadline, sizes and times. It can withhold
+// what it passes on, say that a member was not reached, and fill the cluster's share at anchors with
+// leases that nobody believes. It can't open a record or a message (TestAFindingKeyOpensWhereAMemberIsAndNothingElse),
+// call the cluster, serve it, answer in a member's place, change a lease that it passes on, or have
+// a request opened twice (gateway: TestAGatewayWithAFindingKeyCanNeitherReadCallNorServe,
+// TestWhatAGatewaySaysItselfIsNoMoreThanThatNobodyWasReached). What it says without the
+// member's seal callers take for "was not reached", "is full" or "nobody knows", so a liar can have a
+// request that it did pass on sent again, as any peer can that goes silent. Anchors and
+// nodes of the other network that hold neither key learn the gateway's peer, and not
+// which nodes of the first network are members. Members believe the seal about who
+// asks; whether that caller may call, in an issued network, is asked of the gateway's
+// certificate, and a member's certificate is judged by the gateway, not by callers of
+// the other network.
 //
 // Who has a node's key, and no network key, can accept connections as that node, but
 // dial nobody: its admission is shown to every peer and good for its id, until both

@@ -38,6 +38,8 @@ const (
 	labelDelegation    = "arke/1 delegation"     // what it signs for an issuer
 	labelRenewal       = "arke/1 renewal"        // what that one signs for a node
 	labelRecord        = "arke/1 sealed record"  // cluster key, salt -> AES-256 key
+	labelReach         = "arke/1 sealed reach"   // route key, salt -> AES-256 key
+	labelLent          = "arke/1 lent record"    // route key, salt -> AES-256 key
 	labelPayload       = "arke/1 sealed payload" // cluster key, salt -> AES-256 key
 	labelAgreed        = "arke/1 agreed payload" // cluster key, agreement, salt -> AES-256 key
 	labelAgreedProof   = "arke/1 agreed proof"   // cluster key, ephemeral keys -> proof of the first one

@@ -20,13 +20,19 @@ type Lease struct {
 	Peer        peer.ID // the member's node
 	Member      uint64
 	Incarnation uint64 // of the node
-	Record      []byte // as SealRecord made it
+	Record      []byte // as SealRecord or SealRecordParts made it
 }
 
-// message is what is signed. The cluster's id stands for its key and its epoch.
+// message is what is signed. The cluster's id stands for its key and its epoch. Of a
+// record in two parts PassedRecord is signed, so that whoever gets only that can
+// verify it.
 func (l *Lease) message() []byte {
+	record := l.Record
+	if passed, ok := PassedRecord(record); ok {
+		record = passed
+	}
 	return message(labelLease, l.Network[:], l.Cluster[:], []byte(l.Peer),
-		uint64Bytes(l.Member), uint64Bytes(l.Incarnation), l.Record)
+		uint64Bytes(l.Member), uint64Bytes(l.Incarnation), record)
 }
 
 // SignLease returns k's signature of l, 64 bytes that the caller owns. It is

@@ -36,13 +36,13 @@ func (e Epoch) SealRecord(rand io.Reader, plain []byte) []byte {
 	return e.recordAEAD(sealed[1:]).Seal(sealed, nonce[:], plain, e.recordData(sealed))
 }
 
-// OpenRecord decrypts what SealRecord made under the same epoch. It returns
-// ErrUnauthorized. The caller owns the result.
+// OpenRecord decrypts what SealRecord made under the same epoch, or the first part of
+// what SealRecordParts did. It returns ErrUnauthorized. The caller owns the result.
 func (e Epoch) OpenRecord(sealed []byte) ([]byte, error) {
-	if len(sealed) < RecordOverhead || sealed[0] != sealFormat {
+	head, ciphertext, ok := recordPart(sealed)
+	if !ok || e.FindsOnly() {
 		return nil, ErrUnauthorized
 	}
-	head, ciphertext := sealed[:1+saltSize], sealed[1+saltSize:]
 	var nonce [12]byte
 	plain, err := e.recordAEAD(head[1:]).Open(nil, nonce[:], ciphertext, e.recordData(head))
 	if err != nil {
@@ -52,6 +52,9 @@ func (e Epoch) OpenRecord(sealed []byte) ([]byte, error) {
 }
 
 func (e Epoch) recordAEAD(salt []byte) cipher.AEAD {
+	if e.FindsOnly() {
+		panic("BUG: record with a finding key")
+	}
 	key := e.s.get().of.get().key // what records are sealed with
 	return newAEAD(derive(32, key[:], salt, labelRecord, e.s.get().id[:]))
 }

@@ -82,6 +82,8 @@ func holders(t *testing.T) map[string]any {
 		"pointer to file":  &file,
 		"config":           struct{ File security.NetworkFile }{file},
 		"cluster file":     security.ClusterFile{Name: "geo", Keys: file.Keys},
+		"finding file":     security.FindingFile{Name: "geo", Keys: file.Keys},
+		"finder":           security.NewFinder("geo", file.Keys),
 		"authority":        authority,
 		"field of one":     struct{ Authority security.Authority }{authority},
 		"node key":         node,

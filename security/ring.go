@@ -14,6 +14,7 @@ import (
 // of its own. It may be used concurrently.
 type source struct {
 	network *Network // nil = own
+	finds   bool     // the own keys are finding keys
 
 	now atomic.Pointer[clusterRing]
 
@@ -32,9 +33,10 @@ type clusterRing struct {
 // clusterKey is one version of the key, with the route key derived from it.
 type clusterKey struct {
 	version uint32
-	id      KeyID
-	key     Key
+	id      KeyID // zeros with finds
+	key     Key   // likewise
 	route   Key
+	finds   bool // only the route key is known
 }
 
 // ring is what counts now for the cluster of that name.
@@ -52,7 +54,7 @@ func (s *source) ring(name string) *clusterRing {
 		r.accepted = append(r.accepted, old.reuse(name, KeyVersion{
 			Version: k.version,
 			Key:     Key(derive(len(Key{}), k.key[:], id[:], labelClusterKey, []byte(name))),
-		}))
+		}, false))
 	}
 	s.now.Store(r)
 	return r
@@ -80,7 +82,7 @@ func (s *source) count(name string, keys []KeyVersion, v Validity) (changed bool
 	old := s.now.Load()
 	r := &clusterRing{seals: slices.Index(v.Accepted, v.Seals), common: slices.Index(v.Accepted, v.Common)}
 	for _, i := range v.Accepted {
-		r.accepted = append(r.accepted, old.reuse(name, keys[i]))
+		r.accepted = append(r.accepted, old.reuse(name, keys[i], s.finds))
 	}
 	if old != nil && old.seals == r.seals && old.common == r.common && slices.Equal(old.accepted, r.accepted) {
 		return false
@@ -90,24 +92,32 @@ func (s *source) count(name string, keys []KeyVersion, v Validity) (changed bool
 }
 
 // reuse returns what was derived from k before, or derives it.
-func (r *clusterRing) reuse(name string, k KeyVersion) hidden[clusterKey] {
+func (r *clusterRing) reuse(name string, k KeyVersion, finds bool) hidden[clusterKey] {
 	if r != nil {
 		for _, h := range r.accepted {
-			if had := h.get(); had.version == k.Version && had.key.Equal(k.Key) {
+			had := h.get()
+			same := had.key
+			if finds {
+				same = had.route
+			}
+			if had.version == k.Version && same.Equal(k.Key) {
 				return h
 			}
 		}
 	}
+	if finds {
+		return hide(&clusterKey{version: k.Version, route: k.Key, finds: true})
+	}
 	return hide(&clusterKey{
 		version: k.Version, id: keyID(name, k.Version, k.Key), key: k.Key,
-		route: Key(derive(len(Key{}), k.Key[:], nil, labelRouteKey)),
+		route: routeKey(k.Key),
 	})
 }
 
 // key returns the accepted key of that name.
 func (r *clusterRing) key(id KeyID) (*clusterKey, bool) {
 	for _, h := range r.accepted {
-		if k := h.get(); k.id == id {
+		if k := h.get(); k.id == id && !k.finds {
 			return k, true
 		}
 	}
@@ -123,5 +133,9 @@ func (r *clusterRing) sealer(id KeyID) *clusterKey {
 	if len(r.accepted) == 0 {
 		panic("BUG: seal for a cluster without keys")
 	}
-	return r.accepted[r.seals].get()
+	k := r.accepted[r.seals].get()
+	if k.finds {
+		panic("BUG: seal with a finding key")
+	}
+	return k
 }

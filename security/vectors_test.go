@@ -84,6 +84,20 @@ func TestFormatsAgreeWithASecondImplementation(t *testing.T) {
 	require.Equal(t, vectors["lease"], node.SignLease(lease))
 	require.NoError(t, security.VerifyLease(lease, vectors["lease"]))
 
+	finding := security.Finding(f.Keys[1:])
+	require.Equal(t, vectors["finding key"], finding[0].Key[:])
+	finder := security.NewFinder("geo", []security.KeyVersion{{Version: 2, Key: security.Key(vectors["finding key geo"])}}).Epochs(noon)[0]
+	require.Equal(t, epochs[0].ID(), finder.ID())
+	require.Equal(t, vectors["record parts"], epochs[0].SealRecordParts(constant(0x5a), []byte("record"), []byte("reach")))
+	passed, ok := security.PassedRecord(vectors["record parts"])
+	require.True(t, ok)
+	require.Equal(t, vectors["record passed"], passed)
+	require.Equal(t, vectors["record lent"], finder.SealLent(constant(0x5a), []byte("lent")))
+	lease.Record = vectors["record parts"]
+	require.Equal(t, vectors["lease parts"], node.SignLease(lease))
+	lease.Record = passed
+	require.NoError(t, security.VerifyLease(lease, vectors["lease parts"]))
+
 	b := security.Binding{Sender: p, SenderIncarnation: 1, Member: 2, MemberIncarnation: 3, RequestID: 4}
 	for _, v := range []struct {
 		name, plain string
@@ -218,6 +232,6 @@ func readVectors(t *testing.T) map[string][]byte {
 		require.NoError(t, err, name)
 		out[name] = b
 	}
-	require.Len(t, out, 41)
+	require.Len(t, out, 47)
 	return out
 }

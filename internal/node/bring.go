@@ -36,6 +36,24 @@ func (n *raw) Bring(set *wire.LeafKeys) (ref string, release func(), err error) 
 	return ref, release, err
 }
 
+// Find takes finding keys of a cluster in, until release is called, and says how to
+// refer to the cluster under them: it can be watched, and others' members can be lent by
+// Lend with cluster.Registration.Passed, and asked by Begin with request.Ask.Origin.
+// Errors: cluster.ErrName, security.ErrBadFile and ErrTooManyKeys.
+func (n *raw) Find(f security.FindingFile) (ref string, release func(), err error) {
+	if err := cluster.CheckName(f.Name); err != nil {
+		return "", nil, err
+	}
+	if err := security.CheckKeys(f.Keys); err != nil {
+		return "", nil, err
+	}
+	ref, release, err = n.keys.find(f.Name, f.Keys)
+	if err == nil {
+		n.rotation.lent(n.keys.cluster(ref))
+	}
+	return ref, release, err
+}
+
 // KeySetID names a set of keys, as status and logs do. It is not secret.
 func KeySetID(set *wire.LeafKeys) string {
 	return security.KeySetID(set.Cluster, versionsOf(set)).String()

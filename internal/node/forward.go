@@ -82,6 +82,12 @@ func (r *Forwarded) ID() cluster.MemberID { return r.member }
 // that lives elsewhere was not heard of for a while. It does not wait.
 func (r *Forwarded) Suspect(on bool) { r.in.clusters.Doubt(r.cluster, r.member, on) }
 
+// Pass has the member, registered with cluster.Registration.Passed, have those leases
+// from now on. It does not wait.
+func (r *Forwarded) Pass(passed map[security.ClusterID]cluster.Passed) {
+	r.in.clusters.Pass(r.cluster, r.member, passed)
+}
+
 // Revise has callers know of another Capacity, MaxMessage and Networks. It does not wait.
 func (r *Forwarded) Revise(as cluster.Registration) {
 	as.Member = r.member

@@ -107,18 +107,30 @@ func (k *keyring) replaced(plain string, keys []security.KeyVersion) {
 // alone if they are the node's own.
 func (k *keyring) lend(plain string, keys []security.KeyVersion) (ref string, release func(), err error) {
 	id := security.KeySetID(plain, keys)
-	ref = name.Ref(plain, id.String())
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if own, ok := k.own[plain]; ok && own == id {
 		return plain, func() {}, nil
 	}
+	return k.take(name.Ref(plain, id.String()), func() *security.Cluster { return security.NewCluster(plain, keys) })
+}
+
+// find is lend for finding keys.
+func (k *keyring) find(plain string, keys []security.KeyVersion) (ref string, release func(), err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	ref = name.Ref(plain, security.KeySetID(plain, keys).String())
+	return k.take(ref, func() *security.Cluster { return security.NewFinder(plain, keys) })
+}
+
+// take counts one more who has brought the keys that ref stands for. mu is held.
+func (k *keyring) take(ref string, made func() *security.Cluster) (_ string, release func(), err error) {
 	l := k.lent[ref]
 	if l == nil {
 		if len(k.lent) >= maxLent {
 			return "", nil, ErrTooManyKeys
 		}
-		l = &loan{keys: security.NewCluster(plain, keys)}
+		l = &loan{keys: made()}
 		k.lent[ref] = l
 	}
 	l.users++

@@ -160,6 +160,21 @@ func checkRecord(m *Record) error {
 		checkRange("record: payload", len(m.GetPayload()), 0, MaxLeasePayload),
 		checkRange("record: ephemeral", len(m.GetEphemeral()), 0, KeySize),
 		checkRange("record: certificate", len(m.GetCertificate()), 0, MaxCertificate),
+		checkPassed(m),
+	)
+}
+
+// checkPassed checks the lease in a Record that is passed on.
+func checkPassed(m *Record) error {
+	l := m.GetPassed()
+	if l == nil {
+		return checkRange("record: passed network", len(m.GetPassedNetwork()), 0, 0)
+	}
+	return first(
+		checkSize("record: passed network", m.GetPassedNetwork(), NetworkIDSize),
+		checkRange("record: passed peer", len(l.GetPeer()), 1, MaxPeerID),
+		checkRange("record: passed record", len(l.GetRecord()), 1, MaxPassedRecord),
+		checkSize("record: passed signature", l.GetSignature(), ProofSize),
 	)
 }
 

@@ -1469,7 +1469,9 @@ type Record struct {
 	Network     string                 `protobuf:"bytes,13,opt,name=network,proto3" json:"network,omitempty"`                         // the network that a gateway lends the member from; empty = it is one of this network
 	// Of a lent member: the ids of the networks that it has come through, its own first; at most 8 of 16 bytes.
 	Networks      [][]byte `protobuf:"bytes,15,rep,name=networks,proto3" json:"networks,omitempty"`
-	Priority      uint32   `protobuf:"varint,14,opt,name=priority,proto3" json:"priority,omitempty"` // of a lent member: those with the lowest number come first; at most 255
+	Priority      uint32   `protobuf:"varint,14,opt,name=priority,proto3" json:"priority,omitempty"`                               // of a lent member: those with the lowest number come first; at most 255
+	Passed        *Lease   `protobuf:"bytes,17,opt,name=passed,proto3" json:"passed,omitempty"`                                    // of a member that a gateway can't open: its own lease, with the record that is passed on
+	PassedNetwork []byte   `protobuf:"bytes,18,opt,name=passed_network,json=passedNetwork,proto3" json:"passed_network,omitempty"` // and the id of the network that it is signed for, 16 bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1609,6 +1611,20 @@ func (x *Record) GetPriority() uint32 {
 	return 0
 }
 
+func (x *Record) GetPassed() *Lease {
+	if x != nil {
+		return x.Passed
+	}
+	return nil
+}
+
+func (x *Record) GetPassedNetwork() []byte {
+	if x != nil {
+		return x.PassedNetwork
+	}
+	return nil
+}
+
 var File_internal_wire_control_proto protoreflect.FileDescriptor
 
 const file_internal_wire_control_proto_rawDesc = "" +
@@ -1725,7 +1741,7 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\tlease_sum\x18\x02 \x01(\x06R\bleaseSum\x12\x18\n" +
 	"\awatches\x18\x03 \x01(\rR\awatches\x12\x1b\n" +
 	"\twatch_sum\x18\x04 \x01(\x06R\bwatchSum\x12\x18\n" +
-	"\adiffers\x18\x05 \x01(\bR\adiffers\"\x9f\x03\n" +
+	"\adiffers\x18\x05 \x01(\bR\adiffers\"\xf0\x03\n" +
 	"\x06Record\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\fR\x04peer\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12 \n" +
@@ -1743,7 +1759,9 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\vcertificate\x18\f \x01(\fR\vcertificate\x12\x18\n" +
 	"\anetwork\x18\r \x01(\tR\anetwork\x12\x1a\n" +
 	"\bnetworks\x18\x0f \x03(\fR\bnetworks\x12\x1a\n" +
-	"\bpriority\x18\x0e \x01(\rR\bpriority*o\n" +
+	"\bpriority\x18\x0e \x01(\rR\bpriority\x12(\n" +
+	"\x06passed\x18\x11 \x01(\v2\x10.arke.wire.LeaseR\x06passed\x12%\n" +
+	"\x0epassed_network\x18\x12 \x01(\fR\rpassedNetwork*o\n" +
 	"\aRefusal\x12\b\n" +
 	"\x04NONE\x10\x00\x12\r\n" +
 	"\tBAD_PROOF\x10\x01\x12\b\n" +
@@ -1798,11 +1816,12 @@ var file_internal_wire_control_proto_depIdxs = []int32{
 	0,  // 4: arke.wire.Snapshot.refusal:type_name -> arke.wire.Refusal
 	13, // 5: arke.wire.Delta.upserted:type_name -> arke.wire.Lease
 	16, // 6: arke.wire.Delta.removed:type_name -> arke.wire.LeaseRef
-	7,  // [7:7] is the sub-list for method output_type
-	7,  // [7:7] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	13, // 7: arke.wire.Record.passed:type_name -> arke.wire.Lease
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_control_proto_init() }

@@ -106,6 +106,9 @@ func TestControlLimitsAreHeldToTheByte(t *testing.T) {
 	lists := func(n int) [][]byte { return slices.Repeat([][]byte{b(1)}, n) }
 	addrs := func(n int) []string { return slices.Repeat([]string{"x"}, n) }
 	lease := func() *wire.Lease { return &wire.Lease{Peer: b(1), Record: b(1), Signature: b(wire.ProofSize)} }
+	passed := func() *wire.Record {
+		return &wire.Record{Peer: b(1), Passed: lease(), PassedNetwork: b(wire.NetworkIDSize)}
+	}
 	hello := func() *wire.Hello { return &wire.Hello{VersionMin: 1, VersionMax: 1, Instance: b(wire.InstanceSize)} }
 	register := func() *wire.Register {
 		return &wire.Register{
@@ -186,6 +189,11 @@ func TestControlLimitsAreHeldToTheByte(t *testing.T) {
 		"record addrs":       {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Addrs: addrs(n)} }},
 		"record ephemeral":   {0, 32, func(n int) proto.Message { return &wire.Record{Peer: b(1), Ephemeral: b(n)} }},
 		"record certificate": {0, 1024, func(n int) proto.Message { return &wire.Record{Peer: b(1), Certificate: b(n)} }},
+		"passed record":      {1, 12 << 10, func(n int) proto.Message { m := passed(); m.Passed.Record = b(n); return m }},
+		"passed peer":        {1, 64, func(n int) proto.Message { m := passed(); m.Passed.Peer = b(n); return m }},
+		"passed signature":   {64, 64, func(n int) proto.Message { m := passed(); m.Passed.Signature = b(n); return m }},
+		"passed network":     {16, 16, func(n int) proto.Message { m := passed(); m.PassedNetwork = b(n); return m }},
+		"network of nothing": {0, 0, func(n int) proto.Message { return &wire.Record{Peer: b(1), PassedNetwork: b(n)} }},
 		"record addr":        {1, 256, func(n int) proto.Message { return &wire.Record{Peer: b(1), Addrs: []string{text(n)}} }},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -356,6 +356,11 @@
 // refused. Package security has the
 // layout of what is sealed, and what it is bound to.
 //
+// Of a sealed request with an origin, which a gateway passes on that can't open it, all
+// replies are sealed whole: what was sealed is a reply with the id 0, and the one around it
+// has outcome 0, zeros, and the flag "sealed". What comes without a seal is the
+// gateway's own word.
+//
 // A tunnel whose opening was sealed is sealed as a whole: the chunk of each
 // TunnelData, an empty one in each TunnelEnd, the total of each TunnelCredit, and
 // all that a TunnelReset says is what security.Stream made of it, with the flags of

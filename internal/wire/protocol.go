@@ -56,6 +56,7 @@ const (
 	MaxZone         = 64       // bytes of a zone's name
 	MaxNetwork      = 63       // bytes of a network's name
 	MaxRecord       = 16 << 10 // bytes of a sealed record
+	MaxPassedRecord = 12 << 10 // bytes of one that is passed on in another record
 	MaxLeasePayload = 8 << 10  // bytes of a record's payload
 	MaxLeases       = 512      // leases in one Snapshot part, changes in one Delta
 	MaxAnchors      = 16       // anchors named in one message

@@ -27,6 +27,7 @@ type arrival struct {
 	tail    []byte // headers and body
 	size    int    // of them, as limits count
 	sealed  bool
+	far     *Server          // the member, once a request of another network is opened; else nil
 	binding security.Binding // of the reply, if sealed
 	key     []byte           // if it was refused for an ephemeral key: the present one, sealed
 }
@@ -65,6 +66,9 @@ func (s *Server) admit(in *arrival) (kept bool) {
 	}
 	p := patterns.Pattern(in.request.Pattern)
 	switch {
+	case !s.serves.Has(p) && passesOn(s):
+		s.refuse(in, refusal{wire.OutcomeNoSuchMember, dropNoMethod})
+		return false
 	case !s.serves.Has(p):
 		s.drops.Inc(dropNoMethod)
 		s.tell(in, remoteError(patterns.CodeNoMethod, lacking[p]))
@@ -100,6 +104,12 @@ var lacking = [...]string{
 // requests are sealed nothing is looked at that is not.
 func (in *arrival) open(s *Server) refusal {
 	in.sealed = in.request.Flags&wire.FlagSealed != 0
+	switch {
+	case passesOn(s):
+		return in.unopened(s)
+	case !in.mayBeFar(s):
+		return refusal{wire.OutcomeUnauthorized, dropUnauthorized}
+	}
 	if !in.sealed {
 		in.tail = in.request.Tail
 		in.size = tailSize(in.tail)
@@ -159,6 +169,9 @@ func (in *arrival) unseal(s *Server) (no refusal) {
 	s.mu.Unlock()
 	if !fresh {
 		return refusal{wire.OutcomeUnauthorized, dropReplay}
+	}
+	if in.foreign() {
+		in.far = s
 	}
 	return s.fits(in.size)
 }

@@ -33,6 +33,9 @@ type Ask struct {
 	// once, whatever Options say; its link is opened if need be. nil = whom
 	// the policy picks, with retries at others.
 	To *cluster.Member
+	// Origin, with To, says who has sealed Tail for that member: it is passed on as it
+	// is, and the Answer has a Reply. nil = this node.
+	Origin *wire.Origin
 	// Deadline of Start. Zero = 5 s from now.
 	Deadline time.Time
 	// Waits of Start, if not nil, is what the asker may have of workers that wait for
@@ -57,6 +60,8 @@ type Answer struct {
 	// Tail has encoded headers and the body, which the caller owns.
 	Message patterns.Message
 	Tail    []byte
+	// Reply, with Ask.Origin, is what came, for the origin to open; the caller owns it.
+	Reply wire.Reply
 	// Member gave the outcome; nil if none did. Of a leaf's answer it has ID and
 	// Peer only.
 	Member   *cluster.Member
@@ -143,7 +148,10 @@ func (e *env) check(a *Ask) (size int, err error) {
 		return 0, patterns.ErrClosed
 	}
 	if a.Tail != nil {
-		if size = tailSize(a.Tail); size > MaxMessage {
+		if size = tailSize(a.Tail); a.Origin != nil {
+			size = max(len(a.Tail)-sealedOverhead-noHeaders, 0)
+		}
+		if size > MaxMessage {
 			e.drops.Inc(dropTooLarge)
 			return 0, patterns.ErrTooLarge
 		}

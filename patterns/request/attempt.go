@@ -40,6 +40,7 @@ type attempt struct {
 	patience   overlay.Timer   // runs while its peer is not heard, but not given up; else nil
 	earlier    int             // a leaf's: sessions that have ended with it
 	replied    bool            // the reply may be read
+	revealed   bool            // the reply is the member's, opened
 	ended      bool
 
 	// Written by who takes the attempt out of its remote, before eventReply.
@@ -54,8 +55,8 @@ func (c *call) attempt(m *cluster.Member) decision {
 		a = &attempt{id: c.ids.Add(1)}
 		c.retried.Add(1)
 	}
-	a.call, a.member, a.remote, a.many = c, m, c.peers.get(m.Peer), c.standsForMany()
-	a.number = c.plan.begin(m.ID, m.Peer)
+	a.call, a.member, a.remote, a.many = c, m, c.peers.get(m.Hop()), c.standsForMany()
+	a.number = c.plan.begin(m.ID, m.Hop())
 	c.attempts = append(c.attempts, a)
 	c.cfg.Directory.Begin(m)
 	a.remote.hold()
@@ -70,7 +71,7 @@ func (c *call) attempt(m *cluster.Member) decision {
 func (a *attempt) transmit() decision {
 	c := a.call
 	a.began = c.now()
-	if c.route.seal && !agree(a) {
+	if c.route.seal && c.origin == nil && !agree(a) {
 		c.drops.Inc(dropNoEphemeral)
 		return a.failed(failedGone)
 	}
@@ -369,10 +370,11 @@ func originOf(a *attempt) *wire.Origin {
 // encode returns the request in two parts. They are valid until the next call.
 func (a *attempt) encode() (head, body []byte) {
 	c := a.call
+	member, incarnation := targetOf(a)
 	r := wire.Request{
 		ID:          a.id,
-		Member:      uint64(a.member.ID),
-		Incarnation: a.member.Incarnation,
+		Member:      uint64(member),
+		Incarnation: incarnation,
 		Deadline:    c.cfg.Links.LinkTime(c.deadline),
 		Attempt:     uint8(a.number),
 		Pattern:     uint8(c.pattern),
@@ -384,6 +386,10 @@ func (a *attempt) encode() (head, body []byte) {
 		r.Origin = originOf(a)
 	}
 	switch {
+	case c.origin != nil:
+		r.Flags |= wire.FlagSealed
+		r.Origin = c.origin
+		return r.AppendHead(c.memory.head[:0]), c.body
 	case c.route.seal:
 		r.Flags |= wire.FlagSealed
 		return r.AppendHead(c.memory.head[:0]), a.seal()

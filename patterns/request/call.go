@@ -68,6 +68,7 @@ type asking struct {
 
 // question is what a call asks; immutable.
 type question struct {
+	origin     *wire.Origin    // of a message that is passed on, sealed; else nil
 	to         *cluster.Member // the only one that is asked; nil = whom the policy picks
 	policy     cluster.PickRequest
 	pattern    patterns.Pattern
@@ -122,7 +123,7 @@ const (
 func (c *call) init(k *calls, a *Ask, size int, s sink) {
 	c.calls, c.sink = k, s
 	c.question = question{
-		to: a.To, pattern: a.Pattern, size: size,
+		to: a.To, origin: a.Origin, pattern: a.Pattern, size: size,
 		idempotent: a.Options.Idempotent && a.To == nil,
 		wait:       a.Options.WaitForMember && a.To == nil,
 		policy:     cluster.PickRequest{Policy: cluster.Policy(a.Options.Policy), StickyKey: a.Options.StickyKey, Network: a.network, Transit: a.Transit},
@@ -323,7 +324,7 @@ func (c *call) pick(v *cluster.View) *cluster.Member {
 	r.Exclude = c.plan.exclude(c.memory.excluded[:0])
 	for range len(v.Members) + 1 {
 		m := c.cfg.Directory.Pick(v, r)
-		if m == nil || c.plan.again || !c.plan.lostPeer(m.Peer) || c.cfg.Links.Link(m.Peer).Session() != 0 {
+		if m == nil || c.plan.again || !c.plan.lostPeer(m.Hop()) || c.cfg.Links.Link(m.Hop()).Session() != 0 {
 			return m
 		}
 		r.Exclude = append(r.Exclude, m.ID)

@@ -15,7 +15,7 @@ import (
 // message is for everybody: then the gateway asks all of its network, passes their
 // replies on as they come, and ends with a summary, as a relay does for a leaf.
 func (q *question) standsForMany() bool {
-	return q.to != nil && q.to.Imported && (q.pattern == patterns.PatternSurvey || q.pattern == patterns.PatternBroadcast)
+	return q.to != nil && q.to.Imported && q.to.Via == nil && q.origin == nil && (q.pattern == patterns.PatternSurvey || q.pattern == patterns.PatternBroadcast)
 }
 
 // parts is what has come of many replies.

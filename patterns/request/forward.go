@@ -61,7 +61,8 @@ type Delivery struct {
 	RequestID uint64
 	Session   uint64
 	// SenderIncarnation is the opener's if Sealed, which says that the request
-	// was sealed under the cluster's key.
+	// was sealed under the cluster's key. Where this node has finding keys only, Tail
+	// is still sealed, and so are the replies that Answer takes, with wire.FlagSealed.
 	SenderIncarnation uint64
 	Sealed            bool
 	// Tail is the encoded headers and the body, opened. It belongs to the
@@ -113,13 +114,9 @@ func (s *Server) deliver(in *arrival) (kept bool) {
 		j job
 	}{}
 	d, j := &both.d, &both.j
-	var passed []string
-	if r.Origin != nil {
-		passed = r.Origin.Networks
-	}
 	*d = Delivery{
 		Server: s, Pattern: p, Idempotent: r.Flags&wire.FlagIdempotent != 0, Attempt: r.Attempt, Deadline: in.deadline,
-		Origin: wire.Origin{Peer: string(in.link.Peer()), Incarnation: in.binding.SenderIncarnation, Serial: r.ID, Networks: passed},
+		Origin: in.origin(),
 		Link:   in.link, RequestID: r.ID, Session: in.link.Session(), Sealed: in.sealed,
 		SenderIncarnation: in.binding.SenderIncarnation, Tail: in.tail, Size: in.size,
 		queued: p != patterns.PatternTunnel,
@@ -183,12 +180,22 @@ func (d *Delivery) first() bool {
 
 // encodeAnswer returns the head of a reply, and seals its tail if it must be.
 func (s *Server) encodeAnswer(d *Delivery, r *wire.Reply) (head []byte) {
+	passed := r.Flags & wire.FlagSealed
 	r.ID, r.From, r.Flags = d.RequestID, nil, r.Flags&wire.FlagMaybeRan
 	if r.Outcome > wire.OutcomeCancelled {
 		r.Outcome = wire.OutcomeCancelled
 	}
 	if r.Tail == nil {
 		r.Tail = emptyTail
+	}
+	switch {
+	case passesOn(s):
+		r.Flags |= passed
+		return r.AppendHead(d.job.scratch[:0])
+	case d.job.far:
+		var head []byte
+		head, r.Tail = conceal(s, d.job.scratch[:0], d.job.binding, *r)
+		return head
 	}
 	if d.Sealed && (r.Outcome == wire.OutcomeReply || r.Outcome == wire.OutcomeRemoteError) {
 		r.Flags |= wire.FlagSealed

@@ -29,6 +29,7 @@ type job struct {
 	id      uint64 // of the request
 	number  uint64 // of the job, on this node
 	sealed  bool   // and so must its reply be
+	far     bool   // and all that is said of it
 	binding security.Binding
 	request patterns.Request // the handler's from the moment it runs
 	forward *Delivery        // if the handler is elsewhere
@@ -68,7 +69,7 @@ func (in *arrival) newJob(s *Server, r patterns.Request) *job {
 
 func (in *arrival) fill(j *job, s *Server, r patterns.Request) {
 	j.server, j.remote, j.id, j.number = s, s.peers.get(in.link.Peer()), in.request.ID, s.jobs.Add(1)
-	j.sealed, j.binding, j.request = in.sealed, in.binding, r
+	j.sealed, j.far, j.binding, j.request = in.sealed, in.far != nil, in.binding, r
 	keep := keeps(r.Pattern) && s.forward == nil
 	j.ctx.clock, j.ctx.deadline, j.ctx.endless = s.cfg.Clock, in.deadline, keep
 	j.ticket = ticket{job: j, size: in.size, deadline: never, keep: keep}
@@ -272,12 +273,12 @@ func (j *job) answer(r result, now int64, took time.Duration) {
 	s.handled++
 	waiting, running := s.queue.waiting, s.queue.running
 	s.mu.Unlock()
-	var to *sealRoom
+	seal := sealing{far: j.far, binding: &j.binding}
 	if j.sealed {
-		to = s.rooms.take()
-		defer s.rooms.put(to) // the link has it, or nobody
+		seal.to = s.rooms.take()
+		defer s.rooms.put(seal.to) // the link has it, or nobody
 	}
-	head, body := s.encode(j.scratch[:0], to, &j.binding, r, wire.Reply{
+	head, body := s.encode(j.scratch[:0], seal, r, wire.Reply{
 		ID: j.id, Queue: uint32(waiting), Running: uint32(running - 1), ServiceMicros: micros(took),
 	})
 	j.parts[0], j.parts[1] = head, body
@@ -313,7 +314,7 @@ func (j *job) acknowledge() {
 	s := j.server
 	m := wire.Reply{ID: j.id}
 	m.Queue, m.Running = s.load()
-	head, body := s.encode(make([]byte, 0, 64), roomIf(j.sealed), &j.binding, result{outcome: wire.OutcomeReply}, m)
+	head, body := s.encode(make([]byte, 0, 64), sealing{roomIf(j.sealed), j.far, &j.binding}, result{outcome: wire.OutcomeReply}, m)
 	s.answer(j.remote.link, overlay.LaneRPC, j.ctx.deadline, head, body)
 }
 
@@ -321,8 +322,17 @@ func (j *job) acknowledge() {
 func (j *job) refuse(o wire.Outcome) {
 	m := wire.Reply{ID: j.id, Outcome: o}
 	m.Queue, m.Running = j.server.load()
-	j.server.answerHead(j.remote.link, m, j.ctx.deadline)
+	j.answerHead(m)
 	j.done(j.server.now())
+}
+
+// answerHead sends a reply that is nothing but a head.
+func (j *job) answerHead(m wire.Reply) {
+	if j.far {
+		answerFar(j.server, j.remote.link, j.binding, m, j.ctx.deadline)
+		return
+	}
+	j.server.answerHead(j.remote.link, m, j.ctx.deadline)
 }
 
 // giveUp takes a job out of its queue: then it never runs, and giveUp is true.

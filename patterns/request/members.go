@@ -125,12 +125,8 @@ func (m *members) handleRequest(l Link, frame []byte) (kept bool) {
 		in.deadline = l.LocalTime(r.Deadline)
 	}
 	s := m.get(cluster.MemberID(r.Member))
-	switch {
-	case s == nil || r.Incarnation != m.cfg.Incarnation && m.cfg.Leaf == nil:
+	if s == nil || r.Incarnation != m.cfg.Incarnation && m.cfg.Leaf == nil {
 		m.refuse(&in, refusal{wire.OutcomeNoSuchMember, dropNoMember})
-		return false
-	case r.Origin != nil && m.cfg.Leaf == nil && r.Origin.Peer != string(l.Peer()): // nobody may speak for others
-		m.refuse(&in, refusal{wire.OutcomeUnauthorized, dropUnauthorized})
 		return false
 	}
 	return s.admit(&in)
@@ -172,7 +168,7 @@ func (m *members) giveUp(s *Server) {
 	for _, r := range m.peers.table.all() {
 		for _, j := range r.allJobs() {
 			if j.server == s {
-				m.answerHead(r.link, wire.Reply{ID: j.id, Outcome: wire.OutcomeCancelled}, j.ctx.deadline)
+				j.answerHead(wire.Reply{ID: j.id, Outcome: wire.OutcomeCancelled})
 				j.interrupt()
 				if j.forward != nil && j.forward.first() {
 					j.forward.over() // nothing runs here that has to be waited for
@@ -185,6 +181,10 @@ func (m *members) giveUp(s *Server) {
 // refuse answers a request that became no job.
 func (m *members) refuse(in *arrival, no refusal) {
 	m.drops.Inc(no.reason)
+	if s := in.far; s != nil {
+		answerFar(s, in.link, in.binding, wire.Reply{ID: in.request.ID, Outcome: no.outcome}, in.deadline)
+		return
+	}
 	r := wire.Reply{ID: in.request.ID, Outcome: no.outcome, Tail: emptyTail}
 	if in.key != nil {
 		r.Flags, r.Tail = wire.FlagSealed, in.key

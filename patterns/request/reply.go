@@ -14,8 +14,18 @@ import (
 // patterns is this method and plan.ended.
 func (a *attempt) answered() decision {
 	c := a.call
-	if c.cfg.Leaf != nil {
+	switch {
+	case c.cfg.Leaf != nil:
 		return a.answeredByRelay()
+	case c.origin != nil:
+		return passedOn(a)
+	case isFar(a):
+		if a.reply.Outcome == wire.OutcomeNoSuchMember && rekey(a) {
+			return a.transmit()
+		}
+		if f := reveal(a); f != 0 {
+			return a.failed(f)
+		}
 	}
 	switch a.reply.Outcome {
 	case wire.OutcomeReply:
@@ -112,6 +122,9 @@ func (a *attempt) final(o wire.Outcome, err error) decision {
 // sealed reply counts: anything else is not from who was asked.
 func (a *attempt) open(r *wire.Reply) (tail []byte, ok bool) {
 	c := a.call
+	if a.revealed {
+		return r.Tail, true
+	}
 	sealed := r.Flags&wire.FlagSealed != 0
 	if sealed != c.route.seal {
 		return nil, false

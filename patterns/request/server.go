@@ -232,7 +232,7 @@ func (s *Server) tell(in *arrival, r result) {
 	if patterns.Pattern(in.request.Pattern) == patterns.PatternTunnel {
 		lane = overlay.LaneBulk
 	}
-	head, body := s.encode(make([]byte, 0, 64), roomIf(in.sealed), &in.binding, r, m)
+	head, body := s.encode(make([]byte, 0, 64), sealing{roomIf(in.sealed), in.far != nil, &in.binding}, r, m)
 	s.answer(in.link, lane, in.deadline, head, body)
 }
 
@@ -244,19 +244,30 @@ func roomIf(sealed bool) *sealRoom {
 	return nil
 }
 
-// encode lays a reply out in two parts, the first one behind dst, the second one in to if it
-// is sealed; nil = it is not to be.
-func (s *Server) encode(dst []byte, to *sealRoom, b *security.Binding, r result, m wire.Reply) (head, body []byte) {
+// sealing is how a reply is sealed.
+type sealing struct {
+	to      *sealRoom // nil = it is not
+	far     bool      // with its head
+	binding *security.Binding
+}
+
+// encode lays a reply out in two parts, the first one behind dst, the second one in the room
+// of seal if it is sealed.
+func (s *Server) encode(dst []byte, seal sealing, r result, m wire.Reply) (head, body []byte) {
 	m.Outcome, m.Code = r.outcome, uint32(r.code)
 	headers := wire.ConvertHeaders[wire.Header](r.message.Headers)
 	body = r.message.Body
 	if r.text != "" {
 		body = []byte(r.text)
 	}
-	if to != nil && (r.outcome == wire.OutcomeReply || r.outcome == wire.OutcomeRemoteError) {
+	if seal.far {
+		m.Tail = append(wire.AppendHeaders(make([]byte, 0, wire.HeadersSize(headers)+len(body)), headers), body...)
+		return conceal(s, dst, *seal.binding, m)
+	}
+	if seal.to != nil && (r.outcome == wire.OutcomeReply || r.outcome == wire.OutcomeRemoteError) {
 		m.Flags |= wire.FlagSealed
-		to.b = sealMessage(s.keys, s.random, *b, to.b[:0], headers, body)
-		return m.AppendHead(dst), to.b
+		seal.to.b = sealMessage(s.keys, s.random, *seal.binding, seal.to.b[:0], headers, body)
+		return m.AppendHead(dst), seal.to.b
 	}
 	return wire.AppendHeaders(m.AppendHead(dst), headers), body
 }

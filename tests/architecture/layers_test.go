@@ -97,7 +97,7 @@ var layers = []layer{
 	{"node", []string{".", "internal/node", "internal/scrape", "overlay", "security", "internal/door", "internal/zapslog"}, "what users import to embed a node"},
 	{"relay/client", []string{"patterns", "cluster", "overlay", "security", "internal/wire", "internal/drop", "internal/match", "internal/inbox", "internal/turn", "relay/internal"}, "an attached program runs a node's engines over one session, and no host; it brings keys of clusters"},
 	{"relay", []string{"internal/node", "patterns", "cluster", "overlay", "internal/wire", "internal/fifo", "internal/drop", "internal/waitline", "internal/after", "internal/budget", "internal/crowd", "internal/match", "internal/name", "internal/gate", "internal/notice", "internal/verb"}, "it passes frames between sessions and a node: what works embedded works attached"},
-	{"gateway", []string{"internal/node", "patterns", "cluster", "overlay", "internal/wire", "internal/drop", "internal/match", "internal/name"}, "it passes messages between nodes of two networks, without decoding them"},
+	{"gateway", []string{"internal/node", "patterns", "cluster", "overlay", "internal/wire", "internal/drop", "internal/match", "internal/name", "security"}, "it passes messages between nodes of two networks, without decoding them; it knows finding keys, which open none"},
 	{"internal/zapslog", nil, "two ways to log meet there"},
 	{"internal/door", []string{"patterns"}, "how node.Join hands its node to package arke"},
 	{".", []string{"relay/client", "patterns", "internal/door", "internal/conn", "internal/zapslog", "internal/wire/header"}, "what users import: it attaches, and links no node"},

@@ -43,7 +43,8 @@ const gatewayKeys = `The file is YAML:
       as: geo                  # what it is called there; default: the same
       priority: 100            # of several networks the lowest first; 1 to 255
       transit: false           # true: also what others lend to eu
-      reseal: true             # this gateway may open what crosses
+      reseal: true             # this gateway may open what crosses; or
+      # finding-key-file: geo.finding    it finds the members, and passes all on unopened
       messages-per-second: 0   # limits, 0 = none; also bytes-per-second,
       in-flight: 4096          # and tunnels (1024)
     - topic: quotes.>          # a pattern whose first word is a name
@@ -56,7 +57,8 @@ const gatewayKeys = `The file is YAML:
 A cluster that ends with * is a pattern: with 'cluster: geo.*' and 'as: eu-geo.*' the
 cluster geo.maps of eu is eu-geo.maps in us, as soon as somebody there asks for it.
 Nothing else crosses. What crosses this gateway opens and seals again, so it says
-reseal: true for each of them.`
+reseal: true for each of them. A cluster with a key of its own can cross unopened: give the
+gateway its finding key, that 'arke keygen --finding-key-of FILE' makes, in place of that.`
 
 func gatewayCommand(a App) *cobra.Command {
 	var file gatewayFile

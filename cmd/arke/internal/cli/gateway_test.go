@@ -27,10 +27,16 @@ func checked(t *testing.T, text string) (out string, status int) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".key"), f.Encode(), 0o600))
 	}
-	file := filepath.Join(dir, "g.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600))
+	keys, err := security.GenerateClusterFile("vault", rand.Reader)
+	require.NoError(t, err)
+	require.NoError(t, security.WriteClusterFile(filepath.Join(dir, "vault.key"), keys))
 	var stdout, stderr bytes.Buffer
 	a := App{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Abort: t.Context()}
+	require.Zero(t, a.Run(t.Context(), []string{"keygen", "--finding-key-of", filepath.Join(dir, "vault.key"), "--out", filepath.Join(dir, "vault.finding")}))
+	require.Equal(t, dir+"/vault.finding: finding key of the cluster vault\n", stdout.String())
+	stdout.Reset()
+	file := filepath.Join(dir, "g.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600))
 	status = a.Run(t.Context(), []string{"gateway", "check", "--config", file})
 	return strings.ReplaceAll(stdout.String(), dir+"/", "") + stderr.String(), status
 }
@@ -52,6 +58,23 @@ func TestGatewayCheckSaysWhatCrossesAndWhatNot(t *testing.T) {
 note: the network us calls itself prod: callers there say geo@prod, all others geo@us
 the configuration is in order; nothing else crosses
 `, out)
+
+	out, status = checked(t, networks+`lend:
+  - {cluster: vault, from: eu, to: us, finding-key-file: DIR/vault.finding}
+  - {cluster: safe, from: eu, to: us, finding-key-file: DIR/vault.finding}
+  - {cluster: vault, from: us, to: eu, finding-key-file: DIR/vault.finding, as: safe}
+  - {cluster: vault, from: us, to: eu, finding-key-file: DIR/vault.finding, reseal: true}
+  - {cluster: vault, from: us, to: eu, finding-key-file: DIR/vault.key}
+`)
+	require.NotZero(t, status)
+	for _, want := range []string{
+		"g.yaml:7: crosses: vault of eu to us, priority 100;", "; passed on sealed, up to 256 members: this gateway can't open it\n",
+		"g.yaml:8: does not cross: safe of eu to us\n", "its finding key is that of the cluster vault",
+		"g.yaml:9: does not cross", "it can't be called safe there", "g.yaml:10: does not cross", "says reseal: true",
+		"g.yaml:11: does not cross", "arke-finding",
+	} {
+		require.Contains(t, out, want)
+	}
 
 	out, status = checked(t, networks+`lend:
   - {cluster: geo, from: eu, to: us, reseal: true}

@@ -116,10 +116,25 @@ func declareCrossing(f *pflag.FlagSet, c *gateway.Crossing) {
 	f.IntVar(&c.Priority, "priority", 0, "")
 	f.BoolVar(&c.Transit, "transit", false, "")
 	f.BoolVar(&c.Reseal, "reseal", false, "")
+	f.Var(findingFlag{&c.Finding}, "finding-key-file", "")
 	f.IntVar(&c.Limits.Messages, "messages-per-second", 0, "")
 	f.IntVar(&c.Limits.Bytes, "bytes-per-second", 0, "")
 	f.IntVar(&c.Limits.InFlight, "in-flight", 0, "")
 	f.IntVar(&c.Limits.Tunnels, "tunnels", 0, "")
+}
+
+// findingFlag reads the finding keys in a file.
+type findingFlag struct{ keys **security.FindingFile }
+
+func (f findingFlag) String() string { return "" }
+func (f findingFlag) Type() string   { return "file" }
+
+func (f findingFlag) Set(name string) error {
+	keys, err := security.ReadFindingFile(name)
+	if err == nil {
+		*f.keys = &keys
+	}
+	return err
 }
 
 // readGateway reads the file of that name. flags are those of the command, which stand

@@ -43,6 +43,7 @@ func (l *lentTopics) read(s settings.Section, x *gateway.Crossing) (cluster bool
 	wrong(x.Cluster != "", "cluster")
 	wrong(x.Priority != 0, "priority")
 	wrong(x.Transit, "transit")
+	wrong(x.Finding != nil, "finding-key-file")
 	wrong(x.Limits.InFlight != 0, "in-flight")
 	wrong(x.Limits.Tunnels != 0, "tunnels")
 	l.where = append(l.where, s.At())

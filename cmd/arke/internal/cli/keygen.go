@@ -18,7 +18,7 @@ import (
 )
 
 func keygenCommand(a App) *cobra.Command {
-	var name, cluster, out string
+	var name, cluster, finding, out string
 	cmd := &cobra.Command{
 		Use:   "keygen",
 		Short: "Make a network file, which admits nodes, or a key file of one cluster",
@@ -32,21 +32,30 @@ relay's. Without --out the file goes to standard output.
 With --cluster it is the key file of one cluster: only who holds it can serve
 the cluster, call it, or read what is sent to it. Members and callers name it
 with --cluster-key-file. A cluster topic:NAME is all topics whose first word is
-NAME.`,
+NAME.
+
+With --finding-key-of it is the finding key of a cluster that has a key file: a gateway
+that holds it finds the members and lends them to another network, and can't call, serve
+or read the cluster. Make it anew when the key file is another one.`,
 		Example: `  arke keygen --network home --out home.key
   arke keygen --cluster vault --out vault.key
+  arke keygen --finding-key-of vault.key --out vault.finding
   ARKE_NETWORK="$(arke keygen)" arke relay`,
 		Args: positional(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			if cluster != "" {
+			switch {
+			case cluster != "":
 				return runClusterKeygen(a, cluster, out)
+			case finding != "":
+				return runFindingKeygen(a, finding, out)
 			}
 			return runKeygen(a, name, out)
 		},
 	}
 	cmd.Flags().StringVar(&name, "network", "arke", "the network's name, for people")
 	cmd.Flags().StringVar(&cluster, "cluster", "", "make keys of the cluster of this name, instead of a network")
-	cmd.MarkFlagsMutuallyExclusive("network", "cluster")
+	cmd.Flags().StringVar(&finding, "finding-key-of", "", "derive the finding key from this key `FILE` of a cluster")
+	cmd.MarkFlagsMutuallyExclusive("network", "cluster", "finding-key-of")
 	cmd.Flags().StringVar(&out, "out", "", "file to create; it must not exist (default standard output)")
 	return cmd
 }
@@ -80,6 +89,23 @@ func runClusterKeygen(a App, cluster, out string) error {
 		return err
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s: key of the cluster %s (id %s)\n", out, file.Name, security.KeySetID(file.Name, file.Keys))
+	return err
+}
+
+func runFindingKeygen(a App, of, out string) error {
+	keys, err := security.ReadClusterFile(of)
+	if err != nil {
+		return err
+	}
+	file := keys.Finding()
+	if out == "" || out == "-" {
+		_, err = a.Stdout.Write(file.Encode())
+		return err
+	}
+	if err := security.WriteFindingFile(out, file); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s: finding key of the cluster %s\n", out, file.Name)
 	return err
 }
 
