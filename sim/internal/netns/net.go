@@ -90,13 +90,19 @@ func (n *Net) Start(ctx context.Context, spec play.NodeSpec) (play.Participant, 
 	if err != nil {
 		return nil, err
 	}
-	var seeds []string
-	for _, name := range spec.Seeds {
-		s, err := n.place(name)
-		if err != nil {
-			return nil, err
+	all := []play.GatewayNetwork{{Seeds: spec.Seeds}}
+	if spec.Gateway != nil {
+		all = spec.Gateway.Networks
+	}
+	seeds := make([][]string, len(all))
+	for i, network := range all {
+		for _, name := range network.Seeds {
+			s, err := n.place(name)
+			if err != nil {
+				return nil, err
+			}
+			seeds[i] = append(seeds[i], seedOf(s.number))
 		}
-		seeds = append(seeds, seedOf(s.number))
 	}
 	p.take()
 	defer p.give()
@@ -109,7 +115,14 @@ func (n *Net) Start(ctx context.Context, spec play.NodeSpec) (play.Participant, 
 	if err := n.settle(p); err != nil {
 		return nil, err
 	}
-	life, err := p.start(ctx, n.cfg, spec, seeds)
+	if spec.Gateway != nil {
+		life, err := p.bridge(ctx, n.cfg, spec, seeds)
+		if err != nil {
+			return nil, err
+		}
+		return life, nil
+	}
+	life, err := p.start(ctx, n.cfg, spec, seeds[0])
 	if err != nil {
 		return nil, err
 	}

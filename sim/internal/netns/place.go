@@ -44,7 +44,7 @@ func (p *place) give() { <-p.turn }
 // start runs a relay and attaches to it. The caller has the turn, and the
 // place has a site.
 func (p *place) start(ctx context.Context, cfg Config, spec play.NodeSpec, seeds []string) (*participant, error) {
-	process, err := startProcess(p.site, p.command(cfg, spec, seeds), filepath.Join(p.dir, "log"))
+	process, err := startProcess(p.site, p.command(cfg, spec, seeds), relayReady, filepath.Join(p.dir, "log"))
 	if err != nil {
 		return nil, fmt.Errorf("netns: node %s: %w", p.name, err)
 	}
@@ -68,9 +68,13 @@ func (p *place) command(cfg Config, spec play.NodeSpec, seeds []string) *exec.Cm
 		args = append(args, "--seed", s)
 	}
 	cmd := exec.Command(cfg.Binary, args...)
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ARKE_") })
-	cmd.Env = append(cmd.Env, "ARKE_NETWORK="+string(spec.Network.Encode()))
+	cmd.Env = append(withoutArke(os.Environ()), "ARKE_NETWORK="+string(spec.Network.Encode()))
 	return cmd
+}
+
+// withoutArke leaves out of an environment what configures arke.
+func withoutArke(env []string) []string {
+	return slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "ARKE_") })
 }
 
 // attach waits until the relay serves.
@@ -151,9 +155,12 @@ func openSite(r *router, name string, number int) (*site, error) {
 	return &site{r, addr, g}, nil
 }
 
+// listen is the address of the ith node of a process there.
+func (s *site) listen(i int) string { return fmt.Sprintf("/ip4/%s/tcp/%d", s.addr, relayPort+i) }
+
 // flags are those of a relay that runs there.
 func (s *site) flags() []string {
-	return []string{"--listen", fmt.Sprintf("/ip4/%s/tcp/%d", s.addr, relayPort)}
+	return []string{"--listen", s.listen(0)}
 }
 
 // start starts a process there.
@@ -177,15 +184,22 @@ func Supported() error {
 	return nil
 }
 
-// participant is one life of a node: a relay's process and this program's
-// place at it.
+// participant is one life of a node: a relay's process and this program's place at it.
+// Of a gateway it is the process only, which no program attaches to.
 type participant struct {
 	*client.Client
 	process *process
 	peer    string
+	peers   map[string]string // of a gateway, by its networks
 }
 
-var _ play.Participant = (*participant)(nil)
+var (
+	_ play.Participant = (*participant)(nil)
+	_ play.Border      = (*participant)(nil)
+)
+
+// Peers implements play.Border; a node has none.
+func (p *participant) Peers() map[string]string { return p.peers }
 
 // Now implements play.Participant: all nodes share the machine's clock.
 func (p *participant) Now() time.Time { return time.Now() }
@@ -201,6 +215,9 @@ func (p *participant) Peer() string { return p.peer }
 // Status implements play.Participant.
 func (p *participant) Status(ctx context.Context) (node.Status, error) {
 	var s node.Status
+	if p.Client == nil {
+		return s, unsupported("nobody asks a gateway what it uses")
+	}
 	text, err := p.Client.Status(ctx)
 	if err != nil {
 		return s, err
@@ -215,12 +232,18 @@ func (p *participant) Status(ctx context.Context) (node.Status, error) {
 // are restarted in production.
 func (p *participant) Shutdown(ctx context.Context) error {
 	_ = p.process.pause(false) // or it can't drain
+	if p.Client == nil {
+		return p.process.terminate(ctx)
+	}
 	return errors.Join(p.Client.Shutdown(ctx), p.process.terminate(ctx))
 }
 
 // Close ends the relay and the client at once.
 func (p *participant) Close() error {
 	p.process.kill()
+	if p.Client == nil {
+		return nil
+	}
 	return p.Client.Close()
 }
 

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	readyPrefix = "arke relay ready "
+	// relayReady begins the line of a relay that serves.
+	relayReady = "arke relay ready "
 	// readyTime is how long a relay may take to serve; generous, because many
 	// may start at once on a small machine.
 	readyTime = 30 * time.Second
@@ -27,7 +28,7 @@ const (
 	logTail = 2 << 10
 )
 
-// process is one run of a relay.
+// process is one run of a relay or a gateway.
 type process struct {
 	cmd   *exec.Cmd
 	log   string        // path
@@ -36,9 +37,9 @@ type process struct {
 	wg    sync.WaitGroup
 }
 
-// startProcess starts the command at a site. What it prints to stderr is
-// appended to the log.
-func startProcess(s *site, cmd *exec.Cmd, log string) (*process, error) {
+// startProcess starts the command at a site, which serves when it prints a line that
+// begins with ready. What it prints to stderr is appended to the log.
+func startProcess(s *site, cmd *exec.Cmd, ready, log string) (*process, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -54,16 +55,16 @@ func startProcess(s *site, cmd *exec.Cmd, log string) (*process, error) {
 	if err := s.start(cmd); err != nil {
 		return nil, err
 	}
-	p.wg.Go(func() { p.follow(stdout) })
+	p.wg.Go(func() { p.follow(ready, stdout) })
 	return p, nil
 }
 
 // follow passes the ready line on and waits for the end.
-func (p *process) follow(stdout io.Reader) {
+func (p *process) follow(ready string, stdout io.Reader) {
 	lines := bufio.NewReader(stdout)
 	for {
 		line, err := lines.ReadString('\n')
-		if rest, ok := strings.CutPrefix(line, readyPrefix); ok {
+		if rest, ok := strings.CutPrefix(line, ready); ok {
 			select {
 			case p.ready <- rest:
 			default: // it said so before
@@ -78,9 +79,10 @@ func (p *process) follow(stdout io.Reader) {
 	close(p.done)
 }
 
-// readyLine is what a relay prints when it serves.
+// readyLine is what a relay, or a gateway for each of its networks, prints when it serves.
 type readyLine struct {
-	Peer string `json:"peer"`
+	Peer     string               `json:"peer"`
+	Networks map[string]readyLine `json:"networks"`
 }
 
 func (p *process) awaitReady(ctx context.Context) (readyLine, error) {
@@ -90,11 +92,11 @@ func (p *process) awaitReady(ctx context.Context) (readyLine, error) {
 	select {
 	case text, ok := <-p.ready:
 		if !ok {
-			return line, fmt.Errorf("the relay ended before it served: %s", p.tail())
+			return line, fmt.Errorf("it ended before it served: %s", p.tail())
 		}
 		return line, json.Unmarshal([]byte(text), &line)
 	case <-ctx.Done():
-		return line, fmt.Errorf("the relay does not serve yet: %w", ctx.Err())
+		return line, fmt.Errorf("it does not serve yet: %w", ctx.Err())
 	}
 }
 
@@ -132,6 +134,6 @@ func (p *process) terminate(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		p.kill()
-		return fmt.Errorf("the relay did not drain: %w", ctx.Err())
+		return fmt.Errorf("it did not drain: %w", ctx.Err())
 	}
 }
