@@ -190,7 +190,14 @@ func TestViewsOfLentMembersAreJudged(t *testing.T) {
 			federate(s)
 			s.Tenures[abroad].Leaving, s.Tenures[abroad].Until = 20*sec, 20*sec
 			s.lent("c1", "").At = 20 * sec
+			s.lent("c2", "").At = 21 * sec
 		}},
+		{name: "it has nothing to lend, and is shown for seven seconds", make: func(s *story) {
+			federate(s)
+			s.Tenures[abroad].Leaving, s.Tenures[abroad].Until = 20*sec, 20*sec
+			s.lent("c1", "").At = 27 * sec
+			s.lent("c2", "").At = 20 * sec
+		}, want: []string{"lent"}},
 		{name: "lent by nobody", make: func(s *story) {
 			federate(s)
 			s.lent("c1", "live").Peer = "stranger"

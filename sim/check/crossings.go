@@ -244,7 +244,8 @@ func (b *borders) gatewayOf(peer string) int {
 	return -1
 }
 
-// ghosts reports when a lent member was shown although its gateway was gone.
+// ghosts reports when a lent member was shown although its gateway was gone, or had
+// nothing to lend.
 func (b *borders) ghosts(v *lentView, gateway int, d *violations) {
 	var up []span
 	name := b.h.Nodes[gateway].Name
@@ -255,16 +256,34 @@ func (b *borders) ghosts(v *lentView, gateway int, d *violations) {
 		}
 		up = append(up, s)
 	}
-	lived := merged(up)
+	lived, empty := merged(up), b.emptied(v, name)
 	for _, shown := range v.alive {
-		for _, dead := range lived.cut(shown, nil) {
-			for _, part := range b.calm.excused(v.node, dead, nil) {
-				if part.length() > b.calm.rules.Zombie {
-					d.add(part.from, "%s, observing %s, took the member lent by the dead gateway %s to be alive for %v", v.node, v.address, name, part.length())
-				}
+		b.shownTooLong(v, lived.cut(shown, nil), "the dead gateway "+name, d)
+		for _, o := range empty {
+			b.shownTooLong(v, []span{o.meet(shown)}, name+", whose network "+v.from+" had none", d)
+		}
+	}
+}
+
+// shownTooLong reports when a lent member was shown for longer than the dead may be.
+func (b *borders) shownTooLong(v *lentView, wrong []span, by string, d *violations) {
+	for _, s := range wrong {
+		for _, part := range b.calm.excused(v.node, s, nil) {
+			if part.length() > b.calm.rules.Zombie {
+				d.add(part.from, "%s, observing %s, took the member lent by %s to be alive for %v", v.node, v.address, by, part.length())
 			}
 		}
 	}
+}
+
+// emptied is when the network that a lent member is from had no member of its own.
+func (b *borders) emptied(v *lentView, gateway string) (out []span) {
+	name, _ := split(v.address)
+	i := slices.IndexFunc(b.h.Crossings, func(c history.Crossing) bool { return c.Gateway == gateway && c.As == name })
+	if i < 0 {
+		return nil
+	}
+	return b.outages(place{v.from, b.h.Crossings[i].Cluster})
 }
 
 // absent reports what is lent in the end and correct observers don't show.

@@ -101,7 +101,7 @@ func TestTheScenariosOfThePromisesAreThere(t *testing.T) {
 		"topic-partition":  {"delivered{here} == 100%", "reported{moment} == 0", "unreported == 0"},
 		"everybody-talks":  {"tree_depth <= 2", "unreported == 0"},
 
-		"federation-spill-over":    {"lost == 0", "border_turns{died} == 2", "border_turns{flaps} <= 2", "return_max{died} < 5s"},
+		"federation-spill-over":    {"lost{died} == 0", "lost{flaps} == 0", "handled{bounded} <= 440", "border_turns{died} == 2", "border_turns{flaps} <= 2", "return_max{died} < 5s"},
 		"federation-gateway-loss":  {"lost{idem} == 0", "severed_max{pipe} < 500ms"},
 		"federation-cut-off":       {"lost{us} == 0", "crossed{us} == 0", "lost{after} == 0"},
 		"federation-lying-gateway": {"lost{us} == 0", "lost{eu} == 0", "wrong_reply{once} == 0", "lost{honest} == 0"},
