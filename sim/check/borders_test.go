@@ -81,6 +81,8 @@ func TestPromisesHoldAcrossBorders(t *testing.T) {
 		{name: "the far member had left", make: func(s *story) {
 			federate(s)
 			s.Tenures[abroad].Leaving, s.Tenures[abroad].Until = 2*sec, 2*sec
+			s.lent("c1", "").At = 3 * sec
+			s.lent("c2", "").At = 3 * sec
 			s.cross("c1")
 		}, want: []string{"member"}},
 		{name: "nobody ran it, and a far member did", make: func(s *story) {
