@@ -144,6 +144,7 @@ func dropsOfPatterns() []Entry {
 		{Name: "pubsub.forward", Means: "Messages to pass on for which the next node's lane is full, or its link lost."},
 		{Name: "pubsub.no_path", Means: "Messages to pass on along a path that is not known any more."},
 		{Name: "pubsub.unsigned", Means: "Messages that did not carry their publisher's signature, or had come before, where a subscription asks for it. It is told of a gap."},
+		{Name: "pubsub.forger", Means: "Messages and paths of a peer that has shown more false signatures than 200 a second of late: they are not looked at."},
 		{Name: "pubsub.not_named", Means: "Messages of a forwarder that their publisher has not named on a signed path."},
 		{Name: "pubsub.path_refused", Means: "Paths beyond the limits."},
 		{Name: "pubsub.unpicked", Means: "Messages for a queue that has no subscriber here any more."},

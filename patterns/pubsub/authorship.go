@@ -147,8 +147,10 @@ func (d *delivery) authored(in *incoming, topic string, m wire.Message) bool {
 		return false
 	}
 	p := statement(d.of.cfg.Network, in.publisher, &said, topic, tail)
-	d.of.counts.verified.Add(1)
-	return security.VerifyPublication(p, said.Signature) == nil && d.authors.fresh(&said, in.own)
+	if !d.of.verifies(in.by, func() error { return security.VerifyPublication(p, said.Signature) }) {
+		return false
+	}
+	return d.authors.fresh(&said, in.own)
 }
 
 // put gives messages to a subscription, or says where one is missing.

@@ -34,11 +34,12 @@ type base struct {
 	picks  overlay.RandStream
 	seals  overlay.RandStream
 
-	ids     atomic.Uint64 // numbers of subscriptions and of those who wait
-	serials serials
-	order   *turn.Turns // of user code
-	counts  counts
-	drops   drop.Counts[dropReason]
+	ids       atomic.Uint64 // numbers of subscriptions and of those who wait
+	serials   serials
+	order     *turn.Turns // of user code
+	counts    counts
+	drops     drop.Counts[dropReason]
+	forgeries forgeries
 
 	// Lifecycle.
 	ctx    context.Context //nolint:containedctx // the run context: ends in Close

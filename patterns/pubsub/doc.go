@@ -213,7 +213,8 @@
 // link to be established; 4 MiB and 4,096 messages behind a hole; 65,536
 // publishers remembered, as many of the root group, and of as many sessions that are
 // forgotten their last serials; four paths that lead here, of each session; 4,096 sessions forwarded,
-// of four paths each, 16,384 nodes behind this one in each. What goes beyond is
+// of four paths each, 16,384 nodes behind this one in each; 200 false signatures a second of each
+// peer, and 1,000 at once (forgeries.go). What goes beyond is
 // refused or dropped by a named reason (drops.go), and shows as a gap where it
 // concerns a subscription.
 //

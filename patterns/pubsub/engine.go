@@ -143,7 +143,7 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 		return false
 	}
 	e.counts.received.Add(uint64(m.Count))
-	in := incoming{publisher: publisher, m: m, root: m.Flags&wire.FlagRoot != 0, own: publisher == l.Peer()}
+	in := incoming{publisher: publisher, m: m, root: m.Flags&wire.FlagRoot != 0, own: publisher == l.Peer(), by: l.Peer()}
 	in.lent = m.Count > 1 || size < keptFrom
 	switch {
 	case in.root && m.Source == "":

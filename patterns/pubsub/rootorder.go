@@ -93,11 +93,11 @@ func (o *rootOrder) allows(t *base, in *incoming, forwarder peer.ID, last rank) 
 	case !now.after(was):
 		return !last.after(rank{is.life, is.said.Rank}) // it is late, if anything
 	}
-	t.counts.verified.Add(1)
-	if security.VerifyRootForwarder(security.RootForwarder{
+	statement := security.RootForwarder{
 		Network: t.cfg.Network, Publisher: in.publisher, Incarnation: last.life, Serial: said.Serial, Floor: said.Floor,
 		Forwarder: forwarder, Rank: said.Rank,
-	}, said.Signature) != nil {
+	}
+	if !t.verifies(in.by, func() error { return security.VerifyRootForwarder(statement, said.Signature) }) {
 		return false
 	}
 	if is.life != last.life {

@@ -88,11 +88,12 @@ const lookBack = 4
 type incoming struct {
 	publisher peer.ID
 	m         wire.Publish
-	lent      bool // the memory of its messages is somebody else's
-	root      bool // of the root group
-	own       bool // the publisher itself sent them
-	relay     bool // to be passed on to its nodes; else to subscriptions here
-	skip      int  // of the first messages: they are late
+	lent      bool    // the memory of its messages is somebody else's
+	root      bool    // of the root group
+	own       bool    // the publisher itself sent them
+	by        peer.ID // who sent the frame
+	relay     bool    // to be passed on to its nodes; else to subscriptions here
+	skip      int     // of the first messages: they are late
 
 	paths  *authorship // of the root group's, where the publisher is its own forwarder: what its paths say
 	sealed []sealedAs  // of each message, if it was sealed; but for the skipped ones it must be unseen
@@ -169,8 +170,7 @@ func (t *sources) grant(from, source peer.ID, p *wire.Path) bool {
 	s := t.all[key]
 	t.mu.Unlock()
 	if s == nil || !s.believes(&g) {
-		t.counts.verified.Add(1)
-		if security.VerifyPath(path, g.signature[:]) != nil {
+		if !t.verifies(from, func() error { return security.VerifyPath(path, g.signature[:]) }) {
 			return false
 		}
 		if s = t.find(key, p.Group, true); s == nil || s.group != p.Group {

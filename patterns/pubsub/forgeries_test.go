@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFalseSignaturesAreLookedAtSoManyTimes(t *testing.T) {
+	// This test has a peer show more paths with false signatures than are verified: the
+	// rest is not looked at, also not a path that is true, until it has been quiet for
+	// long enough. What others show is.
+	alone(t, func(t *testing.T, l *lone) {
+		got, pub := l.listens(t, "news.>"), author("pub")
+		const burst = uint64(forgeryDebt / forgeryPrice)
+		for serial := range 2 * burst {
+			p := pub.path(1, serial+1, 0, "liar")
+			p.Proof.Signature[0]++
+			l.shows("liar", p)
+		}
+		require.Equal(t, burst, l.counts.verified.Load())
+		require.Equal(t, burst, l.dropped(dropForger))
+
+		l.shows("liar", pub.path(1, 1, 0, "liar"))
+		pub.comes(l, "liar", 1, 1, "too late")
+		require.Equal(t, burst+1, l.dropped(dropForger))
+		require.Equal(t, burst, l.counts.verified.Load())
+		require.Empty(t, got)
+
+		l.shows("f", pub.path(2, 2, 0, "f"))
+		pub.comes(l, "f", 2, 1, "one")
+		require.Equal(t, "news.a one", got.next(t))
+
+		time.Sleep(time.Second)
+		l.shows("liar", pub.path(3, 3, 0, "liar"))
+		pub.comes(l, "liar", 3, 1, "two")
+		require.Equal(t, "news.a two", got.next(t))
+		require.Equal(t, burst+1, l.dropped(dropForger))
+	})
+}
+
+func TestHowManyForgersAreRememberedIsBounded(t *testing.T) {
+	// This test has more peers forge than are remembered: those who have been quiet
+	// make room.
+	var f forgeries
+	for i := range 2 * maxForgers {
+		f.note(peerOf(string(rune(i))), 1)
+	}
+	require.LessOrEqual(t, len(f.paidAt), maxForgers)
+	f.note("new", int64(time.Second))
+	require.Len(t, f.paidAt, 1)
+}
