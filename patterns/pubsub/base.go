@@ -123,3 +123,10 @@ func sorted[K comparable, V any, O cmp.Ordered](m map[K]V, order func(V) O) []V 
 	slices.SortFunc(out, func(a, b V) int { return cmp.Compare(order(a), order(b)) })
 	return out
 }
+
+// wake has those who wait look again.
+func (b *base) wake(ws []*waiter) {
+	for _, w := range ws {
+		b.cfg.Exec.Wake(overlay.ExecKey{Name: "pubsub.room", N: w.id}, w.wake)
+	}
+}

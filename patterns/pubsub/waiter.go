@@ -53,13 +53,6 @@ func (ws *waiters) of(p peer.ID) (out []*waiter) {
 	return out
 }
 
-// wake has those who wait look again.
-func (b *base) wake(ws []*waiter) {
-	for _, w := range ws {
-		b.cfg.Exec.Wake(overlay.ExecKey{Name: "pubsub.room", N: w.id}, w.wake)
-	}
-}
-
 // wait returns when there may be room, or ctx ends. Others who wait for the lane
 // come next when the caller calls done.
 func (w *waiter) wait(ctx context.Context, b *base) (done func(), err error) {
