@@ -28,6 +28,17 @@ const (
 // multiplication on the curve.
 const maxAgreements = 4096
 
+const (
+	// maxKept bounds the agreements that are kept for later deadlines, of all keys
+	// together: callers choose deadlines.
+	maxKept = 2 * maxAgreements
+
+	// agreedSubkeys is the bound of an agreement's subkeys of each kind, in place of
+	// subkeyCache: there are many agreements, and a caller chooses its salts. Two nodes
+	// need one for each cluster key that both have.
+	agreedSubkeys = 32
+)
+
 // EphemeralKey is the public half of a node's X25519 key (RFC 7748) of an hour. It is
 // in the signed records of the node's members.
 type EphemeralKey [32]byte
@@ -102,7 +113,37 @@ func (e *Ephemerals) Advance(now time.Time) (next time.Time, changed bool) {
 		}
 		return over
 	})
+	e.boundKept()
 	return next, changed
+}
+
+// boundKept erases of what is kept beyond maxKept that with the latest deadlines. mu is
+// held.
+func (e *Ephemerals) boundKept() {
+	var all []*Agreement
+	for _, k := range e.keys {
+		all = append(all, k.kept...)
+	}
+	if len(all) <= maxKept {
+		return
+	}
+	until := make(map[*Agreement]time.Time, len(all)) // callers may change it meanwhile
+	for _, a := range all {
+		until[a] = a.until()
+	}
+	slices.SortStableFunc(all, func(a, b *Agreement) int { return until[a].Compare(until[b]) })
+	for _, a := range all[:maxKept] {
+		delete(until, a)
+	}
+	for _, k := range e.keys {
+		k.kept = slices.DeleteFunc(k.kept, func(a *Agreement) bool {
+			_, beyond := until[a]
+			if beyond {
+				a.erase()
+			}
+			return beyond
+		})
+	}
 }
 
 func newEphemeral(rand io.Reader, ends time.Time) *ephemeral {
@@ -186,6 +227,7 @@ func (e *Ephemerals) agree(k *ephemeral, other EphemeralKey, asks bool) (*Agreem
 		return nil, fmt.Errorf("%w: ephemeral key", ErrUnauthorized)
 	}
 	s := &agreed{caller: k.public, member: other, ends: k.ends.Add(EphemeralOverlap), secret: z}
+	s.subkeys.seals.bound, s.subkeys.opened.bound = agreedSubkeys, agreedSubkeys
 	if !asks {
 		s.caller, s.member = other, k.public
 	}
@@ -228,7 +270,8 @@ type agreed struct {
 // Member is the member's key.
 func (a *Agreement) Member() EphemeralKey { return a.state.get().member }
 
-// Keep has the agreement last until then, for a request with that deadline.
+// Keep has the agreement last until then, for a request with that deadline. Of very many
+// those with the latest deadlines are erased before.
 func (a *Agreement) Keep(until time.Time) {
 	s := a.state.get()
 	if !until.After(s.ends) {
@@ -243,15 +286,19 @@ func (a *Agreement) Keep(until time.Time) {
 
 // expire erases the agreement unless something is under way until later.
 func (a *Agreement) expire(now time.Time) (until time.Time, erased bool) {
-	s := a.state.get()
-	s.mu.Lock()
-	until = s.keep
-	s.mu.Unlock()
-	if now.Before(until) {
+	if until = a.until(); now.Before(until) {
 		return until, false
 	}
 	a.erase()
 	return until, true
+}
+
+// until is the latest deadline of what is under way.
+func (a *Agreement) until() time.Time {
+	s := a.state.get()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keep
 }
 
 // erase overwrites the secret and forgets all that was derived from it.
