@@ -161,8 +161,12 @@ func (c *statements) asked(p peer.ID, t Topic) {
 	if a == nil {
 		return
 	}
+	owed := make(map[statementName]bool, len(a.owed)) // a peer may ask again and again
+	for _, name := range a.owed {
+		owed[name] = true
+	}
 	for _, name := range c.names() {
-		if name.topic == t && !slices.Contains(a.owed, name) {
+		if name.topic == t && !owed[name] {
 			a.owed = append(a.owed, name)
 		}
 	}
@@ -211,14 +215,18 @@ func (c *statements) next(p peer.ID) (Statement, bool) {
 	return Statement{}, false
 }
 
-// told notes that p was sent s. A newer one of that name is still owed.
+// told notes that p was sent s. A newer one of that name, or another proof of it, is
+// still owed.
 func (c *statements) told(p peer.ID, s *Statement) {
 	a := c.peers[p]
 	if a != nil && s.Number == 0 {
 		a.ask = slices.DeleteFunc(a.ask, func(t Topic) bool { return t == s.Topic })
 		return
 	}
-	if a == nil || len(a.owed) == 0 || a.owed[0] != s.name() || c.held[s.name()].Number != s.Number {
+	if a == nil || len(a.owed) == 0 || a.owed[0] != s.name() {
+		return
+	}
+	if held := c.held[s.name()]; held.Number != s.Number || !bytes.Equal(held.Proof, s.Proof) {
 		return
 	}
 	a.owed = a.owed[1:]

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/stretchr/testify/require"
 
 	story "github.com/arke-mesh/arke/internal/script"
 	"github.com/arke-mesh/arke/internal/wire"
@@ -85,4 +86,23 @@ func TestStatementScripts(t *testing.T) {
 			return out
 		}
 	})
+}
+
+// TestAnotherProofIsTold proves that a peer which was being told a statement while its proof
+// changed is told it again: with the proof before it may have refused it.
+func TestAnotherProofIsTold(t *testing.T) {
+	c := newStatements()
+	c.limits[wire.Statement_BAN] = 2
+	c.up("a")
+	s := Statement{Topic: wire.Statement_BAN, Subject: "eve", Number: 1, Proof: []byte("old")}
+	c.take(s, "")
+	first, _ := c.next("a")
+	s.Proof = []byte("new")
+	c.renew(s)
+	c.told("a", &first)
+	second, ok := c.next("a")
+	require.True(t, ok)
+	require.Equal(t, s, second)
+	c.told("a", &second)
+	require.Empty(t, c.due())
 }
