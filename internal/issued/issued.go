@@ -87,7 +87,7 @@ func (r *Roll) Issuance() security.Issuance {
 // Present makes encoded this node's own certificate. It returns an error, and keeps the
 // one that it has, unless the authority has signed it for this node. One whose time is
 // over, or that was revoked, is taken: the others say so. One that this node has a longer
-// renewal of changes nothing. Where no authority is known
+// renewal of, which was not revoked, changes nothing. Where no authority is known
 // yet it is shown as it is, so that certificates can be handed out before it is named.
 func (r *Roll) Present(encoded []byte) error {
 	r.mu.Lock()
@@ -107,11 +107,20 @@ func (r *Roll) present(encoded []byte) error {
 	if h.Peer != r.self {
 		return fmt.Errorf("%w: it is for peer %s, and this node is %s", security.ErrBadCertificate, h.Peer, r.self)
 	}
-	if own := r.own; own != nil && security.Renews(own.encoded, encoded) && !h.NotAfter.After(own.NotAfter) {
+	if own := r.own; own != nil && security.Renews(own.encoded, encoded) && !h.NotAfter.After(own.NotAfter) && !r.list.Revokes(&own.Certificate) {
 		return nil
 	}
 	r.own = h
 	return nil
+}
+
+// Good says why others would refuse a certificate if this node showed it now; nil = they
+// would not.
+func Good(r *Roll, encoded []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, err := r.check(r.self, encoded)
+	return err
 }
 
 // Certificate is what this node shows; nil = none. Nobody changes it.

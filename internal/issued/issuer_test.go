@@ -103,7 +103,8 @@ func TestAnIssuerDoesNotServeOneNodeAllTheTime(t *testing.T) {
 }
 
 // TestALongerRenewalStays proves that a node which is shown its certificate as the
-// authority signed it, as from a file that is read again, keeps the time that an issuer gave.
+// authority signed it, as from a file that is read again, keeps the time that an issuer gave,
+// unless that issuer was revoked.
 func TestALongerRenewalStays(t *testing.T) {
 	o := newOffice(t, true)
 	first := o.sign(o.self, renewable)
@@ -114,6 +115,11 @@ func TestALongerRenewalStays(t *testing.T) {
 	require.NoError(t, o.Present(next))
 	require.NoError(t, o.Present(first))
 	require.Equal(t, next, o.Certificate())
+	o.revoke(1, []uint64{99})
+	require.ErrorIs(t, issued.Good(o.Roll, next), security.ErrRevoked)
+	require.NoError(t, issued.Good(o.Roll, first))
+	require.NoError(t, o.Present(first))
+	require.Equal(t, first, o.Certificate(), "what a revoked issuer gave is in nobody's way")
 	another := o.sign(o.self, nil)
 	require.NoError(t, o.Present(another))
 	require.Equal(t, another, o.Certificate(), "what the authority has signed anew counts")

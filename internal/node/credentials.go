@@ -82,40 +82,50 @@ func newCredentials(cfg Config, network *security.Network, out outside, s state)
 		if err := c.Present(cfg.Certificate); err != nil {
 			return nil, fmt.Errorf("node: Config.Certificate: %w", err)
 		}
+	}
+	if err := recall(c, cfg.Revocations); err != nil {
+		return nil, err
+	}
+	if len(cfg.Certificate) > 0 {
 		c.resume(cfg.Certificate)
 	}
-	if !network.Issuance().Issued() {
-		if len(cfg.Revocations) > 0 {
-			return nil, errors.New("node: Config.Revocations: the network file names no authority")
+	return c, nil
+}
+
+// recall takes in the revocations of the configuration, and those of an earlier start.
+func recall(c *credentials, configured []byte) error {
+	if !c.Issuance().Issued() {
+		if len(configured) > 0 {
+			return errors.New("node: Config.Revocations: the network file names no authority")
 		}
-		return c, nil
+		return nil
 	}
-	kept, err := s.revocations()
+	kept, err := c.state.revocations()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if kept != nil {
 		if _, err := c.Revoke(kept); err != nil { // of another authority, before
 			c.log.Warn("the revocations in the data directory are none of this network's authority", zap.Error(err))
 		}
 	}
-	if len(cfg.Revocations) > 0 {
-		list, err := c.Parse(cfg.Revocations)
+	if len(configured) > 0 {
+		list, err := c.Parse(configured)
 		if err == nil {
-			_, err = c.Revoke(cfg.Revocations)
+			_, err = c.Revoke(configured)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("node: Config.Revocations: %w", err)
+			return fmt.Errorf("node: Config.Revocations: %w", err)
 		}
-		if err := c.outdated(list.Number, cfg.Revocations); err != nil {
+		if err := c.outdated(list.Number, configured); err != nil {
 			c.log.Warn("the revocations of the configuration are not the newest", zap.Error(err))
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // resume has the certificate count that an issuer has made of this one before the last
-// stop.
+// stop, unless that was revoked since.
 func (c *credentials) resume(original []byte) {
 	kept, err := c.state.certificate()
 	if err != nil {
@@ -123,6 +133,10 @@ func (c *credentials) resume(original []byte) {
 	}
 	if kept == nil || !security.Renews(kept, original) {
 		return // another one was signed since
+	}
+	if err := issued.Good(c.Roll, kept); errors.Is(err, security.ErrRevoked) {
+		c.log.Warn("the certificate in the data directory was revoked", zap.Error(err))
+		return
 	}
 	if err := c.Present(kept); err != nil {
 		c.log.Warn("the certificate in the data directory is none for this node", zap.Error(err))
@@ -224,11 +238,25 @@ func (c *credentials) heed(signed []byte) {
 	}
 	list, _ := c.Revocations()
 	c.log.Info("revocations", zap.Uint64("number", list.Number), zap.Int("certificates", len(list.Serials)), zap.Int("nodes", len(list.Peers)))
+	fallBack(c)
 	if s := c.Status(); s.Fault != "" {
 		c.log.Error("other nodes refuse this one", zap.String("reason", s.Fault))
 	}
 	c.look()
 	c.keep()
+}
+
+// fallBack has the certificate count again as the authority signed it, if that is good
+// and what an issuer made of it was revoked.
+func fallBack(c *credentials) {
+	shown := c.Certificate()
+	original := security.Original(shown)
+	if len(original) == len(shown) || !errors.Is(issued.Good(c.Roll, shown), security.ErrRevoked) || issued.Good(c.Roll, original) != nil {
+		return
+	}
+	if err := c.show(original); err != nil {
+		c.log.Error("the certificate as the authority signed it can't be shown", zap.Error(err))
+	}
 }
 
 // keep has the list that counts, and a certificate that was renewed, written to the
@@ -311,6 +339,9 @@ func (c *credentials) renewed(encoded []byte) (security.Certificate, error) {
 	before, _ := c.OwnCertificate()
 	if !security.Renews(encoded, c.Certificate()) {
 		return before, fmt.Errorf("%w: the issuer has sent something else", security.ErrBadCertificate)
+	}
+	if err := issued.Good(c.Roll, encoded); err != nil { // as of one that begins later, or whose delegation was revoked
+		return before, err
 	}
 	if err := c.expose(encoded); err != nil {
 		return before, err

@@ -99,6 +99,27 @@ func TestARenewedCertificateOutlivesARestart(t *testing.T) {
 	require.NotEqual(t, ends, n.Status().Certificate.NotAfter)
 }
 
+// TestTheOriginalCountsAgainOnceItsIssuerIsRevoked proves that a node shows its certificate
+// as the authority signed it when the delegation is revoked by which it was renewed,
+// and takes no other renewal of that issuer.
+func TestTheOriginalCountsAgainOnceItsIssuerIsRevoked(t *testing.T) {
+	o := newOffice(t, true)
+	n := o.start("n", brief)
+	ended := n.Status().Certificate.NotAfter
+	_, err := n.Issue(t.Context(), o.issuer(time.Minute))
+	require.NoError(t, err)
+	until(t, func() bool { return n.Status().Certificate.Renewals == 1 })
+	require.NotEqual(t, ended, n.Status().Certificate.NotAfter)
+	list, err := o.authority.SignRevocations(security.RevocationList{Number: 1, Issued: time.Now().Truncate(time.Second), Serials: []uint64{1 << 40}})
+	require.NoError(t, err)
+	require.NoError(t, n.Credentials().Revoke(list))
+	until(t, func() bool { return n.Status().Certificate.RenewalFault != "" })
+	s := n.Status().Certificate
+	require.Equal(t, ended, s.NotAfter)
+	require.Empty(t, s.Fault, "it ended a moment ago, or did not yet")
+	require.EqualValues(t, 1, s.Renewals)
+}
+
 // TestWhoMayIssue proves that a node needs the right in its certificate, by name, and a
 // key to which this network's authority has delegated.
 func TestWhoMayIssue(t *testing.T) {
