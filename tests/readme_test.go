@@ -90,7 +90,7 @@ func TestSlowTestsAreRunByCI(t *testing.T) {
 	}
 	list, _, _ = strings.Cut(list, "\n")
 	var sources strings.Builder
-	for _, folder := range []string{"../sim", "../patterns/pubsub", "."} {
+	for _, folder := range []string{"../sim", "../gateway", "../patterns/pubsub", "."} {
 		err := filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
 			if strings.HasSuffix(path, "_test.go") {
 				sources.WriteString(read(t, path))

@@ -235,6 +235,6 @@ func (x *assembly) release() {
 		}
 	}
 	if x.upgrader != nil {
-		x.upgrader.wg.Wait()
+		x.upgrader.reading.Close()
 	}
 }

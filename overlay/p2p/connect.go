@@ -111,7 +111,7 @@ func (x caller) connect(ctx context.Context, p peer.ID, addrs []ma.Multiaddr) er
 // wasRefused says whether the peer hung up on us before it said anything.
 func wasRefused(c network.Conn) bool {
 	var conn *secureConn
-	return c.As(&conn) && conn.refused.Load()
+	return c.As(&conn) && conn.refusedBy(conn.below.Err())
 }
 
 // agreed says whether a connection to p stands that p has agreed to. libp2p

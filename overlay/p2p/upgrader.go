@@ -6,7 +6,6 @@ package p2p
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -15,6 +14,7 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 
 	"github.com/arke-mesh/arke/internal/budget"
+	"github.com/arke-mesh/arke/internal/gate"
 	"github.com/arke-mesh/arke/overlay/p2p/internal/mux"
 )
 
@@ -31,7 +31,7 @@ type upgrader struct {
 	accept func(s *mux.Stream, c *muxedConn)
 
 	// Lifecycle.
-	wg sync.WaitGroup // of what reads connections
+	reading gate.Gate // what reads connections
 }
 
 func newUpgrader(h *Host, s *securer, rcmgr network.ResourceManager, door *doorkeeper, accept func(*mux.Stream, *muxedConn)) *upgrader {
@@ -118,7 +118,13 @@ func (u *upgrader) multiplex(t transport.Transport, raw manet.Conn, c *secureCon
 			return nil, err
 		}
 	}
-	m := mux.New(c, c.below, dialled, unread{u.held.Holding(c.remote, unreadOwn, unreadStep), u.counts}, u.wg.Go)
+	if !u.reading.Enter() { // a dial may end when everything else has
+		c.Close()
+		scope.Done()
+		return nil, ErrClosed
+	}
+	read := func(run func()) { go func() { defer u.reading.Leave(); run() }() }
+	m := mux.New(c, c.below, dialled, unread{u.held.Holding(c.remote, unreadOwn, unreadStep), u.counts}, read)
 	return &muxedConn{Conn: m, ConnMultiaddrs: raw, ConnSecurity: c, secure: c, upgrader: u, transport: t, scope: scope}, nil
 }
 

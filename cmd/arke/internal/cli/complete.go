@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/sim/scenarios"
@@ -91,7 +92,9 @@ func knownClusters(ctx context.Context, c *client.Client) ([]string, error) {
 			known[name] = true
 		}
 	}
-	maps.DeleteFunc(known, func(name string, _ bool) bool { return strings.HasPrefix(name, pubsub.Prefix) })
+	maps.DeleteFunc(known, func(known string, _ bool) bool {
+		return strings.HasPrefix(known, pubsub.Prefix) || strings.HasPrefix(known, name.Reserved)
+	})
 	return slices.Sorted(maps.Keys(known)), nil
 }
 

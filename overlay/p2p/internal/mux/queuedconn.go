@@ -216,6 +216,14 @@ func (o *QueuedConn) Close() error {
 	return o.Conn.Close()
 }
 
+// Err is why nothing can be written any more; nil = it can. It is known before Gone is
+// closed.
+func (o *QueuedConn) Err() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
 // Gone is closed once the connection is.
 func (o *QueuedConn) Gone() <-chan struct{} { return o.taken.closed }
 
