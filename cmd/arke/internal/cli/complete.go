@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/sim/scenarios"
@@ -93,7 +92,7 @@ func knownClusters(ctx context.Context, c *client.Client) ([]string, error) {
 		}
 	}
 	maps.DeleteFunc(known, func(known string, _ bool) bool {
-		return strings.HasPrefix(known, pubsub.Prefix) || strings.HasPrefix(known, name.Reserved)
+		return strings.HasPrefix(known, pubsub.Prefix) || strings.HasPrefix(known, "$") // Arke's own
 	})
 	return slices.Sorted(maps.Keys(known)), nil
 }
