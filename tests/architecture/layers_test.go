@@ -88,7 +88,7 @@ var layers = []layer{
 	{"internal/simnet", []string{"sim", "internal/node", "security"}, "nodes on a simulated network; tests only import it"},
 	{"internal/script", nil, "stories that tests play; tests only import it"},
 	{"security", []string{"internal/name", "internal/replacefile"}, "keys and proofs are a library: no network, no state of others"},
-	{"overlay/p2p", []string{"overlay", "security", "internal/wire", "internal/deadline", "internal/nowait", "internal/budget", "internal/crowd"}, "the production transport stands behind the seam"},
+	{"overlay/p2p", []string{"overlay", "security", "internal/wire", "internal/deadline", "internal/nowait", "internal/budget", "internal/crowd", "internal/gate"}, "the production transport stands behind the seam"},
 	{"overlay/session", []string{"internal/nowait", "internal/wire", "internal/after", "internal/waitline", "internal/fifo"}, "a session knows connections, and no peers: attached programs have one, too"},
 	{"overlay", []string{"overlay/session", "security", "internal/wire", "internal/drop", "internal/after", "internal/fifo", "internal/budget", "internal/gate", "internal/reason", "internal/nodename", "internal/replacefile"}, "links know no cluster, topic or request"},
 	{"cluster", []string{"overlay", "security", "internal/wire", "internal/drop", "internal/name"}, "membership reads no payload and opens no connection"},
