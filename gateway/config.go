@@ -229,6 +229,8 @@ func (c Crossing) checkFinding() error {
 		return errors.New("it has a finding key and says transit: true: what a gateway can't read crosses one border")
 	case c.Reseal:
 		return errors.New("it has a finding key and says reseal: true: with the one the gateway can't read, with the other it must")
+	case name.IsPattern(c.Cluster):
+		return errors.New("it has a finding key and is a pattern: name the cluster that crosses sealed")
 	case f.Name != c.Cluster:
 		return fmt.Errorf("its finding key is that of the cluster %s", f.Name)
 	case c.As != c.Cluster:

@@ -197,6 +197,24 @@ func TestAPatternStandsForNamesThatBeginAsItDoes(t *testing.T) {
 	}
 }
 
+func TestAClusterThatCrossesSealedIsLentToNobodyWhoAsks(t *testing.T) {
+	// This test has callers ask for a cluster that crosses sealed: as soon as its members are
+	// known the answer is that nobody serves it for those who can't see it. And a pattern
+	// can't have a finding key: it would be taken for one that may be opened.
+	l := &lend{sealed: &sealed{}}
+	lent, known := outlook([]*lend{l})
+	require.False(t, lent || known)
+	l.sealed.shown = seen{known: true, members: 3}
+	lent, known = outlook([]*lend{l})
+	require.False(t, lent)
+	require.True(t, known)
+
+	finding := security.FindingFile{Name: "vault.*"}
+	c := Crossing{From: "eu", To: "us", Cluster: "vault.*", Finding: &finding}
+	err := c.withDefaults().check(func(string) bool { return true })
+	require.ErrorContains(t, err, "has a finding key and is a pattern")
+}
+
 func TestAMessageEntersNoNetworkTwice(t *testing.T) {
 	// This test carries messages that have come through lists of networks from us to eu:
 	// those that would come to eu again, or have come through too many, are refused, and

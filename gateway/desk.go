@@ -118,6 +118,10 @@ func (d *desk) answer(q *request.Delivery, cluster string) {
 func outlook(lends []*lend) (lent, known bool) {
 	known = true
 	for _, l := range lends {
+		if l.sealed != nil { // who holds the key sees who is passed on, and others see nobody
+			known = known && l.sealed.looked()
+			continue
+		}
 		loans := l.sorted()
 		known = known && len(loans) > 0 && (!l.what.Transit || l.followed.Load())
 		for _, x := range loans {

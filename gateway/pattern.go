@@ -52,11 +52,11 @@ func (p *pattern) matches(as string) (c Crossing, ok bool) {
 func (p *pattern) room(by string, now time.Time) bool {
 	caused := 0
 	var oldest *demand
-	for _, d := range p.sorted() {
+	for _, d := range p.lends {
 		if d.by == by {
 			caused++
 		}
-		if oldest == nil || d.last().Before(oldest.last()) {
+		if oldest == nil || cmp.Or(d.last().Compare(oldest.last()), cmp.Compare(d.what.As, oldest.what.As)) < 0 {
 			oldest = d
 		}
 	}

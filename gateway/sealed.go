@@ -102,6 +102,13 @@ func (s *sealed) find() (release func(), err error) {
 	return func() { giveFrom(); giveTo() }, nil
 }
 
+// looked says that it is known who the members are.
+func (s *sealed) looked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown.known
+}
+
 // describe completes the status of the crossing.
 func (s *sealed) describe(to *CrossingStatus) {
 	s.mu.Lock()
