@@ -382,16 +382,27 @@ func (p *pool) setTiers(tiers []tier) {
 	p.mu.Unlock()
 	for _, each := range pools {
 		var loads []*load
+		from := make(map[string]bool)
 		for i := range tiers {
 			if tiers[i].pool != each {
 				continue
 			}
 			for _, m := range tiers[i].all {
 				loads = append(loads, m.load)
+				from[m.Network] = true
 			}
 		}
 		each.setLoads(loads)
+		each.keepSpills(from)
 	}
+}
+
+// keepSpills forgets the spills of work for networks that nobody is from any more: who
+// registers members chooses what their networks are called.
+func (p *pool) keepSpills(from map[string]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.spills, func(network string, _ *spill) bool { return !from[network] })
 }
 
 // setLoads replaces the members that medians and bounds are reckoned over.

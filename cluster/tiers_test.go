@@ -127,6 +127,25 @@ func TestANamedNetworkHasPrioritiesToo(t *testing.T) {
 	require.NotSame(t, v.networks["eu"][0].spill, v.tiers[1].spill)
 }
 
+// Who registers members chooses what their networks are called: what is kept for a name
+// ends with the last member that has it.
+func TestSpillsOfNetworksThatAreGoneAreForgotten(t *testing.T) {
+	v := federated()
+	p := v.pool
+	for _, name := range []string{"a", "b", "c"} {
+		v.Members[4].Network = name
+		v = federatedOf(p, v.Members)
+		p.setTiers(v.tiers)
+	}
+	for _, rank := range p.ranks {
+		require.LessOrEqual(t, len(rank.spills), 1)
+	}
+	p.setTiers(nil)
+	for _, rank := range p.ranks {
+		require.Empty(t, rank.spills)
+	}
+}
+
 // A single pool of medians would call members behind a slow line slow.
 func TestDistanceIsNoReasonToEjectAnImportedMember(t *testing.T) {
 	v := federated()
