@@ -125,9 +125,10 @@ func (t *abroad) land(root bool, c *wire.Crossed, a *answer, tail []byte, picks 
 	s := t.find(root, c)
 	if s == nil {
 		t.drops.Inc(dropStreams)
+		t.local.gap(groupOf(root, a), patterns.Gap{Reason: patterns.GapBorder})
 		return
 	}
-	l := landed{a: a, group: a.group, from: peer.ID(c.Publisher), picks: picks, end: c.Kind == wire.CrossedEnd}
+	l := landed{a: a, group: groupOf(root, a), from: peer.ID(c.Publisher), picks: picks, end: c.Kind == wire.CrossedEnd}
 	s.mu.Lock()
 	s.last = t.now()
 	if l.landing = s.order.take(c); l.deliver {
@@ -137,6 +138,14 @@ func (t *abroad) land(root bool, c *wire.Crossed, a *answer, tail []byte, picks 
 	}
 	s.todo.add(l)
 	s.todo.run(&s.mu, s.do)
+}
+
+// groupOf is whose subscriptions are told of what is missing.
+func groupOf(root bool, a *answer) string {
+	if root {
+		return rootGroup
+	}
+	return a.group
 }
 
 // find returns the stream, or nil if there are too many.
@@ -155,16 +164,12 @@ func (t *abroad) find(root bool, c *wire.Crossed) *stream {
 
 // handOn hands on what has come, to the subscriptions here.
 func (t *abroad) handOn(s *stream, l *landed) {
-	group := l.group
-	if s.root {
-		group = rootGroup
-	}
 	switch {
 	case l.end:
-		t.local.gap(group, patterns.Gap{From: s.text, Reason: patterns.GapPublisher})
+		t.local.gap(l.group, patterns.Gap{From: s.text, Reason: patterns.GapPublisher})
 	case l.unknown, l.missing > 0:
 		t.drops.Add(dropGap, l.missing)
-		t.local.gap(group, patterns.Gap{From: s.text, Missed: l.missing, Reason: patterns.GapBorder})
+		t.local.gap(l.group, patterns.Gap{From: s.text, Missed: l.missing, Reason: patterns.GapBorder})
 	}
 	if !l.deliver {
 		return

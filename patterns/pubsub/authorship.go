@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/replay"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
@@ -97,7 +98,8 @@ func (in *incoming) ended() bool {
 		case wire.FlagSigned:
 			_, _, ok = wire.CutAuthorship(m.Content)
 		case wire.FlagLent:
-			_, _, ok = wire.CutCrossed(m.Content)
+			_, c, whole := wire.CutCrossed(m.Content)
+			ok = whole && name.NetworkFault(string(c.Network)) == "" // subscriptions see it
 		}
 		if !ok {
 			return false

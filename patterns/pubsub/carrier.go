@@ -156,18 +156,9 @@ func (c *Carrier) notify() {
 // noHeaders is the content of a message without any.
 var noHeaders = wire.AppendTail(nil, nil, nil)
 
+// streamOf tells queues of gateways apart: each is numbered by itself.
 func streamOf(d *Delivery) ledgerKey {
-	return ledgerKey{d.Publisher, d.Session ^ queueOf(d.Picks)}
-}
-
-// queueOf is the queue of gateways that a message came for: they are all numbered apart.
-func queueOf(picks []wire.Pick) (q uint64) {
-	for _, p := range picks {
-		if p.Serial != 0 {
-			q = p.Queue
-		}
-	}
-	return q
+	return ledgerKey{d.Publisher, d.Session ^ d.Queue}
 }
 
 // publish publishes a message to those who listen to its topic, or a notice to all who

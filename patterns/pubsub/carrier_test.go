@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
 )
 
 func TestThePassageOfAStream(t *testing.T) {
@@ -94,16 +95,18 @@ func TestPublishersKeepToOneGateway(t *testing.T) {
 	p := &picker{self: 77, live: func(*receiver) bool { return true }}
 	plain := &content{}
 	give := func(w *way) wire.Pick {
-		picks := p.ferry.board(p.ferries(w, nil, plain, nil))
+		picks, beyond := p.ferries(w, nil, plain, nil)
+		require.Zero(t, beyond)
 		require.Len(t, picks, 1)
-		return picks[0]
+		return p.ferry.board(picks)[0]
 	}
 	first := give(listening(ab...))
 	require.Equal(t, uint64(1), first.Serial)
 	require.Equal(t, wire.Pick{Queue: 9, Node: first.Node, Serial: 2}, give(listening(ab[1], ab[0])))
 	p.ferries(listening(ab...), nil, plain, nil) // which is not sent
 	require.Equal(t, uint64(3), give(listening(ab...)).Serial)
-	require.Empty(t, p.ferry.board(p.ferries(listening(ab...), nil, &content{flags: wire.FlagLent}, nil)))
+	none, _ := p.ferries(listening(ab...), nil, &content{flags: wire.FlagLent}, nil)
+	require.Empty(t, p.ferry.board(none))
 
 	other := ab[0]
 	if other.hash == first.Node {
@@ -117,3 +120,58 @@ func TestPublishersKeepToOneGateway(t *testing.T) {
 		return p.ferry.lacking(func(*receiver) bool { return false })
 	}(), "who has no room is waited for")
 }
+
+func TestQueuesOfGatewaysAreBoundedAndNumbersGrow(t *testing.T) {
+	// This test has somebody listen in more queues whose names are those of gateways than a
+	// message can be for: the others are counted. Then one such queue after the other comes
+	// and goes, more than a publisher remembers: what a gateway gets next has a number, and
+	// a higher one than before, or it would be late for ever.
+	p := &picker{self: 77, live: func(*receiver) bool { return true }}
+	give := func(queues ...uint64) (picks []wire.Pick, beyond int) {
+		r := &receiver{hash: 1, state: &subscriberState{}}
+		w := &way{lent: queues}
+		for _, q := range queues {
+			w.interests = append(w.interests, &interest{r: r, queue: q, weight: 1, lent: true})
+		}
+		picks, beyond = p.ferries(w, nil, &content{}, nil)
+		return p.ferry.board(picks), beyond
+	}
+	var many []uint64
+	for q := range uint64(maxPicks + 6) {
+		many = append(many, 100+q)
+	}
+	picks, beyond := give(many...)
+	require.Len(t, picks, maxPicks)
+	require.Equal(t, 6, beyond)
+
+	last := uint64(0)
+	for round := range uint64(3) {
+		picks, _ = give(9)
+		require.Greater(t, picks[0].Serial, last)
+		last = picks[0].Serial
+		for q := range uint64(maxFerries) {
+			give(10_000*(round+1) + q)
+		}
+		require.LessOrEqual(t, len(p.ferry.all), maxFerries)
+	}
+}
+
+func TestAStreamIsWhatOneQueueOfGatewaysGets(t *testing.T) {
+	// This test has a publisher's messages be for gateways to two networks, in this order,
+	// in that one, and for one of them alone: what each gateway numbers is one stream.
+	l := newLone(t)
+	var streams []ledgerKey
+	o := NewLender(l.Engine, sinkOf(func(d *Delivery) { streams = append(streams, streamOf(d)) }))
+	s := &subscription{proxy: o, queue: 5}
+	five, six := wire.Pick{Queue: 5, Node: 1, Serial: 3}, wire.Pick{Queue: 6, Node: 2, Serial: 3}
+	for _, picks := range [][]wire.Pick{{five, six}, {six, five}, {five}} {
+		s.lend(&Delivery{Publisher: "p", Session: 7}, five, picks)
+	}
+	require.Equal(t, []ledgerKey{{"p", 7 ^ 5}, {"p", 7 ^ 5}, {"p", 7 ^ 5}}, streams)
+}
+
+// sinkOf is a Sink for messages alone.
+type sinkOf func(*Delivery)
+
+func (f sinkOf) Deliver(d *Delivery, _ []uint64) { f(d) }
+func (sinkOf) Gap(patterns.Gap, []uint64)        {}

@@ -112,7 +112,7 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 			case s == nil:
 			case s.lends():
 				d.sink.Tail = in.tail(m)
-				s.lend(&d.sink, q.Serial, d.picks)
+				s.lend(&d.sink, q, d.picks)
 			case wrong && s.strict():
 				d.refuse(s)
 			case s.proxy == nil:

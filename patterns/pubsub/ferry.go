@@ -4,9 +4,11 @@
 package pubsub
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,7 +30,8 @@ func checkQueue(queue string) error {
 	return nil
 }
 
-// maxFerries bounds the queues of gateways that a publisher remembers.
+// maxFerries bounds the queues of gateways that a publisher remembers: where there are
+// more, it forgets the half that it has used least of late.
 const maxFerries = 1024
 
 // ferry is which gateway a publisher gives what it publishes, for each queue of
@@ -38,12 +41,15 @@ const maxFerries = 1024
 type ferry struct {
 	all   map[uint64]*passenger // by queue
 	found []boarding            // scratch: whom the next message has
+	sent  uint64                // messages that were numbered
+	floor uint64                // no number of a queue that was forgotten is above it
 }
 
 // passenger is what is known of one queue.
 type passenger struct {
 	node   uint64 // that has the messages
 	serial uint64 // of the last one
+	used   uint64 // ferry.sent then
 }
 
 type boarding struct {
@@ -53,21 +59,27 @@ type boarding struct {
 }
 
 // ferries appends to picks the gateway for each queue of gateways, which has no number
-// before board. What has crossed one border crosses no other.
-func (p *picker) ferries(w *way, own []wire.Interest, what *content, picks []wire.Pick) []wire.Pick {
+// before board, and says for how many of them a message had no room. What has crossed one
+// border crosses no other.
+func (p *picker) ferries(w *way, own []wire.Interest, what *content, picks []wire.Pick) (all []wire.Pick, beyond int) {
 	p.ferry.found = p.ferry.found[:0]
 	if what.flags&wire.FlagLent != 0 {
-		return picks
+		return picks, 0
 	}
-	for _, q := range w.lent {
-		picks = p.ferryFor(q, w, own, picks)
-	}
+	p.queues = append(p.queues[:0], w.lent...)
 	for _, i := range own {
-		if q := hashQueue(i.Pattern, i.Queue); isLent(i.Queue) && !slices.Contains(w.lent, q) {
-			picks = p.ferryFor(q, w, own, picks)
+		if !isLent(i.Queue) {
+			continue
+		}
+		if q := hashQueue(i.Pattern, i.Queue); !slices.Contains(p.queues, q) {
+			p.queues = append(p.queues, q)
 		}
 	}
-	return picks
+	room := min(max(maxPicks-len(picks), 0), len(p.queues))
+	for _, q := range p.queues[:room] {
+		picks = p.ferryFor(q, w, own, picks)
+	}
+	return picks, len(p.queues) - room
 }
 
 func (p *picker) ferryFor(q uint64, w *way, own []wire.Interest, picks []wire.Pick) []wire.Pick {
@@ -122,18 +134,15 @@ func (f *ferry) lacking(room func(*receiver) bool) []*receiver {
 
 // board takes in that the message is sent, and numbers it for each queue of gateways.
 func (f *ferry) board(picks []wire.Pick) []wire.Pick {
+	if len(f.found) > 0 {
+		f.sent++
+	}
 	for _, b := range f.found {
-		if f.all[b.queue] == nil && len(f.all) < maxFerries {
-			if f.all == nil {
-				f.all = make(map[uint64]*passenger)
-			}
-			f.all[b.queue] = &passenger{}
-		}
 		known := f.all[b.queue]
 		if known == nil {
-			continue // it is not counted
+			known = f.add(b.queue)
 		}
-		known.node = b.node
+		known.node, known.used = b.node, f.sent
 		known.serial++
 		for i := range picks {
 			if picks[i].Queue == b.queue {
@@ -144,6 +153,26 @@ func (f *ferry) board(picks []wire.Pick) []wire.Pick {
 	clear(f.found)
 	f.found = f.found[:0]
 	return picks
+}
+
+// add begins to number for a queue, beyond what it may have had before it was forgotten:
+// to gateways a number that does not grow is a message that came late.
+func (f *ferry) add(queue uint64) *passenger {
+	if f.all == nil {
+		f.all = make(map[uint64]*passenger)
+	}
+	if len(f.all) >= maxFerries {
+		oldest := slices.SortedFunc(maps.Keys(f.all), func(a, b uint64) int {
+			return cmp.Or(cmp.Compare(f.all[a].used, f.all[b].used), cmp.Compare(a, b))
+		})
+		for _, q := range oldest[:maxFerries/2] {
+			f.floor = max(f.floor, f.all[q].serial)
+			delete(f.all, q)
+		}
+	}
+	known := &passenger{serial: f.floor}
+	f.all[queue] = known
+	return known
 }
 
 // NewLender returns a proxy for the subscriptions of a gateway, which lends what they
@@ -169,7 +198,7 @@ func (p *publication) lend(s *subscription, m *message) {
 		if pick.Queue == s.queue && pick.Node == p.e.hash {
 			d := m.delivery()
 			d.Session = p.session()
-			s.lend(&d, pick.Serial, p.out.picks)
+			s.lend(&d, pick, p.out.picks)
 		}
 	}
 }

@@ -41,9 +41,9 @@ type Delivery struct {
 
 	// What follows is for the subscriptions of gateways (NewLender).
 
-	// Session is the publisher's, and Serial the number of the message among those that
-	// it has given to these gateways in it; 0 = it has given too many of them any to count.
-	Session, Serial uint64
+	// Session is the publisher's, Queue that of these gateways, and Serial the number of
+	// the message among those that the publisher has given to it.
+	Session, Queue, Serial uint64
 	// Picks are who has the message for queues.
 	Picks []wire.Pick
 }

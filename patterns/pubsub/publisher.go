@@ -208,7 +208,7 @@ func (p *publisher) pick(w *way, o *outgoing, what *content, own []wire.Interest
 		}
 	}
 	picks, lacking, beyond := p.picker.pick(w, own, o.served, room, o.own[:0])
-	picks = p.picker.ferries(w, own, what, picks)
+	picks, more := p.picker.ferries(w, own, what, picks)
 	if lacking == nil {
 		lacking = p.picker.ferry.lacking(room)
 	}
@@ -216,7 +216,7 @@ func (p *publisher) pick(w *way, o *outgoing, what *content, own []wire.Interest
 		return lacking
 	}
 	o.picks = p.picker.ferry.board(picks)
-	if beyond > 0 {
+	if beyond += more; beyond > 0 {
 		p.drops.Add(dropQueues, uint64(beyond))
 	}
 	return nil

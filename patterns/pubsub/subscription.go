@@ -114,10 +114,10 @@ func (s *subscription) echoes(o origin) bool {
 // lends says that the subscription is a gateway's.
 func (s *subscription) lends() bool { return s.proxy != nil && s.proxy.lender }
 
-// lend hands a message to a gateway.
-func (s *subscription) lend(d *Delivery, serial uint64, picks []wire.Pick) {
-	d.Serial, d.Picks = serial, picks
+// lend hands a message to a gateway, which has it by that pick.
+func (s *subscription) lend(d *Delivery, by wire.Pick, picks []wire.Pick) {
+	d.Queue, d.Serial, d.Picks = by.Queue, by.Serial, picks
 	s.proxy.delivered.Add(1)
 	s.proxy.sink.Deliver(d, []uint64{s.remote})
-	d.Serial, d.Picks = 0, nil
+	d.Queue, d.Serial, d.Picks = 0, 0, nil
 }

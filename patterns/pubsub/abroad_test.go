@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+func TestWhatAGatewayBringsInFrames(t *testing.T) {
+	// This test has a gateway bring messages: what is from a network whose name is none is
+	// malformed, and where more streams are heard than a node remembers it counts what
+	// comes of others, and says that something is missing.
+	alone(t, func(t *testing.T, l *lone) {
+		got := l.hears(t, "news.>", patterns.SubscribeOptions{})
+		number := uint64(0)
+		brings := func(network string, stream uint64) {
+			number++
+			said := wire.Crossed{Carrier: 1, Stream: stream, Serial: 1, Publisher: []byte(peerOf("pub")), Network: []byte(network)}
+			l.publish("gate", single{
+				Publish: wire.Publish{Session: 1, Run: run1, Number: number, Flags: wire.FlagLent},
+				Topic:   "news.a", Body: said.AppendTo([]byte("x")),
+			})
+		}
+		brings("eu", 1)
+		require.Equal(t, "news.a x", got.next(t))
+
+		malformed := l.dropped(dropMalformed)
+		brings("eu\x1b[2J", 2)
+		require.Equal(t, malformed+1, l.dropped(dropMalformed))
+		number--
+
+		full := make(map[streamKey]*stream, maxStreams)
+		for i := range uint64(maxStreams) {
+			full[streamKey{stream: 1000 + i}] = &stream{}
+		}
+		l.local.abroad.mu.Lock()
+		l.local.abroad.all = full
+		l.local.abroad.mu.Unlock()
+		brings("eu", 3)
+		require.Equal(t, "gap 0 border", got.next(t))
+		require.EqualValues(t, 1, l.dropped(dropStreams))
+	})
+}
