@@ -34,7 +34,7 @@ type inquiry struct {
 // everybody asks all members of the far network on a goroutine of its own.
 func (c *cargo) everybody() {
 	ctx, cancel := context.WithCancel(c.l.of.ctx)
-	c.cancelWith(cancel)
+	c.cancelWith(c.l.of.stepwise(overlay.ExecKey{Name: "gateway.cancel", N: c.d.Number}, cancel))
 	c.l.of.spawn(overlay.ExecKey{Name: "gateway.everybody", N: c.d.Number}, func() {
 		defer cancel()
 		if !c.d.Deadline.IsZero() {

@@ -55,11 +55,7 @@ func newLend(g *Gateway, c Crossing) *lend {
 
 // stop ends it; what is under way is finished, for drainTime at most.
 func (l *lend) stop() {
-	if l.of.exec == nil {
-		l.cancel()
-		return
-	}
-	l.of.exec.Wake(overlay.ExecKey{Name: "gateway.stop", N: l.what.number()}, l.cancel)
+	l.of.stepwise(overlay.ExecKey{Name: "gateway.stop", N: l.what.number()}, l.cancel)()
 }
 
 // run has a loan for each network while there are members.

@@ -33,6 +33,15 @@ func (g *Gateway) spawn(key overlay.ExecKey, f func()) {
 	}
 }
 
+// stepwise is cancel, which in package sim is a step of its own: of several goroutines
+// that one event stops none races the others.
+func (g *Gateway) stepwise(key overlay.ExecKey, cancel func()) func() {
+	if g.exec == nil {
+		return cancel
+	}
+	return func() { g.exec.Wake(key, cancel) }
+}
+
 // number tells a crossing from the others in keys of package sim.
 func (c Crossing) number() uint64 { return numberOf(c.String()) }
 
