@@ -59,7 +59,7 @@ func New(cfg Config) (*Gateway, error) {
 		lends: map[Crossing]*lend{}, patterns: map[Crossing]*pattern{}, desks: map[string]*desk{},
 	}
 	g.topics.all = map[TopicCrossing]*topicLend{}
-	g.ctx, g.cancel = context.WithCancel(context.Background())
+	g.ctx, g.cancel = lifetime(g.exec)
 	for _, n := range cfg.Networks {
 		n.Node.BorrowNothing = true // or two gateways could ask each other in turn
 		made, err := node.New(n.Node)
@@ -323,6 +323,9 @@ func (g *Gateway) Close() error {
 		g.mu.Lock()
 		g.cancel()
 		g.mu.Unlock()
+		if g.exec != nil {
+			g.wg.Wait() // what ends in steps must not race with the nodes' end
+		}
 		var errs []error
 		for _, n := range g.cfg.Networks {
 			if made := g.networks[n.Name]; made != nil {
