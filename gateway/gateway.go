@@ -92,9 +92,15 @@ func (g *Gateway) Node(network string) *node.Node { return g.networks[network] }
 // drainTime at most. If anything is wrong with one nothing changes.
 func (g *Gateway) Cross(all []Crossing) error {
 	wish := Config{Networks: g.cfg.Networks, Crossings: all}
+	return g.change(len(all), wish.CheckCrossing, func() { g.cross(all) })
+}
+
+// change has put put a change in force, with mu held, unless something is wrong with one
+// of so many.
+func (g *Gateway) change(count int, check func(i int) error, put func()) error {
 	var faults []error
-	for i := range all {
-		faults = append(faults, wish.CheckCrossing(i))
+	for i := range count {
+		faults = append(faults, check(i))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return err
@@ -104,6 +110,12 @@ func (g *Gateway) Cross(all []Crossing) error {
 	if g.leaving || g.ctx.Err() != nil {
 		return ErrClosed
 	}
+	put()
+	return nil
+}
+
+// cross is Cross for crossings that are right; it is called with mu held.
+func (g *Gateway) cross(all []Crossing) {
 	wanted := map[Crossing]bool{}
 	for _, c := range all {
 		wanted[c.key()] = true
@@ -128,7 +140,6 @@ func (g *Gateway) Cross(all []Crossing) error {
 		}
 	}
 	g.tell()
-	return nil
 }
 
 // Wish is the configuration of a gateway in which it lends this.
@@ -141,20 +152,7 @@ func (g *Gateway) Wish(crossings []Crossing, topics []TopicCrossing) Config {
 // CrossTopics is Cross for topics.
 func (g *Gateway) CrossTopics(all []TopicCrossing) error {
 	wish := Config{Networks: g.cfg.Networks, Topics: all}
-	var faults []error
-	for i := range all {
-		faults = append(faults, wish.CheckTopic(i))
-	}
-	if err := errors.Join(faults...); err != nil {
-		return err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.leaving || g.ctx.Err() != nil {
-		return ErrClosed
-	}
-	g.topics.replace(g, all)
-	return nil
+	return g.change(len(all), wish.CheckTopic, func() { g.topics.replace(g, all) })
 }
 
 // lend has a crossing of one cluster be in force; it is called with mu held.

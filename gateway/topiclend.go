@@ -58,11 +58,7 @@ func newTopicLend(g *Gateway, c TopicCrossing) *topicLend {
 
 // stop ends it; what publishers have given to the gateway still crosses.
 func (l *topicLend) stop() {
-	if l.of.exec == nil {
-		l.cancel()
-		return
-	}
-	l.of.exec.Wake(overlay.ExecKey{Name: "gateway.stop", N: numberOf(l.what.String())}, l.cancel)
+	l.of.stepwise(overlay.ExecKey{Name: "gateway.stop", N: numberOf(l.what.String())}, l.cancel)()
 }
 
 // limit replaces the limits.
