@@ -21,6 +21,9 @@ type Admission interface {
 	// Admit returns what the certificate that p shows calls it, "" = nothing, or why p
 	// is not let in.
 	Admit(p peer.ID, certificate []byte) (name string, err error)
+	// Valid returns what Admit would, and remembers nothing about p: there may never be a
+	// link.
+	Valid(p peer.ID, certificate []byte) (name string, err error)
 }
 
 // openDoor lets everybody in who has got as far as a Hello.
@@ -28,6 +31,7 @@ type openDoor struct{}
 
 func (openDoor) Certificate() []byte                   { return nil }
 func (openDoor) Admit(peer.ID, []byte) (string, error) { return "", nil }
+func (openDoor) Valid(peer.ID, []byte) (string, error) { return "", nil }
 
 // heardHello reads the peer's Hello, and has Admission decide about it before anything else
 // that it says counts.
@@ -52,6 +56,7 @@ func Review(o *Overlay) {
 	for _, l := range o.links.sorted() {
 		review(l)
 	}
+	o.reviewRoutes()
 }
 
 // review does so with one link; without mu.
@@ -81,6 +86,7 @@ func ShowAnew(o *Overlay) {
 			o.transport.Disconnect(l.peer)
 		}
 	}
+	o.reviewRoutes()
 }
 
 // shownAnew handles another certificate of a peer's. One that does not let it in

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+	"go.uber.org/zap"
 )
 
 // exclusion knows the peers that this node has nothing to do with. Methods may be
@@ -53,6 +54,39 @@ func (e *exclusion) bars(p peer.ID) error {
 		return ErrExcluded
 	}
 	return nil
+}
+
+// routes says whether p takes part in routing: whether a link to it would be let stand,
+// by the certificate that a connection has shown, or by a newer one that came on the link
+// since.
+func (e *exclusion) routes(p peer.ID, certificate []byte) bool {
+	if e.excludes(p) {
+		return false
+	}
+	if _, err := e.o.cfg.Admission.Valid(p, certificate); err == nil {
+		return true
+	}
+	e.o.links.mu.RLock()
+	l := e.o.links.all[p]
+	e.o.links.mu.RUnlock()
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	shown, up := l.known.certificate, l.up()
+	l.unlock()
+	_, err := e.o.cfg.Admission.Valid(p, shown)
+	return up && err == nil
+}
+
+// reviewRoutes has the transport look again at who takes part in routing, and show the
+// certificate that this node has now.
+func (e *exclusion) reviewRoutes() {
+	if below, ok := e.o.transport.(Reviewer); ok {
+		if err := below.Review(); err != nil {
+			e.o.log.Error("connections can't show the node's certificate", zap.Error(err))
+		}
+	}
 }
 
 // cutOff ends what there is with the peer; without mu.

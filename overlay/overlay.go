@@ -133,6 +133,12 @@ func (i inbox) HandleStream(s Stream) {
 	}
 }
 
+// Certificate implements TransportHandler.
+func (i inbox) Certificate() []byte { return i.o.cfg.Admission.Certificate() }
+
+// Routes implements TransportHandler.
+func (i inbox) Routes(p peer.ID, certificate []byte) bool { return i.o.routes(p, certificate) }
+
 // PeerUp implements TransportHandler.
 func (i inbox) PeerUp(p peer.ID) { i.o.search.up(p) }
 

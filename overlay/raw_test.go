@@ -46,7 +46,9 @@ func (r *raw) HandleStream(s overlay.Stream) {
 	r.streams = append(r.streams, r.wrap(s))
 }
 
-func (r *raw) PeerUp(peer.ID) {}
+func (r *raw) PeerUp(peer.ID)              {}
+func (r *raw) Certificate() []byte         { return nil }
+func (r *raw) Routes(peer.ID, []byte) bool { return true }
 
 func (r *raw) PeerDown(peer.ID) {
 	r.mu.Lock()

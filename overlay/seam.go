@@ -57,12 +57,27 @@ type Renewer interface {
 	Settle(p peer.ID, replaced bool)
 }
 
-// TransportHandler receives what happens below. Calls for one peer do not
-// overlap; calls for different peers may.
+// Reviewer is a Transport that heeds TransportHandler.Certificate and Routes. It may be
+// called concurrently.
+type Reviewer interface {
+	// Review has connections that are made show what Certificate returns now, and asks
+	// Routes anew about those that stand.
+	Review() error
+}
+
+// TransportHandler receives what happens below. Calls of HandleStream, PeerUp and PeerDown
+// for one peer do not overlap; all others may.
 type TransportHandler interface {
 	// HandleStream takes over an incoming link stream. It must return soon;
 	// the handler owns s from here on.
 	HandleStream(s Stream)
+	// Certificate is what this node shows when a connection is made, at most 1 KiB;
+	// nil = none.
+	Certificate() []byte
+	// Routes says whether p takes part in the routing of the network, by the certificate
+	// that it has shown when a connection was made; nil = it has shown none. Who does
+	// not is not asked who is near, not answered, and named to nobody. It must not block.
+	Routes(p peer.ID, certificate []byte) bool
 	// PeerUp is called when the first authenticated connection to p stands.
 	PeerUp(p peer.ID)
 	// PeerDown is called when the last connection to p is gone.

@@ -26,6 +26,12 @@ func AdmissionOID() asn1.ObjectIdentifier {
 	return asn1.ObjectIdentifier{2, 25, 0x61726b65, 1}
 }
 
+// CertificateOID names the X.509 extension that carries a node's Certificate as its
+// authority signed it, or as an issuer has renewed it.
+func CertificateOID() asn1.ObjectIdentifier {
+	return asn1.ObjectIdentifier{2, 25, 0x61726b65, 2}
+}
+
 // Admit returns the value of the admission extension for p: a signature by
 // each of two keys, newest first, so that peers who do not have the newest
 // one yet, or who no longer accept the other one, both admit p. Where only one is

@@ -95,7 +95,8 @@
 // id, peer id, member, incarnation and sealed record; the peer id holds the key
 // that verifies it.
 //
-// Certificate, at most 1,024 bytes, numbers big-endian, times in seconds since 1970; a
+// Certificate, in a Hello and as the value of the X.509 extension 2.25.1634888549.2
+// (CertificateOID), at most 1,024 bytes, numbers big-endian, times in seconds since 1970; a
 // text is one byte of length and so many of UTF-8:
 //
 //	1 byte    format, 1
@@ -346,9 +347,11 @@
 // and should be random. TCP on loopback is not encrypted: root can read along.
 //
 // In an issued network (Issuance) a network key alone lets nobody in. Who holds one and
-// no good certificate passes TLS, may be in routing tables and answer there, and has no
-// link, so it serves, calls, anchors and hears nothing (internal/node:
-// TestOnlyCertificatesLetIn). A node with a certificate does what it allows and nothing
+// no good certificate passes TLS, is told what it lacks, and has no link, so it serves,
+// calls, anchors and hears nothing (internal/node: TestOnlyCertificatesLetIn); it is in no
+// routing table, and is neither asked who is near nor answered, so it stands in no anchor's
+// place (overlay/p2p: TestWhoHasNoCertificateTakesNoPartInRouting,
+// TestWhoseCertificateIsTakenBackLeavesTheTables). A node with a certificate does what it allows and nothing
 // else, whatever its own program and file say
 // (TestRightsHoldAgainstWhoObeysNone): but what it may not publish it can have passed on by
 // a forwarder that colludes. Who has a node's key and certificate is that node until the

@@ -204,6 +204,8 @@ type actor struct {
 func (a *actor) HandleStream(s overlay.Stream) { a.streams <- s }
 func (a *actor) PeerUp(peer.ID)                { a.note("up") }
 func (a *actor) PeerDown(peer.ID)              { a.note("down") }
+func (a *actor) Certificate() []byte           { return nil }
+func (a *actor) Routes(peer.ID, []byte) bool   { return true }
 
 func (a *actor) note(what string) {
 	a.mu.Lock()

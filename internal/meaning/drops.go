@@ -32,6 +32,8 @@ func dropsBelow() []Entry {
 		{Name: "p2p.stream_limit", Means: "Streams beyond the bound on those of one peer."},
 		{Name: "p2p.unread_share", Means: "Streams that were reset because what came was not read, beyond a peer's share of the bound on all."},
 		{Name: "p2p.stream_share", Means: "Streams beyond a peer's share of the bound on all."},
+		{Name: "p2p.router_refused", Means: "Questions to the router by peers that have no certificate which lets them in."},
+		{Name: "p2p.conn_uncertified", Means: "Connections of no use that were closed: the peer has no certificate which lets it in, and no link."},
 		{Name: "p2p.router_stream_limit", Means: "Questions to the router beyond the few that one peer may ask at once."},
 		{Name: "p2p.router_invalid", Means: "Questions to the router that were too large, too slow, or made no sense."},
 		{Name: "p2p.stream_backlog", Means: "Incoming streams that came faster than they were taken."},

@@ -108,8 +108,8 @@ func linked(n *node.Node, to *node.Node) bool {
 }
 
 // TestOnlyCertificatesLetIn proves that in a network that requires certificates a node
-// without one has no link to anybody, whatever its file says, and that the others are
-// called by the names of theirs.
+// without one has no link to anybody and is in nobody's routing table, whatever its file
+// says, and that the others are called by the names of theirs.
 func TestOnlyCertificatesLetIn(t *testing.T) {
 	o := newOffice(t, true)
 	a := o.start("a", all)
@@ -132,6 +132,9 @@ func TestOnlyCertificatesLetIn(t *testing.T) {
 	require.ErrorIs(t, ask(t, obedient, "geo"), patterns.ErrUnauthorized)
 	require.ErrorIs(t, ask(t, obedient, "geo"), security.ErrNoCertificate)
 	require.NotEmpty(t, obedient.Status().Certificate.Fault)
+	for _, n := range []*node.Node{a, b} {
+		require.Equal(t, 1, n.Status().Peers, "the router knows the other one only")
+	}
 }
 
 // TestRightsHoldAgainstWhoObeysNone proves that callers, members, publishers and
@@ -219,11 +222,14 @@ func TestARevokedNodeIsCutOffEverywhere(t *testing.T) {
 	until(t, func() bool {
 		return ask(t, thief, "geo") == nil && ask(t, a, "geo") == nil && ask(t, b, "geo") == nil && linked(a, thief) && linked(b, thief) && fromThief.Load() > 0
 	})
+	until(t, func() bool { return a.Status().Peers == 2 && b.Status().Peers == 2 })
 	require.ErrorIs(t, a.Credentials().Revoke([]byte("x")), security.ErrBadCertificate)
 	from := time.Now()
 	list := o.list(1, thief.Self()) // with its time: made a second later it is another one
 	require.NoError(t, a.Credentials().Revoke(list))
-	until(t, func() bool { return !linked(a, thief) && !linked(b, thief) })
+	until(t, func() bool {
+		return !linked(a, thief) && !linked(b, thief) && a.Status().Peers == 1 && b.Status().Peers == 1
+	})
 	require.Less(t, time.Since(from), 5*time.Second)
 	until(t, func() bool {
 		for _, n := range []*node.Node{a, b} {
@@ -239,6 +245,7 @@ func TestARevokedNodeIsCutOffEverywhere(t *testing.T) {
 		_ = ask(t, thief, "geo") // its own member may answer it
 	}
 	require.Equal(t, answered, fromThief.Load(), "what it asks reaches nobody else")
+	require.Equal(t, []int{1, 1}, []int{a.Status().Peers, b.Status().Peers}, "its calls bring it into no routing table")
 	require.NoError(t, a.Credentials().Revoke(list), "it is known")
 	require.ErrorIs(t, b.Credentials().Revoke(o.list(1, a.Self())), node.ErrOldRevocations, "it is another one, with the same number")
 	require.EqualValues(t, 1, b.Status().Certificate.Revocations)

@@ -125,7 +125,10 @@ func readQuestion(in *bufio.Reader) (*pb.Message, error) {
 // that it answers.
 func (a *answerer) answer(from peer.ID, question *pb.Message) *pb.Message {
 	key := peer.ID(question.GetKey())
-	near := []peer.ID{key}
+	var near []peer.ID
+	if key == a.routing.router.self || key == from || routes(a.routing.host.Network(), key) {
+		near = append(near, key)
+	}
 	for _, p := range a.routing.table.NearestPeers(kb.ConvertKey(string(key)), bucketSize+1) {
 		if p != key && p != from && p != a.routing.router.self && len(near) <= bucketSize {
 			near = append(near, p)

@@ -65,10 +65,10 @@ func assemble(h *Host, handler overlay.TransportHandler) (_ *assembly, err error
 		}
 	}()
 	bus := eventbus.NewBus()
-	if err := x.buildSwarm(bus); err != nil {
+	if err := x.buildSwarm(bus, handler); err != nil {
 		return nil, err
 	}
-	x.notifier = newNotifier(handler, h.counters, h.router.up, h.router.down)
+	x.notifier = newNotifier(handler, h.counters, h.router.up, h.router.down, examiner{x}.examineNew)
 	x.swarm.Notify(x.notifier)
 	if x.conns, err = connmgr.NewConnManager(h.cfg.MaxConns/2, h.cfg.MaxConns*3/4, connmgr.WithGracePeriod(connGrace)); err != nil {
 		return nil, fmt.Errorf("p2p: %w", err)
@@ -96,10 +96,10 @@ func assemble(h *Host, handler overlay.TransportHandler) (_ *assembly, err error
 }
 
 // buildSwarm makes what dials, accepts and holds connections.
-func (x *assembly) buildSwarm(bus event.Bus) error {
+func (x *assembly) buildSwarm(bus event.Bus, handler overlay.TransportHandler) error {
 	h := x.owner
 	key := h.cfg.Key.Libp2p()
-	secure, err := newSecurer(key, h.self, h.admitted, security.AdmissionOID(), h.counters, h.log)
+	secure, err := newSecurer(key, h.self, h.admitted, security.AdmissionOID(), handler.Certificate, h.counters, h.log)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (x *assembly) buildSwarm(bus event.Bus) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("p2p: %w", err), book.Close())
 	}
-	x.upgrader = newUpgrader(h, secure, limits, newDoorkeeper(h.cfg, h.counters), x.acceptStream)
+	x.upgrader = newUpgrader(h, secure, limits, newDoorkeeper(h.cfg, h.counters), x.acceptStream, handler.Routes)
 	if err := x.swarm.AddTransport(&tcpTransport{owner: h, upgrader: x.upgrader, limits: limits}); err != nil {
 		return fmt.Errorf("p2p: %w", err)
 	}

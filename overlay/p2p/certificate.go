@@ -4,6 +4,7 @@
 package p2p
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -33,8 +34,13 @@ type admission interface {
 }
 
 // newIdentity makes the TLS identity of this node: libp2p's certificate with
-// the admission proof as one more extension. oid names the extension.
-func newIdentity(key crypto.PrivKey, self peer.ID, net admission, oid asn1.ObjectIdentifier) (*libp2ptls.Identity, error) {
+// the admission proof as one more extension, and the node's certificate as another
+// one if it has one. oid names the former.
+func newIdentity(key crypto.PrivKey, self peer.ID, net admission, oid asn1.ObjectIdentifier, certificate []byte) (*libp2ptls.Identity, error) {
+	extensions := []pkix.Extension{{Id: oid, Value: net.Admit(self)}}
+	if len(certificate) > 0 {
+		extensions = append(extensions, pkix.Extension{Id: security.CertificateOID(), Value: certificate})
+	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 62))
 	if err != nil {
 		return nil, fmt.Errorf("p2p: certificate: %w", err)
@@ -47,7 +53,7 @@ func newIdentity(key crypto.PrivKey, self peer.ID, net admission, oid asn1.Objec
 		// network key.
 		NotBefore:       time.Unix(0, 0),
 		NotAfter:        time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
-		ExtraExtensions: []pkix.Extension{{Id: oid, Value: net.Admit(self)}},
+		ExtraExtensions: extensions,
 	}))
 	if err != nil {
 		return nil, fmt.Errorf("p2p: certificate: %w", err)
@@ -55,21 +61,34 @@ func newIdentity(key crypto.PrivKey, self peer.ID, net admission, oid asn1.Objec
 	return id, nil
 }
 
-// checkCertificate verifies that p is admitted, and says by which version of the key;
-// libp2p has verified that the certificate is p's.
-func checkCertificate(raw []byte, p peer.ID, net admission, oid asn1.ObjectIdentifier) (version uint32, _ error) {
+// shown is what a peer's TLS certificate shows.
+type shown struct {
+	version     uint32 // of the network's key that has admitted the peer
+	certificate []byte // of the node, unchecked; nil = none
+}
+
+// checkCertificate verifies that p is admitted; libp2p has verified that the certificate
+// is p's. Whether p also has a certificate that lets it in is asked later: who has none
+// is told so in the first frame of a link.
+func checkCertificate(raw []byte, p peer.ID, net admission, oid asn1.ObjectIdentifier) (s shown, _ error) {
 	cert, err := x509.ParseCertificate(raw)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", errNotAdmitted, err)
+		return shown{}, fmt.Errorf("%w: %w", errNotAdmitted, err)
 	}
+	var proof []byte
 	for _, ext := range cert.Extensions {
-		if !ext.Id.Equal(oid) {
-			continue
+		switch {
+		case ext.Id.Equal(oid) && proof == nil:
+			proof = ext.Value
+		case ext.Id.Equal(security.CertificateOID()) && len(ext.Value) <= security.MaxCertificate:
+			s.certificate = bytes.Clone(ext.Value) // the rest of cert is not kept
 		}
-		if version, err = net.AdmittedBy(p, ext.Value); err != nil {
-			return 0, fmt.Errorf("%w: %s: %w", errNotAdmitted, p, err)
-		}
-		return version, nil
 	}
-	return 0, fmt.Errorf("%w: %s shows no proof", errNotAdmitted, p)
+	if proof == nil {
+		return shown{}, fmt.Errorf("%w: %s shows no proof", errNotAdmitted, p)
+	}
+	if s.version, err = net.AdmittedBy(p, proof); err != nil {
+		return shown{}, fmt.Errorf("%w: %s: %w", errNotAdmitted, p, err)
+	}
+	return s, nil
 }

@@ -26,7 +26,7 @@ type secureConn struct {
 	below        *mux.QueuedConn
 	self, remote peer.ID
 	key          crypto.PubKey
-	admittedBy   uint32 // the version of the network's key; immutable
+	shown        shown // by the peer; immutable
 
 	// confirmed is closed at the first byte from the peer: only then do we
 	// know that it has admitted us.

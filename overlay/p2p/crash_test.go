@@ -71,8 +71,10 @@ func (echoHandler) HandleStream(s overlay.Stream) {
 		_, _ = io.Copy(struct{ io.Writer }{s}, struct{ io.Reader }{s})
 	}()
 }
-func (echoHandler) PeerUp(peer.ID)   {}
-func (echoHandler) PeerDown(peer.ID) {}
+func (echoHandler) PeerUp(peer.ID)              {}
+func (echoHandler) PeerDown(peer.ID)            {}
+func (echoHandler) Certificate() []byte         { return nil }
+func (echoHandler) Routes(peer.ID, []byte) bool { return true }
 
 // startChild runs a host in a process of its own.
 func startChild(t *testing.T) (c *exec.Cmd, network *security.Network, candidate overlay.Candidate) {

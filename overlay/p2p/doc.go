@@ -19,6 +19,9 @@
 //     belongs to the network, and each side checks the other's. Who has none gets
 //     an alert and nothing else: no multiplexer, no identify, no DHT.
 //     (certificate.go, tls.go, upgrader.go)
+//     In the same certificate is the node's own, of an issued network. Who shows none that
+//     lets it in may open a link, to be told so, and nothing else: no identify, no DHT.
+//     (routes.go)
 //  4. Multiplexed at once, by our own package mux: the ALPN id says so. The link's
 //     stream is written to TLS by whoever sends and read from it by whoever handles
 //     frames, with nothing between; libp2p's few streams travel beside it.

@@ -44,6 +44,9 @@ var (
 	// errQuestion is why a stream to the router is reset.
 	errQuestion = errors.New("p2p: not a question for the router")
 
+	// errNoRoute is why no stream of libp2p's is opened to a peer.
+	errNoRoute = errors.New("p2p: the peer takes no part in routing: it has no certificate that lets it in")
+
 	// errProbe ends the upgrade of a connection whose opener only asked who
 	// is here. It is not a failure.
 	errProbe = errors.New("p2p: connection was a probe")

@@ -23,7 +23,7 @@ func Taken(s overlay.Stream) uint64 { return s.(*stream).conn.secure.below.Taken
 // Knock makes one connection to a host as a peer would, without a host of its
 // own: it gets through the handshake, and does nothing after it.
 func Knock(ctx context.Context, key security.NodeKey, network *security.Network, addr string) (io.Closer, error) {
-	s, err := newSecurer(key.Libp2p(), key.PeerID(), network, security.AdmissionOID(), new(counters), zap.NewNop())
+	s, err := newSecurer(key.Libp2p(), key.PeerID(), network, security.AdmissionOID(), func() []byte { return nil }, new(counters), zap.NewNop())
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ package p2p
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
@@ -30,6 +31,8 @@ type Host struct {
 	counters  *counters
 	learned   *learned
 	held      *budget.Budget[peer.ID] // bytes
+	// uncertified is how long a connection may last that is of no use.
+	uncertified time.Duration
 
 	// Guarded by mu.
 	mu    sync.Mutex
@@ -54,6 +57,7 @@ const (
 var (
 	_ overlay.Transport = (*Host)(nil)
 	_ overlay.Renewer   = (*Host)(nil)
+	_ overlay.Reviewer  = (*Host)(nil)
 )
 
 // New returns a Host that does nothing yet. It returns an error for a Config
@@ -71,6 +75,8 @@ func New(cfg Config) (*Host, error) {
 		counters: new(counters),
 		learned:  newLearned(),
 		held:     budget.New[peer.ID](cfg.MaxHeld),
+
+		uncertified: uncertifiedTime,
 	}
 	var err error
 	if h.listen, err = cfg.listenAddrs(); err != nil {
@@ -181,6 +187,14 @@ func (h *Host) Disconnect(p peer.ID) {
 func (h *Host) KeysChanged() error {
 	if node := h.current(); node != nil {
 		return node.keysChanged()
+	}
+	return nil
+}
+
+// Review implements overlay.Reviewer.
+func (h *Host) Review() error {
+	if node := h.current(); node != nil {
+		return examiner{node}.review()
 	}
 	return nil
 }

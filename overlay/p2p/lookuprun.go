@@ -111,6 +111,9 @@ func earliest(times map[peer.ID]time.Time) time.Time {
 // ask asks p for the peers closest to key that it knows, and notes where they
 // are. It connects to p first where necessary, if ctx says mayDial.
 func (x *routing) ask(ctx context.Context, p peer.ID, key []byte) answer {
+	if x.host.Network().Connectedness(p) == network.Connected && !routes(x.host.Network(), p) {
+		return answer{from: p, err: errNoRoute} // a stream to it may be left
+	}
 	infos, err := x.messenger.GetClosestPeers(ctx, p, peer.ID(key))
 	if err != nil {
 		return answer{from: p, err: err}

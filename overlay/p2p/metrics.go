@@ -25,6 +25,8 @@ const (
 	countStreamLimit                     // streams refused by MaxStreamsPerPeer
 	countStreamShare                     // streams refused by MaxStreams, beyond the peer's share
 	countUnread                          // streams reset because too much of what came was not read
+	countNoRoute                         // streams of peers that take no part in routing
+	countUncertified                     // connections closed because nothing else may be done on them
 	countAskerLimit                      // streams to the router beyond the peer's few
 	countQuestion                        // questions to the router too large, too slow, or not understood
 	countStreamBacklog                   // incoming link streams that the handler was too slow for
@@ -53,6 +55,8 @@ var counterNames = [counterCount]string{
 	countStreamLimit:      "stream_limit",
 	countStreamShare:      "stream_share",
 	countUnread:           "unread_share",
+	countNoRoute:          "router_refused",
+	countUncertified:      "conn_uncertified",
 	countAskerLimit:       "router_stream_limit",
 	countQuestion:         "router_invalid",
 	countStreamBacklog:    "stream_backlog",

@@ -74,6 +74,12 @@ func (n *node) PeerDown(p peer.ID) {
 	n.events <- event{false, p}
 }
 
+// Certificate implements overlay.TransportHandler.
+func (n *node) Certificate() []byte { return nil }
+
+// Routes implements overlay.TransportHandler.
+func (n *node) Routes(peer.ID, []byte) bool { return true }
+
 // alone fails the test when two calls for one peer overlap.
 func (n *node) alone(p peer.ID) func() {
 	n.mu.Lock()

@@ -27,11 +27,14 @@ type notifier struct {
 	// onUp and onDown tell the router first, so that the handler finds a table
 	// that is up to date. They are called with mu held and must not block.
 	onUp, onDown func(peer.ID)
+	// examine says of a new connection whether its peer takes part in routing: else the
+	// router does not hear of it.
+	examine func(network.Conn) bool
 
 	// Guarded by mu.
 	mu    sync.Mutex
 	peers map[peer.ID]*notified
-	conns map[network.Conn]bool // true once it counts
+	conns map[network.Conn]*notifiedConn
 
 	// Lifecycle.
 	wg sync.WaitGroup // handler calls
@@ -40,22 +43,29 @@ type notifier struct {
 type notified struct {
 	peerState
 	running bool // a goroutine makes the calls
+	routing bool // the router knows it
+}
+
+type notifiedConn struct {
+	counted bool
+	routing bool
 }
 
 var _ network.Notifiee = (*notifier)(nil)
 
-func newNotifier(h overlay.TransportHandler, c *counters, onUp, onDown func(peer.ID)) *notifier {
+func newNotifier(h overlay.TransportHandler, c *counters, onUp, onDown func(peer.ID), examine func(network.Conn) bool) *notifier {
 	return &notifier{
-		handler: h, counters: c, onUp: onUp, onDown: onDown,
+		handler: h, counters: c, onUp: onUp, onDown: onDown, examine: examine,
 		peers: make(map[peer.ID]*notified),
-		conns: make(map[network.Conn]bool),
+		conns: make(map[network.Conn]*notifiedConn),
 	}
 }
 
 // Connected implements network.Notifiee.
 func (n *notifier) Connected(_ network.Network, c network.Conn) {
+	routing := n.examine(c)
 	n.mu.Lock()
-	n.conns[c] = false
+	n.conns[c] = &notifiedConn{routing: routing}
 	n.mu.Unlock()
 	var conn *secureConn
 	if c.Stat().Direction == network.DirOutbound && c.As(&conn) {
@@ -70,15 +80,16 @@ func (n *notifier) Connected(_ network.Network, c network.Conn) {
 func (n *notifier) confirmed(c network.Conn) {
 	p := c.RemotePeer()
 	n.mu.Lock()
-	counted, known := n.conns[c]
-	if !known || counted {
+	conn := n.conns[c]
+	if conn == nil || conn.counted {
 		n.mu.Unlock()
 		return
 	}
-	n.conns[c] = true
+	conn.counted = true
 	s := n.state(p)
 	s.connUp()
-	if s.conns == 1 {
+	if conn.routing && !s.routing {
+		s.routing = true
 		n.onUp(p)
 	}
 	n.run(p, s)
@@ -89,13 +100,14 @@ func (n *notifier) confirmed(c network.Conn) {
 func (n *notifier) Disconnected(_ network.Network, c network.Conn) {
 	p := c.RemotePeer()
 	n.mu.Lock()
-	counted := n.conns[c]
+	conn := n.conns[c]
 	delete(n.conns, c)
 	var stale []overlay.Stream
-	if counted {
+	if conn != nil && conn.counted {
 		s := n.state(p)
 		stale = s.connDown()
 		if s.conns == 0 {
+			s.routing = false
 			n.onDown(p)
 		}
 		n.run(p, s)

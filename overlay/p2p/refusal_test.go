@@ -65,6 +65,8 @@ type events chan string
 func (e events) HandleStream(overlay.Stream) { e <- "stream" }
 func (e events) PeerUp(peer.ID)              { e <- "up" }
 func (e events) PeerDown(peer.ID)            { e <- "down" }
+func (e events) Certificate() []byte         { return nil }
+func (e events) Routes(peer.ID, []byte) bool { return true }
 
 func startWith(t *testing.T, admitted admission) (*Host, events) {
 	t.Helper()

@@ -16,7 +16,7 @@ func (x *assembly) keysChanged() error {
 	err := x.upgrader.secure.renew()
 	accepted, _, _ := x.owner.cfg.Network.Versions()
 	for _, c := range x.connections("") {
-		if !slices.Contains(accepted, c.ours.secure.admittedBy) {
+		if !slices.Contains(accepted, c.ours.secure.shown.version) {
 			x.owner.counters.add(countKeyRetired)
 			_ = c.Close()
 		}
@@ -29,7 +29,7 @@ func (x *assembly) keysChanged() error {
 func (x *assembly) retire(p peer.ID) (retired bool) {
 	_, seals, _ := x.owner.cfg.Network.Versions()
 	for _, c := range x.connections(p) {
-		if c.ours.secure.admittedBy < seals {
+		if c.ours.secure.shown.version < seals {
 			c.ours.retired.Store(true)
 			retired = true
 		}

@@ -13,7 +13,6 @@ import (
 	pb "github.com/libp2p/go-libp2p-kad-dht/pb"
 	kb "github.com/libp2p/go-libp2p-kbucket"
 	"github.com/libp2p/go-libp2p/core/host"
-	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"go.uber.org/zap"
@@ -224,7 +223,7 @@ func (x *routing) watch() {
 			return
 		}
 		for _, p := range x.table.ListPeers() {
-			if x.host.Network().Connectedness(p) != network.Connected {
+			if !routes(x.host.Network(), p) {
 				x.table.RemovePeer(p)
 			}
 		}

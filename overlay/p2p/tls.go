@@ -4,6 +4,7 @@
 package p2p
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -41,31 +43,54 @@ const alertBadCertificate = "tls: bad certificate"
 type securer struct {
 	key      crypto.PrivKey
 	self     peer.ID
-	identity atomic.Pointer[libp2ptls.Identity] // shows the network's present keys
+	identity atomic.Pointer[libp2ptls.Identity] // shows the network's present keys, and the node's certificate
 	admitted admission
 	oid      asn1.ObjectIdentifier
+	own      func() []byte // the node's certificate; nil = none
 	counters *counters
 	log      *zap.Logger
 	said     *atomic.Int64 // when a refusal was logged last, in Unix seconds
+
+	renewing sync.Mutex // so that the newest is the last
+	showing  []byte     // guarded by renewing: the certificate in identity
 }
 
 // sayEvery is how often refusals are logged at most, in seconds. Anybody can
 // cause one; they are counted all.
 const sayEvery = 60
 
-func newSecurer(key crypto.PrivKey, self peer.ID, net admission, oid asn1.ObjectIdentifier, c *counters, log *zap.Logger) (*securer, error) {
+func newSecurer(key crypto.PrivKey, self peer.ID, net admission, oid asn1.ObjectIdentifier, own func() []byte, c *counters, log *zap.Logger) (*securer, error) {
 	s := &securer{
-		key: key, self: self, admitted: net, oid: oid,
+		key: key, self: self, admitted: net, oid: oid, own: own,
 		counters: c, log: log, said: new(atomic.Int64),
 	}
 	return s, s.renew()
 }
 
-// renew has handshakes show what the network's keys prove now.
+// renew has handshakes show what the network's keys prove now, and the certificate that
+// the node has now.
 func (s *securer) renew() error {
-	identity, err := newIdentity(s.key, s.self, s.admitted, s.oid)
+	s.renewing.Lock()
+	defer s.renewing.Unlock()
+	return s.show(s.own())
+}
+
+// showOwn has handshakes show the certificate that the node has now, if it is another one.
+func (s *securer) showOwn() error {
+	s.renewing.Lock()
+	defer s.renewing.Unlock()
+	if own := s.own(); !bytes.Equal(own, s.showing) {
+		return s.show(own)
+	}
+	return nil
+}
+
+// show needs renewing.
+func (s *securer) show(certificate []byte) error {
+	identity, err := newIdentity(s.key, s.self, s.admitted, s.oid, certificate)
 	if err == nil {
 		s.identity.Store(identity)
+		s.showing = certificate
 	}
 	return err
 }
@@ -118,7 +143,7 @@ func (s *securer) handshake(ctx context.Context, below *mux.QueuedConn, p peer.I
 ) (*secureConn, error) {
 	var key crypto.PubKey
 	var remote peer.ID
-	var version uint32
+	var what shown
 	conf, keys := s.identity.Load().ConfigForPeer(p)
 	conf.NextProtos = alpn
 	// Small records at first are for browsers; they would cost us system
@@ -134,7 +159,7 @@ func (s *securer) handshake(ctx context.Context, below *mux.QueuedConn, p peer.I
 		if remote, err = peer.IDFromPublicKey(key); err != nil {
 			return err
 		}
-		version, err = checkCertificate(certs[0], remote, s.admitted, s.oid)
+		what, err = checkCertificate(certs[0], remote, s.admitted, s.oid)
 		return err
 	}
 	c := side(conf)
@@ -147,7 +172,7 @@ func (s *securer) handshake(ctx context.Context, below *mux.QueuedConn, p peer.I
 		return nil, errors.New("p2p: handshake without a protocol")
 	}
 	secure := newSecureConn(c, below, s.self, remote, key)
-	secure.admittedBy = version
+	secure.shown = what
 	return secure, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -29,13 +30,17 @@ type upgrader struct {
 	counts *counters
 	// accept takes over a link's stream that p has opened.
 	accept func(s *mux.Stream, c *muxedConn)
+	// routes says whether p takes part in routing, by the certificate that it has shown.
+	routes func(p peer.ID, certificate []byte) bool
 
 	// Lifecycle.
 	reading gate.Gate // what reads connections
 }
 
-func newUpgrader(h *Host, s *securer, rcmgr network.ResourceManager, door *doorkeeper, accept func(*mux.Stream, *muxedConn)) *upgrader {
-	return &upgrader{secure: s, rcmgr: rcmgr, door: door, held: h.held, counts: h.counters, accept: accept}
+func newUpgrader(h *Host, s *securer, rcmgr network.ResourceManager, door *doorkeeper, accept func(*mux.Stream, *muxedConn),
+	routes func(peer.ID, []byte) bool,
+) *upgrader {
+	return &upgrader{secure: s, rcmgr: rcmgr, door: door, held: h.held, counts: h.counters, accept: accept, routes: routes}
 }
 
 // What a connection's streams may keep unread costs no share up to unreadOwn bytes, as
@@ -125,7 +130,9 @@ func (u *upgrader) multiplex(t transport.Transport, raw manet.Conn, c *secureCon
 	}
 	read := func(run func()) { go func() { defer u.reading.Leave(); run() }() }
 	m := mux.New(c, c.below, dialled, unread{u.held.Holding(c.remote, unreadOwn, unreadStep), u.counts}, read)
-	return &muxedConn{Conn: m, ConnMultiaddrs: raw, ConnSecurity: c, secure: c, upgrader: u, transport: t, scope: scope}, nil
+	x := &muxedConn{Conn: m, ConnMultiaddrs: raw, ConnSecurity: c, secure: c, upgrader: u, transport: t, scope: scope}
+	x.examine()
+	return x, nil
 }
 
 // muxedConn is what swarm gets of a connection. The streams of links are not
@@ -139,6 +146,8 @@ type muxedConn struct {
 	transport transport.Transport
 	scope     network.ConnManagementScope
 	retired   atomic.Bool // another one is to take its place
+	routing   atomic.Bool // libp2p's own streams may be opened and taken, see routes.go
+	watching  atomic.Pointer[time.Timer]
 }
 
 // IsClosed implements network.MuxedConn. A retired connection carries what it
@@ -151,10 +160,17 @@ var _ transport.CapableConn = (*muxedConn)(nil)
 func (c *muxedConn) AcceptStream() (network.MuxedStream, error) {
 	for {
 		s, err := c.Accept()
-		if err != nil || !s.Link() {
+		switch {
+		case err != nil:
 			return s, err
+		case s.Link():
+			c.upgrader.accept(s, c)
+		case c.routing.Load():
+			return s, nil
+		default:
+			c.upgrader.counts.add(countNoRoute)
+			_ = s.ResetWithError(network.StreamResourceLimitExceeded)
 		}
-		c.upgrader.accept(s, c)
 	}
 }
 
@@ -166,14 +182,21 @@ func (c *muxedConn) Scope() network.ConnScope { return c.scope }
 
 // Close implements network.MuxedConn.
 func (c *muxedConn) Close() error {
-	defer c.scope.Done()
+	defer c.released()
 	return c.Conn.Close()
 }
 
 // CloseWithError implements network.MuxedConn.
 func (c *muxedConn) CloseWithError(code network.ConnErrorCode) error {
-	defer c.scope.Done()
+	defer c.released()
 	return c.Conn.CloseWithError(code)
+}
+
+func (c *muxedConn) released() {
+	if t := c.watching.Load(); t != nil {
+		t.Stop()
+	}
+	c.scope.Done()
 }
 
 // As gives out this connection and those below, which Host needs.
