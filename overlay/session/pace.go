@@ -6,9 +6,10 @@ package session
 import "time"
 
 // What is handed to the connection has no priority any more, so it is bounded by the
-// time that it takes to leave.
+// time that it takes to leave. Up to two batches are below the scheduler in each direction,
+// so 2 ms of batchTime are some 8 ms of a round trip on a slow line.
 const (
-	batchTime  = 10 * time.Millisecond
+	batchTime  = 8 * time.Millisecond
 	batchLimit = 256 << 10 // the most in one Write, in bytes
 	batchLeast = 1 << 10
 	batchFirst = 64 << 10 // while nothing is known
