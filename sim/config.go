@@ -58,6 +58,12 @@ type Config struct {
 	// Record keeps every event for Trace.Diff, about 120 bytes each. Replay
 	// sets it.
 	Record bool
+
+	// Shake has goroutines that run at the same instant use the network in another
+	// order than they would. A run that replays is the same with it; what depends on
+	// the order shows at once, and not only on a busy machine. Replay sets it for
+	// its repetitions.
+	Shake bool
 }
 
 // Latency is the one-way delay of a path: Base plus a random part of at most

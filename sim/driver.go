@@ -29,12 +29,12 @@ type driver struct {
 
 	steps atomic.Uint64 // turns of the driver, for the watchdog
 
-	mu      sync.Mutex // the network's
-	queue   queue      // guarded by mu, like all below
-	dirty   []outgoing // has something to commit when the step is over
-	last    int64      // when the last event was applied
-	wakeAt  int64      // until when the driver sleeps; 0 = it does not
-	stopped bool       // Close has begun
+	mu      shakenMutex // the network's
+	queue   queue       // guarded by mu, like all below
+	dirty   []outgoing  // has something to commit when the step is over
+	last    int64       // when the last event was applied
+	wakeAt  int64       // until when the driver sleeps; 0 = it does not
+	stopped bool        // Close has begun
 	trace   Trace
 }
 

@@ -64,6 +64,7 @@ func New(cfg Config) *Network {
 	n.paths.n, n.faults.n = n, n
 	n.start, n.poke, n.done, n.last = time.Now(), make(chan struct{}, 1), make(chan struct{}), -1
 	n.limit, n.record, n.park = int64(n.cfg.Limit), n.cfg.Record, n.parks
+	n.mu.shaken = n.cfg.Shake
 	n.trace = Trace{Seed: cfg.Seed, Hash: mix(offset, cfg.Seed), names: make(map[uint32]string)}
 	return n
 }
@@ -267,13 +268,14 @@ func Run(t *testing.T, cfg Config, body func(t *testing.T, n *Network)) *Trace {
 	return trace
 }
 
-// Replay runs body several times with the same Config and fails t with the
-// first event at which a run differs from the first one. It returns the first
-// run's trace.
+// Replay runs body several times with the same Config, shaken from the second time
+// on, and fails t with the first event at which a run differs from the first one. It
+// returns the first run's trace.
 func Replay(t *testing.T, cfg Config, runs int, body func(t *testing.T, n *Network)) *Trace {
 	t.Helper()
 	cfg.Record = true
 	first := Run(t, cfg, body)
+	cfg.Shake = true
 	for i := 2; i <= runs && !t.Failed(); i++ {
 		again := Run(t, cfg, body)
 		if diff := first.Diff(again); diff != "" {

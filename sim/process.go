@@ -82,7 +82,7 @@ func (p *process) seam() overlay.Seam {
 		Router:    p.router,
 		Clock:     p.clock,
 		Rand: &random{
-			seed: p.n.cfg.Seed, names: []string{p.host.name, incarnation}, streams: make(map[string]*randStream),
+			seed: p.n.cfg.Seed, names: []string{p.host.name, incarnation}, streams: make(map[string]*randStream), shaken: p.n.cfg.Shake,
 		},
 		Exec: &exec{p},
 		Key:  p.host.key,

@@ -328,8 +328,9 @@ func (p *pcg) read(b []byte) {
 
 // random implements overlay.Rand for one incarnation of a node.
 type random struct {
-	seed  uint64
-	names []string // node, incarnation
+	seed   uint64
+	names  []string // node, incarnation
+	shaken bool
 
 	mu      sync.Mutex
 	streams map[string]*randStream // guarded by mu
@@ -344,7 +345,7 @@ func (r *random) Stream(name string) overlay.RandStream {
 	s := r.streams[name]
 	if s == nil {
 		path := append(append([]string{"rand"}, r.names...), name)
-		s = &randStream{gen: newPCG(r.seed, path...)}
+		s = &randStream{mu: shakenMutex{shaken: r.shaken}, gen: newPCG(r.seed, path...)}
 		r.streams[name] = s
 	}
 	return s
@@ -352,7 +353,7 @@ func (r *random) Stream(name string) overlay.RandStream {
 
 // randStream is a pcg that several goroutines may use.
 type randStream struct {
-	mu  sync.Mutex
+	mu  shakenMutex
 	gen *pcg // guarded by mu
 }
 

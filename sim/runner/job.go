@@ -43,6 +43,10 @@ type Job struct {
 	// Record keeps every event of a run at level sim, about 120 bytes each.
 	Record bool
 
+	// Shake is sim.Config.Shake: the second of two runs that are to be the same
+	// has it, so that what does not replay shows.
+	Shake bool
+
 	// Trace names a node whose events are wanted as text (Outcome.Trace), at
 	// level sim only; it implies Record.
 	Trace string

@@ -61,6 +61,7 @@ func playSim(t *testing.T, job Job, at *position) (*Findings, *sim.Trace, error)
 		Seed:   s.Seed,
 		Limit:  s.Duration.D() + s.Settle.D() + spare,
 		Record: job.Record,
+		Shake:  job.Shake,
 	}
 	var h *history.History
 	var err error

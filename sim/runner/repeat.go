@@ -19,8 +19,8 @@ const checkpointEvery = 1000
 // same job part: what is not deterministic may hide when it is recorded.
 const searches = 3
 
-// Repeat makes an executor that carries out each job twice and says in the
-// outcome, the first run's, how the two differ. With compare it looks for the
+// Repeat makes an executor that carries out each job twice, the second time shaken,
+// and says in the outcome, the first run's, how the two differ. With compare it looks for the
 // event, too.
 func Repeat(exec Executor, compare Comparer) Executor {
 	return func(ctx context.Context, job Job, progress func(Progress)) (*Findings, error) {
@@ -28,7 +28,7 @@ func Repeat(exec Executor, compare Comparer) Executor {
 		if err != nil {
 			return nil, err
 		}
-		second, err := exec(ctx, job, progress)
+		second, err := exec(ctx, shaken(job), progress)
 		if err != nil {
 			return nil, err
 		}
@@ -43,10 +43,15 @@ func Repeat(exec Executor, compare Comparer) Executor {
 	}
 }
 
+func shaken(job Job) Job {
+	job.Shake = true
+	return job
+}
+
 // search looks for the event at which two runs of a job part.
 func search(ctx context.Context, compare Comparer, job Job) (string, error) {
 	for range searches {
-		exact, err := compare(ctx, job, job)
+		exact, err := compare(ctx, job, shaken(job))
 		if err != nil || exact != "" {
 			return exact, err
 		}

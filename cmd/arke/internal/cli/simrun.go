@@ -70,7 +70,7 @@ run differs from its repetition, 1 anything else.`,
 	f.StringVar(&flags.level, "level", runner.LevelSim, "what the nodes are: sim, stack, or net")
 	f.StringVar(&flags.out, "out", "", "write reports and replay files into this folder")
 	f.IntVar(&flags.parallel, "parallel", 0, "runs at a time (default: 2 at level sim, 1 at the others)")
-	f.BoolVar(&flags.twice, "twice", false, "run each twice and compare: level sim only")
+	f.BoolVar(&flags.twice, "twice", false, "run each twice, shaken the second time, and compare: level sim only")
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object per run")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		seeds, err := flags.validate(cmd.Flags().Changed("seed"))
