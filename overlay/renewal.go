@@ -146,6 +146,8 @@ func (l dialer) hello(ctx context.Context, st *stream) error {
 		failed(st, err)
 	}
 	l.dialing.replacing.Store(nil)
-	close(over)
+	// Whoever the old connection belongs to goes on in a step of its own: this goroutine
+	// is about to end that connection, too.
+	l.o.wake("overlay/replaced", l.key, func() { close(over) })
 	return err
 }

@@ -5,6 +5,8 @@ package node
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -127,7 +129,7 @@ func (b *bans) set(list []peer.ID) {
 		b.state(p, true)
 		b.heed(p) // also if others have lifted it, or can't be told
 	}
-	for p := range gone {
+	for _, p := range slices.Sorted(maps.Keys(gone)) {
 		b.state(p, false)
 		b.heed(p) // also if others had lifted it before
 	}
