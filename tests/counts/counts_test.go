@@ -25,6 +25,7 @@ import (
 const (
 	body  = 1 << 10 // bytes of a message
 	tries = 3       // of which the cheapest counts: other processes only add
+	most  = 12      // tries where the machine is busy: what the code costs is in each of them
 )
 
 // work is how often something is done by whom.
@@ -60,7 +61,7 @@ func TestMessagesCostNoMoreThanTheirBounds(t *testing.T) {
 			processes := start(t, program, w)
 			w.do(t, processes, w.batch) // connects, and fills pools
 			best := map[string]cost{}
-			for range tries {
+			for try := 0; try < tries || try < most && !within(best, bounds[name]); try++ {
 				for role, c := range w.measure(t, processes) {
 					best[role] = best[role].least(c)
 				}
@@ -81,6 +82,16 @@ func (c cost) least(d cost) cost {
 		allocations: min(c.allocations, d.allocations), calls: min(c.calls, d.calls),
 		wakes: min(c.wakes, d.wakes), overhead: min(c.overhead, d.overhead),
 	}
+}
+
+// within says whether no cost is beyond its bound.
+func within(costs, bounds map[string]cost) bool {
+	for role, c := range costs {
+		if bound := bounds[role]; c.least(bound) != c {
+			return false
+		}
+	}
+	return true
 }
 
 // hold compares with the bound, and says both.
