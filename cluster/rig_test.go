@@ -48,17 +48,13 @@ func newRigNear(t *testing.T, near []string, table ...string) *rig {
 	for !g.closest(near) {
 		g.now = g.now.Add(6 * time.Hour)
 	}
-	ids := make(map[string]peer.ID) // making keys takes longer than all the rest
 	g.c = newControl(g.now, controlConfig{
 		key: testKey("me"), network: testNetwork, incarnation: 7, zone: "z",
 		addrs: func() []string { return []string{g.at["me"]} },
 		nearest: func(k overlay.Key, n int) []peer.ID {
 			var all []peer.ID
 			for _, p := range g.table {
-				if ids[p] == "" {
-					ids[p] = testPeer(p)
-				}
-				all = append(all, ids[p])
+				all = append(all, testPeer(p))
 			}
 			all = byDistance(security.ClusterID(k), all)
 			return all[:min(n, len(all))]

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,6 +71,18 @@ func testPeer(name string) peer.ID { return testKey(name).PeerID() }
 // space, D, E, F and "me" in the other, so that there are ids to which A, B and
 // C are closest.
 func testKey(name string) security.NodeKey {
+	if made, ok := testKeysMade.Load(name); ok {
+		return made.(security.NodeKey)
+	}
+	key := makeTestKey(name)
+	testKeysMade.Store(name, key)
+	return key
+}
+
+// testKeysMade has what testKey has returned: making keys took longer than all the rest.
+var testKeysMade sync.Map
+
+func makeTestKey(name string) security.NodeKey {
 	for i := 0; ; i++ {
 		h := sha256.Sum256([]byte(fmt.Sprint(name, i)))
 		key, err := security.GenerateNodeKey(bytes.NewReader(h[:]))
