@@ -23,7 +23,7 @@ type anchor struct {
 	prove func(id security.ClusterID, key, proof []byte, p peer.ID) error
 
 	holders
-	books   map[security.ClusterID]*book
+	books   byPlace[*book]
 	touched []*book       // changed since the last flush
 	plans   agenda[*book] // those whose authority is in question, or where a message was lost
 }
@@ -47,11 +47,11 @@ func (a *anchor) receive(now time.Time, from peer.ID, m message) {
 
 // open returns the book of cid, and makes one if need be.
 func (a *anchor) open(now time.Time, cid security.ClusterID) *book {
-	b := a.books[cid]
+	b := a.books.get(cid)
 	if b == nil {
 		set := a.finder.use(now, cid)
 		b = &book{authority: authority{anchorSet: set}, announced: set.anchors}
-		a.books[cid] = b
+		a.books.add(b)
 	}
 	return b
 }
@@ -82,7 +82,7 @@ func (a *anchor) register(now time.Time, from peer.ID, m *registerMsg) {
 // admitLease says whether the lease may be held. Bounds are looked at before
 // proof and signature are checked, which cost more.
 func (a *anchor) admitLease(now time.Time, from peer.ID, m *registerMsg) wire.Refusal {
-	b := a.books[m.cid]
+	b := a.books.get(m.cid)
 	if g := a.guests[from]; g != nil && m.incarnation < g.incarnation {
 		return wire.Refusal_STALE
 	}
@@ -180,7 +180,7 @@ func (a *anchor) put(b *book, from peer.ID, m *registerMsg) {
 
 // unregister ends one lease.
 func (a *anchor) unregister(from peer.ID, m *unregisterMsg) {
-	b := a.books[m.cid]
+	b := a.books.get(m.cid)
 	if b == nil {
 		return
 	}
@@ -282,7 +282,7 @@ func (a *anchor) watch(now time.Time, from peer.ID, m *watchMsg) {
 }
 
 func (a *anchor) admitWatch(now time.Time, from peer.ID, m *watchMsg) wire.Refusal {
-	b := a.books[m.cid]
+	b := a.books.get(m.cid)
 	if b != nil && b.watchOf(from) != nil {
 		return a.checkProof(b, from, m.cid, m.key, m.proof)
 	}
@@ -303,7 +303,7 @@ func (a *anchor) admitWatch(now time.Time, from peer.ID, m *watchMsg) wire.Refus
 }
 
 func (a *anchor) unwatch(from peer.ID, cid security.ClusterID) {
-	b := a.books[cid]
+	b := a.books.get(cid)
 	if b == nil {
 		return
 	}
@@ -330,7 +330,7 @@ func (a *anchor) sendFailed(now time.Time, to peer.ID, m message) {
 	default:
 		return
 	}
-	if b := a.books[cid]; b != nil {
+	if b := a.books.get(cid); b != nil {
 		a.plans.plan(b, b.lost(now, to))
 	}
 }
@@ -357,7 +357,7 @@ func (a *anchor) judge(now time.Time, b *book) bool {
 // hint handles what a co-anchor says, and answers. Its anchors may be news
 // here: then the set changes, and with it the ground this node stands on.
 func (a *anchor) hint(now time.Time, from peer.ID, m *hintMsg) {
-	b := a.books[m.cid]
+	b := a.books.get(m.cid)
 	a.finder.tell(now, m.cid, from, m.anchors)
 	if m.wantReply {
 		reply := &hintMsg{cid: m.cid}
@@ -376,21 +376,16 @@ func (a *anchor) hint(now time.Time, from peer.ID, m *hintMsg) {
 // peerChanged notes that the link to p came up or went down: p may be asked
 // now, or what it said is old.
 func (a *anchor) peerChanged(p peer.ID) {
-	var concerned []*book
 	for _, b := range a.books {
 		if b.authority.forget(p) {
-			concerned = append(concerned, b)
+			a.touch(b)
 		}
-	}
-	slices.SortFunc(concerned, func(b, c *book) int { return compareIDs(b.cid(), c.cid()) })
-	for _, b := range concerned {
-		a.touch(b)
 	}
 }
 
 // anchorsChanged notes that the neighbourhood of cid is another one now.
 func (a *anchor) anchorsChanged(cid security.ClusterID) {
-	if b := a.books[cid]; b != nil {
+	if b := a.books.get(cid); b != nil {
 		a.touch(b)
 	}
 }
@@ -421,7 +416,7 @@ func (a *anchor) close(now time.Time, b *book) {
 	}
 	a.plans.cancel(b)
 	a.finder.leave(b.authority.anchorSet)
-	delete(a.books, b.cid())
+	a.books.remove(b)
 }
 
 // tick looks at the books where something is planned.

@@ -248,7 +248,7 @@ func TestLoneAnchorIsSettledAfterAWhile(t *testing.T) {
 // same for a while and its co-anchors agree.
 func TestAnchorIsSettledOnlyWithItsCoAnchors(t *testing.T) {
 	cid := func(g *rig) security.ClusterID { return g.epochOf("geo", "me").cid }
-	anchors := func(g *rig) []peer.ID { return g.c.finder.sets[cid(g)].anchors }
+	anchors := func(g *rig) []peer.ID { return g.c.finder.sets.get(cid(g)).anchors }
 	for name, c := range map[string]struct {
 		table   []string
 		answers func(g *rig)
@@ -278,7 +278,7 @@ func TestAnchorIsSettledOnlyWithItsCoAnchors(t *testing.T) {
 			g.do(watchEvent{"geo", newPool()})
 			require.False(t, g.c.watcher.names["geo"].view.Known)
 			c.answers(g)
-			b := g.c.anchor.books[cid(g)]
+			b := g.c.anchor.books.get(cid(g))
 			require.NotNil(t, b)
 			require.Equal(t, c.settled, b.settled, "%+v", b.authority.opinions)
 		})
@@ -296,7 +296,7 @@ func TestChangeOfTheNeighbourhoodUnsettles(t *testing.T) {
 	require.Equal(t, "unknown", g.members(g.view))
 	g.up("A")
 	cid := g.epochOf("geo", "me").cid
-	g.from("A", &hintMsg{cid: cid, anchors: g.c.finder.sets[cid].anchors})
+	g.from("A", &hintMsg{cid: cid, anchors: g.c.finder.sets.get(cid).anchors})
 	g.from("A", &snapshotMsg{cid: cid, seq: g.c.watcher.seq, settled: true})
 	require.Equal(t, "unknown", g.members(g.view))
 	g.after(settleTime - 1)
@@ -315,7 +315,7 @@ func TestBrokenLinkDelaysEmptyButLeavingDoesNot(t *testing.T) {
 		g.table = []string{"me"}
 		g.do(watchEvent{"geo", newPool()})
 		g.from("B", g.register("geo", "B", 5, 1, 1))
-		g.c.finder.sets[g.epochOf("geo", "me").cid].since = g.now.Add(-time.Minute)
+		g.c.finder.sets.get(g.epochOf("geo", "me").cid).since = g.now.Add(-time.Minute)
 		if broke {
 			g.link(PeerDown, "B")
 			require.Equal(t, "unknown", g.members(g.view))
@@ -339,7 +339,7 @@ func TestBrokenLinkDelaysEmptyForNewcomers(t *testing.T) {
 	g.from("B", g.register("geo", "B", 5, 1, 1))
 	g.link(PeerDown, "B")
 	g.after(time.Second)
-	g.c.finder.sets[g.epochOf("geo", "me").cid].since = g.now.Add(-time.Minute)
+	g.c.finder.sets.get(g.epochOf("geo", "me").cid).since = g.now.Add(-time.Minute)
 	g.looksFor("geo")
 	require.Equal(t, "unknown", g.shows())
 	g.after(settleTime - time.Second)
@@ -378,7 +378,7 @@ func TestAgreementIsAskedForMoreAndMoreRarely(t *testing.T) {
 			}
 		}
 		g.after(time.Second)
-		require.True(t, g.c.anchor.books[cid].settled, "%d %+v %v", i, g.c.anchor.books[cid].authority.opinions, g.now)
+		require.True(t, g.c.anchor.books.get(cid).settled, "%d %+v %v", i, g.c.anchor.books.get(cid).authority.opinions, g.now)
 	}
 	require.Less(t, asked, 40)
 	require.Greater(t, asked, 8)

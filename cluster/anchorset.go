@@ -35,7 +35,7 @@ type finder struct {
 	rng     *prng
 	out     *outbox
 	nearest func(key overlay.Key, k int) []peer.ID // reads the routing table
-	sets    map[security.ClusterID]*anchorSet
+	sets    byPlace[*anchorSet]
 	lookups agenda[*anchorSet]
 	seekers int                  // sets that the network is asked about
 	changed time.Time            // when the routing table last changed, or the node started
@@ -54,22 +54,35 @@ type linkChange struct {
 func newFinder(now time.Time, r *peerTable, d *prng, out *outbox, nearest func(overlay.Key, int) []peer.ID) *finder {
 	return &finder{
 		peers: r, rng: d, out: out, nearest: nearest,
-		sets: make(map[security.ClusterID]*anchorSet), changed: now,
+		changed: now,
 	}
 }
 
 // use returns the ring of cid and keeps it until leave; calls are counted.
 func (f *finder) use(now time.Time, cid security.ClusterID) *anchorSet {
-	g := f.sets[cid]
+	g := f.sets.get(cid)
 	if g == nil {
 		g = &anchorSet{cid: cid, place: placeOfID(cid).head()}
-		g.local = f.nearest(overlay.Key(cid), nearestCount)
+		f.sets.add(g)
+		f.read(g)
 		g.decide(now, f.peers)
 		g.since = f.unchangedSince(g)
-		f.sets[cid] = g
 	}
 	g.users++
 	return g
+}
+
+// read asks the routing table for the peers closest to g. Ids next to each other mostly
+// have the same ones in the same order: those are kept once.
+func (f *finder) read(g *anchorSet) {
+	local := f.nearest(overlay.Key(g.cid), g.width())
+	i, _ := f.sets.find(g.cid)
+	for _, o := range f.sets[max(i-1, 0):min(i+2, len(f.sets))] {
+		if slices.Equal(local, o.local) {
+			local = o.local
+		}
+	}
+	g.local = local
 }
 
 // unchangedSince says for how long a new ring has been what it is: as long as
@@ -89,7 +102,7 @@ func (f *finder) unchangedSince(g *anchorSet) time.Time {
 func (f *finder) leave(g *anchorSet) {
 	if g.users--; g.users == 0 {
 		f.lookups.cancel(g)
-		delete(f.sets, g.cid)
+		f.sets.remove(g)
 	}
 }
 
@@ -152,7 +165,7 @@ func (f *finder) update(now time.Time, g *anchorSet) {
 	changed := g.decide(now, f.peers)
 	if !g.wide && g.lacks(f.peers) {
 		g.wide = true
-		g.local = f.nearest(overlay.Key(g.cid), g.width())
+		f.read(g)
 		changed = g.decide(now, f.peers) || changed
 		if g.seekers > 0 {
 			f.planLookup(g, now.Add(f.delay(g)))
@@ -170,15 +183,13 @@ func (f *finder) update(now time.Time, g *anchorSet) {
 // tableChanged notes that the routing table is another one.
 func (f *finder) tableChanged(now time.Time) {
 	f.changed = now
-	for _, g := range ordered(f.sets, compareIDs) {
-		local := f.nearest(overlay.Key(g.cid), g.width())
-		if slices.Equal(local, g.local) {
+	for _, g := range f.sets {
+		old := g.local
+		if f.read(g); slices.Equal(old, g.local) {
 			continue
 		}
-		old := g.local
-		g.local = local
 		f.update(now, g)
-		for _, p := range local {
+		for _, p := range g.local {
 			if !slices.Contains(old, p) { // news that it lives, as after a partition
 				f.peers.retry(now, p)
 			}
@@ -208,14 +219,10 @@ func (f *finder) peerChanged(now time.Time, p peer.ID) {
 	})
 	who := placed{p, placeOfPeer(p)}
 	f.recent = append(f.recent, linkChange{who, now})
-	var concerned []*anchorSet
 	for _, g := range f.sets {
-		if g.concerns(f.peers, who) {
-			concerned = append(concerned, g)
+		if !g.concerns(f.peers, who) {
+			continue
 		}
-	}
-	sortSets(concerned)
-	for _, g := range concerned {
 		if f.peers.session(p) == 0 {
 			g.told = slices.DeleteFunc(g.told, func(h hearsay) bool { return h.by == p })
 		}
@@ -225,7 +232,7 @@ func (f *finder) peerChanged(now time.Time, p peer.ID) {
 
 // tell notes what p, who anchors cid, takes for its anchors.
 func (f *finder) tell(now time.Time, cid security.ClusterID, p peer.ID, anchors []peer.ID) {
-	g := f.sets[cid]
+	g := f.sets.get(cid)
 	if g == nil || p == f.peers.self {
 		return
 	}
@@ -250,7 +257,7 @@ func (f *finder) tell(now time.Time, cid security.ClusterID, p peer.ID, anchors 
 // lookedUp handles the end of a lookup; what was found before time ran out
 // counts.
 func (f *finder) lookedUp(now time.Time, cid security.ClusterID, peers []peer.ID) {
-	g := f.sets[cid]
+	g := f.sets.get(cid)
 	if g == nil {
 		return
 	}
@@ -322,15 +329,10 @@ func (f *finder) overheard(now time.Time, found []peer.ID) {
 			continue
 		}
 		who := placed{p, placeOfPeer(p)}
-		var missing []*anchorSet
 		for _, g := range f.sets {
 			if g.seekers > 0 && g.recheck > 0 && g.concerns(f.peers, who) && !g.names(p) {
-				missing = append(missing, g)
+				f.planLookup(g, now.Add(spread(f.rng, recheckFirst)))
 			}
-		}
-		sortSets(missing)
-		for _, g := range missing {
-			f.planLookup(g, now.Add(spread(f.rng, recheckFirst)))
 		}
 	}
 }
@@ -392,9 +394,8 @@ type hearsay struct {
 	anchors []peer.ID
 }
 
-func sortSets(sets []*anchorSet) {
-	slices.SortFunc(sets, func(a, b *anchorSet) int { return compareIDs(a.cid, b.cid) })
-}
+// set has anchor sets kept byPlace.
+func (g *anchorSet) set() *anchorSet { return g }
 
 // names says whether p has been found for g.
 func (g *anchorSet) names(p peer.ID) bool {

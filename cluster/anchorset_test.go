@@ -19,7 +19,7 @@ import (
 
 // anchors returns who anchors name, as far as me knows.
 func (g *rig) anchors(name string) string {
-	return g.peers(g.c.finder.sets[g.epochOf(name, "me").cid].anchors)
+	return g.peers(g.c.finder.sets.get(g.epochOf(name, "me").cid).anchors)
 }
 
 // looksFor begins to watch name, so that its ring is in use.

@@ -37,6 +37,9 @@ type news struct {
 // cid is the id that the book is about.
 func (b *book) cid() security.ClusterID { return b.authority.anchorSet.cid }
 
+// set has books kept byPlace.
+func (b *book) set() *anchorSet { return b.authority.anchorSet }
+
 // since is the news to add to.
 func (b *book) since() *news {
 	if b.news == nil {

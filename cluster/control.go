@@ -65,12 +65,11 @@ func newControl(now time.Time, cfg controlConfig) *control {
 		base: b,
 		anchor: &anchor{
 			base: b, prove: security.VerifyProof,
-			books: make(map[security.ClusterID]*book), holders: holders{links: b.peers, guests: make(map[peer.ID]*guest)},
+			holders: holders{links: b.peers, guests: make(map[peer.ID]*guest)},
 		},
 		registrar: &registrar{
 			base: b, incarnation: cfg.incarnation, zone: cfg.zone, here: whereabouts{ask: cfg.addrs}, rand: cfg.rand, ephemeral: cfg.ephemeral,
-			alone: now.Add(settleTime),
-			byID:  make(registrations), uncounted: make(map[string]bool),
+			alone: now.Add(settleTime), served: servedTable{doubted: make(map[string]bool)},
 		},
 		watcher: &watcher{
 			base: b, zone: cfg.zone, home: cfg.home,

@@ -124,7 +124,7 @@ func (w *watchedCluster) dismiss(k *watcher) {
 // bringHome has this node hold the leases of its own members under cid as an
 // anchor would: somebody asks it who doubts what the anchors say.
 func (c *control) bringHome(now time.Time, cid security.ClusterID) {
-	for _, e := range c.registrar.byID[cid] {
+	for _, e := range c.registrar.byID.of(cid) {
 		if e.at(c.self) == nil {
 			c.anchor.register(now, c.self, e.ask(0))
 		}

@@ -164,7 +164,7 @@ func TestACallerKeepsItsMemberWhenAllAnchorsLie(t *testing.T) {
 	cid := testKeys("geo").Epochs(w.now)[0].ID()
 	var others []*worldNode
 	for _, n := range w.nodes {
-		if n.c.anchor.books[cid] == nil && !n.isAnchorOf(cid) {
+		if n.c.anchor.books.get(cid) == nil && !n.isAnchorOf(cid) {
 			others = append(others, n)
 		}
 	}
@@ -174,7 +174,7 @@ func TestACallerKeepsItsMemberWhenAllAnchorsLie(t *testing.T) {
 	w.run(time.Minute)
 	require.Equal(t, caller.truth("geo"), caller.seen("geo"))
 	for _, n := range w.nodes {
-		if b := n.c.anchor.books[cid]; b != nil && n != member {
+		if b := n.c.anchor.books.get(cid); b != nil && n != member {
 			n.c.anchor.remove(b, b.of(member.id)...)
 			n.do()
 		}

@@ -164,7 +164,7 @@ func (s *networkScript) leases() []string {
 			continue
 		}
 		var held []string
-		for _, b := range ordered(n.c.anchor.books, compareIDs) {
+		for _, b := range n.c.anchor.books {
 			for _, l := range b.leases {
 				held = append(held, s.name(l.leaseKey))
 			}

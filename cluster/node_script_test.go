@@ -110,7 +110,7 @@ func (s *nodeScript) obey(d script.Step) []string {
 	case "anchors":
 		return []string{s.anchors("geo")}
 	case "empty":
-		b := s.c.anchor.books[s.epochOf("geo", "me").cid]
+		b := s.c.anchor.books.get(s.epochOf("geo", "me").cid)
 		return []string{map[bool]string{true: "yes", false: "no"}[b != nil && b.settled && len(b.leases) == 0]}
 	}
 	return s.quiet(s.from(d.Cmd, s.message(d, d.Cmd, words)))
@@ -160,7 +160,7 @@ func (s *nodeScript) message(d script.Step, from string, words []string) message
 		}
 		return m
 	case "hint":
-		m := &hintMsg{cid: cid, anchors: s.c.finder.sets[cid].anchors}
+		m := &hintMsg{cid: cid, anchors: s.c.finder.sets.get(cid).anchors}
 		d.MaybeScanArgs(d.T(), "leases", &m.leases)
 		return m
 	}

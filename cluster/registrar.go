@@ -32,8 +32,7 @@ type registrar struct {
 
 	members   localMembers
 	byID      registrations
-	counted   []ServedStatus  // by name
-	uncounted map[string]bool // names whose status may be another one now
+	served    servedTable
 	farewells []farewell
 	seq       uint64
 	recheckAt time.Time // when our own addresses are looked at next; zero = no members
@@ -128,7 +127,7 @@ func (r *registrar) remove(now time.Time, name string, m MemberID) {
 
 // follow makes g's registrations match the epochs.
 func (r *registrar) follow(now time.Time, g *localMember, epochs []*epoch) {
-	r.uncounted[g.name] = true
+	r.served.doubt(g.name)
 	g.registrations = followEpochs(g.registrations, g.under(epochs),
 		func(e *registration) security.ClusterID { return e.cid },
 		func(p *epoch) *registration {
@@ -152,7 +151,7 @@ func (r *registrar) turned(now time.Time, name string) {
 
 // anchorsChanged notes that the anchors of cid are others now.
 func (r *registrar) anchorsChanged(now time.Time, cid security.ClusterID) {
-	for _, e := range slices.Clone(r.byID[cid]) {
+	for _, e := range slices.Clone(r.byID.of(cid)) {
 		r.advance(now, e)
 		r.settle(now, e.member)
 	}
@@ -238,7 +237,8 @@ func (r *registrar) settle(now time.Time, g *localMember) {
 		}
 	}
 	if done {
-		g.acknowledged, r.uncounted[g.name] = true, true
+		g.acknowledged = true
+		r.served.doubt(g.name)
 		r.out.add(registeredAction{g.name, g.record.member, nil})
 	}
 }
@@ -349,33 +349,6 @@ func (r *registrar) revise(now time.Time, name string, as Registration) {
 	}
 	g.record.capacity, g.record.maxMessage, g.record.networks = capacity, maxMessage, as.Networks
 	r.renew(now, g)
-}
-
-// served counts, for status, the members of each name. Nobody changes what it has
-// returned.
-func (r *registrar) served() []ServedStatus {
-	if len(r.uncounted) == 0 {
-		return r.counted
-	}
-	r.counted = slices.Clone(r.counted)
-	for name := range r.uncounted {
-		s := ServedStatus{Cluster: name}
-		for _, g := range r.members.of(name) {
-			s.Members++
-			if g.acknowledged && g.held(r.peers) {
-				s.Acknowledged++
-			}
-		}
-		i, ok := slices.BinarySearchFunc(r.counted, name, func(s ServedStatus, name string) int { return cmp.Compare(s.Cluster, name) })
-		if ok {
-			r.counted = slices.Delete(r.counted, i, i+1)
-		}
-		if s.Members > 0 {
-			r.counted = slices.Insert(r.counted, i, s)
-		}
-	}
-	clear(r.uncounted)
-	return r.counted
 }
 
 // held says whether a majority of anchors holds g now, under every id.

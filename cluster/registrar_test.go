@@ -173,9 +173,9 @@ func TestMemberIsRegisteredAgainAfterItsLinkBroke(t *testing.T) {
 	g.grant("A", wire.Refusal_NONE)
 	require.Equal(t, []string{"open A"}, g.link(PeerDown, "A"))
 	require.Equal(t, []string{"A: register 1"}, g.up("A"))
-	require.Empty(t, g.c.registrar.served()[0].Acknowledged)
+	require.Empty(t, g.c.registrar.served.now(g.c.registrar.count)[0].Acknowledged)
 	g.grant("A", wire.Refusal_NONE)
-	require.Equal(t, 1, g.c.registrar.served()[0].Acknowledged)
+	require.Equal(t, 1, g.c.registrar.served.now(g.c.registrar.count)[0].Acknowledged)
 }
 
 // A new epoch is entered before the old one is left.
@@ -276,7 +276,7 @@ func TestNewAddressesAreMadeKnown(t *testing.T) {
 	plain, err := g.epochOf("geo", "me").keys.OpenReach(g.msgs["A"][0].(*registerMsg).record)
 	require.NoError(t, err)
 	require.Contains(t, string(plain), "10.0.0.8")
-	require.Equal(t, 1, g.c.registrar.served()[0].Acknowledged, "the lease stood all the time")
+	require.Equal(t, 1, g.c.registrar.served.now(g.c.registrar.count)[0].Acknowledged, "the lease stood all the time")
 }
 
 // Addresses that others would refuse are left out of the record, the first

@@ -36,33 +36,35 @@ type registration struct {
 	breakAt   time.Time // when old leases are let go; zero = the new ones do not all stand
 }
 
-// registrations are by cluster id, then member.
-type registrations map[security.ClusterID][]*registration
+// set has registrations kept byPlace.
+func (e *registration) set() *anchorSet { return e.anchorSet }
 
-func (all registrations) add(e *registration) {
+// registrations are by cluster id, then member.
+type registrations struct{ byPlace[*registration] }
+
+func (all *registrations) add(e *registration) {
 	i, _ := all.place(e.cid, e.member.record.member)
-	all[e.cid] = slices.Insert(all[e.cid], i, e)
+	all.byPlace = slices.Insert(all.byPlace, i, e)
 }
 
-func (all registrations) remove(e *registration) {
+func (all *registrations) remove(e *registration) {
 	if i, ok := all.place(e.cid, e.member.record.member); ok {
-		all[e.cid] = slices.Delete(all[e.cid], i, i+1)
-	}
-	if len(all[e.cid]) == 0 {
-		delete(all, e.cid)
+		all.byPlace = slices.Delete(all.byPlace, i, i+1)
 	}
 }
 
 // find returns the registration of the member under the id, or nil.
-func (all registrations) find(cid security.ClusterID, m MemberID) *registration {
+func (all *registrations) find(cid security.ClusterID, m MemberID) *registration {
 	if i, ok := all.place(cid, m); ok {
-		return all[cid][i]
+		return all.byPlace[i]
 	}
 	return nil
 }
 
-func (all registrations) place(cid security.ClusterID, m MemberID) (int, bool) {
-	return slices.BinarySearchFunc(all[cid], m, func(e *registration, m MemberID) int { return cmp.Compare(e.member.record.member, m) })
+func (all *registrations) place(cid security.ClusterID, m MemberID) (int, bool) {
+	from, _ := all.byPlace.find(cid)
+	i, ok := slices.BinarySearchFunc(all.of(cid), m, func(e *registration, m MemberID) int { return cmp.Compare(e.member.record.member, m) })
+	return from + i, ok
 }
 
 type leaseState uint8
@@ -165,7 +167,7 @@ func (e *registration) sign(r *registrar) {
 // advance does for e whatever can be done now: ask the anchors that have not
 // acknowledged, and let go of those that are none any more.
 func (r *registrar) advance(now time.Time, e *registration) {
-	r.uncounted[e.member.name] = true
+	r.served.doubt(e.member.name)
 	r.matchAnchors(e)
 	standing := true
 	for _, a := range slices.Clone(e.leases) {

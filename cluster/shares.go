@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
-
-	"github.com/arke-mesh/arke/security"
 )
 
 // Bounds of what one anchor holds for others. At a bound whoever holds most gives
@@ -34,9 +32,9 @@ type holders struct {
 // guest is what one peer has.
 type guest struct {
 	holdings
-	books       []*book // that it is in, by id
-	bytes       int     // of records
-	incarnation uint64  // the newest seen in its leases
+	books       byPlace[*book] // that it is in
+	bytes       int            // of records
+	incarnation uint64         // the newest seen in its leases
 }
 
 // enter notes that p has something in b.
@@ -47,8 +45,8 @@ func (s *holders) enter(p peer.ID, b *book) *guest {
 		s.guests[p] = g
 		s.links.hold(p)
 	}
-	if i, ok := g.find(b); !ok {
-		g.books = slices.Insert(g.books, i, b)
+	if _, ok := g.books.find(b.cid()); !ok {
+		g.books.add(b)
 	}
 	return g
 }
@@ -59,9 +57,7 @@ func (s *holders) exit(p peer.ID, b *book) {
 	if g == nil || b.watchOf(p) != nil || len(b.of(p)) > 0 {
 		return
 	}
-	if i, ok := g.find(b); ok {
-		g.books = slices.Delete(g.books, i, i+1)
-	}
+	g.books.remove(b)
 	if len(g.books) == 0 {
 		delete(s.guests, p)
 		s.links.unhold(p)
@@ -146,9 +142,4 @@ func (g *guest) bookWith(place int, has func(*book) bool) *book {
 		return g.books[place+i]
 	}
 	return g.books[slices.IndexFunc(g.books[:place], has)]
-}
-
-// find is the place of a book among those that g is in.
-func (g *guest) find(b *book) (int, bool) {
-	return slices.BinarySearchFunc(g.books, b.cid(), func(o *book, cid security.ClusterID) int { return compareIDs(o.cid(), cid) })
 }

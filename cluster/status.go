@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -57,7 +58,51 @@ func (c *Clusters) Status() Status {
 
 // publishStatus shows what only the control loop knows.
 func (c *Clusters) publishStatus(k *control) {
-	c.status.Store(&Status{Anchored: len(k.anchor.books), Leases: k.anchor.leases, Watches: k.anchor.watches, Served: k.registrar.served()})
+	c.status.Store(&Status{Anchored: len(k.anchor.books), Leases: k.anchor.leases, Watches: k.anchor.watches, Served: k.registrar.served.now(k.registrar.count)})
+}
+
+// servedTable is what status says of the names that have members here.
+type servedTable struct {
+	known   []ServedStatus  // by name; nobody changes what was returned
+	doubted map[string]bool // names whose status may be another one now
+}
+
+// doubt has the members of name counted again.
+func (t *servedTable) doubt(name string) { t.doubted[name] = true }
+
+// now is what holds now, if count counts the members of a name. Nobody changes the result.
+func (t *servedTable) now(count func(name string) ServedStatus) []ServedStatus {
+	mine := false // known is a copy that nobody has seen
+	for name := range t.doubted {
+		i, ok := slices.BinarySearchFunc(t.known, name, func(s ServedStatus, name string) int { return cmp.Compare(s.Cluster, name) })
+		s := count(name)
+		if ok && s == t.known[i] || !ok && s.Members == 0 {
+			continue // mostly: at rest a copy would be half of all that is allocated
+		}
+		if !mine {
+			t.known, mine = slices.Clone(t.known), true
+		}
+		if ok {
+			t.known = slices.Delete(t.known, i, i+1)
+		}
+		if s.Members > 0 {
+			t.known = slices.Insert(t.known, i, s)
+		}
+	}
+	clear(t.doubted)
+	return t.known
+}
+
+// count counts the members of one name.
+func (r *registrar) count(name string) ServedStatus {
+	s := ServedStatus{Cluster: name}
+	for _, g := range r.members.of(name) {
+		s.Members++
+		if g.acknowledged && g.held(r.peers) {
+			s.Acknowledged++
+		}
+	}
+	return s
 }
 
 // DropNames are the reasons that Status.Drops counts.
