@@ -353,8 +353,12 @@
 // place (overlay/p2p: TestWhoHasNoCertificateTakesNoPartInRouting,
 // TestWhoseCertificateIsTakenBackLeavesTheTables). A node with a certificate does what it allows and nothing
 // else, whatever its own program and file say
-// (TestRightsHoldAgainstWhoObeysNone): but what it may not publish it can have passed on by
-// a forwarder that colludes. Who has a node's key and certificate is that node until the
+// (TestRightsHoldAgainstWhoObeysNone). A publisher signs its certificate with the paths by
+// which forwarders bring what it publishes, so none of them can have it publish more
+// (patterns/pubsub: TestForwardersDoNotBringWhatAPublisherMayNotPublish, internal/node:
+// TestWhoMayNotPublishIsNotHeardThroughForwardersThatLie). Not so in the root group, of patterns that
+// begin with a wildcard: there what it may not publish it can have passed on by a
+// forwarder that colludes, as no path shows whose it is. Who has a node's key and certificate is that node until the
 // authority revokes it: then every node that hears of it ends its links, within 5 s
 // (TestARevokedNodeIsCutOffEverywhere), also after a restart
 // (TestRevocationsOutliveARestart). A part of the network that is cut off hears of it when

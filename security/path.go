@@ -101,11 +101,14 @@ type Path struct {
 	Serial, Floor uint64
 	Group         string
 	Nodes         PathDigest // of the branches that are signed together, joined
+	// Certificate is that of the publisher, which says what it may publish; zero = it
+	// shows none.
+	Certificate CertificateHash
 }
 
 func (p *Path) message() []byte {
 	return message(labelPath, p.Network[:], []byte(p.Publisher), uint64Bytes(p.Incarnation), uint64Bytes(p.Session),
-		uint64Bytes(p.Serial), uint64Bytes(p.Floor), []byte(p.Group), p.Nodes[:])
+		uint64Bytes(p.Serial), uint64Bytes(p.Floor), []byte(p.Group), p.Nodes[:], p.Certificate[:])
 }
 
 // SignPath returns k's signature of p, 64 bytes that the caller owns. It is good

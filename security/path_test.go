@@ -71,6 +71,7 @@ func TestWhatAPublisherSignsIsGoodForNothingElse(t *testing.T) {
 		func(p *security.Path) { p.Floor++ },
 		func(p *security.Path) { p.Group = "new" },
 		func(p *security.Path) { p.Nodes[0]++ },
+		func(p *security.Path) { p.Certificate[0]++ },
 	} {
 		changed := path
 		change(&changed)

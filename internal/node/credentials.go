@@ -21,7 +21,6 @@ import (
 	"github.com/arke-mesh/arke/internal/verb"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
-	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -44,6 +43,7 @@ type credentials struct {
 	clock overlay.Clock
 	log   *zap.Logger
 
+	version  atomic.Uint64 // larger when something counts that did not, or no longer
 	renewing *renewing
 	issuer   atomic.Pointer[issued.Issuer] // nil = this node renews nobody's
 
@@ -67,7 +67,6 @@ type credentials struct {
 var (
 	_ overlay.Admission    = (*credentials)(nil)
 	_ cluster.Certificates = (*credentials)(nil)
-	_ pubsub.Rights        = (*credentials)(nil)
 )
 
 // newCredentials takes in the certificate of the configuration, and the revocations that
@@ -226,6 +225,7 @@ func (c *credentials) tick(now time.Time) {
 
 // look has all doors look again at whom they let in.
 func (c *credentials) look() {
+	c.version.Add(1)
 	overlay.Review(c.overlay)
 	c.clusters.Review()
 }
@@ -326,6 +326,7 @@ func (c *credentials) expose(encoded []byte) error {
 	if err := c.Present(encoded); err != nil {
 		return err
 	}
+	c.version.Add(1)
 	c.mu.Lock()
 	c.warned, c.anew = time.Time{}, true
 	c.mu.Unlock()
@@ -392,22 +393,6 @@ func plain(address string) string {
 
 // may says why this node itself must not do something with a cluster, if so.
 func (c *credentials) may(v verb.Verb, ref string) error { return c.Own(v, plain(ref)) }
-
-// Asks implements pubsub.Rights.
-func (c *credentials) Asks() bool { return c.Asked() }
-
-// Subscribes implements pubsub.Rights.
-func (c *credentials) Subscribes(pattern string) error { return c.Own(verb.Subscribe, pattern) }
-
-// MayPublish implements pubsub.Rights.
-func (c *credentials) MayPublish(p peer.ID, topic []byte) bool {
-	return c.MayBytes(p, verb.Publish, topic)
-}
-
-// MaySubscribe implements pubsub.Rights.
-func (c *credentials) MaySubscribe(p peer.ID, certificate []byte, pattern string) bool {
-	return c.Lets(p, certificate, verb.Subscribe, pattern)
-}
 
 // mayCall is asked for each request. Whoever is in the network may have its certificate
 // renewed.

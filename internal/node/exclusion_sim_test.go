@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,5 +122,68 @@ func TestAHundredNodesCutWhoIsExcludedWithinFiveSeconds(t *testing.T) {
 		for _, n := range c.nodes {
 			require.False(t, slices.ContainsFunc(c.guests, func(g *node.Node) bool { return hasLink(n, g) }))
 		}
+	})
+}
+
+func TestWhoMayNotPublishIsNotHeardThroughForwardersThatLie(t *testing.T) {
+	// This test has a node publish what its certificate does not allow to 60 subscribers, of
+	// which half obey nobody and pass on whatever comes: those hear it, and each that
+	// asks for certificates does not. What is allowed all of them hear. Then its certificate is
+	// renewed, and all hear on; and revoked, and those who ask hear nothing more.
+	sim.Run(t, sim.Config{Seed: 5}, func(t *testing.T, n *sim.Network) {
+		c := &crowd{office: &office{t: t}}
+		places := simnet.New(t, n, "publishers")
+		start := func(name string, lawless bool, r rights) *node.Node {
+			return places.Start(name, func(cfg *node.Config) {
+				if c.file.ID != cfg.Network.ID {
+					var err error
+					c.authority, err = security.GenerateAuthority(cfg.Network.ID, rand.NewChaCha8([32]byte{1}))
+					require.NoError(t, err)
+					c.file = cfg.Network
+				}
+				cfg.Network = c.file
+				if !lawless {
+					cfg.Network.Issuance = security.Issuance{Authority: c.authority.ID(), Required: true}
+				}
+				cfg.Certificate = c.sign(name, cfg.Seam.Transport.Self(), r)
+			})
+		}
+		var allowed, forbidden [2]atomic.Int64 // of the lawless, and of the others
+		publisher := start("publisher", true, func(c *security.Certificate) { all(c); c.Publish = []string{"news.*"} })
+		nodes := []*node.Node{publisher}
+		for i := range 60 {
+			s := start(fmt.Sprint("s", i), i%2 == 0, all)
+			nodes = append(nodes, s)
+			for topic, count := range map[string]*atomic.Int64{"news.a": &allowed[i%2], "news.a.b": &forbidden[i%2]} {
+				_, err := s.Subscribe(t.Context(), topic, patterns.SubscriberFunc(func(*patterns.Publication) { count.Add(1) }), patterns.SubscribeOptions{})
+				require.NoError(t, err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		publish := func(times int) {
+			for _, topic := range []string{"news.a", "news.a.b"} { // one after the other: a frame is refused whole
+				for range times {
+					require.NoError(t, publisher.Publish(t.Context(), topic, patterns.Message{}))
+				}
+				time.Sleep(2 * time.Second)
+			}
+		}
+		publish(50)
+		require.EqualValues(t, 30*50, allowed[0].Load())
+		require.EqualValues(t, 30*50, allowed[1].Load())
+		require.Positive(t, forbidden[0].Load(), "who asks nobody hears it")
+		require.Zero(t, forbidden[1].Load())
+
+		require.NoError(t, publisher.Credentials().Show(c.sign("publisher", publisher.Self(), all)))
+		publish(50)
+		require.EqualValues(t, 30*100, allowed[1].Load())
+		require.EqualValues(t, 30*50, forbidden[1].Load(), "with another certificate it may")
+
+		require.NoError(t, nodes[2].Credentials().Revoke(c.list(1, publisher.Self())))
+		time.Sleep(5 * time.Second)
+		publish(50)
+		require.Greater(t, allowed[0].Load(), int64(30*100))
+		require.EqualValues(t, 30*100, allowed[1].Load())
+		require.EqualValues(t, 30*50, forbidden[1].Load())
 	})
 }

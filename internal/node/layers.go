@@ -151,7 +151,7 @@ func (l *layers) topicsConfig() pubsub.Config {
 		Network:          l.keys.network.ID(),
 		Incarnation:      l.incarnation,
 		SealAlways:       l.cfg.Seal == request.SealAlways,
-		Rights:           l.credentials,
+		Rights:           topicRights{l.credentials},
 		MaxSubscriptions: l.cfg.MaxSubscriptions,
 		Logger:           l.cfg.Logger,
 	}

@@ -14,11 +14,12 @@
 package wire
 
 import (
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
+
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -1784,30 +1785,33 @@ func file_internal_wire_control_proto_rawDescGZIP() []byte {
 	return file_internal_wire_control_proto_rawDescData
 }
 
-var file_internal_wire_control_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_internal_wire_control_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
-var file_internal_wire_control_proto_goTypes = []any{
-	(Refusal)(0),         // 0: arke.wire.Refusal
-	(Notice_Topic)(0),    // 1: arke.wire.Notice.Topic
-	(Statement_Topic)(0), // 2: arke.wire.Statement.Topic
-	(*Hello)(nil),        // 3: arke.wire.Hello
-	(*Beat)(nil),         // 4: arke.wire.Beat
-	(*Goodbye)(nil),      // 5: arke.wire.Goodbye
-	(*Notice)(nil),       // 6: arke.wire.Notice
-	(*Statement)(nil),    // 7: arke.wire.Statement
-	(*Register)(nil),     // 8: arke.wire.Register
-	(*Registered)(nil),   // 9: arke.wire.Registered
-	(*Unregister)(nil),   // 10: arke.wire.Unregister
-	(*Watch)(nil),        // 11: arke.wire.Watch
-	(*Unwatch)(nil),      // 12: arke.wire.Unwatch
-	(*Lease)(nil),        // 13: arke.wire.Lease
-	(*Snapshot)(nil),     // 14: arke.wire.Snapshot
-	(*Delta)(nil),        // 15: arke.wire.Delta
-	(*LeaseRef)(nil),     // 16: arke.wire.LeaseRef
-	(*Hint)(nil),         // 17: arke.wire.Hint
-	(*Claims)(nil),       // 18: arke.wire.Claims
-	(*Record)(nil),       // 19: arke.wire.Record
-}
+var (
+	file_internal_wire_control_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+	file_internal_wire_control_proto_msgTypes  = make([]protoimpl.MessageInfo, 17)
+	file_internal_wire_control_proto_goTypes   = []any{
+		Refusal(0),         // 0: arke.wire.Refusal
+		Notice_Topic(0),    // 1: arke.wire.Notice.Topic
+		Statement_Topic(0), // 2: arke.wire.Statement.Topic
+		(*Hello)(nil),      // 3: arke.wire.Hello
+		(*Beat)(nil),       // 4: arke.wire.Beat
+		(*Goodbye)(nil),    // 5: arke.wire.Goodbye
+		(*Notice)(nil),     // 6: arke.wire.Notice
+		(*Statement)(nil),  // 7: arke.wire.Statement
+		(*Register)(nil),   // 8: arke.wire.Register
+		(*Registered)(nil), // 9: arke.wire.Registered
+		(*Unregister)(nil), // 10: arke.wire.Unregister
+		(*Watch)(nil),      // 11: arke.wire.Watch
+		(*Unwatch)(nil),    // 12: arke.wire.Unwatch
+		(*Lease)(nil),      // 13: arke.wire.Lease
+		(*Snapshot)(nil),   // 14: arke.wire.Snapshot
+		(*Delta)(nil),      // 15: arke.wire.Delta
+		(*LeaseRef)(nil),   // 16: arke.wire.LeaseRef
+		(*Hint)(nil),       // 17: arke.wire.Hint
+		(*Claims)(nil),     // 18: arke.wire.Claims
+		(*Record)(nil),     // 19: arke.wire.Record
+	}
+)
+
 var file_internal_wire_control_proto_depIdxs = []int32{
 	1,  // 0: arke.wire.Notice.topic:type_name -> arke.wire.Notice.Topic
 	2,  // 1: arke.wire.Statement.topic:type_name -> arke.wire.Statement.Topic

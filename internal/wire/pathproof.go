@@ -33,6 +33,8 @@ type PathProof struct {
 	// place of the next one, or of the receiver, among those behind it.
 	Top   PathPlace
 	Steps []PathStep
+	// Certificate is the publisher's; nil = it shows none. Its hash is signed, too.
+	Certificate []byte
 }
 
 // PathStep is one forwarder.
@@ -66,7 +68,8 @@ func (p *PathProof) appendTo(dst []byte) []byte {
 		dst = binary.BigEndian.AppendUint64(dst, s.Number)
 		dst = s.Next.appendTo(dst)
 	}
-	return dst
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(p.Certificate)))
+	return append(dst, p.Certificate...)
 }
 
 func (p *PathPlace) appendTo(dst []byte) []byte {
@@ -92,6 +95,10 @@ func readPathProof(r *reader) (p PathProof) {
 	r.bad = r.bad || n > maxPathSteps
 	for i := 0; i < n && !r.bad; i++ {
 		p.Steps = append(p.Steps, PathStep{Peer: r.name(MaxPeerID), Run: r.uint32(), Number: r.number(), Next: readPathPlace(r)})
+	}
+	n = int(r.uint16())
+	if r.bad = r.bad || n > MaxCertificate; !r.bad {
+		p.Certificate = append(p.Certificate, r.bytes(n)...)
 	}
 	return p
 }

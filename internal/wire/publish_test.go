@@ -169,6 +169,9 @@ func proofOf(t *testing.T, v vector) wire.PathProof {
 	p := wire.PathProof{
 		Base: v.number(t, "base", 64), Incarnation: v.number(t, "incarnation", 64), Serial: v.number(t, "serial", 64), Floor: v.number(t, "floor", 64),
 	}
+	if text := v.text("certificate"); text != "" {
+		p.Certificate = []byte(text)
+	}
 	if text := v.text("behind"); text != "" {
 		p.Behind = bytes.Repeat(unhex(t, text), wire.DigestSize)
 	}

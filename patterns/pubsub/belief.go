@@ -18,6 +18,7 @@ import (
 type belief struct {
 	grants []grant // by serial, the newest last; at most maxPaths
 	oldest uint64  // serial of the last one that is known of, if all were forgotten
+	may    entitlement
 }
 
 // newest is the serial of the last one that is known of.
@@ -40,6 +41,7 @@ type grant struct {
 	// What was verified, so that it is once.
 	incarnation uint64
 	nodes       security.PathDigest
+	certificate security.CertificateHash
 	signature   [64]byte
 }
 
@@ -71,7 +73,7 @@ func (b *belief) limit(i int) uint64 {
 // known says whether the same path was verified before.
 func (b *belief) known(g *grant) bool {
 	return slices.ContainsFunc(b.grants, func(o grant) bool {
-		return o.serial == g.serial && o.nodes == g.nodes && o.signature == g.signature && o.incarnation == g.incarnation
+		return o.serial == g.serial && o.nodes == g.nodes && o.certificate == g.certificate && o.signature == g.signature && o.incarnation == g.incarnation
 	})
 }
 

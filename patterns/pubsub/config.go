@@ -55,8 +55,14 @@ type Rights interface {
 	// MayPublish says whether the node p, to which there is a link, may publish to a
 	// topic. It is called for each message of its, and does not keep topic.
 	MayPublish(p peer.ID, topic []byte) bool
+	// MayPublishBy says the same of a node by its certificate; nil = it shows none. The
+	// answer may change when Version does.
+	MayPublishBy(p peer.ID, certificate []byte, topic string) bool
 	// MaySubscribe says whether the node p may, whose lease carries that certificate.
 	MaySubscribe(p peer.ID, certificate []byte, pattern string) bool
+	// Certificate is what this node shows; nil = none. It may change when Version does.
+	Certificate() []byte
+	Version() uint64
 }
 
 // allRights are everybody's who has the keys.
@@ -65,7 +71,10 @@ type allRights struct{}
 func (allRights) Asks() bool                                { return false }
 func (allRights) Subscribes(string) error                   { return nil }
 func (allRights) MayPublish(peer.ID, []byte) bool           { return true }
+func (allRights) MayPublishBy(peer.ID, []byte, string) bool { return true }
 func (allRights) MaySubscribe(peer.ID, []byte, string) bool { return true }
+func (allRights) Certificate() []byte                       { return nil }
+func (allRights) Version() uint64                           { return 0 }
 
 func (c Config) withDefaults() Config {
 	if c.Rights == nil {

@@ -92,6 +92,11 @@
 // once of a gap of unknown size (patterns.GapPublisher), unless it had been
 // silent for 30 s, or said goodbye.
 //
+// Where rights are asked for, a publisher signs the hash of its certificate in its paths,
+// which carry it. So whoever is behind forwarders knows what the publisher may publish, and
+// takes no forwarder's word for it (entitlement.go). It asks once for each topic, and again
+// when rights have changed; with its own certificate a publisher signs its paths anew.
+//
 // # The root group
 //
 // Patterns that begin with a wildcard are in the group "*". Three of its nodes,

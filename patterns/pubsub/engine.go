@@ -101,7 +101,7 @@ func (e *Engine) NewProxy(s Sink, origin uint64) *Proxy {
 const keptFrom = 16 << 10
 
 // mayPublish says whether the node that sends a frame of its own may publish all that
-// is in it. What comes through a forwarder was looked at there.
+// is in it.
 func mayPublish(r Rights, publisher peer.ID, m *wire.Publish) bool {
 	for rest := m.Messages; len(rest) > 0; {
 		first, _, _ := m.Cut(&rest)
@@ -110,6 +110,18 @@ func mayPublish(r Rights, publisher peer.ID, m *wire.Publish) bool {
 		}
 	}
 	return true
+}
+
+// entitled says whether the publisher may publish all that is in a frame. What a
+// forwarder of the root group brings was looked at there: no path shows whose it is.
+func entitled(e *Engine, l Link, key sourceKey, publisher peer.ID, m *wire.Publish) bool {
+	switch {
+	case publisher == l.Peer():
+		return mayPublish(e.cfg.Rights, publisher, m)
+	case m.Flags&wire.FlagRoot != 0:
+		return true
+	}
+	return e.sources.allows(key, m)
 }
 
 // handlePublish takes in messages: they are passed on, if this node is a
@@ -132,7 +144,7 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 		e.drops.Inc(dropUnauthorized) // nobody speaks for others there
 		return false
 	}
-	if publisher == l.Peer() && e.cfg.Rights.Asks() && !mayPublish(e.cfg.Rights, publisher, &m) {
+	if e.cfg.Rights.Asks() && !entitled(e, l, sourceKey{source, m.Session}, publisher, &m) {
 		e.drops.Add(dropNotAllowed, uint64(m.Count))
 		return false
 	}

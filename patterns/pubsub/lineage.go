@@ -128,7 +128,7 @@ func trace(b *base, source peer.ID, p *wire.Path) (signed security.Path, via []p
 	}
 	signed = security.Path{
 		Network: b.cfg.Network, Publisher: source, Incarnation: p.Proof.Incarnation, Session: p.Session,
-		Serial: p.Proof.Serial, Floor: p.Proof.Floor, Group: p.Group,
+		Serial: p.Proof.Serial, Floor: p.Proof.Floor, Group: p.Group, Certificate: certificateHash(p.Proof.Certificate),
 	}
 	signed.Nodes, ok = join(d, &p.Proof.Top)
 	return signed, via, ok
@@ -145,8 +145,10 @@ type signer struct {
 // sign signs the paths of several branches at once, as they are now.
 func (s *signer) sign(session uint64, bs []*branch) {
 	ds := make([]security.PathDigest, 0, len(bs))
+	rights, certificate := s.cfg.Rights.Version(), s.cfg.Rights.Certificate()
 	for _, b := range bs {
 		b.compact()
+		b.rights = rights
 		b.signed, b.signedAt, b.fresh = slices.Clone(b.stops), s.addressed, true
 		behind := make([]security.PathNode, 0, len(b.signed))
 		for _, r := range b.signed {
@@ -154,12 +156,12 @@ func (s *signer) sign(session uint64, bs []*branch) {
 			behind = append(behind, signedNode(r))
 		}
 		b.head.base = b.head.number
-		b.proof = wire.PathProof{Base: b.head.base, Behind: digestOf(behind), Incarnation: s.cfg.Incarnation}
+		b.proof = wire.PathProof{Base: b.head.base, Behind: digestOf(behind), Incarnation: s.cfg.Incarnation, Certificate: certificate}
 		ds = append(ds, signedNode(b.head).Digest(b.proof.Behind))
 	}
 	path := security.Path{
 		Network: s.cfg.Network, Publisher: s.self, Incarnation: s.cfg.Incarnation, Session: session, Group: s.group,
-		Nodes: security.JoinPaths(ds),
+		Nodes: security.JoinPaths(ds), Certificate: certificateHash(certificate),
 	}
 	path.Serial, path.Floor = s.serials.sign()
 	signature := s.cfg.Key.SignPath(path)
@@ -172,15 +174,19 @@ func (s *signer) sign(session uint64, bs []*branch) {
 
 // mustTell says whether the head of a branch has to be told who is behind it before
 // the next message: it does not know, or it may not, or what was signed will soon
-// not reach as far as the numbers are.
+// not reach as far as the numbers are, or shows another certificate.
 func (s *signer) mustTell(b *branch, losses uint64) bool {
-	return b.forwards() && (!b.known || b.told != losses || len(b.skips) > maxSkips || s != nil && s.addressed-b.signedAt > maxLead/2)
+	return b.forwards() && (!b.known || b.told != losses || len(b.skips) > maxSkips || s != nil && s.outdated(b))
+}
+
+func (s *signer) outdated(b *branch) bool {
+	return s.addressed-b.signedAt > maxLead/2 || b.rights != s.cfg.Rights.Version()
 }
 
 // unsigned returns b, and those of others that have to be told as well, if b has to
 // be signed.
 func (s *signer) unsigned(b *branch, others []*branch) (bs []*branch) {
-	if b.fresh && s.addressed-b.signedAt <= maxLead/2 {
+	if b.fresh && !s.outdated(b) {
 		return nil
 	}
 	bs = append(bs, b)

@@ -46,7 +46,7 @@ func proven(source string, p *wire.Path, via ...string) {
 	q.Top = alone
 	copy(q.Signature[:], keyOf(source).SignPath(security.Path{
 		Network: loneNetwork, Publisher: peerOf(source), Incarnation: q.Incarnation, Session: p.Session, Serial: q.Serial, Floor: q.Floor,
-		Group: p.Group, Nodes: d,
+		Group: p.Group, Nodes: d, Certificate: certificateHash(q.Certificate),
 	}))
 }
 

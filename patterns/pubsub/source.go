@@ -163,7 +163,7 @@ func (t *sources) grant(from, source peer.ID, p *wire.Path) bool {
 	}
 	g := grant{
 		serial: p.Proof.Serial, floor: p.Proof.Floor, run: p.Run, base: p.Proof.Base, via: via, incarnation: p.Proof.Incarnation, nodes: path.Nodes,
-		signature: p.Proof.Signature,
+		certificate: path.Certificate, signature: p.Proof.Signature,
 	}
 	key := sourceKey{source, p.Session}
 	t.mu.Lock()
@@ -177,7 +177,21 @@ func (t *sources) grant(from, source peer.ID, p *wire.Path) bool {
 			return false
 		}
 	}
-	return s.takeGrant(g)
+	return s.takeGrant(g, p.Proof.Certificate)
+}
+
+// allows says whether the publisher of a session may publish what comes through a
+// forwarder. Of a session that no path is known of nothing is believed: see heard.
+func (t *sources) allows(key sourceKey, m *wire.Publish) bool {
+	t.mu.Lock()
+	s := t.all[key]
+	t.mu.Unlock()
+	if s == nil {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trust.may.lets(t.cfg.Rights, key.peer, m)
 }
 
 // find returns the source of that key, or nil if there are too many, or none and no
@@ -311,7 +325,7 @@ func (s *source) believes(g *grant) bool {
 
 // takeGrant takes in a path that the source has signed. Where forwarders have gone
 // beyond what it had addressed to this node, numbers are believed to go on from there.
-func (s *source) takeGrant(g grant) bool {
+func (s *source) takeGrant(g grant, certificate []byte) bool {
 	s.mu.Lock()
 	if len(s.trust.grants) == 0 { // what was sealed before is not for this node
 		s.life = max(s.life, g.incarnation)
@@ -319,6 +333,9 @@ func (s *source) takeGrant(g grant) bool {
 		s.authors.raise(g.incarnation, g.floor)
 	}
 	lied, ok := s.trust.add(g)
+	if ok && g.serial == s.trust.newest() {
+		s.trust.may.show(certificate)
+	}
 	if r, over := s.run(g.run); ok && lied && !over {
 		s.of.drops.Add(dropNotNamed, 1+r.seq.restart(max(g.base, r.own)))
 	}

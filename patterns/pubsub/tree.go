@@ -23,6 +23,7 @@ type branch struct {
 	// What the publisher has signed of it; stops may have left since.
 	signed   []*receiver
 	signedAt uint64         // the signer's count then
+	rights   uint64         // the version then
 	fresh    bool           // the head has not been told of it
 	proof    wire.PathProof // of a publisher's own branches
 
