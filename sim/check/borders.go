@@ -20,10 +20,11 @@ type borders struct {
 	members *registrations
 	calm    *disturbance
 
-	reach map[place][]int             // registrations at an address in a network
-	shown map[foreign]spans           // when a node showed a lent member as alive
-	lent  map[string]string           // id of a lent member → the network that it is from
-	ways  map[way][]*history.Crossing // that lead from one network to an address in another
+	reach map[place][]int           // registrations at an address in a network
+	shown map[foreign]spans         // when a node showed a lent member as alive
+	lent  map[string]string         // id of a lent member → the network that it is from
+	ways  map[way][]history.Route   // of a cluster of one network to an address in another
+	all   map[place][]history.Route // to an address in a network
 }
 
 // place is an address as the nodes of a network use it.
@@ -32,16 +33,16 @@ type place struct{ network, address string }
 // foreign is what a node sees of one other network's members at an address.
 type foreign struct{ node, address, from string }
 
-// way is from one network to an address in another.
+// way is from a cluster of one network to an address in another.
 type way struct {
-	from string
-	to   place
+	from, cluster string
+	to            place
 }
 
 func newBorders(m *registrations, c *disturbance) *borders {
 	b := &borders{
 		h: m.h, lives: m.lives, members: m, calm: c, reach: make(map[place][]int),
-		shown: make(map[foreign]spans), lent: make(map[string]string), ways: make(map[way][]*history.Crossing),
+		shown: make(map[foreign]spans), lent: make(map[string]string), ways: make(map[way][]history.Route), all: make(map[place][]history.Route),
 	}
 	for _, seen := range lentViews(m.h, m.lives) {
 		b.lent[seen.member] = seen.from
@@ -127,10 +128,8 @@ func split(address string) (cluster, network string) {
 // request: what other networks' members do for it then proves nothing, and only what is
 // promised of the caller's own network is demanded.
 func (b *borders) betrayed(r *history.Request) bool {
-	name, network := split(r.Cluster)
-	home := b.home(b.lives.at(r.Caller, r.Sent))
-	return slices.ContainsFunc(b.h.Crossings, func(c history.Crossing) bool {
-		return c.To == home && c.As == name && (network == "" || network == c.From) && b.lives.hostile(c.Gateway)
+	return slices.ContainsFunc(b.routes(place{b.home(b.lives.at(r.Caller, r.Sent)), r.Cluster}), func(way history.Route) bool {
+		return slices.ContainsFunc(way.Gateways(), b.lives.hostile)
 	})
 }
 
@@ -140,18 +139,32 @@ func (b *borders) own(life int, address string, tenure int) bool {
 	return b.h.Tenures[tenure].Cluster == name && (network == "" || network == b.home(life)) && b.members.known(life, tenure)
 }
 
-// crossings are those that lend what is in one network to an address in another.
-func (b *borders) crossings(from string, to place) []*history.Crossing {
-	k := way{from, to}
-	if known, ok := b.ways[k]; ok {
+// routes lead from other networks to an address in one.
+func (b *borders) routes(to place) []history.Route {
+	if known, ok := b.all[to]; ok {
 		return known
 	}
 	name, network := split(to.address)
-	var out []*history.Crossing
-	for i := range b.h.Crossings {
-		c := &b.h.Crossings[i]
-		if c.From == from && c.To == to.network && c.As == name && (network == "" || network == c.From) {
-			out = append(out, c)
+	out := slices.DeleteFunc(history.Routes(b.h.Crossings, to.network, name), func(r history.Route) bool {
+		return network != "" && network != r[0].From
+	})
+	b.all[to] = out
+	return out
+}
+
+// routesOf lead from a registration to an address in the network of a life.
+func (b *borders) routesOf(life int, address string, tenure int) []history.Route {
+	if len(b.h.Crossings) == 0 || life < 0 {
+		return nil
+	}
+	k := way{b.from(tenure), b.h.Tenures[tenure].Cluster, place{b.home(life), address}}
+	if known, ok := b.ways[k]; ok {
+		return known
+	}
+	var out []history.Route
+	for _, r := range b.routes(k.to) {
+		if r[0].From == k.from && r[0].Cluster == k.cluster {
+			out = append(out, r)
 		}
 	}
 	b.ways[k] = out
@@ -160,16 +173,16 @@ func (b *borders) crossings(from string, to place) []*history.Crossing {
 
 // abroad says whether a registration is lent to the address in the caller's network.
 func (b *borders) abroad(life int, address string, tenure int) bool {
-	if len(b.h.Crossings) == 0 || life < 0 {
-		return false
-	}
-	return slices.ContainsFunc(b.crossings(b.from(tenure), place{b.home(life), address}), func(c *history.Crossing) bool {
-		return c.Cluster == b.h.Tenures[tenure].Cluster
-	})
+	return len(b.routesOf(life, address, tenure)) > 0
 }
 
-// all lists the registrations that a caller's life may reach at an address.
-func (b *borders) all(life int, address string) []int {
+// passesOn says whether a message may come to a registration across several borders.
+func (b *borders) passesOn(life int, address string, tenure int) bool {
+	return slices.ContainsFunc(b.routesOf(life, address, tenure), func(r history.Route) bool { return len(r) > 1 })
+}
+
+// everybody lists the registrations that a caller's life may reach at an address.
+func (b *borders) everybody(life int, address string) []int {
 	if len(b.h.Crossings) == 0 {
 		return b.members.of[address]
 	}
@@ -187,14 +200,14 @@ func (b *borders) all(life int, address string) []int {
 	return out
 }
 
-// gateways are those that lend a registration to an address in the caller's network.
+// gateways are those through which a message may come from the caller's network to a
+// registration.
 func (b *borders) gateways(life int, address string, tenure int) (names []string) {
-	for _, c := range b.crossings(b.from(tenure), place{b.home(life), address}) {
-		if c.Cluster == b.h.Tenures[tenure].Cluster {
-			names = append(names, c.Gateway)
-		}
+	for _, r := range b.routesOf(life, address, tenure) {
+		names = append(names, r.Gateways()...)
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // parted says whether a fault of links, or a pause, may have parted a caller from a
@@ -223,13 +236,24 @@ func (b *borders) bereft(r *history.Request, tenure int, s span) bool {
 	})
 }
 
-// linked says whether a gateway that lends a registration to an address lived all of s.
+// linked says whether gateways that lend a registration to an address lived all of s, at
+// each border of one of the ways there.
 func (b *borders) linked(life int, address string, tenure int, s span) bool {
-	return slices.ContainsFunc(b.gateways(life, address, tenure), func(g string) bool {
-		return slices.ContainsFunc(b.lives.byName[g], func(life int) bool {
-			n := &b.h.Nodes[life]
-			return n.From <= s.from && (n.Until < 0 || n.Until >= s.until)
-		})
+	return slices.ContainsFunc(b.routesOf(life, address, tenure), func(r history.Route) bool { return b.open(r, s) })
+}
+
+// open says whether gateways lived all of s at each border of a route.
+func (b *borders) open(r history.Route, s span) bool {
+	return !slices.ContainsFunc(r, func(x history.Border) bool {
+		return !slices.ContainsFunc(x.Gateways, func(g string) bool { return b.lived(g, s) })
+	})
+}
+
+// lived says whether one life of a gateway lasted all of s.
+func (b *borders) lived(gateway string, s span) bool {
+	return slices.ContainsFunc(b.lives.byName[gateway], func(life int) bool {
+		n := &b.h.Nodes[life]
+		return n.From <= s.from && (n.Until < 0 || n.Until >= s.until)
 	})
 }
 
@@ -237,6 +261,18 @@ func (b *borders) linked(life int, address string, tenure int, s span) bool {
 // lends to the address.
 func (b *borders) visible(caller, address string, tenure int, s span) bool {
 	return len(b.shown[foreign{caller, address, b.from(tenure)}].cut(s, nil)) == 0
+}
+
+// livesOf is when a gateway lived; who is alive in the end lives on.
+func (b *borders) livesOf(gateway string) (up []span) {
+	for _, life := range b.lives.byName[gateway] {
+		s := b.lives.during(life)
+		if b.h.Nodes[life].Until < 0 {
+			s.until = forever
+		}
+		up = append(up, s)
+	}
+	return up
 }
 
 // lostAnyGateway says whether one was lost, not stopped, after a time.

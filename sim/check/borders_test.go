@@ -128,6 +128,102 @@ func TestPromisesHoldAcrossBorders(t *testing.T) {
 	})
 }
 
+// ring lends echo of eu to us by way of asia: gateway f lends it to asia, and h, with
+// transit, on to us, as the member "lent".
+func ring(s *story) {
+	federate(s)
+	s.Nodes[6].Name, s.Nodes[6].Gateway = "h", map[string]string{"us": "gu", "asia": "ha"}
+	f := s.Nodes[6]
+	f.Name, f.Gateway = "f", map[string]string{"asia": "fa", "eu": "fe"}
+	s.Nodes = append(s.Nodes, f)
+	s.Crossings = []history.Crossing{
+		{Gateway: "f", From: "eu", To: "asia", Cluster: "echo", As: "echo"},
+		{Gateway: "h", From: "asia", To: "us", Cluster: "echo", As: "echo", Transit: true},
+	}
+}
+
+// hop has a frame of a request be sent.
+func (s *story) hop(r *history.Request, from, to, network string, passed ...string) {
+	s.Hops = append(s.Hops, history.Hop{Request: r.ID, From: from, To: to, At: r.Sent, Network: network, Passed: passed})
+}
+
+// This test checks that a message is followed over several borders: who may handle it is
+// whom gateways with transit lend on, and what they send says truly which networks it has
+// come through, and enters none of them again.
+func TestMessagesAreFollowedOverSeveralBorders(t *testing.T) {
+	carried := func(s *story) *history.Request {
+		ring(s)
+		r := s.cross("c1")
+		s.hop(r, "c1", "h", "us")
+		return r
+	}
+	runCases(t, []verdictCase{
+		{name: "over two borders", make: func(s *story) {
+			r := carried(s)
+			s.hop(r, "h", "f", "asia", "us")
+			s.hop(r, "f", "e1", "eu")
+		}},
+		{name: "called by the network that it is from", make: func(s *story) { ring(s); s.cross("c1").Cluster = "echo@eu" }},
+		{name: "the second gateway has no transit", make: func(s *story) {
+			ring(s)
+			s.Crossings[1].Transit = false
+			s.cross("c1")
+		}, want: []string{"belongs", "lent", "member"}},
+		{name: "complete without the network beyond the next", make: func(s *story) { ring(s); s.survey(20*sec, "c1") }, want: []string{"complete"}},
+		{name: "the gateway beyond the next died long ago, and what it lent is shown", make: func(s *story) {
+			ring(s)
+			s.Nodes[7].Until, s.Nodes[7].How, s.Nodes[7].Correct = 10*sec, "crashed", false
+		}, want: []string{"lent"}},
+		{name: "the gateway beyond the next died, and that is known soon", make: func(s *story) {
+			ring(s)
+			s.Nodes[7].Until, s.Nodes[7].How, s.Nodes[7].Correct = 10*sec, "crashed", false
+			s.lent("c1", "").At = 18 * sec
+			s.lent("c2", "").At = 18 * sec
+		}},
+		{name: "its own network's, lent back to it", make: func(s *story) {
+			ring(s)
+			s.lent("c1", "live").Network = "us"
+		}, want: []string{"lent"}},
+		{name: "it comes back to where it was", make: func(s *story) {
+			r := carried(s)
+			s.hop(r, "h", "f", "asia", "us")
+			s.hop(r, "f", "h", "asia", "us", "asia")
+		}, want: []string{"round"}},
+		{name: "a network that it has come through is left out", make: func(s *story) {
+			r := carried(s)
+			s.hop(r, "h", "f", "asia", "us")
+			s.hop(r, "f", "e1", "eu", "us")
+		}, want: []string{"round"}},
+		{name: "it crosses a border and does not say so", make: func(s *story) {
+			r := carried(s)
+			s.hop(r, "h", "f", "asia")
+		}, want: []string{"round"}},
+		{name: "a gateway sends what it never got", make: func(s *story) {
+			r := carried(s)
+			s.hop(r, "f", "e1", "eu")
+		}, want: []string{"round"}},
+		{name: "an adversary's frame says what it likes", make: func(s *story) {
+			r := carried(s)
+			s.Nodes[6].Adversary = true
+			s.hop(r, "h", "f", "asia", "eu")
+		}},
+	})
+}
+
+// This test checks that it is measured how far messages come, and how many copies of one
+// to all gateways carry.
+func TestBordersOnTheWayAreCounted(t *testing.T) {
+	s := peace()
+	ring(s)
+	r := s.survey(20*sec, "c1")
+	s.run(r.ID, abroad, 20*sec+4*ms)
+	r.Taken, r.Answers = 4, append(r.Answers, history.Answer{Member: "e1", At: 20*sec + 9*ms})
+	s.hop(r, "c1", "h", "us")
+	s.hop(r, "h", "f", "asia", "us")
+	s.hop(r, "f", "e1", "eu")
+	claims(t, s, "borders_max == 2", "gateways_max == 2")
+}
+
 // This test checks what is demanded where the gateway is an adversary: whatever it says of
 // the far network proves nothing, and what the caller's own network does is judged as ever.
 func TestALyingGatewayExcusesNothingAtHome(t *testing.T) {

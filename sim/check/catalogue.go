@@ -20,7 +20,7 @@ type MetricInfo struct {
 func Metrics() []MetricInfo {
 	return slices.Concat(
 		requestMetrics(), latencyMetrics(), failoverMetrics(), viewMetrics(),
-		resourceMetrics(), faultMetrics(), memberMetrics(), manyMetrics(), topicMetrics(), copyMetrics(), tunnelMetrics(), crossingMetrics(),
+		resourceMetrics(), faultMetrics(), memberMetrics(), manyMetrics(), topicMetrics(), copyMetrics(), tunnelMetrics(), crossingMetrics(), hopMetrics(),
 	)
 }
 

@@ -52,6 +52,7 @@ func checkers() []checker {
 		{Checker{"converge", "after the last fault, every correct observer soon sees exactly the live members, until the end"}, func(f *facts, d *violations) { checkConverge(f.views, d) }},
 		{Checker{"zombie", "no undisturbed observer takes a dead member to be alive for long"}, func(f *facts, d *violations) { checkZombie(f.views, d) }},
 		{Checker{"lent", "what a network lends is shown while a gateway lends it, and not for long when that has ended"}, func(f *facts, d *violations) { checkLent(f.borders, d) }},
+		{Checker{"round", "what gateways carry says truly which networks it has come through, and enters none of them again"}, func(f *facts, d *violations) { checkRound(f.borders, d) }},
 		{Checker{"forgotten", "no live member is missing from a correct observer's view for good"}, func(f *facts, d *violations) { checkForgotten(f.views, d) }},
 	}
 }

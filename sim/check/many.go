@@ -123,11 +123,14 @@ func wasAsked(q *requests, request int, member string, before time.Duration) boo
 func checkCounts(q *requests, request int, missing map[string]bool, d *violations) {
 	r := &q.h.Requests[request]
 	cutOff := make(map[string]bool) // networks of which nothing came back
+	beyond := false                 // somebody is missing whom only a gateway on the way knows
 	for member := range missing {
-		if from, lent := q.borders.lent[member]; lent {
-			cutOff[from] = true
-		}
+		from, lent := q.borders.lent[member]
+		cutOff[from] = cutOff[from] || lent
+		_, registered := q.members.named[member]
+		beyond = beyond || !lent && !registered
 	}
+	life := q.lives.at(r.Caller, r.Sent)
 	ran := make(map[int]bool)
 	nodes := make(map[string]bool)
 	least := 0
@@ -137,7 +140,7 @@ func checkCounts(q *requests, request int, missing map[string]bool, d *violation
 			continue
 		}
 		ran[tenure] = true
-		if t := &q.h.Tenures[tenure]; !missing[t.Member] && !cutOff[q.borders.from(tenure)] {
+		if t := &q.h.Tenures[tenure]; !missing[t.Member] && !cutOff[q.borders.from(tenure)] && !(beyond && q.borders.passesOn(life, r.Cluster, tenure)) {
 			least++
 			nodes[q.members.lives.carrier(t.Node)] = true
 		}
@@ -159,7 +162,7 @@ func checkCounts(q *requests, request int, missing map[string]bool, d *violation
 // before they ran it.
 func lostWith(q *requests, r *history.Request, ran map[int]bool, missing map[string]bool) int {
 	n := 0
-	for _, tenure := range q.borders.all(q.lives.at(r.Caller, r.Sent), r.Cluster) {
+	for _, tenure := range q.borders.everybody(q.lives.at(r.Caller, r.Sent), r.Cluster) {
 		if !ran[tenure] && !missing[q.h.Tenures[tenure].Member] && q.h.Tenures[tenure].Asked <= r.Ended && q.members.lostNode(tenure, r.Sent) {
 			n++
 		}

@@ -133,6 +133,7 @@ func TestEveryMetricIsInTheCatalogue(t *testing.T) {
 	s.tunnel(6*sec, "c1", 0).Outcome = "interrupted"
 	tenures := s.Tenures
 	federate(s)
+	s.hop(&s.Requests[len(s.Requests)-1], "c1", "g", "us")
 	for i := range tenures {
 		s.Tenures[i].Leaving = 40 * sec
 	}

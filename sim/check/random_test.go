@@ -66,7 +66,38 @@ func (n nonsense) history() *history.History {
 	}
 	n.disturb(h)
 	n.patterns(h)
+	n.federate(h)
 	return h
+}
+
+// federate makes some nodes gateways, and has some things cross.
+func (n nonsense) federate(h *history.History) {
+	for i := range h.Nodes {
+		h.Nodes[i].Network = n.pick("", "us", "eu")
+		if n.IntN(3) == 0 {
+			h.Nodes[i].Gateway = map[string]string{n.pick("us", "eu"): n.node(), n.pick("us", "asia"): n.node()}
+		}
+	}
+	for range n.IntN(5) {
+		h.Crossings = append(h.Crossings, history.Crossing{
+			Gateway: n.node(), From: n.pick("us", "eu", "asia"), To: n.pick("us", "eu", "asia"), Cluster: n.cluster(), As: n.cluster(), Transit: n.IntN(2) == 0,
+		})
+	}
+	for range n.IntN(12) {
+		x := history.Hop{Request: n.Uint64N(12), From: n.node(), To: n.node(), At: n.time(), Network: n.pick("us", "eu", "asia", "")}
+		for range n.IntN(4) {
+			x.Passed = append(x.Passed, n.pick("us", "eu", "asia", ""))
+		}
+		h.Hops = append(h.Hops, x)
+	}
+	for i := range h.Views {
+		h.Views[i].Network = n.pick("", "", "us", "eu")
+	}
+	for i := range h.Requests {
+		if n.IntN(5) == 0 {
+			h.Requests[i].Cluster += n.pick("@us", "@eu", "@")
+		}
+	}
 }
 
 // patterns adds what is not requests, and makes some requests something else.

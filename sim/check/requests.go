@@ -133,7 +133,7 @@ func stableMembers(q *requests, r *history.Request) []int {
 	var out []int
 	since := minus(r.Sent, q.rules.Known)
 	life := q.lives.at(r.Caller, r.Sent)
-	for _, i := range q.borders.all(life, r.Cluster) {
+	for _, i := range q.borders.everybody(life, r.Cluster) {
 		t := &q.h.Tenures[i]
 		s := truth(t)
 		if q.borders.own(life, r.Cluster, i) {
@@ -472,7 +472,7 @@ func lostPush(q *requests, r *history.Request) bool {
 	if tenure, ok := q.members.named[r.Member]; ok {
 		return q.members.lostNode(tenure, r.Sent)
 	}
-	for _, tenure := range q.borders.all(q.lives.at(r.Caller, r.Sent), r.Cluster) {
+	for _, tenure := range q.borders.everybody(q.lives.at(r.Caller, r.Sent), r.Cluster) {
 		if q.members.lostNode(tenure, r.Sent) {
 			return true
 		}
@@ -502,7 +502,7 @@ func checkProgress(q *requests, d *violations) {
 func wasServed(q *requests, r *history.Request) bool {
 	life := q.lives.at(r.Caller, r.Sent)
 	while := span{r.Sent, plus(max(r.Sent, r.Ended), 1)}
-	for _, i := range q.borders.all(life, r.Cluster) {
+	for _, i := range q.borders.everybody(life, r.Cluster) {
 		s := truth(&q.h.Tenures[i])
 		if s.from > while.from || s.until < while.until {
 			continue

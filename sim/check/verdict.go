@@ -170,6 +170,7 @@ func (v *Verdict) measure(f *facts) {
 	measureTunnels(f.lives.h, s)
 	measureSevered(f.calm, s)
 	measureCrossings(f.requests, s)
+	measureHops(f.borders, s)
 }
 
 func (v *Verdict) examine(f *facts) {

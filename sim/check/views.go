@@ -441,7 +441,7 @@ func hadMember(q *requests, r *history.Request) bool {
 	since := minus(r.Sent, q.rules.Known)
 	while := span{since, max(r.Sent, r.Ended) + time.Nanosecond}
 	life := q.lives.at(r.Caller, r.Sent)
-	for _, i := range q.borders.all(life, r.Cluster) {
+	for _, i := range q.borders.everybody(life, r.Cluster) {
 		s := truth(&q.h.Tenures[i])
 		known := q.borders.own(life, r.Cluster, i) || q.borders.visible(r.Caller, r.Cluster, i, while) && q.borders.linked(life, r.Cluster, i, while)
 		if s.from <= since && s.until >= while.until && known && !q.borders.parted(r, i, while) {

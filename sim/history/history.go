@@ -26,6 +26,7 @@ type History struct {
 	Acts     []Act // of adversaries
 
 	Crossings []Crossing // what gateways lend from one network to another
+	Hops      []Hop      // level sim only; in the order in which they were sent
 
 	Subscriptions []Subscription
 	Publications  []Publication
@@ -56,12 +57,25 @@ type Node struct {
 	Adversary bool
 }
 
-// Crossing is one cluster of a network that a gateway lends to another one.
+// Crossing is one cluster, or topics, of a network that a gateway lends to another one.
 type Crossing struct {
 	Gateway  string // node
 	From, To string // networks
-	Cluster  string // in From
-	As       string // what it is called in To
+	Cluster  string // in From; "" = topics
+	Topic    string // in From, a pattern; "" = a cluster
+	As       string // what the cluster, or the first word of the topics, is called in To
+	Transit  bool   // it lends on what others lend to From
+}
+
+// Hop is a frame that asks for something, or opens a tunnel, which one node sent to
+// another where one of the two is a gateway. Level sim hears them; those that are sealed,
+// and what is cut into fragments, it can't tell.
+type Hop struct {
+	Request  uint64 // of Request, or of Tunnel
+	From, To string // nodes
+	At       time.Duration
+	Network  string   // in which it was sent
+	Passed   []string // networks that it is said to have come through; none = it is from this one
 }
 
 // Run is one call of a handler that takes a message; tunnels have their own.

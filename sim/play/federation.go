@@ -61,7 +61,7 @@ func (c *crew) crossings() (all []history.Crossing) {
 			continue
 		}
 		for _, l := range n.spec.Gateway.Lend {
-			all = append(all, history.Crossing{Gateway: n.name, From: l.From, To: l.To, Cluster: l.Cluster, As: l.Called()})
+			all = append(all, history.Crossing{Gateway: n.name, From: l.From, To: l.To, Cluster: l.Cluster, As: l.Called(), Transit: l.Transit})
 		}
 	}
 	return all
@@ -70,18 +70,19 @@ func (c *crew) crossings() (all []history.Crossing) {
 // job is the cluster that an address stands for, whatever it is called where it is lent to.
 func (c *crew) job(address string) (scenario.Cluster, bool) {
 	name, _ := scenario.SplitAddress(address)
-	for _, g := range c.p.scenario.Gateways {
-		for _, l := range g.Lend {
-			if l.As != "" && l.As == name {
-				name = l.Cluster
-			}
+	crossings := c.crossings()
+	for range history.MaxNetworks { // borders at which it can have got another name
+		i := slices.IndexFunc(c.p.scenario.Clusters, func(job scenario.Cluster) bool { return job.Name == name })
+		if i >= 0 {
+			return c.p.scenario.Clusters[i], true
 		}
+		i = slices.IndexFunc(crossings, func(l history.Crossing) bool { return l.As == name })
+		if i < 0 {
+			break
+		}
+		name = crossings[i].Cluster
 	}
-	i := slices.IndexFunc(c.p.scenario.Clusters, func(job scenario.Cluster) bool { return job.Name == name })
-	if i < 0 {
-		return scenario.Cluster{}, false
-	}
-	return c.p.scenario.Clusters[i], true
+	return scenario.Cluster{}, false
 }
 
 // isRough says whether packets are lost, or wait before a bottleneck, between a caller
@@ -94,13 +95,20 @@ func (c *crew) isRough(caller, member *crewNode) bool {
 	if caller.network == member.network {
 		return rough(caller, member)
 	}
-	return slices.ContainsFunc(c.nodes, func(n *crewNode) bool {
-		return n.spec.Gateway != nil && (rough(caller, n) || rough(n, member))
+	between := []*crewNode{caller, member}
+	for _, n := range c.nodes {
+		if n.spec.Gateway != nil {
+			between = append(between, n)
+		}
+	}
+	return slices.ContainsFunc(between, func(a *crewNode) bool {
+		return slices.ContainsFunc(between, func(b *crewNode) bool { return rough(a, b) })
 	})
 }
 
 // wanted says how many members a caller has to see before the scenario begins: those of
-// its network, and of other ones those that lend, one for each gateway that lives.
+// its network, and of other ones those that lend, one for each gateway that lives and
+// each network that it lends members of.
 func (c *crew) wanted() func(pair) int {
 	type place struct{ network, cluster string }
 	own := make(map[place]int)
@@ -112,6 +120,7 @@ func (c *crew) wanted() func(pair) int {
 			own[place{n.network, job.Name}]++
 		}
 	}
+	crossings := slices.DeleteFunc(c.crossings(), func(l history.Crossing) bool { return c.by[l.Gateway].alive() == nil })
 	return func(o pair) int {
 		name, of := scenario.SplitAddress(o.cluster)
 		here := c.by[o.node].carrier().network
@@ -119,17 +128,16 @@ func (c *crew) wanted() func(pair) int {
 		if of == "" || of == here {
 			want = own[place{here, name}]
 		}
-		for _, n := range c.nodes {
-			if n.spec.Gateway == nil || n.alive() == nil {
-				continue
-			}
-			for _, l := range n.spec.Gateway.Lend {
-				if l.To == here && l.Called() == name && (of == "" || of == l.From) && own[place{l.From, l.Cluster}] > 0 {
-					want++
+		type lent struct{ gateway, from string }
+		lends := make(map[lent]bool)
+		for _, r := range history.Routes(crossings, here, name) {
+			if (of == "" || of == r[0].From) && own[place{r[0].From, r[0].Cluster}] > 0 && r.Told(crossings) {
+				for _, g := range r.Lenders() {
+					lends[lent{g, r[0].From}] = true
 				}
 			}
 		}
-		return want
+		return want + len(lends)
 	}
 }
 

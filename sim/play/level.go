@@ -60,10 +60,11 @@ type Level interface {
 
 // Witness is a Level that sees what nodes send to each other.
 type Witness interface {
-	// Copies has note called with each copy of a publication that a node sends
-	// to another from now on, in order. note does not block; it may be called
-	// in the middle of a step of the level.
-	Copies(note func(history.Copy))
+	// Overhear has copies called with each copy of a publication that a node sends to
+	// another from now on, and hops with each frame that asks for something and that a
+	// gateway sends or gets, both in order; nil = nobody wants to know. Neither blocks;
+	// they may be called in the middle of a step of the level.
+	Overhear(copies func(history.Copy), hops func(history.Hop))
 }
 
 // NodeSpec says how to start a node.

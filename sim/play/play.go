@@ -78,9 +78,7 @@ func (p *player) run(ctx context.Context) error {
 	p.level.SetLinks(p.link)
 	rough := p.rough()
 	p.record.note(func(h *history.History) { h.Rough, h.Crossings = rough, p.crew.crossings() })
-	if w, ok := p.level.(Witness); ok && publishes(p.scenario) {
-		w.Copies(func(c history.Copy) { add(p.record, &p.record.h.Copies, c) })
-	}
+	p.overhear()
 	if err := (warmUp{p}).wait(ctx); err != nil {
 		return err
 	}
@@ -107,6 +105,23 @@ func (p *player) run(ctx context.Context) error {
 		return err
 	}
 	return p.finish()
+}
+
+// overhear has what nodes send to each other recorded, if the level hears it.
+func (p *player) overhear() {
+	w, ok := p.level.(Witness)
+	if !ok || !publishes(p.scenario) && len(p.scenario.Gateways) == 0 {
+		return
+	}
+	var copies func(history.Copy)
+	var hops func(history.Hop)
+	if publishes(p.scenario) {
+		copies = func(c history.Copy) { add(p.record, &p.record.h.Copies, c) }
+	}
+	if len(p.scenario.Gateways) > 0 {
+		hops = func(h history.Hop) { add(p.record, &p.record.h.Hops, h) }
+	}
+	w.Overhear(copies, hops)
 }
 
 // link is the model of the link from one node to another.

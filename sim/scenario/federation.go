@@ -29,6 +29,7 @@ type Lend struct {
 	To       string `yaml:"to" json:"to"`
 	As       string `yaml:"as,omitempty" json:"as,omitempty"` // what it is called in To; default: the same
 	Priority int    `yaml:"priority,omitempty" json:"priority,omitempty"`
+	Transit  bool   `yaml:"transit,omitempty" json:"transit,omitempty"` // it lends on what others lend From, too
 	Messages int    `yaml:"messages_per_second,omitempty" json:"messages_per_second,omitempty"`
 	Bytes    Bytes  `yaml:"bytes_per_second,omitempty" json:"bytes_per_second,omitempty"`
 	InFlight int    `yaml:"in_flight,omitempty" json:"in_flight,omitempty"`
@@ -204,6 +205,9 @@ func (l Lend) lends() string {
 	text := fmt.Sprintf("%s of %s to %s", l.Cluster, l.From, l.To)
 	if l.As != "" && l.As != l.Cluster {
 		text += " as " + l.As
+	}
+	if l.Transit {
+		text += ", with what is lent to " + l.From
 	}
 	if l.Priority > 0 {
 		text += fmt.Sprintf(", priority %d", l.Priority)

@@ -58,7 +58,7 @@ func TestAFederationExpandsToItself(t *testing.T) {
 	// Gateways have names that actions and links may use and that "*" leaves out of members and callers;
 	// what is expanded expands to itself, and is told to people.
 	s, err := scenario.Parse("f.yaml", []byte(two+`gateways:
-  - {name: g, count: 2, lend: [{cluster: geo, from: eu, to: us, as: far, in_flight: 9}]}
+  - {name: g, count: 2, lend: [{cluster: geo, from: eu, to: us, as: far, transit: true, in_flight: 9}]}
 links:
   - {between: [g, network:eu], latency: 40ms}
 workload:
@@ -88,7 +88,7 @@ timeline:
 	require.Equal(t, "40ms", far.Latency.String())
 	var text strings.Builder
 	require.NoError(t, x.Explain(&text))
-	require.Contains(t, text.String(), "Gateways   g1, g2 (2)\n             lend geo of eu to us as far, at most 9 requests at once\n")
+	require.Contains(t, text.String(), "Gateways   g1, g2 (2)\n             lend geo of eu to us as far, with what is lent to eu, at most 9 requests at once\n")
 	require.Contains(t, text.String(), "network eu")
 	require.NotEmpty(t, scenario.Smaller(x))
 }

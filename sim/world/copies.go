@@ -11,18 +11,25 @@ import (
 	"github.com/arke-mesh/arke/sim/history"
 )
 
-// Copies implements play.Witness: it looks for publications in the frames that
-// nodes send to each other.
-func (w *World) Copies(note func(history.Copy)) {
+// Overhear implements play.Witness: it looks for publications, and for requests that
+// gateways get and send, in the frames that nodes send to each other.
+func (w *World) Overhear(copies func(history.Copy), hops func(history.Hop)) {
 	w.n.Tap(func(from, to string) func(time.Duration, []byte) {
 		var f frames
-		return func(at time.Duration, data []byte) {
-			f.feed(data, func(body []byte) {
+		if copies != nil {
+			f.publication = func(at time.Duration, body []byte) {
 				publicationsOf(body, func(id uint64, bytes int) {
-					note(history.Copy{Publication: id, From: ownerOf(from), To: ownerOf(to), At: at, Bytes: bytes})
+					copies(history.Copy{Publication: id, From: ownerOf(from), To: ownerOf(to), At: at, Bytes: bytes})
 				})
-			})
+			}
 		}
+		if hops != nil {
+			f.request = w.bridges.hops(from, to, hops)
+		}
+		if f.publication == nil && f.request == nil {
+			return nil
+		}
+		return f.feed
 	})
 }
 
@@ -45,44 +52,47 @@ func publicationsOf(body []byte, each func(id uint64, bytes int)) {
 }
 
 // frames cuts what a stream sends, which comes in arbitrary pieces, into
-// frames, and keeps the publications among them. The zero value is at the
-// beginning of a stream.
+// frames, and hands some kinds of them on. The zero value is at the beginning of a
+// stream.
 type frames struct {
+	// Called with the body of each frame of that kind, which is valid only during the
+	// call; nil = they are left out.
+	publication, request func(at time.Duration, body []byte)
+
 	head []byte // of the frame that comes, as far as it is there
-	body []byte // of a publication, likewise
+	body []byte // of one that is handed on, likewise
 	left int    // bytes of the body that are to come
 	lost bool   // what came is no frame: nothing more can be told
 }
 
-// feed takes the next piece and calls publication with the body of each
-// publication that it completes; the body is only valid during the call.
-func (f *frames) feed(data []byte, publication func(body []byte)) {
+// feed takes the next piece.
+func (f *frames) feed(at time.Duration, data []byte) {
 	for len(data) > 0 && !f.lost {
 		if n := wire.FrameOverhead - len(f.head); n > 0 {
 			n = min(n, len(data))
 			f.head, data = append(f.head, data[:n]...), data[n:]
 			if len(f.head) == wire.FrameOverhead {
 				f.begin()
-				f.end(publication)
+				f.end(at)
 			}
 			continue
 		}
 		n := min(f.left, len(data))
-		if f.wanted() {
+		if f.taker() != nil {
 			f.body = append(f.body, data[:n]...)
 		}
 		data, f.left = data[n:], f.left-n
-		f.end(publication)
+		f.end(at)
 	}
 }
 
 // end hands on a frame that is whole.
-func (f *frames) end(publication func(body []byte)) {
+func (f *frames) end(at time.Duration) {
 	if len(f.head) < wire.FrameOverhead || f.left > 0 || f.lost {
 		return
 	}
-	if f.wanted() {
-		publication(f.body)
+	if hand := f.taker(); hand != nil {
+		hand(at, f.body)
 	}
 	f.head, f.body = f.head[:0], f.body[:0]
 }
@@ -95,6 +105,16 @@ func (f *frames) begin() {
 	}
 }
 
-func (f *frames) wanted() bool {
-	return len(f.head) == wire.FrameOverhead && wire.KindOf(f.head[wire.FrameOverhead-1]) == wire.KindPublish
+// taker takes frames of the kind of this one.
+func (f *frames) taker() func(at time.Duration, body []byte) {
+	if len(f.head) < wire.FrameOverhead {
+		return nil
+	}
+	switch wire.KindOf(f.head[wire.FrameOverhead-1]) {
+	case wire.KindPublish:
+		return f.publication
+	case wire.KindRequest:
+		return f.request
+	}
+	return nil
 }

@@ -50,8 +50,9 @@ func ownerOf(machine string) string {
 type bridges struct {
 	w *World // immutable
 
-	mu   sync.Mutex
-	last map[string]*bridge // guarded by mu; by name, the last life of each
+	mu    sync.Mutex
+	last  map[string]*bridge // guarded by mu; by name, the last life of each
+	names map[string]string  // guarded by mu; of networks, by their ids
 }
 
 // start starts a gateway.
@@ -65,6 +66,9 @@ func (s *bridges) start(ctx context.Context, spec play.NodeSpec) (play.Participa
 			return nil, err
 		}
 		cfg.Networks = append(cfg.Networks, gateway.Network{Name: n.Name, Node: at})
+		s.mu.Lock()
+		s.names[string(n.File.ID[:])] = n.Name
+		s.mu.Unlock()
 		b.networks, b.machines, b.clock = append(b.networks, n.Name), append(b.machines, machine), at.Seam.Clock
 	}
 	for _, l := range spec.Gateway.Lend {
@@ -86,7 +90,7 @@ func (s *bridges) start(ctx context.Context, spec play.NodeSpec) (play.Participa
 
 func crossingOf(l scenario.Lend) gateway.Crossing {
 	return gateway.Crossing{
-		From: l.From, To: l.To, Cluster: l.Cluster, As: l.As, Priority: l.Priority, Reseal: true,
+		From: l.From, To: l.To, Cluster: l.Cluster, As: l.As, Priority: l.Priority, Transit: l.Transit, Reseal: true,
 		Limits: gateway.Limits{Messages: l.Messages, Bytes: int(l.Bytes), InFlight: l.InFlight, Tunnels: l.Tunnels},
 	}
 }

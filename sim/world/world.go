@@ -54,7 +54,7 @@ var (
 // New makes a world on a network that was started, in its bubble.
 func New(n *sim.Network, cfg Config) *World {
 	w := &World{n: n, cfg: cfg, nodes: make(map[string]*participant), files: make(map[string]*security.Network), foes: newFoes(n, cfg.Seed)}
-	w.bridges = &bridges{w: w, last: make(map[string]*bridge)}
+	w.bridges = &bridges{w: w, last: make(map[string]*bridge), names: make(map[string]string)}
 	return w
 }
 

@@ -63,8 +63,8 @@ func (p *place) writeGateway(spec *play.GatewaySpec, seeds [][]string) (string, 
 	}
 	b.WriteString("lend:\n")
 	for _, l := range spec.Lend {
-		fmt.Fprintf(&b, "  - {cluster: %q, from: %s, to: %s, as: %q, priority: %d, reseal: true, messages-per-second: %d, bytes-per-second: %d, in-flight: %d, tunnels: %d}\n",
-			l.Cluster, l.From, l.To, l.Called(), l.Priority, l.Messages, int(l.Bytes), l.InFlight, l.Tunnels)
+		fmt.Fprintf(&b, "  - {cluster: %q, from: %s, to: %s, as: %q, priority: %d, transit: %t, reseal: true, messages-per-second: %d, bytes-per-second: %d, in-flight: %d, tunnels: %d}\n",
+			l.Cluster, l.From, l.To, l.Called(), l.Priority, l.Transit, l.Messages, int(l.Bytes), l.InFlight, l.Tunnels)
 	}
 	file := filepath.Join(p.dir, "gateway.yaml")
 	return file, os.WriteFile(file, []byte(b.String()), 0o600)
