@@ -38,11 +38,11 @@
 //     chosen. `go build -overlay` compiles one program from all of it.
 //     The environment variable ARKE_MUTANT chooses the bug of a process, on all
 //     its nodes and for its whole life; without it there is none.
-//  2. Baseline: without a bug every scenario must pass with every seed that is
-//     used afterwards. Otherwise there is no score: a failure would say nothing.
-//  3. For each bug the scenarios run one after the other, all with the first
+//  2. For each bug the scenarios run one after the other, all with the first
 //     seed, then all with the next one, until a run fails. Those that caught the
 //     most bugs so far come first, and of these the quickest.
+//  3. A run that has caught a bug must pass without one. Otherwise there is no
+//     score: its failure says nothing.
 //  4. A table says which scenario and which checker caught the bug, with which
 //     seed and after how many runs, and what share of the bugs that is.
 //

@@ -60,34 +60,54 @@ type Hunt struct {
 	Note func(text string)
 }
 
-// Score proves that everything passes without a bug, and returns what became of
-// each bug, in the order of Hunt.Bugs.
+// Score returns what became of each bug, in the order of Hunt.Bugs. Runs that have caught
+// one are proved to pass without a bug.
 func (h Hunt) Score(ctx context.Context) ([]Catch, error) {
-	o := newOrder(h.Scenarios)
-	if err := h.baseline(ctx, o); err != nil {
-		return nil, err
-	}
+	o, clean := newOrder(h.Scenarios), &clean{run: h.Run, proofs: make(map[seeded]*proof)}
 	catches := make([]Catch, len(h.Bugs))
 	return catches, h.each(ctx, len(h.Bugs), func(ctx context.Context, i int) (text string, err error) {
-		catches[i], err = h.hunt(ctx, o, h.Bugs[i])
+		if catches[i], err = h.hunt(ctx, o, h.Bugs[i]); err == nil && catches[i].Caught() {
+			err = clean.passes(ctx, seeded{catches[i].Scenario, catches[i].Seed})
+		}
 		return line(catches[i]), err
 	})
 }
 
-// baseline runs everything without a bug.
-func (h Hunt) baseline(ctx context.Context, o *order) error {
-	return h.each(ctx, len(h.Scenarios)*h.Seeds, func(ctx context.Context, i int) (string, error) {
-		scenario, seed := h.Scenarios[i/h.Seeds], uint64(i%h.Seeds+1)
-		f, err := h.Run(ctx, "", scenario, seed)
-		switch {
-		case err != nil:
-			return "", err
-		case f.Checker != "":
-			return "", fmt.Errorf("mutation: without a bug, %s fails with seed %d: %s: %s", scenario, seed, f.Checker, f.Text)
+// clean has runs made without a bug, each of them once.
+type clean struct {
+	run Run
+
+	mu     sync.Mutex
+	proofs map[seeded]*proof // guarded by mu
+}
+
+type seeded struct {
+	scenario string
+	seed     uint64
+}
+
+// proof is that a scenario passes with a seed.
+type proof struct {
+	once sync.Once
+	err  error // why it is none; set by once
+}
+
+// passes returns an error if the scenario fails, with that seed, anyway.
+func (c *clean) passes(ctx context.Context, s seeded) error {
+	c.mu.Lock()
+	p := c.proofs[s]
+	if p == nil {
+		p = &proof{}
+		c.proofs[s] = p
+	}
+	c.mu.Unlock()
+	p.once.Do(func() {
+		f, err := c.run(ctx, "", s.scenario, s.seed)
+		if p.err = err; err == nil && f.Checker != "" {
+			p.err = fmt.Errorf("mutation: without a bug, %s fails with seed %d: %s: %s", s.scenario, s.seed, f.Checker, f.Text)
 		}
-		o.note(scenario, false, f.Took)
-		return fmt.Sprintf("no bug: %s passes with seed %d (%.1f s)", scenario, seed, f.Took.Seconds()), nil
 	})
+	return p.err
 }
 
 // hunt looks for a run that catches the bug.
@@ -121,6 +141,9 @@ func (h Hunt) each(ctx context.Context, jobs int, do func(ctx context.Context, i
 	for range max(h.Parallel, 1) {
 		wg.Go(func() {
 			for i := range next {
+				if ctx.Err() != nil {
+					continue
+				}
 				text, err := do(ctx, i)
 				if err != nil {
 					cancel(err)

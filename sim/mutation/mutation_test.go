@@ -44,9 +44,9 @@ func bug(t *testing.T, name string) Bug {
 	return b
 }
 
-// This test checks the order of a hunt: first everything without a bug, then
-// for each bug every scenario with the first seed before any with the second,
-// until one fails, and who caught something before those who did not.
+// This test checks the order of a hunt: for each bug every scenario with the first
+// seed before any with the second, until one fails, which is then run without the bug;
+// and who caught something before those who did not.
 func TestHuntStopsAtTheFirstCatch(t *testing.T) {
 	r := &record{fails: func(bug, scenario string, seed uint64) string {
 		if bug == "handled-twice" && scenario == "b" && seed == 2 {
@@ -61,8 +61,7 @@ func TestHuntStopsAtTheFirstCatch(t *testing.T) {
 	catches, err := h.Score(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"/a/1", "/a/2", "/b/1", "/b/2",
-		"handled-twice/a/1", "handled-twice/b/1", "handled-twice/a/2", "handled-twice/b/2",
+		"handled-twice/a/1", "handled-twice/b/1", "handled-twice/a/2", "handled-twice/b/2", "/b/2",
 		"delta-dropped/b/1", "delta-dropped/a/1", "delta-dropped/b/2", "delta-dropped/a/2",
 	}, r.runs)
 	require.Equal(t, Catch{
@@ -90,7 +89,16 @@ func TestHuntBeginsWithWhoCaughtItLastTime(t *testing.T) {
 	catches, err := h.Score(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, catches[0].Runs)
-	require.Len(t, r.runs, 4)
+	require.Equal(t, []string{"handled-twice/c/1", "/c/1"}, r.runs)
+}
+
+// This test checks that what has caught several bugs is run once without one.
+func TestWhatCatchesSeveralIsProvedOnce(t *testing.T) {
+	r := &record{fails: func(bug, _ string, _ uint64) string { return bug }}
+	h := Hunt{Run: r.run, Scenarios: []string{"a"}, Seeds: 1, Bugs: allBugs(t), Parallel: 3}
+	_, err := h.Score(t.Context())
+	require.NoError(t, err)
+	require.Len(t, r.runs, len(h.Bugs)+1)
 }
 
 // This test checks that there is no score if a scenario fails without a bug.
@@ -104,7 +112,7 @@ func TestNothingIsMeasuredWithScenariosThatFailAnyway(t *testing.T) {
 	h := Hunt{Run: r.run, Scenarios: []string{"a", "b"}, Seeds: 2, Bugs: allBugs(t)}
 	_, err := h.Score(t.Context())
 	require.ErrorContains(t, err, "b fails with seed 2: lost == 0")
-	require.Len(t, r.runs, 4)
+	require.Len(t, r.runs, 5, "the first bug was not even caught")
 }
 
 // This test checks that a run that could not be carried out, or the caller's
