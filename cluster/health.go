@@ -39,6 +39,7 @@ type load struct {
 	touched  atomic.Int64 // when latency was last updated
 	queue    atomic.Int64 // waiting at the member, when it last said so
 	queueAt  atomic.Int64
+	enough   atomic.Int64 // a queue as long as this is saturated; 0 = the member has not told what runs there
 	ejected  atomic.Int64 // out of rotation until then; 0 = in rotation
 	probing  atomic.Int64 // a probe is under way, believed until then
 
@@ -165,14 +166,16 @@ func (l *load) observe(now int64, r Result) {
 	switch r.Outcome {
 	case wire.OutcomeReply, wire.OutcomeRemoteError:
 		if r.Accepted {
+			l.learnEnough(int64(r.Running), int64(r.Running))
 			l.setQueue(now, int64(r.Queue)+int64(r.Running))
 			l.observeAnswer(now)
 			return
 		}
+		l.learnEnough(int64(r.Running), 0)
 		l.setQueue(now, int64(r.Queue))
 		l.observeTime(now, r)
 	case wire.OutcomeOverloaded:
-		l.setQueue(now, max(int64(r.Queue), overloadQueue))
+		l.setQueue(now, max(int64(r.Queue), overloadQueue, 4*l.enoughQueue()))
 		l.observeAnswer(now)
 	case wire.OutcomeCancelled:
 		l.probing.Store(0)

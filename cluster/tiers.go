@@ -160,14 +160,34 @@ const (
 	spillAll   = int64(1024) // everything
 	spillUp    = spillAll / 8
 	spillDown  = spillAll / 64
-	// saturatedQueue is how many requests wait at a member of capacity 1 that is
-	// saturated: a quarter of what runs there at once. Another network is far away.
-	saturatedQueue = busyInflight / 4
+	// A member is saturated if a saturatedPart of what runs there at once waits, and
+	// at least leastQueue: another network is far away. What runs there when requests
+	// wait is its concurrency, so members with few handlers, and a short queue, count as
+	// saturated before they refuse.
+	saturatedPart = 4
+	leastQueue    = 2
 )
 
 // saturated says that a request sent here would wait behind many.
 func (l *load) saturated(now int64) bool {
-	return l.waiting(now) >= saturatedQueue*l.capacity || l.inflight.Load() >= busyInflight*l.capacity
+	return l.waiting(now) >= l.enoughQueue() || l.inflight.Load() >= busyInflight*l.capacity
+}
+
+// enoughQueue is how long the queue of a saturated member is. One that has not told what
+// runs there has the default concurrency for its capacity.
+func (l *load) enoughQueue() int64 {
+	if n := l.enough.Load(); n > 0 {
+		return n
+	}
+	return busyInflight * l.capacity / saturatedPart
+}
+
+// learnEnough takes in how many handlers run at the member. What is told as its queue has
+// so many of them in it.
+func (l *load) learnEnough(running, within int64) {
+	if running > 0 {
+		l.enough.Store(within + max(running/saturatedPart, leastQueue))
+	}
 }
 
 // spill decides which share of the work leaves a tier for the next one. It has no

@@ -163,6 +163,35 @@ func TestDistanceIsNoReasonToEjectAnImportedMember(t *testing.T) {
 	}
 }
 
+// A queue is long beside what the member does at once: what waits at one with few handlers
+// and a short queue is much, and at one with many handlers little.
+func TestSaturationIsRelativeToWhatAMemberCanDo(t *testing.T) {
+	for _, x := range []struct {
+		what      string
+		capacity  int
+		result    Result
+		saturated bool
+	}{
+		{"the default concurrency, and little waits", 1, Result{Queue: 15, Running: 64}, false},
+		{"the default concurrency, and a quarter of it waits", 1, Result{Queue: 16, Running: 64}, true},
+		{"four handlers, and a queue of eight that is not full yet", 1, Result{Queue: 6, Running: 4}, true},
+		{"four handlers, and one request waits", 1, Result{Queue: 1, Running: 4}, false},
+		{"the same, whatever its weight", 10, Result{Queue: 6, Running: 4}, true},
+		{"a thousand handlers", 1, Result{Queue: 200, Running: 1000}, false},
+		{"a thousand handlers, and many wait", 1, Result{Queue: 250, Running: 1000}, true},
+		{"it refuses, with the least of queues", 10, Result{Outcome: wire.OutcomeOverloaded}, true},
+		{"pushes: those that run do not wait", 1, Result{Running: 40, Accepted: true}, false},
+		{"pushes: those that wait do", 1, Result{Queue: 10, Running: 40, Accepted: true}, true},
+		{"it has not told what runs there", 2, Result{Queue: 31}, false},
+		{"likewise, and much waits", 2, Result{Queue: 32}, true},
+	} {
+		l := newLoad(newPool(), x.capacity)
+		x.result.Latency = time.Millisecond
+		l.observe(1, x.result)
+		require.Equal(t, x.saturated, l.saturated(1), x.what)
+	}
+}
+
 // works simulates one native member that serves rate requests per ms while it is up,
 // of load requests per ms that come, for some virtual seconds. It returns the share of
 // the work that has gone elsewhere, per 50 ms.
