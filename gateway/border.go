@@ -22,13 +22,14 @@ const (
 	refusedTunnels                 // Limits.Tunnels are open
 	refusedRound                   // it has come through the network before, or too many
 	refusedMembers                 // a member of a sealed cluster beyond maxPassed
+	refusedCut                     // the network that it is for can't be reached
 	refusals
 	passed = refusals
 )
 
 // String returns the name that the status shows.
 func (r refusal) String() string {
-	return [...]string{"messages_limit", "bytes_limit", "in_flight_limit", "tunnels_limit", "round", "members_limit", "passed"}[r]
+	return [...]string{"messages_limit", "bytes_limit", "in_flight_limit", "tunnels_limit", "round", "members_limit", "unreachable", "passed"}[r]
 }
 
 // border counts and bounds what crosses by one crossing. It has no clock.

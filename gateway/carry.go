@@ -38,6 +38,11 @@ func (l *loan) Deliver(d *request.Delivery) {
 		d.Answer(wire.Reply{Outcome: wire.OutcomeNoSuchMember, Tail: noHeaders})
 		return
 	}
+	if l.cut() {
+		l.border.refused.Inc(refusedCut)
+		d.Answer(wire.Reply{Outcome: wire.OutcomeUnreachable, Tail: noHeaders})
+		return
+	}
 	var open func() int
 	if d.Pattern == patterns.PatternTunnel {
 		open = l.tunnels.open
@@ -56,6 +61,17 @@ func (l *loan) Deliver(d *request.Delivery) {
 	default:
 		c.start()
 	}
+}
+
+// cut says that none of the members can be reached: what is sent would wait for the
+// network to come back, and its caller not hear why.
+func (l *loan) cut() bool {
+	if !l.reach.cut.Load() {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.native() || l.shown.usable == 0
 }
 
 // overfull is the queue that a refused caller is told of, so that it asks elsewhere for

@@ -47,7 +47,7 @@ func TestOutcomesKeepTheirMeaningAcrossABorder(t *testing.T) {
 		patterns.OutcomeUnauthorized: wire.OutcomeUnauthorized,
 		patterns.OutcomeTooLarge:     wire.OutcomeTooLarge,
 		patterns.OutcomeNoMembers:    wire.OutcomeNoSuchMember,
-		patterns.OutcomeUnreachable:  wire.OutcomeNoSuchMember,
+		patterns.OutcomeUnreachable:  wire.OutcomeUnreachable,
 		patterns.OutcomeClosed:       wire.OutcomeDraining,
 		patterns.OutcomeTooMany:      wire.OutcomeDraining,
 		patterns.OutcomeDeadline:     wire.OutcomeDeadline,

@@ -27,6 +27,11 @@
 //     from end to end (tunnels.go).
 //  4. The answer goes back with its meaning (outcome.go).
 //
+// While the network that a cluster is from can't be reached (contact.go decides) it stays
+// lent, as suspect, and messages for it are refused as unreachable: of a line that is cut
+// nobody here can say what is behind it. Other gateways on this side of it are no proof that
+// it can be reached, so gateways' nodes tell their peers what they are.
+//
 // A member that is itself lent from elsewhere is not lent on and not asked: a message
 // crosses one border.
 //
@@ -103,7 +108,8 @@
 //
 // # Goroutines
 //
-// One for each network that a crossing lends members of, which watches, one more that
+// One for each of the gateway's networks, which looks whether it is heard, one for each
+// network that a crossing lends members of, which watches, one more that
 // looks for such networks, one for each network that patterns lend to and for each
 // question there, one that ends what is not used, one for each member that is passed on
 // unopened, and one for each survey or broadcast under way (spawn.go); and one for each

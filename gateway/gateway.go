@@ -28,6 +28,7 @@ type Gateway struct {
 	exec     overlay.Exec // nil = goroutines begin as they like
 	log      *zap.Logger
 	networks map[string]*node.Node
+	reaches  map[string]*reach
 	topics   topicLends
 
 	mu       sync.Mutex
@@ -55,18 +56,18 @@ func New(cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{
-		cfg: cfg, clock: cfg.clock(), exec: cfg.exec(), log: cfg.Logger.Named("gateway"), networks: map[string]*node.Node{},
+		cfg: cfg, clock: cfg.clock(), exec: cfg.exec(), log: cfg.Logger.Named("gateway"), networks: map[string]*node.Node{}, reaches: map[string]*reach{},
 		lends: map[Crossing]*lend{}, patterns: map[Crossing]*pattern{}, desks: map[string]*desk{},
 	}
 	g.topics.all = map[TopicCrossing]*topicLend{}
 	g.ctx, g.cancel = lifetime(g.exec)
 	for _, n := range cfg.Networks {
-		n.Node.BorrowNothing = true // or two gateways could ask each other in turn
+		n.Node.Gateway = true // or two gateways could ask each other in turn
 		made, err := node.New(n.Node)
 		if err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
-		g.networks[n.Name] = made
+		g.networks[n.Name], g.reaches[n.Name] = made, &reach{network: n.Name, node: made}
 	}
 	return g, nil
 }
@@ -77,6 +78,7 @@ func (g *Gateway) Start(ctx context.Context) error {
 		if err := g.networks[n.Name].Start(ctx); err != nil {
 			return err
 		}
+		g.spawn(overlay.ExecKey{Name: "gateway.contact", N: numberOf(n.Name)}, func() { g.reaches[n.Name].run(g) })
 	}
 	if err := g.CrossTopics(g.cfg.Topics); err != nil {
 		return err

@@ -25,6 +25,7 @@ type lend struct {
 	of       *Gateway
 	what     Crossing // without its limits
 	from, to *node.Node
+	reach    *reach // of from
 	border   *border
 	tunnels  *tunnels
 	sealed   *sealed // what is done instead where the gateway can't open it; else nil
@@ -45,7 +46,7 @@ const maxLoans = 64
 
 func newLend(g *Gateway, c Crossing) *lend {
 	l := &lend{
-		of: g, what: c, from: g.networks[c.From], to: g.networks[c.To], border: newBorder(),
+		of: g, what: c, from: g.networks[c.From], to: g.networks[c.To], reach: g.reaches[c.From], border: newBorder(),
 		log: g.log.With(zap.Stringer("crossing", c)), over: make(chan struct{}), loans: map[cluster.NetworkID]*loan{},
 	}
 	l.tunnels = newTunnels(l)

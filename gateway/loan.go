@@ -40,8 +40,12 @@ const (
 	lookTime  = 500 * time.Millisecond // between looks: whose link is down no view tells
 	lendTime  = 10 * time.Second       // for a registration to be acknowledged
 	drainTime = 10 * time.Second       // for what is under way, when it is no longer lent
-	retryTime = time.Second            // after a registration that failed
+	retryTime = time.Second            // after what failed; doubled each time, up to …
+	retryMost = 30 * time.Second
 )
+
+// retryAfter is how long to wait after n+1 failures in a row.
+func retryAfter(n int) time.Duration { return min(retryTime<<min(n, 10), retryMost) }
 
 // native says that the members are those of the crossing's own network.
 func (l *loan) native() bool { return l.origin == cluster.NetworkID{} }
@@ -60,6 +64,7 @@ func (l *loan) run() {
 	for {
 		v := w.View()
 		s := look(v, l.transit(l.origin), l.from.NetworkID(), (*cluster.Member).State)
+		s.reckon(l.reach, l.native())
 		l.mu.Lock()
 		l.shown = s
 		l.mu.Unlock()

@@ -18,6 +18,8 @@ type seen struct {
 	sure       int  // of these, those that nobody doubts
 	capacity   int  // of the usable ones together
 	maxMessage int  // the largest message that one of them takes, in bytes; 0 = not told
+	cut        bool // none of them can be reached, for the network can't be
+	broken     bool // nor can it be believed that there is none
 	// What is lent has come through these networks, its own first.
 	networks []cluster.NetworkID
 }
@@ -51,8 +53,17 @@ func look(v *cluster.View, t *cluster.Transit, home cluster.NetworkID, state fun
 	return s
 }
 
+// reckon takes in whether their network can be reached. Members of another one that are
+// lent there are on gateways, which may be on this side of the line.
+func (s *seen) reckon(r *reach, native bool) {
+	s.broken = r.broken.Load()
+	s.cut = r.cut.Load() && (native || s.usable == 0)
+	s.known = s.known && (s.members > 0 || !s.broken)
+}
+
 // lostPatience is how long a cluster stays lent none of whose members can be reached.
-// Their nodes' links may come back; and who dies is gone from the list soon.
+// Their nodes' links may come back; and who dies is gone from the list soon. Where the
+// network itself can't be reached it stays lent, as suspect: nobody knows then who is there.
 const lostPatience = 2 * time.Second
 
 // offer is what a network is offered of another one: the core of lend. It has no clock.
@@ -78,12 +89,16 @@ const (
 
 // step takes in what was seen.
 func (s *offer) step(now time.Time, v seen) order {
-	if v.usable > 0 {
+	if v.usable > 0 && !(v.cut && s.lent) {
 		s.lostAt = time.Time{}
 		return s.serve(v)
 	}
 	if !s.lent {
 		return orderNothing
+	}
+	if v.broken { // who was there may be there, and comes back
+		s.lostAt = time.Time{}
+		return s.doubt(true)
 	}
 	if s.lostAt.IsZero() {
 		s.lostAt = now

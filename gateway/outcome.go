@@ -42,8 +42,10 @@ func outcomeOf(err error) wire.Outcome {
 	case patterns.OutcomeReply, patterns.OutcomeRemoteError, patterns.OutcomeOverloaded,
 		patterns.OutcomeUnauthorized, patterns.OutcomeTooLarge:
 		return o
-	case patterns.OutcomeNoMembers, patterns.OutcomeUnreachable:
+	case patterns.OutcomeNoMembers:
 		return wire.OutcomeNoSuchMember // no handler ran; another network may have one
+	case patterns.OutcomeUnreachable:
+		return wire.OutcomeUnreachable // likewise
 	case patterns.OutcomeClosed, patterns.OutcomeTooMany:
 		return wire.OutcomeDraining // likewise, and it need not be asked again
 	case patterns.OutcomeDeadline:

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -41,7 +42,7 @@ type sealed struct {
 	mu      sync.Mutex
 	members map[memberKey]*sealedMember // guarded by mu
 	shown   seen                        // guarded by mu: what was seen last
-	fault   error                       // guarded by mu: why a member could not be passed on, if so
+	fault   error                       // guarded by mu: why nobody can be looked for, if so
 	leftOut map[memberKey]bool          // beyond maxPassed; owned by run
 }
 
@@ -66,10 +67,8 @@ func (s *sealed) run() {
 	l := s.l
 	defer close(l.over)
 	defer l.tunnels.close()
-	release, err := s.find()
-	if err != nil {
-		s.failed(err)
-		<-l.ctx.Done()
+	release := s.find()
+	if release == nil {
 		return
 	}
 	defer release()
@@ -89,8 +88,27 @@ func (s *sealed) run() {
 	s.follow(&cluster.View{})
 }
 
-// find has both nodes know the finding key.
-func (s *sealed) find() (release func(), err error) {
+// find has both nodes know the finding key, and tries again until they do; nil if that is
+// not needed any more.
+func (s *sealed) find() (release func()) {
+	for n := 0; ; n++ {
+		release, err := s.tryFind()
+		s.mu.Lock()
+		s.fault = err
+		s.mu.Unlock()
+		if err == nil {
+			return release
+		}
+		if s.l.ctx.Err() == nil {
+			s.l.log.Warn("could not be lent, tries again", zap.Error(err))
+		}
+		if !overlay.Sleep(s.l.ctx, s.l.of.clock, "gateway.retry", retryAfter(n)) {
+			return nil
+		}
+	}
+}
+
+func (s *sealed) tryFind() (release func(), err error) {
 	var giveFrom, giveTo func()
 	if s.from, giveFrom, err = s.l.from.Find(s.keys); err != nil {
 		return nil, err
@@ -114,24 +132,34 @@ func (s *sealed) describe(to *CrossingStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	to.Sealed, to.Members, to.Usable = true, s.shown.members, s.shown.usable
+	faulty, first := 0, (*sealedMember)(nil)
 	for _, p := range s.members {
 		if p.registered.Load() {
 			to.Passed++
 		}
+		if p.fault != nil {
+			if faulty++; first == nil || p.number < first.number {
+				first = p
+			}
+		}
 	}
 	to.Lent = to.Passed > 0
-	if s.fault != nil {
+	switch {
+	case s.fault != nil:
 		to.Error = s.fault.Error()
+	case faulty > 0:
+		to.Error = fmt.Sprintf("%d of %d members: %v", faulty, len(s.members), first.fault)
 	}
 }
 
-// failed notes why a member could not be passed on; nil = one could.
-func (s *sealed) failed(err error) {
+// failed notes why a member could not be passed on; nil = it could.
+func (p *sealedMember) failed(err error) {
+	s := p.s
 	if err != nil && s.l.ctx.Err() == nil {
-		s.l.log.Warn("could not be lent", zap.Error(err))
+		s.l.log.Warn("could not be lent, tries again", zap.Stringer("member", p.member.Load().ID), zap.Error(err))
 	}
 	s.mu.Lock()
-	s.fault = err
+	p.fault = err
 	s.mu.Unlock()
 }
 
@@ -139,6 +167,7 @@ func (s *sealed) failed(err error) {
 func (s *sealed) follow(v *cluster.View) {
 	l := s.l
 	shown := look(v, &cluster.Transit{}, l.from.NetworkID(), (*cluster.Member).State)
+	shown.reckon(l.reach, true)
 	wanted, beyond := choose(v.Members)
 	leftOut := make(map[memberKey]bool)
 	for _, m := range beyond {
@@ -162,7 +191,12 @@ func (s *sealed) follow(v *cluster.View) {
 		keep[key] = p
 	}
 	for key, p := range s.members {
-		if keep[key] == nil {
+		switch {
+		case keep[key] != nil:
+		case shown.broken && l.ctx.Err() == nil: // it may still be there
+			p.tell(p.member.Load())
+			keep[key] = p
+		default:
 			s.wake(p, p.cancel)
 		}
 	}
@@ -215,6 +249,7 @@ type sealedMember struct {
 	state      string // of the member, as was told last; owned by sealed.run
 	member     atomic.Pointer[cluster.Member]
 	registered atomic.Bool
+	fault      error // guarded by s.mu: why it could not be passed on, if so
 }
 
 var _ request.Forwarder = (*sealedMember)(nil)
@@ -266,7 +301,7 @@ func (p *sealedMember) run() {
 func (p *sealedMember) register() (*node.Forwarded, *cluster.Member) {
 	l := p.s.l
 	limits := patterns.Limits{Concurrency: 1 << 20, QueueBytes: 1 << 40, MessageBytes: request.MaxMessage, Tunnels: 1 << 20}
-	for p.ctx.Err() == nil {
+	for n := 0; p.ctx.Err() == nil; n++ {
 		m := p.member.Load()
 		ctx, cancel := overlay.WithTimeout(p.ctx, l.of.clock, "gateway.lend", lendTime)
 		reg, err := l.to.Lend(ctx, p.s.to, cluster.Registration{
@@ -274,11 +309,11 @@ func (p *sealedMember) register() (*node.Forwarded, *cluster.Member) {
 		}, passedOn, limits, p)
 		cancel()
 		if err == nil {
-			p.s.failed(nil)
+			p.failed(nil)
 			return reg, m
 		}
-		p.s.failed(err)
-		if !overlay.Sleep(p.ctx, l.of.clock, "gateway.retry", retryTime) {
+		p.failed(err)
+		if !overlay.Sleep(p.ctx, l.of.clock, "gateway.retry", retryAfter(n)) {
 			break
 		}
 	}
@@ -295,6 +330,11 @@ func sameLeases(a, b *cluster.Member) bool {
 // Deliver implements request.Forwarder.
 func (p *sealedMember) Deliver(d *request.Delivery) {
 	l := p.s.l
+	if l.reach.cut.Load() {
+		l.border.refused.Inc(refusedCut)
+		d.Answer(wire.Reply{Outcome: wire.OutcomeUnreachable, Tail: noHeaders})
+		return
+	}
 	if why := l.border.enter(l.of.clock.Now(), d.Size, nil); why != passed {
 		d.Answer(wire.Reply{Outcome: wire.OutcomeOverloaded, Tail: noHeaders, Queue: overfull})
 		return

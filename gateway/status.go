@@ -22,6 +22,9 @@ type Status struct {
 type NetworkStatus struct {
 	Name string      `json:"name"` // what the other networks call it
 	Node node.Status `json:"node"`
+	// CutOff says that none of the network's own nodes is heard any more: what it lends is
+	// refused as unreachable until one is.
+	CutOff bool `json:"cut_off,omitempty"`
 }
 
 // CrossingStatus is one crossing that is in force.
@@ -92,7 +95,7 @@ func (g *Gateway) Ready() error {
 func (g *Gateway) Status() Status {
 	var s Status
 	for _, n := range g.cfg.Networks {
-		s.Networks = append(s.Networks, NetworkStatus{n.Name, g.networks[n.Name].Status()})
+		s.Networks = append(s.Networks, NetworkStatus{n.Name, g.networks[n.Name].Status(), g.reaches[n.Name].cut.Load()})
 	}
 	s.Crossings = []CrossingStatus{}
 	for _, l := range g.sorted() {

@@ -69,9 +69,7 @@ func (l *topicLend) limit(t TopicLimits) {
 // run listens while somebody in the other network does.
 func (l *topicLend) run() {
 	defer close(l.over)
-	var err error
-	if l.carrier, err = l.to.Carrier(l.what.From, l.what.As); err != nil {
-		l.note(false, err)
+	if l.carry() == nil {
 		return
 	}
 	defer l.carrier.Close()
@@ -95,6 +93,24 @@ func (l *topicLend) run() {
 		}
 	}
 	l.leave()
+}
+
+// carry makes the carrier, and tries again until it can be made; nil if that is not needed
+// any more.
+func (l *topicLend) carry() *pubsub.Carrier {
+	for n := 0; l.carrier == nil; n++ {
+		var err error
+		if l.carrier, err = l.to.Carrier(l.what.From, l.what.As); err == nil {
+			l.note(false, nil)
+			break
+		}
+		l.carrier = nil
+		l.note(false, err)
+		if !overlay.Sleep(l.ctx, l.of.clock, "gateway.retry", retryAfter(n)) {
+			break
+		}
+	}
+	return l.carrier
 }
 
 // listens says whether anybody in the other network listens.

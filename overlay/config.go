@@ -58,6 +58,9 @@ type Config struct {
 	// Agent names program and release in the logs of other nodes. At most 256
 	// bytes. Default "arke".
 	Agent string
+	// Gateway says that this node is a gateway's, with others in other networks. Peers are
+	// told: whoever asks for Natives does not mean it.
+	Gateway bool
 
 	// Name is what people call this node: other nodes have it in their logs and
 	// status. UTF-8 of at most 64 bytes. Default: none.

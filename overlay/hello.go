@@ -26,6 +26,7 @@ type greeting struct {
 	name     string
 	wall     int64 // the peer's wall clock, ms since 1970; 0 = unknown
 	addrs    []string
+	gateway  bool // it is a gateway's node
 
 	certificate []byte // nil = none
 
@@ -58,6 +59,9 @@ func (b *base) encodeHello(clock, session uint64, fresh bool, received wire.Coun
 	}
 	if received != (wire.Counts{}) {
 		m.Received = received[:]
+	}
+	if b.cfg.Gateway {
+		m.Features = wire.HelloGateway
 	}
 	for _, n := range b.cfg.LaneBytes {
 		m.Window = append(m.Window, uint32(min(n, math.MaxUint32)))
@@ -92,6 +96,7 @@ func decodeHello(body []byte) (greeting, error) {
 	g := greeting{
 		version: version, clock: m.GetClock(), agent: m.GetAgent(), addrs: m.GetAddrs(),
 		name: m.GetName(), wall: m.GetWall(), certificate: m.GetCertificate(),
+		gateway: m.GetFeatures()&wire.HelloGateway != 0,
 		session: m.GetSession(), fresh: m.GetFresh(), received: wire.CountsOf(m.GetReceived()),
 	}
 	copy(g.instance[:], m.GetInstance())
@@ -108,6 +113,7 @@ type acquaintance struct {
 	agent    string
 	name     string
 	version  uint32
+	gateway  bool // it says that it is a gateway's node
 
 	certificate []byte   // in its last Hello; nil = none
 	addr        string   // of the last connection
@@ -124,7 +130,7 @@ func (a *acquaintance) meet(s Stream, g *greeting) {
 
 // learn notes what the peer said in the Hello of a connection.
 func (a *acquaintance) learn(s Stream, g *greeting) {
-	a.clock, a.agent, a.name, a.version = g.clock, g.agent, g.name, g.version
+	a.clock, a.agent, a.name, a.version, a.gateway = g.clock, g.agent, g.name, g.version, g.gateway
 	a.addr, a.addrs, a.certificate = s.RemoteAddr(), g.addrs, g.certificate
 	if s.Outbound() {
 		a.addrs = mergeAddrs([]string{a.addr}, g.addrs)

@@ -33,6 +33,7 @@ type LinkStatus struct {
 	Version uint32         `json:"version,omitempty"`
 	Agent   string         `json:"agent,omitempty"`
 	Name    string         `json:"name,omitempty"`         // what people call the peer: any text, to be escaped
+	Gateway bool           `json:"gateway,omitempty"`      // the peer says that it is a gateway's node
 	RTT     time.Duration  `json:"rtt_ns,omitempty"`       // 0 = not measured yet
 	Queued  map[string]int `json:"queued_bytes,omitempty"` // by lane, empty lanes left out
 	Kept    map[string]int `json:"kept_bytes,omitempty"`   // sent and not acknowledged, likewise
@@ -133,6 +134,7 @@ func describe(l *Link) (LinkStatus, bool) {
 	}
 	s.Addr = l.known.addr
 	s.Session, s.Version, s.Agent, s.Name = l.number.Load(), l.known.version, l.known.agent, l.known.name
+	s.Gateway = l.known.gateway
 	if ahead, known := l.o.clocks.ahead(l.peer); known {
 		s.ClockAhead = &ahead
 	}

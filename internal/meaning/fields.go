@@ -47,6 +47,7 @@ func fields() []Entry {
 		{"links.version", "", "The version of the protocol that both ends speak."},
 		{"links.agent", "", "Program and release of the other node."},
 		{"links.name", "", "What people call the other node."},
+		{"links.gateway", "", "true if the other node says that it is a gateway's."},
 		{"links.rtt_ns", "", "The smoothed round trip in nanoseconds; 0 if it was not measured yet."},
 		{"links.queued_bytes", "", "Bytes that wait to be sent, by lane."},
 		{"links.kept_bytes", "", "Bytes that were sent and not acknowledged, by lane. They go again if the connection breaks."},

@@ -68,9 +68,9 @@ type Config struct {
 	// with explicit keys.
 	Seal request.Seal
 
-	// BorrowNothing has this node ask no gateway for clusters that nobody serves: it is
-	// a gateway's own.
-	BorrowNothing bool
+	// Gateway says that this node is a gateway's: it tells its peers so, and asks no
+	// gateway for clusters that nobody serves.
+	Gateway bool
 
 	// MaxSubscriptions bounds the subscriptions of this node, of its clients
 	// too. Default 100,000.

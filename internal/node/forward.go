@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/patterns/request"
@@ -19,6 +20,9 @@ import (
 // neither decodes nor encodes, and calls that do not wait. The contracts are
 // those of the engines.
 type raw struct{ registrations }
+
+// Natives are described at overlay.Natives.
+func (n *raw) Natives() []overlay.Native { return overlay.Natives(n.overlay) }
 
 // Begin asks one member of a cluster, and does not wait: see
 // request.Engine.Start. Like Request it still works while the node drains.

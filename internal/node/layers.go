@@ -62,7 +62,7 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	if l.overlay, err = overlay.New(overlay.Config{
 		Seam: l.outside.Seam, Seeds: l.cfg.Seeds, RememberFile: l.state.peers(), Heartbeat: l.cfg.Heartbeat, Held: l.outside.held(),
 		MaxMessage: request.MaxMessage + request.MaxOverhead, Agent: l.cfg.Agent, Name: l.cfg.Name, Logger: l.cfg.Logger,
-		Admission: l.credentials,
+		Admission: l.credentials, Gateway: l.cfg.Gateway,
 	}); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (l *layers) requestConfig() request.Config {
 // directory is where callers find members.
 func (l *layers) directory() request.Directory {
 	d := request.FromClusters(l.clusters)
-	if l.cfg.BorrowNothing {
+	if l.cfg.Gateway {
 		return d
 	}
 	return borrower{d, l}

@@ -12,6 +12,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+// HelloGateway is the bit of Hello.features that says: the sender is a gateway's node.
+const HelloGateway = 1 << 0
+
 // AppendControl appends an encoded control message. Equal messages give equal
 // bytes. It fails for text that is not UTF-8 (see ClipText) and with
 // ErrControlTooLarge.

@@ -208,7 +208,7 @@ type Hello struct {
 	Wall          int64                  `protobuf:"zigzag64,10,opt,name=wall,proto3" json:"wall,omitempty"`                            // sender's wall clock, ms since 1970 (UTC); 0 = unknown
 	Name          string                 `protobuf:"bytes,11,opt,name=name,proto3" json:"name,omitempty"`                               // what people call the sender, at most 64 bytes; for logs and status
 	Certificate   []byte                 `protobuf:"bytes,12,opt,name=certificate,proto3" json:"certificate,omitempty"`                 // at most 1 KiB
-	Features      uint64                 `protobuf:"varint,13,opt,name=features,proto3" json:"features,omitempty"`                      // bits
+	Features      uint64                 `protobuf:"varint,13,opt,name=features,proto3" json:"features,omitempty"`                      // bits: 1 = the sender is a gateway's node
 	Window        []uint32               `protobuf:"varint,14,rep,packed,name=window,proto3" json:"window,omitempty"`                   // bytes that the sender keeps at most for each of the four lanes; none = not said
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

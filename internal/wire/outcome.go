@@ -24,7 +24,8 @@ const (
 	OutcomeTooLarge     Outcome = 7 // beyond a limit of size
 	OutcomeCancelled    Outcome = 8 // the caller cancelled
 
-	// Nodes do not say these to each other, but relays to their clients.
+	// Nodes do not say these to each other, but relays to their clients; and a gateway
+	// says OutcomeUnreachable for a member that it lends.
 	OutcomeNoMembers   Outcome = 9  // nobody serves the cluster
 	OutcomeUnreachable Outcome = 10 // nobody could be reached
 	OutcomeInterrupted Outcome = 11 // the member's process ended before the reply

@@ -309,6 +309,9 @@ func (a *attempt) failed(f failure) decision {
 	switch f {
 	case failedFull, failedLeaving, failedLate:
 		outcome = wire.OutcomeOverloaded
+	case failedCut:
+		outcome = wire.OutcomeCancelled // that it can't serve now its record says, too
+		c.plan.trials[a.number].network = a.member.Network
 	case failedUnreached, failedLink:
 		// The link's own state takes the member out of rotation, and brings it
 		// back at the first byte; to eject it besides would keep it out longer.

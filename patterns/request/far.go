@@ -92,6 +92,8 @@ func reveal(a *attempt) (f failure) {
 		return failedFull
 	case a.reply.Outcome == wire.OutcomeCancelled || a.reply.Outcome == wire.OutcomeReply || a.reply.Outcome == wire.OutcomeRemoteError:
 		return failedReply
+	case a.reply.Outcome == wire.OutcomeUnreachable:
+		return failedCut
 	default:
 		return failedUnreached
 	}

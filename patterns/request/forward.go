@@ -84,7 +84,8 @@ func (d *Delivery) From() peer.ID { return peer.ID(d.Origin.Peer) }
 // Answer sends the reply: of r it takes Outcome, FlagMaybeRan, Queue, Running,
 // ServiceMicros and Code, and Tail, which must not change until the Delivery's
 // caller can have it, so: not at all. Outcomes that nodes do not say to each
-// other become OutcomeCancelled: what was begun is not known; but after
+// other become OutcomeCancelled, but OutcomeUnreachable, which gateways say: what was
+// begun is not known; and after
 // OutcomeDeadline, which says that nobody waits, nothing is sent. It does not block
 // and may be called from anywhere; where the lane to the caller is full the reply
 // stands in line. Calls after the first do nothing.
@@ -182,7 +183,7 @@ func (d *Delivery) first() bool {
 func (s *Server) encodeAnswer(d *Delivery, r *wire.Reply) (head []byte) {
 	passed := r.Flags & wire.FlagSealed
 	r.ID, r.From, r.Flags = d.RequestID, nil, r.Flags&wire.FlagMaybeRan
-	if r.Outcome > wire.OutcomeCancelled {
+	if r.Outcome > wire.OutcomeCancelled && r.Outcome != wire.OutcomeUnreachable {
 		r.Outcome = wire.OutcomeCancelled
 	}
 	if r.Tail == nil {

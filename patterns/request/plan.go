@@ -5,6 +5,7 @@ package request
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,6 +24,7 @@ const (
 	failedGone                         // refused: no such member
 	failedLate                         // thrown away unhandled: its deadline had passed
 	failedUnreached                    // never sent
+	failedCut                          // refused by a gateway: it can't reach the member's network
 	failedLink                         // the link was lost after sending
 	failedReply                        // the member can't say what became of it
 )
@@ -63,6 +65,7 @@ type trial struct {
 	sent     bool
 	doubtful bool    // its peer does not answer heartbeats
 	failed   failure // 0 = under way
+	network  string  // after failedCut: the one that can't be reached
 }
 
 // plan decides about one request: whether it is sent, sent again, given up,
@@ -184,6 +187,8 @@ func (p *plan) nobody(now int64, empty bool) decision {
 	case len(p.trials) >= maxAttempts || p.onlyFull():
 		return p.settle()
 	case p.wait:
+	case p.onlyCut():
+		return p.settle()
 	case empty && !p.mayHaveRun():
 		if p.failedWith(failedFull) {
 			return ending(patterns.ErrOverloaded)
@@ -214,6 +219,11 @@ func (p *plan) outcome() error {
 		return patterns.ErrOverloaded
 	case p.failedWith(failedLate):
 		return &patterns.DeadlineError{Cause: context.DeadlineExceeded}
+	}
+	for i := range p.trials {
+		if t := &p.trials[i]; t.failed == failedCut {
+			return fmt.Errorf("%w: no gateway reaches the network %s", patterns.ErrUnreachable, t.network)
+		}
 	}
 	return patterns.ErrUnreachable
 }
@@ -254,6 +264,14 @@ func (p *plan) failedWith(f failure) bool {
 // onlyUnreached says that nothing has ever left.
 func (p *plan) onlyUnreached() bool {
 	return !slices.ContainsFunc(p.trials, func(t trial) bool { return t.failed != failedUnreached })
+}
+
+// onlyCut says that gateways have answered that they can't reach the members' network,
+// and that nobody else is there any more.
+func (p *plan) onlyCut() bool {
+	return p.failedWith(failedCut) && !slices.ContainsFunc(p.trials, func(t trial) bool {
+		return t.failed != failedCut && t.failed != failedGone && t.failed != failedLeaving
+	})
 }
 
 func (p *plan) onlyFull() bool {

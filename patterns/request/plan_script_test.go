@@ -40,7 +40,7 @@ func TestPlanScripts(t *testing.T) {
 
 var scriptFailures = map[string]failure{
 	"full": failedFull, "leaving": failedLeaving, "gone": failedGone, "late": failedLate,
-	"unreached": failedUnreached, "link": failedLink, "reply": failedReply,
+	"unreached": failedUnreached, "cut": failedCut, "link": failedLink, "reply": failedReply,
 }
 
 func (p *plan) obey(s script.Step) string {

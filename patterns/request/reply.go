@@ -41,6 +41,8 @@ func (a *attempt) answered() decision {
 			return a.transmit()
 		}
 		return a.failed(failedGone)
+	case wire.OutcomeUnreachable:
+		return a.failed(failedCut)
 	case wire.OutcomeExpired:
 		return a.failed(failedLate)
 	case wire.OutcomeUnauthorized:

@@ -103,7 +103,7 @@ func TestTheScenariosOfThePromisesAreThere(t *testing.T) {
 
 		"federation-spill-over":    {"lost{died} == 0", "lost{flaps} == 0", "handled{bounded} <= 440", "border_turns{died} == 2", "border_turns{flaps} <= 2", "return_max{died} < 5s"},
 		"federation-gateway-loss":  {"lost{idem} == 0", "severed_max{pipe} < 500ms"},
-		"federation-cut-off":       {"lost{us} == 0", "crossed{us} == 0", "lost{after} == 0"},
+		"federation-cut-off":       {"lost{us} == 0", "crossed{us} == 0", "lost{after} == 0", "no_members == 0", "deadline{far} <= 40"},
 		"federation-lying-gateway": {"lost{us} == 0", "lost{eu} == 0", "wrong_reply{once} == 0", "lost{honest} == 0"},
 		"federation-wrong-clock":   {"lost{idem} == 0", "no_members == 0", "late_max < 10ms"},
 		"federation-ring":          {"lost{far} == 0", "lost{around} == 0", "crossed{own} == 0", "gateways_max{calmly} == 4", "borders_max{calm} == 2", "duplicated == 0"},

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -123,7 +124,7 @@ func writeGateway(w io.Writer, s *gateway.Status) error {
 	t := newTable(w)
 	t.row("NETWORK", "NODE", "PEERS", "ADDRESSES")
 	for _, n := range s.Networks {
-		t.row(n.Name, nodename.Of(n.Node.Name, n.Node.Peer), n.Node.Peers, strings.Join(n.Node.Addrs, " "))
+		t.row(n.Name, nodename.Of(n.Node.Name, n.Node.Peer), peersText(&n), strings.Join(n.Node.Addrs, " "))
 	}
 	t.gap()
 	t.row("LENT", "FROM", "TO", "AS", "PRIORITY", "STATE", "MEMBERS", "MESSAGES", "BYTES", "IN FLIGHT", "TUNNELS", "TRIP", "REFUSED")
@@ -143,11 +144,21 @@ func writeGateway(w io.Writer, s *gateway.Status) error {
 	return t.flush()
 }
 
+// peersText says how many nodes of a network are known, and whether any is heard.
+func peersText(n *gateway.NetworkStatus) string {
+	if n.CutOff {
+		return fmt.Sprintf("%d, cut off", n.Node.Peers)
+	}
+	return strconv.Itoa(n.Node.Peers)
+}
+
 // crossingState says in a few words whether it is lent.
 func crossingState(x *gateway.CrossingStatus) string {
 	switch {
 	case x.Error != "":
 		return "failing: " + x.Error
+	case x.Lent && x.Usable == 0:
+		return "lent as suspect: none of its members can be reached"
 	case x.Lent:
 		return "lent"
 	case x.Members == 0:
