@@ -9,6 +9,7 @@ import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/issued"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns/broadcast"
 	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/patterns/push"
@@ -39,6 +40,10 @@ type Status struct {
 
 	// Seeds are those of the configuration.
 	Seeds []overlay.SeedStatus `json:"seeds"`
+
+	// Sieve says whether the kernel keeps connections to itself that do not greet; nil =
+	// the node listens nowhere.
+	Sieve *p2p.Sieve `json:"sieve,omitempty"`
 
 	// Data is the data directory, nil if there is none.
 	Data *DataStatus `json:"data,omitempty"`
@@ -106,6 +111,7 @@ func (n *Node) Status() Status {
 		State:       phaseName(n.phase.Load()),
 		Peers:       n.overlay.Router().Size(),
 		Seeds:       present(search.Seeds),
+		Sieve:       n.sieve(),
 		Data:        n.data(search.Unwritten),
 		Clock:       n.overlay.Clocks(),
 		Links:       present(n.overlay.Links()),
@@ -127,6 +133,13 @@ func (n *Node) Status() Status {
 
 		Drops: n.drops(c.Drops),
 	}
+}
+
+func (n *layers) sieve() *p2p.Sieve {
+	if n.outside.host == nil {
+		return nil
+	}
+	return n.outside.host.Sieve()
 }
 
 // data tells how the data directory is.

@@ -31,6 +31,7 @@ type Host struct {
 	counters  *counters
 	learned   *learned
 	held      *budget.Budget[peer.ID] // bytes
+	sieves    sieves
 	// uncertified is how long a connection may last that is of no use.
 	uncertified time.Duration
 
@@ -99,6 +100,9 @@ func (h *Host) Self() peer.ID { return h.self }
 // Held is the budget of Config.MaxHeld. Layers above can have what they hold for peers
 // count against it, too.
 func (h *Host) Held() *budget.Budget[peer.ID] { return h.held }
+
+// Sieve describes that of the listeners; nil = there are none of this machine.
+func (h *Host) Sieve() *Sieve { return h.sieves.get() }
 
 // Router returns the router of this host. Before Start and after Close it
 // knows this node only.

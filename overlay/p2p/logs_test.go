@@ -114,5 +114,5 @@ func TestNothingIsRegisteredGlobally(t *testing.T) {
 func TestCountersAreNamed(t *testing.T) {
 	n := prepare(t, newNetwork(t))
 	require.NotContains(t, n.Counters(), "")
-	require.Len(t, n.Counters(), 26)
+	require.Len(t, n.Counters(), 27)
 }

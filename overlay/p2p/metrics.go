@@ -36,6 +36,7 @@ const (
 	countMDNSElsewhere                   // addresses heard on the local network that are not on it
 	countMDNSShare                       // nodes announced by one address beyond its share
 	countMDNSInvalid                     // answers on the local network that could not be used
+	countUnsifted                        // listeners whose strangers the kernel does not keep to itself
 	counterCount
 )
 
@@ -66,6 +67,7 @@ var counterNames = [counterCount]string{
 	countMDNSElsewhere:    "mdns_elsewhere",
 	countMDNSShare:        "mdns_share",
 	countMDNSInvalid:      "mdns_invalid",
+	countUnsifted:         "unsifted",
 }
 
 // counters belongs to one Host; nothing is registered globally.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"golang.org/x/sys/unix"
 
 	"github.com/arke-mesh/arke/security"
@@ -77,6 +79,37 @@ func TestTheKernelKeepsWhoDoesNotGreet(t *testing.T) {
 	for in := range accepted {
 		t.Fatal("accepted: ", in.RemoteAddr())
 	}
+}
+
+// This test has the kernel refuse the sieve of a listener: the listener works, and why it
+// has none is counted, logged once, and in the status.
+func TestAListenerWithoutASieveSaysSo(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	h := &Host{counters: new(counters), log: zap.New(core)}
+	require.Nil(t, h.Sieve())
+	l, err := machine{}.Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	sifted(h, l)
+	off := l.(*sieved).off
+	require.Equal(t, off == nil, h.Sieve().On)
+	require.Equal(t, off != nil, logs.Len() == 1)
+
+	closed, err := l.(*sieved).Listener.(*net.TCPListener).SyscallConn()
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	refused := sift(closed)
+	require.Error(t, refused)
+	h = &Host{counters: new(counters), log: zap.New(core)}
+	logs.TakeAll()
+	sifted(h, &sieved{l, nil})
+	require.True(t, h.Sieve().On)
+	sifted(h, &sieved{l, refused})
+	sifted(h, &sieved{l, refused})
+	sifted(h, &sieved{l, nil})
+	require.Equal(t, &Sieve{Reason: refused.Error()}, h.Sieve())
+	require.Equal(t, 1, logs.Len())
+	require.EqualValues(t, 2, h.counters[countUnsifted].Load())
 }
 
 // A greeting with its ClientHello is longer than a packet of Ethernet, so it comes in two,

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -63,9 +64,17 @@ func (machine) Listen(addr string) (net.Listener, error) {
 	}
 	// Options are for who has greeted: for the others each costs as much as all we
 	// do about them.
-	quick := net.ListenConfig{KeepAlive: -1, Control: sift}
+	var off error
+	quick := net.ListenConfig{KeepAlive: -1, Control: func(_, _ string, c syscall.RawConn) error {
+		off = sift(c)
+		return nil
+	}}
 	quick.SetMultipathTCP(false) // a listener of which has no sieve, and is slower
-	return quick.Listen(context.Background(), family, addr)
+	l, err := quick.Listen(context.Background(), family, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &sieved{l, off}, nil
 }
 
 // noLinger has Close discard what was not sent, and leave nothing in the kernel.
@@ -131,6 +140,7 @@ func (t *tcpTransport) Listen(addr ma.Multiaddr) (transport.Listener, error) {
 		_ = l.Close()
 		return nil, fmt.Errorf("p2p: listener: %w", err)
 	}
+	sifted(t.owner, l)
 	return newListener(t, l, bound), nil
 }
 

@@ -19,7 +19,7 @@ func setOptions(manet.Conn) {}
 func setUnsent(any, int) {}
 
 // sift likewise: strangers are the door's affair alone.
-func sift(string, string, syscall.RawConn) error { return nil }
+func sift(syscall.RawConn) error { return errNoSieve }
 
 func unsift(net.Conn) {}
 
