@@ -4,12 +4,12 @@
 package gateway
 
 import (
-	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/arke-mesh/arke/internal/drop"
+	"github.com/arke-mesh/arke/internal/pace"
 )
 
 // refusal says why a message may not cross.
@@ -40,8 +40,8 @@ type border struct {
 
 	mu       sync.Mutex // guards what follows; held for a few instructions
 	limits   Limits
-	rate     bucket // of messages
-	volume   bucket // of bytes
+	rate     gauge // of messages
+	volume   gauge // of bytes
 	inFlight int
 	opening  int // tunnels that were let in and are not counted among the open ones yet
 }
@@ -53,7 +53,7 @@ func (b *border) limit(l Limits) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.limits = l
-	b.rate.perSecond, b.volume.perSecond = int64(l.Messages), int64(l.Bytes)
+	b.rate.limit, b.volume.limit = perSecond(l.Messages), perSecond(l.Bytes)
 }
 
 // enter lets a message of so many bytes cross; leave is due then. The opening of a tunnel
@@ -78,13 +78,13 @@ func (b *border) admit(now time.Time, size int, open func() int) refusal {
 		return refusedTunnels
 	case b.inFlight >= b.limits.InFlight:
 		return refusedInFlight
-	case !b.volume.open(at):
+	case !b.volume.Open(b.volume.limit, at):
 		return refusedBytes
-	case !b.rate.open(at):
+	case !b.rate.Open(b.rate.limit, at):
 		return refusedMessages
 	}
-	b.rate.take(1)
-	b.volume.take(int64(size))
+	b.rate.Take(b.rate.limit, at, 1)
+	b.volume.Take(b.volume.limit, at, int64(size))
 	b.inFlight++
 	if open != nil {
 		b.opening++
@@ -112,34 +112,17 @@ func (b *border) leave(now time.Time, size int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.inFlight--
-	b.volume.open(now.UnixNano())
-	b.volume.take(int64(size))
+	b.volume.Take(b.volume.limit, now.UnixNano(), int64(size))
 }
 
-// bucket lets so many units pass each second, and as many at once after a quiet second.
-// What has passed is paid for afterwards, so a message larger than a second's worth
-// passes, too (virtual scheduling, ITU-T I.371).
-type bucket struct {
-	perSecond int64 // 0 = any number
-	paidAt    int64 // when all that has passed is paid for, in ns
+// gauge is a meter and its limit.
+type gauge struct {
+	pace.Meter
+	limit pace.Limit
 }
 
-// open says whether anything may pass now.
-func (b *bucket) open(now int64) bool {
-	if b.perSecond == 0 {
-		return true
-	}
-	b.paidAt = max(b.paidAt, now)
-	return b.paidAt-now < int64(time.Second)
-}
-
-// take notes that n units pass.
-func (b *bucket) take(n int64) {
-	if b.perSecond > 0 {
-		hi, lo := bits.Mul64(uint64(n), uint64(time.Second))
-		if hi < uint64(b.perSecond) {
-			price, _ := bits.Div64(hi, lo, uint64(b.perSecond))
-			b.paidAt += int64(min(price, uint64(time.Hour)))
-		}
-	}
+// perSecond lets so many units pass each second, and as many at once after a quiet one;
+// 0 = any number.
+func perSecond[N int | int64](n N) pace.Limit {
+	return pace.Limit{Units: int64(n), Per: time.Second, Burst: time.Second}
 }

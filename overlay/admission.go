@@ -19,7 +19,7 @@ type Admission interface {
 	// Certificate is what this node shows, at most 1 KiB; nil = none. Nobody changes it.
 	Certificate() []byte
 	// Admit returns what the certificate that p shows calls it, "" = nothing, or why p
-	// is not let in.
+	// is not let in. A refusal takes nothing from p that the one shown before lets it do.
 	Admit(p peer.ID, certificate []byte) (name string, err error)
 	// Valid returns what Admit would, and remembers nothing about p: there may never be a
 	// link.
@@ -59,6 +59,14 @@ func Review(o *Overlay) {
 	o.reviewRoutes()
 }
 
+// Linked says whether there is a session with p. It does not block.
+func Linked(o *Overlay, p peer.ID) bool {
+	o.links.mu.RLock()
+	l := o.links.all[p]
+	o.links.mu.RUnlock()
+	return l != nil && l.Up()
+}
+
 // review does so with one link; without mu.
 func review(l *Link) {
 	l.mu.Lock()
@@ -92,15 +100,18 @@ func ShowAnew(o *Overlay) {
 // shownAnew handles another certificate of a peer's. One that does not let it in
 // changes nothing: the one before may still do.
 func shownAnew(l *Link, body []byte) (kept bool) {
-	if len(body) > wire.MaxCertificate {
+	switch {
+	case len(body) > wire.MaxCertificate:
 		l.o.drops.Inc(dropCertificate)
+		return false
+	case !l.proofs.pass(l.o.now(), signaturePrice):
+		l.o.drops.Inc(dropProofs)
 		return false
 	}
 	certificate := bytes.Clone(body)
 	name, err := l.o.cfg.Admission.Admit(l.peer, certificate)
 	if err != nil {
 		l.o.drops.Inc(dropCertificate)
-		review(l)
 		return false
 	}
 	l.mu.Lock()

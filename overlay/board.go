@@ -14,18 +14,28 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// tellAgain is when a peer is told again whose lane was full.
-const tellAgain = 100 * time.Millisecond
+const (
+	tellAgain = 100 * time.Millisecond // a peer is told again whose lane was full
+	askAgain  = time.Second            // a peer is asked again that has said something too fast
+)
 
 // ErrStale is returned for a statement that says nothing new: one with that number,
 // or a larger one, holds already.
 var ErrStale = errors.New("overlay: a statement with a larger number holds")
+
+// errTooFast says that a statement of a peer's was not looked at.
+var errTooFast = errors.New("overlay: statements come too fast")
 
 // StatementHandler is what a node has to do with the statements of one topic.
 type StatementHandler struct {
 	// Max is how many subjects there may be. What goes beyond it is dropped, and
 	// counted. Default 1.
 	Max int
+	// Signed says that Check verifies a signature, not a MAC: a peer may say fewer then.
+	Signed bool
+	// Yields says of a statement that it says no more than that nothing holds: where
+	// there is no room, the one that has said so first goes. nil = of none.
+	Yields func(*Statement) bool
 	// Check returns an error unless the statement is true; it verifies proofs. It
 	// may be called concurrently, only for what would be news.
 	Check func(Statement) error
@@ -50,6 +60,7 @@ type Board struct {
 	sender bool  // somebody tells peers …
 	more   bool  // … and is to look again
 	timer  Timer // until a full lane is tried again; nil = none
+	asking Timer // until peers are asked again; nil = none
 }
 
 func newBoard(o *Overlay) *Board {
@@ -65,12 +76,12 @@ func (b *Board) Handle(t Topic, h StatementHandler) {
 		panic("BUG: statements handled after Start, or twice for one topic")
 	}
 	b.handlers[t] = h
-	b.core.limits[t] = max(h.Max, 1)
+	b.core.topic(t, max(h.Max, 1), h.Yields)
 }
 
 // State tells all nodes s. It returns ErrStale if that is not news here, an
 // error if there are too many subjects, or what Check says.
-func (b *Board) State(s Statement) error { return b.consider(s, "") }
+func (b *Board) State(s Statement) error { return b.consider(s, nil) }
 
 // Held returns what holds about a topic, by subject.
 func (b *Board) Held(t Topic) (all []Statement) {
@@ -136,6 +147,10 @@ func (b *Board) receive(l *Link, body []byte) bool {
 		return false
 	}
 	if m.GetNumber() == 0 {
+		if !l.proofs.pass(b.o.now(), 1) {
+			b.o.drops.Inc(dropProofs)
+			return false
+		}
 		b.mu.Lock()
 		b.core.asked(l.peer, m.GetTopic())
 		b.mu.Unlock()
@@ -144,55 +159,101 @@ func (b *Board) receive(l *Link, body []byte) bool {
 	}
 	err := b.consider(Statement{
 		Topic: m.GetTopic(), Subject: string(m.GetSubject()), Number: m.GetNumber(), Body: m.GetBody(), Proof: m.GetProof(),
-	}, l.peer)
-	if err != nil && !errors.Is(err, ErrStale) {
+	}, l)
+	switch {
+	case err == nil, errors.Is(err, ErrStale):
+	case errors.Is(err, errTooFast):
+		b.o.drops.Inc(dropProofs)
+	default:
 		b.o.drops.Inc(dropStatement)
 	}
 	return false
 }
 
-// consider takes a statement in if it is news, and true.
-func (b *Board) consider(s Statement, from peer.ID) error {
+// consider takes a statement in if it is news, and true. from is nil for this node's own.
+func (b *Board) consider(s Statement, from *Link) error {
 	h, known := b.handlers[s.Topic]
 	if !known {
 		return fmt.Errorf("overlay: no statements of topic %v are known", s.Topic)
 	}
-	b.mu.Lock()
-	verdict := b.core.judge(&s)
-	if verdict == judgeStale {
-		b.core.knows(from, &s)
+	var by peer.ID
+	if from != nil {
+		by = from.peer
 	}
-	b.mu.Unlock()
-	switch verdict {
-	case judgeStale:
-		return ErrStale
-	case judgeFull:
-		b.refuse(from, s.Topic)
-		return fmt.Errorf("overlay: too many statements of topic %v", s.Topic)
+	for {
+		verdict, checks := b.judge(&s, from, h.Signed)
+		if verdict != judgeNews {
+			return b.untaken(&s, by, verdict)
+		}
+		if err := h.Check(s); err != nil {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.core.refuse(by, s.Topic)
+			return err
+		}
+		b.heeding.Lock()
+		b.mu.Lock()
+		same := b.core.topics[s.Topic].checks == checks
+		if same {
+			verdict = b.core.take(s, by, int64(b.o.now()))
+		}
+		b.mu.Unlock()
+		if same && verdict == judgeNews {
+			h.Heed(s)
+		}
+		b.heeding.Unlock()
+		switch {
+		case !same: // it may be untrue by now
+		case verdict == judgeNews:
+			b.tell()
+			return nil
+		default:
+			return b.untaken(&s, by, verdict)
+		}
 	}
-	if err := h.Check(s); err != nil {
-		b.refuse(from, s.Topic)
-		return err
-	}
-	b.heeding.Lock()
-	b.mu.Lock()
-	news := b.core.take(s, from)
-	b.mu.Unlock()
-	if news {
-		h.Heed(s)
-	}
-	b.heeding.Unlock()
-	if !news {
-		return ErrStale
-	}
-	b.tell()
-	return nil
 }
 
-func (b *Board) refuse(from peer.ID, t Topic) {
+// judge says what a statement would change, and how often it has changed what is found
+// true.
+func (b *Board) judge(s *Statement, from *Link, signed bool) (judgement, int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.core.refuse(from, t)
+	verdict := b.core.judge(s)
+	if verdict == judgeNews && from != nil {
+		price := 1
+		if signed {
+			price = signaturePrice
+		}
+		if !from.proofs.pass(b.o.now(), price) {
+			verdict = judgeLate
+		}
+	}
+	return verdict, b.core.topics[s.Topic].checks
+}
+
+// untaken notes what a peer has said in vain, and returns why.
+func (b *Board) untaken(s *Statement, by peer.ID, verdict judgement) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch verdict {
+	case judgeStale:
+		b.core.knows(by, s)
+		return ErrStale
+	case judgeFull:
+		b.core.refuse(by, s.Topic)
+		return fmt.Errorf("overlay: too many statements of topic %v", s.Topic)
+	}
+	b.core.postpone(by, s.Topic)
+	if b.asking == nil && !b.o.leaving() {
+		b.asking = b.o.after("overlay/statements-late", askAgain, func() {
+			b.mu.Lock()
+			b.asking = nil
+			b.core.askLate()
+			b.mu.Unlock()
+			b.tell()
+		})
+	}
+	return errTooFast
 }
 
 // link notes what a link's event means for who has to be told.
@@ -271,7 +332,9 @@ func (b *Board) send(p peer.ID, s *Statement) error {
 func (b *Board) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.timer != nil {
-		b.timer.Stop()
+	for _, t := range []Timer{b.timer, b.asking} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 }

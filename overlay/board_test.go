@@ -134,6 +134,65 @@ func TestUntrueStatementsAreCountedAndStopped(t *testing.T) {
 	require.Equal(t, []string{"11", "21", "31"}, atB.list())
 }
 
+func TestWhatAPeerSaysTooFastIsAskedForAgain(t *testing.T) {
+	// This test has a peer say more that is untrue, and show more certificates that are
+	// none, than are checked for one peer: the rest is not looked at. What it said that is
+	// true is asked for again, and others are heard meanwhile.
+	net := newMemNet()
+	var checks atomic.Int64
+	b := newNode(t, net, "b")
+	b.Statements().Handle(wire.Statement_REVOCATIONS, overlay.StatementHandler{
+		Signed: true,
+		Check: func(s overlay.Statement) error {
+			if checks.Add(1); string(s.Proof) != "true" {
+				return errUntrue
+			}
+			return nil
+		},
+		Heed: func(overlay.Statement) {},
+	})
+	b.start()
+	liar := newRaw(t, net, "z")
+	s := liar.greet("b")
+	for n := range uint64(300) {
+		s.control(wire.KindStatement, &wire.Statement{Topic: wire.Statement_REVOCATIONS, Number: n + 1, Proof: []byte("false")})
+	}
+	require.Eventually(t, func() bool {
+		return b.Drops()["statement_refused"]+b.Drops()["too_many_proofs"] == 300
+	}, 10*time.Second, time.Millisecond)
+	require.Less(t, checks.Load(), int64(200), "a hundred, and five a second")
+	before := b.Drops()["too_many_proofs"]
+	require.Positive(t, before)
+	s.send(wire.KindCertificate, []byte("good"))
+	require.Eventually(t, func() bool { return b.Drops()["too_many_proofs"] > before }, 10*time.Second, time.Millisecond)
+
+	other := newRaw(t, net, "y").greet("b")
+	other.control(wire.KindStatement, &wire.Statement{Topic: wire.Statement_REVOCATIONS, Number: 7, Proof: []byte("true")})
+	require.Eventually(t, func() bool { return b.Statements().Number(wire.Statement_REVOCATIONS, "") == 7 }, 10*time.Second, time.Millisecond)
+}
+
+func TestWhatChangesWhileAStatementIsCheckedIsHeeded(t *testing.T) {
+	// This test has a statement be true when it is checked and no longer when it is taken,
+	// as where a key ends in between: it does not hold.
+	net := newMemNet()
+	b := newNode(t, net, "b")
+	valid := true
+	b.Statements().Handle(wire.Statement_BAN, overlay.StatementHandler{
+		Check: func(overlay.Statement) error {
+			if !valid {
+				return errUntrue
+			}
+			valid = false // the key that proves it ends, and what it has proved is dropped
+			b.Statements().Drop(wire.Statement_BAN, func(overlay.Statement) bool { return false })
+			return nil
+		},
+		Heed: func(overlay.Statement) { require.Fail(t, "it was heeded") },
+	})
+	b.start()
+	require.ErrorIs(t, b.Statements().State(ban("mallory", 1)), errUntrue)
+	require.Empty(t, b.Statements().Held(wire.Statement_BAN))
+}
+
 func TestWhoIsExcludedIsCutOffAndRefused(t *testing.T) {
 	// This test excludes a peer: its link ends with ErrExcluded at once, what either
 	// side dials is refused, until it is admitted again.

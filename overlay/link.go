@@ -35,6 +35,7 @@ type Link struct {
 	suspected atomic.Bool // read without mu, written under it
 	holders   holders     // likewise
 	notices   noticeLog
+	proofs    proofs
 	events    announcer
 
 	// Guarded by mu.

@@ -14,6 +14,7 @@ const (
 	dropHandshakeFull                                      // an incoming stream beyond the bound on handshakes
 	dropStatement                                          // one that is not true, or beyond the bound on subjects
 	dropCertificate                                        // one that a peer shows in place of its Hello's, and that does not let it in
+	dropProofs                                             // a statement or certificate beyond what is checked for one peer
 	dropExcluded                                           // a stream of a peer that is excluded
 	dropCandidate                                          // a candidate forgotten in favour of a newer one
 	dropReasons
@@ -30,6 +31,8 @@ func (r dropReason) String() string {
 		return "statement_refused"
 	case dropCertificate:
 		return "certificate_refused"
+	case dropProofs:
+		return "too_many_proofs"
 	case dropExcluded:
 		return "peer_excluded"
 	case dropCandidate:

@@ -17,18 +17,21 @@ import (
 
 // TestStatementScripts plays the stories in testdata/statements against the core that
 // knows which statements hold and who has to be told. There are two subjects of bans
-// at most. After each step it prints what peers are owed.
+// at most, and even numbers say that there is none. After each step it prints what peers are owed.
 //
 //	up PEER                    a session with a peer begins; down PEER = it ends
 //	hear SUBJECT NUMBER PEER   a statement that is true comes from a peer; without one it is ours
 //	tell PEER                  the peer is sent the first that it is owed
 //	refuse PEER                what the peer has said was not true
 //	recheck                    what was not true may be by now
+//	wait TIME                  so much time passes
+//	late                       who has said something too fast is to be asked
 //	asked PEER                 the peer asks for all that holds
 func TestStatementScripts(t *testing.T) {
 	story.Run(t, "testdata/statements", func() func(story.Step) []string {
 		c := newStatements()
-		c.limits[wire.Statement_BAN] = 2
+		c.topic(wire.Statement_BAN, 2, func(s *Statement) bool { return s.Number%2 == 0 })
+		now := int64(0)
 		return func(d story.Step) (out []string) {
 			switch d.Cmd {
 			case "up":
@@ -45,10 +48,13 @@ func TestStatementScripts(t *testing.T) {
 				if verdict == judgeStale {
 					c.knows(from, &s)
 				}
-				out = append(out, [...]string{"stale", "full", "news"}[verdict])
-				if taken := c.take(s, from); taken != (verdict == judgeNews) {
+				if taken := c.take(s, from, now); taken == judgeLate && verdict == judgeNews {
+					c.postpone(from, s.Topic)
+					verdict = judgeLate
+				} else if taken != verdict {
 					d.Fail("taken %v, judged %v", taken, verdict)
 				}
+				out = append(out, [...]string{"stale", "full", "late", "news"}[verdict])
 			case "tell":
 				p := peer.ID(d.Word(0))
 				s, ok := c.next(p)
@@ -63,6 +69,10 @@ func TestStatementScripts(t *testing.T) {
 				out = append(out, fmt.Sprintf("told %s %d", s.Subject, s.Number))
 			case "refuse":
 				c.refuse(peer.ID(d.Word(0)), wire.Statement_BAN)
+			case "wait":
+				now += int64(d.Time(0))
+			case "late":
+				c.askLate()
 			case "recheck":
 				c.recheck(wire.Statement_BAN)
 			case "asked":
@@ -75,8 +85,9 @@ func TestStatementScripts(t *testing.T) {
 				if len(c.peers[p].ask) > 0 {
 					out = append(out, string(p)+" is to be asked")
 				}
-				for _, name := range c.peers[p].owed {
-					owed = append(owed, fmt.Sprintf("%s %d", name.subject, c.held[name].Number))
+				c.peers[p].owed.tidy()
+				for _, e := range c.peers[p].owed.queue {
+					owed = append(owed, fmt.Sprintf("%s %d", e.name.subject, c.held[e.name].Number))
 				}
 				if owed == nil {
 					continue
@@ -92,10 +103,10 @@ func TestStatementScripts(t *testing.T) {
 // changed is told it again: with the proof before it may have refused it.
 func TestAnotherProofIsTold(t *testing.T) {
 	c := newStatements()
-	c.limits[wire.Statement_BAN] = 2
+	c.topic(wire.Statement_BAN, 2, nil)
 	c.up("a")
 	s := Statement{Topic: wire.Statement_BAN, Subject: "eve", Number: 1, Proof: []byte("old")}
-	c.take(s, "")
+	c.take(s, "", 0)
 	first, _ := c.next("a")
 	s.Proof = []byte("new")
 	c.renew(s)

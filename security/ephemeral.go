@@ -117,6 +117,20 @@ func (e *Ephemerals) Advance(now time.Time) (next time.Time, changed bool) {
 	return next, changed
 }
 
+// Erase erases all keys and agreements, as when the node ends: what they have sealed is
+// open to nobody here any more, and nothing else is sealed with them.
+func (e *Ephemerals) Erase() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, k := range e.keys {
+		for _, a := range slices.Concat(k.asked.all(), k.answered.all(), k.kept) {
+			a.erase()
+		}
+		k.secret, k.kept = hidden[ecdh.PrivateKey]{}, nil
+		k.asked, k.answered = generations[EphemeralKey, *Agreement]{}, generations[EphemeralKey, *Agreement]{}
+	}
+}
+
 // boundKept erases of what is kept beyond maxKept that with the latest deadlines. mu is
 // held.
 func (e *Ephemerals) boundKept() {
@@ -184,7 +198,7 @@ func (k *ephemeral) expire(now time.Time) (at time.Time, over bool) {
 }
 
 // With returns what this node agrees on with a member's node, as the one that asks. It
-// returns ErrUnauthorized for a key that is none.
+// returns ErrUnauthorized for a key that is none, and ErrForgotten after Erase.
 func (e *Ephemerals) With(member EphemeralKey) (*Agreement, error) {
 	e.mu.Lock()
 	k := e.keys[0]

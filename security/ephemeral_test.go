@@ -52,6 +52,26 @@ func (p *pair) open(sealed []byte) (plain []byte, b security.Binding, err error)
 	return plain, b, err
 }
 
+// TestErasedKeysOpenNothing proves that a node which has erased its keys, as when it ends,
+// opens nothing that was sealed for it before, and seals nothing with them.
+func TestErasedKeysOpenNothing(t *testing.T) {
+	p := newPair(t)
+	first, b := p.seal(t, "one")
+	_, at, err := p.open(first)
+	require.NoError(t, err)
+	second, _ := p.seal(t, "two")
+	p.member.Erase()
+	p.member.Erase()
+	_, _, err = p.open(second)
+	require.ErrorIs(t, err, security.ErrForgotten)
+	_, err = p.members.Open(at, first)
+	require.Error(t, err, "what was agreed on is overwritten")
+	_, err = p.member.With(p.caller.Public())
+	require.ErrorIs(t, err, security.ErrForgotten)
+	_, err = p.callers.Open(b, first)
+	require.NoError(t, err, "the caller's are its own")
+}
+
 // TestBothNodesOpenWhatTheyHaveAgreedOn proves the round trip of requests and replies, with
 // the overhead that is promised, and in place.
 func TestBothNodesOpenWhatTheyHaveAgreedOn(t *testing.T) {

@@ -41,6 +41,7 @@ type Roll struct {
 	list     security.RevocationList
 	signed   []byte                                // list, as it was signed; nil = none came
 	shown    map[peer.ID]*holding                  // in Hellos of links that stand
+	apart    map[peer.ID]*holding                  // those of shown that had no link at the last Sweep
 	held     map[security.CertificateHash]*holding // of records, and of links
 	bad      map[security.CertificateHash]error    // why others are none
 }
@@ -96,7 +97,7 @@ func (r *Roll) Present(encoded []byte) error {
 }
 
 func (r *Roll) present(encoded []byte) error {
-	open := r.open
+	open := func(encoded []byte) (*holding, error) { return r.open(encoded, security.HashCertificate(encoded)) }
 	if !r.issuance.Issued() {
 		open = describe
 	}
@@ -117,9 +118,10 @@ func (r *Roll) present(encoded []byte) error {
 // Good says why others would refuse a certificate if this node showed it now; nil = they
 // would not.
 func Good(r *Roll, encoded []byte) error {
+	hash := learn(r, encoded)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, err := r.check(r.self, encoded)
+	_, err := r.check(r.self, encoded, hash)
 	return err
 }
 
@@ -143,9 +145,28 @@ func (r *Roll) OwnCertificate() (c security.Certificate, ok bool) {
 	return r.own.Certificate, true
 }
 
-// open verifies a certificate, or remembers what came of it. mu is held.
-func (r *Roll) open(encoded []byte) (*holding, error) {
+// learn verifies a certificate if that has not been done, while nobody waits for it, and
+// returns its hash.
+func learn(r *Roll, encoded []byte) security.CertificateHash {
 	hash := security.HashCertificate(encoded)
+	r.mu.RLock()
+	known := len(encoded) == 0 || r.held[hash] != nil || r.bad[hash] != nil
+	authority := r.issuance.Authority
+	r.mu.RUnlock()
+	if known {
+		return hash
+	}
+	c, err := security.OpenCertificate(authority, r.network, encoded)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.issuance.Authority == authority && r.held[hash] == nil {
+		remember(r, hash, encoded, c, err)
+	}
+	return hash
+}
+
+// open returns a certificate that is verified, or why it is none. mu is held.
+func (r *Roll) open(encoded []byte, hash security.CertificateHash) (*holding, error) {
 	if h := r.held[hash]; h != nil {
 		return h, nil
 	}
@@ -153,26 +174,31 @@ func (r *Roll) open(encoded []byte) (*holding, error) {
 		return nil, err
 	}
 	c, err := security.OpenCertificate(r.issuance.Authority, r.network, encoded)
+	return remember(r, hash, encoded, c, err), err
+}
+
+// remember keeps what came of a verification. mu is held.
+func remember(r *Roll, hash security.CertificateHash, encoded []byte, c security.Certificate, err error) *holding {
 	if err != nil {
 		if len(r.bad) >= maxBad {
 			clear(r.bad)
 		}
 		r.bad[hash] = err
-		return nil, err
+		return nil
 	}
 	if len(r.held) >= maxHeld {
 		clear(r.held) // those of links stay in shown
 	}
 	h := hold(c, encoded)
 	r.held[hash] = h
-	return h, nil
+	return h
 }
 
 // valid returns the certificate that p shows. Without one, or with one that is good
 // for nothing, it is nil where none is required, and an error where one is; who was
 // revoked is refused in any case. mu is held.
-func (r *Roll) valid(p peer.ID, encoded []byte) (*holding, error) {
-	h, err := r.check(p, encoded)
+func (r *Roll) valid(p peer.ID, encoded []byte, hash security.CertificateHash) (*holding, error) {
+	h, err := r.check(p, encoded, hash)
 	switch {
 	case err == nil:
 		return h, nil
@@ -184,19 +210,27 @@ func (r *Roll) valid(p peer.ID, encoded []byte) (*holding, error) {
 
 // check says what is wrong with a certificate, or with the node. It returns one whose
 // signature is good together with the error. mu is held.
-func (r *Roll) check(p peer.ID, encoded []byte) (*holding, error) {
+func (r *Roll) check(p peer.ID, encoded []byte, hash security.CertificateHash) (*holding, error) {
 	if r.list.RevokesPeer(p) {
 		return nil, fmt.Errorf("%w: list %d excludes the node", security.ErrRevoked, r.list.Number)
 	}
 	if len(encoded) == 0 {
 		return nil, security.ErrNoCertificate
 	}
-	h, err := r.open(encoded)
-	switch {
-	case err != nil:
+	h, err := r.open(encoded, hash)
+	if err != nil {
 		return nil, err
+	}
+	return stands(r, p, h)
+}
+
+// stands says whether a certificate whose signature is good counts for p now. mu is held.
+func stands(r *Roll, p peer.ID, h *holding) (*holding, error) {
+	switch {
 	case h.Peer != p:
 		return nil, fmt.Errorf("%w: it is another node's", security.ErrBadCertificate)
+	case r.list.RevokesPeer(p):
+		return nil, fmt.Errorf("%w: list %d excludes the node", security.ErrRevoked, r.list.Number)
 	case r.list.Revokes(&h.Certificate):
 		return h, fmt.Errorf("%w: list %d has serial %016x", security.ErrRevoked, r.list.Number, h.Serial)
 	}
@@ -205,19 +239,26 @@ func (r *Roll) check(p peer.ID, encoded []byte) (*holding, error) {
 
 // Admit says whether p is let in by what it shows in a Hello, and what its certificate
 // calls it; "" = it has none, and needs none. What it may do is remembered until Forget.
+// One that is refused takes nothing from p that the one before lets it do.
 func (r *Roll) Admit(p peer.ID, encoded []byte) (name string, err error) {
 	if !r.issued.Load() {
 		return "", nil
 	}
+	hash := learn(r, encoded)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h, err := r.valid(p, encoded)
-	if h == nil {
-		delete(r.shown, p)
-		return "", err
+	h, err := r.valid(p, encoded, hash)
+	if h != nil {
+		r.shown[p] = h
+		return h.Name, nil
 	}
-	r.shown[p] = h
-	return h.Name, nil
+	if before := r.shown[p]; before != nil && err != nil {
+		if _, over := stands(r, p, before); over == nil {
+			return "", err
+		}
+	}
+	delete(r.shown, p)
+	return "", err
 }
 
 // Forget notes that there is no link to p any more.
@@ -226,6 +267,24 @@ func (r *Roll) Forget(p peer.ID) {
 		r.mu.Lock()
 		delete(r.shown, p)
 		r.mu.Unlock()
+	}
+}
+
+// Sweep forgets what peers have shown who had no link at this call and at the one before:
+// a Hello may have come to nothing. linked must not block.
+func Sweep(r *Roll, linked func(peer.ID) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.apart
+	r.apart = make(map[peer.ID]*holding)
+	for p, h := range r.shown {
+		switch {
+		case linked(p):
+		case before[p] == h:
+			delete(r.shown, p)
+		default:
+			r.apart[p] = h
+		}
 	}
 }
 
@@ -252,9 +311,10 @@ func (r *Roll) recorded(p peer.ID, encoded []byte, more func(*holding) error) (n
 	if !r.issued.Load() {
 		return "", nil
 	}
+	hash := learn(r, encoded)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h, err := r.valid(p, encoded)
+	h, err := r.valid(p, encoded, hash)
 	if h == nil {
 		return "", err
 	}
@@ -273,9 +333,10 @@ func (r *Roll) Lets(p peer.ID, encoded []byte, v verb.Verb, name string) bool {
 	if !r.issued.Load() {
 		return true
 	}
+	hash := learn(r, encoded)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h, err := r.valid(p, encoded)
+	h, err := r.valid(p, encoded, hash)
 	return err == nil && (h == nil || h.allows(v, name))
 }
 
@@ -357,11 +418,18 @@ func (r *Roll) Verify(subject string, number uint64, signed []byte) error {
 // news; who is in has to be looked at again then. The error is
 // security.ErrBadCertificate.
 func (r *Roll) Revoke(signed []byte) (news bool, err error) {
+	authority := r.Issuance().Authority
+	l, err := security.OpenRevocations(authority, r.network, signed)
+	if err != nil {
+		return false, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l, err := security.OpenRevocations(r.issuance.Authority, r.network, signed)
-	if err != nil || l.Number <= r.list.Number {
-		return false, err
+	switch {
+	case r.issuance.Authority != authority:
+		return false, fmt.Errorf("%w: the network has another authority now", security.ErrBadCertificate)
+	case l.Number <= r.list.Number:
+		return false, nil
 	}
 	r.list, r.signed = l, append([]byte(nil), signed...)
 	return true, nil
@@ -431,7 +499,7 @@ func (r *Roll) Status() Status {
 		s.RenewUntil = r.own.RenewUntil
 		encoded = r.own.encoded
 	}
-	if _, err := r.check(r.self, encoded); err != nil && (r.own != nil || r.issuance.Required) {
+	if _, err := r.check(r.self, encoded, security.HashCertificate(encoded)); err != nil && (r.own != nil || r.issuance.Required) {
 		s.Fault = err.Error()
 	}
 	return s

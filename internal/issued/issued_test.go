@@ -283,6 +283,47 @@ func TestANetworkMovesWhileItRuns(t *testing.T) {
 
 // TestAskingCostsNoAllocation checks that what is asked for each message only looks up
 // what was decided before, with and without an authority.
+func TestARefusedCertificateTakesNothingAway(t *testing.T) {
+	// This test has a node show rubbish, another's certificate and one that is over, after
+	// a good one: it may what that one lets it do, until that one is revoked.
+	o, p := newOffice(t, true), node(t)
+	_, err := o.Admit(p, o.sign(p, func(c *security.Certificate) { c.Call = []string{"geo"} }))
+	require.NoError(t, err)
+	good := o.serial
+	over := o.sign(p, func(c *security.Certificate) { c.NotBefore, c.NotAfter = noon.Add(-9*time.Hour), noon.Add(-time.Hour) })
+	for _, bad := range [][]byte{nil, []byte("x"), o.sign(node(t), nil), over} {
+		_, err := o.Admit(p, bad)
+		require.Error(t, err)
+		require.True(t, o.May(p, verb.Call, "geo"))
+	}
+	o.revoke(1, []uint64{good})
+	_, err = o.Admit(p, []byte("x"))
+	require.Error(t, err)
+	require.False(t, o.May(p, verb.Call, "geo"), "it is good for nothing any more")
+}
+
+func TestWhoHasNoLinkIsForgotten(t *testing.T) {
+	// This test has a node show its certificate in a Hello that comes to nothing, after its
+	// link has ended: nothing is kept of it when it has had no link for two looks.
+	o, linked, late := newOffice(t, true), node(t), node(t)
+	admit := func(p peer.ID) {
+		_, err := o.Admit(p, o.sign(p, func(c *security.Certificate) { c.Call = []string{"geo"} }))
+		require.NoError(t, err)
+	}
+	admit(linked)
+	o.Forget(late)
+	admit(late)
+	look := func() { issued.Sweep(o.Roll, func(p peer.ID) bool { return p == linked }) }
+	look()
+	require.True(t, o.May(late, verb.Call, "geo"), "its link may come")
+	admit(late)
+	look()
+	require.True(t, o.May(late, verb.Call, "geo"), "it has said Hello again")
+	look()
+	require.False(t, o.May(late, verb.Call, "geo"))
+	require.True(t, o.May(linked, verb.Call, "geo"))
+}
+
 func TestAskingCostsNoAllocation(t *testing.T) {
 	o, p := newOffice(t, true), node(t)
 	_, err := o.Admit(p, o.sign(p, func(c *security.Certificate) { c.Call, c.Publish = []string{"geo.>"}, []string{"news.>"} }))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/pace"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 )
@@ -18,12 +19,12 @@ import (
 // serves it has to have that name in its certificate; who is in the network may call it.
 const Cluster = "$authority"
 
-// What an issuer does for one node at most.
-const (
-	renewBurst = 4                // renewals at once …
-	renewEvery = 10 * time.Second // … and one more after so long
-	maxAskers  = 16384            // nodes that are remembered
-)
+// maxAskers bounds the nodes that are remembered; the others share what one may ask.
+const maxAskers = 16384
+
+// asking is what an issuer does for one node: four renewals at once, and one more every
+// ten seconds.
+var asking = pace.Limit{Units: 1, Per: 10 * time.Second, Burst: 40 * time.Second}
 
 // Codes of an issuer's refusals. Do not reorder.
 const (
@@ -38,9 +39,10 @@ type Issuer struct {
 	roll *Roll
 	key  security.Issuer
 
+	askers *pace.Meters[peer.ID]
+
 	mu     sync.Mutex
-	askers map[peer.ID]time.Time // guarded by mu; when each has its whole burst again
-	counts struct{ renewed, refused uint64 }
+	counts struct{ renewed, refused uint64 } // guarded by mu
 }
 
 // IssuerStatus is what people want to know of an issuer.
@@ -53,18 +55,22 @@ type IssuerStatus struct {
 
 // NewIssuer returns an issuer that goes by what the roll knows.
 func NewIssuer(r *Roll, key security.Issuer) *Issuer {
-	return &Issuer{roll: r, key: key, askers: make(map[peer.ID]time.Time)}
+	return &Issuer{roll: r, key: key, askers: pace.New[peer.ID](asking, maxAskers)}
 }
 
 // Renew renews a certificate of p. The error is a *patterns.RemoteError, or a
 // *patterns.Refusal if p asks too often.
 func (i *Issuer) Renew(p peer.ID, encoded []byte) ([]byte, error) {
 	now := i.roll.now()
-	if !i.allows(p, now) {
+	if !i.askers.Pass(p, now.UnixNano(), 1) {
+		i.mu.Lock()
+		i.counts.refused++
+		i.mu.Unlock()
 		return nil, &patterns.Refusal{Cause: patterns.ErrOverloaded}
 	}
+	hash := learn(i.roll, encoded)
 	i.roll.mu.Lock()
-	_, err := i.roll.check(p, encoded)
+	_, err := i.roll.check(p, encoded, hash)
 	i.roll.mu.Unlock()
 	var signed []byte
 	if err == nil {
@@ -82,33 +88,6 @@ func (i *Issuer) Renew(p peer.ID, encoded []byte) ([]byte, error) {
 		code = CodeNotYet
 	}
 	return nil, &patterns.RemoteError{Code: code, Message: err.Error()}
-}
-
-// allows counts what p asks for.
-func (i *Issuer) allows(p peer.ID, now time.Time) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	whole, known := i.askers[p]
-	if whole.Before(now) {
-		whole = now
-	}
-	if whole = whole.Add(renewEvery); whole.Sub(now) > renewBurst*renewEvery {
-		i.counts.refused++
-		return false
-	}
-	if !known && len(i.askers) >= maxAskers {
-		for q, at := range i.askers {
-			if !at.After(now) {
-				delete(i.askers, q)
-			}
-		}
-		if len(i.askers) >= maxAskers {
-			i.counts.refused++
-			return false
-		}
-	}
-	i.askers[p] = whole
-	return true
 }
 
 // Status describes the issuer.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
@@ -24,17 +25,24 @@ import (
 type bans struct {
 	l *layers
 
+	keeping sync.Mutex // held while the file is written
+
 	// Guarded by mu.
 	mu      sync.Mutex
 	listed  map[peer.ID]bool // in this node's file
 	out     map[peer.ID]bool // with whom it has nothing to do
-	changed []peer.ID        // to be looked at …
+	changed []peer.ID        // to be looked at, each once …
 	busy    bool             // … by somebody who does already
+	timer   overlay.Timer    // until what is new is kept; nil = nothing is
+	over    bool
 }
 
 // maxRaise bounds how far a ban's number may be above the one that holds: else whoever has
 // a key could choose the last one there is, and nobody could lift the ban.
 const maxRaise = 1 << 16
+
+// keepAfter is when what is new is kept for the next start.
+const keepAfter = time.Second
 
 var (
 	errRaise         = errors.New("node: the number of the ban is too far above the one before")
@@ -45,6 +53,8 @@ var (
 func (b *bans) handle() {
 	b.l.overlay.Statements().Handle(wire.Statement_BAN, overlay.StatementHandler{
 		Max: security.MaxBans,
+		// A lifted ban is only in the way of an older statement: others need its place more.
+		Yields: func(s *overlay.Statement) bool { return s.Number%2 == 0 },
 		Check: func(s overlay.Statement) error {
 			if err := security.CheckPeerID(peer.ID(s.Subject)); err != nil {
 				return err
@@ -57,7 +67,10 @@ func (b *bans) handle() {
 			}
 			return b.l.keys.network.CheckVouch(s.Proof, uint32(s.Topic), s.Subject, s.Number, s.Body)
 		},
-		Heed: func(s overlay.Statement) { b.heed(peer.ID(s.Subject)) },
+		Heed: func(s overlay.Statement) {
+			b.heed(peer.ID(s.Subject))
+			b.keepLater()
+		},
 	})
 }
 
@@ -66,7 +79,10 @@ func (b *bans) handle() {
 func (b *bans) heed(p peer.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.changed = append(b.changed, p); b.busy {
+	if !slices.Contains(b.changed, p) {
+		b.changed = append(b.changed, p)
+	}
+	if b.busy {
 		return
 	}
 	b.busy = true
@@ -116,15 +132,12 @@ func (b *bans) set(list []peer.ID) {
 	b.listed = make(map[peer.ID]bool, len(list))
 	for _, p := range list {
 		b.listed[p] = true
-		if !gone[p] {
+		if !gone[p] || b.number(p) == 0 {
 			news = append(news, p)
 		}
 		delete(gone, p)
 	}
 	b.mu.Unlock()
-	if b.l.credentials.Issuance().Required {
-		b.drop(func(overlay.Statement) bool { return false })
-	}
 	for _, p := range news {
 		b.state(p, true)
 		b.heed(p) // also if others have lifted it, or can't be told
@@ -134,6 +147,81 @@ func (b *bans) set(list []peer.ID) {
 		b.heed(p) // also if others had lifted it before
 	}
 	b.renew() // also what others have said
+	b.keepLater()
+}
+
+// recall has those bans hold that did before the last stop, if a key that counts still
+// proves them. Before set.
+func (b *bans) recall() {
+	kept, err := b.l.state.bans()
+	if err != nil {
+		b.l.log().Warn("the bans in the data directory can't be read: what others have lifted may come back", zap.Error(err))
+	}
+	for _, s := range kept.said {
+		_ = b.l.overlay.Statements().State(s) // what no key proves any more has ended
+	}
+	b.mu.Lock()
+	b.listed = make(map[peer.ID]bool, len(kept.listed))
+	for _, p := range kept.listed {
+		b.listed[p] = true
+	}
+	b.mu.Unlock()
+	for _, p := range kept.listed {
+		b.heed(p)
+	}
+}
+
+// keepLater has the data directory hold what counts, soon: others may come.
+func (b *bans) keepLater() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.l.state.dir != "" && b.timer == nil && !b.over {
+		b.timer = b.l.outside.Clock.AfterFunc("node.bans", keepAfter, b.keep)
+	}
+}
+
+// keep writes it, unless that was done since.
+func (b *bans) keep() {
+	b.keeping.Lock()
+	defer b.keeping.Unlock()
+	b.mu.Lock()
+	if b.timer == nil {
+		b.mu.Unlock()
+		return
+	}
+	b.timer = nil
+	kept := rememberedBans{listed: slices.Sorted(maps.Keys(b.listed))}
+	b.mu.Unlock()
+	kept.said = b.l.overlay.Statements().Held(wire.Statement_BAN)
+	if err := b.l.state.keepBans(&kept); err != nil {
+		b.l.log().Warn("bans could not be kept: after a restart this node says again what others have lifted", zap.Error(err))
+	}
+}
+
+// stop keeps what is not kept yet.
+func (b *bans) stop() {
+	b.mu.Lock()
+	if b.over = true; b.timer != nil {
+		b.timer.Stop()
+	}
+	b.mu.Unlock()
+	b.keep()
+}
+
+// again has the bans count as certificates are required now, or no longer: where they are,
+// those of others end, and this node's own hold here only.
+func (b *bans) again() {
+	if b.l.credentials.Issuance().Required {
+		b.drop(func(overlay.Statement) bool { return false })
+		return
+	}
+	b.mu.Lock()
+	listed := slices.Sorted(maps.Keys(b.listed))
+	b.mu.Unlock()
+	for _, p := range listed {
+		b.state(p, true)
+	}
+	b.l.overlay.Statements().Recheck(wire.Statement_BAN)
 }
 
 // number is that of the statement about p; 0 = there is none.

@@ -50,6 +50,7 @@ type credentials struct {
 	// Immutable after attach.
 	overlay  *overlay.Overlay
 	clusters *cluster.Clusters
+	changed  func() // is called when certificates are required, or no longer
 
 	// Guarded by mu.
 	mu     sync.Mutex
@@ -151,8 +152,9 @@ func (c *credentials) attach(o *overlay.Overlay, k *cluster.Clusters) {
 		}
 	})
 	o.Statements().Handle(wire.Statement_REVOCATIONS, overlay.StatementHandler{
-		Check: func(s overlay.Statement) error { return c.Verify(s.Subject, s.Number, s.Body) },
-		Heed:  func(s overlay.Statement) { c.heed(s.Body) },
+		Signed: true,
+		Check:  func(s overlay.Statement) error { return c.Verify(s.Subject, s.Number, s.Body) },
+		Heed:   func(s overlay.Statement) { c.heed(s.Body) },
 	})
 }
 
@@ -201,6 +203,7 @@ func (c *credentials) tick(now time.Time) {
 	since := c.looked
 	c.looked = now
 	c.mu.Unlock()
+	issued.Sweep(c.Roll, func(p peer.ID) bool { return overlay.Linked(c.overlay, p) })
 	if first := c.Next(since); !first.IsZero() && !now.Before(first) {
 		c.look()
 	}
@@ -368,6 +371,9 @@ func (c *credentials) change(i security.Issuance) {
 	}
 	c.look()
 	c.overlay.Statements().Recheck(wire.Statement_REVOCATIONS)
+	if was.Required != i.Required {
+		c.changed()
+	}
 	c.renewing.hold()
 	if !was.Issued() {
 		c.plan()

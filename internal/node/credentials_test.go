@@ -16,6 +16,23 @@ import (
 	"github.com/arke-mesh/arke/security"
 )
 
+// TestAClosedNodeHasNoEphemeralKeys proves that a node which is closed, in a process that goes
+// on, can open nothing any more that was sealed for it.
+func TestAClosedNodeHasNoEphemeralKeys(t *testing.T) {
+	file, err := security.GenerateNetworkFile("test", rand.Reader)
+	require.NoError(t, err)
+	n, err := New(Config{Network: file, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, NoMDNS: true})
+	require.NoError(t, err)
+	require.NoError(t, n.Start(t.Context()))
+	keys := n.ephemerals
+	other := security.NewEphemerals(rand.Reader, time.Now())
+	_, err = keys.With(other.Public())
+	require.NoError(t, err)
+	require.NoError(t, n.Close())
+	_, err = keys.With(other.Public())
+	require.ErrorIs(t, err, security.ErrForgotten)
+}
+
 // TestARenewalThatOthersWouldRefuseIsNotTaken proves that a node keeps the certificate that
 // it has when an issuer, which may be hostile, sends one that begins later or that was
 // revoked, and that a revoked one that was kept does not count after a restart.

@@ -61,7 +61,7 @@ func (e *ephemerals) turn() {
 	})
 }
 
-// stop ends that. The keys are of no use any more: they go with the node.
+// stop ends that. Erase the keys when nothing is under way any more.
 func (e *ephemerals) stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

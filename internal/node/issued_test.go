@@ -325,6 +325,31 @@ func TestAnotherAuthorityBeginsWithItsFirstList(t *testing.T) {
 	until(t, func() bool { return other.Status().Certificate.Revocations == 1 })
 }
 
+// TestBansOfKeysEndWhereCertificatesAreRequired proves that a ban which a holder of the
+// network's key has said ends where certificates are required from now on, and comes back
+// where they are no longer, also if the file is not read again.
+func TestBansOfKeysEndWhereCertificatesAreRequired(t *testing.T) {
+	o := newOffice(t, true)
+	required := o.file.Issuance
+	optional := required
+	optional.Required = false
+	o.file.Issuance = optional
+	a := o.start("a", all)
+	b := o.start("b", all, a)
+	c := o.start("c", all, a, b)
+	serve(t, b, "geo", echo, patterns.Limits{})
+	require.NoError(t, ask(t, c, "geo"))
+	banned := o.file
+	banned.Bans = []peer.ID{c.Self()}
+	require.NoError(t, a.SetKeys(node.Keys{Network: banned}))
+	until(t, func() bool { return !linked(b, c) })
+	b.Credentials().SetIssuance(required)
+	until(t, func() bool { return ask(t, c, "geo") == nil })
+	require.False(t, linked(a, c), "its own file bans it")
+	b.Credentials().SetIssuance(optional)
+	until(t, func() bool { return !linked(b, c) })
+}
+
 // TestListsOfTheConfigurationAreKept proves that a restart without them knows them.
 func TestListsOfTheConfigurationAreKept(t *testing.T) {
 	o := newOffice(t, false)

@@ -68,6 +68,7 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	}
 	l.rotation, l.ephemerals = newRotation(l), newEphemerals(l)
 	l.rotation.bans.handle()
+	l.credentials.changed = l.rotation.bans.again
 	if l.clusters, err = cluster.New(cluster.Config{
 		Overlay: cluster.FromOverlay(l.overlay), Keys: l.keys.cluster, Zone: l.cfg.Zone,
 		Network: network.ID(), Home: l.cfg.Network.Name, Incarnation: l.incarnation,
@@ -196,9 +197,11 @@ func (l *layers) close() error {
 	l.rotation.stop()
 	l.ephemerals.stop()
 	l.tunnels.Stop() // handlers of requests may wait for one, and those of tunnels for a request
-	return errors.Join(
+	err := errors.Join(
 		l.topics.Close(), l.requests.Close(), l.tunnels.Close(), l.clusters.Close(), l.overlay.Close(), l.outside.close(), l.state.close(),
 	)
+	l.ephemerals.Erase()
+	return err
 }
 
 // outside is everything below the overlay: the machine and libp2p, or what

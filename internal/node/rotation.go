@@ -60,6 +60,7 @@ func newRotation(l *layers) *rotation {
 
 // start has the keys count that do now, and those later that do then.
 func (r *rotation) start() {
+	r.bans.recall()
 	r.bans.set(r.l.cfg.Network.Bans)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,6 +68,7 @@ func (r *rotation) start() {
 }
 
 func (r *rotation) stop() {
+	r.bans.stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = true

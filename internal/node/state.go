@@ -28,6 +28,7 @@ const (
 	peersFile       = "peers.json"
 	revocationsFile = "revocations"
 	certificateFile = "certificate"
+	bansFile        = "bans"
 )
 
 // state is the data directory, locked. The zero state is none: nothing is

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -47,7 +46,7 @@ type remote struct {
 	text string // id, as handlers see it
 	link Link
 
-	told atomic.Pointer[toldKey] // nil = nothing
+	told toldKeys
 
 	mu       sync.Mutex
 	release  func()              // guarded by mu; not nil while the link is held

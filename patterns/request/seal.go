@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/security"
@@ -27,7 +28,7 @@ const (
 func agree(a *attempt) (ok bool) {
 	c := a.call
 	var err error
-	if a.agreement, err = c.cfg.Ephemerals.With(a.remote.ephemeral(a.member.Ephemeral)); err != nil {
+	if a.agreement, err = c.cfg.Ephemerals.With(a.remote.told.of(a.member.Ephemeral)); err != nil {
 		return false
 	}
 	a.agreement.Keep(c.deadline)
@@ -50,21 +51,45 @@ func rekey(a *attempt) bool {
 		c.drops.Inc(dropReplyBad)
 		return false
 	}
-	a.remote.told.Store(&toldKey{instead: a.member.Ephemeral, now: key})
+	a.remote.told.put(a.member.Ephemeral, key)
 	a.rekeyed, a.replied = true, false
 	c.plan.trials[a.number].sent = false
 	a.remote.addAttempt(a)
 	return true
 }
 
-// toldKey is an ephemeral key that a node has told itself, instead of the one that the
-// records of its members had when it was asked.
-type toldKey struct{ instead, now security.EphemeralKey }
+// maxTold bounds the keys that are remembered of one peer. Behind a gateway there are many
+// nodes; to forget one's key costs a round trip.
+const maxTold = 256
 
-// ephemeral is the key of the node to seal with, by what a member's record says.
-func (r *remote) ephemeral(said security.EphemeralKey) security.EphemeralKey {
-	if t := r.told.Load(); t != nil && t.instead == said {
-		return t.now
+// toldKeys are the ephemeral keys that nodes behind one peer have told themselves, by those
+// that the records of their members had when they were asked. The zero value is none.
+type toldKeys struct {
+	any atomic.Bool
+
+	mu  sync.RWMutex
+	now map[security.EphemeralKey]security.EphemeralKey // guarded by mu
+}
+
+func (t *toldKeys) put(instead, now security.EphemeralKey) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now == nil || len(t.now) >= maxTold {
+		t.now = make(map[security.EphemeralKey]security.EphemeralKey)
+	}
+	t.now[instead] = now
+	t.any.Store(true)
+}
+
+// of is the key of the node to seal with, by what a member's record says.
+func (t *toldKeys) of(said security.EphemeralKey) security.EphemeralKey {
+	if !t.any.Load() {
+		return said
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if now, ok := t.now[said]; ok {
+		return now
 	}
 	return said
 }
