@@ -154,7 +154,8 @@
 //     no place of any other connection
 //     (TestSilentStrangersDoNotKeepPeersOut, TestDoorIsFairToSources). On Linux,
 //     with SYN cookies as by default, the kernel keeps to itself what does not begin
-//     with 37 bytes at once (TestTheKernelKeepsWhoDoesNotGreet):
+//     with 37 bytes at once (TestTheKernelKeepsWhoDoesNotGreet); where it does not the log
+//     and the status say so, and why (TestAListenerWithoutASieveSaysSo):
 //     2,000 new connections a second that are silent, or say a byte, cost the
 //     process nothing that can be measured, and delay neither requests nor joins
 //     (figures: `go run ./tests/measure -only strangers`). As many that do say
@@ -390,8 +391,31 @@
 // TestABanReachesEverybodyAndAnOldKeyOpensNothing). A node whose clock is wrong accepts
 // keys that have ended by everybody else's; it is refused by those. A ban cuts one peer id off at all nodes within seconds,
 // and only costs the other one a new id. Whoever holds the network's key can say one and lift
-// one (TestAVouchIsForOneStatementOfOneNetwork), of MaxBans peers at most; a node's own file
-// has the last word there on whom it bans, not on whom others do.
+// one (TestAVouchIsForOneStatementOfOneNetwork), of MaxBans peers at most, and can so leave no
+// room for others: a rotation ends that. A lifted ban gives its place to others, and of one
+// peer a ban is said or lifted once a second, eight times at once (overlay:
+// TestStatementScripts, room and limits). A node's own file
+// has the last word there on whom it bans, not on whom others do; a restart with a data
+// directory says of it what is new, and brings nothing back that others have lifted
+// (internal/node: TestBansGoOnAfterARestart). Without a data directory a ban that was lifted
+// once is not said again by a restart, only by reading the file while the node runs. Where
+// certificates are required bans of keys end (internal/node:
+// TestBansOfKeysEndWhereCertificatesAreRequired).
+//
+// What a peer says of itself and of others is checked at a rate: certificates in place of
+// its Hello's and statements that are news, five signatures a second and a hundred at once
+// (overlay: TestWhatAPeerSaysTooFastIsAskedForAgain); signatures of topics, 10,000 a second,
+// 200 of them false (patterns/pubsub: TestManyGoodSignaturesOfOnePeerHoldNobodyUp,
+// TestFalseSignaturesAreLookedAtSoManyTimes). A peer id has one such rate, so who joins under
+// many has many. Signatures of certificates are verified while nobody waits for them, a
+// refused certificate takes nothing from who has shown a good one, and nothing is kept of
+// one whose link does not come (internal/issued: TestARefusedCertificateTakesNothingAway,
+// TestWhoHasNoLinkIsForgotten). What is checked while keys change is checked again
+// (overlay: TestWhatChangesWhileAStatementIsCheckedIsHeeded). Of the publishers, paths and
+// streams of other networks that a node remembers those of whoever brings most give way, so
+// nobody can push out all others (patterns/pubsub: TestWhoBringsMostGivesWay,
+// TestWhatAGatewayBringsInFrames; internal/crowd: TestTheLargestHolderGivesWay); but a
+// forwarder brings those of all publishers behind it.
 //
 // Replays: a sealed payload opens only for its request, member and incarnation
 // of both, but there it opens again, until the agreement is erased. Links refuse replays by themselves. Where
@@ -404,7 +428,8 @@
 //
 // Not defended against: whoever can read a process's memory, its core dump or
 // its swap, or the key files as their owner: keys are not wiped, but for what two nodes
-// have agreed on, which is overwritten; X25519 and AES keys that were erased are out of use, and in memory until the
+// have agreed on, which is overwritten, also when a node is closed
+// (TestErasedKeysOpenNothing, internal/node: TestAClosedNodeHasNoEphemeralKeys); X25519 and AES keys that were erased are out of use, and in memory until the
 // garbage collector has had its turn; and
 // analysis of sizes and times. Who sets a node's wall clock wrong has it look for
 // clusters where they are not: it finds no member, and nobody finds its own. It says

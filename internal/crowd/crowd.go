@@ -33,6 +33,17 @@ func New[S comparable]() *Crowd[S] {
 // Len is how many there are.
 func (c *Crowd[S]) Len() int { return len(c.seats) }
 
+// Most is how many a source has that has most.
+func (c *Crowd[S]) Most() int { return c.top }
+
+// Of is how many a source has.
+func (c *Crowd[S]) Of(source S) int {
+	if p := c.sources[source]; p != nil {
+		return len(p.members)
+	}
+	return 0
+}
+
 // Add takes in a connection that is not in the crowd.
 func (c *Crowd[S]) Add(id uint64, source S) {
 	p := c.sources[source]

@@ -7,4 +7,7 @@
 //
 // Both doors use it: of the port for nodes (overlay/p2p), where a source is a
 // prefix of an address, and of a relay's sockets, where it is a user or an address.
+//
+// A [Table] does the same for what peers have a node remember: the largest holder
+// gives way. There a source is a peer.
 package crowd

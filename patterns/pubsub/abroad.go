@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -21,7 +22,7 @@ type abroad struct {
 	local *local
 
 	mu  sync.Mutex
-	all map[streamKey]*stream // guarded by mu
+	all *crowd.Table[streamKey, peer.ID, *stream] // guarded by mu; by who brought them
 }
 
 // streamKey names what a publisher publishes in one session of what is lent. In the
@@ -114,15 +115,16 @@ func (t *abroad) deliver(in *incoming) {
 				continue
 			}
 			if tail, c, ok := wire.CutCrossed(m.Content); ok && a != nil { // they were checked
-				t.land(in.root, &c, a, tail, picks)
+				t.land(in.by, in.root, &c, a, tail, picks)
 			}
 		}
 	}
 }
 
-// land takes in one message, or what is said of those that are missing. tail is copied.
-func (t *abroad) land(root bool, c *wire.Crossed, a *answer, tail []byte, picks []wire.Pick) {
-	s := t.find(root, c)
+// land takes in one message, or what is said of those that are missing, which by has
+// brought. tail is copied.
+func (t *abroad) land(by peer.ID, root bool, c *wire.Crossed, a *answer, tail []byte, picks []wire.Pick) {
+	s := t.find(by, root, c)
 	if s == nil {
 		t.drops.Inc(dropStreams)
 		t.local.gap(groupOf(root, a), patterns.Gap{Reason: patterns.GapBorder})
@@ -148,16 +150,23 @@ func groupOf(root bool, a *answer) string {
 	return a.group
 }
 
-// find returns the stream, or nil if there are too many.
-func (t *abroad) find(root bool, c *wire.Crossed) *stream {
+// find returns the stream, or nil if there are too many that by has brought.
+func (t *abroad) find(by peer.ID, root bool, c *wire.Crossed) *stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.all[streamKey{root, c.Stream, string(c.Publisher), string(c.Network)}]
-	if s == nil && len(t.all) < maxStreams {
-		s = &stream{root: root, text: peer.ID(c.Publisher).String() + "@" + string(c.Network), last: t.now()}
-		s.into = delivery{of: t.local, text: s.text}
-		s.do = func(l landed) { t.handOn(s, &l) }
-		t.all[streamKey{root, c.Stream, string(c.Publisher), string(c.Network)}] = s
+	k := streamKey{root, c.Stream, string(c.Publisher), string(c.Network)}
+	if s, ok := t.all.Get(k); ok {
+		return s
+	}
+	s := &stream{root: root, text: peer.ID(c.Publisher).String() + "@" + string(c.Network), last: t.now()}
+	s.into = delivery{of: t.local, text: s.text}
+	s.do = func(l landed) { t.handOn(s, &l) }
+	gone, ok := t.all.Put(k, by, s)
+	if !ok {
+		return nil
+	}
+	if gone != nil {
+		t.drops.Inc(dropYielded)
 	}
 	return s
 }
@@ -217,12 +226,12 @@ func (s *stream) give(sub *subscription, pub *patterns.Publication) {
 func (t *abroad) sweep(now int64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for k, s := range t.all {
+	for k, s := range t.all.All() {
 		s.mu.Lock()
 		if now-s.last > int64(streamTime) {
-			delete(t.all, k)
+			t.all.Delete(k)
 		}
 		s.mu.Unlock()
 	}
-	return len(t.all)
+	return t.all.Len()
 }

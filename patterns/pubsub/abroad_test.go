@@ -6,8 +6,10 @@ package pubsub
 import (
 	"testing"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -35,15 +37,22 @@ func TestWhatAGatewayBringsInFrames(t *testing.T) {
 		require.Equal(t, malformed+1, l.dropped(dropMalformed))
 		number--
 
-		full := make(map[streamKey]*stream, maxStreams)
-		for i := range uint64(maxStreams) {
-			full[streamKey{stream: 1000 + i}] = &stream{}
+		fill := func(by peer.ID) {
+			l.local.abroad.mu.Lock()
+			defer l.local.abroad.mu.Unlock()
+			l.local.abroad.all = crowd.NewTable[streamKey, peer.ID, *stream](maxStreams, l.random.IntN)
+			for i := range uint64(maxStreams) {
+				l.local.abroad.all.Put(streamKey{stream: 1000 + i}, by, &stream{})
+			}
 		}
-		l.local.abroad.mu.Lock()
-		l.local.abroad.all = full
-		l.local.abroad.mu.Unlock()
+		fill("gate")
 		brings("eu", 3)
 		require.Equal(t, "gap 0 border", got.next(t))
 		require.EqualValues(t, 1, l.dropped(dropStreams))
+
+		fill("another gateway")
+		brings("eu", 4)
+		require.Equal(t, "news.a x", got.next(t))
+		require.EqualValues(t, 1, l.dropped(dropYielded))
 	})
 }

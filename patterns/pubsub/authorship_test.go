@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/pace"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
@@ -352,6 +353,7 @@ func BenchmarkASignedMessage(b *testing.B) {
 			l := newLone(b)
 			_, err := l.Engine.Subscribe(b.Context(), "news.>", patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{Signed: signed})
 			require.NoError(b, err)
+			l.signers.all = pace.New[peer.ID](pace.Limit{}, 1) // one peer sends as fast as it can
 			from := Link(deadLink{peerOf("pub")})
 			body := author("pub").signed("news.a", 20, "a message").frame("news.a").frame()
 			b.ReportAllocs()

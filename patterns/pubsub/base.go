@@ -34,12 +34,12 @@ type base struct {
 	picks  overlay.RandStream
 	seals  overlay.RandStream
 
-	ids       atomic.Uint64 // numbers of subscriptions and of those who wait
-	serials   serials
-	order     *turn.Turns // of user code
-	counts    counts
-	drops     drop.Counts[dropReason]
-	forgeries forgeries
+	ids     atomic.Uint64 // numbers of subscriptions and of those who wait
+	serials serials
+	order   *turn.Turns // of user code
+	counts  counts
+	drops   drop.Counts[dropReason]
+	signers signers
 
 	// Lifecycle.
 	ctx    context.Context //nolint:containedctx // the run context: ends in Close
@@ -59,7 +59,7 @@ func newBase(cfg Config) *base {
 	b := &base{
 		cfg: cfg, self: self, text: self.String(), hash: hashNode(string(self)), log: cfg.Logger.Named("pubsub"),
 		start: cfg.Clock.Now().Add(-1), random: cfg.Rand.Stream("pubsub"), picks: cfg.Rand.Stream("pubsub.picks"),
-		seals: cfg.Rand.Stream("pubsub.seal"), drops: drop.New(dropReasons), order: turn.Of(cfg.Exec),
+		seals: cfg.Rand.Stream("pubsub.seal"), drops: drop.New(dropReasons), signers: newSigners(), order: turn.Of(cfg.Exec),
 	}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b

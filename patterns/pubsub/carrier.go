@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
@@ -42,7 +43,7 @@ func NewCarrier(e *Engine, network, group string) (*Carrier, error) {
 	}
 	e.armSweep()
 	c := &Carrier{e: e, network: []byte(network), group: group, to: r.to, id: max(e.random.Uint64(), 1)}
-	c.ledger.all = make(map[ledgerKey]*entry)
+	c.ledger = newLedger(e.random.IntN)
 	return c, nil
 }
 
@@ -205,7 +206,7 @@ func (c *Carrier) publish(topic string, tail []byte, said *wire.Crossed, served 
 // group hear it from its forwarder, as others do.
 func (c *Carrier) here(topic string, plain []byte, picks []wire.Pick) {
 	if tail, said, ok := wire.CutCrossed(plain); ok {
-		c.e.local.abroad.land(false, &said, c.e.local.answer(topic), tail, picks)
+		c.e.local.abroad.land(c.e.self, false, &said, c.e.local.answer(topic), tail, picks)
 	}
 }
 
@@ -228,7 +229,11 @@ func sendAll(p *publisher, o *outgoing, what *content) (left []*receiver) {
 
 // ledger is what a carrier has passed on, and what is missing: a pure core.
 type ledger struct {
-	all map[ledgerKey]*entry
+	all *crowd.Table[ledgerKey, peer.ID, *entry] // by publisher
+}
+
+func newLedger(random func(n int) int) ledger {
+	return ledger{crowd.NewTable[ledgerKey, peer.ID, *entry](maxStreams, random)}
 }
 
 // ledgerKey is one stream of a publisher.
@@ -271,7 +276,7 @@ func (l *ledger) leave(now int64, k ledgerKey, serial uint64) {
 // they are is not known, so nothing is said of their numbers.
 func (l *ledger) gap(now int64, publisher peer.ID, n uint64) {
 	var newest *entry
-	for k, e := range l.all {
+	for k, e := range l.all.All() {
 		if k.publisher == publisher && (newest == nil || e.used > newest.used) {
 			newest = e
 		}
@@ -287,7 +292,7 @@ func (l *ledger) gap(now int64, publisher peer.ID, n uint64) {
 func (l *ledger) due() (out []wire.Crossed) {
 	keys := sorted(l.untold(), func(k ledgerKey) string { return string(k.publisher) + hex(k.stream) })
 	for _, k := range keys {
-		e := l.all[k]
+		e, _ := l.all.Get(k)
 		said := wire.Crossed{Kind: wire.CrossedNotice, Stream: k.stream, Serial: e.gone, Lost: e.lost, Publisher: []byte(k.publisher)}
 		if e.lost > e.told {
 			out = append(out, said)
@@ -303,7 +308,7 @@ func (l *ledger) due() (out []wire.Crossed) {
 
 func (l *ledger) untold() map[ledgerKey]ledgerKey {
 	out := make(map[ledgerKey]ledgerKey)
-	for k, e := range l.all {
+	for k, e := range l.all.All() {
 		if e.lost > e.told || e.ended {
 			out[k] = k
 		}
@@ -311,28 +316,26 @@ func (l *ledger) untold() map[ledgerKey]ledgerKey {
 	return out
 }
 
-// entry returns that of a stream. Where there are too many, all begin anew.
+// entry returns that of a stream. Where there are too many of its publisher it begins anew
+// each time.
 func (l *ledger) entry(now int64, k ledgerKey) *entry {
-	e := l.all[k]
-	if e == nil {
-		if len(l.all) >= maxStreams {
+	e, ok := l.all.Get(k)
+	if !ok {
+		e = &entry{}
+		k.publisher = peer.ID(bytes.Clone([]byte(k.publisher)))
+		if _, ok := l.all.Put(k, k.publisher, e); !ok {
 			l.forget(now)
 		}
-		e = &entry{}
-		l.all[ledgerKey{peer.ID(bytes.Clone([]byte(k.publisher))), k.stream}] = e
 	}
 	e.used = now
 	return e
 }
 
-// forget forgets the streams that have been silent for long, or all.
+// forget forgets the streams that have been silent for long.
 func (l *ledger) forget(now int64) {
-	for k, e := range l.all {
+	for k, e := range l.all.All() {
 		if now-e.used > int64(streamTime) {
-			delete(l.all, k)
+			l.all.Delete(k)
 		}
-	}
-	if len(l.all) >= maxStreams {
-		clear(l.all)
 	}
 }

@@ -4,8 +4,10 @@
 package pubsub
 
 import (
+	"math/rand/v2"
 	"testing"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
@@ -51,7 +53,7 @@ func TestThePassageOfAStream(t *testing.T) {
 func TestALedgerKnowsWhatIsMissing(t *testing.T) {
 	// This test has a gateway pass on, leave out and miss messages of two publishers: what
 	// it says with the next one, and what it tells afterwards, each time once.
-	l := ledger{all: make(map[ledgerKey]*entry)}
+	l := newLedger(rand.IntN)
 	a, b := ledgerKey{"a", 1}, ledgerKey{"b", 2}
 	said, ok := l.pass(1, a, 1)
 	require.True(t, ok)
@@ -77,6 +79,25 @@ func TestALedgerKnowsWhatIsMissing(t *testing.T) {
 
 	l.gap(6, "c", 0)
 	require.Equal(t, []wire.Crossed{{Kind: wire.CrossedEnd, Publisher: []byte("c")}}, l.due())
+}
+
+func TestALedgerForgetsThoseOfWhoPublishesMost(t *testing.T) {
+	// This test has one publisher publish in more streams than a gateway remembers: what is
+	// known of another one's stays, and a new one's is remembered.
+	l := newLedger(rand.IntN)
+	l.leave(1, ledgerKey{"honest", 1}, 7)
+	for n := range uint64(maxStreams + 100) {
+		said, ok := l.pass(1, ledgerKey{"hoarder", n}, n+1)
+		require.True(t, ok)
+		require.Equal(t, n+1, said.Serial)
+	}
+	l.leave(1, ledgerKey{"new", 1}, 7)
+	for _, publisher := range []peer.ID{"honest", "new"} {
+		said, ok := l.pass(1, ledgerKey{publisher, 1}, 8)
+		require.True(t, ok)
+		require.EqualValues(t, 1, said.Lost)
+	}
+	require.Equal(t, maxStreams, l.all.Len())
 }
 
 func TestPublishersKeepToOneGateway(t *testing.T) {

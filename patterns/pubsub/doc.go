@@ -218,8 +218,11 @@
 // link to be established; 4 MiB and 4,096 messages behind a hole; 65,536
 // publishers remembered, as many of the root group, and of as many sessions that are
 // forgotten their last serials; four paths that lead here, of each session; 4,096 sessions forwarded,
-// of four paths each, 16,384 nodes behind this one in each; 200 false signatures a second of each
-// peer, and 1,000 at once (forgeries.go). What goes beyond is
+// of four paths each, 16,384 nodes behind this one in each; 10,000 signatures a second of each
+// peer, 200 of them false, and five times as many at once (forgeries.go). Where as many
+// publishers or sessions are remembered as may be, one of whoever has brought most goes for
+// another one: a publisher that was heard is new then, and a gap may be told that is none.
+// What goes beyond is
 // refused or dropped by a named reason (drops.go), and shows as a gap where it
 // concerns a subscription.
 //

@@ -10,11 +10,13 @@ const (
 	dropMalformed     dropReason = iota // a frame that can't be decoded
 	dropUnauthorized                    // not sealed as it should be, or not for this group
 	dropNotNamed                        // in the name of a publisher whose signed path does not name the sender, or goes beyond it
+	dropSignatures                      // with signatures that are good, faster than they are verified for one peer
 	dropForger                          // shown by a peer that has shown too many false signatures of late: not looked at
 	dropUnsigned                        // without its publisher's signature, or again, where a subscription asks for it; told to that
 	dropReplay                          // sealed, and opened before, or sealed before this node was known
 	dropLate                            // came after it was given up, or twice
 	dropStreams                         // from a publisher too many
+	dropYielded                         // a publisher, path or stream that was forgotten: the peer that brought it had most
 	dropGap                             // given up after the wait, or because too much waits; told to subscribers
 	dropUnsent                          // waited for a link that could not be established
 	dropEarlier                         // for this node before it was started anew
@@ -34,7 +36,7 @@ const (
 // String returns the reason as used in the status.
 func (d dropReason) String() string {
 	return [...]string{
-		"malformed", "unauthorized", "not_named", "forger", "unsigned", "replay", "late", "streams", "gap", "unsent", "earlier_life", "unreachable", "lane_full",
+		"malformed", "unauthorized", "not_named", "too_many_signatures", "forger", "unsigned", "replay", "late", "streams", "yielded", "gap", "unsent", "earlier_life", "unreachable", "lane_full",
 		"forward", "no_path", "path_refused", "unpicked", "queues", "too_large", "subscriptions", "not_allowed",
 	}[d]
 }

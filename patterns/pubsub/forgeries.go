@@ -4,64 +4,48 @@
 package pubsub
 
 import (
-	"maps"
-	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/pace"
 )
 
-// To verify a signature takes about 60 us. A peer may show so many that are false, on
-// paths and on messages, and as many at once after a quiet while; what it shows beyond is
-// dropped unseen. That is about a hundredth of a processor. Who shows good ones is not held up:
-// somebody here asks for them.
-const (
-	forgeryPrice = int64(time.Second) / 200
-	forgeryDebt  = 1000 * forgeryPrice
-	maxForgers   = 4096
-)
+// forging is how many false signatures a peer may show, on paths and on messages: to
+// verify one takes about 60 us, so that is about a hundredth of a processor. What it shows
+// beyond is dropped unseen.
+var forging = pace.Limit{Units: 200, Per: time.Second, Burst: 5 * time.Second}
 
-// forgeries are the false signatures that peers have shown of late: a bucket for each,
-// by virtual scheduling (ITU-T I.371). It may be used concurrently.
-type forgeries struct {
-	mu     sync.Mutex
-	paidAt map[peer.ID]int64 // guarded by mu; when all that the peer has shown is paid for
-}
+// verifying is how many signatures of one peer are verified at all, good ones included:
+// about two thirds of a processor.
+var verifying = pace.Limit{Units: 10_000, Per: time.Second, Burst: 5 * time.Second}
 
-// tolerates says whether what the peer shows is looked at.
-func (f *forgeries) tolerates(p peer.ID, now int64) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.paidAt[p]-now < forgeryDebt
-}
+// maxSigners bounds the peers whose signatures, and whose false ones, are counted: as many
+// as there are links for peers that call. More of them share what one may show.
+const maxSigners = 1 << 16
 
-// note takes in that the peer has shown one.
-func (f *forgeries) note(p peer.ID, now int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.paidAt) >= maxForgers {
-		maps.DeleteFunc(f.paidAt, func(_ peer.ID, at int64) bool { return at <= now })
-	}
-	if _, known := f.paidAt[p]; !known && len(f.paidAt) >= maxForgers {
-		return
-	}
-	if f.paidAt == nil {
-		f.paidAt = make(map[peer.ID]int64)
-	}
-	f.paidAt[p] = max(f.paidAt[p], now) + forgeryPrice
+// signers are the peers that have shown signatures of late, and false ones.
+type signers struct{ all, forgers *pace.Meters[peer.ID] }
+
+func newSigners() signers {
+	return signers{pace.New[peer.ID](verifying, maxSigners), pace.New[peer.ID](forging, maxSigners)}
 }
 
 // verifies says whether a signature that the link's peer shows is good. If that one has
-// shown too many false ones of late nothing is verified.
+// shown too many of late, or too many false ones, nothing is verified.
 func (b *base) verifies(by peer.ID, check func() error) bool {
-	if !b.forgeries.tolerates(by, b.now()) {
+	if !b.signers.forgers.Open(by, b.now()) {
 		b.drops.Inc(dropForger)
+		return false
+	}
+	if !b.signers.all.Pass(by, b.now(), 1) {
+		b.drops.Inc(dropSignatures)
 		return false
 	}
 	b.counts.verified.Add(1)
 	if check() == nil {
 		return true
 	}
-	b.forgeries.note(by, b.now())
+	b.signers.forgers.Take(by, b.now(), 1)
 	return false
 }

@@ -10,13 +10,31 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestManyGoodSignaturesOfOnePeerHoldNobodyUp(t *testing.T) {
+	// This test has a peer show more signatures than are verified for one: the rest is not
+	// looked at, for a while, and what others show is.
+	alone(t, func(t *testing.T, l *lone) {
+		good := func() error { return nil }
+		for range 2 * verifying.Units * int64(verifying.Burst/verifying.Per) {
+			l.verifies("busy", good)
+		}
+		burst := uint64(verifying.Units) * uint64(verifying.Burst/verifying.Per)
+		require.Equal(t, burst, l.counts.verified.Load())
+		require.Equal(t, burst, l.dropped(dropSignatures))
+		require.True(t, l.verifies("other", good))
+		require.False(t, l.verifies("busy", good))
+		time.Sleep(time.Millisecond)
+		require.True(t, l.verifies("busy", good))
+	})
+}
+
 func TestFalseSignaturesAreLookedAtSoManyTimes(t *testing.T) {
 	// This test has a peer show more paths with false signatures than are verified: the
 	// rest is not looked at, also not a path that is true, until it has been quiet for
 	// long enough. What others show is.
 	alone(t, func(t *testing.T, l *lone) {
 		got, pub := l.listens(t, "news.>"), author("pub")
-		const burst = uint64(forgeryDebt / forgeryPrice)
+		burst := uint64(forging.Burst.Seconds()) * uint64(forging.Units)
 		for serial := range 2 * burst {
 			p := pub.path(1, serial+1, 0, "liar")
 			p.Proof.Signature[0]++
@@ -41,16 +59,4 @@ func TestFalseSignaturesAreLookedAtSoManyTimes(t *testing.T) {
 		require.Equal(t, "news.a two", got.next(t))
 		require.Equal(t, burst+1, l.dropped(dropForger))
 	})
-}
-
-func TestHowManyForgersAreRememberedIsBounded(t *testing.T) {
-	// This test has more peers forge than are remembered: those who have been quiet
-	// make room.
-	var f forgeries
-	for i := range 2 * maxForgers {
-		f.note(peerOf(string(rune(i))), 1)
-	}
-	require.LessOrEqual(t, len(f.paidAt), maxForgers)
-	f.note("new", int64(time.Second))
-	require.Len(t, f.paidAt, 1)
 }

@@ -240,6 +240,62 @@ func TestStreamsAndPathsAreBounded(t *testing.T) {
 	})
 }
 
+func TestWhoBringsMostGivesWay(t *testing.T) {
+	// This test has one peer publish in so many sessions, and be told so many paths, that
+	// no more are remembered: others are heard and passed on nevertheless, one of that peer
+	// goes for each, and it has no more itself. What is remembered of the sealed messages
+	// of others that were forgotten stays.
+	alone(t, func(t *testing.T, l *lone) {
+		got := make(catcher, 100)
+		_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
+		require.NoError(t, err)
+		for n := range uint64(maxStreams) {
+			l.publish("hoarder", single{Publish: wire.Publish{Session: n, Run: run1, Number: 1}, Topic: "other.a"})
+		}
+		l.publish("honest", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 1}, Topic: "news.a", Body: []byte("one")})
+		require.Equal(t, "news.a one", got.next(t))
+		require.EqualValues(t, 1, l.dropped(dropYielded))
+		require.Zero(t, l.dropped(dropStreams))
+		l.publish("hoarder", single{Publish: wire.Publish{Session: maxStreams, Run: run1, Number: 1}, Topic: "news.a"})
+		l.publish("hoarder", single{Publish: wire.Publish{Session: maxStreams + 1, Run: run1, Number: 1}, Topic: "news.a"})
+		require.EqualValues(t, 2, l.dropped(dropStreams), "it has as many as anybody")
+		l.publish("honest", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 2}, Topic: "news.a", Body: []byte("two")})
+		require.Equal(t, "news.a two", got.next(t))
+
+		path := func(from string, session uint64, flags uint8) {
+			p := wire.Path{Session: session, Epoch: 1, Group: "news", Flags: flags, Stops: []wire.Stop{{Peer: "a", Run: run1}}}
+			l.comes(from, wire.KindPath, p.AppendTo(nil))
+		}
+		for n := range uint64(maxForwarded) {
+			path("hoarder", n, 0)
+			path("hoarder", maxForwarded+n, wire.FlagMore)
+		}
+		yielded := l.dropped(dropYielded)
+		path("honest", 1, 0)
+		path("honest", 2, wire.FlagMore)
+		require.NotNil(t, l.paths.find(sourceKey{"honest", 1}, 1))
+		require.Equal(t, yielded+2, l.dropped(dropYielded))
+		require.Zero(t, l.dropped(dropPath))
+		path("hoarder", 3*maxForwarded, 0)
+		require.EqualValues(t, 1, l.dropped(dropPath))
+		require.Equal(t, 2*maxForwarded, l.Status().Paths)
+
+		silent := func(by peer.ID, session uint64) {
+			s := &source{of: l.sources, key: sourceKey{by, session}, bearer: bearer{by: by}}
+			s.seals.Raise(7)
+			l.sources.bury(s)
+		}
+		l.sources.mu.Lock()
+		silent("honest", 9)
+		for n := range uint64(maxStreams + 10) {
+			silent("hoarder", n)
+		}
+		m, _ := l.sources.former.Get(sourceKey{"honest", 9})
+		l.sources.mu.Unlock()
+		require.EqualValues(t, 7, m.seal)
+	})
+}
+
 func TestCountsThatWouldOverflowAreRefused(t *testing.T) {
 	// This test says that more was published than can be counted, where the sum
 	// with one would be 0 again: the hole had no end, and filled the memory. The

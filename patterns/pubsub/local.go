@@ -8,6 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/wire"
@@ -34,7 +37,7 @@ type local struct {
 
 func newLocal(b *base, set *inbox.Set, p *publishers) *local {
 	l := &local{base: b, inboxes: set, publishers: p, subs: make(map[uint64]*subscription), groups: make(map[string]*group)}
-	l.abroad = &abroad{base: b, local: l, all: make(map[streamKey]*stream)}
+	l.abroad = &abroad{base: b, local: l, all: crowd.NewTable[streamKey, peer.ID, *stream](maxStreams, b.random.IntN)}
 	return l
 }
 

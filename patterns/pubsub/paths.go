@@ -10,6 +10,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 )
@@ -20,8 +21,8 @@ type paths struct {
 	*base
 
 	mu     sync.Mutex
-	all    map[sourceKey][]*path // guarded by mu; of each the newest last
-	coming map[comingKey]coming  // guarded by mu; as many as all at most
+	all    *crowd.Table[sourceKey, peer.ID, []*path] // guarded by mu; by who told the first; of each the newest last
+	coming *crowd.Table[comingKey, peer.ID, coming]  // guarded by mu; as many as all at most
 }
 
 // comingKey names a path that is not whole, and who tells it.
@@ -52,7 +53,11 @@ type path struct {
 }
 
 func newPaths(b *base) *paths {
-	return &paths{base: b, all: make(map[sourceKey][]*path), coming: make(map[comingKey]coming)}
+	return &paths{
+		base:   b,
+		all:    crowd.NewTable[sourceKey, peer.ID, []*path](maxForwarded, b.random.IntN),
+		coming: crowd.NewTable[comingKey, peer.ID, coming](maxForwarded, b.random.IntN),
+	}
 }
 
 // gather joins the parts of a path, and returns it when it is whole.
@@ -60,37 +65,52 @@ func (t *paths) gather(l Link, source peer.ID, p *wire.Path) *wire.Path {
 	k := comingKey{l.Peer(), sourceKey{source, p.Session}}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before, known := t.coming[k]
+	before, known := t.coming.Get(k)
 	if known && before.path.Epoch == p.Epoch && !begins(p, before.path) {
 		p.Stops = append(before.path.Stops, p.Stops...)
 	}
-	delete(t.coming, k)
-	switch more := p.Flags&wire.FlagMore != 0; {
-	case len(p.Stops) > maxStops || more && len(t.coming) >= maxForwarded:
+	t.coming.Delete(k)
+	more := p.Flags&wire.FlagMore != 0
+	if len(p.Stops) > maxStops {
 		t.drops.Inc(dropPath)
 		return nil
-	case more:
-		t.coming[k] = coming{p, t.now()}
-		return nil
 	}
-	return p
+	if !more {
+		return p
+	}
+	gone, ok := t.coming.Put(k, l.Peer(), coming{p, t.now()})
+	if !ok {
+		t.drops.Inc(dropPath)
+	} else if gone != nil {
+		t.drops.Inc(dropYielded)
+	}
+	return nil
 }
 
 // take takes in that this node is a forwarder.
 func (t *paths) take(l Link, source peer.ID, p *wire.Path) {
 	k := sourceKey{source, p.Session}
-	t.mu.Lock()
-	if t.all[k] == nil && len(t.all) >= maxForwarded {
-		t.mu.Unlock()
+	over, ok := t.room(k, l.Peer())
+	for _, o := range over {
+		o.end()
+	}
+	if !ok {
 		t.drops.Inc(dropPath)
 		return
 	}
-	t.mu.Unlock()
 	g := newPath(t.base, source, l, p)
 	g.mu.Lock() // whoever finds it waits until those behind it are told
 	t.mu.Lock()
-	now, over := follow(t.all[k], g)
-	t.all[k] = now
+	now, over := follow(t.get(k), g)
+	if _, there := t.all.Get(k); there {
+		t.all.Set(k, now)
+	} else { // its place went to another one meanwhile
+		gone, _ := t.all.Put(k, l.Peer(), now)
+		if gone != nil {
+			t.drops.Inc(dropYielded)
+			over = append(over, gone.Value...)
+		}
+	}
 	t.mu.Unlock()
 	for _, o := range over {
 		o.end()
@@ -99,6 +119,28 @@ func (t *paths) take(l Link, source peer.ID, p *wire.Path) {
 		g.settle(b.head, 0)
 	}
 	g.unlock()
+}
+
+// room says whether there is room for the paths of a session that by tells, and returns
+// those of another one that has given way.
+func (t *paths) room(k sourceKey, by peer.ID) (over []*path, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, there := t.all.Get(k); there {
+		return nil, true
+	}
+	gone, ok := t.all.Put(k, by, nil)
+	if gone != nil {
+		t.drops.Inc(dropYielded)
+		over = gone.Value
+	}
+	return over, ok
+}
+
+// get returns the paths of a session. mu is held.
+func (t *paths) get(k sourceKey) []*path {
+	of, _ := t.all.Get(k)
+	return of
 }
 
 // follow takes a path into use, and returns those that it takes the place of.
@@ -157,7 +199,7 @@ func newPath(b *base, source peer.ID, l Link, p *wire.Path) *path {
 func (t *paths) find(k sourceKey, name uint32) *path {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, g := range t.all[k] {
+	for _, g := range t.get(k) {
 		if g.name == name {
 			return g
 		}
@@ -169,7 +211,7 @@ func (t *paths) find(k sourceKey, name uint32) *path {
 func (t *paths) each() (out []*path) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, of := range t.all {
+	for _, of := range t.all.All() {
 		out = append(out, of...)
 	}
 	slices.SortFunc(out, func(a, b *path) int {
@@ -181,7 +223,7 @@ func (t *paths) each() (out []*path) {
 func (t *paths) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.all) + len(t.coming)
+	return t.all.Len() + t.coming.Len()
 }
 
 // forward passes messages on, as they came. It never waits: who has no room sees
@@ -298,7 +340,7 @@ func (t *paths) event(ev overlay.PeerEvent) {
 func (t *paths) gone(l Link, k sourceKey) {
 	t.mu.Lock()
 	var newest *path
-	if of := t.all[k]; len(of) > 0 {
+	if of := t.get(k); len(of) > 0 {
 		newest = of[len(of)-1]
 	}
 	t.mu.Unlock()
@@ -318,11 +360,13 @@ func (t *paths) sweep(now int64) int {
 		g.mu.Unlock()
 		t.mu.Lock()
 		k := sourceKey{g.source, g.session}
-		of := t.all[k]
+		of := t.get(k)
 		over := len(of) > 0 && (idle > int64(streamTime) || idle > int64(idleTime) && g != of[len(of)-1])
 		if over {
-			if t.all[k] = slices.DeleteFunc(of, func(o *path) bool { return o == g }); len(t.all[k]) == 0 {
-				delete(t.all, k)
+			if of = slices.DeleteFunc(of, func(o *path) bool { return o == g }); len(of) == 0 {
+				t.all.Delete(k)
+			} else {
+				t.all.Set(k, of)
 			}
 		}
 		t.mu.Unlock()
@@ -332,12 +376,12 @@ func (t *paths) sweep(now int64) int {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for k, c := range t.coming {
+	for k, c := range t.coming.All() {
 		if now-c.told > int64(streamTime) { // the rest of it never came
-			delete(t.coming, k)
+			t.coming.Delete(k)
 		}
 	}
-	return len(t.all) + len(t.coming)
+	return t.all.Len() + t.coming.Len()
 }
 
 // end lets go of everything.

@@ -277,6 +277,30 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
+// BenchmarkPublishSigned does the same where somebody asks for signatures: one is made for
+// each message, however many nodes it is for, on the goroutine of who publishes.
+func BenchmarkPublishSigned(b *testing.B) {
+	for _, n := range []int{1, 16} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			all := make([][]wire.Interest, n)
+			for i := range all {
+				all[i] = []wire.Interest{{Pattern: "news.>", Signed: true}}
+			}
+			s := newStage(b, all...)
+			for p := range s.links {
+				s.lone.quick[p] = &quick{taped{peer: p}}
+			}
+			m := patterns.Message{Body: make([]byte, 1000)}
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := s.Publish(b.Context(), "news.a", m, patterns.PublishOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkReceive measures a message of 1,000 bytes from the link to the inbox.
 func BenchmarkReceive(b *testing.B) {
 	l := newLone(b)

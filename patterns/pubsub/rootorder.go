@@ -11,6 +11,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/replay"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/security"
@@ -35,7 +36,7 @@ type rootOrders struct {
 	local *local
 
 	mu  sync.Mutex
-	all map[peer.ID]*rootOrder // guarded by mu
+	all *crowd.Table[peer.ID, peer.ID, *rootOrder] // guarded by mu; by who brought them
 }
 
 // rootOrder is one publisher's. What an earlier forwarder has kept for too long
@@ -56,19 +57,25 @@ type rootOrder struct {
 }
 
 func newRootOrders(b *base, l *local) *rootOrders {
-	return &rootOrders{base: b, local: l, all: make(map[peer.ID]*rootOrder)}
+	return &rootOrders{base: b, local: l, all: crowd.NewTable[peer.ID, peer.ID, *rootOrder](maxStreams, b.random.IntN)}
 }
 
-// find returns the publisher's, or nil if there are too many.
-func (t *rootOrders) find(publisher peer.ID) *rootOrder {
+// find returns the publisher's, or nil if there are too many that by has brought.
+func (t *rootOrders) find(publisher, by peer.ID) *rootOrder {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	o := t.all[publisher]
-	if o == nil && len(t.all) < maxStreams {
-		o = &rootOrder{last: t.now(), into: delivery{of: t.local}}
-		o.into.authors = &o.authors
-		o.do = func(in *incoming) { t.deliverTo(o, in) }
-		t.all[publisher] = o
+	if o, ok := t.all.Get(publisher); ok {
+		return o
+	}
+	o := &rootOrder{last: t.now(), into: delivery{of: t.local}}
+	o.into.authors = &o.authors
+	o.do = func(in *incoming) { t.deliverTo(o, in) }
+	gone, ok := t.all.Put(publisher, by, o)
+	if !ok {
+		return nil
+	}
+	if gone != nil {
+		t.drops.Inc(dropYielded)
 	}
 	return o
 }
@@ -114,7 +121,7 @@ func (o *rootOrder) allows(t *base, in *incoming, forwarder peer.ID, last rank) 
 
 // admit says whether messages come through the forwarder that their publisher has.
 func (t *rootOrders) admit(in *incoming, forwarder peer.ID) (ok bool) {
-	o := t.find(in.publisher)
+	o := t.find(in.publisher, in.by)
 	switch {
 	case o == nil:
 		t.drops.Add(dropStreams, uint64(in.m.Count))
@@ -153,7 +160,7 @@ func (o *rootOrder) unseen(in *incoming) (replayed int) {
 // deliver calls to with the messages, but for those than which a newer one has been
 // delivered.
 func (t *rootOrders) deliver(in *incoming) {
-	o := t.find(in.publisher)
+	o := t.find(in.publisher, in.by)
 	if o == nil {
 		t.drops.Add(dropStreams, uint64(in.m.Count-in.skip))
 		return
@@ -202,12 +209,12 @@ func (t *rootOrders) deliverTo(o *rootOrder, in *incoming) {
 func (t *rootOrders) sweep(now int64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for p, o := range t.all {
+	for p, o := range t.all.All() {
 		o.mu.Lock()
 		if now-o.last > int64(streamTime) {
-			delete(t.all, p)
+			t.all.Delete(p)
 		}
 		o.mu.Unlock()
 	}
-	return len(t.all)
+	return t.all.Len()
 }

@@ -56,9 +56,9 @@ func TestPublishersThatTheRootGroupRemembersAreBounded(t *testing.T) {
 	// that are silent for long make room.
 	alone(t, func(t *testing.T, l *lone) {
 		for n := range maxStreams {
-			require.NotNil(t, l.roots.find(peer.ID([]byte{byte(n), byte(n >> 8), byte(n >> 16)})))
+			require.NotNil(t, l.roots.find(peer.ID([]byte{byte(n), byte(n >> 8), byte(n >> 16)}), "by"))
 		}
-		l.roots.deliver(&incoming{publisher: "one more", m: wire.Publish{Count: 1}})
+		l.roots.deliver(&incoming{publisher: "one more", by: "by", m: wire.Publish{Count: 1}})
 		require.EqualValues(t, 1, l.dropped(dropStreams))
 		require.Zero(t, l.roots.sweep(l.now()+int64(streamTime)+1))
 	})

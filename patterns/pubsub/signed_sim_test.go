@@ -124,3 +124,59 @@ func signedTo(t *testing.T, n *sim.Network, audience int, keyed bool) {
 	}
 	require.Zero(t, nodes[1].Status().Drops["pubsub.unsigned"])
 }
+
+func TestAskingForSignaturesAndNoLongerDisturbsNobody(t *testing.T) {
+	// This test has a node ask for signatures and no longer, again and again, by patterns
+	// that begin with a word and with a wildcard, while another one publishes: the
+	// forwarders of the root group register anew each time, and everybody else gets
+	// everything, in order.
+	t.Parallel()
+	sim.Run(t, sim.Config{Seed: 5}, func(t *testing.T, n *sim.Network) {
+		net := simnet.New(t, n, "hall")
+		var nodes []*node.Node
+		for i := range 6 {
+			nodes = append(nodes, net.Start(fmt.Sprint("n", i)))
+		}
+		time.Sleep(3 * time.Second)
+		var all []*tally
+		for _, l := range nodes {
+			for _, pattern := range []string{"news.>", "*.world"} {
+				to := &tally{}
+				_, err := l.Subscribe(t.Context(), pattern, to, patterns.SubscribeOptions{})
+				require.NoError(t, err)
+				all = append(all, to)
+			}
+		}
+		time.Sleep(3 * time.Second)
+		published := 0
+		publish := func() (want []string) {
+			for range 100 {
+				m := patterns.Message{Headers: patterns.Headers{{Key: "n", Value: fmt.Sprint(published)}}, Body: []byte("body")}
+				require.NoError(t, nodes[0].Publish(t.Context(), "news.world", m))
+				want = append(want, fmt.Sprintf("%d body of %s", published, nodes[0].Self()))
+				published++
+				time.Sleep(20 * time.Millisecond)
+			}
+			return want
+		}
+		var want []string
+		for range 5 {
+			var asking []patterns.Subscription
+			for _, pattern := range []string{"news.>", "*.world"} {
+				s, err := nodes[1].Subscribe(t.Context(), pattern, &tally{}, patterns.SubscribeOptions{Signed: true})
+				require.NoError(t, err)
+				asking = append(asking, s)
+			}
+			want = append(want, publish()...)
+			for _, s := range asking {
+				require.NoError(t, s.Close(t.Context()))
+			}
+			want = append(want, publish()...)
+		}
+		time.Sleep(time.Second)
+		for _, r := range all {
+			require.Equal(t, want, r.take())
+			require.Empty(t, r.gaps)
+		}
+	})
+}

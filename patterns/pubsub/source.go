@@ -11,6 +11,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/replay"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
@@ -25,8 +26,8 @@ type sources struct {
 	missing func(s *source, n uint64) // 0 = nobody knows how many
 
 	mu     sync.Mutex
-	all    map[sourceKey]*source  // guarded by mu
-	former map[sourceKey]memorial // guarded by mu; of those that are forgotten; as many at most
+	all    *crowd.Table[sourceKey, peer.ID, *source]  // guarded by mu; by who brought them
+	former *crowd.Table[sourceKey, peer.ID, memorial] // guarded by mu; of those that are forgotten; as many at most
 }
 
 // memorial is what is known for ever of a session that has been silent for long: the
@@ -34,7 +35,11 @@ type sources struct {
 type memorial struct{ path, seal uint64 }
 
 func newSources(b *base, l *local, arrived func(*source, *incoming), missing func(*source, uint64)) *sources {
-	return &sources{base: b, local: l, arrived: arrived, missing: missing, all: make(map[sourceKey]*source), former: make(map[sourceKey]memorial)}
+	return &sources{
+		base: b, local: l, arrived: arrived, missing: missing,
+		all:    crowd.NewTable[sourceKey, peer.ID, *source](maxStreams, b.random.IntN),
+		former: crowd.NewTable[sourceKey, peer.ID, memorial](maxStreams, b.random.IntN),
+	}
 }
 
 // sourceKey names a session.
@@ -50,9 +55,9 @@ type source struct {
 	of    *sources
 	key   sourceKey
 	group string
-	text  string            // the peer, as subscribers see it
-	keys  *security.Cluster // of the group; nil = of each topic's
-	do    func(step[*incoming])
+	bearer
+	keys *security.Cluster // of the group; nil = of each topic's
+	do   func(step[*incoming])
 
 	// Owned by who delivers.
 	now  incoming // what is delivered at once
@@ -70,6 +75,12 @@ type source struct {
 	life    uint64        // guarded by mu; of the source, if a path or a seal has told it
 	seals   replay.Window // guarded by mu; of its sealed messages
 	asked   int64         // guarded by mu; when it was asked to number anew; 0 = never
+}
+
+// bearer says whose a source is, and who has brought it.
+type bearer struct {
+	text string  // the peer, as subscribers see it
+	by   peer.ID // the peer, or a forwarder that shows its path
 }
 
 // run is what is numbered together. When a source begins to count anew for this
@@ -119,7 +130,7 @@ func (in *incoming) rank() rank { return rank{in.m.Origin.Incarnation, in.m.Orig
 // numbers to last in a run, or nil: too many sources are heard, or it is not the
 // source itself, and is not to be believed.
 func (t *sources) heard(from peer.ID, key sourceKey, group string, run uint32, last uint64) *source {
-	s := t.find(key, group, from == key.peer)
+	s := t.find(key, group, from, from == key.peer)
 	if s == nil {
 		if from != key.peer {
 			t.doubt(from, key.session) // it shows its path once more, if it has one
@@ -167,13 +178,13 @@ func (t *sources) grant(from, source peer.ID, p *wire.Path) bool {
 	}
 	key := sourceKey{source, p.Session}
 	t.mu.Lock()
-	s := t.all[key]
+	s, _ := t.all.Get(key)
 	t.mu.Unlock()
 	if s == nil || !s.believes(&g) {
 		if !t.verifies(from, func() error { return security.VerifyPath(path, g.signature[:]) }) {
 			return false
 		}
-		if s = t.find(key, p.Group, true); s == nil || s.group != p.Group {
+		if s = t.find(key, p.Group, from, true); s == nil || s.group != p.Group {
 			return false
 		}
 	}
@@ -184,7 +195,7 @@ func (t *sources) grant(from, source peer.ID, p *wire.Path) bool {
 // forwarder. Of a session that no path is known of nothing is believed: see heard.
 func (t *sources) allows(key sourceKey, m *wire.Publish) bool {
 	t.mu.Lock()
-	s := t.all[key]
+	s, _ := t.all.Get(key)
 	t.mu.Unlock()
 	if s == nil {
 		return true
@@ -194,37 +205,40 @@ func (t *sources) allows(key sourceKey, m *wire.Publish) bool {
 	return s.trust.may.lets(t.cfg.Rights, key.peer, m)
 }
 
-// find returns the source of that key, or nil if there are too many, or none and no
-// new one is wanted.
-func (t *sources) find(key sourceKey, group string, fresh bool) *source {
+// find returns the source of that key, or nil if there are too many that by has brought,
+// or none and no new one is wanted.
+func (t *sources) find(key sourceKey, group string, by peer.ID, fresh bool) *source {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.all[key]
-	if s != nil {
+	if s, ok := t.all.Get(key); ok {
 		return s
 	}
 	if !fresh {
 		t.drops.Inc(dropNotNamed)
 		return nil
 	}
-	if len(t.all) >= maxStreams {
+	s := &source{of: t, key: key, group: group, bearer: bearer{key.peer.String(), by}, last: t.now()}
+	gone, ok := t.all.Put(key, by, s)
+	if !ok {
 		t.drops.Inc(dropStreams)
 		t.forgetLocked(t.now(), int64(idleTime)) // so that there is room for the next one
 		return nil
 	}
-	s = &source{of: t, key: key, group: group, text: key.peer.String(), last: t.now()}
-	if m, ok := t.former[key]; ok {
+	if gone != nil {
+		t.drops.Inc(dropYielded)
+		t.bury(gone.Value)
+	}
+	if m, ok := t.former.Get(key); ok {
 		s.trust.oldest = m.path
 		s.seals.Raise(m.seal)
 		s.authors.seen.Raise(m.seal)
-		delete(t.former, key)
+		t.former.Delete(key)
 	}
 	s.into.of, s.into.authors = t.local, &s.authors
 	s.do = s.step
 	if group != rootGroup && group != rootForwards {
 		s.keys = t.cfg.Keys(clusterOf(group))
 	}
-	t.all[key] = s
 	return s
 }
 
@@ -234,31 +248,37 @@ func (t *sources) sweep(now, silent int64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.forgetLocked(now, silent)
-	return len(t.all)
+	return t.all.Len()
 }
 
 func (t *sources) forgetLocked(now, silent int64) {
-	for k, s := range t.all {
+	for k, s := range t.all.All() {
 		s.mu.Lock()
-		if now-s.last > silent {
-			delete(t.all, k)
-			_, signed := s.authors.newest()
-			if m := (memorial{s.trust.newest(), max(s.seals.Newest(), signed)}); m != (memorial{}) {
-				if len(t.former) >= maxStreams {
-					clear(t.former)
-				}
-				t.former[k] = m
-			}
-			s.stop()
-		}
+		over := now-s.last > silent
 		s.mu.Unlock()
+		if over {
+			t.all.Delete(k)
+			t.bury(s)
+		}
 	}
+}
+
+// bury keeps of a source that is forgotten what must be known for ever. mu is held.
+func (t *sources) bury(s *source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, signed := s.authors.newest()
+	if m := (memorial{s.trust.newest(), max(s.seals.Newest(), signed)}); m != (memorial{}) {
+		t.former.Delete(s.key)
+		t.former.Put(s.key, s.by, m)
+	}
+	s.stop()
 }
 
 func (t *sources) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.all)
+	return t.all.Len()
 }
 
 // event takes in that a session of a link has ended: what its peer had published,
@@ -269,7 +289,7 @@ func (t *sources) event(ev overlay.PeerEvent) {
 	}
 	t.mu.Lock()
 	var lost []*source
-	for k, s := range t.all {
+	for k, s := range t.all.All() {
 		if k.peer == ev.Peer && s.group != rootGroup { // that one is the forwarder's
 			lost = append(lost, s)
 		}
@@ -295,7 +315,7 @@ func orderly(err error) bool {
 func (t *sources) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, s := range t.all {
+	for _, s := range t.all.All() {
 		s.mu.Lock()
 		s.stop()
 		s.mu.Unlock()
