@@ -81,6 +81,11 @@
 // even its outcome. So a survey or a broadcast goes to each member by itself, and nobody
 // is asked a second time by the gateway: who picks decides that.
 //
+// A tunnel is passed on likewise (package tunnel, Passages): beside the sealed opening is the
+// id that its frames have on the link, and beside the answer whether they follow. Each goes
+// on as it is, under the other link's id. Credit is sealed by who gives it, so a gateway that is
+// slower than both ends holds it back as long as what they may send would not fit.
+//
 // Two gateways that pass the same member on are two ways to one member: callers take the one
 // in the better state, and share members out between them by their ids.
 //
@@ -103,8 +108,8 @@
 //
 // # Not yet
 //
-// Topics cross one border, and are opened there. Tunnels do not cross unopened, and what
-// crosses unopened crosses one border, under its own name.
+// Topics cross one border, and are opened there. What crosses unopened crosses one border,
+// under its own name.
 //
 // # Goroutines
 //

@@ -22,6 +22,7 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
+	"github.com/arke-mesh/arke/patterns/tunnel"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -321,7 +322,8 @@ func (p *sealedMember) register() (*node.Forwarded, *cluster.Member) {
 }
 
 // passedOn are the patterns that cross sealed.
-var passedOn = request.ServesOf(patterns.PatternRequest, patterns.PatternPush, patterns.PatternSurvey, patterns.PatternBroadcast)
+var passedOn = request.ServesOf(patterns.PatternRequest, patterns.PatternPush, patterns.PatternSurvey, patterns.PatternBroadcast,
+	patterns.PatternTunnel)
 
 func sameLeases(a, b *cluster.Member) bool {
 	return maps.EqualFunc(a.Passed(), b.Passed(), func(a, b cluster.Passed) bool { return bytes.Equal(a.Signature, b.Signature) })
@@ -335,16 +337,48 @@ func (p *sealedMember) Deliver(d *request.Delivery) {
 		d.Answer(wire.Reply{Outcome: wire.OutcomeUnreachable, Tail: noHeaders})
 		return
 	}
-	if why := l.border.enter(l.of.clock.Now(), d.Size, nil); why != passed {
+	var open func() int
+	if d.Pattern == patterns.PatternTunnel {
+		open = l.tunnels.open
+	}
+	if why := l.border.enter(l.of.clock.Now(), d.Size, open); why != passed {
 		d.Answer(wire.Reply{Outcome: wire.OutcomeOverloaded, Tail: noHeaders, Queue: overfull})
 		return
 	}
 	c := &cargo{l: p.s.loan, d: d, began: l.of.clock.Now()}
 	d.Value = c
-	c.cancelWith(l.from.Begin(request.Ask{
+	ask := request.Ask{
 		Cluster: p.s.from, Pattern: d.Pattern, Tail: d.Tail, Deadline: d.Deadline, To: p.member.Load(), Origin: &d.Origin,
 		Options: patterns.RequestOptions{Idempotent: d.Idempotent},
-	}, func(a request.Answer, err error) { passedBack(c, a, err) }))
+	}
+	if d.Pattern == patterns.PatternTunnel {
+		passTunnel(c, ask)
+		return
+	}
+	c.cancelWith(l.from.Begin(ask, func(a request.Answer, err error) { passedBack(c, a, err) }))
+}
+
+// passTunnel opens the other half of a tunnel that stays sealed. Of the answer it sees whether
+// the member has accepted it.
+func passTunnel(c *cargo, ask request.Ask) {
+	d := c.d
+	x, id, err := c.l.tunnels.passages.Begin(tunnel.Crossing{
+		Server: d.Server, Link: d.Link, Session: d.Session, Tunnel: d.Tunnel, To: ask.To,
+	})
+	c.l.border.opened()
+	if err != nil {
+		c.refuse(err)
+		return
+	}
+	ask.Tunnel = id
+	c.cancelWith(c.l.from.Begin(ask, func(a request.Answer, err error) {
+		if err == nil && a.Reply.Outcome == wire.OutcomeReply {
+			err = x.Opened(a.Session)
+		} else {
+			x.Abandon()
+		}
+		passedBack(c, a, err)
+	}))
 }
 
 // Cancel implements request.Forwarder.

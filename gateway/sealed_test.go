@@ -79,8 +79,12 @@ func TestASealedClusterServesItsCallersOfTheOtherNetwork(t *testing.T) {
 		require.Contains(t, []string{members[0].Self().String(), members[1].Self().String()}, m.Peer)
 		require.Contains(t, []string{regs[0].Member(), regs[1].Member()}, m.ID)
 	}
-	_, err = ask(t, us.node(), "vault", "")
-	require.ErrorIs(t, err, patterns.ErrNoMembers)
+	stranger := us.node()
+	require.Eventually(t, func() bool { // once it has looked around
+		_, err := ask(t, stranger, "vault", "")
+		require.Error(t, err)
+		return errors.Is(err, patterns.ErrNoMembers)
+	}, 15*time.Second, 20*time.Millisecond)
 	s := g.Status().Crossings[0]
 	require.True(t, s.Sealed)
 	require.True(t, s.Lent)

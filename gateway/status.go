@@ -122,7 +122,7 @@ func (l *lend) status() CrossingStatus {
 	s.InFlight = l.border.inFlight
 	l.border.mu.Unlock()
 	s.Tunnels = l.tunnels.open()
-	s.Bytes += l.tunnels.carrying.Load()
+	s.Bytes += l.tunnels.carried()
 	if l.sealed != nil {
 		l.sealed.describe(&s)
 	}

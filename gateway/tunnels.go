@@ -21,8 +21,9 @@ import (
 // reader sets the pace.
 type tunnels struct {
 	l        *lend
-	near     *tunnel.Hop // on the node in the network of the openers
-	far      *tunnel.Hop // on the other one
+	near     *tunnel.Hop      // on the node in the network of the openers
+	far      *tunnel.Hop      // on the other one
+	passages *tunnel.Passages // those that are passed on unopened
 	toNear   belt
 	toFar    belt
 	carrying atomic.Uint64 // bytes of frames that have crossed
@@ -37,16 +38,21 @@ func newTunnels(l *lend) *tunnels {
 	t.near = l.to.Hop(tunnel.HopConfig{Conduit: &t.toFar, MaxTunnels: 1 << 30, BufferBytes: tunnelBytes})
 	t.far = l.from.Hop(tunnel.HopConfig{Conduit: &t.toNear, MaxTunnels: 1 << 30, BufferBytes: tunnelBytes})
 	t.toNear.to, t.toFar.to = t.near, t.far
+	t.passages = l.to.Passages(l.from, tunnelBytes)
 	return t
 }
 
 // open counts them.
-func (t *tunnels) open() int { return t.near.Status() }
+func (t *tunnels) open() int { return t.near.Status() + t.passages.Open() }
+
+// carried are the bytes of their frames that have crossed.
+func (t *tunnels) carried() uint64 { return t.carrying.Load() + t.passages.Carried() }
 
 // close ends all of them at once.
 func (t *tunnels) close() {
 	t.near.Close()
 	t.far.Close()
+	t.passages.Close()
 }
 
 // passage is a tunnel whose opener has no answer yet.
@@ -85,7 +91,7 @@ func (c *cargo) tunnel() {
 	t.toNear.hold(p.id)
 	c.cancelWith(c.l.from.Begin(request.Ask{
 		Cluster: c.l.address, Pattern: d.Pattern, Tail: tail, Deadline: d.Deadline,
-		Options: c.options(), Transit: c.passed,
+		Options: c.options(), Transit: c.passed, Tunnel: far.ID(),
 	}, p.opened))
 }
 

@@ -89,7 +89,7 @@ func (t *tunnels) open(k *call) {
 		k.fail(err)
 		return
 	}
-	k.ask.Tail, k.opened = tail, s
+	k.ask.Tail, k.ask.Tunnel, k.opened = tail, s.ID(), s
 	k.run()
 }
 
@@ -108,7 +108,7 @@ func (k *call) openedReply(a request.Answer, err error) (wire.Reply, []byte) {
 func (t *tunnels) deliver(m *member, d *request.Delivery) {
 	s, tail, err := t.hop.Deliver(tunnel.Arrival{
 		Server: d.Server, Link: d.Link, Session: d.Session, From: d.From(),
-		SenderIncarnation: d.SenderIncarnation, Sealed: d.Sealed, Tail: d.Tail,
+		SenderIncarnation: d.SenderIncarnation, Sealed: d.Sealed, Tunnel: d.Tunnel, Tail: d.Tail,
 	})
 	if err == nil && t.c.features&wire.FeatureTunnels == 0 {
 		s.Abandon()

@@ -283,9 +283,11 @@
 // cluster's owner has chosen. It learns, in that network, which nodes have members of the
 // cluster, their addresses and certificates, how many members there are and when they
 // come and go; and, of what it passes on, which member and which caller of the other network, the
-// pattern, whether it may be repeated, its deadline, sizes and times. It can withhold
-// what it passes on, say that a member was not reached, and fill the cluster's share at anchors with
-// leases that nobody believes. It can't open a record or a message (TestAFindingKeyOpensWhereAMemberIsAndNothingElse),
+// pattern, whether it may be repeated, its deadline, sizes and times; of a tunnel besides whether
+// it was accepted, how much credit its ends give, and who ends it when. It can withhold
+// what it passes on, cut a tunnel off, say that a member was not reached, and fill the cluster's share at anchors with
+// leases that nobody believes. It can't open a record or a message (TestAFindingKeyOpensWhereAMemberIsAndNothingElse;
+// of tunnels patterns/tunnel: TestAGatewayPassesTunnelsOnThatItCantRead),
 // call the cluster, serve it, answer in a member's place, change a lease that it passes on, or have
 // a request opened twice (gateway: TestAGatewayWithAFindingKeyCanNeitherReadCallNorServe,
 // TestWhatAGatewaySaysItselfIsNoMoreThanThatNobodyWasReached). What it says without the

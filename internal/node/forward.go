@@ -146,6 +146,12 @@ func (n *raw) Carrier(network, group string) (*pubsub.Carrier, error) {
 	return pubsub.NewCarrier(n.topics, network, group)
 }
 
+// Passages makes a place for sealed tunnels that this node's peers open to members in the
+// network of another one, which neither can open: see tunnel.NewPassages.
+func (n *raw) Passages(far *Node, bytes int) *tunnel.Passages {
+	return tunnel.NewPassages(n.tunnels, far.tunnels, bytes)
+}
+
 // Hop makes a place for tunnels that are joined here with others: see
 // tunnel.Engine.NewHop.
 func (n *raw) Hop(c tunnel.HopConfig) *tunnel.Hop { return n.tunnels.NewHop(c) }

@@ -83,7 +83,7 @@
 //	8      member
 //	8      incarnation of the member
 //	8      deadline, ns of the sender's link clock; 0 = none
-//	1      flags: 1 idempotent, 2 sealed, 4 origin, 8 route; others 0
+//	1      flags: 1 idempotent, 2 sealed, 4 origin, 8 route, 16 tunnel; others 0
 //	1      attempt: 0 for the first member tried
 //	1      pattern: 0 request, 1 survey, 2 push, 3 broadcast, 4 tunnel
 //	       with flag "origin", where the caller is not the sender:
@@ -99,9 +99,11 @@
 //	1 …    length and name of the cluster, at least 1 byte
 //	4      replies taken, at most    (only with "limits")
 //	8      bytes of replies, at most (only with "limits")
+//	       with flag "tunnel", of a sealed request of pattern 4 that crosses a border unopened:
+//	8      id that the frames of the tunnel have on this link, not 0
 //	…      tail: all that is left
 //
-// Whoever passes a request on gives it an id and a deadline of his own, and
+// Whoever passes a request on gives it an id, a deadline, and an id of the tunnel of his own, and
 // leaves origin and tail as they are. The tail is the headers and then the body;
 // or what was sealed.
 //

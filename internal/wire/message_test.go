@@ -50,6 +50,7 @@ func TestRequestVectors(t *testing.T) {
 			Flags:       uint8(v.number(t, "flags", 8)) & (wire.FlagIdempotent | wire.FlagSealed),
 			Attempt:     uint8(v.number(t, "attempt", 8)),
 			Pattern:     uint8(v.number(t, "pattern", 8)),
+			Tunnel:      v.number(t, "tunnel", 64),
 			Tail:        v.tail(t, got.Tail),
 		}
 		if v.text("origin") != "" {

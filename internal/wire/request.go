@@ -12,14 +12,19 @@ const (
 	FlagSealed     uint8 = 1 << 1 // both: the tail is sealed under the cluster key
 	FlagOrigin     uint8 = 1 << 2 // Request: there is an origin block
 	FlagRoute      uint8 = 1 << 3 // Request, of a client to its relay: there is a route
+	FlagTunnel     uint8 = 1 << 4 // Request, sealed, of pattern tunnel: there is the id of the tunnel
 
-	requestFlags = FlagIdempotent | FlagSealed | FlagOrigin | FlagRoute
+	requestFlags = FlagIdempotent | FlagSealed | FlagOrigin | FlagRoute | FlagTunnel
 )
 
 const requestSize = 8 + 8 + 8 + 8 + 1 + 1 + 1
 
-// patternCount is how many patterns there are; package patterns numbers them.
-const patternCount = 5
+// patternCount is how many patterns there are, the last of which is that of tunnels; package
+// patterns numbers them.
+const (
+	patternTunnel = 4
+	patternCount  = 5
+)
 
 // Request asks one member, or has a message for it. Sent by the caller's node,
 // answered by one Reply. A client sends one to its relay, which picks the member
@@ -36,13 +41,17 @@ type Request struct {
 	// Deadline is in nanoseconds of the sender's link clock; 0 = none. Whoever
 	// passes the request on states it on its own.
 	Deadline uint64
-	Flags    uint8 // FlagIdempotent, FlagSealed; the other two follow from Origin and Route
+	Flags    uint8 // FlagIdempotent, FlagSealed; the others follow from Origin, Route and Tunnel
 	Attempt  uint8 // 0 for the first member tried
 	Pattern  uint8 // 0 request, 1 survey, 2 push, 3 broadcast, 4 tunnel
 	// Origin is who asks if that is not the link's peer, else nil.
 	Origin *Origin
 	// Route is whom to ask, from a client to its relay, else nil.
 	Route *Route
+	// Tunnel is the id that the frames of the tunnel have on this link, where the opening
+	// is sealed and whoever passes it on can't look into it; else 0. Whoever passes it on
+	// has one of its own.
+	Tunnel uint64
 	// Tail is the encoded headers and the body behind them, or what was sealed.
 	// It can be passed on without being looked at; SplitTail takes it apart.
 	Tail []byte
@@ -86,12 +95,15 @@ type Route struct {
 // AppendHead appends everything but Tail, for senders that put it behind as
 // parts of its own.
 func (m *Request) AppendHead(dst []byte) []byte {
-	flags := m.Flags &^ (FlagOrigin | FlagRoute)
+	flags := m.Flags &^ (FlagOrigin | FlagRoute | FlagTunnel)
 	if m.Origin != nil {
 		flags |= FlagOrigin
 	}
 	if m.Route != nil {
 		flags |= FlagRoute
+	}
+	if m.Tunnel != 0 {
+		flags |= FlagTunnel
 	}
 	dst = binary.BigEndian.AppendUint64(dst, m.ID)
 	dst = binary.BigEndian.AppendUint64(dst, m.Member)
@@ -103,6 +115,9 @@ func (m *Request) AppendHead(dst []byte) []byte {
 	}
 	if m.Route != nil {
 		dst = m.Route.appendTo(dst)
+	}
+	if m.Tunnel != 0 {
+		dst = binary.BigEndian.AppendUint64(dst, m.Tunnel)
 	}
 	return dst
 }
@@ -131,7 +146,9 @@ func DecodeRequest(b []byte) (Request, error) {
 		return Request{}, malformed("request: unknown flag")
 	case m.Pattern >= patternCount:
 		return Request{}, malformed("request: unknown pattern")
-	case m.Flags&(FlagOrigin|FlagRoute) == 0:
+	case m.Flags&FlagTunnel != 0 && (m.Pattern != patternTunnel || m.Flags&FlagSealed == 0):
+		return Request{}, malformed("request: a tunnel's id")
+	case m.Flags&(FlagOrigin|FlagRoute|FlagTunnel) == 0:
 		return m, nil
 	}
 	return m.decodeBlocks()
@@ -147,10 +164,14 @@ func (m Request) decodeBlocks() (Request, error) {
 		m.Route = readRoute(&r)
 		r.bad = r.bad || m.Member != 0 || m.Incarnation != 0
 	}
-	if r.bad {
-		return Request{}, malformed("request: origin or route")
+	if m.Flags&FlagTunnel != 0 {
+		m.Tunnel = r.uint64()
+		r.bad = r.bad || m.Tunnel == 0
 	}
-	m.Flags &^= FlagOrigin | FlagRoute
+	if r.bad {
+		return Request{}, malformed("request: origin, route or tunnel")
+	}
+	m.Flags &^= FlagOrigin | FlagRoute | FlagTunnel
 	m.Tail = r.b
 	return m, nil
 }

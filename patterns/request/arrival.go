@@ -200,13 +200,13 @@ func (s *Server) accept(in *arrival, r patterns.Request) {
 		s.refuse(in, no)
 		return
 	}
-	origin := ""
+	opener, origin := in.link.Peer(), ""
 	if o := in.request.Origin; o != nil {
-		origin = s.textOf(o.Peer)
+		opener, origin = peer.ID(o.Peer), s.textOf(o.Peer)
 	}
 	body, err := s.cfg.Acceptor.Accept(Opening{
 		Server: s, From: in.link, RequestID: in.request.ID, SenderIncarnation: in.binding.SenderIncarnation, Sealed: in.sealed,
-		Origin: origin, Deadline: in.deadline, Headers: r.Headers, Body: r.Body,
+		Opener: opener, Origin: origin, Tunnel: in.request.Tunnel, Deadline: in.deadline, Headers: r.Headers, Body: r.Body,
 	})
 	s.tell(in, newResult(patterns.Message{Body: body}, err))
 }
@@ -238,7 +238,9 @@ type Opening struct {
 	Server    *Server // of the member that it goes to
 	From      Link
 	RequestID uint64
-	Origin    string // peer id of who opens it, if that is not the link's peer; else empty
+	Opener    peer.ID
+	Origin    string // Opener, as programs see it, if that is not the link's peer; else empty
+	Tunnel    uint64 // as in Delivery
 	// SenderIncarnation is the opener's if Sealed, which says that it was
 	// sealed under the cluster's key; else 0.
 	SenderIncarnation uint64

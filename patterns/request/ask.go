@@ -36,6 +36,9 @@ type Ask struct {
 	// Origin, with To, says who has sealed Tail for that member: it is passed on as it
 	// is, and the Answer has a Reply. nil = this node.
 	Origin *wire.Origin
+	// Tunnel, of pattern tunnel, is the id of the tunnel that is opened: who passes the
+	// opening on across a border can't look into it.
+	Tunnel uint64
 	// Deadline of Start. Zero = 5 s from now.
 	Deadline time.Time
 	// Waits of Start, if not nil, is what the asker may have of workers that wait for

@@ -388,6 +388,9 @@ func (a *attempt) encode() (head, body []byte) {
 	if a.member.Imported && c.policy.Transit != nil {
 		r.Origin = originOf(a)
 	}
+	if c.origin != nil || isFar(a) {
+		r.Tunnel = c.tunnel
+	}
 	switch {
 	case c.origin != nil:
 		r.Flags |= wire.FlagSealed

@@ -69,6 +69,7 @@ type asking struct {
 // question is what a call asks; immutable.
 type question struct {
 	origin     *wire.Origin    // of a message that is passed on, sealed; else nil
+	tunnel     uint64          // the id of the one that is opened; else 0
 	to         *cluster.Member // the only one that is asked; nil = whom the policy picks
 	policy     cluster.PickRequest
 	pattern    patterns.Pattern
@@ -123,7 +124,7 @@ const (
 func (c *call) init(k *calls, a *Ask, size int, s sink) {
 	c.calls, c.sink = k, s
 	c.question = question{
-		to: a.To, origin: a.Origin, pattern: a.Pattern, size: size,
+		to: a.To, origin: a.Origin, tunnel: a.Tunnel, pattern: a.Pattern, size: size,
 		idempotent: a.Options.Idempotent && a.To == nil,
 		wait:       a.Options.WaitForMember && a.To == nil,
 		policy:     cluster.PickRequest{Policy: cluster.Policy(a.Options.Policy), StickyKey: a.Options.StickyKey, Network: a.network, Transit: a.Transit},

@@ -10,6 +10,7 @@ import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -20,7 +21,8 @@ import (
 //   - The gateway, whose member has finding keys only, hands it to its Forwarder as it
 //     came; that sends it to the member by Ask.Origin, with the caller as its origin.
 //   - The member opens it for the origin. All that it answers is sealed, outcome and
-//     queue included: a whole Reply, with 0 as its id. The gateway sees its size.
+//     queue included: a whole Reply, with 0 as its id. The gateway sees its size; and of
+//     the opening of a tunnel, whose frames it has to pass on, whether it was accepted.
 //   - What comes to the caller without a seal is the gateway's own word, and believed as
 //     far as it could be true: that the member was not reached, that a limit is full, or
 //     that it is not known what became of the request.
@@ -31,7 +33,7 @@ func passesOn(s *Server) bool { return s.keys != nil && s.keys.FindsOnly() }
 // unopened takes in a request that is passed on as it is. It crosses one border only.
 func (in *arrival) unopened(s *Server) refusal {
 	r := &in.request
-	if !in.sealed || len(r.Tail) < sealedOverhead || r.Origin != nil && (in.foreign() || len(r.Origin.Networks) > 0) {
+	if !in.sealed || len(r.Tail) < sealedOverhead || r.Origin != nil && (in.foreign() || len(r.Origin.Networks) > 0) || !in.namesTunnel() {
 		return refusal{wire.OutcomeUnauthorized, dropUnauthorized}
 	}
 	in.tail, in.size = r.Tail, max(len(r.Tail)-sealedOverhead-noHeaders, 0)
@@ -56,10 +58,16 @@ func (in *arrival) foreign() bool {
 }
 
 // mayBeFar says whether a request that somebody passes on may be looked at: the seal
-// shows who has sent it, which a key that all nodes of a network have does not.
+// shows who has sent it, which a key that all nodes of a network have does not. A tunnel
+// has an id on the link that it comes on.
 func (in *arrival) mayBeFar(s *Server) bool {
 	return !in.foreign() || s.cfg.Leaf != nil ||
-		in.request.Flags&wire.FlagSealed != 0 && s.keys != nil && !s.keys.Derived() && !s.keys.FindsOnly()
+		in.request.Flags&wire.FlagSealed != 0 && s.keys != nil && !s.keys.Derived() && !s.keys.FindsOnly() && in.namesTunnel()
+}
+
+// namesTunnel says whether a request has the id of a tunnel if it opens one, and else none.
+func (in *arrival) namesTunnel() bool {
+	return (patterns.Pattern(in.request.Pattern) == patterns.PatternTunnel) == (in.request.Tunnel != 0)
 }
 
 // conceal seals all of a reply to a far request.
@@ -68,6 +76,9 @@ func conceal(s *Server, dst []byte, b security.Binding, r wire.Reply) (head, bod
 	r.ID, r.From = 0, nil
 	plain := r.AppendTo(make([]byte, 0, 32+len(r.Tail)))
 	outer := wire.Reply{ID: id, Outcome: wire.OutcomeReply, Flags: wire.FlagSealed}
+	if patterns.Pattern(b.Pattern) == patterns.PatternTunnel && r.Outcome != wire.OutcomeReply {
+		outer.Outcome = wire.OutcomeRemoteError
+	}
 	return outer.AppendHead(dst), s.keys.Seal(s.random, b, make([]byte, 0, security.SealOverhead+len(plain)), plain)
 }
 
@@ -87,7 +98,7 @@ func isFar(a *attempt) bool { return a.member.Via != nil && a.call.origin == nil
 func reveal(a *attempt) (f failure) {
 	c := a.call
 	switch {
-	case a.reply.Flags&wire.FlagSealed != 0 && a.reply.Outcome == wire.OutcomeReply:
+	case a.reply.Flags&wire.FlagSealed != 0 && (a.reply.Outcome == wire.OutcomeReply || a.reply.Outcome == wire.OutcomeRemoteError):
 	case a.reply.Outcome == wire.OutcomeOverloaded:
 		return failedFull
 	case a.reply.Outcome == wire.OutcomeCancelled || a.reply.Outcome == wire.OutcomeReply || a.reply.Outcome == wire.OutcomeRemoteError:

@@ -60,6 +60,9 @@ type Delivery struct {
 	Link      Link
 	RequestID uint64
 	Session   uint64
+	// Tunnel is the id that the frames of the tunnel have on Link, where its opening comes
+	// from another network by a gateway that can't open it; else 0: the opening has it.
+	Tunnel uint64
 	// SenderIncarnation is the opener's if Sealed, which says that the request
 	// was sealed under the cluster's key. Where this node has finding keys only, Tail
 	// is still sealed, and so are the replies that Answer takes, with wire.FlagSealed.
@@ -118,7 +121,7 @@ func (s *Server) deliver(in *arrival) (kept bool) {
 	*d = Delivery{
 		Server: s, Pattern: p, Idempotent: r.Flags&wire.FlagIdempotent != 0, Attempt: r.Attempt, Deadline: in.deadline,
 		Origin: in.origin(),
-		Link:   in.link, RequestID: r.ID, Session: in.link.Session(), Sealed: in.sealed,
+		Link:   in.link, RequestID: r.ID, Session: in.link.Session(), Tunnel: r.Tunnel, Sealed: in.sealed,
 		SenderIncarnation: in.binding.SenderIncarnation, Tail: in.tail, Size: in.size,
 		queued: p != patterns.PatternTunnel,
 	}

@@ -37,7 +37,8 @@ func (e *Engine) Accept(o request.Opening) (body []byte, err error) {
 		Open: patterns.Message{Headers: o.Headers, Body: o.Body},
 	}
 	return e.accept(o.Server.Service().Tunnel, info, o.Deadline, Arrival{
-		Server: o.Server, Link: o.From, Session: o.From.Session(), SenderIncarnation: o.SenderIncarnation, Sealed: o.Sealed,
+		Server: o.Server, Link: o.From, Session: o.From.Session(), From: o.Opener, SenderIncarnation: o.SenderIncarnation, Sealed: o.Sealed,
+		Tunnel: o.Tunnel,
 	})
 }
 
@@ -81,7 +82,7 @@ func (e *Engine) accept(h handler, info patterns.TunnelInfo, deadline time.Time,
 // admit gives a tunnel that somebody opens its place, or refuses it. table.left
 // is due.
 func (e *Engine) admit(a Arrival, m wire.TunnelOpen) (p port, salt []byte, err error) {
-	p = port{codec: codec{id: m.ID}, engine: e, number: e.numbers.Add(1), session: a.Session}
+	p = port{codec: codec{id: cmp.Or(a.Tunnel, m.ID), far: a.Tunnel != 0}, engine: e, number: e.numbers.Add(1), session: a.Session}
 	if a.Sealed != (len(m.Stream) > 0) {
 		return port{}, nil, errNoKey
 	}

@@ -18,6 +18,7 @@ type codec struct {
 	id     uint64
 	flags  uint8            // of all frames sent: wire.FlagOpener, or none
 	stream *security.Stream // nil if not sealed
+	far    bool             // its frames come by a gateway, which may say in the clear that it is over
 }
 
 // frame is what one frame is made of, kept for reuse so that sending does not
@@ -122,6 +123,7 @@ type word struct {
 	closed bool              // it ends, and does not receive any more either
 	reset  *wire.TunnelReset // why
 	clear  bool              // the reset of a sealed tunnel is not sealed
+	far    bool              // and it is a gateway's word
 }
 
 // read decodes a frame, and opens it if the tunnel is sealed, in place.
@@ -156,6 +158,7 @@ func (c *codec) read(k wire.Kind, body []byte) (w word, err error) {
 		var m wire.TunnelReset
 		if m, err = wire.DecodeTunnelReset(body); err == nil {
 			w.clear, err = c.openReset(&m)
+			w.far = c.far
 		}
 		w.reset = &m
 	}

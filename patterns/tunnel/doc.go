@@ -12,12 +12,14 @@
 //
 //   - credit.Window, credit.Balance and credit.Budget decide about flow control;
 //     ends (ends.go) about who has ended what; state (state.go) what a frame means;
-//     junction (junction.go) what passes through a relay. They are pure.
+//     junction (junction.go) what passes through a relay, and credit.Passing what
+//     passes through a gateway that can't open it. They are pure.
 //   - codec lays out, reads and seals frames. A port is how an endpoint reaches its
 //     other side, which is a remote: a peer, or a client.
 //   - Tunnel is the shell of one end, with a sender and a receiver for those who
 //     wait; opening and Accept make it; table knows all of them.
-//   - Hop and Splice join tunnels of attached clients with those of links.
+//   - Hop and Splice join tunnels of attached clients with those of links; Passages
+//     and Passage (passage.go) sealed ones of two links.
 //
 // # The way of a message
 //
@@ -92,6 +94,16 @@
 // the goroutine that reads the client's session, before its next frame. A relay
 // that drains calls Engine.Drain, or DrainMember, as any node does.
 //
+// # Through a gateway
+//
+// A tunnel of a cluster with a key of its own crosses a border sealed: its frames go
+// through a Passage, a half on each of the gateway's two nodes, which knows no key. The
+// opening is sealed, so it has the tunnel's id on each link beside it (wire.Request). Chunks
+// and ends go on as they come. Credit goes on as it is, too, at once or when there is room
+// for what it allows (credit.Passing). What the gateway has to say itself, that a session has
+// ended or that it has no room, is a reset in the clear, which ends such a tunnel as
+// interrupted.
+//
 // # Guarantees
 //
 //   - What is received is a prefix of what was sent, message by message; it is
@@ -111,7 +123,7 @@
 //     be interrupted or stand still; and a reset without a seal, which is all that
 //     an opener can send whose opening failed, ends the member's side as
 //     interrupted until it has heard from the opener. Later it is counted and
-//     ignored.
+//     ignored, but for tunnels that come by a gateway.
 //
 // # Cost
 //

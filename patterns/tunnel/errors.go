@@ -16,6 +16,7 @@ var (
 	errBehindEnd = errors.New("data behind the end")
 	errWithin    = errors.New("several messages within one")
 	errNotSealed = errors.New("a sealed reset of a tunnel that is not")
+	errUnsealed  = errors.New("a frame without a seal in a tunnel that is passed on sealed")
 )
 
 // errNothing says that nothing has come yet.

@@ -139,6 +139,9 @@ func (l *Hop) Open(cluster string, tail []byte) (*Splice, []byte, error) {
 	return s, m.AppendTo(head), nil
 }
 
+// ID is that of a tunnel that the client opens, for Ask.Tunnel.
+func (s *Splice) ID() uint64 { return s.sides[clientSide].number }
+
 // Opened takes the answer to what Open has returned, and its tail, and returns
 // the tail of the Reply to the client. Frames of the member may go to the client
 // before that. With an error the tunnel is not open: it is patterns.ErrInterrupted.
@@ -146,7 +149,7 @@ func (s *Splice) Opened(a request.Answer, tail []byte) ([]byte, error) {
 	e, o := s.engine, s.opening
 	_, body, err := wire.DecodeHeaders(tail)
 	if err != nil || s.sides[clientSide].gone() {
-		e.disown(a.Member.Peer, o.id)
+		e.disown(a.Member.Hop(), o.id)
 		s.Abandon()
 		return nil, patterns.ErrInterrupted
 	}
@@ -193,6 +196,7 @@ type Arrival struct {
 	From              peer.ID // who has opened it; empty = Link's peer
 	SenderIncarnation uint64
 	Sealed            bool
+	Tunnel            uint64 // its id on Link, if it comes by a gateway that can't open it; else 0
 	Tail              []byte // headers and body
 }
 

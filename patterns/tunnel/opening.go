@@ -62,6 +62,7 @@ func (e *Engine) Open(ctx context.Context, cluster string, first patterns.Messag
 		Pattern: patterns.PatternTunnel,
 		Message: patterns.Message{Headers: first.Headers, Body: body.AppendTo(nil)},
 		Options: o,
+		Tunnel:  opening.id,
 	})
 	if err != nil {
 		opening.giveUp()
@@ -73,7 +74,7 @@ func (e *Engine) Open(ctx context.Context, cluster string, first patterns.Messag
 	}
 	t := newTunnel(p, opening.window, uint64(m.Credit))
 	t.info = patterns.TunnelInfo{Cluster: cluster, Member: answer.Member.ID.String(), Peer: p.remote.text}
-	if p.remote.id != answer.Member.Peer { // it is behind a relay
+	if p.remote.id != answer.Member.Peer { // it is behind a relay, or a gateway
 		t.info.Peer = answer.Member.Peer.String()
 	}
 	if t.limit = answer.Member.MaxMessage; t.limit == 0 {
@@ -134,7 +135,7 @@ func (o *opening) giveUp() {
 func (o *opening) accepted(a request.Answer, body []byte) (port, wire.TunnelAccept, error) {
 	e := o.engine
 	p := port{
-		codec: codec{id: o.id, flags: wire.FlagOpener}, engine: e, place: o.place, number: e.numbers.Add(1), session: a.Session,
+		codec: codec{id: o.id, flags: wire.FlagOpener, far: a.Member != nil && a.Member.Via != nil}, engine: e, place: o.place, number: e.numbers.Add(1), session: a.Session,
 	}
 	m, err := wire.DecodeTunnelAccept(body)
 	if err == nil && o.head != nil {
@@ -148,7 +149,7 @@ func (o *opening) accepted(a request.Answer, body []byte) (port, wire.TunnelAcce
 		o.giveUp()
 		return port{}, m, patterns.ErrInterrupted
 	}
-	p.remote = e.peer(e.cfg.Links.Link(a.Member.Peer)) // until the end of join, what comes goes on being early
+	p.remote = e.peer(e.cfg.Links.Link(a.Member.Hop())) // until the end of join, what comes goes on being early
 	return p, m, nil
 }
 

@@ -126,12 +126,13 @@ func (s *state) came(w word) (todo, error) {
 
 // heeded returns why a tunnel is reset, and says whether to heed it. A reset in
 // the clear of one that is sealed proves nothing: the worst that a member makes
-// of it is that the opening has failed, as long as the opener has not spoken.
+// of it is that the opening has failed, as long as the opener has not spoken. A gateway that
+// passes a tunnel on could cut it off anyway, so its word is enough for that.
 func heeded(w word, known, opener bool) (wire.TunnelReset, bool) {
 	if !w.clear {
 		return *w.reset, true
 	}
-	return wire.TunnelReset{Cause: wire.CauseInterrupted}, !known && !opener
+	return wire.TunnelReset{Cause: wire.CauseInterrupted}, w.far || !known && !opener
 }
 
 // resetError is what a reset means to the program here.
