@@ -23,13 +23,14 @@ const (
 	refusedRound                   // it has come through the network before, or too many
 	refusedMembers                 // a member of a sealed cluster beyond maxPassed
 	refusedCut                     // the network that it is for can't be reached
+	refusedNetworks                // a network beyond maxLoans, or beyond its lender's share
 	refusals
 	passed = refusals
 )
 
 // String returns the name that the status shows.
 func (r refusal) String() string {
-	return [...]string{"messages_limit", "bytes_limit", "in_flight_limit", "tunnels_limit", "round", "members_limit", "unreachable", "passed"}[r]
+	return [...]string{"messages_limit", "bytes_limit", "in_flight_limit", "tunnels_limit", "round", "members_limit", "unreachable", "networks_limit", "passed"}[r]
 }
 
 // border counts and bounds what crosses by one crossing. It has no clock.

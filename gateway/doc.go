@@ -89,6 +89,12 @@
 // Two gateways that pass the same member on are two ways to one member: callers take the one
 // in the better state, and share members out between them by their ids.
 //
+// # Shares
+//
+// With transit a crossing lends members of up to 64 networks, 16 of which one peer has
+// brought; what is beyond that is counted as networks_limit. Whoever holds the network's key
+// can invent networks.
+//
 // # What the gateway decides
 //
 // Where it may read, it picks among the members of the far network, as any caller there. It asks a second

@@ -248,11 +248,12 @@ func (g *Gateway) demand(to, cluster, by string) (lends []*lend, full bool) {
 				continue
 			}
 			d = &demand{lend: newLend(g, c), by: by}
+			d.lend.asked = true
 			d.border.limit(p.limits)
 			p.lends[cluster] = d
 			g.spawn(overlay.ExecKey{Name: "gateway.lend", N: c.number()}, d.run)
 		}
-		d.asked = now
+		d.since = now
 		lends = append(lends, d.lend)
 	}
 	return lends, full

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cluster"
@@ -24,6 +25,7 @@ type lend struct {
 	// Immutable.
 	of       *Gateway
 	what     Crossing // without its limits
+	asked    bool     // a pattern stands for it, and somebody has asked
 	from, to *node.Node
 	reach    *reach // of from
 	border   *border
@@ -34,6 +36,7 @@ type lend struct {
 	cancel   context.CancelFunc
 	over     chan struct{} // closed when run has returned
 	followed atomic.Bool   // with transit: it was known once whom others lend
+	settled  atomic.Bool   // it was lent once
 	used     atomic.Int64  // when the last message came, in ns of Unix time
 
 	mu    sync.Mutex
@@ -41,8 +44,13 @@ type lend struct {
 	trip  time.Duration               // guarded by mu: of a message there and back, without its handler's time; smoothed
 }
 
-// maxLoans is of how many networks a crossing lends members.
-const maxLoans = 64
+// maxLoans is of how many networks a crossing lends members, and maxCaused of how many that
+// one peer there was the first to lend: whoever holds the network's key can invent
+// networks, and shall not keep those of others out.
+const (
+	maxLoans  = 64
+	maxCaused = maxLoans / 4
+)
 
 func newLend(g *Gateway, c Crossing) *lend {
 	l := &lend{
@@ -63,7 +71,7 @@ func (l *lend) stop() {
 func (l *lend) run() {
 	defer close(l.over)
 	var wg sync.WaitGroup
-	l.grant(&wg, cluster.NetworkID{}, l.what.From)
+	l.grant(&wg, cluster.NetworkID{}, l.what.From, "")
 	if l.what.Transit {
 		l.follow(&wg)
 	}
@@ -75,13 +83,21 @@ func (l *lend) run() {
 func (l *lend) follow(wg *sync.WaitGroup) {
 	w := l.from.Watch(l.what.Cluster)
 	defer w.Release()
+	var leftOut map[cluster.NetworkID]bool
 	for l.ctx.Err() == nil {
 		v := w.View()
+		now := make(map[cluster.NetworkID]bool)
 		for _, m := range v.Members {
-			if m.Imported && len(m.Networks) > 0 && l.transit(m.Networks[0]).Permits(m) {
-				l.grant(wg, m.Networks[0], m.Network)
+			if !m.Imported || len(m.Networks) == 0 || !l.transit(m.Networks[0]).Permits(m) {
+				continue
+			}
+			if origin := m.Networks[0]; !l.grant(wg, origin, m.Network, m.Peer) && !now[origin] {
+				if now[origin] = true; !leftOut[origin] {
+					l.border.refused.Inc(refusedNetworks)
+				}
 			}
 		}
+		leftOut = now
 		l.followed.Store(v.Known)
 		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, "gateway.follow "+l.what.String(), lookTime)
 		_, err := w.Next(ctx, v)
@@ -92,14 +108,18 @@ func (l *lend) follow(wg *sync.WaitGroup) {
 	}
 }
 
-// grant begins a loan of that network's members, unless there is one.
-func (l *lend) grant(wg *sync.WaitGroup, origin cluster.NetworkID, name string) {
+// grant begins a loan of that network's members, whom the peer by lends, unless there is
+// one; false says that there is no room for it.
+func (l *lend) grant(wg *sync.WaitGroup, origin cluster.NetworkID, name string, by peer.ID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.loans[origin] != nil || len(l.loans) >= maxLoans {
-		return
+	switch {
+	case l.loans[origin] != nil:
+		return true
+	case !roomFor(l.loans, by):
+		return false
 	}
-	x := &loan{lend: l, origin: origin, name: name, address: l.what.Cluster}
+	x := &loan{lend: l, origin: origin, name: name, by: by, address: l.what.Cluster}
 	if x.native() {
 		x.address += "@" + l.from.Home()
 	}
@@ -112,6 +132,18 @@ func (l *lend) grant(wg *sync.WaitGroup, origin cluster.NetworkID, name string) 
 		defer l.mu.Unlock()
 		delete(l.loans, origin)
 	})
+	return true
+}
+
+// roomFor says whether the peer may cause one more loan.
+func roomFor(loans map[cluster.NetworkID]*loan, by peer.ID) bool {
+	caused := 0
+	for _, x := range loans {
+		if x.by == by {
+			caused++
+		}
+	}
+	return len(loans) < maxLoans && caused < maxCaused
 }
 
 // transit says who may be lent of the members of a network: nobody who has come through

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cluster"
@@ -25,7 +26,10 @@ type loan struct {
 	// Immutable.
 	origin  cluster.NetworkID // the network whose members it lends; zero = that of the crossing
 	name    string            // what callers know it as
+	by      peer.ID           // who lent them first, where they are found; "" = the crossing's own
 	address string            // of the cluster where it is from
+
+	draining sync.WaitGroup // registrations that were given back and are not over
 
 	mu    sync.Mutex
 	reg   *node.Forwarded // guarded by mu; nil = it is not lent now
@@ -86,6 +90,7 @@ func (l *loan) run() {
 		}
 	}
 	l.drain(l.take())
+	l.draining.Wait()
 }
 
 // do carries an order out, and says whether it could.
@@ -100,7 +105,11 @@ func (l *loan) do(o order, core *offer) bool {
 	case orderReturn:
 		l.log.Info("no longer lent: it has no member", zap.String("of", l.name))
 		l.take()
-		l.of.spawn(overlay.ExecKey{Name: "gateway.drain", N: loanNumber(l)}, func() { l.drain(reg) }) // a cluster that comes back is not kept waiting
+		l.draining.Add(1)
+		l.of.spawn(overlay.ExecKey{Name: "gateway.drain", N: loanNumber(l)}, func() { // a cluster that comes back is not kept waiting
+			defer l.draining.Done()
+			l.drain(reg)
+		})
 	}
 	return true
 }
@@ -119,6 +128,7 @@ func (l *loan) register(core *offer) bool {
 	l.fault = err
 	if err == nil {
 		l.reg = reg
+		l.settled.Store(true)
 	}
 	l.mu.Unlock()
 	if err != nil {

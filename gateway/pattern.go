@@ -25,7 +25,7 @@ type pattern struct {
 type demand struct {
 	*lend
 	by    string    // peer id of who asked first
-	asked time.Time // when somebody asked last
+	since time.Time // when somebody asked last
 }
 
 // Bounds of what is lent because somebody asked.
@@ -101,10 +101,10 @@ func (p *pattern) sorted() []*demand {
 
 // last is when the cluster was used or asked for.
 func (d *demand) last() time.Time {
-	if used := time.Unix(0, d.used.Load()); used.After(d.asked) {
+	if used := time.Unix(0, d.used.Load()); used.After(d.since) {
 		return used
 	}
-	return d.asked
+	return d.since
 }
 
 // idle says that nothing was asked of it for so long, and nothing is under way.

@@ -15,6 +15,7 @@ import (
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/simnet"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/sim"
 )
 
@@ -164,6 +165,41 @@ func TestNobodyServesIsSaidAsQuicklyWithoutPatterns(t *testing.T) {
 		require.ErrorIs(t, err, patterns.ErrUnreachable)
 		require.Less(t, took, 4*time.Second)
 		n.Heal()
+	})
+}
+
+// mute takes questions and answers none.
+type mute struct{}
+
+func (mute) Deliver(*request.Delivery) {}
+func (mute) Cancel(*request.Delivery)  {}
+
+func TestWhoOffersAllNamesAndAnswersNothingDelaysNobodyForLong(t *testing.T) {
+	// This test has a node of us offer every name and answer no question: the first name
+	// that nobody serves takes two seconds, and others a quarter of one, for ten seconds.
+	// It is unreachable: the node might have been a gateway. What an honest one lends is
+	// found meanwhile.
+	sim.Run(t, sim.Config{Seed: 14, Link: wan}, func(t *testing.T, n *sim.Network) {
+		eu, us, caller := twoClouds(t, n, "geo.maps", "geo.zones")
+		liar := us.Start("us-9")
+		_, err := liar.OfferPatterns(context.Background(), []string{"*"}, patterns.Limits{}, mute{})
+		require.NoError(t, err)
+		lending(t, eu, us, "g1", fromEU("geo.*", ""))
+		miss := func(name string, atMost time.Duration) {
+			t.Helper()
+			_, took, err := simAsk(caller, name)
+			require.ErrorIs(t, err, patterns.ErrUnreachable)
+			require.Less(t, took, atMost)
+		}
+		miss("nobody", 2100*time.Millisecond)
+		for i := range 10 {
+			miss(fmt.Sprint("nobody-", i), 300*time.Millisecond)
+		}
+		who, _, err := simAsk(caller, "geo.maps")
+		require.NoError(t, err)
+		require.Equal(t, "geo.maps", who)
+		time.Sleep(10 * time.Second)
+		miss("nobody", 2100*time.Millisecond)
 	})
 }
 

@@ -311,6 +311,7 @@ func (p *sealedMember) register() (*node.Forwarded, *cluster.Member) {
 		cancel()
 		if err == nil {
 			p.failed(nil)
+			l.settled.Store(true)
 			return reg, m
 		}
 		p.failed(err)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -191,6 +192,33 @@ func TestWhatIsPassedOnIsNotPassedOnAgain(t *testing.T) {
 	require.ErrorIs(t, err, patterns.ErrNoMembers)
 	require.False(t, on.Status().Crossings[0].Lent)
 	require.Zero(t, on.Status().Crossings[0].Members)
+}
+
+func TestAFindingKeyThatCanNotBeUsedIsTriedAgain(t *testing.T) {
+	// This test leaves the gateway's node no room for one more finding key: the status says
+	// why vault is not lent. When there is room again it is lent, without a change of the
+	// configuration.
+	eu, us := newCloud(t, "eu"), newCloud(t, "us")
+	keys := vaultKeys(t, "vault")
+	serve(t, eu.holding(keys), "vault", says("eu"))
+	g := join(t, nil, eu, us)
+	other := keys.Finding()
+	var release []func()
+	for i := 0; ; i++ {
+		other.Name = fmt.Sprint("other-", i)
+		_, give, err := g.Node("eu").Find(other)
+		if err != nil {
+			break
+		}
+		release = append(release, give)
+	}
+	require.NoError(t, g.Cross([]gateway.Crossing{lentSealed(eu, us, keys)}))
+	require.Eventually(t, func() bool { return g.Status().Crossings[0].Error != "" }, 5*time.Second, 5*time.Millisecond)
+	for _, give := range release {
+		give()
+	}
+	gets(t, us.holding(keys), "vault", "eu ")
+	require.Empty(t, g.Status().Crossings[0].Error)
 }
 
 func TestLimitsHoldForWhatIsPassedOn(t *testing.T) {

@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -71,24 +72,41 @@ type TransitStatus struct {
 }
 
 // Ready says why networks should not rely on the gateway yet: one of its nodes has not
-// joined, or something that could be lent is not. nil means that they can.
+// joined, something that could be lent was not yet since it is in the configuration, or
+// could not be when it was tried last. nil means that they can. What a pattern stands for
+// is lent when somebody asks, and topics when somebody listens: none of it makes a gateway
+// unready, unless it fails.
 func (g *Gateway) Ready() error {
 	for _, n := range g.cfg.Networks {
 		if err := g.networks[n.Name].Ready(); err != nil {
 			return fmt.Errorf("network %s: %w", n.Name, err)
 		}
 	}
-	for _, c := range g.Status().Crossings {
-		if c.Usable > 0 && !c.Lent {
-			return fmt.Errorf("%s of %s is not lent to %s yet", c.Cluster, c.From, c.To)
+	for _, l := range g.sorted() {
+		if why := l.status().unready(l.asked, l.settled.Load()); why != "" {
+			return errors.New(why)
 		}
 	}
-	for _, t := range g.Status().Topics {
-		if t.Listened && !t.Lent {
-			return fmt.Errorf("topic %s of %s is not lent to %s yet", t.Topic, t.From, t.To)
+	for _, l := range g.topics.sorted() {
+		if t := l.status(); t.Listened && !t.Lent && t.Error != "" {
+			return fmt.Errorf("topic %s of %s is not lent to %s: %s", t.Topic, t.From, t.To, t.Error)
 		}
 	}
 	return nil
+}
+
+// unready says why the gateway can't be relied on for the crossing; "" = it can. asked
+// says that somebody's question began it, settled that it was lent before.
+func (c CrossingStatus) unready(asked, settled bool) string {
+	switch {
+	case c.Usable == 0 || c.Lent:
+		return ""
+	case c.Error != "":
+		return fmt.Sprintf("%s of %s is not lent to %s: %s", c.Cluster, c.From, c.To, c.Error)
+	case asked || settled:
+		return ""
+	}
+	return fmt.Sprintf("%s of %s is not lent to %s yet", c.Cluster, c.From, c.To)
 }
 
 // Status describes the gateway. The caller owns the result.

@@ -6,6 +6,7 @@ package node
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -119,7 +120,7 @@ func (l *layers) directory() request.Directory {
 	if l.cfg.Gateway {
 		return d
 	}
-	return borrower{d, l}
+	return borrower{d, l, new(atomic.Int64)}
 }
 
 func (l *layers) tunnelConfig() tunnel.Config {

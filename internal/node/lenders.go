@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
@@ -30,12 +31,21 @@ const (
 // lentTime bounds the wait for gateways, and for what they say is lent to be seen here.
 const lentTime = 2 * time.Second
 
+// After a gateway did not say, others are asked for lentShort only, for quietTime: who holds
+// the network's key can offer any name and answer nothing, and each unknown name would take
+// lentTime. What is not known then is "unreachable" all the same.
+const (
+	lentShort = 250 * time.Millisecond
+	quietTime = 10 * time.Second
+)
+
 // borrower is a Directory that asks gateways for clusters that nobody serves here, if
 // one lends by a pattern that the name matches. What is served, or was lent before, costs
 // nothing more.
 type borrower struct {
 	request.Directory
 	layers *layers
+	quiet  *atomic.Int64 // until when gateways are given little time, in ns of Unix time
 }
 
 // Watch implements request.Directory.
@@ -94,7 +104,11 @@ func (b borrower) borrow(ctx context.Context, cluster string) (lent bool, unknow
 	if !offered {
 		return false, unknown
 	}
-	ctx, cancel := overlay.WithTimeout(ctx, b.layers.outside.Clock, "node.borrow", lentTime)
+	clock, patience := b.layers.outside.Clock, lentTime
+	if clock.Now().UnixNano() < b.quiet.Load() {
+		patience = lentShort
+	}
+	ctx, cancel := overlay.WithTimeout(ctx, clock, "node.borrow", patience)
 	defer cancel()
 	all := request.All{Cluster: federation, Pattern: patterns.PatternSurvey, Message: patterns.Message{Body: []byte(cluster)}}
 	tally, err := b.layers.requests.AskAll(ctx, all, eachLender)
@@ -103,6 +117,9 @@ func (b borrower) borrow(ctx context.Context, cluster string) (lent bool, unknow
 		return true, nil
 	case err == nil && len(tally.Missing) == 0, errors.Is(err, patterns.ErrNoMembers):
 		return false, nil
+	}
+	if patience == lentTime && ctx.Err() != nil {
+		b.quiet.Store(clock.Now().Add(quietTime).UnixNano())
 	}
 	return false, errUnknownLender
 }
