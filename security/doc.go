@@ -438,6 +438,27 @@
 // so, and why, and does not say that there are none (internal/node:
 // TestANodeWhoseClockIsOffIsToldAndTells; scenario clock-off).
 //
+// # Who can do what
+//
+// The lines of the table in docs/keys.md, and the tests that try each:
+//
+//   - no key: overlay/p2p: TestStrangersHearNothing, TestReplayedGreetingsHearNothing;
+//   - the network's key, without a certificate where one is required: internal/node:
+//     TestOnlyCertificatesLetIn, TestWhereCertificatesAreRequiredNoKeyBans; a ban by it:
+//     TestAVouchIsForOneStatementOfOneNetwork, internal/node: TestABanEndsWithTheKeyThatProvesIt;
+//     of what was recorded: TestWhatWasRecordedBetweenTwoNodesStaysClosed;
+//   - a cluster's key and the network's: patterns/request:
+//     TestAClusterKeyThatLeaksLaterOpensNothingRecorded;
+//   - a cluster's key alone: overlay/p2p: TestWrongNetworkKeyIsRefusedOnBothSides;
+//   - a finding key: TestAFindingKeyOpensWhereAMemberIsAndNothingElse;
+//   - a node's key: overlay/p2p: TestWrongPeerAtAnAddressIsNotAccepted; it was revoked:
+//     internal/node: TestARevokedNodeIsCutOffEverywhere;
+//   - the authority's key: TestWhatWasChangedIsNoCertificate, TestFilesOfAnAuthority;
+//   - an issuer's key: TestAnIssuerGivesTimeAndNothingElse,
+//     TestARevokedDelegationTakesAllBackThatItRenewed;
+//   - the memory of a node, and what has left it: TestEphemeralKeysLiveForAnHour,
+//     TestWhatIsKeptForLaterDeadlinesIsBounded.
+//
 // # Secrets in output
 //
 // Key, NodeKey and all that holds one print as "[redacted]" or by name, with
