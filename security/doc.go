@@ -390,7 +390,8 @@
 // out of it, or at its end: after that everything refuses it
 // (TestAnOldKeyIsRefusedEverywhereAfterItsTime), and who has no other can't dial, be
 // dialled, be found, or find anybody (internal/node:
-// TestABanReachesEverybodyAndAnOldKeyOpensNothing). A node whose clock is wrong accepts
+// TestABanReachesEverybodyAndAnOldKeyOpensNothing, and of an issued network
+// TestWhatTheExcludedTryComesToNothing; gateway: TestNoGatewayHelpsWhoIsExcluded). A node whose clock is wrong accepts
 // keys that have ended by everybody else's; it is refused by those. A ban cuts one peer id off at all nodes within seconds,
 // and only costs the other one a new id. Whoever holds the network's key can say one and lift
 // one (TestAVouchIsForOneStatementOfOneNetwork), of MaxBans peers at most, and can so leave no

@@ -382,6 +382,28 @@ func FuzzAgreed(f *testing.F) {
 	})
 }
 
+// TestSealingAndOpeningAllocateNothing proves that a payload of a request costs no memory
+// but its own, once its two nodes have agreed.
+func TestSealingAndOpeningAllocateNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector has pools forget")
+	}
+	p := newPair(t)
+	for _, size := range []int{16, 1 << 10, 64 << 10} {
+		plain := make([]byte, size)
+		sealed, binding := p.seal(t, string(plain))
+		_, at, err := p.open(sealed)
+		require.NoError(t, err)
+		dst := make([]byte, 0, size+security.AgreedOverhead)
+		require.Zero(t, testing.AllocsPerRun(100, func() {
+			dst = p.callers.Seal(p.callerRand, binding, dst[:0], plain)
+			if _, err := p.members.OpenInPlace(at, dst); err != nil {
+				t.Error(err)
+			}
+		}), "%d bytes", size)
+	}
+}
+
 // BenchmarkAgreed measures what sealing and opening a payload costs with an agreement, and
 // what making one does.
 func BenchmarkAgreed(b *testing.B) {
