@@ -224,7 +224,7 @@ func (a *anchor) down(now time.Time, p peer.ID) {
 	for _, b := range slices.Clone(g.books) {
 		if leases := b.of(p); len(leases) > 0 {
 			a.remove(b, leases...)
-			b.authority.orphaned = now
+			b.authority.wait().orphaned = now
 		}
 		a.unwatch(p, b.cid())
 		a.exit(p, b)
@@ -341,7 +341,7 @@ func (a *anchor) judge(now time.Time, b *book) bool {
 	u := &b.authority
 	u.consults = len(b.watchers) > 0 && len(b.leases) == 0
 	// Who may be an anchor by hearsay is one, or is none, once it has been dialled.
-	reaches := u.consults || !b.idle() && (len(u.anchorSet.barred) > 0 || a.finder.outside(u.anchorSet))
+	reaches := u.consults || !b.idle() && (len(u.anchorSet.heard().barred) > 0 || a.finder.outside(u.anchorSet))
 	if reaches != b.reaches {
 		b.reaches = reaches
 		a.finder.connect(now, u.anchorSet, reaches)
@@ -350,7 +350,7 @@ func (a *anchor) judge(now time.Time, b *book) bool {
 	for _, p := range ask {
 		a.out.send(p, &hintMsg{cid: b.cid(), wantReply: true, anchors: u.anchorSet.anchors})
 	}
-	a.plans.plan(b, u.next)
+	a.plans.plan(b, u.next())
 	return settled
 }
 
@@ -409,9 +409,9 @@ func (a *anchor) flush(now time.Time) {
 // close forgets b. Whoever asks soon after a member was lost must not hear
 // "empty" yet: so long it is kept.
 func (a *anchor) close(now time.Time, b *book) {
-	if at := b.authority.orphaned.Add(settleTime); now.Before(at) {
+	if at := b.authority.orphaned().Add(settleTime); now.Before(at) {
 		b.authority.plan(at)
-		a.plans.plan(b, b.authority.next)
+		a.plans.plan(b, b.authority.next())
 		return
 	}
 	a.plans.cancel(b)
@@ -430,10 +430,10 @@ func (a *anchor) tick(now time.Time) {
 				a.plans.plan(b, w.gap)
 			}
 		}
-		if due(b.authority.next, now) {
+		if due(b.authority.next(), now) {
 			a.touch(b)
 		} else {
-			a.plans.plan(b, b.authority.next)
+			a.plans.plan(b, b.authority.next())
 		}
 	}
 }

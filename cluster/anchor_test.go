@@ -280,7 +280,7 @@ func TestAnchorIsSettledOnlyWithItsCoAnchors(t *testing.T) {
 			c.answers(g)
 			b := g.c.anchor.books.get(cid(g))
 			require.NotNil(t, b)
-			require.Equal(t, c.settled, b.settled, "%+v", b.authority.opinions)
+			require.Equal(t, c.settled, b.settled, "%+v", b.authority.opinions())
 		})
 	}
 }
@@ -378,7 +378,7 @@ func TestAgreementIsAskedForMoreAndMoreRarely(t *testing.T) {
 			}
 		}
 		g.after(time.Second)
-		require.True(t, g.c.anchor.books.get(cid).settled, "%d %+v %v", i, g.c.anchor.books.get(cid).authority.opinions, g.now)
+		require.True(t, g.c.anchor.books.get(cid).settled, "%d %+v %v", i, g.c.anchor.books.get(cid).authority.opinions(), g.now)
 	}
 	require.Less(t, asked, 40)
 	require.Greater(t, asked, 8)

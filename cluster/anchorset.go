@@ -204,7 +204,7 @@ func (f *finder) tableChanged(now time.Time) {
 // network is asked. Who joins knows nobody yet and has no time to lose: until it
 // has asked, its members are known to the wrong anchors only.
 func (f *finder) delay(g *anchorSet) time.Duration {
-	for _, p := range g.found {
+	for _, p := range g.heard().found {
 		if p != f.peers.self {
 			return lookupDelay
 		}
@@ -223,8 +223,8 @@ func (f *finder) peerChanged(now time.Time, p peer.ID) {
 		if !g.concerns(f.peers, who) {
 			continue
 		}
-		if f.peers.session(p) == 0 {
-			g.told = slices.DeleteFunc(g.told, func(h hearsay) bool { return h.by == p })
+		if g.more != nil && f.peers.session(p) == 0 {
+			g.more.told = slices.DeleteFunc(g.more.told, func(h hearsay) bool { return h.by == p })
 		}
 		f.update(now, g)
 	}
@@ -240,14 +240,14 @@ func (f *finder) tell(now time.Time, cid security.ClusterID, p peer.ID, anchors 
 	if slices.Equal(anchors, g.anchors) {
 		anchors = g.anchors // the common case, kept once
 	}
-	i := g.toldBy(p)
+	i, heard := g.toldBy(p), g.hear()
 	switch {
-	case i >= 0 && slices.Equal(g.told[i].anchors, anchors):
+	case i >= 0 && slices.Equal(heard.told[i].anchors, anchors):
 		return
 	case i >= 0:
-		g.told[i].anchors = anchors
-	case len(g.told) < 2*nearestCount:
-		g.told = append(g.told, hearsay{p, anchors})
+		heard.told[i].anchors = anchors
+	case len(heard.told) < 2*nearestCount:
+		heard.told = append(heard.told, hearsay{p, anchors})
 	default:
 		return
 	}
@@ -263,11 +263,12 @@ func (f *finder) lookedUp(now time.Time, cid security.ClusterID, peers []peer.ID
 	}
 	g.looking = false
 	found := peers[:min(len(peers), g.width())]
-	g.recheck = min(max(2*g.recheck, recheckSoon), recheckFirst)
-	if len(found) > 0 && !slices.Equal(found, g.found) {
-		g.recheck = recheckSoon
-		if g.found = found; slices.Equal(found, g.local) {
-			g.found = g.local // kept once
+	heard := g.hear()
+	heard.recheck = min(max(2*heard.recheck, recheckSoon), recheckFirst)
+	if len(found) > 0 && !slices.Equal(found, heard.found) {
+		heard.recheck = recheckSoon
+		if heard.found = found; slices.Equal(found, g.local) {
+			heard.found = g.local // kept once
 		}
 		f.update(now, g)
 		for _, p := range found {
@@ -277,7 +278,7 @@ func (f *finder) lookedUp(now time.Time, cid security.ClusterID, peers []peer.ID
 	if g.seekers > 0 {
 		// While a network forms, routing tables are incomplete far from home:
 		// the first lookups are worth little.
-		wait := f.stretch(g.recheck)
+		wait := f.stretch(heard.recheck)
 		f.planLookup(g, now.Add(wait+spread(f.rng, wait)))
 	}
 	f.overheard(now, found)
@@ -330,7 +331,7 @@ func (f *finder) overheard(now time.Time, found []peer.ID) {
 		}
 		who := placed{p, placeOfPeer(p)}
 		for _, g := range f.sets {
-			if g.seekers > 0 && g.recheck > 0 && g.concerns(f.peers, who) && !g.names(p) {
+			if g.seekers > 0 && g.heard().recheck > 0 && g.concerns(f.peers, who) && !g.names(p) {
 				f.planLookup(g, now.Add(spread(f.rng, recheckFirst)))
 			}
 		}
@@ -371,7 +372,6 @@ type anchorSet struct {
 	place   uint64    // of cid, its head
 	edge    uint64    // how far the last of the closest anchors is away, its head
 	anchors []peer.ID // the closest peers, at most anchorCount, and the closest one at home elsewhere
-	barred  []peer.ID // peers that would be anchors, but can't be reached, are silent, or only hearsay so far
 	since   time.Time // when anchors last changed
 	alike   bool      // all anchors but the one at home elsewhere are at home in one network
 	unsure  bool      // some of barred may yet turn out to be there
@@ -382,10 +382,31 @@ type anchorSet struct {
 	links   int32     // of these, those that need links to the anchors
 	seekers int32     // of these, those for whom the network is asked as well
 	local   []peer.ID // from our own routing table
-	found   []peer.ID // from the last lookup
-	told    []hearsay // what others take for the anchors
+	more    *findings // nil = there are none, as where this node anchors and has no member
+}
 
+// findings are what is known of a neighbourhood beside the routing table and links.
+type findings struct {
+	found   []peer.ID     // from the last lookup
+	told    []hearsay     // what others take for the anchors
+	barred  []peer.ID     // peers that would be anchors, but can't be reached, are silent, or only hearsay so far
 	recheck time.Duration // from the last lookup to the next, without what chance adds
+}
+
+// heard is what was found; nobody changes it.
+func (g *anchorSet) heard() (none findings) {
+	if g.more == nil {
+		return none
+	}
+	return *g.more
+}
+
+// hear is where to add to what was found.
+func (g *anchorSet) hear() *findings {
+	if g.more == nil {
+		g.more = &findings{}
+	}
+	return g.more
 }
 
 // hearsay is what one peer takes for the anchors.
@@ -399,12 +420,13 @@ func (g *anchorSet) set() *anchorSet { return g }
 
 // names says whether p has been found for g.
 func (g *anchorSet) names(p peer.ID) bool {
-	return slices.Contains(g.local, p) || slices.Contains(g.found, p) || slices.Contains(g.barred, p)
+	heard := g.heard()
+	return slices.Contains(g.local, p) || slices.Contains(heard.found, p) || slices.Contains(heard.barred, p)
 }
 
 // toldBy is the index of what p told, or -1.
 func (g *anchorSet) toldBy(p peer.ID) int {
-	return slices.IndexFunc(g.told, func(h hearsay) bool { return h.by == p })
+	return slices.IndexFunc(g.heard().told, func(h hearsay) bool { return h.by == p })
 }
 
 // decide recomputes who anchors the cluster, and says whether anything about
@@ -414,8 +436,9 @@ func (g *anchorSet) toldBy(p peer.ID) int {
 // of a dead peer would go round for ever. A silent peer is none while it is
 // silent: nobody need wait until its link is given up.
 func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
-	all := slices.Concat(g.local, g.found)
-	for _, h := range g.told {
+	heard := g.heard()
+	all := slices.Concat(g.local, heard.found)
+	for _, h := range heard.told {
 		all = append(all, h.anchors...)
 	}
 	usable := 0
@@ -431,7 +454,7 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 	var anchors, barred, beyond []peer.ID
 	unsure := false
 	for _, p := range byDistance(g.cid, all) {
-		known := slices.Contains(g.local, p) || slices.Contains(g.found, p)
+		known := slices.Contains(g.local, p) || slices.Contains(heard.found, p)
 		switch {
 		case len(anchors) == anchorCount:
 			beyond = append(beyond, p)
@@ -457,14 +480,17 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 	}
 	moved := !slices.Equal(old, g.anchors)
 	alike := g.alikeIn(r)
-	changed := moved || unsure != g.unsure || alike != g.alike || !slices.Equal(barred, g.barred)
+	changed := moved || unsure != g.unsure || alike != g.alike || !slices.Equal(barred, heard.barred)
 	if moved {
 		g.since = now
 		g.edge = placeOfPeer(anchors[len(anchors)-1]).head() ^ g.place
 	} else {
 		g.anchors = old
 	}
-	g.barred, g.unsure, g.alike = barred, unsure, alike
+	g.unsure, g.alike = unsure, alike
+	if len(barred) > 0 || len(heard.barred) > 0 {
+		g.hear().barred = barred
+	}
 	return changed
 }
 
@@ -477,14 +503,14 @@ func (g *anchorSet) width() int {
 }
 
 // near lists the anchors and those who may become anchors.
-func (g *anchorSet) near() []peer.ID { return slices.Concat(g.anchors, g.barred) }
+func (g *anchorSet) near() []peer.ID { return slices.Concat(g.anchors, g.heard().barred) }
 
 func (g *anchorSet) isAnchor(p peer.ID) bool { return slices.Contains(g.anchors, p) }
 
 // concerns says whether it matters to the ring that p came or went.
 func (g *anchorSet) concerns(r *peerTable, p placed) bool {
 	return len(g.anchors) < anchorCount || g.edge >= p.at.head()^g.place ||
-		slices.Contains(g.barred, p.peer) || g.toldBy(p.peer) >= 0 ||
+		slices.Contains(g.heard().barred, p.peer) || g.toldBy(p.peer) >= 0 ||
 		g.mayMove(r, p)
 }
 

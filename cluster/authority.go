@@ -22,11 +22,47 @@ const (
 // has to ask for that. Pure core: the anchor drives it.
 type authority struct {
 	anchorSet *anchorSet
+	consults  bool     // somebody watches and there is no lease: co-anchors are asked
+	waits     *waiting // nil = for nothing
+}
 
+// waiting is what an authority waits for.
+type waiting struct {
 	orphaned time.Time // when a lease last ended with its link; its member may be back at once
-	consults bool      // somebody watches and there is no lease: co-anchors are asked
-	opinions []opinion // theirs, by distance
+	opinions []opinion // of co-anchors, by distance
 	next     time.Time // when to step again without news; zero = never
+}
+
+// wait is what the authority waits for, to be changed.
+func (u *authority) wait() *waiting {
+	if u.waits == nil {
+		u.waits = &waiting{}
+	}
+	return u.waits
+}
+
+// orphaned is when a lease last ended with its link; zero = long ago.
+func (u *authority) orphaned() (none time.Time) {
+	if u.waits == nil {
+		return none
+	}
+	return u.waits.orphaned
+}
+
+// next is when to step again without news; zero = never.
+func (u *authority) next() (none time.Time) {
+	if u.waits == nil {
+		return none
+	}
+	return u.waits.next
+}
+
+// opinions are those of the co-anchors; who calls it may change each.
+func (u *authority) opinions() []opinion {
+	if u.waits == nil {
+		return nil
+	}
+	return u.waits.opinions
 }
 
 // opinion is what one co-anchor says of a cluster that has no lease here.
@@ -43,14 +79,14 @@ type opinion struct {
 // step says whether this node may call the cluster empty, and which co-anchors
 // to ask now so that it can as soon as possible. linked says who can be asked.
 func (u *authority) step(now time.Time, self peer.ID, linked func(peer.ID) bool) (settled bool, ask []peer.ID) {
-	u.next = time.Time{}
 	if !u.consults {
-		u.opinions = nil
+		u.rest(now)
 		return u.grounded(now, self), nil
 	}
+	u.wait().next = time.Time{}
 	ask = u.consult(now, self, linked)
 	agree, other := 1, u.anchorSet.isOther(self) // this node
-	for _, o := range u.opinions {
+	for _, o := range u.opinions() {
 		switch {
 		case !now.Before(o.until):
 		case o.leases > 0:
@@ -63,6 +99,15 @@ func (u *authority) step(now time.Time, self peer.ID, linked func(peer.ID) bool)
 	return u.grounded(now, self) && u.anchorSet.decides(agree, other), ask
 }
 
+// rest forgets what need not be waited for while nobody is consulted.
+func (u *authority) rest(now time.Time) {
+	if at := u.orphaned(); now.Before(at.Add(settleTime)) {
+		u.waits = &waiting{orphaned: at}
+	} else {
+		u.waits = nil
+	}
+}
+
 // grounded says whether this node is an anchor, knows of nobody else who may be
 // one, and has had the same neighbours for a while; to be alone is a
 // neighbourhood too. A member whose link broke gets as much time to come back.
@@ -72,8 +117,8 @@ func (u *authority) grounded(now time.Time, self peer.ID) bool {
 		return false
 	}
 	from := u.anchorSet.since
-	if u.orphaned.After(from) {
-		from = u.orphaned
+	if at := u.orphaned(); at.After(from) {
+		from = at
 	}
 	if at := from.Add(settleTime); now.Before(at) {
 		u.plan(at)
@@ -84,8 +129,8 @@ func (u *authority) grounded(now time.Time, self peer.ID) bool {
 
 // plan has the authority step again at that time.
 func (u *authority) plan(at time.Time) {
-	if u.next.IsZero() || at.Before(u.next) {
-		u.next = at
+	if w := u.wait(); w.next.IsZero() || at.Before(w.next) {
+		w.next = at
 	}
 }
 
@@ -103,9 +148,9 @@ func (u *authority) consult(now time.Time, self peer.ID, linked func(peer.ID) bo
 			opinions = append(opinions, opinion{peer: p})
 		}
 	}
-	u.opinions = opinions
-	for i := range u.opinions {
-		o := &u.opinions[i]
+	u.wait().opinions = opinions
+	for i := range opinions {
+		o := &opinions[i]
 		if !linked(o.peer) {
 			continue // forget comes
 		}
@@ -126,8 +171,9 @@ func (u *authority) consult(now time.Time, self peer.ID, linked func(peer.ID) bo
 
 // doubt has the co-anchors asked soon again: somebody new wants to know.
 func (u *authority) doubt(now time.Time) {
-	for i := range u.opinions {
-		o := &u.opinions[i]
+	opinions := u.opinions()
+	for i := range opinions {
+		o := &opinions[i]
 		o.lasts = min(o.lasts, hintRefresh)
 		if until := now.Add(hintGrace); o.until.After(until) {
 			o.until = until
@@ -160,9 +206,10 @@ func (u *authority) forget(p peer.ID) bool {
 }
 
 func (u *authority) of(p peer.ID) *opinion {
-	for i := range u.opinions {
-		if u.opinions[i].peer == p {
-			return &u.opinions[i]
+	opinions := u.opinions()
+	for i := range opinions {
+		if opinions[i].peer == p {
+			return &opinions[i]
 		}
 	}
 	return nil

@@ -202,8 +202,8 @@ func (c *control) mend(now time.Time, p peer.ID) {
 	for _, g := range c.registrar.members {
 		for _, e := range g.registrations {
 			if a := e.at(p); a != nil && a.state == leaseHeld {
-				a.next, a.tries = now.Add(spread(c.rng, mendSpread)), 0
-				c.registrar.plans.plan(e, a.next)
+				a.again(now.Add(spread(c.rng, mendSpread)))
+				c.registrar.plans.plan(e, a.next())
 			}
 		}
 	}

@@ -79,16 +79,42 @@ const (
 // anchorLease is one registration at one anchor.
 type anchorLease struct {
 	peer    peer.ID
-	state   leaseState
 	session uint64
 	seq     uint64
-	tries   int
-	sent    time.Time     // the last Register
-	trip    time.Duration // until it was answered
-	next    time.Time     // when to send again; zero = when the link is up
-	reason  wire.Refusal
-	old     bool // no longer an anchor, or not yet replaced
+	trip    time.Duration // from the last Register that was answered to the answer
 	stake   stake
+	trying  *attempt // nil = it stands, or waits for the link
+	state   leaseState
+	old     bool // no longer an anchor, or not yet replaced
+}
+
+// attempt is what is done to have a lease held.
+type attempt struct {
+	tries  int
+	sent   time.Time // the last Register; zero = it was answered
+	next   time.Time // when to send again; zero = when the link is up
+	reason wire.Refusal
+}
+
+// attempt is what is done to have the lease held, to be changed.
+func (a *anchorLease) attempt() *attempt {
+	if a.trying == nil {
+		a.trying = &attempt{}
+	}
+	return a.trying
+}
+
+// next is when to send again; zero = when the link is up.
+func (a *anchorLease) next() (none time.Time) {
+	if a.trying == nil {
+		return none
+	}
+	return a.trying.next
+}
+
+// refused says whether it was refused for that reason.
+func (a *anchorLease) refused(reason wire.Refusal) bool {
+	return a.state == leaseRefused && a.attempt().reason == reason
 }
 
 func (e *registration) at(p peer.ID) *anchorLease {
@@ -105,7 +131,7 @@ func (e *registration) at(p peer.ID) *anchorLease {
 // heartbeats and those that say that they are none.
 func (e *registration) tally(r *peerTable) (held, refused, asked int, reason wire.Refusal) {
 	for _, a := range e.leases {
-		if a.old || r.suspect(a.peer) || a.state == leaseRefused && a.reason == wire.Refusal_FAR {
+		if a.old || r.suspect(a.peer) || a.refused(wire.Refusal_FAR) {
 			continue
 		}
 		asked++
@@ -114,7 +140,7 @@ func (e *registration) tally(r *peerTable) (held, refused, asked int, reason wir
 			held++
 		case leaseRefused:
 			refused++
-			reason = a.reason
+			reason = a.attempt().reason
 		}
 	}
 	return held, refused, asked, reason
@@ -127,19 +153,20 @@ func (e *registration) heldElsewhere(self peer.ID) bool {
 
 // answered notes what the anchor said.
 func (a *anchorLease) answered(now time.Time, reason wire.Refusal, d *prng) {
-	if !a.sent.IsZero() { // an anchor says it again when it sees other anchors
-		a.trip, a.sent = now.Sub(a.sent), time.Time{}
+	t := a.attempt()
+	if !t.sent.IsZero() { // an anchor says it again when it sees other anchors
+		a.trip, t.sent = now.Sub(t.sent), time.Time{}
 	}
 	if reason == wire.Refusal_NONE {
-		a.state, a.tries, a.next = leaseHeld, 0, time.Time{}
+		a.state, a.trying = leaseHeld, nil
 		return
 	}
 	if a.state != leaseRefused {
-		a.tries = 0
+		t.tries = 0
 	}
-	a.state, a.reason = leaseRefused, reason
-	a.next = now.Add(refusedFor(d, a.tries, reason))
-	a.tries++
+	a.state, t.reason = leaseRefused, reason
+	t.next = now.Add(refusedFor(d, t.tries, reason))
+	t.tries++
 }
 
 // refusedFor is how long to wait before the same is asked for again.
@@ -153,8 +180,14 @@ func refusedFor(d *prng, tries int, reason wire.Refusal) time.Duration {
 // renew has the record sent again; the lease stands meanwhile.
 func (a *anchorLease) renew(now time.Time) {
 	if a.state != leaseIdle {
-		a.next, a.tries = now, 0
+		a.again(now)
 	}
+}
+
+// again has the record sent at that time.
+func (a *anchorLease) again(at time.Time) {
+	t := a.attempt()
+	t.next, t.tries = at, 0
 }
 
 // sign seals and signs the record of e's member as it is now.
@@ -172,7 +205,8 @@ func (r *registrar) advance(now time.Time, e *registration) {
 	standing := true
 	for _, a := range slices.Clone(e.leases) {
 		if s := r.peers.session(a.peer); s != a.session {
-			a.session, a.state, a.tries, a.next = s, leaseIdle, 0, now
+			a.session, a.state = s, leaseIdle
+			a.again(now)
 			r.claims.drop(a.peer, &a.stake)
 		}
 		switch {
@@ -181,11 +215,11 @@ func (r *registrar) advance(now time.Time, e *registration) {
 				r.release(e, a) // the lease ended with the link, or never was
 			}
 			continue
-		case a.session != 0 && due(a.next, now):
+		case a.session != 0 && due(a.next(), now):
 			r.ask(now, e, a)
 		}
 		if a.session != 0 {
-			r.plans.plan(e, a.next)
+			r.plans.plan(e, a.next())
 		}
 		standing = standing && a.state == leaseHeld
 	}
@@ -207,14 +241,15 @@ func (r *registrar) matchAnchors(e *registration) {
 
 func (r *registrar) ask(now time.Time, e *registration, a *anchorLease) {
 	r.seq++
-	a.seq, a.sent = r.seq, now
+	t := a.attempt()
+	a.seq, t.sent = r.seq, now
 	if a.state == leaseIdle {
 		a.state = leaseSent
 	}
 	r.claims.set(now, a.peer, &a.stake, stake{waits: true, stands: a.stake.stands, sum: a.stake.sum})
-	a.next = now.Add(backoff(r.rng, a.tries, registerFirst, registerLongest))
+	t.next = now.Add(backoff(r.rng, t.tries, registerFirst, registerLongest))
 	if a.state != leaseRefused {
-		a.tries++
+		t.tries++
 	}
 	r.out.send(a.peer, e.ask(a.seq))
 }
