@@ -17,10 +17,10 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
-	"github.com/arke-mesh/arke/cmd/arke/internal/collector"
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
 	"github.com/arke-mesh/arke/gateway"
 	"github.com/arke-mesh/arke/internal/admin"
+	"github.com/arke-mesh/arke/internal/collector"
 	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns"

@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
-	"github.com/arke-mesh/arke/cmd/arke/internal/collector"
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
+	"github.com/arke-mesh/arke/internal/collector"
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/nodename"
 	"github.com/arke-mesh/arke/overlay/p2p"
