@@ -118,6 +118,11 @@ func (x *routing) ask(ctx context.Context, p peer.ID, key []byte) answer {
 	if err != nil {
 		return answer{from: p, err: err}
 	}
+	// Pitfall "asked once": kad-dht asks a peer when identify is through, and if it gets no
+	// answer then, because one of two connections ends, never again.
+	if routes(x.host.Network(), p) {
+		_, _ = x.table.TryAddPeer(p, true, false) // there may be no place for it
+	}
 	if len(infos) > maxNamed {
 		infos = infos[:maxNamed]
 	}

@@ -10,21 +10,36 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// bucket is how many others a node knows in any case: those closest to it, which it asks
+// for. Of more it knows whom it happens to meet.
+const bucket = 16
+
+// known waits until each node knows so many others.
+func (s *stage) known(others int) {
+	s.t.Helper()
+	took := s.until(20*time.Second, func() bool {
+		for i := range s.nodes {
+			if s.peers(i) < others {
+				return false
+			}
+		}
+		return true
+	})
+	s.t.Log("each knows", others, "after", took)
+}
+
+func TestNodesOfASmallNetworkAllKnowEachOther(t *testing.T) {
+	// This test starts as many nodes as have a place with each other: all know all.
+	perform(t, bucket+1, func(_ *testing.T, s *stage) { s.known(bucket) })
+}
+
 func TestNodesServeAndCall(t *testing.T) {
 	// This test checks that twenty real nodes find each other and serve.
 	perform(t, 20, func(t *testing.T, s *stage) {
 		for i := 1; i < 20; i++ {
 			s.serve(i)
 		}
-		took := s.until(20*time.Second, func() bool {
-			for i := range s.nodes {
-				if s.peers(i) < 19 {
-					return false
-				}
-			}
-			return true
-		})
-		t.Log("all know all after", took)
+		s.known(bucket)
 		seen := map[string]bool{}
 		for range 200 {
 			who, err := s.ask(0)
