@@ -133,7 +133,7 @@ func TestPeerThatLostItsStreamMayComeBackAtOnce(t *testing.T) {
 func TestShutdownFlushesAndSaysGoodbye(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newMemNet()
-		net.delay = 10 * time.Millisecond
+		net.delay = 5 * time.Millisecond // one write at a time is under way: less than a batch may take
 		a, b := newNode(t, net, low), startNode(t, net, high)
 		require.NoError(t, a.Start(t.Context()))
 		l := a.wait(high)
