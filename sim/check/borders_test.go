@@ -6,6 +6,7 @@ package check_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -345,4 +346,50 @@ func TestSeveredTunnelsAreMeasured(t *testing.T) {
 	tunnel.Served[0].Ended, tunnel.Served[0].Clean = 7*sec+90*ms, false
 	s.tunnel(6*sec, "c2", 0)
 	claims(t, s, "tunnels_severed == 1", "severed_p50 == 30ms", "severed_max == 90ms")
+}
+
+// This test checks that what is published in one network is followed to those who listen
+// in another: delivered there or told, under the names that it has there, and no more than
+// once. What comes before a gateway can know, or while none is there, is not demanded.
+func TestTopicsAreFollowedAcrossBorders(t *testing.T) {
+	lent := func(s *story, at time.Duration) int {
+		federate(s)
+		s.Crossings = append(s.Crossings, history.Crossing{Gateway: "g", From: "eu", To: "us", Topic: "a.>", As: "b"})
+		i := s.subscribe("m1", "b.>", 0)
+		s.Subscriptions[i].Network = "us"
+		p := s.publish(at, "e1", "a.x")
+		s.Publications[p].Network = "eu"
+		return p
+	}
+	runCases(t, []verdictCase{
+		{name: "delivered", make: func(s *story) { s.deliver(lent(s, 15*sec), 0) }},
+		{name: "neither delivered nor told", make: func(s *story) { lent(s, 15*sec) }, want: []string{"delivered"}},
+		{name: "told", make: func(s *story) {
+			lent(s, 15*sec)
+			s.Gaps = append(s.Gaps, history.Gap{At: 16 * sec, Peer: "peer-e1@eu", Missed: 2, Reason: "border"})
+		}},
+		{name: "twice", make: func(s *story) {
+			p := lent(s, 15*sec)
+			s.deliver(p, 0)
+			s.deliver(p, 0)
+		}, want: []string{"twice"}},
+		{name: "before a gateway can listen", make: func(s *story) { lent(s, 2*sec) }},
+		{name: "no gateway is left", make: func(s *story) {
+			lent(s, 15*sec)
+			s.Nodes[6].Until, s.Nodes[6].How, s.Nodes[6].Correct = 10*sec, "crashed", false
+			for _, c := range []string{"c1", "c2"} {
+				s.lent(c, "").At = 10*sec + 30*ms
+			}
+		}},
+		{name: "on a topic that is not lent", make: func(s *story) {
+			p := lent(s, 15*sec)
+			s.Publications[p].Topic = "c.x"
+			s.deliver(p, 0)
+		}, want: []string{"astray"}},
+		{name: "cut off from the only gateway", make: func(s *story) {
+			lent(s, 15*sec)
+			s.fault(14*sec, 16*sec, "cut", "e1", "g")
+			s.Faults[0].Between = [][]string{{"e1"}, {"g"}}
+		}},
+	})
 }

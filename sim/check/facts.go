@@ -32,7 +32,7 @@ func newFacts(h *history.History, r *Rules) *facts {
 	f.calm = newDisturbance(f.members, r)
 	f.borders = newBorders(f.members, f.calm)
 	f.requests = newRequests(f.borders, r)
-	f.topics = newTopics(f.lives, f.calm, r)
+	f.topics = newTopics(f.borders, r)
 	f.views = newViewMeasures(f.calm)
 	(&observers{h, f.lives, f.members}).each(f.views.see)
 	return f

@@ -295,7 +295,7 @@ func checkAstray(x *topics, d *violations) {
 			p := &x.h.Publications[x.published[g.Publication]]
 			complain := ""
 			switch {
-			case !x.matches(sub.Pattern, p.Topic):
+			case !x.matches(sub, p):
 				complain = "which does not match"
 			case sub.NoEcho && sub.Node == p.Publisher:
 				complain = "which it published itself"

@@ -171,7 +171,7 @@ func (r *reach) measure(s metrics, name string) {
 		"reported": int(r.reported), "unreported": int(r.silent),
 		"subscriptions": r.subscriptions, "subscriptions_failed": r.rejected,
 		"gaps_slow": int(r.reasons["slow"]), "gaps_lane": int(r.reasons["lane"]),
-		"gaps_lost": int(r.reasons["lost"]), "gaps_relay": int(r.reasons["relay"]), "gaps_unknown": r.unknown,
+		"gaps_border": int(r.reasons["border"]), "gaps_lost": int(r.reasons["lost"]), "gaps_relay": int(r.reasons["relay"]), "gaps_unknown": r.unknown,
 	} {
 		s.count(named(metric, name), n)
 	}
@@ -210,6 +210,7 @@ func topicMetrics() []MetricInfo {
 			{Name: "gaps_slow", Unit: Count, Meaning: "messages reported as missing because the subscription's queue was full"},
 			{Name: "gaps_lane", Unit: Count, Meaning: "messages reported as missing because a lane on the way was full"},
 			{Name: "gaps_lost", Unit: Count, Meaning: "messages reported as missing because a link or a forwarder was lost"},
+			{Name: "gaps_border", Unit: Count, Meaning: "messages reported as missing because a gateway could not bring them, or was lost"},
 			{Name: "gaps_relay", Unit: Count, Meaning: "messages reported as missing because of the relay"},
 			{Name: "gaps_unknown", Unit: Count, Meaning: "times that a subscription was told that nobody knows how many messages it has missed: its relay was replaced"},
 			{Name: "subscriptions", Unit: Count, Meaning: "subscriptions that were acknowledged"},

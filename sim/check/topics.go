@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/arke-mesh/arke/sim/history"
@@ -21,6 +20,7 @@ type topics struct {
 	rules *Rules
 	lives *lives
 	calm  *disturbance
+	lent  lentTopics
 
 	published map[uint64]int     // id → the publication
 	source    []int              // publication → the life that published it
@@ -39,14 +39,17 @@ type told struct {
 }
 
 // queue is a named group of subscriptions to one pattern.
-type queue struct{ pattern, name string }
+type queue struct {
+	pattern, name string
+	network       string // where those of other networks are apart, else ""
+}
 
 type pairing struct{ subscription, publication int }
 
-func newTopics(l *lives, c *disturbance, r *Rules) *topics {
-	h := l.h
+func newTopics(b *borders, r *Rules) *topics {
+	l, c, h := b.lives, b.calm, b.h
 	x := &topics{
-		h: h, rules: r, lives: l, calm: c,
+		h: h, rules: r, lives: l, calm: c, lent: lentTopics{b},
 		published: make(map[uint64]int, len(h.Publications)), got: make([][]int, len(h.Subscriptions)),
 		told: make([]map[string]*told, len(h.Subscriptions)), unknown: make([][]time.Duration, len(h.Subscriptions)), queues: make(map[queue][]int),
 		fits: make(map[[2]string]bool), has: make(map[pairing]int, len(h.Deliveries)),
@@ -60,7 +63,7 @@ func newTopics(l *lives, c *disturbance, r *Rules) *topics {
 		s := &h.Subscriptions[i]
 		x.told[i] = make(map[string]*told)
 		if s.Queue != "" && s.From >= 0 {
-			q := queue{s.Pattern, s.Queue}
+			q := queue{s.Pattern, s.Queue, x.lent.apart(s)}
 			x.queues[q] = append(x.queues[q], i)
 		}
 	}
@@ -88,34 +91,32 @@ func (x *topics) tell(g *history.Gap) {
 		x.unknown[g.Subscription] = append(x.unknown[g.Subscription], g.At)
 		return
 	}
-	t := entry(x.told[g.Subscription], g.Peer)
+	publisher, _ := split(g.Peer) // of another network it has that behind it
+	t := entry(x.told[g.Subscription], publisher)
 	t.all += g.Missed
 	if g.Exact {
 		t.exact += g.Missed
 	}
 }
 
-// matches says whether a topic fits a pattern.
-func (x *topics) matches(pattern, topic string) bool {
+// matches says whether a publication is on a topic that a subscription asked for, or
+// comes to one across a border.
+func (x *topics) matches(s *history.Subscription, p *history.Publication) bool {
+	if s.Network != p.Network {
+		return slices.ContainsFunc(x.lent.crossings(s, p), func(c *history.Crossing) bool { return x.fit(s.Pattern, c.There(p.Topic)) })
+	}
+	return x.fit(s.Pattern, p.Topic)
+}
+
+// fit says whether a topic fits a pattern.
+func (x *topics) fit(pattern, topic string) bool {
 	key := [2]string{pattern, topic}
 	fits, known := x.fits[key]
 	if !known {
-		fits = fitting(strings.Split(pattern, "."), strings.Split(topic, "."))
+		fits = history.Fits(pattern, topic)
 		x.fits[key] = fits
 	}
 	return fits
-}
-
-func fitting(pattern, topic []string) bool {
-	for i, word := range pattern {
-		switch {
-		case word == ">":
-			return len(topic) > i
-		case i >= len(topic) || word != "*" && word != topic[i]:
-			return false
-		}
-	}
-	return len(pattern) == len(topic)
 }
 
 // claim is what a subscription may say to a publication.
@@ -135,7 +136,7 @@ const dying = 10 * time.Second
 func (x *topics) due(subscription, publication int) claim {
 	s, p := &x.h.Subscriptions[subscription], &x.h.Publications[publication]
 	switch {
-	case s.Asked < 0 || !x.matches(s.Pattern, p.Topic) || s.NoEcho && s.Node == p.Publisher:
+	case s.Asked < 0 || !x.matches(s, p) || s.NoEcho && s.Node == p.Publisher:
 		return never
 	case s.From < 0 || p.Outcome != "published" || p.Lost:
 		return may
@@ -149,11 +150,19 @@ func (x *topics) due(subscription, publication int) claim {
 	if x.cutShort(life, s.Node, p.Sent) {
 		return may
 	}
-	if !x.lives.acquainted(life, x.lives.at(s.Node, s.Asked), "") {
+	if s.Network != p.Network {
+		if !x.lent.linked(s, p, x.rules) {
+			return may
+		}
+	} else if !x.lives.acquainted(life, x.lives.at(s.Node, s.Asked), "") {
 		return may
 	}
 	while := span{p.Sent, plus(p.Ended, 1)}
-	if x.calm.node(p.Publisher, while) || x.calm.grace[s.Node].touches(while) || x.unsettled(s, p) {
+	disturbed := x.calm.node(p.Publisher, while) || x.calm.grace[s.Node].touches(while)
+	if s.Network != p.Network {
+		disturbed = disturbed && (x.lent.disturbed(p.Publisher, while) || x.lent.disturbed(s.Node, while))
+	}
+	if disturbed || x.unsettled(s, p) {
 		return may
 	}
 	return must
@@ -297,7 +306,7 @@ func (x *topics) enter(books map[string]*ledger, subscription int) {
 // queues lists the queues in order.
 func (x *topics) queueList() []queue {
 	return slices.SortedFunc(maps.Keys(x.queues), func(a, b queue) int {
-		return cmp.Or(cmp.Compare(a.pattern, b.pattern), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.pattern, b.pattern), cmp.Compare(a.name, b.name), cmp.Compare(a.network, b.network))
 	})
 }
 

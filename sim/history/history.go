@@ -208,6 +208,7 @@ type Subscription struct {
 	Name    string // of the scenario's entry
 	Node    string
 	Peer    string
+	Network string // of the node; "" = there is only one
 	Pattern string
 	Queue   string
 	NoEcho  bool
@@ -225,6 +226,7 @@ type Publication struct {
 	Work      string // name of the workload; "probe" in the liveness phase
 	Publisher string // node
 	Peer      string
+	Network   string // of the publisher; "" = there is only one
 	Topic     string
 	Size      int
 	Sent      time.Duration // Publish was called
@@ -260,7 +262,7 @@ type Gap struct {
 	Peer         string // of the publisher; "" = several
 	Missed       uint64
 	Exact        bool
-	Reason       string // slow, lane, lost, relay
+	Reason       string // slow, lane, lost, relay, border, publisher and so on
 }
 
 // Tunnel is one tunnel, from both its sides.

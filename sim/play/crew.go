@@ -496,7 +496,7 @@ func (c *crew) subscribe(n *crewNode, l *life, entry int) {
 	for range max(1, s.Count) {
 		h := &listener{p: p, node: n, work: s.Work.D(), entry: entry}
 		h.index = add(p.record, &p.record.h.Subscriptions, history.Subscription{
-			Name: s.Name, Node: n.name, Peer: l.Peer(), Pattern: s.Pattern, Queue: s.Queue, NoEcho: s.NoEcho,
+			Name: s.Name, Node: n.name, Peer: l.Peer(), Network: n.carrier().network, Pattern: s.Pattern, Queue: s.Queue, NoEcho: s.NoEcho,
 			Slow: s.Work > 0 || s.QueueLength > 0 || s.QueueBytes > 0, Asked: p.level.Now(), From: -1, Leaving: -1, Until: -1,
 		})
 		n.mu.Lock()

@@ -61,7 +61,9 @@ func (c *crew) crossings() (all []history.Crossing) {
 			continue
 		}
 		for _, l := range n.spec.Gateway.Lend {
-			all = append(all, history.Crossing{Gateway: n.name, From: l.From, To: l.To, Cluster: l.Cluster, As: l.Called(), Transit: l.Transit})
+			all = append(all, history.Crossing{
+				Gateway: n.name, From: l.From, To: l.To, Cluster: l.Cluster, Topic: l.Topic, As: l.Called(), Transit: l.Transit,
+			})
 		}
 	}
 	return all
@@ -76,7 +78,7 @@ func (c *crew) job(address string) (scenario.Cluster, bool) {
 		if i >= 0 {
 			return c.p.scenario.Clusters[i], true
 		}
-		i = slices.IndexFunc(crossings, func(l history.Crossing) bool { return l.As == name })
+		i = slices.IndexFunc(crossings, func(l history.Crossing) bool { return l.Topic == "" && l.As == name })
 		if i < 0 {
 			break
 		}

@@ -141,11 +141,22 @@ func (r *recorder) delivered(subscription int, at time.Duration, got *patterns.P
 	d := history.Delivery{Publication: idOf(got.Body), Subscription: subscription, At: at}
 	if i, ok := r.publications[d.Publication]; ok {
 		p := &r.h.Publications[i]
-		if p.Topic != got.Topic || p.Peer != got.From || p.Size != len(got.Body) {
+		if !isFor(&r.h, p, r.h.Subscriptions[subscription].Network, got) || p.Size != len(got.Body) {
 			d.Wrong = got.Topic + " from " + got.From
 		}
 	}
 	r.h.Deliveries = append(r.h.Deliveries, d)
+}
+
+// isFor says whether a publication has the topic and the publisher that it must have in a
+// network.
+func isFor(h *history.History, p *history.Publication, network string, got *patterns.Publication) bool {
+	if network == p.Network {
+		return p.Topic == got.Topic && p.Peer == got.From
+	}
+	return got.From == p.Abroad() && slices.ContainsFunc(h.Crossings, func(c history.Crossing) bool {
+		return c.From == p.Network && c.To == network && c.There(p.Topic) == got.Topic
+	})
 }
 
 // history returns what was recorded, in canonical order.

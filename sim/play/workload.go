@@ -78,7 +78,7 @@ func (s *stream) send(k int) {
 	id := uint64(s.index+1)<<32 | uint64(k)
 	switch s.spec.Kind {
 	case "publish":
-		s.p.publish(l, history.Publication{ID: id, Work: s.name, Publisher: caller.name, Topic: topicOf(s.spec, k/len(s.callers))}, s.spec)
+		s.p.publish(l, history.Publication{ID: id, Work: s.name, Publisher: caller.name, Network: caller.carrier().network, Topic: topicOf(s.spec, k/len(s.callers))}, s.spec)
 	case "tunnel":
 		s.p.travel(l, history.Tunnel{ID: id, Work: s.name, Caller: caller.name, Cluster: s.spec.To}, s.spec)
 	default:

@@ -21,13 +21,14 @@ type Gateway struct {
 	Lend  []Lend   `yaml:"lend" json:"lend"`
 }
 
-// Lend is one cluster of one network that gateways lend to another one. Zero values are
-// the defaults of package gateway.
+// Lend is one cluster, or topics, of one network that gateways lend to another one. Zero
+// values are the defaults of package gateway.
 type Lend struct {
-	Cluster  string `yaml:"cluster" json:"cluster"`
-	From     string `yaml:"from" json:"from"` // networks
+	Cluster  string `yaml:"cluster,omitempty" json:"cluster,omitempty"`
+	Topic    string `yaml:"topic,omitempty" json:"topic,omitempty"` // a pattern, in place of a cluster
+	From     string `yaml:"from" json:"from"`                       // networks
 	To       string `yaml:"to" json:"to"`
-	As       string `yaml:"as,omitempty" json:"as,omitempty"` // what it is called in To; default: the same
+	As       string `yaml:"as,omitempty" json:"as,omitempty"` // what it, or the first word of the topics, is called in To; default: the same
 	Priority int    `yaml:"priority,omitempty" json:"priority,omitempty"`
 	Transit  bool   `yaml:"transit,omitempty" json:"transit,omitempty"` // it lends on what others lend From, too
 	Messages int    `yaml:"messages_per_second,omitempty" json:"messages_per_second,omitempty"`
@@ -36,10 +37,15 @@ type Lend struct {
 	Tunnels  int    `yaml:"tunnels,omitempty" json:"tunnels,omitempty"`
 }
 
-// Called is what the cluster is called where it is lent to.
+// Called is what the cluster, or the first word of the topics, is called where it is lent
+// to.
 func (l Lend) Called() string {
 	if l.As != "" {
 		return l.As
+	}
+	if l.Topic != "" {
+		word, _, _ := strings.Cut(l.Topic, ".")
+		return word
 	}
 	return l.Cluster
 }
@@ -145,8 +151,15 @@ func checkGateways(c *checker) {
 }
 
 func checkLend(c *checker, path string, l Lend) {
-	if why := noCluster(c.s.Clusters, l.Cluster); why != "" {
-		c.add(path+".cluster", "%s", why)
+	switch {
+	case (l.Cluster == "") == (l.Topic == ""):
+		c.add(path, "needs cluster or topic, one of the two")
+	case l.Topic != "":
+		checkTopics(c, path, l)
+	default:
+		if why := noCluster(c.s.Clusters, l.Cluster); why != "" {
+			c.add(path+".cluster", "%s", why)
+		}
 	}
 	if l.As != "" && !labelForm.MatchString(l.As) {
 		c.add(path+".as", "%q is not a name; use lower-case letters, digits, '.', '_' and -", short(l.As))
@@ -165,6 +178,27 @@ func checkLend(c *checker, path string, l Lend) {
 	}
 }
 
+// checkTopics checks what is only so where topics are lent.
+func checkTopics(c *checker, path string, l Lend) {
+	word, _, _ := strings.Cut(l.Topic, ".")
+	if why := badPattern(l.Topic); why != "" {
+		c.add(path+".topic", "%s", why)
+	} else if word == "*" || word == ">" {
+		c.add(path+".topic", "its first word must be a name: one that begins with a wildcard stands for all topics there are")
+	}
+	if strings.Contains(l.As, ".") {
+		c.add(path+".as", "%q stands for the first word of the topics, and has no points", short(l.As))
+	}
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"priority", l.Priority != 0}, {"transit", l.Transit}, {"in_flight", l.InFlight != 0}, {"tunnels", l.Tunnels != 0}} {
+		if f.set {
+			c.add(path+"."+f.name, "topics have none")
+		}
+	}
+}
+
 // noAddress says why nothing can be sent to an address, or "": it is no cluster's name,
 // nor that by which one is lent, or it names a network that there is not.
 func noAddress(s *Scenario, address string) string {
@@ -178,7 +212,7 @@ func noAddress(s *Scenario, address string) string {
 		}
 	}
 	for _, g := range s.Gateways {
-		if slices.ContainsFunc(g.Lend, func(l Lend) bool { return l.Called() == name }) {
+		if slices.ContainsFunc(g.Lend, func(l Lend) bool { return l.Cluster != "" && l.Called() == name }) {
 			return ""
 		}
 	}
@@ -202,7 +236,11 @@ func noGateways(c *checker, path, what string, selectors []string) {
 
 // lends says what a crossing is, for people.
 func (l Lend) lends() string {
-	text := fmt.Sprintf("%s of %s to %s", l.Cluster, l.From, l.To)
+	what := l.Cluster
+	if l.Topic != "" {
+		what = "topics " + l.Topic
+	}
+	text := fmt.Sprintf("%s of %s to %s", what, l.From, l.To)
 	if l.As != "" && l.As != l.Cluster {
 		text += " as " + l.As
 	}

@@ -107,6 +107,7 @@ func TestTheScenariosOfThePromisesAreThere(t *testing.T) {
 		"federation-lying-gateway": {"lost{us} == 0", "lost{eu} == 0", "wrong_reply{once} == 0", "lost{honest} == 0"},
 		"federation-wrong-clock":   {"lost{idem} == 0", "no_members == 0", "late_max < 10ms"},
 		"federation-ring":          {"lost{far} == 0", "lost{around} == 0", "crossed{own} == 0", "gateways_max{calmly} == 4", "borders_max{calm} == 2", "duplicated == 0"},
+		"federation-topics":        {"unreported == 0", "delivered{near} == 100%", "duplicated == 0"},
 		"federation-churn":         {"success{eu} >= 99.9%", "success{atlas} >= 99.9%"},
 	} {
 		s, err := scenarios.Load(name)

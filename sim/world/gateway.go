@@ -72,7 +72,11 @@ func (s *bridges) start(ctx context.Context, spec play.NodeSpec) (play.Participa
 		b.networks, b.machines, b.clock = append(b.networks, n.Name), append(b.machines, machine), at.Seam.Clock
 	}
 	for _, l := range spec.Gateway.Lend {
-		cfg.Crossings = append(cfg.Crossings, crossingOf(l))
+		if l.Topic != "" {
+			cfg.Topics = append(cfg.Topics, topicsOf(l))
+		} else {
+			cfg.Crossings = append(cfg.Crossings, crossingOf(l))
+		}
 	}
 	g, err := gateway.New(cfg)
 	if err != nil {
@@ -92,6 +96,13 @@ func crossingOf(l scenario.Lend) gateway.Crossing {
 	return gateway.Crossing{
 		From: l.From, To: l.To, Cluster: l.Cluster, As: l.As, Priority: l.Priority, Transit: l.Transit, Reseal: true,
 		Limits: gateway.Limits{Messages: l.Messages, Bytes: int(l.Bytes), InFlight: l.InFlight, Tunnels: l.Tunnels},
+	}
+}
+
+func topicsOf(l scenario.Lend) gateway.TopicCrossing {
+	return gateway.TopicCrossing{
+		From: l.From, To: l.To, Topic: l.Topic, As: l.As, Reseal: true,
+		Limits: gateway.TopicLimits{Messages: l.Messages, Bytes: int(l.Bytes)},
 	}
 }
 

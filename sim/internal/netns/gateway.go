@@ -63,6 +63,11 @@ func (p *place) writeGateway(spec *play.GatewaySpec, seeds [][]string) (string, 
 	}
 	b.WriteString("lend:\n")
 	for _, l := range spec.Lend {
+		if l.Topic != "" {
+			fmt.Fprintf(&b, "  - {topic: %q, from: %s, to: %s, as: %q, reseal: true, messages-per-second: %d, bytes-per-second: %d}\n",
+				l.Topic, l.From, l.To, l.Called(), l.Messages, int(l.Bytes))
+			continue
+		}
 		fmt.Fprintf(&b, "  - {cluster: %q, from: %s, to: %s, as: %q, priority: %d, transit: %t, reseal: true, messages-per-second: %d, bytes-per-second: %d, in-flight: %d, tunnels: %d}\n",
 			l.Cluster, l.From, l.To, l.Called(), l.Priority, l.Transit, l.Messages, int(l.Bytes), l.InFlight, l.Tunnels)
 	}
