@@ -106,6 +106,10 @@ func (c *epochTable) renew(now time.Time) []string {
 func (c *epochTable) turn(now time.Time, t *term) {
 	old := t.epochs
 	t.epochs = nil
+	// Keys that somebody has brought may have been taken back, and brought again.
+	if c := c.keys(t.name); len(c.Epochs(now)) > 0 {
+		t.cluster = c
+	}
 	for _, e := range t.cluster.Epochs(now) {
 		if i := slices.IndexFunc(old, func(o *epoch) bool { return o.cid == e.ID() }); i >= 0 {
 			t.epochs = append(t.epochs, old[i])

@@ -95,6 +95,9 @@ type PublishOptions struct {
 	// Origin tells the clients of one node apart, for
 	// SubscribeOptions.NoEcho; a relay sets it.
 	Origin uint64
+	// Keys is the id of the keys that the topic is under, if a client has brought some; a
+	// relay sets it. Default: the node's own.
+	Keys string
 	// Confirm, if not nil, is filled with how many nodes took the message.
 	Confirm *int
 }

@@ -47,6 +47,9 @@ type SubscribeOptions struct {
 	Overflow Overflow
 	// Origin tells the clients of one node apart, for NoEcho; a relay sets it.
 	Origin uint64
+	// Keys is the id of the keys that the topics are under, if a client has brought
+	// some; a relay sets it. Default: the node's own.
+	Keys string
 }
 
 // WithDefaults returns o with its zero fields filled in.

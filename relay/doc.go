@@ -175,9 +175,11 @@
 // memory for as long as the session lives. What the client serves and calls by these
 // names is under these keys, end to end between its relay and the other's; the hop to
 // the relay is plain. For clients that bring other keys for the same name, or none,
-// it is another cluster. Keys of a group of topics ("topic:" and the group) are the
-// relay's: a client that brings other ones is refused, Goodbye 12, and so is one whose
-// keys are none. A session is resumed with the same keys only: a Hello with
+// it is another cluster. Keys of a group of topics ("topic:" and a first word of at most
+// 160 bytes) do the same for what it publishes and subscribes to: it need not say more,
+// and its topics and patterns are those of all. Patterns that begin with a wildcard are
+// under no such keys. A client whose keys are none, or for what can't have any, is
+// refused, Goodbye 12. A session is resumed with the same keys only: a Hello with
 // others begins a new one. A client that needs its keys looks whether the relay's
 // Hello names the feature, and leaves if not. Names and ids of keys are in the
 // status; keys are nowhere.

@@ -23,12 +23,13 @@ const groupPrefix = "topic:"
 type brought struct {
 	ids   map[string]string // of the sets, by cluster
 	refs  map[string]string // references to clusters, by name
+	words map[string]string // ids of the keys of topics, by their first word
 	gifts []func()          // give the keys back
 }
 
 // bring gives the node the keys that a client's Hello has.
 func bring(n Node, sets []wire.LeafKeys) (*brought, error) {
-	b := &brought{ids: map[string]string{}, refs: map[string]string{}}
+	b := &brought{ids: map[string]string{}, refs: map[string]string{}, words: map[string]string{}}
 	for i := range sets {
 		if err := b.add(n, &sets[i]); err != nil {
 			b.giveBack()
@@ -49,10 +50,21 @@ func (b *brought) add(n Node, set *wire.LeafKeys) error {
 	b.ids[set.Cluster] = node.KeySetID(set)
 	b.refs[set.Cluster] = ref
 	b.gifts = append(b.gifts, release)
-	if strings.HasPrefix(set.Cluster, groupPrefix) && ref != set.Cluster {
-		return fmt.Errorf("relay: keys of the topics %q are the relay's: it must hold the same ones (arke relay --cluster-key-file)", strings.TrimPrefix(set.Cluster, groupPrefix))
+	if word, is := strings.CutPrefix(set.Cluster, groupPrefix); is {
+		if _, id := name.CutRef(ref); id != "" { // else the node has the same
+			b.words[word] = id
+		}
 	}
 	return nil
+}
+
+// topic names the keys that the client has brought for a topic or pattern; "" = none.
+func (b *brought) topic(s string) string {
+	if len(b.words) == 0 {
+		return ""
+	}
+	word, _, _ := strings.Cut(s, ".")
+	return b.words[word]
 }
 
 // are says whether these are the keys.

@@ -205,7 +205,9 @@ func TestKeysThatAreNoneAreRefused(t *testing.T) {
 			"must begin at 1":   {{Cluster: "geo", Keys: []wire.LeafKey{{Key: wire.Secret(secretOf(1))}}}},
 			"it is a reference": keysOf("geo#0123456789abcdef", 1),
 			"control character": keysOf("g\neo", 1),
-			"are the relay's":   keysOf("topic:prices", 1),
+			"of a first word":   keysOf("topic:prices.eu", 1),
+			"for patterns only": keysOf("topic:*", 1),
+			"at most 160 bytes": keysOf("topic:"+strings.Repeat("p", 161), 1),
 		} {
 			b := s.dial()
 			h := hello()

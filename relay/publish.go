@@ -30,8 +30,8 @@ const (
 // it wait.
 type publisher struct {
 	// Immutable after newPublisher.
-	c       *client
-	options patterns.PublishOptions
+	c      *client
+	origin uint64
 
 	known wire.Texts // owned by the reader
 
@@ -46,7 +46,7 @@ type publisher struct {
 
 func newPublisher(c *client, origin, number uint64) *publisher {
 	return &publisher{
-		c: c, options: patterns.PublishOptions{Origin: origin}, lines: map[string]*queue{},
+		c: c, origin: origin, lines: map[string]*queue{},
 		room: c.relay.shares.bytes.Portion(number, ownBytes, stepBytes),
 	}
 }
@@ -72,13 +72,18 @@ func (p *publisher) handle(body []byte) (waits bool, err error) {
 			return waits, nil
 		}
 	}
-	nodes, err := p.c.relay.cfg.Node.TryPublishTail(m.Topic, m.Tail, p.options)
+	nodes, err := p.c.relay.cfg.Node.TryPublishTail(m.Topic, m.Tail, p.options(m.Topic))
 	if errors.Is(err, patterns.ErrWouldBlock) {
 		return p.wait(&m), nil
 	}
 	p.tell(&m, nodes, err)
 	p.c.calls.leave()
 	return false, nil
+}
+
+// options are those with which something is published on a topic.
+func (p *publisher) options(topic string) patterns.PublishOptions {
+	return patterns.PublishOptions{Origin: p.origin, Keys: p.c.conn.keys.topic(topic)}
 }
 
 // tell answers the client, if it wants to know.
@@ -161,7 +166,7 @@ func (p *publisher) work(key string) {
 		if next.Deadline != 0 {
 			ctx, cancel = p.c.relay.within(ctx, p.c.localTime(next.Deadline).Sub(p.c.now()))
 		}
-		nodes, err := p.c.relay.cfg.Node.PublishTail(ctx, next.Topic, next.Tail, p.options)
+		nodes, err := p.c.relay.cfg.Node.PublishTail(ctx, next.Topic, next.Tail, p.options(next.Topic))
 		cancel()
 		more = p.pop(key)
 		p.done(&next, nodes, err)

@@ -42,7 +42,10 @@ func (t *topics) handleSubscribe(body []byte) error {
 	if err != nil {
 		return malformed(err)
 	}
-	o := patterns.SubscribeOptions{Queue: f.Queue, NoEcho: f.Options&wire.SubscribeNoEcho != 0, Signed: f.Options&wire.SubscribeSigned != 0}
+	o := patterns.SubscribeOptions{
+		Queue: f.Queue, NoEcho: f.Options&wire.SubscribeNoEcho != 0, Signed: f.Options&wire.SubscribeSigned != 0,
+		Keys: t.c.conn.keys.topic(f.Pattern),
+	}
 	var p place = &listener{t: t, id: f.ID, pattern: f.Pattern, options: o}
 	if f.Options&wire.SubscribeBlocks != 0 {
 		p = newBlocking(t, &f, o)

@@ -310,7 +310,7 @@
 // Who can open a relay's socket acts through its node: it can call and serve
 // whatever that node can, with the keys derived from the network's, those that were
 // given to the relay, and those it brings itself. It gets no key to see and can't use
-// another session's (TestOneNameUnderTwoKeysIsTwoClusters and
+// another session's (TestOneNameUnderTwoKeysIsTwoClusters, TestTopicsUnderTwoKeysAreTwoGroups and
 // TestKeysThatAreNoneAreRefused of package relay). Sealed requests, replies and
 // publications are in clear at the caller's relay and the member's, and in the memory of
 // no other (tests: TestPlaintextIsInNoOtherRelaysMemory). The

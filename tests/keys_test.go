@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/arke-mesh/arke/tests/harness"
 )
@@ -46,19 +47,54 @@ func TestAClusterWithAKeyIsForWhoHoldsItsFile(t *testing.T) {
 	require(t, err == nil && status.Drops["relay.refused"] == 0, err)
 	harness.Run(t, "request", "vault", "x", "--socket", a.Socket(), "--cluster-key-file", filepath.Join(harness.Folder(t), "none")).Ends(1).Says("--cluster-key-file", "none")
 	harness.Run(t, "request", "vault", "x", "--socket", a.Socket(), "--cluster-key-file", one, "--cluster-key-file", one).Ends(1).Says("vault", "twice")
-	harness.Run(t, "request", "vault", "x", "--socket", a.Socket(), "--cluster-key-file", clusterKeys(t, "topic:prices")).Ends(5).Says("refuses", "prices", "relay's")
+	harness.Run(t, "request", "vault", "x", "--socket", a.Socket(), "--cluster-key-file", clusterKeys(t, "topic:prices.eu")).Ends(5).Says("refuses", "prices.eu", "first word")
+}
+
+func TestProgramsBringKeysOfTopics(t *testing.T) {
+	// This test publishes and subscribes with --cluster-key-file at relays that have no key
+	// of the topics, from one relay to the other and on one: who has the key hears it; who
+	// has another one for the same topics, or none, hears its own and nothing else.
+	scenario(t)
+	a, b := together(harness.NewNetwork(t))
+	one, two := clusterKeys(t, "topic:prices"), clusterKeys(t, "topic:prices")
+	subscribers := map[string][]*harness.Process{}
+	for _, r := range []*harness.Relay{a, b} {
+		subscribers["one"] = append(subscribers["one"], r.Subscribes("prices.>", "--cluster-key-file", one))
+		subscribers["two"] = append(subscribers["two"], r.Subscribes("prices.>", "--cluster-key-file", two))
+		subscribers["none"] = append(subscribers["none"], r.Subscribes("prices.>"), r.Subscribes(">"))
+	}
+	for _, r := range []*harness.Relay{a, b} {
+		r.Does("publish", "prices.eu", "of one", "--cluster-key-file", one).Ends(0)
+		r.Does("publish", "prices.eu", "of two", "--cluster-key-file", two).Ends(0)
+		r.Does("publish", "prices.eu", "of none").Ends(0)
+	}
+	for who, all := range subscribers {
+		for _, s := range all {
+			got := gets(t, s, 2)
+			for _, line := range got {
+				require(t, strings.Contains(line, "of "+who), fmt.Sprint(who, got))
+			}
+		}
+	}
+	time.Sleep(time.Second)
+	for who, all := range subscribers {
+		for _, s := range all {
+			require(t, len(s.Printed()) == 2, fmt.Sprint(who, s.Printed()))
+		}
+	}
 }
 
 func TestPlaintextIsInNoOtherRelaysMemory(t *testing.T) {
 	// This test looks through the memory of relays: what is asked and answered in a
-	// cluster with a key, and published on topics with one, is in that of a relay
+	// cluster with a key, and published on topics with one, the relays' or the programs'
+	// own, is in that of a relay
 	// which has neither key, program nor member at no time, whether it is an anchor
 	// of the cluster (of three relays all are) or passes topics on. The control, a
 	// message on topics without a key on the same way, is found there, and the member's
 	// relay is found to have what was asked.
 	scenario(t)
 	network := harness.NewNetwork(t)
-	vault, prices := clusterKeys(t, "vault"), clusterKeys(t, "topic:prices")
+	vault, prices, rates := clusterKeys(t, "vault"), clusterKeys(t, "topic:prices"), clusterKeys(t, "topic:rates")
 	keys := harness.Flags("--cluster-key-file", prices)
 	a := network.Relay("a", keys)
 	b := network.Relay("b", harness.Seed(a), keys)
@@ -73,6 +109,9 @@ func TestPlaintextIsInNoOtherRelaysMemory(t *testing.T) {
 	ours := b.Subscribes("prices.>")
 	a.Does("publish", "prices.eu", sealed).Ends(0)
 	gets(t, ours, 1)
+	brought := b.Subscribes("rates.>", "--cluster-key-file", rates)
+	a.Does("publish", "rates.eu", sealed, "--cluster-key-file", rates).Ends(0)
+	gets(t, brought, 1)
 	a.Does("publish", "news.eu", control).Ends(0)
 	require(t, strings.Contains(gets(t, all, 1)[0], control), all.Printed())
 

@@ -5,25 +5,34 @@ package node
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/security"
 )
 
 // Bring gives the node keys of a cluster, or of a group of topics, for those who have
-// them: until release is called, in memory only. ref is the name by which they call,
-// serve, publish and subscribe under these keys, in place of the cluster's own; see
+// them: until release is called, in memory only. ref is the name by which they call and
+// serve under these keys, in place of the cluster's own; with those of topics its id is
+// what they publish and subscribe with (patterns.PublishOptions.Keys). See
 // the package documentation. Nobody else is concerned, with other keys or without.
-// The keys are copied. Errors: cluster.ErrName, security.ErrBadFile, ErrTooManyKeys.
+// The keys are copied. Errors: cluster.ErrName, patterns.ErrTopic,
+// security.ErrBadFile, ErrTooManyKeys.
 func (n *raw) Bring(set *wire.LeafKeys) (ref string, release func(), err error) {
 	if err := cluster.CheckName(set.Cluster); err != nil {
 		return "", nil, err
 	}
 	if _, id := name.CutRef(set.Cluster); id != "" {
 		return "", nil, fmt.Errorf("%w: %q: it is a reference", cluster.ErrName, set.Cluster)
+	}
+	if word, is := strings.CutPrefix(set.Cluster, topicPrefix); is {
+		if err := pubsub.CheckKeyedWord(word); err != nil {
+			return "", nil, err
+		}
 	}
 	keys := versionsOf(set)
 	if err := security.CheckKeys(keys); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,6 +15,7 @@ import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/p2p"
+	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/security"
 )
@@ -138,7 +140,11 @@ func (c Config) validate() error {
 	}
 	slices.Sort(names) // the same error each time
 	for _, name := range names {
-		if err := security.CheckKeys(c.ClusterKeys[name]); err != nil {
+		err := security.CheckKeys(c.ClusterKeys[name])
+		if word, is := strings.CutPrefix(name, topicPrefix); is && err == nil {
+			err = pubsub.CheckKeyedWord(word)
+		}
+		if err != nil {
 			return fmt.Errorf("node: Config.ClusterKeys of cluster %q: %w", name, err)
 		}
 	}

@@ -45,8 +45,10 @@
 // ([Node.Bring]), each as it likes. There the set counts as it was brought: its id is
 // of the keys, versions and times in it, and name#id, a reference, stands for the
 // cluster wherever names stand: in the table of clusters, the routes and ledgers of
-// calls, the groups of topics, in logs and status. Nothing but the keyring looks
-// into it, and no name that a user may choose ends so.
+// calls, in logs and status. So it is with groups of topics, but topics and patterns stay
+// as they are: the id goes beside them, in the options of publishing and subscribing.
+// Nothing but the keyring and package pubsub looks into a reference, and no name that a
+// user may choose ends so.
 //
 // That a set with one more key is another cluster is on purpose. Clients that have
 // the old file and the new one find each other all the same, since they share a key

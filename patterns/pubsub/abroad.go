@@ -94,29 +94,32 @@ func above(a, b uint64) uint64 { return max(a, b) - b }
 // landed is what has come of a stream, and is to be handed on.
 type landed struct {
 	landing
-	end   bool // the publisher is lost
-	a     *answer
-	group string
-	from  peer.ID // the publisher
-	tail  []byte  // of this message alone
-	picks []wire.Pick
+	end    bool // the publisher is lost
+	a      *answer
+	groups []string
+	from   peer.ID // the publisher
+	tail   []byte  // of this message alone
+	picks  []wire.Pick
 }
 
 // deliver hands on messages whose turn it is by the numbers of their gateway.
 func (t *abroad) deliver(in *incoming) {
-	skip := in.skip
+	skip, at := in.skip, 0
 	for rest := in.m.Messages; len(rest) > 0; {
 		first, run, count := in.m.Cut(&rest)
 		picks := append(first.Picks.AppendTo(nil), in.picks...)
-		a := t.local.answerFor(first.Topic)
-		for m := first; count > 0; count-- {
-			if m = run.Next(m); skip > 0 {
-				skip--
-				continue
+		for count > 0 {
+			part, left, n, key := in.part(at, first, run, count)
+			a := t.local.heard(in, key, first.Topic)
+			for m := first; len(part) > 0; skip-- {
+				if m = part.Next(m); skip > 0 {
+					continue
+				}
+				if tail, c, ok := wire.CutCrossed(m.Content); ok && a != nil { // they were checked
+					t.land(in.by, in.root, &c, a, tail, picks)
+				}
 			}
-			if tail, c, ok := wire.CutCrossed(m.Content); ok && a != nil { // they were checked
-				t.land(in.by, in.root, &c, a, tail, picks)
-			}
+			run, count, at = left, count-n, at+n
 		}
 	}
 }
@@ -127,10 +130,10 @@ func (t *abroad) land(by peer.ID, root bool, c *wire.Crossed, a *answer, tail []
 	s := t.find(by, root, c)
 	if s == nil {
 		t.drops.Inc(dropStreams)
-		t.local.gap(groupOf(root, a), patterns.Gap{Reason: patterns.GapBorder})
+		t.local.gap(patterns.Gap{Reason: patterns.GapBorder}, groupsOf(root, a)...)
 		return
 	}
-	l := landed{a: a, group: groupOf(root, a), from: peer.ID(c.Publisher), picks: picks, end: c.Kind == wire.CrossedEnd}
+	l := landed{a: a, groups: groupsOf(root, a), from: peer.ID(c.Publisher), picks: picks, end: c.Kind == wire.CrossedEnd}
 	s.mu.Lock()
 	s.last = t.now()
 	if l.landing = s.order.take(c); l.deliver {
@@ -142,12 +145,12 @@ func (t *abroad) land(by peer.ID, root bool, c *wire.Crossed, a *answer, tail []
 	s.todo.run(&s.mu, s.do)
 }
 
-// groupOf is whose subscriptions are told of what is missing.
-func groupOf(root bool, a *answer) string {
+// groupsOf are those whose subscriptions are told of what is missing.
+func groupsOf(root bool, a *answer) []string {
 	if root {
-		return rootGroup
+		return []string{rootGroup}
 	}
-	return a.group
+	return a.groups
 }
 
 // find returns the stream, or nil if there are too many that by has brought.
@@ -175,10 +178,10 @@ func (t *abroad) find(by peer.ID, root bool, c *wire.Crossed) *stream {
 func (t *abroad) handOn(s *stream, l *landed) {
 	switch {
 	case l.end:
-		t.local.gap(l.group, patterns.Gap{From: s.text, Reason: patterns.GapPublisher})
+		t.local.gap(patterns.Gap{From: s.text, Reason: patterns.GapPublisher}, l.groups...)
 	case l.unknown, l.missing > 0:
 		t.drops.Add(dropGap, l.missing)
-		t.local.gap(l.group, patterns.Gap{From: s.text, Missed: l.missing, Reason: patterns.GapBorder})
+		t.local.gap(patterns.Gap{From: s.text, Missed: l.missing, Reason: patterns.GapBorder}, l.groups...)
 	}
 	if !l.deliver {
 		return

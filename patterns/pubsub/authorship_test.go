@@ -95,7 +95,8 @@ func TestWhoAsksForSignaturesGetsWhatThePublisherHasSigned(t *testing.T) {
 				alone(t, func(t *testing.T, l *lone) {
 					pub := author("pub")
 					group := firstWord(topic)
-					path := &wire.Path{Session: 1, Run: run1, Epoch: 1, Source: string(peerOf("pub")), Group: group}
+					keys := l.keysOf(group)
+					path := &wire.Path{Session: 1, Run: run1, Epoch: 1, Source: string(peerOf("pub")), Group: keys.label(group)}
 					path.Proof.Serial, path.Proof.Floor = 11, 10
 					proven("pub", path, "f")
 					l.shows("f", path)

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/drop"
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/turn"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
@@ -67,6 +68,15 @@ func newBase(cfg Config) *base {
 
 // now is the engine's clock in ns; never 0.
 func (b *base) now() int64 { return int64(b.cfg.Clock.Now().Sub(b.start)) }
+
+// keysOf returns those of the group of that name.
+func (b *base) keysOf(group string) groupKeys {
+	k := groupKeys{of: b.cfg.Keys, wide: clusterOf(group), always: b.cfg.SealAlways}
+	if _, brought := name.CutRef(group); brought == "" {
+		k.own = k.of(k.wide)
+	}
+	return k
+}
 
 // mustSeal says whether what is published in a group with these keys is sealed.
 func (b *base) mustSeal(keys *security.Cluster) bool { return !keys.Derived() || b.cfg.SealAlways }

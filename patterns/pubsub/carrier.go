@@ -37,7 +37,7 @@ type Carrier struct {
 // NewCarrier returns a carrier to the topics here whose first word is group, of what is
 // from that network, which has at most wire.MaxNetworkID bytes. Close it.
 func NewCarrier(e *Engine, network, group string) (*Carrier, error) {
-	r, _, err := e.publishers.begin(group)
+	r, _, err := e.publishers.begin(group, "")
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +72,9 @@ func (c *Carrier) Listened(pattern string) bool {
 	if c.e.local.wants(c.group, wants) || c.e.local.wants(rootGroup, wants) {
 		return true
 	}
-	if _, up, err := c.e.publishers.begin(c.group); err == nil {
+	if _, up, err := c.e.publishers.begin(c.group, ""); err == nil {
 		c.e.publishers.done(c.to)
-		if up != nil && c.to.keys.Derived() && len(up.watch.View().Members) > 0 {
+		if up != nil && len(up.watch.View().Members) > 0 {
 			return true // what patterns those have that begin with a wildcard nobody knows
 		}
 	}
@@ -166,7 +166,7 @@ func streamOf(d *Delivery) ledgerKey {
 // listen to the group.
 func (c *Carrier) publish(topic string, tail []byte, said *wire.Crossed, served []uint64) {
 	e := c.e
-	r, up, err := e.publishers.begin(topic)
+	r, up, err := e.publishers.begin(topic, "")
 	if err != nil {
 		e.drops.Inc(dropMalformed) // by its new name it is too long, or the engine is closed
 		return
@@ -177,16 +177,20 @@ func (c *Carrier) publish(topic string, tail []byte, said *wire.Crossed, served 
 	body := append(make([]byte, 0, len(tail)+ends), tail...)
 	what := content{flags: wire.FlagLent, packed: true, body: said.AppendTo(body)}
 	plain := what.body
-	if e.mustSeal(r.to.keys) {
-		serial := e.serials.take()
+	here := e.local.own.answer(r.to.name, r.topic)
+	if r.to.keys.seals() {
+		serial, keys := e.serials.take(), r.to.keys.now()
 		defer e.serials.done(serial)
-		what = e.seal(r.to.keys, r.topic, serial, what)
+		key := keys.CommonKey()
+		if what = e.seal(keys, key, r.topic, serial, what); !r.to.keys.common() {
+			here = e.local.under(numberOf(key), r.topic)
+		}
 	}
 	o := outgoing{topic: r.topic, served: served}
 	message := said.Kind == wire.CrossedMessage
 	var left []*receiver
 	if message {
-		left, _ = r.to.send(&o, &what, e.local.queues(r.topic, false, origin{}), "", forced)
+		left, _ = r.to.send(&o, &what, here.queues(false, origin{}), "", forced)
 	} else {
 		left = sendAll(r.to, &o, &what)
 	}
@@ -194,19 +198,19 @@ func (c *Carrier) publish(topic string, tail []byte, said *wire.Crossed, served 
 		r.to.giveUp(left, 1)
 	}
 	e.counts.forwarded.Add(1)
-	if up != nil && r.to.keys.Derived() && up.put(e.now(), r.topic, &what) != nil {
+	if up != nil && up.put(e.now(), r.topic, &what) != nil {
 		up.giveUp()
 	}
-	if e.local.any() {
-		c.here(r.topic, plain, o.picks)
+	if here != nil {
+		c.here(here, plain, o.picks)
 	}
 }
 
 // here takes in what is published for the subscriptions on this node. Those to the root
 // group hear it from its forwarder, as others do.
-func (c *Carrier) here(topic string, plain []byte, picks []wire.Pick) {
+func (c *Carrier) here(here *answer, plain []byte, picks []wire.Pick) {
 	if tail, said, ok := wire.CutCrossed(plain); ok {
-		c.e.local.abroad.land(c.e.self, false, &said, c.e.local.answer(topic), tail, picks)
+		c.e.local.abroad.land(c.e.self, false, &said, here, tail, picks)
 	}
 }
 

@@ -43,21 +43,25 @@ func (d *delivery) deliver(in *incoming, echo bool) {
 	}
 	d.sink.Publisher, d.sink.Session = in.publisher, in.m.Session
 	skip := in.skip
+	at := 0
 	for rest := in.m.Messages; len(rest) > 0; {
 		first, run, count := in.m.Cut(&rest)
-		if skip >= count {
-			skip -= count
-			continue
-		}
 		d.picks = append(first.Picks.AppendTo(d.picks[:0]), in.picks...)
-		d.run(in, first, run, count, skip, echo)
-		skip = 0
+		for count > 0 {
+			part, left, n, key := in.part(at, first, run, count)
+			if skip < n {
+				if a := d.of.heard(in, key, first.Topic); a != nil {
+					d.run(in, a, first, part, n, skip, echo)
+				}
+			}
+			run, count, at, skip = left, count-n, at+n, max(skip-n, 0)
+		}
 	}
 }
 
-// run hands on messages with the topic of the first one, but for those to skip.
-func (d *delivery) run(in *incoming, first wire.Message, run wire.Messages, count, skip int, echo bool) {
-	a := d.of.answerFor(first.Topic)
+// run hands on messages with the topic of the first one, which are for those of a, but
+// for those to skip.
+func (d *delivery) run(in *incoming, a *answer, first wire.Message, run wire.Messages, count, skip int, echo bool) {
 	subs := a.of(in.root)
 	d.every, d.all, d.mine = d.every[:0], d.all[:0], d.mine[:0]
 	for _, s := range subs {

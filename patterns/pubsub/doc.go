@@ -22,8 +22,8 @@
 //     forwarder of the root group.
 //   - A source is one session of a publisher, as one who hears it sees it; its
 //     sequence puts what comes into order.
-//   - A group is what this node listens to under one first word; a proxy is the
-//     subscriptions of one client of a relay.
+//   - A group is what this node listens to under one first word and one set of keys; a
+//     proxy is the subscriptions of one client of a relay.
 //
 // # Who listens
 //
@@ -56,6 +56,25 @@
 //     (source.go, sequence.go); what is missing is waited for 500 ms and then
 //     reported with its size. Then the message goes to the inboxes of the
 //     subscriptions that match, and to each proxy once, inline.
+//
+// # Keys
+//
+// A group is named by its first word, and under keys that somebody has brought by the word
+// and the id of their set (name.Ref). As with clusters two sets are two groups, of one node
+// too: each has its own publisher with its own session, its own lease, and its own index of
+// subscriptions (keys.go, finder.go). Keys that were brought are asked for each time, and kept
+// nowhere here: when they are taken back nothing is sealed or opened with them any more.
+//
+// Others may hold a key in another set, so on the wire a group is its word, and for
+// whom a message is says the key that sealed it: it is for all subscriptions of the node whose
+// group holds that key, and no others, whatever else is in its frame
+// (TestAFrameUnderTwoKeysIsForWhoHoldsEach). Marks and paths name the key that seals beside the
+// word, so that a gap is told to the same. What is sealed for some and what is public never
+// shares a session. When the next key seals, the session and its numbers go on
+// (TestATreeUnderKeysThatWereBrought), and heads are told their paths anew.
+//
+// Forwarders of a group with keys are nodes that listen to it, and pass on what is sealed as
+// it is.
 //
 // # Numbers
 //
@@ -145,7 +164,8 @@
 //     one group in the order in which they were published.
 //   - Delivered + reported = sent, for every node that listens all the time and
 //     lives. The size of a gap is exact where all subscriptions of the node in
-//     that group want the same, else an upper bound (Gap.Exact).
+//     that group want the same, else an upper bound (Gap.Exact); under keys, in all groups
+//     of that word that have some.
 //   - What was given to a queue's last subscription on a node before publishers
 //     knew that it ends is still delivered by it (group.retire). Nobody else gets
 //     what is given to a node that dies.

@@ -127,7 +127,7 @@ func entitled(e *Engine, l Link, key sourceKey, publisher peer.ID, m *wire.Publi
 // handlePublish takes in messages: they are passed on, if this node is a
 // forwarder, and handed to the subscriptions here, if they are for them.
 func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
-	group, ok := e.local.groupOf(&m)
+	word, ok := e.local.groupOf(&m)
 	if !ok {
 		e.drops.Inc(dropMalformed)
 		return false
@@ -159,11 +159,11 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 	in.lent = m.Count > 1 || size < keptFrom
 	switch {
 	case in.root && m.Source == "":
-		in.relay, group = true, rootForwards
+		in.relay, word = true, rootForwards
 	case in.root:
-		group = rootGroup
+		word = rootGroup
 	}
-	s := e.source(l, sourceKey{source, m.Session}, group, m.Run, m.Number+uint64(m.Count)-1)
+	s := e.source(l, sourceKey{source, m.Session}, word, m.Run, m.Number+uint64(m.Count)-1)
 	if s == nil {
 		return false
 	}
@@ -176,12 +176,12 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 
 // source returns the source of what is for this node as it is now, and has numbers to
 // last, or nil.
-func (e *Engine) source(l Link, key sourceKey, group string, run uint32, last uint64) *source {
+func (e *Engine) source(l Link, key sourceKey, word string, run uint32, last uint64) *source {
 	if uint16(run>>16) != uint16(e.cfg.Incarnation) {
 		e.drops.Inc(dropEarlier)
 		return nil
 	}
-	s := e.sources.heard(l.Peer(), key, group, run, last)
+	s := e.sources.heard(l.Peer(), key, word, run, last)
 	e.armSweep()
 	return s
 }
@@ -201,7 +201,13 @@ func (e *Engine) told(l Link, key sourceKey, m *wire.PublishMark) {
 	if m.Number == 0 {
 		return
 	}
-	if s := e.source(l, key, m.Group, m.Run, m.Number); s != nil {
+	word, _, _ := cutLabel(m.Group)
+	s := e.source(l, key, word, m.Run, m.Number)
+	switch {
+	case s == nil:
+	case !s.subject.named(m.Group, key.peer == l.Peer()):
+		e.drops.Inc(dropUnauthorized)
+	default:
 		s.tell(m.Run, m.Number)
 		if m.Flags&wire.FlagGone != 0 {
 			s.lost(e.now())
@@ -300,7 +306,7 @@ func (e *Engine) republish(in *incoming) {
 // here. Who has them for queues is picked for each.
 func (e *Engine) pass(p *publisher, in *incoming, first wire.Message, run wire.Messages, count int) {
 	topic := string(first.Topic)
-	own := e.local.queues(topic, true, origin{})
+	own := e.local.own.answer(firstWord(topic), topic).queues(true, origin{})
 	o := outgoing{topic: topic}
 	c := content{flags: in.m.Flags & (wire.FlagSealed | wire.FlagSigned | wire.FlagLent)}
 	p.lock()
@@ -333,7 +339,7 @@ func (e *Engine) passAll(p *publisher, in *incoming, o *outgoing, c *content, ow
 	if c.messages != nil {
 		in.m.Messages, in.m.Count, in.m.Named = c.messages, c.count, 1
 	}
-	if e.unseal(in, nil) {
+	if e.unseal(in, within{}) {
 		in.picks = o.picks
 		e.roots.deliver(in)
 	}
@@ -348,21 +354,21 @@ func (e *Engine) missing(s *source, n uint64) {
 		from, exact = "", false
 	}
 	switch {
-	case n == 0 && s.group == rootForwards:
-		e.local.gap(rootGroup, patterns.Gap{Reason: patterns.GapPublisher})
+	case n == 0 && s.subject.word == rootForwards:
+		e.local.gap(patterns.Gap{Reason: patterns.GapPublisher}, rootGroup)
 		if p := e.publishers.find(rootGroup); p != nil {
 			p.missed(0)
 		}
 	case n == 0:
-		e.local.gap(s.group, patterns.Gap{From: from, Reason: patterns.GapPublisher})
-	case s.group == rootForwards:
+		e.local.gap(patterns.Gap{From: from, Reason: patterns.GapPublisher}, e.local.hears(&s.subject)...)
+	case s.subject.word == rootForwards:
 		n = min(n, maxRelayedGap)
-		e.local.gap(rootGroup, patterns.Gap{Missed: n, Reason: patterns.GapLost})
+		e.local.gap(patterns.Gap{Missed: n, Reason: patterns.GapLost}, rootGroup)
 		if p := e.publishers.find(rootGroup); p != nil {
 			p.missed(n)
 		}
 	default:
-		e.local.gap(s.group, patterns.Gap{From: from, Missed: n, Exact: exact, Reason: patterns.GapLost})
+		e.local.gap(patterns.Gap{From: from, Missed: n, Exact: exact, Reason: patterns.GapLost}, e.local.hears(&s.subject)...)
 	}
 }
 

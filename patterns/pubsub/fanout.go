@@ -20,7 +20,7 @@ import (
 type fanout struct {
 	*base
 	source  peer.ID
-	group   string
+	group   string // its label
 	root    bool
 	patient time.Duration // how long after the last message debts are still paid
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -17,12 +18,9 @@ import (
 // group is what this node listens to in one group of topics, and the lease that
 // tells publishers.
 type group struct {
-	// Immutable.
-	l    *local
-	name string // the first word, or rootGroup
-	root bool
-	wide string // the cluster
-	key  uint64 // for Exec
+	l     *local // immutable, as the next two
+	scope        // what it is the group of
+	key   uint64 // for Exec
 
 	mu      sync.Mutex
 	lease                            // guarded by mu
@@ -39,6 +37,26 @@ type group struct {
 	dead    bool                     // guarded by mu; nobody wanted anything, and it is forgotten
 
 	forward *rootForward // of the root group; used by the worker and its timer
+}
+
+// scope says what a group is: it is immutable.
+type scope struct {
+	name   string // the first word, with the id of the keys that somebody has brought, or rootGroup
+	word   string // the first word
+	wide   string // the cluster
+	root   bool
+	keys   groupKeys
+	finder *finder // has its subscriptions
+}
+
+// newScope returns what the group of that name is. Those under keys that somebody has
+// brought share nothing with others: who lacks the keys is not found.
+func newScope(l *local, group string, root bool) scope {
+	s := scope{name: group, wide: clusterOf(group), root: root, keys: l.keysOf(group), finder: &l.own}
+	if s.word, _ = name.CutRef(group); s.keys.own == nil {
+		s.finder = &finder{limit: maxPrepared / 16}
+	}
+	return s
 }
 
 // lease is what publishers have been told.
@@ -66,7 +84,7 @@ type joiner struct {
 }
 
 func newGroup(l *local, name string, root bool) *group {
-	g := &group{l: l, name: name, root: root, wide: clusterOf(name), wanted: make(map[interestKey]*want), subs: make(map[uint64]*subscription)}
+	g := &group{l: l, scope: newScope(l, name, root), wanted: make(map[interestKey]*want), subs: make(map[uint64]*subscription)}
 	g.key = hashNode(g.wide)
 	if root {
 		g.forward = &rootForward{l: l, key: g.key}
@@ -93,7 +111,7 @@ func (g *group) join(ctx context.Context, s *subscription) error {
 		g.mu.Unlock()
 		return err
 	}
-	g.l.index(g.root).Add(s.pattern, s)
+	g.finder.index(g.root).Add(s.pattern, s)
 	g.subs[s.id] = s
 	s.joined.Store(true)
 	return g.waitAndUnlock(ctx, since)
@@ -182,7 +200,7 @@ func (g *group) leave(s *subscription) {
 	if !s.joined.Load() {
 		return
 	}
-	g.l.index(g.root).Remove(s.pattern, s)
+	g.finder.index(g.root).Remove(s.pattern, s)
 	g.mu.Lock()
 	delete(g.subs, s.id)
 	if !s.retired {

@@ -34,13 +34,12 @@ func newLone(t testing.TB) *lone {
 	l := &lone{handlers: make(map[wire.Kind]func(Link, []byte) bool), quick: make(map[peer.ID]*quick)}
 	workers := overlay.NewWorkers(16)
 	network := derived(t)
-	key := security.KeyVersion{Version: 1, Key: security.Key{1}}
 	e, err := New(Config{
 		Links: l, Directory: nobody{}, Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: workers, Incarnation: 1,
 		Key: keyOf("self"), Network: loneNetwork,
 		Keys: func(name string) *security.Cluster {
 			if name == "topic:sealed" {
-				return security.NewCluster(name, []security.KeyVersion{key})
+				return sealedKeys()
 			}
 			return network.Cluster(name)
 		},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/match"
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
@@ -38,13 +39,13 @@ func hashQueue(pattern, queue string) uint64 {
 
 // clusterOf is the cluster in which those who listen to the group register.
 func clusterOf(group string) string {
-	const longest = 160
-	if len(group) > longest {
+	word, keys := name.CutRef(group)
+	if len(word) > maxKeyedWord {
 		h := fnv.New64a()
-		h.Write([]byte(group))
-		return Prefix + group[:longest] + "#" + hex(h.Sum64())
+		h.Write([]byte(word))
+		word = strings.ToValidUTF8(word[:maxKeyedWord], "") + "~" + hex(h.Sum64())
 	}
-	return Prefix + group
+	return name.Ref(Prefix+word, keys)
 }
 
 func hex(n uint64) string { return cluster.MemberID(n).String() }

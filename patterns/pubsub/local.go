@@ -13,6 +13,7 @@ import (
 	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/internal/match"
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -23,20 +24,23 @@ type local struct {
 	inboxes    *inbox.Set
 	publishers *publishers // of the root group's forwarder
 
-	plain match.Index[*subscription] // of patterns that begin with a word
-	root  match.Index[*subscription] // of the others
-	turns atomic.Uint64              // of queues
+	own     finder        // in the groups whose keys are the node's own
+	turns   atomic.Uint64 // of queues
+	brought atomic.Int32  // groups under keys that somebody has brought
 
 	mu     sync.Mutex
 	subs   map[uint64]*subscription // guarded by mu
-	groups map[string]*group        // guarded by mu
+	groups map[string]*group        // guarded by mu; by name
+	keyed  map[string][]*group      // guarded by mu; those whose keys not everybody has, by first word
 
-	answers answers
-	abroad  *abroad // what gateways bring
+	abroad *abroad // what gateways bring
 }
 
 func newLocal(b *base, set *inbox.Set, p *publishers) *local {
-	l := &local{base: b, inboxes: set, publishers: p, subs: make(map[uint64]*subscription), groups: make(map[string]*group)}
+	l := &local{
+		base: b, inboxes: set, publishers: p, own: finder{limit: maxPrepared},
+		subs: make(map[uint64]*subscription), groups: make(map[string]*group), keyed: make(map[string][]*group),
+	}
 	l.abroad = &abroad{base: b, local: l, all: crowd.NewTable[streamKey, peer.ID, *stream](maxStreams, b.random.IntN)}
 	return l
 }
@@ -56,10 +60,18 @@ func (l *local) admit(sub *subscription) error {
 		}
 		sub.id = l.ids.Add(1)
 	}
-	name, root := match.Group(sub.pattern)
-	if sub.group = l.groups[name]; sub.group == nil {
-		sub.group = newGroup(l, name, root)
-		l.groups[name] = sub.group
+	word, root := match.Group(sub.pattern)
+	group := name.Ref(word, sub.options.Keys)
+	if sub.group = l.groups[group]; sub.group == nil {
+		g := newGroup(l, group, root)
+		if g.keys.gone() {
+			return noKeys(sub.pattern)
+		}
+		sub.group, l.groups[group] = g, g
+		if g.finder != &l.own {
+			l.brought.Add(1)
+		}
+		l.enlist(g)
 	}
 	l.subs[sub.id] = sub
 	return nil
@@ -77,6 +89,10 @@ func (l *local) forget(g *group) {
 	defer l.mu.Unlock()
 	if l.groups[g.name] == g {
 		delete(l.groups, g.name)
+		if g.finder != &l.own {
+			l.brought.Add(-1)
+		}
+		l.strike(g)
 	}
 }
 
@@ -130,14 +146,27 @@ func (l *local) wants(group string, these func(wire.Interest) bool) bool {
 }
 
 // any says whether there are subscriptions.
-func (l *local) any() bool { return l.plain.Len() > 0 || l.root.Len() > 0 }
+func (l *local) any() bool { return l.own.any() || l.brought.Load() > 0 }
 
-// index is where a subscription is found.
-func (l *local) index(root bool) *match.Index[*subscription] {
-	if root {
-		return &l.root
+// groupOf returns the first word of messages that came. It is false if their topics are
+// not legal, or not of one group where they have to be.
+func (l *local) groupOf(m *wire.Publish) (word string, ok bool) {
+	rest, last := m.Messages, wire.Message{}
+	for left := m.Named; left > 0; {
+		if last = rest.Next(last); !last.Named {
+			continue
+		}
+		left--
+		a := l.own.answerFor("", last.Topic)
+		switch {
+		case a == nil:
+			return "", false
+		case word != "" && a.word != word && m.Flags&wire.FlagRoot == 0:
+			return "", false
+		}
+		word = a.word
 	}
-	return &l.plain
+	return word, true
 }
 
 // one chooses a subscription of a queue, in turns, among those that want what
@@ -171,12 +200,12 @@ func (l *local) one(subs []*subscription, queue uint64, from origin, wrong bool)
 	return nil
 }
 
-// queues lists the queues here that a message is for.
-func (l *local) queues(topic string, root bool, from origin) (out []wire.Interest) {
-	if l.index(root).Len() == 0 {
+// queues lists the queues here that a message is for; a may be nil.
+func (a *answer) queues(root bool, from origin) (out []wire.Interest) {
+	if a == nil {
 		return nil
 	}
-	for _, s := range l.answer(topic).of(root) {
+	for _, s := range a.of(root) {
 		if s.queue == 0 || s.echoes(from) {
 			continue
 		}
@@ -191,11 +220,17 @@ func (l *local) queues(topic string, root bool, from origin) (out []wire.Interes
 }
 
 // published appends to dst the subscriptions that a message which is published
-// here is for, with those that were picked of their queues.
-func (l *local) published(topic string, from origin, picks []wire.Pick, dst []*subscription) []*subscription {
-	a := l.answer(topic)
+// here is for, with those that were picked of their queues. Patterns that begin with a
+// wildcard are for what is public; a may be nil.
+func (l *local) published(a *answer, public bool, from origin, picks []wire.Pick, dst []*subscription) []*subscription {
+	if a == nil {
+		return dst
+	}
 	for _, root := range []bool{false, true} {
 		subs := a.of(root)
+		if root && !public {
+			break
+		}
 		for _, s := range subs {
 			if s.queue == 0 && !s.echoes(from) {
 				dst = append(dst, s)
@@ -213,16 +248,23 @@ func (l *local) published(topic string, from origin, picks []wire.Pick, dst []*s
 	return dst
 }
 
-// gap tells the subscriptions of a group that messages are missing. It stays
-// exact only if what is missing is missing for all of them.
-func (l *local) gap(name string, g patterns.Gap) {
-	l.mu.Lock()
-	group := l.groups[name]
-	l.mu.Unlock()
-	if group == nil {
-		return
+// gap tells the subscriptions of some groups that messages are missing.
+func (l *local) gap(g patterns.Gap, groups ...string) {
+	for _, name := range groups {
+		l.mu.Lock()
+		group := l.groups[name]
+		l.mu.Unlock()
+		if group != nil {
+			l.gapIn(group, g)
+		}
 	}
+}
+
+// gapIn tells those of one group. The size stays exact only if what is missing is missing
+// for all of them, and nobody else on this node is sent what they are.
+func (l *local) gapIn(group *group, g patterns.Gap) {
 	subs, exact := group.members()
+	exact = exact && l.alone(group)
 	g.Exact = g.Exact && exact
 	if group.root {
 		g.From = ""

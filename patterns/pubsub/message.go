@@ -88,15 +88,15 @@ func (b *base) sign(session, serial uint64, topic string, c content) content {
 	return content{flags: c.flags | wire.FlagSigned, packed: true, body: said.AppendTo(tail)}
 }
 
-// seal seals a message.
-func (b *base) seal(keys *security.Cluster, topic string, serial uint64, c content) content {
+// seal seals a message with one of the keys.
+func (b *base) seal(keys *security.Cluster, key security.KeyID, topic string, serial uint64, c content) content {
 	plain := make([]byte, 0, c.size(topic))
 	plain = append(append(plain, byte(len(topic))), topic...)
 	plain = append(c.appendHeaders(plain), c.body...)
 	sealed := make([]byte, 0, 16+security.SealOverhead+len(plain))
 	sealed = binary.BigEndian.AppendUint64(sealed, b.cfg.Incarnation)
 	sealed = binary.BigEndian.AppendUint64(sealed, serial)
-	binding := security.Binding{Sender: b.self, SenderIncarnation: b.cfg.Incarnation, RequestID: serial, Key: keys.CommonKey()}
+	binding := security.Binding{Sender: b.self, SenderIncarnation: b.cfg.Incarnation, RequestID: serial, Key: key}
 	return content{flags: c.flags | wire.FlagSealed, body: keys.Seal(b.seals, binding, sealed, plain)}
 }
 
@@ -104,6 +104,7 @@ func (b *base) seal(keys *security.Cluster, topic string, serial uint64, c conte
 type sealedAs struct {
 	life   uint64 // incarnation of the publisher
 	serial uint64 // used once in that
+	key    uint64 // that sealed it
 }
 
 // unseen takes out messages that have been opened before, and says how many. Their
@@ -121,14 +122,16 @@ func (in *incoming) unseen(life uint64, seen *replay.Window) (replayed int) {
 		return 0
 	}
 	var kept wire.Messages
+	var sealed []sealedAs
 	m, count := wire.Message{}, 0
 	for i, rest := 0, in.m.Messages; len(rest) > 0; i++ {
 		if m = rest.Next(m); i >= in.skip && !slices.Contains(again, i) {
 			kept = append(wire.AppendMessage(kept, string(m.Topic), m.Picks.AppendTo(nil), len(m.Content)), m.Content...)
+			sealed = append(sealed, in.sealed[i])
 			count++
 		}
 	}
-	in.m.Messages, in.m.Count, in.m.Named, in.skip = kept, count, count, 0
+	in.m.Messages, in.m.Count, in.m.Named, in.skip, in.sealed = kept, count, count, 0, sealed
 	return len(again)
 }
 
@@ -140,50 +143,106 @@ func opens(e *Engine, s *source, in *incoming) bool {
 		return true
 	case in.root:
 		ok := e.roots.admit(in, s.key.peer)
-		return ok && e.unseal(in, nil)
+		return ok && e.unseal(in, within{})
 	}
-	return e.unseal(in, s.keys)
+	return e.unseal(in, within{&s.subject, e.local})
+}
+
+// part cuts off those messages of a run, which follows at others in its frame, that are
+// for the same subscriptions, because the same key has sealed them.
+func (in *incoming) part(at int, m wire.Message, run wire.Messages, count int) (same, left wire.Messages, n int, key uint64) {
+	if !in.keyed {
+		return run, nil, count, 0
+	}
+	key, left = in.sealed[at].key, run
+	for n < count && in.sealed[at+n].key == key {
+		m = left.Next(m)
+		n++
+	}
+	return run[:len(run)-len(left)], left, n, key
+}
+
+// within is where messages are opened: in what a source publishes in, also with keys
+// that somebody here has brought for it; the zero value is with the node's own keys alone.
+type within struct {
+	subject *subject
+	local   *local
 }
 
 // unseal opens what is sealed, or returns false, and counts it, if something is not
-// sealed as it has to be. keys are those of the group; nil = of each topic's.
-func (b *base) unseal(in *incoming, keys *security.Cluster) bool {
+// sealed as it has to be.
+func (b *base) unseal(in *incoming, w within) bool {
 	sealed := in.m.Flags&wire.FlagSealed != 0
 	var opened wire.Messages
 	for rest := in.m.Messages; len(rest) > 0; {
 		first, run, count := in.m.Cut(&rest)
-		of := keys
-		if of == nil {
-			of = b.cfg.Keys(clusterOf(firstWord(string(first.Topic))))
+		var own *security.Cluster
+		if w.subject != nil {
+			own = w.subject.keys
+		} else {
+			own = b.cfg.Keys(clusterOf(firstWord(string(first.Topic))))
 		}
-		if !sealed {
-			if b.mustSeal(of) {
-				b.drops.Add(dropUnauthorized, uint64(in.m.Count))
-				return false
-			}
-			continue
+		ok := sealed || !b.mustSeal(own)
+		if sealed {
+			opened, ok = in.openRun(opened, w, own, first, run, count)
 		}
-		topic, picks := string(first.Topic), first.Picks.AppendTo(nil)
-		for m := first; count > 0; count-- {
-			m = run.Next(m)
-			content, binding, ok := open(of, in.publisher, first.Topic, m.Content)
-			if !ok {
-				b.drops.Add(dropUnauthorized, uint64(in.m.Count))
-				return false
-			}
-			in.sealed = append(in.sealed, sealedAs{binding.SenderIncarnation, binding.RequestID})
-			opened = append(wire.AppendMessage(opened, topic, picks, len(content)), content...)
-			topic, picks = "", nil // as before
+		if !ok {
+			b.drops.Add(dropUnauthorized, uint64(in.m.Count))
+			return false
 		}
 	}
-	if sealed {
+	switch {
+	case sealed:
 		in.m.Messages, in.lent = opened, false
+	case w.subject != nil && !w.subject.is(public):
+		b.drops.Add(dropUnauthorized, uint64(in.m.Count))
+		return false
 	}
 	if !in.ended() {
 		b.drops.Add(dropMalformed, uint64(in.m.Count))
 		return false
 	}
 	return true
+}
+
+// openRun opens messages that have the topic of the first one, and appends them to
+// opened.
+func (in *incoming) openRun(opened wire.Messages, w within, own *security.Cluster, m wire.Message, run wire.Messages, count int) (_ wire.Messages, ok bool) {
+	topic, picks := string(m.Topic), m.Picks.AppendTo(nil)
+	for range count {
+		m = run.Next(m)
+		key := sealedWith(m.Content)
+		keys := w.keys(own, key)
+		if keys == nil {
+			return nil, false
+		}
+		content, binding, ok := open(keys, in.publisher, m.Topic, m.Content)
+		if !ok || w.subject != nil && !in.sealedBy(w.subject, keys, key) {
+			return nil, false
+		}
+		in.sealed = append(in.sealed, sealedAs{binding.SenderIncarnation, binding.RequestID, key})
+		opened = append(wire.AppendMessage(opened, topic, picks, len(content)), content...)
+		topic, picks = "", nil // as before
+	}
+	return opened, true
+}
+
+// keys returns what opens what that key has sealed; nil = nobody here can.
+func (w within) keys(own *security.Cluster, key uint64) *security.Cluster {
+	if w.subject == nil || own.Opens(idOf(key)) {
+		return own
+	}
+	return w.local.keyFor(w.subject.word, key)
+}
+
+// sealedBy takes in which key has sealed a message, and says whether that may be.
+func (in *incoming) sealedBy(s *subject, keys *security.Cluster, key uint64) bool {
+	if keys.Derived() {
+		return s.is(public)
+	}
+	in.keyed = true
+	s.key.Store(key)
+	return s.is(keyed)
 }
 
 // open returns headers and body of the content of a sealed message, which begins

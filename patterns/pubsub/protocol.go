@@ -72,6 +72,8 @@ const (
 const (
 	// MaxMessage bounds headers and body of a publication, in bytes.
 	MaxMessage = 1 << 20
+	// maxKeyedWord bounds the first word of topics that have keys of their own, in bytes.
+	maxKeyedWord = 160
 	// fanOut is how many copies of a message one node sends.
 	fanOut = 16
 	// maxWaiting bounds what waits for the first session of a link, in bytes; one

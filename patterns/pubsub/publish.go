@@ -12,6 +12,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
 )
 
 // publication is one call of Publish.
@@ -24,9 +25,11 @@ type publication struct {
 	what   content // the same, signed and sealed as it has to be
 	out    outgoing
 	to     *publisher
-	uplink *uplink  // nil = nothing of it goes to the root group
-	local  *message // as subscriptions on this node see it
-	serial uint64   // of seal and signature; 0 = there is none
+	uplink *uplink           // nil = nothing of it goes to the root group
+	local  *message          // as subscriptions on this node see it
+	serial uint64            // of seal and signature; 0 = there is none
+	keys   *security.Cluster // that seal it; nil = it is not sealed
+	key    security.KeyID    // the one of them that does
 
 	sent    bool
 	lacking []*receiver     // nothing was sent, because none of these has room
@@ -146,7 +149,7 @@ func (p *publication) begin(e *Engine, topic string, o patterns.PublishOptions) 
 	} else {
 		e.order.Call("pubsub.publish", topic, p.m.Body, 0)
 	}
-	r, up, err := e.publishers.begin(topic)
+	r, up, err := e.publishers.begin(topic, o.Keys)
 	if err != nil {
 		return err
 	}
@@ -157,8 +160,14 @@ func (p *publication) begin(e *Engine, topic string, o patterns.PublishOptions) 
 		return err
 	}
 	e.armSweep()
-	if p.to.keys.Derived() {
-		p.uplink = up
+	p.uplink = up
+	if p.to.keys.seals() {
+		p.keys = p.to.keys.now()
+		p.key = p.keys.CommonKey()
+		if p.key == (security.KeyID{}) {
+			e.publishers.done(p.to)
+			return noKeys(p.out.topic)
+		}
 	}
 	p.wrap(r.strict.Load() || p.uplink != nil && p.uplink.strict())
 	return nil
@@ -167,7 +176,7 @@ func (p *publication) begin(e *Engine, topic string, o patterns.PublishOptions) 
 // wrap signs what is published, if somebody asks for that, and seals it, if it has to be.
 func (p *publication) wrap(sign bool) {
 	p.what = p.plain
-	seal := p.e.mustSeal(p.to.keys)
+	seal := p.keys != nil
 	if (sign || seal) && p.serial == 0 {
 		p.serial = p.e.serials.take()
 	}
@@ -175,7 +184,7 @@ func (p *publication) wrap(sign bool) {
 		p.what = p.e.sign(p.session(), p.serial, p.out.topic, p.what)
 	}
 	if seal {
-		p.what = p.e.seal(p.to.keys, p.out.topic, p.serial, p.what)
+		p.what = p.e.seal(p.keys, p.key, p.out.topic, p.serial, p.what)
 	}
 }
 
@@ -212,7 +221,7 @@ func (p *publication) pack() error {
 func (p *publication) send(m mode) {
 	var own []wire.Interest
 	if p.e.local.any() {
-		own = p.e.local.queues(p.out.topic, false, p.origin)
+		own = p.heard().queues(false, p.origin)
 	}
 	p.left, p.lacking = p.to.send(&p.out, &p.what, own, "", m)
 	if p.out.unsigned { // somebody asks for it since a moment ago
@@ -304,7 +313,7 @@ func (p *publication) deliverHere() {
 	if !p.e.local.any() {
 		return
 	}
-	subs := p.e.local.published(p.out.topic, p.origin, p.out.picks, nil)
+	subs := p.e.local.published(p.heard(), p.to.keys.common(), p.origin, p.out.picks, nil)
 	if len(subs) == 0 {
 		return
 	}
@@ -331,8 +340,16 @@ func (p *publication) blocksHere() bool {
 	if !p.e.local.any() {
 		return false
 	}
-	subs := p.e.local.published(p.out.topic, p.origin, nil, nil)
+	subs := p.e.local.published(p.heard(), p.to.keys.common(), p.origin, nil, nil)
 	return slices.ContainsFunc(subs, func(s *subscription) bool { return s.inbox != nil && s.inbox.Blocks(p.here().unpacked()) })
+}
+
+// heard returns the subscriptions on this node that it is for; nil = none.
+func (p *publication) heard() *answer {
+	if p.to.keys.common() {
+		return p.e.local.own.answer(p.to.name, p.out.topic)
+	}
+	return p.e.local.under(numberOf(p.key), p.out.topic)
 }
 
 // here is the message as subscriptions on this node see it; a copy, for the

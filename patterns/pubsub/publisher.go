@@ -19,7 +19,7 @@ import (
 type publisher struct {
 	// Immutable.
 	name string // the group
-	keys *security.Cluster
+	keys groupKeys
 	listeners
 
 	users atomic.Int32 // made more under publishers.mu
@@ -28,17 +28,19 @@ type publisher struct {
 	fanout      // its mu guards all below
 	subscribers subscribers
 	picker      picker
-	alone       []*receiver // scratch
-	found       []*receiver // scratch
+	sealer      security.KeyID // that group names
+	alone       []*receiver    // scratch
+	found       []*receiver    // scratch
 }
 
 func newPublisher(b *base, group string, root bool) *publisher {
-	p := &publisher{name: group, keys: b.cfg.Keys(clusterOf(group))}
+	p := &publisher{name: group, keys: b.keysOf(group)}
 	p.watch = b.cfg.Directory.Watch(clusterOf(group))
 	p.last.Store(b.now())
-	p.init(b, b.self, b.random.Uint64(), group, root)
+	p.init(b, b.self, b.random.Uint64(), p.keys.label(group), root)
+	p.sealer = p.keys.sealer()
 	p.subscribers = newSubscribers(b.self, b.cfg.Rights, &p.audience)
-	p.tree.signer = &signer{base: b, group: group}
+	p.tree.signer = &signer{base: b, group: p.group}
 	p.picker = picker{random: b.picks, self: b.hash, live: func(r *receiver) bool {
 		return slices.ContainsFunc(r.state.members, b.cfg.Directory.Live)
 	}}
@@ -236,6 +238,10 @@ func (p *publisher) use() {
 	}
 	p.used = p.now
 	p.last.Store(p.now)
+	if key := p.keys.sealer(); key != p.sealer { // heads are told with their next message
+		p.sealer, p.group = key, p.keys.label(p.name)
+		p.tree.relabel(p.group)
+	}
 }
 
 // present counts those who are there.

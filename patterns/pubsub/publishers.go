@@ -15,6 +15,7 @@ import (
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/match"
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -25,14 +26,17 @@ type publishers struct {
 	*base
 
 	mu     sync.Mutex
-	all    map[string]*publisher // guarded by mu
-	routes map[string]*route     // guarded by mu; by topic; at most maxPrepared
-	uplink *uplink               // guarded by mu; nil = nothing is published
-	closed bool                  // guarded by mu
+	all    map[string]*publisher        // guarded by mu; by group
+	routes map[string]*route            // guarded by mu; by topic; at most maxPrepared with …
+	under  map[string]map[string]*route // guarded by mu; … those under keys that were brought, by these
+	uplink *uplink                      // guarded by mu; nil = nothing is published
+	closed bool                         // guarded by mu
 }
 
 func newPublishers(b *base) *publishers {
-	return &publishers{base: b, all: make(map[string]*publisher), routes: make(map[string]*route)}
+	t := &publishers{base: b, all: make(map[string]*publisher)}
+	t.unroute()
+	return t
 }
 
 // route is what is known of a topic that is published on, which is legal.
@@ -69,15 +73,24 @@ func (r *route) of(a *audience, topic string) *way {
 	return r.way
 }
 
-// begin returns the route of a topic, and, where the root group may hear it, the
-// way there. done it afterwards.
-func (t *publishers) begin(topic string) (r *route, up *uplink, err error) {
+// begin returns the route of a topic under the keys of that id, which somebody has
+// brought, "" = the node's own; and, where the root group may hear it, the way there.
+// done it afterwards.
+func (t *publishers) begin(topic, keys string) (r *route, up *uplink, err error) {
 	t.mu.Lock()
-	if r = t.routes[topic]; r != nil {
+	if keys == "" {
+		r = t.routes[topic]
+	} else {
+		r = t.under[keys][topic]
+	}
+	if r != nil {
 		r.to.users.Add(1)
 		up = t.uplink
 		t.mu.Unlock()
-		if up != nil || !r.to.keys.Derived() {
+		if !r.to.keys.common() {
+			return r, nil, nil
+		}
+		if up != nil {
 			return r, up, nil
 		}
 		t.done(r.to)
@@ -88,7 +101,11 @@ func (t *publishers) begin(topic string) (r *route, up *uplink, err error) {
 		return nil, nil, err
 	}
 	topic = strings.Clone(topic)
-	r = &route{topic: topic, to: t.use(firstWord(topic), false)}
+	group := name.Ref(firstWord(topic), keys)
+	if under := t.keysOf(group); under.gone() {
+		return nil, nil, noKeys(topic)
+	}
+	r = &route{topic: topic, to: t.use(group, false)}
 	if r.to == nil {
 		return nil, nil, patterns.ErrClosed
 	}
@@ -98,14 +115,38 @@ func (t *publishers) begin(topic string) (r *route, up *uplink, err error) {
 		r.to.users.Add(-1)
 		return nil, nil, patterns.ErrClosed
 	}
-	if len(t.routes) >= maxPrepared {
-		clear(t.routes)
+	t.routeLocked(r, keys)
+	if !r.to.keys.common() { // the root group lacks the key
+		return r, nil, nil
 	}
-	t.routes[topic] = r
-	if t.uplink == nil && r.to.keys.Derived() { // else the root group lacks the key
+	if t.uplink == nil {
 		t.uplink = newUplink(t.base)
 	}
 	return r, t.uplink, nil
+}
+
+// routeLocked remembers a route.
+func (t *publishers) routeLocked(r *route, keys string) {
+	n := len(t.routes)
+	for _, of := range t.under {
+		n += len(of)
+	}
+	if n >= maxPrepared {
+		t.unroute()
+	}
+	of := t.routes
+	if keys != "" {
+		if of = t.under[keys]; of == nil {
+			of = make(map[string]*route)
+			t.under[strings.Clone(keys)] = of
+		}
+	}
+	of[r.topic] = r
+}
+
+// unroute forgets all routes.
+func (t *publishers) unroute() {
+	t.routes, t.under = make(map[string]*route), make(map[string]map[string]*route)
 }
 
 // use returns the publisher of a group, or nil if the engine is closed. done it
@@ -177,10 +218,10 @@ func (t *publishers) sweep(now int64) (count int) {
 		owing := p.tidy()
 		t.mu.Lock()
 		idle := now - p.last.Load()
-		over := p.users.Load() == 0 && (idle > int64(ghostTime) || idle > int64(idleTime) && !owing)
+		over := p.users.Load() == 0 && (idle > int64(ghostTime) || idle > int64(idleTime) && (!owing || p.keys.gone()))
 		if over {
 			delete(t.all, p.name)
-			clear(t.routes)
+			t.unroute()
 		}
 		t.mu.Unlock()
 		if over {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
@@ -17,7 +18,7 @@ import (
 
 // sealed is a message on topic sealed.a as the author has sealed it in one life.
 func (a author) sealed(life, serial uint64, body string) single {
-	keys := security.NewCluster("topic:sealed", []security.KeyVersion{{Version: 1, Key: security.Key{1}}})
+	keys := sealedKeys()
 	head := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, life), serial)
 	plain := append(append([]byte{8}, "sealed.a\x00\x00"...), body...)
 	binding := security.Binding{Sender: peerOf(string(a)), SenderIncarnation: life, RequestID: serial}
@@ -25,6 +26,11 @@ func (a author) sealed(life, serial uint64, body string) single {
 		Publish: wire.Publish{Session: 1, Run: run1, Flags: wire.FlagSealed}, Topic: "sealed.a",
 		Body: keys.Seal(overlay.NewRealRand().Stream("test"), binding, head, plain),
 	}
+}
+
+// sealedKeys are those of group sealed.
+func sealedKeys() *security.Cluster {
+	return security.NewCluster("topic:sealed", []security.KeyVersion{{Version: 1, Key: security.Key{1}}})
 }
 
 // brings has a forwarder, or the author itself, bring such a message.
@@ -40,7 +46,7 @@ func (a author) brings(l *lone, from string, number uint64, m single) {
 // sealedPath is a path of group sealed that leads through f, when that much was
 // addressed to this node. What is sealed for it has serials beyond 10.
 func (a author) sealedPath(serial, number uint64) *wire.Path {
-	p := &wire.Path{Session: 1, Run: run1, Number: number, Epoch: 1, Source: string(peerOf(string(a))), Group: "sealed"}
+	p := &wire.Path{Session: 1, Run: run1, Number: number, Epoch: 1, Source: string(peerOf(string(a))), Group: name.Ref("sealed", sealedKeys().KeyID().String())}
 	p.Proof.Serial, p.Proof.Floor = serial, 10
 	proven(string(a), p, "f")
 	return p

@@ -52,12 +52,12 @@ type sourceKey struct {
 // around its sequences. Its lock is never held while a message is delivered.
 type source struct {
 	// Immutable.
-	of    *sources
-	key   sourceKey
-	group string
+	of  *sources
+	key sourceKey
 	bearer
-	keys *security.Cluster // of the group; nil = of each topic's
-	do   func(step[*incoming])
+	do func(step[*incoming])
+
+	subject subject // locks itself
 
 	// Owned by who delivers.
 	now  incoming // what is delivered at once
@@ -104,6 +104,7 @@ type incoming struct {
 	own       bool    // the publisher itself sent them
 	by        peer.ID // who sent the frame
 	relay     bool    // to be passed on to its nodes; else to subscriptions here
+	keyed     bool    // it is only for those here who hold the key that sealed it
 	skip      int     // of the first messages: they are late
 
 	paths  *authorship // of the root group's, where the publisher is its own forwarder: what its paths say
@@ -128,16 +129,16 @@ func (in *incoming) rank() rank { return rank{in.m.Origin.Incarnation, in.m.Orig
 
 // heard returns the source of a frame that came from that peer, and speaks of the
 // numbers to last in a run, or nil: too many sources are heard, or it is not the
-// source itself, and is not to be believed.
-func (t *sources) heard(from peer.ID, key sourceKey, group string, run uint32, last uint64) *source {
-	s := t.find(key, group, from, from == key.peer)
+// source itself, and is not to be believed. word is that of its group.
+func (t *sources) heard(from peer.ID, key sourceKey, word string, run uint32, last uint64) *source {
+	s := t.find(key, word, from, from == key.peer)
 	if s == nil {
 		if from != key.peer {
 			t.doubt(from, key.session) // it shows its path once more, if it has one
 		}
 		return nil
 	}
-	if s.group != group {
+	if s.subject.word != word {
 		t.drops.Inc(dropUnauthorized) // keys are those of the group
 		return nil
 	}
@@ -180,13 +181,18 @@ func (t *sources) grant(from, source peer.ID, p *wire.Path) bool {
 	t.mu.Lock()
 	s, _ := t.all.Get(key)
 	t.mu.Unlock()
-	if s == nil || !s.believes(&g) {
+	fresh := s == nil || !s.believes(&g)
+	if fresh {
 		if !t.verifies(from, func() error { return security.VerifyPath(path, g.signature[:]) }) {
 			return false
 		}
-		if s = t.find(key, p.Group, from, true); s == nil || s.group != p.Group {
+		word, _, _ := cutLabel(p.Group)
+		if s = t.find(key, word, from, true); s == nil {
 			return false
 		}
+	}
+	if !s.subject.named(p.Group, fresh) {
+		return false
 	}
 	return s.takeGrant(g, p.Proof.Certificate)
 }
@@ -207,7 +213,7 @@ func (t *sources) allows(key sourceKey, m *wire.Publish) bool {
 
 // find returns the source of that key, or nil if there are too many that by has brought,
 // or none and no new one is wanted.
-func (t *sources) find(key sourceKey, group string, by peer.ID, fresh bool) *source {
+func (t *sources) find(key sourceKey, word string, by peer.ID, fresh bool) *source {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s, ok := t.all.Get(key); ok {
@@ -217,7 +223,7 @@ func (t *sources) find(key sourceKey, group string, by peer.ID, fresh bool) *sou
 		t.drops.Inc(dropNotNamed)
 		return nil
 	}
-	s := &source{of: t, key: key, group: group, bearer: bearer{key.peer.String(), by}, last: t.now()}
+	s := &source{of: t, key: key, bearer: bearer{key.peer.String(), by}, last: t.now()}
 	gone, ok := t.all.Put(key, by, s)
 	if !ok {
 		t.drops.Inc(dropStreams)
@@ -228,6 +234,7 @@ func (t *sources) find(key sourceKey, group string, by peer.ID, fresh bool) *sou
 		t.drops.Inc(dropYielded)
 		t.bury(gone.Value)
 	}
+	s.subject.word = word
 	if m, ok := t.former.Get(key); ok {
 		s.trust.oldest = m.path
 		s.seals.Raise(m.seal)
@@ -236,8 +243,8 @@ func (t *sources) find(key sourceKey, group string, by peer.ID, fresh bool) *sou
 	}
 	s.into.of, s.into.authors = t.local, &s.authors
 	s.do = s.step
-	if group != rootGroup && group != rootForwards {
-		s.keys = t.cfg.Keys(clusterOf(group))
+	if word != rootGroup && word != rootForwards {
+		s.subject.keys = t.cfg.Keys(clusterOf(word))
 	}
 	return s
 }
@@ -290,7 +297,7 @@ func (t *sources) event(ev overlay.PeerEvent) {
 	t.mu.Lock()
 	var lost []*source
 	for k, s := range t.all.All() {
-		if k.peer == ev.Peer && s.group != rootGroup { // that one is the forwarder's
+		if k.peer == ev.Peer && s.subject.word != rootGroup { // that one is the forwarder's
 			lost = append(lost, s)
 		}
 	}

@@ -44,13 +44,16 @@ func (l *local) newSubscription(ctx context.Context, pattern string, o patterns.
 	if len(o.Queue) > maxQueueName {
 		return nil, fmt.Errorf("%w: name of the queue: %d bytes are more than %d", patterns.ErrTopic, len(o.Queue), maxQueueName)
 	}
+	if _, root := match.Group(pattern); root && o.Keys != "" {
+		return nil, fmt.Errorf("%w: %.64q: keys are those of a first word", patterns.ErrTopic, pattern)
+	}
 	if err := l.cfg.Rights.Subscribes(pattern); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	pattern, o.Queue = strings.Clone(pattern), strings.Clone(o.Queue)
+	pattern, o.Queue, o.Keys = strings.Clone(pattern), strings.Clone(o.Queue), strings.Clone(o.Keys)
 	return &subscription{l: l, pattern: pattern, queue: hashQueue(pattern, o.Queue), options: o}, nil
 }
 

@@ -44,6 +44,14 @@ type tree struct {
 	lineage *lineage // of such a part; else nil
 }
 
+// relabel takes in what the group is called from now on: paths are signed and told anew.
+func (t *tree) relabel(label string) {
+	t.signer.group = label
+	for _, b := range t.branches {
+		b.known, b.fresh = false, false
+	}
+}
+
 // outOfTree is the rank of who is not in a tree now.
 const outOfTree = -1
 

@@ -285,7 +285,7 @@ func explainTopicCause(e *topicError) string {
 		if said := refusal(e.err); said != "" {
 			return said
 		}
-		return fmt.Sprintf("no right to use %s: the relay needs the key of its topics", e.topic)
+		return fmt.Sprintf("no right to use %s: give the key of its topics with --cluster-key-file", e.topic)
 	case patterns.OutcomeTooLarge:
 		if e.size <= topicBytes { // or it has a line of standard input, which is named
 			return why(e.err)
