@@ -97,6 +97,8 @@ type Passage struct {
 	over     bool       // guarded by mu
 	released bool       // guarded by mu: its windows are given back
 	inLine   int        // guarded by mu: frames that stand in line for room
+	// early is the member's reset, where it has overtaken its answer; guarded by mu.
+	early *wire.TunnelReset
 }
 
 // passing is one direction of a passage: a pure core.
@@ -234,7 +236,7 @@ func (x *Passage) Opened(session uint64) error {
 	far.session = session
 	table.mu.Unlock()
 	x.mu.Lock()
-	over := x.over
+	over, early := x.over, x.early
 	x.accepted = !over
 	x.mu.Unlock()
 	if over {
@@ -244,6 +246,9 @@ func (x *Passage) Opened(session uint64) error {
 	if far.remote.link.Session() != session {
 		far.lose(patterns.ErrInterrupted)
 		return patterns.ErrInterrupted
+	}
+	if early != nil { // the opener keeps it until it has the answer
+		far.reset(*early)
 	}
 	return nil
 }
@@ -449,9 +454,19 @@ func (x *Passage) told(which int) {
 
 // reset passes a reset on, sealed or not.
 func (h *half) reset(m wire.TunnelReset) {
+	x := h.passage
+	x.mu.Lock()
+	early := h.which == farHalf && !x.accepted && !x.over
+	if early {
+		x.early = &m
+	}
+	x.mu.Unlock()
+	if early {
+		return
+	}
 	var tell [2]*wire.TunnelReset
 	tell[1-h.which] = &m
-	h.passage.close(tell)
+	x.close(tell)
 }
 
 // broken ends a tunnel of which one side has broken the protocol.
@@ -471,7 +486,9 @@ func (h *half) lose(err error) {
 		h.passage.cut()
 		return
 	}
-	h.reset(wire.TunnelReset{Cause: wire.CauseInterrupted})
+	var tell [2]*wire.TunnelReset
+	tell[1-h.which] = &wire.TunnelReset{Cause: wire.CauseInterrupted}
+	h.passage.close(tell)
 }
 
 // gone implements endpoint.

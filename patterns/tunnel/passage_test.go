@@ -34,7 +34,8 @@ type passed struct {
 	up, down                *cable // from the opener, to the opener
 	out, in                 *cable // from the gateway to the member, to the gateway
 	handler                 handler
-	refuse                  error // the member's node answers this
+	refuse                  error         // the member's node answers this
+	late                    time.Duration // the answer comes so much later
 	mu                      sync.Mutex
 	seen                    bytes.Buffer // guarded by mu: all that has come to the gateway
 	last                    *Passage
@@ -88,6 +89,7 @@ func (s *passed) open(a request.Ask) (request.Answer, error) {
 		x.Abandon()
 		return request.Answer{}, refused
 	}
+	time.Sleep(s.late)
 	if err := x.Opened(s.session); err != nil {
 		return request.Answer{}, err
 	}
@@ -287,6 +289,23 @@ func TestAnOpeningThatIsPassedOnMayFail(t *testing.T) {
 		require.ErrorIs(t, err, patterns.ErrOverloaded)
 		require.NotZero(t, s.near.engine.Drops()["duplicate"])
 		require.NoError(t, roundTrips(tunnel, 1), "the first one goes on")
+		s.requireNothingLeft()
+	})
+}
+
+func TestAResetMayOvertakeTheAnswerToAnOpening(t *testing.T) {
+	// This test has the handler fail before the gateway has the answer: the tunnel is opened,
+	// and the opener hears what the handler said.
+	inPassage(t, func(t *testing.T, s *passed) {
+		s.late = time.Second
+		s.handler = func(context.Context, patterns.Tunnel) error {
+			return &patterns.RemoteError{Code: 7, Message: "not today"}
+		}
+		tunnel := s.must()
+		_, err := tunnel.Receive(t.Context())
+		var reset *patterns.TunnelError
+		require.ErrorAs(t, err, &reset)
+		require.Equal(t, patterns.TunnelError{Code: 7, Message: "not today"}, *reset)
 		s.requireNothingLeft()
 	})
 }

@@ -149,11 +149,34 @@ func verify(t *testing.T, found func(*testing.T) *country) {
 
 func TestPatternsKeepTheirPromisesAcrossABorder(t *testing.T) {
 	// This test goes through the list with every pattern between a caller in one network
-	// and a member in another one, joined by a gateway.
+	// and a member in another one, joined by a gateway that seals again what crosses; and by
+	// one that can't open it, where each cluster has a key of its own. Topics are opened.
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
+	t.Run("resealed", func(t *testing.T) { verifyAcross(t, nil) })
+	t.Run("sealed", func(t *testing.T) {
+		keys := map[string][]byte{}
+		for _, name := range conformance.Names() {
+			if strings.HasPrefix(name, "topic:") {
+				continue
+			}
+			file, err := node.NewClusterKeys(name)
+			require.NoError(t, err)
+			keys[name] = file
+		}
+		verifyAcross(t, keys)
+	})
+}
+
+// verifyAcross goes through the list between two networks; clusters with keys of their own
+// cross sealed.
+func verifyAcross(t *testing.T, keys map[string][]byte) {
+	t.Helper()
 	near, far := newCountry(t), newCountry(t)
+	for _, file := range keys {
+		near.keys, far.keys = append(near.keys, file), append(far.keys, file)
+	}
 	caller, member := near.embedded(t), far.embedded(t)
 	cfg := gateway.Config{}
 	for name, land := range map[string]*country{"near": near, "far": far} {
@@ -166,9 +189,16 @@ func TestPatternsKeepTheirPromisesAcrossABorder(t *testing.T) {
 	for _, name := range conformance.Names() {
 		if topic, is := strings.CutPrefix(name, "topic:"); is {
 			cfg.Topics = append(cfg.Topics, gateway.TopicCrossing{From: "near", To: "far", Topic: topic + ".>", Reseal: true})
-		} else {
-			cfg.Crossings = append(cfg.Crossings, gateway.Crossing{From: "far", To: "near", Cluster: name, Reseal: true})
+			continue
 		}
+		crossing := gateway.Crossing{From: "far", To: "near", Cluster: name, Reseal: keys == nil}
+		if keys != nil {
+			file, err := security.ParseClusterFile(keys[name])
+			require.NoError(t, err)
+			finding := file.Finding()
+			crossing.Finding = &finding
+		}
+		cfg.Crossings = append(cfg.Crossings, crossing)
 	}
 	g, err := gateway.New(cfg)
 	require.NoError(t, err)
