@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/security"
 )
 
 func (g *rig) joins(name string, m MemberID) []string {
@@ -294,4 +295,27 @@ func TestRecordHoldsNoMoreAddressesThanOthersAccept(t *testing.T) {
 	require.Len(t, got.addrs, 1+(maxRecordAddrBytes-1)/200)
 	_, err = decodeRecord(r.encode(), &lease{leaseKey: leaseKey{peer.ID("q"), 1}, incarnation: 1})
 	require.ErrorIs(t, err, errForeignRecord)
+}
+
+// An anchor of the network that a member is lent to holds the gateway's lease: nothing
+// in it says which node the member is on, where it comes from, or what it is called.
+func TestAnAnchorSeesNothingOfAMemberThatIsLent(t *testing.T) {
+	g := newRig(t, "A")
+	g.up("A")
+	s := g.epochOf("geo", "me")
+	from := security.NetworkID{1, 2, 3, 4, 5, 6, 7, 8, 9}
+	own := Passed{Network: from, Peer: testPeer("far"), Member: 77, Incarnation: 5, Record: []byte("what the member has sealed"), Signature: []byte("what its node has signed")}
+	g.do(registerEvent{"geo", Registration{Member: 1, Network: "europe", Priority: 1, Passed: map[security.ClusterID]Passed{s.cid: own}}})
+	m := g.msgs["A"][0].(*registerMsg)
+	plain, err := s.keys.OpenLent(m.record)
+	require.NoError(t, err)
+	seen, err := encode(m)
+	require.NoError(t, err)
+	require.Contains(t, string(seen), string(m.record))
+	for _, secret := range []string{string(own.Peer), string(own.Record), string(own.Signature), string(from[:]), "europe", "geo"} {
+		require.NotContains(t, string(seen), secret)
+		if secret != "geo" { // is nowhere; the id stands for it
+			require.Contains(t, string(plain), secret, "who holds a key of the cluster finds it there")
+		}
+	}
 }

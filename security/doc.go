@@ -294,7 +294,7 @@
 // member's seal callers take for "was not reached", "is full" or "nobody knows", so a liar can have a
 // request that it did pass on sent again, as any peer can that goes silent. Anchors and
 // nodes of the other network that hold neither key learn the gateway's peer, and not
-// which nodes of the first network are members. Members believe the seal about who
+// which nodes of the first network are members (cluster: TestAnAnchorSeesNothingOfAMemberThatIsLent). Members believe the seal about who
 // asks; whether that caller may call, in an issued network, is asked of the gateway's
 // certificate, and a member's certificate is judged by the gateway, not by callers of
 // the other network.
