@@ -364,7 +364,7 @@ func (p *sealedMember) Deliver(d *request.Delivery) {
 func passTunnel(c *cargo, ask request.Ask) {
 	d := c.d
 	x, id, err := c.l.tunnels.passages.Begin(tunnel.Crossing{
-		Server: d.Server, Link: d.Link, Session: d.Session, Tunnel: d.Tunnel, To: ask.To,
+		Server: d.Server, Link: d.Link, Session: d.Session, Tunnel: d.Tunnel, To: ask.To, Deadline: d.Deadline,
 	})
 	c.l.border.opened()
 	if err != nil {

@@ -101,8 +101,8 @@
 // opening is sealed, so it has the tunnel's id on each link beside it (wire.Request). Chunks
 // and ends go on as they come. Credit goes on as it is, too, at once or when there is room
 // for what it allows (credit.Passing). What the gateway has to say itself, that a session has
-// ended or that it has no room, is a reset in the clear, which ends such a tunnel as
-// interrupted.
+// ended, that it has no room or that the opener says no word, is a reset in the clear, which
+// ends such a tunnel as interrupted.
 //
 // # Guarantees
 //

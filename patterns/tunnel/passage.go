@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/credit"
@@ -75,6 +76,9 @@ type Crossing struct {
 	Session uint64 // of Link
 	Tunnel  uint64 // its id on Link
 	To      *cluster.Member
+	// Deadline is the opener's; zero = not told. One that is accepted and not heard then
+	// has given up.
+	Deadline time.Time
 }
 
 // The halves of a passage.
@@ -88,12 +92,14 @@ const (
 // say itself, in the clear, is that the tunnel is over.
 type Passage struct {
 	// Immutable.
-	of     *Passages
-	halves [2]half
+	of       *Passages
+	halves   [2]half
+	deadline time.Time
 
 	mu       sync.Mutex
 	flows    [2]passing // guarded by mu: from each half
 	accepted bool       // guarded by mu: by the member
+	spoken   bool       // guarded by mu: the opener has said a word since
 	over     bool       // guarded by mu
 	released bool       // guarded by mu: its windows are given back
 	inLine   int        // guarded by mu: frames that stand in line for room
@@ -119,13 +125,16 @@ type sealedCredit struct {
 // maxSealedCredits bounds those that are held back: the newest says all that others do.
 const maxSealedCredits = 16
 
-// hold keeps credit until it may be told.
+// hold keeps credit until it may be told. A total that a larger one has overtaken says
+// nothing more.
 func (p *passing) hold(c sealedCredit) {
-	if n := len(p.held); n == maxSealedCredits {
+	switch n := len(p.held); {
+	case n > 0 && c.total <= p.held[n-1].total:
+	case n == maxSealedCredits:
 		p.held[n-1] = c
-		return
+	default:
+		p.held = append(p.held, c)
 	}
-	p.held = append(p.held, c)
 }
 
 // tell takes the most credit that may be told now.
@@ -155,7 +164,7 @@ func (h *half) other() *half { return &h.passage.halves[1-h.which] }
 // Begin takes an opening's place, and returns the id that the tunnel has towards the
 // member; then Opened is due, or Abandon. Errors are outcomes for the opener.
 func (l *Passages) Begin(c Crossing) (*Passage, uint64, error) {
-	x := &Passage{of: l}
+	x := &Passage{of: l, deadline: c.Deadline}
 	number := l.near.numbers.Add(1)
 	near := port{codec: codec{id: c.Tunnel}, engine: l.near, number: number, session: c.Session}
 	far := port{codec: codec{id: l.far.ids.Add(1), flags: wire.FlagOpener}, engine: l.far, number: l.far.numbers.Add(1)}
@@ -172,13 +181,11 @@ func (l *Passages) Begin(c Crossing) (*Passage, uint64, error) {
 	defer l.far.table.left(far.remote)
 	x.halves = [2]half{{near, x, nearHalf}, {far, x, farHalf}}
 	if !x.enter() {
-		l.near.leave(near.place, number)
-		l.far.leave(far.place, far.number)
 		return nil, 0, errBusy
 	}
 	near.remote.hold()
 	far.remote.hold()
-	if near.remote.link.Session() != c.Session { // it may have ended before it had its place
+	if c.Session == 0 || near.remote.link.Session() != c.Session { // it may have ended before it had its place
 		x.Abandon()
 		return nil, 0, errLeaves
 	}
@@ -194,31 +201,34 @@ func refusedPlace(e *Engine, full dropReason, err error) error {
 	return errLeaves
 }
 
-// enter gives a passage its windows and puts it where frames find it.
+// enter gives a passage its windows and puts it where frames find it. False: it is over,
+// and has left everything.
 func (x *Passage) enter() bool {
 	l := x.of
 	sizes := [2]int{l.budget.Open(), l.budget.Open()}
+	for i, size := range sizes {
+		x.flows[i].Passing = credit.NewPassing(size)
+	}
 	l.mu.Lock()
 	ok := !l.closed && sizes[0] > 0 && sizes[1] > 0
 	if ok {
 		l.all[x] = struct{}{}
 	}
 	l.mu.Unlock()
-	if !ok {
+	switch {
+	case !ok:
 		l.near.drops.Inc(dropBuffer)
-	} else if ok = l.near.table.add(&x.halves[nearHalf]); !ok {
+	case !l.near.table.add(&x.halves[nearHalf]):
 		l.near.drops.Inc(dropDuplicate)
-		l.leave(x)
+	default:
+		l.far.table.add(&x.halves[farHalf]) // the id is new
+		if x.halves[nearHalf].gone() {      // before both had their places
+			x.finish()
+		}
+		return true
 	}
-	if !ok {
-		l.budget.Close(sizes[0] + sizes[1])
-		return false
-	}
-	for i, size := range sizes {
-		x.flows[i].Passing = credit.NewPassing(size)
-	}
-	l.far.table.add(&x.halves[farHalf]) // the id is new
-	return true
+	x.finish()
+	return false
 }
 
 func (l *Passages) leave(x *Passage) {
@@ -250,7 +260,27 @@ func (x *Passage) Opened(session uint64) error {
 	if early != nil { // the opener keeps it until it has the answer
 		far.reset(*early)
 	}
+	x.expectWord()
 	return nil
+}
+
+// expectWord ends one whose opener says nothing: it has given up before it had the answer.
+// The member finds that out itself, and is given the time for it; but one that does not
+// would keep places here for as long as it likes.
+func (x *Passage) expectWord() {
+	e, wait := x.of.near, openTime
+	if !x.deadline.IsZero() {
+		wait = x.deadline.Sub(e.cfg.Clock.Now())
+	}
+	e.later("tunnel.silent", wait+2*confirmGrace, func() {
+		x.mu.Lock()
+		silent := !x.spoken && !x.over
+		x.mu.Unlock()
+		if silent {
+			e.drops.Inc(dropSilent)
+			x.cut()
+		}
+	})
 }
 
 // Abandon ends one that was not opened in the end. It is idempotent, and does nothing to
@@ -307,6 +337,7 @@ func (h *half) data(m wire.TunnelData) (kept bool) {
 	x.mu.Lock()
 	f := &x.flows[h.which]
 	late, behind := !x.passes(h.which), f.ended > endingNone
+	x.spoken = x.spoken || h.which == nearHalf && !late
 	credited := late || behind || f.Came(n)
 	x.mu.Unlock()
 	switch {
@@ -339,6 +370,7 @@ func (h *half) finished(m wire.TunnelEnd) (kept bool) {
 	x.mu.Lock()
 	f := &x.flows[h.which]
 	news := x.passes(h.which) && e > f.ended
+	x.spoken = x.spoken || h.which == nearHalf && news
 	if news {
 		f.ended = e
 	}
@@ -410,6 +442,7 @@ func (h *half) granted(m wire.TunnelCredit) {
 	copy(c.seal[:], m.Seal)
 	x.mu.Lock()
 	if x.passes(h.which) {
+		x.spoken = x.spoken || h.which == nearHalf
 		x.flows[1-h.which].hold(c)
 	}
 	x.mu.Unlock()

@@ -20,6 +20,7 @@ import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/credit"
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/security"
@@ -438,6 +439,103 @@ func TestWhatStandsAtAGatewayIsBounded(t *testing.T) {
 		}
 		s.requireNothingLeft()
 	})
+}
+
+func TestAPassageWhoseOpenerSaysNothingIsOver(t *testing.T) {
+	// This test has a member accept a tunnel for an opener that has given up, and keep it: it
+	// is over a moment after the opening's deadline, so that such a member can't use up the
+	// places of others. One whose opener has said a word goes on.
+	for name, deadline := range map[string]time.Duration{"with a deadline": 5 * time.Second, "without": 0} {
+		t.Run(name, func(t *testing.T) {
+			inPassage(t, func(t *testing.T, s *passed) {
+				spoken := s.must()
+				c := Crossing{Server: s.near, Link: s.down, Session: 1, Tunnel: 99, To: &cluster.Member{Peer: "member's node"}}
+				wait := openTime
+				if deadline > 0 {
+					c.Deadline, wait = time.Now().Add(deadline), deadline
+				}
+				x, _, err := s.passages.Begin(c)
+				require.NoError(t, err)
+				require.NoError(t, x.Opened(1))
+				time.Sleep(wait + confirmGrace)
+				require.Equal(t, 2, s.passages.Open(), "an honest member ends it itself")
+				time.Sleep(confirmGrace + time.Millisecond)
+				require.Equal(t, 1, s.passages.Open())
+				require.EqualValues(t, 1, s.near.engine.Drops()["silent_opener"])
+				require.NoError(t, roundTrips(spoken, 1))
+				s.requireNothingLeft()
+			})
+		})
+	}
+}
+
+func TestAPassageThatEndsAsItBeginsLeavesNothing(t *testing.T) {
+	// This test has the opener's session end again and again while tunnels are being opened
+	// on it, on another goroutine: whatever comes first, nothing of them is left.
+	near, far := newRig(t, false), newRig(t, false)
+	near.link.quiet, far.link.quiet = true, true
+	l := NewPassages(near.engine, far.engine, 1<<20)
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				near.engine.handlePeerEvent(overlay.PeerEvent{Type: overlay.LinkDown, Peer: farPeer, Session: 5})
+			}
+		}
+	}()
+	for i := range 20_000 {
+		x, _, err := l.Begin(Crossing{Server: &party{}, Link: near.link, Session: 5, Tunnel: uint64(i + 1), To: &cluster.Member{ID: 1, Peer: farPeer}})
+		if err == nil {
+			x.Abandon()
+		}
+	}
+	close(stop)
+	<-ended
+	for _, e := range []*Engine{near.engine, far.engine} {
+		require.Zero(t, e.Status())
+		require.Empty(t, e.table.peers)
+		require.Empty(t, e.table.places)
+	}
+	require.Zero(t, l.budget.Used())
+	require.Zero(t, l.Open())
+}
+
+func TestAnOpeningOfASessionThatHasEndedIsNotPassedOn(t *testing.T) {
+	// This test has an opening handled when its session has ended, and no other has begun:
+	// nobody would tell of its end any more.
+	near, far := newRig(t, false), newRig(t, false)
+	near.link.session = 0
+	l := NewPassages(near.engine, far.engine, 1<<20)
+	_, _, err := l.Begin(Crossing{Server: &party{}, Link: near.link, Session: 0, Tunnel: 9, To: &cluster.Member{ID: 1, Peer: farPeer}})
+	require.ErrorIs(t, err, patterns.ErrClosed)
+	require.Zero(t, l.Open())
+	require.Zero(t, near.engine.Status())
+	require.Zero(t, far.engine.Status())
+}
+
+func TestSealedCreditThatIsOvertakenSaysNothingMore(t *testing.T) {
+	// This test has totals come out of order while they are held back, and more of them than
+	// are kept: the sender is told of the largest.
+	p := passing{Passing: credit.NewPassing(credit.FirstWindow)}
+	for _, total := range []uint64{20_000, 40_000, 30_000} {
+		p.hold(sealedCredit{total: total})
+	}
+	c, ok := p.tell()
+	require.True(t, ok)
+	require.EqualValues(t, 40_000, c.total)
+	p.telling = false
+	for i := range uint64(2 * maxSealedCredits) {
+		p.hold(sealedCredit{total: 40_001 + i})
+	}
+	require.Len(t, p.held, maxSealedCredits)
+	c, ok = p.tell()
+	require.True(t, ok)
+	require.EqualValues(t, 40_000+2*maxSealedCredits, c.total)
+	require.Empty(t, p.held)
 }
 
 func TestAStrangerAtTheGatewayEndsNoPassage(t *testing.T) {
