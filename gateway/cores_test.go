@@ -264,3 +264,19 @@ func TestWhatIsLentOnHasNotComeThroughTheBorrower(t *testing.T) {
 	require.Equal(t, seen{known: true, members: 2, usable: 2, sure: 2, capacity: 6, networks: []security.NetworkID{id(asia), id(eu)}}, others)
 	require.Zero(t, look(v, &cluster.Transit{Origin: id(us), Passed: passed}, id(eu), live).members)
 }
+
+func TestACloudThatLooksEmptyIsBelievedToBeWhereItCanBeKnown(t *testing.T) {
+	// This test has a message for everybody find nobody: that is the whole answer in the
+	// crossing's own network while that is heard, and not behind another gateway, nor while
+	// the network is cut off.
+	for _, c := range []struct{ behind, broken, want bool }{
+		{want: true}, {broken: true}, {behind: true}, {behind: true, broken: true},
+	} {
+		l := &loan{lend: &lend{reach: &reach{}}}
+		l.reach.broken.Store(c.broken)
+		if c.behind {
+			l.origin[0] = 1
+		}
+		require.Equal(t, c.want, knowsOfNobody(l), "%+v", c)
+	}
+}

@@ -56,9 +56,13 @@ func (q *inquiry) run() {
 	}
 	tally, err := q.l.from.Everybody(q.ctx, all, q.took)
 	q.l.border.leave(q.l.of.clock.Now(), q.size)
+	nobody := errors.Is(err, patterns.ErrNoMembers)
 	switch {
-	case errors.Is(err, patterns.ErrNoMembers): // then nobody is missing
+	case nobody && knowsOfNobody(q.l): // then nobody is missing
 		tally.Complete = true
+	case nobody:
+		q.d.Answer(replyOf(request.Answer{}, patterns.ErrUnreachable))
+		return
 	case err != nil && q.count == 0:
 		q.d.Answer(replyOf(request.Answer{}, err))
 		return
@@ -71,6 +75,11 @@ func (q *inquiry) run() {
 	}
 	q.d.Answer(wire.Reply{Outcome: wire.OutcomeReply, Tail: wire.AppendTail(nil, nil, sum.AppendTo(nil))})
 }
+
+// knowsOfNobody says whether a cluster that looks empty is. Of a network that can't be
+// reached nobody here can say so; nor of one behind another gateway, as the way there may be
+// gone.
+func knowsOfNobody(l *loan) bool { return l.native() && !l.reach.broken.Load() }
 
 // took passes one reply on as it comes.
 func (q *inquiry) took(m *cluster.Member, a request.Answer, err error) (took bool, stop error) {

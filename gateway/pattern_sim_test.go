@@ -191,6 +191,15 @@ func TestWhoOffersAllNamesAndAnswersNothingDelaysNobodyForLong(t *testing.T) {
 			require.ErrorIs(t, err, patterns.ErrUnreachable)
 			require.Less(t, took, atMost)
 		}
+		for range 3 {
+			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+			_, err := caller.Request(ctx, "nobody", patterns.Message{})
+			cancel()
+			require.Error(t, err)
+		}
+		_, took, _ := simAsk(caller, "nobody")
+		require.Greater(t, took, 1900*time.Millisecond, "a caller with little time takes nobody else's")
+		time.Sleep(11 * time.Second)
 		miss("nobody", 2100*time.Millisecond)
 		for i := range 10 {
 			miss(fmt.Sprint("nobody-", i), 300*time.Millisecond)

@@ -105,7 +105,8 @@ func (b borrower) borrow(ctx context.Context, cluster string) (lent bool, unknow
 		return false, unknown
 	}
 	clock, patience := b.layers.outside.Clock, lentTime
-	if clock.Now().UnixNano() < b.quiet.Load() {
+	began := clock.Now()
+	if began.UnixNano() < b.quiet.Load() {
 		patience = lentShort
 	}
 	ctx, cancel := overlay.WithTimeout(ctx, clock, "node.borrow", patience)
@@ -118,8 +119,9 @@ func (b borrower) borrow(ctx context.Context, cluster string) (lent bool, unknow
 	case err == nil && len(tally.Missing) == 0, errors.Is(err, patterns.ErrNoMembers):
 		return false, nil
 	}
-	if patience == lentTime && ctx.Err() != nil {
-		b.quiet.Store(clock.Now().Add(quietTime).UnixNano())
+	// A caller who had less time has shown nothing.
+	if now := clock.Now(); now.Sub(began) >= lentTime {
+		b.quiet.Store(now.Add(quietTime).UnixNano())
 	}
 	return false, errUnknownLender
 }
