@@ -50,7 +50,7 @@ type Node struct {
 	Leaving time.Duration     // it was told to leave, or was lost; -1 or 0 = never
 	Until   time.Duration     // it was stopped, killed or lost; -1 = alive at the end
 	How     string            // stopped, crashed, silenced; "" = alive at the end
-	Correct bool              // it was alive at the end of the liveness phase
+	Correct bool              // it was alive, and no stranger, at the end of the liveness phase
 	// Gateway says that it is one, with a peer id in each of its networks, by their names.
 	Gateway map[string]string
 	// Adversary says that it does harm at some time of the run: nothing is promised to it.

@@ -328,14 +328,14 @@ func (c *crew) calm() {
 	}
 }
 
-// shut marks who is alive at the end and closes everybody, one after the
+// shut marks who is alive and in at the end and closes everybody, one after the
 // other, clients before their relays.
 func (c *crew) shut() {
 	nodes := slices.Clone(c.nodes)
 	slices.SortStableFunc(nodes, func(a, b *crewNode) int { return cmp.Compare(b.spec.Relay, a.spec.Relay) })
 	for _, n := range nodes {
 		if l := n.enter(true); l != nil {
-			c.p.record.note(func(h *history.History) { h.Nodes[l.index].Correct = true })
+			c.p.record.note(func(h *history.History) { h.Nodes[l.index].Correct = h.Nodes[l.index].Key != excluded })
 			_ = l.Close()
 			n.leave(nil)
 		}

@@ -205,3 +205,34 @@ func TestPlayingTwiceIsTheSameRun(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// This test checks that who was excluded, or may do nothing, is no correct observer at the
+// end, though it is alive: what it believes of others, which it dials in vain, is nobody's
+// promise.
+func TestWhoIsExcludedIsNoCorrectObserver(t *testing.T) {
+	s, err := scenario.Parse("out.yaml", []byte(`
+name: out
+duration: 8s
+settle: 5s
+nodes:
+  - {name: m, count: 3, certificate: all}
+  - {name: thief, certificate: all}
+  - {name: nobody, certificate: nothing}
+clusters:
+  - {name: echo, members: m}
+workload:
+  - {name: asked, from: [m, thief], to: echo, rate: 10}
+timeline:
+  - {at: 1s, do: revoke, nodes: thief, for: 5s}
+`))
+	require.NoError(t, err)
+	s, err = s.Expand()
+	require.NoError(t, err)
+	h, _ := run(t, s, play.Options{})
+	correct := map[string]bool{}
+	for _, n := range h.Nodes {
+		correct[n.Name] = n.Correct
+		require.False(t, n.Correct && n.Until >= 0, "%s: of the lives of a node the last one", n.Name)
+	}
+	require.Equal(t, map[string]bool{"m1": true, "m2": true, "m3": true, "thief": false, "nobody": false}, correct)
+}
