@@ -37,9 +37,11 @@ type bans struct {
 	over    bool
 }
 
-// maxRaise bounds how far a ban's number may be above the one that holds: else whoever has
-// a key could choose the last one there is, and nobody could lift the ban.
-const maxRaise = 1 << 16
+// Else whoever has a key could choose the last number there is, and nobody could lift the ban.
+const (
+	maxFirst = 1 << 48 // the number of a ban of which nothing is known here: it may have been raised often
+	maxRaise = 1 << 16 // how far a ban's number may be above the one that holds
+)
 
 // keepAfter is when what is new is kept for the next start.
 const keepAfter = time.Second
@@ -59,10 +61,14 @@ func (b *bans) handle() {
 			if err := security.CheckPeerID(peer.ID(s.Subject)); err != nil {
 				return err
 			}
+			highest := uint64(maxFirst)
+			if number := b.number(peer.ID(s.Subject)); number > 0 {
+				highest = number + maxRaise
+			}
 			switch {
 			case b.l.credentials.Issuance().Required:
 				return errAuthorityBans
-			case s.Number-b.number(peer.ID(s.Subject)) > maxRaise:
+			case s.Number > highest:
 				return errRaise
 			}
 			return b.l.keys.network.CheckVouch(s.Proof, uint32(s.Topic), s.Subject, s.Number, s.Body)

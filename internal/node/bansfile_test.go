@@ -5,6 +5,7 @@ package node
 
 import (
 	"crypto/rand"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -79,6 +81,51 @@ func TestBansGoOnAfterARestart(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, bansFile), []byte("rubbish"), 0o600))
 	b = begin(dir, nil, a)
 	becomes(b, 4)
+}
+
+// TestABanThatWasRaisedOftenIsKnownToWhoComes proves that whoever has a key can't keep a ban
+// from nodes that start later by raising its number, step by step, beyond what one step may
+// be: it holds after a restart and on a new node. Neither can it be raised to the last number.
+func TestABanThatWasRaisedOftenIsKnownToWhoComes(t *testing.T) {
+	file, err := security.GenerateNetworkFile("test", rand.Reader)
+	require.NoError(t, err)
+	key, err := security.GenerateNodeKey(rand.Reader)
+	require.NoError(t, err)
+	begin := func(dir string, seeds ...*Node) *Node {
+		c := Config{Network: file, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, NoMDNS: true, DataDir: dir}
+		for _, s := range seeds {
+			c.Seeds = append(c.Seeds, s.Addrs()[0]+"/p2p/"+s.Self().String())
+		}
+		n, err := New(c)
+		require.NoError(t, err)
+		require.NoError(t, n.Start(t.Context()))
+		t.Cleanup(func() { _ = n.Close() })
+		for _, s := range seeds {
+			_, err := n.overlay.Link(s.Self()).Wait(t.Context(), s.Addrs())
+			require.NoError(t, err)
+		}
+		return n
+	}
+	state := func(n *Node, number uint64) error {
+		s := overlay.Statement{Topic: wire.Statement_BAN, Subject: string(key.PeerID()), Number: number}
+		n.rotation.bans.prove(&s)
+		return n.overlay.Statements().State(s)
+	}
+	dir := filepath.Join(t.TempDir(), "d")
+	a := begin(dir)
+	require.ErrorIs(t, state(a, math.MaxUint64), errRaise)
+	const often = 2*maxRaise + 1
+	for number := uint64(1); number <= often; number += maxRaise {
+		require.NoError(t, state(a, number))
+	}
+	require.ErrorIs(t, state(a, often+maxRaise+1), errRaise)
+	require.NoError(t, a.Close())
+
+	said := func(n *Node) uint64 { return n.overlay.Statements().Number(wire.Statement_BAN, string(key.PeerID())) }
+	a = begin(dir)
+	require.EqualValues(t, often, said(a), "after a restart")
+	b := begin("", a)
+	require.Eventually(t, func() bool { return said(b) == often }, 20*time.Second, time.Millisecond, "on a new node")
 }
 
 // TestTheFileOfBansIsReadStrictly proves that what was written is read, and nothing that is
