@@ -40,6 +40,7 @@ type border struct {
 	messages, bytes atomic.Uint64 // that have crossed, in both directions
 
 	mu       sync.Mutex // guards what follows; held for a few instructions
+	began    time.Time  // what the gauges count from
 	limits   Limits
 	rate     gauge // of messages
 	volume   gauge // of bytes
@@ -73,7 +74,7 @@ func (b *border) enter(now time.Time, size int, open func() int) refusal {
 func (b *border) admit(now time.Time, size int, open func() int) refusal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := now.UnixNano()
+	at := b.at(now)
 	switch {
 	case open != nil && open()+b.opening >= b.limits.Tunnels:
 		return refusedTunnels
@@ -113,7 +114,16 @@ func (b *border) leave(now time.Time, size int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.inFlight--
-	b.volume.Take(b.volume.limit, now.UnixNano(), int64(size))
+	b.volume.Take(b.volume.limit, b.at(now), int64(size))
+}
+
+// at is what the gauges take for now: a wall clock that is set back does not matter. mu is
+// held.
+func (b *border) at(now time.Time) int64 {
+	if b.began.IsZero() {
+		b.began = now
+	}
+	return int64(now.Sub(b.began))
 }
 
 // gauge is a meter and its limit.

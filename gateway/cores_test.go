@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -129,6 +130,27 @@ func TestAClusterIsLentWhileItHasMembersThatCanBeReached(t *testing.T) {
 	require.Equal(t, orderLend, core.step(time.Unix(0, 1), two))
 	core.failed()
 	require.Equal(t, orderLend, core.step(time.Unix(0, 2), two), "what failed is tried again")
+}
+
+func TestABorderCountsWhereTheWallClockIsSetBack(t *testing.T) {
+	// This test sets the machine's clock back by an hour: what has used a part of a limit
+	// before does not have to wait until the clock is there again.
+	setBack := func(now time.Time, by time.Duration) time.Time {
+		// As package time has it: a flag, 33 bits of seconds, and 30 of nanoseconds; beside it
+		// is the reading of the monotonic clock.
+		wall := (*uint64)(unsafe.Pointer(&now))
+		*wall -= uint64(by/time.Second) << 30
+		return now
+	}
+	now := time.Now()
+	later := setBack(now.Add(time.Second), time.Hour)
+	require.Equal(t, time.Second, later.Sub(now))
+	require.InDelta(t, -time.Hour+time.Second, later.Round(0).Sub(now.Round(0)), 1)
+	b := newBorder()
+	b.limit(Limits{InFlight: 9, Messages: 10, Bytes: 1000})
+	require.Equal(t, passed, b.enter(now, 5, nil))
+	b.leave(now, 5)
+	require.Equal(t, passed, b.enter(later, 5, nil))
 }
 
 func TestABorderRefusesWhatIsBeyondItsLimits(t *testing.T) {

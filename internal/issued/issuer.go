@@ -36,8 +36,9 @@ const (
 // neither revoked nor longer over than clocks may differ. Methods may be called
 // concurrently.
 type Issuer struct {
-	roll *Roll
-	key  security.Issuer
+	roll  *Roll
+	key   security.Issuer
+	began time.Time // what askers count from: a wall clock that is set back does not matter
 
 	askers *pace.Meters[peer.ID]
 
@@ -55,14 +56,14 @@ type IssuerStatus struct {
 
 // NewIssuer returns an issuer that goes by what the roll knows.
 func NewIssuer(r *Roll, key security.Issuer) *Issuer {
-	return &Issuer{roll: r, key: key, askers: pace.New[peer.ID](asking, maxAskers)}
+	return &Issuer{roll: r, key: key, began: r.now(), askers: pace.New[peer.ID](asking, maxAskers)}
 }
 
 // Renew renews a certificate of p. The error is a *patterns.RemoteError, or a
 // *patterns.Refusal if p asks too often.
 func (i *Issuer) Renew(p peer.ID, encoded []byte) ([]byte, error) {
 	now := i.roll.now()
-	if !i.askers.Pass(p, now.UnixNano(), 1) {
+	if !i.askers.Pass(p, int64(now.Sub(i.began)), 1) {
 		i.mu.Lock()
 		i.counts.refused++
 		i.mu.Unlock()
