@@ -114,7 +114,8 @@
 // A lease at rest takes an anchor less than 700 bytes with all that belongs to it, where
 // it is the only one of its cluster, and a member takes its node less than 2,900, keys
 // included. What is only needed while something is under way is made then and let go
-// (waiting, attempt, findings); what belongs to ids is kept in their order, next to
+// (waiting, attempt); what others say of a neighbourhood, or lookups, is there only where
+// somebody has said or asked something (findings); what belongs to ids is kept in their order, next to
 // those that have the same neighbours (byplace.go).
 //
 // The inbox bounds frames in all and for each peer; what is dropped there is
