@@ -126,8 +126,10 @@ func (s state) String() string {
 		return "ejected"
 	case stateSuspect:
 		return "suspect"
+	case stateUnreachable:
+		return "unreachable"
 	}
-	return "unreachable"
+	return "gone"
 }
 
 // Bits of load.flags; set by the control loop, read by everybody.

@@ -90,7 +90,7 @@ func (m *Member) Passed() map[security.ClusterID]Passed { return m.passed }
 
 // State is how this node sees the member now: live, suspect (an anchor or our
 // own link misses its node), ejected (slow or failing, out of rotation for a
-// while) or unreachable (our own link to it is lost, or it is gone).
+// while), unreachable (our own link to it is lost) or gone (it is in no view any more).
 func (m *Member) State() string { return m.load.state().String() }
 
 // View is what a caller knows of a cluster at one moment. It is immutable;

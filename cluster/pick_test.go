@@ -208,7 +208,7 @@ func TestStateIsTheWorstThatIsKnown(t *testing.T) {
 	m.load.ejected.Store(0)
 	require.Equal(t, "live", m.State())
 	m.load.setFlag(flagGone, true)
-	require.Equal(t, "unreachable", m.State())
+	require.Equal(t, "gone", m.State())
 }
 
 // A pick costs no allocation, whatever the policy.

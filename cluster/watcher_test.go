@@ -217,7 +217,7 @@ func TestNewIncarnationIsTriedAtOnce(t *testing.T) {
 	old := g.c.watcher.names["geo"].view.Members[0]
 	require.Equal(t, []string{"open D"}, only("open", g.delta("A", 1, []lease{g.lease("geo", "D", 2, 2)}, g.gone("D", 1))))
 	require.Equal(t, "2@D=live", g.shows())
-	require.Equal(t, "unreachable", old.State(), "and stays so: it is gone")
+	require.Equal(t, "gone", old.State(), "and stays so: it is gone")
 }
 
 // A node's newest incarnation hides what it was before, whoever still lists

@@ -285,7 +285,7 @@ func (p *sealedMember) run() {
 			m = now
 			reg.Pass(m.Passed())
 		}
-		if state := now.State(); doubt != (state == "suspect" || state == "unreachable") {
+		if state := now.State(); doubt != (state == "suspect" || state == "unreachable" || state == "gone") {
 			doubt = !doubt
 			reg.Suspect(doubt)
 		}

@@ -109,6 +109,7 @@ func (l *layers) requestConfig() request.Config {
 		Incarnation: l.incarnation,
 		Acceptor:    l.tunnels,
 		May:         l.credentials.mayCall,
+		NameOf:      l.overlay.NameOf,
 		Seal:        l.cfg.Seal,
 		Logger:      l.cfg.Logger,
 	}

@@ -4,7 +4,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -202,16 +201,7 @@ func (n *Node) Members(ctx context.Context, cluster string) ([]patterns.Member, 
 	if err := n.reaches(cluster); err != nil {
 		return nil, err
 	}
-	list, err := n.requests.Members(ctx, cluster)
-	return n.named(list), err
-}
-
-// named adds the names of the members' nodes.
-func (n *Node) named(list []patterns.Member) []patterns.Member {
-	for i := range list {
-		list[i].Name = cmp.Or(list[i].Name, n.NameOf(list[i].Peer))
-	}
-	return list
+	return n.requests.Members(ctx, cluster)
 }
 
 // SetSeeds replaces Config.Seeds while the node runs: new ones are dialled at once.
@@ -242,8 +232,7 @@ func (n *Node) MembersAfter(ctx context.Context, cluster, version string) ([]pat
 	if err := n.reaches(cluster); err != nil {
 		return nil, err
 	}
-	list, err := n.requests.MembersAfter(ctx, cluster, version)
-	return n.named(list), err
+	return n.requests.MembersAfter(ctx, cluster, version)
 }
 
 // Request implements patterns.Messenger. It still works while the node drains.

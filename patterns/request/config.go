@@ -57,6 +57,9 @@ type Config struct {
 	// May says whether the node p may call a cluster: it is asked for each request that
 	// comes from p. It must not block. Default: whoever has the cluster's key may.
 	May func(p peer.ID, cluster string) bool
+	// NameOf is what people call a node: any text, to be escaped; "" = not known. It must
+	// not block. Default: nobody has a name.
+	NameOf func(p peer.ID) string
 	// Seal says when to seal. Default: SealAuto.
 	Seal Seal
 	// Logger is where this package logs; nil = nowhere.
@@ -66,6 +69,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Leaf != nil {
 		c.Directory = newLeafDirectory(c.Leaf)
+	}
+	if c.NameOf == nil {
+		c.NameOf = func(peer.ID) string { return "" }
 	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()

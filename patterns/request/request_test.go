@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/cluster"
@@ -383,5 +384,77 @@ func TestMembersAreListed(t *testing.T) {
 		w.unknown = true
 		_, err = caller.engine.Members(t.Context(), "other")
 		require.ErrorIs(t, err, patterns.ErrUnreachable)
+	})
+}
+
+func TestWhoIsGoneIsInNoList(t *testing.T) {
+	// This test lists a cluster at the moment when members are known to have gone, and the
+	// next view is not there yet: they are left out, and where nobody else is there, the
+	// list waits for that view.
+	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
+		w.list("geo", &cluster.Member{ID: 8, Peer: host.id})
+		w.list("geo", &cluster.Member{ID: 9, Peer: host.id})
+		w.becomes(8, "gone")
+		list, err := caller.engine.Members(t.Context(), "geo")
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		require.Equal(t, "0000000000000009", list[0].ID)
+
+		w.becomes(9, "gone")
+		w.wg.Go(func() {
+			time.Sleep(time.Second)
+			w.unlist("geo", 8)
+			w.unlist("geo", 9)
+		})
+		_, err = caller.engine.Members(t.Context(), "geo")
+		require.ErrorIs(t, err, patterns.ErrNoMembers)
+
+		w.list("geo", &cluster.Member{ID: 9, Peer: host.id})
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err = caller.engine.Members(ctx, "geo")
+		require.ErrorIs(t, err, context.DeadlineExceeded, "it is gone, and still in the view")
+	})
+}
+
+func TestAFollowerHearsOfChangesOnly(t *testing.T) {
+	// This test follows the members of a cluster whose nodes have names: it hears of each
+	// change, and nothing while there is none.
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var called atomic.Value
+		called.Store("")
+		host := w.node("host", nil)
+		caller := w.node("caller", func(c *request.Config) {
+			c.NameOf = func(peer.ID) string { return called.Load().(string) }
+		})
+		w.list("geo", &cluster.Member{ID: 9, Peer: host.id})
+		version := ""
+		after := func() []patterns.Member {
+			list, err := caller.engine.MembersAfter(t.Context(), "geo", version)
+			require.NoError(t, err)
+			version = patterns.VersionOf(list, err)
+			return list
+		}
+		require.Len(t, after(), 1)
+		changes := []struct {
+			is   string
+			make func()
+		}{
+			{"a name", func() { called.Store("db 1") }},
+			{"a state", func() { w.becomes(9, "suspect") }},
+			{"a member", func() { w.list("geo", &cluster.Member{ID: 10, Peer: host.id}) }},
+		}
+		for _, c := range changes {
+			is := version
+			after()
+			require.Equal(t, is, version, "%s has not changed", c.is)
+			c.make()
+			after()
+			require.NotEqual(t, is, version, c.is)
+		}
+		began := time.Now()
+		require.Equal(t, "db 1", after()[0].Name)
+		require.GreaterOrEqual(t, time.Since(began), 2*time.Second, "it waits while nothing changes")
 	})
 }

@@ -4,6 +4,7 @@
 package request
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -28,25 +29,43 @@ func isComplete(v *cluster.View) bool { return v.Complete }
 
 // members is described at Engine.Members.
 func (k *calls) members(ctx context.Context, address string) ([]patterns.Member, error) {
-	v, err := k.viewOf(ctx, address, toldTime, isTold)
-	if err != nil {
-		return nil, err
+	for {
+		v, err := k.viewOf(ctx, address, toldTime, isTold)
+		if err != nil {
+			return nil, err
+		}
+		_, network, _ := name.Split(address)
+		out, gone := k.list(v, network)
+		switch {
+		case len(out) > 0:
+			return out, nil
+		case gone == 0:
+			return out, nobodyIn(v, network, nil)
+		case !overlay.Sleep(ctx, k.cfg.Clock, "request.sleep", firstPause): // the next view is about to come
+			return nil, viewError(ctx, ctx.Err())
+		}
 	}
-	_, network, _ := name.Split(address)
-	out := make([]patterns.Member, 0, len(v.Members))
+}
+
+// list describes the members of a network, "" = of all, and counts those that have gone
+// since the view was made, which are left out.
+func (k *calls) list(v *cluster.View, network string) (out []patterns.Member, gone int) {
+	out = make([]patterns.Member, 0, len(v.Members))
 	for _, m := range v.Members {
 		if network != "" && m.Network != network {
 			continue
 		}
+		state := k.cfg.Directory.State(m)
+		if state == "gone" {
+			gone++
+			continue
+		}
 		out = append(out, patterns.Member{
-			ID: m.ID.String(), Peer: m.Peer.String(), Name: m.Name, Incarnation: m.Incarnation,
-			Zone: m.Zone, Network: m.Network, Capacity: m.Capacity, State: k.cfg.Directory.State(m),
+			ID: m.ID.String(), Peer: m.Peer.String(), Name: cmp.Or(m.Name, k.cfg.NameOf(m.Peer)), Incarnation: m.Incarnation,
+			Zone: m.Zone, Network: m.Network, Capacity: m.Capacity, State: state,
 		})
 	}
-	if len(out) == 0 {
-		return out, nobodyIn(v, network, nil)
-	}
-	return out, nil
+	return out, gone
 }
 
 // nobodyIn is the outcome where none of the members is from the network that was named,

@@ -4,6 +4,7 @@
 package request_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -32,8 +33,9 @@ type world struct {
 	nodes    map[peer.ID]*fakeNode
 	members  map[string][]*cluster.Member
 	servers  map[cluster.MemberID]*request.Server
-	unknown  bool // nobody knows who is there
-	partial  bool // … and whether that is everybody
+	states   map[cluster.MemberID]string // that are not "live"
+	unknown  bool                        // nobody knows who is there
+	partial  bool                        // … and whether that is everybody
 	sessions uint64
 	begun    int
 	done     []cluster.Result
@@ -251,6 +253,16 @@ func (w *world) unlist(name string, id cluster.MemberID) {
 	w.changed = make(chan struct{})
 }
 
+// becomes has everybody see the member so.
+func (w *world) becomes(id cluster.MemberID, state string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.states == nil {
+		w.states = make(map[cluster.MemberID]string)
+	}
+	w.states[id] = state
+}
+
 // Watch, Pick, Begin, Done and State make a node's Directory.
 func (n *fakeNode) Watch(name string) request.Watch {
 	n.w.mu.Lock()
@@ -284,7 +296,11 @@ func (n *fakeNode) Done(_ *cluster.Member, r cluster.Result) {
 	n.w.done = append(n.w.done, r)
 }
 
-func (n *fakeNode) State(*cluster.Member) string { return "live" }
+func (n *fakeNode) State(m *cluster.Member) string {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	return cmp.Or(n.w.states[m.ID], "live")
+}
 
 type fakeWatch struct {
 	n        *fakeNode
