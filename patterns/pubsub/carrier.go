@@ -14,6 +14,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
 )
 
 // Carrier publishes here, for a gateway, what is published in one group of another
@@ -177,15 +178,14 @@ func (c *Carrier) publish(topic string, tail []byte, said *wire.Crossed, served 
 	body := append(make([]byte, 0, len(tail)+ends), tail...)
 	what := content{flags: wire.FlagLent, packed: true, body: said.AppendTo(body)}
 	plain := what.body
-	here := e.local.own.answer(r.to.name, r.topic)
+	var key security.KeyID
 	if r.to.keys.seals() {
 		serial, keys := e.serials.take(), r.to.keys.now()
 		defer e.serials.done(serial)
-		key := keys.CommonKey()
-		if what = e.seal(keys, key, r.topic, serial, what); !r.to.keys.common() {
-			here = e.local.under(numberOf(key), r.topic)
-		}
+		key = keys.CommonKey()
+		what = e.seal(keys, key, r.topic, serial, what)
 	}
+	here := e.local.heardHere(&r.to.keys, key, r.topic)
 	o := outgoing{topic: r.topic, served: served}
 	message := said.Kind == wire.CrossedMessage
 	var left []*receiver
@@ -233,11 +233,12 @@ func sendAll(p *publisher, o *outgoing, what *content) (left []*receiver) {
 
 // ledger is what a carrier has passed on, and what is missing: a pure core.
 type ledger struct {
-	all *crowd.Table[ledgerKey, peer.ID, *entry] // by publisher
+	all    *crowd.Table[ledgerKey, peer.ID, *entry] // by publisher
+	looked int64                                    // when room was looked for last
 }
 
 func newLedger(random func(n int) int) ledger {
-	return ledger{crowd.NewTable[ledgerKey, peer.ID, *entry](maxStreams, random)}
+	return ledger{all: crowd.NewTable[ledgerKey, peer.ID, *entry](maxStreams, random)}
 }
 
 // ledgerKey is one stream of a publisher.
@@ -280,9 +281,13 @@ func (l *ledger) leave(now int64, k ledgerKey, serial uint64) {
 // they are is not known, so nothing is said of their numbers.
 func (l *ledger) gap(now int64, publisher peer.ID, n uint64) {
 	var newest *entry
+	var stream uint64
 	for k, e := range l.all.All() {
-		if k.publisher == publisher && (newest == nil || e.used > newest.used) {
-			newest = e
+		if k.publisher != publisher {
+			continue
+		}
+		if newest == nil || e.used > newest.used || e.used == newest.used && k.stream < stream {
+			newest, stream = e, k.stream
 		}
 	}
 	if newest == nil {
@@ -327,7 +332,8 @@ func (l *ledger) entry(now int64, k ledgerKey) *entry {
 	if !ok {
 		e = &entry{}
 		k.publisher = peer.ID(bytes.Clone([]byte(k.publisher)))
-		if _, ok := l.all.Put(k, k.publisher, e); !ok {
+		if _, ok := l.all.Put(k, k.publisher, e); !ok && now-l.looked >= int64(roomTime) {
+			l.looked = now
 			l.forget(now)
 		}
 	}

@@ -6,6 +6,7 @@ package pubsub
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
@@ -98,6 +99,61 @@ func TestALedgerForgetsThoseOfWhoPublishesMost(t *testing.T) {
 		require.EqualValues(t, 1, said.Lost)
 	}
 	require.Equal(t, maxStreams, l.all.Len())
+}
+
+func TestAGapIsOfTheSameStreamEachTime(t *testing.T) {
+	// This test has a publisher publish in many streams at the same moment: of which one
+	// its gap is told does not depend on the order of a map, as runs are to be replayed.
+	for range 100 {
+		l := newLedger(rand.IntN)
+		for n := range uint64(16) {
+			l.pass(1, ledgerKey{"p", 7 + n}, 1)
+		}
+		l.gap(1, "p", 3)
+		due := l.due()
+		require.Len(t, due, 1)
+		require.EqualValues(t, 7, due[0].Stream)
+	}
+}
+
+func TestAFullLedgerIsLookedThroughOnceASecond(t *testing.T) {
+	// This test has a publisher use one stream more than a gateway remembers: that costs a
+	// look at all of them now and then, not for each message.
+	l := newLedger(rand.IntN)
+	for n := range uint64(maxStreams) {
+		l.pass(1, ledgerKey{"p", n}, 1)
+	}
+	now := int64(streamTime)
+	l.pass(now, ledgerKey{"p", maxStreams}, 1) // nothing is silent for long enough
+	require.Equal(t, maxStreams, l.all.Len())
+	l.pass(now+2, ledgerKey{"p", maxStreams}, 2)
+	require.Equal(t, maxStreams, l.all.Len(), "it was looked through a moment ago")
+	l.pass(now+int64(roomTime), ledgerKey{"p", maxStreams}, 3)
+	require.Zero(t, l.all.Len())
+}
+
+func TestACarrierRemembersNothingForNobody(t *testing.T) {
+	// This test has a gateway carry messages and a notice where no program of its node
+	// listens: they are not copied, nor their streams remembered, until one does.
+	alone(t, func(t *testing.T, l *lone) {
+		c, err := NewCarrier(l.Engine, "eu", "news")
+		require.NoError(t, err)
+		defer c.Close()
+		put := func(n uint64) {
+			c.Put("news.a", &Delivery{Topic: "news.a", Publisher: peerOf("pub"), Session: 1, Serial: n, Tail: wire.AppendTail(nil, nil, []byte("x"))})
+		}
+		put(1)
+		c.Leave(&Delivery{Publisher: peerOf("pub"), Session: 1, Serial: 2})
+		time.Sleep(time.Second)
+		require.Zero(t, l.local.abroad.sweep(l.now()))
+
+		got := make(catcher, 10)
+		_, err = l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
+		require.NoError(t, err)
+		put(3)
+		require.Equal(t, "news.a x", got.next(t))
+		require.Equal(t, 1, l.local.abroad.sweep(l.now()))
+	})
 }
 
 func TestPublishersKeepToOneGateway(t *testing.T) {

@@ -295,6 +295,43 @@ func TestWhoBringsMostGivesWay(t *testing.T) {
 	})
 }
 
+func TestAFullTableOfStreamsIsLookedThroughOnceASecond(t *testing.T) {
+	// This test has a peer begin more sessions than are remembered: that costs a look at
+	// all of them now and then, not for each message.
+	alone(t, func(t *testing.T, l *lone) {
+		begins := func(session uint64) {
+			l.publish("p", single{Publish: wire.Publish{Session: session, Run: run1, Number: 1}, Topic: "news.a"})
+		}
+		for n := range uint64(maxStreams + 1) {
+			begins(n)
+		}
+		require.Equal(t, maxStreams, l.sources.count())
+		for _, s := range l.sources.all.All() {
+			s.last -= int64(time.Minute)
+		}
+		begins(maxStreams)
+		require.Equal(t, maxStreams, l.sources.count(), "it was looked through a moment ago")
+		time.Sleep(time.Second)
+		begins(maxStreams)
+		begins(maxStreams)
+		require.Equal(t, 1, l.sources.count())
+	})
+}
+
+func TestAPathWhoseRoomWentToAnotherIsDropped(t *testing.T) {
+	// This test fills the table of paths between the moments when room is made for one and
+	// when it is to be used: the path is refused, and nothing of it stays.
+	alone(t, func(t *testing.T, l *lone) {
+		for n := range uint64(maxForwarded) {
+			p := wire.Path{Session: n, Epoch: 1, Group: "news", Stops: []wire.Stop{{Peer: "a", Run: run1}}}
+			l.comes("p", wire.KindPath, p.AppendTo(nil))
+		}
+		_, ok := l.paths.use(sourceKey{"p", maxForwarded}, "p", &path{})
+		require.False(t, ok)
+		require.Nil(t, l.paths.find(sourceKey{"p", maxForwarded}, 0))
+	})
+}
+
 func TestCountsThatWouldOverflowAreRefused(t *testing.T) {
 	// This test says that more was published than can be counted, where the sum
 	// with one would be 0 again: the hole had no end, and filled the memory. The

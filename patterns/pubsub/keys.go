@@ -39,6 +39,13 @@ func (k *groupKeys) now() *security.Cluster {
 // gone says that there are none any more.
 func (k *groupKeys) gone() bool { return k.own == nil && k.now().CommonKey() == security.KeyID{} }
 
+// isUnder says whether the group of that name, which was made of those keys, is theirs:
+// what is no id of keys names none.
+func isUnder(group, keys string) bool {
+	_, id := name.CutRef(group)
+	return id == keys
+}
+
 // noKeys refuses a topic, or pattern.
 func noKeys(topic string) error {
 	return fmt.Errorf("%w: %.64q: nobody has brought these keys", patterns.ErrTopic, topic)
@@ -91,7 +98,11 @@ type subject struct {
 // is takes in what is said of it, and whether that agrees with what was known.
 func (s *subject) is(now secrecy) bool {
 	was := secrecy(s.secrecy.Load())
-	return was == now || was == unsure && s.secrecy.CompareAndSwap(uint32(unsure), uint32(now))
+	if was == unsure {
+		s.secrecy.CompareAndSwap(uint32(unsure), uint32(now)) // else another link was faster
+		was = secrecy(s.secrecy.Load())
+	}
+	return was == now
 }
 
 // named is the same for the label of a group. It says whether that is the subject's.
@@ -247,7 +258,19 @@ func (l *local) heard(in *incoming, key uint64, topic []byte) *answer {
 	if !in.keyed {
 		return l.own.answerFor("", topic)
 	}
-	return l.underFor(key, firstWord(string(topic)), topic)
+	return l.underFor(key, in.word, topic)
+}
+
+// heardHere returns the subscriptions here that a message is for which is published on
+// this node with these keys, and was sealed with that one, if it was; nil = nobody's.
+func (l *local) heardHere(keys *groupKeys, key security.KeyID, topic string) *answer {
+	switch {
+	case !l.any():
+		return nil
+	case keys.common():
+		return l.own.answer("", topic)
+	}
+	return l.under(numberOf(key), topic)
 }
 
 // CheckKeyedWord refuses first words whose topics can't have keys of their own. The error

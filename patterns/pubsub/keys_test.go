@@ -5,6 +5,8 @@ package pubsub
 
 import (
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 
@@ -117,4 +119,103 @@ func TestLongFirstWordsHaveLegalClusters(t *testing.T) {
 	}
 	l := newLone(t)
 	require.NoError(t, l.Publish(t.Context(), strings.Repeat("p", 200), patterns.Message{}, patterns.PublishOptions{}))
+}
+
+func TestASourceIsSaidToBeForSomeOnSeveralLinksAtOnce(t *testing.T) {
+	// This test has several links bring what first says whom a source is for, at the same
+	// time: all of them agree, and each is believed.
+	sources := make([]subject, 500_000)
+	var wg sync.WaitGroup
+	var refused atomic.Int32
+	for range 4 {
+		wg.Go(func() {
+			for i := range sources { // all at the same ones
+				if !sources[i].is(keyed) {
+					refused.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.Zero(t, refused.Load())
+	require.False(t, sources[0].is(public))
+}
+
+func TestWhoHoldsAKeyIsFoundWithoutAllocations(t *testing.T) {
+	// This test counts what it costs to find those for whom a message is that one set of
+	// keys here opens, as it comes and as it is published.
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	l := newLone(t)
+	id, keys := l.lends("news", security.KeyVersion{Version: 1, Key: security.Key{1}})
+	_, err := l.Engine.Subscribe(t.Context(), "news.>", patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{Keys: id})
+	require.NoError(t, err)
+	topic, key := "news."+strings.Repeat("x.", 20)+"x", numberOf(keys.KeyID())
+	in, came := &incoming{keyed: true, word: "news"}, []byte(topic)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if l.local.keyFor("news", key) == nil || l.local.heard(in, key, came) == nil || l.local.under(key, topic) == nil {
+			t.Fatal("nobody")
+		}
+	}))
+}
+
+func TestAClosedEnginePublishesUnderNoKeys(t *testing.T) {
+	// This test publishes under keys that were brought, before and after the engine is closed.
+	alone(t, func(t *testing.T, l *lone) {
+		id, _ := l.lends("news", security.KeyVersion{Version: 1, Key: security.Key{1}})
+		publish := func() error {
+			return l.Publish(t.Context(), "news.a", patterns.Message{}, patterns.PublishOptions{Keys: id})
+		}
+		require.NoError(t, publish())
+		require.NoError(t, l.Engine.Close())
+		require.ErrorIs(t, publish(), patterns.ErrClosed)
+	})
+}
+
+func TestWhatIsNoIDOfKeysNamesNone(t *testing.T) {
+	// This test publishes and subscribes under what is no id of keys: it is refused, and
+	// does not come to those who listen without keys.
+	alone(t, func(t *testing.T, l *lone) {
+		open := make(catcher, 10)
+		_, err := l.Engine.Subscribe(t.Context(), "news.>", open, patterns.SubscribeOptions{})
+		require.NoError(t, err)
+		for _, id := range []string{"x", "0123456789ABCDEF", "0123456789abcdef0", "0123456789abcdef#0123456789abcdef"} {
+			require.ErrorIs(t, l.Publish(t.Context(), "news.a", patterns.Message{}, patterns.PublishOptions{Keys: id}), patterns.ErrTopic)
+			_, err := l.Engine.Subscribe(t.Context(), "news.a", open, patterns.SubscribeOptions{Keys: id})
+			require.ErrorIs(t, err, patterns.ErrTopic)
+		}
+		require.Empty(t, open)
+	})
+}
+
+func TestALabelStaysWhereKeysWereTakenBack(t *testing.T) {
+	// This test takes keys back while something is being published under them: those who
+	// hold them elsewhere are told of gaps by the key that they have, not by none.
+	alone(t, func(t *testing.T, l *lone) {
+		id, keys := l.lends("news", security.KeyVersion{Version: 1, Key: security.Key{1}})
+		group := name.Ref("news", id)
+		p := l.publishers.use(group, false)
+		defer l.publishers.done(p)
+		p.keys.of = func(string) *security.Cluster { return security.NewCluster(Prefix+"news", nil) }
+		p.lock()
+		defer p.unlock()
+		p.use()
+		require.Equal(t, name.Ref("news", keys.KeyID().String()), p.group)
+	})
+}
+
+func TestNobodyPassesOnToTheForwardersOfTheRootGroup(t *testing.T) {
+	// This test has a publisher sign that another node passes on what it publishes to the
+	// forwarders of the root group, under any label: only the publisher itself sends that.
+	alone(t, func(t *testing.T, l *lone) {
+		for i, group := range []string{rootForwards, name.Ref(rootForwards, "0123456789abcdef")} {
+			p := author("pub").path(1, uint64(i+1), 0, "f")
+			p.Group = group
+			proven("pub", p, "f")
+			l.shows("f", p)
+			require.EqualValues(t, i+1, l.dropped(dropNotNamed))
+			require.Zero(t, l.sources.count())
+		}
+	})
 }

@@ -64,7 +64,7 @@ func (l *local) admit(sub *subscription) error {
 	group := name.Ref(word, sub.options.Keys)
 	if sub.group = l.groups[group]; sub.group == nil {
 		g := newGroup(l, group, root)
-		if g.keys.gone() {
+		if g.keys.gone() || !isUnder(group, sub.options.Keys) {
 			return noKeys(sub.pattern)
 		}
 		sub.group, l.groups[group] = g, g

@@ -240,7 +240,7 @@ func (in *incoming) sealedBy(s *subject, keys *security.Cluster, key uint64) boo
 	if keys.Derived() {
 		return s.is(public)
 	}
-	in.keyed = true
+	in.keyed, in.word = true, s.word
 	s.key.Store(key)
 	return s.is(keyed)
 }

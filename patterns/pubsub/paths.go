@@ -100,20 +100,14 @@ func (t *paths) take(l Link, source peer.ID, p *wire.Path) {
 	}
 	g := newPath(t.base, source, l, p)
 	g.mu.Lock() // whoever finds it waits until those behind it are told
-	t.mu.Lock()
-	now, over := follow(t.get(k), g)
-	if _, there := t.all.Get(k); there {
-		t.all.Set(k, now)
-	} else { // its place went to another one meanwhile
-		gone, _ := t.all.Put(k, l.Peer(), now)
-		if gone != nil {
-			t.drops.Inc(dropYielded)
-			over = append(over, gone.Value...)
-		}
-	}
-	t.mu.Unlock()
+	over, ok = t.use(k, l.Peer(), g)
 	for _, o := range over {
 		o.end()
+	}
+	if !ok {
+		g.mu.Unlock()
+		t.drops.Inc(dropPath)
+		return
 	}
 	for _, b := range g.tree.branches {
 		g.settle(b.head, 0)
@@ -133,6 +127,25 @@ func (t *paths) room(k sourceKey, by peer.ID) (over []*path, ok bool) {
 	if gone != nil {
 		t.drops.Inc(dropYielded)
 		over = gone.Value
+	}
+	return over, ok
+}
+
+// use takes a path into use, and returns those that it takes the place of. It is false
+// if the place that there was went to another session meanwhile, and there is none.
+func (t *paths) use(k sourceKey, by peer.ID, g *path) (over []*path, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	of, there := t.all.Get(k)
+	now, over := follow(of, g)
+	if there {
+		t.all.Set(k, now)
+		return over, true
+	}
+	gone, ok := t.all.Put(k, by, now)
+	if gone != nil {
+		t.drops.Inc(dropYielded)
+		over = append(over, gone.Value...)
 	}
 	return over, ok
 }

@@ -25,6 +25,9 @@ const (
 	// streamTime is how long a receiver remembers a publisher that is silent:
 	// for longer than its session can last.
 	streamTime = 15 * time.Minute
+	// roomTime is how often a full table is looked through for what has been silent:
+	// whoever fills it must not have each of its messages cost that.
+	roomTime = time.Second
 	// ghostTime is how long a publisher counts for a receiver that is lost, so
 	// that it can be told what it missed.
 	ghostTime = 10 * time.Minute

@@ -219,10 +219,7 @@ func (p *publication) pack() error {
 
 // send sends to whoever has room.
 func (p *publication) send(m mode) {
-	var own []wire.Interest
-	if p.e.local.any() {
-		own = p.heard().queues(false, p.origin)
-	}
+	own := p.heard().queues(false, p.origin)
 	p.left, p.lacking = p.to.send(&p.out, &p.what, own, "", m)
 	if p.out.unsigned { // somebody asks for it since a moment ago
 		p.wrap(true)
@@ -310,9 +307,6 @@ func (p *publication) waitError(ctx context.Context, err error) error {
 // deliverHere hands the message to the subscriptions on this node, but for those
 // for whose room the publisher has to wait.
 func (p *publication) deliverHere() {
-	if !p.e.local.any() {
-		return
-	}
 	subs := p.e.local.published(p.heard(), p.to.keys.common(), p.origin, p.out.picks, nil)
 	if len(subs) == 0 {
 		return
@@ -337,19 +331,13 @@ func (p *publication) deliverHere() {
 }
 
 func (p *publication) blocksHere() bool {
-	if !p.e.local.any() {
-		return false
-	}
 	subs := p.e.local.published(p.heard(), p.to.keys.common(), p.origin, nil, nil)
 	return slices.ContainsFunc(subs, func(s *subscription) bool { return s.inbox != nil && s.inbox.Blocks(p.here().unpacked()) })
 }
 
 // heard returns the subscriptions on this node that it is for; nil = none.
 func (p *publication) heard() *answer {
-	if p.to.keys.common() {
-		return p.e.local.own.answer(p.to.name, p.out.topic)
-	}
-	return p.e.local.under(numberOf(p.key), p.out.topic)
+	return p.e.local.heardHere(&p.to.keys, p.key, p.out.topic)
 }
 
 // here is the message as subscriptions on this node see it; a copy, for the

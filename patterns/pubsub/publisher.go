@@ -238,7 +238,7 @@ func (p *publisher) use() {
 	}
 	p.used = p.now
 	p.last.Store(p.now)
-	if key := p.keys.sealer(); key != p.sealer { // heads are told with their next message
+	if key := p.keys.sealer(); key != p.sealer && key != (security.KeyID{}) { // heads are told with their next message
 		p.sealer, p.group = key, p.keys.label(p.name)
 		p.tree.relabel(p.group)
 	}

@@ -102,7 +102,7 @@ func (t *publishers) begin(topic, keys string) (r *route, up *uplink, err error)
 	}
 	topic = strings.Clone(topic)
 	group := name.Ref(firstWord(topic), keys)
-	if under := t.keysOf(group); under.gone() {
+	if under := t.keysOf(group); under.gone() || !isUnder(group, keys) {
 		return nil, nil, noKeys(topic)
 	}
 	r = &route{topic: topic, to: t.use(group, false)}
@@ -256,7 +256,8 @@ func (t *publishers) sweepUplink(now int64) (count int) {
 func (t *publishers) end() {
 	t.mu.Lock()
 	all, u := t.all, t.uplink
-	t.all, t.routes, t.uplink, t.closed = nil, nil, nil, true
+	t.all, t.uplink, t.closed = nil, nil, true
+	t.unroute()
 	t.mu.Unlock()
 	for _, p := range all {
 		p.end()

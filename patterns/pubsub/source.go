@@ -28,6 +28,7 @@ type sources struct {
 	mu     sync.Mutex
 	all    *crowd.Table[sourceKey, peer.ID, *source]  // guarded by mu; by who brought them
 	former *crowd.Table[sourceKey, peer.ID, memorial] // guarded by mu; of those that are forgotten; as many at most
+	looked int64                                      // guarded by mu; when room was looked for last
 }
 
 // memorial is what is known for ever of a session that has been silent for long: the
@@ -104,7 +105,8 @@ type incoming struct {
 	own       bool    // the publisher itself sent them
 	by        peer.ID // who sent the frame
 	relay     bool    // to be passed on to its nodes; else to subscriptions here
-	keyed     bool    // it is only for those here who hold the key that sealed it
+	keyed     bool    // it is only for those here who hold the key that sealed it, in the group …
+	word      string  // … of that first word
 	skip      int     // of the first messages: they are late
 
 	paths  *authorship // of the root group's, where the publisher is its own forwarder: what its paths say
@@ -166,7 +168,8 @@ func (t *sources) doubt(whom peer.ID, session uint64) {
 // grant takes in that the peer shows a path, and says whether the source has signed
 // it, and names the peer in it.
 func (t *sources) grant(from, source peer.ID, p *wire.Path) bool {
-	if p.Group == rootForwards || uint16(p.Run>>16) != uint16(t.cfg.Incarnation) || p.Number < p.Proof.Base || p.Number > p.Proof.Base+maxLead {
+	word, _, _ := cutLabel(p.Group)
+	if word == rootForwards || uint16(p.Run>>16) != uint16(t.cfg.Incarnation) || p.Number < p.Proof.Base || p.Number > p.Proof.Base+maxLead {
 		return false
 	}
 	path, via, ok := trace(t.base, source, p)
@@ -186,7 +189,6 @@ func (t *sources) grant(from, source peer.ID, p *wire.Path) bool {
 		if !t.verifies(from, func() error { return security.VerifyPath(path, g.signature[:]) }) {
 			return false
 		}
-		word, _, _ := cutLabel(p.Group)
 		if s = t.find(key, word, from, true); s == nil {
 			return false
 		}
@@ -227,7 +229,10 @@ func (t *sources) find(key sourceKey, word string, by peer.ID, fresh bool) *sour
 	gone, ok := t.all.Put(key, by, s)
 	if !ok {
 		t.drops.Inc(dropStreams)
-		t.forgetLocked(t.now(), int64(idleTime)) // so that there is room for the next one
+		if now := t.now(); now-t.looked >= int64(roomTime) { // so that there is room for the next one
+			t.looked = now
+			t.forgetLocked(now, int64(idleTime))
+		}
 		return nil
 	}
 	if gone != nil {
