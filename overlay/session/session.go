@@ -12,9 +12,13 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// maxPoison is how many resumes in a row may bring nothing further before what
-// waits is taken for a frame that breaks connections.
-const maxPoison = 3
+// What waits is taken for a frame that breaks connections when more than maxPoison
+// resumes in a row have brought nothing further, and that for poisonTime: a line that
+// flaps may cut a few connections in a row before a frame is through, within a moment.
+const (
+	maxPoison  = 3
+	poisonTime = time.Second
+)
 
 // Handler handles one message that has arrived on a lane, whole. It runs on the
 // goroutine that reads the connection, in the order of the lane, and must not
@@ -158,7 +162,8 @@ type Session struct {
 	mu       sync.Mutex
 	current  *attachment
 	progress wire.Counts // what the peer had received at the last resume
-	stuck    int         // resumes in a row that brought nothing further
+	stuck    int         // resumes in a row that brought nothing further …
+	since    time.Time   // … and when the first of them was
 }
 
 // New returns a session that no connection carries yet. What is sent waits.
@@ -230,12 +235,13 @@ func (s *Session) attach(a *attachment, theirs wire.Counts) error {
 	if err != nil {
 		return err
 	}
+	now := s.cfg.Clock.Now()
 	if pending && s.stuck > 0 && theirs == s.progress {
 		s.stuck++
 	} else if s.stuck = 0; pending {
-		s.stuck = 1
+		s.stuck, s.since = 1, now
 	}
-	if s.progress = theirs; s.stuck > maxPoison {
+	if s.progress = theirs; s.stuck > maxPoison && now.Sub(s.since) >= poisonTime {
 		return ErrPoison
 	}
 	s.current = a

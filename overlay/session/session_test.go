@@ -200,8 +200,8 @@ func TestEverythingArrivesOnceOverManyConnections(t *testing.T) {
 }
 
 // TestAFrameThatBreaksConnectionsEndsTheSession proves that a session gives up when
-// three resumes in a row bring nothing further, and not while it gets on or has
-// nothing to send.
+// three resumes in a row bring nothing further, and that for a second: not while it gets
+// on or has nothing to send, nor where a line cuts ten connections within a moment.
 func TestAFrameThatBreaksConnectionsEndsTheSession(t *testing.T) {
 	pair(t, func(t *testing.T, a, b *end) {
 		for range 10 { // nothing waits
@@ -213,16 +213,31 @@ func TestAFrameThatBreaksConnectionsEndsTheSession(t *testing.T) {
 		}
 		_, err := a.Send(wire.LaneRPC, wire.KindRequest, []byte("poison"))
 		require.NoError(t, err)
-		for i := range 5 {
+		resume := func() error {
+			x, y := net.Pipe()
+			y.Close() // before anything is read
+			return a.Run(session.NewCarrier(session.NetConn(x), nil, nil), session.Greeting{})
+		}
+		for i := range 10 {
+			require.ErrorIs(t, resume(), session.ErrLost, i)
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.ErrorIs(t, resume(), session.ErrPoison)
+	})
+}
+
+// TestASlowlyBrokenConnectionIsNoPoison proves that a session does not give up before the
+// third resume that brings nothing further, however long that takes.
+func TestASlowlyBrokenConnectionIsNoPoison(t *testing.T) {
+	pair(t, func(t *testing.T, a, _ *end) {
+		_, err := a.Send(wire.LaneRPC, wire.KindRequest, []byte("poison"))
+		require.NoError(t, err)
+		for i := range 4 {
 			x, y := net.Pipe()
 			y.Close() // before anything is read
 			err := a.Run(session.NewCarrier(session.NetConn(x), nil, nil), session.Greeting{})
-			if i < 3 {
-				require.ErrorIs(t, err, session.ErrLost, i)
-				continue
-			}
-			require.ErrorIs(t, err, session.ErrPoison)
-			break
+			require.ErrorIs(t, err, []error{session.ErrLost, session.ErrLost, session.ErrLost, session.ErrPoison}[i])
+			time.Sleep(2 * time.Second)
 		}
 	})
 }
