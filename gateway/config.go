@@ -61,10 +61,9 @@ type Crossing struct {
 	Reseal bool
 	// Finding has the finding keys of a cluster with a key of its own: the members' own
 	// sealed records are passed on, and so is what is sent to them, which this gateway can't
-	// open. Nobody changes it.
+	// open. Nobody changes it. Other keys take the place of the old ones in a crossing that
+	// is in force, with what is under way: both count for ten seconds.
 	Finding *security.FindingFile
-
-	findingID security.KeyID // of Finding, in a key
 	// Limits bound what crosses; of a pattern, each of its clusters.
 	Limits Limits
 }
@@ -105,13 +104,10 @@ func (c Crossing) withDefaults() Crossing {
 	return c
 }
 
-// key is what a crossing is, whatever its limits.
+// key is what a crossing is, whatever its limits and its finding keys.
 func (c Crossing) key() Crossing {
 	c = c.withDefaults()
-	c.Limits = Limits{}
-	if f := c.Finding; f != nil {
-		c.Finding, c.findingID = nil, security.KeySetID(f.Name, f.Keys)
-	}
+	c.Limits, c.Finding = Limits{}, nil
 	return c
 }
 

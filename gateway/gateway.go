@@ -32,7 +32,7 @@ type Gateway struct {
 	topics   topicLends
 
 	mu       sync.Mutex
-	lends    map[Crossing]*lend    // guarded by mu: those in force, by their crossing without its limits
+	lends    map[Crossing]*lend    // guarded by mu: those in force, by their crossings' keys
 	patterns map[Crossing]*pattern // guarded by mu: likewise, those that stand for many clusters
 	desks    map[string]*desk      // guarded by mu: by the networks that patterns lend to
 	leaving  bool                  // guarded by mu: none is taken any more
@@ -164,11 +164,14 @@ func (g *Gateway) lend(key Crossing, finding *security.FindingFile, limits Limit
 		l = newLend(g, key)
 		run := l.run
 		if finding != nil {
-			l.sealed = newSealed(l, *finding)
+			l.sealed = newSealed(l)
 			run = l.sealed.run
 		}
 		g.lends[key] = l
-		g.spawn(overlay.ExecKey{Name: "gateway.lend", N: key.number()}, run)
+		defer g.spawn(overlay.ExecKey{Name: "gateway.lend", N: key.number()}, run)
+	}
+	if finding != nil {
+		l.sealed.wanted.Store(finding)
 	}
 	l.border.limit(limits)
 }

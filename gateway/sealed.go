@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,7 +34,8 @@ type sealed struct {
 	// Immutable.
 	l    *lend
 	loan *loan // what messages count for
-	keys security.FindingFile
+
+	wanted atomic.Pointer[security.FindingFile] // the finding keys, as the configuration has them
 
 	// Set before members are passed on.
 	from, to string // how the networks' nodes refer to the cluster
@@ -44,7 +46,10 @@ type sealed struct {
 	members map[memberKey]*sealedMember // guarded by mu
 	shown   seen                        // guarded by mu: what was seen last
 	fault   error                       // guarded by mu: why nobody can be looked for, if so
-	leftOut map[memberKey]bool          // beyond maxPassed; owned by run
+
+	// Owned by run.
+	leftOut map[memberKey]bool // beyond maxPassed
+	keys    findingKeys
 }
 
 // maxPassed bounds the members of one crossing that are passed on. Each is a lease under
@@ -59,8 +64,8 @@ type memberKey struct {
 	incarnation uint64
 }
 
-func newSealed(l *lend, keys security.FindingFile) *sealed {
-	return &sealed{l: l, loan: &loan{lend: l}, keys: keys, members: make(map[memberKey]*sealedMember), leftOut: make(map[memberKey]bool)}
+func newSealed(l *lend) *sealed {
+	return &sealed{l: l, loan: &loan{lend: l}, members: make(map[memberKey]*sealedMember), leftOut: make(map[memberKey]bool)}
 }
 
 // run passes members on until the crossing is no longer in force.
@@ -77,6 +82,7 @@ func (s *sealed) run() {
 	defer w.Release()
 	defer s.wg.Wait()
 	for {
+		s.rekey()
 		v := w.View()
 		s.follow(v)
 		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, "gateway.look", lookTime)
@@ -111,14 +117,27 @@ func (s *sealed) find() (release func()) {
 
 func (s *sealed) tryFind() (release func(), err error) {
 	var giveFrom, giveTo func()
-	if s.from, giveFrom, err = s.l.from.Find(s.keys); err != nil {
+	wanted := s.wanted.Load()
+	if s.from, giveFrom, err = s.l.from.Find(*wanted); err != nil {
 		return nil, err
 	}
-	if s.to, giveTo, err = s.l.to.Find(s.keys); err != nil {
+	if s.to, giveTo, err = s.l.to.Find(*wanted); err != nil {
 		giveFrom()
 		return nil, err
 	}
+	s.keys = findingKeys{wanted: wanted, inUse: wanted.Keys}
 	return func() { giveFrom(); giveTo() }, nil
+}
+
+// rekey has both nodes find by other keys, if it is time for that.
+func (s *sealed) rekey() {
+	keys := s.keys.step(s.l.of.clock.Now(), s.wanted.Load())
+	if keys == nil {
+		return
+	}
+	if err := errors.Join(s.l.from.FindUnder(s.from, keys), s.l.to.FindUnder(s.to, keys)); err != nil {
+		s.l.log.Warn("the finding keys can't be used, so the old ones still count", zap.Error(err))
+	}
 }
 
 // looked says that it is known who the members are.

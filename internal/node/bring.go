@@ -63,6 +63,20 @@ func (n *raw) Find(f security.FindingFile) (ref string, release func(), err erro
 	return ref, release, err
 }
 
+// FindUnder puts other finding keys in the place of those that Find has given ref for.
+// Whom both of them find stays found, and what is under way goes on. Errors:
+// cluster.ErrName where ref is none of Find's, or was released; security.ErrBadFile.
+func (n *raw) FindUnder(ref string, keys []security.KeyVersion) error {
+	if err := n.keys.knows(ref); err != nil {
+		return err
+	}
+	c := n.keys.cluster(ref)
+	if !c.FindsOnly() {
+		return fmt.Errorf("%w: %q: it has no finding keys", cluster.ErrName, ref)
+	}
+	return n.rotation.found(c, keys)
+}
+
 // KeySetID names a set of keys, as status and logs do. It is not secret.
 func KeySetID(set *wire.LeafKeys) string {
 	return security.KeySetID(set.Cluster, versionsOf(set)).String()

@@ -34,6 +34,7 @@ type keyring struct {
 	own     map[string]security.KeyID    // guarded by mu; of the sets of the explicit ones
 	derived map[string]*security.Cluster // guarded by mu
 	lent    map[string]*loan             // guarded by mu; by reference
+	finders uint64                       // guarded by mu: how many references to finding keys there were
 }
 
 // loan is keys that somebody has brought.
@@ -115,11 +116,15 @@ func (k *keyring) lend(plain string, keys []security.KeyVersion) (ref string, re
 	return k.take(name.Ref(plain, id.String()), func() *security.Cluster { return security.NewCluster(plain, keys) })
 }
 
-// find is lend for finding keys.
+// find is lend for finding keys. They can be replaced, so whoever brings some has a
+// reference that nobody else has.
 func (k *keyring) find(plain string, keys []security.KeyVersion) (ref string, release func(), err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	ref = name.Ref(plain, security.KeySetID(plain, keys).String())
+	for ref == "" || k.lent[ref] != nil {
+		k.finders++
+		ref = name.Ref(plain, fmt.Sprintf("%016x", k.finders))
+	}
 	return k.take(ref, func() *security.Cluster { return security.NewFinder(plain, keys) })
 }
 

@@ -139,6 +139,24 @@ func (r *rotation) lent(c *security.Cluster) {
 	if changed {
 		r.l.clusters.KeysChanged() // somebody else may use them already
 	}
+	r.planFor(now, next)
+}
+
+// found has other finding keys count that somebody has brought.
+func (r *rotation) found(c *security.Cluster, keys []security.KeyVersion) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.l.outside.Clock.Now()
+	changed, err := c.SetKeys(keys, now)
+	if changed {
+		r.l.clusters.KeysChanged()
+	}
+	r.planFor(now, security.NextValidity(keys, now))
+	return err
+}
+
+// planFor is plan, if next is before what is planned. mu is held.
+func (r *rotation) planFor(now, next time.Time) {
 	if !next.IsZero() && (r.timer == nil || next.Before(r.next)) {
 		r.plan(now, next)
 	}
