@@ -106,6 +106,9 @@ func (o *Overlay) Start(ctx context.Context) error {
 	if err := o.transport.Start(inbox{o}); err != nil {
 		return err
 	}
+	o.loopback.mu.Lock()
+	o.loopback.ended = make(chan struct{})
+	o.loopback.mu.Unlock()
 	o.gate.Spawn(o.serveLoopback)
 	o.search.start()
 	o.clocks.start()
@@ -113,8 +116,9 @@ func (o *Overlay) Start(ctx context.Context) error {
 }
 
 // serveLoopback hands on what this node sends to itself, until the overlay
-// closes.
+// closes, or says goodbye to itself.
 func (o *Overlay) serveLoopback() {
+	defer close(o.loopback.ended)
 	if err := o.loopback.last.Load().RunLoop(); err != nil && !o.leaving() {
 		panic("BUG: link to ourselves: " + err.Error())
 	}
@@ -287,15 +291,27 @@ func (o *Overlay) publish(e PeerEvent) {
 
 // Shutdown ends all links politely: what is queued is sent, then a goodbye, and
 // the peer's end is waited for, at most until ctx ends and at most five
-// seconds; peers that hang already are not waited for. Then it closes. The
-// error is ctx's, if it ended first, or Close's.
+// seconds; peers that hang already are not waited for. What this node has sent to
+// itself is handled, too. Then it closes. The error is ctx's, if it ended first, or
+// Close's.
 func (o *Overlay) Shutdown(ctx context.Context) error {
 	o.departed.Store(true)
 	o.search.stop()
 	limited, cancel := WithTimeout(ctx, o.clock, "overlay/shutdown", shutdownLimit)
 	defer cancel()
+	leave(limited, o.links.sorted()...)
+	leave(limited, o.loopback) // last: what comes from others may be passed on there
+	err := ctx.Err()
+	if closeErr := o.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// leave has the links say goodbye, and waits until they are down, or ctx ends.
+func leave(ctx context.Context, links ...*Link) {
 	var ended []<-chan struct{}
-	for _, l := range o.links.sorted() {
+	for _, l := range links {
 		if c := l.leave(); c != nil {
 			ended = append(ended, c)
 		}
@@ -303,14 +319,9 @@ func (o *Overlay) Shutdown(ctx context.Context) error {
 	for _, c := range ended {
 		select {
 		case <-c:
-		case <-limited.Done():
+		case <-ctx.Done():
 		}
 	}
-	err := ctx.Err()
-	if closeErr := o.Close(); err == nil {
-		err = closeErr
-	}
-	return err
 }
 
 // Close ends everything at once and waits for all goroutines. It may be

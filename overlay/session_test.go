@@ -164,6 +164,32 @@ func TestShutdownFlushesAndSaysGoodbye(t *testing.T) {
 	})
 }
 
+// This test checks that Shutdown has what the node has sent to itself handled, such as
+// the answers of its own members to its own requests. A node that was never started
+// has nothing to wait for.
+func TestShutdownHandlesWhatTheNodeHasSentToItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newNode(t, newMemNet(), low)
+		a.onGot = func(*overlay.Link, frame) { time.Sleep(time.Millisecond) } // it has work
+		require.NoError(t, a.Start(t.Context()))
+		for i := range 100 {
+			a.send(low, fmt.Sprint(i))
+		}
+		require.NoError(t, a.Shutdown(t.Context()))
+		require.NoError(t, a.exec.Close())
+		require.Len(t, a.bodies(), 100)
+		_, err := a.Link(low).Send(overlay.LaneRPC, kindA, nil)
+		require.ErrorIs(t, err, overlay.ErrClosed)
+
+		began := time.Now()
+		idle := newNode(t, newMemNet(), high)
+		idle.send(high, "never read")
+		require.NoError(t, idle.Shutdown(t.Context()))
+		require.NoError(t, idle.exec.Close())
+		require.Zero(t, time.Since(began))
+	})
+}
+
 // This test checks that a peer that hangs holds Shutdown up for as long as its
 // context allows, and for five seconds at most.
 func TestShutdownDoesNotWaitForAPeerThatHangs(t *testing.T) {

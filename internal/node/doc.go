@@ -29,7 +29,8 @@
 //     at least, two at most.
 //  5. Handlers of tunnels return. Tunnels that were opened here have until then,
 //     too, to end.
-//  6. The links say goodbye, after what is queued on them was sent.
+//  6. The links say goodbye, after what is queued on them was sent. What the node has
+//     sent to itself is handled: a call from here gets the reply of a member here.
 //  7. Close.
 //
 // [Node.Close] ends everything at once, from the top down: requests and

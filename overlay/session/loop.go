@@ -11,7 +11,8 @@ import (
 
 // RunLoop has the session carry what its owner sends to itself: it has the lanes,
 // windows and order of any other, but no connection below. It returns when End is
-// called or Config.Done is closed.
+// called or Config.Done is closed, and after Leave, once everything was handled:
+// there is no peer to wait for.
 func (s *Session) RunLoop() error {
 	a := &attachment{s: s, over: make(chan struct{}), gone: make(chan struct{})}
 	a.conn = &Carrier{Conn: &loop{a: a}}
@@ -54,6 +55,9 @@ func (l *loop) advance() bool {
 			return false
 		case stepWrite:
 			return true
+		case stepLeave:
+			l.a.s.End()
+			return false
 		}
 		select {
 		case <-b.kick:
