@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,19 +69,21 @@ func TestStartWaitsForARelayThatIsBeingStarted(t *testing.T) {
 	require.Error(t, <-started)
 }
 
-// impostor answers every connection at the place with the bytes.
-func impostor(t *testing.T, socket string, answer []byte) {
+// impostor answers every connection at the place with the bytes. It calls asked
+// before, with how many there have been.
+func impostor(t *testing.T, socket string, answer []byte, asked func(times int)) {
 	t.Helper()
 	l, err := net.Listen("unix", socket)
 	require.NoError(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for {
+		for times := 1; ; times++ {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
+			asked(times)
 			conn.Read(make([]byte, wire.MaxLeafHello))
 			conn.Write(answer)
 			conn.Close()
@@ -116,19 +119,26 @@ func TestStartSaysWhatAnswered(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			socket := filepath.Join(t.TempDir(), "s")
-			impostor(t, socket, tt.answer)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var asked atomic.Int32
+			impostor(t, socket, tt.answer, func(times int) {
+				asked.Store(int32(times))
+				if times == 3 {
+					cancel()
+				}
+			})
 			c, err := client.New(client.Config{Socket: socket})
 			require.NoError(t, err)
-			ctx := t.Context()
-			if tt.again {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, 30*time.Millisecond)
-				defer cancel()
-			}
 			err = c.Start(ctx)
 			require.ErrorIs(t, err, tt.want)
 			require.ErrorContains(t, err, tt.text)
 			require.NoError(t, c.Close())
+			if !tt.again {
+				require.EqualValues(t, 1, asked.Load())
+			} else {
+				require.GreaterOrEqual(t, asked.Load(), int32(3))
+			}
 		})
 	}
 	require.ErrorIs(t, client.ErrToken, patterns.ErrUnauthorized)
