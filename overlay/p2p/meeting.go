@@ -28,18 +28,23 @@ const (
 	// last new connection that goes on: then the refresh is enough.
 	meetUnfinished = time.Second
 	meetPatience   = refreshEvery
+	// After lostGap we look once who takes the place of a lost peer, and again after
+	// lostAgain: others may have named who is lost, too.
+	lostGap, lostAgain = time.Second, 4 * time.Second
 	// maxMet bounds the new peers that wait to be asked.
 	maxMet = 64
 )
 
 // meeting decides when to look for our own neighbourhood because of new
-// connections, and who is asked in any case. Once is not enough: two nodes that
+// connections and lost ones, and who is asked in any case. Once is not enough: two nodes that
 // connect to a third one at the same moment ask it before it knows the other,
 // and would not hear of each other before the next refresh. And a peer whose
 // answer is late, on a link that loses packets, is not in the table: were it not
 // asked again, a node that knows nobody else would stay alone with it. And where
 // handshakes are slow, as on a machine on which many nodes start at once, time is
-// over before everybody who was named has been reached.
+// over before everybody who was named has been reached. And a bucket that was full
+// had no place for others: where a network is cut in two, neighbours on our own side
+// may be missing.
 //
 // Pure: routing.meet drives it.
 type meeting struct {
@@ -66,6 +71,14 @@ func (m *meeting) met(now time.Time, p peer.ID) {
 func (m *meeting) add(p peer.ID) {
 	if len(m.peers) < maxMet && !slices.Contains(m.peers, p) {
 		m.peers = append(m.peers, p)
+	}
+}
+
+// lost says that a peer of the table is lost.
+func (m *meeting) lost(now time.Time) {
+	m.soon(now.Add(lostGap))
+	if m.left < 2 {
+		m.gap, m.left = lostAgain, 2
 	}
 }
 
@@ -125,6 +138,8 @@ func (x *routing) meet() {
 		select {
 		case p := <-x.met:
 			m.met(time.Now(), p)
+		case <-x.lost:
+			m.lost(time.Now())
 		case <-timer.C:
 		case <-x.ctx.Done():
 			return

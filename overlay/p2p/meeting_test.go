@@ -4,6 +4,7 @@
 package p2p
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -120,4 +121,46 @@ func TestUnfinishedLooksAreRepeated(t *testing.T) {
 		require.Less(t, looks, 80)
 	}
 	require.Greater(t, looks, 50)
+}
+
+// This test checks when we look after peers were lost at the given times: a second later,
+// and once more; no more than once a second while many are lost; and that a look because of
+// new connections goes on.
+func TestLostPeersAreReplaced(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		met, lost, want []time.Duration
+		about           string
+	}{
+		{nil, []time.Duration{0}, []time.Duration{1000 * ms, 5000 * ms}, "one"},
+		{nil, []time.Duration{0, 900 * ms}, []time.Duration{1000 * ms, 5000 * ms}, "two at a time"},
+		{nil, []time.Duration{0, 3000 * ms}, []time.Duration{1000 * ms, 4000 * ms, 8000 * ms}, "another one later"},
+		{[]time.Duration{0}, []time.Duration{500 * ms}, []time.Duration{0, 250 * ms, 1250 * ms, 5250 * ms, 21250 * ms}, "where we look anyway"},
+	} {
+		var m meeting
+		var got []time.Duration
+		begun := time.Unix(100, 0)
+		for at := time.Duration(0); at < time.Hour; at += 10 * ms {
+			now := begun.Add(at)
+			if slices.Contains(c.met, at) {
+				m.met(now, "p")
+			}
+			if slices.Contains(c.lost, at) {
+				m.lost(now)
+			}
+			if _, due := m.due(now); due {
+				got = append(got, at)
+			}
+		}
+		require.Equal(t, c.want, got, c.about)
+	}
+	var m meeting
+	looks := 0
+	for at := time.Duration(0); at < 10*time.Second; at += 10 * ms {
+		m.lost(time.Unix(100, 0).Add(at))
+		if _, due := m.due(time.Unix(100, 0).Add(at)); due {
+			looks++
+		}
+	}
+	require.Less(t, looks, 11, "however many are lost")
 }

@@ -57,6 +57,7 @@ type routing struct {
 
 	changed chan struct{} // of capacity 1: the table has changed
 	met     chan peer.ID  // peers that a connection was made with
+	lost    chan struct{} // of capacity 1: a peer has left the table
 
 	// Lifecycle. wg counts goroutines and callers; mu guards closing, after
 	// which nobody may enter.
@@ -101,11 +102,12 @@ func (r *router) start(h host.Host, id security.NetworkID) error {
 		router: r, host: h, dht: d, table: d.RoutingTable(), messenger: messenger,
 		changed: make(chan struct{}, 1),
 		met:     make(chan peer.ID, maxMet),
+		lost:    make(chan struct{}, 1),
 	}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	added, removed := x.table.PeerAdded, x.table.PeerRemoved
-	x.table.PeerAdded = func(p peer.ID) { added(p); x.signal() }
-	x.table.PeerRemoved = func(p peer.ID) { removed(p); x.signal() }
+	x.table.PeerAdded = func(p peer.ID) { added(p); signal(x.changed) }
+	x.table.PeerRemoved = func(p peer.ID) { removed(p); signal(x.changed); signal(x.lost) }
 	r.running.Store(x)
 	// Pitfall "ModeAuto": a peer that answers nobody is in no table. It is known to
 	// answer by this handler.
@@ -206,9 +208,10 @@ func (x *routing) enter() bool {
 	return true
 }
 
-func (x *routing) signal() {
+// signal says something on a channel of capacity 1; saying it twice is once.
+func signal(to chan<- struct{}) {
 	select {
-	case x.changed <- struct{}{}:
+	case to <- struct{}{}:
 	default:
 	}
 }
