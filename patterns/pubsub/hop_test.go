@@ -31,6 +31,7 @@ type taped struct {
 	tape    []string
 	gathers bool          // the lane is busy: what comes may be added to the last frame
 	frames  int           // ever
+	paths   int           // bytes of paths, ever
 	last    []byte        // frame
 	roomy   chan struct{} // closed when the lane has room again; see full
 }
@@ -75,6 +76,9 @@ func (t *taped) Send(_ overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Rece
 	t.tape = append(t.tape, describe(k, body))
 	t.last = body
 	t.frames++
+	if k == wire.KindPath {
+		t.paths += len(body)
+	}
 	return overlay.Receipt{Session: t.session, Number: uint64(t.frames)}, nil
 }
 
