@@ -12,16 +12,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// thing is what something is planned for.
+type thing struct{ slot }
+
 // This test checks that an agenda brings up what a list that is sorted anew each
 // time would: the earliest plan of each thing, those of one time in the order in
 // which they were made, and nothing that was cancelled.
 func TestAgendaBringsUpTheEarliestFirst(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	var a agenda[int]
+	var a agenda[*thing]
 	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	const things = 50
+	things := make([]*thing, 50)
+	for i := range things {
+		things[i] = &thing{}
+	}
 	type wish struct {
-		what int
+		what *thing
 		at   time.Time
 	}
 	var wishes []wish // in the order in which they were made
@@ -32,9 +38,9 @@ func TestAgendaBringsUpTheEarliestFirst(t *testing.T) {
 	}
 	now := begin
 	for range 5000 {
-		what := random.IntN(things)
+		what := things[random.IntN(len(things))]
 		i := slices.IndexFunc(wishes, func(w wish) bool { return w.what == what })
-		require.Equal(t, i >= 0, a.planned(what))
+		require.Equal(t, i >= 0, what.slot != 0)
 		switch random.IntN(4) {
 		case 0, 1:
 			at := now.Add(time.Duration(random.IntN(20)) * time.Second)
@@ -51,13 +57,14 @@ func TestAgendaBringsUpTheEarliestFirst(t *testing.T) {
 			}
 		case 3:
 			now = now.Add(time.Duration(random.IntN(3000)) * time.Millisecond)
-			var want []int
+			var want []*thing
 			for _, w := range earliest() {
 				if !now.Before(w.at) {
 					want = append(want, w.what)
 				}
 			}
-			require.Equal(t, want, a.due(now))
+			got := a.due(now)
+			require.True(t, slices.Equal(want, got))
 			wishes = slices.DeleteFunc(wishes, func(w wish) bool { return !now.Before(w.at) })
 		}
 		var first time.Time
@@ -70,8 +77,9 @@ func TestAgendaBringsUpTheEarliestFirst(t *testing.T) {
 
 // This test checks that a plan for no time is none.
 func TestAgendaPlansNothingForNoTime(t *testing.T) {
-	var a agenda[int]
-	a.plan(1, time.Time{})
-	require.False(t, a.planned(1))
+	var a agenda[*thing]
+	var one thing
+	a.plan(&one, time.Time{})
+	require.Zero(t, one.slot)
 	require.True(t, a.next().IsZero())
 }

@@ -50,7 +50,7 @@ func (a *anchor) open(now time.Time, cid security.ClusterID) *book {
 	b := a.books.get(cid)
 	if b == nil {
 		set := a.finder.use(now, cid)
-		b = &book{authority: authority{anchorSet: set}, announced: set.anchors}
+		b = &book{authority: authority{anchorSet: set}, told: set.nearby}
 		a.books.add(b)
 	}
 	return b
@@ -260,8 +260,7 @@ func (a *anchor) watch(now time.Time, from peer.ID, m *watchMsg) {
 	w := b.watchOf(from)
 	if w == nil {
 		w = &remoteWatch{peer: from}
-		i, _ := b.findWatch(from)
-		b.watchers = slices.Insert(b.watchers, i, w)
+		b.admit(w)
 		a.enter(from, b)
 		a.watches++
 	} else {
@@ -273,7 +272,7 @@ func (a *anchor) watch(now time.Time, from peer.ID, m *watchMsg) {
 	// as a Delta does no harm.
 	b.authority.doubt(now)
 	settled := a.judge(now, b)
-	if len(b.watchers) == 1 {
+	if len(b.watchers()) == 1 {
 		b.settled = settled
 	} else if settled != b.settled {
 		a.touch(b) // the others have to be told
@@ -307,12 +306,11 @@ func (a *anchor) unwatch(from peer.ID, cid security.ClusterID) {
 	if b == nil {
 		return
 	}
-	i, ok := b.findWatch(from)
-	if !ok {
+	w := b.dismiss(from)
+	if w == nil {
 		return
 	}
-	a.guests[from].count(-1, true, watchSum(cid, b.watchers[i].seq))
-	b.watchers = slices.Delete(b.watchers, i, i+1)
+	a.guests[from].count(-1, true, watchSum(cid, w.seq))
 	a.watches--
 	a.exit(from, b)
 	a.touch(b)
@@ -339,14 +337,14 @@ func (a *anchor) sendFailed(now time.Time, to peer.ID, m message) {
 // needs for that.
 func (a *anchor) judge(now time.Time, b *book) bool {
 	u := &b.authority
-	u.consults = len(b.watchers) > 0 && len(b.leases) == 0
+	consults := len(b.watchers()) > 0 && len(b.leases) == 0
 	// Who may be an anchor by hearsay is one, or is none, once it has been dialled.
-	reaches := u.consults || !b.idle() && (len(u.anchorSet.heard().barred) > 0 || a.finder.outside(u.anchorSet))
+	reaches := consults || !b.idle() && (len(u.anchorSet.heard().barred) > 0 || a.finder.outside(u.anchorSet))
 	if reaches != b.reaches {
 		b.reaches = reaches
 		a.finder.connect(now, u.anchorSet, reaches)
 	}
-	settled, ask := u.step(now, a.self, a.peers.linkUp)
+	settled, ask := u.step(now, a.self, consults, a.peers.linkUp)
 	for _, p := range ask {
 		a.out.send(p, &hintMsg{cid: b.cid(), wantReply: true, anchors: u.anchorSet.anchors})
 	}
@@ -422,9 +420,9 @@ func (a *anchor) close(now time.Time, b *book) {
 // tick looks at the books where something is planned.
 func (a *anchor) tick(now time.Time) {
 	for _, b := range a.plans.due(now) {
-		for _, w := range b.watchers {
+		for _, w := range b.watchers() {
 			if due(w.gap, now) {
-				b.resend = true
+				b.audience.resend = true
 				a.touch(b)
 			} else {
 				a.plans.plan(b, w.gap)

@@ -75,7 +75,7 @@ func checkBooks(t *testing.T, g *rig, up map[peer.ID]bool) {
 			leases, bytes = leases+1, bytes+len(l.record)
 			held[l.peer]++
 		}
-		for _, w := range b.watchers {
+		for _, w := range b.watchers() {
 			if w.peer != a.self {
 				require.True(t, up[w.peer], "a watch of a peer without a link")
 			}

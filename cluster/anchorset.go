@@ -62,27 +62,39 @@ func newFinder(now time.Time, r *peerTable, d *prng, out *outbox, nearest func(o
 func (f *finder) use(now time.Time, cid security.ClusterID) *anchorSet {
 	g := f.sets.get(cid)
 	if g == nil {
-		g = &anchorSet{cid: cid, place: placeOfID(cid).head()}
+		g = &anchorSet{cid: cid, place: placeOfID(cid).head(), nearby: &nearby{}}
 		f.sets.add(g)
 		f.read(g)
-		g.decide(now, f.peers)
-		g.since = f.unchangedSince(g)
+		f.decide(now, g)
+		g.moved(f.unchangedSince(g))
+		g.stands(now)
 	}
 	g.users++
 	return g
 }
 
-// read asks the routing table for the peers closest to g. Ids next to each other mostly
-// have the same ones in the same order: those are kept once.
-func (f *finder) read(g *anchorSet) {
+// read asks the routing table for the peers closest to g, and says whether they are others.
+func (f *finder) read(g *anchorSet) (changed bool) {
 	local := f.nearest(overlay.Key(g.cid), g.width())
+	if slices.Equal(local, g.local) {
+		return false
+	}
+	g.nearby = &nearby{local, g.anchors}
+	return true
+}
+
+// decide decides anew who anchors g, and says whether anything about that has changed. Ids
+// next to each other mostly have the same peers nearby, in the same order: those are kept once.
+func (f *finder) decide(now time.Time, g *anchorSet) (changed bool) {
+	changed = g.decide(now, f.peers)
 	i, _ := f.sets.find(g.cid)
 	for _, o := range f.sets[max(i-1, 0):min(i+2, len(f.sets))] {
-		if slices.Equal(local, o.local) {
-			local = o.local
+		if o != g && slices.Equal(g.local, o.local) && slices.Equal(g.anchors, o.anchors) {
+			g.nearby = o.nearby
+			break
 		}
 	}
-	g.local = local
+	return changed
 }
 
 // unchangedSince says for how long a new ring has been what it is: as long as
@@ -162,11 +174,11 @@ func (f *finder) reachFor(now time.Time, peers, old []peer.ID) {
 // update decides anew who anchors g.
 func (f *finder) update(now time.Time, g *anchorSet) {
 	old := g.near()
-	changed := g.decide(now, f.peers)
+	changed := f.decide(now, g)
 	if !g.wide && g.lacks(f.peers) {
 		g.wide = true
 		f.read(g)
-		changed = g.decide(now, f.peers) || changed
+		changed = f.decide(now, g) || changed
 		if g.seekers > 0 {
 			f.planLookup(g, now.Add(f.delay(g)))
 		}
@@ -185,7 +197,7 @@ func (f *finder) tableChanged(now time.Time) {
 	f.changed = now
 	for _, g := range f.sets {
 		old := g.local
-		if f.read(g); slices.Equal(old, g.local) {
+		if !f.read(g) {
 			continue
 		}
 		f.update(now, g)
@@ -368,21 +380,27 @@ func majority(n int) int { return n/2 + 1 }
 
 // anchorSet is what is known of the neighbourhood of one cluster id.
 type anchorSet struct {
-	cid     security.ClusterID
-	place   uint64    // of cid, its head
-	edge    uint64    // how far the last of the closest anchors is away, its head
-	anchors []peer.ID // the closest peers, at most anchorCount, and the closest one at home elsewhere
-	since   time.Time // when anchors last changed
-	alike   bool      // all anchors but the one at home elsewhere are at home in one network
-	unsure  bool      // some of barred may yet turn out to be there
-	wide    bool      // the router is asked for more peers than usual
-	looking bool      // a lookup is under way
+	*nearby
+	cid   security.ClusterID
+	place uint64     // of cid, its head
+	edge  uint64     // how far the last of the closest anchors is away, its head
+	since *time.Time // when anchors last changed; nil = so long ago that all about it has settled
+	more  *findings  // nil = there are none, as where this node anchors and has no member
 
-	users   int32     // anchor books, registrations and watches of this id
-	links   int32     // of these, those that need links to the anchors
-	seekers int32     // of these, those for whom the network is asked as well
+	slot          // of the next lookup
+	users   int32 // anchor books, registrations and watches of this id
+	links   int32 // of these, those that need links to the anchors
+	seekers int32 // of these, those for whom the network is asked as well
+	alike   bool  // all anchors but the one at home elsewhere are at home in one network
+	unsure  bool  // some of barred may yet turn out to be there
+	wide    bool  // the router is asked for more peers than usual
+	looking bool  // a lookup is under way
+}
+
+// nearby are the peers close to cluster ids. Sets share it; nobody changes it.
+type nearby struct {
 	local   []peer.ID // from our own routing table
-	more    *findings // nil = there are none, as where this node anchors and has no member
+	anchors []peer.ID // the closest ones, at most anchorCount, and the closest one at home elsewhere
 }
 
 // findings are what is known of a neighbourhood beside the routing table and links.
@@ -407,6 +425,11 @@ func (g *anchorSet) hear() *findings {
 		g.more = &findings{}
 	}
 	return g.more
+}
+
+// none says that nothing was found.
+func (f findings) none() bool {
+	return len(f.found) == 0 && len(f.told) == 0 && len(f.barred) == 0 && f.recheck == 0
 }
 
 // hearsay is what one peer takes for the anchors.
@@ -469,8 +492,8 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 		// Cut off: members and callers on this node still find each other.
 		anchors, unsure = []peer.ID{r.self}, true
 	}
-	old := g.anchors
-	g.anchors = anchors
+	old := g.nearby
+	g.nearby = &nearby{old.local, anchors}
 	other, closer := g.other(r, beyond)
 	if barred = append(barred, closer...); other != "" {
 		g.anchors = append(g.anchors, other)
@@ -478,20 +501,35 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 	if n := len(g.anchors); n <= len(g.local) && slices.Equal(g.anchors, g.local[:n]) {
 		g.anchors = g.local[:n:n] // the common case, kept once
 	}
-	moved := !slices.Equal(old, g.anchors)
+	moved := !slices.Equal(old.anchors, g.anchors)
 	alike := g.alikeIn(r)
 	changed := moved || unsure != g.unsure || alike != g.alike || !slices.Equal(barred, heard.barred)
 	if moved {
-		g.since = now
+		g.moved(now)
 		g.edge = placeOfPeer(anchors[len(anchors)-1]).head() ^ g.place
 	} else {
-		g.anchors = old
+		g.nearby = old
 	}
 	g.unsure, g.alike = unsure, alike
 	if len(barred) > 0 || len(heard.barred) > 0 {
 		g.hear().barred = barred
 	}
+	if g.heard().none() {
+		g.more = nil
+	}
 	return changed
+}
+
+// moved notes when the anchors changed.
+func (g *anchorSet) moved(at time.Time) { g.since = &at }
+
+// stands is since when the anchors are these; zero = for so long that all has settled.
+func (g *anchorSet) stands(now time.Time) (since time.Time) {
+	if g.since != nil && now.Before(g.since.Add(settleTime)) {
+		return *g.since
+	}
+	g.since = nil
+	return since
 }
 
 // width is how many peers are asked of the router.

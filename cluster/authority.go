@@ -22,7 +22,6 @@ const (
 // has to ask for that. Pure core: the anchor drives it.
 type authority struct {
 	anchorSet *anchorSet
-	consults  bool     // somebody watches and there is no lease: co-anchors are asked
 	waits     *waiting // nil = for nothing
 }
 
@@ -77,9 +76,10 @@ type opinion struct {
 }
 
 // step says whether this node may call the cluster empty, and which co-anchors
-// to ask now so that it can as soon as possible. linked says who can be asked.
-func (u *authority) step(now time.Time, self peer.ID, linked func(peer.ID) bool) (settled bool, ask []peer.ID) {
-	if !u.consults {
+// to ask now so that it can as soon as possible: none unless it consults, because somebody
+// watches and there is no lease. linked says who can be asked.
+func (u *authority) step(now time.Time, self peer.ID, consults bool, linked func(peer.ID) bool) (settled bool, ask []peer.ID) {
+	if !consults {
 		u.rest(now)
 		return u.grounded(now, self), nil
 	}
@@ -116,7 +116,7 @@ func (u *authority) grounded(now time.Time, self peer.ID) bool {
 	if !u.anchorSet.isAnchor(self) || u.anchorSet.unsure {
 		return false
 	}
-	from := u.anchorSet.since
+	from := u.anchorSet.stands(now)
 	if at := u.orphaned(); at.After(from) {
 		from = at
 	}

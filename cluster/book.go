@@ -17,21 +17,22 @@ import (
 // watchers have not been told yet.
 type book struct {
 	authority authority
-	leases    []*heldLease   // by key
-	watchers  []*remoteWatch // by peer
+	leases    []*heldLease // by key
+	audience  *audience    // nil = nobody watches, and nothing is to be told
+	told      *nearby      // whose anchors all were told last
 
-	news      *news // since the last flush; nil = there is none
-	touched   bool
-	resend    bool      // some watcher lost a message
-	reaches   bool      // links to the anchors are kept
-	settled   bool      // as watchers were told last
-	announced []peer.ID // the anchors as all were told last
+	slot
+	touched bool
+	reaches bool // links to the anchors are kept
+	settled bool // as watchers were told last
 }
 
-// news is what watchers have not been told yet.
-type news struct {
-	upserted []leaseKey
-	removed  []leaseRef
+// audience are who watches, and what they have not been told yet.
+type audience struct {
+	watchers []*remoteWatch // by peer
+	upserted []leaseKey     // since the last flush
+	removed  []leaseRef     // likewise
+	resend   bool           // some watcher lost a message
 }
 
 // cid is the id that the book is about.
@@ -40,12 +41,39 @@ func (b *book) cid() security.ClusterID { return b.authority.anchorSet.cid }
 // set has books kept byPlace.
 func (b *book) set() *anchorSet { return b.authority.anchorSet }
 
-// since is the news to add to.
-func (b *book) since() *news {
-	if b.news == nil {
-		b.news = &news{}
+// public is the audience, to be changed.
+func (b *book) public() *audience {
+	if b.audience == nil {
+		b.audience = &audience{}
 	}
-	return b.news
+	return b.audience
+}
+
+// watchers are by peer; who calls it does not change the list.
+func (b *book) watchers() []*remoteWatch {
+	if b.audience == nil {
+		return nil
+	}
+	return b.audience.watchers
+}
+
+// admit takes in the only watch of its peer.
+func (b *book) admit(w *remoteWatch) {
+	i, _ := b.findWatch(w.peer)
+	u := b.public()
+	u.watchers = slices.Insert(u.watchers, i, w)
+}
+
+// dismiss takes p's watch out; nil = there is none.
+func (b *book) dismiss(p peer.ID) *remoteWatch {
+	i, ok := b.findWatch(p)
+	if !ok {
+		return nil
+	}
+	u := b.audience
+	w := u.watchers[i]
+	u.watchers = slices.Delete(u.watchers, i, i+1)
+	return w
 }
 
 // heldLease is one lease.
@@ -84,7 +112,7 @@ func (b *book) insert(l *heldLease, k leaseKey) {
 // upsert has watchers told about k by the next flush. That it was taken out
 // since the last one is no news any more: they would take it out for good.
 func (b *book) upsert(k leaseKey) {
-	n := b.since()
+	n := b.public()
 	n.removed = slices.DeleteFunc(n.removed, func(r leaseRef) bool { return r.leaseKey == k })
 	if !slices.Contains(n.upserted, k) {
 		n.upserted = append(n.upserted, k)
@@ -98,7 +126,7 @@ func (b *book) remove(l *heldLease) {
 		return
 	}
 	b.leases = slices.Delete(b.leases, i, i+1)
-	n := b.since()
+	n := b.public()
 	n.upserted = slices.DeleteFunc(n.upserted, func(k leaseKey) bool { return k == l.leaseKey })
 	n.removed = append(n.removed, leaseRef{l.leaseKey, l.incarnation})
 }
@@ -114,7 +142,7 @@ func (b *book) of(p peer.ID) (leases []*heldLease) {
 }
 
 func (b *book) findWatch(p peer.ID) (int, bool) {
-	return slices.BinarySearchFunc(b.watchers, p, func(w *remoteWatch, p peer.ID) int {
+	return slices.BinarySearchFunc(b.watchers(), p, func(w *remoteWatch, p peer.ID) int {
 		return cmp.Compare(w.peer, p)
 	})
 }
@@ -122,7 +150,7 @@ func (b *book) findWatch(p peer.ID) (int, bool) {
 // watchOf returns p's watch, or nil.
 func (b *book) watchOf(p peer.ID) *remoteWatch {
 	if i, ok := b.findWatch(p); ok {
-		return b.watchers[i]
+		return b.audience.watchers[i]
 	}
 	return nil
 }
@@ -133,7 +161,7 @@ func (b *book) proven(p peer.ID) bool {
 }
 
 // idle says that nothing is held here.
-func (b *book) idle() bool { return len(b.leases) == 0 && len(b.watchers) == 0 }
+func (b *book) idle() bool { return len(b.leases) == 0 && len(b.watchers()) == 0 }
 
 // snapshot tells w all there is.
 func (b *book) snapshot(out *outbox, w *remoteWatch, settled bool) {
@@ -153,27 +181,32 @@ func (b *book) snapshot(out *outbox, w *remoteWatch, settled bool) {
 // tell sends what changed to whom it concerns. settled is what the authority
 // says now.
 func (b *book) tell(now time.Time, out *outbox, settled bool) {
-	was, anchors := b.settled, b.authority.anchorSet.anchors
+	was, near := b.settled, b.authority.anchorSet.nearby
 	b.settled = settled
 	// To lose authority matters where there is nobody; elsewhere only to gain it
 	// need be told, to those who want to know whether a list is whole.
-	reanchor := !slices.Equal(b.announced, anchors)
-	b.announced = anchors
+	reanchor := !slices.Equal(b.told.anchors, near.anchors)
+	b.told = near
 	stands := !reanchor && (settled == was || !settled && len(b.leases) > 0)
-	if n := b.since(); len(n.upserted) > 0 || len(n.removed) > 0 || !stands {
+	if n := b.public(); len(n.upserted) > 0 || len(n.removed) > 0 || !stands {
 		b.deltas(out, n, reanchor)
 	}
 	if reanchor {
 		b.redirect(out)
 	}
-	if b.resend {
+	if b.audience.resend {
 		b.provoke(now, out)
 	}
-	b.touched, b.news, b.resend = false, nil, false
+	b.touched = false
+	if u := b.audience; len(u.watchers) > 0 {
+		u.upserted, u.removed, u.resend = nil, nil, false
+	} else {
+		b.audience = nil
+	}
 }
 
 // deltas sends what changed to every watcher, in as many messages as needed.
-func (b *book) deltas(out *outbox, n *news, reanchor bool) {
+func (b *book) deltas(out *outbox, n *audience, reanchor bool) {
 	var upserted []lease
 	for _, k := range n.upserted {
 		upserted = append(upserted, b.lease(k).lease)
@@ -189,9 +222,9 @@ func (b *book) deltas(out *outbox, n *news, reanchor bool) {
 			d.removed = removed[i]
 		}
 		if i == 0 && reanchor {
-			d.anchors = b.announced
+			d.anchors = b.told.anchors
 		}
-		for _, w := range b.watchers {
+		for _, w := range b.watchers() {
 			w.number++
 			each := d
 			each.seq, each.number = w.seq, w.number
@@ -206,7 +239,7 @@ func (b *book) redirect(out *outbox) {
 	for _, l := range b.leases {
 		if !slices.Contains(told, l.peer) {
 			told = append(told, l.peer)
-			out.send(l.peer, &registeredMsg{cid: b.cid(), member: l.member, seq: l.seq, anchors: b.announced})
+			out.send(l.peer, &registeredMsg{cid: b.cid(), member: l.member, seq: l.seq, anchors: b.told.anchors})
 		}
 	}
 }
@@ -214,7 +247,7 @@ func (b *book) redirect(out *outbox) {
 // provoke sends a Delta whose number leaves a gap to those who lost a message,
 // so that they watch again.
 func (b *book) provoke(now time.Time, out *outbox) {
-	for _, w := range b.watchers {
+	for _, w := range b.watchers() {
 		if due(w.gap, now) {
 			w.gap = time.Time{}
 			w.number++

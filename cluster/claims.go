@@ -31,6 +31,7 @@ type claims struct {
 
 // claim is what this node has at one anchor.
 type claim struct {
+	slot
 	holdings
 	peer   peer.ID
 	waits  int  // answers to what was asked for one by one

@@ -111,8 +111,8 @@
 // pair of nodes; only if the anchor's count or sum differs are leases and watches
 // asked for one by one (claims.go).
 //
-// A lease at rest takes an anchor less than 700 bytes with all that belongs to it, where
-// it is the only one of its cluster, and a member takes its node less than 2,900, keys
+// A lease at rest takes an anchor less than 550 bytes with all that belongs to it, where
+// it is the only one of its cluster, and a member takes its node less than 2,750, keys
 // included. What is only needed while something is under way is made then and let go
 // (waiting, attempt); what others say of a neighbourhood, or lookups, is there only where
 // somebody has said or asked something (findings); what belongs to ids is kept in their order, next to

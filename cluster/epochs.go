@@ -22,10 +22,11 @@ type epochTable struct {
 
 // term is what is valid for one name.
 type term struct {
+	slot
+	users   int32
 	name    string
 	cluster *security.Cluster
 	epochs  []*epoch // newest first
-	users   int
 }
 
 // epoch is one epoch with the proof that this node shows for it, made once.

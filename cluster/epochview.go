@@ -24,6 +24,7 @@ const (
 // epochView is what the anchors of one id say: a watched cluster under one key and
 // epoch. Clusters of one name whose sets of keys have a key in common share it.
 type epochView struct {
+	slot
 	verifier
 	of          []*watchedCluster
 	anchorSet   *anchorSet

@@ -69,7 +69,7 @@ func TestViewIsTheUnionTheRulesSay(t *testing.T) {
 	for range 3000 {
 		var epochViews []*epochView
 		for range 1 + rng.IntN(2) {
-			s := &epochView{anchorSet: &anchorSet{}}
+			s := &epochView{anchorSet: &anchorSet{nearby: &nearby{}}}
 			current := 1 + rng.IntN(3)
 			for i := range current + rng.IntN(3) {
 				c := &anchorView{

@@ -28,6 +28,7 @@ const (
 
 // registration is one member under one cluster id.
 type registration struct {
+	slot
 	*epoch
 	member    *localMember
 	anchorSet *anchorSet

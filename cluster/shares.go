@@ -113,9 +113,9 @@ func (s *holders) roomForWatch(b *book, from peer.ID) (n need, lacks bool) {
 	}
 	watches := func(g *guest) int { return g.watches }
 	switch {
-	case b != nil && len(b.watchers) >= maxClusterWatches:
-		here := make(map[peer.ID]*guest, len(b.watchers))
-		for _, w := range b.watchers {
+	case b != nil && len(b.watchers()) >= maxClusterWatches:
+		here := make(map[peer.ID]*guest, len(b.watchers()))
+		for _, w := range b.watchers() {
 			here[w.peer] = s.guests[w.peer]
 		}
 		return need{most(here, watches, mine+1), b}, true

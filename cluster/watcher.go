@@ -32,6 +32,7 @@ type watcher struct {
 
 // watchedCluster is one cluster.
 type watchedCluster struct {
+	slot
 	name       string
 	epochViews []*epochView // in the order of the name's epochs: newest first
 	view       *View
