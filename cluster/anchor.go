@@ -66,6 +66,7 @@ func (a *anchor) touch(b *book) {
 
 // register holds a lease for a member of from's, or says why not.
 func (a *anchor) register(now time.Time, from peer.ID, m *registerMsg) {
+	defer a.finder.leave(a.finder.use(now, m.cid)) // found once for all that follows
 	if refusal := a.admitLease(now, from, m); refusal != wire.Refusal_NONE {
 		a.drops.Inc(dropRefused.because(refusal))
 		a.out.send(from, &registeredMsg{

@@ -249,17 +249,18 @@ func (f *finder) tell(now time.Time, cid security.ClusterID, p peer.ID, anchors 
 		return
 	}
 	anchors = anchors[:min(len(anchors), nearestCount)]
+	theirs := &nearby{anchors: anchors}
 	if slices.Equal(anchors, g.anchors) {
-		anchors = g.anchors // the common case, kept once
+		theirs = g.nearby // the common case, kept once
 	}
 	i, heard := g.toldBy(p), g.hear()
 	switch {
 	case i >= 0 && slices.Equal(heard.told[i].anchors, anchors):
 		return
 	case i >= 0:
-		heard.told[i].anchors = anchors
+		heard.told[i].nearby = theirs
 	case len(heard.told) < 2*nearestCount:
-		heard.told = append(heard.told, hearsay{p, anchors})
+		heard.told = append(heard.told, hearsay{p, theirs})
 	default:
 		return
 	}
@@ -434,8 +435,8 @@ func (f findings) none() bool {
 
 // hearsay is what one peer takes for the anchors.
 type hearsay struct {
-	by      peer.ID
-	anchors []peer.ID
+	by peer.ID
+	*nearby
 }
 
 // set has anchor sets kept byPlace.

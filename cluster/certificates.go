@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"bytes"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -30,19 +29,8 @@ func (noCertificates) Serves(peer.ID, []byte, string) (string, error) { return "
 type reviewEvent struct{}
 
 func (reviewEvent) apply(c *control, now time.Time) {
-	certify(now, c.registrar)
+	c.registrar.redescribe(now)
 	review(now, c.watcher)
-}
-
-// certify has the records of this node's members carry its certificate.
-func certify(now time.Time, r *registrar) {
-	certificate := r.certificates.Certificate()
-	for _, g := range r.members {
-		if !bytes.Equal(g.record.certificate, certificate) {
-			g.record.certificate = certificate
-			r.renew(now, g)
-		}
-	}
 }
 
 // review takes out who may serve no longer, and asks the anchors for those who were

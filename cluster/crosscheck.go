@@ -126,7 +126,7 @@ func (w *watchedCluster) dismiss(k *watcher) {
 func (c *control) bringHome(now time.Time, cid security.ClusterID) {
 	for _, e := range c.registrar.byID.of(cid) {
 		if e.at(c.self) == nil {
-			c.anchor.register(now, c.self, e.ask(0))
+			c.anchor.register(now, c.self, e.ask(c.registrar, 0))
 		}
 	}
 }

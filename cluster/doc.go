@@ -111,12 +111,13 @@
 // pair of nodes; only if the anchor's count or sum differs are leases and watches
 // asked for one by one (claims.go).
 //
-// A lease at rest takes an anchor less than 550 bytes with all that belongs to it, where
-// it is the only one of its cluster, and a member takes its node less than 2,750, keys
+// A lease at rest takes an anchor less than 530 bytes with all that belongs to it, where
+// it is the only one of its cluster, and a member takes its node less than 2,300, keys
 // included. What is only needed while something is under way is made then and let go
 // (waiting, attempt); what others say of a neighbourhood, or lookups, is there only where
-// somebody has said or asked something (findings); what belongs to ids is kept in their order, next to
-// those that have the same neighbours (byplace.go).
+// somebody has said or asked something (findings); what is the same for many is kept once
+// (nearby, description); what belongs to ids is kept in their order, next to those that
+// have the same neighbours (byplace.go).
 //
 // The inbox bounds frames in all and for each peer; what is dropped there is
 // counted (Status.Drops) and asked for again. A caller of more than 64 members

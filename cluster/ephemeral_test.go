@@ -37,7 +37,7 @@ func TestARecordSaysTheLatestEphemeralKey(t *testing.T) {
 	require.Equal(t, security.EphemeralKey{1}, told().ephemeral)
 	require.Equal(t, []string{"registered 1"}, g.grant("A", wire.Refusal_NONE))
 	require.Empty(t, g.keyed(1))
-	first := g.c.registrar.members[0].record.revision
+	first := g.c.registrar.members[0].revision
 	require.Len(t, only("A: register", g.keyed(2)), 1)
 	require.Equal(t, security.EphemeralKey{2}, told().ephemeral)
 	require.Greater(t, told().revision, first)

@@ -50,7 +50,7 @@ func TestAMemberAtRestIsSmall(t *testing.T) {
 		clear(g.msgs)
 	})
 	t.Logf("%d bytes", bytes)
-	require.LessOrEqual(t, bytes, 2750)
+	require.LessOrEqual(t, bytes, 2300)
 	runtime.KeepAlive(g)
 }
 
@@ -72,6 +72,6 @@ func TestALeaseAtRestIsSmall(t *testing.T) {
 		clear(g.msgs)
 	})
 	t.Logf("%d bytes", bytes)
-	require.LessOrEqual(t, bytes, 550)
+	require.LessOrEqual(t, bytes, 530)
 	runtime.KeepAlive(g)
 }

@@ -51,11 +51,11 @@ func reachedBy(m *Member, p peer.ID) bool {
 // pass notes that a member which is lent has other leases now.
 func pass(now time.Time, r *registrar, name string, m MemberID, passed map[security.ClusterID]Passed) {
 	i, ok := r.members.find(name, m)
-	if !ok || r.members[i].passed == nil {
+	if !ok || r.members[i].passed() == nil {
 		return
 	}
 	g := r.members[i]
-	g.passed = passed
+	g.lending.passed = passed
 	r.follow(now, g, r.epochs.of(name))
 	r.renew(now, g)
 	r.settle(now, g)
@@ -64,21 +64,22 @@ func pass(now time.Time, r *registrar, name string, m MemberID, passed map[secur
 // under returns the epochs that g is registered under: a member that is lent, under
 // those for which there is a lease of its own.
 func (g *localMember) under(epochs []*epoch) []*epoch {
-	if g.passed == nil {
+	passed := g.passed()
+	if passed == nil {
 		return epochs
 	}
 	return slices.DeleteFunc(slices.Clone(epochs), func(e *epoch) bool {
-		_, ok := g.passed[e.cid]
+		_, ok := passed[e.cid]
 		return !ok
 	})
 }
 
 // seal returns the sealed record of e's member.
 func (e *registration) seal(r *registrar) []byte {
-	g := e.member.record
+	g, passed := e.member.record(r), e.member.passed()
 	switch {
-	case e.member.passed != nil:
-		own := e.member.passed[e.cid]
+	case passed != nil:
+		own := passed[e.cid]
 		g.passed, g.ephemeral = &own, security.EphemeralKey{}
 		return e.keys.SealLent(r.rand, g.encode())
 	case e.whole:

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -31,6 +32,7 @@ type registrar struct {
 	alone time.Time
 
 	members   localMembers
+	described descriptions
 	byID      registrations
 	served    servedTable
 	farewells []farewell
@@ -56,10 +58,91 @@ func (w *whereabouts) now() []string {
 // localMember is one local member.
 type localMember struct {
 	name          string
-	record        record
-	registrations []*registration               // in the order of the name's epochs
-	passed        map[security.ClusterID]Passed // nil = it is this node's own
-	acknowledged  bool                          // once: Register has returned
+	id            MemberID
+	node          *description
+	lending       *lending        // nil = it is this node's own
+	registrations []*registration // in the order of the name's epochs
+	payload       []byte
+	revision      uint64 // of its record
+	maxMessage    int
+	capacity      int32
+	suspect       bool // its node doubts it
+	acknowledged  bool // once: Register has returned
+}
+
+// description is what records say of their node. Members share it; nobody changes it.
+type description struct {
+	addrs       []string
+	certificate []byte
+	ephemeral   security.EphemeralKey
+}
+
+// lending is what is known of a member that a gateway lends.
+type lending struct {
+	network  string // where it is from
+	priority int
+	networks networks                      // that it has come through
+	passed   map[security.ClusterID]Passed // nil = this node opens what is for it
+}
+
+func (d *description) equal(o *description) bool {
+	return d.ephemeral == o.ephemeral && slices.Equal(d.addrs, o.addrs) && bytes.Equal(d.certificate, o.certificate)
+}
+
+// passed are the member's own leases; nil = this node opens what is for it.
+func (g *localMember) passed() map[security.ClusterID]Passed {
+	if g.lending == nil {
+		return nil
+	}
+	return g.lending.passed
+}
+
+// networks are those that the member has come through.
+func (g *localMember) networks() networks {
+	if g.lending == nil {
+		return nil
+	}
+	return g.lending.networks
+}
+
+// record is what the record says now.
+func (g *localMember) record(r *registrar) record {
+	now := record{
+		leaseKey: leaseKey{r.self, g.id}, incarnation: r.incarnation, zone: r.zone,
+		addrs: g.node.addrs, certificate: g.node.certificate, ephemeral: g.node.ephemeral,
+		capacity: int(g.capacity), maxMessage: g.maxMessage, payload: g.payload, suspect: g.suspect, revision: g.revision,
+	}
+	if l := g.lending; l != nil {
+		now.network, now.priority, now.networks = l.network, l.priority, l.networks
+	}
+	return now
+}
+
+// descriptions are the present ones: with an ephemeral key, and without.
+type descriptions [2]*description
+
+// keep is d as it is kept for all members that say the same.
+func (all *descriptions) keep(d description) *description {
+	kept := &all[0]
+	if d.ephemeral.IsZero() {
+		kept = &all[1]
+	}
+	if *kept == nil || !d.equal(*kept) {
+		*kept = &d
+	}
+	return *kept
+}
+
+// redescribe renews the records that say of this node what is no longer so.
+func (r *registrar) redescribe(now time.Time) {
+	addrs, certificate := r.here.now(), r.certificates.Certificate()
+	for _, g := range r.members {
+		was := g.node
+		g.node = r.described.keep(description{addrs, certificate, r.ephemeral(g.name)})
+		if g.node != was && !g.node.equal(was) {
+			r.renew(now, g)
+		}
+	}
 }
 
 // localMembers are by name, then member.
@@ -67,7 +150,7 @@ type localMembers []*localMember
 
 func (all localMembers) find(name string, m MemberID) (int, bool) {
 	return slices.BinarySearchFunc(all, name, func(g *localMember, name string) int {
-		return cmp.Or(cmp.Compare(g.name, name), cmp.Compare(g.record.member, m))
+		return cmp.Or(cmp.Compare(g.name, name), cmp.Compare(g.id, m))
 	})
 }
 
@@ -87,14 +170,15 @@ func (r *registrar) add(now time.Time, name string, d Registration) error {
 	if ok {
 		return ErrDuplicate
 	}
-	g := &localMember{name: name, record: record{
-		leaseKey: leaseKey{r.self, d.Member}, incarnation: r.incarnation, addrs: r.here.now(), zone: r.zone,
-		capacity: min(max(d.Capacity, 1), maxCapacity), maxMessage: max(d.MaxMessage, 0),
-		payload: d.Payload, network: d.Network, priority: min(max(d.Priority, 0), MaxPriority), networks: d.Networks,
-		certificate: r.certificates.Certificate(), ephemeral: r.ephemeral(name),
-	}, passed: d.Passed}
+	g := &localMember{
+		name: name, id: d.Member, node: r.described.keep(description{r.here.now(), r.certificates.Certificate(), r.ephemeral(name)}),
+		capacity: int32(min(max(d.Capacity, 1), maxCapacity)), maxMessage: max(d.MaxMessage, 0), payload: d.Payload,
+	}
+	if d.Network != "" || d.Priority > 0 || len(d.Networks) > 0 || d.Passed != nil {
+		g.lending = &lending{d.Network, min(max(d.Priority, 0), MaxPriority), d.Networks, d.Passed}
+	}
 	epochs := r.epochs.use(now, name)
-	if len(epochs) == 0 || g.passed == nil && epochs[0].keys.FindsOnly() {
+	if len(epochs) == 0 || g.passed() == nil && epochs[0].keys.FindsOnly() {
 		r.epochs.leave(name)
 		return ErrNoKeys
 	}
@@ -198,7 +282,7 @@ func (r *registrar) registered(now time.Time, from peer.ID, m *registeredMsg) {
 	}
 	a.answered(now, m.refusal, r.rng)
 	if a.state == leaseHeld {
-		r.claims.set(now, from, &a.stake, stake{stands: true, sum: e.lease.sumOf(e.cid)})
+		r.claims.set(now, from, &a.stake, stake{stands: true, sum: e.lease(r).sumOf(e.cid)})
 	} else {
 		r.claims.drop(from, &a.stake)
 	}
@@ -226,8 +310,8 @@ func (r *registrar) settle(now time.Time, g *localMember) {
 		if asked > 0 && refused == asked {
 			g.acknowledged = true
 			err := fmt.Errorf("%w: %s", ErrRefused, dropRefused.because(reason))
-			r.out.add(registeredAction{g.name, g.record.member, err})
-			r.remove(now, g.name, g.record.member)
+			r.out.add(registeredAction{g.name, g.id, err})
+			r.remove(now, g.name, g.id)
 			return
 		}
 		done = done && asked > 0 && held >= majority(asked)
@@ -239,7 +323,7 @@ func (r *registrar) settle(now time.Time, g *localMember) {
 	if done {
 		g.acknowledged = true
 		r.served.doubt(g.name)
-		r.out.add(registeredAction{g.name, g.record.member, nil})
+		r.out.add(registeredAction{g.name, g.id, nil})
 	}
 }
 
@@ -283,7 +367,7 @@ func (r *registrar) chores(now time.Time) {
 		}
 	}
 	if due(r.recheckAt, now) {
-		r.readdress(now)
+		r.redescribe(now)
 		r.planRecheck(now)
 	}
 	r.alarm.plan(r.recheckAt)
@@ -301,21 +385,9 @@ func (r *registrar) planRecheck(now time.Time) {
 	r.alarm.plan(r.recheckAt)
 }
 
-// readdress renews the records if this node's addresses have changed.
-func (r *registrar) readdress(now time.Time) {
-	addrs := r.here.now()
-	for _, g := range r.members {
-		if slices.Equal(g.record.addrs, addrs) {
-			continue
-		}
-		g.record.addrs = addrs
-		r.renew(now, g)
-	}
-}
-
 // renew has the anchors hold the record as it is now.
 func (r *registrar) renew(now time.Time, g *localMember) {
-	g.record.revision++
+	g.revision++
 	for _, e := range g.registrations {
 		e.sign(r)
 		for _, a := range e.leases {
@@ -328,11 +400,11 @@ func (r *registrar) renew(now time.Time, g *localMember) {
 // doubt notes that a member is suspect, or no longer is.
 func (r *registrar) doubt(now time.Time, name string, m MemberID, on bool) {
 	i, ok := r.members.find(name, m)
-	if !ok || r.members[i].record.suspect == on {
+	if !ok || r.members[i].suspect == on {
 		return
 	}
 	g := r.members[i]
-	g.record.suspect = on
+	g.suspect = on
 	r.renew(now, g)
 }
 
@@ -343,11 +415,18 @@ func (r *registrar) revise(now time.Time, name string, as Registration) {
 		return
 	}
 	g := r.members[i]
-	capacity, maxMessage := min(max(as.Capacity, 1), maxCapacity), max(as.MaxMessage, 0)
-	if g.record.capacity == capacity && g.record.maxMessage == maxMessage && slices.Equal(g.record.networks, as.Networks) {
+	capacity, maxMessage := int32(min(max(as.Capacity, 1), maxCapacity)), max(as.MaxMessage, 0)
+	came := !slices.Equal(g.networks(), as.Networks)
+	if g.capacity == capacity && g.maxMessage == maxMessage && !came {
 		return
 	}
-	g.record.capacity, g.record.maxMessage, g.record.networks = capacity, maxMessage, as.Networks
+	g.capacity, g.maxMessage = capacity, maxMessage
+	if came {
+		if g.lending == nil {
+			g.lending = &lending{}
+		}
+		g.lending.networks = as.Networks
+	}
 	r.renew(now, g)
 }
 

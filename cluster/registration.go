@@ -32,7 +32,8 @@ type registration struct {
 	*epoch
 	member    *localMember
 	anchorSet *anchorSet
-	lease     lease // as the anchors are to hold it
+	record    []byte // sealed, as the anchors are to hold it
+	signature []byte
 	leases    []*anchorLease
 	breakAt   time.Time // when old leases are let go; zero = the new ones do not all stand
 }
@@ -44,12 +45,12 @@ func (e *registration) set() *anchorSet { return e.anchorSet }
 type registrations struct{ byPlace[*registration] }
 
 func (all *registrations) add(e *registration) {
-	i, _ := all.place(e.cid, e.member.record.member)
+	i, _ := all.place(e.cid, e.member.id)
 	all.byPlace = slices.Insert(all.byPlace, i, e)
 }
 
 func (all *registrations) remove(e *registration) {
-	if i, ok := all.place(e.cid, e.member.record.member); ok {
+	if i, ok := all.place(e.cid, e.member.id); ok {
 		all.byPlace = slices.Delete(all.byPlace, i, i+1)
 	}
 }
@@ -64,7 +65,7 @@ func (all *registrations) find(cid security.ClusterID, m MemberID) *registration
 
 func (all *registrations) place(cid security.ClusterID, m MemberID) (int, bool) {
 	from, _ := all.byPlace.find(cid)
-	i, ok := slices.BinarySearchFunc(all.of(cid), m, func(e *registration, m MemberID) int { return cmp.Compare(e.member.record.member, m) })
+	i, ok := slices.BinarySearchFunc(all.of(cid), m, func(e *registration, m MemberID) int { return cmp.Compare(e.member.id, m) })
 	return from + i, ok
 }
 
@@ -82,9 +83,9 @@ type anchorLease struct {
 	peer    peer.ID
 	session uint64
 	seq     uint64
-	trip    time.Duration // from the last Register that was answered to the answer
 	stake   stake
 	trying  *attempt // nil = it stands, or waits for the link
+	trip    uint32   // milliseconds from the last Register that was answered to the answer, rounded up
 	state   leaseState
 	old     bool // no longer an anchor, or not yet replaced
 }
@@ -156,7 +157,7 @@ func (e *registration) heldElsewhere(self peer.ID) bool {
 func (a *anchorLease) answered(now time.Time, reason wire.Refusal, d *prng) {
 	t := a.attempt()
 	if !t.sent.IsZero() { // an anchor says it again when it sees other anchors
-		a.trip, t.sent = now.Sub(t.sent), time.Time{}
+		a.trip, t.sent = uint32((now.Sub(t.sent)+time.Millisecond-1)/time.Millisecond), time.Time{}
 	}
 	if reason == wire.Refusal_NONE {
 		a.state, a.trying = leaseHeld, nil
@@ -193,9 +194,15 @@ func (a *anchorLease) again(at time.Time) {
 
 // sign seals and signs the record of e's member as it is now.
 func (e *registration) sign(r *registrar) {
-	g := &e.member.record
-	e.lease = lease{leaseKey: g.leaseKey, incarnation: g.incarnation, record: e.seal(r)}
-	e.lease.signature = r.key.SignLease(e.lease.signed(r.network, e.cid))
+	e.record = e.seal(r)
+	e.signature = r.key.SignLease(e.lease(r).signed(r.network, e.cid))
+}
+
+// lease is what anchors are to hold.
+func (e *registration) lease(r *registrar) *lease {
+	return &lease{
+		leaseKey: leaseKey{r.self, e.member.id}, incarnation: r.incarnation, record: e.record, signature: e.signature,
+	}
 }
 
 // advance does for e whatever can be done now: ask the anchors that have not
@@ -232,6 +239,9 @@ func (r *registrar) matchAnchors(e *registration) {
 	for _, a := range e.leases {
 		a.old = !e.anchorSet.isAnchor(a.peer)
 	}
+	if e.leases == nil {
+		e.leases = make([]*anchorLease, 0, len(e.anchorSet.anchors))
+	}
 	for _, p := range e.anchorSet.anchors {
 		if e.at(p) == nil {
 			e.leases = append(e.leases, &anchorLease{peer: p})
@@ -252,14 +262,14 @@ func (r *registrar) ask(now time.Time, e *registration, a *anchorLease) {
 	if a.state != leaseRefused {
 		t.tries++
 	}
-	r.out.send(a.peer, e.ask(a.seq))
+	r.out.send(a.peer, e.ask(r, a.seq))
 }
 
 // ask is what an anchor is asked to hold.
-func (e *registration) ask(seq uint64) *registerMsg {
+func (e *registration) ask(r *registrar, seq uint64) *registerMsg {
 	return &registerMsg{
-		cid: e.cid, key: e.keys.PublicKey(), proof: e.proof, member: e.member.record.member,
-		incarnation: e.lease.incarnation, record: e.lease.record, signature: e.lease.signature, seq: seq,
+		cid: e.cid, key: e.keys.PublicKey(), proof: e.proof, member: e.member.id,
+		incarnation: r.incarnation, record: e.record, signature: e.signature, seq: seq,
 	}
 }
 
@@ -268,7 +278,7 @@ func (r *registrar) breakOld(now time.Time, e *registration, standing bool) {
 	var old []*anchorLease
 	wait := breakAfter
 	for _, a := range e.leases {
-		wait = max(wait, breakTrips*a.trip)
+		wait = max(wait, breakTrips*time.Duration(a.trip)*time.Millisecond)
 		if a.old {
 			old = append(old, a)
 		}
@@ -295,7 +305,7 @@ func (r *registrar) breakOld(now time.Time, e *registration, standing bool) {
 // unregister ends the lease at one anchor.
 func (r *registrar) unregister(e *registration, a *anchorLease) {
 	if a.state == leaseSent || a.state == leaseHeld {
-		r.out.send(a.peer, &unregisterMsg{cid: e.cid, member: e.member.record.member})
+		r.out.send(a.peer, &unregisterMsg{cid: e.cid, member: e.member.id})
 	}
 	r.release(e, a)
 }
@@ -309,7 +319,7 @@ func (r *registrar) release(e *registration, a *anchorLease) {
 // drop ends the registration everywhere.
 func (r *registrar) drop(now time.Time, e *registration) {
 	if e.at(r.self) == nil { // it may have been brought home
-		r.out.send(r.self, &unregisterMsg{cid: e.cid, member: e.member.record.member})
+		r.out.send(r.self, &unregisterMsg{cid: e.cid, member: e.member.id})
 	}
 	for _, a := range slices.Clone(e.leases) {
 		r.unregister(e, a)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,8 +28,8 @@ type Cluster struct {
 	name string
 	plan schedule
 
-	keys      *source         // locks itself
-	subkeys   hidden[subkeys] // likewise
+	keys      *source                 // locks itself
+	subkeys   atomic.Pointer[subkeys] // made with the first one; package fmt does not follow it
 	scratches scratches
 
 	// Guarded by mu, which is held while keys are derived but never across
@@ -47,7 +48,7 @@ func NewCluster(name string, keys []KeyVersion) *Cluster {
 }
 
 func newCluster(name string, keys *source) *Cluster {
-	return &Cluster{name: name, keys: keys, plan: newSchedule(name), subkeys: hide(new(subkeys))}
+	return &Cluster{name: name, keys: keys, plan: newSchedule(name)}
 }
 
 // SetKeys puts other keys in the place of explicit ones. It returns ErrBadFile for

@@ -154,7 +154,11 @@ func (c *Cluster) subkeysOf(b *Binding) *subkeys {
 	if b.Agreement != nil {
 		return &b.Agreement.state.get().subkeys
 	}
-	return c.subkeys.get()
+	if s := c.subkeys.Load(); s != nil {
+		return s
+	}
+	c.subkeys.CompareAndSwap(nil, new(subkeys))
+	return c.subkeys.Load()
 }
 
 // payloadAEAD derives a subkey; false if the agreement was erased.
