@@ -197,19 +197,9 @@ func TestThreeCloudsServeEachOther(t *testing.T) {
 
 	own, others := w.load(caller["eu"], "geo", 4), w.load(caller["us"], "geo@ap", 4)
 	w.wan.Cut(w.cloud["eu"])
-	began := time.Now()
-	var said error
-	harness.Eventually(t, harness.Patience, "that geo@eu can't be reached is said", func() error {
-		_, _, said = asked(t.Context(), caller["us"], "geo@eu")
-		if errors.Is(said, patterns.ErrUnreachable) || errors.Is(said, patterns.ErrNoMembers) {
-			return nil
-		}
-		return fmt.Errorf("us hears %w", said)
-	})
-	t.Logf("eu is cut off: us hears %q after %s", said, time.Since(began).Round(time.Millisecond))
+	w.hearsOfTheCut(caller, 20*time.Second) // longer than links wait
 	who, _, err := asked(t.Context(), caller["ap"], "geo")
 	require(t, err == nil && who == "ap", fmt.Sprint(who, err))
-	time.Sleep(20 * time.Second) // longer than links wait
 	own.stop()
 	others.stop()
 	t.Logf("meanwhile eu asks geo: %s", own)
@@ -230,6 +220,34 @@ func TestThreeCloudsServeEachOther(t *testing.T) {
 		return err
 	})
 }
+
+// hearsOfTheCut has us and ap, where the gateways to eu stand, ask geo@eu for so long after
+// eu was cut off: they soon hear at once that no gateway reaches it, and nothing else from
+// then on; that there is no member nobody says.
+func (w *clouds) hearsOfTheCut(caller map[string]*client.Client, during time.Duration) {
+	w.Helper()
+	began, heard := time.Now(), map[string]bool{}
+	for time.Since(began) < during {
+		for _, name := range []string{"us", "ap"} {
+			ctx, cancel := context.WithTimeout(w.Context(), 500*time.Millisecond)
+			_, took, err := asked(ctx, caller[name], "geo@eu")
+			cancel()
+			since := time.Since(began).Round(time.Millisecond)
+			cut := errors.Is(err, patterns.ErrUnreachable) && strings.Contains(err.Error(), "no gateway reaches the network eu")
+			if cut && !heard[name] {
+				heard[name] = true
+				w.Logf("eu is cut off: %s hears %q after %s", name, err, since)
+			}
+			require(w.T, cut || !heard[name] && errors.Is(err, context.DeadlineExceeded), fmt.Sprintf("%s hears %v after %s and %s", name, err, took, since))
+			require(w.T, heard[name] || since < cutHeard, fmt.Sprintf("%s hears %v %s after eu was cut off", name, err, since))
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// cutHeard is when callers hear of a cut at the latest: after 2 s, and on a machine that
+// does much else later.
+const cutHeard = 6 * time.Second
 
 // lentTwice waits until each cloud sees both gateways of each pair.
 func (w *clouds) lentTwice(caller map[string]*client.Client) {
