@@ -4,12 +4,15 @@
 package tests
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -58,6 +61,107 @@ func TestAGatewayShowsWhatCrosses(t *testing.T) {
 
 	g.Kill()
 	harness.Run(t, "gateway", "status", "--config", g.Config()).Ends(5).Says("no gateway answers", "start it with 'arke gateway --config")
+}
+
+func TestAGatewayRefusesWhatIsBeyondItsLimits(t *testing.T) {
+	// This test goes one over each limit of a crossing: the caller hears that there is too
+	// much, and the reason is counted in the gateway's status, its table and its metrics.
+	// When there is room again the next one crosses.
+	scenario(t)
+	eu, us := harness.NewNetwork(t).Relay("eu"), harness.NewNetwork(t).Relay("us")
+	g := harness.NewGateway(t, map[string]*harness.Relay{"eu": eu, "us": us}, "",
+		"cluster: requests, from: eu, to: us, in-flight: 1", "cluster: tunnels, from: eu, to: us, tunnels: 1",
+		"cluster: bytes, from: eu, to: us, bytes-per-second: 1000", "cluster: messages, from: eu, to: us, messages-per-second: 1")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*harness.Patience)
+	defer cancel()
+	holds, release := make(chan struct{}), make(chan struct{})
+	program := eu.Client()
+	for _, cluster := range []string{"requests", "tunnels", "bytes", "messages"} {
+		_, err := program.Serve(ctx, cluster, patterns.Service{
+			Request: func(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
+				if string(r.Body) == "hold" {
+					close(holds)
+					<-release
+				}
+				return patterns.Message{}, nil
+			},
+			Tunnel: func(ctx context.Context, s patterns.Tunnel) error { _, err := s.Receive(ctx); return err },
+		}, patterns.Limits{})
+		require(t, err == nil, err)
+		us.Sees(1, cluster)
+	}
+	caller := us.Client()
+	ask := func(cluster string, body []byte) error {
+		_, err := caller.Request(ctx, cluster, patterns.Message{Body: body})
+		return err
+	}
+	refused := func(cluster, reason string, err error) {
+		t.Helper()
+		require(t, errors.Is(err, patterns.ErrOverloaded), fmt.Sprintf("%s: %v", cluster, err))
+		count := refusedBy(t, g, cluster, reason)
+		require(t, count > 0, cluster+": "+reason+" is not in the status")
+		page, err := g.Page("/metrics")
+		line := fmt.Sprintf("arke_gateway_refused_total{cluster=%q,from=\"eu\",reason=%q,to=\"us\"} %d\n", cluster, reason, count)
+		require(t, err == nil && strings.Contains(page, line), fmt.Sprint(line, " is not in\n", page, err))
+		table := harness.Run(t, "gateway", "status", "--config", g.Config()).Ends(0).Stdout
+		require(t, regexp.MustCompile(`(?m)^`+cluster+` .* `+reason+fmt.Sprintf(` %d$`, count)).MatchString(table), table)
+	}
+	crosses := func(cluster string, use func() error) {
+		t.Helper()
+		harness.Eventually(t, harness.Patience, cluster+" has room again", use)
+	}
+
+	held := make(chan error, 1)
+	go func() { held <- ask("requests", []byte("hold")) }()
+	select {
+	case <-holds:
+	case err := <-held:
+		t.Fatalf("the first request: %v", err)
+	}
+	refused("requests", "in_flight_limit", ask("requests", nil))
+	close(release)
+	err := <-held
+	require(t, err == nil, err)
+	crosses("requests", func() error { return ask("requests", nil) })
+
+	first, err := caller.OpenTunnel(ctx, "tunnels", patterns.Message{})
+	require(t, err == nil, err)
+	_, err = caller.OpenTunnel(ctx, "tunnels", patterns.Message{})
+	refused("tunnels", "tunnels_limit", err)
+	err = first.Reset(1, "enough")
+	require(t, err == nil, err)
+	crosses("tunnels", func() error { _, err := caller.OpenTunnel(ctx, "tunnels", patterns.Message{}); return err })
+
+	err = ask("bytes", make([]byte, 100_000)) // a quiet second lets one message pass, whatever its size
+	require(t, err == nil, err)
+	refused("bytes", "bytes_limit", ask("bytes", []byte("x")))
+
+	for err = nil; err == nil; { // more than one a second, on any machine
+		err = errors.Join(ask("messages", nil), ask("messages", nil), ask("messages", nil))
+	}
+	refused("messages", "messages_limit", err)
+	crosses("messages", func() error { return ask("messages", nil) })
+}
+
+// refusedBy is how often a gateway has refused something of a crossing for that reason, as
+// its status says.
+func refusedBy(t *testing.T, g *harness.Gateway, cluster, reason string) (count int) {
+	t.Helper()
+	var s struct {
+		Crossings []struct {
+			Cluster string         `json:"cluster"`
+			Refused map[string]int `json:"refused"`
+		} `json:"crossings"`
+	}
+	out := harness.Run(t, "gateway", "status", "--config", g.Config(), "--json").Ends(0).Stdout
+	err := json.Unmarshal([]byte(out), &s)
+	require(t, err == nil, err)
+	for _, x := range s.Crossings {
+		if x.Cluster == cluster {
+			count = x.Refused[reason]
+		}
+	}
+	return count
 }
 
 func TestAGatewayTakesPartInARotation(t *testing.T) {

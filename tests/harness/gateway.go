@@ -51,11 +51,16 @@ func startGateway(t TB, name string, place func([]string) []string, nodes []Gate
 // Config is the path of its configuration.
 func (g *Gateway) Config() string { return filepath.Join(g.dir, "gateway.yaml") }
 
+func (g *Gateway) admin() string { return filepath.Join(g.dir, "admin") }
+
+// Page asks the gateway's admin address, and returns status and body in one text.
+func (g *Gateway) Page(path string) (string, error) { return pageAt(g.admin(), path) }
+
 // Lends writes another list of what is lent into its configuration.
 func (g *Gateway) Lends(lend ...string) {
 	g.t.Helper()
 	var text strings.Builder
-	fmt.Fprintf(&text, "admin: unix:%s\nnetworks:\n", filepath.Join(g.dir, "admin"))
+	fmt.Fprintf(&text, "admin: unix:%s\nnetworks:\n", g.admin())
 	for _, n := range g.nodes {
 		fmt.Fprintf(&text, "  %s:\n    key-file: %s\n    listen: [%s]\n    no-mdns: true\n    seed: [\"%s\"]\n    data-dir: %s\n",
 			n.Name, n.Network.Key(), n.Listen, n.Seed, filepath.Join(g.dir, n.Name))

@@ -18,10 +18,12 @@ func adminOf(r *Relay) string { return filepath.Join(r.network.dir, r.name+".adm
 
 // PageOf asks the admin address of a relay on a machine, and returns status and body in
 // one text.
-func Page(r *Relay, path string) (string, error) {
+func Page(r *Relay, path string) (string, error) { return pageAt(adminOf(r), path) }
+
+func pageAt(socket, path string) (string, error) {
 	var d net.Dialer
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return d.DialContext(ctx, "unix", adminOf(r))
+		return d.DialContext(ctx, "unix", socket)
 	}}
 	defer transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
