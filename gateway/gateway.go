@@ -248,6 +248,7 @@ func (g *Gateway) demand(to, cluster, by string) (lends []*lend, full bool) {
 		if d == nil {
 			if !p.room(by, now) {
 				full = true
+				p.refused++
 				continue
 			}
 			d = &demand{lend: newLend(g, c), by: by}

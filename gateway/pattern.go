@@ -16,9 +16,10 @@ import (
 // in a network, so each is lent when somebody asks for it, until it was not used for a
 // while. Its fields are guarded by the gateway's mu.
 type pattern struct {
-	what   Crossing // without its limits
-	limits Limits   // of each cluster
-	lends  map[string]*demand
+	what    Crossing // without its limits
+	limits  Limits   // of each cluster
+	lends   map[string]*demand
+	refused uint64 // questions for clusters beyond maxDemands, or beyond the share of who asked
 }
 
 // demand is a cluster of a pattern that somebody has asked for.

@@ -209,6 +209,7 @@ func TestWhoOffersAllNamesAndAnswersNothingDelaysNobodyForLong(t *testing.T) {
 		require.Equal(t, "geo.maps", who)
 		time.Sleep(10 * time.Second)
 		miss("nobody", 2100*time.Millisecond)
+		require.Equal(t, uint64(13), caller.Status().Drops["federation.no_answer"], "and those of callers who had no time are not counted")
 	})
 }
 
@@ -231,6 +232,8 @@ func TestOnePeerHasItsShareOfWhatIsLent(t *testing.T) {
 			}
 		}
 		require.LessOrEqual(t, g.Status().Patterns[0].Clusters, 256)
+		require.GreaterOrEqual(t, g.Status().Patterns[0].Refused["clusters_limit"], uint64(unknown))
+		require.Equal(t, uint64(unknown), caller.Status().Drops["federation.no_answer"])
 		require.Positive(t, none)
 		require.Equal(t, 300, none+unknown)
 		who, _, err := simAsk(us.Start("us-2"), "geo.maps")

@@ -54,6 +54,10 @@ type CrossingStatus struct {
 	RoundTrip time.Duration     `json:"trip_ns"` // there and back, without the handler's time; 0 = not measured
 }
 
+// refusedClusters is why a cluster of a pattern is not lent: there are as many as there
+// may be, or as the peer who asks can cause.
+const refusedClusters = "clusters_limit"
+
 // PatternStatus is one pattern that is in force.
 type PatternStatus struct {
 	From     string `json:"from"`
@@ -61,6 +65,8 @@ type PatternStatus struct {
 	Cluster  string `json:"cluster"`
 	As       string `json:"as"`
 	Clusters int    `json:"clusters"` // that somebody has asked for
+	// Refused are questions for one more cluster, by reason.
+	Refused map[string]uint64 `json:"refused,omitempty"`
 }
 
 // TransitStatus is what a crossing lends on of another network's members.
@@ -126,7 +132,11 @@ func (g *Gateway) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, p := range g.byLength() {
-		s.Patterns = append(s.Patterns, PatternStatus{From: p.what.From, To: p.what.To, Cluster: p.what.Cluster, As: p.what.As, Clusters: len(p.lends)})
+		x := PatternStatus{From: p.what.From, To: p.what.To, Cluster: p.what.Cluster, As: p.what.As, Clusters: len(p.lends)}
+		if p.refused > 0 {
+			x.Refused = map[string]uint64{refusedClusters: p.refused}
+		}
+		s.Patterns = append(s.Patterns, x)
 	}
 	return s
 }

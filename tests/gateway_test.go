@@ -49,7 +49,7 @@ func TestAGatewayShowsWhatCrosses(t *testing.T) {
 	out := harness.Run(t, "gateway", "status", "--config", g.Config(), "--json").Ends(0).Stdout
 	require(t, json.Unmarshal([]byte(out), &s) == nil && len(s.Crossings) == 2 && s.Crossings[0].Messages == 2, out)
 
-	g.Lends("cluster: echo, from: eu, to: us")
+	g.Lends("cluster: echo, from: eu, to: us", "cluster: geo.*, from: eu, to: us, as: eu-geo.*")
 	g.Hangup()
 	harness.Eventually(t, harness.Patience, "the other cluster is not lent any more", func() error {
 		if out := status("echo eu us echo 100 lent 1/1 2"); strings.Contains(out, "nobody") {
@@ -58,6 +58,7 @@ func TestAGatewayShowsWhatCrosses(t *testing.T) {
 		return nil
 	})
 	us.Requests("echo", "no limit any more").Ends(0)
+	status(`geo\.\* eu us eu-geo\.\* - for 0 clusters now - - - - - - -`)
 
 	g.Kill()
 	harness.Run(t, "gateway", "status", "--config", g.Config()).Ends(5).Says("no gateway answers", "start it with 'arke gateway --config")

@@ -70,6 +70,11 @@ func (c *gatewayCollector) Collect(ch chan<- prometheus.Metric) {
 	for i := range status.Topics {
 		c.collectTopic(ch, &status.Topics[i])
 	}
+	for _, x := range status.Patterns {
+		for _, reason := range slices.Sorted(maps.Keys(x.Refused)) {
+			ch <- c.refused.Of(float64(x.Refused[reason]), x.As, x.From, reason, x.To)
+		}
+	}
 	for _, x := range status.Crossings {
 		lent := 0.0
 		if x.Lent {

@@ -25,6 +25,8 @@ func (border) Status() gateway.Status {
 	return gateway.Status{Crossings: []gateway.CrossingStatus{{
 		From: "eu", To: "us", Cluster: "geo", As: "geo", Lent: true, Messages: 7, Bytes: 70, InFlight: 2, Tunnels: 1,
 		Refused: map[string]uint64{"in_flight_limit": 3}, RoundTrip: 80 * time.Millisecond,
+	}}, Patterns: []gateway.PatternStatus{{
+		From: "eu", To: "us", Cluster: "geo.*", As: "eu-geo.*", Clusters: 256, Refused: map[string]uint64{"clusters_limit": 9},
 	}}, Topics: []gateway.TopicStatus{{
 		From: "eu", To: "us", Topic: "quotes.*", As: "rates.*", Lent: true, Messages: 5, Missed: 4, Refused: map[string]uint64{"bytes_limit": 6},
 	}}}
@@ -52,6 +54,7 @@ func TestAGatewayIsWatched(t *testing.T) {
 		`arke_gateway_lent{cluster="geo",from="eu",to="us"} 1`,
 		`arke_gateway_messages_total{cluster="geo",from="eu",to="us"} 7`,
 		`arke_gateway_refused_total{cluster="geo",from="eu",reason="in_flight_limit",to="us"} 3`,
+		`arke_gateway_refused_total{cluster="eu-geo.*",from="eu",reason="clusters_limit",to="us"} 9`,
 		`arke_gateway_topic_lent{from="eu",to="us",topic="rates.*"} 1`,
 		`arke_gateway_topic_messages_total{from="eu",to="us",topic="rates.*"} 5`,
 		`arke_gateway_topic_missed_total{from="eu",to="us",topic="rates.*"} 4`,

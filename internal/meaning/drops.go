@@ -175,6 +175,7 @@ func dropsOfPatterns() []Entry {
 		{Name: "tunnel.workers", Means: "Refused: no worker is free in the whole node."},
 		{Name: "tunnel.duplicate", Means: "Refused: the opener uses the number for another one."},
 		{Name: "tunnel.silent_opener", Means: "The opener never said a word."},
+		{Name: "federation.no_answer", Means: "Calls that ended as unreachable: nobody serves the cluster here, and a gateway that may lend it did not say."},
 	}
 }
 

@@ -70,7 +70,7 @@ func metrics() []Entry {
 		{"", "arke_gateway_in_flight", "Messages that have crossed and have no answer yet."},
 		{"", "arke_gateway_tunnels", "Tunnels across a border that are open, or being opened."},
 		{"", "arke_gateway_round_trip_seconds", "Smoothed time that a message takes to the far member and back, without its handler's; 0 if none was measured."},
-		{"", "arke_gateway_refused_total", "Messages that were refused at a border, by reason: messages_limit, bytes_limit, in_flight_limit or tunnels_limit of the crossing, or round: it would have come through a network twice, or through more than eight. And members of a sealed cluster that were not passed on: members_limit."},
+		{"", "arke_gateway_refused_total", "Messages that were refused at a border, by reason: messages_limit, bytes_limit, in_flight_limit or tunnels_limit of the crossing, or round: it would have come through a network twice, or through more than eight. And members of a sealed cluster that were not passed on: members_limit. And questions for clusters of a pattern, beyond what it may have or who asks may cause: clusters_limit."},
 		{"", "arke_gateway_topic_lent", "1 if a gateway listens to topics that it lends now, because somebody in the other network does, else 0."},
 		{"", "arke_gateway_topic_messages_total", "Publications that have crossed a border by this gateway."},
 		{"", "arke_gateway_topic_bytes_total", "Bytes of bodies and headers of publications that have crossed a border by this gateway."},

@@ -6,7 +6,6 @@ package node
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -42,6 +41,7 @@ type layers struct {
 	topics      *pubsub.Engine
 	tunnels     *tunnel.Engine
 	notices     *notices
+	silence     silence
 }
 
 // assemble makes the layers, from the bottom up. The clusters come before the
@@ -121,7 +121,7 @@ func (l *layers) directory() request.Directory {
 	if l.cfg.Gateway {
 		return d
 	}
-	return borrower{d, l, new(atomic.Int64)}
+	return borrower{d, l}
 }
 
 func (l *layers) tunnelConfig() tunnel.Config {

@@ -39,13 +39,24 @@ const (
 	quietTime = 10 * time.Second
 )
 
+// noAnswer is the reason of calls that ended so, as the status counts them.
+const noAnswer = "no_answer"
+
+// DropNames lists the reasons that Status counts as "federation.…".
+func DropNames() []string { return []string{noAnswer} }
+
+// silence is what a node knows of gateways that did not say whether they lend a cluster.
+type silence struct {
+	until atomic.Int64  // until when they are given little time, in ns of Unix time
+	count atomic.Uint64 // of calls that could not be answered
+}
+
 // borrower is a Directory that asks gateways for clusters that nobody serves here, if
 // one lends by a pattern that the name matches. What is served, or was lent before, costs
 // nothing more.
 type borrower struct {
 	request.Directory
 	layers *layers
-	quiet  *atomic.Int64 // until when gateways are given little time, in ns of Unix time
 }
 
 // Watch implements request.Directory.
@@ -104,15 +115,15 @@ func (b borrower) borrow(ctx context.Context, cluster string) (lent bool, unknow
 	if !offered {
 		return false, unknown
 	}
-	clock, patience := b.layers.outside.Clock, lentTime
+	clock, silence, patience := b.layers.outside.Clock, &b.layers.silence, lentTime
 	began := clock.Now()
-	if began.UnixNano() < b.quiet.Load() {
+	if began.UnixNano() < silence.until.Load() {
 		patience = lentShort
 	}
-	ctx, cancel := overlay.WithTimeout(ctx, clock, "node.borrow", patience)
+	limited, cancel := overlay.WithTimeout(ctx, clock, "node.borrow", patience)
 	defer cancel()
 	all := request.All{Cluster: federation, Pattern: patterns.PatternSurvey, Message: patterns.Message{Body: []byte(cluster)}}
-	tally, err := b.layers.requests.AskAll(ctx, all, eachLender)
+	tally, err := b.layers.requests.AskAll(limited, all, eachLender)
 	switch {
 	case errors.Is(err, errLent):
 		return true, nil
@@ -121,7 +132,10 @@ func (b borrower) borrow(ctx context.Context, cluster string) (lent bool, unknow
 	}
 	// A caller who had less time has shown nothing.
 	if now := clock.Now(); now.Sub(began) >= lentTime {
-		b.quiet.Store(now.Add(quietTime).UnixNano())
+		silence.until.Store(now.Add(quietTime).UnixNano())
+	}
+	if ctx.Err() == nil {
+		silence.count.Add(1)
 	}
 	return false, errUnknownLender
 }

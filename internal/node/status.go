@@ -159,7 +159,7 @@ func (n *layers) drops(clusters map[string]uint64) map[string]uint64 {
 	all := make(map[string]uint64)
 	layers := map[string]map[string]uint64{
 		"overlay": n.overlay.Drops(), "cluster": clusters, "request": n.requests.Drops(),
-		"pubsub": n.topics.Drops(), "tunnel": n.tunnels.Drops(),
+		"pubsub": n.topics.Drops(), "tunnel": n.tunnels.Drops(), "federation": {noAnswer: n.silence.count.Load()},
 	}
 	if n.outside.host != nil {
 		layers["p2p"] = n.outside.host.Counters()

@@ -33,6 +33,7 @@ func TestEveryCounterHasOneMeaning(t *testing.T) {
 	for layer, names := range map[string][]string{
 		"p2p": p2p.CounterNames(), "overlay": overlay.DropNames(), "cluster": cluster.DropNames(), "request": request.DropNames(),
 		"pubsub": pubsub.DropNames(), "inbox": inbox.DropNames(), "tunnel": tunnel.DropNames(), "relay": relay.DropNames(),
+		"federation": node.DropNames(),
 	} {
 		for _, name := range names {
 			counted = append(counted, layer+"."+name)

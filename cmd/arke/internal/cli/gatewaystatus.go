@@ -23,6 +23,7 @@ import (
 	"github.com/arke-mesh/arke/gateway"
 	"github.com/arke-mesh/arke/internal/admin"
 	"github.com/arke-mesh/arke/internal/nodename"
+	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -137,7 +138,10 @@ func writeGateway(w io.Writer, s *gateway.Status) error {
 		t.row(x.Cluster, x.From, x.To, x.As, x.Priority, crossingState(x), fmt.Sprintf("%d/%d", x.Usable, x.Members),
 			x.Messages, x.Bytes, x.InFlight, x.Tunnels, trip, refusedText(x.Refused))
 	}
-	if len(s.Crossings)+len(s.Topics) == 0 {
+	for _, x := range s.Patterns {
+		t.row(x.Cluster, x.From, x.To, x.As, "-", "for "+plural.Of(x.Clusters, "cluster")+" now", "-", "-", "-", "-", "-", "-", refusedText(x.Refused))
+	}
+	if len(s.Crossings)+len(s.Topics)+len(s.Patterns) == 0 {
 		t.row("nothing")
 	}
 	writeTopics(t, s)
