@@ -211,17 +211,24 @@ func reasonOf(err error) string {
 	return " (" + text + ")"
 }
 
-// refusal is what the relay says about a right that the program does not have; "" if
-// it is somebody else who refuses.
+// refusal is what the relay says about a right that the program, or its node, does not
+// have; "" if it is somebody else who refuses.
 func refusal(err error) string {
 	var told error
 	for e := err; e != nil && e != patterns.ErrUnauthorized; e = errors.Unwrap(e) {
 		told = e
 	}
-	if told == nil || !strings.HasPrefix(told.Error(), "the policy of this relay") {
+	if told == nil {
 		return ""
 	}
-	return told.Error() + ": ask its owner for a rule"
+	said := strings.TrimPrefix(told.Error(), patterns.ErrUnauthorized.Error()+": ")
+	switch {
+	case strings.HasPrefix(said, "the policy of this relay"):
+		return said + ": ask its owner for a rule"
+	case strings.Contains(said, "`arke authority sign"): // the certificate of its node
+		return strings.TrimPrefix(said, "security: ")
+	}
+	return ""
 }
 
 // explainSize says what is too large, how much may be sent, and what to do.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
+	"github.com/arke-mesh/arke/security"
 )
 
 func TestFailureWithJSONIsAnObject(t *testing.T) {
@@ -151,4 +152,23 @@ func TestHelpAndTableAgreeOnExitStatuses(t *testing.T) {
 	}
 	walk(rootCommand(App{}))
 	require.Equal(t, "Exit status: 0 done, 3 no member, 6 cut off, 1 anything else.", exits("done", end{patterns.OutcomeNoMembers, ""}, end{patterns.OutcomeDeadline, "cut off"}))
+}
+
+func TestWhoseRightIsMissingIsSaid(t *testing.T) {
+	// This test puts refusals into words: what the certificate of the relay's own node does
+	// not allow, with the command that helps; what the relay's policy does not; and what
+	// somebody else refuses, for which the key may be the wrong one.
+	certificate := fmt.Errorf("%w: the certificate of \"web-1\" does not let it call \"geo\": have another one made with `arke authority sign --call geo`", patterns.ErrUnauthorized)
+	none := fmt.Errorf("%w: %w: have one made with `arke authority sign`", patterns.ErrUnauthorized, security.ErrNoCertificate)
+	for err, says := range map[error][2]string{
+		certificate:              {`the certificate of "web-1"`, "arke authority sign --call geo"},
+		none:                     {"certificate", "arke authority sign"},
+		patterns.ErrUnauthorized: {"no right to", "--cluster-key-file"},
+	} {
+		for _, said := range []string{explain(&clusterError{cluster: "geo", err: err}), explain(&topicError{topic: "a.b", err: err})} {
+			require.Contains(t, said, says[0])
+			require.Contains(t, said, says[1])
+			require.Equal(t, err == patterns.ErrUnauthorized, strings.Contains(said, "key-file"), said)
+		}
+	}
 }
