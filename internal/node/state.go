@@ -111,8 +111,12 @@ func (s state) keepCertificate(encoded []byte) error {
 }
 
 // PeerID is the id of the node that has this data directory, whose key is made if there
-// is none. It returns ErrInUse while a node runs with it.
+// is none. A node may be running with it.
 func PeerID(dir string) (peer.ID, error) {
+	// A node that runs has the directory locked, and its key no longer changes.
+	if k, err := security.LoadNodeKey(filepath.Join(dir, keyFile)); err == nil {
+		return k.PeerID(), nil
+	}
 	s, err := openState(dir)
 	if err != nil {
 		return "", err

@@ -139,3 +139,17 @@ func TestTheKeyringKeepsABoundedNumberOfKeys(t *testing.T) {
 	require.LessOrEqual(t, len(k.derived), maxKeys)
 	require.Same(t, k.cluster("own"), k.cluster("own"))
 }
+
+func TestThePeerIDOfANodeThatRunsCanBeRead(t *testing.T) {
+	// This test asks for the peer id of a data directory that a running node has locked, as
+	// whoever has a certificate signed for it does; and of a new one, whose key is made.
+	dir := filepath.Join(t.TempDir(), "d")
+	made, err := PeerID(dir)
+	require.NoError(t, err)
+	s, err := openState(dir)
+	require.NoError(t, err)
+	defer s.close()
+	again, err := PeerID(dir)
+	require.NoError(t, err)
+	require.Equal(t, made, again)
+}

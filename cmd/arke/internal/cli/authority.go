@@ -102,7 +102,7 @@ func authorityRequestCommand(a App) *cobra.Command {
 		Use:   "request",
 		Short: "Print the peer id that a node's certificate is to be signed for",
 		Long: `Print the peer id that a node's certificate is to be signed for. The node's key is
-made in the data directory if there is none. A relay must not be using the directory.`,
+made in the data directory if there is none. A relay may be using the directory.`,
 		Example: "  arke authority request --data-dir /var/lib/arke",
 		Args:    positional(0, 0),
 	}

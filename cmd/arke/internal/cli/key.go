@@ -36,13 +36,26 @@ func (k *keyFlags) declare(cmd *cobra.Command, withCluster bool) {
 func (k *keyFlags) keys() (of string, keys []security.KeyVersion, bans []peer.ID, err error) {
 	if k.cluster == "" {
 		f, err := security.ReadNetworkFile(k.file)
-		return f.ID.String(), f.Keys, f.Bans, err
+		return f.ID.String(), f.Keys, f.Bans, k.otherKind(err)
 	}
 	f, err := security.ReadClusterFile(k.file)
 	if err == nil {
 		err = k.check(&f)
 	}
 	return f.Name, f.Keys, nil, err
+}
+
+// otherKind says what to do if the file could not be read as a network's because it is a
+// cluster's.
+func (k *keyFlags) otherKind(err error) error {
+	if !errors.Is(err, security.ErrBadFile) {
+		return err
+	}
+	f, other := security.ReadClusterFile(k.file)
+	if other != nil {
+		return err
+	}
+	return fmt.Errorf("%s is the file of cluster %q: say so with --cluster %s", k.file, f.Name, f.Name)
 }
 
 func (k *keyFlags) check(f *security.ClusterFile) error {
@@ -55,10 +68,10 @@ func (k *keyFlags) check(f *security.ClusterFile) error {
 // edit has the keys of the file changed.
 func (k *keyFlags) edit(change func([]security.KeyVersion) ([]security.KeyVersion, error)) error {
 	if k.cluster == "" {
-		return security.EditNetworkFile(k.file, func(f *security.NetworkFile) (err error) {
+		return k.otherKind(security.EditNetworkFile(k.file, func(f *security.NetworkFile) (err error) {
 			f.Keys, err = change(f.Keys)
 			return err
-		})
+		}))
 	}
 	return security.EditClusterFile(k.file, func(f *security.ClusterFile) (err error) {
 		if err = k.check(f); err == nil {

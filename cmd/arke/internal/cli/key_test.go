@@ -52,7 +52,7 @@ func TestKeysAreRotatedListedAndPeersBanned(t *testing.T) {
 	require.Contains(t, out, `the file of cluster "vault", not of "other"`)
 	out, status = keyed(t, "rotate", "--key-file", cluster)
 	require.NotZero(t, status)
-	require.Contains(t, out, "another kind of file")
+	require.Contains(t, out, "say so with --cluster vault")
 
 	k, err := security.GenerateNodeKey(rand.Reader)
 	require.NoError(t, err)

@@ -152,9 +152,13 @@ func FromVariables(flags *pflag.FlagSet, environ []string, names ...string) erro
 		if f == nil || f.Changed {
 			continue
 		}
-		if value, ok := lookup(environ, Variable(name)); ok {
-			if err := flags.Set(name, value); err != nil {
-				return Problem{Variable(name), reasonOf(f, value, err)}
+		value, ok := lookup(environ, Variable(name))
+		if !ok {
+			continue
+		}
+		for _, one := range split(f, value) {
+			if err := flags.Set(name, one); err != nil {
+				return Problem{Variable(name), reasonOf(f, one, err)}
 			}
 		}
 	}

@@ -142,6 +142,10 @@ func TestAWrongVariableIsNamed(t *testing.T) {
 	require.NoError(t, settings.FromVariables(f, []string{"ARKE_QUIET=true", "ARKE_LOG_LEVEL=warn"}, "quiet"))
 	require.True(t, d.quiet)
 	require.Equal(t, "info", d.level, "only what is named is a variable")
+	list := pflag.NewFlagSet("", pflag.ContinueOnError)
+	files := list.StringArray("cluster-key-file", nil, "")
+	require.NoError(t, settings.FromVariables(list, []string{"ARKE_CLUSTER_KEY_FILE=a.key, b.key"}, "cluster-key-file"))
+	require.Equal(t, []string{"a.key", "b.key"}, *files, "commas separate what a flag would repeat")
 }
 
 func TestStrayVariablesAreRecognised(t *testing.T) {
