@@ -39,6 +39,7 @@ type base struct {
 	bodies    wire.Bodies
 	sessions  atomic.Uint64
 	lastStamp atomic.Uint64
+	refused   refusals
 
 	// Lifecycle.
 	ctx      context.Context //nolint:containedctx // the run context: ends in Close

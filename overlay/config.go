@@ -70,6 +70,11 @@ type Config struct {
 	// who holds a network key, and nobody shows one.
 	Admission Admission
 
+	// AskWhy has a node that is connected, and that the router knows nobody for, open a
+	// link to hear whether it is let in: see TurnedAway. Default: links are opened when
+	// somebody needs them.
+	AskWhy bool
+
 	// Logger is named "overlay" here. Nil means no logs.
 	Logger *zap.Logger
 }

@@ -137,9 +137,13 @@ func (n *noticeLog) refused(err error) (logged bool) {
 		return n.log(func(log *zap.Logger) {
 			log.Warn("a peer has no link version in common with this node", zap.Error(err))
 		})
+	case errors.Is(err, ErrTurnedAway):
+		return n.log(func(log *zap.Logger) {
+			log.Warn("a peer does not let this node in", zap.Error(err))
+		})
 	case errors.Is(err, ErrNotAdmitted):
 		return n.log(func(log *zap.Logger) {
-			log.Warn("no link to a peer: one of the two does not let the other in", zap.Error(err))
+			log.Warn("a peer is not let in", zap.Error(err))
 		})
 	}
 	return false

@@ -46,6 +46,10 @@ var (
 	// does not let the other in; see Config.Admission. The text says which, and why.
 	ErrNotAdmitted = errors.New("overlay: not admitted")
 
+	// ErrTurnedAway is the error of Transport.Connect and Open, and the cause of LinkDown
+	// and DialFailed, when it is the peer that does not let this node in.
+	ErrTurnedAway = errors.New("turned away")
+
 	// ErrGoodbye is the cause of LinkDown and DialFailed when the peer ended
 	// the link on purpose.
 	ErrGoodbye = session.ErrGoodbye

@@ -193,7 +193,7 @@ func goodbyeError(code uint32, reason string) error {
 	case codeProtocol:
 		err = ErrProtocol
 	case codeNotAdmitted:
-		err = ErrNotAdmitted
+		return fmt.Errorf("%w: %w", ErrNotAdmitted, &refusalError{reason})
 	}
 	return fmt.Errorf("%w: the peer says %q", err, reason)
 }

@@ -144,7 +144,10 @@ func (i inbox) Certificate() []byte { return i.o.cfg.Admission.Certificate() }
 func (i inbox) Routes(p peer.ID, certificate []byte) bool { return i.o.routes(p, certificate) }
 
 // PeerUp implements TransportHandler.
-func (i inbox) PeerUp(p peer.ID) { i.o.search.up(p) }
+func (i inbox) PeerUp(p peer.ID) {
+	i.o.search.up(p)
+	askWhy(i.o, p)
+}
 
 // PeerDown implements TransportHandler. The streams of a link fail by
 // themselves, and it may come late: only the search for peers is told.
@@ -282,6 +285,7 @@ func (o *Overlay) publish(e PeerEvent) {
 		e.Link.mu.Unlock()
 		o.search.met(e.Peer, addrs)
 	}
+	o.refused.note(o.clock.Now(), e.Peer, e.Err)
 	o.search.link(e, name, addr)
 	o.board.link(e)
 	for _, f := range o.subscribers {

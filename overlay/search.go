@@ -4,6 +4,7 @@
 package overlay
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -229,6 +230,7 @@ func (s *search) dial(d dial) {
 	p, err := s.transport.Connect(ctx, d.candidate)
 	cancel()
 	if err != nil {
+		s.refused.note(s.clock.Now(), cmp.Or(p, d.candidate.Peer), err)
 		s.log.Debug("candidate can't be reached", zap.Strings("addrs", d.candidate.Addrs), zap.Error(err))
 	}
 	s.step(func(now time.Time) {

@@ -37,6 +37,7 @@ func fields() []Entry {
 		{"data", "", "The data directory, if there is one."},
 		{"data.dir", "", "Its path: --data-dir."},
 		{"data.error", "", "Why it can't be written. It is tried again every 10 s."},
+		{"turned_away", "", "That the node knows nobody, and who did not let it in lately. Absent: not so."},
 		{"clock", "", "How this node's clock compares with those of its peers."},
 		{"clock.state", "", "agrees, differs (most peers differ, and there is no telling who is wrong), or wrong (most differ, and agree with each other)."},
 		{"clock.ahead_ns", "", "How far the clocks of those who differ are ahead of this node's, in nanoseconds, as the median; negative: behind."},

@@ -13,6 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/nodename"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
@@ -121,12 +122,18 @@ func (b *bans) act(p peer.ID, banned bool) {
 	}
 	b.l.keys.network.Ban(p, banned)
 	if banned {
-		b.l.log().Warn("a peer is banned", zap.Stringer("peer", p))
+		b.l.log().Warn("a peer is banned", b.who(p)...)
 		b.l.overlay.Exclude(p)
 		return
 	}
-	b.l.log().Info("a ban is lifted", zap.Stringer("peer", p))
+	b.l.log().Info("a ban is lifted", b.who(p)...)
 	b.l.overlay.Readmit(p)
+}
+
+// who names a peer in the log, by what it calls itself if there was a link.
+func (b *bans) who(p peer.ID) []zap.Field {
+	id := p.String()
+	return []zap.Field{zap.String("peer", nodename.Of(b.l.overlay.NameOf(p), id)), zap.String("id", id)}
 }
 
 // set has the bans of a file hold here and, by a statement, everywhere; those that it

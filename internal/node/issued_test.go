@@ -139,6 +139,44 @@ func TestOnlyCertificatesLetIn(t *testing.T) {
 
 // TestRightsHoldAgainstWhoObeysNone proves that callers, members, publishers and
 // subscribers each refuse what another node's certificate does not allow.
+func TestWhoIsTurnedAwayDoesNotSayThatNobodyServes(t *testing.T) {
+	// This test has nodes that the others do not let in ask for a cluster that is served:
+	// one without a certificate whose file does not say yet that one is required, and one
+	// that was banned. Neither takes itself for alone and says that there are no members:
+	// the error and the status say who does not let it in, and why where that is told. Who
+	// does not let them in knows as before that nobody serves another cluster.
+	o := newOffice(t, true)
+	a := o.start("a", all)
+	serve(t, a, "geo", echo, patterns.Limits{})
+	late := o.file
+	late.Issuance.Required = false
+	without := o.startWith(late, "", nil, a)
+
+	shared := newNetwork(t)
+	b := start(t, shared, nil)
+	serve(t, b, "geo", echo, patterns.Limits{})
+	key, err := security.GenerateNodeKey(rand.Reader)
+	require.NoError(t, err)
+	banned := shared
+	banned.Bans = []peer.ID{key.PeerID()}
+	require.NoError(t, b.SetKeys(node.Keys{Network: banned}))
+	out := start(t, shared, func(c *node.Config) { c.NodeKey = key }, b)
+
+	for n, why := range map[*node.Node]string{without: "does not let this node in, and says", out: "does not let this node in"} {
+		until(t, func() bool { return n.Status().TurnedAway != "" })
+		require.Contains(t, n.Status().TurnedAway, why)
+		err := ask(t, n, "geo")
+		require.ErrorIs(t, err, patterns.ErrUnreachable)
+		require.ErrorContains(t, err, why)
+	}
+	require.Contains(t, without.Status().TurnedAway, "a (")
+	require.Contains(t, without.Status().TurnedAway, security.ErrNoCertificate.Error()[len("security: "):])
+	for _, n := range []*node.Node{a, b} {
+		require.ErrorIs(t, ask(t, n, "nothing"), patterns.ErrNoMembers)
+		require.Empty(t, n.Status().TurnedAway)
+	}
+}
+
 func TestRightsHoldAgainstWhoObeysNone(t *testing.T) {
 	o := newOffice(t, true)
 	a := o.start("a", all)

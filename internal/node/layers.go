@@ -63,7 +63,7 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	if l.overlay, err = overlay.New(overlay.Config{
 		Seam: l.outside.Seam, Seeds: l.cfg.Seeds, RememberFile: l.state.peers(), Heartbeat: l.cfg.Heartbeat, Held: l.outside.held(),
 		MaxMessage: request.MaxMessage + request.MaxOverhead, Agent: l.cfg.Agent, Name: l.cfg.Name, Logger: l.cfg.Logger,
-		Admission: l.credentials, Gateway: l.cfg.Gateway,
+		Admission: l.credentials, Gateway: l.cfg.Gateway, AskWhy: true,
 	}); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	if l.clusters, err = cluster.New(cluster.Config{
 		Overlay: cluster.FromOverlay(l.overlay), Keys: l.keys.cluster, Zone: l.cfg.Zone,
 		Network: network.ID(), Home: l.cfg.Network.Name, Incarnation: l.incarnation,
-		Doubt: func() error { return l.overlay.Clocks().Err() }, Logger: l.cfg.Logger,
+		Doubt: l.doubt, Logger: l.cfg.Logger,
 		Certificates: l.credentials, Ephemeral: l.ephemerals.of,
 	}); err != nil {
 		return err
@@ -92,6 +92,14 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	l.surveys, l.pushes, l.broadcasts = survey.New(l.requests), push.New(l.requests), broadcast.New(l.requests)
 	l.notices = newNotices(l)
 	return nil
+}
+
+// doubt says why this node can't tell whether nobody serves a cluster, nil = it can.
+func (l *layers) doubt() error {
+	if err := l.overlay.Clocks().Err(); err != nil {
+		return err
+	}
+	return overlay.TurnedAway(l.overlay)
 }
 
 // Credentials are the node's.

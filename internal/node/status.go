@@ -48,6 +48,9 @@ type Status struct {
 	// Data is the data directory, nil if there is none.
 	Data *DataStatus `json:"data,omitempty"`
 
+	// TurnedAway says that the node knows nobody, and who did not let it in lately. "" = not so.
+	TurnedAway string `json:"turned_away,omitempty"`
+
 	// Clock compares this node's wall clock with those of the peers it has links to.
 	Clock overlay.ClockStatus `json:"clock"`
 
@@ -113,6 +116,7 @@ func (n *Node) Status() Status {
 		Seeds:       present(search.Seeds),
 		Sieve:       n.sieve(),
 		Data:        n.data(search.Unwritten),
+		TurnedAway:  n.turnedAway(),
 		Clock:       n.overlay.Clocks(),
 		Links:       present(n.overlay.Links()),
 		Clusters:    present(c.Served),
@@ -133,6 +137,13 @@ func (n *Node) Status() Status {
 
 		Drops: n.drops(c.Drops),
 	}
+}
+
+func (n *layers) turnedAway() string {
+	if err := overlay.TurnedAway(n.overlay); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 func (n *layers) sieve() *p2p.Sieve {

@@ -75,7 +75,7 @@ func (h *Host) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Str
 		case err == nil:
 			return newStream(inner, c, node.protect(p)), nil
 		case wasRefused(conn):
-			return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+			return nil, fmt.Errorf("%w: %w: %w", ErrRefused, overlay.ErrTurnedAway, err)
 		case attempt == 2:
 			return nil, fmt.Errorf("p2p: open stream to %s: %w", p, err)
 		}
@@ -100,7 +100,7 @@ func (x caller) connect(ctx context.Context, p peer.ID, addrs []ma.Multiaddr) er
 		return nil
 	case <-conn.below.Gone():
 		if wasRefused(c) {
-			return fmt.Errorf("%w: %s hung up after the handshake", ErrRefused, p)
+			return fmt.Errorf("%w: %w: %s hung up after the handshake", ErrRefused, overlay.ErrTurnedAway, p)
 		}
 		return fmt.Errorf("p2p: connection to %s was closed", p)
 	case <-ctx.Done():

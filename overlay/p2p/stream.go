@@ -112,7 +112,7 @@ func (s *stream) explain(err error) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return os.ErrDeadlineExceeded
 	case s.conn.secure.refusedBy(err):
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+		return fmt.Errorf("%w: %w: %w", ErrRefused, overlay.ErrTurnedAway, err)
 	}
 	return fmt.Errorf("p2p: stream: %w", err)
 }

@@ -187,7 +187,7 @@ func (s *securer) explain(ctx context.Context, raw net.Conn, err error) error {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case errors.As(err, &alert) && alert.Op == "remote error" && alert.Err.Error() == alertBadCertificate:
 		s.counters.add(countRefusedByOther)
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+		return fmt.Errorf("%w: %w: %w", ErrRefused, overlay.ErrTurnedAway, err)
 	}
 	s.counters.add(countHandshake)
 	if ctx.Err() != nil {

@@ -379,6 +379,9 @@ func (s relayStatus) writeNode(t table) {
 	}
 	s.writeCertificate(t)
 	t.row("peers", s.peers())
+	if s.TurnedAway != "" {
+		t.row("refused", s.TurnedAway)
+	}
 	if err := s.Clock.Err(); err != nil {
 		t.row("clock", err)
 	}

@@ -128,19 +128,26 @@ func network(s node.Status, who string) (found []Finding) {
 			found = append(found, ok(check, "%s holds a key of its network", who))
 		case strings.Contains(one.Error, "another network key"):
 			found = append(found, problem(check, "compare the network files: 'arke status' shows the id of each; the log of the other side says who knocks", "%s", one.Error))
+		case strings.Contains(one.Error, "turned away"):
+			found = append(found, problem(check, whyTurnedAway, "%s", one.Error))
 		case one.Error != "":
 			found = append(found, problem(check, "see the finding about this seed", "%s", one.Error))
 		default:
 			found = append(found, warning(check, "try again", "not reached yet"))
 		}
 	}
-	if s.Peers == 0 {
+	if s.TurnedAway != "" {
+		found = append(found, problem("peers", whyTurnedAway, "%s", s.TurnedAway))
+	} else if s.Peers == 0 {
 		found = append(found, warning("peers", "name a --seed of another machine, or see to mDNS", "%s has found nobody: it is alone in network %q (id %s)", who, s.Network, s.NetworkID))
 	} else {
 		found = append(found, ok("peers", "%s knows %s in network %q", who, plural.Of(s.Peers, "node"), s.Network))
 	}
 	return append(found, clock(s), versions(s))
 }
+
+// whyTurnedAway is what to look at where other nodes do not let this one in.
+const whyTurnedAway = "see the log of the other side: a ban, a certificate that is missing, over or revoked, or a key whose time is over"
 
 // clock says whether the clock agrees with those of peers.
 func clock(s node.Status) Finding {
