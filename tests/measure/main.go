@@ -4,7 +4,7 @@
 // Command measure times what Arke promises, with real relays on loopback, and
 // prints a table. It is not a test: nothing fails because a machine is slow.
 //
-//	go run ./tests/measure             everything, about five minutes
+//	go run ./tests/measure             everything; clusters alone takes eight minutes
 //	go run ./tests/measure -only kill  one measurement
 //	go run ./tests/measure -only rotations -rate 1000 -tunnels 10
 //
