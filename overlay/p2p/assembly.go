@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -209,11 +210,13 @@ func (x *assembly) close() {
 	// The listeners stay: closing them would be pushed to all peers as "has
 	// no address any more", and they would forget where to find us.
 	x.upgrader.door.close()
-	x.owner.router.close()
+	var questions sync.WaitGroup
+	questions.Go(x.owner.router.end())
 	x.drain()
 	for _, p := range x.swarm.Peers() {
-		_ = x.swarm.ClosePeer(p) // identify, closed next, would wait for hung ones
+		_ = x.swarm.ClosePeer(p) // the router, and identify, closed next, would wait for hung ones
 	}
+	questions.Wait()
 	x.release()
 	x.notifier.wg.Wait()
 }

@@ -47,6 +47,10 @@ type Config struct {
 	// of its TLS handshake; under pressure they get less. Default 5 s.
 	HandshakeTimeout time.Duration
 
+	// DrainTime bounds how long Close waits for peers to take what was written.
+	// Default 500 ms.
+	DrainTime time.Duration
+
 	// MaxWaiting bounds the accepted connections that have not shown yet that
 	// they hold a key, and, apart from these, those that have and whose
 	// handshakes have not begun. They cost about 5 KB and 10 KB each. When
@@ -105,6 +109,9 @@ func (c Config) withDefaults() Config {
 	if c.HandshakeTimeout == 0 {
 		c.HandshakeTimeout = 5 * time.Second
 	}
+	if c.DrainTime == 0 {
+		c.DrainTime = 500 * time.Millisecond
+	}
 	for _, d := range []struct {
 		field *int
 		value int
@@ -143,7 +150,7 @@ func (c Config) validate() error {
 	if c.Sockets != nil && c.MDNS {
 		return fmt.Errorf("p2p: Config.MDNS looks for nodes on the machine's networks, not on Config.Sockets")
 	}
-	for name, d := range map[string]time.Duration{"DialTimeout": c.DialTimeout, "HandshakeTimeout": c.HandshakeTimeout} {
+	for name, d := range map[string]time.Duration{"DialTimeout": c.DialTimeout, "HandshakeTimeout": c.HandshakeTimeout, "DrainTime": c.DrainTime} {
 		if d < 0 {
 			return fmt.Errorf("p2p: Config.%s is negative", name)
 		}

@@ -5,6 +5,7 @@ package p2p_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -214,7 +215,7 @@ func TestSimultaneousDialsWork(t *testing.T) {
 func TestCloseDeliversWhatWasWritten(t *testing.T) {
 	network := newNetwork(t)
 	for range 5 {
-		a, b := start(t, network), start(t, network)
+		a, b := start(t, network, patient), start(t, network)
 		from, to := pair(t, a, b)
 		data := make([]byte, 700<<10)
 		_, err := from.Write(data)
@@ -227,15 +228,20 @@ func TestCloseDeliversWhatWasWritten(t *testing.T) {
 	}
 }
 
-// This test checks that a peer that takes nothing delays Close by a bounded
-// time only.
+// This test checks that a peer that takes nothing, not even what it is asked, delays
+// Close by a bounded time only.
 func TestCloseDoesNotWaitForHungPeers(t *testing.T) {
 	network := newNetwork(t)
 	a, b := start(t, network), start(t, network)
 	g := newGate(t, b.Addrs()[0])
 	from, _ := pair(t, a, b, g.addr)
+	settle(t, a, b)
 	g.pause()
 	fill(t, from)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := a.Router().Closest(ctx, overlay.Key{9}, 3) // which asks the other one
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 	begun := time.Now()
 	require.NoError(t, a.Close())
 	require.Less(t, time.Since(begun), 4*time.Second, "identify alone would wait for 5 s")

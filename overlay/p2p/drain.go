@@ -9,18 +9,15 @@ import (
 	"github.com/arke-mesh/arke/overlay/p2p/internal/mux"
 )
 
-// drainTime bounds how long Close waits for peers to take what was written.
-const drainTime = 500 * time.Millisecond
-
 // drain has every connection deliver what was written to it and end in order,
-// as far as that takes no longer than drainTime.
+// as far as that takes no longer than Config.DrainTime.
 //
 // Pitfall "linger 0": libp2p closes TCP connections with a reset, which
 // discards what the kernel has not sent yet, here, and what has not been read
 // yet, at the peer. So: the multiplexer's farewell goes behind everything queued;
 // with it the TCP stream is ended; and the peer, having read all of it, closes.
 func (x *assembly) drain() {
-	timer := time.NewTimer(drainTime)
+	timer := time.NewTimer(x.owner.cfg.DrainTime)
 	defer timer.Stop()
 	var gone []<-chan struct{}
 	for _, c := range x.swarm.Conns() {

@@ -217,7 +217,7 @@ func (h *Host) Settle(p peer.ID, replaced bool) {
 }
 
 // Close implements overlay.Transport. What was written to streams before is
-// sent; peers get half a second to take it.
+// sent; peers get Config.DrainTime to take it.
 func (h *Host) Close() error {
 	h.closeOnce.Do(h.close)
 	return nil

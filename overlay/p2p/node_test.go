@@ -161,6 +161,12 @@ func listen(addrs ...string) func(*p2p.Config) {
 	return func(c *p2p.Config) { c.Listen = addrs }
 }
 
+// patient has a host wait for its peers as long as the test does: where everything
+// takes long no time of its own ends what the test is about.
+func patient(c *p2p.Config) {
+	c.DialTimeout, c.HandshakeTimeout, c.DrainTime = waitLimit, waitLimit, waitLimit
+}
+
 func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	t.Cleanup(cancel)

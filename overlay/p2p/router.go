@@ -118,18 +118,24 @@ func (r *router) start(h host.Host, id security.NetworkID) error {
 }
 
 // close leaves the DHT and waits. The host must still be there.
-func (r *router) close() {
+func (r *router) close() { r.end()() }
+
+// end has the router begin nothing any more. What it returns waits for what has begun:
+// questions to a peer that takes nothing end with the connection only.
+func (r *router) end() (wait func()) {
 	x := r.running.Swap(nil)
 	if x == nil {
-		return
+		return func() {}
 	}
 	x.mu.Lock()
 	x.closing = true
 	x.mu.Unlock()
 	x.cancel()
-	x.wg.Wait()
-	if err := x.dht.Close(); err != nil {
-		r.log.Debug("closing the routing table failed", zap.Error(err))
+	return func() {
+		x.wg.Wait()
+		if err := x.dht.Close(); err != nil {
+			r.log.Debug("closing the routing table failed", zap.Error(err))
+		}
 	}
 }
 
