@@ -57,7 +57,7 @@ func TestNoGatewayHelpsWhoIsExcluded(t *testing.T) {
 	honest, mallory := us.node(), us.node()
 	gets(t, honest, "geo", "")
 	gets(t, mallory, "geo", "")
-	require.Eventually(t, func() bool { _, _ = ask(t, honest, "geo", ""); return good.Load() > 0 && bad.Load() > 0 }, 15*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, _ = ask(t, honest, "geo", ""); return good.Load() > 0 && bad.Load() > 0 }, patience, time.Millisecond)
 	members, err := honest.Members(t.Context(), "geo")
 	require.NoError(t, err)
 	require.NotEmpty(t, members)

@@ -29,8 +29,9 @@ type cloud struct {
 	seed *node.Node
 }
 
-// lendTimeout is when a registration that is not acknowledged has failed.
-const lendTimeout = 10 * time.Second
+// patience is how long a test waits for one thing before it says that it hangs.
+// No promise is about it: on a busy machine everything may take long.
+const patience = time.Minute
 
 // newCloud makes a network with one node.
 func newCloud(t *testing.T, name string) *cloud {
@@ -111,7 +112,7 @@ func gets(t *testing.T, n *node.Node, cluster, want string) {
 	require.Eventually(t, func() bool {
 		got, err = ask(t, n, cluster, "")
 		return err == nil && got == want
-	}, 15*time.Second, 20*time.Millisecond, "%s", cluster)
+	}, patience, 20*time.Millisecond, "%s", cluster)
 }
 
 // nobody waits until it is known that a cluster has no member: a node that has just
@@ -172,7 +173,7 @@ func TestALentClusterServesCallersOfTheOtherNetwork(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := ask(t, caller, "geo", "")
 		return errors.Is(err, patterns.ErrNoMembers)
-	}, 15*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 }
 
 func TestMembersOfTheOwnNetworkArePreferred(t *testing.T) {
@@ -198,7 +199,7 @@ func TestMembersOfTheOwnNetworkArePreferred(t *testing.T) {
 	gets(t, eu.seed, "geo@us", "us ")
 	for i, c := range g.Status().Crossings {
 		// Callers may know the member before its registration is acknowledged.
-		require.Eventually(t, func() bool { return g.Status().Crossings[i].Lent }, lendTimeout, 5*time.Millisecond, c.From)
+		require.Eventually(t, func() bool { return g.Status().Crossings[i].Lent }, patience, 5*time.Millisecond, c.From)
 		require.Equal(t, 1, c.Members, "the lent one is not counted, so it is not lent on")
 	}
 }
@@ -238,7 +239,7 @@ func TestCancellingCrosses(t *testing.T) {
 	require.ErrorAs(t, err, &late)
 	require.True(t, late.MaybeRan)
 	<-ended
-	require.Eventually(t, func() bool { return g.Status().Crossings[0].InFlight == 0 }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return g.Status().Crossings[0].InFlight == 0 }, patience, 10*time.Millisecond)
 }
 
 func TestCrossingsChangeWithoutDisturbingTheOthers(t *testing.T) {
@@ -279,7 +280,7 @@ func TestCrossingsChangeWithoutDisturbingTheOthers(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := ask(t, caller, "old", "")
 		return errors.Is(err, patterns.ErrNoMembers)
-	}, 15*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 	close(goOn)
 	require.NoError(t, <-answered)
 	after, err := caller.Members(t.Context(), "geo")
@@ -324,7 +325,7 @@ func TestAGatewayLeavesInOrder(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := ask(t, caller, "geo", "")
 		return errors.Is(err, patterns.ErrNoMembers)
-	}, 15*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 }
 
 func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
@@ -405,7 +406,7 @@ func TestASurveyAsksAllNetworksOnce(t *testing.T) {
 	require.Eventually(t, func() bool {
 		m, err := caller.Members(t.Context(), "geo")
 		return err == nil && len(m) == 4
-	}, 15*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 	limit := 0
 	survey := func(cluster, body string, within time.Duration) (who []string, r patterns.SurveyResult) {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -428,7 +429,7 @@ func TestASurveyAsksAllNetworksOnce(t *testing.T) {
 	require.Eventually(t, func() bool { // the gateways know both
 		who, r := survey("geo", "", 10*time.Second)
 		return r.Complete && slices.Equal(all, who)
-	}, 15*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 	who, r := survey("geo", "large", 10*time.Second)
 	require.Equal(t, all, who)
 	require.True(t, r.Complete)
@@ -485,7 +486,7 @@ func TestGatewaysReplaceEachOther(t *testing.T) {
 		require.Eventually(t, func() bool {
 			m, err := caller.Members(t.Context(), "geo")
 			return err == nil && len(m) == n
-		}, 15*time.Second, 5*time.Millisecond)
+		}, patience, 5*time.Millisecond)
 	}
 	lends(2)
 	through := func(g *gateway.Gateway) uint64 { return g.Status().Crossings[0].Messages }
@@ -505,7 +506,7 @@ func TestGatewaysReplaceEachOther(t *testing.T) {
 	}
 	busy := func(g *gateway.Gateway) {
 		before := through(g)
-		require.Eventually(t, func() bool { return through(g) > before+200 }, 15*time.Second, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return through(g) > before+200 }, patience, 5*time.Millisecond)
 	}
 	busy(first)
 	busy(second)

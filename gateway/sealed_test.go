@@ -71,7 +71,7 @@ func TestASealedClusterServesItsCallersOfTheOtherNetwork(t *testing.T) {
 	require.Eventually(t, func() bool {
 		list, err := caller.Members(t.Context(), "vault")
 		return err == nil && len(list) == 2
-	}, 5*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 	list, err := caller.Members(t.Context(), "vault")
 	require.NoError(t, err)
 	for _, m := range list {
@@ -93,7 +93,7 @@ func TestASealedClusterServesItsCallersOfTheOtherNetwork(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := ask(t, caller, "vault", "")
 		return errors.Is(err, patterns.ErrNoMembers)
-	}, 15*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 }
 
 func TestOneMemberBehindTwoGatewaysIsOneMember(t *testing.T) {
@@ -112,7 +112,7 @@ func TestOneMemberBehindTwoGatewaysIsOneMember(t *testing.T) {
 		require.Eventually(t, func() bool {
 			list, err := caller.Members(t.Context(), "vault")
 			return err == nil && len(list) == n && first.Status().Crossings[0].Passed == 2 && second.Status().Crossings[0].Passed == 2
-		}, 15*time.Second, 20*time.Millisecond)
+		}, patience, 20*time.Millisecond)
 	}
 	known(2)
 	heard := func() {
@@ -207,7 +207,7 @@ func TestAFindingKeyThatCanNotBeUsedIsTriedAgain(t *testing.T) {
 		release = append(release, give)
 	}
 	require.NoError(t, g.Cross([]gateway.Crossing{lentSealed(eu, us, keys)}))
-	require.Eventually(t, func() bool { return g.Status().Crossings[0].Error != "" }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return g.Status().Crossings[0].Error != "" }, patience, 5*time.Millisecond)
 	for _, give := range release {
 		give()
 	}

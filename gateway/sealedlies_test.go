@@ -70,7 +70,7 @@ func (l *liar) member() *cluster.Member {
 			m = all[0]
 		}
 		return m != nil
-	}, 10*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	return m
 }
 

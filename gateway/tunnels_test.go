@@ -103,7 +103,7 @@ func tunnelsCross(t *testing.T, eu, us *cloud, member, caller *node.Node, crossi
 	}
 	close(read)
 	require.NoError(t, slow.Reset(7, "enough"))
-	require.Eventually(t, func() bool { return g.Status().Crossings[0].Tunnels == 0 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return g.Status().Crossings[0].Tunnels == 0 }, patience, 5*time.Millisecond)
 
 	last := open("echo")
 	open("echo")

@@ -48,7 +48,7 @@ func TestBansGoOnAfterARestart(t *testing.T) {
 	said := func(n *Node) uint64 { return n.overlay.Statements().Number(wire.Statement_BAN, string(eve)) }
 	becomes := func(n *Node, number uint64) {
 		t.Helper()
-		require.Eventually(t, func() bool { return said(n) == number }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return said(n) == number }, time.Minute, time.Millisecond)
 	}
 	read := func(n *Node, bans ...peer.ID) {
 		f := file
@@ -125,7 +125,7 @@ func TestABanThatWasRaisedOftenIsKnownToWhoComes(t *testing.T) {
 	a = begin(dir)
 	require.EqualValues(t, often, said(a), "after a restart")
 	b := begin("", a)
-	require.Eventually(t, func() bool { return said(b) == often }, 20*time.Second, time.Millisecond, "on a new node")
+	require.Eventually(t, func() bool { return said(b) == often }, time.Minute, time.Millisecond, "on a new node")
 }
 
 // TestTheFileOfBansIsReadStrictly proves that what was written is read, and nothing that is

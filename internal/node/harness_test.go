@@ -17,6 +17,10 @@ import (
 	"github.com/arke-mesh/arke/security"
 )
 
+// patience is how long a test waits for one thing before it says that it hangs.
+// No promise is about it: on a busy machine everything may take long.
+const patience = time.Minute
+
 // newNetwork returns a network of its own for a test.
 func newNetwork(t testing.TB) security.NetworkFile {
 	t.Helper()
@@ -38,7 +42,7 @@ func start(t testing.TB, network security.NetworkFile, change func(*node.Config)
 	n, err := node.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, n.Start(ctx))
 	return n
@@ -52,7 +56,7 @@ var echo = patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (pa
 // serve registers a member.
 func serve(t testing.TB, n *node.Node, cluster string, h patterns.Handler, l patterns.Limits) patterns.Registration {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r, err := n.Serve(ctx, cluster, h, l)
 	require.NoError(t, err)
@@ -62,7 +66,7 @@ func serve(t testing.TB, n *node.Node, cluster string, h patterns.Handler, l pat
 // until waits for something to become true.
 func until(t testing.TB, f func() bool) {
 	t.Helper()
-	require.Eventually(t, f, 15*time.Second, 2*time.Millisecond)
+	require.Eventually(t, f, patience, 2*time.Millisecond)
 }
 
 // after waits until a counter has grown by so much.

@@ -133,7 +133,7 @@ func TestManyConnectionsFromOneAddress(t *testing.T) {
 	ip(t, "link set lo up")
 	ip(t, "addr add 10.77.0.1/24 dev lo")
 	network := newNetwork(t)
-	hub := start(t, network, listen("10.77.0.1:0"))
+	hub := start(t, network, listen("10.77.0.1:0"), patient)
 	var wg sync.WaitGroup
 	for range 40 {
 		key := newKey(t)

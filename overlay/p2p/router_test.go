@@ -84,9 +84,9 @@ func TestSmallNetworksKnowEachOther(t *testing.T) {
 // who is closest to any key, by their tables and by asking.
 func TestTwelveNodesAgreeOnTheClosest(t *testing.T) {
 	network := newNetwork(t)
-	nodes := []*node{start(t, network)}
+	nodes := []*node{start(t, network, patient)}
 	for range 11 {
-		n := start(t, network)
+		n := start(t, network, patient)
 		_, err := n.Connect(within(t), nodes[0].candidate())
 		require.NoError(t, err)
 		nodes = append(nodes, n)

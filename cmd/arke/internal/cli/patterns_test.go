@@ -199,6 +199,13 @@ func TestTunnelIsStandardInputAndOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newConsole(strings.Repeat("x", 100_000))
+			printed := make(chan struct{})
+			c.Stdout = writerFunc(func(b []byte) (int, error) {
+				if c.out.Write(b); c.out.String() == "the answer" {
+					close(printed)
+				}
+				return len(b), nil
+			})
 			caller, member := fake.Pair(1 << 16)
 			ended := make(chan error, 1)
 			go func() { ended <- pipe(t.Context(), c.App, caller) }()
@@ -213,7 +220,7 @@ func TestTunnelIsStandardInputAndOutput(t *testing.T) {
 			}
 			require.Equal(t, 100_000, got)
 			require.NoError(t, member.Send(t.Context(), []byte("the answer")))
-			<-time.After(10 * time.Millisecond) // it is printed as it comes
+			<-printed // as it comes
 			require.NoError(t, tc.end(member))
 			err := <-ended
 			require.Equal(t, "the answer", c.out.String())

@@ -181,7 +181,8 @@ func TestServiceThatIsGoneLeavesTheCluster(t *testing.T) {
 	// This test checks that the member waits for its service, leaves when a
 	// connection to it fails, and comes back with it.
 	n := &network{}
-	l := listen(t)
+	l, err := netListen("127.0.77.4:0") // elsewhere somebody might take the port meanwhile
+	require.NoError(t, err)
 	target := l.Addr().String()
 	require.NoError(t, l.Close())
 	ready := exposes(t, n, target)
