@@ -208,8 +208,8 @@ func TestWhatTheExcludedTryComesToNothing(t *testing.T) {
 	// This test is the exclusion drill of an issued network. While a node is in, all that it
 	// tries comes to something, but for bans. Then it is revoked: five seconds later it
 	// tries all of it again, as it is, started anew at another address, with an older
-	// certificate, under another id with a certificate that it has signed itself, and without
-	// one; then the keys are rotated, and it comes with the old key and a certificate that is
+	// certificate, under another id with a certificate that it has signed itself, without
+	// one, and with one that it has renewed itself; then the keys are rotated, and it comes with the old key and a certificate that is
 	// good. Nothing of that comes to anything, and neither do lists of revocations that
 	// somebody else has signed, or that are played back.
 	d := newDrill(t)
@@ -261,6 +261,16 @@ func TestWhatTheExcludedTryComesToNothing(t *testing.T) {
 	own := &office{t: t, file: d.file, authority: forger}
 	back("under another id, with a certificate of its own making", d.file, another, own.sign("forged", another.PeerID(), all))
 	back("under another id, without", d.file, another, nil)
+	terms := security.Delegation{Serial: 1, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), Life: time.Hour}
+	issuer, err := security.NewIssuer(forger, terms, rand.Reader)
+	require.NoError(t, err)
+	over := func(c *security.Certificate) {
+		all(c)
+		c.NotBefore, c.NotAfter, c.RenewUntil = time.Now().Add(-3*time.Hour), time.Now().Add(-2*time.Minute), time.Now().Add(time.Hour)
+	}
+	renewed, err := issuer.Renew(own.sign("forged", another.PeerID(), over), time.Now())
+	require.NoError(t, err)
+	back("with a certificate and a renewal of its own making", d.file, another, renewed)
 
 	old := d.file
 	d.file.Keys = rotate(t, d.file.Keys, 0)

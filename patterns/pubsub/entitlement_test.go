@@ -106,6 +106,32 @@ func TestForwardersDoNotBringWhatAPublisherMayNotPublish(t *testing.T) {
 	})
 }
 
+func TestWhatIsRefusedWithAFrameIsToldAsAGap(t *testing.T) {
+	// This test has a frame of three messages come of which one may not be published: it is
+	// refused whole, and those that were allowed are no silent loss. Who subscribes hears of
+	// a gap of all three with the next message.
+	alone(t, func(t *testing.T, l *lone) {
+		l.cfg.Rights = &lists{}
+		got, pub := l.listens(t, "news.>"), author("pub")
+		p := pub.path(1, 1, 0, "f")
+		p.Proof.Certificate = []byte("may news.a")
+		proven("pub", p, "f")
+		l.shows("f", p)
+		brought(l, 1, "news.a")
+		require.Equal(t, "news.a ", got.next(t))
+		three := single{Publish: wire.Publish{
+			Session: 1, Run: run1, Number: 2, Count: 3, Flags: wire.FlagOrigin, Origin: wire.Origin{Peer: string(peerOf("pub")), Incarnation: 1},
+		}}
+		for _, topic := range []string{"news.a", "news.b", "news.a"} {
+			three.Messages = append(three.Messages, oneMessage(topic, nil, nil, nil)...)
+		}
+		l.comes("f", wire.KindPublish, three.AppendTo(nil))
+		require.EqualValues(t, 3, l.dropped(dropNotAllowed))
+		brought(l, 5, "news.a")
+		require.Equal(t, []string{"gap 3", "news.a "}, []string{got.next(t), got.next(t)})
+	})
+}
+
 func TestVerdictsAreBounded(t *testing.T) {
 	// This test has a publisher use more topics than are remembered.
 	e, rights := entitlement{}, &lists{}
