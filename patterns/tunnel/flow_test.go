@@ -19,6 +19,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/sim"
 )
 
 // endless is a reader of n bytes that are not alike, and their hash.
@@ -202,6 +203,38 @@ func TestTheWindowGrowsWithAReaderThatKeepsUp(t *testing.T) {
 		require.NoError(t, done(t, tunnel))
 		require.LessOrEqual(t, g.most, 128<<10)
 	})
+}
+
+func TestATunnelNeverWaitsForATimer(t *testing.T) {
+	// This test sends several windows over a way of 12 ms there and back, to a reader
+	// that keeps up: what that takes is the way's, in windows of 4 MiB, and no
+	// credit or acknowledgement waits for the 50 ms after which a timer looks.
+	for _, size := range []int{1000, 64 << 10} {
+		sim.Run(t, sim.Config{Seed: 1, Window: 16 << 20}, func(t *testing.T, n *sim.Network) {
+			s := newStage(t, n)
+			a, _ := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
+				for {
+					if _, err := t.Receive(ctx); err != nil {
+						return nil //nolint:nilerr // it has ended
+					}
+				}
+			}, patterns.Limits{})
+			tunnel, body := s.open(a, ""), make([]byte, size)
+			send := func(sum int) time.Duration {
+				began := time.Now()
+				for ; sum > 0; sum -= size {
+					require.NoError(t, tunnel.Send(t.Context(), body))
+				}
+				return time.Since(began)
+			}
+			send(16 << 20) // the window grows
+			took := send(32 << 20)
+			t.Logf("messages of %d bytes: %v", size, took)
+			require.Less(t, took, 250*time.Millisecond)
+			require.NoError(t, tunnel.Close())
+			require.NoError(t, done(t, tunnel))
+		})
+	}
 }
 
 func TestManySmallMessagesCostCreditBesideTheirBytes(t *testing.T) {
