@@ -100,7 +100,7 @@ bench-peers: ## Arke beside its peers, about ten minutes; BENCH_FULL=1 for every
 	$(MAKE) -C bench deps peers BENCH_FULL=$(BENCH_FULL)
 
 .PHONY: measure
-measure: ## what the design promises, measured with real relays, about three minutes
+measure: ## what the design promises, measured with real relays, half an hour or more
 	go run ./tests/measure
 
 .PHONY: pgbench

@@ -18,17 +18,13 @@ const (
 // Bodies is memory for the bodies of long TunnelData frames, which are many and
 // short-lived: a stream of them is then no work for the garbage collector, which
 // empties Bodies that nobody uses. Methods may be called concurrently.
-type Bodies struct {
-	p       sync.Pool
-	ballast ballast
-}
+type Bodies struct{ p sync.Pool }
 
 // get returns n bytes, at most MaxFrame.
 func (b *Bodies) get(n int) []byte {
 	if kept, ok := b.p.Get().(*[]byte); ok && cap(*kept) >= n {
 		return (*kept)[:n]
 	}
-	b.ballast.note()
 	return make([]byte, n, sharedSize)
 }
 

@@ -131,9 +131,7 @@
 // been heard of, and no goroutine (TestTenThousandIdleTunnels). A message of one
 // chunk costs no allocation beside the body that the link's reader makes, and none
 // to pass on at a relay; that of a long chunk is read into again once ReceiveTo has
-// written it, or a relay has passed it on. A program that Receives many long messages lets
-// up to 8 MiB of garbage gather meanwhile, if GOGC is what it is by default: that of few
-// MiB in use would be collected every 30 messages. One tunnel between two nodes on loopback, beside a bare libp2p
+// written it, or a relay has passed it on. One tunnel between two nodes on loopback, beside a bare libp2p
 // stream in the same run (go run ./tests/measure -only tunnel; two cores that were
 // busy otherwise, too):
 //
