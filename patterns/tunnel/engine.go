@@ -42,7 +42,8 @@ type Engine struct {
 	table    table
 
 	// Lifecycle.
-	gate gate.Gate // of handlers and timers at work
+	gate   gate.Gate // of handlers and timers at work
+	delays delays
 }
 
 var _ request.Acceptor = (*Engine)(nil)
@@ -89,6 +90,7 @@ func (e *Engine) NewHop(c HopConfig) *Hop {
 // and at the other side when the links go. It does not wait. It is idempotent.
 func (e *Engine) Stop() {
 	e.gate.Shut()
+	e.delays.stop()
 	e.table.close()
 	for _, t := range e.table.all(func(*port) bool { return true }) {
 		t.lose(patterns.ErrClosed)
@@ -246,7 +248,7 @@ func (e *Engine) exec(name string, n uint64, f func()) bool {
 
 // later calls f on another goroutine, unless the engine is closed by then.
 func (e *Engine) later(label string, d time.Duration, f func()) {
-	e.cfg.Clock.AfterFunc(label, d, func() {
+	e.delays.add(e.cfg.Clock, label, d, func() {
 		if e.gate.Enter() {
 			defer e.gate.Leave()
 			f()
