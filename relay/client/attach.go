@@ -135,7 +135,7 @@ func (a *attacher) dial(ctx context.Context) (*connection, error) {
 	}
 	ctx, cancel := overlay.WithTimeout(ctx, l.clock, "client/hello", handshakeTime)
 	defer cancel()
-	return l.cfg.dial(ctx, hello, challenge, func() uint64 { return l.LinkTime(l.now()) })
+	return l.cfg.dial(ctx, hello, challenge, func() uint64 { return l.LinkTime(l.now()) }, &l.bodies)
 }
 
 // run carries sessions over one connection after the other until close.

@@ -28,8 +28,11 @@ type connection struct {
 }
 
 // dial connects to the relay and exchanges Hellos. If there is a token, the relay
-// has to meet the challenge first. now is the link clock.
-func (c Config) dial(ctx context.Context, hello wire.LeafHello, challenge wire.LeafChallenge, now func() uint64) (*connection, error) {
+// has to meet the challenge first. now is the link clock, bodies what long bodies
+// are read into.
+func (c Config) dial(
+	ctx context.Context, hello wire.LeafHello, challenge wire.LeafChallenge, now func() uint64, bodies *wire.Bodies,
+) (*connection, error) {
 	conn, err := c.connect(ctx)
 	switch {
 	case errors.Is(err, syscall.EACCES):
@@ -40,7 +43,7 @@ func (c Config) dial(ctx context.Context, hello wire.LeafHello, challenge wire.L
 	conn = unixsock.Quiet(conn)
 	// The handshake must not outlast ctx.
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	carrier := session.NewCarrier(session.NetConn(conn), &wire.Bodies{}, nil)
+	carrier := session.NewCarrier(session.NetConn(conn), bodies, nil)
 	err = c.trust(conn)
 	if err == nil && c.Token != "" {
 		hello.Proof, err = c.challenge(conn, carrier, challenge)

@@ -37,6 +37,8 @@ type link struct {
 	session atomic.Pointer[session.Session] // nil = there is none
 	former  atomic.Pointer[session.Session] // that has ended last; nil = none has
 
+	bodies wire.Bodies // memory that long chunks of tunnels are read into
+
 	presence
 	patience patience
 }
@@ -97,6 +99,9 @@ func (l *link) handle(_ wire.Lane, k wire.Kind, body []byte) (kept bool) {
 	}
 	return false
 }
+
+// Recycle takes the chunk of a tunnel that nobody looks at any more.
+func (l *link) Recycle(chunk []byte) { l.bodies.Put(chunk) }
 
 // Peer implements request.Link.
 func (l *link) Peer() peer.ID { return relayID }
