@@ -55,7 +55,7 @@ func run() error {
 	flag.IntVar(&plan.Again, "again", 1, "how often a run is made again")
 	flag.Var(others, "arke", "`NAME=DIR`: another tree of Arke; its systems are called arke@NAME and so on; may be repeated")
 	out := flag.String("out", "", "directory for results.md, results.json and plots (default: only the table)")
-	from := flag.String("from", "", "run nothing: report a results.json again, into -out or its tables only")
+	from := flag.String("from", "", "run nothing: report a results.json again, into -out or its tables only; of several, separated by commas, the first that has it says what a system did")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("what is %q?", flag.Arg(0))

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/arke-mesh/arke/bench/driver"
 	"github.com/arke-mesh/arke/bench/report"
@@ -37,17 +38,18 @@ func execute(ctx context.Context, plan driver.Plan, c choice, trees map[string]s
 		return err
 	}
 	plan.Log = os.Stdout
-	if c.systems != "" || c.full {
-		for _, s := range c.described() {
-			if s.Skipped != "" {
-				fmt.Printf("%s is skipped: %s\n", s.Name, s.Skipped)
-			}
+	systems := c.described()
+	for _, s := range systems {
+		if s.Skipped != "" {
+			fmt.Printf("%s is skipped: %s\n", s.Name, s.Skipped)
 		}
 	}
+	began := time.Now()
 	samples := plan.Run(ctx)
 	tables(samples)
+	fmt.Printf("\n%d runs in %v.\n", len(samples), time.Since(began).Round(time.Second))
 	if out != "" {
-		r := report.Results{Machine: driver.ThisMachine(), Systems: c.described(), Samples: samples}
+		r := report.Results{Machine: driver.ThisMachine(), Systems: systems, Samples: samples}
 		return errors.Join(report.Write(out, r), context.Cause(ctx))
 	}
 	return context.Cause(ctx)
@@ -55,28 +57,43 @@ func execute(ctx context.Context, plan driver.Plan, c choice, trees map[string]s
 
 func tables(samples []driver.Sample) {
 	report.Table(os.Stdout, samples)
-	report.BarsTable(os.Stdout, samples)
+	report.Glance(os.Stdout, samples)
+	report.BarsTable(os.Stdout, samples, false)
 	report.TreesTable(os.Stdout, samples)
 }
 
-// again reports what was measured before.
+// again reports what was measured before. Several files, separated by commas, are
+// one: what two of them have of a system and a workload is that of the first.
 func again(from, out string) error {
-	r, err := report.Read(from)
-	if err != nil {
-		return err
+	var all report.Results
+	for i, path := range strings.Split(from, ",") {
+		r, err := report.Read(path)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			all = r
+		} else {
+			all = all.With(r)
+		}
 	}
 	if out != "" {
-		return report.Write(out, r)
+		return report.Write(out, all)
 	}
-	tables(r.Samples)
+	tables(all.Samples)
 	return nil
 }
 
-// described says what each system is, or why it is skipped.
+// described says what each system is that the user asked for, and why it is
+// skipped if it is.
 func (c choice) described() []report.System {
 	var all []report.System
+	var compared []string
+	for _, systems := range wanted(report.Bars()) {
+		compared = append(compared, systems...)
+	}
 	for _, s := range system.All() {
-		if !matches(c.systems, s.Name) {
+		if !matches(c.systems, s.Name) || c.systems == "" && !c.full && !slices.Contains(compared, s.Name) {
 			continue
 		}
 		d := report.System{Name: s.Name, About: s.About}

@@ -44,24 +44,47 @@ type Entry struct {
 
 // Run does everything of the plan, or what there is time for until ctx ends.
 func (p Plan) Run(ctx context.Context) []Sample {
+	return p.each(ctx, func(e Entry, w Workload) Sample { return Run(e.Build, e.System, w, p.Times) })
+}
+
+// turn is one system's turn in each round.
+type turn struct {
+	entry Entry
+	work  Workload
+}
+
+// each does run for everything of the plan: workload by workload, those that
+// belong together at once, and in each round all systems in turn.
+func (p Plan) each(ctx context.Context, run func(Entry, Workload) Sample) []Sample {
 	var samples []Sample
-	for _, job := range p.Jobs {
-		if job.Work.HalfOf != "" {
-			rate, err := halfRate(job, samples)
-			if err != nil {
-				fmt.Fprintf(p.Log, "%s: %v\n", job.Work.Name, err)
-				continue
+	for i := 0; i < len(p.Jobs); {
+		var turns []turn
+		first := p.Jobs[i].Work
+		for ; i < len(p.Jobs); i++ {
+			job := p.Jobs[i]
+			if len(turns) > 0 && (first.Together == "" || first.Together != job.Work.Together) {
+				break
 			}
-			job.Work.Rate = rate
+			if job.Work.HalfOf != "" {
+				rate, err := halfRate(job, samples)
+				if err != nil {
+					fmt.Fprintf(p.Log, "%s: %v\n", job.Work.Name, err)
+					continue
+				}
+				job.Work.Rate = rate
+			}
+			for _, e := range job.Among {
+				turns = append(turns, turn{e, job.Work})
+			}
 		}
 		for round := range p.Rounds {
-			for i := range job.Among {
+			for n := range turns {
 				if ctx.Err() != nil {
 					return samples
 				}
 				// Another one is first in each round.
-				entry := job.Among[(i+round)%len(job.Among)]
-				s := p.quietRun(entry, job.Work)
+				t := turns[(n+round)%len(turns)]
+				s := p.quietRun(t, run)
 				s.Round = round
 				fmt.Fprintln(p.Log, s)
 				samples = append(samples, s)
@@ -72,10 +95,10 @@ func (p Plan) Run(ctx context.Context) []Sample {
 }
 
 // quietRun does one run, and again if others disturbed it: the quieter counts.
-func (p Plan) quietRun(e Entry, w Workload) (best Sample) {
+func (p Plan) quietRun(t turn, run func(Entry, Workload) Sample) (best Sample) {
 	for i := range p.Again + 1 {
-		s := Run(e.Build, e.System, w, p.Times)
-		s.System = e.Label
+		s := run(t.entry, t.work)
+		s.System, s.Workload = t.entry.Label, t.work.Name
 		s.Noisy = s.Others > p.Quiet
 		if i == 0 || best.Failed != "" || s.Failed == "" && s.Others < best.Others {
 			best = s

@@ -102,12 +102,13 @@ type run struct {
 // Run does one run.
 func Run(build Build, sys system.System, work Workload, times Times) (s Sample) {
 	s = Sample{System: sys.Name, Workload: work.Name, Offered: work.Rate}
-	site, err := newSite(build.Arke)
+	work = work.withDefaults()
+	site, err := newSite(build.Arke, work.Seats+work.Publishers+work.Subscribers+work.Responders)
 	if err != nil {
 		s.Failed = err.Error()
 		return s
 	}
-	r := &run{site: site, build: build, sys: sys, work: work.withDefaults()}
+	r := &run{site: site, build: build, sys: sys, work: work}
 	defer r.close()
 	if sys.Credit && !work.Requests() {
 		r.window = work.window()
@@ -147,6 +148,9 @@ func (r *run) do(s *Sample, times Times) (err error) {
 		if r.servers, err = r.sys.Start(r.site); err != nil {
 			return err
 		}
+	}
+	if r.work.Database != nil {
+		return r.doDatabase(s, times)
 	}
 	if r.work.Requests() {
 		err = r.staffRequests()

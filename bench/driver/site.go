@@ -27,24 +27,26 @@ const startTime = 60 * time.Second
 
 // site is where the processes of one run are, implementing system.Site.
 type site struct {
-	dir   string
-	arke  string
-	ports map[string]bool
+	dir     string
+	arke    string
+	clients int
+	ports   map[string]bool
 
 	servers []*exec.Cmd
 	logs    []*tail
 }
 
-func newSite(arke string) (*site, error) {
+func newSite(arke string, clients int) (*site, error) {
 	dir, err := os.MkdirTemp("", "arke-bench-")
 	if err != nil {
 		return nil, err
 	}
-	return &site{dir: dir, arke: arke, ports: map[string]bool{}}, nil
+	return &site{dir: dir, arke: arke, clients: clients, ports: map[string]bool{}}, nil
 }
 
 func (s *site) Dir() string                         { return s.dir }
 func (s *site) Arke() string                        { return s.arke }
+func (s *site) Clients() int                        { return s.clients }
 func (s *site) Program(name string) (string, error) { return system.Program(name) }
 
 func (s *site) FreePort() string {

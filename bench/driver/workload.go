@@ -35,11 +35,18 @@ type Workload struct {
 	// what the slowest system carried in that workload.
 	Rate   float64
 	HalfOf string
+	// Together is what workloads share whose rounds take turns, so that they can
+	// be compared; empty = the workload is run by itself.
+	Together string
 	// Responders is how many processes answer (default 1), Handlers how many
 	// requests each has at once (0 = the system's default), Delay how long a
 	// request takes, Slow how long at the first of them.
 	Responders, Handlers int
 	Delay, Slow          time.Duration
+
+	// Database is what pgbench is told beside how long, how many and where: this
+	// is about a PostgreSQL server, to which connections are carried.
+	Database []string
 }
 
 // Workloads returns all of them, in the order of the tables.
@@ -61,8 +68,14 @@ func Workloads() []Workload {
 	many.Name, many.About, many.Handlers = "balance-64", "the same with 64 handlers each", 64
 	half := requests("open-25-half", "open loop, 1 KB over 25 connections at half the capacity of the slowest system", 1<<10, 25, 64, 0)
 	half.HalfOf = "capacity-25"
+	// One node has the load of 25: both are Arke's, in the same rounds.
+	many25 := requests("open-25", "open loop, 1 KB at 20,000/s over 25 connections", 1<<10, 25, 64, 20_000)
+	one25 := requests("open-20k", "open loop, 1 KB at 20,000/s over one connection", 1<<10, 1, 25*64, 20_000)
+	many25.Together, one25.Together = "20,000/s", "20,000/s"
 	tunnels := topic("tunnels-10k", "10,000 tunnels, 1 KB on 100 of them", 1<<10, 1, 1)
 	tunnels.Streams, tunnels.Idle = 100, 9900
+	fewer := topic("tunnels-2k", "2,000 tunnels, 1 KB on 100 of them", 1<<10, 1, 1)
+	fewer.Streams, fewer.Idle = 100, 1900
 
 	clients := requests("clients-1k", "open loop, 1 KB at 2,000/s over 1,000 clients of one relay or server", 1<<10, 1000, 4, 2000)
 	clients.Served = true
@@ -79,12 +92,14 @@ func Workloads() []Workload {
 		requests("open-256", "open loop, 256 B at 3,000/s", 256, 1, 1024, 3000),
 		requests("open-1k", "open loop, 1 KB at 3,000/s", 1<<10, 1, 1024, 3000),
 		requests("open-5k", "open loop, 5 KB at 2,000/s", 5<<10, 1, 1024, 2000),
-		requests("open-25", "open loop, 1 KB at 20,000/s over 25 connections", 1<<10, 25, 64, 20_000),
+		many25, one25,
 		requests("capacity-25", "requests, closed loop, 1 KB, 25 connections with 8 in flight each", 1<<10, 25, 8, 0),
 		half,
 		requests("open-1m", "open loop, 1 MB at 100/s", 1_000_000, 1, 16, 100),
 		one, many,
-		clients, tunnels,
+		clients, fewer, tunnels,
+		{Name: "pgbench", About: "PostgreSQL, pgbench's TPC-B, scale 10, 8 clients", Database: []string{"-b", "tpcb-like"}},
+		{Name: "pgbench-reads", About: "PostgreSQL, pgbench's reads only, scale 10, 8 clients", Database: []string{"-b", "select-only"}},
 	}
 }
 
@@ -104,18 +119,21 @@ func (w Workload) withDefaults() Workload {
 	return w
 }
 
-// Requests is true for requests, false for topics.
-func (w Workload) Requests() bool { return w.Publishers == 0 }
+// Requests is true for requests, false for topics and what is carried.
+func (w Workload) Requests() bool { return w.Publishers == 0 && w.Database == nil }
 
 // Suits says whether a system can do the work.
 func (w Workload) Suits(s system.System) bool {
+	if w.Database != nil {
+		return s.Carry != nil
+	}
 	if w.Requests() {
 		return s.Requests && (s.Balances || w.Responders <= 1) && (s.Served || !w.Served)
 	}
 	if w.Idle > 0 {
-		return s.Tunnels
+		return s.Tunnels >= w.Streams+w.Idle
 	}
-	return s.Topics || s.Tunnels && w.Pipe
+	return s.Topics || s.Tunnels > 0 && w.Pipe
 }
 
 // The credit window where a system has no back-pressure: in messages, but in

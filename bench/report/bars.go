@@ -62,7 +62,8 @@ func Bars() []Bar {
 	most := func(work string, m Metric, system, workload, reference string, ratio float64) Bar {
 		return Bar{Work: work, Metric: m, System: system, Workload: workload, Reference: reference, Against: workload, AtMost: ratio}
 	}
-	tunnel := least("tunnel 1 KB, embedded", Rate, "arke-tunnel", "1to1-1k", "tls", 0.8)
+	nodes := most("25 nodes in one process beside one with 25 times the load, 20,000/s", P999, "arke", "open-25", "arke", 1.0)
+	nodes.Against = "open-20k"
 	return []Bar{
 		least("topic 1→1, 1 KB, embedded", Rate, "arke", "1to1-1k", "nats", 1.5),
 		least("topic 1→1, 1 KB, embedded", Rate, "arke", "1to1-1k", "nats-tls", 2.5),
@@ -73,7 +74,7 @@ func Bars() []Bar {
 		least("topic 1→4, 128 B, two relays", Rate, "arke-2relays", "1to4", "nats-2", 1.0),
 		least("topic 4→4, 128 B, two relays", Rate, "arke-2relays", "4to4", "nats-2", 1.0),
 		least("topic 1→1, 1 KB, embedded", Rate, "arke", "1to1-1k", "tls", 0.7),
-		tunnel,
+		least("tunnel 1 KB, embedded", Rate, "arke-tunnel", "1to1-1k", "tls", 0.8),
 		least("tunnel 64 KB, two relays", Rate, "arke-tunnel-2relays", "1to1-64k", "libp2p", 0.8),
 		most("request 1 KB, one in flight, embedded", P50, "arke", "closed-1", "libp2p", 1.1),
 		most("request 1 KB, one in flight, two relays", P50, "arke-2relays", "closed-1", "nats", 1.0),
@@ -87,6 +88,8 @@ func Bars() []Bar {
 		most("CPU per message, topic 1 KB, embedded", CPU, "arke", "1to1-1k", "tls", 1.5),
 		most("one slow member of five, one handler each", P99, "arke", "balance-1", "nats", 0.5),
 		most("one slow member of five, 64 handlers each", P99, "arke", "balance-64", "nats", 0.5),
+		nodes,
+		least("PostgreSQL through four processes, pgbench's TPC-B", Rate, "arke-forward", "pgbench", "direct", 0.5),
 	}
 }
 
@@ -151,4 +154,12 @@ func (b Bar) limit() string {
 		return fmt.Sprintf("≥ %.4g", b.AtLeast)
 	}
 	return fmt.Sprintf("≤ %.4g", b.AtMost)
+}
+
+// reference is who the bar compares with, and at what if that is other work.
+func (b Bar) reference() string {
+	if b.Against != b.Workload {
+		return b.Reference + " (" + b.Against + ")"
+	}
+	return b.Reference
 }

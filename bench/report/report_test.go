@@ -86,3 +86,52 @@ func TestResultsAreWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, r.Samples, again.Samples)
 }
+
+func TestTheFirstTableSaysWhoIsFaster(t *testing.T) {
+	// This test checks that limits are no peers, that more a second and less time
+	// are both better, and that what is behind is said as plainly as what is ahead.
+	latency := func(least int64) []byte {
+		h := hdrhistogram.New(1, 1e9, 3)
+		for i := range int64(5000) {
+			require.NoError(t, h.RecordValue(least+i))
+		}
+		raw, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+		require.NoError(t, err)
+		return raw
+	}
+	var b strings.Builder
+	Glance(&b, []driver.Sample{
+		{System: "arke", Workload: "1to1-1k", Rate: 3e5}, {System: "nats", Workload: "1to1-1k", Rate: 2e5},
+		{System: "zeromq", Workload: "1to1-1k", Rate: 6e5}, {System: "tls", Workload: "1to1-1k", Rate: 9e6},
+		{System: "arke-2relays", Workload: "1to1-1k", Rate: 1e5, Expected: 10, Lost: 2, Told: 2},
+		{System: "nats-2", Workload: "1to1-1k", Rate: 2e5, Expected: 10, Lost: 3},
+		{System: "arke", Workload: "open-1k", Latency: latency(1e6)}, {System: "nats", Workload: "open-1k", Latency: latency(2e6)},
+		{System: "arke-forward", Workload: "pgbench", Rate: 800}, {System: "direct", Workload: "pgbench", Rate: 2000},
+	})
+	for _, want := range []string{
+		"| topic, 1 → 1, 1 KB | 300 k/s | **1.50 ×** (200 k/s) | zeromq: 0.50 × (600 k/s) | 100 k/s | 0.50 × (200 k/s) |",
+		"| open loop, 1 KB at 3,000/s: p99 | 1005 µs | **1.99 ×** (2005 µs) | nats: **1.99 ×** (2005 µs) | – | – |",
+		"direct: 0.40 × (2.0 k/s)",
+		"Embedded, beside NATS with one server, Arke is ahead in 2 of 2: 1to1-1k (1.50 × nats), open-1k (1.99 × nats). **Behind: nothing.**",
+		"Through two relays, beside NATS with two servers, Arke is ahead in 0 of 1: nothing. **Behind: 1to1-1k (0.50 × nats-2).**",
+		"Lost messages and said each one: arke-2relays (2 of 10).", "Lost messages and did not say so: nats-2 (3 of 10, 0 told).",
+	} {
+		require.Contains(t, b.String(), want)
+	}
+}
+
+func TestResultsOfSeveralRunsAreOne(t *testing.T) {
+	// This test checks that a second file adds what the first one lacks, and nothing
+	// to what that has.
+	first := Results{Samples: []driver.Sample{{System: "nats", Workload: "1to1-1k", Rate: 1}, {System: "arke", Workload: "1to4", Rate: 2}}}
+	second := Results{Samples: []driver.Sample{
+		{System: "nats", Workload: "1to1-1k", Rate: 3}, {System: "mangos", Workload: "1to1-1k", Rate: 4}, {System: "arke", Workload: "1to1-1k", Rate: 5},
+	}, Systems: []System{{Name: "mangos"}}}
+	var got []float64
+	all := first.With(second)
+	for _, s := range all.Samples {
+		got = append(got, s.Rate)
+	}
+	require.Equal(t, []float64{5, 1, 4, 2}, got)
+	require.Equal(t, []System{{Name: "mangos"}}, all.Systems)
+}

@@ -20,26 +20,30 @@ import (
 func Table(w io.Writer, samples []driver.Sample) {
 	for _, work := range names(samples, func(s driver.Sample) string { return s.Workload }) {
 		of := only(samples, func(s driver.Sample) bool { return s.Workload == work })
-		about := work
-		if known, ok := driver.FindWorkload(work); ok {
-			about = known.About
+		known, _ := driver.FindWorkload(work)
+		fmt.Fprintf(w, "\n### %s: %s\n\n", work, known.About)
+		if known.HalfOf != "" {
+			fmt.Fprintf(w, "The rate is %.0f/s.\n\n", of[0].Offered)
 		}
-		fmt.Fprintf(w, "\n### %s: %s\n\n", work, about)
 		requests := slices.ContainsFunc(of, func(s driver.Sample) bool { return len(s.Latency) > 0 })
-		if requests {
-			fmt.Fprintln(w, "| system | replies/s (min–max) | p50 | p90 | p99 | p99.9 | p99.99 | CPU s per million | peak RSS, MB | others' CPU | what went wrong |")
-			fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|")
-		} else {
-			fmt.Fprintln(w, "| system | delivered/s (min–max) | MB/s | CPU s per million (min–max) | peak RSS, MB | others' CPU | lost, repeated, out of order |")
+		switch {
+		case known.Database != nil:
+			fmt.Fprintln(w, "| system | transactions/s (min–max) | CPU s per million (min–max) | peak RSS, MB | others' CPU | rounds | what went wrong |")
 			fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
+		case requests:
+			fmt.Fprintln(w, "| system | replies/s (min–max) | p50 | p90 | p99 | p99.9 | p99.99 | CPU s per million | peak RSS, MB | others' CPU | rounds | what went wrong |")
+			fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|")
+		default:
+			fmt.Fprintln(w, "| system | delivered/s (min–max) | MB/s | CPU s per million (min–max) | peak RSS, MB | others' CPU | rounds | lost, repeated, out of order |")
+			fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
 		}
 		for _, name := range names(of, func(s driver.Sample) string { return s.System }) {
-			row(w, name, only(of, func(s driver.Sample) bool { return s.System == name }), requests)
+			row(w, known, name, only(of, func(s driver.Sample) bool { return s.System == name }), requests)
 		}
 	}
 }
 
-func row(w io.Writer, name string, all []driver.Sample, requests bool) {
+func row(w io.Writer, work driver.Workload, name string, all []driver.Sample, requests bool) {
 	good := only(all, func(s driver.Sample) bool { return s.Failed == "" })
 	if len(good) == 0 {
 		fmt.Fprintf(w, "| %s | failed: %s |\n", name, strings.ReplaceAll(all[0].Failed, "\n", "; "))
@@ -57,16 +61,18 @@ func row(w io.Writer, name string, all []driver.Sample, requests bool) {
 	peak, _, _ := pick(func(s driver.Sample) float64 { return float64(s.Peak) / 1e6 })
 	others, _, most := pick(func(s driver.Sample) float64 { return 100 * s.Others })
 	fmt.Fprintf(w, "| %s | %s (%s–%s) ", name, count(rate), count(low), count(high))
-	if requests {
+	switch {
+	case requests:
 		for _, q := range []float64{50, 90, 99, 99.9, 99.99} {
 			fmt.Fprintf(w, "| %s ", quantile(good, q))
 		}
 		fmt.Fprintf(w, "| %.1f ", cpu)
-	} else {
-		work, _ := driver.FindWorkload(good[0].Workload)
+	case work.Database != nil:
+		fmt.Fprintf(w, "| %.0f (%.0f–%.0f) ", cpu, cpuLow, cpuHigh)
+	default:
 		fmt.Fprintf(w, "| %.0f | %.2f (%.2f–%.2f) ", rate*float64(work.Bytes)/1e6, cpu, cpuLow, cpuHigh)
 	}
-	fmt.Fprintf(w, "| %.0f | %.0f %% (≤ %.0f) | %s |\n", peak, others, most, wrong(all))
+	fmt.Fprintf(w, "| %.0f | %.0f %% (≤ %.0f) | %d | %s |\n", peak, others, most, len(good), wrong(all))
 }
 
 // quantile is the median over the rounds of a percentile, if at least ten
@@ -170,27 +176,35 @@ func wrong(samples []driver.Sample) string {
 	return strings.Join(notes, "; ")
 }
 
-// BarsTable prints the bars with what was measured.
-func BarsTable(w io.Writer, samples []driver.Sample) {
-	printed := false
+// BarsTable prints the bars with what was measured; with all also those that were
+// not.
+func BarsTable(w io.Writer, samples []driver.Sample, all bool) {
+	var lines []string
+	met, judged := 0, 0
 	for _, b := range Bars() {
 		v, ok := Judge(b, samples)
-		if !ok {
-			continue
+		said := "not measured | – |"
+		if ok {
+			judged++
+			said = fmt.Sprintf("%.2f (%.2f–%.2f) | ", v.Median, v.Least, v.Most)
+			if v.Met() {
+				met++
+				said += "yes |"
+			} else {
+				said += "**no** |"
+			}
 		}
-		if !printed {
-			printed = true
-			fmt.Fprint(w, "\n## Bars\n\nThe ratio of each round, Arke's to the reference's: median (min–max).\n\n")
-			fmt.Fprintln(w, "| work | metric | system / reference | bar | measured | met |")
-			fmt.Fprintln(w, "|---|---|---|---|---|---|")
+		if ok || all {
+			lines = append(lines, fmt.Sprintf("| %s | %s | %s / %s | %s | %s", b.Work, b.Metric, b.System, b.reference(), b.limit(), said))
 		}
-		met := "**no**"
-		if v.Met() {
-			met = "yes"
-		}
-		fmt.Fprintf(w, "| %s | %s | %s / %s | %s | %.2f (%.2f–%.2f) | %s |\n",
-			b.Work, b.Metric, b.System, b.Reference, b.limit(), v.Median, v.Least, v.Most, met)
 	}
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n## Bars\n\nThe ratio of each round, Arke's to the reference's: median (min–max). %d of %d are met.\n\n", met, judged)
+	fmt.Fprintln(w, "| work | metric | system / reference | bar | measured | met |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|")
+	fmt.Fprintln(w, strings.Join(lines, "\n"))
 }
 
 func count(n float64) string {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/arke-mesh/arke/internal/node"
@@ -53,6 +54,10 @@ func arkeNetwork(site Site) ([]string, error) {
 	return nil, err
 }
 
+// relayClients is how many clients a relay takes by default, but for some that
+// the run itself may need.
+const relayClients = 200
+
 // arkeRelays starts count relays; their addresses are the sockets.
 func arkeRelays(count int) func(Site) ([]string, error) {
 	return func(site Site) (sockets []string, err error) {
@@ -66,6 +71,9 @@ func arkeRelays(count int) func(Site) ([]string, error) {
 			argv := []string{
 				site.Arke(), "relay", "--key-file", arkeKeyFile(site.Dir()), "--no-mdns",
 				"--listen", address, "--socket", socket,
+			}
+			if clients := site.Clients(); clients > relayClients {
+				argv = append(argv, "--max-clients", strconv.Itoa(clients))
 			}
 			if _, err := site.Launch("arke relay ready ", nil, append(argv, seeds...)...); err != nil {
 				return nil, err

@@ -46,7 +46,8 @@ func (s *mangosSeat) open(socket mangos.Socket, err error, queue string) error {
 	}
 	s.socket = socket
 	if queue != "" && s.setup.Window > 0 {
-		if err := socket.SetOption(queue, 2*s.setup.Window); err != nil {
+		// A subscriber has one queue for all publishers, each with a window.
+		if err := socket.SetOption(queue, 2*s.setup.Window*max(len(s.setup.Peers), 1)); err != nil {
 			return err
 		}
 	}

@@ -28,8 +28,10 @@ type System struct {
 	// Credit says that publishers would outrun subscribers, so that they need a
 	// credit window: the system itself has no back-pressure from end to end.
 	Credit bool
-	// Topics, Requests and Tunnels say what Seats do.
-	Topics, Requests, Tunnels bool
+	// Topics and Requests say what Seats do, Tunnels that a publisher is a tunnel
+	// to one subscriber, and how many a program may have.
+	Topics, Requests bool
+	Tunnels          int
 	// Balances says that requests are spread over several responders.
 	Balances bool
 	// Served says that programs are clients of a server or a relay.
@@ -40,6 +42,10 @@ type System struct {
 	Start func(Site) ([]string, error)
 	// Join attaches one program.
 	Join func(Setup) (Seat, error)
+	// Carry takes TCP connections to what listens at address: it returns where
+	// clients connect instead. servers is what Start returned. nil = the system
+	// carries none.
+	Carry func(site Site, servers []string, address string) (string, error)
 }
 
 // Site is where servers run: what package driver gives to Start.
@@ -48,6 +54,8 @@ type Site interface {
 	Dir() string
 	// Arke is the path of the program arke.
 	Arke() string
+	// Clients is how many programs will attach to one server at most.
+	Clients() int
 	// Program finds an installed program, or one that `make deps` has built.
 	Program(name string) (string, error)
 	// FreePort returns "127.0.0.1:port" of a TCP port that nobody uses.
@@ -142,7 +150,7 @@ func All() []System {
 	return slices.Concat(
 		arkeSystems(), arkeTunnelSystems(),
 		natsSystems(), mangosSystems(), zeromqSystems(), nsqSystems(), redisSystems(), rabbitSystems(), zenohSystems(),
-		bareSystems(), libp2pSystems(),
+		bareSystems(), libp2pSystems(), carrySystems(),
 	)
 }
 

@@ -7,6 +7,7 @@ package system
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/pebbe/zmq4"
 )
@@ -105,27 +106,51 @@ func (s *zeromqSeat) Subscribe(each func(body []byte)) (Subscription, error) {
 	return silent{}, nil
 }
 
+// zeromqSockets is how many a process may have: a requester of many connections
+// needs more than the 1,023 that libzmq allows by default.
+const zeromqSockets = 8192
+
 func (s *zeromqSeat) Requester() (Requester, error) {
-	sockets := make(chan *zmq4.Socket, max(s.setup.InFlight, 1))
-	for range cap(sockets) {
-		socket, err := s.open(zmq4.REQ)
-		if err != nil {
-			return nil, err
-		}
-		sockets <- socket
-	}
-	return zeromqRequester{sockets}, nil
+	r := &zeromqRequester{seat: s, places: make(chan struct{}, max(s.setup.InFlight, 1))}
+	return r, zmq4.SetMaxSockets(zeromqSockets)
 }
 
-type zeromqRequester struct{ sockets chan *zmq4.Socket }
+// zeromqRequester has a socket for each request under way: as many as there ever
+// were at once.
+type zeromqRequester struct {
+	seat   *zeromqSeat
+	places chan struct{}
 
-func (r zeromqRequester) Request(body []byte) ([]byte, error) {
-	socket := <-r.sockets
-	defer func() { r.sockets <- socket }()
+	mu   sync.Mutex
+	free []*zmq4.Socket
+}
+
+func (r *zeromqRequester) Request(body []byte) ([]byte, error) {
+	r.places <- struct{}{}
+	defer func() { <-r.places }()
+	socket, err := r.take()
+	if err != nil {
+		return nil, err
+	}
 	if _, err := socket.SendBytes(body, 0); err != nil {
 		return nil, err
 	}
-	return socket.RecvBytes(0)
+	reply, err := socket.RecvBytes(0)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.free = append(r.free, socket)
+	return reply, err
+}
+
+func (r *zeromqRequester) take() (*zmq4.Socket, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.free); n > 0 {
+		socket := r.free[n-1]
+		r.free = r.free[:n-1]
+		return socket, nil
+	}
+	return r.seat.open(zmq4.REQ)
 }
 
 func (s *zeromqSeat) Respond(handle func(body []byte) []byte, handlers int) error {
