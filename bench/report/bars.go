@@ -108,7 +108,8 @@ func (v Verdict) Met() bool {
 	return v.Median <= v.AtMost
 }
 
-// Judge compares round by round. It is false if no round has both systems.
+// Judge compares round by round; a percentile for which no round has samples enough,
+// all rounds together. It is false if there is nothing to compare.
 func Judge(b Bar, samples []driver.Sample) (Verdict, bool) {
 	type key struct {
 		system, workload string
@@ -130,12 +131,34 @@ func Judge(b Bar, samples []driver.Sample) (Verdict, bool) {
 			ratios = append(ratios, ours/theirs)
 		}
 	}
+	if ratio, ok := b.together(samples); ok && len(ratios) == 0 {
+		ratios = append(ratios, ratio)
+	}
 	if len(ratios) == 0 {
 		return Verdict{Bar: b}, false
 	}
 	v := Verdict{Bar: b, Rounds: len(ratios)}
 	v.Median, v.Least, v.Most = spread(ratios)
 	return v, true
+}
+
+// together is the ratio of a percentile of all rounds.
+func (b Bar) together(samples []driver.Sample) (ratio float64, ok bool) {
+	q := quantiles[b.Metric]
+	value := func(system, workload string) float64 {
+		h := merged(only(samples, func(s driver.Sample) bool {
+			return s.System == system && s.Workload == workload && s.Failed == ""
+		}))
+		if q == 0 || h == nil || !told(h, q) {
+			return 0
+		}
+		return float64(h.ValueAtQuantile(q))
+	}
+	ours, theirs := value(b.System, b.Workload), value(b.Reference, b.Against)
+	if ours == 0 || theirs == 0 {
+		return 0, false
+	}
+	return ours / theirs, true
 }
 
 // spread returns the median, the least and the most.

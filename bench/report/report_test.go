@@ -39,6 +39,27 @@ func TestBarsAreJudgedRoundByRound(t *testing.T) {
 	require.False(t, ok, "topics have no latency")
 }
 
+func TestAPercentileOfFewSamplesIsThatOfAllRounds(t *testing.T) {
+	// This test checks that a bar whose rounds are too short each is judged by all of
+	// them together, and not at all if those are too few.
+	b := Bar{Metric: P99, System: "a", Workload: "w", Reference: "b", Against: "w", AtMost: 1}
+	sample := func(system string, round int, nanoseconds int64) driver.Sample {
+		h := hdrhistogram.New(1, 1e9, 3)
+		for range 600 {
+			require.NoError(t, h.RecordValue(nanoseconds))
+		}
+		latency, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+		require.NoError(t, err)
+		return driver.Sample{System: system, Workload: "w", Round: round, Latency: latency}
+	}
+	samples := []driver.Sample{sample("a", 0, 100), sample("b", 0, 200)}
+	_, ok := Judge(b, samples)
+	require.False(t, ok)
+	v, ok := Judge(b, append(samples, sample("a", 1, 100), sample("b", 1, 200)))
+	require.True(t, ok)
+	require.Equal(t, Verdict{Bar: b, Rounds: 1, Median: 0.5, Least: 0.5, Most: 0.5}, v)
+}
+
 func TestBarsNameWhatThereIs(t *testing.T) {
 	// This test checks that systems and workloads of the bars exist, and that
 	// the systems can do the work.
