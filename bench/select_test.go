@@ -65,8 +65,13 @@ func TestNamesMatchLists(t *testing.T) {
 		list, name string
 		want       bool
 	}{
-		{"", "arke", true}, {"arke", "arke", true}, {"arke", "arke-relay", false}, {"arke*", "arke-relay", true},
-		{"nats,arke-*", "arke-relay", true}, {"nats,arke-*", "arke", false}, {"nats-2", "nats", false},
+		{"", "arke", true},
+		{"arke", "arke", true},
+		{"arke", "arke-relay", false},
+		{"arke*", "arke-relay", true},
+		{"nats,arke-*", "arke-relay", true},
+		{"nats,arke-*", "arke", false},
+		{"nats-2", "nats", false},
 	} {
 		require.Equal(t, c.want, matches(c.list, c.name), "%q %q", c.list, c.name)
 	}

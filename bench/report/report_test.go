@@ -122,12 +122,16 @@ func TestTheFirstTableSaysWhoIsFaster(t *testing.T) {
 	}
 	var b strings.Builder
 	Glance(&b, []driver.Sample{
-		{System: "arke", Workload: "1to1-1k", Rate: 3e5}, {System: "nats", Workload: "1to1-1k", Rate: 2e5},
-		{System: "zeromq", Workload: "1to1-1k", Rate: 6e5}, {System: "tls", Workload: "1to1-1k", Rate: 9e6},
+		{System: "arke", Workload: "1to1-1k", Rate: 3e5},
+		{System: "nats", Workload: "1to1-1k", Rate: 2e5},
+		{System: "zeromq", Workload: "1to1-1k", Rate: 6e5},
+		{System: "tls", Workload: "1to1-1k", Rate: 9e6},
 		{System: "arke-2relays", Workload: "1to1-1k", Rate: 1e5, Expected: 10, Lost: 2, Told: 2},
 		{System: "nats-2", Workload: "1to1-1k", Rate: 2e5, Expected: 10, Lost: 3},
-		{System: "arke", Workload: "open-1k", Latency: latency(1e6)}, {System: "nats", Workload: "open-1k", Latency: latency(2e6)},
-		{System: "arke-forward", Workload: "pgbench", Rate: 800}, {System: "direct", Workload: "pgbench", Rate: 2000},
+		{System: "arke", Workload: "open-1k", Latency: latency(1e6)},
+		{System: "nats", Workload: "open-1k", Latency: latency(2e6)},
+		{System: "arke-forward", Workload: "pgbench", Rate: 800},
+		{System: "direct", Workload: "pgbench", Rate: 2000},
 	})
 	for _, want := range []string{
 		"| topic, 1 → 1, 1 KB | 300 k/s | **1.50 ×** (200 k/s) | zeromq: 0.50 × (600 k/s) | 100 k/s | 0.50 × (200 k/s) |",
