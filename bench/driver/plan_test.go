@@ -181,6 +181,4 @@ func TestProcessorTimeIsCounted(t *testing.T) {
 	require.Eventually(t, func() bool { return len(family(pid)) == 2 }, startTime, edge/50)
 	require.Positive(t, cpuClock(pid))
 	require.Positive(t, peakBytes(pid))
-	before := cpuClock(pid)
-	require.Equal(t, before, cpuClock(pid), "it waits")
 }
