@@ -18,8 +18,8 @@ const (
 	shrinkAfter = 64
 )
 
-// keepsFor is for how many frames a kind, one of which was kept, is not read in
-// place again. So of what kept frames hold on to, at most one in so many holds a
+// keepsFor is how many frames of a kind, one of which was kept, must not be kept before
+// it is read in place again. So of what kept frames hold on to, next to nothing holds a
 // buffer.
 const keepsFor = 255
 
@@ -38,7 +38,8 @@ type FrameReader struct {
 	unused   int  // reads in a row that used little of it
 
 	last  Kind                // of the frame that was returned last …
-	lies  bool                // … which lies in buf, and was not given back
+	lies  bool                // … which lies in buf, and was not given back …
+	own   bool                // … or in memory of its own …
 	lent  []byte              // … or is of bodies
 	keeps [kindMask + 1]uint8 // by kind: frames that are to be copied
 }
@@ -57,6 +58,10 @@ func (r *FrameReader) Share(b *Bodies) { r.bodies = b }
 // Recycle says that nobody uses the body that Next has returned last any more. Who
 // does not call it keeps the body.
 func (r *FrameReader) Recycle() {
+	if r.own {
+		r.own = false
+		r.keeps[r.last]--
+	}
 	if r.lies = false; r.lent != nil {
 		r.bodies.Put(r.lent)
 		r.lent = nil
@@ -85,6 +90,13 @@ func (r *FrameReader) Next() (Lane, Kind, []byte, error) {
 	return lane, k, body, nil
 }
 
+// Buffered says whether the next frame was read already, all of it: then Next does not
+// wait.
+func (r *FrameReader) Buffered() bool {
+	have := r.to - r.from
+	return r.err == nil && have >= FrameOverhead && have-lengthSize >= int(binary.BigEndian.Uint32(r.buf[r.from:]))
+}
+
 func (r *FrameReader) next() (Lane, Kind, []byte, error) {
 	if err := r.head(); err != nil {
 		return 0, 0, nil, err
@@ -93,7 +105,7 @@ func (r *FrameReader) next() (Lane, Kind, []byte, error) {
 	head := r.buf[r.from+lengthSize]
 	lane, k := Lane(head>>kindBits), Kind(head)&kindMask
 	r.from += FrameOverhead
-	r.last, r.lent = k, nil
+	r.last, r.lent, r.own = k, nil, false
 	shared := k == KindTunnelData && n >= sharedFrom && r.bodies != nil
 	if !shared && r.keeps[k] == 0 {
 		err := r.fill(n)
@@ -110,7 +122,7 @@ func (r *FrameReader) next() (Lane, Kind, []byte, error) {
 		body = r.bodies.get(n)
 		r.lent = body
 	} else {
-		r.keeps[k]--
+		r.own = true
 		body = make([]byte, n)
 	}
 	m := copy(body, r.buf[r.from:r.to])

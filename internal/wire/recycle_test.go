@@ -53,6 +53,61 @@ func TestFramesThatNobodyKeepsAreReadInPlace(t *testing.T) {
 	require.Less(t, int(after.TotalAlloc-before.TotalAlloc), 2*size, "what was kept, and little more")
 }
 
+// TestKeptFramesTakeLittleMoreThanTheirBytes proves that a stream of frames which are
+// all kept does not have the reader give its buffer away time and again.
+func TestKeptFramesTakeLittleMoreThanTheirBytes(t *testing.T) {
+	const count = 8_000
+	for _, size := range []int{16, 192, 1024, 4096} {
+		frame := wire.AppendFrame(nil, wire.LanePub, wire.KindPublish, make([]byte, size))
+		fr := wire.NewFrameReader(bytes.NewReader(bytes.Repeat(frame, count)))
+		bodies := make([][]byte, count)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := range bodies {
+			_, _, body, err := fr.Next()
+			if err != nil || len(body) != size {
+				require.FailNow(t, "another body", "%d bytes: %v", size, err)
+			}
+			bodies[i] = body
+			body[0], body[size-1] = byte(i), byte(i)
+		}
+		runtime.ReadMemStats(&after)
+		for i, body := range bodies {
+			require.Equal(t, []byte{byte(i), byte(i)}, []byte{body[0], body[size-1]})
+		}
+		taken := float64(after.TotalAlloc-before.TotalAlloc) / count
+		require.Less(t, taken, 1.05*float64(size)+60, "%d bytes", size) // 257 of its buffer, if every 255th frame took one
+	}
+}
+
+// TestBufferedIsWhatNextNeedNotWaitFor proves that Buffered says of each frame whether
+// all of it has been read.
+func TestBufferedIsWhatNextNeedNotWaitFor(t *testing.T) {
+	frame := wire.AppendFrame(nil, wire.LanePub, wire.KindPublish, make([]byte, 95))
+	stream := bytes.Repeat(frame, 100)
+	for _, kept := range []bool{false, true} {
+		p := &pieces{stream, 777}
+		fr := wire.NewFrameReader(p)
+		waits := 0
+		for i := range 100 {
+			buffered := len(stream)-len(p.rest) >= (i+1)*len(frame)
+			require.Equal(t, buffered, fr.Buffered(), "frame %d", i)
+			if !buffered {
+				waits++
+			}
+			_, _, _, err := fr.Next()
+			require.NoError(t, err)
+			if !kept {
+				fr.Recycle()
+			}
+		}
+		require.Greater(t, waits, 10)
+		_, _, _, err := fr.Next()
+		require.Equal(t, io.EOF, err)
+		require.False(t, fr.Buffered())
+	}
+}
+
 // TestAReaderThatWaitsKeepsLittle proves that a stream on which little comes does not
 // hold on to the memory that a burst has needed.
 func TestAReaderThatWaitsKeepsLittle(t *testing.T) {
