@@ -32,6 +32,9 @@ func CheckTopic(t string) error { return check(t, false) }
 func CheckPattern(p string) error { return check(p, true) }
 
 func check(s string, wildcards bool) error {
+	if plain(s) {
+		return nil
+	}
 	if len(s) > MaxBytes {
 		return fmt.Errorf("%w: %.32q...: %d bytes are more than %d", patterns.ErrTopic, s, len(s), MaxBytes)
 	}
@@ -60,6 +63,26 @@ func check(s string, wildcards bool) error {
 		}
 	}
 	return nil
+}
+
+// plain says whether s is a topic of which a look at each byte shows that: most are,
+// and they are checked for each message.
+func plain(s string) bool {
+	if len(s) > MaxBytes {
+		return false
+	}
+	last := byte('.')
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', 'A' <= c && c <= 'Z', c == '-', c == '_', c == '/':
+		case c == '.' && last != '.':
+		default:
+			return false
+		}
+		last = c
+	}
+	return last != '.'
 }
 
 // meant says what to write instead of a word with a wildcard in it.
