@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/arke-mesh/arke/internal/wire"
@@ -27,14 +28,15 @@ type calls struct {
 	c *client
 
 	// Guarded by mu.
-	mu      sync.Mutex
-	open    map[uint64]*call
-	bytes   int
-	busy    int     // those in open, and those whose reply is not queued yet
-	stopped bool    // none is taken any more
-	places  portion // for those in open
-	room    portion // for bytes
-	idle    chan struct{}
+	mu     sync.Mutex
+	open   map[uint64]*call
+	bytes  int
+	busy   int     // those in open, and those whose reply is not queued yet
+	places portion // for those in open
+	room   portion // for bytes
+	idle   chan struct{}
+
+	stopped atomic.Bool // set with mu held; none is taken any more
 }
 
 // call is one of them.
@@ -97,7 +99,7 @@ func (s *calls) begin(k *call) error {
 	switch {
 	case s.open[k.id] != nil:
 		return errDuplicate
-	case s.stopped:
+	case s.stopped.Load():
 		return errDraining
 	case len(s.open) >= limits.Requests:
 		return ErrTooManyRequests
@@ -330,8 +332,7 @@ func (s *calls) end(which func(*call) bool) {
 func (s *calls) stop() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.stopped {
-		s.stopped = true
+	if !s.stopped.Swap(true) {
 		s.rest()
 	}
 	return s.idle
@@ -339,20 +340,21 @@ func (s *calls) stop() <-chan struct{} {
 
 // rest closes idle when the last call is over. The caller holds mu.
 func (s *calls) rest() {
-	if s.stopped && s.busy == 0 {
+	if s.stopped.Load() && s.busy == 0 {
 		close(s.idle)
 	}
 }
 
-// enter counts work that is no call, unless none is taken any more; leave is its
-// end.
+// enter counts work that is no call and outlives its frame, unless none is taken any
+// more; leave is its end.
 func (s *calls) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.stopped {
-		s.busy++
+	if s.stopped.Load() {
+		return false
 	}
-	return !s.stopped
+	s.busy++
+	return true
 }
 
 func (s *calls) leave() {

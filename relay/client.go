@@ -83,7 +83,7 @@ func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint6
 // sessionConfig is what the session with a client is like.
 func (c *client) sessionConfig(number uint64) session.Config {
 	r := c.relay
-	cfg := session.Config{
+	return session.Config{
 		Seam: session.Seam{
 			Clock: r.clock, Exec: r.exec, Rand: r.dice,
 			Go: func(f func()) bool { return c.spawn("relay/write", f) },
@@ -93,8 +93,6 @@ func (c *client) sessionConfig(number uint64) session.Config {
 		Beat: c.conn.beat, Leaf: true, Forget: c.features&wire.FeatureResume == 0,
 		Handler: c.handle, Changed: c.conn.changed,
 	}
-	cfg.HoldAcks[wire.LanePub] = true
-	return cfg
 }
 
 // memory is what the session holds of what all clients share.
@@ -119,10 +117,10 @@ func (c *client) dropped(why session.Drop, n int) {
 // handle takes one message from the client.
 func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
 	if c.conn.broken.Load() {
+		c.sess.Hold() // it was not looked at
 		return false
 	}
 	var err error
-	waits := false
 	switch k {
 	case wire.KindRequest:
 		kept, err = true, c.calls.handleRequest(body)
@@ -131,7 +129,7 @@ func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
 	case wire.KindCancel:
 		err = c.calls.handleCancel(body)
 	case wire.KindPublish:
-		waits, err = c.out.handle(body)
+		err = c.out.handle(lane, body)
 	case wire.KindServe:
 		err = c.deliveries.handleServe(body)
 	case wire.KindSubscribe:
@@ -142,9 +140,6 @@ func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
 		kept, err = c.handleTunnel(k, body)
 	default:
 		c.relay.count.drop(dropUnknownFrame)
-	}
-	if lane == wire.LanePub && !waits {
-		c.sess.Release(wire.LanePub, 1)
 	}
 	if err != nil {
 		c.violated(err)

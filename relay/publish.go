@@ -53,32 +53,38 @@ func newPublisher(c *client, origin, number uint64) *publisher {
 
 // handle publishes, or has it wait: then it will acknowledge the frame. It does
 // not keep body.
-func (p *publisher) handle(body []byte) (waits bool, err error) {
+func (p *publisher) handle(lane wire.Lane, body []byte) error {
 	m, err := wire.DecodeLeafPublish(body, &p.known)
-	if err != nil {
-		return false, malformed(err)
+	switch {
+	case err != nil:
+		return malformed(err)
+	case lane != wire.LanePub:
+		return undue("a publication on another lane")
 	}
 	if err := p.c.rights.refuse(policy.Publish, m.Topic); err != nil {
 		p.c.answers.done(wire.LaneCtl, m.ID, err, 0)
-		return false, nil
+		return nil
 	}
-	if !p.c.calls.enter() {
-		p.c.relay.count.drop(dropRequestInDrain)
-		p.c.answers.done(wire.LaneCtl, m.ID, errDraining, 0)
-		return false, nil
+	if p.c.calls.stopped.Load() {
+		p.refuse(&m)
+		return nil
 	}
-	if p.busy.Load() > 0 {
-		if handled, waits := p.follow(&m); handled {
-			return waits, nil
-		}
+	if p.busy.Load() > 0 && p.follow(&m) {
+		return nil
 	}
 	nodes, err := p.c.relay.cfg.Node.TryPublishTail(m.Topic, m.Tail, p.options(m.Topic))
 	if errors.Is(err, patterns.ErrWouldBlock) {
-		return p.wait(&m), nil
+		p.wait(&m)
+		return nil
 	}
 	p.tell(&m, nodes, err)
-	p.c.calls.leave()
-	return false, nil
+	return nil
+}
+
+// refuse tells the client that the relay shuts down.
+func (p *publisher) refuse(m *wire.LeafPublish) {
+	p.c.relay.count.drop(dropRequestInDrain)
+	p.c.answers.done(wire.LaneCtl, m.ID, errDraining, 0)
 }
 
 // options are those with which something is published on a topic.
@@ -98,19 +104,20 @@ func (p *publisher) tell(m *wire.LeafPublish, nodes int, err error) {
 
 // follow puts m behind what waits in its topic's queue, if anything does. While
 // there is a shared queue, topics without one of their own may be in it.
-func (p *publisher) follow(m *wire.LeafPublish) (handled, waits bool) {
+func (p *publisher) follow(m *wire.LeafPublish) (handled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, key := range [...]string{m.Topic, shared} {
 		if p.lines[key] != nil {
-			return true, p.push(key, m)
+			p.push(key, m)
+			return true
 		}
 	}
-	return false, false
+	return false
 }
 
 // wait begins a queue.
-func (p *publisher) wait(m *wire.LeafPublish) bool {
+func (p *publisher) wait(m *wire.LeafPublish) {
 	p.mu.Lock()
 	key := m.Topic
 	if len(p.lines) >= queues {
@@ -119,13 +126,12 @@ func (p *publisher) wait(m *wire.LeafPublish) bool {
 	ok := p.push(key, m)
 	p.mu.Unlock()
 	if !ok {
-		return false
+		return
 	}
 	p.busy.Add(1)
 	if !p.c.spawn("relay/publish", func() { p.work(key) }) {
 		p.abandon(key)
 	}
-	return true
 }
 
 // push takes a place in a queue. A client that keeps to its window, and to its share
@@ -144,9 +150,14 @@ func (p *publisher) push(key string, m *wire.LeafPublish) bool {
 	if err != nil {
 		p.c.relay.count.limit(err)
 		p.c.answers.done(wire.LaneCtl, m.ID, err, 0)
-		p.c.calls.leave()
 		return false
 	}
+	if !p.c.calls.enter() {
+		p.room.Cover(p.bytes)
+		p.refuse(m)
+		return false
+	}
+	p.c.sess.Hold()
 	line := p.lines[key]
 	if line == nil {
 		line = &queue{pool: &p.c.relay.waiting}

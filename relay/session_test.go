@@ -100,6 +100,7 @@ func TestABrokenProtocolEndsTheSession(t *testing.T) {
 			{"a request without a route", frame(wire.LaneRPC, wire.KindRequest, &wire.Request{ID: 1, Tail: tail("")}), "route"},
 			{"a registration twice", append(serve, serve...), "id 1 is in use"},
 			{"an id twice", append(frame(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: "a", Patterns: 15}), frame(wire.LaneCtl, wire.KindSubscribe, &wire.Subscribe{ID: 1, Pattern: "a"})...), "id 1 is in use"},
+			{"a publication on another lane", wire.AppendFrame(nil, wire.LaneRPC, wire.KindPublish, (&wire.LeafPublish{Topic: "a"}).AppendHead(nil), tail("")), "another lane"},
 			{"a reply with a sender", frame(wire.LaneRPC, wire.KindReply, &wire.Reply{ID: 1, From: &wire.From{}, Tail: tail("")}), "reply"},
 		}
 		for _, tt := range tests {

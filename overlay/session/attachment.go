@@ -231,7 +231,11 @@ func (a *attachment) leave(f *farewell) {
 
 // read hands on what arrives until the connection is over.
 func (a *attachment) read() error {
+	defer a.s.in.rest()
 	for {
+		if !a.conn.Frames.Buffered() {
+			a.s.in.rest()
+		}
 		lane, k, body, err := a.conn.Frames.Next()
 		if err != nil {
 			return a.ending(err)

@@ -31,9 +31,7 @@ type inbox struct {
 	out   *outbox
 	pulse *pulse
 
-	// Owned by whoever reads.
-	own   bool // what comes is our own: nobody has to be told
-	count wire.Counts
+	reading // owned by whoever reads
 
 	// Used concurrently.
 	window   [wire.Lanes]atomic.Int64 // the peer's
@@ -41,12 +39,13 @@ type inbox struct {
 	phase    atomic.Uint32
 	received [wire.Lanes]atomic.Uint64
 	let      [wire.Lanes]atomic.Uint64 // released
+	holding  [wire.Lanes]atomic.Int32  // how many wait in held
 	armed    atomic.Bool               // the timer of acknowledgements runs
 
 	// Guarded by mu.
-	mu      sync.Mutex
-	handled *wire.Counts // what the peer's Goodbye said
-	held    [wire.Lanes]fifo.Queue[arrival]
+	mu     sync.Mutex
+	theirs *wire.Counts // what the peer's Goodbye said that it has handled
+	held   [wire.Lanes]fifo.Queue[arrival]
 
 	// Guarded by joining.
 	joining  sync.Mutex
@@ -55,10 +54,28 @@ type inbox struct {
 	ended    bool // nothing is put together any more
 }
 
+// reading is what whoever reads knows alone: what was handled since it has waited last
+// is counted and told when it waits again, so that it costs each frame little.
+type reading struct {
+	own     bool // what comes is our own: nobody has to be told
+	count   wire.Counts
+	busy    bool            // frames are being handled, since enter
+	done    wire.Counts     // how far the peer may forget, if that is not told …
+	bytes   [wire.Lanes]int // … and how many bytes that are
+	current current
+}
+
 // arrival is a message that its handler's owner releases.
 type arrival struct {
 	number uint64 // of its last frame
 	bytes  int
+}
+
+// current is the message that the handler is called with.
+type current struct {
+	arrival
+	lane wire.Lane
+	held bool
 }
 
 func counts(of *[wire.Lanes]atomic.Uint64) (c wire.Counts) {
@@ -103,13 +120,11 @@ func (i *inbox) frame(lane wire.Lane, k wire.Kind, body []byte) (kept bool, err 
 	if !i.enter() {
 		return false, nil
 	}
-	defer i.exit()
 	n := i.count[lane] + 1
 	i.count[lane] = n
-	i.received[lane].Store(n)
 	switch k {
 	case wire.KindVoid:
-		i.done(lane, n, len(body))
+		i.handled(lane, n, len(body))
 		return false, nil
 	case wire.KindFragment:
 		return i.fragment(lane, n, body)
@@ -119,15 +134,28 @@ func (i *inbox) frame(lane wire.Lane, k wire.Kind, body []byte) (kept bool, err 
 
 // message gives a whole message to the handler; size is what its last frame took.
 func (i *inbox) message(lane wire.Lane, n uint64, k wire.Kind, body []byte, size int) (kept bool) {
-	if !i.cfg.HoldAcks[lane] {
-		kept = i.cfg.Handler(lane, k, body)
-		i.done(lane, n, size)
-		return kept
+	i.current = current{arrival: arrival{n, len(body)}, lane: lane}
+	kept = i.cfg.Handler(lane, k, body)
+	switch {
+	case i.current.held:
+	case i.holding[lane].Load() > 0: // it is in line behind those
+		i.hold()
+		i.release(lane, 1)
+	default:
+		i.handled(lane, n, size)
 	}
+	return kept
+}
+
+// hold has the message that is being handled wait for release.
+func (i *inbox) hold() {
+	m := &i.current
+	i.tell(m.lane) // what was before it
 	i.mu.Lock()
-	i.held[lane].Push(arrival{n, len(body)})
+	i.held[m.lane].Push(m.arrival)
+	i.holding[m.lane].Add(1)
 	i.mu.Unlock()
-	return i.cfg.Handler(lane, k, body)
+	m.held = true
 }
 
 // fragment keeps only what is a message by itself: the rest is copied.
@@ -139,7 +167,7 @@ func (i *inbox) fragment(lane wire.Lane, n uint64, body []byte) (kept bool, err 
 	k, whole, drop := i.join(f)
 	i.cfg.Dropped(drop, 1)
 	if k == 0 {
-		i.done(lane, n, len(body))
+		i.handled(lane, n, len(body))
 		return false, nil
 	}
 	if !k.Counted() || k == wire.KindVoid {
@@ -181,27 +209,36 @@ func (i *inbox) sweep() {
 	}
 }
 
-// done notes that frame n of a lane need not be sent again.
-func (i *inbox) done(lane wire.Lane, n uint64, size int) {
-	if i.cfg.HoldAcks[lane] {
-		i.mu.Lock()
-		if i.held[lane].Len() == 0 {
-			i.let[lane].Store(n)
-		}
-		i.mu.Unlock()
-	} else {
-		i.let[lane].Store(n)
+// handled notes that frame n of a lane need not be sent again. While messages before
+// it are held, that is known once they are released.
+func (i *inbox) handled(lane wire.Lane, n uint64, size int) {
+	if i.holding[lane].Load() == 0 {
+		i.done[lane] = n
 	}
-	i.ask(lane, size+wire.FrameOverhead)
+	i.bytes[lane] += size + wire.FrameOverhead
 }
 
-// Release acknowledges the n oldest messages of a lane whose acknowledgements
-// are held.
+// tell has the peer told of what was handled of a lane.
+func (i *inbox) tell(lane wire.Lane) {
+	n := i.bytes[lane]
+	if n == 0 {
+		return
+	}
+	i.bytes[lane] = 0
+	if done := i.done[lane]; done > 0 {
+		i.done[lane] = 0
+		i.let[lane].Store(done)
+	}
+	i.ask(lane, n)
+}
+
+// release acknowledges the n oldest messages of a lane that are held.
 func (i *inbox) release(lane wire.Lane, n int) {
 	i.mu.Lock()
 	bytes := 0
 	for ; n > 0 && i.held[lane].Len() > 0; n-- {
 		a := i.held[lane].Pop()
+		i.holding[lane].Add(-1)
 		bytes += a.bytes + wire.FrameOverhead
 		i.let[lane].Store(a.number)
 	}
@@ -252,7 +289,7 @@ func (i *inbox) goodbye(body []byte) error {
 	handled, err := i.cfg.heardGoodbye(body)
 	if handled != nil {
 		i.mu.Lock()
-		i.handled = handled
+		i.theirs = handled
 		i.mu.Unlock()
 	}
 	return err
@@ -268,24 +305,42 @@ func (i *inbox) notice(body []byte) error {
 
 // Bits of inbox.phase.
 const (
-	phaseBusy    uint32 = 1 << iota // a frame is being handled
+	phaseBusy    uint32 = 1 << iota // frames are being handled
 	phaseClosing                    // none is any more once that one is
 	phaseClosed                     // what comes is not looked at, as our Goodbye says
 )
 
-// enter says whether a frame is to be handled; exit follows.
+// enter says whether a frame is to be handled; rest follows, once for all that have
+// come together.
 func (i *inbox) enter() bool {
-	return i.phase.Or(phaseBusy)&phaseClosed == 0
+	if i.busy && i.phase.Load()&phaseClosing != 0 {
+		i.rest()
+	}
+	if !i.busy {
+		i.busy = i.phase.Or(phaseBusy)&phaseClosed == 0
+	}
+	return i.busy
 }
 
-func (i *inbox) exit() {
+// rest counts and tells what was handled. The reader calls it before it waits.
+func (i *inbox) rest() {
+	if !i.busy {
+		return
+	}
+	for lane, n := range i.count {
+		if i.received[lane].Load() != n {
+			i.received[lane].Store(n)
+		}
+		i.tell(wire.Lane(lane))
+	}
+	i.busy = false
 	if i.phase.And(^phaseBusy)&phaseClosing != 0 {
 		i.phase.Or(phaseClosed)
 		i.out.stir()
 	}
 }
 
-// close has nothing handled from here on. It is false while a frame still is; the
+// close has nothing handled from here on. It is false while frames still are; the
 // writer is nudged when that is over: the answer goes out before our Goodbye.
 func (i *inbox) close() bool {
 	i.phase.Or(phaseClosing)
@@ -305,5 +360,5 @@ func (i *inbox) lost() *wire.Counts {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.handled
+	return i.theirs
 }

@@ -59,9 +59,6 @@ type Config struct {
 
 	// Handler gets what arrives, of all kinds that are not the session's own.
 	Handler Handler
-	// HoldAcks names lanes whose messages are acknowledged by Release, and not
-	// when Handler returns: so a sender's full window is the receiver's push-back.
-	HoldAcks [wire.Lanes]bool
 	// Rescue is the lane whose messages Leftover returns; 0 = none.
 	Rescue wire.Lane
 	// Notice gets what the peer tells about itself. May be nil.
@@ -323,8 +320,12 @@ func (s *Session) End() {
 	s.Break(ErrDown, CodeBroken)
 }
 
-// Release acknowledges the n oldest messages that came on a lane of
-// Config.HoldAcks.
+// Hold has the message that Handler is being called with acknowledged by Release, and
+// not when Handler returns: so a sender's full window is the receiver's push-back.
+// Only Handler may call it, once, before it returns.
+func (s *Session) Hold() { s.in.hold() }
+
+// Release acknowledges the n oldest messages of a lane that are held.
 func (s *Session) Release(lane wire.Lane, n int) { s.in.release(lane, n) }
 
 // Want tells that wanted may say something else now: whether anybody is interested
