@@ -54,6 +54,11 @@ type (
 		peer peer.ID
 		on   bool
 	}
+	// needAction starts or ends the wish that the link to a peer stays.
+	needAction struct {
+		peer peer.ID
+		on   bool
+	}
 	// lookupAction asks the network for the peers closest to a cluster id;
 	// control.lookedUp is the answer, always.
 	lookupAction struct {
@@ -81,6 +86,7 @@ type (
 func (sendAction) isAction()       {}
 func (openAction) isAction()       {}
 func (holdAction) isAction()       {}
+func (needAction) isAction()       {}
 func (lookupAction) isAction()     {}
 func (publishAction) isAction()    {}
 func (registeredAction) isAction() {}

@@ -69,7 +69,7 @@ func New(cfg Config) (*Clusters, error) {
 	records := seam.Rand.Stream("cluster.records")
 	_, _ = seam.Rand.Stream("cluster.jitter").Read(seed[:]) // never fails
 	c.loop = &loop{
-		c: c, log: cfg.Logger.Named("cluster"), holds: make(map[peer.ID]func()), ring: make(chan struct{}, 1),
+		c: c, log: cfg.Logger.Named("cluster"), holds: make(map[peer.ID]func()), needs: make(map[peer.ID]func()), ring: make(chan struct{}, 1),
 		control: newControl(c.start, controlConfig{
 			key: seam.Key, network: cfg.Network, incarnation: cfg.Incarnation, zone: cfg.Zone, home: cfg.Home, certificates: cfg.Certificates,
 			addrs: cfg.Overlay.Addrs, nearest: cfg.Overlay.Nearest, keys: cfg.Keys,

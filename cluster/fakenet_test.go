@@ -247,6 +247,8 @@ func (h *fakeHost) Hold(p peer.ID) func() {
 	}
 }
 
+func (h *fakeHost) Need(peer.ID) func() { return func() {} }
+
 func (h *fakeHost) Nearest(key overlay.Key, k int) []peer.ID {
 	h.net.mu.Lock()
 	defer h.net.mu.Unlock()

@@ -33,6 +33,7 @@ type loop struct {
 
 	// Owned by run.
 	holds   map[peer.ID]func()
+	needs   map[peer.ID]func()
 	later   []event // how sending went
 	timer   overlay.Timer
 	timerAt time.Time
@@ -131,12 +132,9 @@ func (l *loop) perform(a action) {
 	case openAction:
 		l.c.cfg.Overlay.Open(a.to, a.addrs)
 	case holdAction:
-		if a.on {
-			l.holds[a.peer] = l.c.cfg.Overlay.Hold(a.peer)
-		} else {
-			l.holds[a.peer]()
-			delete(l.holds, a.peer)
-		}
+		keep(l.holds, l.c.cfg.Overlay.Hold, a.peer, a.on)
+	case needAction:
+		keep(l.needs, l.c.cfg.Overlay.Need, a.peer, a.on)
 	case lookupAction:
 		l.c.lookups.add(a)
 	case publishAction:
@@ -146,6 +144,16 @@ func (l *loop) perform(a action) {
 	case expireAction:
 		l.c.expire(a.name)
 	}
+}
+
+// keep begins or ends what lasts until it is released.
+func keep(releases map[peer.ID]func(), begin func(peer.ID) (release func()), p peer.ID, on bool) {
+	if on {
+		releases[p] = begin(p)
+		return
+	}
+	releases[p]()
+	delete(releases, p)
 }
 
 func (l *loop) send(a sendAction) {
@@ -168,8 +176,10 @@ func (l *loop) end() {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
-	for _, release := range l.holds {
-		release()
+	for _, releases := range []map[peer.ID]func(){l.holds, l.needs} {
+		for _, release := range releases {
+			release()
+		}
 	}
 }
 

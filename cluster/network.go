@@ -35,6 +35,9 @@ type Network interface {
 	Open(to peer.ID, addrs []string)
 	// Hold keeps heartbeats running until release is called.
 	Hold(p peer.ID) (release func())
+	// Need keeps the link to p, if it is up, from being ended as one that neither
+	// side needs.
+	Need(p peer.ID) (release func())
 
 	// Nearest answers without I/O, Closest asks the network; both count the
 	// local node. Size is the number of other peers known.
@@ -95,6 +98,8 @@ func (n overlayNetwork) Send(to peer.ID, k wire.Kind, body []byte) (uint64, erro
 func (n overlayNetwork) Open(to peer.ID, addrs []string) { n.o.Link(to).Open(addrs) }
 
 func (n overlayNetwork) Hold(p peer.ID) (release func()) { return n.o.Link(p).Hold() }
+
+func (n overlayNetwork) Need(p peer.ID) (release func()) { return n.o.Link(p).Need() }
 
 func (n overlayNetwork) Nearest(key overlay.Key, k int) []peer.ID {
 	return n.o.Router().Nearest(key, k)

@@ -112,7 +112,9 @@ func (r *peerTable) want(now time.Time, p peer.ID, addrs []string) {
 		return
 	}
 	c := r.get(p)
-	c.wants++
+	if c.wants++; c.wants == 1 {
+		r.out.add(needAction{p, true})
+	}
 	if addrs != nil {
 		r.learn(now, p, addrs)
 	}
@@ -122,10 +124,14 @@ func (r *peerTable) want(now time.Time, p peer.ID, addrs []string) {
 }
 
 func (r *peerTable) unwant(p peer.ID) {
-	if c := r.peers[p]; c != nil {
-		c.wants--
-		r.tidy(p, c)
+	c := r.peers[p]
+	if c == nil {
+		return
 	}
+	if c.wants--; c.wants == 0 {
+		r.out.add(needAction{p, false})
+	}
+	r.tidy(p, c)
 }
 
 // hold asks for heartbeats until unhold; calls are counted.

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -21,8 +22,15 @@ func newReachRig() *reachRig {
 	return &reachRig{newPeerTable(testPeer("me"), func() []string { return nil }, &d, out), time.Unix(1000, 0), out}
 }
 
-// took returns and forgets the actions so far.
+// took returns and forgets the actions so far, but for those that say who is needed.
 func (r *reachRig) took() []action {
+	return slices.DeleteFunc(r.tookAll(), func(a action) bool {
+		_, need := a.(needAction)
+		return need
+	})
+}
+
+func (r *reachRig) tookAll() []action {
 	a := r.out.actions
 	r.out.actions = nil
 	return a
@@ -166,6 +174,21 @@ func TestFailuresOfOthersDoNotProlongThePause(t *testing.T) {
 		r.dialFailed(r.now, p)
 	}
 	require.Equal(t, at, r.peers[p].at)
+}
+
+// Users of a link are counted, and the network is told when the first comes and the
+// last goes, whether or not the link is up.
+func TestWhoIsNeededIsTold(t *testing.T) {
+	r, p := newReachRig(), testPeer("A")
+	r.want(r.now, p, nil)
+	r.want(r.now, p, nil)
+	require.Equal(t, []action{needAction{p, true}, openAction{p, nil}}, r.tookAll())
+	r.up(p, 1, "")
+	r.unwant(p)
+	require.Empty(t, r.tookAll())
+	r.unwant(p)
+	r.unwant(testPeer("B"))
+	require.Equal(t, []action{needAction{p, false}}, r.tookAll())
 }
 
 // Interest in heartbeats is counted, and reported when it begins and ends.

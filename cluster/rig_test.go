@@ -101,7 +101,9 @@ func (g *rig) do(events ...event) []string {
 	g.msgs = make(map[string][]message)
 	var out []string
 	for _, a := range g.c.finish(g.now) {
-		out = append(out, g.describe(a))
+		if _, need := a.(needAction); !need { // it goes with open
+			out = append(out, g.describe(a))
+		}
 	}
 	return out
 }

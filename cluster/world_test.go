@@ -257,6 +257,7 @@ func (n *worldNode) perform(a action) {
 			n.holds[a.peer]--
 		}
 		require.Contains(w.t, []int{0, 1}, n.holds[a.peer])
+	case needAction:
 	case lookupAction:
 		life := n.incarnation
 		w.soon = append(w.soon, func() {

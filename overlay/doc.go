@@ -28,6 +28,11 @@
 // number. What was sent and not confirmed by the layer above may or may not have
 // arrived when one ends; Link.Withdraw knows what certainly has not.
 //
+// A link that neither side needs ends (spare.go): nobody holds it, or has asked for it with
+// Need, nothing waits on it, and nothing has moved on it for 5 to 20 s. Each
+// side says what it thinks, and the one with the lower id ends it, with ErrSpare, which says
+// nothing against the peer. Eight links stay in any case.
+//
 // # Clocks
 //
 // A Hello says what the sender's wall clock shows; a Beat says it again when the clock
@@ -62,7 +67,7 @@
 //
 // Decisions are in types without goroutine, lock or clock, each with a test of
 // its own: meet (what a Hello means), reconnect (when a peer is dialled, when a
-// session is given up), candidates, clocks, addressBook, and those of package session.
+// session is given up), spare (whether anybody needs a link), candidates, clocks, addressBook, and those of package session.
 // Link drives the first two: sessions is what others use of it, stream what a
 // connection does until it has joined.
 package overlay

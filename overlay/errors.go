@@ -5,6 +5,7 @@ package overlay
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/arke-mesh/arke/overlay/session"
 )
@@ -53,6 +54,10 @@ var (
 	// ErrGoodbye is the cause of LinkDown and DialFailed when the peer ended
 	// the link on purpose.
 	ErrGoodbye = session.ErrGoodbye
+
+	// ErrSpare is the cause of LinkDown when neither side needed the link any more: it
+	// says nothing of the peer, which is there. It is ErrGoodbye, too.
+	ErrSpare = fmt.Errorf("%w: neither side needs the link", ErrGoodbye)
 
 	// ErrSilent is the cause of LinkDown when the peer was not heard for so long
 	// that the session was given up.

@@ -73,10 +73,10 @@ func (e *exclusion) routes(p peer.ID, certificate []byte) bool {
 		return false
 	}
 	l.mu.Lock()
-	shown, up := l.known.certificate, l.up()
+	shown := l.known.certificate
 	l.unlock()
 	_, err := e.o.cfg.Admission.Valid(p, shown)
-	return up && err == nil
+	return len(shown) > 0 && err == nil
 }
 
 // reviewRoutes has the transport look again at who takes part in routing, and show the

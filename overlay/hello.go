@@ -192,6 +192,8 @@ func goodbyeError(code uint32, reason string) error {
 		err = ErrDuplicate
 	case codeProtocol:
 		err = ErrProtocol
+	case codeSpare:
+		return ErrSpare
 	case codeNotAdmitted:
 		return fmt.Errorf("%w: %w", ErrNotAdmitted, &refusalError{reason})
 	}

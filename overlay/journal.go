@@ -210,6 +210,9 @@ func (j *journal) linkDown(now time.Time, p peer.ID, cause error) []logLine {
 	if known == nil {
 		return nil
 	}
+	if errors.Is(cause, ErrSpare) {
+		return nil // it is there, and may come again at any time
+	}
 	if errors.Is(cause, ErrGoodbye) {
 		reason := "goodbye"
 		var words *session.GoodbyeError

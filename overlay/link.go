@@ -48,6 +48,7 @@ type Link struct {
 	callers   []Stream      // incoming ones that have not joined
 	ended     chan struct{} // closed when LinkDown of the present session was reported
 	downSince time.Time
+	spare     spare     // whether anybody needs the session
 	doubt     *doubt    // the question whether a connection is still alive
 	waiters   []*waiter // in Wait
 	after     after.List
@@ -68,10 +69,11 @@ func (p *planned) stop() {
 	}
 }
 
-// holders are how many hold a link.
-type holders struct{ atomic.Int32 }
+// holders are how many hold a link, and how many need it besides.
+type holders struct{ held, needs atomic.Int32 }
 
-func (h *holders) any() bool { return h.Load() > 0 }
+func (h *holders) any() bool    { return h.held.Load() > 0 }
+func (h *holders) needed() bool { return h.any() || h.needs.Load() > 0 }
 
 // waiter is a caller of Wait.
 type waiter struct {
@@ -100,27 +102,20 @@ func (l *Link) Suspect() bool {
 }
 
 // Hold declares interest in the peer's life: heartbeats run while anybody
-// holds the link. release may be called more than once.
+// holds the link. It says Need, too. release may be called more than once.
 func (l *Link) Hold() (release func()) {
-	l = l.lock()
-	defer l.release()
-	l.hold(1)
-	released := false // guarded by mu
-	return func() {
-		l.mu.Lock()
-		defer l.release()
-		if !released {
-			released = true
-			l.hold(-1)
+	return until(l, func(l *Link, n int32) {
+		l.holders.held.Add(n)
+		if s := l.last.Load(); s != nil {
+			l.after.Add(func() { s.Want(l.holders.any) })
 		}
-	}
+	})
 }
 
-func (l *Link) hold(n int32) {
-	l.holders.Add(n)
-	if s := l.last.Load(); s != nil {
-		l.after.Add(func() { s.Want(l.holders.any) })
-	}
+// Need keeps the link from being ended because neither side needs it; it does not
+// open it. release may be called more than once.
+func (l *Link) Need() (release func()) {
+	return until(l, func(l *Link, n int32) { l.holders.needs.Add(n) })
 }
 
 // Open begins to establish the link, in the background; addrs are further
@@ -225,7 +220,7 @@ func (l *Link) begin(id uint64, on Stream, g *greeting) *session.Session {
 	l.number.Store(s.Number())
 	l.suspected.Store(false)
 	l.ended = make(chan struct{})
-	l.dialing.proposal = 0
+	l.dialing.proposal, l.spare = 0, spare{}
 	l.report(LinkUp, s.Number(), nil)
 	l.tell(s.Number(), nil)
 	if l.holders.any() {

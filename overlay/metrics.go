@@ -15,6 +15,7 @@ const (
 	dropStatement                                          // one that is not true, or beyond the bound on subjects
 	dropCertificate                                        // one that a peer shows in place of its Hello's, and that does not let it in
 	dropProofs                                             // a statement or certificate beyond what is checked for one peer
+	dropSpare                                              // a word on whether the link is needed that is none
 	dropExcluded                                           // a stream of a peer that is excluded
 	dropCandidate                                          // a candidate forgotten in favour of a newer one
 	dropReasons
@@ -33,6 +34,8 @@ func (r dropReason) String() string {
 		return "certificate_refused"
 	case dropProofs:
 		return "too_many_proofs"
+	case dropSpare:
+		return "spare_malformed"
 	case dropExcluded:
 		return "peer_excluded"
 	case dropCandidate:

@@ -35,6 +35,7 @@ type Overlay struct {
 	search   *search
 	clocks   *clockWatch
 	board    *Board
+	spares   spares
 	*renewal
 	exclusion
 	callers atomic.Int32 // incoming streams that have not joined
@@ -72,9 +73,10 @@ func New(cfg Config) (*Overlay, error) {
 	o.loopback = newLoopback(o)
 	o.search = newSearch(o.base)
 	o.clocks = newClockWatch(o.base, o.links.tellClocks)
-	o.board, o.renewal, o.exclusion.o = newBoard(o), newRenewal(o), o
+	o.board, o.renewal, o.exclusion.o, o.spares.o = newBoard(o), newRenewal(o), o, o
 	o.handlers[wire.KindStatement] = o.board.receive
 	o.handlers[wire.KindCertificate] = shownAnew
+	o.handlers[wire.KindSpare] = heardSpare
 	return o, nil
 }
 
@@ -112,6 +114,7 @@ func (o *Overlay) Start(ctx context.Context) error {
 	o.gate.Spawn(o.serveLoopback)
 	o.search.start()
 	o.clocks.start()
+	o.spares.start()
 	return nil
 }
 
@@ -335,6 +338,7 @@ func (o *Overlay) Close() error {
 	o.closing.Do(func() {
 		o.search.stop()
 		o.clocks.stop()
+		o.spares.stop()
 		o.board.stop()
 		o.renewal.stop()
 		for _, l := range append(o.links.sorted(), o.loopback) {

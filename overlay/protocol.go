@@ -52,4 +52,5 @@ const (
 	codeExcluded   uint32 = 10 // the peer is excluded from the network
 
 	codeNotAdmitted uint32 = 11 // the peer shows no certificate that lets it in
+	codeSpare       uint32 = 12 // neither side needs the link
 )

@@ -133,7 +133,9 @@ func sessionEnd(err error) error {
 		return goodbyeError(bye.Code, bye.Reason)
 	case errors.Is(err, ErrProtocol), errors.Is(err, session.ErrPoison), errors.Is(err, ErrExcluded), errors.Is(err, ErrNotAdmitted):
 		return err
-	case errors.Is(err, session.ErrLeft), errors.Is(err, session.ErrDown):
+	case errors.Is(err, session.ErrLeft): // in Shutdown nobody asks
+		return ErrSpare
+	case errors.Is(err, session.ErrDown):
 		return ErrLost
 	}
 	return nil

@@ -94,7 +94,7 @@ func TestHowAConnectionEndsDecidesAboutTheSession(t *testing.T) {
 		{"a broken one is an outage", upAndRuns, errReset, "suspect, dial"},
 		{"a protocol error ends the session", upAndRuns, ErrProtocol, "end (" + ErrProtocol.Error() + "), tell (" + ErrProtocol.Error() + ")"},
 		{"a frame that breaks connections, too", upAndRuns, session.ErrPoison, "end (" + session.ErrPoison.Error() + "), tell (" + session.ErrPoison.Error() + ")"},
-		{"so does our own goodbye", upAndRuns, session.ErrLeft, "end (" + ErrLost.Error() + "), tell (" + ErrLost.Error() + ")"},
+		{"so does our own goodbye", upAndRuns, session.ErrLeft, "end (" + ErrSpare.Error() + "), tell (" + ErrSpare.Error() + ")"},
 		{"and the end of the node", linkState{up: true, leaving: true}, io.EOF, "end (" + ErrClosed.Error() + "), tell (" + ErrClosed.Error() + ")"},
 		{"one that was replaced is no news", linkState{up: true, joining: true}, errReset, ""},
 	} {

@@ -62,6 +62,14 @@ type traffic struct {
 	received atomic.Uint64
 }
 
+// moved is how much there was in both directions.
+func (t *traffic) moved() (n uint64) {
+	for lane := range t.sent {
+		n += t.sent[lane].Load()
+	}
+	return n + t.received.Load()
+}
+
 func (t *traffic) sums() (b ByLane) {
 	for lane := range t.sent {
 		b[lane] = t.sent[lane].Load()

@@ -60,6 +60,7 @@ func dropsBelow() []Entry {
 		{Name: "overlay.partial_lost", Means: "Incomplete messages when a session ended."},
 		{Name: "overlay.beat", Means: "Heartbeats that found no room."},
 		{Name: "overlay.handshake_failed", Means: "Incoming streams that did not get past their Hello."},
+		{Name: "overlay.spare_malformed", Means: "What peers said of whether they need a link, and could not be understood."},
 		{Name: "overlay.statement_refused", Means: "Statements to all nodes, such as bans, that were not true, not understood, or beyond the bound."},
 		{Name: "overlay.certificate_refused", Means: "Certificates that peers show in place of the ones in their Hello, and that do not let them in."},
 		{Name: "overlay.too_many_proofs", Means: "Certificates and statements of a peer that came faster than they are checked for one peer. Statements are asked for again."},

@@ -37,6 +37,11 @@ const KindStatement Kind = 12
 // body is another one, as it is encoded. Always on lane ctl.
 const KindCertificate Kind = 13
 
+// KindSpare says whether the sender can do without the link: the body is one byte, 0 if it
+// needs it again, otherwise the bit length of the number of links that it has. Always on
+// lane ctl.
+const KindSpare Kind = 14
+
 // Kinds of the cluster layer, always on lane ctl.
 const (
 	KindRegister   Kind = 16
@@ -94,6 +99,8 @@ func (k Kind) String() string {
 		return "statement"
 	case KindCertificate:
 		return "certificate"
+	case KindSpare:
+		return "spare"
 	case KindRegister:
 		return "register"
 	case KindRegistered:
