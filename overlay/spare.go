@@ -5,7 +5,8 @@ package overlay
 
 import (
 	"cmp"
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/binary"
 	"math/bits"
 	"slices"
 	"sync"
@@ -142,10 +143,8 @@ func (s *spares) look() {
 // pairOf is a number that two nodes agree on, and that has nothing to do with where they
 // are: what remains of the links is no islands.
 func pairOf(a, b peer.ID) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(min(a, b)))
-	h.Write([]byte(max(a, b)))
-	return h.Sum64()
+	h := sha256.Sum256([]byte(min(a, b) + max(a, b)))
+	return binary.BigEndian.Uint64(h[:])
 }
 
 // lookAt looks at one link, and says whether this side does without it.
