@@ -44,7 +44,6 @@
 //	works          [{work, requests, caller_lost, outcomes, retried, attempts_max,
 //	               latency, latency_calm, latency_fault: {count, p50_ms, p90_ms, p99_ms, p999_ms, max_ms}}]
 //	members        [{cluster, node, tenures, requests, share}]
-//	detection_ms reroute_ms convergence_ms   {p50, p90, p99, max, …}: metrics without their first word
 //	assertions     [{text, kind, value, reason, ok}]
 //	violations     [{checker, at_seconds, text}]
 //	metrics        {name: {value, unit, samples}}

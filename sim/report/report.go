@@ -59,10 +59,6 @@ type Report struct {
 	Works   []Work   `json:"works"`   // "all" first, then each workload
 	Members []Member `json:"members"` // by cluster and node
 
-	Detection   map[string]float64 `json:"detection_ms"`   // the metrics of that name, without the name
-	Reroute     map[string]float64 `json:"reroute_ms"`     // as above
-	Convergence map[string]float64 `json:"convergence_ms"` // as above
-
 	Assertions []check.Result          `json:"assertions"`
 	Violations []Violation             `json:"violations"`
 	Metrics    map[string]check.Metric `json:"metrics"`
@@ -124,7 +120,6 @@ func New(info Info, s scenario.Scenario, h *history.History, v *check.Verdict) *
 		r.Requests, r.CallerLost, r.Outcomes = all.Requests, all.CallerLost, all.Outcomes
 	}
 	r.Members = members(h)
-	r.Detection, r.Reroute, r.Convergence = family(v, "detection"), family(v, "reroute"), family(v, "convergence")
 	for _, x := range v.Violations {
 		r.Violations = append(r.Violations, Violation{Checker: x.Checker, AtSeconds: seconds(x.At), Text: x.Text})
 	}
@@ -154,18 +149,6 @@ func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
-}
-
-// family collects the metrics in milliseconds whose names begin with a word:
-// of "detection_p50" the name "p50".
-func family(v *check.Verdict, word string) map[string]float64 {
-	found := map[string]float64{}
-	for name, m := range v.Metrics {
-		if rest, ok := strings.CutPrefix(name, word+"_"); ok && m.Unit == check.Millis {
-			found[rest] = m.Value
-		}
-	}
-	return found
 }
 
 func faults(h *history.History) []Fault {
