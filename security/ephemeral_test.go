@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/raced"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -385,7 +386,7 @@ func FuzzAgreed(f *testing.F) {
 // TestSealingAndOpeningAllocateNothing proves that a payload of a request costs no memory
 // but its own, once its two nodes have agreed.
 func TestSealingAndOpeningAllocateNothing(t *testing.T) {
-	if raceEnabled {
+	if raced.Enabled {
 		t.Skip("the race detector has pools forget")
 	}
 	p := newPair(t)

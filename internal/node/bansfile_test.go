@@ -19,6 +19,24 @@ import (
 	"github.com/arke-mesh/arke/security"
 )
 
+// linked starts a node that has a link to each of the seeds.
+func linked(t *testing.T, network security.NetworkFile, dir string, seeds ...*Node) *Node {
+	t.Helper()
+	c := Config{Network: network, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, NoMDNS: true, DataDir: dir}
+	for _, s := range seeds {
+		c.Seeds = append(c.Seeds, s.Addrs()[0]+"/p2p/"+s.Self().String())
+	}
+	n, err := New(c)
+	require.NoError(t, err)
+	require.NoError(t, n.Start(t.Context()))
+	t.Cleanup(func() { _ = n.Close() })
+	for _, s := range seeds {
+		_, err := n.overlay.Link(s.Self()).Wait(t.Context(), s.Addrs())
+		require.NoError(t, err)
+	}
+	return n
+}
+
 // TestBansGoOnAfterARestart proves that a restart says nothing about bans that the node has
 // not been told since: one that others have lifted stays lifted though a file still has it,
 // and one that is new in the file holds everywhere, whatever was said of it before.
@@ -31,19 +49,7 @@ func TestBansGoOnAfterARestart(t *testing.T) {
 	begin := func(dir string, bans []peer.ID, seeds ...*Node) *Node {
 		f := file
 		f.Bans = bans
-		c := Config{Network: f, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, NoMDNS: true, DataDir: dir}
-		for _, s := range seeds {
-			c.Seeds = append(c.Seeds, s.Addrs()[0]+"/p2p/"+s.Self().String())
-		}
-		n, err := New(c)
-		require.NoError(t, err)
-		require.NoError(t, n.Start(t.Context()))
-		t.Cleanup(func() { _ = n.Close() })
-		for _, s := range seeds {
-			_, err := n.overlay.Link(s.Self()).Wait(t.Context(), s.Addrs())
-			require.NoError(t, err)
-		}
-		return n
+		return linked(t, f, dir, seeds...)
 	}
 	said := func(n *Node) uint64 { return n.overlay.Statements().Number(wire.Statement_BAN, string(eve)) }
 	becomes := func(n *Node, number uint64) {
@@ -91,28 +97,13 @@ func TestABanThatWasRaisedOftenIsKnownToWhoComes(t *testing.T) {
 	require.NoError(t, err)
 	key, err := security.GenerateNodeKey(rand.Reader)
 	require.NoError(t, err)
-	begin := func(dir string, seeds ...*Node) *Node {
-		c := Config{Network: file, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, NoMDNS: true, DataDir: dir}
-		for _, s := range seeds {
-			c.Seeds = append(c.Seeds, s.Addrs()[0]+"/p2p/"+s.Self().String())
-		}
-		n, err := New(c)
-		require.NoError(t, err)
-		require.NoError(t, n.Start(t.Context()))
-		t.Cleanup(func() { _ = n.Close() })
-		for _, s := range seeds {
-			_, err := n.overlay.Link(s.Self()).Wait(t.Context(), s.Addrs())
-			require.NoError(t, err)
-		}
-		return n
-	}
 	state := func(n *Node, number uint64) error {
 		s := overlay.Statement{Topic: wire.Statement_BAN, Subject: string(key.PeerID()), Number: number}
 		n.rotation.bans.prove(&s)
 		return n.overlay.Statements().State(s)
 	}
 	dir := filepath.Join(t.TempDir(), "d")
-	a := begin(dir)
+	a := linked(t, file, dir)
 	require.ErrorIs(t, state(a, math.MaxUint64), errRaise)
 	const often = 2*maxRaise + 1
 	for number := uint64(1); number <= often; number += maxRaise {
@@ -122,9 +113,9 @@ func TestABanThatWasRaisedOftenIsKnownToWhoComes(t *testing.T) {
 	require.NoError(t, a.Close())
 
 	said := func(n *Node) uint64 { return n.overlay.Statements().Number(wire.Statement_BAN, string(key.PeerID())) }
-	a = begin(dir)
+	a = linked(t, file, dir)
 	require.EqualValues(t, often, said(a), "after a restart")
-	b := begin("", a)
+	b := linked(t, file, "", a)
 	require.Eventually(t, func() bool { return said(b) == often }, time.Minute, time.Millisecond, "on a new node")
 }
 

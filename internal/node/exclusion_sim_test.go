@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/raced"
 	"github.com/arke-mesh/arke/internal/simnet"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
@@ -94,7 +95,7 @@ func TestAHundredNodesCutWhoIsExcludedWithinFiveSeconds(t *testing.T) {
 	// none gets one again. It logs how long it took.
 	const rounds = 2
 	count := 100
-	if raceEnabled {
+	if raced.Enabled {
 		count = 30 // or it takes minutes
 	}
 	sim.Run(t, sim.Config{Seed: 11}, func(t *testing.T, n *sim.Network) {

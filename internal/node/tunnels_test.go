@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/raced"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -78,7 +79,7 @@ func TestTenThousandIdleTunnels(t *testing.T) {
 	until(t, func() bool { return runtime.NumGoroutine() < goroutines+200 }) // workers rest after a while
 	each := (inUse() - before) / tunnels
 	t.Logf("%d bytes for both ends of an idle tunnel", each)
-	if !raceEnabled {
+	if !raced.Enabled {
 		require.LessOrEqual(t, each, 4<<10)
 	}
 	require.Equal(t, tunnels+1, caller.Status().Tunnels.Opened)
@@ -130,7 +131,7 @@ func TestTenThousandStalledReaders(t *testing.T) {
 func TestAGigabytePassesA64KiBWindow(t *testing.T) {
 	// This test streams one message of 1 GiB through a node whose whole budget is
 	// one window of 64 KiB, in bounded memory.
-	if testing.Short() || raceEnabled {
+	if testing.Short() || raced.Enabled {
 		t.Skip("takes a few seconds")
 	}
 	const size = 1 << 30

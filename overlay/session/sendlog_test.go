@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/raced"
 	"github.com/arke-mesh/arke/internal/waitline"
 	"github.com/arke-mesh/arke/internal/wire"
 )
@@ -326,7 +327,7 @@ func TestSenderStaysWithinTheReceiversBounds(t *testing.T) {
 // This test checks that queueing, taking and acknowledging small frames does not
 // allocate once there are chunks.
 func TestQueueDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if raced.Enabled {
 		t.Skip("the race detector makes sync.Pool forget at random")
 	}
 	q := testLog(1 << 20)

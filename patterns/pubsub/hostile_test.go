@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/raced"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -430,7 +431,7 @@ func TestQueuesThatDoNotFitTheLeaseAreRefused(t *testing.T) {
 
 func TestPublishingAndReceivingCostFewAllocations(t *testing.T) {
 	// This test counts what one message costs, without the link.
-	if raceEnabled {
+	if raced.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	l := newLone(t)

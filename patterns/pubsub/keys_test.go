@@ -14,6 +14,7 @@ import (
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/name"
+	"github.com/arke-mesh/arke/internal/raced"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -144,7 +145,7 @@ func TestASourceIsSaidToBeForSomeOnSeveralLinksAtOnce(t *testing.T) {
 func TestWhoHoldsAKeyIsFoundWithoutAllocations(t *testing.T) {
 	// This test counts what it costs to find those for whom a message is that one set of
 	// keys here opens, as it comes and as it is published.
-	if raceEnabled {
+	if raced.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	l := newLone(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/raced"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -238,7 +239,7 @@ func TestAMemberOfAQueueWithoutRoomHoldsNobodyUp(t *testing.T) {
 func TestPublishingToManyCostsFewAllocations(t *testing.T) {
 	// This test counts what one message costs before the links, to sixteen nodes
 	// directly and to 60 through a tree: each is given the same bytes.
-	if raceEnabled {
+	if raced.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	for n, most := range map[int]float64{1: 0, 16: 0, 60: 0} {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/raced"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -203,7 +204,7 @@ func everybodyCost(t testing.TB, members int, atOnce bool) func() {
 func TestAPushAndASurveyCostFewAllocations(t *testing.T) {
 	// This test holds the member's side of a push to 4, and a survey to 5 for
 	// each member that is asked, the frame that comes in included.
-	if raceEnabled {
+	if raced.Enabled {
 		t.Skip("the race detector allocates too")
 	}
 	push, few, many := testing.AllocsPerRun(1000, pushCost(t)), testing.AllocsPerRun(100, everybodyCost(t, 10, true)), testing.AllocsPerRun(100, everybodyCost(t, 110, true))
@@ -238,7 +239,7 @@ func TestARequestCostsFewAllocations(t *testing.T) {
 	// This test holds the hot path to what is promised for it: at the caller
 	// nothing but the frame that brings the reply, which is the user's; at the
 	// member the frame of the request and one more, both the handler's.
-	if raceEnabled {
+	if raced.Enabled {
 		t.Skip("the race detector allocates too")
 	}
 	caller, member := testing.AllocsPerRun(1000, callerCost(t)), testing.AllocsPerRun(1000, memberCost(t))
@@ -289,7 +290,7 @@ var sealedAndOpen = map[string]func(*request.Config){
 func TestASealedRequestCostsNoMoreAllocations(t *testing.T) {
 	// This test holds a round trip that is sealed to what one in the clear allocates:
 	// subkeys are cached, and what is sealed is made in memory that is used again.
-	if raceEnabled {
+	if raced.Enabled {
 		t.Skip("the race detector allocates too")
 	}
 	open := testing.AllocsPerRun(2000, roundTripCost(t, 1024, sealedAndOpen["open"]))

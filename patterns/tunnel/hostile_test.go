@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/credit"
+	"github.com/arke-mesh/arke/internal/raced"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -305,7 +306,7 @@ func TestSendingAndReceivingCostNoAllocation(t *testing.T) {
 			panic(err)
 		}
 	})
-	if !raceEnabled {
+	if !raced.Enabled {
 		require.Less(t, send, 1.0)
 		require.Less(t, receive, 1.0)
 	}

@@ -6,9 +6,7 @@ package tunnel
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/credit"
+	"github.com/arke-mesh/arke/internal/raced"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -198,18 +197,6 @@ func TestBothEndsOfAPassageLearnHowItEnds(t *testing.T) {
 	// gateway: what an end says comes sealed, and what the gateway says, or a session's end,
 	// is an interruption.
 	interrupted, closed := patterns.ErrInterrupted.Error(), patterns.ErrClosed.Error()
-	ended := func(err error) string {
-		var reset *patterns.TunnelError
-		if errors.As(err, &reset) {
-			return fmt.Sprint(reset.Code, " ", reset.Message)
-		}
-		for _, e := range []error{patterns.ErrInterrupted, patterns.ErrClosed, patterns.ErrOverloaded, patterns.ErrUnauthorized} {
-			if errors.Is(err, e) {
-				return e.Error()
-			}
-		}
-		return fmt.Sprint(err)
-	}
 	drained := func(s *passed, e *Engine) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -316,44 +303,17 @@ func TestASlowLineSlowsTheWriterOfAPassage(t *testing.T) {
 	// windows allow, and what stands in line at the gateway is bounded, though the gateway
 	// can't change the credit that the reader gives. All comes when the line is back.
 	inPassage(t, func(t *testing.T, s *passed) {
-		read, sum := make(chan struct{}), make(chan int64, 1)
-		s.handler = func(ctx context.Context, t patterns.Tunnel) error {
-			all := int64(0)
-			for {
-				n, err := t.ReceiveTo(ctx, io.Discard)
-				if all += n; err == io.EOF {
-					sum <- all
-					return nil
-				}
-				if all > 10<<20 {
-					<-read
-				}
-			}
-		}
+		reader := newStalled()
+		s.handler = reader.serve
 		tunnel := s.must()
-		total := int64(0)
-		for range 11 << 4 { // windows grow
-			require.NoError(t, tunnel.Send(context.Background(), make([]byte, 64<<10)))
-			total += 64 << 10
-		}
+		total := growWindows(t, tunnel)
 		s.out.stick(0)
-		close(read)
-		sent := make(chan struct{})
-		go func() {
-			for range 200 {
-				require.NoError(t, tunnel.Send(context.Background(), make([]byte, 50_000)))
-			}
-			require.NoError(t, tunnel.CloseSend())
-			close(sent)
-		}()
-		time.Sleep(time.Minute)
-		require.Empty(t, sent)
-		synctest.Wait()
+		sent := reader.goesOnWhile(t, tunnel)
 		require.Greater(t, s.out.most, 64<<10)
 		require.Less(t, s.out.most, 4<<20)
 		s.out.stick(256 << 10)
 		<-sent
-		require.Equal(t, total+200*50_000, <-sum)
+		require.Equal(t, total+stalledBytes, <-reader.sum)
 		synctest.Wait()
 		require.NoError(t, tunnel.Close())
 		s.requireNothingLeft()
@@ -569,7 +529,7 @@ func TestPassingSealedChunksOnCostsNoAllocation(t *testing.T) {
 		near.hear(wire.KindTunnelData, up)
 		far.hear(wire.KindTunnelData, down)
 	})
-	if !raceEnabled {
+	if !raced.Enabled {
 		require.Less(t, both, 1.0)
 	}
 	require.Empty(t, near.engine.Drops())

@@ -6,6 +6,9 @@ package tunnel
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -247,4 +250,69 @@ func (r *rig) open() *Tunnel {
 	require.Len(r.t, frames, 1)
 	require.Equal(r.t, wire.KindTunnelCredit, frames[0].kind, "the opener says a word")
 	return t.(*Tunnel)
+}
+
+// ended is how a tunnel ended, in words that can be compared.
+func ended(err error) string {
+	var reset *patterns.TunnelError
+	if errors.As(err, &reset) {
+		return fmt.Sprint(reset.Code, " ", reset.Message)
+	}
+	for _, e := range []error{patterns.ErrInterrupted, patterns.ErrClosed, patterns.ErrOverloaded, patterns.ErrUnauthorized} {
+		if errors.Is(err, e) {
+			return e.Error()
+		}
+	}
+	return fmt.Sprint(err)
+}
+
+// stalled is a reader that stops after 10 MiB, until read is closed.
+type stalled struct {
+	read chan struct{}
+	sum  chan int64 // what it has read in all
+}
+
+func newStalled() *stalled { return &stalled{make(chan struct{}), make(chan int64, 1)} }
+
+func (s *stalled) serve(ctx context.Context, t patterns.Tunnel) error {
+	for all := int64(0); ; {
+		n, err := t.ReceiveTo(ctx, io.Discard)
+		if all += n; err == io.EOF {
+			s.sum <- all
+			return nil
+		}
+		if all > 10<<20 {
+			<-s.read
+		}
+	}
+}
+
+// growWindows sends until the reader stops, and returns how many bytes that took.
+func growWindows(t *testing.T, tunnel *Tunnel) (total int64) {
+	for range 11 << 4 {
+		require.NoError(t, tunnel.Send(context.Background(), make([]byte, 64<<10)))
+		total += 64 << 10
+	}
+	return total
+}
+
+// stalledBytes are what goesOnWhile sends.
+const stalledBytes = 200 * 50_000
+
+// goesOnWhile has the reader go on while the way to it is stuck, and more is sent than
+// there is room for: the channel is closed when all is.
+func (s *stalled) goesOnWhile(t *testing.T, tunnel *Tunnel) <-chan struct{} {
+	close(s.read)
+	sent := make(chan struct{})
+	go func() {
+		for range 200 {
+			require.NoError(t, tunnel.Send(context.Background(), make([]byte, stalledBytes/200)))
+		}
+		require.NoError(t, tunnel.CloseSend())
+		close(sent)
+	}()
+	time.Sleep(time.Minute)
+	require.Empty(t, sent)
+	synctest.Wait()
+	return sent
 }

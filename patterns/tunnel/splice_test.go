@@ -20,6 +20,7 @@ import (
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/credit"
+	"github.com/arke-mesh/arke/internal/raced"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -445,18 +446,6 @@ func roundTrips(tunnel *Tunnel, seed int) error {
 func TestASplicePassesOnHowATunnelEnds(t *testing.T) {
 	// This test ends tunnels from either end, at the relay, and with either
 	// session: each end learns how, and nothing is left.
-	ended := func(err error) string {
-		var reset *patterns.TunnelError
-		if errors.As(err, &reset) {
-			return fmt.Sprint(reset.Code, " ", reset.Message)
-		}
-		for _, e := range []error{patterns.ErrInterrupted, patterns.ErrClosed, patterns.ErrOverloaded, patterns.ErrUnauthorized} {
-			if errors.Is(err, e) {
-				return e.Error()
-			}
-		}
-		return fmt.Sprint(err)
-	}
 	interrupted, closed := patterns.ErrInterrupted.Error(), patterns.ErrClosed.Error()
 	for name, c := range map[string]struct {
 		do             func(s *spliced, opener, member *Tunnel)
@@ -520,48 +509,21 @@ func TestASplicePassesBackPressureOn(t *testing.T) {
 	// client's share, and all of it comes when the reader reads.
 	const share = 1 << 20
 	inSplice(t, func(c *HopConfig) { c.BufferBytes = share }, func(t *testing.T, s *spliced) {
-		read, sum := make(chan struct{}), make(chan int64, 1)
-		s.handler = func(ctx context.Context, t patterns.Tunnel) error {
-			all := int64(0)
-			for {
-				n, err := t.ReceiveTo(ctx, io.Discard)
-				if all += n; err == io.EOF {
-					sum <- all
-					return nil
-				}
-				if all > 10<<20 {
-					<-read
-				}
-			}
-		}
+		reader := newStalled()
+		s.handler = reader.serve
 		tunnel := s.open()
-		total := int64(0)
-		for range 11 << 4 { // windows grow
-			require.NoError(t, tunnel.Send(context.Background(), make([]byte, 64<<10)))
-			total += 64 << 10
-		}
+		total := growWindows(t, tunnel)
 		stuck := s.out
 		if s.served {
 			stuck = s.down
 		}
 		stuck.stick(0)
-		close(read)
-		sent := make(chan struct{})
-		go func() {
-			for range 200 {
-				require.NoError(t, tunnel.Send(context.Background(), make([]byte, 50_000)))
-			}
-			require.NoError(t, tunnel.CloseSend())
-			close(sent)
-		}()
-		time.Sleep(time.Minute)
-		require.Empty(t, sent)
-		synctest.Wait()
+		sent := reader.goesOnWhile(t, tunnel)
 		require.Greater(t, stuck.most, 64<<10)
 		require.Less(t, stuck.most, share)
 		stuck.stick(256 << 10)
 		<-sent
-		require.Equal(t, total+200*50_000, <-sum)
+		require.Equal(t, total+stalledBytes, <-reader.sum)
 		synctest.Wait()
 		require.NoError(t, tunnel.Close())
 		s.requireNothingLeft()
@@ -699,7 +661,7 @@ func TestPassingOnCostsNoAllocation(t *testing.T) {
 		hop.Handle(wire.KindTunnelData, up)
 		r.hear(wire.KindTunnelData, down)
 	})
-	if !raceEnabled {
+	if !raced.Enabled {
 		require.Less(t, both, 1.0)
 	}
 	require.Empty(t, r.engine.Drops())

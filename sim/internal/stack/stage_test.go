@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/arke-mesh/arke/internal/raced"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
@@ -74,7 +75,9 @@ func bubble(t *testing.T, body func(t *testing.T)) {
 	t.Helper()
 	// Timers of bubbles confuse the race detector if there are two Ps: Go
 	// issue 78156.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+	if raced.Enabled {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	}
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -3,6 +3,7 @@
 
 //go:build race
 
-package session
+package raced
 
-const raceEnabled = true
+// Enabled says whether the race detector is there.
+const Enabled = true

@@ -3,6 +3,7 @@
 
 //go:build !race
 
-package tunnel
+package raced
 
-const raceEnabled = false
+// Enabled says whether the race detector is there.
+const Enabled = false

@@ -1,8 +1,0 @@
-// SPDX-FileCopyrightText: The Arke Authors
-// SPDX-License-Identifier: Apache-2.0
-
-//go:build !race
-
-package session
-
-const raceEnabled = false
