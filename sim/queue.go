@@ -6,12 +6,12 @@ package sim
 import (
 	"cmp"
 	"encoding/binary"
-	"math/bits"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/sim/link"
 )
 
 // kind is what an event is about. Among simultaneous events the lower kind
@@ -308,15 +308,7 @@ func newPCG(seed uint64, names ...string) *pcg {
 func (p *pcg) uint64() uint64 { return p.src.Uint64() }
 
 // below returns a number in [0, n) without bias; n must be positive.
-func (p *pcg) below(n uint64) uint64 {
-	hi, lo := bits.Mul64(p.src.Uint64(), n)
-	if lo < n {
-		for reject := -n % n; lo < reject; {
-			hi, lo = bits.Mul64(p.src.Uint64(), n)
-		}
-	}
-	return hi
-}
+func (p *pcg) below(n uint64) uint64 { return link.Below(&p.src, n) }
 
 func (p *pcg) read(b []byte) {
 	var word [8]byte

@@ -4,6 +4,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -267,19 +268,8 @@ func gotBy(x *topics, subscriptions []int) []int {
 	for _, s := range subscriptions {
 		all = append(all, x.got[s]...)
 	}
-	slices.SortStableFunc(all, func(a, b int) int { return compareTimes(x.h.Deliveries[a].At, x.h.Deliveries[b].At) })
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(x.h.Deliveries[a].At, x.h.Deliveries[b].At) })
 	return all
-}
-
-func compareTimes(a, b time.Duration) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	default:
-		return 0
-	}
 }
 
 // checkAstray: what a subscription gets was published, by who is said to have

@@ -122,7 +122,7 @@ func TestImpossibleAssertionsAreRefused(t *testing.T) {
 		"queue_max < 2KB/s":       `is not a size`,
 		"balance < one":           `"one" is not a number, such as 1.5`,
 		"losst == 0":              `no metric is called "losst"; near: lost`,
-		"reroute < 1s":            `near: reroute_p50, reroute_p90, reroute_p99, reroute_max`,
+		"reroute < 1s":            `near: reroute_p50, reroute_p90, reroute_p99`,
 		"balance{idem} == 0":      `balance is not measured for single works`,
 		"lost{} == 0":             `"lost{}" must end in the name of a work in braces`,
 		"lost{idem == 0":          `must end in the name of a work in braces`,

@@ -4,14 +4,14 @@
 package check
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/arke-mesh/arke/internal/nearest"
 )
 
 // parseValue reads a value that fits the unit.
@@ -81,9 +81,9 @@ func duration(text string) (float64, error) {
 func size(text string) (float64, error) {
 	factor := 1.0
 	digits := text
-	for _, s := range sizes() {
-		if rest, ok := strings.CutSuffix(text, s.name); ok {
-			factor, digits = s.bytes, strings.TrimSuffix(rest, " ")
+	for _, u := range SizeUnits() {
+		if rest, ok := strings.CutSuffix(text, u.Name); ok {
+			factor, digits = float64(u.Bytes), strings.TrimSuffix(rest, " ")
 			break
 		}
 	}
@@ -94,14 +94,16 @@ func size(text string) (float64, error) {
 	return v * factor, nil
 }
 
-type sizeName struct {
-	name  string
-	bytes float64
+// SizeUnit may stand behind a number of bytes.
+type SizeUnit struct {
+	Name  string
+	Bytes int64
 }
 
-// sizes are the suffixes of sizes; none is the end of one that comes later.
-func sizes() []sizeName {
-	return []sizeName{
+// SizeUnits are the units of sizes, in assertions and in scenarios; the binary ones come
+// first, and none is the end of one that comes later.
+func SizeUnits() []SizeUnit {
+	return []SizeUnit{
 		{"GiB", 1 << 30},
 		{"MiB", 1 << 20},
 		{"KiB", 1 << 10},
@@ -136,9 +138,9 @@ func (m Metric) String() string {
 }
 
 func sizeText(v float64) string {
-	for _, s := range sizes()[:3] {
-		if v >= s.bytes {
-			return strconv.FormatFloat(math.Round(v/s.bytes*100)/100, 'f', -1, 64) + s.name
+	for _, u := range SizeUnits()[:3] {
+		if size := float64(u.Bytes); v >= size {
+			return strconv.FormatFloat(math.Round(v/size*100)/100, 'f', -1, 64) + u.Name
 		}
 	}
 	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64) + "B"
@@ -226,7 +228,11 @@ func unknown(name string) error {
 	if name == "" {
 		return fmt.Errorf(`the metric is missing: want "metric op value"`)
 	}
-	near := near(name)
+	var all []string
+	for _, m := range Metrics() {
+		all = append(all, m.Name)
+	}
+	near := nearest.Names(name, max(2, len(name)/3), all)
 	if len(near) == 0 {
 		return fmt.Errorf("no metric is called %s", quote(name))
 	}
@@ -262,48 +268,3 @@ func (a Assertion) Holds(v float64) bool {
 
 // String returns the assertion in its usual form.
 func (a Assertion) String() string { return a.text }
-
-// near returns up to five metrics whose names are like the one that was asked
-// for, the likeliest first.
-func near(name string) []string {
-	type candidate struct {
-		name     string
-		distance int
-	}
-	var found []candidate
-	for _, m := range Metrics() {
-		d := distance(name, m.Name)
-		if len(name) >= 3 && strings.Contains(m.Name, name) {
-			d = min(d, 2)
-		}
-		if d <= max(2, len(name)/3) {
-			found = append(found, candidate{m.Name, d})
-		}
-	}
-	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
-	var names []string
-	for _, c := range found[:min(5, len(found))] {
-		names = append(names, c.name)
-	}
-	return names
-}
-
-// distance is how many bytes must be changed, added or taken out to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
-}

@@ -14,7 +14,7 @@ import (
 // an order that does not decrease.
 type Direction struct {
 	model Model
-	rng   random
+	rng   rand.PCG      // integers only
 	free  time.Duration // when the bottleneck has sent everything
 	last  time.Duration // the latest arrival of a packet
 	flow  Flow          // of Stream
@@ -99,22 +99,19 @@ func (d *Direction) pass(now time.Duration, size int) time.Duration {
 func (d *Direction) delay() time.Duration {
 	l := d.model.Latency
 	if j := d.model.Jitter; j > 0 {
-		l += time.Duration(d.rng.below(uint64(j) + 1))
+		l += time.Duration(Below(&d.rng, uint64(j)+1))
 	}
 	return l
 }
 
 // lose decides whether one packet is lost.
 func (d *Direction) lose() bool {
-	return d.model.Loss > 0 && d.rng.below(AllLost) < uint64(d.model.Loss)
+	return d.model.Loss > 0 && Below(&d.rng, AllLost) < uint64(d.model.Loss)
 }
 
-// random is a direction's source of random numbers: integers only.
-type random struct{ pcg rand.PCG }
-
-// newRandom derives one from a seed and names. Different names give
+// newRandom derives a source of random numbers from a seed and names. Different names give
 // independent ones.
-func newRandom(seed uint64, names ...string) random {
+func newRandom(seed uint64, names ...string) (r rand.PCG) {
 	const basis, prime = 0xcbf29ce484222325, 0x100000001b3 // FNV-1a
 	hash := uint64(basis)
 	byteIn := func(b byte) { hash = (hash ^ uint64(b)) * prime }
@@ -124,17 +121,17 @@ func newRandom(seed uint64, names ...string) random {
 		}
 		byteIn(0)
 	}
-	var r random
-	r.pcg.Seed(seed, hash)
+	r.Seed(seed, hash)
 	return r
 }
 
-// below returns a number in [0, n) without bias; n must be positive.
-func (r *random) below(n uint64) uint64 {
-	hi, lo := bits.Mul64(r.pcg.Uint64(), n)
+// Below returns a number in [0, n) without bias; n must be positive. It is the same
+// with every version of Go, which the standard library does not promise.
+func Below(r *rand.PCG, n uint64) uint64 {
+	hi, lo := bits.Mul64(r.Uint64(), n)
 	if lo < n {
 		for reject := -n % n; lo < reject; {
-			hi, lo = bits.Mul64(r.pcg.Uint64(), n)
+			hi, lo = bits.Mul64(r.Uint64(), n)
 		}
 	}
 	return hi

@@ -26,9 +26,6 @@ const (
 	LevelNet   = "net"   // real processes in real time
 )
 
-// Levels lists the levels, the default first.
-func Levels() []string { return []string{LevelSim, LevelStack, LevelNet} }
-
 // Job is one run asked for. The zero value of all but Scenario is usable.
 type Job struct {
 	Scenario scenario.Scenario // as a file has it, or expanded
@@ -70,8 +67,8 @@ func (j Job) Prepare() (Job, error) {
 	if j.Level == "" {
 		j.Level = LevelSim
 	}
-	if !slices.Contains(Levels(), j.Level) {
-		return j, fmt.Errorf("%w: there is no level %q, but %s", ErrLevel, j.Level, strings.Join(Levels(), ", "))
+	if all := scenario.Levels(); !slices.Contains(all, j.Level) {
+		return j, fmt.Errorf("%w: there is no level %q, but %s", ErrLevel, j.Level, strings.Join(all, ", "))
 	}
 	if j.Trace != "" {
 		j.Record = true

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/arke-mesh/arke/internal/match"
 )
 
 // What an attack may be: the modes of its action.
@@ -82,8 +84,10 @@ func badMode(a Action, clusters []Cluster) (field, why string) {
 		return ".on", a.Mode + " is not about anything; leave it out"
 	case m.On != "" && a.On == "":
 		return "", a.Mode + " needs on: a " + m.On
-	case m.On == "topic" && badTopic(a.On) != "":
-		return ".on", fmt.Sprintf("%q is no topic: %s", short(a.On), badTopic(a.On))
+	case m.On == "topic":
+		if err := match.CheckTopic(a.On); err != nil {
+			return ".on", inWords(err)
+		}
 	case m.On == "cluster":
 		return ".on", noCluster(clusters, a.On)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/relay/policy"
 	"github.com/arke-mesh/arke/sim/check"
 )
@@ -386,13 +387,16 @@ func (c *checker) workFields(path string, w Work) {
 	c.span(path+".every", w.Every)
 }
 
+// inWords is what is wrong with a topic or a pattern, in the words of the product.
+func inWords(err error) string { return strings.TrimPrefix(err.Error(), "arke: ") }
+
 // workTo checks whom something is sent to.
 func (c *checker) workTo(path string, w Work) {
 	if w.Kind == "publish" {
 		if w.To == "" {
 			c.add(path, "needs to: a topic")
-		} else if why := badTopic(w.To); why != "" {
-			c.add(path+".to", "%q is no topic: %s", short(w.To), why)
+		} else if err := match.CheckTopic(w.To); err != nil {
+			c.add(path+".to", "%s", inWords(err))
 		}
 		return
 	}
@@ -448,8 +452,8 @@ func (c *checker) subscription(path string, s Subscription) {
 	noGateways(c, path+".nodes", "subscribes to nothing by itself", s.Nodes)
 	if s.Pattern == "" {
 		c.add(path, "needs a pattern")
-	} else if why := badPattern(s.Pattern); why != "" {
-		c.add(path+".pattern", "%q is no pattern: %s", short(s.Pattern), why)
+	} else if err := match.CheckPattern(s.Pattern); err != nil {
+		c.add(path+".pattern", "%s", inWords(err))
 	}
 	if s.Queue != "" {
 		c.label(path+".queue", "name", s.Queue)

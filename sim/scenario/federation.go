@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/arke-mesh/arke/internal/match"
 )
 
 // Gateway is a group of gateways with the same configuration, which are called like
@@ -181,8 +183,8 @@ func checkLend(c *checker, path string, l Lend) {
 // checkTopics checks what is only so where topics are lent.
 func checkTopics(c *checker, path string, l Lend) {
 	word, _, _ := strings.Cut(l.Topic, ".")
-	if why := badPattern(l.Topic); why != "" {
-		c.add(path+".topic", "%s", why)
+	if err := match.CheckPattern(l.Topic); err != nil {
+		c.add(path+".topic", "%s", inWords(err))
 	} else if word == "*" || word == ">" {
 		c.add(path+".topic", "its first word must be a name: one that begins with a wildcard stands for all topics there are")
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/arke-mesh/arke/sim/link"
 )
 
 // Scenario is one experiment: a network, what is done to it, what is asked of
@@ -289,6 +291,11 @@ func filledIn(s Scenario) Scenario {
 
 func (l Link) everywhere() bool {
 	return len(l.Between) == 2 && l.Between[0] == "*" && l.Between[1] == "*"
+}
+
+// Model is the link as the levels play it.
+func (l Link) Model() link.Model {
+	return link.Model{Latency: l.Latency.D(), Jitter: l.Jitter.D(), Loss: uint32(l.Loss), Mbps: l.Mbps, Queue: int(l.Queue)}
 }
 
 func (l Link) withDefaults() Link {

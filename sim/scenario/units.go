@@ -6,10 +6,11 @@ package scenario
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/arke-mesh/arke/sim/check"
 )
 
 // Duration is a time.Duration that files write as "1.5s".
@@ -72,32 +73,14 @@ func (s *Share) UnmarshalText(text []byte) error {
 // Bytes is a count of bytes, which files write as "64KiB" or as a number.
 type Bytes int
 
-// byteUnits are what may stand behind a number; the longest suffixes first.
-func byteUnits() []byteUnit {
-	return []byteUnit{
-		{"GiB", 1 << 30},
-		{"MiB", 1 << 20},
-		{"KiB", 1 << 10},
-		{"GB", 1_000_000_000},
-		{"MB", 1_000_000},
-		{"KB", 1_000},
-		{"B", 1},
-	}
-}
-
 // maxBytes is the largest size that a file may give: a pebibyte.
 const maxBytes = 1 << 50
 
-type byteUnit struct {
-	name string
-	size int64
-}
-
 // String returns b in the largest binary unit that divides it: "64KiB".
 func (b Bytes) String() string {
-	for _, u := range byteUnits()[:3] {
-		if b != 0 && int64(b)%u.size == 0 {
-			return strconv.FormatInt(int64(b)/u.size, 10) + u.name
+	for _, u := range check.SizeUnits()[:3] {
+		if b != 0 && int64(b)%u.Bytes == 0 {
+			return strconv.FormatInt(int64(b)/u.Bytes, 10) + u.Name
 		}
 	}
 	return strconv.Itoa(int(b)) + "B"
@@ -109,9 +92,9 @@ func (b Bytes) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (b *Bytes) UnmarshalText(text []byte) error {
 	number, size := string(text), int64(1)
-	for _, u := range byteUnits() {
-		if n, ok := strings.CutSuffix(number, u.name); ok {
-			number, size = strings.TrimSpace(n), u.size
+	for _, u := range check.SizeUnits() {
+		if n, ok := strings.CutSuffix(number, u.Name); ok {
+			number, size = strings.TrimSpace(n), u.Bytes
 			break
 		}
 	}
@@ -146,33 +129,4 @@ func fixed(text string, digits int) (uint64, error) {
 		return 0, errors.New("not a decimal number")
 	}
 	return strconv.ParseUint(whole+fraction+strings.Repeat("0", digits-len(fraction)), 10, 64)
-}
-
-// maxTopic is how long a topic or a pattern may be, in bytes.
-const maxTopic = 255
-
-// badTopic says why a text is no topic, or "".
-func badTopic(text string) string {
-	switch words := strings.Split(text, "."); {
-	case len(text) > maxTopic:
-		return "it is too long"
-	case slices.Contains(words, ""):
-		return "a word is empty"
-	case slices.Contains(words, "*") || slices.Contains(words, ">"):
-		return "only patterns have wildcards"
-	}
-	return ""
-}
-
-// badPattern says why a text is no pattern, or "".
-func badPattern(text string) string {
-	switch words := strings.Split(text, "."); {
-	case len(text) > maxTopic:
-		return "it is too long"
-	case slices.Contains(words, ""):
-		return "a word is empty"
-	case slices.Contains(words[:len(words)-1], ">"):
-		return `">" stands at the end only`
-	}
-	return ""
 }

@@ -191,7 +191,7 @@ func (w *World) admission(file security.NetworkFile) (*security.Network, error) 
 
 // SetLinks implements play.Level.
 func (w *World) SetLinks(of func(from, to string) scenario.Link) {
-	w.n.SetLinks(func(from, to string) link.Model { return modelOf(of(ownerOf(from), ownerOf(to))) })
+	w.n.SetLinks(func(from, to string) link.Model { return of(ownerOf(from), ownerOf(to)).Model() })
 }
 
 // Close implements play.Level: it closes every node that is left. The network
@@ -352,7 +352,7 @@ func (w *World) strike(name string, a scenario.Action) error {
 }
 
 func (w *World) degrade(a scenario.Action) {
-	m := modelOf(*a.Link)
+	m := a.Link.Model()
 	for _, from := range a.Between[0] {
 		for _, to := range a.Between[1] {
 			if from != to {
@@ -360,10 +360,6 @@ func (w *World) degrade(a scenario.Action) {
 			}
 		}
 	}
-}
-
-func modelOf(l scenario.Link) link.Model {
-	return link.Model{Latency: l.Latency.D(), Jitter: l.Jitter.D(), Loss: uint32(l.Loss), Mbps: l.Mbps, Queue: int(l.Queue)}
 }
 
 // Calm implements play.Level.

@@ -77,7 +77,7 @@ func (n *Net) Note(string, string) {}
 
 // SetLinks implements play.Level.
 func (n *Net) SetLinks(of func(from, to string) scenario.Link) {
-	n.wires.setLinks(func(from, to string) link.Model { return modelOf(of(from, to)) })
+	n.wires.setLinks(func(from, to string) link.Model { return of(from, to).Model() })
 }
 
 // Start implements play.Level. The node listens and its program is attached
@@ -323,7 +323,7 @@ func (n *Net) disturb(a scenario.Action) error {
 		if a.Link == nil {
 			return errors.New("netns: degrade needs a link")
 		}
-		n.wires.degrade(from, to, modelOf(*a.Link))
+		n.wires.degrade(from, to, a.Link.Model())
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/sim/link"
-	"github.com/arke-mesh/arke/sim/scenario"
 )
 
 // maxHeld is how many packets a clogged wire keeps; it drops further ones.
@@ -66,12 +65,6 @@ func newWires(seed uint64, now func() time.Duration) *wires {
 		seed: seed, now: now,
 		of:   func(string, string) link.Model { return link.Model{} },
 		ways: make(map[way]*wire), off: make(map[string]bool),
-	}
-}
-
-func modelOf(l scenario.Link) link.Model {
-	return link.Model{
-		Latency: l.Latency.D(), Jitter: l.Jitter.D(), Loss: uint32(l.Loss), Mbps: l.Mbps, Queue: int(l.Queue),
 	}
 }
 

@@ -91,7 +91,7 @@ func (*Stack) Note(string, string) {}
 
 // SetLinks implements play.Level.
 func (s *Stack) SetLinks(of func(from, to string) scenario.Link) {
-	s.net.setModels(func(from, to string) link.Model { return modelOf(of(from, to)) })
+	s.net.setModels(func(from, to string) link.Model { return of(from, to).Model() })
 }
 
 // Close implements play.Level.
@@ -279,7 +279,7 @@ func (p *path) apply(a scenario.Action) {
 		p.corrupt++
 	case "degrade":
 		if a.Link != nil {
-			p.link.SetModel(modelOf(*a.Link))
+			p.link.SetModel(a.Link.Model())
 		}
 	}
 }
@@ -356,12 +356,6 @@ func (s *Stack) Calm() error {
 		p.link.SetModel(model)
 	}
 	return nil
-}
-
-func modelOf(l scenario.Link) link.Model {
-	return link.Model{
-		Latency: l.Latency.D(), Jitter: l.Jitter.D(), Loss: uint32(l.Loss), Mbps: l.Mbps, Queue: int(l.Queue),
-	}
 }
 
 // participant is one life of a node.

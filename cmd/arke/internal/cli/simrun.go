@@ -11,6 +11,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/sim/report"
 	"github.com/arke-mesh/arke/sim/runner"
+	"github.com/arke-mesh/arke/sim/scenario"
 )
 
 // simRunFlags are what the user asked for.
@@ -114,10 +116,8 @@ func (f *simRunFlags) validate(seedGiven bool) ([]uint64, error) {
 }
 
 func knownLevel(level string) error {
-	for _, l := range runner.Levels() {
-		if l == level {
-			return nil
-		}
+	if slices.Contains(scenario.Levels(), level) {
+		return nil
 	}
 	return fmt.Errorf("--level %q is not sim, stack, or net", level)
 }
