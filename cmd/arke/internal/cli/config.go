@@ -182,8 +182,8 @@ func showSettings(a App, all []settings.Value, asJSON bool) error {
 }
 
 // settingLine writes a setting as a line of a configuration file. One whose
-// default stands for something that only the start decides, and a secret, are
-// comments.
+// default stands for something that only the start decides is
+// a comment.
 func settingLine(v settings.Value) (string, error) {
 	var value any = v.Values
 	if !v.List {
@@ -199,7 +199,7 @@ func settingLine(v settings.Value) (string, error) {
 		return "", err
 	}
 	line := v.Key + ": " + strings.TrimSpace(string(text))
-	if v.Hidden || len(v.Values) == 0 || v.Values[0] == "" {
+	if len(v.Values) == 0 || v.Values[0] == "" {
 		line = "# " + line
 	}
 	line += "  # " + v.Origin.Where

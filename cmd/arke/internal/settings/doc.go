@@ -32,7 +32,7 @@
 // # Data path
 //
 //  1. The command declares its flags; [Reloads] names those that can change while
-//     it runs, [Secret] those whose values are not shown.
+//     it runs. None is a secret: those are in files, which flags name.
 //  2. [Read] parses the file, and [Resolve] sets the flags that were not given.
 //  3. [Settings] tells for each value where it came from.
 //  4. To reload, the command does the same with new flags, and [Changes] tells

@@ -44,7 +44,6 @@ type Settings struct {
 // Annotations of flags.
 const (
 	reloads = "arke_reloads"
-	secret  = "arke_secret"
 	outside = "arke_outside"
 )
 
@@ -60,9 +59,6 @@ func is(f *pflag.Flag, as string) bool { return f.Annotations[as] != nil }
 
 // Reloads marks flags whose values can change while the command runs.
 func Reloads(f *pflag.FlagSet, names ...string) { annotate(f, reloads, names) }
-
-// Secret marks flags whose values are never shown.
-func Secret(f *pflag.FlagSet, names ...string) { annotate(f, secret, names) }
 
 // FlagOnly marks flags that are neither keys of the file nor variables: they say
 // what is printed, and where the file is.
@@ -210,10 +206,7 @@ func reasonOf(f *pflag.Flag, value string, err error) string {
 	kind := map[string]string{
 		"bool": "true or false", "int": "a whole number", "duration": "a time like 30s or 1m30s", "uint32": "a whole number",
 	}[f.Value.Type()]
-	switch {
-	case is(f, secret):
-		return f.Name + ": the value is not valid"
-	case kind != "":
+	if kind != "" {
 		return fmt.Sprintf("%s: %q is not %s", f.Name, value, kind)
 	}
 	return fmt.Sprintf("%s: %v", f.Name, err)
@@ -227,13 +220,9 @@ type Value struct {
 	Key     string
 	Values  []string // one, unless List
 	List    bool
-	Hidden  bool // a secret: Values do not tell it
 	Reloads bool // can change while the command runs
 	Origin  Origin
 }
-
-// redacted stands for a secret.
-const redacted = "[redacted]"
 
 // All returns every setting, by key.
 func (s *Settings) All() []Value {
@@ -241,9 +230,6 @@ func (s *Settings) All() []Value {
 	for _, f := range settable(s.flags) {
 		v := Value{Key: f.Name, Values: values(f), Origin: s.origins[f.Name], Reloads: is(f, reloads)}
 		_, v.List = f.Value.(pflag.SliceValue)
-		if is(f, secret) && (len(v.Values) > 1 || len(v.Values) == 1 && v.Values[0] != "") {
-			v.Values, v.Hidden = []string{redacted}, true
-		}
 		all = append(all, v)
 	}
 	return all

@@ -22,7 +22,7 @@ type daemon struct {
 	quiet   bool
 	drain   time.Duration
 	level   string
-	secret  string
+	socket  string
 	json    bool
 }
 
@@ -33,9 +33,8 @@ func (d *daemon) declare() *pflag.FlagSet {
 	f.BoolVar(&d.quiet, "quiet", false, "")
 	f.DurationVar(&d.drain, "drain-timeout", 30*time.Second, "")
 	f.StringVar(&d.level, "log-level", "info", "")
-	f.StringVar(&d.secret, "password", "", "")
+	f.StringVar(&d.socket, "socket", "", "")
 	f.BoolVar(&d.json, "json", false, "")
-	settings.Secret(f, "password")
 	settings.Reloads(f, "log-level", "drain-timeout")
 	settings.FlagOnly(f, "json")
 	return f
@@ -64,7 +63,7 @@ func TestAFlagStandsAboveTheEnvironmentAndThatAboveTheFile(t *testing.T) {
 	require.Equal(t, settings.Origin{Source: settings.FromFlag, Where: "--seed"}, set.Origin("seed"))
 	require.Equal(t, settings.Origin{Source: settings.FromEnvironment, Where: "ARKE_LOG_LEVEL"}, set.Origin("log-level"))
 	require.Equal(t, settings.Origin{Source: settings.FromFile, Where: "d.yaml:3"}, set.Origin("quiet"), "an empty variable is not set")
-	require.Equal(t, settings.Origin{Source: settings.FromDefault, Where: "default"}, set.Origin("password"))
+	require.Equal(t, settings.Origin{Source: settings.FromDefault, Where: "default"}, set.Origin("socket"))
 }
 
 func TestListsAreReplacedAsAWhole(t *testing.T) {
@@ -108,7 +107,7 @@ func TestEachProblemHasItsLine(t *testing.T) {
 		"an empty value":          {"seed: [a:1, '']\n", []string{"d.yaml:1: seed has an empty value"}},
 		"twice":                   {"quiet: true\nlog-level: info\nquiet: false\n", []string{"d.yaml:3: quiet stands in line 1 already"}},
 		"a mapping":               {"log:\n  level: info\n", []string{"d.yaml:1: log is a value or a list of values"}},
-		"an alias":                {"log-level: &l info\npassword: *l\n", []string{"d.yaml:2: password: write the value itself, not an alias"}},
+		"an alias":                {"log-level: &l info\nsocket: *l\n", []string{"d.yaml:2: socket: write the value itself, not an alias"}},
 		"no mapping":              {"- seed\n", []string{"d.yaml:1: not a mapping: each line is KEY: VALUE"}},
 		"two documents":           {"quiet: true\n---\nquiet: false\n", []string{"d.yaml:2: the file ends here, a second document begins"}},
 		"no YAML":                 {"quiet: true\n\tseed: [\n", []string{"d.yaml:2: found a tab character that violates indentation"}},
@@ -132,8 +131,7 @@ func TestEachProblemHasItsLine(t *testing.T) {
 }
 
 func TestAWrongVariableIsNamed(t *testing.T) {
-	// This test checks that what is wrong with a variable is told with its name,
-	// but not with its value if that is a secret.
+	// This test checks that what is wrong with a variable is told with its name.
 	var d daemon
 	_, err := settings.Resolve(d.declare(), []string{"ARKE_MAX_CLIENTS=ten"}, settings.File{})
 	require.EqualError(t, err, `ARKE_MAX_CLIENTS: max-clients: "ten" is not a whole number`)
@@ -154,18 +152,6 @@ func TestStrayVariablesAreRecognised(t *testing.T) {
 	var d daemon
 	require.Equal(t, []string{"ARKE_MAXCLIENTS is no setting, did you mean ARKE_MAX_CLIENTS?", "ARKE_SERVICE_HOST is no setting"},
 		settings.Stray(d.declare(), []string{"ARKE_MAXCLIENTS=3", "ARKE_SEED=a:1", "ARKE_TOKEN=x", "ARKE_SERVICE_HOST=10.0.0.1", "PATH=/bin"}, "ARKE_TOKEN"))
-}
-
-func TestSecretsAreNotShown(t *testing.T) {
-	// This test checks that a secret is there, and not what it is.
-	var d daemon
-	set, err := settings.Resolve(d.declare(), []string{"ARKE_PASSWORD=hunter2"}, settings.File{})
-	require.NoError(t, err)
-	require.Equal(t, "hunter2", d.secret)
-	for _, v := range set.All() {
-		require.NotContains(t, v.Values, "hunter2")
-		require.Equal(t, v.Key == "password", v.Hidden)
-	}
 }
 
 func TestReloadingTellsWhatCanChangeAndWhatCanNot(t *testing.T) {
