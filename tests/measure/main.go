@@ -38,6 +38,7 @@ var measurements = []struct {
 	{"roundtrip", "round trip of a request", roundTrip},
 	{"idle", "an idle relay in a network of three", idle},
 	{"clusters", "10,000 clusters with one member each on five nodes at rest", clusters},
+	{"crowd", "a node in networks of 5, 20 and 50, at rest and at work", crowd},
 	{"tunnel", "bytes through one tunnel", tunnels},
 	{"publish", "messages of topics", topics},
 	{"attached", "what one operation through two relays costs", attached},

@@ -14,6 +14,7 @@ import (
 // limit on files, and processor time and memory that are not another's.
 var parts = map[string]func(args []string) error{
 	"clusters": clustersPart,
+	"crowd":    crowdPart,
 	"dummy":    func([]string) error { return dummy() },
 	"silent":   func(args []string) error { return attack(args[0], newSilent, silently()) },
 	"onebyte":  func(args []string) error { return attack(args[0], newSilent, mumbling()) },
@@ -22,10 +23,11 @@ var parts = map[string]func(args []string) error{
 
 // part is a part of this program that runs.
 type part struct {
-	m     *meter
-	name  string
-	stop  func()
-	lines *bufio.Scanner
+	m       *meter
+	name    string
+	process *os.Process
+	stop    func()
+	lines   *bufio.Scanner
 }
 
 // runs begins a part of this program.
@@ -44,7 +46,7 @@ func runs(m *meter, args ...string) *part {
 		_ = c.Wait()
 	})
 	m.Cleanup(stop)
-	return &part{m: m, name: args[0], stop: stop, lines: bufio.NewScanner(out)}
+	return &part{m: m, name: args[0], process: c.Process, stop: stop, lines: bufio.NewScanner(out)}
 }
 
 // line waits for the next line that the part says.

@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/arke-mesh/arke/internal/collector"
+	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/security"
+	"github.com/arke-mesh/arke/tests/harness"
+)
+
+const (
+	crowdSettles  = 30 * time.Second // after the last node has joined, and after work has begun
+	crowdSpan     = 30 * time.Second // in which is measured
+	crowdMembers  = 10               // of each cluster
+	crowdOneCalls = 10               // of so many nodes
+)
+
+// crowd measures what being part of a network costs a node by itself, without a
+// simulator around it, as the network grows: one node in each process, all on loopback,
+// joined through the first. At rest none of them serves or calls anything. At work they do
+// what sim's BenchmarkScale has them do: each serves one of many clusters, ten members
+// each, and every tenth asks another one once a second.
+func crowd(m *meter) {
+	for _, count := range [...]int{5, 20, 50} {
+		if !run(m.amounts, func(m *meter) { crowdOf(m, count) }) { // its nodes end with it
+			m.failed = true
+		}
+	}
+}
+
+func crowdOf(m *meter, count int) {
+	file := harness.NewNetwork(m).Key()
+	var nodes []*part
+	var seed string
+	for i := range count {
+		nodes = append(nodes, runs(m, "crowd", file, strconv.Itoa(i), strconv.Itoa(count), seed))
+		if i == 0 {
+			seed = nodes[0].line()
+		}
+	}
+	for _, n := range nodes[1:] {
+		n.line() // it has joined
+	}
+	for _, state := range [...]string{"at rest", "at work"} {
+		wait(crowdSettles)
+		for _, n := range nodes {
+			m.must(n.process.Signal(syscall.SIGUSR1))
+		}
+		var all crowdShares
+		for _, n := range nodes {
+			var s crowdShare
+			_, err := fmt.Sscanf(n.line(), crowdSaid, &s.cpu, &s.wakes, &s.control, &s.bytes, &s.links, &s.leases)
+			m.must(err)
+			all = append(all, s)
+		}
+		m.say(fmt.Sprintf("%d nodes %s, mean of a node (most)", count, state), "%s", all)
+	}
+}
+
+// crowdShare is what a node has used in a second, and what it holds.
+type crowdShare struct {
+	cpu     float64 // ms
+	wakes   float64
+	control float64 // bytes sent on lane ctl
+	bytes   float64 // of resident memory, once garbage is given back
+	links   float64
+	leases  float64 // of others, as an anchor
+}
+
+// crowdSaid is how a node says it.
+const crowdSaid = "%f %f %f %f %f %f"
+
+type crowdShares []crowdShare
+
+func (s crowdShares) String() string {
+	figure := func(of func(crowdShare) float64) (mean, most float64) {
+		for _, one := range s {
+			mean += of(one) / float64(len(s))
+		}
+		return mean, of(slices.MaxFunc(s, func(a, b crowdShare) int { return cmp.Compare(of(a), of(b)) }))
+	}
+	var text string
+	for _, f := range []struct {
+		format string
+		of     func(crowdShare) float64
+	}{
+		{"%.1f (%.1f) ms of processor time and ", func(c crowdShare) float64 { return c.cpu }},
+		{"%.0f (%.0f) wake-ups a second, ", func(c crowdShare) float64 { return c.wakes }},
+		{"%.0f (%.0f) B/s of control, ", func(c crowdShare) float64 { return c.control }},
+		{"%.1f (%.1f) MB, ", func(c crowdShare) float64 { return c.bytes / 1e6 }},
+		{"%.1f (%.0f) links, ", func(c crowdShare) float64 { return c.links }},
+		{"%.1f (%.0f) leases", func(c crowdShare) float64 { return c.leases }},
+	} {
+		mean, most := figure(f.of)
+		text += fmt.Sprintf(f.format, mean, most)
+	}
+	return text
+}
+
+// crowdPart is one of the nodes: it says where it is, or that it has joined, and what
+// it costs, at rest and at work, each when it gets a signal.
+func crowdPart(args []string) error {
+	defer collector.Pace()()
+	begin := make(chan os.Signal, 1)
+	signal.Notify(begin, syscall.SIGUSR1)
+	file, err := security.ReadNetworkFile(args[0])
+	if err != nil {
+		return err
+	}
+	index, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	count, err := strconv.Atoi(args[2])
+	if err != nil {
+		return err
+	}
+	config := node.Config{Network: file, Listen: []string{loopback}, NoMDNS: true}
+	if index > 0 {
+		config.Seeds = []string{args[3]}
+	}
+	n, err := node.New(config)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if err := n.Start(context.Background()); err != nil {
+		return err
+	}
+	for begun := time.Now(); index > 0 && n.Status().Peers == 0; wait(100 * time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			return errors.New("the node does not join")
+		}
+	}
+	fmt.Println(n.Status().Addrs[0])
+	<-begin
+	if err := crowdMeasures(n); err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- crowdWorks(n, index, count) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-begin:
+	}
+	if err := crowdMeasures(n); err != nil {
+		return err
+	}
+	select {} // the others are measured still
+}
+
+// crowdMeasures says what the node costs from now on.
+func crowdMeasures(n *node.Node) error {
+	cost, control := ownCost(new(meter)), n.Status().SentBytes[overlay.LaneCtl]
+	wait(crowdSpan)
+	used, now := ownCost(new(meter)).minus(cost), n.Status()
+	debug.FreeOSMemory()
+	bytes, err := resident()
+	span := crowdSpan.Seconds()
+	fmt.Printf(crowdSaid+"\n", 1e3*used.cpu.Seconds()/span, float64(used.wakes)/span,
+		float64(now.SentBytes[overlay.LaneCtl]-control)/span, float64(bytes), float64(len(now.Links)), float64(now.Anchors.Leases))
+	return err
+}
+
+// crowdWorks serves, and calls if it is this node's turn, for ever.
+func crowdWorks(n *node.Node, index, count int) error {
+	clusters := max(1, count/crowdMembers)
+	if _, err := n.Serve(context.Background(), fmt.Sprint("c", index%clusters), echo, patterns.Limits{}); err != nil {
+		return err
+	}
+	if index%crowdOneCalls != 0 {
+		select {}
+	}
+	wait(crowdSettles / 3) // all serve
+	for {
+		if _, err := n.Request(context.Background(), fmt.Sprint("c", (index+7)%clusters), patterns.Message{Body: make([]byte, 100)}); err != nil {
+			return err
+		}
+		wait(time.Second)
+	}
+}
