@@ -6,6 +6,7 @@ package sim_test
 import (
 	"context"
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"math"
 	"runtime"
@@ -24,15 +25,18 @@ import (
 	"github.com/arke-mesh/arke/sim"
 )
 
-// BenchmarkScale measures what being part of a network costs a node: each of
-// them serves one of many clusters, ten members each, and every tenth asks
-// another one once a second. They all join at once, through one; what a node sends on lane ctl is
-// counted over three seconds when the network stands, and so are its links, and
-// the leases and watches that it holds as an anchor.
+var grows = flag.String("grows", "nodes", "what BenchmarkScale has more of: nodes, members of one cluster, or callers of one")
+
+// BenchmarkScale measures what being part of a network costs a node. As nodes
+// grow, each of them serves one of many clusters, ten members each, and every tenth
+// asks another one once a second; as members grow, all of them serve the same one; as callers
+// grow, ten serve it and all ask. They all join at once, through one; what a node
+// sends on lane ctl is counted over three seconds when the network stands, and so are
+// its links, and the leases and watches that it holds as an anchor.
 func BenchmarkScale(b *testing.B) {
-	b.Run(fmt.Sprint(*crowdSize), func(b *testing.B) {
+	b.Run(*grows+"-"+fmt.Sprint(*crowdSize), func(b *testing.B) {
 		for b.Loop() {
-			var s shares
+			s := shares{grows: *grows}
 			sim.Run(&testing.T{}, sim.Config{Seed: 1, Watchdog: time.Hour}, s.measure(*crowdSize))
 			s.report(b)
 		}
@@ -72,6 +76,7 @@ func mean(of []float64) (m float64) {
 // shares are figures of one node each; of processor time and memory all have the
 // same share.
 type shares struct {
+	grows                                            string // see BenchmarkScale
 	control, frames, perPeer, links, leases, watches []float64
 	cpu, memory                                      float64
 }
@@ -94,7 +99,7 @@ func (m *shares) measure(count int) func(*testing.T, *sim.Network) {
 		n.Tap(heard.tap)
 		s.start(0)
 		for i := 1; i < count; i++ {
-			n.Go(name(i), func() { s.start(i); s.works(i) })
+			n.Go(name(i), func() { s.start(i); s.works(i, m.grows) })
 		}
 		n.Run(scaleJoin)
 		before, frames := make([]uint64, count), make([]uint64, count)
@@ -151,18 +156,25 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// works has node i serve its cluster, and every tenth ask another one until the
-// run ends.
-func (s *story) works(i int) {
-	clusters := max(1, len(s.nodes)/scaleCluster)
+// works has node i serve and call what it does as this grows, until the run ends.
+func (s *story) works(i int, grows string) {
+	clusters, serves, calls := max(1, len(s.nodes)/scaleCluster), true, i%scaleCallers == 0
+	switch grows {
+	case "members":
+		clusters = 1
+	case "callers":
+		clusters, serves, calls = 1, i <= scaleCluster, true
+	}
 	echo := patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
 		return patterns.Message{Body: r.Body}, nil
 	})
-	if _, err := s.node(i).Serve(context.Background(), fmt.Sprint("c", i%clusters), echo, patterns.Limits{}); err != nil {
-		s.t.Errorf("node %d can't serve: %v", i, err)
-		return
+	if serves {
+		if _, err := s.node(i).Serve(context.Background(), fmt.Sprint("c", i%clusters), echo, patterns.Limits{}); err != nil {
+			s.t.Errorf("node %d can't serve: %v", i, err)
+			return
+		}
 	}
-	if i%scaleCallers != 0 {
+	if !calls {
 		return
 	}
 	time.Sleep(time.Duration(i) * time.Second / time.Duration(len(s.nodes)))
