@@ -90,7 +90,7 @@ that was renewed with it.`,
 }
 
 func authorityServeCommand(a App) *cobra.Command {
-	flags := relayFlags{certificates: certificateFlags{issues: true}}
+	flags := relayFlags{nodeFlags: nodeFlags{certificates: certificateFlags{issues: true}}}
 	cmd := &cobra.Command{
 		Use:   "serve --issuer FILE --key-file FILE --certificate FILE",
 		Short: "Run a relay that renews the certificates of nodes",

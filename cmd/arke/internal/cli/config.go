@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns"
@@ -105,7 +106,7 @@ func (flags *relayFlags) check(a App, cmd *cobra.Command) (problems []string) {
 	if missing == nil {
 		keys, err := flags.readClusterKeys()
 		add(err)
-		if err := flags.nodeConfig(network, keys).Check(); !errors.Is(err, p2p.ErrBadAddress) { // those are told
+		if err := flags.nodeConfig(node.Keys{Network: network, Clusters: keys}).Check(); !errors.Is(err, p2p.ErrBadAddress) { // those are told
 			add(err)
 		}
 	}

@@ -175,7 +175,7 @@ func TestReloadingAnAuthorityAndWhatItHasSigned(t *testing.T) {
 		require.NoError(t, security.WriteRevocationsFile(list, signed))
 	}
 	core, logs := observer.New(zap.ErrorLevel)
-	flags := &relayFlags{keyFile: file, certificates: certificateFlags{revocations: list}}
+	flags := &relayFlags{nodeFlags: nodeFlags{keyFile: file, certificates: certificateFlags{revocations: list}}}
 	r := &running{asked: flags, node: n, log: zap.New(core)}
 
 	sign(2)

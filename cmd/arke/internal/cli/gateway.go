@@ -175,8 +175,8 @@ func reloadGateway(file *gatewayFile, g *gateway.Gateway, log *zap.Logger, level
 		level.SetLevel(l)
 	}
 	for i := range now.networks {
-		if n := &now.networks[i]; g.Node(n.name) != nil {
-			n.reload(g.Node(n.name), log)
+		if n := &now.networks[i]; g.Node(n.label) != nil {
+			n.reload(g.Node(n.label), log)
 		}
 	}
 	log.Info("configuration and keys read again; networks change when the gateway is started again",

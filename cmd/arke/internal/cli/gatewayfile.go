@@ -35,13 +35,9 @@ type gatewayFile struct {
 
 // networkSection is one network that the gateway belongs to.
 type networkSection struct {
-	name         string
-	where        string
-	keyFile      string
-	clusterKeys  []string
-	sealAlways   bool
-	certificates certificateFlags
-	config       node.Config
+	nodeFlags
+	label string // what the gateway calls it
+	where string
 }
 
 // declare adds the flags that stand for the file's own keys.
@@ -51,40 +47,22 @@ func (c *gatewayFile) declare(f *pflag.FlagSet) {
 	c.admin.declare(f)
 }
 
-// declare names the keys of a network; they are those of arke relay.
-func (n *networkSection) declare(f *pflag.FlagSet) {
-	f.StringVar(&n.keyFile, "key-file", "", "")
-	f.StringArrayVar(&n.config.Listen, "listen", nil, "")
-	f.StringArrayVar(&n.config.Advertise, "advertise", nil, "")
-	f.StringArrayVar(&n.config.Seeds, "seed", nil, "")
-	f.StringVar(&n.config.DataDir, "data-dir", "", "")
-	f.StringVar(&n.config.Name, "name", "", "")
-	f.StringVar(&n.config.Zone, "zone", "", "")
-	f.BoolVar(&n.config.NoMDNS, "no-mdns", false, "")
-	f.StringArrayVar(&n.clusterKeys, "cluster-key-file", nil, "")
-	f.BoolVar(&n.sealAlways, "seal-always", false, "")
-	n.certificates.declare(f)
-}
-
 // readKeys reads the network's file and those of clusters.
 func (n *networkSection) readKeys() (keys node.Keys, err error) {
 	if n.keyFile == "" {
 		return keys, errors.New("it has no key-file: that is made by 'arke keygen', or a copy of the network's")
 	}
-	if keys.Network, err = security.ReadNetworkFile(n.keyFile); err == nil {
-		keys.Clusters, err = readClusterKeys(n.clusterKeys)
+	if keys.Network, err = n.readNetwork(); err == nil {
+		keys.Clusters, err = n.readClusterKeys()
 	}
 	return keys, err
 }
 
 // node is what the section says about the gateway's node, with the files that it names.
 func (n *networkSection) node(log *zap.Logger) (node.Config, error) {
-	cfg := n.config
 	keys, err := n.readKeys()
-	cfg.Network, cfg.ClusterKeys, cfg.Logger = keys.Network, keys.Clusters, log.With(zap.String("network", n.name))
-	if n.sealAlways {
-		cfg.SealAlways()
-	}
+	cfg := n.nodeConfig(keys)
+	cfg.Logger = log.With(zap.String("network", n.label))
 	if err == nil {
 		err = n.certificates.read(&cfg)
 	}
@@ -94,7 +72,7 @@ func (n *networkSection) node(log *zap.Logger) (node.Config, error) {
 // reload reads the keys, bans, certificate and revocations again, for the node that
 // runs. What makes no sense changes nothing.
 func (n *networkSection) reload(running *node.Node, log *zap.Logger) {
-	log = log.With(zap.String("network", n.name))
+	log = log.With(zap.String("network", n.label))
 	keys, err := n.readKeys()
 	if err == nil {
 		err = running.SetKeys(keys)
@@ -159,11 +137,11 @@ func readGateway(name string, flags *pflag.FlagSet, c *gatewayFile) error {
 	note(err)
 	c.name = name
 	for _, s := range sections["networks"] {
-		n := networkSection{name: s.Label, where: s.At()}
+		n := networkSection{label: s.Label, where: s.At()}
 		note(resolveSection(s, n.declare))
 		c.networks = append(c.networks, n)
 	}
-	slices.SortStableFunc(c.networks, func(a, b networkSection) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(c.networks, func(a, b networkSection) int { return strings.Compare(a.label, b.label) })
 	for _, s := range sections["lend"] {
 		var x gateway.Crossing
 		cluster, err := c.topics.read(s, &x)
@@ -209,9 +187,9 @@ func (c *gatewayFile) config(log *zap.Logger) (gateway.Config, error) {
 		n := &c.networks[i]
 		cfg, err := n.node(log)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("%s: network %s: %w", n.where, n.name, err))
+			faults = append(faults, fmt.Errorf("%s: network %s: %w", n.where, n.label, err))
 		}
-		out.Networks = append(out.Networks, gateway.Network{Name: n.name, Node: cfg})
+		out.Networks = append(out.Networks, gateway.Network{Name: n.label, Node: cfg})
 	}
 	return out, errors.Join(faults...)
 }

@@ -65,15 +65,7 @@ func runKeygen(a App, name, out string) error {
 	if err != nil {
 		return err
 	}
-	if out == "" || out == "-" {
-		_, err = a.Stdout.Write(file.Encode())
-		return err
-	}
-	if err := security.WriteNetworkFile(out, file); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Stdout, "%s: key of the new network %s (id %s)\n", out, file.Name, file.ID)
-	return err
+	return writeKeys(a, out, file, security.WriteNetworkFile, fmt.Sprintf("key of the new network %s (id %s)", file.Name, file.ID))
 }
 
 func runClusterKeygen(a App, cluster, out string) error {
@@ -81,15 +73,7 @@ func runClusterKeygen(a App, cluster, out string) error {
 	if err != nil {
 		return err
 	}
-	if out == "" || out == "-" {
-		_, err = a.Stdout.Write(file.Encode())
-		return err
-	}
-	if err := security.WriteClusterFile(out, file); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Stdout, "%s: key of the cluster %s (id %s)\n", out, file.Name, security.KeySetID(file.Name, file.Keys))
-	return err
+	return writeKeys(a, out, file, security.WriteClusterFile, fmt.Sprintf("key of the cluster %s (id %s)", file.Name, security.KeySetID(file.Name, file.Keys)))
 }
 
 func runFindingKeygen(a App, of, out string) error {
@@ -98,14 +82,19 @@ func runFindingKeygen(a App, of, out string) error {
 		return err
 	}
 	file := keys.Finding()
+	return writeKeys(a, out, file, security.WriteFindingFile, "finding key of the cluster "+file.Name)
+}
+
+// writeKeys writes a new file of keys and says what it is, or prints the file itself.
+func writeKeys[F interface{ Encode() []byte }](a App, out string, file F, write func(string, F) error, what string) error {
 	if out == "" || out == "-" {
-		_, err = a.Stdout.Write(file.Encode())
+		_, err := a.Stdout.Write(file.Encode())
 		return err
 	}
-	if err := security.WriteFindingFile(out, file); err != nil {
+	if err := write(out, file); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.Stdout, "%s: finding key of the cluster %s\n", out, file.Name)
+	_, err := fmt.Fprintf(a.Stdout, "%s: %s\n", out, what)
 	return err
 }
 

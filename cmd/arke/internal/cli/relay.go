@@ -136,25 +136,6 @@ type running struct {
 	network  security.NetworkFile // at the start
 }
 
-// nodeConfig is what the flags say about the node.
-func (flags *relayFlags) nodeConfig(network security.NetworkFile, keys map[string][]security.KeyVersion) node.Config {
-	cfg := node.Config{
-		Network:     network,
-		Listen:      flags.listen,
-		Advertise:   flags.advertise,
-		Seeds:       flags.seeds,
-		DataDir:     flags.dataDir,
-		Name:        flags.name,
-		Zone:        flags.zone,
-		NoMDNS:      flags.noMDNS,
-		ClusterKeys: keys,
-	}
-	if flags.sealAlways {
-		cfg.SealAlways()
-	}
-	return cfg
-}
-
 // relayConfig is what the flags say about the relay.
 func (flags *relayFlags) relayConfig(g guests) relay.Config {
 	return relay.Config{
@@ -175,7 +156,7 @@ func (r *running) run(ctx context.Context, network security.NetworkFile, keys ma
 	hangups, stop := r.hangups()
 	defer stop()
 	r.network = network
-	of := r.flags.nodeConfig(network, keys)
+	of := r.flags.nodeConfig(node.Keys{Network: network, Clusters: keys})
 	of.Logger = r.log
 	if err := r.flags.certificates.read(&of); err != nil {
 		return err

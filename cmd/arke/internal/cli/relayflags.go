@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -25,22 +24,12 @@ import (
 
 // relayFlags are what the user asked for.
 type relayFlags struct {
-	keyFile      string
-	clusterKeys  []string
-	sealAlways   bool
-	listen       []string
-	advertise    []string
-	seeds        []string
+	nodeFlags
 	socket       string
 	clientListen string
 	guests       guestFlags
-	certificates certificateFlags
 	admin        adminFlags
-	dataDir      string
-	name         string
-	zone         string
 	maxClients   int
-	noMDNS       bool
 	dev          bool
 	drainTimeout time.Duration
 	log          logFlags
@@ -51,21 +40,11 @@ type relayFlags struct {
 // configuration file and a variable. Those marked by settings.Reloads take effect
 // on SIGHUP.
 func (flags *relayFlags) declare(f *pflag.FlagSet) {
-	f.StringVar(&flags.keyFile, "key-file", "", "the network file, made by 'arke keygen'")
-	f.StringArrayVar(&flags.clusterKeys, "cluster-key-file", nil, "a `FILE` with keys of one cluster, for all programs of this relay, made by 'arke keygen --cluster'; may be repeated")
-	f.BoolVar(&flags.sealAlways, "seal-always", false, "encrypt end to end also for clusters without keys of their own; all relays of the network should agree")
-	f.StringArrayVar(&flags.listen, "listen", nil, "`MULTIADDR` to listen on, like /ip4/0.0.0.0/tcp/7400; may be repeated")
-	f.StringArrayVar(&flags.advertise, "advertise", nil, "`MULTIADDR` at which others reach this relay, if that is another one; may be repeated")
-	f.StringArrayVar(&flags.seeds, "seed", nil, "`ADDR` of a node of the network, a multiaddr or HOST:PORT; may be repeated")
+	flags.nodeFlags.declare(f)
 	f.StringVar(&flags.socket, "socket", "", "unix socket for programs (default $ARKE_SOCKET, else in the user's runtime directory)")
 	f.StringVar(&flags.clientListen, "client-listen", "", "also accept programs on this loopback `HOST:PORT`; needs --token-file or $ARKE_TOKEN")
 	flags.guests.declare(f)
-	flags.certificates.declare(f)
-	f.StringVar(&flags.dataDir, "data-dir", "", "directory for the node's key and its remembered peers")
-	f.StringVar(&flags.name, "name", "", "what people call this relay, in the logs and the status of others; at most 64 bytes (default: the host's name)")
-	f.StringVar(&flags.zone, "zone", "", "where this relay is; callers prefer members of their own zone")
 	f.IntVar(&flags.maxClients, "max-clients", 256, "programs that may be attached at once; an idle one costs about 45 KB")
-	f.BoolVar(&flags.noMDNS, "no-mdns", false, "do not look for peers on the local network")
 	f.BoolVar(&flags.dev, "dev", false, "try it out: a new network of its own, loopback only, no mDNS")
 	flags.admin.declare(f)
 	declareDrain(f, &flags.drainTimeout)
@@ -150,26 +129,6 @@ func (f relayFlags) readGuests(env string) (guests, error) {
 	return g, err
 }
 
-// readClusterKeys reads the keys of clusters, by name.
-func (f relayFlags) readClusterKeys() (map[string][]security.KeyVersion, error) {
-	return readClusterKeys(f.clusterKeys)
-}
-
-func readClusterKeys(files []string) (map[string][]security.KeyVersion, error) {
-	keys := map[string][]security.KeyVersion{}
-	for _, path := range files {
-		file, err := security.ReadClusterFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("--cluster-key-file: %w", err)
-		}
-		if keys[file.Name] != nil {
-			return nil, fmt.Errorf("--cluster-key-file: %s: keys of cluster %q are there twice: give one file for each cluster", path, file.Name)
-		}
-		keys[file.Name] = file.Keys
-	}
-	return keys, nil
-}
-
 // maxNodeName is how many bytes the name of a relay has at most.
 const maxNodeName = 64
 
@@ -198,11 +157,7 @@ func (f *relayFlags) fillIn(a App, log *zap.Logger) {
 func network(a App, flags relayFlags) (security.NetworkFile, error) {
 	switch {
 	case flags.keyFile != "":
-		file, err := security.ReadNetworkFile(flags.keyFile)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("there is no network file %s: make one with 'arke keygen --out %s', or copy that of the network", flags.keyFile, flags.keyFile)
-		}
-		return file, err
+		return flags.readNetwork()
 	case flags.dev:
 		return security.GenerateNetworkFile("dev", rand.Reader)
 	case a.Env.Network != "":

@@ -94,7 +94,7 @@ func (r *running) reloadPolicy() {
 // reloadSettings reads the configuration again. What can change does so at once, if all
 // of it makes sense; what can't is named in a warning.
 func (r *running) reloadSettings() {
-	now := &relayFlags{certificates: certificateFlags{issues: r.asked.certificates.issues}}
+	now := &relayFlags{nodeFlags: nodeFlags{certificates: certificateFlags{issues: r.asked.certificates.issues}}}
 	f := pflag.NewFlagSet("relay", pflag.ContinueOnError)
 	now.declare(f)
 	now.config = r.asked.config
