@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -101,54 +100,6 @@ func TestNamesOfTopicsAreNoClusters(t *testing.T) {
 	require.ErrorIs(t, err, cluster.ErrName)
 	_, err = n.Members(t.Context(), name)
 	require.ErrorIs(t, err, cluster.ErrName)
-}
-
-func TestShutdownFinishesWhatItAccepted(t *testing.T) {
-	// This test shuts a node down while pushes and broadcasts run and wait:
-	// all of them are handled before Shutdown returns.
-	network := newNetwork(t)
-	a := start(t, network, nil)
-	b := start(t, network, nil, a)
-	var handled atomic.Int64
-	proceed := make(chan struct{})
-	slow := func(context.Context, *patterns.Request) {
-		<-proceed
-		handled.Add(1)
-	}
-	serve(t, a, "slow", patterns.Service{Push: slow, Broadcast: slow}, patterns.Limits{Concurrency: 2})
-	for range 5 {
-		require.NoError(t, b.Push(t.Context(), "slow", patterns.Message{}))
-		sent, err := b.Broadcast(t.Context(), "slow", patterns.Message{})
-		require.NoError(t, err)
-		require.Equal(t, 1, sent.Members)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- a.Shutdown(ctx) }()
-	until(t, func() bool { return a.Status().State == "draining" })
-	require.Zero(t, handled.Load(), "all are still to come")
-	close(proceed)
-	require.NoError(t, <-done)
-	require.EqualValues(t, 10, handled.Load())
-	require.ErrorIs(t, a.Push(t.Context(), "slow", patterns.Message{}), patterns.ErrClosed)
-}
-
-func TestAClosedNodeSendsNothing(t *testing.T) {
-	// This test checks the patterns before Start and after Close.
-	n, err := node.New(node.Config{Network: newNetwork(t), Listen: []string{"/ip4/127.0.0.1/tcp/0"}, NoMDNS: true})
-	require.NoError(t, err)
-	try := func(want error) {
-		t.Helper()
-		_, err := n.Survey(t.Context(), "x", patterns.Message{}, nil, patterns.SurveyOptions{})
-		require.ErrorIs(t, err, want)
-		_, err = n.Broadcast(t.Context(), "x", patterns.Message{})
-		require.ErrorIs(t, err, want)
-		require.ErrorIs(t, n.Push(t.Context(), "x", patterns.Message{}), want)
-	}
-	try(node.ErrNotStarted)
-	require.NoError(t, n.Close())
-	try(patterns.ErrClosed)
 }
 
 func TestASurveyReachesMoreMembersThanACallerPicksFrom(t *testing.T) {

@@ -20,21 +20,6 @@ import (
 	"github.com/arke-mesh/arke/security"
 )
 
-func TestRequestReachesAMemberOnAnotherNode(t *testing.T) {
-	// This test checks that a request crosses two nodes, with headers, and
-	// that the caller learns who answered.
-	network := newNetwork(t)
-	a := start(t, network, nil)
-	b := start(t, network, nil, a)
-	member := serve(t, a, "echo", echo, patterns.Limits{})
-	var how patterns.RequestReport
-	m := patterns.Message{Headers: patterns.Headers{{Key: "k", Value: "v"}}, Body: []byte("hi")}
-	reply, err := b.Request(t.Context(), "echo", m, patterns.Report(&how))
-	require.NoError(t, err)
-	require.Equal(t, m, reply)
-	require.Equal(t, patterns.RequestReport{Member: member.Member(), Attempts: 1}, how)
-}
-
 func TestALoneNodeServesItself(t *testing.T) {
 	// This test checks a network of one: registration, a request to the own
 	// node, small and large, and the list of members.
@@ -225,6 +210,7 @@ func TestANodeLivesOnce(t *testing.T) {
 	require.ErrorIs(t, err, node.ErrNotStarted)
 	_, err = n.Members(t.Context(), "echo")
 	require.ErrorIs(t, err, node.ErrNotStarted)
+	require.ErrorIs(t, n.Push(t.Context(), "echo", patterns.Message{}), node.ErrNotStarted)
 	require.NoError(t, n.Start(t.Context()))
 	require.Error(t, n.Start(t.Context()))
 	_, err = n.Serve(t.Context(), "echo", nil, patterns.Limits{})

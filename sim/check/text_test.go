@@ -12,39 +12,6 @@ import (
 	"github.com/arke-mesh/arke/sim/check"
 )
 
-// This test checks what people read of a good run and of a bad one.
-func TestAVerdictIsWrittenForPeople(t *testing.T) {
-	rules := check.Rules{
-		Assert:    []string{"lost == 0", "latency_p99 < 5ms", "detection_p99 < 1s", "loss == 0"},
-		Sometimes: []string{"requests > 0"},
-	}
-	s := peace()
-	require.Equal(t, `PASS  assert     lost == 0           0
-FAIL  assert     latency_p99 < 5ms   10ms
-FAIL  assert     detection_p99 < 1s  there is no detection_p99: nothing in this run could be measured for it
-FAIL  assert     loss == 0           check: assertion "loss == 0": no metric is called "loss"; near: lost, slows, clogs
-PASS  sometimes  requests > 0        300
-PASS  checkers   no violations
-`, text(t, s.judge(rules)))
-
-	for i := range 25 {
-		s.Requests[i].Outcomes = 2
-	}
-	s.unrun(31)
-	bad := text(t, s.judge(check.Rules{}))
-	require.Contains(t, bad, "FAIL  checkers   26 violations: belongs 1, outcome 25\n")
-	require.Contains(t, bad, "             1.01s  outcome    request 1 of c1 to echo ended 2 times\n")
-	require.Contains(t, bad, "      and 6 more\n")
-	require.Equal(t, 22, strings.Count(bad, "\n"))
-}
-
-func text(t *testing.T, v *check.Verdict) string {
-	t.Helper()
-	var b strings.Builder
-	require.NoError(t, v.WriteText(&b))
-	return b.String()
-}
-
 // This test checks that values carry their unit and never look better than
 // they are.
 func TestValuesAreWrittenWithTheirUnit(t *testing.T) {

@@ -67,7 +67,7 @@ func playSim(t *testing.T, job Job, at *position) (*Findings, *sim.Trace, error)
 	var err error
 	began := time.Now()
 	trace := sim.Run(t, cfg, func(_ *testing.T, n *sim.Network) {
-		w := world.New(n, world.Config{Seed: s.Seed, Net: cfg})
+		w := world.New(n, world.Config{Seed: s.Seed})
 		// A context that was made outside of the bubble would hang it.
 		h, err = play.Play(context.Background(), w, s, play.Options{
 			Until: job.Until,

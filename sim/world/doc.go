@@ -3,23 +3,15 @@
 
 // Package world, an inner part of Arke that makes no promise to users, is level
 // sim: whole nodes, with everything above the seam as in production, on the
-// simulated network of package sim. The player drives it as a level, and a Go
-// test drives it by hand.
+// simulated network of package sim. The player drives it as a level.
 //
 // It is not a model of a node: it makes real ones (package node) and gives
 // them the simulated seam.
 //
 // # In a test of your own
 //
-//	world.Run(t, world.Config{Seed: 7}, func(w *world.World) {
-//		nodes := w.AddMany("n", 50)
-//		_, err := nodes[0].Serve(ctx, "prices", handler, patterns.Limits{})
-//		…
-//		w.Net().Partition([]string{"n1"}, []string{"n2"})
-//		time.Sleep(10 * time.Second) // of virtual time
-//	})
-//
-// Play runs a whole scenario file with handlers of the test's own.
+// Play runs a whole scenario file with handlers of the test's own. Package arketest has
+// nodes and programs for tests that have no such file.
 //
 // The test runs in a bubble in virtual time: time.Sleep takes no real time and
 // the same seed gives the same run. Package sim has the five rules that user

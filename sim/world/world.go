@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,7 +34,6 @@ type World struct {
 	// Immutable after New.
 	n       *sim.Network
 	cfg     Config
-	t       *testing.T // of Run; nil when a player made it
 	foes    *foes
 	bridges *bridges
 
@@ -57,9 +55,6 @@ func New(n *sim.Network, cfg Config) *World {
 	w.bridges = &bridges{w: w, last: make(map[string]*bridge), names: make(map[string]string)}
 	return w
 }
-
-// Net is the network below, for faults and links.
-func (w *World) Net() *sim.Network { return w.n }
 
 // Now implements play.Level.
 func (w *World) Now() time.Duration { return w.n.Elapsed() }
@@ -126,7 +121,6 @@ func (w *World) equip(spec play.NodeSpec) (node.Config, error) {
 		ClusterKeys: spec.ClusterKeys,
 		Seam:        &seam,
 		Incarnation: w.n.Incarnation(spec.Name),
-		Heartbeat:   w.cfg.Heartbeat,
 	}
 	if spec.Certify != nil {
 		if cfg.Certificate, err = spec.Certify(seam.Transport.Self(), seam.Clock.Now()); err != nil {
@@ -220,32 +214,10 @@ func (w *World) Close() error {
 
 // Config describes a world. The zero value is usable.
 type Config struct {
-	// Seed decides the keys of networks and, in Run, everything else.
+	// Seed decides the keys of networks.
 	Seed uint64
-	// Net is the simulated network's; Run fills its Seed in. Default: the
-	// defaults of sim.Config.
-	Net sim.Config
-	// Heartbeat is described at node.Config. Default 400 ms.
-	Heartbeat time.Duration
 	// Logger is where the nodes log; nil = nowhere.
 	Logger *zap.Logger
-}
-
-// Run runs body in a bubble, with a world of its own, and returns the trace.
-// The nodes that body adds are closed after it; what they can't do fails t.
-func Run(t *testing.T, cfg Config, body func(w *World)) *sim.Trace {
-	t.Helper()
-	cfg.Net.Seed = cfg.Seed
-	return sim.Run(t, cfg.Net, func(t *testing.T, n *sim.Network) {
-		w := New(n, cfg)
-		w.t = t
-		t.Cleanup(func() {
-			if err := w.Close(); err != nil {
-				t.Errorf("world: %v", err)
-			}
-		})
-		body(w)
-	})
 }
 
 // Network returns the network file that a seed and a label decide: the same
@@ -289,10 +261,13 @@ func Play(t *testing.T, file string, content []byte, handlers map[string]pattern
 		t.Fatal(err)
 	}
 	v := check.Judge(h, s.Rules("sim"))
-	if !v.OK {
-		var text strings.Builder
-		_ = v.WriteText(&text)
-		t.Errorf("%s, seed %d:\n%s", s.Name, s.Seed, text.String())
+	for _, a := range v.Assertions {
+		if !a.OK {
+			t.Errorf("%s, seed %d: %s %s: %s %s", s.Name, s.Seed, a.Kind, a.Text, a.Value, a.Reason)
+		}
+	}
+	for _, x := range v.Violations {
+		t.Errorf("%s, seed %d: %v: %s: %s", s.Name, s.Seed, x.At, x.Checker, x.Text)
 	}
 	return v
 }
@@ -366,71 +341,4 @@ func (w *World) degrade(a scenario.Action) {
 func (w *World) Calm() error {
 	w.n.Calm()
 	return nil
-}
-
-// The methods below are for tests: what goes wrong ends the test that Run was
-// given.
-
-// Add starts a node, and returns when it runs. It finds the others through the
-// first one that was added.
-func (w *World) Add(name string) *node.Node {
-	w.t.Helper()
-	file, err := Network(w.cfg.Seed, "")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	spec := play.NodeSpec{Name: name, Network: file}
-	w.mu.Lock()
-	if len(w.order) > 0 && w.order[0] != name {
-		spec.Seeds = w.order[:1:1]
-	}
-	w.mu.Unlock()
-	p, err := w.create(spec)
-	if err == nil {
-		err = p.Node.Start(context.Background())
-	}
-	if err != nil {
-		w.t.Fatalf("world: %s: %v", name, err)
-	}
-	return p.Node
-}
-
-// AddMany starts count nodes called prefix1, prefix2 and so on.
-func (w *World) AddMany(prefix string, count int) []*node.Node {
-	w.t.Helper()
-	all := make([]*node.Node, count)
-	for i := range all {
-		all[i] = w.Add(fmt.Sprint(prefix, i+1))
-	}
-	return all
-}
-
-// Node is the node of that name as it was started last.
-func (w *World) Node(name string) *node.Node {
-	w.t.Helper()
-	w.mu.Lock()
-	p := w.nodes[name]
-	w.mu.Unlock()
-	if p == nil {
-		w.t.Fatalf("world: there is no node %q; Add makes it", name)
-	}
-	return p.Node
-}
-
-// Crash kills a node: its connections are reset. Add brings it back.
-func (w *World) Crash(name string) {
-	w.t.Helper()
-	w.n.Crash(name)
-	if err := w.Node(name).Close(); err != nil {
-		w.t.Errorf("world: %s: %v", name, err)
-	}
-}
-
-// Silence takes a node away without a word, as a power loss does.
-func (w *World) Silence(name string) {
-	w.t.Helper()
-	w.n.Silence(name)
-	if err := w.Node(name).Close(); err != nil {
-		w.t.Errorf("world: %s: %v", name, err)
-	}
 }

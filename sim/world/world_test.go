@@ -92,39 +92,6 @@ func TestClientsOfRelaysPlay(t *testing.T) {
 	require.Equal(t, v.Metrics, again.Metrics)
 }
 
-// This test checks that the same program of nodes and faults is the same run,
-// and that nodes that crash, fall silent and come back are new lives.
-func TestWorldsReplay(t *testing.T) {
-	story := func(w *world.World) {
-		nodes := w.AddMany("n", 12)
-		ctx := context.Background()
-		for _, n := range nodes[:3] {
-			_, err := n.Serve(ctx, "echo", patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
-				return patterns.Message{Body: r.Body}, nil
-			}), patterns.Limits{})
-			require.NoError(t, err)
-		}
-		ask := func() {
-			_, err := nodes[11].Request(ctx, "echo", patterns.Message{}, patterns.Idempotent())
-			require.NoError(t, err)
-		}
-		ask()
-		w.Crash("n2")
-		ask()
-		w.Silence("n3")
-		ask()
-		require.NotEqual(t, nodes[1], w.Add("n2"), "another life of the same peer")
-		require.Equal(t, nodes[1].Self(), w.Node("n2").Self())
-		time.Sleep(2 * time.Second)
-		ask()
-	}
-	first := world.Run(t, world.Config{Seed: 1}, story)
-	again := world.Run(t, world.Config{Seed: 1}, story)
-	other := world.Run(t, world.Config{Seed: 2}, story)
-	require.Equal(t, first.Hash, again.Hash)
-	require.NotEqual(t, first.Hash, other.Hash)
-}
-
 // This test checks that nodes whose keys differ are strangers.
 func TestLabelsMakeDifferentNetworks(t *testing.T) {
 	one, err := world.Network(1, "")
