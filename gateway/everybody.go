@@ -6,9 +6,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
@@ -67,13 +64,10 @@ func (q *inquiry) run() {
 		q.d.Answer(replyOf(request.Answer{}, err))
 		return
 	}
-	sum := wire.Summary{Members: uint32(tally.Members - len(q.lost)), Nodes: uint32(tally.Nodes), Complete: tally.Complete && len(q.lost) == 0}
-	missing := append(tally.Missing, q.lost...)
-	slices.SortStableFunc(missing, func(a, b patterns.Missing) int { return strings.Compare(a.Member, b.Member) })
-	for i := range missing {
-		sum.Missing = append(sum.Missing, missingOf(&missing[i]))
+	for i := range tally.Missing {
+		tally.Missing[i].Peer = "" // on which node nobody needs to know there
 	}
-	q.d.Answer(wire.Reply{Outcome: wire.OutcomeReply, Tail: wire.AppendTail(nil, nil, sum.AppendTo(nil))})
+	q.d.Answer(wire.Reply{Outcome: wire.OutcomeReply, Tail: tally.Tail(q.lost)})
 }
 
 // knowsOfNobody says whether a cluster that looks empty is. Of a network that can't be
@@ -100,15 +94,4 @@ func (q *inquiry) took(m *cluster.Member, a request.Answer, err error) (took boo
 	}
 	q.count++
 	return true, nil
-}
-
-// missingOf is how a member that is missing travels: without its node.
-func missingOf(m *patterns.Missing) wire.Missing {
-	id, _ := strconv.ParseUint(m.Member, 16, 64) // it is one
-	f := patterns.FailureOf(m.Err)
-	x := wire.Missing{Member: id, Outcome: f.Outcome, Code: f.Code, Text: f.Text}
-	if f.MaybeRan {
-		x.Flags = wire.FlagMaybeRan
-	}
-	return x
 }

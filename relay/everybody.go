@@ -7,9 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
@@ -48,15 +45,7 @@ func (q *inquiry) run() {
 		q.fail(err)
 		return
 	}
-	sum := wire.Summary{
-		Members: uint32(tally.Members - len(q.lost)), Nodes: uint32(tally.Nodes), Complete: tally.Complete && len(q.lost) == 0,
-	}
-	missing := append(tally.Missing, q.lost...)
-	slices.SortStableFunc(missing, func(a, b patterns.Missing) int { return strings.Compare(a.Member, b.Member) })
-	for i := range missing {
-		sum.Missing = append(sum.Missing, missingOf(&missing[i]))
-	}
-	q.finish(wire.Reply{ID: q.id, From: &wire.From{}}, wire.AppendTail(nil, nil, sum.AppendTo(nil)))
+	q.finish(wire.Reply{ID: q.id, From: &wire.From{}}, tally.Tail(q.lost))
 }
 
 // took takes in what became of one member; each reply goes to the client as it
@@ -94,15 +83,4 @@ func (q *inquiry) pass(r *wire.Reply) error {
 		return &patterns.DeadlineError{Cause: context.DeadlineExceeded, MaybeRan: true}
 	}
 	return nil
-}
-
-// missingOf is how a member that is missing travels.
-func missingOf(m *patterns.Missing) wire.Missing {
-	id, _ := strconv.ParseUint(m.Member, 16, 64) // it is one
-	f := failureOf(m.Err)
-	x := wire.Missing{Member: id, Peer: m.Peer, Outcome: f.Outcome, Code: f.Code, Text: f.Text}
-	if f.MaybeRan {
-		x.Flags = wire.FlagMaybeRan
-	}
-	return x
 }

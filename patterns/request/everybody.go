@@ -5,6 +5,9 @@ package request
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
@@ -164,6 +167,24 @@ func (f *fan) tallyMany(c *call) {
 		missing[i].Peer = c.to.Peer.String()
 	}
 	f.tally.Missing = append(f.tally.Missing, missing...)
+}
+
+// Tail is the end of the last of many replies, which says who is missing: as far as is
+// known here, and those who have answered but whose replies were lost on their way.
+func (t *Tally) Tail(lost []patterns.Missing) []byte {
+	sum := wire.Summary{Members: uint32(t.Members - len(lost)), Nodes: uint32(t.Nodes), Complete: t.Complete && len(lost) == 0}
+	missing := slices.Concat(t.Missing, lost)
+	slices.SortStableFunc(missing, func(a, b patterns.Missing) int { return strings.Compare(a.Member, b.Member) })
+	for _, m := range missing {
+		id, _ := strconv.ParseUint(m.Member, 16, 64) // it is one
+		f := patterns.FailureOf(m.Err)
+		x := wire.Missing{Member: id, Peer: m.Peer, Outcome: f.Outcome, Code: f.Code, Text: f.Text}
+		if f.MaybeRan {
+			x.Flags = wire.FlagMaybeRan
+		}
+		sum.Missing = append(sum.Missing, x)
+	}
+	return wire.AppendTail(nil, nil, sum.AppendTo(nil))
 }
 
 // missingOf lists who is missing by a summary.
