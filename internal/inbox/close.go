@@ -6,7 +6,7 @@ package inbox
 import (
 	"context"
 
-	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/internal/waitline"
 )
 
 // Close takes nothing new, refuses publishers that wait, and returns when all
@@ -16,7 +16,7 @@ import (
 func (b *Inbox) Close(ctx context.Context) error {
 	b.mu.Lock()
 	b.closing = true
-	refused := b.waiting.refuse(patterns.ErrClosed)
+	refused := b.refuseLocked()
 	if !b.busy && b.backlog.empty() {
 		b.mu.Unlock()
 		b.refused(refused)
@@ -54,7 +54,7 @@ func (b *Inbox) giveOver(ctx context.Context) error {
 }
 
 // refused has publishers go on whose messages were not taken.
-func (b *Inbox) refused(ws []*waiter) {
+func (b *Inbox) refused(ws []*waitline.Place) {
 	if len(ws) > 0 {
 		b.set.drops.Add(dropLate, uint64(len(ws)))
 		b.wake(ws)

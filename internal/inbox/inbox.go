@@ -23,7 +23,7 @@ type Inbox struct {
 
 	mu      sync.Mutex
 	backlog backlog // guarded by mu
-	waiting waiters // guarded by mu
+	waiting waiting // guarded by mu
 	busy    bool    // guarded by mu; a worker has it, or it stands in line for one
 	closing bool    // guarded by mu
 
@@ -108,8 +108,8 @@ func (b *Inbox) takeAndUnlock(p *patterns.Publication, size int) {
 
 // putLocked is backlog.put, but leaves the room to those who wait for it.
 func (b *Inbox) putLocked(p *patterns.Publication, size int) (dropped uint64, why dropReason) {
-	if b.waiting.first != nil {
-		_, why = b.backlog.room(b.waiting.first.size)
+	if b.waiting.any() {
+		_, why = b.backlog.room(b.waiting.line.First())
 		b.backlog.miss(p)
 		return 1, why
 	}
@@ -160,7 +160,7 @@ func (b *Inbox) startLocked() bool {
 func (b *Inbox) take() (p *patterns.Publication, g *gaps) {
 	b.mu.Lock()
 	p, g = b.backlog.take()
-	admitted := b.waiting.admit(&b.backlog)
+	admitted := b.admitLocked()
 	if p == nil && g == nil {
 		b.busy = false
 		b.backlog.waiting.Release()

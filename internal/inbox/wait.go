@@ -6,82 +6,65 @@ package inbox
 import (
 	"context"
 
+	"github.com/arke-mesh/arke/internal/waitline"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// waiter is a publisher that waits for room.
+// waiter is a publisher that waits for room. Each is a goroutine of a program.
 type waiter struct {
+	waitline.Place
 	p     *patterns.Publication
-	size  int
 	key   uint64        // in the order of arrival
 	ready chan struct{} // closed when it need not wait any more
-
-	// Guarded by the inbox's mu.
-	done       bool // in the backlog, or refused
-	err        error
-	prev, next *waiter
 }
 
-// waiters is who waits for room, first come, first served. Each is a goroutine
-// of a program that publishes.
-type waiters struct {
-	first, last *waiter
-	arrived     uint64
+// waiting is who waits for room.
+type waiting struct {
+	line    *waitline.Line // nil until somebody did
+	arrived uint64
 }
 
-func (s *waiters) push(w *waiter) {
-	s.arrived++
-	if w.prev = s.last; s.last == nil {
-		s.first = w
-	} else {
-		s.last.next = w
+// any says whether somebody waits.
+func (w *waiting) any() bool { return w.line != nil && !w.line.Passable() }
+
+// joinLocked has a publisher wait.
+func (b *Inbox) joinLocked(p *patterns.Publication, size int) *waiter {
+	if b.waiting.line == nil {
+		b.waiting.line = new(waitline.Line)
 	}
-	s.last = w
+	w := &waiter{p: p, key: b.key<<12 | b.waiting.arrived&0xfff, ready: make(chan struct{})}
+	b.waiting.arrived++
+	w.Place = waitline.Place{Size: size, Granted: func() { b.backlog.push(p, size) }, Wake: func() { close(w.ready) }}
+	b.waiting.line.Join(&w.Place)
+	return w
 }
 
-func (s *waiters) remove(w *waiter) {
-	if w.prev == nil {
-		s.first = w.next
-	} else {
-		w.prev.next = w.next
+// admitLocked puts into the backlog what fits now, and returns whose it was.
+func (b *Inbox) admitLocked() (admitted []*waitline.Place) {
+	if !b.waiting.any() {
+		return nil
 	}
-	if w.next == nil {
-		s.last = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.prev, w.next = nil, nil
-}
-
-// admit puts into the backlog what fits now, and returns whose it was.
-func (s *waiters) admit(b *backlog) (admitted []*waiter) {
-	for w := s.first; w != nil; w = s.first {
-		if ok, _ := b.room(w.size); !ok {
-			break
-		}
-		s.remove(w)
-		b.push(w.p, w.size)
-		w.done = true
-		admitted = append(admitted, w)
+	fits := func(size int) bool { ok, _ := b.backlog.room(size); return ok }
+	for p := b.waiting.line.Next(fits); p != nil; p = b.waiting.line.Next(fits) {
+		p.Granted()
+		admitted = append(admitted, p)
 	}
 	return admitted
 }
 
-// refuse ends the waiting of all.
-func (s *waiters) refuse(err error) (refused []*waiter) {
-	for w := s.first; w != nil; w = s.first {
-		s.remove(w)
-		w.done, w.err = true, err
-		refused = append(refused, w)
+// refuseLocked ends the waiting of all.
+func (b *Inbox) refuseLocked() []*waitline.Place {
+	if !b.waiting.any() {
+		return nil
 	}
-	return refused
+	return b.waiting.line.Clear()
 }
 
 // wake has publishers go on.
-func (b *Inbox) wake(ws []*waiter) {
+func (b *Inbox) wake(ws []*waitline.Place) {
 	for _, w := range ws {
-		b.set.exec.Wake(overlay.ExecKey{Name: "inbox.admit", N: b.key}, func() { close(w.ready) })
+		b.set.exec.Wake(overlay.ExecKey{Name: "inbox.admit", N: b.key}, w.Wake)
 	}
 }
 
@@ -97,7 +80,7 @@ func (b *Inbox) blocksLocked(size int) bool {
 		return false
 	}
 	ok, _ := b.backlog.room(size)
-	return !ok || b.waiting.first != nil
+	return !ok || b.waiting.any()
 }
 
 // PutWait is Put for publishers on this node: under OverflowBlock it waits for
@@ -115,28 +98,36 @@ func (b *Inbox) PutWait(ctx context.Context, p *patterns.Publication) error {
 		b.takeAndUnlock(p, size)
 		return nil
 	}
-	w := &waiter{p: p, size: size, key: b.key<<12 | b.waiting.arrived&0xfff, ready: make(chan struct{})}
-	b.waiting.push(w)
+	w := b.joinLocked(p, size)
 	b.mu.Unlock()
 	select {
 	case <-w.ready:
-		return w.err
+		return w.outcome()
 	case <-ctx.Done():
 		return b.giveUp(ctx, w)
 	}
+}
+
+// outcome is that of a wait that is over: the message is in the backlog, or the inbox
+// is closed.
+func (w *waiter) outcome() error {
+	if w.HasTurn() {
+		return nil
+	}
+	return patterns.ErrClosed
 }
 
 // giveUp ends a publisher's waiting, unless it is over already.
 func (b *Inbox) giveUp(ctx context.Context, w *waiter) error {
 	b.set.order.Take("inbox.giveup", w.key)
 	b.mu.Lock()
-	if w.done {
+	if w.HasTurn() || b.closing {
 		b.mu.Unlock()
-		return w.err
+		return w.outcome()
 	}
-	b.waiting.remove(w)
+	b.waiting.line.Leave(&w.Place)
 	b.backlog.miss(w.p)
-	admitted := b.waiting.admit(&b.backlog) // smaller ones behind it
+	admitted := b.admitLocked() // smaller ones behind it
 	start := b.startLocked()
 	b.mu.Unlock()
 	b.wake(admitted)

@@ -49,6 +49,9 @@ func (l *Line) Passable() bool {
 	return len(l.waiting) == 0 || l.visitor != nil && l.visit > 0
 }
 
+// First is what the first one waits for; there must be one.
+func (l *Line) First() (size int) { return l.waiting[0].Size }
+
 // Took notes that size was taken. What a visitor came for can't be told from what
 // others take, so it counts as the visitor's.
 func (l *Line) Took(size int) { l.visit -= size }
