@@ -60,7 +60,7 @@ func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint6
 		life:     newLife(r.ctx),
 		extent:   r.shares.extent(number),
 	}
-	c.rights = &rights{law: &r.law, count: &r.count, log: c.log, who: who}
+	c.rights = &rights{law: &r.law, count: r.count, log: c.log, who: who}
 	if h.LargestMessage > 0 {
 		c.largest = min(int(h.LargestMessage), largestMessage)
 	}

@@ -58,11 +58,10 @@ func TestHelloIsJudged(t *testing.T) {
 func TestEveryDropHasAName(t *testing.T) {
 	seen := map[string]bool{}
 	for d := range dropCount {
-		require.NotEqual(t, "unknown", d.String())
+		require.NotEmpty(t, d.String())
 		require.False(t, seen[d.String()], d)
 		seen[d.String()] = true
 	}
-	require.Equal(t, "unknown", dropCount.String())
 }
 
 // TestLossesAreToldTogether proves that subscriptions which miss the same are told
@@ -116,7 +115,7 @@ func TestARightThatIsKnownCostsNothing(t *testing.T) {
 	p, err := policy.Parse("anyone may publish a.>", nil)
 	require.NoError(t, err)
 	var l law
-	r := &rights{law: &l, count: &counters{}, log: zap.NewNop()}
+	r := &rights{law: &l, count: newCounters(), log: zap.NewNop()}
 	require.Zero(t, testing.AllocsPerRun(100, func() { _ = r.refuse(policy.Publish, "a.b") }), "no policy")
 	l.policy.Store(p)
 	require.NoError(t, r.refuse(policy.Publish, "a.b"))
@@ -136,7 +135,7 @@ func BenchmarkRefuse(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var l law
 			l.policy.Store(p)
-			r := &rights{law: &l, count: &counters{}, log: zap.NewNop()}
+			r := &rights{law: &l, count: newCounters(), log: zap.NewNop()}
 			b.ReportAllocs()
 			for b.Loop() {
 				if r.refuse(policy.Publish, "a.topic.of.usual.length") != nil {
@@ -150,7 +149,7 @@ func BenchmarkRefuse(b *testing.B) {
 func TestCountsOfOneNameAreAdded(t *testing.T) {
 	// This test counts ends of several codes that have no name of their own: none of
 	// them hides another.
-	var c counters
+	c := newCounters()
 	for i, n := range map[wire.EndCode]uint64{0: 2, 3: 1, wire.EndOther: 4, wire.EndToken: 5} {
 		c.ended[i].Add(n)
 		c.refused[i].Add(n)

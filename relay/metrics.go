@@ -7,15 +7,16 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// drop is a reason why the relay did not do what somebody wanted of it.
-type drop uint8
+// dropReason is why the relay did not do what somebody wanted of it.
+type dropReason uint8
 
 // The reasons.
 const (
-	dropTooManyRegistrations drop = iota
+	dropTooManyRegistrations dropReason = iota
 	dropTooManyRequests
 	dropTooManyBytes
 	dropSlowDelivery   // a request was refused because its client does not read
@@ -49,81 +50,53 @@ const (
 )
 
 // String returns the reason as it is counted.
-func (d drop) String() string {
-	switch d {
-	case dropTooManyRegistrations:
-		return "registration.too_many"
-	case dropTooManyRequests:
-		return "request.too_many"
-	case dropTooManyBytes:
-		return "request.too_many_bytes"
-	case dropSlowDelivery:
-		return "delivery.slow_client"
-	case dropSlowReply:
-		return "reply.slow_client"
-	case dropLateAnswer:
-		return "answer.late"
-	case dropRequestInDrain:
-		return "request.draining"
-	case dropUnknownFrame:
-		return "frame.unknown"
-	case dropHandshakeBusy:
-		return "handshake.too_many"
-	case dropTooManyTunnels:
-		return "tunnel.too_many"
-	case dropTooManySubscriptions:
-		return "subscription.too_many"
-	case dropRefused:
-		return "delivery.refused"
-	case dropAway:
-		return "delivery.away"
-	case dropBadReply:
-		return "reply.too_large"
-	case dropSlowPublication:
-		return "publication.slow_client"
-	case dropBadPublication:
-		return "publication.too_large"
-	case dropServeRefused:
-		return "serve.not_allowed"
-	case dropCallRefused:
-		return "call.not_allowed"
-	case dropPublishRefused:
-		return "publish.not_allowed"
-	case dropSubscribeRefused:
-		return "subscribe.not_allowed"
-	case dropTooManyDeliveries:
-		return "delivery.too_many"
-	case dropShareOfRegistrations:
-		return "registration.share"
-	case dropShareOfSubscriptions:
-		return "subscription.share"
-	case dropShareOfTunnels:
-		return "tunnel.share"
-	case dropShareOfRequests:
-		return "request.share"
-	case dropShareOfDeliveries:
-		return "delivery.share"
-	case dropShareOfWork:
-		return "work.share"
-	case dropShareOfWaits:
-		return "wait.share"
-	case dropShareOfBytes:
-		return "bytes.share"
-	}
-	return "unknown"
+func (d dropReason) String() string {
+	return [dropCount]string{
+		dropTooManyRegistrations: "registration.too_many",
+		dropTooManyRequests:      "request.too_many",
+		dropTooManyBytes:         "request.too_many_bytes",
+		dropSlowDelivery:         "delivery.slow_client",
+		dropSlowReply:            "reply.slow_client",
+		dropLateAnswer:           "answer.late",
+		dropRequestInDrain:       "request.draining",
+		dropUnknownFrame:         "frame.unknown",
+		dropHandshakeBusy:        "handshake.too_many",
+		dropTooManyTunnels:       "tunnel.too_many",
+		dropTooManySubscriptions: "subscription.too_many",
+		dropRefused:              "delivery.refused",
+		dropAway:                 "delivery.away",
+		dropBadReply:             "reply.too_large",
+		dropSlowPublication:      "publication.slow_client",
+		dropBadPublication:       "publication.too_large",
+		dropServeRefused:         "serve.not_allowed",
+		dropCallRefused:          "call.not_allowed",
+		dropPublishRefused:       "publish.not_allowed",
+		dropSubscribeRefused:     "subscribe.not_allowed",
+		dropTooManyDeliveries:    "delivery.too_many",
+		dropShareOfRegistrations: "registration.share",
+		dropShareOfSubscriptions: "subscription.share",
+		dropShareOfTunnels:       "tunnel.share",
+		dropShareOfRequests:      "request.share",
+		dropShareOfDeliveries:    "delivery.share",
+		dropShareOfWork:          "work.share",
+		dropShareOfWaits:         "wait.share",
+		dropShareOfBytes:         "bytes.share",
+	}[d]
 }
 
-// counters count since the start. The zero value is ready.
+// counters count since the start.
 type counters struct {
 	sessions atomic.Uint64
-	drops    [dropCount]atomic.Uint64
+	drops    drop.Counts[dropReason]
 	refused  [wire.EndCodes]atomic.Uint64 // connections, by code
 	ended    [wire.EndCodes]atomic.Uint64 // sessions, by the relay, by code
 }
 
-func (c *counters) drop(d drop) { c.drops[d].Add(1) }
+func newCounters() *counters { return &counters{drops: drop.New(dropCount)} }
 
-func (c *counters) add(d drop, n int) { c.drops[d].Add(uint64(n)) }
+func (c *counters) drop(d dropReason) { c.drops.Inc(d) }
+
+func (c *counters) add(d dropReason, n int) { c.drops.Add(d, uint64(n)) }
 
 // limit counts err if it is a limit of a client, or that the relay drains.
 func (c *counters) limit(err error) {
@@ -170,10 +143,7 @@ func (c *counters) refusal(r *wire.Reply) {
 
 // DropNames are the names of what Status.Drops counts.
 func DropNames() []string {
-	var names []string
-	for i := range dropCount {
-		names = append(names, i.String())
-	}
+	names := drop.Names(dropCount)
 	for i := range wire.EndCode(wire.EndCodes) {
 		names = append(names, "refused."+i.String(), "ended."+i.String())
 	}
@@ -183,14 +153,11 @@ func DropNames() []string {
 
 // snapshot returns every count that is not zero, by "thing.reason".
 func (c *counters) snapshot() map[string]uint64 {
-	m := map[string]uint64{}
+	m := c.drops.ByName()
 	add := func(name string, v *atomic.Uint64) {
 		if n := v.Load(); n > 0 {
 			m[name] += n // numbers without a meaning share a name
 		}
-	}
-	for i := range c.drops {
-		add(drop(i).String(), &c.drops[i])
 	}
 	for i := range wire.EndCodes {
 		add("refused."+wire.EndCode(i).String(), &c.refused[i])

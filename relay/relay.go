@@ -30,7 +30,7 @@ type Relay struct {
 	// Immutable after New.
 	cfg   Config
 	log   *zap.Logger
-	count counters
+	count *counters
 	outside
 
 	// Lifecycle.
@@ -111,10 +111,11 @@ func New(cfg Config) (*Relay, error) {
 		cfg:     cfg,
 		log:     cfg.Logger.Named("relay"),
 		clients: map[wire.LeafID]*client{},
+		count:   newCounters(),
 		shares:  newShares(cfg.Totals, cfg.Limits.Clients),
 	}
 	r.outside.open(cfg.Seam)
-	r.door = newDoorkeeper(cfg.Limits.Waiting, r.dice.IntN, &r.count)
+	r.door = newDoorkeeper(cfg.Limits.Waiting, r.dice.IntN, r.count)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.draining, r.startDraining = context.WithCancel(r.ctx)
 	r.law.policy.Store(cfg.Policy)

@@ -119,7 +119,7 @@ func (r *rights) stillMay(p *policy.Policy, v policy.Verb, name string) bool {
 }
 
 // dropsOf are the counters of what is refused.
-var dropsOf = [policy.Verbs]drop{
+var dropsOf = [policy.Verbs]dropReason{
 	policy.Serve: dropServeRefused, policy.Call: dropCallRefused, policy.Publish: dropPublishRefused, policy.Subscribe: dropSubscribeRefused,
 }
 

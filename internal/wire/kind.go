@@ -78,79 +78,47 @@ const (
 	KindPathLost    Kind = 51 // PathLost, on lane pub
 )
 
-// String returns the kind's name as used in logs and metrics.
+// String returns the kind's name, as errors say it.
 func (k Kind) String() string {
-	switch k {
-	case KindHello:
-		return "hello"
-	case KindBeat:
-		return "beat"
-	case KindGoodbye:
-		return "goodbye"
-	case KindNotice:
-		return "notice"
-	case KindFragment:
-		return "fragment"
-	case KindAck:
-		return "ack"
-	case KindVoid:
-		return "void"
-	case KindStatement:
-		return "statement"
-	case KindCertificate:
-		return "certificate"
-	case KindSpare:
-		return "spare"
-	case KindRegister:
-		return "register"
-	case KindRegistered:
-		return "registered"
-	case KindUnregister:
-		return "unregister"
-	case KindWatch:
-		return "watch"
-	case KindUnwatch:
-		return "unwatch"
-	case KindSnapshot:
-		return "snapshot"
-	case KindDelta:
-		return "delta"
-	case KindHint:
-		return "hint"
-	case KindClaims:
-		return "claims"
-	case KindRequest:
-		return "request"
-	case KindReply:
-		return "reply"
-	case KindCancel:
-		return "cancel"
-	case KindTunnelData:
-		return "tunnel_data"
-	case KindTunnelCredit:
-		return "tunnel_credit"
-	case KindTunnelEnd:
-		return "tunnel_end"
-	case KindTunnelReset:
-		return "tunnel_reset"
-	case KindPublish:
-		return "publish"
-	case KindPublishMark:
-		return "publish_mark"
-	case KindPath:
-		return "path"
-	case KindPathLost:
-		return "path_lost"
-	case KindServe:
-		return "serve"
-	case KindSubscribe:
-		return "subscribe"
-	case KindLeave:
-		return "leave"
-	case KindDone:
-		return "done"
-	case KindGap:
-		return "gap"
+	names := [...]string{
+		KindHello:        "hello",
+		KindBeat:         "beat",
+		KindGoodbye:      "goodbye",
+		KindNotice:       "notice",
+		KindFragment:     "fragment",
+		KindAck:          "ack",
+		KindVoid:         "void",
+		KindStatement:    "statement",
+		KindCertificate:  "certificate",
+		KindSpare:        "spare",
+		KindRegister:     "register",
+		KindRegistered:   "registered",
+		KindUnregister:   "unregister",
+		KindWatch:        "watch",
+		KindUnwatch:      "unwatch",
+		KindSnapshot:     "snapshot",
+		KindDelta:        "delta",
+		KindHint:         "hint",
+		KindClaims:       "claims",
+		KindRequest:      "request",
+		KindReply:        "reply",
+		KindCancel:       "cancel",
+		KindTunnelData:   "tunnel_data",
+		KindTunnelCredit: "tunnel_credit",
+		KindTunnelEnd:    "tunnel_end",
+		KindTunnelReset:  "tunnel_reset",
+		KindPublish:      "publish",
+		KindPublishMark:  "publish_mark",
+		KindPath:         "path",
+		KindPathLost:     "path_lost",
+		KindServe:        "serve",
+		KindSubscribe:    "subscribe",
+		KindLeave:        "leave",
+		KindDone:         "done",
+		KindGap:          "gap",
 	}
-	return "unknown"
+	if int(k) >= len(names) || names[k] == "" {
+		return "unknown"
+	}
+	return names[k]
 }
