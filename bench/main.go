@@ -18,10 +18,15 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/bench/driver"
+	"github.com/arke-mesh/arke/bench/system"
 )
 
 func main() {
-	if err := run(); err != nil {
+	work := run
+	if args := os.Args[1:]; len(args) > 0 && args[0] == system.ForwardCommand {
+		work = func() error { return system.Forward(args[1:]) }
+	}
+	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}

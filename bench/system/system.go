@@ -150,7 +150,7 @@ func All() []System {
 	return slices.Concat(
 		arkeSystems(), arkeTunnelSystems(),
 		natsSystems(), mangosSystems(), zeromqSystems(), nsqSystems(), redisSystems(), rabbitSystems(), zenohSystems(),
-		bareSystems(), libp2pSystems(), carrySystems(),
+		bareSystems(), libp2pSystems(), chainSystems(), carrySystems(),
 	)
 }
 
