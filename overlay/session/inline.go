@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/internal/after"
+	"github.com/arke-mesh/arke/internal/wire"
 )
 
 // inlineAfter is for how long nothing must have been written for a sender to write
@@ -15,6 +16,12 @@ import (
 // sends more than that is better off with a writer beside it: then a batch is written
 // while the next one gathers.
 const inlineAfter = 3 * time.Microsecond
+
+// inlineAfterPub is inlineAfter for publications. Who publishes to several nodes comes
+// back to each of them when it has written to all others, long after inlineAfter: it
+// would make a system call, and wake a reader, for each message and node. The writers
+// gather instead, if messages follow each other.
+const inlineAfterPub = time.Millisecond
 
 // writer is what senders have to know about the writer of the connection.
 type writer struct {
@@ -30,9 +37,13 @@ type writer struct {
 // mayWrite says whether the caller, who has just queued something while the writer
 // is idle, is to write it. If so it is the writer until it has called writeInline.
 // outbox.mu is held.
-func (a *attachment) mayWrite() bool {
+func (a *attachment) mayWrite(lane wire.Lane) bool {
 	b := a.s.out
-	if b.farewell != nil || b.cfg.Clock.Now().Sub(b.writer.wrote) < inlineAfter {
+	quiet := inlineAfter
+	if lane == wire.LanePub {
+		quiet = inlineAfterPub
+	}
+	if b.farewell != nil || b.cfg.Clock.Now().Sub(b.writer.wrote) < quiet {
 		return false
 	}
 	b.writer.inline = true

@@ -94,7 +94,7 @@ func (b *outbox) push(lane wire.Lane, acc account, k wire.Kind, n, size int, par
 	}
 	r := Receipt{Session: b.cfg.Number, Lane: lane, Number: b.log.push(lane, acc, k, size, parts)}
 	kicked := b.kicked()
-	if a := b.writer.direct; kicked && a != nil && a.mayWrite() {
+	if a := b.writer.direct; kicked && a != nil && a.mayWrite(lane) {
 		b.mu.Unlock()
 		a.writeInline()
 		return r, nil
