@@ -31,12 +31,24 @@ type epochState struct {
 
 func newEpoch(name string, k hidden[clusterKey], index int64) Epoch {
 	route := k.get().route
-	seed := derive(ed25519.SeedSize, route[:], nil, labelEpochKey, []byte(name), uint64Bytes(uint64(index)))
+	return epochOf(k, index, derive(ed25519.SeedSize, route[:], nil, labelEpochKey, []byte(name), uint64Bytes(uint64(index))))
+}
+
+// epochOf makes the epoch whose private key is made of seed.
+func epochOf(k hidden[clusterKey], index int64, seed []byte) Epoch {
 	s := &epochState{of: k, index: index}
 	copy(s.seed[:], seed)
 	copy(s.key[:], ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey))
 	s.id = clusterID(s.key[:])
 	return Epoch{hide(s)}
+}
+
+// Shard returns the same key and epoch under another blinded id: that of a part of the
+// cluster, by the part's number. Whoever can derive e can derive it, and nobody else can
+// tell that the two ids belong together. A shard has shards of its own.
+func (e Epoch) Shard(number int) Epoch {
+	s := e.s.get()
+	return epochOf(s.of, s.index, derive(ed25519.SeedSize, s.seed[:], nil, labelShardKey, uint64Bytes(uint64(number))))
 }
 
 func clusterID(public []byte) ClusterID { return sha256.Sum256(message(labelClusterID, public)) }

@@ -24,6 +24,7 @@ const (
 	labelKeyID         = "arke/1 key id"         // cluster key, name, version -> its public name
 	labelKeySet        = "arke/1 key set"        // newest cluster key, ids of all -> name of the set
 	labelEpochKey      = "arke/1 epoch key"      // route key, name, epoch -> Ed25519 seed
+	labelShardKey      = "arke/1 shard key"      // epoch's Ed25519 seed, number of the shard -> Ed25519 seed
 	labelEpochOffset   = "arke/1 epoch offset"   // name -> when its epochs begin
 	labelClusterID     = "arke/1 cluster id"     // epoch public key -> cluster id
 	labelProof         = "arke/1 cluster proof"  // what the epoch key signs
