@@ -23,6 +23,7 @@ type anchor struct {
 	prove func(id security.ClusterID, key, proof []byte, p peer.ID) error
 
 	holders
+	sharding
 	books   byPlace[*book]
 	touched []*book       // changed since the last flush
 	plans   agenda[*book] // those whose authority is in question, or where a message was lost
@@ -71,13 +72,24 @@ func (a *anchor) register(now time.Time, from peer.ID, m *registerMsg) {
 		a.drops.Inc(dropRefused.because(refusal))
 		a.out.send(from, &registeredMsg{
 			cid: m.cid, member: m.member, seq: m.seq, refusal: refusal, anchors: a.finder.instead(m.cid, refusal),
+			sharded: refusal == wire.Refusal_SHARDED,
 		})
 		return
 	}
 	a.dropOlder(from, m.incarnation)
 	b := a.open(now, m.cid)
-	a.put(b, from, m)
-	a.out.send(from, &registeredMsg{cid: m.cid, member: m.member, seq: m.seq, anchors: b.authority.anchorSet.anchors})
+	if m.below && !b.sharded {
+		b.reshard(true)
+	}
+	l := a.put(b, from, m)
+	a.out.send(from, b.answer(l, a.deputies))
+	if b.sharded {
+		for _, l := range a.surplus(b, l.leaseKey) {
+			a.out.send(l.peer, l.superfluous(b.cid()))
+			a.remove(b, l)
+			a.exit(l.peer, b)
+		}
+	}
 }
 
 // admitLease says whether the lease may be held. Bounds are looked at before
@@ -88,8 +100,9 @@ func (a *anchor) admitLease(now time.Time, from peer.ID, m *registerMsg) wire.Re
 		return wire.Refusal_STALE
 	}
 	var old *heldLease
+	key := leaseKey{from, m.member}
 	if b != nil {
-		old = b.lease(leaseKey{from, m.member})
+		old = b.lease(key)
 	}
 	grow := len(m.record)
 	if old != nil {
@@ -97,7 +110,10 @@ func (a *anchor) admitLease(now time.Time, from peer.ID, m *registerMsg) wire.Re
 	} else if from != a.self && a.finder.far(now, m.cid) {
 		return wire.Refusal_FAR
 	}
-	if n, lacks := a.roomForLease(b, from, old == nil, grow); lacks && n.of == "" {
+	if old == nil && a.refuses(b, key, m.below) {
+		return wire.Refusal_SHARDED
+	}
+	if n, lacks := a.roomForLease(from, old == nil, grow); lacks && n.of == "" {
 		return wire.Refusal_FULL
 	}
 	if refusal := a.checkProof(b, from, m.cid, m.key, m.proof); refusal != wire.Refusal_NONE {
@@ -107,8 +123,13 @@ func (a *anchor) admitLease(now time.Time, from peer.ID, m *registerMsg) wire.Re
 	if l := m.lease(from); (old == nil || !old.says(&l)) && a.check(m.cid, &l) != nil {
 		return wire.Refusal_BAD_SIGNATURE
 	}
+	if old == nil && !m.below && a.crowds(b) {
+		b.reshard(true)
+		a.touch(b)
+		return wire.Refusal_SHARDED
+	}
 	for {
-		n, lacks := a.roomForLease(b, from, old == nil, grow)
+		n, lacks := a.roomForLease(from, old == nil, grow)
 		switch {
 		case !lacks:
 			return wire.Refusal_NONE
@@ -154,7 +175,7 @@ func (a *anchor) checkProof(b *book, from peer.ID, cid security.ClusterID, key, 
 }
 
 // put makes or replaces the lease.
-func (a *anchor) put(b *book, from peer.ID, m *registerMsg) {
+func (a *anchor) put(b *book, from peer.ID, m *registerMsg) *heldLease {
 	told := m.lease(from)
 	told.suspect = a.peers.suspect(from)
 	g := a.enter(from, b)
@@ -173,10 +194,14 @@ func (a *anchor) put(b *book, from peer.ID, m *registerMsg) {
 	g.bytes += len(told.record) - len(l.record)
 	a.bytes += len(told.record) - len(l.record)
 	l.lease, l.seq = told, m.seq
+	if fresh {
+		a.displace(a.out, b, l)
+	}
 	if !same {
 		b.upsert(told.leaseKey)
 		a.touch(b)
 	}
+	return l
 }
 
 // unregister ends one lease.
@@ -192,7 +217,11 @@ func (a *anchor) unregister(from peer.ID, m *unregisterMsg) {
 }
 
 func (a *anchor) remove(b *book, leases ...*heldLease) {
+	deputies := 0
 	for _, l := range leases {
+		if b.isDeputy(l.leaseKey, a.deputies) {
+			deputies++
+		}
 		b.remove(l)
 		g := a.guests[l.peer]
 		g.count(-1, false, l.sumOf(b.cid()))
@@ -201,6 +230,7 @@ func (a *anchor) remove(b *book, leases ...*heldLease) {
 		a.bytes -= len(l.record)
 		a.touch(b)
 	}
+	a.appoint(a.out, b, deputies)
 }
 
 // dropOlder ends the leases of p's earlier lives: who registers with a newer
@@ -397,7 +427,10 @@ func (a *anchor) flush(now time.Time) {
 	for len(a.touched) > 0 {
 		b := a.touched[0]
 		a.touched = a.touched[1:]
-		b.tell(now, a.out, a.judge(now, b))
+		settled := a.judge(now, b)
+		a.review(now, b)
+		a.plans.plan(b, b.authority.next())
+		b.tell(now, a.out, settled, a.deputies)
 		if b.idle() {
 			a.close(now, b)
 		}
@@ -406,8 +439,11 @@ func (a *anchor) flush(now time.Time) {
 }
 
 // close forgets b. Whoever asks soon after a member was lost must not hear
-// "empty" yet: so long it is kept.
+// "empty" yet: so long it is kept; and while there may be leases under its shards.
 func (a *anchor) close(now time.Time, b *book) {
+	if b.sharded {
+		return
+	}
 	if at := b.authority.orphaned().Add(settleTime); now.Before(at) {
 		b.authority.plan(at)
 		a.plans.plan(b, b.authority.next())
@@ -429,7 +465,7 @@ func (a *anchor) tick(now time.Time) {
 				a.plans.plan(b, w.gap)
 			}
 		}
-		if due(b.authority.next(), now) {
+		if b.sharded || due(b.authority.next(), now) {
 			a.touch(b)
 		} else {
 			a.plans.plan(b, b.authority.next())

@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -101,54 +100,18 @@ func TestBoundsRefuseByName(t *testing.T) {
 	g := newAnchorRig(t, "me")
 	g.c.anchor.prove = func(security.ClusterID, []byte, []byte, peer.ID) error { return nil }
 	g.c.verify = func(security.Lease, []byte) error { return nil }
-	for m := range MemberID(maxClusterLeases) {
+	for m := range MemberID(100) {
 		from := []string{"B", "C"}[m%2]
 		g.from(from, g.register("geo", from, m, 1, uint64(m)))
 	}
+	g.c.anchor.leases = maxLeases
 	require.Equal(t, []string{"B: registered 9999 FULL []"}, g.from("B", g.register("geo", "B", 9999, 1, 1)))
 	require.Len(t, only("B: registered 8 NONE", g.from("B", g.register("geo", "B", 8, 1, 1))), 1, "who is in may renew")
-	require.Equal(t, maxClusterLeases, g.c.anchor.leases)
+	require.Equal(t, maxLeases, g.c.anchor.leases)
 	require.Equal(t, map[string]uint64{"refused_full": 1}, g.c.drops.ByName())
 
 	g.c.anchor.watches = maxWatches
 	require.Len(t, only("A: snapshot {} settled=false more=false FULL", g.from("A", g.watch("geo", "A", 1))), 1)
-}
-
-// A group of 5,000 subscribing nodes, or a cluster of as many members, is held by its
-// anchors and told in parts; a caller sees all of it, and keeps links to 64.
-func TestFiveThousandNodesAreHeldAndTold(t *testing.T) {
-	const nodes = 5000
-	c := newCaller(t)
-	g := newRigNear(t, []string{"A", "B", "C"}, "me") // in the same epoch
-	e := g.epochOf("geo", "me")
-	name := func(i int) string { return fmt.Sprint("node", i) }
-	var names []string
-	for i := range nodes {
-		g.names[testPeer(name(i))] = name(i)
-		names = append(names, name(i))
-	}
-	g.up(names...)
-	for i := range nodes {
-		got := g.from(name(i), g.register("geo", name(i), MemberID(i+1), 1, 1))
-		require.Len(t, only(fmt.Sprintf("%s: registered %d NONE", name(i), i+1), got), 1)
-	}
-	g.up("A")
-	g.from("A", g.watch("geo", "A", 1))
-	parts, seq := g.msgs["A"], c.seq("A")
-	require.Greater(t, len(parts), 10)
-
-	for i, m := range parts {
-		s := m.(*snapshotMsg)
-		require.Equal(t, i < len(parts)-1, s.more)
-		body, err := encode(s)
-		require.NoError(t, err)
-		require.LessOrEqual(t, len(body), wire.MaxPayload)
-		c.from("A", &snapshotMsg{cid: e.cid, seq: seq, leases: s.leases, more: s.more, settled: true})
-	}
-	v := c.c.watcher.names["geo"].view
-	require.Len(t, v.Members, nodes)
-	require.Len(t, v.tiers[0].one, subsetSize)
-	require.Len(t, c.c.watcher.names["geo"].dialled, subsetSize)
 }
 
 // A large set is told in parts that fit a frame; the last one says so.

@@ -25,6 +25,7 @@ type book struct {
 	touched bool
 	reaches bool // links to the anchors are kept
 	settled bool // as watchers were told last
+	sharded bool // there may be leases under the shards of its id
 }
 
 // audience are who watches, and what they have not been told yet.
@@ -33,6 +34,8 @@ type audience struct {
 	upserted []leaseKey     // since the last flush
 	removed  []leaseRef     // likewise
 	resend   bool           // some watcher lost a message
+	// resharded says that the id is sharded, or no longer is; members have to be told as well.
+	resharded bool
 }
 
 // cid is the id that the book is about.
@@ -173,14 +176,14 @@ func (b *book) snapshot(out *outbox, w *remoteWatch, settled bool) {
 	for i, part := range all {
 		out.send(w.peer, &snapshotMsg{
 			cid: b.cid(), seq: w.seq, leases: part, more: i < len(all)-1,
-			settled: settled, anchors: b.authority.anchorSet.anchors,
+			settled: settled, sharded: b.sharded, anchors: b.authority.anchorSet.anchors,
 		})
 	}
 }
 
 // tell sends what changed to whom it concerns. settled is what the authority
-// says now.
-func (b *book) tell(now time.Time, out *outbox, settled bool) {
+// says now, deputies how many members stand for an id.
+func (b *book) tell(now time.Time, out *outbox, settled bool, deputies int) {
 	was, near := b.settled, b.authority.anchorSet.nearby
 	b.settled = settled
 	// To lose authority matters where there is nobody; elsewhere only to gain it
@@ -188,18 +191,24 @@ func (b *book) tell(now time.Time, out *outbox, settled bool) {
 	reanchor := !slices.Equal(b.told.anchors, near.anchors)
 	b.told = near
 	stands := !reanchor && (settled == was || !settled && len(b.leases) > 0)
-	if n := b.public(); len(n.upserted) > 0 || len(n.removed) > 0 || !stands {
+	n := b.public()
+	if len(n.upserted) > 0 || len(n.removed) > 0 || n.resharded || !stands {
 		b.deltas(out, n, reanchor)
 	}
-	if reanchor {
-		b.redirect(out)
+	switch {
+	case n.resharded:
+		for _, l := range b.leases {
+			out.send(l.peer, b.answer(l, deputies))
+		}
+	case reanchor:
+		b.redirect(out, deputies)
 	}
 	if b.audience.resend {
 		b.provoke(now, out)
 	}
 	b.touched = false
 	if u := b.audience; len(u.watchers) > 0 {
-		u.upserted, u.removed, u.resend = nil, nil, false
+		u.upserted, u.removed, u.resend, u.resharded = nil, nil, false, false
 	} else {
 		b.audience = nil
 	}
@@ -214,7 +223,7 @@ func (b *book) deltas(out *outbox, n *audience, reanchor bool) {
 	removed := slices.Collect(slices.Chunk(n.removed, maxPart))
 	groups := parts(upserted)
 	for i := range max(len(groups), len(removed)) {
-		d := deltaMsg{cid: b.cid(), settled: b.settled}
+		d := deltaMsg{cid: b.cid(), settled: b.settled, sharded: b.sharded}
 		if i < len(groups) {
 			d.upserted = groups[i]
 		}
@@ -234,12 +243,12 @@ func (b *book) deltas(out *outbox, n *audience, reanchor bool) {
 }
 
 // redirect tells each node that has leases here who the anchors are now.
-func (b *book) redirect(out *outbox) {
+func (b *book) redirect(out *outbox, deputies int) {
 	var told []peer.ID
 	for _, l := range b.leases {
 		if !slices.Contains(told, l.peer) {
 			told = append(told, l.peer)
-			out.send(l.peer, &registeredMsg{cid: b.cid(), member: l.member, seq: l.seq, anchors: b.told.anchors})
+			out.send(l.peer, b.answer(l, deputies))
 		}
 	}
 }
@@ -251,7 +260,7 @@ func (b *book) provoke(now time.Time, out *outbox) {
 		if due(w.gap, now) {
 			w.gap = time.Time{}
 			w.number++
-			out.send(w.peer, &deltaMsg{cid: b.cid(), seq: w.seq, number: w.number, settled: b.settled})
+			out.send(w.peer, &deltaMsg{cid: b.cid(), seq: w.seq, number: w.number, settled: b.settled, sharded: b.sharded})
 		}
 	}
 }

@@ -19,15 +19,15 @@ func sampleMessages() []message {
 	cid := security.ClusterID{1, 2, 3}
 	key, proof := bytes.Repeat([]byte{4}, 32), bytes.Repeat([]byte{5}, 64)
 	anchors := []peer.ID{"a", "b"}
-	l := lease{leaseKey{"p", 6}, 7, []byte("record"), proof, true}
+	l := lease{leaseKey{"p", 6}, 7, []byte("record"), proof, true, false}
 	return []message{
-		&registerMsg{cid, key, proof, 1, 2, []byte("record"), proof, 3},
-		&registeredMsg{cid, 1, 2, wire.Refusal_FULL, anchors},
+		&registerMsg{cid, key, proof, 1, 2, []byte("record"), proof, 3, true},
+		&registeredMsg{cid, 1, 2, wire.Refusal_FULL, anchors, true, true},
 		&unregisterMsg{cid, 1},
 		&watchMsg{cid, key, proof, 9},
 		&unwatchMsg{cid},
-		&snapshotMsg{cid, 1, []lease{l}, true, true, anchors, wire.Refusal_STALE},
-		&deltaMsg{cid, 1, 2, []lease{l}, []leaseRef{{leaseKey{"q", 8}, 9}}, true, anchors},
+		&snapshotMsg{cid, 1, []lease{l}, true, true, true, anchors, wire.Refusal_STALE},
+		&deltaMsg{cid, 1, 2, []lease{l}, []leaseRef{{leaseKey{"q", 8}, 9}}, true, true, anchors},
 		&hintMsg{cid, 3, true, true, anchors},
 		&claimsMsg{holdings{1, 2, 3, 4}, true},
 	}
@@ -51,7 +51,7 @@ func TestLargestMessagesFitAFrame(t *testing.T) {
 		for i := range 600 {
 			leases = append(leases, lease{
 				leaseKey{peer.ID(bytes.Repeat([]byte{1}, wire.MaxPeerID)), MemberID(1<<63) + MemberID(i)},
-				1 << 63, make([]byte, size), make([]byte, 64), true,
+				1 << 63, make([]byte, size), make([]byte, 64), true, false,
 			})
 		}
 		total := 0

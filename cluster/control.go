@@ -43,6 +43,7 @@ type controlConfig struct {
 
 	certificates Certificates // nil = none are needed
 	drops        drop.Counts[dropReason]
+	shards       shardLimits // zero = the usual ones
 }
 
 func newControl(now time.Time, cfg controlConfig) *control {
@@ -52,6 +53,9 @@ func newControl(now time.Time, cfg controlConfig) *control {
 	}
 	if cfg.ephemeral == nil {
 		cfg.ephemeral = func(string) (none security.EphemeralKey) { return none }
+	}
+	if cfg.shards == (shardLimits{}) {
+		cfg.shards = usualShards()
 	}
 	b := &base{
 		self: cfg.key.PeerID(), network: cfg.network, key: cfg.key, verify: security.VerifyLease,
@@ -65,11 +69,13 @@ func newControl(now time.Time, cfg controlConfig) *control {
 		base: b,
 		anchor: &anchor{
 			base: b, prove: security.VerifyProof,
-			holders: holders{links: b.peers, guests: make(map[peer.ID]*guest)},
+			holders:  holders{links: b.peers, guests: make(map[peer.ID]*guest)},
+			sharding: sharding{cfg.shards, make(map[*book]time.Time)},
 		},
 		registrar: &registrar{
 			base: b, incarnation: cfg.incarnation, zone: cfg.zone, here: whereabouts{ask: cfg.addrs}, rand: cfg.rand, ephemeral: cfg.ephemeral,
-			alone: now.Add(settleTime), served: servedTable{doubted: make(map[string]bool)},
+			leaving: make(map[*registration]time.Time),
+			alone:   now.Add(settleTime), served: servedTable{doubted: make(map[string]bool)},
 		},
 		watcher: &watcher{
 			base: b, zone: cfg.zone, home: cfg.home,

@@ -79,6 +79,27 @@
 // no anchor, and no anchor's word is worth more about them. It waits for that for a
 // second at most, and not for nodes that it has no link to.
 //
+// # Shards
+//
+// An anchor holds a cluster id whole up to 512 leases. With one more it is sharded: it takes
+// no further ones, and says so to its members and watchers. Each of its four shards is an
+// id of its own, derived with the cluster's key, so that it has other anchors and nobody
+// else knows that they belong together; a member's hash says which is its own (shard.go).
+// A shard is sharded in its turn. A member follows the word of a majority of an id's
+// anchors, and leaves the id once it has been held under the shard for 3 s (placement.go). Callers
+// watch an id and all its shards (reach.go), so that each knows every member; what is
+// said of "empty" and "complete" holds for all of these ids together, and where the
+// anchors of an id differ its shards are watched, unless a majority says that it is whole.
+//
+// So that whoever looks at an id knows whether there is anybody, each shard has 32 deputies: the
+// members with the lowest ids, who keep leases under the id above as well. The
+// anchors of the shard appoint them, and others at once when they go (sharding.go). Where a
+// shard has no more members than that, all are. So an id where each shard has shown
+// fewer than 16 for 10 s has everybody already, and is whole again: nobody has to move. Deputies
+// say what they are: an anchor that is new to a sharded id learns it from the first
+// of them, and from no other anchor. An anchor that lies about shards is outvoted by the others, as
+// one that says "empty"; alone it makes callers ask in vain under four more ids.
+//
 // # Cores and shell
 //
 // Every decision is made in cores that have no goroutine, clock or socket:
@@ -96,8 +117,8 @@
 //
 // # Bounds
 //
-// An anchor holds at most 8,192 leases and 4,096 watches of one cluster id, and
-// 16,384 leases with 32 MiB of records and as many watches in all (shares.go). While
+// An anchor holds at most 512 leases of one cluster id, beside 48 deputies of each shard,
+// and 4,096 watches; in all 16,384 leases with 32 MiB of records and as many watches (shares.go). While
 // there is room a peer may have all of it. At a bound the peer that holds most gives
 // up one, chosen at random, for whoever would still hold less with one more; it is
 // told (YIELDED), and comes back after 5 s, then up to a minute. Who holds as much as

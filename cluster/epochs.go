@@ -35,6 +35,8 @@ type epoch struct {
 	cid   security.ClusterID
 	proof []byte
 	whole bool // records are in one part: whoever is in the network has the key
+
+	shards *shards // nil = it is the cluster's own, and no shard of it was derived
 }
 
 // use returns what is valid for name, newest first, and follows it until

@@ -21,6 +21,10 @@ const (
 	keepDead     = 3 * time.Second  // … and of one that can't be reached: time for its members to go elsewhere
 )
 
+// maxListed is how many leases of one id a caller takes from an anchor: three times as many
+// as one holds who keeps to the usual limits.
+const maxListed = 1 << 11
+
 // epochView is what the anchors of one id say: a watched cluster under one key and
 // epoch. Clusters of one name whose sets of keys have a key in common share it.
 type epochView struct {
@@ -150,6 +154,7 @@ type anchorView struct {
 	asked   bool // a snapshot is awaited
 	fresh   bool // set was told in this session
 	settled bool // the anchor can know that set is all there is
+	sharded bool // there is more under the shards of the id
 	seq     uint64
 	number  uint64 // of the last Delta
 	tries   int
@@ -212,7 +217,7 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 	old := c.set
 	c.replace()
 	k.news(now, c.set, old)
-	c.settled = m.settled
+	c.settled, c.sharded = m.settled, m.sharded
 	c.tries, c.next = 0, time.Time{}
 	k.claims.set(now, from, &c.stake, stake{stands: true, watch: true, sum: watchSum(s.cid, c.seq)})
 	k.advance(now, s)
@@ -273,6 +278,7 @@ func (k *watcher) delta(now time.Time, from peer.ID, m *deltaMsg) {
 		return
 	}
 	c.number, c.settled = m.number, m.settled
+	c.sharded = m.sharded
 	for i := range m.upserted {
 		l := &m.upserted[i]
 		if old, ok := c.set[l.leaseKey]; !ok || old.incarnation < l.incarnation {
@@ -342,7 +348,7 @@ type verified struct {
 
 // list adds l to set if it can be believed.
 func (v *verifier) list(set map[leaseKey]listed, l *lease) {
-	if len(set) >= 2*maxClusterLeases {
+	if len(set) >= maxListed {
 		v.base.drops.Inc(dropTooManyLeases)
 		return
 	}

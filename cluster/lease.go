@@ -29,6 +29,7 @@ type lease struct {
 	record      []byte // sealed
 	signature   []byte // the node's, of all above
 	suspect     bool   // the anchor's own word
+	below       bool   // the member is held under a shard of this id, too; its own word, for the anchor
 }
 
 // says reports whether l and o are the same words of the same node. Who has

@@ -23,6 +23,22 @@ type merged struct {
 	ways    []Way // of a member whose own record is passed on: the preferred one first
 }
 
+// listing is the latest word of a member's node, and the ids under which there is any.
+type listing struct {
+	*verified
+	under []*epochView
+}
+
+// add takes in what some anchor says under the id of s, once it has those of earlier ones.
+func (b *listing) add(s *epochView, d *verified) {
+	if b.before(d) {
+		b.verified = d
+	}
+	if n := len(b.under); n == 0 || b.under[n-1] != s {
+		b.under = append(b.under, s)
+	}
+}
+
 // mergeViews merges what all anchors say, under all ids. Under one id a member lives
 // if any anchor lists it and no majority of the current ones has lost it; it
 // lives if it does under any id. The newest incarnation of a node wins, since
@@ -30,25 +46,29 @@ type merged struct {
 // anchor that tells an older one changes nothing. The order is arbitrary.
 func mergeViews(epochViews []*epochView) []*merged {
 	newest := make(map[peer.ID]uint64)
-	best := make(map[leaseKey]*verified)
+	best := make(map[leaseKey]*listing)
 	for _, s := range epochViews {
 		for _, c := range s.anchorViews {
 			for key, l := range c.set {
 				newest[key.peer] = max(newest[key.peer], l.incarnation)
-				if b := best[key]; b == nil || b.before(l.verified) {
-					best[key] = l.verified
+				b := best[key]
+				if b == nil {
+					b = &listing{verified: l.verified}
+					best[key] = b
 				}
+				b.add(s, l.verified)
 			}
 		}
 	}
 	out := make([]*merged, 0, len(best))
-	for key, d := range best {
+	for key, b := range best {
+		d := b.verified
 		if d.incarnation != newest[key.peer] {
 			continue
 		}
 		f := &merged{verified: d}
 		lives := false
-		for _, s := range epochViews {
+		for _, s := range b.under {
 			alive, suspect, surely := s.vote(d)
 			lives = lives || alive
 			f.suspect, f.surely = f.suspect || suspect, f.surely || surely

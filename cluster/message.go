@@ -27,6 +27,7 @@ type (
 		record      []byte
 		signature   []byte
 		seq         uint64
+		below       bool
 	}
 	registeredMsg struct {
 		cid     security.ClusterID
@@ -34,6 +35,8 @@ type (
 		seq     uint64
 		refusal wire.Refusal
 		anchors []peer.ID
+		sharded bool
+		deputy  bool
 	}
 	unregisterMsg struct {
 		cid    security.ClusterID
@@ -53,6 +56,7 @@ type (
 		leases  []lease
 		more    bool
 		settled bool
+		sharded bool
 		anchors []peer.ID
 		refusal wire.Refusal
 	}
@@ -63,6 +67,7 @@ type (
 		upserted []lease
 		removed  []leaseRef
 		settled  bool
+		sharded  bool
 		anchors  []peer.ID
 	}
 	claimsMsg struct {
@@ -82,6 +87,7 @@ type (
 func (m *registerMsg) lease(from peer.ID) lease {
 	return lease{
 		leaseKey: leaseKey{from, m.member}, incarnation: m.incarnation, record: m.record, signature: m.signature,
+		below: m.below,
 	}
 }
 
@@ -129,12 +135,12 @@ func toWire(m message) proto.Message {
 	case *registerMsg:
 		return &wire.Register{
 			Cid: m.cid[:], Key: m.key, Proof: m.proof, Member: uint64(m.member),
-			Incarnation: m.incarnation, Record: m.record, Seq: m.seq, Signature: m.signature,
+			Incarnation: m.incarnation, Record: m.record, Seq: m.seq, Signature: m.signature, Below: m.below,
 		}
 	case *registeredMsg:
 		return &wire.Registered{
 			Cid: m.cid[:], Member: uint64(m.member), Seq: m.seq,
-			Refusal: m.refusal, Anchors: peersToWire(m.anchors),
+			Refusal: m.refusal, Anchors: peersToWire(m.anchors), Sharded: m.sharded, Deputy: m.deputy,
 		}
 	case *unregisterMsg:
 		return &wire.Unregister{Cid: m.cid[:], Member: uint64(m.member)}
@@ -145,12 +151,12 @@ func toWire(m message) proto.Message {
 	case *snapshotMsg:
 		return &wire.Snapshot{
 			Cid: m.cid[:], Seq: m.seq, Leases: leasesToWire(m.leases), More: m.more,
-			Settled: m.settled, Anchors: peersToWire(m.anchors), Refusal: m.refusal,
+			Settled: m.settled, Anchors: peersToWire(m.anchors), Refusal: m.refusal, Sharded: m.sharded,
 		}
 	case *deltaMsg:
 		return &wire.Delta{
 			Cid: m.cid[:], Seq: m.seq, Number: m.number, Upserted: leasesToWire(m.upserted),
-			Removed: refsToWire(m.removed), Settled: m.settled, Anchors: peersToWire(m.anchors),
+			Removed: refsToWire(m.removed), Settled: m.settled, Anchors: peersToWire(m.anchors), Sharded: m.sharded,
 		}
 	case *claimsMsg:
 		return &wire.Claims{
@@ -244,28 +250,28 @@ func decodeAs[M proto.Message](body []byte, m M, convert func(M) message) (messa
 func fromRegister(m *wire.Register) message {
 	return &registerMsg{
 		cid: security.ClusterID(m.Cid), key: m.Key, proof: m.Proof, member: MemberID(m.Member),
-		incarnation: m.Incarnation, record: m.Record, seq: m.Seq, signature: m.Signature,
+		incarnation: m.Incarnation, record: m.Record, seq: m.Seq, signature: m.Signature, below: m.Below,
 	}
 }
 
 func fromRegistered(m *wire.Registered) message {
 	return &registeredMsg{
 		cid: security.ClusterID(m.Cid), member: MemberID(m.Member), seq: m.Seq,
-		refusal: m.Refusal, anchors: peersFromWire(m.Anchors),
+		refusal: m.Refusal, anchors: peersFromWire(m.Anchors), sharded: m.Sharded, deputy: m.Deputy,
 	}
 }
 
 func fromSnapshot(m *wire.Snapshot) message {
 	return &snapshotMsg{
 		cid: security.ClusterID(m.Cid), seq: m.Seq, leases: leasesFromWire(m.Leases), more: m.More,
-		settled: m.Settled, anchors: peersFromWire(m.Anchors), refusal: m.Refusal,
+		settled: m.Settled, anchors: peersFromWire(m.Anchors), refusal: m.Refusal, sharded: m.Sharded,
 	}
 }
 
 func fromDelta(m *wire.Delta) message {
 	d := &deltaMsg{
 		cid: security.ClusterID(m.Cid), seq: m.Seq, number: m.Number, upserted: leasesFromWire(m.Upserted),
-		settled: m.Settled, anchors: peersFromWire(m.Anchors),
+		settled: m.Settled, anchors: peersFromWire(m.Anchors), sharded: m.Sharded,
 	}
 	for _, r := range m.Removed {
 		d.removed = append(d.removed, leaseRef{leaseKey{peer.ID(r.Peer), MemberID(r.Member)}, r.Incarnation})

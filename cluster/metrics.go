@@ -9,7 +9,7 @@ import "github.com/arke-mesh/arke/internal/wire"
 // refused. The names are what status shows.
 type dropReason uint8
 
-// The reasons. The last three stand for seven each, one for each cause of a
+// The reasons. The last three stand for eight each, one for each cause of a
 // refusal.
 const (
 	dropMalformed dropReason = iota
@@ -29,7 +29,7 @@ const (
 )
 
 // causes is how many there are of a refusal.
-const causes = 7
+const causes = 8
 
 // String returns the name.
 func (r dropReason) String() string {
@@ -38,15 +38,15 @@ func (r dropReason) String() string {
 		"lease_too_many", "lease_bad_signature", "lease_bad_seal", "lease_bad_record", "lease_not_allowed",
 		"claims_differ",
 		"refused_bad_proof", "refused_full", "refused_stale", "refused_bad_signature",
-		"refused_yielded", "refused_far", "refused_other",
+		"refused_yielded", "refused_far", "refused_sharded", "refused_other",
 		"register_refused_bad_proof", "register_refused_full", "register_refused_stale", "register_refused_bad_signature",
-		"register_refused_yielded", "register_refused_far", "register_refused_other",
+		"register_refused_yielded", "register_refused_far", "register_refused_sharded", "register_refused_other",
 		"watch_refused_bad_proof", "watch_refused_full", "watch_refused_stale", "watch_refused_bad_signature",
-		"watch_refused_yielded", "watch_refused_far", "watch_refused_other",
+		"watch_refused_yielded", "watch_refused_far", "watch_refused_sharded", "watch_refused_other",
 	}[r]
 }
 
-// because is r, the first of seven reasons, with the cause that an anchor gave.
+// because is r, the first of eight reasons, with the cause that an anchor gave.
 func (r dropReason) because(cause wire.Refusal) dropReason {
 	switch cause {
 	case wire.Refusal_BAD_PROOF:
@@ -61,6 +61,8 @@ func (r dropReason) because(cause wire.Refusal) dropReason {
 		return r + 4
 	case wire.Refusal_FAR:
 		return r + 5
+	case wire.Refusal_SHARDED:
+		return r + 6
 	}
 	return r + causes - 1
 }

@@ -63,15 +63,29 @@ func pass(now time.Time, r *registrar, name string, m MemberID, passed map[secur
 
 // under returns the epochs that g is registered under: a member that is lent, under
 // those for which there is a lease of its own.
-func (g *localMember) under(epochs []*epoch) []*epoch {
-	passed := g.passed()
-	if passed == nil {
+func (g *localMember) under(c *base, epochs []*epoch) []*epoch {
+	if g.passed() == nil {
 		return epochs
 	}
 	return slices.DeleteFunc(slices.Clone(epochs), func(e *epoch) bool {
-		_, ok := passed[e.cid]
+		_, ok := g.passedUnder(c, e)
 		return !ok
 	})
+}
+
+// passedUnder returns a lease of the member's own in the epoch that e is, or is a shard
+// of: its cluster may be sharded in its own network and not in this one, or otherwise.
+func (g *localMember) passedUnder(c *base, e *epoch) (own Passed, ok bool) {
+	passed := g.passed()
+	for _, p := range passed { // all are of one member
+		for x := range e.root().downTo(c, leaseKey{p.Peer, p.Member}) {
+			if own, ok = passed[x.cid]; ok {
+				return own, true
+			}
+		}
+		break
+	}
+	return own, false
 }
 
 // seal returns the sealed record of e's member.
@@ -79,7 +93,7 @@ func (e *registration) seal(r *registrar) []byte {
 	g, passed := e.member.record(r), e.member.passed()
 	switch {
 	case passed != nil:
-		own := passed[e.cid]
+		own, _ := e.member.passedUnder(r.base, e.epoch)
 		g.passed, g.ephemeral = &own, security.EphemeralKey{}
 		return e.keys.SealLent(r.rand, g.encode())
 	case e.whole:
@@ -155,14 +169,22 @@ func (v *verifier) openLent(l *lease) (*verified, dropReason) {
 	if p.Network == v.base.network || !security.IsPassedRecord(p.Record) {
 		return nil, dropBadRecord
 	}
-	if plain, err = v.keys.OpenRecord(p.Record); err != nil {
+	// In its own network its place may be in another shard, or in none.
+	var under *epoch
+	for x := range v.root().downTo(v.base, own.leaseKey) {
+		if plain, err = x.keys.OpenRecord(p.Record); err == nil {
+			under = x
+			break
+		}
+	}
+	if under == nil {
 		return nil, dropBadSeal
 	}
 	inner, reason := v.read(plain, own)
 	if inner == nil || inner.network != "" {
 		return nil, cmp.Or(reason, dropBadRecord)
 	}
-	if v.base.verify(own.signed(p.Network, v.cid), own.signature) != nil {
+	if v.base.verify(own.signed(p.Network, under.cid), own.signature) != nil {
 		return nil, dropBadSignature
 	}
 	d.own = &inner.record

@@ -36,6 +36,7 @@ type registrar struct {
 	byID      registrations
 	served    servedTable
 	farewells []farewell
+	leaving   map[*registration]time.Time // members that are held under a shard: when they may leave the id above
 	seq       uint64
 	recheckAt time.Time // when our own addresses are looked at next; zero = no members
 	plans     agenda[*registration]
@@ -212,7 +213,7 @@ func (r *registrar) remove(now time.Time, name string, m MemberID) {
 // follow makes g's registrations match the epochs.
 func (r *registrar) follow(now time.Time, g *localMember, epochs []*epoch) {
 	r.served.doubt(g.name)
-	g.registrations = followEpochs(g.registrations, g.under(epochs),
+	g.registrations = followEpochs(slices.Clone(g.registrations), g.allPlaces(now, r, epochs),
 		func(e *registration) security.ClusterID { return e.cid },
 		func(p *epoch) *registration {
 			e := &registration{epoch: p, member: g, anchorSet: r.finder.follow(now, p.cid)}
@@ -280,6 +281,9 @@ func (r *registrar) registered(now time.Time, from peer.ID, m *registeredMsg) {
 	if m.refusal != wire.Refusal_NONE {
 		r.drops.Inc(dropRegister.because(m.refusal))
 	}
+	if m.refusal == wire.Refusal_NONE || m.refusal == wire.Refusal_SHARDED {
+		a.said = m.said()
+	}
 	a.answered(now, m.refusal, r.rng)
 	if a.state == leaseHeld {
 		r.claims.set(now, from, &a.stake, stake{stands: true, sum: e.lease(r).sumOf(e.cid)})
@@ -287,6 +291,7 @@ func (r *registrar) registered(now time.Time, from peer.ID, m *registeredMsg) {
 		r.claims.drop(from, &a.stake)
 	}
 	r.advance(now, e)
+	replace(now, r, e.member)
 	r.settle(now, e.member)
 }
 
@@ -305,17 +310,16 @@ func (r *registrar) settle(now time.Time, g *localMember) {
 		return
 	}
 	done := true
-	for _, e := range g.registrations {
-		held, refused, asked, reason := e.tally(r.peers)
-		if asked > 0 && refused == asked {
+	for _, s := range g.placings(r) {
+		if s.refused && !s.held {
 			g.acknowledged = true
-			err := fmt.Errorf("%w: %s", ErrRefused, dropRefused.because(reason))
+			err := fmt.Errorf("%w: %s", ErrRefused, dropRefused.because(s.reason))
 			r.out.add(registeredAction{g.name, g.id, err})
 			r.remove(now, g.name, g.id)
 			return
 		}
-		done = done && asked > 0 && held >= majority(asked)
-		if done && now.Before(r.alone) && !e.heldElsewhere(r.self) {
+		done = done && s.held
+		if done && now.Before(r.alone) && !s.elsewhere {
 			done = false
 			r.alarm.plan(r.alone)
 		}
@@ -347,7 +351,11 @@ func (r *registrar) tick(now time.Time) {
 		r.chores(now)
 	}
 	for _, e := range r.plans.due(now) {
+		if r.byID.find(e.cid, e.member.id) != e {
+			continue // dropped by what was done for one before
+		}
 		r.advance(now, e)
+		replace(now, r, e.member)
 		r.settle(now, e.member)
 	}
 }
@@ -430,12 +438,7 @@ func (r *registrar) revise(now time.Time, name string, as Registration) {
 	r.renew(now, g)
 }
 
-// held says whether a majority of anchors holds g now, under every id.
-func (g *localMember) held(r *peerTable) bool {
-	for _, e := range g.registrations {
-		if held, _, asked, _ := e.tally(r); asked == 0 || held < majority(asked) {
-			return false
-		}
-	}
-	return true
+// held says whether a majority of anchors holds g now, under every epoch of the cluster.
+func (g *localMember) held(r *registrar) bool {
+	return !slices.ContainsFunc(g.placings(r), func(s placing) bool { return !s.held })
 }

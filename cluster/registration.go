@@ -88,6 +88,8 @@ type anchorLease struct {
 	trip    uint32   // milliseconds from the last Register that was answered to the answer, rounded up
 	state   leaseState
 	old     bool // no longer an anchor, or not yet replaced
+	said    said // by the anchor
+	below   bool // as the last Register said
 }
 
 // attempt is what is done to have a lease held.
@@ -113,6 +115,9 @@ func (a *anchorLease) next() (none time.Time) {
 	}
 	return a.trying.next
 }
+
+// awaits says whether the last Register was not answered yet: who refused may hold it now.
+func (a *anchorLease) awaits() bool { return a.trying != nil && !a.trying.sent.IsZero() }
 
 // refused says whether it was refused for that reason.
 func (a *anchorLease) refused(reason wire.Refusal) bool {
@@ -141,6 +146,9 @@ func (e *registration) tally(r *peerTable) (held, refused, asked int, reason wir
 		case leaseHeld:
 			held++
 		case leaseRefused:
+			if a.refused(wire.Refusal_SHARDED) && e.depth() < deepestShard {
+				continue // a shard takes the member
+			}
 			refused++
 			reason = a.attempt().reason
 		}
@@ -262,7 +270,9 @@ func (r *registrar) ask(now time.Time, e *registration, a *anchorLease) {
 	if a.state != leaseRefused {
 		t.tries++
 	}
-	r.out.send(a.peer, e.ask(r, a.seq))
+	m := e.ask(r, a.seq)
+	a.below = m.below
+	r.out.send(a.peer, m)
 }
 
 // ask is what an anchor is asked to hold.
@@ -270,15 +280,14 @@ func (e *registration) ask(r *registrar, seq uint64) *registerMsg {
 	return &registerMsg{
 		cid: e.cid, key: e.keys.PublicKey(), proof: e.proof, member: e.member.id,
 		incarnation: r.incarnation, record: e.record, signature: e.signature, seq: seq,
+		below: e.member.heldBelow(r, e),
 	}
 }
 
 // breakOld lets go of old leases once all new ones have stood for a while.
 func (r *registrar) breakOld(now time.Time, e *registration, standing bool) {
 	var old []*anchorLease
-	wait := breakAfter
 	for _, a := range e.leases {
-		wait = max(wait, breakTrips*time.Duration(a.trip)*time.Millisecond)
 		if a.old {
 			old = append(old, a)
 		}
@@ -290,7 +299,7 @@ func (r *registrar) breakOld(now time.Time, e *registration, standing bool) {
 			r.unregister(e, old[0])
 		}
 	case e.breakAt.IsZero():
-		e.breakAt = now.Add(wait)
+		e.breakAt = now.Add(e.breakWait())
 		r.plans.plan(e, e.breakAt)
 	case !due(e.breakAt, now):
 		r.plans.plan(e, e.breakAt)
@@ -302,9 +311,18 @@ func (r *registrar) breakOld(now time.Time, e *registration, standing bool) {
 	}
 }
 
+// breakWait is how long leases stand beside those in whose favour they are let go.
+func (e *registration) breakWait() time.Duration {
+	wait := breakAfter
+	for _, a := range e.leases {
+		wait = max(wait, breakTrips*time.Duration(a.trip)*time.Millisecond)
+	}
+	return wait
+}
+
 // unregister ends the lease at one anchor.
 func (r *registrar) unregister(e *registration, a *anchorLease) {
-	if a.state == leaseSent || a.state == leaseHeld {
+	if a.state == leaseSent || a.state == leaseHeld || a.state == leaseRefused && a.awaits() {
 		r.out.send(a.peer, &unregisterMsg{cid: e.cid, member: e.member.id})
 	}
 	r.release(e, a)
@@ -326,5 +344,6 @@ func (r *registrar) drop(now time.Time, e *registration) {
 	}
 	r.finder.unfollow(now, e.anchorSet)
 	r.plans.cancel(e)
+	delete(r.leaving, e)
 	r.byID.remove(e)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// Bounds of what one anchor holds for others. At a bound whoever holds most gives
+// Bounds of what one anchor holds for others. A cluster id with many leases is sharded
+// (sharding.go). At a bound whoever holds most gives
 // way to who would still hold less with one more, so that what is scarce is shared
 // evenly; who holds as much as anybody is refused. Both hear why, never nothing.
 const (
-	maxClusterLeases  = 1 << 13  // leases of one cluster id; topics may have many subscribing nodes
 	maxClusterWatches = 1 << 12  // watchers of one cluster id; all publishers watch the root group's forwarders
 	maxLeases         = 1 << 14  // leases in all
 	maxWatches        = 1 << 14  // watches in all
@@ -82,20 +82,14 @@ type need struct {
 	in *book
 }
 
-// roomForLease says what has to go before from may have a lease in b that makes its
+// roomForLease says what has to go before from may have a lease that makes its
 // records grow so much, if anything.
-func (s *holders) roomForLease(b *book, from peer.ID, fresh bool, grow int) (n need, lacks bool) {
+func (s *holders) roomForLease(from peer.ID, fresh bool, grow int) (n need, lacks bool) {
 	var mine guest
 	if g := s.guests[from]; g != nil {
 		mine = *g
 	}
 	switch {
-	case fresh && b != nil && len(b.leases) >= maxClusterLeases:
-		held := make(map[peer.ID]int)
-		for _, l := range b.leases {
-			held[l.peer]++
-		}
-		return need{most(held, func(n int) int { return n }, held[from]+1), b}, true
 	case fresh && s.leases >= maxLeases:
 		return need{of: most(s.guests, func(g *guest) int { return g.leases }, mine.leases+1)}, true
 	case s.bytes+grow > maxRecordBytes:

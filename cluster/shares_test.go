@@ -131,8 +131,8 @@ func TestWatchHoardersGiveWay(t *testing.T) {
 	require.Equal(t, uint64(100), g.c.drops.ByName()["refused_yielded"])
 }
 
-// This test checks that one cluster id is shared, too: leases by how many a peer has
-// under it, watches, of which a peer has one, by how many it has elsewhere.
+// This test checks that one cluster id is shared, too: leases are sent to its shards once
+// it has many, watches, of which a peer has one, give way by how many a peer has elsewhere.
 func TestOneClusterIsShared(t *testing.T) {
 	g := newSharesRig(t)
 	cid := numbered(1)
@@ -146,13 +146,12 @@ func TestOneClusterIsShared(t *testing.T) {
 		}
 		return wire.Refusal_MALFORMED
 	}
-	for m := range maxClusterLeases {
+	whole := usualShards().whole
+	for m := range whole {
 		require.Equal(t, wire.Refusal_NONE, register("A", m))
 	}
-	require.Equal(t, wire.Refusal_FULL, register("A", maxClusterLeases))
-	require.Equal(t, wire.Refusal_NONE, register("B", maxClusterLeases))
-	require.Equal(t, 1, g.yielded("A"))
-	require.Equal(t, maxClusterLeases, g.c.anchor.leases)
+	require.Equal(t, wire.Refusal_SHARDED, register("B", whole), "it has a place in a shard")
+	require.Equal(t, whole, g.c.anchor.leases)
 
 	// Many peers watch another cluster, and one of them much else.
 	cid = numbered(4)

@@ -98,7 +98,7 @@ func (r *registrar) count(name string) ServedStatus {
 	s := ServedStatus{Cluster: name}
 	for _, g := range r.members.of(name) {
 		s.Members++
-		if g.acknowledged && g.held(r.peers) {
+		if g.acknowledged && g.held(r) {
 			s.Acknowledged++
 		}
 	}

@@ -79,7 +79,7 @@ func (k *watcher) stop(now time.Time, name string) {
 
 // follow makes w's epoch views match the epochs.
 func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []*epoch) {
-	w.epochViews = followEpochs(w.epochViews, epochs,
+	w.epochViews = followEpochs(w.epochViews, w.ids(k.base, epochs),
 		func(s *epochView) security.ClusterID { return s.cid },
 		func(e *epoch) *epochView {
 			if s := k.byID[e.cid]; s != nil {
@@ -204,6 +204,7 @@ func (k *watcher) flush(now time.Time) {
 
 // refresh publishes w's view if it is another one now.
 func (k *watcher) refresh(now time.Time, w *watchedCluster) {
+	w.reach(now, k)
 	found := joinWays(k, mergeViews(w.epochViews))
 	v := &View{pool: w.view.pool}
 	members := make(map[leaseKey]*Member, len(found))

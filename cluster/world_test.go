@@ -39,6 +39,8 @@ type world struct {
 	delivered int
 	lossy     bool // now and then a message finds its lane full
 	dim       bool // routing tables know only some of the nodes; lookups find all
+	batches   bool // what waits for a node arrives together, as it does where there is much
+	shards    shardLimits
 }
 
 type worldNode struct {
@@ -144,7 +146,7 @@ func (w *world) start(n *worldNode) {
 		key: n.key, network: testNetwork, incarnation: n.incarnation, zone: "z",
 		addrs:   func() []string { return []string{cmp.Or(n.addr, "/ip4/127.0.0.1/tcp/1")} },
 		nearest: func(k overlay.Key, c int) []peer.ID { return n.nearest(security.ClusterID(k), c) },
-		keys:    testKeys, rand: testReader{w.rng}, seed: w.rng.Uint64(), drops: drop.New(dropReasons),
+		keys:    testKeys, rand: testReader{w.rng}, seed: w.rng.Uint64(), drops: drop.New(dropReasons), shards: w.shards,
 	})
 	w.meet()
 }
@@ -373,10 +375,24 @@ func (w *world) deliver() bool {
 		return true
 	}
 	c := choices[i-len(w.soon)]
+	if w.batches {
+		c.n.all()
+		return true
+	}
 	e := c.n.inbox[c.from][0]
 	c.n.inbox[c.from] = c.n.inbox[c.from][1:]
 	c.n.do(e)
 	return true
+}
+
+// all has n take in all that waits for it.
+func (n *worldNode) all() {
+	var events []event
+	for _, o := range n.w.nodes {
+		events = append(events, n.inbox[o.id]...)
+		delete(n.inbox, o.id)
+	}
+	n.do(events...)
 }
 
 // settle delivers everything under way, without time passing.
@@ -487,13 +503,25 @@ func TestEveryViewBecomesTheTruthAfterRandomTrouble(t *testing.T) {
 	for seed := *first; seed < *first+*seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			trouble(t, uint64(seed))
+			trouble(t, uint64(seed), shardLimits{})
 		})
 	}
 }
 
-func trouble(t *testing.T, seed uint64) {
+// The same is so where three members are too many for one id, so that clusters are
+// sharded, their shards again, and become whole, all the time.
+func TestEveryViewOfShardsBecomesTheTruthAfterRandomTrouble(t *testing.T) {
+	for seed := *first; seed < *first+*seeds; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			trouble(t, uint64(seed), shardLimits{whole: 3, deputies: 2, most: 3, few: 2, quiet: 4 * time.Second})
+		})
+	}
+}
+
+func trouble(t *testing.T, seed uint64, shards shardLimits) {
 	w := newWorld(t, seed, 1+int(seed)%9)
+	w.shards = shards
 	w.lossy, w.dim = seed%3 == 1, seed%5 >= 3
 	names := []string{"geo", "zones"}
 	if seed%2 == 0 { // an epoch ends in the middle of it

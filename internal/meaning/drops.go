@@ -88,6 +88,7 @@ func dropsOfClusters() []Entry {
 		{Name: "cluster.refused_full", Means: "Members or watches that this node refused as an anchor: it holds as many as it may."},
 		{Name: "cluster.refused_yielded", Means: "Members or watches that this node held as an anchor and gave up, for a node that has fewer here."},
 		{Name: "cluster.refused_far", Means: "Members or watches that this node refused as an anchor: others are closer to the cluster's id."},
+		{Name: "cluster.refused_sharded", Means: "Members that this node refused as an anchor: the cluster's id is sharded, and they belong to a shard."},
 		{Name: "cluster.refused_stale", Means: "Members or watches that this node refused as an anchor: they are older than what it has."},
 		{Name: "cluster.refused_other", Means: "Members or watches that this node refused as an anchor, for another reason."},
 		{Name: "cluster.register_refused_bad_proof", Means: "Members of this node that an anchor refused: it does not take their proof."},
@@ -95,6 +96,7 @@ func dropsOfClusters() []Entry {
 		{Name: "cluster.register_refused_full", Means: "Members of this node that an anchor refused: it holds as many as it may."},
 		{Name: "cluster.register_refused_yielded", Means: "Members of this node that an anchor held and gave up, for a node that has fewer there."},
 		{Name: "cluster.register_refused_far", Means: "Members of this node that an anchor refused: others are closer to the cluster's id."},
+		{Name: "cluster.register_refused_sharded", Means: "Members of this node that an anchor refused: the cluster's id is sharded, and they belong to a shard."},
 		{Name: "cluster.register_refused_stale", Means: "Members of this node that an anchor refused: it has newer ones."},
 		{Name: "cluster.register_refused_other", Means: "Members of this node that an anchor refused, for another reason."},
 		{Name: "cluster.watch_refused_bad_proof", Means: "Watches of this node that an anchor refused: it does not take their proof."},
@@ -102,6 +104,7 @@ func dropsOfClusters() []Entry {
 		{Name: "cluster.watch_refused_full", Means: "Watches of this node that an anchor refused: it holds as many as it may."},
 		{Name: "cluster.watch_refused_yielded", Means: "Watches of this node that an anchor held and gave up, for a node that has fewer there."},
 		{Name: "cluster.watch_refused_far", Means: "Watches of this node that an anchor refused: others are closer to the cluster's id."},
+		{Name: "cluster.watch_refused_sharded", Means: "Watches of this node that an anchor refused: it takes them for members of a shard."},
 		{Name: "cluster.watch_refused_stale", Means: "Watches of this node that an anchor refused: it has newer ones."},
 		{Name: "cluster.watch_refused_other", Means: "Watches of this node that an anchor refused, for another reason."},
 	}

@@ -14,12 +14,11 @@
 package wire
 
 import (
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
-
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -41,6 +40,7 @@ const (
 	Refusal_BAD_SIGNATURE Refusal = 5 // the lease is not signed by the sender's node key
 	Refusal_YIELDED       Refusal = 6 // it was held, and gave way to a peer that holds less
 	Refusal_FAR           Refusal = 7 // others are so much closer to the cluster id that the sender is no anchor of it
+	Refusal_SHARDED       Refusal = 8 // the id has shards: the member belongs to one of them, and is not needed here
 )
 
 // Enum value maps for Refusal.
@@ -54,6 +54,7 @@ var (
 		5: "BAD_SIGNATURE",
 		6: "YIELDED",
 		7: "FAR",
+		8: "SHARDED",
 	}
 	Refusal_value = map[string]int32{
 		"NONE":          0,
@@ -64,6 +65,7 @@ var (
 		"BAD_SIGNATURE": 5,
 		"YIELDED":       6,
 		"FAR":           7,
+		"SHARDED":       8,
 	}
 )
 
@@ -625,6 +627,7 @@ type Register struct {
 	Record        []byte                 `protobuf:"bytes,6,opt,name=record,proto3" json:"record,omitempty"`            // Record, sealed under the cluster key
 	Seq           uint64                 `protobuf:"varint,7,opt,name=seq,proto3" json:"seq,omitempty"`                 // echoed in Registered
 	Signature     []byte                 `protobuf:"bytes,8,opt,name=signature,proto3" json:"signature,omitempty"`      // by the member's node key over the lease (security.Lease), 64 bytes
+	Below         bool                   `protobuf:"varint,9,opt,name=below,proto3" json:"below,omitempty"`             // the member is held under a shard of cid, and stands for that shard here
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -715,6 +718,13 @@ func (x *Register) GetSignature() []byte {
 	return nil
 }
 
+func (x *Register) GetBelow() bool {
+	if x != nil {
+		return x.Below
+	}
+	return false
+}
+
 // Registered acknowledges Register.
 type Registered struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -722,7 +732,9 @@ type Registered struct {
 	Member        uint64                 `protobuf:"varint,2,opt,name=member,proto3" json:"member,omitempty"`
 	Seq           uint64                 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
 	Refusal       Refusal                `protobuf:"varint,4,opt,name=refusal,proto3,enum=arke.wire.Refusal" json:"refusal,omitempty"`
-	Anchors       [][]byte               `protobuf:"bytes,5,rep,name=anchors,proto3" json:"anchors,omitempty"` // peer ids of the anchors, as the sender sees them
+	Anchors       [][]byte               `protobuf:"bytes,5,rep,name=anchors,proto3" json:"anchors,omitempty"`  // peer ids of the anchors, as the sender sees them
+	Sharded       bool                   `protobuf:"varint,6,opt,name=sharded,proto3" json:"sharded,omitempty"` // the id has shards
+	Deputy        bool                   `protobuf:"varint,7,opt,name=deputy,proto3" json:"deputy,omitempty"`   // the member is one of those that stand for cid under the id that cid is a shard of, if it is one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -790,6 +802,20 @@ func (x *Registered) GetAnchors() [][]byte {
 		return x.Anchors
 	}
 	return nil
+}
+
+func (x *Registered) GetSharded() bool {
+	if x != nil {
+		return x.Sharded
+	}
+	return false
+}
+
+func (x *Registered) GetDeputy() bool {
+	if x != nil {
+		return x.Deputy
+	}
+	return false
 }
 
 // Unregister ends a lease. Not answered.
@@ -1056,6 +1082,7 @@ type Snapshot struct {
 	Settled       bool                   `protobuf:"varint,5,opt,name=settled,proto3" json:"settled,omitempty"` // this anchor may say "empty" with authority
 	Anchors       [][]byte               `protobuf:"bytes,6,rep,name=anchors,proto3" json:"anchors,omitempty"`
 	Refusal       Refusal                `protobuf:"varint,7,opt,name=refusal,proto3,enum=arke.wire.Refusal" json:"refusal,omitempty"`
+	Sharded       bool                   `protobuf:"varint,8,opt,name=sharded,proto3" json:"sharded,omitempty"` // there are more leases under the shards of cid
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1139,6 +1166,13 @@ func (x *Snapshot) GetRefusal() Refusal {
 	return Refusal_NONE
 }
 
+func (x *Snapshot) GetSharded() bool {
+	if x != nil {
+		return x.Sharded
+	}
+	return false
+}
+
 // Delta is a change of one anchor's set.
 type Delta struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1149,6 +1183,7 @@ type Delta struct {
 	Removed       []*LeaseRef            `protobuf:"bytes,5,rep,name=removed,proto3" json:"removed,omitempty"`
 	Settled       bool                   `protobuf:"varint,6,opt,name=settled,proto3" json:"settled,omitempty"` // current value, always filled
 	Anchors       [][]byte               `protobuf:"bytes,7,rep,name=anchors,proto3" json:"anchors,omitempty"`  // filled when the anchors changed
+	Sharded       bool                   `protobuf:"varint,8,opt,name=sharded,proto3" json:"sharded,omitempty"` // as in Snapshot; current value, always filled
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1230,6 +1265,13 @@ func (x *Delta) GetAnchors() [][]byte {
 		return x.Anchors
 	}
 	return nil
+}
+
+func (x *Delta) GetSharded() bool {
+	if x != nil {
+		return x.Sharded
+	}
+	return false
 }
 
 type LeaseRef struct {
@@ -1675,7 +1717,7 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\x05Topic\x12\b\n" +
 	"\x04NONE\x10\x00\x12\a\n" +
 	"\x03BAN\x10\x01\x12\x0f\n" +
-	"\vREVOCATIONS\x10\x02\"\xc6\x01\n" +
+	"\vREVOCATIONS\x10\x02\"\xdc\x01\n" +
 	"\bRegister\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -1684,14 +1726,17 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\vincarnation\x18\x05 \x01(\x04R\vincarnation\x12\x16\n" +
 	"\x06record\x18\x06 \x01(\fR\x06record\x12\x10\n" +
 	"\x03seq\x18\a \x01(\x04R\x03seq\x12\x1c\n" +
-	"\tsignature\x18\b \x01(\fR\tsignature\"\x90\x01\n" +
+	"\tsignature\x18\b \x01(\fR\tsignature\x12\x14\n" +
+	"\x05below\x18\t \x01(\bR\x05below\"\xc2\x01\n" +
 	"\n" +
 	"Registered\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12\x10\n" +
 	"\x03seq\x18\x03 \x01(\x04R\x03seq\x12,\n" +
 	"\arefusal\x18\x04 \x01(\x0e2\x12.arke.wire.RefusalR\arefusal\x12\x18\n" +
-	"\aanchors\x18\x05 \x03(\fR\aanchors\"6\n" +
+	"\aanchors\x18\x05 \x03(\fR\aanchors\x12\x18\n" +
+	"\asharded\x18\x06 \x01(\bR\asharded\x12\x16\n" +
+	"\x06deputy\x18\a \x01(\bR\x06deputy\"6\n" +
 	"\n" +
 	"Unregister\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x16\n" +
@@ -1709,7 +1754,7 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x16\n" +
 	"\x06record\x18\x04 \x01(\fR\x06record\x12\x18\n" +
 	"\asuspect\x18\x05 \x01(\bR\asuspect\x12\x1c\n" +
-	"\tsignature\x18\x06 \x01(\fR\tsignature\"\xce\x01\n" +
+	"\tsignature\x18\x06 \x01(\fR\tsignature\"\xe8\x01\n" +
 	"\bSnapshot\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12(\n" +
@@ -1717,7 +1762,8 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\x04more\x18\x04 \x01(\bR\x04more\x12\x18\n" +
 	"\asettled\x18\x05 \x01(\bR\asettled\x12\x18\n" +
 	"\aanchors\x18\x06 \x03(\fR\aanchors\x12,\n" +
-	"\arefusal\x18\a \x01(\x0e2\x12.arke.wire.RefusalR\arefusal\"\xd4\x01\n" +
+	"\arefusal\x18\a \x01(\x0e2\x12.arke.wire.RefusalR\arefusal\x12\x18\n" +
+	"\asharded\x18\b \x01(\bR\asharded\"\xee\x01\n" +
 	"\x05Delta\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
@@ -1725,7 +1771,8 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\bupserted\x18\x04 \x03(\v2\x10.arke.wire.LeaseR\bupserted\x12-\n" +
 	"\aremoved\x18\x05 \x03(\v2\x13.arke.wire.LeaseRefR\aremoved\x12\x18\n" +
 	"\asettled\x18\x06 \x01(\bR\asettled\x12\x18\n" +
-	"\aanchors\x18\a \x03(\fR\aanchors\"X\n" +
+	"\aanchors\x18\a \x03(\fR\aanchors\x12\x18\n" +
+	"\asharded\x18\b \x01(\bR\asharded\"X\n" +
 	"\bLeaseRef\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\fR\x04peer\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12 \n" +
@@ -1762,7 +1809,7 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\bnetworks\x18\x0f \x03(\fR\bnetworks\x12\x1a\n" +
 	"\bpriority\x18\x0e \x01(\rR\bpriority\x12(\n" +
 	"\x06passed\x18\x11 \x01(\v2\x10.arke.wire.LeaseR\x06passed\x12%\n" +
-	"\x0epassed_network\x18\x12 \x01(\fR\rpassedNetwork*o\n" +
+	"\x0epassed_network\x18\x12 \x01(\fR\rpassedNetwork*|\n" +
 	"\aRefusal\x12\b\n" +
 	"\x04NONE\x10\x00\x12\r\n" +
 	"\tBAD_PROOF\x10\x01\x12\b\n" +
@@ -1771,7 +1818,8 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\tMALFORMED\x10\x04\x12\x11\n" +
 	"\rBAD_SIGNATURE\x10\x05\x12\v\n" +
 	"\aYIELDED\x10\x06\x12\a\n" +
-	"\x03FAR\x10\aB)Z'github.com/arke-mesh/arke/internal/wireb\x06proto3"
+	"\x03FAR\x10\a\x12\v\n" +
+	"\aSHARDED\x10\bB)Z'github.com/arke-mesh/arke/internal/wireb\x06proto3"
 
 var (
 	file_internal_wire_control_proto_rawDescOnce sync.Once
@@ -1785,33 +1833,30 @@ func file_internal_wire_control_proto_rawDescGZIP() []byte {
 	return file_internal_wire_control_proto_rawDescData
 }
 
-var (
-	file_internal_wire_control_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-	file_internal_wire_control_proto_msgTypes  = make([]protoimpl.MessageInfo, 17)
-	file_internal_wire_control_proto_goTypes   = []any{
-		Refusal(0),         // 0: arke.wire.Refusal
-		Notice_Topic(0),    // 1: arke.wire.Notice.Topic
-		Statement_Topic(0), // 2: arke.wire.Statement.Topic
-		(*Hello)(nil),      // 3: arke.wire.Hello
-		(*Beat)(nil),       // 4: arke.wire.Beat
-		(*Goodbye)(nil),    // 5: arke.wire.Goodbye
-		(*Notice)(nil),     // 6: arke.wire.Notice
-		(*Statement)(nil),  // 7: arke.wire.Statement
-		(*Register)(nil),   // 8: arke.wire.Register
-		(*Registered)(nil), // 9: arke.wire.Registered
-		(*Unregister)(nil), // 10: arke.wire.Unregister
-		(*Watch)(nil),      // 11: arke.wire.Watch
-		(*Unwatch)(nil),    // 12: arke.wire.Unwatch
-		(*Lease)(nil),      // 13: arke.wire.Lease
-		(*Snapshot)(nil),   // 14: arke.wire.Snapshot
-		(*Delta)(nil),      // 15: arke.wire.Delta
-		(*LeaseRef)(nil),   // 16: arke.wire.LeaseRef
-		(*Hint)(nil),       // 17: arke.wire.Hint
-		(*Claims)(nil),     // 18: arke.wire.Claims
-		(*Record)(nil),     // 19: arke.wire.Record
-	}
-)
-
+var file_internal_wire_control_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_internal_wire_control_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_internal_wire_control_proto_goTypes = []any{
+	(Refusal)(0),         // 0: arke.wire.Refusal
+	(Notice_Topic)(0),    // 1: arke.wire.Notice.Topic
+	(Statement_Topic)(0), // 2: arke.wire.Statement.Topic
+	(*Hello)(nil),        // 3: arke.wire.Hello
+	(*Beat)(nil),         // 4: arke.wire.Beat
+	(*Goodbye)(nil),      // 5: arke.wire.Goodbye
+	(*Notice)(nil),       // 6: arke.wire.Notice
+	(*Statement)(nil),    // 7: arke.wire.Statement
+	(*Register)(nil),     // 8: arke.wire.Register
+	(*Registered)(nil),   // 9: arke.wire.Registered
+	(*Unregister)(nil),   // 10: arke.wire.Unregister
+	(*Watch)(nil),        // 11: arke.wire.Watch
+	(*Unwatch)(nil),      // 12: arke.wire.Unwatch
+	(*Lease)(nil),        // 13: arke.wire.Lease
+	(*Snapshot)(nil),     // 14: arke.wire.Snapshot
+	(*Delta)(nil),        // 15: arke.wire.Delta
+	(*LeaseRef)(nil),     // 16: arke.wire.LeaseRef
+	(*Hint)(nil),         // 17: arke.wire.Hint
+	(*Claims)(nil),       // 18: arke.wire.Claims
+	(*Record)(nil),       // 19: arke.wire.Record
+}
 var file_internal_wire_control_proto_depIdxs = []int32{
 	1,  // 0: arke.wire.Notice.topic:type_name -> arke.wire.Notice.Topic
 	2,  // 1: arke.wire.Statement.topic:type_name -> arke.wire.Statement.Topic
