@@ -16,7 +16,7 @@ BENCH       ?= .
 BENCH_FULL  ?=
 MUTANTS     ?=
 # Scenarios that begin first, so that no processor waits for them at the end.
-LONGEST     := churn thousand-subscribers federation-churn
+LONGEST     := churn thousand-subscribers sharded-cluster federation-churn
 
 # Tests that take long because they run the same thing many times, or large
 # networks for minutes: make slow. Everything else is make test. CI runs both.

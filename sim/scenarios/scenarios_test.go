@@ -53,6 +53,8 @@ func TestEveryShippedScenarioExpandsForManySeeds(t *testing.T) {
 				require.Equal(t, 306, nodes)
 			case "mass-start":
 				require.Equal(t, 300, nodes)
+			case "sharded-cluster":
+				require.Equal(t, 747, nodes)
 			case "thousand-subscribers":
 				require.Equal(t, 1001, nodes)
 			default:
