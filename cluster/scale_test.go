@@ -14,10 +14,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// bookOf is the book that n has of the id, or nil.
-func (n *worldNode) bookOf(e *epoch) *book { return n.c.anchor.books.get(e.cid) }
-
-// fullest is how many leases the fullest book of all nodes has, and which node has most in all.
+// fullest is how many leases the fullest book of all nodes has, and how many the node that has most.
 func (w *world) fullest() (book, node int) {
 	for _, n := range w.nodes {
 		node = max(node, n.c.anchor.leases)
