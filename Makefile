@@ -20,7 +20,7 @@ LONGEST     := churn thousand-subscribers sharded-cluster federation-churn
 
 # Tests that take long because they run the same thing many times, or large
 # networks for minutes: make slow. Everything else is make test. CI runs both.
-SLOW = TestTwoFoldersBuildTheSameBytes|TestEachFaultIsSaid|TestALentClusterCostsFewBytesAcrossTheBorder|TestThreeCloudsServeEachOther|TestTwoConvergedHalvesFindEachOtherAgain|TestWholeNodesReplayUnderEveryFault|TestFiftyNodesReplay|TestEveryFaultReplays|TestOverlaysReplay|TestRunsReplayWithJitter|TestSimulationReplays|TestDeliveredAndReportedIsSentWhateverBreaks|TestCrashesOfForwardersAreReportedWithTheirSize|TestAForwarderWithoutRoomLosesForOneOnly
+SLOW = TestTwoFoldersBuildTheSameBytes|TestMembersOfAShardedClusterCrossABorder|TestMembersOfAShardedClusterWithItsOwnKeyCrossABorder|TestEachFaultIsSaid|TestALentClusterCostsFewBytesAcrossTheBorder|TestThreeCloudsServeEachOther|TestTwoConvergedHalvesFindEachOtherAgain|TestWholeNodesReplayUnderEveryFault|TestFiftyNodesReplay|TestEveryFaultReplays|TestOverlaysReplay|TestRunsReplayWithJitter|TestSimulationReplays|TestDeliveredAndReportedIsSentWhateverBreaks|TestCrashesOfForwardersAreReportedWithTheirSize|TestAForwarderWithoutRoomLosesForOneOnly
 # No vet (make lint does it) and no debugger's tables: linking is a third of the work.
 # Nor does the race detector look into the arithmetic of signatures and key exchanges, which
 # has no state to race for: that took more than all the rest.

@@ -17,7 +17,7 @@ import (
 )
 
 // spareCrowd is more peers than a node keeps links to without need.
-const spareCrowd = 30
+const spareCrowd = 16
 
 // crowd returns a node to which many others have linked.
 func crowd(t *testing.T) (hub *node, others []*node) {
