@@ -5,6 +5,7 @@ package overlay_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/raced"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 )
@@ -21,6 +23,11 @@ const spareCrowd = 16
 
 // crowd returns a node to which many others have linked.
 func crowd(t *testing.T) (hub *node, others []*node) {
+	// Timers of bubbles confuse the race detector if there are two Ps: Go issue 78156.
+	if raced.Enabled {
+		before := runtime.GOMAXPROCS(1)
+		t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+	}
 	net := newMemNet()
 	hub = startNode(t, net, "hub")
 	for i := range spareCrowd {
