@@ -156,3 +156,24 @@ func TestLookupAtItsEnds(t *testing.T) {
 	require.True(t, l.done())
 	require.NotContains(t, l.next(), far)
 }
+
+// This test checks that a lookup of our own id asks all who have a place in the table:
+// this node is the closest to itself, and one of those who are looked for. Two nodes that
+// are each other's farthest would not meet else.
+func TestTheFarthestNeighbourIsAskedToo(t *testing.T) {
+	self := peer.ID("self")
+	var others []peer.ID
+	for i := range bucketSize {
+		others = append(others, peer.ID(fmt.Sprint("other", i)))
+	}
+	l := newLookup(pointOf([]byte(self)), neighbourhood, self, others[:1], nil)
+	asked := map[peer.ID]bool{}
+	for ask := l.next(); len(ask) > 0; ask = l.next() {
+		for _, p := range ask {
+			asked[p] = true
+			l.answered(p, others)
+		}
+	}
+	require.True(t, l.done())
+	require.Len(t, asked, bucketSize)
+}

@@ -31,6 +31,9 @@ const (
 	// After lostGap we look once who takes the place of a lost peer, and again after
 	// lostAgain: others may have named who is lost, too.
 	lostGap, lostAgain = time.Second, 4 * time.Second
+	// neighbourhood is how many a lookup of our own id finds: this node, the closest of
+	// all, and as many others as its table has a place for in any case.
+	neighbourhood = bucketSize + 1
 	// maxMet bounds the new peers that wait to be asked.
 	maxMet = 64
 )
@@ -146,7 +149,7 @@ func (x *routing) meet() {
 		}
 		if asked, due := m.due(time.Now()); due {
 			ctx, cancel := context.WithTimeout(x.ctx, refreshTimeout)
-			_, news, err := x.lookup(ctx, []byte(x.router.self), bucketSize, asked)
+			_, news, err := x.lookup(ctx, []byte(x.router.self), neighbourhood, asked)
 			cancel()
 			x.remindOf(&m, asked)
 			switch size := x.table.Size(); {
