@@ -193,8 +193,9 @@ func (l *load) learnEnough(running, within int64) {
 // spill decides which share of the work leaves a tier for the next one. It has no
 // clock. It may be used concurrently: what two callers see is one step apart at most.
 type spill struct {
-	share atomic.Int64 // of spillAll
-	next  atomic.Int64 // when it is reckoned anew
+	share  atomic.Int64 // of spillAll
+	next   atomic.Int64 // when it is reckoned anew
+	served atomic.Bool  // somebody was in rotation once: whom to trust slowly again
 }
 
 // away returns the share of the work that goes to the next tier now.
@@ -203,8 +204,11 @@ func (s *spill) away(now int64, look func(now int64) condition) int64 {
 	if now < at || !s.next.CompareAndSwap(at, now+spillEvery) {
 		return s.share.Load()
 	}
-	share := s.share.Load()
-	switch look(now) {
+	share, state := s.share.Load(), look(now)
+	if state != conditionGone && !s.served.Swap(true) {
+		share = 0 // not back from a failure: it has just been heard of
+	}
+	switch state {
 	case conditionGone:
 		share = spillAll
 	case conditionSaturated:

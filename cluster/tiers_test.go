@@ -260,6 +260,21 @@ func TestWorkComesBackWithoutFlapping(t *testing.T) {
 	require.Greater(t, sum/float64(len(flapping)-100), 0.85)
 }
 
+// A caller that hears of members elsewhere before those at home asks those at home as soon
+// as it has heard of them: they have not failed.
+func TestMembersAtHomeThatAreHeardOfLaterAreAskedAtOnce(t *testing.T) {
+	all, now := federated(), int64(1)
+	v := federatedOf(all.pool, all.Members[2:])
+	for range 20 {
+		now += spillEvery
+		got := shares(v, PickRequest{}, now, 50)
+		require.Equal(t, 50, got[11]+got[12])
+	}
+	v = federatedOf(all.pool, all.Members)
+	got := shares(v, PickRequest{}, now+spillEvery, 200)
+	require.Equal(t, 200, got[1]+got[2])
+}
+
 // One of two members at home is ejected, then the other one goes for good, and work goes
 // elsewhere. The ejected one is probed when its time is over, and once it has answered the
 // work comes back to it.
