@@ -165,7 +165,7 @@ func (l *topicLend) leave() {
 // Deliver implements pubsub.Sink: one message crosses, or does not and is counted.
 func (l *topicLend) Deliver(d *pubsub.Delivery, _ []uint64) {
 	now := l.of.clock.Now()
-	if l.border.enter(now, len(d.Tail), nil) != passed {
+	if l.border.enter(now, len(d.Tails[0]), nil) != passed {
 		l.carrier.Leave(d)
 		return
 	}

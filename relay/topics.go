@@ -5,6 +5,7 @@ package relay
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -149,34 +150,45 @@ func (t *topics) pause(on bool) {
 	}
 }
 
-// Deliver implements pubsub.Sink: one frame for all of the client's subscriptions
-// that the message is for, or a loss.
+// Deliver implements pubsub.Sink: for each message one frame for all of the client's
+// subscriptions that it is for, or a loss.
 func (t *topics) Deliver(d *pubsub.Delivery, ids []uint64) {
 	publisher := d.From
 	if publisher == "" {
 		publisher = t.c.relay.names.name(d.Publisher)
 	}
 	m := wire.LeafPublication{Publisher: publisher, Topic: d.Topic, Subscriptions: ids}
-	if t.c.tooLarge(len(d.Tail)) {
-		t.c.relay.count.add(dropBadPublication, len(ids))
-		t.miss(ids, loss{1, true, wire.GapLost, publisher})
-		return
-	}
 	var buf [512]byte
 	head := m.AppendHead(buf[:0])
-	t.mu.Lock()
-	err := session.ErrLaneFull
-	if t.lost.empty() {
-		_, err = t.c.sess.Send(wire.LanePub, wire.KindPublish, head, d.Tail)
+	for tails := d.Tails; len(tails) > 0; {
+		n := slices.IndexFunc(tails, func(tail []byte) bool { return t.c.tooLarge(len(tail)) })
+		if n == 0 {
+			t.c.relay.count.add(dropBadPublication, len(ids))
+			t.miss(ids, loss{1, true, wire.GapLost, publisher})
+			tails = tails[1:]
+			continue
+		}
+		if n < 0 {
+			n = len(tails)
+		}
+		t.send(head, tails[:n], ids, publisher)
+		tails = tails[n:]
 	}
-	if err == nil {
-		t.mu.Unlock()
-		return
+}
+
+// send puts messages into the client's lane. From the first one on for which it has no
+// room they are lost.
+func (t *topics) send(head []byte, tails [][]byte, ids []uint64, publisher string) {
+	n, err := 0, error(session.ErrLaneFull)
+	t.mu.Lock()
+	if t.lost.empty() {
+		n, err = session.SendRun(t.c.sess, wire.LanePub, wire.KindPublish, head, tails)
 	}
 	t.mu.Unlock()
 	if err == session.ErrLaneFull {
-		t.c.relay.count.add(dropSlowPublication, len(ids))
-		t.miss(ids, loss{1, true, wire.GapSlow, publisher})
+		missed := len(tails) - n
+		t.c.relay.count.add(dropSlowPublication, missed*len(ids))
+		t.miss(ids, loss{uint64(missed), true, wire.GapSlow, publisher})
 	}
 }
 

@@ -93,17 +93,22 @@ func (b *outbox) push(lane wire.Lane, acc account, k wire.Kind, n, size int, par
 		return b.pushLarge(lane, acc, k, n, size, parts)
 	}
 	r := Receipt{Session: b.cfg.Number, Lane: lane, Number: b.log.push(lane, acc, k, size, parts)}
+	b.pushed(lane)
+	return r, nil
+}
+
+// pushed sees to it that what was pushed is written, and releases mu.
+func (b *outbox) pushed(lane wire.Lane) {
 	kicked := b.kicked()
 	if a := b.writer.direct; kicked && a != nil && a.mayWrite(lane) {
 		b.mu.Unlock()
 		a.writeInline()
-		return r, nil
+		return
 	}
 	b.mu.Unlock()
 	if kicked {
 		b.stir()
 	}
-	return r, nil
 }
 
 // pushLarge is push for what is cut: a large copy must not hold up others.

@@ -207,7 +207,7 @@ func (t *abroad) handOn(s *stream, l *landed) {
 		}
 	}
 	if len(s.into.out.subs) > 0 {
-		s.into.out.deliver(&Delivery{Topic: l.a.topic, Publisher: l.from, From: s.text, Tail: l.tail})
+		s.into.out.deliver(&Delivery{Topic: l.a.topic, Publisher: l.from, From: s.text, Tails: [][]byte{l.tail}})
 	}
 }
 

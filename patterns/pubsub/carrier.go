@@ -112,7 +112,7 @@ func (c *Carrier) Put(topic string, d *Delivery) {
 			served = append(served, p.Queue)
 		}
 	}
-	c.publish(topic, d.Tail, &said, served)
+	c.publish(topic, d.Tails[0], &said, served)
 }
 
 // Leave takes in that a message that came for a gateway does not cross. Those who listen

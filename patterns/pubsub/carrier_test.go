@@ -140,7 +140,7 @@ func TestACarrierRemembersNothingForNobody(t *testing.T) {
 		require.NoError(t, err)
 		defer c.Close()
 		put := func(n uint64) {
-			c.Put("news.a", &Delivery{Topic: "news.a", Publisher: peerOf("pub"), Session: 1, Serial: n, Tail: wire.AppendTail(nil, nil, []byte("x"))})
+			c.Put("news.a", &Delivery{Topic: "news.a", Publisher: peerOf("pub"), Session: 1, Serial: n, Tails: [][]byte{wire.AppendTail(nil, nil, []byte("x"))}})
 		}
 		put(1)
 		c.Leave(&Delivery{Publisher: peerOf("pub"), Session: 1, Serial: 2})

@@ -26,8 +26,9 @@ type delivery struct {
 	out     proxies
 	all     []*subscription // the proxies' that have all messages of a topic
 	sink    Delivery
-	wrong   []bool // of a run, if somebody asks for signatures: it does not carry one
-	lent    bool   // it is of a gateway
+	tails   [][]byte // of sink
+	wrong   []bool   // of a run, if somebody asks for signatures: it does not carry one
+	lent    bool     // it is of a gateway
 }
 
 // deliver hands on messages whose turn it is. If they echo, this node published
@@ -96,10 +97,41 @@ func (d *delivery) run(in *incoming, a *answer, first wire.Message, run wire.Mes
 	clear(d.all)
 }
 
-// each hands on the messages of a run, but for those to skip, one by one: to
-// proxies, and to one subscription of each queue.
+// atOnce is how many messages proxies get together at most.
+const atOnce = 64
+
+// together hands on the messages of a run, but for those to skip, to the proxies that
+// have all of them.
+func (d *delivery) together(in *incoming, m wire.Message, run wire.Messages, skip int) {
+	for len(run) > 0 {
+		if m = run.Next(m); skip > 0 {
+			skip--
+			continue
+		}
+		if d.tails = append(d.tails, in.tail(m)); len(d.tails) < atOnce && len(run) > 0 {
+			continue
+		}
+		d.out.subs = append(d.out.subs, d.all...)
+		d.hand()
+	}
+}
+
+// hand hands on what tails has.
+func (d *delivery) hand() {
+	d.sink.Tails = d.tails
+	d.out.deliver(&d.sink)
+	clear(d.tails)
+	d.tails, d.sink.Tails = d.tails[:0], nil
+}
+
+// each hands on the messages of a run, but for those to skip: to proxies, and to one
+// subscription of each queue, then one by one.
 func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messages, skip int, pubs []patterns.Publication, echo bool) {
 	d.sink.Topic = a.topic
+	if len(d.mine) == 0 && len(d.wrong) == 0 {
+		d.together(in, m, run, skip)
+		return
+	}
 	for i := 0; len(run) > 0; {
 		m = run.Next(m)
 		if skip > 0 {
@@ -115,7 +147,7 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 				d.of.drops.Inc(dropUnpicked)
 			case s == nil:
 			case s.lends():
-				d.sink.Tail = in.tail(m)
+				d.sink.Tails = append(d.tails, in.tail(m))
 				s.lend(&d.sink, q, d.picks)
 			case wrong && s.strict():
 				d.refuse(s)
@@ -129,11 +161,12 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 			pubs = pubs[1:]
 		}
 		if len(d.out.subs) > 0 {
-			d.sink.Tail = in.tail(m)
-			d.out.deliver(&d.sink)
+			d.tails = append(d.tails, in.tail(m))
+			d.hand()
 		}
 	}
-	d.sink.Tail = nil
+	d.sink.Tails = nil
+	clear(d.tails[:min(1, cap(d.tails))])
 }
 
 // publications returns what subscriptions get of the messages of a run, but for
@@ -167,10 +200,10 @@ type proxies struct {
 	ids  []uint64
 }
 
-// deliver hands a message to the proxies, once to each, and forgets them.
+// deliver hands messages to the proxies, once to each, and forgets them.
 func (o *proxies) deliver(d *Delivery) {
 	o.each(func(to *Proxy, ids []uint64) {
-		to.delivered.Add(uint64(len(ids)))
+		to.delivered.Add(uint64(len(ids) * len(d.Tails)))
 		to.sink.Deliver(d, ids)
 	})
 	clear(o.subs)

@@ -21,6 +21,7 @@ type message struct {
 	publisher peer.ID
 	pub       patterns.Publication // its headers and body may be in tail alone
 	tail      []byte               // headers and body as they travel; nil = not encoded
+	tails     [1][]byte            // tail alone
 	packed    bool                 // headers and body are in tail alone
 }
 
@@ -41,7 +42,8 @@ func (m *message) delivery() Delivery {
 		m.tail = wire.AppendHeaders(make([]byte, 0, wire.HeadersSize(hs)+len(m.pub.Body)), hs)
 		m.tail = append(m.tail, m.pub.Body...)
 	}
-	return Delivery{Topic: m.pub.Topic, Publisher: m.publisher, Tail: m.tail}
+	m.tails[0] = m.tail
+	return Delivery{Topic: m.pub.Topic, Publisher: m.publisher, Tails: m.tails[:]}
 }
 
 // content is what is published, as it goes on the wire.

@@ -20,14 +20,14 @@ import (
 // block. What comes of one publisher comes one at a time and in order; of
 // several publishers at the same time.
 type Sink interface {
-	// Deliver takes one message for the subscriptions of these ids, in no
-	// order, each once. d, its Tail, and ids are valid during the call only.
+	// Deliver takes messages for the subscriptions of these ids, in no
+	// order, each once. d, its Tails, and ids are valid during the call only.
 	Deliver(d *Delivery, ids []uint64)
 	// Gap takes that messages are missing for these subscriptions.
 	Gap(g patterns.Gap, ids []uint64)
 }
 
-// Delivery is one message as it travels.
+// Delivery is messages of one topic that follow each other, as they travel.
 type Delivery struct {
 	Topic string
 	// Publisher is the node that published.
@@ -35,9 +35,10 @@ type Delivery struct {
 	// From is the publisher as subscriptions see it, if its node is in another network;
 	// else "".
 	From string
-	// Tail is headers and body, as wire.Publish carries them, opened if they
-	// were sealed. It is shared and must not be changed.
-	Tail []byte
+	// Tails is headers and body of each message, as wire.Publish carries them,
+	// opened if they were sealed: one at least, and one alone for a gateway. They
+	// are shared and must not be changed.
+	Tails [][]byte
 
 	// What follows is for the subscriptions of gateways (NewLender).
 
@@ -49,7 +50,7 @@ type Delivery struct {
 }
 
 // Proxy is subscriptions that live elsewhere: those of one client of a relay.
-// There is no queue: its Sink is called at once, once for each message, however
+// There is no queue: its Sink is called at once, and gets each message once, however
 // many of the subscriptions it is for. All methods may be called concurrently.
 type Proxy struct {
 	l      *local

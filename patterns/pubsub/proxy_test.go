@@ -19,8 +19,10 @@ import (
 type pad struct{ lines []string }
 
 func (p *pad) Deliver(d *Delivery, ids []uint64) {
-	hs, body, err := wire.DecodeHeaders(d.Tail)
-	p.lines = append(p.lines, fmt.Sprintf("%s of %s: %s %d %v %v", d.Topic, string(d.Publisher), body, len(hs), ids, err))
+	for _, tail := range d.Tails {
+		hs, body, err := wire.DecodeHeaders(tail)
+		p.lines = append(p.lines, fmt.Sprintf("%s of %s: %s %d %v %v", d.Topic, string(d.Publisher), body, len(hs), ids, err))
+	}
 }
 
 func (p *pad) Gap(g patterns.Gap, ids []uint64) {

@@ -56,7 +56,7 @@ func (e *Engine) TryPublish(topic string, m patterns.Message, o patterns.Publish
 	return err
 }
 
-// PublishTail is Publish of headers and body as they travel (see Delivery.Tail),
+// PublishTail is Publish of headers and body as they travel (see Delivery.Tails),
 // and says how many nodes have the message in their lanes, this one included if
 // it is for subscriptions here. tail is copied before PublishTail returns.
 func (e *Engine) PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
