@@ -3,17 +3,7 @@
 
 package inbox
 
-import (
-	"github.com/arke-mesh/arke/internal/fifo"
-	"github.com/arke-mesh/arke/patterns"
-)
-
-// message is one that waits, and the gaps that stand before it.
-type message struct {
-	p      *patterns.Publication
-	size   int
-	before *gaps // nil = none
-}
+import "github.com/arke-mesh/arke/patterns"
 
 // backlog is what waits for a subscriber, in order: a pure core without lock or
 // clock. It decides what is taken and what is dropped, and keeps the one
@@ -22,9 +12,8 @@ type message struct {
 type backlog struct {
 	limits limits
 
-	waiting fifo.Queue[message]
+	waiting queue
 	last    *gaps // those behind the last message; nil = none
-	bytes   int   // of messages that wait
 
 	delivered uint64
 	missed    uint64
@@ -43,7 +32,7 @@ func (b *backlog) room(size int) (ok bool, why dropReason) {
 		return true, 0
 	case b.waiting.Len() >= b.limits.length:
 		return false, dropLength
-	case b.bytes+size > b.limits.bytes:
+	case b.waiting.bytes+size > b.limits.bytes:
 		return false, dropBytes
 	}
 	return true, 0
@@ -68,9 +57,18 @@ func (b *backlog) put(p *patterns.Publication, size int) (dropped uint64, why dr
 
 // push takes a message in that has room.
 func (b *backlog) push(p *patterns.Publication, size int) {
-	b.waiting.Push(message{p: p, size: size, before: b.last})
+	b.waiting.push(place{first: p, bytes: size, before: b.last})
 	b.last = nil
-	b.bytes += size
+}
+
+// pushAll takes messages in that have size bytes together, if there is room for all.
+func (b *backlog) pushAll(ps []patterns.Publication, size int) bool {
+	if b.waiting.Len()+len(ps) > b.limits.length || b.waiting.bytes+size > b.limits.bytes {
+		return false
+	}
+	b.waiting.push(place{first: &ps[0], more: ps[1:], bytes: size, before: b.last})
+	b.last = nil
+	return true
 }
 
 // miss notes that a message was dropped behind all that wait.
@@ -84,12 +82,12 @@ func (b *backlog) gap(g patterns.Gap) {
 
 // dropOldest drops the first message and leaves a gap in its place.
 func (b *backlog) dropOldest() {
-	m := b.pop()
+	p, before := b.waiting.pop()
 	b.missed++
-	here := m.before.with(slow(m.p))
+	here := before.with(slow(p))
 	behind := &b.last
 	if b.waiting.Len() > 0 {
-		behind = &b.waiting.First().before
+		behind = &b.waiting.first().before
 	}
 	if *behind != nil {
 		for _, g := range **behind {
@@ -106,31 +104,26 @@ func (b *backlog) take() (p *patterns.Publication, g *gaps) {
 		g, b.last = b.last, nil
 		return nil, g
 	}
-	if first := b.waiting.First(); first.before != nil {
+	if first := b.waiting.first(); first.before != nil {
 		g, first.before = first.before, nil
 		return nil, g
 	}
 	b.delivered++
-	return b.pop().p, nil
+	p, _ = b.waiting.pop()
+	return p, nil
 }
 
 // abandon gives up what waits, and says how many messages that were.
 func (b *backlog) abandon() (n uint64) {
 	n = uint64(b.waiting.Len())
 	b.missed += n
-	b.waiting.Clear()
-	b.last, b.bytes = nil, 0
+	b.waiting.clear()
+	b.last = nil
 	return n
 }
 
 // empty says whether nothing waits.
 func (b *backlog) empty() bool { return b.waiting.Len() == 0 && b.last == nil }
-
-func (b *backlog) pop() message {
-	m := b.waiting.Pop()
-	b.bytes -= m.size
-	return m
-}
 
 // with adds g to the gaps at one place, of which there may be none.
 func (s *gaps) with(g patterns.Gap) *gaps {

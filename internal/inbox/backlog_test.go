@@ -187,7 +187,8 @@ func (m *model) take() (number int, missing uint64) {
 func TestDeliveredAndMissedAreWhatWasPut(t *testing.T) {
 	// This test checks the backlog against a list that anybody believes: what
 	// is delivered, in which order, how large the gap at each place is, and
-	// that delivered + missed + queued = put + reported after each step.
+	// that delivered + missed + queued = put + reported after each step, also where
+	// several are put together.
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		l := limits{1 + r.IntN(6), 1 + r.IntN(40), patterns.Overflow(r.IntN(3))}
@@ -195,13 +196,26 @@ func TestDeliveredAndMissedAreWhatWasPut(t *testing.T) {
 		numbers := map[*patterns.Publication]int{}
 		var put, reported uint64
 		for i := 1; i < 300; i++ {
-			switch r.IntN(5) {
+			switch r.IntN(6) {
+			case 5: // several together, if there is room, as PutAll does it
+				ps, size := make([]patterns.Publication, 1+r.IntN(4)), 0
+				for k := range ps {
+					ps[k] = *pub("p", r.IntN(6))
+					size += sizeOf(&ps[k])
+					numbers[&ps[k]] = i*10 + k
+				}
+				if b.pushAll(ps, size) {
+					put += uint64(len(ps))
+					for k := range ps {
+						m.put(i*10+k, sizeOf(&ps[k]))
+					}
+				}
 			case 0, 1, 2:
 				p := pub("p", r.IntN(12))
-				numbers[p] = i
+				numbers[p] = i * 10
 				put++
 				b.put(p, sizeOf(p))
-				m.put(i, sizeOf(p))
+				m.put(i*10, sizeOf(p))
 			case 3:
 				n := uint64(1 + r.IntN(5))
 				reported += n
@@ -216,7 +230,7 @@ func TestDeliveredAndMissedAreWhatWasPut(t *testing.T) {
 			require.Equal(t, put+reported, b.delivered+b.missed+uint64(b.waiting.Len()), "seed %d", seed)
 			n, bytes, _ := m.waiting()
 			require.Equal(t, n, b.waiting.Len())
-			require.Equal(t, bytes, b.bytes)
+			require.Equal(t, bytes, b.waiting.bytes)
 			require.LessOrEqual(t, b.waiting.Len(), l.length)
 		}
 	}

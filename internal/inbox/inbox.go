@@ -40,11 +40,36 @@ func (b *Inbox) Put(p *patterns.Publication) { b.put(p, false) }
 
 // PutAll is Put for several, in their order.
 func (b *Inbox) PutAll(ps []patterns.Publication) {
+	if b.putTogether(ps) {
+		return
+	}
 	for len(ps) > 0 {
 		n := min(len(ps), lockedPuts)
 		b.putAll(ps[:n])
 		ps = ps[n:]
 	}
+}
+
+// putTogether is PutAll where there is room for all of them.
+func (b *Inbox) putTogether(ps []patterns.Publication) bool {
+	if len(ps) == 0 {
+		return true
+	}
+	size := 0
+	for i := range ps {
+		size += sizeOf(&ps[i])
+	}
+	b.mu.Lock()
+	if b.closing || b.waiting.any() || !b.backlog.pushAll(ps, size) {
+		b.mu.Unlock()
+		return false
+	}
+	start := b.startLocked()
+	b.mu.Unlock()
+	if start {
+		b.set.start(b, false)
+	}
+	return true
 }
 
 // lockedPuts is how many are put under one lock: the worker may want it.
@@ -141,7 +166,7 @@ func (b *Inbox) Status() patterns.SubscriptionStatus {
 	defer b.mu.Unlock()
 	return patterns.SubscriptionStatus{
 		Delivered: b.backlog.delivered, Missed: b.backlog.missed,
-		Queued: b.backlog.waiting.Len(), Bytes: b.backlog.bytes,
+		Queued: b.backlog.waiting.Len(), Bytes: b.backlog.waiting.bytes,
 	}
 }
 
@@ -163,7 +188,7 @@ func (b *Inbox) take() (p *patterns.Publication, g *gaps) {
 	admitted := b.admitLocked()
 	if p == nil && g == nil {
 		b.busy = false
-		b.backlog.waiting.Release()
+		b.backlog.waiting.release()
 		b.settleLocked()
 	}
 	b.mu.Unlock()
