@@ -170,12 +170,12 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 }
 
 // publications returns what subscriptions get of the messages of a run, but for
-// those to skip. It is in memory of its own: one copy for all of them.
+// those to skip. It is in memory of its own: that of the frame, where it may be kept,
+// or one copy for all of them.
 func publications(in *incoming, topic, from string, m wire.Message, run wire.Messages, count, skip int) []patterns.Publication {
 	pubs := make([]patterns.Publication, 0, count-skip)
-	var room []byte
-	if in.lent {
-		room = make([]byte, 0, len(run))
+	if in.kept = in.kept || in.lent && in.keeps; in.lent && !in.keeps {
+		run = slices.Clone(run)
 	}
 	for len(run) > 0 {
 		m = run.Next(m)
@@ -184,11 +184,6 @@ func publications(in *incoming, topic, from string, m wire.Message, run wire.Mes
 			continue
 		}
 		head, body, _ := wire.DecodeHeaders(in.tail(m)) // it was checked
-		if in.lent {
-			at := len(room)
-			room = append(room, body...)
-			body = room[at:len(room):len(room)]
-		}
 		pubs = append(pubs, patterns.Publication{Topic: topic, From: from, Headers: wire.ConvertHeaders[patterns.Header](head), Body: body})
 	}
 	return pubs

@@ -96,10 +96,6 @@ func (e *Engine) NewProxy(s Sink, origin uint64) *Proxy {
 	return &Proxy{l: e.local, sink: s, origin: origin, key: e.ids.Add(1), subs: make(map[uint64]*subscription)}
 }
 
-// keptFrom is how long a frame has to be, in bytes, to be kept in place of a copy
-// of the one message that it carries.
-const keptFrom = 16 << 10
-
 // mayPublish says whether the node that sends a frame of its own may publish all that
 // is in it.
 func mayPublish(r Rights, publisher peer.ID, m *wire.Publish) bool {
@@ -156,7 +152,7 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 	}
 	e.counts.received.Add(uint64(m.Count))
 	in := incoming{publisher: publisher, m: m, root: m.Flags&wire.FlagRoot != 0, own: publisher == l.Peer(), by: l.Peer()}
-	in.lent = m.Count > 1 || size < keptFrom
+	in.lent, in.keeps = true, true
 	switch {
 	case in.root && m.Source == "":
 		in.relay, word = true, rootForwards
@@ -170,8 +166,7 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 	if !opens(e, s, &in) {
 		return false
 	}
-	s.offer(m.Run, m.Number, size, in, source == l.Peer())
-	return m.Count == 1 && size >= keptFrom
+	return s.offer(m.Run, m.Number, size, in, source == l.Peer())
 }
 
 // source returns the source of what is for this node as it is now, and has numbers to
@@ -293,7 +288,7 @@ func (e *Engine) republish(in *incoming) {
 		part := *in
 		first, run, count := in.m.Cut(&rest)
 		in.m.Origin.Serial += uint64(count)
-		if part.relay, part.skip = false, min(skip, count); skip >= count {
+		if part.relay, part.keeps, part.skip = false, false, min(skip, count); skip >= count {
 			skip -= count
 			continue
 		}
@@ -323,7 +318,7 @@ func (e *Engine) pass(p *publisher, in *incoming, first wire.Message, run wire.M
 		if in.skip--; in.skip < 0 {
 			head = append(wire.AppendMessage(head[:0], topic, nil, len(m.Content)), m.Content...)
 			next := *in
-			next.skip, next.m.Messages, next.m.Count, next.lent = 0, head, 1, true
+			next.skip, next.m.Messages, next.m.Count, next.lent, next.keeps = 0, head, 1, true, false
 			c.packed, c.body = true, m.Content
 			e.passAll(p, &next, &o, &c, own)
 		}

@@ -100,7 +100,9 @@ const lookBack = 4
 type incoming struct {
 	publisher peer.ID
 	m         wire.Publish
-	lent      bool    // the memory of its messages is somebody else's
+	lent      bool    // the memory of its messages is somebody else's …
+	keeps     bool    // … who leaves it to us, if we say so …
+	kept      bool    // … as we do
 	root      bool    // of the root group
 	own       bool    // the publisher itself sent them
 	by        peer.ID // who sent the frame
@@ -121,7 +123,7 @@ func (in *incoming) keep() *incoming {
 	c.m.Tail, c.m.Skips = nil, nil
 	c.m.Forwarder.Signature = slices.Clone(c.m.Forwarder.Signature)
 	if c.lent {
-		c.m.Messages, c.lent = slices.Clone(c.m.Messages), false
+		c.m.Messages, c.lent, c.keeps = slices.Clone(c.m.Messages), false, false
 	}
 	return &c
 }
@@ -376,8 +378,8 @@ func (s *source) takeGrant(g grant, certificate []byte) bool {
 }
 
 // offer takes in messages, which have the numbers from first on, and size bytes. own
-// says that the source itself sent them.
-func (s *source) offer(number uint32, first uint64, size int, in incoming, own bool) {
+// says that the source itself sent them. It says whether their memory is kept.
+func (s *source) offer(number uint32, first uint64, size int, in incoming, own bool) (kept bool) {
 	count := uint64(in.m.Count)
 	late := false
 	s.mu.Lock()
@@ -396,10 +398,11 @@ func (s *source) offer(number uint32, first uint64, size int, in incoming, own b
 			s.mu.Unlock()
 			s.now = in
 			s.of.arrived(s, &s.now)
+			kept = s.now.kept
 			s.now.m = wire.Publish{}
 			s.mu.Lock()
 			s.todo.finish(&s.mu, s.do)
-			return
+			return kept
 		}
 		s.todo.add(step[*incoming]{item: in.keep()})
 	case r.seq.offer(s.last, first, count, size, in.keep()):
@@ -412,6 +415,7 @@ func (s *source) offer(number uint32, first uint64, size int, in incoming, own b
 	if late {
 		s.of.doubt(s.key.peer, s.key.session)
 	}
+	return false
 }
 
 // doubts says whether what the source sent itself is late by the word of forwarders
