@@ -11,8 +11,12 @@ import (
 // messageNamed, in the flags of a message, says that it names its topic and picks.
 const messageNamed uint8 = 1 << 0
 
+// MessageHead is what AppendMessage appends where the topic is "", in bytes: length and
+// flags.
+const MessageHead = 4 + 1
+
 const (
-	messageMin = 4 + 1 + 2 // length, flags, no headers
+	messageMin = MessageHead + 2 // no headers
 	pickSize   = 8 + 8 + 8
 )
 

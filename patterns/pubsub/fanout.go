@@ -94,10 +94,10 @@ type outgoing struct {
 	took      int                // receivers that have it in their lanes, or those before them
 
 	count     int
-	near, far label     // what a frame says of them: from the source itself, or with the source named
-	named     [2][]byte // the messages; the first one names the topic
-	after     [2][]byte // the same, behind one with the same topic and picks; nil = named
-	length    int       // of named
+	near, far label         // what a frame says of them: from the source itself, or with the source named
+	messages  wire.Messages // encoded already; the first one names the topic. Else there is one, the encoder's, with …
+	body      []byte        // … this body
+	length    int           // of it, about
 }
 
 // label is what a frame says of its messages to all receivers.
@@ -112,7 +112,7 @@ type label struct {
 func labelOf(m *wire.Publish) label { return label{m.Flags, m.Source, m.Origin, m.Forwarder} }
 
 // size is about how many bytes the message has in a frame.
-func (o *outgoing) size() int { return 96 + o.length }
+func (o *outgoing) size() int { return 96 + len(o.topic) + o.length }
 
 // prepare encodes the message for all its receivers. It is valid until the next
 // one is prepared.
@@ -132,7 +132,7 @@ func (f *fanout) prepare(o *outgoing, c *content, origin wire.Origin) {
 		}
 	}
 	if c.messages != nil {
-		o.count, o.named, o.after, o.length = c.count, [2][]byte{c.messages}, [2][]byte{}, len(c.messages)
+		o.count, o.messages, o.length = c.count, c.messages, len(c.messages)
 		return
 	}
 	f.encoder.message(o, c)
@@ -141,12 +141,32 @@ func (f *fanout) prepare(o *outgoing, c *content, origin wire.Origin) {
 // encoder is memory for what is sent.
 type encoder struct{ head, named, behind []byte }
 
-// message encodes a message for those who get it alone, and behind others.
+// message encodes a message, but for its body, as those get it who get it behind others
+// on the same topic, with the same picks: nearly all.
 func (e *encoder) message(o *outgoing, c *content) {
-	n := c.length()
-	e.behind = c.appendHeaders(wire.AppendMessage(e.behind[:0], "", nil, n))
-	e.named = c.appendHeaders(wire.AppendMessage(e.named[:0], o.topic, o.picks, n))
-	o.named, o.after, o.length = [2][]byte{e.named, c.body}, [2][]byte{e.behind, c.body}, len(e.named)+len(c.body)
+	e.behind = c.appendHeaders(wire.AppendMessage(e.behind[:0], "", nil, c.length()))
+	e.named = e.named[:0]
+	o.messages, o.body, o.length = nil, c.body, len(e.behind)+len(c.body)
+}
+
+// alone is the message as those get it who get it alone, but for its body.
+func (e *encoder) alone(o *outgoing) []byte {
+	if len(e.named) == 0 {
+		headers := e.behind[wire.MessageHead:]
+		e.named = append(wire.AppendMessage(e.named, o.topic, o.picks, len(headers)+len(o.body)), headers...)
+	}
+	return e.named
+}
+
+// parts is what a frame gets, whose last message was the one before, or which has none.
+func (e *encoder) parts(o *outgoing, before *growing) (a, b []byte) {
+	switch {
+	case o.messages != nil:
+		return o.messages, nil
+	case before != nil && before.topic == o.topic && slices.Equal(before.picks, o.picks):
+		return e.behind, o.body
+	}
+	return e.alone(o), o.body
 }
 
 // hop returns the way to r.
@@ -175,11 +195,11 @@ func (t *label) follows(session uint64, r *receiver, epoch uint32, number uint64
 // join adds the message to what has been sent to r already, if that still waits.
 func (f *fanout) join(r *receiver, o *outgoing, is following) bool {
 	h := f.hop(r)
-	parts := o.named
-	if o.after[0] != nil && h.grow.topic == o.topic && slices.Equal(h.grow.picks, o.picks) {
-		parts = o.after
+	if !h.extends(is) {
+		return false
 	}
-	if !h.extend(f.now, is, o.count, parts[0], parts[1]) {
+	a, b := f.encoder.parts(o, &h.grow)
+	if !h.extend(f.now, o.count, a, b) {
 		return false
 	}
 	h.grow.topic = o.topic
@@ -204,7 +224,8 @@ func (f *fanout) put(r *receiver, o *outgoing, t *label, epoch uint32, number ui
 		Flags: t.flags, Source: t.source, Origin: t.origin, Forwarder: t.forwarder,
 	}
 	f.encoder.head = m.AppendTail(m.AppendHead(f.encoder.head[:0]))
-	v := f.send(r, wire.KindPublish, f.encoder.head, o.named[0], o.named[1])
+	a, b := f.encoder.parts(o, nil)
+	v := f.send(r, wire.KindPublish, f.encoder.head, a, b)
 	if v == sent {
 		r.hop.begun(is, o.count, o.topic, o.picks)
 	}

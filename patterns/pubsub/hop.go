@@ -49,7 +49,6 @@ type growing struct {
 	next  following
 	topic string // of the last message
 	picks []wire.Pick
-	count int // messages that were added
 }
 
 // following is what the next message has to be if it is to be added.
@@ -81,12 +80,13 @@ type frame struct {
 	body []byte
 }
 
-// extend adds a message to the frame that was sent last, if it is one that it can
-// follow, and if the link has not taken that yet.
-func (h *hop) extend(now int64, is following, n int, a, b []byte) bool {
-	if h.grow.next != is || h.last.Number == 0 || h.waiting.Len() > 0 {
-		return false
-	}
+// extends says whether the frame that was sent last is one that such messages can follow.
+func (h *hop) extends(is following) bool {
+	return h.grow.next == is && h.last.Number != 0 && h.waiting.Len() == 0
+}
+
+// extend adds n messages to that frame, if the link has not taken it yet.
+func (h *hop) extend(now int64, n int, a, b []byte) bool {
 	h.parts[0], h.parts[1] = a, b
 	ok := h.link.Extend(h.last, h.parts[:2]...)
 	h.parts[0], h.parts[1] = nil, nil
@@ -95,8 +95,7 @@ func (h *hop) extend(now int64, is following, n int, a, b []byte) bool {
 		return false
 	}
 	h.used = now
-	h.grow.next = is.after(n)
-	h.grow.count++
+	h.grow.next = h.grow.next.after(n)
 	return true
 }
 

@@ -261,7 +261,7 @@ func (t *paths) forward(l Link, source, publisher peer.ID, m *wire.Publish) {
 	o := outgoing{tree: true, near: labelOf(m), far: labelOf(m)}
 	for rest := m.Messages; len(rest) > 0; {
 		first, run, count := m.Cut(&rest)
-		o.count, o.named[0], o.length = count, run, len(run)
+		o.count, o.messages, o.length = count, run, len(run)
 		g.passOn(&o, first, except)
 		if g.root {
 			o.near.origin.Serial += uint64(count)

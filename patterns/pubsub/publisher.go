@@ -145,6 +145,9 @@ const (
 func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except peer.ID, m mode) (left, lacking []*receiver) {
 	p.enter()
 	defer p.unlock()
+	if len(own) == 0 && repeat(p, o, what) {
+		return nil, nil
+	}
 	for {
 		p.use()
 		w := o.route.of(&p.audience, o.topic)
@@ -182,6 +185,33 @@ func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except
 		p.tree.signer.addressed += uint64(o.count)
 		return p.give(o, p.sort(rs, o.tree, p.alone[:0])), nil
 	}
+}
+
+// repeat is send for what is as the message before it on its topic, and only has to be
+// added to it: nothing has changed since, one node listens, and what it was sent last
+// still waits. So is nearly all that is published while a link is busy. false means
+// that nothing was done.
+func repeat(p *publisher, o *outgoing, what *content) bool {
+	if p.ticked || o.route == nil || o.route.way == nil || o.route.version != p.audience.version {
+		return false
+	}
+	r := o.route.way.only
+	if r == nil || r.hop == nil || r.state.gone != 0 || p.root || what.flags != 0 || what.messages != nil {
+		return false
+	}
+	h := r.hop
+	if h.grow.topic != o.topic || len(h.grow.picks) > 0 || !h.extends(following{session: p.session, run: r.run, number: r.number + 1}) {
+		return false
+	}
+	p.encoder.message(o, what)
+	if o.count = 1; !h.extend(p.now, 1, p.encoder.behind, o.body) {
+		return false
+	}
+	p.tree.signer.addressed++
+	p.addressed(r, o)
+	p.count(sent, 1)
+	o.took++
+	return true
 }
 
 // joins adds the message to what is under way to r, if that can be.

@@ -27,6 +27,7 @@ type publishers struct {
 
 	mu     sync.Mutex
 	all    map[string]*publisher        // guarded by mu; by group
+	latest *route                       // guarded by mu; the one of routes that was asked for last, or nil
 	routes map[string]*route            // guarded by mu; by topic; at most maxPrepared with …
 	under  map[string]map[string]*route // guarded by mu; … those under keys that were brought, by these
 	uplink *uplink                      // guarded by mu; nil = nothing is published
@@ -78,10 +79,12 @@ func (r *route) of(a *audience, topic string) *way {
 // done it afterwards.
 func (t *publishers) begin(topic, keys string) (r *route, up *uplink, err error) {
 	t.mu.Lock()
-	if keys == "" {
-		r = t.routes[topic]
-	} else {
+	switch r = t.latest; {
+	case keys != "":
 		r = t.under[keys][topic]
+	case r == nil || r.topic != topic:
+		r = t.routes[topic]
+		t.latest = r
 	}
 	if r != nil {
 		r.to.users.Add(1)
@@ -146,7 +149,7 @@ func (t *publishers) routeLocked(r *route, keys string) {
 
 // unroute forgets all routes.
 func (t *publishers) unroute() {
-	t.routes, t.under = make(map[string]*route), make(map[string]map[string]*route)
+	t.latest, t.routes, t.under = nil, make(map[string]*route), make(map[string]map[string]*route)
 }
 
 // use returns the publisher of a group, or nil if the engine is closed. done it
