@@ -32,11 +32,10 @@ type base struct {
 	instance  instanceID // of this start
 
 	// Used concurrently.
-	drops     drop.Counts[dropReason]
-	traffic   traffic
-	partials  *budget.Budget[peer.ID] // messages that have arrived in part, in bytes
-	chunks    session.Pool
-	bodies    wire.Bodies
+	drops   drop.Counts[dropReason]
+	traffic traffic
+	memory
+	rounds    session.Rounds
 	sessions  atomic.Uint64
 	lastStamp atomic.Uint64
 	refused   refusals
@@ -46,6 +45,13 @@ type base struct {
 	cancel   context.CancelCauseFunc
 	gate     gate.Gate
 	departed atomic.Bool // Shutdown or Close has begun
+}
+
+// memory is where the messages of all links lie.
+type memory struct {
+	partials *budget.Budget[peer.ID] // those that have arrived in part, in bytes
+	chunks   session.Pool
+	bodies   wire.Bodies
 }
 
 // leaving says whether Shutdown or Close has begun.

@@ -65,7 +65,7 @@ func New(cfg Config) (*Overlay, error) {
 		log:       cfg.Logger.Named("overlay"),
 		epoch:     cfg.Seam.Clock.Now().Add(-1), // so that 0 is never a time
 		drops:     drop.New(dropReasons),
-		partials:  cfg.Held,
+		memory:    memory{partials: cfg.Held},
 	}}
 	o.ctx, o.cancel = context.WithCancelCause(context.Background())
 	o.rand.Read(o.instance[:]) // never fails

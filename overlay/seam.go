@@ -176,6 +176,13 @@ type Exec interface {
 // ExecKey orders simultaneous work in the simulator.
 type ExecKey = session.ExecKey
 
+// Rounds is described in package session.
+type Rounds = session.Rounds
+
+// RoundsOf returns the rounds of an overlay's links, for other sessions that receive
+// what its links send, or the other way round.
+func RoundsOf(o *Overlay) *Rounds { return &o.rounds }
+
 // Seam is everything the overlay needs from outside, in one value.
 type Seam struct {
 	Transport Transport

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/patterns/request"
@@ -22,6 +23,9 @@ type Node interface {
 	// Bring gives the node keys of a cluster until release is called; ref is the
 	// cluster under them.
 	Bring(set *wire.LeafKeys) (ref string, release func(), err error)
+
+	// Rounds are shared by all sessions between which messages are forwarded.
+	Rounds() *session.Rounds
 
 	// Begin asks one member of a cluster: see request.Engine.Start.
 	Begin(a request.Ask, done func(request.Answer, error)) (cancel func())

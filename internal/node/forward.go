@@ -24,6 +24,9 @@ type raw struct{ registrations }
 // Natives are described at overlay.Natives.
 func (n *raw) Natives() []overlay.Native { return overlay.Natives(n.overlay) }
 
+// Rounds are described at overlay.RoundsOf.
+func (n *raw) Rounds() *overlay.Rounds { return overlay.RoundsOf(n.overlay) }
+
 // Begin asks one member of a cluster, and does not wait: see
 // request.Engine.Start. Like Request it still works while the node drains.
 func (n *raw) Begin(a request.Ask, done func(request.Answer, error)) (cancel func()) {

@@ -67,7 +67,7 @@ func (b *outbox) acked(counts wire.Counts) error {
 func (b *outbox) resume(received wire.Counts, a *attachment) (pending bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.aside, b.writer = b.aside[:0], writer{pace: newPace()}
+	b.aside, b.writer = b.aside[:0], writer{pace: newPace(), held: b.writer.held}
 	b.ack = ackState{due: true} // the peer may not know what was acknowledged last
 	if b.over {
 		return false, ErrDown

@@ -240,6 +240,9 @@ func (a *attachment) read() error {
 		if err != nil {
 			return a.ending(err)
 		}
+		if !a.s.in.round && a.conn.Frames.Buffered() {
+			a.s.in.beginRound()
+		}
 		kept, err := a.s.in.frame(lane, k, body)
 		if err != nil {
 			return err

@@ -16,7 +16,9 @@
 //     of the lane's log (outbox.go, sendlog.go, lanelog.go). That is the only copy,
 //     and what is kept. More than 64 KiB are cut into fragments (bulkqueue.go).
 //  2. The writer of the connection takes a batch by priority, at most 256 KiB, as
-//     soon as the one before is written (attachment.go).
+//     soon as the one before is written (attachment.go). Where nothing was written for
+//     a moment the sender writes in its place (inline.go), and what is sent while a
+//     reader handles frames that came together waits for its end (rounds.go).
 //  3. The peer's reader counts the frame, puts fragments together (reassembly.go)
 //     and calls Config.Handler (inbox.go).
 //  4. The count goes back in an Ack, with something that is written anyway, or

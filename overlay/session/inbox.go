@@ -60,6 +60,7 @@ type reading struct {
 	own     bool // what comes is our own: nobody has to be told
 	count   wire.Counts
 	busy    bool            // frames are being handled, since enter
+	round   bool            // of Config.Rounds: several of them
 	done    wire.Counts     // how far the peer may forget, if that is not told …
 	bytes   [wire.Lanes]int // … and how many bytes that are
 	current current
@@ -310,11 +311,11 @@ const (
 	phaseClosed                     // what comes is not looked at, as our Goodbye says
 )
 
-// enter says whether a frame is to be handled; rest follows, once for all that have
+// enter says whether a frame is to be handled; leave follows, once for all that have
 // come together.
 func (i *inbox) enter() bool {
 	if i.busy && i.phase.Load()&phaseClosing != 0 {
-		i.rest()
+		i.leave()
 	}
 	if !i.busy {
 		i.busy = i.phase.Or(phaseBusy)&phaseClosed == 0
@@ -322,11 +323,26 @@ func (i *inbox) enter() bool {
 	return i.busy
 }
 
-// rest counts and tells what was handled. The reader calls it before it waits.
+// beginRound begins one of Config.Rounds, which ends with rest.
+func (i *inbox) beginRound() {
+	i.round = true
+	i.cfg.Rounds.begin()
+}
+
+// rest counts and tells what was handled, and has what was sent meanwhile leave. The
+// reader calls it before it waits.
 func (i *inbox) rest() {
-	if !i.busy {
-		return
+	if i.busy {
+		i.leave()
 	}
+	if i.round {
+		i.round = false
+		i.cfg.Rounds.end()
+	}
+}
+
+// leave ends what enter began.
+func (i *inbox) leave() {
 	for lane, n := range i.count {
 		if i.received[lane].Load() != n {
 			i.received[lane].Store(n)

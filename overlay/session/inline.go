@@ -26,6 +26,7 @@ const inlineAfterPub = time.Millisecond
 // writer is what senders have to know about the writer of the connection.
 type writer struct {
 	idle   bool        // it waits for a kick
+	held   bool        // nobody need kick it: a round's end does
 	direct *attachment // where a sender may write by itself; nil = nowhere
 	inline bool        // one does; the writer must not …
 	again  bool        // … and wanted to
@@ -46,9 +47,14 @@ func (a *attachment) mayWrite(lane wire.Lane) bool {
 	if b.farewell != nil || b.cfg.Clock.Now().Sub(b.writer.wrote) < quiet {
 		return false
 	}
-	b.writer.inline = true
-	a.load()
+	a.begin()
 	return true
+}
+
+// begin makes the caller the writer until it has called writeInline. outbox.mu is held.
+func (a *attachment) begin() {
+	a.s.out.writer.inline = true
+	a.load()
 }
 
 // noteWrite notes that something was written. outbox.mu is held.

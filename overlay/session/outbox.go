@@ -54,9 +54,12 @@ func (b *outbox) wake(name string, f func()) {
 
 // kicked says, under mu, whether the writer has to be nudged once mu is released.
 func (b *outbox) kicked() bool {
-	idle := b.writer.idle
-	b.writer.idle = false
-	return idle
+	w := &b.writer
+	if !w.idle || w.held {
+		return false
+	}
+	w.idle = false
+	return true
 }
 
 func (b *outbox) stir() { b.wake("session/write", b.nudge) }
@@ -99,6 +102,10 @@ func (b *outbox) push(lane wire.Lane, acc account, k wire.Kind, n, size int, par
 
 // pushed sees to it that what was pushed is written, and releases mu.
 func (b *outbox) pushed(lane wire.Lane) {
+	if b.writer.held || held(b, lane) {
+		b.mu.Unlock()
+		return
+	}
 	kicked := b.kicked()
 	if a := b.writer.direct; kicked && a != nil && a.mayWrite(lane) {
 		b.mu.Unlock()

@@ -86,6 +86,9 @@ type Seam struct {
 	Go func(f func()) bool
 	// Done is closed when everything ends at once. May be nil.
 	Done <-chan struct{}
+	// Rounds are those of all sessions that send what this one receives. Nil means its
+	// own.
+	Rounds *Rounds
 }
 
 // Memory is what a session shares with others.
@@ -119,6 +122,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Sent == nil {
 		c.Sent = func([wire.Lanes]uint64) {}
+	}
+	if c.Rounds == nil {
+		c.Rounds = &Rounds{}
 	}
 	if c.Memory.Pool == nil {
 		c.Memory.Pool = &Pool{}
