@@ -42,8 +42,8 @@ type papers struct {
 const (
 	hoardClusters = 16
 	hoardBatch    = 128
-	hoardLarge    = 1024
-	hoardRecord   = 8 << 10          // bytes of each of them: those of four hoarders are all that an anchor holds
+	hoardLarge    = 1024 + 128
+	hoardRecord   = 8 << 10          // bytes of each of them: those of four hoarders are an eighth more than an anchor holds
 	hoardLeases   = hoardLarge + 128 // the others are small, for the room that is left between
 	hoardSmall    = 64               // bytes of each of these
 	hoardStreams  = 64
