@@ -169,7 +169,10 @@ func (m *meter) plainSwarm() *swarm.Swarm {
 
 // idleCount is how many tunnels and subscriptions are open while nothing
 // happens on them.
-const idleCount = 10_000
+const (
+	idleCount   = 2000 // a client has room for some 2,400 tunnels
+	idleClients = 1000
+)
 
 // memory measures what an idle tunnel and an idle subscription cost a relay.
 func memory(m *meter) {
@@ -194,13 +197,22 @@ func memory(m *meter) {
 
 	before := relays[0].RSS()
 	listener := relays[0].Client()
-	for i := range idleCount / 4 { // of one client; the default limit is 4,096
+	for i := range idleCount { // of one client; the default limit is 4,096
 		_, err := listener.Subscribe(ctx, fmt.Sprintf("quiet.a%d.b.c", i), patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{})
 		m.must(err)
 	}
 	wait(2 * time.Second)
 	grown := relays[0].RSS() - before
-	m.say("idle subscription at its relay", "%d B each (%d)", grown/(idleCount/4), idleCount/4)
+	m.say("idle subscription at its relay", "%d B each (%d)", grown/idleCount, idleCount)
+
+	crowded := harness.NewNetwork(m).Relay("crowded", harness.Flags("--max-clients", fmt.Sprint(idleClients)))
+	before = crowded.RSS()
+	for range idleClients {
+		crowded.Client()
+	}
+	wait(10 * time.Second) // its collector gives back what attaching took
+	after := crowded.RSS()
+	m.say("idle client at its relay", "%.1f KB each (%d; %.1f MB before, %.1f MB after)", float64(after-before)/1e3/idleClients, idleClients, float64(before)/1e6, float64(after)/1e6)
 }
 
 func (m *meter) grew(what string, before, after int) {
