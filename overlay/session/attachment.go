@@ -232,8 +232,13 @@ func (a *attachment) leave(f *farewell) {
 // read hands on what arrives until the connection is over.
 func (a *attachment) read() error {
 	defer a.s.in.rest()
+	asked := false // requests or replies came in this round
 	for {
 		if !a.conn.Frames.Buffered() {
+			if asked && a.conn.own != nil {
+				runtime.Gosched() // what those send whom they woke leaves in this round, too
+			}
+			asked = false
 			a.s.in.rest()
 		}
 		lane, k, body, err := a.conn.Frames.Next()
@@ -243,6 +248,7 @@ func (a *attachment) read() error {
 		if !a.s.in.round && a.conn.Frames.Buffered() {
 			a.s.in.beginRound()
 		}
+		asked = asked || a.s.in.round && lane == wire.LaneRPC
 		kept, err := a.s.in.frame(lane, k, body)
 		if err != nil {
 			return err

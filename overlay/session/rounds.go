@@ -14,7 +14,8 @@ import (
 // is what the reader of one session does between two looks at its connection, if that
 // gave it several frames: forwards them, wakes who waits for them, has them answered.
 // The first of what it sends would else be written alone, and the next one would wake
-// the writer.
+// the writer. Before it ends a round of requests or replies the reader lets those run
+// whom it woke: callers that ask again at once, and members that answer.
 //
 // Sessions that send what others receive share one. The zero value is ready; all
 // methods may be called concurrently.

@@ -21,26 +21,32 @@ type cost struct {
 // busy the machine is, to twice that.
 var bounds = map[string]map[string]cost{
 	"topic, embedded": {
-		"publisher":  {allocations: 1.3, calls: 0.1, wakes: 0.1, overhead: 50},
-		"subscriber": {allocations: 3.6, calls: 0.15, wakes: 0.1, overhead: 1},
+		"publisher":  {allocations: 0.2, calls: 0.1, wakes: 0.1, overhead: 50},
+		"subscriber": {allocations: 1, calls: 0.15, wakes: 0.1, overhead: 1},
 	},
 	"topic, two relays": {
 		"publisher":  {allocations: 0.2, calls: 0.1, wakes: 0.15},
-		"near relay": {allocations: 1.3, calls: 0.15, wakes: 0.25, overhead: 50},
-		"far relay":  {allocations: 4.8, calls: 0.25, wakes: 0.25, overhead: 1},
+		"near relay": {allocations: 0.2, calls: 0.15, wakes: 0.25, overhead: 50},
+		"far relay":  {allocations: 0.5, calls: 0.25, wakes: 0.25, overhead: 1},
 		"subscriber": {allocations: 1.6, calls: 0.25, wakes: 0.25},
 	},
 	"tunnel, embedded": {
 		"sender":   {allocations: 0.2, calls: 0.1, wakes: 0.1, overhead: 16},
-		"receiver": {allocations: 1.4, calls: 0.15, wakes: 0.15, overhead: 1},
+		"receiver": {allocations: 0.5, calls: 0.15, wakes: 0.15, overhead: 1},
 	},
 	"request, embedded": {
 		"caller": {allocations: 5, calls: 4.5, wakes: 5, overhead: 48},
 		"member": {allocations: 3.9, calls: 4.5, wakes: 5, overhead: 38},
 	},
 	"64 requests at once, embedded": {
-		"caller": {allocations: 3.8, calls: 2, wakes: 0.5, overhead: 48},
-		"member": {allocations: 2.8, calls: 2, wakes: 0.5, overhead: 38},
+		"caller": {allocations: 3.8, calls: 1, wakes: 0.5, overhead: 48},
+		"member": {allocations: 2.8, calls: 1, wakes: 0.5, overhead: 38},
+	},
+	"8 requests at once, two relays": {
+		"caller":     {allocations: 7.5, calls: 1.5, wakes: 1.5},
+		"near relay": {allocations: 10, calls: 2, wakes: 2, overhead: 48},
+		"far relay":  {allocations: 5.2, calls: 2, wakes: 2, overhead: 38},
+		"member":     {allocations: 5, calls: 1.5, wakes: 1.5},
 	},
 	"request, two relays": {
 		"caller":     {allocations: 7.5, calls: 4.5, wakes: 4.5},

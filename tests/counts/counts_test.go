@@ -40,12 +40,13 @@ type work struct {
 }
 
 var works = map[string]work{
-	"topic, embedded":               {"publisher", "subscriber", false, "subscribe", "publish %d", 3000, 5, true},
-	"topic, two relays":             {"publisher", "subscriber", true, "subscribe", "publish %d", 3000, 4, true},
-	"tunnel, embedded":              {"sender", "receiver", false, "serve", "send %d", 3000, 5, true},
-	"request, embedded":             {"caller", "member", false, "serve", "request %d 1", 2000, 1, false},
-	"64 requests at once, embedded": {"caller", "member", false, "serve", "request %d 64", 5000, 1, false},
-	"request, two relays":           {"caller", "member", true, "serve", "request %d 1", 1000, 1, false},
+	"topic, embedded":                {"publisher", "subscriber", false, "subscribe", "publish %d", 3000, 5, true},
+	"topic, two relays":              {"publisher", "subscriber", true, "subscribe", "publish %d", 3000, 4, true},
+	"tunnel, embedded":               {"sender", "receiver", false, "serve", "send %d", 3000, 5, true},
+	"request, embedded":              {"caller", "member", false, "serve", "request %d 1", 2000, 1, false},
+	"64 requests at once, embedded":  {"caller", "member", false, "serve", "request %d 64", 5000, 1, false},
+	"request, two relays":            {"caller", "member", true, "serve", "request %d 1", 1000, 1, false},
+	"8 requests at once, two relays": {"caller", "member", true, "serve", "request %d 8", 4000, 1, false},
 }
 
 func TestMessagesCostNoMoreThanTheirBounds(t *testing.T) {
