@@ -70,7 +70,7 @@ type way struct {
 	queues    []uint64    // each once; but for
 	lent      []uint64    // those of gateways
 	strict    bool        // somebody who is there asks for signatures
-	only      *receiver   // the one of receivers, if nobody asks for signatures; nil = there are more, or queues
+	plain     []*receiver // receivers, if nobody asks for signatures and they are too few for a tree; else none
 }
 
 // maxPrepared bounds the topics whose receivers are remembered.
@@ -136,8 +136,8 @@ func (a *audience) match(topic string) *way {
 	}
 	if len(w.queues)+len(w.lent) == 0 {
 		w.receivers = a.receivers(w, nil, "", make([]*receiver, 0, len(w.interests)))
-		if len(w.receivers) == 1 && !w.strict {
-			w.only = w.receivers[0]
+		if len(w.receivers) <= fanOut && !w.strict {
+			w.plain = w.receivers
 		}
 	}
 	switch {

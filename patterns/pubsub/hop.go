@@ -63,15 +63,14 @@ type following struct {
 	forwarder   uint64 // serial of what the publisher says of the root group's
 }
 
-// after is what follows n messages of which f is the first.
-func (f following) after(n int) following {
+// advance has f be what follows n messages of which it is the first.
+func (f *following) advance(n int) {
 	if f.number > 0 {
 		f.number += uint64(n)
 	}
 	if f.flags&wire.FlagRoot != 0 {
 		f.serial += uint64(n)
 	}
-	return f
 }
 
 // frame is one that waits for a link.
@@ -95,13 +94,14 @@ func (h *hop) extend(now int64, n int, a, b []byte) bool {
 		return false
 	}
 	h.used = now
-	h.grow.next = h.grow.next.after(n)
+	h.grow.next.advance(n)
 	return true
 }
 
 // begun notes that the frame that was sent begins with these n messages.
 func (h *hop) begun(is following, n int, topic string, picks []wire.Pick) {
-	h.grow = growing{next: is.after(n), topic: topic, picks: append(h.grow.picks[:0], picks...)}
+	h.grow = growing{next: is, topic: topic, picks: append(h.grow.picks[:0], picks...)}
+	h.grow.next.advance(n)
 }
 
 // send puts a frame into the lane, or keeps it while a link is being

@@ -145,8 +145,10 @@ const (
 func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except peer.ID, m mode) (left, lacking []*receiver) {
 	p.enter()
 	defer p.unlock()
-	if len(own) == 0 && repeat(p, o, what) {
-		return nil, nil
+	if len(own) == 0 && except == "" {
+		if left, done := repeat(p, o, what); done {
+			return left, nil
+		}
 	}
 	for {
 		p.use()
@@ -188,26 +190,42 @@ func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except
 }
 
 // repeat is send for what is as the message before it on its topic, and only has to be
-// added to it: nothing has changed since, one node listens, and what it was sent last
-// still waits. So is nearly all that is published while a link is busy. false means
-// that nothing was done.
-func repeat(p *publisher, o *outgoing, what *content) bool {
-	if p.ticked || o.route == nil || o.route.way == nil || o.route.version != p.audience.version {
-		return false
+// added to it: nothing has changed since, so few nodes listen that each is reached
+// directly, and what the first one was sent last still waits. So is nearly all that is
+// published while links are busy. It may have done nothing.
+func repeat(p *publisher, o *outgoing, what *content) (left []*receiver, done bool) {
+	if p.ticked || p.root || what.flags != 0 || what.messages != nil ||
+		o.route == nil || o.route.way == nil || o.route.version != p.audience.version {
+		return nil, false
 	}
-	r := o.route.way.only
-	if r == nil || r.hop == nil || r.state.gone != 0 || p.root || what.flags != 0 || what.messages != nil {
-		return false
-	}
-	h := r.hop
-	if h.grow.topic != o.topic || len(h.grow.picks) > 0 || !h.extends(following{session: p.session, run: r.run, number: r.number + 1}) {
-		return false
-	}
+	rs := o.route.way.plain
 	p.encoder.message(o, what)
-	if o.count = 1; !h.extend(p.now, 1, p.encoder.behind, o.body) {
-		return false
+	if o.count = 1; len(rs) == 0 || !repeated(p, rs[0], o) {
+		return nil, false
 	}
 	p.tree.signer.addressed++
+	alone := p.alone[:0]
+	for _, r := range rs[1:] {
+		if !repeated(p, r, o) {
+			alone = append(alone, r)
+		}
+	}
+	if len(alone) > 0 {
+		p.prepare(o, what, o.origin)
+		left = p.give(o, alone)
+	}
+	return left, true
+}
+
+// repeated adds the message to what r was sent last, if that is on the same topic and
+// still waits.
+func repeated(p *publisher, r *receiver, o *outgoing) bool {
+	h := r.hop
+	if h == nil || r.state.gone != 0 || h.grow.topic != o.topic || len(h.grow.picks) > 0 ||
+		!h.extends(following{session: p.session, run: r.run, number: r.number + 1}) ||
+		!h.extend(p.now, 1, p.encoder.behind, o.body) {
+		return false
+	}
 	p.addressed(r, o)
 	p.count(sent, 1)
 	o.took++
