@@ -126,6 +126,61 @@ func TestWhatRepeatsGoesAsTheFirstDid(t *testing.T) {
 	})
 }
 
+func TestWhatRepeatsForSeveralNodesGoesToEachAsItsLinkAllows(t *testing.T) {
+	// This test publishes to three nodes while their links take nothing, which is the
+	// short way, and has one of them leave it: its link has taken the frame, has no room,
+	// or is gone. The others have each message added, nobody twice, each with its number;
+	// and TryPublish does nothing if one lacks room.
+	synctest.Test(t, func(t *testing.T) {
+		all := []wire.Interest{{Pattern: "news.>"}}
+		s := newStage(t, all, all, all)
+		links := []*taped{s.links["n00"], s.links["n01"], s.links["n02"]}
+		for _, l := range links {
+			l.gathers = true
+		}
+		publish := func(text string) {
+			require.NoError(t, s.Publish(t.Context(), "news.a", patterns.Message{Body: []byte(text)}, patterns.PublishOptions{}))
+		}
+		said := func() (all []string) {
+			for _, l := range links {
+				all = append(all, strings.Join(l.said(), ", "))
+			}
+			return all
+		}
+		for _, text := range []string{"one", "two", "three"} {
+			publish(text)
+		}
+		whole := "one #1 + two #2 + three #3"
+		require.Equal(t, []string{whole, whole, whole}, said())
+
+		publish("four")
+		for _, l := range links[1:] { // of whichever is not the first
+			l.gathers = false
+			publish("five of " + string(l.peer))
+			l.gathers = true
+		}
+		require.Equal(t, []string{
+			"four #4 + five of n01 #5 + five of n02 #6", "four #4, five of n01 #5 + five of n02 #6", "four #4 + five of n01 #5, five of n02 #6",
+		}, said())
+
+		publish("seven")
+		links[2].room = 0
+		require.ErrorIs(t, s.TryPublish("news.a", patterns.Message{Body: []byte("eight")}, patterns.PublishOptions{}), patterns.ErrWouldBlock)
+		links[2].room = -1
+		require.Equal(t, []string{"seven #7", "seven #7", "seven #7"}, said(), "of eight nobody has anything")
+
+		publish("eight")
+		links[1].session = 0
+		publish("nine")
+		links[1].session = 7
+		publish("ten")
+		require.Equal(t, []string{"eight #8 + nine #9 + ten #10", "eight #8", "eight #8 + nine #9 + ten #10"}, said(), "what waits for a link is not overtaken")
+		status := s.Status()
+		require.Equal(t, []uint64{10, 30}, []uint64{status.Published, status.Copies})
+		require.NoError(t, s.Close())
+	})
+}
+
 func TestATreeTakesSeveralMessagesInAFrame(t *testing.T) {
 	// This test publishes to many while links take nothing: each head gets one
 	// frame, and passes it on as it came.

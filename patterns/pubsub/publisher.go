@@ -146,7 +146,7 @@ func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except
 	p.enter()
 	defer p.unlock()
 	if len(own) == 0 && except == "" {
-		if left, done := repeat(p, o, what); done {
+		if left, done := repeat(p, o, what, m); done {
 			return left, nil
 		}
 	}
@@ -193,14 +193,17 @@ func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except
 // added to it: nothing has changed since, so few nodes listen that each is reached
 // directly, and what the first one was sent last still waits. So is nearly all that is
 // published while links are busy. It may have done nothing.
-func repeat(p *publisher, o *outgoing, what *content) (left []*receiver, done bool) {
+func repeat(p *publisher, o *outgoing, what *content, m mode) (left []*receiver, done bool) {
 	if p.ticked || p.root || what.flags != 0 || what.messages != nil ||
 		o.route == nil || o.route.way == nil || o.route.version != p.audience.version {
 		return nil, false
 	}
 	rs := o.route.way.plain
+	if len(rs) == 0 || m == tries && len(rs) > 1 { // the others may lack room
+		return nil, false
+	}
 	p.encoder.message(o, what)
-	if o.count = 1; len(rs) == 0 || !repeated(p, rs[0], o) {
+	if o.count = 1; !repeated(p, rs[0], o) {
 		return nil, false
 	}
 	p.tree.signer.addressed++
