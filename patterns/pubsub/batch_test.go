@@ -164,19 +164,22 @@ func TestWhatRepeatsForSeveralNodesGoesToEachAsItsLinkAllows(t *testing.T) {
 		}, said())
 
 		publish("seven")
-		links[2].room = 0
-		require.ErrorIs(t, s.TryPublish("news.a", patterns.Message{Body: []byte("eight")}, patterns.PublishOptions{}), patterns.ErrWouldBlock)
-		links[2].room = -1
-		require.Equal(t, []string{"seven #7", "seven #7", "seven #7"}, said(), "of eight nobody has anything")
-
 		publish("eight")
-		links[1].session = 0
+		links[2].room = 0
+		require.ErrorIs(t, s.TryPublish("news.a", patterns.Message{Body: []byte("nine")}, patterns.PublishOptions{}), patterns.ErrWouldBlock)
+		links[2].room = -1
+		whole = "seven #7 + eight #8"
+		require.Equal(t, []string{whole, whole, whole}, said(), "of nine nobody has anything")
+
 		publish("nine")
-		links[1].session = 7
+		links[1].session = 0
 		publish("ten")
-		require.Equal(t, []string{"eight #8 + nine #9 + ten #10", "eight #8", "eight #8 + nine #9 + ten #10"}, said(), "what waits for a link is not overtaken")
+		links[1].session = 7
+		publish("eleven")
+		whole = "nine #9 + ten #10 + eleven #11"
+		require.Equal(t, []string{whole, "nine #9", whole}, said(), "what waits for a link is not overtaken")
 		status := s.Status()
-		require.Equal(t, []uint64{10, 30}, []uint64{status.Published, status.Copies})
+		require.Equal(t, []uint64{11, 33}, []uint64{status.Published, status.Copies})
 		require.NoError(t, s.Close())
 	})
 }
