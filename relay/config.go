@@ -119,9 +119,10 @@ type Limits struct {
 	// fails: ErrTooManySubscriptions.
 	Subscriptions int
 	// PublicationBytes is how many bytes of publications may wait for one client
-	// until it has read them; what is more is dropped, and told as a gap:
-	// patterns.GapSlow. As many of its own may wait for room at the node; it can
-	// send no more then. Default 16 MiB.
+	// until it has said that it has read them, which package client does by the
+	// sixteenth; what is more is dropped, and told as a gap: patterns.GapSlow. As
+	// many of its own may wait for room at the node; it can send no more then.
+	// Default 16 MiB.
 	PublicationBytes int
 	// Requests is how many calls of one client may be without a reply.
 	// Default 4096. One more fails: ErrTooManyRequests.

@@ -329,7 +329,8 @@
 // # Duties of a binding
 //
 //   - Read always. Never let a handler, or a caller that does not fetch its
-//     reply, stop the reader.
+//     reply, stop the reader. Acknowledge lane pub by the sixteenth of its bytes, or
+//     sooner: what is not counts as not read.
 //   - Answer every Request, and every Beat that wants it. Answer a handler's
 //     panic with outcome 1, code 1.
 //   - After a lost connection, connect again: at once, then after pauses of 10 ms

@@ -224,7 +224,16 @@ func (a *attacher) carry(c *connection) error {
 	if resumed {
 		a.link.report(overlay.LinkRecovered, s.Number(), nil)
 	}
-	return s.Run(c.Carrier, session.Greeting{Received: c.relay.Received, Sample: c.sample})
+	return s.Run(c.Carrier, session.Greeting{Received: c.relay.Received, Window: soonAcked(c.relay.LaneBytes), Sample: c.sample})
+}
+
+// soonAcked returns the windows by which the session acknowledges what comes. Where a
+// relay has no room for a publication nobody waits, as on other lanes: it is lost. What
+// the program has read takes room until that is acknowledged: so not more than a
+// sixteenth of the lane does.
+func soonAcked(lanes [wire.Lanes]uint32) (window [wire.Lanes]int) {
+	window[wire.LanePub] = int(lanes[wire.LanePub] / 4)
+	return window
 }
 
 // begin makes a session.
