@@ -343,6 +343,7 @@ func (i *inbox) rest() {
 
 // leave ends what enter began.
 func (i *inbox) leave() {
+	i.cfg.Rest()
 	for lane, n := range i.count {
 		if i.received[lane].Load() != n {
 			i.received[lane].Store(n)

@@ -59,6 +59,10 @@ type Config struct {
 
 	// Handler gets what arrives, of all kinds that are not the session's own.
 	Handler Handler
+	// Rest is called after Handler was, as soon as nothing else has come with that, and
+	// before it is acknowledged: so Handler may leave something for several messages
+	// together, which it must not Hold. It is called as Handler is. May be nil.
+	Rest func()
 	// Rescue is the lane whose messages Leftover returns; 0 = none.
 	Rescue wire.Lane
 	// Notice gets what the peer tells about itself. May be nil.
@@ -116,6 +120,9 @@ type Room interface {
 func (c Config) withDefaults() Config {
 	if c.Changed == nil {
 		c.Changed = func() {}
+	}
+	if c.Rest == nil {
+		c.Rest = func() {}
 	}
 	if c.Dropped == nil {
 		c.Dropped = func(Drop, int) {}

@@ -33,6 +33,7 @@ type link struct {
 	epoch     time.Time // where this side's link clock begins
 	handlers  [64]func(body []byte) (kept bool)
 	listeners []func(overlay.PeerEvent)
+	rest      func() // hands on the publications that have come
 
 	session atomic.Pointer[session.Session] // nil = there is none
 	former  atomic.Pointer[session.Session] // that has ended last; nil = none has
@@ -94,6 +95,9 @@ func (l *link) listen(k wire.Kind, h func(frame []byte) (kept bool)) { l.handler
 
 // handle is what the session calls for each message.
 func (l *link) handle(_ wire.Lane, k wire.Kind, body []byte) (kept bool) {
+	if k != wire.KindPublish { // it may be about those before it
+		l.rest()
+	}
 	if h := l.handlers[k&63]; h != nil {
 		return h(body)
 	}

@@ -64,11 +64,11 @@ func newSubscription(c *Client, pattern string, s patterns.Subscriber, o pattern
 }
 
 // put is called by the link's reader.
-func (s *subscription) put(p *patterns.Publication) {
+func (s *subscription) put(ps []patterns.Publication) {
 	if s.taker != nil {
-		s.taker.came.Add(1)
+		s.taker.came.Add(uint64(len(ps)))
 	}
-	s.inbox.Put(p)
+	s.inbox.PutAll(ps)
 }
 
 // lost tells the program that nobody knows what it misses from here on.

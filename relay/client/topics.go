@@ -15,36 +15,13 @@ type topics struct {
 	mu   sync.RWMutex
 	subs map[uint64]*subscription // guarded by mu
 
-	// Owned by the link's reader.
-	ids   []uint64
-	known wire.Texts
-	fresh []patterns.Publication // not used yet
-}
-
-const (
-	// shared is how many publications share an allocation, if they are no longer
-	// than sharedSize: so few bytes that it does not matter that a program which
-	// keeps one of them keeps the others, too.
-	shared     = 8
-	sharedSize = 4 << 10
-)
-
-// publication returns memory for one that came in a frame of n bytes.
-func (t *topics) publication(n int) *patterns.Publication {
-	if n > sharedSize {
-		return &patterns.Publication{}
-	}
-	if len(t.fresh) == 0 {
-		t.fresh = make([]patterns.Publication, shared)
-	}
-	p := &t.fresh[0]
-	t.fresh = t.fresh[1:]
-	return p
+	run run // owned by the link's reader
 }
 
 func newTopics(l *link) *topics {
 	t := &topics{subs: map[uint64]*subscription{}}
 	l.listen(wire.KindPublish, t.handlePublication)
+	l.rest = t.handed
 	l.listen(wire.KindGap, t.handleGap)
 	return t
 }
@@ -68,31 +45,38 @@ func (t *topics) all() []*subscription {
 	return inOrder(t.subs)
 }
 
-// handlePublication takes a message in. It keeps the frame unless it is for
-// nobody any more.
+// handlePublication takes a message in, which handed hands on: soon, with others that
+// come with it. It keeps the frame if it is long.
 func (t *topics) handlePublication(frame []byte) (kept bool) {
-	f, err := wire.DecodeLeafPublication(frame, t.ids[:0], &t.known)
-	if err != nil {
-		return false
+	tail, ok := t.run.follows(frame)
+	if !ok {
+		t.handed()
+		var err error
+		if tail, err = t.run.begin(frame); err != nil {
+			return false
+		}
 	}
-	t.ids = f.Subscriptions
-	headers, body, err := wire.SplitTail(f.Tail)
-	if err != nil {
-		return false
+	kept, more, err := t.run.add(tail)
+	if err == nil && !more {
+		t.handed()
 	}
-	p := t.publication(len(frame))
-	*p = patterns.Publication{
-		Topic: f.Topic, From: f.Publisher, Headers: wire.ConvertHeaders[patterns.Header](headers), Body: body,
+	return kept
+}
+
+// handed hands on what has come. The link's reader calls it before it looks at anything
+// else, and before it waits.
+func (t *topics) handed() {
+	pubs := t.run.take()
+	if len(pubs) == 0 {
+		return
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	for _, id := range f.Subscriptions {
+	for _, id := range t.run.of.Subscriptions {
 		if s := t.subs[id]; s != nil {
-			s.put(p)
-			kept = true
+			s.put(pubs)
 		}
 	}
-	return kept
 }
 
 // handleGap takes in that messages are missing.

@@ -120,6 +120,50 @@ func TestSubscriptionsGetWhatTheyAreNamedFor(t *testing.T) {
 	require.Len(t, b.all(), 101)
 }
 
+// inOrder remembers what a subscription gets, gaps among it.
+type inOrder struct {
+	listener
+	seen []string // guarded by mu
+}
+
+func (l *inOrder) ServePublication(p *patterns.Publication) { l.see(string(p.Body)) }
+func (l *inOrder) ServeGap(g patterns.Gap)                  { l.see(fmt.Sprint("gap of ", g.Missed)) }
+
+func (l *inOrder) see(what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen = append(l.seen, what)
+}
+
+// This test checks that a gap stands where it came, also where what came with it was
+// taken in together.
+func TestAGapStandsWhereItCame(t *testing.T) {
+	d := newDesk(t).open()
+	var l inOrder
+	_, err := d.client().Subscribe(t.Context(), "a", &l, patterns.SubscribeOptions{})
+	require.NoError(t, err)
+	head := wire.LeafPublication{Publisher: "pub", Topic: "a", Subscriptions: []uint64{1}}
+	var want []string
+	for i := range 300 {
+		tails, texts := [][]byte{}, []string{fmt.Sprint(i), "b", "c"}
+		for _, text := range texts {
+			tails = append(tails, wire.AppendTail(nil, nil, []byte(text)))
+		}
+		_, err := session.SendRun(d.session(), wire.LanePub, wire.KindPublish, head.AppendHead(nil), tails)
+		require.NoError(t, err)
+		gap := wire.Gap{Subscriptions: []uint64{1}, Missed: uint64(i + 1), Exact: true, Reason: wire.GapLane, Publisher: "pub"}
+		_, err = d.session().Send(wire.LanePub, wire.KindGap, gap.AppendTo(nil))
+		require.NoError(t, err)
+		want = append(append(want, texts...), fmt.Sprint("gap of ", i+1))
+	}
+	eventually(t, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.seen) == len(want)
+	}, "not all came")
+	require.Equal(t, want, l.seen)
+}
+
 // This test checks that subscriptions come back with the relay, that each is told
 // once that nobody knows what it missed, and that those that were closed do not
 // come back.
