@@ -38,8 +38,10 @@ func TestARunIsWhatItsFramesSayOneByOne(t *testing.T) {
 		}
 	}
 	heads := []wire.LeafPublication{
-		{Publisher: "p", Topic: "a", Subscriptions: []uint64{1}}, {Publisher: "p", Topic: "a", Subscriptions: []uint64{1, 2}},
-		{Publisher: "p", Topic: "b", Subscriptions: []uint64{1}}, {Publisher: "pub", Topic: "a", Subscriptions: []uint64{1}},
+		{Publisher: "p", Topic: "a", Subscriptions: []uint64{1}},
+		{Publisher: "p", Topic: "a", Subscriptions: []uint64{1, 2}},
+		{Publisher: "p", Topic: "b", Subscriptions: []uint64{1}},
+		{Publisher: "pub", Topic: "a", Subscriptions: []uint64{1}},
 		{Publisher: "", Topic: "a", Subscriptions: []uint64{256}},
 	}
 	runs := 0
