@@ -158,6 +158,20 @@ func (u *uplink) age() {
 	u.old, u.young, u.since = u.young, 0, u.now
 }
 
+// present is choose where nearly always nothing has changed. It looks at the clock only
+// if something has.
+func (u *uplink) present() *receiver {
+	r, v := u.to, u.watch.View()
+	if v == u.view && (r == nil || r.hop != nil && r.hop.sound()) {
+		return r
+	}
+	if !u.ticked {
+		u.tick()
+	}
+	u.view = v
+	return u.choose()
+}
+
 // put sends one copy, and returns where it had no room. now is about what the
 // time is.
 func (u *uplink) put(now int64, topic string, c *content) *receiver {
@@ -165,11 +179,7 @@ func (u *uplink) put(now int64, topic string, c *content) *receiver {
 	defer u.unlock()
 	u.now, u.ticked = max(now, u.now), true
 	u.last.Store(u.now)
-	r := u.to
-	if v := u.watch.View(); v != u.view || r != nil && (r.hop == nil || !r.hop.sound()) {
-		r = u.choose()
-		u.view = v
-	}
+	r := u.present()
 	if r == nil {
 		u.without = u.recent() + 1
 		return nil
@@ -222,12 +232,13 @@ func (u *uplink) giveUp() {
 }
 
 func (u *uplink) wouldBlock(size int) bool {
-	u.lock()
+	u.mu.Lock()
 	defer u.unlock()
+	u.ticked = false
 	if !u.ready.Load() {
 		return true
 	}
-	r := u.choose()
+	r := u.present()
 	return r != nil && !u.hop(r).hasRoom(size)
 }
 
