@@ -28,7 +28,7 @@ var bounds = map[string]map[string]cost{
 		"publisher":  {allocations: 0.2, calls: 0.1, wakes: 0.15},
 		"near relay": {allocations: 0.2, calls: 0.15, wakes: 0.25, overhead: 50},
 		"far relay":  {allocations: 0.5, calls: 0.25, wakes: 0.25, overhead: 1},
-		"subscriber": {allocations: 1.6, calls: 0.25, wakes: 0.25},
+		"subscriber": {allocations: 0.5, calls: 0.25, wakes: 0.25},
 	},
 	"tunnel, embedded": {
 		"sender":   {allocations: 0.2, calls: 0.1, wakes: 0.1, overhead: 16},
