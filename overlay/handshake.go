@@ -237,7 +237,7 @@ func (st *stream) complete(resume bool) error {
 	if !resume {
 		id := st.greeting.session
 		if !st.greeting.fresh && id != l.dialing.proposal {
-			id = l.newID()
+			id = newID(&l.sessions)
 		}
 		s, received = l.begin(id, st.s, &st.greeting), wire.Counts{}
 	}
@@ -396,7 +396,7 @@ func (st *stream) greet(takeover bool) error {
 		s = l.last.Load()
 		id, fresh, received = s.ID(), false, s.Received()
 	case id == 0:
-		id = l.newID()
+		id = newID(&l.sessions)
 		l.dialing.proposal = id
 	}
 	// From here on the peer may take the stream for the link's.

@@ -87,7 +87,7 @@ func (s *sessions) up() bool { return s.number.Load() != 0 }
 func (s *sessions) attached() bool { return s.up() && s.last.Load().Attached() }
 
 // newID is the id of a session that neither side has used.
-func (s *sessions) newID() uint64 {
+func newID(s *sessions) uint64 {
 	id := s.o.nextSession() << 1
 	if s.first() {
 		id++
@@ -149,7 +149,7 @@ func (s *sessions) SendWait(ctx context.Context, lane Lane, k wire.Kind, parts .
 		return Receipt{}, err
 	}
 	r, err := now.SendWait(ctx, lane, k, parts...)
-	return r, s.explain(err)
+	return r, explain(s, err)
 }
 
 // SendLater is SendWait for who can't wait; see session.Session.SendLater.
@@ -159,6 +159,25 @@ func (s *sessions) SendLater(lane Lane, k wire.Kind, sent func(r Receipt, err er
 		return nil, err
 	}
 	return now.SendLater(lane, k, sent, parts...)
+}
+
+// Lend and LendLater are Send and SendLater on lane bulk that need not copy the last of
+// parts; see session.Lend.
+func (s *sessions) Lend(k wire.Kind, back func(body []byte), parts ...[]byte) (kept bool, err error) {
+	now, err := s.present()
+	if err != nil {
+		return false, err
+	}
+	return session.Lend(now, k, back, parts...)
+}
+
+// LendLater see Lend.
+func (s *sessions) LendLater(k wire.Kind, sent func(err error), back func(body []byte), parts ...[]byte) error {
+	now, err := s.present()
+	if err == nil {
+		_, err = session.LendLater(now, k, func(_ Receipt, err error) { sent(err) }, back, parts...)
+	}
+	return err
 }
 
 // HasRoom says whether Send of n bytes would find room in the lane now. It is
@@ -179,11 +198,11 @@ func (s *sessions) WaitRoom(ctx context.Context, lane Lane, n int) (done func(),
 		return nil, err
 	}
 	done, err = now.WaitRoom(ctx, lane, n)
-	return done, s.explain(err)
+	return done, explain(s, err)
 }
 
 // explain tells the end of everything from that of a link.
-func (s *sessions) explain(err error) error {
+func explain(s *sessions, err error) error {
 	if err == ErrLinkDown && s.o.leaving() {
 		return ErrClosed
 	}

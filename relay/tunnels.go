@@ -60,6 +60,17 @@ func (t conduit) SendLater(lane overlay.Lane, k wire.Kind, sent func(err error),
 	return err
 }
 
+// Lend is Send that keeps the last of parts, and LendLater likewise; see session.Lend.
+func (t conduit) Lend(k wire.Kind, back func(chunk []byte), parts ...[]byte) (kept bool, err error) {
+	return session.Lend(t.c.sess, k, back, parts...)
+}
+
+// LendLater see Lend.
+func (t conduit) LendLater(k wire.Kind, sent func(err error), back func(chunk []byte), parts ...[]byte) error {
+	_, err := session.LendLater(t.c.sess, k, func(_ session.Receipt, err error) { sent(err) }, back, parts...)
+	return err
+}
+
 // handle takes a frame of a tunnel.
 func (t *tunnels) handle(k wire.Kind, body []byte) (kept bool, err error) {
 	if t.c.features&wire.FeatureTunnels == 0 {

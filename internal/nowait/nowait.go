@@ -15,9 +15,10 @@ type Writer struct {
 	raw     syscall.RawConn
 	attempt func(fd uintptr) bool // made once: it is called for each write
 
-	b   []byte
-	n   int
-	err error
+	b     []byte
+	parts [][]byte // instead of b
+	n     int
+	err   error
 }
 
 // New returns a Writer to c, or nil if c is no socket of the operating system.
@@ -32,7 +33,11 @@ func New(c net.Conn) *Writer {
 	}
 	w := &Writer{raw: raw}
 	w.attempt = func(fd uintptr) bool {
-		w.n, w.err = once(fd, w.b)
+		if w.parts != nil {
+			w.n, w.err = onceParts(fd, w.parts)
+		} else {
+			w.n, w.err = once(fd, w.b)
+		}
 		return true
 	}
 	return w
@@ -45,9 +50,24 @@ func (w *Writer) Write(b []byte) (n int, err error) {
 	if w == nil {
 		return 0, nil
 	}
-	w.b, w.n, w.err = b, 0, nil
+	w.b = b
+	return w.try()
+}
+
+// WriteParts is Write of what parts are together. Beyond some thousand, parts wait.
+func (w *Writer) WriteParts(parts [][]byte) (n int, err error) {
+	if w == nil {
+		return 0, nil
+	}
+	w.parts = parts
+	return w.try()
+}
+
+// try makes one attempt.
+func (w *Writer) try() (n int, err error) {
+	w.n, w.err = 0, nil
 	err = w.raw.Write(w.attempt)
-	w.b = nil
+	w.b, w.parts = nil, nil
 	if w.err != nil {
 		err = w.err
 	}

@@ -13,8 +13,13 @@ import (
 // once makes one attempt on a socket that does not block.
 func once(fd uintptr, b []byte) (int, error) {
 	n, err := syscall.Write(int(fd), b)
+	return n, patient(err)
+}
+
+// patient is what an error means to who can wait.
+func patient(err error) error {
 	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR) {
-		return 0, nil
+		return nil
 	}
-	return n, err
+	return err
 }

@@ -5,10 +5,14 @@ package wire
 
 import "sync"
 
+// LentFrom is from which length on, in bytes, the chunk of a TunnelData has memory of its
+// own: Bodies that are shared, or little more than it.
+const LentFrom = 48<<10 - tunnelHeadSize
+
 const (
 	// sharedFrom is from which length on the body of a TunnelData is read into
 	// shared memory: below it would keep much more than it holds.
-	sharedFrom = 48 << 10
+	sharedFrom = LentFrom + tunnelHeadSize
 	// sharedSize is the capacity of what is shared. Who gives back the chunk of
 	// a TunnelData, and not its body, makes it shorter by the head each time: it
 	// is good for some hundred times.

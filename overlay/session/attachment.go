@@ -161,9 +161,13 @@ func (a *attachment) gather() {
 	a.parts = append(a.parts[:0], a.head)
 	a.size = len(a.head)
 	for _, s := range a.spans {
-		a.bytes[s.lane] += uint64(len(s.b))
 		a.parts = append(a.parts, s.b)
-		a.size += len(s.b)
+		n := len(s.b) + len(s.loan)
+		if len(s.loan) > 0 {
+			a.parts = append(a.parts, s.loan)
+		}
+		a.bytes[s.lane] += uint64(n)
+		a.size += n
 	}
 }
 
@@ -191,7 +195,7 @@ func (a *attachment) write(size int) (err error) {
 		_, err = a.conn.own.WriteAll(size, a.parts...)
 	case len(a.spans) == 0:
 		_, err = a.conn.Write(a.head)
-	case len(a.spans) == 1 && len(a.head) == 0:
+	case len(a.parts) == 2 && len(a.head) == 0:
 		_, err = a.conn.Write(a.spans[0].b)
 	default:
 		err = a.join(size)

@@ -119,7 +119,7 @@ func (q *bulkQueue) size() int {
 	if len(q.ring) == 0 {
 		return 0
 	}
-	return len(q.ring[0].chunks.head.b)
+	return q.ring[0].chunks.head.size()
 }
 
 // pop removes a chunk of the channel that has its turn, and passes the turn
@@ -212,7 +212,7 @@ func refined(pool *Pool, c *chunk, limit int) (finer chunkList) {
 		finer.tail.frames++
 	}
 	payload := max(limit/2, wire.MaxPayload/64)
-	for b := c.b; len(b) > 0; {
+	for b := c.whole(); len(b) > 0; {
 		k, body, size := wire.FirstFrame(b)
 		b = b[size:]
 		if size <= limit {

@@ -4,6 +4,7 @@
 package session
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/arke-mesh/arke/internal/wire"
@@ -14,16 +15,18 @@ import (
 const (
 	smallChunk = 4 << 10
 	largeChunk = wire.MaxFrame + 4<<10
+	headChunk  = 32 // of what stands before a loan
 )
 
 // chunkFill is how many bytes of frames are packed into one large chunk, but for
 // the last frame.
 const chunkFill = wire.MaxPayload
 
-// chunk is a run of whole encoded frames. Its capacity never changes, so that a
-// frame can be appended while those before it are being written.
+// chunk is a run of whole encoded frames, or one frame whose end is a loan. Its capacity
+// never changes, so that a frame can be appended while those before it are being written.
 type chunk struct {
 	b       []byte
+	loan    loan    // stands behind b
 	first   uint64  // number of its first frame in the lane; 0 = not in the log yet
 	frames  uint64  // in it
 	account account // whose window it counts in
@@ -34,8 +37,27 @@ type chunk struct {
 // last is the number of its last frame.
 func (c *chunk) last() uint64 { return c.first + c.frames - 1 }
 
-// room says whether size bytes more fit.
-func (c *chunk) room(size int) bool { return len(c.b)+size <= cap(c.b) }
+// size is how many bytes its frames have.
+func (c *chunk) size() int { return len(c.b) + len(c.loan.body) }
+
+// room says whether size bytes more fit. Behind a loan nothing does.
+func (c *chunk) room(size int) bool { return c.loan.body == nil && len(c.b)+size <= cap(c.b) }
+
+// whole is its frames in one piece, which is a copy if there is a loan.
+func (c *chunk) whole() []byte {
+	if c.loan.body == nil {
+		return c.b
+	}
+	return slices.Concat(c.b, c.loan.body)
+}
+
+// messages counts those that end in it from off on.
+func (c *chunk) messages(off int) int {
+	if c.loan.body != nil {
+		return 1
+	}
+	return countMessages(c.b[off:])
+}
 
 // offset is where frame number n begins, n being in c or the one behind it.
 func (c *chunk) offset(n uint64) int {
@@ -51,8 +73,8 @@ func (c *chunk) offset(n uint64) int {
 // and an idle session holds none. The zero value is ready; sessions may share
 // one. Methods may be called concurrently.
 type Pool struct {
-	small, large sync.Pool // of *chunk
-	batches      sync.Pool // of *batch
+	heads, small, large sync.Pool // of *chunk
+	batches             sync.Pool // of *batch
 }
 
 // get returns an empty chunk with room for size bytes.
@@ -67,13 +89,26 @@ func (p *Pool) get(size int) *chunk {
 	return &chunk{b: make([]byte, 0, capacity)}
 }
 
-func (p *Pool) put(c *chunk) {
-	*c = chunk{b: c.b[:0]}
-	if cap(c.b) <= smallChunk {
-		p.small.Put(c)
-		return
+// head returns an empty chunk for a frame whose end is a loan.
+func (p *Pool) head() *chunk {
+	if c, ok := p.heads.Get().(*chunk); ok {
+		return c
 	}
-	p.large.Put(c)
+	return &chunk{b: make([]byte, 0, headChunk)}
+}
+
+// put takes a chunk that nobody uses any more, and gives its loan back.
+func (p *Pool) put(c *chunk) {
+	c.loan.giveBack()
+	*c = chunk{b: c.b[:0]}
+	switch {
+	case cap(c.b) <= headChunk:
+		p.heads.Put(c)
+	case cap(c.b) <= smallChunk:
+		p.small.Put(c)
+	default:
+		p.large.Put(c)
+	}
 }
 
 // putAll returns a list of chunks.

@@ -62,7 +62,7 @@ func (g *laneLog) add(c *chunk) {
 
 // span is a run of frames of one chunk to be written.
 type span struct {
-	b       []byte
+	b, loan []byte // one behind the other
 	lane    wire.Lane
 	account account
 }
@@ -72,12 +72,19 @@ func (g *laneLog) unsent() int {
 	if g.at == nil {
 		return 0
 	}
-	return len(g.at.b) - g.off
+	return g.at.size() - g.off
 }
 
 // fitting is how many bytes of whole frames, of what is to be sent next, are at most
 // room; one frame, if least is set, however long.
 func (g *laneLog) fitting(room int, least bool) (n int) {
+	if n = g.unsent(); g.at.loan.body != nil {
+		if n > room && !least {
+			return 0
+		}
+		return n
+	}
+	n = 0
 	for b := g.at.b[g.off:]; n < len(b); {
 		_, _, size := wire.FirstFrame(b[n:])
 		if n+size > room && (n > 0 || !least) {
@@ -91,8 +98,10 @@ func (g *laneLog) fitting(room int, least bool) (n int) {
 // take hands out the next n bytes, whole frames of one chunk.
 func (g *laneLog) take(n int) span {
 	c := g.at
-	s := span{b: c.b[g.off : g.off+n : g.off+n], account: c.account}
-	if g.off += n; g.off == len(c.b) {
+	s := span{account: c.account, loan: c.loan.body}
+	here := n - len(s.loan) // a frame with a loan is sent at once
+	s.b = c.b[g.off : g.off+here : g.off+here]
+	if g.off += n; g.off == c.size() {
 		g.taken = c.last()
 		g.at, g.off = c.next, 0
 		return s
@@ -148,7 +157,7 @@ func (g *laneLog) resume(n uint64, again func(acc account, bytes int)) bool {
 	}
 	from := g.off
 	for ; c != nil && c != sent; c = c.next {
-		again(c.account, len(c.b)-from)
+		again(c.account, c.size()-from)
 		from = 0
 	}
 	if c != nil {
@@ -177,7 +186,7 @@ func (g *laneLog) withdraw(n uint64) bool {
 func (g *laneLog) messages() (n int) {
 	off := g.off
 	for c := g.at; c != nil; c, off = c.next, 0 {
-		n += countMessages(c.b[off:])
+		n += c.messages(off)
 	}
 	return n
 }

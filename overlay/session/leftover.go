@@ -50,7 +50,7 @@ func (q *sendLog) leftover(lane wire.Lane, handled *wire.Counts) (left Leftover)
 	parts := newReassembly(q.bulk.maxTotal, unbounded{})
 	for c := g.head; c != nil; c = c.next {
 		n := c.first
-		for b := c.b; len(b) > 0; n++ {
+		for b := c.whole(); len(b) > 0; n++ {
 			k, body, size := wire.FirstFrame(b)
 			b = b[size:]
 			if n > known && k != wire.KindVoid {

@@ -27,16 +27,20 @@ type loop struct {
 
 	a    *attachment
 	at   int    // of a.spans
-	rest []byte // of the one before
+	rest []byte // of the one before …
+	loan []byte // … and what stands behind that
 }
 
 // Read implements io.Reader.
 func (l *loop) Read(p []byte) (int, error) {
+	if len(l.rest) == 0 {
+		l.rest, l.loan = l.loan, nil
+	}
 	for len(l.rest) == 0 {
 		if l.at == len(l.a.spans) && !l.advance() {
 			return 0, io.EOF
 		}
-		l.rest = l.a.spans[l.at].b
+		l.rest, l.loan = l.a.spans[l.at].b, l.a.spans[l.at].loan
 		l.at++
 	}
 	n := copy(p, l.rest)

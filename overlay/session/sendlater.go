@@ -19,6 +19,8 @@ type inLine struct {
 	kind  wire.Kind
 	n     int // bytes of parts
 	parts [][]byte
+	lent  bool              // the last of parts is a loan …
+	back  func(body []byte) // … which goes there
 	sent  func(r Receipt, err error)
 
 	// Guarded by b.mu.
@@ -41,11 +43,16 @@ type inLine struct {
 // takes the message back and says whether it is certain not to be queued; sent is
 // not called any more, unless that has begun. It may be called more than once.
 func (b *outbox) SendLater(lane wire.Lane, k wire.Kind, sent func(r Receipt, err error), parts ...[]byte) (withdraw func() bool, err error) {
-	n, err := b.cfg.measure(parts)
+	return standInLine(b, lane, &inLine{kind: k, parts: parts, sent: sent})
+}
+
+// standInLine has p stand in line for room.
+func standInLine(b *outbox, lane wire.Lane, p *inLine) (withdraw func() bool, err error) {
+	n, err := b.cfg.measure(p.parts)
 	if err != nil {
 		return nil, err
 	}
-	p := &inLine{b: b, kind: k, n: n, parts: parts, sent: sent}
+	p.b, p.n = b, n
 	p.lane, p.acc, p.place.Size = place(lane, n)
 	p.place.Wake = p.proceed
 	if single(lane, n) {
@@ -68,7 +75,20 @@ func (b *outbox) SendLater(lane wire.Lane, k wire.Kind, sent func(r Receipt, err
 // comes first. b.mu is held.
 func (p *inLine) put() {
 	p.over, p.queued = true, true
+	if p.lent && mayLend(p.n, p.parts) {
+		p.number = p.b.log.lend(p.kind, p.place.Size, p.back, p.parts)
+		return
+	}
 	p.number = p.b.log.push(p.lane, p.acc, p.kind, p.place.Size, p.parts)
+	p.giveBack()
+}
+
+// giveBack is after parts were copied.
+func (p *inLine) giveBack() {
+	if p.lent {
+		l := loan{p.parts[len(p.parts)-1], p.back}
+		l.giveBack()
+	}
 }
 
 // proceed tells that the message is queued, queues a large one, which takes too
@@ -99,6 +119,9 @@ func (p *inLine) proceed() {
 	p.copied = make(chan struct{})
 	r, err := b.pushLarge(p.lane, p.acc, p.kind, p.n, p.place.Size, p.parts)
 	b.mu.Lock()
+	if err == nil {
+		p.giveBack()
+	}
 	p.lost = err != nil
 	close(p.copied)
 	b.mu.Unlock()

@@ -277,7 +277,7 @@ func (q *sendLog) take(spans []span, limit int) []span {
 // order puts a chunk of lane bulk in order. Where its frames are longer than
 // limit they are cut, so that nothing has to wait for a whole one.
 func (q *sendLog) order(g *laneLog, c *chunk, limit int) {
-	if len(c.b) <= limit || longestFrame(c.b) <= limit {
+	if c.size() <= limit || c.loan.body == nil && longestFrame(c.b) <= limit {
 		g.add(c)
 		return
 	}
@@ -287,7 +287,7 @@ func (q *sendLog) order(g *laneLog, c *chunk, limit int) {
 		q.windows[c.account].queued += len(part.b)
 		g.add(part)
 	}
-	q.windows[c.account].queued -= len(c.b)
+	q.windows[c.account].queued -= c.size()
 	q.pool.put(c)
 }
 
@@ -320,7 +320,7 @@ func (q *sendLog) ack(counts wire.Counts) bool {
 // release lets go what is not needed any more.
 func (q *sendLog) release(g *laneLog) {
 	for c := g.gone(); c != nil; c = g.gone() {
-		q.windows[c.account].kept -= len(c.b)
+		q.windows[c.account].kept -= c.size()
 		q.pool.put(c)
 	}
 	q.windows.shrunk(q.room)
@@ -413,7 +413,7 @@ func (q *sendLog) drop(handled *wire.Counts) (messages int, waiting []*waitline.
 		}
 	}
 	for c := q.bulk.pop(); c != nil; c = q.bulk.pop() {
-		messages += countMessages(c.b)
+		messages += c.messages(0)
 	}
 	for acc := range q.windows {
 		w := &q.windows[acc]

@@ -27,7 +27,7 @@ type vectored interface {
 	WriteParts(parts net.Buffers) (int64, error)
 }
 
-// gatherLimit is how much is copied to be tried at once, in bytes.
+// gatherLimit is how much is copied to be written at once, in bytes: of more, the parts are.
 const gatherLimit = 16 << 10
 
 // NewSocket returns c as a Socket, or nil if it is none. patient, if not nil, is
@@ -75,7 +75,7 @@ func (s *Socket) TryWrite(size int, parts ...[]byte) (int, error) {
 	p := only(size, parts)
 	if p == nil {
 		if size > gatherLimit {
-			return 0, nil
+			return s.now.WriteParts(parts)
 		}
 		s.joined = s.joined[:0]
 		for _, part := range parts {

@@ -390,11 +390,15 @@ func (x *Passage) pass(h *half, k wire.Kind, f *frame, cost int) (kept bool) {
 	l, to := x.of, h.other()
 	n := int64(len(f.parts[0]) + len(f.parts[1]))
 	l.carried.Add(uint64(n))
-	err := to.remote.conduit.Send(overlay.LaneBulk, k, f.parts[:]...)
+	back := h.remote.recycle
+	if len(f.parts[1]) == 0 {
+		back = nil
+	}
+	kept, err := to.remote.pass(k, back, f.parts[:]...)
 	if !errors.Is(err, overlay.ErrLaneFull) { // another error: its session has ended, which lose tells
 		h.engine.frames.put(f)
 		x.left(h, cost, 0)
-		return false
+		return kept
 	}
 	head, payload := bytes.Clone(f.parts[0]), f.parts[1]
 	h.engine.frames.put(f)
@@ -407,13 +411,10 @@ func (x *Passage) pass(h *half, k wire.Kind, f *frame, cost int) (kept bool) {
 	x.mu.Lock()
 	x.inLine++
 	x.mu.Unlock()
-	to.remote.later(overlay.LaneBulk, k, func(error) {
+	to.remote.passLater(k, func(error) {
 		l.inLine.Add(-n)
-		if len(payload) > 0 {
-			h.remote.recycle(payload)
-		}
 		x.left(h, cost, 1)
-	}, head, payload)
+	}, back, head, payload)
 	return len(payload) > 0
 }
 

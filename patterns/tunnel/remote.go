@@ -60,6 +60,7 @@ type remote struct {
 	conduit Conduit
 	recycle func(chunk []byte)                            // takes memory that nobody looks at any more
 	extend  func(r overlay.Receipt, parts ...[]byte) bool // adds to a frame; nil = that can't be done
+	lender  lender                                        // nil = what is sent is copied
 
 	inLine atomic.Int64 // bytes that stand in line for room in its lanes
 
@@ -77,7 +78,9 @@ func newRemote(c Conduit, recycle func([]byte)) *remote {
 	if recycle == nil {
 		recycle = func([]byte) {}
 	}
-	return &remote{conduit: c, recycle: recycle, opened: make(map[uint64]endpoint), served: make(map[uint64]endpoint)}
+	r := &remote{conduit: c, recycle: recycle, opened: make(map[uint64]endpoint), served: make(map[uint64]endpoint)}
+	r.lender, _ = c.(lender)
+	return r
 }
 
 // recycler is a link that reads into the memory of chunks again.
@@ -86,6 +89,13 @@ type recycler interface{ Recycle(chunk []byte) }
 // gatherer is a link that can add to a frame which it has not taken.
 type gatherer interface {
 	Extend(r overlay.Receipt, parts ...[]byte) bool
+}
+
+// lender is a Conduit, or a link, that can send a chunk without a copy: session.Lend
+// says how.
+type lender interface {
+	Lend(k wire.Kind, back func(chunk []byte), parts ...[]byte) (kept bool, err error)
+	LendLater(k wire.Kind, sent func(err error), back func(chunk []byte), parts ...[]byte) error
 }
 
 func newPeer(l request.Link, atOnce context.Context) *remote {
@@ -97,6 +107,7 @@ func newPeer(l request.Link, atOnce context.Context) *remote {
 	if l, ok := l.(gatherer); ok {
 		r.extend = l.Extend
 	}
+	r.lender, _ = l.(lender)
 	r.link, r.id, r.text = l, l.Peer(), l.Peer().String()
 	return r
 }
@@ -126,19 +137,50 @@ func (r *remote) say(lane overlay.Lane, k wire.Kind, parts ...[]byte) {
 	}
 }
 
+// pass is Send on lane bulk of what came on another connection, and says whether the
+// last of parts is in use still: then back gets it.
+func (r *remote) pass(k wire.Kind, back func(chunk []byte), parts ...[]byte) (kept bool, err error) {
+	if r.lender == nil || back == nil {
+		return false, r.conduit.Send(overlay.LaneBulk, k, parts...)
+	}
+	return r.lender.Lend(k, back, parts...)
+}
+
+// passLater is pass of what stands in line; sent is called once it has left, or can't.
+func (r *remote) passLater(k wire.Kind, sent func(error), back func(chunk []byte), parts ...[]byte) {
+	if r.lender == nil || back == nil {
+		r.later(overlay.LaneBulk, k, func(err error) {
+			if back != nil {
+				back(parts[len(parts)-1])
+			}
+			sent(err)
+		}, parts...)
+		return
+	}
+	done := r.inLineFor(parts, sent)
+	if err := r.lender.LendLater(k, done, back, parts...); err != nil {
+		done(err)
+	}
+}
+
 // later has a frame stand in line; sent is called once it has left, or can't.
 func (r *remote) later(lane overlay.Lane, k wire.Kind, sent func(error), parts ...[]byte) {
+	done := r.inLineFor(parts, sent)
+	if err := r.conduit.SendLater(lane, k, done, parts...); err != nil {
+		done(err)
+	}
+}
+
+// inLineFor counts what stands in line until what it returns is called, as sent is then.
+func (r *remote) inLineFor(parts [][]byte, sent func(error)) (done func(error)) {
 	n := int64(0)
 	for _, p := range parts {
 		n += int64(len(p))
 	}
 	r.inLine.Add(n)
-	done := func(err error) {
+	return func(err error) {
 		r.inLine.Add(-n)
 		sent(err)
-	}
-	if err := r.conduit.SendLater(lane, k, done, parts...); err != nil {
-		done(err)
 	}
 }
 

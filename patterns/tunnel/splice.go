@@ -93,32 +93,35 @@ func (s *Splice) pass(d *side, w word) (kept bool) {
 	} else {
 		far.port.codec.end(f, w.closed)
 	}
-	err := far.remote.conduit.Send(overlay.LaneBulk, w.kind, f.parts[:]...)
+	kept, err := far.remote.pass(w.kind, d.back(f), f.parts[:]...)
 	if !errors.Is(err, overlay.ErrLaneFull) { // another error: its session has ended, which lose tells
 		s.engine.frames.put(f)
 		s.left(d, cost, 0)
-		return false
+		return kept
 	}
 	return s.passLater(d, w.kind, f, cost)
 }
 
+// back takes the memory of a chunk that d's side has sent and f carries; nil = f carries
+// something else.
+func (d *side) back(f *frame) func(chunk []byte) {
+	if d.far().stream != nil || len(f.parts[1]) == 0 {
+		return nil
+	}
+	return d.remote.recycle
+}
+
 // passLater has a frame stand in line for room.
 func (s *Splice) passLater(d *side, k wire.Kind, f *frame, cost int) (kept bool) {
-	far, head, payload := d.far(), bytes.Clone(f.parts[0]), f.parts[1]
-	recycle := func([]byte) {}
-	if kept = far.stream == nil && len(payload) > 0; kept {
-		recycle = d.remote.recycle
-	} else {
+	back, head, payload := d.back(f), bytes.Clone(f.parts[0]), f.parts[1]
+	if kept = back != nil; !kept {
 		f.sealed = nil // it goes with payload
 	}
 	s.engine.frames.put(f)
 	s.mu.Lock()
 	s.junction.inLine++
 	s.mu.Unlock()
-	far.remote.later(overlay.LaneBulk, k, func(error) {
-		recycle(payload)
-		s.left(d, cost, 1)
-	}, head, payload)
+	d.far().remote.passLater(k, func(error) { s.left(d, cost, 1) }, back, head, payload)
 	return kept
 }
 
