@@ -42,6 +42,31 @@ type FrameReader struct {
 	own   bool                // … or in memory of its own …
 	lent  []byte              // … or is of bodies
 	keeps [kindMask + 1]uint8 // by kind: frames that are to be copied
+	row   row
+}
+
+// row is frames of bodies that have come one behind the other, all equally long: most
+// likely the next one is, too.
+type row struct{ length, count int }
+
+// came notes a frame of n bytes, and whether it was of bodies.
+func (w *row) came(n int, shared bool) {
+	switch {
+	case !shared:
+		w.count = 0
+	case n != w.length:
+		*w = row{n, 1}
+	default:
+		w.count++
+	}
+}
+
+// expects is what the body of the next frame is expected to have; 0 = nobody knows.
+func (w *row) expects() int {
+	if w.count < 2 {
+		return 0
+	}
+	return w.length
 }
 
 // NewFrameReader returns a reader of the frames of r.
@@ -98,6 +123,11 @@ func (r *FrameReader) Buffered() bool {
 }
 
 func (r *FrameReader) next() (Lane, Kind, []byte, error) {
+	if n := r.row.expects(); n > 0 && n < int(r.limit) && r.from == r.to {
+		if lane, body, err := r.foreseen(n); body != nil || err != nil {
+			return lane, KindTunnelData, body, err
+		}
+	}
 	if err := r.head(); err != nil {
 		return 0, 0, nil, err
 	}
@@ -107,6 +137,7 @@ func (r *FrameReader) next() (Lane, Kind, []byte, error) {
 	r.from += FrameOverhead
 	r.last, r.lent, r.own = k, nil, false
 	shared := k == KindTunnelData && n >= sharedFrom && r.bodies != nil
+	r.row.came(n, shared)
 	if !shared && r.keeps[k] == 0 {
 		err := r.fill(n)
 		if err != nil {
@@ -131,6 +162,29 @@ func (r *FrameReader) next() (Lane, Kind, []byte, error) {
 		return 0, 0, nil, within(err)
 	}
 	return lane, k, body, nil
+}
+
+// foreseen reads what comes next, if it is a TunnelData of n bytes as those before it,
+// into the memory of its body: so nothing of it has to be copied. If it is something
+// else, body is nil, and it lies in the buffer.
+func (r *FrameReader) foreseen(n int) (lane Lane, body []byte, err error) {
+	frame := r.bodies.get(FrameOverhead + n)
+	m, err := io.ReadAtLeast(r.r, frame, FrameOverhead)
+	if m == 0 && err != nil {
+		return 0, nil, err
+	}
+	if m >= FrameOverhead && int(binary.BigEndian.Uint32(frame)) == n+1 && KindOf(frame[lengthSize]) == KindTunnelData {
+		if _, err = io.ReadFull(r.r, frame[m:]); err != nil {
+			return 0, nil, within(err)
+		}
+		r.last, r.lent, r.own = KindTunnelData, frame[FrameOverhead:], false
+		return Lane(frame[lengthSize] >> kindBits), r.lent, nil
+	}
+	r.row = row{}
+	r.room(m)
+	r.to += copy(r.buf[r.to:], frame[:m])
+	r.bodies.Put(frame)
+	return 0, nil, nil // what is wrong with less than a head is found again
 }
 
 // within is what an error means within a frame.

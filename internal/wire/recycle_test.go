@@ -158,3 +158,92 @@ func TestALongChunkIsReadIntoAgain(t *testing.T) {
 	// The race detector has a sync.Pool forget a quarter.
 	require.Less(t, int(after.TotalAlloc-before.TotalAlloc), count/2*size)
 }
+
+// TestLongChunksInARowAreReadWhereTheyStay proves that of chunks which follow each other
+// and are equally long nothing is read to be copied: each read is of one frame at most.
+// Whatever comes instead of the next one is what it is.
+func TestLongChunksInARowAreReadWhereTheyStay(t *testing.T) {
+	const count, long, short = 64, 64 << 10, 50 << 10
+	var stream []byte
+	var want [][]byte
+	add := func(k wire.Kind, n int) {
+		body := bytes.Repeat([]byte{byte(len(want))}, n)
+		want = append(want, body)
+		stream = wire.AppendFrame(stream, wire.LaneBulk, k, body)
+	}
+	for range count {
+		add(wire.KindTunnelData, long)
+	}
+	row := len(stream)
+	for i := range 5 * count {
+		switch i % 5 {
+		case 0, 1, 2:
+			add(wire.KindTunnelData, long-i%2*(long-short)*(i/count%2))
+		case 3:
+			add(wire.KindTunnelCredit, 21)
+		default:
+			add(wire.KindTunnelData, i)
+		}
+	}
+	for _, piece := range []int{1 << 20, 36 << 10, 4097} {
+		reads := &pieces{stream, piece}
+		widest := 0
+		fr := wire.NewFrameReader(readerFunc(func(p []byte) (int, error) {
+			if left := len(reads.rest); left < len(stream)-3*long && len(stream)-left < row-2*long {
+				widest = max(widest, len(p))
+			}
+			return reads.Read(p)
+		}))
+		fr.Share(new(wire.Bodies))
+		var kept [][]byte
+		for i, body := range want {
+			lane, _, got, err := fr.Next()
+			require.NoError(t, err)
+			require.Equal(t, wire.LaneBulk, lane)
+			if !bytes.Equal(body, got) {
+				require.FailNow(t, "another body", "%d: %d bytes", i, len(got))
+			}
+			if i%3 == 0 {
+				kept = append(kept, got)
+				continue
+			}
+			fr.Recycle()
+		}
+		_, _, _, err := fr.Next()
+		require.Equal(t, io.EOF, err)
+		for i, body := range kept {
+			require.Equal(t, want[3*i], body, "what is kept stays")
+		}
+		require.LessOrEqual(t, widest, wire.FrameOverhead+long)
+	}
+}
+
+// TestAStreamThatEndsInARowOfLongChunks proves that the end is told as elsewhere.
+func TestAStreamThatEndsInARowOfLongChunks(t *testing.T) {
+	var stream []byte
+	for range 3 {
+		stream = wire.AppendFrame(stream, wire.LaneBulk, wire.KindTunnelData, make([]byte, 64<<10))
+	}
+	for _, more := range []int{1, wire.FrameOverhead, 60 << 10} {
+		fr := wire.NewFrameReader(bytes.NewReader(append(bytes.Clone(stream), stream[:more]...)))
+		fr.Share(new(wire.Bodies))
+		for range 3 {
+			_, _, _, err := fr.Next()
+			require.NoError(t, err)
+		}
+		_, _, _, err := fr.Next()
+		require.Equal(t, io.ErrUnexpectedEOF, err, "%d bytes", more)
+	}
+	fr := wire.NewFrameReader(bytes.NewReader(append(stream, 0xff, 0xff, 0xff, 0xff, 0)))
+	fr.Share(new(wire.Bodies))
+	for range 3 {
+		_, _, _, err := fr.Next()
+		require.NoError(t, err)
+	}
+	_, _, _, err := fr.Next()
+	require.ErrorIs(t, err, wire.ErrFrameTooLarge)
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
