@@ -13,9 +13,9 @@ const (
 	// sharedFrom is from which length on the body of a TunnelData is read into
 	// shared memory: below it would keep much more than it holds.
 	sharedFrom = LentFrom + tunnelHeadSize
-	// sharedSize is the capacity of what is shared. Who gives back the chunk of
-	// a TunnelData, and not its body, makes it shorter by the head each time: it
-	// is good for some hundred times.
+	// sharedSize is the capacity of what is shared. A frame that was foreseen makes it
+	// shorter by the frame's head, and who gives back the chunk of a TunnelData, and not
+	// its body, by that head: it is good for some hundred times.
 	sharedSize = 72 << 10
 )
 
