@@ -52,7 +52,7 @@ func Lend(s *Session, k wire.Kind, back func(body []byte), parts ...[]byte) (kep
 		_, err = b.push(lane, acc, k, n, size, parts)
 		return false, err
 	}
-	b.log.lend(k, size, back, parts)
+	lend(b.log, k, size, back, parts)
 	b.pushed(lane)
 	return true, nil
 }
@@ -65,7 +65,7 @@ func LendLater(s *Session, k wire.Kind, sent func(r Receipt, err error), back fu
 
 // lend appends one frame of lane bulk, for which room was reserved. It copies all of
 // parts but the last.
-func (q *sendLog) lend(k wire.Kind, size int, back func(body []byte), parts [][]byte) uint64 {
+func lend(q *sendLog, k wire.Kind, size int, back func(body []byte), parts [][]byte) uint64 {
 	q.windows[singles].promised -= size
 	c := q.pool.head()
 	c.account, c.frames = singles, 1

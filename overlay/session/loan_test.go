@@ -52,7 +52,7 @@ func (l *lending) push(n int) bool {
 		clear(body)
 		return true
 	}
-	l.log.lend(wire.KindTunnelData, size, func(b []byte) {
+	lend(l.log, wire.KindTunnelData, size, func(b []byte) {
 		require.Same(l.t, &body[0], &b[0])
 		l.back[number]++
 		clear(b) // who reads it from here on reads something else

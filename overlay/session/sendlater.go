@@ -76,7 +76,7 @@ func standInLine(b *outbox, lane wire.Lane, p *inLine) (withdraw func() bool, er
 func (p *inLine) put() {
 	p.over, p.queued = true, true
 	if p.lent && mayLend(p.n, p.parts) {
-		p.number = p.b.log.lend(p.kind, p.place.Size, p.back, p.parts)
+		p.number = lend(p.b.log, p.kind, p.place.Size, p.back, p.parts)
 		return
 	}
 	p.number = p.b.log.push(p.lane, p.acc, p.kind, p.place.Size, p.parts)
