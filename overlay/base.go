@@ -35,7 +35,7 @@ type base struct {
 	drops   drop.Counts[dropReason]
 	traffic traffic
 	memory
-	rounds    session.Rounds
+	rounds    atomic.Pointer[session.Rounds] // of all links; nil = each session has its own
 	sessions  atomic.Uint64
 	lastStamp atomic.Uint64
 	refused   refusals

@@ -180,8 +180,13 @@ type ExecKey = session.ExecKey
 type Rounds = session.Rounds
 
 // RoundsOf returns the rounds of an overlay's links, for other sessions that receive
-// what its links send, or the other way round.
-func RoundsOf(o *Overlay) *Rounds { return &o.rounds }
+// what its links send, or the other way round. Sessions that begin after the first call
+// share them; without one each link has its own: where nothing is forwarded, to wait for
+// the readers of others would only cost.
+func RoundsOf(o *Overlay) *Rounds {
+	o.rounds.CompareAndSwap(nil, &Rounds{})
+	return o.rounds.Load()
+}
 
 // Seam is everything the overlay needs from outside, in one value.
 type Seam struct {

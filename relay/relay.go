@@ -107,6 +107,7 @@ func New(cfg Config) (*Relay, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg.Node.Rounds() // from here on its links share theirs
 	r := &Relay{
 		cfg:     cfg,
 		log:     cfg.Logger.Named("relay"),

@@ -17,7 +17,7 @@ import (
 // the writer. Before it ends a round of requests or replies the reader lets those run
 // whom it woke: callers that ask again at once, and members that answer.
 //
-// Sessions that send what others receive share one. The zero value is ready; all
+// Sessions that send what others receive, as a relay's do, share one. The zero value is ready; all
 // methods may be called concurrently.
 type Rounds struct {
 	running atomic.Int32
