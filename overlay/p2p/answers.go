@@ -27,7 +27,7 @@ const answerProtocol = "/kad/1.0.0"
 const (
 	maxQuestion  = 4 << 10
 	maxAskers    = 4               // streams of one peer
-	askerIdle    = time.Minute     // between two questions
+	askerIdle    = 2 * time.Second // between two questions; then the asker opens another stream
 	questionTime = 5 * time.Second // from the first byte of a question to the last one of its answer
 )
 

@@ -237,7 +237,4 @@ func (x *assembly) release() {
 			_ = x.conns.Close()
 		}
 	}
-	if x.upgrader != nil {
-		x.upgrader.reading.Close()
-	}
 }

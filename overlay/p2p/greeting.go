@@ -64,7 +64,9 @@ type accepting struct {
 func (a *accepting) Read(p []byte) (int, error) {
 	if len(a.hello) > 0 {
 		n := copy(p, a.hello)
-		a.hello = a.hello[n:]
+		if a.hello = a.hello[n:]; len(a.hello) == 0 {
+			a.hello = nil // it would last as long as the connection
+		}
 		return n, nil
 	}
 	if a.guest == nil {

@@ -15,7 +15,6 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 
 	"github.com/arke-mesh/arke/internal/budget"
-	"github.com/arke-mesh/arke/internal/gate"
 	"github.com/arke-mesh/arke/overlay/p2p/internal/mux"
 )
 
@@ -32,9 +31,6 @@ type upgrader struct {
 	accept func(s *mux.Stream, c *muxedConn)
 	// routes says whether p takes part in routing, by the certificate that it has shown.
 	routes func(p peer.ID, certificate []byte) bool
-
-	// Lifecycle.
-	reading gate.Gate // what reads connections
 }
 
 func newUpgrader(h *Host, s *securer, rcmgr network.ResourceManager, door *doorkeeper, accept func(*mux.Stream, *muxedConn),
@@ -123,13 +119,7 @@ func (u *upgrader) multiplex(t transport.Transport, raw manet.Conn, c *secureCon
 			return nil, err
 		}
 	}
-	if !u.reading.Enter() { // a dial may end when everything else has
-		c.Close()
-		scope.Done()
-		return nil, ErrClosed
-	}
-	read := func(run func()) { go func() { defer u.reading.Leave(); run() }() }
-	m := mux.New(c, c.below, dialled, unread{u.held.Holding(c.remote, unreadOwn, unreadStep), u.counts}, read)
+	m := mux.New(c, c.below, dialled, unread{u.held.Holding(c.remote, unreadOwn, unreadStep), u.counts}, nil) // swarm accepts
 	x := &muxedConn{Conn: m, ConnMultiaddrs: raw, ConnSecurity: c, secure: c, upgrader: u, transport: t, scope: scope}
 	x.examine()
 	return x, nil

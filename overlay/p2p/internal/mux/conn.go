@@ -19,13 +19,13 @@ import (
 // Bounds of what peers can make this side keep.
 const (
 	maxStreams = 1024    // that the peer has opened
-	maxBacklog = 256     // of them, that nobody has accepted yet
+	maxBacklog = 64      // of them, that nobody has accepted yet
 	maxClosed  = 256     // closed here and not by the peer
 	maxUnsent  = 4 << 20 // bytes that wait below when a frame of ours is added
 )
 
 // Conn multiplexes one connection. It implements network.MuxedConn but for
-// As. All methods may be called concurrently.
+// As. All methods may be called concurrently, but see Accept.
 type Conn struct {
 	// Immutable after New.
 	secure net.Conn // encrypts, above out
@@ -53,6 +53,7 @@ type Conn struct {
 	// Lifecycle. done is closed with err.
 	backlog chan *Stream
 	done    chan struct{}
+	led     bool // a goroutine of its own reads, else Accept
 }
 
 // Unread is what one connection may keep of what its peer has sent and nobody has read,
@@ -64,9 +65,10 @@ type Unread interface {
 	Give(n int)
 }
 
-// New multiplexes secure, whose records go through out, and takes both over. spawn
-// runs what reads on a goroutine that its owner waits for. What unread refuses costs
-// the peer the stream; what was taken is given back by the end of the connection.
+// New multiplexes secure, whose records go through out, and takes both over. Accept
+// reads; or, if spawn is not nil, what spawn runs on a goroutine that its owner waits for.
+// What unread refuses costs the peer the stream; what was taken is given back by the end of
+// the connection.
 func New(secure net.Conn, out *QueuedConn, dialler bool, unread Unread, spawn func(func())) *Conn {
 	c := &Conn{
 		secure: secure, out: out, unread: unread, first: 2, streams: make(map[uint32]*Stream),
@@ -79,7 +81,10 @@ func New(secure net.Conn, out *QueuedConn, dialler bool, unread Unread, spawn fu
 	c.receiver = receiver{c: c, back: make(chan struct{}, 1)}
 	out.begin(func(err error) { c.fail(fmt.Errorf("mux: write: %w", err)) })
 	c.vitals.begin(c)
-	spawn(c.receiver.run)
+	if spawn != nil {
+		c.led = true
+		spawn(c.receiver.run)
+	}
 	return c
 }
 
@@ -114,8 +119,23 @@ func (c *Conn) announce(s *Stream) error {
 	return nil
 }
 
-// Accept returns the next stream that the peer has opened.
+// Accept returns the next stream that the peer has opened. Unless New was given a goroutine
+// for it, this is what reads the connection: nothing comes on it while nobody is in
+// Accept, and it must not be called concurrently.
 func (c *Conn) Accept() (*Stream, error) {
+	for !c.led {
+		select {
+		case s := <-c.backlog:
+			return s, nil
+		default:
+		}
+		if s, err := c.receiver.lead(c.backlog); s != nil {
+			return s, nil
+		} else if err != nil {
+			c.receiver.fail(err)
+			return nil, c.cause()
+		}
+	}
 	select {
 	case s := <-c.backlog:
 		return s, nil

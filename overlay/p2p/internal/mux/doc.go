@@ -37,11 +37,11 @@
 //
 // # Reading
 //
-// One goroutine at a time reads the connection: it leads. At first that is the
-// connection's own, which puts bytes into the buffers of their streams. A reader of a
-// stream that has called Drive is handed the lead with the next frame of its stream;
-// from then on it reads TLS's records straight into the memory of who called Read,
-// and does for the other streams in passing what the connection's own did. Whoever
+// One goroutine at a time reads the connection: it leads. At first that is who calls
+// Accept, which puts bytes into the buffers of their streams: so an idle connection has
+// one goroutine. A reader of a stream that has called Drive is handed the lead with the
+// next frame of its stream; from then on it reads TLS's records straight into the memory
+// of who called Read, and does for the other streams in passing what Accept did. Whoever
 // drives is in Read, or will be soon.
 //
 // # Guarantees

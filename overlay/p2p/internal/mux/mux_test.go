@@ -42,6 +42,30 @@ func over(t testing.TB, c net.Conn, dialler bool) *Conn {
 	return m
 }
 
+// accepting multiplexes a connection that Accept reads, as swarm does: it returns what
+// has come of each call.
+func accepting(t testing.TB, c net.Conn, dialler bool) (*Conn, <-chan *Stream) {
+	out := NewQueuedConn(c)
+	m := New(plain{out}, out, dialler, budget.New[int](1<<30).Holding(0, 0, 1), nil)
+	accepted := make(chan *Stream, maxBacklog)
+	go func() {
+		defer close(accepted)
+		for {
+			s, err := m.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- s
+		}
+	}()
+	t.Cleanup(func() {
+		_ = m.Close()
+		for range accepted {
+		}
+	})
+	return m, accepted
+}
+
 // sockets returns both ends of a TCP connection.
 func sockets(t testing.TB) (a, b net.Conn) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -80,11 +104,32 @@ func streams(t testing.TB, a, b *Conn, link bool) (from, to *Stream) {
 // This test checks that many streams, one of which drives, carry everything in both
 // directions at once, each in its order and whole.
 func TestStreamsDoNotMix(t *testing.T) {
-	a, b := ends(t)
+	t.Run("a goroutine reads", func(t *testing.T) {
+		a, b := ends(t)
+		doNotMix(t, func(link bool) (from, to *Stream) { return streams(t, a, b, link) })
+	})
+	t.Run("Accept reads", func(t *testing.T) {
+		x, y := sockets(t)
+		a, _ := accepting(t, x, true)
+		_, accepted := accepting(t, y, false)
+		doNotMix(t, func(link bool) (from, to *Stream) {
+			from, err := a.open(link)
+			require.NoError(t, err)
+			_, err = from.Write([]byte("hi"))
+			require.NoError(t, err)
+			to = <-accepted
+			_, err = io.ReadFull(to, make([]byte, 2))
+			require.NoError(t, err)
+			return from, to
+		})
+	})
+}
+
+func doNotMix(t *testing.T, open func(link bool) (from, to *Stream)) {
 	var wg sync.WaitGroup
 	sums := make(chan [sha256.Size]byte, 100)
 	for i := range 9 {
-		from, to := streams(t, a, b, i == 0)
+		from, to := open(i == 0)
 		for side, s := range []*Stream{from, to} {
 			wg.Go(func() { sums <- send(t, s, uint64(2*i+side)) })
 			wg.Go(func() {
@@ -286,6 +331,53 @@ func TestAFrameCutAnywhere(t *testing.T) {
 	}
 }
 
+// This test checks that Accept, which reads, gives up the lead to the link's reader, returns
+// streams that come meanwhile, and reads on when the link has ended.
+func TestAcceptReadsWhatNoLinkDoes(t *testing.T) {
+	x, y := sockets(t)
+	a, _ := accepting(t, x, true)
+	b, accepted := accepting(t, y, false)
+	open := func(link bool) (from, to *Stream) {
+		from, err := a.open(link)
+		require.NoError(t, err)
+		_, err = from.Write([]byte("hi"))
+		require.NoError(t, err)
+		to = <-accepted
+		require.Equal(t, link, to.Link())
+		return from, to
+	}
+	for range 3 {
+		from, to := open(true)
+		read := make(chan error, 1)
+		go func() {
+			to.Drive(true)
+			defer to.Drive(false)
+			_, err := io.Copy(io.Discard, struct{ io.Reader }{to})
+			read <- err
+		}()
+		for leads := false; !leads; { // a byte is read by who leads
+			_, err := from.Write([]byte{1})
+			require.NoError(t, err)
+			b.mu.Lock()
+			leads = b.lead == to
+			b.mu.Unlock()
+		}
+		_, plain := open(false)
+		got := make([]byte, 2)
+		_, err := io.ReadFull(plain, got)
+		require.NoError(t, err)
+		<-a.Ping()
+		require.NoError(t, from.CloseWrite())
+		require.NoError(t, <-read)
+		require.NoError(t, to.Close())
+		<-a.Ping() // Accept reads again
+	}
+	require.NoError(t, a.Close())
+	<-b.Done()
+	_, more := <-accepted
+	require.False(t, more, "Accept returns with the end of the connection")
+}
+
 // This test checks that streams beyond the bounds are reset, and only they.
 func TestStreamsAreBounded(t *testing.T) {
 	a, b := ends(t)
@@ -381,8 +473,12 @@ func FuzzConn(f *testing.F) {
 	f.Add(head{kindGoAway, 0, 3}.append(nil))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var wg sync.WaitGroup
+		spawn := wg.Go
+		if len(in)%2 == 1 {
+			spawn = nil // Accept reads
+		}
 		out := NewQueuedConn(&script{in: bytes.NewReader(in), over: make(chan struct{})})
-		m := New(plain{out}, out, false, budget.New[int](1<<30).Holding(0, 0, 1), wg.Go)
+		m := New(plain{out}, out, false, budget.New[int](1<<30).Holding(0, 0, 1), spawn)
 		for {
 			s, err := m.Accept()
 			if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // receiver reads a connection: frame by frame, whoever leads. Its fields are owned by
-// that goroutine.
+// that goroutine but for away.
 type receiver struct {
 	c    *Conn
 	back chan struct{} // has room for one: the lead is given back
@@ -19,30 +19,44 @@ type receiver struct {
 	have   int     // bytes of head
 	left   int     // bytes of data that follow
 	target *Stream // whose they are; nil = nobody's
+
+	away bool // the lead was given away; owned by who gave it
 }
 
-// run reads while no stream leads.
+// run reads while no stream leads, until the connection ends.
 func (in *receiver) run() {
 	for {
-		if err := in.lead(); err != nil {
-			in.c.fail(err)
-			in.c.out.wait()
+		if _, err := in.lead(nil); err != nil {
+			in.fail(err)
 			return
 		}
 	}
 }
 
-// lead makes one step, or gives the lead away and gets it back.
-func (in *receiver) lead() error {
-	if in.left > 0 && in.c.yield() {
-		select {
-		case <-in.back:
-			return nil
-		case <-in.c.done:
-			return in.c.cause()
-		}
+// lead makes one step, or gives the lead away and gets it back. While it is away lead
+// returns a stream that comes from accepted.
+func (in *receiver) lead(accepted <-chan *Stream) (*Stream, error) {
+	if !in.away && in.left > 0 {
+		in.away = in.c.yield()
 	}
-	return in.step()
+	if !in.away {
+		return nil, in.step()
+	}
+	select {
+	case s := <-accepted:
+		return s, nil
+	case <-in.back:
+		in.away = false
+		return nil, nil
+	case <-in.c.done:
+		return nil, in.c.cause()
+	}
+}
+
+// fail ends the connection because of err, and waits for who writes.
+func (in *receiver) fail(err error) {
+	in.c.fail(err)
+	in.c.out.wait()
 }
 
 // step reads one head and does what it asks for, or the data that follow it.
