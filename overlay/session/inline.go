@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/internal/after"
-	"github.com/arke-mesh/arke/internal/wire"
 )
 
 // inlineAfter is for how long nothing must have been written for a sender to write
@@ -35,26 +34,31 @@ type writer struct {
 	pace   pace
 }
 
-// mayWrite says whether the caller, who has just queued something while the writer
-// is idle, is to write it. If so it is the writer until it has called writeInline.
-// outbox.mu is held.
-func (a *attachment) mayWrite(lane wire.Lane) bool {
-	b := a.s.out
-	quiet := inlineAfter
-	if lane == wire.LanePub {
-		quiet = inlineAfterPub
+// write has what is queued written, by the caller if nothing was written for quiet and the
+// writer is idle. It releases b.mu.
+func write(b *outbox, quiet time.Duration) {
+	kicked := b.kicked()
+	if a := b.writer.direct; kicked && a != nil && a.mayWrite(quiet) {
+		b.mu.Unlock()
+		a.writeInline()
+		return
 	}
-	if b.farewell != nil || b.cfg.Clock.Now().Sub(b.writer.wrote) < quiet {
-		return false
+	b.mu.Unlock()
+	if kicked {
+		b.stir()
 	}
-	a.begin()
-	return true
 }
 
-// begin makes the caller the writer until it has called writeInline. outbox.mu is held.
-func (a *attachment) begin() {
-	a.s.out.writer.inline = true
+// mayWrite says whether the caller, who has the writer's turn, is to write what is
+// queued. If so it is the writer until it has called writeInline. outbox.mu is held.
+func (a *attachment) mayWrite(quiet time.Duration) bool {
+	b := a.s.out
+	if b.farewell != nil || b.log.empty() || quiet > 0 && b.cfg.Clock.Now().Sub(b.writer.wrote) < quiet {
+		return false
+	}
+	b.writer.inline = true
 	a.load()
+	return true
 }
 
 // noteWrite notes that something was written. outbox.mu is held.

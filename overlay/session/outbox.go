@@ -106,16 +106,11 @@ func (b *outbox) pushed(lane wire.Lane) {
 		b.mu.Unlock()
 		return
 	}
-	kicked := b.kicked()
-	if a := b.writer.direct; kicked && a != nil && a.mayWrite(lane) {
-		b.mu.Unlock()
-		a.writeInline()
-		return
+	quiet := inlineAfter
+	if lane == wire.LanePub {
+		quiet = inlineAfterPub
 	}
-	b.mu.Unlock()
-	if kicked {
-		b.stir()
-	}
+	write(b, quiet)
 }
 
 // pushLarge is push for what is cut: a large copy must not hold up others.

@@ -80,15 +80,5 @@ func held(b *outbox, lane wire.Lane) bool {
 func flush(b *outbox) {
 	b.mu.Lock()
 	b.writer.held = false
-	kicked := b.kicked()
-	if a := b.writer.direct; kicked && a != nil && !b.log.empty() && b.farewell == nil {
-		a.begin()
-		b.mu.Unlock()
-		a.writeInline()
-		return
-	}
-	b.mu.Unlock()
-	if kicked {
-		b.stir()
-	}
+	write(b, 0)
 }
