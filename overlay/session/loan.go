@@ -76,7 +76,7 @@ func lend(q *sendLog, k wire.Kind, size int, back func(body []byte), parts [][]b
 	}
 	c.loan = loan{parts[last], back}
 	g := &q.lanes[wire.LaneBulk]
-	if g.at == nil && q.bulk.empty() && (q.batch == 0 || size <= q.batch) {
+	if g.at == nil && passes(q, size) {
 		g.add(c)
 		return q.youngest.is(c, 0, g.pushed)
 	}

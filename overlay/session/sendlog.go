@@ -180,11 +180,15 @@ func (q *sendLog) push(lane wire.Lane, acc account, k wire.Kind, size int, parts
 // already: nothing takes turns, what is before it is one chunk at most, and it is not
 // to be cut.
 func (q *sendLog) direct(g *laneLog, size int) bool {
-	if !q.bulk.empty() || q.batch > 0 && size > q.batch {
+	if !passes(q, size) {
 		return false
 	}
 	return g.at == nil || g.at == g.tail && g.tail.account == singles && g.tail.room(size) && len(g.tail.b) < chunkFill
 }
+
+// passes says whether nothing of lane bulk takes turns that a single frame of it would
+// have to wait for, and it is not to be cut.
+func passes(q *sendLog, size int) bool { return q.bulk.empty() && (q.batch == 0 || size <= q.batch) }
 
 // pushMessage appends the fragments of a large message, for which room was
 // reserved, and returns the number that withdraw knows it by, 0 in lane pub.
