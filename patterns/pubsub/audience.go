@@ -70,7 +70,6 @@ type way struct {
 	queues    []uint64    // each once; but for
 	lent      []uint64    // those of gateways
 	strict    bool        // somebody who is there asks for signatures
-	plain     []*receiver // receivers, if nobody asks for signatures and they are too few for a tree; else none
 }
 
 // maxPrepared bounds the topics whose receivers are remembered.
@@ -136,9 +135,6 @@ func (a *audience) match(topic string) *way {
 	}
 	if len(w.queues)+len(w.lent) == 0 {
 		w.receivers = a.receivers(w, nil, "", make([]*receiver, 0, len(w.interests)))
-		if len(w.receivers) <= fanOut && !w.strict {
-			w.plain = w.receivers
-		}
 	}
 	switch {
 	case a.prepared == nil:

@@ -198,8 +198,8 @@ func repeat(p *publisher, o *outgoing, what *content, m mode) (left []*receiver,
 		o.route == nil || o.route.way == nil || o.route.version != p.audience.version {
 		return nil, false
 	}
-	rs := o.route.way.plain
-	if len(rs) == 0 || m == tries && len(rs) > 1 { // the others may lack room
+	rs := o.route.way.receivers
+	if n := len(rs); o.route.way.strict || n == 0 || n > fanOut || n > 1 && m == tries { // the others may lack room
 		return nil, false
 	}
 	p.encoder.message(o, what)
