@@ -36,7 +36,15 @@ func Knock(ctx context.Context, key security.NodeKey, network *security.Network,
 	if err != nil {
 		return nil, err
 	}
-	return mux.New(c, c.below, true, free{}, func(f func()) { go f() }), nil
+	m := mux.New(c, c.below, true, free{})
+	go func() { // reads, until the end
+		for {
+			if _, err := m.Accept(); err != nil {
+				return
+			}
+		}
+	}()
+	return m, nil
 }
 
 // free keeps whatever comes.

@@ -119,7 +119,7 @@ func (u *upgrader) multiplex(t transport.Transport, raw manet.Conn, c *secureCon
 			return nil, err
 		}
 	}
-	m := mux.New(c, c.below, dialled, unread{u.held.Holding(c.remote, unreadOwn, unreadStep), u.counts}, nil) // swarm accepts
+	m := mux.New(c, c.below, dialled, unread{u.held.Holding(c.remote, unreadOwn, unreadStep), u.counts}) // swarm accepts
 	x := &muxedConn{Conn: m, ConnMultiaddrs: raw, ConnSecurity: c, secure: c, upgrader: u, transport: t, scope: scope}
 	x.examine()
 	return x, nil

@@ -53,7 +53,6 @@ type Conn struct {
 	// Lifecycle. done is closed with err.
 	backlog chan *Stream
 	done    chan struct{}
-	led     bool // a goroutine of its own reads, else Accept
 }
 
 // Unread is what one connection may keep of what its peer has sent and nobody has read,
@@ -66,10 +65,9 @@ type Unread interface {
 }
 
 // New multiplexes secure, whose records go through out, and takes both over. Accept
-// reads; or, if spawn is not nil, what spawn runs on a goroutine that its owner waits for.
-// What unread refuses costs the peer the stream; what was taken is given back by the end of
-// the connection.
-func New(secure net.Conn, out *QueuedConn, dialler bool, unread Unread, spawn func(func())) *Conn {
+// reads. What unread refuses costs the peer the stream; what was taken is given back by
+// the end of the connection.
+func New(secure net.Conn, out *QueuedConn, dialler bool, unread Unread) *Conn {
 	c := &Conn{
 		secure: secure, out: out, unread: unread, first: 2, streams: make(map[uint32]*Stream),
 		backlog: make(chan *Stream, maxBacklog), done: make(chan struct{}),
@@ -81,10 +79,6 @@ func New(secure net.Conn, out *QueuedConn, dialler bool, unread Unread, spawn fu
 	c.receiver = receiver{c: c, back: make(chan struct{}, 1)}
 	out.begin(func(err error) { c.fail(fmt.Errorf("mux: write: %w", err)) })
 	c.vitals.begin(c)
-	if spawn != nil {
-		c.led = true
-		spawn(c.receiver.run)
-	}
 	return c
 }
 
@@ -119,11 +113,11 @@ func (c *Conn) announce(s *Stream) error {
 	return nil
 }
 
-// Accept returns the next stream that the peer has opened. Unless New was given a goroutine
-// for it, this is what reads the connection: nothing comes on it while nobody is in
-// Accept, and it must not be called concurrently.
+// Accept returns the next stream that the peer has opened. It is what reads the
+// connection: nothing comes on it while nobody is in Accept, and it must not be called
+// concurrently.
 func (c *Conn) Accept() (*Stream, error) {
-	for !c.led {
+	for {
 		select {
 		case s := <-c.backlog:
 			return s, nil
@@ -135,12 +129,6 @@ func (c *Conn) Accept() (*Stream, error) {
 			c.receiver.fail(err)
 			return nil, c.cause()
 		}
-	}
-	select {
-	case s := <-c.backlog:
-		return s, nil
-	case <-c.done:
-		return nil, c.cause()
 	}
 }
 

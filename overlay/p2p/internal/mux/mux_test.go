@@ -30,11 +30,12 @@ type plain struct{ *QueuedConn }
 
 func (p plain) Read(b []byte) (int, error) { return p.QueuedConn.Conn.Read(b) }
 
-// over multiplexes a connection.
+// over multiplexes a connection, and reads it whether or not anybody accepts.
 func over(t testing.TB, c net.Conn, dialler bool) *Conn {
-	var wg sync.WaitGroup
 	out := NewQueuedConn(c)
-	m := New(plain{out}, out, dialler, budget.New[int](1<<30).Holding(0, 0, 1), wg.Go)
+	m := New(plain{out}, out, dialler, budget.New[int](1<<30).Holding(0, 0, 1))
+	var wg sync.WaitGroup
+	wg.Go(func() { receive(m) })
 	t.Cleanup(func() {
 		_ = m.Close()
 		wg.Wait()
@@ -42,11 +43,32 @@ func over(t testing.TB, c net.Conn, dialler bool) *Conn {
 	return m
 }
 
+// receive reads a connection until its end, and accepts nothing.
+func receive(m *Conn) {
+	for {
+		if _, err := m.receiver.lead(nil); err != nil {
+			m.receiver.fail(err)
+			return
+		}
+	}
+}
+
+// accepted returns the next stream that the peer has opened, on a connection that is
+// read by receive.
+func accepted(m *Conn) (*Stream, error) {
+	select {
+	case s := <-m.backlog:
+		return s, nil
+	case <-m.done:
+		return nil, m.cause()
+	}
+}
+
 // accepting multiplexes a connection that Accept reads, as swarm does: it returns what
 // has come of each call.
 func accepting(t testing.TB, c net.Conn, dialler bool) (*Conn, <-chan *Stream) {
 	out := NewQueuedConn(c)
-	m := New(plain{out}, out, dialler, budget.New[int](1<<30).Holding(0, 0, 1), nil)
+	m := New(plain{out}, out, dialler, budget.New[int](1<<30).Holding(0, 0, 1))
 	accepted := make(chan *Stream, maxBacklog)
 	go func() {
 		defer close(accepted)
@@ -93,7 +115,7 @@ func streams(t testing.TB, a, b *Conn, link bool) (from, to *Stream) {
 	require.NoError(t, err)
 	_, err = from.Write([]byte("hi"))
 	require.NoError(t, err)
-	to, err = b.Accept()
+	to, err = accepted(b)
 	require.NoError(t, err)
 	require.Equal(t, link, to.Link())
 	_, err = io.ReadFull(to, make([]byte, 2))
@@ -309,7 +331,7 @@ func TestAFrameCutAnywhere(t *testing.T) {
 			_, err := x.Write(whole[:cut])
 			require.NoError(t, err)
 			require.NoError(t, x.(*net.TCPConn).CloseWrite())
-			s, err := m.Accept()
+			s, err := accepted(m)
 			if cut < headSize {
 				require.Error(t, err)
 				continue
@@ -395,7 +417,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	require.ErrorAs(t, err, &reset)
 	require.Equal(t, network.StreamResourceLimitExceeded, reset.ErrorCode)
 	for range maxBacklog {
-		s, err := b.Accept()
+		s, err := accepted(b)
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
 	}
@@ -450,7 +472,7 @@ func TestATryNeverWaits(t *testing.T) {
 		tried++
 	}
 	n := over(t, y, false)
-	to, err := n.Accept()
+	to, err := accepted(n)
 	require.NoError(t, err)
 	go func() {
 		_, _ = s.Write([]byte("end")) // waits for the rest
@@ -473,14 +495,15 @@ func FuzzConn(f *testing.F) {
 	f.Add(head{kindGoAway, 0, 3}.append(nil))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var wg sync.WaitGroup
-		spawn := wg.Go
-		if len(in)%2 == 1 {
-			spawn = nil // Accept reads
-		}
 		out := NewQueuedConn(&script{in: bytes.NewReader(in), over: make(chan struct{})})
-		m := New(plain{out}, out, false, budget.New[int](1<<30).Holding(0, 0, 1), spawn)
+		m := New(plain{out}, out, false, budget.New[int](1<<30).Holding(0, 0, 1))
+		accept := m.Accept
+		if len(in)%2 == 0 {
+			wg.Go(func() { receive(m) })
+			accept = func() (*Stream, error) { return accepted(m) }
+		}
 		for {
-			s, err := m.Accept()
+			s, err := accept()
 			if err != nil {
 				break
 			}

@@ -23,16 +23,6 @@ type receiver struct {
 	away bool // the lead was given away; owned by who gave it
 }
 
-// run reads while no stream leads, until the connection ends.
-func (in *receiver) run() {
-	for {
-		if _, err := in.lead(nil); err != nil {
-			in.fail(err)
-			return
-		}
-	}
-}
-
 // lead makes one step, or gives the lead away and gets it back. While it is away lead
 // returns a stream that comes from accepted.
 func (in *receiver) lead(accepted <-chan *Stream) (*Stream, error) {

@@ -21,7 +21,8 @@ func bounded(t *testing.T, limit int) (from, to *Conn, held *budget.Budget[int])
 	held = budget.New[int](limit)
 	var wg sync.WaitGroup
 	out := NewQueuedConn(b)
-	to = New(plain{out}, out, false, held.Holding(0, 0, 1), wg.Go)
+	to = New(plain{out}, out, false, held.Holding(0, 0, 1))
+	wg.Go(func() { receive(to) })
 	t.Cleanup(func() {
 		_ = to.Close()
 		wg.Wait()
@@ -59,7 +60,7 @@ func TestWhatNobodyReadsIsBounded(t *testing.T) {
 	require.Greater(t, held.Used(), limit/2)
 
 	for range 12 {
-		s, err := to.Accept()
+		s, err := accepted(to)
 		require.NoError(t, err)
 		if n, err := io.ReadFull(s, make([]byte, each)); err == nil {
 			require.Equal(t, each, n)
