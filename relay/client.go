@@ -85,7 +85,7 @@ func (c *client) sessionConfig(number uint64) session.Config {
 	r := c.relay
 	return session.Config{
 		Seam: session.Seam{
-			Clock: r.clock, Exec: r.exec, Rand: r.dice, Rounds: r.cfg.Node.Rounds(),
+			Clock: r.clock, Exec: r.exec, Rand: r.dice, Rounds: r.rounds,
 			Go: func(f func()) bool { return c.spawn("relay/write", f) },
 		},
 		Key: c.origin, Number: number, ID: r.random.Uint64() | 1, Epoch: r.epoch,

@@ -67,6 +67,7 @@ type outside struct {
 	epoch    time.Time          // where the relay's link clock begins
 	instance [wire.InstanceSize]byte
 	pool     session.Pool
+	rounds   *session.Rounds // of its clients' sessions and of the node's links
 	bodies   wire.Bodies
 	waiting  shelves
 	notices  *notice.Watch // what the log says of the relay's numbers
@@ -107,7 +108,6 @@ func New(cfg Config) (*Relay, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	cfg.Node.Rounds() // from here on its links share theirs
 	r := &Relay{
 		cfg:     cfg,
 		log:     cfg.Logger.Named("relay"),
@@ -116,6 +116,7 @@ func New(cfg Config) (*Relay, error) {
 		shares:  newShares(cfg.Totals, cfg.Limits.Clients),
 	}
 	r.outside.open(cfg.Seam)
+	r.rounds = cfg.Node.Rounds()
 	r.door = newDoorkeeper(cfg.Limits.Waiting, r.dice.IntN, r.count)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.draining, r.startDraining = context.WithCancel(r.ctx)
