@@ -167,10 +167,9 @@ func (m *meter) plainSwarm() *swarm.Swarm {
 	return s
 }
 
-// idleCount is how many tunnels and subscriptions are open while nothing
-// happens on them.
+// How many are there while nothing happens on them.
 const (
-	idleCount   = 2000 // a client has room for some 2,400 tunnels
+	idleCount   = 2000 // tunnels, and subscriptions; a client has room for some 2,400 tunnels
 	idleClients = 1000
 )
 

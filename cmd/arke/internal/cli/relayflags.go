@@ -44,7 +44,7 @@ func (flags *relayFlags) declare(f *pflag.FlagSet) {
 	f.StringVar(&flags.socket, "socket", "", "unix socket for programs (default $ARKE_SOCKET, else in the user's runtime directory)")
 	f.StringVar(&flags.clientListen, "client-listen", "", "also accept programs on this loopback `HOST:PORT`; needs --token-file or $ARKE_TOKEN")
 	flags.guests.declare(f)
-	f.IntVar(&flags.maxClients, "max-clients", 256, "programs that may be attached at once; an idle one costs about 45 KB")
+	f.IntVar(&flags.maxClients, "max-clients", 256, "programs that may be attached at once; an idle one costs about 40 KB")
 	f.BoolVar(&flags.dev, "dev", false, "try it out: a new network of its own, loopback only, no mDNS")
 	flags.admin.declare(f)
 	declareDrain(f, &flags.drainTimeout)
