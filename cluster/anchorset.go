@@ -62,7 +62,7 @@ func newFinder(now time.Time, r *peerTable, d *prng, out *outbox, nearest func(o
 func (f *finder) use(now time.Time, cid security.ClusterID) *anchorSet {
 	g := f.sets.get(cid)
 	if g == nil {
-		g = &anchorSet{cid: cid, place: placeOfID(cid).head(), nearby: &nearby{}}
+		g = &anchorSet{cid: cid, place: placeOfID(cid).Head(), nearby: &nearby{}}
 		f.sets.add(g)
 		f.read(g)
 		f.decide(now, g)
@@ -507,7 +507,7 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 	changed := moved || unsure != g.unsure || alike != g.alike || !slices.Equal(barred, heard.barred)
 	if moved {
 		g.moved(now)
-		g.edge = placeOfPeer(anchors[len(anchors)-1]).head() ^ g.place
+		g.edge = placeOfPeer(anchors[len(anchors)-1]).Head() ^ g.place
 	} else {
 		g.nearby = old
 	}
@@ -548,7 +548,7 @@ func (g *anchorSet) isAnchor(p peer.ID) bool { return slices.Contains(g.anchors,
 
 // concerns says whether it matters to the ring that p came or went.
 func (g *anchorSet) concerns(r *peerTable, p placed) bool {
-	return len(g.anchors) < anchorCount || g.edge >= p.at.head()^g.place ||
+	return len(g.anchors) < anchorCount || g.edge >= p.at.Head()^g.place ||
 		slices.Contains(g.heard().barred, p.peer) || g.toldBy(p.peer) >= 0 ||
 		g.mayMove(r, p)
 }

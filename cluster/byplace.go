@@ -17,7 +17,7 @@ type byPlace[T interface{ set() *anchorSet }] []T
 
 // find is the index of the first thing of cid, or where it would be.
 func (all byPlace[T]) find(cid security.ClusterID) (int, bool) {
-	at := placeOfID(cid).head()
+	at := placeOfID(cid).Head()
 	return slices.BinarySearchFunc(all, cid, func(t T, cid security.ClusterID) int {
 		g := t.set()
 		return cmp.Or(cmp.Compare(g.place, at), compareIDs(g.cid, cid))

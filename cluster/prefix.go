@@ -204,7 +204,7 @@ func (g *anchorSet) mayMove(r *peerTable, p placed) bool {
 		return false
 	}
 	return len(g.anchors) == anchorCount ||
-		p.at.head()^g.place <= placeOfPeer(g.anchors[anchorCount]).head()^g.place
+		p.at.Head()^g.place <= placeOfPeer(g.anchors[anchorCount]).Head()^g.place
 }
 
 // lacks says that somebody is at home elsewhere than the closest anchors, and none

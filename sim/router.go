@@ -5,7 +5,6 @@ package sim
 
 import (
 	"context"
-	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -72,13 +71,13 @@ func (r *router) Size() int {
 func (r *router) Nearest(k overlay.Key, count int) []peer.ID {
 	r.p.n.mu.Lock()
 	defer r.p.n.mu.Unlock()
-	return ids(r.table.nearest(nil, r.aim(sha256.Sum256(k[:])), count))
+	return ids(r.table.nearest(nil, r.aim(overlay.PlaceOf(k[:])), count))
 }
 
 // Closest implements overlay.Router.
 func (r *router) Closest(ctx context.Context, k overlay.Key, count int) ([]peer.ID, error) {
 	n := r.p.n
-	target := point(sha256.Sum256(k[:]))
+	target := overlay.PlaceOf(k[:])
 	s := &search{done: make(chan struct{})}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -109,7 +108,7 @@ func (r *router) Closest(ctx context.Context, k overlay.Key, count int) ([]peer.
 
 // begin walks the tables of the others as they are now; what comes of it is
 // learned, and told to the caller, when the answers would be there.
-func (r *router) begin(s *search, target point, count int, number uint64) {
+func (r *router) begin(s *search, target overlay.Place, count int, number uint64) {
 	n := r.p.n
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -124,7 +123,7 @@ func (r *router) begin(s *search, target point, count int, number uint64) {
 	})
 }
 
-func (r *router) walk(target point, width int) lookup {
+func (r *router) walk(target overlay.Place, width int) lookup {
 	target = r.aim(target)
 	l := walk(&r.table, target, width, func(list []*place, to *place) ([]*place, answer) { return r.ask(list, to, target) })
 	return r.remember(l, target, width)
@@ -143,7 +142,7 @@ func (r *router) finish(s *search) {
 
 // ask asks one peer for whom it knows closest to target, and appends them to
 // list.
-func (r *router) ask(list []*place, to *place, target point) ([]*place, answer) {
+func (r *router) ask(list []*place, to *place, target overlay.Place) ([]*place, answer) {
 	h := to.host
 	q := h.proc
 	switch {
@@ -342,15 +341,15 @@ const (
 
 // aim is the target that the router goes by. A wrong one always takes the same
 // other point for it, so that nothing depends on who asks when.
-func (r *router) aim(target point) point {
+func (r *router) aim(target overlay.Place) overlay.Place {
 	if r.p.host.fault != RouterWrong {
 		return target
 	}
-	return sha256.Sum256(append(target[:], r.p.host.place.at[:]...))
+	return overlay.PlaceOf(append(target[:], r.p.host.place.at[:]...))
 }
 
 // remember adds the dead to a stale router's result.
-func (r *router) remember(l lookup, target point, width int) lookup {
+func (r *router) remember(l lookup, target overlay.Place, width int) lookup {
 	if r.p.host.fault == RouterStale && len(l.dead) > 0 {
 		l.found = append(l.found, l.dead...)
 		sortByDistance(l.found, target)
@@ -383,8 +382,8 @@ const parallel = 3
 
 // walk looks for the peers closest to target, from t on, until the closest
 // width it has heard of were asked. ask appends what a peer knows to a list.
-func walk(t *table, target point, width int, ask func([]*place, *place) ([]*place, answer)) lookup {
-	w := walker{target: target, head: target.head(), width: width, self: t.self}
+func walk(t *table, target overlay.Place, width int, ask func([]*place, *place) ([]*place, answer)) lookup {
+	w := walker{target: target, head: target.Head(), width: width, self: t.self}
 	w.list = t.nearest(make([]*place, 0, width+bucketSize), target, width)
 	w.asked = make([]*place, 0, width+parallel)
 	var heard []*place
@@ -411,7 +410,7 @@ func walk(t *table, target point, width int, ask func([]*place, *place) ([]*plac
 // walker is a lookup under way.
 type walker struct {
 	lookup
-	target point
+	target overlay.Place
 	head   uint64
 	width  int
 	self   *place

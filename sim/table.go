@@ -4,56 +4,32 @@
 package sim
 
 import (
-	"bytes"
-	"encoding/binary"
 	"math/bits"
 	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/overlay"
 )
-
-// point is a place in the key space: a SHA-256 hash.
-type point [32]byte
-
-// distance is the XOR of two points.
-func (a point) distance(b point) (d point) {
-	for i := range a {
-		d[i] = a[i] ^ b[i]
-	}
-	return d
-}
-
-// prefix is the number of leading bits that two points share.
-func (a point) prefix(b point) int {
-	for i := range a {
-		if x := a[i] ^ b[i]; x != 0 {
-			return 8*i + bits.LeadingZeros8(x)
-		}
-	}
-	return 8 * len(a)
-}
 
 // place is a peer in the key space. Each peer has one: pointers are compared.
 type place struct {
 	id   peer.ID
-	at   point
+	at   overlay.Place
 	head uint64 // the first bits of at: they decide nearly every comparison
 	host *host  // nil in tests of tables
 }
 
-func placeAt(id peer.ID, at point, h *host) *place {
-	return &place{id: id, at: at, head: at.head(), host: h}
+func placeAt(id peer.ID, at overlay.Place, h *host) *place {
+	return &place{id: id, at: at, head: at.Head(), host: h}
 }
-
-// head is the first 64 bits of a.
-func (a *point) head() uint64 { return binary.BigEndian.Uint64(a[:]) }
 
 // prefix is the number of leading bits that two places share.
 func (p *place) prefix(o *place) int {
 	if x := p.head ^ o.head; x != 0 {
 		return bits.LeadingZeros64(x)
 	}
-	return p.at.prefix(o.at)
+	return p.at.Shared(o.at)
 }
 
 // bucketSize bounds the peers of a table that share the same prefix length
@@ -114,10 +90,10 @@ func (t *table) remove(p *place) bool {
 // Whoever shares the target's first bit that the owner does not share is closer
 // to it than all who share that bit with the owner: whole buckets are closer or
 // farther than the rest, and only within one it takes a comparison.
-func (t *table) nearest(list []*place, target point, k int) []*place {
+func (t *table) nearest(list []*place, target overlay.Place, k int) []*place {
 	k += len(list)
 	for prefix := 0; prefix < len(t.buckets) && len(list) < k; prefix++ {
-		if target.bit(prefix) != t.self.at.bit(prefix) {
+		if target.Bit(prefix) != t.self.at.Bit(prefix) {
 			list = appendSorted(list, t.buckets[prefix], target)
 		}
 	}
@@ -125,14 +101,14 @@ func (t *table) nearest(list []*place, target point, k int) []*place {
 		list = append(list, t.self)
 	}
 	for prefix := len(t.buckets) - 1; prefix >= 0 && len(list) < k; prefix-- {
-		if target.bit(prefix) == t.self.at.bit(prefix) {
+		if target.Bit(prefix) == t.self.at.Bit(prefix) {
 			list = appendSorted(list, t.buckets[prefix], target)
 		}
 	}
 	return list[:min(k, len(list))]
 }
 
-func appendSorted(list, bucket []*place, target point) []*place {
+func appendSorted(list, bucket []*place, target overlay.Place) []*place {
 	before := len(list)
 	list = append(list, bucket...)
 	sortByDistance(list[before:], target)
@@ -141,7 +117,7 @@ func appendSorted(list, bucket []*place, target point) []*place {
 
 // gaps returns a point in each part of the key space of which the owner knows
 // less than it could: for each prefix length up to the longest in the table.
-func (t *table) gaps(random func([]byte)) (points []point) {
+func (t *table) gaps(random func([]byte)) (points []overlay.Place) {
 	deepest := 0
 	for prefix, bucket := range t.buckets {
 		if len(bucket) > 0 {
@@ -150,25 +126,23 @@ func (t *table) gaps(random func([]byte)) (points []point) {
 	}
 	for prefix := range deepest + 1 {
 		if prefix >= len(t.buckets) || len(t.buckets[prefix]) < bucketSize {
-			points = append(points, t.self.at.beside(prefix, random))
+			points = append(points, beside(t.self.at, prefix, random))
 		}
 	}
 	return points
 }
 
 // beside returns a random point that shares exactly so many bits with a.
-func (a point) beside(prefix int, random func([]byte)) (b point) {
+func beside(a overlay.Place, prefix int, random func([]byte)) (b overlay.Place) {
 	random(b[:])
 	for i := range prefix {
-		b.setBit(i, a.bit(i))
+		setBit(&b, i, a.Bit(i))
 	}
-	b.setBit(prefix, !a.bit(prefix))
+	setBit(&b, prefix, !a.Bit(prefix))
 	return b
 }
 
-func (a point) bit(i int) bool { return a[i/8]>>(7-i%8)&1 == 1 }
-
-func (a *point) setBit(i int, on bool) {
+func setBit(a *overlay.Place, i int, on bool) {
 	a[i/8] &^= 1 << (7 - i%8)
 	if on {
 		a[i/8] |= 1 << (7 - i%8)
@@ -176,8 +150,8 @@ func (a *point) setBit(i int, on bool) {
 }
 
 // sortByDistance sorts a few peers, closest first.
-func sortByDistance(list []*place, target point) {
-	head := target.head()
+func sortByDistance(list []*place, target overlay.Place) {
+	head := target.Head()
 	for i := 1; i < len(list); i++ {
 		p := list[i]
 		j := i
@@ -190,10 +164,9 @@ func sortByDistance(list []*place, target point) {
 
 // closer reports whether a is closer to target, whose first bits are head, than
 // b.
-func closer(a, b *place, target *point, head uint64) bool {
+func closer(a, b *place, target *overlay.Place, head uint64) bool {
 	if da, db := a.head^head, b.head^head; da != db {
 		return da < db
 	}
-	da, db := a.at.distance(*target), b.at.distance(*target)
-	return bytes.Compare(da[:], db[:]) < 0
+	return target.Closer(a.at, b.at) < 0
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/overlay"
 )
 
 // places makes so many peers.
@@ -25,10 +27,10 @@ func places(count int) []*place {
 }
 
 // byDistance sorts by the definition of distance.
-func byDistance(list []*place, target point) []*place {
+func byDistance(list []*place, target overlay.Place) []*place {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b *place) int {
-		da, db := a.at.distance(target), b.at.distance(target)
+		da, db := a.at.To(target), b.at.To(target)
 		return bytes.Compare(da[:], db[:])
 	})
 	return list
@@ -51,7 +53,7 @@ func TestNearestAgreesWithSorting(t *testing.T) {
 		for range 30 {
 			target := all[rng.below(2000)].at
 			if rng.below(3) == 0 {
-				target = mine.self.at.beside(int(rng.below(12)), rng.read)
+				target = beside(mine.self.at, int(rng.below(12)), rng.read)
 			}
 			for _, k := range []int{0, 1, 3, bucketSize, 500} {
 				want := byDistance(known, target)
@@ -84,7 +86,7 @@ func TestWalkFindsTheClosestPeers(t *testing.T) {
 	for i := range 50 {
 		mine := &table{self: newcomer}
 		mine.add(all[rng.below(peers)])
-		target := point(sha256.Sum256([]byte{byte(i)}))
+		target := overlay.PlaceOf([]byte{byte(i)})
 		got := walk(mine, target, bucketSize, func(list []*place, p *place) ([]*place, answer) {
 			return tables[p].nearest(list, target, bucketSize), answered
 		})
@@ -126,7 +128,7 @@ func TestTableIsBounded(t *testing.T) {
 	buckets := map[int]int{}
 	for _, p := range all[1:] {
 		if mine.add(p) {
-			buckets[mine.self.at.prefix(p.at)]++
+			buckets[mine.self.at.Shared(p.at)]++
 			require.True(t, mine.has(p))
 		}
 		require.False(t, mine.add(p))
@@ -160,7 +162,7 @@ func TestGapsAreBucketsWithRoom(t *testing.T) {
 	}
 	seen := map[int]bool{}
 	for _, p := range mine.gaps(rng.read) {
-		prefix := mine.self.at.prefix(p)
+		prefix := mine.self.at.Shared(p)
 		require.False(t, seen[prefix])
 		require.Less(t, count[prefix], bucketSize)
 		require.LessOrEqual(t, prefix, deepest)

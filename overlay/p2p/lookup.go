@@ -4,35 +4,20 @@
 package p2p
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/overlay"
 )
 
-// point is where a key or a peer lies in the key space.
-type point [sha256.Size]byte
-
-// pointOf hashes a peer id or the bytes of a key, as kad-dht does.
-func pointOf(b []byte) point { return sha256.Sum256(b) }
-
-// closer compares the distances of a and b to target.
-func (target point) closer(a, b point) int {
-	var x, y point
-	for i := range target {
-		x[i], y[i] = target[i]^a[i], target[i]^b[i]
-	}
-	return bytes.Compare(x[:], y[:])
-}
-
 // sortByDistance sorts peers by their distance to target, closest first.
-func sortByDistance(target point, peers []peer.ID) {
-	at := make(map[peer.ID]point, len(peers))
+func sortByDistance(target overlay.Place, peers []peer.ID) {
+	at := make(map[peer.ID]overlay.Place, len(peers))
 	for _, p := range peers {
-		at[p] = pointOf([]byte(p))
+		at[p] = overlay.PlaceOf([]byte(p))
 	}
-	slices.SortFunc(peers, func(a, b peer.ID) int { return target.closer(at[a], at[b]) })
+	slices.SortFunc(peers, func(a, b peer.ID) int { return target.Closer(at[a], at[b]) })
 }
 
 // Bounds of a lookup.
@@ -50,7 +35,7 @@ const (
 //
 // Pure: the caller asks whom next says, and reports what comes of it.
 type lookup struct {
-	target  point
+	target  overlay.Place
 	want    int
 	entries []lookupEntry // by distance
 	asking  int           // entries asked and not slow
@@ -62,7 +47,7 @@ type lookup struct {
 
 type lookupEntry struct {
 	peer  peer.ID
-	at    point
+	at    overlay.Place
 	alive bool // connected, or has answered: may be part of the result
 	state lookupState
 }
@@ -79,7 +64,7 @@ const (
 
 // newLookup begins with peers connected here; of these extra are asked even if
 // far. self counts as a peer that has answered.
-func newLookup(target point, want int, self peer.ID, connected, extra []peer.ID) *lookup {
+func newLookup(target overlay.Place, want int, self peer.ID, connected, extra []peer.ID) *lookup {
 	l := &lookup{target: target, want: want, extra: make(map[peer.ID]bool)}
 	l.insert(self, true)
 	l.entries[0].state = lookupAnswered
@@ -94,9 +79,9 @@ func newLookup(target point, want int, self peer.ID, connected, extra []peer.ID)
 }
 
 func (l *lookup) insert(p peer.ID, alive bool) {
-	e := lookupEntry{peer: p, at: pointOf([]byte(p)), alive: alive}
-	i, found := slices.BinarySearchFunc(l.entries, e.at, func(e lookupEntry, at point) int {
-		return l.target.closer(e.at, at)
+	e := lookupEntry{peer: p, at: overlay.PlaceOf([]byte(p)), alive: alive}
+	i, found := slices.BinarySearchFunc(l.entries, e.at, func(e lookupEntry, at overlay.Place) int {
+		return l.target.Closer(e.at, at)
 	})
 	if found {
 		return

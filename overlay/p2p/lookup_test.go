@@ -12,6 +12,8 @@ import (
 	kb "github.com/libp2p/go-libp2p-kbucket"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/overlay"
 )
 
 // world is a network in which every node knows up to bucketSize others at each
@@ -27,10 +29,10 @@ func newWorld(rng *rand.Rand, size int) *world {
 		w.nodes = append(w.nodes, peer.ID(fmt.Sprintf("peer %d of %d, %x", i, size, rng.Uint64())))
 	}
 	for _, p := range w.nodes {
-		at := pointOf([]byte(p))
+		at := overlay.PlaceOf([]byte(p))
 		var buckets [257]int
 		for _, i := range rng.Perm(size) {
-			other := pointOf([]byte(w.nodes[i]))
+			other := overlay.PlaceOf([]byte(w.nodes[i]))
 			prefix := kb.CommonPrefixLen(at[:], other[:])
 			if w.nodes[i] != p && buckets[prefix] < bucketSize {
 				buckets[prefix]++
@@ -42,14 +44,14 @@ func newWorld(rng *rand.Rand, size int) *world {
 }
 
 // closest is the plain definition.
-func (w *world) closest(target point, k int) []peer.ID {
+func (w *world) closest(target overlay.Place, k int) []peer.ID {
 	all := slices.Clone(w.nodes)
 	sortByDistance(target, all)
 	return all[:min(k, len(all))]
 }
 
 // named is what p answers.
-func (w *world) named(p peer.ID, target point) []peer.ID {
+func (w *world) named(p peer.ID, target overlay.Place) []peer.ID {
 	known := slices.Clone(w.knows[p])
 	sortByDistance(target, known)
 	return known[:min(bucketSize, len(known))]
@@ -61,7 +63,7 @@ func TestLookupFindsTheClosest(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		w := newWorld(rng, 1+rng.IntN(150))
-		target := pointOf([]byte{byte(seed)})
+		target := overlay.PlaceOf([]byte{byte(seed)})
 		self := w.nodes[0]
 		k := 1 + rng.IntN(5)
 		l := newLookup(target, k, self, w.knows[self], nil)
@@ -89,7 +91,7 @@ func TestLookupCopesWithTheDeadAndTheSlow(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(rng, 60)
-		target := pointOf([]byte{byte(seed)})
+		target := overlay.PlaceOf([]byte{byte(seed)})
 		self := w.nodes[0]
 		dead, hung := make(map[peer.ID]bool), make(map[peer.ID]bool)
 		for _, p := range w.nodes[1:] {
@@ -122,12 +124,12 @@ func TestLookupCopesWithTheDeadAndTheSlow(t *testing.T) {
 // This test checks the ends of a lookup: nobody known, late answers, and those
 // that are asked in any case.
 func TestLookupAtItsEnds(t *testing.T) {
-	l := newLookup(point{}, 3, "self", nil, nil)
+	l := newLookup(overlay.Place{}, 3, "self", nil, nil)
 	require.True(t, l.done())
 	require.Empty(t, l.next())
 	require.Equal(t, []peer.ID{"self"}, l.result())
 
-	l = newLookup(point{}, 1, "self", []peer.ID{"a"}, nil)
+	l = newLookup(overlay.Place{}, 1, "self", []peer.ID{"a"}, nil)
 	require.Equal(t, []peer.ID{"a"}, l.next())
 	require.False(t, l.done())
 	l.slow("a")
@@ -143,9 +145,9 @@ func TestLookupAtItsEnds(t *testing.T) {
 	for i := range 2 * lookupKeep {
 		many = append(many, peer.ID(fmt.Sprint("peer ", i)))
 	}
-	sortByDistance(point{}, many)
+	sortByDistance(overlay.Place{}, many)
 	far := many[len(many)-1]
-	l = newLookup(point{}, 3, "self", many[:lookupKeep], []peer.ID{far})
+	l = newLookup(overlay.Place{}, 3, "self", many[:lookupKeep], []peer.ID{far})
 	require.Less(t, l.find(far), 0)
 	next := l.next()
 	require.Contains(t, next, far)
@@ -166,7 +168,7 @@ func TestTheFarthestNeighbourIsAskedToo(t *testing.T) {
 	for i := range bucketSize {
 		others = append(others, peer.ID(fmt.Sprint("other", i)))
 	}
-	l := newLookup(pointOf([]byte(self)), neighbourhood, self, others[:1], nil)
+	l := newLookup(overlay.PlaceOf([]byte(self)), neighbourhood, self, others[:1], nil)
 	asked := map[peer.ID]bool{}
 	for ask := l.next(); len(ask) > 0; ask = l.next() {
 		for _, p := range ask {

@@ -12,6 +12,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
+
+	"github.com/arke-mesh/arke/overlay"
 )
 
 const (
@@ -42,7 +44,7 @@ func (x *routing) lookup(ctx context.Context, key []byte, k int, extra []peer.ID
 	defer stop()
 
 	begin := x.table.NearestPeers(kb.ConvertKey(string(key)), max(k, bucketSize))
-	l := newLookup(pointOf(key), k, x.router.self, begin, extra)
+	l := newLookup(overlay.PlaceOf(key), k, x.router.self, begin, extra)
 	answers := make(chan answer)
 	limits := make(map[peer.ID]time.Time)
 	timer := time.NewTimer(time.Hour)

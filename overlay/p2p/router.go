@@ -159,7 +159,7 @@ func (r *router) Nearest(key overlay.Key, k int) []peer.ID {
 	if x := r.running.Load(); x != nil {
 		near = append(near, x.table.NearestPeers(kb.ConvertKey(string(key[:])), k)...)
 	}
-	sortByDistance(pointOf(key[:]), near)
+	sortByDistance(overlay.PlaceOf(key[:]), near)
 	return near[:min(k, len(near))]
 }
 

@@ -4,13 +4,11 @@
 package adversary
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"io"
-	"math/bits"
 	"time"
 
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -27,14 +25,13 @@ func Near(c *security.Cluster, now time.Time, series io.Reader) (security.NodeKe
 		return security.NodeKey{}, fmt.Errorf("adversary: cluster %s has no keys", c.Name())
 	}
 	id := epochs[0].ID()
-	target := sha256.Sum256(id[:])
+	target := overlay.PlaceOf(id[:])
 	for {
 		key, err := security.GenerateNodeKey(series)
 		if err != nil {
 			return security.NodeKey{}, err
 		}
-		at := sha256.Sum256([]byte(key.PeerID()))
-		if bits.LeadingZeros64(binary.BigEndian.Uint64(at[:])^binary.BigEndian.Uint64(target[:])) >= nearBits {
+		if overlay.PlaceOf([]byte(key.PeerID())).Shared(target) >= nearBits {
 			return key, nil
 		}
 	}
