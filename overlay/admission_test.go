@@ -9,11 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/nodename"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 )
@@ -73,4 +75,22 @@ func TestAnotherCertificateIsShownOnConnectionsThatStay(t *testing.T) {
 	require.True(t, before.Up())
 	require.Len(t, a.transport.open(), streams, "no connection was made anew")
 	require.Equal(t, overlay.LinkUp, b.last("a").Type)
+}
+
+// TestWhoIsTurnedAwayKnowsByWhom proves that a node whom another one does not let in can
+// say its name, whichever of them called.
+func TestWhoIsTurnedAwayKnowsByWhom(t *testing.T) {
+	for _, calls := range []peer.ID{low, high} {
+		synctest.Test(t, func(t *testing.T) {
+			net := newMemNet()
+			strict := startNode(t, net, low, func(c *overlay.Config) { c.Name, c.Admission = "strict", &badge{mine: "good"} })
+			without := startNode(t, net, high)
+			nodes := map[peer.ID]*node{low: strict, high: without}
+			_, err := nodes[calls].Link(map[peer.ID]peer.ID{low: high, high: low}[calls]).Wait(t.Context(), nil)
+			require.ErrorIs(t, err, overlay.ErrNotAdmitted)
+			synctest.Wait()
+			require.EqualError(t, overlay.TurnedAway(without.Overlay),
+				nodename.Of("strict", low.String())+` does not let this node in, and says "not good"`)
+		})
+	}
 }

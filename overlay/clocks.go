@@ -86,7 +86,6 @@ type clocks struct {
 // peerClock is what one peer has said of its wall clock.
 type peerClock struct {
 	session uint64
-	name    string
 	base    time.Duration // its wall clock minus our link clock
 	grade   clockGrade
 }
@@ -201,7 +200,7 @@ func (c *clocks) heard(now instant, e clockEvent, news []clockNews) []clockNews 
 	if e.session < p.session {
 		return news
 	}
-	p.session, p.name, p.base = e.session, e.name, e.wall+e.trip/2-now.link
+	p.session, p.base = e.session, e.wall+e.trip/2-now.link
 	ahead, before := c.ahead(p), p.grade
 	grade := clockNear
 	switch d := ahead.Abs(); {

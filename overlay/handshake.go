@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
@@ -146,7 +147,7 @@ func (st *stream) answer() error {
 		err = st.enter()
 	}
 	if err != nil {
-		if !errors.Is(err, errNotNeeded) && !errors.Is(err, errBusy) && (lastWords(err) != nil || isTimeout(err)) { // else the peer changed its mind
+		if !errors.Is(err, errNotNeeded) && !errors.Is(err, errBusy) && (explains(err) || isTimeout(err)) { // else the peer changed its mind
 			st.l.o.drops.Inc(dropHandshakeFailed)
 		}
 		st.refuse(err)
@@ -452,7 +453,7 @@ func (st *stream) exchange(clock, id uint64, fresh bool, received wire.Counts) (
 			if err := wire.DecodeControl(body, &m); err != nil {
 				return greeting{}, fmt.Errorf("%w: goodbye: %w", ErrProtocol, err)
 			}
-			return greeting{}, goodbyeError(m.GetCode(), m.GetReason())
+			return greeting{}, goodbyeError(m.GetCode(), m.GetReason(), m.GetName())
 		case wire.KindNotice:
 			var m wire.Notice
 			if err := wire.DecodeControl(body, &m); err != nil {
@@ -509,14 +510,14 @@ func (st *stream) refuse(err error) {
 // that the peer logs.
 func (b *base) refuse(s Stream, cause error) {
 	defer s.Close()
-	words := lastWords(cause)
-	if words == nil {
+	if !explains(cause) {
 		s.Reset(refusalCode(cause))
 		return
 	}
 	end := b.clock.Now().Add(byeTimeout)
 	s.SetReadDeadline(end)
 	s.SetWriteDeadline(end)
+	words := b.lastWords(cause)
 	if _, err := s.Write(words); err != nil || s.CloseWrite() != nil {
 		s.Reset(refusalCode(cause))
 		return
@@ -534,22 +535,30 @@ func (b *base) refuse(s Stream, cause error) {
 	s.Reset(refusalCode(cause))
 }
 
-// lastWords are the frames that explain a refusal, nil if there is nobody to
-// explain it to.
-func lastWords(cause error) []byte {
-	if errors.Is(cause, ErrLost) || errors.Is(cause, ErrRefused) || errors.Is(cause, ErrGoodbye) {
-		return nil
-	}
+// explains says whether there is somebody to explain a refusal to.
+func explains(cause error) bool {
+	return !errors.Is(cause, ErrLost) && !errors.Is(cause, ErrRefused) && !errors.Is(cause, ErrGoodbye)
+}
+
+// lastWords are the frames that explain a refusal.
+func (b *base) lastWords(cause error) []byte {
 	var words []byte
-	var d *duplicateError
-	if errors.As(cause, &d) {
-		body, err := wire.AppendControl(nil, duplicateNotice(d.other))
+	say := func(k wire.Kind, m proto.Message) {
+		body, err := wire.AppendControl(nil, m)
 		if err != nil {
-			panic("BUG: notice does not encode: " + err.Error())
+			panic("BUG: last words do not encode: " + err.Error())
 		}
-		words = wire.AppendFrame(words, wire.LaneCtl, wire.KindNotice, body)
+		words = wire.AppendFrame(words, wire.LaneCtl, k, body)
 	}
-	return session.AppendGoodbye(words, refusalCode(cause), cause.Error(), nil)
+	if d := (*duplicateError)(nil); errors.As(cause, &d) {
+		say(wire.KindNotice, duplicateNotice(d.other))
+	}
+	bye := &wire.Goodbye{Code: refusalCode(cause), Reason: wire.ClipText(cause.Error())}
+	if errors.Is(cause, ErrNotAdmitted) {
+		bye.Name = b.cfg.Name // whom this node does not let in may have heard no Hello of its
+	}
+	say(wire.KindGoodbye, bye)
+	return words
 }
 
 // streamError says what an error of reading a stream means.

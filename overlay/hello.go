@@ -178,8 +178,9 @@ func meet(v views) meeting {
 	return meetBegin
 }
 
-// goodbyeError is what a peer's goodbye means for those who wait for the link.
-func goodbyeError(code uint32, reason string) error {
+// goodbyeError is what a peer's goodbye means for those who wait for the link. name is
+// what it calls itself there; empty = nothing.
+func goodbyeError(code uint32, reason, name string) error {
 	err := ErrGoodbye
 	switch code {
 	case codeSuperseded:
@@ -195,7 +196,7 @@ func goodbyeError(code uint32, reason string) error {
 	case codeSpare:
 		return ErrSpare
 	case codeNotAdmitted:
-		return fmt.Errorf("%w: %w", ErrNotAdmitted, &refusalError{reason})
+		return fmt.Errorf("%w: %w", ErrNotAdmitted, &refusalError{name: name, words: reason})
 	}
 	return fmt.Errorf("%w: the peer says %q", err, reason)
 }

@@ -130,7 +130,7 @@ func sessionEnd(err error) error {
 	var bye *session.GoodbyeError
 	switch {
 	case errors.As(err, &bye):
-		return goodbyeError(bye.Code, bye.Reason)
+		return goodbyeError(bye.Code, bye.Reason, "")
 	case errors.Is(err, ErrProtocol), errors.Is(err, session.ErrPoison), errors.Is(err, ErrExcluded), errors.Is(err, ErrNotAdmitted):
 		return err
 	case errors.Is(err, session.ErrLeft): // in Shutdown nobody asks

@@ -4,6 +4,7 @@
 package overlay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -73,12 +74,13 @@ func TurnedAway(o *Overlay) error {
 	if why == nil || o.clock.Now().Sub(at) > turnedAwayFor {
 		return nil
 	}
+	said := &refusalError{}
+	errors.As(why, &said)
 	who := "a peer"
 	if by != "" {
-		who = nodename.Of(o.NameOf(by), by.String())
+		who = nodename.Of(cmp.Or(o.NameOf(by), said.name), by.String())
 	}
-	var said *refusalError
-	if errors.As(why, &said) && said.words != "" {
+	if said.words != "" {
 		words := strings.TrimPrefix(strings.TrimPrefix(said.words, ErrNotAdmitted.Error()+": "), "security: ")
 		return fmt.Errorf("%s does not let this node in, and says %q", who, words)
 	}
@@ -86,7 +88,10 @@ func TurnedAway(o *Overlay) error {
 }
 
 // refusalError is an ErrTurnedAway with what the peer says.
-type refusalError struct{ words string }
+type refusalError struct {
+	name  string // of the peer, which may have said no Hello; empty = it says none
+	words string // why
+}
 
 func (e *refusalError) Error() string { return fmt.Sprintf("the peer says %q", e.words) }
 func (e *refusalError) Unwrap() error { return ErrTurnedAway }

@@ -17,6 +17,7 @@ func Check(m proto.Message) error {
 		return first(
 			checkText("goodbye: reason", m.GetReason(), MaxText),
 			checkCounts("goodbye: handled", m.GetHandled()),
+			checkText("goodbye: name", m.GetName(), MaxName),
 		)
 	case *Notice:
 		return checkText("notice: detail", m.GetDetail(), MaxText)

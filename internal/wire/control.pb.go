@@ -428,6 +428,7 @@ type Goodbye struct {
 	Code          uint32                 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
 	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	Handled       []uint64               `protobuf:"varint,3,rep,packed,name=handled,proto3" json:"handled,omitempty"` // frames handled, for each of the four lanes: what lies beyond was not looked at; none = nothing is said
+	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`               // of the sender, as in Hello, where it refuses a peer that it lets see no Hello of its own
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -481,6 +482,13 @@ func (x *Goodbye) GetHandled() []uint64 {
 		return x.Handled
 	}
 	return nil
+}
+
+func (x *Goodbye) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
 }
 
 // Notice tells a peer something it can't see by itself; it is logged there.
@@ -1697,11 +1705,12 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"want_reply\x18\x02 \x01(\bR\twantReply\x12\x12\n" +
 	"\x04echo\x18\x03 \x01(\x04R\x04echo\x12\x12\n" +
 	"\x04held\x18\x04 \x01(\x04R\x04held\x12\x12\n" +
-	"\x04wall\x18\x05 \x01(\x12R\x04wall\"O\n" +
+	"\x04wall\x18\x05 \x01(\x12R\x04wall\"c\n" +
 	"\aGoodbye\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\rR\x04code\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
-	"\ahandled\x18\x03 \x03(\x04R\ahandled\"|\n" +
+	"\ahandled\x18\x03 \x03(\x04R\ahandled\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"|\n" +
 	"\x06Notice\x12-\n" +
 	"\x05topic\x18\x01 \x01(\x0e2\x17.arke.wire.Notice.TopicR\x05topic\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\"+\n" +

@@ -129,6 +129,7 @@ func TestControlLimitsAreHeldToTheByte(t *testing.T) {
 		"hello addrs":    {0, 32, func(n int) proto.Message { m := hello(); m.Addrs = addrs(n); return m }},
 		"hello addr":     {1, 256, func(n int) proto.Message { m := hello(); m.Addrs = []string{text(n)}; return m }},
 		"goodbye reason": {0, 256, func(n int) proto.Message { return &wire.Goodbye{Reason: text(n)} }},
+		"goodbye name":   {0, 64, func(n int) proto.Message { return &wire.Goodbye{Name: text(n)} }},
 		"notice detail":  {0, 256, func(n int) proto.Message { return &wire.Notice{Detail: text(n)} }},
 
 		"register cid":       {32, 32, func(n int) proto.Message { m := register(); m.Cid = b(n); return m }},
