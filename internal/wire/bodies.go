@@ -19,10 +19,16 @@ const (
 	sharedSize = 72 << 10
 )
 
-// Bodies is memory for the bodies of long TunnelData frames, which are many and
-// short-lived: a stream of them is then no work for the garbage collector, which
-// empties Bodies that nobody uses. Methods may be called concurrently.
-type Bodies struct{ p sync.Pool }
+// Bodies is memory for the bodies of long frames, which are many and short-lived: those
+// of TunnelData, which somebody puts back, and others that were kept. A stream of them is
+// then no work for the garbage collector, or little; it empties Bodies that nobody uses.
+// Methods may be called concurrently.
+type Bodies struct {
+	p sync.Pool
+
+	once  sync.Once
+	again *again // apart, as what is kept holds on to it
+}
 
 // get returns n bytes, at most MaxFrame.
 func (b *Bodies) get(n int) []byte {
@@ -30,6 +36,15 @@ func (b *Bodies) get(n int) []byte {
 		return (*kept)[:n]
 	}
 	return make([]byte, n, sharedSize)
+}
+
+// own returns n bytes for a frame that is likely to be kept. b may be nil.
+func (b *Bodies) own(n int) []byte {
+	if b == nil || n < sharedFrom || n > sharedSize {
+		return make([]byte, n)
+	}
+	b.once.Do(func() { b.again = new(again) })
+	return b.again.get(n)
 }
 
 // Put takes a body, or the chunk in it, that nobody uses any more. What did not

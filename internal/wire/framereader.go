@@ -76,8 +76,8 @@ func NewFrameReader(r io.Reader) *FrameReader { return &FrameReader{r: r, limit:
 // before memory is there for them. It is MaxFrame, at most and at first.
 func (r *FrameReader) Limit(n int) { r.limit = uint32(min(n, MaxFrame)) }
 
-// Share lets Next take the bodies of long TunnelData frames from b, and give them
-// to callers who may put them back.
+// Share lets Next take the bodies of long frames from b: those of TunnelData callers may
+// put back; what they keep of others comes back by itself.
 func (r *FrameReader) Share(b *Bodies) { r.bodies = b }
 
 // Recycle says that nobody uses the body that Next has returned last any more. Who
@@ -154,7 +154,7 @@ func (r *FrameReader) next() (Lane, Kind, []byte, error) {
 		r.lent = body
 	} else {
 		r.own = true
-		body = make([]byte, n)
+		body = r.bodies.own(n)
 	}
 	m := copy(body, r.buf[r.from:r.to])
 	r.from += m
