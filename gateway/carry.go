@@ -43,16 +43,11 @@ func (l *loan) Deliver(d *request.Delivery) {
 		d.Answer(wire.Reply{Outcome: wire.OutcomeUnreachable, Tail: noHeaders})
 		return
 	}
-	var open func() int
-	if d.Pattern == patterns.PatternTunnel {
-		open = l.tunnels.open
-	}
-	if why := l.border.enter(l.of.clock.Now(), d.Size, open); why != passed {
-		d.Answer(wire.Reply{Outcome: wire.OutcomeOverloaded, Tail: noHeaders, Queue: overfull})
+	c := l.letIn(d)
+	if c == nil {
 		return
 	}
-	c := &cargo{l: l, d: d, passed: t, began: l.of.clock.Now()}
-	d.Value = c
+	c.passed = t
 	switch d.Pattern {
 	case patterns.PatternSurvey, patterns.PatternBroadcast:
 		c.everybody()
@@ -61,6 +56,22 @@ func (l *loan) Deliver(d *request.Delivery) {
 	default:
 		c.start()
 	}
+}
+
+// letIn lets a message in across the border. It returns nil if there is no room, which it
+// answers.
+func (l *loan) letIn(d *request.Delivery) *cargo {
+	var open func() int
+	if d.Pattern == patterns.PatternTunnel {
+		open = l.tunnels.open
+	}
+	if why := l.border.enter(l.of.clock.Now(), d.Size, open); why != passed {
+		d.Answer(wire.Reply{Outcome: wire.OutcomeOverloaded, Tail: noHeaders, Queue: overfull})
+		return nil
+	}
+	c := &cargo{l: l, d: d, began: l.of.clock.Now()}
+	d.Value = c
+	return c
 }
 
 // cut says that none of the members can be reached: what is sent would wait for the

@@ -357,16 +357,10 @@ func (p *sealedMember) Deliver(d *request.Delivery) {
 		d.Answer(wire.Reply{Outcome: wire.OutcomeUnreachable, Tail: noHeaders})
 		return
 	}
-	var open func() int
-	if d.Pattern == patterns.PatternTunnel {
-		open = l.tunnels.open
-	}
-	if why := l.border.enter(l.of.clock.Now(), d.Size, open); why != passed {
-		d.Answer(wire.Reply{Outcome: wire.OutcomeOverloaded, Tail: noHeaders, Queue: overfull})
+	c := p.s.loan.letIn(d)
+	if c == nil {
 		return
 	}
-	c := &cargo{l: p.s.loan, d: d, began: l.of.clock.Now()}
-	d.Value = c
 	ask := request.Ask{
 		Cluster: p.s.from, Pattern: d.Pattern, Tail: d.Tail, Deadline: d.Deadline, To: p.member.Load(), Origin: &d.Origin,
 		Options: patterns.RequestOptions{Idempotent: d.Idempotent},
