@@ -26,7 +26,7 @@ type attempt struct {
 	call   *call
 	member *cluster.Member
 	remote *remote
-	many   bool // it has many replies: call.standsForMany
+	many   bool // it has many replies: see hasParts
 
 	// Of a sealed one; set whenever it is sent.
 	agreement *security.Agreement
@@ -55,7 +55,7 @@ func (c *call) attempt(m *cluster.Member) decision {
 		a = &attempt{id: c.ids.Add(1)}
 		c.retried.Add(1)
 	}
-	a.call, a.member, a.remote, a.many = c, m, c.peers.get(m.Hop()), c.standsForMany()
+	a.call, a.member, a.remote, a.many = c, m, c.peers.get(m.Hop()), hasParts(c)
 	a.number = c.plan.begin(m.ID, m.Hop())
 	c.attempts = append(c.attempts, a)
 	c.cfg.Directory.Begin(m)

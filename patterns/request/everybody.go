@@ -21,6 +21,12 @@ func (q *question) standsForMany() bool {
 	return q.to != nil && q.to.Imported && q.to.Via == nil && q.origin == nil && (q.pattern == patterns.PatternSurvey || q.pattern == patterns.PatternBroadcast)
 }
 
+// hasParts says whether there are many replies: standsForMany, or a leaf's survey.
+func hasParts(c *call) bool {
+	_, everybody := c.sink.(*inquiry)
+	return c.standsForMany() || everybody && c.pattern == patterns.PatternSurvey
+}
+
 // parts is what has come of many replies.
 type parts struct {
 	count int
@@ -38,6 +44,9 @@ func (p *parts) heard(a *attempt, r *wire.Reply) decision {
 	switch {
 	case r.Flags&wire.FlagMoreReplies == 0 && p.last == nil:
 		p.last = r
+	case r.Flags&wire.FlagMoreReplies != 0 && c.cfg.Leaf != nil: // opened and counted by the relay
+		p.count++
+		c.sink.(partial).replied(c, r)
 	case r.Flags&wire.FlagMoreReplies != 0:
 		if p.count++; p.count > maxParts {
 			c.drops.Inc(dropReplyLarge)

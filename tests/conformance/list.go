@@ -4,6 +4,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -27,6 +28,7 @@ func quiet() []check {
 	return []check{
 		{"empty-body", verifyEmptyBody},
 		{"headers-kept", verifyHeadersKept},
+		{"any-size", verifyAnySize},
 		{"headers-too-large", verifyHeadersTooLarge},
 		{"message-too-large", verifyMessageTooLarge},
 		{"one-too-many", verifyOneTooMany},
@@ -75,6 +77,18 @@ func verifyHeadersKept(t *trial) {
 	}}
 	require.NoError(t, t.send(t.context(), m))
 	require.NoError(t, same(m, await(t, r.entered)))
+}
+
+// verifyAnySize checks that messages come whole that are as long as a frame, a little
+// shorter or longer, and much longer.
+func verifyAnySize(t *trial) {
+	r := newReceiver(true)
+	t.receive(r, limits{})
+	for _, n := range []int{32 << 10, 64<<10 - 100, 64 << 10, 64<<10 + 1, 500 << 10} {
+		m := arke.Message{Body: bytes.Repeat([]byte{byte(n / 100)}, n), Headers: arke.Headers{{Key: "n", Value: "x"}}}
+		require.NoError(t, t.send(t.context(), m), "%d bytes", n)
+		require.NoError(t, same(m, await(t, r.entered)))
+	}
 }
 
 // verifyHeadersTooLarge goes over the limits on all headers and on one key.
