@@ -269,12 +269,6 @@ func (h *fakeHost) Closest(ctx context.Context, key overlay.Key, k int) ([]peer.
 	}
 }
 
-func (h *fakeHost) Size() int {
-	h.net.mu.Lock()
-	defer h.net.mu.Unlock()
-	return len(h.known)
-}
-
 // suspect makes h's heartbeats say that p is silent, or is heard again.
 func (h *fakeHost) suspect(p *fakeHost, on bool) {
 	e := PeerEvent{Type: PeerRecovered, Peer: p.id}

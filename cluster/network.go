@@ -40,10 +40,9 @@ type Network interface {
 	Need(p peer.ID) (release func())
 
 	// Nearest answers without I/O, Closest asks the network; both count the
-	// local node. Size is the number of other peers known.
+	// local node.
 	Nearest(key overlay.Key, k int) []peer.ID
 	Closest(ctx context.Context, key overlay.Key, k int) ([]peer.ID, error)
-	Size() int
 	// OnChange has f called after the set of known peers has changed; f must
 	// not block.
 	OnChange(f func())
@@ -77,7 +76,6 @@ type overlayNetwork struct{ o *overlay.Overlay }
 func (n overlayNetwork) Self() peer.ID      { return n.o.Self() }
 func (n overlayNetwork) Addrs() []string    { return n.o.Addrs() }
 func (n overlayNetwork) Seam() overlay.Seam { return n.o.Seam() }
-func (n overlayNetwork) Size() int          { return n.o.Router().Size() }
 func (n overlayNetwork) OnChange(f func())  { n.o.Router().OnChange(f) }
 
 func (n overlayNetwork) Handle(k wire.Kind, h func(from peer.ID, body []byte)) {

@@ -20,7 +20,6 @@ import (
 // for a client's session, so that credit is granted from end to end and the slower
 // reader sets the pace.
 type tunnels struct {
-	l        *lend
 	near     *tunnel.Hop      // on the node in the network of the openers
 	far      *tunnel.Hop      // on the other one
 	passages *tunnel.Passages // those that are passed on unopened
@@ -33,7 +32,7 @@ type tunnels struct {
 const tunnelBytes = 64 << 20
 
 func newTunnels(l *lend) *tunnels {
-	t := &tunnels{l: l}
+	t := &tunnels{}
 	t.toNear.bytes, t.toFar.bytes = &t.carrying, &t.carrying
 	t.near = l.to.Hop(tunnel.HopConfig{Conduit: &t.toFar, MaxTunnels: 1 << 30, BufferBytes: tunnelBytes})
 	t.far = l.from.Hop(tunnel.HopConfig{Conduit: &t.toNear, MaxTunnels: 1 << 30, BufferBytes: tunnelBytes})

@@ -14,7 +14,7 @@ import (
 	"github.com/arke-mesh/arke/overlay/session"
 )
 
-// Receipt names a message that was queued, for Withdraw and Written. Its zero
+// Receipt names a message that was queued, for Withdraw. Its zero
 // value names none.
 type Receipt = session.Receipt
 
@@ -216,13 +216,6 @@ func explain(s *sessions, err error) error {
 func (s *sessions) Withdraw(r Receipt) bool {
 	of := s.of(r)
 	return of != nil && of.Withdraw(r)
-}
-
-// Written says whether a message was written to a connection that is not known to
-// have lost it.
-func (s *sessions) Written(r Receipt) bool {
-	of := s.of(r)
-	return of == nil || of.Written(r)
 }
 
 // of is the session that a receipt is of, nil if it is too long ago.

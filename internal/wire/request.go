@@ -72,7 +72,6 @@ type Origin struct {
 const (
 	MaxNetworks  = 8
 	MaxNetworkID = 64  // bytes, in an Origin
-	MaxStickyKey = 255 // bytes
 	MaxCluster   = 255 // bytes of a name
 )
 

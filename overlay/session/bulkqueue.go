@@ -71,9 +71,6 @@ func (q *bulkQueue) find(n uint64) *bulkMessage {
 	return nil
 }
 
-// untouched says that nothing of large message number n was taken.
-func (q *bulkQueue) untouched(n uint64) bool { return q.find(n) != nil }
-
 // remove takes out large message number n, if nothing of it was taken.
 func (q *bulkQueue) remove(n uint64) *bulkMessage {
 	m := q.find(n)

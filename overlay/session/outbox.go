@@ -12,7 +12,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// Receipt names a message that was queued: Withdraw and Written understand it.
+// Receipt names a message that was queued: Withdraw understands it.
 type Receipt struct {
 	Session uint64 // Config.Number of its session
 	Number  uint64 // in its lane; single frames of lane bulk can't be asked for, only extended
@@ -257,14 +257,6 @@ func (b *outbox) Withdraw(r Receipt) bool {
 	b.mu.Unlock()
 	do.Run()
 	return done
-}
-
-// Written says whether a message was handed to a connection that is not known to
-// have lost it.
-func (b *outbox) Written(r Receipt) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return r.Session != b.cfg.Number || r.Number == 0 || b.log.sent(r.Lane, r.Number)
 }
 
 // put queues an encoded frame of the connection itself.

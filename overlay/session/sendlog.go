@@ -367,15 +367,6 @@ func (q *sendLog) withdraw(lane wire.Lane, n uint64) bool {
 	return true
 }
 
-// sent says whether a frame, or some of a large message, was handed to a
-// connection that has not been found to have lost it.
-func (q *sendLog) sent(lane wire.Lane, n uint64) bool {
-	if lane != wire.LaneBulk {
-		return n <= q.lanes[lane].taken
-	}
-	return !q.bulk.untouched(n)
-}
-
 // join queues up for size bytes of a window.
 func (q *sendLog) join(acc account, p *waitline.Place) bool { return q.windows[acc].waiting.Join(p) }
 

@@ -160,7 +160,7 @@ func (c *Config) wrote(bytes [wire.Lanes]uint64) { c.Sent(bytes) }
 // way on which nothing is lost, whatever connection carries them. All methods may
 // be called concurrently, but Run by one goroutine at a time.
 type Session struct {
-	*outbox // Send, SendWait, SendLater, HasRoom, WaitRoom, Withdraw, Written
+	*outbox // Send, SendWait, SendLater, HasRoom, WaitRoom, Withdraw
 
 	cfg   Config
 	out   *outbox

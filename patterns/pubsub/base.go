@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
-	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/drop"
 	"github.com/arke-mesh/arke/internal/name"
@@ -29,7 +28,6 @@ type base struct {
 	self   peer.ID
 	text   string // self, as subscribers see it
 	hash   uint64 // self, as picks name it
-	log    *zap.Logger
 	start  time.Time
 	random overlay.RandStream // sessions and member ids
 	picks  overlay.RandStream
@@ -58,7 +56,7 @@ type counts struct {
 func newBase(cfg Config) *base {
 	self := cfg.Links.Self()
 	b := &base{
-		cfg: cfg, self: self, text: self.String(), hash: hashNode(string(self)), log: cfg.Logger.Named("pubsub"),
+		cfg: cfg, self: self, text: self.String(), hash: hashNode(string(self)),
 		start: cfg.Clock.Now().Add(-1), random: cfg.Rand.Stream("pubsub"), picks: cfg.Rand.Stream("pubsub.picks"),
 		seals: cfg.Rand.Stream("pubsub.seal"), drops: drop.New(dropReasons), signers: newSigners(), order: turn.Of(cfg.Exec),
 	}

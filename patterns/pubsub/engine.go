@@ -49,7 +49,7 @@ func New(cfg Config) (*Engine, error) {
 	b := newBase(cfg)
 	e := &Engine{base: b, inboxes: set, publishers: newPublishers(b), paths: newPaths(b)}
 	e.calls.New = func() any { return &publication{} }
-	e.local = newLocal(b, set, e.publishers)
+	e.local = newLocal(b, e.publishers)
 	e.roots = newRootOrders(b, e.local)
 	e.sources = newSources(b, e.local, e.arrived, e.missing)
 	cfg.Links.Subscribe(e.handlePeerEvent)

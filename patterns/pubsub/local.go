@@ -11,7 +11,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/crowd"
-	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/wire"
@@ -21,7 +20,6 @@ import (
 // local is the subscriptions on this node: finding those that a message is for.
 type local struct {
 	*base
-	inboxes    *inbox.Set
 	publishers *publishers // of the root group's forwarder
 
 	own     finder        // in the groups whose keys are the node's own
@@ -36,9 +34,9 @@ type local struct {
 	abroad *abroad // what gateways bring
 }
 
-func newLocal(b *base, set *inbox.Set, p *publishers) *local {
+func newLocal(b *base, p *publishers) *local {
 	l := &local{
-		base: b, inboxes: set, publishers: p, own: finder{limit: maxPrepared},
+		base: b, publishers: p, own: finder{limit: maxPrepared},
 		subs: make(map[uint64]*subscription), groups: make(map[string]*group), keyed: make(map[string][]*group),
 	}
 	l.abroad = &abroad{base: b, local: l, all: crowd.NewTable[streamKey, peer.ID, *stream](maxStreams, b.random.IntN)}

@@ -191,13 +191,12 @@ func (d Decision) String() string {
 
 // Rights are what a policy lets one client do.
 type Rights struct {
-	client Client
-	rules  []*Rule // that are for the client
+	rules []*Rule // that are for the client
 }
 
 // Of returns the rights of a client.
 func (p *Policy) Of(c Client) Rights {
-	r := Rights{client: c}
+	var r Rights
 	for i := range p.rules {
 		if p.rules[i].Subject.is(c) {
 			r.rules = append(r.rules, &p.rules[i])

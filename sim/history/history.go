@@ -137,16 +137,15 @@ type View struct {
 
 // Sample is what a node used, about once a second.
 type Sample struct {
-	At        time.Duration
-	Node      string
-	Sent      [4]uint64 // bytes sent so far by this life of the node, by lane: ctl, rpc, pub, bulk
-	Queued    [4]uint64 // bytes waiting in lanes
-	Waiting   int       // requests waiting at its members
-	Running   int       // handlers running
-	Links     int
-	Leases    int // held as an anchor
-	Evictions uint64
-	Held      []Held // by a relay, for its clients
+	At      time.Duration
+	Node    string
+	Sent    [4]uint64 // bytes sent so far by this life of the node, by lane: ctl, rpc, pub, bulk
+	Queued  [4]uint64 // bytes waiting in lanes
+	Waiting int       // requests waiting at its members
+	Running int       // handlers running
+	Links   int
+	Leases  int    // held as an anchor
+	Held    []Held // by a relay, for its clients
 }
 
 // Held is what a relay held for one client.

@@ -250,7 +250,6 @@ func topicOf(w scenario.Work, k int) string {
 // journey is a tunnel from the caller's side.
 type journey struct {
 	p       *player
-	life    *life
 	spec    scenario.Work
 	record  history.Tunnel
 	tunnel  patterns.Tunnel
@@ -271,7 +270,7 @@ func (p sender) travel(l *life, t history.Tunnel, w scenario.Work) {
 	p.record.tunnels.opening(t)
 	ctx, cancel := l.Within(wait)
 	defer cancel()
-	j := &journey{p: p.player, life: l, spec: w, record: t, ctx: ctx, sent: make(chan struct{})}
+	j := &journey{p: p.player, spec: w, record: t, ctx: ctx, sent: make(chan struct{})}
 	at := time.Duration(-1)
 	tunnel, err := l.OpenTunnel(ctx, t.Cluster, patterns.Message{Body: body(t.ID, 8)})
 	if err == nil {

@@ -150,12 +150,6 @@ type Executor func(ctx context.Context, job Job, progress func(Progress)) (*Find
 // that names the first event at which their runs differ; "" = they don't.
 type Comparer func(ctx context.Context, a, b Job) (string, error)
 
-// Run carries out a job in a child process of this program, whose main must
-// call ChildMain when it is started with the arguments `sim child`.
-func Run(ctx context.Context, job Job) (*Findings, error) {
-	return Process{}.Run(ctx, job, nil)
-}
-
 // judge makes an outcome of what a level played.
 func judge(job Job, h *history.History, real time.Duration) *Findings {
 	o := &Findings{History: h, Info: About(job)}

@@ -41,11 +41,11 @@ func TestChildrenGiveTheSameRunTwice(t *testing.T) {
 		require.LessOrEqual(t, p.Virtual, time.Minute)
 	}
 
-	again, err := runner.Run(t.Context(), runner.Job{Scenario: parsed(t, small)})
+	again, err := runner.Process{}.Run(t.Context(), runner.Job{Scenario: parsed(t, small)}, nil)
 	require.NoError(t, err)
 	require.Empty(t, runner.Difference(o, again))
 
-	other, err := runner.Run(t.Context(), runner.Job{Scenario: parsed(t, small), Seed: 2})
+	other, err := runner.Process{}.Run(t.Context(), runner.Job{Scenario: parsed(t, small), Seed: 2}, nil)
 	require.NoError(t, err)
 	require.Contains(t, runner.Difference(o, other), "they part")
 }
@@ -69,7 +69,7 @@ func TestChildrenCompareRecordedRuns(t *testing.T) {
 func TestRunsStopWhenToldTo(t *testing.T) {
 	// This test checks Until, which gives no verdict, and Trace, which returns
 	// the events of one node only.
-	o, err := runner.Run(t.Context(), runner.Job{Scenario: parsed(t, small), Until: 1200 * time.Millisecond, Trace: "m2"})
+	o, err := runner.Process{}.Run(t.Context(), runner.Job{Scenario: parsed(t, small), Until: 1200 * time.Millisecond, Trace: "m2"}, nil)
 	require.NoError(t, err)
 	require.Nil(t, o.Verdict)
 	require.Empty(t, o.Causes())
@@ -88,7 +88,7 @@ func TestLevelStackRunsInAChild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a moment")
 	}
-	o, err := runner.Run(t.Context(), runner.Job{Scenario: parsed(t, small), Level: runner.LevelStack, Procs: 1})
+	o, err := runner.Process{}.Run(t.Context(), runner.Job{Scenario: parsed(t, small), Level: runner.LevelStack, Procs: 1}, nil)
 	require.NoError(t, err)
 	require.Empty(t, o.Info.TraceHash)
 	require.Equal(t, runner.LevelStack, o.Info.Level)
@@ -98,7 +98,7 @@ func TestLevelStackRunsInAChild(t *testing.T) {
 func TestPlayersErrorsAreNoCrashes(t *testing.T) {
 	// This test checks that what a scenario asks for in vain is told as such.
 	s := parsed(t, strings.Replace(small, "{kind: slow, work: 20ms}", "{kind: go, name: mine}", 1))
-	_, err := runner.Run(t.Context(), runner.Job{Scenario: s})
+	_, err := runner.Process{}.Run(t.Context(), runner.Job{Scenario: s}, nil)
 	var child *runner.ChildError
 	require.ErrorAs(t, err, &child)
 	require.False(t, child.Crashed)
@@ -109,7 +109,7 @@ func TestHangsEndWithStacks(t *testing.T) {
 	// This test checks the watchdog: where virtual time stands still for too
 	// long, the child says so and leaves the stacks.
 	s := parsed(t, strings.Replace(small, "count: 3", "count: 200", 1))
-	_, err := runner.Run(t.Context(), runner.Job{Scenario: s, Watchdog: 4 * time.Millisecond})
+	_, err := runner.Process{}.Run(t.Context(), runner.Job{Scenario: s, Watchdog: 4 * time.Millisecond}, nil)
 	var child *runner.ChildError
 	require.ErrorAs(t, err, &child)
 	require.True(t, child.Crashed)
