@@ -36,6 +36,7 @@ type base struct {
 	traffic traffic
 	memory
 	rounds    atomic.Pointer[session.Rounds] // of all links; nil = each session has its own
+	standby   *session.Standby
 	sessions  atomic.Uint64
 	lastStamp atomic.Uint64
 	refused   refusals

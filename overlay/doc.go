@@ -57,8 +57,8 @@
 //
 // # Goroutines
 //
-// Two for each link that is up (a reader, which waits for its writer), one for
-// each dial under way, one for the link to ourselves. Timers run short
+// Two for each link that is up (a reader, which waits for its writer), a third one where
+// a reader has run what it was given (package session), one for each dial under way, one for the link to ourselves. Timers run short
 // functions. Close waits for all of them. No lock is held while anything
 // blocks: what is decided under Link.mu is done after it is released
 // (Link.unlock, internal/after), and other goroutines are woken by Exec.Wake only.

@@ -234,7 +234,8 @@ func (l *Link) newSession(id uint64) *session.Session {
 	o := l.o
 	return session.New(session.Config{
 		Seam: session.Seam{
-			Clock: gatedClock{o.base}, Exec: o.cfg.Seam.Exec, Rand: o.rand, Go: o.gate.Spawn, Done: o.ctx.Done(), Rounds: o.rounds.Load(),
+			Clock: gatedClock{o.base}, Exec: o.cfg.Seam.Exec, Rand: o.rand, Go: o.gate.Spawn, Done: o.ctx.Done(),
+			Rounds: o.rounds.Load(), Standby: o.standby,
 		},
 		Key: l.key, Number: o.nextSession(), ID: id, Epoch: o.epoch,
 		LaneBytes: o.cfg.LaneBytes, MaxMessage: o.cfg.MaxMessage, Beat: o.cfg.Heartbeat,

@@ -67,6 +67,7 @@ func New(cfg Config) (*Overlay, error) {
 		drops:     drop.New(dropReasons),
 		memory:    memory{partials: cfg.Held},
 	}}
+	o.standby = session.NewStandby(gatedClock{o.base})
 	o.ctx, o.cancel = context.WithCancelCause(context.Background())
 	o.rand.Read(o.instance[:]) // never fails
 	o.links = linkTable{o: o, all: make(map[peer.ID]*Link), lookAt: minLinks}

@@ -180,6 +180,13 @@ func (s *sessions) LendLater(k wire.Kind, sent func(err error), back func(body [
 	return err
 }
 
+// Last has f, which is brief, run on the goroutine that reads the link; see session.Last.
+// Only a handler may call it, of the link that it was called with.
+func (s *sessions) Last(f func()) bool {
+	last := s.last.Load()
+	return last != nil && session.Last(last, f)
+}
+
 // HasRoom says whether Send of n bytes would find room in the lane now. It is
 // false while the link is down.
 func (s *sessions) HasRoom(lane Lane, n int) bool {

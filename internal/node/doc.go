@@ -66,5 +66,6 @@
 //
 // # Goroutines
 //
-// None of its own. Handlers run on workers, at most Config.Workers at once.
+// None of its own. Handlers run on workers, at most Config.Workers at once, and brief
+// ones where their requests are read.
 package node

@@ -26,14 +26,17 @@ const (
 	CodeBroken   uint32 = 9 // the connection broke
 )
 
-// attachment is one connection that carries the session. One goroutine reads it,
-// in Run; a second one writes, and has returned before Run does.
+// attachment is one connection that carries the session. One goroutine at a time reads
+// it: Run's caller, or those that take turns (standby.go). Another one writes, and has
+// returned before Run does.
 type attachment struct {
 	// Immutable.
 	s    *Session
 	conn *Carrier
 	over chan struct{} // closed when nobody reads or writes any more
 	gone chan struct{} // closed when the writer has returned
+
+	turns *turns // of who reads; nil = that is Run's caller
 
 	// Guarded by mu.
 	mu     sync.Mutex
@@ -233,8 +236,9 @@ func (a *attachment) leave(f *farewell) {
 	}
 }
 
-// read hands on what arrives until the connection is over.
-func (a *attachment) read() error {
+// handle hands on what arrives until the connection is over, or there is something for
+// the reader to run.
+func (a *attachment) handle() (f func(), _ error) {
 	defer a.s.in.rest()
 	asked := false // requests or replies came in this round
 	for {
@@ -244,10 +248,13 @@ func (a *attachment) read() error {
 			}
 			asked = false
 			a.s.in.rest()
+			if f, a.s.in.last = a.s.in.last, nil; f != nil {
+				return f, nil
+			}
 		}
 		lane, k, body, err := a.conn.Frames.Next()
 		if err != nil {
-			return a.ending(err)
+			return nil, a.ending(err)
 		}
 		if !a.s.in.round && a.conn.Frames.Buffered() {
 			a.s.in.beginRound()
@@ -255,7 +262,7 @@ func (a *attachment) read() error {
 		asked = asked || a.s.in.round && lane == wire.LaneRPC
 		kept, err := a.s.in.frame(lane, k, body)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !kept {
 			a.conn.Frames.Recycle()

@@ -20,7 +20,8 @@
 //     a moment the sender writes in its place (inline.go), and what is sent while a
 //     reader handles frames that came together waits for its end (rounds.go).
 //  3. The peer's reader counts the frame, puts fragments together (reassembly.go)
-//     and calls Config.Handler (inbox.go).
+//     and calls Config.Handler (inbox.go). What that gives to Last, because it is brief,
+//     the reader runs once it has handled all that has come (standby.go).
 //  4. The count goes back in an Ack, with something that is written anyway, or
 //     alone after 100 ms or a quarter of a window. What was acknowledged leaves
 //     the log, which makes room.
@@ -45,8 +46,11 @@
 // # Goroutines
 //
 // Run's caller reads; a second one writes (Config.Go) and has returned before Run
-// does. Timers run for a moment: of acknowledgements (one, armed when something
-// has come) and of heartbeats (one, while somebody calls for them with Want).
+// does. From the first use of Last on goroutines of Config.Go read, one at a time: who
+// runs something for more than 4 ms is replaced, and ends when that returns, perhaps after
+// Run. Timers run for a moment: of acknowledgements (one, armed when something
+// has come) and of heartbeats (one, while somebody calls for them with Want), and of the
+// Standby, while a reader runs something.
 //
 // # Guarantees
 //

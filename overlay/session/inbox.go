@@ -61,6 +61,9 @@ type reading struct {
 	count   wire.Counts
 	busy    bool            // frames are being handled, since enter
 	round   bool            // of Config.Rounds: several of them
+	lasts   bool            // Last may be true
+	lone    int             // how many messages for Last have come alone, in a row
+	last    func()          // what Last was given
 	done    wire.Counts     // how far the peer may forget, if that is not told …
 	bytes   [wire.Lanes]int // … and how many bytes that are
 	current current

@@ -18,7 +18,8 @@ func (s *Session) RunLoop() error {
 	a.conn = &Carrier{Conn: &loop{a: a}}
 	a.conn.Frames = wire.NewFrameReader(a.conn)
 	s.in.own = true
-	return a.read()
+	_, err := a.handle()
+	return err
 }
 
 // loop is a connection to ourselves: reading takes from the queue. Nothing writes.

@@ -90,6 +90,9 @@ type Seam struct {
 	Go func(f func()) bool
 	// Done is closed when everything ends at once. May be nil.
 	Done <-chan struct{}
+	// Standby has others read on where a reader runs something for long. Nil means that
+	// no reader runs anything: Last is false.
+	Standby *Standby
 	// Rounds are those of all sessions that send what this one receives. Nil means its
 	// own.
 	Rounds *Rounds

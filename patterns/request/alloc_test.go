@@ -29,6 +29,7 @@ type wireless struct {
 	member      *cluster.Member
 	view        *cluster.View
 	sent        func(k wire.Kind, parts [][]byte)
+	last        func(f func()) bool // nil = none runs where it was read
 }
 
 func newWireless() *wireless {
@@ -75,10 +76,12 @@ func (w *wireless) Release()                                                {}
 func (w *wireless) Peer() peer.ID                                           { return w.other }
 func (w *wireless) Session() uint64                                         { return 1 }
 func (w *wireless) Suspect() bool                                           { return false }
-func (w *wireless) Withdraw(overlay.Receipt) bool                           { return false }
-func (w *wireless) Open([]string)                                           {}
-func (w *wireless) Hold() func()                                            { return func() {} }
-func (w *wireless) LocalTime(remote uint64) time.Time                       { return time.Unix(0, int64(remote)) }
+func (w *wireless) Last(f func()) bool                                      { return w.last != nil && w.last(f) }
+
+func (w *wireless) Withdraw(overlay.Receipt) bool     { return false }
+func (w *wireless) Open([]string)                     {}
+func (w *wireless) Hold() func()                      { return func() {} }
+func (w *wireless) LocalTime(remote uint64) time.Time { return time.Unix(0, int64(remote)) }
 
 func (w *wireless) HandleLent(k wire.Kind, h func(request.Link, []byte) bool) {
 	w.Handle(k, func(l request.Link, body []byte) { h(l, body) })

@@ -88,7 +88,7 @@ func (s *Server) admit(in *arrival) (kept bool) {
 		s.accept(in, r)
 		return true
 	}
-	return in.newJob(s, r).offer(in.now)
+	return in.newJob(s, r).offer(in.now, in.link)
 }
 
 // lacking is what a caller is told whose pattern the member does not implement.

@@ -27,7 +27,9 @@
 //     may be asked (and unseals it), and offers it to the member's queue: it
 //     runs, waits, or is refused at once.
 //  4. A worker calls the handler and sends the reply, waiting for room in the
-//     lane until the request's deadline at most.
+//     lane until the request's deadline at most. Where handlers have been brief and
+//     requests come one at a time, the reader does that itself (brevity.go): if it takes
+//     long after all, another one reads on.
 //  5. Back at the caller's node the reader takes the attempt from its peer, which
 //     makes this its only reply, and brings the call the event. So do a session
 //     that begins or ends, a refused dial, a suspect peer and a timer.
@@ -98,8 +100,8 @@
 //
 // # Goroutines
 //
-// None of its own. Handlers run on the Exec's workers, as does the wait for the
-// first view of a call that was started; frames and events are handled on the
-// overlay's readers, which never block here. One timer runs while anything is kept
+// None of its own. Handlers run on the Exec's workers, brief ones on the overlay's
+// readers, as said above. The wait for the first view of a call that was started is a
+// worker's; frames and events are handled on the readers, which never block here. One timer runs while anything is kept
 // for a peer or a cluster, and one for the deadlines of all calls together.
 package request

@@ -203,6 +203,8 @@ func (l *fakeLink) pump() {
 }
 
 // Withdraw takes back what is on hold.
+func (l *fakeLink) Last(func()) bool { return false }
+
 func (l *fakeLink) Withdraw(r overlay.Receipt) bool {
 	l.n.w.mu.Lock()
 	defer l.n.w.mu.Unlock()

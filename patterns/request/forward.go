@@ -134,7 +134,7 @@ func (s *Server) deliver(in *arrival) (kept bool) {
 	in.fill(j, s, patterns.Request{Pattern: p})
 	j.forward, d.job, d.Number = d, j, j.number
 	if d.queued {
-		return j.offer(in.now)
+		return j.offer(in.now, in.link)
 	}
 	if !j.remote.addJob(j) {
 		s.drops.Inc(dropDuplicate)

@@ -88,8 +88,9 @@ func (in *arrival) fill(j *job, s *Server, r patterns.Request) {
 // keeps is described at the function.
 func (j *job) keeps() bool { return j.ticket.keep }
 
-// offer has the job run, wait, or be refused; then nothing of it is kept.
-func (j *job) offer(now int64) (kept bool) {
+// offer has the job, which has come over from, run, wait, or be refused; then nothing of
+// it is kept.
+func (j *job) offer(now int64, from Link) (kept bool) {
 	s := j.server
 	if !j.keeps() && !j.remote.addJob(j) {
 		s.drops.Inc(dropDuplicate) // the first one is answered
@@ -105,6 +106,7 @@ func (j *job) offer(now int64) (kept bool) {
 		}
 		s.kept[j] = struct{}{}
 	}
+	brief := s.brevity.brief()
 	s.mu.Unlock()
 	s.expire(expired)
 	switch no := v.refusal(); {
@@ -114,6 +116,8 @@ func (j *job) offer(now int64) (kept bool) {
 		return false
 	case j.forward != nil:
 		s.forward.Deliver(j.forward)
+	case v == verdictRun && brief && j.runLast(from):
+		j.begun()
 	case v == verdictRun:
 		j.begin()
 	case j.keeps():
@@ -127,9 +131,7 @@ func (j *job) offer(now int64) (kept bool) {
 func (j *job) begin() {
 	s := j.server
 	if j.run() {
-		if j.keeps() {
-			j.acknowledge()
-		}
+		j.begun()
 		return
 	}
 	if j.keeps() { // nobody was told
@@ -141,6 +143,13 @@ func (j *job) begin() {
 	j.turnAway()
 	if next := s.next(s.now()); next != nil {
 		next.start()
+	}
+}
+
+// begun tells the sender of a job that belongs to the member, which is sure to run it.
+func (j *job) begun() {
+	if j.keeps() {
+		j.acknowledge()
 	}
 }
 
@@ -174,32 +183,62 @@ func (j *job) startLater() {
 
 // run has a worker run the job, if one is free.
 func (j *job) run() bool {
+	r := j.newRun()
+	return j.server.cfg.Exec.Go(overlay.ExecKey{Name: "request.serve", N: j.number}, r.work) || r.returned()
+}
+
+// runLast has the goroutine run the job that reads its link, and has read it alone.
+func (j *job) runLast(from Link) bool {
+	r := j.newRun()
+	return from.Last(r.once) || r.returned()
+}
+
+// run is what a worker or a reader is handed: functions that exist already.
+type run struct {
+	members *members
+	job     *job
+	work    func() // runs the job, and those that have waited for it
+	once    func() // has workers run those
+}
+
+func (j *job) newRun() *run {
 	m := j.server.members
 	r, ok := m.runs.Get().(*run)
 	if !ok {
-		r = &run{}
-		r.f = func() { r.work(m) }
+		r = &run{members: m}
+		r.work = func() { r.take().work() }
+		r.once = func() { r.take().once() }
 	}
 	r.job = j
-	if m.cfg.Exec.Go(overlay.ExecKey{Name: "request.serve", N: j.number}, r.f) {
-		return true
-	}
+	return r
+}
+
+// take returns the job, and has the run used for others.
+func (r *run) take() *job {
+	j := r.job
+	r.returned()
+	return j
+}
+
+// returned has the run used for others. It is false.
+func (r *run) returned() bool {
 	r.job = nil
-	m.runs.Put(r)
+	r.members.runs.Put(r)
 	return false
 }
 
-// run is what a worker is handed: a function that exists already.
-type run struct {
-	job *job
-	f   func()
+// work runs the job, and then those that have waited for it to end.
+func (j *job) work() {
+	for j != nil {
+		j = j.server.next(j.handle())
+	}
 }
 
-func (r *run) work(m *members) {
-	j := r.job
-	r.job = nil
-	m.runs.Put(r)
-	j.server.work(j)
+// once runs the job, and has a worker run who has waited for it to end.
+func (j *job) once() {
+	if next := j.server.next(j.handle()); next != nil {
+		next.start()
+	}
 }
 
 // turnAway refuses a job because no worker is free.
@@ -232,6 +271,7 @@ func (j *job) handle() (now int64) {
 		j.forget()
 		s.mu.Lock()
 		s.handled++
+		s.brevity.ended(time.Duration(now - began))
 		s.mu.Unlock()
 	} else {
 		j.answer(r, now, time.Duration(now-began))
@@ -271,6 +311,7 @@ func (j *job) answer(r result, now int64, took time.Duration) {
 	s := j.server
 	s.mu.Lock()
 	s.handled++
+	s.brevity.ended(took)
 	waiting, running := s.queue.waiting, s.queue.running
 	s.mu.Unlock()
 	seal := sealing{far: j.far, binding: &j.binding}

@@ -53,7 +53,9 @@ func leaf(t *testing.T) (*request.Engine, *relayLink) {
 
 func (l *relayLink) Link(peer.ID) request.Link           { return l }
 func (l *relayLink) Subscribe(f func(overlay.PeerEvent)) { l.notify = f }
-func (l *relayLink) Withdraw(r overlay.Receipt) bool     { return l.unsent }
+func (l *relayLink) Last(func()) bool                    { return false }
+
+func (l *relayLink) Withdraw(r overlay.Receipt) bool { return l.unsent }
 func (l *relayLink) Handle(k wire.Kind, h func(request.Link, []byte)) {
 	l.handlers[k] = func(_ request.Link, b []byte) { h(l, b) }
 }

@@ -37,6 +37,7 @@ type Link interface {
 	SendWait(ctx context.Context, lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error)
 	SendLater(lane overlay.Lane, k wire.Kind, sent func(r overlay.Receipt, err error), parts ...[]byte) (withdraw func() bool, err error)
 	Withdraw(r overlay.Receipt) bool
+	Last(f func()) bool
 	LocalTime(remote uint64) time.Time
 }
 

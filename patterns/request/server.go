@@ -35,6 +35,7 @@ type Server struct {
 	queue   queue   // guarded by mu
 	replays replays // guarded by mu
 	handled uint64  // guarded by mu
+	brevity brevity // guarded by mu
 	// Pushes and broadcasts that were accepted and are not over, and their
 	// number since the start; guarded by mu. kept is made for the first one.
 	kept     map[*job]struct{}
@@ -185,13 +186,6 @@ func (s *Server) settleLocked() {
 		s.remove(s)
 		close(s.idle)
 	})
-}
-
-// work runs the job, and then those that have waited for it to end.
-func (s *Server) work(j *job) {
-	for j != nil {
-		j = s.next(j.handle())
-	}
 }
 
 // next ends a running job's turn and returns who runs in its place.

@@ -70,6 +70,8 @@ func (l *testLink) Suspect() bool { return false }
 
 func (l *testLink) Open([]string) {}
 
+func (l *testLink) Last(func()) bool { return false }
+
 func (l *testLink) Withdraw(overlay.Receipt) bool { return false }
 
 func (l *testLink) LocalTime(uint64) time.Time { return time.Time{} }

@@ -181,6 +181,8 @@ func (c *cable) Open([]string) {}
 
 func (c *cable) Hold() func() { return func() {} }
 
+func (c *cable) Last(func()) bool { return false }
+
 func (c *cable) Withdraw(overlay.Receipt) bool { return false }
 
 func (c *cable) LocalTime(uint64) time.Time { return time.Time{} }

@@ -41,6 +41,7 @@ type attacher struct {
 	link     *link
 	log      *zap.Logger
 	instance [wire.InstanceSize]byte
+	standby  *session.Standby
 	// began makes each new session the link's, attached is called when the engines
 	// know of it, ended ends it. Set before start.
 	began, ended func(*session.Session)
@@ -58,7 +59,7 @@ type attacher struct {
 }
 
 func newAttacher(l *link, log *zap.Logger) *attacher {
-	a := &attacher{link: l, log: log}
+	a := &attacher{link: l, log: log, standby: session.NewStandby(l.clock)}
 	_, _ = l.rand.Read(a.instance[:]) // never fails
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	return a
@@ -247,7 +248,7 @@ func (a *attacher) begin() *session.Session {
 		Seam: session.Seam{
 			Clock: a.link.clock, Exec: a.link.exec, Rand: a.link.rand,
 			Go:   func(f func()) bool { a.wg.Go(f); return true },
-			Done: a.ctx.Done(),
+			Done: a.ctx.Done(), Standby: a.standby,
 		},
 		Number: a.last, ID: a.relay.Session, Epoch: a.link.epoch,
 		LaneBytes: lanes, MaxMessage: maxMessage, Beat: beat,

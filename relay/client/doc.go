@@ -50,6 +50,7 @@
 //     goroutine, hands what comes to the engines, topics, claims and publisher;
 //     nothing there waits.
 //  3. Handlers and subscribers run on workers, from queues with their own limits.
+//     Handlers that are brief run on the reader.
 //
 // # Goroutines
 //

@@ -144,22 +144,18 @@ func (l *link) Open([]string) {
 	})
 }
 
-// down is why nothing can be sent without a session.
-func (l *link) down() error {
-	select {
-	case <-l.closed:
-		return overlay.ErrClosed
-	default:
-		return overlay.ErrLinkDown
-	}
-}
-
 // Send implements request.Link.
 func (l *link) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
 	if s := l.session.Load(); s != nil {
 		return s.Send(lane, k, parts...)
 	}
 	return overlay.Receipt{}, l.down()
+}
+
+// Last implements request.Link.
+func (l *link) Last(f func()) bool {
+	s := l.session.Load()
+	return s != nil && session.Last(s, f)
 }
 
 // SendWait implements request.Link.

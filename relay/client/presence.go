@@ -184,3 +184,13 @@ func (p *patience) end() {
 		p.timer = nil
 	}
 }
+
+// down is why nothing can be sent without a session.
+func (p *presence) down() error {
+	select {
+	case <-p.closed:
+		return overlay.ErrClosed
+	default:
+		return overlay.ErrLinkDown
+	}
+}
