@@ -87,7 +87,11 @@ func (b *blocking) ServePublication(p *patterns.Publication) {
 		return
 	}
 	m := wire.LeafPublication{Publisher: p.From, Topic: p.Topic, Subscriptions: ids}
-	t.c.sess.SendWait(t.c.ctx, wire.LanePub, wire.KindPublish, m.AppendHead(nil), tail) // fails with the session
+	head := m.AppendHead(nil)
+	if packs(t.c) {
+		head = wire.AppendMessage(head, "", nil, len(tail))
+	}
+	t.c.sess.SendWait(t.c.ctx, wire.LanePub, wire.KindPublish, head, tail) // fails with the session
 }
 
 // ServeGap takes a gap from the node.

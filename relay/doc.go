@@ -116,6 +116,8 @@
 //	4 tunnels   kinds 40 to 43
 //	8 surveys   replies with the flag 4
 //	16 keys     keys of clusters at the end of the client's Hello
+//	32 several  in the relay's Publish each message has before its headers u32 length of
+//	            what follows, u8 0, and others may follow it
 //
 // All frames but those of kinds 1, 2, 3, 4 and 6 are counted, for each lane and
 // direction, from the session's first one on. With "resume", each side keeps what
@@ -195,7 +197,8 @@
 //
 // A push is answered, without a body, when a member's queue has it. A survey is
 // answered by one Reply for each member, with flag 4, and a last one, whose body is
-// the summary; so is a broadcast, by the last one only:
+// the summary; so is a broadcast, by the last one only. Replies of more than 64 KiB
+// travel on another lane: some may come after the last one, which says how many there are:
 //
 //	u32 members that answered (or took it), u32 nodes, u8 1 = complete, u32 count, for each
 //	member that is missing: u64 member, s8 peer, u8 outcome, u8 flags, u32 code, s16 text
@@ -245,7 +248,9 @@
 //
 // A client's Publish has no answer; one that is refused has a Done with outcome
 // and id 0. With an id there is a Done in any case: "value" is how many nodes took
-// it. Those of one topic are done in order.
+// it. Those of one topic are done in order. Several without an id or deadline that
+// follow each other may share a frame: its id is 2⁶⁴ - 1, and behind the topic each
+// has u32 length of what follows, u8 0, headers, body.
 //
 // The relay sends one Publish to all of a client's subscriptions that a message is
 // for. It may come before the Done for Subscribe; that for Leave travels behind

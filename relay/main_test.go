@@ -153,7 +153,7 @@ func (s *stage) attach() *binding { return s.dial().greet(hello()) }
 
 func hello() wire.LeafHello {
 	return wire.LeafHello{
-		MinVersion: 1, MaxVersion: 1, Features: wire.AllFeatures, Instance: [16]byte{1}, Clock: 1, Name: "test",
+		MinVersion: 1, MaxVersion: 1, Features: wire.AllFeatures &^ wire.FeatureSeveral, Instance: [16]byte{1}, Clock: 1, Name: "test",
 	}
 }
 

@@ -48,6 +48,9 @@ type Node interface {
 	// PublishTail and TryPublishTail are those of pubsub.Engine.
 	PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error)
 	TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error)
+	// PublishRun and TryPublishRun are those of package pubsub.
+	PublishRun(ctx context.Context, topic string, run wire.Messages, count int, o patterns.PublishOptions) (done, failed int, err error)
+	TryPublishRun(topic string, run wire.Messages, count int, o patterns.PublishOptions) (done, failed int, err error)
 
 	// Hop makes a place for tunnels: see tunnel.Engine.NewHop.
 	Hop(c tunnel.HopConfig) *tunnel.Hop

@@ -62,7 +62,7 @@ func (p *publisher) handle(lane wire.Lane, body []byte) error {
 		return undue("a publication on another lane")
 	}
 	if err := p.c.rights.refuse(policy.Publish, m.Topic); err != nil {
-		p.c.answers.done(wire.LaneCtl, m.ID, err, 0)
+		p.answer(&m, m.Count, err, 0)
 		return nil
 	}
 	if p.c.calls.stopped.Load() {
@@ -72,19 +72,48 @@ func (p *publisher) handle(lane wire.Lane, body []byte) error {
 	if p.busy.Load() > 0 && p.follow(&m) {
 		return nil
 	}
-	nodes, err := p.c.relay.cfg.Node.TryPublishTail(m.Topic, m.Tail, p.options(m.Topic))
-	if errors.Is(err, patterns.ErrWouldBlock) {
+	if p.try(&m); m.Count > 0 {
 		p.wait(&m)
-		return nil
 	}
-	p.tell(&m, nodes, err)
 	return nil
+}
+
+// try publishes what need not wait, and leaves the rest of m.
+func (p *publisher) try(m *wire.LeafPublish) {
+	o := p.options(m.Topic)
+	if m.ID != wire.SeveralPublications {
+		nodes, err := p.c.relay.cfg.Node.TryPublishTail(m.Topic, m.Tail, o)
+		if !errors.Is(err, patterns.ErrWouldBlock) {
+			p.tell(m, 1, nodes, err)
+			m.Count = 0
+		}
+		return
+	}
+	for m.Count > 0 {
+		done, failed, err := p.c.relay.cfg.Node.TryPublishRun(m.Topic, wire.Messages(m.Tail), m.Count, o)
+		if m.Skip(done); errors.Is(err, patterns.ErrWouldBlock) {
+			return
+		}
+		p.tell(m, failed, 0, err)
+		m.Skip(failed)
+	}
 }
 
 // refuse tells the client that the relay shuts down.
 func (p *publisher) refuse(m *wire.LeafPublish) {
-	p.c.relay.count.drop(dropRequestInDrain)
-	p.c.answers.done(wire.LaneCtl, m.ID, errDraining, 0)
+	p.c.relay.count.add(dropRequestInDrain, m.Count)
+	p.answer(m, m.Count, errDraining, 0)
+}
+
+// answer says what became of m, or of so many of it.
+func (p *publisher) answer(m *wire.LeafPublish, count int, err error, nodes int) {
+	id := m.ID
+	if id == wire.SeveralPublications {
+		id = 0
+	}
+	for range count {
+		p.c.answers.done(wire.LaneCtl, id, err, uint64(nodes))
+	}
 }
 
 // options are those with which something is published on a topic.
@@ -92,13 +121,13 @@ func (p *publisher) options(topic string) patterns.PublishOptions {
 	return patterns.PublishOptions{Origin: p.origin, Keys: p.c.conn.keys.topic(topic)}
 }
 
-// tell answers the client, if it wants to know.
-func (p *publisher) tell(m *wire.LeafPublish, nodes int, err error) {
+// tell answers the client for so many messages, if it wants to know.
+func (p *publisher) tell(m *wire.LeafPublish, count, nodes int, err error) {
 	if err != nil && p.c.relay.isDraining() && nobodyAsked(err) {
 		err = errDraining
 	}
-	if err != nil || m.ID != 0 {
-		p.c.answers.done(wire.LaneCtl, m.ID, err, uint64(nodes))
+	if err != nil || m.ID != 0 && m.ID != wire.SeveralPublications {
+		p.answer(m, count, err, nodes)
 	}
 }
 
@@ -149,7 +178,7 @@ func (p *publisher) push(key string, m *wire.LeafPublish) bool {
 	}
 	if err != nil {
 		p.c.relay.count.limit(err)
-		p.c.answers.done(wire.LaneCtl, m.ID, err, 0)
+		p.answer(m, m.Count, err, 0)
 		return false
 	}
 	if !p.c.calls.enter() {
@@ -177,10 +206,28 @@ func (p *publisher) work(key string) {
 		if next.Deadline != 0 {
 			ctx, cancel = p.c.relay.within(ctx, p.c.localTime(next.Deadline).Sub(p.c.now()))
 		}
+		if next.ID == wire.SeveralPublications {
+			p.run(ctx, &next)
+			more = p.pop(key)
+			p.done()
+			continue
+		}
 		nodes, err := p.c.relay.cfg.Node.PublishTail(ctx, next.Topic, next.Tail, p.options(next.Topic))
 		cancel()
 		more = p.pop(key)
-		p.done(&next, nodes, err)
+		p.ended(&next, 1, nodes, err)
+		p.done()
+	}
+}
+
+// run publishes several that have waited together.
+func (p *publisher) run(ctx context.Context, m *wire.LeafPublish) {
+	o := p.options(m.Topic)
+	for m.Count > 0 {
+		done, failed, err := p.c.relay.cfg.Node.PublishRun(ctx, m.Topic, wire.Messages(m.Tail), m.Count, o)
+		m.Skip(done)
+		p.ended(m, failed, 0, err)
+		m.Skip(failed)
 	}
 }
 
@@ -191,10 +238,16 @@ func (p *publisher) first(key string) wire.LeafPublish {
 	return *p.lines[key].first()
 }
 
-// done acknowledges what has waited.
-func (p *publisher) done(m *wire.LeafPublish, nodes int, err error) {
+// ended is tell of what has waited, unless nobody is there any more.
+func (p *publisher) ended(m *wire.LeafPublish, count, nodes int, err error) {
 	if p.c.ctx.Err() == nil {
-		p.tell(m, nodes, err)
+		p.tell(m, count, nodes, err)
+	}
+}
+
+// done acknowledges a frame that has waited.
+func (p *publisher) done() {
+	if p.c.ctx.Err() == nil {
 		p.c.sess.Release(wire.LanePub, 1)
 	}
 	p.c.calls.leave()
@@ -205,7 +258,8 @@ func (p *publisher) abandon(key string) {
 	for more := true; more; {
 		next := p.first(key)
 		more = p.pop(key)
-		p.done(&next, 0, patterns.ErrOverloaded)
+		p.ended(&next, next.Count, 0, patterns.ErrOverloaded)
+		p.done()
 	}
 }
 

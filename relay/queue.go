@@ -10,8 +10,12 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// shelfSize is how many bytes of publications that wait share memory.
-const shelfSize = 16 << 10
+// shelfSize is how many bytes of publications that wait share memory, and largeShelf where
+// several of them came in one frame.
+const (
+	shelfSize  = 16 << 10
+	largeShelf = wire.MaxPayload
+)
 
 // shelf is memory for tails that wait, in the order in which they go.
 type shelf struct {
@@ -20,23 +24,31 @@ type shelf struct {
 }
 
 // shelves is memory for them, shared by the clients of a relay.
-type shelves struct{ p sync.Pool }
+type shelves struct{ small, large sync.Pool }
 
 // get returns one with room for n bytes.
 func (s *shelves) get(n int) *shelf {
-	if n > shelfSize {
+	pool, size := &s.small, shelfSize
+	switch {
+	case n > largeShelf:
 		return &shelf{b: make([]byte, 0, n)}
+	case n > shelfSize:
+		pool, size = &s.large, largeShelf
 	}
-	if kept, ok := s.p.Get().(*shelf); ok {
+	if kept, ok := pool.Get().(*shelf); ok {
 		return kept
 	}
-	return &shelf{b: make([]byte, 0, shelfSize)}
+	return &shelf{b: make([]byte, 0, size)}
 }
 
 func (s *shelves) put(x *shelf) {
-	if cap(x.b) == shelfSize {
-		x.b = x.b[:0]
-		s.p.Put(x)
+	size := cap(x.b)
+	x.b = x.b[:0]
+	switch size {
+	case shelfSize:
+		s.small.Put(x)
+	case largeShelf:
+		s.large.Put(x)
 	}
 }
 

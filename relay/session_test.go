@@ -21,7 +21,7 @@ func TestTheRelaysHelloTellsTheLimits(t *testing.T) {
 		a, b := s.attach(), s.attach()
 		w := a.welcome
 		require.Equal(t, uint16(1), w.Version)
-		require.Equal(t, wire.AllFeatures, w.Features)
+		require.Equal(t, wire.AllFeatures&^wire.FeatureSeveral, w.Features)
 		require.Equal(t, s.node.Self().String(), w.Peer)
 		require.Equal(t, "arke", w.Name)
 		require.Equal(t, uint32(wire.MaxFrame), w.LargestFrame)

@@ -25,6 +25,7 @@ type topics struct {
 
 	// Guarded by mu.
 	mu      sync.Mutex
+	packed  packed
 	lost    losses
 	telling bool // somebody waits for room to tell what is lost
 	waiters int  // full subscriptions that have publishers wait
@@ -181,7 +182,11 @@ func (t *topics) Deliver(d *pubsub.Delivery, ids []uint64) {
 func (t *topics) send(head []byte, tails [][]byte, ids []uint64, publisher string) {
 	n, err := 0, error(session.ErrLaneFull)
 	t.mu.Lock()
-	if t.lost.empty() {
+	switch {
+	case !t.lost.empty():
+	case packs(t.c):
+		n, err = t.packed.send(t.c.sess, head, tails)
+	default:
 		n, err = session.SendRun(t.c.sess, wire.LanePub, wire.KindPublish, head, tails)
 	}
 	t.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -100,6 +101,106 @@ func TestPublicationsAreAnsweredOnlyIfTheyNeed(t *testing.T) {
 		require.Zero(t, d.Value)
 		require.Equal(t, "one", bodyOf(t, a.publication().Tail))
 		require.Equal(t, "three", bodyOf(t, a.publication().Tail))
+	})
+}
+
+// several puts messages into one frame.
+func (b *binding) several(topic string, texts ...string) {
+	b.t.Helper()
+	m := wire.LeafPublish{ID: wire.SeveralPublications, Topic: topic}
+	body := m.AppendHead(nil)
+	for _, text := range texts {
+		body = append(wire.AppendMessage(body, "", nil, len(tail(text))), tail(text)...)
+	}
+	b.sendLarge(wire.LanePub, wire.KindPublish, body)
+}
+
+// TestSeveralPublicationsOfAFrameAreEachPublished proves that messages which share a frame
+// come in order, here and at another node, beside those that come alone, also where they
+// have to wait until it is known who listens; and that each one that is refused is told.
+func TestSeveralPublicationsOfAFrameAreEachPublished(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		a, b := s.attach(), s.attach()
+		a.subscribe(wire.Subscribe{ID: 1, Pattern: "a"})
+		other := s.Start("other")
+		var mu sync.Mutex
+		var got, want []string // got is guarded by mu
+		_, err := other.Subscribe(t.Context(), ">", patterns.SubscriberFunc(func(p *patterns.Publication) {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, p.Topic+" "+string(p.Body))
+		}), patterns.SubscribeOptions{})
+		require.NoError(t, err)
+		time.Sleep(5 * time.Second)
+		for round := range 3 {
+			for _, topic := range []string{"a", "b"} {
+				texts := []string{fmt.Sprint(round, 1), fmt.Sprint(round, 2), fmt.Sprint(round, 3)}
+				b.several(topic, texts...)
+				b.publish(0, topic, fmt.Sprint(round, 4))
+				for _, text := range append(texts, fmt.Sprint(round, 4)) {
+					want = append(want, topic+" "+text)
+					if topic == "a" {
+						require.Equal(t, text, bodyOf(t, a.publication().Tail))
+					}
+				}
+				time.Sleep(time.Second)
+			}
+		}
+		mu.Lock()
+		require.Equal(t, want, got)
+		mu.Unlock()
+		require.False(t, b.has())
+		b.several("not..a topic", "one", "two")
+		for range 2 {
+			require.Equal(t, wire.OutcomeTopic, b.done(0).Outcome)
+		}
+		require.False(t, b.has())
+	})
+}
+
+// TestMessagesShareFramesToAClientThatTakesThem proves that what other nodes publish comes
+// in order and once, several in a frame, to a client that takes that, and that frames are of one
+// publisher, topic and set of subscriptions.
+func TestMessagesShareFramesToAClientThatTakesThem(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		h := hello()
+		h.Features |= wire.FeatureSeveral
+		b := s.dial().greet(h)
+		b.subscribe(wire.Subscribe{ID: 1, Pattern: "a.*"})
+		b.subscribe(wire.Subscribe{ID: 2, Pattern: "a.y"})
+		other := s.Start("other")
+		time.Sleep(5 * time.Second)
+		const count = 2000
+		for i := range count {
+			topic, body := "a.x", fmt.Appendf(nil, "%d %*d", i, i%300, 0)
+			if i%100 > 90 {
+				topic = "a.y"
+			}
+			require.NoError(t, other.Publish(t.Context(), topic, patterns.Message{Body: body}))
+		}
+		time.Sleep(time.Second)
+		frames, next := 0, 0
+		for b.hasOf(wire.KindPublish) {
+			k, body := b.next()
+			require.Equal(t, wire.KindPublish, k)
+			frames++
+			m, err := wire.DecodeLeafPublication(body, nil, nil)
+			require.NoError(t, err)
+			all := wire.Messages(m.Tail)
+			_, err = all.CheckUnnamed()
+			require.NoError(t, err)
+			for one := (wire.Message{}); len(all) > 0; next++ {
+				one = all.Next(one)
+				var i int
+				_, err := fmt.Sscan(bodyOf(t, one.Content), &i)
+				require.NoError(t, err)
+				require.Equal(t, next, i)
+				require.Equal(t, i%100 > 90, m.Topic == "a.y")
+				require.Len(t, m.Subscriptions, map[string]int{"a.x": 1, "a.y": 2}[m.Topic])
+			}
+		}
+		require.Equal(t, count, next)
+		require.Less(t, frames, count/4)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/pubsub"
@@ -132,6 +133,22 @@ func (n *raw) TryPublishTail(topic string, tail []byte, o patterns.PublishOption
 		return 0, err
 	}
 	return n.topics.TryPublishTail(topic, tail, o)
+}
+
+// PublishRun is PublishTail of several messages: see pubsub.PublishRun.
+func (n *raw) PublishRun(ctx context.Context, topic string, run wire.Messages, count int, o patterns.PublishOptions) (done, failed int, err error) {
+	if err := n.publishes(topic); err != nil {
+		return 0, count, err
+	}
+	return pubsub.PublishRun(ctx, n.topics, topic, run, count, o)
+}
+
+// TryPublishRun is PublishRun, but returns patterns.ErrWouldBlock where that would wait.
+func (n *raw) TryPublishRun(topic string, run wire.Messages, count int, o patterns.PublishOptions) (done, failed int, err error) {
+	if err := n.publishes(topic); err != nil {
+		return 0, count, err
+	}
+	return pubsub.TryPublishRun(n.topics, topic, run, count, o)
 }
 
 // Lender makes a place for subscriptions whose messages go to the network of that id, and

@@ -48,9 +48,10 @@ const (
 	FeatureTunnels Features = 1 << 2
 	FeatureSurveys Features = 1 << 3 // replies with FlagMore
 	FeatureKeys    Features = 1 << 4 // keys of clusters behind the fields of the client's Hello
+	FeatureSeveral Features = 1 << 5 // the relay's KindPublish frames have Messages in place of one tail
 
 	// AllFeatures are those that this release knows.
-	AllFeatures = FeatureResume | FeatureBeats | FeatureTunnels | FeatureSurveys | FeatureKeys
+	AllFeatures = FeatureResume | FeatureBeats | FeatureTunnels | FeatureSurveys | FeatureKeys | FeatureSeveral
 )
 
 // LeafID names a client at its relay. Whoever knows it can take the client's

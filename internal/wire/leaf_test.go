@@ -121,6 +121,51 @@ func tail(body string, headers ...wire.Header) []byte {
 	return append(wire.AppendHeaders(nil, headers), body...)
 }
 
+// several is messages in one frame of a client.
+func several(tails ...[]byte) (b []byte) {
+	for _, tail := range tails {
+		b = append(wire.AppendMessage(b, "", nil, len(tail)), tail...)
+	}
+	return b
+}
+
+// TestSeveralPublicationsAreWholeOrRefused proves that messages of a client that share a
+// frame are taken apart as they were put together, and that no other bytes are taken for
+// some.
+func TestSeveralPublicationsAreWholeOrRefused(t *testing.T) {
+	head := (&wire.LeafPublish{ID: wire.SeveralPublications, Topic: "a"}).AppendHead(nil)
+	frame := func(b []byte) []byte { return append(head[:len(head):len(head)], b...) }
+	tails := [][]byte{tail("one"), tail("", wire.Header{Key: "k", Value: "v"}), tail("three")}
+	m, err := wire.DecodeLeafPublish(frame(several(tails...)), nil)
+	require.NoError(t, err)
+	require.Equal(t, 3, m.Count)
+	last := m
+	last.Skip(2)
+	require.Equal(t, tails[2], last.Next())
+	require.Zero(t, last.Count)
+	for _, tail := range tails {
+		require.Equal(t, tail, m.Next())
+	}
+	m.Skip(0)
+	require.Zero(t, m.Count)
+
+	named := append(wire.AppendMessage(nil, "b", nil, 2), tail("")...)
+	for why, b := range map[string][]byte{
+		"none": nil, "of another topic": named, "behind another": append(several(tail("")), named...),
+		"cut": several(tail("hi"))[:8], "something behind": append(several(tail("hi")), 0), "bad headers": several([]byte{0, 9}),
+		"no headers": several([]byte{0}), "longer than a frame": several(make([]byte, wire.MaxPayload), tail("")),
+	} {
+		_, err := wire.DecodeLeafPublish(frame(b), nil)
+		require.ErrorIs(t, err, wire.ErrMalformed, why)
+	}
+	m, err = wire.DecodeLeafPublish(frame(several(tail(string(make([]byte, 1<<20))))), nil)
+	require.NoError(t, err, "one alone may be of any size")
+	require.Equal(t, 1, m.Count)
+	late := wire.LeafPublish{ID: wire.SeveralPublications, Deadline: 1, Topic: "a"}
+	_, err = wire.DecodeLeafPublish(append(late.AppendHead(nil), several(tail(""))...), nil)
+	require.ErrorIs(t, err, wire.ErrMalformed)
+}
+
 // allFrames has every kind of the client profile, and what only clients and relays
 // have with each of its fields not zero at least once.
 func allFrames() []leafVector {
@@ -253,11 +298,19 @@ func leafFrames() []leafVector {
 			"relay: done, id 1, an outcome of 1 with code 404: \"no such place\"; a handler may have run", ctl, wire.KindDone,
 			&wire.Done{ID: 1, Outcome: wire.OutcomeRemoteError, Flags: wire.FlagMaybeRan, Code: 404, Text: "no such place"}, done,
 		},
-		{"client: publish, no answer wanted, on \"a.b\", one header, body \"hi\"", pub, wire.KindPublish, &published{wire.LeafPublish{Topic: "a.b", Tail: tail("hi", wire.Header{Key: "k", Value: "v"})}}, publish},
-		{"client: publish, id 5, until 3 s of its clock, on \"a\", empty", pub, wire.KindPublish, &published{wire.LeafPublish{ID: 5, Deadline: 3_000_000_000, Topic: "a", Tail: tail("")}}, publish},
+		{"client: publish, no answer wanted, on \"a.b\", one header, body \"hi\"", pub, wire.KindPublish, &published{wire.LeafPublish{Topic: "a.b", Count: 1, Tail: tail("hi", wire.Header{Key: "k", Value: "v"})}}, publish},
+		{"client: publish, id 5, until 3 s of its clock, on \"a\", empty", pub, wire.KindPublish, &published{wire.LeafPublish{ID: 5, Deadline: 3_000_000_000, Topic: "a", Count: 1, Tail: tail("")}}, publish},
+		{
+			"client: publish, two of which no answer is wanted, on \"a.b\", bodies \"hi\" and \"ho\", the second with one header", pub, wire.KindPublish,
+			&published{wire.LeafPublish{ID: wire.SeveralPublications, Topic: "a.b", Count: 2, Tail: several(tail("hi"), tail("ho", wire.Header{Key: "k", Value: "v"}))}}, publish,
+		},
 		{
 			"relay: publication of peer \"12D3KooWpub\" on \"a.b\" for subscriptions 3 and 4, body \"hi\"", pub, wire.KindPublish,
 			&publicationOf{wire.LeafPublication{Publisher: "12D3KooWpub", Topic: "a.b", Subscriptions: []uint64{3, 4}, Tail: tail("hi")}}, publication,
+		},
+		{
+			"relay: with feature 32, two publications of peer \"12D3KooWpub\" on \"a.b\" for subscription 3, bodies \"hi\" and \"ho\"", pub, wire.KindPublish,
+			&publicationOf{wire.LeafPublication{Publisher: "12D3KooWpub", Topic: "a.b", Subscriptions: []uint64{3}, Tail: several(tail("hi"), tail("ho"))}}, publication,
 		},
 		{"relay: gap of exactly 2 messages of peer \"12D3KooWpub\" in subscriptions 3 and 4, the lane was full", pub, wire.KindGap, &wire.Gap{Subscriptions: []uint64{3, 4}, Missed: 2, Exact: true, Reason: wire.GapLane, Publisher: "12D3KooWpub"}, decoder(wire.DecodeGap)},
 		{"relay: gap of nobody knows how many in subscription 3, the relay is a new one", pub, wire.KindGap, &wire.Gap{Subscriptions: []uint64{3}, Reason: wire.GapRelay}, gap},

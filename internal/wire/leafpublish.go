@@ -90,17 +90,25 @@ func DecodeTaken(b []byte) (m Taken, ours bool, err error) {
 	return m, true, nil
 }
 
+// SeveralPublications, as the ID of a LeafPublish, says that it is several messages, each
+// of which has the ID 0 and no deadline: what comes while the connection is busy shares a
+// frame. In place of one tail there are Messages, none of which is named.
+const SeveralPublications = 1<<64 - 1
+
 // LeafPublish is a KindPublish frame of a client.
 type LeafPublish struct {
 	// ID is the client's, as that of a registration. 0 = no answer is wanted but
-	// a Done with the id 0 if it was refused; else there is one in any case.
+	// a Done with the id 0 if it was refused; else there is one in any case. Or it is
+	// SeveralPublications.
 	ID uint64
 	// Deadline is when the publisher gives up, in ns of the client's link clock;
 	// 0 = 5 s from when it is its turn among those of its topic.
 	Deadline uint64
 	Topic    string // at most 255 bytes
-	// Tail is the headers and the body, encoded: DecodeHeaders reads it.
+	// Tail is the headers and the body, encoded: DecodeHeaders reads it. Or it is Messages.
 	Tail []byte
+	// Count is how many messages there are. Only decoders fill it.
+	Count int
 }
 
 // AppendHead appends everything but Tail.
@@ -111,25 +119,57 @@ func (m *LeafPublish) AppendHead(dst []byte) []byte {
 }
 
 // DecodeLeafPublish decodes the body of a client's KindPublish frame, but not
-// the Tail, which aliases b. Whether the topic is one is not judged. known, if not
-// nil, spares the topic's allocation.
+// the Tail, which aliases b; several messages are whole and of a legal form. Whether the
+// topic is one is not judged. known, if not nil, spares the topic's allocation.
 func DecodeLeafPublish(b []byte, known *Texts) (LeafPublish, error) {
 	r := reader{b: b}
-	m := LeafPublish{ID: r.uint64(), Deadline: r.uint64(), Topic: known.read(&r), Tail: r.b}
-	if r.bad {
+	m := LeafPublish{ID: r.uint64(), Deadline: r.uint64(), Topic: known.read(&r), Tail: r.b, Count: 1}
+	switch {
+	case r.bad:
 		return LeafPublish{}, malformed("publish: short")
+	case m.ID != SeveralPublications:
+		return m, nil
+	case m.Deadline != 0:
+		return LeafPublish{}, malformed("publish: several with a deadline")
+	}
+	var err error
+	if m.Count, err = Messages(m.Tail).CheckUnnamed(); err != nil {
+		return LeafPublish{}, err
 	}
 	return m, nil
 }
 
+// Next takes the first message out, of which there must be one, and returns its tail.
+func (m *LeafPublish) Next() (tail []byte) {
+	m.Count--
+	if m.ID != SeveralPublications {
+		return m.Tail
+	}
+	rest := Messages(m.Tail)
+	tail = rest.Next(Message{}).Content
+	m.Tail = rest
+	return tail
+}
+
+// Skip takes the first n messages out.
+func (m *LeafPublish) Skip(n int) {
+	if n == m.Count {
+		m.Count = 0
+	}
+	for ; n > 0 && m.Count > 0; n-- {
+		m.Next()
+	}
+}
+
 // LeafPublication is a KindPublish frame of a relay: one message for some of a
-// client's subscriptions.
+// client's subscriptions, or with FeatureSeveral one or several that follow each other.
 type LeafPublication struct {
 	Publisher string // peer id of its node, at most 255 bytes
 	Topic     string // at most 255 bytes
 	// Subscriptions are the ids of those that it is for, at least one.
 	Subscriptions []uint64
-	// Tail is the headers and the body, encoded: DecodeHeaders reads it.
+	// Tail is the headers and the body, encoded: DecodeHeaders reads it. With
+	// FeatureSeveral it is Messages, none of which is named.
 	Tail []byte
 }
 

@@ -117,6 +117,27 @@ func (r Messages) check() (count, named int, err error) {
 	}
 }
 
+// CheckUnnamed says how many messages there are, whole and of a legal form, none of which
+// is named. Only one that is alone may be longer than a frame.
+func (r Messages) CheckUnnamed() (count int, err error) {
+	for rest := []byte(r); ; {
+		if len(rest) < messageMin || count > 0 && len(r) > MaxPayload {
+			return 0, malformed("publish: message")
+		}
+		n := int(binary.BigEndian.Uint32(rest))
+		if n < messageMin-4 || n > len(rest)-4 || rest[4] != 0 {
+			return 0, malformed("publish: message")
+		}
+		if err := checkEncodedHeaders(rest[MessageHead : 4+n]); err != nil {
+			return 0, err
+		}
+		rest = rest[4+n:]
+		if count++; len(rest) == 0 {
+			return count, nil
+		}
+	}
+}
+
 // checkEncodedHeaders judges the headers that b begins with.
 func checkEncodedHeaders(b []byte) error {
 	if len(b) >= 2 && b[0] == 0 && b[1] == 0 { // nearly all

@@ -199,7 +199,7 @@ func (c *Carrier) publish(topic string, tail []byte, said *wire.Crossed, served 
 	}
 	e.counts.forwarded.Add(1)
 	if up != nil && up.put(e.now(), r.topic, &what) != nil {
-		up.giveUp()
+		up.giveUp(1)
 	}
 	if here != nil {
 		c.here(here, plain, o.picks)

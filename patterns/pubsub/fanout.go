@@ -83,11 +83,12 @@ type outgoing struct {
 	picks []wire.Pick
 	// served are queues that it is not for: they have it in the network that it is from.
 	served []uint64
-	// unsigned says that it was not sent, because somebody asks for a signature.
-	unsigned bool
-	own      [2]wire.Pick // room for picks
-	tree     bool         // it goes through the tree
-	epoch    uint32       // of the newest branch when it was sent first
+	// unsigned says that it was not sent, because somebody asks for a signature, and
+	// apart that several were not, because each has its own signature or picks.
+	unsigned, apart bool
+	own             [2]wire.Pick // room for picks
+	tree            bool         // it goes through the tree
+	epoch           uint32       // of the newest branch when it was sent first
 	// origin is the publisher, where it is told; of the first message.
 	origin    wire.Origin
 	forwarder wire.RootForwarder // what the publisher says of this node, in the root group
@@ -97,7 +98,8 @@ type outgoing struct {
 	near, far label         // what a frame says of them: from the source itself, or with the source named
 	messages  wire.Messages // encoded already; the first one names the topic. Else there is one, the encoder's, with …
 	body      []byte        // … this body
-	length    int           // of it, about
+	first     int           // bytes of its headers and body; of several, of the first one
+	length    int           // of all, about
 }
 
 // label is what a frame says of its messages to all receivers.
@@ -117,7 +119,6 @@ func (o *outgoing) size() int { return 96 + len(o.topic) + o.length }
 // prepare encodes the message for all its receivers. It is valid until the next
 // one is prepared.
 func (f *fanout) prepare(o *outgoing, c *content, origin wire.Origin) {
-	o.count = 1
 	o.near = label{flags: c.flags, origin: origin, forwarder: o.forwarder}
 	if f.root {
 		o.near.flags |= wire.FlagRoot | wire.FlagOrigin
@@ -142,18 +143,27 @@ func (f *fanout) prepare(o *outgoing, c *content, origin wire.Origin) {
 type encoder struct{ head, named, behind []byte }
 
 // message encodes a message, but for its body, as those get it who get it behind others
-// on the same topic, with the same picks: nearly all.
+// on the same topic, with the same picks: nearly all. Of several the body is all but the
+// beginning of the first one.
 func (e *encoder) message(o *outgoing, c *content) {
-	e.behind = c.appendHeaders(wire.AppendMessage(e.behind[:0], "", nil, c.length()))
 	e.named = e.named[:0]
-	o.messages, o.body, o.length = nil, c.body, len(e.behind)+len(c.body)
+	o.messages, o.count = nil, max(1, c.count)
+	if c.unnamed != nil {
+		rest := c.unnamed
+		o.first = len(rest.Next(wire.Message{}).Content)
+		e.behind, o.body = append(e.behind[:0], c.unnamed[:wire.MessageHead]...), c.unnamed[wire.MessageHead:]
+	} else {
+		o.first = c.length()
+		e.behind, o.body = c.appendHeaders(wire.AppendMessage(e.behind[:0], "", nil, o.first)), c.body
+	}
+	o.length = len(e.behind) + len(o.body)
 }
 
 // alone is the message as those get it who get it alone, but for its body.
 func (e *encoder) alone(o *outgoing) []byte {
 	if len(e.named) == 0 {
 		headers := e.behind[wire.MessageHead:]
-		e.named = append(wire.AppendMessage(e.named, o.topic, o.picks, len(headers)+len(o.body)), headers...)
+		e.named = append(wire.AppendMessage(e.named, o.topic, o.picks, o.first), headers...)
 	}
 	return e.named
 }

@@ -53,9 +53,10 @@ type content struct {
 	body   []byte
 	packed bool // body begins with the headers
 
-	// messages is, in place of all of it, so many that came from elsewhere.
-	messages wire.Messages
-	count    int
+	// messages is, in place of all of it, so many that came from elsewhere; unnamed is the
+	// same of messages on one topic without queues, none of which is named.
+	messages, unnamed wire.Messages
+	count             int
 }
 
 // length is how many bytes headers and body have.
@@ -77,7 +78,7 @@ func (c *content) appendHeaders(dst []byte) []byte {
 // size is about how many bytes the message has in a frame.
 func (c *content) size(topic string) int {
 	const heads = 96
-	return heads + len(topic) + wire.HeadersSize(c.head) + len(c.body) + len(c.messages)
+	return heads + len(topic) + wire.HeadersSize(c.head) + len(c.body) + len(c.messages) + len(c.unnamed)
 }
 
 // sign signs a message: its content gets an end.

@@ -19,7 +19,9 @@ import (
 type publication struct {
 	e      *Engine
 	m      patterns.Message
-	tail   []byte // in place of m
+	tail   []byte        // in place of m
+	run    wire.Messages // likewise: several, none of which is named
+	count  int           // of messages
 	origin origin
 	plain  content // what is published
 	what   content // the same, signed and sealed as it has to be
@@ -134,7 +136,11 @@ func (p *publication) try(e *Engine, topic string, o patterns.PublishOptions) er
 	if !p.ready() || p.blocksHere() || p.uplink != nil && p.uplink.wouldBlock(p.what.size(topic)) {
 		return patterns.ErrWouldBlock
 	}
-	if p.send(tries); !p.sent {
+	p.send(tries)
+	switch {
+	case p.out.apart:
+		return errApart
+	case !p.sent:
 		return patterns.ErrWouldBlock
 	}
 	p.giveUp() // where somebody else took the room: there will be a gap
@@ -144,9 +150,12 @@ func (p *publication) try(e *Engine, topic string, o patterns.PublishOptions) er
 // begin checks the message and takes it in.
 func (p *publication) begin(e *Engine, topic string, o patterns.PublishOptions) error {
 	p.e, p.origin = e, origin{local: true, client: o.Origin}
-	if p.tail != nil {
+	switch {
+	case p.run != nil:
+		e.order.Call("pubsub.publish", topic, p.run, 0)
+	case p.tail != nil:
 		e.order.Call("pubsub.publish", topic, p.tail, 0)
-	} else {
+	default:
 		e.order.Call("pubsub.publish", topic, p.m.Body, 0)
 	}
 	r, up, err := e.publishers.begin(topic, o.Keys)
@@ -154,6 +163,10 @@ func (p *publication) begin(e *Engine, topic string, o patterns.PublishOptions) 
 		return err
 	}
 	p.to, p.out.topic, p.out.route = r.to, r.topic, r
+	if p.run != nil && !p.together(r, up) {
+		e.publishers.done(p.to)
+		return errApart
+	}
 	if err := p.pack(); err != nil {
 		e.publishers.done(p.to)
 		e.drops.Inc(dropTooLarge)
@@ -199,6 +212,10 @@ func (p *publication) session() uint64 {
 // pack checks what is published.
 func (p *publication) pack() error {
 	size := len(p.tail)
+	if p.run != nil {
+		p.plain = content{unnamed: p.run, count: p.count}
+		return nil
+	}
 	if p.tail != nil {
 		if _, _, err := wire.DecodeHeaders(p.tail); err != nil {
 			return patterns.ErrTooLarge
@@ -219,30 +236,35 @@ func (p *publication) pack() error {
 
 // send sends to whoever has room.
 func (p *publication) send(m mode) {
-	own := p.heard().queues(false, p.origin)
+	var own []wire.Interest
+	if p.run == nil {
+		own = p.heard().queues(false, p.origin)
+	}
 	p.left, p.lacking = p.to.send(&p.out, &p.what, own, "", m)
 	if p.out.unsigned { // somebody asks for it since a moment ago
 		p.wrap(true)
 		p.left, p.lacking = p.to.send(&p.out, &p.what, own, "", m)
 	}
-	if p.sent = p.lacking == nil; !p.sent {
+	if p.sent = p.lacking == nil && !p.out.apart; !p.sent {
 		return
 	}
-	p.e.counts.published.Add(1)
-	p.deliverHere()
+	p.e.counts.published.Add(uint64(p.messages()))
+	if p.run == nil {
+		p.deliverHere()
+	}
 	p.above = p.uplink != nil && p.uplink.put(p.to.last.Load(), p.out.topic, &p.what) != nil
 }
 
 // giveUp leaves those who had no room without the message.
 func (p *publication) giveUp() {
 	if len(p.left) > 0 {
-		p.to.giveUp(p.left, 1)
+		p.to.giveUp(p.left, p.messages())
 	}
 	for _, s := range p.blocked {
 		s.inbox.Put(p.here().unpacked())
 	}
 	if p.above {
-		p.uplink.giveUp()
+		p.uplink.giveUp(p.messages())
 	}
 }
 
@@ -259,6 +281,9 @@ func (p *publication) await(ctx context.Context) error {
 
 // finish waits for room where there was none.
 func (p *publication) finish(ctx context.Context) error {
+	if p.out.apart {
+		return errApart
+	}
 	for !p.sent {
 		done, err := p.to.waitRoom(ctx, &p.out, p.what.size(p.out.topic), false, p.lacking)
 		if err != nil {
@@ -331,6 +356,9 @@ func (p *publication) deliverHere() {
 }
 
 func (p *publication) blocksHere() bool {
+	if p.run != nil {
+		return false
+	}
 	subs := p.e.local.published(p.heard(), p.to.keys.common(), p.origin, nil, nil)
 	return slices.ContainsFunc(subs, func(s *subscription) bool { return s.inbox != nil && s.inbox.Blocks(p.here().unpacked()) })
 }

@@ -153,6 +153,9 @@ func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except
 	for {
 		p.use()
 		w := o.route.of(&p.audience, o.topic)
+		if o.apart = what.unnamed != nil && (w.strict || len(own)+len(w.queues)+len(w.lent) > 0); o.apart {
+			return nil, nil
+		}
 		if !p.ticked && len(own)+len(w.queues)+len(w.lent) > 0 {
 			p.tick() // picks are drawn once
 			continue
@@ -203,10 +206,10 @@ func repeat(p *publisher, o *outgoing, what *content, m mode) (left []*receiver,
 		return nil, false
 	}
 	p.encoder.message(o, what)
-	if o.count = 1; !repeated(p, rs[0], o) {
+	if !repeated(p, rs[0], o) {
 		return nil, false
 	}
-	p.tree.signer.addressed++
+	p.tree.signer.addressed += uint64(o.count)
 	alone := p.alone[:0]
 	for _, r := range rs[1:] {
 		if !repeated(p, r, o) {
@@ -226,11 +229,11 @@ func repeated(p *publisher, r *receiver, o *outgoing) bool {
 	h := r.hop
 	if h == nil || r.state.gone != 0 || h.grow.topic != o.topic || len(h.grow.picks) > 0 ||
 		!h.extends(following{session: p.session, run: r.run, number: r.number + 1}) ||
-		!h.extend(p.now, 1, p.encoder.behind, o.body) {
+		!h.extend(p.now, o.count, p.encoder.behind, o.body) {
 		return false
 	}
 	p.addressed(r, o)
-	p.count(sent, 1)
+	p.count(sent, o.count)
 	o.took++
 	return true
 }

@@ -175,13 +175,14 @@ func (u *uplink) present() *receiver {
 // put sends one copy, and returns where it had no room. now is about what the
 // time is.
 func (u *uplink) put(now int64, topic string, c *content) *receiver {
+	n := uint64(max(1, c.count))
 	u.mu.Lock()
 	defer u.unlock()
 	u.now, u.ticked = max(now, u.now), true
 	u.last.Store(u.now)
 	r := u.present()
 	if r == nil {
-		u.without = u.recent() + 1
+		u.without = u.recent() + n
 		return nil
 	}
 	u.used = u.now
@@ -191,9 +192,9 @@ func (u *uplink) put(now int64, topic string, c *content) *receiver {
 	if u.direct(r, o) == full {
 		return r
 	}
-	u.rank++
+	u.rank += n
 	u.age()
-	u.young++
+	u.young += n
 	return nil
 }
 
@@ -215,20 +216,21 @@ func (u *uplink) send(ctx context.Context, topic string, c *content) error {
 		u.waiters.away(w)
 		u.unlock()
 		if err != nil {
-			u.giveUp()
+			u.giveUp(max(1, c.count))
 			return err
 		}
 	}
 }
 
-func (u *uplink) giveUp() {
+// giveUp leaves the forwarder without n messages.
+func (u *uplink) giveUp(n int) {
 	u.lock()
 	defer u.unlock()
 	if u.to != nil {
-		u.to.number++ // it is told with the next one
+		u.to.number += uint64(n) // it is told with the next one
 		u.owe(u.to)
 	}
-	u.drops.Inc(dropLane)
+	u.drops.Add(dropLane, uint64(n))
 }
 
 func (u *uplink) wouldBlock(size int) bool {

@@ -244,6 +244,7 @@ func (a *attacher) begin() *session.Session {
 	for i, n := range a.relay.LaneBytes {
 		lanes[i] = int(n)
 	}
+	a.link.several = a.relay.Features&wire.FeatureSeveral != 0
 	s := session.New(session.Config{
 		Seam: session.Seam{
 			Clock: a.link.clock, Exec: a.link.exec, Rand: a.link.rand,

@@ -35,7 +35,8 @@ type desk struct {
 	t      testing.TB
 	socket string
 	// answer, if not nil, sees each message first; true = that was all.
-	answer func(s *session.Session, k wire.Kind, body []byte) bool
+	answer   func(s *session.Session, k wire.Kind, body []byte) bool
+	features wire.Features
 
 	mu       sync.Mutex
 	listener net.Listener        // guarded by mu; nil = nobody listens
@@ -54,7 +55,7 @@ type desk struct {
 }
 
 func newDesk(t testing.TB) *desk {
-	d := &desk{t: t, socket: filepath.Join(t.TempDir(), "relay.sock"), lanes: 1 << 20, came: map[wire.Kind][]any{}, done: make(chan struct{})}
+	d := &desk{t: t, socket: filepath.Join(t.TempDir(), "relay.sock"), features: wire.AllFeatures &^ wire.FeatureSeveral, lanes: 1 << 20, came: map[wire.Kind][]any{}, done: make(chan struct{})}
 	t.Cleanup(func() {
 		close(d.done)
 		d.stop()
@@ -186,7 +187,7 @@ func (d *desk) welcome(conn net.Conn, hello *wire.LeafHello) (*session.Session, 
 		received = wire.Counts{}
 	}
 	answer := wire.RelayHello{
-		Version: 1, Features: wire.AllFeatures, Instance: d.instance, Leaf: wire.LeafID{1},
+		Version: 1, Features: d.features, Instance: d.instance, Leaf: wire.LeafID{1},
 		Session: d.sess.ID(), Received: received, Clock: 1, LargestFrame: wire.MaxFrame, Peer: "peer", Name: "desk",
 	}
 	for i := range answer.LaneBytes {
@@ -238,8 +239,8 @@ func (d *desk) handle(s *session.Session, k wire.Kind, body []byte) {
 		done(m.ID)
 	case wire.KindPublish:
 		m, err := wire.DecodeLeafPublish(body, nil)
-		d.note(k, m, err)
-		if m.ID != 0 {
+		d.notePublished(m, err)
+		if m.ID != 0 && m.ID != wire.SeveralPublications {
 			done(m.ID)
 		}
 	case wire.KindRequest:
@@ -258,6 +259,15 @@ func (d *desk) handle(s *session.Session, k wire.Kind, body []byte) {
 func (d *desk) reply(s *session.Session, r *wire.Reply) {
 	if _, err := s.Send(wire.LaneRPC, wire.KindReply, r.AppendTo(nil)); err != nil {
 		d.t.Log("desk:", err)
+	}
+}
+
+// notePublished notes each message of a frame.
+func (d *desk) notePublished(m wire.LeafPublish, err error) {
+	for m.Count > 0 {
+		one := m
+		one.Tail = m.Next()
+		d.note(wire.KindPublish, one, err)
 	}
 }
 

@@ -35,6 +35,8 @@ type link struct {
 	listeners []func(overlay.PeerEvent)
 	rest      func() // hands on the publications that have come
 
+	several bool // wire.FeatureSeveral; owned by who runs the session
+
 	session atomic.Pointer[session.Session] // nil = there is none
 	former  atomic.Pointer[session.Session] // that has ended last; nil = none has
 

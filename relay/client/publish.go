@@ -5,7 +5,6 @@ package client
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -28,6 +27,8 @@ type publisher struct {
 	refused func(error)
 	unsaid  atomic.Int64 // messages lost, of which Close has to tell
 
+	grow growing
+
 	mu       sync.Mutex
 	confirms map[uint64]chan wire.Done // guarded by mu; who wants to hear of a publication
 	again    []session.Message         // guarded by mu; for the next session: nobody has looked at them
@@ -44,12 +45,9 @@ type headRoom [128]byte
 // what bounds the wait is made for the others.
 func (p *publisher) publish(ctx context.Context, topic string, m patterns.Message) error {
 	var room headRoom
-	head, err := p.encode(room[:0], wire.LeafPublish{Topic: topic}, m)
-	if err != nil {
+	head, err := p.put(room[:0], topic, m)
+	if err == nil || head == nil {
 		return err
-	}
-	if _, err = p.link.Send(wire.LanePub, wire.KindPublish, head, m.Body); err == nil {
-		return nil
 	}
 	ctx, cancel := p.link.limited(ctx)
 	defer cancel()
@@ -59,11 +57,10 @@ func (p *publisher) publish(ctx context.Context, topic string, m patterns.Messag
 // try is publish without waiting.
 func (p *publisher) try(topic string, m patterns.Message) error {
 	var room headRoom
-	head, err := p.encode(room[:0], wire.LeafPublish{Topic: topic}, m)
-	if err != nil {
+	head, err := p.put(room[:0], topic, m)
+	if err == nil || head == nil {
 		return err
 	}
-	_, err = p.link.Send(wire.LanePub, wire.KindPublish, head, m.Body)
 	if errors.Is(err, overlay.ErrLaneFull) || errors.Is(err, overlay.ErrLinkDown) {
 		err = patterns.ErrWouldBlock
 	}
@@ -85,7 +82,7 @@ func (p *publisher) confirm(ctx context.Context, id uint64, topic string, m patt
 	if deadline, limited := ctx.Deadline(); limited {
 		f.Deadline = p.link.LinkTime(deadline)
 	}
-	head, err := p.encode(nil, f, m)
+	head, err := p.encode(f, m)
 	if err == nil {
 		err = p.refuse(p.link.sendWait(ctx, wire.LanePub, wire.KindPublish, head, m.Body))
 	}
@@ -102,24 +99,55 @@ func (p *publisher) confirm(ctx context.Context, id uint64, topic string, m patt
 	}
 }
 
-// encode appends what of a message travels before its body, or says why it
-// can't.
-func (p *publisher) encode(dst []byte, f wire.LeafPublish, m patterns.Message) ([]byte, error) {
-	if err := match.CheckTopic(f.Topic); err != nil {
+// put sends one message if the lane has room, behind others where it can. head is what
+// travels before its body; nil = it can't be sent at all.
+func (p *publisher) put(dst []byte, topic string, m patterns.Message) (head []byte, err error) {
+	headers, n, err := p.check(topic, m)
+	if err != nil {
 		return nil, err
 	}
-	headers := wire.ConvertHeaders[wire.Header](m.Headers)
-	if err := wire.CheckHeaders(headers); err != nil {
-		return nil, p.refuse(fmt.Errorf("%w: %w", patterns.ErrTooLarge, err))
+	f := wire.LeafPublish{Topic: topic}
+	if n <= growBytes/2 {
+		f.ID = wire.SeveralPublications
 	}
-	n := len(m.Body)
+	head = f.AppendHead(dst)
+	if f.ID == 0 {
+		head = wire.AppendHeaders(head, headers)
+		_, err = p.link.Send(wire.LanePub, wire.KindPublish, head, m.Body)
+		return head, err
+	}
+	own := len(head)
+	head = wire.AppendHeaders(wire.AppendMessage(head, "", nil, n), headers)
+	return head, p.grow.put(p.link, topic, head, own, m.Body)
+}
+
+// encode is what of a message travels before its body, or says why it can't.
+func (p *publisher) encode(f wire.LeafPublish, m patterns.Message) ([]byte, error) {
+	headers, _, err := p.check(f.Topic, m)
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendHeaders(f.AppendHead(nil), headers), nil
+}
+
+// check says why a message can't be sent, or how many bytes headers and body have as they
+// travel.
+func (p *publisher) check(topic string, m patterns.Message) (headers []wire.Header, n int, err error) {
+	if err := match.CheckTopic(topic); err != nil {
+		return nil, 0, err
+	}
+	headers = wire.ConvertHeaders[wire.Header](m.Headers)
+	if err := wire.CheckHeaders(headers); err != nil {
+		return nil, 0, p.refuse(fmt.Errorf("%w: %w", patterns.ErrTooLarge, err))
+	}
+	n = len(m.Body)
 	if len(headers) > 0 {
 		n += wire.HeadersSize(headers)
 	}
 	if n > maxPublication {
-		return nil, p.refuse(fmt.Errorf("%w: %d bytes with headers, at most %d", patterns.ErrTooLarge, n, maxPublication))
+		return nil, 0, p.refuse(fmt.Errorf("%w: %d bytes with headers, at most %d", patterns.ErrTooLarge, n, maxPublication))
 	}
-	return wire.AppendHeaders(f.AppendHead(dst), headers), nil
+	return headers, wire.HeadersSize(headers) + len(m.Body), nil
 }
 
 // refuse counts err if it is a refusal of the client's own, and returns it.
@@ -207,16 +235,18 @@ func (p *publisher) left() (n int, s *session.Session) {
 
 // unsure ends a publication of which nobody knows what became of it.
 func (p *publisher) unsure(m session.Message) {
-	d := wire.Done{Outcome: wire.OutcomeInterrupted, Flags: wire.FlagMaybeRan}
-	if len(m.Body) >= 8 {
-		d.ID = binary.BigEndian.Uint64(m.Body)
+	f, err := wire.DecodeLeafPublish(m.Body, nil)
+	if err != nil { // only a part of it is left
+		f.Count = 1
 	}
-	if d.ID != 0 {
-		p.answered(d)
+	if f.ID != 0 && f.ID != wire.SeveralPublications {
+		p.answered(wire.Done{ID: f.ID, Outcome: wire.OutcomeInterrupted, Flags: wire.FlagMaybeRan})
 		return
 	}
-	p.unsaid.Add(1)
-	p.lost(dropLost, patterns.ErrInterrupted)
+	p.unsaid.Add(int64(f.Count))
+	for range f.Count {
+		p.lost(dropLost, patterns.ErrInterrupted)
+	}
 }
 
 // flush waits until the relay has taken all that was published, as long as the

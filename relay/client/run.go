@@ -5,6 +5,7 @@ package client
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
@@ -64,6 +65,38 @@ func (r *run) add(tail []byte) (kept, more bool, err error) {
 	if kept = len(body) > shelfBody; !kept {
 		body = r.put(body)
 	}
+	return kept, r.push(headers, body), nil
+}
+
+// several adds all messages of one frame, and has handed called where there is no room
+// behind one. It keeps the frame if that is one long message; else what is not short is
+// copied at once, and shared by those who came in it.
+func (r *run) several(tail []byte, handed func()) (kept bool, err error) {
+	all := wire.Messages(tail)
+	count, err := all.CheckUnnamed()
+	if err != nil {
+		return false, err
+	}
+	short := len(all) <= shelfBody
+	if kept = count == 1 && !short; !kept && !short {
+		all = slices.Clone(all)
+	}
+	for m := (wire.Message{}); len(all) > 0; {
+		m = all.Next(m)
+		headers, body, _ := wire.SplitTail(m.Content) // it was checked
+		if short {
+			body = r.put(body)
+		}
+		if !r.push(headers, body) {
+			handed()
+		}
+	}
+	return kept, nil
+}
+
+// push adds a message whose body is the program's, and says whether there is room behind
+// it.
+func (r *run) push(headers []wire.Header, body []byte) (more bool) {
 	if len(r.room) == 0 {
 		r.room = make([]patterns.Publication, together)
 		r.pubs = r.room[:0]
@@ -72,7 +105,7 @@ func (r *run) add(tail []byte) (kept, more bool, err error) {
 	r.pubs[len(r.pubs)-1] = patterns.Publication{
 		Topic: r.of.Topic, From: r.of.Publisher, Headers: wire.ConvertHeaders[patterns.Header](headers), Body: body,
 	}
-	return kept, len(r.room) > 0, nil
+	return len(r.room) > 0
 }
 
 // put returns a copy of a short body.

@@ -15,11 +15,12 @@ type topics struct {
 	mu   sync.RWMutex
 	subs map[uint64]*subscription // guarded by mu
 
-	run run // owned by the link's reader
+	link *link
+	run  run // owned by the link's reader
 }
 
 func newTopics(l *link) *topics {
-	t := &topics{subs: map[uint64]*subscription{}}
+	t := &topics{subs: map[uint64]*subscription{}, link: l}
 	l.listen(wire.KindPublish, t.handlePublication)
 	l.rest = t.handed
 	l.listen(wire.KindGap, t.handleGap)
@@ -55,6 +56,10 @@ func (t *topics) handlePublication(frame []byte) (kept bool) {
 		if tail, err = t.run.begin(frame); err != nil {
 			return false
 		}
+	}
+	if t.link.several {
+		kept, _ = t.run.several(tail, t.handed)
+		return kept
 	}
 	kept, more, err := t.run.add(tail)
 	if err == nil && !more {

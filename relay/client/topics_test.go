@@ -164,6 +164,38 @@ func TestAGapStandsWhereItCame(t *testing.T) {
 	require.Equal(t, want, l.seen)
 }
 
+// This test checks that messages that share a frame come in order, each with its headers
+// and body, among others that do not, and that a frame that is none is nobody's.
+func TestSeveralMessagesOfAFrameComeInOrder(t *testing.T) {
+	d := newDesk(t)
+	d.features |= wire.FeatureSeveral
+	d.open()
+	var l inOrder
+	_, err := d.client().Subscribe(t.Context(), "a", &l, patterns.SubscribeOptions{})
+	require.NoError(t, err)
+	head := (&wire.LeafPublication{Publisher: "pub", Topic: "a", Subscriptions: []uint64{1}}).AppendHead(nil)
+	var want []string
+	for i, sizes := range [][]int{{0}, {1, 2, 3}, {3000}, {1000, 0, 2000, 50_000, 7}, make([]int, 100), {60_000}, {64 << 10}, {1 << 20}, {5}} {
+		frame := slices.Clone(head)
+		for j, n := range sizes {
+			text := fmt.Sprintf("%d.%d %0*d", i, j, n, 0)
+			want = append(want, text)
+			tail := wire.AppendTail(nil, []wire.Header{{Key: "k", Value: "v"}}[:j%2], []byte(text))
+			frame = append(wire.AppendMessage(frame, "", nil, len(tail)), tail...)
+		}
+		_, err := d.session().Send(wire.LanePub, wire.KindPublish, frame)
+		require.NoError(t, err)
+		_, err = d.session().Send(wire.LanePub, wire.KindPublish, frame[:len(frame)-1])
+		require.NoError(t, err)
+	}
+	eventually(t, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.seen) >= len(want)
+	}, "not all came")
+	require.Equal(t, want, l.seen)
+}
+
 // This test checks that subscriptions come back with the relay, that each is told
 // once that nobody knows what it missed, and that those that were closed do not
 // come back.
@@ -297,7 +329,7 @@ func TestPublishReturnsWhenTheMessageIsOnItsWay(t *testing.T) {
 
 	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
 		m, err := wire.DecodeLeafPublish(body, nil)
-		if k == wire.KindPublish && err == nil && m.ID != 0 {
+		if k == wire.KindPublish && err == nil && m.ID != 0 && m.ID != wire.SeveralPublications {
 			done := wire.Done{ID: m.ID, Value: 3}
 			if m.Topic == "bad" {
 				done = wire.Done{ID: m.ID, Outcome: wire.OutcomeUnreachable}
@@ -397,7 +429,7 @@ func TestWhatWasTakenAndNotPublishedIsTold(t *testing.T) {
 		if m.Topic == "refused" {
 			_, err = s.Send(wire.LaneCtl, wire.KindDone, (&wire.Done{Outcome: wire.OutcomeUnreachable}).AppendTo(nil))
 		} else {
-			d.note(k, m, nil)
+			d.notePublished(m, nil)
 			d.stop() // before it is acknowledged
 		}
 		return err == nil

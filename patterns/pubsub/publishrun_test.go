@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
+)
+
+// unnamed is a run of messages without headers.
+func unnamed(bodies ...string) (run wire.Messages) {
+	for _, body := range bodies {
+		tail := wire.AppendTail(nil, nil, []byte(body))
+		run = append(wire.AppendMessage(run, "", nil, len(tail)), tail...)
+	}
+	return run
+}
+
+func TestARunIsPublishedAsItsMessagesWouldBe(t *testing.T) {
+	// This test publishes runs to nodes whose links take nothing: each is one frame, or
+	// is added to the one that waits, with a number for each message, beside messages
+	// that are published alone. Where a link is full nothing goes, or those that wait for
+	// it miss all of them; and somebody here gets each.
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, []wire.Interest{{Pattern: "news.>"}}, []wire.Interest{{Pattern: "news.a"}})
+		one, two := s.links["n00"], s.links["n01"]
+		one.gathers, two.gathers = true, true
+		o := patterns.PublishOptions{}
+		publish := func(topic string, bodies ...string) {
+			done, failed, err := PublishRun(t.Context(), s.Engine, topic, unnamed(bodies...), len(bodies), o)
+			require.NoError(t, err)
+			require.Equal(t, []int{len(bodies), 0}, []int{done, failed})
+		}
+		publish("news.a", "one", "two")
+		publish("news.a", "three", "four", "five")
+		publish("news.b", "six", "seven")
+		require.NoError(t, s.Publish(t.Context(), "news.b", patterns.Message{Body: []byte("eight")}, o))
+		publish("news.b", "nine", "ten")
+		require.Equal(t, []string{"one #1 + two #2 + three #3 + four #4 + five #5 + six #6 + seven #7 + eight #8 + nine #9 + ten #10"}, one.said())
+		require.Equal(t, []string{"one #1 + two #2 + three #3 + four #4 + five #5"}, two.said())
+
+		two.room = 0
+		done, failed, err := TryPublishRun(s.Engine, "news.a", unnamed("x", "y"), 2, o)
+		require.ErrorIs(t, err, patterns.ErrWouldBlock)
+		require.Zero(t, done)
+		require.Equal(t, 2, failed)
+		require.Empty(t, one.said())
+		ended, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, failed, err = PublishRun(ended, s.Engine, "news.a", unnamed("eleven", "twelve"), 2, o)
+		require.Error(t, err)
+		require.Equal(t, 2, failed)
+		two.room = -1
+		publish("news.a", "thirteen", "fourteen")
+		require.Equal(t, []string{"eleven #11 + twelve #12 + thirteen #13 + fourteen #14"}, one.said())
+		require.Equal(t, []string{"thirteen #8 + fourteen #9"}, two.said(), "it has missed two")
+		require.Equal(t, uint64(2), s.Drops()[dropLane.String()])
+
+		status := s.Status()
+		require.Equal(t, []uint64{14, 14 + 7}, []uint64{status.Published, status.Copies})
+		got := make(catcher, 4)
+		_, err = s.Engine.Subscribe(t.Context(), "news.a", got, patterns.SubscribeOptions{})
+		require.NoError(t, err)
+		publish("news.a", "fifteen", "sixteen")
+		require.Equal(t, []string{"news.a fifteen", "news.a sixteen"}, []string{got.next(t), got.next(t)})
+		require.Equal(t, []string{"fifteen #15 + sixteen #16"}, one.said())
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestARunThatHasQueuesIsTakenApart(t *testing.T) {
+	// This test publishes runs to two nodes that share a queue: each message goes to
+	// one of them. Of a message that can't be published the run says so, and the rest can
+	// go on behind it.
+	synctest.Test(t, func(t *testing.T) {
+		q := []wire.Interest{{Pattern: "news.a", Queue: "q", Weight: 1}}
+		s := newStage(t, q, q)
+		var bodies []string
+		for i := range 40 {
+			bodies = append(bodies, fmt.Sprint(i))
+		}
+		done, _, err := PublishRun(t.Context(), s.Engine, "news.a", unnamed(bodies...), len(bodies), patterns.PublishOptions{})
+		require.NoError(t, err)
+		require.Equal(t, len(bodies), done)
+		one, two := len(s.links["n00"].said()), len(s.links["n01"].said())
+		require.Equal(t, 40, one+two)
+		require.True(t, one > 5 && two > 5, "%d and %d", one, two)
+
+		for _, l := range s.links {
+			l.room = 0
+		}
+		done, failed, err := TryPublishRun(s.Engine, "news.a", unnamed("x", "y"), 2, patterns.PublishOptions{})
+		require.ErrorIs(t, err, patterns.ErrWouldBlock)
+		require.Equal(t, []int{0, 1}, []int{done, failed})
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestALongRunIsTakenApart(t *testing.T) {
+	// This test publishes a run that with its head would not fit into one frame.
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, []wire.Interest{{Pattern: "news.>"}})
+		run := unnamed(string(make([]byte, 40<<10)), string(make([]byte, 23<<10)))
+		done, _, err := PublishRun(t.Context(), s.Engine, "news.a", run, 2, patterns.PublishOptions{})
+		require.NoError(t, err)
+		require.Equal(t, 2, done)
+		require.Len(t, s.links["n00"].said(), 2)
+		require.NoError(t, s.Close())
+	})
+}
