@@ -131,9 +131,9 @@
 // been heard of, and no goroutine (TestTenThousandIdleTunnels). A message of one
 // chunk costs no allocation beside the body that the link's reader makes, and none
 // to pass on at a relay; that of a long chunk is read into again once ReceiveTo has
-// written it, or a relay has passed it on. One tunnel between two nodes on loopback, beside a bare libp2p
-// stream in the same run (go run ./tests/measure -only tunnel; two cores that were
-// busy otherwise, too):
+// written it, or a relay has passed it on. One tunnel between two nodes on loopback,
+// both in one process, beside a bare libp2p stream there (two cores that were busy
+// otherwise, too; the folder bench measures both in processes of their own):
 //
 //	1 KB messages    262,000 to 526,000 a second, the stream 115,000 to 129,000
 //	64 KiB messages  4,400 to 10,600 a second, the stream 10,900 to 12,800

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -85,26 +84,6 @@ func (p *Process) CPU() time.Duration {
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * time.Second / ticksPerSecond
-}
-
-// Wakeups returns how often a thread of the process has waited and gone on.
-func (p *Process) Wakeups() (n int) {
-	p.t.Helper()
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.cmd.Process.Pid))
-	if err != nil || len(threads) == 0 {
-		p.t.Fatalf("%s: no threads (%v)", p.name, err)
-	}
-	for _, file := range threads {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue // the thread has ended
-		}
-		_, rest, _ := bytes.Cut(text, []byte("\nvoluntary_ctxt_switches:"))
-		var switches int
-		_, _ = fmt.Fscan(bytes.NewReader(rest), &switches)
-		n += switches
-	}
-	return n
 }
 
 // ticksPerSecond is the unit of the kernel's accounting, on every platform.

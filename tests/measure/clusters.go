@@ -12,8 +12,10 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/arke-mesh/arke/internal/collector"
 	"github.com/arke-mesh/arke/internal/node"
@@ -139,15 +141,17 @@ func clustersPart(args []string) error {
 
 // serveAll has the node serve clusters of its own, from one number up to another.
 func serveAll(n *node.Node, index string, from, to int) (took time.Duration, err error) {
-	var failed atomic.Pointer[error]
+	var serving errgroup.Group
+	serving.SetLimit(64)
 	begin := time.Now()
-	each(to-from, 64, func(i int) {
-		if _, err := n.Serve(context.Background(), fmt.Sprintf("cluster-%s-%d", index, from+i), echo, patterns.Limits{}); err != nil {
-			failed.Store(&err)
-		}
-	})
-	if err := failed.Load(); err != nil {
-		return 0, *err
+	for i := from + 1; i <= to; i++ {
+		serving.Go(func() error {
+			_, err := n.Serve(context.Background(), fmt.Sprintf("cluster-%s-%d", index, i), echo, patterns.Limits{})
+			return err
+		})
+	}
+	if err := serving.Wait(); err != nil {
+		return 0, err
 	}
 	return time.Since(begin), nil
 }
@@ -155,13 +159,32 @@ func serveAll(n *node.Node, index string, from, to int) (took time.Duration, err
 // atRest returns what the node holds, all memory that its process has after a rest, and the
 // processor time that the rest took. Before it all garbage is given back, so that how long
 // ago it was collected last makes no difference.
-func atRest(n *node.Node) (all footprint, used time.Duration, err error) {
+func atRest(n *node.Node) (all footprint, cpu time.Duration, err error) {
 	debug.FreeOSMemory()
-	from := ownCost(new(meter)).cpu
+	from, err := used()
+	if err != nil {
+		return footprint{}, 0, err
+	}
 	wait(rest)
-	used = ownCost(new(meter)).cpu - from
+	until, err := used()
+	if err != nil {
+		return footprint{}, 0, err
+	}
 	bytes, err := resident()
-	return footprint{n.Status().Anchors.Leases, bytes}, used, err
+	return footprint{n.Status().Anchors.Leases, bytes}, until.cpu - from.cpu, err
+}
+
+// cost is what a process has used.
+type cost struct {
+	cpu   time.Duration
+	wakes int
+}
+
+// used is the cost of this process.
+func used() (cost, error) {
+	var u syscall.Rusage
+	err := syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return cost{time.Duration(u.Utime.Nano() + u.Stime.Nano()), int(u.Nvcsw)}, err
 }
 
 // resident is the resident memory of this process in bytes.

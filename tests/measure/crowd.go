@@ -168,13 +168,21 @@ func crowdPart(args []string) error {
 
 // crowdMeasures says what the node costs from now on.
 func crowdMeasures(n *node.Node) error {
-	cost, control := ownCost(new(meter)), n.Status().SentBytes[overlay.LaneCtl]
+	from, err := used()
+	if err != nil {
+		return err
+	}
+	control := n.Status().SentBytes[overlay.LaneCtl]
 	wait(crowdSpan)
-	used, now := ownCost(new(meter)).minus(cost), n.Status()
+	until, err := used()
+	if err != nil {
+		return err
+	}
+	now := n.Status()
 	debug.FreeOSMemory()
 	bytes, err := resident()
 	span := crowdSpan.Seconds()
-	fmt.Printf(crowdSaid+"\n", 1e3*used.cpu.Seconds()/span, float64(used.wakes)/span,
+	fmt.Printf(crowdSaid+"\n", 1e3*(until.cpu-from.cpu).Seconds()/span, float64(until.wakes-from.wakes)/span,
 		float64(now.SentBytes[overlay.LaneCtl]-control)/span, float64(bytes), float64(len(now.Links)), float64(now.Anchors.Leases))
 	return err
 }

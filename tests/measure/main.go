@@ -2,15 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command measure times what Arke promises, with real relays on loopback, and
-// prints a table. It is not a test: nothing fails because a machine is slow.
+// prints a table. It is not a test: nothing fails because a machine is slow. What
+// messages cost, and how fast they are, is measured in the folder bench.
 //
 //	go run ./tests/measure             everything; clusters alone takes eight minutes
 //	go run ./tests/measure -only kill  one measurement
 //	go run ./tests/measure -only rotations -rate 1000 -tunnels 10
-//
-// Unlike the scenarios it also looks below the client: the round trip between
-// two embedded nodes, and a bare echo over one stream of the transport, are
-// measured in the same run as the one through two relays.
 package main
 
 import (
@@ -35,13 +32,9 @@ var measurements = []struct {
 	{"register", "registration to the first request served at another node", register},
 	{"kill", "SIGKILL of a relay under load", kill},
 	{"stop", "SIGSTOP of a relay", stop},
-	{"roundtrip", "round trip of a request", roundTrip},
 	{"idle", "an idle relay in a network of three", idle},
 	{"clusters", "10,000 clusters with one member each on five nodes at rest", clusters},
 	{"crowd", "a node in networks of 5, 20 and 50, at rest and at work", crowd},
-	{"tunnel", "bytes through one tunnel", tunnels},
-	{"publish", "messages of topics", topics},
-	{"attached", "what one operation through two relays costs", attached},
 	{"memory", "idle tunnels and subscriptions at a relay", memory},
 	{"clients", "programs beside one relay that say nothing, or hang", clients},
 	{"strangers", "joins and requests beside those who hold no key", strangers},
@@ -141,6 +134,12 @@ func (m *meter) Fatalf(f string, a ...any) {
 	m.failed = true
 	m.Logf(f, a...)
 	panic(errFailed)
+}
+
+func (m *meter) must(err error) {
+	if err != nil {
+		m.Fatalf("%v", err)
+	}
 }
 
 // say prints one line of the table.

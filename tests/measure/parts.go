@@ -10,6 +10,8 @@ import (
 	"sync"
 )
 
+const loopback = "/ip4/127.0.0.1/tcp/0"
+
 // parts of this program that run in processes of their own, because each has a
 // limit on files, and processor time and memory that are not another's.
 var parts = map[string]func(args []string) error{
