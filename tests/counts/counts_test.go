@@ -51,7 +51,7 @@ var works = map[string]work{
 
 func TestMessagesCostNoMoreThanTheirBounds(t *testing.T) {
 	// This test checks that no process that a message passes allocates, calls,
-	// wakes or sends more for it than the table of bounds allows.
+	// wakes, runs goroutines or sends more for it than the table of bounds allows.
 	if testing.Short() {
 		t.Skip("it starts processes")
 	}
@@ -81,38 +81,54 @@ func (c cost) least(d cost) cost {
 	}
 	return cost{
 		allocations: min(c.allocations, d.allocations), calls: min(c.calls, d.calls),
-		wakes: min(c.wakes, d.wakes), overhead: min(c.overhead, d.overhead),
+		wakes: min(c.wakes, d.wakes), runs: min(c.runs, d.runs), overhead: min(c.overhead, d.overhead),
 	}
 }
 
 // within says whether no cost is beyond its bound.
 func within(costs, bounds map[string]cost) bool {
 	for role, c := range costs {
-		if bound := bounds[role]; c.least(bound) != c {
-			return false
+		for _, each := range c.beside(bounds[role]) {
+			if each.beyond() {
+				return false
+			}
 		}
 	}
 	return true
 }
 
+// held is one count beside its bound.
+type held struct {
+	name, what   string
+	count, bound float64
+}
+
+// beside pairs the counts that are held with their bounds.
+func (c cost) beside(bound cost) []held {
+	all := []held{
+		{"allocations", "heap allocations", c.allocations, bound.allocations},
+		{"calls", "system calls that read or write", c.calls, bound.calls},
+		{"overhead", "bytes of frames beside the body", c.overhead, bound.overhead},
+	}
+	if bound.runs > 0 {
+		return append(all, held{"runs", "runs of goroutines", c.runs, bound.runs})
+	}
+	return append(all, held{"wakes", "wake-ups", c.wakes, bound.wakes})
+}
+
+func (h held) beyond() bool { return h.count > h.bound }
+
 // hold compares with the bound, and says both.
 func (c cost) hold(t *testing.T, role string, bound cost) {
 	t.Helper()
-	t.Logf("%-10s allocations %6.2f ≤ %-5g  calls %7.3f ≤ %-5g  wakes %7.3f ≤ %-5g  overhead %6.1f ≤ %-5g", role,
-		c.allocations, bound.allocations, c.calls, bound.calls, c.wakes, bound.wakes, c.overhead, bound.overhead)
-	for _, pair := range []struct {
-		what         string
-		count, bound float64
-	}{
-		{"heap allocations", c.allocations, bound.allocations},
-		{"system calls that read or write", c.calls, bound.calls},
-		{"wake-ups", c.wakes, bound.wakes},
-		{"bytes of frames beside the body", c.overhead, bound.overhead},
-	} {
-		if pair.count > pair.bound {
-			t.Errorf("%s: %.3f %s a message, the bound is %g", role, pair.count, pair.what, pair.bound)
+	line := fmt.Sprintf("%-10s", role)
+	for _, each := range c.beside(bound) {
+		line += fmt.Sprintf("  %s %7.3f ≤ %-5g", each.name, each.count, each.bound)
+		if each.beyond() {
+			t.Errorf("%s: %.3f %s a message, the bound is %g", role, each.count, each.what, each.bound)
 		}
 	}
+	t.Log(line)
 }
 
 // do has the front do n of the work, in one batch.
@@ -144,6 +160,7 @@ func (w work) measure(t *testing.T, processes map[string]*process) map[string]co
 			allocations: float64(now.Allocations-was.Allocations) / n,
 			calls:       float64(now.Calls-was.Calls) / n,
 			wakes:       float64(now.Wakes-was.Wakes) / n,
+			runs:        float64(now.Runs-was.Runs) / n,
 			overhead:    float64(now.Bytes-was.Bytes) / n,
 		}
 		if c.overhead > body { // it sends the bodies, and does not only acknowledge
@@ -155,7 +172,7 @@ func (w work) measure(t *testing.T, processes map[string]*process) map[string]co
 }
 
 // counters is what a probe says.
-type counters struct{ Allocations, Calls, Wakes, Bytes uint64 }
+type counters struct{ Allocations, Calls, Wakes, Runs, Bytes uint64 }
 
 // build builds the probe without the race detector.
 func build(t *testing.T) string {

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/metrics"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -215,6 +216,7 @@ type Counters struct {
 	Allocations uint64 // objects on the heap
 	Calls       uint64 // system calls that read or write
 	Wakes       uint64 // times that a thread waited and was woken
+	Runs        uint64 // times that a goroutine that had stopped was let run
 	Bytes       uint64 // of frames sent to other nodes
 }
 
@@ -226,6 +228,7 @@ func (p *probe) count() (c Counters) {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err == nil {
 		c.Wakes = uint64(usage.Nvcsw)
 	}
+	c.Runs = runs()
 	if text, err := os.ReadFile("/proc/self/io"); err == nil {
 		for line := range strings.Lines(string(text)) {
 			var n uint64
@@ -241,4 +244,15 @@ func (p *probe) count() (c Counters) {
 		}
 	}
 	return c
+}
+
+// runs is how often goroutines that had stopped were let run. The runtime counts every
+// eighth time of each.
+func runs() (n uint64) {
+	samples := []metrics.Sample{{Name: "/sched/latencies:seconds"}}
+	metrics.Read(samples)
+	for _, counted := range samples[0].Value.Float64Histogram().Counts {
+		n += 8 * counted
+	}
+	return n
 }
