@@ -24,6 +24,10 @@ func carrySystems() []System {
 			Version: databaseVersion, Missing: databaseMissing,
 			Carry: func(_ Site, _ []string, address string) (string, error) { return address, nil },
 		},
+		{
+			Name: "chain-4", About: "limit: a connection through four forwarders that look at no byte, over unix sockets and TLS 1.3, as through Arke's four processes",
+			Version: databaseVersion, Missing: databaseMissing, Carry: carryThroughChain,
+		},
 	}
 }
 
@@ -37,6 +41,23 @@ func carryThroughArke(site Site, sockets []string, address string) (string, erro
 	}
 	return site.Launch("arke forward ready ", nil,
 		site.Arke(), "forward", service, "--listen", "127.0.0.1:0", "--socket", sockets[0], "--log-level", "info")
+}
+
+// carryThroughChain puts bare forwarders where carryThroughArke has arke forward, two
+// relays and arke expose.
+func carryThroughChain(site Site, _ []string, address string) (string, error) {
+	if err := writeCertificate(site.Dir()); err != nil {
+		return "", err
+	}
+	socket := func(name string) string { return "unix:" + filepath.Join(site.Dir(), name) }
+	begin, middle := site.FreePort(), "tls:"+site.FreePort()
+	hops := []string{"tcp:" + address, socket("far.sock"), middle, socket("near.sock"), "tcp:" + begin}
+	for i, listen := range hops[1:] {
+		if err := launchForward(site, listen, hops[i]); err != nil {
+			return "", err
+		}
+	}
+	return begin, nil
 }
 
 // DatabasePrograms returns the folder of the programs of PostgreSQL that this

@@ -19,7 +19,7 @@ import (
 func chainSystems() []System {
 	one := System{
 		Name: "chain-1", About: "limit: program → forwarder → program, plain TCP, as through one NATS server",
-		Requests: true, Version: runtime.Version,
+		Topics: true, Requests: true, Version: runtime.Version,
 		Start: func(site Site) ([]string, error) {
 			address := site.FreePort()
 			return []string{"tcp:" + address}, launchForward(site, "tcp:"+address, chainMember(site.Dir(), "tcp"))
