@@ -6,6 +6,7 @@ package request
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -25,7 +26,8 @@ type Forwarder interface {
 	// once, if need be within Deliver.
 	Deliver(d *Delivery)
 	// Cancel says that nobody waits for d any more: its caller gave up, or the
-	// session with it has ended, or the member is taken away. d.Answer is due
+	// session with it has ended, or the member is taken away. It comes after Deliver
+	// has returned, once at most. d.Answer is due
 	// nevertheless: until then d counts as under way, unless its member is gone.
 	Cancel(d *Delivery)
 }
@@ -79,6 +81,29 @@ type Delivery struct {
 	job      *job
 	queued   bool // a tunnel's opening is in no queue
 	answered bool // guarded by the Server's mu
+	state    atomic.Uint32
+}
+
+// States of a Delivery.
+const (
+	stateDelivering uint32 = iota
+	stateDelivered
+	stateCancelled
+)
+
+// handOver calls Deliver, and Cancel behind it if that was due meanwhile.
+func (d *Delivery) handOver() {
+	d.Server.forward.Deliver(d)
+	if !d.state.CompareAndSwap(stateDelivering, stateDelivered) {
+		d.Server.forward.Cancel(d)
+	}
+}
+
+// cancel calls Cancel, unless Deliver has not returned: then that is for handOver.
+func (d *Delivery) cancel() {
+	if d.state.Swap(stateCancelled) == stateDelivered {
+		d.Server.forward.Cancel(d)
+	}
 }
 
 // From is the origin's peer id.
@@ -141,7 +166,7 @@ func (s *Server) deliver(in *arrival) (kept bool) {
 		s.peers.put(j.remote, in.now)
 		return false
 	}
-	s.forward.Deliver(d)
+	d.handOver()
 	return true
 }
 

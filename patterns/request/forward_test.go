@@ -211,6 +211,26 @@ func TestWhoeverIsElsewhereHearsThatNobodyWaits(t *testing.T) {
 	})
 }
 
+func TestWhoeverIsElsewhereHearsOfTheEndBehindTheBeginning(t *testing.T) {
+	// A member that is taken away while a request is handed over has that cancelled
+	// once it was: who is elsewhere knows by then what it is to give up.
+	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
+		x := &elsewhere{}
+		s := w.forward(host, 1, "geo", patterns.Limits{}, all, x)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		x.at = func(*request.Delivery) {
+			require.ErrorIs(t, s.Drain(ended), context.Canceled)
+			require.Empty(t, x.gone())
+		}
+		out, _ := start(caller, request.Ask{Cluster: "geo"})
+		require.ErrorIs(t, (<-out).err, patterns.ErrInterrupted)
+		require.Len(t, x.gone(), 1)
+		require.Same(t, x.got()[0], x.gone()[0])
+		x.gone()[0].Answer(wire.Reply{}) // nobody hears it
+	})
+}
+
 func TestDrainWaitsForWhatIsElsewhere(t *testing.T) {
 	// A draining member refuses what is new and has what is under way finished; when
 	// time is over its callers are told that they were interrupted.

@@ -115,7 +115,7 @@ func (j *job) offer(now int64, from Link) (kept bool) {
 		j.refuse(no.outcome)
 		return false
 	case j.forward != nil:
-		s.forward.Deliver(j.forward)
+		j.forward.handOver()
 	case v == verdictRun && brief && j.runLast(from):
 		j.begun()
 	case v == verdictRun:
@@ -397,7 +397,7 @@ func (j *job) interrupt() {
 	s := j.server
 	if j.forward != nil {
 		if j.ctx.end(context.Canceled) {
-			s.forward.Cancel(j.forward)
+			j.forward.cancel()
 		}
 		return
 	}
