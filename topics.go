@@ -132,7 +132,7 @@ type calls struct {
 }
 
 // ServePublication implements patterns.Subscriber.
-func (c *calls) ServePublication(p *patterns.Publication) { c.f(outerPublication(p)) }
+func (c *calls) ServePublication(p patterns.Publication) { c.f(outerPublication(p)) }
 
 // ServeGap implements patterns.Subscriber.
 func (c *calls) ServeGap(g patterns.Gap) {
@@ -141,7 +141,7 @@ func (c *calls) ServeGap(g patterns.Gap) {
 	}
 }
 
-func outerPublication(p *patterns.Publication) Publication {
+func outerPublication(p patterns.Publication) Publication {
 	return Publication{Topic: p.Topic, From: p.From, Headers: header.Convert[Header](p.Headers), Body: p.Body}
 }
 
@@ -173,7 +173,7 @@ func newLoop() *loop {
 }
 
 // ServePublication implements patterns.Subscriber.
-func (l *loop) ServePublication(p *patterns.Publication) {
+func (l *loop) ServePublication(p patterns.Publication) {
 	l.give(event{publication: outerPublication(p)})
 }
 

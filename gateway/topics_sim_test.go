@@ -63,7 +63,7 @@ func listen(t *testing.T, n *node.Node, pattern string, o patterns.SubscribeOpti
 	return l
 }
 
-func (l *listener) ServePublication(p *patterns.Publication) {
+func (l *listener) ServePublication(p patterns.Publication) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	number, who := binary.BigEndian.Uint64(p.Body), p.From
@@ -339,7 +339,7 @@ func TestTopicsUnderAnotherNameAndWithoutSignatures(t *testing.T) {
 		require.False(t, status.Listened)
 		require.False(t, status.Lent)
 		require.Zero(t, status.Messages)
-		_, err := publisher.Subscribe(context.Background(), "quotes.>", patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{Queue: "$x"})
+		_, err := publisher.Subscribe(context.Background(), "quotes.>", patterns.SubscriberFunc(func(patterns.Publication) {}), patterns.SubscribeOptions{Queue: "$x"})
 		require.ErrorIs(t, err, patterns.ErrTopic)
 
 		far := us.Start("us-1")

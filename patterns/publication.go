@@ -49,19 +49,19 @@ const (
 	GapBorder GapReason = "border"
 )
 
-// Subscriber takes what a subscription gets. Its methods are called one at a
-// time, in order.
+// Subscriber takes what a subscription gets, which is its own to keep. Its methods are
+// called one at a time, in order.
 type Subscriber interface {
-	ServePublication(p *Publication)
+	ServePublication(p Publication)
 	ServeGap(g Gap)
 }
 
 // SubscriberFunc makes a function a Subscriber that is not told of gaps;
 // Subscription.Status has their sum.
-type SubscriberFunc func(p *Publication)
+type SubscriberFunc func(p Publication)
 
 // ServePublication implements Subscriber.
-func (f SubscriberFunc) ServePublication(p *Publication) { f(p) }
+func (f SubscriberFunc) ServePublication(p Publication) { f(p) }
 
 // ServeGap implements Subscriber.
 func (f SubscriberFunc) ServeGap(Gap) {}

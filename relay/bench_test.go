@@ -131,7 +131,7 @@ type hearer struct {
 	some                chan struct{} // each hearEvery messages
 }
 
-func (h *hearer) ServePublication(*patterns.Publication) { h.note(1) }
+func (h *hearer) ServePublication(patterns.Publication) { h.note(1) }
 
 func (h *hearer) ServeGap(g patterns.Gap) {
 	h.missed.Add(int64(g.Missed))

@@ -66,7 +66,7 @@ func (b *blocking) open(ctx context.Context) (_ uint64, err error) {
 func (b *blocking) close(ctx context.Context) error { return b.source.Close(ctx) }
 
 // ServePublication takes a message from the node, when there is room for it.
-func (b *blocking) ServePublication(p *patterns.Publication) {
+func (b *blocking) ServePublication(p patterns.Publication) {
 	headers := wire.ConvertHeaders[wire.Header](p.Headers)
 	tail := wire.AppendTail(nil, headers, p.Body)
 	size := len(p.Topic) + len(tail)

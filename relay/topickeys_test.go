@@ -223,7 +223,7 @@ func TestKeysOfTopicsAreForTheSession(t *testing.T) {
 		again.conn.Close()
 		time.Sleep(20 * time.Second)
 		require.ErrorContains(t, publish(), "nobody has brought these keys")
-		_, err := s.node.Subscribe(t.Context(), "prices.eu", patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{Keys: id})
+		_, err := s.node.Subscribe(t.Context(), "prices.eu", patterns.SubscriberFunc(func(patterns.Publication) {}), patterns.SubscribeOptions{Keys: id})
 		require.ErrorIs(t, err, patterns.ErrTopic)
 		require.ErrorContains(t, err, "nobody has brought these keys")
 

@@ -125,7 +125,7 @@ func TestSeveralPublicationsOfAFrameAreEachPublished(t *testing.T) {
 		other := s.Start("other")
 		var mu sync.Mutex
 		var got, want []string // got is guarded by mu
-		_, err := other.Subscribe(t.Context(), ">", patterns.SubscriberFunc(func(p *patterns.Publication) {
+		_, err := other.Subscribe(t.Context(), ">", patterns.SubscriberFunc(func(p patterns.Publication) {
 			mu.Lock()
 			defer mu.Unlock()
 			got = append(got, p.Topic+" "+string(p.Body))

@@ -170,7 +170,7 @@ type tally struct {
 	guessed                    atomic.Pointer[patterns.Gap] // the last one that is not exact
 }
 
-func (s *tally) ServePublication(*patterns.Publication) { s.delivered.Add(1) }
+func (s *tally) ServePublication(patterns.Publication) { s.delivered.Add(1) }
 
 func (s *tally) ServeGap(g patterns.Gap) {
 	s.missed.Add(g.Missed)

@@ -26,7 +26,7 @@ type ear struct {
 }
 
 // ServePublication implements patterns.Subscriber.
-func (e *ear) ServePublication(p *patterns.Publication) {
+func (e *ear) ServePublication(p patterns.Publication) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n, now := binary.BigEndian.Uint64(p.Body), time.Now()

@@ -117,7 +117,7 @@ func TestWhatATopicDoesNotTakeIsCounted(t *testing.T) {
 	require(t, errors.Is(err, patterns.ErrTooLarge), err)
 	require(t, app.Drops()["publish.too_large"] == 2, app.Drops())
 
-	ignore := patterns.SubscriberFunc(func(*patterns.Publication) {})
+	ignore := patterns.SubscriberFunc(func(patterns.Publication) {})
 	subscribe := func() error {
 		_, err := app.Subscribe(t.Context(), "news", ignore, patterns.SubscribeOptions{})
 		return err

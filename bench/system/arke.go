@@ -154,7 +154,7 @@ type arkeSubscriber struct {
 	told atomic.Uint64
 }
 
-func (s *arkeSubscriber) ServePublication(p *patterns.Publication) { s.each(p.Body) }
+func (s *arkeSubscriber) ServePublication(p patterns.Publication) { s.each(p.Body) }
 func (s *arkeSubscriber) ServeGap(g patterns.Gap)                  { s.told.Add(g.Missed) }
 func (s *arkeSubscriber) Told() uint64                             { return s.told.Load() }
 

@@ -57,16 +57,16 @@ func (b *backlog) put(p *patterns.Publication, size int) (dropped uint64, why dr
 
 // push takes a message in that has room.
 func (b *backlog) push(p *patterns.Publication, size int) {
-	b.waiting.push(place{first: p, bytes: size, before: b.last})
+	b.waiting.push(place{one: p, bytes: size, before: b.last})
 	b.last = nil
 }
 
-// pushAll takes messages in that have size bytes together, if there is room for all.
-func (b *backlog) pushAll(ps []patterns.Publication, size int) bool {
-	if b.waiting.Len()+len(ps) > b.limits.length || b.waiting.bytes+size > b.limits.bytes {
+// pushRun is push for all of a run, which it keeps, if there is room for all of them.
+func (b *backlog) pushRun(r *Run, size int) bool {
+	if b.waiting.Len()+r.Count > b.limits.length || b.waiting.bytes+size > b.limits.bytes {
 		return false
 	}
-	b.waiting.push(place{first: &ps[0], more: ps[1:], bytes: size, before: b.last})
+	b.waiting.push(place{run: r, bytes: size, before: b.last})
 	b.last = nil
 	return true
 }
@@ -84,7 +84,7 @@ func (b *backlog) gap(g patterns.Gap) {
 func (b *backlog) dropOldest() {
 	p, before := b.waiting.pop()
 	b.missed++
-	here := before.with(slow(p))
+	here := before.with(slow(&p))
 	behind := &b.last
 	if b.waiting.Len() > 0 {
 		behind = &b.waiting.first().before
@@ -97,20 +97,20 @@ func (b *backlog) dropOldest() {
 	*behind = here
 }
 
-// take returns what the subscriber gets next: gaps, or a message, or neither if
-// nothing waits.
-func (b *backlog) take() (p *patterns.Publication, g *gaps) {
+// take returns what the subscriber gets next: gaps, or a message where there are none;
+// ok is false if nothing waits.
+func (b *backlog) take() (p patterns.Publication, g *gaps, ok bool) {
 	if b.waiting.Len() == 0 {
 		g, b.last = b.last, nil
-		return nil, g
+		return p, g, g != nil
 	}
 	if first := b.waiting.first(); first.before != nil {
 		g, first.before = first.before, nil
-		return nil, g
+		return p, g, true
 	}
 	b.delivered++
 	p, _ = b.waiting.pop()
-	return p, nil
+	return p, nil, true
 }
 
 // abandon gives up what waits, and says how many messages that were.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -24,16 +25,16 @@ func pub(from string, size int) *patterns.Publication {
 func drained(b *backlog) string {
 	var out []string
 	for {
-		p, g := b.take()
+		p, g, ok := b.take()
 		switch {
-		case p != nil:
+		case !ok:
+			return strings.Join(out, " ")
+		case g == nil:
 			out = append(out, p.From)
-		case g != nil:
+		default:
 			for _, gap := range *g {
 				out = append(out, gapText(gap))
 			}
-		default:
-			return strings.Join(out, " ")
 		}
 	}
 }
@@ -191,28 +192,28 @@ func TestDeliveredAndMissedAreWhatWasPut(t *testing.T) {
 	// several are put together.
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		l := limits{1 + r.IntN(6), 1 + r.IntN(40), patterns.Overflow(r.IntN(3))}
+		l := limits{1 + r.IntN(6), 1 + r.IntN(80), patterns.Overflow(r.IntN(3))}
 		b, m := &backlog{limits: l}, &model{limits: l}
-		numbers := map[*patterns.Publication]int{}
 		var put, reported uint64
 		for i := 1; i < 300; i++ {
 			switch r.IntN(6) {
-			case 5: // several together, if there is room, as PutAll does it
-				ps, size := make([]patterns.Publication, 1+r.IntN(4)), 0
-				for k := range ps {
-					ps[k] = *pub("p", r.IntN(6))
-					size += sizeOf(&ps[k])
-					numbers[&ps[k]] = i*10 + k
+			case 5: // several together, if there is room, as PutRun does it
+				run := &Run{Topic: "t", From: "p", Count: 1 + r.IntN(4)}
+				var sizes []int
+				for k := range run.Count {
+					body := numbered(i*10+k, r.IntN(6))
+					tail := wire.AppendTail(nil, nil, body)
+					run.Messages = append(wire.AppendMessage(run.Messages, "", nil, len(tail)), tail...)
+					sizes = append(sizes, len(run.Topic)+len(body))
 				}
-				if b.pushAll(ps, size) {
-					put += uint64(len(ps))
-					for k := range ps {
-						m.put(i*10+k, sizeOf(&ps[k]))
+				if b.pushRun(run, run.size()) {
+					put += uint64(len(sizes))
+					for k, size := range sizes {
+						m.put(i*10+k, size)
 					}
 				}
 			case 0, 1, 2:
-				p := pub("p", r.IntN(12))
-				numbers[p] = i * 10
+				p := &patterns.Publication{From: "p", Body: numbered(i*10, r.IntN(12))}
 				put++
 				b.put(p, sizeOf(p))
 				m.put(i*10, sizeOf(p))
@@ -223,8 +224,8 @@ func TestDeliveredAndMissedAreWhatWasPut(t *testing.T) {
 				m.items = append(m.items, item{missing: n})
 			default:
 				number, missing := m.take()
-				p, g := b.take()
-				require.Equal(t, number, numbers[p], "seed %d", seed)
+				p, g, _ := b.take()
+				require.Equal(t, number, numberOf(p), "seed %d", seed)
 				require.Equal(t, missing, sum(g), "seed %d", seed)
 			}
 			require.Equal(t, put+reported, b.delivered+b.missed+uint64(b.waiting.Len()), "seed %d", seed)
@@ -234,6 +235,16 @@ func TestDeliveredAndMissedAreWhatWasPut(t *testing.T) {
 			require.LessOrEqual(t, b.waiting.Len(), l.length)
 		}
 	}
+}
+
+// numbered is the body of that message, which is not 0, with so many bytes more than that
+// takes.
+func numbered(number, more int) []byte { return append(fmt.Append(nil, number, " "), make([]byte, more)...) }
+
+// numberOf is the number of a message, 0 if it is none.
+func numberOf(p patterns.Publication) (number int) {
+	_, _ = fmt.Sscan(string(p.Body), &number)
+	return number
 }
 
 func sum(g *gaps) (n uint64) {
@@ -254,7 +265,7 @@ func TestGapsOfOnePlaceAreFew(t *testing.T) {
 		b.put(pub(fmt.Sprint(i), 1), 1)
 		b.gap(patterns.Gap{From: fmt.Sprint(i), Missed: 1, Reason: []patterns.GapReason{patterns.GapLane, patterns.GapLost, patterns.GapRelay}[i%3]})
 	}
-	_, g := b.take()
+	_, g, _ := b.take()
 	require.LessOrEqual(t, len(*g), 4)
 	require.Equal(t, uint64(2), uint64(b.waiting.Len()))
 }

@@ -8,7 +8,7 @@
 // not decide who gets a message of a queue group, either.
 //
 // It needs no Engine: a client of a relay makes a Set over its workers (NewSet),
-// one Inbox for each subscription (Set.New), gives it what its relay sends (Put,
+// one Inbox for each subscription (Set.New), gives it what its relay sends (PutRun,
 // Gap), and ends it with Inbox.Close and, after all of them, Set.Close.
 //
 // # The way of a message
@@ -16,7 +16,8 @@
 //  1. Inbox.Put, on the goroutine that reads the link or publishes, gives it to
 //     the backlog, which takes it, or drops it or older ones and leaves a gap
 //     in their place. Under OverflowBlock Inbox.PutWait waits for room first,
-//     and Inbox.Offer says that it would have to.
+//     and Inbox.Offer says that it would have to. Messages that have come together
+//     are put together (Inbox.PutRun), as they travelled.
 //  2. If no worker has the inbox, one is asked for (Exec.Go). If there is none
 //     free, the inbox stands in line for one.
 //  3. The worker takes messages and gaps, one at a time, and calls the

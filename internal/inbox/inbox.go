@@ -38,66 +38,6 @@ type Inbox struct {
 // any more.
 func (b *Inbox) Put(p *patterns.Publication) { b.put(p, false) }
 
-// PutAll is Put for several, in their order.
-func (b *Inbox) PutAll(ps []patterns.Publication) {
-	if b.putTogether(ps) {
-		return
-	}
-	for len(ps) > 0 {
-		n := min(len(ps), lockedPuts)
-		b.putAll(ps[:n])
-		ps = ps[n:]
-	}
-}
-
-// putTogether is PutAll where there is room for all of them.
-func (b *Inbox) putTogether(ps []patterns.Publication) bool {
-	if len(ps) == 0 {
-		return true
-	}
-	size := 0
-	for i := range ps {
-		size += sizeOf(&ps[i])
-	}
-	b.mu.Lock()
-	if b.closing || b.waiting.any() || !b.backlog.pushAll(ps, size) {
-		b.mu.Unlock()
-		return false
-	}
-	start := b.startLocked()
-	b.mu.Unlock()
-	if start {
-		b.set.start(b, false)
-	}
-	return true
-}
-
-// lockedPuts is how many are put under one lock: the worker may want it.
-const lockedPuts = 64
-
-func (b *Inbox) putAll(ps []patterns.Publication) {
-	var dropped [dropReasons]uint64
-	b.mu.Lock()
-	for i := range ps {
-		if b.closing {
-			dropped[dropLate]++
-			continue
-		}
-		n, why := b.putLocked(&ps[i], sizeOf(&ps[i]))
-		dropped[why] += n
-	}
-	start := b.startLocked()
-	b.mu.Unlock()
-	for why, n := range dropped {
-		if n > 0 {
-			b.set.drops.Add(dropReason(why), n)
-		}
-	}
-	if start {
-		b.set.start(b, false)
-	}
-}
-
 // Offer is Put, but leaves everything as it is and returns false where PutWait
 // would have to wait.
 func (b *Inbox) Offer(p *patterns.Publication) bool { return b.put(p, true) }
@@ -180,20 +120,20 @@ func (b *Inbox) startLocked() bool {
 	return true
 }
 
-// take returns what is delivered next. If nothing is, the inbox is not busy any
-// more.
-func (b *Inbox) take() (p *patterns.Publication, g *gaps) {
+// take returns what is delivered next: a message, if there is no gap before it. If
+// nothing is, the inbox is not busy any more.
+func (b *Inbox) take() (p patterns.Publication, g *gaps, ok bool) {
 	b.mu.Lock()
-	p, g = b.backlog.take()
+	p, g, ok = b.backlog.take()
 	admitted := b.admitLocked()
-	if p == nil && g == nil {
+	if !ok {
 		b.busy = false
 		b.backlog.waiting.release()
 		b.settleLocked()
 	}
 	b.mu.Unlock()
 	b.wake(admitted)
-	return p, g
+	return p, g, ok
 }
 
 // settleLocked tells Close that nothing is left.
@@ -205,15 +145,15 @@ func (b *Inbox) settleLocked() {
 	}
 }
 
-// deliver calls the subscriber.
-func (b *Inbox) deliver(p *patterns.Publication, g *gaps) {
+// deliver calls the subscriber with the gaps, or else with the message.
+func (b *Inbox) deliver(p patterns.Publication, g *gaps) {
 	defer func() {
 		if r := recover(); r != nil {
 			b.set.panics.Add(1)
 			b.set.log.Error("subscriber panicked", zap.Uint64("subscription", b.key), zap.Any("panic", r), zap.ByteString("stack", debug.Stack()))
 		}
 	}()
-	if p != nil {
+	if g == nil {
 		b.subscriber.ServePublication(p)
 		return
 	}

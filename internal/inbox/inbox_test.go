@@ -228,7 +228,7 @@ func TestASubscriberMayCloseItself(t *testing.T) {
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		var b *inbox.Inbox
-		l := &listener{pause: time.Second, before: func(*patterns.Publication) {
+		l := &listener{pause: time.Second, before: func(patterns.Publication) {
 			time.Sleep(time.Second) // until the second one waits
 			require.ErrorIs(t, b.Close(over), context.Canceled)
 		}}
@@ -260,7 +260,7 @@ func TestPanicsAreSurvived(t *testing.T) {
 
 type panicker struct{}
 
-func (panicker) ServePublication(*patterns.Publication) { panic("no") }
+func (panicker) ServePublication(patterns.Publication) { panic("no") }
 func (panicker) ServeGap(patterns.Gap)                  { panic("no") }
 
 func TestWithoutWorkersNothingIsLost(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 // listener is a Subscriber that writes down what it gets, after a while.
 type listener struct {
 	pause  time.Duration
-	before func(p *patterns.Publication)
+	before func(p patterns.Publication)
 
 	mu     sync.Mutex
 	heard  []string
@@ -31,7 +31,7 @@ type listener struct {
 	inside int
 }
 
-func (l *listener) ServePublication(p *patterns.Publication) {
+func (l *listener) ServePublication(p patterns.Publication) {
 	l.enter()
 	defer l.leave()
 	if l.before != nil {

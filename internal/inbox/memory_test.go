@@ -20,7 +20,7 @@ func TestIdleSubscriptionsCostNoGoroutineAndFewBytes(t *testing.T) {
 	// each.
 	const n = 100_000
 	f := newFixture(t, 4, nil)
-	got := patterns.SubscriberFunc(func(*patterns.Publication) {})
+	got := patterns.SubscriberFunc(func(patterns.Publication) {})
 	before, goroutines := heap(), runtime.NumGoroutine()
 	for range n {
 		f.box(got, patterns.SubscribeOptions{})
@@ -44,7 +44,7 @@ func TestIdleSubscriptionsCostNoGoroutineAndFewBytes(t *testing.T) {
 // counter is a Subscriber that counts.
 type counter []uint64
 
-func (c counter) ServePublication(*patterns.Publication) { c[0]++ }
+func (c counter) ServePublication(patterns.Publication) { c[0]++ }
 func (c counter) ServeGap(patterns.Gap)                  {}
 
 // heap returns the bytes in use, after a collection.
@@ -72,7 +72,7 @@ func BenchmarkPut(b *testing.B) {
 	b.Run("inbox, woken each time", func(b *testing.B) {
 		f := newFixture(b, 4, nil)
 		done := make(chan struct{}, 1)
-		box := f.box(patterns.SubscriberFunc(func(*patterns.Publication) { done <- struct{}{} }), patterns.SubscribeOptions{})
+		box := f.box(patterns.SubscriberFunc(func(patterns.Publication) { done <- struct{}{} }), patterns.SubscribeOptions{})
 		b.ReportAllocs()
 		for b.Loop() {
 			box.Put(p)
@@ -86,7 +86,7 @@ func BenchmarkPut(b *testing.B) {
 			defer close(done)
 			n := make(counter, 1)
 			for p := range c {
-				n.ServePublication(p)
+				n.ServePublication(*p)
 			}
 		}()
 		b.ReportAllocs()

@@ -16,12 +16,13 @@ type queue struct {
 	bytes  int // of them
 }
 
-// place is messages that came together, and the gaps that stand before the first.
+// place is a message, or messages that came together, and the gaps that stand before the
+// first.
 type place struct {
-	first  *patterns.Publication
-	more   []patterns.Publication // behind it
-	bytes  int                    // of all of them
-	before *gaps                  // nil = none
+	one    *patterns.Publication
+	run    *Run  // in place of one, if not nil
+	bytes  int   // of all of them
+	before *gaps // nil = none
 }
 
 // Len returns how many messages wait.
@@ -30,7 +31,10 @@ func (q *queue) Len() int { return q.n }
 // push puts messages, of so many bytes together, behind all others.
 func (q *queue) push(p place) {
 	q.places.Push(p)
-	q.n += 1 + len(p.more)
+	q.n++
+	if p.run != nil {
+		q.n += p.run.Count - 1
+	}
 	q.bytes += p.bytes
 }
 
@@ -38,15 +42,19 @@ func (q *queue) push(p place) {
 func (q *queue) first() *place { return q.places.First() }
 
 // pop takes out the first message, and the gaps before it; there must be one.
-func (q *queue) pop() (p *patterns.Publication, before *gaps) {
+func (q *queue) pop() (p patterns.Publication, before *gaps) {
 	at := q.first()
-	p, before = at.first, at.before
-	size := at.bytes
-	if len(at.more) > 0 { // the last one takes the rest, whatever a subscriber has made of them
-		size = min(sizeOf(p), at.bytes)
-		at.first, at.more, at.bytes, at.before = &at.more[0], at.more[1:], at.bytes-size, nil
+	size, before := at.bytes, at.before
+	if at.run == nil {
+		p = *at.one
 	} else {
+		p = at.run.next()
+	}
+	if at.run == nil || at.run.Count == 0 {
 		q.places.Pop()
+	} else { // the last one takes the rest
+		size = min(sizeOf(&p), size)
+		at.bytes, at.before = at.bytes-size, nil
 	}
 	q.n--
 	q.bytes -= size

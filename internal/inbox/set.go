@@ -149,8 +149,8 @@ func (s *Set) work(b *Inbox) {
 // enough. It returns who is next.
 func (s *Set) serve(b *Inbox) (next *Inbox) {
 	for n := 1; ; n++ {
-		p, g := b.take()
-		if p == nil && g == nil {
+		p, g, ok := b.take()
+		if !ok {
 			return s.leave()
 		}
 		b.deliver(p, g)

@@ -25,7 +25,7 @@ type script struct {
 	pause time.Duration
 }
 
-func (s script) ServePublication(p *patterns.Publication) {
+func (s script) ServePublication(p patterns.Publication) {
 	time.Sleep(s.pause)
 	s.n.Note(s.name, string(p.Body))
 }

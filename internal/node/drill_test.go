@@ -64,7 +64,7 @@ func (d *drill) serves(n *node.Node) {
 		},
 	}
 	serve(d.t, n, "echo", s, patterns.Limits{})
-	_, err := n.Subscribe(d.t.Context(), "news.>", patterns.SubscriberFunc(func(p *patterns.Publication) { note(p.From) }), patterns.SubscribeOptions{})
+	_, err := n.Subscribe(d.t.Context(), "news.>", patterns.SubscriberFunc(func(p patterns.Publication) { note(p.From) }), patterns.SubscribeOptions{})
 	require.NoError(d.t, err)
 }
 
@@ -84,7 +84,7 @@ func (d *drill) comes(f security.NetworkFile, key security.NodeKey, certificate 
 	ctx, cancel := context.WithTimeout(d.t.Context(), 10*time.Second)
 	defer cancel()
 	_, _ = h.trap(ctx)
-	_, _ = h.Subscribe(ctx, "news.>", patterns.SubscriberFunc(func(p *patterns.Publication) {
+	_, _ = h.Subscribe(ctx, "news.>", patterns.SubscriberFunc(func(p patterns.Publication) {
 		if !d.foreign(p.From) {
 			h.heard.Add(1)
 		}

@@ -156,7 +156,7 @@ func TestWhoMayNotPublishIsNotHeardThroughForwardersThatLie(t *testing.T) {
 			s := start(fmt.Sprint("s", i), i%2 == 0, all)
 			nodes = append(nodes, s)
 			for topic, count := range map[string]*atomic.Int64{"news.a": &allowed[i%2], "news.a.b": &forbidden[i%2]} {
-				_, err := s.Subscribe(t.Context(), topic, patterns.SubscriberFunc(func(*patterns.Publication) { count.Add(1) }), patterns.SubscribeOptions{})
+				_, err := s.Subscribe(t.Context(), topic, patterns.SubscriberFunc(func(patterns.Publication) { count.Add(1) }), patterns.SubscribeOptions{})
 				require.NoError(t, err)
 			}
 		}

@@ -195,9 +195,9 @@ func TestRightsHoldAgainstWhoObeysNone(t *testing.T) {
 
 	// It may not publish, and may not listen.
 	var heard, spied atomic.Int64
-	_, err := a.Subscribe(t.Context(), "news.>", patterns.SubscriberFunc(func(*patterns.Publication) { heard.Add(1) }), patterns.SubscribeOptions{})
+	_, err := a.Subscribe(t.Context(), "news.>", patterns.SubscriberFunc(func(patterns.Publication) { heard.Add(1) }), patterns.SubscribeOptions{})
 	require.NoError(t, err)
-	_, err = nobody.Subscribe(t.Context(), "news.>", patterns.SubscriberFunc(func(p *patterns.Publication) {
+	_, err = nobody.Subscribe(t.Context(), "news.>", patterns.SubscriberFunc(func(p patterns.Publication) {
 		if p.From == a.Self().String() {
 			spied.Add(1)
 		}
@@ -235,7 +235,7 @@ func TestANodeRefusesItsOwnClientsFirst(t *testing.T) {
 	require.ErrorIs(t, ask(t, n, "other@eu"), patterns.ErrUnauthorized)
 	require.ErrorIs(t, n.Publish(t.Context(), "news", patterns.Message{}), patterns.ErrUnauthorized)
 	require.ErrorIs(t, n.TryPublish("news", patterns.Message{}), patterns.ErrUnauthorized)
-	_, err = n.Subscribe(t.Context(), "news", patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{})
+	_, err = n.Subscribe(t.Context(), "news", patterns.SubscriberFunc(func(patterns.Publication) {}), patterns.SubscribeOptions{})
 	require.ErrorIs(t, err, patterns.ErrUnauthorized)
 }
 

@@ -23,12 +23,12 @@ import (
 type listener struct {
 	mu   sync.Mutex
 	got  []string
-	pubs []*patterns.Publication
+	pubs []patterns.Publication
 	gaps []patterns.Gap
 	hold chan struct{} // not nil: each message waits for it
 }
 
-func (l *listener) ServePublication(p *patterns.Publication) {
+func (l *listener) ServePublication(p patterns.Publication) {
 	if l.hold != nil {
 		<-l.hold
 	}

@@ -15,8 +15,11 @@ const messageNamed uint8 = 1 << 0
 // flags.
 const MessageHead = 4 + 1
 
+// NoHeaders is how many bytes no headers take.
+const NoHeaders = 2
+
 const (
-	messageMin = MessageHead + 2 // no headers
+	messageMin = MessageHead + NoHeaders
 	pickSize   = 8 + 8 + 8
 )
 

@@ -346,7 +346,6 @@ func (i *inbox) rest() {
 
 // leave ends what enter began.
 func (i *inbox) leave() {
-	i.cfg.Rest()
 	for lane, n := range i.count {
 		if i.received[lane].Load() != n {
 			i.received[lane].Store(n)

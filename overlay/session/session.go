@@ -59,10 +59,6 @@ type Config struct {
 
 	// Handler gets what arrives, of all kinds that are not the session's own.
 	Handler Handler
-	// Rest is called after Handler was, as soon as nothing else has come with that, and
-	// before it is acknowledged: so Handler may leave something for several messages
-	// together, which it must not Hold. It is called as Handler is. May be nil.
-	Rest func()
 	// Rescue is the lane whose messages Leftover returns; 0 = none.
 	Rescue wire.Lane
 	// Notice gets what the peer tells about itself. May be nil.
@@ -123,9 +119,6 @@ type Room interface {
 func (c Config) withDefaults() Config {
 	if c.Changed == nil {
 		c.Changed = func() {}
-	}
-	if c.Rest == nil {
-		c.Rest = func() {}
 	}
 	if c.Dropped == nil {
 		c.Dropped = func(Drop, int) {}

@@ -109,25 +109,25 @@ func (in *incoming) ended() bool {
 }
 
 // tail is headers and body of a message of in.
-func (in *incoming) tail(m wire.Message) []byte {
+func (in *incoming) tail(m wire.Message) []byte { return m.Content[:len(m.Content)-in.behind()] }
+
+// behind is how many bytes at the end of each message are a signature.
+func (in *incoming) behind() int {
 	if in.m.Flags&wire.FlagSigned == 0 {
-		return m.Content
+		return 0
 	}
-	return m.Content[:len(m.Content)-wire.AuthorshipSize]
+	return wire.AuthorshipSize
 }
 
-// judge has said which messages of a run, from the first one that is not to skip, do
-// not carry the signature of their publisher, or have come before: d.wrong, which is
-// empty if no subscription asks for that.
-func (d *delivery) judge(in *incoming, subs []*subscription, topic string, m wire.Message, run wire.Messages, skip int) {
+// judge has said which messages of a run do not carry the signature of their publisher,
+// or have come before: d.wrong, which is empty if no subscription asks for that.
+func (d *delivery) judge(in *incoming, subs []*subscription, topic string, m wire.Message, run wire.Messages) {
 	d.wrong = d.wrong[:0]
 	if !slices.ContainsFunc(subs, (*subscription).strict) {
 		return
 	}
-	for ; len(run) > 0; skip-- {
-		if m = run.Next(m); skip > 0 {
-			continue
-		}
+	for len(run) > 0 {
+		m = run.Next(m)
 		wrong := !d.authored(in, topic, m)
 		if d.wrong = append(d.wrong, wrong); wrong {
 			d.of.drops.Inc(dropUnsigned)
@@ -156,16 +156,17 @@ func (d *delivery) authored(in *incoming, topic string, m wire.Message) bool {
 }
 
 // put gives messages to a subscription, or says where one is missing.
-func (d *delivery) put(s *subscription, pubs []patterns.Publication) {
+func (d *delivery) put(s *subscription) {
+	all := d.whole
 	if !s.strict() || !slices.Contains(d.wrong, true) {
-		s.inbox.PutAll(pubs)
+		s.inbox.PutRun(all)
 		return
 	}
-	for i := range pubs {
-		if d.wrong[i] {
+	for _, wrong := range d.wrong {
+		if one := all.Cut(); wrong {
 			s.inbox.Gap(d.gap())
 		} else {
-			s.inbox.Put(&pubs[i])
+			s.inbox.PutRun(one)
 		}
 	}
 }

@@ -352,7 +352,7 @@ func BenchmarkASignedMessage(b *testing.B) {
 	for name, signed := range map[string]bool{"asked": true, "not asked": false} {
 		b.Run(name, func(b *testing.B) {
 			l := newLone(b)
-			_, err := l.Engine.Subscribe(b.Context(), "news.>", patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{Signed: signed})
+			_, err := l.Engine.Subscribe(b.Context(), "news.>", patterns.SubscriberFunc(func(patterns.Publication) {}), patterns.SubscribeOptions{Signed: signed})
 			require.NoError(b, err)
 			l.signers.all = pace.New[peer.ID](pace.Limit{}, 1) // one peer sends as fast as it can
 			from := Link(deadLink{peerOf("pub")})

@@ -9,8 +9,8 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/patterns"
 )
 
 // delivery hands messages that came to the subscriptions here. It is scratch of
@@ -21,6 +21,7 @@ type delivery struct {
 	from    peer.ID
 	text    string          // from, as subscriptions see it
 	every   []*subscription // the inboxes that have all messages of a topic
+	whole   inbox.Run       // what they have
 	picks   []wire.Pick
 	mine    []wire.Pick // of the queues that this node has them for
 	out     proxies
@@ -82,17 +83,20 @@ func (d *delivery) run(in *incoming, a *answer, first wire.Message, run wire.Mes
 	if len(d.every) == 0 && len(d.all) == 0 && len(d.mine) == 0 {
 		return
 	}
-	d.judge(in, subs, a.topic, first, run, skip)
-	var pubs []patterns.Publication
+	for range skip {
+		first = run.Next(first)
+	}
+	d.judge(in, subs, a.topic, first, run)
 	if len(d.every) > 0 || len(d.mine) > 0 {
-		pubs = publications(in, a.topic, d.text, first, run, count, skip)
+		d.whole = inbox.Run{Topic: a.topic, From: d.text, Messages: in.owned(run), Count: count - skip, Behind: in.behind()}
 	}
 	for _, s := range d.every {
-		d.put(s, pubs)
+		d.put(s)
 	}
 	if len(d.all) > 0 || len(d.mine) > 0 {
-		d.each(in, a, first, run, skip, pubs, echo)
+		d.each(in, a, first, run, echo)
 	}
+	d.whole = inbox.Run{}
 	clear(d.every)
 	clear(d.all)
 }
@@ -100,14 +104,10 @@ func (d *delivery) run(in *incoming, a *answer, first wire.Message, run wire.Mes
 // atOnce is how many messages proxies get together at most.
 const atOnce = 64
 
-// together hands on the messages of a run, but for those to skip, to the proxies that
-// have all of them.
-func (d *delivery) together(in *incoming, m wire.Message, run wire.Messages, skip int) {
+// together hands on the messages of a run to the proxies that have all of them.
+func (d *delivery) together(in *incoming, m wire.Message, run wire.Messages) {
 	for len(run) > 0 {
-		if m = run.Next(m); skip > 0 {
-			skip--
-			continue
-		}
+		m = run.Next(m)
 		if d.tails = append(d.tails, in.tail(m)); len(d.tails) < atOnce && len(run) > 0 {
 			continue
 		}
@@ -124,19 +124,19 @@ func (d *delivery) hand() {
 	d.tails, d.sink.Tails = d.tails[:0], nil
 }
 
-// each hands on the messages of a run, but for those to skip: to proxies, and to one
-// subscription of each queue, then one by one.
-func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messages, skip int, pubs []patterns.Publication, echo bool) {
+// each hands on the messages of a run: to proxies, and to one subscription of each
+// queue, then one by one.
+func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messages, echo bool) {
 	d.sink.Topic = a.topic
 	if len(d.mine) == 0 && len(d.wrong) == 0 {
-		d.together(in, m, run, skip)
+		d.together(in, m, run)
 		return
 	}
 	for i := 0; len(run) > 0; {
 		m = run.Next(m)
-		if skip > 0 {
-			skip--
-			continue
+		var one inbox.Run
+		if len(d.mine) > 0 {
+			one = d.whole.Cut()
 		}
 		wrong := i < len(d.wrong) && d.wrong[i]
 		i++
@@ -152,13 +152,10 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 			case wrong && s.strict():
 				d.refuse(s)
 			case s.proxy == nil:
-				s.inbox.Put(&pubs[0])
+				s.inbox.PutRun(one)
 			default:
 				d.out.subs = append(d.out.subs, s)
 			}
-		}
-		if len(pubs) > 0 {
-			pubs = pubs[1:]
 		}
 		if len(d.out.subs) > 0 {
 			d.tails = append(d.tails, in.tail(m))
@@ -169,24 +166,13 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 	clear(d.tails[:min(1, cap(d.tails))])
 }
 
-// publications returns what subscriptions get of the messages of a run, but for
-// those to skip. It is in memory of its own: that of the frame, where it may be kept,
-// or one copy for all of them.
-func publications(in *incoming, topic, from string, m wire.Message, run wire.Messages, count, skip int) []patterns.Publication {
-	pubs := make([]patterns.Publication, 0, count-skip)
+// owned returns the messages of a run in memory of their own: that of the frame, where it
+// may be kept, or one copy for all subscriptions.
+func (in *incoming) owned(run wire.Messages) wire.Messages {
 	if in.kept = in.kept || in.lent && in.keeps; in.lent && !in.keeps {
 		run = slices.Clone(run)
 	}
-	for len(run) > 0 {
-		m = run.Next(m)
-		if skip > 0 {
-			skip--
-			continue
-		}
-		head, body, _ := wire.DecodeHeaders(in.tail(m)) // it was checked
-		pubs = append(pubs, patterns.Publication{Topic: topic, From: from, Headers: wire.ConvertHeaders[patterns.Header](head), Body: body})
-	}
-	return pubs
+	return run
 }
 
 // proxies is some subscriptions of proxies. It is scratch of who delivers.

@@ -99,7 +99,7 @@ func TestOneSlowSubscriberDoesNotSlowAnother(t *testing.T) {
 
 type sleeper struct{ *ear }
 
-func (s sleeper) ServePublication(p *patterns.Publication) {
+func (s sleeper) ServePublication(p patterns.Publication) {
 	s.ear.ServePublication(p)
 	time.Sleep(10 * time.Millisecond)
 }

@@ -21,7 +21,7 @@ type mourner struct {
 	told int
 }
 
-func (m *mourner) ServePublication(*patterns.Publication) {}
+func (m *mourner) ServePublication(patterns.Publication) {}
 
 func (m *mourner) ServeGap(g patterns.Gap) {
 	m.mu.Lock()

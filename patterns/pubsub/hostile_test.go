@@ -150,7 +150,7 @@ func (empty) Wait(context.Context, bool) (*cluster.View, error) { return nil, cl
 // catcher keeps what it gets.
 type catcher chan string
 
-func (c catcher) ServePublication(p *patterns.Publication) { c <- p.Topic + " " + string(p.Body) }
+func (c catcher) ServePublication(p patterns.Publication) { c <- p.Topic + " " + string(p.Body) }
 func (c catcher) ServeGap(g patterns.Gap)                  { c <- fmt.Sprint("gap ", g.Missed) }
 
 func (c catcher) next(t testing.TB) string {
@@ -453,7 +453,7 @@ func TestPublishingAndReceivingCostFewAllocations(t *testing.T) {
 	require.Zero(t, l.dropped(dropLate))
 
 	// For a subscription there is one list; the frame itself is kept.
-	_, err := l.Engine.Subscribe(t.Context(), "news.>", patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{})
+	_, err := l.Engine.Subscribe(t.Context(), "news.>", patterns.SubscriberFunc(func(patterns.Publication) {}), patterns.SubscribeOptions{})
 	require.NoError(t, err)
 	body = severalOf(wire.Publish{Session: 2, Run: run1}, "news.a", slices.Repeat([]string{"a message"}, 20)...)
 	n = 1

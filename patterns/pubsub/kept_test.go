@@ -52,7 +52,7 @@ func TestNoSubscriberWritesOverTheNextMessage(t *testing.T) {
 	// This test appends to a body, which is in one memory with those behind it.
 	alone(t, func(t *testing.T, l *lone) {
 		got := make(chan string, 3)
-		_, err := l.Engine.Subscribe(t.Context(), "news.>", patterns.SubscriberFunc(func(p *patterns.Publication) {
+		_, err := l.Engine.Subscribe(t.Context(), "news.>", patterns.SubscriberFunc(func(p patterns.Publication) {
 			got <- string(p.Body)
 			_ = append(p.Body, "and much more than there is room for"...)
 		}), patterns.SubscribeOptions{})

@@ -305,7 +305,7 @@ func BenchmarkPublishSigned(b *testing.B) {
 // BenchmarkReceive measures a message of 1,000 bytes from the link to the inbox.
 func BenchmarkReceive(b *testing.B) {
 	l := newLone(b)
-	if _, err := l.Engine.Subscribe(b.Context(), "news.>", patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{}); err != nil {
+	if _, err := l.Engine.Subscribe(b.Context(), "news.>", patterns.SubscriberFunc(func(patterns.Publication) {}), patterns.SubscribeOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	m := single{Publish: wire.Publish{Session: 1, Run: run1}, Topic: "news.a", Body: make([]byte, 1000)}

@@ -183,7 +183,7 @@ type guest struct {
 	gap uint64
 }
 
-func (g *guest) ServePublication(p *patterns.Publication) {
+func (g *guest) ServePublication(p patterns.Publication) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.got = append(g.got, int(binary.BigEndian.Uint64(p.Body)))

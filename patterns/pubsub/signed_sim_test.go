@@ -27,7 +27,7 @@ type tally struct {
 	gaps []patterns.Gap
 }
 
-func (r *tally) ServePublication(p *patterns.Publication) {
+func (r *tally) ServePublication(p patterns.Publication) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.got = append(r.got, p.Headers.Get("n")+" "+string(p.Body)+" of "+p.From)

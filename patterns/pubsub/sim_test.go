@@ -50,7 +50,7 @@ type ear struct {
 	rank      int // where in the body the number stands that grows by one
 }
 
-func (r *ear) ServePublication(p *patterns.Publication) {
+func (r *ear) ServePublication(p patterns.Publication) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	number, sent := binary.BigEndian.Uint64(p.Body[r.rank:]), time.Duration(binary.BigEndian.Uint64(p.Body[8:]))

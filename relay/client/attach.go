@@ -253,7 +253,7 @@ func (a *attacher) begin() *session.Session {
 		},
 		Number: a.last, ID: a.relay.Session, Epoch: a.link.epoch,
 		LaneBytes: lanes, MaxMessage: maxMessage, Beat: beat,
-		Handler: a.link.handle, Rest: a.link.rest, Leaf: true, Rescue: wire.LanePub, Notice: a.noticed,
+		Handler: a.link.handle, Leaf: true, Rescue: wire.LanePub, Notice: a.noticed,
 	})
 	s.Want(func() bool { return true })
 	a.began(s)

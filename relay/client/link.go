@@ -33,7 +33,6 @@ type link struct {
 	epoch     time.Time // where this side's link clock begins
 	handlers  [64]func(body []byte) (kept bool)
 	listeners []func(overlay.PeerEvent)
-	rest      func() // hands on the publications that have come
 
 	several bool // wire.FeatureSeveral; owned by who runs the session
 
@@ -97,9 +96,6 @@ func (l *link) listen(k wire.Kind, h func(frame []byte) (kept bool)) { l.handler
 
 // handle is what the session calls for each message.
 func (l *link) handle(_ wire.Lane, k wire.Kind, body []byte) (kept bool) {
-	if k != wire.KindPublish { // it may be about those before it
-		l.rest()
-	}
 	if h := l.handlers[k&63]; h != nil {
 		return h(body)
 	}

@@ -64,11 +64,11 @@ func newSubscription(c *Client, pattern string, s patterns.Subscriber, o pattern
 }
 
 // put is called by the link's reader.
-func (s *subscription) put(ps []patterns.Publication) {
+func (s *subscription) put(r inbox.Run) {
 	if s.taker != nil {
-		s.taker.came.Add(uint64(len(ps)))
+		s.taker.came.Add(uint64(r.Count))
 	}
-	s.inbox.PutAll(ps)
+	s.inbox.PutRun(r)
 }
 
 // lost tells the program that nobody knows what it misses from here on.
@@ -119,7 +119,7 @@ type taker struct {
 }
 
 // ServePublication implements patterns.Subscriber.
-func (t *taker) ServePublication(p *patterns.Publication) {
+func (t *taker) ServePublication(p patterns.Publication) {
 	defer t.tell()
 	t.subscriber.ServePublication(p)
 }

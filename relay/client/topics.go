@@ -6,6 +6,7 @@ package client
 import (
 	"sync"
 
+	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -15,14 +16,13 @@ type topics struct {
 	mu   sync.RWMutex
 	subs map[uint64]*subscription // guarded by mu
 
-	link *link
-	run  run // owned by the link's reader
+	link    *link
+	heading heading // owned by the link's reader
 }
 
 func newTopics(l *link) *topics {
 	t := &topics{subs: map[uint64]*subscription{}, link: l}
 	l.listen(wire.KindPublish, t.handlePublication)
-	l.rest = t.handed
 	l.listen(wire.KindGap, t.handleGap)
 	return t
 }
@@ -46,42 +46,25 @@ func (t *topics) all() []*subscription {
 	return inOrder(t.subs)
 }
 
-// handlePublication takes a message in, which handed hands on: soon, with others that
-// come with it. It keeps the frame if it is long.
+// handlePublication takes messages in. It keeps the frame of a long one.
 func (t *topics) handlePublication(frame []byte) (kept bool) {
-	tail, ok := t.run.follows(frame)
-	if !ok {
-		t.handed()
-		var err error
-		if tail, err = t.run.begin(frame); err != nil {
-			return false
-		}
+	tail, err := t.heading.take(frame)
+	if err != nil {
+		return false
 	}
-	if t.link.several {
-		kept, _ = t.run.several(tail, t.handed)
-		return kept
+	all, count, kept, err := messagesOf(tail, t.link.several)
+	if err != nil {
+		return false
 	}
-	kept, more, err := t.run.add(tail)
-	if err == nil && !more {
-		t.handed()
-	}
-	return kept
-}
-
-// handed hands on what has come. The link's reader calls it before it looks at anything
-// else, and before it waits.
-func (t *topics) handed() {
-	pubs := t.run.take()
-	if len(pubs) == 0 {
-		return
-	}
+	of := &t.heading.of
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	for _, id := range t.run.of.Subscriptions {
+	for _, id := range of.Subscriptions {
 		if s := t.subs[id]; s != nil {
-			s.put(pubs)
+			s.put(inbox.Run{Topic: of.Topic, From: of.Publisher, Messages: all, Count: count})
 		}
 	}
+	return kept
 }
 
 // handleGap takes in that messages are missing.

@@ -29,7 +29,7 @@ type listener struct {
 	calls atomic.Int32
 }
 
-func (l *listener) ServePublication(p *patterns.Publication) {
+func (l *listener) ServePublication(p patterns.Publication) {
 	l.calls.Add(1)
 	if l.hold != nil {
 		<-l.hold
@@ -87,14 +87,14 @@ func (d *desk) bodies() (list []string) {
 func TestSubscriptionsGetWhatTheyAreNamedFor(t *testing.T) {
 	d := newDesk(t).open()
 	c := d.client()
-	got := make(chan *patterns.Publication, 1)
-	_, err := c.Subscribe(t.Context(), "h", patterns.SubscriberFunc(func(p *patterns.Publication) { got <- p }), patterns.SubscribeOptions{})
+	got := make(chan patterns.Publication, 1)
+	_, err := c.Subscribe(t.Context(), "h", patterns.SubscriberFunc(func(p patterns.Publication) { got <- p }), patterns.SubscribeOptions{})
 	require.NoError(t, err)
 	headers := []wire.Header{{Key: "k", Value: "v"}}
 	m := wire.LeafPublication{Publisher: "pub", Topic: "h", Subscriptions: []uint64{1}}
 	_, err = d.session().Send(wire.LanePub, wire.KindPublish, m.AppendHead(nil), wire.AppendTail(nil, headers, []byte("x")))
 	require.NoError(t, err)
-	require.Equal(t, &patterns.Publication{Topic: "h", From: "pub", Headers: patterns.Headers{{Key: "k", Value: "v"}}, Body: []byte("x")}, <-got)
+	require.Equal(t, patterns.Publication{Topic: "h", From: "pub", Headers: patterns.Headers{{Key: "k", Value: "v"}}, Body: []byte("x")}, <-got)
 
 	var a, b listener
 	subscribe(t, c, "a.*", &a, patterns.SubscribeOptions{})
@@ -126,7 +126,7 @@ type inOrder struct {
 	seen []string // guarded by mu
 }
 
-func (l *inOrder) ServePublication(p *patterns.Publication) { l.see(string(p.Body)) }
+func (l *inOrder) ServePublication(p patterns.Publication) { l.see(string(p.Body)) }
 func (l *inOrder) ServeGap(g patterns.Gap)                  { l.see(fmt.Sprint("gap of ", g.Missed)) }
 
 func (l *inOrder) see(what string) {

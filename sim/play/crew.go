@@ -461,7 +461,7 @@ type listener struct {
 }
 
 // ServePublication implements patterns.Subscriber.
-func (s *listener) ServePublication(got *patterns.Publication) {
+func (s *listener) ServePublication(got patterns.Publication) {
 	s.p.record.delivered(s.index, s.p.level.Now(), got)
 	s.node.mu.Lock()
 	factor := s.node.factor

@@ -135,7 +135,7 @@ func (r *recorder) published(id uint64, at time.Duration, outcome, detail string
 }
 
 // delivered notes what a subscription got.
-func (r *recorder) delivered(subscription int, at time.Duration, got *patterns.Publication) {
+func (r *recorder) delivered(subscription int, at time.Duration, got patterns.Publication) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := history.Delivery{Publication: idOf(got.Body), Subscription: subscription, At: at}
@@ -150,7 +150,7 @@ func (r *recorder) delivered(subscription int, at time.Duration, got *patterns.P
 
 // isFor says whether a publication has the topic and the publisher that it must have in a
 // network.
-func isFor(h *history.History, p *history.Publication, network string, got *patterns.Publication) bool {
+func isFor(h *history.History, p *history.Publication, network string, got patterns.Publication) bool {
 	if network == p.Network {
 		return p.Topic == got.Topic && p.Peer == got.From
 	}

@@ -83,7 +83,7 @@ var layers = []layer{
 	{"internal/name", nil, "clusters and topics have names of one form"},
 	{"internal/match", []string{"patterns", "internal/name"}, "patterns of topics and an index of them; it knows the names' form, and no node"},
 	{"internal/turn", []string{"overlay"}, "whoever is called by user code takes turns in the simulator"},
-	{"internal/inbox", []string{"patterns", "overlay", "internal/drop", "internal/fifo", "internal/turn", "internal/waitline"}, "the queue of one subscription, of a node and of an attached program"},
+	{"internal/inbox", []string{"patterns", "overlay", "internal/wire", "internal/drop", "internal/fifo", "internal/turn", "internal/waitline"}, "the queue of one subscription, of a node and of an attached program"},
 	{"internal/conn", []string{"patterns", "internal/deadline"}, "a tunnel as a net.Conn; it links neither a node nor a client"},
 	{"internal/verb", nil, "policies of relays and certificates of nodes have the same words"},
 	{"internal/issued", []string{"patterns", "internal/match", "internal/pace", "internal/verb", "security"}, "it decides by certificates, and knows no link"},

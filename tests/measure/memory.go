@@ -42,7 +42,7 @@ func memory(m *meter) {
 	before := relays[0].RSS()
 	listener := relays[0].Client()
 	for i := range idleCount { // of one client; the default limit is 4,096
-		_, err := listener.Subscribe(ctx, fmt.Sprintf("quiet.a%d.b.c", i), patterns.SubscriberFunc(func(*patterns.Publication) {}), patterns.SubscribeOptions{})
+		_, err := listener.Subscribe(ctx, fmt.Sprintf("quiet.a%d.b.c", i), patterns.SubscriberFunc(func(patterns.Publication) {}), patterns.SubscribeOptions{})
 		m.must(err)
 	}
 	wait(2 * time.Second)

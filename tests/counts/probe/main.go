@@ -153,7 +153,7 @@ func (p *probe) obey(order string) (string, error) {
 	return "", fmt.Errorf("probe: ordered to %q", order)
 }
 
-func (p *probe) ServePublication(*patterns.Publication) { p.got.Add(1) }
+func (p *probe) ServePublication(patterns.Publication) { p.got.Add(1) }
 func (p *probe) ServeGap(g patterns.Gap)                { p.got.Add(int64(g.Missed)) }
 
 func echo(_ context.Context, r *patterns.Request) (patterns.Message, error) {

@@ -47,7 +47,7 @@ func (a *Audience) Stamp(body []byte, intended time.Time) {
 var _ patterns.Subscriber = (*Audience)(nil)
 
 // ServePublication implements patterns.Subscriber.
-func (a *Audience) ServePublication(p *patterns.Publication) {
+func (a *Audience) ServePublication(p patterns.Publication) {
 	now := time.Since(a.begin)
 	a.mu.Lock()
 	defer a.mu.Unlock()

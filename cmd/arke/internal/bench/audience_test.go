@@ -23,14 +23,14 @@ func TestAudienceKeepsTheBooks(t *testing.T) {
 	publish := func(of *bench.Audience, age time.Duration) {
 		body := make([]byte, bench.StampBytes+5)
 		of.Stamp(body, time.Now().Add(-age))
-		a.ServePublication(&patterns.Publication{Body: body})
+		a.ServePublication(patterns.Publication{Body: body})
 	}
 	for range 10 {
 		publish(a, 50*time.Millisecond)
 	}
 	a.ServeGap(patterns.Gap{Missed: 3, Exact: true, Reason: patterns.GapSlow})
 	publish(bench.NewAudience(8), 0)
-	a.ServePublication(&patterns.Publication{Body: []byte("short")})
+	a.ServePublication(patterns.Publication{Body: []byte("short")})
 
 	d := a.Delivery(15, 2*time.Second)
 	require.EqualValues(t, 10, d.Delivered)

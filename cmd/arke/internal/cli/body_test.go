@@ -129,7 +129,7 @@ func TestSenderIsNamedOnATerminal(t *testing.T) {
 	} {
 		c := newConsole("")
 		p := &printer{App: c.App, flags: subscribeFlags{count: 1, raw: tc.raw}, ended: make(chan struct{})}
-		p.ServePublication(&patterns.Publication{Topic: "weather.berlin", Body: body})
+		p.ServePublication(patterns.Publication{Topic: "weather.berlin", Body: body})
 		require.Equal(t, tc.subscribed, c.out.String())
 		c = newConsole("")
 		s := &survey{App: c.App, cluster: "geo", raw: tc.raw}

@@ -118,8 +118,8 @@ func knownNames(n map[string]string) namer {
 func TestSubscriptionIsPrinted(t *testing.T) {
 	// This test checks messages and gaps, for people and for programs, and that
 	// nothing more is printed after the last one.
-	publication := func(body string) *patterns.Publication {
-		return &patterns.Publication{Topic: "a.b", From: "p", Headers: patterns.Headers{{Key: "k", Value: "v"}}, Body: []byte(body)}
+	publication := func(body string) patterns.Publication {
+		return patterns.Publication{Topic: "a.b", From: "p", Headers: patterns.Headers{{Key: "k", Value: "v"}}, Body: []byte(body)}
 	}
 	gap := patterns.Gap{Missed: 12, Reason: patterns.GapSlow, From: "p"}
 	feed := func(p *printer) {
@@ -167,7 +167,7 @@ func TestWhatComesAfterTheLastMessageIsCounted(t *testing.T) {
 	// from the others.
 	p := &printer{App: newConsole("").App, flags: subscribeFlags{count: 1, queue: "g"}, ended: make(chan struct{})}
 	for range 4 {
-		p.ServePublication(&patterns.Publication{Topic: "a"})
+		p.ServePublication(patterns.Publication{Topic: "a"})
 	}
 	require.Equal(t, 3, p.surplus)
 }
@@ -180,7 +180,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 func TestSubscriptionEndsWhenItCannotPrint(t *testing.T) {
 	// This test checks that a full disk ends the command and is its error.
 	p := &printer{App: App{Stdout: full{}}, ended: make(chan struct{})}
-	p.ServePublication(&patterns.Publication{Topic: "a"})
+	p.ServePublication(patterns.Publication{Topic: "a"})
 	<-p.ended
 	require.ErrorContains(t, p.err, "no space")
 }

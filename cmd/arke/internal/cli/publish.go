@@ -321,7 +321,7 @@ type gapJSON struct {
 }
 
 // ServePublication implements patterns.Subscriber.
-func (p *printer) ServePublication(m *patterns.Publication) {
+func (p *printer) ServePublication(m patterns.Publication) {
 	if p.over() {
 		p.surplus++
 		return
