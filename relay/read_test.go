@@ -97,4 +97,4 @@ func (l *line) Read(p []byte) (int, error) {
 type counting struct{ came, missed atomic.Uint64 }
 
 func (c *counting) ServePublication(patterns.Publication) { c.came.Add(1) }
-func (c *counting) ServeGap(g patterns.Gap)                { c.missed.Add(g.Missed) }
+func (c *counting) ServeGap(g patterns.Gap)               { c.missed.Add(g.Missed) }

@@ -239,7 +239,9 @@ func TestDeliveredAndMissedAreWhatWasPut(t *testing.T) {
 
 // numbered is the body of that message, which is not 0, with so many bytes more than that
 // takes.
-func numbered(number, more int) []byte { return append(fmt.Append(nil, number, " "), make([]byte, more)...) }
+func numbered(number, more int) []byte {
+	return append(fmt.Append(nil, number, " "), make([]byte, more)...)
+}
 
 // numberOf is the number of a message, 0 if it is none.
 func numberOf(p patterns.Publication) (number int) {

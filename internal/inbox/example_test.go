@@ -36,4 +36,4 @@ func Example() {
 type printer struct{}
 
 func (printer) ServePublication(p patterns.Publication) { fmt.Println(p.Topic, string(p.Body)) }
-func (printer) ServeGap(g patterns.Gap)                  { fmt.Printf("%d missing: %s\n", g.Missed, g.Reason) }
+func (printer) ServeGap(g patterns.Gap)                 { fmt.Printf("%d missing: %s\n", g.Missed, g.Reason) }

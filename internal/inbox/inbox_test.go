@@ -261,7 +261,7 @@ func TestPanicsAreSurvived(t *testing.T) {
 type panicker struct{}
 
 func (panicker) ServePublication(patterns.Publication) { panic("no") }
-func (panicker) ServeGap(patterns.Gap)                  { panic("no") }
+func (panicker) ServeGap(patterns.Gap)                 { panic("no") }
 
 func TestWithoutWorkersNothingIsLost(t *testing.T) {
 	// This test has more inboxes than workers, and somebody else who has all of

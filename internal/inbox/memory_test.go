@@ -45,7 +45,7 @@ func TestIdleSubscriptionsCostNoGoroutineAndFewBytes(t *testing.T) {
 type counter []uint64
 
 func (c counter) ServePublication(patterns.Publication) { c[0]++ }
-func (c counter) ServeGap(patterns.Gap)                  {}
+func (c counter) ServeGap(patterns.Gap)                 {}
 
 // heap returns the bytes in use, after a collection.
 func heap() int64 {

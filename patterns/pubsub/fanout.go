@@ -249,7 +249,7 @@ func (f *fanout) direct(r *receiver, o *outgoing) verdict {
 		v = f.put(r, o, &o.near, 0, r.number+1, nil)
 	}
 	if v != full {
-		f.addressed(r, o)
+		f.addressed(r, o.count)
 		f.count(v, o.count)
 	}
 	if v == lost {
@@ -259,9 +259,9 @@ func (f *fanout) direct(r *receiver, o *outgoing) verdict {
 }
 
 // addressed notes that the message was addressed to r on our own link.
-func (f *fanout) addressed(r *receiver, o *outgoing) {
-	r.number += uint64(o.count)
-	r.passBy(uint64(o.count))
+func (f *fanout) addressed(r *receiver, count int) {
+	r.number += uint64(count)
+	r.passBy(uint64(count))
 }
 
 // through sends to those of a branch that are in b.matched.

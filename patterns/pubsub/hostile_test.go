@@ -151,7 +151,7 @@ func (empty) Wait(context.Context, bool) (*cluster.View, error) { return nil, cl
 type catcher chan string
 
 func (c catcher) ServePublication(p patterns.Publication) { c <- p.Topic + " " + string(p.Body) }
-func (c catcher) ServeGap(g patterns.Gap)                  { c <- fmt.Sprint("gap ", g.Missed) }
+func (c catcher) ServeGap(g patterns.Gap)                 { c <- fmt.Sprint("gap ", g.Missed) }
 
 func (c catcher) next(t testing.TB) string {
 	t.Helper()

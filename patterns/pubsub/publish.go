@@ -42,6 +42,12 @@ type publication struct {
 
 // Publish is patterns.Messenger's.
 func (e *Engine) Publish(ctx context.Context, topic string, m patterns.Message, o patterns.PublishOptions) error {
+	e.order.Call("pubsub.publish", topic, m.Body, 0)
+	if len(m.Headers) == 0 && o.Keys == "" {
+		if done, err := e.quick(ctx, topic, m.Body); done {
+			return err
+		}
+	}
 	p := e.calls.Get().(*publication)
 	p.m = m
 	err := p.publish(ctx, e, topic, o)
@@ -51,6 +57,7 @@ func (e *Engine) Publish(ctx context.Context, topic string, m patterns.Message, 
 
 // TryPublish is patterns.Messenger's.
 func (e *Engine) TryPublish(topic string, m patterns.Message, o patterns.PublishOptions) error {
+	e.order.Call("pubsub.publish", topic, m.Body, 0)
 	p := e.calls.Get().(*publication)
 	p.m = m
 	err := p.try(e, topic, o)
@@ -62,6 +69,7 @@ func (e *Engine) TryPublish(topic string, m patterns.Message, o patterns.Publish
 // and says how many nodes have the message in their lanes, this one included if
 // it is for subscriptions here. tail is copied before PublishTail returns.
 func (e *Engine) PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
+	e.order.Call("pubsub.publish", topic, tail, 0)
 	p := e.calls.Get().(*publication)
 	p.tail = tail
 	err = p.publish(ctx, e, topic, o)
@@ -73,6 +81,7 @@ func (e *Engine) PublishTail(ctx context.Context, topic string, tail []byte, o p
 // TryPublishTail is PublishTail, but returns patterns.ErrWouldBlock where that
 // would wait, and has sent nothing then.
 func (e *Engine) TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
+	e.order.Call("pubsub.publish", topic, tail, 0)
 	p := e.calls.Get().(*publication)
 	p.tail = tail
 	err = p.try(e, topic, o)
@@ -150,14 +159,6 @@ func (p *publication) try(e *Engine, topic string, o patterns.PublishOptions) er
 // begin checks the message and takes it in.
 func (p *publication) begin(e *Engine, topic string, o patterns.PublishOptions) error {
 	p.e, p.origin = e, origin{local: true, client: o.Origin}
-	switch {
-	case p.run != nil:
-		e.order.Call("pubsub.publish", topic, p.run, 0)
-	case p.tail != nil:
-		e.order.Call("pubsub.publish", topic, p.tail, 0)
-	default:
-		e.order.Call("pubsub.publish", topic, p.m.Body, 0)
-	}
 	r, up, err := e.publishers.begin(topic, o.Keys)
 	if err != nil {
 		return err

@@ -197,23 +197,25 @@ func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except
 // directly, and what the first one was sent last still waits. So is nearly all that is
 // published while links are busy. It may have done nothing.
 func repeat(p *publisher, o *outgoing, what *content, m mode) (left []*receiver, done bool) {
-	if p.ticked || p.root || what.flags != 0 || what.messages != nil ||
-		o.route == nil || o.route.way == nil || o.route.version != p.audience.version {
+	if what.flags != 0 || what.messages != nil || o.route == nil {
 		return nil, false
 	}
-	rs := o.route.way.receivers
-	if n := len(rs); o.route.way.strict || n == 0 || n > fanOut || n > 1 && m == tries { // the others may lack room
+	rs := p.same(o.route)
+	if n := len(rs); n == 0 || n > 1 && m == tries { // the others may lack room
 		return nil, false
 	}
 	p.encoder.message(o, what)
-	if !repeated(p, rs[0], o) {
+	if !repeated(p, rs[0], o.topic, o.count, o.body) {
 		return nil, false
 	}
+	o.took++
 	p.tree.signer.addressed += uint64(o.count)
 	alone := p.alone[:0]
 	for _, r := range rs[1:] {
-		if !repeated(p, r, o) {
+		if !repeated(p, r, o.topic, o.count, o.body) {
 			alone = append(alone, r)
+		} else {
+			o.took++
 		}
 	}
 	if len(alone) > 0 {
@@ -223,18 +225,26 @@ func repeat(p *publisher, o *outgoing, what *content, m mode) (left []*receiver,
 	return left, true
 }
 
-// repeated adds the message to what r was sent last, if that is on the same topic and
-// still waits.
-func repeated(p *publisher, r *receiver, o *outgoing) bool {
+// same returns who has all messages on a topic, if they are so few that each is reached
+// directly, and nothing has changed since the last one.
+func (p *publisher) same(r *route) []*receiver {
+	if p.ticked || p.root || r.way == nil || r.version != p.audience.version || r.way.strict || len(r.way.receivers) > fanOut {
+		return nil
+	}
+	return r.way.receivers
+}
+
+// repeated adds messages, as the encoder has them, to what r was sent last, if that is on
+// the same topic and still waits.
+func repeated(p *publisher, r *receiver, topic string, count int, body []byte) bool {
 	h := r.hop
-	if h == nil || r.state.gone != 0 || h.grow.topic != o.topic || len(h.grow.picks) > 0 ||
+	if h == nil || r.state.gone != 0 || h.grow.topic != topic || len(h.grow.picks) > 0 ||
 		!h.extends(following{session: p.session, run: r.run, number: r.number + 1}) ||
-		!h.extend(p.now, o.count, p.encoder.behind, o.body) {
+		!h.extend(p.now, count, p.encoder.behind, body) {
 		return false
 	}
-	p.addressed(r, o)
-	p.count(sent, o.count)
-	o.took++
+	p.addressed(r, count)
+	p.count(sent, count)
 	return true
 }
 
@@ -243,7 +253,7 @@ func (p *publisher) joins(r *receiver, o *outgoing) bool {
 	if r.state.gone != 0 || !p.join(r, o, o.near.follows(p.session, r, 0, r.number+1)) {
 		return false
 	}
-	p.addressed(r, o)
+	p.addressed(r, o.count)
 	p.count(sent, o.count)
 	o.took++
 	return true

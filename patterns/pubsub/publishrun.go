@@ -22,21 +22,22 @@ var errApart = errors.New("pubsub: each of several messages is a publication of 
 // wire.DecodeLeafPublish has checked them. It says how many were published; err is about so
 // many that follow these. If they are not all, the others were not looked at.
 func PublishRun(ctx context.Context, e *Engine, topic string, run wire.Messages, count int, o patterns.PublishOptions) (done, failed int, err error) {
-	return publishRun(e, run, count,
+	return publishRun(e, topic, run, count,
 		func(p *publication) error { return p.publish(ctx, e, topic, o) },
 		func(tail []byte) error { _, err := e.PublishTail(ctx, topic, tail, o); return err })
 }
 
 // TryPublishRun is PublishRun, but returns patterns.ErrWouldBlock where that would wait.
 func TryPublishRun(e *Engine, topic string, run wire.Messages, count int, o patterns.PublishOptions) (done, failed int, err error) {
-	return publishRun(e, run, count,
+	return publishRun(e, topic, run, count,
 		func(p *publication) error { return p.try(e, topic, o) },
 		func(tail []byte) error { _, err := e.TryPublishTail(topic, tail, o); return err })
 }
 
 // publishRun publishes all together, if that can be, or each by itself.
-func publishRun(e *Engine, run wire.Messages, count int, all func(*publication) error, one func(tail []byte) error) (done, failed int, err error) {
+func publishRun(e *Engine, topic string, run wire.Messages, count int, all func(*publication) error, one func(tail []byte) error) (done, failed int, err error) {
 	if count > 1 && len(run) <= runBytes {
+		e.order.Call("pubsub.publish", topic, run, 0)
 		p := e.calls.Get().(*publication)
 		p.run, p.count = run, count
 		err := all(p)

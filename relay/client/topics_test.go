@@ -127,7 +127,7 @@ type inOrder struct {
 }
 
 func (l *inOrder) ServePublication(p patterns.Publication) { l.see(string(p.Body)) }
-func (l *inOrder) ServeGap(g patterns.Gap)                  { l.see(fmt.Sprint("gap of ", g.Missed)) }
+func (l *inOrder) ServeGap(g patterns.Gap)                 { l.see(fmt.Sprint("gap of ", g.Missed)) }
 
 func (l *inOrder) see(what string) {
 	l.mu.Lock()

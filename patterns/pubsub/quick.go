@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pubsub
+
+import (
+	"context"
+
+	"github.com/arke-mesh/arke/internal/wire"
+)
+
+// quickBytes is how long a message is at most that is published quickly.
+const quickBytes = 4 << 10
+
+// quick is Publish where all there is to do is to add a message without headers to what the
+// one node that listens was sent last on the topic, and still waits. So is nearly all that
+// is published while a link is busy, and a publication is large. done is false if it did
+// nothing.
+func (e *Engine) quick(ctx context.Context, topic string, body []byte) (done bool, err error) {
+	if len(body) > quickBytes || e.local.any() || ctx.Err() != nil {
+		return false, nil
+	}
+	r, up, err := e.publishers.begin(topic, "")
+	if err != nil {
+		return false, nil // publish says why
+	}
+	defer e.publishers.done(r.to)
+	if !r.to.ready.Load() || r.to.keys.seals() || r.strict.Load() || up == nil || !up.ready.Load() || up.strict() || !r.to.quick(r, body) {
+		return false, nil
+	}
+	e.armSweep()
+	e.counts.published.Add(1)
+	c := content{body: body}
+	if up.put(r.to.last.Load(), r.topic, &c) == nil {
+		return true, nil
+	}
+	p := e.calls.Get().(*publication)
+	defer e.finished(p)
+	p.e, p.to, p.uplink, p.out.topic, p.what, p.sent, p.above = e, r.to, up, r.topic, c, true, true
+	return true, p.slowly(ctx)
+}
+
+// quick is send where that is enough.
+func (p *publisher) quick(r *route, body []byte) bool {
+	p.enter()
+	defer p.unlock()
+	rs := p.same(r)
+	if len(rs) != 1 {
+		return false
+	}
+	p.encoder.plain(body)
+	if !repeated(p, rs[0], r.topic, 1, body) {
+		return false
+	}
+	p.tree.signer.addressed++
+	return true
+}
+
+// plain is message for a body without headers.
+func (e *encoder) plain(body []byte) {
+	e.named = e.named[:0]
+	e.behind = wire.AppendHeaders(wire.AppendMessage(e.behind[:0], "", nil, wire.NoHeaders+len(body)), nil)
+}
