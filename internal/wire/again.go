@@ -11,7 +11,7 @@ import (
 
 // againBytes is how much memory of bodies that were kept is read into again, at most:
 // nothing else bounds it while a program keeps what it gets.
-const againBytes = 8 << 20
+const againBytes = 32 << 20
 
 // again is memory for the bodies of long frames that somebody keeps, nobody knows for how
 // long: a publication is its subscriber's. When nobody has any part of one any more, which
