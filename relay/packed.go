@@ -10,16 +10,13 @@ import (
 	"github.com/arke-mesh/arke/overlay/session"
 )
 
-// packedBytes is how many bytes several messages have at most that share a frame to a
-// client: it copies them together, and a program that keeps one keeps the others.
-const packedBytes = 32<<10 - 256
-
 // packs says whether the client takes several messages in a frame.
 func packs(c *client) bool { return c.features&wire.FeatureSeveral != 0 }
 
 // packed is the frame of publications that a client was sent last: those that follow, of
 // the same publisher and topic and for the same subscriptions, share it until the
-// connection takes it. The zero value is ready. Not for concurrent use.
+// connection takes it. A program that keeps one of them keeps the frame, as one that embeds
+// a node does. The zero value is ready. Not for concurrent use.
 type packed struct {
 	head  []byte
 	last  session.Receipt // the zero value = there is none
@@ -36,24 +33,25 @@ func (p *packed) send(s *session.Session, head []byte, tails [][]byte) (n int, e
 	if !bytes.Equal(p.head, head) {
 		p.head, p.last = append(p.head[:0], head...), session.Receipt{}
 	}
-	for most := len(tails); n < len(tails); {
-		left := tails[n:min(n+most, len(tails))]
+	room := wire.MaxPayload - len(head)
+	for count := len(tails); n < len(tails); {
+		left := tails[n:min(n+count, len(tails))]
 		if p.last.Number != 0 {
-			if k, size := p.fill(left, packedBytes-p.bytes); k > 0 && session.Extend(s, p.last, p.parts[1:]...) {
+			if k, size := p.fill(left, room-p.bytes); k > 0 && session.Extend(s, p.last, p.parts[1:]...) {
 				p.bytes += size
 				n += k
 				continue
 			}
 			p.last = session.Receipt{}
 		}
-		k, size := p.fill(left, packedBytes)
+		k, size := p.fill(left, room)
 		if k == 0 {
 			k, size = p.fill(left[:1], wire.MessageHead+len(left[0]))
 		}
 		p.parts[0] = p.head
 		r, err := s.Send(wire.LanePub, wire.KindPublish, p.parts...)
 		if err == session.ErrLaneFull && k > 1 {
-			most = 1 // some may have room
+			count = 1 // some may have room
 			continue
 		}
 		if err != nil {

@@ -37,11 +37,12 @@ func (h *heading) take(frame []byte) (tail []byte, err error) {
 	return tail, nil
 }
 
-// longMessage is how long one is that keeps its frame, so that it is not copied.
-const longMessage = 2 << 10
+// longFrame is how many bytes of messages are kept where they are, and not copied: then the
+// frames that follow are read into memory of their own.
+const longFrame = 2 << 10
 
 // messagesOf returns the messages of a frame in memory of their own, which is the frame's if
-// that is one long message: then it is kept. several says that they are Messages.
+// that is long: then it is kept. several says that they are Messages.
 func messagesOf(tail []byte, several bool) (all wire.Messages, count int, kept bool, err error) {
 	if !several {
 		all = append(wire.AppendMessage(make([]byte, 0, wire.MessageHead+len(tail)), "", nil, len(tail)), tail...)
@@ -52,7 +53,7 @@ func messagesOf(tail []byte, several bool) (all wire.Messages, count int, kept b
 	if count, err = all.CheckUnnamed(); err != nil {
 		return nil, 0, false, err
 	}
-	if kept = count == 1 && len(all) > longMessage; !kept {
+	if kept = len(all) > longFrame; !kept {
 		all = slices.Clone(all)
 	}
 	return all, count, kept, nil
