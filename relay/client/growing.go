@@ -10,9 +10,9 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 )
 
-// growBytes is how many bytes messages have at most that share a frame: two of these fit
-// into one between relays.
-const growBytes = 31 << 10
+// growBytes is how many bytes messages have at most that share a frame, a quarter of it if
+// they are to be many: it fits into one between relays, whose head is longer.
+const growBytes = 62 << 10
 
 // growing is the frame of publications that was sent last: those on its topic that come
 // until the connection takes it share it. So the relay passes them on at once.

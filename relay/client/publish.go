@@ -107,7 +107,7 @@ func (p *publisher) put(dst []byte, topic string, m patterns.Message) (head []by
 		return nil, err
 	}
 	f := wire.LeafPublish{Topic: topic}
-	if n <= growBytes/2 {
+	if n <= growBytes/4 {
 		f.ID = wire.SeveralPublications
 	}
 	head = f.AppendHead(dst)
