@@ -10,8 +10,8 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 )
 
-// growBytes is how many bytes messages have at most that share a frame, a quarter of it if
-// they are to be many: it fits into one between relays, whose head is longer.
+// growBytes is how many bytes messages that share a frame have at most: they fit into one
+// between relays, whose head is longer. One that has more than a quarter of it goes alone.
 const growBytes = 62 << 10
 
 // growing is the frame of publications that was sent last: those on its topic that come
