@@ -125,7 +125,7 @@ func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
 	case wire.KindRequest:
 		kept, err = true, c.calls.handleRequest(body)
 	case wire.KindReply:
-		kept, err = true, c.deliveries.handleReply(body)
+		err = c.deliveries.handleReply(body)
 	case wire.KindCancel:
 		err = c.calls.handleCancel(body)
 	case wire.KindPublish:

@@ -226,7 +226,7 @@ func (s *deliveries) take(id uint64) *request.Delivery {
 	return d
 }
 
-// handleReply passes the client's answer on. It keeps the body.
+// handleReply passes the client's answer on.
 func (s *deliveries) handleReply(body []byte) error {
 	r, err := wire.DecodeReply(body)
 	switch {

@@ -4,6 +4,7 @@
 package request
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -70,8 +71,9 @@ type Delivery struct {
 	// is still sealed, and so are the replies that Answer takes, with wire.FlagSealed.
 	SenderIncarnation uint64
 	Sealed            bool
-	// Tail is the encoded headers and the body, opened. It belongs to the
-	// Forwarder.
+	// Tail is the encoded headers and the body, opened. It belongs to the Forwarder, which
+	// sets it to nil, within Deliver, if it does not need it any more: then it may be in
+	// memory that is used again.
 	Tail []byte
 	Size int // bytes of headers and body, as limits count them
 
@@ -110,8 +112,7 @@ func (d *Delivery) cancel() {
 func (d *Delivery) From() peer.ID { return peer.ID(d.Origin.Peer) }
 
 // Answer sends the reply: of r it takes Outcome, FlagMaybeRan, Queue, Running,
-// ServiceMicros and Code, and Tail, which must not change until the Delivery's
-// caller can have it, so: not at all. Outcomes that nodes do not say to each
+// ServiceMicros and Code, and Tail, which is copied before Answer returns. Outcomes that nodes do not say to each
 // other become OutcomeCancelled, but OutcomeUnreachable, which gateways say: what was
 // begun is not known; and after
 // OutcomeDeadline, which says that nobody waits, nothing is sent. It does not block
@@ -189,6 +190,7 @@ func (s *Server) answerDelivery(d *Delivery, r wire.Reply) {
 	j.parts[0], j.parts[1] = head, r.Tail
 	switch _, err := d.Link.Send(lane, wire.KindReply, j.parts[:]...); {
 	case errors.Is(err, overlay.ErrLaneFull): // it counts as under way meanwhile
+		j.parts[1] = bytes.Clone(r.Tail)
 		s.answerLater(d.Link, lane, d.Deadline, d.over, j.parts[:]...)
 		return
 	case err != nil:

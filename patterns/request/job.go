@@ -116,6 +116,7 @@ func (j *job) offer(now int64, from Link) (kept bool) {
 		return false
 	case j.forward != nil:
 		j.forward.handOver()
+		return j.forward.Tail != nil
 	case v == verdictRun && brief && j.runLast(from):
 		j.begun()
 	case v == verdictRun:
