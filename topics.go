@@ -19,7 +19,8 @@ type Publication struct {
 	// the gateway says that brings it.
 	From string
 	// Headers and Body are shared by all subscriptions of a node. Do not change
-	// them.
+	// them. Body lies among messages that came with it, in up to 64 KiB that stay as
+	// long as one of them is kept: copy it, if you keep a few of many for long.
 	Headers Headers
 	Body    []byte
 }

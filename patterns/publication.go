@@ -10,7 +10,8 @@ type Publication struct {
 	// PEER@NETWORK, as the gateway says.
 	From string
 	// Headers and Body are shared by all subscriptions of a node: they must
-	// not be changed.
+	// not be changed. Body lies in the frame that it came in, up to 64 KiB, which stays as
+	// long as any part of it is kept.
 	Headers Headers
 	Body    []byte
 }
