@@ -155,8 +155,8 @@ type arkeSubscriber struct {
 }
 
 func (s *arkeSubscriber) ServePublication(p patterns.Publication) { s.each(p.Body) }
-func (s *arkeSubscriber) ServeGap(g patterns.Gap)                  { s.told.Add(g.Missed) }
-func (s *arkeSubscriber) Told() uint64                             { return s.told.Load() }
+func (s *arkeSubscriber) ServeGap(g patterns.Gap)                 { s.told.Add(g.Missed) }
+func (s *arkeSubscriber) Told() uint64                            { return s.told.Load() }
 
 func (s *arkeSeat) Requester() (Requester, error) { return arkeRequester{s.arke}, nil }
 

@@ -39,7 +39,7 @@ type link struct {
 	session atomic.Pointer[session.Session] // nil = there is none
 	former  atomic.Pointer[session.Session] // that has ended last; nil = none has
 
-	bodies wire.Bodies // memory that long chunks of tunnels are read into
+	bodies wire.Bodies // memory that long frames are read into
 
 	presence
 	patience patience

@@ -154,7 +154,7 @@ func (p *probe) obey(order string) (string, error) {
 }
 
 func (p *probe) ServePublication(patterns.Publication) { p.got.Add(1) }
-func (p *probe) ServeGap(g patterns.Gap)                { p.got.Add(int64(g.Missed)) }
+func (p *probe) ServeGap(g patterns.Gap)               { p.got.Add(int64(g.Missed)) }
 
 func echo(_ context.Context, r *patterns.Request) (patterns.Message, error) {
 	return patterns.Message{Body: r.Body}, nil
