@@ -38,6 +38,56 @@ type Inbox struct {
 // any more.
 func (b *Inbox) Put(p *patterns.Publication) { b.put(p, false) }
 
+// PutRun is Put for each of them, in their order.
+func (b *Inbox) PutRun(r Run) {
+	size := r.size()
+	b.mu.Lock()
+	if b.closing || b.waiting.any() || !b.backlog.pushRun(&r, size) {
+		b.mu.Unlock()
+		b.putEach(&r)
+		return
+	}
+	start := b.startLocked()
+	b.mu.Unlock()
+	if start {
+		b.set.start(b, false)
+	}
+}
+
+// putEach is PutRun where there may not be room for all of them.
+func (b *Inbox) putEach(r *Run) {
+	for r.Count > 0 {
+		b.putSome(r, min(r.Count, lockedPuts))
+	}
+}
+
+// lockedPuts is how many are put under one lock: the worker may want it.
+const lockedPuts = 64
+
+func (b *Inbox) putSome(r *Run, count int) {
+	var dropped [dropReasons]uint64
+	b.mu.Lock()
+	for range count {
+		p := r.next()
+		if b.closing {
+			dropped[dropLate]++
+			continue
+		}
+		n, why := b.putLocked(&p, sizeOf(&p))
+		dropped[why] += n
+	}
+	start := b.startLocked()
+	b.mu.Unlock()
+	for why, n := range dropped {
+		if n > 0 {
+			b.set.drops.Add(dropReason(why), n)
+		}
+	}
+	if start {
+		b.set.start(b, false)
+	}
+}
+
 // Offer is Put, but leaves everything as it is and returns false where PutWait
 // would have to wait.
 func (b *Inbox) Offer(p *patterns.Publication) bool { return b.put(p, true) }

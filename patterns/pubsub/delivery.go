@@ -166,15 +166,6 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 	clear(d.tails[:min(1, cap(d.tails))])
 }
 
-// owned returns the messages of a run in memory of their own: that of the frame, where it
-// may be kept, or one copy for all subscriptions.
-func (in *incoming) owned(run wire.Messages) wire.Messages {
-	if in.kept = in.kept || in.lent && in.keeps; in.lent && !in.keeps {
-		run = slices.Clone(run)
-	}
-	return run
-}
-
 // proxies is some subscriptions of proxies. It is scratch of who delivers.
 type proxies struct {
 	subs []*subscription

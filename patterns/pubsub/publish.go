@@ -44,7 +44,7 @@ type publication struct {
 func (e *Engine) Publish(ctx context.Context, topic string, m patterns.Message, o patterns.PublishOptions) error {
 	e.order.Call("pubsub.publish", topic, m.Body, 0)
 	if len(m.Headers) == 0 && o.Keys == "" {
-		if done, err := e.quick(ctx, topic, m.Body); done {
+		if done, err := publishQuickly(ctx, e, topic, m.Body); done {
 			return err
 		}
 	}

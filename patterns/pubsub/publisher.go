@@ -200,7 +200,7 @@ func repeat(p *publisher, o *outgoing, what *content, m mode) (left []*receiver,
 	if what.flags != 0 || what.messages != nil || o.route == nil {
 		return nil, false
 	}
-	rs := p.same(o.route)
+	rs := same(p, o.route)
 	if n := len(rs); n == 0 || n > 1 && m == tries { // the others may lack room
 		return nil, false
 	}
@@ -227,7 +227,7 @@ func repeat(p *publisher, o *outgoing, what *content, m mode) (left []*receiver,
 
 // same returns who has all messages on a topic, if they are so few that each is reached
 // directly, and nothing has changed since the last one.
-func (p *publisher) same(r *route) []*receiver {
+func same(p *publisher, r *route) []*receiver {
 	if p.ticked || p.root || r.way == nil || r.version != p.audience.version || r.way.strict || len(r.way.receivers) > fanOut {
 		return nil
 	}

@@ -12,11 +12,11 @@ import (
 // quickBytes is how long a message is at most that is published quickly.
 const quickBytes = 4 << 10
 
-// quick is Publish where all there is to do is to add a message without headers to what the
-// one node that listens was sent last on the topic, and still waits. So is nearly all that
-// is published while a link is busy, and a publication is large. done is false if it did
-// nothing.
-func (e *Engine) quick(ctx context.Context, topic string, body []byte) (done bool, err error) {
+// publishQuickly is Publish where all there is to do is to add a message without headers to
+// what the one node that listens was sent last on the topic, and still waits. So is nearly
+// all that is published while a link is busy, and a publication is large. done is false if it
+// did nothing.
+func publishQuickly(ctx context.Context, e *Engine, topic string, body []byte) (done bool, err error) {
 	if len(body) > quickBytes || e.local.any() || ctx.Err() != nil {
 		return false, nil
 	}
@@ -25,7 +25,7 @@ func (e *Engine) quick(ctx context.Context, topic string, body []byte) (done boo
 		return false, nil // publish says why
 	}
 	defer e.publishers.done(r.to)
-	if !r.to.ready.Load() || r.to.keys.seals() || r.strict.Load() || up == nil || !up.ready.Load() || up.strict() || !r.to.quick(r, body) {
+	if !r.to.ready.Load() || r.to.keys.seals() || r.strict.Load() || up == nil || !up.ready.Load() || up.strict() || !sendQuickly(r.to, r, body) {
 		return false, nil
 	}
 	e.armSweep()
@@ -40,11 +40,11 @@ func (e *Engine) quick(ctx context.Context, topic string, body []byte) (done boo
 	return true, p.slowly(ctx)
 }
 
-// quick is send where that is enough.
-func (p *publisher) quick(r *route, body []byte) bool {
+// sendQuickly is send where that is enough.
+func sendQuickly(p *publisher, r *route, body []byte) bool {
 	p.enter()
 	defer p.unlock()
-	rs := p.same(r)
+	rs := same(p, r)
 	if len(rs) != 1 {
 		return false
 	}

@@ -128,6 +128,15 @@ func (in *incoming) keep() *incoming {
 	return &c
 }
 
+// owned returns the messages of a run in memory of their own: that of the frame, where it
+// may be kept, or one copy for all subscriptions.
+func (in *incoming) owned(run wire.Messages) wire.Messages {
+	if in.kept = in.kept || in.lent && in.keeps; in.lent && !in.keeps {
+		run = slices.Clone(run)
+	}
+	return run
+}
+
 // rank is the place of the first message among those of its publisher.
 func (in *incoming) rank() rank { return rank{in.m.Origin.Incarnation, in.m.Origin.Serial} }
 
