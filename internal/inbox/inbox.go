@@ -44,26 +44,18 @@ func (b *Inbox) PutRun(r Run) {
 	b.mu.Lock()
 	if b.closing || b.waiting.any() || !b.backlog.pushRun(&r, size) {
 		b.mu.Unlock()
-		b.putEach(&r)
+		for r.Count > 0 {
+			b.putSome(&r, min(r.Count, lockedPuts))
+		}
 		return
 	}
-	start := b.startLocked()
-	b.mu.Unlock()
-	if start {
-		b.set.start(b, false)
-	}
-}
-
-// putEach is PutRun where there may not be room for all of them.
-func (b *Inbox) putEach(r *Run) {
-	for r.Count > 0 {
-		b.putSome(r, min(r.Count, lockedPuts))
-	}
+	unlock(b)
 }
 
 // lockedPuts is how many are put under one lock: the worker may want it.
 const lockedPuts = 64
 
+// putSome is PutRun for the first count, where there may not be room for all of them.
 func (b *Inbox) putSome(r *Run, count int) {
 	var dropped [dropReasons]uint64
 	b.mu.Lock()
@@ -76,15 +68,11 @@ func (b *Inbox) putSome(r *Run, count int) {
 		n, why := b.putLocked(&p, sizeOf(&p))
 		dropped[why] += n
 	}
-	start := b.startLocked()
-	b.mu.Unlock()
+	unlock(b)
 	for why, n := range dropped {
 		if n > 0 {
 			b.set.drops.Add(dropReason(why), n)
 		}
-	}
-	if start {
-		b.set.start(b, false)
 	}
 }
 
@@ -111,13 +99,9 @@ func (b *Inbox) put(p *patterns.Publication, offer bool) bool {
 // takeAndUnlock is the end of all ways to put something.
 func (b *Inbox) takeAndUnlock(p *patterns.Publication, size int) {
 	dropped, why := b.putLocked(p, size)
-	start := b.startLocked()
-	b.mu.Unlock()
+	unlock(b)
 	if dropped > 0 {
 		b.set.drops.Add(why, dropped)
-	}
-	if start {
-		b.set.start(b, false)
 	}
 }
 
@@ -143,11 +127,7 @@ func (b *Inbox) Gap(g patterns.Gap) {
 		return
 	}
 	b.backlog.gap(g)
-	start := b.startLocked()
-	b.mu.Unlock()
-	if start {
-		b.set.start(b, false)
-	}
+	unlock(b)
 }
 
 // Status counts since New.
@@ -168,6 +148,15 @@ func (b *Inbox) startLocked() bool {
 	}
 	b.busy = true
 	return true
+}
+
+// unlock releases mu, and has a worker found if there is something for one.
+func unlock(b *Inbox) {
+	start := b.startLocked()
+	b.mu.Unlock()
+	if start {
+		b.set.start(b, false)
+	}
 }
 
 // take returns what is delivered next: a message, if there is no gap before it. If

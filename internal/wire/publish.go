@@ -184,7 +184,7 @@ func DecodePublish(b []byte) (Publish, error) {
 	}
 	m.Messages = r.b
 	var err error
-	if m.Count, m.Named, err = m.Messages.check(); err != nil {
+	if m.Count, m.Named, err = m.Messages.check(true); err != nil {
 		return Publish{}, err
 	}
 	more := uint64(m.Count - 1)

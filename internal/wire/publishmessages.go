@@ -90,14 +90,22 @@ func (r *Messages) Cut() (first Message, same Messages, count int) {
 	return first, all[: len(all)-len(*r) : len(all)-len(*r)], count
 }
 
-// check walks over all messages, and counts them, and those that are named.
-func (r Messages) check() (count, named int, err error) {
+// CheckUnnamed says how many messages there are, whole and of a legal form, none of which
+// is named. Only one that is alone may be longer than a frame.
+func (r Messages) CheckUnnamed() (count int, err error) {
+	count, _, err = r.check(false)
+	return count, err
+}
+
+// check walks over all messages, and counts them, and those that are named: of which the
+// first one must be, or none may.
+func (r Messages) check(mayName bool) (count, named int, err error) {
 	for rest := []byte(r); ; {
 		if len(rest) < messageMin || count > 0 && len(r) > MaxPayload {
 			return 0, 0, malformed("publish: message")
 		}
 		n, flags := int(binary.BigEndian.Uint32(rest)), rest[4]
-		if n < messageMin-4 || n > len(rest)-4 || flags&^messageNamed != 0 || count == 0 && flags == 0 {
+		if n < messageMin-4 || n > len(rest)-4 || flags&^messageNamed != 0 || count == 0 && mayName != (flags != 0) || flags != 0 && !mayName {
 			return 0, 0, malformed("publish: message")
 		}
 		content := rest[5 : 4+n]
@@ -116,27 +124,6 @@ func (r Messages) check() (count, named int, err error) {
 		}
 		if count++; len(rest) == 0 {
 			return count, named, nil
-		}
-	}
-}
-
-// CheckUnnamed says how many messages there are, whole and of a legal form, none of which
-// is named. Only one that is alone may be longer than a frame.
-func (r Messages) CheckUnnamed() (count int, err error) {
-	for rest := []byte(r); ; {
-		if len(rest) < messageMin || count > 0 && len(r) > MaxPayload {
-			return 0, malformed("publish: message")
-		}
-		n := int(binary.BigEndian.Uint32(rest))
-		if n < messageMin-4 || n > len(rest)-4 || rest[4] != 0 {
-			return 0, malformed("publish: message")
-		}
-		if err := checkEncodedHeaders(rest[MessageHead : 4+n]); err != nil {
-			return 0, err
-		}
-		rest = rest[4+n:]
-		if count++; len(rest) == 0 {
-			return count, nil
 		}
 	}
 }

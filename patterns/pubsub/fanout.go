@@ -146,17 +146,24 @@ type encoder struct{ head, named, behind []byte }
 // on the same topic, with the same picks: nearly all. Of several the body is all but the
 // beginning of the first one.
 func (e *encoder) message(o *outgoing, c *content) {
-	e.named = e.named[:0]
-	o.messages, o.count = nil, max(1, c.count)
+	o.messages, o.count = nil, c.number()
 	if c.unnamed != nil {
 		rest := c.unnamed
 		o.first = len(rest.Next(wire.Message{}).Content)
+		e.named = e.named[:0]
 		e.behind, o.body = append(e.behind[:0], c.unnamed[:wire.MessageHead]...), c.unnamed[wire.MessageHead:]
 	} else {
-		o.first = c.length()
-		e.behind, o.body = c.appendHeaders(wire.AppendMessage(e.behind[:0], "", nil, o.first)), c.body
+		o.first, o.body = e.one(c), c.body
 	}
 	o.length = len(e.behind) + len(o.body)
+}
+
+// one is message for what is nothing but one. It returns the bytes of its headers and body.
+func (e *encoder) one(c *content) (n int) {
+	n = c.length()
+	e.named = e.named[:0]
+	e.behind = c.appendHeaders(wire.AppendMessage(e.behind[:0], "", nil, n))
+	return n
 }
 
 // alone is the message as those get it who get it alone, but for its body.

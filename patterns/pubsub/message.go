@@ -75,6 +75,9 @@ func (c *content) appendHeaders(dst []byte) []byte {
 	return wire.AppendHeaders(dst, c.head)
 }
 
+// number is how many messages there are.
+func (c *content) number() int { return max(1, c.count) }
+
 // size is about how many bytes the message has in a frame.
 func (c *content) size(topic string) int {
 	const heads = 96

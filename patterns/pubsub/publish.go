@@ -183,7 +183,7 @@ func (p *publication) begin(e *Engine, topic string, o patterns.PublishOptions) 
 			return noKeys(p.out.topic)
 		}
 	}
-	p.wrap(r.strict.Load() || p.uplink != nil && p.uplink.strict())
+	p.wrap(r.asked(up))
 	return nil
 }
 
@@ -249,7 +249,7 @@ func (p *publication) send(m mode) {
 	if p.sent = p.lacking == nil && !p.out.apart; !p.sent {
 		return
 	}
-	p.e.counts.published.Add(uint64(p.messages()))
+	p.e.counts.published.Add(uint64(p.what.number()))
 	if p.run == nil {
 		p.deliverHere()
 	}
@@ -259,13 +259,13 @@ func (p *publication) send(m mode) {
 // giveUp leaves those who had no room without the message.
 func (p *publication) giveUp() {
 	if len(p.left) > 0 {
-		p.to.giveUp(p.left, p.messages())
+		p.to.giveUp(p.left, p.what.number())
 	}
 	for _, s := range p.blocked {
 		s.inbox.Put(p.here().unpacked())
 	}
 	if p.above {
-		p.uplink.giveUp(p.messages())
+		p.uplink.giveUp(p.what.number())
 	}
 }
 

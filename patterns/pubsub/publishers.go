@@ -49,6 +49,10 @@ type route struct {
 	version uint64      // guarded by to.mu; of the audience that way is of
 }
 
+// asked says whether somebody has asked for signatures, on the topic or behind the way to the
+// root group, nil = there is none.
+func (r *route) asked(up *uplink) bool { return r.strict.Load() || up != nil && up.strict() }
+
 // signs says whether a message has to be signed that is not, and notes it for the next
 // one; r may be nil: what is passed on stays as it is. The lock of to is held.
 func (r *route) signs(w *way, what *content) bool {

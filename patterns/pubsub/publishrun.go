@@ -62,8 +62,5 @@ func publishRun(e *Engine, topic string, run wire.Messages, count int, all func(
 // together says whether several messages have to be nothing but sent: they are not
 // signed, sealed, or for anybody here.
 func (p *publication) together(r *route, up *uplink) bool {
-	return !p.to.keys.seals() && !r.strict.Load() && !(up != nil && up.strict()) && p.heard() == nil
+	return !p.to.keys.seals() && !r.asked(up) && p.heard() == nil
 }
-
-// messages is how many there are.
-func (p *publication) messages() int { return max(1, p.count) }

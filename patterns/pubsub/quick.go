@@ -3,11 +3,7 @@
 
 package pubsub
 
-import (
-	"context"
-
-	"github.com/arke-mesh/arke/internal/wire"
-)
+import "context"
 
 // quickBytes is how long a message is at most that is published quickly.
 const quickBytes = 4 << 10
@@ -25,12 +21,12 @@ func publishQuickly(ctx context.Context, e *Engine, topic string, body []byte) (
 		return false, nil // publish says why
 	}
 	defer e.publishers.done(r.to)
-	if !r.to.ready.Load() || r.to.keys.seals() || r.strict.Load() || up == nil || !up.ready.Load() || up.strict() || !sendQuickly(r.to, r, body) {
+	c := content{body: body}
+	if !r.to.ready.Load() || r.to.keys.seals() || up == nil || !up.ready.Load() || r.asked(up) || !sendQuickly(r.to, r, &c) {
 		return false, nil
 	}
 	e.armSweep()
 	e.counts.published.Add(1)
-	c := content{body: body}
 	if up.put(r.to.last.Load(), r.topic, &c) == nil {
 		return true, nil
 	}
@@ -41,23 +37,17 @@ func publishQuickly(ctx context.Context, e *Engine, topic string, body []byte) (
 }
 
 // sendQuickly is send where that is enough.
-func sendQuickly(p *publisher, r *route, body []byte) bool {
+func sendQuickly(p *publisher, r *route, c *content) bool {
 	p.enter()
 	defer p.unlock()
 	rs := same(p, r)
 	if len(rs) != 1 {
 		return false
 	}
-	p.encoder.plain(body)
-	if !repeated(p, rs[0], r.topic, 1, body) {
+	p.encoder.one(c)
+	if !repeated(p, rs[0], r.topic, 1, c.body) {
 		return false
 	}
 	p.tree.signer.addressed++
 	return true
-}
-
-// plain is message for a body without headers.
-func (e *encoder) plain(body []byte) {
-	e.named = e.named[:0]
-	e.behind = wire.AppendHeaders(wire.AppendMessage(e.behind[:0], "", nil, wire.NoHeaders+len(body)), nil)
 }

@@ -175,7 +175,7 @@ func (u *uplink) present() *receiver {
 // put sends one copy, and returns where it had no room. now is about what the
 // time is.
 func (u *uplink) put(now int64, topic string, c *content) *receiver {
-	n := uint64(max(1, c.count))
+	n := uint64(c.number())
 	u.mu.Lock()
 	defer u.unlock()
 	u.now, u.ticked = max(now, u.now), true
@@ -216,7 +216,7 @@ func (u *uplink) send(ctx context.Context, topic string, c *content) error {
 		u.waiters.away(w)
 		u.unlock()
 		if err != nil {
-			u.giveUp(max(1, c.count))
+			u.giveUp(c.number())
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ func (t *topics) all() []*subscription {
 	return inOrder(t.subs)
 }
 
-// handlePublication takes messages in. It keeps the frame of a long one.
+// handlePublication takes messages in. It keeps a long frame.
 func (t *topics) handlePublication(frame []byte) (kept bool) {
 	tail, err := t.heading.take(frame)
 	if err != nil {
