@@ -22,6 +22,7 @@ import (
 	"github.com/arke-mesh/arke/internal/admin"
 	"github.com/arke-mesh/arke/internal/collector"
 	"github.com/arke-mesh/arke/internal/plural"
+	"github.com/arke-mesh/arke/internal/processors"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -73,7 +74,8 @@ their own network first, and lent ones where those are gone or have too much to 
 ` + gatewayKeys + `
 
 With --admin ADDR the gateway serves /metrics for Prometheus, /healthz, /readyz,
-/status.json, /log-level and /debug/pprof there, as 'arke relay' does.
+/status.json, /log-level and /debug/pprof there, as 'arke relay' does. Its memory and its
+processors follow its load, too: see 'arke relay --help'.
 
 SIGHUP reads the list of what is lent again: what has not changed goes on undisturbed.
 It reads keys, bans, certificates and revocations again, too, after 'arke key rotate', say.
@@ -143,6 +145,9 @@ func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFil
 		}
 		defer s.Close()
 		watch.Address = s.Addr()
+	}
+	if a.Env.GOMAXPROCS == "" {
+		defer processors.Pace()()
 	}
 	if err := announceGateway(a, g, watch.Address); err != nil {
 		return err
