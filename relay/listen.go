@@ -10,37 +10,57 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
+
+	"github.com/arke-mesh/arke/relay/internal/peercred"
 )
 
 // MaxSocketPath is how many bytes a socket's path has at most: what every system can
 // bind. Linux takes four more.
 const MaxSocketPath = 103
 
-// listenUnix opens the socket and returns, besides it, what gives the path
-// free for another relay. A socket that a dead relay left behind is removed.
-func listenUnix(path string, to sharing) (net.Listener, func(), error) {
+// ListenPrivate opens a unix socket that only this user and root may connect to,
+// under the rules of the relay's own: its directory must be safe, a live one is not
+// taken over, and closing it removes it.
+func ListenPrivate(path string) (net.Listener, error) { return listenUnix(path, Config{}.sharing()) }
+
+// lockedListener gives its path free for another relay when it is closed.
+type lockedListener struct {
+	net.Listener
+	unlock func()
+}
+
+// Close implements net.Listener.
+func (l *lockedListener) Close() error {
+	err := l.Listener.Close()
+	l.unlock()
+	return err
+}
+
+// listenUnix opens the socket. One that a dead relay left behind is removed.
+func listenUnix(path string, to sharing) (net.Listener, error) {
 	if len(path) > MaxSocketPath {
-		return nil, nil, fmt.Errorf("relay: socket path of %d bytes, at most %d: %s", len(path), MaxSocketPath, path)
+		return nil, fmt.Errorf("relay: socket path of %d bytes, at most %d: %s", len(path), MaxSocketPath, path)
 	}
 	if err := prepareDir(filepath.Dir(path), to); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	// The lock decides between two relays that start at once: both would find
 	// the old socket dead, and one would remove the other one's new socket.
 	unlock, err := lockFile(path + ".lock")
 	if errors.Is(err, errLocked) {
-		return nil, nil, socketInUse(path)
+		return nil, socketInUse(path)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("relay: %w", err)
+		return nil, fmt.Errorf("relay: %w", err)
 	}
 	l, err := bindUnix(path, to)
 	if err != nil {
 		unlock()
-		return nil, nil, err
+		return nil, err
 	}
-	return l, unlock, nil
+	return &lockedListener{l, sync.OnceFunc(unlock)}, nil
 }
 
 func bindUnix(path string, to sharing) (net.Listener, error) {
@@ -52,9 +72,9 @@ func bindUnix(path string, to sharing) (net.Listener, error) {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
 	// Until here the mode was the umask's; peer credentials guard the gap.
-	err = os.Chmod(path, to.mode)
-	if err == nil && to.group != 0 {
-		err = os.Chown(path, -1, to.group)
+	err = os.Chmod(path, to.Mode)
+	if err == nil && to.Group != 0 {
+		err = os.Chown(path, -1, to.Group)
 	}
 	if err != nil {
 		l.Close()
@@ -114,7 +134,7 @@ func prepareDir(dir string, to sharing) error {
 	if info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
 		return fmt.Errorf("%w: others may write to %s: chmod go-w %s", ErrUnsafeSocket, dir, dir)
 	}
-	if uid, ok := owner(info); ok && uid != 0 && uid != os.Geteuid() {
+	if uid := peercred.Owner(info); uid > 0 && uid != os.Geteuid() {
 		return fmt.Errorf("%w: %s belongs to user %d", ErrUnsafeSocket, dir, uid)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -46,7 +47,6 @@ type Relay struct {
 	state     state
 	address   string // of the TCP listener
 	listeners []net.Listener
-	unlock    func() // gives the socket's path free; nil = no socket
 	clients   map[wire.LeafID]*client
 	last      uint64 // number of the session that began last
 
@@ -156,11 +156,11 @@ func (r *Relay) Start(ctx context.Context) error {
 // yet.
 func (r *Relay) listen() error {
 	if r.cfg.Socket != "" {
-		l, unlock, err := listenUnix(r.cfg.Socket, r.cfg.sharing())
+		l, err := listenUnix(r.cfg.Socket, r.cfg.sharing())
 		if err != nil {
 			return err
 		}
-		r.listeners, r.unlock = append(r.listeners, l), unlock
+		r.listeners = append(r.listeners, l)
 	}
 	if r.cfg.Listen != "" {
 		l, err := listenTCP(r.cfg.Listen)
@@ -179,10 +179,6 @@ func (r *Relay) unlisten() {
 		l.Close()
 	}
 	r.listeners = nil
-	if r.unlock != nil {
-		r.unlock()
-		r.unlock = nil
-	}
 }
 
 // Addr returns the loopback address that is bound; "" before Start and if none
@@ -332,10 +328,5 @@ func (r *Relay) isDraining() bool { return r.draining.Err() != nil }
 // attached returns the clients there are, in the order in which they came. The
 // caller holds mu.
 func (r *Relay) attached() []*client {
-	clients := make([]*client, 0, len(r.clients))
-	for _, c := range r.clients {
-		clients = append(clients, c)
-	}
-	slices.SortFunc(clients, func(a, b *client) int { return cmp.Compare(a.origin, b.origin) })
-	return clients
+	return slices.SortedFunc(maps.Values(r.clients), func(a, b *client) int { return cmp.Compare(a.origin, b.origin) })
 }

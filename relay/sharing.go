@@ -15,28 +15,24 @@ import (
 
 // sharing says whose processes may attach over the socket, and how it is protected.
 type sharing struct {
-	self          int // the user whose process the relay is
-	users, groups []int
-	anyone        bool
-	mode          fs.FileMode
-	group         int // of the socket; 0 = the process's own
+	Share
+	self int // the user whose process the relay is
 }
 
 // sharing is the Share with its defaults.
 func (c Config) sharing() sharing {
-	s := c.Share
-	to := sharing{self: os.Geteuid(), users: s.Users, groups: s.Groups, anyone: s.Anyone, mode: s.Mode, group: s.Group}
+	s, to := c.Share, sharing{c.Share, os.Geteuid()}
 	if s.Group != 0 {
-		to.groups = append(slices.Clone(s.Groups), s.Group)
+		to.Groups = append(slices.Clone(s.Groups), s.Group)
 	}
 	switch {
 	case s.Mode != 0:
 	case s.lists():
-		to.mode = 0o666
+		to.Mode = 0o666
 	case s.Group != 0:
-		to.mode = 0o660
+		to.Mode = 0o660
 	default:
-		to.mode = 0o600
+		to.Mode = 0o600
 	}
 	return to
 }
@@ -64,7 +60,7 @@ func (s Share) validate() error {
 
 // dirMode is the mode of the directory that is made for the socket.
 func (s sharing) dirMode() fs.FileMode {
-	if s.mode&0o066 != 0 {
+	if s.Mode&0o066 != 0 {
 		return 0o755
 	}
 	return 0o700
@@ -73,9 +69,9 @@ func (s sharing) dirMode() fs.FileMode {
 // refuses says why a process may not attach; "" = it may.
 func (s sharing) refuses(c peercred.Credentials) string {
 	switch {
-	case c.User == 0, c.User == s.self, s.anyone, slices.Contains(s.users, c.User), c.In(s.groups):
+	case c.User == 0, c.User == s.self, s.Anyone, slices.Contains(s.Users, c.User), c.In(s.Groups):
 		return ""
-	case len(s.users) == 0 && len(s.groups) == 0:
+	case len(s.Users) == 0 && len(s.Groups) == 0:
 		return fmt.Sprintf("the process at the other end belongs to user %d, this relay to user %d, who shares it with nobody", c.User, s.self)
 	}
 	return fmt.Sprintf("this relay takes no programs of user %d in groups %v: its owner, user %d, can allow one of them", c.User, c.Groups, s.self)

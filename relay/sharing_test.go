@@ -60,7 +60,7 @@ func TestTheSocketsMode(t *testing.T) {
 	} {
 		require.NoError(t, tt.share.validate(), "%+v", tt.share)
 		to := Config{Share: tt.share}.sharing()
-		require.Equal(t, tt.mode, to.mode, "%+v", tt.share)
+		require.Equal(t, tt.mode, to.Mode, "%+v", tt.share)
 		require.Equal(t, tt.dir, to.dirMode(), "%+v", tt.share)
 	}
 	for text, share := range map[string]Share{

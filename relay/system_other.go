@@ -5,18 +5,13 @@
 
 package relay
 
-import (
-	"errors"
-	"io/fs"
-)
+import "errors"
 
 var errLocked = errors.New("locked by another process")
 
 // lockFile is not there: two relays that start at the same moment at the same
 // socket are not told apart.
 func lockFile(string) (unlock func(), err error) { return func() {}, nil }
-
-func owner(fs.FileInfo) (uid int, ok bool) { return 0, false }
 
 // refused trusts that whatever went wrong means that nobody listens.
 func refused(err error) bool { return err != nil }

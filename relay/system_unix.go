@@ -7,7 +7,6 @@ package relay
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"syscall"
 )
@@ -29,14 +28,6 @@ func lockFile(path string) (unlock func(), err error) {
 		return nil, err
 	}
 	return func() { f.Close() }, nil
-}
-
-func owner(info fs.FileInfo) (uid int, ok bool) {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
-	}
-	return int(stat.Uid), true
 }
 
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

@@ -80,7 +80,7 @@ func placeAt(path string) place {
 	if err != nil {
 		return place{path: path, uid: -1}
 	}
-	return place{path: path, uid: ownerOf(info), mode: info.Mode()}
+	return place{path: path, uid: peercred.Owner(info), mode: info.Mode()}
 }
 
 // ParseUsers returns the ids of the users that a text lists, names or numbers with

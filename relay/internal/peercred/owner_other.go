@@ -3,9 +3,9 @@
 
 //go:build !unix
 
-package client
+package peercred
 
 import "io/fs"
 
-// ownerOf returns who owns a file, -1 if nobody can tell.
-func ownerOf(fs.FileInfo) int { return -1 }
+// Owner returns who owns a file, -1 if nobody can tell.
+func Owner(fs.FileInfo) int { return -1 }

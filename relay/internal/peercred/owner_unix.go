@@ -3,15 +3,15 @@
 
 //go:build unix
 
-package client
+package peercred
 
 import (
 	"io/fs"
 	"syscall"
 )
 
-// ownerOf returns who owns a file, -1 if nobody can tell.
-func ownerOf(info fs.FileInfo) int {
+// Owner returns who owns a file, -1 if nobody can tell.
+func Owner(info fs.FileInfo) int {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(stat.Uid)
 	}
