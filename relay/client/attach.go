@@ -168,7 +168,7 @@ func (a *attacher) run(c *connection) {
 
 // isOver says that Run ended with the session.
 func isOver(err error) bool {
-	return errors.Is(err, session.ErrGoodbye) || errors.Is(err, session.ErrLeft) || errors.Is(err, session.ErrDown) || errors.Is(err, session.ErrPoison)
+	return isAny(err, session.ErrGoodbye, session.ErrLeft, session.ErrDown, session.ErrPoison)
 }
 
 // redial tries until it is connected, and ends the session when that is over. It

@@ -4,9 +4,11 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,6 +33,10 @@ type claim struct {
 
 	// Guarded by claims.mu.
 	first chan error // has room for the relay's first word; nil when that has come
+
+	closing  atomic.Bool
+	closed   chan struct{} // closed when close is done
+	closeErr error         // set before closed is
 }
 
 // claims keeps the relay informed of all claims of a client: it is the shell
@@ -114,6 +120,21 @@ func (s *claims) end(ctx context.Context, c *claim) error {
 		s.sendLeave(c.id, time.Microsecond)
 	}
 	return ctx.Err()
+}
+
+// close is end and what follows it, once. Who comes later waits for that, until ctx
+// ends.
+func (s *claims) close(ctx context.Context, c *claim, then func() error) error {
+	if c.closing.CompareAndSwap(false, true) {
+		c.closeErr = cmp.Or(s.end(ctx, c), then())
+		close(c.closed)
+	}
+	select {
+	case <-c.closed:
+		return c.closeErr
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // sendLeave tells the relay to end a claim; if that can't be sent, the session is
@@ -204,20 +225,17 @@ func (s *claims) pump() {
 
 // arm has pump called again. The caller holds mu.
 func (s *claims) arm(now, again time.Time) {
-	switch {
-	case s.timer != nil:
+	if s.timer != nil {
 		s.timer.Stop()
 		s.timer = nil
-	case again.IsZero():
-		return
 	}
 	if !again.IsZero() {
 		s.timer = s.link.clock.AfterFunc("client/claims", again.Sub(now), s.attached)
 	}
 }
 
-// close ends what is waited for.
-func (s *claims) close() {
+// stop ends what is waited for.
+func (s *claims) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -146,11 +147,8 @@ func (c *Client) Start(ctx context.Context) error {
 	if err := c.become(stateNew, stateStarting); err != nil {
 		return err
 	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = overlay.WithTimeout(ctx, c.link.clock, "client/start", defaultTimeout)
-		defer cancel()
-	}
+	ctx, cancel := c.link.limited(ctx)
+	defer cancel()
 	if err := c.attacher.start(ctx); err != nil {
 		if closed := c.become(stateStarting, stateNew); closed != nil {
 			return closed
@@ -240,7 +238,7 @@ func (c *Client) Shutdown(ctx context.Context) error {
 		errs = append(errs, ctx.Err())
 	}
 	errs = append(errs, c.publisher.flush(ctx))
-	return errors.Join(firstOf(errs), c.Close())
+	return errors.Join(cmp.Or(errs...), c.Close()) // not the same error once for each member
 }
 
 // leave refuses new registrations and subscriptions, and ends those there are.
@@ -285,14 +283,6 @@ func inOrder[T any](all map[uint64]T) []T {
 // closeTime is how long Close waits for the relay to take what was published.
 const closeTime = 200 * time.Millisecond
 
-// firstOf spares the reader the same error once for each member.
-func firstOf(errs []error) error {
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
-		return errs[i]
-	}
-	return nil
-}
-
 // Close implements patterns.Messenger. Calls that wait get
 // patterns.ErrInterrupted if they may have reached a handler, else
 // patterns.ErrClosed. It waits for handlers and subscribers to return; the
@@ -310,7 +300,7 @@ func (c *Client) Close() error {
 		cancel()
 	}
 	c.attacher.close()
-	c.claims.close()
+	c.claims.stop()
 	c.tunnels.Stop() // handlers of requests may wait for one, and those of tunnels for a request
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,12 +126,8 @@ func (c Config) withDefaults() Config {
 		name := filepath.Base(os.Args[0])
 		c.Name = name[:min(len(name), maxName)]
 	}
-	if c.RelayWait == 0 {
-		c.RelayWait = 2 * time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	c.RelayWait = cmp.Or(c.RelayWait, 2*time.Second)
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	return c
 }
 

@@ -139,22 +139,21 @@ func (c Config) noRelay(err error) error {
 
 // failureOf says what the error of a dial means.
 func failureOf(err error) session.Failure {
-	for _, sign := range []error{syscall.ECONNREFUSED, syscall.ENOENT} {
-		if errors.Is(err, sign) {
-			return session.Refused
-		}
-	}
-	for _, sign := range []error{syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF} {
-		if errors.Is(err, sign) {
-			return session.HungUp
-		}
+	switch {
+	case isAny(err, syscall.ECONNREFUSED, syscall.ENOENT):
+		return session.Refused
+	case isAny(err, syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF):
+		return session.HungUp
 	}
 	return session.Unreached
 }
 
 // isFinal says that another attempt would end the same way.
 func isFinal(err error) bool {
-	return slices.ContainsFunc([]error{ErrVersion, ErrToken, ErrUser, ErrOwner, ErrTooManyClients, ErrRefused, ErrKeys}, func(final error) bool {
-		return errors.Is(err, final)
-	})
+	return isAny(err, ErrVersion, ErrToken, ErrUser, ErrOwner, ErrTooManyClients, ErrRefused, ErrKeys)
+}
+
+// isAny says that err is one of some.
+func isAny(err error, some ...error) bool {
+	return slices.ContainsFunc(some, func(one error) bool { return errors.Is(err, one) })
 }

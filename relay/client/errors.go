@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,20 +114,16 @@ func cause(ctx context.Context) error {
 	return context.Canceled
 }
 
+// refusals are why a relay refuses; what is not here is ErrRefused.
+var refusals = map[wire.EndCode]error{
+	wire.EndVersion:  ErrVersion,
+	wire.EndToken:    ErrToken,
+	wire.EndUser:     ErrUser,
+	wire.EndFull:     ErrTooManyClients,
+	wire.EndShutdown: ErrNoRelay,
+}
+
 // refused returns the error for a relay's refusal.
 func refused(f wire.LeafGoodbye) error {
-	err := ErrRefused
-	switch f.Code {
-	case wire.EndVersion:
-		err = ErrVersion
-	case wire.EndToken:
-		err = ErrToken
-	case wire.EndUser:
-		err = ErrUser
-	case wire.EndFull:
-		err = ErrTooManyClients
-	case wire.EndShutdown:
-		err = ErrNoRelay
-	}
-	return fmt.Errorf("%w: %s", err, f.Text)
+	return fmt.Errorf("%w: %s", cmp.Or(refusals[f.Code], ErrRefused), f.Text)
 }

@@ -156,7 +156,7 @@ func (c *Client) Subscribe(ctx context.Context, pattern string, s patterns.Subsc
 		return nil, err
 	}
 	if err := c.claims.make(ctx, &sub.claim); err != nil {
-		sub.forget()
+		c.topics.remove(sub)
 		return nil, err
 	}
 	return sub, nil

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -21,10 +22,7 @@ type registration struct {
 	claim  claim
 	server *request.Server
 
-	member   atomic.Uint64 // as the relay called it last
-	closing  atomic.Bool
-	closed   chan struct{} // closed when Close is done
-	closeErr error         // set before closed is
+	member atomic.Uint64 // as the relay called it last
 }
 
 var _ patterns.Registration = (*registration)(nil)
@@ -42,7 +40,7 @@ func newRegistration(c *Client, name string, service patterns.Service, limits pa
 	if err := c.takes(); err != nil {
 		return nil, err
 	}
-	r := &registration{client: c, closed: make(chan struct{})}
+	r := &registration{client: c}
 	id := c.nextID()
 	var err error
 	if r.server, err = c.requests.AddMember(cluster.MemberID(id), name, service, limits); err != nil {
@@ -62,7 +60,7 @@ func newRegistration(c *Client, name string, service patterns.Service, limits pa
 	r.claim = claim{
 		id: id, name: name, kind: wire.KindServe, frame: f.AppendTo(nil),
 		granted: func(d wire.Done) { r.member.Store(d.Value) },
-		lost:    func() {},
+		lost:    func() {}, closed: make(chan struct{}),
 	}
 	c.regs[id] = r
 	return r, nil
@@ -89,24 +87,11 @@ func (r *registration) Member() string { return cluster.MemberID(r.member.Load()
 
 // Close implements patterns.Registration.
 func (r *registration) Close(ctx context.Context) error {
-	if r.closing.CompareAndSwap(false, true) {
-		// The relay says when all that was accepted for the member is answered.
-		r.closeErr = r.client.claims.end(ctx, &r.claim)
-		if err := r.server.Drain(ctx); r.closeErr == nil {
-			r.closeErr = err
-		}
-		if err := r.client.tunnels.DrainMember(ctx, cluster.MemberID(r.claim.id)); r.closeErr == nil {
-			r.closeErr = err
-		}
-		r.forget()
-		close(r.closed)
-	}
-	select {
-	case <-r.closed:
-		return r.closeErr
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	// The relay says when all that was accepted for the member is answered.
+	return r.client.claims.close(ctx, &r.claim, func() error {
+		defer r.forget()
+		return cmp.Or(r.server.Drain(ctx), r.client.tunnels.DrainMember(ctx, cluster.MemberID(r.claim.id)))
+	})
 }
 
 // abandon takes back what could not be registered.

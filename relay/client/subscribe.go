@@ -21,10 +21,6 @@ type subscription struct {
 	pattern string
 	inbox   *inbox.Inbox
 	taker   *taker // nil unless it blocks publishers
-
-	closing  atomic.Bool
-	closed   chan struct{} // closed when Close is done
-	closeErr error         // set before closed is
 }
 
 var _ patterns.Subscription = (*subscription)(nil)
@@ -36,7 +32,7 @@ func newSubscription(c *Client, pattern string, s patterns.Subscriber, o pattern
 		return nil, err
 	}
 	o = o.WithDefaults()
-	sub := &subscription{client: c, pattern: pattern, closed: make(chan struct{})}
+	sub := &subscription{client: c, pattern: pattern}
 	f := wire.Subscribe{ID: c.nextID(), Queue: o.Queue, Pattern: pattern}
 	if o.NoEcho {
 		f.Options |= wire.SubscribeNoEcho
@@ -57,7 +53,7 @@ func newSubscription(c *Client, pattern string, s patterns.Subscriber, o pattern
 	sub.inbox = box
 	sub.claim = claim{
 		id: f.ID, name: pattern, kind: wire.KindSubscribe, frame: f.AppendTo(nil),
-		granted: func(wire.Done) {}, lost: sub.lost,
+		granted: func(wire.Done) {}, lost: sub.lost, closed: make(chan struct{}),
 	}
 	c.topics.add(sub)
 	return sub, nil
@@ -87,24 +83,12 @@ func (s *subscription) Status() patterns.SubscriptionStatus { return s.inbox.Sta
 
 // Close implements patterns.Subscription.
 func (s *subscription) Close(ctx context.Context) error {
-	if s.closing.CompareAndSwap(false, true) {
-		// What was sent for it has come when the relay answers.
-		s.closeErr = s.client.claims.end(ctx, &s.claim)
-		s.forget()
-		if err := s.inbox.Close(ctx); s.closeErr == nil {
-			s.closeErr = err
-		}
-		close(s.closed)
-	}
-	select {
-	case <-s.closed:
-		return s.closeErr
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	// What was sent for it has come when the relay answers.
+	return s.client.claims.close(ctx, &s.claim, func() error {
+		s.client.topics.remove(s)
+		return s.inbox.Close(ctx)
+	})
 }
-
-func (s *subscription) forget() { s.client.topics.remove(s) }
 
 // taker is the subscriber of a subscription that blocks publishers: it tells the
 // relay how many messages of its session the program has had.
