@@ -175,14 +175,13 @@ func (a *attachment) look(number, times int) {
 	switch {
 	case !current || gone == nil:
 	case gone():
-		a.c.relay.count.ended[wire.EndSilent].Add(1)
-		a.c.end(errGone)
+		a.lapse(number)
 	case times < len(looks):
 		a.c.relay.clock.AfterFunc("relay/look", looks[times], func() { a.look(number, times+1) })
 	}
 }
 
-// lapse ends the session of a client that has not come back.
+// lapse ends the session of a client that has not come back, or can't.
 func (a *attachment) lapse(number int) {
 	a.mu.Lock()
 	current := number == a.number && !a.finished

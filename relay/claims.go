@@ -37,6 +37,16 @@ const (
 	claimKinds
 )
 
+// kinds is what sets them apart.
+var kinds = [claimKinds]struct {
+	lane           wire.Lane   // where the client is told of a claim: behind what comes for it
+	verb           policy.Verb // what the client does with the place, in the policy's words
+	tooMany, share error       // why one more is refused
+}{
+	registration: {wire.LaneCtl, policy.Serve, ErrTooManyRegistrations, ErrShareOfRegistrations},
+	subscription: {wire.LanePub, policy.Subscribe, ErrTooManySubscriptions, ErrShareOfSubscriptions},
+}
+
 // claims are the registrations and subscriptions of one client: ids that it has
 // chosen, and the places that they stand for. One that is open has no goroutine.
 type claims struct {
@@ -84,7 +94,7 @@ type claim struct {
 // begin takes an id for a place. An error says that the client broke the protocol.
 func (s *claims) begin(id uint64, kind claimKind, timeout uint64, p place) error {
 	k := &claim{place: p, of: s, id: id, kind: kind, gone: make(chan struct{})}
-	k.refused, k.under = s.c.rights.refuse(k.verb(), p.name()), s.c.rights.under
+	k.refused, k.under = s.c.rights.refuse(kinds[k.kind].verb, p.name()), s.c.rights.under
 	k.ctx, k.cancel = context.WithCancel(s.c.ctx)
 	k.opening, k.giveUp = s.c.relay.within(k.ctx, micros(timeout, openTimeout))
 	err := s.add(k)
@@ -100,13 +110,14 @@ func (s *claims) begin(id uint64, kind claimKind, timeout uint64, p place) error
 	}
 	k.cancel()
 	s.c.relay.count.limit(err)
-	s.c.answers.done(k.lane(), id, err, 0)
+	s.c.answers.done(kinds[k.kind].lane, id, err, 0)
 	return nil
 }
 
 // add takes a place among the client's claims.
 func (s *claims) add(k *claim) error {
 	limits := &s.c.relay.cfg.Limits
+	most := [claimKinds]int{registration: limits.Registrations, subscription: limits.Subscriptions}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -116,35 +127,14 @@ func (s *claims) add(k *claim) error {
 		return k.refused
 	case s.c.relay.isDraining():
 		return errDraining
-	case k.kind == registration && s.count[registration] >= limits.Registrations:
-		return ErrTooManyRegistrations
-	case k.kind == subscription && s.count[subscription] >= limits.Subscriptions:
-		return ErrTooManySubscriptions
+	case s.count[k.kind] >= most[k.kind]:
+		return kinds[k.kind].tooMany
 	case !s.parts[k.kind].Cover(s.count[k.kind] + 1):
-		return shareErrors[k.kind]
+		return kinds[k.kind].share
 	}
 	s.byID[k.id] = k
 	s.count[k.kind]++
 	return nil
-}
-
-// shareErrors are why one more is refused of which its client has its share.
-var shareErrors = [claimKinds]error{registration: ErrShareOfRegistrations, subscription: ErrShareOfSubscriptions}
-
-// lane is where the client is told of a claim: behind what comes for it.
-func (k *claim) lane() wire.Lane {
-	if k.kind == subscription {
-		return wire.LanePub
-	}
-	return wire.LaneCtl
-}
-
-// verb is what the client does with the place, in the policy's words.
-func (k *claim) verb() policy.Verb {
-	if k.kind == subscription {
-		return policy.Subscribe
-	}
-	return policy.Serve
 }
 
 // run opens the claim's place.
@@ -160,9 +150,9 @@ func (k *claim) run() {
 			err = errDraining
 		}
 		asked := k.of.forget(k)
-		c.answers.done(k.lane(), k.id, err, 0)
+		c.answers.done(kinds[k.kind].lane, k.id, err, 0)
 		if asked {
-			c.answers.done(k.lane(), k.id, nil, 0)
+			c.answers.done(kinds[k.kind].lane, k.id, nil, 0)
 		}
 		return
 	}
@@ -170,7 +160,7 @@ func (k *claim) run() {
 	k.opened, k.leaving = true, k.leaving || k.ctx.Err() != nil
 	leaving := k.leaving
 	k.of.mu.Unlock()
-	c.answers.done(k.lane(), k.id, nil, value)
+	c.answers.done(kinds[k.kind].lane, k.id, nil, value)
 	c.sess.Want(k.of.wanted)
 	if leaving {
 		k.shut()
@@ -236,7 +226,7 @@ func (k *claim) shut() {
 	defer cancel()
 	err := k.close(ctx)
 	if k.of.forget(k) {
-		k.of.c.answers.done(k.lane(), k.id, err, 0)
+		k.of.c.answers.done(kinds[k.kind].lane, k.id, err, 0)
 	}
 }
 

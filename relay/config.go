@@ -4,6 +4,7 @@
 package relay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -197,21 +198,16 @@ type Totals struct {
 }
 
 func (t Totals) withDefaults(l Limits) Totals {
-	zero := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	zero(&t.Registrations, 4*l.Registrations)
-	zero(&t.Subscriptions, 4*l.Subscriptions)
-	zero(&t.Requests, 4*l.Requests)
-	zero(&t.Deliveries, 4*l.Deliveries)
-	zero(&t.Tunnels, 3*l.Tunnels)
-	zero(&t.Work, 32<<10)
-	zero(&t.Waits, 8<<10)
+	t.Registrations = cmp.Or(t.Registrations, 4*l.Registrations)
+	t.Subscriptions = cmp.Or(t.Subscriptions, 4*l.Subscriptions)
+	t.Requests = cmp.Or(t.Requests, 4*l.Requests)
+	t.Deliveries = cmp.Or(t.Deliveries, 4*l.Deliveries)
+	t.Tunnels = cmp.Or(t.Tunnels, 3*l.Tunnels)
+	t.Work = cmp.Or(t.Work, 32<<10)
+	t.Waits = cmp.Or(t.Waits, 8<<10)
 	// Lanes of requests, replies and large ones, and of publications in both
 	// directions; calls, and their replies; what came in part.
-	zero(&t.Bytes, 2*(2*l.QueueBytes+2*l.PublicationBytes+2*l.RequestBytes+l.TunnelBytes+3*largestMessage))
+	t.Bytes = cmp.Or(t.Bytes, 2*(2*l.QueueBytes+2*l.PublicationBytes+2*l.RequestBytes+l.TunnelBytes+3*largestMessage))
 	return t
 }
 
@@ -219,28 +215,19 @@ func (t Totals) withDefaults(l Limits) Totals {
 const maxName = 255
 
 func (l Limits) withDefaults() Limits {
-	zero := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	zero(&l.Waiting, 256)
-	zero(&l.Clients, 256)
-	zero(&l.Registrations, 64)
-	zero(&l.Subscriptions, 4096)
-	zero(&l.PublicationBytes, 16<<20)
-	zero(&l.Requests, 4096)
-	zero(&l.Deliveries, 16384)
-	zero(&l.RequestBytes, 64<<20)
-	zero(&l.QueueBytes, 8<<20)
-	zero(&l.Tunnels, 16384)
-	zero(&l.TunnelBytes, 64<<20)
-	if l.Handshake == 0 {
-		l.Handshake = 2 * time.Second
-	}
-	if l.Stall == 0 {
-		l.Stall = 30 * time.Second
-	}
+	l.Waiting = cmp.Or(l.Waiting, 256)
+	l.Clients = cmp.Or(l.Clients, 256)
+	l.Registrations = cmp.Or(l.Registrations, 64)
+	l.Subscriptions = cmp.Or(l.Subscriptions, 4096)
+	l.PublicationBytes = cmp.Or(l.PublicationBytes, 16<<20)
+	l.Requests = cmp.Or(l.Requests, 4096)
+	l.Deliveries = cmp.Or(l.Deliveries, 16384)
+	l.RequestBytes = cmp.Or(l.RequestBytes, 64<<20)
+	l.QueueBytes = cmp.Or(l.QueueBytes, 8<<20)
+	l.Tunnels = cmp.Or(l.Tunnels, 16384)
+	l.TunnelBytes = cmp.Or(l.TunnelBytes, 64<<20)
+	l.Handshake = cmp.Or(l.Handshake, 2*time.Second)
+	l.Stall = cmp.Or(l.Stall, 30*time.Second)
 	return l
 }
 
@@ -263,12 +250,8 @@ func (l Limits) lanes() (bytes [wire.Lanes]int) {
 func (c Config) withDefaults() Config {
 	c.Limits = c.Limits.withDefaults()
 	c.Totals = c.Totals.withDefaults(c.Limits)
-	if c.Agent == "" {
-		c.Agent = "arke"
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	c.Agent = cmp.Or(c.Agent, "arke")
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	return c
 }
 

@@ -44,27 +44,27 @@ var (
 // patterns.ErrTooMany. No handler ran.
 var (
 	// ErrTooManyRegistrations: the client has Limits.Registrations.
-	ErrTooManyRegistrations error = &limitError{"relay: too many registrations of one client", patterns.ErrTooMany, wire.LimitRegistrations}
+	ErrTooManyRegistrations error = &limitError{"relay: too many registrations of one client", patterns.ErrTooMany, wire.LimitRegistrations, dropTooManyRegistrations}
 	// ErrTooManyRequests: Limits.Requests of its calls have no reply yet.
-	ErrTooManyRequests error = &limitError{"relay: too many requests of one client", patterns.ErrOverloaded, wire.LimitCalls}
+	ErrTooManyRequests error = &limitError{"relay: too many requests of one client", patterns.ErrOverloaded, wire.LimitCalls, dropTooManyRequests}
 	// ErrTooManyBytes: such calls hold Limits.RequestBytes.
-	ErrTooManyBytes error = &limitError{"relay: too many bytes in requests of one client", patterns.ErrOverloaded, wire.LimitBytes}
+	ErrTooManyBytes error = &limitError{"relay: too many bytes in requests of one client", patterns.ErrOverloaded, wire.LimitBytes, dropTooManyBytes}
 	// ErrTooManyTunnels: Limits.Tunnels are open.
-	ErrTooManyTunnels error = &limitError{"relay: too many tunnels of one client", patterns.ErrTooMany, wire.LimitTunnels}
+	ErrTooManyTunnels error = &limitError{"relay: too many tunnels of one client", patterns.ErrTooMany, wire.LimitTunnels, dropTooManyTunnels}
 	// ErrTooManySubscriptions: the client has Limits.Subscriptions.
-	ErrTooManySubscriptions error = &limitError{"relay: too many subscriptions of one client", patterns.ErrTooMany, wire.LimitSubscriptions}
+	ErrTooManySubscriptions error = &limitError{"relay: too many subscriptions of one client", patterns.ErrTooMany, wire.LimitSubscriptions, dropTooManySubscriptions}
 )
 
 // Shares of what all clients of the relay may have together, see Totals: others
 // have theirs, and this client has as much. Their code is one; they match what those
 // above do.
 var (
-	ErrShareOfRegistrations error = &limitError{"relay: its clients have too many registrations, and this one has its share", patterns.ErrTooMany, wire.LimitShare}
-	ErrShareOfSubscriptions error = &limitError{"relay: its clients have too many subscriptions, and this one has its share", patterns.ErrTooMany, wire.LimitShare}
-	ErrShareOfTunnels       error = &limitError{"relay: its clients have too many tunnels, and this one has its share", patterns.ErrTooMany, wire.LimitShare}
-	ErrShareOfRequests      error = &limitError{"relay: its clients make too many requests, and this one has its share", patterns.ErrOverloaded, wire.LimitShare}
-	ErrShareOfWork          error = &limitError{"relay: its clients ask for too much at once, and this one has its share", patterns.ErrOverloaded, wire.LimitShare}
-	ErrShareOfBytes         error = &limitError{"relay: its clients hold too many bytes, and this one has its share", patterns.ErrOverloaded, wire.LimitShare}
+	ErrShareOfRegistrations error = &limitError{"relay: its clients have too many registrations, and this one has its share", patterns.ErrTooMany, wire.LimitShare, dropShareOfRegistrations}
+	ErrShareOfSubscriptions error = &limitError{"relay: its clients have too many subscriptions, and this one has its share", patterns.ErrTooMany, wire.LimitShare, dropShareOfSubscriptions}
+	ErrShareOfTunnels       error = &limitError{"relay: its clients have too many tunnels, and this one has its share", patterns.ErrTooMany, wire.LimitShare, dropShareOfTunnels}
+	ErrShareOfRequests      error = &limitError{"relay: its clients make too many requests, and this one has its share", patterns.ErrOverloaded, wire.LimitShare, dropShareOfRequests}
+	ErrShareOfWork          error = &limitError{"relay: its clients ask for too much at once, and this one has its share", patterns.ErrOverloaded, wire.LimitShare, dropShareOfWork}
+	ErrShareOfBytes         error = &limitError{"relay: its clients hold too many bytes, and this one has its share", patterns.ErrOverloaded, wire.LimitShare, dropShareOfBytes}
 )
 
 // limitError is a limit of a client.
@@ -72,6 +72,7 @@ type limitError struct {
 	text  string
 	cause error
 	code  uint32
+	drop  dropReason // counts those that are refused
 }
 
 func (e *limitError) Error() string     { return e.text }

@@ -100,34 +100,15 @@ func (c *counters) add(d dropReason, n int) { c.drops.Add(d, uint64(n)) }
 
 // limit counts err if it is a limit of a client, or that the relay drains.
 func (c *counters) limit(err error) {
-	switch err {
-	case ErrTooManyRequests:
-		c.drop(dropTooManyRequests)
-	case ErrTooManyBytes:
-		c.drop(dropTooManyBytes)
-	case ErrTooManySubscriptions:
-		c.drop(dropTooManySubscriptions)
-	case ErrTooManyRegistrations:
-		c.drop(dropTooManyRegistrations)
-	case ErrTooManyTunnels:
-		c.drop(dropTooManyTunnels)
-	case errTooManyDeliveries:
+	l, ok := err.(*limitError)
+	switch {
+	case ok:
+		c.drop(l.drop)
+	case err == errTooManyDeliveries:
 		c.drop(dropTooManyDeliveries)
-	case ErrShareOfRegistrations:
-		c.drop(dropShareOfRegistrations)
-	case ErrShareOfSubscriptions:
-		c.drop(dropShareOfSubscriptions)
-	case ErrShareOfTunnels:
-		c.drop(dropShareOfTunnels)
-	case ErrShareOfRequests:
-		c.drop(dropShareOfRequests)
-	case errShareOfDeliveries:
+	case err == errShareOfDeliveries:
 		c.drop(dropShareOfDeliveries)
-	case ErrShareOfWork:
-		c.drop(dropShareOfWork)
-	case ErrShareOfBytes:
-		c.drop(dropShareOfBytes)
-	case errDraining:
+	case err == errDraining:
 		c.drop(dropRequestInDrain)
 	}
 }

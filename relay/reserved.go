@@ -84,11 +84,7 @@ func (s *calls) list(k *call) {
 		k.fail(err)
 		return
 	}
-	body, err := json.Marshal(list)
-	if err != nil {
-		panic("BUG: members have no JSON: " + err.Error())
-	}
-	k.finish(wire.Reply{ID: k.id, From: &wire.From{}}, wire.AppendTail(nil, nil, body))
+	k.tell(list)
 }
 
 // maxNamed is how many peers are named in one answer.
@@ -108,9 +104,14 @@ func (s *calls) name(k *call) {
 			names[id] = name
 		}
 	}
-	body, err := json.Marshal(names)
+	k.tell(names)
+}
+
+// tell answers with a value as JSON.
+func (k *call) tell(v any) {
+	body, err := json.Marshal(v)
 	if err != nil {
-		panic("BUG: names have no JSON: " + err.Error())
+		panic("BUG: an answer has no JSON: " + err.Error())
 	}
 	k.finish(wire.Reply{ID: k.id, From: &wire.From{}}, wire.AppendTail(nil, nil, body))
 }

@@ -5,6 +5,7 @@ package relay
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"go.uber.org/zap"
@@ -150,12 +151,8 @@ func tokensKnown(p *policy.Policy, tokens []Token) error {
 	if p == nil {
 		return nil
 	}
-	have := map[string]bool{}
-	for _, t := range tokens {
-		have[t.Name] = true
-	}
 	for _, name := range p.Tokens() {
-		if !have[name] {
+		if !slices.ContainsFunc(tokens, func(t Token) bool { return t.Name == name }) {
 			return fmt.Errorf("relay: the policy has rules for token %s, which this relay does not have", name)
 		}
 	}
@@ -166,9 +163,10 @@ func tokensKnown(p *policy.Policy, tokens []Token) error {
 func (s *claims) obey(p *policy.Policy) {
 	c := s.c
 	for kind := range claimKinds {
+		verb := kinds[kind].verb
 		for _, k := range s.all(kind) {
-			if !c.rights.stillMay(p, k.verb(), k.name()) {
-				c.log.Warn("ended the session of a client that the policy does not let keep what it has", zap.Stringer("who", c.rights.who), zap.Stringer("verb", k.verb()), zap.String("name", k.name()))
+			if !c.rights.stillMay(p, verb, k.name()) {
+				c.log.Warn("ended the session of a client that the policy does not let keep what it has", zap.Stringer("who", c.rights.who), zap.Stringer("verb", verb), zap.String("name", k.name()))
 				c.dismiss("the policy of this relay has changed")
 				return
 			}

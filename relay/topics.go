@@ -4,6 +4,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -199,26 +200,13 @@ func (t *topics) send(head []byte, tails [][]byte, ids []uint64, publisher strin
 
 // Gap implements pubsub.Sink.
 func (t *topics) Gap(g patterns.Gap, ids []uint64) {
-	t.miss(ids, loss{g.Missed, g.Exact, gapReason(g.Reason), g.From})
+	t.miss(ids, loss{g.Missed, g.Exact, cmp.Or(gapReasons[g.Reason], wire.GapLost), g.From})
 }
 
-// gapReason returns the reason as it travels.
-func gapReason(r patterns.GapReason) wire.GapReason {
-	switch r {
-	case patterns.GapSlow:
-		return wire.GapSlow
-	case patterns.GapLane:
-		return wire.GapLane
-	case patterns.GapRelay:
-		return wire.GapRelay
-	case patterns.GapPublisher:
-		return wire.GapPublisher
-	case patterns.GapUnsigned:
-		return wire.GapUnsigned
-	case patterns.GapBorder:
-		return wire.GapBorder
-	}
-	return wire.GapLost
+// gapReasons are the reasons as they travel; others are wire.GapLost.
+var gapReasons = map[patterns.GapReason]wire.GapReason{
+	patterns.GapSlow: wire.GapSlow, patterns.GapLane: wire.GapLane, patterns.GapRelay: wire.GapRelay,
+	patterns.GapPublisher: wire.GapPublisher, patterns.GapUnsigned: wire.GapUnsigned, patterns.GapBorder: wire.GapBorder,
 }
 
 // miss has the client told of a loss, as soon as there is room: before that,
