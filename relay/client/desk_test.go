@@ -218,74 +218,110 @@ func (d *desk) newSession(id uint64) *session.Session {
 
 // handle answers as a relay would.
 func (d *desk) handle(s *session.Session, k wire.Kind, body []byte) {
-	done := func(id uint64) {
-		_, err := s.Send(wire.LaneCtl, wire.KindDone, (&wire.Done{ID: id, Value: id + 0x100}).AppendTo(nil))
-		if err != nil {
-			d.t.Log("desk:", err)
-		}
-	}
+	done := func(id uint64) { d.says(s, wire.Done{ID: id, Value: id + 0x100}) }
 	switch k {
 	case wire.KindServe:
-		m, err := wire.DecodeServe(body)
-		d.note(k, m, err)
-		done(m.ID)
+		done(noted(d, k, body, wire.DecodeServe).ID)
 	case wire.KindSubscribe:
-		m, err := wire.DecodeSubscribe(body)
-		d.note(k, m, err)
-		done(m.ID)
+		done(noted(d, k, body, wire.DecodeSubscribe).ID)
 	case wire.KindLeave:
-		m, err := wire.DecodeLeave(body)
-		d.note(k, m, err)
-		done(m.ID)
+		done(noted(d, k, body, wire.DecodeLeave).ID)
 	case wire.KindPublish:
-		m, err := wire.DecodeLeafPublish(body, nil)
-		d.notePublished(m, err)
+		m := published(d, body)
+		d.notePublished(m)
 		if m.ID != 0 && m.ID != wire.SeveralPublications {
 			done(m.ID)
 		}
 	case wire.KindRequest:
-		m, err := wire.DecodeRequest(body)
-		d.note(k, m, err)
-		d.reply(s, &wire.Reply{ID: m.ID, From: &wire.From{Attempts: 1, Member: 7, Peer: "peer"}, Tail: m.Tail})
+		m := noted(d, k, body, wire.DecodeRequest)
+		r := wire.Reply{ID: m.ID, From: &wire.From{Attempts: 1, Member: 7, Peer: "peer"}, Tail: m.Tail}
+		d.tell(s, wire.LaneRPC, wire.KindReply, r.AppendTo(nil))
 	case wire.KindReply:
-		m, err := wire.DecodeReply(body)
-		d.note(k, m, err)
+		noted(d, k, body, wire.DecodeReply)
 	case wire.KindTunnelCredit:
-		m, err := wire.DecodeTunnelCredit(body)
-		d.note(k, m, err)
+		noted(d, k, body, wire.DecodeTunnelCredit)
 	}
 }
 
-func (d *desk) reply(s *session.Session, r *wire.Reply) {
-	if _, err := s.Send(wire.LaneRPC, wire.KindReply, r.AppendTo(nil)); err != nil {
+// tell sends the client something in a session that may be over.
+func (d *desk) tell(s *session.Session, lane wire.Lane, k wire.Kind, body []byte) {
+	if _, err := s.Send(lane, k, body); err != nil {
 		d.t.Log("desk:", err)
 	}
 }
 
-// notePublished notes each message of a frame.
-func (d *desk) notePublished(m wire.LeafPublish, err error) {
-	for m.Count > 0 {
-		one := m
-		one.Tail = m.Next()
-		d.note(wire.KindPublish, one, err)
-	}
+// says tells the client what became of what it has asked for.
+func (d *desk) says(s *session.Session, m wire.Done) {
+	d.tell(s, wire.LaneCtl, wire.KindDone, m.AppendTo(nil))
 }
 
-func (d *desk) note(k wire.Kind, m any, err error) {
+// on has f see each message of a kind first; true = that was all.
+func (d *desk) on(kind wire.Kind, f func(s *session.Session, body []byte) bool) {
+	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool { return k == kind && f(s, body) }
+}
+
+// read returns what the client has sent.
+func read[M any](d *desk, body []byte, decode func([]byte) (M, error)) M {
+	m, err := decode(body)
 	if err != nil {
 		d.t.Error(err)
 	}
+	return m
+}
+
+// published is read for publications.
+func published(d *desk, body []byte) wire.LeafPublish {
+	return read(d, body, func(b []byte) (wire.LeafPublish, error) { return wire.DecodeLeafPublish(b, nil) })
+}
+
+// noted is read, and has all return it.
+func noted[M any](d *desk, k wire.Kind, body []byte, decode func([]byte) (M, error)) M {
+	m := read(d, body, decode)
+	d.note(k, m)
+	return m
+}
+
+// notePublished notes each message of a frame.
+func (d *desk) notePublished(m wire.LeafPublish) {
+	for m.Count > 0 {
+		one := m
+		one.Tail = m.Next()
+		d.note(wire.KindPublish, one)
+	}
+}
+
+func (d *desk) note(k wire.Kind, m any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.came[k] = append(d.came[k], m)
+}
+
+// send sends the client something in the session that there is.
+func (d *desk) send(lane wire.Lane, k wire.Kind, parts ...[]byte) {
+	d.t.Helper()
+	_, err := d.session().Send(lane, k, parts...)
+	require.NoError(d.t, err)
 }
 
 // publish sends the client a message for its subscriptions.
 func (d *desk) publish(topic, body string, ids ...uint64) {
 	d.t.Helper()
 	m := wire.LeafPublication{Publisher: "pub", Topic: topic, Subscriptions: ids}
-	_, err := d.session().Send(wire.LanePub, wire.KindPublish, m.AppendHead(nil), wire.AppendTail(nil, nil, []byte(body)))
-	require.NoError(d.t, err)
+	d.send(wire.LanePub, wire.KindPublish, m.AppendHead(nil), wire.AppendTail(nil, nil, []byte(body)))
+}
+
+// gap tells it how much one of them has missed.
+func (d *desk) gap(id, missed uint64) {
+	d.t.Helper()
+	g := wire.Gap{Subscriptions: []uint64{id}, Missed: missed, Exact: true, Reason: wire.GapLane, Publisher: "pub"}
+	d.send(wire.LanePub, wire.KindGap, g.AppendTo(nil))
+}
+
+// attached is a desk that is open, and a client of it.
+func attached(t testing.TB) (*desk, *client.Client) {
+	t.Helper()
+	d := newDesk(t).open()
+	return d, d.client()
 }
 
 // client attaches one, which waits for a relay as long as that may take to come.
@@ -319,6 +355,19 @@ func serve(t testing.TB, m patterns.Messenger, cluster string, h patterns.Handle
 	r, err := m.Serve(t.Context(), cluster, h, patterns.Limits{})
 	require.NoError(t, err)
 	return r
+}
+
+// ask makes a request to which nobody pays attention.
+func ask(t testing.TB, m patterns.Messenger, opts ...patterns.RequestOption) error {
+	_, err := m.Request(t.Context(), "geo", patterns.Message{}, opts...)
+	return err
+}
+
+// beside runs f while the test goes on, and gives what it returns.
+func beside(f func() error) <-chan error {
+	ended := make(chan error, 1)
+	go func() { ended <- f() }()
+	return ended
 }
 
 func eventually(t testing.TB, what func() bool, text string) {

@@ -24,9 +24,7 @@ import (
 // relay lives: requests that may not be repeated get their replies, each is asked
 // once, and nothing is registered again.
 func TestABrokenConnectionIsOnlyADelay(t *testing.T) {
-	d := newDesk(t)
-	d.open()
-	c := d.client()
+	d, c := attached(t)
 	serve(t, c, "geo", echo)
 	var l listener
 	subscribe(t, c, "a", &l, patterns.SubscribeOptions{})
@@ -75,8 +73,7 @@ func TestABrokenConnectionIsOnlyADelay(t *testing.T) {
 // is not taken for one that has died: nobody is told of a gap, and the session goes
 // on.
 func TestARelayThatHangsUpIsNotGone(t *testing.T) {
-	d := newDesk(t).open()
-	c := d.client()
+	d, c := attached(t)
 	var l listener
 	subscribe(t, c, "a", &l, patterns.SubscribeOptions{})
 	d.mu.Lock()
@@ -96,8 +93,7 @@ func TestARelayThatHangsUpIsNotGone(t *testing.T) {
 // program's doing, each with a new member id, in order, and those that were
 // closed do not.
 func TestRegistrationsComeBackWithTheRelay(t *testing.T) {
-	d := newDesk(t).open()
-	c := d.client()
+	d, c := attached(t)
 	a, b := serve(t, c, "a", echo), serve(t, c, "b", echo)
 	require.NoError(t, serve(t, c, "c", echo).Close(t.Context()))
 	require.NotEqual(t, a.Member(), b.Member())
@@ -106,15 +102,11 @@ func TestRegistrationsComeBackWithTheRelay(t *testing.T) {
 		d.mu.Lock()
 		clear(d.came)
 		d.mu.Unlock()
-		d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
-			if k != wire.KindServe {
-				return false
-			}
-			m, err := wire.DecodeServe(body)
-			d.note(k, m, err)
-			_, err = s.Send(wire.LaneCtl, wire.KindDone, (&wire.Done{ID: m.ID, Value: uint64(i)<<8 + m.ID}).AppendTo(nil))
-			return err == nil
-		}
+		d.on(wire.KindServe, func(s *session.Session, body []byte) bool {
+			m := noted(d, wire.KindServe, body, wire.DecodeServe)
+			d.says(s, wire.Done{ID: m.ID, Value: uint64(i)<<8 + m.ID})
+			return true
+		})
 		d.open()
 		eventually(t, func() bool { return b.Member() == fmt.Sprintf("%016x", i<<8+2) }, "it does not come back")
 		var names []string
@@ -134,14 +126,14 @@ func TestWhatTheRelayRefusesIsAskedForAgain(t *testing.T) {
 		if k != wire.KindServe && k != wire.KindSubscribe || refuse.Add(-1) < 0 {
 			return false
 		}
-		m, err := wire.DecodeServe(body)
-		if k == wire.KindSubscribe {
-			var x wire.Subscribe
-			x, err = wire.DecodeSubscribe(body)
-			m.ID = x.ID
+		no := wire.Done{Outcome: wire.OutcomeUnreachable}
+		if k == wire.KindServe {
+			no.ID = read(d, body, wire.DecodeServe).ID
+		} else {
+			no.ID = read(d, body, wire.DecodeSubscribe).ID
 		}
-		_, e := s.Send(wire.LaneCtl, wire.KindDone, (&wire.Done{ID: m.ID, Outcome: wire.OutcomeUnreachable}).AppendTo(nil))
-		return errors.Join(err, e) == nil
+		d.says(s, no)
+		return true
 	}
 	d.open()
 	c := d.client()
@@ -162,14 +154,13 @@ func TestOnlyIdempotentRequestsAreSentAgain(t *testing.T) {
 	d := newDesk(t)
 	var mute atomic.Bool
 	mute.Store(true)
-	d.answer = func(_ *session.Session, k wire.Kind, body []byte) bool {
-		if k != wire.KindRequest || !mute.Load() {
-			return false
+	d.on(wire.KindRequest, func(_ *session.Session, body []byte) bool {
+		if mute.Load() {
+			noted(d, wire.KindRequest, body, wire.DecodeRequest)
+			return true
 		}
-		m, err := wire.DecodeRequest(body)
-		d.note(k, m, err)
-		return true
-	}
+		return false
+	})
 	d.open()
 	c := d.client()
 	const each = 5
@@ -215,7 +206,7 @@ func TestCallsWaitForTheRelay(t *testing.T) {
 		return errors.Is(c.TryPublish("a", patterns.Message{}), patterns.ErrWouldBlock) &&
 			errors.Is(patient.TryPublish("a", patterns.Message{}), patterns.ErrWouldBlock)
 	}, "the clients do not notice that the relay is gone")
-	_, err := c.Request(t.Context(), "geo", patterns.Message{})
+	err := ask(t, c)
 	require.ErrorIs(t, err, patterns.ErrUnreachable)
 	require.ErrorIs(t, err, client.ErrNoRelay)
 	require.ErrorContains(t, err, d.socket)
@@ -237,11 +228,7 @@ func TestCallsWaitForTheRelay(t *testing.T) {
 	require.ErrorAs(t, patient.Publish(ctx, "a", patterns.Message{}), &late)
 	require.False(t, late.MaybeRan)
 
-	asked := make(chan error, 1)
-	go func() {
-		_, err := patient.Request(t.Context(), "geo", patterns.Message{})
-		asked <- err
-	}()
+	asked := beside(func() error { return ask(t, patient) })
 	d.open()
 	require.NoError(t, <-asked)
 }
@@ -250,9 +237,7 @@ func TestCallsWaitForTheRelay(t *testing.T) {
 // at when it said goodbye is asked of the next one, although it may not be asked
 // twice.
 func TestWhatADrainingRelayHasNotLookedAtIsAskedAgain(t *testing.T) {
-	d := newDesk(t)
-	d.open()
-	c := d.client()
+	d, c := attached(t)
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	var done atomic.Int64
@@ -264,7 +249,7 @@ func TestWhatADrainingRelayHasNotLookedAtIsAskedAgain(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := c.Request(t.Context(), "geo", patterns.Message{}); err != nil {
+				if err := ask(t, c); err != nil {
 					t.Error(err)
 					return
 				}
@@ -301,22 +286,20 @@ func (d *desk) drain() {
 func TestServeOutlivesADrain(t *testing.T) {
 	d := newDesk(t)
 	var draining atomic.Bool
-	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
-		if k != wire.KindServe || !draining.Load() {
-			return false
+	d.on(wire.KindServe, func(s *session.Session, body []byte) bool {
+		if draining.Load() {
+			d.says(s, wire.Done{ID: read(d, body, wire.DecodeServe).ID, Outcome: wire.OutcomeDraining})
+			return true
 		}
-		m, err := wire.DecodeServe(body)
-		_, e := s.Send(wire.LaneCtl, wire.KindDone, (&wire.Done{ID: m.ID, Outcome: wire.OutcomeDraining}).AppendTo(nil))
-		return errors.Join(err, e) == nil
-	}
+		return false
+	})
 	d.open()
 	c := d.client()
 	draining.Store(true)
-	served := make(chan error, 1)
-	go func() {
+	served := beside(func() error {
 		_, err := c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{})
-		served <- err
-	}()
+		return err
+	})
 	time.Sleep(10 * time.Millisecond) // most likely it was asked; both orders are right
 	d.drain()
 	draining.Store(false)
@@ -327,8 +310,7 @@ func TestServeOutlivesADrain(t *testing.T) {
 // This test checks that a handler that ignores the end of its session does not
 // keep the client from re-attaching, and that its reply goes nowhere.
 func TestASlowHandlerDoesNotDelayReattaching(t *testing.T) {
-	d := newDesk(t).open()
-	c := d.client()
+	d, c := attached(t)
 	release, handling, ended := make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
 	r := serve(t, c, "stubborn", func(ctx context.Context, _ *patterns.Request) (patterns.Message, error) {
 		handling <- struct{}{}
@@ -343,8 +325,7 @@ func TestASlowHandlerDoesNotDelayReattaching(t *testing.T) {
 	d.stop()
 	<-ended
 	d.open()
-	_, err := c.Request(t.Context(), "geo", patterns.Message{})
-	require.NoError(t, err)
+	require.NoError(t, ask(t, c))
 	eventually(t, func() bool { return len(d.all(wire.KindServe)) == 2 }, "the member does not come back")
 	close(release)
 	require.NoError(t, r.Close(t.Context()))
@@ -358,6 +339,5 @@ func (d *desk) request(registration, id uint64, body string) {
 		ID: id, Member: registration, Origin: &wire.Origin{Peer: "caller", Incarnation: 1, Serial: id},
 		Tail: wire.AppendTail(nil, nil, []byte(body)),
 	}
-	_, err := d.session().Send(wire.LaneRPC, wire.KindRequest, m.AppendTo(nil))
-	require.NoError(d.t, err)
+	d.send(wire.LaneRPC, wire.KindRequest, m.AppendTo(nil))
 }

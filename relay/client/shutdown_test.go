@@ -28,14 +28,14 @@ func TestShutdownFinishesWhatWasAccepted(t *testing.T) {
 	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
 		switch k {
 		case wire.KindLeave: // is answered when the member's requests are
-			m, err := wire.DecodeLeave(body)
+			m := read(d, body, wire.DecodeLeave)
 			last.Store(&m)
-			return err == nil
+			return true
 		case wire.KindReply:
 			d.handle(s, k, body)
-			_, err := s.Send(wire.LaneCtl, wire.KindDone, (&wire.Done{ID: last.Load().ID}).AppendTo(nil))
+			d.says(s, wire.Done{ID: last.Load().ID})
 			close(replied)
-			return err == nil
+			return true
 		}
 		return false
 	}
@@ -49,8 +49,7 @@ func TestShutdownFinishesWhatWasAccepted(t *testing.T) {
 	})
 	d.request(1, 7, "hi")
 	<-handling
-	ended := make(chan error, 1)
-	go func() { ended <- c.Shutdown(t.Context()) }()
+	ended := beside(func() error { return c.Shutdown(t.Context()) })
 	eventually(t, func() bool { return last.Load() != nil }, "the member does not leave")
 	_, err := c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{})
 	require.ErrorIs(t, err, patterns.ErrClosed)
@@ -80,12 +79,10 @@ func TestShutdownFinishesWhatWasAccepted(t *testing.T) {
 func TestShutdownEndsWithItsContext(t *testing.T) {
 	d := newDesk(t)
 	var leaves atomic.Int32
-	d.answer = func(_ *session.Session, k wire.Kind, _ []byte) bool {
-		if k == wire.KindLeave {
-			leaves.Add(1)
-		}
-		return k == wire.KindLeave
-	}
+	d.on(wire.KindLeave, func(*session.Session, []byte) bool {
+		leaves.Add(1)
+		return true
+	})
 	d.open()
 	c := d.client()
 	ended := make(chan struct{})
@@ -107,20 +104,14 @@ func TestShutdownEndsWithItsContext(t *testing.T) {
 func TestCloseEndsCallsHonestly(t *testing.T) {
 	d := newDesk(t)
 	asked := make(chan struct{}, 1)
-	d.answer = func(_ *session.Session, k wire.Kind, _ []byte) bool {
-		if k == wire.KindRequest {
-			asked <- struct{}{}
-		}
-		return k == wire.KindRequest
-	}
+	d.on(wire.KindRequest, func(*session.Session, []byte) bool {
+		asked <- struct{}{}
+		return true
+	})
 	d.open()
 	for _, opts := range [][]patterns.RequestOption{nil, {patterns.Idempotent()}} {
 		c := d.client()
-		outcome := make(chan error, 1)
-		go func() {
-			_, err := c.Request(t.Context(), "geo", patterns.Message{}, opts...)
-			outcome <- err
-		}()
+		outcome := beside(func() error { return ask(t, c, opts...) })
 		<-asked
 		var wg sync.WaitGroup
 		for range 4 {
@@ -132,12 +123,8 @@ func TestCloseEndsCallsHonestly(t *testing.T) {
 
 	c := d.client()
 	d.stop()
-	outcome := make(chan error, 1)
 	eventually(t, func() bool { return errors.Is(c.TryPublish("a", patterns.Message{}), patterns.ErrWouldBlock) }, "the session does not end")
-	go func() {
-		_, err := c.Request(t.Context(), "geo", patterns.Message{})
-		outcome <- err
-	}()
+	outcome := beside(func() error { return ask(t, c) })
 	time.Sleep(10 * time.Millisecond) // most likely it waits now; both orders are right
 	_ = c.Close()
 	require.ErrorIs(t, <-outcome, patterns.ErrClosed)
@@ -148,23 +135,22 @@ func TestCloseEndsCallsHonestly(t *testing.T) {
 func TestARegistrationCanBeClosed(t *testing.T) {
 	d := newDesk(t)
 	release, leaving := make(chan struct{}), make(chan struct{})
-	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
-		if m, err := wire.DecodeLeave(body); k == wire.KindLeave && err == nil && m.ID == 1 {
-			close(leaving)
-			d.wg.Go(func() {
-				<-release
-				d.handle(s, k, body)
-			})
-			return true
+	d.on(wire.KindLeave, func(s *session.Session, body []byte) bool {
+		if read(d, body, wire.DecodeLeave).ID != 1 {
+			return false
 		}
-		return false
-	}
+		close(leaving)
+		d.wg.Go(func() {
+			<-release
+			d.handle(s, wire.KindLeave, body)
+		})
+		return true
+	})
 	d.open()
 	c := d.client()
 	reg, other := serve(t, c, "geo", echo), serve(t, c, "other", echo)
 	require.Len(t, reg.Member(), 16)
-	ended := make(chan error, 1)
-	go func() { ended <- reg.Close(t.Context()) }()
+	ended := beside(func() error { return reg.Close(t.Context()) })
 	<-leaving
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
@@ -176,7 +162,6 @@ func TestARegistrationCanBeClosed(t *testing.T) {
 	d.stop()
 	require.NoError(t, other.Close(t.Context()))
 	d.open()
-	_, err := c.Request(t.Context(), "geo", patterns.Message{})
-	require.NoError(t, err)
+	require.NoError(t, ask(t, c))
 	require.Len(t, d.all(wire.KindServe), 2)
 }

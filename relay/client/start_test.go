@@ -24,12 +24,9 @@ import (
 // what to do; and that it may try again.
 func TestStartSaysThatThereIsNoRelay(t *testing.T) {
 	d := newDesk(t)
-	c, err := client.New(client.Config{Socket: d.socket})
-	require.NoError(t, err)
-	defer c.Close()
-	_, err = c.Request(t.Context(), "geo", patterns.Message{})
-	require.ErrorContains(t, err, "not started")
-	_, err = c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{})
+	c := unstarted(t, d.socket)
+	require.ErrorContains(t, ask(t, c), "not started")
+	_, err := c.Serve(t.Context(), "geo", patterns.HandlerFunc(echo), patterns.Limits{})
 	require.ErrorContains(t, err, "not started")
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -51,22 +48,26 @@ func TestStartSaysThatThereIsNoRelay(t *testing.T) {
 // context.
 func TestStartWaitsForARelayThatIsBeingStarted(t *testing.T) {
 	d := newDesk(t)
-	c, err := client.New(client.Config{Socket: d.socket})
-	require.NoError(t, err)
-	defer c.Close()
-	started := make(chan error, 1)
-	go func() { started <- c.Start(t.Context()) }()
+	c := unstarted(t, d.socket)
+	started := beside(func() error { return c.Start(t.Context()) })
 	time.Sleep(50 * time.Millisecond) // most likely it has tried; both orders are right
 	d.open()
 	require.NoError(t, <-started)
 
 	ctx, cancel := context.WithCancel(t.Context())
-	other, err := client.New(client.Config{Socket: filepath.Join(t.TempDir(), "s")})
-	require.NoError(t, err)
-	defer other.Close()
-	go func() { started <- other.Start(ctx) }()
+	other := unstarted(t, filepath.Join(t.TempDir(), "s"))
+	started = beside(func() error { return other.Start(ctx) })
 	cancel()
 	require.Error(t, <-started)
+}
+
+// unstarted is a client of a relay that may not be there.
+func unstarted(t *testing.T, socket string) *client.Client {
+	t.Helper()
+	c, err := client.New(client.Config{Socket: socket})
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c
 }
 
 // impostor answers every connection at the place with the bytes. It calls asked
@@ -128,9 +129,8 @@ func TestStartSaysWhatAnswered(t *testing.T) {
 					cancel()
 				}
 			})
-			c, err := client.New(client.Config{Socket: socket})
-			require.NoError(t, err)
-			err = c.Start(ctx)
+			c := unstarted(t, socket)
+			err := c.Start(ctx)
 			require.ErrorIs(t, err, tt.want)
 			require.ErrorContains(t, err, tt.text)
 			require.NoError(t, c.Close())
@@ -172,8 +172,7 @@ func TestConfigIsChecked(t *testing.T) {
 // This test checks what Serve and Subscribe refuse before they ask the relay, and
 // what they ask it for.
 func TestWhatIsAskedForIsChecked(t *testing.T) {
-	d := newDesk(t).open()
-	c := d.client()
+	d, c := attached(t)
 	_, err := c.Serve(t.Context(), "geo", nil, patterns.Limits{})
 	require.Error(t, err)
 	_, err = c.Serve(t.Context(), strings.Repeat("x", 256), patterns.HandlerFunc(echo), patterns.Limits{})

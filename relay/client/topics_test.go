@@ -34,9 +34,13 @@ func (l *listener) ServePublication(p patterns.Publication) {
 	if l.hold != nil {
 		<-l.hold
 	}
+	l.add(string(p.Body))
+}
+
+func (l *listener) add(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.got = append(l.got, string(p.Body))
+	l.got = append(l.got, text)
 }
 
 func (l *listener) ServeGap(g patterns.Gap) {
@@ -85,15 +89,13 @@ func (d *desk) bodies() (list []string) {
 // This test checks that a subscription gets what the relay names it for, with
 // headers, in order, and is told of gaps where they are.
 func TestSubscriptionsGetWhatTheyAreNamedFor(t *testing.T) {
-	d := newDesk(t).open()
-	c := d.client()
+	d, c := attached(t)
 	got := make(chan patterns.Publication, 1)
 	_, err := c.Subscribe(t.Context(), "h", patterns.SubscriberFunc(func(p patterns.Publication) { got <- p }), patterns.SubscribeOptions{})
 	require.NoError(t, err)
 	headers := []wire.Header{{Key: "k", Value: "v"}}
 	m := wire.LeafPublication{Publisher: "pub", Topic: "h", Subscriptions: []uint64{1}}
-	_, err = d.session().Send(wire.LanePub, wire.KindPublish, m.AppendHead(nil), wire.AppendTail(nil, headers, []byte("x")))
-	require.NoError(t, err)
+	d.send(wire.LanePub, wire.KindPublish, m.AppendHead(nil), wire.AppendTail(nil, headers, []byte("x")))
 	require.Equal(t, patterns.Publication{Topic: "h", From: "pub", Headers: patterns.Headers{{Key: "k", Value: "v"}}, Body: []byte("x")}, <-got)
 
 	var a, b listener
@@ -103,9 +105,7 @@ func TestSubscriptionsGetWhatTheyAreNamedFor(t *testing.T) {
 	for i := range 100 {
 		d.publish("a.b", fmt.Sprint(i+1), 2, 3)
 	}
-	gap := wire.Gap{Subscriptions: []uint64{3}, Missed: 5, Exact: true, Reason: wire.GapLane, Publisher: "pub"}
-	_, err = d.session().Send(wire.LanePub, wire.KindGap, gap.AppendTo(nil))
-	require.NoError(t, err)
+	d.gap(3, 5)
 	d.publish("a.b", "101", 3, 99)
 	eventually(t, func() bool { return slices.Equal(b.all(), run(1, 101)) }, "not all came in order")
 	eventually(t, func() bool { return slices.Equal(a.all(), run(1, 100)) }, "each subscription has its own pace")
@@ -115,25 +115,14 @@ func TestSubscriptionsGetWhatTheyAreNamedFor(t *testing.T) {
 	require.NoError(t, s.Close(t.Context()))
 	require.NoError(t, s.Close(t.Context()))
 	d.publish("a.b", "102", 3)
-	_, err = c.Request(t.Context(), "geo", patterns.Message{}) // behind it
-	require.NoError(t, err)
+	require.NoError(t, ask(t, c)) // behind it
 	require.Len(t, b.all(), 101)
 }
 
-// inOrder remembers what a subscription gets, gaps among it.
-type inOrder struct {
-	listener
-	seen []string // guarded by mu
-}
+// inOrder remembers gaps among what a subscription gets.
+type inOrder struct{ listener }
 
-func (l *inOrder) ServePublication(p patterns.Publication) { l.see(string(p.Body)) }
-func (l *inOrder) ServeGap(g patterns.Gap)                 { l.see(fmt.Sprint("gap of ", g.Missed)) }
-
-func (l *inOrder) see(what string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.seen = append(l.seen, what)
-}
+func (l *inOrder) ServeGap(g patterns.Gap) { l.add(fmt.Sprint("gap of ", g.Missed)) }
 
 // This test checks that a gap stands where it came, also where what came with it was
 // taken in together.
@@ -151,17 +140,11 @@ func TestAGapStandsWhereItCame(t *testing.T) {
 		}
 		_, err := session.SendRun(d.session(), wire.LanePub, wire.KindPublish, head.AppendHead(nil), tails)
 		require.NoError(t, err)
-		gap := wire.Gap{Subscriptions: []uint64{1}, Missed: uint64(i + 1), Exact: true, Reason: wire.GapLane, Publisher: "pub"}
-		_, err = d.session().Send(wire.LanePub, wire.KindGap, gap.AppendTo(nil))
-		require.NoError(t, err)
+		d.gap(1, uint64(i+1))
 		want = append(append(want, texts...), fmt.Sprint("gap of ", i+1))
 	}
-	eventually(t, func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return len(l.seen) == len(want)
-	}, "not all came")
-	require.Equal(t, want, l.seen)
+	eventually(t, func() bool { return len(l.all()) == len(want) }, "not all came")
+	require.Equal(t, want, l.all())
 }
 
 // This test checks that messages that share a frame come in order, each with its headers
@@ -183,25 +166,18 @@ func TestSeveralMessagesOfAFrameComeInOrder(t *testing.T) {
 			tail := wire.AppendTail(nil, []wire.Header{{Key: "k", Value: "v"}}[:j%2], []byte(text))
 			frame = append(wire.AppendMessage(frame, "", nil, len(tail)), tail...)
 		}
-		_, err := d.session().Send(wire.LanePub, wire.KindPublish, frame)
-		require.NoError(t, err)
-		_, err = d.session().Send(wire.LanePub, wire.KindPublish, frame[:len(frame)-1])
-		require.NoError(t, err)
+		d.send(wire.LanePub, wire.KindPublish, frame)
+		d.send(wire.LanePub, wire.KindPublish, frame[:len(frame)-1])
 	}
-	eventually(t, func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return len(l.seen) >= len(want)
-	}, "not all came")
-	require.Equal(t, want, l.seen)
+	eventually(t, func() bool { return len(l.all()) >= len(want) }, "not all came")
+	require.Equal(t, want, l.all())
 }
 
 // This test checks that subscriptions come back with the relay, that each is told
 // once that nobody knows what it missed, and that those that were closed do not
 // come back.
 func TestSubscriptionsComeBackWithTheRelay(t *testing.T) {
-	d := newDesk(t).open()
-	c := d.client()
+	d, c := attached(t)
 	var a, b listener
 	subscribe(t, c, "a", &a, patterns.SubscribeOptions{})
 	closed := subscribe(t, c, "b", &b, patterns.SubscribeOptions{})
@@ -252,8 +228,7 @@ func TestASlowSubscriberIsToldOfItsGap(t *testing.T) {
 // This test checks that a subscription that blocks publishers tells the relay how
 // much it may have, and what the program has taken, in each session anew.
 func TestASubscriptionThatBlocksGivesCredit(t *testing.T) {
-	d := newDesk(t).open()
-	c := d.client()
+	d, c := attached(t)
 	l := &listener{hold: make(chan struct{})}
 	subscribe(t, c, "x", l, patterns.SubscribeOptions{QueueLength: 4, QueueBytes: 100, Overflow: patterns.OverflowBlock})
 	f := d.all(wire.KindSubscribe)[0].(wire.Subscribe)
@@ -287,16 +262,14 @@ func TestASubscriptionThatBlocksGivesCredit(t *testing.T) {
 
 // This test checks that closing delivers what waits, as long as it may.
 func TestClosingASubscriptionDeliversWhatWaits(t *testing.T) {
-	d := newDesk(t).open()
-	c := d.client()
+	d, c := attached(t)
 	l := &listener{hold: make(chan struct{})}
 	s := subscribe(t, c, "x", l, patterns.SubscribeOptions{QueueLength: 10})
 	for i := range 10 {
 		d.publish("x", fmt.Sprint(i+1), 1)
 	}
 	eventually(t, func() bool { return s.Status().Queued == 9 }, "not all came")
-	closed := make(chan error, 1)
-	go func() { closed <- s.Close(t.Context()) }()
+	closed := beside(func() error { return s.Close(t.Context()) })
 	eventually(t, func() bool { return len(d.all(wire.KindLeave)) == 1 }, "it does not begin")
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
@@ -309,8 +282,7 @@ func TestClosingASubscriptionDeliversWhatWaits(t *testing.T) {
 // This test checks that Publish returns when the message is on its way, in order
 // with those of TryPublish, and what is refused before.
 func TestPublishReturnsWhenTheMessageIsOnItsWay(t *testing.T) {
-	d := newDesk(t).open()
-	c := d.client()
+	d, c := attached(t)
 	for i := range 100 {
 		m := patterns.Message{Body: fmt.Append(nil, i+1)}
 		if i%2 == 0 {
@@ -327,18 +299,18 @@ func TestPublishReturnsWhenTheMessageIsOnItsWay(t *testing.T) {
 	require.ErrorIs(t, c.TryPublish("a", large), patterns.ErrTooLarge)
 	require.Equal(t, map[string]uint64{"publish.too_large": 2}, c.Drops())
 
-	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
-		m, err := wire.DecodeLeafPublish(body, nil)
-		if k == wire.KindPublish && err == nil && m.ID != 0 && m.ID != wire.SeveralPublications {
-			done := wire.Done{ID: m.ID, Value: 3}
-			if m.Topic == "bad" {
-				done = wire.Done{ID: m.ID, Outcome: wire.OutcomeUnreachable}
-			}
-			_, err = s.Send(wire.LaneCtl, wire.KindDone, done.AppendTo(nil))
-			return err == nil
+	d.on(wire.KindPublish, func(s *session.Session, body []byte) bool {
+		m := published(d, body)
+		if m.ID == 0 || m.ID == wire.SeveralPublications {
+			return false
 		}
-		return false
-	}
+		done := wire.Done{ID: m.ID, Value: 3}
+		if m.Topic == "bad" {
+			done = wire.Done{ID: m.ID, Outcome: wire.OutcomeUnreachable}
+		}
+		d.says(s, done)
+		return true
+	})
 	var nodes int
 	require.NoError(t, c.Publish(t.Context(), "a", patterns.Message{}, patterns.Confirm(&nodes)))
 	require.Equal(t, 3, nodes)
@@ -352,12 +324,12 @@ func TestAFullLaneHoldsPublishersUp(t *testing.T) {
 	d.lanes = 64 << 10
 	var taking atomic.Bool
 	release := make(chan struct{})
-	d.answer = func(_ *session.Session, k wire.Kind, _ []byte) bool {
-		if k == wire.KindPublish && !taking.Load() {
+	d.on(wire.KindPublish, func(*session.Session, []byte) bool {
+		if !taking.Load() {
 			<-release // nothing is acknowledged meanwhile
 		}
 		return false
-	}
+	})
 	d.open()
 	c := d.client()
 	n := 0
@@ -381,8 +353,7 @@ func TestAFullLaneHoldsPublishersUp(t *testing.T) {
 // This test checks that relays that are replaced in good order lose nothing of
 // what is being published, whatever way, and keep the order.
 func TestADrainedRelayLosesNoPublish(t *testing.T) {
-	d := newDesk(t).open()
-	c := d.client()
+	d, c := attached(t)
 	var stop atomic.Bool
 	done := make(chan int)
 	go func() {
@@ -421,19 +392,16 @@ func TestADrainedRelayLosesNoPublish(t *testing.T) {
 // with it.
 func TestWhatWasTakenAndNotPublishedIsTold(t *testing.T) {
 	d := newDesk(t)
-	d.answer = func(s *session.Session, k wire.Kind, body []byte) bool {
-		m, err := wire.DecodeLeafPublish(body, nil)
-		if k != wire.KindPublish || err != nil {
-			return false
-		}
+	d.on(wire.KindPublish, func(s *session.Session, body []byte) bool {
+		m := published(d, body)
 		if m.Topic == "refused" {
-			_, err = s.Send(wire.LaneCtl, wire.KindDone, (&wire.Done{Outcome: wire.OutcomeUnreachable}).AppendTo(nil))
+			d.says(s, wire.Done{Outcome: wire.OutcomeUnreachable})
 		} else {
-			d.notePublished(m, nil)
+			d.notePublished(m)
 			d.stop() // before it is acknowledged
 		}
-		return err == nil
-	}
+		return true
+	})
 	told := make(chan error, 10)
 	refused := func(cfg *client.Config) { cfg.Refused = func(err error) { told <- err } }
 	d.open()
